@@ -352,7 +352,7 @@ def live_frames_keep_a_rate():
 
 @case
 def live_frames_of_many_threads():
-    """More threads than CPUs do not keep each other from their packets: this takes a second."""
+    """More threads than CPUs do not keep each other from their packets."""
     document = run("--tx", "xdp", "--rx", "xdp", "--rate", "20k", "--count", "5000", "--threads", "64")
     assert_balanced(document, attempted=5000)
     assert document["end"]["tx_pps"] > 1000, document["end"]["tx_pps"]  # it was 50

@@ -546,8 +546,8 @@ def line(**message):
 
 READY = {"type": "ready", "mode": None, "place": None, "rcvbuf": 1, "rmem_max": 1, "udp_mem": [],
          "netdev_max_backlog": 1}
-STATUS = {"type": "status", "running": True, "idle": False, "caught_up": True, "delivered": 0, "dropped": 0,
-          "in_queues": 0, "next": []}
+STATUS = {"type": "status", "running": True, "idle": False, "caught_up": True, "delivered": 0,
+          "dropped": 0, "in_queues": 0, "next": []}
 CAUSE = {"type": "cause", "reason": "X", "location": None, "ifname": None, "netns": None,
          "stage": "rcvbuf", "direction": "rx", "hook": None, "id": 3, "events": 0, "packets": 0,
          "bytes": 0, "memory": 0}

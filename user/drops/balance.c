@@ -519,8 +519,7 @@ static int search_look(struct balance *b, struct search *s)
 	best = under_way(&s->best);
 	if (m.moved)
 		return 0;
-	/* What lay in the queue of a closed socket is gone with it, seen or not: no longer there.
-	 */
+	/* what lay in the queue of a closed socket is gone with it, seen or not */
 	if (!s->looks++ || way < best || m.dying < s->best.dying)
 		s->firm = 0;
 	else if (way > best)

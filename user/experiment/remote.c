@@ -529,13 +529,18 @@ static bool can_be(const struct remote *r, const struct site_status *st)
 	return true;
 }
 
-/* The status is what each of these is answered with. */
-static bool ask_status(struct remote *r, const char *what, const struct record_field *rows,
-		       const void *from, struct error *err)
+static int send_upto(struct remote *r, const char *type, const uint64_t *upto, struct error *err)
 {
-	uint64_t now = clock_now();
+	struct peer_upto to = {};
+
+	memcpy(to.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
+	return send_message(r->peer, type, msg_upto, &to, err);
+}
+
+/* The answer to what was asked at `now`, if that could be sent (`rc`). */
+static bool take_status(struct remote *r, uint64_t now, int rc, struct error *err)
+{
 	struct site_status st;
-	int rc = send_message(r->peer, what, rows, from, err);
 
 	if (!rc)
 		rc = expect(r->peer, "status", msg_status, &st, ANSWER_MS, err);
@@ -551,15 +556,16 @@ static bool ask_status(struct remote *r, const char *what, const struct record_f
 
 bool remote_ask(struct remote *r, const char *what, struct error *err)
 {
-	return ask_status(r, what, NULL, NULL, err);
+	uint64_t now = clock_now();
+
+	return take_status(r, now, send_message(r->peer, what, NULL, NULL, err), err);
 }
 
 void remote_mark(struct remote *r, const uint64_t *upto, struct error *err)
 {
-	struct peer_upto mark = {};
+	uint64_t now = clock_now();
 
-	memcpy(mark.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
-	ask_status(r, "mark", msg_upto, &mark, err);
+	take_status(r, now, send_upto(r, "mark", upto, err), err);
 }
 
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err)
@@ -625,13 +631,10 @@ static void add_causes(struct remote *r)
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 {
 	struct runs *runs = mem_new(runs);
-	struct peer_upto fold = {};
 	unsigned causes = 0;
 	bool done = false;
-	int rc;
+	int rc = send_upto(r, "fold", upto, err);
 
-	memcpy(fold.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
-	rc = send_message(r->peer, "fold", msg_upto, &fold, err);
 	while (!rc && !done) {
 		struct json_object *msg;
 		const char *type;
