@@ -69,6 +69,7 @@ struct sock {
 	bool known; /* `holder` is one */
 	struct holder holder;
 	unsigned holders;	 /* processes that have it */
+	bool sure;		 /* `holders` is not of a moment only */
 	bool reads;		 /* `holder` does, or is the only one */
 	bool watched;		 /* who reads is noted */
 	uint64_t read;		 /* when `holder` was last seen to be the one, ns */
@@ -390,7 +391,8 @@ static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t n
 	    proc_inode(link, "socket") == inode)
 		s->checked = now; /* still holds it */
 	if (s->wanted == SETTLED &&
-	    (now - s->checked >= (s->known ? FRESH_NS : s->retry) || another_reads(o, s, now))) {
+	    (!s->sure || now - s->checked >= (s->known ? FRESH_NS : s->retry) ||
+	     another_reads(o, s, now))) {
 		s->wanted = WANTED;
 		o->socks_wanted++;
 	}
@@ -524,6 +526,8 @@ static void end_pass(struct owners *o)
 		s->retry = s->rank ? SOCKET_RETRY_NS : s->retry * 2;
 		if (s->retry > RETRY_MOST)
 			s->retry = RETRY_MOST;
+		/* a process that is being started has all of its parent's, until it calls exec */
+		s->sure = s->n_found <= 1 || s->rank >= RANK_READS || s->n_found == s->holders;
 		if (s->rank) {
 			s->known = true;
 			s->holder = s->best;
@@ -870,6 +874,18 @@ void owners_tick(struct owners *o)
 	o->savings_ns -= (int64_t)(cpu_ns() - before);
 }
 
+static void want_unsure(struct owners *o)
+{
+	for (unsigned i = 0; i < o->socks.n; i++) {
+		struct sock *s = o->socks.at[i].object;
+
+		if (s->wanted != SETTLED || s->sure)
+			continue;
+		s->wanted = WANTED;
+		o->socks_wanted++;
+	}
+}
+
 int owners_look(struct owners *o, pid_t pid)
 {
 	int ret = 0;
@@ -881,6 +897,9 @@ int owners_look(struct owners *o, pid_t pid)
 		end_pass(o);
 	} else if (o->socks_wanted) {
 		ret = pass_socks(o, UINT64_MAX);
+		want_unsure(o);
+		if (!ret && o->socks_wanted)
+			ret = pass_socks(o, UINT64_MAX);
 	}
 	return ret ? ret : o->denied ? -EACCES : 0;
 }

@@ -144,7 +144,9 @@ int owners_look(struct owners *o, pid_t pid);
  * and after owners_watch() of any; else, with `reads` false, the one that was started last, because
  * a socket is handed down; PID 1 only if there is no other. 0, or -EAGAIN: not looked for yet;
  * -ESRCH: no process has it, as with sockets of the kernel. Asked again some time after, it is
- * looked for again; who has ended meanwhile is still the answer. What else is known is filled.
+ * looked for again, and sooner if it had more holders than before: a process that is being started
+ * has all of its parent's for a moment. Who has ended meanwhile is still the answer. What else is
+ * known is filled.
  */
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out);

@@ -325,6 +325,28 @@ CASE(on_this_host)
 	close(fd);
 }
 
+/* A process that is being started has all of its parent's sockets, until it calls exec. */
+CASE_WITH(held_for_a_moment, fake_begin, fake_end)
+{
+	struct owners *o = open_owners();
+	struct owner who;
+
+	fake_process(100, "parent", 500, HOST, "0::/\n");
+	fake_fd(100, 3, 1001);
+	fake_process(101, "parent", 500, HOST, "0::/\n");
+	fake_fd(101, 3, 1001);
+	assert_int_equal(find(o, 1001, HOST, 0, &who), 0);
+	assert_int_equal(who.holders, 2);
+	assert_false(who.reads);
+	assert_int_equal(unlink(fake_path("proc/101/fd/3")), 0);
+	assert_int_equal(owners_look(o, 0), 0);
+	assert_int_equal(owners_socket(o, 1001, HOST, 0, &who), 0);
+	assert_int_equal(who.holders, 1);
+	assert_int_equal(who.pid, 100);
+	assert_true(who.reads);
+	owners_close(o);
+}
+
 /* All that one process has, and nothing of another. */
 CASE(of_one_process)
 {
