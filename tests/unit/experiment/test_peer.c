@@ -74,6 +74,44 @@ CASE(each_member_is_needed)
 	}
 }
 
+/* What the fuzzer begins with is no older than the protocol: no line is refused, all are there. */
+CASE(seeds_are_understood)
+{
+	static const char *const seeds[] = {"peer/client",  "peer/server",  "remote/receives",
+					    "remote/sends", "server/sends", "server/receives",
+					    "server/shaped"};
+	bool read[TABLES] = {};
+	char path[64], *line = NULL;
+	size_t room = 0;
+
+	for (unsigned i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "tests/fuzz/seeds/%s", seeds[i]);
+		f = fopen(path, "re");
+		assert_non_null(f);
+		while (getline(&line, &room, f) > 0) {
+			struct json_object *msg = *line == '{' ? json_tokener_parse(line) : NULL;
+			bool any = !msg || json_object_object_length(msg) == 1;
+
+			for (unsigned t = 0; t < TABLES && msg; t++) {
+				if (record_read(msg, tables[t], &scratch[0]))
+					continue;
+				any = read[t] = true;
+			}
+			if (!any)
+				fail_msg("%s: %s", path, line);
+			json_object_put(msg);
+		}
+		fclose(f);
+	}
+	free(line);
+	for (unsigned t = 0; t < TABLES; t++) {
+		if (!read[t])
+			fail_msg("no line with a member \"%s\"", tables[t]->key);
+	}
+}
+
 /* What another host calls itself is shown on a terminal. */
 CASE(texts_are_tame)
 {

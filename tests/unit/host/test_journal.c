@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "host/journal.h"
 #include "unit/scratch.h"
@@ -47,6 +48,18 @@ CASE(record_round_trip)
 		text[cut] = '\0';
 		assert_int_equal(journal_record_parse(&back, text), -ENODATA);
 	}
+}
+
+/* What the fuzzer begins with is no older than the format. */
+CASE(seed_is_understood)
+{
+	struct journal_record r = {};
+	char *text;
+
+	assert_int_equal(file_read("tests/fuzz/seeds/words/journal", &text, NULL), 0);
+	assert_int_equal(journal_record_parse(&r, text), 0);
+	assert_string_equal(r.target, "net/core/rmem_max");
+	free(text);
 }
 
 CASE(records_that_are_none)
