@@ -100,13 +100,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						      read_stack, read_group, read_symbols};
 	char *bare = malloc(size ? size : 1);
 
+	MUST(bare);
 	for (unsigned i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
 		char *text = fuzz_text(data, size);
 
 		readers[i](text);
 		free(text);
 	}
-	MUST(bare);
 	memcpy(bare, data, size);
 	read_counters(bare, size);
 	free(bare);

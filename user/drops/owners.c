@@ -69,7 +69,6 @@ struct sock {
 	bool known; /* `holder` is one */
 	struct holder holder;
 	unsigned holders;	 /* processes that have it */
-	bool sure;		 /* `holders` is not of a moment only */
 	bool reads;		 /* `holder` does, or is the only one */
 	bool watched;		 /* who reads is noted */
 	uint64_t read;		 /* when `holder` was last seen to be the one, ns */
@@ -391,8 +390,7 @@ static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t n
 	    proc_inode(link, "socket") == inode)
 		s->checked = now; /* still holds it */
 	if (s->wanted == SETTLED &&
-	    (!s->sure || now - s->checked >= (s->known ? FRESH_NS : s->retry) ||
-	     another_reads(o, s, now))) {
+	    (now - s->checked >= (s->known ? FRESH_NS : s->retry) || another_reads(o, s, now))) {
 		s->wanted = WANTED;
 		o->socks_wanted++;
 	}
@@ -520,14 +518,16 @@ static void end_pass(struct owners *o)
 	o->passing = false;
 	for (unsigned i = 0; i < o->socks.n; i++) {
 		struct sock *s = o->socks.at[i].object;
+		bool again;
 
 		if (s->wanted != SOUGHT)
 			continue;
+		/* a process that is being started has all of its parent's, until it calls exec */
+		again = s->rank && s->rank < RANK_READS && s->n_found > 1 &&
+			s->n_found != s->holders;
 		s->retry = s->rank ? SOCKET_RETRY_NS : s->retry * 2;
 		if (s->retry > RETRY_MOST)
 			s->retry = RETRY_MOST;
-		/* a process that is being started has all of its parent's, until it calls exec */
-		s->sure = s->n_found <= 1 || s->rank >= RANK_READS || s->n_found == s->holders;
 		if (s->rank) {
 			s->known = true;
 			s->holder = s->best;
@@ -536,8 +536,8 @@ static void end_pass(struct owners *o)
 			s->read = clock_now();
 		}
 		s->checked = clock_now();
-		s->wanted = SETTLED;
-		o->socks_wanted--;
+		s->wanted = again ? WANTED : SETTLED;
+		o->socks_wanted -= !again;
 	}
 }
 
@@ -874,18 +874,6 @@ void owners_tick(struct owners *o)
 	o->savings_ns -= (int64_t)(cpu_ns() - before);
 }
 
-static void want_unsure(struct owners *o)
-{
-	for (unsigned i = 0; i < o->socks.n; i++) {
-		struct sock *s = o->socks.at[i].object;
-
-		if (s->wanted != SETTLED || s->sure)
-			continue;
-		s->wanted = WANTED;
-		o->socks_wanted++;
-	}
-}
-
 int owners_look(struct owners *o, pid_t pid)
 {
 	int ret = 0;
@@ -897,8 +885,7 @@ int owners_look(struct owners *o, pid_t pid)
 		end_pass(o);
 	} else if (o->socks_wanted) {
 		ret = pass_socks(o, UINT64_MAX);
-		want_unsure(o);
-		if (!ret && o->socks_wanted)
+		if (!ret && o->socks_wanted) /* others had it than before */
 			ret = pass_socks(o, UINT64_MAX);
 	}
 	return ret ? ret : o->denied ? -EACCES : 0;

@@ -144,7 +144,7 @@ int owners_look(struct owners *o, pid_t pid);
  * and after owners_watch() of any; else, with `reads` false, the one that was started last, because
  * a socket is handed down; PID 1 only if there is no other. 0, or -EAGAIN: not looked for yet;
  * -ESRCH: no process has it, as with sockets of the kernel. Asked again some time after, it is
- * looked for again, and sooner if it had more holders than before: a process that is being started
+ * looked for again, at once if it had other holders than before: a process that is being started
  * has all of its parent's for a moment. Who has ended meanwhile is still the answer. What else is
  * known is filled.
  */
