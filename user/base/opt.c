@@ -155,8 +155,7 @@ static int complain_value(const struct opt *opt, const char *who, const char *te
 	unsigned n = 0;
 
 	quote(quoted, text);
-	snprintf(hint, sizeof(hint), "the value help lists them: %s help",
-		 opt->required ? "the word" : who);
+	snprintf(hint, sizeof(hint), "%s help lists them", opt->required ? "the word" : who);
 	for (const struct opt_value *v = opt->values; v->name && n < OPT_TEXT_MAX; v++) {
 		if (at < sizeof(list))
 			at += snprintf(list + at, sizeof(list) - at, "%s%s", n ? ", " : "",

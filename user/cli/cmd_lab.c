@@ -48,6 +48,7 @@ static const struct opt lab_opts[] = {
 
 static const struct opt lab_args[] = {
 	{"up|down|list", 0, OPT_ENUM, AT(action), .values = actions, .required = true,
+	 .default_text = "",
 	 .help = "what to do"},
 	{"NAME", 0, OPT_STRING, AT(name), .help = "name of the lab"},
 	{0},

@@ -50,7 +50,7 @@ const struct opt trace_filter_opts[] = {
 
 const struct opt trace_view_opts[] = {
 	{"by", 0, OPT_ENUMS, AT(by), .values = field_values,
-	 .default_text = "reason, location, interface, namespace, socket, process",
+	 .default_text = "reason,location,interface,netns,socket,process",
 	 .help = "columns by which the losses of a stage are split"},
 	{"inner", 0, OPT_FLAG, AT(spec.inner),
 	 .help = "EXPR and flows are those of the packet inside a tunnel: VXLAN, Geneve, GRE, IP "

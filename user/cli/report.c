@@ -12,6 +12,7 @@
 #include "diagnosis/facts.h"
 #include "report/ledgerfile.h"
 #include "report/print.h"
+#include "report/series.h"
 #include "experiment/remote.h"
 
 #define SCHEMA	"pktledger/run/1"
@@ -166,13 +167,14 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 
 static double measure(const struct limit *limit, const struct result *res)
 {
-	uint64_t lost = limit->stage == STAGE_NONE ? res->sent - res->delivered
-						   : res->stage[limit->stage].packets;
+	uint64_t lost = limit->stage == STAGE_NONE
+				? lost_packets(res->sent, res->delivered, res->in_flight)
+				: res->stage[limit->stage].packets;
 	double seconds = (double)res->duration_ns * 1e-9;
 
 	switch (limit->unit) {
 	case LIMIT_SHARE:
-		return res->sent ? (double)lost / (double)res->sent : 0;
+		return fraction_of((double)lost, (double)res->sent);
 	case LIMIT_PER_SECOND:
 		return seconds > 0 ? (double)lost / seconds : 0;
 	case LIMIT_PACKETS:

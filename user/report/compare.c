@@ -165,9 +165,9 @@ static void add_share(struct json_object *o, const struct pair *of)
 	double sent_a = json_get_double(of->a, "sent"), sent_b = json_get_double(of->b, "sent");
 
 	if (sent_a > 0)
-		json_put(o, "a_share", json_object_new_double(json_get_double(o, "a") / sent_a));
+		json_put_double(o, "a_share", fraction_of(json_get_double(o, "a"), sent_a));
 	if (sent_b > 0)
-		json_put(o, "b_share", json_object_new_double(json_get_double(o, "b") / sent_b));
+		json_put_double(o, "b_share", fraction_of(json_get_double(o, "b"), sent_b));
 	put_change(o, json_get(o, "a_share"), json_get(o, "b_share"));
 }
 
@@ -184,6 +184,12 @@ static void add_stages(const struct pair *of)
 					     json_object_new_uint64(b[s])),
 				  of);
 	}
+}
+
+/* Returns the fraction of the packets of a point that were received, the median of its trials. */
+static double received_of(const struct json_object *point)
+{
+	return 1 - fraction_of(json_get_double(json_get(point, "lost_share"), "median"), 1);
 }
 
 /* Of two sweeps: what was received at the points that both have, and what share that was. */
@@ -213,12 +219,8 @@ static void add_points(const struct pair *of)
 				snprintf(name + n, sizeof(name) - n, "rx_pps");
 		}
 		o = add_result(of->list, name, json_object_get(from), json_object_get(to));
-		json_put(o, "a_share",
-			 json_object_new_double(
-				 1 - json_get_double(json_get(a, "lost_share"), "median")));
-		json_put(o, "b_share",
-			 json_object_new_double(
-				 1 - json_get_double(json_get(b, "lost_share"), "median")));
+		json_put_double(o, "a_share", received_of(a));
+		json_put_double(o, "b_share", received_of(b));
 	}
 }
 
@@ -287,15 +289,6 @@ static struct json_object *compare_results(const struct json_object *a, const st
 	return of.list;
 }
 
-/* Of what was sent; in flight it is not lost yet. */
-static double share_lost(const struct json_object *end)
-{
-	double sent = json_get_double(end, "sent");
-	double lost = sent - json_get_double(end, "delivered") - json_get_double(end, "in_flight");
-
-	return sent > 0 ? fmax(lost, 0) / sent : 0;
-}
-
 /* The option that differs and has the name of the stage; else the only one. NULL: none. */
 static const struct json_object *option_of(const struct json_object *comparison, const char *stage)
 {
@@ -324,7 +317,7 @@ static const char *option_text(struct json_object *value)
 static void put_verdict(struct json_object *comparison, const struct json_object *a,
 			const struct json_object *b)
 {
-	const double share_a = share_lost(a), share_b = share_lost(b);
+	const double share_a = lost_fraction(a), share_b = lost_fraction(b);
 	const bool more_b = share_b >= share_a;
 	const double more = fmax(share_a, share_b), less = fmin(share_a, share_b);
 	const struct json_object *worse = more_b ? b : a, *option;
@@ -638,6 +631,7 @@ static int add_run(struct json_object *matrix, struct json_object *doc, struct e
 	add_count(pair, "runs", 1);
 	add_count(pair, "sent", json_get_u64(end, "sent"));
 	add_count(pair, "delivered", json_get_u64(end, "delivered"));
+	add_count(pair, "in_flight", json_get_u64(end, "in_flight"));
 	if (!json_get_bool(end, "balanced"))
 		json_put_bool(pair, "balanced", false);
 	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
@@ -649,7 +643,6 @@ static int add_run(struct json_object *matrix, struct json_object *doc, struct e
 /* The sums are there: what follows from them. */
 static void conclude(struct json_object *pair)
 {
-	double sent = json_get_double(pair, "sent");
 	const char *worst = NULL;
 	uint64_t most = 0;
 
@@ -661,9 +654,9 @@ static void conclude(struct json_object *pair)
 	}
 	json_put_text(pair, "stage", worst);
 	json_put(pair, "lost_share",
-		 sent > 0 ? json_object_new_double(1 - json_get_double(pair, "delivered") / sent)
-			  : NULL);
+		 json_get_u64(pair, "sent") ? json_object_new_double(lost_fraction(pair)) : NULL);
 	json_object_object_del(pair, "lost");
+	json_object_object_del(pair, "in_flight");
 }
 
 int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_object **out,
@@ -695,21 +688,20 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 /* "4.33 % wire"; "!" behind it: a run is not balanced. */
 static void print_pair(struct page *p, struct json_object *pair)
 {
-	double share = json_get_double(pair, "lost_share");
+	double share = fraction_of(json_get_double(pair, "lost_share"), 1);
 	/* how red: not at all without loss, and each decade of loss from 0.01 % on is seen */
 	unsigned heat = share > 0 ? (unsigned)fmin(fmax(8 + 11 * (log10(share) + 4), 8), 50) : 0;
-	char markup[192], lost[32];
+	char markup[192];
 
 	if (!pair) {
 		page_cell(p, STYLE_PLAIN, "-");
 		return;
 	}
-	snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
 	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s of %s\"", heat,
 		 fmt_many((uint64_t)json_get_double(pair, "sent"), "packet"),
 		 fmt_many(json_get_u64(pair, "runs"), "run"));
 	p->markup = markup;
-	page_cell(p, STYLE_PLAIN, share > 0 && share < 0.0001 ? "<0.01 %" : lost);
+	page_cell(p, STYLE_PLAIN, page_percent(share));
 	page_name(p, json_get_text(pair, "stage"));
 	if (json_get(pair, "tx_pps")) /* which may be less than the rate that was asked for */
 		page_words(p, STYLE_DIM, "%s", fmt_rate(json_get_double(pair, "tx_pps")));

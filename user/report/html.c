@@ -228,7 +228,7 @@ static void put_loss_headline(struct html *h, struct json_object *end)
 	else if (!lost)
 		html_put(h, "%s of the packets were delivered", page_share(arrived, sent));
 	else
-		html_put(h, "%s lost", page_share(lost, sent));
+		html_put(h, "%s lost", page_percent(fraction_of((double)lost, (double)sent)));
 	if (*worst)
 		html_put(h, ", %s at %s",
 			 json_get_u64(print_stage(end, worst), "packets") < lost ? "most" : "all",
@@ -280,10 +280,9 @@ static void put_trials_headline(struct html *h, struct json_object *doc, struct 
 	double least = 1, most = 0, rate = json_get_double(json_get(end, "ndr"), "lower_pps");
 
 	for (struct json_each trial = json_each(doc, "trials"); json_next(&trial);) {
-		double sent = json_get_double(trial.item, "sent");
-		double lost = 1 - json_get_double(trial.item, "delivered") / sent;
+		double lost = lost_fraction(trial.item);
 
-		if (!(sent > 0))
+		if (!json_get_u64(trial.item, "sent"))
 			continue;
 		least = lost < least ? lost : least;
 		most = lost > most ? lost : most;

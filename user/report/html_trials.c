@@ -9,6 +9,7 @@
 #include "drops/stagemap.h"
 #include "report/html_page.h"
 #include "report/print.h"
+#include "report/series.h"
 
 #define BARS	   400	/* shown */
 #define MANY	   20	/* up to so many are there with their own path, costs and ledger */
@@ -72,21 +73,15 @@ static void put_bar(struct html *h, struct json_object *trial, double width)
 /* "12.00 % lost"; what a search could not send is a loss, too. */
 static const char *loss_of(struct html *h, struct json_object *trial)
 {
-	uint64_t sent = json_get_u64(trial, "sent"), delivered = json_get_u64(trial, "delivered");
-
-	if (json_get_u64(trial, "unsent"))
-		snprintf(h->loss, sizeof(h->loss), "%.2f %% lost or unsent",
-			 100 * json_get_double(trial, "loss_share"));
-	else
-		snprintf(h->loss, sizeof(h->loss), "%s lost",
-			 page_share(sent > delivered ? sent - delivered : 0, sent));
+	snprintf(h->loss, sizeof(h->loss), "%s lost%s", page_percent(lost_fraction(trial)),
+		 json_get_u64(trial, "unsent") ? " or unsent" : "");
 	return h->loss;
 }
 
 /* Of what was sent, that was lost: 0 .. 1. */
 static double share_of(struct json_object *point, const char *key)
 {
-	return fmin(fmax(json_get_double(json_get(point, "lost_share"), key), 0), 1);
+	return fraction_of(json_get_double(json_get(point, "lost_share"), key), 1);
 }
 
 /* Medians: delivered, and lost in the worst stage's colour; a line from worst to best trial. */
@@ -237,16 +232,6 @@ static const struct goal {
 
 #define GOALS LENGTH(goals)
 
-/* Of a search what was not sent, too. */
-static double loss_share(struct json_object *trial)
-{
-	double sent = json_get_double(trial, "sent");
-
-	if (json_get(trial, "loss_share"))
-		return json_get_double(trial, "loss_share");
-	return sent > 0 ? fmax(1 - json_get_double(trial, "delivered") / sent, 0) : 0;
-}
-
 /* What was asked for, packets/s; what came of it if that was all that goes. */
 static double load_of(struct json_object *trial)
 {
@@ -302,7 +287,7 @@ static void put_dot(struct html *h, const struct html_chart *c, struct json_obje
 		    size_t number)
 {
 	bool warm_up = !strcmp(json_get_text(json_get(trial, "parameters"), "phase"), "warm-up");
-	double load = load_of(trial), loss = loss_share(trial);
+	double load = load_of(trial), loss = lost_fraction(trial);
 	const char *stage = print_worst_stage(trial), *class = loss > 0 ? "refused" : "flow";
 	char tip[160];
 
@@ -328,7 +313,7 @@ static void put_chart(struct html *h, struct json_object *doc, struct json_objec
 	double least = 1, most = LEAST_LOSS, lowest = INFINITY, highest = 0, lower[GOALS];
 
 	for (struct json_each t = json_each(doc, "trials"); json_next(&t);) {
-		double loss = loss_share(t.item);
+		double loss = lost_fraction(t.item);
 
 		lowest = fmin(lowest, fmax(load_of(t.item), 1));
 		highest = fmax(highest, load_of(t.item));
@@ -401,7 +386,7 @@ static bool is_in_full(struct json_object *doc, struct json_object *trial, size_
 	const bool many = json_get_length(doc, "trials") > MANY;
 
 	if (!json_get_u64(trial, "attempted") ||
-	    (many && (*shown == IN_FULL || !(loss_share(trial) > 0))))
+	    (many && (*shown == IN_FULL || !(lost_fraction(trial) > 0))))
 		return false;
 	(*shown)++;
 	return true;

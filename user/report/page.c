@@ -331,19 +331,25 @@ void page_line(struct page *p, unsigned indent, enum style of_label, const char 
 	page_end(p);
 }
 
+char *page_percent(double fraction)
+{
+	char *buf = fmt_buffer();
+
+	if (fraction > 0 && fraction < 0.0001)
+		snprintf(buf, FMT_MAX, "<0.01 %%");
+	else if (fraction < 1 && fraction > 0.9999)
+		snprintf(buf, FMT_MAX, ">99.99 %%");
+	else
+		snprintf(buf, FMT_MAX, "%.2f %%", 100 * fraction);
+	return buf;
+}
+
 char *page_share(uint64_t part, uint64_t whole)
 {
-	double share = whole ? 100.0 * (double)part / (double)whole : 0;
 	char *buf = fmt_buffer();
 
 	*buf = '\0';
-	if (part && whole && share < 0.01)
-		snprintf(buf, FMT_MAX, "<0.01 %%");
-	else if (part < whole && share > 99.99)
-		snprintf(buf, FMT_MAX, ">99.99 %%");
-	else if (whole)
-		snprintf(buf, FMT_MAX, "%.2f %%", share);
-	return buf;
+	return whole && part <= whole ? page_percent((double)part / (double)whole) : buf;
 }
 
 void page_detail(struct page *p, unsigned indent, unsigned column)

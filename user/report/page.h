@@ -78,7 +78,10 @@ char *page_number(const char *key, struct json_object *value);
 /* Makes one word of `s`: blanks become PAGE_BLANK. Returns `s`. */
 char *page_glue(char *s);
 
-/* "0.29 %"; never 0 % of something, never 100 % of less than all. `whole` 0: "". */
+/* Returns "0.29 %" for a fraction: never 0 % of something, never 100 % of less than all. */
+char *page_percent(double fraction);
+
+/* Returns page_percent() of part / whole; "" if `whole` is 0, or less than `part`. */
 char *page_share(uint64_t part, uint64_t whole);
 
 /* Starts a line of the table; the detail follows with page_words(), and page_end() ends it. With

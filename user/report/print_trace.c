@@ -2,6 +2,7 @@
 #include "report/trace.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -219,8 +220,8 @@ static void put_dense(struct page *p, const struct json_object *bursts, uint64_t
 	if (json_get(bursts, "length_ns"))
 		about = json_get_u64(bursts, "length_ns");
 	page_words(p, STYLE_PLAIN, "%.3g\v%% in %s of %s%s",
-		   100.0 * json_get_double(stage, "dense_packets") /
-			   json_get_double(stage, "packets"),
+		   100 * fraction_of(json_get_double(stage, "dense_packets"),
+				     json_get_double(stage, "packets")),
 		   num_text_time(ns), page_glue(fmt_ns(about)), behind);
 }
 
@@ -630,7 +631,7 @@ static void put_balance(struct page *p, const struct json_object *end)
 			  "%s a packet at each of them, %.2f %% of a CPU",
 			  page_glue(fmt_ns(json_get_u64(checkpoints, "run_ns") / runs)),
 			  100.0 * json_get_double(checkpoints, "run_ns") /
-				  json_get_double(checkpoints, "measured_ns"));
+				  fmax(json_get_double(checkpoints, "measured_ns"), 1));
 }
 
 /* The end */

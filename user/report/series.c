@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/series.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,29 @@ enum stage rows_stage(const char *name)
 	while (stage < STAGE_COUNT && strcmp(stage_name(stage), name))
 		stage++;
 	return stage;
+}
+
+uint64_t lost_packets(uint64_t sent, uint64_t delivered, uint64_t in_flight)
+{
+	const uint64_t left = sent > delivered ? sent - delivered : 0;
+
+	return left > in_flight ? left - in_flight : 0;
+}
+
+double fraction_of(double part, double whole)
+{
+	return part > 0 && whole > 0 ? fmin(part / whole, 1) : 0;
+}
+
+double lost_fraction(const struct json_object *end)
+{
+	const uint64_t sent = json_get_u64(end, "sent");
+
+	if (json_get(end, "loss_share"))
+		return fraction_of(json_get_double(end, "loss_share"), 1);
+	return fraction_of((double)lost_packets(sent, json_get_u64(end, "delivered"),
+						json_get_u64(end, "in_flight")),
+			   (double)sent);
 }
 
 void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o)

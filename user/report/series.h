@@ -75,6 +75,22 @@ enum stage rows_stage(const char *name);
 /* Adds the packets of "stages", of an interval or an end. */
 void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o);
 
+/*
+ * Returns the packets sent that were neither delivered nor are in flight. A file may claim that more
+ * arrived than was sent: then none are lost.
+ */
+uint64_t lost_packets(uint64_t sent, uint64_t delivered, uint64_t in_flight);
+
+/* Returns part / whole as a fraction from 0 to 1, whatever the numbers are; 0 if `whole` is 0. */
+double fraction_of(double part, double whole);
+
+/*
+ * Returns the fraction of the packets sent that were lost, 0 to 1. Every loss percentage of a run,
+ * a trial or a sum of runs is this one. A trial of a search has measured its own ("loss_share"),
+ * which includes the packets that could not be sent.
+ */
+double lost_fraction(const struct json_object *end);
+
 /* The stage that lost most; "": none lost any. */
 const char *rows_worst_stage(const uint64_t packets[STAGE_COUNT]);
 

@@ -524,7 +524,7 @@ void text_found_trial(FILE *out, unsigned number, const struct json_object *tria
 		fprintf(out, "%5s  %-8s %14s %9s %10s %12s  %s\n", "trial", "", "rate", "time",
 			"lost", "unsent", "where");
 	snprintf(phase, sizeof(phase), "%s", json_get_text(of, "phase"));
-	snprintf(lost, sizeof(lost), "%.4f %%", json_get_double(trial, "loss_share") * 100);
+	snprintf(lost, sizeof(lost), "%.4f %%", lost_fraction(trial) * 100);
 	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, utf8_tame(phase),
 		rate > 0 ? fmt_rate(rate) : "full speed",
 		num_text_time(json_get_u64(of, "duration_ns")), lost,
@@ -699,7 +699,7 @@ static void put_send(struct page *p, const struct json_object *end)
 		page_facts(p, json_get(end, "deliberate"), 0, deliberate, LENGTH(deliberate));
 	put_causes(p, end);
 	page_row(p, STYLE_PLAIN, 0, "left this host",
-		 json_get_u64(end, "sent") - json_get_u64(end, "dropped"), 0);
+		 lost_packets(json_get_u64(end, "sent"), 0, json_get_u64(end, "dropped")), 0);
 	page_end(p);
 	page_facts(p, end, 0, &(struct page_fact){"waits", "waits", .omitted = true}, 1);
 	put_bound(p, end);

@@ -32,13 +32,6 @@ struct trials *trials_new(unsigned max)
 	return t;
 }
 
-static double lost_share(const struct json_object *end)
-{
-	uint64_t sent = json_get_u64(end, "sent");
-
-	return sent ? (double)(sent - json_get_u64(end, "delivered")) / (double)sent : 0;
-}
-
 void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes)
 {
 	double *v = t->value + t->n;
@@ -47,7 +40,7 @@ void trials_add(struct trials *t, const struct json_object *end, uint64_t payloa
 		return;
 	for (int m = 0; m < TRIALS_MEASURES; m++) /* what is read from a file may be any number */
 		v[m * t->max] = fmin(fmax(json_get_double(end, names[m]), 0), 1e18);
-	v[TRIALS_LOST * t->max] = lost_share(end);
+	v[TRIALS_LOST * t->max] = lost_fraction(end);
 	v[TRIALS_PAYLOAD * t->max] = v[TRIALS_RX_PPS * t->max] * (double)payload_bytes * 8;
 	rows_add_stages(t->stage, end);
 	t->balanced += json_get_bool(end, "balanced");
@@ -292,18 +285,6 @@ void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *do
 	fputc('\n', out);
 }
 
-static const char *share_text(double share)
-{
-	char *buf = fmt_buffer();
-
-	if (share > 0 && share < 0.0001)
-		return "< 0.01 %";
-	if (share < 1 && share > 0.9999)
-		return "> 99.99 %";
-	snprintf(buf, FMT_MAX, "%.*f %%", share > 0 && share < 1 ? 2 : 0, share * 100);
-	return buf;
-}
-
 /* Appends to what stands there already, by comma. */
 __attribute__((format(printf, 2, 3))) static void remark(char buf[512], const char *format, ...)
 {
@@ -366,7 +347,7 @@ void rows_point(const struct rows *r, const struct json_object *parameters, cons
 					      fmt_rate(median_of(t, TRIALS_RX_PPS)),
 					      fmt_bps(median_of(t, TRIALS_PAYLOAD)),
 					      fmt_ns((uint64_t)ns), calls, cpu,
-					      share_text(median_of(t, TRIALS_LOST))},
+					      page_percent(median_of(t, TRIALS_LOST))},
 		     where);
 }
 
@@ -377,7 +358,7 @@ static void csv_value(FILE *out, const struct json_object *trial, const char *ke
 	else if (!json_get(trial, "attempted"))
 		return;
 	else if (!strcmp(key, "lost_share"))
-		fprintf(out, "%.9g", lost_share(trial));
+		fprintf(out, "%.9g", lost_fraction(trial));
 	else if (!strcmp(key, "stage"))
 		fputs(print_worst_stage(trial), out);
 	else if (!strcmp(key, "balanced"))

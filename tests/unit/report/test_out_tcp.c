@@ -111,6 +111,19 @@ CASE(text)
 		    "198.18.0.1 to 198.18.0.2 in a: 20 sent again, 12 lost here, 5 beyond (qdisc)");
 }
 
+/* Of a flow that was sending before the trace began more may be sent again than was sent. */
+CASE(no_percentage_above_100)
+{
+	struct tcp_balance b = balance();
+	char *text;
+
+	b.sum.data_segs_out = 4;
+	text = text_of(&b);
+	assert_null(strstr(text, "500.00 %"));
+	assert_non_null(strstr(text, "retransmitted    20           18 fast"));
+	free(text);
+}
+
 /* While it goes on only what was sent again is known, and the flows. */
 CASE(so_far)
 {

@@ -205,7 +205,7 @@ static void a_count_wider_than_its_column(void **state)
 	p = page_open(f, false, 1);
 	page_row(&p, STYLE_PLAIN, 0, "packets", UINT64_MAX, 1);
 	fclose(f);
-	assert_string_equal(text, "packets 18,446,744,073,709,551,615 1844674407370955161600.00 %");
+	assert_string_equal(text, "packets 18,446,744,073,709,551,615");
 }
 
 /* A shell joins the lines of a command again; columns for which there is no room stand below. */

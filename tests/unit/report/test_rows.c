@@ -10,6 +10,7 @@
 #include "cases.h"
 #include "report/document.h"
 #include "report/print.h"
+#include "report/series.h"
 
 static struct result made(uint64_t sent, uint64_t lost, enum stage stage, double pps)
 {
@@ -69,6 +70,33 @@ CASE(test_summary)
 	add(t, &res[1]);
 	assert_string_equal(trials_stage(t), ""); /* it lost nothing */
 	free(t);
+}
+
+/* A file may claim that more arrived than was sent, or that more is in flight. */
+CASE(test_no_fraction_above_one)
+{
+	static const struct {
+		uint64_t sent, delivered, in_flight;
+		double lost;
+	} table[] = {{100, 300, 0, 0}, {100, 20, 500, 0}, {0, 5, 0, 0}, {100, 60, 30, 0.1}};
+
+	for (unsigned i = 0; i < LENGTH(table); i++) {
+		struct result res = made(table[i].sent, 0, STAGE_RCVBUF, 1000);
+		struct trials *t = trials_new(1);
+		struct json_object *end;
+
+		res.delivered = table[i].delivered;
+		res.in_flight = table[i].in_flight;
+		end = json_end(&res);
+		assert_true(fabs(lost_fraction(end) - table[i].lost) < 1e-12);
+		trials_add(t, end, 0);
+		assert_summary(t, TRIALS_LOST, table[i].lost, table[i].lost, table[i].lost, 0);
+		free(t);
+		json_object_put(end);
+	}
+	assert_string_equal(page_share(530, 98), "");
+	assert_string_equal(page_share(98, 98), "100.00 %");
+	assert_string_equal(page_share(1, 1000000), "<0.01 %");
 }
 
 /* 5 % are steady, a little more is not. */
@@ -148,7 +176,7 @@ CASE(test_table)
 	expect(&rows, &text,
 	       "rcvbuf  gro     sent at    received     time      lost  where\n"
 	       "64k     on   50.00 kpps  25.00 kpps   2.00 s    1.00 %  rcvbuf\n"
-	       "1m      off  50.00 kpps  25.00 kpps   2.00 s       0 %  1,234 waits, 60\n"
+	       "1m      off  50.00 kpps  25.00 kpps   2.00 s    0.00 %  1,234 waits, 60\n"
 	       "                                                        fragments, 59 seen, 9\n"
 	       "                                                        datagrams of them, NOT\n"
 	       "                                                        BALANCED\n"
@@ -181,7 +209,7 @@ CASE(test_table_on_a_wide_terminal)
 		"64k     on   50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s          0+0      0+0"
 		"    1.00 %  rcvbuf\n"
 		"1m      off  50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s     50+1.20k    98+25"
-		"       0 %  1,234 waits, 60 fragments, 59 seen, 9 datagrams of "
+		"    0.00 %  1,234 waits, 60 fragments, 59 seen, 9 datagrams of "
 		"them, NOT BALANCED\n"
 		"1m      off           -           -             -        -            -        -"
 		"         -  failed: no such CPU\n");
