@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "cases.h"
-#include "drops/noise.h"
+#include "drops/cause.h"
 #include "drops/watch.h"
 
 static struct reasons *reasons;

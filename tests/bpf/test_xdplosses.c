@@ -182,9 +182,9 @@ static struct xdp_sum sum_xdp(const struct xdplosses *x, const struct loss_case 
 			continue;
 		if (key->netns)
 			assert_true(*xdplosses_device(x, key->netns, key->ifindex, name) == 'p');
-		if (beside.class == VERDICT_LOSS)
+		if (beside.class == CLASS_LOSS)
 			s.beside += rows[i].count.packets;
-		if (instead.class == VERDICT_LOSS) {
+		if (instead.class == CLASS_LOSS) {
 			s.instead += rows[i].count.packets;
 			assert_non_null(strstr(c->reason, xdplosses_reason(key)));
 			assert_int_equal(!*c->reason, !*xdplosses_reason(key));
@@ -193,7 +193,7 @@ static struct xdp_sum sum_xdp(const struct xdplosses *x, const struct loss_case 
 								: STAGE_XDP);
 		}
 		if (key->kind == XDPLOSS_EXCEPTION && key->ifindex == host.d &&
-		    beside.class == VERDICT_LOSS)
+		    beside.class == CLASS_LOSS)
 			s.exceptions += rows[i].count.packets;
 	}
 	return s;

@@ -119,7 +119,7 @@ static void site_causes(struct site *s)
 {
 	for (uint8_t i = 1; i < 4; i++) {
 		struct ledger_cause c = {.raw.index = i,
-					 .verdict = {.class = VERDICT_LOSS, .stage = STAGE_RCVBUF},
+					 .verdict = {.class = CLASS_LOSS, .stage = STAGE_RCVBUF},
 					 .named = {.stage = STAGE_RCVBUF, .reason = "X"}};
 
 		ledger_add(&s->ledger, &c);

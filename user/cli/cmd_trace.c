@@ -244,7 +244,7 @@ static struct json_object *kept_interval(const struct trace *t, const struct liv
 		from = &nothing;
 	worst_rows(&rows, from, t->by, 0, ROWS_MAX);
 	if (by_flow)
-		worst_rows(&flows, from, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX);
+		worst_rows(&flows, from, ROWS_BY_FLOW, 1u << CLASS_LOSS, FLOWS_MAX);
 	o = json_trace_interval(&rows, by_flow ? &flows : NULL, t->by, time);
 	table_free(&flows);
 	table_free(&rows);
@@ -554,7 +554,7 @@ static bool on_interval(void *arg)
 	struct trace *t = arg;
 	const struct live *l = t->session.live;
 	uint64_t length, time = live_time(l, &length);
-	uint64_t lost = table_sum(live_total(l), 1u << NOISE_LOSS, STAGE_NONE).packets;
+	uint64_t lost = table_sum(live_total(l), 1u << CLASS_LOSS, STAGE_NONE).packets;
 	char what[128];
 	bool broken = false;
 

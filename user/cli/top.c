@@ -145,7 +145,7 @@ static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAG
 	double sum = 0;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		pps[s] = per_second(table_sum(t, 1u << NOISE_LOSS, s).packets, ns);
+		pps[s] = per_second(table_sum(t, 1u << CLASS_LOSS, s).packets, ns);
 		sum += pps[s];
 	}
 	return sum;
@@ -212,7 +212,7 @@ static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y,
 static int compare_texts(const void *x, const void *y)
 {
 	const struct live_row *a = x, *b = y;
-	int rc = (a->noise > b->noise) - (a->noise < b->noise);
+	int rc = (a->class > b->class) - (a->class < b->class);
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT && !rc; f++)
 		rc = strcmp(a->text[f], b->text[f]);
@@ -227,7 +227,7 @@ bool view_is_part(const struct live_row *part, const struct live_row *row, unsig
 	while (f < LIVE_FIELD_COUNT &&
 	       (!(by & LIVE_BIT(f)) || !strcmp(part->text[f], row->text[f])))
 		f++;
-	return f == LIVE_FIELD_COUNT && part->noise == row->noise;
+	return f == LIVE_FIELD_COUNT && part->class == row->class;
 }
 
 struct columns {
@@ -329,7 +329,7 @@ static void draw_row(const struct view_input *in, struct canvas *c, unsigned y,
 		     const struct columns *k, const struct line *line)
 {
 	const struct live_row *row = line->row, *last = line->last;
-	unsigned style = row->noise == NOISE_LOSS ? last ? STYLE_BAD : STYLE_PLAIN : STYLE_DIM;
+	unsigned style = row->class == CLASS_LOSS ? last ? STYLE_BAD : STYLE_PLAIN : STYLE_DIM;
 	double seconds = (double)in->interval_ns / 1e9;
 
 	if (last && seconds > 0) {
@@ -405,7 +405,7 @@ static bool row_has(const struct live_row *row, const char *text)
 static void lines_of(const struct view *v, const struct view_input *in, unsigned grouping,
 		     struct lines *l)
 {
-	const unsigned classes = v->benign ? 0 : 1u << NOISE_LOSS | 1u << NOISE_SUSPECT;
+	const unsigned classes = v->benign ? 0 : 1u << CLASS_LOSS | 1u << CLASS_SUSPECTED;
 	unsigned sort = sort_is_shown(v, grouping) ? v->sort : SORT_RATE;
 
 	*l = (struct lines){.by = grouped_by(grouping)};

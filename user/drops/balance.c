@@ -130,15 +130,15 @@ enum balance_side side_of(const struct judged_cause *c, const struct balance_cau
 	enum phase phase;
 
 	*sure = true;
-	if (c->noise == NOISE_NOTHING || (c->verdict.class != VERDICT_LOSS))
+	if (c->verdict.class == CLASS_NONE || c->verdict.class == CLASS_COPY)
 		return side;
 	phase = phase_of(&c->verdict, c->location);
 	side = side_of_phase(phase, key->role, key->flags & (BALANCE_OWN | BALANCE_RENAMED), sure);
 	if (side == SIDE_INSIDE && key->flags & BALANCE_RENAMED && phase == PHASE_RECEIVED)
 		side = SIDE_OUTSIDE;
-	if (side == SIDE_INSIDE && c->noise == NOISE_BENIGN)
+	if (side == SIDE_INSIDE && c->verdict.class == CLASS_EXPECTED)
 		return SIDE_BENIGN;
-	if (c->noise == NOISE_BENIGN)
+	if (c->verdict.class == CLASS_EXPECTED)
 		return SIDE_NONE;
 	if (c->verdict.stage == STAGE_IP_FRAG && key->flags & BALANCE_INCOMPLETE)
 		return SIDE_BEFORE;

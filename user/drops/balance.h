@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "drops/filter.h"
 #include "drops/ksym.h"
-#include "drops/noise.h"
+#include "drops/cause.h"
 #include "drops/reason.h"
 #include "drops/watch.h"
 #include "host/load.h"

@@ -150,7 +150,7 @@ static enum direction direction(const struct stagemap_event *e, const struct ver
 static struct verdict judge_kfree(const struct stagemap_event *e)
 {
 	const struct stagemap_row *row = find_row(e);
-	struct verdict v = {.stage = STAGE_OTHER, .class = VERDICT_LOSS, .known = row != NULL};
+	struct verdict v = {.stage = STAGE_OTHER, .class = CLASS_LOSS, .known = row != NULL};
 
 	if (row) {
 		v.stage = row->stage;
@@ -160,8 +160,8 @@ static struct verdict judge_kfree(const struct stagemap_event *e)
 	if (!(e->flags & CAUSE_SK) && !strcmp(e->location, "dst_discard_out"))
 		v.stage = STAGE_IP_ROUTE;
 	v.note = row ? row->note : "dropped at a place that the map does not know";
-	if (v.class == VERDICT_LOSS && (e->flags & CAUSE_COPY))
-		v.class = VERDICT_COPY;
+	if (v.class == CLASS_LOSS && (e->flags & CAUSE_COPY))
+		v.class = CLASS_COPY;
 	if (v.stage == STAGE_NETFILTER)
 		v.hook = netfilter_hook(e);
 	v.direction = direction(e, &v);
@@ -289,6 +289,14 @@ const char *const netfilter_hook_names[] = {
 	[HOOK_ARP_INPUT] = "arp input",
 	[HOOK_ARP_OUTPUT] = "arp output",
 };
+
+const char *class_name(enum drop_class class)
+{
+	static const char *const names[CLASS_COUNT] = {"loss", "suspected", "expected", "copy",
+						       "none"};
+
+	return names[class];
+}
 
 const char *stage_name(enum stage stage)
 {

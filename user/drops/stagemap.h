@@ -11,13 +11,17 @@
 
 #include "stages.h"
 
-enum verdict_class {
-	VERDICT_LOSS, /* a packet ended */
-	VERDICT_COPY, /* a copy ended (tap, raw socket, flood); the packet's own end overrules it */
-	VERDICT_BENIGN, /* a packet ended as it should, nothing is lost */
-	VERDICT_IGNORE, /* no packet of its own: its end is reported by another event, or it is no
-			   packet */
+/* The class of a drop, for `run`, `trace`, `--balance`, TCP and `export` alike. */
+enum drop_class {
+	CLASS_LOSS,	 /* a packet is lost */
+	CLASS_SUSPECTED, /* a packet ended; whether anyone misses it is unknown */
+	CLASS_EXPECTED,	 /* a packet ended as it should: nothing is lost */
+	CLASS_COPY,	 /* a copy ended (tap, raw socket, flood); the packet itself is elsewhere */
+	CLASS_NONE,	 /* no packet ended, or another event reports it: not counted */
+	CLASS_COUNT,
 };
+
+const char *class_name(enum drop_class class); /* "loss", "suspected", "expected", "copy" */
 
 enum direction {
 	DIRECTION_RX,
@@ -54,13 +58,14 @@ struct stagemap_event {
 	unsigned flags;	   /* enum trace_cause_flag */
 	int error;	   /* XDP observers: errno, positive; else 0 */
 	uint32_t map_type; /* XDP observers: enum bpf_map_type of the redirect; 0 none */
-	unsigned pkt_type; /* skb->pkt_type, where it is asked for: noise_judge(), bridges */
-	uint16_t protocol; /* skb->protocol, host order; 0 unknown; for noise_judge() alone */
+	unsigned pkt_type; /* skb->pkt_type, where it is asked for: judge_drop(), bridges */
+	uint16_t protocol; /* skb->protocol, host order; 0 unknown; for judge_drop() alone */
+	bool numbered;	   /* a packet of `run`: each of its ends is a loss; for judge_drop() */
 };
 
 struct verdict {
 	enum stage stage; /* STAGE_NONE: a tap's copy, or not a packet */
-	enum verdict_class class;
+	enum drop_class class;
 	enum direction direction;
 	enum netfilter_hook hook; /* HOOK_NONE unless the stage is netfilter */
 	const char *note;	  /* what happened, one clause for people; never NULL, static */
@@ -73,13 +78,14 @@ struct stagemap_row {
 	const char *reasons;
 	const char *locations;
 	enum stage stage;
-	enum verdict_class class;
+	enum drop_class class;
 	const char *note; /* in parentheses the kernel function that decides */
 };
 
 extern const struct stagemap_row stagemap_rows[];
 extern const unsigned stagemap_row_count;
 
+/* Looks the event up in the map. judge_drop() (drops/cause.h) has the last word on the class. */
 struct verdict stagemap_judge(const struct stagemap_event *e);
 
 /* Whether `name` is one of the words of a row's list; an empty list holds the empty name. */

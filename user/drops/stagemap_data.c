@@ -12,10 +12,10 @@
 
 #include <stddef.h>
 
-#define LOSS   VERDICT_LOSS
-#define COPY   VERDICT_COPY
-#define BENIGN VERDICT_BENIGN
-#define IGNORE VERDICT_IGNORE
+#define LOSS	 CLASS_LOSS
+#define COPY	 CLASS_COPY
+#define EXPECTED CLASS_EXPECTED
+#define NONE	 CLASS_NONE
 
 #define UDP_RCV                                                                                    \
 	"__udp4_lib_rcv __udp6_lib_rcv udp_rcv udpv6_rcv __udp4_lib_mcast_deliver "                \
@@ -73,13 +73,13 @@
 
 const struct stagemap_row stagemap_rows[] = {
 	/* 1. Places that decide, whatever the reason. */
-	{"NOT_DROPPED_YET", NULL, STAGE_NONE, IGNORE, "not a drop"},
-	{"CONSUMED", NULL, STAGE_NONE, BENIGN, "used up as it should be (consume_skb)"},
-	{NULL, "vmxnet3_tq_tx_complete vmxnet3_unmap_pkt", STAGE_NONE, IGNORE,
+	{"NOT_DROPPED_YET", NULL, STAGE_NONE, NONE, "not a drop"},
+	{"CONSUMED", NULL, STAGE_NONE, EXPECTED, "used up as it should be (consume_skb)"},
+	{NULL, "vmxnet3_tq_tx_complete vmxnet3_unmap_pkt", STAGE_NONE, NONE,
 	 "sent: this driver frees it as if it were dropped (vmxnet3_unmap_pkt)"},
-	{NULL, "skb_release_data", STAGE_NONE, IGNORE,
+	{NULL, "skb_release_data", STAGE_NONE, NONE,
 	 "part of a merged packet, whose head reports its end (skb_release_data)"},
-	{"NOT_SPECIFIED", "kfree_skb_list_reason kfree_skb_list", STAGE_NONE, IGNORE,
+	{"NOT_SPECIFIED", "kfree_skb_list_reason kfree_skb_list", STAGE_NONE, NONE,
 	 "part of a merged packet, whose head reports its end (skb_release_data before 6.3)"},
 	{"PACKET_SOCK_ERROR", NULL, STAGE_NONE, COPY, "a tap's copy did not fit (packet_rcv)"},
 	{NULL,
@@ -91,17 +91,17 @@ const struct stagemap_row stagemap_rows[] = {
 	 "rawv6_rcv_skb raw6_local_deliver raw_recvmsg rawv6_recvmsg",
 	 STAGE_NONE, COPY, "a raw socket's copy (raw_local_deliver)"},
 	{NULL, "unix_* virtio_transport_* netlink_* __netlink_* nfnetlink_* genl_* nlmsg_*",
-	 STAGE_NONE, IGNORE, "no packet: a message between processes"},
-	{NULL, "netif_napi_add_weight* napi_get_frags_check", STAGE_NONE, IGNORE,
+	 STAGE_NONE, NONE, "no packet: a message between processes"},
+	{NULL, "netif_napi_add_weight* napi_get_frags_check", STAGE_NONE, NONE,
 	 "no packet: a trial of the allocator when queues are made (napi_get_frags_check)"},
-	{"UNIX_*", NULL, STAGE_NONE, IGNORE, "no packet: a message between processes (unix_*)"},
-	{"NOT_SPECIFIED", "tbf_enqueue tbf_segment", STAGE_QDISC, IGNORE,
+	{"UNIX_*", NULL, STAGE_NONE, NONE, "no packet: a message between processes (unix_*)"},
+	{"NOT_SPECIFIED", "tbf_enqueue tbf_segment", STAGE_QDISC, NONE,
 	 "whole of a packet whose segments were dropped one by one (tbf_segment)"},
 	{NULL, "ndisc_error_report arp_error_report", STAGE_NEIGH, LOSS,
 	 "the neighbour did not answer (neigh_invalidate)"},
 	{"NETFILTER_DROP", NULL, STAGE_NETFILTER, LOSS, "a rule dropped it (nf_hook_slow)"},
 	{"TCP_OLD_DATA TCP_OFOMERGE TCP_OLD_SEQUENCE TCP_OLD_ACK TCP_OFO_DROP", NULL,
-	 STAGE_TCP_STATE, BENIGN, "TCP has it already"},
+	 STAGE_TCP_STATE, EXPECTED, "TCP has it already"},
 	{"TCP_LISTEN_OVERFLOW", NULL, STAGE_TCP_LISTEN, LOSS,
 	 "the accept queue was full when the handshake ended (tcp_v4_syn_recv_sock)"},
 	{"SOCKET_BACKLOG", NULL, STAGE_TCP_BACKLOG, LOSS,
@@ -121,7 +121,7 @@ const struct stagemap_row stagemap_rows[] = {
 	{NULL, TCP_ANY, STAGE_TCP, LOSS, "dropped by TCP"},
 	{NULL, "icmp_* __icmp_* icmpv6_* icmp6_* ping_* ndisc_* igmp_* igmp6_* mld_*", STAGE_ICMP,
 	 LOSS, "dropped by ICMP, IGMP or neighbour discovery"},
-	{NULL, "arp_rcv arp_process", STAGE_OTHER, BENIGN, "ARP, no packet of a flow"},
+	{NULL, "arp_rcv arp_process", STAGE_OTHER, EXPECTED, "ARP, no packet of a flow"},
 
 	/* 2. Reasons that depend on the place. */
 	{"PKT_TOO_SMALL", UDP_RCV " " UDP_QUEUE, STAGE_UDP_HEADER, LOSS,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "drops/balance.h"
-#include "drops/noise.h"
+#include "drops/cause.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/num.h"
@@ -79,10 +79,9 @@ static enum tcp_drop drop_is(const struct judged_cause *c)
 {
 	if (stagemap_listed("TCP_OLD_DATA TCP_OFOMERGE TCP_OLD_SEQUENCE TCP_OFO_DROP", c->reason))
 		return TCP_DROP_TWICE;
-	if (c->verdict.class != VERDICT_LOSS || c->noise == NOISE_BENIGN ||
-	    c->noise == NOISE_NOTHING)
+	if (c->verdict.class != CLASS_LOSS && c->verdict.class != CLASS_SUSPECTED)
 		return TCP_DROP_NOTHING;
-	return c->noise == NOISE_SUSPECT && (c->verdict.stage == STAGE_TCP ||
+	return c->verdict.class == CLASS_SUSPECTED && (c->verdict.stage == STAGE_TCP ||
 					     c->verdict.stage == STAGE_TCP_STATE)
 		       ? TCP_DROP_UNSURE
 		       : TCP_DROP_LOSS;

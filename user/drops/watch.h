@@ -29,7 +29,7 @@ struct watch;
 struct watch_spec {
 	/*
 	 * Filters, by_flow, by_sender, snaplen, stack, burst_ns, freeing; and `consumed`: where
-	 * packets freed as used up are losses (drops/noise.h). With none these are not looked at,
+	 * packets freed as used up are losses (drops/cause.h). With none these are not looked at,
 	 * which each packet that is freed would pay for. watch_open() knows the rest.
 	 */
 	struct watch_config cfg;
@@ -208,7 +208,7 @@ enum xdploss_mode {
 	XDPLOSS_INSTEAD_OF_KFREE,
 };
 
-/* VERDICT_LOSS, or VERDICT_IGNORE: another event or key reports it. The note is for people. */
+/* CLASS_LOSS, or CLASS_NONE: another event or key reports it. The note is for people. */
 struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode mode);
 
 /* "ENOBUFS" for a negative errno; "ABORTED", "TX" ... for an exception; "" if there is neither. */

@@ -205,7 +205,7 @@ struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode 
 	if (key->flags & (XDPLOSS_MAP_PROG | XDPLOSS_SKB) ||
 	    (key->flags & XDPLOSS_GENERIC &&
 	     (mode == XDPLOSS_BESIDE_KFREE || key->kind != XDPLOSS_REDIRECT)))
-		v.class = VERDICT_IGNORE;
+		v.class = CLASS_NONE;
 	return v;
 }
 

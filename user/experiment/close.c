@@ -50,7 +50,7 @@ bool site_is_here(const struct site *s, const struct ledger_cause *c)
 		return true;
 	if (!s->receives)
 		return raw->netns == s->lab.tx_ns.inum || c->verdict.direction == DIRECTION_TX;
-	return c->verdict.class == VERDICT_LOSS && !taken &&
+	return c->verdict.class == CLASS_LOSS && !taken &&
 	       (!raw->netns || raw->netns == s->lab.rx_ns.inum);
 }
 
@@ -59,7 +59,7 @@ static void name_bridge(struct site *s)
 {
 	struct ledger_cause in_bridge = {
 		.raw.index = TRACE_CAUSE_DIFFERENCE,
-		.verdict = {.class = VERDICT_LOSS, .stage = STAGE_L2},
+		.verdict = {.class = CLASS_LOSS, .stage = STAGE_L2},
 		.named = {.stage = STAGE_L2,
 			  .direction = "forward",
 			  .netns = "bridge",
@@ -121,7 +121,7 @@ int site_name(struct site *s)
 	for (int i = 0; !rc && s->lone && i < s->ledger.n; i++) {
 		const struct ledger_cause *c = &s->ledger.cause[i];
 
-		if ((!s->receives || c->verdict.class == VERDICT_LOSS) && !site_is_here(s, c))
+		if ((!s->receives || c->verdict.class == CLASS_LOSS) && !site_is_here(s, c))
 			s->ledger.ignored[c->raw.index] = 1;
 	}
 	return rc;

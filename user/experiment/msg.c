@@ -30,7 +30,7 @@ int msg_take_cause(struct json_object *msg, struct ledger_cause *c)
 	memset(c, 0, sizeof(*c));
 	if (record_read(msg, msg_cause, c) || !c->raw.index)
 		return -EBADMSG;
-	c->verdict.class = VERDICT_LOSS;
+	c->verdict.class = CLASS_LOSS;
 	c->verdict.stage = c->named.stage;
 	return 0;
 }

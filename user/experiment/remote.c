@@ -614,7 +614,7 @@ static void add_causes(struct remote *r)
 	struct ledger *l = &r->local->ledger;
 	struct ledger_cause wire = {
 		.raw.index = JOIN_WIRE,
-		.verdict = {.stage = STAGE_WIRE, .class = VERDICT_LOSS},
+		.verdict = {.stage = STAGE_WIRE, .class = CLASS_LOSS},
 		.named = {.stage = STAGE_WIRE,
 			  .note = "seen to leave the sender, not seen to come to the receiver"},
 	};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "drops/noise.h"
+#include "drops/cause.h"
 
 /*
  * Children of a freed head are freed in skb_release_data(): no packets of their own. And vmxnet3

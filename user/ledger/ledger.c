@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "drops/noise.h"
+#include "drops/cause.h"
 
 const char *const severity_names[] = {"info", "warning", "error"};
 
@@ -67,11 +67,7 @@ static void judge(struct ledger_cause *c, const struct ksyms *k)
 
 	if (!xdp)
 		ksym_find(k, raw->aux, &aux);
-	/* It was freed as if used up: the drop site says what was lost. */
-	if (raw->observer == OBSERVER_CONSUME_SKB && consumed_judge(c->named.location, &c->verdict))
-		c->verdict.class = raw->flags & CAUSE_COPY ? VERDICT_COPY : VERDICT_LOSS;
-	else
-		c->verdict = stagemap_judge(&(struct stagemap_event){
+	c->verdict = judge_drop(&(struct stagemap_event){
 			.reason = c->named.reason,
 			.location = c->named.location,
 			.aux = aux.name,
@@ -80,6 +76,7 @@ static void judge(struct ledger_cause *c, const struct ksyms *k)
 			.error = xdp ? abs(raw->reason) : 0,
 			.map_type = xdp ? (uint32_t)raw->aux : 0,
 			.pkt_type = raw->pkt_type,
+			.numbered = true,
 		});
 	c->named.stage = c->verdict.stage == STAGE_NONE ? STAGE_OTHER : c->verdict.stage;
 	c->named.direction = direction_names[c->verdict.direction];
@@ -106,7 +103,7 @@ void ledger_name(struct ledger *l, const struct drops_cause *raw, int n, const s
 		name_location(c, k);
 		name_place(c, places, n_places);
 		judge(c, k);
-		l->ignored[c->raw.index] = c->verdict.class == VERDICT_IGNORE;
+		l->ignored[c->raw.index] = c->verdict.class == CLASS_NONE;
 	}
 }
 
@@ -133,7 +130,7 @@ const struct ledger_cause *ledger_cause(const struct ledger *l, uint8_t index)
 bool ledger_is_event(const struct ledger_cause *c)
 {
 	return c->raw.cause.observer != OBSERVER_SOCKET_QUEUE &&
-	       c->verdict.class != VERDICT_IGNORE && c->raw.count.events;
+	       c->verdict.class != CLASS_NONE && c->raw.count.events;
 }
 
 void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT])

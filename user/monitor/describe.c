@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drops/noise.h"
+#include "drops/cause.h"
 #include "drops/packet_text.h"
 #include "drops/filter.h"
 
@@ -199,7 +199,7 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 	container_text(&o->container, out->container, sizeof(out->container));
 	container_pod_text(&o->container, out->pod, sizeof(out->pod));
 	c = find_cause(d, &e->key, &out->sock);
-	row->noise = c->noise;
+	row->class = c->verdict.class;
 	row->stage = c->verdict.stage;
 	row->note = c->verdict.note;
 	live_row_begin(row, "event", "flow");

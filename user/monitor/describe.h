@@ -4,6 +4,7 @@
 #define PKTLEDGER_MONITOR_DESCRIBE_H
 
 #include "base/list.h"
+#include "drops/cause.h"
 #include "drops/ksym.h"
 #include "drops/owners.h"
 #include "drops/reason.h"

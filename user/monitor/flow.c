@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-#define ENDED_CLASSES (1u << NOISE_LOSS | 1u << NOISE_SUSPECT)
+#define ENDED_CLASSES (1u << CLASS_LOSS | 1u << CLASS_SUSPECTED)
 
 /*
  * Packets in the rows that are not of the time of the balance: the collector begins earlier and
@@ -400,7 +400,7 @@ int flow_account_end(struct flow_account *a, struct error *err)
 /* Where a packet of the flow ended. */
 static bool is_end(const struct live_row *row)
 {
-	return !strcmp(row->text[LIVE_SCOPE], "flow") && ENDED_CLASSES >> row->noise & 1 &&
+	return !strcmp(row->text[LIVE_SCOPE], "flow") && ENDED_CLASSES >> row->class & 1 &&
 	       row->stage < STAGE_COUNT;
 }
 
@@ -426,7 +426,7 @@ static void find_culprit(const struct live_table *t, const uint64_t lost[STAGE_C
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct live_row *row = &t->rows[i];
 
-		if (is_end(row) && row->stage == most->stage && row->noise == most->noise &&
+		if (is_end(row) && row->stage == most->stage && row->class == most->class &&
 		    !strcmp(row->text[LIVE_SOCKET], c->socket) &&
 		    !strcmp(row->text[LIVE_PROCESS], c->process))
 			c->packets += row->counts.packets;
@@ -443,17 +443,17 @@ static void add_rows(const struct live_table *t, struct flow_facts *f)
 
 		if (strcmp(row->text[LIVE_SCOPE], "flow")) {
 			/* where packets end before there is an skb of them */
-			if (row->noise == NOISE_LOSS &&
+			if (row->class == CLASS_LOSS &&
 			    (row->stage == STAGE_NIC_RING || row->stage == STAGE_XDP ||
 			     row->stage == STAGE_XSK))
 				f->lost_by_interfaces += row->counts.packets;
 			continue;
 		}
-		if (row->noise == NOISE_BENIGN)
+		if (row->class == CLASS_EXPECTED)
 			f->benign += row->counts.packets;
 		if (!is_end(row))
 			continue;
-		if (row->noise == NOISE_LOSS)
+		if (row->class == CLASS_LOSS)
 			f->dropped += row->counts.packets;
 		else
 			f->suspected += row->counts.packets;

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/opt.h"
-#include "drops/noise.h"
+#include "drops/cause.h"
 #include "drops/filter.h"
 #include "filter_abi.h"
 #include "host/nl.h"
@@ -53,7 +53,7 @@ struct live {
 	struct list bound; /* struct bound */
 
 	/* Single drops. */
-	bool payload, benign;  /* of them */
+	bool payload, expected;  /* of them */
 	uint64_t realtime_off; /* CLOCK_REALTIME - ktime_now() */
 	live_each_drop *each;
 	void *each_arg;
@@ -446,7 +446,7 @@ static void add_uncounted(struct live *l)
 	const struct watch_count *now = &l->own.watch.loss.uncounted, *old = &l->uncounted;
 	struct live_row row = {
 		.stage = STAGE_OTHER,
-		.noise = NOISE_LOSS,
+		.class = CLASS_LOSS,
 		.note = "no room in the tables of the observer: neither reason nor place is known",
 		.counts = {now->events - old->events,
 			   now->events + now->more - old->events - old->more,
@@ -480,7 +480,7 @@ static void add_entries(struct live *l)
 	for (unsigned n = 0; n < l->entries.at.n; n++, e++) {
 		describe(&l->describer, e, &l->what);
 		l->own.events += row->counts.events;
-		if (row->noise == NOISE_NOTHING) {
+		if (row->class == CLASS_NONE) {
 			l->own.ignored += row->counts.events;
 			continue;
 		}
@@ -509,7 +509,7 @@ static bool describe_drop(struct live *l, const struct watch_entry *e)
 	if (l->spec.owners && describe_searching(&l->describer, e))
 		owners_tick(l->spec.owners);
 	describe(&l->describer, e, &l->what);
-	return row->noise != NOISE_NOTHING && is_in_place(l) && !is_claimed(l, e, row) &&
+	return row->class != CLASS_NONE && is_in_place(l) && !is_claimed(l, e, row) &&
 	       is_wanted(l) && is_stage(l, row);
 }
 
@@ -518,7 +518,7 @@ static enum stage stage_of_burst(void *arg, const struct watch_key *key)
 	const struct watch_entry e = {.key = *key};
 	struct live *l = arg;
 
-	return describe_drop(l, &e) && l->what.row.noise == NOISE_LOSS ? l->what.row.stage
+	return describe_drop(l, &e) && l->what.row.class == CLASS_LOSS ? l->what.row.stage
 								       : STAGE_NONE;
 }
 
@@ -765,7 +765,7 @@ static void take_sample(void *arg, const struct sample *s, const uint64_t *stack
 	struct packet_view *p = &drop.packet;
 	unsigned below = 0;
 
-	if (!describe_drop(l, &e) || (l->what.row.noise == NOISE_BENIGN && !l->benign))
+	if (!describe_drop(l, &e) || (LIVE_NO_LOSS >> l->what.row.class & 1 && !l->expected))
 		return;
 	if (!p->protocol && !p->ethernet && p->len)
 		p->protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
@@ -786,11 +786,11 @@ void live_sampling(struct live *l, bool on)
 	watch_sampling(l->watch, on);
 }
 
-int live_open_drops(struct live *l, bool payload, bool benign, live_each_drop *each, void *arg,
+int live_open_drops(struct live *l, bool payload, bool expected, live_each_drop *each, void *arg,
 		    struct error *err)
 {
 	l->payload = payload;
-	l->benign = benign;
+	l->expected = expected;
 	l->each = each;
 	l->each_arg = arg;
 	watch_sampling(l->watch, !l->spec.few_samples);

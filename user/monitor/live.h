@@ -247,8 +247,8 @@ struct live_drop {
 /* What it points to lives until it returns. */
 typedef void live_each_drop(void *arg, const struct live_drop *drop);
 
-/* `l` was opened with spec.snaplen. `payload`: more than headers. `benign`: that class, too. */
-int live_open_drops(struct live *l, bool payload, bool benign, live_each_drop *each, void *arg,
+/* `l` was opened with spec.snaplen. `payload`: more than headers. `expected`: drops that are no loss too. */
+int live_open_drops(struct live *l, bool payload, bool expected, live_each_drop *each, void *arg,
 		    struct error *err);
 
 /* Of few_samples: from here on they are taken, or not. */

@@ -34,7 +34,7 @@ static const char *const label_names[LABELS] = {"stage",     "reason",	      "if
 /* Sums of one set of labels. */
 struct series {
 	const char *label[LABELS]; /* never NULL; "": not known */
-	enum noise noise;
+	enum drop_class class;
 	uint64_t packets, bytes;
 	uint64_t moved_ns; /* when it did last */
 };
@@ -161,7 +161,7 @@ static const char *as_shown(const char *from, char to[OWNER_NETNS])
 static int compare(const void *x, const void *y)
 {
 	const struct series *a = x, *b = y;
-	int rc = (a->noise > b->noise) - (a->noise < b->noise);
+	int rc = (a->class > b->class) - (a->class < b->class);
 
 	for (unsigned i = 0; i < LABELS && !rc; i++)
 		rc = strcmp(a->label[i], b->label[i]);
@@ -257,14 +257,15 @@ static void add_row(struct metrics *m, const struct live_row *row, uint64_t now_
 	struct series *one, key = {
 				    .label = {row->text[LIVE_STAGE], row->text[LIVE_REASON], "", "",
 					      "", "", "", "", ""},
-				    .noise = row->noise,
+				    .class = row->class == CLASS_COPY ? CLASS_EXPECTED
+								      : row->class,
 			    };
 
-	if (row->noise == NOISE_LOSS && row->stage < STAGE_COUNT)
+	if (row->class == CLASS_LOSS && row->stage < STAGE_COUNT)
 		m->lost[row->stage] += row->counts.packets;
-	if (row->noise == NOISE_NOTHING)
+	if (row->class == CLASS_NONE)
 		return;
-	if (row->noise != NOISE_BENIGN) {
+	if (key.class != CLASS_EXPECTED) {
 		if (name != pod)
 			snprintf(pod_namespace, sizeof(pod_namespace), "%.*s",
 				 (int)(name - pod - 1), pod);
@@ -338,7 +339,7 @@ struct writer {
 	bool text;	  /* the older format */
 	const char *name; /* of the family whose samples follow; with its unit */
 	const struct type *type;
-	enum noise noise; /* of the series that are written */
+	enum drop_class class; /* of the series that are written */
 	bool bytes;
 };
 
@@ -404,15 +405,15 @@ static void put_one(const void *node, VISIT visit, void *arg)
 	const struct series *one = *(struct series *const *)node;
 	const struct writer *w = arg;
 
-	if ((visit == postorder || visit == leaf) && one->noise == w->noise)
+	if ((visit == postorder || visit == leaf) && one->class == w->class)
 		put_sample(w, label_names, one->label, LABELS,
 			   w->bytes ? one->bytes : one->packets);
 }
 
-static void put_series(struct writer *w, const char *name, enum noise noise, bool bytes,
+static void put_series(struct writer *w, const char *name, enum drop_class class, bool bytes,
 		       const char *help)
 {
-	w->noise = noise;
+	w->class = class;
 	w->bytes = bytes;
 	begin(w, name, &counter, bytes ? "bytes" : "packets", help);
 	twalk_r(w->m->all, put_one, w);
@@ -466,13 +467,13 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 		if (s != STAGE_WIRE) /* lies between hosts: here nobody can know */
 			put_by(&w, label_names[STAGE], stage_name(s), m->lost[s]);
 	}
-	put_series(&w, "lost_packets", NOISE_LOSS, false,
+	put_series(&w, "lost_packets", CLASS_LOSS, false,
 		   "Packets lost, by stage, reason and whose they were.");
-	put_series(&w, "lost_bytes", NOISE_LOSS, true,
+	put_series(&w, "lost_bytes", CLASS_LOSS, true,
 		   "Bytes of lost packets; counters of devices do not have them.");
-	put_series(&w, "suspect_packets", NOISE_SUSPECT, false,
+	put_series(&w, "suspect_packets", CLASS_SUSPECTED, false,
 		   "Packets dropped that may be losses; what they were is not known.");
-	put_series(&w, "benign_packets", NOISE_BENIGN, false,
+	put_series(&w, "benign_packets", CLASS_EXPECTED, false,
 		   "Packets dropped as they should be; no loss to anybody.");
 	if (m->has_tcp)
 		put_tcp(&w);

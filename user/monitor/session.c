@@ -324,7 +324,7 @@ bool limits_crossed(struct limits *l, unsigned i, const struct live_table *inter
 	const struct limit *limit = &l->at[i].limit;
 	bool rate = limit->unit == LIMIT_PER_SECOND, was = l->at[i].above;
 	uint64_t packets =
-		table_sum(rate ? interval : total, 1u << NOISE_LOSS, limit->stage).packets;
+		table_sum(rate ? interval : total, 1u << CLASS_LOSS, limit->stage).packets;
 
 	l->at[i].measured = rate ? per_second(packets, interval_ns) : (double)packets;
 	l->at[i].above = l->at[i].measured > limit->value;

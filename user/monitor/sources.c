@@ -130,7 +130,7 @@ static void add_row(const struct sources *s, struct live *l, const struct loss *
 	struct live_row row = {
 		.stage = x->verdict.stage,
 		/* of a filter on packets, what has no packet can only say "perhaps" */
-		.noise = x->suspect || (s->spec.expr && !x->sock) ? NOISE_SUSPECT : NOISE_LOSS,
+		.class = x->suspect || (s->spec.expr && !x->sock) ? CLASS_SUSPECTED : CLASS_LOSS,
 		.note = x->verdict.note,
 		.netns = x->netns,
 		.counts = {.events = x->packets, .packets = x->packets},
@@ -206,7 +206,7 @@ static void add_loss(const struct sources *s, struct live *l, const struct xdplo
 	};
 
 	xdplosses_device(s->losses, key->netns, key->ifindex, ifname);
-	if (loss.verdict.class != VERDICT_LOSS || (s->netns && key->netns != s->netns) ||
+	if (loss.verdict.class != CLASS_LOSS || (s->netns && key->netns != s->netns) ||
 	    other_device(s, ifname))
 		return;
 	xdplosses_program(key->prog_id, program, sizeof(program));

@@ -257,14 +257,14 @@ static uint64_t weight(const struct live_row *row)
 
 /* The largest row of a stage names the drop site. */
 static const struct live_row *main_row(const struct live_table *t, enum stage stage,
-				       enum noise noise)
+				       enum drop_class class)
 {
 	const struct live_row *best = NULL;
 
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct live_row *row = &t->rows[i];
 
-		if (row->stage == stage && row->noise == noise &&
+		if (row->stage == stage && row->class == class &&
 		    (!best || weight(row) > weight(best)))
 			best = row;
 	}
@@ -274,8 +274,8 @@ static const struct live_row *main_row(const struct live_table *t, enum stage st
 /* Multicast to a group without a member: no loss, but the answer to who asks for it. */
 static const struct live_row *not_joined(const struct live_table *t)
 {
-	const struct live_row *v4 = main_row(t, STAGE_IP_ROUTE, NOISE_BENIGN);
-	const struct live_row *v6 = main_row(t, STAGE_L2, NOISE_BENIGN);
+	const struct live_row *v4 = main_row(t, STAGE_IP_ROUTE, CLASS_EXPECTED);
+	const struct live_row *v6 = main_row(t, STAGE_L2, CLASS_EXPECTED);
 
 	return v4 || !v6 || strcmp(v6->text[LIVE_LOCATION], "ip6_mc_input") ? v4 : v6;
 }
@@ -389,7 +389,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 
 	findings_read_host(NULL, &host);
 	for (int stage = 0; stage < STAGE_COUNT; stage++) {
-		const struct live_row *row = main_row(s->total, stage, NOISE_LOSS);
+		const struct live_row *row = main_row(s->total, stage, CLASS_LOSS);
 		const char *known[LIVE_FIELD_COUNT]; /* NULL: not known */
 		struct finding *finding = &s->finding[s->n_findings];
 		struct finding_facts f = host;
@@ -404,7 +404,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 			continue;
 		for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
 			known[i] = *row->text[i] ? row->text[i] : NULL;
-		f.lost = table_sum(s->total, 1u << row->noise, stage).packets;
+		f.lost = table_sum(s->total, 1u << row->class, stage).packets;
 		/* of a datagram, as the rates are: a merged packet takes the place of many */
 		if (row->counts.packets)
 			f.truesize = row->counts.memory / row->counts.packets;
@@ -502,7 +502,7 @@ static void advise_listener(const struct live *l, struct why *why, struct live_s
 
 void live_advise_tcp(const struct live *l, struct why *why, struct live_summary *s)
 {
-	const struct live_row *row = main_row(s->total, STAGE_QDISC, NOISE_LOSS);
+	const struct live_row *row = main_row(s->total, STAGE_QDISC, CLASS_LOSS);
 	const uint32_t netns = row ? row->netns : 0;
 	const struct tcp_sum *sum = &s->tcp->sum;
 	const uint64_t late = sum->not_lost - sum->ack_lost;

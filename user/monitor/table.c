@@ -22,7 +22,7 @@ void live_row_begin(struct live_row *row, const char *source, const char *scope)
 		row->text[f] = "";
 	if (row->stage != STAGE_NONE)
 		row->text[LIVE_STAGE] = stage_name(row->stage);
-	row->text[LIVE_CLASS] = noise_name(row->noise);
+	row->text[LIVE_CLASS] = class_name(row->class);
 	row->text[LIVE_SOURCE] = source;
 	row->text[LIVE_SCOPE] = scope;
 }
@@ -233,7 +233,7 @@ bool table_add(struct live_table *t, const struct live_row *row, unsigned by)
 
 static bool of_class(const struct live_row *row, unsigned classes)
 {
-	return !classes || classes & 1u << row->noise;
+	return !classes || classes & 1u << row->class;
 }
 
 void table_group(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes)
@@ -294,12 +294,12 @@ void worst_rows(struct live_table *t, const struct live_table *from, unsigned by
 		unsigned max)
 {
 	table_init(t, max);
-	for (int noise = 0; noise < NOISE_COUNT; noise++) {
+	for (int class = 0; class < CLASS_COUNT; class++) {
 		struct live_table rows;
 
-		if (classes && !(classes & 1u << noise))
+		if (classes && !(classes & 1u << class))
 			continue;
-		table_group(&rows, from, by, 1u << noise);
+		table_group(&rows, from, by, 1u << class);
 		table_sort(&rows, TABLE_BY_PACKETS);
 		for (unsigned i = 0; i < rows.n; i++)
 			table_add(t, &rows.rows[i], by);

@@ -114,9 +114,9 @@ static void put_part(struct row *r, const struct json_object *interval)
 	r->kind = "interval";
 	r->class = r->d->parts ? "" : "loss";
 	put_whole(r, interval);
-	for (enum noise noise = 0; noise < NOISE_NOTHING; noise++) {
-		r->class = noise_name(noise);
-		put_stages(r, interval, rows_classes[noise]);
+	for (enum drop_class class = 0; class < ROWS_CLASSES; class++) {
+		r->class = class_name(class);
+		put_stages(r, interval, rows_classes[class]);
 	}
 	r->kind = "flow";
 	r->class = "loss";

@@ -75,7 +75,7 @@ void drop_text(struct page *p, const struct live_drop *drop, const char *netns, 
 	p->indent = 0;
 	page_words(p, STYLE_PLAIN, "%s.%06u %s%s", when_text(drop->realtime_ns, false),
 		   (unsigned)(drop->realtime_ns % 1000000000 / 1000), stage_of(row),
-		   row->noise == NOISE_SUSPECT ? "?" : "");
+		   row->class == CLASS_SUSPECTED ? "?" : "");
 	p->indent = DROP_INDENT;
 	for (unsigned i = REASON; i < DETAILS; i++) {
 		const char *text = row->text[details[i].field];
@@ -139,7 +139,7 @@ static char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
 	for (unsigned i = 1; i < DETAILS && n < size; i++) {
 		const char *text = row->text[details[i].field];
 
-		if (*text && (details[i].field != LIVE_CLASS || row->noise != NOISE_LOSS))
+		if (*text && (details[i].field != LIVE_CLASS || row->class != CLASS_LOSS))
 			n += (size_t)snprintf(buf + n, size - n, " %s=%s", details[i].key, text);
 	}
 	if (row->counts.packets > 1 && n < size)
@@ -254,7 +254,7 @@ static void end_second(struct lostcap *c)
 
 	if (!c->rows.n)
 		return;
-	worst_rows(&flows, &c->rows, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX);
+	worst_rows(&flows, &c->rows, ROWS_BY_FLOW, 1u << CLASS_LOSS, FLOWS_MAX);
 	o = json_trace_interval(&c->rows, &flows, BY, &time);
 	table_free(&flows);
 	table_clear(&c->rows);
@@ -297,11 +297,11 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 	if (!packetfilter_match(c->filter, p, &d))
 		return 0;
 	row.stage = rows_stage(row.text[LIVE_STAGE]);
-	while (row.noise < NOISE_NOTHING && strcmp(noise_name(row.noise), row.text[LIVE_CLASS]))
-		row.noise++;
-	if (row.noise == NOISE_NOTHING)
-		row.noise = NOISE_LOSS;
-	row.text[LIVE_CLASS] = noise_name(row.noise);
+	while (row.class < CLASS_NONE && strcmp(class_name(row.class), row.text[LIVE_CLASS]))
+		row.class++;
+	if (row.class == CLASS_NONE)
+		row.class = CLASS_LOSS;
+	row.text[LIVE_CLASS] = class_name(row.class);
 	row.text[LIVE_SOURCE] = "event";
 	row.text[LIVE_SCOPE] = "flow";
 	row.text[LIVE_FLOW] = describe_flow(&d.flow, flow, sizeof(flow));

@@ -108,14 +108,14 @@ static struct json_object *stage(const struct live_row *rows, unsigned n, unsign
 }
 
 /* The rows of a class, in the order of the path, those of a stage together. */
-static struct json_object *stages(const struct live_table *t, unsigned by, enum noise noise)
+static struct json_object *stages(const struct live_table *t, unsigned by, enum drop_class class)
 {
 	struct json_object *list = json_object_new_array();
 	struct live_table rows;
 	unsigned n;
 
 	by |= LIVE_BY_STAGE;
-	table_group(&rows, t, by, 1u << noise);
+	table_group(&rows, t, by, class == CLASS_EXPECTED ? LIVE_NO_LOSS : 1u << class);
 	table_sort(&rows, TABLE_BY_PATH);
 	for (unsigned i = 0; i < rows.n; i += n) {
 		for (n = 1; i + n < rows.n && rows.rows[i + n].stage == rows.rows[i].stage;)
@@ -128,9 +128,9 @@ static struct json_object *stages(const struct live_table *t, unsigned by, enum 
 
 static void put_classes(struct json_object *o, const struct live_table *t, unsigned by)
 {
-	json_put_u64(o, "dropped", table_sum(t, 1u << NOISE_LOSS, STAGE_NONE).packets);
-	for (enum noise noise = 0; noise < NOISE_NOTHING; noise++)
-		json_put(o, rows_classes[noise], stages(t, by, noise));
+	json_put_u64(o, "dropped", table_sum(t, 1u << CLASS_LOSS, STAGE_NONE).packets);
+	for (enum drop_class class = 0; class < ROWS_CLASSES; class++)
+		json_put(o, rows_classes[class], stages(t, by, class));
 }
 
 static struct json_object *flow_rows(const struct live_table *t)

@@ -30,12 +30,12 @@ struct trace_text {
 static const struct class
 {
 	const char *key;
-	enum noise noise;
+	enum drop_class class;
 	enum style style;
 	const char *mark; /* behind the stage: whether it is a loss is not known */
-} lost = {"stages", NOISE_LOSS, STYLE_BAD, ""},
-  suspect = {"suspect", NOISE_SUSPECT, STYLE_WARN, "?"},
-  benign = {"benign", NOISE_BENIGN, STYLE_DIM, ""};
+} lost = {"stages", CLASS_LOSS, STYLE_BAD, ""},
+  suspect = {"suspect", CLASS_SUSPECTED, STYLE_WARN, "?"},
+  benign = {"benign", CLASS_EXPECTED, STYLE_DIM, ""};
 
 /* For a page that holds the widest count of `o`. */
 static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
@@ -101,7 +101,7 @@ static void rows_of(struct live_table *rows, const struct json_object *o, const 
 
 	table_init(&all, LIVE_ROWS);
 	rows_add(&all, o, by | LIVE_BIT(LIVE_CLASS));
-	table_group(rows, &all, by, 1u << c->noise);
+	table_group(rows, &all, by, 1u << c->class);
 	table_free(&all);
 }
 
@@ -655,14 +655,14 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 /* The rows of what was lost most; those without socket, process and flow are left out. */
 static void put_worst(const struct print_view *v, struct live_table *t, const char *title)
 {
-	struct page p = print_page(v, table_sum(t, 1u << NOISE_LOSS, STAGE_NONE).packets);
+	struct page p = print_page(v, table_sum(t, 1u << CLASS_LOSS, STAGE_NONE).packets);
 	unsigned shown = 0;
 
 	table_sort(t, TABLE_BY_PACKETS);
 	for (unsigned i = 0; i < t->n && shown < WORST_SHOWN; i++) {
 		const struct live_row *row = &t->rows[i];
 
-		if (row->noise != NOISE_LOSS ||
+		if (row->class != CLASS_LOSS ||
 		    (!*row->text[LIVE_SOCKET] && !*row->text[LIVE_PROCESS] &&
 		     !*row->text[LIVE_FLOW]))
 			continue;

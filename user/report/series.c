@@ -76,14 +76,14 @@ const char *rows_worst_stage(const uint64_t packets[STAGE_COUNT])
 	return packets[worst] ? stage_name(worst) : "";
 }
 
-static struct live_row row_of(const struct json_object *stage, enum noise noise)
+static struct live_row row_of(const struct json_object *stage, enum drop_class class)
 {
-	struct live_row row = {.noise = noise};
+	struct live_row row = {.class = class};
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
 		row.text[f] = "";
 	row.text[LIVE_STAGE] = json_get_text(stage, "stage");
-	row.text[LIVE_CLASS] = noise_name(noise);
+	row.text[LIVE_CLASS] = class_name(class);
 	row.text[LIVE_SOURCE] = json_get_text(stage, "source");
 	row.text[LIVE_SCOPE] = json_get_text(stage, "scope");
 	row.stage = rows_stage(row.text[LIVE_STAGE]);
@@ -101,10 +101,10 @@ static void add(struct live_table *t, struct live_row *row, const struct json_ob
 	table_add(t, row, by);
 }
 
-static void add_stage(struct live_table *t, const struct json_object *stage, enum noise noise,
+static void add_stage(struct live_table *t, const struct json_object *stage, enum drop_class class,
 		      unsigned by)
 {
-	struct live_row row = row_of(stage, noise);
+	struct live_row row = row_of(stage, class);
 
 	if (!json_get_length(stage, "causes"))
 		add(t, &row, stage, by);
@@ -123,20 +123,20 @@ static void add_stage(struct live_table *t, const struct json_object *stage, enu
 }
 
 const char *const rows_classes[] = {
-	[NOISE_LOSS] = "stages", [NOISE_SUSPECT] = "suspect", [NOISE_BENIGN] = "benign"};
+	[CLASS_LOSS] = "stages", [CLASS_SUSPECTED] = "suspect", [CLASS_EXPECTED] = "benign"};
 
 void rows_add(struct live_table *t, const struct json_object *interval, unsigned by)
 {
-	for (enum noise noise = 0; noise < NOISE_NOTHING; noise++) {
-		for (struct json_each s = json_each(interval, rows_classes[noise]); json_next(&s);)
-			add_stage(t, s.item, noise, by);
+	for (enum drop_class class = 0; class < ROWS_CLASSES; class++) {
+		for (struct json_each s = json_each(interval, rows_classes[class]); json_next(&s);)
+			add_stage(t, s.item, class, by);
 	}
 }
 
 void rows_add_flows(struct live_table *t, const struct json_object *interval)
 {
 	for (struct json_each flow = json_each(interval, "flows"); json_next(&flow);) {
-		struct live_row row = row_of(flow.item, NOISE_LOSS);
+		struct live_row row = row_of(flow.item, CLASS_LOSS);
 
 		row.text[LIVE_FLOW] = json_get_text(flow.item, "flow");
 		add(t, &row, flow.item, ROWS_BY_FLOW);

@@ -59,8 +59,12 @@ struct json_object *series_sum(struct series *s);
 /* The fields that the rows of a trace are told apart by; `start`: its event. */
 unsigned rows_by(const struct json_object *start);
 
-/* The classes of losses as intervals, sums and ends have them: "stages", "suspect", "benign". */
-extern const char *const rows_classes[NOISE_NOTHING];
+/*
+ * Lists of rows in intervals, sums and ends, by class: "stages", "suspect", "benign". The last list
+ * holds copies too.
+ */
+#define ROWS_CLASSES (CLASS_EXPECTED + 1)
+extern const char *const rows_classes[ROWS_CLASSES];
 
 /* Adds all rows of an interval, of a sum, or of an end. Texts are copied, notes borrowed. */
 void rows_add(struct live_table *t, const struct json_object *interval, unsigned by);

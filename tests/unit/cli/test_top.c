@@ -21,10 +21,10 @@ struct fixture {
 static const char *netns = ""; /* of the rows that are added */
 static uint32_t inum;
 
-static void add(struct live_table *t, enum stage stage, enum noise noise, const char *reason,
+static void add(struct live_table *t, enum stage stage, enum drop_class class, const char *reason,
 		const char *socket, const char *process, uint64_t packets)
 {
-	struct live_row row = {.stage = stage, .noise = noise, .netns = inum};
+	struct live_row row = {.stage = stage, .class = class, .netns = inum};
 
 	live_row_begin(&row, "", "");
 	row.text[LIVE_DIRECTION] = "rx";
@@ -44,13 +44,13 @@ static void set_up(struct fixture *f, unsigned cols, unsigned rows)
 	memset(f, 0, sizeof(*f));
 	table_init(&f->now, LIVE_ROWS);
 	table_init(&f->total, LIVE_ROWS);
-	add(&f->now, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 60240);
-	add(&f->now, STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "", "", 622);
-	add(&f->total, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd",
+	add(&f->now, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 60240);
+	add(&f->now, STAGE_NETFILTER, CLASS_LOSS, "NETFILTER_DROP", "", "", 622);
+	add(&f->total, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd",
 	    1203112);
-	add(&f->total, STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "", "", 9000);
-	add(&f->total, STAGE_QDISC, NOISE_LOSS, "QDISC_DROP", "", "", 17);
-	add(&f->total, STAGE_L2, NOISE_BENIGN, "OTHERHOST", "", "", 4000);
+	add(&f->total, STAGE_NETFILTER, CLASS_LOSS, "NETFILTER_DROP", "", "", 9000);
+	add(&f->total, STAGE_QDISC, CLASS_LOSS, "QDISC_DROP", "", "", 17);
+	add(&f->total, STAGE_L2, CLASS_EXPECTED, "OTHERHOST", "", "", 4000);
 	f->devices[0] = (struct view_device){"eth0", -1, "", 1, 812000, 3.4e9, 1200, 1e6, 311};
 	f->devices[1] = (struct view_device){"eth0", 3, "", 1, 700000, 3e9, 0, 0, 300};
 	f->devices[2] = (struct view_device){"v-rx", -1, "lab-rx", 2, 5, 4000, 0, 0, 0};
@@ -321,7 +321,7 @@ CASE(test_sort)
 	const char *screen;
 
 	set_up(&f, 120, 40);
-	add(&f.total, STAGE_L2, NOISE_LOSS, "", "", "zed", 2000000);
+	add(&f.total, STAGE_L2, CLASS_LOSS, "", "", "zed", 2000000);
 	screen = drawn(&f);
 	assert_shows(screen, "sorted by pkts/s");
 	assert_true(strstr(screen, "1.20M  rcvbuf") < strstr(screen, "2.00M  l2"));
@@ -388,11 +388,11 @@ CASE(test_scope)
 	set_up(&f, 120, 40);
 	inum = 7;
 	netns = "small";
-	add(&f.total, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 10);
-	add(&f.now, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 70000);
+	add(&f.total, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 10);
+	add(&f.now, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 70000);
 	inum = 9;
 	netns = "large";
-	add(&f.total, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 80);
+	add(&f.total, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 80);
 	inum = 0;
 	netns = "";
 	view_add(&f.view, &f.in);
@@ -446,7 +446,7 @@ CASE(test_columns_fit)
 	assert_shows(drawn(&f), "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd  198.18.0.2:5060  sipd");
 	tear_down(&f);
 	set_up(&f, 133, 30); /* the last one has what is left */
-	add(&f.total, STAGE_XDP, NOISE_LOSS, "EOPNOTSUPP", "",
+	add(&f.total, STAGE_XDP, CLASS_LOSS, "EOPNOTSUPP", "",
 	    "a-process-whose-name-has-sixty-letters-and-is-shown-as-it-is", 40);
 	assert_shows(drawn(&f), "a-process-whose-name-has-sixty-letters-and-is-shown-as-it-is\n");
 	tear_down(&f);
@@ -460,7 +460,7 @@ CASE(test_open_row)
 	uint64_t packets;
 
 	set_up(&f, 80, 24);
-	add(&f.total, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "*:53", "named", 40);
+	add(&f.total, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "*:53", "named", 40);
 	for (unsigned i = 0; i < 70; i++)
 		view_add(&f.view, &f.in);
 	/* not what another socket lost at the same stage */
@@ -499,10 +499,10 @@ CASE(test_open_row_stays)
 	view_key(&f.view, '\r', &f.in);
 	assert_int_equal(chosen_stage(&f, &packets), STAGE_NETFILTER);
 	assert_int_equal(f.view.openings, 1);
-	add(&f.now, STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "", "", 1000000);
+	add(&f.now, STAGE_NETFILTER, CLASS_LOSS, "NETFILTER_DROP", "", "", 1000000);
 	assert_shows(drawn(&f), "stage        netfilter");
 	assert_int_equal(f.view.at, 0); /* where it stands now */
-	add(&f.now, STAGE_QDISC, NOISE_LOSS, "QDISC_DROP", "", "", 2000000);
+	add(&f.now, STAGE_QDISC, CLASS_LOSS, "QDISC_DROP", "", "", 2000000);
 	view_key(&f.view, 'b', &f.in);
 	assert_int_equal(chosen_stage(&f, &packets), STAGE_NETFILTER);
 	assert_int_equal(f.view.openings, 1);

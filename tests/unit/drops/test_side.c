@@ -11,7 +11,7 @@ static enum balance_side side_at(struct verdict v, const char *location, enum ba
 				 uint32_t flags, bool *sure)
 {
 	const struct balance_cause key = {.role = role, .flags = flags};
-	struct judged_cause c = {.verdict = v, .noise = NOISE_LOSS};
+	struct judged_cause c = {.verdict = v};
 
 	snprintf(c.location, sizeof(c.location), "%s", location);
 	return side_of(&c, &key, sure);
@@ -124,7 +124,7 @@ CASE(places)
 
 static enum balance_side netfilter(enum netfilter_hook hook, bool own)
 {
-	const struct verdict v = {.stage = STAGE_NETFILTER, .class = VERDICT_LOSS, .hook = hook};
+	const struct verdict v = {.stage = STAGE_NETFILTER, .class = CLASS_LOSS, .hook = hook};
 	bool sure;
 
 	return side_at(v, "nft_do_chain", ROLE_INSIDE, own, &sure);
@@ -163,7 +163,7 @@ CASE(a_place_that_nobody_knows)
 /* A benign end is one of a packet that had entered; of leftovers it matters what came. */
 CASE(ends_that_are_no_loss_here)
 {
-	struct judged_cause c = {.verdict = {.stage = STAGE_IP_FRAG}, .noise = NOISE_LOSS};
+	struct judged_cause c = {.verdict = {.stage = STAGE_IP_FRAG}};
 	struct balance_cause key = {.role = ROLE_EDGE};
 	bool sure;
 
@@ -172,12 +172,12 @@ CASE(ends_that_are_no_loss_here)
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_BEFORE);
 	c.verdict.stage = STAGE_UDP_LOOKUP;
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_INSIDE);
-	c.noise = NOISE_SUSPECT;
+	c.verdict.class = CLASS_SUSPECTED;
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_INSIDE);
-	c.noise = NOISE_BENIGN;
+	c.verdict.class = CLASS_EXPECTED;
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_BENIGN);
 	c.verdict.stage = STAGE_NIC_RING; /* before its entry */
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_NONE);
-	c.noise = NOISE_NOTHING;
+	c.verdict.class = CLASS_NONE;
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_NONE);
 }

@@ -21,7 +21,6 @@
 
 static char names[NAMES_MAX][REASON_NAME];
 static unsigned name_count;
-static const char *const class_names[] = {"loss", "copy", "benign", "ignore"};
 
 /* Lines "value name"; the value is not needed here. */
 static unsigned read_fixture(const char *file)
@@ -144,7 +143,7 @@ CASE(rows_are_sound)
 		assert_non_null(row->note);
 		assert_in_range(row->stage, 0, STAGE_COUNT);
 		assert_true(row->reasons || row->locations);
-		if (row->class == VERDICT_LOSS)
+		if (row->class == CLASS_LOSS)
 			assert_true(row->stage != STAGE_NONE);
 		snprintf(list, sizeof(list), "%s", row->reasons ? row->reasons : "");
 		while ((word = strsep(&rest, " ")))
@@ -188,9 +187,9 @@ CASE(known_places)
 				 4);
 		v = judge(strcmp(reason, "-") ? reason : "", place, 0);
 		if (strcmp(stage_name(v.stage), stage) || !v.known ||
-		    strcmp(class_names[v.class], class))
+		    strcmp(class_name(v.class), class))
 			fail_msg("%s @%s: %s %s, not %s %s", reason, place, stage_name(v.stage),
-				 class_names[v.class], stage, class);
+				 class_name(v.class), stage, class);
 		n++;
 	}
 	fclose(f);
@@ -249,7 +248,7 @@ CASE(unknown_places)
 	struct verdict v = judge("NOT_SPECIFIED", "some_driver_poll", 0);
 
 	assert_int_equal(v.stage, STAGE_OTHER);
-	assert_int_equal(v.class, VERDICT_LOSS);
+	assert_int_equal(v.class, CLASS_LOSS);
 	assert_false(v.known);
 	assert_int_equal(judge("REASON#200", "", 0).stage, STAGE_OTHER);
 	assert_int_equal(judge("REASON#200", "br_flood", 0).stage, STAGE_L2);
@@ -258,18 +257,18 @@ CASE(unknown_places)
 
 CASE(copies)
 {
-	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).class, VERDICT_COPY);
+	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).class, CLASS_COPY);
 	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).stage, STAGE_L2);
-	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", 0).class, VERDICT_LOSS);
+	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", 0).class, CLASS_LOSS);
 	assert_int_equal(judge("NOT_SPECIFIED", "skb_release_data", CAUSE_COPY).class,
-			 VERDICT_IGNORE);
+			 CLASS_NONE);
 }
 
 /* What a driver frees when it has been sent is no loss, whatever call it frees it by. */
 CASE(transmissions)
 {
-	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_tq_tx_complete", 0).class, VERDICT_IGNORE);
-	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_rq_rx_complete", 0).class, VERDICT_LOSS);
+	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_tq_tx_complete", 0).class, CLASS_NONE);
+	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_rq_rx_complete", 0).class, CLASS_LOSS);
 }
 
 /* Who sends still has its socket; of what came from elsewhere ip_rcv_core() took it. */
@@ -446,7 +445,7 @@ CASE(observers)
 
 		assert_int_equal(v.stage, rows[i].stage);
 		assert_int_equal(v.direction, rows[i].direction);
-		assert_int_equal(v.class, VERDICT_LOSS);
+		assert_int_equal(v.class, CLASS_LOSS);
 		if (!strstr(v.note, rows[i].note))
 			fail_msg("row %u: %s", i, v.note);
 		assert_true(v.known);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cases.h"
-#include "drops/noise.h"
+#include "drops/cause.h"
 #include "drops/watch.h"
 
 static const struct judged {
@@ -145,8 +145,8 @@ CASE(one_loss_one_book)
 		assert_string_equal(xdplosses_location(&j->key), j->location);
 		assert_int_equal(beside.stage, j->stage);
 		assert_int_equal(beside.direction, j->direction);
-		assert_int_equal(beside.class == VERDICT_LOSS, j->beside);
-		assert_int_equal(instead.class == VERDICT_LOSS, j->instead);
+		assert_int_equal(beside.class == CLASS_LOSS, j->beside);
+		assert_int_equal(instead.class == CLASS_LOSS, j->instead);
 		assert_true(*beside.note);
 	}
 }
@@ -164,7 +164,6 @@ CASE(places_of_the_used_up)
 {
 	struct trace_range r[WATCH_CONSUMED_MAX];
 	struct error err = {0};
-	struct verdict v;
 	struct ksyms *k;
 	unsigned n;
 
@@ -172,14 +171,13 @@ CASE(places_of_the_used_up)
 	for (unsigned i = 0; i < consumed_row_count; i++) {
 		const struct consumed_row *row = &consumed_rows[i];
 
-		assert_ptr_equal(consumed_judge(row->function, &v), row);
-		assert_int_equal(v.stage, row->stage);
+		assert_ptr_equal(consumed_row_of(row->function), row);
 		assert_true(row->stage < STAGE_COUNT);
-		assert_true(row->noise == NOISE_LOSS);
+		assert_true(row->class == CLASS_LOSS);
 		assert_non_null(strchr(row->note, '('));
 	}
-	assert_null(consumed_judge("consume_skb", &v));
-	assert_null(consumed_judge("", &v));
+	assert_null(consumed_row_of("consume_skb"));
+	assert_null(consumed_row_of(""));
 	assert_int_equal(ksyms_open(&k, "tests/fixtures/kallsyms/small", &err), 0);
 	n = consumed_ranges(k, r);
 	assert_int_equal(n, 1); /* of the functions wanted the file has but one */

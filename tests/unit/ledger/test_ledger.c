@@ -225,7 +225,7 @@ CASE_WITH(events_for_the_counter_check, name_causes, NULL)
 			ev[n++] = c;
 		else
 			assert_true(c->raw.cause.observer == OBSERVER_SOCKET_QUEUE ||
-				    c->verdict.class == VERDICT_IGNORE);
+				    c->verdict.class == CLASS_NONE);
 	}
 	assert_int_equal(n, 5);
 	assert_int_equal(ev[0]->named.stage, STAGE_RCVBUF);
@@ -382,9 +382,9 @@ CASE_WITH(freed_as_used_up, name_causes, NULL)
 		const struct ledger_cause *c = ledger_cause(&ledger, (uint8_t)i);
 
 		assert_string_equal(c->named.reason, "CONSUMED");
-		assert_int_equal(c->verdict.class, i == 1   ? VERDICT_LOSS
-						   : i == 2 ? VERDICT_COPY
-							    : VERDICT_BENIGN);
+		assert_int_equal(c->verdict.class, i == 1   ? CLASS_LOSS
+						   : i == 2 ? CLASS_COPY
+							    : CLASS_EXPECTED);
 		assert_int_equal(c->named.stage, i < 3 ? STAGE_TC_INGRESS : STAGE_OTHER);
 		assert_string_equal(c->named.direction, "rx");
 		assert_true(c->verdict.known);

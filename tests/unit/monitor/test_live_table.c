@@ -23,11 +23,11 @@ static int close_table(void **state)
 	return 0;
 }
 
-static struct live_row row(enum stage stage, enum noise noise, const char *socket, const char *cpu,
+static struct live_row row(enum stage stage, enum drop_class class, const char *socket, const char *cpu,
 			   uint64_t packets)
 {
 	struct live_row r = {.stage = stage,
-			     .noise = noise,
+			     .class = class,
 			     .note = "a note",
 			     .cookie = 7,
 			     .counts = {1, packets, 100 * packets, 1000 * packets}};
@@ -41,7 +41,7 @@ static struct live_row row(enum stage stage, enum noise noise, const char *socke
 static void add(struct live_table *to, unsigned by, enum stage stage, const char *socket,
 		const char *cpu, uint64_t packets)
 {
-	const struct live_row r = row(stage, NOISE_LOSS, socket, cpu, packets);
+	const struct live_row r = row(stage, CLASS_LOSS, socket, cpu, packets);
 
 	assert_true(table_add(to, &r, by));
 }
@@ -81,7 +81,7 @@ CASE_WITH(rows_are_told_apart_by_what_is_asked, open_table, close_table)
 
 CASE_WITH(what_rows_do_not_share_is_unknown, open_table, close_table)
 {
-	struct live_row a = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1), b = a;
+	struct live_row a = row(STAGE_RCVBUF, CLASS_LOSS, "*:1", "0", 1), b = a;
 
 	b.note = "another";
 	b.cookie = 8;
@@ -95,7 +95,7 @@ CASE_WITH(what_rows_do_not_share_is_unknown, open_table, close_table)
 CASE_WITH(the_socket_that_lost_most_of_it, open_table, close_table)
 {
 	static const uint64_t votes[][2] = {{7, 3}, {8, 10}, {9, 2}, {8, 10}, {7, 4}, {9, 6}};
-	struct live_row one = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1);
+	struct live_row one = row(STAGE_RCVBUF, CLASS_LOSS, "*:1", "0", 1);
 
 	for (unsigned i = 0; i < sizeof(votes) / sizeof(votes[0]); i++) {
 		one.cookie = votes[i][0];
@@ -120,18 +120,18 @@ CASE_WITH(texts_are_copied, open_table, close_table)
 CASE_WITH(grouped_by_fewer_fields, open_table, close_table)
 {
 	const unsigned by = LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_CPU);
-	const struct live_row benign = row(STAGE_L2, NOISE_BENIGN, "", "0", 100);
+	const struct live_row benign = row(STAGE_L2, CLASS_EXPECTED, "", "0", 100);
 	struct live_table by_stage, by_cpu;
 
 	add(&t, by, STAGE_RCVBUF, "*:1", "0", 1);
 	add(&t, by, STAGE_RCVBUF, "*:2", "1", 2);
 	add(&t, by, STAGE_NEIGH, "", "1", 4);
 	table_add(&t, &benign, by);
-	assert_int_equal(table_sum(&t, 1u << NOISE_LOSS, STAGE_NONE).packets, 7);
-	assert_int_equal(table_sum(&t, 1u << NOISE_LOSS, STAGE_RCVBUF).packets, 3);
-	assert_int_equal(table_sum(&t, 1u << NOISE_LOSS, STAGE_L2).packets, 0); /* benign */
-	assert_int_equal(table_sum(&t, 1u << NOISE_LOSS, STAGE_NEIGH).bytes, 400);
-	table_group(&by_stage, &t, LIVE_BIT(LIVE_STAGE), 1 << NOISE_LOSS);
+	assert_int_equal(table_sum(&t, 1u << CLASS_LOSS, STAGE_NONE).packets, 7);
+	assert_int_equal(table_sum(&t, 1u << CLASS_LOSS, STAGE_RCVBUF).packets, 3);
+	assert_int_equal(table_sum(&t, 1u << CLASS_LOSS, STAGE_L2).packets, 0); /* benign */
+	assert_int_equal(table_sum(&t, 1u << CLASS_LOSS, STAGE_NEIGH).bytes, 400);
+	table_group(&by_stage, &t, LIVE_BIT(LIVE_STAGE), 1 << CLASS_LOSS);
 	assert_int_equal(by_stage.n, 2);
 	assert_int_equal(find(&by_stage, STAGE_RCVBUF, "")->counts.packets, 3);
 	table_group(&by_cpu, &t, LIVE_BIT(LIVE_CPU), 0);
@@ -139,7 +139,7 @@ CASE_WITH(grouped_by_fewer_fields, open_table, close_table)
 	table_sort(&by_cpu, TABLE_BY_PACKETS);
 	assert_string_equal(by_cpu.rows[0].text[LIVE_CPU], "0");
 	assert_int_equal(by_cpu.rows[0].counts.packets, 101);
-	assert_int_equal(table_sum(&t, 1 << NOISE_BENIGN, STAGE_NONE).packets, 100);
+	assert_int_equal(table_sum(&t, 1 << CLASS_EXPECTED, STAGE_NONE).packets, 100);
 	table_free(&by_cpu);
 	table_free(&by_stage);
 }
@@ -171,7 +171,7 @@ CASE_WITH(full, open_table, close_table)
 
 	t.max = 100;
 	for (unsigned i = 0; i < 1000; i++) {
-		struct live_row r = row(STAGE_RCVBUF + i % 2, NOISE_LOSS, "", "", 1 + i);
+		struct live_row r = row(STAGE_RCVBUF + i % 2, CLASS_LOSS, "", "", 1 + i);
 		char socket[16];
 
 		snprintf(socket, sizeof(socket), "*:%u", i);
@@ -202,7 +202,7 @@ CASE_WITH(full_of_reasons, open_table, close_table)
 
 	t.max = 100;
 	for (unsigned i = 0; i < 1000; i++) {
-		struct live_row r = row(STAGE_NETFILTER, NOISE_LOSS, "", "", 2);
+		struct live_row r = row(STAGE_NETFILTER, CLASS_LOSS, "", "", 2);
 		char netns[16];
 
 		snprintf(netns, sizeof(netns), "%u", i);

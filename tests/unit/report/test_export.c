@@ -14,10 +14,10 @@
 
 #define HOUR METRICS_IDLE_NS
 
-static struct live_row row(enum stage stage, enum noise noise, const char *reason, uint64_t packets)
+static struct live_row row(enum stage stage, enum drop_class class, const char *reason, uint64_t packets)
 {
 	struct live_row r = {
-		.stage = stage, .noise = noise, .counts = {1, packets, 100 * packets, 0}};
+		.stage = stage, .class = class, .counts = {1, packets, 100 * packets, 0}};
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
 		r.text[f] = "";
@@ -87,7 +87,7 @@ CASE(labels_are_in_the_words_of_kubernetes)
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct live_row r = row(STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", 1);
+		struct live_row r = row(STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", 1);
 		char labels[200];
 
 		r.text[LIVE_POD] = rows[i].pod;
@@ -114,7 +114,7 @@ CASE(units_and_processes)
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct live_row r = row(STAGE_RCVBUF, NOISE_LOSS, "", 1);
+		struct live_row r = row(STAGE_RCVBUF, CLASS_LOSS, "", 1);
 		char labels[200];
 
 		r.text[LIVE_CGROUP] = rows[i].cgroup;
@@ -141,7 +141,7 @@ CASE(namespaces_have_no_numbers)
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct live_row r = row(STAGE_RCVBUF, NOISE_LOSS, "", 1);
+		struct live_row r = row(STAGE_RCVBUF, CLASS_LOSS, "", 1);
 
 		r.netns = 4026531840;
 		r.text[LIVE_NETNS] = rows[i].netns;
@@ -164,7 +164,7 @@ CASE(labels_are_escaped)
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct live_row r = row(STAGE_L2, NOISE_LOSS, rows[i].value, UINT64_MAX - 1);
+		struct live_row r = row(STAGE_L2, CLASS_LOSS, rows[i].value, UINT64_MAX - 1);
 
 		assert_labels(&r, rows[i].labels);
 	}
@@ -174,8 +174,8 @@ CASE(labels_are_escaped)
 CASE(names_that_look_alike_are_one_series)
 {
 	struct metrics *m = metrics_new(10, false);
-	struct live_row first = row(STAGE_L2, NOISE_LOSS, "a\xfe", 3),
-			second = row(STAGE_L2, NOISE_LOSS, "a\x1b", 4);
+	struct live_row first = row(STAGE_L2, CLASS_LOSS, "a\xfe", 3),
+			second = row(STAGE_L2, CLASS_LOSS, "a\x1b", 4);
 
 	take(m, &first, 1);
 	take(m, &second, 2);
@@ -187,14 +187,14 @@ CASE(names_that_look_alike_are_one_series)
 
 /* Bounds */
 
-static void add(struct metrics *m, enum stage stage, enum noise noise, unsigned number,
+static void add(struct metrics *m, enum stage stage, enum drop_class class, unsigned number,
 		uint64_t packets, uint64_t now_ns)
 {
 	char reason[16];
 	struct live_row r;
 
 	snprintf(reason, sizeof(reason), "R%u", number);
-	r = row(stage, noise, reason, packets);
+	r = row(stage, class, reason, packets);
 	take(m, &r, now_ns);
 }
 
@@ -227,10 +227,10 @@ CASE(what_has_no_room_is_told_as_others)
 	struct metrics *m = metrics_new(10, false);
 
 	for (unsigned i = 0; i < 1000; i++)
-		add(m, STAGE_RCVBUF, NOISE_LOSS, i, 2, i);
-	add(m, STAGE_QDISC, NOISE_LOSS, 0, 5, 1000); /* others of its own stage */
-	add(m, STAGE_QDISC, NOISE_SUSPECT, 0, 7, 1000);
-	add(m, STAGE_RCVBUF, NOISE_LOSS, 3, 2, 1000); /* its own is still there */
+		add(m, STAGE_RCVBUF, CLASS_LOSS, i, 2, i);
+	add(m, STAGE_QDISC, CLASS_LOSS, 0, 5, 1000); /* others of its own stage */
+	add(m, STAGE_QDISC, CLASS_SUSPECTED, 0, 7, 1000);
+	add(m, STAGE_RCVBUF, CLASS_LOSS, 3, 2, 1000); /* its own is still there */
 	assert_int_equal(value_of(m, "pktledger_series"), 10);
 	assert_int_equal(value_of(m, "pktledger_series_limit"), 10);
 	assert_int_equal(value_of(m, "pktledger_series_merged_total"), 992);
@@ -249,11 +249,11 @@ CASE(what_does_not_move_gives_way)
 	struct metrics *m = metrics_new(3, false);
 
 	for (unsigned i = 0; i < 3; i++)
-		add(m, STAGE_RCVBUF, NOISE_LOSS, i, 1, i);
-	add(m, STAGE_RCVBUF, NOISE_LOSS, 9, 1, HOUR - 1); /* none is old enough */
-	add(m, STAGE_RCVBUF, NOISE_LOSS, 0, 1, HOUR - 1); /* moves */
-	add(m, STAGE_RCVBUF, NOISE_LOSS, 7, 4, HOUR + 1); /* instead of R1 */
-	add(m, STAGE_RCVBUF, NOISE_LOSS, 8, 4, HOUR + 1); /* R2 is a ns too young */
+		add(m, STAGE_RCVBUF, CLASS_LOSS, i, 1, i);
+	add(m, STAGE_RCVBUF, CLASS_LOSS, 9, 1, HOUR - 1); /* none is old enough */
+	add(m, STAGE_RCVBUF, CLASS_LOSS, 0, 1, HOUR - 1); /* moves */
+	add(m, STAGE_RCVBUF, CLASS_LOSS, 7, 4, HOUR + 1); /* instead of R1 */
+	add(m, STAGE_RCVBUF, CLASS_LOSS, 8, 4, HOUR + 1); /* R2 is a ns too young */
 	assert_int_equal(value_of(m, "pktledger_series"), 3);
 	assert_int_equal(value_of(m, "pktledger_series_expired_total"), 1);
 	assert_int_equal(value_of(m, "pktledger_series_merged_total"), 2);
@@ -265,7 +265,7 @@ CASE(what_does_not_move_gives_way)
 
 CASE(what_is_benign_has_few_labels)
 {
-	struct live_row r = row(STAGE_NONE, NOISE_BENIGN, "OTHERHOST", 1);
+	struct live_row r = row(STAGE_NONE, CLASS_EXPECTED, "OTHERHOST", 1);
 	struct metrics *m = metrics_new(10, false);
 
 	for (unsigned i = 0; i < 5; i++) {
@@ -275,7 +275,7 @@ CASE(what_is_benign_has_few_labels)
 		r.text[LIVE_IFNAME] = name;
 		take(m, &r, i);
 	}
-	r.noise = NOISE_NOTHING;
+	r.class = CLASS_NONE;
 	take(m, &r, 9);
 	assert_int_equal(sum_of(m, "pktledger_benign_packets_total").n, 1);
 	assert_int_equal(sum_of(m, "pktledger_benign_packets_total").value, 5);
@@ -418,9 +418,9 @@ static struct metrics *metrics_of(struct live_table *t, uint64_t time_ns)
 static char *sample_text(enum expose_format format)
 {
 	struct live_row rows[] = {
-		row(STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", 3),
-		row(STAGE_L2, NOISE_SUSPECT, "OTHERHOST", 4),
-		row(STAGE_NONE, NOISE_BENIGN, "TCP_OLD_DATA", 5),
+		row(STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", 3),
+		row(STAGE_L2, CLASS_SUSPECTED, "OTHERHOST", 4),
+		row(STAGE_NONE, CLASS_EXPECTED, "TCP_OLD_DATA", 5),
 	};
 	struct live_table t = {.rows = rows, .n = 3};
 	struct metrics *m;

@@ -22,7 +22,7 @@ static struct live_summary summary;
 
 struct traced {
 	enum stage stage;
-	enum noise noise;
+	enum drop_class class;
 	const char *reason, *location, *ifname, *netns, *socket, *process;
 	uint64_t packets;
 };
@@ -30,7 +30,7 @@ struct traced {
 static void add(const struct traced *s)
 {
 	struct live_row r = {.stage = s->stage,
-			     .noise = s->noise,
+			     .class = s->class,
 			     .note = "what happened (function)",
 			     .counts = {s->packets, s->packets, 100 * s->packets, 0}};
 
@@ -49,15 +49,15 @@ static void add(const struct traced *s)
 static int fill(void **state)
 {
 	static const struct traced samples[] = {
-		{STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", "eth0",
+		{STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", "eth0",
 		 "host", "*:5060", "sip[812]", 3000},
-		{STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "nft_do_chain", "a-long-ifname15",
+		{STAGE_NETFILTER, CLASS_LOSS, "NETFILTER_DROP", "nft_do_chain", "a-long-ifname15",
 		 "a-namespace-of-quite-a-long-name-as-kubernetes-makes-them-0123", "", "", 40},
-		{STAGE_NEIGH, NOISE_SUSPECT, "NEIGH_FAILED", "neigh_invalidate", "eth0", "host", "",
+		{STAGE_NEIGH, CLASS_SUSPECTED, "NEIGH_FAILED", "neigh_invalidate", "eth0", "host", "",
 		 "", 5},
-		{STAGE_L2, NOISE_BENIGN, "NOT_SPECIFIED", "ip6_mc_input", "eth0", "host", "", "",
+		{STAGE_L2, CLASS_EXPECTED, "NOT_SPECIFIED", "ip6_mc_input", "eth0", "host", "", "",
 		 70},
-		{STAGE_NONE, NOISE_BENIGN, "PACKET_SOCK_ERROR", "packet_rcv", "eth0", "host",
+		{STAGE_NONE, CLASS_EXPECTED, "PACKET_SOCK_ERROR", "packet_rcv", "eth0", "host",
 		 "packet", "tcpdump[99]", 2},
 	};
 
@@ -163,7 +163,7 @@ CASE_WITH(quiet_interval, fill, empty)
 {
 	struct live_table quiet;
 
-	table_group(&quiet, &table, LIVE_BY_DEFAULT, 1 << NOISE_BENIGN);
+	table_group(&quiet, &table, LIVE_BY_DEFAULT, 1 << CLASS_EXPECTED);
 	print(start_of(LIVE_BY_DEFAULT, false), interval_of(&quiet, LIVE_BY_DEFAULT, SECOND), NULL,
 	      PAGE_WIDTH, 0);
 	assert_string_equal(text, "");
@@ -176,7 +176,7 @@ CASE_WITH(many_rows, fill, empty)
 	char sockets[100][16];
 
 	for (unsigned i = 0; i < 100; i++) {
-		const struct traced s = {STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF",
+		const struct traced s = {STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF",
 					 "f",	       "eth0",	   "host",
 					 sockets[i],   "p",	   10};
 

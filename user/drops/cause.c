@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "drops/noise.h"
+#include "drops/cause.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -14,119 +14,108 @@
  * What is dropped without being missed, of all traffic. Sources: Linux 5.15 to 6.18, function names
  * in parentheses. What no row names is a loss.
  */
-#define LOSS	NOISE_LOSS
-#define SUSPECT NOISE_SUSPECT
-#define BENIGN	NOISE_BENIGN
+#define LOSS	  CLASS_LOSS
+#define SUSPECTED CLASS_SUSPECTED
+#define EXPECTED  CLASS_EXPECTED
 
 #define UDP_RCV                                                                                    \
 	"__udp4_lib_rcv __udp6_lib_rcv udp_rcv udpv6_rcv __udp4_lib_mcast_deliver "                \
 	"__udp6_lib_mcast_deliver"
 #define IP_ROUTE "ip_rcv_finish* ip_list_rcv_finish ip_sublist_rcv_finish ip_error ip_route_*"
 
-const struct noise_row noise_rows[] = {
+const struct class_row class_rows[] = {
 	/* Copies. */
-	{NULL, NULL, NOISE_OUTGOING, NOISE_ANY, BENIGN, "a tap's copy (dev_queue_xmit_nit)"},
-	{"OTHERHOST", NULL, 0, NOISE_ANY, SUSPECT,
+	{NULL, NULL, OF_OUTGOING, PROTOCOL_ANY, EXPECTED, "a tap's copy (dev_queue_xmit_nit)"},
+	{"OTHERHOST", NULL, 0, PROTOCOL_ANY, SUSPECTED,
 	 "a frame for another MAC address, seen because of a flood or promiscuous mode "
 	 "(ip_rcv_core)"},
 
-	{NULL, "bpf_prog_test_run_*", 0, NOISE_ANY, BENIGN,
+	{NULL, "bpf_prog_test_run_*", 0, PROTOCOL_ANY, EXPECTED,
 	 "made to test a BPF program (bpf_prog_test_run_skb)"},
 
-	{NULL, "inet_rtm_getroute inet6_rtm_getroute", 0, NOISE_ANY, BENIGN,
+	{NULL, "inet_rtm_getroute inet6_rtm_getroute", 0, PROTOCOL_ANY, EXPECTED,
 	 "a question about a route, for which the kernel makes a packet (ip route get)"},
 
 	/* To many, of whom we are none. */
-	{NULL, "ip6_mc_input ip_mc_input", 0, NOISE_ANY, BENIGN,
+	{NULL, "ip6_mc_input ip_mc_input", 0, PROTOCOL_ANY, EXPECTED,
 	 "multicast that nobody here has joined (ip6_mc_input)"},
-	{"NOT_SPECIFIED IP_INADDRERRORS", IP_ROUTE, NOISE_TO_MANY, NOISE_ANY, BENIGN,
+	{"NOT_SPECIFIED IP_INADDRERRORS", IP_ROUTE, OF_TO_MANY, PROTOCOL_ANY, EXPECTED,
 	 "multicast that nobody here has joined (ip_rcv_finish_core)"},
-	{"IP_INNOROUTES", "ip6_pkt_*", NOISE_TO_MANY, NOISE_ANY, BENIGN,
+	{"IP_INNOROUTES", "ip6_pkt_*", OF_TO_MANY, PROTOCOL_ANY, EXPECTED,
 	 "multicast that nobody here routes (ip6_pkt_discard)"},
-	{"NOT_SPECIFIED NO_SOCKET", UDP_RCV, NOISE_TO_MANY, NOISE_ANY, BENIGN,
+	{"NOT_SPECIFIED NO_SOCKET", UDP_RCV, OF_TO_MANY, PROTOCOL_ANY, EXPECTED,
 	 "broadcast or multicast without a listener (__udp4_lib_mcast_deliver)"},
-	{"UNHANDLED_PROTO PTYPE_ABSENT", NULL, 0, NOISE_NOT_IP, BENIGN,
+	{"UNHANDLED_PROTO PTYPE_ABSENT", NULL, 0, PROTOCOL_NOT_IP, EXPECTED,
 	 "neither IP nor ARP: nothing here takes it, as LLDP or STP (__netif_receive_skb_core)"},
-	{NULL, NULL, NOISE_TO_MANY, NOISE_NOT_IP, BENIGN,
+	{NULL, NULL, OF_TO_MANY, PROTOCOL_NOT_IP, EXPECTED,
 	 "neither IP nor to this host alone (__netif_receive_skb_core)"},
-	{"NETFILTER_DROP", NULL, NOISE_TO_MANY, NOISE_ANY, SUSPECT,
+	{"NETFILTER_DROP", NULL, OF_TO_MANY, PROTOCOL_ANY, SUSPECTED,
 	 "broadcast or multicast that a rule dropped (nf_hook_slow)"},
 
 	/* Neighbours that are not there. */
-	{"IPV6_NDISC_NS_OTHERHOST", NULL, 0, NOISE_ANY, BENIGN,
+	{"IPV6_NDISC_NS_OTHERHOST", NULL, 0, PROTOCOL_ANY, EXPECTED,
 	 "the neighbour solicitation is for another host (ndisc_recv_ns)"},
 
 	/* TCP: what was lost is sent again, and much of this was no data. */
-	{"TCP_RESET", NULL, 0, NOISE_ANY, BENIGN, "a reset, obeyed (tcp_reset)"},
+	{"TCP_RESET", NULL, 0, PROTOCOL_ANY, EXPECTED, "a reset, obeyed (tcp_reset)"},
 	{"TCP_TOO_OLD_ACK TCP_ACK_UNSENT_DATA TCP_INVALID_ACK_SEQUENCE TCP_RFC7323_*", NULL, 0,
-	 NOISE_ANY, SUSPECT, "a segment out of its time (tcp_ack, tcp_validate_incoming)"},
+	 PROTOCOL_ANY, SUSPECTED, "a segment out of its time (tcp_ack, tcp_validate_incoming)"},
 	{"TCP_INVALID_SEQUENCE TCP_INVALID_END_SEQUENCE TCP_INVALID_SYN TCP_FLAGS TCP_CLOSE "
 	 "TCP_ABORT_ON_DATA TCP_FASTOPEN",
-	 NULL, 0, NOISE_ANY, SUSPECT, "a segment that does not fit the connection (tcp_rcv_*)"},
-	{"NO_SOCKET", "tcp_*", 0, NOISE_ANY, SUSPECT,
+	 NULL, 0, PROTOCOL_ANY, SUSPECTED, "a segment that does not fit the connection (tcp_rcv_*)"},
+	{"NO_SOCKET", "tcp_*", 0, PROTOCOL_ANY, SUSPECTED,
 	 "no socket listens on the port: answered by a reset (tcp_v4_rcv)"},
 	{"NOT_SPECIFIED QUEUE_PURGE SOCKET_CLOSE",
 	 "inet_csk_destroy_sock sk_stream_kill_queues tcp_disconnect tcp_write_queue_purge "
 	 "tcp_done tcp_rtx_queue_purge skb_rbtree_purge inet_sock_destruct __release_sock reqsk_*",
-	 0, NOISE_ANY, BENIGN, "left over when a connection ended (sk_stream_kill_queues)"},
-	{"NOT_SPECIFIED", "tcp_* __tcp_* mptcp_*", 0, NOISE_ANY, SUSPECT,
+	 0, PROTOCOL_ANY, EXPECTED, "left over when a connection ended (sk_stream_kill_queues)"},
+	{"NOT_SPECIFIED", "tcp_* __tcp_* mptcp_*", 0, PROTOCOL_ANY, SUSPECTED,
 	 "dropped by TCP, which does not say why"},
 
 	/* ICMP and neighbour discovery free what they have worked off (before 6.4 as dropped). */
-	{"NOT_SPECIFIED", "icmp_* icmpv6_* igmp_* igmp6_* ndisc_* mld_* ping_*", 0, NOISE_ANY,
-	 BENIGN, "answered, or not for this host (icmp_rcv, icmpv6_rcv)"},
+	{"NOT_SPECIFIED", "icmp_* icmpv6_* igmp_* igmp6_* ndisc_* mld_* ping_*", 0, PROTOCOL_ANY,
+	 EXPECTED, "answered, or not for this host (icmp_rcv, icmpv6_rcv)"},
 
 	/* Teardown. */
 	{NULL,
 	 "rtnl_kfree_skbs __rtnl_unlock rtnl_unlock netdev_run_todo dev_deactivate* "
 	 "dev_reset_queue dev_qdisc_* qdisc_reset qdisc_destroy",
-	 0, NOISE_ANY, SUSPECT, "waited in a qdisc that was reset or removed (qdisc_reset)"},
-	{NULL, "flush_backlog dev_cpu_dead", 0, NOISE_ANY, SUSPECT,
+	 0, PROTOCOL_ANY, SUSPECTED, "waited in a qdisc that was reset or removed (qdisc_reset)"},
+	{NULL, "flush_backlog dev_cpu_dead", 0, PROTOCOL_ANY, SUSPECTED,
 	 "waited for a device that went away (flush_backlog)"},
-	{NULL, "*_clean_tx* *_free_tx_* *_unmap_and_free_tx*", 0, NOISE_ANY, SUSPECT,
+	{NULL, "*_clean_tx* *_free_tx_* *_unmap_and_free_tx*", 0, PROTOCOL_ANY, SUSPECTED,
 	 "in the transmit ring when it was cleaned: perhaps sent (ndo_stop)"},
-	{"QUEUE_PURGE", "neigh_* skb_queue_purge* skb_errqueue_purge*", 0, NOISE_ANY, SUSPECT,
+	{"QUEUE_PURGE", "neigh_* skb_queue_purge* skb_errqueue_purge*", 0, PROTOCOL_ANY, SUSPECTED,
 	 "in a queue that was emptied (skb_queue_purge_reason)"},
 };
 
-const unsigned noise_row_count = sizeof(noise_rows) / sizeof(noise_rows[0]);
+const unsigned class_row_count = sizeof(class_rows) / sizeof(class_rows[0]);
 
-static bool fits(const struct noise_row *row, const struct stagemap_event *e)
+static bool fits(const struct class_row *row, const struct stagemap_event *e)
 {
 	bool is_ip = e->protocol == ETH_P_IP || e->protocol == ETH_P_IPV6;
 
 	if (row->packets && !(row->packets & 1u << e->pkt_type))
 		return false;
 	/* Not known: no row that asks for it. */
-	if (row->protocol != NOISE_ANY && (!e->protocol || is_ip != (row->protocol == NOISE_IP)))
+	if (row->protocol != PROTOCOL_ANY && (!e->protocol || is_ip != (row->protocol == PROTOCOL_IP)))
 		return false;
 	return (!row->reasons || stagemap_listed(row->reasons, e->reason)) &&
 	       (!row->locations || stagemap_listed(row->locations, e->location));
 }
 
-enum noise noise_judge(const struct stagemap_event *e, struct verdict *v)
+static void apply_class_rows(const struct stagemap_event *e, struct verdict *v)
 {
-	if (v->class == VERDICT_IGNORE)
-		return NOISE_NOTHING;
-	if (v->class != VERDICT_LOSS)
-		return NOISE_BENIGN;
-	for (unsigned i = 0; i < noise_row_count; i++) {
-		const struct noise_row *row = &noise_rows[i];
+	for (unsigned i = 0; i < class_row_count; i++) {
+		const struct class_row *row = &class_rows[i];
 
 		if (!fits(row, e))
 			continue;
 		if (row->note)
 			v->note = row->note;
-		return row->noise;
+		v->class = row->class;
+		return;
 	}
-	return NOISE_LOSS;
-}
-
-const char *noise_name(enum noise noise)
-{
-	static const char *const names[NOISE_COUNT] = {"loss", "suspect", "benign", "nothing"};
-
-	return names[noise];
 }
 
 /*
@@ -135,19 +124,19 @@ const char *noise_name(enum noise noise)
  * is not that of completed transmissions. At most WATCH_CONSUMED_MAX that a kernel has at once.
  */
 const struct consumed_row consumed_rows[] = {
-	{"__netif_receive_skb_core", STAGE_TC_INGRESS, DIRECTION_RX, NOISE_LOSS, NOISE_SUSPECT,
+	{"__netif_receive_skb_core", STAGE_TC_INGRESS, DIRECTION_RX, CLASS_LOSS, CLASS_SUSPECTED,
 	 "tc ingress took it and nobody got it: STOLEN, QUEUED or TRAP (sch_handle_ingress)"},
-	{"__dev_queue_xmit", STAGE_TC_EGRESS, DIRECTION_TX, NOISE_LOSS, NOISE_SUSPECT,
+	{"__dev_queue_xmit", STAGE_TC_EGRESS, DIRECTION_TX, CLASS_LOSS, CLASS_SUSPECTED,
 	 "tc egress took it and nobody got it: STOLEN, QUEUED or TRAP (sch_handle_egress)"},
-	{"inet_frag_rbtree_purge", STAGE_IP_FRAG, DIRECTION_RX, NOISE_LOSS, NOISE_LOSS,
+	{"inet_frag_rbtree_purge", STAGE_IP_FRAG, DIRECTION_RX, CLASS_LOSS, CLASS_LOSS,
 	 "a fragment overlapped others of its datagram: all are dropped (inet_frag_queue_insert)"},
-	{"ena_start_xmit", STAGE_TX_DEVICE, DIRECTION_TX, NOISE_LOSS, NOISE_LOSS,
+	{"ena_start_xmit", STAGE_TX_DEVICE, DIRECTION_TX, CLASS_LOSS, CLASS_LOSS,
 	 "could not be mapped or handed to the device (ena_start_xmit)"},
-	{"virtnet_receive_done", STAGE_NIC_RING, DIRECTION_RX, NOISE_LOSS, NOISE_LOSS,
+	{"virtnet_receive_done", STAGE_NIC_RING, DIRECTION_RX, CLASS_LOSS, CLASS_LOSS,
 	 "a header of virtio that makes no sense (virtnet_receive_done)"},
-	{"i40e_construct_skb", STAGE_NIC_RING, DIRECTION_RX, NOISE_LOSS, NOISE_LOSS,
+	{"i40e_construct_skb", STAGE_NIC_RING, DIRECTION_RX, CLASS_LOSS, CLASS_LOSS,
 	 "too many fragments for a packet (i40e_construct_skb)"},
-	{"ice_construct_skb", STAGE_NIC_RING, DIRECTION_RX, NOISE_LOSS, NOISE_LOSS,
+	{"ice_construct_skb", STAGE_NIC_RING, DIRECTION_RX, CLASS_LOSS, CLASS_LOSS,
 	 "too many fragments for a packet (ice_construct_skb)"},
 };
 
@@ -167,29 +156,47 @@ unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CON
 	return n;
 }
 
-const struct consumed_row *consumed_judge(const char *function, struct verdict *v)
+const struct consumed_row *consumed_row_of(const char *function)
 {
-	for (const struct consumed_row *row = consumed_rows;
-	     row < consumed_rows + consumed_row_count; row++) {
-		if (strcmp(row->function, function))
-			continue;
-		*v = (struct verdict){
-			.stage = row->stage,
-			.direction = row->direction,
-			.note = row->note,
-			.known = true,
-		};
-		return row;
+	for (unsigned i = 0; i < consumed_row_count; i++) {
+		if (!strcmp(consumed_rows[i].function, function))
+			return &consumed_rows[i];
 	}
 	return NULL;
 }
 
-/* The place says what was lost; a symbol beside the one that was meant says nothing. */
-static enum noise judge_consumed(struct judged_cause *c, bool copy)
+/* The function that freed the packet says what was lost; a function without a row says nothing. */
+static struct verdict judge_consumed(const struct stagemap_event *e)
 {
-	const struct consumed_row *row = consumed_judge(c->location, &c->verdict);
+	const struct consumed_row *row = consumed_row_of(e->location);
+	struct verdict v = stagemap_judge(e);
+	const bool copy = e->flags & CAUSE_COPY;
 
-	return !row ? NOISE_NOTHING : copy ? row->cloned : row->noise;
+	if (!row) {
+		v.class = e->numbered ? v.class : CLASS_NONE;
+		return v;
+	}
+	return (struct verdict){
+		.stage = row->stage,
+		.class = !copy	       ? row->class
+			 : e->numbered ? CLASS_COPY
+				       : row->cloned,
+		.direction = row->direction,
+		.note = row->note,
+		.known = true,
+	};
+}
+
+struct verdict judge_drop(const struct stagemap_event *e)
+{
+	struct verdict v;
+
+	if (e->observer == OBSERVER_CONSUME_SKB)
+		return judge_consumed(e);
+	v = stagemap_judge(e);
+	if (e->observer == OBSERVER_KFREE_SKB && v.class == CLASS_LOSS && !e->numbered)
+		apply_class_rows(e, &v);
+	return v;
 }
 
 static void judge(struct judged_cause *c, const struct reasons *r, const struct ksyms *k)
@@ -199,7 +206,7 @@ static void judge(struct judged_cause *c, const struct reasons *r, const struct 
 		.reason = c->reason,
 		.location = c->location,
 		.aux = "",
-		.observer = OBSERVER_KFREE_SKB,
+		.observer = key->flags & WATCH_CONSUMED ? OBSERVER_CONSUME_SKB : OBSERVER_KFREE_SKB,
 		.flags = key->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV),
 		.pkt_type = key->pkt_type,
 		.protocol = ntohs(key->protocol),
@@ -214,14 +221,12 @@ static void judge(struct judged_cause *c, const struct reasons *r, const struct 
 		snprintf(c->location, sizeof(c->location), "%s", at.name);
 	if (k && key->flags & WATCH_DST && !ksym_find(k, key->aux, &aux))
 		e.aux = aux.name;
-	c->verdict = stagemap_judge(&e);
+	c->verdict = judge_drop(&e);
 	if (key->flags & WATCH_ABORTED) {
 		snprintf(c->reason, sizeof(c->reason), "XDP_ABORTED"); /* the kernel gives none */
 		c->verdict.note = "the XDP program aborted, or its verdict is none "
 				  "(trace_xdp_exception)";
 	}
-	c->noise = key->flags & WATCH_CONSUMED ? judge_consumed(c, key->flags & WATCH_COPY)
-					       : noise_judge(&e, &c->verdict);
 }
 
 const struct judged_cause *cause_judge(struct cause_judge *j, const struct watch_key *from)

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Causes of drops, and the one judge of them: which stage of the path a cause is, and whether its
+ * packets are lost. The stage map (drops/stagemap.h) says where a packet ended. On a host with
+ * other traffic many ends are no loss: multicast that nobody here joined, frames for other hosts,
+ * segments that TCP already has. The rows that say so are data (cause.c).
+ */
+#ifndef PKTLEDGER_DROPS_CAUSE_H
+#define PKTLEDGER_DROPS_CAUSE_H
+
+#include "drops/ksym.h"
+#include "drops/reason.h"
+#include "drops/stagemap.h"
+#include "watch_abi.h"
+
+/* Whose packet it was: bits of 1 << skb->pkt_type. */
+enum packet_kind {
+	OF_TO_US = 1 << 0,	  /* PACKET_HOST */
+	OF_BROADCAST = 1 << 1, /* PACKET_BROADCAST */
+	OF_MULTICAST = 1 << 2, /* PACKET_MULTICAST */
+	OF_TO_OTHERS = 1 << 3, /* PACKET_OTHERHOST */
+	OF_OUTGOING = 1 << 4,  /* PACKET_OUTGOING: a tap's copy */
+	OF_LOOPED = 1 << 5,	  /* PACKET_LOOPBACK: the sender's own copy (ip_mc_output) */
+	OF_TO_MANY = OF_BROADCAST | OF_MULTICAST | OF_LOOPED,
+};
+
+enum protocol_kind {
+	PROTOCOL_ANY,
+	PROTOCOL_IP,     /* IPv4, IPv6 */
+	PROTOCOL_NOT_IP, /* ARP, LLDP, STP ... */
+};
+
+/* A row: the first that fits is taken. Lists as in struct stagemap_row. */
+struct class_row {
+	const char *reasons;
+	const char *locations;
+	unsigned packets; /* enum packet_kind; 0: any */
+	enum protocol_kind protocol;
+	enum drop_class class;
+	const char *note; /* as in struct stagemap_row; NULL: that of the stage map */
+};
+
+extern const struct class_row class_rows[];
+extern const unsigned class_row_count;
+
+/*
+ * The judge: the stage of a drop, its class, and a note for people. Packets freed as used up
+ * (OBSERVER_CONSUME_SKB) are judged by consumed_rows, all others by the stage map. If the packet
+ * is lost according to these, and is not a numbered packet of `run`, class_rows decide.
+ */
+struct verdict judge_drop(const struct stagemap_event *e);
+
+/*
+ * Losses that the kernel frees as if the packet had been used up (consume_skb): tc verdicts that
+ * say "stolen" though nobody took it, fragments that overlap, drivers.
+ */
+struct consumed_row {
+	const char *function; /* where it is freed */
+	enum stage stage;
+	enum direction direction;
+	enum drop_class class;
+	/* What it is if the packet was cloned: the clone may have gone on (act_mirred). */
+	enum drop_class cloned;
+	const char *note;
+};
+
+extern const struct consumed_row consumed_rows[];
+extern const unsigned consumed_row_count;
+
+/* Addresses of the functions that this kernel has, for struct watch_spec. Returns how many. */
+unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX]);
+
+/* Returns the row of a function; NULL: it has none. */
+const struct consumed_row *consumed_row_of(const char *function);
+
+/* A cause of drops, with all that is known of it. */
+struct judged_cause {
+	struct watch_key key;	  /* without device and namespace */
+	char reason[REASON_NAME]; /* "CONSUMED": freed as used up */
+	char location[KSYM_NAME]; /* "" unknown */
+	struct verdict verdict;
+};
+
+/* What a cause is takes long to find out, and few come again and again. Set the first two. */
+struct cause_judge {
+	const struct reasons *reasons;
+	const struct ksyms *ksyms; /* NULL: places are not known */
+	struct judged_cause known[256];
+};
+
+/* Lives until the next call. */
+const struct judged_cause *cause_judge(struct cause_judge *j, const struct watch_key *key);
+
+#endif
