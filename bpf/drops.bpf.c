@@ -12,7 +12,7 @@
 
 #include "fragment.bpf.h"
 #include "kfree.bpf.h"
-#include "numbers.bpf.h"
+#include "seen.bpf.h"
 #include "trace_abi.h"
 
 #define MAX_SEGMENTS 128       /* UDP_MAX_SEGMENTS since 6.9; 64 before */
@@ -208,10 +208,23 @@ static __always_inline int find_inner(const struct linear *at, struct packet *p)
 }
 
 /*
+ * The rest of a datagram is freed where fragments are made, because the device refused one of them.
+ * If an earlier fragment has left the device, so did the refused one (its loss is an event
+ * otherwise): this datagram got as far as a whole packet that the peer refuses. Not static: verified
+ * once.
+ */
+__noinline int abandon(__u64 word, bool left)
+{
+	FRAGMENT_COUNT(abandoned);
+	if (left)
+		mark_seen(word, SEEN_TX_DEVICE);
+	return 0;
+}
+
+/*
  * A fragment's number is that of its datagram; one whose first fragment no checkpoint saw settles
  * nothing, unless it is the first itself: that one may have an id for which the map still has an
- * older datagram, so its own stamp comes first, and is noted for those after it. When a fragment
- * cannot be sent, the rest of its datagram is freed where fragments are made.
+ * older datagram, so its own stamp comes first, and is noted for those after it.
  */
 static __always_inline int find_fragment(const struct stamp_reader *r, __u64 location,
 					 struct packet *p)
@@ -219,7 +232,7 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 	bool abandoned = is_in_any(cfg.fragmenting, 2, location);
 	__u8 l3[IP6_HLEN] WIDE;
 	struct fragment_key key;
-	struct fragmented *known;
+	struct fragmented *known = NULL;
 	struct headers h;
 	__u64 word;
 
@@ -239,7 +252,7 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 		word = known->word;
 	}
 	if (abandoned) {
-		FRAGMENT_COUNT(abandoned);
+		abandon(word, known && known->passed[0]);
 		return PACKET_NONE;
 	}
 	FRAGMENT_COUNT(dropped);

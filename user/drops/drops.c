@@ -41,8 +41,10 @@ static int load(struct drops *d, const struct trace_config *cfg, const struct tr
 	memcpy((void *)&s->rodata->kernel, kernel, sizeof(*kernel));
 	bpf_map__set_max_entries(s->maps.fates, (__u32)pages);
 	bpf_map__set_max_entries(s->maps.arrivals, (__u32)pages);
-	if (cfg->fragments)
+	if (cfg->fragments) {
 		bpf_map__set_max_entries(s->maps.fragments, FRAGMENTS);
+		bpf_map__set_max_entries(s->maps.seen, (__u32)pages);
+	}
 	bpf_program__set_autoload(s->progs.kfree_skb, skbs);
 	bpf_program__set_autoload(s->progs.kfree_skb_2nd, skbs);
 	bpf_program__set_autoload(s->progs.xdp_redirect_err, xdp);
@@ -101,10 +103,11 @@ int drops_map_fd(const struct drops *d, const char *name)
 int drops_share(const struct drops *d, const struct bpf_object *checkpoints)
 {
 	const struct bpf_map *const maps[] = {d->skel->maps.tails, d->skel->maps.fragments,
-					      d->skel->maps.fragment_counts};
+					      d->skel->maps.fragment_counts, d->skel->maps.seen};
+	unsigned n = sizeof(maps) / sizeof(*maps) - !d->skel->rodata->cfg.fragments;
 	int rc = 0;
 
-	for (unsigned i = 0; i < sizeof(maps) / sizeof(*maps) && !rc; i++) {
+	for (unsigned i = 0; i < n && !rc; i++) {
 		struct bpf_map *same =
 			bpf_object__find_map_by_name(checkpoints, bpf_map__name(maps[i]));
 

@@ -48,8 +48,8 @@ int drops_attach(struct drops *d, const struct trace_places *places, struct erro
 int drops_map_fd(const struct drops *d, const char *name);
 
 /*
- * Gives programs that are checkpoints, and not loaded yet, the maps of the window and of fragments;
- * the latter are of use only if cfg.fragments is set. 0 or -errno.
+ * Gives programs that are checkpoints, and not loaded yet, the maps of the window and of fragments,
+ * and if cfg.fragments is set the map of how far numbers got. 0 or -errno.
  */
 int drops_share(const struct drops *d, const struct bpf_object *checkpoints);
 struct trace_fragments drops_read_fragments(const struct drops *d);
