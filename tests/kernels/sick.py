@@ -106,13 +106,13 @@ def backlog_of_one():
 
 
 @case
-@proves("udp-mem")
+@proves("udp_mem")
 def small_udp_mem():
     """The kernel counts this memory per CPU, in lots of 256 pages."""
     with lab("net/ipv4/udp_mem", "net/core/rmem_max") as (tx, rx):
         setting("net/core/rmem_max", 64 << 20)
         setting("net/ipv4/udp_mem", "1000 1000 1000")
-        assert_mended(bursts(tx, rx, "198.18.0.2", 3000, 1400, 32 << 20), rx, "udp-mem")
+        assert_mended(bursts(tx, rx, "198.18.0.2", 3000, 1400, 32 << 20), rx, "udp_mem")
 
 
 @case
@@ -151,13 +151,13 @@ def reverse_path():
 
 
 @case
-@proves("nic-ring")
+@proves("nic_ring")
 def small_ring():
     with link("vmxnet3") as (nic, _):
         poll_in_thread(nic)
         ethtool("-G", nic, "rx", "64")
         assert_mended(bursts(NETNS, "", RECEIVER, 400, rcvbuf=32 << 20, stall=0.4), None,
-                      "nic-ring")
+                      "nic_ring")
 
 
 @case

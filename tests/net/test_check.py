@@ -395,7 +395,7 @@ def nobody_on_the_port():
         assert f["id"] == "port-closed" and not f["losing"], f
         lab.sender(10, 0.01, port=9)
         f = first("--limit", "error", status=4)
-        assert f["id"] == "udp-lookup" and f["losing"], f
+        assert f["id"] == "udp_lookup" and f["losing"], f
 
 
 @case

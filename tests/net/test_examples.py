@@ -34,7 +34,7 @@ ELSEWHERE = {
 # Exit statuses beside 0 that are an answer here: nothing to change, nobody there, a limit is broken.
 ANSWERS = {
     "send 198.18.0.2 --rate max --tx xsk -i eth1": {1},
-    "check --apply --yes nic-ring": {1},
+    "check --apply --yes nic_ring": {1},
     "check --limit warning -q": {4},
     "run --limit loss=0.1% -j": {4},
     "trace --balance udp port 5060": {4},

@@ -1062,7 +1062,7 @@ PRUNED = "this kernel throws away what it has behind the hole instead (tcp_prune
 
 
 @case
-@proves("tcp-rcvbuf")
+@proves("tcp_rcvbuf")
 @where_seen
 def by_stage():
     """What TCP itself drops, by its stages; the counters of the kernel are the truth."""
@@ -1087,7 +1087,7 @@ def by_stage():
     assert counted > 0 and lost == {"tcp_rcvbuf": counted}, (counted, lost)
     assert suspect == {"tcp_state": 4}, suspect
     require(not pruned, PRUNED)
-    assert_findings(document["end"]["findings"], "tcp-rcvbuf")
+    assert_findings(document["end"]["findings"], "tcp_rcvbuf")
 
 
 class Reader:
@@ -1149,7 +1149,7 @@ def bursts(wire, rcvbuf, sizes):
     return reader
 
 
-@table(first(2, [("the application's buffer", None, 4096, ["tcp-rcvbuf"]),
+@table(first(2, [("the application's buffer", None, 4096, ["tcp_rcvbuf"]),
                  ("behind a hole", None, 4096, ["tcp-prune"]),
                  ("the host's", "4096 4096 4096", 0, ["tcp-rmem"])]))
 @proves()
@@ -1489,8 +1489,8 @@ def accept_queue_not_full(findings):
 
 
 @table(first(1, [("of EXPR", ["--balance", EXPR], "tcp-listen-own"),
-                 ("of all", ["-n", RX], "tcp-listen"),
-                 ("without a balance", [f"port {PORT}"], "tcp-listen"),
+                 ("of all", ["-n", RX], "tcp_listen"),
+                 ("without a balance", [f"port {PORT}"], "tcp_listen"),
                  ("perhaps", [f"host 198.18.7.7 and tcp port {PORT}"], None),
                  ("another port", [f"tcp port {PORT + 1}"], None)]))
 @where_seen

@@ -207,22 +207,30 @@ void json_add_line(struct json_object *list, const char *fmt, ...)
 	free(line);
 }
 
-/* Bytes of DEL, or of one of C1 (U+0080 to U+009F), which a terminal may obey. */
-static unsigned control_length(const char *s)
+/* Bytes of the character at `s` that is not to be printed (utf8_shown()); control characters of
+ * ASCII but for DEL are escaped already. Returns 0 for others. */
+static unsigned hidden_length(const char *s)
 {
-	if ((unsigned char)*s == 0xc2 && ((unsigned char)s[1] & 0xe0) == 0x80)
-		return 2;
-	return *s == 0x7f;
+	return (unsigned char)*s < 0x7f || utf8_shown(s) ? 0 : utf8_length(s);
+}
+
+static unsigned code_point(const char *s, unsigned length)
+{
+	unsigned code = (unsigned char)*s & (length == 1 ? 0x7f : 0xff >> (length + 1));
+
+	for (unsigned i = 1; i < length; i++)
+		code = code << 6 | ((unsigned char)s[i] & 0x3f);
+	return code;
 }
 
 void json_print(FILE *out, const char *json)
 {
 	while (*json) {
-		unsigned control = control_length(json);
-		size_t plain = control ? 0 : 1 + strcspn(json + 1, "\x7f\xc2");
+		unsigned control = hidden_length(json);
+		size_t plain = control ? 0 : 1 + strcspn(json + 1, "\x7f\xc2\xd8\xe2");
 
 		if (control)
-			fprintf(out, "\\u%04x", (unsigned char)json[control - 1]);
+			fprintf(out, "\\u%04x", code_point(json, control));
 		fwrite(json, 1, plain, out);
 		json += control + plain;
 	}
@@ -290,6 +298,23 @@ unsigned utf8_length(const char *text)
 	return 0;
 }
 
+/* Characters that only change the direction of text (Bidi_Control), so that a name reads as another:
+ * U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069. */
+static bool is_bidi(const char *s)
+{
+	static const char *const all[] = {
+		"\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xaa",
+		"\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad", "\xe2\x80\xae",
+		"\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9",
+	};
+
+	for (unsigned i = 0; i < LENGTH(all); i++) {
+		if (!strncmp(s, all[i], strlen(all[i])))
+			return true;
+	}
+	return false;
+}
+
 unsigned utf8_shown(const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -297,7 +322,7 @@ unsigned utf8_shown(const char *text)
 
 	if (length == 1)
 		return *s >= 0x20 && *s != 0x7f;
-	return length == 2 && *s == 0xc2 && s[1] < 0xa0 ? 0 : length;
+	return (length == 2 && *s == 0xc2 && s[1] < 0xa0) || is_bidi(text) ? 0 : length;
 }
 
 char *utf8_tame(char *s)

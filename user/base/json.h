@@ -77,8 +77,8 @@ char *json_time(uint64_t realtime_ns);
 unsigned utf8_length(const char *s);
 
 /*
- * The same if it is to be seen, and does nothing else: 0 for what a terminal obeys, which is all
- * controls, also those of two bytes (U+0080 to U+009F).
+ * The same if the character can be shown. 0 for control characters, also those of two bytes (U+0080
+ * to U+009F), and for those that change the direction of text (U+202E and others).
  */
 unsigned utf8_shown(const char *s);
 

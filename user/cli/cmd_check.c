@@ -90,7 +90,7 @@ static int check_ids(const struct opt_strings *ids, const struct check_findings 
 		bool here = false, changes = false;
 
 		for (unsigned j = 0; j < list->n; j++) {
-			if (!strcmp(list->at[j].finding.id, ids->at[i])) {
+			if (finding_row(ids->at[i])->id == list->at[j].finding.id) {
 				here = true;
 				changes |= list->at[j].n_changes;
 			}
@@ -137,7 +137,7 @@ static int collect(const struct apply_options *o, const struct check_findings *l
 		bool chosen = !o->ids.n && f->finding.severity > SEVERITY_INFO;
 
 		for (unsigned j = 0; j < o->ids.n; j++)
-			chosen |= !strcmp(o->ids.at[j], f->finding.id);
+			chosen |= finding_row(o->ids.at[j])->id == f->finding.id;
 		for (unsigned j = 0; j < f->n_changes && chosen; j++)
 			choose(c, &f->changes[j], f);
 	}
@@ -428,6 +428,8 @@ static int explain(const char *named, struct error *err)
 
 	snprintf(id, sizeof(id), "%.*s", (int)strcspn(named, "?"), named);
 	row = finding_row(id);
+	if (row) /* in the spelling of its stage */
+		snprintf(id, sizeof(id), "%s", row->id);
 	found = row || !strcmp(id, "all");
 
 	for (enum stage s = 0; s < STAGE_COUNT; s++) {
@@ -595,7 +597,7 @@ static const struct opt_example examples[] = {
 	{"check --limit warning -q", "for scripts: exit status 4 if anything is wrong"},
 	{"check --explain rcvbuf-slow", "what a finding means"},
 	{"check --apply", "change what it advises, after a question for each"},
-	{"check --apply --yes nic-ring", "the changes of one finding, without a question"},
+	{"check --apply --yes nic_ring", "the changes of one finding, without a question"},
 	{"check --undo", "all settings as they were before"},
 	{"check --bundle bug.ledger", "all that was read, in one file for a report"},
 	{"check --from bug.ledger", "what it says, on any host"},

@@ -19,13 +19,17 @@ static void __attribute__((format(printf, 3, 4)))
 bind_print(struct binds *b, const char *name, const char *fmt, ...)
 {
 	char *to = b->text + b->used;
+	const size_t room = sizeof(b->text) - b->used;
 	va_list args;
+	size_t n;
 
-	if (b->n == BINDS_MAX || sizeof(b->text) - b->used < JOURNAL_VALUE_SIZE)
+	if (b->n == BINDS_MAX)
 		return;
 	va_start(args, fmt);
-	vsnprintf(to, JOURNAL_VALUE_SIZE, fmt, args);
+	n = (size_t)vsnprintf(to, room, fmt, args);
 	va_end(args);
+	if (n >= room) /* whole or not at all */
+		return;
 	b->at[b->n].value = b->used;
 	b->at[b->n++].name = name;
 	b->used += strlen(to) + 1;
@@ -595,10 +599,20 @@ int findings_for_stage(enum stage stage, const struct finding_facts *facts, stru
 	return -ENOENT;
 }
 
+/* `-` and `_` are the same: findings of a stage have its name. */
+static bool same_id(const char *a, const char *b)
+{
+	while (*a && (*a == *b || (strchr("-_", *a) && *b && strchr("-_", *b)))) {
+		a++;
+		b++;
+	}
+	return !*a && !*b;
+}
+
 const struct finding_row *finding_row(const char *id)
 {
 	for (unsigned i = 0; i < finding_rows_n; i++) {
-		if (!strcmp(finding_rows[i].id, id))
+		if (same_id(finding_rows[i].id, id))
 			return &finding_rows[i];
 	}
 	return NULL;

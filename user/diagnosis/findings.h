@@ -107,7 +107,7 @@ void finding_enter(struct finding *f, const struct change *change, const struct 
  * what there is no more room for.
  */
 #define BINDS_MAX  80
-#define BINDS_TEXT 8192
+#define BINDS_TEXT 16384
 
 struct binds {
 	unsigned n, used; /* of the text */

@@ -65,14 +65,14 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "an MTU of the tunnel's device that leaves room for its headers, smaller "
 		   "packets, or a larger MTU on every link of the way",
 	 .command = "ip -d link show"},
-	{STAGE_TX_SOCKET, "tx-socket", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_TX_SOCKET, "tx_socket", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A cgroup egress program, or the sending socket's own parameters, refused the packet.",
 	 "A program attached to the sender's control group, or parameters of the sending socket "
 	 "itself, refused the packet. send() returns EPERM for the former. `bpftool cgroup tree` "
 	 "shows which programs there are.",
 	 .evidence = LOST "[; {reason} in {location}]", .wanted = "the program or limit reviewed",
 	 .command = "bpftool cgroup tree"},
-	{STAGE_TX_ROUTE, "tx-route", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
+	{STAGE_TX_ROUTE, "tx_route", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The sender has no route to the destination, or one that discards.",
 	 "The routing table of the sender has no route to the destination, or one of type "
 	 "blackhole, unreachable or prohibit. IPv4 refuses such a send() at once; IPv6 may lose "
@@ -104,7 +104,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "a next hop that answers ARP or neighbour solicitations",
 	 .command = "[{silent_enter} ]ip neigh show dev {ifname}"},
-	{STAGE_TC_EGRESS, "tc-egress", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_TC_EGRESS, "tc_egress", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A tc filter or program at the egress[ of {ifname}] dropped the packet; send() succeeded.",
 	 "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its way out. "
 	 "Neither send() nor the socket learns of it; the counters of the filter do.",
@@ -162,7 +162,7 @@ const struct finding_row finding_rows[] = {
 	 .location = "*dev_forward_skb*", .evidence = LOST "[; in {location}]",
 	 .wanted = "the other end up, and both with the same MTU",
 	 .command = "ip -d link show dev {ifname}"},
-	{STAGE_TX_DEVICE, "tx-device", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_TX_DEVICE, "tx_device", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The transmit side of the device[ {ifname}] had no room: its ring was full, or its peer "
 	 "is down.",
 	 "The driver had no room for the packet: its transmit ring was full while no qdisc held "
@@ -181,7 +181,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST,
 	 .wanted = "counters of the switches between, pause frames, error counters; between two "
 		   "namespaces `pktledger trace` on their host"},
-	{STAGE_NIC_RING, "nic-ring", WHEN_RING_GROWS, SEVERITY_WARNING, PROOF_GUEST,
+	{STAGE_NIC_RING, "nic_ring", WHEN_RING_GROWS, SEVERITY_WARNING, PROOF_GUEST,
 	 "The NIC[ {ifname}] had no free receive descriptor: the kernel did not empty the ring in "
 	 "time.",
 	 "The NIC had packets for the kernel and no free descriptor to put them to: the receive "
@@ -251,7 +251,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "no flow limit, if one flow is the purpose of this host",
 	 .change = SYSCTL("net/core/flow_limit_cpu_bitmap", "0", "{flow_limit}"),
 	 .risk = "one large flow can take the backlog from all others"},
-	{STAGE_TC_INGRESS, "tc-ingress", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_TC_INGRESS, "tc_ingress", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A tc filter or program at the ingress[ of {ifname}] dropped the packet.",
 	 "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its way in, before "
 	 "the IP stack saw it.",
@@ -299,7 +299,7 @@ const struct finding_row finding_rows[] = {
 	 "an interface, or a MAC filter of a virtual device.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
 	 .wanted = "the settings of the VLAN or the virtual device reviewed"},
-	{STAGE_IP_HEADER, "ip-header", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
+	{STAGE_IP_HEADER, "ip_header", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The IP header was invalid on arrival: a defective sender, or something changed it.",
 	 "The IP header did not pass the checks on arrival: version, length, checksum. Some sender "
 	 "or box on the way writes it wrong.",
@@ -423,14 +423,14 @@ const struct finding_row finding_rows[] = {
 	 .evidence = "[{lost_packets} discarded][; in {location}]",
 	 .wanted = "a program that joins on[ {ifname},] the device by which they come",
 	 .command = "ip maddr show dev {ifname}"},
-	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
+	{STAGE_IP_ROUTE, "ip_route", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
 	 "The receiver's routing refused the packet: its source or destination is martian, or "
 	 "there is no route onwards.",
 	 "The receiver's routing refused the packet: a martian source or destination, or no route "
 	 "onwards.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
 	 .wanted = "addresses and routes reviewed"},
-	{STAGE_IP_FRAG, "ip-frag", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_IP_FRAG, "ip_frag", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "Fragments could not be put together: one was lost, or the memory for them was full.",
 	 "A datagram did not become complete: one of its fragments was lost, came too late "
 	 "(ipfrag_time), or the memory for fragments was full. Each lost fragment loses the whole "
@@ -449,7 +449,7 @@ const struct finding_row finding_rows[] = {
 	 "being lost.",
 	 .reason = "PKT_TOO_BIG", .evidence = LOST, .current = "MTU {mtu}",
 	 .wanted = "smaller packets, or a larger MTU on the way"},
-	{STAGE_IP_FORWARD, "ip-forward", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
+	{STAGE_IP_FORWARD, "ip_forward", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
 	 "A router did not pass the packet on.",
 	 "This host forwards, and did not forward this packet: forwarding is off for the "
 	 "interface, or a setting or policy forbade it.",
@@ -472,7 +472,7 @@ const struct finding_row finding_rows[] = {
 	 "closed: the backend has ended or listens elsewhere.",
 	 .evidence = DNAT_EVIDENCE, .current = DNAT_CURRENT,
 	 .wanted = "a receiver there, or " DNAT_WANTED, .command = "{entries}"},
-	{STAGE_UDP_LOOKUP, "udp-lookup", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
+	{STAGE_UDP_LOOKUP, "udp_lookup", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "No socket took what came for the port[ {port}]: none is open on it, or what is open is "
 	 "bound to another address or device, or connected to another peer.",
 	 "A datagram came for a port on which no socket is open for it. The sender of a connected "
@@ -490,7 +490,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = "[{refused} datagrams in this namespace came for ports without a socket, this "
 		     "one or others]",
 	 .wanted = "a receiver bound to the port", .command = "ss -ulpn sport = :{port}"},
-	{STAGE_UDP_HEADER, "udp-header", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
+	{STAGE_UDP_HEADER, "udp_header", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The UDP header's length did not fit the packet.",
 	 "The length in the UDP header contradicts the packet's.", .evidence = LOST "[; {reason}]",
 	 .wanted = "a sender or a path that writes valid headers"},
@@ -506,7 +506,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "at the sender: `ethtool -K {tunnel} tx-checksum-ip-generic off`, with the "
 		   "tunnel's name there",
 	 .command = "ip -d link show dev {tunnel}"},
-	{STAGE_UDP_CSUM, "udp-csum", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
+	{STAGE_UDP_CSUM, "udp_csum", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The UDP checksum was wrong on arrival: damaged on the way, or left to an offload that a "
 	 "redirect by XDP does not do.",
 	 "The UDP checksum was wrong. Either the data was damaged after the last link that checks "
@@ -514,7 +514,7 @@ const struct finding_row finding_rows[] = {
 	 "packets are redirected by XDP between virtual devices.",
 	 .evidence = LOST "[; found in {location}]",
 	 .wanted = "complete checksums from the sender"},
-	{STAGE_SOCKET_FILTER, "socket-filter", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB,
+	{STAGE_SOCKET_FILTER, "socket_filter", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB,
 	 "A filter on the receiving socket, or a cgroup ingress program, refused the packet.",
 	 "A filter that the application has put on its socket, or a BPF program of its control "
 	 "group, refused the packet: meant so, as a rule.",
@@ -528,7 +528,7 @@ const struct finding_row finding_rows[] = {
 	 "it worse.",
 	 .evidence = LOST "; all UDP sockets have {udp_pages} of {udp_pages_max} pages now",
 	 .wanted = "a reader that keeps up, or more memory for its cgroup (memory.max)"},
-	{STAGE_UDP_MEM, "udp-mem", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_GUEST,
+	{STAGE_UDP_MEM, "udp_mem", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_GUEST,
 	 "The memory for all UDP sockets of the host was used up, although this socket's buffer "
 	 "had room.",
 	 "All UDP sockets of the host together reached net.ipv4.udp_mem, in pages. Then every "
@@ -678,14 +678,14 @@ const struct finding_row finding_rows[] = {
 		   "SO_SNDBUF, or senders that wait",
 	 .command = "ss -uamn", .change = SYSCTL("net/core/{wmem}", "{wmem_wanted}", "{wmem_now}"),
 	 .risk = "sockets may queue so much before the device, and delay it"},
-	{STAGE_SOCKET_READ, "socket-read", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
+	{STAGE_SOCKET_READ, "socket_read", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The packet was taken from the socket's queue but not delivered: wrong checksum, or a bad "
 	 "buffer given to recv().",
 	 "The packet was already in the application's queue, and recv() found that its checksum "
 	 "was wrong or that the given buffer was not writable.",
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "complete checksums from the sender, valid buffers in the reader"},
-	{STAGE_SOCKET_CLOSE, "socket-close", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB,
+	{STAGE_SOCKET_CLOSE, "socket_close", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB,
 	 "The packets still waited in the socket when it was closed. No counter has this.",
 	 "When the socket was closed, packets still waited in it. No counter of the kernel has "
 	 "them.",
@@ -695,7 +695,7 @@ const struct finding_row finding_rows[] = {
 	 "The kernel dropped the packet at a place that this version of pktledger does not know. "
 	 "The place and the reason are shown; please report them.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
-	{STAGE_TCP_LISTEN, "tcp-listen", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
+	{STAGE_TCP_LISTEN, "tcp_listen", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "A listening TCP socket did not take connections: its accept queue was full.",
 	 "The application does not accept connections as fast as they come, or its queue is too "
 	 "short for a burst. The queue's length is what the application gives to listen(), at most "
@@ -738,14 +738,14 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "net.ipv4.tcp_syncookies 1, or a longer net.ipv4.tcp_max_syn_backlog and "
 		   "backlog of listen()",
 	 .command = "sysctl net.ipv4.tcp_syncookies net.ipv4.tcp_max_syn_backlog"},
-	{STAGE_TCP_BACKLOG, "tcp-backlog", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_DATA,
+	{STAGE_TCP_BACKLOG, "tcp_backlog", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_DATA,
 	 "Segments came while a process had the TCP socket in hand, and its backlog was full.",
 	 "While a process works with a socket, segments wait in its backlog, which holds as much "
 	 "as the socket's buffers. More came than that. TCP sends them again.",
 	 .evidence = LOST TCP_READER,
 	 .wanted = "larger buffers (net.ipv4.tcp_rmem), GRO, or shorter calls",
 	 .command = "ss -tmn"},
-	{STAGE_TCP_STATE, "tcp-state", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT,
+	{STAGE_TCP_STATE, "tcp_state", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT,
 	 "The segment did not fit the state of its connection.",
 	 "The connection was closed, reset or unknown, or the segment was too old for it or "
 	 "outside of its window. Some of it is normal when connections end.",
@@ -781,7 +781,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "{tcp_rmem_wanted}, or a reader that is faster",
 	 .change = SYSCTL("net/ipv4/tcp_rmem", "{tcp_rmem_wanted}", "{tcp_rmem}"),
 	 .risk = "each connection may take twice the memory"},
-	{STAGE_TCP_RCVBUF, "tcp-rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_TCP_RCVBUF, "tcp_rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A TCP connection had no room for what came: its receive buffer was full, or what memory "
 	 "it may take.",
 	 "The application did not read as fast as data came, and the sender filled the window and "

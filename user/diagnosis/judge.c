@@ -19,6 +19,7 @@ static struct check_finding *add(struct check_findings *out, const struct facts 
 	*at = (struct check_finding){
 		.scope = about.scope,
 		.losing = about.lost,
+		.asked = about.asked || (about.scope == CHECK_SOCKET && (f->port || f->pid)),
 		.loss_pps = f->window_ns ? (double)about.lost * 1e9 / (double)f->window_ns : 0,
 		.order = out->n++,
 	};
@@ -91,8 +92,10 @@ uint64_t judge_softnet(const struct facts *f, const char *what, bool total)
 static int compare(const void *a, const void *b)
 {
 	const struct check_finding *x = a, *y = b;
-	int order = y->losing - x->losing;
+	int order = y->asked - x->asked;
 
+	if (!order)
+		order = y->losing - x->losing;
 	if (!order)
 		order = y->near - x->near;
 	if (!order)

@@ -25,6 +25,7 @@ struct check_finding {
 	double loss_pps;	/* how many; 0: not counted in packets */
 	struct change *changes; /* that would help */
 	unsigned n_changes;
+	bool asked;	/* about a socket of the port or process that was asked for */
 	bool near;	/* of the namespace that asks, if that is not the host's */
 	bool on_host;	/* they are of the host, not of the namespace; by check_plan() */
 	unsigned order; /* private: as the rules found it */
@@ -45,8 +46,9 @@ struct check_findings {
 };
 
 /*
- * Zero-initialise `out`; free it with check_findings_free(). What loses now comes first, of that
- * what is near, then by severity and by rate; a cause before what follows from it.
+ * Zero-initialise `out`; free it with check_findings_free(). Findings about the port or process that
+ * was asked for come first, then those that lose packets now; of these those nearby, then by
+ * severity and by rate; a cause before its effects.
  */
 void judge(const struct facts *f, struct check_findings *out);
 
@@ -79,6 +81,7 @@ struct about {
 	enum check_scope scope;
 	const char *subject; /* NULL: none */
 	uint64_t lost;	     /* packets in the window, for the rank */
+	bool asked;	     /* about the port that was asked for, although it has no socket */
 };
 
 /* Adds the state `id` of the table. Valid until the next call. */

@@ -12,7 +12,8 @@
 
 static struct about about_link(const struct facts_link *link, uint64_t lost)
 {
-	return (struct about){CHECK_INTERFACE, link->dev.link.ifname, lost};
+	return (struct about){
+		.scope = CHECK_INTERFACE, .subject = link->dev.link.ifname, .lost = lost};
 }
 
 /* What the driver lost. Not here: no loss, or the stack's own decision, which it counts itself. */

@@ -138,7 +138,7 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 		       const struct facts_sock *s)
 {
 	char subject[32];
-	const struct about about = {CHECK_SOCKET, subject, s->lost};
+	const struct about about = {.scope = CHECK_SOCKET, .subject = subject, .lost = s->lost};
 	const char *state = buffer_state(f, s);
 	enum stage stage = stage_of_drops(f, s);
 	struct binds b = {};
@@ -167,13 +167,13 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 	 * at one moment. */
 	if (!f->port && !f->pid && full > listed + listed / 10)
 		judge_loss(out, f, STAGE_RCVBUF,
-			   (struct about){CHECK_NAMESPACE, NULL, full - listed}, &facts);
+			   (struct about){CHECK_NAMESPACE, NULL, full - listed, false}, &facts);
 	if (f->port && !f->socks.n && !f->socks.more) {
 		struct binds b = {};
 
 		/* of whichever ports: the counter is the namespace's, and no loss of this one */
 		bind_count(&b, "refused", moved(f, "Udp:NoPorts", "Udp6NoPorts"));
 		bind_count(&b, "port", f->port);
-		judge_state(out, f, "port-closed", (struct about){CHECK_NAMESPACE, NULL, 0}, &b);
+		judge_state(out, f, "port-closed", (struct about){.scope = CHECK_NAMESPACE, .asked = true}, &b);
 	}
 }

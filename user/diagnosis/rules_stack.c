@@ -34,7 +34,7 @@ static void judge_neighbours(const struct facts *f, struct check_findings *out, 
 	bind_loss(&b, f->window_ns, counters[family], lost,
 		  facts_total(f, FACTS_HOST, counters[family]));
 	bind_count(&b, "v", family == STACK_V4 ? 4 : 6);
-	judge_limit(f, out, "neigh-full", "neigh-near", (struct about){CHECK_HOST, NULL, lost}, &b,
+	judge_limit(f, out, "neigh-full", "neigh-near", (struct about){.scope = CHECK_HOST, .lost = lost}, &b,
 		    s->neighbours[family], s->neighbours_max[family]);
 }
 
@@ -69,7 +69,7 @@ static void judge_upcalls(const struct facts *f, struct check_findings *out, con
 	if (after <= before)
 		return;
 	bind_loss(&b, f->window_ns, counter, after - before, after);
-	judge_state(out, f, id, (struct about){CHECK_NAMESPACE, NULL, after - before}, &b);
+	judge_state(out, f, id, (struct about){.scope = CHECK_NAMESPACE, .lost = after - before}, &b);
 }
 
 /* Names of the owners, each once. */
@@ -166,7 +166,7 @@ static void judge_rules(const struct facts *f, struct check_findings *out)
 			 f->port && !r->dport ? ", of any port" : "");
 		snprintf(chain, sizeof(chain), "%s %s %s", r->family, r->table, r->chain);
 		judge_loss(out, f, STAGE_NETFILTER,
-			   (struct about){CHECK_NAMESPACE, NULL, r->packets}, &facts);
+			   (struct about){.scope = CHECK_NAMESPACE, .lost = r->packets}, &facts);
 		if (f->rules_ns)
 			out->at[out->n - 1].loss_pps =
 				(double)r->packets * 1e9 / (double)f->rules_ns;
@@ -184,7 +184,7 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 	bind_loss(&conntrack, f->window_ns, "nf_conntrack drop", after - before, after);
 	if (after >= before)
 		judge_limit(f, out, "conntrack-full", "conntrack-near",
-			    (struct about){CHECK_NAMESPACE, NULL, after - before}, &conntrack,
+			    (struct about){.scope = CHECK_NAMESPACE, .lost = after - before}, &conntrack,
 			    s->conntrack, s->conntrack_max);
 	if (s->after.conntrack_clashes > s->before.conntrack_clashes) {
 		struct finding_facts clash = {
@@ -193,7 +193,7 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 		};
 
 		judge_loss(out, f, STAGE_NETFILTER,
-			   (struct about){CHECK_NAMESPACE, NULL, clash.conntrack_clashes}, &clash);
+			   (struct about){.scope = CHECK_NAMESPACE, .lost = clash.conntrack_clashes}, &clash);
 	}
 	for (unsigned family = 0; family < STACK_FAMILIES; family++) {
 		struct binds frag = {};
@@ -212,8 +212,8 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 		/* a packet at least waited for each of them */
 		judge_loss(out, f, STAGE_NEIGH,
 			   (struct about){
-				   CHECK_NAMESPACE, NULL,
-				   facts_moved(f, FACTS_HOST, "arp_cache:res_failed") +
+				   .scope = CHECK_NAMESPACE,
+				   .lost = facts_moved(f, FACTS_HOST, "arp_cache:res_failed") +
 					   facts_moved(f, FACTS_HOST, "ndisc_cache:res_failed")},
 			   &waiting);
 	}
@@ -331,6 +331,9 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 	}
 	if (rules[i].of == HISTORY && !f->counters_only)
 		return;
+	/* the finding about the closed port has them */
+	if (rules[i].stage == STAGE_UDP_LOOKUP && f->port && !f->socks.n && !f->socks.more)
+		return;
 	if (rules[i].reason && !strcmp(rules[i].reason, "IP_RPFILTER")) {
 		const struct facts_link *link = strict_link(f);
 
@@ -356,7 +359,7 @@ static void judge_backlog(const struct facts *f, struct check_findings *out)
 	uint64_t dropped = judge_softnet(f, "dropped", false);
 	uint64_t limited = judge_softnet(f, "flow_limit", false);
 	uint64_t total = judge_softnet(f, "dropped", true);
-	struct about about = {CHECK_HOST, NULL, dropped};
+	struct about about = {.scope = CHECK_HOST, .lost = dropped};
 	struct finding_facts facts = {
 		.total = total,
 		.counter = "softnet dropped",

@@ -93,14 +93,14 @@ struct finding {
 	const char *id; /* static, e.g. "rcvbuf-burst" */
 	enum stage stage;
 	enum severity severity;
-	char text[400];		       /* what it means, one or two sentences */
-	char evidence[512];	       /* what was measured */
-	char current[128];	       /* the setting now */
-	char wanted[128];	       /* what it should be */
+	char text[1024];		       /* what it means, one or two sentences */
+	char evidence[3072];	       /* what was measured */
+	char current[640];	       /* the setting now */
+	char wanted[1024];	       /* what it should be */
 	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */
 	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
-	char risk[200];
-	char effect[128]; /* from when on the command has one: "at once"; "" it changes nothing */
+	char risk[512];
+	char effect[256]; /* from when on the command has one: "at once"; "" it changes nothing */
 	char host[65];	  /* whose settings these are; "" this one */
 	char netns[OWNER_NETNS]; /* the same; "" that which was asked for, or unknown */
 };

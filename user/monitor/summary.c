@@ -41,7 +41,7 @@ struct why {
 	uint32_t netns, dnat_netns; /* of a loss; of the NAT that leads there */
 
 	struct reading reading;
-	char reader[READING_TEXT], rules_text[256], chain[2 * NFT_NAME + 16];
+	char reader[READING_TEXT], rules_text[1024], chain[2 * NFT_NAME + 16];
 };
 
 struct conntrack_noted {

@@ -29,8 +29,7 @@ static void put_text(FILE *out, const char *s, const char *const entities[128], 
 
 		if (c < 128 && entities[c])
 			fputs(entities[c], out);
-		else if (!length ||
-			 (!controls && ((c < 0x20 && c != '\t' && c != '\n') || c == 0x7f)))
+		else if (!length || (!controls && c != '\t' && c != '\n' && !utf8_shown(s)))
 			fputs(UTF8_REPLACEMENT, out);
 		else
 			fwrite(s, 1, length, out);

@@ -60,7 +60,7 @@ CASE(slow_cpus_with_losses)
 	slow_cpus(h);
 	judge_host(h, &list);
 	assert_int_equal(list.n, 3);
-	assert_string_equal(list.at[0].finding.id, "nic-ring"); /* what loses comes first */
+	assert_string_equal(list.at[0].finding.id, "nic_ring"); /* what loses comes first */
 	c = by_id(&list, "cpu-governor");
 	assert_non_null(c);
 	assert_int_equal(c->n_changes, 2);
@@ -94,7 +94,7 @@ CASE(ranks)
 	assert_int_equal(list.n, 5);
 	assert_string_equal(list.at[0].finding.id, "nic-crc"); /* an error */
 	assert_string_equal(list.at[1].finding.id, "nic-port");
-	assert_string_equal(list.at[2].finding.id, "nic-ring");
+	assert_string_equal(list.at[2].finding.id, "nic_ring");
 	assert_string_equal(list.at[3].finding.id, "conntrack-near");
 	assert_string_equal(list.at[4].finding.id, "taps");
 	assert_float_equal(list.at[1].loss_pps, 4000, 1e-9);
@@ -669,8 +669,8 @@ CASE(bounds)
 		{"rcvbuf-filling", waited, false},
 		{"rcvbuf-capped", limit_of_host, false},
 		{"backlog-flow-limit", flow_limit, false},
-		{"udp-mem", memory, false},
-		{"udp-csum", checksum, false},
+		{"udp_mem", memory, false},
+		{"udp_csum", checksum, false},
 		{"cpu-governor", slow_clock, false},
 		{"qdisc", short_queue, true},
 		{"nic-coalesce", coalescing, false},
@@ -679,7 +679,7 @@ CASE(bounds)
 		{"nic-irq", busy_queue, false},
 		{"nic-irq", receive_queues, false},
 		{"nic-irq", first_receives, false},
-		{"udp-mem", used_up, false},
+		{"udp_mem", used_up, false},
 		{"udp-mem-cgroup", uncounted, false},
 		{"qdisc", queue_of_one, true},
 		{"mtu-mismatch", larger_port, false},
@@ -784,32 +784,32 @@ CASE(counters_of_losses)
 	static const struct {
 		const char *scope, *name, *id;
 	} rows[] = {
-		{"here", "TcpExt:ListenDrops", "tcp-listen"},
-		{"here", "TcpExt:TCPBacklogDrop", "tcp-backlog"},
-		{"here", "TcpExt:TCPRcvQDrop", "tcp-rcvbuf"},
-		{"here", "TcpExt:TCPOFODrop", "tcp-rcvbuf"},
-		{"here", "TcpExt:TCPZeroWindowDrop", "tcp-rcvbuf"},
+		{"here", "TcpExt:ListenDrops", "tcp_listen"},
+		{"here", "TcpExt:TCPBacklogDrop", "tcp_backlog"},
+		{"here", "TcpExt:TCPRcvQDrop", "tcp_rcvbuf"},
+		{"here", "TcpExt:TCPOFODrop", "tcp_rcvbuf"},
+		{"here", "TcpExt:TCPZeroWindowDrop", "tcp_rcvbuf"},
 		{"here", "Udp:RcvbufErrors", "rcvbuf"},
 		{"here", "Udp6RcvbufErrors", "rcvbuf"},
-		{"here", "Udp:MemErrors", "udp-mem"},
-		{"here", "Udp6MemErrors", "udp-mem"},
-		{"here", "Udp:InCsumErrors", "udp-csum"},
-		{"here", "Udp6InCsumErrors", "udp-csum"},
+		{"here", "Udp:MemErrors", "udp_mem"},
+		{"here", "Udp6MemErrors", "udp_mem"},
+		{"here", "Udp:InCsumErrors", "udp_csum"},
+		{"here", "Udp6InCsumErrors", "udp_csum"},
 		{"here", "IpExt:InNoRoutes", "ip-no-route"},
 		{"here", "Ip6InNoRoutes", "ip-no-route"},
 		{"here", "Ip:InAddrErrors", "ip-not-router"},
 		{"here", "Ip6InAddrErrors", "ip-not-router"},
-		{"here", "Ip:OutNoRoutes", "tx-route"},
-		{"here", "Ip6OutNoRoutes", "tx-route"},
-		{"here", "Ip:InHdrErrors", "ip-header"},
-		{"here", "Ip6InHdrErrors", "ip-header"},
-		{"here", "Ip:ReasmFails", "ip-frag"},
-		{"here", "Ip6ReasmFails", "ip-frag"},
+		{"here", "Ip:OutNoRoutes", "tx_route"},
+		{"here", "Ip6OutNoRoutes", "tx_route"},
+		{"here", "Ip:InHdrErrors", "ip_header"},
+		{"here", "Ip6InHdrErrors", "ip_header"},
+		{"here", "Ip:ReasmFails", "ip_frag"},
+		{"here", "Ip6ReasmFails", "ip_frag"},
 		{"here", "Ip:FragFails", "ip-too-big"},
 		{"here", "Ip6FragFails", "ip-too-big"},
 		{"here", "Ip6InTooBigErrors", "ip-too-big"},
-		{"here", "Udp:NoPorts", "udp-lookup"},
-		{"here", "Udp6NoPorts", "udp-lookup"},
+		{"here", "Udp:NoPorts", "udp_lookup"},
+		{"here", "Udp6NoPorts", "udp_lookup"},
 		{"here", "XfrmInNoPols", "xfrm"},
 		{"here", "XfrmInPolBlock", "xfrm"},
 		{"here", "XfrmOutPolBlock", "xfrm"},
@@ -853,10 +853,10 @@ CASE(losses_of_drivers)
 		const char *driver;
 		uint64_t backlog; /* of CPUs, which a veth counts as well */
 	} rows[] = {
-		{NIC_SEND, "tx-device", IFF_UP | IFF_RUNNING, "ice", 5},
+		{NIC_SEND, "tx_device", IFF_UP | IFF_RUNNING, "ice", 5},
 		{NIC_SEND, "qdisc-no-carrier", IFF_UP, "ice", 0},
-		{NIC_SEND, "tx-device", 0, "veth", 0},
-		{NIC_SEND, "tx-device", 0, "veth", 4},
+		{NIC_SEND, "tx_device", 0, "veth", 0},
+		{NIC_SEND, "tx_device", 0, "veth", 4},
 		{NIC_SEND, "backlog", 0, "veth", 5},
 		{NIC_XDP, "xdp", IFF_UP, "ice", 0},
 		{NIC_REDIRECT, "xdp", 0, "ice", 0},
@@ -1209,7 +1209,7 @@ CASE(counters_beside_each_other)
 	} rows[] = {
 		{no_ttl, "ip-ttl", "", CHECK_NAMESPACE},
 		{no_hops, "ip-ttl", "", CHECK_NAMESPACE},
-		{answers_of_the_other, "ip-header", "", CHECK_NAMESPACE},
+		{answers_of_the_other, "ip_header", "", CHECK_NAMESPACE},
 		{silent, "neigh-failed", "", CHECK_NAMESPACE},
 		{silent_with_a_full_queue, "neigh-failed", "", CHECK_NAMESPACE},
 		{silent_with_full_queues, "neigh-failed", "", CHECK_NAMESPACE},
@@ -1220,7 +1220,7 @@ CASE(counters_beside_each_other)
 		{inner_packets, "udp-csum-tunnel", "port 5001", CHECK_SOCKET},
 		{inner_packets_of_first, "udp-csum-tunnel", "port 5001", CHECK_SOCKET},
 		{sent_by_six, "sndbuf", "", CHECK_NAMESPACE},
-		{frames_refused, "tx-device", "eth3", CHECK_INTERFACE},
+		{frames_refused, "tx_device", "eth3", CHECK_INTERFACE},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -1261,7 +1261,7 @@ CASE(several_namespaces)
 	assert_int_equal(list.n + list.n_history, 0);
 	check_findings_sort(&all);
 	assert_int_equal(all.n, 4);
-	assert_string_equal(all.at[0].finding.id, "nic-ring");
+	assert_string_equal(all.at[0].finding.id, "nic_ring");
 	assert_string_equal(all.at[0].finding.netns, "");
 	assert_int_equal(all.at[0].n_changes, 1);
 	assert_string_equal(all.at[1].finding.id, "conntrack-near");
@@ -1276,7 +1276,7 @@ CASE(several_namespaces)
 	all.at[3].near = true; /* its own namespace asks */
 	check_findings_sort(&all);
 	check_findings_sort(&all);			       /* and is where it belongs */
-	assert_string_equal(all.at[0].finding.id, "nic-ring"); /* this one loses */
+	assert_string_equal(all.at[0].finding.id, "nic_ring"); /* this one loses */
 	assert_true(all.at[1].near);
 	assert_int_equal(all.n_history, 1);
 	assert_string_equal(all.history[0].counter, "Udp:RcvbufErrors");
@@ -1387,14 +1387,14 @@ CASE(changes_are_planned)
 	move(h, "host", "softnet:cpu1:dropped", 50);
 	judge_host(h, &list);
 	for (unsigned i = 0; i < list.n; i++) { /* whichever comes first */
-		if (strcmp(list.at[i].finding.id, "nic-ring"))
+		if (strcmp(list.at[i].finding.id, "nic_ring"))
 			continue;
 		first = list.at[0];
 		list.at[0] = list.at[i];
 		list.at[i] = first;
 	}
 	check_plan(&list, NULL, "");
-	c = by_id(&list, "nic-ring");
+	c = by_id(&list, "nic_ring");
 	assert_int_equal(c->n_changes, 0);
 	assert_string_equal(c->finding.command, "");
 	assert_string_equal(c->finding.effect, "");
@@ -1441,11 +1441,40 @@ CASE(changes_of_a_namespace)
 	assert_int_equal(c->n_changes, 1);
 	assert_memory_equal(c->finding.command, enter, strlen(enter));
 	assert_non_null(strstr(c->finding.command, "rp_filter=2"));
-	c = by_id(&list, "udp-lookup");
+	c = by_id(&list, "udp_lookup");
 	assert_string_equal(c->finding.command, "ip netns exec red ss -uanp");
 	c = by_id(&list, "backlog");
 	assert_true(c->on_host);
 	assert_null(strstr(c->finding.command, enter));
 	end(h, &list);
 	netns_close(&ns);
+}
+
+/* What was asked for comes first, and what it lost is said once. */
+CASE(the_port_that_was_asked_for)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	h->f.port = 5001;
+	h->f.socks.at[0].rcvbuf = 2 * h->f.stack.rmem_max;
+	h->f.socks.at[0].lost = 2;
+	move(h, "here", "Udp:RcvbufErrors", 2);
+	move(h, "here", "Udp:InErrors", 2);
+	move(h, "here", "Udp:NoPorts", 5000);
+	judge_host(h, &list);
+	assert_string_equal(list.at[0].finding.id, "rcvbuf-capped");
+	assert_non_null(by_id(&list, "udp_lookup")); /* bound to another address */
+	end(h, &list);
+
+	h = healthy_host();
+	h->f.port = 5001;
+	h->f.socks.n = 0;
+	move(h, "here", "Udp:NoPorts", 5000);
+	move(h, "here", "IpExt:InNoRoutes", 10);
+	judge_host(h, &list);
+	assert_string_equal(list.at[0].finding.id, "port-closed");
+	assert_non_null(strstr(list.at[0].finding.evidence, "5000 datagrams"));
+	assert_null(by_id(&list, "udp_lookup"));
+	end(h, &list);
 }

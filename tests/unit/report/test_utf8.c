@@ -26,6 +26,12 @@ static const struct {
 	{"\xff\xc3", "??"},		   /* no UTF-8; cut short */
 	{"\xc0\x8a\xe0\x80\x8a", "?????"}, /* LF in too many bytes */
 	{"\xed\xa0\x80", "???"},	   /* a surrogate */
+	/* U+202E, U+2069, U+200F and U+061C change the direction of what follows */
+	{"a\xe2\x80\xae"
+	 "b\xe2\x81\xa9\xe2\x80\x8f\xd8\x9c"
+	 "c",
+	 "a???b????????c"},
+	{"\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5", "\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5"},
 };
 
 CASE(what_is_shown)
@@ -55,6 +61,9 @@ CASE(what_is_printed_of_json)
 		 "31m\177\xc2\xa0\xc2\x80\"",
 		 "\"\\u009b31m\\u007f\xc2\xa0\\u0080\""},
 		{"\"\xc3\xa4\xc2\"", "\"\xc3\xa4\xc2\""},
+		{"\"\xe2\x80\xae"
+		 "a\xe2\x81\xa6\xd8\x9c\"",
+		 "\"\\u202ea\\u2066\\u061c\""},
 		{"\xc2", "\xc2"},
 		{"\x7f", "\\u007f"},
 	};
