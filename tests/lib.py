@@ -31,7 +31,10 @@ TIMEOUT = 60 * PATIENCE  # seconds, of one command
 TOGETHER = 8  # cases at once, see together()
 SHOWN, LONGEST = 40, 4000  # of what a failed case says: lines at each end, characters of one
 
-os.environ["PATH"] += ":/usr/sbin:/sbin"
+# What tools/setup has not installed, but unpacked or put into a virtual environment.
+TOOLS = ROOT / "build/test-tools/usr"
+os.environ["PATH"] += f":/usr/sbin:/sbin:{TOOLS}/bin:{TOOLS}/sbin"
+sys.path[:0] = map(str, ROOT.glob("build/venv/lib/python3*/site-packages"))
 
 # A shell starts what is in the background with SIGINT ignored, which all children would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)

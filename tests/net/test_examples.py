@@ -280,7 +280,7 @@ def shown(path):
 
 # Shown after prompts, but by no test of this program's.
 NOT_TYPED = {
-    "README.md": {"./tools/setup run", "make install"},  # package/packages
+    "README.md": {"./tools/setup run", "./tools/setup test", "make install"},  # package/packages
     "pktledger-ledger.5.scd": {"cut -c 1-78 run.ledger", "python3 -c '"},  # below
     "pktledger-trace.8.scd": {  # net/privileges
         "groupadd -r pktledger",
