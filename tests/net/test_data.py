@@ -119,7 +119,7 @@ def tables():
             assert got == by_stage and by_stage["rcvbuf"] > 100, (got, by_stage)
             got = {row[:3]: row[3] for row in lines["lost"].collect().rows()}
             assert got == count(Path("trace.ndjson").read_text().splitlines()), got
-            assert search["trials"].shape[0] == len(search["search"]["trials"]) > 3
+            assert search["trials"].shape[0] == len(search["search"]["trials"]) > 1  # two if the maximum passes
         finally:
             os.chdir(was)
 
