@@ -28,7 +28,8 @@ SLOWLY := PKTLEDGER_TEST_PATIENCE=3
 .PHONY: sanitize
 sanitize:
 	+$(Q)$(SANITIZED) test-programs
-	$(Q)$(SLOWLY) B=$(B)/sanitized tests/run unit/ bpf/
+	$(Q)$(SLOWLY) ASAN_OPTIONS=detect_stack_use_after_return=1 B=$(B)/sanitized tests/run \
+		unit/ bpf/
 
 # Races of threads, in what has any: senders and receivers, the carrier of a tap, readers of rules
 # and symbols. A report fails also where no test looks at how a command ended.

@@ -171,32 +171,39 @@ static int plan_goals(const struct search_options *o, struct search *s, struct e
 	return 0;
 }
 
-/* With the options of the search, but for rate, count and duration. */
-static int plan_at(const struct report *r, const struct rate *rate, uint64_t time_ns,
-		   uint64_t count, struct run_spec *spec, struct error *err)
-{
-	struct run_options o = *r->o;
+/* One trial. `spec` has pointers into `options`, so both live equally long. */
+struct trial_plan {
+	struct run_options options;
+	struct run_spec spec;
+};
 
-	o.traffic.rate_set = rate != NULL;
+/* Plans a trial with the options of the search, except for rate, count and duration. */
+static int plan_at(const struct report *r, const struct rate *rate, uint64_t time_ns,
+		   uint64_t count, struct trial_plan *plan, struct error *err)
+{
+	struct traffic_options *t = &plan->options.traffic;
+
+	plan->options = *r->o;
+	t->rate_set = rate != NULL;
 	if (rate)
-		o.traffic.spec.rate = *rate;
-	o.traffic.spec.duration_ns = time_ns;
-	if (!o.traffic.spec.rcvbuf && !o.traffic.spec.faults.set && !o.far.target.to.family)
-		o.traffic.spec.rcvbuf = RCVBUF;
-	o.traffic.count_set = count != 0;
+		t->spec.rate = *rate;
+	t->spec.duration_ns = time_ns;
+	if (!t->spec.rcvbuf && !t->spec.faults.set && !r->o->far.target.to.family)
+		t->spec.rcvbuf = RCVBUF;
+	t->count_set = count != 0;
 	if (count)
-		o.traffic.spec.count = count;
-	return run_plan(&o, spec, err);
+		t->spec.count = count;
+	return run_plan(&plan->options, &plan->spec, err);
 }
 
 static int rate_pps(void *arg, const struct rate *rate, double *pps, struct error *err)
 {
-	struct run_spec spec;
-	int rc = plan_at(arg, rate, 1000000000, 0, &spec, err);
+	struct trial_plan plan;
+	int rc = plan_at(arg, rate, 1000000000, 0, &plan, err);
 
 	if (!rc)
-		rc = ports_rate(&spec, pps, err);
-	traffic_free(&spec);
+		rc = ports_rate(&plan.spec, pps, err);
+	traffic_free(&plan.spec);
 	return rc;
 }
 
@@ -204,19 +211,19 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 		     const char *title, const struct result **res, struct error *err)
 {
 	struct report *r = arg;
-	struct run_spec spec;
-	int rc = plan_at(r, rate, t->time_ns, t->intended, &spec, err);
+	struct trial_plan plan;
+	int rc = plan_at(r, rate, t->time_ns, t->intended, &plan, err);
 
 	if (!rc) {
 		report_next(r, r->o, title);
-		report_trial(r, &spec, err);
+		report_trial(r, &plan.spec, err);
 		*res = r->recorded ? &r->res : NULL;
 		if (r->interrupted || stdout_gone())
 			rc = -EINTR;
 		else if (err->status != STATUS_OK)
 			rc = -EIO;
 	}
-	traffic_free(&spec);
+	traffic_free(&plan.spec);
 	return rc;
 }
 
