@@ -35,6 +35,10 @@
 #define THREAD_NETNS "/proc/thread-self/ns/net"
 #define STAYED	     INT_MAX /* netns_push() to the namespace the thread is in */
 
+#define NEEDS_OWNER                                                                                \
+	"run it as root; it needs CAP_SYS_ADMIN in the user namespace that owns the network "     \
+	"namespace"
+
 static bool elsewhere(const struct netns *ns)
 {
 	return ns && ns->fd >= 0;
@@ -81,6 +85,15 @@ static int describe_current(struct netns *ns)
 	return ret;
 }
 
+/*
+ * 0 if the calling thread can come back to `here`, in which it is; -EPERM in a user namespace that
+ * does not own the network namespace.
+ */
+static int can_return(int here)
+{
+	return setns(here, CLONE_NEWNET) ? -errno : 0;
+}
+
 int netns_create(struct netns *ns, struct error *err)
 {
 	int ret, saved;
@@ -90,11 +103,13 @@ int netns_create(struct netns *ns, struct error *err)
 	if (saved < 0)
 		return error_errno(err, STATUS_UNABLE, -errno, "mount /proc",
 				   "cannot open " THREAD_NETNS);
-	if (unshare(CLONE_NEWNET)) {
+	ret = can_return(saved);
+	if (!ret && unshare(CLONE_NEWNET))
 		ret = -errno;
+	if (ret) {
 		close(saved);
 		return error_errno(err, STATUS_UNABLE, ret,
-				   ret == -EPERM ? "run it as root; it needs CAP_SYS_ADMIN" : NULL,
+				   ret == -EPERM ? NEEDS_OWNER : NULL,
 				   "cannot make a network namespace");
 	}
 	ret = netdev_set_up(NULL, "lo", true);
@@ -136,7 +151,7 @@ int netns_open(struct netns *ns, const char *name, struct error *err)
 	if (saved < 0) {
 		netns_close(ns);
 		return error_errno(err, STATUS_UNABLE, saved,
-				   saved == -EPERM    ? "run it as root; it needs CAP_SYS_ADMIN"
+				   saved == -EPERM    ? NEEDS_OWNER
 				   : saved == -EINVAL ? "it is not a network namespace"
 						      : NULL,
 				   "cannot enter the network namespace %s", name);
@@ -155,24 +170,29 @@ void netns_open_sysfs(struct netns *ns)
 	netns_pop(saved);
 }
 
-/* STAYED: the thread is in it; setns() wants CAP_SYS_ADMIN even then. */
-static int enter(const struct netns *ns)
+/*
+ * Enters the namespace; before that, checks that the thread can come back to `saved` (-1: it does
+ * not come back). STAYED: the thread is in it; setns() requires CAP_SYS_ADMIN even then.
+ */
+static int enter(const struct netns *ns, int saved)
 {
 	struct stat here;
 	int ret;
 
 	if (!elsewhere(ns))
 		return STAYED;
-	if (!setns(ns->fd, CLONE_NEWNET))
+	ret = saved < 0 ? 0 : can_return(saved);
+	if (!ret && !setns(ns->fd, CLONE_NEWNET))
 		return 0;
-	ret = -errno;
+	if (!ret)
+		ret = -errno;
 	return ret == -EPERM && !stat(THREAD_NETNS, &here) && here.st_ino == ns->inum ? STAYED
 										      : ret;
 }
 
 int netns_enter(const struct netns *ns)
 {
-	int ret = enter(ns);
+	int ret = enter(ns, -1);
 
 	return ret == STAYED ? 0 : ret;
 }
@@ -186,7 +206,7 @@ int netns_push(const struct netns *ns)
 	saved = open(THREAD_NETNS, O_RDONLY | O_CLOEXEC);
 	if (saved < 0)
 		return -errno;
-	ret = enter(ns);
+	ret = enter(ns, saved);
 	if (ret)
 		close(saved);
 	return ret ? ret : saved;
