@@ -778,6 +778,50 @@ def server_is_lost(seconds, args):
         assert end["remote"]["delivered"] > 0, end
 
 
+@case
+@together
+def the_link_is_cut():
+    """Nothing confirms what is sent any more: known by --settle, not after the 15 s of an answer."""
+    with Hosts() as hosts, hosts.serve():
+        since = []
+
+        def cut():
+            nft(hosts.netns("m"), """table inet cut { chain c {
+                type filter hook forward priority 0; policy drop;
+            }
+            }
+            """)
+            since.append(time.monotonic())
+
+        lose_the_other(hosts, cut, "--settle", "1s")
+        assert time.monotonic() - since[0] < 12 * PATIENCE, time.monotonic() - since[0]
+
+
+@case
+@together
+def a_route_is_missing_for_a_moment():
+    """At a high rate, many sends in a row fail: what counts is for how long."""
+    with Hosts() as hosts, hosts.serve():
+        client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "--json-lines", "-r", "20k",
+                             "-t", "2", "-I", "100ms", "-q")
+        while json.loads(client.stdout.readline()).get("data", {}).get("sent", 0) < 2000:
+            pass
+        way = "default", "via", "198.18.7.254"
+        hosts.do("a", "ip", "route", "del", *way)
+        try:
+            until(lambda: refused_by_route(hosts) > 1500, 10, "1500 refused sends")
+        finally:
+            hosts.do("a", "ip", "route", "add", *way)
+        result = finish(client)
+        end = ending(result.out)["end"]
+        assert result.status == 0 and end["balanced"] and end["refused"] > 1500, (result.err, end)
+
+
+def refused_by_route(hosts):
+    names, values = hosts.do("a", "grep", "^Ip:", "/proc/net/snmp").splitlines()
+    return int(values.split()[names.split().index("OutNoRoutes")])
+
+
 @table([("here", []), ("there", ["-R"])] if EVERYTHING else [])
 def an_engine_cannot(args):
     """Its error is reported with the host that has it; whatever it sent until then is in the ledger."""

@@ -220,6 +220,14 @@ def ssh_leads_nowhere():
 
 
 @thorough
+@together
+def a_program_that_says_nothing():
+    with Piped() as hosts:
+        result = finish(hosts.start("a", "run", *SHORT, "--to", TARGET[4], "--via", "sleep 1000 "))
+        assert_error(result, FAILED, "brought no answer of pktledger")
+
+
+@thorough
 def ssh_with_the_wrong_key():
     """Of the user, and of the host, which may be another one in its place."""
     with Piped() as hosts, sshd(hosts) as (env, server):

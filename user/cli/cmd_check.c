@@ -516,6 +516,8 @@ static int look_and_show(const struct check_options *o, struct json_out *json, s
 	struct look l = {};
 	int rc = pod_netns(o->pod, &spec.netns, err);
 
+	if (!rc && o->bundle)
+		rc = bundle_try(o->bundle, err);
 	if (!rc)
 		rc = look(&l, &spec, err);
 	log_progress_clear();

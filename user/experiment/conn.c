@@ -31,6 +31,11 @@ void conn_init(struct conn *c, int in, int out)
 	setsockopt(out, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
+void conn_patience(struct conn *c, unsigned ms)
+{
+	setsockopt(c->out, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+}
+
 void conn_close(struct conn *c)
 {
 	if (c->tls)
@@ -69,7 +74,7 @@ static int await(int fd, short events, uint64_t deadline_ns)
 
 static uint64_t deadline(int timeout_ms)
 {
-	return timeout_ms == CONN_EVER ? UINT64_MAX : clock_now() + (uint64_t)timeout_ms * 1000000;
+	return clock_now() + (uint64_t)timeout_ms * 1000000;
 }
 
 int conn_secure(struct conn *c, const struct token *token, bool is_server)

@@ -20,6 +20,9 @@
 #define MUTE_MS	   9000 /* more: whoever takes connections and says nothing is no server */
 #define TURN_MS	   200	/* between two checks whether somebody waits for us to end */
 #define ANSWER_MS  15000
+#define ACK_MS	   2000 /* more than --settle: for TCP of the other host to confirm data */
+#define VIA_MS	   20000  /* for the first word of a program, */
+#define LOGIN_MS   120000 /* or if it may ask for a password at the terminal */
 #define READY_MS   120000 /* to load programs, on a slow host */
 #define CLOCK_ASKS 8
 #define NOISE_MAX  65536 /* what the login's scripts print before the hello */
@@ -126,7 +129,7 @@ static int await_via(struct peer *p, struct json_object **msg)
 	int rc = 0;
 
 	while (!rc) {
-		rc = conn_receive(c, msg, CONN_EVER);
+		rc = conn_receive(c, msg, p->via.asks ? LOGIN_MS : VIA_MS);
 		if (!rc && !strcmp(msg_type(*msg), "hello"))
 			break;
 		if (!rc)
@@ -153,6 +156,8 @@ static int await_hello(struct peer *p, struct error *err)
 	struct json_object *msg;
 	int rc = p->via.words ? await_via(p, &msg) : await(p, &msg, HELLO_MS);
 
+	if (rc == -ETIMEDOUT && p->via.words)
+		return rc;
 	if (rc == -ETIMEDOUT) { /* it may be about to begin or to end an experiment */
 		report_wait(p);
 		rc = await(p, &msg, MUTE_MS);
@@ -233,6 +238,10 @@ static int refuse_via(const struct peer *p, int rc, int status, struct error *er
 			err, STATUS_FAILED, rc,
 			"make the login scripts there print nothing in sessions without a terminal",
 			"%s brought 64 KiB of other text, and no answer of pktledger", name);
+	if (rc == -ETIMEDOUT)
+		return error_set(err, STATUS_FAILED, rc, "try the command by hand",
+				 "%s has brought no answer of pktledger for %s", name,
+				 fmt_ns((p->via.asks ? LOGIN_MS : VIA_MS) * 1000000ULL));
 	if (status == CHILD_NOT_FOUND)
 		return error_set(err, STATUS_FAILED, rc,
 				 "install it there, or give its path: --remote PATH",
@@ -483,6 +492,7 @@ int remote_open(struct remote *r, struct site *local, struct error *err)
 	gethostname(r->host, sizeof(r->host) - 1);
 	fill_plan(spec, f, &plan);
 	join_init(&r->join, f, local->ledger.ignored, !r->sends);
+	conn_patience(&r->peer->conn, (unsigned)(spec->settle_ns / 1000000) + ACK_MS);
 	rc = ask_ready(r->peer, &plan, &r->ready, err);
 	return rc ? rc : compare_clocks(r, err);
 }

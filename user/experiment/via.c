@@ -62,8 +62,10 @@ static int add_ssh(struct via *v, const struct via_config *cfg, struct error *er
 	else
 		inet_ntop(to->family, to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4,
 			  address, sizeof(address));
-	snprintf(words, sizeof(words), "ssh -T%s",
-		 has_terminal() ? "" : " -o BatchMode=yes"); /* it would wait for ever */
+	/* a link that is cut ends it */
+	snprintf(words, sizeof(words),
+		 "ssh -T -o ServerAliveInterval=2 -o ServerAliveCountMax=2%s",
+		 v->asks ? "" : " -o BatchMode=yes"); /* it would wait for ever */
 	if (to->port)
 		snprintf(words + strlen(words), sizeof(words) - strlen(words), " -p %u", to->port);
 	snprintf(words + strlen(words), sizeof(words) - strlen(words), " -- %.*s%s",
@@ -99,7 +101,7 @@ int via_open(struct via *v, const struct via_config *cfg, struct conn *c, struct
 {
 	int rc;
 
-	*v = (struct via){};
+	*v = (struct via){.asks = has_terminal()};
 	rc = cfg->command ? add_words(v, cfg->command, err) : add_ssh(v, cfg, err);
 	if (!rc)
 		rc = add_words(v, cfg->remote ? cfg->remote : SELF, err);

@@ -44,7 +44,6 @@
  */
 
 #define CONN_LINE 65536 /* bytes of a line, its LF included */
-#define CONN_EVER (-1)	/* a timeout: none, as for somebody who types a password */
 
 struct conn {
 	int in, out;	   /* -1: none */
@@ -58,6 +57,12 @@ struct conn {
  * Takes the descriptor of a connected socket, twice, or those of two pipes, which may be blocking.
  */
 void conn_init(struct conn *c, int in, int out);
+
+/*
+ * Over TCP: the connection is lost when the kernel of the other host has confirmed nothing for so
+ * long. A program there that is slow or stopped does not count: its kernel still confirms.
+ */
+void conn_patience(struct conn *c, unsigned ms);
 void conn_close(struct conn *c);
 
 struct token;
@@ -114,6 +119,7 @@ struct via {
 	struct child child;
 	char *argv[VIA_WORDS + 1];
 	unsigned words;
+	bool asks; /* there is a terminal at which it may ask for a password */
 	char text[VIA_TEXT]; /* of all of them */
 	size_t used;
 };

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -553,6 +554,19 @@ static void read_facts(struct look_place *p, const struct json_object *o)
 		counters_add(&p->facts.moved, c.scope, c.name, c.moved);
 		counters_add(&p->facts.after, c.scope, c.name, c.after);
 	}
+}
+
+int bundle_try(const char *path, struct error *err)
+{
+	const bool made = access(path, F_OK) != 0;
+	struct ledgerfile *lf = NULL;
+	int rc = ledgerfile_open(&lf, path, err);
+
+	if (!rc)
+		rc = ledgerfile_close(lf, err);
+	if (!rc && made)
+		unlink(path);
+	return rc;
 }
 
 int bundle_write(const char *path, struct json_object *start, const struct look *l,

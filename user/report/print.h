@@ -191,6 +191,9 @@ void matrix_print(const struct print_view *v, struct json_object *matrix);
 /* The end of the document; its start is json_origin(). */
 struct json_object *json_check_end(const struct look *l);
 
+/* Opens the file of a bundle, and writes nothing: whether it can be written is known at once. */
+int bundle_try(const char *path, struct error *err);
+
 /*
  * All that a look has read, with other names for what is somebody's, in a ledger file that is
  * judged again elsewhere. Takes `start` and `rows`, those of selftest.

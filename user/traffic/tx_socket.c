@@ -33,7 +33,8 @@
 #define BATCH_FLOWS 16	      /* shorter runs of one flow where there are several */
 #define MAX_SOCKETS 4096      /* of packets that are alike, */
 #define MAX_SHAPED  16384     /* and with a shape */
-#define GIVE_UP	    1000      /* sends in a row that fail with the same error */
+#define GIVE_UP_NS  2000000000ULL /* after failing for so long, always with the same error, */
+#define GIVE_UP	    16		      /* and so often */
 #define WAIT_MS	    100
 
 /* What a message of a call carries. */
@@ -54,8 +55,9 @@ struct tx {
 	unsigned segments;    /* datagrams a message */
 	unsigned longest;     /* payload */
 	int sndbuf;
-	unsigned failures; /* in a row, */
-	int failure;	   /* with this error */
+	unsigned failures;    /* in a row, */
+	uint64_t failing_ns;  /* since this time, */
+	int failure;	      /* with this error */
 	uint8_t *payload;  /* batch x longest */
 	struct sockaddr_storage to;
 	struct message what[BATCH];
@@ -375,11 +377,13 @@ static int fail(struct tx *tx, const struct message *m, int error, struct error 
 				   "sending stopped");
 	if (error != tx->failure)
 		tx->failures = 0;
+	if (!tx->failures++)
+		tx->failing_ns = clock_now();
 	tx->failure = error;
-	if (++tx->failures < GIVE_UP || error == EPERM || error == EAGAIN || error == TX_ERRNO_LOST)
+	if (tx->failures < GIVE_UP || clock_now() - tx->failing_ns < GIVE_UP_NS || error == EPERM || error == EAGAIN || error == TX_ERRNO_LOST)
 		return 0;
 	return error_errno(err, STATUS_FAILED, -error, "check the route to the target",
-			   "sending stopped: %u sends in a row failed", GIVE_UP);
+			   "sending stopped: all sends failed for %s", fmt_ns(GIVE_UP_NS));
 }
 
 static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)

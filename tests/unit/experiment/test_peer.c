@@ -384,7 +384,7 @@ CASE_WITH(other_lines_can_be_shown, open_pipe, close_pipe)
 	struct json_object *msg;
 
 	say(p, "last login\n");
-	assert_int_equal(conn_receive(&p->conn, &msg, CONN_EVER), -EBADMSG);
+	assert_int_equal(conn_receive(&p->conn, &msg, 1000), -EBADMSG);
 	assert_int_equal(p->conn.line, strlen("last login\n"));
 	assert_memory_equal(p->conn.bytes, "last login\n", p->conn.line);
 	assert_int_equal(conn_send(&p->conn, NULL, 0), 0);
@@ -413,7 +413,7 @@ CASE(pipes_that_block)
 	signal(SIGPIPE, SIG_IGN);
 	assert_int_equal(conn_send(&conn, NULL, 1000), -EPIPE);
 	close(from[1]);
-	assert_int_equal(conn_receive(&conn, &msg, CONN_EVER), -EPIPE);
+	assert_int_equal(conn_receive(&conn, &msg, 1000), -EPIPE);
 	conn_close(&conn);
 	assert_true(conn.in < 0 && conn.out < 0);
 }
