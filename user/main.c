@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "base/output.h"
 #include "cli/options.h"
 #include "drops/stagemap.h"
 #include "experiment/faults/fault.h"
@@ -164,6 +166,8 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 
 	switch (next == OPT_NEXT_RUN ? check_stack(&err) : next) {
 	case OPT_NEXT_RUN:
+		if (cmd != &cmd_top || !isatty(STDOUT_FILENO)) /* ncurses uses the descriptor */
+			output_open();
 		log_init(global_verbosity(options));
 		status = cmd->run(options, &err);
 		break;
@@ -190,6 +194,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	output_end(NULL, &err);
 	if (err.status != STATUS_OK)
 		fail(&err);
+	output_drain();
 	return status > STATUS_OK ? status : (int)err.status;
 }
 

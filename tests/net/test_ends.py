@@ -3,6 +3,7 @@
 """`send` and `recv`: each end alone, and what both know together."""
 
 import contextlib
+import fcntl
 import itertools
 import json
 import os
@@ -11,12 +12,13 @@ import signal
 import struct
 import sys
 import tempfile
+import termios
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import (PATIENCE, assert_valid, case, finish, first, main, pktledger, rootless, started,
+from lib import (PATIENCE, assert_valid, case, finish, first, main, pktledger, require, rootless, started,
                  table, thorough, together, until)
 
 COUNT = 20000
@@ -337,16 +339,91 @@ def a_link_of_others(args):
         assert not kept.stat().st_size
 
 
-@table([(" ".join(args), args) for args in (
-    ("check", "--from"), ("run", "-r", "1k", "--to", "tls://127.0.0.1", "--token-file"))])
-def a_file_that_nobody_writes(args):
-    """Nor does it keep the program, which has begun nothing that a signal could leave half done."""
+@case
+def a_token_that_nobody_writes():
+    """It does not hold up the program, which has begun nothing that a signal could leave half done."""
     with tempfile.TemporaryDirectory() as directory:
         os.mkfifo(f"{directory}/file")
-        with started(*args, f"{directory}/file") as process:
+        with started("run", "-r", "1k", "--to", "tls://127.0.0.1", "--token-file",
+                     f"{directory}/file") as process:
             until(lambda: "partner" in Path(f"/proc/{process.pid}/wchan").read_text(), 10, "open()")
             process.terminate()
             assert process.wait(5 * PATIENCE) == -signal.SIGTERM, process.returncode
+
+
+@table([(args[0] + " " + args[-1], args) for args in (
+    ("run", "-c", "1", "-o"), ("recv", "-t", "1", "-o"), ("trace", "-t", "1", "-o"), ("check", "--from"),
+    ("report",), ("export", "-t", "1", "--tls-key", "/dev/null", "--tls-cert"),
+    ("export", "-t", "1", "--textfile"), ("check", "--bundle"))])
+def a_pipe_in_place_of_a_file(args):
+    """It is refused: its other end could hold up the program for ever."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.mkfifo(f"{directory}/pipe")
+        result = pktledger(*args, f"{directory}/pipe")
+        assert result.status in (1, 2) and "pipe" in result.err, result
+        assert len(result.err.strip().splitlines()) == 1, result
+
+
+@contextlib.contextmanager
+def unread(*args):
+    """A command whose stdout is a pipe with room for a page, and the end of it that reads."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    with started(*args, stdout=writer) as process:
+        os.close(writer)
+        with open(reader) as out:
+            yield process, out
+
+
+WORDY = "run", "--json-lines", "-r", "1k", "-I", "10ms", "-q"
+
+
+def is_closed(ledger):
+    return os.path.exists(ledger) and '"event":"end"' in Path(ledger).read_text()
+
+
+@case
+def nobody_reads_stdout():
+    """Neither the ledger waits for the reader, nor a signal."""
+    with tempfile.TemporaryDirectory() as directory, \
+            unread(*WORDY, "-t", "1", "-o", f"{directory}/ledger") as (process, _):
+        until(lambda: is_closed(f"{directory}/ledger"), 30, "the ledger")
+        assert process.poll() is None
+        process.terminate()
+        assert process.wait(20 * PATIENCE) == 1
+        assert "the reader of stdout has stopped" in process.stderr.read()
+
+
+@case
+def stdout_is_read_late():
+    """All of it waits for the reader."""
+    with tempfile.TemporaryDirectory() as directory, \
+            unread(*WORDY, "-t", "1", "-o", f"{directory}/ledger") as (process, out):
+        until(lambda: is_closed(f"{directory}/ledger"), 30, "the ledger")
+        events = [json.loads(line)["event"] for line in out]
+        assert process.wait(20 * PATIENCE) == 0, process.stderr.read()
+    assert events[0] == "start" and events[-1] == "end" and events.count("interval") > 20, events
+
+
+@table([(args[0], args) for args in (
+    (*WORDY, "-t", "1000"), ("trace", "--json-lines", "-I", "100ms", "-q"))])
+def a_signal_while_nobody_reads(args):
+    with unread(*args) as (process, out):
+        until(lambda: pending(out) > 3000, 30, "a full pipe")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20 * PATIENCE) == 1, process.returncode
+
+
+def pending(pipe):
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
+
+
+@case
+def in_a_user_namespace_of_its_own():
+    """It could not come back from the network namespaces that it makes."""
+    result = pktledger("run", prefix=["unshare", "-U", "-r"])
+    require("unshare" not in result.err, result.err)
+    assert result.status == 3 and len(result.err.strip().splitlines()) == 1, result
 
 
 if __name__ == "__main__":

@@ -17,9 +17,22 @@ void fd_close(int *fd)
 	*fd = -1;
 }
 
+int file_open_to_read(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+		return fd;
+	close(fd);
+	return -EOPNOTSUPP;
+}
+
 int file_read(const char *path, char **text, size_t *len)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = fd < 0 ? -errno : 0;
+	int fd = file_open_to_read(path), ret = fd < 0 ? fd : 0;
 	size_t cap = 8192, n = 0;
 	char *buf = NULL, *more;
 	ssize_t got = 1;
@@ -67,24 +80,34 @@ static bool is_trusted(const struct stat *st)
 	return !st->st_uid || st->st_uid == geteuid();
 }
 
-/* Opening a pipe waits for its reader, so its owner is checked before. */
 int file_open_ours(const char *path, int flags)
 {
-	bool there, link;
+	bool there, link, pipe;
 	struct stat st;
 	int fd;
 
 	there = !lstat(path, &st);
 	link = there && S_ISLNK(st.st_mode);
+	pipe = there && S_ISFIFO(st.st_mode);
 	if (there && !is_trusted(&st))
 		return -EPERM;
-	fd = open(path, flags | O_CREAT | O_CLOEXEC | (link ? 0 : O_NOFOLLOW), 0600);
+	/* opening a pipe would wait for its reader */
+	fd = open(path,
+		  flags | O_CREAT | O_CLOEXEC | (link ? 0 : O_NOFOLLOW) | (pipe ? O_NONBLOCK : 0),
+		  0600);
 	if (fd < 0)
 		return -errno;
 	if (link || (!fstat(fd, &st) && is_trusted(&st)))
 		return fd;
 	close(fd); /* it came meanwhile */
 	return -EPERM;
+}
+
+const char *file_hint(int rc, const char *hint)
+{
+	return rc == -EPERM    ? FILE_OF_OTHERS
+	       : rc == -EOPNOTSUPP ? "it is a pipe or a socket; use a regular file"
+			       : hint;
 }
 
 static bool is_ours(const char *path, const char *begin)
@@ -128,6 +151,8 @@ int replace_begin(struct replace *r, const char *path, const char *begin, mode_t
 
 	r->path = path;
 	r->temporary[0] = '\0';
+	if (!lstat(path, &st) && S_ISFIFO(st.st_mode))
+		return -EOPNOTSUPP;
 	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
 		fd = file_open_ours(path, O_WRONLY);
 		if (fd < 0)

@@ -2,7 +2,10 @@
 #include "base/watch.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
+
+#include "base/output.h"
 
 #define TICK_NS 5000000
 
@@ -43,6 +46,7 @@ void watch_unblock_signals(void)
 
 /* Of the thread that watches only. */
 static bool came;
+static atomic_bool ever;
 
 static void await_signal(long ns)
 {
@@ -54,6 +58,24 @@ static void await_signal(long ns)
 		return;
 	watch_unblock_signals();
 	came = true;
+	watch_note_signal();
+}
+
+void watch_note_signal(void)
+{
+	atomic_store(&ever, true);
+}
+
+bool watch_signalled(void)
+{
+	sigset_t pending;
+
+	if (!atomic_load(&ever) && !sigpending(&pending) &&
+	    (sigismember(&pending, SIGTERM) ||
+	     (!terminal_ignored &&
+	      (sigismember(&pending, SIGINT) || sigismember(&pending, SIGHUP)))))
+		watch_note_signal();
+	return atomic_load(&ever);
 }
 
 void watch_look(void)
@@ -65,6 +87,7 @@ bool watch_tick(void)
 {
 	bool ended;
 
+	output_push();
 	if (!came)
 		await_signal(TICK_NS);
 	ended = came;

@@ -26,7 +26,16 @@ void watch_unblock_signals(void);
  */
 void watch_look(void);
 
-/* Waits for some milliseconds at most. True if one of the signals came; the next one kills. */
+/* Records a signal that was taken in another way than by this module. */
+void watch_note_signal(void);
+
+/* True if one of the signals came at any time, or is pending. Takes none. Safe from any thread. */
+bool watch_signalled(void);
+
+/*
+ * Waits for some milliseconds at most, and lets output that waits for its reader (base/output.h) go
+ * on. True if one of the signals came; the next one kills.
+ */
 bool watch_tick(void);
 
 #endif

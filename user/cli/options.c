@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "base/watch.h"
 #include "experiment/receiver.h"
 #include "host/load.h"
@@ -215,7 +216,7 @@ static bool pipe_closed(void)
 
 bool stdout_gone(void)
 {
-	return ferror(stdout) || pipe_closed();
+	return output_failed() || pipe_closed();
 }
 
 static int flush_errno; /* of the first failure; stdio keeps none */
@@ -228,14 +229,18 @@ void output_flush(void)
 
 int output_end(struct json_out *json, struct error *err)
 {
-	int rc;
+	int rc, drained;
 
 	if (json && err->status != STATUS_OK)
 		json_out_once(json, "error", json_error(err));
 	rc = json_out_finish(json);
 	output_flush();
+	drained = output_drain();
 	if (!rc)
-		rc = -flush_errno;
+		rc = flush_errno ? -flush_errno : drained;
+	if (rc == -EINTR)
+		return error_set(err, STATUS_FAILED, rc, NULL,
+				 "part of the result is lost: the reader of stdout has stopped");
 	if (rc == -EPIPE || pipe_closed() || (!rc && !ferror(stdout)))
 		return 0;
 	return error_set(err, STATUS_FAILED, rc ? rc : -EIO,

@@ -538,7 +538,7 @@ int metrics_file(const struct metrics *m, const char *path, struct error *err)
 	if (rc == -EEXIST)
 		return error_set(err, STATUS_USAGE, rc, "name another file, or remove it",
 				 "%s is there, and was not written by pktledger", path);
-	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot write %s", path);
+	return error_errno(err, STATUS_FAILED, rc, file_hint(rc, NULL), "cannot write %s", path);
 }
 
 const char *expose_content_type(enum expose_format format)

@@ -16,6 +16,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/output.h"
+#include "base/watch.h"
 #include "monitor/sources.h"
 
 #define TICK_NS	   100000000 /* how soon the owner of a socket is searched for */
@@ -198,6 +200,7 @@ static void wait_until(struct session *s, uint64_t until)
 	    read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		/* the first one ends the session or goes to the command; the next kills us */
 		pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL);
+		watch_note_signal();
 		s->interrupted = true;
 		if (s->command)
 			child_signal(&s->child, (int)info.ssi_signo, info.ssi_code);
@@ -239,6 +242,7 @@ static int run_intervals(struct session *s, struct error *err)
 		wait_until(s, until < tick ? until : tick);
 		if (clock_now() < tick) /* there was input: as much as others like */
 			continue;
+		output_push();
 		live_tick(s->live);
 		if (s->why)
 			why_tick(s->why);

@@ -797,5 +797,5 @@ int html_file(const char *path, const struct html_page *page, struct error *err)
 		if (!is_stdout)
 			rc = replace_end(&file, rc);
 	}
-	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot write %s", path);
+	return error_errno(err, STATUS_FAILED, rc, file_hint(rc, NULL), "cannot write %s", path);
 }

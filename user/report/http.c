@@ -296,7 +296,8 @@ static int start_daemon(struct http *h, int fd, struct error *err)
 	for (unsigned i = 0; h->spec.cert && i < 2 && !rc; i++) {
 		rc = file_read(files[i], &pem[i], &len[i]);
 		if (rc)
-			error_errno(err, STATUS_USAGE, rc, NULL, "cannot read %s", files[i]);
+			error_errno(err, STATUS_USAGE, rc, file_hint(rc, NULL), "cannot read %s",
+				    files[i]);
 	}
 	if (!rc) {
 		const struct MHD_OptionItem encrypted[] = {

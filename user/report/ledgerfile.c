@@ -228,7 +228,8 @@ static size_t read_line(FILE *f, char **buf, size_t *size)
 int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
 		    void *arg, struct ledgerfile_state *state, struct error *err)
 {
-	FILE *f = fopen(path, "re");
+	int fd = file_open_to_read(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	uint64_t offset = 0;
 	char *buf = NULL;
 	size_t size = 0;
@@ -237,7 +238,8 @@ int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, s
 
 	*state = (struct ledgerfile_state){0};
 	if (!f)
-		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot open %s", path);
+		return error_errno(err, STATUS_FAILED, fd, file_hint(fd, NULL), "cannot open %s",
+				   path);
 	while (!rc && n <= LINE_MAX_LEN + LINE_MORE && (n = read_line(f, &buf, &size))) {
 		size_t len = n - (buf[n - 1] == '\n');
 
@@ -445,6 +447,11 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 
 	if (fstat(lf->fd, &st))
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot read %s", lf->path);
+	/* a reader that stops would hold up the experiment */
+	if (S_ISFIFO(st.st_mode) || isatty(lf->fd))
+		return error_errno(err, STATUS_FAILED, -EOPNOTSUPP,
+				   "a ledger has to be a regular file; -j prints to a pipe",
+				   "cannot write a ledger to %s", lf->path);
 	lf->is_file = S_ISREG(st.st_mode);
 	lf->size = st.st_size;
 	if (!lf->is_file || !st.st_size)
@@ -474,8 +481,7 @@ static int open_locked(struct ledgerfile *lf, struct error *err)
 		lf->fd = file_open_ours(lf->path, O_RDWR | O_APPEND);
 		if (lf->fd < 0)
 			return error_errno(err, STATUS_FAILED, lf->fd,
-					   lf->fd == -EPERM ? FILE_OF_OTHERS
-							    : "name a file that can be written",
+					   file_hint(lf->fd, "name a file that can be written"),
 					   "cannot open %s", lf->path);
 		if (flock(lf->fd, LOCK_EX | LOCK_NB))
 			return error_set(err, STATUS_FAILED, -EBUSY,
