@@ -413,7 +413,7 @@ const struct command cmd_search = {
 	.name = "search",
 	.summary = "finds the highest rates without loss (NDR) and with hardly any (PDR)",
 	.description =
-		"Runs trials at rates that MLRsearch picks (draft-ietf-bmwg-mlrsearch) until two "
+		"Runs trials at rates that MLRsearch (RFC 9971) chooses until two "
 		"bounds are as close as --precision: a rate that held, and one that did not, with "
 		"the stage that lost most there. A trial takes --duration (500 ms); a rate is "
 		"decided on by trials of --sum. A policer, or a queue with room for a burst, "

@@ -104,8 +104,7 @@ int mlr_grid_middle(int lower, int upper, int goal)
 
 /* A goal, or a coarser step on the way to it. */
 struct mlr_target {
-	double loss_ratio, exceed_ratio;
-	double trial_s, sum_s;
+	struct mlr_need need;
 	int width; /* steps of the grid */
 	int expansion;
 };
@@ -115,12 +114,6 @@ struct mlr_target {
 /* Relevant bounds, as steps: the lowest that was proven too high, the highest good one below it. */
 struct mlr_relevant {
 	int lower, upper; /* or MLR_NONE */
-};
-
-/* A trial; a list of them is sorted by load, and by loss where that is the same. */
-struct mlr_load {
-	int step;
-	double duration_s, loss;
 };
 
 static void add_load(struct list *loads, const struct mlr_load *load)
@@ -138,32 +131,60 @@ static void add_load(struct list *loads, const struct mlr_load *load)
 	at[i] = *load;
 }
 
-enum verdict { UNDECIDED, LOWER, UPPER };
-
 /*
- * Appendix A of the draft. Short trials cannot make a load good. They can make it bad, as far as
- * there are more bad ones than the good short ones excuse.
+ * Appendix A of RFC 9971. Short trials cannot make a load a lower bound. Short high-loss trials make it
+ * an upper bound if there are more than the short low-loss trials excuse.
  */
-static enum verdict classify(const struct mlr_load *trial, unsigned n, const struct mlr_target *t)
+enum mlr_class mlr_classify(const struct mlr_load *trial, unsigned n, const struct mlr_need *need)
 {
 	double good_long = 0, bad_long = 0, good_short = 0, bad_short = 0;
 	double excess, sum, allowed;
 
 	for (unsigned i = 0; i < n; i++) {
-		bool bad = trial[i].loss > t->loss_ratio;
+		bool bad = trial[i].loss > need->loss_ratio;
 
-		if (trial[i].duration_s >= t->trial_s)
+		if (trial[i].duration_s >= need->trial_s)
 			*(bad ? &bad_long : &good_long) += trial[i].duration_s;
 		else
 			*(bad ? &bad_short : &good_short) += trial[i].duration_s;
 	}
-	excess = bad_short - good_short * t->exceed_ratio / (1 - t->exceed_ratio);
+	excess = bad_short - good_short * need->exceed_ratio / (1 - need->exceed_ratio);
 	excess = bad_long + fmax(0, excess);
-	sum = fmax(good_long + excess, t->sum_s);
-	allowed = sum * t->exceed_ratio;
+	sum = fmax(good_long + excess, need->sum_s);
+	allowed = sum * need->exceed_ratio;
 	if (excess > allowed)
-		return UPPER; /* even if all the rest were good */
-	return sum - good_long <= allowed ? LOWER : UNDECIDED;
+		return MLR_UPPER; /* even if all remaining trials have low loss */
+	return sum - good_long <= allowed ? MLR_LOWER : MLR_UNDECIDED;
+}
+
+/* Appendix B of RFC 9971. */
+double mlr_conditional_loss(const struct mlr_load *trial, unsigned n, const struct mlr_need *need)
+{
+	double all = 0, remaining, loss = 1;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (trial[i].duration_s >= need->trial_s)
+			all += trial[i].duration_s;
+	}
+	remaining = fmax(need->sum_s, all) * (1 - need->exceed_ratio);
+	for (unsigned i = 0; i < n && remaining > 0; i++) {
+		if (trial[i].duration_s < need->trial_s)
+			continue;
+		loss = trial[i].loss;
+		remaining -= trial[i].duration_s;
+	}
+	return remaining > 0 ? 1 : loss;
+}
+
+/* The number of trials from the i-th on that have its load. */
+static unsigned same_load(const struct list *loads, unsigned i)
+{
+	const struct mlr_load *at = loads->at;
+	unsigned n = 1;
+
+	while (i + n < loads->n && at[i + n].step == at[i].step)
+		n++;
+	return n;
 }
 
 static struct mlr_relevant bounds_of(const struct list *loads, const struct mlr_target *t)
@@ -172,43 +193,29 @@ static struct mlr_relevant bounds_of(const struct list *loads, const struct mlr_
 	const struct mlr_load *at = loads->at;
 
 	for (unsigned i = 0, n; i < loads->n && r.upper == MLR_NONE; i += n) {
-		enum verdict v;
+		enum mlr_class found;
 
-		for (n = 1; i + n < loads->n && at[i + n].step == at[i].step;)
-			n++;
-		v = classify(&at[i], n, t);
-		if (v != UNDECIDED)
-			*(v == LOWER ? &r.lower : &r.upper) = at[i].step;
+		n = same_load(loads, i);
+		found = mlr_classify(&at[i], n, &t->need);
+		if (found != MLR_UNDECIDED)
+			*(found == MLR_LOWER ? &r.lower : &r.upper) = at[i].step;
 	}
 	return r;
+}
+
+static double loss_at(const struct list *loads, const struct mlr_target *t, int step)
+{
+	const struct mlr_load *at = loads->at;
+	unsigned i = 0;
+
+	while (at[i].step != step)
+		i++;
+	return mlr_conditional_loss(&at[i], same_load(loads, i), &t->need);
 }
 
 static bool has_both(struct mlr_relevant r)
 {
 	return r.lower != MLR_NONE && r.upper != MLR_NONE;
-}
-
-/*
- * The loss that is not ruled out at a load for the share of the duration sum that has to be good:
- * a quantile of its long trials, 1 if they are too few.
- */
-static double pessimistic(const struct list *loads, const struct mlr_target *t, int step)
-{
-	const struct mlr_load *at = loads->at;
-	double all = 0, remaining, loss = 1;
-
-	for (unsigned i = 0; i < loads->n; i++) {
-		if (at[i].step == step && at[i].duration_s >= t->trial_s)
-			all += at[i].duration_s;
-	}
-	remaining = fmax(t->sum_s, all) * (1 - t->exceed_ratio);
-	for (unsigned i = 0; i < loads->n && remaining > 0; i++) {
-		if (at[i].step != step || at[i].duration_s < t->trial_s)
-			continue;
-		loss = at[i].loss;
-		remaining -= at[i].duration_s;
-	}
-	return remaining > 0 ? 1 : loss;
 }
 
 #define MLR_TARGETS (MLR_PRECEDING + 1)
@@ -422,7 +429,7 @@ static struct mlr_nominee nominate(struct mlr_selector *s)
 			step = bisect(s, &width);
 		if (step != MLR_NONE || s->current + 1 == s->targets) {
 			s->done |= step == MLR_NONE;
-			return (struct mlr_nominee){step, target_of(s)->trial_s, width, s};
+			return (struct mlr_nominee){step, target_of(s)->need.trial_s, width, s};
 		}
 		s->initial = s->bounds;
 		s->current++;
@@ -446,10 +453,8 @@ static void init_selector(struct mlr_selector *s, struct mlr *m, const struct ml
 			i && i == goal->preceding ? goal->initial_s : goal->sum_s * pow(ratio, i);
 
 		s->target[goal->preceding - i] = (struct mlr_target){
-			.loss_ratio = goal->loss_ratio,
-			.exceed_ratio = goal->exceed_ratio,
-			.trial_s = fmin(goal->final_s, sum),
-			.sum_s = sum,
+			.need = {goal->loss_ratio, goal->exceed_ratio,
+				 fmin(goal->final_s, sum), sum},
 			.width = width,
 			.expansion = (int)goal->expansion,
 		};
@@ -499,13 +504,13 @@ int mlr_new(struct mlr **out, double min, double max, const struct mlr_goal *goa
 	}
 	m->loads.size = sizeof(struct mlr_load);
 	m->goals = goals;
-	m->first.loss_ratio = 1;
+	m->first.need.loss_ratio = 1;
 	for (unsigned i = 0; i < goals; i++) {
 		const struct mlr_target *t = m->selector[i].target;
 
 		init_selector(&m->selector[i], m, &goal[i]);
-		m->first.loss_ratio = fmin(m->first.loss_ratio, t->loss_ratio);
-		m->first.trial_s = fmax(m->first.trial_s, t->trial_s);
+		m->first.need.loss_ratio = fmin(m->first.need.loss_ratio, t->need.loss_ratio);
+		m->first.need.trial_s = fmax(m->first.need.trial_s, t->need.trial_s);
 		m->first.width = max2(m->first.width, t->width);
 	}
 	*out = m;
@@ -547,7 +552,7 @@ static void begin_main(struct mlr *m)
 /* The first trials: at the highest load, at what got through there, and near that again. */
 static void after_initial(struct mlr *m, int step, double loss)
 {
-	double allowed = m->first.loss_ratio;
+	double allowed = m->first.need.loss_ratio;
 	struct mlr_relevant known = {MLR_NONE, step};
 	/* what got through, were it all that is offered; some loss may be allowed */
 	int next = mlr_grid_step(&m->grid,
@@ -575,7 +580,7 @@ static struct mlr_nominee elect(struct mlr *m)
 
 	if (m->phase != MAIN)
 		return (struct mlr_nominee){m->phase == AT_MAX ? m->grid.top : m->step[1],
-					    m->first.trial_s, m->first.width, NULL};
+					    m->first.need.trial_s, m->first.width, NULL};
 	for (unsigned i = 0; i < m->goals; i++) {
 		struct mlr_nominee n = nominate(&m->selector[i]);
 
@@ -635,7 +640,7 @@ void mlr_bounds(const struct mlr *m, unsigned goal, struct found_rate *rate)
 	rate->upper_pps = mlr_grid_load(&m->grid, r.upper);
 	rate->throughput_pps = 0;
 	if (rate->has_lower)
-		rate->throughput_pps = rate->lower_pps * (1 - pessimistic(&m->loads, t, r.lower));
+		rate->throughput_pps = rate->lower_pps * (1 - loss_at(&m->loads, t, r.lower));
 	rate->done = s->done;
 }
 
@@ -685,9 +690,9 @@ double mlr_left(const struct mlr *m)
 			if (t > s->current)
 				loads = fmin(loads, 3);
 			/* a load is decided when the rest of the sum cannot change it any more */
-			left += loads * fmax(target->trial_s,
-					     target->sum_s * fmax(target->exceed_ratio,
-								  1 - target->exceed_ratio));
+			left += loads * fmax(target->need.trial_s,
+					     target->need.sum_s * fmax(target->need.exceed_ratio,
+								  1 - target->need.exceed_ratio));
 		}
 	}
 	return left;

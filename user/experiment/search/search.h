@@ -121,14 +121,43 @@ struct search {
 int search_run(const struct search *s, struct found *found, struct error *err);
 
 /*
- * MLRsearch (draft-ietf-bmwg-mlrsearch): looks for the highest load that meets a goal, for several
- * goals at once. Pure: it is given what each trial lost and says which one is next. It picks the
- * same trials as the package MLRsearch 1.2.1 of PyPI, which is the draft's reference.
+ * The controller of MLRsearch (RFC 9971): searches for the highest load that meets a goal, for
+ * several goals at once. Pure: the caller reports the loss of each trial, the controller chooses the
+ * next trial. It chooses the same trials as the package MLRsearch 1.2.1 of PyPI, which the RFC refers
+ * to. The RFC leaves the choice open and specifies the classification of a load, which has not
+ * changed since that version.
  *
- * Loads are those of a logarithmic grid between min and max, so that a relative width is a number
- * of steps. A load is a lower bound of a goal if too little of the goal's duration sum can still
- * turn out to be lossy, an upper bound if too much of it has.
+ * Loads are points of a logarithmic grid between min and max, so a relative width is a number of
+ * steps. A load is a lower bound of a goal if the goal is met whatever the rest of its duration sum
+ * loses, and an upper bound if the goal is missed even if the rest loses nothing.
  */
+
+/* The requirements of a goal on one load (RFC 9971, "Search Goal"). */
+struct mlr_need {
+	double loss_ratio;   /* Goal Loss Ratio, 0 .. 1: more is a high-loss trial */
+	double exceed_ratio; /* Goal Exceed Ratio, 0 .. 1: allowed fraction of high-loss trials */
+	double trial_s;	     /* Goal Final Trial Duration: a shorter trial is a short trial */
+	double sum_s;	     /* Goal Duration Sum */
+};
+
+/* The result of one trial. Lists are sorted by step, then by loss. */
+struct mlr_load {
+	int step;	   /* of the grid */
+	double duration_s; /* Trial Effective Duration */
+	double loss;	   /* Trial Loss Ratio, 0 .. 1 */
+};
+
+enum mlr_class { MLR_UNDECIDED, MLR_LOWER, MLR_UPPER };
+
+/* Classifies a load by the n trials made there (RFC 9971, "Load Classification Code"). */
+enum mlr_class mlr_classify(const struct mlr_load *trial, unsigned n, const struct mlr_need *need);
+
+/*
+ * Returns the loss ratio of the Conditional Throughput at a load: a quantile of the full-length
+ * trials, sorted by loss, or 1 if they are too few (RFC 9971, "Conditional Throughput Code").
+ */
+double mlr_conditional_loss(const struct mlr_load *trial, unsigned n, const struct mlr_need *need);
+
 struct mlr_trial {
 	double load, duration_s;
 };
