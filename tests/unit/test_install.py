@@ -36,6 +36,7 @@ def installs_and_uninstalls():
         data = {f"opt/x/share/pktledger/{p.parent.name}/{p.name}" for p in
                 [*(ROOT / "tools/schema").glob("*.json"), *(ROOT / "tools/presets").glob("*.txt"),
                  *(ROOT / "tools/prometheus").iterdir(), *(ROOT / "tools/grafana").iterdir(),
+                 *(ROOT / "tools/otel").iterdir(),
                  *(ROOT / "tools/wireshark").iterdir()]}
         pages = {f"opt/x/share/man/man{p.stem[-1]}/{p.stem}"
                  for p in (ROOT / "tools/man").glob("*.scd")}

@@ -9,10 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import yaml
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import ROOT, case, main, pktledger, require, table
 from prometheus import CONFIG, DASHBOARD, RULES, dashboard, dashboard_queries, rules
 
+COLLECTOR = ROOT / "tools/otel/collector.yaml"
 UNIT = ROOT / "tools/systemd/pktledger-export.service"
 
 
@@ -25,10 +28,29 @@ def exported():
     return {f"pktledger_{name}{suffixes[kind]}" for name, kind in found}
 
 
-@table([("dashboard", DASHBOARD), ("alerts", RULES)])
+@table([("dashboard", DASHBOARD), ("alerts", RULES), ("collector", COLLECTOR)])
 def metrics_are_exported(path):
     asked = set(re.findall(r"\bpktledger_\w+", path.read_text()))
     assert asked and asked <= exported(), asked - exported()
+
+
+@case
+def collector_knows_the_direction_of_stages():
+    config = yaml.safe_load(COLLECTOR.read_text())
+    groups = config["processors"]["transform"]["metric_statements"]
+    statements = [s for group in groups for s in group["statements"]]
+    named = {direction: set(stages.split("|")) for direction, stages in re.findall(
+        r'"(transmit|receive)"\) where IsMatch\(attributes\["stage"\], "\^\((.*?)\)\$"\)',
+        "\n".join(statements))}
+    stages = set(re.findall(r'X\(\w+, "(\w+)"', (ROOT / "include/stages.h").read_text()))
+    assert named["transmit"] | named["receive"] < stages
+    assert not named["transmit"] & named["receive"]
+    # each label is mapped once, and does not stay beside its attribute
+    labels = set(re.findall(r'delete_key\(attributes, "(\w+)"\)', "\n".join(statements)))
+    assert labels == {"ifname", "stage", "reason"}, labels
+    pipeline = config["service"]["pipelines"]["metrics"]
+    for kind, names in pipeline.items():
+        assert set(names) <= set(config[kind]), (kind, names)
 
 
 @case

@@ -48,11 +48,12 @@ completion: $(B)/completion/made
 .PHONY: install
 install: $(PROGRAM) man completion
 	$(INSTALL) -Dm755 $(PROGRAM) $(DESTDIR)$(SBINDIR)/$(NAME)
-	$(INSTALL) -d $(addprefix $(DESTDIR)$(DATADIR)/,schema presets prometheus grafana wireshark)
+	$(INSTALL) -d $(addprefix $(DESTDIR)$(DATADIR)/,schema presets prometheus grafana otel wireshark)
 	$(INSTALL) -m644 $(SCHEMAS) $(DESTDIR)$(DATADIR)/schema
 	$(INSTALL) -m644 $(wildcard tools/presets/*.txt) $(DESTDIR)$(DATADIR)/presets
 	$(INSTALL) -m644 $(wildcard tools/prometheus/*) $(DESTDIR)$(DATADIR)/prometheus
 	$(INSTALL) -m644 $(wildcard tools/grafana/*) $(DESTDIR)$(DATADIR)/grafana
+	$(INSTALL) -m644 $(wildcard tools/otel/*) $(DESTDIR)$(DATADIR)/otel
 	$(INSTALL) -m644 $(wildcard tools/wireshark/*) $(DESTDIR)$(DATADIR)/wireshark
 	$(INSTALL) -Dm644 tools/systemd/$(UNIT_FILE) $(DESTDIR)$(UNITDIR)/$(UNIT_FILE)
 	sed -i 's,^ExecStart=/usr/sbin/,ExecStart=$(SBINDIR)/,' $(DESTDIR)$(UNITDIR)/$(UNIT_FILE)
