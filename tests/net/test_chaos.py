@@ -22,12 +22,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, TIMEOUT, Host, Result, assert_balanced,
                  assert_said_once, assert_valid, case, first, killed_within, lost, main, pktledger,
                  require, rootless, skip, started, sysctl, table, thorough, until)
-from ends import enter, inside
+from ends import PORT, do, enter, inside, send
+from traced import tracing
 from wire import RX, TX, Lab
 
 NAME = f"pl-chaos-{os.getpid()}"
 CHAOS = ROOT / os.environ.get("B", "build") / "tests/net/chaos"
 OK, FAILED, USAGE, UNABLE, BROKEN, OURS = 0, 1, 2, 3, 4, 125
+
+
+def ip(*args):
+    subprocess.run(["ip", *args], check=True)
 
 
 def execute(*args, binary=BINARY, netns=None, env=None, **kwargs):
@@ -289,6 +294,50 @@ def traced_thing_removed(args, how):
         document, result = ended(process)
     assert result.status == OK, result
     assert result.err.count("is gone") == 1, result
+
+
+def in_namespace(name, rows):
+    return [row for stage in rows["stages"] for row in stage["causes"] if row["netns"] == name]
+
+
+@case
+def traced_namespace_is_not_held():
+    """It goes with its name, and what another one of that name loses is not shown."""
+    with Lab(NAME) as lab, tracing("--netns", lab.netns("tx"), f"udp port {PORT}") as t:
+        ip("netns", "del", lab.netns("tx"))
+        until(lambda: RX not in lab.do("rx", "ip", "-br", "link"), 20, "the peer's device is gone")
+        for _ in range(2):
+            while t.read_line()["event"] != "interval":
+                pass
+        ip("netns", "add", lab.netns("tx"))
+        lab.do("tx", "ip", "link", "set", "lo", "up")
+        send(lab.netns("tx"), "127.0.0.1", 30)
+        for _ in range(2):
+            while t.read_line()["event"] != "interval":
+                pass
+        document = t.stop()
+    assert not in_namespace(lab.netns("tx"), document["end"]), document["end"]
+
+
+@case
+def a_new_namespace_has_one_row():
+    """Also when its name is found after its first drop."""
+    late = f"{NAME}-late"
+    with tracing(f"udp port {PORT}") as t:
+        ip("netns", "add", late)
+        try:
+            do(late, "ip", "link", "set", "lo", "up")
+            for _ in range(2):
+                send(late, "127.0.0.1", 30)
+                while t.read_line()["event"] != "interval":
+                    pass
+            until(lambda: t.read_line()["event"] == "interval" and sum(
+                i["data"]["dropped"] for i in t.lines if i["event"] == "interval") == 60, 20, "all lost")
+            document = t.stop()
+        finally:
+            ip("netns", "del", late)
+    assert {row["netns"] for stage in document["end"]["stages"] for row in stage["causes"]} == {late}
+    assert [row["packets"] for row in in_namespace(late, document["end"])] == [60]
 
 
 # Killed

@@ -168,6 +168,15 @@ def exported_is_what_was_lost():
         assert not total(found, "pktledger_own_losses_total", "kind=without_cause"), found
 
 
+@case
+def exported_namespace_is_not_held():
+    """It goes with its name, and the exporter serves on."""
+    with lab() as ends, exporting("--netns", TX) as exporter:
+        subprocess.run(["ip", "netns", "del", TX], check=True)
+        until(lambda: "v-rx" not in ends.do("rx", "ip", "-br", "link"), 20, "the peer is gone")
+        exporter.scrape()
+
+
 @thorough
 def what_has_no_room_is_in_the_sums():
     with lab(), exporting("--max-series", "1", f"udp port {PORT}") as exporter:

@@ -968,6 +968,13 @@ char *owners_netns(struct owners *o, uint32_t netns, char *buf)
 	return buf;
 }
 
+bool owners_netns_searching(struct owners *o, uint32_t netns)
+{
+	const struct space *s = find_space(o, netns);
+
+	return s->wanted && !s->checked;
+}
+
 bool owners_netns_is_own(const struct owners *o, uint32_t netns)
 {
 	return netns == proc_netns(o->root, getpid());

@@ -184,6 +184,9 @@ int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
  */
 char *owners_netns(struct owners *o, uint32_t netns, char *buf);
 
+/* True until owners_tick() has looked for it the first time. */
+bool owners_netns_searching(struct owners *o, uint32_t netns);
+
 bool owners_netns_is_own(const struct owners *o, uint32_t netns); /* this process's */
 
 /*

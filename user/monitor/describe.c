@@ -164,6 +164,8 @@ bool describe_searching(struct describer *d, const struct watch_entry *e)
 	if (d->owners && e->key.flags & WATCH_PORT &&
 	    describe_bound(d->owners, e->key.netns, &sock) == -EAGAIN)
 		return true;
+	if (d->owners && e->key.netns && owners_netns_searching(d->owners, e->key.netns))
+		return true;
 	return find_owner(d, &e->key, &sock, &owner) == -EAGAIN;
 }
 

@@ -49,8 +49,9 @@ struct live {
 	bool bursts_shown;	      /* their interval has ended */
 	struct described what;	      /* of the drop that is read */
 
-	struct netns ns;   /* that the spec names; its UDP sockets, in case they close: */
-	struct list bound; /* struct bound */
+	uint64_t cookie;   /* of the namespace that the spec names; 0: none, or not known */
+	bool gone, left;   /* it is gone, and was so when this interval began */
+	struct list bound; /* struct bound: its UDP sockets, in case they close */
 
 	/* Single drops. */
 	bool payload, expected;  /* of them */
@@ -84,8 +85,12 @@ static void keep_bound(void *arg, const struct sockmem_row *row)
 /* Those that may be closed by the time that their drops are read. */
 static void read_sockets(struct live *l)
 {
-	if (l->ns.fd >= 0)
-		sockmem_files(&l->ns, keep_bound, &l->bound);
+	struct netns ns;
+
+	if (l->spec.netns && !live_netns_again(l, &ns)) {
+		sockmem_files(&ns, keep_bound, &l->bound);
+		netns_close(&ns);
+	}
 	if (l->spec.pid)
 		owners_sockets(l->spec.owners, l->spec.pid, &l->inodes, NULL);
 }
@@ -183,6 +188,35 @@ int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err
 	return rc;
 }
 
+/*
+ * Opened for each use: a descriptor that is kept would keep the namespace and its devices alive. Inode
+ * numbers are used again at once, cookies never (before Linux 5.14 there are none).
+ */
+int live_netns_again(const struct live *l, struct netns *ns)
+{
+	uint64_t cookie = 0, inum;
+	int rc = netns_open(ns, l->spec.netns, &(struct error){});
+
+	if (rc == -ENOENT && l->spec.owners && !num_u64(l->spec.netns, 1, UINT32_MAX, &inum))
+		rc = owners_netns_open(l->spec.owners, (uint32_t)inum, ns, &(struct error){});
+	if (!rc)
+		netns_cookie(ns, &cookie);
+	if (rc || (ns->inum == l->parts.netns && cookie == l->cookie))
+		return rc;
+	netns_close(ns);
+	return -ENOENT;
+}
+
+static bool is_netns_gone(const struct live *l)
+{
+	struct netns ns;
+	int rc = l->spec.netns ? live_netns_again(l, &ns) : -EINVAL;
+
+	if (!rc)
+		netns_close(&ns);
+	return rc == -ENOENT;
+}
+
 static int resolve_places(const struct live_spec *spec, struct watch_spec *out, struct error *err)
 {
 	struct netns ns = NETNS_NONE;
@@ -251,7 +285,6 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 
 	*out = l;
 	l->spec = *spec;
-	l->ns = NETNS_NONE;
 	l->bound.size = sizeof(struct bound);
 	l->sources.size = sizeof(struct live_source);
 	l->parts.owners = spec->owners;
@@ -280,8 +313,15 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		rc = resolve_spec(l, &watch, err);
 	if (!rc && spec->pid)
 		rc = owners_sockets(spec->owners, spec->pid, &l->inodes, err);
-	if (!rc && spec->netns)
-		rc = live_netns(spec, &l->ns, err);
+	if (!rc && spec->netns) {
+		struct netns ns;
+
+		rc = live_netns(spec, &ns, err);
+		if (!rc) {
+			netns_cookie(&ns, &l->cookie);
+			netns_close(&ns);
+		}
+	}
 	if (rc)
 		return rc;
 	l->parts.netns = watch.cfg.netns;
@@ -386,13 +426,18 @@ static bool was_here(const struct live *l)
 {
 	const struct watch_sock *to = &l->what.sock;
 	const struct bound *b = l->bound.at;
+	struct netns ns = NETNS_NONE;
 	bool found = false;
 
 	if (to->protocol != IPPROTO_UDP || (to->family != AF_INET && to->family != AF_INET6))
 		return false;
 	for (unsigned i = 0; i < l->bound.n && !found; i++) /* an IPv6 socket may get IPv4, too */
 		found = b[i].port == to->local_port && b[i].family >= to->family;
-	return found && is_address(&l->ns, to);
+	if (!found || (l->spec.netns && live_netns_again(l, &ns)))
+		return false;
+	found = is_address(&ns, to);
+	netns_close(&ns);
+	return found;
 }
 
 /* Of l->what: in the namespace that the spec names. */
@@ -480,7 +525,7 @@ static void add_entries(struct live *l)
 	for (unsigned n = 0; n < l->entries.at.n; n++, e++) {
 		describe(&l->describer, e, &l->what);
 		l->own.events += row->counts.events;
-		if (row->class == CLASS_NONE) {
+		if (row->class == CLASS_NONE || l->left) {
 			l->own.ignored += row->counts.events;
 			continue;
 		}
@@ -585,6 +630,8 @@ int live_collect(struct live *l, struct error *err)
 	int rc;
 
 	table_clear(&l->interval);
+	l->left = l->gone;
+	l->gone = is_netns_gone(l);
 	read_sockets(l);
 	if (!l->parts.last)
 		sample_sources(l);
@@ -647,20 +694,15 @@ bool live_gone(const struct live *l, char *what, size_t size)
 {
 	const struct live_spec *spec = &l->spec;
 	struct netns ns = NETNS_NONE;
-	uint64_t number;
 	int rc = 0, now = 0;
-	bool gone = false;
 
-	if (spec->netns || spec->ifname)
-		rc = live_netns(spec, &ns, &(struct error){});
-	/* of a namespace that was given by its number nothing is known here */
-	if (spec->netns && num_u64(spec->netns, 1, UINT32_MAX, &number))
-		gone = rc == -ENOENT || (ns.fd >= 0 && ns.inum != l->parts.netns);
-	if (!gone && spec->ifname && !rc)
+	if (l->gone)
+		return snprintf(what, size, "network namespace %s", spec->netns);
+	if (spec->netns)
+		rc = live_netns_again(l, &ns);
+	if (spec->ifname && !rc)
 		now = nl_ifindex(&ns, spec->ifname);
 	netns_close(&ns);
-	if (gone)
-		return snprintf(what, size, "network namespace %s", spec->netns);
 	if (now == -ENODEV || (now > 0 && (uint32_t)now != l->ifindex))
 		return snprintf(what, size, "interface %s", spec->ifname);
 	if (no_process(spec))
@@ -735,7 +777,6 @@ void live_close(struct live *l)
 	list_free(&l->entries.at);
 	list_free(&l->bound);
 	list_free(&l->sources);
-	netns_close(&l->ns);
 	free(l);
 }
 

@@ -220,6 +220,12 @@ void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_O
 /* The namespace of `spec`, or the thread's; for netns_close(). STATUS_FAILED: there is none. */
 int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err);
 
+/*
+ * Opens the namespace that the spec names (which is not NULL) once more, for netns_close(). -ENOENT:
+ * it is gone, or another one has its name; then *ns is NETNS_NONE.
+ */
+int live_netns_again(const struct live *l, struct netns *ns);
+
 /* NULL is allowed. */
 void live_close(struct live *l);
 

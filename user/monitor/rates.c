@@ -125,7 +125,7 @@ static void add_devices(struct rates *r, struct counters *now)
 /* Where there is no sock_diag, by a walk over open files, those of the namespace. */
 static int read_xsks(struct rates *r, struct xsk_info **list)
 {
-	int n = xsk_count(r->ns), kept = 0;
+	int n = r->gone ? 0 : xsk_count(r->ns), kept = 0;
 
 	*list = NULL;
 	if (n <= 0)
@@ -183,7 +183,8 @@ void rates_sample(struct rates *r, uint64_t now_ns)
 	r->xsks.size = sizeof(struct rates_xsk);
 	if (!r->devices_only)
 		scope.what |= COUNTERS_SNMP | COUNTERS_HOST;
-	counters_read(&now, &scope, 1); /* a namespace that is gone has no rows */
+	if (!r->gone)
+		counters_read(&now, &scope, 1);
 	add_devices(r, &now);
 	counters_free(&r->deltas);
 	counters_delta(&r->counters, &now, &r->deltas);

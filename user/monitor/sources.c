@@ -68,7 +68,8 @@ struct space_shown {
 struct sources {
 	struct live_spec spec;
 	const struct live *live;
-	struct netns ns; /* the one that `spec` names, else the own one */
+	struct netns ns; /* the one that `spec` names, open while it is read; else NETNS_NONE */
+	uint32_t inum;	 /* its inode number, or that of the thread's own one */
 	char gaps[512];
 
 	/* Losses of XDP itself; NULL: not here. */
@@ -165,7 +166,7 @@ static void open_losses(struct sources *s, const struct live *l)
 
 	s->mode = s->spec.expr ? XDPLOSS_BESIDE_KFREE : XDPLOSS_INSTEAD_OF_KFREE;
 	if (s->spec.netns || s->spec.ifname)
-		s->netns = s->ns.inum;
+		s->netns = s->inum;
 	if (xdplosses_open(&s->losses, parts.reasons, &err))
 		snprintf(s->gaps, sizeof(s->gaps), "losses of XDP itself are not seen: %s",
 			 err.message);
@@ -319,7 +320,7 @@ static uint64_t dropped_by(const struct sources *s, const struct program *p)
 {
 	uint64_t packets[XDPVERDICTS];
 
-	xdpverdicts_read(p->verdicts, s->ns.inum, p->link.ifindex, packets);
+	xdpverdicts_read(p->verdicts, s->inum, p->link.ifindex, packets);
 	return packets[XDP_DROP]; /* xdp_exception shows the others that are losses */
 }
 
@@ -336,7 +337,7 @@ static void collect_program(const struct sources *s, struct live *l, struct prog
 		.reason = "DROP",
 		.location = location,
 		.ifname = p->link.ifname,
-		.netns = s->ns.inum,
+		.netns = s->inum,
 	};
 
 	snprintf(location, sizeof(location), "program %s",
@@ -457,7 +458,7 @@ static void keep_silent(void *arg, const void *record)
 	struct silent *x;
 	bool taken;
 
-	if (s->spec.netns && r->sock.netns != s->ns.inum)
+	if (s->spec.netns && r->sock.netns != s->inum)
 		return;
 	taken = !s->spec.expr || (is_listener(&r->sock) && takes_syn(s, &r->sock));
 	if (!taken && (!is_listener(&r->sock) || r->sock.local_port != s->port))
@@ -597,9 +598,9 @@ static void sample_spaces(struct sources *s)
 	unsigned n;
 
 	s->checked_ns = clock_now();
-	if (s->spec.netns) {
-		check_space(s, s->ns.inum, &s->ns, COUNTERS_SNMP);
-	} else {
+	if (s->spec.netns && !s->rates.gone) {
+		check_space(s, s->inum, &s->ns, COUNTERS_SNMP);
+	} else if (!s->spec.netns) {
 		check_space(s, 0, NULL, COUNTERS_HOST);
 		n = owners_netns_list(s->spec.owners, netns, SPACES_MAX);
 		for (unsigned i = 0; i < n; i++) {
@@ -774,6 +775,17 @@ static void collect_counter(const struct sources *s, struct live *l, struct coun
 
 /* All of them */
 
+/* Opens the namespace that `spec` names, for leave(). */
+static void enter(struct sources *s)
+{
+	s->rates.gone = s->spec.netns && live_netns_again(s->live, &s->ns);
+}
+
+static void leave(struct sources *s)
+{
+	netns_close(&s->ns);
+}
+
 static int start(void *arg, struct error *err)
 {
 	struct sources *s = arg;
@@ -788,10 +800,12 @@ static int start(void *arg, struct error *err)
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++)
 		x[i].base = x[i].drops; /* not to be blamed for what was lost before */
+	enter(s);
 	if (s->checks)
 		sample_spaces(s);
 	if (!rc)
 		rates_sample(&s->rates, clock_now());
+	leave(s);
 	return rc;
 }
 
@@ -799,10 +813,12 @@ static void sample(void *arg)
 {
 	struct sources *s = arg;
 
+	enter(s);
 	if (s->checks && (live_parts(s->live).last ||
 			  clock_now() - s->checked_ns > WORK_SHARE * (s->check_ns + s->walk_ns)))
 		sample_spaces(s);
 	rates_sample(&s->rates, clock_now());
+	leave(s);
 	count_losses(s);
 	count_sockets(s);
 }
@@ -854,17 +870,19 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	rc = live_netns(spec, &s->ns, err);
 	if (rc)
 		return rc;
+	s->inum = s->ns.inum;
 	if (source.collect)
 		open_losses(s, l);
 	if (source.collect && spec->xdp_verdicts)
 		open_programs(s);
+	leave(s);
 	s->walks = source.collect && !spec->ifname && !spec->inner && spec->owners;
 	s->knows_sockets = live_parts(l).knows_sockets;
 	if (spec->expr && !strstr(spec->expr, "udp"))
 		s->port = filter_port(spec->expr, &(bool){false});
 	s->checks = source.collect && !spec->expr && !spec->ifname && spec->owners;
 	table_init(&s->events, LIVE_ROWS);
-	s->rates.inum = s->ns.inum;
+	s->rates.inum = s->inum;
 	add_places(s, nic_unknown_rows);
 	for (unsigned i = 0; i < nic_driver_count; i++)
 		add_places(s, nic_drivers[i].rows);

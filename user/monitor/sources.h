@@ -34,7 +34,7 @@ struct rates {
 	/* Private, as of the last sample */
 	const struct netns *ns; /* borrowed; NULL: the calling thread's */
 	uint32_t inum;
-	bool devices_only;
+	bool devices_only, gone; /* gone: there is no such namespace any more, so there are no rows */
 	uint64_t time;
 	struct counters counters;
 	struct xsk_info *xsk;
@@ -73,9 +73,7 @@ struct rates_xsk {
 	const char *ifname; /* "" unknown */
 };
 
-/*
- * Reads everything; `now_ns`: a clock that goes forward. A namespace that is gone has no rows.
- */
+/* Reads everything; `now_ns`: a clock that goes forward. */
 void rates_sample(struct rates *r, uint64_t now_ns);
 void rates_close(struct rates *r);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "monitor/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,13 +72,34 @@ static void keep_texts(struct live_row *row, unsigned by)
 	}
 }
 
-/* FNV-1a over the texts of the fields in `by`. */
+/* A namespace is called by its number until its name is found. */
+static bool is_unnamed(const struct live_row *row)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", row->netns);
+	return !strcmp(row->text[LIVE_NETNS], number);
+}
+
+/* The namespace of `row` has its name now. */
+static void name_netns(struct live_row *into, const struct live_row *row)
+{
+	char *before = into->texts;
+
+	into->text[LIVE_NETNS] = row->text[LIVE_NETNS];
+	keep_texts(into, ~0u);
+	free(before);
+}
+
+/* FNV-1a over the texts of the fields in `by`, without the namespace, whose name may change. */
 static unsigned hash(const struct live_row *row, unsigned by)
 {
 	uint32_t h = 2166136261u;
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-		for (const char *p = has(by, f) ? row->text[f] : ""; *p; p++)
+		const bool hashed = has(by, f) && f != LIVE_NETNS;
+
+		for (const char *p = hashed ? row->text[f] : ""; *p; p++)
 			h = (h ^ (unsigned char)*p) * 16777619u;
 		h = (h ^ 0xff) * 16777619u;
 	}
@@ -87,7 +109,10 @@ static unsigned hash(const struct live_row *row, unsigned by)
 static bool same(const struct live_row *a, const struct live_row *b, unsigned by)
 {
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-		if (strcmp(a->text[f], has(by, f) ? b->text[f] : ""))
+		const bool renamed = f == LIVE_NETNS && has(by, f) && a->netns &&
+				     a->netns == b->netns && (is_unnamed(a) || is_unnamed(b));
+
+		if (!renamed && strcmp(a->text[f], has(by, f) ? b->text[f] : ""))
 			return false;
 	}
 	return true;
@@ -159,7 +184,10 @@ static bool add(struct live_table *t, const struct live_row *row, unsigned by, u
 		grow(t);
 	slot = find(t, row, by);
 	if (*slot != EMPTY) {
-		merge(&t->rows[*slot - 1], row);
+		new = &t->rows[*slot - 1];
+		if (has(by, LIVE_NETNS) && row->netns && is_unnamed(new) && !is_unnamed(row))
+			name_netns(new, row);
+		merge(new, row);
 		return true;
 	}
 	if (t->n >= max)

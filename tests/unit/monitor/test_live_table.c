@@ -92,6 +92,41 @@ CASE_WITH(what_rows_do_not_share_is_unknown, open_table, close_table)
 	assert_null(t.rows[0].note);
 }
 
+static void add_in(uint32_t netns, const char *name, uint64_t packets)
+{
+	struct live_row r = row(STAGE_RCVBUF, CLASS_LOSS, "*:1", "0", packets);
+
+	r.netns = netns;
+	r.text[LIVE_NETNS] = name;
+	assert_true(table_add(&t, &r, LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_NETNS)));
+}
+
+/* Its name is found later than its first drop; its number is given to another one afterwards. */
+CASE_WITH(a_namespace_has_one_row, open_table, close_table)
+{
+	add_in(4026532384, "4026532384", 1);
+	add_in(4026532385, "4026532385", 2);
+	assert_int_equal(t.n, 2);
+	add_in(4026532384, "late", 4);
+	add_in(4026532384, "4026532384", 8);
+	assert_int_equal(t.n, 2);
+	assert_string_equal(t.rows[0].text[LIVE_NETNS], "late");
+	assert_int_equal(t.rows[0].counts.packets, 13);
+	assert_int_equal(t.rows[0].netns, 4026532384);
+	add_in(4026532384, "another", 16);
+	assert_int_equal(t.n, 3);
+	assert_int_equal(t.rows[0].counts.packets, 13);
+	for (unsigned i = 0; i < 200; i++) { /* and the index grows */
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%u", i);
+		add_in(5000 + i, name, 1);
+	}
+	add_in(4026532385, "two", 1);
+	assert_int_equal(t.n, 203);
+	assert_string_equal(t.rows[1].text[LIVE_NETNS], "two");
+}
+
 CASE_WITH(the_socket_that_lost_most_of_it, open_table, close_table)
 {
 	static const uint64_t votes[][2] = {{7, 3}, {8, 10}, {9, 2}, {8, 10}, {7, 4}, {9, 6}};
