@@ -372,6 +372,11 @@ static int recv_run(void *options, struct error *err)
 		log_warn("no packet of `pktledger send` arrived at UDP port %u: compare the sender's "
 			 "address and port, and look for a firewall",
 			 (unsigned)spec->port);
+	if (out.closed && out.res.foreign)
+		log_warn("%s are not counted: they are of unknown streams, as there is room for "
+			 "%u, or far ahead of their stream",
+			 fmt_many(out.res.foreign, "packet"),
+			 spec->ledger ? spec->ledger : (unsigned)TRACE_STREAMS);
 	outputs_close(&me.out, err);
 	return 0;
 }

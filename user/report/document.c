@@ -234,6 +234,7 @@ static const struct record_field open_rows[] = {
 	RECORD_PART("unaccounted_last_seen", seen_rows),
 	RECORD("impossible", UINT, result, impossible),
 	RECORD("balanced", BOOL, result, balanced),
+	RECORD("settled_ns", UINT, result, settled_ns),
 	RECORD("late", UINT, result, late),
 	RECORD("replies", UINT, result, replies),
 	{0},

@@ -396,6 +396,17 @@ static void put_sent(struct page *p, const struct json_object *end)
 	page_end(p);
 }
 
+static bool lost_at(const struct json_object *end, enum stage stage)
+{
+	struct json_each s = json_each(end, "stages");
+
+	while (json_next(&s)) {
+		if (!strcmp(json_get_text(s.item, "stage"), stage_name(stage)))
+			return json_get_u64(s.item, "packets");
+	}
+	return false;
+}
+
 static void put_open(struct page *p, const struct json_object *end)
 {
 	static const struct page_count seen[] = {
@@ -420,6 +431,14 @@ static void put_open(struct page *p, const struct json_object *end)
 		   &(struct page_fact){"impossible", "impossible", STYLE_BAD,
 				       .text = "fates of numbers never sent", .omitted = true},
 		   1);
+	if (in_flight || unaccounted)
+		page_fill_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, end,
+			       "{?settled_ns}packets may have arrived later: the ledger closed "
+			       "{settled_ns#} after the last one was sent");
+	if (lost_at(end, STAGE_WIRE))
+		page_fill_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, end,
+			       "{?invalid}{invalid#invalid datagram} of this 5-tuple arrived: "
+			       "packets may be damaged, not lost");
 }
 
 /* How many counters of a stage say something else than the events; `documented`: as is known. */
@@ -733,6 +752,8 @@ static void put_recv(struct page *p, const struct json_object *end)
 		{"late", "late", .omitted = true},
 		{"damaged", "damaged", .omitted = true},
 		{"invalid", "invalid", .omitted = true},
+		{"unknown streams", "foreign", .omitted = true,
+		 .text = "packets without room for their stream, or far ahead of it"},
 	};
 	const struct page_fact lost = {
 		"lost", "lost",

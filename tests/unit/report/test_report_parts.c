@@ -33,6 +33,28 @@ static char *run_text(const struct json_object *start, const struct json_object 
 	return text;
 }
 
+/* What a reader may doubt: packets that came too late, and those that came without a header. */
+CASE(doubts_about_losses)
+{
+	struct json_object *start = json_object_new_object();
+	struct json_object *end = object(
+		"{\"sent\":9,\"unaccounted\":2,\"settled_ns\":4000000,\"invalid\":3,"
+		"\"stages\":[{\"stage\":\"wire\",\"packets\":3}]}");
+	char *text = run_text(start, end);
+
+	assert_non_null(strstr(text, "the ledger closed"));
+	assert_non_null(strstr(text, "3 invalid datagrams of this 5-tuple"));
+	free(text);
+	json_put_u64(end, "unaccounted", 0);
+	json_put(end, "stages", json_object_new_array());
+	text = run_text(start, end);
+	assert_null(strstr(text, "the ledger closed"));
+	assert_null(strstr(text, "of this 5-tuple"));
+	free(text);
+	json_object_put(end);
+	json_object_put(start);
+}
+
 /* A document looks the same when it was in a file. */
 static void assert_rereads(const struct run_header *head, const struct result *res)
 {
@@ -90,6 +112,7 @@ CASE(what_was_printed)
 		.slipped_ns = 1000000,
 		.late_ns = 3000000,
 		.held_ns = 2000000,
+		.settled_ns = 4000000,
 		.deliberate = {true, 1, 2, 3},
 		.refused_by = {{EPERM, 20}, {TX_ERRNO_LOST, 10}},
 		.n_refused_by = 2,
