@@ -168,7 +168,7 @@ def assert_true(page):
         ledgers += [document["end"]] if "attempted" in document.get("end", {}) else []
         trials = document.get("trials", [])
         ledgers += [t for t in trials if t.get("attempted")
-                  and (len(trials) <= 20 or t["delivered"] < t["sent"] or t.get("loss_share"))
+                  and (len(trials) <= 20 or t["delivered"] < t["sent"] or t.get("loss_fraction"))
                   ][:20 if len(trials) <= 20 else 4]
     paths = [p for p in page.pictures if re.search("wide|narrow", p["class"])]
     for end in ledgers:

@@ -216,7 +216,7 @@ def is_suppressed(result):
     if result.status != 4:
         return False
     end = result.json["end"]
-    return 0 < end["unaccounted"] <= end["own_losses"]["suppressed"]
+    return 0 < end["unaccounted"] <= end["missed"]["suppressed"]
 
 
 def observed(attempt, suppressed=is_suppressed):
@@ -303,7 +303,7 @@ def assert_balanced(document, attempted=None):
     end = document["end"]
     text = {key: end[key] for key in ("attempted", "refused", "sent", "delivered", "dropped",
                                       "in_flight", "unaccounted", "unaccounted_last_seen",
-                                      "impossible", "balanced", "own_losses")}
+                                      "impossible", "balanced", "missed")}
     text["lost"] = lost(document)
     assert end["attempted"] == end["refused"] + end["sent"], text
     assert end["sent"] == (end["delivered"] + end["dropped"] + end["in_flight"]

@@ -56,7 +56,7 @@ class Tracing:
                 document.setdefault(line["event"] + "s", []).append(line["data"])
         assert_valid(document)
         self.end = document["end"]
-        assert self.end["own_losses"]["without_cause"] == 0, self.end["own_losses"]
+        assert self.end["missed"]["without_cause"] == 0, self.end["missed"]
         return document
 
 

@@ -29,7 +29,7 @@ UNABLE = 3  # exit status
 def lost(end):
     """Of the flow; counters of interfaces know no flow."""
     rows = {}
-    for stage in end["stages"] + end["suspect"]:
+    for stage in end["stages"] + end["suspected"]:
         packets = sum(c["packets"] for c in stage["causes"] if c["scope"] == "flow")
         if packets:
             rows[stage["stage"]] = rows.get(stage["stage"], 0) + packets
@@ -75,7 +75,7 @@ def all_delivered():
             end = assert_balance(t.stop(), sent, sent)
         assert end["verdict"] == "none_seen", end["verdict"]
         assert end["culprit"] is None, end["culprit"]
-        assert end["checkpoints"]["runs"] >= 3 * sent, end["checkpoints"]
+        assert end["probes"]["runs"] >= 3 * sent, end["probes"]
 
 
 PLACES = [
@@ -102,7 +102,7 @@ def lost_here(fault, address):
         assert end["verdict"] == "this_host", end["verdict"]
         assert end["culprit"]["stage"] == about["stage"], end["culprit"]
         assert end["culprit"]["packets"] == sent - received, end["culprit"]
-        if about.get("process") and not end["own_losses"]["no_sockets"]:
+        if about.get("process") and not end["missed"]["no_sockets"]:
             assert end["culprit"]["process"] == about["process"], end["culprit"]
             assert end["culprit"]["socket"] == about["socket"], end["culprit"]
 
@@ -244,7 +244,7 @@ def out_of_the_host():
             document = t.stop()
         assert 0 < left < sent, (left, sent)
         end = assert_balance(document, sent - left, 0, tx_device=sent - left)
-        assert end["checkpoints"]["left"] == sent, end["checkpoints"]  # at the device's queue
+        assert end["probes"]["left"] == sent, end["probes"]  # at the device's queue
 
 
 @case
@@ -255,7 +255,7 @@ def at_the_sender():
         with balancing("--netns", TX, EXPR) as t:
             sent = send(V4, 60) + send(V4, 20, size=4000)
             end = assert_balance(t.stop(), 0, 0)
-        assert end["checkpoints"]["sent"] == sent and end["verdict"] == "none_seen", end
+        assert end["probes"]["sent"] == sent and end["verdict"] == "none_seen", end
         assert any("the other host shows" in line for line in end["rests_on"]), end["rests_on"]
 
 
@@ -427,7 +427,7 @@ def iperf3():
     ("--seq alone", ["--seq", "rtp", "udp"], 2, "--balance"),
     ("--seq of nothing", ["--balance", "--seq", "mpeg", "udp"], 2, "rtp"),
     ("--seq of no bytes", ["--balance", "--seq", "4:0", "udp"], 2, "1 to 8"),
-    ("--seq too far", ["--balance", "--seq", "65526:4", "udp"], 2, "beyond"),
+    ("--seq too far", ["--balance", "--seq", "65526:4", "udp"], 2, "the end of any payload"),
 ])
 @rootless
 def usage(args, status, word):

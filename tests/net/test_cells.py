@@ -72,7 +72,7 @@ def assert_right(fault, *options):
     assert_balanced(document, attempted=int(COUNT))
     assert lost(document).get(stage), f"nothing lost at {stage}: {lost(document)}"
     assert_counters_agree(document, stage)
-    assert not document["end"]["own_losses"]["cell_empty"], document["end"]["own_losses"]
+    assert not document["end"]["missed"]["cell_empty"], document["end"]["missed"]
     return lost(document)[stage]
 
 

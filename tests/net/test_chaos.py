@@ -386,7 +386,7 @@ def fault_that_would_stay_in_a_named_lab(fault):
 NEEDED = [
     ("run", ["run", "-c", "1000"], "kfree_skb"),
     ("trace", ["trace", "-t", "0.1"], "watch_drops"),
-    ("checkpoints", ["run", "-c", "1000"], "tx_device"),
+    ("probes", ["run", "-c", "1000"], "tx_device"),
     ("live frames", ["run", "-c", "1000", "--tx", "xdp"], "gen_stream"),
     ("AF_XDP", ["run", "-c", "1000", "--rx", "xsk"], "xsk_steer"),
     ("XDP sink", ["run", "-c", "1000", "--rx", "xdp"], "sink_take"),
@@ -448,7 +448,7 @@ def without_functions_of_the_kernel(args):
         assert lost(result.json) == {"udp_lookup": losses}, result
 
 
-@table([] if not EVERYTHING else [("run", ["run", "-c", "1000"], "fates"), ("trace", ["trace", "-t", "0.1"], "slots"),
+@table([] if not EVERYTHING else [("run", ["run", "-c", "1000"], "outcomes"), ("trace", ["trace", "-t", "0.1"], "slots"),
                  ("live frames", ["run", "-c", "1000", "--tx", "xdp"], "device")])
 def no_memory_for_a_map(args, names):
     result = execute(*args, binary=CHAOS, env={"CHAOS_NO_MAP": names})
@@ -539,7 +539,7 @@ def ten_thousand_sockets():
                     while sock.recv(2000):
                         received += 1
             assert document["end"]["dropped"] == 6 * count - received > count, document["end"]
-            own = document["end"]["own_losses"]
+            own = document["end"]["missed"]
             assert own["rows_merged"] or own["without_socket_or_flow"], own
         result = execute("check", "-j", "-t", "0.2", netns=lab.netns("rx"))
         assert result.status == OK and "more than" in json.dumps(result.json["end"]["unread"]), result

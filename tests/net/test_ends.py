@@ -264,31 +264,6 @@ def end_of_ledger(engine, forge, pause=0):
     return json.loads(out)["end"]
 
 
-@case
-@together
-def more_streams_than_there_is_room_for():
-    """Their packets are named, and the reader is warned."""
-    forge = f"""
-import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for payload in {[stamped(1 + n, (5 << 32) + 1) for n in range(300)]!r}:
-    s.sendto(payload, ("127.0.0.1", 28779))
-"""
-    with Ends() as lab:
-        lab.do("rx", "ip", "link", "set", "lo", "up")
-        receiver = lab.at("rx", "recv", "--stay", "--rcvbuf", "4m")
-        try:
-            until(lambda: lab.listening(28779), 10, "recv did not open its socket")
-            lab.do("rx", sys.executable, "-c", forge)
-            receiver.terminate()
-            out, err = receiver.communicate(timeout=5 * PATIENCE)
-        finally:
-            receiver.kill()
-            receiver.wait()
-    assert re.search(r"unknown streams +44 ", out), out
-    assert "44 packets are not counted" in err, err
-
-
 @table(first(1, [(engine, engine) for engine in ("socket", "xdp")]))
 @together
 def a_forged_number_ahead(engine):

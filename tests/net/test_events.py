@@ -83,7 +83,7 @@ def test_capture_is_read_by_tshark(address):
         assert "drops" not in document
         lost = PACKETS - received
         assert lost > 0 and document["end"]["dropped"] == lost, (lost, document["end"])
-        assert document["end"]["own_losses"]["without_sample"] == 0
+        assert document["end"]["missed"]["without_sample"] == 0
         assert document["end"]["capture"]["packets"] == lost, document["end"]["capture"]
         assert stat.S_IMODE((path / "f.pcapng").stat().st_mode) == 0o600
         rows = tshark(path / "f.pcapng", "frame.comment", "udp.dstport", "frame.len",
@@ -93,7 +93,7 @@ def test_capture_is_read_by_tshark(address):
     assert len(kinds) == 1, kinds
     said, port, length, kept, interface, direction = rows[0]
     words = ["pktledger: stage=rcvbuf ", "reason=SOCKET_RCVBUFF ", f"netns={RX} ", "location=udp"]
-    if not document["end"]["own_losses"]["no_sockets"]:  # else its address stands for it
+    if not document["end"]["missed"]["no_sockets"]:  # else its address stands for it
         words += [f" socket=*:{PORT} process=", f"[{os.getpid()}]"]
     for word in words:
         assert word in said, (word, said)
@@ -132,7 +132,7 @@ def test_what_finds_no_room_is_said():
             sent = send(V4, 15000, size=1400)
             t.process.send_signal(signal.SIGCONT)
             end = t.stop()["end"]
-    missed = end["own_losses"]["without_sample"]
+    missed = end["missed"]["without_sample"]
     assert end["dropped"] == sent, end
     assert missed > 0 and end["capture"]["packets"] == sent - missed, end
 
@@ -236,7 +236,7 @@ def the_end_while_packets_are_lost():
             finally:
                 process.kill()
     end = result.json["end"]
-    left_out = end["own_losses"]["without_sample"]
+    left_out = end["missed"]["without_sample"]
     assert end["dropped"] > 0, end
     assert end["capture"]["packets"] == end["dropped"] - left_out, end
 

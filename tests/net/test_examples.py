@@ -112,7 +112,7 @@ ASKED = {
     "trace udp port 53 -- dig @198.18.0.2 example.org": "@198.18.0.2 example.org",
 }
 # What is said then; such a command is not told to end before its time.
-BALANCED = "balanced: every packet sent has its place"
+BALANCED = "balanced: every packet is accounted for"
 SHOWS = {
     "run": (BALANCED,),
     "run --to root@198.18.0.2 --rate 100k": ("rx on ", BALANCED),
@@ -123,7 +123,7 @@ SHOWS = {
         ("rx on ", BALANCED),
     "run --fault netfilter=5%,rcvbuf,qdisc": ("netfilter", "rcvbuf", "qdisc", BALANCED),
     "run -c 100k --rate 50k --fault netfilter=5%,rcvbuf": ("netfilter ", "rcvbuf ", BALANCED),
-    "run --tx socket --rate 20k -c 20k --legs": ("send call - tx device", "socket - reader"),
+    "run --tx socket --rate 20k -c 20k --latency-breakdown": ("send call - tx device", "socket - reader"),
     "run -c 1000 -j --fault netfilter=20% | jq -c '.end | {attempted, sent, delivered, dropped,"
     " balanced}'": ('"sent":1000,', '"balanced":true}'),
     "run --ledger run.ledger -c 1000 --fault netfilter=20% -q": (BALANCED,),

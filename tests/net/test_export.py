@@ -165,7 +165,7 @@ def exported_is_what_was_lost():
         assert_told(exporter.scrape("application/openmetrics-text"), lost)
         assert {key for key in found if key[0] == "pktledger_observed"} == {
             ("pktledger_observed", f"what={what}") for what in ("places", "reasons", "sockets", "xdp")}
-        assert not total(found, "pktledger_own_losses_total", "kind=without_cause"), found
+        assert not total(found, "pktledger_missed_events_total", "kind=without_cause"), found
 
 
 @case

@@ -124,7 +124,7 @@ def suppressed(fleet):
     if result.status != 4:
         return False
     document = result.json["documents"][0]
-    hidden = sum(s["end"]["own_losses"]["suppressed"] for s in document["senders"])
+    hidden = sum(s["end"]["missed"]["suppressed"] for s in document["senders"])
     return 0 < document["end"]["unaccounted"] <= hidden
 
 
@@ -160,12 +160,12 @@ def three_senders_and_their_receiver():
             assert expected["netfilter"] > 0
         assert losses_of(sender) == expected, (side, losses_of(sender), expected)
         hosts = sender["start"]["hosts"]
-        assert hosts["tx"] == {"name": f"host-{side}", "checkpoint": "net_dev_start_xmit"}, hosts
-        assert hosts["rx"]["name"] == "host-b" and hosts["rx"]["checkpoint"], hosts
+        assert hosts["tx"] == {"name": f"host-{side}", "probe": "net_dev_start_xmit"}, hosts
+        assert hosts["rx"]["name"] == "host-b" and hosts["rx"]["probe"], hosts
     assert fleet.truth["a"] == share(3) and fleet.truth["d"] > 0, fleet.truth
     wire = next(s for s in document["end"]["stages"] if s["stage"] == "wire")
     assert wire["source"] == "difference" and wire["packets"] == sum(fleet.truth.values()), wire
-    assert not document["strangers"] and not document["notes"], document["notes"]
+    assert not document["unknown_streams"] and not document["notes"], document["notes"]
     netfilter = next(s for s in document["end"]["stages"] if s["stage"] == "netfilter")
     by_host = {}
     for cause in netfilter["causes"]:
@@ -176,7 +176,7 @@ def three_senders_and_their_receiver():
 def assert_forms(fleet):
     """For people, for spreadsheets, as a page, and as a matrix."""
     text = fleet.report()
-    assert text.status == 0 and "balanced: every packet sent has its place." in text.out, text
+    assert text.status == 0 and "balanced: every packet is accounted for." in text.out, text
     for side in SENDERS:
         assert f"host-{side}" in text.out and fleet.file(side) in text.out, text
     rows = [row.split(",") for row in fleet.report("--csv").out.splitlines()]
@@ -285,8 +285,8 @@ def a_gap_that_is_longer_than_the_window():
     stream, base, window, jump = 7, 5 << 32, 1 << 21, 4000000
     numbers = [*range(base, base + 500), *range(base + jump, base + jump + 500)]
     lines = received(stream, numbers)
-    fates = {line["data"]["id"]: line["data"]["fate"] for line in lines if line["event"] == "fate"}
-    runs = [(first - base, last - base, fates[i]) for line in lines if line["event"] == "fates"
+    fates = {line["data"]["id"]: line["data"]["outcome"] for line in lines if line["event"] == "outcome"}
+    runs = [(first - base, last - base, fates[i]) for line in lines if line["event"] == "outcomes"
             for first, last, i in line["data"]["ranges"]]
     assert runs[0] == (0, 499, "delivered"), runs
     unknown = [run for run in runs if run[2] == "unknown"]
@@ -307,7 +307,7 @@ def a_stream_beyond_2_to_the_32():
     middle = base + (1 << 32)
     lines = received(stream, range(middle - half, middle + half))
     end = data_of(lines, "end")
-    runs = [r for line in lines if line["event"] == "fates" for r in line["data"]["ranges"]]
+    runs = [r for line in lines if line["event"] == "outcomes" for r in line["data"]["ranges"]]
     assert (len(end["streams"]), end["delivered"], end["foreign"]) == (1, 2 * half, 0), end
     assert [r[:2] for r in runs] == [[middle - half, middle + half - 1]], runs
 
@@ -347,7 +347,7 @@ def without_end(lines):
 def killed(lines):
     """Without its last words."""
     lines = without_end(lines)
-    del lines[max(i for i, line in enumerate(lines) if line["event"] == "fates"):]
+    del lines[max(i for i, line in enumerate(lines) if line["event"] == "outcomes"):]
     return lines
 
 
@@ -365,7 +365,7 @@ def with_numbers_of(fleet, name):
     def change(lines):
         start, other = data_of(lines, "start"), data_of(lines_of(fleet.file(name)), "start")
         for line in lines:
-            if line["event"] == "fates":
+            if line["event"] == "outcomes":
                 line["data"]["stream"] = other["streams"][0]["stream"]
         start["streams"] = other["streams"]
         start["host"] = "host-x"
@@ -382,7 +382,7 @@ def with_a_clock_behind(lines):
 
 
 def without_some_fates(lines):
-    fates = [line for line in lines if line["event"] == "fates"]
+    fates = [line for line in lines if line["event"] == "outcomes"]
     lines.remove(fates[len(fates) // 2])
 
 
@@ -392,8 +392,8 @@ def ends_that_are_missing():
     assert_error(fleet.report("--join", names=("a", "c")), USAGE, "the receiver is missing")
     assert_error(fleet.report("--join", names=("b",)), USAGE, "the senders is missing")
     document = joined(fleet.report("-j", names=("a", "c", "b")), BROKEN)
-    assert len(document["strangers"]) == 1 and not document["end"]["balanced"], document["strangers"]
-    stranger = document["strangers"][0]
+    assert len(document["unknown_streams"]) == 1 and not document["end"]["balanced"], document["unknown_streams"]
+    stranger = document["unknown_streams"][0]
     start = data_of(lines_of(fleet.file("d")), "start")
     assert (stranger["stream"], stranger["base"]) == (start["streams"][0]["stream"],
                                                       start["streams"][0]["base"]), stranger

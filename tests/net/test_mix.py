@@ -59,8 +59,8 @@ def draw(dice):
 
 def is_explained(end):
     """Not balanced is no lie if the program shows what it rests on."""
-    losses = end["own_losses"]
-    return any(losses[key] for key in ("suppressed", "causes_full", "stamp_unreadable",
+    losses = end["missed"]
+    return any(losses[key] for key in ("suppressed", "causes_full", "header_unreadable",
                                        "recursion_misses"))
 
 
@@ -118,7 +118,7 @@ def assert_closed(result, args):
         (queue_stands_still(result) and end["in_flight"]), result
     if result.status:
         print(f"not balanced: {' '.join(args)}: unaccounted {end['unaccounted']}, in flight "
-              f"{end['in_flight']}, {end['own_losses']}")
+              f"{end['in_flight']}, {end['missed']}")
     assert end["attempted"] == end["refused"] + end["sent"], result
     assert end["sent"] == end["delivered"] + end["dropped"] + end["in_flight"] + \
         end["unaccounted"], result

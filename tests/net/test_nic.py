@@ -65,7 +65,7 @@ def packet_filter_and_generic_redirect():
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), XDP_GENERIC):
         sent, document = traced(f"udp port {PORT}")
         assert_only(document, "xdp", sent, reason="XDP", location="do_xdp_generic", scope="flow")
-        assert not rows_here(document, "suspect"), document["end"]["suspect"]
+        assert not rows_here(document, "suspected"), document["end"]["suspected"]
 
 
 @thorough
@@ -74,7 +74,7 @@ def packet_filter_and_native_redirect():
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), XDP_NATIVE):
         sent, document = traced(f"udp port {PORT}")
         assert not document["end"]["stages"], document["end"]["stages"]
-        assert [c["packets"] for c in rows_here(document, "suspect")] == [sent], document["end"]
+        assert [c["packets"] for c in rows_here(document, "suspected")] == [sent], document["end"]
 
 
 @table(first(1, [

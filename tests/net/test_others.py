@@ -258,7 +258,7 @@ def closes_with_unread_in_a_namespace(address):
         time.sleep(0.5)
         document = t.stop()
         assert_only(document, "socket_close", 40)
-    assert document["end"]["own_losses"]["without_netns"] >= 30, document["end"]["own_losses"]
+    assert document["end"]["missed"]["without_netns"] >= 30, document["end"]["missed"]
 
 
 # Losses without an event: only the counter of the socket moves
@@ -287,7 +287,7 @@ def raw_socket_with_a_small_buffer():
         got = read_all(tap)
         assert 0 < got < sent, got
         lost_there = silent(t.stop(), "rcvbuf")
-    require(not t.end["own_losses"]["no_sockets"], "this kernel has an event for it")
+    require(not t.end["missed"]["no_sockets"], "this kernel has an event for it")
     assert sum(lost_there.values()) == sent - got, (lost_there, sent - got)
 
 
@@ -302,7 +302,7 @@ def packet_socket_with_a_small_buffer():
             document = t.stop()
         # struct tpacket_stats: packets, drops
         _, drops = struct.unpack("II", tap.getsockopt(263, 6, 8))
-    require(not t.end["own_losses"]["no_sockets"], "an old kernel")
+    require(not t.end["missed"]["no_sockets"], "an old kernel")
     assert drops > 100 and silent(document, "rcvbuf") == {"packet": drops}, (document["end"], drops)
 
 
@@ -325,7 +325,7 @@ def accept_queue_is_full():
             found = sum(silent(t.stop(), "tcp_listen").values())
             after = int(ends.do(RX, "sh", "-c", "nstat -asz TcpExtListenDrops | "
                                 "awk '/ListenDrops/ {print $2}'"))
-    require(not t.end["own_losses"]["no_sockets"], "an old kernel")
+    require(not t.end["missed"]["no_sockets"], "an old kernel")
     assert counted >= 10 and counted <= found <= after, (counted, found, after)
 
 
@@ -386,7 +386,7 @@ def dhcp():
         leased = ends.do(TX, "ip", "-4", "-o", "addr", "show", "dev", "v-tx")
     assert "198.18.0.1" in leased and leased.count("\n") > 1, leased
     for document in documents:
-        assert not document["end"]["stages"] and not document["end"]["suspect"], document["end"]
+        assert not document["end"]["stages"] and not document["end"]["suspected"], document["end"]
 
 
 def dhcp6(sock, kind, to):
@@ -417,7 +417,7 @@ def dhcp_of_ipv6():
                     assert asked[0] == kind and client.recv(100)[0] in (2, 7)
                 documents = asking.stop(), serving.stop()
     for document in documents:
-        assert not document["end"]["stages"] and not document["end"]["suspect"], document["end"]
+        assert not document["end"]["stages"] and not document["end"]["suspected"], document["end"]
 
 
 FAR = {"IPv4": "198.18.1.2", "IPv6": "2001:2:0:1::2"}
@@ -449,7 +449,7 @@ def of_one_namespace(address, size):
     incomplete = came - by_rx - received
     assert by_router == 40 and received and (incomplete > 0) == bool(last), (by_router, by_rx, received)
     assert_balance(documents[0], 0, 0)
-    assert assert_balance(documents[1], 40, 0, netfilter=40)["checkpoints"]["left"] == 360
+    assert assert_balance(documents[1], 40, 0, netfilter=40)["probes"]["left"] == 360
     assert_balance(documents[2], came, received, netfilter=by_rx, **({"ip_frag": incomplete} if last else {}))
 
 

@@ -81,7 +81,7 @@ def in_chromium():
         ledger(d / "soak", document(7200))
         ledger(d / "pairs", *(between(a, b, SENT // 2) for a in "abcdefgh" for b in "abcdefgh"))
         many = {"start": start(),
-                "trials": [{**end(), "intended": SENT, "unsent": 5, "loss_share": 0.1 / (i + 1),
+                "trials": [{**end(), "intended": SENT, "unsent": 5, "loss_fraction": 0.1 / (i + 1),
                             "parameters": {"rcvbuf": f"{i}k", "rate_pps": 1000.0 * (i + 1)}}
                            for i in range(20)]}
         rate = {"lower_pps": 9000.0, "upper_pps": 9100.0, "stage": "rcvbuf"}

@@ -170,7 +170,7 @@ def capture(content, status, words):
             path = directory
         elif content is not None:
             Path(path).write_bytes(content)
-        result = pktledger("run", "--pcap", path, "--stamp", "--rx", "xsk", "--rate", "1k")
+        result = pktledger("run", "--pcap", path, "--sequence-header", "--rx", "xsk", "--rate", "1k")
         assert_refused(result, status, *words)
 
 
@@ -186,7 +186,7 @@ def spoilt_captures():
                 data[dice.randrange(len(data))] = dice.randrange(256)
             Path(path).write_bytes(bytes(data))
             result = lab.run("tx", "send", "-j", "-q", TARGET[False], "--tx", "xsk", "-i", TX,
-                        "--rate", "10k", "--pcap", path, "--stamp")
+                        "--rate", "10k", "--pcap", path, "--sequence-header")
             if result.status:
                 assert_refused(result, result.status)
                 assert result.status in (FAILED, USAGE), result

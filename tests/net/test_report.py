@@ -90,7 +90,7 @@ def test_what_trace_told():
         assert [x["name"] for x in whole["limits"]] == ["udp_lookup"], whole["limits"]
         rows = {s["stage"]: s for s in whole["sum"]["stages"]}
         assert rows["rcvbuf"]["packets"] == early and rows["udp_lookup"]["packets"] == late
-        if not shown["end"]["own_losses"]["no_sockets"]:
+        if not shown["end"]["missed"]["no_sockets"]:
             assert rows["rcvbuf"]["causes"][0]["socket"] == f"*:{PORT}", rows["rcvbuf"]
         before = only(report("--until", rfc3339(between), file))
         after = only(report("--since", rfc3339(between), file))
@@ -227,8 +227,8 @@ def test_what_run_printed():
         assert text.status == 0 and text.out.endswith("\n" + result.out), (text.out, result.out)
         whole = only(report(file))
         assert_valid(whole)
-        assert whole["fates_agree"] is True
-        fates = {f.get("stage", f["fate"]): f["packets"] for f in whole["fates"]}
+        assert whole["outcomes_agree"] is True
+        fates = {f.get("stage", f["outcome"]): f["packets"] for f in whole["outcomes"]}
         assert fates["delivered"] == whole["end"]["delivered"], (fates, whole["end"])
         assert fates["netfilter"] == lost(whole)["netfilter"], (fates, whole["end"])
         assert sum(fates.values()) == 20000, fates
@@ -237,11 +237,11 @@ def test_what_run_printed():
         html = (path / "page.html").read_text()
         assert "<svg" in html and f"{whole['end']['delivered']:,}" in html, html[:2000]
         lines = file.read_bytes().splitlines(keepends=True)
-        at = next(i for i, line in enumerate(lines) if b'"event":"fates"' in line)
+        at = next(i for i, line in enumerate(lines) if b'"event":"outcomes"' in line)
         file.write_bytes(b"".join(lines[:at] + [lines[at].replace(b",", b";", 1)] + lines[at + 1:]))
         spoilt = pktledger("report", "-j", str(file))
         assert spoilt.status == 0 and f"line {at + 1}" in spoilt.err, spoilt.err
-        assert only(spoilt.json)["fates_agree"] is None
+        assert only(spoilt.json)["outcomes_agree"] is None
         file.write_bytes(b"".join(lines[:at] + lines[at + 1:]))  # gone without a trace
         missing = pktledger("report", str(file))
         assert missing.status == BROKEN and "do not add up" in missing.out, missing
@@ -262,7 +262,7 @@ def test_two_runs():
         results = {r["name"]: r for r in document["results"]}
         assert results["sent"]["a"] == results["sent"]["b"] == 2000 and not results["sent"]["change"]
         assert results["netfilter"]["a"] == 0 and 300 < results["netfilter"]["b"] < 500, results
-        assert results["delivered"]["b_share"] == (2000 - results["netfilter"]["b"]) / 2000, results
+        assert results["delivered"]["b_fraction"] == (2000 - results["netfilter"]["b"]) / 2000, results
         text = pktledger("report", "--number", "1", a, b)
         assert text.status == 0 and "netfilter" in text.out and "hosts: the same" in text.out, text
         assert len(report(b)["documents"]) == 2
@@ -283,7 +283,7 @@ def test_capture_of_lost_packets():
             closed = send(V4, 70, port=PORT + 1)
             time.sleep(0.3)
             shown = t.stop()
-        require(not shown["end"]["own_losses"]["without_sample"],
+        require(not shown["end"]["missed"]["without_sample"],
                 "some were too fast to be written")
         document = only(report(file))
         rows = {s["stage"]: s for s in document["sum"]["stages"]}
@@ -359,7 +359,7 @@ def test_captures_of_both_ends():
             send(V4, 50, port=9)  # so that both are seen to go on
         ledger = lost(result.json)
         assert set(ledger) == {"xdp"}, ledger
-        for method in ("stamp", "bytes"):
+        for method in ("header", "bytes"):
             between = assert_ok(pktledger("report", "-j", "--match", method, str(path / "a"),
                                           str(path / "b"), "dst", "port", "28779"))
             assert_valid(between.json)

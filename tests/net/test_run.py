@@ -167,7 +167,7 @@ WAITING = [
 
 def legs_of(end):
     """Those of most packets; on top of PID 1 this host may hide some from a point."""
-    *legs, whole = end["legs"]
+    *legs, whole = end["latency_breakdown"]
     assert (whole["from"], whole["to"]) == ("sent", "read"), whole
     total = sum(leg["packets"] * leg["mean_ns"] for leg in legs)
     assert abs(total - whole["packets"] * whole["mean_ns"]) <= len(legs) * whole["packets"], legs
@@ -179,12 +179,12 @@ def legs_show_where_packets_wait(qdisc, options, longest):
     with Lab(NAME) as lab:
         if qdisc:
             lab.do("tx", "tc", "qdisc", "add", "dev", "v-tx", "root", *qdisc)
-        end = run("--lab", NAME, "--tx", "socket", "-r", "20k", "-c", "2000", "--rcvbuf", "16M", "--legs",
+        end = run("--lab", NAME, "--tx", "socket", "-r", "20k", "-c", "2000", "--rcvbuf", "16M", "--latency-breakdown",
                   *options)["end"]
     legs = legs_of(end)
     assert [leg["from"] for leg in legs] == ["sent", "device_out", "device_in", "socket"], legs
-    assert legs[0]["packets"] > 0.9 * end["delivered"] and end["legs"][-1]["packets"] == end["delivered"]
-    assert end["legs"][-1]["latency_ns"] == end["latency_ns"], end
+    assert legs[0]["packets"] > 0.9 * end["delivered"] and end["latency_breakdown"][-1]["packets"] == end["delivered"]
+    assert end["latency_breakdown"][-1]["latency_ns"] == end["latency_ns"], end
     p50 = {(leg["from"], leg["to"]): leg["latency_ns"]["p50"] for leg in legs}
     assert p50[longest] > 5e6, legs
     assert p50["device_out", "device_in"] < 1e6 and p50["device_in", "socket"] < 1e6, legs
@@ -195,29 +195,29 @@ def legs_show_where_packets_wait(qdisc, options, longest):
     ("socket", "xsk", ["sent", "device_out"])]] if EVERYTHING else [])
 def legs_of_engines(tx, rx, points):
     """Frames that bypass a point: its two legs are one."""
-    legs = legs_of(run("--tx", tx, "--rx", rx, "-r", "10k", "-c", "2000", "--rcvbuf", "16M", "--legs")["end"])
+    legs = legs_of(run("--tx", tx, "--rx", rx, "-r", "10k", "-c", "2000", "--rcvbuf", "16M", "--latency-breakdown")["end"])
     assert [leg["from"] for leg in legs] == points and legs[-1]["to"] == "read", legs
 
 
 @table(first(1, [
     ("through a backlog", ["--rps", str(os.cpu_count() - 1)]),
-    ("in merged packets", ["--gso", "--gro", "--device-gro"]),
+    ("in merged packets", ["--gso", "--gro", "--interface-gro"]),
 ]))
 def timestamps(options):
     """The kernel's own: what waits for a CPU, and a packet within a merged one."""
-    end = run("--tx", "socket", "-r", "10k", "-c", "2000", "--rcvbuf", "16M", "--legs", *options)["end"]
-    stamps, at_device = end["timestamps"], [leg for leg in end["legs"] if leg["to"] == "device_in"]
+    end = run("--tx", "socket", "-r", "10k", "-c", "2000", "--rcvbuf", "16M", "--latency-breakdown", *options)["end"]
+    stamps, at_device = end["timestamps"], [leg for leg in end["latency_breakdown"] if leg["to"] == "device_in"]
     assert (stamps["kind"], stamps["packets"]) == ("software", end["delivered"]), stamps
-    assert sum(leg["packets"] for leg in at_device) == end["delivered"], end["legs"]
+    assert sum(leg["packets"] for leg in at_device) == end["delivered"], end["latency_breakdown"]
     if "--rps" in options:
         # of each packet; one whose arrival is not traced (PID 1) shortens the leg, and waits unseen
-        assert stamps["backlog_ns"]["max"] <= at_device[-1]["latency_ns"]["max"], (stamps, end["legs"])
+        assert stamps["backlog_ns"]["max"] <= at_device[-1]["latency_ns"]["max"], (stamps, end["latency_breakdown"])
         assert stamps["backlog_ns"]["p50"] > 500, stamps
 
 
 @case
 def no_timestamps():
-    end = run("--rx", "xsk", "-r", "10k", "-c", "1000", "--legs")["end"]
+    end = run("--rx", "xsk", "-r", "10k", "-c", "1000", "--latency-breakdown")["end"]
     assert end["timestamps"] == {"kind": "none", "packets": 0, "backlog_ns": None}, end
     assert "timestamps" not in run("-r", "10k", "-c", "1000")["end"]
 
@@ -295,7 +295,7 @@ def window_waits_for_the_reader(reader):
                          "--rcvbuf", "100000", *reader).json
     end = document["end"]
     assert end["sent"] > 32768 and lost(document).keys() == {"rcvbuf"}, end
-    assert end["late"] == 0 and end["unaccounted"] <= end["own_losses"]["suppressed"], end
+    assert end["late"] == 0 and end["unaccounted"] <= end["missed"]["suppressed"], end
 
 
 @table(first(1, [(names, names) for names in (
@@ -373,8 +373,8 @@ def losses_on_top_of_losses():
     require(len(os.sched_getaffinity(0)) > 1, "needs two CPUs")
     end = pktledger("run", "-j", "--count", "60000", "--size", "64", "--threads", "2", "--rcvbuf", "4k",
                     "--rps", "1", "--fault", "netfilter:output=50%").json["end"]
-    assert not end["own_losses"]["recursion_misses"], end["own_losses"]
-    assert end["unaccounted"] == end["own_losses"]["suppressed"], end
+    assert not end["missed"]["recursion_misses"], end["missed"]
+    assert end["unaccounted"] == end["missed"]["suppressed"], end
 
 
 @table(first(1, [

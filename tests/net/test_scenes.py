@@ -200,13 +200,13 @@ def udp_scene(s):
             document = t.stop()
         end = document["end"]
         lost = {}
-        for row in end["stages"] + end["suspect"]:
+        for row in end["stages"] + end["suspected"]:
             n = sum(c["packets"] for c in row["causes"] if c["scope"] == "flow")
             if n:
                 lost[row["stage"]] = lost.get(row["stage"], 0) + n
-        brief = {k: end[k] for k in ("arrived", "delivered", "suspected", "in_flight",
+        brief = {k: end[k] for k in ("arrived", "delivered", "suspected_packets", "in_flight",
                                      "unaccounted", "balanced", "verdict", "rests_on",
-                                     "own_losses")}
+                                     "missed")}
         if s.nat and any("NAT that cannot be followed" in why for why in end["rests_on"]):
             assert not end["balanced"], brief  # Linux before 6.4: said, and no verdict
             return
@@ -409,7 +409,7 @@ class Tcp(Scene):
         text = tcp.brief(found)
         busy = self.begun == "busy"
         # three tasks that interrupt each other miss something in a slow guest, which it counts
-        hidden = found["own_losses"]["recursion_misses"] if busy else 0
+        hidden = found["missed"]["recursion_misses"] if busy else 0
         if busy and tcp.suppressed(document):  # of so much traffic always something
             hidden += found["retransmitted"] // 20
         tcp.look_for_hidden(document, hidden, self.mtu)
@@ -417,7 +417,7 @@ class Tcp(Scene):
         moved = found["bytes"]
         counted = [found["data_segs_out"], moved["sent"], moved["retransmitted"]]
         assert all(a <= n <= b for a, n, b in zip(inner, counted, outer)), (inner, outer, text)
-        assert not found["beyond"], text
+        assert not found["downstream"], text
         assert sum(row["segments"] for row in found["undecided_why"]
                    if not busy or row["why"] not in ("late", "open")) <= hidden, text
         if not busy:
@@ -426,7 +426,7 @@ class Tcp(Scene):
             assert moved["new"] == senders * self.size, text
             assert found["retransmitted"] == again, (again, text)
         lost = {}
-        for rows in "stages", "returned_stages":
+        for rows in "stages", "rejected_locally_stages":
             for stage, n in tcp.stages(found, rows).items():
                 lost[stage] = lost.get(stage, 0) + n
         self.assert_losses(lost, found, *shown)

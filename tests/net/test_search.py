@@ -48,7 +48,7 @@ def assert_log(document):
         assert t["intended"] == int(t["parameters"]["rate_pps"] * seconds + 1e-6), t
         assert t["sent"] <= t["intended"] and t["unsent"] >= t["intended"] - t["sent"]
         bad = t["sent"] - t["delivered"] + t["unsent"]
-        assert abs(t["loss_share"] - min(1, bad / t["intended"])) < 1e-9, t
+        assert abs(t["loss_fraction"] - min(1, bad / t["intended"])) < 1e-9, t
         assert t["parameters"]["rate_pps"] <= document["end"]["max_rate_pps"] * (1 + 1e-6)
 
 
@@ -153,7 +153,7 @@ def mrr():
     assert [t["parameters"]["phase"] for t in mrr_trials] == ["mrr"] * 10
     end = document["end"]
     assert end["ndr"] is None and end["pdr"] is None
-    rates = sorted(end["max_rate_pps"] * (1 - t["loss_share"]) for t in mrr_trials)
+    rates = sorted(end["max_rate_pps"] * (1 - t["loss_fraction"]) for t in mrr_trials)
     wanted = {"lower_pps": rates[0], "upper_pps": rates[-1],
               "throughput_pps": (rates[4] + rates[5]) / 2}
     for name, value in wanted.items():
@@ -258,7 +258,7 @@ def two_ends():
     (["--rate", "10k"], "picks the rates itself"),
     (["-c", "100"], "-c cannot be given"),
     (["--profile", "ramp:1k..2k/1s"], "--profile sets rates"),
-    (["--gap", "1%"], "would count as lost"),
+    (["--skip", "1%"], "would count as lost"),
     (["--limit", "loss=1"], "finds the limit itself"),
     (["--rfc2544", "--mrr"], "only one of"),
     (["--rfc2544", "--pdr", "1%"], "no partial drop rate"),

@@ -59,11 +59,11 @@ def a_profile_runs_to_its_end(profile, packets):
 ]))
 def faults_on_purpose(engines):
     document = run("--count", str(COUNT), "--rate", "20k", "--dup", "2%", "--reorder", "2%:3",
-                   "--gap", "1%", "--imix", "simple", *engines)
+                   "--skip", "1%", "--imix", "simple", *engines)
     end = document["end"]
     made = end["deliberate"]
-    assert made["gaps"] > 0 and made["duplicates"] > 0 and made["reordered"] > 0, made
-    assert_balanced(document, attempted=COUNT - made["gaps"])
+    assert made["skipped"] > 0 and made["duplicates"] > 0 and made["reordered"] > 0, made
+    assert_balanced(document, attempted=COUNT - made["skipped"])
     if end["delivered"] == end["sent"] and end["duplicated"] == made["duplicates"]:
         assert end["reordered"] == made["reordered"], (end["reordered"], made)
     else:
@@ -72,7 +72,7 @@ def faults_on_purpose(engines):
 
 @thorough
 def same_seed_same_faults():
-    options = ["--count", str(COUNT), "--rate", "50k", "--dup", "2%", "--gap", "1%",
+    options = ["--count", str(COUNT), "--rate", "50k", "--dup", "2%", "--skip", "1%",
                "--reorder", "1%", *XSK]
     first, second, other = (run(*options, "--seed", seed)["end"]["deliberate"]
                             for seed in ("5", "5", "6"))
@@ -90,8 +90,8 @@ def capture(directory, cut=0):
 def replay():
     with tempfile.TemporaryDirectory() as directory:
         path = capture(directory)
-        assert_balanced(run("--pcap", path, "--stamp", "--rx", "xsk"), attempted=100)
-        document = run("--pcap", path, "--stamp", "--rx", "xsk", "--count", "1050", "--rate", "10k")
+        assert_balanced(run("--pcap", path, "--sequence-header", "--rx", "xsk"), attempted=100)
+        document = run("--pcap", path, "--sequence-header", "--rx", "xsk", "--count", "1050", "--rate", "10k")
         assert_balanced(document, attempted=1050)
         assert document["end"]["damaged"] == 0
 
@@ -107,8 +107,8 @@ def replay():
     ("pulses without a rate", ["--profile", "onoff:1/1"], 2, "--rate"),
     ("two rates", ["--profile", "ramp:1..2/1", "--rate", "5"], 2, "together"),
     ("tag for a socket", ["--vlan", "5", "--tx", "socket"], 2, "VLAN"),
-    ("capture without stamp", ["--pcap", "x"], 2, "--stamp"),
-    ("no such capture", ["--pcap", "/nonexistent", "--stamp", "--rx", "xsk"], 1, "No such file"),
+    ("capture without stamp", ["--pcap", "x"], 2, "--sequence-header"),
+    ("no such capture", ["--pcap", "/nonexistent", "--sequence-header", "--rx", "xsk"], 1, "No such file"),
 ])
 def refused(options, status, words):
     result = pktledger("run", "--count", "10", *options)
@@ -119,7 +119,7 @@ def refused(options, status, words):
 @case
 def cut_capture():
     with tempfile.TemporaryDirectory() as directory:
-        result = pktledger("run", "--pcap", capture(directory, cut=20), "--stamp", "--rx", "xsk")
+        result = pktledger("run", "--pcap", capture(directory, cut=20), "--sequence-header", "--rx", "xsk")
         assert result.status == 1 and "packet 1 is cut" in result.err, result
 
 

@@ -104,7 +104,7 @@ def soak(options):
     event = json.loads(lines[0])
     assert event["event"] == "end", (event, err)
     end = event["data"]
-    if not 0 < end["unaccounted"] <= end["own_losses"]["suppressed"]:  # see lib.is_suppressed()
+    if not 0 < end["unaccounted"] <= end["missed"]["suppressed"]:  # see lib.is_suppressed()
         assert process.returncode == 0, (process.returncode, err, event)
         assert_balanced({"end": end})
     warm = [what for at, what in seen if at > WARM * SECONDS]
@@ -183,14 +183,14 @@ def tell(churn, ends, lines, seen):
     data = [json.loads(line[0])["data"] for line in lines]
     for end in data:
         comment(f"sent {end['sent']}, lost {end['dropped']}, unaccounted {end['unaccounted']} "
-                f"(last seen: {end['unaccounted_last_seen']}), own losses {end['own_losses']}")
+                f"(last seen: {end['unaccounted_last_seen']}), own losses {end['missed']}")
     warm = [what for at, what in seen if at > WARM * SECONDS]
     first, last = warm[0], warm[-1]
     for name in first:
         comment(f"{name}: {first[name]} .. {last[name]}")
     assert not churn.failed, churn.failed
     for status, end in zip(ends, data):
-        if not 0 < end["unaccounted"] <= end["own_losses"]["suppressed"]:
+        if not 0 < end["unaccounted"] <= end["missed"]["suppressed"]:
             assert status == 0, (status, end)
             assert_balanced({"end": end})
     for name in first:

@@ -28,7 +28,7 @@ def sweep(*args, status=0):
     return result.json
 
 
-def lost_share(trial):
+def lost_fraction(trial):
     return (trial["sent"] - trial["delivered"]) / trial["sent"]
 
 
@@ -56,7 +56,7 @@ def every_combination():
         assert_whole(trial)
         assert set(lost({"end": trial})) == {stage}, lost({"end": trial})
         assert point["stage"] == stage and point["trials"] == 1 and point["balanced"]
-        assert point["lost_share"]["median"] == lost_share(trial)
+        assert point["lost_fraction"]["median"] == lost_fraction(trial)
 
 
 @case
@@ -120,7 +120,7 @@ def a_sweep_that_is_killed_has_a_ledger():
         assert pktledger("report", "--csv", ledger).out.startswith("seed,trial,")
         run_2 = pktledger("report", "-j", "--number", "3", ledger).json["documents"]
         assert [d["schema"] for d in run_2] == ["pktledger/run/1"], run_2
-        assert run_2[0]["fates_agree"] and run_2[0]["end"]["sent"] == shown[1]["sent"], run_2
+        assert run_2[0]["outcomes_agree"] and run_2[0]["end"]["sent"] == shown[1]["sent"], run_2
 
 
 @case
@@ -178,7 +178,7 @@ def repeat():
     ("rate=", "is empty"),
     ("rate=1k,12abc", "'12abc' is not a rate"),
     ("threads=1,99999", "out of range"),
-    ("length=5", "no room for the stamp"),
+    ("length=5", "no room for the sequence header"),
     ("settle=1,2", "is given, and also in --vary"),
     ("json=on,off", "cannot be in --vary"),
     ("repeat=1,2", "cannot be in --vary"),

@@ -243,18 +243,18 @@ def stages(tcp, key="stages"):
 def assert_sums(tcp, hidden=0, size=1):
     """From the numbers alone. Where events are hidden, so many segments may be missing; it says so."""
     text = brief(tcp)
-    beyond = sum(row["segments"] for row in tcp["beyond"])
+    beyond = sum(row["segments"] for row in tcp["downstream"])
     assert tcp["data_segs_out"] == (tcp["new"] + tcp["retransmitted"] - tcp["without_data"]
-                                    + tcp["returned"]), text
-    assert tcp["retransmitted"] == (tcp["lost_here"] + beyond + tcp["not_lost"]
+                                    + tcp["rejected_locally"]), text
+    assert tcp["retransmitted"] == (tcp["lost_here"] + beyond + tcp["spurious"]
                                     + tcp["undecided"]), text
     no_event = sum(row["segments"] for row in tcp["undecided_why"] if row["why"] == "unseen")
     assert tcp["retransmitted"] == sum(tcp["kinds"].values()) + no_event, text
     assert tcp["lost_here"] == sum(stages(tcp).values()), text
-    assert tcp["returned"] == sum(stages(tcp, "returned_stages").values()), text
+    assert tcp["rejected_locally"] == sum(stages(tcp, "rejected_locally_stages").values()), text
     assert tcp["undecided"] == sum(row["segments"] for row in tcp["undecided_why"]), text
     moved = tcp["bytes"]
-    open_bytes = moved["sent"] - moved["new"] - moved["retransmitted"] - moved["returned"]
+    open_bytes = moved["sent"] - moved["new"] - moved["retransmitted"] - moved["rejected_locally"]
     assert abs(open_bytes) <= moved["unaccounted"], text
     missing = unseen(tcp, size)
     if missing and hidden:
@@ -272,7 +272,7 @@ def assert_balance(document, truth, size, again):
     look_for_hidden(document)
     assert_sums(tcp)
     assert tcp["balanced"] and document["end"]["balanced"], text
-    assert tcp["undecided"] == 0 and not tcp["beyond"], text
+    assert tcp["undecided"] == 0 and not tcp["downstream"], text
     moved = tcp["bytes"]
     assert [tcp["data_segs_out"], moved["sent"], moved["retransmitted"]] == truth, (truth, text)
     assert moved["new"] == size, (size, text)
@@ -287,7 +287,7 @@ def nothing_lost(address, control):
         truth = transfer(address, 300000, control, 3)
         again = resent(TX)  # where all is slow TCP may probe
         tcp = assert_balance(t.stop(), truth, 900000, again)
-    assert tcp["stall_ns"] is None and tcp["not_lost"] == again, tcp
+    assert tcp["stall_ns"] is None and tcp["spurious"] == again, tcp
     assert (tcp["sockets"], tcp["all_flows"], tcp["verdict"]) == (6, 6, "none_seen"), tcp
 
 
@@ -306,7 +306,7 @@ def lost_at_the_receiver(address, state, control):
         packets, length = dropped(RX)
     assert packets > 0 and stages(tcp) == {"netfilter": tcp["lost_here"]}, tcp
     assert tcp["bytes"]["retransmitted"] == length - packets * HEADERS[4 if address == V4 else 6]
-    assert tcp["verdict"] == "this_host" and tcp["returned"] == 0, tcp
+    assert tcp["verdict"] == "this_host" and tcp["rejected_locally"] == 0, tcp
     assert 0 < tcp["stall_ns"]["p50"] <= tcp["stall_ns"]["p99"] < 2e9 * PATIENCE, tcp
 
 
@@ -456,7 +456,7 @@ def of_one_namespace(address):
         assert_sums(document["end"]["tcp"])
     tcp = sends["end"]["tcp"]
     assert (tcp["data_segs_out"], tcp["retransmitted"]) == (truth[0], again), (truth, tcp)
-    assert [(b["device"], b["segments"]) for b in tcp["beyond"]] == [("v-tx", packets)], tcp
+    assert [(b["device"], b["segments"]) for b in tcp["downstream"]] == [("v-tx", packets)], tcp
     assert tcp["lost_here"] == tcp["received"] == 0 and tcp["sockets"] == 1, tcp
     tcp = receives["end"]["tcp"]
     assert stages(tcp, "received_stages") == {"netfilter": packets} and tcp["sockets"] == 1, tcp
@@ -536,9 +536,9 @@ def returned(address):
             truth = transfer(address, 1000000)
             tcp = assert_balance(t.stop(), truth, 1000000, resent(TX))
         packets, length = dropped(TX)
-    assert tcp["retransmitted"] == tcp["not_lost"], tcp  # on a slow host TCP probes
-    assert packets > 0 and stages(tcp, "returned_stages") == {"netfilter": tcp["returned"]}, tcp
-    assert tcp["bytes"]["returned"] == length - packets * HEADERS[4 if address == V4 else 6], tcp
+    assert tcp["retransmitted"] == tcp["spurious"], tcp  # on a slow host TCP probes
+    assert packets > 0 and stages(tcp, "rejected_locally_stages") == {"netfilter": tcp["rejected_locally"]}, tcp
+    assert tcp["bytes"]["rejected_locally"] == length - packets * HEADERS[4 if address == V4 else 6], tcp
 
 
 @table(first(1, [(f"{control}, {state}", control, state)
@@ -556,9 +556,9 @@ def queue_of_the_sender(control, state):
             tcp = assert_balance(t.stop(), truth, 1000000, resent(TX))
         assert_findings(t.end["findings"], "qdisc-tcp")
         drops, failed = queue_drops(TX, "v-tx"), snmp(TX, "netstat", "TcpExt", "TCPRetransFail")
-    assert stages(tcp).keys() | stages(tcp, "returned_stages").keys() == {"qdisc"}, tcp
+    assert stages(tcp).keys() | stages(tcp, "rejected_locally_stages").keys() == {"qdisc"}, tcp
     if state == "off":
-        assert tcp["lost_here"] + tcp["returned"] + tcp["not_resent"] == drops, (tcp, drops)
+        assert tcp["lost_here"] + tcp["rejected_locally"] + tcp["not_resent"] == drops, (tcp, drops)
     # on a slow host none fails: its queue is empty again when it sends
     told = [(c["delta"], c["events"]) for c in tcp["counters"] if c["name"] == "TcpExt:TCPRetransFail"]
     assert told == [(failed, failed)] * bool(failed), (failed, tcp)
@@ -579,7 +579,7 @@ def fq_of_the_sender():
             tcp = assert_balance(t.stop(), truth, 500000, resent(TX))
         drops = queue_drops(TX, "v-tx")
     assert_findings(t.end["findings"], "qdisc-tcp")
-    assert drops and tcp["lost_here"] + tcp["returned"] + tcp["not_resent"] == drops, (tcp, drops)
+    assert drops and tcp["lost_here"] + tcp["rejected_locally"] + tcp["not_resent"] == drops, (tcp, drops)
 
 
 @case
@@ -620,7 +620,7 @@ def an_acknowledgment_is_lost():
                 assert sock.recv(1) == b""
                 truth = list(info(sock))
             tcp = assert_balance(t.stop(), truth, 1000, resent(TX))
-    assert tcp["not_lost"] == tcp["ack_lost"] == tcp["retransmitted"] > 0, tcp
+    assert tcp["spurious"] == tcp["ack_lost"] == tcp["retransmitted"] > 0, tcp
     assert tcp["verdict"] == "none_seen", tcp
 
 
@@ -640,7 +640,7 @@ def lost_without_an_event():
         assert t.process.returncode == BROKEN, t.process.returncode
     tcp = document["end"]["tcp"]
     assert_sums(tcp)
-    assert not tcp["balanced"] and tcp["lost_here"] == 0 and not tcp["beyond"], tcp
+    assert not tcp["balanced"] and tcp["lost_here"] == 0 and not tcp["downstream"], tcp
     assert {row["why"] for row in tcp["undecided_why"]} == {"inside"}, tcp
     assert tcp["undecided"] == tcp["retransmitted"] > 0 and tcp["verdict"] == "unknown", tcp
 
@@ -845,10 +845,10 @@ def beyond(lose, twice):
     # on a busy host TCP sends more twice, and the peer says so
     assert peer.lost == len(lose) and peer.doubled >= len(twice), (peer.lost, peer.doubled)
     assert tcp["balanced"] and tcp["lost_here"] == 0, tcp
-    assert [(b["device"], b["segments"]) for b in tcp["beyond"]] == ([("t0", len(lose))] if lose
+    assert [(b["device"], b["segments"]) for b in tcp["downstream"]] == ([("t0", len(lose))] if lose
                                                                      else []), tcp
-    assert tcp["not_lost"] == peer.doubled, (tcp, peer.doubled)
-    assert tcp["verdict"] == ("beyond_this_host" if lose else "none_seen"), tcp
+    assert tcp["spurious"] == peer.doubled, (tcp, peer.doubled)
+    assert tcp["verdict"] == ("downstream" if lose else "none_seen"), tcp
     assert tcp["data_segs_out"] == truth[0], (truth, tcp)
 
 
@@ -928,8 +928,8 @@ def what_a_path_does(passes, size, findings):
     assert_findings(document["end"]["findings"], *findings)
     if not large:
         lost = {"t0": wire.lost} if wire.lost else {}
-        assert {b["device"]: b["segments"] for b in tcp["beyond"]} == lost, (tcp, wire.lost)
-        assert tcp["balanced"] and (tcp["not_lost"] > 2) == bool(findings), tcp
+        assert {b["device"]: b["segments"] for b in tcp["downstream"]} == lost, (tcp, wire.lost)
+        assert tcp["balanced"] and (tcp["spurious"] > 2) == bool(findings), tcp
 
 
 @case
@@ -957,7 +957,7 @@ def beyond_a_device_that_is_gone():
     look_for_hidden(document)
     tcp = document["end"]["tcp"]
     assert_sums(tcp)
-    assert tcp["not_lost"] == peer.doubled and not tcp["beyond"], tcp
+    assert tcp["spurious"] == peer.doubled and not tcp["downstream"], tcp
     assert tcp["undecided_why"] == [{"why": "device", "segments": 1}], tcp
 
 
@@ -990,8 +990,8 @@ def beyond_of_flows_that_are_folded():
     tcp = document["end"]["tcp"]
     assert_sums(tcp)
     assert len(tcp["flows"]) < connections <= tcp["all_flows"], tcp
-    assert [(b["device"], b["segments"]) for b in tcp["beyond"]] == [("t0", connections)], tcp
-    assert tcp["not_lost"] == peer.doubled and tcp["verdict"] == "beyond_this_host", tcp
+    assert [(b["device"], b["segments"]) for b in tcp["downstream"]] == [("t0", connections)], tcp
+    assert tcp["spurious"] == peer.doubled and tcp["verdict"] == "downstream", tcp
 
 
 @thorough
@@ -1027,12 +1027,12 @@ def beyond_another_namespace():
         assert_sums(tcp)
         assert peer.lost == 10 and tcp["lost_here"] == 0, (peer.lost, tcp)
         if translated:
-            assert not tcp["beyond"] and tcp["not_lost"] == peer.doubled, (tcp, peer.doubled)
+            assert not tcp["downstream"] and tcp["spurious"] == peer.doubled, (tcp, peer.doubled)
             assert tcp["undecided"] == tcp["retransmitted"] - peer.doubled == 10, tcp
         else:
-            assert [(b["device"], b["netns"], b["segments"]) for b in tcp["beyond"]] == [
+            assert [(b["device"], b["netns"], b["segments"]) for b in tcp["downstream"]] == [
                 ("t0", router, 10)], tcp
-            assert tcp["balanced"] and tcp["verdict"] == "beyond_this_host", tcp
+            assert tcp["balanced"] and tcp["verdict"] == "downstream", tcp
 
 
 @contextlib.contextmanager
@@ -1083,7 +1083,7 @@ def by_stage():
     # Linux 6.1 prunes what is behind the hole: several, which it counts as one
     counted = int(re.search(r",d(\d+)\)", shown)[1]) - 1 if pruned else ofo_drop
     lost, suspect = ({s["stage"]: s["packets"] for s in document["end"][key]
-                      if s["stage"].startswith("tcp")} for key in ("stages", "suspect"))
+                      if s["stage"].startswith("tcp")} for key in ("stages", "suspected"))
     assert counted > 0 and lost == {"tcp_rcvbuf": counted}, (counted, lost)
     assert suspect == {"tcp_state": 4}, suspect
     require(not pruned, PRUNED)
@@ -1395,14 +1395,14 @@ def many_flows_at_once(flows):
     # what waited to be accepted when tracing began has no file, by which it could be found
     assert 1.9 * count < tcp["all_flows"] <= 2 * count, text
     assert tcp["retransmitted"] == again >= packets, (again, text)
-    assert packets > 0.9 * count and not tcp["beyond"], (packets, text)
+    assert packets > 0.9 * count and not tcp["downstream"], (packets, text)
     if flows > count:
         assert_sums(tcp)
         assert tcp["balanced"] and stages(tcp) == {"netfilter": packets}, (packets, text)
     else:
         assert any("(--flows)" in line for line in tcp["rests_on"]) and not tcp["balanced"], text
         assert tcp["undecided_why"] == [{"why": "full", "segments": tcp["undecided"]}], text
-        assert tcp["retransmitted"] == tcp["lost_here"] + tcp["undecided"] + tcp["not_lost"], text
+        assert tcp["retransmitted"] == tcp["lost_here"] + tcp["undecided"] + tcp["spurious"], text
         assert 0 < tcp["lost_here"] <= packets and tcp["bytes"]["unaccounted"] == 0, text
 
 
@@ -1511,7 +1511,7 @@ def who_does_not_accept(args, finding):
                 break
         document = t.stop()
         listener.close()
-    lost, suspect = ([s["stage"] for s in document["end"][kind]] for kind in ("stages", "suspect"))
+    lost, suspect = ([s["stage"] for s in document["end"][kind]] for kind in ("stages", "suspected"))
     # of the host in EXPR it may be, but what is counted names none
     assert ("tcp_listen" in suspect) == ("198.18.7.7" in args[-1]), document["end"]
     assert ("tcp_listen" in lost) == bool(finding), document["end"]
@@ -1660,13 +1660,13 @@ def exported():
                     assert resent_so_far(exporter) == 0, "what is new may still change"
                     until(lambda: resent_so_far(exporter) == resent(TX), 20, "all that was sent again")
                     told = {cause: resent_so_far(exporter, f"cause={cause}")
-                            for cause in ("lost_here", "beyond", "not_lost", "undecided")}
+                            for cause in ("lost_here", "downstream", "spurious", "undecided")}
         finally:
             peer.stopped = True
             peer.join()
         packets, _ = dropped(RX)
     assert peer.lost == 10 and packets > 0
-    assert told == {"lost_here": packets, "beyond": 10, "not_lost": peer.doubled,
+    assert told == {"lost_here": packets, "downstream": 10, "spurious": peer.doubled,
                     "undecided": 0}, (told, packets, peer.doubled)
 
 

@@ -75,17 +75,17 @@ class Ledgers:
         assert_valid(document)
         for d in document["documents"]:
             look_for_hidden(d)
-            if d["end"]["tcp"]["own_losses"]["recursion_misses"]:
-                raise Hidden(json.dumps(d["end"]["tcp"]["own_losses"]))
+            if d["end"]["tcp"]["missed"]["recursion_misses"]:
+                raise Hidden(json.dumps(d["end"]["tcp"]["missed"]))
         own, = (d for d in document["documents"] if d["start"]["filter"]["netns"] == sender)
         found = own.get("joined")
         if missing_ok and not found:
             return None, document
         tcp = own["end"]["tcp"]
         # the sender proves by itself what came though the next one never left it
-        proven = tcp["not_lost"] + sum(b["segments"] for b in tcp["beyond"]) - found["segments"]
+        proven = tcp["spurious"] + sum(b["segments"] for b in tcp["downstream"]) - found["segments"]
         assert 0 <= proven <= tcp["not_resent"] + tcp["ack_lost"], (proven, tcp)
-        found["told_not_lost"], found["proven"] = tcp["not_lost"] - proven, proven
+        found["told_not_lost"], found["proven"] = tcp["spurious"] - proven, proven
         if {"unseen"} & {row["why"] for row in found["undecided_why"]}:
             raise Hidden(json.dumps(found))
         assert_sums(found)
@@ -102,13 +102,13 @@ def assert_sums(joined):
     undecided = sum(row["segments"] for row in joined["undecided_why"])
     text = json.dumps(joined)
     assert undecided == joined["undecided"] + joined["unjoined"], text
-    assert joined["segments"] == wire + lost + joined["not_lost"] + undecided, text
+    assert joined["segments"] == wire + lost + joined["spurious"] + undecided, text
     if joined["all_flows"] <= 16:
-        for key, total in ("lost", lost), ("wire", wire), ("not_lost", joined["not_lost"]):
+        for key, total in ("lost", lost), ("wire", wire), ("spurious", joined["spurious"]):
             assert sum(flow[key] for flow in joined["flows"]) == total, text
 
 
-def assert_joined(joined, wire=None, lost=None, not_lost=None, undecided=0):
+def assert_joined(joined, wire=None, lost=None, spurious=None, undecided=0):
     """`wire`: by (from, to); `lost`: by (host, stage). On a busy host TCP also sends again what is not
     lost; its sender knows of most of that by DSACK."""
     text = json.dumps(joined)
@@ -116,8 +116,8 @@ def assert_joined(joined, wire=None, lost=None, not_lost=None, undecided=0):
     assert {(r["host"], r["stage"]): r["segments"] for r in joined["lost"]} == (lost or {}), (lost,
                                                                                               text)
     assert joined["undecided"] == undecided, text
-    assert joined["not_lost"] == (max(joined["told_not_lost"], joined["not_lost"])
-                                  if not_lost is None else not_lost), text
+    assert joined["spurious"] == (max(joined["told_not_lost"], joined["spurious"])
+                                  if spurious is None else spurious), text
 
 
 def packets(netns):
@@ -155,7 +155,7 @@ def between_and_there(version, control):
     assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]})
     assert joined["balanced"] and joined["unjoined"] == 0, joined
     tcp = document["documents"][0]["end"]["tcp"]
-    assert tcp["returned"] > 0 and "joined" not in document["documents"][1], tcp
+    assert tcp["rejected_locally"] > 0 and "joined" not in document["documents"][1], tcp
 
 
 @case
@@ -180,7 +180,7 @@ def said_in_all_forms():
         form = " ".join(form.split())
         form = form.replace("wire between the hosts", "wire")
         for label, n in (("joined", joined["segments"]), ("lost there", joined["lost"][0]["segments"]),
-                         ("wire", joined["wire"][0]["segments"]), ("not lost", joined["not_lost"]), ("undecided", 0)):
+                         ("wire", joined["wire"][0]["segments"]), ("spurious", joined["spurious"]), ("undecided", 0)):
             assert re.search(rf"{label} {n}\b", form), (label, n, form[form.find("joined"):][:2000])
         assert f"netfilter at {RX}" in form and f"{TX} to {RX}" in form, form[:3000]
     assert TX not in hidden and RX not in hidden and "198.18" not in hidden, hidden
@@ -203,7 +203,7 @@ def an_acknowledgment_is_lost():
         again = resent(TX)
         joined, _ = l.joined()
     assert again > 0
-    assert_joined(joined, not_lost=again)
+    assert_joined(joined, spurious=again)
 
 
 @contextlib.contextmanager
@@ -247,7 +247,7 @@ def lost_while_it_connects(end):
         assert again > 0 and lost() == again, (lost(), again)
         assert_joined(joined, {(TX, RX): again})
     else:
-        assert_joined(joined, not_lost=again)
+        assert_joined(joined, spurious=again)
 
 
 @thorough
@@ -280,7 +280,7 @@ def the_last_one_stays_at_its_sender():
             do(TX, "nft", "flush", "ruleset")
         again = resent(TX)
         joined, _ = l.joined()
-    assert_joined(joined, {(TX, RX): lost()}, not_lost=again - lost() - stayed - joined["proven"])
+    assert_joined(joined, {(TX, RX): lost()}, spurious=again - lost() - stayed - joined["proven"])
 
 
 @table(first(1, [("and nothing comes any more", True), ("and sent again", False)]))
@@ -314,7 +314,7 @@ def the_tail_is_lost(for_ever):
     gone = lost() - 2 * for_ever  # the last transmission and the reset were lost, too
     # a slow host also sends again what has just arrived
     assert gone > 0 and (again == gone if for_ever else again >= gone), (lost(), again)
-    assert_joined(joined, {(TX, RX): gone}, not_lost=again - gone)
+    assert_joined(joined, {(TX, RX): gone}, spurious=again - gone)
 
 
 @thorough
@@ -351,7 +351,7 @@ def lost_there_without_an_event():
         again = resent(TX)
         joined, _ = l.joined(BROKEN)
     assert again > 0
-    assert_joined(joined, not_lost=0, undecided=again)
+    assert_joined(joined, spurious=0, undecided=again)
     assert [row["why"] for row in joined["undecided_why"]] == ["no_event"], joined
 
 
@@ -523,7 +523,7 @@ def begun_in_the_middle(late):
             joined, document = l.joined(BROKEN if unseen else 0)
         lost = {netns: packets(netns) for netns in (ROUTER, RX)}
     assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]},
-                  not_lost=joined["segments"] - sum(lost.values()) - unseen, undecided=unseen)
+                  spurious=joined["segments"] - sum(lost.values()) - unseen, undecided=unseen)
 
 
 @case

@@ -43,7 +43,7 @@ def assert_wire(document, which=3):
     row = next(s for s in end["stages"] if s["stage"] == "wire")
     assert row["packets"] == expected, row
     assert row["source"] == "difference", row
-    assert all(start["hosts"][side]["name"] and start["hosts"][side]["checkpoint"]
+    assert all(start["hosts"][side]["name"] and start["hosts"][side]["probe"]
                for side in ("tx", "rx")), start["hosts"]
 
 
@@ -98,7 +98,7 @@ def window_waits_for_the_reader_of_the_other_host(reader):
                              "--rcvbuf", "100000", *reader).json
         end = document["end"]
         assert end["sent"] > 32768 and lost(document).keys() == {"rcvbuf"}, end
-        assert end["late"] == 0 and end["unaccounted"] <= end["own_losses"]["suppressed"], end
+        assert end["late"] == 0 and end["unaccounted"] <= end["missed"]["suppressed"], end
 
 
 @thorough
@@ -145,7 +145,7 @@ def engines(back, to, args):
             hosts.do("m", "ethtool", "-K", f"v{side}", "gro", "on" if "xdp" in args else "off")
         document = hosts.ledger(*args, *(["--reverse"] if back else []), to=to)
         compare(document, {"wire": sum(share(3, s["count"]) for s in document["start"]["streams"])})
-        assert document["start"]["hosts"]["tx"]["checkpoint"] == (
+        assert document["start"]["hosts"]["tx"]["probe"] == (
             "AF_XDP completion" if "--tx xsk" in " ".join(args)
             else "xdp_devmap_xmit" if "--tx xdp" in " ".join(args) else "net_dev_start_xmit")
 
@@ -154,8 +154,8 @@ def engines(back, to, args):
 def what_is_left_out_on_purpose_is_not_lost(args):
     with Hosts() as hosts:
         hosts.drop("m", "forward", 3)
-        end = hosts.ledger("--gap", "5%", "--seed", "7", *args)["end"]
-        gaps = end["deliberate"]["gaps"]
+        end = hosts.ledger("--skip", "5%", "--seed", "7", *args)["end"]
+        gaps = end["deliberate"]["skipped"]
         assert gaps and end["attempted"] == end["sent"] == COUNT - gaps, end
         assert end["balanced"] and end["dropped"] == end["sent"] - end["delivered"], end
 
@@ -225,16 +225,16 @@ def a_small_buffer_is_named(args):
         assert {"rx Udp:RcvbufErrors", "rx socket:drops"} <= {c["name"] for c in row["counters"]}
         assert row["causes"][0]["host"] == document["start"]["hosts"]["rx"]["name"]
         start = document["start"]
-        assert start["far_env"]["kernel"] == start["env"]["kernel"], start["far_env"]
+        assert start["peer_env"]["kernel"] == start["env"]["kernel"], start["peer_env"]
 
 
 @thorough
 def delays_of_clocks_that_agree():
     with Hosts() as hosts:
-        end = hosts.ledger("--shared-clock", "--legs")["end"]
-        assert [(leg["from"], leg["to"]) for leg in end["legs"]] == [
+        end = hosts.ledger("--shared-clock", "--latency-breakdown")["end"]
+        assert [(leg["from"], leg["to"]) for leg in end["latency_breakdown"]] == [
             ("sent", "device_in"), ("device_in", "socket"), ("socket", "read"), ("sent", "read")], end
-        assert end["legs"][-1]["latency_ns"] == end["latency_ns"], end
+        assert end["latency_breakdown"][-1]["latency_ns"] == end["latency_ns"], end
         assert 0 < end["latency_ns"]["min"] <= end["latency_ns"]["p50"], end["latency_ns"]
         assert end["host_clocks"]["shared"] is True
 
@@ -242,7 +242,7 @@ def delays_of_clocks_that_agree():
 @thorough
 def legs_of_clocks_that_may_differ():
     with Hosts() as hosts:
-        legs = hosts.ledger("--legs")["end"]["legs"]
+        legs = hosts.ledger("--latency-breakdown")["end"]["latency_breakdown"]
         assert [(leg["from"], leg["to"]) for leg in legs] == [("device_in", "socket"), ("socket", "read")], legs
 
 
@@ -255,8 +255,8 @@ def a_ledger_file_has_the_fate_of_each_number():
         text = Path(file.name).read_text()
         lines = [json.loads(line.split(" ", 1)[1]) for line in text.splitlines()]
         Path(file.name).touch()
-        fates = {line["data"]["id"]: line["data"] for line in lines if line["event"] == "fate"}
-        wire = [r for line in lines if line["event"] == "fates" for r in line["data"]["ranges"]
+        fates = {line["data"]["id"]: line["data"] for line in lines if line["event"] == "outcome"}
+        wire = [r for line in lines if line["event"] == "outcomes" for r in line["data"]["ranges"]
                 if fates[r[2]].get("stage") == "wire"]
         assert [r[:2] for r in wire] == [[n, n] for n in range(3, COUNT, EACH)], wire[:3]
 
@@ -551,7 +551,7 @@ STATUS = {"type": "status", "running": True, "idle": False, "caught_up": True, "
 CAUSE = {"type": "cause", "reason": "X", "location": None, "ifname": None, "netns": None,
          "stage": "rcvbuf", "direction": "rx", "hook": None, "id": 3, "events": 0, "packets": 0,
          "bytes": 0, "memory": 0}
-FATES = {"type": "fates", "slot": 0, "first": 0, "runs": "d0x1"}
+FATES = {"type": "outcomes", "slot": 0, "first": 0, "runs": "d0x1"}
 ANSWERS = {"login": line(type="welcome", port=PORT, max_pps=0.0), "plan": line(**READY),
            "time": line(type="time", tai_ns=0), "start": line(**STATUS), "status": line(**STATUS),
            "stop": line(**STATUS), "fold": line(type="folded")}
@@ -774,7 +774,7 @@ def server_is_lost(seconds, args):
     if args:
         assert end["delivered"] > 0, end
     if args != ["-R"]:
-        assert end["unaccounted"] > 0 and not end["loss_gaps"]["gaps"], end
+        assert end["unaccounted"] > 0 and not end["loss_bursts"]["bursts"], end
         assert end["remote"]["delivered"] > 0, end
 
 

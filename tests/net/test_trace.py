@@ -35,7 +35,7 @@ def expected(about, document, address):
     fields = {"netns": RX, "direction": "rx", "source": "event", "scope": "flow", **about}
     if fields["stage"] == "socket_close":
         fields.pop("netns")  # it has none any more
-    if document["end"]["own_losses"]["no_sockets"]:  # before Linux 6.11
+    if document["end"]["missed"]["no_sockets"]:  # before Linux 6.11
         fields.pop("process", None)
         if fields.get("socket"):
             fields["socket"] = f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
@@ -132,7 +132,7 @@ def fault_of_a_lab(name, known):
             with tracing(f"udp port {PORT}") as t:
                 lost = send(address) - read_all(sock)
                 document = t.stop()
-            assert_only(document, stage, lost, "suspect" if stage == "l2" else "stages", **known)
+            assert_only(document, stage, lost, "suspected" if stage == "l2" else "stages", **known)
 
 
 # Filters and groups
@@ -171,7 +171,7 @@ def sockets_and_processes_are_told_apart():
         with tracing("--netns", RX, "--by", "socket,process", "udp") as t:
             send_to_three()
             document = t.stop()
-        require(not document["end"]["own_losses"]["no_sockets"], "needs Linux 6.11")
+        require(not document["end"]["missed"]["no_sockets"], "needs Linux 6.11")
         this = f"{name_of_this()}[{os.getpid()}]"
         left = {f"*:{PORT}": 100 - read_all(one), f"*:{PORT + 1}": 100 - read_all(two)}
         found = lost_by(document, "socket")
@@ -188,7 +188,7 @@ def only_a_process():
         with tracing("--pid", str(other.pid)) as t:
             send_to_three()
             document = t.stop()
-        require(not document["end"]["own_losses"]["no_sockets"], "needs Linux 6.11")
+        require(not document["end"]["missed"]["no_sockets"], "needs Linux 6.11")
         assert set(lost_by(document, "socket")) == {f"*:{PORT + 2}"}, document["end"]
 
 
@@ -261,7 +261,7 @@ def overfill(number, rounds, *args):
                     if i % 50 == 0:
                         time.sleep(0.001)
             document = t.stop()
-        require(not document["end"]["own_losses"]["no_sockets"], "needs Linux 6.11")
+        require(not document["end"]["missed"]["no_sockets"], "needs Linux 6.11")
         return document, number * rounds - sum(read_all(sock, 0) for sock in socks)
 
 
@@ -272,7 +272,7 @@ def more_sockets_than_slots():
     document, lost = overfill(number, rounds)
     assert_only(document, "rcvbuf", lost)
     assert len(causes(document)["rcvbuf"]["causes"]) == number
-    assert document["end"]["own_cost"]["overflow_events"] > 0, document["end"]["own_cost"]
+    assert document["end"]["overhead"]["overflow_events"] > 0, document["end"]["overhead"]
 
 
 def frame_of(flow, macs, broken=False):
@@ -334,9 +334,9 @@ def more_flows_than_room(reads):
     assert by_reason == {"NO_SOCKET": truth[0], "IP_CSUM": truth[1]}, (by_reason, truth)
     assert truth == [number + large + few, few], truth
     assert len(rows) < 12000, len(rows)
-    assert document["end"]["own_losses"]["rows_merged"] > 0, document["end"]["own_losses"]
+    assert document["end"]["missed"]["rows_merged"] > 0, document["end"]["missed"]
     assert found[first_large[1]] == large, (found[first_large[1]], large)
-    missing = document["end"]["own_losses"]["without_socket_or_flow"]
+    missing = document["end"]["missed"]["without_socket_or_flow"]
     if reads:
         assert few - missing <= found.get(late[1], 0) <= few, (found.get(late[1]), few, missing)
     else:
@@ -409,7 +409,7 @@ def microburst_among_spread_losses():
         lost = 2200 - read_all(sock)
     assert_only(document, "rcvbuf", lost)
     shown = windows(document["end"])
-    assert document["end"]["own_losses"]["without_window"] == 0
+    assert document["end"]["missed"]["without_window"] == 0
     assert document["end"]["microbursts"]["window_ns"] == 1000000
     assert shown["packets"] == lost, shown
     assert sum(windows(i)["packets"] for i in document["intervals"]) == lost
@@ -482,7 +482,7 @@ def windows_of_a_long_interval():
     assert_only(document, "udp_lookup", packets)
     shown = windows(document["end"], "udp_lookup")
     assert shown["windows"] > 8192, shown  # BURST_LIST
-    assert shown["packets"] + document["end"]["own_losses"]["without_window"] == packets, shown
+    assert shown["packets"] + document["end"]["missed"]["without_window"] == packets, shown
 
 
 @thorough
@@ -490,7 +490,7 @@ def windows_without_room():
     """What finds no place in the list is counted, and it is said that its time is not known."""
     document, lost = overfill(3000, 20, "--microburst", "1s")
     assert_only(document, "rcvbuf", lost)
-    missed = document["end"]["own_losses"]["without_window"]
+    missed = document["end"]["missed"]["without_window"]
     assert missed > 0 and windows(document["end"])["packets"] + missed == lost, document["end"]
 
 

@@ -260,7 +260,7 @@ def by_bytes(make, how, said, version, to):
         flows = {c["flow"] for s in document["end"]["stages"] for c in s["causes"]}
         inner = "198.18.9.2" if version == 4 else "[2001:2:0:9::2]"
         assert [f.split(" > ")[1] for f in flows] == [f"{inner}:{PORT} in {said}"], flows
-        assert document["end"]["own_losses"]["filter_unread"] == 0, document["end"]["own_losses"]
+        assert document["end"]["missed"]["filter_unread"] == 0, document["end"]["missed"]
 
 
 @case

@@ -138,13 +138,13 @@ def headers(ipv6):
 
 @table(first(1, [("xsk", "xsk", False), ("socket, IPv6", "socket", True)]))
 def faults_on_purpose(name, ipv6):
-    document, packets = sent("--dup", "3%", "--reorder", "2%:3", "--gap", "2%", *options(name, ipv6),
+    document, packets = sent("--dup", "3%", "--reorder", "2%:3", "--skip", "2%", *options(name, ipv6),
                              defects=True)
     made, numbers = document["end"]["deliberate"], [p.number for p in packets]
     base = document["start"]["streams"][0]["base"]
-    assert made["duplicates"] and made["reordered"] and made["gaps"], made
+    assert made["duplicates"] and made["reordered"] and made["skipped"], made
     assert set(numbers) <= set(range(base, base + COUNT))
-    assert COUNT - len(set(numbers)) == made["gaps"], (len(set(numbers)), made)
+    assert COUNT - len(set(numbers)) == made["skipped"], (len(set(numbers)), made)
     assert len(numbers) - len(set(numbers)) == made["duplicates"], made
     firsts = list(dict.fromkeys(numbers))  # in the order of their first arrival
     late = [n for i, n in enumerate(firsts) if n < max(firsts[:i + 1])]
@@ -212,7 +212,7 @@ def replay():
         assert mine == [f.ljust(60, b"\0") for f in original + odd], "not what was captured"
 
         Path(path).write_bytes(pcap(original))
-        document, frames = lab.send("--pcap", path, "--stamp", "--count", "150", *args)
+        document, frames = lab.send("--pcap", path, "--sequence-header", "--count", "150", *args)
     packets, _ = datagrams(frames)
     assert document["end"]["sent"] == len(packets) == 150
     assert_in_order(packets)

@@ -43,7 +43,7 @@ def close(found, wanted):
 
 
 @table([
-    ("odd", [3, 1, 2], {"median": 2, "min": 1, "max": 3, "spread": 1.0}),
+    ("malformed_lines", [3, 1, 2], {"median": 2, "min": 1, "max": 3, "spread": 1.0}),
     ("even", [1, 2, 3, 10], {"median": 2.5, "min": 1, "max": 10, "spread": 3.6}),
     ("one", [7], {"median": 7, "min": 7, "max": 7, "spread": 0.0}),
     ("median of 0", [-1, 0, 1], {"median": 0, "min": -1, "max": 1, "spread": None}),
@@ -399,7 +399,7 @@ def curves_are_sound():
 @case
 def a_ledger_under_another_number():
     lines = ['{"event":"start","data":{"streams":[{"stream":712,"base":5}]}}',
-             '{"event":"fates","data":{"stream":712,"first":0}}']
+             '{"event":"outcomes","data":{"stream":712,"first":0}}']
     text = "".join(f"{zlib.crc32(line.encode()):08x} {line}\n" for line in lines)
     same(scale.renumbered(text, 712), text)
     for line, before in zip(scale.renumbered(text, 3).splitlines(), lines):

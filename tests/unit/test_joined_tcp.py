@@ -32,9 +32,9 @@ def trace(host, what, tcp=(), stages=(), time="2026-01-01T00:00:00.000000Z", net
     start = {"time": time, "host": host, "env": {}, "command": ["pktledger", "trace"],
              "filter": {"expression": "tcp", "netns": netns}, "by": ["stage"], "interval_ns": 10 ** 9,
              "all": False, "netns": None}
-    tcp = {"window_ns": 5 * 10 ** 9, "own_losses": {}, "listeners": [], "trail": what, **dict(tcp)}
-    end = {"duration_ns": 5 * 10 ** 9, "dropped": 0, "stages": list(stages), "suspect": [],
-           "benign": [], "tcp": tcp, "findings": [], "interrupted": False, **dict(end)}
+    tcp = {"window_ns": 5 * 10 ** 9, "missed": {}, "listeners": [], "trail": what, **dict(tcp)}
+    end = {"duration_ns": 5 * 10 ** 9, "dropped": 0, "stages": list(stages), "suspected": [],
+           "expected": [], "tcp": tcp, "findings": [], "interrupted": False, **dict(end)}
     return [{"event": "start", "schema": "pktledger/trace/1", "data": start},
             {"event": "end", "data": end}]
 
@@ -57,7 +57,7 @@ def joined(*hosts, status=0):
     found = document["documents"][0]["joined"]
     parts = ([row["segments"] + row["doubtful"] for row in found["wire"]]
              + [row["segments"] for row in found["lost"] + found["undecided_why"]])
-    assert found["segments"] == sum(parts) + found["not_lost"], found
+    assert found["segments"] == sum(parts) + found["spurious"], found
     return found
 
 
@@ -80,7 +80,7 @@ def each_kind():
     found = joined(sent, trace("b", trail([flow(False)], came)), status=BROKEN)
     assert [(w["from"], w["to"], w["segments"]) for w in found["wire"]] == [("a", "b", 1)], found
     assert [(r["stage"], r["segments"]) for r in found["lost"]] == [("netfilter", 1), ("other", 1)]
-    assert (found["not_lost"], found["undecided"]) == (1, 1), found
+    assert (found["spurious"], found["undecided"]) == (1, 1), found
 
 
 @table([("ring", "nic_ring", 3, "b"), ("XDP", "xdp", 1, "b"), ("the sender's", "tx_device", 2, "a")])
@@ -113,12 +113,12 @@ def two_ways(unseen=0):
     return (trace("same", trail([flow(True), flow(False, **back, next=107000)],
                                 [*again(3), [1, "hole", 7001, 1000, 900], [1, "again", 7001, 1000, 1100]]),
                   {"data_segs_out": 200, "retransmitted": 3 + unseen, "undecided_why": why}, netns="left",
-                  end={"findings": [finding], **udp, "arrived": 0, "checkpoints": {"sent": 1000}}),
+                  end={"findings": [finding], **udp, "arrived": 0, "probes": {"sent": 1000}}),
             trace("same", trail([flow(False), {**flow(True, **back), "next": 107000, "acked": 107000}],
                                 [*come, [1, "resent", 7001, 1000, 1000]]),
                   {"data_segs_out": 50, "retransmitted": 1}, netns="right",
                   time="2026-01-01T00:00:00.100000Z",
-                  end={**udp, "arrived": 970, "checkpoints": {"sent": 0}}))
+                  end={**udp, "arrived": 970, "probes": {"sent": 0}}))
 
 
 WHOLE = "3 TCP segments lost on the wire: 1.00 % left to right, 2.00 % right to left"
@@ -150,7 +150,7 @@ def losses_the_other_way():
     result = report(*two_ways())
     left, right = json.loads(result.out)["documents"]
     assert_valid(json.loads(result.out))
-    assert (left["joined"]["not_lost"], left["joined"]["lost_back"]) == (1, 1), left["joined"]
+    assert (left["joined"]["spurious"], left["joined"]["lost_back"]) == (1, 1), left["joined"]
     assert not left["end"]["findings"] and "lost_back" not in right["joined"], left["end"]
     alone = trace("b", trail([flow(False)], [[0, "again", ISN + 1, 1000, 1100], [0, "twice", ISN + 1, 1000, 1101]]))
     sent, _ = two_ways()
@@ -174,8 +174,8 @@ def intervals(*ends):
                             "causes": []}] if lost else []
     return [{"event": "interval",
              "data": {"time": f"2026-01-01T00:00:{at:02}.000000Z", "time_ns": at * 10 ** 9,
-                      "interval_ns": 10 ** 9, "dropped": lost, "stages": stages(lost), "suspect": [],
-                      "benign": [], "flows": []}} for at, lost in ends]
+                      "interval_ns": 10 ** 9, "dropped": lost, "stages": stages(lost), "suspected": [],
+                      "expected": [], "flows": []}} for at, lost in ends]
 
 
 @table([("nothing lost", [(1, 0), (2, 0), (5, 0)], None), ("each", [(1, 0), (2, 7), (3, 0)], "each 1s"),
@@ -197,7 +197,7 @@ STRANGE = [
     ("numbers that end before they begin", trail([flow(False, next=5)], [])),
     ("numbers beyond all", trail([flow(False, next=2 ** 64 - 1)], [])),
     ("ranges of no flow", trail([flow(False)], [[1, "hole", ISN, 1, 0], [-1, "hole", ISN, 1, 0]])),
-    ("ranges that are none", trail([flow(False)], [7, [], [0], [0, "odd", ISN, 1, 0]])),
+    ("ranges that are none", trail([flow(False)], [7, [], [0], [0, "malformed_lines", ISN, 1, 0]])),
     ("ranges beyond all", trail([flow(False)], [[0, "hole", 2 ** 63, 2 ** 63, 0],
                                                 [0, "hole", ISN, 2 ** 40, 2 ** 64 - 1]])),
     ("ranges of the other side", trail([flow(False)], [[0, "resent", ISN, 1, 0]])),

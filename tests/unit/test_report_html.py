@@ -61,10 +61,10 @@ def end(reason="A_REASON"):
                            "p9999": 7000000, "max": 90000000},
             "latency_histogram": [{"from_ns": 2048 << i, "to_ns": (4096 << i) - 1,
                                    "packets": 400000 >> i} for i in range(12)],
-            "loss_gaps": {"gaps": 7, "packets": lost, "longest": 9,
-                          "length": [{"from": 1, "to": 1, "gaps": 7}]},
-            "stages": stages(1, reason), "own_losses": {
-                "causes_full": 0, "stamp_unreadable": 0, "recursion_misses": 0, "cell_empty": 0,
+            "loss_bursts": {"bursts": 7, "packets": lost, "longest": 9,
+                          "length": [{"from": 1, "to": 1, "bursts": 7}]},
+            "stages": stages(1, reason), "missed": {
+                "causes_full": 0, "header_unreadable": 0, "recursion_misses": 0, "cell_empty": 0,
                 "gso_split": 0, "suppressed": 0, "suppressed_evidence": None},
             "findings": [{"id": "qdisc", "stage": "qdisc", "severity": "warning", "text": reason,
                           "evidence": None, "current": None, "wanted": None,
@@ -155,7 +155,7 @@ def the_answers_of_sweeps_and_searches():
         return {**end(), **none, "tx_pps": 1000.0 * (i + 1),
                 "parameters": parameters}
     points = [{"parameters": {"rcvbuf": size, "rate": rate}, "trials": 3, "balanced": True,
-               "lost_share": {"median": share}, "stage": "rcvbuf" if share else None,
+               "lost_fraction": {"median": share}, "stage": "rcvbuf" if share else None,
                "delivered": {"median": 100.0}, "dropped": {"median": 7.0}}
               for size, rate, share in (("64k", "1k", 0.0), ("64k", "2k", 0.1234),
                                         ("4m", "1k", 0.0), ("4m", "2k", 0.00001))]
@@ -209,7 +209,7 @@ def what_commands_print_and_pages_are_read():
              "end": {"trials": 3, "failed": 0, "interrupted": False, "points": [
                  {"parameters": {"rcvbuf": EVIL}, "trials": 3, "stage": "qdisc",
                   "tx_pps": {"median": 123456, "min": 1, "max": 200000, "spread": 1},
-                  "lost_share": {"median": 0.123, "min": 0.1, "max": 0.2, "spread": 1}}]}}
+                  "lost_fraction": {"median": 0.123, "min": 0.1, "max": 0.2, "spread": 1}}]}}
     with directory() as d:
         (d / "sweep.json").write_text(json.dumps(sweep, indent=1))
         first = page(d / "1.html", d / "sweep.json")
@@ -223,23 +223,23 @@ def what_commands_print_and_pages_are_read():
 def what_tracing_saw_is_a_sentence():
     """What is lost or not, perhaps lost, and what does not balance."""
     def headline(**reported):
-        traced = {"duration_ns": 2120000000, "dropped": 0, "stages": [], "suspect": [], **reported}
+        traced = {"duration_ns": 2120000000, "dropped": 0, "stages": [], "suspected": [], **reported}
         with directory() as d:
             (d / "t.json").write_text(json.dumps({"schema": "pktledger/trace/1",
                                                   "start": start(), "end": traced}))
             return re.search("<h1>(.*?)</h1>", pktledger("report", "--html", "-",
                                                          str(d / "t.json")).out)[1]
     lost = {"dropped": 12, "stages": [{"stage": "rcvbuf", "packets": 12}]}
-    suspect = {"suspect": [{"stage": "neigh", "packets": 1}]}
+    suspect = {"suspected": [{"stage": "neigh", "packets": 1}]}
     assert headline() == "Nothing was lost in 2.12 s"
     assert headline(**lost) == headline(**lost, **suspect) == "12 packets lost, all at rcvbuf"
-    assert headline(**suspect) == "1 packet perhaps lost"
+    assert headline(**suspect) == "1 packet suspected lost"
     assert headline(balanced=False, unaccounted=7) == "Nothing was seen to be lost"
-    tcp = {"data_segs_out": 90, "retransmitted": 9, "lost_here": 4, "not_lost": 0, "undecided": 2,
-           "beyond": [{"device": "eth0", "netns": "", "segments": 3}]}
+    tcp = {"data_segs_out": 90, "retransmitted": 9, "lost_here": 4, "spurious": 0, "undecided": 2,
+           "downstream": [{"ifname": "eth0", "netns": "", "segments": 3}]}
     assert (headline(tcp=tcp, **lost) ==
-            "9 TCP segments sent again: 4 lost here, 3 lost beyond this host, 2 undecided")
-    assert headline(tcp={**tcp, "retransmitted": 4, "beyond": [], "undecided": 0}
+            "9 TCP segments sent again: 4 lost here, 3 lost downstream, 2 undecided")
+    assert headline(tcp={**tcp, "retransmitted": 4, "downstream": [], "undecided": 0}
                     ) == "4 TCP segments sent again: all lost here"
     assert headline(tcp={**tcp, "retransmitted": 0}, **lost) == "12 packets lost, all at rcvbuf"
     assert headline(tcp=tcp, verdict="this_host", **lost) == "12 packets lost, all at rcvbuf"
@@ -272,8 +272,8 @@ def what_a_check_found():
 
 def between(a, b, delivered):
     run = document(1)
-    run["start"]["hosts"] = {"tx": {"name": a, "checkpoint": None},
-                             "rx": {"name": b, "checkpoint": None}}
+    run["start"]["hosts"] = {"tx": {"name": a, "probe": None},
+                             "rx": {"name": b, "probe": None}}
     run["end"]["delivered"] = delivered
     return run
 
@@ -286,7 +286,7 @@ def many_hosts_are_a_matrix():
         reported = pktledger("report", "-j", "--matrix", str(d / "1"), str(d / "2")).json
         assert_valid(reported)
         assert reported["matrix"]["nodes"] == ["a", "b", "c"]
-        assert [(p["from"], p["to"], p["runs"], p["lost_share"])
+        assert [(p["from"], p["to"], p["runs"], p["lost_fraction"])
                 for p in reported["matrix"]["pairs"]] == [
                     ("a", "b", 1, 0), ("b", "a", 1, 1 / SENT), ("a", "c", 2, 0.25)]
         text = pktledger("report", "--matrix", str(d / "1"), str(d / "2"))
@@ -319,7 +319,7 @@ def two_captures_are_a_page():
         capture(d / "b.pcap", [n for n in range(1, 1001) if n % 10 != 5], 2500)
         reported = pktledger("report", "-j", str(d / "a.pcap"), str(d / "b.pcap")).json
         assert_valid(reported)
-        assert sum(b["packets"] for b in reported["between"]["delay_histogram"]) == 900
+        assert sum(b["packets"] for b in reported["between"]["latency_histogram"]) == 900
         found = page(d / "page", d / "a.pcap", d / "b.pcap")
         assert found.documents[0]["between"] == reported["between"]
         for words in ("10.00 % lost between A and B", "in A and B", "900", "a.pcap", "2.50 us",

@@ -384,16 +384,21 @@ static bool find(const struct command *cmd, const char *name, size_t len, char l
 /* `shown`: as it was given, with its dashes or without. */
 static int unknown(const struct parser *p, const char *shown, const char *name, struct error *err)
 {
-	const char *names[OPT_OPTIONS_MAX];
+	const char *names[OPT_OPTIONS_MAX], *dashes = *shown == '-' ? "--" : "";
 	char more[160];
 	unsigned n = 0;
 
 	for (const struct opt_group *g = p->cmd->groups; g && g->opts; g++) {
-		for (const struct opt *o = g->opts; o->name && n < OPT_OPTIONS_MAX; o++)
+		for (const struct opt *o = g->opts; o->name && n < OPT_OPTIONS_MAX; o++) {
 			names[n++] = o->name;
+			if (!o->formerly || strcmp(o->formerly, name))
+				continue;
+			snprintf(more, sizeof(more), " is now called %s%s", dashes, o->name);
+			return usage(p, err, "option", shown, more);
+		}
 	}
 	return usage(p, err, "unknown option", shown,
-		     suggest(more, sizeof(more), *shown == '-' ? "--" : "", name, names, n));
+		     suggest(more, sizeof(more), dashes, name, names, n));
 }
 
 bool opt_given(const struct opt_seen *seen, const struct opt *opt)

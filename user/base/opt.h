@@ -107,6 +107,7 @@ struct opt {
 	uint64_t min, max;	  /* in the field's unit; max 0: as the type allows */
 	const char *default_text; /* shown instead of the default, of lists always; "": none */
 	const char *excludes;	  /* long name of an option that cannot be given with this one */
+	const char *formerly;	  /* its name before, which is an error that says the new one; NULL */
 	bool required;		  /* positional only */
 	/*
 	 * OPT_CUSTOM. `value` is not empty. Returns 0 or -errno; a message in err is shown behind

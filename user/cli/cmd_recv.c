@@ -49,8 +49,8 @@ static const struct opt recv_opts[] = {
 	 .help = "go on after all senders have ended, or after the client of --serve has"},
 	{"rcvbuf", 0, OPT_SIZE, AT(spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
 	 .default_text = "the host's", .help = "receive buffer, bytes"},
-	{"legs", 0, OPT_FLAG, AT(spec.legs), .excludes = "serve",
-	 .help = "where the time goes: delay from the device to the socket, and to the reader"},
+	{"latency-breakdown", 0, OPT_FLAG, AT(spec.legs), .excludes = "serve", .formerly = "legs",
+	 .help = "break latency down by probe (lowers the maximum rate)"},
 	{"interval", 'I', OPT_TIME, AT(spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .excludes = "serve",
@@ -372,11 +372,6 @@ static int recv_run(void *options, struct error *err)
 		log_warn("no packet of `pktledger send` arrived at UDP port %u: compare the sender's "
 			 "address and port, and look for a firewall",
 			 (unsigned)spec->port);
-	if (out.closed && out.res.foreign)
-		log_warn("%s are not counted: they are of unknown streams, as there is room for "
-			 "%u, or far ahead of their stream",
-			 fmt_many(out.res.foreign, "packet"),
-			 spec->ledger ? spec->ledger : (unsigned)TRACE_STREAMS);
 	outputs_close(&me.out, err);
 	return 0;
 }

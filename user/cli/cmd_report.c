@@ -26,8 +26,8 @@ struct report_options {
 #define MATCH_AUTO (-1)
 
 static const struct opt_value match_values[] = {
-	{"auto", MATCH_AUTO, "stamp if there are any, else bytes"},
-	{"stamp", PACKETID_STAMP, "the number in packets of pktledger"},
+	{"auto", MATCH_AUTO, "header if there is any, else bytes"},
+	{"header", PACKETID_STAMP, "the number in the sequence header of pktledger"},
 	{"rtp", PACKETID_RTP, "SSRC, sequence number and timestamp of RTP"},
 	{"bytes", PACKETID_BYTES, "IPv4 ID, length, ports, and the first bytes of the payload"},
 	{0},

@@ -35,10 +35,8 @@ const struct opt run_opts[] = {
 	{"pass", 0, OPT_FLAG, AT(traffic.spec.pass),
 	 .help = "with --rx xdp: the program only counts the packet and lets it pass; a socket "
 		 "receives it"},
-	{"legs", 0, OPT_FLAG, AT(traffic.spec.legs),
-	 .help = "where the time goes: delay from the send call to the device, to the other "
-		 "device, to the socket and to the reader; three programs more run for each "
-		 "packet"},
+	{"latency-breakdown", 0, OPT_FLAG, AT(traffic.spec.legs), .formerly = "legs",
+	 .help = "break latency down by probe (lowers the maximum rate)"},
 	{"rcvbuf", 0, OPT_SIZE, AT(traffic.spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
 	 .default_text = "the host's", .help = "receive buffer, bytes"},
 	{"fault", 0, OPT_CUSTOM, AT(traffic.spec.faults), .metavar = "LIST", .values = fault_values,
@@ -72,7 +70,7 @@ const struct opt lab_opts[] = {
 	 .metavar = "BYTES", .default_text = "1500", .help = "MTU of the lab's devices"},
 	{"queues", 0, OPT_UINT, offsetof(struct lab_wish, queues), .min = 1, .max = 256,
 	 .default_text = "as many as are used", .help = "queues of the lab's devices"},
-	{"device-gro", 0, OPT_FLAG, offsetof(struct lab_wish, gro),
+	{"interface-gro", 0, OPT_FLAG, offsetof(struct lab_wish, gro), .formerly = "device-gro",
 	 .help = "GRO at the receiving device, which then uses NAPI; datagrams are merged only "
 		 "with --gro"},
 	{"threaded-napi", 0, OPT_FLAG, offsetof(struct lab_wish, threaded_napi),
@@ -146,7 +144,7 @@ static int check_ports(const struct run_options *o, struct error *err)
 	const bool far = o->far.target.to.family;
 	const struct contradiction list[] = {
 		{(!in_lab(o) || spec->lab) && memcmp(&spec->wish, &none, sizeof(none)),
-		 "--mtu, --queues, --device-gro, --threaded-napi and --rps are for the lab that "
+		 "--mtu, --queues, --interface-gro, --threaded-napi and --rps are for the lab that "
 		 "run makes",
 		 "leave -i, --to and --lab out"},
 		{far && spec->topology_set, "what lies between two hosts is as it is",
@@ -179,7 +177,7 @@ static int check_receiver(const struct run_options *o, struct error *err)
 		 "add --rx xdp"},
 		{t->pcap && !t->stamp,
 		 "run follows numbered packets, and those of a capture have no numbers",
-		 "add --stamp, or use `send`"},
+		 "add --sequence-header, or use `send`"},
 		{t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1,
 		 "a socket receives at one port: --dst-port is a range", "use --rx xsk"},
 		{t->rx == RX_SOCKET && t->spec.vlan && in_lab(o),

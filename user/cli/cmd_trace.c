@@ -68,7 +68,7 @@ static const struct opt trace_opts[] = {
 static const struct opt balance_opts[] = {
 	{"balance", 0, OPT_FLAG, AT(live.balance),
 	 .help = "balance the flow that EXPR selects. UDP: what arrived was delivered, dropped, or "
-		 "is still queued. TCP: what was retransmitted was lost here, beyond this host, or "
+		 "is still queued. TCP: what was retransmitted was lost here, downstream, or "
 		 "not at all. Exit with 4 if that does not add up. Only the end is shown; with -I "
 		 "each interval, too"},
 	{"seq", 0, OPT_CUSTOM, AT(seq), .metavar = "WHAT", .default_text = "none",
@@ -95,7 +95,7 @@ static const struct opt events_opts[] = {
 	 .help = "write lost packets as pcapng, each with stage and reason as its comment"},
 	{"snaplen", 's', OPT_SIZE, AT(snaplen), .min = 1, .max = SAMPLE_SNAPLEN_MAX,
 	 .set_offset = OPT_SET(struct trace_options, snaplen_set), .metavar = "BYTES",
-	 .default_text = "headers and stamp",
+	 .default_text = "headers",
 	 .help = "keep this many bytes of a packet, as far as they are in the skb's linear part"},
 	{0},
 };
@@ -290,7 +290,7 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 	}
 	write_quiet(t, time->time_ns - time->interval_ns);
 	if (lossy) {
-		json_put(o, "own_losses", json_trace_losses(&own));
+		json_put(o, "missed", json_trace_losses(&own));
 		k->last = own;
 	}
 	written(t, ledgerfile_interval(k->file, o));
@@ -781,7 +781,7 @@ const struct command cmd_trace = {
 		"stage on the packet's path, the kernel's reason and function, interface, "
 		"namespace, and, if a socket dropped it, that socket and its process. Drops at a "
 		"stage with a question mark may be no loss. Drops that are none, such as multicast "
-		"to a group that nobody here has joined, are only summed up, as benign.",
+		"to a group that nobody here has joined, are only summed up, as expected.",
 	.groups = trace_groups,
 	.args = trace_args,
 	.defaults = &defaults,

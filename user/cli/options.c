@@ -133,7 +133,7 @@ int traffic_payload(const struct traffic_options *t, bool ipv6, const struct tx_
 			tx->fragments ? reassembly_best_payload(ipv6, mtu) : mtu - overhead + 18;
 	}
 	if (t->size ? t->size < overhead + STAMP_LEN : bytes < STAMP_LEN)
-		return error_usage(err, NULL, "%s %llu leaves no room for the stamp: at least %u%s",
+		return error_usage(err, NULL, "%s %llu leaves no room for the sequence header: at least %u%s",
 				   option, (unsigned long long)given,
 				   STAMP_LEN + (t->size ? overhead : 0),
 				   !t->size ? ""
@@ -301,14 +301,14 @@ static int parse_ports(const char *value, void *field, struct error *err)
 static int parse_share(const char *value, void *field, struct error *err)
 {
 	return explain(share_parse(value, field), value,
-		       "not a share of the packets (examples: 1%, 0.01%)", err);
+		       "not a percentage of the packets (examples: 1%, 0.01%)", err);
 }
 
 static int parse_reorder(const char *value, void *field, struct error *err)
 {
 	return explain(
 		reorder_parse(value, field), value,
-		"not a share of the packets with an extent from 1 to 255 (examples: 1%, 0.5%:8)",
+		"not a percentage of the packets with an extent from 1 to 255 (examples: 1%, 0.5%:8)",
 		err);
 }
 
@@ -345,18 +345,18 @@ const struct opt shape_opts[] = {
 	 .help = "TOS byte or traffic class, DSCP << 2"},
 	{"ttl", 0, OPT_UINT, AT(spec.ttl), .min = 1, .max = 255, .default_text = "64",
 	 .help = "TTL or hop limit"},
-	{"dup", 0, OPT_CUSTOM, AT(spec.shape.duplicate), .metavar = "SHARE", .parse = parse_share,
-	 .default_text = "none", .help = "send this share of packets twice, to test receivers"},
-	{"reorder", 0, OPT_CUSTOM, AT(spec.shape.reorder), .metavar = "SHARE[:EXTENT]",
+	{"dup", 0, OPT_CUSTOM, AT(spec.shape.duplicate), .metavar = "PERCENT", .parse = parse_share,
+	 .default_text = "none", .help = "send this percentage of packets twice, to test receivers"},
+	{"reorder", 0, OPT_CUSTOM, AT(spec.shape.reorder), .metavar = "PERCENT[:EXTENT]",
 	 .parse = parse_reorder, .default_text = "none",
-	 .help = "send this share of packets late, after the next EXTENT (1)"},
-	{"gap", 0, OPT_CUSTOM, AT(spec.shape.gap), .metavar = "SHARE", .parse = parse_share,
-	 .default_text = "none",
-	 .help = "leave out this share of the numbers: they are not attempted"},
+	 .help = "send this percentage of packets late, after the next EXTENT (1)"},
+	{"skip", 0, OPT_CUSTOM, AT(spec.shape.gap), .metavar = "PERCENT", .parse = parse_share,
+	 .default_text = "none", .formerly = "gap",
+	 .help = "skip this percentage of the numbers: they are not attempted"},
 	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
 	 .help = "send the frames of a capture: with its timing unless --rate is given, once "
 		 "unless --count is"},
-	{"stamp", 0, OPT_FLAG, AT(stamp),
+	{"sequence-header", 0, OPT_FLAG, AT(stamp), .formerly = "stamp",
 	 .help = "with --pcap: address the frames to the receiver and number them"},
 	{0},
 };
@@ -418,7 +418,7 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 		{t->imix.n && t->size, "--imix and --size cannot be given together", NULL},
 		{t->pcap && (t->imix.n || headers),
 		 "--pcap sets sizes, addresses and headers itself", NULL},
-		{t->stamp && !t->pcap, "--stamp is for --pcap", NULL},
+		{t->stamp && !t->pcap, "--sequence-header is for --pcap", NULL},
 		{t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX,
 		 "--profile onoff needs a --rate for its bursts", "for example --rate 100k"},
 		{has_schedule(t) && !t->pcap && t->rate_set,
@@ -458,7 +458,7 @@ static int plan_sizes(const struct imix *imix, const struct run_spec *spec, stru
 		if (frame < header + STAMP_LEN)
 			return error_usage(err, NULL,
 					   "--imix: a frame of %u bytes leaves no room for the "
-					   "stamp: at least %u for IPv%c%s",
+					   "sequence header: at least %u for IPv%c%s",
 					   frame, header + STAMP_LEN, spec->ipv6 ? '6' : '4',
 					   spec->vlan ? " with a VLAN tag" : "");
 		s->sizes[i] = (uint16_t)(frame - header);
@@ -506,7 +506,7 @@ static int plan_schedule(const struct rate_plan *plan, const struct flow *flow,
 		rc = rate_plan_profile(plan, &sizes, -1, pps, &spec->shape.profile);
 	if (rc)
 		return error_usage(err, "give packets/s or bit/s",
-				   "--profile: a share of the link's speed has no meaning here");
+				   "--profile: a percentage of the link's speed has no meaning here");
 	spec->shape.scheduled = true;
 	return 0;
 }
@@ -560,7 +560,7 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 	if (spec->duration_ns && !t->count_set)
 		spec->count = UINT64_MAX;
 	if (!rc && spec->rate.unit == RATE_PPS && spec->rate.value >= PERHAPS_BITS)
-		log_info("%s are packets a second; bits a second are %sbit",
+		log_info("%s means pps; for bit/s write %sbit",
 			 num_text_rate(&spec->rate), num_text_rate(&spec->rate));
 	return rc ? rc : plan_shape(t, spec, err);
 }
@@ -623,7 +623,7 @@ const struct opt socket_recv_opts[] = {
 	 .max = CPU_MAX, .metavar = "CPU", .default_text = "chosen",
 	 .help = "CPU of the first receiving thread; the others follow"},
 	{"per-flow", 0, OPT_FLAG, OF(per_flow),
-	 .help = "report order and delay by source address and port; --rx socket"},
+	 .help = "report order and latency by source address and port; --rx socket"},
 	{"work", 0, OPT_TIME, OF(reader.work_ns), .default_text = "0",
 	 .help = "a slow reader: CPU time spent on each packet"},
 	{"pause", 0, OPT_CUSTOM, OF(reader.pause_ns), .metavar = "ON/OFF", .parse = parse_pause,
@@ -732,7 +732,7 @@ const struct opt remote_opts[] = {
 	 .excludes = "token-file",
 	 .help = "connect to `recv --serve --insecure` unencrypted, also beyond loopback"},
 	{"shared-clock", 0, OPT_FLAG, offsetof(struct remote_options, target.shared_clock),
-	 .help = "the clocks of both hosts agree (PTP): one-way delays are shown"},
+	 .help = "the clocks of both hosts agree (PTP): one-way latency is shown"},
 	{0},
 };
 

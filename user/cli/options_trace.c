@@ -30,7 +30,7 @@ const struct opt trace_filter_opts[] = {
 	{"pod", 0, OPT_STRING, AT(pod), .metavar = "NAMESPACE/NAME", .default_text = "all",
 	 .excludes = "netns", .help = "only the network namespace of this pod of Kubernetes"},
 	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "all",
-	 .help = "only packets at this device of the namespace, or of this one"},
+	 .help = "only packets at this interface"},
 	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .default_text = "all",
 	 .help = "only packets that a socket of this process sent, or that were dropped at one"},
 	{"cgroup", 0, OPT_STRING, AT(spec.cgroup), .metavar = "PATH", .default_text = "all",
@@ -56,7 +56,7 @@ const struct opt trace_view_opts[] = {
 	 .help = "EXPR and flows are those of the packet inside a tunnel: VXLAN, Geneve, GRE, IP "
 		 "in IP"},
 	{"all", 0, OPT_FLAG, AT(all),
-	 .help = "show each benign drop, which is no loss to anybody, and not only their sum"},
+	 .help = "show each expected drop, not only their sum"},
 	{"counters", 0, OPT_FLAG, AT(counters),
 	 .help = "also show the rates of all interfaces, queues and counters of the namespace"},
 	{"interval", 'I', OPT_TIME, AT(interval_ns), .min = 100000000,

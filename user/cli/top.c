@@ -863,7 +863,7 @@ static const char *const help[] = {
 	"g       group by sockets, reasons, interfaces ...",
 	"s       sort by the next column",
 	"d       devices, queues: packets and bits/s",
-	"b       benign ends   t  with --balance: all rows",
+	"b       expected ends   t  with --balance: all rows",
 	"space   pause; counting goes on    q  leave",
 };
 
@@ -928,7 +928,7 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 			      fmt_short(in->traffic.in_bps), fmt_short(in->traffic.out_bps));
 	if (c->cols < WIDE_COLS)
 		return;
-	snprintf(right, sizeof(right), "own cost: %.1f %% of a CPU ",
+	snprintf(right, sizeof(right), "overhead: %.1f %% of a CPU ",
 		 in->time_ns ? 100.0 * (double)(in->own.cpu_ns + in->own.watch.run_ns) /
 				       (double)in->time_ns
 			     : 0);

@@ -149,7 +149,7 @@ const char *arrivals_clock_doubt(const struct arrivals *a)
 const char *fate_name(enum fate fate)
 {
 	static const char *const names[] = {"unaccounted", "delivered", "dropped", "refused",
-					    "gap"};
+					    "skipped"};
 
 	return names[fate];
 }

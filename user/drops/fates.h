@@ -139,7 +139,7 @@ struct fates {
 
 enum fate { FATE_OPEN, FATE_DELIVERED, FATE_DROPPED, FATE_REFUSED, FATE_GAP };
 
-/* "unaccounted", "delivered", "dropped", "refused", "gap". Static. */
+/* "unaccounted", "delivered", "dropped", "refused", "skipped". Static. */
 const char *fate_name(enum fate fate);
 
 /*

@@ -122,9 +122,8 @@ struct result {
 	uint64_t duration_ns; /* first to last packet sent */
 	uint64_t slipped_ns;  /* schedule that the generator could not keep */
 	uint64_t late_ns;     /* it was behind by at most so much, and caught up */
-	uint64_t settled_ns;  /* from the end of sending until the ledger closed */
 	uint64_t held_ns;     /* a sender waited for numbers to settle: the window was full */
-	/* what kept it from the rate or count asked for: "generator", "device", "receiver"; NULL */
+	/* what kept it from the rate or count asked for: "generator", "interface", "receiver"; NULL */
 	const char *bound;
 	unsigned payload_bytes, frame_bytes;
 	char tx_mode[32], rx_mode[32];

@@ -444,8 +444,8 @@ static void put_tcp(struct writer *w)
 		const bool here = i < STAGE_COUNT, open = i >= TCP_UNDECIDED && i < TCP_BEYOND;
 		const char *const labels[] = {here		  ? "lost_here"
 					      : open		  ? "undecided"
-					      : i == TCP_NOT_LOST ? "not_lost"
-								  : "beyond",
+					      : i == TCP_NOT_LOST ? "spurious"
+								  : "downstream",
 					      here ? stage_name((enum stage)i) : "",
 					      open ? tcp_why_names[i - TCP_UNDECIDED] : ""};
 
@@ -471,14 +471,14 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 		   "Packets lost, by stage, reason and whose they were.");
 	put_series(&w, "lost_bytes", CLASS_LOSS, true,
 		   "Bytes of lost packets; counters of devices do not have them.");
-	put_series(&w, "suspect_packets", CLASS_SUSPECTED, false,
+	put_series(&w, "suspected_packets", CLASS_SUSPECTED, false,
 		   "Packets dropped that may be losses; what they were is not known.");
-	put_series(&w, "benign_packets", CLASS_EXPECTED, false,
+	put_series(&w, "expected_packets", CLASS_EXPECTED, false,
 		   "Packets dropped as they should be; no loss to anybody.");
 	if (m->has_tcp)
 		put_tcp(&w);
 	/* what the exporter misses */
-	begin(&w, "own_losses", &counter, NULL,
+	begin(&w, "missed_events", &counter, NULL,
 	      "What the exporter itself missed or could not distinguish.");
 	live_own_losses(&m->own, losses);
 	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)

@@ -18,7 +18,7 @@
 const char *const tcp_verdict_names[TCP_VERDICTS] = {
 	[TCP_NONE_SEEN] = "none_seen",
 	[TCP_THIS_HOST] = "this_host",
-	[TCP_BEYOND_HOST] = "beyond_this_host",
+	[TCP_BEYOND_HOST] = "downstream",
 	[TCP_BOTH] = "both",
 	[TCP_UNKNOWN] = "unknown",
 };
@@ -26,7 +26,7 @@ const char *const tcp_verdict_names[TCP_VERDICTS] = {
 const char *const tcp_kind_names[TCP_KINDS] = {"fast", "rto", "tlp", "syn", "syn_ack"};
 
 const char *const tcp_why_names[TCP_WHYS] = {"late",	"open",	  "full",  "unseen",
-					     "no_sack", "inside", "device"};
+					     "no_sack", "inside", "interface"};
 
 /* Of how many, for fmt_many(), and what follows. */
 static const struct {

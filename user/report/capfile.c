@@ -540,7 +540,7 @@ enum packetid packetid_of(enum packetid_method method, const struct datagram *d,
 }
 
 const char *const packetid_names[] = {
-	[PACKETID_STAMP] = "stamp", [PACKETID_RTP] = "rtp", [PACKETID_BYTES] = "bytes"};
+	[PACKETID_STAMP] = "header", [PACKETID_RTP] = "rtp", [PACKETID_BYTES] = "bytes"};
 
 /* The writer */
 

@@ -83,7 +83,7 @@ enum packetid {
 /* `key`: a hash of 64 bits, evenly spread. */
 enum packetid packetid_of(enum packetid_method method, const struct datagram *d, uint64_t *key);
 
-extern const char *const packetid_names[]; /* "stamp", "rtp", "bytes" */
+extern const char *const packetid_names[]; /* "header", "rtp", "bytes" */
 
 /*
  * Two captures of the same traffic, one at each end: what was lost between them, came twice, out of
@@ -107,8 +107,8 @@ struct ends_spec {
  *
  *	{ "method","a":{"file","packets","compared","cut","dropped_by_capture"},"b":{..},
  *	  "matched","lost","unknown":{"outside","dropped_or_cut"},"duplicated","reordered",
- *	  "only_b","ambiguous","gaps","longest_gap",
- *	  "delay_ns":{"min","p50","p90","p99","max"} or null, "delay_histogram":[..] or null,
+ *	  "only_b","ambiguous","bursts","longest_burst",
+ *	  "latency_ns":{"min","p50","p90","p99","max"} or null, "latency_histogram":[..] or null,
  *	  "flows":[..] }
  *
  * matched + lost + unknown.outside + unknown.dropped_or_cut = a.compared. delay_ns is the time of B

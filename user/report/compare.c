@@ -165,10 +165,10 @@ static void add_share(struct json_object *o, const struct pair *of)
 	double sent_a = json_get_double(of->a, "sent"), sent_b = json_get_double(of->b, "sent");
 
 	if (sent_a > 0)
-		json_put_double(o, "a_share", fraction_of(json_get_double(o, "a"), sent_a));
+		json_put_double(o, "a_fraction", fraction_of(json_get_double(o, "a"), sent_a));
 	if (sent_b > 0)
-		json_put_double(o, "b_share", fraction_of(json_get_double(o, "b"), sent_b));
-	put_change(o, json_get(o, "a_share"), json_get(o, "b_share"));
+		json_put_double(o, "b_fraction", fraction_of(json_get_double(o, "b"), sent_b));
+	put_change(o, json_get(o, "a_fraction"), json_get(o, "b_fraction"));
 }
 
 /* Losses of both, in the order of the path. */
@@ -189,7 +189,7 @@ static void add_stages(const struct pair *of)
 /* Returns the fraction of the packets of a point that were received, the median of its trials. */
 static double received_of(const struct json_object *point)
 {
-	return 1 - fraction_of(json_get_double(json_get(point, "lost_share"), "median"), 1);
+	return 1 - fraction_of(json_get_double(json_get(point, "lost_fraction"), "median"), 1);
 }
 
 /* Of two sweeps: what was received at the points that both have, and what share that was. */
@@ -219,8 +219,8 @@ static void add_points(const struct pair *of)
 				snprintf(name + n, sizeof(name) - n, "rx_pps");
 		}
 		o = add_result(of->list, name, json_object_get(from), json_object_get(to));
-		json_put_double(o, "a_share", received_of(a));
-		json_put_double(o, "b_share", received_of(b));
+		json_put_double(o, "a_fraction", received_of(a));
+		json_put_double(o, "b_fraction", received_of(b));
 	}
 }
 
@@ -337,7 +337,7 @@ static void put_verdict(struct json_object *comparison, const struct json_object
 		snprintf(amount, sizeof(amount), "%.3g %% of what it sent, %c nothing", 100 * more,
 			 more_b ? 'A' : 'B');
 	else if (more < 1.005 * less)
-		snprintf(amount, sizeof(amount), "as large a share as %c, %.3g %%",
+		snprintf(amount, sizeof(amount), "the same fraction as %c, %.3g %%",
 			 more_b ? 'A' : 'B', 100 * more);
 	else if (more >= 2 * less)
 		snprintf(amount, sizeof(amount), "%.2g times more (%.3g %% and %.3g %%)",
@@ -527,9 +527,9 @@ static void print_results(struct page *p, const struct json_object *comparison)
 			continue;
 		page_cell(p, STYLE_PLAIN, words_of(name));
 		page_cell(p, STYLE_PLAIN, a ? page_number(name, a) : "-");
-		print_share(p, "%.2f %%", o, "a_share");
+		print_share(p, "%.2f %%", o, "a_fraction");
 		page_cell(p, STYLE_PLAIN, b ? page_number(name, b) : "-");
-		print_share(p, "%.2f %%", o, "b_share");
+		print_share(p, "%.2f %%", o, "b_fraction");
 		print_growth(p, json_get(o, "change"));
 		page_end(p);
 	}
@@ -653,7 +653,7 @@ static void conclude(struct json_object *pair)
 		}
 	}
 	json_put_text(pair, "stage", worst);
-	json_put(pair, "lost_share",
+	json_put(pair, "lost_fraction",
 		 json_get_u64(pair, "sent") ? json_object_new_double(lost_fraction(pair)) : NULL);
 	json_object_object_del(pair, "lost");
 	json_object_object_del(pair, "in_flight");
@@ -688,7 +688,7 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 /* "4.33 % wire"; "!" behind it: a run is not balanced. */
 static void print_pair(struct page *p, struct json_object *pair)
 {
-	double share = fraction_of(json_get_double(pair, "lost_share"), 1);
+	double share = fraction_of(json_get_double(pair, "lost_fraction"), 1);
 	/* how red: not at all without loss, and each decade of loss from 0.01 % on is seen */
 	unsigned heat = share > 0 ? (unsigned)fmin(fmax(8 + 11 * (log10(share) + 4), 8), 50) : 0;
 	char markup[192];
@@ -734,8 +734,8 @@ struct json_object *matrix_of_points(struct json_object *end, const char *first,
 		json_put_bool(pair, "balanced", json_get_bool(point.item, "balanced"));
 		json_put_u64(pair, "runs", json_get_u64(point.item, "trials"));
 		json_put_text(pair, "stage", json_get_text(point.item, "stage"));
-		json_put_double(pair, "lost_share",
-				json_get_double(json_get(point.item, "lost_share"), "median"));
+		json_put_double(pair, "lost_fraction",
+				json_get_double(json_get(point.item, "lost_fraction"), "median"));
 		json_put_double(pair, "tx_pps",
 				json_get_double(json_get(point.item, "tx_pps"), "median"));
 		json_put_double(pair, "sent",

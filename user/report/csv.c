@@ -141,7 +141,7 @@ static void put_segments(const struct row *r, const char *reason, const char *st
 /* The balance of TCP, and what other hosts know of it: classes of their own. */
 static void put_tcp(struct row *r, const struct json_object *tcp, const struct json_object *joined)
 {
-	static const char *const rest[] = {"not_lost", "undecided", "unjoined"};
+	static const char *const rest[] = {"spurious", "undecided", "unjoined"};
 	const struct json_object *of[] = {tcp, joined};
 	char way[340];
 
@@ -150,8 +150,8 @@ static void put_tcp(struct row *r, const struct json_object *tcp, const struct j
 	for (struct json_each e = json_each(tcp, "stages"); json_next(&e);)
 		put_segments(r, "lost_here", json_get_text(e.item, "stage"), "", "",
 			     json_get_u64(e.item, "segments"));
-	for (struct json_each e = json_each(tcp, "beyond"); json_next(&e);)
-		put_segments(r, "beyond", "", "", json_get_text(e.item, "device"),
+	for (struct json_each e = json_each(tcp, "downstream"); json_next(&e);)
+		put_segments(r, "downstream", "", "", json_get_text(e.item, "ifname"),
 			     json_get_u64(e.item, "segments"));
 	for (unsigned i = 0; i < LENGTH(of) && of[i]; i++) {
 		for (unsigned k = 0; k < LENGTH(rest); k++) {

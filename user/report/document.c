@@ -115,7 +115,7 @@ static const struct record_field reordering_rows[] = {
 };
 
 static const struct record_field gaps_rows[] = {
-	RECORD("gaps", UINT, arrivals, gaps.count),
+	RECORD("bursts", UINT, arrivals, gaps.count),
 	RECORD("packets", UINT, arrivals, gaps.packets),
 	RECORD("longest", UINT, arrivals, gaps.longest),
 	RECORD_OTHER("length", NULL),
@@ -133,11 +133,11 @@ static const struct record_field clock_rows[] = {
 static const struct record_field arrivals_rows[] = {
 	RECORD("reordered", UINT, arrivals, order.packets),
 	RECORD_PART("reordering", reordering_rows),
-	RECORD_PART("loss_gaps", gaps_rows),
+	RECORD_PART("loss_bursts", gaps_rows),
 	RECORD("latency_ns", NESTED, arrivals, latency, .rows = result_latency_rows,
 	       RECORD_WHEN(arrivals, latency.measured)),
 	RECORD_OTHER("latency_histogram", NULL),
-	RECORD_LIST("legs", NESTED, arrivals, leg, .rows = result_leg_rows,
+	RECORD_LIST("latency_breakdown", NESTED, arrivals, leg, .rows = result_leg_rows,
 		    RECORD_COUNT(arrivals, legs), .how = RECORD_OMITTED),
 	RECORD("timestamps", NESTED, arrivals, stamps, .rows = result_stamps_rows,
 	       RECORD_WHEN(arrivals, stamps.asked), .how = RECORD_OMITTED),
@@ -179,11 +179,11 @@ struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS])
 static const struct record_field deliberate_rows[] = {
 	RECORD("duplicates", UINT, result, deliberate.duplicates),
 	RECORD("reordered", UINT, result, deliberate.reordered),
-	RECORD("gaps", UINT, result, deliberate.gaps),
+	RECORD("skipped", UINT, result, deliberate.gaps),
 	{0},
 };
 
-static const char *const bounds[] = {"generator", "device", "receiver"};
+static const char *const bounds[] = {"generator", "interface", "receiver"};
 
 static const struct record_field sending_rows[] = {
 	RECORD("attempted", UINT, result, attempted),
@@ -234,7 +234,6 @@ static const struct record_field open_rows[] = {
 	RECORD_PART("unaccounted_last_seen", seen_rows),
 	RECORD("impossible", UINT, result, impossible),
 	RECORD("balanced", BOOL, result, balanced),
-	RECORD("settled_ns", UINT, result, settled_ns),
 	RECORD("late", UINT, result, late),
 	RECORD("replies", UINT, result, replies),
 	{0},
@@ -242,7 +241,7 @@ static const struct record_field open_rows[] = {
 
 static const struct record_field losses_rows[] = {
 	RECORD("causes_full", UINT, result_losses, causes_full),
-	RECORD("stamp_unreadable", UINT, result_losses, stamp_unreadable),
+	RECORD("header_unreadable", UINT, result_losses, stamp_unreadable),
 	RECORD("recursion_misses", UINT, result_losses, recursion_misses),
 	RECORD("cell_empty", UINT, result_losses, cell_empty),
 	RECORD("gso_split", UINT, result_losses, gso_split),
@@ -254,7 +253,7 @@ static const struct record_field losses_rows[] = {
 static const struct record_field tracing_rows[] = {
 	RECORD("interrupted", BOOL, result, interrupted),
 	RECORD_OTHER("stages", NULL),
-	RECORD("own_losses", NESTED, result, losses, .rows = losses_rows),
+	RECORD("missed", NESTED, result, losses, .rows = losses_rows),
 	{0},
 };
 
@@ -317,8 +316,8 @@ static void put_receiving(struct json_object *o, const struct result *res)
 	record_put(o, arrivals_rows, a);
 	json_put(json_get(o, "reordering"), "extent",
 		 buckets(a->order.extent, ARRIVALS_BUCKETS, false, "packets"));
-	json_put(json_get(o, "loss_gaps"), "length",
-		 buckets(a->gaps.length, ARRIVALS_BUCKETS, false, "gaps"));
+	json_put(json_get(o, "loss_bursts"), "length",
+		 buckets(a->gaps.length, ARRIVALS_BUCKETS, false, "bursts"));
 	if (a->latency.measured)
 		json_put(o, "latency_histogram", json_quarters(a->delay));
 	clock = json_get(o, "clock");
@@ -461,7 +460,7 @@ static const struct record_field rx_port_rows[] = {
 /* Each with the place of its checkpoint: the wire is what lies between these two. */
 static const struct record_field host_rows[] = {
 	RECORD("name", TEXT, result_host, name),
-	RECORD("checkpoint", TEXT, result_host, place),
+	RECORD("probe", TEXT, result_host, place),
 	{0},
 };
 
@@ -485,7 +484,7 @@ static const struct record_field start_rows[] = {
 	RECORD("tx_port", NESTED, run_header, tx_port, .rows = port_rows),
 	RECORD_PART("rx_port", rx_port_rows),
 	RECORD_PART("hosts", hosts_rows, .how = RECORD_OMITTED, RECORD_WHEN(run_header, two_hosts)),
-	RECORD("far_env", JSON, run_header, far_env, .how = RECORD_OMITTED),
+	RECORD("peer_env", JSON, run_header, far_env, .how = RECORD_OMITTED),
 	RECORD_OTHER("streams", NULL),
 	RECORD("flows", UINT, run_header, flows),
 	RECORD("frame_bytes", UINT, run_header, frame_bytes),
@@ -592,7 +591,7 @@ static const struct record_field limit_rows[] = {
 struct json_object *json_limit(const struct limit *limit, double measured, bool broken)
 {
 	static const char *const units[] = {
-		[LIMIT_PACKETS] = "packets", [LIMIT_SHARE] = "share", [LIMIT_PER_SECOND] = "pps"};
+		[LIMIT_PACKETS] = "packets", [LIMIT_SHARE] = "fraction", [LIMIT_PER_SECOND] = "pps"};
 	const struct crossed of = {
 		.text = num_text_limit(limit),
 		.name = limit->stage == STAGE_NONE ? "loss" : stage_name(limit->stage),
@@ -626,7 +625,7 @@ static const struct record_field send_rows[] = {
 	RECORD_OTHER("to", NULL),
 	RECORD_PART("granted_mode", tx_mode_rows),
 	RECORD_OTHER("streams", NULL),
-	RECORD("checkpoint", TEXT, run_header, tx_host.place),
+	RECORD("probe", TEXT, run_header, tx_host.place),
 	RECORD("frame_bytes", UINT, run_header, frame_bytes),
 	RECORD("payload_bytes", UINT, run_header, payload_bytes),
 	RECORD("rate_pps", DOUBLE, run_header, rate_pps, .how = RECORD_NULL),
@@ -637,7 +636,7 @@ static const struct record_field recv_rows[] = {
 	RECORD("rx", POINTER, run_header, rx),
 	RECORD_PART("granted_mode", &mode_rows[1]),
 	RECORD("port", UINT, run_header, port),
-	RECORD("checkpoint", TEXT, run_header, rx_host.place),
+	RECORD("probe", TEXT, run_header, rx_host.place),
 	{0},
 };
 
@@ -742,7 +741,7 @@ static const struct record_field found_trial_rows[] = {
 	RECORD("intended", UINT, found_trial, intended),
 	RECORD("unsent", UINT, found_trial, unsent),
 	RECORD("held_back", BOOL, found_trial, held_back),
-	RECORD("loss_share", DOUBLE, found_trial, loss_share),
+	RECORD("loss_fraction", DOUBLE, found_trial, loss_share),
 	{0},
 };
 

@@ -306,8 +306,8 @@ static const struct record_field ends_rows[] = {
 	RECORD("reordered", UINT, ends, reordered),
 	RECORD("only_b", UINT, ends, only_b),
 	RECORD("ambiguous", UINT, ends, ambiguous),
-	RECORD("gaps", UINT, ends, gaps),
-	RECORD("longest_gap", UINT, ends, longest),
+	RECORD("bursts", UINT, ends, gaps),
+	RECORD("longest_burst", UINT, ends, longest),
 	{0},
 };
 
@@ -405,14 +405,14 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 
 	*out = rc ? NULL : record_write(ends_rows, &e);
 	if (!rc) {
-		struct json_object *delay = e.matched ? json_put_object(*out, "delay_ns") : NULL;
+		struct json_object *delay = e.matched ? json_put_object(*out, "latency_ns") : NULL;
 
 		for (unsigned i = 0; delay && i < QUANTILES; i++)
 			json_put(delay, quantiles[i].key,
 				 json_object_new_int64(quantile(&e, quantiles[i].q)));
 		if (!delay)
-			json_put(*out, "delay_ns", NULL);
-		json_put(*out, "delay_histogram", delay_histogram(&e));
+			json_put(*out, "latency_ns", NULL);
+		json_put(*out, "latency_histogram", delay_histogram(&e));
 		json_put(*out, "flows", flows_json(&e));
 	}
 	packetfilter_free(e.filter);
@@ -441,7 +441,7 @@ static void put_delay(struct page *p, const struct json_object *delay)
 {
 	if (!delay)
 		return;
-	page_text(p, 0, STYLE_PLAIN, "delay           ");
+	page_text(p, 0, STYLE_PLAIN, "latency         ");
 	for (unsigned i = 0; i < QUANTILES; i++) {
 		int64_t ns = json_get_i64(delay, quantiles[i].key);
 
@@ -456,14 +456,14 @@ static void put_delay(struct page *p, const struct json_object *delay)
 void ends_print(const struct print_view *v, const struct json_object *ends)
 {
 	static const char *const how[][2] = {
-		{"stamp", "by the number that pktledger has put into each"},
+		{"header", "by the number that pktledger has put into each"},
 		{"rtp", "by the numbers of RTP"},
 		{"bytes", "by ID, length, ports and the first bytes of each"},
 	};
 	static const struct page_fact lost[] = {
 		{"in A", .key = "a.compared"},
 		{"lost", "lost", STYLE_BAD, .shared = true,
-		 .text = "{?lost}{gaps#gap}, the longest of {longest_gap#}"},
+		 .text = "{?lost}{bursts#burst}, the longest of {longest_burst#}"},
 		{"unknown", "unknown.outside", STYLE_WARN, .omitted = true,
 		 .text = "B was not there yet, or no more, when they were due"},
 		{"unknown", "unknown.dropped_or_cut", STYLE_WARN, .omitted = true,
@@ -490,7 +490,7 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	page_end(&p);
 	page_end(&p);
 	page_facts(&p, ends, whole, lost, LENGTH(lost));
-	put_delay(&p, json_get(ends, "delay_ns"));
+	put_delay(&p, json_get(ends, "latency_ns"));
 	for (struct json_each flow = json_each(ends, "flows"); json_next(&flow);) {
 		const bool first = flow.next == 1;
 

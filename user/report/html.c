@@ -170,12 +170,12 @@ static struct json_object *end_of(struct json_object *doc)
 /* What tracing saw to be lost: "12 packets lost", "Nothing was lost in 10.0 s". */
 static void put_seen(struct html *h, struct json_object *end, uint64_t lost)
 {
-	uint64_t suspected = json_sum(end, "suspect", "packets");
+	uint64_t suspected = json_sum(end, "suspected", "packets");
 	uint64_t ns = json_get_u64(end, "duration_ns");
 
 	if (lost || suspected)
 		html_put(h, "%s %slost", fmt_many(lost ? lost : suspected, "packet"),
-			 lost ? "" : "perhaps ");
+			 lost ? "" : "suspected ");
 	else if (json_denies(end, "balanced"))
 		html_put(h, "Nothing was seen to be lost");
 	else if (h->live || !ns)
@@ -251,9 +251,9 @@ static bool put_tcp_headline(struct html *h, struct json_object *doc, struct jso
 	} parts[] = {
 		{joined ? json_sum(of, "lost", "segments") : json_get_u64(of, "lost_here"),
 		 joined ? "lost on the other hosts" : "lost here"},
-		{json_sum(of, joined ? "wire" : "beyond", "segments"),
-		 joined ? "lost on the wire" : "lost beyond this host"},
-		{json_get_u64(of, "not_lost"), "not lost"},
+		{json_sum(of, joined ? "wire" : "downstream", "segments"),
+		 joined ? "lost on the wire" : "lost downstream"},
+		{json_get_u64(of, "spurious"), "spurious"},
 		{json_get_u64(of, "undecided") + json_get_u64(of, "unjoined"), "undecided"},
 	};
 	const char *before = " sent again: ";
@@ -321,9 +321,9 @@ static void put_figures(struct html *h, struct json_object *end)
 	html_put(h, "<dl class=\"figures\">");
 	put_flow(h, end, "sent", "tx_pps");
 	if (json_get(end, "arrived") && !json_get_u64(end, "arrived") &&
-	    json_get(end, "checkpoints")) {
+	    json_get(end, "probes")) {
 		html_figure(h, "sent by UDP",
-			    fmt_count(json_get_u64(json_get(end, "checkpoints"), "sent")), "");
+			    fmt_count(json_get_u64(json_get(end, "probes"), "sent")), "");
 	} else {
 		put_flow(h, end, "arrived", "rx_pps");
 		put_flow(h, end, "delivered", "rx_pps");
@@ -339,7 +339,7 @@ static void put_figures(struct html *h, struct json_object *end)
 		h, tcp ? "lost on this host" : "lost", fmt_count(lost),
 		page_share(lost, json_get_u64(end, json_get(end, "sent") ? "sent" : "arrived")));
 	if (latency)
-		html_figure(h, "delay, median", fmt_ns(json_get_u64(latency, "p50")), "");
+		html_figure(h, "latency, median", fmt_ns(json_get_u64(latency, "p50")), "");
 	if (json_get(end, "duration_ns"))
 		html_figure(h, h->live ? "watched for" : "it took",
 			    fmt_ns(json_get_u64(end, "duration_ns")), "");
@@ -374,13 +374,13 @@ static void put_limits(struct html *h, struct json_object *doc)
 {
 	for (struct json_each limit = json_each(doc, "limits"); json_next(&limit);) {
 		const char *unit = json_get_text(limit.item, "unit");
-		bool share = !strcmp(unit, "share");
+		bool fraction = !strcmp(unit, "fraction");
 
 		if (json_get_bool(limit.item, "broken"))
 			html_put(h, "<p class=\"bad\">limit %s is broken: %.6g%s</p>",
 				 json_get_text(limit.item, "limit"),
-				 (share ? 100 : 1) * json_get_double(limit.item, "measured"),
-				 share			? " %"
+				 (fraction ? 100 : 1) * json_get_double(limit.item, "measured"),
+				 fraction		? " %"
 				 : !strcmp(unit, "pps") ? " a second"
 							: "");
 	}
@@ -491,8 +491,8 @@ void html_ledger(struct html *h, struct json_object *start, struct json_object *
 	text_run(&v, start, end, TEXT_BESIDE);
 	html_end_block(h);
 	html_put(h, "<div class=\"charts\">");
-	put_bars(h, "Gaps", "how many losses in a row, and how often", json_get(end, "loss_gaps"),
-		 "length", "gaps");
+	put_bars(h, "Loss bursts", "how many losses in a row, and how often", json_get(end, "loss_bursts"),
+		 "length", "bursts");
 	put_bars(h, "Reordering", "by how many packets too late, and how many",
 		 json_get(end, "reordering"), "extent", "packets");
 	html_put(h, "</div>");
@@ -665,7 +665,7 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 		print_trace(&v, d);
 		html_section_end(h);
 	}
-	if (json_get_length(d->json, "senders") > 1 || json_get_length(d->json, "strangers") ||
+	if (json_get_length(d->json, "senders") > 1 || json_get_length(d->json, "unknown_streams") ||
 	    json_get_length(d->json, "notes")) {
 		html_section(h, "Senders", "packets of each, by where they ended");
 		print_joined(&v, d->json);

@@ -485,7 +485,7 @@ static void put_histogram(struct html *h, struct json_object *end)
 	struct html_chart c = {
 		.title = "Distribution",
 		.note = "four columns for each doubling",
-		.x_title = "one-way delay",
+		.x_title = "one-way latency",
 		.y_title = "packets",
 	};
 	double most = 0;
@@ -516,9 +516,9 @@ static void put_quantiles(struct html *h, struct json_object *latency, double pa
 	double x[QUANTILES], y[QUANTILES], least = INFINITY, most = 0;
 	struct html_chart c = {
 		.title = "Quantiles",
-		.note = "this share of packets took at most so long",
-		.x_title = "share of the packets delivered, %",
-		.y_title = "one-way delay",
+		.note = "this fraction of packets took at most so long",
+		.x_title = "percentage of the packets delivered",
+		.y_title = "one-way latency",
 	};
 	char tip[128];
 	const char *name[QUANTILES];
@@ -558,7 +558,7 @@ void html_delay(struct html *h, struct json_object *end)
 
 	if (!latency)
 		return;
-	html_section(h, "Delay", json_get_text(json_get(end, "clock"), "doubt"));
+	html_section(h, "Latency", json_get_text(json_get(end, "clock"), "doubt"));
 	html_put(h, "<div class=\"charts\">");
 	put_histogram(h, end);
 	put_quantiles(h, latency, json_get_double(end, "delivered"));

@@ -276,7 +276,7 @@ void html_ends(struct html *h, struct json_object *doc)
 {
 	struct json_object *ends = json_get(doc, "between"), *unknown = json_get(ends, "unknown");
 	struct json_object *a = json_get(ends, "a"), *b = json_get(ends, "b");
-	struct json_object *delay = json_get(ends, "delay_ns"), *end;
+	struct json_object *delay = json_get(ends, "latency_ns"), *end;
 	uint64_t whole = json_get_u64(a, "compared");
 	struct picture p = {
 		.h = h, .arrived = json_get_u64(ends, "matched"), .arrival = "in A and B"};
@@ -293,7 +293,7 @@ void html_ends(struct html *h, struct json_object *doc)
 		end = json_object_new_object();
 		json_put(end, "latency_ns", json_object_get(delay));
 		json_put(end, "latency_histogram",
-			 json_object_get(json_get(ends, "delay_histogram")));
+			 json_object_get(json_get(ends, "latency_histogram")));
 		json_put_u64(end, "delivered", json_get_u64(ends, "matched"));
 		html_delay(h, end);
 		json_object_put(end);

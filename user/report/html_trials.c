@@ -81,7 +81,7 @@ static const char *loss_of(struct html *h, struct json_object *trial)
 /* Of what was sent, that was lost: 0 .. 1. */
 static double share_of(struct json_object *point, const char *key)
 {
-	return fraction_of(json_get_double(json_get(point, "lost_share"), key), 1);
+	return fraction_of(json_get_double(json_get(point, "lost_fraction"), key), 1);
 }
 
 /* Medians: delivered, and lost in the worst stage's colour; a line from worst to best trial. */
@@ -133,7 +133,7 @@ static void put_bars(struct html *h, struct json_object *of, const char *list)
 			continue;
 		}
 		html_put(h, "<span class=\"bar\">");
-		if (json_get(o, "lost_share")) {
+		if (json_get(o, "lost_fraction")) {
 			put_point(h, o, width);
 		} else {
 			put_bar(h, o, width);
@@ -410,7 +410,7 @@ static struct json_object *brief_trial(struct json_object *trial)
 	static const char *const shown[] = {
 		"parameters", "trial",	   "tx",      "rx",	    "error",	 "attempted",
 		"sent",	      "delivered", "dropped", "tx_pps",	    "in_flight", "unaccounted",
-		"balanced",   "intended",  "unsent",  "loss_share", NULL};
+		"balanced",   "intended",  "unsent",  "loss_fraction", NULL};
 	static const char *const of_stage[] = {"stage", "packets", NULL};
 	struct json_object *o = brief_of(trial, shown), *list = json_put_list(o, "stages");
 
@@ -420,7 +420,7 @@ static struct json_object *brief_trial(struct json_object *trial)
 }
 
 static const char *const of_point[] = {"parameters", "trials",	  "balanced", "stage",	    "error",
-				       "tx_pps",     "delivered", "dropped",  "lost_share", NULL};
+				       "tx_pps",     "delivered", "dropped",  "lost_fraction", NULL};
 
 struct json_object *html_trials_brief(struct json_object *doc)
 {

@@ -87,7 +87,7 @@ static int fill_sender(struct side *s, const struct ledgers_document *d, struct 
 	fill_side(s, d);
 	payload = (unsigned)json_get_u64(s->start, "payload_bytes");
 	headers = *s->target == '[' ? 48 : 28;
-	if (!d->fates || !json_get(d->json, "fates"))
+	if (!d->fates || !json_get(d->json, "outcomes"))
 		return error_usage(err, "keep it by `send --ledger FILE`",
 				   "%s has no numbers that could be joined", d->path);
 	for (size_t i = 0; i < json_get_length(s->start, "streams") && s->streams < TRACE_STREAMS;
@@ -259,11 +259,11 @@ static enum claim claim_of(const struct json_object *outcome)
 		const char *name;
 		enum claim claim;
 	} known[] = {
-		{"refused", CLAIM_REFUSED}, {"gap", CLAIM_GAP},
+		{"refused", CLAIM_REFUSED}, {"skipped", CLAIM_GAP},
 		{"left", CLAIM_SEEN},	    {"came", CLAIM_SEEN},
 		{"dropped", CLAIM_DROPPED}, {"delivered", CLAIM_DELIVERED},
 	};
-	const char *fate = json_get_text(outcome, "fate");
+	const char *fate = json_get_text(outcome, "outcome");
 
 	if (json_get_bool(outcome, "given_up"))
 		return CLAIM_GIVEN_UP;
@@ -536,7 +536,7 @@ static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 static void fill_place(struct result_host *host, const struct side *s)
 {
 	snprintf(host->name, sizeof(host->name), "%s", s->name);
-	snprintf(host->place, sizeof(host->place), "%s", json_get_text(s->start, "checkpoint"));
+	snprintf(host->place, sizeof(host->place), "%s", json_get_text(s->start, "probe"));
 }
 
 /* The receiver's part of the header. */
@@ -660,7 +660,7 @@ static void fill_received(struct joining *j)
 static void add_stranger(struct joining *j, const struct fatesum_run *run)
 {
 	static const char *const fates[] = {"delivered", "dropped", "came"};
-	const char *fate = json_get_text(fatesum_outcome(j->to->d->fates, run->outcome), "fate");
+	const char *fate = json_get_text(fatesum_outcome(j->to->d->fates, run->outcome), "outcome");
 	uint64_t base = run->first & ~(uint64_t)UINT32_MAX;
 	size_t n = json_object_array_length(j->strangers);
 	struct json_object *o = n ? json_object_array_get_idx(j->strangers, n - 1) : NULL;
@@ -728,7 +728,7 @@ static void finish(struct joining *j, struct ledgers_document *d)
 	json_put_list(o, "worst");
 	json_put(o, "end", json_end(j->sum));
 	json_put(o, "senders", j->senders);
-	json_put(o, "strangers", j->strangers);
+	json_put(o, "unknown_streams", j->strangers);
 	json_put(o, "notes", j->notes);
 }
 

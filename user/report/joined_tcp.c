@@ -134,7 +134,7 @@ static int read_trail(struct tcp_join_host *h, const struct json_object *tcp, st
 	const struct json_object *trail = json_get(tcp, "trail"),
 				 *left = json_get(trail, "left_out");
 	const size_t flows = json_get_length(trail, "flows");
-	const struct json_object *own = json_get(tcp, "own_losses");
+	const struct json_object *own = json_get(tcp, "missed");
 	uint32_t *flow = calloc(flows + 1, sizeof(*flow));
 
 	if (!flow)
@@ -220,7 +220,7 @@ static uint64_t add_counters(struct json_object *list, const struct tcp_hosts *h
 			     const char *stage)
 {
 	const struct json_object *end = json_get(h->d[host]->json, "end");
-	static const char *const classes[] = {"stages", "suspect"};
+	static const char *const classes[] = {"stages", "suspected"};
 	uint64_t sum = 0;
 
 	for (unsigned c = 0; c < LENGTH(classes); c++) {
@@ -299,7 +299,7 @@ static void put_flow(struct json_object *list, const struct tcp_hosts *h,
 		RECORD("segments", UINT, tcp_join_flow, segments),
 		RECORD("lost", UINT, tcp_join_flow, lost),
 		RECORD("wire", UINT, tcp_join_flow, wire),
-		RECORD("not_lost", UINT, tcp_join_flow, not_lost),
+		RECORD("spurious", UINT, tcp_join_flow, not_lost),
 		RECORD("undecided", UINT, tcp_join_flow, undecided),
 		{0},
 	};
@@ -389,7 +389,7 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 		json_put_u64(row, "segments", sum->undecided[i]);
 		json_put_text(row, "text", text);
 	}
-	json_put_u64(o, "not_lost", sum->not_lost);
+	json_put_u64(o, "spurious", sum->not_lost);
 	json_put_u64(o, "undecided", undecided);
 	json_put_u64(o, "unjoined", unjoined);
 	json_put_u64(o, "all_flows", shown->flows);
@@ -408,7 +408,7 @@ static uint64_t lost_back(const struct json_object *of, const struct json_object
 
 	for (struct json_each e = json_each(of, "flows"); json_next(&e);) {
 		for (struct json_each b = json_each(back, "flows"); json_next(&b);) {
-			if (json_get_u64(e.item, "not_lost") &&
+			if (json_get_u64(e.item, "spurious") &&
 			    json_object_equal(json_get(e.item, "src"), json_get(b.item, "dst")) &&
 			    json_object_equal(json_get(e.item, "dst"), json_get(b.item, "src")))
 				sum += json_get_u64(b.item, "wire") + json_get_u64(b.item, "lost");
@@ -552,7 +552,7 @@ static uint64_t apart(uint64_t a, uint64_t b)
 char *joined_udp_text(const struct ledgers_document *a, const struct ledgers_document *b)
 {
 	const struct json_object *from = json_get(a->json, "end"), *to = json_get(b->json, "end");
-	const uint64_t sent = json_get_u64(json_get(from, "checkpoints"), "sent");
+	const uint64_t sent = json_get_u64(json_get(from, "probes"), "sent");
 	const int64_t came = json_get_i64(to, "arrived");
 	const uint64_t off = apart(a->from_ns, b->from_ns) + apart(a->to_ns, b->to_ns);
 	const uint64_t ns = a->to_ns - a->from_ns;
@@ -578,7 +578,7 @@ static void print_joined_flow(struct page *p, const struct json_object *f)
 {
 	static const struct page_count parts[] = {
 		{"segments", "sent again"}, {"lost", "lost there"},	{"wire", "wire"},
-		{"not_lost", "not lost"},   {"undecided", "undecided"},
+		{"spurious", "spurious"},   {"undecided", "undecided"},
 	};
 
 	page_text(p, 2, STYLE_DIM, "- ");
@@ -599,7 +599,7 @@ void print_joined_tcp(struct page *p, const struct json_object *document)
 		 .text = "retransmitted, and not for a loss on this host: by the other ledgers"},
 	};
 	static const struct page_fact rest[] = {
-		{"not lost", "not_lost", .text = "{?not_lost}it arrived twice", .shared = true,
+		{"spurious", "spurious", .text = "{?spurious}it arrived twice", .shared = true,
 		 .indent = 2},
 		{"undecided", "undecided", STYLE_WARN, .shared = true, .indent = 2},
 		{"not joined", "unjoined", STYLE_WARN, .shared = true, .omitted = true,

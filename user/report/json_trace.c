@@ -419,7 +419,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 	static const struct record_field rows[] = {
 		RECORD("arrived", INT, flow_balance, arrived),
 		RECORD("delivered", UINT, flow_balance, delivered),
-		RECORD("suspected", UINT, flow_balance, suspected),
+		RECORD("suspected_packets", UINT, flow_balance, suspected),
 		RECORD("in_flight", INT, flow_balance, in_flight),
 		RECORD("unaccounted", INT, flow_balance, unaccounted),
 		RECORD("balanced", BOOL, flow_balance, balanced),
@@ -430,7 +430,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		RECORD("lost_before", UINT, flow_balance, lost_before,
 		       RECORD_WHEN(flow_balance, before_known)),
 		RECORD_PART("sequence", sequence, RECORD_WHEN(flow_balance, facts.numbered)),
-		RECORD_PART("checkpoints", checkpoints),
+		RECORD_PART("probes", checkpoints),
 		{0},
 	};
 	struct json_object *nat;
@@ -498,8 +498,8 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 	}
 	if (s->bursts.window_ns)
 		json_put(o, "microbursts", json_bursts(&s->bursts));
-	json_put(o, "own_losses", json_trace_losses(&s->own));
-	json_put(o, "own_cost", own_cost(&s->own));
+	json_put(o, "missed", json_trace_losses(&s->own));
+	json_put(o, "overhead", own_cost(&s->own));
 	findings = json_put_list(o, "findings");
 	for (unsigned i = 0; i < s->n_findings; i++)
 		json_object_array_add(findings, json_finding(&s->finding[i]));

@@ -63,7 +63,7 @@ bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line)
 	static const char *const first[] = {
 		[LEDGERLINE_START] = "{\"event\":\"start\"",
 		[LEDGERLINE_INTERVAL] = "{\"event\":\"interval\"",
-		[LEDGERLINE_FATES] = "{\"event\":\"fates\"",
+		[LEDGERLINE_FATES] = "{\"event\":\"outcomes\"",
 		[LEDGERLINE_SERIES] = "{\"event\":\"series\"",
 	};
 	char value[32];
@@ -344,7 +344,7 @@ static int end_ranges(struct ledgerfile *lf)
 	if (!lf->n_ranges)
 		return lf->rc;
 	n = (size_t)snprintf(json, sizeof(json),
-			     "{\"event\":\"fates\",\"data\":{\"stream\":%u,\"ranges\":[",
+			     "{\"event\":\"outcomes\",\"data\":{\"stream\":%u,\"ranges\":[",
 			     lf->stream);
 	for (unsigned i = 0; i < lf->n_ranges; i++)
 		n += (size_t)snprintf(json + n, sizeof(json) - n, "%s[%" PRIu64 ",%" PRIu64 ",%u]",
@@ -594,7 +594,7 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 	struct json_object *data = json_object_new_object();
 
 	json_put_u64(data, "id", id);
-	json_put_text(data, "fate", o->fate);
+	json_put_text(data, "outcome", o->fate);
 	if (dropped) {
 		json_put_text(data, "stage", stage_name(o->cause.stage));
 		json_put_text(data, "reason", o->cause.reason);
@@ -606,7 +606,7 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 		if (o->cause.given_up)
 			json_put_bool(data, "given_up", true);
 	}
-	append_event(lf, "fate", NULL, data);
+	append_event(lf, "outcome", NULL, data);
 	json_object_put(data);
 }
 

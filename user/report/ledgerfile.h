@@ -12,9 +12,9 @@
  *
  *	{"event":"start","schema":"pktledger/run/1","data":{..}}    a run begins
  *	{"event":"interval","data":{..}}
- *	{"event":"fate","data":{"id":2,"fate":"dropped","stage":"rcvbuf","reason":..,"location":..,
+ *	{"event":"outcome","data":{"id":2,"outcome":"dropped","stage":"rcvbuf","reason":..,"location":..,
  *	                        "ifname":..,"netns":..,"direction":..,"hook":..}}
- *	{"event":"fates","data":{"stream":7,"ranges":[[first,last,id],..]}}
+ *	{"event":"outcomes","data":{"stream":7,"ranges":[[first,last,id],..]}}
  *	{"event":"limit","data":{..}}, {"event":"error","data":{..}}, {"event":"end","data":{..}}
  *
  * A sweep, a search or a preset is a series of runs:

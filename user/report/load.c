@@ -66,7 +66,7 @@ int fatesum_name(struct fatesum *f, struct json_object *data)
 	struct outcome *more;
 
 	if (json_get_u64(data, "id") != f->outcome.n || f->outcome.n > UINT16_MAX ||
-	    !*json_get_text(data, "fate"))
+	    !*json_get_text(data, "outcome"))
 		return -EINVAL;
 	more = list_add(&f->outcome);
 	more->data = json_object_get(data);
@@ -155,7 +155,7 @@ int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
 }
 
 /*
- * A list of {"fate","stage",..,"packets","ranges","longest"}: packets, runs of neighbouring
+ * A list of {"outcome","stage",..,"packets","ranges","longest"}: packets, runs of neighbouring
  * numbers, and the longest of them. NULL: there were no fates. To be given away.
  */
 static struct json_object *fatesum_json(const struct fatesum *f)
@@ -182,7 +182,7 @@ static uint64_t packets_of(const struct fatesum *f, const char *fate)
 	uint64_t packets = 0;
 
 	for (unsigned i = 0; i < f->outcome.n; i++) {
-		if (!strcmp(json_get_text(outcome_at(f, i)->data, "fate"), fate))
+		if (!strcmp(json_get_text(outcome_at(f, i)->data, "outcome"), fate))
 			packets += outcome_at(f, i)->packets;
 	}
 	return packets;
@@ -439,9 +439,9 @@ static void end_document(struct reading *r)
 		r->set.to_ns = d->to_ns;
 	if (!d->parts) {
 		fates = fatesum_json(d->fates);
-		json_put(d->json, "fates", fates);
+		json_put(d->json, "outcomes", fates);
 		/* they can be judged only where no line is lost */
-		json_put(d->json, "fates_agree",
+		json_put(d->json, "outcomes_agree",
 			 whole && fates && end
 				 ? json_object_new_boolean(fatesum_agrees(d->fates, end))
 				 : NULL);
@@ -453,7 +453,7 @@ static void end_document(struct reading *r)
 		if (d->parts)
 			json_put(d->json, "sum", series_sum(r->series));
 		if (is_one_end(d->command)) {
-			d->damaged = !whole || json_denies(d->json, "fates_agree");
+			d->damaged = !whole || json_denies(d->json, "outcomes_agree");
 		} else {
 			fatesum_free(d->fates);
 			d->fates = NULL;
@@ -556,8 +556,8 @@ static void take_trial(struct reading *r, struct json_object *members)
 		if (json_get_length(run, "intervals") >= INTERVALS_LEAST &&
 		    json_object_array_length(trials) <= TRIALS_IN_TIME)
 			json_put(trial, "intervals", json_object_get(json_get(run, "intervals")));
-		if (json_denies(run, "fates_agree"))
-			json_put_bool(r->set.json, "fates_agree", false);
+		if (json_denies(run, "outcomes_agree"))
+			json_put_bool(r->set.json, "outcomes_agree", false);
 	} else {
 		r->file->headless++;
 	}
@@ -645,7 +645,7 @@ static void take_event(struct reading *r, const char *json, size_t len)
 		json_put(r->now.json, "end", json_object_get(data));
 	else if (!strcmp(event, "limit"))
 		take_limit(r, data);
-	else if (!strcmp(event, "fate") && fatesum_name(r->now.fates, data))
+	else if (!strcmp(event, "outcome") && fatesum_name(r->now.fates, data))
 		r->file->odd++;
 	json_object_put(line); /* events of later versions say what is not asked for here */
 }
@@ -727,7 +727,7 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 	when_date(json_get_text(json_get(json, "start"), "time"), &d.from_ns);
 	d.to_ns = d.from_ns + json_get_u64(json_get(json, "end"), "duration_ns");
 	note_times(file, d.from_ns, d.to_ns);
-	d.damaged = is_one_end(d.command) && json_denies(json, "fates_agree");
+	d.damaged = is_one_end(d.command) && json_denies(json, "outcomes_agree");
 	if (spec->number ? spec->number == d.number : in_window(spec, d.from_ns, d.to_ns))
 		keep(l, &d);
 	else

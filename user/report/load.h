@@ -6,8 +6,8 @@
  *
  *	{ "schema":"pktledger/run/1", "file":"a.ledger", "number":1,
  *	  "start":{..}, "intervals":[..], "limits":[..], "error":{..}, "end":{..},
- *	  "covers":{"from","to","intervals","joined"}, "worst":[..], "sum":{..}, "fates":[..],
- *	  "fates_agree":true }
+ *	  "covers":{"from","to","intervals","joined"}, "worst":[..], "sum":{..}, "outcomes":[..],
+ *	  "outcomes_agree":true }
  *
  * `number`: its place in the file, from 1. `end` is missing if the command was killed or writes.
  *
@@ -18,7 +18,7 @@
  * that were asked for, as one. `limits` are those that were crossed, at most LOAD_LIMITS of them.
  *
  * `fates` are there of run, send and recv, if they kept them:
- *{"fate","stage",..,"packets","ranges", "longest"}, ranges being runs of neighbouring numbers.
+ *{"outcome","stage",..,"packets","ranges", "longest"}, ranges being runs of neighbouring numbers.
  */
 #ifndef PKTLEDGER_REPORT_LOAD_H
 #define PKTLEDGER_REPORT_LOAD_H
@@ -156,7 +156,7 @@ void csv_document(FILE *out, const struct ledgers_document *d);
  * form of a run, with the sums of all senders, and beside them
  *
  *	"senders":[ {"file","number","start","end"} ],	each of the form of a run, too
- *	"strangers":[ {"stream","base","delivered","dropped","came"} ],
+ *	"unknown_streams":[ {"stream","base","delivered","dropped","came"} ],
  *	"notes":[ ".." ]
  *
  * A stream goes to the receiver that has its numbers. `strangers` came to this receiver, and are of

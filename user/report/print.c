@@ -271,11 +271,11 @@ void print_joined(const struct print_view *v, const struct json_object *document
 	size_t notes = json_get_length(document, "notes");
 	struct page p = print_page(v, json_get_u64(json_get(document, "end"), "attempted"));
 
-	if (senders > 1 || json_get_length(document, "strangers"))
+	if (senders > 1 || json_get_length(document, "unknown_streams"))
 		page_heading(&p, "sent by", "");
 	for (size_t i = 0; senders > 1 && i < senders; i++)
 		put_sender(&p, json_get_item(document, "senders", i));
-	for (struct json_each o = json_each(document, "strangers"); json_next(&o);)
+	for (struct json_each o = json_each(document, "unknown_streams"); json_next(&o);)
 		page_facts(&p, o.item, 0,
 			   &(struct page_fact){"not known", "delivered", STYLE_WARN, .indent = 2,
 					       .text = "delivered of stream {stream}, base {base}"},
@@ -301,8 +301,8 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	if (json_get_u64(json_get(d->json, "covers"), "joined") >= 2)
 		page_fill_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN, d->json,
 			       "{covers.intervals#}, put together by up to {covers.joined}");
-	if (json_denies(d->json, "fates_agree"))
-		page_line(&p, 2, STYLE_BAD, "fates     ", STYLE_BAD,
+	if (json_denies(d->json, "outcomes_agree"))
+		page_line(&p, 2, STYLE_BAD, "outcomes  ", STYLE_BAD,
 			  "those of the numbers do not add up to the ledger");
 	if (json_get(d->json, "error")) {
 		page_text(&p, 2, STYLE_BAD, "failed    ");

@@ -163,7 +163,7 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 /*
  * From whom, to whom, what was lost, and where most: of run, and of joined runs:
  *
- *	{ "nodes":["a","b"], "pairs":[ {"from","to","runs","sent","delivered","lost_share",
+ *	{ "nodes":["a","b"], "pairs":[ {"from","to","runs","sent","delivered","lost_fraction",
  *	                                "stage","balanced"} ] }
  *
  * A node is the name of a host; in a run on one host, the address. Runs of the same pair are added

@@ -34,8 +34,8 @@ static const struct class
 	enum style style;
 	const char *mark; /* behind the stage: whether it is a loss is not known */
 } lost = {"stages", CLASS_LOSS, STYLE_BAD, ""},
-  suspect = {"suspect", CLASS_SUSPECTED, STYLE_WARN, "?"},
-  benign = {"benign", CLASS_EXPECTED, STYLE_DIM, ""};
+  suspect = {"suspected", CLASS_SUSPECTED, STYLE_WARN, "?"},
+  benign = {"expected", CLASS_EXPECTED, STYLE_DIM, ""};
 
 /* For a page that holds the widest count of `o`. */
 static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
@@ -466,7 +466,7 @@ static void put_benign(struct page *p, const struct json_object *o)
 
 	rows_of(&rows, o, &benign, LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION));
 	table_sort(&rows, TABLE_BY_PACKETS);
-	page_row(p, STYLE_DIM, 0, "benign", json_sum(o, benign.key, "packets"), 0);
+	page_row(p, STYLE_DIM, 0, "expected", json_sum(o, benign.key, "packets"), 0);
 	for (unsigned i = 0; i < rows.n && i < BENIGN_PLACES; i++) {
 		const struct live_row *row = &rows.rows[i];
 		const char *at = row->text[LIVE_LOCATION];
@@ -486,14 +486,14 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 	const uint64_t perhaps = json_sum(o, suspect.key, "packets");
 	struct page *p = &t->page;
 
-	page_row(p, STYLE_BOLD, 0, "lost", packets, 0);
+	page_row(p, STYLE_BOLD, 0, "drops", packets, 0);
 	page_words(p, STYLE_PLAIN, "%s in %s",
 		   page_glue(fmt_rate(per_second(packets, duration_ns))),
 		   page_glue(fmt_ns(duration_ns)));
 	page_end(p);
 	put_rows(t, o, &lost, 0, packets);
 	if (perhaps) {
-		page_row(p, STYLE_BOLD, 0, "perhaps lost", perhaps, 0);
+		page_row(p, STYLE_BOLD, 0, "suspected", perhaps, 0);
 		page_end(p);
 		put_rows(t, o, &suspect, 0, 0);
 	}
@@ -506,22 +506,22 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 static void put_own_losses(struct page *p, const struct json_object *losses)
 {
 	static const struct page_count rows[] = {
-		{"recursion_misses", "of any traffic, missed while another was counted"},
-		{"without_socket_or_flow", "counted without socket or flow, for want of room"},
-		{"without_cause", "counted without anything, for want of room"},
-		{"without_netns", "not counted: whether they were of this namespace is not known"},
-		{"without_sample", "counted, but neither shown nor written: they came too fast"},
-		{"without_window", "counted, but not in a window: those came too fast"},
+		{"recursion_misses", "while the tracer was active on that CPU"},
+		{"without_socket_or_flow", "counted without socket or flow (table full)"},
+		{"without_cause", "counted without cause (table full)"},
+		{"without_netns", "could not be assigned to a namespace"},
+		{"without_sample", "counted, not shown: too fast"},
+		{"without_window", "counted, not in a window: too fast"},
 		{"rows_merged", "rows counted as others"},
-		{"filter_unread", "that the filter could not read"},
+		{"filter_unread", "unreadable by the filter"},
 	};
 
-	page_counts(p, "own losses      ", STYLE_WARN, losses, rows, LENGTH(rows));
+	page_counts(p, "missed events   ", STYLE_WARN, losses, rows, LENGTH(rows));
 }
 
 static void put_own_cost(struct page *p, const struct json_object *own, bool more)
 {
-	page_text(p, 0, STYLE_DIM, "own cost        ");
+	page_text(p, 0, STYLE_DIM, "overhead        ");
 	page_fill(p, STYLE_DIM, own, "{cpu_ns#} of CPU time");
 	page_fill(p, STYLE_DIM, own, "{?kernel_ns}and {kernel_ns#} in the kernel,");
 	page_fill(p, STYLE_DIM, own, "for {events#event};");
@@ -538,22 +538,22 @@ static void put_own_cost(struct page *p, const struct json_object *own, bool mor
 
 static void put_sums(struct page *p, const struct json_object *end)
 {
-	const struct json_object *checkpoints = json_get(end, "checkpoints");
-	const char *dropped = json_get(checkpoints, "dropped") ? "checkpoints.dropped" : "dropped";
+	const struct json_object *checkpoints = json_get(end, "probes");
+	const char *dropped = json_get(checkpoints, "dropped") ? "probes.dropped" : "dropped";
 	const int64_t arrived = json_get_i64(end, "arrived");
 	const struct page_fact sums[] = {
 		{"arrived", "arrived", STYLE_BOLD, STYLE_BOLD,
-		 .text = "{<arrived}less than left again"},
+		 .text = "{<arrived}more left this host than entered"},
 		{"delivered", "delivered", .shared = true},
 		{"dropped", dropped, STYLE_BAD, .shared = true},
-		{"perhaps lost", "suspected", STYLE_WARN, .shared = true, .omitted = true},
+		{"suspected", "suspected_packets", STYLE_WARN, .shared = true, .omitted = true},
 		{"in flight", "in_flight", .text = "{<in_flight}less than at the beginning"},
 		{"unaccounted", "unaccounted", STYLE_WARN, STYLE_WARN,
-		 .text = "{<unaccounted}more ended than arrived"},
-		{"passed on", "checkpoints.left", STYLE_DIM, STYLE_DIM,
+		 .text = "{<unaccounted}more accounted for than arrived"},
+		{"passed on", "probes.left", STYLE_DIM, STYLE_DIM,
 		 .text = "entered this host and left it again; not in the sum", .omitted = true},
-		{"sent", "checkpoints.sent", STYLE_DIM, STYLE_DIM,
-		 .text = "from here to a device's queue; not in the sum", .omitted = true},
+		{"sent", "probes.sent", STYLE_DIM, STYLE_DIM,
+		 .text = "from here to an interface's queue; not in the sum", .omitted = true},
 	};
 
 	page_facts(p, end, arrived > 0 ? (uint64_t)arrived : 0, sums, LENGTH(sums));
@@ -565,7 +565,7 @@ static void put_numbers(struct page *p, const struct json_object *sequence)
 		{"duplicated", "twice"},
 		{"reordered", "late"},
 		{"restarts", "restart|restarts"},
-		{"stray", "that belong nowhere"},
+		{"stray", "out of window"},
 	};
 	const uint64_t missing = json_get_u64(sequence, "missing");
 	bool any = false;
@@ -589,7 +589,7 @@ void print_verdict(struct page *p, const struct json_object *end)
 	bool none = !strcmp(verdict, "none_seen");
 	bool here = !strcmp(verdict, "this_host") || !strcmp(verdict, "both");
 
-	page_text(p, 0, STYLE_BOLD, "verdict         ");
+	page_text(p, 0, STYLE_BOLD, "result          ");
 	page_words(p,
 		   none				 ? STYLE_PLAIN
 		   : !strcmp(verdict, "unknown") ? STYLE_WARN
@@ -605,7 +605,7 @@ void print_verdict(struct page *p, const struct json_object *end)
 
 static void put_balance(struct page *p, const struct json_object *end)
 {
-	const struct json_object *checkpoints = json_get(end, "checkpoints");
+	const struct json_object *checkpoints = json_get(end, "probes");
 	const bool tcp = json_get(end, "tcp"), udp = json_get(end, "verdict");
 	const uint64_t runs = json_get_u64(checkpoints, "runs");
 
@@ -625,9 +625,9 @@ static void put_balance(struct page *p, const struct json_object *end)
 	put_numbers(p, json_get(end, "sequence"));
 	print_verdict(p, end);
 	if (!runs)
-		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM, "no packet came");
+		page_line(p, 0, STYLE_DIM, "probes          ", STYLE_DIM, "no packet arrived");
 	else
-		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
+		page_line(p, 0, STYLE_DIM, "probes          ", STYLE_DIM,
 			  "%s a packet at each of them, %.2f %% of a CPU",
 			  page_glue(fmt_ns(json_get_u64(checkpoints, "run_ns") / runs)),
 			  100.0 * json_get_double(checkpoints, "run_ns") /
@@ -643,8 +643,8 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 
 	put_total(&t, end, json_get_u64(end, "duration_ns"));
 	put_bursts_end(&t.page, end);
-	put_own_cost(&t.page, json_get(end, "own_cost"), t.verbosity > 0);
-	put_own_losses(&t.page, json_get(end, "own_losses"));
+	put_own_cost(&t.page, json_get(end, "overhead"), t.verbosity > 0);
+	put_own_losses(&t.page, json_get(end, "missed"));
 	put_balance(&t.page, end);
 	if (!v->html) /* a section of the page */
 		text_findings(&t.page, end);
@@ -740,7 +740,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 		print_trace_end(v, start, end);
 	} else if (sum) {
 		put_total(&t, sum, json_get_u64(sum, "interval_ns"));
-		put_own_losses(&t.page, json_get(sum, "own_losses"));
+		put_own_losses(&t.page, json_get(sum, "missed"));
 		print_tcp(&t.page, sum);
 	}
 	if (sum)

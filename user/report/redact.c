@@ -25,7 +25,7 @@ static const struct {
 static const char *const ours[] = {
 	"schema", "event",    "time",	  "stage",   "class",	  "scope",	"severity",
 	"reason", "location", "hook",	  "id",	     "kind",	  "tx",		"rx",
-	"unit",	  "phase",    "topology", "outcome", "direction", "limited_by", "fate",
+	"unit",	  "phase",    "topology", "outcome", "direction", "limited_by",
 };
 
 #define SHORT	     3 /* shorter words are too common to be looked for in sentences */

@@ -48,8 +48,8 @@ double lost_fraction(const struct json_object *end)
 {
 	const uint64_t sent = json_get_u64(end, "sent");
 
-	if (json_get(end, "loss_share"))
-		return fraction_of(json_get_double(end, "loss_share"), 1);
+	if (json_get(end, "loss_fraction"))
+		return fraction_of(json_get_double(end, "loss_fraction"), 1);
 	return fraction_of((double)lost_packets(sent, json_get_u64(end, "delivered"),
 						json_get_u64(end, "in_flight")),
 			   (double)sent);
@@ -123,7 +123,7 @@ static void add_stage(struct live_table *t, const struct json_object *stage, enu
 }
 
 const char *const rows_classes[] = {
-	[CLASS_LOSS] = "stages", [CLASS_SUSPECTED] = "suspect", [CLASS_EXPECTED] = "benign"};
+	[CLASS_LOSS] = "stages", [CLASS_SUSPECTED] = "suspected", [CLASS_EXPECTED] = "expected"};
 
 void rows_add(struct live_table *t, const struct json_object *interval, unsigned by)
 {
@@ -192,7 +192,7 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 {
 	uint64_t time_ns = json_get_u64(interval, "time_ns");
 	uint64_t length_ns = json_get_u64(interval, "interval_ns");
-	struct json_object *losses = json_get(interval, "own_losses");
+	struct json_object *losses = json_get(interval, "missed");
 	const struct json_object *tcp = json_get(interval, "tcp");
 
 	if (series_peak(interval) > h->peak_pps)
@@ -232,7 +232,7 @@ static struct json_object *heap_json(const struct heap *h, unsigned by)
 	o = json_trace_interval(&h->rows, h->has_flows ? &flows : NULL, by, &time);
 	json_put_double(o, "peak_pps", h->peak_pps);
 	if (h->losses)
-		json_put(o, "own_losses", json_object_get(h->losses));
+		json_put(o, "missed", json_object_get(h->losses));
 	if (h->tcp)
 		json_put(o, "tcp", json_object_get(h->tcp));
 	table_free(&flows);

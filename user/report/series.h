@@ -60,7 +60,7 @@ struct json_object *series_sum(struct series *s);
 unsigned rows_by(const struct json_object *start);
 
 /*
- * Lists of rows in intervals, sums and ends, by class: "stages", "suspect", "benign". The last list
+ * Lists of rows in intervals, sums and ends, by class: "stages", "suspected", "expected". The last list
  * holds copies too.
  */
 #define ROWS_CLASSES (CLASS_EXPECTED + 1)
@@ -90,7 +90,7 @@ double fraction_of(double part, double whole);
 
 /*
  * Returns the fraction of the packets sent that were lost, 0 to 1. Every loss percentage of a run,
- * a trial or a sum of runs is this one. A trial of a search has measured its own ("loss_share"),
+ * a trial or a sum of runs is this one. A trial of a search has measured its own ("loss_fraction"),
  * which includes the packets that could not be sent.
  */
 double lost_fraction(const struct json_object *end);

@@ -20,8 +20,8 @@ static const struct record_field file_rows[] = {
 	RECORD("lines", UINT, ledgers_file, state.lines),
 	RECORD("bad", UINT, ledgers_file, state.bad),
 	RECORD_PART("cut", cut_rows, RECORD_WHEN(ledgers_file, state.cut)),
-	RECORD("odd", UINT, ledgers_file, odd),
-	RECORD("headless", UINT, ledgers_file, headless),
+	RECORD("malformed_lines", UINT, ledgers_file, odd),
+	RECORD("orphan_lines", UINT, ledgers_file, headless),
 	{0},
 };
 
@@ -201,7 +201,7 @@ bool show_disagrees(const struct ledgers *l)
 	for (unsigned i = 0; i < l->documents; i++) {
 		const struct json_object *d = l->document[i].json;
 
-		if (json_denies(d, "fates_agree") ||
+		if (json_denies(d, "outcomes_agree") ||
 		    json_denies(json_get(d, "joined"), "balanced") ||
 		    (json_get(d, "senders") && !json_get_bool(json_get(d, "end"), "balanced")))
 			return true;

@@ -33,7 +33,7 @@ static void put_latency(struct page *p, const struct json_object *end)
 		   page_glue(fmt_ns(offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset)),
 		   offset < 0 ? "behind" : "ahead");
 	page_fill(p, STYLE_DIM, hosts,
-		  "within {error_ns#}; {shared|said to be one|no one-way delays without "
+		  "within {error_ns#}; {shared|said to be one|no one-way latency without "
 		  "--shared-clock}");
 	page_end(p);
 }
@@ -42,8 +42,8 @@ static void put_latency(struct page *p, const struct json_object *end)
 static const char *point_of(const struct json_object *leg, const char *key)
 {
 	static const char *const points[][2] = {
-		{"sent", "send call"}, {"device_out", "tx device"}, {"device_in", "rx device"},
-		{"socket", "socket"},  {"read", "reader"},
+		{"sent", "send call"}, {"device_out", "tx interface"}, {"device_in", "rx interface"},
+		{"socket", "socket"},  {"read", "receiver"},
 	};
 
 	for (unsigned i = 0; i < LENGTH(points); i++) {
@@ -58,16 +58,16 @@ static void put_legs(struct page *p, const struct json_object *end)
 {
 	static const char *const keys[] = {"p50", "p99", "p9999", "max"};
 	static const struct page_column columns[] = {
-		{"legs", 23, false}, {"packets", 11, true}, {"mean", 9, true}, {"p50", 9, true},
+		{"latency breakdown", 23, false}, {"packets", 11, true}, {"mean", 9, true}, {"p50", 9, true},
 		{"p99", 9, true},    {"p99.99", 9, true},   {"max", 9, true},  {0},
 	};
 
-	if (!json_get_length(end, "legs"))
+	if (!json_get_length(end, "latency_breakdown"))
 		return;
 	p->indent = 0;
 	page_table(p, columns);
 	p->indent = 2;
-	for (struct json_each e = json_each(end, "legs"); json_next(&e);) {
+	for (struct json_each e = json_each(end, "latency_breakdown"); json_next(&e);) {
 		const struct json_object *latency = json_get(e.item, "latency_ns");
 		char name[64];
 
@@ -92,7 +92,7 @@ static void put_stamps(struct page *p, const struct json_object *end)
 	if (stamps)
 		page_fill_line(p, 0, STYLE_PLAIN, "timestamps      ", STYLE_PLAIN, stamps,
 			       json_get(stamps, "backlog_ns")
-				       ? "{kind}, of {packets#packet}; from\vthere to\vrx device\v"
+				       ? "{kind}, of {packets#packet}; from\vthere to\vrx interface\v"
 					 "p50 {backlog_ns.p50#}, p99 {backlog_ns.p99#}, max "
 					 "{backlog_ns.max#}"
 				       : "{kind}, of {packets#packet}");
@@ -120,30 +120,30 @@ static void put_beside(struct page *p, const struct json_object *end)
 	};
 	static const struct page_count own[] = {
 		{"causes_full", "without room for their cause"},
-		{"stamp_unreadable", "with an unreadable stamp"},
+		{"header_unreadable", "with an unreadable header"},
 		{"recursion_misses", "event missed by recursion|events missed by recursion"},
 		{"cell_empty", "XDP loss without a number|XDP losses without a number"},
-		{"gso_split", "merged packet of uneven stamps|merged packets of uneven stamps"},
+		{"gso_split", "GRO packet with gaps in its numbers|GRO packets with gaps in their numbers"},
 	};
-	const struct json_object *gaps = json_get(end, "loss_gaps");
-	const struct json_object *losses = json_get(end, "own_losses");
+	const struct json_object *gaps = json_get(end, "loss_bursts");
+	const struct json_object *losses = json_get(end, "missed");
 
 	put_latency(p, end);
 	put_legs(p, end);
 	put_stamps(p, end);
 	/* how what was lost lay together, and how far the displaced came too late */
-	if (json_get_u64(gaps, "gaps"))
-		page_line(p, 0, STYLE_PLAIN, "gaps            ", STYLE_PLAIN,
+	if (json_get_u64(gaps, "bursts"))
+		page_line(p, 0, STYLE_PLAIN, "loss bursts     ", STYLE_PLAIN,
 			  "%s of %.1f packets in the mean, the longest of\v%s",
-			  fmt_count(json_get_u64(gaps, "gaps")),
-			  json_get_double(gaps, "packets") / json_get_double(gaps, "gaps"),
+			  fmt_count(json_get_u64(gaps, "bursts")),
+			  json_get_double(gaps, "packets") / json_get_double(gaps, "bursts"),
 			  fmt_count(json_get_u64(gaps, "longest")));
 	page_fill_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN, end,
 		       "{?reordered}extent up to {reordering.extent_max#packet}");
 	page_counts(p, "also seen       ", STYLE_PLAIN, end, seen, LENGTH(seen));
 	page_counts(p, "fragments       ", STYLE_PLAIN, end, fragments,
 		    LENGTH(fragments) - !json_get_u64(end, "fragments_made"));
-	page_counts(p, "own losses      ", STYLE_WARN, losses, own, LENGTH(own));
+	page_counts(p, "missed events   ", STYLE_WARN, losses, own, LENGTH(own));
 	page_fill_line(p, 0, STYLE_WARN, "suppressed      ", STYLE_WARN, losses,
 		       "{?suppressed}{suppressed_evidence}");
 }
@@ -375,9 +375,9 @@ static void put_bound(struct page *p, const struct json_object *end)
 		!strcmp(bound, "generator")
 			? "the generator is at its limit on this host; -P has more threads, --tx "
 			  "other engines"
-		: !strcmp(bound, "device")
-			? "the device, or a queue in front of it, takes no more"
-			: "the receiver is slower; numbers had to settle before others were sent");
+		: !strcmp(bound, "interface")
+			? "the interface, or a queue in front of it, accepts no more"
+			: "the receiver is slower; sending waited until numbers were resolved");
 }
 
 static void put_sent(struct page *p, const struct json_object *end)
@@ -387,24 +387,13 @@ static void put_sent(struct page *p, const struct json_object *end)
 	page_fill(p, STYLE_DIM, end, "{?waits}({waits#wait}, {wait_ns#})");
 	page_fill(p, STYLE_WARN, end, "{?slipped_ns}|\v{slipped_ns#}\vbehind\vschedule");
 	if (json_get_u64(end, "late_ns") >= PACE_DEPTH_NS)
-		page_fill(p, STYLE_DIM, end, "|\v{late_ns#}\vlate\vat\vmost,\vand\vcaught\vup");
+		page_fill(p, STYLE_DIM, end, "|\v{late_ns#}\vlate\vat\vmost,\vrecovered");
 	page_fill(p, STYLE_WARN, end,
-		  "{?held_ns}|\vheld\vback\vfor\v{held_ns#},\vas\vnumbers\vhad\vto\vsettle");
+		  "{?held_ns}|\vheld\vback\vfor\v{held_ns#},\vuntil\vnumbers\vwere\vresolved");
 	page_fill(p, STYLE_DIM, end, /* faults of traffic/shape.h */
 		  "{?deliberate}|\von\vpurpose: {deliberate.duplicates#}\vtwice, "
-		  "{deliberate.reordered#}\vlate, {deliberate.gaps#}\vleft\vout");
+		  "{deliberate.reordered#}\vlate, {deliberate.skipped#}\vskipped");
 	page_end(p);
-}
-
-static bool lost_at(const struct json_object *end, enum stage stage)
-{
-	struct json_each s = json_each(end, "stages");
-
-	while (json_next(&s)) {
-		if (!strcmp(json_get_text(s.item, "stage"), stage_name(stage)))
-			return json_get_u64(s.item, "packets");
-	}
-	return false;
 }
 
 static void put_open(struct page *p, const struct json_object *end)
@@ -429,16 +418,8 @@ static void put_open(struct page *p, const struct json_object *end)
 	page_end(p);
 	page_facts(p, end, 0,
 		   &(struct page_fact){"impossible", "impossible", STYLE_BAD,
-				       .text = "fates of numbers never sent", .omitted = true},
+				       .text = "outcomes of numbers never sent", .omitted = true},
 		   1);
-	if (in_flight || unaccounted)
-		page_fill_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, end,
-			       "{?settled_ns}packets may have arrived later: the ledger closed "
-			       "{settled_ns#} after the last one was sent");
-	if (lost_at(end, STAGE_WIRE))
-		page_fill_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, end,
-			       "{?invalid}{invalid#invalid datagram} of this 5-tuple arrived: "
-			       "packets may be damaged, not lost");
 }
 
 /* How many counters of a stage say something else than the events; `documented`: as is known. */
@@ -489,7 +470,7 @@ static void put_verdict(struct page *p, const struct json_object *start,
 	p->indent = 0;
 	if (json_get_bool(end, "balanced")) {
 		page_words(p, STYLE_GOOD, "balanced:");
-		page_words(p, STYLE_PLAIN, "every packet sent has its place.");
+		page_words(p, STYLE_PLAIN, "every packet is accounted for.");
 	} else {
 		page_words(p, STYLE_BAD, "NOT BALANCED:");
 		if (!json_get_u64(end, "unaccounted") && !json_get_u64(end, "in_flight") &&
@@ -558,13 +539,13 @@ const char *found_culprit(const struct json_object *rate)
 	if (!strcmp(limit, "generator"))
 		return "the generator";
 	if (!strcmp(limit, "send_queue"))
-		return "the sender's queue, its device takes no more";
+		return "the sender's queue, its interface accepts no more";
 	return stage == STAGE_NONE ? "" : stage_name(stage);
 }
 
 const char *found_highest(const struct json_object *end)
 {
-	return json_get_bool(end, "held_back")		 ? "the sender's device takes"
+	return json_get_bool(end, "held_back")		 ? "the sender's interface takes"
 	       : json_get_bool(end, "generator_limited") ? "this host generates steadily"
 							 : "was asked for";
 }
@@ -699,7 +680,7 @@ static void put_send(struct page *p, const struct json_object *end)
 	static const struct page_fact deliberate[] = {
 		{"sent twice", "duplicates", .text = "on purpose"},
 		{"sent late", "reordered", .text = "on purpose"},
-		{"left out", "gaps", .text = "on purpose, not attempted"},
+		{"skipped", "skipped", .text = "on purpose, not attempted"},
 	};
 	struct json_object *by = json_get(end, "refused_by");
 
@@ -727,13 +708,13 @@ static void put_send(struct page *p, const struct json_object *end)
 static void put_delays(struct page *p, const struct json_object *end)
 {
 	static const char *const lines[] = {
-		"{?loss_gaps.gaps}gaps {loss_gaps.gaps}, the longest of "
-		"{loss_gaps.longest#packet}",
+		"{?loss_bursts.bursts}loss bursts {loss_bursts.bursts}, the longest of "
+		"{loss_bursts.longest#packet}",
 		"{?reordered}reordering extent up to {reordering.extent_max#packet}",
-		"{?latency_ns}delay p50 {latency_ns.p50#}, p99 {latency_ns.p99#}, p99.99 "
+		"{?latency_ns}latency p50 {latency_ns.p50#}, p99 {latency_ns.p99#}, p99.99 "
 		"{latency_ns.p9999#}, highest {latency_ns.max#}, jitter {jitter_ns#} "
 		"(" ARRIVALS_CLOCK " of both ends)",
-		"{?clock.doubt}do not trust the delay: {clock.doubt}",
+		"{?clock.doubt}do not trust the latency: {clock.doubt}",
 	};
 
 	for (unsigned i = 0; i < LENGTH(lines); i++)
@@ -752,8 +733,6 @@ static void put_recv(struct page *p, const struct json_object *end)
 		{"late", "late", .omitted = true},
 		{"damaged", "damaged", .omitted = true},
 		{"invalid", "invalid", .omitted = true},
-		{"unknown streams", "foreign", .omitted = true,
-		 .text = "packets without room for their stream, or far ahead of it"},
 	};
 	const struct page_fact lost = {
 		"lost", "lost",
@@ -769,7 +748,7 @@ static void put_recv(struct page *p, const struct json_object *end)
 		put_delays(p, end);
 	}
 	if (!json_get_length(end, "streams"))
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "no packet of pktledger arrived");
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "no pktledger packets received");
 }
 
 void text_one_end(const struct print_view *v, const struct json_object *end)

@@ -3,7 +3,7 @@
  * What trace shows: its events as JSON, to be given to json_out_*(), to a ledger, and to the
  * printer of text below; and single drops. Of an interval and of the end:
  *
- *	"dropped": packets lost; "stages", "suspect", "benign": the rows of each class, those of a
+ *	"dropped": packets lost; "stages", "suspected", "expected": the rows of each class, those of a
  *	stage together in "causes", in the order of the path and there most packets first
  */
 #ifndef PKTLEDGER_REPORT_TRACE_H
@@ -39,7 +39,7 @@ struct trace_time {
 struct json_object *json_trace_interval(const struct live_table *t, const struct live_table *flows,
 					unsigned by, const struct trace_time *time);
 
-/* What the collector itself lost until now: "own_losses" of an interval, and of the end. */
+/* What the collector itself lost until now: "missed" of an interval, and of the end. */
 struct json_object *json_trace_losses(const struct live_own *own);
 
 /* When packets were lost: "microbursts" of an interval, and of the end. */

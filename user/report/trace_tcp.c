@@ -57,10 +57,10 @@ static struct json_object *json_flow(const struct tcp_shown *shown)
 {
 	static const struct record_field rows[] = {
 		RECORD("retransmitted", UINT, tcp_sum, retransmitted),
-		RECORD("returned", UINT, tcp_sum, returned),
+		RECORD("rejected_locally", UINT, tcp_sum, returned),
 		RECORD("lost_here", UINT, tcp_sum, lost_here),
-		RECORD("beyond", UINT, tcp_sum, beyond),
-		RECORD("not_lost", UINT, tcp_sum, not_lost),
+		RECORD("downstream", UINT, tcp_sum, beyond),
+		RECORD("spurious", UINT, tcp_sum, not_lost),
 		RECORD("received", UINT, tcp_sum, received),
 		{0},
 	};
@@ -73,7 +73,7 @@ static struct json_object *json_flow(const struct tcp_shown *shown)
 	record_put(o, rows, s);
 	json_put_u64(o, "undecided", tcp_sum_undecided(s));
 	json_put(o, "stages", named("stage", stage_names, STAGE_COUNT, s->lost_at));
-	json_put(o, "returned_stages", named("stage", stage_names, STAGE_COUNT, s->returned_at));
+	json_put(o, "rejected_locally_stages", named("stage", stage_names, STAGE_COUNT, s->returned_at));
 	return o;
 }
 
@@ -121,7 +121,7 @@ static struct json_object *json_trail(const struct tcp_balance *b)
 static struct json_object *json_resent(const struct tcp_balance *b)
 {
 	static const struct record_field beyond[] = {
-		RECORD("device", TEXT, tcp_beyond, device),
+		RECORD("ifname", TEXT, tcp_beyond, device),
 		RECORD("netns", TEXT, tcp_beyond, netns),
 		RECORD("segments", UINT, tcp_beyond, segments),
 		{0},
@@ -131,9 +131,9 @@ static struct json_object *json_resent(const struct tcp_balance *b)
 		ROW("without_data", sum.without_data),
 		ROW("lost_here", sum.lost_here),
 		ROW("lost_again", sum.lost_again),
-		RECORD_LIST("beyond", NESTED, tcp_balance, beyond, .rows = beyond,
+		RECORD_LIST("downstream", NESTED, tcp_balance, beyond, .rows = beyond,
 			    RECORD_COUNT(tcp_balance, n_beyond)),
-		ROW("not_lost", sum.not_lost),
+		ROW("spurious", sum.not_lost),
 		ROW("ack_lost", sum.ack_lost),
 		ROW("undecided", undecided),
 		RECORD_OTHER("undecided_why", NULL),
@@ -236,7 +236,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("sent", sum.bytes_sent),
 		ROW("new", sum.bytes_new),
 		ROW("retransmitted", sum.bytes_retrans),
-		ROW("returned", sum.bytes_returned),
+		ROW("rejected_locally", sum.bytes_returned),
 		ROW("unaccounted", sum.bytes_unaccounted),
 		{0},
 	};
@@ -267,7 +267,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 	static const struct record_field losses[] = {
 		ROW("unranged", own.unranged),
 		ROW("unread", own.unread),
-		ROW("uncounted", own.uncounted),
+		ROW("not_counted", own.uncounted),
 		ROW("unkept", own.unkept),
 		ROW("unplaced", own.unplaced),
 		ROW("untracked", own.untracked),
@@ -280,7 +280,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 	static const struct record_field rows[] = {
 		ROW("data_segs_out", sum.data_segs_out),
 		ROW("new", fresh),
-		ROW("returned", sum.returned),
+		ROW("rejected_locally", sum.returned),
 		RECORD("pending", UINT, tcp_balance, pending, RECORD_WHEN(tcp_balance, so_far)),
 		ROW("not_resent", sum.not_resent),
 		ROW("received", sum.received),
@@ -292,7 +292,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		RECORD("balanced", BOOL, tcp_balance, balanced),
 		RECORD("verdict", ENUM, tcp_balance, verdict, RECORD_NAMES(tcp_verdict_names)),
 		RECORD_OTHER("rests_on", NULL),
-		RECORD_OTHER("returned_stages", NULL),
+		RECORD_OTHER("rejected_locally_stages", NULL),
 		RECORD("stall_ns", NESTED, tcp_balance, stall, .rows = stall,
 		       RECORD_WHEN(tcp_balance, has_stall)),
 		RECORD_PART("bytes", bytes),
@@ -304,7 +304,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("sockets", sum.sockets),
 		ROW("window_ns", window_ns),
 		ROW("memory_bytes", memory),
-		RECORD_PART("own_losses", losses),
+		RECORD_PART("missed", losses),
 		{0},
 	};
 	struct json_object *o = json_resent(b), *flows;
@@ -315,7 +315,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 	for (unsigned i = 0; i < b->n_flows; i++)
 		json_object_array_add(flows, json_flow(&b->flows[i]));
 
-	json_put(o, "returned_stages",
+	json_put(o, "rejected_locally_stages",
 		 named("stage", stage_names, STAGE_COUNT, b->sum.returned_at));
 	json_put(o, "received_stages",
 		 named("stage", stage_names, STAGE_COUNT, b->sum.received_at));
@@ -340,9 +340,9 @@ void print_parts(struct page *p, const char *label, unsigned indent, enum style 
 static void put_tcp_flow(struct page *p, const struct json_object *f)
 {
 	static const struct page_count parts[] = {
-		{"retransmitted", "sent again"},    {"returned", "returned"},
-		{"lost_here", "lost here"},	    {"beyond", "beyond"},
-		{"received", "dropped on arrival"}, {"not_lost", "not lost"},
+		{"retransmitted", "sent again"},    {"rejected_locally", "rejected locally"},
+		{"lost_here", "lost here"},	    {"downstream", "downstream"},
+		{"received", "dropped on arrival"}, {"spurious", "spurious"},
 		{"undecided", "undecided"},
 	};
 
@@ -377,13 +377,13 @@ static const char *why_words(const char *why)
 static void put_resent(struct page *p, const struct json_object *tcp, uint64_t sent)
 {
 	static const struct page_fact rest[] = {
-		{"not lost", "not_lost", .shared = true, .indent = 2,
+		{"spurious", "spurious", .shared = true, .indent = 2,
 		 .text = "{?ack_lost}of {ack_lost#} the acknowledgment was dropped here"},
 		{"pending", "pending", .shared = true, .indent = 2, .of_text = STYLE_DIM,
 		 .text = "lately, or not acknowledged"},
 	};
 	const uint64_t again = json_get_u64(tcp, "retransmitted");
-	const uint64_t beyond = json_sum(tcp, "beyond", "segments");
+	const uint64_t beyond = json_sum(tcp, "downstream", "segments");
 
 	page_row(p, STYLE_BOLD, 0, "retransmitted", again, sent);
 	for (unsigned i = 0; i < TCP_KINDS; i++) {
@@ -400,8 +400,8 @@ static void put_resent(struct page *p, const struct json_object *tcp, uint64_t s
 		p, 4, STYLE_DIM, "", STYLE_DIM, tcp,
 		"{?stall_ns}sent again: half within {stall_ns.p50#}, 99 % within {stall_ns.p99#}, "
 		"the last after {stall_ns.max#}");
-	print_parts(p, "beyond", 2, STYLE_BAD, beyond, again, tcp, "beyond",
-		    "{device} {segments#}");
+	print_parts(p, "downstream", 2, STYLE_BAD, beyond, again, tcp, "downstream",
+		    "{ifname} {segments#}");
 	if (beyond)
 		page_fill_line(p, 4, STYLE_DIM, "", STYLE_DIM, tcp,
 			       "{?without_data}of one without data it may be the acknowledgment, "
@@ -459,8 +459,8 @@ void print_tcp(struct page *p, const struct json_object *end)
 		return put_flows(p, tcp);
 	}
 	page_facts(p, tcp, sent, first, LENGTH(first));
-	print_parts(p, "returned", 0, STYLE_BAD, json_get_u64(tcp, "returned"), sent, tcp,
-		    "returned_stages", "{stage} {segments#}");
+	print_parts(p, "rejected locally", 0, STYLE_BAD, json_get_u64(tcp, "rejected_locally"), sent, tcp,
+		    "rejected_locally_stages", "{stage} {segments#}");
 	put_resent(p, tcp, sent);
 	if (json_get_u64(tcp, "received"))
 		print_parts(p, "lost incoming", 0, STYLE_BAD, json_get_u64(tcp, "received"), 0, tcp,

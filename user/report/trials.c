@@ -19,7 +19,7 @@
 /* Members of the end of a run, but for two that are computed. */
 static const char *const names[TRIALS_MEASURES] = {
 	"tx_pps",	  "rx_pps",	    "delivered",	 "dropped",
-	"lost_share",	  "duration_ns",    "payload_bps",	 "waits",
+	"lost_fraction",	  "duration_ns",    "payload_bps",	 "waits",
 	"tx_calls",	  "rx_calls",	    "tx_cpu_ns",	 "rx_cpu_ns",
 	"fragments_made", "fragments_seen", "fragments_dropped", "datagrams_reassembled"};
 
@@ -182,7 +182,7 @@ static size_t width_of(const struct json_object *document, const char *name)
 /* What of the end of a trial is in a line of CSV, in this order. */
 static const char *const csv_columns[] = {
 	"attempted",	  "refused",	    "sent",
-	"delivered",	  "dropped",	    "lost_share",
+	"delivered",	  "dropped",	    "lost_fraction",
 	"tx_pps",	  "rx_pps",	    "stage",
 	"balanced",	  "payload_bytes",  "duration_ns",
 	"waits",	  "error",	    "tx_calls",
@@ -357,7 +357,7 @@ static void csv_value(FILE *out, const struct json_object *trial, const char *ke
 		csv_text(out, json_get_text(json_get(trial, key), "message"));
 	else if (!json_get(trial, "attempted"))
 		return;
-	else if (!strcmp(key, "lost_share"))
+	else if (!strcmp(key, "lost_fraction"))
 		fprintf(out, "%.9g", lost_fraction(trial));
 	else if (!strcmp(key, "stage"))
 		fputs(print_worst_stage(trial), out);

@@ -145,7 +145,7 @@ int capture_measure(struct capture *c, int family, struct error *err)
 			return error_usage(
 				err,
 				"leave other packets out of the file (tcpdump -r IN -w OUT udp)",
-				"--stamp: packet %u of the file is no whole IPv%c UDP datagram "
+				"--sequence-header: packet %u of the file is no whole IPv%c UDP datagram "
 				"with room for a stamp (%u bytes)",
 				i + 1, family == AF_INET6 ? '6' : '4', STAMP_LEN);
 		c->payload[i] = (uint16_t)payload;

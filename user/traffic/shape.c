@@ -184,7 +184,7 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
 				 group, s->reorder.extent, 100.0 / group);
 	if (s->gap >= 1)
 		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
-				 "--gap 100%% leaves nothing to send");
+				 "--skip 100%% leaves nothing to send");
 	for (unsigned i = 0; i < 4; i++)
 		all *= n[i] ? n[i] : 1; /* at most 2^96 */
 	if (all > SHAPE_FLOWS_MAX && !flows)

@@ -238,8 +238,8 @@ CASE(what_has_no_room_is_told_as_others)
 	assert_int_equal(sum_of(m, "pktledger_lost_packets_total").value, 2002 + 5);
 	assert_int_equal(sum_of(m, "pktledger_lost_bytes_total").value, 200200 + 500);
 	assert_int_equal(sum_of(m, "pktledger_lost_packets_total").n, 12);
-	assert_int_equal(sum_of(m, "pktledger_suspect_packets_total").n, 1);
-	assert_non_null(strstr(sum_of(m, "pktledger_suspect_packets_total").last,
+	assert_int_equal(sum_of(m, "pktledger_suspected_packets_total").n, 1);
+	assert_non_null(strstr(sum_of(m, "pktledger_suspected_packets_total").last,
 			       "{stage=\"qdisc\",reason=\"others\",ifname=\"others\""));
 	metrics_free(m);
 }
@@ -277,8 +277,8 @@ CASE(what_is_benign_has_few_labels)
 	}
 	r.class = CLASS_NONE;
 	take(m, &r, 9);
-	assert_int_equal(sum_of(m, "pktledger_benign_packets_total").n, 1);
-	assert_int_equal(sum_of(m, "pktledger_benign_packets_total").value, 5);
+	assert_int_equal(sum_of(m, "pktledger_expected_packets_total").n, 1);
+	assert_int_equal(sum_of(m, "pktledger_expected_packets_total").value, 5);
 	assert_int_equal(value_of(m, "pktledger_series"), 1);
 	metrics_free(m);
 }
@@ -294,21 +294,21 @@ CASE(retransmissions_never_go_back)
 
 	assert_int_equal(sum_of(m, RESENT).n, 0); /* not asked for */
 	metrics_tcp(m, &b);
-	assert_int_equal(value_of(m, RESENT "{cause=\"beyond\"}"), 5);
+	assert_int_equal(value_of(m, RESENT "{cause=\"downstream\"}"), 5);
 	b.sum.beyond = 3; /* of two their device is now in doubt, one is new */
 	b.sum.undecided[TCP_WHY_DEVICE] = 2;
 	b.sum.lost_at[STAGE_QDISC] = 1;
 	metrics_tcp(m, &b);
 	assert_int_equal(sum_of(m, RESENT).value, 6);
 	assert_int_equal(value_of(m, RESENT "{cause=\"lost_here\",stage=\"qdisc\"}"), 1);
-	assert_int_equal(value_of(m, RESENT "{cause=\"beyond\"}"), 5);
+	assert_int_equal(value_of(m, RESENT "{cause=\"downstream\"}"), 5);
 	b.sum.beyond = 9;
 	b.sum.not_lost = 1;
 	metrics_tcp(m, &b); /* and all is as if it had been known */
-	assert_int_equal(value_of(m, RESENT "{cause=\"undecided\",why=\"device\"}"), 2);
-	assert_int_equal(value_of(m, RESENT "{cause=\"not_lost\"}"), 1);
-	assert_int_equal(value_of(m, RESENT "{cause=\"beyond\"}"), 9);
-	assert_int_equal(value_of(m, "pktledger_own_losses_total{kind=\"tcp_unread\"}"), 7);
+	assert_int_equal(value_of(m, RESENT "{cause=\"undecided\",why=\"interface\"}"), 2);
+	assert_int_equal(value_of(m, RESENT "{cause=\"spurious\"}"), 1);
+	assert_int_equal(value_of(m, RESENT "{cause=\"downstream\"}"), 9);
+	assert_int_equal(value_of(m, "pktledger_missed_events_total{kind=\"tcp_unread\"}"), 7);
 	/* each stage of a host is there, and why it is not known */
 	assert_int_equal(sum_of(m, RESENT).n, STAGE_COUNT - 1 + 2 + TCP_WHYS);
 	metrics_free(m);
@@ -440,10 +440,10 @@ static const char *const shown[] = {
 	"6\n",
 	"pktledger_lost_bytes_total{stage=\"rcvbuf\",reason=\"SOCKET_RCVBUFF\",netns=\"host\"} "
 	"600\n",
-	"pktledger_suspect_packets_total{stage=\"l2\",reason=\"OTHERHOST\"} 8\n",
-	"pktledger_benign_packets_total{reason=\"TCP_OLD_DATA\"} 10\n",
-	"pktledger_own_losses_total{kind=\"recursion_misses\"} 2\n",
-	"pktledger_own_losses_total{kind=\"without_cause\"} 0\n",
+	"pktledger_suspected_packets_total{stage=\"l2\",reason=\"OTHERHOST\"} 8\n",
+	"pktledger_expected_packets_total{reason=\"TCP_OLD_DATA\"} 10\n",
+	"pktledger_missed_events_total{kind=\"recursion_misses\"} 2\n",
+	"pktledger_missed_events_total{kind=\"without_cause\"} 0\n",
 	"pktledger_observed{what=\"places\"} 1\n",
 	"pktledger_observed{what=\"sockets\"} 0\n",
 	"pktledger_observed{what=\"xdp\"} 0\n",

@@ -318,14 +318,14 @@ static struct json_object *many_trials(void)
 		json_put_text(p, i == 2 ? "phase" : "rcvbuf", i ? "64k" : EVIL);
 		json_put_double(p, "rate_pps", 1000.0 * i);
 		json_put(trial, "parameters", p);
-		json_put_double(trial, "loss_share", 0.5 * i);
+		json_put_double(trial, "loss_fraction", 0.5 * i);
 		json_object_array_add(trials, trial);
 	}
 	json_put(doc, "trials", trials);
 	json_put(doc, "end",
 		 json_tokener_parse("{\"balanced\":true,\"ndr\":{\"lower_pps\":400000,"
 				    "\"upper_pps\":410000,\"stage\":\"rcvbuf\"},\"points\":[{"
-				    "\"trials\":2,\"tx_pps\":{\"median\":2e5},\"lost_share\":{"
+				    "\"trials\":2,\"tx_pps\":{\"median\":2e5},\"lost_fraction\":{"
 				    "\"median\":0.1,\"min\":0,\"max\":1}}]}"));
 	return doc;
 }
@@ -355,7 +355,7 @@ static struct json_object *joined(void)
 		json_object_array_add(senders, sender);
 	}
 	json_put(doc, "senders", senders);
-	json_put(doc, "strangers",
+	json_put(doc, "unknown_streams",
 		 json_tokener_parse("[{\"delivered\":3,\"stream\":1,\"base\":2}]"));
 	json_put(doc, "notes", json_tokener_parse("[\"a part is missing\"]"));
 	json_put(doc, "limits",
@@ -365,7 +365,7 @@ static struct json_object *joined(void)
 			 "{\"method\":\"rtp\",\"a\":{\"file\":\"a\",\"packets\":9,\"compared\":"
 			 "8,\"cut\":1},\"b\":{\"file\":\"b\",\"dropped_by_capture\":1},"
 			 "\"matched\":5,\"lost\":2,\"gaps\":1,\"unknown\":{\"outside\":1},"
-			 "\"delay_ns\":{\"min\":-9223372036854775808,\"max\":7},"
+			 "\"latency_ns\":{\"min\":-9223372036854775808,\"max\":7},"
 			 "\"flows\":[{\"flow\":\"f\",\"packets\":4,\"missing\":2}]}"));
 	return doc;
 }

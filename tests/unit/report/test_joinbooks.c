@@ -11,16 +11,16 @@
 #define BASE   (5ULL << 32)
 
 static const char *const outcomes[] = {
-	"{\"id\":0,\"fate\":\"delivered\"}",
-	"{\"id\":1,\"fate\":\"dropped\",\"stage\":\"netfilter\",\"reason\":\"NETFILTER_DROP\","
+	"{\"id\":0,\"outcome\":\"delivered\"}",
+	"{\"id\":1,\"outcome\":\"dropped\",\"stage\":\"netfilter\",\"reason\":\"NETFILTER_DROP\","
 	"\"direction\":\"tx\",\"hook\":\"output\"}",
-	"{\"id\":2,\"fate\":\"refused\"}",
-	"{\"id\":3,\"fate\":\"unaccounted\"}",
-	"{\"id\":4,\"fate\":\"left\"}",
-	"{\"id\":5,\"fate\":\"came\"}",
-	"{\"id\":6,\"fate\":\"unknown\"}",
-	"{\"id\":7,\"fate\":\"gap\"}",
-	"{\"id\":8,\"fate\":\"dropped\",\"stage\":\"rcvbuf\",\"reason\":\"SOCKET_RCVBUFF\"}",
+	"{\"id\":2,\"outcome\":\"refused\"}",
+	"{\"id\":3,\"outcome\":\"unaccounted\"}",
+	"{\"id\":4,\"outcome\":\"left\"}",
+	"{\"id\":5,\"outcome\":\"came\"}",
+	"{\"id\":6,\"outcome\":\"unknown\"}",
+	"{\"id\":7,\"outcome\":\"skipped\"}",
+	"{\"id\":8,\"outcome\":\"dropped\",\"stage\":\"rcvbuf\",\"reason\":\"SOCKET_RCVBUFF\"}",
 };
 
 /* A ledger of one stream; `ranges` as in its lines, from `base` on. */
@@ -39,7 +39,7 @@ static struct fatesum *ledger(const char *ranges, uint64_t base)
 		assert_int_equal(fatesum_name(f, data), 0);
 		json_object_put(data);
 	}
-	snprintf(line, sizeof(line), "{\"event\":\"fates\",\"data\":{\"stream\":%u,\"ranges\":[",
+	snprintf(line, sizeof(line), "{\"event\":\"outcomes\",\"data\":{\"stream\":%u,\"ranges\":[",
 		 STREAM);
 	for (; sscanf(ranges, " %llu-%llu:%u%n", &first, &last, &id, &n) == 3; ranges += n) {
 		snprintf(one, sizeof(one), "%s[%llu,%llu,%u]",

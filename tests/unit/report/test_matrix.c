@@ -69,8 +69,8 @@ CASE(runs_of_a_pair_are_added_up)
 	pair = matrix_pair(matrix, "a", "b");
 	assert_int_equal(json_get_u64(pair, "runs"), 3);
 	assert_int_equal(json_get_u64(pair, "sent"), 3000);
-	assert_true(json_get_double(pair, "lost_share") > 0.0433);
-	assert_true(json_get_double(pair, "lost_share") < 0.0434);
+	assert_true(json_get_double(pair, "lost_fraction") > 0.0433);
+	assert_true(json_get_double(pair, "lost_fraction") < 0.0434);
 	assert_string_equal(json_get_text(pair, "stage"), "wire");
 	assert_null(matrix_pair(matrix, "a", "a"));
 	text = print(matrix);
@@ -109,7 +109,7 @@ CASE(addresses_stand_for_hosts)
 
 	assert_int_equal(matrix_of(doc, 1, &matrix, &err), 0);
 	assert_non_null(matrix_pair(matrix, "198.18.0.1", "198.18.0.2"));
-	assert_null(json_get(json_get_item(matrix, "pairs", 0), "lost_share"));
+	assert_null(json_get(json_get_item(matrix, "pairs", 0), "lost_fraction"));
 	json_object_put(matrix);
 	put_all(doc, 1);
 }

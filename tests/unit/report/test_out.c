@@ -161,7 +161,7 @@ CASE(end_tells_what_is_wrong)
 	is_u64(end, "latency_histogram.0.from_ns", 32768);
 	is_u64(end, "latency_histogram.1.to_ns", 65535);
 	is_u64(end, "latency_histogram.1.packets", 67605);
-	is_u64(end, "own_losses.suppressed", 25);
+	is_u64(end, "missed.suppressed", 25);
 	is_u64(end, "slipped_ns", 12000000);
 	assert_false(json_object_get_boolean(at(end, "balanced")));
 	assert_true(json_object_get_boolean(at(end, "interrupted")));

@@ -95,10 +95,10 @@ CASE(for_people)
 	has(text, "\nin flight          30\n");
 	has(text, "\nunaccounted        10\n");
 	has(text, "\npassed on           7");
-	has(text, "\nsent            1,234           from here to a device's queue");
+	has(text, "\nsent            1,234           from here to an interface's queue");
 	has(text,
 	    "\nlost before         5   0.50 %  of the numbers in 2 streams - 3 twice, 1 restart");
-	has(text, "\nverdict         unknown\n");
+	has(text, "\nresult          unknown\n");
 	has(text, "10 datagrams were seen nowhere after arriving");
 	has(text, "150 ns a packet at each of them, 1.50 % of a CPU");
 	free(text);
@@ -112,9 +112,9 @@ CASE(for_people_balanced)
 
 	f.end.sum.delivered = 910;
 	text = text_of(&f, &none);
-	has(text, "\nverdict         both - rcvbuf [2001:2::1234:5678:9abc:def0]:5060");
+	has(text, "\nresult          both - rcvbuf [2001:2::1234:5678:9abc:def0]:5060");
 	has(text, "all 1,000 that arrived have their place");
-	has(text, "checkpoints     no packet came");
+	has(text, "probes          no packet arrived");
 	free(text);
 
 	memset(&f, 0, sizeof(f));
@@ -122,7 +122,7 @@ CASE(for_people_balanced)
 	f.end.sum.delivered = 12;
 	text = text_of(&f, &cost);
 	has(text, "\nin flight          12           less than at the beginning\n");
-	has(text, "verdict         no loss seen on this host\n");
+	has(text, "result          no loss seen on this host\n");
 	free(text);
 }
 
@@ -160,7 +160,7 @@ CASE(for_machines)
 	assert_int_equal(number(part, "packets"), 55);
 	assert_true(json_object_object_get_ex(end, "sequence", &part));
 	assert_int_equal(number(part, "missing"), 5);
-	assert_true(json_object_object_get_ex(end, "checkpoints", &part));
+	assert_true(json_object_object_get_ex(end, "probes", &part));
 	assert_int_equal(number(part, "entered"), 1007);
 	assert_int_equal(number(part, "left"), 7);
 	assert_int_equal(number(part, "dropped"), 60);

@@ -101,14 +101,14 @@ CASE(text)
 	assert_says(
 		&b,
 		"sent again: half within 1.00 ms, 99 % within 2.00 ms, the last after 3.00 ms\n");
-	assert_says(&b, "  beyond          5  25.00 %  eth0 5\n");
+	assert_says(&b, "  downstream      5  25.00 %  eth0 5\n");
 	assert_says(&b, "    of one without data it may be the acknowledgment, on its way back\n");
-	assert_says(&b, "  not lost        3  15.00 %  of 1 the acknowledgment was dropped here\n");
-	assert_says(&b, "returned         12  12.00 %  netfilter 12\n");
-	assert_says(&b, "verdict         both\n");
+	assert_says(&b, "  spurious        3  15.00 %  of 1 the acknowledgment was dropped here\n");
+	assert_says(&b, "rejected locally 12  12.00 %  netfilter 12\n");
+	assert_says(&b, "result          both\n");
 	assert_says(&b, "all 20 retransmissions have their cause\n");
 	assert_says(&b,
-		    "198.18.0.1 to 198.18.0.2 in a: 20 sent again, 12 lost here, 5 beyond (qdisc)");
+		    "198.18.0.1 to 198.18.0.2 in a: 20 sent again, 12 lost here, 5 downstream\n    (qdisc)");
 }
 
 /* Of a flow that was sending before the trace began more may be sent again than was sent. */
@@ -137,7 +137,7 @@ CASE(so_far)
 	assert_says(&b, "flows           1 of 2, the worst first; memory: ");
 	text = text_of(&b);
 	assert_null(strstr(text, "segments with data"));
-	assert_null(strstr(text, "returned"));
+	assert_null(strstr(text, "rejected_locally"));
 	assert_null(strstr(text, "verdict"));
 	free(text);
 }
@@ -194,7 +194,7 @@ CASE(json)
 	row = json_get_item(o, "counters", 1);
 	assert_non_null(row);
 	assert_null(json_get(row, "agrees"));
-	assert_string_equal(json_get_text(json_get_item(o, "beyond", 0), "device"), "eth0");
+	assert_string_equal(json_get_text(json_get_item(o, "downstream", 0), "ifname"), "eth0");
 	assert_string_equal(json_get_text(json_get_item(o, "flows", 0), "src"), "198.18.0.1");
 	json_object_put(o);
 }
@@ -244,8 +244,8 @@ CASE(parts_of_a_ledger)
 		assert_int_equal(json_sum(tcp, "stages", "segments"), b.sum.lost_here);
 		assert_int_equal(json_get_u64(tcp, "undecided"), b.undecided);
 		assert_int_equal(json_sum(tcp, "undecided_why", "segments"), b.undecided);
-		assert_int_equal(json_get_length(tcp, "beyond"), 2);
-		assert_int_equal(json_sum(tcp, "beyond", "segments"), 3 * SERIES_MAX + 7);
+		assert_int_equal(json_get_length(tcp, "downstream"), 2);
+		assert_int_equal(json_sum(tcp, "downstream", "segments"), 3 * SERIES_MAX + 7);
 		json_object_put(sum);
 	}
 	series_free(series);

@@ -123,16 +123,16 @@ CASE(by_number)
 	fclose(a);
 	fclose(b);
 	o = compare(NULL);
-	assert_string_equal(json_get_text(o, "method"), "stamp");
+	assert_string_equal(json_get_text(o, "method"), "header");
 	assert_balance(o, 100, 77, 3, 20, 0);
 	assert_int_equal(json_get_u64(o, "duplicated"), 1);
 	assert_int_equal(json_get_u64(o, "reordered"), 1);
 	assert_int_equal(json_get_u64(o, "only_b"), 1);
-	assert_int_equal(json_get_u64(o, "gaps"), 2);
-	assert_int_equal(json_get_u64(o, "longest_gap"), 2);
-	assert_int_equal(json_get_i64(json_get(o, "delay_ns"), "min"), 5000);
-	assert_int_equal(json_get_i64(json_get(o, "delay_ns"), "p99"), 5000);
-	assert_int_equal(json_get_i64(json_get(o, "delay_ns"), "max"), 5 * S + 7000);
+	assert_int_equal(json_get_u64(o, "bursts"), 2);
+	assert_int_equal(json_get_u64(o, "longest_burst"), 2);
+	assert_int_equal(json_get_i64(json_get(o, "latency_ns"), "min"), 5000);
+	assert_int_equal(json_get_i64(json_get(o, "latency_ns"), "p99"), 5000);
+	assert_int_equal(json_get_i64(json_get(o, "latency_ns"), "max"), 5 * S + 7000);
 	assert_string_equal(json_get_text(json_get_item(o, "flows", 0), "flow"),
 			    "udp 198.18.0.1:5000 > 198.18.0.99:9");
 	assert_int_equal(json_get_u64(json_get_item(o, "flows", 0), "missing"), 3);
@@ -167,7 +167,7 @@ CASE(by_bytes)
 	assert_int_equal(json_get_u64(o, "lost") + json_get_u64(json_get(o, "unknown"), "outside"),
 			 3);
 	assert_true(json_get_u64(o, "lost") >= 2);
-	assert_int_equal(json_get_i64(json_get(o, "delay_ns"), "p50"), -3600 * (int64_t)S);
+	assert_int_equal(json_get_i64(json_get(o, "latency_ns"), "p50"), -3600 * (int64_t)S);
 	json_object_put(o);
 	o = compare("src port 5001");
 	assert_balance(o, 100, 99, 1, 0, 0);

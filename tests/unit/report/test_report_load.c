@@ -240,21 +240,21 @@ CASE_WITH(runs_are_apart, NULL, remove_file)
 	d = l->document;
 	assert_int_equal(l->documents, 2);
 	assert_int_equal(d[1].number, 2);
-	assert_non_null(json_get(d[0].json, "fates_agree"));
-	assert_false(json_get_bool(d[0].json, "fates_agree"));
-	assert_true(json_get_bool(d[1].json, "fates_agree"));
+	assert_non_null(json_get(d[0].json, "outcomes_agree"));
+	assert_false(json_get_bool(d[0].json, "outcomes_agree"));
+	assert_true(json_get_bool(d[1].json, "outcomes_agree"));
 	list = json_get(d[0].json, "intervals");
 	assert_int_equal(json_object_array_length(list), 750);
 	last = json_object_array_get_idx(list, 749);
 	assert_int_equal(json_get_u64(last, "sent"), 30000); /* counters are not added up */
 	assert_int_equal(json_get_length(d[0].json, "worst"), 1);
 	assert_int_equal(json_get_u64(json_get_item(d[0].json, "worst", 0), "time_ns"), 2 * S);
-	fate = json_get_item(d[0].json, "fates", 0);
-	assert_string_equal(json_get_text(fate, "fate"), "delivered");
+	fate = json_get_item(d[0].json, "outcomes", 0);
+	assert_string_equal(json_get_text(fate, "outcome"), "delivered");
 	assert_int_equal(json_get_u64(fate, "packets"), 120);
 	assert_int_equal(json_get_u64(fate, "ranges"), 3);
 	assert_int_equal(json_get_u64(fate, "longest"), 100);
-	fate = json_get_item(d[0].json, "fates", 1);
+	fate = json_get_item(d[0].json, "outcomes", 1);
 	assert_string_equal(json_get_text(fate, "stage"), "rcvbuf");
 	assert_int_equal(json_get_u64(fate, "packets"), 10);
 	ledgers_free(l);

@@ -267,7 +267,7 @@ CASE(test_csv)
 	json_object_put(failed);
 	json_object_put(start);
 	expect(&rows, &text,
-	       "fault,x,trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,"
+	       "fault,x,trial,attempted,refused,sent,delivered,dropped,lost_fraction,tx_pps,rx_pps,"
 	       "stage,balanced,payload_bytes,duration_ns,waits,error,tx_calls,rx_calls,tx_cpu_ns,"
 	       "rx_cpu_ns,fragments_made,fragments_seen,datagrams_reassembled\n"
 	       "\"a,b\",\"say \"\"no\"\"\",1,1000,0,1000,990,10,0.01,50000.000,25000.000,qdisc,"
