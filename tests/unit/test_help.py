@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import case, main, pktledger, rootless
+from lib import case, main, pktledger, rootless, table
 
 ANY = {"", "all", "none", "off"}  # the option is not given
 
@@ -38,6 +38,18 @@ def hint_once():
     err = pktledger("trace", "--stage", "foo").err
     assert err.count("--stage help") == 1 and err.count("lists them") == 1, err
     assert "the value help" not in err, err
+
+
+@table([(old, command, old, new) for command, old, new in [
+    ("run", "--legs", "--latency-breakdown"), ("recv", "--legs", "--latency-breakdown"),
+    ("send", "--gap", "--skip"), ("run", "--stamp", "--sequence-header"),
+    ("run", "--device-gro", "--interface-gro"),
+]])
+@rootless
+def former_names(command, old, new):
+    """An option that was renamed answers with its new name."""
+    result = pktledger(command, old)
+    assert result.status == 2 and f"{old} is now called {new}" in result.err, result
 
 
 if __name__ == "__main__":
