@@ -33,7 +33,7 @@ sanitize:
 
 # Races of threads, in what has any: senders and receivers, the carrier of a tap, readers of rules
 # and symbols. A report fails also where no test looks at how a command ended.
-THREADED := unit/traffic unit/drops/ksym unit/drops/nft unit/drops/owners unit/experiment \
+THREADED := unit/traffic unit/drops/ksym unit/drops/owners unit/experiment \
 	bpf/xsk bpf/gen bpf/sink bpf/watch net/run net/export net/to net/top
 RACES     = $(abspath $(B)/tsan/races)
 .PHONY: tsan

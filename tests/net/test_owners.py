@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_ok, case, directory, first, main, pktledger, require,
                  run, started, table, thorough, until)
-from ends import PORT, inside, nft, shell
+from ends import PORT, do, inside, nft, send as send_in, shell
 from traced import NAME, RX, TX, V4, assert_only, causes, lab, send, tracing
 
 ID = "d4e8e05a546c86b6443f101966c618e47753ed01fa9929cae00d3b692f7a9f80"
@@ -430,49 +429,24 @@ def rule_among_many_namespaces():
     assert f"rule with handle {number} of chain inet t c: 40 packets" in found["evidence"], found
 
 
-@contextlib.contextmanager
-def slow_nft():
-    """To list the rules takes longer than the start waits for."""
-    with directory() as where:
-        slow = where / "nft"
-        slow.write_text(f"#!/bin/sh\nsleep 1.5\nexec {shutil.which('nft')} \"$@\"\n")
-        slow.chmod(0o755)
-        before = os.environ["PATH"]
-        os.environ["PATH"] = f"{where}:{before}"
-        try:
-            yield
-        finally:
-            os.environ["PATH"] = before
-
-
-@table([("the loss is first", 0, "rules were listed only after the loss began; since it was made: "),
-        ("the list is first", 3, "")] if EVERYTHING else [])
-def rules_are_listed_late(when, said):
-    """What the rule had dropped before is not said to be of now, and what is of now not left out."""
-    with lab(), rules("table inet t { chain c { type filter hook input priority 0;"
-                      f" udp dport {PORT} counter drop; }}; }}"):
-        number = handle("inet t c", str(PORT))
-        send(V4, 5)
-        with slow_nft(), tracing("--netns", RX, f"udp port {PORT}") as t:
-            time.sleep(when * PATIENCE)
-            send(V4, 40)
-            found = finding(t.stop(), "netfilter")
-    rule = f"{said}rule with handle {number} of chain inet t c: {'at most 45' if said else '40'} packets"
-    assert rule in found["evidence"], found
-    assert found["id"] == ("netfilter" if said else "netfilter-rule"), found
-
-
 @case
-def a_command_waits_for_the_rules():
-    with lab(), rules("table inet t { chain c { type filter hook input priority 0;"
-                      f" udp dport {PORT} counter drop; }}; }}"), slow_nft():
-        number = handle("inet t c", str(PORT))
-        script = f"import socket\nfor _ in range(40): socket.socket(2, 2).sendto(b'x', ('{V4}', {PORT}))"
-        document = assert_ok(pktledger("trace", "-j", "--netns", RX, f"udp port {PORT}", "--", "ip", "netns",
-                                       "exec", TX, sys.executable, "-c", script)).json
-    assert_only(document, "netfilter", 40, netns=RX)
-    found = finding(document, "netfilter")
-    assert f"rule with handle {number} of chain inet t c: 40 packets" in found["evidence"], found
+def rules_are_listed_late():
+    """What the rule had dropped before is not said to be of now."""
+    late = f"{NAME}-late"
+    text = (f"table inet t {{ chain c {{ type filter hook input priority 0; udp dport {PORT} counter"
+            " drop; }; }")
+    with tracing(f"udp port {PORT}") as t:
+        subprocess.run(["ip", "netns", "add", late], check=True)
+        try:
+            do(late, "ip", "link", "set", "lo", "up")
+            nft(late, text)
+            send_in(late, "127.0.0.1", 45)
+            found = finding(t.stop(), "netfilter")
+        finally:
+            subprocess.run(["ip", "netns", "del", late], check=True)
+    assert "rules were listed only after the loss began; since it was made: rule" in found["evidence"], found
+    assert "of chain inet t c: at most 45 packets" in found["evidence"], found
+    assert found["id"] == "netfilter", found
 
 
 @case

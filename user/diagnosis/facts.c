@@ -85,7 +85,6 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
 }
 
 #define TICK_NS	  100000000
-#define RULES_MS  2000	    /* for the second list of the firewall's rules */
 #define SOURCE_NS 500000000 /* until a packet shows whose are refused */
 
 /* What has two samples. */
@@ -414,8 +413,7 @@ static int begin(struct facts_reader *r)
 	facts_self_read(ns, &f->self);
 	r->inum = ns ? ns->inum : proc_netns(r->root, getpid());
 	r->rules = nftrules_new();
-	if (r->rules)
-		nftrules_note(r->rules, r->inum, ns);
+	nftrules_note(r->rules, r->inum, ns, false);
 	unread_if(f, open_readers(r), "readers of sockets");
 	/* by a BPF program, for no counter shows it: not before Linux 6.3 */
 	unread_if(f, survey_attach(&r->reads, "read_one", "reads"), "how often sockets are read");
@@ -432,7 +430,7 @@ static void read_rules(struct facts_reader *r)
 	struct nft_result *all = mem_new(all);
 	struct facts *f = r->f;
 
-	nftrules_compare(r->rules, r->inum, r->spec.ns, HOOK_NONE, RULES_MS, all);
+	nftrules_compare(r->rules, r->inum, r->spec.ns, HOOK_NONE, all);
 	if (*all->problem)
 		unread(f, "rules of the firewall", "%s", all->problem);
 	f->rules_ns = all->window_ns;
@@ -461,7 +459,7 @@ static int end(struct facts_reader *r)
 		s->reads_known = s->cookie && !bpf_map_lookup_elem(reads, &s->cookie, &s->reads);
 	}
 	stack_sample_read(r->spec.ns, &r->f->stack.after);
-	if (!ret && r->rules)
+	if (!ret)
 		read_rules(r);
 	if (!ret)
 		join(r);

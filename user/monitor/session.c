@@ -283,7 +283,7 @@ int session_run(struct session *s, struct error *err)
 	if (!rc)
 		rc = sources_open(&s->sources, &s->spec, s->counters, s->live, err);
 	if (!rc && s->with_why) /* behind them: it looks at their rows, too */
-		s->why = why_new(&s->spec, s->live, s->command);
+		s->why = why_new(&s->spec, s->live);
 	if (!rc && s->on_open)
 		rc = s->on_open(s->arg, err);
 	if (!rc)

@@ -207,13 +207,13 @@ void child_close(struct child *c);
 /*
  * More about why packets were lost, for the findings: what the reader of a full socket did, and
  * which rules of a firewall dropped. Watches what the collector finds, as one of its sources, whose
- * start takes first samples, without haste if a command is to begin behind it; it adds no rows. The
- * owners of `spec` are borrowed. What is not there (nft, /proc) is no error: then there is less to
+ * start takes first samples; it adds no rows. The
+ * owners of `spec` are borrowed. What is not there (nftables, /proc) is no error: then there is less to
  * say.
  */
 struct why;
 struct sources; /* monitor/sources.h */
-struct why *why_new(const struct live_spec *spec, struct live *l, bool command);
+struct why *why_new(const struct live_spec *spec, struct live *l);
 void why_tick(struct why *w);  /* to be called some times a second, after live_tick() */
 void why_close(struct why *w); /* NULL is allowed */
 

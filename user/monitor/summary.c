@@ -15,24 +15,19 @@
 #include "host/counters.h"
 #include "host/netdev.h"
 
-#define VIEW_MS	      2000  /* for the list of netfilter rules, while a screen waits; */
-#define END_MS	      10000 /* in the end nobody does */
 #define RULES_SHOWN   3
 #define SOURCES_NS    500000000 /* until one is seen, after the first loss */
 #define START_NETNS   256	/* namespaces whose rules are read before there is any loss */
 #define START_READERS 16	/* ... and whose sockets are */
-#define START_MS      500	/* that rules may delay the start, */
-#define COMMAND_MS    5000	/* and that of a command, before which nothing of it is lost */
 
 struct why {
 	struct live *live;
 	struct owners *owners;
 	struct readings *readings;
-	struct nftrules *rules;	    /* NULL: not possible */
+	struct nftrules *rules;
 	struct list conntracks;	    /* struct conntrack_noted */
 	struct survey_bpf *sources; /* NULL: not needed yet, or not possible */
 	uint64_t sources_ns;	    /* when they were asked for; 0: not yet */
-	int start_ms, list_ms;	    /* for lists of rules, in the beginning and for a summary */
 	struct way_back back;
 	struct way_dnat dnat;
 	struct way_silent silent;
@@ -59,17 +54,19 @@ static struct reading_socket reading_id(const struct watch_sock *sock)
 				       .cgroup = sock->cgroup};
 }
 
-/* The firewall of a namespace as it is now: its rules, and what it dropped without one. */
-static void note_firewall(struct why *w, uint32_t inum)
+/*
+ * The firewall of a namespace as it is now: its rules, and what it dropped without one. `late`: it
+ * has dropped something already.
+ */
+static void note_firewall(struct why *w, uint32_t inum, bool late)
 {
 	struct netns ns;
 
-	if (!w->rules || nftrules_known(w->rules, inum) ||
-	    owners_netns_open(w->owners, inum, &ns, NULL))
+	if (nftrules_known(w->rules, inum) || owners_netns_open(w->owners, inum, &ns, NULL))
 		return;
-	if (!nftrules_note(w->rules, inum, &ns)) /* which bounds them */
-		*(struct conntrack_noted *)list_add(&w->conntracks) =
-			(struct conntrack_noted){inum, stack_conntrack_read(&ns)};
+	nftrules_note(w->rules, inum, &ns, late);
+	*(struct conntrack_noted *)list_add(&w->conntracks) =
+		(struct conntrack_noted){inum, stack_conntrack_read(&ns)};
 	netns_close(&ns);
 }
 
@@ -83,10 +80,7 @@ static int start(void *arg, struct error *err)
 	(void)err;
 	readings_begin(w->readings, netns, n < START_READERS ? n : START_READERS);
 	for (unsigned i = 0; i < n; i++)
-		note_firewall(w, netns[i]);
-	/* what is lost before the first list cannot be kept apart from what was lost long ago */
-	if (w->rules)
-		nftrules_wait(w->rules, w->start_ms);
+		note_firewall(w, netns[i], false);
 	return 0;
 }
 
@@ -101,8 +95,6 @@ static void collect(void *arg, struct live *l)
 {
 	const struct live_table *t = live_interval(l);
 	struct why *w = arg;
-	uint64_t interval, end = live_parts(l).start_ns + live_time(l, &interval);
-	uint64_t since = clock_now() - (ktime_now() - (end - interval));
 
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct live_row *row = &t->rows[i];
@@ -114,9 +106,7 @@ static void collect(void *arg, struct live *l)
 			if (id.tcp || sock.protocol == IPPROTO_UDP)
 				readings_note(w->readings, &id, row->counts.packets);
 		} else if (row->stage == STAGE_NETFILTER && row->netns) {
-			note_firewall(w, row->netns);
-			if (w->rules)
-				nftrules_lost(w->rules, row->netns, since);
+			note_firewall(w, row->netns, true);
 		} else if (!w->sources_ns && !strcmp(row->text[LIVE_REASON], "IP_RPFILTER")) {
 			w->sources_ns = clock_now();
 			way_sources_open(&w->sources);
@@ -125,11 +115,10 @@ static void collect(void *arg, struct live *l)
 	readings_interval(w->readings);
 }
 
-struct why *why_new(const struct live_spec *spec, struct live *l, bool command)
+struct why *why_new(const struct live_spec *spec, struct live *l)
 {
 	struct why *w = mem_new(w);
 
-	w->start_ms = command ? COMMAND_MS : START_MS;
 	w->live = l;
 	w->owners = spec->owners;
 	w->conntracks.size = sizeof(struct conntrack_noted);
@@ -226,7 +215,6 @@ static void put_rules(struct why *w, const struct nft_result *result, uint64_t e
 	f->rule_chain = w->chain;
 }
 
-/* A second list of the rules may take seconds where there are many. */
 static void fill_rules(struct why *w, const struct live_row *row, struct finding_facts *f)
 {
 	struct nft_result result;
@@ -234,8 +222,7 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 
 	if (owners_netns_open(w->owners, row->netns, &ns, NULL))
 		return;
-	nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]), w->list_ms,
-			 &result);
+	nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]), &result);
 	put_rules(w, &result, row->counts.events, f);
 	netns_close(&ns);
 }
@@ -440,8 +427,6 @@ void live_summarise(const struct live *l, struct why *why, const struct live_tab
 	};
 	live_own(l, &out->own);
 	live_bursts(l, true, &out->bursts);
-	if (why)
-		why->list_ms = of ? VIEW_MS : END_MS;
 	advise(l, why, out);
 }
 
