@@ -212,7 +212,7 @@ help:
 	@echo 'make hardening sanitizers, TSan, valgrind, fuzzing of all parsers, the analyzer'
 	@echo 'make test-kernels  tests on Debian 6.1, 6.12 and newest; TESTS="6.1 fault" for some'
 	@echo 'make coverage  lines that unit and BPF tests run; TESTS="unit/ bpf/ net/": all'
-	@echo 'make bench     pktledger beside its peers (as root); BENCH="--rows tx --runs 3"'
+	@echo 'make bench     speed next to peers (as root); BENCH="--against FILE": to an older build'
 	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'
 	@echo 'make uninstall what install put there'
 	@echo 'make man       the manuals, in $(B)/man; make html: in $(B)/html; make completion: for shells'

@@ -3,7 +3,9 @@
 """The bench's arithmetic, how it reads other programs' output, its tables. Measures nothing."""
 
 import json
+import math
 import os
+import random
 import re
 import sys
 import tempfile
@@ -35,49 +37,73 @@ def same(found, wanted):
     assert found == wanted, f"{found!r} is not {wanted!r}"
 
 
-def close(found, wanted):
-    assert abs(found - wanted) < 1e-9 * max(1, abs(wanted)), f"{found!r} is not {wanted!r}"
-
-
 # Arithmetic
 
 
 @table([
-    ("malformed_lines", [3, 1, 2], {"median": 2, "min": 1, "max": 3, "spread": 1.0}),
-    ("even", [1, 2, 3, 10], {"median": 2.5, "min": 1, "max": 10, "spread": 3.6}),
-    ("one", [7], {"median": 7, "min": 7, "max": 7, "spread": 0.0}),
-    ("median of 0", [-1, 0, 1], {"median": 0, "min": -1, "max": 1, "spread": None}),
-    ("none", [], None),
+    ("five are too few", 5, None), ("lowest and highest of six", 6, [1, 6]),
+    ("eight", 8, [1, 8]), ("nine", 9, [2, 8]), ("twelve", 12, [3, 10]), ("hundred", 100, [40, 61]),
+    ("none", 0, None),
 ])
-def summary(values, wanted):
-    same(stats.summary(values), wanted)
+def interval_of_the_median(count, wanted):
+    """Tables of the sign test have these ranks for 95 %."""
+    same(stats.interval(list(range(count, 0, -1))), wanted)
+
+
+@case
+def the_interval_contains_the_median():
+    """In at least 95 of 100 samples, of a skewed distribution as well."""
+    pick = random.Random(7)
+    inside = 0
+    for _ in range(2000):
+        low, high = stats.interval([pick.expovariate(1) for _ in range(9)])
+        inside += low <= math.log(2) <= high
+    assert 1900 <= inside < 1960, inside
+
+
+@case
+def three_percent_are_shown():
+    """With nine pairs of samples that vary by 1 %."""
+    pick = random.Random(3)
+    ours, theirs = ([{"turn": i, "value": of * pick.gauss(1, 0.01)} for i in range(9)]
+                    for of in (97, 100))
+    assert stats.ratio(ours, theirs)["interval"][1] < 1
+
+
+@table([
+    ("narrow", [95, 96, 97, 98, 100, 102, 103, 104, 105], False),
+    ("one that is far off", [1, 98, 99, 100, 100, 100, 101, 102, 900], False),
+    ("wide", [70, 89, 95, 98, 100, 102, 105, 110, 130], True),
+    ("too few for an interval", [100] * 5, True),
+])
+def noise(values, wanted):
+    same(stats.summary(values)["noise"], wanted)
 
 
 def samples(**values):
-    return [{"run": int(run[1:]), "value": value} for run, value in values.items()]
+    return [{"turn": int(turn[1:]), "value": value} for turn, value in values.items()]
 
 
 @table([
-    ("of pairs", samples(r0=3, r1=8, r2=2), samples(r0=2, r1=4, r2=2), (1.5, 1, 2)),
-    ("only of runs that both have", samples(r0=3, r2=2), samples(r1=4, r2=4), (0.5, 0.5, 0.5)),
-    ("ours is missing", [], samples(r0=2), None),
-    ("theirs is missing", samples(r0=2), [], None),
-    ("theirs is 0", samples(r0=2), samples(r0=0), None),
+    ("of pairs", samples(t0=3, t1=8, t2=2), samples(t0=2, t1=4, t2=2), False, 1.5),
+    ("a shorter time is better", samples(t0=2, t1=4), samples(t0=3, t1=6), True, 1.5),
+    ("only of turns that both have", samples(t0=3, t2=2), samples(t1=4, t2=4), False, 0.5),
+    ("ours is missing", [], samples(t0=2), False, None),
+    ("theirs is missing", samples(t0=2), [], False, None),
+    ("theirs is 0", samples(t0=2), samples(t0=0), False, None),
 ])
-def ratio(ours, theirs, wanted):
-    found = stats.ratio(ours, theirs)
-    same(found and (found["median"], found["min"], found["max"]), wanted)
+def ratio(ours, theirs, smaller, wanted):
+    found = stats.ratio(ours, theirs, smaller)
+    same(found and found["median"], wanted)
 
 
 @table([
-    ("few", 7, 0, None), ("all the same", 8, 0, [1, 1]), ("one differs", 40, 1, [1, 1]),
-    ("half differ", 20, 10, [1, 2]),
+    ("no goal", [1, 2], None, None), ("above", [0.96, 0.98], 0.95, "reached"),
+    ("below", [0.90, 0.94], 0.95, "missed"), ("inside", [0.94, 0.96], 0.95, "open"),
+    ("no interval", None, 0.95, None),
 ])
-def interval_of_the_median(count, double, wanted):
-    """By the pairs themselves: an outlier does not widen it."""
-    ours = [{"run": run, "value": 2 if run < double else 1} for run in range(count)]
-    found = stats.ratio(ours, [{"run": run, "value": 1} for run in range(count)])
-    same(found.get("sure"), wanted)
+def verdict(ends, goal, wanted):
+    same(stats.verdict({"interval": ends}, goal), wanted)
 
 
 @table([
@@ -89,80 +115,20 @@ def foreign_programs(text, wanted):
     same(machine.parse_programs(text), wanted)
 
 
-
-@table([
-    ("at the goal", 1.3, "goal"), ("at the floor", 1.15, "floor"), ("between", 1.2, "floor"),
-    ("below", 1.1499, "below"), ("no value", None, None),
-])
-def verdict(value, wanted):
-    same(stats.verdict(value, 1.15, 1.3), wanted)
-
-
-@table([
-    ("at the goal", 1e-4, "goal"), ("at the floor", 1e-3, "floor"), ("worse", 2e-3, "below"),
-    ("no value", None, None),
-])
-def verdict_of_an_error(value, wanted):
-    same(stats.verdict_error(value, 1e-3, 1e-4), wanted)
-
-
-@case
-def no_verdict_without_a_target():
-    same(stats.verdict(5, None, None), None)
-
-
 @table([
     ("plain", 10, 10 * 554, 512, 10),
     ("GSO, 2 x 64 and 1 x 3", 3, 3 * 42 + 131 * 512, 512, 131),
     ("packets only", 10, 600, None, 10),
 ])
 def datagrams(packets, size, payload, wanted):
-    before = {"rx_packets": 5, "rx_bytes": 7}
-    after = {"rx_packets": 5 + packets, "rx_bytes": 7 + size}
-    same(stats.datagrams(before, after, payload), wanted)
-
-
-@table([("exact", 2000, 2, 0), ("too fast", 2002, 2, 1e-3), ("too slow", 1998, 2, -1e-3)])
-def rate_error(count, seconds, wanted):
-    close(stats.rate_error(count, seconds, 1000), wanted)
-
-
-@table([
-    ("took all", [(100, 100), (99.5, 100)], True),
-    ("once not", [(100, 100), (50, 100)], False),
-    ("nothing known", [(100, None)], False),
-    ("no samples", [], False),
-])
-def bound_by_load(samples, wanted):
-    samples = [{"value": v, "offered": o} if o else {"value": v} for v, o in samples]
-    same(stats.bound_by_load(samples), wanted)
-
-
-@table([
-    ("below the limit", 50000, 100000, 50000), ("above the limit", 150000, 100000, 100000),
-])
-def search_lossless(start, limit, most):
-    asked = []
-
-    def trial(rate):
-        asked.append(rate)
-        return min(rate, limit), max(0, rate - limit)
-    received, rate = stats.search_lossless(trial, start)
-    assert rate in asked and received == rate <= most, (received, rate)
-    assert received >= 0.95 * most, f"{received} is far from {most}"
-
-
-@case
-def search_lossless_gives_up():
-    same(stats.search_lossless(lambda rate: (rate, 1), 100000), (None, None))
+    same(stats.datagrams(packets, size, payload), wanted)
 
 
 # What other programs say
 
 
 @table([(name, name, version) for name, version in [
-    ("iperf3", "3.12"), ("sockperf", "3.7-no.git"), ("trafgen", "0.6.8"), ("bpftrace", "0.17.0"),
-    ("perf", "6.1.192"), ("nuttcp", "6.1.2"), ("xdp-trafficgen", "1.6.3"), ("xdp-bench", "1.6.3"),
+    ("iperf3", "3.12"), ("xdp-trafficgen", "1.6.3"), ("xdp-bench", "1.6.3"),
 ]])
 def version_of(name, wanted):
     samples = dict(re.findall(r"^== (\S+)\n(.*?)(?=^== |\Z)", fixture("versions.txt"),
@@ -211,38 +177,23 @@ def the_machine():
 
 
 @case
-def run_result():
-    out = json.dumps({"end": {"rx_pps": 1000.5, "sent": 100, "delivered": 97, "refused": 1}})
-    same(measure.parse_run(0, out, ""), (1000.5, 4))
+def setup_of_a_trial():
+    text = json.dumps({"trials": [{"duration_ns": 2 * 10 ** 8}] * 4,
+                       "end": {"duration_ns": 2 * 10 ** 9}})
+    same(measure.setup_per_trial(text), 0.3)
 
 
-@table([("not balanced", 4, "{}", ""), ("no JSON", 0, "oops", ""), ("no end", 0, "{}", ""),
-        ("failed", 1, "", "pktledger: no")])
-def run_without_result(status, out, err):
+@table([("no JSON", "oops"), ("no end", "{}"),
+        ("no trials", '{"trials":[],"end":{"duration_ns":1}}')])
+def search_without_result(text):
     try:
-        measure.parse_run(status, out, err)
+        measure.setup_per_trial(text)
     except lab.LabError:
         return
     raise AssertionError("was taken for a result")
 
 
 # Programs
-
-
-class Build:
-    """A build with `--tx socket, xsk` and `--gso` for send."""
-    engines = {"--tx": programs.parse_engines("  auto    the fastest\n  socket  UDP\n  xsk  AF\n"),
-               "--rx": {"socket"}}
-    help = {"send": "  --tx NAME\n  --gso-size N\n  --rate RATE", "recv": "--rx NAME", "run": ""}
-    lacks = programs.Ours.lacks
-
-
-@table([
-    ("engine", "--tx xdp --rate 1", "--tx xdp"), ("all there", "--tx xsk --rate 1", None),
-    ("option", "--tx socket --gso", "--gso"), ("auto", "--tx auto", None),
-])
-def missing_in_this_build(args, wanted):
-    same(Build().lacks("send", args.split()), wanted)
 
 
 def make_tree(root, *paths):
@@ -284,47 +235,76 @@ def absent_peer():
 @case
 def rows_are_sound():
     same(len({row.id for row in rows.ROWS}), len(rows.ROWS))
+    known = programs.find_all("pktledger", [])
     for row in rows.ROWS:
         assert hasattr(measure.Bench, row.method), row.id
-        assert row.method != "transmit" or row.sink in ("xdp", "tc"), row.id
-        for contender in (*row.ours, *row.peers, *row.load):
-            if not contender.commands:
-                assert contender.name == "no tracer"
-                continue
-            assert contender.program in ("pktledger", "empty", "bound", *programs.CATALOGUE)
-            assert (contender.floor is None) == (contender.goal is None), contender.name
-
-
-@case
-def paced_commands():
-    args = ("a", "{rate}", "{pps}", "{bits}")
-    same(measure.fill(args), ["a", "max", "max", "0"])
-    same(measure.fill(args, 1000.4, 512), ["a", "1000", "1000", str(round(1000.4 * 512 * 8))])
+        assert row.sink is None or hasattr(lab.Lab, row.sink), row.id
+        for contender in (row.ours, *row.peers, row.load, row.needs):
+            for command in contender.commands if contender else ():
+                assert command.args[0] in known, contender.name
 
 
 @case
 def turns_begin_with_another():
-    same([measure.turns(["a", "b", "c"], run) for run in range(4)],
+    same([measure.turns(["a", "b", "c"], turn) for turn in range(4)],
          [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"], ["a", "b", "c"]])
+
+
+class Fake(measure.Bench):
+    """Rows take what `script` has, in place of a measurement."""
+
+    def __init__(self, script=(), before=None, installed=("pktledger",)):
+        super().__init__({name: programs.Program(name, [name]) for name in installed}, before, 9,
+                         0.1, lambda text: None)
+        self.script = list(script)
+
+    def take_turns(self, row):
+        return {"noise": self.script.pop(0)}
+
+
+SEND = rows.send("--tx socket")
+
+
+@table([("quiet", [False], False), ("once noisy", [True, False], False),
+        ("twice noisy", [True, True], True)])
+def noise_is_measured_again_once(script, wanted):
+    bench = Fake(script)
+    same(bench.row(rows.Row("x", "send", "rate", SEND))["noise"], wanted)
+    same(bench.script, [])
+
+
+@case
+def a_row_without_its_load_is_skipped():
+    row = rows.Row("x", "send", "rate", SEND, load=rows.peer("loop", "bound"))
+    same(Fake().row(row)["skipped"], "bound is not installed")
+
+
+@case
+def an_older_build_takes_the_place_of_the_peers():
+    row = rows.Row("x", "send", "rate", SEND, (rows.peer("peer", "iperf3"),))
+    same([(e.name, e.reason) for e in Fake().entries(row)],
+         [(SEND.name, None), ("peer", "iperf3 is not installed")])
+    old = programs.Program("pktledger", ["old"])
+    same([(e.name, e.binary) for e in Fake(before=old).entries(row)],
+         [(SEND.name, None), ("before", old)])
 
 
 # Tables
 
 
-def document(**changes):
-    row = rows.Row("x", "send", "transmit", ours=(), floor=None)
-    ours = measure.Entry(rows.Contender("pktledger send", ()), None)
-    peer = measure.Entry(rows.Contender("peer", (), floor=1.5, goal=2), None)
-    absent = measure.Entry(rows.Contender("other", ()), "absent")
-    ours.samples = samples(r0=2.9e6, r1=3.0e6, r2=3.3e6)
-    peer.samples = samples(r0=1.9e6, r1=2.0e6, r2=2.1e6)
-    result = {"id": "x", "title": "send", "unit": "packets/s", "note": None, "load": None,
-              **measure.conclude(row, [ours, peer, absent]), **changes}
-    return {"settings": {"runs": 3, "seconds": 2}, "rows": [result],
+def document(ours=(2.9e6, 3.0e6, 3.3e6), goal=None, unit="packets/s", **changes):
+    row = rows.Row("x", "send", "rate", ours=None, unit=unit)
+    entries = [measure.Entry(rows.Contender("pktledger send", ())),
+               measure.Entry(rows.Contender("peer", (), goal=1.4)),
+               measure.Entry(rows.Contender("other", ()), "other is not installed")]
+    for entry, values in zip(entries, (ours, (1.9e6, 2.0e6, 2.1e6))):
+        entry.samples = [{"turn": i, "value": value} for i, value in enumerate(values * 3)]
+    result = {"id": "x", "title": "send", "unit": unit,
+              **measure.conclude(row, entries, goal), **changes}
+    return {"settings": {"pairs": 9, "seconds": 2}, "rows": [result], "elapsed": 60,
             "machine": {"cpu": "CPU", "cpus": 2, "hypervisor": True, "architecture": "x86_64",
                         "kernel": "6.1", "system": "Debian", "load_before": 0.5, "steal": 0.01},
-            "programs": {"peer": {"present": True, "version": "1.0"},
-                         "other": {"present": False, "version": None}}}
+            "programs": {"peer": "1.0", "other": None}}
 
 
 def table_of(text):
@@ -335,38 +315,42 @@ def table_of(text):
 def markdown_table():
     text = report.markdown(document())
     same(table_of(text), [
-        "| send | **pktledger** | 3.00 M (2.90 M to 3.30 M) | 13 % |  |  |",
-        "|  | peer | 2.00 M (1.90 M to 2.10 M) | 10 % | 1.53 (1.50 to 1.57) "
-        "| 1.5 / 2: floor reached |",
-        "|  | other | absent |  |  |  |"])
-    for line in ("- present: peer 1.0", "- absent: other", "- Linux 6.1, Debian"):
+        "| send | **pktledger** | 3.00 M (2.90 M to 3.30 M) |  |  |",
+        "|  | peer | 2.00 M (1.90 M to 2.10 M) | 1.526 (1.500 to 1.571) | 1.4: reached |",
+        "|  | other | skipped: other is not installed |  |  |"])
+    for line in ("- present: peer 1.0", "- not installed: other", "- Linux 6.1, Debian"):
         assert line in text, text
+
+
+@table([("others", {}, "1.4: reached"), ("an older build", {"goal": 1.6}, "1.6: missed")])
+def goal(changes, wanted):
+    assert f"| {wanted} |" in table_of(report.markdown(document(**changes)))[1]
+
+
+@case
+def noise_is_marked():
+    found = document(ours=(1e6, 3e6, 9e6))
+    same(found["rows"][0]["noise"], True)
+    assert "**noise**" in table_of(report.markdown(found))[1]
+
+
+@case
+def a_row_without_peers_shows_its_own_noise():
+    found = document(ours=(1e6, 3e6, 9e6))
+    row = {**found["rows"][0], "peers": [], "noise": True}
+    assert "**noise**" in table_of(report.markdown({**found, "rows": [row]}))[0]
 
 
 @case
 def markdown_of_a_skipped_row():
     lines = table_of(report.markdown({**document(), "rows": [
-        {"id": "x", "title": "send", "unit": "packets/s", "note": None, "skipped": "no --gso"}]}))
-    same(lines, ["| send | skipped: no --gso | | | | |"])
+        {"id": "x", "title": "send", "unit": "packets/s", "skipped": "no program"}]}))
+    same(lines, ["| send | skipped: no program | | | |"])
 
 
-@case
-def pacing_is_judged_by_its_size():
-    row = rows.Row("p", "pacing", "pacing", ours=(), floor=1e-3, goal=1e-4, unit="rate error")
-    entry = measure.Entry(rows.Contender("pktledger", ()), None)
-    entry.samples = samples(r0=-5e-3, r1=-2e-3, r2=1e-4)
-    same(measure.conclude(row, [entry])["ours"]["verdict"], "below")
-
-
-@case
-def a_receiver_bound_by_the_load_gets_no_verdict():
-    row = rows.Row("r", "receive", "receive", ours=())
-    ours = measure.Entry(rows.Contender("pktledger", ()), None)
-    peer = measure.Entry(rows.Contender("peer", (), floor=0.95, goal=1), None)
-    ours.samples = [{"run": 0, "value": 100, "offered": 100}]
-    peer.samples = [{"run": 0, "value": 200, "offered": 300}]
-    done = measure.conclude(row, [ours, peer])
-    same((done["peers"][0]["ratio"], done["peers"][0]["verdict"]), (0.5, None))
+@table([("us", 23.4e-6, "23.4 us"), ("ms", 0.1502, "150 ms")])
+def durations(seconds, wanted):
+    same(report.duration(seconds), wanted)
 
 
 @table([("0", 0, "0"), ("999", 999, "999"), ("rounds up to k", 999.6, "1.00 k"),
@@ -389,8 +373,6 @@ def sizes_of_a_curve(text, wanted):
 def curves_are_sound():
     for name, labels in scale.CURVES.items():
         assert len(set(labels)) == len(labels), name
-        if name == "start":
-            continue
         assert callable(getattr(scale.Scale, name)), name
         sizes = [scale.size(label) for label in labels]
         assert sizes == sorted(sizes), name
@@ -469,19 +451,15 @@ def tables_of_curves():
                 raise lab.LabError("no memory")
             return {"time": f"{n} s", "memory": "1 MB"}
 
-        def starts(self, label):
-            return {"first drop": label}
-
     real, scale.Scale = scale.Scale, Fake
     try:
-        text = scale.measure("pktledger", print, ["packets", "start"])
+        text = scale.measure("pktledger", print, ["packets"])
     finally:
         scale.Scale = real
     rows_of = ["| packets | time | memory |", "|---|---|---|", "| 1M | 1000000 s | 1 MB |",
                "| 10M | 10000000 s | 1 MB |", "| packets | failed |", "|---|---|",
                "| 100M | no memory |", "| packets | time | memory |", "|---|---|---|",
-               "| 1G | 1000000000 s | 1 MB |", "| start | first drop |", "|---|---|",
-               *(f"| {label} | {label} |" for label in scale.CURVES["start"])]
+               "| 1G | 1000000000 s | 1 MB |"]
     same([line for line in text.splitlines() if line], rows_of)
 
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a loop of system calls that does nothing else reaches: the bound of an engine. It writes the
- * stamp into each packet, as ours do, and keeps no books. `gaps` is the independent witness of
- * pacing: it captures with the kernel's time stamps.
+ * Bare loops of system calls, the upper bounds of our engines. They write the sequence header into
+ * each packet, as our engines do, and keep no outcomes. `gaps` is the independent witness of pacing:
+ * it captures with the kernel's time stamps.
  *
  * bound sendmmsg ADDR PORT LEN [SEGMENTS] | recvmmsg PORT RCVBUF GAP_US
- *     | xsk IFNAME DST_MAC SRC_MAC | absorb IFNAME | live IFNAME DST_MAC SRC_MAC
- *     | gaps IFNAME SECONDS RATE
+ *     | tcpsend ADDR PORT | tcpread PORT | xsk IFNAME DST_MAC SRC_MAC | absorb IFNAME
+ *     | live IFNAME DST_MAC SRC_MAC | gaps IFNAME SECONDS RATE
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -98,6 +98,25 @@ static void receiving(unsigned port, int rcvbuf, unsigned gap_us)
 		if (gap_us && n < CALL / 2)
 			usleep(gap_us);
 	}
+}
+
+static void tcp(const char *addr, unsigned port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+	static char data[1 << 17];
+
+	if (addr) {
+		inet_pton(AF_INET, addr, &at.sin_addr);
+		check(connect(fd, (void *)&at, sizeof(at)), "connect");
+		for (;;)
+			check(write(fd, data, sizeof(data)) < 0, "write");
+	}
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	check(bind(fd, (void *)&at, sizeof(at)) || listen(fd, 1), "listen");
+	fd = accept(fd, NULL, NULL);
+	while (read(fd, data, sizeof(data)) > 0)
+		;
 }
 
 /* Ethernet, IPv4, UDP to the discard port; the checksum of UDP is left out. */
@@ -302,6 +321,10 @@ int main(int argc, char **argv)
 			argc > 5 ? (unsigned)atoi(argv[5]) : 1);
 	if (argc == 5 && !strcmp(what, "recvmmsg"))
 		receiving((unsigned)atoi(argv[2]), atoi(argv[3]), (unsigned)atoi(argv[4]));
+	if (argc == 4 && !strcmp(what, "tcpsend"))
+		tcp(argv[2], (unsigned)atoi(argv[3]));
+	if (argc == 3 && !strcmp(what, "tcpread"))
+		tcp(NULL, (unsigned)atoi(argv[2]));
 	if (argc == 5 && !strcmp(what, "xsk"))
 		xsk(argv[2], argv[3], argv[4]);
 	if (argc == 3 && !strcmp(what, "absorb"))

@@ -117,7 +117,7 @@ def start_keeper(life_read, life_write):
 
 
 class Process:
-    """A program inside the lab. Its output goes to a file, for when it fails."""
+    """A program inside the lab. A file takes its output, which says why it failed."""
 
     def __init__(self, argv, env=None, stdin=subprocess.DEVNULL):
         self.output = tempfile.TemporaryFile()
@@ -128,6 +128,10 @@ class Process:
         self.output.seek(0)
         lines = self.output.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else "no output"
+
+    def has_said(self, text):
+        self.output.seek(0)
+        return text.encode() in self.output.read()
 
     def check(self):
         if self.popen.poll() is not None:
@@ -150,10 +154,7 @@ class Process:
 
 class Lab:
     def __init__(self, queues=1):
-        self.processes = []
-        self.pids = {}
-        self.scratch_dir = tempfile.TemporaryDirectory(prefix="pktledger-bench-")
-        self.scratch = os.path.join(self.scratch_dir.name, "scratch")
+        self.processes, self.pids, self.xdp_stays = [], {}, None
         life_read, self.life = os.pipe()
         try:
             for end in (TX, RX):
@@ -182,14 +183,10 @@ class Lab:
         for process in self.processes:
             process.stop()
         self.pids, self.processes = {}, []
-        self.scratch_dir.cleanup()
 
     def inside(self, end, argv, cpu=None):
         pin = ["taskset", "-c", str(cpu)] if cpu is not None else []
         return ["nsenter", f"--target={self.pids[end]}", "--net", "--mount", "--", *pin, *argv]
-
-    def port(self, end):
-        return f"/proc/{self.pids[end]}/ns/net/{DEV[end]}"
 
     def do(self, end, *argv):
         done = subprocess.run(self.inside(end, argv), stdin=subprocess.DEVNULL,
@@ -235,11 +232,8 @@ class Lab:
         return process
 
     def is_ready(self, end, kind, what):
-        if kind == "seconds":  # nothing shows it from outside
-            time.sleep(what)
-            return True
         if kind == "said":
-            return what in self.processes[-1].said()
+            return self.processes[-1].has_said(what)
         if kind == "xdp":
             return " xdp" in self.do(end, "ip", "link", "show", "dev", DEV[end])
         wanted = f":{what:04X}"
@@ -251,26 +245,28 @@ class Lab:
                         return True
         return False
 
-    def stop_all(self):
-        """Last started, first stopped; then the devices are bare again."""
-        while self.processes:
+    def stop_from(self, mark):
+        """Stops the processes from this one on, the last first, and detaches what they left."""
+        while len(self.processes) > mark:
             self.processes.pop().stop()
         for end in (TX, RX):
-            if self.is_ready(end, "xdp", DEV[end]):
+            if end != self.xdp_stays and self.is_ready(end, "xdp", DEV[end]):
                 for mode in ("xdp", "xdpgeneric"):
                     with contextlib.suppress(LabError):
                         self.do(end, "ip", "link", "set", "dev", DEV[end], mode, "off")
 
     def drop_at_xdp(self):
-        """What arrives ends in a native XDP program of two instructions."""
+        """A native XDP program of two instructions drops what arrives."""
         self.start(RX, [sys.executable, str(EMPTY), "xdp", DEV[RX]], ready=("xdp", DEV[RX]))
+        self.xdp_stays = RX
 
     def poll(self):
-        """GRO: live frames need NAPI where no XDP program takes them."""
+        """GRO: without an XDP program, live frames need NAPI."""
         self.do(RX, "ethtool", "-K", DEV[RX], "gro", "on")
 
     def be_another(self):
-        """What the sender knows by its address here is another host's."""
+        """The receiver gets another address than the sender has for it."""
+        self.poll()
         self.do(RX, "ip", "link", "set", "dev", DEV[RX], "address", MAC_OTHER)
 
     def hold_port(self, port):
@@ -289,6 +285,11 @@ class Lab:
         self.do(RX, "tc", "filter", "replace", "dev", DEV[RX], "ingress", "handle", "1", "prio",
                 "1", "bpf", "da", "bytecode", TAKE_LARGE_UDP)
 
+    def take_polled(self):
+        """Also takes live frames."""
+        self.poll()
+        self.take_at_tc()
+
     # Counters
 
     def device(self, end):
@@ -298,12 +299,12 @@ class Lab:
     def udp(self, end):
         return parse_snmp(Path(f"/proc/{self.pids[end]}/net/snmp").read_text())["Udp"]
 
-    def counters(self, end):
-        return {**self.device(end), **self.udp(end)}
-
-    def redirected(self, end):
-        """Frames that XDP put into an AF_XDP ring, of all queues."""
-        return parse_ethtool(self.do(end, "ethtool", "-S", DEV[end]), "xdp_redirect")
+    def counters(self, end, wanted):
+        """Those of the device, of UDP and, if wanted, the frames that XDP redirected."""
+        found = {**self.device(end), **self.udp(end)}
+        if wanted == "xdp_redirect":
+            found[wanted] = parse_ethtool(self.do(end, "ethtool", "-S", DEV[end]), wanted)
+        return found
 
 
 def parse_dev(text):

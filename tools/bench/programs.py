@@ -2,7 +2,6 @@
 """Where the programs are, which versions, and what ours can do."""
 
 import glob
-import gzip
 import os
 import re
 import shutil
@@ -13,20 +12,22 @@ from pathlib import Path
 
 from lab import EMPTY, LabError
 
-# Name: arguments that print the version, and the package of Debian that has it. xdpsock is built
-# from xdp-project/bpf-examples and has neither.
+# Name: arguments that print the version.
 CATALOGUE = {
-    "iperf3": (["--version"], "iperf3"),
-    "nuttcp": (["-V"], "nuttcp"),
-    "sockperf": (["--version"], "sockperf"),
-    "trafgen": (["--version"], "netsniff-ng"),
-    "xdp-trafficgen": (["udp", "--version"], "xdp-tools"),
-    "xdp-bench": (["drop", "--version"], "xdp-tools"),
-    "xdpsock": (None, None),
-    "bpftrace": (["--version"], "bpftrace"),
-    "perf": (["--version"], "linux-perf"),
-    "dropwatch": (["--version"], "dropwatch"),
+    "iperf3": ["--version"],
+    "xdp-trafficgen": ["udp", "--version"],
+    "xdp-bench": ["drop", "--version"],
 }
+LOSE_PORT = 28780
+# Loses a packet at a closed port every 0.2 ms.
+LOSE = f"""
+import socket, time
+s = socket.socket(type=socket.SOCK_DGRAM)
+print("ready", flush=True)
+while True:
+    s.sendto(bytes(32), ("127.0.0.1", {LOSE_PORT}))
+    time.sleep(2e-4)
+"""
 # The loops that are the bounds of our engines, and the capture that sees gaps.
 BOUND = Path(__file__).with_name("bound.c")
 # Of libxdp: less work for a peer without it, and nothing pinned.
@@ -38,9 +39,8 @@ BELOW = ["usr/bin", "usr/sbin", "bin", "sbin", "usr/local/bin", "usr/local/sbin"
 class Program:
     """How one is started."""
 
-    def __init__(self, name, argv, env=None, root=None):
-        self.name, self.argv, self.env, self.root = name, argv, env or {}, root
-        self.version = None
+    def __init__(self, name, argv, env=None):
+        self.name, self.argv, self.env = name, argv, env or {}
 
     def output(self, args, seconds=10):
         """stdout and stderr, whatever the status; empty if it does not run at all."""
@@ -89,9 +89,9 @@ def unpacked(name, root):
             env["LIBXDP_OBJECT_PATH"] = objects[0]
         start = loader(root)
         if not start:
-            return Program(name, [path], env, root)
+            return Program(name, [path], env)
         return Program(name, [start, "--library-path", ":".join(libraries(root)), "--argv0", name,
-                              path], env, root)
+                              path], env)
     return None
 
 
@@ -109,30 +109,12 @@ def find(name, peer_dirs):
     return program
 
 
-def package_version(package, root):
-    """That of Debian's package, for tools that do not say theirs."""
-    path = Path(root or "/", "usr/share/doc", package, "changelog.Debian.gz")
-    try:
-        with gzip.open(path, "rt", errors="replace") as stream:
-            found = re.match(r"\S+ \(([^)]+)\)", stream.readline())
-            return found[1] if found else None
-    except OSError:
-        return None
-
-
-def version(program):
-    args, package = CATALOGUE[program.name]
-    text = program.output(args) if args else ""
-    return (parse_version(text) or (package and package_version(package, program.root))
-            or "unknown")
-
-
 class Compiled(Program):
     """Of one file in C, when it is started first."""
 
     def __init__(self, name, source):
         super().__init__(name, None, NO_DISPATCHER)
-        self.source, self.directory, self.version = source, None, "of the bench"
+        self.source, self.directory = source, None
 
     @property
     def argv(self):
@@ -151,38 +133,19 @@ class Compiled(Program):
         pass
 
 
-def peers(peer_dirs):
-    """Name: program, or None if absent."""
-    found = {"empty": Program("empty", [sys.executable, str(EMPTY)]),
-             "bound": Compiled("bound", BOUND) if shutil.which(os.environ.get("CC", "cc")) else None}
-    found["empty"].version = "of the bench"
-    for name in CATALOGUE:
-        found[name] = find(name, peer_dirs)
-        if found[name]:
-            found[name].version = version(found[name])
-    return found
+def pktledger(path):
+    return Program("pktledger", [os.path.abspath(path)])
 
 
-def parse_engines(text):
-    """Names of `--tx help` and `--rx help`: the first word of each line."""
-    return {line.split()[0] for line in text.splitlines() if line.strip()}
+def find_all(binary, peer_dirs):
+    """Returns every program of the rows by name, None if it is not installed."""
+    own = {"pktledger": pktledger(binary),
+           "empty": Program("empty", [sys.executable, str(EMPTY)]),
+           "losing": Program("losing", [sys.executable, "-c", LOSE]),
+           "bound": Compiled("bound", BOUND) if shutil.which(os.environ.get("CC", "cc")) else None}
+    return {**own, **{name: find(name, peer_dirs) for name in CATALOGUE}}
 
 
-class Ours(Program):
-    def __init__(self, path):
-        super().__init__("pktledger", [os.path.abspath(path)])
-        self.version = parse_version(self.output(["--version"])) or "unknown"
-        self.engines = {"--tx": parse_engines(self.output(["send", "--tx", "help"])),
-                        "--rx": parse_engines(self.output(["recv", "--rx", "help"]))}
-        self.help = {command: self.output([command, "--help"])
-                     for command in ("send", "recv", "run", "trace")}
-
-    def lacks(self, command, args):
-        """The first option or engine of a command line that this build does not have."""
-        for option, value in zip(args, [*args[1:], ""]):
-            if option in self.engines and value not in self.engines[option] | {"auto"}:
-                return f"{option} {value}"
-            if option.startswith("--") and option not in self.engines \
-                    and not re.search(rf"{re.escape(option)}(?![\w-])", self.help[command]):
-                return option
-        return None
+def version(program):
+    text = program.output(CATALOGUE.get(program.name, ["--version"]))
+    return parse_version(text) or "unknown"

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The Markdown table; the JSON document is what it is made from."""
-
-import statistics
+"""The Markdown table; the JSON document is its source."""
 
 
 def count(value):
-    """Three digits that count, with k or M."""
+    """Three significant digits, with k or M."""
     for factor, unit in ((1e6, " M"), (1e3, " k")):
         if abs(value) >= factor * 0.9995:
             value /= factor
@@ -13,77 +11,52 @@ def count(value):
     return f"{value:.0f}"
 
 
-def percent(value):
-    return f"{value * 100:.4f} %"
-
-
-def gap(entry):
-    """Medians of what was seen in each window."""
-    p50, p99, most = (statistics.median(s[key] for s in entry["samples"])
-                      for key in ("p50_ns", "p99_ns", "max_ns"))
-    rate = statistics.median(s["rate_pps"] for s in entry["samples"])
-    return (f"p50 {p50 / 1e3:.2f}, p99 {p99 / 1e3:.2f}, max {most / 1e3:.1f} us off "
-            f"(at {count(rate)}/s)")
+def duration(seconds):
+    return f"{seconds * 1e6:.1f} us" if seconds < 1e-3 else f"{seconds * 1e3:.0f} ms"
 
 
 def figure(entry, unit):
-    """Median and, in brackets, lowest and highest."""
+    """The median and its interval."""
     if entry.get("skipped"):
-        return entry["skipped"]
-    summary = entry.get("summary")
-    if not summary:
+        return f"skipped: {entry['skipped']}"
+    found = entry.get("summary")
+    if not found:
         return "failed: " + (entry["failures"] or ["no sample"])[-1].replace("|", "\\|")
-    if unit == "ns":
-        return gap(entry)
-    show = percent if unit == "rate error" else count
-    text = f"{show(summary['median'])} ({show(summary['min'])} to {show(summary['max'])})"
+    show = duration if unit.startswith("s") else count
+    text = show(found["median"])
+    if found["interval"]:
+        text += " ({} to {})".format(*map(show, found["interval"]))
+    if all(sample.get("all") for sample in entry["samples"]):
+        text += ", all that was offered"
     if entry["failures"]:
         text += f", {len(entry['failures'])} failed"
     return text
 
 
-def spread(entry, unit):
-    summary = entry.get("summary")
-    if not summary or summary["spread"] is None or unit == "rate error":
+def ratio(found):
+    if not found:
         return ""
-    return f"{summary['spread'] * 100:.0f} %"
+    text = f"{found['median']:.3f}"
+    if found["interval"]:
+        text += " ({:.3f} to {:.3f})".format(*found["interval"])
+    return text + (", **noise**" if found["noise"] else "")
 
 
-def target(entry, unit, row_is_open=False):
-    """What was asked for, and whether it was reached."""
-    if entry.get("floor") is None:
+def goal(entry):
+    if not entry.get("goal") or not entry.get("ratio"):
         return ""
-    if unit == "rate error":
-        asked = f"{entry['floor'] * 100:g} % / {entry['goal'] * 100:g} %"
-    elif entry["floor"] >= 1000:
-        asked = f"{count(entry['floor'])} / {count(entry['goal'])}"
-    else:
-        asked = f"{entry['floor']:g} / {entry['goal']:g}"
-    said = {"goal": "goal reached", "floor": "floor reached", "below": "below", None: ""}
-    verdict = said[entry.get("verdict")]
-    if row_is_open:
-        verdict = "open, ours took all that was offered"
-    return f"{asked}: {verdict}" if verdict else asked
+    return f"{entry['goal']:g}: {entry['verdict']}" if entry["verdict"] else f"{entry['goal']:g}"
 
 
 def table_lines(row):
     if row.get("skipped"):
-        yield f"| {row['title']} | skipped: {row['skipped']} | | | | |"
+        yield f"| {row['title']} | skipped: {row['skipped']} | | | |"
         return
-    for number, entry in enumerate([row["ours"], *row["peers"]]):
-        title = row["title"] if number == 0 else ""
-        name = "**pktledger**" if number == 0 else entry["name"]
-        ratio = ""
-        if entry.get("ratio") is not None:
-            low, high = entry["ratio_range"]
-            ratio = f"{entry['ratio']:.{3 if entry.get('ratio_95') else 2}f} ({low:.2f} to {high:.2f})"
-        if entry.get("ratio_95"):
-            ratio += ", median with 95 % {:.3f} to {:.3f}".format(*entry["ratio_95"])
-        text = figure(entry, row["unit"])
-        if entry.get("bound_by_load"):
-            text += ", all that was offered"
-        yield (f"| {title} | {name} | {text} | {spread(entry, row['unit'])} | {ratio} "
-               f"| {target(entry, row['unit'], row['ours']['bound_by_load'])} |")
+    mark = ", **noise**" if row["noise"] and not any(p["ratio"] for p in row["peers"]) else ""
+    yield f"| {row['title']} | **pktledger** | {figure(row['ours'], row['unit'])}{mark} |  |  |"
+    for entry in row["peers"]:
+        yield (f"|  | {entry['name']} | {figure(entry, row['unit'])} | {ratio(entry['ratio'])} "
+               f"| {goal(entry)} |")
 
 
 def machine_lines(machine):
@@ -99,29 +72,26 @@ def machine_lines(machine):
 
 
 def program_lines(programs):
-    present = [f"{name} {p['version']}" for name, p in programs.items() if p["present"]]
-    absent = [name for name, p in programs.items() if not p["present"]]
+    present = [f"{name} {version}" for name, version in programs.items() if version]
+    absent = [name for name, version in programs.items() if not version]
     yield f"- present: {', '.join(present) or 'none'}"
-    yield f"- absent: {', '.join(absent) or 'none'}"
+    yield f"- not installed: {', '.join(absent) or 'none'}"
 
 
 def markdown(document):
     settings = document["settings"]
     lines = ["# Benchmark", "", *machine_lines(document["machine"]),
              *program_lines(document["programs"]),
-             f"- {settings['runs']} runs of each, in turn, {settings['seconds']:g} s a window, "
-             "on one veth pair; figures are packets/s, median (lowest to highest); a ratio is that of "
-             "two samples taken one after the other, pktledger's to the peer's, again the median; "
-             "targets are floor / goal", ""]
+             f"- {settings['pairs']} samples of each, in turn, windows of {settings['seconds']:g} s "
+             f"on one veth pair; the whole took {document['elapsed']:.0f} s",
+             "- figures and ratios are medians with their 95 % intervals; a ratio pairs two samples "
+             "of one turn, and above 1 pktledger is better; noise: wider than 20 %, twice",
+             ""]
     if document.get("interrupted"):
-        lines += ["Interrupted: what follows is not complete.", ""]
-    lines += ["| work | program | median (lowest to highest) | spread | ratio | target |",
-              "|---|---|---|---|---|---|"]
+        lines += ["Interrupted: the table is not complete.", ""]
+    lines += ["| work | program | median (95 %) | ratio (95 %) | goal |", "|---|---|---|---|---|"]
     for row in document["rows"]:
         lines += table_lines(row)
-    notes = [f"- {row['title']}: load is `{row['load']}`" for row in document["rows"]
-             if row.get("load")]
-    notes += [f"- {row['title']}: disturbed by {row['disturbed_by']}" for row in document["rows"]
-              if row.get("disturbed_by")]
-    notes += [f"- {row['title']}: {row['note']}" for row in document["rows"] if row.get("note")]
+    notes = [f"- {row['title']}: disturbed by {row['disturbed_by']}" for row in document["rows"]
+             if row.get("disturbed_by")]
     return "\n".join([*lines, *([""] if notes else []), *notes, ""])

@@ -23,23 +23,14 @@ import zlib
 from pathlib import Path
 
 from lab import ADDR, CLONE_NEWNET, DEV, RX, TX, Lab, LabError
+from programs import LOSE, LOSE_PORT as PORT
 from report import count
 
-PORT = 28780
 TRIES = 9
 PATIENCE = 900  # seconds, for one command
 PORTS = 25000  # that --flows takes of an address
 SOCKETS_EACH = 15000  # of a process, whose files are limited
 FACTORS = {"k": 10 ** 3, "M": 10 ** 6, "G": 10 ** 9}
-# A packet is lost at a closed port each 0.2 ms.
-LOSE = f"""
-import socket, time
-s = socket.socket(type=socket.SOCK_DGRAM)
-print("ready", flush=True)
-while True:
-    s.sendto(bytes(32), ("127.0.0.1", {PORT}))
-    time.sleep(2e-4)
-"""
 
 
 def size(text):
@@ -159,12 +150,6 @@ class Scale:
             stack.enter_context(losing())
             return self.first_drop("udp")
 
-    def starts(self, command):
-        """Not more of something, but more programs to load."""
-        with losing():
-            words = command.split()[1:]
-            return self.first_drop(*words, *(("port", str(PORT)) if "--balance" in words else ()))
-
 
 def renumbered(text, stream):
     """A ledger of one stream, as if it had another number."""
@@ -232,7 +217,6 @@ CURVES = {  # sizes, and what is measured at each
     "ledgers": ("10", "100", "1k"),
     "namespaces": ("1", "100", "1k"),
     "sockets": ("100", "10k", "100k"),
-    "start": ("trace", "trace udp", "trace --balance udp"),
 }
 
 
@@ -244,8 +228,7 @@ def measure(binary, say, chosen):
         for label in CURVES[name]:
             say(f"{name}: {label}")
             try:
-                row = (scale.starts(label) if name == "start"
-                       else getattr(scale, name)(size(label)))
+                row = getattr(scale, name)(size(label))
             except LabError as error:
                 row = {"failed": str(error)}
             if header != list(row):

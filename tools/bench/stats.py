@@ -1,103 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The arithmetic of the tables."""
 
-import random
 import statistics
+from math import comb
 
-SURE_FROM = 8  # samples: of fewer the bootstrap says nothing
-RESAMPLES = 5000
-
-
-def summary(values):
-    """Median, lowest and highest; the spread is (highest - lowest) / median. None if empty."""
-    if not values:
-        return None
-    median = statistics.median(values)
-    return {"median": median, "min": min(values), "max": max(values),
-            "spread": (max(values) - min(values)) / median if median else None}
-
-
-def ratio(ours, theirs):
-    """Of samples that were taken in turn, in the same run: summary(), or None if there are none."""
-    values = {sample["run"]: sample["value"] for sample in theirs}
-    ratios = [sample["value"] / values[sample["run"]] for sample in ours
-              if values.get(sample["run"])]
-    found = summary(ratios)
-    if len(ratios) >= SURE_FROM:
-        found["sure"] = interval(ratios)
-    return found
+LEVEL = 0.95  # of an interval
+NOISE = 0.20  # an interval wider than this part of its median says too little
 
 
 def interval(values):
-    """In which the median lies with 95 %, by a bootstrap; the same for the same values."""
-    pick = random.Random(1)
-    medians = sorted(statistics.median(pick.choices(values, k=len(values)))
-                     for _ in range(RESAMPLES))
-    return [medians[RESAMPLES // 40], medians[-RESAMPLES // 40 - 1]]
+    """Returns [low, high] that contain the true median with a probability of LEVEL, or None.
 
-
-def verdict(value, floor, goal):
-    """Larger is better."""
-    if value is None or floor is None:
-        return None
-    if value >= goal:
-        return "goal"
-    return "floor" if value >= floor else "below"
-
-
-def verdict_error(value, floor, goal):
-    """Smaller is better."""
-    if value is None:
-        return None
-    if value <= goal:
-        return "goal"
-    return "floor" if value <= floor else "below"
-
-
-def bound_by_load(samples):
-    """Whether a receiver took all that it was offered, which says nothing about its limit."""
-    return any("offered" in s for s in samples) \
-        and all(s["value"] >= 0.99 * s["offered"] for s in samples)
-
-
-def datagrams(before, after, payload=None, headers=42):
-    """How many datagrams a device received between two readings of its counters.
-
-    A GSO packet that nothing has segmented yet counts as one packet, but with the bytes of its
-    headers once and of all its payloads. With `payload` None each packet is one.
+    Both are values of the sample. The true median lies outside the k-th lowest and k-th highest of
+    n values with a probability of 2 * P(Binomial(n, 1/2) < k), whatever the distribution. Fewer
+    than six values have no such interval.
     """
-    packets = after["rx_packets"] - before["rx_packets"]
-    if payload is None:
-        return packets
-    size = after["rx_bytes"] - before["rx_bytes"]
-    return (size - headers * packets) / payload
+    n, outside, k = len(values), 0, 0
+    while k < n and outside + comb(n, k) <= (1 - LEVEL) / 2 * 2 ** n:
+        outside += comb(n, k)
+        k += 1
+    return [sorted(values)[k - 1], sorted(values)[n - k]] if k else None
 
 
-def rate_error(count, seconds, intended):
-    """Relative; positive if too fast."""
-    return count / seconds / intended - 1
+def summary(values):
+    """Returns the median and its interval, or None if there are no values."""
+    if not values:
+        return None
+    median, ends = statistics.median(values), interval(values)
+    return {"median": median, "interval": ends,
+            "noise": not ends or ends[1] - ends[0] > NOISE * abs(median)}
 
 
-def search_lossless(trial, start, step=0.9, refine=2, least=1000):
-    """The highest rate without loss: down from `start` by `step`, then halving the last step.
+def ratio(ours, theirs, smaller_is_better=False):
+    """Returns summary() of the ratios of samples from the same turn; above 1 is better for ours."""
+    values = {sample["turn"]: sample["value"] for sample in theirs}
+    pairs = [(sample["value"], values[sample["turn"]]) for sample in ours
+             if values.get(sample["turn"]) and sample["value"]]
+    return summary([b / a if smaller_is_better else a / b for a, b in pairs])
 
-    trial(rate) returns (received per second, lost share). Returns the received rate of the best
-    trial without loss and the rate asked for, or (None, None).
+
+def verdict(found, goal):
+    """Compares an interval with a goal: reached, missed, or open if the goal is inside."""
+    if goal is None or not found or not found["interval"]:
+        return None
+    low, high = found["interval"]
+    return "reached" if low >= goal else "missed" if high < goal else "open"
+
+
+def datagrams(packets, size, payload=None, headers=42):
+    """Returns how many datagrams a device received in so many packets with so many bytes.
+
+    A GSO packet that has not been segmented counts as one packet, with the bytes of its headers
+    once and of all its payloads. With `payload` None each packet is one datagram.
     """
-    rate, bad = start, None
-    while rate >= least:
-        received, lost = trial(rate)
-        if not lost:
-            break
-        rate, bad = rate * step, rate
-    else:
-        return None, None
-    best = (received, rate)
-    for _ in range(refine if bad else 0):
-        middle = (best[1] + bad) / 2
-        received, lost = trial(middle)
-        if lost:
-            bad = middle
-        else:
-            best = (max(received, best[0]), middle)
-    return best
+    return packets if payload is None else (size - headers * packets) / payload
