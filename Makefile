@@ -97,7 +97,9 @@ $(B)/%.skel.h: $(B)/%.bpf.o
 $(B)/%.h: user/%
 	$(call say,TEXT,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
+	$(Q){ printf '"sha256-%s",\n' $$(for byte in $$(sha256sum < $< | cut -c1-64 | sed 's/../0x& /g'); \
+		do printf "\\$$(printf %03o $$byte)"; done | base64); \
+		sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $<; } > $@
 
 $(B)/user/%.o: user/%.c | $(SKEL) $(TEXT)
 	$(call say,CC,$@)

@@ -66,7 +66,8 @@ class Browser:
         self.wait("Page.loadEventFired")
 
     def ask(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
+                           awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
@@ -123,8 +124,8 @@ def browser():
 LOOKS = {
     "light": {},
     "dark": {"dark": True},
-    "phone": {"width": 390, "height": 844, "zoom": 2},
-    "phone-dark": {"width": 390, "height": 844, "zoom": 2, "dark": True},
+    "phone": {"width": 360, "height": 800, "zoom": 2},
+    "phone-dark": {"width": 360, "height": 800, "zoom": 2, "dark": True},
     "print": {"width": 800, "media": "print"},
 }
 

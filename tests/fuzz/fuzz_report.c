@@ -43,10 +43,10 @@ static void show_page(const struct ledgers_document *d, unsigned n, bool redact)
 	struct error err = {0};
 
 	matrix_new(d, page.n, &page.matrix, &err);
-	MUST(!html_write(nowhere, &page, true));
+	MUST(!html_write(nowhere, &page));
 	json_object_put(page.matrix);
 	page.matrix = NULL;
-	MUST(!html_write(nowhere, &page, true));
+	MUST(!html_live(nowhere, &page));
 }
 
 static void assert_shown(const char *text, size_t len)

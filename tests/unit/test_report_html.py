@@ -4,7 +4,6 @@
 
 import json
 import os
-import re
 import stat
 import struct
 import sys
@@ -12,11 +11,11 @@ import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from html_check import Page, assert_true
+from html_check import Page
 from lib import assert_valid, case, directory, main, pktledger, table
 
 FAILED, USAGE = 1, 2
-EVIL = "</script><!--<script>alert(1)\"'&\u00e9\u2028"
+EVIL = "</script><!--<script>alert(1)\"'&\u00e9\u2028\u202e"
 SENT, LOST = 1000000, {"qdisc": 120000, "netfilter": 3000, "rcvbuf": 7}
 
 
@@ -89,16 +88,17 @@ def ledger(path, *runs):
         lines.append({"event": "start", "schema": run["schema"], "data": run["start"]})
         lines += [{"event": "interval", "data": i} for i in run["intervals"]]
         lines.append({"event": "end", "data": run["end"]})
-    texts = [json.dumps(line).encode() for line in lines]
+    texts = [json.dumps(line, separators=(",", ":")).encode() for line in lines]
     path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(t), t) for t in texts))
 
 
 def page(path, *files):
-    """Written to `path`, and judged."""
+    """Written to `path`, and judged: its text is that of `report`, which shows up to two files."""
     result = pktledger("report", "--html", str(path), *map(str, files))
     assert (result.status, result.out, result.err) == (0, "", ""), result
     found = Page(path.read_text())
-    assert_true(found)
+    text = pktledger("report", *map(str, files)).out.replace("\u202e", "\ufffd")
+    assert found.pre == text or len(files) > 2, found.pre
     return found
 
 
@@ -115,10 +115,35 @@ def a_ledger_becomes_a_page():
         ledger(d / "run.ledger", run)
         found = page(d / "run.html", d / "run.ledger")
         assert len(found.documents) == 1 and same(found.documents[0], run)
-        assert stat.S_IMODE((d / "run.html").stat().st_mode) == 0o600
-        for words in ("12.30 % lost, most at qdisc", "876,993", "120,000", "3 of 3 counters",
-                      "A_REASON in function_of_rcvbuf", "rmem_max", "90.0 ms", "balanced"):
-            assert words in found.text, words
+        assert found.view["headlines"] == ["12.30 % lost, most at qdisc"]
+        for words in ("12.30 % lost, most at qdisc", "120,000", "A_REASON", "function_of_rcvbuf",
+                      "12.00 %", "tc -s qdisc"):  # without the script, and without the text
+            assert words in found.text.split("In full")[0], words
+
+
+@case
+def it_is_made_to_be_given_away():
+    """0644, less what the user withholds."""
+    with directory() as d:
+        ledger(d / "run.ledger", document(1))
+        for mask in 0o022, 0o077, 0:
+            result = pktledger("report", "--html", str(d / "run.html"), str(d / "run.ledger"),
+                               umask=mask)
+            assert result.status == 0, result
+            assert stat.S_IMODE((d / "run.html").stat().st_mode) == 0o644 & ~mask, oct(mask)
+
+
+@case
+def a_long_run_is_a_bounded_history():
+    with directory() as d:
+        ledger(d / "soak", document(7200))
+        found = page(d / "soak.html", d / "soak")
+        history = found.documents[0]["intervals"]
+        assert 120 < len(history) <= 240, len(history)
+        assert (history[-1]["sent"], history[-1]["time_ns"]) == (SENT, 7200 * 100000000)
+        assert {s["stage"]: s["packets"] for s in history[-1]["stages"]} == LOST
+        assert found.documents[0]["covers"]["joined"] == 32, found.documents[0]["covers"]
+        assert (d / "soak.html").stat().st_size < 300000
 
 
 @case
@@ -129,7 +154,7 @@ def names_are_no_markup():
         ledger(d / EVIL[9:20], run)
         found = page(d / "page.html", d / EVIL[9:20])
         assert same(found.documents[0], run)
-        assert EVIL in found.text
+        assert EVIL.replace("\u202e", "\ufffd") in found.text and "\u202e" not in found.text
 
 
 @case
@@ -142,64 +167,33 @@ def two_runs_are_compared():
         ledger(d / "b", b)
         found = page(d / "page.html", d / "a", d / "b")
         assert len(found.documents) == 2
-        assert found.text.index("6.12") < found.text.index("results")
-        assert "-100.0 %" in found.text and "12.30 % lost" in found.text
-        assert "A lost 12.3 % of what it sent, B nothing, " in found.text, found.text[:300]
+        assert found.text.index("A lost 12.3 % of what it sent, B nothing, ") < found.text.index("12.30 % lost")
+        assert {"name": "kernel", "a": "6.1", "b": "6.12"} in found.view["comparison"]["env"]
 
 
 @case
-def the_answers_of_sweeps_and_searches():
-    """Two options as a grid, the rate as a chart with the band between both bounds; in full are four."""
-    def trial(i, lost, **parameters):
-        none = {} if lost else {"stages": [], "delivered": SENT, "dropped": 0}
-        return {**end(), **none, "tx_pps": 1000.0 * (i + 1),
-                "parameters": parameters}
-    points = [{"parameters": {"rcvbuf": size, "rate": rate}, "trials": 3, "balanced": True,
-               "lost_fraction": {"median": share}, "stage": "rcvbuf" if share else None,
-               "delivered": {"median": 100.0}, "dropped": {"median": 7.0}}
-              for size, rate, share in (("64k", "1k", 0.0), ("64k", "2k", 0.1234),
-                                        ("4m", "1k", 0.0), ("4m", "2k", 0.00001))]
-    sweep = {"schema": "pktledger/sweep/1", "start": {**start(), "parameters": ["rcvbuf", "rate"]},
-             "trials": [trial(i, i % 2, rcvbuf="64k", rate="1k") for i in range(200)],
-             "end": {"points": points}}
-    rate = {"lower_pps": 9000.0, "upper_pps": 9100.0, "stage": "rcvbuf", "lost_below": 2,
-            "trials_below": 17}
-    search = {"schema": "pktledger/search/1", "start": start(),
-              "trials": [trial(i, 0, phase="search", rate_pps=1000.0 * i) for i in range(9)],
-              "end": {"ndr": rate, "pdr": None}}
+def of_many_trials_there_is_what_is_shown():
+    trials = [{**end(), **({} if i % 2 else {"stages": [], "delivered": SENT, "dropped": 0}),
+               "tx_pps": 1000.0 * (i + 1), "parameters": {"rcvbuf": "64k"}} for i in range(200)]
+    sweep = {"schema": "pktledger/sweep/1", "start": {**start(), "parameters": ["rcvbuf"]},
+             "trials": trials, "end": {"points": []}}
+    search = {"schema": "pktledger/search/1", "start": start(), "trials": trials[:9],
+              "end": {"ndr": {"lower_pps": 9000.0, "upper_pps": 9100.0, "lost_below": 2,
+                              "trials_below": 17}, "pdr": None}}
     with directory() as d:
         (d / "sweep").write_text(json.dumps(sweep))
         (d / "search").write_text(json.dumps(search))
-        found, html = page(d / "page.html", d / "sweep"), (d / "page.html").read_text()
-        assert "rcvbuf down, rate across" in found.text and "12.34 %" in found.text, found.text
-        assert "<0.01 %" in found.text and "107 packets of 3 runs" in html, found.text
-        assert html.count('style="--heat:') == 4 and "Loss over rate" in found.text
-        assert html.count("the first that lost in full") == 1
-        assert html.count('class="path"') <= 4 < html.count('class="dot ') == 200
-        assert len(html) < 300_000, len(html)
-        shown = re.compile('<h1>.*<script type="application/json"', re.DOTALL)
-        page(d / "again.html", d / "page.html")
-        again = (d / "again.html").read_text()
-        assert shown.search(again)[0].split("<script")[0] == shown.search(html)[0].split("<script")[0]
-        data = found.documents[0]
-        full = [t for t in data["trials"] if "latency_histogram" in t]
-        assert len(data["trials"]) == 200 and full == sweep["trials"][1:8:2], len(full)
-        for brief, whole in zip(data["trials"], sweep["trials"]):
-            assert brief["sent"] == whole["sent"] and brief["delivered"] == whole["delivered"]
+        data = page(d / "page.html", d / "sweep").documents[0]
+        assert len(data["trials"]) == 200 and (d / "page.html").stat().st_size < 300_000
+        for brief, whole in zip(data["trials"], trials):
+            assert "latency_ns" not in brief and brief["sent"] == whole["sent"]
             assert ([(s["stage"], s["packets"]) for s in brief["stages"]] ==
                     [(s["stage"], s["packets"]) for s in whole["stages"]])
-        found, html = page(d / "page.html", d / "search"), (d / "page.html").read_text()
-        assert html.count('class="band ') == 1 and "9.000 kpps held, not each time" in found.text
-        assert "2 of 17 trials up to the lower rate lost more" in found.text, found.text
-        assert "9.100 kpps did not hold: rcvbuf" in found.text, found.text
-        search["end"] = {"generator_limited": True, "ndr": {**rate, "upper_pps": None, "done": True},
-                         "pdr": {**rate, "upper_pps": None, "done": False},
-                         "mrr": {**rate, "limited_by": "generator"}}
-        (d / "search").write_text(json.dumps(search))
-        text = page(d / "page.html", d / "search").text
-        assert "at least that, the highest rate that this host generates steadily" in text, text
-        assert "at least that; not finished" in text, text
-        assert "limited by the generator" in text, text
+        again = page(d / "again.html", d / "page.html")
+        assert again.documents[0]["trials"] == data["trials"]
+        found = page(d / "page.html", d / "search")
+        assert same(found.documents[0], search)
+        assert found.view["headlines"] == ["9.000 kpps held, not each time"]
 
 
 @case
@@ -216,7 +210,6 @@ def what_commands_print_and_pages_are_read():
         again = page(d / "2.html", d / "1.html")
         assert first.documents == again.documents == [sweep]
         assert "3 trials" in first.text
-        assert "12.30 % lost, 10.00 – 20.00" in first.text
 
 
 @case
@@ -227,8 +220,7 @@ def what_tracing_saw_is_a_sentence():
         with directory() as d:
             (d / "t.json").write_text(json.dumps({"schema": "pktledger/trace/1",
                                                   "start": start(), "end": traced}))
-            return re.search("<h1>(.*?)</h1>", pktledger("report", "--html", "-",
-                                                         str(d / "t.json")).out)[1]
+            return page(d / "t.html", d / "t.json").view["headlines"][0]
     lost = {"dropped": 12, "stages": [{"stage": "rcvbuf", "packets": 12}]}
     suspect = {"suspected": [{"stage": "neigh", "packets": 1}]}
     assert headline() == "Nothing was lost in 2.12 s"
@@ -263,8 +255,8 @@ def what_a_check_found():
         assert "packets lost in" not in found.text and "lost 0" not in found.text, found.text
         return found.text
     text = shown(finding, near)
-    for words in ("1 cause loses packets now", "rcvbuf-asleep, port 5060 in lab-rx, 1.400 kpps",
-                  "It slept.", "2,802 packets lost", "watched 1 interface"):
+    for words in ("1 cause loses packets now", "rcvbuf-asleep", "It slept.", "2,802 packets lost",
+                  "watched 1 interface"):
         assert words in text, (words, text)
     assert "No counter of losses moved; 1 finding" in shown(near)
     assert "No counter of losses moved, and no limit is near" in shown()
@@ -296,6 +288,7 @@ def many_hosts_are_a_matrix():
         assert result.status == 0, result
         found = Page((d / "page").read_text())
         assert "Loss between 3 hosts" in found.text and "25.00 %" in found.text
+        assert found.view["matrix"] == reported["matrix"]
         assert len(found.documents) == 4
 
 
@@ -322,8 +315,7 @@ def two_captures_are_a_page():
         assert sum(b["packets"] for b in reported["between"]["latency_histogram"]) == 900
         found = page(d / "page", d / "a.pcap", d / "b.pcap")
         assert found.documents[0]["between"] == reported["between"]
-        for words in ("10.00 % lost between A and B", "in A and B", "900", "a.pcap", "2.50 us",
-                      "198.18.0.1", "ID, length, ports"):
+        for words in ("10.00 % lost between A and B", "a.pcap", "2.50 us", "198.18.0.1"):
             assert words in found.text, words
         # what -j has printed makes the same page
         (d / "reported.json").write_text(json.dumps(reported))
@@ -331,7 +323,7 @@ def two_captures_are_a_page():
         # a clock that is behind: no delays, and no chart of them
         capture(d / "c.pcap", range(1, 1001), -2500)
         found = page(d / "page", d / "a.pcap", d / "c.pcap")
-        assert "the clocks differ" in found.text and "Quantiles" not in found.text
+        assert "the clocks differ" in found.text
 
 
 @case
@@ -343,7 +335,7 @@ def names_can_be_hidden():
         result = pktledger("report", "--redact", "--html", str(d / "page"), str(d / "secret-file"))
         assert result.status == 0, result
         text = (d / "page").read_text()
-        assert_true(Page(text))
+        Page(text)
         assert "secret" not in text and "2001:2::" not in text
         files = [str(d / name) for name in ("secret-a.json", "secret-b.json")]
         for file in files:

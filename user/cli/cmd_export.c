@@ -126,11 +126,12 @@ static char *drawn(void *arg, bool all, size_t *len)
 {
 	struct json_object *doc = json_object_new_object();
 	struct ledgers_document document = {.json = doc, .command = "trace", .parts = true};
-	const struct html_page page = {.docs = &document, .n = 1, .live = true};
+	struct html_page page = {.docs = &document, .n = 1, .live = true};
 	static struct live_summary s;
 	struct export *e = arg;
-	char *text = NULL;
-	FILE *out = e->unread ? NULL : open_memstream(&text, len);
+	char *text = NULL, *printed = NULL;
+	size_t size;
+	FILE *out = e->unread ? NULL : open_memstream(&text, len), *print;
 	int rc;
 
 	if (out) {
@@ -140,7 +141,14 @@ static char *drawn(void *arg, bool all, size_t *len)
 		json_put(doc, "start", json_object_get(e->start));
 		json_put(doc, "intervals", json_object_get(e->intervals));
 		json_put(doc, "end", json_trace_end(&s, e->session.spec.by));
-		rc = html_write(out, &page, all);
+		print = open_memstream(&printed, &size);
+		if (print) {
+			print_trace(&(struct print_view){.out = print, .verbosity = -1}, &document);
+			fclose(print);
+		}
+		page.text = printed;
+		rc = (all ? html_write : html_live)(out, &page);
+		free(printed);
 		if (fclose(out) || rc) {
 			free(text);
 			text = NULL;

@@ -674,9 +674,8 @@ static void put_finding(struct page *p, const struct json_object *o)
 	double loss_pps = json_get_double(o, "loss_pps");
 	char label[384];
 
-	/* a page has the severity beside it */
 	snprintf(label, sizeof(label), "%s%s%s%s%s%s%s%s%s",
-		 p->html ? "" : json_get_text(o, "severity"), p->html ? "" : ": ",
+		 json_get_text(o, "severity"), ": ",
 		 json_get_text(o, "id"), *subject ? ", " : "", subject, *netns ? " in " : "", netns,
 		 loss_pps > 0 ? ", " : "", loss_pps > 0 ? fmt_rate(loss_pps) : "");
 	page_finding(p, label, o);

@@ -689,80 +689,25 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 static void print_pair(struct page *p, struct json_object *pair)
 {
 	double share = fraction_of(json_get_double(pair, "lost_fraction"), 1);
-	/* how red: not at all without loss, and each decade of loss from 0.01 % on is seen */
-	unsigned heat = share > 0 ? (unsigned)fmin(fmax(8 + 11 * (log10(share) + 4), 8), 50) : 0;
-	char markup[192];
 
 	if (!pair) {
 		page_cell(p, STYLE_PLAIN, "-");
 		return;
 	}
-	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s of %s\"", heat,
-		 fmt_many((uint64_t)json_get_double(pair, "sent"), "packet"),
-		 fmt_many(json_get_u64(pair, "runs"), "run"));
-	p->markup = markup;
 	page_cell(p, STYLE_PLAIN, page_percent(share));
 	page_name(p, json_get_text(pair, "stage"));
-	if (json_get(pair, "tx_pps")) /* which may be less than the rate that was asked for */
-		page_words(p, STYLE_DIM, "%s", fmt_rate(json_get_double(pair, "tx_pps")));
-	if (json_get_bool(pair, "balanced"))
-		return;
-	if (p->html)
-		page_words(p, STYLE_BAD, "not balanced");
-	else
+	if (!json_get_bool(pair, "balanced"))
 		page_verbatim(p, " !");
-}
-
-struct json_object *matrix_of_points(struct json_object *end, const char *first, const char *second)
-{
-	struct json_object *matrix = json_object_new_object();
-	struct json_object *down = json_object_new_array(), *across = json_object_new_array();
-	struct json_object *pairs = json_object_new_array();
-	struct error full = {};
-
-	json_put(matrix, "nodes", down);
-	json_put(matrix, "across", across);
-	json_put(matrix, "pairs", pairs);
-	for (struct json_each point = json_each(end, "points"); json_next(&point);) {
-		struct json_object *pair = json_object_new_object();
-		struct json_object *parameters = json_get(point.item, "parameters");
-		const char *from = json_get_text(parameters, first);
-		const char *to = json_get_text(parameters, second);
-
-		json_put_text(pair, "from", from);
-		json_put_text(pair, "to", to);
-		json_put_bool(pair, "balanced", json_get_bool(point.item, "balanced"));
-		json_put_u64(pair, "runs", json_get_u64(point.item, "trials"));
-		json_put_text(pair, "stage", json_get_text(point.item, "stage"));
-		json_put_double(pair, "lost_fraction",
-				json_get_double(json_get(point.item, "lost_fraction"), "median"));
-		json_put_double(pair, "tx_pps",
-				json_get_double(json_get(point.item, "tx_pps"), "median"));
-		json_put_double(pair, "sent",
-				json_get_double(json_get(point.item, "delivered"), "median") +
-					json_get_double(json_get(point.item, "dropped"), "median"));
-		json_object_array_add(pairs, pair);
-		add_node(down, from, &full);
-		add_node(across, to, &full);
-	}
-	if (!full.status && json_object_array_length(down) > 1 &&
-	    json_object_array_length(across) > 1)
-		return matrix;
-	json_object_put(matrix);
-	return NULL;
 }
 
 void matrix_print(const struct print_view *v, struct json_object *matrix)
 {
-	const bool points = json_get(matrix, "across"); /* of a sweep */
-	const char *across = points ? "across" : "nodes";
 	struct page p = print_page(v, 0);
-	struct page_column columns[MATRIX_NODES + 2] = {
-		{points ? "" : "from \\ to", CELL_WIDTH, false}};
-	unsigned n = (unsigned)json_get_length(matrix, across);
+	struct page_column columns[MATRIX_NODES + 2] = {{"from \\ to", CELL_WIDTH, false}};
+	unsigned n = (unsigned)json_get_length(matrix, "nodes");
 
 	for (unsigned i = 0; i < n; i++) {
-		columns[1 + i].name = json_get_item_text(matrix, across, i);
+		columns[1 + i].name = json_get_item_text(matrix, "nodes", i);
 		if (strlen(columns[1 + i].name) > columns[0].width)
 			columns[0].width = (unsigned)strlen(columns[1 + i].name);
 	}
@@ -770,7 +715,7 @@ void matrix_print(const struct print_view *v, struct json_object *matrix)
 	for (unsigned i = 0; i < n; i++)
 		columns[1 + i].width = columns[0].width;
 	page_table(&p, columns);
-	for (unsigned i = 0; i < json_get_length(matrix, "nodes"); i++) {
+	for (unsigned i = 0; i < n; i++) {
 		const char *from = json_get_item_text(matrix, "nodes", i);
 
 		page_cell(&p, STYLE_PLAIN, from);

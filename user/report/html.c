@@ -1,149 +1,79 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The page: head, what came of each document, findings, ledger and hosts; how HTML is written. */
+/*
+ * Writes a page: what can be read without its script (headlines, losses, findings, the text of the
+ * command), the data, and the script that draws it (html.js).
+ */
 
 #include <errno.h>
-#include <stdarg.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
-#include "drops/stagemap.h"
-#include "report/html_page.h"
-#include "report/page.h"
 #include "report/print.h"
-#include "report/trace.h"
 #include "report/series.h"
 
-static const char style[] =
+#define POINTS	  240 /* of a history, at most */
+#define MANY	  20  /* trials, of which each is in the data whole */
+#define ROWS_MOST 500 /* of the table that is read without the script */
+
+/* As they are emitted, and what the policy of the page calls them: "sha256-..". */
+static const struct {
+	const char *hash, *text;
+} style = {
 #include "report/html.css.h"
-	;
-const char html_script[] =
-#include "report/live.js.h"
-	;
+},
+  script = {
+#include "report/html.js.h"
+};
 
-/* `entities` of ASCII, as far as they are not NULL. `controls`: HTML has no use for them. */
-static void put_text(FILE *out, const char *s, const char *const entities[128], bool controls)
+/* `entities` of ASCII, where they are not NULL. Bytes that are not UTF-8 become U+FFFD. */
+static void put_escaped(FILE *out, const char *s, const char *const entities[128], bool controls)
 {
-	while (s && *s) {
+	for (unsigned length; s && *s; s += length ? length : 1) {
 		unsigned char c = (unsigned char)*s;
-		unsigned length = utf8_length(s);
 
+		length = utf8_length(s);
 		if (c < 128 && entities[c])
 			fputs(entities[c], out);
 		else if (!length || (!controls && c != '\t' && c != '\n' && !utf8_shown(s)))
 			fputs(UTF8_REPLACEMENT, out);
 		else
 			fwrite(s, 1, length, out);
-		s += length ? length : 1;
 	}
 }
 
-/* The conversion at `fmt`, which begins with %. Returns what is behind it. */
-static const char *put_one(FILE *out, const char *fmt, va_list *ap)
+void html_text(FILE *out, const char *s)
 {
 	static const char *const entities[128] = {['&'] = "&amp;",
 						  ['<'] = "&lt;",
 						  ['>'] = "&gt;",
 						  ['"'] = "&quot;",
 						  ['\''] = "&#39;"};
-	size_t n = 2 + strspn(fmt + 1, "+0123456789.l");
-	const char type = fmt[n - 1];
-	char spec[16];
 
-	snprintf(spec, sizeof(spec), "%.*s", (int)n, fmt);
-	if (n >= sizeof(spec) || !strchr("%sudfg", type))
-		abort(); /* a format that this function is not made for */
-	if (type == '%')
-		fputc('%', out);
-	else if (type == 's')
-		put_text(out, va_arg(*ap, const char *), entities, false);
-	else if (type == 'f' || type == 'g')
-		fprintf(out, spec, va_arg(*ap, double));
-	else if (type == 'd')
-		fprintf(out, spec, va_arg(*ap, int));
-	else if (fmt[n - 2] == 'l')
-		fprintf(out, spec, va_arg(*ap, unsigned long));
-	else
-		fprintf(out, spec, va_arg(*ap, unsigned));
-	return fmt + n;
+	put_escaped(out, s, entities, false);
 }
 
-void html_put(const struct html *h, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	while (*fmt) {
-		size_t n = strcspn(fmt, "%");
-
-		fwrite(fmt, 1, n, h->out);
-		fmt += n;
-		if (*fmt)
-			fmt = put_one(h->out, fmt, &ap);
-	}
-	va_end(ap);
-}
-
-void html_put_json(FILE *out, struct json_object *doc)
+void html_json(FILE *out, struct json_object *doc)
 {
 	static const char *const entities[128] = {['<'] = "\\u003c"};
 
-	put_text(out, json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN), entities, true);
+	put_escaped(out, json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN), entities,
+		    true);
 }
 
-const char *html_colour(const struct html *h, const char *stage)
+/* "<b>name</b>", where `tag` may have attributes. */
+static void put_in(FILE *out, const char *tag, const char *text)
 {
-	static const char *const classes[] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
-	enum stage s = rows_stage(stage);
-	unsigned before = 0;
-
-	for (unsigned i = 0; i < s; i++)
-		before += h->lossy[i];
-	return s != STAGE_NONE && h->lossy[s] ? classes[before % LENGTH(classes)] : "none";
+	fprintf(out, "<%s>", tag);
+	html_text(out, text);
+	fprintf(out, "</%.*s>", (int)strcspn(tag, " "), tag);
 }
 
-const char *html_stage_title(const char *stage)
-{
-	enum stage s = rows_stage(stage);
+/* Headlines */
 
-	return s != STAGE_NONE ? stage_title(s) : "";
-}
-
-uint64_t html_arrived(const struct json_object *end)
-{
-	uint64_t sent = json_get_u64(end, "sent"), lost = json_sum(end, "stages", "packets");
-
-	if (json_get(end, "delivered"))
-		return json_get_u64(end, "delivered");
-	return sent > lost ? sent - lost : 0;
-}
-
-const char *html_arrival(const struct json_object *end)
-{
-	return json_get(end, "delivered") ? "delivered" : "not lost here";
-}
-
-void html_section(struct html *h, const char *title, const char *note)
-{
-	html_put(h, "<section><h2>%s", title);
-	if (*note)
-		html_put(h, " <span class=\"dim\">%s</span>", note);
-	html_put(h, "</h2>");
-}
-
-void html_end_block(struct html *h)
-{
-	if (h->block)
-		fprintf(h->out, "%s\n", h->block);
-	h->block = NULL;
-}
-
-void html_section_end(struct html *h)
-{
-	html_end_block(h);
-	html_put(h, "</section>\n");
-}
-
-/* Of a sweep or a preset of one trial only, as a soak is: that trial; or NULL. */
+/* The only trial of a sweep, such as a soak; or NULL. */
 static struct json_object *only_trial(struct json_object *doc)
 {
 	struct json_object *trial = json_get_item(doc, "trials", 0);
@@ -154,92 +84,79 @@ static struct json_object *only_trial(struct json_object *doc)
 		       : NULL;
 }
 
-/*
- * How it ended: its end, that of its only trial, or of a trace or capture that has none the sum of
- * what is there. NULL: nothing is known.
- */
+/* The end of a document, of its only trial, or else the sum of a trace or a capture. */
 static struct json_object *end_of(struct json_object *doc)
 {
-	struct json_object *end = only_trial(doc);
+	struct json_object *only = only_trial(doc), *end = json_get(doc, "end");
 
-	if (!end)
-		end = json_get(doc, "end");
-	return end ? end : json_get(doc, "sum");
+	return only ? only : end ? end : json_get(doc, "sum");
 }
 
-/* What tracing saw to be lost: "12 packets lost", "Nothing was lost in 10.0 s". */
-static void put_seen(struct html *h, struct json_object *end, uint64_t lost)
+/* What tracing saw: "12 packets lost", "Nothing was lost in 10.0 s". */
+static void put_seen(FILE *out, const struct json_object *end, uint64_t lost, bool live)
 {
 	uint64_t suspected = json_sum(end, "suspected", "packets");
 	uint64_t ns = json_get_u64(end, "duration_ns");
 
 	if (lost || suspected)
-		html_put(h, "%s %slost", fmt_many(lost ? lost : suspected, "packet"),
-			 lost ? "" : "suspected ");
+		fprintf(out, "%s %slost", fmt_many(lost ? lost : suspected, "packet"),
+			lost ? "" : "suspected ");
 	else if (json_denies(end, "balanced"))
-		html_put(h, "Nothing was seen to be lost");
-	else if (h->live || !ns)
-		html_put(h, "Nothing was lost%s", h->live ? " so far" : "");
+		fputs("Nothing was seen to be lost", out);
+	else if (live || !ns)
+		fprintf(out, "Nothing was lost%s", live ? " so far" : "");
 	else
-		html_put(h, "Nothing was lost in %s", fmt_ns(ns));
+		fprintf(out, "Nothing was lost in %s", fmt_ns(ns));
 }
 
-static bool is_check(const struct json_object *end)
-{
-	return json_get(end, "namespaces");
-}
-
-/* Of check: "2 causes lose packets now". */
-static void put_found(struct html *h, struct json_object *end)
+/* The findings of check: "2 causes lose packets now". */
+static void put_found(FILE *out, const struct json_object *end)
 {
 	uint64_t losing = 0, n = json_get_length(end, "findings");
 
 	for (struct json_each f = json_each(end, "findings"); json_next(&f);)
 		losing += json_get_bool(f.item, "losing");
 	if (losing)
-		html_put(h, "%s packets now", fmt_many(losing, "cause loses|causes lose"));
+		fprintf(out, "%s packets now", fmt_many(losing, "cause loses|causes lose"));
 	else
-		html_put(h, "No counter of losses moved%s%s", n ? "; " : ", and no limit is near",
-			 n ? fmt_many(n, "finding") : "");
+		fprintf(out, "No counter of losses moved%s%s", n ? "; " : ", and no limit is near",
+			n ? fmt_many(n, "finding") : "");
 }
 
-/* "47.00 % lost, most at rcvbuf"; of what has not sent, the packets. */
-static void put_loss_headline(struct html *h, struct json_object *end)
+/* "47.00 % lost, most at rcvbuf"; without a number sent, the packets. */
+static void put_lost(FILE *out, const struct json_object *end, bool live)
 {
-	uint64_t sent = json_get_u64(end, "sent"), arrived = html_arrived(end);
-	uint64_t lost = json_sum(end, "stages", "packets");
+	uint64_t sent = json_get_u64(end, "sent"), lost = json_sum(end, "stages", "packets");
+	bool delivered = json_get(end, "delivered");
+	uint64_t arrived = delivered ? json_get_u64(end, "delivered") : sent - smaller(lost, sent);
 	const char *worst = print_worst_stage(end);
 
-	html_put(h, "<h1>");
 	if (json_get(end, "received"))
-		html_put(h, "%s received", fmt_many(json_get_u64(end, "received"), "packet"));
-	else if (is_check(end))
-		put_found(h, end);
+		fprintf(out, "%s received", fmt_many(json_get_u64(end, "received"), "packet"));
+	else if (json_get(end, "namespaces"))
+		put_found(out, end);
 	else if (!json_get(end, "attempted"))
-		put_seen(h, end, lost);
+		put_seen(out, end, lost, live);
 	else if (!sent)
-		html_put(h, "Nothing was sent");
+		fputs("Nothing was sent", out);
 	else if (!lost && arrived == sent)
-		html_put(h, "%s%s %s", sent > 1 ? "All " : "",
-			 fmt_many(sent, "packet was|packets were"), html_arrival(end));
+		fprintf(out, "%s%s %s", sent > 1 ? "All " : "",
+			fmt_many(sent, "packet was|packets were"),
+			delivered ? "delivered" : "not lost here");
 	else if (!arrived)
-		html_put(h, "Nothing arrived");
+		fputs("Nothing arrived", out);
 	else if (!lost)
-		html_put(h, "%s of the packets were delivered", page_share(arrived, sent));
+		fprintf(out, "%s of the packets were delivered", page_share(arrived, sent));
 	else
-		html_put(h, "%s lost", page_percent(fraction_of((double)lost, (double)sent)));
+		fprintf(out, "%s lost", page_percent(fraction_of((double)lost, (double)sent)));
 	if (*worst)
-		html_put(h, ", %s at %s",
-			 json_get_u64(print_stage(end, worst), "packets") < lost ? "most" : "all",
-			 worst);
-	html_put(h, "</h1>");
+		fprintf(out, ", %s at %s",
+			json_get_u64(print_stage(end, worst), "packets") < lost ? "most" : "all",
+			worst);
 }
 
-/*
- * Of a balance of TCP that sent something again: where its first transmission was lost, on this
- * host or, if ledgers are joined, on which of the others. False: it is none.
- */
-static bool put_tcp_headline(struct html *h, struct json_object *doc, struct json_object *end)
+/* Where TCP lost first transmissions, here or on joined hosts. False: nothing to say. */
+static bool put_tcp(FILE *out, const struct json_object *doc, const struct json_object *end)
 {
 	const struct json_object *tcp = json_get(end, "tcp"), *joined = json_get(doc, "joined");
 	const struct json_object *of = joined ? joined : tcp;
@@ -261,460 +178,203 @@ static bool put_tcp_headline(struct html *h, struct json_object *doc, struct jso
 	/* what UDP lost comes first */
 	if (!all || (json_get(end, "verdict") && json_sum(end, "stages", "packets")))
 		return false;
-	html_put(h, "<h1>%s", fmt_many(all, "TCP segment"));
+	fputs(fmt_many(all, "TCP segment"), out);
 	for (unsigned i = 0; i < LENGTH(parts); i++) {
-		if (parts[i].n) {
-			html_put(h, "%s%s %s", before,
-				 parts[i].n == all ? "all" : fmt_count(parts[i].n), parts[i].text);
-			before = ", ";
-		}
+		if (!parts[i].n)
+			continue;
+		fprintf(out, "%s%s %s", before, parts[i].n == all ? "all" : fmt_count(parts[i].n),
+			parts[i].text);
+		before = ", ";
 	}
-	html_put(h, "%s</h1>", *before == ',' ? "" : " sent again");
+	fputs(*before == ',' ? "" : " sent again", out);
 	return true;
 }
 
 /* "No drop up to 120.3 kpps" of a search, else "5 trials, 0.10 to 12.00 % lost" */
-static void put_trials_headline(struct html *h, struct json_object *doc, struct json_object *end)
+static void put_trials(FILE *out, const struct json_object *doc)
 {
-	double least = 1, most = 0, rate = json_get_double(json_get(end, "ndr"), "lower_pps");
+	const struct json_object *end = json_get(doc, "end"), *ndr = json_get(end, "ndr");
+	double least = 1, most = 0, rate = json_get_double(ndr, "lower_pps");
 
 	for (struct json_each trial = json_each(doc, "trials"); json_next(&trial);) {
-		double lost = lost_fraction(trial.item);
-
 		if (!json_get_u64(trial.item, "sent"))
 			continue;
-		least = lost < least ? lost : least;
-		most = lost > most ? lost : most;
+		least = fmin(least, lost_fraction(trial.item));
+		most = fmax(most, lost_fraction(trial.item));
 	}
-	if (rate > 0 && json_get_u64(json_get(end, "ndr"), "lost_below"))
-		html_put(h, "<h1>%s held, not each time</h1>", fmt_rate(rate));
+	if (rate > 0 && json_get_u64(ndr, "lost_below"))
+		fprintf(out, "%s held, not each time", fmt_rate(rate));
 	else if (rate > 0)
-		html_put(h, "<h1>No drop up to %s</h1>", fmt_rate(rate));
+		fprintf(out, "No drop up to %s", fmt_rate(rate));
 	else if (least <= most)
-		html_put(h, "<h1>%s, %.2f to %.2f %% lost</h1>",
-			 fmt_many(json_get_length(doc, "trials"), "trial"), 100 * least,
-			 100 * most);
-	if (json_denies(end, "balanced"))
-		html_put(h, "<p class=\"bad\">NOT BALANCED: some of the trials.</p>");
+		fprintf(out, "%s, %.2f to %.2f %% lost",
+			fmt_many(json_get_length(doc, "trials"), "trial"), 100 * least, 100 * most);
 }
 
-void html_figure(struct html *h, const char *name, const char *value, const char *more)
+static void put_headline(FILE *out, struct json_object *doc, bool live)
 {
-	html_put(h, "<div><dt>%s</dt><dd>%s <small>%s</small></dd></div>", name, value, more);
+	const struct json_object *between = json_get(doc, "between"), *end = end_of(doc);
+	uint64_t lost = json_get_u64(between, "lost");
+
+	if (between && lost)
+		fprintf(out, "%s lost between A and B",
+			page_share(lost, json_get_u64(json_get(between, "a"), "compared")));
+	else if (between)
+		fputs("Nothing was seen to be lost between A and B", out);
+	else if (json_get(doc, "trials") && !only_trial(doc))
+		put_trials(out, doc);
+	else if (end && !put_tcp(out, doc, end))
+		put_lost(out, end, live);
+	else if (!end)
+		fputs(json_get(doc, "error") ? "It failed" : "It has no end", out);
 }
 
-/* A count and its rate, if the document has the count. */
-static void put_flow(struct html *h, struct json_object *end, const char *key, const char *rate)
+/* To be freed. */
+static char *headline_of(struct json_object *doc, bool live)
 {
-	if (json_get(end, key))
-		html_figure(h, key, fmt_count(json_get_u64(end, key)),
-			    json_get(end, rate) ? fmt_rate(json_get_double(end, rate)) : "");
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	put_headline(out, doc, live);
+	fclose(out);
+	return text;
 }
 
-static void put_figures(struct html *h, struct json_object *end)
-{
-	uint64_t lost = json_get_u64(end, json_get(end, "dropped") ? "dropped" : "lost"); /* recv */
-	struct json_object *latency = json_get(end, "latency_ns"), *tcp = json_get(end, "tcp");
-	double ns = json_get_double(end, "duration_ns");
-	char cpu[FMT_MAX], calls[2 * FMT_MAX + 8];
+/* The data */
 
-	html_put(h, "<dl class=\"figures\">");
-	put_flow(h, end, "sent", "tx_pps");
-	if (json_get(end, "arrived") && !json_get_u64(end, "arrived") &&
-	    json_get(end, "probes")) {
-		html_figure(h, "sent by UDP",
-			    fmt_count(json_get_u64(json_get(end, "probes"), "sent")), "");
-	} else {
-		put_flow(h, end, "arrived", "rx_pps");
-		put_flow(h, end, "delivered", "rx_pps");
+/* Those members of `from`, up to a NULL. To be put. */
+static struct json_object *some_of(const struct json_object *from, const char *const *names)
+{
+	struct json_object *o = json_object_new_object();
+
+	for (; *names; names++) {
+		if (json_get(from, *names))
+			json_put(o, *names, json_object_get(json_get(from, *names)));
 	}
-	if (json_get_u64(tcp, "data_segs_out")) {
-		html_figure(h, "sent by TCP", fmt_count(json_get_u64(tcp, "data_segs_out")),
-			    "segments with data");
-		html_figure(h, "sent again", fmt_count(json_get_u64(tcp, "retransmitted")),
-			    page_share(json_get_u64(tcp, "retransmitted"),
-				       json_get_u64(tcp, "data_segs_out")));
+	return o;
+}
+
+static void add_stages(uint64_t lost[STAGE_COUNT], const struct json_object *interval)
+{
+	if (json_get(interval, "stages"))
+		rows_add_stages(lost, interval);
+}
+
+/* A point of the history: all of `item`, whose counts are its own or since the start. */
+static struct json_object *point_of(const struct json_object *item, const uint64_t *lost,
+				    uint64_t dropped, uint64_t length_ns, double peak_pps)
+{
+	static const char *const kept[] = {"time_ns",	"time",	     "sent",	     "delivered",
+					   "dropped",	"tx_cpu_ns", "rx_cpu_ns", "memory_bytes",
+					   "tcp", NULL};
+	struct json_object *o = some_of(item, kept), *list;
+
+	if (length_ns) {
+		json_put_u64(o, "interval_ns", length_ns);
+		json_put_u64(o, "dropped", dropped);
 	}
-	html_figure(
-		h, tcp ? "lost on this host" : "lost", fmt_count(lost),
-		page_share(lost, json_get_u64(end, json_get(end, "sent") ? "sent" : "arrived")));
-	if (latency)
-		html_figure(h, "latency, median", fmt_ns(json_get_u64(latency, "p50")), "");
-	if (json_get(end, "duration_ns"))
-		html_figure(h, h->live ? "watched for" : "it took",
-			    fmt_ns(json_get_u64(end, "duration_ns")), "");
-	/* none of it: of two ledgers that were joined it is not known */
-	if (ns > 0 && json_get_u64(end, "tx_cpu_ns") + json_get_u64(end, "rx_cpu_ns") > 0) {
-		snprintf(cpu, sizeof(cpu), "%.0f + %.0f %%",
-			 100 * json_get_double(end, "tx_cpu_ns") / ns,
-			 100 * json_get_double(end, "rx_cpu_ns") / ns);
-		snprintf(calls, sizeof(calls), "%s + %s calls",
-			 fmt_count(json_get_u64(end, "tx_calls")),
-			 fmt_count(json_get_u64(end, "rx_calls")));
-		html_figure(h, "CPU, sender + receiver", cpu, calls);
+	if (peak_pps > 0)
+		json_put_double(o, "peak_pps", peak_pps);
+	list = json_put_list(o, "stages");
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (!lost[s])
+			continue;
+		json_put_text(json_add_object(list), "stage", stage_name(s));
+		json_put_u64(json_object_array_get_idx(list, json_object_array_length(list) - 1),
+			     "packets", lost[s]);
 	}
-	html_put(h, "</dl>");
+	return o;
 }
 
-void html_command(struct html *h, struct json_object *start)
+/*
+ * The intervals as at most POINTS points, each with its sum and the highest rate of loss in it.
+ * *joined: of how many intervals a point is. To be put.
+ */
+static struct json_object *history_of(const struct json_object *doc, size_t *joined)
 {
-	size_t n = json_get_length(start, "command");
-	char word[4096];
+	size_t n = json_get_length(doc, "intervals"), in = 0;
+	struct json_object *points = json_object_new_array();
+	uint64_t lost[STAGE_COUNT] = {}, dropped = 0, length_ns = 0, last_ns = 0, last = 0;
+	double peak_pps = 0;
 
-	if (!n)
-		return;
-	html_put(h, "<pre>");
-	for (size_t i = 0; i < n; i++)
-		html_put(h, "%s%s", i ? " " : "",
-			 change_quote(json_get_item_text(start, "command", i), word, sizeof(word)));
-	html_put(h, "</pre>");
-}
+	*joined = (n + POINTS - 1) / POINTS;
+	for (struct json_each i = json_each(doc, "intervals"); json_next(&i);) {
+		uint64_t own_ns = json_get_u64(i.item, "interval_ns");
+		uint64_t now_ns = json_get_u64(i.item, "time_ns");
+		uint64_t now = json_get_u64(i.item, "dropped");
+		double ns = own_ns ? (double)own_ns : (double)now_ns - (double)last_ns;
+		double peak = series_peak(i.item);
 
-static void put_limits(struct html *h, struct json_object *doc)
-{
-	for (struct json_each limit = json_each(doc, "limits"); json_next(&limit);) {
-		const char *unit = json_get_text(limit.item, "unit");
-		bool fraction = !strcmp(unit, "fraction");
-
-		if (json_get_bool(limit.item, "broken"))
-			html_put(h, "<p class=\"bad\">limit %s is broken: %.6g%s</p>",
-				 json_get_text(limit.item, "limit"),
-				 (fraction ? 100 : 1) * json_get_double(limit.item, "measured"),
-				 fraction		? " %"
-				 : !strcmp(unit, "pps") ? " a second"
-							: "");
-	}
-}
-
-/* What came of it in a line, the verdict, the command, the figures. */
-static void put_head(struct html *h, const struct ledgers_document *d)
-{
-	struct json_object *start = json_get(d->json, "start"), *end = end_of(d->json);
-	bool trials = json_get(d->json, "trials") && !only_trial(d->json);
-	const struct print_view v = {.html = h};
-
-	if (trials)
-		put_trials_headline(h, d->json, end);
-	else if (end && !put_tcp_headline(h, d->json, end))
-		put_loss_headline(h, end);
-	if (!trials && json_get(end, "attempted") && json_get(end, "balanced"))
-		text_run(&v, start, end, TEXT_VERDICT);
-	print_state(&v, d);
-	html_end_block(h);
-	put_limits(h, d->json);
-	html_command(h, start);
-	if (end && !trials && !is_check(end))
-		put_figures(h, end);
-}
-
-/* Buckets {from, to, `what`} as bars. */
-static void put_bars(struct html *h, const char *title, const char *note,
-		     const struct json_object *of, const char *list, const char *what)
-{
-	uint64_t most = 0;
-
-	for (struct json_each b = json_each(of, list); json_next(&b);) {
-		uint64_t v = json_get_u64(b.item, what);
-
-		most = v > most ? v : most;
-	}
-	if (!most)
-		return;
-	html_put(h,
-		 "<figure><figcaption><b>%s</b> <span class=\"dim\">%s</span></figcaption>"
-		 "<div class=\"bars\">",
-		 title, note);
-	for (struct json_each b = json_each(of, list); json_next(&b);) {
-		uint64_t v = json_get_u64(b.item, what);
-		uint64_t from = json_get_u64(b.item, "from"), to = json_get_u64(b.item, "to");
-
-		html_put(h,
-			 "<span class=\"n\">%s%s%s</span><span class=\"bar\"><i class=\"flow\" "
-			 "style=\"width:%.2f%%\"></i></span><span class=\"n\">%s</span>",
-			 fmt_count(from), from == to ? "" : " – ", from == to ? "" : fmt_count(to),
-			 100 * (double)v / (double)most, fmt_count(v));
-	}
-	html_put(h, "</div></figure>");
-}
-
-static void put_flows(struct html *h, struct json_object *end)
-{
-	static const char *const counts[] = {"delivered", "reordered", "duplicated"};
-	static const struct page_column columns[] = {
-		{"from", 0, false},	 {"delivered", 0, true}, {"reordered", 0, true},
-		{"duplicated", 0, true}, {"p50", 0, true},	 {"p99", 0, true},
-		{NULL, 0, false}};
-	struct page p = page_open_html(h);
-	size_t n = json_get_length(end, "flows");
-
-	if (n < 2)
-		return;
-	html_put(h, "<details><summary>%s</summary>",
-		 fmt_many(n + json_get_u64(end, "flows_more"), "flow"));
-	page_table(&p, columns);
-	for (struct json_each f = json_each(end, "flows"); json_next(&f);) {
-		struct json_object *latency = json_get(f.item, "latency_ns");
-
-		page_cell(&p, STYLE_PLAIN, json_get_text(f.item, "source"));
-		for (unsigned k = 0; k < LENGTH(counts); k++)
-			page_cell(&p, STYLE_PLAIN, fmt_count(json_get_u64(f.item, counts[k])));
-		for (unsigned k = LENGTH(counts) + 1; columns[k].name; k++)
-			page_cell(&p, STYLE_PLAIN,
-				  latency ? fmt_ns(json_get_u64(latency, columns[k].name)) : "");
-		page_end(&p);
-	}
-	html_end_block(h);
-	html_put(h, "</details>");
-}
-
-void html_ledger(struct html *h, struct json_object *start, struct json_object *end)
-{
-	const struct print_view v = {.html = h, .verbosity = 1};
-	bool run = json_get(end, "attempted") && json_get(end, "delivered");
-	unsigned agree = 0, counters = 0;
-	char note[64] = "";
-
-	if (!json_get(end, "attempted") && !json_get(end, "received"))
-		return;
-	for (struct json_each s = json_each(end, "stages"); json_next(&s);) {
-		for (struct json_each c = json_each(s.item, "counters"); json_next(&c); counters++)
-			agree += json_get_bool(c.item, "agrees");
-	}
-	if (counters)
-		snprintf(note, sizeof(note), "%u of %s of the kernel agree", agree,
-			 fmt_many(counters, "counter"));
-	html_section(h, "The ledger", note);
-	if (run)
-		text_run(&v, start, end, TEXT_LEDGER);
-	else
-		text_one_end(&v, end);
-	text_run(&v, start, end, TEXT_BESIDE);
-	html_end_block(h);
-	html_put(h, "<div class=\"charts\">");
-	put_bars(h, "Loss bursts", "how many losses in a row, and how often", json_get(end, "loss_bursts"),
-		 "length", "bursts");
-	put_bars(h, "Reordering", "by how many packets too late, and how many",
-		 json_get(end, "reordering"), "extent", "packets");
-	html_put(h, "</div>");
-	put_flows(h, end);
-	html_section_end(h);
-}
-
-/* A value of any type, as one would write it. */
-static void put_value(struct page *p, struct json_object *value)
-{
-	if (json_object_is_type(value, json_type_array)) {
-		for (size_t i = 0; i < json_object_array_length(value); i++)
-			put_value(p, json_object_array_get_idx(value, i));
-	} else if (json_object_is_type(value, json_type_boolean)) {
-		page_words(p, STYLE_PLAIN, json_object_get_boolean(value) ? "on" : "off");
-	} else {
-		page_words(p, STYLE_PLAIN, "%s", value ? json_object_get_string(value) : "–");
-	}
-}
-
-static void put_row(struct page *p, const char *name, struct json_object *value)
-{
-	page_text(p, 0, STYLE_PLAIN, name);
-	put_value(p, value);
-	page_end(p);
-}
-
-static void put_interfaces(struct page *p, struct json_object *env)
-{
-	static const char *const keys[] = {"driver",	"mtu",	 "speed_mbit", "rx_queues",
-					   "tx_queues", "qdisc", "xdp"};
-	static const struct page_column columns[] = {
-		{"interface", 0, false}, {"driver", 0, false},	  {"MTU", 0, false},
-		{"Mbit/s", 0, false},	 {"rx queues", 0, false}, {"tx queues", 0, false},
-		{"qdisc", 0, false},	 {"XDP", 0, false},	  {NULL, 0, false}};
-
-	if (json_get_length(env, "interfaces"))
-		page_table(p, columns);
-	for (struct json_each dev = json_each(env, "interfaces"); json_next(&dev);) {
-		struct json_object *offloads = json_get(dev.item, "offloads");
-
-		page_cell(p, STYLE_PLAIN, json_get_text(dev.item, "netns"));
-		page_words(p, STYLE_BOLD, "%s", json_get_text(dev.item, "ifname"));
-		page_break(p);
-		if (json_object_is_type(offloads, json_type_object)) {
-			json_object_object_foreach (offloads, name, on) {
-				if (json_object_get_boolean(on))
-					page_words(p, STYLE_DIM, "%s", name);
-			}
+		if (!own_ns) {
+			memset(lost, 0, sizeof(lost)); /* counted since the start */
+			peak = ns > 0 && now > last ? (double)(now - last) * 1e9 / ns : 0;
 		}
-		for (unsigned k = 0; k < LENGTH(keys); k++) {
-			page_cell(p, STYLE_PLAIN, "");
-			put_value(p, json_get(dev.item, keys[k]));
-		}
-		page_end(p);
+		add_stages(lost, i.item);
+		peak_pps = fmax(peak_pps, peak);
+		dropped += now;
+		length_ns += own_ns;
+		last_ns = now_ns;
+		last = now;
+		if (++in < *joined && i.next < n)
+			continue;
+		json_object_array_add(points,
+				      point_of(i.item, lost, dropped, length_ns, peak_pps));
+		memset(lost, 0, sizeof(lost));
+		dropped = length_ns = in = 0;
+		peak_pps = 0;
 	}
+	return points;
 }
 
-static void put_host(struct html *h, const char *name, struct json_object *env)
+/* What of a trial is shown if there are many. */
+static struct json_object *brief_trial(const struct json_object *trial)
 {
-	static const char *const facts[][2] = {{"version", "pktledger"},
-					       {"kernel", "kernel"},
-					       {"machine", "machine"},
-					       {"cpu_model", "CPU"},
-					       {"cpus", "CPUs"},
-					       {"cpus_allowed", "CPUs allowed"},
-					       {"cgroup_cpus", "CPUs by cgroup quota"},
-					       {"governor", "governor"},
-					       {"numa_nodes", "NUMA node list"}};
-	struct json_object *sysctls = json_get(env, "sysctls");
-	struct page p = page_open_html(h);
+	static const char *const of_trial[] = {
+		"parameters", "trial",	   "tx",      "rx",	    "error",	   "attempted",
+		"sent",	      "delivered", "dropped", "tx_pps",	    "rx_pps",	   "in_flight",
+		"balanced",   "intended",  "unsent",  "loss_fraction", "unaccounted", NULL};
+	static const char *const of_stage[] = {"stage", "packets", NULL};
+	struct json_object *o = some_of(trial, of_trial), *list = json_put_list(o, "stages");
 
-	if (!env)
-		return;
-	html_section(h, "Host", name);
-	for (unsigned i = 0; i < LENGTH(facts); i++) {
-		if (json_get(env, facts[i][0]))
-			put_row(&p, facts[i][1], json_get(env, facts[i][0]));
-	}
-	put_interfaces(&p, env);
-	html_end_block(h);
-	if (json_object_is_type(sysctls, json_type_object) && json_object_object_length(sysctls)) {
-		html_put(h, "<details><summary>%d sysctls</summary>",
-			 json_object_object_length(sysctls));
-		json_object_object_foreach (sysctls, key, value)
-			put_row(&p, key, value);
-		html_end_block(h);
-		html_put(h, "</details>");
-	}
-	html_section_end(h);
+	for (struct json_each s = json_each(trial, "stages"); json_next(&s);)
+		json_object_array_add(list, some_of(s.item, of_stage));
+	return o;
 }
 
-/* In place of all documents, or before them. */
-static void put_tables(struct html *h, const struct html_page *page)
+/* A document as pages hold it: with its history, and of many trials what is shown. To be put. */
+static struct json_object *data_of(struct json_object *doc)
 {
-	const struct print_view v = {.html = h};
+	bool many = json_get_length(doc, "trials") > MANY;
+	struct json_object *o = json_object_new_object(), *covers, *list;
+	size_t joined;
 
-	html_put(h, "<div class=\"document\"><header><h1>");
-	if (page->comparison) {
-		html_put(h, "A and B compared</h1></header>\n");
-		html_section(h, "What was different, and what came of it", "");
-		compare_print(&v, NULL, NULL, page->comparison);
-	} else {
-		html_put(h, "Loss between %lu hosts</h1></header>\n",
-			 json_get_length(page->matrix, "nodes"));
-		html_section(h, "From whom, to whom", "senders down, receivers across");
-		matrix_print(&v, page->matrix);
+	json_put_all(o, doc);
+	if (json_get_length(doc, "intervals")) {
+		json_put(o, "intervals", history_of(doc, &joined));
+		covers = json_put_object(o, "covers");
+		json_put_all(covers, json_get(doc, "covers"));
+		if (!json_get(covers, "intervals"))
+			json_put_u64(covers, "intervals", json_get_length(doc, "intervals"));
+		json_put_u64(covers, "joined",
+			     joined * larger(json_get_u64(covers, "joined"), 1));
 	}
-	html_section_end(h);
-	html_put(h, "</div>\n");
+	if (json_get(doc, "worst")) { /* with their stages, but not each cause */
+		struct json_object *few = json_object_new_object();
+
+		json_put(few, "intervals", json_object_get(json_get(doc, "worst")));
+		json_put(o, "worst", history_of(few, &joined));
+		json_object_put(few);
+	}
+	if (many) {
+		list = json_put_list(o, "trials");
+		for (struct json_each t = json_each(doc, "trials"); json_next(&t);)
+			json_object_array_add(list, brief_trial(t.item));
+	}
+	return o;
 }
 
-/* `letter`: by which a comparison calls it; "" for one alone. */
-static void put_document(struct html *h, const struct ledgers_document *d, const char *name,
-			 const char *letter)
-{
-	struct json_object *start = json_get(d->json, "start"), *end = end_of(d->json);
-	struct json_object *only = only_trial(d->json), *hosts = json_get(start, "hosts");
-	struct json_object *tx = json_get(hosts, "tx"), *rx = json_get(hosts, "rx");
-	const char *time = json_get_text(start, "time"), *host = json_get_text(start, "host");
-	const struct print_view v = {.html = h, .verbosity = -1};
-	struct page p = page_open_html(h);
-	char command[32] = "", when[32] = "";
-
-	/* "run · 2024-05-01 12:00:00 UTC · host": of "pktledger/run/1", and to the second */
-	sscanf(json_get_text(d->json, "schema"), "%*[^/]/%31[^/]", command);
-	if (strlen(time) >= 19 && time[10] == 'T')
-		snprintf(when, sizeof(when), " · %.10s %.8s UTC", time, time + 11);
-	html_put(h, "<div class=\"document\"><header><p class=\"dim\">");
-	if (*letter)
-		html_put(h, "<b>%s</b> · ", letter);
-	html_put(h, "%s%s%s%s%s%s", h->live ? "live since" : command, when, *host ? " · " : "",
-		 host, *name ? " · " : "", name);
-	if (json_get_u64(d->json, "number")) /* in its file */
-		html_put(h, " (%lu)", json_get_u64(d->json, "number"));
-	html_put(h, "</p>");
-	if (json_get(d->json, "between"))
-		html_ends_head(h, d->json);
-	else
-		put_head(h, d);
-	html_put(h, "</header>\n");
-	html_ends(h, d->json);
-	html_search(h, d->json);
-	if (json_get_u64(end, "attempted") ||
-	    (json_get_u64(end, "dropped") && !json_get(end, "received"))) {
-		html_section(h, "The path of the packets", "");
-		if (json_get(start, "rx_port")) /* a balance of trace has no such ends */
-			text_run(&v, start, end, TEXT_HEADER);
-		html_end_block(h);
-		html_path(h, start, end);
-		html_section_end(h);
-	}
-	if (!only)
-		html_trials(h, d->json);
-	if (is_check(end) || json_get_length(end, "findings")) {
-		html_section(h, "Findings", "");
-		if (is_check(end))
-			print_check(&(struct print_view){.html = h}, end);
-		else
-			text_findings(&p, end);
-		html_section_end(h);
-	}
-	if (only || !json_get(d->json, "trials")) /* else of many, each from its beginning */
-		html_time(h, only ? only : d->json);
-	html_delay(h, end);
-	html_ledger(h, start, end);
-	if (!json_get(d->json, "trials") && json_get(end, "dropped") && !json_get(end, "sent") &&
-	    !json_get(end, "received")) {
-		html_section(h, "Losses", "");
-		print_trace(&v, d);
-		html_section_end(h);
-	}
-	if (json_get_length(d->json, "senders") > 1 || json_get_length(d->json, "unknown_streams") ||
-	    json_get_length(d->json, "notes")) {
-		html_section(h, "Senders", "packets of each, by where they ended");
-		print_joined(&v, d->json);
-		html_section_end(h);
-	}
-	put_host(h, json_get_text(start, "host"), json_get(start, "env"));
-	put_host(h, json_get_text(tx, "name"), json_get(tx, "env"));
-	put_host(h, json_get_text(rx, "name"), json_get(rx, "env"));
-	html_put(h, "</div>\n");
-}
-
-/* What traces of several hosts say together, in the heading of the page. */
-static void put_joined(struct html *h, const struct html_page *page)
-{
-	char *tcp = joined_tcp_text(page->docs, page->n);
-	unsigned lines = 0;
-
-	if (tcp)
-		html_put(h, "<div class=\"document\"><header><h1>%s</h1></header></div>\n", tcp);
-	free(tcp);
-	for (unsigned i = 0; i < page->n * page->n; i++) {
-		char *udp = joined_udp_text(&page->docs[i / page->n], &page->docs[i % page->n]);
-
-		if (udp)
-			html_put(h, "<p>UDP: %s</p>\n", udp);
-		lines += udp != NULL;
-		free(udp);
-	}
-	if (lines)
-		html_put(h, "<p class=\"dim\">%s</p>\n", JOINED_UDP_EXACT);
-}
-
-/* The stages of a list that lost something get their colours. */
-static void add_stages(struct html *h, struct json_object *end)
-{
-	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
-		h->lossy[rows_stage(json_get_text(stage.item, "stage"))] = true;
-}
-
-static void collect_stages(struct html *h, struct json_object *doc)
-{
-	add_stages(h, end_of(doc));
-	for (struct json_each trial = json_each(doc, "trials"); json_next(&trial);)
-		add_stages(h, trial.item);
-	for (struct json_each interval = json_each(doc, "intervals"); json_next(&interval);)
-		add_stages(h, interval.item);
-}
-
-/* What it was read from, if that may be shown. */
+/* The name of what it was read from, unless that is hidden. */
 static const char *name_of(const struct html_page *page, unsigned i)
 {
 	const char *file = json_get_text(page->docs[i].json, "file");
@@ -722,64 +382,197 @@ static const char *name_of(const struct html_page *page, unsigned i)
 	return *file || page->redact || !page->docs[i].path ? file : page->docs[i].path;
 }
 
-static void put_documents(struct html *h, const struct html_page *page)
+/* What traces of several hosts say together. */
+static void add_joined(struct json_object *list, const struct html_page *page)
 {
-	for (unsigned i = 0; i < page->n; i++)
-		collect_stages(h, page->docs[i].json);
-	if (page->comparison || json_get_length(page->matrix, "nodes"))
-		put_tables(h, page);
-	if (page->n > 1 && page->n <= JOINED_COUNTS && !page->live)
-		put_joined(h, page);
-	for (unsigned i = 0; i < page->n && !page->matrix; i++)
-		put_document(h, &page->docs[i], name_of(page, i),
-			     !page->comparison ? ""
-			     : i	       ? "B"
-					       : "A");
-}
+	char *tcp = joined_tcp_text(page->docs, page->n);
 
-/* The page around its documents. */
-static void put_page(struct html *h, const struct html_page *page)
-{
-	struct json_object *first = page->n ? json_get(page->docs[0].json, "start") : NULL;
-	struct json_object *doc;
+	if (tcp)
+		json_object_array_add(list, json_text(tcp));
+	free(tcp);
+	for (unsigned i = 0; page->n <= JOINED_COUNTS && i < page->n * page->n; i++) {
+		char *udp = joined_udp_text(&page->docs[i / page->n], &page->docs[i % page->n]);
 
-	html_put(h,
-		 HTML_BEGIN
-		 "\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-		 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-		 "<meta name=\"color-scheme\" content=\"light dark\">"
-		 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-		 "'none'; style-src 'unsafe-inline'%s\">"
-		 "<meta name=\"generator\" content=\"pktledger %s\"><title>pktledger"
-		 "%s%s %s</title><style>",
-		 page->live ? "; script-src 'self'; connect-src 'self'" : "", PKTLEDGER_VERSION,
-		 page->n ? ", " : "", json_get_text(first, "host"), json_get_text(first, "time"));
-	fputs(style, h->out);
-	html_put(h, "</style></head>\n<body>\n<main>\n");
-	put_documents(h, page);
-	html_put(h, "</main>\n<footer class=\"dim\">pktledger %s. ", PKTLEDGER_VERSION);
-	if (page->live)
-		html_put(h, "<button type=\"button\" hidden>Pause</button> <output>as it was when "
-			    "the page was loaded</output></footer>\n<script src=\"" HTML_SCRIPT
-			    "\"></script>\n");
-	else
-		html_put(h, "The data is in this file, as JSON.</footer>\n");
-	for (unsigned i = 0; i < page->n && !page->live; i++) {
-		html_put(h, HTML_DOCUMENT " data-name=\"%s\">", name_of(page, i));
-		doc = html_trials_brief(page->docs[i].json);
-		html_put_json(h->out, doc);
-		json_object_put(doc);
-		html_put(h, "</script>\n");
+		if (udp)
+			json_add_line(list, "UDP: %s", udp);
+		free(udp);
 	}
-	html_put(h, "</body></html>\n");
 }
 
-int html_write(FILE *out, const struct html_page *page, bool all)
+/* What the script has to know beside the documents. To be put. */
+static struct json_object *view_of(const struct html_page *page)
 {
-	struct html h = {.out = out, .live = page->live};
+	struct json_object *o = json_object_new_object(), *list = json_put_list(o, "headlines");
+	struct json_object *titles = json_put_object(o, "stages");
+
+	for (unsigned i = 0; i < page->n; i++) {
+		char *headline = headline_of(page->docs[i].json, page->live);
+
+		json_object_array_add(list, json_text(headline));
+		free(headline);
+	}
+	for (int s = 0; s < STAGE_COUNT; s++)
+		json_put_text(titles, stage_name(s), stage_title(s));
+	list = json_put_list(o, "joined");
+	if (page->n > 1 && !page->live)
+		add_joined(list, page);
+	json_put_bool(o, "live", page->live);
+	json_put(o, "comparison", json_object_get(page->comparison));
+	json_put(o, "matrix", json_object_get(page->matrix));
+	return o;
+}
+
+/* Without the script */
+
+static void put_row(FILE *out, const char *stage, const struct json_object *counts,
+		    const struct json_object *end)
+{
+	static const char *const names[] = {"reason", "location", "ifname", "netns", "process"};
+	uint64_t packets = json_get_u64(counts, "packets");
+	const char *whole = json_get(end, "sent")      ? "sent"
+			    : json_get(end, "arrived") ? "arrived"
+						       : "dropped";
+
+	fputs("<tr>", out);
+	put_in(out, "td", stage);
+	put_in(out, "td class=\"n\"", fmt_count(packets));
+	put_in(out, "td class=\"n\"", page_share(packets, json_get_u64(end, whole)));
+	for (unsigned i = 0; i < LENGTH(names); i++)
+		put_in(out, "td", json_get_text(counts, names[i]));
+	fputs("</tr>\n", out);
+}
+
+static void put_losses(FILE *out, const struct json_object *end)
+{
+	unsigned n = 0;
+
+	if (!json_get_length(end, "stages"))
+		return;
+	fputs("<div class=\"scroll\"><table><thead><tr><th>stage</th><th class=\"n\">packets</th>"
+	      "<th class=\"n\">of all</th><th>reason</th><th>function</th><th>interface</th>"
+	      "<th>namespace</th><th>process</th></tr></thead><tbody>\n",
+	      out);
+	for (struct json_each s = json_each(end, "stages"); json_next(&s);) {
+		const char *stage = json_get_text(s.item, "stage");
+
+		if (!json_get_length(s.item, "causes") && n++ < ROWS_MOST)
+			put_row(out, stage, s.item, end);
+		for (struct json_each c = json_each(s.item, "causes"); json_next(&c);) {
+			if (n++ < ROWS_MOST)
+				put_row(out, stage, c.item, end);
+		}
+	}
+	fputs("</tbody></table></div>\n", out);
+	if (n > ROWS_MOST)
+		fprintf(out, "<p>%s more are in the data.</p>\n", fmt_many(n - ROWS_MOST, "row"));
+}
+
+static void put_facts(FILE *out, struct json_object *o)
+{
+	static const char *const said[] = {"id",   "stage", "severity", "text",
+					   "host", "netns", "cause",	"subject"};
+
+	json_object_object_foreach (o, key, value) {
+		if (json_object_is_type(value, json_type_object)) {
+			put_facts(out, value);
+		} else if (json_object_is_type(value, json_type_string) &&
+			   !is_one_of(key, said, LENGTH(said))) {
+			put_in(out, "dt", key);
+			put_in(out, "dd", json_object_get_string(value));
+		}
+	}
+}
+
+static void put_findings(FILE *out, const struct json_object *end)
+{
+	for (struct json_each f = json_each(end, "findings"); json_next(&f);) {
+		const char *cause = json_get_text(f.item, "cause");
+
+		if (!json_object_is_type(f.item, json_type_object))
+			continue;
+		fputs("<article class=\"finding\">", out);
+		put_in(out, "h3", json_get_text(f.item, "id"));
+		put_in(out, "p", *cause ? cause : json_get_text(f.item, "text"));
+		fputs("<dl>", out);
+		put_facts(out, f.item);
+		fputs("</dl></article>\n", out);
+	}
+}
+
+/* `view`: as view_of() has it. */
+static void put_plain(FILE *out, const struct html_page *page, const struct json_object *view)
+{
+	for (struct json_each line = json_each(view, "joined"); json_next(&line);)
+		put_in(out, line.next == 1 ? "h1" : "p", json_object_get_string(line.item));
+	if (page->comparison)
+		put_in(out, "h1", json_get_text(page->comparison, "verdict"));
+	if (page->matrix)
+		fprintf(out, "<h1>Loss between %zu hosts</h1>\n",
+			json_get_length(page->matrix, "nodes"));
+	for (unsigned i = 0; i < page->n && !page->matrix; i++) {
+		struct json_object *doc = page->docs[i].json, *end = end_of(doc);
+
+		put_in(out, "p class=\"dim\"", json_get_text(doc, "schema"));
+		put_in(out, "h1", json_get_item_text(view, "headlines", i));
+		put_losses(out, end);
+		put_findings(out, end);
+	}
+}
+
+int html_write(FILE *out, const struct html_page *page)
+{
+	const struct json_object *first = page->n ? json_get(page->docs[0].json, "start") : NULL;
+	struct json_object *view = view_of(page), *o;
 
 	errno = 0;
-	(all ? put_page : put_documents)(&h, page);
+	fprintf(out,
+		HTML_BEGIN
+		"\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"style-src '%s'; script-src '%s'%s\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+		"<meta name=\"color-scheme\" content=\"light dark\">"
+		"<meta name=\"generator\" content=\"pktledger %s\"><title>pktledger, ",
+		style.hash, script.hash, page->live ? "; connect-src 'self'" : "",
+		PKTLEDGER_VERSION);
+	html_text(out, json_get_text(first, "host"));
+	fputs(" ", out);
+	html_text(out, json_get_text(first, "time"));
+	fprintf(out, "</title><style>%s</style></head>\n<body>\n<main>\n", style.text);
+	put_plain(out, page, view);
+	fputs("</main>\n<section id=\"full\"><h2>In full</h2><pre>\n", out);
+	html_text(out, page->text);
+	fprintf(out,
+		"</pre></section>\n<footer class=\"dim\">pktledger %s. The data is in this page, "
+		"as JSON. <button type=\"button\" hidden>Pause</button> <output></output>"
+		"</footer>\n",
+		PKTLEDGER_VERSION);
+	for (unsigned i = 0; i < page->n; i++) {
+		fputs(HTML_DOCUMENT " data-name=\"", out);
+		html_text(out, name_of(page, i));
+		fputs("\">", out);
+		o = data_of(page->docs[i].json);
+		html_json(out, o);
+		json_object_put(o);
+		fputs("</script>\n", out);
+	}
+	fputs("<script type=\"application/json\" class=\"pktledger-view\">", out);
+	html_json(out, view);
+	json_object_put(view);
+	fprintf(out, "</script>\n<script>%s</script>\n</body></html>\n", script.text);
+	return fflush(out) != EOF && !ferror(out) ? 0 : errno ? -errno : -EIO;
+}
+
+int html_live(FILE *out, const struct html_page *page)
+{
+	struct json_object *o = view_of(page), *list = json_put_list(o, "documents");
+
+	for (unsigned i = 0; i < page->n; i++)
+		json_object_array_add(list, data_of(page->docs[i].json));
+	json_put_text(o, "text", page->text);
+	errno = 0;
+	html_json(out, o);
+	json_object_put(o);
 	return fflush(out) != EOF && !ferror(out) ? 0 : errno ? -errno : -EIO;
 }
 
@@ -787,13 +580,16 @@ int html_file(const char *path, const struct html_page *page, struct error *err)
 {
 	bool is_stdout = !strcmp(path, "-");
 	struct replace file = {.out = stdout};
-	int rc = is_stdout ? 0 : replace_begin(&file, path, HTML_BEGIN, 0600);
+	const mode_t mask = umask(0); /* to be given away, as far as the user allows */
+	int rc;
 
+	umask(mask);
+	rc = is_stdout ? 0 : replace_begin(&file, path, HTML_BEGIN, 0644 & ~mask);
 	if (rc == -EEXIST)
 		return error_set(err, STATUS_USAGE, -EEXIST, "name another file, or remove it",
 				 "%s is there, and is no page", path);
 	if (!rc) {
-		rc = html_write(file.out, page, true);
+		rc = html_write(file.out, page);
 		if (!is_stdout)
 			rc = replace_end(&file, rc);
 	}

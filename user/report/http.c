@@ -118,10 +118,9 @@ static struct MHD_Response *response_of(const char *text, size_t len, const char
 	return r;
 }
 
-static enum MHD_Result answer_as(struct MHD_Connection *c, unsigned status, const char *text,
-				 const char *type)
+static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, const char *text)
 {
-	struct MHD_Response *r = response_of(text, strlen(text), type);
+	struct MHD_Response *r = response_of(text, strlen(text), "text/plain; charset=utf-8");
 	enum MHD_Result done;
 
 	if (!r)
@@ -135,11 +134,6 @@ static enum MHD_Result answer_as(struct MHD_Connection *c, unsigned status, cons
 	done = MHD_queue_response(c, status, r);
 	MHD_destroy_response(r);
 	return done;
-}
-
-static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, const char *text)
-{
-	return answer_as(c, status, text, "text/plain; charset=utf-8");
 }
 
 /* As the data of one event: each line of it has a name before it. */
@@ -271,8 +265,6 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		return answer_made(h, c, PAGE);
 	if (!strcmp(url, "/live"))
 		return answer_made(h, c, LIVE);
-	if (!strcmp(url, "/" HTML_SCRIPT))
-		return answer_as(c, MHD_HTTP_OK, html_script, "text/javascript");
 	return answer_text(c, MHD_HTTP_NOT_FOUND, "there are / and /metrics\n");
 }
 

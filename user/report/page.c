@@ -9,7 +9,6 @@
 
 #include "base/json.h"
 #include "base/num.h"
-#include "report/html_page.h"
 
 #define NARROW 64 /* columns, below which the detail of a row stands under its count */
 
@@ -18,12 +17,10 @@
 /* Of page_row(): label, count, share. */
 static const struct page_column rows[] = {{"", 16, false}, {"", 0, true}, {"", 9, true}};
 
-static const struct {
-	const char *code, *class;
-} styles[] = {
-	[STYLE_PLAIN] = {"", ""},      [STYLE_BOLD] = {"1", "bold"},
-	[STYLE_DIM] = {"2", "dim"},    [STYLE_GOOD] = {"1;32", "good"},
-	[STYLE_BAD] = {"1;31", "bad"}, [STYLE_WARN] = {"33", "warn"},
+/* SGR codes */
+static const char *const styles[] = {
+	[STYLE_PLAIN] = "",	[STYLE_BOLD] = "1",   [STYLE_DIM] = "2",
+	[STYLE_GOOD] = "1;32", [STYLE_BAD] = "1;31", [STYLE_WARN] = "33",
 };
 
 struct page page_open(FILE *out, bool colour, uint64_t most)
@@ -38,15 +35,10 @@ struct page page_open(FILE *out, bool colour, uint64_t most)
 	return p;
 }
 
-struct page page_open_html(struct html *html)
-{
-	return (struct page){.out = html->out, .html = html, .width = PAGE_WIDTH};
-}
-
 static void put_style(const struct page *p, enum style style, bool begin)
 {
 	if (p->colour && style != STYLE_PLAIN)
-		fprintf(p->out, "\033[%sm", begin ? styles[style].code : "0");
+		fprintf(p->out, "\033[%sm", begin ? styles[style] : "0");
 }
 
 /* Names of devices may contain anything, also what a terminal obeys. */
@@ -69,45 +61,15 @@ static void pad_to(struct page *p, unsigned column)
 		fputc(' ', p->out);
 }
 
-/* HTML: what follows is within `begin` and `end`, and what was within others ends. */
-static void open_block(struct page *p, const char *begin, const char *end)
-{
-	html_end_block(p->html);
-	fputs(begin, p->out);
-	p->html->block = end;
-}
-
-/* The name of a stage has its colour before it. */
-static void put_name(struct page *p, const char *name)
-{
-	if (*html_stage_title(name))
-		html_put(p->html, "<i class=\"key %s\"></i>", html_colour(p->html, name));
-	html_put(p->html, "%s", name);
-}
-
-/* Lines that have a label are rows of one table. */
-static void open_rows(struct page *p)
-{
-	if (p->html && (!p->html->block || p->table != rows)) /* of another table, or a paragraph */
-		open_block(p, "<div class=\"scroll\"><table class=\"rows\"><tbody>",
-			   "</tbody></table></div>");
-	p->table = rows;
-}
-
 void page_end(struct page *p)
 {
-	if (!p->html)
-		fputc('\n', p->out);
-	else if (!p->column)
-		html_end_block(p->html);
+	fputc('\n', p->out);
 	p->column = p->cell = p->edge = 0;
 }
 
 void page_break(struct page *p)
 {
-	if (p->html)
-		fputs("<br>", p->out);
-	else if (p->column > p->indent)
+	if (p->column > p->indent)
 		page_end(p);
 }
 
@@ -122,11 +84,6 @@ void page_heading(struct page *p, const char *title, const char *note)
 {
 	p->column = 0;
 	page_end(p);
-	if (p->html) {
-		html_put(p->html, "<h3>%s%s%s</h3>", (char[]){(char)toupper(*title), '\0'},
-			 title + 1, note);
-		return;
-	}
 	page_text(p, 0, STYLE_BOLD, title);
 	page_verbatim(p, note);
 	page_end(p);
@@ -164,18 +121,7 @@ static void put_format(struct page *p, enum style style, const char *fmt, va_lis
 	vsnprintf(text, sizeof(text), fmt, ap);
 	if (!text[strspn(text, " ")])
 		return;
-	if (!p->html) {
-		put_words(p, style, text);
-		return;
-	}
-	if (!p->column)
-		page_text(p, 0, STYLE_PLAIN, "");
-	for (char *glue = text; (glue = strchr(glue, PAGE_BLANK));)
-		*glue = ' ';
-	if (style == STYLE_PLAIN)
-		html_put(p->html, " %s", text);
-	else
-		html_put(p->html, " <span class=\"%s\">%s</span>", styles[style].class, text);
+	put_words(p, style, text);
 }
 
 void page_words(struct page *p, enum style style, const char *fmt, ...)
@@ -360,46 +306,26 @@ void page_detail(struct page *p, unsigned indent, unsigned column)
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
 	      uint64_t whole)
 {
-	open_rows(p);
+	p->table = rows;
 	p->indent = indent;
 	page_cell(p, style, label);
-	if (p->html && *html_stage_title(label))
-		html_put(p->html, "<br><small>%s</small>", html_stage_title(label));
 	page_cell(p, style, fmt_count(count));
 	page_cell(p, STYLE_PLAIN, page_share(count, whole));
-	if (p->html)
-		fputs("<td>", p->out);
 	page_detail(p, indent,
 		    p->detail ? p->detail : rows[0].width + p->count_width + rows[2].width + 2);
 }
 
 void page_text(struct page *p, unsigned indent, enum style style, const char *label)
 {
-	if (p->html &&
-	    (isalnum((unsigned char)*label) || *label == ' ' || !strncmp(label, "--", 2))) {
-		open_rows(p);
-		page_cell(p, style, *label == ' ' ? "" : label);
-		fputs("<td colspan=\"3\">", p->out);
-	} else if (p->html) {
-		open_block(p, "<p>", "</p>");
-		html_put(p->html, "%s", label);
-		p->table = NULL;
-		p->column = 1;
-	} else {
-		pad_to(p, indent);
-		put_style(p, style, true);
-		put(p, label, strlen(label));
-		put_style(p, style, false);
-		p->indent = p->column;
-	}
+	pad_to(p, indent);
+	put_style(p, style, true);
+	put(p, label, strlen(label));
+	put_style(p, style, false);
+	p->indent = p->column;
 }
 
 void page_verbatim(struct page *p, const char *s)
 {
-	if (p->html) {
-		html_put(p->html, " <code>%s</code>", s);
-		return;
-	}
 	pad_to(p, p->indent);
 	put(p, s, strlen(s));
 }
@@ -423,10 +349,6 @@ static size_t shell_word(const char *s)
 
 void page_command(struct page *p, const char *s)
 {
-	if (p->html) {
-		page_verbatim(p, s);
-		return;
-	}
 	pad_to(p, p->indent);
 	for (size_t n; *s; s += n) {
 		size_t blanks = strspn(s, " ");
@@ -445,20 +367,11 @@ void page_command(struct page *p, const char *s)
 
 void page_table(struct page *p, const struct page_column *columns)
 {
-	if (p->html)
-		open_block(p, "<div class=\"scroll\"><table><thead><tr>", "</tbody></table></div>");
 	p->table = columns;
-	for (unsigned i = 0; columns[i].name; i++) {
-		if (p->html)
-			html_put(p->html, columns[i].number ? "<th class=\"n\">%s" : "<th>%s",
-				 columns[i].name);
-		else
-			page_cell(p, STYLE_PLAIN, columns[i].name);
-	}
+	for (unsigned i = 0; columns[i].name; i++)
+		page_cell(p, STYLE_PLAIN, columns[i].name);
 	p->column = 1;
 	page_end(p);
-	if (p->html)
-		fputs("</thead><tbody>", p->out);
 }
 
 void page_cell(struct page *p, enum style style, const char *text)
@@ -467,7 +380,7 @@ void page_cell(struct page *p, enum style style, const char *text)
 	unsigned length = (unsigned)strlen(text), width = c->width ? c->width : p->count_width;
 	unsigned from, first;
 
-	if (!p->html && p->cell > 1 && p->edge + width > p->width) {
+	if (p->cell > 1 && p->edge + width > p->width) {
 		fputc('\n', p->out);
 		p->column = 0;
 		p->edge = FOLD;
@@ -475,17 +388,6 @@ void page_cell(struct page *p, enum style style, const char *text)
 	from = p->edge;
 	first = p->column ? p->column + 1 : 0;
 	p->edge += width;
-	if (p->html) {
-		fputs(p->cell > 1 ? "<td" : "<tr><th", p->out);
-		if (c->number || style != STYLE_PLAIN)
-			fprintf(p->out, " class=\"%s%s%s\"", c->number ? "n" : "",
-				c->number && style != STYLE_PLAIN ? " " : "", styles[style].class);
-		fprintf(p->out, "%s>", p->markup ? p->markup : "");
-		put_name(p, text);
-		p->markup = NULL;
-		p->column = 1;
-		return;
-	}
 	if (c->number && !length)
 		return;
 	if (!c->number)
@@ -501,10 +403,7 @@ void page_cell(struct page *p, enum style style, const char *text)
 
 void page_name(struct page *p, const char *stage)
 {
-	if (*stage && p->html) {
-		fputs("<br>", p->out);
-		put_name(p, stage);
-	} else if (*stage) {
+	if (*stage) {
 		put(p, " ", 1);
 		put(p, stage, strlen(stage));
 	}
@@ -517,27 +416,16 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 		{"command", "command   "},  {"undo", "undo      "},    {"risk", "risk      "},
 		{"effect", "effect    "}};
 	const char *stage = json_get_text(f, "stage"), *host = json_get_text(f, "host");
-	const char *severity = json_get_text(f, "severity");
 	char name[128];
 
 	snprintf(name, sizeof(name), "%s%s%s", *stage ? stage : json_get_text(f, "id"),
 		 *host ? " on " : "", host);
 	label = label ? label : name;
 	page_end(p);
-	if (p->html) {
-		html_put(p->html, "<article class=\"finding %s\"><h3>",
-			 !strcmp(severity, "error")  ? "bad"
-			 : !strcmp(severity, "info") ? ""
-						     : "warn");
-		put_name(p, label);
-		html_put(p->html, " <span class=\"dim\">%s</span></h3>", severity);
-		page_words(p, STYLE_PLAIN, "%s", json_get_text(f, "text"));
-	} else {
-		page_text(p, 0, STYLE_BOLD, label);
-		page_text(p, p->column + 1, STYLE_PLAIN, "-");
-		p->indent = 2;
-		page_words(p, STYLE_PLAIN, "%s", json_get_text(f, "text"));
-	}
+	page_text(p, 0, STYLE_BOLD, label);
+	page_text(p, p->column + 1, STYLE_PLAIN, "-");
+	p->indent = 2;
+	page_words(p, STYLE_PLAIN, "%s", json_get_text(f, "text"));
 	page_end(p);
 	for (unsigned i = 0; i < LENGTH(fields); i++) {
 		const char *text = json_get_text(f, fields[i][0]);
@@ -551,6 +439,4 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 			page_words(p, STYLE_PLAIN, "%s", text);
 		page_end(p);
 	}
-	if (p->html)
-		open_block(p, "</article>\n", NULL);
 }

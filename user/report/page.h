@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The one sink of text: headings, lines, rows, tables and findings, printed in columns for a
- * terminal, or as HTML by the same calls. A line begins with page_text(), page_row(), page_cell()
- * or its first words, and ends with page_end().
- *
- * As text: label, count, share, and a detail that is wrapped at the page's width, so that its next
- * lines stand below its first. As HTML: what has a label is a row of a table, what has none is a
- * paragraph, and the name of a stage, alone in a label or a cell, has the stage's colour before it.
+ * terminal. A line begins with page_text(), page_row(), page_cell() or its first words, and ends
+ * with page_end(). A row has a label, a count, a percentage, and a detail that is wrapped at the
+ * page's width, so that its next lines stand below its first.
  */
 #ifndef PKTLEDGER_REPORT_PAGE_H
 #define PKTLEDGER_REPORT_PAGE_H
@@ -33,23 +30,18 @@ struct page_column {
 
 struct page {
 	FILE *out;
-	struct html *html; /* the page that it is a part of (report/html_page.h); NULL: text */
 	bool colour;
 	unsigned width;	      /* columns of the page: those of the terminal, else PAGE_WIDTH */
 	unsigned count_width; /* of the widest count */
-	unsigned column;      /* printed so far on this line; HTML: 0 if there is no line */
+	unsigned column;      /* printed so far on this line */
 	unsigned indent;      /* of the lines that follow */
 	unsigned detail;      /* column of what is behind a count; 0: behind its share */
-	const char *markup;   /* HTML: attributes of the next cell, as they are; or NULL */
 	const struct page_column *table;
 	unsigned cell, edge; /* of the table: which is next, and the column where it begins */
 };
 
 /* `most`: the largest count that will be printed. */
 struct page page_open(FILE *out, bool colour, uint64_t most);
-
-/* A part of a page of HTML; what it leaves open ends with the section. */
-struct page page_open_html(struct html *html);
 
 /* A blank line and a title; `note` follows it as it is. */
 void page_heading(struct page *p, const char *title, const char *note);
@@ -131,7 +123,7 @@ void page_verbatim(struct page *p, const char *s);
 /* A command line, to be pasted: a shell reads it as one line where it is broken, by a backslash. */
 void page_command(struct page *p, const char *s);
 
-void page_end(struct page *p); /* of the line; a blank line, and in HTML of the table */
+void page_end(struct page *p); /* of the line; a blank line */
 
 /*
  * A table: its columns, up to one whose name is NULL, are borrowed, and their names printed. Text

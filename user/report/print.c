@@ -241,7 +241,7 @@ static void print_search(FILE *out, const struct json_object *document)
 
 struct page print_page(const struct print_view *v, uint64_t most)
 {
-	struct page p = v->html ? page_open_html(v->html) : page_open(v->out, v->colour, most);
+	struct page p = page_open(v->out, v->colour, most);
 
 	if (v->width)
 		p.width = v->width;
@@ -289,8 +289,6 @@ void print_joined(const struct print_view *v, const struct json_object *document
 
 void print_state(const struct print_view *v, const struct ledgers_document *d)
 {
-	const struct json_object *last =
-		json_get_item(d->json, "intervals", json_get_length(d->json, "intervals") - 1);
 	struct page p = print_page(v, 0);
 	uint64_t ns;
 
@@ -307,16 +305,12 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	if (json_get(d->json, "error")) {
 		page_text(&p, 2, STYLE_BAD, "failed    ");
 		page_fill(&p, STYLE_BAD, d->json, "{error.message}");
-		page_fill(&p, STYLE_DIM, d->json, p.html ? "{error.hint}" : "");
 		page_end(&p);
 	}
 	if (json_get(d->json, "end") || strstr(json_get_text(d->json, "schema"), "/capture/"))
 		return;
 	page_text(&p, 2, STYLE_WARN, "no end    ");
 	page_words(&p, STYLE_WARN, "it was killed, or still writes");
-	if (p.html && json_get(last, "sent"))
-		page_fill(&p, STYLE_PLAIN, last,
-			  "until then {sent#} were sent and {delivered#} delivered");
 	page_end(&p);
 }
 

@@ -20,7 +20,6 @@ struct change;
 struct change_report;
 struct look;
 struct remedy;
-struct html;
 struct json_out;
 
 struct print_view {
@@ -30,7 +29,6 @@ struct print_view {
 	/* -1: no intervals, no notes; 1 and more: places in the kernel, number ranges, every
 	 * counter. */
 	int verbosity;
-	struct html *html; /* NULL: text; else print_page() opens a part of this page */
 };
 
 /* Whose it is and when it was; what happened in time; its ledger, or sums; what it means. */
@@ -177,13 +175,6 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to);
 
 /* As a table for people: senders down, receivers across. */
-/*
- * The loss at the points of a sweep over two options, in the same form, for matrix_print(): one of
- * them down, the other across. NULL: there are too few values, or too many. To be put.
- */
-struct json_object *matrix_of_points(struct json_object *end, const char *first,
-				     const char *second);
-
 void matrix_print(const struct print_view *v, struct json_object *matrix);
 
 /* What `check` finds and changes, for machines and people. Objects: to be put; as check_plan(). */
@@ -320,10 +311,10 @@ void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_
 void rows_print(FILE *out, bool csv, const struct json_object *document);
 
 /*
- * Documents of experiments as one HTML file: pictures are inline SVG, the style is inside, nothing
- * is loaded from anywhere, and no script is run. The documents themselves are in it as JSON, of
- * many trials what is shown of each, in elements that begin with HTML_DOCUMENT: report/load.h
- * reads them back.
+ * Documents as one HTML file that loads nothing: what can be read without a script, the documents
+ * as JSON in elements that begin with HTML_DOCUMENT, from which report/load.h reads them back, and
+ * the script that draws them. Intervals are at most 240 points there, of many trials there is what
+ * is shown of each.
  */
 
 #define HTML_BEGIN    "<!DOCTYPE html>"
@@ -335,26 +326,30 @@ struct html_page {
 	unsigned n;
 	struct json_object *comparison; /* of the first two, by compare_documents(); or NULL */
 	struct json_object *matrix;	/* of all, by matrix_new(): shown in their place; or NULL */
+	const char *text;		/* as the command prints it; NULL: nothing */
 	bool redact;			/* paths are not shown */
-	bool live;			/* the data is not in it; HTML_SCRIPT goes on with it */
+	bool live;			/* the script asks the server for the next state */
 };
 
-/* Of a page that is live: where its script is, and the script. */
-#define HTML_SCRIPT "live.js"
-extern const char html_script[];
-
 /*
- * Writes the page; `all` false: its documents only, which the script puts into it. Documents may
- * hold anything: names are escaped, bytes that are not UTF-8 become U+FFFD. 0, or -errno of the
- * first write that failed.
+ * Writes the page. Documents may hold anything: names are escaped, bytes that are not UTF-8 become
+ * U+FFFD. 0, or -errno of the first write that failed.
  */
-int html_write(FILE *out, const struct html_page *page, bool all);
+int html_write(FILE *out, const struct html_page *page);
+
+/* Writes what the script of a live page asks for: the documents and the text, as JSON in one line.
+ * Returns the same. */
+int html_live(FILE *out, const struct html_page *page);
 
 /*
- * The same as a file with mode 0600, which is there at once or not at all: the page that was there
- * before stays until then. A file that is no page is not overwritten: STATUS_USAGE. "-" is stdout;
- * what is no regular file is written as it is.
+ * The same as a file with mode 0644 less the umask, which is there at once or not at all: the page
+ * that was there before stays until then. A file that is no page is not overwritten: STATUS_USAGE.
+ * "-" is stdout; what is no regular file is written as it is.
  */
 int html_file(const char *path, const struct html_page *page, struct error *err);
+
+/* Parts: a text with its markup escaped, and JSON without <, so that no end tag begins in it. */
+void html_text(FILE *out, const char *s);
+void html_json(FILE *out, struct json_object *doc);
 
 #endif

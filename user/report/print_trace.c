@@ -8,12 +8,10 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "host/nic.h"
-#include "report/html_page.h"
 #include "report/print.h"
 #include "report/series.h"
 
 #define ROWS_MAX	24 /* of a class in an interval's table; the rest is one line */
-#define ROWS_LIVE	40 /* the same, of the sums of a live page */
 #define BENIGN_PLACES	4  /* named in the line of benign drops */
 #define WORST_SHOWN	8
 #define LIMITS_SHOWN	20
@@ -143,7 +141,7 @@ static void put_rows(struct trace_text *t, const struct json_object *o, const st
 	unsigned shown, most;
 
 	rows_of(&rows, o, c, ~0u);
-	most = ns ? ROWS_MAX : p->html && p->html->live ? ROWS_LIVE : UINT_MAX;
+	most = ns ? ROWS_MAX : UINT_MAX;
 	shown = rows.n > most ? most : rows.n;
 	table_sort(&rows, shown < rows.n ? TABLE_BY_PACKETS : TABLE_BY_PATH);
 	for (unsigned i = 0; i < shown; i++) {
@@ -646,8 +644,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 	put_own_cost(&t.page, json_get(end, "overhead"), t.verbosity > 0);
 	put_own_losses(&t.page, json_get(end, "missed"));
 	put_balance(&t.page, end);
-	if (!v->html) /* a section of the page */
-		text_findings(&t.page, end);
+	text_findings(&t.page, end);
 }
 
 /* Documents */
@@ -748,8 +745,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	put_limits(v, d->json);
 	if (!whole && end) {
 		put_balance(&t.page, end);
-		if (!v->html)
-			text_findings(&t.page, end);
+		text_findings(&t.page, end);
 	}
 	print_joined_tcp(&t.page, d->json);
 }

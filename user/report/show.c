@@ -119,13 +119,32 @@ static void show_joined(const struct show_view *v, const struct ledgers_document
 	free(tcp);
 }
 
-int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
+/* Writes a page with the text that `report` prints, unless `rc` is an error; closes `text`. */
+static int show_page(const struct show_view *v, struct html_page *page, FILE *text,
+		     char *const *printed, int rc, struct error *err)
 {
+	fclose(text);
+	page->text = *printed;
+	if (!rc)
+		rc = html_file(v->html, page, err);
+	free(*printed);
+	return rc;
+}
+
+int show_ledgers(const struct show_view *asked, struct ledgers *l, struct error *err)
+{
+	struct show_view view = *asked, *v = &view;
 	struct redact *r = v->redact ? redact_new() : NULL;
 	const struct ledgers_document *d = l->document;
 	const unsigned n = l->documents;
 	struct html_page page = {.docs = d, .n = n, .redact = v->redact};
+	char *printed = NULL;
+	size_t size;
 	int rc;
+
+	if (v->html)
+		v->text = (struct print_view){.out = open_memstream(&printed, &size),
+					      .verbosity = v->text.verbosity};
 
 	/* a host is called by its namespace first, by all of them */
 	for (unsigned i = 0; i < n; i++)
@@ -147,22 +166,22 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 	redact_free(r);
 	rc = v->matrix ? matrix_new(d, n, &page.matrix, err) : 0;
 	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
-	if (!rc && v->html)
-		rc = html_file(v->html, &page, err);
 	if (v->csv && !(n && trialset_is(&d[0]))) /* their CSV has another heading */
 		csv_head(v->text.out);
-	if (!v->json && !v->csv && !v->html && !v->matrix)
+	if (!v->json && !v->csv && !v->matrix)
 		show_joined(v, d, n);
-	if (v->json || v->csv || !(v->a || v->html || v->matrix))
+	if (v->json || v->csv || !(v->a || v->matrix))
 		show_documents(v, d, n);
 	if (page.comparison && v->json)
 		json_out_once(v->json, "comparison", json_object_get(page.comparison));
-	else if (page.comparison && !v->csv && !v->html)
+	else if (page.comparison && !v->csv)
 		compare_print(&v->text, v->a, v->b, page.comparison);
 	if (page.matrix && v->json)
 		json_out_once(v->json, "matrix", json_object_get(page.matrix));
-	else if (page.matrix && !v->html)
+	else if (page.matrix)
 		matrix_print(&v->text, page.matrix);
+	if (v->html)
+		rc = show_page(v, &page, v->text.out, &printed, rc, err);
 	json_object_put(page.comparison);
 	json_object_put(page.matrix);
 	return rc;
@@ -173,6 +192,10 @@ int show_ends(const struct show_view *v, struct json_object *ends, struct error 
 	struct redact *r = v->redact ? redact_new() : NULL;
 	struct json_object *start = json_origin(v->argc, v->argv, NULL);
 	struct json_object *doc = json_object_new_object();
+	const struct ledgers_document shown = {.json = doc};
+	struct print_view text = v->text;
+	char *printed = NULL;
+	size_t size;
 	int rc = 0;
 
 	hide_names(r, ends);
@@ -181,16 +204,16 @@ int show_ends(const struct show_view *v, struct json_object *ends, struct error 
 	json_put(doc, "start", start);
 	json_put(doc, "between", json_object_get(ends));
 	if (v->html)
-		rc = html_file(v->html,
-			       &(struct html_page){.docs = &(struct ledgers_document){.json = doc},
-						   .n = 1},
-			       err);
+		text = (struct print_view){.out = open_memstream(&printed, &size)};
 	if (v->json) {
 		json_out_once(v->json, "start", json_object_get(start));
 		json_out_once(v->json, "between", json_object_get(ends));
-	} else if (!v->html) {
-		ends_print(&v->text, ends);
+	} else {
+		ends_print(&text, ends);
 	}
+	if (v->html)
+		rc = show_page(v, &(struct html_page){.docs = &shown, .n = 1}, text.out, &printed,
+			       0, err);
 	json_object_put(doc);
 	redact_free(r);
 	return rc;

@@ -743,10 +743,8 @@ static void put_recv(struct page *p, const struct json_object *end)
 	page_facts(p, end, 0, received, LENGTH(received));
 	page_facts(p, end, 0, &lost, 1);
 	put_causes(p, end);
-	if (!p->html) { /* which has more of it beside the ledger */
-		page_facts(p, end, 0, others, LENGTH(others));
-		put_delays(p, end);
-	}
+	page_facts(p, end, 0, others, LENGTH(others));
+	put_delays(p, end);
 	if (!json_get_length(end, "streams"))
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "no pktledger packets received");
 }
