@@ -21,14 +21,13 @@ static void open_books(void)
 {
 	const struct fates_numbers numbers = {
 		.base = 1ULL << 32, .window = TRACE_PAGE_SIZE, .stream0 = 1, .streams = 2};
-	static const uint8_t ignored[TRACE_CAUSES];
 	struct error err = {0};
 
 	if (!fates.cause) {
 		fates_init_given(&fates, &numbers);
 		MUST(!fates_map(&fates, -1, -1, -1, &err));
 	}
-	join_init(&join, &fates, ignored, true);
+	join_init(&join, &fates, true);
 }
 
 /* What was read can be said again, and is understood. */
@@ -61,15 +60,15 @@ static void take_plan(struct json_object *msg)
 static void take_fates(struct json_object *msg)
 {
 	static struct runs shown;
-	struct join_run run;
+	struct range run;
 	const char *at = shown.text;
 
 	if (record_read(msg, msg_fates, &shown))
 		return;
-	run = (struct join_run){.slot = shown.slot, .last = shown.first - 1};
+	run = (struct range){.stream = shown.slot, .last = shown.first - 1};
 	while (runs_next(&at, &run) > 0) {
-		if (!join_run(&join, &run))
-			MUST(run.slot < fates.streams && run.last < fates.window);
+		if (!join_check(&join, &run))
+			MUST(run.stream < fates.streams && run.last < fates.window);
 	}
 }
 

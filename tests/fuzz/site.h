@@ -257,16 +257,38 @@ void site_prepare(struct site *s, const uint64_t *upto)
 	MUST(s->spec && upto);
 }
 
+struct folding {
+	struct site *site;
+	const struct range_visitor *visitor;
+};
+
+static void count_range(void *arg, const struct range *r)
+{
+	const struct folding *f = arg;
+
+	tally_add(&f->site->ledger.tally, &f->site->tracer.fates, r);
+	if (f->visitor)
+		f->visitor->range(f->visitor->arg, r);
+}
+
+static void join_range(void *arg, const struct range *r)
+{
+	const struct folding *f = arg;
+
+	join_here(f->site->join, r, &(struct range_visitor){count_range, arg});
+}
+
 /* What costs time by the number: never more numbers than there are. */
-void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor *visitor)
+void site_fold(struct site *s, const uint64_t *upto, const struct range_visitor *visitor)
 {
 	struct fates *f = &s->tracer.fates;
+	struct folding folding = {s, visitor};
+	const struct range_visitor each = {s->join ? join_range : count_range, &folding};
 
 	for (unsigned t = 0; t < f->streams; t++) {
 		MUST(upto[t] + f->base <= f->tail[t] ||
 		     upto[t] + f->base - f->tail[t] <= f->window);
-		fates_fold(f, (uint16_t)t, f->base + upto[t], s->ledger.ignored, &s->ledger.tally,
-			   visitor);
+		fates_fold(f, (uint16_t)t, f->base + upto[t], s->ledger.ignored, &each);
 	}
 }
 

@@ -146,12 +146,15 @@ const char *arrivals_clock_doubt(const struct arrivals *a)
 	return "even the shortest delay is above 10 s: the clocks of both ends differ";
 }
 
-const char *fate_name(enum fate fate)
+const char *outcome_name(enum outcome outcome)
 {
-	static const char *const names[] = {"unaccounted", "delivered", "dropped", "refused",
-					    "skipped"};
+	static const char *const names[] = {
+		[OUTCOME_OPEN] = "unaccounted",	  [OUTCOME_REFUSED] = "refused",
+		[OUTCOME_GAP] = "skipped",	  [OUTCOME_DROPPED] = "dropped",
+		[OUTCOME_DELIVERED] = "delivered", [OUTCOME_IMPOSSIBLE] = "skipped",
+	};
 
-	return names[fate];
+	return names[outcome];
 }
 
 uint64_t fates_window(uint64_t count)
@@ -245,50 +248,69 @@ static void empty_byte(uint8_t *bytes, size_t i)
 }
 
 /* Delivered stands before any drop; a failed send that an observer saw was a packet after all. */
-static enum fate fate_of(const struct fates *f, size_t i, const uint8_t *ignored)
+static enum outcome outcome_of(const struct fates *f, size_t i, const uint8_t *ignored)
 {
-	if (byte_at(f->failed, i) == TX_ERRNO_GAP) /* if it has a fate, nobody sent that packet */
-		return FATE_GAP;
+	if (byte_at(f->failed, i) == TX_ERRNO_GAP)
+		return byte_at(f->arrivals, i) || f->cause[i] ? OUTCOME_IMPOSSIBLE : OUTCOME_GAP;
 	if (byte_at(f->arrivals, i))
-		return FATE_DELIVERED;
+		return OUTCOME_DELIVERED;
 	if (!ignored[f->cause[i]] && f->cause[i])
-		return FATE_DROPPED;
-	return byte_at(f->failed, i) && !f->seen[i] && !f->cause[i] ? FATE_REFUSED : FATE_OPEN;
+		return OUTCOME_DROPPED;
+	return byte_at(f->failed, i) && !f->seen[i] && !f->cause[i] ? OUTCOME_REFUSED
+								    : OUTCOME_OPEN;
 }
 
-static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot, uint64_t n,
-		      size_t i, enum fate fate)
+static uint8_t detail_of(const struct fates *f, size_t i, enum outcome outcome)
 {
-	struct fate_cause *c = &t->cause[slot][f->cause[i]];
+	return outcome == OUTCOME_DROPPED   ? f->cause[i]
+	       : outcome == OUTCOME_REFUSED ? byte_at(f->failed, i)
+	       : outcome == OUTCOME_OPEN    ? f->seen[i]
+					    : 0;
+}
 
-	t->attempted += fate != FATE_GAP;
-	t->missing[slot] += fate == FATE_DROPPED || fate == FATE_OPEN;
-	switch (fate) {
-	case FATE_GAP:
-		t->left_out++;
-		t->impossible += byte_at(f->arrivals, i) || f->cause[i];
+static void tally_cause(struct fate_cause *c, const struct fates *f, const struct range *r)
+{
+	if (!c->packets)
+		c->first = r->first;
+	c->packets += range_packets(r);
+	c->last = r->last;
+	for (uint64_t n = r->first; f->l3_bytes && n <= r->last; n++)
+		c->l3_bytes += f->l3_bytes(f->l3_arg, r->stream, n);
+}
+
+void tally_add(struct fate_tally *t, const struct fates *f, const struct range *r)
+{
+	const bool gap = r->outcome == OUTCOME_GAP || r->outcome == OUTCOME_IMPOSSIBLE;
+	const uint64_t n = range_packets(r);
+	uint64_t *missing = &t->missing[r->stream];
+
+	t->attempted += gap ? 0 : n;
+	t->left_out += gap ? n : 0;
+	switch (r->outcome) {
+	case OUTCOME_IMPOSSIBLE:
+		t->impossible += n;
 		break;
-	case FATE_DELIVERED:
-		t->delivered++;
-		gaps_note(&t->gaps, t->missing[slot]);
-		t->missing[slot] = 0;
+	case OUTCOME_DELIVERED:
+		t->delivered += n;
+		gaps_note(&t->gaps, *missing);
+		*missing = 0;
 		break;
-	case FATE_DROPPED:
-		t->dropped++;
-		if (!c->packets++)
-			c->first = n;
-		c->last = n;
-		if (f->l3_bytes)
-			c->l3_bytes += f->l3_bytes(f->l3_arg, slot, n);
+	case OUTCOME_DROPPED:
+		t->dropped += n;
+		*missing += n;
+		tally_cause(&t->cause[r->stream][r->detail], f, r);
 		break;
-	case FATE_REFUSED:
-		t->refused++;
-		t->refused_by[byte_at(f->failed, i)]++;
+	case OUTCOME_REFUSED:
+		t->refused += n;
+		t->refused_by[r->detail] += n;
 		break;
-	case FATE_OPEN:
-		t->unaccounted++;
-		t->unaccounted_seen[f->seen[i] & SEEN_MASK]++;
-		t->unaccounted_on_init += !!(f->seen[i] & SEEN_ON_INIT);
+	case OUTCOME_OPEN:
+		t->unaccounted += n;
+		*missing += n;
+		t->unaccounted_seen[r->detail & SEEN_MASK] += n;
+		t->unaccounted_on_init += r->detail & SEEN_ON_INIT ? n : 0;
+		break;
+	default:
 		break;
 	}
 }
@@ -310,29 +332,19 @@ static bool all_delivered(const struct fates *f, size_t i)
 	return eight(f->arrivals, i) == DELIVERED_8 && !eight(f->failed, i);
 }
 
-struct fates_run {
-	const struct fates_visitor *visitor;
-	uint16_t slot;
-	uint64_t first; /* of the run, from 0 */
-	enum fate fate;
-	uint8_t detail;
-	bool begun;
-};
-
-static void end_run(const struct fates_run *run, uint64_t n)
+/* The numbers from n on have this outcome: gives the range before to the visitor, if it is over. */
+static void visit(const struct range_visitor *visitor, struct range *r, uint64_t n,
+		  enum outcome outcome, uint8_t detail)
 {
-	if (run->visitor && run->begun)
-		run->visitor->run(run->visitor->arg, run->slot, run->first, n - 1, run->fate,
-				  run->detail);
-}
-
-/* The numbers from n on have this fate: reports the run before, if it is over. */
-static void visit(struct fates_run *run, uint64_t n, enum fate fate, uint8_t detail)
-{
-	if (run->begun && run->fate == fate && run->detail == detail)
+	if (r->outcome == outcome && r->detail == detail)
 		return;
-	end_run(run, n);
-	*run = (struct fates_run){run->visitor, run->slot, n, fate, detail, true};
+	if (r->outcome != OUTCOME_NOTHING) {
+		r->last = n - 1;
+		visitor->range(visitor->arg, r);
+	}
+	r->first = n;
+	r->outcome = outcome;
+	r->detail = detail;
 }
 
 void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
@@ -342,48 +354,39 @@ void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const u
 		size_t i = fates_index(f, slot, number);
 
 		if ((f->seen[i] & (passed | missed)) == passed &&
-		    fate_of(f, i, ignored) == FATE_OPEN)
+		    outcome_of(f, i, ignored) == OUTCOME_OPEN)
 			f->cause[i] = cause;
 	}
 }
 
 void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
-		struct fate_tally *t, const struct fates_visitor *visitor)
+		const struct range_visitor *visitor)
 {
-	struct fates_run run = {.visitor = visitor, .slot = slot};
+	struct range r = {.stream = slot};
 	uint64_t number = f->tail[slot];
 
 	while (number < upto) {
 		size_t i = fates_index(f, slot, number);
 		uint64_t n = number - f->base;
-		enum fate fate;
+		enum outcome outcome;
 
 		if (!(i % EIGHT) && upto - number >= EIGHT && all_delivered(f, i)) {
-			visit(&run, n, FATE_DELIVERED, 0);
-			t->attempted += EIGHT;
-			t->delivered += EIGHT;
-			gaps_note(&t->gaps, t->missing[slot]);
-			t->missing[slot] = 0;
+			visit(visitor, &r, n, OUTCOME_DELIVERED, 0);
 			empty_eight(f->arrivals, i);
 			empty_eight(f->cause, i);
 			empty_eight(f->seen, i);
 			number += EIGHT;
 			continue;
 		}
-		fate = fate_of(f, i, ignored);
-		visit(&run, n, fate,
-		      fate == FATE_DROPPED   ? f->cause[i]
-		      : fate == FATE_REFUSED ? byte_at(f->failed, i)
-		      : fate == FATE_OPEN    ? f->seen[i]
-					     : 0);
-		tally_one(t, f, slot, n, i, fate);
+		outcome = outcome_of(f, i, ignored);
+		visit(visitor, &r, n, outcome, detail_of(f, i, outcome));
 		empty_byte(f->arrivals, i);
 		f->cause[i] = f->seen[i] = 0;
 		if (byte_at(f->failed, i)) /* a page that is not written takes no memory */
 			empty_byte(f->failed, i);
 		number++;
 	}
-	end_run(&run, number - f->base);
+	visit(visitor, &r, number - f->base, OUTCOME_NOTHING, 0);
 	f->tail[slot] = number;
 }
 
@@ -398,7 +401,7 @@ uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, u
 
 		if (!(i % EIGHT) && all_delivered(f, i))
 			number += EIGHT;
-		else if (fate_of(f, i, ignored) != FATE_OPEN || rests(arg, f->seen[i]))
+		else if (outcome_of(f, i, ignored) != OUTCOME_OPEN || rests(arg, f->seen[i]))
 			number++;
 		else
 			break;

@@ -137,18 +137,43 @@ struct fates {
 	const void *l3_arg;
 };
 
-enum fate { FATE_OPEN, FATE_DELIVERED, FATE_DROPPED, FATE_REFUSED, FATE_GAP };
+/*
+ * What a site knows of a number; and what two sites know together (ledger/join.h). The fates of one
+ * site are OPEN, REFUSED, GAP, DROPPED, DELIVERED and IMPOSSIBLE.
+ */
+enum outcome {
+	OUTCOME_NOTHING, /* a receiver that watched did not see it */
+	OUTCOME_OPEN,	 /* no site has ended it */
+	OUTCOME_REFUSED,
+	OUTCOME_GAP,  /* left out on purpose: never attempted */
+	OUTCOME_SEEN, /* at the probe of this site, and no more */
+	OUTCOME_DROPPED,
+	OUTCOME_GIVEN_UP, /* dropped by a receiver that did not get all fragments */
+	OUTCOME_DELIVERED,
+	OUTCOME_WIRE,	    /* seen to leave, not seen to arrive */
+	OUTCOME_IMPOSSIBLE, /* it arrived or was dropped, and was never attempted */
+};
 
 /* "unaccounted", "delivered", "dropped", "refused", "skipped". Static. */
-const char *fate_name(enum fate fate);
+const char *outcome_name(enum outcome outcome);
 
-/*
- * Called for each run of numbers (from 0) with one fate and one detail while folding. `detail`:
- * FATE_DROPPED: the cause; FATE_OPEN: `seen`; FATE_REFUSED: `failed`; else 0.
- */
-struct fates_visitor {
-	void (*run)(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		    uint8_t detail);
+/* Numbers of one stream with the same outcome and the same detail. */
+struct range {
+	uint64_t first, last; /* from 0, unless it is said otherwise */
+	uint16_t stream;      /* its slot, unless it is said otherwise */
+	/* DROPPED: the cause; OPEN: `seen`; REFUSED: `failed`; else 0. In files: the id. */
+	uint16_t detail;
+	enum outcome outcome;
+};
+
+static inline uint64_t range_packets(const struct range *r)
+{
+	return r->last - r->first + 1;
+}
+
+/* Takes ranges; those of a stream ascend. */
+struct range_visitor {
+	void (*range)(void *arg, const struct range *r);
 	void *arg;
 };
 
@@ -200,11 +225,14 @@ static inline size_t fates_index(const struct fates *f, uint16_t slot, uint64_t 
 }
 
 /*
- * Folds the numbers [tail, upto) of a stream into the tally and empties them. `ignored`: causes
- * that end no packet (a byte each, TRACE_CAUSES of them). `visitor` may be NULL.
+ * Folds the numbers [tail, upto) of a stream: makes ranges of them, and empties them. `ignored`:
+ * causes that end no packet (a byte each, TRACE_CAUSES of them).
  */
 void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
-		struct fate_tally *t, const struct fates_visitor *visitor);
+		const struct range_visitor *visitor);
+
+/* Adds a range, as fates_fold() or join_here() makes them, to the tally. */
+void tally_add(struct fate_tally *t, const struct fates *f, const struct range *r);
 
 /*
  * Gives open numbers of [tail, upto) that passed one checkpoint and not the next, flags of `seen`,

@@ -370,8 +370,32 @@ static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 	return shape_l3_bytes(spec_shape(s->spec), &s->flow, slot, number);
 }
 
-void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor *visitor)
+/* While numbers of a site are folded. */
+struct folding {
+	struct site *site;
+	const struct range_visitor *visitor;
+};
+
+static void count_range(void *arg, const struct range *r)
 {
+	const struct folding *f = arg;
+
+	tally_add(&f->site->ledger.tally, &f->site->tracer.fates, r);
+	if (f->visitor)
+		f->visitor->range(f->visitor->arg, r);
+}
+
+static void join_range(void *arg, const struct range *r)
+{
+	const struct folding *f = arg;
+
+	join_here(f->site->join, r, &(struct range_visitor){count_range, arg});
+}
+
+void site_fold(struct site *s, const uint64_t *upto, const struct range_visitor *visitor)
+{
+	struct folding folding = {s, visitor};
+	const struct range_visitor each = {s->join ? join_range : count_range, &folding};
 	struct fates *f = &s->tracer.fates;
 
 	f->l3_bytes = shape_sizes_differ(spec_shape(s->spec)) ? l3_bytes_of : NULL;
@@ -395,7 +419,7 @@ void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor 
 					     TRACE_CAUSE_DIFFERENCE);
 		if (!s->receives)
 			s->refused[t] += failed_since(f, t, number);
-		fates_fold(f, (uint16_t)t, number, s->ledger.ignored, &s->ledger.tally, visitor);
+		fates_fold(f, (uint16_t)t, number, s->ledger.ignored, &each);
 		if (s->sender)
 			sender_allow(s->sender, t, number + f->window);
 	}

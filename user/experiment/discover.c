@@ -64,20 +64,22 @@ static void report(const struct discovery *d, unsigned slot, uint64_t first, uin
 			  last, fate, cause);
 }
 
-static void report_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		       uint8_t detail)
+static void report_range(void *arg, const struct range *r)
 {
+	const bool open = r->outcome == OUTCOME_OPEN;
 	const struct ledger_cause *c;
 	struct discovery *d = arg;
 
-	if (fate == FATE_OPEN && !(detail & SEEN_MASK)) {
-		if (d->at[slot].blind)
-			report(d, slot, first, last, "unknown", NULL);
+	tally_add(&d->site->ledger.tally, fates_of(d), r);
+	if (open && !(r->detail & SEEN_MASK)) {
+		if (d->at[r->stream].blind)
+			report(d, r->stream, r->first, r->last, "unknown", NULL);
 		return;
 	}
-	d->at[slot].blind = false;
-	c = fate == FATE_DROPPED ? ledger_cause(&d->site->ledger, detail) : NULL;
-	report(d, slot, first, last, fate == FATE_OPEN ? "came" : fate_name(fate),
+	d->at[r->stream].blind = false;
+	c = r->outcome == OUTCOME_DROPPED ? ledger_cause(&d->site->ledger, (uint8_t)r->detail)
+					  : NULL;
+	report(d, r->stream, r->first, r->last, open ? "came" : outcome_name(r->outcome),
 	       c ? &c->named : NULL);
 }
 
@@ -99,9 +101,8 @@ static void note(struct discovery *d, struct discovered *s, bool arrived, uint64
 static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
 		   uint64_t upto)
 {
-	const struct fates_visitor visitor = {report_run, d};
+	const struct range_visitor visitor = {report_range, d};
 	const uint8_t *arrivals = t->at[i].arrivals;
-	struct ledger *l = &d->site->ledger;
 	struct discovered *s = &d->at[i];
 	uint64_t number = from;
 
@@ -123,7 +124,7 @@ static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint
 		return;
 	}
 	site_note_given_up(d->site, i, upto);
-	fates_fold(fates_of(d), (uint16_t)i, upto, l->ignored, &l->tally, &visitor);
+	fates_fold(fates_of(d), (uint16_t)i, upto, d->site->ledger.ignored, &visitor);
 }
 
 static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t upto)

@@ -148,27 +148,30 @@ static bool show(void *arg, bool settling)
 	return r->view->on_interval(r->view->arg, &i);
 }
 
-static void report_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-			 uint8_t detail)
+static void report_range(void *arg, const struct range *x)
 {
 	struct run *r = arg;
 	const struct ledger_cause *c =
-		fate == FATE_DROPPED ? ledger_cause(&r->site.ledger, detail) : NULL;
-	bool left = is_alone(r) && fate == FATE_OPEN && (detail & SEEN_MASK);
+		x->outcome == OUTCOME_DROPPED ? ledger_cause(&r->site.ledger, (uint8_t)x->detail)
+					      : NULL;
+	bool left = is_alone(r) && x->outcome == OUTCOME_OPEN && (x->detail & SEEN_MASK);
 
-	r->view->on_fates(r->view->arg, (uint16_t)(r->site.tracer.fates.stream0 + slot), first,
-			  last, left ? "left" : fate_name(fate), c ? &c->named : NULL);
+	r->view->on_fates(r->view->arg, (uint16_t)(r->site.tracer.fates.stream0 + x->stream),
+			  x->first, x->last, left ? "left" : outcome_name(x->outcome),
+			  c ? &c->named : NULL);
 }
 
-/* Numbers (from 0) that are known well enough: the other site reports its part, then all folds. */
+/* Numbers (from 0) that are known well enough: those of both sites are folded, and joined. */
 static void fold(struct run *r, const uint64_t *upto)
 {
-	const struct fates_visitor visitor = {report_fates, r};
+	const struct range_visitor visitor = {report_range, r};
 
 	site_prepare(&r->site, upto);
 	if (r->remote)
 		remote_fold(r->remote, upto, r->err);
 	site_fold(&r->site, upto, r->view->on_fates ? &visitor : NULL);
+	if (r->remote)
+		remote_folded(r->remote);
 }
 
 /* What waits for a reader now is to be read before numbers leave; below `next` they were sent. */

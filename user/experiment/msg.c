@@ -268,8 +268,8 @@ const struct record_field msg_counter[] = {
 /* Fates as text. */
 
 static const char letters[] = {
-	[FATE_OPEN] = 'o',    [FATE_DELIVERED] = 'd', [FATE_DROPPED] = 'c',
-	[FATE_REFUSED] = 'r', [FATE_GAP] = 'g',
+	[OUTCOME_OPEN] = 'o',	 [OUTCOME_REFUSED] = 'r',   [OUTCOME_GAP] = 'g',
+	[OUTCOME_DROPPED] = 'c', [OUTCOME_DELIVERED] = 'd', [OUTCOME_IMPOSSIBLE] = 'g',
 };
 
 void runs_begin(struct runs *r)
@@ -278,19 +278,19 @@ void runs_begin(struct runs *r)
 	r->text[0] = '\0';
 }
 
-int runs_put(struct runs *r, const struct join_run *run)
+int runs_put(struct runs *r, const struct range *run)
 {
 	char one[40];
 	int len;
 
-	if (r->used && (run->slot != r->slot || run->first != r->next))
+	if (r->used && (run->stream != r->slot || run->first != r->next))
 		return -ENOSPC;
-	len = snprintf(one, sizeof(one), "%s%c%ux%" PRIu64, r->used ? "," : "", letters[run->fate],
-		       run->detail, run->last - run->first + 1);
+	len = snprintf(one, sizeof(one), "%s%c%ux%" PRIu64, r->used ? "," : "",
+		       letters[run->outcome], run->detail, range_packets(run));
 	if (r->used + (size_t)len >= sizeof(r->text))
 		return -ENOSPC;
 	if (!r->used) {
-		r->slot = run->slot;
+		r->slot = run->stream;
 		r->first = run->first;
 	}
 	memcpy(r->text + r->used, one, (size_t)len + 1);
@@ -317,14 +317,14 @@ static int number(const char **at, uint64_t max, uint64_t *out)
 	return 0;
 }
 
-int runs_next(const char **at, struct join_run *run)
+int runs_next(const char **at, struct range *run)
 {
 	const char *p = *at, *letter;
 	uint64_t detail, n;
 
 	if (!*p)
 		return 0;
-	letter = memchr(letters, *p++, sizeof(letters));
+	letter = memchr(letters + OUTCOME_OPEN, *p++, sizeof(letters) - OUTCOME_OPEN);
 	if (!letter || number(&p, UINT8_MAX, &detail) || *p++ != 'x' ||
 	    number(&p, STAMP_SPAN, &n) || !n)
 		return -EBADMSG;
@@ -332,8 +332,8 @@ int runs_next(const char **at, struct join_run *run)
 		p++;
 	else if (*p)
 		return -EBADMSG;
-	run->fate = (enum fate)(letter - letters);
-	run->detail = (uint8_t)detail;
+	run->outcome = (enum outcome)(letter - letters);
+	run->detail = (uint16_t)detail;
 	run->first = run->last + 1;
 	run->last += n;
 	*at = p;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "host/netdev.h"
 
@@ -491,7 +492,8 @@ int remote_open(struct remote *r, struct site *local, struct error *err)
 	r->sends = spec->reverse;
 	gethostname(r->host, sizeof(r->host) - 1);
 	fill_plan(spec, f, &plan);
-	join_init(&r->join, f, local->ledger.ignored, !r->sends);
+	join_init(&r->join, f, !r->sends);
+	r->range.size = sizeof(struct range);
 	conn_patience(&r->peer->conn, (unsigned)(spec->settle_ns / 1000000) + ACK_MS);
 	rc = ask_ready(r->peer, &plan, &r->ready, err);
 	return rc ? rc : compare_clocks(r, err);
@@ -598,24 +600,60 @@ static int take_cause(struct remote *r, struct json_object *msg)
 }
 
 /* They go on behind `next` of `slot`, or in a later one, and are not empty: so they end. */
-static int take_runs(struct remote *r, struct json_object *msg, struct runs *runs)
+static int take_runs(struct remote *r, struct json_object *msg)
 {
+	struct runs *runs = r->runs;
 	const struct runs before = {.slot = runs->slot, .next = runs->next};
 	const char *at = runs->text;
-	struct join_run run;
+	struct range next;
 	int rc;
 
 	if (record_read(msg, msg_fates, runs) || !*at || runs->slot < before.slot ||
 	    (runs->slot == before.slot && runs->first < before.next))
 		return -EBADMSG;
-	run = (struct join_run){.slot = runs->slot, .last = runs->first - 1};
-	while ((rc = runs_next(&at, &run)) > 0) {
-		rc = join_run(&r->join, &run);
+	next = (struct range){.stream = runs->slot, .last = runs->first - 1};
+	while ((rc = runs_next(&at, &next)) > 0) {
+		rc = join_check(&r->join, &next);
 		if (rc)
 			return rc;
+		*(struct range *)list_add(&r->range) = next;
 	}
-	runs->next = run.last + 1;
+	runs->next = next.last + 1;
 	return rc;
+}
+
+/* A message of the answer to "fold"; the next one follows unless it was the last. */
+static void take_folded(struct remote *r, struct json_object *msg)
+{
+	const char *type = msg_type(msg);
+	int rc = 0;
+
+	r->range.n = 0;
+	if (!strcmp(type, "folded"))
+		r->folded = true;
+	else
+		rc = strcmp(type, "fates") ? -EBADMSG : take_runs(r, msg);
+	json_object_put(msg);
+	if (rc)
+		lose(r->peer, rc, r->err);
+	r->folded |= rc != 0;
+}
+
+static bool more_ranges(void *arg, struct join_walk *w)
+{
+	struct remote *r = arg;
+	struct json_object *msg;
+
+	if (!r->folded && receive(r->peer, NULL, &msg, ANSWER_MS, r->err))
+		r->folded = true;
+	else if (!r->folded)
+		take_folded(r, msg);
+	w->range = r->range.at;
+	w->n = r->range.n;
+	w->at = 0;
+	if (r->folded)
+		w->n = r->range.n = 0;
+	return w->n;
 }
 
 /* What the other site named, and the wire, beside the causes here. */
@@ -640,29 +678,38 @@ static void add_causes(struct remote *r)
 
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 {
-	struct runs *runs = mem_new(runs);
+	struct json_object *msg = NULL;
 	unsigned causes = 0;
-	bool done = false;
 	int rc = send_upto(r, "fold", upto, err);
 
-	while (!rc && !done) {
-		struct json_object *msg;
-		const char *type;
-
-		if (receive(r->peer, NULL, &msg, ANSWER_MS, err))
+	r->err = err;
+	r->runs = mem_new(r->runs);
+	r->range.n = 0;
+	while (!rc) {
+		rc = receive(r->peer, NULL, &msg, ANSWER_MS, err);
+		if (rc || strcmp(msg_type(msg), "cause"))
 			break;
-		type = msg_type(msg);
-		done = !strcmp(type, "folded");
-		if (!strcmp(type, "cause"))
-			rc = ++causes < TRACE_CAUSES ? take_cause(r, msg) : -EBADMSG;
-		else if (!done)
-			rc = strcmp(type, "fates") ? -EBADMSG : take_runs(r, msg, runs);
+		rc = ++causes < TRACE_CAUSES ? take_cause(r, msg) : -EBADMSG;
 		json_object_put(msg);
 		if (rc)
 			lose(r->peer, rc, err);
 	}
-	free(runs);
+	r->folded = rc != 0;
+	if (!rc)
+		take_folded(r, msg);
+	r->join.there = (struct join_walk){
+		.range = r->range.at, .n = r->range.n, .more = more_ranges, .arg = r};
+	r->local->join = &r->join;
 	add_causes(r);
+}
+
+void remote_folded(struct remote *r)
+{
+	while (more_ranges(r, &r->join.there))
+		; /* numbers that are not folded here */
+	free(r->runs);
+	r->runs = NULL;
+	list_free(&r->range);
 }
 
 /* One of the messages before the end, or the end: 1. Nothing is taken of an end that is bad. */

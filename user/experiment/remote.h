@@ -56,6 +56,10 @@ struct remote {
 	struct site_status status;  /* the last one reported */
 	uint64_t asked_ns, told_ns; /* the last question, and the last answer */
 	struct join join;
+	struct runs *runs; /* while numbers are folded: the last message, */
+	struct list range; /* and its ranges */
+	bool folded;	   /* it has reported all, or is lost */
+	struct error *err;
 	struct ledger_cause cause[TRACE_CAUSES]; /* by index here */
 	struct {
 		int64_t offset_ns;
@@ -98,10 +102,12 @@ void remote_mark(struct remote *r, const uint64_t *upto, struct error *err);
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err);
 
 /*
- * Before numbers below `upto` (from 0) are folded here: the other site folds its own and reports
- * them, and each is decided by what both know.
+ * Before numbers below `upto` (from 0) are folded here: the other site folds its own. It reports
+ * them while site_fold() takes them here, and each is decided by what both know. After that,
+ * remote_folded() is due.
  */
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err);
+void remote_folded(struct remote *r);
 
 /*
  * What the other site knows of itself, for a result that is closed on the fates of both, and to

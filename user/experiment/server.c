@@ -311,21 +311,19 @@ static void flush_runs(struct caller *s)
 	runs_begin(&s->runs);
 }
 
-static void on_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		   uint8_t detail)
+static void on_range(void *arg, const struct range *r)
 {
-	const struct join_run run = {slot, first, last, fate, detail};
 	struct caller *s = arg;
 
-	if (s->conn.in < 0 || !runs_put(&s->runs, &run))
+	if (s->conn.in < 0 || !runs_put(&s->runs, r))
 		return;
 	flush_runs(s);
-	runs_put(&s->runs, &run);
+	runs_put(&s->runs, r);
 }
 
 static int do_fold(struct caller *s, struct json_object *msg)
 {
-	const struct fates_visitor visitor = {on_run, s};
+	const struct range_visitor visitor = {on_range, s};
 	const struct ledger *l = &s->site->ledger;
 	const struct fates *f = &s->site->tracer.fates;
 	uint64_t next[TRACE_STREAMS] = {};

@@ -19,6 +19,7 @@
 #include "drops/reason.h"
 #include "host/counters.h"
 #include "host/lab.h"
+#include "ledger/join.h"
 #include "ledger/ledger.h"
 #include "traffic/rx.h"
 
@@ -120,6 +121,7 @@ struct site {
 	struct error untraced; /* why not, if it is not traced */
 	bool by_engine;	       /* nor needs to be: the engine of a lone sender knows its losses */
 	struct ledger ledger;
+	struct join *join; /* with another site, for site_fold(); NULL: there is none */
 	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that got no more of a datagram */
 	struct rx_prog *prog;	     /* of the receiving engine; NULL: it has none */
 	const struct lab_port *gro;  /* where GRO was switched on to give it NAPI; NULL: nowhere */
@@ -223,7 +225,7 @@ void site_note_given_up(struct site *s, unsigned slot, uint64_t upto);
 void site_prepare(struct site *s, const uint64_t *upto);
 
 /* Folds them, and lets a sender use their places. `visitor` may be NULL. */
-void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor *visitor);
+void site_fold(struct site *s, const uint64_t *upto, const struct range_visitor *visitor);
 
 /* All is folded: fates of numbers that nobody sent. */
 void site_beyond(struct site *s);

@@ -182,8 +182,8 @@ extern const struct tls_ops *const tls; /* NULL: built without */
  *
  *	d0x70212,c3x2,d0x9,o1x1
  *
- * A letter (d delivered, c dropped, r refused, g left out, o open), its detail as fates_visitor
- * gets it, and how many numbers. Pure.
+ * A letter (d delivered, c dropped, r refused, g left out, o open), its detail as in
+ * struct range, and how many numbers. Pure.
  */
 #define RUNS_TEXT 49152 /* bytes of one text, its NUL included */
 
@@ -195,7 +195,7 @@ struct runs {
 };
 
 /* -ENOSPC: there is no room, or the run does not follow: begin another text with runs_begin(). */
-int runs_put(struct runs *r, const struct join_run *run);
+int runs_put(struct runs *r, const struct range *run);
 
 /* Empties the text; the next run may be any. */
 void runs_begin(struct runs *r);
@@ -203,7 +203,7 @@ void runs_begin(struct runs *r);
 /*
  * The next run of a text, from the number run->last + 1. *at moves behind it. 1; 0: end; -EBADMSG.
  */
-int runs_next(const char **at, struct join_run *run);
+int runs_next(const char **at, struct range *run);
 
 #define PEER_PROTOCOL 4
 #define PEER_NICE_0   20 /* no nice value asked for */

@@ -4,32 +4,56 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/num.h"
+
 #define LOWEST 128 /* the causes here are not expected to be so many */
 
-enum joint join_decide(enum claim tx, enum claim rx)
+enum outcome join_decide(enum outcome tx, enum outcome rx)
 {
-	bool came = rx >= CLAIM_SEEN;
+	bool came = rx >= OUTCOME_SEEN;
 
-	if (tx == CLAIM_GAP)
-		return came ? JOINT_IMPOSSIBLE : JOINT_GAP;
-	if (rx == CLAIM_DELIVERED)
-		return JOINT_DELIVERED;
-	if (rx == CLAIM_DROPPED)
-		return JOINT_DROPPED_RX;
-	if (tx == CLAIM_DROPPED)
-		return JOINT_DROPPED_TX;
-	if (rx == CLAIM_GIVEN_UP)
-		return tx == CLAIM_SEEN ? JOINT_WIRE : JOINT_DROPPED_RX;
-	if (tx == CLAIM_REFUSED && !came)
-		return JOINT_REFUSED;
-	return tx == CLAIM_SEEN && rx == CLAIM_NOTHING ? JOINT_WIRE : JOINT_OPEN;
+	if (tx == OUTCOME_IMPOSSIBLE || (tx == OUTCOME_GAP && came))
+		return OUTCOME_IMPOSSIBLE;
+	if (tx == OUTCOME_GAP || rx == OUTCOME_DELIVERED)
+		return tx == OUTCOME_GAP ? tx : rx;
+	if (rx == OUTCOME_GIVEN_UP && tx == OUTCOME_SEEN)
+		return OUTCOME_WIRE;
+	if (rx == OUTCOME_DROPPED || rx == OUTCOME_GIVEN_UP || tx == OUTCOME_DROPPED)
+		return OUTCOME_DROPPED;
+	if (tx == OUTCOME_REFUSED && !came)
+		return OUTCOME_REFUSED;
+	return tx == OUTCOME_SEEN && rx == OUTCOME_NOTHING ? OUTCOME_WIRE : OUTCOME_OPEN;
 }
 
-void join_init(struct join *j, struct fates *fates, const uint8_t *ignored, bool remote_receives)
+bool join_believes_receiver(enum outcome tx, enum outcome rx)
+{
+	return rx == OUTCOME_DROPPED || (rx == OUTCOME_GIVEN_UP && tx != OUTCOME_DROPPED);
+}
+
+uint64_t join_to(struct join_walk *w, uint16_t stream, uint64_t number)
+{
+	const struct range *r;
+
+	w->now = NULL;
+	for (;; w->at++) {
+		if (w->at == w->n && !(w->more && w->more(w->arg, w)))
+			return UINT64_MAX;
+		r = &w->range[w->at];
+		if (r->stream > stream)
+			return UINT64_MAX;
+		if (r->stream == stream && r->last + w->base >= number)
+			break;
+	}
+	if (r->first + w->base > number)
+		return r->first + w->base - 1;
+	w->now = r;
+	return r->last + w->base;
+}
+
+void join_init(struct join *j, const struct fates *fates, bool remote_receives)
 {
 	memset(j, 0, sizeof(*j));
 	j->fates = fates;
-	j->ignored = ignored;
 	j->remote_receives = remote_receives;
 	j->lowest = JOIN_WIRE;
 	j->cause_of[TRACE_CAUSE_FULL] = TRACE_CAUSE_FULL;
@@ -44,105 +68,91 @@ uint8_t join_cause(struct join *j, uint8_t remote_cause)
 	return *here;
 }
 
-/* Of a packet that nobody ended: how far it was seen, by the site that sends or receives. */
-static enum claim claim_open(uint8_t seen, bool receives)
+/* What a site reports of a range: of an open one, how far it was seen there. */
+static enum outcome claim(const struct range *r, bool receives)
 {
-	uint8_t where = seen & SEEN_MASK;
+	const unsigned seen = r->detail & SEEN_MASK;
 
+	if (r->outcome == OUTCOME_DROPPED && receives && r->detail == TRACE_CAUSE_GIVEN_UP)
+		return OUTCOME_GIVEN_UP;
+	if (r->outcome != OUTCOME_OPEN)
+		return r->outcome;
 	if (receives)
-		return where > SEEN_TX_DEVICE ? CLAIM_SEEN : CLAIM_NOTHING;
-	return where == SEEN_TX_DEVICE ? CLAIM_SEEN : CLAIM_OPEN;
+		return seen > SEEN_TX_DEVICE ? OUTCOME_SEEN : OUTCOME_NOTHING;
+	return seen == SEEN_TX_DEVICE ? OUTCOME_SEEN : OUTCOME_OPEN;
 }
 
-static enum claim claim_here(const struct join *j, size_t i)
+/* The last probe passed, of both sites: those of the receiver come after those of the sender. */
+static uint16_t seen_by_both(const struct range *here, const struct range *there)
 {
-	const struct fates *f = j->fates;
-	bool receives = !j->remote_receives;
+	const unsigned a = here->outcome == OUTCOME_OPEN ? here->detail : 0;
+	const unsigned b = there && there->outcome == OUTCOME_OPEN ? there->detail : 0;
+	const unsigned on_init = (a | b) & SEEN_ON_INIT;
 
-	if (f->failed[i] == TX_ERRNO_GAP)
-		return CLAIM_GAP;
-	if (f->arrivals[i])
-		return CLAIM_DELIVERED;
-	if (f->cause[i] && !j->ignored[f->cause[i]])
-		return receives && f->cause[i] == TRACE_CAUSE_GIVEN_UP ? CLAIM_GIVEN_UP
-								       : CLAIM_DROPPED;
-	/* a refused call stays one if nobody saw its packet, whatever is decided (fate_of()) */
-	return claim_open(f->seen[i], receives);
+	return (uint16_t)(on_init | ((a & SEEN_MASK) < (b & SEEN_MASK) ? b & SEEN_MASK
+								       : a & ~SEEN_ON_INIT));
 }
 
-static enum claim claim_there(const struct join *j, const struct join_run *run)
+static void decide(const struct join *j, const struct range *here, const struct range *there,
+		   struct range *out)
 {
-	static const enum claim claims[] = {
-		[FATE_DELIVERED] = CLAIM_DELIVERED,
-		[FATE_DROPPED] = CLAIM_DROPPED,
-		[FATE_REFUSED] = CLAIM_REFUSED,
-		[FATE_GAP] = CLAIM_GAP,
-	};
+	const enum outcome local = claim(here, !j->remote_receives);
+	const enum outcome remote = there ? claim(there, j->remote_receives) : OUTCOME_OPEN;
+	const enum outcome tx = j->remote_receives ? local : remote;
+	const enum outcome rx = j->remote_receives ? remote : local;
+	const bool theirs = j->remote_receives == join_believes_receiver(tx, rx);
 
-	if (run->fate == FATE_OPEN)
-		return claim_open(run->detail, j->remote_receives);
-	return run->fate == FATE_DROPPED && j->remote_receives &&
-			       run->detail == TRACE_CAUSE_GIVEN_UP
-		       ? CLAIM_GIVEN_UP
-		       : claims[run->fate];
+	out->outcome = join_decide(tx, rx);
+	out->detail = 0;
+	if (out->outcome == OUTCOME_OPEN)
+		out->detail = seen_by_both(here, there);
+	else if (out->outcome == OUTCOME_REFUSED)
+		out->detail = j->remote_receives ? here->detail : there->detail;
+	else if (out->outcome == OUTCOME_DROPPED)
+		out->detail = theirs ? j->cause_of[there->detail] : here->detail;
+	if (out->outcome != OUTCOME_WIRE)
+		return;
+	out->outcome = OUTCOME_DROPPED;
+	out->detail = JOIN_WIRE;
 }
 
-/* Makes the fates here say what was decided. */
-static void apply(const struct join *j, size_t i, const struct join_run *run)
+void join_here(struct join *j, const struct range *here, const struct range_visitor *visitor)
 {
-	enum claim here = claim_here(j, i), there = claim_there(j, run);
-	struct fates *f = j->fates;
-	uint8_t seen = f->seen[i];
-	enum joint joint;
+	struct range out = *here;
 
-	/* the last checkpoint passed, of both ends: the receiver's are behind the sender's */
-	if (run->fate == FATE_OPEN && (seen & SEEN_MASK) < (run->detail & SEEN_MASK))
-		f->seen[i] = (seen & SEEN_ON_INIT) | (run->detail & (SEEN_MASK | SEEN_ON_INIT));
-	else if (run->fate == FATE_OPEN)
-		f->seen[i] |= run->detail & SEEN_ON_INIT;
-	else if (run->fate == FATE_REFUSED)
-		f->failed[i] = run->detail;
-	joint = j->remote_receives ? join_decide(here, there) : join_decide(there, here);
-	/* what is impossible is so by both: an arrival of what was left out */
-	if (joint == JOINT_IMPOSSIBLE || joint == JOINT_DELIVERED)
-		f->arrivals[i] = 1;
-	if (joint == JOINT_IMPOSSIBLE || joint == JOINT_GAP)
-		f->failed[i] = TX_ERRNO_GAP;
-	if (joint == JOINT_WIRE)
-		f->cause[i] = JOIN_WIRE;
-	if (joint == (j->remote_receives ? JOINT_DROPPED_RX : JOINT_DROPPED_TX))
-		f->cause[i] = j->cause_of[run->detail];
-}
-
-static bool can_report(const struct join *j, const struct join_run *run)
-{
-	switch (run->fate) {
-	case FATE_DELIVERED:
-		return j->remote_receives && !run->detail;
-	case FATE_DROPPED:
-		return j->cause_of[run->detail];
-	case FATE_REFUSED:
-		return !j->remote_receives && run->detail && run->detail != TX_ERRNO_GAP;
-	case FATE_GAP:
-		return !j->remote_receives && !run->detail;
-	case FATE_OPEN:
-		return (run->detail & SEEN_MASK) <=
-		       (j->remote_receives ? SEEN_SOCKET : SEEN_TX_DEVICE);
+	for (; out.first <= here->last; out.first = out.last + 1) {
+		out.last = smaller(here->last, join_to(&j->there, here->stream, out.first));
+		decide(j, here, j->there.now, &out);
+		visitor->range(visitor->arg, &out);
 	}
-	return false;
 }
 
-int join_run(struct join *j, const struct join_run *run)
+static bool can_report(const struct join *j, const struct range *r)
+{
+	switch (r->outcome) {
+	case OUTCOME_DELIVERED:
+		return j->remote_receives && !r->detail;
+	case OUTCOME_DROPPED:
+		return r->detail < TRACE_CAUSES && j->cause_of[r->detail];
+	case OUTCOME_REFUSED:
+		return !j->remote_receives && r->detail && r->detail != TX_ERRNO_GAP;
+	case OUTCOME_GAP:
+		return !j->remote_receives && !r->detail;
+	case OUTCOME_OPEN:
+		return (r->detail & SEEN_MASK) <=
+		       (j->remote_receives ? SEEN_SOCKET : SEEN_TX_DEVICE);
+	default:
+		return false;
+	}
+}
+
+int join_check(const struct join *j, const struct range *r)
 {
 	const struct fates *f = j->fates;
 	uint64_t tail;
 
-	if (run->slot >= f->streams || run->first > run->last || !can_report(j, run))
+	if (r->stream >= f->streams || r->first > r->last || !can_report(j, r))
 		return -EBADMSG;
-	tail = f->tail[run->slot] - f->base;
-	if (run->first < tail || run->last - tail >= f->window)
-		return -EBADMSG;
-	for (uint64_t n = run->first; n <= run->last; n++)
-		apply(j, fates_index(f, run->slot, f->base + n), run);
-	return 0;
+	tail = f->tail[r->stream] - f->base;
+	return r->first < tail || r->last - tail >= f->window ? -EBADMSG : 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One ledger of two sites, number by number: who is believed, and what may be called lost on the
- * wire. That is a difference of two checkpoints: seen to leave the sender, and not seen to come to
- * the receiver while that one watched. What only one of the two can know, and does not, stays open.
- * The same for a site on another host, whose fates come over the wire and are written into those of
- * the local one before they are folded as always, and for ledgers that are joined afterwards. Pure.
+ * One ledger of two sites, range by range: who is believed, and what may be called lost on the
+ * wire. A loss on the wire is the difference of two probes: seen to leave the sender, and not seen
+ * to arrive at the receiver while that one watched. What only one of the two can know, and does
+ * not know, stays open. The same for a site on another host, whose ranges arrive over the wire
+ * while those of the local site are folded, and for ledger files that are joined afterwards. Pure.
  */
 #ifndef PKTLEDGER_LEDGER_JOIN_H
 #define PKTLEDGER_LEDGER_JOIN_H
@@ -14,55 +14,42 @@
 
 #include "drops/fates.h"
 
-/* What a site reports of a number. */
-enum claim {
-	CLAIM_NOTHING, /* a receiver that watched: it did not come */
-	CLAIM_OPEN,    /* it may have gone any way */
-	CLAIM_REFUSED,
-	CLAIM_GAP,
-	CLAIM_SEEN, /* at the checkpoint of that site, and no more */
-	CLAIM_DROPPED,
-	CLAIM_GIVEN_UP, /* dropped by a receiver to which not all fragments had come */
-	CLAIM_DELIVERED
-};
-
-enum joint {
-	JOINT_IMPOSSIBLE, /* it came, and nobody sent it */
-	JOINT_GAP,
-	JOINT_REFUSED,
-	JOINT_DELIVERED,
-	JOINT_DROPPED_TX, /* as the sender reports */
-	JOINT_DROPPED_RX, /* as the receiver reports */
-	JOINT_WIRE,
-	JOINT_OPEN
-};
-
 /*
- * What became of a number. Who receives a packet must have had it, so its word stands before the
- * sender's; but not where it only gave up what was lost before.
+ * The outcome of a number of which the sender reports `tx` and the receiver `rx`: GAP, REFUSED,
+ * DELIVERED, DROPPED, WIRE, OPEN or IMPOSSIBLE. Who receives a packet must have had it, so its word
+ * stands before the sender's; but not where it only gave up what was lost before.
  */
-enum joint join_decide(enum claim tx, enum claim rx);
+enum outcome join_decide(enum outcome tx, enum outcome rx);
+
+/* Of DROPPED: the receiver's cause stands, else the sender's. */
+bool join_believes_receiver(enum outcome tx, enum outcome rx);
+
+/* Walks over ranges of one site, which ascend by stream and number. */
+struct join_walk {
+	const struct range *range;
+	size_t n, at;
+	uint64_t base; /* added to the numbers of the ranges */
+	/* At the end of `range`, puts the next ones there; false, or NULL: there are none. */
+	bool (*more)(void *arg, struct join_walk *w);
+	void *arg;
+	const struct range *now; /* it holds the number of join_to(); NULL: none does */
+};
+
+/* Moves to a number; returns the last number up to which `now` holds, UINT64_MAX: all. */
+uint64_t join_to(struct join_walk *w, uint16_t stream, uint64_t number);
 
 /* Causes here count upwards from 1, those of the remote site downwards from below this one. */
 #define JOIN_WIRE TRACE_CAUSE_DIFFERENCE
 
-/* Numbers (from 0) of one stream with one fate, as fates_visitor reports them. */
-struct join_run {
-	uint16_t slot;
-	uint64_t first, last;
-	enum fate fate;
-	uint8_t detail;
-};
-
 struct join {
-	struct fates *fates;
-	const uint8_t *ignored;		/* of TRACE_CAUSES: causes here that end no packet */
+	const struct fates *fates;	/* of the site here */
 	bool remote_receives;		/* else the remote site is the sender */
 	uint8_t cause_of[TRACE_CAUSES]; /* here, of a cause of the remote one; 0: not named yet */
 	uint8_t lowest;			/* index given to one of them */
+	struct join_walk there;		/* ranges of the remote site */
 };
 
-void join_init(struct join *j, struct fates *fates, const uint8_t *ignored, bool remote_receives);
+void join_init(struct join *j, const struct fates *fates, bool remote_receives);
 
 /*
  * The index here of a cause of the remote site, which is about to be used; the same one if it is
@@ -71,9 +58,16 @@ void join_init(struct join *j, struct fates *fates, const uint8_t *ignored, bool
 uint8_t join_cause(struct join *j, uint8_t remote_cause);
 
 /*
- * A run that the remote site reports, of numbers of which all is known here. -EBADMSG: numbers
- * outside of the window, a fate that such a site cannot know, or a cause that it has not named.
+ * -EBADMSG: a range that the remote site cannot report: numbers outside of the window, an outcome
+ * that such a site cannot know, or a cause that it has not named.
  */
-int join_run(struct join *j, const struct join_run *run);
+int join_check(const struct join *j, const struct range *r);
+
+/*
+ * Gives a range of the site here, as decided together with what the remote site reports of the same
+ * numbers, to the visitor, in as many ranges as it takes. Numbers of which that one reports nothing
+ * may have gone any way.
+ */
+void join_here(struct join *j, const struct range *here, const struct range_visitor *visitor);
 
 #endif

@@ -37,16 +37,16 @@ struct ends {
 	unsigned senders, receivers;
 };
 
-/* How many of the sorted runs begin before this number of the stream. */
-static size_t runs_before(const struct joined_end *e, uint16_t stream, uint64_t number)
+/* How many of the sorted ranges begin before this number of the stream. */
+static size_t ranges_before(const struct joined_end *e, uint16_t stream, uint64_t number)
 {
 	size_t from = 0, to = e->n;
 
 	while (from < to) {
 		size_t at = from + (to - from) / 2;
-		const struct fatesum_run *run = &e->run[at];
+		const struct range *range = &e->range[at];
 
-		if (run->stream < stream || (run->stream == stream && run->first < number))
+		if (range->stream < stream || (range->stream == stream && range->first < number))
 			from = at + 1;
 		else
 			to = at;
@@ -65,18 +65,18 @@ static void fill_side(struct side *s, const struct ledgers_document *d)
 	s->whole = s->end && !d->damaged;
 	s->all = (struct joined_end){.fates = d->fates, .host = s->name};
 	if (d->fates)
-		s->all.run = fatesum_runs(d->fates, &s->all.n);
+		s->all.range = fatesum_ranges_kept(d->fates, &s->all.n);
 }
 
-/* Of them the runs of a stream whose numbers begin in [first, last]. */
+/* Of them the ranges of a stream whose numbers begin in [first, last]. */
 static struct joined_end part_of(struct joined_end e, uint16_t stream, uint64_t first,
 				 uint64_t last)
 {
-	size_t from = runs_before(&e, stream, first);
+	size_t from = ranges_before(&e, stream, first);
 
-	e.n = runs_before(&e, stream, last + 1) - from;
+	e.n = ranges_before(&e, stream, last + 1) - from;
 	if (from) /* of none there is no list */
-		e.run += from;
+		e.range += from;
 	return e;
 }
 
@@ -103,7 +103,7 @@ static int fill_sender(struct side *s, const struct ledgers_document *d, struct 
 		};
 		st->tx = part_of(s->all, st->stream, 0, UINT64_MAX - 1);
 		st->first = st->base;
-		st->last = st->tx.n ? st->base + st->tx.run[st->tx.n - 1].last : st->base - 1;
+		st->last = st->tx.n ? st->base + st->tx.range[st->tx.n - 1].last : st->base - 1;
 		if (!s->whole && st->last < (st->base | UINT32_MAX))
 			st->last = st->base | UINT32_MAX; /* what else it has sent is not known */
 	}
@@ -252,55 +252,6 @@ static int match(struct ends *j, const struct ledgers *l, struct error *err)
 
 /* What became of the numbers. */
 
-/* Of the outcome of a run of numbers. */
-static enum claim claim_of(const struct json_object *outcome)
-{
-	static const struct {
-		const char *name;
-		enum claim claim;
-	} known[] = {
-		{"refused", CLAIM_REFUSED}, {"skipped", CLAIM_GAP},
-		{"left", CLAIM_SEEN},	    {"came", CLAIM_SEEN},
-		{"dropped", CLAIM_DROPPED}, {"delivered", CLAIM_DELIVERED},
-	};
-	const char *fate = json_get_text(outcome, "outcome");
-
-	if (json_get_bool(outcome, "given_up"))
-		return CLAIM_GIVEN_UP;
-	for (unsigned i = 0; i < LENGTH(known); i++) {
-		if (!strcmp(known[i].name, fate))
-			return known[i].claim;
-	}
-	return CLAIM_OPEN; /* "unaccounted", "unknown" */
-}
-
-/* Walks over the runs of an end, by numbers as in the stamp. */
-struct walk {
-	const struct joined_end *end;
-	uint64_t base;
-	size_t at;
-	const struct json_object *outcome; /* of the run that holds the number; NULL: none does */
-	enum claim claim;
-};
-
-/* Moves to `number`; returns the last number of which the same is reported. */
-static uint64_t walk_to(struct walk *w, uint64_t number)
-{
-	const struct joined_end *e = w->end;
-
-	while (w->at < e->n && e->run[w->at].last + w->base < number)
-		w->at++;
-	w->outcome = NULL;
-	w->claim = CLAIM_NOTHING;
-	if (w->at == e->n)
-		return UINT64_MAX;
-	if (e->run[w->at].first + w->base > number)
-		return e->run[w->at].first + w->base - 1;
-	w->outcome = fatesum_outcome(e->fates, e->run[w->at].outcome);
-	w->claim = claim_of(w->outcome);
-	return e->run[w->at].last + w->base;
-}
-
 static bool is_same(const struct result_cause *a, const struct result_cause *b)
 {
 	return a->stage == b->stage && !strcmp(a->reason, b->reason) &&
@@ -325,10 +276,11 @@ static void add_cause(struct result *res, bool together, const struct result_cau
 		res->cause[res->n_causes++] = *c;
 }
 
-/* As the end at `w` reports; NULL: on the wire. */
-static void lose(const struct joined_stream *s, const struct walk *w, uint64_t first, uint64_t last,
-		 struct result *res, bool together)
+/* As `by` reports in the range `r` of it; NULL: on the wire. */
+static void lose(const struct joined_stream *s, const struct joined_end *by, const struct range *r,
+		 uint64_t first, uint64_t last, struct result *res, bool together)
 {
+	const struct json_object *outcome = by ? fatesum_outcome(by->fates, r->detail) : NULL;
 	struct result_cause c = {
 		.stage = STAGE_WIRE,
 		.direction = "",
@@ -336,12 +288,12 @@ static void lose(const struct joined_stream *s, const struct walk *w, uint64_t f
 	};
 	struct result_stage *sums;
 
-	if (w) {
-		json_read_cause(w->outcome, &c);
-		c.stage = rows_stage(json_get_text(w->outcome, "stage"));
+	if (by) {
+		json_read_cause(outcome, &c);
+		c.stage = rows_stage(json_get_text(outcome, "stage"));
 		if (c.stage == STAGE_NONE)
 			c.stage = STAGE_OTHER;
-		snprintf(c.host, sizeof(c.host), "%s", w->end->host);
+		snprintf(c.host, sizeof(c.host), "%s", by->host);
 	}
 	c.stream = s->stream;
 	c.packets = last - first + 1;
@@ -351,7 +303,7 @@ static void lose(const struct joined_stream *s, const struct walk *w, uint64_t f
 	sums->packets += c.packets;
 	sums->events += c.packets;
 	sums->bytes += c.packets * s->l3_bytes;
-	sums->source = w ? "event" : "difference";
+	sums->source = by ? "event" : "difference";
 	sums->scope = "flow";
 	res->dropped += c.packets;
 	add_cause(res, together, &c);
@@ -371,59 +323,68 @@ static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t
 	uint64_t watched = from <= until ? until - from + 1 : 0;
 
 	if (watched)
-		lose(s, NULL, from, until, res, together);
+		lose(s, NULL, NULL, from, until, res, together);
 	leave_open(res, SEEN_TX_DEVICE, last - first + 1 - watched);
 }
 
-static void settle(const struct joined_stream *s, const struct walk *tx, const struct walk *rx,
-		   uint64_t first, uint64_t last, struct result *res, bool together)
+/* What the range of a site says; without one: nothing. */
+static enum outcome claim(const struct join_walk *w)
+{
+	return w->now ? w->now->outcome : OUTCOME_NOTHING;
+}
+
+static void settle(const struct joined_stream *s, const struct join_walk *tx,
+		   const struct join_walk *rx, uint64_t first, uint64_t last, struct result *res,
+		   bool together)
 {
 	/* what a whole ledger does not name was never attempted */
-	enum claim sent =
-		tx->claim == CLAIM_NOTHING ? s->whole ? CLAIM_GAP : CLAIM_OPEN : tx->claim;
-	enum joint joint = join_decide(sent, rx->claim);
-	uint64_t n = last - first + 1;
+	const enum outcome sent = tx->now ? claim(tx) : s->whole ? OUTCOME_GAP : OUTCOME_OPEN;
+	const enum outcome came = claim(rx), both = join_decide(sent, came);
+	const uint64_t n = last - first + 1;
 
-	if (joint == JOINT_IMPOSSIBLE)
+	if (both == OUTCOME_IMPOSSIBLE)
 		res->impossible += n;
-	if (joint == JOINT_IMPOSSIBLE || joint == JOINT_GAP)
+	if (both == OUTCOME_IMPOSSIBLE || both == OUTCOME_GAP)
 		return;
 	res->attempted += n;
-	if (joint == JOINT_REFUSED)
+	if (both == OUTCOME_REFUSED)
 		res->refused += n;
 	else
 		res->sent += n;
-	if (joint == JOINT_DELIVERED)
+	if (both == OUTCOME_DELIVERED)
 		res->delivered += n;
-	else if (joint == JOINT_DROPPED_RX || joint == JOINT_DROPPED_TX)
-		lose(s, joint == JOINT_DROPPED_RX ? rx : tx, first, last, res, together);
-	else if (joint == JOINT_WIRE && rx->claim == CLAIM_GIVEN_UP)
-		lose(s, NULL, first, last, res, together);
-	else if (joint == JOINT_WIRE)
+	else if (both == OUTCOME_DROPPED && join_believes_receiver(sent, came))
+		lose(s, &s->rx, rx->now, first, last, res, together);
+	else if (both == OUTCOME_DROPPED)
+		lose(s, &s->tx, tx->now, first, last, res, together);
+	else if (both == OUTCOME_WIRE && came == OUTCOME_GIVEN_UP)
+		lose(s, NULL, NULL, first, last, res, together);
+	else if (both == OUTCOME_WIRE)
 		lose_on_wire(s, first, last, res, together);
-	else if (joint == JOINT_OPEN && rx->claim == CLAIM_SEEN)
+	else if (both == OUTCOME_OPEN && came == OUTCOME_SEEN)
 		leave_open(res, SEEN_RX_DEVICE, n);
-	else if (joint == JOINT_OPEN)
-		leave_open(res, sent == CLAIM_SEEN ? SEEN_TX_DEVICE : 0, n);
+	else if (both == OUTCOME_OPEN)
+		leave_open(res, sent == OUTCOME_SEEN ? SEEN_TX_DEVICE : 0, n);
 }
 
 static uint64_t last_of(const struct joined_end *e, uint64_t base)
 {
-	return e->n ? e->run[e->n - 1].last + base : 0;
+	return e->n ? e->range[e->n - 1].last + base : 0;
 }
 
 void joined_add(const struct joined_stream *s, struct result *one, struct result *sum,
 		uint64_t *open)
 {
-	struct walk tx = {.end = &s->tx, .base = s->base}, rx = {.end = &s->rx};
+	struct join_walk tx = {.range = s->tx.range, .n = s->tx.n, .base = s->base};
+	struct join_walk rx = {.range = s->rx.range, .n = s->rx.n};
 	uint64_t end = larger(last_of(&s->tx, s->base), last_of(&s->rx, 0)), number, last;
 
 	if (!s->tx.n && !s->rx.n)
 		return;
 	for (number = s->base; number <= end; number = last + 1) {
-		last = smaller(walk_to(&tx, number), walk_to(&rx, number));
+		last = smaller(join_to(&tx, s->stream, number), join_to(&rx, s->stream, number));
 		last = smaller(last, end);
-		if (tx.claim == CLAIM_NOTHING && rx.claim == CLAIM_NOTHING)
+		if (!tx.now && !rx.now)
 			*open += last - number + 1;
 		settle(s, &tx, &rx, number, last, one, false);
 		settle(s, &tx, &rx, number, last, sum, true);
@@ -499,8 +460,8 @@ static void find_watch(const struct side *s, struct joined_stream *st)
 	rx_end = json_get_u64(s->to->end, "tai_ns");
 	clocks_of(s, &offset);
 	if (st->rx.n) {
-		st->watch_from = st->rx.run[0].first;
-		st->watch_to = st->rx.run[st->rx.n - 1].last;
+		st->watch_from = st->rx.range[0].first;
+		st->watch_to = st->rx.range[st->rx.n - 1].last;
 	}
 	if (json_get_i64(s->to->start, "tai_ns") <= json_get_i64(s->start, "tai_ns") + offset)
 		st->watch_from = 0;
@@ -657,10 +618,10 @@ static void fill_received(struct joining *j)
 			      fmt_many(sum->foreign, "packet"));
 }
 
-static void add_stranger(struct joining *j, const struct fatesum_run *run)
+static void add_stranger(struct joining *j, const struct range *run)
 {
 	static const char *const fates[] = {"delivered", "dropped", "came"};
-	const char *fate = json_get_text(fatesum_outcome(j->to->d->fates, run->outcome), "outcome");
+	const char *fate = json_get_text(fatesum_outcome(j->to->d->fates, run->detail), "outcome");
 	uint64_t base = run->first & ~(uint64_t)UINT32_MAX;
 	size_t n = json_object_array_length(j->strangers);
 	struct json_object *o = n ? json_object_array_get_idx(j->strangers, n - 1) : NULL;
@@ -680,7 +641,7 @@ static void add_stranger(struct joining *j, const struct fatesum_run *run)
 static void find_strangers(struct joining *j, const struct ends *ends)
 {
 	for (size_t r = 0; j->to && r < j->to->all.n; r++) {
-		const struct fatesum_run *run = &j->to->all.run[r];
+		const struct range *run = &j->to->all.range[r];
 		bool known = false;
 
 		for (unsigned i = 0; i < ends->senders && !known; i++) {

@@ -273,11 +273,6 @@ struct ledgerfile_outcome {
 	struct result_cause cause; /* only if dropped */
 };
 
-struct ledgerfile_range {
-	uint64_t first, last;
-	unsigned id;
-};
-
 struct ledgerfile {
 	int fd;
 	int rc; /* -errno of the first write that failed */
@@ -289,8 +284,7 @@ struct ledgerfile {
 	struct ledgerfile_state old; /* while what stands in it is read */
 	struct printbuf *waiting;
 	struct list outcome; /* struct ledgerfile_outcome */
-	uint16_t stream;     /* of the ranges */
-	struct ledgerfile_range range[LEDGERFILE_RANGES];
+	struct range range[LEDGERFILE_RANGES]; /* of one stream; `detail` is the id */
 	unsigned n_ranges;
 };
 
@@ -345,11 +339,11 @@ static int end_ranges(struct ledgerfile *lf)
 		return lf->rc;
 	n = (size_t)snprintf(json, sizeof(json),
 			     "{\"event\":\"outcomes\",\"data\":{\"stream\":%u,\"ranges\":[",
-			     lf->stream);
+			     lf->range[0].stream);
 	for (unsigned i = 0; i < lf->n_ranges; i++)
 		n += (size_t)snprintf(json + n, sizeof(json) - n, "%s[%" PRIu64 ",%" PRIu64 ",%u]",
 				      i ? "," : "", lf->range[i].first, lf->range[i].last,
-				      lf->range[i].id);
+				      lf->range[i].detail);
 	n += (size_t)snprintf(json + n, sizeof(json) - n, "]}}");
 	lf->n_ranges = 0;
 	return append_line(lf, json, n);
@@ -632,19 +626,20 @@ static unsigned find_outcome(struct ledgerfile *lf, const char *fate,
 int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
 		     const char *fate, const struct result_cause *cause)
 {
-	struct ledgerfile_range *newest;
-	const unsigned id = find_outcome(lf, fate, cause);
+	const uint16_t id = (uint16_t)find_outcome(lf, fate, cause);
+	struct range *newest = lf->n_ranges ? &lf->range[lf->n_ranges - 1] : NULL;
 
 	if (lf->rc)
 		return lf->rc;
-	newest = lf->n_ranges && lf->stream == stream ? &lf->range[lf->n_ranges - 1] : NULL;
-	if (newest && newest->id == id && newest->last + 1 == first) {
+	if (newest && newest->stream != stream)
+		newest = NULL;
+	if (newest && newest->detail == id && newest->last + 1 == first) {
 		newest->last = last;
 		return 0;
 	}
 	if (!newest || lf->n_ranges == LEDGERFILE_RANGES)
 		end_ranges(lf);
-	lf->stream = stream;
-	lf->range[lf->n_ranges++] = (struct ledgerfile_range){first, last, id};
+	lf->range[lf->n_ranges++] = (struct range){
+		.first = first, .last = last, .stream = stream, .detail = id};
 	return lf->rc;
 }

@@ -24,20 +24,21 @@
 
 /* Fates of numbers, line by line. */
 
-struct outcome {
+struct named_outcome {
 	struct json_object *data; /* of its line */
+	enum outcome outcome;
 	uint64_t packets, ranges, longest;
 };
 
 struct fatesum {
-	struct list outcome; /* struct outcome */
+	struct list outcome; /* struct named_outcome */
 	bool keep;
-	struct list run; /* struct fatesum_run */
+	struct list range; /* struct range */
 };
 
-static struct outcome *outcome_at(const struct fatesum *f, unsigned i)
+static struct named_outcome *outcome_at(const struct fatesum *f, unsigned i)
 {
-	return (struct outcome *)f->outcome.at + i;
+	return (struct named_outcome *)f->outcome.at + i;
 }
 
 struct fatesum *fatesum_new(bool keep)
@@ -45,8 +46,8 @@ struct fatesum *fatesum_new(bool keep)
 	struct fatesum *f = mem_new(f);
 
 	f->keep = keep;
-	f->outcome.size = sizeof(struct outcome);
-	f->run.size = sizeof(struct fatesum_run);
+	f->outcome.size = sizeof(struct named_outcome);
+	f->range.size = sizeof(struct range);
 	return f;
 }
 
@@ -57,19 +58,42 @@ void fatesum_free(struct fatesum *f)
 	for (unsigned i = 0; i < f->outcome.n; i++)
 		json_object_put(outcome_at(f, i)->data);
 	list_free(&f->outcome);
-	list_free(&f->run);
+	list_free(&f->range);
 	free(f);
+}
+
+/* "unaccounted" and "unknown" are open. */
+static enum outcome outcome_named(const struct json_object *data)
+{
+	static const struct {
+		const char *name;
+		enum outcome outcome;
+	} known[] = {
+		{"refused", OUTCOME_REFUSED}, {"skipped", OUTCOME_GAP},
+		{"left", OUTCOME_SEEN},	      {"came", OUTCOME_SEEN},
+		{"dropped", OUTCOME_DROPPED}, {"delivered", OUTCOME_DELIVERED},
+	};
+	const char *name = json_get_text(data, "outcome");
+
+	if (json_get_bool(data, "given_up"))
+		return OUTCOME_GIVEN_UP;
+	for (unsigned i = 0; i < LENGTH(known); i++) {
+		if (!strcmp(known[i].name, name))
+			return known[i].outcome;
+	}
+	return OUTCOME_OPEN;
 }
 
 int fatesum_name(struct fatesum *f, struct json_object *data)
 {
-	struct outcome *more;
+	struct named_outcome *more;
 
 	if (json_get_u64(data, "id") != f->outcome.n || f->outcome.n > UINT16_MAX ||
 	    !*json_get_text(data, "outcome"))
 		return -EINVAL;
 	more = list_add(&f->outcome);
 	more->data = json_object_get(data);
+	more->outcome = outcome_named(data);
 	return 0;
 }
 
@@ -108,8 +132,8 @@ static bool stamp_holds(uint64_t stream, uint64_t number)
 static int add(struct fatesum *f, uint64_t stream, const uint64_t v[3])
 {
 	uint64_t packets = v[1] - v[0] + 1;
-	struct fatesum_run *run;
-	struct outcome *o;
+	struct range *range;
+	struct named_outcome *o;
 
 	if (v[0] > v[1] || !stamp_holds(stream, v[1]) || v[2] >= f->outcome.n)
 		return -EINVAL;
@@ -118,10 +142,10 @@ static int add(struct fatesum *f, uint64_t stream, const uint64_t v[3])
 	o->ranges++;
 	o->longest = larger(o->longest, packets);
 	if (f->keep) {
-		run = list_ask(&f->run);
-		if (!run)
+		range = list_ask(&f->range);
+		if (!range)
 			return -ENOMEM;
-		*run = (struct fatesum_run){v[0], v[1], (uint16_t)stream, (uint16_t)v[2]};
+		*range = (struct range){v[0], v[1], (uint16_t)stream, (uint16_t)v[2], o->outcome};
 	}
 	return 0;
 }
@@ -163,7 +187,7 @@ static struct json_object *fatesum_json(const struct fatesum *f)
 	struct json_object *list = f->outcome.n ? json_object_new_array() : NULL;
 
 	for (unsigned i = 0; i < f->outcome.n; i++) {
-		const struct outcome *outcome = outcome_at(f, i);
+		const struct named_outcome *outcome = outcome_at(f, i);
 		struct json_object *o = NULL;
 
 		if (json_object_deep_copy(outcome->data, &o, NULL))
@@ -190,19 +214,19 @@ static uint64_t packets_of(const struct fatesum *f, const char *fate)
 
 static int by_number(const void *va, const void *vb)
 {
-	const struct fatesum_run *a = va, *b = vb;
+	const struct range *a = va, *b = vb;
 
 	if (a->stream != b->stream)
 		return a->stream < b->stream ? -1 : 1;
 	return (a->first > b->first) - (a->first < b->first);
 }
 
-const struct fatesum_run *fatesum_runs(struct fatesum *f, size_t *n)
+const struct range *fatesum_ranges_kept(struct fatesum *f, size_t *n)
 {
-	if (f->run.n)
-		qsort(f->run.at, f->run.n, f->run.size, by_number);
-	*n = f->run.n;
-	return f->run.at;
+	if (f->range.n)
+		qsort(f->range.at, f->range.n, f->range.size, by_number);
+	*n = f->range.n;
+	return f->range.at;
 }
 
 const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outcome)

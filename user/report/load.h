@@ -39,12 +39,7 @@
 
 struct fatesum;
 
-struct fatesum_run { /* numbers as in the file, with one outcome */
-	uint64_t first, last;
-	uint16_t stream, outcome;
-};
-
-struct fatesum *fatesum_new(bool keep); /* `keep`: for fatesum_runs() */
+struct fatesum *fatesum_new(bool keep); /* `keep`: for fatesum_ranges_kept() */
 void fatesum_free(struct fatesum *f);
 
 /* The data of a `fate` line. -EINVAL: out of order. */
@@ -53,8 +48,11 @@ int fatesum_name(struct fatesum *f, struct json_object *data);
 /* The JSON of a whole `fates` line, not terminated. -EINVAL: it is not as it should be; -ENOMEM. */
 int fatesum_ranges(struct fatesum *f, const char *json, size_t len);
 
-/* Those that were kept, sorted by stream and number; borrowed. */
-const struct fatesum_run *fatesum_runs(struct fatesum *f, size_t *n);
+/*
+ * Those that were kept, sorted by stream and number, both as in the file; `detail` is the id of the
+ * outcome. Borrowed.
+ */
+const struct range *fatesum_ranges_kept(struct fatesum *f, size_t *n);
 
 /* The data of the `fate` line of an outcome; borrowed. */
 const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outcome);
@@ -200,10 +198,10 @@ char *joined_udp_text(const struct ledgers_document *a, const struct ledgers_doc
 	"exact, for each packet: `run --to`, `trace --seq`, or captures of both hosts: tcpdump "   \
 	"-i IF -s 128 -w a.pcap udp; report a.pcap b.pcap"
 
-/* What one end has reported of a stream; runs ascend and do not overlap. */
+/* What one end has reported of a stream; ranges ascend and do not overlap. */
 struct joined_end {
 	struct fatesum *fates; /* that name the outcomes */
-	const struct fatesum_run *run;
+	const struct range *range;
 	size_t n;
 	const char *host;
 };

@@ -62,9 +62,24 @@ static void put(uint16_t slot, uint64_t n, struct bytes b)
 	f.failed[i] = b.failed;
 }
 
+/* Each range is counted, and given to another visitor if there is one. */
+static void count(void *arg, const struct range *r)
+{
+	const struct range_visitor *then = arg;
+
+	tally_add(&tally, &f, r);
+	if (then)
+		then->range(then->arg, r);
+}
+
+static void fold_to(uint16_t slot, uint64_t upto, struct range_visitor *then)
+{
+	fates_fold(&f, slot, f.base + upto, ignored, &(struct range_visitor){count, then});
+}
+
 static void fold(uint16_t slot, uint64_t upto)
 {
-	fates_fold(&f, slot, f.base + upto, ignored, &tally, NULL);
+	fold_to(slot, upto, NULL);
 }
 
 CASE(window_is_a_power_of_two)
@@ -151,34 +166,34 @@ CASE_WITH(precedence, open_fates, close_fates)
 {
 	static const struct {
 		struct bytes b;
-		enum fate fate;
+		enum outcome fate;
 	} cases[] = {
-		{{1, 0, 0, 0}, FATE_DELIVERED},
-		{{0, 7, 0, 0}, FATE_DROPPED},
-		{{1, 7, 0, 0}, FATE_DELIVERED},
-		{{1, 7, SEEN_SOCKET, ENOBUFS}, FATE_DELIVERED},
-		{{0, 0, 0, EPERM}, FATE_REFUSED},
-		{{0, 7, 0, EPERM}, FATE_DROPPED},
-		{{0, 0, SEEN_TX_DEVICE, EPERM}, FATE_OPEN},
-		{{1, 0, 0, EPERM}, FATE_DELIVERED},
-		{{0, 0, 0, 0}, FATE_OPEN},
-		{{0, 0, SEEN_RX_DEVICE, 0}, FATE_OPEN},
-		{{0, IGNORED, 0, 0}, FATE_OPEN},
-		{{1, IGNORED, 0, 0}, FATE_DELIVERED},
-		{{0, TRACE_CAUSE_FULL, 0, 0}, FATE_DROPPED},
+		{{1, 0, 0, 0}, OUTCOME_DELIVERED},
+		{{0, 7, 0, 0}, OUTCOME_DROPPED},
+		{{1, 7, 0, 0}, OUTCOME_DELIVERED},
+		{{1, 7, SEEN_SOCKET, ENOBUFS}, OUTCOME_DELIVERED},
+		{{0, 0, 0, EPERM}, OUTCOME_REFUSED},
+		{{0, 7, 0, EPERM}, OUTCOME_DROPPED},
+		{{0, 0, SEEN_TX_DEVICE, EPERM}, OUTCOME_OPEN},
+		{{1, 0, 0, EPERM}, OUTCOME_DELIVERED},
+		{{0, 0, 0, 0}, OUTCOME_OPEN},
+		{{0, 0, SEEN_RX_DEVICE, 0}, OUTCOME_OPEN},
+		{{0, IGNORED, 0, 0}, OUTCOME_OPEN},
+		{{1, IGNORED, 0, 0}, OUTCOME_DELIVERED},
+		{{0, TRACE_CAUSE_FULL, 0, 0}, OUTCOME_DROPPED},
 	};
 
 	for (uint64_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		enum fate fate = cases[i].fate;
+		enum outcome fate = cases[i].fate;
 
 		memset(&tally, 0, sizeof(tally));
 		put(0, i, cases[i].b);
 		fold(0, i + 1);
 		assert_int_equal(tally.attempted, 1);
-		assert_int_equal(tally.delivered, fate == FATE_DELIVERED);
-		assert_int_equal(tally.dropped, fate == FATE_DROPPED);
-		assert_int_equal(tally.refused, fate == FATE_REFUSED);
-		assert_int_equal(tally.unaccounted, fate == FATE_OPEN);
+		assert_int_equal(tally.delivered, fate == OUTCOME_DELIVERED);
+		assert_int_equal(tally.dropped, fate == OUTCOME_DROPPED);
+		assert_int_equal(tally.refused, fate == OUTCOME_REFUSED);
+		assert_int_equal(tally.unaccounted, fate == OUTCOME_OPEN);
 		assert_int_equal(tally.cause[0][cases[i].b.cause].packets, tally.dropped);
 	}
 }
@@ -266,37 +281,29 @@ CASE_WITH(window_is_a_ring, open_fates, close_fates)
 	assert_int_equal(tally.attempted, ALL + 1);
 }
 
-struct run {
-	uint16_t slot;
-	uint64_t first, last;
-	enum fate fate;
-	uint8_t detail;
-};
-
-struct runs {
-	struct run at[16];
+struct ranges {
+	struct range at[16];
 	unsigned n;
 };
 
-static void note_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		     uint8_t detail)
+static void note_range(void *arg, const struct range *r)
 {
-	struct runs *r = arg;
+	struct ranges *ranges = arg;
 
-	assert_true(r->n < 16);
-	r->at[r->n++] = (struct run){slot, first, last, fate, detail};
+	assert_true(ranges->n < 16);
+	ranges->at[ranges->n++] = *r;
 }
 
-CASE_WITH(visitor_is_told_of_runs, open_fates, close_fates)
+CASE_WITH(visitor_is_told_of_ranges, open_fates, close_fates)
 {
-	static const struct run expected[] = {
-		{1, 0, 1, FATE_DELIVERED, 0},	{1, 2, 2, FATE_DROPPED, 4},
-		{1, 3, 4, FATE_DROPPED, 5},	{1, 5, 5, FATE_OPEN, SEEN_TX_DEVICE},
-		{1, 6, 6, FATE_REFUSED, EPERM}, {1, 7, 7, FATE_DELIVERED, 0},
-		{1, 8, 9, FATE_DELIVERED, 0}, /* of the second fold */
+	static const struct range expected[] = {
+		{0, 1, 1, 0, OUTCOME_DELIVERED},   {2, 2, 1, 4, OUTCOME_DROPPED},
+		{3, 4, 1, 5, OUTCOME_DROPPED},	   {5, 5, 1, SEEN_TX_DEVICE, OUTCOME_OPEN},
+		{6, 6, 1, EPERM, OUTCOME_REFUSED}, {7, 7, 1, 0, OUTCOME_DELIVERED},
+		{8, 9, 1, 0, OUTCOME_DELIVERED}, /* of the second fold */
 	};
-	struct runs runs = {};
-	struct fates_visitor visitor = {note_run, &runs};
+	struct ranges ranges = {};
+	struct range_visitor visitor = {note_range, &ranges};
 
 	for (uint64_t n = 0; n < 10; n++)
 		put(1, n, (struct bytes){.arrival = 1});
@@ -306,42 +313,35 @@ CASE_WITH(visitor_is_told_of_runs, open_fates, close_fates)
 	put(1, 4, (struct bytes){.cause = 5, .failed = EPERM});
 	put(1, 5, (struct bytes){.cause = IGNORED, .seen = SEEN_TX_DEVICE});
 	put(1, 6, (struct bytes){.failed = EPERM});
-	fates_fold(&f, 1, f.base + 8, ignored, &tally, &visitor);
-	fates_fold(&f, 1, f.base + 8, ignored, &tally, &visitor);
-	fates_fold(&f, 1, f.base + 3, ignored, &tally, &visitor);
-	fates_fold(&f, 1, f.base + 10, ignored, &tally, &visitor);
-	assert_int_equal(runs.n, sizeof(expected) / sizeof(expected[0]));
-	for (unsigned i = 0; i < runs.n; i++) {
-		assert_int_equal(runs.at[i].slot, expected[i].slot);
-		assert_int_equal(runs.at[i].first, expected[i].first);
-		assert_int_equal(runs.at[i].last, expected[i].last);
-		assert_int_equal(runs.at[i].fate, expected[i].fate);
-		assert_int_equal(runs.at[i].detail, expected[i].detail);
-	}
+	fold_to(1, 8, &visitor);
+	fold_to(1, 8, &visitor);
+	fold_to(1, 3, &visitor);
+	fold_to(1, 10, &visitor);
+	assert_int_equal(ranges.n, sizeof(expected) / sizeof(expected[0]));
+	assert_memory_equal(ranges.at, expected, sizeof(expected));
 	assert_int_equal(f.tail[1], f.base + 10);
 	assert_int_equal(tally.attempted, 10);
 }
 
 struct covered {
-	uint64_t next, of[FATE_REFUSED + 1];
+	uint64_t next, of[OUTCOME_DELIVERED + 1];
 };
 
-static void cover(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		  uint8_t detail)
+static void cover(void *arg, const struct range *r)
 {
 	struct covered *c = arg;
 
-	assert_int_equal(slot, 0);
-	assert_int_equal(first, c->next);
-	assert_true(last >= first);
-	if (fate == FATE_DROPPED)
-		assert_true(detail);
-	else if (fate == FATE_OPEN)
-		assert_true(!detail || detail == SEEN_RX_DEVICE);
+	assert_int_equal(r->stream, 0);
+	assert_int_equal(r->first, c->next);
+	assert_true(r->last >= r->first);
+	if (r->outcome == OUTCOME_DROPPED)
+		assert_true(r->detail);
+	else if (r->outcome == OUTCOME_OPEN)
+		assert_true(!r->detail || r->detail == SEEN_RX_DEVICE);
 	else
-		assert_int_equal(detail, fate == FATE_REFUSED ? EPERM : 0);
-	c->next = last + 1;
-	c->of[fate] += last - first + 1;
+		assert_int_equal(r->detail, r->outcome == OUTCOME_REFUSED ? EPERM : 0);
+	c->next = r->last + 1;
+	c->of[r->outcome] += range_packets(r);
 }
 
 /* Whatever the bytes and the pieces: every number once, and both counts of it agree. */
@@ -349,7 +349,7 @@ CASE_WITH(every_number_has_one_fate, open_fates, close_fates)
 {
 	enum { ALL = 5 * WINDOW };
 	struct covered c = {};
-	struct fates_visitor visitor = {cover, &c};
+	struct range_visitor visitor = {cover, &c};
 	uint64_t from = 0, by_cause = 0;
 
 	srand(1);
@@ -360,15 +360,15 @@ CASE_WITH(every_number_has_one_fate, open_fates, close_fates)
 			put(0, n,
 			    (struct bytes){rand() % 3 == 0, rand() % 2 * (rand() & 0xff),
 					   rand() % 2 * SEEN_RX_DEVICE, rand() % 2 * EPERM});
-		fates_fold(&f, 0, f.base + upto, ignored, &tally, &visitor);
+		fold_to(0, upto, &visitor);
 		from = upto;
 	}
 	assert_int_equal(c.next, from);
 	assert_int_equal(tally.attempted, from);
-	assert_int_equal(tally.delivered, c.of[FATE_DELIVERED]);
-	assert_int_equal(tally.dropped, c.of[FATE_DROPPED]);
-	assert_int_equal(tally.refused, c.of[FATE_REFUSED]);
-	assert_int_equal(tally.unaccounted, c.of[FATE_OPEN]);
+	assert_int_equal(tally.delivered, c.of[OUTCOME_DELIVERED]);
+	assert_int_equal(tally.dropped, c.of[OUTCOME_DROPPED]);
+	assert_int_equal(tally.refused, c.of[OUTCOME_REFUSED]);
+	assert_int_equal(tally.unaccounted, c.of[OUTCOME_OPEN]);
 	for (unsigned i = 0; i < TRACE_CAUSES; i++)
 		by_cause += tally.cause[0][i].packets;
 	assert_int_equal(by_cause, tally.dropped);

@@ -67,8 +67,8 @@ static void check(const struct expected *e)
 
 	s.tx = (struct joined_end){.fates = ledger(e->tx, 0), .host = "a"};
 	s.rx = (struct joined_end){.fates = ledger(e->rx, BASE), .host = "b"};
-	s.tx.run = fatesum_runs(s.tx.fates, &s.tx.n);
-	s.rx.run = fatesum_runs(s.rx.fates, &s.rx.n);
+	s.tx.range = fatesum_ranges_kept(s.tx.fates, &s.tx.n);
+	s.rx.range = fatesum_ranges_kept(s.rx.fates, &s.rx.n);
 	s.watch_from = BASE + e->watch_from;
 	s.watch_to = e->watch_to == UINT64_MAX ? UINT64_MAX : BASE + e->watch_to;
 	s.whole = !e->cut;
