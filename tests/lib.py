@@ -79,6 +79,22 @@ def together(function):
     return function
 
 
+def exclusive(function):
+    """A case that reads or sets what the whole host shares: softnet, neighbour caches, udp_mem, the
+    load of CPUs, host-wide check, trace, top and export. No other case that changes the host runs then."""
+    function.exclusive = ("",)
+    return function
+
+
+def exclusive_rows(*words):
+    """Rows of a table that have one of the words in their arguments are exclusive cases."""
+    def mark(function):
+        function.exclusive = words
+        return function
+
+    return mark
+
+
 def thorough(function):
     """A case of `make test-all` only."""
     return case(function) if EVERYTHING else function
@@ -222,7 +238,7 @@ def is_suppressed(result):
 def observed(attempt, suppressed=is_suppressed):
     """What attempt() returns; it is repeated where the host hid drops from all tracing, which no
     change of ours could mend. The case's line says how often, and the last line of all counts it."""
-    for left in 2, 1, 0:
+    for left in 4, 3, 2, 1, 0:
         result = attempt()
         if not left or not suppressed(result):
             return result
@@ -413,23 +429,25 @@ def is_of_another(name, gone):
 
 
 class Host:
-    """What a test could leave behind."""
+    """What a test could leave behind. `mounts`: in /run and /sys/fs/bpf, too."""
 
-    def __init__(self):
+    def __init__(self, mounts=True):
+        self.mounts = mounts
         self.look()
 
     def look(self):
-        self.files = {path: listing(path) for path in ("/sys/class/net", "/run/pktledger/journal")}
+        self.files = {"/sys/class/net": listing("/sys/class/net")}
         # those of others come and go; ours are called so
-        for path, ours in (("/run/netns", "pl-"), ("/run/pktledger/labs", "pl-"),
-                           ("/sys/fs/bpf", "pktledger")):
-            self.files[path] = {name for name in listing(path) if name.startswith(ours)}
+        for path, ours in (("/run/pktledger/journal", ""), ("/run/netns", "pl-"),
+                           ("/run/pktledger/labs", "pl-"), ("/sys/fs/bpf", "pktledger")):
+            if self.mounts:
+                self.files[path] = {name for name in listing(path) if name.startswith(ours)}
         self.sysctls = {name: sysctl(name) for name in SYSCTLS}
         self.programs = our_programs()
 
     def difference(self):
         """What is another now, but for what another living test has made."""
-        now = Host()
+        now = Host(self.mounts)
         found = {f"{path}/{name}" for path, names in self.files.items()
                  for name in now.files[path] ^ names if not is_of_another(name, name in names)}
         found |= {f"{name} was {value}, is {now.sysctls[name]}"
@@ -524,13 +542,19 @@ def grouped(wanted):
     yield from ([c] for c in wanted if c not in both)
 
 
-def main():
+def is_exclusive(function, args):
+    return any(word in repr(args) for word in getattr(function, "exclusive", ()))
+
+
+def main(all_exclusive=False):
     """Runs the cases whose names contain one of the arguments; all without arguments.
 
-    Those of a program that was imported for its helpers are not its importer's.
+    Cases of a program that was imported for its helpers do not run.
     """
+    part = os.environ.get("PKTLEDGER_TEST_CASES")  # of tests/run
     wanted = [c for c in cases if c[1].__module__ == "__main__"
-              and (not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:]))]
+              and (not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:]))
+              and (not part or (all_exclusive or is_exclusive(*c[1:])) == (part == "exclusive"))]
     sys.stdout.reconfigure(line_buffering=True)
     print(f"1..{len(wanted)}")
     # unit tests leave the host alone, and run beside others that do not

@@ -68,4 +68,4 @@ def a_packet_is_refused_at_the_peer(family, length):
 
 
 if __name__ == "__main__":
-    main()
+    main(all_exclusive=True)

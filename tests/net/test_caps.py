@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
 from ends import do
-from lib import assert_ok, main, pktledger, require, table
+from lib import assert_ok, exclusive_rows, main, pktledger, require, table
 
 NAME = f"pl-caps-{os.getpid()}"
 V4 = "198.18.0.2"
@@ -123,6 +123,7 @@ ENDS = {"report": 1}  # nothing in it
 
 
 @table(ROWS)
+@exclusive_rows("selftest", "check")
 def with_exactly_these(args, when, side):
     more = ["CAP_IPC_LOCK"] if "xsk" in args else []  # or a larger RLIMIT_MEMLOCK
     with place(args, side):
@@ -131,6 +132,7 @@ def with_exactly_these(args, when, side):
 
 
 @table(ROWS)
+@exclusive_rows("selftest")
 def without_each(args, when, side):
     wanted = needs(args[0], when)
     with place(args, side):

@@ -20,8 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, TIMEOUT, Host, Result, assert_balanced,
-                 assert_said_once, assert_valid, case, first, killed_within, lost, main, pktledger,
-                 require, rootless, skip, started, sysctl, table, thorough, until)
+                 assert_said_once, assert_valid, case, exclusive, exclusive_rows, first, killed_within,
+                 lost, main, pktledger, require, rootless, skip, started, sysctl, table, thorough, until)
 from ends import PORT, do, enter, inside, send
 from traced import tracing
 from wire import RX, TX, Lab
@@ -661,6 +661,7 @@ KILLED = [
 
 
 @table([(" ".join(args), args) for args in KILLED] if EVERYTHING else [])
+@exclusive_rows("selftest")
 def killed(args):
     """At any moment of its first second."""
     host = Host()
@@ -708,6 +709,7 @@ def limiting_flows():
 
 
 @thorough
+@exclusive
 def guard_killed():
     """Then the owner does its work."""
     with limiting_flows() as (process, guard, before):
@@ -719,6 +721,7 @@ def guard_killed():
 
 
 @case
+@exclusive
 def guard_and_owner_killed():
     """Then the next one does, and says so."""
     with limiting_flows() as (process, guard, before):

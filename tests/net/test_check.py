@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import labs
 from ends import PORT, enter, sysctl
-from lib import first as named_first
+from lib import exclusive, first as named_first
 from lib import (EVERYTHING, assert_findings, assert_valid, case, directory, first_finding, main,
                  pktledger, proves, require, rootless, skip, started,
                  table, thorough, until)
@@ -172,6 +172,7 @@ def look_where(netns, *args):
 
 
 @case
+@exclusive
 def another_namespace_loses():
     """It is found by its counters, then looked at; a port is found where it is open."""
     with Lab() as lab:
@@ -191,6 +192,7 @@ def another_namespace_loses():
 
 
 @case
+@exclusive
 def neighbour_of_another_namespace():
     """Its counter is the host's: neither place nor command are of the namespace that was asked for."""
     require(Path("/proc/net/stat/arp_cache").exists(), "not the first network namespace")
@@ -220,6 +222,7 @@ def namespace_without_a_name():
 
 
 @thorough
+@exclusive
 def ends_after_a_second_where_nothing_is_lost():
     end = pktledger("check", "-j").json["end"]
     require(not any(f["losing"] for f in end["findings"]), "this host loses packets")
@@ -243,6 +246,7 @@ def healthy():
 
 @thorough
 @proves("rcvbuf-capped")
+@exclusive
 def buffer_cut_by_rmem_max():
     """net.core.rmem_max is the host's, which a namespace can only read: it is left alone here."""
     with Lab() as lab:
@@ -286,6 +290,7 @@ def reader_that_is_stopped():
 
 
 @thorough
+@exclusive
 def reader_that_works_too_much():
     """Where others want the CPUs too, it has to wait for one: that is said then."""
     with Lab() as lab:
@@ -298,6 +303,7 @@ def reader_that_works_too_much():
 @table(named_first(1, [(f"{name}, {busy} busy processes", args, busy) for busy in (0, 2)
                        for name, *args in [("check", "check", "-t", "2"),
                                            ("trace", "trace", "-t", "3")]]))
+@exclusive
 def bursts_for_an_idle_reader(args, busy):
     """The same verdict each time, from both commands: the buffer, and no faster reader."""
     with Lab() as lab:
@@ -551,6 +557,7 @@ def bundle_is_judged_as_on_the_spot():
 
 
 @thorough
+@exclusive
 def bundle_has_the_rows_of_selftest():
     """Those that there are when somebody has enough of it; and what other namespaces lose."""
     with Lab() as lab, directory() as path:

@@ -22,9 +22,9 @@ from ends import (PORT, XDP_GENERIC, enter, inside, nft, read_all, repeating, se
                   verdict, xdp)
 from labs import Hosts, Lab
 import test_troubleshooting as stories
-from lib import (BINARY, assert_findings, assert_ok, case, directory, finish, first, main, pktledger,
-                 proves, require, run, skip, start, started, table, thorough,
-                 until)
+from lib import (BINARY, assert_findings, assert_ok, case, directory, exclusive, exclusive_rows,
+                 finish, first, main, pktledger, proves, require, run, skip, start, started, table,
+                 thorough, until)
 from test_owners import cgroup, cpu_quota
 from traced import NAME, RX, TX, V4, tracing
 
@@ -67,6 +67,7 @@ FAULTS = [
 
 @table(first(1, [(name, f"--fault {name} {options}", [id]) for name, options, id in FAULTS]))
 @proves()
+@exclusive_rows("backlog")
 def fault(options, ids):
     words = options.split()
     if "-c" not in words and "-t" not in words:
@@ -119,6 +120,7 @@ def port_of_a_bridge():
 
 @case
 @proves("udp-mem-cgroup")
+@exclusive
 def cgroup_without_memory():
     """It has a limit for its sockets: more of udp_mem would not help, and without it nothing is lost
     there."""

@@ -137,4 +137,4 @@ def kept(status, args):
 
 
 if __name__ == "__main__":
-    main()
+    main(all_exclusive=True)

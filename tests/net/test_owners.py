@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, assert_ok, case, directory, first, main, pktledger, require,
-                 run, started, table, thorough, until)
+from lib import (assert_ok, case, exclusive, first, main, pktledger, require, run, started, table,
+                 thorough, until)
 from ends import PORT, do, inside, nft, send as send_in, shell
-from traced import NAME, RX, TX, V4, assert_only, causes, lab, send, tracing
+from traced import NAME, RX, V4, assert_only, causes, lab, send, tracing
 
 ID = "d4e8e05a546c86b6443f101966c618e47753ed01fa9929cae00d3b692f7a9f80"
 
@@ -411,6 +411,7 @@ def rules_of_several_chains():
 
 
 @case
+@exclusive
 def namespace_that_is_gone():
     """What would be changed there is not shown, nor what that would risk."""
     with tracing("udp port 28779") as t:

@@ -20,7 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
 from lib import (BINARY, EVERYTHING, NOBODY, assert_balanced, assert_ok, case, copied_program,
-                 first, main, pktledger, require, started, table, thorough, until)
+                 exclusive, exclusive_rows, first, main, pktledger, require, started, table,
+                 thorough, until)
 
 BITS = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13,
         "CAP_IPC_LOCK": 14, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23,
@@ -118,6 +119,7 @@ AT_WORK = [(" ".join(args), args, which, others) for args, which, others in [
 
 
 @table(AT_WORK)
+@exclusive_rows("selftest")
 def at_work(args, which, others):
     names = needs(args[0], which)
     with started(*args) as process:
@@ -193,6 +195,7 @@ def report_before_it_reads():
 
 
 @thorough
+@exclusive
 def the_guard_of_a_setting():
     """It puts the value back when the program is killed, with what that takes."""
 

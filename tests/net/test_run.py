@@ -15,9 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import (EVERYTHING, TIMEOUT, Host, assert_balanced, assert_counters_agree, assert_ok,
-                 case, first, killed_within, lost, main, observed, pktledger, require, run, started,
-                 sysctl, table, thorough, until)
+from lib import (EVERYTHING, Host, TIMEOUT, assert_balanced, assert_counters_agree, assert_ok, case,
+                 exclusive, exclusive_rows, first, killed_within, lost, main, observed, pktledger, require, run,
+                 started, sysctl, table, thorough, until)
 
 TIMES = 10 if EVERYTHING else 1  # each fault
 MATRIX_COUNT = 1000000 if EVERYTHING else 20000
@@ -231,6 +231,7 @@ def duration():
 
 @table([(" ".join([name, *options]), name, options)
         for name, *options in OFTEN + (RARE if EVERYTHING else [])])
+@exclusive_rows("backlog", "udp_mem")
 def fault(name, options):
     stage = name.partition(":")[0]
     for _ in range(TIMES):
@@ -459,6 +460,7 @@ def nothing_left_after_SIGKILL():
 
 
 @case
+@exclusive
 def the_flow_limit_makes_the_losses():
     """It has a counter of its own for as long as it is in force; after that all is as before."""
     path = "net/core/flow_limit_cpu_bitmap"
@@ -478,6 +480,7 @@ def the_flow_limit_makes_the_losses():
 
 
 @case
+@exclusive
 def udp_mem_is_restored_after_SIGKILL():
     before = sysctl("net/ipv4/udp_mem")
     require(before, "needs the first network namespace of the host")

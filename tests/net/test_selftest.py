@@ -140,4 +140,4 @@ def catalogue_as_a_table():
 
 
 if __name__ == "__main__":
-    main()
+    main(all_exclusive=True)

@@ -27,8 +27,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, do, inside, nft, read_all, send, shell, stolen, sysctl, tun, udp
-from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, assert_usage, case, first, main,
-                 observed, pktledger, proves, require, rootless, started, table, thorough, until)
+from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, assert_usage, case, exclusive,
+                 first, main, observed, pktledger, proves, require, rootless, started, table,
+                 thorough, until)
 from test_export import exporting, total
 from test_nat import forget_connections
 from test_top import top
@@ -499,6 +500,7 @@ def runs(pid):
 
 @table(first(1, [("IPv4", V4), ("IPv6", V6)]))
 @where_seen
+@exclusive
 def nothing_is_paid_for_a_segment(address):
     """Without losses programs run for connections, not for segments, as each is when none is merged:
     the kernel counts their runs as long as somebody holds the file (BPF_ENABLE_STATS)."""
@@ -1556,6 +1558,7 @@ def fill_connections(netns, most):
 @thorough
 @proves("netfilter-conntrack")
 @where_seen
+@exclusive
 def no_entry_for_a_connection():
     """No rule drops the SYN: the table of connections is full."""
     with lab(), server():
