@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The checkpoints of `trace --balance`: where datagrams of the flow enter the host, leave it, end
+ * The probes of `trace --balance`: where datagrams of the flow enter the host, leave it, end
  * in it or are read, and a look at all of that at once. include/balance_abi.h says what is the
  * entry of a packet. Each program first passes over what is not UDP, then runs EXPR.
  */
@@ -33,14 +33,12 @@ static __always_inline struct balance_tally *tally(void)
 	return bpf_map_lookup_elem(&tallies, &cpu);
 }
 
-/* Roles of devices, and causes of drops: what the side of a drop follows from (side_of()). */
+/* Roles of devices, and causes of drops: the side of a drop follows from both (side_of()). */
 
 MAP(causes, HASH, BALANCE_CAUSES, struct balance_cause, __u32);
 
 __u32 cause_next;
-__u8 sides[BALANCE_CAUSES];    /* enum balance_side, written by user space */
-__u64 waiting[BALANCE_CAUSES]; /* datagrams of each cause that came before it was judged */
-__u64 causes_full;	       /* packets whose cause found no room */
+__u64 causes_full; /* packets whose cause found no room */
 
 /* `size`: of both, a multiple of 8. */
 static __always_inline bool words_same(const void *a, const void *b, __u32 size)
@@ -295,15 +293,20 @@ static __always_inline enum datagram_result datagram_parse(const struct skb_view
 			     false);
 }
 
-/* Which lengths came to which port, of the flow and of others: whose a datagram is that is read. */
+/* Which datagrams arrived at which port: whether a read returned one of the flow. */
 
 MAPPED(cells, BALANCE_CELLS, struct balance_cell);
 
 /*
- * 1 for each port to which datagrams of the flow came, in any namespace. Bytes, for one CPU that
- * sets a bit would take back that of another.
+ * 1 for each port at which datagrams of the flow arrived, in any namespace. Bytes, because a CPU
+ * that sets a bit would undo the bit of another CPU.
  */
 __u8 ports[BALANCE_PORTS];
+
+__u32 mixed; /* set once some cell has datagrams of the flow and others */
+
+/* Bits of enum balance_kind_of. */
+MAP(sources, LRU_HASH, BALANCE_SOURCES, struct balance_source, __u32);
 
 static __always_inline struct balance_cell *cell_of(__u32 netns, __u16 port)
 {
@@ -312,32 +315,20 @@ static __always_inline struct balance_cell *cell_of(__u32 netns, __u16 port)
 	return bpf_map_lookup_elem(&cells, &index);
 }
 
-static __always_inline bool has_any(const struct balance_lengths *l)
+static __always_inline bool is_mixed(const struct balance_cell *cell)
 {
-	return l->bits[0] | l->bits[1] | l->bits[2];
+	return cell->came == (BALANCE_OURS | BALANCE_OTHERS);
 }
 
-static __always_inline void length_came(struct balance_lengths *l, __u32 bytes)
+static __always_inline void sizes_came(struct balance_cell *cell, const struct datagram *d)
 {
-	__u32 bit = balance_length_bit(bytes), word = bit >> 6;
-	__u64 mask = 1ULL << (bit & 63);
-
-	if (word < BALANCE_LENGTH_WORDS && !(l->bits[word] & mask))
-		__sync_fetch_and_or(&l->bits[word], mask);
-}
-
-/* A read may return a segment, the last one, or all of them. */
-static __always_inline void lengths_came(struct balance_cell *cell, struct balance_lengths *l,
-					 const struct datagram *d)
-{
-	length_came(l, d->bytes);
+	if (!d->bytes)
+		cell->empty = 1;
 	if (!d->size) {
 		if (cell->single < d->bytes)
 			cell->single = d->bytes;
 		return;
 	}
-	length_came(l, d->size);
-	length_came(l, d->bytes - (d->segments - 1) * d->size);
 	if (!cell->size_min || cell->size_min > d->size)
 		cell->size_min = d->size;
 	if (cell->size_max < d->size)
@@ -351,6 +342,29 @@ static __always_inline __u8 *byte_of_port(__u16 port)
 
 	barrier_var(at);
 	return &ports[at & (sizeof(ports) - 1)];
+}
+
+static __always_inline void note_source(const struct balance_source *from, __u32 kind)
+{
+	__u32 *known = bpf_map_lookup_elem(&sources, from);
+
+	if (!known)
+		bpf_map_update_elem(&sources, from, &kind, BPF_NOEXIST);
+	else if (!(*known & kind))
+		__sync_fetch_and_or(known, kind);
+}
+
+/* Not static: verified once. `head`: of the packet's memory; `l3`: offset of its IP header. */
+__noinline int note_source_at(__u64 head, __u32 l3, __u32 version, __u64 port_to, __u32 kind)
+{
+	struct balance_source from = {.port = port_to >> 16, .to = port_to};
+
+	if (version == 4)
+		bpf_probe_read_kernel(from.address, 4, (void *)(head + l3 + 12));
+	else
+		bpf_probe_read_kernel(from.address, 16, (void *)(head + l3 + 8));
+	note_source(&from, kind);
+	return 0;
 }
 
 /* How many datagrams `bytes` are that one call has read; 0: not known. */
@@ -382,25 +396,49 @@ static __always_inline struct fragment_work *fragment_at(const struct linear *at
 }
 
 /*
- * The first one enters the host: a datagram begins, whatever is known of an older one. Not static,
- * as are the next: verified once.
+ * The first one enters the host. Returns false if it has already done so a moment ago: it is a
+ * second copy of the same fragment. Otherwise a datagram begins, with those of its fragments that
+ * overtook the first. If one of these was dropped, the datagram is lost with it. Not static, as are
+ * the next: verified once.
  */
 __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 flags)
 {
 	struct fragment_work *w = fragment_at(at, program);
 	struct followed *d;
+	__u32 cause;
 
 	if (!w)
-		return 0;
+		return true;
+	d = bpf_map_lookup_elem(&followed, &w->key);
+	if (d && bpf_ktime_get_ns() - d->begun < FRAGMENT_CLOSE) {
+		if (!d->flags) {
+			struct balance_tally *t = tally();
+
+			d->flags = flags;
+			cause = d->lost[FRAGMENT_BALANCE].cause;
+			d->lost[FRAGMENT_BALANCE].cause = 0;
+			if (cause && t)
+				TALLY(t->dropped[(cause - 1) & (BALANCE_CAUSES - 1)], 1);
+			return true;
+		}
+		if (!(flags & FOLLOWED_COPY) && d->netns && !d->lost[FRAGMENT_BALANCE].ns &&
+		    (!d->bytes || d->passed < d->bytes))
+			return false;
+	}
 	bpf_map_update_elem(&followed, &w->key, &w->none, BPF_ANY);
 	d = bpf_map_lookup_elem(&followed, &w->key);
-	if (d)
+	if (d) {
 		d->flags = flags;
-	return 0;
+		d->begun = bpf_ktime_get_ns();
+	}
+	return true;
 }
 
-/* One came to a namespace: in the first of those on its way they are counted. */
-__noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns)
+/*
+ * A fragment arrives in a namespace; the first such namespace counts it. `later`: it is not the
+ * first fragment, so its datagram may be unknown until that one arrives.
+ */
+__noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns, __u32 later)
 {
 	struct fragment_work *w = fragment_at(at, program);
 	struct followed *known;
@@ -409,11 +447,19 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 	if (!w)
 		return 0;
 	known = bpf_map_lookup_elem(&followed, &w->key);
+	/* nothing of an older datagram with this id that EXPR did not match */
+	if (later && known && !known->flags &&
+	    bpf_ktime_get_ns() - known->begun >= FRAGMENT_CLOSE) {
+		bpf_map_delete_elem(&followed, &w->key);
+		known = NULL;
+	}
+	if (!known && later)
+		known = fragment_record(w);
 	if (!known)
 		return 0;
 	if (!known->netns)
 		known->netns = netns;
-	if (known->netns != netns)
+	if (known->netns != netns || !fragment_is_new(known, w))
 		return 0;
 	n = w->h.bytes - ((w->h.fragment ? w->h.at : w->h.l4) - w->h.l3);
 	if (!w->h.more)
@@ -422,7 +468,20 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 	return 0;
 }
 
-/* The first one leaves. Returns whether its datagram does: no other fragment of it was lost here.
+/* The first fragment is not of the flow: later ones need not be kept. */
+__noinline int fragment_forget(const struct linear *at, __u32 program)
+{
+	struct fragment_work *w = fragment_at(at, program);
+	struct followed *d = w ? bpf_map_lookup_elem(&followed, &w->key) : NULL;
+
+	if (d && !d->flags)
+		bpf_map_delete_elem(&followed, &w->key);
+	return 0;
+}
+
+/*
+ * The first one leaves. Returns whether its datagram does, now: no other fragment of it was lost
+ * here, and this one did not leave before.
  */
 __noinline int fragment_leaves(const struct linear *at, __u32 program)
 {
@@ -431,15 +490,21 @@ __noinline int fragment_leaves(const struct linear *at, __u32 program)
 
 	if (!d)
 		return true;
-	if (d->lost[FRAGMENT_BALANCE].ns)
+	if (d->lost[FRAGMENT_BALANCE].ns || d->flags & FOLLOWED_LEFT)
 		return false;
 	d->flags |= FOLLOWED_LEFT;
 	return true;
 }
 
+enum fragment_drop {
+	FRAGMENT_NO_LOSS,
+	FRAGMENT_LOSS,	  /* its datagram is lost with it */
+	FRAGMENT_PENDING, /* the same, if EXPR matches the datagram: fragment_pend() */
+};
+
 /*
  * One was dropped. `first`: the flow's, by the filter; else it is of the flow if that is known.
- * Returns whether its datagram was lost with it, and sets `incomplete`.
+ * Returns enum fragment_drop, and sets `incomplete`.
  */
 __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 first,
 				__u32 *incomplete)
@@ -448,15 +513,18 @@ __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 fi
 	struct followed *d;
 
 	if (!w || !incomplete)
-		return false;
-	d = first ? fragment_record(w) : bpf_map_lookup_elem(&followed, &w->key);
-	if (!d || (!first && !d->flags))
-		return false;
-	d->flags |= FOLLOWED_OURS;
+		return FRAGMENT_NO_LOSS;
+	d = fragment_record(w);
+	if (!d || fragment_is_again(d, FRAGMENT_BALANCE))
+		return FRAGMENT_NO_LOSS;
+	if (first)
+		d->flags |= FOLLOWED_OURS;
 	if (d->flags & FOLLOWED_RECEIVED && (!d->bytes || d->passed < d->bytes))
 		*incomplete |= BALANCE_INCOMPLETE;
 	if (!fragment_is_loss(d, FRAGMENT_BALANCE, w->h.fragment))
-		return false;
+		return FRAGMENT_NO_LOSS;
+	if (!d->flags)
+		return FRAGMENT_PENDING;
 	if (d->flags & FOLLOWED_LEFT) { /* with the first one, but not as a whole */
 		struct balance_tally *t = tally();
 
@@ -464,7 +532,18 @@ __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 fi
 		if (t)
 			TALLY(t->left, -1);
 	}
-	return true;
+	return FRAGMENT_LOSS;
+}
+
+/* After FRAGMENT_PENDING: credited if the first fragment arrives and EXPR matches it. */
+__noinline int fragment_pend(__u32 program, __u32 index)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+	struct followed *d = w ? bpf_map_lookup_elem(&followed, &w->key) : NULL;
+
+	if (d && !d->flags)
+		d->lost[FRAGMENT_BALANCE].cause = index + 1;
+	return 0;
 }
 
 /* The application's own numbers, read where its packets enter the host: one state per stream. */
@@ -647,34 +726,36 @@ static struct balance_tally look_before;
 
 __u32 unread_from; /* balance_unread: packets of each queue that were reported before */
 
+#define TALLY_WORDS (sizeof(struct balance_tally) / sizeof(__u64))
+
+/* Too many words for the compiler's own memset() and memcpy(). */
+static __always_inline void words_set(void *to, const void *from)
+{
+	__u64 *x = to;
+	const __u64 *y = from;
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < TALLY_WORDS; i++) {
+		x[i] = y ? y[i] : 0;
+		barrier();
+	}
+}
+
 static long look_cpu(__u32 cpu, void *unused)
 {
 	const __u64 *from = bpf_map_lookup_elem(&tallies, &cpu);
 	__u64 *to = (void *)&look.sum;
 
-	for (int i = 0; from && i < sizeof(look.sum) / sizeof(*to); i++)
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; from && i < TALLY_WORDS; i++)
 		to[i] += from[i];
-	return 0;
-}
-
-/* What came before its cause was judged is on the side that it was judged to be on. */
-static long look_cause(__u32 index, void *unused)
-{
-	__u32 side;
-
-	if (index >= BALANCE_CAUSES)
-		return 1;
-	side = sides[index];
-	if (side != SIDE_UNJUDGED)
-		look.sum.dropped[side & (SIDES - 1)] += waiting[index];
 	return 0;
 }
 
 static __always_inline void look_sum(void)
 {
-	__builtin_memset(&look.sum, 0, sizeof(look.sum));
+	words_set(&look.sum, NULL);
 	bpf_loop(cfg.cpus, look_cpu, NULL, 0);
-	bpf_loop(cause_next, look_cause, NULL, 0);
 }
 
 /*
@@ -729,13 +810,13 @@ static __always_inline void look_at(struct sock *sk, __u32 index)
 	struct balance_cell *cell = bpf_map_lookup_elem(&cells, &index);
 	__u32 packets;
 
-	if (!cell || !has_any(&cell->matched))
+	if (!cell || !(cell->came & BALANCE_OURS))
 		return;
 	look.sockets++;
 	packets = queue_length(sk);
 	if (!BPF_CORE_READ(sk, sk_socket)) /* closed: freed, with its queue, after a grace period */
 		look.dying += packets;
-	if (has_any(&cell->others))
+	if (is_mixed(cell))
 		look.mixed += packets;
 	else
 		look.queued += cell->size_min ? queue_weight(sk) : packets;
@@ -793,6 +874,13 @@ __noinline int read_queued(__u64 skb, __u32 cell)
 	queued.layer = layer;
 	queued.have = have;
 	queued.port = d.dst_port;
+	__builtin_memset(&queued.from, 0, sizeof(queued.from));
+	queued.from.port = bpf_htons(d.src_port);
+	queued.from.to = d.dst_port;
+	if (d.version == 4)
+		bpf_probe_read_kernel(queued.from.address, 4, v.at.head + d.l3 + 12);
+	else
+		bpf_probe_read_kernel(queued.from.address, 16, v.at.head + d.l3 + 8);
 	queued.payload = d.bytes;
 	queued.size = d.size;
 	queued.segments = d.segments;
@@ -858,31 +946,45 @@ static __always_inline bool is_multicast(const struct skb_view *v, const struct 
 	return d->version == 4 ? first >= 224 : first == 0xff;
 }
 
-static __always_inline void enter(struct sk_buff *skb, const struct skb_view *v,
+/* Returns false if it is the second copy of a first fragment: nothing is counted then. */
+static __always_inline bool enter(struct sk_buff *skb, const struct skb_view *v,
 				  const struct datagram *d, struct balance_tally *t, bool counts,
 				  __u32 program, __u32 from)
 {
-	if (d->fragmented)
-		fragment_enters(&v->at, program, FOLLOWED_OURS | from);
+	if (d->fragmented && !fragment_enters(&v->at, program, FOLLOWED_OURS | from))
+		return false;
 	if (counts) {
 		TALLY(t->entered, d->segments);
 		if (is_multicast(v, d))
 			TALLY(t->multicast, d->segments);
 	}
 	stream_see(skb, v, d, t, false);
+	return true;
 }
 
-/* To this port, before anybody can read it. Returns whether it is of the flow. */
-static __always_inline bool came_to_port(__u32 netns, const struct datagram *d, bool ours)
+/* At this port, before anybody can read it. Returns whether it is of the flow. */
+static __always_inline bool came_to_port(__u32 netns, const struct skb_view *v,
+					 const struct datagram *d, bool ours)
 {
+	const __u8 kind = ours ? BALANCE_OURS : BALANCE_OTHERS;
 	struct balance_cell *cell = cell_of(netns, d->dst_port);
 	__u8 *came = byte_of_port(d->dst_port);
 
 	if (!cell)
 		return false;
-	lengths_came(cell, ours ? &cell->matched : &cell->others, d);
+	if (!cell->first)
+		cell->first = kind;
+	if (!(cell->came & kind)) {
+		cell->came |= kind;
+		if (is_mixed(cell))
+			mixed = 1;
+	}
+	sizes_came(cell, d);
 	if (ours && !*came)
 		*came = 1;
+	if (mixed && is_mixed(cell))
+		note_source_at((__u64)v->at.head, d->l3, d->version,
+			       (__u64)bpf_htons(d->src_port) << 16 | d->dst_port, kind);
 	return ours;
 }
 
@@ -899,20 +1001,23 @@ static __always_inline void receives(struct sk_buff *skb)
 		return;
 	found = look_at_packet(&v, &d, t);
 	if (found == DATAGRAM_LATER && role_of(dev) != ROLE_STACKED)
-		fragment_came(&v.at, BALANCE_RECEIVE, netns);
+		fragment_came(&v.at, BALANCE_RECEIVE, netns, true);
 	if (found != DATAGRAM_HERE)
 		return;
 	match = of_flow(skb, &v, &d, BALANCE_RECEIVE, filter_look(skb));
-	if (!came_to_port(netns, &d, match & NAT_MATCHES))
+	if (!came_to_port(netns, &v, &d, match & NAT_MATCHES)) {
+		if (d.fragmented)
+			fragment_forget(&v.at, BALANCE_RECEIVE);
 		return;
+	}
 	if (BPF_CORE_READ_BITFIELD(skb, pkt_type) == PACKET_LOOPBACK) {
-		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, 0);
+		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, FOLLOWED_COPY);
 	} else if (!skb->skb_iif && role_of(dev) == ROLE_EDGE) {
-		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, FOLLOWED_RECEIVED);
-		TALLY(t->received, d.segments);
+		if (enter(skb, &v, &d, t, true, BALANCE_RECEIVE, FOLLOWED_RECEIVED))
+			TALLY(t->received, d.segments);
 	}
 	if (d.fragmented && role_of(dev) != ROLE_STACKED)
-		fragment_came(&v.at, BALANCE_RECEIVE, netns);
+		fragment_came(&v.at, BALANCE_RECEIVE, netns, false);
 }
 
 SEC("tp_btf/netif_receive_skb")
@@ -956,8 +1061,8 @@ static __always_inline void queues(struct sk_buff *skb)
 	if (nat_followed && match & NAT_TRANSLATED)
 		nat_learn(nfct_of(skb), BALANCE_QUEUE, 1, d.segments);
 	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) { /* that of who sent it */
-		enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0);
-		if (role == ROLE_EDGE)
+		if (enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0) &&
+		    role == ROLE_EDGE)
 			TALLY(t->sent, d.segments);
 	} else if (role == ROLE_EDGE) {
 		leaves(&v, &d, t, match);
@@ -1000,7 +1105,7 @@ static __always_inline void names(struct sk_buff *skb)
 		nat_forget(&v.at, BALANCE_NAMES);
 		return;
 	}
-	if (!came_to_port(netns, &d, match & NAT_MATCHES))
+	if (!came_to_port(netns, &v, &d, match & NAT_MATCHES))
 		return;
 	nat_learn(nfct, BALANCE_NAMES, loops, loops ? 0 : d.segments);
 	if (match & NAT_NEW_ONLY && !loops)
@@ -1017,24 +1122,110 @@ int balance_names(struct bpf_nf_ctx *ctx)
 	return NF_ACCEPT;
 }
 
-static __always_inline void is_read(struct balance_tally *t, const struct balance_cell *cell,
-				    __u32 bytes)
-{
-	bool ours = balance_has_length(&cell->matched, bytes);
-	__u32 datagrams = datagrams_in(cell, bytes);
+/*
+ * The source of the datagram that a thread reads, by its task: set where the kernel fills in the
+ * address for the reader, taken where the read ends.
+ */
+struct read_source {
+	__u32 kind; /* bits of enum balance_kind_of; 0: it came before the other kind did */
+	__u32 port; /* of the socket */
+};
+MAP(reads, LRU_HASH, BALANCE_READS, __u64, struct read_source);
 
-	if (!bytes && !ours) /* the socket was shut down */
-		return;
-	if (has_any(&cell->others)) {
-		if (balance_has_length(&cell->others, bytes)) {
-			TALLY(t->ambiguous, ours);
-			return;
-		}
-		if (!ours) {
-			TALLY(t->unplaced, 1);
-			return;
-		}
+static __always_inline __u32 kind_of_source(const struct balance_source *from)
+{
+	__u32 *known = bpf_map_lookup_elem(&sources, from);
+
+	return known ? *known : 0;
+}
+
+/* Not static: verified once. An IPv4 address may be mapped into an IPv6 one. */
+__noinline int read_names(__u32 a, __u32 b, __u32 c, __u64 d, __u64 port_to)
+{
+	struct balance_source from = {.port = port_to >> 16, .to = port_to};
+	struct read_source r = {.port = (__u16)port_to};
+	__u64 task = bpf_get_current_task();
+	__u32 *address = (void *)from.address;
+
+	if (!a && !b && c == bpf_htonl(0xffff)) {
+		address[0] = d;
+	} else {
+		address[0] = a;
+		address[1] = b;
+		address[2] = c;
+		address[3] = d;
 	}
+	r.kind = kind_of_source(&from);
+	bpf_map_update_elem(&reads, &task, &r, BPF_ANY);
+	return 0;
+}
+
+#define PORT_TO(ctx) ((ctx->user_port & 0xffff) << 16 | (__u16)sk->src_port)
+
+SEC("?cgroup/recvmsg4")
+int balance_from4(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	if (mixed && sk && *byte_of_port(sk->src_port))
+		read_names(ctx->user_ip4, 0, 0, 0, PORT_TO(ctx));
+	return 1;
+}
+
+SEC("?cgroup/recvmsg6")
+int balance_from6(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	if (mixed && sk && *byte_of_port(sk->src_port))
+		read_names(ctx->user_ip6[0], ctx->user_ip6[1], ctx->user_ip6[2], ctx->user_ip6[3],
+			   PORT_TO(ctx));
+	return 1;
+}
+
+/*
+ * The kind of what was read from a port at which both kinds arrive; 0: undecided. Forgets the
+ * source.
+ */
+static __noinline __u32 kind_read(struct sock *sk, __u32 port, __u32 first)
+{
+	struct balance_source from = {.to = port};
+	__u64 task = bpf_get_current_task();
+	struct read_source *r = bpf_map_lookup_elem(&reads, &task);
+	__u32 kind;
+
+	if (r && r->port == port) {
+		kind = r->kind;
+		bpf_map_delete_elem(&reads, &task);
+	} else {
+		from.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
+		if (!from.port)
+			return 0;
+		if (BPF_CORE_READ(sk, __sk_common.skc_daddr) &&
+		    BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET)
+			BPF_CORE_READ_INTO((__u32 *)from.address, sk, __sk_common.skc_daddr);
+		else if (bpf_core_field_exists(sk->__sk_common.skc_v6_daddr))
+			BPF_CORE_READ_INTO(&from.address, sk, __sk_common.skc_v6_daddr);
+		kind = kind_of_source(&from);
+	}
+	if (!kind)
+		kind = first;
+	return kind == (BALANCE_OURS | BALANCE_OTHERS) ? 0 : kind;
+}
+
+static __always_inline void is_read(struct balance_tally *t, const struct balance_cell *cell,
+				    struct sock *sk, __u32 bytes)
+{
+	__u32 datagrams = datagrams_in(cell, bytes), kind = cell->came;
+
+	if (!bytes && !cell->empty) /* the socket was shut down */
+		return;
+	if (is_mixed(cell))
+		kind = kind_read(sk, sk->__sk_common.skc_num, cell->first);
+	if (!kind)
+		TALLY(t->undecided, 1);
+	if (!(kind & BALANCE_OURS))
+		return;
 	if (!datagrams)
 		TALLY(t->unsized, 1);
 	TALLY(t->delivered, datagrams ? datagrams : 1);
@@ -1049,14 +1240,19 @@ static __always_inline int read_ended(struct sock *sk, int bytes, int flags)
 	struct balance_cell *cell;
 	__u64 begin;
 
-	if (bytes < 0 || is_elsewhere(netns) || flags & (MSG_PEEK | MSG_ERRQUEUE) ||
-	    sk->sk_protocol != PROTO_UDP || !*byte_of_port(port))
+	if (sk->sk_protocol != PROTO_UDP || is_elsewhere(netns) ||
+	    (!cfg.netns && !*byte_of_port(port)))
 		return 0;
+	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE)) {
+		if (mixed && flags & MSG_PEEK)
+			kind_read(sk, port, 0);
+		return 0;
+	}
 	begin = work_begin();
 	cell = cell_of(netns, port);
-	if (cell && t && has_any(&cell->matched))
-		is_read(t, cell, bytes);
-	else if (cell && t && !has_any(&cell->others))
+	if (cell && t && cell->came)
+		is_read(t, cell, sk, bytes);
+	else if (cell && t && bytes)
 		TALLY(t->elsewhere, 1);
 	work_end(begin);
 	return 0;
@@ -1148,14 +1344,14 @@ static __always_inline bool is_dropped_elsewhere(const struct freed *f, const st
 	if (netns || found != DATAGRAM_HERE)
 		return netns != cfg.netns;
 	cell = cell_of(cfg.netns, d->dst_port);
-	return !cell || !has_any(&cell->matched);
+	return !cell || !(cell->came & BALANCE_OURS);
 }
 
 static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed, __u32 look)
 {
 	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
 	struct balance_tally *t = tally();
-	__u32 index, side, match, segments = 1, flags = 0;
+	__u32 index, match, segments = 1, flags = 0, drop = FRAGMENT_LOSS;
 	enum datagram_result found;
 	struct skb_view v;
 	struct datagram d;
@@ -1172,12 +1368,16 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 		/* on loopback it has entered with that name at net_dev_queue */
 		if (match & NAT_NEW_ONLY && !(IN(f->skb, sk_buff)->dev->flags & IFF_LOOPBACK))
 			flags = BALANCE_RENAMED;
-		if (d.fragmented && !fragment_dropped(&v.at, program, true, &flags))
-			return;
+		if (d.fragmented)
+			drop = fragment_dropped(&v.at, program, true, &flags);
 		segments = d.segments;
-	} else if (found != DATAGRAM_LATER || !fragment_dropped(&v.at, program, false, &flags)) {
+	} else if (found == DATAGRAM_LATER) {
+		drop = fragment_dropped(&v.at, program, false, &flags);
+	} else {
 		return;
 	}
+	if (drop == FRAGMENT_NO_LOSS)
+		return;
 	if (!consumed && f->reason == kernel.netfilter)
 		f->hook = hook_runner(ctx, f->skb, IN(f->skb, sk_buff)->dev);
 	index = index_of(f, consumed, flags);
@@ -1185,22 +1385,14 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 		__sync_fetch_and_add(&causes_full, segments);
 		return;
 	}
-	side = sides[index];
-	if (side == SIDE_UNJUDGED) {
-		__sync_fetch_and_add(&waiting[index], segments);
-		TALLY(t->dropped[SIDE_UNJUDGED], 1);
-	} else {
-		TALLY(t->dropped[side & (SIDES - 1)], segments);
+	if (drop == FRAGMENT_PENDING) {
+		fragment_pend(program, index);
+		return;
 	}
-	if (side != SIDE_NONE && found == DATAGRAM_HERE)
+	TALLY(t->dropped[index & (BALANCE_CAUSES - 1)], segments);
+	if (found == DATAGRAM_HERE)
 		stream_see(f->skb, &v, &d, t, true);
 }
-
-/*
- * The observer of all traffic (bpf/watch.bpf.c): behind this one, not beside it, so that only one
- * program runs for a drop that is not of the flow. User space puts it there.
- */
-MAP(behind, PROG_ARRAY, 1, __u32, __u32);
 
 SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
@@ -1209,22 +1401,16 @@ int balance_drop(__u64 *ctx)
 	__u64 begin = work_begin();
 	const __u32 look = filter_look(f.skb);
 
-	f.site = drop_site(ctx);
-	if (is_others(look)) {
-		work_end(begin);
-		/* what runs XDP has a mark there, which is to be taken away */
-		if (is_in_any(places.xdp, TRACE_XDP, f.site))
-			bpf_tail_call(ctx, &behind, 0);
-		return 0;
+	if (!is_others(look)) {
+		f.site = drop_site(ctx);
+		if (kernel.has_reason)
+			f.reason = ctx[2];
+		f.site = verdict_site(f.skb, f.reason, f.site);
+		if (kernel.has_rx_sk)
+			f.rx_sk = (void *)ctx[3];
+		count_end(ctx, &f, false, look);
 	}
-	if (kernel.has_reason)
-		f.reason = ctx[2];
-	f.site = verdict_site(f.skb, f.reason, f.site);
-	if (kernel.has_rx_sk)
-		f.rx_sk = (void *)ctx[3];
-	count_end(ctx, &f, false, look);
 	work_end(begin);
-	bpf_tail_call(ctx, &behind, 0);
 	return 0;
 }
 
@@ -1257,7 +1443,7 @@ int balance_looks(struct bpf_iter__bpf_sk_storage_map *ctx)
 		look_begun = 1;
 		look.queued = look.mixed = look.dying = look.sockets = 0;
 		look_sum();
-		look_before = look.sum;
+		words_set(&look_before, &look.sum);
 	}
 	if (sk && cell) {
 		look_at(sk, *cell);
@@ -1290,7 +1476,7 @@ int balance_sockets(struct bpf_iter__task_file *ctx)
 		return 0;
 	index = balance_cell_index(sk->__sk_common.skc_net.net->ns.inum, sk->__sk_common.skc_num);
 	cell = bpf_map_lookup_elem(&cells, &index);
-	if (!cell || !(has_any(&cell->matched) || (take_unread && queue_length(sk))))
+	if (!cell || !(cell->came & BALANCE_OURS || (take_unread && queue_length(sk))))
 		return 0;
 	known = bpf_sk_storage_get(&sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (known)

@@ -149,7 +149,35 @@ static __always_inline struct followed *fragment_record(const struct fragment_wo
 	if (known)
 		return known;
 	bpf_map_update_elem(&followed, &w->key, &w->none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&followed, &w->key);
+	known = bpf_map_lookup_elem(&followed, &w->key);
+	if (known)
+		known->begun = bpf_ktime_get_ns();
+	return known;
+}
+
+/*
+ * The fragment at w->h arrives at the place where the datagram is counted. Returns false if it had
+ * arrived before.
+ */
+static __always_inline bool fragment_is_new(struct followed *d, const struct fragment_work *w)
+{
+	__u32 unit = w->h.fragment / FRAGMENT_UNIT, word = unit / 64 % FRAGMENT_BITS;
+	__u64 bit = 1ULL << unit % 64;
+
+	if (__sync_fetch_and_or(&d->came[word], bit) & bit) {
+		__sync_fetch_and_add(&d->again, 1);
+		return false;
+	}
+	return true;
+}
+
+/* A fragment of the datagram was dropped. Returns whether it is one that had arrived before. */
+static __always_inline bool fragment_is_again(struct followed *d, enum fragment_observer observer)
+{
+	if (d->again_lost[observer] >= d->again)
+		return false;
+	__sync_fetch_and_add(&d->again_lost[observer], 1);
+	return true;
 }
 
 /* Names */

@@ -716,16 +716,27 @@ __noinline int is_of_flow(const struct linear *at, __u32 program, __u32 matched)
 	return matched || (d && d->flags);
 }
 
-/* Not so with fragments of a datagram that was lost already. */
-__noinline int is_loss(const struct linear *at, __u32 program)
+enum fragment_end {
+	FRAGMENT_LOST,
+	FRAGMENT_WAS_LOST, /* another fragment of its datagram was lost before */
+	FRAGMENT_AGAIN,	   /* it had arrived before */
+};
+
+/* What the drop of a packet that may be a fragment is. */
+__noinline int fragment_end(const struct linear *at, __u32 program, __u32 again)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	struct followed *d;
 
 	if (!w || !at)
-		return true;
+		return FRAGMENT_LOST;
 	d = datagram_of(at, w);
-	return !d || fragment_is_loss(d, FRAGMENT_WATCH, w->h.fragment);
+	if (!d)
+		return FRAGMENT_LOST;
+	if (fragment_is_again(d, FRAGMENT_WATCH) || again)
+		return FRAGMENT_AGAIN;
+	return fragment_is_loss(d, FRAGMENT_WATCH, w->h.fragment) ? FRAGMENT_LOST
+								   : FRAGMENT_WAS_LOST;
 }
 
 /* `place`: a hook at a device. Of the first fragment of a datagram that EXPR wants. */
@@ -921,8 +932,16 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 		return;
 	find_sender(f);
 	find_device(f);
-	if (!is_wanted(f) || (kind != IP_PLAIN && !is_loss(&at, program)))
+	if (!is_wanted(f))
 		return;
+	if (kind != IP_PLAIN) {
+		int end = fragment_end(&at, program, f->reason == kernel.dup_frag);
+
+		if (end == FRAGMENT_WAS_LOST)
+			return;
+		if (end == FRAGMENT_AGAIN)
+			f->flags |= WATCH_COPY;
+	}
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 	if (f->sender)
 		f->flags |= WATCH_SK;

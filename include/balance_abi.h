@@ -54,26 +54,38 @@ enum balance_role {
 };
 
 /*
- * What is known of the datagrams to one port of one namespace. A socket reports how many bytes were
- * read from it, not which datagram that was. So for each port it is kept which lengths came, of
- * datagrams that EXPR matches and of others: one that was read is of the flow if no other of its
- * length ever came. That a length came is noted when it arrives, before anybody can read it.
+ * Datagrams that arrived at one port of one namespace, before anyone could read them. A socket
+ * reports how many bytes were read, not which datagram that was. If only datagrams of the flow
+ * arrived, a read returned one of them. Otherwise the source of the datagram decides: the reader
+ * asked for it (cgroup/recvmsg4, cgroup/recvmsg6), or its socket is connected. If neither holds,
+ * the read is undecided.
+ *
+ * Ports of namespaces with the same cell share it. A read may be undecided because of that, never
+ * wrong.
  */
-#define BALANCE_LENGTH_WORDS 3
+enum balance_kind_of { BALANCE_OURS = 1, BALANCE_OTHERS = 2 };
 
-struct balance_lengths {
-	__u64 bits[BALANCE_LENGTH_WORDS]; /* bit balance_length_bit(payload bytes) */
-};
-
-/* 64 bytes, a cache line. Ports of namespaces whose cells are the same share it; that can make a
- * datagram ambiguous, never wrong. */
 struct balance_cell {
-	struct balance_lengths matched, others;
+	__u8 came;	/* bits of enum balance_kind_of */
+	__u8 first;	/* the kind that came before the other; 0: none came */
+	__u8 empty;	/* a datagram without payload came */
+	__u8 pad;
 	__u16 single;	/* longest payload of a packet that was not merged */
 	__u16 size_min; /* of a segment of merged packets; 0: none came */
 	__u16 size_max;
-	__u16 pad[5];
+	__u16 pad2[3];
 };
+
+/* Where a datagram came from, and the port it went to. Kept while both kinds arrive there. */
+struct balance_source {
+	__u8 address[16]; /* IPv4: in the first 4 bytes */
+	__be16 port;
+	__u16 to;
+	__u32 pad;
+};
+
+#define BALANCE_SOURCES 16384
+#define BALANCE_READS	16384 /* threads that read at a time */
 
 #define BALANCE_CELLS 65536
 #define BALANCE_PORTS 65536
@@ -83,29 +95,17 @@ static inline __u32 balance_cell_index(__u32 netns, __u16 port)
 	return (port ^ (netns * 0x9e3779b1u) >> 16) & (BALANCE_CELLS - 1);
 }
 
-static inline __u32 balance_length_bit(__u32 bytes)
-{
-	/* Fibonacci hashing: lengths that differ little fall far apart. */
-	return (__u16)(bytes * 0x9e37u) * (BALANCE_LENGTH_WORDS * 64u) >> 16;
-}
-
-static inline int balance_has_length(const struct balance_lengths *l, __u32 bytes)
-{
-	__u32 bit = balance_length_bit(bytes), word = bit >> 6;
-
-	return word < BALANCE_LENGTH_WORDS && l->bits[word] >> (bit & 63) & 1;
-}
-
-/* Sides of the balance that a drop can be on, as user space judges its cause. */
+/* What a drop means for the balance, as user space judges its cause. */
 enum balance_side {
-	SIDE_UNJUDGED,
-	SIDE_INSIDE,  /* of a packet that had entered, and not left */
-	SIDE_OUTSIDE, /* before its entry, or on its way out */
-	SIDE_NONE,    /* no end of a packet: a copy, a part of a merged packet */
-	SIDE_BENIGN,  /* of a packet that had entered, and that nobody misses */
-	SIDE_BEFORE,  /* inside, of a datagram whose other fragments never came to this host */
-	SIDES = 8,    /* a power of two */
+	SIDE_INSIDE,   /* the packet had entered, and not left */
+	SIDE_OUTSIDE,  /* before its entry, or on its way out: no checkpoint counts it as here */
+	SIDE_NONE,     /* no packet ended: a copy, a part of a merged packet */
+	SIDE_EXPECTED, /* the packet had entered, and nobody misses it */
+	SIDE_BEFORE,   /* inside, of a datagram whose other fragments never came to this host */
+	SIDES,
 };
+
+#define BALANCE_CAUSES 256
 
 /* Per CPU, in datagrams. Whole cache lines, so that CPUs do not share any. */
 struct balance_tally {
@@ -114,23 +114,19 @@ struct balance_tally {
 	__u64 left;
 	__u64 sent; /* by sockets here, to the queue of an EDGE: they do not enter */
 	__u64 delivered;
-	__u64 dropped[SIDES]; /* of SIDE_UNJUDGED: events */
-	/* What makes the balance uncertain. */
-	__u64 ambiguous; /* read, and of a length that other datagrams to that port have too */
-	__u64 unplaced;	 /* read, and of a length that never came: the reader's buffer was short */
-	__u64 unsized;	 /* reads of several merged datagrams, their number not known */
-	__u64 elsewhere; /* read in a namespace into which none was seen coming */
+	/* Reasons to doubt the balance: */
+	__u64 undecided; /* reads from a port at which others arrive too, with an unknown source */
+	__u64 unsized;	 /* reads of several merged datagrams, their number unknown */
+	__u64 elsewhere; /* reads in a namespace where no datagram was seen to arrive */
 	__u64 multicast; /* entered, and may be delivered to several sockets */
 	__u64 hidden;	 /* UDP packets, of anybody, with their UDP header in pages */
 	/* Of --seq. */
 	__u64 unread;	  /* numbers in pages that could not be read */
 	__u64 unnumbered; /* packets without a number: too short, or no RTP */
 	__u64 crowded;	  /* packets of streams that found no room */
-	__u64 pad[2];
+	__u64 pad[3];
+	__u64 dropped[BALANCE_CAUSES]; /* by the index of the cause */
 };
-
-/* A cause of drops: what its side follows from. */
-#define BALANCE_CAUSES 256
 
 enum balance_cause_flag {
 	BALANCE_OWN = 1,	/* the socket that sent it is in the namespace of skb->dev */
@@ -138,6 +134,7 @@ enum balance_cause_flag {
 	BALANCE_RENAMED = 4, /* EXPR matches the name that NAT gave it, not the one it came with */
 };
 
+/* A cause of drops, with the facts that show whether the packet had entered. */
 struct balance_cause {
 	struct watch_key key; /* without socket, device and namespace */
 	__u32 role;	      /* enum balance_role, of skb->dev; ROLE_INSIDE if there is none */
@@ -167,7 +164,7 @@ struct balance_stream {
 
 /* Result of a look at all counts and queues at once. */
 struct balance_look {
-	struct balance_tally sum; /* over the CPUs; causes judged later than they came are in it */
+	struct balance_tally sum; /* over the CPUs */
 	__u64 queued;		  /* datagrams of the flow in sockets' queues */
 	__u64 mixed;		  /* packets in queues of sockets that have others too */
 	__u64 dying;   /* packets in queues of sockets that are closed, and not yet freed */
@@ -220,13 +217,14 @@ struct balance_queued {
 	__u16 port;
 	__u8 layer; /* enum filter_layer */
 	__u8 have;
+	struct balance_source from;
 	__u8 bytes[BALANCE_HEADERS];
 };
 
-_Static_assert(sizeof(struct balance_cell) == 64, "a cache line");
-_Static_assert(sizeof(struct balance_tally) == 192, "three cache lines");
+_Static_assert(sizeof(struct balance_cell) == 16, "four to a cache line");
+_Static_assert(sizeof(struct balance_tally) % 64 == 0, "whole cache lines");
 _Static_assert(sizeof(struct balance_cause) == 40, "no holes: it is a hash key");
 _Static_assert(sizeof(struct balance_stream_key) == 40, "no holes: it is a hash key");
-_Static_assert(sizeof(struct balance_queued) == 212, "no holes");
+_Static_assert(sizeof(struct balance_queued) == 236, "no holes");
 
 #endif

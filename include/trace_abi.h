@@ -19,7 +19,7 @@ struct trace_range {
 /* What programs at skb:kfree_skb know of this kernel when they are loaded, */
 struct trace_kfree {
 	/* SKB_DROP_REASON_*; negative: it has no such */
-	__s32 netfilter, otherhost, packet_sock, qdisc;
+	__s32 netfilter, otherhost, packet_sock, qdisc, dup_frag;
 	__u8 has_reason; /* the tracepoint's 3rd argument, since Linux 5.17 */
 	__u8 has_rx_sk;	 /* and its 4th, since 6.11 */
 	__u8 pad[2];
@@ -194,7 +194,11 @@ struct fragmented {
 struct fragment_loss {
 	__u64 ns;     /* CLOCK_MONOTONIC; 0: none */
 	__u32 offset; /* of the fragment */
-	__u32 pad;
+	/*
+	 * FRAGMENT_BALANCE: index + 1 of the cause, while it is unknown whether EXPR matches the
+	 * datagram; 0: counted, or no loss.
+	 */
+	__u32 cause;
 };
 
 enum fragment_observer {
@@ -202,20 +206,34 @@ enum fragment_observer {
 	FRAGMENT_BALANCE, /* bpf/balance.bpf.c */
 };
 
-/* The same of a datagram of others. */
+#define FRAGMENT_UNIT 256 /* bytes of data for which a datagram keeps one bit */
+#define FRAGMENT_BITS 4	  /* words of 64 such bits: 65536 bytes */
+
+/*
+ * A datagram of other programs, from the first of its fragments that arrives, whichever that is.
+ * EXPR can judge only the fragment at offset 0.
+ */
 struct followed {
-	__u32 flags;		      /* FOLLOWED_*; 0: whether EXPR wants it is not known */
-	__u32 netns;		      /* where bytes are counted; 0: nowhere yet */
-	__u32 passed;		      /* bytes of its data that came there */
-	__u32 bytes;		      /* that there are; 0: not known yet */
+	__u32 flags;  /* FOLLOWED_*; 0: it is unknown whether EXPR matches */
+	__u32 netns;  /* where bytes are counted; 0: nowhere yet */
+	__u32 passed; /* bytes of its data that arrived there, each once */
+	__u32 bytes;  /* of all its data; 0: unknown */
+	__u64 begun;  /* CLOCK_MONOTONIC */
+	__u64 came[FRAGMENT_BITS]; /* which fragments arrived, by their offset / FRAGMENT_UNIT */
+	__u32 again;		   /* fragments that arrived although they had arrived before */
+	__u32 pad;
 	struct fragment_loss lost[2]; /* by enum fragment_observer */
+	__u32 again_lost[2];	      /* dropped fragments of `again`, by enum fragment_observer */
 };
 
 #define FOLLOWED_OURS	  1    /* EXPR wants it */
 #define FOLLOWED_RECEIVED 2    /* it came from outside of this host */
 #define FOLLOWED_LEFT	  4    /* its first fragment has left the host */
+#define FOLLOWED_COPY	  8    /* looped back multicast: beside the original one */
 #define FOLLOWED_MAX	  8192 /* datagrams known at a time; the least used one gives way */
 #define FRAGMENT_LIFE	  61000000000ULL /* IP6_FRAG_TIMEOUT, the longest of both, and a second */
+/* A fragment that arrives twice, or before the first one, does so within: */
+#define FRAGMENT_CLOSE 1000000000ULL
 
 /*
  * Streams are not known beforehand: those of packets that come to this host take slots. Programs

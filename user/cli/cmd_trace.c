@@ -414,7 +414,7 @@ static int on_open(void *arg, struct error *err)
 	struct trace *t = arg;
 	const struct trace_options *o = t->o;
 	const struct flow_account_spec spec = {t->flow.udp, o->seq, o->settle_ns,
-					       t->session.spec.consumed};
+					       t->session.spec.consumed, !*t->flow.tcp};
 	struct session *s = &t->session;
 	struct netns own;
 	int rc = 0;

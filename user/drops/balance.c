@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "balance.skel.h"
 #include "balance_old.skel.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "host/load.h"
@@ -38,10 +40,16 @@ struct balance {
 	struct balance_bpf *skel;
 	struct balance_spec spec;
 	struct balance_cell *cells; /* mapped */
+	bool names_sources;	    /* of what is read, by programs at cgroup/recvmsg4 and 6 */
 	bool by_functions;	    /* reads are seen where udp_recvmsg() ends, not by tracepoint */
 	struct cause_judge causes;
-	unsigned judged; /* of them */
-	bool doubtful[BALANCE_CAUSES];
+	unsigned known; /* causes that `meaning` holds */
+	struct meaning {
+		bool known, sure, suspected;
+		enum balance_side side;
+	} meaning[BALANCE_CAUSES];
+	uint64_t flipped; /* drops when spec.chosen was called last */
+	int cgroup[2];	  /* links of the programs that name sources; -1: none */
 };
 
 /* On which side a drop is */
@@ -137,7 +145,7 @@ enum balance_side side_of(const struct judged_cause *c, const struct balance_cau
 	if (side == SIDE_INSIDE && key->flags & BALANCE_RENAMED && phase == PHASE_RECEIVED)
 		side = SIDE_OUTSIDE;
 	if (side == SIDE_INSIDE && c->verdict.class == CLASS_EXPECTED)
-		return SIDE_BENIGN;
+		return SIDE_EXPECTED;
 	if (c->verdict.class == CLASS_EXPECTED)
 		return SIDE_NONE;
 	if (c->verdict.stage == STAGE_IP_FRAG && key->flags & BALANCE_INCOMPLETE)
@@ -185,6 +193,10 @@ static int configure(struct balance *b, bool paged, bool kfuncs, struct error *e
 	bpf_map__set_max_entries(b->skel->maps.tallies, cfg->cpus);
 	bpf_map__set_autocreate(b->skel->maps.fragments, false);
 	bpf_map__set_autocreate(b->skel->maps.fragment_counts, false);
+	bpf_program__set_autoload(b->skel->progs.balance_from4, b->names_sources);
+	bpf_program__set_autoload(b->skel->progs.balance_from6, b->names_sources);
+	bpf_program__set_autoattach(b->skel->progs.balance_from4, false);
+	bpf_program__set_autoattach(b->skel->progs.balance_from6, false);
 	bpf_program__set_autoload(b->skel->progs.balance_used, b->spec.consumed);
 	bpf_program__set_autoload(b->skel->progs.balance_read, !b->by_functions);
 	bpf_program__set_autoload(b->skel->progs.balance_read4, b->by_functions);
@@ -251,12 +263,18 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 	b->spec = *spec;
 	b->causes.reasons = spec->reasons;
 	b->causes.ksyms = spec->ksyms;
+	b->names_sources = true;
+	b->cgroup[0] = b->cgroup[1] = -1;
 	b->by_functions = reasons_tracepoint_args(spec->reasons, "sock_recv_length") < 0;
 	rc = load(b, numbered, true, err);
 	if (trace_load_again(rc) && numbered) /* Linux before 6.12 */
 		rc = load(b, false, true, err);
 	if (trace_load_again(rc)) /* before 6.2 */
 		rc = load(b, false, false, err);
+	if (trace_load_again(rc)) { /* or without CONFIG_CGROUP_BPF */
+		b->names_sources = false;
+		rc = load(b, false, false, err);
+	}
 	if (!rc) {
 		b->cells = trace_map(b->skel->maps.cells, CELLS_BYTES);
 		rc = b->cells ? 0 : -errno;
@@ -270,26 +288,49 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 	return 0;
 }
 
-void balance_tick(struct balance *b)
+/* Judges causes that came up since the last call. */
+static void judge_causes(struct balance *b)
 {
 	int fd = bpf_map__fd(b->skel->maps.causes);
 	struct balance_cause key, *prev = NULL;
 	uint32_t index, known = b->skel->bss->cause_next;
 
-	if (known == b->judged)
+	if (known == b->known)
 		return;
 	while (!bpf_map_get_next_key(fd, prev, &key)) {
-		bool sure;
+		const struct judged_cause *c;
+		struct meaning *m;
 
 		prev = &key;
 		if (bpf_map_lookup_elem(fd, &key, &index) || index >= BALANCE_CAUSES ||
-		    b->skel->bss->sides[index] != SIDE_UNJUDGED)
+		    b->meaning[index].known)
 			continue;
-		b->skel->bss->sides[index] =
-			(uint8_t)side_of(cause_judge(&b->causes, &key.key), &key, &sure);
-		b->doubtful[index] = !sure;
+		c = cause_judge(&b->causes, &key.key);
+		m = &b->meaning[index];
+		m->side = side_of(c, &key, &m->sure);
+		m->suspected = c->verdict.class == CLASS_SUSPECTED;
+		m->known = true;
 	}
-	b->judged = known;
+	b->known = known;
+}
+
+/* False: a cause is not known yet. */
+static bool judge_drops(const struct balance *b, struct balance_moment *m)
+{
+	bool known = true;
+
+	memset(m->dropped, 0, sizeof(m->dropped));
+	memset(m->suspected, 0, sizeof(m->suspected));
+	for (unsigned i = 0; i < BALANCE_CAUSES; i++) {
+		const struct meaning *of = &b->meaning[i];
+
+		known &= of->known || !m->sum.dropped[i];
+		if (of->suspected)
+			m->suspected[of->side] += m->sum.dropped[i];
+		else if (of->known)
+			m->dropped[of->side] += m->sum.dropped[i];
+	}
+	return known;
 }
 
 uint64_t balance_misses(const struct balance *b)
@@ -311,6 +352,31 @@ struct trace_cost balance_cost(const struct balance *b)
 	return trace_cost(b->skel->maps.work);
 }
 
+/*
+ * The programs that name sources, for all processes: at the root of the hierarchy. Where that is
+ * not possible, reads from a port at which others arrive too stay undecided.
+ */
+static void name_sources(struct balance *b)
+{
+	const struct bpf_program *const progs[] = {b->skel->progs.balance_from4,
+						   b->skel->progs.balance_from6};
+	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	int root = -1;
+
+	for (unsigned i = 0; b->names_sources && i < LENGTH(roots); i++) {
+		if (root < 0)
+			root = open(roots[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		for (unsigned p = 0; root >= 0 && p < LENGTH(progs); p++)
+			b->cgroup[p] = bpf_link_create(
+				bpf_program__fd(progs[p]), root,
+				bpf_program__expected_attach_type(progs[p]), NULL);
+		if (root >= 0 && b->cgroup[0] < 0)
+			fd_close(&root);
+	}
+	if (root >= 0)
+		fd_close(&root);
+}
+
 int balance_attach(struct balance *b, const struct trace_places *places, struct error *err)
 {
 	struct balance_bpf *s = b->skel;
@@ -325,14 +391,11 @@ int balance_attach(struct balance *b, const struct trace_places *places, struct 
 		rc = -errno;
 	if (!rc)
 		rc = balance_bpf__attach(s);
+	if (!rc)
+		name_sources(b);
 	if (!rc && b->spec.nat)
 		nat_attach(b->spec.nat, s->progs.balance_names);
 	return load_error(b, err, rc);
-}
-
-struct watch_front balance_front(const struct balance *b)
-{
-	return (struct watch_front){b->skel->progs.balance_drop, b->skel->maps.behind};
 }
 
 /* Streams */
@@ -378,16 +441,28 @@ static int find_sockets(struct balance *b, bool unread)
 
 struct unread {
 	struct balance *b;
-	uint64_t shown, matched;
-	bool note; /* packets came before the checkpoints did: their lengths are to be known */
+	uint64_t shown, matched, unseen;
+	bool note; /* packets came before the programs were attached: their sources are noted */
 };
 
-static void note_lengths(struct balance_cell *cell, const struct balance_queued *q, bool ours)
+static void note_arrival(struct balance *b, const struct balance_queued *q, bool ours)
 {
-	struct balance_lengths *l = ours ? &cell->matched : &cell->others;
-	uint32_t bit = balance_length_bit(q->payload);
+	struct balance_cell *cell = &b->cells[q->cell];
+	const uint32_t kind = ours ? BALANCE_OURS : BALANCE_OTHERS;
+	int fd = bpf_map__fd(b->skel->maps.sources);
+	uint32_t known = 0;
 
-	__atomic_fetch_or(&l->bits[bit / 64], 1ULL << bit % 64, __ATOMIC_RELAXED);
+	bpf_map_lookup_elem(fd, &q->from, &known);
+	known |= kind;
+	bpf_map_update_elem(fd, &q->from, &known, BPF_ANY);
+	if (!cell->first)
+		cell->first = (uint8_t)kind;
+	__atomic_fetch_or(&cell->came, kind, __ATOMIC_RELAXED);
+	if (cell->came == (BALANCE_OURS | BALANCE_OTHERS))
+		b->skel->bss->mixed = 1;
+	cell->empty |= !q->payload;
+	if (ours)
+		b->skel->bss->ports[q->port] = 1;
 	if (!q->size) {
 		if (cell->single < q->payload)
 			cell->single = (uint16_t)q->payload;
@@ -406,13 +481,14 @@ static void take_unread(void *arg, const void *record)
 	bool ours = filter_match_user(u->b->spec.filter, q->layer, q->bytes, q->have, q->length);
 
 	u->shown++;
+	if (q->cell >= BALANCE_CELLS)
+		return;
 	if (ours)
 		u->matched += q->segments;
-	if (!u->note || q->cell >= BALANCE_CELLS)
-		return;
-	note_lengths(&u->b->cells[q->cell], q, ours);
-	if (ours)
-		u->b->skel->bss->ports[q->port] = 1;
+	if (ours && !(u->b->cells[q->cell].came & BALANCE_OURS))
+		u->unseen += q->segments;
+	if (u->note)
+		note_arrival(u->b, q, ours);
 }
 
 /* All packets in the queues of known sockets, some of each queue at a time. */
@@ -460,7 +536,6 @@ static int look(struct balance *b, struct balance_moment *m)
 	struct balance_moment after;
 	int rc;
 
-	balance_tick(b);
 	rc = look_once(b, m);
 	if (!rc && m->mixed) { /* where sockets have others' packets too, each is read */
 		rc = walk_unread(&u);
@@ -469,8 +544,8 @@ static int look(struct balance *b, struct balance_moment *m)
 		m->moved |= !rc && (after.moved || !same_counts(m, &after));
 		m->queued = u.matched;
 	}
-	/* A cause that nobody has judged yet: its packets are on neither side. */
-	m->moved |= !rc && b->skel->bss->cause_next != b->judged;
+	judge_causes(b);
+	m->moved |= !rc && !judge_drops(b, m);
 	return rc;
 }
 
@@ -479,8 +554,13 @@ static int64_t under_way(const struct balance_moment *m)
 {
 	const struct balance_tally *t = &m->sum;
 
-	return (int64_t)(t->entered - t->left - t->delivered - t->dropped[SIDE_INSIDE] -
-			 t->dropped[SIDE_BENIGN] - t->dropped[SIDE_BEFORE] - m->queued);
+	uint64_t ended = t->left + t->delivered + m->queued;
+
+	for (unsigned side = 0; side < SIDES; side++) {
+		if (side != SIDE_OUTSIDE && side != SIDE_NONE)
+			ended += m->dropped[side] + m->suspected[side];
+	}
+	return (int64_t)(t->entered - ended);
 }
 
 /* The best of many looks. */
@@ -496,6 +576,18 @@ struct search {
 	unsigned firm;
 	uint64_t firm_delivered;
 };
+
+/* So that who counts the same drops can begin or end at this moment, too. */
+static void choose(struct balance *b, const struct balance_moment *m)
+{
+	uint64_t drops = 1; /* so that the first moment differs from none */
+
+	for (unsigned i = 0; i < BALANCE_CAUSES; i++)
+		drops += m->sum.dropped[i];
+	if (b->spec.chosen && drops != b->flipped)
+		b->spec.chosen(b->spec.arg);
+	b->flipped = drops;
+}
 
 static int search_look(struct balance *b, struct search *s)
 {
@@ -529,6 +621,7 @@ static int search_look(struct balance *b, struct search *s)
 		s->firm++;
 	s->firm_delivered = m.sum.delivered;
 	s->best = m;
+	choose(b, &m);
 	return 0;
 }
 
@@ -554,23 +647,6 @@ static uint64_t lacking(const struct balance *b)
 	return n;
 }
 
-uint64_t balance_lost(const struct balance_tally *t)
-{
-	return t->dropped[SIDE_INSIDE] + t->dropped[SIDE_OUTSIDE] + t->dropped[SIDE_BEFORE];
-}
-
-int balance_dropped(struct balance *b, uint64_t *packets)
-{
-	struct balance_moment m;
-	int rc;
-
-	balance_tick(b);
-	rc = look_once(b, &m);
-	if (!rc)
-		*packets = balance_lost(&m.sum);
-	return rc;
-}
-
 static int finish(const struct balance *b, const struct search *s, int rc, struct balance_moment *m,
 		  struct error *err)
 {
@@ -580,7 +656,7 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 	*m = s->looks ? s->best : s->last;
 	m->unjudged = b->skel->bss->causes_full;
 	for (unsigned i = 0; i < BALANCE_CAUSES; i++)
-		m->unjudged += b->doubtful[i];
+		m->unjudged += b->meaning[i].known && !b->meaning[i].sure;
 	m->filter_unread = filter_unread(b->skel->obj);
 	m->queued += lacking(b);
 	return 0;
@@ -613,8 +689,11 @@ int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t 
 		struct balance_moment *m, struct error *err)
 {
 	int64_t wanted = under_way(begin);
+	struct unread unread = {.b = b};
 	struct search s = {};
 	int rc = 0;
+
+	b->flipped = 0;
 
 	s.since = s.changed = clock_now();
 	for (unsigned n = 0; !rc; n++) {
@@ -632,13 +711,23 @@ int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t 
 			break;
 		pause_a_little(n);
 	}
-	return finish(b, &s, rc, m, err);
+	if (!rc)
+		rc = find_sockets(b, true);
+	if (!rc)
+		rc = walk_unread(&unread);
+	rc = finish(b, &s, rc, m, err);
+	m->unseen = unread.unseen;
+	return rc;
 }
 
 void balance_close(struct balance *b)
 {
 	if (!b)
 		return;
+	for (unsigned i = 0; i < LENGTH(b->cgroup); i++) {
+		if (b->cgroup[i] >= 0)
+			fd_close(&b->cgroup[i]);
+	}
 	trace_unmap(b->cells, CELLS_BYTES);
 	balance_bpf__destroy(b->skel);
 	free(b);

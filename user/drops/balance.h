@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The checkpoints of a flow's balance: bpf/balance.bpf.c loaded, attached and read. Numbers only;
+ * The probes of a flow's balance: bpf/balance.bpf.c loaded, attached and read. Numbers only;
  * the balance is closed in monitor/session.h. What sockets read is reported by
  * sock:sock_recv_length (Linux 6.3), before that by fexit on udp_recvmsg() and udpv6_recvmsg().
  *
- *	balance_open() .. balance_begin() .. balance_tick() now and then .. balance_end()
+ *	balance_open() .. balance_begin() .. balance_end()
  */
 #ifndef PKTLEDGER_DROPS_BALANCE_H
 #define PKTLEDGER_DROPS_BALANCE_H
@@ -38,12 +38,17 @@ struct balance_numbering {
  */
 int numbering_parse(const char *text, void *out, struct error *err);
 
-/* Counts of one moment since the attach. The balance is that of the difference of two. */
+/*
+ * Counts of one moment since the attach. The balance is that of the difference of two. Drops are
+ * judged when the moment is taken: drops of class loss and expected, and suspected ones.
+ */
 struct balance_moment {
 	struct balance_tally sum;
+	uint64_t dropped[SIDES], suspected[SIDES];
 	uint64_t queued;   /* datagrams in sockets' queues, and those that lack fragments yet */
 	uint64_t mixed;	   /* packets in queues that hold others' too; in `queued` if ours */
 	uint64_t dying;	   /* packets in queues of sockets that are being closed */
+	uint64_t unseen;   /* unread datagrams of the flow that were not seen to arrive */
 	uint64_t sockets;  /* that may read of the flow */
 	uint64_t time_ns;  /* CLOCK_MONOTONIC */
 	bool moved;	   /* not of one moment: counts changed at each of many readings */
@@ -80,6 +85,12 @@ struct balance_spec {
 	struct watch_shared shared;	  /* of who counts the same drops by causes; -1: nobody */
 	const struct filter_inner *inner; /* as watch_spec's */
 	struct nat *nat;		  /* where NAT is to be followed; NULL: nowhere */
+	/*
+	 * Called when a moment is chosen for the beginning or the end, and again if a better one is
+	 * found after more drops. NULL: not called.
+	 */
+	void (*chosen)(void *arg);
+	void *arg;
 };
 
 /* Loads. STATUS_UNABLE: kernel or capability. */
@@ -88,17 +99,11 @@ int balance_open(struct balance **b, const struct balance_spec *spec, struct err
 /* From here on the checkpoints count. */
 int balance_attach(struct balance *b, const struct trace_places *places, struct error *err);
 
-/* For watch_follow(). */
-struct watch_front balance_front(const struct balance *b);
-
 /*
  * Looks for what lies unread in sockets, and chooses the moment at which the balance begins. Takes
  * some ms, at most 250 where the flow goes on, and up to 2 s on a host that is busy otherwise.
  */
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err);
-
-/* To be called at least each second: judges new causes. */
-void balance_tick(struct balance *b);
 
 /*
  * Chooses the moment at which the balance ends: a moment at which nothing of the flow was under way
@@ -108,12 +113,6 @@ void balance_tick(struct balance *b);
  */
 int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t settle_ns,
 		struct balance_moment *m, struct error *err);
-
-/* Of these counts, losses and what may be one: drops that were not benign. */
-uint64_t balance_lost(const struct balance_tally *t);
-
-/* The same, since the programs were attached. 0 or -errno. */
-int balance_dropped(struct balance *b, uint64_t *packets);
 
 /* Numbers of the streams so far. */
 void balance_read_streams(const struct balance *b, struct balance_streams *s);

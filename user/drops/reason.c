@@ -239,6 +239,7 @@ int reasons_kfree(const struct reasons *r, struct trace_kfree *k, struct error *
 		.netfilter = reasons_value(r, "NETFILTER_DROP"),
 		.otherhost = reasons_value(r, "OTHERHOST"),
 		.packet_sock = reasons_value(r, "PACKET_SOCK_ERROR"),
+		.dup_frag = reasons_value(r, "DUP_FRAG"),
 		.qdisc = reasons_value(r, "QDISC_DROP"),
 		.has_reason = args > 2,
 		.has_rx_sk = args > 3,

@@ -255,7 +255,7 @@ const struct stagemap_row stagemap_rows[] = {
 	{"XFRM_POLICY", NULL, STAGE_XFRM, LOSS, "IPsec policy (xfrm4_policy_check)"},
 	{"PKT_TOO_BIG", NULL, STAGE_IP_FORWARD, LOSS,
 	 "above the MTU of the way out (ip_forward, ip6_forward)"},
-	{"DUP_FRAG", NULL, STAGE_IP_FRAG, LOSS, "the fragment came twice (ip_frag_queue)"},
+	{"DUP_FRAG", NULL, STAGE_IP_FRAG, COPY, "the fragment came twice (ip_frag_queue)"},
 	{"FRAG_REASM_TIMEOUT", NULL, STAGE_IP_FRAG, LOSS,
 	 "the other fragments did not come in time (ip_expire, ip6frag_expire_frag_queue)"},
 	{"FRAG_TOO_FAR", NULL, STAGE_IP_FRAG, LOSS, "beyond ipfrag_max_dist (ip_frag_too_far)"},

@@ -42,7 +42,6 @@ struct watch_samples {
 struct watch {
 	struct watch_bpf *skel;
 	struct bpf_program *prog; /* on kfree_skb */
-	struct watch_front front; /* that it follows; no program: it is attached itself */
 	struct nat *nat;	  /* for programs of ours; borrowed; NULL: none */
 	bool by_flow, has_filter;
 	unsigned programs; /* that have lists of windows */
@@ -235,27 +234,9 @@ int watch_attach(struct watch *w, const struct trace_places *places, struct erro
 	return rc;
 }
 
-int watch_follow(struct watch *w, const struct watch_front *front)
-{
-	struct watch_bpf *s = w->skel;
-	struct bpf_link **link = w->by_flow ? &s->links.watch_flows : &s->links.watch_drops;
-	const __u32 zero = 0;
-	int prog = bpf_program__fd(w->prog);
-
-	bpf_link__destroy(*link);
-	*link = NULL;
-	w->front = *front;
-	return bpf_map_update_elem(bpf_map__fd(front->behind), &zero, &prog, BPF_ANY) ? -errno : 0;
-}
-
 void watch_detach(struct watch *w)
 {
-	const __u32 zero = 0;
-
 	watch_bpf__detach(w->skel);
-	if (w->front.behind)
-		bpf_map_delete_elem(bpf_map__fd(w->front.behind), &zero);
-	w->front.behind = NULL;
 }
 
 void watch_close(struct watch *w)
@@ -412,7 +393,7 @@ void watch_state(const struct watch *w, struct watch_state *s)
 
 	memset(s, 0, sizeof(*s));
 	trace_sum(w->skel->maps.losses, &zero, &s->loss, sizeof(s->loss));
-	s->recursion_misses = trace_misses(w->front.prog ? w->front.prog : w->prog);
+	s->recursion_misses = trace_misses(w->prog);
 	s->run_ns = cost.run_ns;
 	s->runs = cost.runs;
 	if (w->has_filter)

@@ -70,16 +70,6 @@ int watch_attach(struct watch *w, const struct trace_places *places, struct erro
 void watch_detach(struct watch *w);
 
 /*
- * From here on drops are seen where another program on kfree_skb goes on to the one in its array.
- * They are of an object that lives until watch_detach(). 0 or -errno.
- */
-struct watch_front {
-	const struct bpf_program *prog;
-	const struct bpf_map *behind;
-};
-int watch_follow(struct watch *w, const struct watch_front *front);
-
-/*
  * Ends an interval: calls `each`, unless it is NULL, for all that was counted since watch_attach()
  * or the last call. Takes an RCU grace period, some 10 ms. 0 or -errno; what could not be read
  * stays for the next call.

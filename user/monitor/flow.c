@@ -13,36 +13,36 @@
 
 #define ENDED_CLASSES (1u << CLASS_LOSS | 1u << CLASS_SUSPECTED)
 
-/*
- * Packets in the rows that are not of the time of the balance: the collector begins earlier and
- * ends later. The checkpoints have counted them, but for those between two readings, of which they
- * cannot say whether they are in the rows.
- */
-static int64_t beside(const struct flow_facts *f)
+static uint64_t on_side(const struct flow_facts *f, enum balance_side side)
 {
-	uint64_t least = f->rows_to[0] - f->rows_from[1], most = f->rows_to[1] - f->rows_from[0];
-	uint64_t rows = larger(least, smaller(most, f->dropped + f->suspected));
+	return f->end.dropped[side] - f->begin.dropped[side];
+}
 
-	return (int64_t)(rows - (balance_lost(&f->end.sum) - balance_lost(&f->begin.sum)));
+static uint64_t suspected_on_side(const struct flow_facts *f, enum balance_side side)
+{
+	return f->end.suspected[side] - f->begin.suspected[side];
 }
 
 static void add_up(struct flow_balance *b)
 {
 	const struct balance_moment *begin = &b->facts.begin, *end = &b->facts.end;
 	const struct balance_tally *from = &begin->sum, *to = &end->sum;
-	uint64_t benign = to->dropped[SIDE_BENIGN] - from->dropped[SIDE_BENIGN];
-	uint64_t outside = to->dropped[SIDE_OUTSIDE] - from->dropped[SIDE_OUTSIDE];
+	static const enum balance_side lost[] = {SIDE_INSIDE, SIDE_OUTSIDE, SIDE_BEFORE};
+	const struct flow_facts *f = &b->facts;
 
 	b->window_ns = end->time_ns - begin->time_ns;
 	b->entered = to->entered - from->entered;
 	b->left = to->left - from->left;
 	b->sent = to->sent - from->sent;
 	b->delivered = to->delivered - from->delivered;
-	b->dropped = b->facts.dropped;
-	b->suspected = b->facts.suspected;
-	b->before = to->dropped[SIDE_BEFORE] - from->dropped[SIDE_BEFORE];
+	for (unsigned i = 0; i < LENGTH(lost); i++) {
+		b->dropped += on_side(f, lost[i]);
+		b->suspected += suspected_on_side(f, lost[i]);
+	}
+	b->before = on_side(f, SIDE_BEFORE);
 	b->in_flight = (int64_t)(end->queued - begin->queued);
-	b->arrived = (int64_t)(b->entered - b->left - benign + outside) + beside(&b->facts);
+	b->arrived = (int64_t)(b->entered - b->left - on_side(f, SIDE_EXPECTED) +
+			       on_side(f, SIDE_OUTSIDE) + suspected_on_side(f, SIDE_OUTSIDE));
 	b->unaccounted =
 		b->arrived - (int64_t)(b->delivered + b->dropped + b->suspected) - b->in_flight;
 }
@@ -55,10 +55,9 @@ static void find_doubts(struct flow_balance *b)
 
 	doubt[DOUBT_RESIDUAL] = (uint64_t)(b->unaccounted < 0 ? -b->unaccounted : b->unaccounted);
 	doubt[DOUBT_SUSPECT] = b->suspected;
-	doubt[DOUBT_AMBIGUOUS] = to->ambiguous - from->ambiguous;
-	doubt[DOUBT_UNPLACED] = to->unplaced - from->unplaced;
+	doubt[DOUBT_UNDECIDED] = to->undecided - from->undecided;
 	doubt[DOUBT_UNSIZED] = to->unsized - from->unsized;
-	doubt[DOUBT_ELSEWHERE] = to->elsewhere - from->elsewhere;
+	doubt[DOUBT_ELSEWHERE] = to->elsewhere - from->elsewhere + f->end.unseen;
 	doubt[DOUBT_MOVED] = f->begin.moved || f->end.moved;
 	doubt[DOUBT_UNJUDGED] = f->end.unjudged;
 	doubt[DOUBT_FILTER] =
@@ -136,12 +135,12 @@ static void put_residual(struct json_object *list, const struct flow_balance *b)
 			"follows what is in them), or lost where the kernel reports nothing",
 			fmt_many(n, "datagram was|datagrams were"));
 	else
-		json_add_line(list, "%s more ended than were seen coming: %s%s", fmt_count(n),
-			      copied ? fmt_count(copied) : "",
-			      copied ? " were multicast, of which each socket gets a copy"
-				     : "copies, as of broadcast for each socket, packets that "
-				       "waited below the sockets when tracing began, or such as a "
-				       "program has put in behind the checkpoint");
+		json_add_line(list,
+			      "not balanced: %s, such as multicast to several sockets, broadcast, "
+			      "packets that a tc rule or a bridge mirrored, or packets that waited "
+			      "below the sockets when tracing began%s%s",
+			      fmt_many(n, "copy|copies"), copied ? "; multicast that arrived: " : "",
+			      copied ? fmt_count(copied) : "");
 }
 
 /* What follows the number, where there is one. */
@@ -150,17 +149,16 @@ static const struct {
 } doubt_text[DOUBTS] = {
 	[DOUBT_SUSPECT] = {"datagram was|datagrams were",
 			   "dropped where it is not known whether that is a loss"},
-	[DOUBT_AMBIGUOUS] = {"datagram was|datagrams were",
-			     "read that may be the flow's or others': datagrams of both come to "
-			     "that port in the same length; an EXPR that takes all that the socket "
-			     "gets can be balanced"},
-	[DOUBT_UNPLACED] = {"read", "returned less than any datagram that came: the reader's "
-				    "buffer is shorter, so whose it was is not known"},
+	[DOUBT_UNDECIDED] = {"read|reads",
+			     "from a port at which other datagrams arrive too: the program did not "
+			     "ask for the source, so it is unknown which it read; use an EXPR that "
+			     "matches all datagrams to that port"},
 	[DOUBT_UNSIZED] = {"read", "returned several merged datagrams (UDP_GRO) of different "
 				   "sizes, so how many is not known"},
 	[DOUBT_ELSEWHERE] = {"datagram was|datagrams were",
-			     "read in a namespace into which none was seen coming: something moves "
-			     "packets past the checkpoints"},
+			     "received in a network namespace without being seen to arrive there: "
+			     "macvlan, ipvlan, VLAN devices on another namespace's device and "
+			     "bpf_redirect_peer() bypass the place where arrivals are counted"},
 	[DOUBT_MOVED] = {NULL, "the flow never paused long enough to look at all counts and queues "
 			       "at one moment"},
 	[DOUBT_UNJUDGED] = {"cause of drops is|causes of drops are",
@@ -217,6 +215,17 @@ static void put_culprit(struct json_object *list, const struct flow_balance *b)
 		      socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
 }
 
+/* The collector could not begin or end exactly when the balance did. */
+static void put_rows(struct json_object *list, const struct flow_balance *b)
+{
+	const int64_t more = (int64_t)(b->facts.in_rows - b->dropped - b->suspected);
+
+	if (more)
+		json_add_line(list, "the rows hold %s %s than the balance",
+			      fmt_many((uint64_t)(more < 0 ? -more : more), "drop|drops"),
+			      more < 0 ? "fewer" : "more");
+}
+
 static void put_arrived(struct json_object *list, const struct flow_balance *b)
 {
 	if (!b->balanced)
@@ -242,6 +251,7 @@ struct json_object *flow_balance_rests_on(const struct flow_balance *b)
 	struct json_object *list = json_object_new_array();
 
 	put_arrived(list, b);
+	put_rows(list, b);
 	if (b->dropped && b->has_culprit)
 		put_culprit(list, b);
 	for (const struct nat_translation *t = b->facts.nat; t < b->facts.nat + b->facts.n_nat; t++)
@@ -274,9 +284,8 @@ struct flow_account {
 	struct balance *balance;
 	struct live *live;
 	struct balance_moment begin, end;
-	uint64_t rows_from[2], rows_to; /* as in struct flow_facts */
 	uint64_t attached, missed;	/* the moment; balance_misses() as it began */
-	bool ended;
+	bool begun, ended;
 };
 
 /* Whether packets of a protocol may be among those of `expr`; buf: those that are. */
@@ -317,40 +326,35 @@ int flow_expressions(struct flow_expressions *e, const char *expr, struct error 
 	return 0;
 }
 
+/* The rows of the collector begin or end at this moment, too. */
+static void chosen(void *arg)
+{
+	const struct flow_account *a = arg;
+
+	if (!a->begun)
+		live_discard(a->live);
+	else if (a->spec.alone)
+		live_mark(a->live);
+}
+
 static int start(void *arg, struct error *err)
 {
 	struct flow_account *a = arg;
 	const struct live_parts parts = live_parts(a->live);
-	const struct watch_front front = balance_front(a->balance);
 	int rc = balance_attach(a->balance, &parts.places, err);
 
 	a->attached = clock_now();
 	if (!rc)
-		rc = balance_dropped(a->balance, &a->rows_from[0]);
-	if (!rc)
-		rc = live_follow(a->live, &front, err);
-	if (!rc)
-		rc = live_discard(a->live);
-	if (!rc)
-		rc = balance_dropped(a->balance, &a->rows_from[1]);
-	if (!rc)
 		rc = balance_begin(a->balance, &a->begin, err);
+	a->begun = true;
 	a->missed = balance_misses(a->balance);
 	return rc;
-}
-
-static void collect(void *arg, struct live *l)
-{
-	const struct flow_account *a = arg;
-
-	(void)l;
-	balance_tick(a->balance);
 }
 
 int flow_account_open(struct flow_account **out, const struct flow_account_spec *spec,
 		      struct live *l, struct error *err)
 {
-	struct live_source source = {.start = start, .collect = collect};
+	struct live_source source = {.start = start};
 	const struct live_parts parts = live_parts(l);
 	struct flow_account *a;
 	int rc;
@@ -375,6 +379,8 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 					  .shared = parts.shared,
 					  .nat = parts.nat,
 					  .inner = parts.inner,
+					  .chosen = chosen,
+					  .arg = a,
 				  },
 				  err);
 	if (rc) {
@@ -394,7 +400,7 @@ int flow_account_end(struct flow_account *a, struct error *err)
 		return 0;
 	a->ended = true;
 	rc = balance_end(a->balance, &a->begin, a->spec.settle_ns, &a->end, err);
-	return rc ? rc : balance_dropped(a->balance, &a->rows_to);
+	return rc;
 }
 
 /* Where a packet of the flow ended. */
@@ -453,10 +459,7 @@ static void add_rows(const struct live_table *t, struct flow_facts *f)
 			f->benign += row->counts.packets;
 		if (!is_end(row))
 			continue;
-		if (row->class == CLASS_LOSS)
-			f->dropped += row->counts.packets;
-		else
-			f->suspected += row->counts.packets;
+		f->in_rows += row->counts.packets;
 		lost[row->stage] += row->counts.packets;
 	}
 	find_culprit(t, lost, f);
@@ -465,12 +468,7 @@ static void add_rows(const struct live_table *t, struct flow_facts *f)
 void flow_account_balance(const struct flow_account *a, const struct live *l,
 			  struct flow_balance *b)
 {
-	struct flow_facts f = {
-		.begin = a->begin,
-		.end = a->end,
-		.rows_from = {a->rows_from[0], a->rows_from[1]},
-		.rows_to = {a->rows_to, a->rows_to},
-	};
+	struct flow_facts f = {.begin = a->begin, .end = a->end};
 
 	f.cost = balance_cost(a->balance);
 	f.n_nat = balance_translations(a->balance, f.nat, FLOW_TRANSLATIONS);
@@ -480,7 +478,6 @@ void flow_account_balance(const struct flow_account *a, const struct live *l,
 	f.numbered = a->spec.numbering.kind != NUMBERS_NONE;
 	if (f.numbered)
 		balance_read_streams(a->balance, &f.streams);
-	balance_dropped(a->balance, &f.rows_to[1]);
 	add_rows(live_total(l), &f);
 	flow_balance_close(b, &f);
 }

@@ -47,6 +47,7 @@ struct live {
 	struct entries entries;	      /* of this interval, as far as it was read */
 	struct bursts *bursts;	      /* NULL: windows are not told apart */
 	bool bursts_shown;	      /* their interval has ended */
+	bool marked;		      /* drops from here on are not counted: live_mark() */
 	struct described what;	      /* of the drop that is read */
 
 	uint64_t cookie;   /* of the namespace that the spec names; 0: none, or not known */
@@ -374,15 +375,29 @@ int live_start(struct live *l, struct error *err)
 	return rc;
 }
 
-int live_follow(struct live *l, const struct watch_front *front, struct error *err)
-{
-	return error_errno(err, STATUS_FAILED, watch_follow(l->watch, front), NULL,
-			   "cannot chain the tracing programs");
-}
-
 int live_discard(struct live *l)
 {
 	return watch_collect(l->watch, NULL, NULL);
+}
+
+/* What the observer has of this interval until now. */
+static int read_watch(struct live *l)
+{
+	int rc = watch_collect(l->watch, l->marked ? NULL : entries_add, &l->entries);
+
+	if (!rc && l->bursts && !l->marked)
+		watch_bursts(l->watch, bursts_add, l->bursts);
+	return rc;
+}
+
+int live_mark(struct live *l)
+{
+	int rc;
+
+	l->marked = false;
+	rc = read_watch(l);
+	l->marked = !rc;
+	return rc;
 }
 
 static bool is_stage(const struct live *l, const struct live_row *row)
@@ -565,16 +580,6 @@ static enum stage stage_of_burst(void *arg, const struct watch_key *key)
 
 	return describe_drop(l, &e) && l->what.row.class == CLASS_LOSS ? l->what.row.stage
 								       : STAGE_NONE;
-}
-
-/* What the observer has of this interval until now. */
-static int read_watch(struct live *l)
-{
-	int rc = watch_collect(l->watch, entries_add, &l->entries);
-
-	if (!rc && l->bursts)
-		watch_bursts(l->watch, bursts_add, l->bursts);
-	return rc;
 }
 
 static void settle_bursts(struct live *l, uint64_t now)

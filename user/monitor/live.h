@@ -150,8 +150,11 @@ int live_start(struct live *l, struct error *err);
 /* Forgets the drops since live_start(), for who wants to begin later. 0 or -errno. */
 int live_discard(struct live *l);
 
-/* watch_follow(): after live_start(). STATUS_FAILED. */
-int live_follow(struct live *l, const struct watch_front *front, struct error *err);
+/*
+ * Counts no drops after this moment; a later call moves the moment. For whoever wants to end before
+ * the collector does. 0 or -errno.
+ */
+int live_mark(struct live *l);
 
 /* Some times a second: searches for the owners of sockets that have just lost packets. */
 void live_tick(struct live *l);

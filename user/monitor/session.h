@@ -23,10 +23,11 @@
  *
  *	arrived = delivered + dropped + suspected + in_flight + unaccounted
  *
- * `arrived` is what came to stay: what entered and left again is not in it, what was dropped before
- * it entered or on its way out is (include/balance_abi.h). The checkpoints count it, where packets
- * enter and where they are dropped without having entered; `dropped` are the rows of the collector,
- * which has a program of its own. What only one of them saw is unaccounted for, and printed.
+ * All terms are counted by the probes (include/balance_abi.h), between two moments at which they
+ * and the queues are read at once. `arrived` are the packets that came to stay: those that entered,
+ * without those that left again or were discarded as expected, and those that were dropped before
+ * they entered or on their way out, counted where they were dropped. The rows of the collector name
+ * what was lost; it begins and ends at these moments as exactly as it can.
  */
 
 enum flow_verdict {
@@ -50,13 +51,8 @@ struct flow_culprit {
 /* What the balance is made of. */
 struct flow_facts {
 	struct balance_moment begin, end;
-	/* Packets of rows of scope `flow`: losses, what may be one, and what nobody misses. */
-	uint64_t dropped, suspected, benign;
-	/*
-	 * balance_dropped() just before and after the collector began to count these rows, and
-	 * when it stopped: not the moments of the balance, and not one moment.
-	 */
-	uint64_t rows_from[2], rows_to[2];
+	/* Packets of rows of scope `flow`: losses and suspected ones, and what nobody misses. */
+	uint64_t in_rows, benign;
 	struct flow_culprit culprit;
 	struct trace_cost cost;	     /* of the checkpoints, */
 	uint64_t measured_ns;	     /* for so long */
@@ -73,8 +69,7 @@ struct flow_facts {
 enum flow_doubt {
 	DOUBT_RESIDUAL, /* unaccounted is not 0 */
 	DOUBT_SUSPECT,	/* drops that may be losses */
-	DOUBT_AMBIGUOUS,
-	DOUBT_UNPLACED,
+	DOUBT_UNDECIDED,
 	DOUBT_UNSIZED,
 	DOUBT_ELSEWHERE,
 	DOUBT_MOVED,
@@ -120,6 +115,7 @@ struct flow_account_spec {
 	struct balance_numbering numbering;
 	uint64_t settle_ns;
 	bool consumed; /* as live_spec's */
+	bool alone;    /* the rows of the collector are of this flow only */
 };
 
 /*

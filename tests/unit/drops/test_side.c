@@ -175,7 +175,7 @@ CASE(ends_that_are_no_loss_here)
 	c.verdict.class = CLASS_SUSPECTED;
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_INSIDE);
 	c.verdict.class = CLASS_EXPECTED;
-	assert_int_equal(side_of(&c, &key, &sure), SIDE_BENIGN);
+	assert_int_equal(side_of(&c, &key, &sure), SIDE_EXPECTED);
 	c.verdict.stage = STAGE_NIC_RING; /* before its entry */
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_NONE);
 	c.verdict.class = CLASS_NONE;

@@ -199,7 +199,7 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 		{"FRAG_REASM_TIMEOUT", "ip_expire", STAGE_IP_FRAG, RX_NS, CLASS_LOSS, true,
 		 false},
 		{"", "ip6frag_expire_frag_queue", STAGE_IP_FRAG, RX_NS, CLASS_LOSS, true, false},
-		{"DUP_FRAG", "ip_defrag", STAGE_IP_FRAG, RX_NS, CLASS_LOSS, false, false},
+		{"DUP_FRAG", "ip_defrag", STAGE_IP_FRAG, RX_NS, CLASS_COPY, false, false},
 		{"", "neigh_expire", STAGE_NEIGH, RX_NS, CLASS_LOSS, false, false},
 		{"", "", STAGE_OTHER, OTHER_NS, CLASS_COPY, false, false},
 	};

@@ -15,7 +15,7 @@ static const struct trace_cost cost = {.runs = 1000, .run_ns = 150000};
 static struct flow_facts facts(void)
 {
 	struct flow_facts f = {
-		.dropped = 60,
+		.in_rows = 60,
 		.culprit = {"rcvbuf", "[2001:2::1234:5678:9abc:def0]:5060", "application[4711]",
 			    55},
 		.measured_ns = 10000000,
@@ -28,7 +28,7 @@ static struct flow_facts facts(void)
 	f.end.sum.left = 7;
 	f.end.sum.sent = 1234;
 	f.end.sum.delivered = 900;
-	f.end.sum.dropped[SIDE_INSIDE] = f.rows_to[0] = f.rows_to[1] = 60;
+	f.end.dropped[SIDE_INSIDE] = 60;
 	f.end.queued = 30;
 	return f;
 }
