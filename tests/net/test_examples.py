@@ -33,6 +33,7 @@ ELSEWHERE = {
 }
 # Exit statuses beside 0 that are an answer here: nothing to change, nobody there, a limit is broken.
 ANSWERS = {
+    "run -j -c 100k --rate 50k --limit loss=0.1% >result.json": {4},
     "send 198.18.0.2 --rate max --tx xsk -i eth1": {1},
     "check --apply --yes nic_ring": {1},
     "check --limit warning -q": {4},
@@ -59,7 +60,11 @@ while True:
     time.sleep(0.01)
 ' & sleep 0.5; """
 EXPORTED = "export --textfile /dev/stdout -t 2 udp port 5060 | grep 'lost_packets_total.*netns'"
+# The recipes of pktledger-scripts(7).
+FINDINGS = "check -j --limit warning | jq -r '.end.findings[] | [.stage, .cause, .command] | @tsv'"
+WORST = "trace -j -t 10 udp | jq -r '.end.stages[] | [.packets, .stage] | @tsv' | sort -rn"
 BEFORE = {
+    FINDINGS: LOSING.replace("PORT", "5060"), WORST: LOSING.replace("PORT", "5060"),
     "lab down": "pktledger lab up", "run --lab lab -c 100k": "pktledger lab up",
     "run --lab lab": "pktledger lab up", "lab list": "pktledger lab up",
     "trace --netns lab-rx -t 3 udp": "pktledger lab up",
@@ -130,6 +135,7 @@ SHOWS = {
     "run --lab lab": (BALANCED,),
     "lab list": ("lab",),
     "check": ("watched",),
+    FINDINGS: ("rcvbuf\t",), WORST: ("\trcvbuf",),
     "check -p 5060": ("rcvbuf", "port 5060", "python3["),
     "check --netns app -p 5001": ("rcvbuf", "port 5001 in app"),
     EXPORTED: ('stage="rcvbuf",reason="SOCKET_RCVBUFF"',),
