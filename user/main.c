@@ -139,12 +139,12 @@ static int print_tables(const struct command *only)
 	return STATUS_OK;
 }
 
-static void help(const struct command *cmd, int argc, char **argv)
+static void help(const struct command *cmd, bool all, int argc, char **argv)
 {
 	if (wants_json(argc, argv))
 		print_tables(cmd);
 	else
-		opt_help(stdout, cmd);
+		opt_help(stdout, cmd, all);
 }
 
 /* At a limit too small it would end by SIGSEGV. */
@@ -172,7 +172,8 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 		status = cmd->run(options, &err);
 		break;
 	case OPT_NEXT_HELP:
-		help(cmd, argc, argv);
+	case OPT_NEXT_HELP_ALL:
+		help(cmd, next == OPT_NEXT_HELP_ALL, argc, argv);
 		break;
 	case OPT_NEXT_VERSION:
 		print_version();
@@ -214,7 +215,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "help") && argc > 2 && *argv[2] != '-') {
 		cmd = opt_command(commands, argv[2], &err);
 		if (cmd)
-			help(cmd, argc, argv);
+			help(cmd, argc > 3 && !strcmp(argv[3], "all"), argc, argv);
 		return cmd ? flushed(STATUS_OK) : fail(&err);
 	}
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))

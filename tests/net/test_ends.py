@@ -112,7 +112,7 @@ def the_engine_counts_what_the_device_dropped():
     assert re.search(r"left this host +0$", text, re.M), text
 
 
-@table([("the generator", [], "generator"), ("a shaper", ["8mbit"], "device"),
+@table([("the generator", [], "generator"), ("a shaper", ["8mbit"], "interface"),
         ("none", None, None)])
 @together
 def which_bound_was_met(shaper, wanted):

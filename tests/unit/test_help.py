@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What --help and messages say about options is what the options take."""
 
+import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import case, main, pktledger, rootless, table
+from lib import ROOT, case, main, pktledger, rootless, table
 
 ANY = {"", "all", "none", "off"}  # the option is not given
 
@@ -38,6 +39,38 @@ def hint_once():
     err = pktledger("trace", "--stage", "foo").err
     assert err.count("--stage help") == 1 and err.count("lists them") == 1, err
     assert "the value help" not in err, err
+
+
+@table([(command["name"], command) for command in COMMANDS])
+@rootless
+def short_help(command):
+    """--help fits on a screen, and names only options that there are; --help all names each."""
+    name = command["name"]
+    short, whole = pktledger(name, "--help"), pktledger(name, "--help", "all")
+    assert short.status == whole.status == 0 and len(short.out.splitlines()) <= 40, short.out
+    assert max(map(len, short.out.splitlines())) <= 80, short.out
+    assert short.out.count("\n  pktledger ") <= 2 and f"{name} --help all" in short.out, short.out
+    assert pktledger("help", name, "all").out == pktledger(name, "--help=all").out == whole.out
+    options = {o["name"]: o["letter"] for g in command["groups"] for o in g["options"]}
+    everyday = set(re.findall(r"^  (?:-\w, )? *--([a-z0-9-]+)", short.out, re.M))
+    assert "help" in everyday and everyday <= set(options), everyday
+    for option in options:
+        assert f"--{option}" in whole.out, option
+    assert "Exit status:" in whole.out and "Exit status:" not in short.out
+
+
+@case
+@rootless
+def everyday_names():
+    """Each name in a command's list of everyday options is one of its options."""
+    for command in COMMANDS:
+        source = (ROOT / f"user/cli/cmd_{command['name']}.c").read_text()
+        found = re.search(r"\.everyday =((?:\s*\"[^\"]*\")+)", source)
+        if not found:
+            continue
+        listed = set("".join(re.findall(r"\"([^\"]*)\"", found[1])).split())
+        options = {o["name"] for g in command["groups"] for o in g["options"]}
+        assert listed <= options, (command["name"], listed - options)
 
 
 @table([(old, command, old, new) for command, old, new in [

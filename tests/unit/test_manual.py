@@ -46,7 +46,7 @@ def generated(program):
 @functools.cache
 def long_options(command):
     """As --help shows them, at the beginning of their lines."""
-    shown = pktledger(command, "--help").out
+    shown = pktledger(command, "--help", "all").out
     return set(re.findall(r"^  (?:-\w, )? *--([a-z0-9-]+)", shown, re.M))
 
 
@@ -79,7 +79,7 @@ def a_page_for_each_command():
         assert not missing, (command["name"], missing)
         shown = " ".join(page.replace("\n", " ").replace("&", "").split())
         shown = re.sub(r"fB|fI|fR", "", shown)
-        reported = " ".join(pktledger(command["name"], "--help").out.split())
+        reported = " ".join(pktledger(command["name"], "--help", "all").out.split())
         for option in (o for g in command["groups"] for o in g["options"] if o["default"]):
             wanted = " ".join(f"(default: {option['default']}".replace("`", "").split())
             assert wanted in shown, (command["name"], option["name"], "manual")

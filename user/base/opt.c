@@ -443,6 +443,10 @@ static int take_option(struct parser *p, const struct opt_ref *ref, const char *
 	int code = 0;
 
 	snprintf(who, sizeof(who), "--%s", o->name);
+	if (o->type == OPT_HELP && !text && p->at + 1 < p->argc)
+		text = strcmp(p->argv[p->at + 1], "all") ? NULL : "all";
+	if (o->type == OPT_HELP && text && !strcmp(text, "all"))
+		return OPT_NEXT_HELP_ALL;
 	if (!opt_takes_value(o) && text)
 		return usage(p, err, who, "takes no value", "");
 	if (opt_takes_value(o) && !text) {

@@ -29,7 +29,7 @@
 enum opt_type {		      /* field */
 		OPT_FLAG,     /* bool: set to true */
 		OPT_REPEAT,   /* unsigned: one more each time, as -vv */
-		OPT_HELP,     /* none */
+		OPT_HELP,     /* none; the word `all` may follow */
 		OPT_VERSION,  /* none */
 		OPT_UINT,     /* unsigned, min .. max */
 		OPT_U64,      /* uint64_t, min .. max */
@@ -154,6 +154,7 @@ struct command {
 	const char *name;
 	const char *summary;	 /* one line, lower case, no full stop: for the list of commands */
 	const char *synopsis;	 /* behind the name in Usage; NULL: made from the rows */
+	const char *everyday;	 /* names of the options in the short help; NULL: all */
 	const char *description; /* paragraphs divided by \n; NULL: the summary */
 	const struct opt_group *groups;
 	const struct opt *args; /* positional arguments in order, options of base 0; or NULL */
@@ -169,6 +170,7 @@ struct command {
 enum opt_next {
 	OPT_NEXT_RUN,
 	OPT_NEXT_HELP,	  /* opt_help(), exit 0 */
+	OPT_NEXT_HELP_ALL, /* the same with everything */
 	OPT_NEXT_VERSION, /* the version, exit 0 */
 	OPT_NEXT_VALUES,  /* opt_list_values(asked), exit 0 */
 };
@@ -206,8 +208,11 @@ struct opt_ref {
 /* The name nearest to a mistyped word, by edit distance or as its beginning; NULL: none is near. */
 const char *opt_nearest(const char *word, const char *const names[], unsigned n);
 
-/* --help of one command; as wide as the terminal, 80 columns elsewhere. */
-void opt_help(FILE *out, const struct command *cmd);
+/*
+ * Prints --help of one command, as wide as the terminal, 80 columns elsewhere: the everyday options
+ * and two examples, or `all` of it.
+ */
+void opt_help(FILE *out, const struct command *cmd, bool all);
 
 /* Name and summary of each command of a NULL-terminated list, aligned. */
 void opt_list_commands(FILE *out, const struct command *const *cmds);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/opt.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #define WIDTH_PLAIN  80
 #define WIDTH_MAX    100
 #define CAP_WIDTH    15 /* CAP_SYS_PTRACE and most others */
+#define BRIEF_DEFAULT 24 /* a longer default is left to --help all */
 #define VALUES_SHOWN 60 /* a longer closed set is left to the value `help` */
 
 const struct opt_value opt_exit_status[] = {
@@ -90,9 +92,16 @@ static void left_of(const struct opt *o, char *buf, size_t size)
 	snprintf(buf, size, "%s--%s%s%s", letter, o->name, *metavar ? " " : "", metavar);
 }
 
-/* The help phrase with what else the row knows: closed set, default, exclusion. */
-static void right_of(const struct opt *o, const char *base, char *buf, size_t size)
+/* A default that says only that the option is not given. */
+static bool says_nothing(const char *def)
 {
+	return !strcmp(def, "none") || !strcmp(def, "all") || !strcmp(def, "off");
+}
+
+/* The help phrase with what else the row knows: closed set, default, exclusion; `brief`: less. */
+static void right_of(const struct opt *o, const char *base, bool brief, char *buf, size_t size)
+{
+	const char *excludes = brief ? NULL : o->excludes;
 	char values[OPT_TEXT_MAX * 4], def[OPT_TEXT_MAX], notes[OPT_TEXT_MAX * 2] = "";
 	const char *colon = "";
 	size_t at = 0;
@@ -105,10 +114,12 @@ static void right_of(const struct opt *o, const char *base, char *buf, size_t si
 	else if (*values)
 		colon = ": ";
 	opt_default_text(o, base, def, sizeof(def));
-	if (*def || o->excludes)
+	if (brief && (says_nothing(def) || strlen(def) > BRIEF_DEFAULT))
+		*def = '\0';
+	if (*def || excludes)
 		snprintf(notes, sizeof(notes), " (%s%s%s%s%s)", *def ? "default: " : "", def,
-			 *def && o->excludes ? "; " : "", o->excludes ? "not with --" : "",
-			 o->excludes ? o->excludes : "");
+			 *def && excludes ? "; " : "", excludes ? "not with --" : "",
+			 excludes ? excludes : "");
 	snprintf(buf, size, "%s%s%s%s", o->help ? o->help : "", colon, values, notes);
 }
 
@@ -144,18 +155,34 @@ static void print_usage(FILE *out, const struct command *cmd)
 	fputc('\n', out);
 }
 
-static void print_rows(FILE *out, const char *title, const struct opt *opts, const char *base,
-		       bool positional, unsigned left_w, unsigned width)
+/* Returns whether the short help shows the option. */
+static bool is_everyday(const struct command *cmd, const struct opt *o)
+{
+	const size_t len = strlen(o->name);
+
+	for (const char *at = cmd->everyday; at; at = strchr(at, ' ')) {
+		at += *at == ' ';
+		if (!strncmp(at, o->name, len) && (!at[len] || at[len] == ' '))
+			return true;
+	}
+	return !cmd->everyday;
+}
+
+enum rows { ARGUMENTS, OPTIONS, EVERYDAY };
+
+static void print_options(FILE *out, const struct command *cmd, const struct opt *opts,
+			  const char *base, enum rows rows, unsigned left_w, unsigned width)
 {
 	char left[OPT_TEXT_MAX], right[OPT_TEXT_MAX * 8];
 
-	fprintf(out, "\n%s:\n", title);
 	for (const struct opt *o = opts; o->name; o++) {
-		if (positional)
+		if (rows == EVERYDAY && !is_everyday(cmd, o))
+			continue;
+		if (rows == ARGUMENTS)
 			snprintf(left, sizeof(left), "%s", o->name);
 		else
 			left_of(o, left, sizeof(left));
-		right_of(o, base, right, sizeof(right));
+		right_of(o, base, rows == EVERYDAY, right, sizeof(right));
 		two_columns(out, left, left_w, right, width);
 	}
 }
@@ -180,25 +207,56 @@ static void print_needs(FILE *out, const struct command *cmd, unsigned width)
 	}
 }
 
-void opt_help(FILE *out, const struct command *cmd)
+static void print_examples(FILE *out, const struct command *cmd, unsigned most, unsigned width)
+{
+	if (cmd->examples)
+		fputs("\nExamples:\n", out);
+	for (const struct opt_example *e = cmd->examples; e && e->line && most--; e++) {
+		fprintf(out, "  %s %s\n      ", OPT_PROGRAM, e->line);
+		wrap(out, e->what, 6, 6, width);
+	}
+}
+
+static void help_everyday(FILE *out, const struct command *cmd)
 {
 	unsigned width = width_of(out), left_w = left_width(cmd);
 	const char *defaults = cmd->defaults;
 
 	print_usage(out, cmd);
+	wrap(out, cmd->summary, 0, 0, width);
+	fputc('\n', out);
+	if (cmd->args)
+		print_options(out, cmd, cmd->args, defaults, ARGUMENTS, left_w, width);
+	for (const struct opt_group *g = cmd->groups; g && g->opts; g++)
+		print_options(out, cmd, g->opts, defaults ? defaults + g->base : NULL, EVERYDAY,
+			      left_w, width);
+	print_examples(out, cmd, 2, width);
+	fprintf(out, "\nAll options: %s %s --help all. Manual: %s-%s(8).\n", OPT_PROGRAM,
+		cmd->name, OPT_PROGRAM, cmd->name);
+}
+
+void opt_help(FILE *out, const struct command *cmd, bool all)
+{
+	unsigned width = width_of(out), left_w = left_width(cmd);
+	const char *defaults = cmd->defaults;
+
+	if (!all) {
+		help_everyday(out, cmd);
+		return;
+	}
+	print_usage(out, cmd);
 	fputc('\n', out);
 	wrap(out, cmd->description ? cmd->description : cmd->summary, 0, 0, width);
-	if (cmd->args)
-		print_rows(out, "Arguments", cmd->args, defaults, true, left_w, width);
-	for (const struct opt_group *g = cmd->groups; g && g->opts; g++)
-		print_rows(out, g->title, g->opts, defaults ? defaults + g->base : NULL, false,
-			   left_w, width);
-	if (cmd->examples)
-		fputs("\nExamples:\n", out);
-	for (const struct opt_example *e = cmd->examples; e && e->line; e++) {
-		fprintf(out, "  %s %s\n      ", OPT_PROGRAM, e->line);
-		wrap(out, e->what, 6, 6, width);
+	if (cmd->args) {
+		fputs("\nArguments:\n", out);
+		print_options(out, cmd, cmd->args, defaults, ARGUMENTS, left_w, width);
 	}
+	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
+		fprintf(out, "\n%s:\n", g->title);
+		print_options(out, cmd, g->opts, defaults ? defaults + g->base : NULL, OPTIONS,
+			      left_w, width);
+	}
+	print_examples(out, cmd, UINT_MAX, width);
 	if (cmd->needs)
 		print_needs(out, cmd, width);
 	fputs("\nExit status:\n", out);

@@ -610,6 +610,8 @@ static const struct opt_example examples[] = {
 const struct command cmd_check = {
 	.name = "check",
 	.summary = "what on this host loses packets or will, and the command that fixes it",
+	.everyday = "interface port netns pod duration limit explain apply undo bundle json "
+		    "verbose help",
 	.description =
 		"Reads settings and counters from the NIC to the application, the counters twice, "
 		"and reports what lost packets in between, which limits are near, and which "

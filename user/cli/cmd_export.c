@@ -382,6 +382,7 @@ static const struct opt_example examples[] = {
 const struct command cmd_export = {
 	.name = "export",
 	.summary = "what trace shows, as metrics for Prometheus",
+	.everyday = "listen textfile interval process netns interface balance verbose help",
 	.description =
 		"Counts what the kernel drops on this host, as `trace` does, and serves the sums "
 		"as metrics: losses by stage, reason, interface, network namespace, pod, "

@@ -55,8 +55,7 @@ static const struct opt recv_opts[] = {
 	 .help = "time between two lines of progress"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .excludes = "serve",
 	 .default_text = "none",
-	 .help = "append the fate of each packet to a file, which `report` joins with those of the "
-		 "senders"},
+	 .help = "append the ledger to a file, for `report --join`"},
 	{"streams", 0, OPT_UINT, AT(spec.streams), .min = 1, .max = TRACE_STREAMS,
 	 .excludes = "stay", .default_text = "any",
 	 .help = "end when this many streams have come and ended: a sending thread is one; without "
@@ -404,6 +403,8 @@ static const struct opt_example examples[] = {
 const struct command cmd_recv = {
 	.name = "recv",
 	.summary = "one end alone: receives numbered packets and says which are missing",
+	.everyday = "rx interface port ipv6 count duration stay rcvbuf ledger serve listen "
+		    "token-file json verbose help",
 	.description =
 		"Receives what `pktledger send` sends, from one sender or several, and counts what "
 		"is delivered, duplicated, reordered and lost. What is lost in this namespace is "

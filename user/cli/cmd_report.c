@@ -279,6 +279,7 @@ static const struct opt_example examples[] = {
 const struct command cmd_report = {
 	.name = "report",
 	.summary = "shows, joins and compares ledgers, JSON results and packet captures",
+	.everyday = "since until join csv html matrix redact json verbose help",
 	.synopsis = "[options] FILE ... [EXPR]",
 	.description = "Reads what run, sweep, search or trace wrote with --ledger or printed with "
 		       "-j, and prints the same result again, with what happened when. Lines that "

@@ -30,8 +30,8 @@ static int parse_faults(const char *value, void *field, struct error *err)
 #define AT(member) offsetof(struct run_options, member)
 
 const struct opt run_opts[] = {
-	{"tx", 0, OPT_ENUM, AT(traffic.tx), .values = tx_values, .help = "sending engine"},
-	{"rx", 0, OPT_ENUM, AT(traffic.rx), .values = rx_values, .help = "receiving engine"},
+	{"tx", 0, OPT_ENUM, AT(traffic.tx), .values = tx_values, .help = "sender"},
+	{"rx", 0, OPT_ENUM, AT(traffic.rx), .values = rx_values, .help = "receiver"},
 	{"pass", 0, OPT_FLAG, AT(traffic.spec.pass),
 	 .help = "with --rx xdp: the program only counts the packet and lets it pass; a socket "
 		 "receives it"},
@@ -41,18 +41,17 @@ const struct opt run_opts[] = {
 	 .default_text = "the host's", .help = "receive buffer, bytes"},
 	{"fault", 0, OPT_CUSTOM, AT(traffic.spec.faults), .metavar = "LIST", .values = fault_values,
 	 .parse = parse_faults, .default_text = "none",
-	 .help = "lose packets on purpose: STAGE[:VARIANT][=VALUE], several by comma; VALUE is a "
-		 "share (20%), for qdisc a rate"},
+	 .help = "inject losses: STAGE[:VARIANT][=VALUE], ..."},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
-	 .help = "exit with 4 if more is lost: loss=0.1%, rcvbuf=12, qdisc=100/s"},
+	 .help = "exit with 4 if more is lost: loss=0.1%, rcvbuf=12"},
 	{"settle", 0, OPT_TIME, AT(traffic.spec.settle_ns), .max = MAX_SETTLE,
-	 .help = "wait at most this long for packets in flight before the ledger closes"},
+	 .help = "wait at most this long for packets in flight"},
 	{"repeat", 0, OPT_UINT, AT(repeat), .min = 1, .max = MAX_REPEAT,
-	 .help = "repeat it N times; shows median, lowest and highest"},
+	 .help = "repeat it; show median, min and max"},
 	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
-	 .help = "append the ledger to a file, with the fate of each packet"},
+	 .help = "append the ledger to a file"},
 	{"lab", 0, OPT_STRING, AT(traffic.spec.lab), .metavar = "NAME", .excludes = "interface",
 	 .default_text = "one of its own", .help = "run in a lab made by `lab up`"},
 	{"topology", 0, OPT_ENUM, AT(traffic.spec.topology), .values = lab_topologies,
@@ -61,7 +60,7 @@ const struct opt run_opts[] = {
 	 .help = "topology of the lab that run makes"},
 	{"interface", 'i', OPT_STRINGS, AT(ports), .metavar = "A,B", .max = 2,
 	 .default_text = "none",
-	 .help = "run between two interfaces of this host, [NETNS/]IFNAME each; needs --rate"},
+	 .help = "run between two interfaces of this host"},
 	{0},
 };
 
@@ -301,6 +300,8 @@ static const struct opt_example examples[] = {
 const struct command cmd_run = {
 	.name = "run",
 	.summary = "one experiment: sender, receiver and tracer; prints the ledger",
+	.everyday = "tx rx rcvbuf fault limit repeat ledger interface to count duration "
+		    "rate size length port ipv6 flows threads json verbose help",
 	.description =
 		"Sends numbered UDP datagrams from one network namespace to another, follows every "
 		"one of them, and says where each ended: delivered, or dropped at a named stage. "

@@ -67,12 +67,12 @@ static int parse_exceed(const char *value, void *field, struct error *err)
 
 static const struct opt search_opts[] = {
 	{"min-rate", 0, OPT_RATE, AT(search.min),
-	 .help = "lowest rate; if it loses, the search fails"},
+	 .help = "lowest rate"},
 	{"max-rate", 0, OPT_RATE, AT(search.max), .set_offset = SET(search.max_set),
 	 .default_text = "what this host generates", .help = "highest rate"},
 	{"pdr", 0, OPT_CUSTOM, AT(pdr), .set_offset = SET(pdr_set), .metavar = "PERCENT",
 	 .parse = parse_share, .default_text = "0.5%",
-	 .help = "loss that is allowed at the partial drop rate"},
+	 .help = "loss allowed at the PDR"},
 	{"precision", 0, OPT_CUSTOM, AT(precision), .metavar = "PERCENT", .parse = parse_share,
 	 .default_text = "1%", .help = "how close the two bounds of a rate have to be"},
 	{"sum", 0, OPT_TIME, AT(sum_ns), .set_offset = SET(sum_set), .min = 1,
@@ -412,6 +412,8 @@ static const struct opt_example examples[] = {
 const struct command cmd_search = {
 	.name = "search",
 	.summary = "finds the highest rates without loss (NDR) and with hardly any (PDR)",
+	.everyday = "min-rate max-rate pdr precision rfc2544 mrr tx rx rcvbuf limit ledger "
+		    "interface to duration size length flows threads json verbose help",
 	.description =
 		"Runs trials at rates that MLRsearch (RFC 9971) chooses until two "
 		"bounds are as close as --precision: a rate that held, and one that did not, with "

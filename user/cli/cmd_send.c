@@ -28,8 +28,7 @@ static const struct opt send_opts[] = {
 	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
-	 .help = "append the fate of each packet to a file, which `report` joins with those of the "
-		 "receiver and of other senders"},
+	 .help = "append the ledger to a file, for `report --join`"},
 	{0},
 };
 
@@ -166,6 +165,8 @@ static const struct opt_example examples[] = {
 const struct command cmd_send = {
 	.name = "send",
 	.summary = "one end alone: sends numbered packets",
+	.everyday = "tx interface ledger count duration rate size length port ipv6 flows "
+		    "threads json verbose help",
 	.description = "Sends numbered datagrams to a host on which `pktledger recv` (or anything "
 		       "else) listens. What is lost on this side is named; the rest left this "
 		       "host. At the end the receiver is told, three times, how many were sent.",

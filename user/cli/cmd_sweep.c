@@ -135,6 +135,8 @@ static const struct opt_example examples[] = {
 const struct command cmd_sweep = {
 	.name = "sweep",
 	.summary = "repeats run over values of its options: a row each",
+	.everyday = "vary csv tx rx rcvbuf fault repeat ledger interface to count duration "
+		    "rate size length flows threads json verbose help",
 	.description =
 		"Repeats `run` with each combination of the values that --vary lists; all other "
 		"options are those of run. A row has the rate, the loss and the stage that lost "

@@ -673,6 +673,7 @@ static const struct opt_example examples[] = {
 const struct command cmd_top = {
 	.name = "top",
 	.summary = "what trace shows, full screen, along the path of a packet",
+	.everyday = "netns interface pid stage balance duration by interval help",
 	.description =
 		"Shows the path of a packet from the device to the socket and back, with what is "
 		"lost at each stage now, the last minute, and the sockets, interfaces, processes "

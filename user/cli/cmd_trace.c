@@ -53,10 +53,9 @@ static const struct opt trace_opts[] = {
 	{"duration", 't', OPT_TIME, AT(live.duration_ns), .min = 1,
 	 .default_text = "until a signal, or the end of COMMAND", .help = "end after this long"},
 	{"count", 'c', OPT_COUNT, AT(count), .min = 1, .default_text = "none",
-	 .help = "end after this many lost packets: with --events or -w at once, else at the end "
-		 "of the interval"},
+	 .help = "end after this many lost packets"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
-	 .help = "exit with 4 if more is lost, in all or at a stage: loss=0, rcvbuf=100/s"},
+	 .help = "exit with 4 if more is lost: loss=0, rcvbuf=100/s"},
 	{"until-limit", 0, OPT_FLAG, AT(until_limit), .help = "end as soon as a limit is broken"},
 	{"microburst", 0, OPT_TIME, AT(burst_ns), .min = BURST_NS_MIN, .max = BURST_NS_MAX,
 	 .default_text = "off",
@@ -67,10 +66,7 @@ static const struct opt trace_opts[] = {
 
 static const struct opt balance_opts[] = {
 	{"balance", 0, OPT_FLAG, AT(live.balance),
-	 .help = "balance the flow that EXPR selects. UDP: what arrived was delivered, dropped, or "
-		 "is still queued. TCP: what was retransmitted was lost here, downstream, or "
-		 "not at all. Exit with 4 if that does not add up. Only the end is shown; with -I "
-		 "each interval, too"},
+	 .help = "account for every packet of the flow that EXPR selects"},
 	{"seq", 0, OPT_CUSTOM, AT(seq), .metavar = "WHAT", .default_text = "none",
 	 .parse = numbering_parse,
 	 .help = "sequence numbers of the application, which show what was lost before this host: "
@@ -92,7 +88,7 @@ static const struct opt events_opts[] = {
 	{"stack", 0, OPT_FLAG, AT(stack),
 	 .help = "with --events: the kernel's call stack below the line"},
 	{"write", 'w', OPT_STRING, AT(capture), .metavar = "FILE", .default_text = "none",
-	 .help = "write lost packets as pcapng, each with stage and reason as its comment"},
+	 .help = "write lost packets as pcapng, with the cause as comment"},
 	{"snaplen", 's', OPT_SIZE, AT(snaplen), .min = 1, .max = SAMPLE_SNAPLEN_MAX,
 	 .set_offset = OPT_SET(struct trace_options, snaplen_set), .metavar = "BYTES",
 	 .default_text = "headers",
@@ -102,7 +98,7 @@ static const struct opt events_opts[] = {
 
 static const struct opt ledger_opts[] = {
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
-	 .help = "append intervals to a file, with their worst sockets and flows, for `report`"},
+	 .help = "append intervals to a file for `report`"},
 	{"keep", 0, OPT_TIME, AT(keep_ns), .set_offset = OPT_SET(struct trace_options, keep_set),
 	 .min = 1000000000, .help = "remove intervals from the file when they are older"},
 	{0},
@@ -775,6 +771,8 @@ static const struct opt_example examples[] = {
 const struct command cmd_trace = {
 	.name = "trace",
 	.summary = "shows live what this host drops: where, why, and whose packets",
+	.everyday = "netns interface pid stage duration count limit balance events write "
+		    "ledger by interval json verbose help",
 	.synopsis = "[options] [EXPR] [-- COMMAND]",
 	.description =
 		"Shows what the kernel drops on this host, in all network namespaces: the "

@@ -32,7 +32,7 @@ const struct opt trace_filter_opts[] = {
 	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "all",
 	 .help = "only packets at this interface"},
 	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .default_text = "all",
-	 .help = "only packets that a socket of this process sent, or that were dropped at one"},
+	 .help = "only packets of the sockets of this process"},
 	{"cgroup", 0, OPT_STRING, AT(spec.cgroup), .metavar = "PATH", .default_text = "all",
 	 .help = "the same for a cgroup and those below it, for example /system.slice"},
 	{"stage", 0, OPT_ENUMS, AT(stages), .values = stage_values, .default_text = "all",

@@ -392,7 +392,7 @@ CASE(test_help)
 {
 	FILE *f = capture();
 
-	opt_help(f, &with_args);
+	opt_help(f, &with_args, true);
 	fclose(f);
 	assert_non_null(strstr(printed, "Usage: pktledger send [options] ADDR[:PORT] [EXTRA]\n"));
 	assert_non_null(
@@ -429,7 +429,7 @@ CASE(test_help_wraps)
 		.name = "x", .groups = one, .examples = examples, .description = "First.\nSecond."};
 	FILE *f = capture();
 
-	opt_help(f, &cmd);
+	opt_help(f, &cmd, true);
 	fclose(f);
 	assert_non_null(strstr(printed, "\nFirst.\nSecond.\n"));
 	assert_non_null(
