@@ -165,9 +165,9 @@ static void add_share(struct json_object *o, const struct pair *of)
 	double sent_a = json_get_double(of->a, "sent"), sent_b = json_get_double(of->b, "sent");
 
 	if (sent_a > 0)
-		json_put_double(o, "a_fraction", fraction_of(json_get_double(o, "a"), sent_a));
+		json_put(o, "a_fraction", json_object_new_double(fraction_of(json_get_double(o, "a"), sent_a)));
 	if (sent_b > 0)
-		json_put_double(o, "b_fraction", fraction_of(json_get_double(o, "b"), sent_b));
+		json_put(o, "b_fraction", json_object_new_double(fraction_of(json_get_double(o, "b"), sent_b)));
 	put_change(o, json_get(o, "a_fraction"), json_get(o, "b_fraction"));
 }
 
@@ -219,8 +219,8 @@ static void add_points(const struct pair *of)
 				snprintf(name + n, sizeof(name) - n, "rx_pps");
 		}
 		o = add_result(of->list, name, json_object_get(from), json_object_get(to));
-		json_put_double(o, "a_fraction", received_of(a));
-		json_put_double(o, "b_fraction", received_of(b));
+		json_put(o, "a_fraction", json_object_new_double(received_of(a)));
+		json_put(o, "b_fraction", json_object_new_double(received_of(b)));
 	}
 }
 
