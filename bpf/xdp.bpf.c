@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What XDP does with frames: those that it loses, and the verdicts of one program. Apart from each
- * other, each is loaded without the other and its maps.
- *
  * The observer of frames that XDP loses. Most never were an skb, so skb:kfree_skb does not report
  * them: redirects that fail, verdicts that make no sense, batches that a device or a CPU refuses.
  * Whether another event reports the same frame is in the key; user space decides.
@@ -221,46 +218,6 @@ int xdplosses_cpumap_kthread(__u64 *ctx)
 		key.kind = XDPLOSS_CPUMAP_PROGRAM;
 		count(NULL, &key, verdicts);
 	}
-	return 0;
-}
-
-/*
- * Counts the verdicts of an XDP program that is not ours, as it returns: for devices whose driver
- * does not count them. It runs for each packet that the program sees.
- */
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct xdp_rxq_info {
-	struct net_device *dev;
-};
-
-struct xdp_buff {
-	struct xdp_rxq_info *rxq;
-};
-
-#pragma clang attribute pop
-
-MAP(verdicts, PERCPU_HASH, XDPVERDICT_DEVICES, struct watch_dev_key, struct xdpverdict_count);
-
-SEC("?fexit/program")
-int xdpverdicts(__u64 *ctx)
-{
-	struct xdp_buff *xdp = (void *)ctx[0];
-	struct net_device *dev = xdp->rxq->dev;
-	struct watch_dev_key key = {dev->nd_net.net->ns.inum, dev->ifindex};
-	struct xdpverdict_count *c = bpf_map_lookup_elem(&verdicts, &key), none = {};
-	__u32 verdict = ctx[1];
-
-	if (!c) {
-		bpf_map_update_elem(&verdicts, &key, &none, BPF_NOEXIST);
-		c = bpf_map_lookup_elem(&verdicts, &key);
-		if (!c)
-			return 0;
-	}
-	if (verdict > XDP_REDIRECT)
-		verdict = XDPVERDICT_INVALID;
-	c->packets[verdict & (XDPVERDICTS - 1)]++;
 	return 0;
 }
 

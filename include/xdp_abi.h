@@ -53,15 +53,4 @@ struct xdploss_own {
 
 _Static_assert(sizeof(struct xdploss_key) == 32, "no holes");
 
-/* What the observer of an XDP program's verdicts (bpf/xdp.bpf.c) reports to user space. */
-
-#define XDPVERDICT_DEVICES 64 /* that a program is at, at most */
-#define XDPVERDICT_INVALID 5  /* behind XDP_REDIRECT */
-#define XDPVERDICTS	   8  /* a power of two: an index that is masked is within bounds */
-
-/* Per CPU. */
-struct xdpverdict_count {
-	__u64 packets[XDPVERDICTS]; /* by enum xdp_action */
-};
-
 #endif

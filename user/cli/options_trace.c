@@ -42,9 +42,6 @@ const struct opt trace_filter_opts[] = {
 	{"consumed", 0, OPT_FLAG, AT(spec.consumed), .excludes = "reason",
 	 .help = "also losses that the kernel frees as consumed: tc STOLEN, overlapping fragments; "
 		 "a program runs for each packet that is freed"},
-	{"xdp-verdicts", 0, OPT_FLAG, AT(spec.xdp_verdicts),
-	 .help = "also what XDP programs drop where the driver does not count it (fexit on them); "
-		 "costs some 20 ns for each packet that they see"},
 	{0},
 };
 

@@ -99,7 +99,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "frames are skbs; which packet a redirect lost is known where a program of ours ran "
 	 "just before",
 	 "A program at the device's first hook. What it drops in the driver makes no event: "
-	 "known by the driver's counters, or by `--xdp-verdicts`.",
+	 "only the driver's counters show it.",
 	 "The program drops on purpose (XDP_DROP), has failed (XDP_ABORTED), or its redirect "
 	 "did: the target's ring is full, its device is down or has no XDP, the map has no entry.",
 	 "`bpftool net show dev IFNAME` shows the program. For redirects, look at the target: "

@@ -207,15 +207,4 @@ const char *xdplosses_reason(const struct xdploss_key *key);
 /* The tracepoint: "xdp_redirect_err". */
 const char *xdplosses_location(const struct xdploss_key *key);
 
-/*
- * The verdicts of an XDP program that is not ours, by fexit on it: counted from here on, instead of
- * losses. Not every kernel or host allows that, the program needs BTF, and every packet that it
- * sees pays some 20 ns. STATUS_UNABLE: kernel, capability, or a program without BTF.
- */
-int xdpverdicts_open(struct xdplosses **x, uint32_t prog_id, struct error *err);
-
-/* Of a device, by enum xdp_action, since xdpverdicts_open(); zeros: it saw no packet there. */
-void xdpverdicts_read(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
-		      uint64_t packets[XDPVERDICTS]);
-
 #endif

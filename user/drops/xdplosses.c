@@ -2,7 +2,6 @@
 #include "drops/watch.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -49,30 +48,17 @@ static void find_observers(struct xdplosses *x, const struct reasons *r)
 	}
 }
 
-static int open_skeleton(struct xdplosses **out, struct error *err)
+int xdplosses_open(struct xdplosses **out, const struct reasons *r, struct error *err)
 {
-	struct xdplosses *x = *out = mem_new(x);
+	struct xdplosses *x = mem_new(x);
 	int rc;
 
 	x->skel = xdp_bpf__open_opts(trace_open_opts());
 	rc = x->skel ? 0 : -errno;
-	if (rc) {
-		free(x);
-		*out = NULL;
+	if (!rc) {
+		find_observers(x, r);
+		rc = xdp_bpf__load(x->skel);
 	}
-	return trace_load_error(err, rc);
-}
-
-int xdplosses_open(struct xdplosses **out, const struct reasons *r, struct error *err)
-{
-	struct xdplosses *x;
-	int rc = open_skeleton(&x, err);
-
-	if (!x)
-		return rc;
-	bpf_map__set_autocreate(x->skel->maps.verdicts, false);
-	find_observers(x, r);
-	rc = xdp_bpf__load(x->skel);
 	if (rc)
 		xdplosses_close(x);
 	else
@@ -223,85 +209,4 @@ const char *xdplosses_reason(const struct xdploss_key *key)
 const char *xdplosses_location(const struct xdploss_key *key)
 {
 	return kinds[key->kind].tracepoint;
-}
-
-/* Verdicts of a program */
-
-/* What its BTF calls the program's main function: the kernel's own name is cut to 15 characters. */
-static int main_function(int fd, char *name, size_t size)
-{
-	struct bpf_func_info func = {0};
-	struct bpf_prog_info info = {
-		.nr_func_info = 1,
-		.func_info_rec_size = sizeof(func),
-		.func_info = (__u64)(uintptr_t)&func,
-	};
-	const struct btf_type *type;
-	__u32 len = sizeof(info);
-	struct btf *btf;
-	int rc = -ENOENT;
-
-	if (bpf_obj_get_info_by_fd(fd, &info, &len))
-		return -errno;
-	if (!info.btf_id || !info.nr_func_info)
-		return -ENOENT;
-	btf = btf__load_from_kernel_by_id(info.btf_id);
-	if (!btf)
-		return -errno;
-	type = btf__type_by_id(btf, func.type_id);
-	if (type) {
-		snprintf(name, size, "%s", btf__name_by_offset(btf, type->name_off));
-		rc = 0;
-	}
-	btf__free(btf);
-	return rc;
-}
-
-static int load_verdicts(struct xdp_bpf *skel, uint32_t prog_id)
-{
-	int target = bpf_prog_get_fd_by_id(prog_id), rc;
-	char name[128];
-
-	if (target < 0)
-		return -errno;
-	rc = main_function(target, name, sizeof(name));
-	if (!rc)
-		rc = bpf_program__set_attach_target(skel->progs.xdpverdicts, target, name);
-	if (!rc)
-		rc = xdp_bpf__load(skel);
-	if (!rc)
-		rc = xdp_bpf__attach(skel);
-	close(target);
-	return rc;
-}
-
-int xdpverdicts_open(struct xdplosses **out, uint32_t prog_id, struct error *err)
-{
-	struct xdplosses *x;
-	int rc = open_skeleton(&x, err);
-
-	if (!x)
-		return rc;
-	bpf_program__set_autoload(x->skel->progs.xdpverdicts, true);
-	bpf_map__set_autocreate(x->skel->maps.xdp_counts, false);
-	bpf_map__set_autocreate(x->skel->maps.xdp_devs, false);
-	bpf_map__set_autocreate(x->skel->maps.xdp_own, false);
-	rc = load_verdicts(x->skel, prog_id);
-	if (rc) {
-		xdplosses_close(x);
-		return error_set(err, STATUS_UNABLE, rc, NULL,
-				 "cannot observe the XDP program %u: %s", prog_id,
-				 rc == -ENOENT ? "it has no BTF" : strerror(-rc));
-	}
-	*out = x;
-	return 0;
-}
-
-void xdpverdicts_read(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
-		      uint64_t packets[XDPVERDICTS])
-{
-	const struct watch_dev_key key = {netns, ifindex};
-
-	/* no such key: it saw no packet there */
-	trace_sum(x->skel->maps.verdicts, &key, packets, XDPVERDICTS * sizeof(*packets));
 }

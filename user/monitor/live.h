@@ -85,7 +85,6 @@ struct live_spec {
 	unsigned total_by; /* of those, in live_total(): less memory for long; 0: as `by` */
 	bool senders;	   /* sockets that sent a packet, where none dropped it */
 	bool consumed;	   /* losses freed as used up, too: looks at each packet that is freed */
-	bool xdp_verdicts; /* of foreign XDP programs, not counted by drivers: each packet pays */
 	uint32_t snaplen;  /* samples of drops are wanted, live_open_drops(); 0: not */
 	bool few_samples;  /* while live_sampling(): what finds no room is no loss of ours */
 	bool stack;	   /* the kernel's stack in samples */

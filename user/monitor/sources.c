@@ -18,16 +18,8 @@
 #include "ledger/ledger.h"
 #include "monitor/describe.h"
 
-#define PROGRAMS_MAX 16
 #define SPACES_MAX   4096 /* namespaces whose counters are checked */
 #define PLACES_MAX   16	  /* different lists of places in the table of counters */
-
-/* A device with an XDP program whose verdicts are watched. */
-struct program {
-	struct xdplosses *verdicts;
-	struct link_info link;
-	uint64_t shown; /* packets dropped that have a row, or were before the start */
-};
 
 /*
  * Packets at a device: what a row of the table has counted over its queues and how much of it has a
@@ -81,9 +73,6 @@ struct sources {
 	struct xdploss shown[XDPLOSS_KEYS]; /* packets of a key that have a row */
 	int shown_n;
 	uint64_t uncounted;
-
-	struct program program[PROGRAMS_MAX];
-	unsigned programs;
 
 	bool walks;	    /* over sockets with silent drops */
 	bool knows_sockets; /* watch_knows_sockets() */
@@ -268,81 +257,6 @@ static uint64_t lost_by_xdp(const struct sources *s, const struct counted *c, un
 			sum += s->now[i].count.packets;
 	}
 	return sum;
-}
-
-/* Verdicts of programs */
-
-/* Whether the table of counters has one for what a program drops. */
-static bool driver_counts(const char *driver)
-{
-	const struct nic_driver *d = nic_driver_find(driver);
-
-	for (const struct nic_row *r = d ? d->rows : NULL; r && r->counter; r++) {
-		if (r->stage == STAGE_XDP && r->cause == NIC_XDP)
-			return true;
-	}
-	return false;
-}
-
-/* Those that are there now. The first one that cannot be observed is named. */
-static void open_programs(struct sources *s)
-{
-	struct link_info *links = NULL;
-	int n = links_read(&s->ns, 0, &links);
-	bool named = false;
-
-	for (int i = 0; i < n && s->programs < PROGRAMS_MAX; i++) {
-		const struct link_info *link = &links[i];
-		struct program *p = &s->program[s->programs];
-		struct netdev dev = {.link = *link};
-		struct error err = {};
-
-		if (!link->xdp_prog || other_device(s, link->ifname))
-			continue;
-		netdev_ethtool_fill(&s->ns, &dev);
-		if (driver_counts(dev.driver))
-			continue;
-		if (xdpverdicts_open(&p->verdicts, link->xdp_prog, &err)) {
-			if (!named)
-				snprintf(s->gaps, sizeof(s->gaps),
-					 "what XDP drops at %s is not seen: %s", link->ifname,
-					 err.message);
-			named = true;
-			continue;
-		}
-		p->link = *link;
-		s->programs++;
-	}
-	free(links);
-}
-
-static uint64_t dropped_by(const struct sources *s, const struct program *p)
-{
-	uint64_t packets[XDPVERDICTS];
-
-	xdpverdicts_read(p->verdicts, s->inum, p->link.ifindex, packets);
-	return packets[XDP_DROP]; /* xdp_exception shows the others that are losses */
-}
-
-static void collect_program(const struct sources *s, struct live *l, struct program *p)
-{
-	char name[40], location[64];
-	const struct loss loss = {
-		.verdict = {.stage = STAGE_XDP,
-			    .direction = DIRECTION_RX,
-			    .note = "verdict of the XDP program, which the driver does not count"},
-		.packets = unshown(&p->shown, dropped_by(s, p)),
-		.source = "event",
-		.scope = "interface",
-		.reason = "DROP",
-		.location = location,
-		.ifname = p->link.ifname,
-		.netns = s->inum,
-	};
-
-	snprintf(location, sizeof(location), "program %s",
-		 xdplosses_program(p->link.xdp_prog, name, sizeof(name)));
-	add_row(s, l, &loss);
 }
 
 /* Counters */
@@ -793,8 +707,6 @@ static int start(void *arg, struct error *err)
 	int rc = s->losses ? xdplosses_attach(s->losses, &parts.places, err) : 0;
 	struct silent *x;
 
-	for (unsigned i = 0; i < s->programs; i++)
-		s->program[i].shown = dropped_by(s, &s->program[i]);
 	if (s->walks) /* if the programs for it are there now */
 		s->walks = !walk_silent(s);
 	x = s->silent.at;
@@ -830,8 +742,6 @@ static void collect(void *arg, struct live *l)
 
 	if (s->losses)
 		collect_losses(s, l);
-	for (unsigned i = 0; i < s->programs; i++)
-		collect_program(s, l, &s->program[i]);
 	for (unsigned i = 0; i < s->counted.n; i++)
 		collect_counter(s, l, &c[i]);
 	if (s->walks)
@@ -873,8 +783,6 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	s->inum = s->ns.inum;
 	if (source.collect)
 		open_losses(s, l);
-	if (source.collect && spec->xdp_verdicts)
-		open_programs(s);
 	leave(s);
 	s->walks = source.collect && !spec->ifname && !spec->inner && spec->owners;
 	s->knows_sockets = live_parts(l).knows_sockets;
@@ -894,8 +802,6 @@ void sources_close(struct sources *s)
 {
 	if (!s)
 		return;
-	for (unsigned i = 0; i < s->programs; i++)
-		xdplosses_close(s->program[i].verdicts);
 	xdplosses_close(s->losses);
 	list_free(&s->silent);
 	for (unsigned i = 0; i < s->spaces.n; i++)
