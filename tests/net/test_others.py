@@ -6,6 +6,7 @@ counted is the truth."""
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import socket
 import struct
@@ -19,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
 from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, datagram, nft, nft_counters, read_all,
                   shell, sysctl, tun, udp, xdp)
-from lib import case, first, main, require, table, thorough
+from lib import case, first, main, require, skip, table, thorough, until
 from test_balance import EXPR, assert_balance, balancing, lost
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
 
@@ -327,6 +328,67 @@ def accept_queue_is_full():
                                 "awk '/ListenDrops/ {print $2}'"))
     require(not t.end["missed"]["no_sockets"], "an old kernel")
     assert counted >= 10 and counted <= found <= after, (counted, found, after)
+
+
+def tcp_counter(name):
+    text = ends.do(RX, "nstat", "-asz", f"TcpExt{name}")
+    return int(re.search(rf"TcpExt{name}\s+(\d+)", text)[1])
+
+
+def connect(address, count):
+    """So many SYNs, of which none is sent again."""
+    for _ in range(count):
+        with ends.inside(TX):
+            client = socket.socket(family_of(address), socket.SOCK_STREAM)
+        with client:
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                client.connect((address, PORT))
+
+
+def tcp_causes(document):
+    return [c for s in document["end"]["stages"] for c in s["causes"] if s["stage"].startswith("tcp")]
+
+
+@table([("IPv4", V4), ("IPv6", V6)])
+def syn_queue_is_full(address):
+    """Nobody answers its SYN-ACKs, so no connection leaves the queue of SYNs."""
+    with lab(), ends.inside(RX):
+        ends.sysctl(RX, "net/ipv4/tcp_syncookies", 0)
+        ends.nft(TX, f"table inet t {{ chain c {{ type filter hook input priority 0; tcp sport {PORT} drop; }}; }}")
+        with socket.create_server(("", PORT) if address == V4 else ("::", PORT), backlog=4,
+                                  family=family_of(address)), tracing("--netns", RX) as t:
+            connect(address, 30)
+            until(lambda: tcp_counter("TCPReqQFullDrop"), 5, "a SYN is refused")
+            document = t.stop()
+        counted = tcp_counter("TCPReqQFullDrop")
+    require(not t.end["missed"]["no_sockets"], "an old kernel")
+    found = tcp_causes(document)
+    assert counted >= 20 and sum(c["packets"] for c in found) == counted, (counted, found)
+    assert all("SYN queue" in c["note"] for c in found), found
+
+
+@table([("IPv4", V4), ("IPv6", V6)])
+def segments_without_a_signature(address):
+    """Each has an event; that the listener's own counter has them too makes no more of them."""
+    peer = {V4: "198.18.0.1", V6: "2001:2::1"}[address]
+    with lab(), ends.inside(RX):
+        with socket.create_server(("", PORT) if address == V4 else ("::", PORT),
+                                  family=family_of(address)) as listener:
+            at = (struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_pton(socket.AF_INET, peer))
+                  if address == V4 else
+                  struct.pack("=HHI16s104x", socket.AF_INET6, 0, 0, socket.inet_pton(socket.AF_INET6, peer)))
+            try:  # TCP_MD5SIG
+                listener.setsockopt(socket.IPPROTO_TCP, 14, at + struct.pack("=BBHi80s", 0, 0, 3, 0, b"key"))
+            except OSError as error:
+                skip(f"no MD5 signatures here: {error}")
+            with tracing("--netns", RX) as t:
+                for _ in range(20):  # while intervals end
+                    connect(address, 100)
+                document = t.stop()
+        counted = tcp_counter("TCPMD5NotFound")
+    assert counted == 2000, counted
+    assert sum(c["packets"] for c in tcp_causes(document)) == counted, (counted, tcp_causes(document))
 
 
 @table([("all namespaces", []), ("one", ["--netns", RX])])

@@ -44,6 +44,19 @@ struct silent {
 	struct silent_record last;
 };
 
+/*
+ * What the listeners of a namespace refused without an event. sk_drops of a listener also counts
+ * segments that have one, such as those with a wrong MD5 signature; ListenDrops does not.
+ */
+struct listeners {
+	uint32_t inum;
+	bool unknown; /* the counters cannot be read */
+	struct listen_counters {
+		uint64_t drops, overflows, full; /* ListenDrops, ListenOverflows, TCPReqQFullDrop */
+	} base, now;
+	uint64_t shown; /* packets that have a row */
+};
+
 /* Counters of losses of a namespace, or of the host (inum 0), and what of them has a row. */
 struct space {
 	uint32_t inum;
@@ -78,6 +91,7 @@ struct sources {
 	bool knows_sockets; /* watch_knows_sockets() */
 	uint16_t port;	    /* of all that EXPR takes; 0: it does not say */
 	struct list silent; /* struct silent */
+	struct list listeners; /* struct listeners: one for each namespace */
 	uint64_t walked_ns; /* when, and what it took */
 	uint64_t walk_ns;
 
@@ -405,6 +419,77 @@ static int walk_silent(struct sources *s)
 	return rc;
 }
 
+static int read_listeners(struct sources *s, uint32_t inum, struct listen_counters *out)
+{
+	struct counters_scope scope = {.role = "", .what = COUNTERS_SNMP};
+	struct counters c = {};
+	struct netns ns;
+	int rc = s->spec.netns ? live_netns_again(s->live, &ns)
+			       : owners_netns_open(s->spec.owners, inum, &ns, &(struct error){});
+
+	if (rc)
+		return rc;
+	scope.ns = &ns;
+	rc = counters_read(&c, &scope, 1);
+	netns_close(&ns);
+	*out = (struct listen_counters){};
+	counters_get(&c, "", "TcpExt:ListenDrops", &out->drops);
+	counters_get(&c, "", "TcpExt:ListenOverflows", &out->overflows);
+	counters_get(&c, "", "TcpExt:TCPReqQFullDrop", &out->full);
+	counters_free(&c);
+	return rc;
+}
+
+static struct listeners *listeners_of(struct sources *s, uint32_t inum)
+{
+	struct listeners *x =
+		list_find(&s->listeners, offsetof(struct listeners, inum), &inum, sizeof(inum));
+
+	if (x)
+		return x;
+	x = list_add(&s->listeners);
+	*x = (struct listeners){.inum = inum};
+	return x;
+}
+
+/* Of namespaces that are made later the counters begin at 0. */
+static void begin_listeners(struct sources *s)
+{
+	uint32_t netns[SPACES_MAX] = {s->inum};
+	unsigned n = s->spec.netns ? 1 : owners_netns_list(s->spec.owners, netns, SPACES_MAX);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct listeners *x = listeners_of(s, netns[i]);
+
+		x->unknown = read_listeners(s, netns[i], &x->base);
+	}
+}
+
+/* Of the packets that a listener's own counter has, those that were refused without an event. */
+static uint64_t refused(struct sources *s, struct silent *x, uint64_t rest, const char **note)
+{
+	struct listeners *of = listeners_of(s, x->last.sock.netns);
+	uint64_t more = rest > x->shown ? rest - x->shown : 0, left;
+	bool accept, syn;
+
+	*note = "the queue of the listener was full, or memory short: no event (tcp_conn_request)";
+	if (!more || of->unknown)
+		return rest;
+	if (read_listeners(s, of->inum, &of->now)) /* its name may be found yet */
+		return live_parts(s->live).last ? rest : x->shown;
+	accept = of->now.overflows > of->base.overflows;
+	syn = of->now.full > of->base.full;
+	if (accept && !syn)
+		*note = "the listener's accept queue was full: no event (ListenOverflows)";
+	else if (syn && !accept)
+		*note = "the listener's SYN queue was full: no event (TCPReqQFullDrop)";
+	left = counter_moved(of->base.drops, of->now.drops);
+	left = left > of->shown ? left - of->shown : 0;
+	more = smaller(more, left);
+	of->shown += more;
+	return x->shown + more;
+}
+
 static void collect_silent(struct sources *s, struct live *l)
 {
 	const uint64_t share = s->checks ? WORK_SHARE : WORK_SHARE / 3;
@@ -419,17 +504,16 @@ static void collect_silent(struct sources *s, struct live *l)
 		const struct watch_sock *sock = &x->last.sock;
 		const bool tcp = is_listener(sock);
 		uint64_t lost = x->drops - x->base, rest = lost > x->events ? lost - x->events : 0;
+		const char *note = "the buffer of the socket was full: no event (raw_rcv, packet_rcv)";
+		const uint64_t all = tcp ? refused(s, x, rest, &note) : rest;
 		char socket[SOCKET_TEXT], process[32];
 		const struct loss loss = {
 			.sock = sock,
 			.verdict = {.stage = tcp ? STAGE_TCP_LISTEN : STAGE_RCVBUF,
 				    .direction = DIRECTION_RX,
-				    .note = tcp ? "the listener's accept queue was full, or memory "
-						  "short: no event (tcp_conn_request)"
-						: "the buffer of the socket was full: no event "
-						  "(raw_rcv, packet_rcv)"},
+				    .note = note},
 			.suspect = x->perhaps,
-			.packets = unshown(&x->shown, rest),
+			.packets = unshown(&x->shown, all),
 			.source = "counter",
 			.scope = "host",
 			.reason = SILENT_REASON,
@@ -707,8 +791,10 @@ static int start(void *arg, struct error *err)
 	int rc = s->losses ? xdplosses_attach(s->losses, &parts.places, err) : 0;
 	struct silent *x;
 
-	if (s->walks) /* if the programs for it are there now */
+	if (s->walks) { /* if the programs for it are there now */
+		begin_listeners(s);
 		s->walks = !walk_silent(s);
+	}
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++)
 		x[i].base = x[i].drops; /* not to be blamed for what was lost before */
@@ -765,6 +851,7 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		.counted.size = sizeof(struct counted),
 		.dropped.size = sizeof(struct counted),
 		.silent.size = sizeof(struct silent),
+		.listeners.size = sizeof(struct listeners),
 		.spaces.size = sizeof(struct space),
 		.rates = {.netns = spec->netns ? spec->netns : "",
 			  .ns = spec->netns ? &s->ns : NULL,
@@ -804,6 +891,7 @@ void sources_close(struct sources *s)
 		return;
 	xdplosses_close(s->losses);
 	list_free(&s->silent);
+	list_free(&s->listeners);
 	for (unsigned i = 0; i < s->spaces.n; i++)
 		drop_space((struct space *)s->spaces.at + i);
 	list_free(&s->spaces);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What kfree_skb does not show, as a source of the collector: XDP's own losses,
- * programs where their driver does not count them, counters of devices, sockets and, where all
- * drops are looked at, of network namespaces (SNMP) and of the host (softnet, neighbour tables). A
- * counter that repeats packets which have an event too counts less those events; since it is read
- * before them, it is a lower bound while packets are under way.
+ * What kfree_skb does not show, as a source of the collector: XDP's own losses, counters of devices
+ * and of sockets and, where all drops are looked at, of network namespaces (SNMP) and of the host
+ * (softnet, neighbour tables). A counter that repeats packets which have an event too counts less
+ * those events; since it is read before them, it is a lower bound while packets are under way.
  */
 #ifndef PKTLEDGER_MONITOR_SOURCES_H
 #define PKTLEDGER_MONITOR_SOURCES_H
