@@ -330,6 +330,39 @@ def accept_queue_is_full():
     assert counted >= 10 and counted <= found <= after, (counted, found, after)
 
 
+HOP_BY_HOP, DESTINATION = 54, 59  # IPV6_HOPOPTS, IPV6_DSTOPTS
+
+
+@table([(f"{name}, {how}", where, kind) for name, where in (("hop by hop", HOP_BY_HOP), ("destination", DESTINATION))
+        for how, kind in (("discard", 0x5e), ("answer", 0x9e))])
+def an_unknown_option_of_ipv6(where, kind):
+    with lab(), patient(socket.AF_INET6) as sock, tracing("--netns", RX, f"ip6 host {V6} and not icmp6") as t:
+        with ends.inside(TX), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sender:
+            sender.setsockopt(socket.IPPROTO_IPV6, where, struct.pack("BBBB4x", 0, 0, kind, 4))
+            for _ in range(50):
+                sender.sendto(b"x", (V6, PORT))
+        assert read_all(sock) == 0
+        document = t.stop()
+    assert_only(document, "ip_header", 50)
+
+
+@table([("IPv4", V4), ("IPv6", V6)])
+def a_nat_keepalive_is_no_loss(address):
+    with lab(), patient(family_of(address)) as sock:
+        try:  # UDP_ENCAP, UDP_ENCAP_ESPINUDP
+            sock.setsockopt(socket.IPPROTO_UDP, 100, 2)
+        except OSError as error:
+            skip(f"no IPsec in UDP here: {error}")
+        with tracing("--netns", RX, f"udp port {PORT}") as t:
+            with ends.inside(TX), socket.socket(family_of(address), socket.SOCK_DGRAM) as sender:
+                for _ in range(50):
+                    sender.sendto(b"\xff", (address, PORT))
+            read_all(sock)
+            document = t.stop()
+    assert_only(document, "xfrm", 50, kind="expected")
+    assert not document["end"]["dropped"], document["end"]
+
+
 def tcp_counter(name):
     text = ends.do(RX, "nstat", "-asz", f"TcpExt{name}")
     return int(re.search(rf"TcpExt{name}\s+(\d+)", text)[1])

@@ -76,6 +76,10 @@ const struct class_row class_rows[] = {
 	{"NOT_SPECIFIED", "icmp_* icmpv6_* igmp_* igmp6_* ndisc_* mld_* ping_*", 0, PROTOCOL_ANY,
 	 EXPECTED, "answered, or not for this host (icmp_rcv, icmpv6_rcv)"},
 
+	{"NOT_SPECIFIED",
+	 "xfrm4_udp_encap_rcv __xfrm4_udp_encap_rcv xfrm6_udp_encap_rcv __xfrm6_udp_encap_rcv", 0,
+	 PROTOCOL_ANY, EXPECTED, "a NAT keepalive of IPsec: one byte, no data (xfrm4_udp_encap_rcv)"},
+
 	/* Teardown. */
 	{NULL,
 	 "rtnl_kfree_skbs __rtnl_unlock rtnl_unlock netdev_run_todo dev_deactivate* "
