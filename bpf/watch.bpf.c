@@ -832,6 +832,13 @@ static __always_inline bool is_wanted(const struct freed *f)
 	return !cfg.netns || !f->netns || f->netns == cfg.netns;
 }
 
+static __always_inline void found_sender(struct freed *f)
+{
+	f->sk = f->sender;
+	f->flags |= WATCH_SENDER;
+	f->aux = sender_id(f->skb, f->sk);
+}
+
 /*
  * Which socket, or what else tells packets apart that were dropped at one place. `at`: the packet;
  * NULL: what is of interest of it is in a tunnel, where its addresses name no socket. `to`:
@@ -851,14 +858,20 @@ static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consum
 		struct dst_entry *dst = (void *)(f->skb->_skb_refdst & SKB_DST_PTRMASK);
 
 		f->aux = hook_runner(ctx, f->skb, f->dev);
+		if (cfg.by_sender && f->sender) {
+			if (is_in(&places.out, f->aux))
+				f->flags |= WATCH_EGRESS;
+			else if (dst)
+				f->flags |= WATCH_DST;
+			found_sender(f);
+			return;
+		}
 		if (!f->aux && dst)
 			f->aux = (__u64)BPF_CORE_READ(dst, input);
 		if (f->aux)
 			f->flags |= WATCH_DST;
 	} else if (cfg.by_sender && f->sender) {
-		f->sk = f->sender;
-		f->flags |= WATCH_SENDER;
-		f->aux = sender_id(f->skb, f->sk);
+		found_sender(f);
 	} else if (at && ((f->flags & WATCH_NO_DEV && !f->sender) ||
 			  (!kernel.has_rx_sk && is_of_socket(f->reason)))) {
 		flow_read(at, to);

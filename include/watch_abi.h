@@ -37,6 +37,9 @@ enum watch_flag {
 	WATCH_OTHERS = 128,   /* no room: aux and flow are left out, several keys are one */
 	WATCH_CONSUMED = 256, /* freed as used up (consume_skb), at a place where that is a loss */
 	WATCH_ABORTED = 512,  /* an XDP program ended in error: xdp_exception, not XDP_DROP */
+	/* NETFILTER_DROP with WATCH_SENDER: at the device's egress hook. Other hooks follow from the
+	 * flags, since the packet is this host's own. */
+	WATCH_EGRESS = 1024,
 	WATCH_MANY = WATCH_PORT | WATCH_SOCKET | WATCH_SENDER, /* aux has many values */
 };
 

@@ -330,6 +330,28 @@ def accept_queue_is_full():
     assert counted >= 10 and counted <= found <= after, (counted, found, after)
 
 
+OWN_HOOKS = {"output": "inet", "postrouting": "inet", "egress": "netdev"}
+
+
+@table([(f"{hook}, IPv{6 if ':' in address else 4}", hook, address) for hook in OWN_HOOKS for address in (V4, V6)])
+def rules_drop_what_a_process_sends(hook, address):
+    """Counted by its process, and at the hook where it was dropped."""
+    at = " device v-tx" if hook == "egress" else ""
+    with lab():
+        send(address, 1)  # neighbours
+        nft(TX, f"table {OWN_HOOKS[hook]} t {{ chain c {{ type filter hook {hook}{at} priority 0;"
+                f" udp dport {PORT} counter drop; }}; }}")
+        with ends.inside(TX):
+            sender = socket.socket(family_of(address), socket.SOCK_DGRAM)
+        with sender, tracing("--pid", str(os.getpid())) as t:
+            for _ in range(60):
+                with contextlib.suppress(PermissionError):
+                    sender.sendto(b"x", (address, PORT))
+            document = t.stop()
+        assert nft_counters(TX)[None] == 60, nft_counters(TX)
+    assert_only(document, "netfilter", 60, hook=hook, direction="tx", netns=TX)
+
+
 HOP_BY_HOP, DESTINATION = 54, 59  # IPV6_HOPOPTS, IPV6_DSTOPTS
 
 

@@ -223,7 +223,9 @@ static void judge(struct judged_cause *c, const struct reasons *r, const struct 
 		reasons_name(r, (uint32_t)key->reason, c->reason, sizeof(c->reason));
 	if (k && !ksym_find(k, key->location, &at))
 		snprintf(c->location, sizeof(c->location), "%s", at.name);
-	if (k && key->flags & WATCH_DST && !ksym_find(k, key->aux, &aux))
+	if (key->flags & WATCH_EGRESS)
+		e.aux = "__dev_queue_xmit";
+	else if (k && key->flags & WATCH_DST && key->aux && !ksym_find(k, key->aux, &aux))
 		e.aux = aux.name;
 	c->verdict = judge_drop(&e);
 	if (key->flags & WATCH_ABORTED) {

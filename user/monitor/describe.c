@@ -118,8 +118,8 @@ static const struct judged_cause *find_cause(struct describer *d, const struct w
 
 	if (has_socket(from) || from->flags & WATCH_OTHERS)
 		key.aux = 0;
-	key.flags &=
-		WATCH_COPY | WATCH_SK | WATCH_DST | WATCH_NO_DEV | WATCH_CONSUMED | WATCH_ABORTED;
+	key.flags &= WATCH_COPY | WATCH_SK | WATCH_DST | WATCH_NO_DEV | WATCH_CONSUMED |
+		     WATCH_ABORTED | WATCH_EGRESS;
 	/* a tap's copy is known by its socket or its kind: no reason has to be known for that */
 	if (from->pkt_type == PACKET_OUTGOING ||
 	    (from->flags & WATCH_SOCKET && sock->family == AF_PACKET))
