@@ -211,7 +211,7 @@ help:
 	@echo 'make run       build it and run the main job (as root)'
 	@echo 'make test      all tests, in less than 5 minutes; TESTS="net/run unit" for some'
 	@echo 'make test-all  the same with more cases and larger counts, and what follows'
-	@echo 'make hardening sanitizers, TSan, valgrind, fuzzing of all parsers, the analyzer'
+	@echo 'make hardening other compilers, sanitizers, TSan, valgrind, fuzzing, the analyzer'
 	@echo 'make test-kernels  tests on Debian 6.1, 6.12 and newest; TESTS="6.1 fault" for some'
 	@echo 'make coverage  lines that unit and BPF tests run; TESTS="unit/ bpf/ net/": all'
 	@echo 'make bench     speed next to peers (as root); BENCH="--against FILE": to an older build'

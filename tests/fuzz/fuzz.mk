@@ -18,8 +18,15 @@ VALGRIND   ?= valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak
 # One after the other: two of them build in the same directory.
 .PHONY: hardening
 hardening:
-	+$(Q)for part in fuzz sanitize tsan valgrind analyze; do \
+	+$(Q)for part in compilers fuzz sanitize tsan valgrind analyze; do \
 		$(MAKE) --no-print-directory $$part || exit 1; done
+
+# Other compilers and levels have other warnings, which are errors here as well.
+.PHONY: compilers
+compilers:
+	+$(Q)$(MAKE) --no-print-directory B=$(B)/clang CC="$(CLANG)" all
+	+$(Q)$(MAKE) --no-print-directory B=$(B)/O0 CFLAGS='-O0 -g' all
+	+$(Q)$(MAKE) --no-print-directory B=$(B)/lto CFLAGS='-O3 -flto=auto' all
 
 # What is built so is slower: all limits of time are this many times longer.
 SLOWLY := PKTLEDGER_TEST_PATIENCE=3

@@ -28,9 +28,9 @@ static void read_driver(const struct netns *ns, const char *ifname, char driver[
 
 static void fill_speed(const struct netns *ns, struct netdev *dev)
 {
-	struct {
+	union {
 		struct ethtool_link_settings is;
-		uint32_t masks[3 * INT8_MAX];
+		uint32_t room[sizeof(struct ethtool_link_settings) / 4 + 3 * INT8_MAX];
 	} link = {.is.cmd = ETHTOOL_GLINKSETTINGS};
 
 	/* The first call asks how many words a link mode mask has; the answer is negative. */
@@ -61,20 +61,21 @@ void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
 static int read_strings(const struct netns *ns, const char *ifname, uint32_t set,
 			struct ethtool_gstrings **strings)
 {
-	struct {
+	union {
 		struct ethtool_sset_info info;
-		uint32_t count;
+		uint32_t room[sizeof(struct ethtool_sset_info) / 4 + 1];
 	} size = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << set}};
+	const uint32_t *count = size.info.data;
 	int ret = netdev_ethtool(ns, ifname, &size);
 
 	if (ret)
 		return ret;
-	if (!size.info.sset_mask || !size.count)
+	if (!size.info.sset_mask || !*count)
 		return -EOPNOTSUPP;
-	*strings = mem_zero(1, sizeof(**strings) + (size_t)size.count * ETH_GSTRING_LEN);
+	*strings = mem_zero(1, sizeof(**strings) + (size_t)*count * ETH_GSTRING_LEN);
 	(*strings)->cmd = ETHTOOL_GSTRINGS;
 	(*strings)->string_set = set;
-	(*strings)->len = size.count;
+	(*strings)->len = *count;
 	ret = netdev_ethtool(ns, ifname, *strings);
 	if (ret)
 		free(*strings);

@@ -368,9 +368,10 @@ static bool takes_syn(const struct sources *s, const struct watch_sock *sock)
 	struct {
 		struct ip6_hdr ip;
 		struct tcphdr tcp;
-	} v6 = {{.ip6_vfc = 6 << 4, .ip6_nxt = IPPROTO_TCP}, syn};
+	} v6 = {{.ip6_nxt = IPPROTO_TCP}, syn};
 
 	v4.ip.tot_len = htons(sizeof(v4));
+	v6.ip.ip6_vfc = 6 << 4; /* shares its union with ip6_nxt, so one initializer cannot set both */
 	v6.ip.ip6_plen = htons(sizeof(syn));
 	memcpy(&v4.ip.daddr, sock->local, sizeof(v4.ip.daddr));
 	memcpy(&v6.ip.ip6_dst, sock->local, sizeof(v6.ip.ip6_dst));

@@ -592,8 +592,10 @@ static void put_option(struct pcapng *p, enum option option, const void *value, 
 
 static void put_text(struct pcapng *p, enum option option, const char *text)
 {
-	if (text && *text)
-		put_option(p, option, text, strnlen(text, PCAPNG_COMMENT));
+	size_t len = text ? strlen(text) : 0;
+
+	if (len)
+		put_option(p, option, text, len < PCAPNG_COMMENT ? len : PCAPNG_COMMENT);
 }
 
 static uint32_t buffered(const struct pcapng *p, uint32_t offset)

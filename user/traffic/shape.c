@@ -113,14 +113,14 @@ uint64_t shape_flow(const struct shape *s, unsigned slot, uint64_t number)
 }
 
 /* address + n, as one large number */
-static void add_address(const struct shape_addrs *a, uint64_t n, uint8_t out[16])
+static void add_address(const struct shape_addrs *a, uint64_t n, uint8_t *out)
 {
 	unsigned len = a->family == AF_INET6 ? 16 : 4;
 
 	memcpy(out, a->first, len);
-	for (unsigned i = len; i-- > 0 && n; n >>= 8) {
-		n += out[i];
-		out[i] = (uint8_t)n;
+	for (uint8_t *at = out + len; at > out && n; n >>= 8) {
+		n += *--at;
+		*at = (uint8_t)n;
 	}
 }
 

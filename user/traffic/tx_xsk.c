@@ -133,7 +133,7 @@ static int hand_over(struct tx *tx)
 		before = tx->consumed;
 		if (before == tx->submitted && !tx->port.zero_copy)
 			return 0;
-		if (XSK_WAKEUP && !xsk_ring_prod__needs_wakeup(&tx->port.tx))
+		if (XSK_WAKEUP != 0 && !xsk_ring_prod__needs_wakeup(&tx->port.tx))
 			return 0;
 		ret = kick(tx);
 		if (ret || tx->port.zero_copy)

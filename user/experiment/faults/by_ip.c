@@ -185,5 +185,5 @@ const struct fault_row faults_by_ip[] = {
 	{"xfrm:plain", "an IPsec policy of the receiver wants ESP, and a share is not",
 	 FAULT_VALUE_SHARE, RX_SOCKET | BY_POLICY, .rx = "socket", .arg = true,
 	 .programs = PROGRAM(SPOIL), .cfg.mark_share = 1, .apply = apply_xfrm},
-	{NULL},
+	{0},
 };

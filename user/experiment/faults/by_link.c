@@ -247,5 +247,5 @@ const struct fault_row faults_by_link[] = {
 	{"tunnel:header", "a VXLAN device has the port, and packets are not VXLAN",
 	 .is = TUNNEL_PORT | RX_SOCKET | OF_PROGRAM, .rx = "socket", .plan = plan_tunnel_header,
 	 .apply = apply_tunnel_header},
-	{NULL},
+	{0},
 };

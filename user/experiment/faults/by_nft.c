@@ -49,5 +49,5 @@ const struct fault_row faults_by_nft[] = {
 	 BEFORE_NEIGH, .tx = "socket", .arg = TX_NS, .apply = drop_at_hook},
 	{"netfilter:egress", "the same, egress hook of the sender's device", FAULT_VALUE_SHARE,
 	 .tx = "socket", .arg = TX_DEVICE, .apply = drop_at_hook},
-	{NULL},
+	{0},
 };

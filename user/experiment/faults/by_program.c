@@ -129,7 +129,7 @@ const struct fault_row faults_by_program[] = {
 	{"socket_read:csum", "wrong UDP checksums, verified by recv()", FAULT_VALUE_SHARE,
 	 RX_SOCKET | CSUM_LATE | CSUM_OFF, .rx = "socket", .not_tx = "xdp",
 	 .programs = PROGRAM(SPOIL), .cfg.udp_csum_share = 1, .plan = plan_read_csum},
-	{NULL},
+	{0},
 };
 
 /* Where a program of tc runs; others have their own ways. */

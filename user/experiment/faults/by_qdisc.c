@@ -149,5 +149,5 @@ const struct fault_row faults_by_qdisc[] = {
 	 .is = IN_QDISC | OF_VETH | OF_PROGRAM, .tx = "socket",
 	 .fx = {.threaded_napi = true, .qdisc_replaced = true, .tbf_bps = SLOW_BPS},
 	 .plan = plan_replace, .apply = apply_tbf, .midway = replace},
-	{NULL},
+	{0},
 };

@@ -123,5 +123,5 @@ const struct fault_row faults_by_socket[] = {
 	{"socket_close", "the socket closes with its queue unread",
 	 .is = RX_SOCKET | LARGE_BUFFER | OF_PROGRAM | GOES, .rx = "socket",
 	 .plan = plan_socket_close},
-	{NULL},
+	{0},
 };
