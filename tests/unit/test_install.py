@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, ROOT, case, main, require
+from lib import BINARY, ROOT, case, main, require, table
 
 
 def make(*words):
@@ -52,6 +52,20 @@ def installs_and_uninstalls():
         assert Path(root, "opt/x/sbin/pktledger").read_bytes() == BINARY.read_bytes()
         make("uninstall", *words)
         assert not files(root), files(root)
+
+
+@table([("deb", "deb", "git dpkg-dev"), ("html", "html", "mandoc scdoc python3")])
+def names_missing_packages_before_it_starts(goal, packages):
+    with tempfile.TemporaryDirectory() as root:
+        for name in ("make", "sh", "sed", "grep", "cat"):
+            Path(root, name).symlink_to(shutil.which(name))
+        done = subprocess.run(["make", "-C", ROOT, f"B={root}/build", goal], text=True,
+                              capture_output=True, check=False,
+                              env={"PATH": root, "MAKEFLAGS": ""})
+        assert done.returncode == 2, done
+        assert f"make {goal} needs packages: {packages}; install them with: tools/setup package" \
+            in done.stderr, done.stderr
+        assert not Path(root, "build").exists()
 
 
 @case

@@ -68,7 +68,10 @@ dist-static:
 # `make deb CROSS_COMPILE=aarch64-linux-gnu-`, with the :arm64 packages that it needs (apt build-dep).
 DEB := $(B)/deb/$(RELEASE)
 .PHONY: deb
-deb: dist
+deb: unmet = $(shell tools/packaging/unmet $(if $(CROSS_COMPILE),-a$(ARCH) -Pcross))
+deb:
+	$(call require,git:git dpkg-buildpackage:dpkg-dev)
+	+$(Q)$(MAKE) --no-print-directory dist
 	$(call say,DEB,$(B)/deb)
 	$(Q)rm -rf $(B)/deb && mkdir -p $(B)/deb
 	$(Q)tar -xzf $(TARBALL) -C $(B)/deb

@@ -36,9 +36,17 @@ $(B)/completion/made: $(B)/help.json $(wildcard tools/completion/*)
 .PHONY: man html completion
 man: $(B)/man/made
 
+# Ends with the names of the missing packages, PROGRAM:PACKAGE each, and of those that `unmet` adds.
+define require
+$(Q)missing='$(unmet)'; for each in $1; do command -v $${each%:*} > /dev/null || \
+	missing="$$missing $${each#*:}"; done; [ -z "$$missing" ] || { printf '%s\n' \
+	"make $@ needs packages:$$missing; install them with: tools/setup package" >&2; exit 1; }
+endef
+
 # The manuals as pages for a browser.
-html: man
-	$(Q)command -v mandoc > /dev/null || { echo "make html: mandoc is missing" >&2; exit 1; }
+html:
+	$(call require,mandoc:mandoc scdoc:scdoc python3:python3)
+	+$(Q)$(MAKE) --no-print-directory man
 	$(Q)mkdir -p $(B)/html
 	$(call say,HTML,$(B)/html)
 	$(Q)for page in $(MANUALS); do mandoc -T html -O man=%N.%S.html $(B)/man/$$page \
