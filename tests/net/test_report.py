@@ -274,37 +274,6 @@ def test_two_runs():
 # Captures
 
 
-@thorough
-def test_capture_of_lost_packets():
-    with lab(), directory() as path, udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock:
-        file = path / "lost.pcapng"
-        with tracing("-w", str(file), "udp", "portrange", f"{PORT}-{PORT + 1}") as t:
-            full = send(V4, 300) - read_all(sock)
-            closed = send(V4, 70, port=PORT + 1)
-            time.sleep(0.3)
-            shown = t.stop()
-        require(not shown["end"]["missed"]["without_sample"],
-                "some were too fast to be written")
-        document = only(report(file))
-        rows = {s["stage"]: s for s in document["sum"]["stages"]}
-        assert {name: row["packets"] for name, row in rows.items()} == \
-            {"rcvbuf": full, "udp_lookup": closed}, rows
-        assert rows["udp_lookup"]["bytes"] == closed * 128, rows
-        assert rows["udp_lookup"]["causes"][0]["reason"] == "NO_SOCKET", rows
-        assert sum(f["packets"] for f in document["sum"]["flows"]) == full + closed
-        some = only(report(file, "udp", "dst", "port", str(PORT + 1)))
-        assert some["sum"]["dropped"] == closed, some["sum"]
-        none = pktledger("report", str(file), "tcp")
-        assert none.status == FAILED and "no packet" in none.err, none
-        bad = pktledger("report", str(file), "udp", "port")
-        assert bad.status == USAGE and "syntax error" in bad.err, bad
-        size = file.stat().st_size
-        os.truncate(file, size - 30)
-        cut = pktledger("report", "-j", str(file))
-        assert cut.status == 0 and "is cut" in cut.err, cut
-        assert only(cut.json)["sum"]["dropped"] == full + closed - 1, cut.json
-
-
 SNIFFER = """
 import os, signal, socket, struct, sys
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))

@@ -65,8 +65,8 @@ static const struct opt form_opts[] = {
 
 static const struct opt report_args[] = {
 	{"FILE", 0, OPT_ARGS, AT(words), .required = true, .default_text = "",
-	 .help = "what --ledger wrote, -j printed, --html wrote or `trace -w` captured; captures "
-		 "may be followed by EXPR, a filter as in pcap-filter(7)"},
+	 .help = "what --ledger wrote, -j printed or --html wrote; or two captures, one of each end, "
+		 "and EXPR, a filter as in pcap-filter(7)"},
 	{0},
 };
 
@@ -172,9 +172,7 @@ static int nothing(const struct load_spec *window, const struct ledgers_file *f,
 		return error_set(err, STATUS_FAILED, -ENODATA, hint,
 				 "there is no run or trace with the number %llu",
 				 (unsigned long long)window->number);
-	return error_set(err, STATUS_FAILED, -ENODATA, hint, "%s",
-			 window->expr ? "no packet of this time matches"
-				      : "there is nothing in this time");
+	return error_set(err, STATUS_FAILED, -ENODATA, hint, "no data in this time range");
 }
 
 static int compare_ends(const struct report_options *o, struct error *err)
@@ -210,8 +208,7 @@ static int report(struct report_options *o, struct error *err)
 
 	if (parse_window(o, err) || split_words(o, &expr, err))
 		return -EINVAL;
-	/* plain ones, of both ends; those of lost packets speak for themselves */
-	while (n < o->window.n && capfile_is(o->window.path[n]) && !lostcap_is(o->window.path[n]))
+	while (n < o->window.n && capfile_is(o->window.path[n]))
 		n++;
 	if (n == 2 && o->window.n == 2)
 		return compare_ends(o, err);
@@ -270,7 +267,6 @@ static const struct opt_example examples[] = {
 	{"report a.ledger b.ledger recv.ledger", "senders and their receiver as one ledger"},
 	{"report a.ledger b.ledger",
 	 "TCP balances of two hosts: lost on which of them, or in between"},
-	{"report lost.pcapng udp port 5060", "a capture of lost packets, by stage"},
 	{"report here.pcap there.pcap udp", "two captures: what was lost between them"},
 	{"report --html lost.html here.pcap there.pcap", "the same as an HTML page"},
 	{0},

@@ -175,11 +175,8 @@ static int give(struct capfile *c, const struct capfile_packet *p)
 /* As read_block(). */
 static int take_packet(struct capfile *c, uint32_t len)
 {
-	char comment[PCAPNG_COMMENT] = "";
-	struct capfile_packet p = {.comment = comment};
-	const uint8_t *value;
+	struct capfile_packet p = {};
 	uint32_t iface;
-	uint16_t n;
 
 	if (len < PACKET_HEAD)
 		return spoilt(c, "a packet is too short");
@@ -192,9 +189,6 @@ static int take_packet(struct capfile *c, uint32_t len)
 	p.link = c->iface[iface].link;
 	p.time_ns = to_ns((uint64_t)u32_at(c, c->body + 4) << 32 | u32_at(c, c->body + 8),
 			  c->iface[iface].resolution);
-	value = find_option(c, PACKET_HEAD + ((p.len + 3) & ~3u), len, OPTION_COMMENT, &n);
-	if (value)
-		snprintf(comment, sizeof(comment), "%.*s", n, (const char *)value);
 	return give(c, &p);
 }
 
@@ -267,7 +261,7 @@ static int read_block(struct capfile *c)
 /* Classic pcap: 1, 0, -errno as read_block(). */
 static int read_record(struct capfile *c)
 {
-	struct capfile_packet p = {.link = c->link, .comment = ""};
+	struct capfile_packet p = {.link = c->link};
 	uint8_t head[PCAP_RECORD];
 	int rc;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Captures, packet by packet: pcapng with its comments, which libpcap leaves out, and classic pcap.
- * Both byte orders. draft-ietf-opsawg-pcapng, draft-ietf-opsawg-pcap. And of each packet: its
+ * Captures, packet by packet: pcapng with what it says about its own losses, which libpcap leaves
+ * out, and classic pcap. Both byte orders. draft-ietf-opsawg-pcapng, draft-ietf-opsawg-pcap. And of each packet: its
  * headers, whether it matches a filter, and what it is known by at another place.
  */
 #ifndef PKTLEDGER_REPORT_CAPFILE_H
@@ -14,14 +14,13 @@
 #include "base/err.h"
 #include "watch_abi.h"
 
-#define PCAPNG_COMMENT 1024 /* bytes of a comment, or of another text, that are kept */
+#define PCAPNG_COMMENT 1024 /* bytes of a comment, or of another text, that are written */
 
 struct capfile_packet {
 	uint64_t time_ns; /* CLOCK_REALTIME of the capture; 0: it has none */
 	const uint8_t *bytes;
 	uint32_t len, wire_len;
 	unsigned link;	     /* of the pcap registry: 1 Ethernet, 113 cooked, 101 IP */
-	const char *comment; /* the first; "" none */
 };
 
 struct capfile_state {

@@ -791,16 +791,13 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 		     struct error *err)
 {
 	struct ledgers_file *file = &l->file[l->files++];
-	struct ledgers_document d;
 	int rc;
 
 	file->path = path;
-	if (capfile_is(path)) {
-		rc = lostcap_read(path, spec, &d, file, err);
-		if (!rc && d.json)
-			keep(l, &d);
-		return rc;
-	}
+	if (capfile_is(path))
+		return error_usage(err, "Wireshark shows a capture of `trace -w`, and `trace -o` keeps "
+					"the same losses for report",
+				   "%s is a capture: report compares two, one of each end", path);
 	if (printed_is(path))
 		return read_printed(l, spec, file, err);
 	rc = check_kind(path, err);

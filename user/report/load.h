@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ledger files, and captures of lost packets (report/trace.h), read: a document for each run,
+ * Ledger files, read: a document for each run,
  * trace, send or recv in them. A document is that of the command's own -j (tools/schema), put
  * together of the lines that are whole, and bounded:
  *
@@ -66,7 +66,7 @@ struct load_spec {
 	 */
 	uint64_t since_ns, until_ns;
 	uint64_t number;  /* only this one of each file, from 1; 0: all */
-	const char *expr; /* of the packets in captures; NULL or "": all */
+	const char *expr; /* of the packets in two captures; NULL or "": all */
 };
 
 struct ledgers_file {
@@ -81,7 +81,7 @@ struct ledgers_file {
 struct ledgers_document {
 	struct json_object *json; /* as above, borrowed */
 	char command[16];	  /* of the schema: "run", "trace" */
-	bool parts; /* intervals are counts of their own: trace, capture; else since the start */
+	bool parts; /* intervals are counts of their own: trace; else since the start */
 	const char *path;
 	unsigned number;
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME, of what is in it */

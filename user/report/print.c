@@ -307,7 +307,7 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 		page_fill(&p, STYLE_BAD, d->json, "{error.message}");
 		page_end(&p);
 	}
-	if (json_get(d->json, "end") || strstr(json_get_text(d->json, "schema"), "/capture/"))
+	if (json_get(d->json, "end"))
 		return;
 	page_text(&p, 2, STYLE_WARN, "no end    ");
 	page_words(&p, STYLE_WARN, "it was killed, or still writes");

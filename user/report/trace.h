@@ -109,12 +109,12 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 		     const struct json_object *end);
 
 /*
- * A document of a ledger or a capture: if all of it is there, what the trace printed, else the sum
+ * A document of a ledger: if all of it is there, what the trace printed, else the sum
  * of what was asked for; then the sockets and flows that lost most, and limits.
  */
 void print_trace(const struct print_view *v, const struct ledgers_document *d);
 
-/* A single drop: as a line, as JSON, as a packet of a capture; and such a capture, read again. */
+/* A single drop: as a line, as JSON, as a packet of a capture. */
 
 /* `netns`: the own namespace, left out. `hex`: the bytes below the line. The stack as well. */
 void drop_text(struct page *p, const struct live_drop *drop, const char *netns, bool hex);
@@ -124,20 +124,5 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 
 /* Without an Ethernet header a packet gets that of captures of `any`. As pcapng_packet(). */
 int drop_capture(struct pcapng *to, const struct live_drop *drop);
-
-/*
- * What `trace -w` has written (drop_capture()) as a document of the kind that a ledger of trace
- * gives: schema "pktledger/capture/1", its intervals are seconds in which packets were lost.
- */
-
-/* Whether the first packet has a comment of ours. False too if there is none. */
-bool lostcap_is(const char *path);
-
-/*
- * The document in *d, whose json is to be given away, NULL if no packet is left by time and filter.
- * STATUS_USAGE: packets have no comments of ours, or the filter is no filter.
- */
-int lostcap_read(const char *path, const struct load_spec *spec, struct ledgers_document *d,
-		 struct ledgers_file *file, struct error *err);
 
 #endif
