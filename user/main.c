@@ -162,8 +162,14 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 {
 	void *options = mem_zero(1, cmd->size);
 	struct error err = {};
-	int next = opt_parse(cmd, argc, argv, options, &program_options, &err), status = 0;
+	int next, status = 0;
 
+	program_options.keeps = true;
+	next = opt_parse(cmd, argc, argv, options, &program_options, &err);
+	if (next == OPT_NEXT_RUN) {
+		program_argc = program_options.argc;
+		program_argv = program_options.argv;
+	}
 	switch (next == OPT_NEXT_RUN ? check_stack(&err) : next) {
 	case OPT_NEXT_RUN:
 		if (cmd != &cmd_top || !isatty(STDOUT_FILENO)) /* ncurses uses the descriptor */

@@ -149,7 +149,7 @@ SHOWS = {
 PLACEHOLDERS = {
     "send --rate 10k --ledger a.ledger B": "send --rate 10k -t 1 --ledger a2.ledger 198.18.0.2",
     "recv --ledger b.ledger --streams 2": "recv --ledger b2.ledger --streams 2",
-    "report a.ledger c.ledger b.ledger": "report a.ledger b.ledger recv.ledger",
+    "report --join a.ledger c.ledger b.ledger": "report --join a.ledger b.ledger recv.ledger",
 }
 ENDLESS = 3  # seconds for what is told to end
 HOST = """

@@ -101,7 +101,7 @@ class Fleet(Hosts):
                 assert process.returncode == 0, f"{process.args}: {err}{out}"
 
     def report(self, *args, names=("a", "c", "d", "b")):
-        return pktledger("report", *args, *(self.file(name) for name in names))
+        return pktledger("report", "--join", *args, *(self.file(name) for name in names))
 
 
 def losses_of(sender):
@@ -390,8 +390,8 @@ def without_some_fates(lines):
 @thorough
 def ends_that_are_missing():
     fleet = kept()
-    assert_error(fleet.report("--join", names=("a", "c")), USAGE, "the receiver is missing")
-    assert_error(fleet.report("--join", names=("b",)), USAGE, "the senders is missing")
+    assert_error(fleet.report(names=("a", "c")), USAGE, "the receiver is missing")
+    assert_error(fleet.report(names=("b",)), USAGE, "the senders is missing")
     document = joined(fleet.report("-j", names=("a", "c", "b")), BROKEN)
     assert len(document["unknown_streams"]) == 1 and not document["end"]["balanced"], document["unknown_streams"]
     stranger = document["unknown_streams"][0]

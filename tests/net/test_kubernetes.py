@@ -123,7 +123,7 @@ class Cluster(Hosts):
 
 def report(*args):
     """As the comment at the top of kustomization.yaml says."""
-    result = assert_ok(pktledger("report", "-j", *args))
+    result = assert_ok(pktledger("report", "-j", "--join", *args))
     assert_valid(result.json)
     return result.json
 

@@ -135,7 +135,7 @@ def joined(hosts, family):
         assert_ok(hosts.command("send", to, "-q", "-r", "4k", "-c", str(COUNT), "-l", "3000",
                                 "--ledger", files[0], to=None))
         assert receiver.wait(TIMEOUT) == 0, receiver.stderr.read()
-        result = assert_ok(pktledger("report", "-j", *files))
+        result = assert_ok(pktledger("report", "-j", "--join", *files))
         document = result.json["documents"][0]
         return SimpleNamespace(json=document, status=0, out=result.out, err=result.err)
 

@@ -65,7 +65,7 @@ class Ledgers:
         self.running = []
 
     def report(self, *options, hosts=None):
-        return pktledger("report", *options, *(self.files[h] for h in hosts or self.hosts))
+        return pktledger("report", "--join", *options, *(self.files[h] for h in hosts or self.hosts))
 
     def joined(self, status=0, sender=TX, missing_ok=False, **options):
         """What the others know of the sender; the whole document, too."""

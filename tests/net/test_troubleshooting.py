@@ -399,10 +399,10 @@ def who_lost_it():
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=TIMEOUT)
             assert process.returncode in (0, 4), process.returncode
-        files = [f"{directory}/{word}" for word in shlex.split(answer[0])[3:]]
-        shown = pktledger("report", *files)
+        files = [f"{directory}/{word}" for word in shlex.split(answer[0])[4:]]
+        shown = pktledger("report", "--join", *files)
         assert counter() > 1 and shown.status in (0, 4), (counter(), shown)
-        documents = json.loads(pktledger("report", "-j", *files).out)["documents"]
+        documents = json.loads(pktledger("report", "-j", "--join", *files).out)["documents"]
         for d in documents:
             look_for_hidden(d)
             if suppressed(d) and "unseen" in [row["why"] for row in d.get("joined", {}).get("undecided_why", ())]:

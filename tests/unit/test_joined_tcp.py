@@ -39,14 +39,15 @@ def trace(host, what, tcp=(), stages=(), time="2026-01-01T00:00:00.000000Z", net
             {"event": "end", "data": end}]
 
 
-def report(*hosts, options=("-j",)):
+def report(*hosts, options=("-j",), join=True):
     with directory() as path:
         files = []
         for i, lines in enumerate(hosts):
             files.append(Path(path) / str(i))
             texts = [json.dumps(line, separators=(",", ":")).encode() for line in lines]
             files[-1].write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(t), t) for t in texts))
-        return pktledger("report", *options, *map(str, files))
+        return pktledger("report", *["--join"][:join and len(hosts) > 1], *options,
+                         *map(str, files))
 
 
 def joined(*hosts, status=0):
@@ -231,15 +232,16 @@ def which_are_joined():
     a = trace("a", trail([flow(True)], again()))
     later = trace("b", trail([flow(False)], []), time="2026-01-01T01:00:00.000000Z")
     for hosts, words in ((a, later), "are of different runs"), ((a, a), "are the same ledger"):
-        asked = report(*hosts, options=("--join",))
+        asked = report(*hosts)
         assert asked.status == USAGE and words in asked.err, asked
-        alone = report(*hosts)
+        alone = report(*hosts, join=False)
         assert alone.status == 0 and not has_joined(alone), "they stand one below the other"
-    many = report(*(trace(str(i), trail([], [])) for i in range(17)), options=("--join",))
+    many = report(*(trace(str(i), trail([], [])) for i in range(17)))
     assert many.status == USAGE and "more than 16" in many.err, many
     old = trace("b", None)
     del old[1]["data"]["tcp"]["trail"]
-    assert not has_joined(report(a, old))
+    refused = report(a, old)
+    assert refused.status == USAGE and not has_joined(report(a, old, join=False)), refused
 
 
 if __name__ == "__main__":

@@ -92,12 +92,12 @@ def ledger(path, *runs):
     path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(t), t) for t in texts))
 
 
-def page(path, *files):
+def page(path, *files, options=()):
     """Written to `path`, and judged: its text is that of `report`, which shows up to two files."""
-    result = pktledger("report", "--html", str(path), *map(str, files))
+    result = pktledger("report", *options, "--html", str(path), *map(str, files))
     assert (result.status, result.out, result.err) == (0, "", ""), result
     found = Page(path.read_text())
-    text = pktledger("report", *map(str, files)).out.replace("\u202e", "\ufffd")
+    text = pktledger("report", *options, *map(str, files)).out.replace("\u202e", "\ufffd")
     assert found.pre == text or len(files) > 2, found.pre
     return found
 
@@ -165,7 +165,7 @@ def two_runs_are_compared():
         b["end"]["stages"], b["end"]["delivered"], b["end"]["dropped"] = [], SENT, 0
         ledger(d / "a", a)
         ledger(d / "b", b)
-        found = page(d / "page.html", d / "a", d / "b")
+        found = page(d / "page.html", d / "a", d / "b", options=["--compare"])
         assert len(found.documents) == 2
         assert found.text.index("A lost 12.3 % of what it sent, B nothing, ") < found.text.index("12.30 % lost")
         assert {"name": "kernel", "a": "6.1", "b": "6.12"} in found.view["comparison"]["env"]

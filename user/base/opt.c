@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 /* A closed set is spelled out in an error where it is no longer than this, else `help` is named. */
 #define VALUES_INLINE 80
@@ -335,7 +338,38 @@ struct parser {
 	char *const *argv;
 	const struct opt *next_arg; /* NULL or without a name: no more are expected */
 	struct opt_seen *seen;
+	char **words; /* those that are no options, to be kept; NULL: not wanted */
+	unsigned n;
 };
+
+/* Keeps an option, or a word before all others. */
+__attribute__((format(printf, 2, 3))) static void keep(const struct parser *p, const char *fmt, ...)
+{
+	struct opt_seen *seen = p->seen;
+	va_list args;
+
+	if (!p->words)
+		return;
+	seen->argv = mem_resize(seen->argv, (size_t)seen->argc + 2, sizeof(*seen->argv));
+	va_start(args, fmt);
+	seen->argv[seen->argc++] = mem_vprint(fmt, args);
+	va_end(args);
+	seen->argv[seen->argc] = NULL;
+}
+
+/* Puts the words behind the options; `--` first if one looks like an option. */
+static void keep_words(struct parser *p)
+{
+	bool dashes = false;
+
+	for (unsigned i = 0; i < p->n && strcmp(p->words[i], "--"); i++)
+		dashes |= *p->words[i] == '-' && p->words[i][1];
+	if (dashes)
+		keep(p, "--");
+	for (unsigned i = 0; i < p->n; i++)
+		keep(p, "%s", p->words[i]);
+	free(p->words);
+}
 
 static int usage(const struct parser *p, struct error *err, const char *what, const char *text,
 		 const char *more)
@@ -466,6 +500,7 @@ static int take_option(struct parser *p, const struct opt_ref *ref, const char *
 		*(bool *)field = true;
 	else
 		++*(unsigned *)field;
+	keep(p, "--%s%s%s", o->name, text ? "=" : "", text ? text : "");
 	if (!opt_given(p->seen, o) && p->seen->n < OPT_OPTIONS_MAX)
 		p->seen->given[p->seen->n++] = o;
 	return code;
@@ -511,6 +546,8 @@ static int take_word(struct parser *p, const char *text, struct error *err)
 
 	if (!o || !o->name || o->type == OPT_COMMAND)
 		return usage(p, err, "unexpected argument", text, "");
+	if (p->words)
+		p->words[p->n++] = (char *)text;
 	if (o->type != OPT_WORDS && o->type != OPT_ARGS)
 		p->next_arg++;
 	return take_value(p, &(struct opt_ref){o, 0}, o->name, text, err);
@@ -557,6 +594,8 @@ static int parse(struct parser *p, struct error *err)
 		if (p->at == p->argc)
 			return usage(p, err, "behind", "--", " there is no command");
 		*(char *const **)(p->options + command->offset) = p->argv + p->at;
+		for (int i = p->at - 1; p->words && i < p->argc; i++)
+			p->words[p->n++] = p->argv[i];
 		p->at = p->argc;
 	}
 	for (; p->at < p->argc && !next; p->at++)
@@ -580,9 +619,15 @@ int opt_parse(const struct command *cmd, int argc, char *const argv[], void *opt
 		memcpy(options, cmd->defaults, cmd->size);
 	else
 		memset(options, 0, cmd->size);
-	*seen = (struct opt_seen){};
+	*seen = (struct opt_seen){.keeps = seen->keeps};
 	snprintf(p.hint, sizeof(p.hint), "see %s %s --help", OPT_PROGRAM, cmd->name);
+	if (seen->keeps) {
+		p.words = mem_zero((size_t)argc + 1, sizeof(*p.words));
+		keep(&p, "%s", OPT_PROGRAM);
+		keep(&p, "%s", cmd->name);
+	}
 	next = parse(&p, err);
+	keep_words(&p);
 	/* -ERANGE and a custom parser's own say nothing more than the message does */
 	return next < 0 ? -EINVAL : next;
 }

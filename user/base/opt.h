@@ -182,6 +182,13 @@ struct opt_seen {
 	const struct opt *given[OPT_OPTIONS_MAX];
 	unsigned n;
 	const struct opt *asked;
+	/*
+	 * If `keeps`: the command line in one spelling, which means the same, and ends with NULL:
+	 * program, command, each option as --name=value, and the other words. Not freed.
+	 */
+	bool keeps;
+	int argc;
+	char **argv;
 };
 
 /*

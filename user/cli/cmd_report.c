@@ -10,13 +10,15 @@
 #include "host/caps.h"
 #include "report/trace.h"
 #include "report/capfile.h"
+#include "report/junit.h"
 #include "report/load.h"
 #include "report/print.h"
 
 struct report_options {
 	struct global_options global;
 	const char *since, *until;
-	bool join;
+	bool join, compare;
+	const char *junit;
 	int match;
 	struct opt_args words;
 	struct load_spec window;
@@ -33,6 +35,11 @@ static const struct opt_value match_values[] = {
 	{0},
 };
 
+static int parse_limits(const char *value, void *field, struct error *err)
+{
+	return compare_limits_parse(value, field, err);
+}
+
 #define AT(member) offsetof(struct report_options, member)
 
 static const struct opt report_opts[] = {
@@ -44,9 +51,13 @@ static const struct opt report_opts[] = {
 	 .help = "only this run or trace of each file, from 1"},
 	{"match", 0, OPT_ENUM, AT(match), .values = match_values,
 	 .help = "how packets of two captures are matched"},
-	{"join", 0, OPT_FLAG, AT(join),
-	 .help = "join ledgers of `send` and `recv`, or of TCP on several hosts: the default where "
-		 "there are such; what cannot be joined is an error"},
+	{"join", 0, OPT_FLAG, AT(join), .excludes = "compare",
+	 .help = "join ledgers of `send` and `recv`, or TCP balances of several hosts"},
+	{"compare", 0, OPT_FLAG, AT(compare),
+	 .help = "compare two results: what was different, and what came of it"},
+	{"limit", 0, OPT_CUSTOM, AT(view.limits), .metavar = "NAME=CHANGE", .parse = parse_limits,
+	 .default_text = "none",
+	 .help = "with --compare: exit with 4 if B is worse: loss=+0.1%, p99=+20%, rx_pps=-5%"},
 	{0},
 };
 
@@ -56,6 +67,8 @@ static const struct opt form_opts[] = {
 	{"html", 'o', OPT_STRING, AT(view.html), .metavar = "PAGE", .excludes = "csv",
 	 .default_text = "none",
 	 .help = "write one HTML page with charts, which loads nothing else (-: stdout)"},
+	{"junit", 0, OPT_STRING, AT(junit), .metavar = "FILE", .default_text = "none",
+	 .help = "write limits and findings as JUnit XML, for CI"},
 	{"matrix", 0, OPT_FLAG, AT(view.matrix), .excludes = "csv",
 	 .help = "one table for runs between many hosts: from, to, lost"},
 	{"redact", 0, OPT_FLAG, AT(view.redact),
@@ -208,6 +221,8 @@ static int report(struct report_options *o, struct error *err)
 
 	if (parse_window(o, err) || split_words(o, &expr, err))
 		return -EINVAL;
+	if (o->view.limits.n && !o->compare)
+		return error_usage(err, "add --compare", "--limit is for --compare");
 	while (n < o->window.n && capfile_is(o->window.path[n]))
 		n++;
 	if (n == 2 && o->window.n == 2)
@@ -218,12 +233,12 @@ static int report(struct report_options *o, struct error *err)
 		show_damage(&l->file[i]);
 	if (!l->documents)
 		rc = nothing(&o->window, l->file, err);
-	else if (joined_tcp_wanted(l))
-		rc = joined_tcp_make(l, o->join, err);
-	else if (o->join || joined_wanted(l))
-		rc = joined_make(l, err);
-	else if (!o->view.matrix && !(o->view.html && o->window.n > 2))
+	else if (o->join)
+		rc = joined_tcp_wanted(l) ? joined_tcp_make(l, true, err) : joined_make(l, err);
+	else if (o->compare)
 		rc = choose_pair(l, &o->view.a, &o->view.b, err);
+	else if (joined_tcp_wanted(l) || joined_wanted(l))
+		log_info("--join makes one ledger of these");
 	if (!rc)
 		rc = show_ledgers(&o->view, l, err);
 	if (!rc && show_disagrees(l))
@@ -244,7 +259,10 @@ static int report_run(void *options, struct error *err)
 					   .colour = log_colour(STDOUT_FILENO),
 					   .verbosity = global_verbosity(&o->global)};
 	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
+	o->view.junit = o->junit ? junit_new("report") : NULL;
 	rc = report(o, err);
+	if (junit_write(o->view.junit, o->junit, err))
+		rc = -EIO;
 	if (output_end(o->view.json, err))
 		rc = -EIO;
 	return rc;
@@ -260,12 +278,14 @@ static const struct opt_example examples[] = {
 	{"report run.ledger", "the ledger of a run that kept it"},
 	{"report --since 03:10 --until 03:15 trace.ledger", "what happened at 03:12"},
 	{"report --since -2h trace.ledger", "the last two hours"},
-	{"report before.ledger after.ledger", "what was different, and what came of it"},
+	{"report --compare before.ledger after.ledger", "what was different, and what came of it"},
+	{"report --compare --limit loss=+0.1%,p99=+20% before.ledger after.ledger",
+	 "for scripts: exit status 4 if the second is worse"},
 	{"report --html run.html run.ledger", "charts, in one HTML file"},
 	{"report --html search.html search.json", "the same for what `search -j` printed"},
 	{"report --matrix *.ledger", "runs between many hosts: lost from which to which"},
-	{"report a.ledger b.ledger recv.ledger", "senders and their receiver as one ledger"},
-	{"report a.ledger b.ledger",
+	{"report --join a.ledger b.ledger recv.ledger", "senders and their receiver as one ledger"},
+	{"report --join a.ledger b.ledger",
 	 "TCP balances of two hosts: lost on which of them, or in between"},
 	{"report here.pcap there.pcap udp", "two captures: what was lost between them"},
 	{"report --html lost.html here.pcap there.pcap", "the same as an HTML page"},
@@ -275,7 +295,7 @@ static const struct opt_example examples[] = {
 const struct command cmd_report = {
 	.name = "report",
 	.summary = "shows, joins and compares ledgers, JSON results and packet captures",
-	.everyday = "since until join csv html matrix redact json verbose help",
+	.everyday = "since until join compare limit csv html junit redact json verbose help",
 	.synopsis = "[options] FILE ... [EXPR]",
 	.description = "Reads what run, sweep, search or trace wrote with --ledger or printed with "
 		       "-j, and prints the same result again, with what happened when. Lines that "

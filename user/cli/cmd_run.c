@@ -52,6 +52,8 @@ const struct opt run_opts[] = {
 	 .help = "time between two lines of progress"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append the ledger to a file"},
+	{"junit", 0, OPT_STRING, AT(junit), .metavar = "FILE", .default_text = "none",
+	 .help = "write limits and findings as JUnit XML, for CI"},
 	{"lab", 0, OPT_STRING, AT(traffic.spec.lab), .metavar = "NAME", .excludes = "interface",
 	 .default_text = "one of its own", .help = "run in a lab made by `lab up`"},
 	{"topology", 0, OPT_ENUM, AT(traffic.spec.topology), .values = lab_topologies,

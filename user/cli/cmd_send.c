@@ -158,7 +158,7 @@ static const struct opt_example examples[] = {
 	{"send [2001:2::2]:9000 --rate 1Gbit -t 10", "IPv6, ten seconds"},
 	{"send 198.18.0.2 --rate max --tx xsk -i eth1", "frames by AF_XDP"},
 	{"send 198.18.0.2 --rate 10k --ledger a.ledger",
-	 "keep the ledger, to be joined: `report a.ledger b.ledger recv.ledger`"},
+	 "keep the ledger, to be joined: `report --join a.ledger b.ledger recv.ledger`"},
 	{0},
 };
 

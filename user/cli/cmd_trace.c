@@ -20,6 +20,7 @@
 #include "report/document.h"
 #include "report/trace.h"
 #include "watch_abi.h"
+#include "report/junit.h"
 #include "report/ledgerfile.h"
 #include "report/series.h"
 
@@ -35,7 +36,7 @@ struct trace_options {
 	struct opt_limits limits;
 	struct balance_numbering seq;
 	bool settle_set, until_limit, events, hex, stack, snaplen_set, keep_set;
-	const char *capture, *ledger; /* files */
+	const char *capture, *ledger, *junit; /* files */
 	uint64_t count, burst_ns, settle_ns, keep_ns, snaplen;
 	char *const *command;
 };
@@ -56,6 +57,8 @@ static const struct opt trace_opts[] = {
 	 .help = "end after this many lost packets"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
 	 .help = "exit with 4 if more is lost: loss=0, rcvbuf=100/s"},
+	{"junit", 0, OPT_STRING, AT(junit), .metavar = "FILE", .default_text = "none",
+	 .help = "write limits and findings as JUnit XML, for CI"},
 	{"until-limit", 0, OPT_FLAG, AT(until_limit), .help = "end as soon as a limit is broken"},
 	{"microburst", 0, OPT_TIME, AT(burst_ns), .min = BURST_NS_MIN, .max = BURST_NS_MAX,
 	 .default_text = "off",
@@ -178,6 +181,8 @@ struct trace {
 	struct print_view text;
 	char netns[OWNER_NETNS];
 	struct limits limits;
+	double broken[OPT_LIST_MAX]; /* of each limit: what was measured when it was crossed; or 0 */
+	struct junit *junit;	     /* NULL: not wanted */
 	struct flow_expressions flow; /* of the balance */
 	struct flow_account *account;
 	struct flow_balance balance;
@@ -559,6 +564,7 @@ static bool on_interval(void *arg)
 	show_interval(t);
 	for (unsigned i = 0; i < t->limits.n; i++) {
 		if (limits_crossed(&t->limits, i, live_interval(l), live_total(l), length)) {
+			t->broken[i] = t->limits.at[i].measured;
 			show_limit(t, &t->limits.at[i].limit, t->limits.at[i].measured);
 			broken = true;
 		}
@@ -587,9 +593,22 @@ static void show_end(struct trace *t, const struct live_summary *s)
 		events_json_end(t, whole);
 	else
 		print_trace_end(&t->text, t->start, kept ? kept : whole);
+	junit_end(t->junit, kept ? kept : whole);
 	json_out_once(t->json, "end", json_object_get(whole));
 	json_object_put(kept);
 	json_object_put(whole);
+}
+
+static void put_junit_limits(const struct trace *t)
+{
+	for (unsigned i = 0; t->junit && i < t->limits.n; i++) {
+		const double last = t->limits.at[i].measured, broken = t->broken[i];
+		struct json_object *o = json_limit(&t->limits.at[i].limit,
+						   broken > 0 ? broken : last, broken > 0);
+
+		junit_limit(t->junit, o);
+		json_object_put(o);
+	}
 }
 
 static void on_end(struct trace *t, struct error *err)
@@ -613,6 +632,7 @@ static void on_end(struct trace *t, struct error *err)
 		live_advise_tcp(l, t->session.why, &s);
 	}
 	log_progress_clear();
+	put_junit_limits(t);
 	show_end(t, &s);
 }
 
@@ -708,11 +728,13 @@ static int trace_run(void *options, struct error *err)
 	if (o->live.spec.reasons && !strcmp(o->live.spec.reasons, "help"))
 		return list_reasons(err);
 	t.json = global_json_out(&o->live.global, "pktledger/trace/1");
+	t.junit = o->junit ? junit_new("trace") : NULL;
 	rc = check(&t, err);
 	if (!rc)
 		rc = session_run(&t.session, err);
 	if (t.session.started)
 		on_end(&t, err);
+	junit_write(t.junit, o->junit, err);
 	child = t.session.child.status;
 	flow_account_close(t.account);
 	tcp_account_close(t.tcp_account);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "host/caps.h"
 #include "diagnosis/facts.h"
+#include "report/junit.h"
 #include "report/ledgerfile.h"
 #include "report/print.h"
 #include "report/series.h"
@@ -72,12 +73,20 @@ void outputs_close(struct outputs *o, struct error *err)
 	output_end(o->json, err);
 }
 
+/* "search" of "pktledger/search/1". */
+static const char *command_of(const char *schema)
+{
+	return !strcmp(schema, SERIES_SCHEMA) ? "sweep" : "search";
+}
+
 struct report *report_new(const struct run_options *o, const char *schema, struct error *err)
 {
 	struct report *r = mem_new(r);
 
 	r->o = o;
 	r->own = !schema;
+	r->junit_file = o->junit;
+	r->junit = o->junit ? junit_new(schema ? command_of(schema) : "run") : NULL;
 	r->trials = r->own && o->repeat > 1 ? trials_new(o->repeat) : NULL;
 	if (!outputs_open(&r->out, schema ? schema : SCHEMA, &o->global, o->ledger, err))
 		return r;
@@ -189,8 +198,10 @@ static void check_limits(struct report *r)
 		const struct limit *limit = &r->o->limits.at[i];
 		double measured = measure(limit, &r->res);
 
-		json_out_each(r->out.json, "limit",
-			      json_limit(limit, measured, measured > limit->value));
+		struct json_object *o = json_limit(limit, measured, measured > limit->value);
+
+		junit_limit(r->junit, o);
+		json_out_each(r->out.json, "limit", o);
 		if (measured <= limit->value)
 			continue;
 		r->broken = true;
@@ -223,6 +234,8 @@ static void show(struct report *r)
 			 r->start, r->end, TEXT_ALL);
 	}
 	output_flush();
+	if (r->own) /* trials of a search are made to lose packets */
+		junit_end(r->junit, r->end);
 	check_limits(r);
 	r->shown++;
 }
@@ -294,6 +307,7 @@ int report_finish(struct report *r, struct error *err)
 {
 	bool broken = r->broken;
 
+	junit_write(r->junit, r->junit_file, err);
 	if (r->own) /* that of a series is in it already */
 		keep_error(&r->out, err);
 	ledgerfile_close(r->out.ledger, err);

@@ -53,7 +53,7 @@ struct run_options {
 	const char *fault_text;
 	struct opt_limits limits;
 	unsigned repeat;
-	const char *ledger, *preset;
+	const char *ledger, *preset, *junit;
 	struct opt_strings ports;
 	struct remote_options far;
 };
@@ -94,6 +94,8 @@ struct report {
 	struct json_object *start, *end; /* of this trial: what is printed, written and kept */
 	struct result res;		 /* as `end` says, from which it borrows */
 	struct trials *trials;		 /* NULL: one trial only */
+	struct junit *junit;		 /* NULL: not wanted */
+	const char *junit_file;
 	unsigned shown;
 	const struct run_spec *spec;	     /* while a trial runs */
 	struct experiment_interval reported; /* the last one that was shown in a line */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/print.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -106,32 +108,27 @@ static const char *value_text(struct json_object *o)
 }
 
 /*
- * The options of a command line with their values, as {"--rcvbuf":"4m"}; the document has not all
- * of them in members of its own, as it has faults. Those of how it is shown and kept, and of how
+ * The options of a command line, as opt_parse() writes it, with their values, as {"--rcvbuf":"4m"};
+ * the document has not all of them in members of its own, as it has faults. Those of how it is shown and kept, and of how
  * much, say nothing. To be put.
  */
 static struct json_object *options_of(const struct json_object *start)
 {
-	static const char *const shown[] = {
-		"--ledger", "-o",	 "--html", "-q",     "--quiet",	     "-v",     "-t",
-		"-c",	    "--verbose", "-j",	   "--json", "--json-lines", "--fault"};
+	static const char *const shown[] = {"--ledger",	 "--html", "--quiet",	   "--duration",
+					    "--count",	 "--json", "--json-lines", "--verbose",
+					    "--fault",	 "--junit"};
 	struct json_object *o = json_object_new_object();
 
 	for (size_t i = 1; i < json_get_length(start, "command"); i++) {
 		const char *word = json_get_item_text(start, "command", i);
-		const char *next = json_get_item_text(start, "command", i + 1);
 		char name[NAME_MAX_LEN], value[NAME_MAX_LEN];
 		size_t len = strcspn(word, "=");
 
 		snprintf(name, sizeof(name), "%.*s", (int)len, word);
-		if (word[len])
-			next = word + len + 1;
-		else if (*next == '-')
-			next = "";
-		if (*word != '-' || is_one_of(name, shown, LENGTH(shown)))
+		if (strncmp(word, "--", 2) != 0 || !name[2] || is_one_of(name, shown, LENGTH(shown)))
 			continue;
 		snprintf(value, sizeof(value), "%.90s%s%.90s", json_get_text(o, name), /* again */
-			 json_get(o, name) ? " " : "", *next ? next : "yes");
+			 json_get(o, name) ? " " : "", word[len] ? word + len + 1 : "yes");
 		json_put_text(o, name, value);
 	}
 	return o;
@@ -287,6 +284,109 @@ static struct json_object *compare_results(const struct json_object *a, const st
 			add_share(o, &of);
 	}
 	return of.list;
+}
+
+static const struct {
+	const char *name, *result; /* of the results; NULL: the fraction lost */
+	bool falls;		   /* it is worse if it falls */
+} limited[] = {
+	{"loss", NULL, false},
+	{"p50", "latency_p50_ns", false},
+	{"p99", "latency_p99_ns", false},
+	{"p9999", "latency_p9999_ns", false},
+	{"max", "latency_max_ns", false},
+	{"jitter", "jitter_ns", false},
+	{"tx_pps", "tx_pps", true},
+	{"rx_pps", "rx_pps", true},
+	{"ndr", "ndr_pps", true},
+	{"pdr", "pdr_pps", true},
+	{"mrr", "mrr_pps", true},
+};
+
+static int parse_limit(const char *item, struct compare_limit *limit, struct error *err)
+{
+	static const char hint[] = "for example loss=+0.1%, p99=+20%, rx_pps=-5%";
+	const char *value = strchr(item, '=');
+	char *end;
+
+	snprintf(limit->text, sizeof(limit->text), "%s", item);
+	for (unsigned i = 0; value && i < LENGTH(limited); i++) {
+		if (strlen(limited[i].name) != (size_t)(value - item) ||
+		    strncmp(item, limited[i].name, (size_t)(value - item)) != 0)
+			continue;
+		if (value[1] != (limited[i].falls ? '-' : '+') ||
+		    !isdigit((unsigned char)value[2]))
+			return error_usage(err, hint, "'%s' is not %s=%cN%%", item,
+					   limited[i].name, limited[i].falls ? '-' : '+');
+		limit->what = i;
+		limit->most = strtod(value + 2, &end) / 100;
+		if (strcmp(end, "%") != 0 || limit->most > 1e6)
+			return error_usage(err, hint, "'%s' is not a percentage", value + 1);
+		return 0;
+	}
+	return error_usage(err, hint, "'%s' is not a limit of a comparison", item);
+}
+
+int compare_limits_parse(const char *text, struct compare_limits *l, struct error *err)
+{
+	char item[OPT_ITEM_LEN];
+
+	for (bool more = true; more; text += strcspn(text, ",") + more) {
+		const size_t len = strcspn(text, ",");
+
+		more = text[len];
+		if (!len || len >= sizeof(item) || l->n == OPT_LIST_MAX)
+			return error_usage(err, NULL, "'%.80s' is not a list of limits", text);
+		snprintf(item, sizeof(item), "%.*s", (int)len, text);
+		if (parse_limit(item, &l->at[l->n], err))
+			return -EINVAL;
+		l->n++;
+	}
+	return 0;
+}
+
+/* Returns the value of a result that both have; NULL: they have not. */
+static const struct json_object *result_of(const struct json_object *comparison, const char *name)
+{
+	for (struct json_each o = json_each(comparison, "results"); json_next(&o);) {
+		if (!strcmp(json_get_text(o.item, "name"), name))
+			return o.item;
+	}
+	return NULL;
+}
+
+int compare_limits(struct json_object *comparison, const struct ledgers_document *a,
+		   const struct ledgers_document *b, const struct compare_limits *l,
+		   struct error *err)
+{
+	const struct json_object *end_a = json_get(a->json, "end");
+	const struct json_object *end_b = json_get(b->json, "end");
+	bool kept = true;
+
+	for (const struct compare_limit *limit = l->at; limit < l->at + l->n; limit++) {
+		const char *name = limited[limit->what].result;
+		const struct json_object *result = name ? result_of(comparison, name) : NULL;
+		struct json_object *list = json_get(comparison, "limits"), *o;
+		double from, to, change;
+		bool broken;
+
+		if (name ? !result : !json_get(end_a, "sent") || !json_get(end_b, "sent"))
+			return error_set(err, STATUS_FAILED, -ENODATA, NULL,
+					 "--limit %s: not both results have it", limit->text);
+		from = name ? json_get_double(result, "a") : lost_fraction(end_a);
+		to = name ? json_get_double(result, "b") : lost_fraction(end_b);
+		change = !name ? to - from : from > 0 ? (to - from) / from : to > 0 ? NAN : 0;
+		broken = isnan(change) ||
+			 (limited[limit->what].falls ? -change : change) > limit->most + 1e-12;
+		o = json_add_object(list ? list : json_put_list(comparison, "limits"));
+		json_put_text(o, "limit", limit->text);
+		json_put(o, "a", json_object_new_double(from));
+		json_put(o, "b", json_object_new_double(to));
+		json_put(o, "change", isnan(change) ? NULL : json_object_new_double(change));
+		json_put_bool(o, "broken", broken);
+		kept &= !broken;
+	}
+	return kept;
 }
 
 /* The option that differs and has the name of the stage; else the only one. NULL: none. */
@@ -544,6 +644,25 @@ static void print_title(struct page *p, const char *name, const struct ledgers_d
 	page_end(p);
 }
 
+static void print_limits(struct page *p, const struct json_object *comparison)
+{
+	for (struct json_each limit = json_each(comparison, "limits"); json_next(&limit);) {
+		const bool broken = json_get_bool(limit.item, "broken");
+		const double change = json_get_double(limit.item, "change");
+
+		if (limit.next == 1)
+			page_end(p);
+		page_text(p, 0, STYLE_PLAIN, "limit           ");
+		page_fill(p, STYLE_PLAIN, limit.item, "{limit}");
+		page_words(p, broken ? STYLE_BAD : STYLE_GOOD, broken ? "broken:" : "kept:");
+		if (json_get(limit.item, "change"))
+			page_words(p, STYLE_PLAIN, "%+.3g\v%%", 100 * change);
+		else
+			page_words(p, STYLE_PLAIN, "A has 0");
+		page_end(p);
+	}
+}
+
 void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct json_object *comparison)
 {
@@ -553,6 +672,7 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		print_title(&p, "A ", a);
 		print_title(&p, "B ", b);
 	}
+	print_limits(&p, comparison);
 	if (json_get(comparison, "verdict")) {
 		p.indent = 0;
 		page_words(&p, STYLE_BOLD, "%s", json_get_text(comparison, "verdict"));

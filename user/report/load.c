@@ -357,17 +357,17 @@ int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 
 	*a = *b = NULL;
 	for (unsigned i = 1; i < l->documents; i++) {
-		/* of one file they stand one below the other */
-		if (d[0].path != d[i].path && strcmp(d[0].command, d[i].command))
-			return error_usage(err, "report them apart, or choose by --number",
-					   "%s is of %s, and %s of %s", d[0].path, d[0].command,
-					   d[i].path, d[i].command);
+		if (strcmp(d[0].command, d[i].command) != 0)
+			return error_usage(err, "choose by --number",
+					   "--compare: %s is of %s, and %s of %s", d[0].path,
+					   d[0].command, d[i].path, d[i].command);
 	}
-	if (l->files < 2 || !l->documents || d->parts)
-		return 0;
-	if (l->files > 2)
-		return error_usage(err, "name two of them",
-				   "two ledgers of %s are compared, not %u", d->command, l->files);
+	if (d->parts)
+		return error_usage(err, NULL, "--compare: results of %s cannot be compared",
+				   d->command);
+	if (l->files != 2)
+		return error_usage(err, "name two files", "--compare needs two files, not %u",
+				   l->files);
 	*a = only(l, l->file[0].path, err);
 	*b = *a ? only(l, l->file[1].path, err) : NULL;
 	return *b ? 0 : -EINVAL;

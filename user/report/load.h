@@ -112,9 +112,8 @@ void ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned 
 bool printed_is(const char *path);
 
 /*
- * Whether documents belong side by side, and which are compared: two files that are not of traces
- * are compared: *a and *b are their documents, else NULL. STATUS_USAGE: they are of several
- * commands, there are more than two, or one has several documents; STATUS_FAILED: one has no end.
+ * Finds the two documents of --compare: those of two files, of one command that is not trace.
+ * STATUS_USAGE: there are others, or one file has several documents; STATUS_FAILED: one has no end.
  */
 int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 		const struct ledgers_document **b, struct error *err);

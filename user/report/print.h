@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/opt.h"
 #include "report/document.h"
 #include "report/load.h"
 #include "report/page.h"
@@ -21,6 +22,7 @@ struct change_report;
 struct look;
 struct remedy;
 struct json_out;
+struct junit;
 
 struct print_view {
 	FILE *out;
@@ -115,6 +117,34 @@ const char *found_culprit(const struct json_object *rate);
  * that". */
 const char *found_highest(const struct json_object *end);
 
+/*
+ * A limit on the change from A to B: NAME=+N% or NAME=-N%. `loss` changes in percentage points of
+ * the packets sent, latencies (p50, p99, p9999, max, jitter) and rates (tx_pps, rx_pps, ndr, pdr,
+ * mrr) in percent of A. Losses and latencies may rise by N, rates may fall by N.
+ */
+struct compare_limit {
+	char text[OPT_ITEM_LEN];
+	unsigned what; /* in a table of compare.c */
+	double most;   /* a fraction */
+};
+
+struct compare_limits {
+	unsigned n;
+	struct compare_limit at[OPT_LIST_MAX];
+};
+
+/* Adds comma-separated limits: for an option of OPT_CUSTOM. */
+int compare_limits_parse(const char *text, struct compare_limits *l, struct error *err);
+
+/*
+ * Adds "limits" to the comparison of two documents, a list of {"limit","a","b","change","broken"},
+ * where `change` is null if A has 0 and B has not. Returns whether none is broken, or -ENODATA with
+ * STATUS_FAILED if a result has nothing of that name.
+ */
+int compare_limits(struct json_object *comparison, const struct ledgers_document *a,
+		   const struct ledgers_document *b, const struct compare_limits *l,
+		   struct error *err);
+
 struct show_view {
 	struct json_out *json; /* NULL: text or a table */
 	int argc;
@@ -125,9 +155,11 @@ struct show_view {
 	bool redact;	  /* the documents are changed */
 	struct print_view text;
 	const struct ledgers_document *a, *b; /* to be compared; NULL: nothing is */
+	struct compare_limits limits;	      /* of their comparison */
+	struct junit *junit;		      /* NULL: not wanted */
 };
 
-/* As matrix_new() and html_file(). */
+/* As matrix_new() and html_file(); STATUS_BROKEN: a limit of the comparison is broken. */
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err);
 
 /* Two captures compared (report/capfile.h); `ends` is changed if names are to be hidden. */

@@ -3,6 +3,7 @@
 
 #include "report/document.h"
 #include "report/capfile.h"
+#include "report/junit.h"
 #include "report/load.h"
 #include "report/page.h"
 
@@ -140,7 +141,7 @@ int show_ledgers(const struct show_view *asked, struct ledgers *l, struct error 
 	struct html_page page = {.docs = d, .n = n, .redact = v->redact};
 	char *printed = NULL;
 	size_t size;
-	int rc;
+	int rc, kept;
 
 	if (v->html)
 		v->text = (struct print_view){.out = open_memstream(&printed, &size),
@@ -166,6 +167,12 @@ int show_ledgers(const struct show_view *asked, struct ledgers *l, struct error 
 	redact_free(r);
 	rc = v->matrix ? matrix_new(d, n, &page.matrix, err) : 0;
 	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
+	kept = v->limits.n ? compare_limits(page.comparison, v->a, v->b, &v->limits, err) : 1;
+	if (kept < 0)
+		rc = kept;
+	for (unsigned i = 0; i < n; i++)
+		junit_document(v->junit, d[i].json);
+	junit_limits(v->junit, page.comparison);
 	if (v->csv && !(n && trialset_is(&d[0]))) /* their CSV has another heading */
 		csv_head(v->text.out);
 	if (!v->json && !v->csv && !v->matrix)
@@ -184,7 +191,7 @@ int show_ledgers(const struct show_view *asked, struct ledgers *l, struct error 
 		rc = show_page(v, &page, v->text.out, &printed, rc, err);
 	json_object_put(page.comparison);
 	json_object_put(page.matrix);
-	return rc;
+	return rc ? rc : kept ? 0 : STATUS_BROKEN;
 }
 
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err)

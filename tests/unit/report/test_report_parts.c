@@ -243,14 +243,14 @@ CASE(differences_in_words)
 	"\"lower_pps\":" #pps "}}}"
 	const struct ledgers_document
 		a = {.json = object(
-			     "{\"start\":{\"command\":[\"pktledger\",\"run\",\"--rate\",\"2k\"],"
+			     "{\"start\":{\"command\":[\"pktledger\",\"run\",\"--rate=2k\"],"
 			     "\"rate_pps\":2000.0,\"frame_bytes\":1512,\"direct_io\":true,"
 			     "\"granted_mode\":{\"tx\":\"skb\"},\"env\":{\"sysctls\":{"
 			     "\"net.ipv4.tcp_x_bytes\":4096},\"interfaces\":[{\"netns\":\"rx\","
 			     "\"ifname\":\"a_b.100\",\"rx_queues\":1}]}}," END(99, 2000.0, 1500))},
 		b = {.json = object(
 			     "{\"start\":{\"command\":[\"pktledger\",\"run\",\"--rate=3k\","
-			     "\"--rcvbuf\",\"64k\"],\"rate_pps\":3000.0,\"frame_bytes\":1514,"
+			     "\"--rcvbuf=64k\"],\"rate_pps\":3000.0,\"frame_bytes\":1514,"
 			     "\"direct_io\":false,\"granted_mode\":{\"tx\":null},\"env\":{"
 			     "\"sysctls\":{\"net.ipv4.tcp_x_bytes\":4097},\"interfaces\":[{"
 			     "\"netns\":\"rx\",\"ifname\":\"a_b.100\",\"rx_queues\":2}]}}," END(
@@ -306,16 +306,16 @@ CASE(verdicts)
 		const char *a, *b, *verdict;
 	} rows[] = {
 		{RUN("", 100, 100, ""), RUN("", 7, 7, ""), "Neither A nor B lost anything."},
-		{RUN(",\"--rcvbuf\",\"4m\",\"-t\",\"2\"", 1000, 990, LOST("rcvbuf", 10)),
+		{RUN(",\"--rcvbuf=4m\",\"--duration=2\"", 1000, 990, LOST("rcvbuf", 10)),
 		 RUN(",\"--work=3us\",\"--rcvbuf=64k\"", 100, 88, LOST("rcvbuf", 12)),
 		 "B lost 12 times more (12 % and 1 %), all of it at rcvbuf; its --rcvbuf was 64k "
 		 "instead of 4m."},
-		{RUN(",\"--work\",\"9us\",\"-q\"", 100, 60, LOST("rcvbuf", 30) "," LOST("xdp", 10)),
+		{RUN(",\"--work=9us\",\"-q\"", 100, 60, LOST("rcvbuf", 30) "," LOST("xdp", 10)),
 		 RUN(",\"-j\"", 10, 10, ""),
 		 "A lost 40 % of what it sent, B nothing, most of it at rcvbuf; its --work was 9us "
 		 "instead of the default."},
-		{RUN(",\"--gso\",\"--seed\",\"1\"", 100, 90, ""),
-		 RUN(",\"--seed\",\"2\"", 100, 90, ""), "B lost the same fraction as A, 10 %."},
+		{RUN(",\"--gso\",\"--seed=1\"", 100, 90, ""),
+		 RUN(",\"--seed=2\"", 100, 90, ""), "B lost the same fraction as A, 10 %."},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""report --compare with limits, --junit, and the one spelling of options in documents."""
+
+import copy
+import json
+import sys
+import zlib
+from pathlib import Path
+from xml.etree import ElementTree
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import assert_valid, case, directory, main, pktledger, rootless, table
+
+KEPT, FAILED, USAGE, BROKEN = 0, 1, 2, 4
+
+START = {"time": "2026-11-01T12:00:00.000000Z", "host": "h", "env": {}, "command":
+         ["pktledger", "run", "--rate=100k"]}
+END = {"attempted": 1000, "sent": 1000, "delivered": 990, "dropped": 10, "in_flight": 0,
+       "unaccounted": 0, "balanced": True, "tx_pps": 1000.0, "rx_pps": 990.0, "findings": [],
+       "latency_ns": {"min": 1, "p50": 100, "p90": 200, "p99": 1000, "p999": 1500, "p9999": 2000,
+                      "max": 2000},
+       "stages": [{"stage": "rcvbuf", "packets": 10}]}
+
+
+def ledger(path, **changes):
+    lines = [{"event": "start", "schema": "pktledger/run/1", "data": START},
+             {"event": "end", "data": {**copy.deepcopy(END), **changes}}]
+    texts = [json.dumps(line, separators=(",", ":")).encode() for line in lines]
+    path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(t), t) for t in texts))
+    return str(path)
+
+
+def compared(limits, *options, **changes):
+    with directory() as d:
+        files = ledger(d / "a"), ledger(d / "b", **changes)
+        return pktledger("report", "--compare", "--limit", limits, *options, *files)
+
+
+WORSE = {"delivered": 980, "dropped": 20}
+SLOWER = {"latency_ns": {**END["latency_ns"], "p99": 1201}}
+
+
+@table([(" ".join((limits, name)), limits, changes, status) for limits, name, changes, status in [
+    ("loss=+0%", "same", {}, KEPT),
+    ("loss=+1%", "at the limit", WORSE, KEPT),
+    ("loss=+0.9%", "worse", WORSE, BROKEN),
+    ("loss=+0.9%", "better", {"delivered": 1000, "dropped": 0}, KEPT),
+    ("p99=+20%", "slower", SLOWER, BROKEN),
+    ("p99=+21%,p50=+0%", "slower", SLOWER, KEPT),
+    ("rx_pps=-5%", "fewer", {"rx_pps": 940.0}, BROKEN),
+    ("rx_pps=-6%", "fewer", {"rx_pps": 940.0}, KEPT),
+    ("rx_pps=-0%", "more", {"rx_pps": 1000.0}, KEPT),
+    ("loss=+50%,rx_pps=-5%", "one of two", {"rx_pps": 10.0}, BROKEN),
+]])
+@rootless
+def limits_of_a_comparison(limits, changes, status):
+    result = compared(limits, **changes)
+    assert result.status == status, result
+    assert result.out.count("kept:") + result.out.count("broken:") == limits.count("=")
+    assert ("broken:" in result.out) == (status == BROKEN), result
+    document = compared(limits, "-j", **changes)
+    assert document.status == status, document
+    found = document.json["comparison"]["limits"]
+    assert [limit["limit"] for limit in found] == limits.split(","), found
+    assert any(limit["broken"] for limit in found) == (status == BROKEN), found
+
+
+@table([(args[-1] if args else "none", args, status, words) for args, status, words in [
+    (["--compare", "--limit", "p99=20%"], USAGE, "p99=+N%"),
+    (["--compare", "--limit", "p99=-20%"], USAGE, "p99=+N%"),
+    (["--compare", "--limit", "rx_pps=+5%"], USAGE, "rx_pps=-N%"),
+    (["--compare", "--limit", "loss=+1"], USAGE, "not a percentage"),
+    (["--compare", "--limit", "loss=+1%,"], USAGE, "not a list"),
+    (["--compare", "--limit", "loss=+0x1%x"], USAGE, "not a percentage"),
+    (["--compare", "--limit", "losses=+1%"], USAGE, "not a limit"),
+    (["--compare", "--limit", "ndr=-1%"], FAILED, "not both results have it"),
+    (["--limit", "loss=+1%"], USAGE, "is for --compare"),
+    (["--compare", "--join"], USAGE, "cannot be given together"),
+]])
+@rootless
+def limits_that_are_none(args, status, words):
+    with directory() as d:
+        result = pktledger("report", *args, ledger(d / "a"), ledger(d / "b"))
+    assert result.status == status and words in result.err, result
+
+
+@case
+@rootless
+def two_results_are_shown():
+    """Nothing is compared or joined unless it is asked for."""
+    with directory() as d:
+        files = ledger(d / "a"), ledger(d / "b", **WORSE)
+        shown = pktledger("report", "-j", *files).json
+        assert len(shown["documents"]) == 2 and "comparison" not in shown, shown
+        assert_valid(shown)
+        assert pktledger("report", *files).out.count("run on h") == 2
+        assert "comparison" in pktledger("report", "-j", "--compare", *files).json
+
+
+@case
+@rootless
+def junit():
+    """A case for each limit, each finding of severity error, and the balance of each result."""
+    finding = {"id": "a<b&c", "stage": "rcvbuf", "severity": "error", "text": "It \"lost\" <much>.",
+               "evidence": "10 & 5", "current": None, "wanted": None, "command": None, "undo": None,
+               "risk": None}
+    with directory() as d:
+        files = ledger(d / "a"), ledger(d / "b", **WORSE, balanced=False, unaccounted=3,
+                                        findings=[finding, {**finding, "severity": "warning"}])
+        result = pktledger("report", "--compare", "--limit", "loss=+0.1%,p99=+1%", "--junit",
+                           str(d / "x.xml"), *files)
+        assert result.status == BROKEN, result
+        suite = ElementTree.parse(d / "x.xml").getroot().find("testsuite")
+        cases = [(c.get("name"), c.find("failure") is None) for c in suite.iter("testcase")]
+        assert cases == [("balanced", True), ("balanced", False), ("finding a<b&c", False),
+                         ("limit loss=+0.1%", False), ("limit p99=+1%", True)], cases
+        assert (suite.get("tests"), suite.get("failures")) == ("5", "3"), suite.attrib
+        failure = suite.findall("testcase")[2].find("failure")
+        assert (failure.get("message"), failure.text) == ("It \"lost\" <much>.", "10 & 5"), failure
+        (d / "mine").write_text("not XML")
+        refused = pktledger("report", "--junit", str(d / "mine"), files[0])
+        assert refused.status == FAILED and (d / "mine").read_text() == "not XML", refused
+
+
+@case
+@rootless
+def options_have_one_spelling():
+    """-r 100k and --rate=100k are the same option in a document."""
+    with directory() as d:
+        file = ledger(d / "a")
+        first = pktledger("report", "-j", "-v", "--since=2026-01-01", file).json["start"]["command"]
+        again = pktledger("report", "--json", "--since", "2026-01-01", file, "--verbose")
+        assert first[:2] == ["pktledger", "report"] and first[-1] == file, first
+        assert sorted(first) == sorted(again.json["start"]["command"]), (first, again)
+        assert set(first[2:-1]) == {"--json", "--verbose", "--since=2026-01-01"}, first
+
+
+@case
+@rootless
+def a_capture_is_not_a_result():
+    with directory() as d:
+        (d / "x.pcapng").write_bytes(b"\x0a\x0d\x0d\x0a" + bytes(24))
+        result = pktledger("report", str(d / "x.pcapng"))
+        assert result.status == USAGE and "report compares two, one of each end" in result.err
+
+
+if __name__ == "__main__":
+    main()

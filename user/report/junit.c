@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/junit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define BEGIN "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites"
+
+struct junit {
+	const char *command;
+	unsigned tests, failures;
+	FILE *cases;
+	char *text; /* of the cases */
+	size_t size;
+};
+
+struct junit *junit_new(const char *command)
+{
+	struct junit *j = mem_new(j);
+
+	j->command = command;
+	j->cases = mem_need(open_memstream(&j->text, &j->size));
+	return j;
+}
+
+/* Prints text as XML 1.0 may have it; other bytes become '?'. */
+static void put(FILE *out, const char *s)
+{
+	for (size_t n; *s; s += n) {
+		const char *name = *s == '<'   ? "&lt;"
+				   : *s == '>' ? "&gt;"
+				   : *s == '&' ? "&amp;"
+				   : *s == '"' ? "&quot;"
+					       : NULL;
+
+		n = utf8_shown(s);
+		if (name)
+			fputs(name, out);
+		else if (n)
+			fwrite(s, 1, n, out);
+		else
+			fputc('?', out);
+		n = n ? n : 1;
+	}
+}
+
+/* Adds a case that fails with `message`, or passes if that is NULL. `more` may be "". */
+static void add_case(struct junit *j, const char *name, const char *message, const char *more)
+{
+	fprintf(j->cases, "    <testcase classname=\"pktledger.%s\" name=\"", j->command);
+	put(j->cases, name);
+	j->tests++;
+	if (!message) {
+		fputs("\"/>\n", j->cases);
+		return;
+	}
+	j->failures++;
+	fputs("\">\n      <failure message=\"", j->cases);
+	put(j->cases, message);
+	fputs("\">", j->cases);
+	put(j->cases, more);
+	fputs("</failure>\n    </testcase>\n", j->cases);
+}
+
+void junit_limit(struct junit *j, const struct json_object *limit)
+{
+	const bool fraction = !strcmp(json_get_text(limit, "unit"), "fraction");
+	char name[128], message[128];
+
+	if (!j)
+		return;
+	snprintf(name, sizeof(name), "limit %s", json_get_text(limit, "limit"));
+	if (json_get(limit, "measured"))
+		snprintf(message, sizeof(message), "measured %g%s",
+			 json_get_double(limit, "measured") * (fraction ? 100 : 1),
+			 fraction ? " %" : "");
+	else
+		snprintf(message, sizeof(message), "A has %g, B has %g",
+			 json_get_double(limit, "a"), json_get_double(limit, "b"));
+	add_case(j, name, json_get_bool(limit, "broken") ? message : NULL, "");
+}
+
+void junit_end(struct junit *j, const struct json_object *end)
+{
+	if (!j)
+		return;
+	if (json_get(end, "balanced"))
+		add_case(j, "balanced",
+			 json_get_bool(end, "balanced") ? NULL : "packets are unaccounted for", "");
+	for (struct json_each f = json_each(end, "findings"); json_next(&f);) {
+		char name[128];
+
+		if (strcmp(json_get_text(f.item, "severity"), "error") != 0)
+			continue;
+		snprintf(name, sizeof(name), "finding %s", json_get_text(f.item, "id"));
+		add_case(j, name, json_get_text(f.item, "text"),
+			 json_get_text(f.item, "evidence"));
+	}
+}
+
+void junit_limits(struct junit *j, const struct json_object *of)
+{
+	for (struct json_each limit = json_each(of, "limits"); json_next(&limit);)
+		junit_limit(j, limit.item);
+}
+
+void junit_document(struct junit *j, const struct json_object *document)
+{
+	junit_limits(j, document);
+	junit_end(j, json_get(document, "end"));
+}
+
+static int write_suite(const struct junit *j, const char *path)
+{
+	const mode_t mask = umask(0);
+	struct replace file;
+	int rc;
+
+	umask(mask);
+	rc = replace_begin(&file, path, BEGIN, 0644 & ~mask);
+	if (rc)
+		return rc;
+	fprintf(file.out,
+		BEGIN ">\n  <testsuite name=\"pktledger %s\" tests=\"%u\" failures=\"%u\">\n%s"
+		      "  </testsuite>\n</testsuites>\n",
+		j->command, j->tests, j->failures, j->text);
+	return replace_end(&file, 0);
+}
+
+int junit_write(struct junit *j, const char *path, struct error *err)
+{
+	int rc;
+
+	if (!j)
+		return 0;
+	if (err->status != STATUS_OK)
+		add_case(j, "command", err->message, err->hint);
+	fflush(j->cases);
+	rc = write_suite(j, path);
+	fclose(j->cases);
+	free(j->text);
+	free(j);
+	if (rc && err->status == STATUS_OK)
+		error_errno(err, STATUS_FAILED, rc, file_hint(rc, NULL), "cannot write %s", path);
+	return rc;
+}
