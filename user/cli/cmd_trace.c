@@ -191,6 +191,7 @@ struct trace {
 	struct events events;
 	struct trace_ledger ledger;
 	bool shows_intervals; /* of a balance, the end is what is asked for */
+	bool headed;	      /* the heads of the columns are printed */
 	bool incomplete;      /* a file that was asked for */
 	bool gone;	      /* what is looked at, and it was said */
 };
@@ -544,7 +545,7 @@ static void show_interval(struct trace *t)
 	write_interval(t, &time, kept);
 	json_out_each(t->json, "interval", json_object_get(whole));
 	if (!t->json && t->shows_intervals)
-		print_trace_interval(&t->text, t->start, kept ? kept : whole);
+		print_trace_interval(&t->text, t->start, kept ? kept : whole, &t->headed);
 	json_object_put(kept);
 	json_object_put(whole);
 	output_flush();

@@ -100,8 +100,8 @@ void text_run(const struct print_view *v, const struct json_object *start,
 /* The end of send, of recv. */
 void text_one_end(const struct print_view *v, const struct json_object *end);
 
-/* Those of any end; with verbosity 1 also the way back, below 0 nothing. */
-void text_findings(struct page *p, const struct json_object *end);
+/* Prints the findings of an end, in their order: the first three of more, unless `all`. */
+void text_findings(struct page *p, const struct json_object *end, bool all);
 
 /*
  * A trial of a search as a line of the log, with a heading before number 1; what was found; and if

@@ -12,6 +12,9 @@
 #include "report/series.h"
 
 #define ROWS_MAX	24 /* of a class in an interval's table; the rest is one line */
+#define ROWS_END	3  /* of a class at the end, without -v */
+#define ROW		"%10s %8s  %s" /* packets, percentage, stage */
+#define ROW_DETAIL	36	       /* column of what is behind them */
 #define BENIGN_PLACES	4  /* named in the line of benign drops */
 #define WORST_SHOWN	8
 #define LIMITS_SHOWN	20
@@ -59,11 +62,11 @@ static void put_details(struct trace_text *t, const struct live_row *row)
 		enum live_field field;
 		const char *before, *after;
 	} details[] = {
-		{LIVE_REASON, "", ""},	  {LIVE_LOCATION, "", ""}, {LIVE_HOOK, "", ""},
-		{LIVE_DIRECTION, "", ""}, {LIVE_IFNAME, "", ""},   {LIVE_NETNS, "in\v", ""},
-		{LIVE_SOCKET, "", ""},	  {LIVE_PROCESS, "", ""},  {LIVE_CGROUP, "", ""},
-		{LIVE_CONTAINER, "", ""}, {LIVE_POD, "", ""},	   {LIVE_FLOW, "", ""},
-		{LIVE_CPU, "cpu\v", ""},  {LIVE_SOURCE, "(", ","}, {LIVE_SCOPE, "", ")"},
+		{LIVE_SOCKET, "", ""},	   {LIVE_PROCESS, "", ""},  {LIVE_CGROUP, "", ""},
+		{LIVE_CONTAINER, "", ""},  {LIVE_POD, "", ""},	    {LIVE_FLOW, "", ""},
+		{LIVE_HOOK, "", ""},	   {LIVE_DIRECTION, "", ""}, {LIVE_IFNAME, "", ""},
+		{LIVE_NETNS, "in\v", ""},  {LIVE_CPU, "cpu\v", ""}, {LIVE_REASON, "", ""},
+		{LIVE_LOCATION, "", ""},   {LIVE_SOURCE, "(", ","}, {LIVE_SCOPE, "", ")"},
 	};
 	const bool counted = strcmp(row->text[LIVE_SOURCE], "event");
 
@@ -115,44 +118,49 @@ static char *rate_text(double pps)
 	return text;
 }
 
-static void put_rates(struct page *p, enum style style, const char *label,
-		      const struct live_counts *counts, uint64_t ns)
+/* Prints the heads of the columns of losses. */
+static void put_head(struct page *p)
 {
-	const double volume = per_second(counts->bytes, ns);
 	char head[192];
 
-	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
-		 rate_text(per_second(counts->packets, ns)),
-		 fmt_bytes(volume < 1e18 ? (uint64_t)volume : UINT64_MAX));
-	page_text(p, 2, style, head);
-	page_detail(p, 2, p->indent + 2);
+	snprintf(head, sizeof(head), ROW "%*s", "packets", "loss", "stage",
+		 p->width < PAGE_WIDTH ? 0 : ROW_DETAIL - 26 + 13, "where and why");
+	page_text(p, 0, STYLE_DIM, head);
+	page_end(p);
+}
+
+/* Starts a row: its packets, their percentage of `whole` (0: none), and its label. */
+static void put_row(struct page *p, enum style style, const char *label, uint64_t packets,
+		    uint64_t whole)
+{
+	char head[192];
+
+	snprintf(head, sizeof(head), ROW, fmt_count(packets), page_share(packets, whole), label);
+	page_text(p, 0, style, head);
+	page_detail(p, 2, ROW_DETAIL);
 }
 
 /*
- * The rows of a class: rates of an interval of `ns`, or with `ns` 0 the sums, each with its share
- * of `whole`. Of intervals and on live pages the smallest are one row if there are many.
+ * Prints the rows of a class, each with its percentage of `whole` (0: without). If there are more
+ * than `most`, the smallest are one row.
  */
 static void put_rows(struct trace_text *t, const struct json_object *o, const struct class *c,
-		     uint64_t ns, uint64_t whole)
+		     unsigned most, uint64_t whole)
 {
 	struct live_counts others = {};
 	struct page *p = &t->page;
 	struct live_table rows;
-	unsigned shown, most;
+	unsigned shown;
 
 	rows_of(&rows, o, c, ~0u);
-	most = ns ? ROWS_MAX : UINT_MAX;
 	shown = rows.n > most ? most : rows.n;
 	table_sort(&rows, shown < rows.n ? TABLE_BY_PACKETS : TABLE_BY_PATH);
 	for (unsigned i = 0; i < shown; i++) {
 		const struct live_row *row = &rows.rows[i];
 
-		if (ns)
-			put_rates(p, c->style, label_of(row, c), &row->counts, ns);
-		else
-			page_row(p, c->style, 2, label_of(row, c), row->counts.packets, whole);
+		put_row(p, c->style, label_of(row, c), row->counts.packets, whole);
 		put_details(t, row);
-		if (!ns && t->verbosity > 0 && row->note && *row->note) {
+		if (most > ROWS_MAX && row->note && *row->note) {
 			page_break(p);
 			page_words(p, STYLE_DIM, "%s", row->note);
 		}
@@ -161,17 +169,14 @@ static void put_rows(struct trace_text *t, const struct json_object *o, const st
 	for (unsigned i = shown; i < rows.n; i++)
 		live_counts_add(&others, &rows.rows[i].counts);
 	if (shown < rows.n) {
-		if (ns)
-			put_rates(p, STYLE_DIM, "others", &others, ns);
-		else
-			page_row(p, STYLE_DIM, 2, "others", others.packets, whole);
+		put_row(p, STYLE_DIM, "others", others.packets, whole);
 		page_words(p, STYLE_DIM, "%s more", fmt_many(rows.n - shown, "row"));
 		page_end(p);
 	}
 	table_free(&rows);
 }
 
-static void put_interval(struct trace_text *t, const struct json_object *interval)
+static void put_interval(struct trace_text *t, const struct json_object *interval, bool *headed)
 {
 	const uint64_t ns = json_get_u64(interval, "interval_ns");
 	const uint64_t packets = json_get_u64(interval, "dropped");
@@ -180,13 +185,16 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	if (!json_sum(interval, lost.key, "events") && !json_sum(interval, suspect.key, "events") &&
 	    !(t->all && json_sum(interval, benign.key, "events")))
 		return;
+	if (!*headed)
+		put_head(&t->page);
+	*headed = true;
 	when_date(json_get_text(interval, "time"), &time_ns);
 	page_line(&t->page, 0, STYLE_BOLD, when_text(time_ns, false), STYLE_BOLD, "\v\v%s lost, %s",
 		  fmt_count(packets), page_glue(rate_text(per_second(packets, ns))));
-	put_rows(t, interval, &lost, ns, 0);
-	put_rows(t, interval, &suspect, ns, 0);
+	put_rows(t, interval, &lost, ROWS_MAX, packets);
+	put_rows(t, interval, &suspect, ROWS_MAX, 0);
 	if (t->all)
-		put_rows(t, interval, &benign, ns, 0);
+		put_rows(t, interval, &benign, ROWS_MAX, 0);
 }
 
 /* Microbursts */
@@ -444,13 +452,13 @@ static void put_counters(struct page *p, const struct json_object *rates)
 }
 
 void print_trace_interval(const struct print_view *v, const struct json_object *start,
-			  const struct json_object *interval)
+			  const struct json_object *interval, bool *headed)
 {
 	struct trace_text t = text_of(v, start, NULL);
 
 	if (v->verbosity < 0)
 		return;
-	put_interval(&t, interval);
+	put_interval(&t, interval, headed);
 	put_bursts(&t.page, interval);
 	put_counters(&t.page, json_get(interval, "counters"));
 }
@@ -482,6 +490,7 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 {
 	const uint64_t packets = json_get_u64(o, "dropped");
 	const uint64_t perhaps = json_sum(o, suspect.key, "packets");
+	const unsigned most = t->verbosity > 0 ? UINT_MAX : ROWS_END;
 	struct page *p = &t->page;
 
 	page_row(p, STYLE_BOLD, 0, "drops", packets, 0);
@@ -489,16 +498,18 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 		   page_glue(fmt_rate(per_second(packets, duration_ns))),
 		   page_glue(fmt_ns(duration_ns)));
 	page_end(p);
-	put_rows(t, o, &lost, 0, packets);
+	if (packets || perhaps)
+		put_head(p);
+	put_rows(t, o, &lost, most, packets);
 	if (perhaps) {
 		page_row(p, STYLE_BOLD, 0, "suspected", perhaps, 0);
 		page_end(p);
-		put_rows(t, o, &suspect, 0, 0);
+		put_rows(t, o, &suspect, most, 0);
 	}
 	if (json_sum(o, benign.key, "packets"))
 		put_benign(p, o);
 	if (t->all)
-		put_rows(t, o, &benign, 0, 0);
+		put_rows(t, o, &benign, most, 0);
 }
 
 static void put_own_losses(struct page *p, const struct json_object *losses)
@@ -644,7 +655,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 	put_own_cost(&t.page, json_get(end, "overhead"), t.verbosity > 0);
 	put_own_losses(&t.page, json_get(end, "missed"));
 	put_balance(&t.page, end);
-	text_findings(&t.page, end);
+	text_findings(&t.page, end, t.verbosity > 0);
 }
 
 /* Documents */
@@ -720,7 +731,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	const struct json_object *sum = json_get(d->json, "sum");
 	size_t n = json_get_length(d->json, "intervals"), lossy = 0;
 	struct trace_text t = text_of(v, start, sum);
-	bool whole;
+	bool whole, headed = false;
 
 	whole = end && (!sum /* as -j has printed it */ ||
 			json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns"));
@@ -733,7 +744,8 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 		    (lossy > INTERVALS_SHOWN && v->verbosity <= 0))
 			n = 0;
 		for (size_t i = 0; i < n; i++)
-			print_trace_interval(v, start, json_get_item(d->json, "intervals", i));
+			print_trace_interval(v, start, json_get_item(d->json, "intervals", i),
+					     &headed);
 		print_trace_end(v, start, end);
 	} else if (sum) {
 		put_total(&t, sum, json_get_u64(sum, "interval_ns"));
@@ -745,7 +757,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	put_limits(v, d->json);
 	if (!whole && end) {
 		put_balance(&t.page, end);
-		text_findings(&t.page, end);
+		text_findings(&t.page, end, t.verbosity > 0);
 	}
 	print_joined_tcp(&t.page, d->json);
 }

@@ -148,10 +148,18 @@ static void put_beside(struct page *p, const struct json_object *end)
 		       "{?suppressed}{suppressed_evidence}");
 }
 
-void text_findings(struct page *p, const struct json_object *end)
+#define FINDINGS_SHOWN 3 /* without -v */
+
+void text_findings(struct page *p, const struct json_object *end, bool all)
 {
-	for (struct json_each f = json_each(end, "findings"); json_next(&f);)
-		page_finding(p, NULL, f.item);
+	const size_t n = json_get_length(end, "findings");
+	const size_t most = all || n <= FINDINGS_SHOWN + 1 ? n : FINDINGS_SHOWN;
+
+	for (size_t i = 0; i < most; i++)
+		page_finding(p, NULL, json_get_item(end, "findings", i));
+	if (most < n)
+		page_line(p, 0, STYLE_DIM, "", STYLE_DIM, "%s more: -v shows them",
+			  fmt_many(n - most, "finding"));
 }
 
 #define CAUSES_SHOWN 4 /* of one stage, without -v */
@@ -510,7 +518,7 @@ void text_run(const struct print_view *v, const struct json_object *start,
 	if (parts & TEXT_VERDICT)
 		put_verdict(&p, start, end);
 	if (parts & TEXT_FINDINGS)
-		text_findings(&p, end);
+		text_findings(&p, end, true);
 }
 
 void text_found_trial(FILE *out, unsigned number, const struct json_object *trial)

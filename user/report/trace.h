@@ -100,9 +100,10 @@ void print_verdict(struct page *p, const struct json_object *balance);
 /*
  * What was lost in an interval, a table; its microbursts and counters if it has them. Nothing if
  * nothing was lost, and with a verbosity below 0. `start`: the event that began the document.
+ * `headed`: whether the heads of the columns are printed already; it is updated.
  */
 void print_trace_interval(const struct print_view *v, const struct json_object *start,
-			  const struct json_object *interval);
+			  const struct json_object *interval, bool *headed);
 
 /* What was lost in all, and where; own losses and cost, a flow's balance, and what to do. */
 void print_trace_end(const struct print_view *v, const struct json_object *start,

@@ -116,7 +116,7 @@ static void print(struct json_object *start, struct json_object *interval, struc
 	struct print_view v = {.out = begin(), .width = width, .verbosity = verbosity};
 
 	if (interval)
-		print_trace_interval(&v, start, interval);
+		print_trace_interval(&v, start, interval, &(bool){false});
 	if (end)
 		print_trace_end(&v, start, end);
 	fclose(v.out);
@@ -144,8 +144,9 @@ CASE_WITH(interval, fill, empty)
 	      NULL, PAGE_WIDTH, 0);
 	is_narrow(PAGE_WIDTH);
 	has("3,040 lost, 1.520 kpps");
-	has("rcvbuf         1.500 kpps");
-	has("SOCKET_RCVBUFF udp_queue_rcv_one_skb");
+	has("packets     loss  stage          where and why\n");
+	has("     3,000  98.68 %  rcvbuf         *:5060 sip[812] rx eth0 SOCKET_RCVBUFF\n");
+	has("udp_queue_rcv_one_skb\n");
 	has("*:5060 sip[812]");
 	has("neigh?");
 	has_not("in host"); /* goes without saying */
@@ -156,7 +157,7 @@ CASE_WITH(interval, fill, empty)
 	is_narrow(200);
 	has("l2");
 	has("copy");
-	has("in a-namespace-of-quite-a-long-name-as-kubernetes-makes-them-0123\n");
+	has(" in a-namespace-of-quite-a-long-name-as-kubernetes-makes-them-0123 NETFILTER_DROP nft_do_chain\n");
 }
 
 CASE_WITH(quiet_interval, fill, empty)
