@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "report/page.h"
 
 static struct cell *cell_at(const struct canvas *c, unsigned x, unsigned y)
 {
@@ -85,14 +86,26 @@ static void canvas_heading(struct canvas *c, unsigned y)
 		cell_at(c, x, y)->style = STYLE_BOLD | CANVAS_REVERSED;
 }
 
+/* The chosen line: it keeps its colour, which a heading does not have. */
+static void canvas_select(struct canvas *c, unsigned y)
+{
+	for (unsigned x = 0; y < c->rows && x < c->cols; x++)
+		cell_at(c, x, y)->style |= CANVAS_REVERSED;
+	if (cell_at(c, 0, y)->at == L' ')
+		cell_at(c, 0, y)->at = L'>';
+}
+
 /* The lower half: the last minute of each stage, and the worst rows. */
 
 #define SMALL_ROWS  20 /* a screen of fewer has what matters most */
+#define FEW_ROWS    30 /* a screen of fewer leaves out stages that lost nothing */
 #define LABEL_COLS  15
 #define NUMBER_COLS 8
 #define TEXT_MAX    48 /* columns that a field may take */
 #define TEXT_LEAST  8  /* and has, also where there is little room */
-#define TEXTS_AT    (3 * (NUMBER_COLS + 2))
+#define WIDE_COLS   80
+#define BYTES_COLS  100 /* fewer have no room for bytes beside the percentage of the loss */
+#define TEXTS_AT(c) (((c)->cols < BYTES_COLS ? 3 : 4) * (NUMBER_COLS + 2))
 
 /* What the rows of the table are grouped by, beside the stage; those with flows come last. */
 enum {
@@ -126,7 +139,7 @@ static const struct view_grouping {
 /* What rows are sorted by: a column of numbers, or of texts behind them. */
 enum { SORT_RATE, SORT_BYTES, SORT_PACKETS, SORT_TEXT, SORTS = SORT_TEXT + LIVE_FIELD_COUNT };
 
-static const char *const number_names[SORT_TEXT] = {"pkts/s", "bytes/s", "packets"};
+static const char *const number_names[SORT_TEXT] = {"pps", "bytes/s", "packets"};
 
 static unsigned grouped_by(unsigned grouping)
 {
@@ -161,12 +174,12 @@ static double most_of(const double *pps, const struct view *v, unsigned n)
 	return most;
 }
 
-/* The last `n`, the newest on the right; a column shows the most of those that share it. */
+/* The last `n`, the newest on the right; a column shows the most of those that share it, in parts
+ * of `most`. */
 static void draw_spark(const double *pps, const struct view *v, struct canvas *c, unsigned x,
-		       unsigned y, unsigned n, unsigned cols)
+		       unsigned y, unsigned n, unsigned cols, double most)
 {
 	static const wchar_t bars[] = L"▁▂▃▄▅▆▇█", plain[] = L".:-=+*%#";
-	const double most = most_of(pps, v, n);
 
 	cols = n < cols ? n : cols;
 	for (unsigned i = 0, j = 0; i < cols; i++) {
@@ -185,9 +198,11 @@ static void draw_spark(const double *pps, const struct view *v, struct canvas *c
 static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y, unsigned lines)
 {
 	unsigned newest = (v->head + VIEW_HISTORY - 1) % VIEW_HISTORY;
-	double sum[STAGE_COUNT] = {0};
+	const unsigned n = v->filled < VIEW_LAST ? v->filled : VIEW_LAST;
+	double sum[STAGE_COUNT] = {0}, most = 0; /* one scale, so that lines can be compared */
 
 	for (unsigned s = 0; s < STAGE_COUNT; s++) {
+		most = fmax(most, most_of(v->history[s], v, n));
 		for (unsigned i = 1; i <= VIEW_LAST && i <= v->filled; i++)
 			sum[s] += v->history[s][(v->head + VIEW_HISTORY - i) % VIEW_HISTORY];
 	}
@@ -203,7 +218,7 @@ static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y,
 		canvas_number(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
 			      v->history[worst][newest]);
 		draw_spark(v->history[worst], v, c, LABEL_COLS + NUMBER_COLS + 2, y,
-			   v->filled < VIEW_LAST ? v->filled : VIEW_LAST, VIEW_LAST);
+			   n, VIEW_LAST, most);
 	}
 	return y;
 }
@@ -231,6 +246,9 @@ bool view_is_part(const struct live_row *part, const struct live_row *row, unsig
 }
 
 struct columns {
+	unsigned at;   /* where the texts begin */
+	unsigned loss; /* where the percentage of the loss ends */
+	bool bytes;    /* bytes/s are shown; else the percentage stands in their place */
 	unsigned shown, width[LIVE_FIELD_COUNT];
 };
 
@@ -253,7 +271,7 @@ static void measure(struct columns *k, const struct live_table *t)
 
 static unsigned texts_end(const struct columns *k)
 {
-	unsigned end = TEXTS_AT;
+	unsigned end = k->at;
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
 		end += k->shown & LIVE_BIT(f) ? k->width[f] + 2 : 0;
@@ -298,7 +316,7 @@ static size_t skip_columns(const char *text, unsigned n)
 static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struct columns *k,
 		       const struct live_row *row)
 {
-	unsigned x = TEXTS_AT;
+	unsigned x = k->at;
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
 		const char *text = row ? row->text[f] : live_field_name(f);
@@ -334,10 +352,15 @@ static void draw_row(const struct view_input *in, struct canvas *c, unsigned y,
 
 	if (last && seconds > 0) {
 		canvas_number(c, NUMBER_COLS, y, style, (double)last->counts.packets / seconds);
-		canvas_number(c, 2 * NUMBER_COLS + 2, y, style,
-			      (double)last->counts.bytes / seconds);
+		if (k->bytes)
+			canvas_number(c, 2 * NUMBER_COLS + 2, y, style,
+				      (double)last->counts.bytes / seconds);
 	}
 	canvas_number(c, 3 * NUMBER_COLS + 4, y, style, (double)row->counts.packets);
+	if (row->class == CLASS_LOSS && k->loss)
+		canvas_right(c, k->loss, y, style,
+			     page_share(row->counts.packets,
+					table_sum(in->total, 1u << CLASS_LOSS, STAGE_NONE).packets));
 	draw_texts(c, y, style, k, row);
 }
 
@@ -516,6 +539,19 @@ static uint32_t chosen_netns(const struct view *v, const struct view_input *in)
 	return netns;
 }
 
+/* An arrow behind the name of the column that rows are sorted by. */
+static void mark_sorted(struct canvas *c, unsigned y, unsigned sort, const struct columns *k)
+{
+	unsigned x = NUMBER_COLS + sort * (NUMBER_COLS + 2);
+
+	if (sort >= SORT_TEXT) {
+		x = k->at + (unsigned)strlen(live_field_name(sort - SORT_TEXT));
+		for (unsigned f = 0; f < sort - SORT_TEXT; f++)
+			x += k->shown & LIVE_BIT(f) ? k->width[f] + 2 : 0;
+	}
+	canvas_put(c, x, y, STYLE_BOLD, c->ascii ? L'v' : L'▼');
+}
+
 /*
  * Rows that are grouped so, above line `end`; returns the first line below. One is chosen only
  * where they are grouped as the user wants it.
@@ -535,13 +571,21 @@ static unsigned draw_table(struct view *v, const struct view_input *in, struct c
 		lines_free(&l);
 		return y;
 	}
+	k.at = TEXTS_AT(c);
+	k.bytes = c->cols >= BYTES_COLS || v->sort == SORT_BYTES;
+	k.loss = c->cols >= BYTES_COLS ? 4 * NUMBER_COLS + 6 : k.bytes ? 0 : 2 * NUMBER_COLS + 2;
 	k.shown = l.by & ~(v->netns || in->one_scope ? LIVE_BIT(LIVE_NETNS) : 0);
 	measure(&k, &l.total);
 	fit(&k, c->cols);
-	for (unsigned i = 0; i < SORT_TEXT; i++)
-		canvas_right(c, NUMBER_COLS + i * (NUMBER_COLS + 2), y, STYLE_BOLD,
-			     number_names[i]);
+	for (unsigned i = 0; i < SORT_TEXT; i++) {
+		if (i != SORT_BYTES || k.bytes)
+			canvas_right(c, NUMBER_COLS + i * (NUMBER_COLS + 2), y, STYLE_BOLD,
+				     number_names[i]);
+	}
+	if (k.loss)
+		canvas_right(c, k.loss, y, STYLE_BOLD, "loss");
 	draw_texts(c, y, STYLE_BOLD, &k, NULL);
+	mark_sorted(c, y, sort_is_shown(v, grouping) ? v->sort : SORT_RATE, &k);
 	canvas_heading(c, y++);
 	room = end - y;
 	if (main) {
@@ -551,7 +595,7 @@ static unsigned draw_table(struct view *v, const struct view_input *in, struct c
 	for (unsigned i = 0; i < room && first + i < l.n; i++) {
 		draw_row(in, c, y + i, &k, &l.at[first + i]);
 		if (main && first + i == v->at)
-			canvas_heading(c, y + i);
+			canvas_select(c, y + i);
 	}
 	if (!l.n)
 		canvas_printf(c, 1, y, STYLE_DIM,
@@ -660,7 +704,8 @@ static bool draw_open(struct view *v, const struct view_input *in, struct canvas
 		canvas_printf(c, 1, y + 1, STYLE_DIM,
 			      "the stage in the last %u intervals, at most %s/s", v->filled,
 			      fmt_short(most_of(v->history[row->stage], v, v->filled)));
-		draw_spark(v->history[row->stage], v, c, 1, y + 2, v->filled, c->cols - 2);
+		draw_spark(v->history[row->stage], v, c, 1, y + 2, v->filled, c->cols - 2,
+			   most_of(v->history[row->stage], v, v->filled));
 		y += OPEN_HISTORY;
 	}
 	if (last) {
@@ -727,7 +772,7 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
 				canvas_number(c, x += 9, y, style, rates[k]);
 		}
 		if (main && shown - 1 == v->at)
-			canvas_heading(c, y);
+			canvas_select(c, y);
 		y++;
 	}
 	if (main && first + room < n)
@@ -736,7 +781,7 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
 
 /*
  * The path: a chain of stages for each direction, as many lines as it takes. Below the name of a
- * stage stands what is lost there now. On a small screen stages that have lost nothing are "...".
+ * stage stands what is lost there now. Where there are few lines, stages that have lost nothing are "...".
  */
 
 #define INDENT 2
@@ -792,7 +837,7 @@ static unsigned draw_chain(struct canvas *c, unsigned y, enum stage first, enum 
 
 	add_end(&k, NULL, from, from_pps);
 	for (enum stage s = first; s <= last; s++) {
-		if (c->rows < SMALL_ROWS && pps[s] <= 0 && ever[s] <= 0) {
+		if (c->rows < FEW_ROWS && pps[s] <= 0 && ever[s] <= 0) {
 			if (!left_out)
 				add(&k, s > first ? line : arrow, STYLE_DIM, c->ascii ? "..." : "…",
 				    "");
@@ -846,7 +891,6 @@ static bool shows_tcp(const struct view *v, const struct view_input *in)
 #define ESCAPE	      0x1b
 #define HISTORY_LINES 4 /* on a small screen; half of the rest on a large one */
 #define PAGE_LINES    10
-#define WIDE_COLS     80
 #define TALL_ROWS     24
 #define LARGE_ROOM    18 /* lines below the history: for three tables */
 #define MORE_COLS     14 /* of the line of keys, for "12345 more" */
@@ -914,7 +958,8 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 {
 	double seconds = round((double)in->interval_ns / 5e7) / 20; /* as it was asked for */
 	double pps[STAGE_COUNT], lost = losses_of(in->now, in->interval_ns, pps);
-	char right[96];
+	const double all = fmax(in->traffic.in_pps, 0) + fmax(in->traffic.sent_pps, 0);
+	char right[96], share[16];
 
 	canvas_printf(c, 1, 0, STYLE_BOLD, "pktledger top  %s%s%s", in->host, in->what ? "  " : "",
 		      in->what ? in->what : "");
@@ -922,9 +967,12 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 		 in->clock_text, seconds);
 	canvas_right(c, c->cols, 0, STYLE_BOLD, right);
 	canvas_heading(c, 0);
-	canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s", fmt_short(lost));
+	snprintf(share, sizeof(share), " %s", lost > 0 && all > 0 ? page_percent(fmin(lost / all, 1))
+								   : "");
+	canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s%s", fmt_short(lost),
+		      share);
 	if (in->traffic.in_bps >= 0)
-		canvas_printf(c, 18, 1, STYLE_PLAIN, "in %sbit/s, out %sbit/s",
+		canvas_printf(c, 24, 1, STYLE_PLAIN, "in %sbit/s, out %sbit/s",
 			      fmt_short(in->traffic.in_bps), fmt_short(in->traffic.out_bps));
 	if (c->cols < WIDE_COLS)
 		return;
@@ -1007,7 +1055,7 @@ static void type_key(struct view *v, int key)
 	v->at = 0;
 }
 
-/* All namespaces, or only one, of which no history is known. */
+/* All namespaces, or only one; the history is kept. */
 static void switch_netns(struct view *v, const struct view_input *in)
 {
 	uint32_t netns = v->netns || in->one_scope ? 0 : chosen_netns(v, in);
@@ -1015,7 +1063,7 @@ static void switch_netns(struct view *v, const struct view_input *in)
 	if (netns == v->netns)
 		return;
 	v->netns = netns;
-	v->at = v->head = v->filled = 0;
+	v->at = 0;
 	v->open = false;
 }
 
