@@ -64,7 +64,7 @@ static const struct opt report_opts[] = {
 static const struct opt form_opts[] = {
 	{"csv", 0, OPT_FLAG, AT(view.csv), .excludes = "json",
 	 .help = "print a table for spreadsheets: a row for each interval and cause"},
-	{"html", 'o', OPT_STRING, AT(view.html), .metavar = "PAGE", .excludes = "csv",
+	{"html", 0, OPT_STRING, AT(view.html), .metavar = "PAGE", .excludes = "csv",
 	 .default_text = "none",
 	 .help = "write one HTML page with charts, which loads nothing else (-: stdout)"},
 	{"junit", 0, OPT_STRING, AT(junit), .metavar = "FILE", .default_text = "none",
