@@ -294,7 +294,7 @@ NOT_TYPED = {
         "setcap cap_bpf,cap_perfmon,cap_syslog=ep /usr/sbin/pktledger"},
     "pktledger-fleet.7.scd": {"systemctl start pktledger-export"},  # unit/prometheus has the unit
     # the screen of top
-    "pktledger-top.8.scd": {"pktledger top vm udp 12:16:23 1 s"},
+    "pktledger-top.8.scd": {"pktledger top sick udp port 5060 12:03:44 2 s"},
 }
 README_FIRST = 4  # those that take seconds
 COMMANDS = {line.split()[0] for line in examples()}
@@ -335,7 +335,7 @@ def a_ledger_is_verified_as_its_page_says():
     with tempfile.TemporaryDirectory() as directory:
         ledger = Path(directory, "run.ledger")
         assert_ok(pktledger("run", "-c", "1000", "--rate", "10k", "-q", "--ledger", str(ledger)))
-        for cut, said in ((0, ""), (9, f"line {ledger.read_bytes().count(10)} was cut\n")):
+        for cut, said in ((0, ""), (9, f"line {ledger.read_bytes().count(10)} was truncated\n")):
             ledger.write_bytes(ledger.read_bytes()[:-cut or None])
             done = subprocess.run(["sh", "-c", script], cwd=directory, capture_output=True, text=True,
                                   check=False)

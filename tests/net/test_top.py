@@ -101,7 +101,7 @@ def top(*args, **kwargs):
 @case
 def shows_the_path_and_the_loss():
     with lab(), top("--netns", RX, "-I", "0.2", f"udp port {PORT}") as screen:
-        screen.shows("nic_ring")
+        screen.shows("sent")
         with udp(RX, 2, (V4, PORT), rcvbuf=1):
             until(lambda: send(V4, 200) and (screen.read() or "▼" in screen.seen), 10, "a loss")
         screen.shows("rcvbuf")
@@ -212,7 +212,7 @@ def an_open_row_has_its_last_packets():
 @case
 def pauses():
     with top("-I", "0.1") as screen:
-        screen.shows("nic_ring")
+        screen.shows("sent")
         screen.type(" ")
         screen.type("d")
         screen.shows("interface")
@@ -236,7 +236,7 @@ def another_size():
                                                               signal.SIGHUP)])
 def ends_by(number):
     with top("-I", "0.1") as screen:
-        screen.shows("nic_ring")
+        screen.shows("sent")
         os.kill(screen.pid, number)
         assert screen.ends() == 0
 

@@ -549,7 +549,7 @@ static void mark_sorted(struct canvas *c, unsigned y, unsigned sort, const struc
 		for (unsigned f = 0; f < sort - SORT_TEXT; f++)
 			x += k->shown & LIVE_BIT(f) ? k->width[f] + 2 : 0;
 	}
-	canvas_put(c, x, y, STYLE_BOLD, c->ascii ? L'v' : L'▼');
+	canvas_put(c, x, y, STYLE_BOLD, c->ascii ? L'v' : L'↓');
 }
 
 /*

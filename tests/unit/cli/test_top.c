@@ -162,7 +162,7 @@ CASE(test_sizes)
 						       : " 1.20M   99.26 %  rcvbuf "); /* the table has room for all three */
 		assert_shows(screen, sizes[i][0] < 100 ? "   <0.01 %        17  qdisc" : "   17   <0.01 %  qdisc");
 		assert_shows(screen, "lost 30.4k/s 3.74 %");
-		assert_shows(screen, "pps▼");
+		assert_shows(screen, "pps↓");
 		assert_shows(screen, "\n> "); /* the chosen row */
 		assert_shows(screen, "q quit  ? help  Enter open");
 		if (sizes[i][1] >= 24)
