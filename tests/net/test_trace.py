@@ -135,6 +135,76 @@ def fault_of_a_lab(name, known):
             assert_only(document, stage, lost, "suspected" if stage == "l2" else "stages", **known)
 
 
+# A stage with two causes
+
+FAMILIES = [("IPv4", V4), ("IPv6", V6)]
+
+
+def findings_of(document, stage):
+    return [f for f in document["end"]["findings"] if f["stage"] == stage]
+
+
+def family_of(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+@table(FAMILIES)
+def two_sockets(address):
+    with lab(), contextlib.ExitStack() as stack:
+        small = [stack.enter_context(udp(RX, family_of(address), ("", port), rcvbuf=2304))
+                 for port in (PORT, PORT + 1)]
+        with tracing(f"udp portrange {PORT}-{PORT + 1}") as t:
+            lost = [send(address, 100 * n, port=port) - read_all(sock)
+                    for n, port, sock in ((1, PORT, small[0]), (2, PORT + 1, small[1]))]
+            document = t.stop()
+        found = findings_of(document, "rcvbuf")
+        assert len(found) == 2, found
+        for packets, finding in zip(sorted(lost, reverse=True), found):
+            assert re.match(rf"{packets} packets", finding["evidence"]), (lost, found)
+
+
+@table(FAMILIES)
+def two_hooks(address):
+    with lab(), nft("input", RX, address):
+        with tracing(f"udp port {PORT}") as t:
+            lost = send(address, 100)
+            with nft("output", TX, address):
+                lost_sending = send(address, 50)
+            document = t.stop()
+        found = findings_of(document, "netfilter")
+        assert len(found) == 2, found
+        for packets, hook, finding in zip((lost, lost_sending), ("input", "output"), found):
+            assert f"{packets} packets" in finding["evidence"], found
+            assert hook in finding["text"], found
+
+
+@table([("IPv4", "198.18.1.2"), ("IPv6", "2001:2:0:1::2")])
+def ttl_and_mtu(to):
+    """Both end in the router's ip_forward()."""
+    v6 = ":" in to
+    with lab("--topology", "router"), udp(TX, family_of(to)) as short, \
+            udp(TX, family_of(to)) as long:
+        router = f"{NAME}-router"
+        device = json.loads(do(router, "ip", "-j", "route", "get", to))[0]["dev"]
+        do(router, "ip", "link", "set", device, "mtu", "1280")
+        if v6:
+            short.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, 1)
+            long.setsockopt(socket.IPPROTO_IPV6, 23, 3)  # IPV6_MTU_DISCOVER, _PROBE
+        else:
+            short.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)
+            long.setsockopt(socket.IPPROTO_IP, 10, 3)  # IP_MTU_DISCOVER, IP_PMTUDISC_PROBE
+        with tracing(f"udp port {PORT}") as t:
+            for sock, size, n in ((short, 100, 30), (long, 1400, 40)):
+                for _ in range(n):
+                    with contextlib.suppress(OSError):  # the answer of the one before
+                        sock.sendto(bytes(size), (to, PORT))
+            document = t.stop()
+        rows = causes(document)["ip_forward"]["causes"]
+        found = findings_of(document, "ip_forward")
+        assert len({row["reason"] for row in rows}) == 2, rows
+        assert len({finding["id"] for finding in found}) == 2, found
+
+
 # Filters and groups
 
 

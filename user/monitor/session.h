@@ -247,13 +247,16 @@ struct session {
 int session_run(struct session *s, struct error *err);
 void session_end(struct session *s);
 
+#define TCP_FINDINGS 2 /* of a balance of TCP, of no stage */
+
 /* What is shown at the end: the sum of all intervals, what it means, what it cost. Plain data. */
 struct live_summary {
 	uint64_t duration_ns;
 	const struct live_table *total; /* lives as long as the collector */
 	struct live_own own;
 	struct burst_report bursts;		 /* window_ns 0: they were not asked for */
-	struct finding finding[STAGE_COUNT + 2]; /* of a balance of TCP, two of no stage */
+	/* Several of a stage with several causes; room for those of a balance of TCP. */
+	struct finding finding[STAGE_COUNT + 16 + TCP_FINDINGS];
 	unsigned n_findings;
 	/* Set by the caller: */
 	bool interrupted;		 /* by a signal */

@@ -370,52 +370,144 @@ static void describe_reader(struct why *why, uint64_t inode, struct finding_fact
 		reading_describe(&why->reading, why->reader, f);
 }
 
+/* What a row says of itself. `known`: its texts; NULL: unknown. */
+static struct finding_facts facts_of(const struct live_row *row, const struct finding_facts *host,
+				     uint64_t lost)
+{
+	struct finding_facts f = *host;
+	const char *known[LIVE_FIELD_COUNT];
+
+	for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
+		known[i] = *row->text[i] ? row->text[i] : NULL;
+	f.lost = lost;
+	/* of a datagram, as the rates are: a merged packet takes the place of many */
+	if (row->counts.packets)
+		f.truesize = row->counts.memory / row->counts.packets;
+	f.reason = known[LIVE_REASON];
+	f.location = known[LIVE_LOCATION];
+	f.ifname = known[LIVE_IFNAME];
+	f.hook = known[LIVE_HOOK];
+	f.process = known[LIVE_PROCESS];
+	f.tap = is_tap(row);
+	return f;
+}
+
+static void advise_row(const struct live *l, struct why *why, struct live_summary *s,
+		       const struct live_row *row, struct finding_facts *f)
+{
+	struct finding *finding = &s->finding[s->n_findings];
+	struct change change = {};
+	struct watch_sock sock;
+
+	if (!live_socket(l, row, &sock)) {
+		f->rcvbuf = sock.rcvbuf;
+		f->port = sock.local_port;
+		if (is_reader_s(row->stage))
+			describe_reader(why, sock.inode, f);
+	}
+	if (why && why->rules && row->stage == STAGE_NETFILTER && row->netns)
+		fill_rules(why, row, f);
+	look_around(l, why, row, f);
+	if (s->n_findings >= LENGTH(s->finding) - TCP_FINDINGS ||
+	    findings_for_stage(row->stage, f, finding, &change))
+		return;
+	enter_netns(l, f->dnat && *f->dnat->backend ? why->dnat_netns : row->netns, finding,
+		    &change);
+	s->n_findings++;
+}
+
+/* A cause of a stage: the largest of the rows that have the same place and call for one advice. */
+struct cause_row {
+	const struct live_row *row;
+	const char *id; /* of the finding */
+	uint64_t lost;
+};
+
+#define STAGE_CAUSES 4	/* causes of a stage that get advice: the largest */
+#define STAGE_ROWS   64 /* rows of a stage that are looked at: the largest */
+
+/* The process of a socket may have changed meanwhile, and the sockets of a process may be many. */
+static bool is_same_place(const struct live_row *a, const struct live_row *b)
+{
+	static const enum live_field fields[] = {LIVE_HOOK, LIVE_NETNS, LIVE_SOCKET};
+
+	for (unsigned i = 0; i < LENGTH(fields); i++) {
+		if (strcmp(a->text[fields[i]], b->text[fields[i]]))
+			return false;
+	}
+	return (a->cookie && a->cookie == b->cookie) ||
+	       !strcmp(a->text[LIVE_PROCESS], b->text[LIVE_PROCESS]);
+}
+
+/* Adds a row to the causes of its stage. The first explains the others where it is a silence. */
+static unsigned add_cause(struct cause_row *causes, unsigned n, const struct live_row *row,
+			  const struct finding_facts *host)
+{
+	const struct finding_facts f = facts_of(row, host, row->counts.packets);
+	static struct finding finding; /* too much for a small stack */
+
+	if ((n && is_tap(row)) || findings_for_stage(row->stage, &f, &finding, NULL))
+		return n;
+	for (unsigned i = 0; i < n; i++) {
+		if ((is_same_place(causes[i].row, row) && !strcmp(causes[i].id, finding.id)) ||
+		    weight(causes[i].row) == UINT64_MAX) {
+			causes[i].lost += row->counts.packets;
+			return n;
+		}
+	}
+	if (n < STAGE_CAUSES)
+		causes[n++] = (struct cause_row){row, finding.id, row->counts.packets};
+	return n;
+}
+
+static void advise_stage(const struct live *l, struct why *why, struct live_summary *s,
+			 const struct live_table *rows, const struct finding_facts *host,
+			 enum stage stage)
+{
+	const struct live_row *main = main_row(rows, stage, CLASS_LOSS);
+	struct cause_row causes[STAGE_CAUSES];
+	struct finding_facts f;
+	unsigned n = 0, looked = 0;
+
+	if (!main && stage == STAGE_IP_ROUTE && live_parts(l).filter) {
+		main = not_joined(s->total);
+		if (!main)
+			return;
+		f = facts_of(main, host,
+			     table_sum(s->total, 1u << main->class, stage).packets);
+		f.not_joined = true;
+		advise_row(l, why, s, main, &f);
+		return;
+	}
+	if (main)
+		n = add_cause(causes, n, main, host);
+	for (unsigned i = 0; n && i < rows->n && looked < STAGE_ROWS; i++) {
+		const struct live_row *row = &rows->rows[i];
+
+		if (row->stage != stage || row == main)
+			continue;
+		n = add_cause(causes, n, row, host);
+		looked++;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		f = facts_of(causes[i].row, host, causes[i].lost);
+		advise_row(l, why, s, causes[i].row, &f);
+	}
+}
+
+/* Two sockets, hooks or namespaces, or two causes with different advice, are two findings. */
 static void advise(const struct live *l, struct why *why, struct live_summary *s)
 {
+	const unsigned by = LIVE_BY_DEFAULT;
 	struct finding_facts host = {};
+	struct live_table rows;
 
 	findings_read_host(NULL, &host);
-	for (int stage = 0; stage < STAGE_COUNT; stage++) {
-		const struct live_row *row = main_row(s->total, stage, CLASS_LOSS);
-		const char *known[LIVE_FIELD_COUNT]; /* NULL: not known */
-		struct finding *finding = &s->finding[s->n_findings];
-		struct finding_facts f = host;
-		struct change change = {};
-		struct watch_sock sock;
-
-		if (!row && stage == STAGE_IP_ROUTE && live_parts(l).filter) {
-			row = not_joined(s->total);
-			f.not_joined = row;
-		}
-		if (!row)
-			continue;
-		for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
-			known[i] = *row->text[i] ? row->text[i] : NULL;
-		f.lost = table_sum(s->total, 1u << row->class, stage).packets;
-		/* of a datagram, as the rates are: a merged packet takes the place of many */
-		if (row->counts.packets)
-			f.truesize = row->counts.memory / row->counts.packets;
-		f.reason = known[LIVE_REASON];
-		f.location = known[LIVE_LOCATION];
-		f.ifname = known[LIVE_IFNAME];
-		f.hook = known[LIVE_HOOK];
-		f.process = known[LIVE_PROCESS];
-		f.tap = is_tap(row);
-		if (!live_socket(l, row, &sock)) {
-			f.rcvbuf = sock.rcvbuf;
-			f.port = sock.local_port;
-			if (is_reader_s(stage))
-				describe_reader(why, sock.inode, &f);
-		}
-		if (why && why->rules && stage == STAGE_NETFILTER && row->netns)
-			fill_rules(why, row, &f);
-		look_around(l, why, row, &f);
-		if (findings_for_stage(stage, &f, finding, &change))
-			continue;
-		enter_netns(l, f.dnat && *f.dnat->backend ? why->dnat_netns : row->netns, finding,
-			    &change);
-		s->n_findings++;
-	}
+	table_group(&rows, s->total, by, 1u << CLASS_LOSS);
+	table_sort(&rows, TABLE_BY_PACKETS);
+	for (int stage = 0; stage < STAGE_COUNT; stage++)
+		advise_stage(l, why, s, &rows, &host, stage);
+	table_free(&rows);
 }
 
 void live_summarise(const struct live *l, struct why *why, const struct live_table *of,
