@@ -244,6 +244,20 @@ def engines(recv_args, send_args, streams):
                 side, losses_of(sender), expected)
 
 
+@table([("IPv4", 4), ("IPv6", 6)])
+def order_is_what_the_receiver_saw(family):
+    with Fleet() as fleet:
+        with fleet.receiving(*(["-6"] if family == 6 else [])) as receiver:
+            to = TARGET[family] if family == 4 else f"[{TARGET[family]}]"
+            for process in fleet.send("a", "-P", "1", "--reorder", "1%:19", to=to), receiver:
+                out, err = process.communicate(timeout=TIMEOUT)
+                assert process.returncode == 0, f"{process.args}: {err}{out}"
+        here = data_of(lines_of(fleet.file("b")), "end")
+        end = joined(fleet.report("-j", names=("a", "b")))["end"]
+    assert here["reordering"]["extent_max"] == 19, here["reordering"]
+    assert end["reordering"] == here["reordering"], (end["reordering"], here["reordering"])
+
+
 @thorough
 def a_receiver_that_comes_late():
     """What was sent before it came is not lost on the wire; nor what was sent when it was gone."""

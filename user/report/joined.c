@@ -584,6 +584,21 @@ static void add_sender(struct joining *j, struct side *s)
 	j->head.time_ns = smaller(j->head.time_ns, head.time_ns);
 }
 
+static void fill_order(const struct json_object *end, struct reordering *order)
+{
+	struct json_object *o = json_get(end, "reordering");
+
+	order->packets = json_get_u64(end, "reordered");
+	order->extent_max = json_get_u64(o, "extent_max");
+	order->extent_unknown = json_get_u64(o, "extent_unknown");
+	for (size_t i = 0; i < json_get_length(o, "extent"); i++) {
+		struct json_object *bucket = json_get_item(o, "extent", i);
+
+		order->extent[arrivals_bucket(json_get_u64(bucket, "from"))] +=
+			json_get_u64(bucket, "packets");
+	}
+}
+
 /* What the receiver alone knows, of all senders together. */
 static void fill_received(struct joining *j)
 {
@@ -595,7 +610,7 @@ static void fill_received(struct joining *j)
 	sum->damaged = json_get_u64(end, "damaged");
 	sum->invalid = json_get_u64(end, "invalid");
 	sum->foreign = json_get_u64(end, "foreign");
-	sum->arrivals.order.packets = json_get_u64(end, "reordered");
+	fill_order(end, &sum->arrivals.order);
 	sum->rx_pps = json_get_double(end, "rx_pps");
 	if (!j->to)
 		json_add_line(
