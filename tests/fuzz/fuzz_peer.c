@@ -6,7 +6,7 @@
 #include <fcntl.h>
 
 #include "ledger/join.h"
-#include "experiment/wire.h"
+#include "experiment/msg.h"
 
 static const struct record_field *const tables[] = {
 	msg_hello, msg_welcome, msg_probe, msg_seen,	msg_plan,

@@ -15,7 +15,7 @@
 #include "base/watch.h"
 #include "diagnosis/facts.h"
 #include "experiment/site.h"
-#include "experiment/wire.h"
+#include "experiment/msg.h"
 
 #define SITE_WINDOW 4096
 #define SITE_MOST   (1 << 18) /* bytes of a map of fates */

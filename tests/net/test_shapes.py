@@ -21,7 +21,7 @@ SHORT = COUNT if EVERYTHING else 8000
 
 @table(first(4, [
     ("sizes of IPv6, by chance", ["--imix", "84:3,400:2,1518:1", "--ipv6", "--random"]),
-    ("a genome by socket", ["--imix", "abcfg", "--tx", "socket", "--rx", "xdp"]),
+    ("sizes by socket", ["--imix", "64:1,128:1,256:2", "--tx", "socket", "--rx", "xdp"]),
     ("sizes with fragments", ["--imix", "64:9,4000:1", "--tx", "socket"]),
     ("tag", ["--vlan", "7", "--imix", "simple", *XSK]),
     ("destinations", ["--dst-addr", "198.18.64.0/24", "--tx", "socket"]),

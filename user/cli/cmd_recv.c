@@ -120,7 +120,6 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	if (out->json || out->ledger)
 		outputs_start(out, json_recv_start(program_argc, program_argv, env_read(lab),
 						   spec->rx->name, (uint16_t)spec->port, res));
-	show_maps();
 	caps_give_up(cmd_recv.needs, NULL, CAPS_ONCE);
 	caps_bar_calls(true, false);
 }

@@ -66,7 +66,6 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	if (out->json || out->ledger)
 		outputs_start(out, json_send_start(program_argc, program_argv, env_read(lab), spec,
 						   res, streams));
-	show_maps();
 	caps_give_up(cmd_send.needs, NULL, CAPS_ONCE);
 }
 

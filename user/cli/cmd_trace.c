@@ -471,7 +471,6 @@ static void on_start(void *arg)
 	if (asked.expr) /* as it was given */
 		asked.expr = t->o->live.expr.text;
 	asked.by = t->by;
-	show_maps();
 	caps_give_up(cmd_trace.needs, t->o->keep_set ? "--keep" : NULL, CAPS_ONCE);
 	trace_show_gaps(t->session.live);
 	t->start = json_trace_start(words, program_argv, env, &asked, &shown);

@@ -13,7 +13,6 @@
 #include "base/output.h"
 #include "base/watch.h"
 #include "experiment/receiver.h"
-#include "host/load.h"
 #include "host/netdev.h"
 #include "stamp.h"
 
@@ -186,27 +185,6 @@ void show_note(void *arg, const char *note)
 	log_warn("%s", note);
 }
 
-void show_maps(void)
-{
-	const struct bpfmap *largest = NULL;
-	struct bpfmap *list;
-	uint64_t sum = 0;
-	int n;
-
-	if (!log_shows(LOG_LEVEL_DEBUG))
-		return;
-	n = bpfmaps_read(&list);
-	for (int i = 0; i < n; i++) {
-		sum += list[i].bytes;
-		if (!largest || list[i].bytes > largest->bytes)
-			largest = &list[i];
-	}
-	if (largest)
-		log_debug("%d BPF maps of %s, the largest is %s of %s", n, fmt_bytes(sum),
-			  largest->name, fmt_bytes(largest->bytes));
-	free(list);
-}
-
 static bool pipe_closed(void)
 {
 	struct pollfd p = {.fd = STDOUT_FILENO};
@@ -322,7 +300,7 @@ const struct opt shape_opts[] = {
 	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = imix_parse,
 	 .default_text = "one size",
 	 .help = "frames with FCS of several sizes: simple (7 x 64, 4 x 594, 1 x 1518), "
-		 "64:7,594:4,1518:1 (SIZE:WEIGHT), or an RFC 6985 genome such as aaafg"},
+		 "64:7,594:4,1518:1 (SIZE:WEIGHT)"},
 	{"src-addr", 0, OPT_CUSTOM, AT(spec.shape.src_addr), .metavar = "RANGE",
 	 .parse = parse_addrs, .default_text = "the port's",
 	 .help = "source addresses: ADDR, FIRST..LAST or ADDR/PREFIX"},

@@ -120,9 +120,6 @@ void show_plan(const struct run_spec *spec, double rate_pps, const char *from, c
 /* For experiment_view. */
 void show_note(void *arg, const char *note);
 
-/* With -v: how many BPF maps there are now, and the memory that they take. */
-void show_maps(void);
-
 /*
  * The reader of a pipe at stdout is gone, or it could not be written: nobody is left to work for.
  */

@@ -118,7 +118,6 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	ledgerfile_start(r->out.ledger, SCHEMA, r->start);
 	if (begins)
 		json_out_once(r->out.json, "start", json_object_get(r->start));
-	show_maps();
 	caps_give_up(run_needs, NULL,
 		     r->own && r->shown + 1 >= r->o->repeat ? CAPS_ONCE : CAPS_AGAIN);
 }

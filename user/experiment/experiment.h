@@ -21,7 +21,7 @@ struct peer;
 
 /*
  * What is asked for: filled by options, completed by the command, and where another host takes part
- * the larger part of what that one is asked for (experiment/wire.h). Strings live as long.
+ * the larger part of what that one is asked for (experiment/msg.h). Strings live as long.
  */
 struct run_spec {
 	const struct tx_ops *tx; /* NULL: the sender is elsewhere, and not asked for anything */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/wire.h"
+#include "experiment/msg.h"
 
 #include <endian.h>
 #include <errno.h>

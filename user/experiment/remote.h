@@ -9,7 +9,9 @@
 
 #include <net/if.h>
 
-#include "experiment/wire.h"
+#include "base/list.h"
+#include "experiment/msg.h"
+#include "experiment/via.h"
 
 struct peer_target {
 	struct endpoint to;    /* address of the data, and control port */

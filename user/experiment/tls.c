@@ -3,7 +3,7 @@
  * TLS 1.3 with an external pre-shared key (RFC 8446, section 2.2, with (EC)DHE), by GnuTLS, and the
  * files that the key is in. A build without GnuTLS (make TLS=) has the second half only.
  */
-#include "experiment/wire.h"
+#include "experiment/conn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A program that carries what two hosts say to each other: ssh, docker exec, ip netns exec. */
-#include "experiment/wire.h"
+#include "experiment/via.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

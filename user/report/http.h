@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "base/num.h"
-#include "experiment/wire.h"
+#include "experiment/conn.h"
 #include "monitor/metrics.h"
 
 #define HTTP_CONNECTIONS 64

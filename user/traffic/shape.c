@@ -303,28 +303,10 @@ static int parse_weights(const char *text, struct imix *out)
 	return 0;
 }
 
-/* RFC 6985, table 1; `z` is a size given in words there, and has no place here. */
-static int parse_genome(const char *text, struct imix *out)
-{
-	static const uint16_t frame[] = {64, 128, 256, 512, 1024, 1280, 1518, 2112, 9000};
-	size_t n = strlen(text);
-
-	if (n > SHAPE_SIZES)
-		return -ERANGE;
-	if (text[strspn(text, "abcdefghi")])
-		return -EINVAL;
-	for (size_t i = 0; i < n; i++)
-		out->frame[i] = frame[text[i] - 'a'];
-	out->n = (unsigned)n;
-	return 0;
-}
-
 int imix_parse(const char *text, void *out, struct error *err)
 {
 	struct imix made = {.simple = !strcmp(text, "simple")};
-	int rc = made.simple			    ? parse_weights("64:7,594:4,1518:1", &made)
-		 : text[0] >= 'a' && text[0] <= 'i' ? parse_genome(text, &made)
-						    : parse_weights(text, &made);
+	int rc = parse_weights(made.simple ? "64:7,594:4,1518:1" : text, &made);
 
 	if (!rc)
 		*(struct imix *)out = made;
@@ -332,8 +314,8 @@ int imix_parse(const char *text, void *out, struct error *err)
 			      rc == -ERANGE
 				      ? "'%.40s' is too long or out of range (sizes to %d, %d "
 					"packets in a cycle)"
-				      : "'%.40s' is no mix of sizes (examples: simple, "
-					"64:7,594:4,1518:1, the RFC 6985 genome aaafg)",
+				      : "'%.40s' is not a mix of sizes (examples: simple, "
+					"64:7,594:4,1518:1)",
 			      text, FRAME_MAX, SHAPE_SIZES)
 		  : 0;
 }

@@ -392,8 +392,7 @@ struct imix {
 };
 
 /*
- * `simple`: 7 x 64, 4 x 594, 1 x 1518. SIZE:WEIGHT,...: spread as evenly as they go. A genome
- * (RFC 6985, section 4): letters a to i of its table, one a packet, in that order: aaafgee.
+ * `simple`: 7 x 64, 4 x 594, 1 x 1518. SIZE:WEIGHT,...: spread as evenly as they go.
  * Into a struct imix, as OPT_CUSTOM has it.
  */
 int imix_parse(const char *text, void *out, struct error *err);

@@ -7,7 +7,7 @@
 #include "cases.h"
 #include "ledger/join.h"
 #include "traffic/tx.h"
-#include "experiment/wire.h"
+#include "experiment/msg.h"
 
 #define STREAMS 2
 #define COPY	9 /* a cause here that ends no packet */

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "experiment/wire.h"
+#include "experiment/msg.h"
+#include "experiment/via.h"
 #include "record_fill.h"
 
 static const struct record_field *const tables[] = {

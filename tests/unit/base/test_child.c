@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "monitor/session.h"
+#include "base/child.h"
 
 #define PATIENCE_MS 30000
 #define TICK_MS	    50

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Another way than TCP: a program whose stdin and stdout are those of `pktledger recv --stdio` on
+ * the other host, and whose user is let in there. It is run without a shell. At the terminal it may
+ * ask for a password, and its stderr is ours.
+ */
+#ifndef PKTLEDGER_EXPERIMENT_VIA_H
+#define PKTLEDGER_EXPERIMENT_VIA_H
+
+#include "base/child.h"
+#include "experiment/conn.h"
+
+#define VIA_TEXT  2048
+#define VIA_WORDS 64
+
+struct via_config {
+	const char *command; /* words, divided by blanks; NULL: ssh, to: */
+	const char *login;   /* text that begins with USER@; NULL: there is no such way at all */
+	struct endpoint to;  /* port 0: ssh's own */
+	const char *remote;  /* words that start pktledger there; NULL: it is in the PATH */
+};
+
+struct via {
+	struct child child;
+	char *argv[VIA_WORDS + 1];
+	unsigned words;
+	bool asks; /* there is a terminal at which it may ask for a password */
+	char text[VIA_TEXT]; /* of all of them */
+	size_t used;
+};
+
+/* Starts it, and makes `c` of its stdin and stdout. 0, or -errno: then conn_close(), via_close().
+ */
+int via_open(struct via *v, const struct via_config *cfg, struct conn *c, struct error *err);
+
+/* When `c` is closed: waits for its end, or brings it about. Its status as of enum child_status. */
+int via_close(struct via *v);
+
+#endif
