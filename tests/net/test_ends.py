@@ -419,6 +419,23 @@ def pending(pipe):
 
 
 @case
+def a_bundle_that_cannot_be_written():
+    """This is known before the host is looked at."""
+    start = time.monotonic()
+    result = pktledger("check", "-t", "50", "--bundle", "/nowhere/bundle")
+    assert time.monotonic() - start < 30 * PATIENCE
+    assert result.status == 1 and "/nowhere/bundle" in result.err, result
+
+
+@case
+def nothing_arrives():
+    """The reader learns what to compare."""
+    with Ends() as lab:
+        result = lab.run("rx", "recv", "-t", "100ms")
+    assert result.status == 0 and "no packet of `pktledger send` arrived at UDP port 28779" in result.err, result
+
+
+@case
 def in_a_user_namespace_of_its_own():
     """It could not come back from the network namespaces that it makes."""
     result = pktledger("run", prefix=["unshare", "-U", "-r"])

@@ -252,10 +252,38 @@ CASE_WITH(suppression_is_kept, open_fates, close_fates)
 	assert_int_equal(note(OUTCOME_OPEN, SEEN_TX_DEVICE, 2, 2), 0); /* not at its device */
 	f.seen[at(3)] = SEEN_BRIDGE_IN;
 	assert_int_equal(note(OUTCOME_OPEN, SEEN_TX_DEVICE | SEEN_ON_INIT, 3, 3), 0);
-	fold(4);
+	assert_int_equal(note(OUTCOME_OPEN, 0, 4, 4), 0);
+	fold(5);
 	assert_int_equal(tally.unaccounted_on_init, 2);
+	assert_int_equal(tally.unaccounted, 3);
 	assert_int_equal(tally.unaccounted_seen[SEEN_TX_DEVICE], 1);
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
+}
+
+/* Between the ranges of a stream there is nothing, and behind the last one. */
+CASE(walk_over_ranges)
+{
+	static const struct range ranges[] = {
+		{0, 99, 1, 0, OUTCOME_OPEN},
+		{10, 19, 2, 0, OUTCOME_DELIVERED},
+		{30, 39, 2, 0, OUTCOME_DROPPED},
+		{0, 99, 3, 0, OUTCOME_OPEN},
+	};
+	struct join_walk w = {.range = ranges, .n = 4, .base = 100};
+
+	assert_int_equal(join_to(&w, 2, 100), 109);
+	assert_null(w.now);
+	assert_int_equal(join_to(&w, 2, 110), 119);
+	assert_ptr_equal(w.now, &ranges[1]);
+	assert_int_equal(join_to(&w, 2, 120), 129);
+	assert_null(w.now);
+	assert_int_equal(join_to(&w, 2, 139), 139);
+	assert_ptr_equal(w.now, &ranges[2]);
+	assert_int_equal(join_to(&w, 2, 140), UINT64_MAX);
+	assert_null(w.now);
+	assert_int_equal(join_to(&w, 3, 150), 199);
+	assert_ptr_equal(w.now, &ranges[3]);
+	assert_int_equal(join_to(&w, 3, 200), UINT64_MAX);
 }
 
 CASE_WITH(nonsense_is_refused, open_fates, close_fates)
