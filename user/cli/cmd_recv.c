@@ -106,7 +106,7 @@ static const struct opt_group recv_groups[] = {
 };
 
 struct receiving {
-	struct outputs out; /* first: outputs_fates() */
+	struct outputs out; /* first: outputs_range() */
 	struct run_spec spec;
 };
 
@@ -343,7 +343,7 @@ static int recv_run(void *options, struct error *err)
 		.on_note = show_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
-		.on_fates = o->ledger ? outputs_fates : NULL,
+		.on_range = o->ledger ? outputs_range : NULL,
 		.arg = &me,
 	};
 	static struct recv_result out;

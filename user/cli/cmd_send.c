@@ -54,7 +54,7 @@ static const struct opt_group send_groups[] = {
 };
 
 struct sending {
-	struct outputs out; /* first: outputs_fates() */
+	struct outputs out; /* first: outputs_range() */
 	struct run_spec spec;
 };
 
@@ -115,7 +115,7 @@ static int send_run(void *options, struct error *err)
 		.on_note = show_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
-		.on_fates = o->ledger ? outputs_fates : NULL,
+		.on_range = o->ledger ? outputs_range : NULL,
 		.arg = &s,
 	};
 	static struct result res;

@@ -49,12 +49,12 @@ void outputs_interval(struct outputs *o, const struct experiment_interval *now)
 	json_out_each(o->json, "interval", data);
 }
 
-void outputs_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
+void outputs_range(void *arg, const struct range *r, const char *outcome,
 		   const struct result_cause *cause)
 {
 	struct outputs *o = arg;
 
-	ledgerfile_fates(o->ledger, stream, first, last, fate, cause);
+	ledgerfile_range(o->ledger, r, outcome, cause);
 }
 
 static void keep_error(struct outputs *o, const struct error *err)
@@ -245,7 +245,7 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 		.on_note = show_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
-		.on_fates = r->out.ledger ? outputs_fates : NULL,
+		.on_range = r->out.ledger ? outputs_range : NULL,
 		.arg = r,
 	};
 	struct run_spec with = *spec;

@@ -27,7 +27,7 @@ void outputs_end(struct outputs *o, struct json_object *data);
 void outputs_interval(struct outputs *o, const struct experiment_interval *now);
 
 /* For experiment_view: `arg` begins with a struct outputs that has a ledger. */
-void outputs_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
+void outputs_range(void *arg, const struct range *r, const char *outcome,
 		   const struct result_cause *cause);
 
 /* With the error, if there is one. */
@@ -86,7 +86,7 @@ extern const struct opt_need run_needs[];
 void run_prepare(struct error *err);
 
 struct report {
-	struct outputs out; /* first: outputs_fates() */
+	struct outputs out; /* first: outputs_range() */
 	const struct run_options *o;
 	bool own; /* run's: trials are shown here */
 	char title[200];

@@ -57,11 +57,12 @@ static struct fates *fates_of(const struct discovery *d)
 	return &d->site->tracer.fates;
 }
 
-static void report(const struct discovery *d, unsigned slot, uint64_t first, uint64_t last,
-		   const char *fate, const struct result_cause *cause)
+/* As receivers know a stream: by its name in the stamp. */
+static void report(const struct discovery *d, struct range r, const char *outcome,
+		   const struct result_cause *cause)
 {
-	d->view->on_fates(d->view->arg, receiver_streams(d->site->receiver)->at[slot].id, first,
-			  last, fate, cause);
+	r.stream = receiver_streams(d->site->receiver)->at[r.stream].id;
+	d->view->on_range(d->view->arg, &r, outcome, cause);
 }
 
 static void report_range(void *arg, const struct range *r)
@@ -73,14 +74,13 @@ static void report_range(void *arg, const struct range *r)
 	tally_add(&d->site->ledger.tally, fates_of(d), r);
 	if (open && !(r->detail & SEEN_MASK)) {
 		if (d->at[r->stream].blind)
-			report(d, r->stream, r->first, r->last, "unknown", NULL);
+			report(d, *r, "unknown", NULL);
 		return;
 	}
 	d->at[r->stream].blind = false;
 	c = r->outcome == OUTCOME_DROPPED ? ledger_cause(&d->site->ledger, (uint8_t)r->detail)
 					  : NULL;
-	report(d, r->stream, r->first, r->last, open ? "came" : outcome_name(r->outcome),
-	       c ? &c->named : NULL);
+	report(d, *r, open ? "came" : outcome_name(r->outcome), c ? &c->named : NULL);
 }
 
 static void note(struct discovery *d, struct discovered *s, bool arrived, uint64_t n)
@@ -162,7 +162,9 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	if (to > end) {
 		s->missing += to - end;
 		if (d->site->by_number)
-			report(d, i, end, to - 1, "unknown", NULL);
+			report(d,
+			       (struct range){.first = end, .last = to - 1, .stream = (uint16_t)i},
+			       "unknown", NULL);
 	} else {
 		to = end;
 	}

@@ -155,9 +155,10 @@ static void report_range(void *arg, const struct range *x)
 		x->outcome == OUTCOME_DROPPED ? ledger_cause(&r->site.ledger, (uint8_t)x->detail)
 					      : NULL;
 	bool left = is_alone(r) && x->outcome == OUTCOME_OPEN && (x->detail & SEEN_MASK);
+	struct range named = *x;
 
-	r->view->on_fates(r->view->arg, (uint16_t)(r->site.tracer.fates.stream0 + x->stream),
-			  x->first, x->last, left ? "left" : outcome_name(x->outcome),
+	named.stream = (uint16_t)(r->site.tracer.fates.stream0 + x->stream);
+	r->view->on_range(r->view->arg, &named, left ? "left" : outcome_name(x->outcome),
 			  c ? &c->named : NULL);
 }
 
@@ -169,7 +170,7 @@ static void fold(struct run *r, const uint64_t *upto)
 	site_prepare(&r->site, upto);
 	if (r->remote)
 		remote_fold(r->remote, upto, r->err);
-	site_fold(&r->site, upto, r->view->on_fates ? &visitor : NULL);
+	site_fold(&r->site, upto, r->view->on_range ? &visitor : NULL);
 	if (r->remote)
 		remote_folded(r->remote);
 }

@@ -92,14 +92,14 @@ struct experiment_view {
 	/* False: nobody wants to know any more; sending ends as by a signal. */
 	bool (*on_interval)(void *arg, const struct experiment_interval *now);
 	/*
-	 * A range of numbers (from 0) of one stream with one outcome; cause NULL unless dropped.
-	 * Other names than those of outcome_name() are "left" for a sender alone: seen to leave
-	 * this host; and for discovered streams, whose numbers are as in the stamp, "came": seen
-	 * here, and no more, and "unknown": it may have arrived, and was not noted. Numbers that
-	 * did not arrive are not reported.
+	 * A range of numbers (from 0) of a stream, named as in the header; cause NULL unless
+	 * dropped. Other names than those of outcome_name() are "left" for a sender alone: seen to
+	 * leave this host; and for discovered streams, whose numbers are as in the stamp, "came":
+	 * seen here, and no more, and "unknown": it may have arrived, and was not noted. Numbers
+	 * that did not arrive are not reported.
 	 */
-	void (*on_fates)(void *arg, uint16_t stream, uint64_t first, uint64_t last,
-			 const char *fate, const struct result_cause *cause);
+	void (*on_range)(void *arg, const struct range *r, const char *outcome,
+			 const struct result_cause *cause);
 	void *arg;
 };
 

@@ -623,23 +623,24 @@ static unsigned find_outcome(struct ledgerfile *lf, const char *fate,
 	return id;
 }
 
-int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
-		     const char *fate, const struct result_cause *cause)
+int ledgerfile_range(struct ledgerfile *lf, const struct range *r, const char *outcome,
+		     const struct result_cause *cause)
 {
-	const uint16_t id = (uint16_t)find_outcome(lf, fate, cause);
+	const uint16_t id = (uint16_t)find_outcome(lf, outcome, cause);
 	struct range *newest = lf->n_ranges ? &lf->range[lf->n_ranges - 1] : NULL;
 
 	if (lf->rc)
 		return lf->rc;
-	if (newest && newest->stream != stream)
+	if (newest && newest->stream != r->stream)
 		newest = NULL;
-	if (newest && newest->detail == id && newest->last + 1 == first) {
-		newest->last = last;
+	if (newest && newest->detail == id && newest->last + 1 == r->first) {
+		newest->last = r->last;
 		return 0;
 	}
 	if (!newest || lf->n_ranges == LEDGERFILE_RANGES)
 		end_ranges(lf);
-	lf->range[lf->n_ranges++] = (struct range){
-		.first = first, .last = last, .stream = stream, .detail = id};
+	newest = &lf->range[lf->n_ranges++];
+	*newest = *r;
+	newest->detail = id;
 	return lf->rc;
 }

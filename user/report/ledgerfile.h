@@ -78,9 +78,12 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
 int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
 		     struct json_object *data);
 
-/* One run of numbers; `cause` if the fate is "dropped", else NULL. Neighbours are joined. */
-int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
-		     const char *fate, const struct result_cause *cause);
+/*
+ * One range of numbers, of a stream as its header has it; `cause` if the outcome is "dropped", else
+ * NULL. Neighbours are joined.
+ */
+int ledgerfile_range(struct ledgerfile *lf, const struct range *r, const char *outcome,
+		     const struct result_cause *cause);
 
 /* Writes what waits, syncs, closes, frees; the first failure is reported. NULL is fine. */
 int ledgerfile_close(struct ledgerfile *lf, struct error *err);

@@ -17,6 +17,14 @@
 #include "report/ledgerfile.h"
 #include "unit/scratch.h"
 
+static int note(struct ledgerfile *lf, unsigned stream, uint64_t first, uint64_t last,
+		const char *outcome, const struct result_cause *cause)
+{
+	const struct range r = {.first = first, .last = last, .stream = (uint16_t)stream};
+
+	return ledgerfile_range(lf, &r, outcome, cause);
+}
+
 #define SCHEMA "pktledger/run/1"
 
 static char seen[262144]; /* the JSON of all whole lines, a line each */
@@ -57,12 +65,12 @@ static void write_run(unsigned n)
 	json_put_u64(data, "n", n);
 	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
 	assert_int_equal(ledgerfile_start(lf, SCHEMA, data), 0);
-	assert_int_equal(ledgerfile_fates(lf, 7, 0, 9, "delivered", NULL), 0);
-	assert_int_equal(ledgerfile_fates(lf, 7, 10, 19, "delivered", NULL), 0);
-	assert_int_equal(ledgerfile_fates(lf, 7, 20, 20, "dropped", &full), 0);
+	assert_int_equal(note(lf, 7, 0, 9, "delivered", NULL), 0);
+	assert_int_equal(note(lf, 7, 10, 19, "delivered", NULL), 0);
+	assert_int_equal(note(lf, 7, 20, 20, "dropped", &full), 0);
 	assert_int_equal(ledgerfile_interval(lf, data), 0);
-	assert_int_equal(ledgerfile_fates(lf, 7, 21, 21, "dropped", &same), 0);
-	assert_int_equal(ledgerfile_fates(lf, 8, 22, UINT64_MAX, "unaccounted", NULL), 0);
+	assert_int_equal(note(lf, 7, 21, 21, "dropped", &same), 0);
+	assert_int_equal(note(lf, 8, 22, UINT64_MAX, "unaccounted", NULL), 0);
 	assert_int_equal(ledgerfile_event(lf, "end", NULL, data), 0);
 	assert_int_equal(ledgerfile_close(lf, &err), 0);
 	json_object_put(data);
@@ -225,7 +233,7 @@ CASE(full_disk_is_told)
 	assert_int_equal(ledgerfile_open(&lf, "/dev/full", &err), 0);
 	assert_int_equal(ledgerfile_start(lf, SCHEMA, data), 0);
 	assert_int_equal(ledgerfile_interval(lf, data), -ENOSPC);
-	assert_int_equal(ledgerfile_fates(lf, 0, 0, 0, "delivered", NULL), -ENOSPC);
+	assert_int_equal(note(lf, 0, 0, 0, "delivered", NULL), -ENOSPC);
 	assert_int_equal(ledgerfile_close(lf, &err), -ENOSPC);
 	assert_int_equal(err.status, STATUS_FAILED);
 	json_object_put(data);
@@ -244,7 +252,7 @@ CASE_WITH(much_is_kept, NULL, remove_file)
 	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
 	assert_int_equal(ledgerfile_start(lf, SCHEMA, data), 0);
 	for (uint64_t i = 0; i < 100000; i++)
-		ledgerfile_fates(lf, 1, i, i, i % 2 ? "delivered" : "refused", NULL);
+		note(lf, 1, i, i, i % 2 ? "delivered" : "refused", NULL);
 	memset(large, 'x', sizeof(large) - 1);
 	json_put_text(data, "large", large);
 	assert_int_equal(ledgerfile_event(lf, "end", NULL, data), 0);

@@ -12,6 +12,14 @@
 #include "report/series.h"
 #include "unit/scratch.h"
 
+static int note(struct ledgerfile *lf, unsigned stream, uint64_t first, uint64_t last,
+		const char *outcome, const struct result_cause *cause)
+{
+	const struct range r = {.first = first, .last = last, .stream = (uint16_t)stream};
+
+	return ledgerfile_range(lf, &r, outcome, cause);
+}
+
 #define S     1000000000ULL
 #define START 1714564800ULL /* 2024-05-01T12:00:00Z, s */
 
@@ -218,10 +226,10 @@ static void write_runs(void)
 			put(lf, "interval",
 			    object("{\"time_ns\":%llu,\"sent\":%u,\"dropped\":%u}", i * S / 1000,
 				   i * 10, i < 2000 ? 0 : 7));
-		ledgerfile_fates(lf, 1, 0, 99, "delivered", NULL);
-		ledgerfile_fates(lf, 1, 100, 109, "dropped", &full);
-		ledgerfile_fates(lf, 1, 110, 119, "delivered", NULL);
-		ledgerfile_fates(lf, 2, 0, 9, "delivered", NULL);
+		note(lf, 1, 0, 99, "delivered", NULL);
+		note(lf, 1, 100, 109, "dropped", &full);
+		note(lf, 1, 110, 119, "delivered", NULL);
+		note(lf, 2, 0, 9, "delivered", NULL);
 		put(lf, "end",
 		    object("{\"duration_ns\":%llu,\"delivered\":%u,\"dropped\":10}", 3 * S,
 			   run ? 120 : 121));
@@ -277,7 +285,7 @@ static void put_run(struct ledgerfile *lf, const char *word, unsigned second, un
 
 	assert_int_equal(ledgerfile_start(lf, "pktledger/run/1", start), 0);
 	json_object_put(start);
-	ledgerfile_fates(lf, 1, 0, sent - 1, "delivered", NULL);
+	note(lf, 1, 0, sent - 1, "delivered", NULL);
 	put(lf, "end",
 	    object("{\"attempted\":%u,\"sent\":%u,\"delivered\":%u,\"dropped\":0,"
 		   "\"duration_ns\":1000000000,\"tx_pps\":%u,\"balanced\":true}",
