@@ -367,8 +367,8 @@ static int recv_run(void *options, struct error *err)
 	if (out.closed)
 		outputs_end(&me.out, json_recv_end(&out));
 	if (out.closed && !out.received)
-		log_warn("no packet of `pktledger send` arrived at UDP port %u: compare the sender's "
-			 "address and port, and look for a firewall",
+		log_warn("no packet of `pktledger send` arrived at UDP port %u: compare the address "
+			 "and port of the sender, and look for a firewall",
 			 (unsigned)spec->port);
 	outputs_close(&me.out, err);
 	return 0;
