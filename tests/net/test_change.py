@@ -100,14 +100,7 @@ def made_and_undone():
                 ("ports:8080", "sysctl", "-", "net/ipv4/ip_local_reserved_ports", "8080"),
                 ("conf/v0/rp_filter:2", "sysctl", "-", "net/ipv4/conf/v0/rp_filter", "2"),
                 ("rx-0/rps_cpus:", *RPS),
-                ("flow_cnt:1024", "sysfs", "v0", "queues/rx-0/rps_flow_cnt", "1024"),
-                ("tx-0/xps_cpus:", "sysfs", "v0", "queues/tx-0/xps_cpus", "1"),
-                ("tx_queue_len:2000", "sysfs", "v0", "tx_queue_len", "2000"),
-                ("hard_irqs:2", "sysfs", "v0", "napi_defer_hard_irqs", "2"),
-                ("timeout:20000", "sysfs", "v0", "gro_flush_timeout", "20000"),
                 ("rx-1/rps_cpus", "channels", "v0", "rx", "2"),
-                ("v0 -k generic-receive-offload: on", "feature", "v0", "rx-gro", "on"),
-                ("generic: off", "feature", "v0", "tx-checksum-ip-generic", "off"),
                 ("limit 5000p", "qdisc", "v0", "root", "pfifo limit 5000")]:
             planned = tool("command", *change)
             if "there is no" in planned.err:  # on this kernel
@@ -129,28 +122,6 @@ def made_and_undone():
 
 
 @case
-def threaded_needs_napi():
-    with scene() as file:
-        gro = ["feature", "v0", "rx-gro", "on"]
-        apply(file, *gro)
-        apply(file, "sysfs", "v0", "threaded", "1")
-        assert value("/sys/class/net/v0/threaded") == "1"
-        undo(file, "done", "done")
-
-
-@case
-def coalescing_of_a_tap():
-    with netns(), tempfile.TemporaryDirectory() as directory:
-        require(not shell(NAME, "ip tuntap add t0 mode tap").returncode, "no /dev/net/tun here")
-        before = settings(NAME)
-        file = Path(directory, "undo")
-        apply(file, "coalesce", "t0", "rx-frames", "32")
-        assert "rx-frames: 32" in shell(NAME, "ethtool -c t0").stdout
-        undo(file, "done")
-        assert_same(before, settings(NAME))
-
-
-@case
 def names_that_a_shell_would_run():
     """Of interfaces and namespaces; nothing is run but what is meant, and the print is the same."""
     for netns_name, device in [(f"{NAME};$(touch x)", "a;$(id>x)"), (f"-{NAME}", "-K"),
@@ -161,13 +132,14 @@ def names_that_a_shell_would_run():
         ip("netns", "add", netns_name)
         try:
             with tempfile.TemporaryDirectory() as directory:
-                subprocess.run([*run, "ip", "link", "add", "name", device, "type", "veth", "peer",
+                subprocess.run([*run, "ip", "link", "add", "name", device,
+                                "numrxqueues", "2", "type", "veth", "peer",
                                 "name", "v1"], check=True)
                 subprocess.run([*run, "ip", "link", "set", "dev", device, "up"], check=True)
                 file = Path(directory, "undo")
-                changes = ["feature", device, "rx-gro", "on",
+                changes = ["channels", device, "rx", "1",
                            "qdisc", device, "root", "pfifo limit 7",
-                           "sysfs", device, "tx_queue_len", "77",
+                           "sysfs", device, "queues/rx-0/rps_cpus", "1",
                            "sysctl", "-", f"net/ipv4/conf/{device}/rp_filter", "2"]
                 shows = Done(subprocess.run([*run, TOOL, "command", *changes], capture_output=True,
                                             text=True, check=False, cwd=directory))
@@ -181,7 +153,7 @@ def names_that_a_shell_would_run():
                     entry["apply"] for entry in record], (shows, record)
                 assert [shlex.split(line) for line in lines[1::2]] == [
                     entry["undo"] for entry in record], (shows, record)
-                assert device in shlex.split(lines[0]) and lines[0].startswith("ethtool -K "), shows
+                assert device in shlex.split(lines[0]) and lines[0].startswith("ethtool -L "), shows
                 undone = Done(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
                                              check=False, cwd=directory))
                 assert undone.outcomes == ["done"] * 4, undone
@@ -199,10 +171,10 @@ def names_that_a_shell_would_run():
 def entry_that_says_something_else():
     """The command of an entry is not run because it is written there."""
     with scene() as file:
-        apply(file, "feature", "v0", "rx-gro", "on")
+        apply(file, "channels", "v0", "rx", "2")
         record = file.read_text()
-        assert '"undo":["ethtool","-K","v0","rx-gro","off"]' in record, record
-        file.write_text(record.replace('["ethtool","-K","v0","rx-gro","off"]',
+        assert '"undo":["ethtool","-L","v0","rx","1"]' in record, record
+        file.write_text(record.replace('["ethtool","-L","v0","rx","1"]',
                                        '["touch","/tmp/x"]'))
         result = undo(file, "kept")
         assert "does not know" in result.lines[0][3], result
@@ -256,9 +228,10 @@ def all_or_none():
 @case
 def value_that_does_not_stay():
     with scene() as file:
-        # rounded up to a power of two
-        result = tool("apply", file, *TTL, "33", "sysfs", "v0", "queues/rx-0/rps_flow_cnt", "1000")
-        assert result.status == 1 and "does not become '1000'" in result.err, result
+        # read back as a range
+        result = tool("apply", file, *TTL, "33", "sysctl", "-", "net/ipv4/ip_local_reserved_ports",
+                      "8080,8081")
+        assert result.status == 1 and "does not become '8080,8081'" in result.err, result
         assert result.outcomes == ["done", "failed", "back"], result
 
 
@@ -269,8 +242,7 @@ def refused():
                 (["ring", "v9", "rx", "64"], 1, "no interface 'v9'"),
                 (["ring", "v0", "rx", "64"], 3, "does not report: v0 rx ring"),
                 (["channels", "v0", "rx", "3"], 1, "it is at most 2"),
-                (["feature", "v0", "rx-grow", "on"], 3, "there is no v0 rx-grow"),
-                (["feature", "v0", "rx-gro", "yes"], 1, "not a value of it"),
+                (["feature", "v0", "rx-gro", "on"], 2, ""),
                 ([*TTL, "1x"], 1, "not a value of it")]:
             result = tool("apply", file, *change)
             assert result.status == status and words in result.err and not result.out, result
@@ -407,7 +379,7 @@ def program_beyond_path():
     """As /usr/sbin is for many users."""
     with scene() as file:
         result = Done(shell(NAME, f"PATH=/nowhere exec {TOOL} apply {file} "
-                            "feature v0 tx-generic-segmentation off"))
+                            "channels v0 rx 2"))
         assert result.status == 0, result
         undo(file, "done")
 
@@ -418,7 +390,7 @@ def program_that_is_not_there():
     with scene() as file:
         result = Done(shell(NAME, "unshare -m sh -c 'for f in $(which -a ethtool); do mount --bind "
                             f"/dev/null $f; done; exec {TOOL} apply {file} {' '.join(TTL)} 33 "
-                            "feature v0 tx-generic-segmentation off'"))
+                            "channels v0 rx 2'"))
         assert result.status == 3 and "there is no ethtool here" in result.err, result
         assert not result.out and not file.exists(), result
 

@@ -23,13 +23,12 @@
 /*
  *		ifname	name				value
  * SYSCTL		net/core/rmem_max		"8388608", "4096 87380 6291456"
- * SYSFS	eth1	queues/rx-0/rps_cpus, threaded	"f", "1": as the file has it
+ * SYSFS	eth1	queues/rx-0/rps_cpus		"f": as the file has it
  * IRQ			24				"0-3,8"
- * RING		eth1	rx, rx-mini, rx-jumbo, tx	"4096", as are the next
- * CHANNELS	eth1	rx, tx, other, combined
- * COALESCE	eth1	rx-usecs, adaptive-rx ...	"50"; "on", "off", as are the next
- * FEATURE	eth1	rx-gro: the kernel's string
- * PAUSE	eth1	autoneg, rx, tx
+ * RING		eth1	rx				"4096", as are the next
+ * CHANNELS	eth1	rx, combined
+ * COALESCE	eth1	rx-usecs			"50"
+ * PAUSE	eth1	tx				"on", "off"
  * RSS		eth1	indirection			"equal 8", "start 2 equal 4", "default"
  * QDISC	eth1	root				wanted: "fq limit 20000", "mq"; read:
  *							"default fq_codel limit 10240" if the
@@ -44,7 +43,6 @@ enum change_kind {
 	CHANGE_RING,
 	CHANGE_CHANNELS,
 	CHANGE_COALESCE,
-	CHANGE_FEATURE,
 	CHANGE_PAUSE,
 	CHANGE_RSS,
 	CHANGE_QDISC,

@@ -382,16 +382,6 @@ static void ethtool_argv(const struct change *c, bool undo, struct json_object *
 	add_words(argv, undo ? c->old : c->wanted);
 }
 
-static int read_feature(const struct change *c, char value[JOURNAL_VALUE_SIZE])
-{
-	bool on;
-	int ret = netdev_get_feature(c->ns, c->ifname, c->name, &on);
-
-	if (!ret)
-		snprintf(value, JOURNAL_VALUE_SIZE, "%s", on ? "on" : "off");
-	return ret;
-}
-
 /* An RSS table that a command can make: entry i has queue start + i % equal. */
 struct spread {
 	uint32_t start, equal;
@@ -590,8 +580,7 @@ static void qdisc_argv(const struct change *c, bool undo, struct json_object *ar
 	"the driver may restart the device: packets in flight are lost, the link may go down"
 
 const char *const change_words[CHANGE_KINDS] = {
-	"sysctl",  "sysfs", "irq", "ring",  "channels", "coalesce",
-	"feature", "pause", "rss", "qdisc", "governor",
+	"sysctl", "sysfs", "irq", "ring", "channels", "coalesce", "pause", "rss", "qdisc", "governor",
 };
 
 const struct change_ops change_ops[CHANGE_KINDS] = {
@@ -610,8 +599,6 @@ const struct change_ops change_ops[CHANGE_KINDS] = {
 			     "more packets an interrupt mean more delay, fewer more CPU time",
 			     .ethtool = ETHTOOL_GCOALESCE, .letter = 'C', .read = read_ethtool,
 			     ETHTOOL_OPS},
-	[CHANGE_FEATURE] = {"", "", "other features may depend on it", .letter = 'K',
-			    .read = read_feature, ETHTOOL_OPS},
 	[CHANGE_PAUSE] = {"", " pause frames",
 			  "the link may be negotiated anew, and is down meanwhile", .wait_ms = 3000,
 			  .ethtool = ETHTOOL_GPAUSEPARAM, .letter = 'A', .read = read_ethtool,
@@ -626,42 +613,12 @@ const struct change_ops change_ops[CHANGE_KINDS] = {
 			     .rest = "/cpufreq/scaling_governor", FILE_OPS},
 };
 
-#define RING(name, field, key)                                                                     \
-	{                                                                                          \
-		CHANGE_RING, name,                                                                 \
-			.form = FORM_NUMBER, .min = 1, .max = UINT32_MAX, .link = key "=%s",       \
-			.offset = offsetof(struct ethtool_ringparam, field##_pending),             \
-			.max_offset = offsetof(struct ethtool_ringparam, field##_max_pending)      \
-	}
-#define CHANNELS(name, key)                                                                        \
-	{                                                                                          \
-		CHANGE_CHANNELS, #name,                                                            \
-			.form = FORM_NUMBER, .max = UINT32_MAX, .link = key "=%s",                 \
-			.offset = offsetof(struct ethtool_channels, name##_count),                 \
-			.max_offset = offsetof(struct ethtool_channels, max_##name)                \
-	}
-#define COALESCE(name, field, how, line)                                                           \
-	{                                                                                          \
-		CHANGE_COALESCE, name, .form = how, .max = UINT32_MAX, .link = line,               \
-				       .offset = offsetof(struct ethtool_coalesce, field)          \
-	}
-#define PAUSE(name, field, key)                                                                    \
-	{                                                                                          \
-		CHANGE_PAUSE, name, .form = FORM_SWITCH, .link = key "=%s",                        \
-				    .offset = offsetof(struct ethtool_pauseparam, field)           \
-	}
-#define FEATURE(name, key)                                                                         \
-	{                                                                                          \
-		CHANGE_FEATURE, name, .form = FORM_SWITCH, .link = key "=%s"                       \
-	}
-
 /*
- * The first that fits counts. Keys of .link files: systemd, src/udev/net/link-config-gperf.gperf;
+ * Those that a finding changes; the first that fits counts. Keys of .link files: systemd, src/udev/net/link-config-gperf.gperf;
  * names of coalescing parameters: ethtool(8), -C.
  */
 const struct change_setting change_settings[] = {
 	{CHANGE_SYSCTL, "net/core/flow_limit_cpu_bitmap", .form = FORM_MASK},
-	{CHANGE_SYSCTL, "net/core/rps_default_mask", .form = FORM_MASK},
 	{CHANGE_SYSCTL, "net/core/[rw]mem_default", .form = FORM_NUMBERS,
 	 .effect = "sockets that are opened from now on"},
 	{CHANGE_SYSCTL, "net/core/[rw]mem_max", .form = FORM_NUMBERS,
@@ -670,55 +627,24 @@ const struct change_setting change_settings[] = {
 
 	{CHANGE_SYSFS, "queues/rx-[0-9]*/rps_cpus", .form = FORM_MASK,
 	 .risk = "flows move to other CPUs: some reordering"},
-	{CHANGE_SYSFS, "queues/rx-[0-9]*/rps_flow_cnt", .form = FORM_NUMBER, .max = INT32_MAX},
-	{CHANGE_SYSFS, "queues/tx-[0-9]*/xps_cpus", .form = FORM_MASK},
-	{CHANGE_SYSFS, "queues/tx-[0-9]*/xps_rxqs", .form = FORM_MASK},
-	{CHANGE_SYSFS, "threaded", .form = FORM_NUMBER, .max = 2,
-	 .risk = "the threads compete with other processes for the CPU"},
-	{CHANGE_SYSFS, "napi_defer_hard_irqs", .form = FORM_NUMBER, .max = INT32_MAX,
-	 .risk = "more delay"},
-	{CHANGE_SYSFS, "gro_flush_timeout", .form = FORM_NUMBER, .max = UINT64_MAX,
-	 .risk = "more delay"},
-	{CHANGE_SYSFS, "tx_queue_len", .form = FORM_NUMBER, .max = UINT32_MAX,
-	 .link = "TransmitQueueLength=%s", .risk = "a full queue means more delay"},
 
 	{CHANGE_IRQ, "[0-9]*", .form = FORM_CPUS},
 
-	RING("rx", rx, "RxBufferSize"),
-	RING("rx-mini", rx_mini, "RxMiniBufferSize"),
-	RING("rx-jumbo", rx_jumbo, "RxJumboBufferSize"),
-	RING("tx", tx, "TxBufferSize"),
-
-	CHANNELS(rx, "RxChannels"),
-	CHANNELS(tx, "TxChannels"),
-	CHANNELS(other, "OtherChannels"),
-	CHANNELS(combined, "CombinedChannels"),
-
-	COALESCE("adaptive-rx", use_adaptive_rx_coalesce, FORM_SWITCH, "UseAdaptiveRxCoalesce=%s"),
-	COALESCE("adaptive-tx", use_adaptive_tx_coalesce, FORM_SWITCH, "UseAdaptiveTxCoalesce=%s"),
-	COALESCE("rx-usecs", rx_coalesce_usecs, FORM_NUMBER, "RxCoalesceSec=%sus"),
-	COALESCE("rx-frames", rx_max_coalesced_frames, FORM_NUMBER, "RxMaxCoalescedFrames=%s"),
-	COALESCE("rx-usecs-irq", rx_coalesce_usecs_irq, FORM_NUMBER, "RxCoalesceIrqSec=%sus"),
-	COALESCE("rx-frames-irq", rx_max_coalesced_frames_irq, FORM_NUMBER,
-		 "RxMaxCoalescedIrqFrames=%s"),
-	COALESCE("tx-usecs", tx_coalesce_usecs, FORM_NUMBER, "TxCoalesceSec=%sus"),
-	COALESCE("tx-frames", tx_max_coalesced_frames, FORM_NUMBER, "TxMaxCoalescedFrames=%s"),
-	COALESCE("tx-usecs-irq", tx_coalesce_usecs_irq, FORM_NUMBER, "TxCoalesceIrqSec=%sus"),
-	COALESCE("tx-frames-irq", tx_max_coalesced_frames_irq, FORM_NUMBER,
-		 "TxMaxCoalescedIrqFrames=%s"),
-
-	FEATURE("rx-checksum", "ReceiveChecksumOffload"),
-	FEATURE("tx-generic-segmentation", "GenericSegmentationOffload"),
-	FEATURE("tx-tcp-segmentation", "TCPSegmentationOffload"),
-	FEATURE("tx-tcp6-segmentation", "TCP6SegmentationOffload"),
-	FEATURE("rx-gro", "GenericReceiveOffload"),
-	FEATURE("rx-lro", "LargeReceiveOffload"),
-	{CHANGE_FEATURE, "*", .form = FORM_SWITCH},
-
-	PAUSE("autoneg", autoneg, "AutoNegotiationFlowControl"),
-	PAUSE("rx", rx_pause, "RxFlowControl"),
-	PAUSE("tx", tx_pause, "TxFlowControl"),
-
+	{CHANGE_RING, "rx", .form = FORM_NUMBER, .min = 1, .max = UINT32_MAX,
+	 .link = "RxBufferSize=%s", .offset = offsetof(struct ethtool_ringparam, rx_pending),
+	 .max_offset = offsetof(struct ethtool_ringparam, rx_max_pending)},
+	{CHANGE_CHANNELS, "rx", .form = FORM_NUMBER, .max = UINT32_MAX, .link = "RxChannels=%s",
+	 .offset = offsetof(struct ethtool_channels, rx_count),
+	 .max_offset = offsetof(struct ethtool_channels, max_rx)},
+	{CHANGE_CHANNELS, "combined", .form = FORM_NUMBER, .max = UINT32_MAX,
+	 .link = "CombinedChannels=%s",
+	 .offset = offsetof(struct ethtool_channels, combined_count),
+	 .max_offset = offsetof(struct ethtool_channels, max_combined)},
+	{CHANGE_COALESCE, "rx-usecs", .form = FORM_NUMBER, .max = UINT32_MAX,
+	 .link = "RxCoalesceSec=%sus",
+	 .offset = offsetof(struct ethtool_coalesce, rx_coalesce_usecs)},
+	{CHANGE_PAUSE, "tx", .form = FORM_SWITCH, .link = "TxFlowControl=%s",
+	 .offset = offsetof(struct ethtool_pauseparam, tx_pause)},
 	{CHANGE_RSS, "indirection", .form = FORM_OWN},
 	{CHANGE_QDISC, "root", .form = FORM_OWN},
 	{CHANGE_GOVERNOR, "[0-9]*", .form = FORM_WORD},

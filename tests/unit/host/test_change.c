@@ -71,6 +71,7 @@ CASE(names_stay_in_their_directory)
 		{CHANGE_SYSCTL, "net/core/rmem_max\n"},
 		{CHANGE_SYSFS, "queues/rx-0/../../../x/rps_cpus"},
 		{CHANGE_SYSFS, "operstate"},
+		{CHANGE_SYSFS, "threaded"},
 		{CHANGE_SYSFS, "device/remove"},
 		{CHANGE_IRQ, "24x"},
 		{CHANGE_IRQ, "-1"},
@@ -127,11 +128,6 @@ CASE(values)
 		{CHANGE_SYSFS, "queues/rx-0/rps_cpus", "0", ",1", -EINVAL, NULL},
 		{CHANGE_SYSFS, "queues/rx-0/rps_cpus", "0", "1,", -EINVAL, NULL},
 		{CHANGE_SYSFS, "queues/rx-0/rps_cpus", "0", "1,,1", -EINVAL, NULL},
-		{CHANGE_SYSFS, "threaded", "0", "1", 0, "1"},
-		{CHANGE_SYSFS, "threaded", "0", "3", -ERANGE, NULL},
-		{CHANGE_SYSFS, "threaded", "0", "+1", -EINVAL, NULL},
-		{CHANGE_SYSFS, "tx_queue_len", "1000", "0010000", 0, "10000"},
-		{CHANGE_SYSFS, "tx_queue_len", "1000", "4294967296", -ERANGE, NULL},
 
 		{CHANGE_IRQ, "24", "0-1", "0", 0, "0"},
 		{CHANGE_IRQ, "24", "0-1", "0,1", 0, "0-1"},
@@ -147,9 +143,12 @@ CASE(values)
 
 		{CHANGE_RING, "rx", "256", "4096", 0, "4096"},
 		{CHANGE_RING, "rx", "256", "0", -ERANGE, NULL},
-		{CHANGE_COALESCE, "adaptive-rx", "off", "on", 0, "on"},
-		{CHANGE_COALESCE, "adaptive-rx", "off", "1", -EINVAL, NULL},
-		{CHANGE_FEATURE, "rx-gro", "off", "ON", -EINVAL, NULL},
+		{CHANGE_COALESCE, "rx-usecs", "3", "+1", -EINVAL, NULL},
+		{CHANGE_COALESCE, "rx-usecs", "3", "0010000", 0, "10000"},
+		{CHANGE_COALESCE, "rx-usecs", "3", "4294967296", -ERANGE, NULL},
+		{CHANGE_PAUSE, "tx", "off", "on", 0, "on"},
+		{CHANGE_PAUSE, "tx", "off", "ON", -EINVAL, NULL},
+		{CHANGE_PAUSE, "tx", "off", "1", -EINVAL, NULL},
 		{CHANGE_GOVERNOR, "0", "powersave", "performance", 0, "performance"},
 		{CHANGE_GOVERNOR, "0", "powersave", "per formance", -EINVAL, NULL},
 	};
@@ -251,9 +250,10 @@ CASE(commands)
 		{CHANGE(CHANGE_SYSFS, "eth1", "queues/rx-0/rps_cpus", "0", "f"),
 		 "echo f > /sys/class/net/eth1/queues/rx-0/rps_cpus",
 		 "echo 0 > /sys/class/net/eth1/queues/rx-0/rps_cpus", "eth1 queues/rx-0/rps_cpus"},
-		{CHANGE(CHANGE_SYSFS, "$(date)", "threaded", "0", "1"),
-		 "echo 1 > '/sys/class/net/$(date)/threaded'",
-		 "echo 0 > '/sys/class/net/$(date)/threaded'", "$(date) threaded"},
+		{CHANGE(CHANGE_SYSFS, "$(date)", "queues/rx-0/rps_cpus", "0", "1"),
+		 "echo 1 > '/sys/class/net/$(date)/queues/rx-0/rps_cpus'",
+		 "echo 0 > '/sys/class/net/$(date)/queues/rx-0/rps_cpus'",
+		 "$(date) queues/rx-0/rps_cpus"},
 		{CHANGE(CHANGE_IRQ, "", "24", "0-1", "0"),
 		 "echo 0 > /proc/irq/24/smp_affinity_list",
 		 "echo 0-1 > /proc/irq/24/smp_affinity_list", "interrupt 24 CPUs"},
@@ -262,13 +262,10 @@ CASE(commands)
 		{CHANGE(CHANGE_CHANNELS, "eth1", "combined", "1", "8"),
 		 "ethtool -L eth1 combined 8", "ethtool -L eth1 combined 1",
 		 "eth1 combined channels"},
-		{CHANGE(CHANGE_COALESCE, "eth1", "adaptive-rx", "on", "off"),
-		 "ethtool -C eth1 adaptive-rx off", "ethtool -C eth1 adaptive-rx on",
-		 "eth1 adaptive-rx"},
-		{CHANGE(CHANGE_FEATURE, "a;b", "rx-gro", "on", "off"),
-		 "ethtool -K 'a;b' rx-gro off", "ethtool -K 'a;b' rx-gro on", "a;b rx-gro"},
-		{CHANGE(CHANGE_PAUSE, "eth1", "rx", "on", "off"), "ethtool -A eth1 rx off",
-		 "ethtool -A eth1 rx on", "eth1 rx pause frames"},
+		{CHANGE(CHANGE_COALESCE, "a;b", "rx-usecs", "3", "50"),
+		 "ethtool -C 'a;b' rx-usecs 50", "ethtool -C 'a;b' rx-usecs 3", "a;b rx-usecs"},
+		{CHANGE(CHANGE_PAUSE, "eth1", "tx", "on", "off"), "ethtool -A eth1 tx off",
+		 "ethtool -A eth1 tx on", "eth1 tx pause frames"},
 		{CHANGE(CHANGE_RSS, "eth1", "indirection", "start 2 equal 4", "default"),
 		 "ethtool -X eth1 default", "ethtool -X eth1 start 2 equal 4",
 		 "eth1 RSS indirection"},
@@ -307,10 +304,10 @@ CASE(words)
 		struct change change;
 		const char *words[6];
 	} rows[] = {
-		{CHANGE(CHANGE_SYSFS, "$(date)", "threaded", "0", "1"),
-		 {"echo", "1", ">", "/sys/class/net/$(date)/threaded"}},
-		{CHANGE(CHANGE_FEATURE, "a;b", "rx-gro", "on", "off"),
-		 {"ethtool", "-K", "a;b", "rx-gro", "off"}},
+		{CHANGE(CHANGE_SYSFS, "$(date)", "queues/rx-0/rps_cpus", "0", "1"),
+		 {"echo", "1", ">", "/sys/class/net/$(date)/queues/rx-0/rps_cpus"}},
+		{CHANGE(CHANGE_PAUSE, "a;b", "tx", "on", "off"),
+		 {"ethtool", "-A", "a;b", "tx", "off"}},
 		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6"),
 		 {"sysctl", "-w", "net.ipv4.udp_mem=4 5 6"}},
 		{CHANGE(CHANGE_RSS, "-x", "indirection", "default", "equal 8"),
@@ -362,7 +359,7 @@ CASE(devices)
 CASE(commands_in_a_namespace)
 {
 	struct change sysctl = CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6");
-	struct change sysfs = CHANGE(CHANGE_SYSFS, "eth1", "threaded", "0", "1");
+	struct change sysfs = CHANGE(CHANGE_SYSFS, "eth1", "queues/rx-0/rps_cpus", "0", "1");
 	struct change irq = CHANGE(CHANGE_IRQ, "", "24", "0-1", "0");
 	char buf[CHANGE_COMMAND_SIZE];
 
@@ -374,11 +371,12 @@ CASE(commands_in_a_namespace)
 	/* the redirection is done inside */
 	sysfs.enter = "ip netns exec 'a b'";
 	assert_string_equal(change_command(&sysfs, true, buf, sizeof(buf)),
-			    "ip netns exec 'a b' sh -c 'echo 0 > /sys/class/net/eth1/threaded'");
+			    "ip netns exec 'a b' sh -c 'echo 0 > "
+			    "/sys/class/net/eth1/queues/rx-0/rps_cpus'");
 	sysfs.enter = "nsenter -t 12 -n";
 	assert_string_equal(change_command(&sysfs, true, buf, sizeof(buf)),
 			    "nsenter -t 12 -n unshare -m sh -c 'mount -t sysfs sysfs /sys && "
-			    "echo 0 > /sys/class/net/eth1/threaded'");
+			    "echo 0 > /sys/class/net/eth1/queues/rx-0/rps_cpus'");
 	/* of the whole host */
 	assert_string_equal(change_command(&irq, false, buf, sizeof(buf)),
 			    "echo 0 > /proc/irq/24/smp_affinity_list");
@@ -487,7 +485,8 @@ CASE(plans_on_this_host)
 	assert_int_equal(change_plan(&c, NULL, CHANGE_RING, "pl-none", "rx", "64", &err), -ENODEV);
 	assert_string_equal(err.message, "there is no interface 'pl-none'");
 	err = (struct error){};
-	assert_int_equal(change_plan(&c, NULL, CHANGE_SYSFS, "../net/lo", "threaded", "1", &err),
+	assert_int_equal(change_plan(&c, NULL, CHANGE_SYSFS, "../net/lo", "queues/rx-0/rps_cpus",
+				     "1", &err),
 			 -ENODEV);
 	err = (struct error){};
 	assert_int_equal(change_plan(&c, NULL, CHANGE_SYSCTL, NULL, "net/no/such", "1", &err),
