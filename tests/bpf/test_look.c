@@ -572,7 +572,7 @@ CASE(buffer_for_a_burst)
 				continue;
 			losing++;
 			assert_string_equal(found->id, "rcvbuf-bursts");
-			at = strstr(found->wanted, "SO_RCVBUF: ");
+			at = strstr(found->fix, "SO_RCVBUF: ");
 			assert_int_equal(at ? sscanf(at, "SO_RCVBUF: %u (", &wanted) : 0, 1);
 		}
 		look_close(l);

@@ -325,7 +325,7 @@ def governor():
 
         f = [f for f in check_there("--netns", RX)["findings"] if f["id"] == "cpu-governor"]
         first_finding(f)
-        assert f and f[0]["scope"] == "host" and "800 of 3000 MHz" in f[0]["evidence"], f
+        assert f and f[0]["scope"] == "host" and "800 of 3000 MHz" in f[0]["facts"]["seen"], f
         assert len(f[0]["changes"]) == len(governors), f
         undo = ["--undo-file", str(directory / "undo")]
         check_there("--netns", RX, "--apply", "--yes", *undo, "cpu-governor")

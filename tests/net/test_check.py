@@ -201,7 +201,7 @@ def neighbour_of_another_namespace():
         end = check("-t", "1")
         found = {f["id"]: f for f in end["findings"] if f["scope"] == "host"}
         assert "neigh-failed" in found, end
-        text, command = found["neigh-failed"]["text"], found["neigh-failed"]["command"]
+        text, command = found["neigh-failed"]["cause"], found["neigh-failed"]["command"]
         assert not found["neigh-failed"].get("netns"), found["neigh-failed"]
         where = text.rsplit(" in ", 1)[1].rstrip(".")  # of others, if they lose as well
         assert where != f"{NAME}-rx" and command.startswith(f"ip netns exec {where} ip neigh"), found
@@ -245,10 +245,9 @@ def healthy():
 
 
 @thorough
-@proves("rcvbuf-capped")
 @exclusive
 def buffer_cut_by_rmem_max():
-    """net.core.rmem_max is the host's, which a namespace can only read: it is left alone here."""
+    """A larger buffer does not help while less is read than arrives, whatever the limit is."""
     with Lab() as lab:
         path = Path("/proc/sys/net/core/rmem_max")
         require(os.stat(path).st_mode & 0o200, "another network namespace has the host's settings")
@@ -257,12 +256,10 @@ def buffer_cut_by_rmem_max():
         pid = lab.reader(0.01, rcvbuf=1 << 30)
         lab.sender(limit // 256, 0.05)
         f = first()
-        assert f["id"] == "rcvbuf-capped" and f["stage"] == "rcvbuf" and f["losing"], f
-        assert f["subject"] == f"port {PORT}" and "python" in f["text"], f
-        assert str(2 * limit) in f["evidence"] and f["loss_pps"] > 0, f
-        assert f["command"].startswith("sysctl -w net.core.rmem_max="), f
-        assert f["undo"] == f"sysctl -w net.core.rmem_max={limit}", f
-        assert [c["old"] for c in f["changes"]] == [str(limit)], f
+        assert f["id"] in ("rcvbuf-asleep", "rcvbuf-slow") and f["losing"], f
+        assert f["subject"] == f"port {PORT}" and "python" in f["cause"], f
+        assert f["facts"]["rcvbuf_bytes"] == 2 * limit and f["loss_pps"] > 0, f
+        assert not f["command"] and not f["changes"], f
         assert first("--port", str(PORT))["id"] == f["id"]
         by_pid = pktledger("check", "-j", "-t", "0.2", "--pid", str(pid)).json["end"]
         assert [s["pid"] for s in by_pid["sockets"]] == [pid], by_pid["sockets"]
@@ -276,8 +273,8 @@ def slow_reader_with_a_buffer_of_its_choice():
         lab.sender(100, 0.01)
         f = first("-t", "1")
         assert f["id"] == "rcvbuf-asleep" and f["losing"], f
-        assert "python" in f["text"] and not f["changes"], f
-        assert "a packet takes" in f["evidence"] and "% of its sleep" in f["evidence"], f
+        assert "python" in f["cause"] and not f["changes"], f
+        assert f["facts"]["truesize_bytes"] and f["facts"]["full_percent"], f
 
 
 @thorough
@@ -315,7 +312,7 @@ def bursts_for_an_idle_reader(args, busy):
             end = pktledger(*args, "-j", "--netns", f"{NAME}-rx").json["end"]
             found = [f for f in end["findings"] if f["stage"] == "rcvbuf"]
             assert [f["id"] for f in found] == ["rcvbuf-bursts"], found
-            assert re.search(r"at most [1-9]\d* lost at once", found[0]["evidence"]), found
+            assert found[0]["facts"]["lost_at_once"], found
 
 
 @case
@@ -344,7 +341,7 @@ def reverse_path_filter():
         assert f["id"] == "ip-rpfilter" and f["stage"] == "ip_route", f
         assert f["subject"] == "v-rx" and "v-rx.rp_filter=2" in f["command"], f
         assert "v-rx.rp_filter=1" in f["undo"], f
-        assert "source 198.19.0.1 leaves by other, and the packet came by v-rx" in f["text"], f
+        assert "source 198.19.0.1 leaves by other, and the packets arrived on v-rx" in f["cause"], f
 
 
 def dropped_by_reverse_path():
@@ -370,9 +367,9 @@ def no_route_back(mode, command):
         else:
             traced = pktledger("trace", "-j", "-t", "1", "--netns", f"{NAME}-rx").json["end"]
             found = assert_findings(traced["findings"], "ip-rpfilter-no-route")
-        assert found["id"] == "ip-rpfilter-no-route" and "back to 198.19.0.1" in found["text"], found
+        assert found["id"] == "ip-rpfilter-no-route" and "back to 198.19.0.1" in found["cause"], found
         assert not found["undo"] and "rp_filter=" not in found["command"], found
-        advice = re.search(r"`(ip route add [^`]*)`", found["wanted"])[1]
+        advice = re.search(r"`(ip route add [^`]*)`", found["fix"])[1]
         labs.do(f"{NAME}-rx", *advice.split())
         before = dropped_by_reverse_path()
         time.sleep(0.2)
@@ -390,7 +387,7 @@ def qdisc_with_a_small_limit():
         lab.reader(0)
         lab.sender(100, 0.01)
         f = first(side="tx")
-        assert f["id"] == "qdisc" and f["subject"] == "v-tx" and "tbf" in f["current"], f
+        assert f["id"] == "qdisc" and f["subject"] == "v-tx" and "tbf" in f["facts"]["setting"], f
 
 
 @case
@@ -404,6 +401,34 @@ def nobody_on_the_port():
         assert f["id"] == "udp_lookup" and f["losing"], f
 
 
+HOLDER = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], int(sys.argv[2])))
+if len(sys.argv) > 3:
+    s.connect((sys.argv[3], 9))
+print("ready", flush=True)
+time.sleep(3600)
+"""
+
+
+@table([("another address", "127.0.0.1", [], "bound to 127.0.0.1", ["udp-lookup-address"]),
+        ("another peer", "0.0.0.0", ["198.18.0.9"], "connected to 198.18.0.9:9", ["udp-lookup-peer"])])
+@proves()
+def socket_that_takes_other_packets(address, peer, words, ids):
+    """The port is open, and its socket takes packets for one address, or of one peer, only."""
+    with Lab() as lab:
+        lab.start("rx", HOLDER, address, PORT, *peer)
+        lab.sender(20, 0.01)
+        f = first("--port", str(PORT))
+        assert [f["id"]] == ids and words in f["cause"] and f["losing"], f
+        assert str(PORT) in f["cause"] and str(PORT) in f["command"], f
+    with Lab() as lab:  # as the fix says
+        lab.start("rx", HOLDER, "0.0.0.0", PORT)
+        lab.sender(20, 0.01)
+        assert not [f for f in findings("--port", str(PORT)) if f["stage"] == "udp_lookup"]
+
+
 @case
 @proves("taps")
 def tap_is_a_note():
@@ -415,7 +440,7 @@ print("ready", flush=True)
 time.sleep(3600)
 """)
         f = first("--limit", "info", status=4)
-        assert f["id"] == "taps" and f["severity"] == "info" and "python" in f["evidence"], f
+        assert f["id"] == "taps" and f["severity"] == "info" and "python" in f["facts"]["seen"], f
 
 
 @case
@@ -441,7 +466,7 @@ def two_ends_of_a_link():
         for side, subject in (("rx", "v-rx"), ("tx", "v-tx")):
             f = first(side=side)
             assert f["id"] == "mtu-peer" and f["subject"] == subject, f
-            assert "9000" in f["evidence"], f
+            assert "9000" in f["facts"]["setting"], f
 
 
 @case

@@ -93,7 +93,7 @@ def link_that_is_down():
     assert (row["stage"], row["packets"]) == ("qdisc", 100), row
     assert {cause["location"] for cause in row["causes"]} == {"noop_enqueue"}, row
     found = assert_findings(document["end"]["findings"], "qdisc-noop")
-    assert "v-tx had no queue" in found["text"] and "full" not in found["text"], found
+    assert "v-tx: the link was down" in found["cause"] and "full" not in found["cause"], found
 
 
 @case
@@ -115,7 +115,7 @@ def port_of_a_bridge():
             if row["causes"][0]["reason"] == "NOT_SPECIFIED":  # as all of them before Linux 6.18
                 id = "l2-bridge"
             found = assert_findings(document["end"]["findings"], id)
-            assert "v-b0" in found["text"], found
+            assert "v-b0" in found["cause"], found
 
 
 @case
@@ -135,7 +135,7 @@ def cgroup_without_memory():
                                          "--work", "100us", "--settle", "30s", prefix=join))).json["end"]
             return [f for f in end["findings"] if f["stage"] == "udp_mem"]
         found = assert_findings(lost("131072"), "udp-mem-cgroup")
-        assert found["command"] is None and "memory.max" in found["wanted"], found
+        assert found["command"] is None and "memory.max" in found["fix"], found
         assert not lost("-1")
 
 
@@ -150,7 +150,7 @@ def multicast_that_was_asked_for():
     group = f"udp port {stories.PORT}"
     with stories.not_joined():
         found = assert_findings(traced(group), "mcast-not-joined")
-        assert "v-rx" in found["text"] and found["severity"] == "info", found
+        assert "v-rx" in found["cause"] and found["severity"] == "info", found
         assert not traced() and not traced("udp port 9"), "nobody has asked for it"
         with udp(RX, socket.AF_INET) as sock:
             join(sock, "127.0.0.1")

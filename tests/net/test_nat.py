@@ -226,16 +226,16 @@ def dead_backend(kind, command, address, ids):
             time.sleep(0.5)
             found = stale(command, stage)
             assert [found["id"]] == ids, found
-            assert f"{at(vip, PORT)} on to {at(backend, NEW)}" in found["text"], found
+            assert f"{at(vip, PORT)} to {at(backend, NEW)}" in found["cause"], found
             chain = f"{ruleset(address)} nat c"
-            assert chain + " handle" in found["current"] and chain in found["wanted"], found
+            assert chain + " handle" in found["facts"]["setting"] and chain in found["fix"], found
             assert found["command"].startswith(f"ip netns exec {ROUTER} conntrack -D "), found
             assert found["command"].endswith(
                 f"-p udp --orig-dst {vip} --orig-port-dst {PORT} --reply-src {backend}"), found
             nft(ROUTER, f"flush table {chain.rsplit(' ', 1)[0]}")
             nft(ROUTER, f"add rule {chain} {rule}{at(far(address), NEW + 1)}")
             found = stale(command, stage)
-            assert not found["current"] and not read_all(sock, 0.02), found
+            assert "setting" not in found["facts"] and not read_all(sock, 0.02), found
             forget_connections(ROUTER)
             time.sleep(0.5)
             assert read_all(sock, 0.02) > 5

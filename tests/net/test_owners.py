@@ -294,16 +294,19 @@ def stop(process):
 
 @table([
     # On a host with other work the same loop may have to wait for a CPU.
-    ("runs", "spins", None, {"rcvbuf-busy", "rcvbuf-cpu"}, "the reader ran"),
-    ("sleeps", "sleeps", None, {"rcvbuf-asleep"}, "nanosleep"),
-    ("is stopped", "spins", stop, {"rcvbuf-stopped"}, "the reader ran 0 %"),
+    ("runs", "spins", None, {"rcvbuf-busy", "rcvbuf-cpu"},
+     lambda facts: facts["running_percent"] > 0),
+    ("sleeps", "sleeps", None, {"rcvbuf-asleep"},
+     lambda facts: "nanosleep" in facts["sleeps"]),
+    ("is stopped", "spins", stop, {"rcvbuf-stopped"},
+     lambda facts: facts["running_percent"] == 0),
 ])
 def full_because_its_reader(does, prepare, ids, evidence):
     with lab(), receiver(does) as process:
         found = while_losing(process, prepare)
         assert found["id"] in ids, found
-        assert evidence in found["evidence"], found
-        assert process_name(process.pid) in found["text"], found
+        assert evidence(found["facts"]), found
+        assert process_name(process.pid) in found["cause"], found
 
 
 @thorough
@@ -311,8 +314,8 @@ def full_because_the_thread_that_reads_waits():
     """Another thread of the process uses the CPU."""
     with lab(), receiver("in_a_thread") as process:
         found = while_losing(process)
-        assert f"of {process_name(process.pid)}" in found["text"] or \
-            "busiest" in found["text"], found
+        assert f"of {process_name(process.pid)}" in found["cause"] or \
+            "busiest" in found["cause"], found
 
 
 @contextlib.contextmanager
@@ -339,7 +342,7 @@ def full_because_of_a_quota():
         (group / "cgroup.procs").write_text(str(process.pid))
         found = while_losing(process)
         assert found["id"] == "rcvbuf-quota", found
-        assert "the quota withheld" in found["evidence"], found
+        assert "the quota withheld" in found["facts"]["seen"], found
 
 
 # Which rule dropped
@@ -386,7 +389,7 @@ def rule_with_a_counter():
         f" udp dport {PORT + 1} counter drop;"
         f" udp dport {PORT} counter drop comment \"no voice\"; }}; }}")
     assert found["id"] == "netfilter-rule", found
-    assert f"rule with handle {number} of chain inet t c (no voice): 40 packets" in found["evidence"], found
+    assert f"rule with handle {number} of chain inet t c (no voice): 40 packets" in found["facts"]["seen"], found
     assert found["command"] == f"ip netns exec {RX} nft -a list chain inet t c", found
     assert found["netns"] == RX, found
 
@@ -405,7 +408,7 @@ def rules_of_several_chains():
     assert_only(document, "netfilter", 40, netns=RX)
     found = finding(document, "netfilter")
     for words in "of chain inet u c: 60 packets", "of chain inet t c: 40 packets, of any traffic":
-        assert words in found["evidence"], found
+        assert words in found["facts"]["seen"], found
     assert (found["id"], found["command"]) == (
         "netfilter", f"ip netns exec {RX} nft -a list ruleset"), found
 
@@ -417,7 +420,7 @@ def namespace_that_is_gone():
     with tracing("udp port 28779") as t:
         run("-c", "30000", "--fault", "backlog")
         gone = finding(t.stop(), "backlog")
-    assert [gone[key] for key in ("command", "undo", "risk", "effect")] == [None] * 4, gone
+    assert [gone[key] for key in ("command", "undo", "risk", "applies")] == [None] * 4, gone
 
 
 @case
@@ -427,7 +430,7 @@ def rule_among_many_namespaces():
         found, number = dropped_by_rules(
             "table inet t { chain c { type filter hook input priority 0;"
             f" udp dport {PORT} counter drop; }}; }}")
-    assert f"rule with handle {number} of chain inet t c: 40 packets" in found["evidence"], found
+    assert f"rule with handle {number} of chain inet t c: 40 packets" in found["facts"]["seen"], found
 
 
 @case
@@ -445,8 +448,8 @@ def rules_are_listed_late():
             found = finding(t.stop(), "netfilter")
         finally:
             subprocess.run(["ip", "netns", "del", late], check=True)
-    assert "rules were listed only after the loss began; since it was made: rule" in found["evidence"], found
-    assert "of chain inet t c: at most 45 packets" in found["evidence"], found
+    assert "rules were listed only after the loss began; since it was made: rule" in found["facts"]["seen"], found
+    assert "of chain inet t c: at most 45 packets" in found["facts"]["seen"], found
     assert found["id"] == "netfilter", found
 
 
@@ -456,14 +459,14 @@ def rule_without_a_counter():
         "table inet t { chain c { type filter hook input priority 0;"
         f" udp dport {PORT} drop; }}; }}")
     assert found["id"] == "netfilter", found
-    assert f"by elimination: rule with handle {number} of chain inet t c" in found["evidence"], found
+    assert f"by elimination: rule with handle {number} of chain inet t c" in found["facts"]["seen"], found
 
 
 @case
 def policy_of_a_chain():
     found, _ = dropped_by_rules(
         "table inet t { chain c { type filter hook input priority 0; policy drop; }; }")
-    assert "by elimination: the policy of chain inet t c" in found["evidence"], found
+    assert "by elimination: the policy of chain inet t c" in found["facts"]["seen"], found
 
 
 # The command behind --

@@ -1188,7 +1188,7 @@ def no_room_behind_holes(rmem, rcvbuf, findings):
     shown = [f for f in document["end"]["findings"] if not (doubled and f["id"] == "tcp-reordered")]
     found = assert_findings(shown, *findings)
     if findings != ["tcp-prune"]:
-        assert f"[{reader.pid}] ran " in found["evidence"], found
+        assert f"[{reader.pid}]" in found["facts"]["reader"] and "running_percent" in found["facts"], found
 
 
 @case
@@ -1521,8 +1521,8 @@ def who_does_not_accept(args, finding):
     assert [f["id"] for f in found] == [finding] * bool(finding), document["end"]
     if not finding:
         return
-    assert f"[{os.getpid()}] ran " in found[0]["evidence"], found
-    assert " slept " in found[0]["evidence"], found
+    assert f"[{os.getpid()}]" in found[0]["facts"]["reader"], found
+    assert "sleeping_percent" in found[0]["facts"], found
 
 
 CT_ASSURED, CT_MOST = 4 | 2 | 8, 300000  # and confirmed, and answered; entries that a test may make

@@ -297,7 +297,7 @@ def larger_than_the_mtu_below():
         document = t.stop()
         assert_only(document, "tx_socket", 1, ifname="v-tx")
         found = assert_findings(document["end"]["findings"], "tx-too-big")
-        assert found["current"] == "v-tx MTU 1500", found
+        assert found["facts"]["setting"] == "v-tx MTU 1500", found
 
 
 @case

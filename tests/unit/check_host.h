@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "diagnosis/findings.h"
+#include "facts_of.h"
 #include "diagnosis/judge.h"
 
 /* A host with a NIC of 4 of 8 queues on 4 CPUs, one socket, and nothing wrong. */
@@ -113,13 +114,14 @@ static inline void judge_host(struct host *h, struct check_findings *list)
 	for (unsigned i = 0; i < list->n; i++) {
 		const struct finding *f = &list->at[i].finding;
 
+		const struct finding_row *row = finding_row(f->id);
+
 		/* Every sentence has its facts. */
-		assert_non_null(finding_row(f->id));
-		if (!f->text[0] || (!f->evidence[0] && strcmp(f->id, "port-closed")))
-			fail_msg("%s: a fact is missing: '%s', '%s'", f->id, f->text, f->evidence);
-		assert_true(finding_row(f->id)->wanted == NULL || f->wanted[0]);
-		assert_true(finding_row(f->id)->current == NULL || f->current[0] ||
-			    finding_row(f->id)->current[0] == '[');
+		assert_non_null(row);
+		if (!f->cause[0] || !f->fix[0])
+			fail_msg("%s: a fact is missing: '%s', '%s'", f->id, f->cause, f->fix);
+		assert_true(!row->seen || *row->seen == '[' || *fact(f, "seen"));
+		assert_true(!row->setting || *row->setting == '[' || *fact(f, "setting"));
 	}
 }
 
@@ -158,6 +160,19 @@ static inline void sock_at(struct host *h, uint64_t rcvbuf, uint32_t lost)
 static inline void slow_reader(struct host *h)
 {
 	sock_at(h, 300000, 500);
+}
+
+/* Its reader had time to spare, and the buffer was full only for moments. */
+static inline void rested(struct host *h)
+{
+	h->f.socks.at[0].reading = (struct reading){.pid = 77,
+						    .process = "reader",
+						    .thread = "reader",
+						    .threads = 1,
+						    .holders = 1,
+						    .window_ns = 1000000000,
+						    .run_ns = 10000000,
+						    .samples = 10};
 }
 
 static inline void backlog(struct host *h)

@@ -9,13 +9,29 @@
 
 #define GIB (1ULL << 30)
 
+/* A VPN's or a virtual machine's. */
+static void tun(struct host *h)
+{
+	strcpy(h->f.link[0].dev.driver, "tun");
+	h->f.link[0].dev.link.txqueuelen = 100;
+	lose(h, NIC_SEND, NIC_LOSS, 40);
+}
+
 static void small_default(struct host *h)
 {
 	h->f.stack.rmem_default = 8192;
 	sock_at(h, 8192, 500);
+	rested(h);
 }
 
 static void capped(struct host *h)
+{
+	sock_at(h, 2 * 212992, 500);
+	rested(h);
+}
+
+/* As large as the host allows, and its reader reads less than arrives. */
+static void capped_and_slow(struct host *h)
 {
 	sock_at(h, 2 * 212992, 500);
 }
@@ -322,6 +338,15 @@ static void stopped_by_a_signal(struct host *h)
 	slow_reader(h);
 	h->f.socks.at[0].reading = (struct reading){
 		.pid = 77, .process = "reader", .threads = 1, .window_ns = 1000, .stopped = true};
+}
+
+/* It waits for another thread of its program. */
+static void waits_for_a_thread(struct host *h)
+{
+	slow_reader(h);
+	rested(h);
+	h->f.socks.at[0].reading.full = 9;
+	strcpy(h->f.socks.at[0].reading.sleeps_in, "futex_wait_queue");
 }
 
 static void stopped_and_capped(struct host *h)

@@ -116,9 +116,9 @@ static inline void sample_losses(struct result *r)
 	f = &r->finding[r->n_findings++];
 	*f = (struct finding){
 		.id = "rcvbuf-burst", .stage = STAGE_RCVBUF, .severity = SEVERITY_WARNING};
-	snprintf(f->text, sizeof(f->text), "The buffer was full.");
-	snprintf(f->current, sizeof(f->current), "SO_RCVBUF 212992");
-	snprintf(f->wanted, sizeof(f->wanted), "SO_RCVBUF 425984");
+	snprintf(f->cause, sizeof(f->cause), "The buffer was full.");
+	snprintf(f->facts, sizeof(f->facts), "{\"lost\":312345,\"rcvbuf_bytes\":212992}");
+	snprintf(f->fix, sizeof(f->fix), "request SO_RCVBUF 425984");
 	snprintf(f->command, sizeof(f->command), "sysctl -w net.core.rmem_max=425984");
 }
 

@@ -52,6 +52,22 @@ def as_the_tests_have_it():
 
 
 @case
+def reasons_and_counters():
+    """--explain takes what nstat, netstat, ethtool -S and perf print, and findings in any spelling."""
+    for name, *words in (("NO_SOCKET", "drop reason of stage udp_lookup"),
+                         ("RcvbufErrors", "lost at stage rcvbuf"),
+                         ("UdpNoPorts", "lost at stage udp_lookup"),
+                         ("TcpExtTCPBacklogDrop", "lost at stage tcp_backlog"),
+                         ("rx_missed_errors", "counter of i40e (each is a lost packet)"),
+                         ("rx_resource_errors", "counter of macb", "stage nic_ring"),
+                         ("udp-lookup", "udp_lookup           proven: lab")):
+        out = pktledger("check", "--explain", name).out
+        assert all(w in out for w in words), (name, out)
+    bad = pktledger("check", "--explain", "rx_no_such_counter")
+    assert bad.status == 2 and "unknown finding, stage, drop reason or counter" in bad.err, bad
+
+
+@case
 def shown_for_people():
     out = pktledger("check", "--explain", "all").out
     for finding in pktledger("help", "--json").json["findings"]:

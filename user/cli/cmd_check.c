@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "diagnosis/findings.h"
 #include "host/caps.h"
+#include "host/nic.h"
 #include "diagnosis/look.h"
 #include "cli/options.h"
 #include "report/document.h"
@@ -401,7 +402,8 @@ static const struct opt check_opts[] = {
 	 .help = "judge what --bundle has written, perhaps elsewhere; nothing is read from this "
 		 "host"},
 	{"explain", 0, OPT_STRING, AT(explain), .metavar = "ID", .default_text = "",
-	 .help = "show what a finding or a stage means, or list `all` findings, and end"},
+	 .help = "explain a finding, a stage, a drop reason (NO_SOCKET) or a counter "
+		 "(RcvbufErrors), or list `all` findings"},
 	{0},
 };
 
@@ -417,6 +419,67 @@ static const struct opt_group check_groups[] = {
 	{"Output", global_opts, AT(global)},
 	{0},
 };
+
+static void explain_stage(const struct print_view *v, enum stage s)
+{
+	print_about(v, stage_title(s), NULL, stage_facts[s].what);
+	print_about(v, "Causes", NULL, stage_facts[s].causes);
+	print_about(v, "What to do", NULL, stage_facts[s].remedy);
+}
+
+/* A drop reason of the kernel: every place of it that the map knows. */
+static bool explain_reason(const struct print_view *v, const char *name)
+{
+	enum stage last = STAGE_NONE;
+	bool found = false;
+	char title[256];
+
+	for (unsigned i = 0; i < stagemap_row_count; i++) {
+		const struct stagemap_row *row = &stagemap_rows[i];
+
+		if (!row->reasons || !stagemap_listed(row->reasons, name))
+			continue;
+		snprintf(title, sizeof(title), "%s: drop reason of stage %s (%s)", name,
+			 stage_name(row->stage), class_name(row->class));
+		print_about(v, title, NULL, row->note);
+		if (row->stage != last)
+			explain_stage(v, row->stage);
+		last = row->stage;
+		found = true;
+	}
+	return found;
+}
+
+/* A counter of the kernel or of a driver, as nstat, netstat and ethtool -S name it. */
+static bool explain_counter(const struct print_view *v, const char *name)
+{
+	static const char *const classes[] = {"each is a lost packet", "at most so many were lost",
+					      "an event, no number of packets", "no loss"};
+	enum stage stage;
+	bool found = judge_counter_stage(name, &stage);
+	char title[256], text[512];
+
+	if (found) {
+		snprintf(title, sizeof(title), "%s: counts packets lost at stage %s", name,
+			 stage_name(stage));
+		print_about(v, title, NULL, stage_title(stage));
+		explain_stage(v, stage);
+	}
+	for (unsigned i = 0; i < nic_driver_count; i++) {
+		const struct nic_row *row = nic_row_find(nic_drivers[i].rows, name);
+
+		if (!row)
+			continue;
+		snprintf(title, sizeof(title), "%s: counter of %s (%s)", name, nic_drivers[i].names,
+			 classes[row->class]);
+		snprintf(text, sizeof(text), "%s%s%s", row->what,
+			 row->stage == STAGE_NONE ? "" : "; stage ",
+			 row->stage == STAGE_NONE ? "" : stage_name(row->stage));
+		print_about(v, title, NULL, text);
+		found = true;
+	}
+	return found;
+}
 
 /* `named`: as tables show it too, with a question mark where it may be no loss. */
 static int explain(const char *named, struct error *err)
@@ -435,9 +498,7 @@ static int explain(const char *named, struct error *err)
 	for (enum stage s = 0; s < STAGE_COUNT; s++) {
 		if (strcmp(stage_name(s), id))
 			continue;
-		print_about(&v, stage_title(s), NULL, stage_facts[s].what);
-		print_about(&v, "Causes", NULL, stage_facts[s].causes);
-		print_about(&v, "What to do", NULL, stage_facts[s].remedy);
+		explain_stage(&v, s);
 		found = true;
 	}
 	for (unsigned i = 0; i < finding_rows_n; i++) {
@@ -445,9 +506,10 @@ static int explain(const char *named, struct error *err)
 			print_about(&v, finding_rows[i].id, finding_proofs[finding_rows[i].proof],
 				    finding_rows[i].about);
 	}
-	return found ? 0
-		     : error_usage(err, "--explain all lists the findings",
-				   "there is no finding and no stage '%s'", id);
+	if (found || explain_reason(&v, id) || explain_counter(&v, id))
+		return 0;
+	return error_usage(err, "--explain all lists the findings",
+			   "unknown finding, stage, drop reason or counter '%s'", id);
 }
 
 /* What was found, and what is done about it. */

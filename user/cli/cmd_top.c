@@ -521,7 +521,7 @@ static void explain(struct top *t)
 	for (unsigned i = 0; i < s.n_findings; i++) {
 		finding = json_finding(&s.finding[i]);
 		if (t->canvas.rows < VIEW_MIN_ROWS + 5) /* what to do is worth more */
-			json_object_object_del(finding, "evidence");
+			json_object_object_del(finding, "facts");
 		page_finding(&page, NULL, finding);
 		json_object_put(finding);
 	}

@@ -250,6 +250,19 @@ bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns)
 	}
 }
 
+bool facts_undecided(const struct facts_reader *r)
+{
+	for (unsigned i = 0; r->readings && i < r->last.n; i++) {
+		struct reading reading;
+
+		/* of a process that is not known nothing will be */
+		if (!readings_get(r->readings, r->last.at[i].inode, &reading) && reading.lost &&
+		    !reading_decides(&reading))
+			return true;
+	}
+	return false;
+}
+
 static void went_away(struct facts *f, const char *ifname)
 {
 	unread(f, ifname, "the interface went away meanwhile");

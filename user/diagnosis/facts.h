@@ -170,6 +170,8 @@ struct facts_sock {
 	uint64_t cookie; /* 0: not known */
 	int family;	 /* AF_INET, AF_INET6 */
 	uint16_t port;
+	char bound[FMT_MAX];	/* local address; "": any */
+	char peer[FMT_MAX];	/* address and port that it is connected to; "": none */
 	uint64_t queued;	/* bytes of truesize waiting (SK_MEMINFO_RMEM_ALLOC) */
 	uint64_t queued_before; /* a window ago */
 	uint64_t truesize;	/* bytes that a waiting packet takes, of the mean; 0: not known */
@@ -392,6 +394,9 @@ int facts_end(struct facts_reader *r, struct error *err); /* frees `r`, also aft
  * SIGTERM or SIGHUP came, which the caller has blocked.
  */
 bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns);
+
+/* Whether a socket loses packets and watching for longer may show why. */
+bool facts_undecided(const struct facts_reader *r);
 
 void facts_free(struct facts *facts);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,19 @@
 #include "host/sockdiag.h"
 
 /* If it is wanted and there is room; one that loses or waits takes that of one that does not. */
+/* Both texts are "" unless the socket takes packets for one address only, or of one peer. */
+static void put_addresses(struct facts_sock *s, const struct sockmem_row *row)
+{
+	static const uint8_t any[sizeof(row->address)];
+	char peer[INET6_ADDRSTRLEN];
+
+	if (memcmp(row->address, any, sizeof(any)))
+		inet_ntop(row->family, row->address, s->bound, sizeof(s->bound));
+	if (row->connected && inet_ntop(row->family, row->peer, peer, sizeof(peer)))
+		snprintf(s->peer, sizeof(s->peer), row->family == AF_INET6 ? "[%s]:%u" : "%s:%u",
+			 peer, row->peer_port);
+}
+
 void facts_socks_add(void *arg, const struct sockmem_row *row)
 {
 	struct facts_socks *socks = arg;
@@ -37,6 +51,7 @@ void facts_socks_add(void *arg, const struct sockmem_row *row)
 				 .rcvbuf = row->rcvbuf,
 				 .sndbuf = row->sndbuf,
 				 .drops = row->drops};
+	put_addresses(s, row);
 }
 
 int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *socks)

@@ -4,127 +4,257 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/num.h"
 #include "drops/stagemap.h"
-#include "host/counters.h"
 #include "host/netns.h"
 
-static void __attribute__((format(printf, 3, 4)))
-bind_print(struct binds *b, const char *name, const char *fmt, ...)
-{
-	char *to = b->text + b->used;
-	const size_t room = sizeof(b->text) - b->used;
-	va_list args;
-	size_t n;
+#define FACT(key, type, member) RECORD(key, type, finding_facts, member, .how = RECORD_OMITTED)
+#define FACT_IF(key, type, member, known)                                                          \
+	RECORD(key, type, finding_facts, member, .how = RECORD_OMITTED,                            \
+	       RECORD_WHEN(finding_facts, known))
+#define FACTS(key, member) RECORD_LIST(key, UINT, finding_facts, member, .how = RECORD_OMITTED)
 
-	if (b->n == BINDS_MAX)
-		return;
-	va_start(args, fmt);
-	n = (size_t)vsnprintf(to, room, fmt, args);
-	va_end(args);
-	if (n >= room) /* whole or not at all */
-		return;
-	b->at[b->n].value = b->used;
-	b->at[b->n++].name = name;
-	b->used += strlen(to) + 1;
+const struct record_field finding_fact_rows[] = {
+	FACT("lost", UINT, lost),
+	FACT("sent", UINT, sent),
+	FACT("lost_percent", TEXT, d.lost_percent),
+	FACT("window_ns", UINT, window_ns),
+	FACT("loss_pps", DOUBLE, loss_pps),
+	FACT("total", UINT, total),
+	FACT("since", POINTER, since),
+	FACT("counter", POINTER, counter),
+	FACT("events", UINT, events),
+	FACT("reason", POINTER, reason),
+	FACT("location", POINTER, location),
+	FACT("injected", BOOL, injected),
+	FACT("ifname", POINTER, ifname),
+	FACT("program", POINTER, process),
+	FACT("port", UINT, port),
+	FACT("bound", POINTER, bound),
+	FACT("peer", POINTER, peer),
+	FACT("hook", POINTER, hook),
+	FACT("ttl", UINT, ttl),
+	FACT("mtu", UINT, mtu),
+	FACT("tunnel", POINTER, tunnel),
+	FACT("refused", UINT, refused),
+	FACT("arrival_pps", DOUBLE, arrival_pps),
+	FACT("read_pps", DOUBLE, read_pps),
+	FACT("per_packet_ns", UINT, d.per_packet_ns),
+	FACT("rcvbuf_bytes", UINT, rcvbuf),
+	FACT("rcvbuf_fix_bytes", UINT, d.rcvbuf_fix),
+	FACT("rcvbuf_request_bytes", UINT, d.rcvbuf_request),
+	FACT("rmem_max_bytes", UINT, rmem_max),
+	FACT("rmem_max_fix_bytes", UINT, d.rmem_max_fix),
+	FACT("rmem_default_bytes", UINT, rmem_default),
+	FACT("rmem_default_enough_bytes", UINT, d.enough),
+	FACT("mem_fix_bytes", UINT, d.mem_fix),
+	FACT("truesize_bytes", UINT, truesize),
+	FACT("burst_packets", UINT, d.burst),
+	FACT("burst_ns", UINT, d.burst_ns),
+	FACT_IF("queued_bytes", UINT, queued, queue_seen),
+	FACT("queued_before_bytes", UINT, queued_before),
+	FACT("reader", POINTER, reader),
+	FACT("watched_ns", UINT, reading.window_ns),
+	FACT_IF("running_percent", UINT, d.running, d.reader),
+	FACT_IF("waiting_percent", UINT, d.waiting, d.reader),
+	FACT_IF("sleeping_percent", UINT, d.sleeping, d.reader),
+	FACT_IF("full_percent", UINT, d.full, d.queue),
+	FACT("sleeps", TEXT, d.sleeps),
+	FACT("throttled_ns", UINT, reading.throttled_ns),
+	FACT("lost_at_once", UINT, reading.burst),
+	FACT("socket", POINTER, socket),
+	FACT_IF("waiting", UINT, waiting, d.listener),
+	FACT_IF("room", UINT, room, d.listener),
+	FACT("room_fix", UINT, d.room_fix),
+	FACT("somaxconn", UINT, somaxconn),
+	FACT("sndbuf_bytes", UINT, sndbuf),
+	FACT("wmem", POINTER, wmem),
+	FACT("wmem_bytes", UINT, wmem_now),
+	FACT("wmem_fix_bytes", UINT, d.wmem_fix),
+	FACTS("udp_mem", udp_mem),
+	FACTS("udp_mem_fix", d.udp_mem_fix),
+	FACT("udp_mem_bytes", UINT, d.udp_mem_bytes),
+	FACT_IF("udp_pages", UINT, udp_pages, udp_pages_known),
+	FACT("limit_pages", UINT, udp_mem[2]),
+	FACTS("tcp_rmem", tcp_rmem),
+	FACTS("tcp_rmem_fix", d.tcp_rmem_fix),
+	FACT("conntrack_drops", UINT, conntrack_drops),
+	FACT("conntrack_clashes", UINT, conntrack_clashes),
+	FACT("conntrack_used", UINT, conntrack_used),
+	FACT("conntrack_max", UINT, conntrack_max),
+	FACT("conntrack_fix", UINT, d.conntrack_fix),
+	FACT("backlog", UINT, netdev_max_backlog),
+	FACT("backlog_fix", UINT, d.backlog_fix),
+	FACT("flow_limit", POINTER, flow_limit),
+	FACT("used", UINT, used),
+	FACT("limit", UINT, limit),
+	FACT("limit_fix", UINT, d.limit_fix),
+	FACT("used_percent", UINT, d.used_percent),
+	FACT("family", UINT, family),
+	FACT("limit_sysctl", POINTER, limit_sysctl),
+	FACT("qdisc", POINTER, qdisc),
+	FACT("qdisc_limit", POINTER, qdisc_limit),
+	FACT("qdisc_fix", POINTER, qdisc_fix),
+	FACT("tcp_limit_output_bytes", UINT, tsq),
+	FACT("txqueuelen", UINT, txqueuelen),
+	FACT("txqueuelen_fix", UINT, txqueuelen_fix),
+	FACT("ring", UINT, ring),
+	FACT("ring_max", UINT, ring_max),
+	FACT("rp_filter", POINTER, rp_filter),
+	FACT("source", TEXT, back.source),
+	FACT("back", TEXT, back.by),
+	FACT("asked", TEXT, dnat.asked),
+	FACT("backend", TEXT, dnat.backend),
+	FACT("silent_on", TEXT, dnat.ifname),
+	FACT("nat_rule", TEXT, dnat.rule),
+	FACT("entries", TEXT, dnat.entries),
+	FACT("silent", TEXT, silent.address),
+	FACT("silent_in", TEXT, silent.netns),
+	FACT("silent_enter", TEXT, silent.enter),
+	FACT("rules", POINTER, rules),
+	FACT("rule_chain", POINTER, rule_chain),
+	FACT("pause_tx", POINTER, pause_tx),
+	FACT("pause_rx", POINTER, pause_rx),
+	FACT("pause_fix", POINTER, pause_fix),
+	FACT("driver", POINTER, driver),
+	FACT("master", POINTER, master),
+	FACT("other", POINTER, other),
+	FACT("other_mtu", UINT, other_mtu),
+	FACT("flow_cnt", UINT, flow_cnt),
+	FACT("flow_entries_fix", UINT, flow_entries_fix),
+	FACT_IF("cpu", UINT, cpu, of_cpu),
+	FACT_IF("softirq_percent", UINT, softirq_percent, of_cpu),
+	FACT("cpus", UINT, cpus),
+	FACT("processed_pps", DOUBLE, processed_pps),
+	FACT("queues", UINT, queues),
+	FACT("queues_max", UINT, queues_max),
+	FACT("queues_fix", UINT, queues_fix),
+	FACT("rss_used", UINT, rss_used),
+	FACT("channel", POINTER, channel),
+	FACT("irqs", UINT, irqs),
+	FACT("irq", UINT, irq),
+	FACT("irq_list", POINTER, irq_list),
+	FACT_IF("idle_cpu", UINT, idle_cpu, of_cpu),
+	FACT("rps", POINTER, rps),
+	FACT("rps_fix", POINTER, rps_fix),
+	FACT("rx_usecs", UINT, rx_usecs),
+	FACT("rx_usecs_fix", UINT, rx_usecs_fix),
+	FACT("ring_ns", UINT, ring_ns),
+	FACT("idle_state", POINTER, idle_state),
+	FACT("idle_latency_us", UINT, idle_latency_us),
+	FACT("idle_latency_fix_us", UINT, idle_latency_fix_us),
+	FACT("governor", POINTER, governor),
+	FACT("mhz", UINT, mhz),
+	FACT("mhz_max", UINT, mhz_max),
+	FACT("steal_percent", UINT, steal_percent),
+	FACT("squeezed", UINT, squeezed),
+	FACT("budget", UINT, budget),
+	FACT("budget_fix", UINT, d.budget_fix),
+	FACT("budget_usecs", UINT, budget_usecs),
+	FACT("budget_usecs_fix", UINT, d.usecs_fix),
+	FACT("taps", UINT, taps),
+	FACT("raws", UINT, raws),
+	FACT("processes", POINTER, processes),
+	FACT("missing", POINTER, missing),
+	FACT("flows", UINT, flows),
+	FACT("again", UINT, again),
+	/* added when the finding is written, or judged */
+	RECORD_OTHER("scope", NULL),
+	RECORD_OTHER("seen", NULL),
+	RECORD_OTHER("setting", NULL),
+	{0},
+};
+
+/* Filling texts */
+
+static uint64_t number(const void *at, size_t size)
+{
+	return size == 8   ? *(const uint64_t *)at
+	       : size == 4 ? *(const uint32_t *)at
+	       : size == 2 ? *(const uint16_t *)at
+			   : *(const uint8_t *)at;
 }
 
-void bind_text(struct binds *b, const char *name, const char *value)
+static bool ends_with(const char *key, const char *end)
 {
-	if (value && *value)
-		bind_print(b, name, "%s", value);
+	const size_t n = strlen(key), m = strlen(end);
+
+	return n > m && !strcmp(key + n - m, end);
 }
 
-void bind_zero(struct binds *b, const char *name, uint64_t value)
+/* `unit`: what follows #; NULL: as it is. */
+static const char *number_text(const struct record_field *row, const void *at, const char *unit)
 {
-	bind_print(b, name, "%" PRIu64, value);
+	const uint64_t v = row->type == RECORD_DOUBLE ? 0 : number(at, row->size);
+	char *buf;
+
+	if (row->type == RECORD_DOUBLE)
+		return fmt_rate(*(const double *)at);
+	if (unit && ends_with(row->key, "_ns"))
+		return fmt_ns(v);
+	if (unit)
+		return *unit ? fmt_many(v, unit) : fmt_count(v);
+	buf = fmt_buffer();
+	snprintf(buf, FMT_MAX, "%" PRIu64, v);
+	return buf;
 }
 
-void bind_count(struct binds *b, const char *name, uint64_t value)
+/* Text of a fact; NULL: it is not known. `key` may have a # and a unit behind the name. */
+static const char *fact_text(const struct finding_facts *f, const char *key)
 {
-	if (value)
-		bind_zero(b, name, value);
-}
+	const size_t n = strcspn(key, "#");
+	const char *unit = key[n] ? key + n + 1 : NULL;
+	char *list;
+	size_t used = 0;
 
-void bind_rate(struct binds *b, const char *name, double v)
-{
-	if (v >= 1e6)
-		bind_print(b, name, "%.3gM", v / 1e6);
-	else if (v >= 1e3)
-		bind_print(b, name, "%.3gk", v / 1e3);
-	else if (v > 0)
-		bind_print(b, name, "%.3g", v);
-}
+	for (const struct record_field *row = finding_fact_rows; row->key; row++) {
+		const char *at = (const char *)f + row->offset;
+		const bool flagged = row->when, known = flagged && *((const char *)f + row->when - 1);
+		bool zero = true;
 
-void bind_percent(struct binds *b, const char *name, double share)
-{
-	bind_print(b, name, "%.3g", share * 100);
-}
-
-void bind_time(struct binds *b, const char *name, uint64_t ns)
-{
-	if (ns)
-		bind_text(b, name, fmt_ns(ns));
-}
-
-void bind_three(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor)
-{
-	if (mem[2])
-		bind_print(b, name, "%" PRIu64 " %" PRIu64 " %" PRIu64, mem[0] * factor,
-			   mem[1] * factor, mem[2] * factor);
-}
-
-void bind_dnat(struct binds *b, const struct way_dnat *dnat)
-{
-	bind_text(b, "asked", dnat->asked);
-	bind_text(b, "backend", dnat->backend);
-	bind_text(b, "silent_on", dnat->ifname);
-	bind_text(b, "nat_rule", dnat->rule);
-	bind_text(b, "entries", dnat->entries);
-}
-
-void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_t lost,
-	       uint64_t total)
-{
-	bind_text(b, "counter", counter);
-	if (lost) {
-		bind_text(b, "lost", fmt_count(lost));
-		bind_text(b, "lost_packets", fmt_many(lost, "packet"));
-	}
-	bind_time(b, "window", window_ns);
-	bind_rate(b, "loss_rate", window_ns ? (double)lost * 1e9 / (double)window_ns : 0);
-	if (total > lost)
-		bind_text(b, "total", fmt_count(total));
-}
-
-/* NULL: it is not known. */
-static const char *bound(const struct binds *b, const char *name, size_t len)
-{
-	for (unsigned i = 0; i < b->n; i++) {
-		if (!strncmp(b->at[i].name, name, len) && !b->at[i].name[len])
-			return b->text + b->at[i].value;
+		if (strncmp(row->key, key, n) || row->key[n] || row->type == RECORD_OWN)
+			continue;
+		for (size_t i = 0; i < row->size * (row->items ? row->items : 1); i++)
+			zero &= !at[i];
+		if (flagged ? !known : zero)
+			return NULL;
+		if (row->type == RECORD_TEXT)
+			return at;
+		if (row->type == RECORD_POINTER)
+			return **(const char *const *)at ? *(const char *const *)at : NULL;
+		if (!row->items)
+			return number_text(row, at, unit);
+		list = fmt_buffer();
+		for (size_t i = 0; i < row->items; i++)
+			used += (size_t)snprintf(list + used, FMT_MAX - used, "%s%" PRIu64,
+						 i ? " " : "",
+						 number(at + i * row->size, row->size));
+		return list;
 	}
 	return NULL;
 }
 
 /* Appends [p, end) without brackets. False: a fact is unknown, and `out` as it was before. */
 static bool fill_part(char *out, size_t size, size_t *n, const char *p, const char *end,
-		      const struct binds *b)
+		      const struct finding_facts *f)
 {
 	size_t at = *n;
 
 	while (p < end) {
-		const char *close = *p == '{' ? memchr(p, '}', end - p) : NULL, *text = p;
+		const char *close = *p == '{' ? memchr(p, '}', (size_t)(end - p)) : NULL, *text = p;
+		char key[64];
 		size_t len = 1;
 
 		if (close) {
-			text = bound(b, p + 1, close - p - 1);
+			snprintf(key, sizeof(key), "%.*s", (int)(close - p - 1), p + 1);
+			text = fact_text(f, key);
 			if (!text) {
 				out[*n] = 0;
 				return false;
@@ -132,8 +262,10 @@ static bool fill_part(char *out, size_t size, size_t *n, const char *p, const ch
 			len = strlen(text);
 		}
 		p = close ? close + 1 : p + 1;
-		if (at + len >= size)
-			len = size - at - 1;
+		if (at + len >= size) { /* whole or not at all */
+			out[*n] = 0;
+			return false;
+		}
 		memcpy(out + at, text, len);
 		at += len;
 	}
@@ -142,8 +274,7 @@ static bool fill_part(char *out, size_t size, size_t *n, const char *p, const ch
 	return true;
 }
 
-/* `template` NULL: empty. What does not fit is cut. */
-static void fill(char *out, size_t size, const char *template, const struct binds *b)
+bool finding_fill(char *out, size_t size, const char *template, const struct finding_facts *f)
 {
 	const char *p = template;
 	size_t n = 0;
@@ -156,31 +287,17 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 
 		if (!n && optional && !strncmp(begin, "; ", 2)) /* nothing is before it */
 			begin += 2;
-		if (!fill_part(out, size, &n, begin, end, b) && !optional) {
+		if (!fill_part(out, size, &n, begin, end, f) && !optional) {
 			out[0] = 0;
-			return;
+			return false;
 		}
 		p = optional && *end ? end + 1 : end;
 	}
+	return n;
 }
 
-/* What is known about a loss: as conditions of the table, and as facts of its sentences. */
+/* Deriving facts */
 
-/* A larger buffer is not advised: sk_rcvbuf is an int, and so much queue is only delay. */
-#define RCVBUF_SANE (64ULL << 20)
-/* Shares of the time with losses, from which on they are the cause. */
-#define THROTTLED 0.1
-#define WAITED	  0.25
-#define BUSY	  0.75
-#define ASLEEP	  0.5
-#define NOTICED	  0.05
-#define RESTED	  0.2 /* with the queue empty: it had caught up, however long it waited before */
-/*
- * In so many of the samples in which it slept the buffer was full: between bursts it is not,
- * however long it may be empty. So few samples show nothing.
- */
-#define FULL	      0.2
-#define SAMPLES_LEAST 3
 /* Losses of so many full buffers are no burst: the reader is too slow. */
 #define BURSTS 8
 #define STEADY 0.1
@@ -206,144 +323,18 @@ static bool is_burst(const struct finding_facts *f)
  * takes packets until their truesize exceeds the buffer
  * (__udp_enqueue_schedule_skb()).
  */
-static uint64_t rcvbuf_wanted(const struct finding_facts *f)
+static uint64_t rcvbuf_fix(const struct finding_facts *f)
 {
 	const uint64_t burst = f->reading.burst + f->reading.burst / 4,
 		       lost = burst || !is_burst(f) ? burst : f->lost;
 	const double bytes = (double)f->rcvbuf + (double)lost * (double)f->truesize;
 
-	return f->truesize && f->rcvbuf && lost && bytes <= RCVBUF_SANE ? (uint64_t)bytes : 0;
+	return f->truesize && f->rcvbuf && lost && bytes <= MEM_SANE ? (uint64_t)bytes : 0;
 }
 
-/* 0: nothing is known of the reader. */
-static double share_of_reader(const struct finding_facts *f, uint64_t ns)
+static unsigned percent(double fraction)
 {
-	return f->reading.window_ns ? (double)ns / (double)f->reading.window_ns : 0;
-}
-
-static uint64_t reader_sleep_ns(const struct finding_facts *f)
-{
-	return counter_grown(f->reading.run_ns + f->reading.wait_ns, f->reading.window_ns);
-}
-
-/* How often the buffer was full while the reader slept, of 1; negative: not known. */
-static double queue_full(const struct finding_facts *f)
-{
-	if (f->reading.samples < SAMPLES_LEAST)
-		return -1;
-	return (double)f->reading.full / f->reading.samples;
-}
-
-static bool had_room(const struct finding_facts *f)
-{
-	const double full = queue_full(f);
-
-	return full >= 0 && full < FULL;
-}
-
-static bool slept(const struct finding_facts *f, double share)
-{
-	return share_of_reader(f, reader_sleep_ns(f)) >= share;
-}
-
-/* It slept so long for each packet that it would lose with a CPU of its own, too. */
-static bool sleep_is_enough(const struct finding_facts *f)
-{
-	const struct reading *r = &f->reading;
-	double came = (double)(r->lost + r->received_around);
-
-	return slept(f, NOTICED) &&
-	       share_of_reader(f, reader_sleep_ns(f)) * came > (double)r->received_around;
-}
-
-bool finding_is_silence(const char *reason, const char *location)
-{
-	return !strcmp(reason, "NEIGH_FAILED") || !strcmp(location, "neigh_invalidate");
-}
-
-static bool holds(enum finding_when when, const struct finding_facts *f)
-{
-	switch (when) {
-	case WHEN_ALWAYS:
-		return true;
-	case WHEN_READER_STOPPED:
-		return f->reading.window_ns && f->reading.stopped;
-	case WHEN_READER_THROTTLED:
-		return share_of_reader(f, f->reading.throttled_ns) >= THROTTLED;
-	case WHEN_READER_WAITS:
-		/* one that keeps the queue empty but for bursts has CPU enough */
-		return share_of_reader(f, f->reading.wait_ns) >= WAITED &&
-		       !holds(WHEN_READER_RESTED, f) && !sleep_is_enough(f);
-	case WHEN_READER_BUSY:
-		return share_of_reader(f, f->reading.run_ns) >= BUSY;
-	case WHEN_READER_ASLEEP:
-		return queue_full(f) >= FULL && (slept(f, ASLEEP) || sleep_is_enough(f));
-	case WHEN_READER_RESTED:
-		return slept(f, RESTED) && had_room(f);
-	case WHEN_CONNTRACK:
-		return 2 * f->conntrack_drops > f->lost;
-	case WHEN_CLASH:
-		return 2 * f->conntrack_clashes > f->lost;
-	case WHEN_RULES:
-		return f->rule_chain;
-	case WHEN_ROOM:
-		return had_room(f);
-	case WHEN_UDP_FREE:
-		return f->udp_pages && 2 * *f->udp_pages < f->udp_mem[2];
-	case WHEN_TCP_RMEM:
-		return f->tcp_rmem[2] && f->rcvbuf == f->tcp_rmem[2];
-	case WHEN_BURST:
-		return rcvbuf_wanted(f) && is_burst(f);
-	case WHEN_READER_SLOW:
-		/* one that slept is not slow: why it did so was not seen well enough */
-		return f->read_pps > 0 && f->arrival_pps > f->read_pps && !slept(f, RESTED);
-	case WHEN_RING_GROWS:
-		return f->ring_now && f->ring_now < f->ring_max;
-	case WHEN_NO_CARRIER:
-		return f->no_carrier;
-	case WHEN_TAP:
-		return f->tap;
-	case WHEN_DNAT:
-		return f->dnat && *f->dnat->backend;
-	case WHEN_TUNNEL:
-		return f->tunnel;
-	case WHEN_NO_WAY_BACK:
-		return f->back && *f->back->source && !*f->back->by;
-	case WHEN_OTHER_WAY_BACK:
-		return f->back && f->ifname && *f->back->by && strcmp(f->back->by, f->ifname);
-	case WHEN_NOT_JOINED:
-		return f->not_joined;
-	case WHEN_NOT_SILENT:
-		return !f->silent || !*f->silent->address;
-	case WHEN_STATE:
-	case WHEN_BALANCE:
-		break;
-	}
-	return false;
-}
-
-static bool is_listed(const char *list, const char *name)
-{
-	return !list || (name && stagemap_listed(list, name));
-}
-
-static bool fits(const struct finding_row *row, enum stage stage, const struct finding_facts *f)
-{
-	return row->stage == stage && is_listed(row->reason, f->reason) &&
-	       is_listed(row->location, f->location) && holds(row->when, f);
-}
-
-/* Of the time, or of the buffer; at most 100 %. */
-static void bind_share(struct binds *b, const char *name, double share)
-{
-	bind_print(b, name, "%.0f %%", 100 * fmin(share, 1));
-}
-
-/* How long packets can come at this rate, with nobody reading, until the buffer is full. */
-static void bind_burst(struct binds *b, const char *name, const struct finding_facts *f, double pps)
-{
-	if (f->truesize && f->rcvbuf >= f->truesize && pps > 0)
-		bind_time(b, name, (uint64_t)(1e9 * (f->rcvbuf / f->truesize) / pps));
+	return (unsigned)(100 * fmin(fraction, 1) + 0.5);
 }
 
 /* With its buffer empty: else it may be that of another socket. */
@@ -353,115 +344,235 @@ static bool waits_for_data(const struct finding_facts *f)
 					 "__skb_wait_for_more_packets"};
 
 	for (unsigned i = 0; i < LENGTH(in); i++) {
-		if (had_room(f) && !strncmp(f->reading.sleeps_in, in[i], strlen(in[i])))
+		if (reading_had_room(&f->reading) &&
+		    !strncmp(f->reading.sleeps_in, in[i], strlen(in[i])))
 			return true;
 	}
 	return false;
 }
 
-void bind_reader(struct binds *b, const struct finding_facts *f)
+static void derive_reader(struct finding_facts *f)
 {
 	const struct reading *r = &f->reading;
 
-	bind_text(b, "reader", f->reader);
-	bind_text(b, "sleeps_in", r->sleeps_in);
+	f->d.reader = r->window_ns;
+	f->d.running = percent(reading_fraction(r, r->run_ns));
+	f->d.waiting = percent(reading_fraction(r, r->wait_ns));
+	f->d.sleeping = percent(reading_fraction(r, reading_sleep_ns(r)));
+	f->d.queue = reading_full(r) >= 0;
+	f->d.full = f->d.queue ? percent(reading_full(r)) : 0;
 	if (waits_for_data(f))
-		bind_text(b, "sleeps", "waiting for data");
+		snprintf(f->d.sleeps, sizeof(f->d.sleeps), "waiting for data");
 	else if (*r->sleeps_in)
-		bind_print(b, "sleeps", "in %s", r->sleeps_in);
-	bind_count(b, "at_once", r->burst);
-	bind_time(b, "watched", r->window_ns);
-	bind_time(b, "throttled", r->throttled_ns);
-	if (r->window_ns) {
-		bind_share(b, "ran", share_of_reader(f, r->run_ns));
-		bind_share(b, "waited", share_of_reader(f, r->wait_ns));
-		bind_share(b, "slept", share_of_reader(f, reader_sleep_ns(f)));
-	}
-	if (queue_full(f) >= 0)
-		bind_share(b, "full", queue_full(f));
+		snprintf(f->d.sleeps, sizeof(f->d.sleeps), "in %s", r->sleeps_in);
 }
 
-/* All that texts about a loss may name. */
-static void bind_facts(struct binds *b, const struct finding_facts *f)
+static void derive_buffer(struct finding_facts *f)
 {
-	/* setsockopt(SO_RCVBUF) takes half of what it then reserves (sk_setsockopt()) */
-	const uint64_t request = (rcvbuf_wanted(f) + 1) / 2;
-	const uint64_t tcp_rmem[3] = {f->tcp_rmem[0], f->tcp_rmem[1], 2 * f->tcp_rmem[2]};
+	const uint64_t fix = rcvbuf_fix(f), request = (fix + 1) / 2;
 
-	bind_loss(b, f->window_ns, f->counter, f->lost, f->total);
+	f->d.rcvbuf_fix = fix;
+	f->d.bursts = fix && is_burst(f);
+	/* setsockopt(SO_RCVBUF) takes half of what it then reserves (sk_setsockopt()) */
+	f->d.rcvbuf_request = request;
+	f->d.enough = f->rcvbuf < f->rmem_default && f->rmem_default >= fix ? f->rmem_default : 0;
+	f->d.rmem_max_fix = f->rmem_max && f->rmem_max < request ? request : 0;
+	f->d.mem_fix = larger(KERNEL_MEM, 4 * (f->rcvbuf == 2 * f->rmem_max ? f->rmem_max
+								  : f->rmem_default));
+	f->d.wmem_fix = f->wmem_now ? larger(KERNEL_MEM, 4 * f->wmem_now) : 0;
+	f->d.burst = f->truesize ? f->rcvbuf / f->truesize : 0;
+	if (f->d.burst && f->arrival_pps > 0)
+		f->d.burst_ns = (uint64_t)(1e9 * (double)f->d.burst / f->arrival_pps);
+	f->d.per_packet_ns = f->read_pps > 0 ? (uint64_t)(1e9 / f->read_pps) : 0;
+}
+
+static void derive(struct finding_facts *f)
+{
+	memset(&f->d, 0, sizeof(f->d));
 	if (f->sent && f->lost)
-		bind_print(b, "share", "%.3g %%", 100.0 * f->lost / f->sent);
-	bind_text(b, "since", f->since);
-	bind_text(b, "reason", f->reason);
-	bind_text(b, "location", f->location);
-	bind_text(b, "ifname", f->ifname ? f->ifname : f->silent ? f->silent->ifname : NULL);
-	bind_text(b, "process", f->process);
-	bind_text(b, "hook", f->hook);
-	bind_text(b, "rules", f->rules);
-	bind_text(b, "rule_chain", f->rule_chain);
-	bind_text(b, "qdisc", f->qdisc);
-	bind_text(b, "qdisc_limit", f->qdisc_limit);
-	bind_text(b, "qdisc_wanted", f->qdisc_wanted);
-	bind_text(b, "rp_filter", f->rp_filter);
-	bind_text(b, "tunnel", f->tunnel);
-	if (f->dnat)
-		bind_dnat(b, f->dnat);
-	if (f->silent) {
-		bind_text(b, "silent", f->silent->address);
-		bind_text(b, "silent_in", f->silent->netns);
-		bind_text(b, "silent_enter", f->silent->enter);
+		snprintf(f->d.lost_percent, sizeof(f->d.lost_percent), "%.3g",
+			 100.0 * (double)f->lost / (double)f->sent);
+	if (!f->loss_pps && f->window_ns)
+		f->loss_pps = (double)f->lost * 1e9 / (double)f->window_ns;
+	if (f->total <= f->lost)
+		f->total = 0;
+	if (!f->total)
+		f->since = NULL;
+	if (!f->ifname && *f->silent.ifname)
+		f->ifname = f->silent.ifname;
+	derive_reader(f);
+	derive_buffer(f);
+	for (unsigned i = 0; i < 3; i++) {
+		f->d.udp_mem_fix[i] = 2 * f->udp_mem[i];
+		f->d.tcp_rmem_fix[i] = f->tcp_rmem[i] * (i == 2 ? 2 : 1);
 	}
-	if (f->back) {
-		bind_text(b, "source", f->back->source);
-		bind_text(b, "back", f->back->by);
+	f->d.udp_mem_bytes = f->udp_mem[2] * f->page_bytes;
+	/* what the kernel has at boot, or twice what the host was given; 0 is not known */
+	f->d.backlog_fix = f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG
+				   ? KERNEL_BACKLOG
+				   : f->netdev_max_backlog * 2ULL;
+	f->d.limit_fix = 2 * f->limit;
+	f->d.used_percent = f->limit ? percent((double)f->used / (double)f->limit) : 0;
+	f->d.conntrack_fix = 2 * f->conntrack_max;
+	f->d.listener = f->socket;
+	f->d.room_fix = 2 * f->room;
+	f->d.budget_fix = 2 * f->budget;
+	f->d.usecs_fix = 2 * f->budget_usecs;
+}
+
+bool finding_is_silence(const char *reason, const char *location)
+{
+	return !strcmp(reason, "NEIGH_FAILED") || !strcmp(location, "neigh_invalidate");
+}
+
+static bool is_listed(const char *list, const char *name)
+{
+	return !list || (name && stagemap_listed(list, name));
+}
+
+static bool is_known(const struct finding_row *row, const struct finding_facts *f)
+{
+	for (size_t i = 0; i < row->has_size; i++) {
+		if (((const char *)f)[row->has + i])
+			return true;
 	}
-	bind_count(b, "port", f->port);
-	bind_count(b, "ttl", f->ttl);
-	bind_count(b, "mtu", f->mtu);
-	bind_count(b, "rcvbuf", f->rcvbuf);
-	/* as what is advised: the request, and what the kernel makes of it */
-	if (f->rcvbuf && f->rcvbuf == f->rmem_default)
-		bind_print(b, "rcvbuf_now", "%" PRIu64 " bytes, the default", f->rcvbuf);
-	else if (f->rcvbuf)
-		bind_print(b, "rcvbuf_now", "%" PRIu64 " (gives %" PRIu64 "%s)", f->rcvbuf / 2,
-			   f->rcvbuf, f->rcvbuf < f->rmem_default ? ", less than the default" : "");
-	if (f->rcvbuf < f->rmem_default && f->rmem_default >= rcvbuf_wanted(f))
-		bind_text(b, "default_is", "is enough");
-	bind_count(b, "rcvbuf_wanted", rcvbuf_wanted(f));
-	bind_count(b, "rcvbuf_request", request);
-	bind_count(b, "rmem_max", f->rmem_max);
-	if (f->rmem_max && f->rmem_max < request) /* else it would not be cut */
-		bind_count(b, "rmem_max_wanted", request);
-	bind_count(b, "truesize", f->truesize);
-	bind_count(b, "burst", f->truesize ? f->rcvbuf / f->truesize : 0);
-	bind_burst(b, "burst_time", f, f->arrival_pps);
-	bind_rate(b, "arrival", f->arrival_pps);
-	if (!f->truesize) /* where no burst_time shows it */
-		bind_rate(b, "arrival_alone", f->arrival_pps);
-	bind_rate(b, "read", f->read_pps);
-	bind_time(b, "per_packet", f->read_pps > 0 ? (uint64_t)(1e9 / f->read_pps) : 0);
-	bind_three(b, "udp_mem", f->udp_mem, 1);
-	bind_three(b, "udp_mem_wanted", f->udp_mem, 2);
-	bind_count(b, "udp_mem_bytes", f->udp_mem[2] * f->page_bytes);
-	if (f->udp_pages)
-		bind_zero(b, "udp_pages", *f->udp_pages);
-	bind_count(b, "udp_pages_max", f->udp_mem[2]);
-	bind_three(b, "tcp_rmem", f->tcp_rmem, 1);
-	bind_three(b, "tcp_rmem_wanted", tcp_rmem, 1);
-	bind_count(b, "conntrack_drops", f->conntrack_drops);
-	bind_count(b, "conntrack_clashes", f->conntrack_clashes);
-	bind_count(b, "conntrack_used", f->conntrack_used);
-	bind_count(b, "conntrack_max", f->conntrack_max);
-	bind_count(b, "conntrack_wanted", 2 * f->conntrack_max);
-	bind_count(b, "backlog", f->netdev_max_backlog);
-	/* what the kernel has at boot, or twice what somebody gave it; 0 is not known */
-	if (f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG)
-		bind_count(b, "backlog_wanted", KERNEL_BACKLOG);
+	return !row->has_size;
+}
+
+/* Facts about the host say nothing about losses at other stages. */
+static void keep_own(enum stage stage, struct finding_facts *f)
+{
+	const bool socket = stage == STAGE_RCVBUF || stage == STAGE_TCP_RCVBUF ||
+			    stage == STAGE_TCP_BACKLOG;
+
+	if (!socket) {
+		f->rcvbuf = f->rmem_max = f->rmem_default = f->truesize = 0;
+		f->read_pps = 0;
+	}
+	if (!socket && stage != STAGE_NIC_RING)
+		f->arrival_pps = 0;
+	if (stage != STAGE_UDP_MEM) {
+		memset(f->udp_mem, 0, sizeof(f->udp_mem));
+		f->udp_pages_known = false;
+	}
+	if (stage != STAGE_BACKLOG)
+		f->netdev_max_backlog = 0;
+	if (stage != STAGE_IP_FORWARD)
+		f->ttl = 0;
+}
+
+const struct finding_row *finding_find(enum stage stage, struct finding_facts *f)
+{
+	keep_own(stage, f);
+	derive(f);
+	for (unsigned i = 0; i < finding_rows_n; i++) {
+		const struct finding_row *row = &finding_rows[i];
+
+		if (row->stage == stage && is_known(row, f) && (!row->when || row->when(f)) &&
+		    is_listed(row->reason, f->reason) && is_listed(row->location, f->location))
+			return row;
+	}
+	return NULL;
+}
+
+/* Writing */
+
+/* A setting that a socket is given when it is opened takes effect when its program is restarted. */
+static void write_applies(const struct change *change, const struct finding_facts *f,
+			  struct finding *out)
+{
+	const char *later = change_effect(change), *process = f->process;
+
+	if (*later)
+		snprintf(out->applies, sizeof(out->applies), "%s%s%sto %s",
+			 process ? "after a restart of " : "", process ? process : "",
+			 process ? ", " : "", later);
 	else
-		bind_count(b, "backlog_wanted", f->netdev_max_backlog * 2ULL);
-	bind_count(b, "ring", f->ring_now);
-	bind_count(b, "ring_max", f->ring_max);
-	bind_reader(b, f);
+		snprintf(out->applies, sizeof(out->applies), "at once");
+}
+
+static void put_facts(struct finding *out, struct json_object *facts)
+{
+	const char *text = json_object_to_json_string_ext(facts, JSON_C_TO_STRING_PLAIN);
+
+	if (strlen(text) < sizeof(out->facts))
+		strcpy(out->facts, text);
+	json_object_put(facts);
+}
+
+void finding_add_fact(struct finding *f, const char *key, const char *text)
+{
+	struct json_object *facts = json_parse(f->facts, strlen(f->facts), 3);
+
+	json_put_text(facts, key, text);
+	put_facts(f, facts);
+}
+
+/* A new value that the block does not advise is no fact. */
+static void keep_advised(const struct finding_row *row, struct json_object *facts)
+{
+	for (const struct record_field *r = finding_fact_rows; r->key; r++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "{%s", r->key);
+		if ((strstr(r->key, "_fix") || strstr(r->key, "_request")) &&
+		    !(row->fix && strstr(row->fix, name)) &&
+		    !(row->change.wanted && strstr(row->change.wanted, name)))
+			json_object_object_del(facts, r->key);
+	}
+}
+
+void finding_write(const struct finding_row *row, const struct finding_facts *f,
+		   struct finding *out, struct change *change)
+{
+	struct json_object *facts = record_write(finding_fact_rows, f);
+	char text[2 * FINDING_TEXT];
+
+	memset(out, 0, sizeof(*out));
+	out->id = row->id;
+	out->stage = row->stage;
+	out->severity = row->severity;
+	finding_fill(out->cause, sizeof(out->cause), row->cause, f);
+	keep_advised(row, facts);
+	json_object_object_del(facts, "scope");
+	json_object_object_del(facts, "seen");
+	json_object_object_del(facts, "setting");
+	if (finding_fill(text, sizeof(text), row->seen, f))
+		json_put_text(facts, "seen", text);
+	if (finding_fill(text, sizeof(text), row->setting, f))
+		json_put_text(facts, "setting", text);
+	put_facts(out, facts);
+	memset(change, 0, sizeof(*change));
+	finding_fill(out->fix, sizeof(out->fix), row->fix, f);
+	finding_fill(out->command, sizeof(out->command), row->command, f);
+	change->kind = row->change.kind;
+	finding_fill(change->ifname, sizeof(change->ifname), row->change.ifname, f);
+	finding_fill(change->wanted, sizeof(change->wanted), row->change.wanted, f);
+	finding_fill(change->old, sizeof(change->old), row->change.old, f);
+	/* A change that is not known in all its parts is none. */
+	if (change->wanted[0] && (!row->change.ifname || change->ifname[0]))
+		finding_fill(change->name, sizeof(change->name), row->change.name, f);
+	if (change->name[0]) {
+		change_command(change, false, out->command, sizeof(out->command));
+		if (change->old[0])
+			change_command(change, true, out->undo, sizeof(out->undo));
+		write_applies(change, f, out);
+	}
+	/* A risk belongs to something that can be done. */
+	if (out->command[0] || out->fix[0])
+		finding_fill(out->risk, sizeof(out->risk), row->risk, f);
+}
+
+int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,
+		       struct change *change)
+{
+	struct finding_facts f = *facts;
+	const struct finding_row *row = finding_find(stage, &f);
+	struct change unused;
+
+	if (row)
+		finding_write(row, &f, out, change ? change : &unused);
+	return row ? 0 : -ENOENT;
 }
 
 void findings_read_host(const struct netns *ns, struct finding_facts *f)
@@ -474,52 +585,6 @@ void findings_read_host(const struct netns *ns, struct finding_facts *f)
 	netns_sysctl_numbers(NULL, "net/core/netdev_max_backlog", &backlog, 1);
 	f->netdev_max_backlog = (unsigned)backlog;
 	f->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* From when on: what a socket was given when it was opened stays until its program is started
- * again. */
-static void write_effect(const struct change *change, const struct binds *b, struct finding *out)
-{
-	const char *later = change_effect(change),
-		   *process = bound(b, "process", strlen("process"));
-
-	if (*later)
-		snprintf(out->effect, sizeof(out->effect), "%s%s%sfor %s",
-			 process ? "after a restart of " : "", process ? process : "",
-			 process ? ": " : "", later);
-	else
-		snprintf(out->effect, sizeof(out->effect), "at once");
-}
-
-void finding_write(const struct finding_row *row, const struct binds *b, struct finding *out,
-		   struct change *change)
-{
-	memset(out, 0, sizeof(*out));
-	out->id = row->id;
-	out->stage = row->stage;
-	out->severity = row->severity;
-	fill(out->text, sizeof(out->text), row->text, b);
-	fill(out->evidence, sizeof(out->evidence), row->evidence, b);
-	fill(out->current, sizeof(out->current), row->current, b);
-	fill(out->wanted, sizeof(out->wanted), row->wanted, b);
-	fill(out->command, sizeof(out->command), row->command, b);
-	memset(change, 0, sizeof(*change));
-	change->kind = row->change.kind;
-	fill(change->ifname, sizeof(change->ifname), row->change.ifname, b);
-	fill(change->wanted, sizeof(change->wanted), row->change.wanted, b);
-	fill(change->old, sizeof(change->old), row->change.old, b);
-	/* A change that is not known in all its parts is none. */
-	if (change->wanted[0] && (!row->change.ifname || change->ifname[0]))
-		fill(change->name, sizeof(change->name), row->change.name, b);
-	if (change->name[0]) {
-		change_command(change, false, out->command, sizeof(out->command));
-		if (change->old[0])
-			change_command(change, true, out->undo, sizeof(out->undo));
-		write_effect(change, b, out);
-	}
-	/* A risk belongs to something that can be done. */
-	if (out->command[0] || out->wanted[0])
-		fill(out->risk, sizeof(out->risk), row->risk, b);
 }
 
 /*
@@ -563,7 +628,7 @@ static void put_before(char command[FINDING_COMMAND], const char *enter)
 
 void finding_forget(struct finding *f)
 {
-	f->command[0] = f->undo[0] = f->effect[0] = f->risk[0] = '\0';
+	f->command[0] = f->undo[0] = f->applies[0] = f->risk[0] = '\0';
 }
 
 void finding_enter(struct finding *f, const struct change *change, const struct netns *ns,
@@ -581,22 +646,6 @@ void finding_enter(struct finding *f, const struct change *change, const struct 
 	change_command(&there, false, f->command, sizeof(f->command));
 	if (f->undo[0])
 		change_command(&there, true, f->undo, sizeof(f->undo));
-}
-
-int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,
-		       struct change *change)
-{
-	struct binds b = {};
-	struct change unused;
-
-	for (unsigned i = 0; i < finding_rows_n; i++) {
-		if (!fits(&finding_rows[i], stage, facts))
-			continue;
-		bind_facts(&b, facts);
-		finding_write(&finding_rows[i], &b, out, change ? change : &unused);
-		return 0;
-	}
-	return -ENOENT;
 }
 
 /* `-` and `_` are the same: findings of a stage have its name. */

@@ -36,32 +36,25 @@ void judge_add_change(struct check_finding *c, const struct change *change)
 	c->changes[c->n_changes++] = *change;
 }
 
-struct check_finding *judge_state(struct check_findings *out, const struct facts *f, const char *id,
-				  struct about about, const struct binds *b)
+struct check_finding *judge_add(struct check_findings *out, const struct facts *f, enum stage stage,
+				struct about about, struct finding_facts *facts)
 {
-	struct check_finding *c = add(out, f, about);
-	struct change change;
-
-	finding_write(finding_row(id), b, &c->finding, &change);
-	judge_add_change(c, &change);
-	return c;
-}
-
-void judge_loss(struct check_findings *out, const struct facts *f, enum stage stage,
-		struct about about, struct finding_facts *facts)
-{
-	struct check_finding *c = add(out, f, about);
+	const struct finding_row *row;
+	struct check_finding *c;
 	struct change change;
 
 	facts->lost = about.lost;
 	if (!facts->window_ns)
-		facts->window_ns = about.lost ? f->window_ns : 0;
+		facts->window_ns = f->window_ns;
 	if (!facts->since)
 		facts->since = "boot";
-	if (findings_for_stage(stage, facts, &c->finding, &change))
-		out->n--;
-	else
-		judge_add_change(c, &change);
+	row = finding_find(stage, facts);
+	if (!row)
+		return NULL;
+	c = add(out, f, about);
+	finding_write(row, facts, &c->finding, &change);
+	judge_add_change(c, &change);
+	return c;
 }
 
 void judge_history(struct check_findings *out, enum stage stage, const char *counter,
@@ -99,9 +92,9 @@ static int compare(const void *a, const void *b)
 	if (!order)
 		order = y->near - x->near;
 	if (!order)
-		order = (int)y->finding.severity - (int)x->finding.severity;
-	if (!order)
 		order = (x->loss_pps < y->loss_pps) - (x->loss_pps > y->loss_pps);
+	if (!order)
+		order = (int)y->finding.severity - (int)x->finding.severity;
 	return order ? order : (int)x->order - (int)y->order;
 }
 
@@ -115,8 +108,22 @@ void judge(const struct facts *f, struct check_findings *out)
 	check_findings_sort(out);
 }
 
+/* An error that is a small part of the loss is a warning. */
+#define SMALL 0.01
+
 void check_findings_sort(struct check_findings *list)
 {
+	double all = 0;
+
+	for (unsigned i = 0; i < list->n; i++)
+		all += list->at[i].loss_pps;
+	for (unsigned i = 0; i < list->n; i++) {
+		struct check_finding *c = &list->at[i];
+
+		if (c->loss_pps > 0 && c->loss_pps < SMALL * all &&
+		    c->finding.severity == SEVERITY_ERROR)
+			c->finding.severity = SEVERITY_WARNING;
+	}
 	if (list->n)
 		qsort(list->at, list->n, sizeof(*list->at), compare);
 }

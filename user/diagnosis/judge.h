@@ -84,26 +84,18 @@ struct about {
 	bool asked;	     /* about the port that was asked for, although it has no socket */
 };
 
-/* Adds the state `id` of the table. Valid until the next call. */
-struct check_finding *judge_state(struct check_findings *out, const struct facts *f, const char *id,
-				  struct about about, const struct binds *b);
+/*
+ * Adds the finding that the facts lead to, if there is one, and returns it until the next call; NULL:
+ * none. The loss of `about`, its window and its rate are added to the facts.
+ */
+struct check_finding *judge_add(struct check_findings *out, const struct facts *f, enum stage stage,
+				struct about about, struct finding_facts *facts);
 
-/* Adds a change to those of its row. */
+/* Adds a change to those of its block. */
 void judge_add_change(struct check_finding *c, const struct change *change);
-
-/* Adds what the loss means; `facts` without window, unless it is another one. */
-void judge_loss(struct check_findings *out, const struct facts *f, enum stage stage,
-		struct about about, struct finding_facts *facts);
 
 void judge_history(struct check_findings *out, enum stage stage, const char *counter,
 		   uint64_t total);
-
-/* SK_RMEM_MAX and SK_WMEM_MAX of 64-bit kernels: what every socket has unless that was changed. */
-#define KERNEL_MEM 212992
-#define MEM_SANE   (64ULL << 20) /* beyond it a buffer is only delay */
-
-/* What to raise a default or a limit of socket buffers to. */
-uint64_t judge_larger_mem(uint64_t now);
 
 #define PROCESS_SIZE 32
 
@@ -112,6 +104,12 @@ const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE]);
 
 /* Sum of a counter of softnet over all CPUs: "dropped", in the window and in all. */
 uint64_t judge_softnet(const struct facts *f, const char *what, bool total);
+
+/*
+ * The stage at which a counter of the kernel shows losses. `name`: "Udp:RcvbufErrors", as nstat and
+ * netstat write it, or the part after the protocol. False: not a counter of losses.
+ */
+bool judge_counter_stage(const char *name, enum stage *stage);
 
 /* The areas, in the order of a packet's way from its end: who reads is nearest to the cause. */
 void judge_socks(const struct facts *f, struct check_findings *out);

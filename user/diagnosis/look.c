@@ -267,6 +267,15 @@ static bool wait_until(struct looker *k, uint64_t start, uint64_t end_ns, uint64
 	return true;
 }
 
+static bool is_undecided(const struct looker *k)
+{
+	for (unsigned i = 0; i < k->l->n; i++) {
+		if (facts_undecided(k->reader[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Until the time is over, or enough is seen, or a signal comes. */
 static void watch(struct looker *k, bool all)
 {
@@ -287,11 +296,13 @@ static void watch(struct looker *k, bool all)
 		return;
 	}
 	/* a second more for those that are read only now */
-	while (losing && (!enough || elapsed < 2 * first) && elapsed < LOOK_LONGEST_NS) {
+	while (((losing && (!enough || elapsed < 2 * first)) || is_undecided(k)) &&
+	       elapsed < LOOK_LONGEST_NS) {
 		if (!facts_wait(k->reader, k->l->n, LOOK_NS))
 			return;
 		elapsed = clock_now() - start;
-		losing = watch_spaces(k, elapsed, &enough);
+		if (all)
+			losing = watch_spaces(k, elapsed, &enough);
 		if (spec->on_second)
 			spec->on_second(elapsed, LOOK_LONGEST_NS, losing);
 	}
@@ -322,14 +333,13 @@ static void note_host(struct check_findings *list)
 {
 	for (unsigned i = 0; i < list->n; i++) {
 		struct check_finding *c = &list->at[i];
-		size_t n = strlen(c->finding.evidence);
 
 		if (c->scope != CHECK_HOST || !c->losing)
 			continue;
 		c->losing = false;
 		c->finding.severity = SEVERITY_INFO;
-		snprintf(c->finding.evidence + n, sizeof(c->finding.evidence) - n,
-			 "; counted of the whole host, in whichever namespace");
+		finding_add_fact(&c->finding, "scope",
+				 "counted for the whole host, in any of its namespaces");
 	}
 }
 

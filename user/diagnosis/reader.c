@@ -481,6 +481,41 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 }
 
 /* "sip[812]", "the thread rtp-3[814] of sip[812] (one of 4 processes that have the socket)" */
+/*
+ * In so many of the samples in which it slept the buffer was full: between bursts it is not,
+ * however long it may be empty. So few samples show nothing.
+ */
+#define FULL	      0.2
+#define SAMPLES_LEAST 3
+
+double reading_fraction(const struct reading *r, uint64_t ns)
+{
+	return r->window_ns ? (double)ns / (double)r->window_ns : 0;
+}
+
+uint64_t reading_sleep_ns(const struct reading *r)
+{
+	return counter_grown(r->run_ns + r->wait_ns, r->window_ns);
+}
+
+double reading_full(const struct reading *r)
+{
+	return r->samples < SAMPLES_LEAST ? -1 : (double)r->full / r->samples;
+}
+
+bool reading_had_room(const struct reading *r)
+{
+	const double full = reading_full(r);
+
+	return full >= 0 && full < FULL;
+}
+
+bool reading_decides(const struct reading *r)
+{
+	return r->window_ns && (r->stopped || r->samples >= SAMPLES_LEAST ||
+				reading_fraction(r, r->run_ns + r->wait_ns) >= 0.5);
+}
+
 void reading_describe(const struct reading *r, char buf[READING_TEXT], struct finding_facts *f)
 {
 	char process[32];

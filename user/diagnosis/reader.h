@@ -142,13 +142,25 @@ void threads_keep(struct threads *t, bool keep);
  */
 const struct thread *threads_reader(const struct threads *t);
 
-/* What the findings say of the reader of a socket. */
+/* Fraction of the time that was watched; 0: nothing is known. */
+double reading_fraction(const struct reading *r, uint64_t ns);
+
+uint64_t reading_sleep_ns(const struct reading *r);
+
+/* How often the buffer was full while the reader slept, 0 .. 1; negative: not known. */
+double reading_full(const struct reading *r);
+
+/* Whether the buffer was not full while the reader slept. */
+bool reading_had_room(const struct reading *r);
+
+/* Whether enough is known to tell why the socket was full. */
+bool reading_decides(const struct reading *r);
 
 #define READING_TEXT 128
 
 struct finding_facts;
 
-/* Sets the reading, and who it is of, in `buf`, which `f` borrows. */
+/* Sets the reading and the name of the reader, in `buf`, which `f` borrows. */
 void reading_describe(const struct reading *r, char buf[READING_TEXT], struct finding_facts *f);
 
 #endif

@@ -16,7 +16,7 @@ static struct about about_link(const struct facts_link *link, uint64_t lost)
 		.scope = CHECK_INTERFACE, .subject = link->dev.link.ifname, .lost = lost};
 }
 
-/* What the driver lost. Not here: no loss, or the stack's own decision, which it counts itself. */
+/* Losses of the driver. Not here: events without a loss, and decisions that the stack counts. */
 
 #define ALL_CLASSES (~0u)
 #define NO_EVENTS   (~(1u << NIC_EVENT))
@@ -26,18 +26,20 @@ static const struct {
 	enum nic_cause cause;
 	unsigned classes;
 	enum stage stage;
-	const char *state; /* NULL: the row of the stage */
 } causes[] = {
-	{NIC_RING, NO_EVENTS, .stage = STAGE_NIC_RING},
-	{NIC_PORT, NO_EVENTS, .state = "nic-port"},
-	{NIC_ALLOC, ALL_CLASSES, .state = "nic-memory"},
-	{NIC_DAMAGED, ALL_CLASSES, .state = "nic-crc"},
-	{NIC_SHAPER, ALL_CLASSES, .state = "nic-allowance"},
-	{NIC_PAUSE, ALL_CLASSES, .state = "nic-paused"},
-	{NIC_SEND, LOSSES, .stage = STAGE_TX_DEVICE},
-	{NIC_XDP, LOSSES, .stage = STAGE_XDP},
-	{NIC_REDIRECT, LOSSES, .stage = STAGE_XDP},
+	{NIC_RING, NO_EVENTS, STAGE_NIC_RING},	{NIC_PORT, NO_EVENTS, STAGE_NIC_RING},
+	{NIC_ALLOC, ALL_CLASSES, STAGE_NIC_RING}, {NIC_DAMAGED, ALL_CLASSES, STAGE_WIRE},
+	{NIC_SHAPER, ALL_CLASSES, STAGE_WIRE},	{NIC_PAUSE, ALL_CLASSES, STAGE_TX_DEVICE},
+	{NIC_SEND, LOSSES, STAGE_TX_DEVICE},	{NIC_XDP, LOSSES, STAGE_XDP},
+	{NIC_REDIRECT, LOSSES, STAGE_XDP},
 };
+
+/* A veth hands packets to its other end, which takes none that are larger than its MTU. A VLAN tag
+ * may be added (__is_skb_forwardable()). */
+static bool peer_is_smaller(const struct facts_link *link)
+{
+	return link->peer_mtu && link->dev.link.mtu > link->peer_mtu + VLAN_HLEN;
+}
 
 static void judge_loss_of(const struct facts *f, struct check_findings *out,
 			  const struct facts_link *link, const struct link_loss *l)
@@ -48,46 +50,52 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 		.ifname = link->dev.link.ifname,
 		.counter = l->counter,
 		.total = l->total,
-		.ring_now = s->ring.rx,
-		.ring_max = s->ring.rx_max,
+		.nic = l->cause,
 	};
 	struct about about = about_link(link, l->lost);
-	struct binds b = {};
+	enum stage stage;
 	unsigned i = 0;
 
 	while (i < n && (causes[i].cause != l->cause || !(causes[i].classes >> l->class & 1)))
 		i++;
-	/* What found a CPU's backlog full is counted by the sender's veth as well. */
+	/* A packet that found a CPU's backlog full is counted by the sender's veth as well. */
 	if (i == n || (l->cause == NIC_SEND && !strcmp(link->dev.driver, "veth") &&
 		       judge_softnet(f, "dropped", false) >= l->lost))
 		return;
+	stage = causes[i].stage;
+	if (l->cause == NIC_RING) {
+		facts.ring = s->ring.rx;
+		facts.ring_max = s->ring.rx_max;
+	}
 	if (l->cause == NIC_SEND && link_has_no_carrier(&link->dev.link)) {
 		facts.no_carrier = true;
-		judge_loss(out, f, STAGE_QDISC, about, &facts);
-		return;
+		stage = STAGE_QDISC;
+	} else if (l->cause == NIC_SEND && peer_is_smaller(link)) {
+		facts.mtu = link->dev.link.mtu;
+		facts.other_mtu = link->peer_mtu;
+	} else if (l->cause == NIC_SEND && !strcmp(link->dev.driver, "tun")) {
+		facts.txqueuelen = link->dev.link.txqueuelen;
+		facts.txqueuelen_fix = facts.txqueuelen < KERNEL_QUEUE ? KERNEL_QUEUE
+								       : 2 * facts.txqueuelen;
 	}
-	if (!causes[i].state) {
-		judge_loss(out, f, causes[i].stage, about, &facts);
-		return;
-	}
-	bind_loss(&b, f->window_ns, l->counter, l->lost, l->total);
-	bind_text(&b, "ifname", link->dev.link.ifname);
 	if (s->pause.known) {
-		bind_text(&b, "pause_tx", s->pause.tx ? "on" : "off");
-		bind_text(&b, "pause_rx", s->pause.rx ? "on" : "off");
-		bind_text(&b, "pause_wanted", s->pause.tx ? NULL : "on");
+		facts.pause_tx = s->pause.tx ? "on" : "off";
+		facts.pause_rx = s->pause.rx ? "on" : "off";
+		facts.pause_fix = s->pause.tx ? NULL : "on";
 	}
 	/* A number of events is no number of packets. */
-	if (l->class == NIC_EVENT || l->cause == NIC_PAUSE)
+	if (l->class == NIC_EVENT || l->cause == NIC_PAUSE) {
+		facts.events = about.lost;
 		about.lost = 0;
-	judge_state(out, f, causes[i].state, about, &b);
+	}
+	judge_add(out, f, stage, about, &facts);
 }
 
 static void judge_qdisc(const struct facts *f, struct check_findings *out,
 			const struct facts_link *link)
 {
 	struct finding_facts facts = {.ifname = link->dev.link.ifname};
-	char name[COUNTER_NAME_LEN], kind[32], wanted[48];
+	char name[COUNTER_NAME_LEN], kind[32], better[48];
 	struct about about = about_link(link, 0);
 	unsigned limit,
 		usual = link->dev.link.txqueuelen > 1 ? link->dev.link.txqueuelen : KERNEL_QUEUE;
@@ -106,30 +114,29 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 	/* One that is shorter than the kernel's own; a longer one would only delay. */
 	if (sscanf(link->qdisc, "pfifo limit %u%n", &limit, &n) == 1 && !link->qdisc[n] &&
 	    limit < usual) {
-		snprintf(wanted, sizeof(wanted), "pfifo limit %u", usual);
-		facts.qdisc_wanted = wanted;
+		snprintf(better, sizeof(better), "pfifo limit %u", usual);
+		facts.qdisc_fix = better;
 	}
 	facts.qdisc = kind;
 	facts.qdisc_limit = strchr(link->qdisc, ' ') ? strchr(link->qdisc, ' ') + 1 : NULL;
-	judge_loss(out, f, STAGE_QDISC, about, &facts);
+	judge_add(out, f, STAGE_QDISC, about, &facts);
 }
 
 static void judge_filters(const struct facts *f, struct check_findings *out,
 			  const struct facts_link *link)
 {
+	struct finding_facts facts = {.clsact = true, .ifname = link->dev.link.ifname};
 	char name[COUNTER_NAME_LEN];
-	struct binds b = {};
-	uint64_t lost, total;
+	uint64_t lost;
 
 	snprintf(name, sizeof(name), "%s:qdisc:clsact", link->dev.link.ifname);
 	lost = facts_moved(f, FACTS_HERE, name);
-	total = facts_total(f, FACTS_HERE, name);
-	bind_loss(&b, f->window_ns, name, lost, total);
-	bind_text(&b, "ifname", link->dev.link.ifname);
+	facts.total = facts_total(f, FACTS_HERE, name);
+	facts.counter = name;
 	if (lost)
-		judge_state(out, f, "tc-filter", about_link(link, lost), &b);
-	else if (total)
-		judge_history(out, STAGE_TC_INGRESS, name, total);
+		judge_add(out, f, STAGE_TC_INGRESS, about_link(link, lost), &facts);
+	else if (facts.total)
+		judge_history(out, STAGE_TC_INGRESS, name, facts.total);
 }
 
 /* What will lose. */
@@ -147,27 +154,34 @@ static double ring_filled(const struct facts_link *link, double pps, unsigned us
 	return ring ? pps / queues_of(link) * us * 1e-6 / ring : 0;
 }
 
+static unsigned at_least_one(double v)
+{
+	return v < 1 ? 1 : (unsigned)v;
+}
+
 /* Times in which nobody polls a ring, against that in which half of it fills. */
 static void judge_delays(const struct facts *f, struct check_findings *out,
 			 const struct facts_link *link)
 {
 	const struct netdev_settings *s = &link->set;
-	double pps = f->window_ns ? (double)link->rx_packets * 1e9 / (double)f->window_ns : 0;
-	double filled = ring_filled(link, pps, s->coalesce.rx_usecs);
+	const double pps = f->window_ns ? (double)link->rx_packets * 1e9 / (double)f->window_ns : 0;
+	const struct finding_facts both = {
+		.ifname = link->dev.link.ifname,
+		.ring = s->ring.rx,
+		.arrival_pps = pps,
+		.ring_ns = pps ? (uint64_t)(s->ring.rx * queues_of(link) / pps * 1e9) : 0,
+	};
 	const struct facts_cpu *worst = &f->cpus.at[0];
-	struct binds b = {};
+	struct finding_facts facts = both;
+	double filled = ring_filled(link, pps, s->coalesce.rx_usecs);
 
 	if (!pps)
 		return;
-	bind_text(&b, "ifname", link->dev.link.ifname);
-	bind_count(&b, "ring", s->ring.rx);
-	bind_rate(&b, "arrival", pps);
-	bind_time(&b, "ring_time", (uint64_t)(s->ring.rx * queues_of(link) / pps * 1e9));
 	if (s->coalesce.known && !s->coalesce.adaptive_rx && filled >= 0.5) {
-		bind_count(&b, "rx_usecs", s->coalesce.rx_usecs);
+		facts.rx_usecs = s->coalesce.rx_usecs;
 		/* At most an eighth of the ring. */
-		bind_zero(&b, "rx_usecs_wanted", (uint64_t)(s->coalesce.rx_usecs / filled / 8));
-		judge_state(out, f, "nic-coalesce", about_link(link, 0), &b);
+		facts.rx_usecs_fix = at_least_one(s->coalesce.rx_usecs / filled / 8);
+		judge_add(out, f, STAGE_NIC_RING, about_link(link, 0), &facts);
 	}
 	for (unsigned i = 0; i < f->cpus.n; i++) {
 		const struct facts_cpu *cpu = &f->cpus.at[i];
@@ -178,10 +192,11 @@ static void judge_delays(const struct facts *f, struct check_findings *out,
 	filled = ring_filled(link, pps, worst->idle_latency_us);
 	if (filled < 0.5)
 		return;
-	bind_text(&b, "idle_state", worst->idle_state);
-	bind_count(&b, "latency", worst->idle_latency_us);
-	bind_zero(&b, "latency_wanted", (uint64_t)(worst->idle_latency_us / filled / 8));
-	judge_state(out, f, "cpu-idle", about_link(link, 0), &b);
+	facts = both;
+	facts.idle_state = worst->idle_state;
+	facts.idle_latency_us = worst->idle_latency_us;
+	facts.idle_latency_fix_us = at_least_one(worst->idle_latency_us / filled / 8);
+	judge_add(out, f, STAGE_NIC_RING, about_link(link, 0), &facts);
 }
 
 /* The port of the same bridge with the largest MTU that is larger; NULL: there is none. */
@@ -204,33 +219,42 @@ static void judge_settings(const struct facts *f, struct check_findings *out,
 			   const struct facts_link *link)
 {
 	const struct facts_link *port = larger_port(f, link);
-	struct binds b = {};
-	unsigned common;
+	const struct about about = about_link(link, 0);
+	struct finding_facts xdp = {
+		.generic_xdp = true,
+		.ifname = link->dev.link.ifname,
+		.driver = link->dev.driver,
+	};
+	struct finding_facts rfs = {
+		.ifname = link->dev.link.ifname,
+		.flow_cnt = link->rps_flow_cnt,
+		/* As Documentation/networking/scaling.rst: the sum over the queues. */
+		.flow_entries_fix = link->rps_flow_cnt * queues_of(link),
+	};
+	struct finding_facts mtu = {.ifname = link->dev.link.ifname, .mtu = link->dev.link.mtu};
+	bool lossless = true;
 
-	bind_text(&b, "ifname", link->dev.link.ifname);
-	bind_text(&b, "driver", link->dev.driver);
-	bind_count(&b, "mtu", link->dev.link.mtu);
-	bind_text(&b, "master", link->master_name);
-	bind_count(&b, "flow_cnt", link->rps_flow_cnt);
-	/* As Documentation/networking/scaling.rst: the sum over the queues. */
-	bind_count(&b, "flow_entries_wanted", (uint64_t)link->rps_flow_cnt * queues_of(link));
-	common = b.n;
 	if (link->dev.link.xdp_attached == XDP_ATTACHED_SKB && link->features_known &&
 	    link->native_xdp)
-		judge_state(out, f, "xdp-generic", about_link(link, 0), &b);
+		judge_add(out, f, STAGE_XDP, about, &xdp);
 	if (link->rps_flow_cnt && f->stack.flow_entries_known && !f->stack.flow_entries)
-		judge_state(out, f, "rfs-half", about_link(link, 0), &b);
+		judge_add(out, f, STAGE_BACKLOG, about, &rfs);
 	if (port) {
-		bind_text(&b, "other", port->dev.link.ifname);
-		bind_count(&b, "other_mtu", port->dev.link.mtu);
-		judge_state(out, f, "mtu-mismatch", about_link(link, 0), &b);
-		b.n = common; /* the other one is not that of the link */
+		struct finding_facts bridge = mtu;
+
+		bridge.master = link->master_name;
+		bridge.other = port->dev.link.ifname;
+		bridge.other_mtu = port->dev.link.mtu;
+		judge_add(out, f, STAGE_L2, about, &bridge);
 	}
-	/* A VLAN tag may come on top (__is_skb_forwardable()). */
-	if (link->peer_mtu && (link->dev.link.mtu > link->peer_mtu + VLAN_HLEN ||
-			       link->peer_mtu > link->dev.link.mtu + VLAN_HLEN)) {
-		bind_count(&b, "other_mtu", link->peer_mtu);
-		judge_state(out, f, "mtu-peer", about_link(link, 0), &b);
+	/* where packets are lost that loss says so */
+	for (unsigned i = 0; i < link->n_losses; i++)
+		lossless &= link->loss[i].cause != NIC_SEND;
+	if (link->peer_mtu && (!peer_is_smaller(link) || lossless) &&
+	    (link->dev.link.mtu > link->peer_mtu + VLAN_HLEN ||
+	     link->peer_mtu > link->dev.link.mtu + VLAN_HLEN)) {
+		mtu.other_mtu = link->peer_mtu;
+		judge_add(out, f, STAGE_TX_DEVICE, about, &mtu);
 	}
 }
 
@@ -363,66 +387,70 @@ static void mask_without(const struct facts *f, unsigned without, char *buf, siz
 	}
 }
 
-/* Which of the ways to spread the work is open, and what it needs to know. */
-static const char *remedy(const struct facts *f, const struct facts_link *link, unsigned cpu,
-			  struct binds *b)
+struct work {
+	char list[96], mask[JOURNAL_VALUE_SIZE];
+};
+
+/* Which of the ways to spread the work is open; texts are in `w`. */
+static void put_remedy(const struct facts *f, const struct facts_link *link, struct finding_facts *b,
+		       struct work *w)
 {
 	const struct netdev_settings *s = &link->set;
 	bool combined = s->channels.combined_max;
 	unsigned max = combined ? s->channels.combined_max : s->channels.rx_max;
 	unsigned now = combined ? s->channels.combined : s->channels.rx;
-	unsigned wanted = max < f->cpus.online ? max : f->cpus.online;
+	unsigned most = max < f->cpus.online ? max : f->cpus.online;
 	const struct facts_irq *least = NULL;
 	int idle = idlest(f);
-	char list[96], mask[JOURNAL_VALUE_SIZE];
 	unsigned irqs;
 
-	bind_text(b, "ifname", link->dev.link.ifname);
-	bind_count(b, "queues", now);
-	if (s->channels.known && now && now < wanted) {
-		bind_count(b, "queues_max", max);
-		bind_count(b, "queues_wanted", wanted);
-		bind_text(b, "channel", combined ? "combined" : "rx");
-		return "nic-queues";
+	b->ifname = link->dev.link.ifname;
+	b->queues = now;
+	if (s->channels.known && now && now < most) {
+		b->queues_max = max;
+		b->queues_fix = most;
+		b->channel = combined ? "combined" : "rx";
+		return;
 	}
 	if (s->rss.known && s->channels.known && s->rss.used < now) {
-		bind_count(b, "rss_used", s->rss.used);
-		return "nic-rss";
+		b->rss_used = s->rss.used;
+		return;
 	}
-	irqs = irqs_on(link, cpu, &least, list, sizeof(list));
+	irqs = irqs_on(link, b->cpu, &least, w->list, sizeof(w->list));
 	if (irqs > 1 && idle >= 0) {
-		bind_count(b, "irqs", irqs);
-		bind_text(b, "irq_list", list);
-		bind_count(b, "irq", least->irq);
-		bind_zero(b, "idle_cpu", (uint64_t)idle);
-		return "nic-irq";
+		b->irqs = irqs;
+		b->irq_list = w->list;
+		b->irq = least->irq;
+		b->idle_cpu = (unsigned)idle;
+		return;
 	}
 	if (f->cpus.online > 1 && *link->rps_cpus && now <= 1 &&
 	    link->rps_cpus[strspn(link->rps_cpus, "0,")] == '\0') {
-		mask_without(f, cpu, mask, sizeof(mask));
-		bind_text(b, "rps", link->rps_cpus);
-		bind_text(b, "rps_wanted", mask);
-		return "nic-rps";
+		mask_without(f, b->cpu, w->mask, sizeof(w->mask));
+		b->rps = link->rps_cpus;
+		b->rps_fix = w->mask;
 	}
-	return "cpu-softirq";
 }
 
 static void judge_busy(const struct facts *f, struct check_findings *out, unsigned cpu)
 {
 	const struct facts_link *link = served_by(f, cpu);
 	char name[COUNTER_NAME_LEN];
-	struct binds b = {};
-	const char *id = link ? remedy(f, link, cpu, &b) : "cpu-softirq";
-	struct about about = {.scope = CHECK_HOST};
+	struct finding_facts facts = {
+		.of_cpu = true,
+		.cpu = cpu,
+		.cpus = f->cpus.online,
+		.softirq_percent = (unsigned)(100 * f->cpus.at[cpu].softirq + 0.5),
+	};
+	struct work work;
 
 	snprintf(name, sizeof(name), "softnet:cpu%u:processed", cpu);
-	bind_zero(&b, "cpu", cpu);
-	bind_count(&b, "cpus", f->cpus.online);
-	bind_percent(&b, "softirq", f->cpus.at[cpu].softirq);
-	bind_time(&b, "window", f->window_ns);
-	bind_rate(&b, "processed",
-		  (double)facts_moved(f, FACTS_HOST, name) * 1e9 / (double)f->window_ns);
-	judge_state(out, f, id, link ? about_link(link, 0) : about, &b);
+	facts.processed_pps =
+		(double)facts_moved(f, FACTS_HOST, name) * 1e9 / (double)f->window_ns;
+	if (link)
+		put_remedy(f, link, &facts, &work);
+	judge_add(out, f, STAGE_NIC_RING,
+		  link ? about_link(link, 0) : (struct about){.scope = CHECK_HOST}, &facts);
 }
 
 /* Losses that a faster kernel would not have had. */
@@ -439,21 +467,18 @@ static bool kernel_was_late(const struct facts *f)
 
 static void judge_budget(const struct facts *f, struct check_findings *out)
 {
-	uint64_t squeezed = judge_softnet(f, "time_squeeze", false);
+	struct finding_facts facts = {
+		.squeezed = judge_softnet(f, "time_squeeze", false),
+		.budget = f->stack.budget,
+		.budget_usecs = f->stack.budget_usecs,
+	};
 	struct change time = {.kind = CHANGE_SYSCTL};
-	struct binds b = {};
 	struct check_finding *c;
 
-	if (!squeezed || !f->stack.budget || !kernel_was_late(f))
+	if (!facts.squeezed || !f->stack.budget || !kernel_was_late(f))
 		return;
-	bind_count(&b, "squeezed", squeezed);
-	bind_time(&b, "window", f->window_ns);
-	bind_count(&b, "budget", f->stack.budget);
-	bind_count(&b, "budget_wanted", f->stack.budget * 2);
-	bind_count(&b, "budget_usecs", f->stack.budget_usecs);
-	bind_count(&b, "budget_usecs_wanted", f->stack.budget_usecs * 2);
-	c = judge_state(out, f, "cpu-budget", (struct about){.scope = CHECK_HOST}, &b);
-	if (!f->stack.budget_usecs)
+	c = judge_add(out, f, STAGE_NIC_RING, (struct about){.scope = CHECK_HOST}, &facts);
+	if (!c || !f->stack.budget_usecs)
 		return;
 	/* Either of the two may have ended it (net_rx_action()). */
 	snprintf(time.name, sizeof(time.name), "net/core/netdev_budget_usecs");
@@ -473,28 +498,31 @@ static void judge_governor(const struct facts *f, struct check_findings *out)
 	for (unsigned i = 0; i < f->cpus.n; i++) {
 		const struct facts_cpu *cpu = &f->cpus.at[i];
 		struct change change = {.kind = CHANGE_GOVERNOR, .wanted = "performance"};
-		struct binds b = {};
+		struct finding_facts facts = {
+			.of_cpu = true,
+			.cpu = i,
+			.mhz = cpu->mhz,
+			.mhz_max = cpu->mhz_max,
+			.governor = cpu->governor,
+		};
 
 		if (!cpu->online || !*cpu->governor || !strcmp(cpu->governor, "performance") ||
 		    !cpu->mhz || cpu->mhz >= SLOW_CLOCK * cpu->mhz_max)
 			continue;
-		if (c) {
-			snprintf(change.name, sizeof(change.name), "%u", i);
-			snprintf(change.old, sizeof(change.old), "%s", cpu->governor);
-			judge_add_change(c, &change);
+		if (!c) {
+			c = judge_add(out, f, STAGE_NIC_RING, (struct about){.scope = CHECK_HOST},
+				      &facts);
 			continue;
 		}
-		bind_zero(&b, "cpu", i);
-		bind_count(&b, "mhz", cpu->mhz);
-		bind_count(&b, "mhz_max", cpu->mhz_max);
-		bind_text(&b, "governor", cpu->governor);
-		c = judge_state(out, f, "cpu-governor", (struct about){.scope = CHECK_HOST}, &b);
+		snprintf(change.name, sizeof(change.name), "%u", i);
+		snprintf(change.old, sizeof(change.old), "%s", cpu->governor);
+		judge_add_change(c, &change);
 	}
 }
 
 void judge_cpus(const struct facts *f, struct check_findings *out)
 {
-	struct binds b = {};
+	struct finding_facts facts = {.steal_percent = (unsigned)(100 * f->cpus.steal + 0.5)};
 
 	for (unsigned i = 0; i < f->cpus.n; i++) {
 		if (f->cpus.at[i].ticked && f->cpus.at[i].softirq >= AT_LIMIT)
@@ -502,9 +530,6 @@ void judge_cpus(const struct facts *f, struct check_findings *out)
 	}
 	judge_budget(f, out);
 	judge_governor(f, out);
-	if (f->cpus.steal < STEAL_MUCH)
-		return;
-	bind_percent(&b, "steal", f->cpus.steal);
-	bind_time(&b, "window", f->window_ns);
-	judge_state(out, f, "cpu-steal", (struct about){.scope = CHECK_HOST}, &b);
+	if (f->cpus.steal >= STEAL_MUCH)
+		judge_add(out, f, STAGE_NIC_RING, (struct about){.scope = CHECK_HOST}, &facts);
 }

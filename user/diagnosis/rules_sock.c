@@ -52,42 +52,6 @@ const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
 	return buf;
 }
 
-uint64_t judge_larger_mem(uint64_t now)
-{
-	return larger(KERNEL_MEM, 4 * now);
-}
-
-static void bind_sock(struct binds *b, const struct facts *f, const struct facts_sock *s)
-{
-	char process[PROCESS_SIZE];
-
-	bind_loss(b, f->window_ns, NULL, s->lost, s->drops);
-	bind_text(b, "process", judge_process(s, process));
-	bind_count(b, "port", s->port);
-	bind_zero(b, "queued", s->queued);
-	bind_count(b, "queued_before", s->queued_before);
-	bind_count(b, "rcvbuf", s->rcvbuf);
-	bind_count(b, "rmem_default", f->stack.rmem_default);
-	bind_count(b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
-	bind_count(b, "rmem_max", f->stack.rmem_max);
-	bind_count(b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
-}
-
-/*
- * A small buffer is advised against only if it is smaller than kernels have it, or if the program
- * got no more than the host allows. All else is the program's own choice, or its slowness.
- */
-static const char *buffer_state(const struct facts *f, const struct facts_sock *s)
-{
-	if (!s->rcvbuf)
-		return NULL;
-	if (s->rcvbuf == 2 * f->stack.rmem_max && 4 * f->stack.rmem_max <= MEM_SANE)
-		return "rcvbuf-capped";
-	if (s->rcvbuf == f->stack.rmem_default && s->rcvbuf < KERNEL_MEM)
-		return "rcvbuf-default";
-	return NULL;
-}
-
 /* Behind at both moments, and not only by one packet of a small buffer. */
 static bool filling(const struct facts_sock *s)
 {
@@ -95,35 +59,49 @@ static bool filling(const struct facts_sock *s)
 	       (double)s->queued_before > FULL_SHARE * (double)s->rcvbuf;
 }
 
-/* What the loss means, where no setting of the buffer does. */
-static void judge_reader(const struct facts *f, struct check_findings *out,
-			 const struct facts_sock *s, enum stage stage, struct about about)
+/* Rates are those of one socket only if its reads are counted, or no other socket reads. */
+static void put_rates(const struct facts *f, const struct facts_sock *s, struct finding_facts *facts)
 {
-	char process[PROCESS_SIZE], reader[READING_TEXT];
+	const uint64_t all = moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
+	const uint64_t read = s->reads_known ? s->reads : all;
+	const double seconds = (double)f->window_ns * 1e-9;
+
+	/* before Linux 6.3 reads are not counted */
+	if (s->young || (!s->reads_known && f->socks.all != 1) || seconds <= 0)
+		return;
+	facts->read_pps = (double)read / seconds;
+	facts->arrival_pps = (double)(read + s->lost) / seconds;
+}
+
+static void judge_sock(const struct facts *f, struct check_findings *out,
+		       const struct facts_sock *s)
+{
+	const enum stage stage = s->lost ? stage_of_drops(f, s) : STAGE_RCVBUF;
+	char subject[32], process[PROCESS_SIZE], reader[READING_TEXT];
+	const struct about about = {.scope = CHECK_SOCKET, .subject = subject, .lost = s->lost};
 	struct finding_facts facts = {
 		.total = s->drops,
 		.since = "it was opened",
 		.process = judge_process(s, process),
 		.port = s->port,
 		.page_bytes = f->stack.page_bytes,
+		.udp_pages_known = true,
+		.udp_pages = f->stack.udp_pages,
 	};
 
+	if (!s->lost && !filling(s))
+		return;
+	snprintf(subject, sizeof(subject), "port %u", s->port);
 	memcpy(facts.udp_mem, f->stack.udp_mem, sizeof(facts.udp_mem));
-	facts.udp_pages = &f->stack.udp_pages;
 	if (stage == STAGE_RCVBUF) {
-		uint64_t all = moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
-		uint64_t read = s->reads_known ? s->reads : all;
-		double seconds = (double)f->window_ns * 1e-9;
-
+		facts.queue_seen = s->rcvbuf;
+		facts.queued = s->queued;
+		facts.queued_before = s->queued_before;
 		facts.rcvbuf = s->rcvbuf;
 		facts.rmem_max = f->stack.rmem_max;
 		facts.rmem_default = f->stack.rmem_default;
 		facts.truesize = s->truesize;
-		/* before Linux 6.3 it is known only where no other socket reads */
-		if (!s->young && (s->reads_known || f->socks.all == 1) && seconds > 0) {
-			facts.read_pps = (double)read / seconds;
-			facts.arrival_pps = (double)(read + s->lost) / seconds;
-		}
+		put_rates(f, s, &facts);
 		if (s->reading.window_ns)
 			reading_describe(&s->reading, reader, &facts);
 	}
@@ -131,27 +109,7 @@ static void judge_reader(const struct facts *f, struct check_findings *out,
 		if (f->link[i].dev.link.tunnel_port == s->port)
 			facts.tunnel = f->link[i].dev.link.ifname;
 	}
-	judge_loss(out, f, stage, about, &facts);
-}
-
-static void judge_sock(const struct facts *f, struct check_findings *out,
-		       const struct facts_sock *s)
-{
-	char subject[32];
-	const struct about about = {.scope = CHECK_SOCKET, .subject = subject, .lost = s->lost};
-	const char *state = buffer_state(f, s);
-	enum stage stage = stage_of_drops(f, s);
-	struct binds b = {};
-
-	snprintf(subject, sizeof(subject), "port %u", s->port);
-	bind_sock(&b, f, s);
-	/* No buffer is large enough for a reader that stands still. */
-	if (s->lost && stage == STAGE_RCVBUF && state && !s->reading.stopped)
-		judge_state(out, f, state, about, &b);
-	else if (s->lost)
-		judge_reader(f, out, s, stage, about);
-	else if (filling(s))
-		judge_state(out, f, "rcvbuf-filling", about, &b);
+	judge_add(out, f, stage, about, &facts);
 }
 
 void judge_socks(const struct facts *f, struct check_findings *out)
@@ -163,17 +121,20 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 		judge_sock(f, out, &f->socks.at[i]);
 		listed += f->socks.at[i].lost;
 	}
-	/* Of sockets that are not in the list: closed meanwhile, or too many. The two are not read
-	 * at one moment. */
+	/* Sockets that are not in the list: closed meanwhile, or too many. The two are not read at
+	 * one moment. */
 	if (!f->port && !f->pid && full > listed + listed / 10)
-		judge_loss(out, f, STAGE_RCVBUF,
-			   (struct about){CHECK_NAMESPACE, NULL, full - listed, false}, &facts);
+		judge_add(out, f, STAGE_RCVBUF,
+			  (struct about){.scope = CHECK_NAMESPACE, .lost = full - listed}, &facts);
 	if (f->port && !f->socks.n && !f->socks.more) {
-		struct binds b = {};
+		struct finding_facts closed = {
+			.port_closed = true,
+			.port = f->port,
+			/* for whichever ports: the counter is the namespace's */
+			.refused = moved(f, "Udp:NoPorts", "Udp6NoPorts"),
+		};
 
-		/* of whichever ports: the counter is the namespace's, and no loss of this one */
-		bind_count(&b, "refused", moved(f, "Udp:NoPorts", "Udp6NoPorts"));
-		bind_count(&b, "port", f->port);
-		judge_state(out, f, "port-closed", (struct about){.scope = CHECK_NAMESPACE, .asked = true}, &b);
+		judge_add(out, f, STAGE_UDP_LOOKUP,
+			  (struct about){.scope = CHECK_NAMESPACE, .asked = true}, &closed);
 	}
 }

@@ -8,97 +8,105 @@
 
 static const struct about here = {.scope = CHECK_NAMESPACE}, host = {.scope = CHECK_HOST};
 
-/* What is full, or nearly so. `full`, `near`: the states. */
-static void judge_limit(const struct facts *f, struct check_findings *out, const char *full,
-			const char *near, struct about about, struct binds *b, uint64_t used,
-			uint64_t limit)
+/* A table or a memory that is full, or nearly. */
+static void judge_limit(const struct facts *f, struct check_findings *out, enum stage stage,
+			struct about about, struct finding_facts *facts)
 {
-	double share = limit ? (double)used / (double)limit : 0;
-
-	if (!about.lost && share < NEAR)
-		return;
-	bind_percent(b, "share", share);
-	bind_count(b, "used", used);
-	bind_count(b, "limit", limit);
-	bind_count(b, "limit_wanted", limit * 2);
-	judge_state(out, f, about.lost ? full : near, about, b);
+	if (about.lost || (facts->limit && (double)facts->used >= NEAR * (double)facts->limit))
+		judge_add(out, f, stage, about, facts);
 }
 
 static void judge_neighbours(const struct facts *f, struct check_findings *out, unsigned family)
 {
 	static const char *const counters[] = {"arp_cache:table_fulls", "ndisc_cache:table_fulls"};
-	const struct facts_stack *s = &f->stack;
-	uint64_t lost = facts_moved(f, FACTS_HOST, counters[family]);
-	struct binds b = {};
+	struct finding_facts facts = {
+		.counter = counters[family],
+		.total = facts_total(f, FACTS_HOST, counters[family]),
+		.family = family == STACK_V4 ? 4 : 6,
+		.used = f->stack.neighbours[family],
+		.limit = f->stack.neighbours_max[family],
+	};
 
-	bind_loss(&b, f->window_ns, counters[family], lost,
-		  facts_total(f, FACTS_HOST, counters[family]));
-	bind_count(&b, "v", family == STACK_V4 ? 4 : 6);
-	judge_limit(f, out, "neigh-full", "neigh-near", (struct about){.scope = CHECK_HOST, .lost = lost}, &b,
-		    s->neighbours[family], s->neighbours_max[family]);
+	judge_limit(f, out, STAGE_NEIGH,
+		    (struct about){.scope = CHECK_HOST,
+				   .lost = facts_moved(f, FACTS_HOST, counters[family])},
+		    &facts);
 }
 
-/* A state that a counter of the namespace shows by moving; `b`: what else is known of it. */
-static void judge_moved(const struct facts *f, struct check_findings *out, const char *id,
-			const char *counter, struct binds *b)
+/* A state that a counter of the namespace shows by moving. `facts`: other facts about it. */
+static void judge_moved(const struct facts *f, struct check_findings *out, enum stage stage,
+			const char *counter, struct finding_facts facts)
 {
-	uint64_t n = facts_moved(f, FACTS_HERE, counter);
-
-	bind_loss(b, f->window_ns, counter, n, facts_total(f, FACTS_HERE, counter));
-	if (n)
-		judge_state(out, f, id, here, b);
+	facts.counter = counter;
+	facts.events = facts_moved(f, FACTS_HERE, counter);
+	facts.total = facts_total(f, FACTS_HERE, counter);
+	if (facts.events)
+		judge_add(out, f, stage, here, &facts);
 }
 
-/* Fragments that came or were made: work, and one that is lost loses all of its datagram. */
+/* Fragments that arrived or were made: work, and one that is lost loses its whole datagram. */
 static void judge_fragments(const struct facts *f, struct check_findings *out, unsigned family)
 {
 	static const char *const arriving[] = {"Ip:ReasmReqds", "Ip6ReasmReqds"},
-				 *const leaving[] = {"Ip:FragCreates", "Ip6FragCreates"};
+				 *const leaving[] = {"Ip:FragCreates", "Ip6FragCreates"},
+				 *const sysctls[] = {"net/ipv4/ipfrag_high_thresh",
+						     "net/ipv6/ip6frag_high_thresh"};
+	struct finding_facts memory = {
+		.limit_sysctl = sysctls[family],
+		.used = f->stack.frag_memory[family],
+		.limit = f->stack.frag_high[family],
+	};
 
-	judge_moved(f, out, "frag-arriving", arriving[family], &(struct binds){});
-	judge_moved(f, out, "frag-leaving", leaving[family], &(struct binds){});
+	judge_moved(f, out, STAGE_IP_FRAG, arriving[family], (struct finding_facts){.arriving = true});
+	judge_moved(f, out, STAGE_IP_FRAG, leaving[family], (struct finding_facts){.leaving = true});
+	judge_limit(f, out, STAGE_IP_FRAG, here, &memory);
 }
 
-/* What user space judges, and was too slow for. */
-static void judge_upcalls(const struct facts *f, struct check_findings *out, const char *id,
-			  const char *counter, uint64_t before, uint64_t after)
+/* Packets for user space, which was too slow for them. */
+static void judge_upcalls(const struct facts *f, struct check_findings *out, enum stage stage,
+			  struct finding_facts facts, uint64_t before, uint64_t after)
 {
-	struct binds b = {};
-
+	facts.total = after;
 	/* A queue or datapath that is gone takes its count with it. */
-	if (after <= before)
-		return;
-	bind_loss(&b, f->window_ns, counter, after - before, after);
-	judge_state(out, f, id, (struct about){.scope = CHECK_NAMESPACE, .lost = after - before}, &b);
+	if (after > before)
+		judge_add(out, f, stage,
+			  (struct about){.scope = CHECK_NAMESPACE, .lost = after - before}, &facts);
 }
 
-/* Names of the owners, each once. */
-static void bind_owners(struct binds *b, const struct facts_owner *owner, unsigned n)
+/* Names of the owners, each once; those that there is room for. */
+static void put_owners(char *buf, size_t size, const struct facts_owner *owner, unsigned n)
 {
-	char text[96] = "";
 	size_t at = 0;
 
-	for (unsigned i = 0; i < n && i < FACTS_TAPS && at < sizeof(text); i++) {
+	*buf = '\0';
+	for (unsigned i = 0; i < n && i < FACTS_TAPS; i++) {
 		bool again = false;
+		char one[48];
+		int length;
 
 		for (unsigned j = 0; j < i; j++)
 			again |= owner[j].pid == owner[i].pid;
-		if (owner[i].pid && !again)
-			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (%d)",
-					       at ? ", " : "", owner[i].process, (int)owner[i].pid);
+		length = snprintf(one, sizeof(one), "%s%s (%d)", at ? ", " : "", owner[i].process,
+				  (int)owner[i].pid);
+		if (!owner[i].pid || again || at + (size_t)length >= size)
+			continue;
+		memcpy(buf + at, one, (size_t)length + 1);
+		at += (size_t)length;
 	}
-	bind_text(b, "processes", text);
 }
 
-static void judge_taps(const struct facts *f, struct check_findings *out, const char *id,
-		       const char *name, const struct facts_owner *owner, unsigned n)
+static void judge_copies(const struct facts *f, struct check_findings *out)
 {
-	struct binds b = {};
+	char taps[512], raws[512];
+	struct finding_facts tap = {.taps = f->taps.taps, .processes = taps},
+			     raw = {.raws = f->taps.raws, .processes = raws};
 
-	bind_count(&b, name, n);
-	bind_owners(&b, owner, n);
-	if (n)
-		judge_state(out, f, id, here, &b);
+	put_owners(taps, sizeof(taps), f->taps.tap, f->taps.taps);
+	put_owners(raws, sizeof(raws), f->taps.raw, f->taps.raws);
+	if (tap.taps)
+		judge_add(out, f, STAGE_OTHER, here, &tap);
+	if (raw.raws)
+		judge_add(out, f, STAGE_OTHER, here, &raw);
 }
 
 /* What a queue behind the socket loses is counted at the socket, too. */
@@ -115,7 +123,8 @@ static bool lost_behind_sockets(const struct facts *f)
 }
 
 /* A socket whose send buffer the host made small, and what would let it be larger. */
-static void bind_small_sndbuf(struct binds *b, const struct facts *f)
+static void put_small_sndbuf(const struct facts *f, struct finding_facts *facts,
+			     char process[PROCESS_SIZE])
 {
 	const struct facts_stack *s = &f->stack;
 
@@ -123,16 +132,13 @@ static void bind_small_sndbuf(struct binds *b, const struct facts *f)
 		const struct facts_sock *sock = &f->socks.at[i];
 		bool usual = sock->sndbuf == s->wmem_default && s->wmem_default < KERNEL_MEM;
 		bool capped = sock->sndbuf == 2 * s->wmem_max && 4 * s->wmem_max <= MEM_SANE;
-		uint64_t now = usual ? s->wmem_default : s->wmem_max;
-		char process[PROCESS_SIZE];
 
 		if (!sock->sndbuf || (!usual && !capped))
 			continue;
-		bind_text(b, "process", judge_process(sock, process));
-		bind_count(b, "sndbuf", sock->sndbuf);
-		bind_text(b, "wmem", usual ? "wmem_default" : "wmem_max");
-		bind_count(b, "wmem_now", now);
-		bind_count(b, "wmem_wanted", judge_larger_mem(now));
+		facts->process = judge_process(sock, process);
+		facts->sndbuf = sock->sndbuf;
+		facts->wmem = usual ? "wmem_default" : "wmem_max";
+		facts->wmem_now = usual ? s->wmem_default : s->wmem_max;
 		return;
 	}
 }
@@ -142,10 +148,11 @@ static void judge_senders(const struct facts *f, struct check_findings *out)
 	static const char *const counters[] = {"Udp:SndbufErrors", "Udp6SndbufErrors"};
 
 	for (unsigned i = 0; i < 2 && !lost_behind_sockets(f); i++) {
-		struct binds b = {};
+		struct finding_facts facts = {.send_full = true};
+		char process[PROCESS_SIZE];
 
-		bind_small_sndbuf(&b, f);
-		judge_moved(f, out, "sndbuf", counters[i], &b);
+		put_small_sndbuf(f, &facts, process);
+		judge_moved(f, out, STAGE_TX_SOCKET, counters[i], facts);
 	}
 }
 
@@ -160,84 +167,91 @@ static void judge_rules(const struct facts *f, struct check_findings *out)
 			.rule_chain = chain,
 			.window_ns = f->rules_ns,
 		};
+		struct check_finding *c;
 
 		nft_rule_text(r, rule, sizeof(rule));
 		snprintf(text, sizeof(text), "%s%s", rule,
 			 f->port && !r->dport ? ", of any port" : "");
 		snprintf(chain, sizeof(chain), "%s %s %s", r->family, r->table, r->chain);
-		judge_loss(out, f, STAGE_NETFILTER,
-			   (struct about){.scope = CHECK_NAMESPACE, .lost = r->packets}, &facts);
-		if (f->rules_ns)
-			out->at[out->n - 1].loss_pps =
-				(double)r->packets * 1e9 / (double)f->rules_ns;
+		facts.loss_pps =
+			f->rules_ns ? (double)r->packets * 1e9 / (double)f->rules_ns : 0;
+		c = judge_add(out, f, STAGE_NETFILTER,
+			      (struct about){.scope = CHECK_NAMESPACE, .lost = r->packets}, &facts);
+		if (c && facts.loss_pps > 0)
+			c->loss_pps = facts.loss_pps;
 	}
+}
+
+static void judge_conntrack(const struct facts *f, struct check_findings *out)
+{
+	const struct facts_stack *s = &f->stack;
+	const uint64_t before = s->before.conntrack_drops, after = s->after.conntrack_drops;
+	struct about about = {.scope = CHECK_NAMESPACE,
+			      .lost = after > before ? after - before : 0};
+	struct finding_facts facts = {
+		.total = after,
+		.conntrack_drops = about.lost,
+		.conntrack_used = s->conntrack,
+		.conntrack_max = s->conntrack_max,
+		.used = s->conntrack,
+		.limit = s->conntrack_max,
+	};
+
+	judge_limit(f, out, STAGE_NETFILTER, about, &facts);
+	about.lost = 0;
+	if (s->after.conntrack_clashes > s->before.conntrack_clashes)
+		about.lost = s->after.conntrack_clashes - s->before.conntrack_clashes;
+	facts = (struct finding_facts){.conntrack_clashes = about.lost};
+	if (about.lost)
+		judge_add(out, f, STAGE_NETFILTER, about, &facts);
+}
+
+/* Next hops that do not answer, and no counter of the packets that did not fit in their queue. */
+static void judge_silent(const struct facts *f, struct check_findings *out)
+{
+	struct finding_facts nat = {.dnat = f->dnat}, waiting = {.silent = f->silent};
+
+	if (*f->silent.address && !facts_moved(f, FACTS_HOST, "arp_cache:unresolved_discards") &&
+	    !facts_moved(f, FACTS_HOST, "ndisc_cache:unresolved_discards"))
+		/* a packet at least waited for each of them */
+		judge_add(out, f, STAGE_NEIGH,
+			  (struct about){.scope = CHECK_NAMESPACE,
+					 .lost = facts_moved(f, FACTS_HOST,
+							     "arp_cache:res_failed") +
+						 facts_moved(f, FACTS_HOST,
+							     "ndisc_cache:res_failed")},
+			  &waiting);
+	if (*f->dnat.backend)
+		judge_add(out, f, *f->dnat.ifname ? STAGE_NEIGH : STAGE_UDP_LOOKUP, here, &nat);
 }
 
 void judge_stack(const struct facts *f, struct check_findings *out)
 {
-	static const char *const sysctls[] = {"net/ipv4/ipfrag_high_thresh",
-					      "net/ipv6/ip6frag_high_thresh"};
 	const struct facts_stack *s = &f->stack;
-	uint64_t before = s->before.conntrack_drops, after = s->after.conntrack_drops;
-	struct binds conntrack = {}, udp = {}, self = {};
+	struct finding_facts udp = {.used = s->udp_pages, .limit = s->udp_mem[2]},
+			     btf = {.no_btf = true}, caps = {.missing = f->self.missing_caps};
 
-	bind_loss(&conntrack, f->window_ns, "nf_conntrack drop", after - before, after);
-	if (after >= before)
-		judge_limit(f, out, "conntrack-full", "conntrack-near",
-			    (struct about){.scope = CHECK_NAMESPACE, .lost = after - before}, &conntrack,
-			    s->conntrack, s->conntrack_max);
-	if (s->after.conntrack_clashes > s->before.conntrack_clashes) {
-		struct finding_facts clash = {
-			.conntrack_clashes =
-				s->after.conntrack_clashes - s->before.conntrack_clashes,
-		};
-
-		judge_loss(out, f, STAGE_NETFILTER,
-			   (struct about){.scope = CHECK_NAMESPACE, .lost = clash.conntrack_clashes}, &clash);
-	}
+	judge_conntrack(f, out);
 	for (unsigned family = 0; family < STACK_FAMILIES; family++) {
-		struct binds frag = {};
-
 		judge_neighbours(f, out, family);
 		judge_fragments(f, out, family);
-		bind_text(&frag, "frag_sysctl", sysctls[family]);
-		judge_limit(f, out, NULL, "frag-memory", here, &frag, s->frag_memory[family],
-			    s->frag_high[family]);
 	}
-	/* without a counter of those that did not fit in its queue */
-	if (*f->silent.address && !facts_moved(f, FACTS_HOST, "arp_cache:unresolved_discards") &&
-	    !facts_moved(f, FACTS_HOST, "ndisc_cache:unresolved_discards")) {
-		struct finding_facts waiting = {.silent = &f->silent};
-
-		/* a packet at least waited for each of them */
-		judge_loss(out, f, STAGE_NEIGH,
-			   (struct about){
-				   .scope = CHECK_NAMESPACE,
-				   .lost = facts_moved(f, FACTS_HOST, "arp_cache:res_failed") +
-					   facts_moved(f, FACTS_HOST, "ndisc_cache:res_failed")},
-			   &waiting);
-	}
-	if (*f->dnat.backend) {
-		struct binds nat = {};
-
-		bind_dnat(&nat, &f->dnat);
-		judge_state(out, f, *f->dnat.ifname ? "neigh-dnat" : "udp-lookup-dnat", here, &nat);
-	}
+	judge_silent(f, out);
 	judge_rules(f, out);
-	bind_three(&udp, "udp_mem", s->udp_mem, 1);
-	bind_three(&udp, "udp_mem_wanted", s->udp_mem, 2);
-	judge_limit(f, out, NULL, "udp-mem-near", host, &udp, s->udp_pages, s->udp_mem[2]);
-	judge_upcalls(f, out, "nfqueue", "nfnetlink_queue dropped", s->before.nfqueue_drops,
-		      s->after.nfqueue_drops);
-	judge_upcalls(f, out, "ovs-upcall", "datapath lost", s->before.ovs_lost, s->after.ovs_lost);
+	memcpy(udp.udp_mem, s->udp_mem, sizeof(udp.udp_mem));
+	judge_limit(f, out, STAGE_UDP_MEM, host, &udp);
+	judge_upcalls(f, out, STAGE_NETFILTER,
+		      (struct finding_facts){.nfqueue = true, .counter = "nfnetlink_queue dropped"},
+		      s->before.nfqueue_drops, s->after.nfqueue_drops);
+	judge_upcalls(f, out, STAGE_OTHER,
+		      (struct finding_facts){.ovs = true, .counter = "datapath lost"},
+		      s->before.ovs_lost, s->after.ovs_lost);
 	judge_senders(f, out);
-	judge_taps(f, out, "taps", "taps", f->taps.tap, f->taps.taps);
-	judge_taps(f, out, "raw-sockets", "raws", f->taps.raw, f->taps.raws);
-	bind_text(&self, "missing", f->self.missing_caps);
+	judge_copies(f, out);
 	if (!f->self.btf)
-		judge_state(out, f, "own-btf", host, &self);
+		judge_add(out, f, STAGE_NONE, host, &btf);
 	if (*f->self.missing_caps)
-		judge_state(out, f, "own-capabilities", host, &self);
+		judge_add(out, f, STAGE_NONE, host, &caps);
 }
 
 /*
@@ -273,6 +287,45 @@ static const struct {
 	{"Udp:MemErrors", "Udp6MemErrors", STAGE_UDP_MEM, NULL, HISTORY},
 	{"Udp:InCsumErrors", "Udp6InCsumErrors", STAGE_UDP_CSUM, NULL, HISTORY},
 };
+
+/* "Udp:NoPorts" is also UdpNoPorts (nstat) and NoPorts (netstat). */
+static bool is_called(const char *counter, const char *name)
+{
+	const char *colon = counter ? strchr(counter, ':') : NULL;
+	const size_t n = colon ? (size_t)(colon - counter) : 0;
+
+	return counter && (!strcmp(counter, name) ||
+			   (colon && (!strcmp(colon + 1, name) ||
+				      (!strncmp(counter, name, n) && !strcmp(colon + 1, name + n)))));
+}
+
+bool judge_counter_stage(const char *name, enum stage *stage)
+{
+	for (unsigned i = 0; i < LENGTH(rules); i++) {
+		*stage = rules[i].stage;
+		if (is_called(rules[i].name4, name) || is_called(rules[i].name6, name))
+			return true;
+	}
+	return false;
+}
+
+/* The sockets of the port that was asked for take packets of one peer, or for one address. */
+static void put_sockets(const struct facts *f, struct finding_facts *facts,
+			char process[PROCESS_SIZE])
+{
+	const struct facts_sock *s = f->socks.at;
+
+	for (unsigned i = 0; i < f->socks.n; i++) {
+		if (!*s[i].bound && !*s[i].peer)
+			return;
+	}
+	if (!f->port || !f->socks.n)
+		return;
+	facts->port = f->port;
+	facts->process = judge_process(s, process);
+	facts->bound = s->bound;
+	facts->peer = *s->peer ? s->peer : NULL;
+}
 
 /* The interface that a packet was refused at; if none was seen, of the strict ones the busiest. */
 static const struct facts_link *strict_link(const struct facts *f)
@@ -312,6 +365,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 			  unsigned i)
 {
 	const char *scope = rules[i].of == HOST ? FACTS_HOST : FACTS_HERE;
+	char process[PROCESS_SIZE];
 	uint64_t total = facts_total(f, scope, name);
 	enum stage stage = rules[i].stage;
 	struct about about = {
@@ -337,12 +391,14 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 	if (rules[i].reason && !strcmp(rules[i].reason, "IP_RPFILTER")) {
 		const struct facts_link *link = strict_link(f);
 
-		facts.back = &f->back;
+		facts.back = f->back;
 		facts.ifname = about.subject = link ? link->dev.link.ifname : NULL;
 		facts.rp_filter = link ? link->rp_filter : NULL;
 	}
+	if (stage == STAGE_UDP_LOOKUP)
+		put_sockets(f, &facts, process);
 	if (stage == STAGE_NEIGH) {
-		facts.silent = &f->silent;
+		facts.silent = f->silent;
 		if (*f->silent.address && !*f->silent.netns)
 			about.scope = CHECK_NAMESPACE;
 	}
@@ -350,7 +406,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 		facts.reason = "IP_INHDR";
 		stage = STAGE_IP_FORWARD;
 	}
-	judge_loss(out, f, stage, about, &facts);
+	judge_add(out, f, stage, about, &facts);
 }
 
 /* Where the flow limit took most of them, the queue's length is not to blame. */
@@ -365,21 +421,18 @@ static void judge_backlog(const struct facts *f, struct check_findings *out)
 		.counter = "softnet dropped",
 		.netdev_max_backlog = (unsigned)f->stack.max_backlog,
 	};
-	struct binds b = {};
 
 	if (!dropped) {
 		if (total)
 			judge_history(out, STAGE_BACKLOG, "softnet:dropped", total);
 		return;
 	}
-	if (2 * limited < dropped) {
-		judge_loss(out, f, STAGE_BACKLOG, about, &facts);
-		return;
+	if (2 * limited >= dropped) {
+		facts.counter = "softnet flow_limit";
+		facts.total = judge_softnet(f, "flow_limit", true);
+		facts.flow_limit = f->stack.flow_limit_cpus;
 	}
-	bind_loss(&b, f->window_ns, "softnet flow_limit", limited,
-		  judge_softnet(f, "flow_limit", true));
-	bind_text(&b, "flow_limit", f->stack.flow_limit_cpus);
-	judge_state(out, f, "backlog-flow-limit", about, &b);
+	judge_add(out, f, STAGE_BACKLOG, about, &facts);
 }
 
 void judge_counters(const struct facts *f, struct check_findings *out)

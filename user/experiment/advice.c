@@ -67,12 +67,27 @@ static void enter_named(const struct run_spec *spec, const char *role, struct fi
  * The pages that all UDP sockets have now, if what ours could have beside them is within udp_mem:
  * then another limit left a socket without memory. What a fault changed is put back already.
  */
-static bool is_within_udp_mem(const struct site *s, const struct finding_facts *f, uint64_t *pages)
+static bool is_within_udp_mem(const struct site *s, struct finding_facts *f)
 {
 	const unsigned sockets = s->spec->tuning.rx_threads ? s->spec->tuning.rx_threads : 1;
 
-	return !s->spec->faults.set && f->page_bytes && stack_udp_pages(&s->lab.rx_ns, pages) &&
-	       *pages + sockets * f->rcvbuf / f->page_bytes < f->udp_mem[2];
+	return !s->spec->faults.set && f->page_bytes &&
+	       stack_udp_pages(&s->lab.rx_ns, &f->udp_pages) &&
+	       f->udp_pages + sockets * f->rcvbuf / f->page_bytes < f->udp_mem[2];
+}
+
+/* Whether a fault loses packets at this stage on purpose. */
+static bool is_injected(const struct run_spec *spec, enum stage stage)
+{
+	const char *name = stage_name(stage);
+	const size_t n = strlen(name);
+
+	for (unsigned i = 0; i < fault_count(); i++) {
+		if (fault_has(&spec->faults, i) && !strncmp(fault_values[i].name, name, n) &&
+		    (!fault_values[i].name[n] || fault_values[i].name[n] == ':'))
+			return true;
+	}
+	return false;
 }
 
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res)
@@ -101,20 +116,19 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 		struct finding *out = &res->finding[res->n_findings];
 		struct finding_facts f = host;
 		struct netdev_settings set;
-		struct way_back back = {};
 		struct change change;
-		uint64_t pages;
 
 		f.lost = res->stage[stage].packets;
 		if (!f.lost)
 			continue;
+		f.injected = is_injected(s->spec, stage);
 		f.truesize = truesize(&s->ledger, stage);
 		/* Of a loss that only a counter shows no cause names the device. */
 		if (stage == STAGE_NIC_RING && !s->lone) {
 			f.ifname = s->lab.rx.ifname;
 			if (!netdev_settings_read(&s->lab.rx_ns, f.ifname, &set) &&
 			    set.ring.known) {
-				f.ring_now = set.ring.rx;
+				f.ring = set.ring.rx;
 				f.ring_max = set.ring.rx_max;
 			}
 		}
@@ -124,18 +138,20 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			f.ifname = *c->ifname ? c->ifname : NULL;
 			f.hook = c->hook;
 		}
-		if (stage == STAGE_UDP_MEM && !remote && is_within_udp_mem(s, &f, &pages))
-			f.udp_pages = &pages;
+		if (stage == STAGE_UDP_MEM && !remote)
+			f.udp_pages_known = is_within_udp_mem(s, &f);
 		if (stage == STAGE_IP_ROUTE && !s->lone &&
-		    inet_ntop(AF_INET, &s->lab.tx.ip4, back.source, sizeof(back.source))) {
-			way_back_read(&s->lab.rx_ns, &back);
-			f.back = &back;
-		}
+		    inet_ntop(AF_INET, &s->lab.tx.ip4, f.back.source, sizeof(f.back.source)))
+			way_back_read(&s->lab.rx_ns, &f.back);
 		if (findings_for_stage(stage, &f, out, &change))
 			continue;
 		if (c)
 			memcpy(out->host, c->host, sizeof(c->host));
-		if (c && !*c->host)
+		/* the test network is gone when this is printed; settings of the host stay */
+		if (!s->lone && !s->spec->port_a && !s->spec->lab &&
+		    (!change.name[0] || change_belongs(&change, &s->lab.rx_ns)))
+			finding_forget(out);
+		else if (c && !*c->host)
 			enter_named(s->spec, c->netns, out, &change);
 		res->n_findings++;
 	}

@@ -91,6 +91,17 @@ static bool fits_list(const char *list, const char *name, int *queue)
 	return false;
 }
 
+const struct nic_row *nic_row_find(const struct nic_row *rows, const char *counter)
+{
+	int ignored;
+
+	for (const struct nic_row *r = rows; r->counter; r++) {
+		if (fits_list(r->counter, counter, &ignored))
+			return r;
+	}
+	return NULL;
+}
+
 const struct nic_driver *nic_driver_find(const char *driver)
 {
 	int ignored;

@@ -102,6 +102,9 @@ extern const unsigned nic_driver_count;
 extern const struct nic_row *const nic_common_rows;  /* of every driver, behind its own */
 extern const struct nic_row *const nic_unknown_rows; /* of drivers that the table does not have */
 
+/* The row of a table for a counter; NULL: none. */
+const struct nic_row *nic_row_find(const struct nic_row *rows, const char *counter);
+
 /* NULL: not in the table. */
 const struct nic_driver *nic_driver_find(const char *driver);
 extern const char *const nic_cause_names[NIC_CAUSES]; /* "ring", "port", ...: as in every output */

@@ -30,10 +30,12 @@ static int on_udp(const struct nlmsghdr *nlh, void *data)
 					    m->id.idiag_cookie[0],
 				  .family = m->idiag_family,
 				  .port = ntohs(m->id.idiag_sport),
-				  .connected = m->id.idiag_dport};
+				  .connected = m->id.idiag_dport,
+				  .peer_port = ntohs(m->id.idiag_dport)};
 	uint32_t mem[SK_MEMINFO_VARS];
 
 	memcpy(row.address, m->id.idiag_src, sizeof(row.address));
+	memcpy(row.peer, m->id.idiag_dst, sizeof(row.peer));
 	nl_copy(nl_attr(nlh, sizeof(*m), INET_DIAG_SKMEMINFO), mem, sizeof(mem));
 	row.rmem = mem[SK_MEMINFO_RMEM_ALLOC];
 	row.rcvbuf = mem[SK_MEMINFO_RCVBUF];

@@ -20,7 +20,9 @@ struct sockmem_row {
 	int family;	     /* AF_INET or AF_INET6 */
 	uint8_t address[16]; /* local; IPv4: the first four bytes; not from the files */
 	uint16_t port;	     /* local, host order */
-	bool connected;	     /* to one peer */
+	bool connected;	     /* to one peer, */
+	uint8_t peer[16];    /* which is this, as `address`, */
+	uint16_t peer_port;  /* in host order */
 	uint32_t rmem;	     /* truesize waiting */
 	uint32_t rcvbuf;     /* as getsockopt(SO_RCVBUF) has it; 0: not known, as is the next */
 	uint32_t sndbuf;

@@ -88,21 +88,23 @@ extern const char *const severity_names[SEVERITY_ERROR + 1]; /* "info", "warning
 #define FINDING_ENTER	(OWNER_ENTER + 64) /* what enters its namespace, in front of it */
 #define FINDING_COMMAND (CHANGE_COMMAND_SIZE + FINDING_ENTER)
 
+#define FINDING_TEXT	1024
+#define FINDING_FACTS	6144
+
 /* What a loss means and what to do. Self-contained. Empty strings: nothing to say. */
 struct finding {
 	const char *id; /* static, e.g. "rcvbuf-burst" */
 	enum stage stage;
 	enum severity severity;
-	char text[1024];		       /* what it means, one or two sentences */
-	char evidence[3072];	       /* what was measured */
-	char current[640];	       /* the setting now */
-	char wanted[1024];	       /* what it should be */
-	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */
-	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
+	char cause[FINDING_TEXT];      /* one or two sentences */
+	char facts[FINDING_FACTS];     /* a JSON object, by finding_fact_rows */
+	char fix[FINDING_TEXT];	       /* begins with a verb */
+	char command[FINDING_COMMAND]; /* for a shell, that makes it so, or shows more */
+	char undo[FINDING_COMMAND];    /* for a shell, that restores the old value */
 	char risk[512];
-	char effect[256]; /* from when on the command has one: "at once"; "" it changes nothing */
-	char host[65];	  /* whose settings these are; "" this one */
-	char netns[OWNER_NETNS]; /* the same; "" that which was asked for, or unknown */
+	char applies[256];	 /* from when on: "at once"; "": the command changes nothing */
+	char host[65];		 /* whose settings these are; "": this one */
+	char netns[OWNER_NETNS]; /* the same; "": the one that was asked for, or not known */
 };
 
 struct result {

@@ -28,11 +28,8 @@ struct why {
 	struct list conntracks;	    /* struct conntrack_noted */
 	struct survey_bpf *sources; /* NULL: not needed yet, or not possible */
 	uint64_t sources_ns;	    /* when they were asked for; 0: not yet */
-	struct way_back back;
 	struct way_dnat dnat;
-	struct way_silent silent;
 	char tunnel[IF_NAMESIZE];
-	uint64_t udp_pages;
 	uint32_t netns, dnat_netns; /* of a loss; of the NAT that leads there */
 
 	struct reading reading;
@@ -324,8 +321,8 @@ static void look_around(const struct live *l, struct why *why, const struct live
 				     1);
 		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_max", &f->conntrack_max, 1);
 	}
-	if (why && row->stage == STAGE_UDP_MEM && stack_udp_pages(&ns, &why->udp_pages))
-		f->udp_pages = &why->udp_pages;
+	if (row->stage == STAGE_UDP_MEM)
+		f->udp_pages_known = stack_udp_pages(&ns, &f->udp_pages);
 	if (row->stage == STAGE_TCP_RCVBUF)
 		netns_sysctl_numbers(&ns, "net/ipv4/tcp_rmem", f->tcp_rmem, 3);
 	if ((row->stage == STAGE_TX_SOCKET || row->stage == STAGE_QDISC) && f->ifname &&
@@ -334,9 +331,9 @@ static void look_around(const struct live *l, struct why *why, const struct live
 		f->no_carrier = link_has_no_carrier(&dev.link);
 	}
 	if (why && why->sources && row->stage == STAGE_IP_ROUTE &&
-	    way_sources_back(why->sources, &ns, row->netns, f->ifname, why->sources_ns + SOURCES_NS,
-			     &why->back))
-		f->back = &why->back;
+	    !way_sources_back(why->sources, &ns, row->netns, f->ifname,
+			      why->sources_ns + SOURCES_NS, &f->back))
+		f->back = (struct way_back){};
 	if (why && f->port && row->stage == STAGE_UDP_CSUM) {
 		struct link_info *links = NULL;
 		int n = links_read(&ns, 0, &links);
@@ -353,12 +350,11 @@ static void look_around(const struct live *l, struct why *why, const struct live
 		why->netns = row->stage == STAGE_NEIGH ? 0 : row->netns;
 		if (row->stage == STAGE_NEIGH) {
 			find_dnat(why, &ns);
-			way_silent_read(&ns, &why->silent);
-			f->silent = &why->silent;
+			way_silent_read(&ns, &f->silent);
 		} else {
 			netns_each(find_dnat, why);
 		}
-		f->dnat = &why->dnat;
+		f->dnat = why->dnat;
 	}
 	netns_close(&ns);
 }
@@ -411,7 +407,7 @@ static void advise_row(const struct live *l, struct why *why, struct live_summar
 	if (s->n_findings >= LENGTH(s->finding) - TCP_FINDINGS ||
 	    findings_for_stage(row->stage, f, finding, &change))
 		return;
-	enter_netns(l, f->dnat && *f->dnat->backend ? why->dnat_netns : row->netns, finding,
+	enter_netns(l, *f->dnat.backend ? why->dnat_netns : row->netns, finding,
 		    &change);
 	s->n_findings++;
 }
@@ -523,18 +519,17 @@ void live_summarise(const struct live *l, struct why *why, const struct live_tab
 }
 
 /* Of the namespace `netns`, which is 0 where it is not known. */
-static void advise_tcp(const struct live *l, struct live_summary *s, const char *id,
-		       const struct binds *b, uint32_t netns)
+static void advise_tcp(const struct live *l, struct live_summary *s, enum stage stage,
+		       const struct finding_facts *f, uint32_t netns)
 {
-	const struct finding_row *row = finding_row(id);
 	struct change change = {};
 	unsigned i = 0;
 
-	while (i < s->n_findings && (row->stage == STAGE_TCP || s->finding[i].stage != row->stage))
+	while (i < s->n_findings && (stage == STAGE_TCP || s->finding[i].stage != stage))
 		i++;
+	if (findings_for_stage(stage, f, &s->finding[i], &change))
+		return;
 	s->n_findings += i == s->n_findings;
-	s->finding[i] = (struct finding){};
-	finding_write(row, b, &s->finding[i], &change);
 	enter_netns(l, netns, &s->finding[i], &change);
 }
 
@@ -553,24 +548,18 @@ static uint64_t sysctl_of(const struct live *l, uint32_t netns, const char *path
 static void advise_listener(const struct live *l, struct why *why, struct live_summary *s,
 			    const struct tcp_refusing *r)
 {
-	const uint64_t somaxconn = sysctl_of(l, r->inum, "net/core/somaxconn");
-	struct finding_facts f = {};
-	struct binds b = {};
+	struct finding_facts f = {
+		.socket = r->socket,
+		.process = r->process,
+		.lost = r->lost,
+		.waiting = r->waiting,
+		.room = r->room,
+		.half_open = r->half_open,
+		.somaxconn = sysctl_of(l, r->inum, "net/core/somaxconn"),
+	};
 
 	describe_reader(why, r->inode, &f);
-	bind_reader(&b, &f);
-	bind_text(&b, "socket", r->socket);
-	bind_text(&b, "process", r->process);
-	bind_count(&b, "lost", r->lost);
-	bind_zero(&b, "waiting", r->waiting);
-	bind_zero(&b, "room", r->room);
-	bind_count(&b, "room_wanted", 2 * r->room);
-	bind_count(&b, "somaxconn", somaxconn);
-	advise_tcp(l, s,
-		   r->half_open		  ? "tcp-listen-syn"
-		   : r->room == somaxconn ? "tcp-listen-somaxconn"
-					  : "tcp-listen-own",
-		   &b, r->inum);
+	advise_tcp(l, s, STAGE_TCP_LISTEN, &f, r->inum);
 }
 
 /* A few may be chance. */
@@ -583,24 +572,23 @@ void live_advise_tcp(const struct live *l, struct why *why, struct live_summary 
 	const uint32_t netns = row ? row->netns : 0;
 	const struct tcp_sum *sum = &s->tcp->sum;
 	const uint64_t late = sum->not_lost - sum->ack_lost;
-	uint64_t queued = sum->returned_at[STAGE_QDISC];
-	struct binds b = {}, queue = {};
+	struct finding_facts queue = {
+		.lost = sum->returned_at[STAGE_QDISC],
+		.ifname = row ? row->text[LIVE_IFNAME] : NULL,
+		.tsq = sysctl_of(l, netns, "net/ipv4/tcp_limit_output_bytes"),
+	};
+	struct finding_facts hole = {.flows = sum->large_only};
+	struct finding_facts reordered = {.lost = late, .again = sum->retransmitted};
 
-	/* of what is sent again, and of a GSO packet that it took a part of; not a router's */
+	/* segments sent again, or that a GSO packet was cut short by; not a router's */
 	if (netns && s->tcp->flows[0].flow.netns == netns)
-		queued += sum->lost_at[STAGE_QDISC];
-	bind_count(&queue, "lost", queued);
-	bind_text(&queue, "ifname", row ? row->text[LIVE_IFNAME] : NULL);
-	bind_count(&queue, "tsq", sysctl_of(l, netns, "net/ipv4/tcp_limit_output_bytes"));
-	if (queued)
-		advise_tcp(l, s, "qdisc-tcp", &queue, netns);
+		queue.lost += sum->lost_at[STAGE_QDISC];
+	if (queue.lost)
+		advise_tcp(l, s, STAGE_QDISC, &queue, netns);
 	if (s->tcp->n_listeners)
 		advise_listener(l, why, s, s->tcp->listeners);
-	bind_count(&b, "flows", sum->large_only);
-	bind_count(&b, "lost", late);
-	bind_count(&b, "again", sum->retransmitted);
 	if (sum->large_only)
-		advise_tcp(l, s, "tcp-black-hole", &b, 0);
+		advise_tcp(l, s, STAGE_TCP, &hole, 0);
 	if (late >= SPURIOUS && late * SPURIOUS_SHARE >= sum->retransmitted)
-		advise_tcp(l, s, "tcp-reordered", &b, 0);
+		advise_tcp(l, s, STAGE_TCP, &reordered, 0);
 }

@@ -395,6 +395,8 @@ static const struct record_field reading_rows[] = {
 
 static const struct record_field bundle_sock_rows[] = {
 	RECORD_PART("shown", sock_rows),
+	RECORD("bound", TEXT, facts_sock, bound, .how = RECORD_OPTIONAL),
+	RECORD("peer", TEXT, facts_sock, peer, .how = RECORD_OPTIONAL),
 	RECORD("queued_before_bytes", UINT, facts_sock, queued_before),
 	RECORD("truesize_bytes", UINT, facts_sock, truesize),
 	RECORD("holders", UINT, facts_sock, holders),
@@ -805,8 +807,8 @@ void print_check(const struct print_view *v, const struct json_object *end)
 		if (!is_note(note.item))
 			continue;
 		begin_line(&p, STYLE_DIM, "note");
-		page_fill(&p, STYLE_PLAIN, note.item, "{id}: {text}");
-		page_fill(&p, STYLE_PLAIN, note.item, "{?evidence}({evidence})");
+		page_fill(&p, STYLE_PLAIN, note.item, "{id}: {cause}");
+		page_fill(&p, STYLE_PLAIN, json_get(note.item, "facts"), "{?seen}({seen})");
 		page_end(&p);
 	}
 	put_beside(&p, end);

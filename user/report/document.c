@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json.h"
+#include "diagnosis/findings.h"
 #include "drops/stagemap.h"
 #include "ledger/ledger.h"
 #include "traffic/tx.h"
@@ -82,26 +84,33 @@ static struct json_object *stage_object(const struct result *res, enum stage sta
 	return o;
 }
 
-static const struct record_field finding_rows[] = {
+static const struct record_field advice_rows[] = {
 	RECORD("id", POINTER, finding, id),
 	RECORD("stage", ENUM, finding, stage, RECORD_NAMES(stage_names)),
 	RECORD("severity", ENUM, finding, severity, RECORD_NAMES(severity_names)),
-	RECORD("text", TEXT, finding, text),
-	RECORD("evidence", TEXT, finding, evidence),
-	RECORD("current", TEXT, finding, current),
-	RECORD("wanted", TEXT, finding, wanted),
+	RECORD("cause", TEXT, finding, cause),
+	RECORD_OTHER("facts", NULL),
+	RECORD("fix", TEXT, finding, fix),
 	RECORD("command", TEXT, finding, command),
 	RECORD("undo", TEXT, finding, undo),
 	RECORD("risk", TEXT, finding, risk),
-	RECORD("effect", TEXT, finding, effect, .how = RECORD_OPTIONAL),
+	RECORD("applies", TEXT, finding, applies),
 	RECORD("host", TEXT, finding, host, .how = RECORD_OMITTED),
 	RECORD("netns", TEXT, finding, netns, .how = RECORD_OMITTED),
 	{0},
 };
 
+static struct json_object *facts_of(const struct finding *f)
+{
+	return *f->facts ? json_parse(f->facts, strlen(f->facts), 3) : json_object_new_object();
+}
+
 struct json_object *json_finding(const struct finding *f)
 {
-	return record_write(finding_rows, f);
+	struct json_object *o = record_write(advice_rows, f);
+
+	json_put(o, "facts", facts_of(f));
+	return o;
 }
 
 /* What the receiver saw of order and time. */
@@ -283,7 +292,7 @@ static const struct record_field rest_rows[] = {
 	RECORD("fragments_unmatched", UINT, result, fragments.unmatched),
 	RECORD("datagrams_reassembled", UINT, result, reassembled),
 	RECORD("memory_bytes", UINT, result, memory_bytes),
-	RECORD_LIST("findings", NESTED, result, finding, .rows = finding_rows,
+	RECORD_LIST("findings", NESTED, result, finding, .rows = advice_rows,
 		    RECORD_COUNT(result, n_findings)),
 	{0},
 };
@@ -347,6 +356,9 @@ struct json_object *json_end(const struct result *res)
 	record_put(o, open_rows, res);
 	put_tracing(o, res);
 	record_put(o, rest_rows, res);
+	for (unsigned i = 0; i < res->n_findings; i++)
+		json_put((struct json_object *)json_get_item(o, "findings", i), "facts",
+			 facts_of(&res->finding[i]));
 	return o;
 }
 

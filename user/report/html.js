@@ -627,17 +627,15 @@ function facts(o, said) {
 		: Array.isArray(v) ? v.filter((c) => c?.command).map((c) => [el("dt", {}, "and"),
 			el("dd", {}, el("code", {}, c.command))])
 		: typeof v === "object" ? facts(v, said)
-		: [el("dt", {}, k.replace(/_/g, " ").replace("evidence", "measured").replace("current",
-			"now")), el("dd", {}, /^(command|undo)$/.test(k) ? el("code", {}, v)
+		: [el("dt", {}, k.replace(/_/g, " ")), el("dd", {}, /^(command|undo)$/.test(k) ? el("code", {}, v)
 			: typeof v === "number" ? count(v) : v)]);
 }
 const findings = (end) => section("Findings", "", list(end.findings).map((f) => el("article",
 	{class: `finding ${{error: "bad", warning: "warn"}[f.severity] ?? ""}`},
 	el("h3", {}, f.stage in view.stages && key(f.stage), f.id === f.stage || !f.id ? f.stage : f.id,
 		f.subject && `, ${f.subject}`, f.netns && ` in ${f.netns}`, f.host && ` on ${f.host}`,
-		f.loss_pps > 0 && `, ${rate(f.loss_pps)}`, " ", dim(f.severity ?? "")), el("p", {}, f.cause
-			?? f.text ?? ""),
-	el("dl", {class: "facts"}, facts(f, ["id", "stage", "severity", "text", "cause", "host",
+		f.loss_pps > 0 && `, ${rate(f.loss_pps)}`, " ", dim(f.severity ?? "")), el("p", {}, f.cause ?? ""),
+	el("dl", {class: "facts"}, facts(f, ["id", "stage", "severity", "cause", "host",
 		"netns", "subject", "loss_pps"])))));
 
 /* Tiles under the headline: [name, value, more]. */

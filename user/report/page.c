@@ -409,12 +409,76 @@ void page_name(struct page *p, const char *stage)
 	}
 }
 
+/* How much of the time a receiver ran, waited for a CPU, and slept: "[####==..............]". */
+static void put_bar(struct page *p, const struct json_object *facts)
+{
+	const unsigned run = (unsigned)json_get_u64(facts, "running_percent"),
+		       wait = (unsigned)json_get_u64(facts, "waiting_percent");
+	char bar[] = "[....................]";
+
+	for (unsigned i = 0; i < 20; i++) {
+		if (5 * i + 2 < run)
+			bar[1 + i] = '#';
+		else if (5 * i + 2 < run + wait)
+			bar[1 + i] = '=';
+	}
+	page_words(p, STYLE_DIM, "%s", bar);
+}
+
+/* The evidence of a finding: what was lost, the buffer, its receiver, the setting in force. */
+static void put_evidence(struct page *p, const struct json_object *facts)
+{
+	static const struct {
+		const char *label, *key, *parts[9]; /* of facts; left out without `key` */
+	} lines[] = {
+		{"loss", "lost",
+		 {"{lost#packet}", "{?lost_percent}, {lost_percent}\v% of {sent#} sent",
+		  "{?injected}, injected by --fault", "{?window_ns} in {window_ns#}",
+		  "{?loss_pps}, {loss_pps#}", "{?total}; {total#} since {since}", "{?reason}; {reason}",
+		  "{?location} in {location}", "{?counter}; {counter}"}},
+		{"counter", "events",
+		 {"{counter} +{events#}", "{?window_ns} in {window_ns#}",
+		  "{?total}; {total#} since {since}"}},
+		{"buffer", "rcvbuf_bytes",
+		 {"{rcvbuf_bytes} bytes", "{?burst_packets}, holds {burst_packets#packet}",
+		  "{?truesize_bytes} of {truesize_bytes} bytes", "{?burst_ns} ({burst_ns#} of traffic)",
+		  "{?rmem_max_bytes}; net.core.rmem_max {rmem_max_bytes}"}},
+		{"rates", "arrival_pps",
+		 {"{arrival_pps#} arriving", "{?read_pps}, {read_pps#} read",
+		  "{?per_packet_ns} (one packet in {per_packet_ns#})"}},
+		{"receiver", "reader", {"{reader}"}},
+		{"activity", "watched_ns",
+		 {"{watched_ns#} with losses: running {running_percent:0} %, waiting for a CPU "
+		  "{waiting_percent:0} %, sleeping {sleeping_percent:0} %",
+		  "{?sleeps} ({sleeps})", "{?full_percent}; buffer full in {full_percent} % of its sleep"}},
+		{"seen", "seen", {"{seen}"}},
+		{"setting", "setting", {"{setting}"}},
+		{"scope", "scope", {"{scope}"}},
+	};
+
+	for (unsigned i = 0; i < LENGTH(lines); i++) {
+		char label[16], line[2048];
+		size_t n = 0;
+
+		if (!json_get(facts, lines[i].key))
+			continue;
+		for (unsigned j = 0; j < LENGTH(lines[i].parts) && lines[i].parts[j]; j++) {
+			if (fill(line + n, sizeof(line) - n, facts, lines[i].parts[j]))
+				n += strlen(line + n);
+			line[n] = '\0';
+		}
+		snprintf(label, sizeof(label), "%-10s", lines[i].label);
+		page_text(p, 2, STYLE_DIM, label);
+		if (!strcmp(lines[i].label, "activity"))
+			put_bar(p, facts);
+		page_words(p, STYLE_PLAIN, "%s", line);
+		page_end(p);
+	}
+}
+
 void page_finding(struct page *p, const char *label, const struct json_object *f)
 {
-	static const char *const fields[][2] = {
-		{"evidence", "measured  "}, {"current", "now       "}, {"wanted", "wanted    "},
-		{"command", "command   "},  {"undo", "undo      "},    {"risk", "risk      "},
-		{"effect", "effect    "}};
+	static const char *const fields[] = {"fix", "command", "undo", "risk", "applies"};
 	const char *stage = json_get_text(f, "stage"), *host = json_get_text(f, "host");
 	char name[128];
 
@@ -425,15 +489,18 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 	page_text(p, 0, STYLE_BOLD, label);
 	page_text(p, p->column + 1, STYLE_PLAIN, "-");
 	p->indent = 2;
-	page_words(p, STYLE_PLAIN, "%s", json_get_text(f, "text"));
+	page_words(p, STYLE_PLAIN, "%s", json_get_text(f, "cause"));
 	page_end(p);
+	put_evidence(p, json_get(f, "facts"));
 	for (unsigned i = 0; i < LENGTH(fields); i++) {
-		const char *text = json_get_text(f, fields[i][0]);
+		const char *text = json_get_text(f, fields[i]);
+		char name_of[16];
 
 		if (!*text)
 			continue;
-		page_text(p, 2, STYLE_DIM, fields[i][1]);
-		if (!strcmp(fields[i][0], "undo") || !strcmp(fields[i][0], "command"))
+		snprintf(name_of, sizeof(name_of), "%-10s", fields[i]);
+		page_text(p, 2, STYLE_DIM, name_of);
+		if (!strcmp(fields[i], "undo") || !strcmp(fields[i], "command"))
 			page_command(p, text);
 		else
 			page_words(p, STYLE_PLAIN, "%s", text);

@@ -132,8 +132,8 @@ CASE_WITH(slow_governor, begin, end_tree)
 	judge_host(h, &list);
 	c = by_id(&list, "cpu-governor");
 	assert_non_null(c);
-	assert_string_equal(c->finding.evidence, "CPU 1 at 800 of 3000 MHz");
-	assert_string_equal(c->finding.current, "governor powersave");
+	assert_string_equal(fact(&c->finding, "seen"), "CPU 1 at 800 of 3000 MHz");
+	assert_string_equal(fact(&c->finding, "setting"), "governor powersave");
 	assert_int_equal(c->n_changes, 1); /* the other one runs fast */
 	assert_int_equal(c->changes[0].kind, CHANGE_GOVERNOR);
 	assert_string_equal(c->changes[0].name, "1");
@@ -296,8 +296,8 @@ CASE_WITH(polled_queues, begin, end_tree)
 	c = &list.at[0];
 	assert_string_equal(c->finding.id, "nic-irq");
 	assert_string_equal(c->subject, "eth1");
-	assert_non_null(strstr(c->finding.text, "CPU 0 serves 3 queues"));
-	assert_non_null(strstr(c->finding.evidence, "interrupts 64, 65, 66"));
+	assert_non_null(strstr(c->finding.cause, "CPU 0 serves 3 queues"));
+	assert_non_null(strstr(fact(&c->finding, "seen"), "interrupts 64, 65, 66"));
 	assert_int_equal(c->changes[0].kind, CHANGE_IRQ);
 	check_findings_free(&list);
 

@@ -74,8 +74,7 @@ CASE(slow_cpus_with_losses)
 	assert_string_equal(c->changes[1].name, "net/core/netdev_budget_usecs");
 	assert_string_equal(c->changes[1].wanted, "4000");
 	assert_int_equal(c->scope, CHECK_HOST);
-	assert_non_null(strstr(c->finding.evidence, "50"));
-	assert_null(strstr(c->finding.evidence, "1050")); /* of the window */
+	assert_string_equal(fact(&c->finding, "squeezed"), "50"); /* in the window */
 	end(h, &list);
 }
 
@@ -92,13 +91,14 @@ CASE(ranks)
 	lose(h, NIC_DAMAGED, NIC_LOSS, 4);
 	judge_host(h, &list);
 	assert_int_equal(list.n, 5);
-	assert_string_equal(list.at[0].finding.id, "nic-crc"); /* an error */
-	assert_string_equal(list.at[1].finding.id, "nic-port");
-	assert_string_equal(list.at[2].finding.id, "nic_ring");
+	assert_string_equal(list.at[0].finding.id, "nic-port"); /* the largest loss */
+	assert_string_equal(list.at[1].finding.id, "nic_ring");
+	assert_string_equal(list.at[2].finding.id, "nic-crc");
+	assert_int_equal(list.at[2].finding.severity, SEVERITY_WARNING); /* a thousandth of it */
 	assert_string_equal(list.at[3].finding.id, "conntrack-near");
 	assert_string_equal(list.at[4].finding.id, "taps");
-	assert_float_equal(list.at[1].loss_pps, 4000, 1e-9);
-	assert_string_equal(list.at[1].subject, "eth1");
+	assert_float_equal(list.at[0].loss_pps, 4000, 1e-9);
+	assert_string_equal(list.at[0].subject, "eth1");
 	end(h, &list);
 }
 
@@ -134,10 +134,11 @@ CASE(rules_that_dropped)
 	assert_string_equal(list.at[0].finding.id, "netfilter-rule");
 	assert_float_equal(list.at[0].loss_pps, 150, 1e-9);
 	assert_string_equal(list.at[0].finding.command, "nft -a list chain inet t in");
-	assert_string_equal(list.at[0].finding.evidence,
-			    "300 packets lost in 2.00 s, 150 a second; rule with handle 6 of chain "
-			    "inet t in (no jumbo): 300 packets");
-	assert_non_null(strstr(list.at[1].finding.evidence, ": 20 packets, of any port"));
+	assert_string_equal(fact(&list.at[0].finding, "window_ns"), "2000000000");
+	assert_string_equal(fact(&list.at[0].finding, "loss_pps"), "150.0");
+	assert_string_equal(fact(&list.at[0].finding, "seen"),
+			    "rule with handle 6 of chain inet t in (no jumbo): 300 packets");
+	assert_non_null(strstr(fact(&list.at[1].finding, "seen"), ": 20 packets, of any port"));
 	assert_string_equal(list.at[1].finding.command, command);
 	end(h, &list);
 }
@@ -166,7 +167,7 @@ CASE(told_once)
 	assert_int_equal(list.n, 1);
 	/* With two sockets nobody knows which of them read what. */
 	assert_string_equal(list.at[0].finding.id, "rcvbuf");
-	assert_null(strstr(list.at[0].finding.evidence, "read"));
+	assert_string_equal(fact(&list.at[0].finding, "read_pps"), "");
 	end(h, &list);
 }
 
@@ -177,10 +178,12 @@ CASE(reader_has_its_rates)
 
 	slow_reader(h);
 	judge_host(h, &list);
-	assert_string_equal(list.at[0].finding.evidence,
-			    "500 packets lost in 1.00 s, 500 a second, 510 since it was opened; "
-			    "900 packets/s came; read 400 packets/s, one in 2.50 ms");
-	assert_non_null(strstr(list.at[0].finding.text, "reader (77)"));
+	assert_string_equal(fact(&list.at[0].finding, "loss_pps"), "500.0");
+	assert_string_equal(fact(&list.at[0].finding, "total"), "510");
+	assert_string_equal(fact(&list.at[0].finding, "arrival_pps"), "900.0");
+	assert_string_equal(fact(&list.at[0].finding, "read_pps"), "400.0");
+	assert_string_equal(fact(&list.at[0].finding, "per_packet_ns"), "2500000");
+	assert_non_null(strstr(list.at[0].finding.cause, "reader (77)"));
 	assert_string_equal(list.at[0].subject, "port 5001");
 	end(h, &list);
 }
@@ -198,8 +201,8 @@ CASE(reads_of_one_socket)
 	h->f.socks.n = h->f.socks.all = 2;
 	judge_host(h, &list);
 	assert_string_equal(list.at[0].finding.id, "rcvbuf-slow");
-	assert_non_null(
-		strstr(list.at[0].finding.evidence, "; 600 packets/s came; read 100 packets/s"));
+	assert_string_equal(fact(&list.at[0].finding, "arrival_pps"), "600.0");
+	assert_string_equal(fact(&list.at[0].finding, "read_pps"), "100.0");
 	end(h, &list);
 }
 
@@ -230,8 +233,7 @@ CASE(burst_or_slow)
 		judge_host(h, &list);
 		assert_int_equal(list.n, 1);
 		assert_string_equal(list.at[0].finding.id, rows[i].id);
-		assert_non_null(
-			strstr(list.at[0].finding.evidence, "the buffer holds 234: a burst"));
+		assert_string_equal(fact(&list.at[0].finding, "burst_packets"), "234");
 		/* 300000 + 500 * 1280, and setsockopt() takes half */
 		assert_int_equal(list.at[0].n_changes, i == 1);
 		if (i == 1)
@@ -283,6 +285,7 @@ static void limit_of_host(struct host *h, int step)
 {
 	h->f.stack.rmem_max = (16 << 20) + 1 - step;
 	sock_at(h, 2 * h->f.stack.rmem_max, 500);
+	rested(h);
 }
 
 static void flow_limit(struct host *h, int step)
@@ -611,6 +614,7 @@ static void port_beyond_list(struct host *h, int step)
 static void small_by_default(struct host *h, int step)
 {
 	sock_at(h, 4096, 500);
+	rested(h);
 	h->f.stack.rmem_default = step ? 4096 : 8192; /* the program's own choice */
 }
 
@@ -753,7 +757,7 @@ CASE(queue_that_is_full)
 		strcpy(h->f.link[0].qdisc, rows[i]);
 		move(h, "here", "eth1:qdisc:drops", 5);
 		judge_host(h, &list);
-		assert_string_equal(by_id(&list, "qdisc")->finding.current, rows[i]);
+		assert_string_equal(fact(&by_id(&list, "qdisc")->finding, "setting"), rows[i]);
 		end(h, &list);
 	}
 }
@@ -909,8 +913,8 @@ CASE(idlest_cpu)
 		h->f.link[0].irq[i] = (struct facts_irq){.irq = 64 + i, .cpu = -1, .target = 1};
 	h->f.link[0].n_irqs = 40;
 	judge_host(h, &list);
-	assert_non_null(strstr(list.at[0].finding.text, "40 queues"));
-	assert_non_null(strstr(list.at[0].finding.evidence, "64, 65, "));
+	assert_non_null(strstr(list.at[0].finding.cause, "40 queues"));
+	assert_non_null(strstr(fact(&list.at[0].finding, "seen"), "64, 65, "));
 	end(h, &list);
 }
 
@@ -927,8 +931,8 @@ CASE(many_owners)
 	h->f.taps.tap[0].pid = 0; /* not known */
 	judge_host(h, &list);
 	assert_int_equal(list.n, 1);
-	assert_null(strstr(list.at[0].finding.evidence, "(0)"));
-	assert_non_null(strstr(list.at[0].finding.evidence,
+	assert_null(strstr(fact(&list.at[0].finding, "seen"), "(0)"));
+	assert_non_null(strstr(fact(&list.at[0].finding, "seen"),
 			       "fifteen-letters (4000), fifteen-letters (4001)"));
 	end(h, &list);
 }
@@ -959,7 +963,7 @@ CASE(owners_that_are_named)
 		h->f.taps.raw[0] = (struct facts_owner){.pid = 8, .process = "agent"};
 		judge_host(h, &list);
 		assert_int_equal(list.n, 1);
-		assert_string_equal(list.at[0].finding.evidence, rows[i].evidence);
+		assert_string_equal(fact(&list.at[0].finding, "seen"), rows[i].evidence);
 		end(h, &list);
 	}
 }
@@ -995,8 +999,8 @@ CASE(first_of_equals)
 	h->f.cpus.at[1].idle_latency_us = h->f.cpus.at[2].idle_latency_us = 400;
 	strcpy(h->f.cpus.at[2].idle_state, "C9");
 	judge_host(h, &list);
-	assert_non_null(strstr(by_id(&list, "mtu-mismatch")->finding.text, "eth2"));
-	assert_non_null(strstr(by_id(&list, "cpu-idle")->finding.current, "C6"));
+	assert_non_null(strstr(by_id(&list, "mtu-mismatch")->finding.cause, "eth2"));
+	assert_non_null(strstr(fact(&by_id(&list, "cpu-idle")->finding, "setting"), "C6"));
 	check_findings_free(&list);
 
 	busy(h); /* both of them */
@@ -1045,13 +1049,13 @@ CASE(young_socket)
 	h->f.socks.at[0].young = true;
 	judge_host(h, &list);
 	assert_string_equal(list.at[0].finding.id, "rcvbuf");
-	assert_null(strstr(list.at[0].finding.evidence, "packets/s"));
+	assert_string_equal(fact(&list.at[0].finding, "arrival_pps"), "");
 	check_findings_free(&list);
 	h->f.socks.at[0].young = false;
 	h->f.window_ns = 0;
 	judge_host(h, &list);
 	assert_string_equal(list.at[0].finding.id, "rcvbuf");
-	assert_null(strstr(list.at[0].finding.evidence, "packets/s"));
+	assert_string_equal(fact(&list.at[0].finding, "arrival_pps"), "");
 	end(h, &list);
 }
 
@@ -1312,7 +1316,7 @@ CASE(places_of_another_host)
 
 		backlogs += c->scope == CHECK_HOST;
 		assert_int_equal(c->n_changes, 0);
-		assert_false(*c->finding.command || *c->finding.undo || *c->finding.effect);
+		assert_false(*c->finding.command || *c->finding.undo || *c->finding.applies);
 	}
 	assert_int_equal(backlogs, 1);
 	look_close(&l);
@@ -1368,8 +1372,9 @@ CASE(flow_limit_in_all)
 
 	flow_limit(h, 1);
 	judge_host(h, &list);
-	assert_string_equal(by_id(&list, "backlog-flow-limit")->finding.evidence,
-			    "softnet flow_limit +25 in 1.00 s, 25 a second, 1,025 since boot");
+	assert_string_equal(fact(&by_id(&list, "backlog-flow-limit")->finding, "counter"),
+			    "softnet flow_limit");
+	assert_string_equal(fact(&by_id(&list, "backlog-flow-limit")->finding, "total"), "1025");
 	end(h, &list);
 }
 
@@ -1397,7 +1402,7 @@ CASE(changes_are_planned)
 	c = by_id(&list, "nic_ring");
 	assert_int_equal(c->n_changes, 0);
 	assert_string_equal(c->finding.command, "");
-	assert_string_equal(c->finding.effect, "");
+	assert_string_equal(c->finding.applies, "");
 	c = by_id(&list, "cpu-budget");
 	if (access("/proc/sys/net/core/netdev_budget_usecs", W_OK)) {
 		end(h, &list);
@@ -1463,7 +1468,7 @@ CASE(the_port_that_was_asked_for)
 	move(h, "here", "Udp:InErrors", 2);
 	move(h, "here", "Udp:NoPorts", 5000);
 	judge_host(h, &list);
-	assert_string_equal(list.at[0].finding.id, "rcvbuf-capped");
+	assert_string_equal(list.at[0].finding.id, "rcvbuf");
 	assert_non_null(by_id(&list, "udp_lookup")); /* bound to another address */
 	end(h, &list);
 
@@ -1474,7 +1479,7 @@ CASE(the_port_that_was_asked_for)
 	move(h, "here", "IpExt:InNoRoutes", 10);
 	judge_host(h, &list);
 	assert_string_equal(list.at[0].finding.id, "port-closed");
-	assert_non_null(strstr(list.at[0].finding.evidence, "5000 datagrams"));
+	assert_non_null(strstr(fact(&list.at[0].finding, "seen"), "5,000 datagrams"));
 	assert_null(by_id(&list, "udp_lookup"));
 	end(h, &list);
 }

@@ -15,6 +15,7 @@ static const struct sick {
 } sick[] = {
 	{small_default, "rcvbuf-default", 1, CHECK_SOCKET, 500, "net/core/rmem_default", "212992"},
 	{capped, "rcvbuf-capped", 1, CHECK_SOCKET, 500, "net/core/rmem_max", "851968"},
+	{capped_and_slow, "rcvbuf-slow", 1, CHECK_SOCKET, 500, NULL, NULL},
 	{capped_beyond_reason, "rcvbuf-slow", 1, CHECK_SOCKET, 500, NULL, NULL},
 	{slow_reader, "rcvbuf-slow", 1, CHECK_SOCKET, 500, NULL, NULL},
 	{kernel_default_is_no_small_one, "rcvbuf-slow", 1, CHECK_SOCKET, 500, NULL, NULL},
@@ -37,6 +38,7 @@ static const struct sick {
 	{cloud, "nic-allowance", 1, CHECK_INTERFACE, 40, NULL, NULL},
 	{damaged, "nic-crc", 1, CHECK_INTERFACE, 40, NULL, NULL},
 	{no_memory, "nic-memory", 1, CHECK_INTERFACE, 0, NULL, NULL},
+	{tun, "tx-tun", 1, CHECK_INTERFACE, 40, NULL, NULL},
 	{send_ring, "tx_device", 1, CHECK_INTERFACE, 40, NULL, NULL},
 	{qdisc, "qdisc", 1, CHECK_INTERFACE, 50, "root", "pfifo limit 1000"},
 	{tc_filter, "tc-filter", 1, CHECK_INTERFACE, 60, NULL, NULL},
@@ -50,7 +52,7 @@ static const struct sick {
 	{long_coalescing, "nic-coalesce", 1, CHECK_INTERFACE, 0, "rx-usecs", "64"},
 	{deep_sleep, "cpu-idle", 1, CHECK_INTERFACE, 0, NULL, NULL},
 	{steal, "cpu-steal", 1, CHECK_HOST, 0, NULL, NULL},
-	{conntrack_full, "conntrack-full", 1, CHECK_NAMESPACE, 12, "net/netfilter/nf_conntrack_max",
+	{conntrack_full, "netfilter-conntrack", 1, CHECK_NAMESPACE, 12, "net/netfilter/nf_conntrack_max",
 	 "2000"},
 	{conntrack_near, "conntrack-near", 1, CHECK_NAMESPACE, 0, "net/netfilter/nf_conntrack_max",
 	 "2000"},
@@ -77,6 +79,7 @@ static const struct sick {
 	{small_send_default, "sndbuf", 1, CHECK_NAMESPACE, 0, "net/core/wmem_default", "212992"},
 	{capped_send_buffer, "sndbuf", 1, CHECK_NAMESPACE, 0, "net/core/wmem_max", "851968"},
 	{stopped_by_a_signal, "rcvbuf-stopped", 1, CHECK_SOCKET, 500, NULL, NULL},
+	{waits_for_a_thread, "rcvbuf-futex", 1, CHECK_SOCKET, 500, NULL, NULL},
 	{stopped_and_capped, "rcvbuf-stopped", 1, CHECK_SOCKET, 500, NULL, NULL},
 	{no_btf, "own-btf", 1, CHECK_HOST, 0, NULL, NULL},
 	{no_capabilities, "own-capabilities", 1, CHECK_HOST, 0, NULL, NULL},
@@ -132,7 +135,9 @@ static void crowd(struct host *h)
 /* And every state of the table has a host that shows it. */
 CASE(sick_hosts)
 {
-	bool shown[128] = {false};
+	/* judged by counters in test_check_judge.c, or of traced drops */
+	static const char elsewhere[] = "backlog-link-down ip_route rcvbuf-burst tcp_backlog tcp-mem";
+	bool shown[160] = {false};
 
 	for (unsigned k = 0; k < 2 * sizeof(sick) / sizeof(sick[0]); k++) {
 		const unsigned i = k / 2;
@@ -162,20 +167,16 @@ CASE(sick_hosts)
 			assert_string_equal(c->changes[0].wanted, sick[i].wanted);
 		}
 		if (sick[i].lost) {
-			char moved[48], lost[48];
-
-			snprintf(moved, sizeof(moved), " +%u in 1.00 s", sick[i].lost);
-			snprintf(lost, sizeof(lost), "%u packets lost in 1.00 s", sick[i].lost);
-			if (!strstr(c->finding.evidence, moved) &&
-			    strncmp(c->finding.evidence, lost, strlen(lost)))
-				fail_msg("%u: %s", k, c->finding.evidence);
+			assert_int_equal(atoi(fact(&c->finding, "lost")), sick[i].lost);
+			assert_string_equal(fact(&c->finding, "window_ns"), "1000000000");
 		}
 		for (unsigned j = 0; j < finding_rows_n; j++)
 			shown[j] |= by_id(&list, finding_rows[j].id) != NULL;
 		end(h, &list);
 	}
 	for (unsigned j = 0; j < finding_rows_n; j++) {
-		if (finding_rows[j].when == WHEN_STATE && !shown[j])
+		if (finding_rows[j].proof == PROOF_DATA && !shown[j] &&
+		    !strstr(elsewhere, finding_rows[j].id))
 			fail_msg("no host shows %s", finding_rows[j].id);
 	}
 }

@@ -642,6 +642,25 @@ CASE_WITH(awake, begin_readings, end_readings)
 	}
 }
 
+/* When it is known why a socket was full. */
+CASE(decided)
+{
+	static const struct {
+		struct reading r;
+		bool decided;
+	} rows[] = {
+		{{.window_ns = 0, .samples = 9}, false},
+		{{.window_ns = 100, .run_ns = 49}, false},
+		{{.window_ns = 100, .run_ns = 25, .wait_ns = 25}, true},
+		{{.window_ns = 100, .samples = 2}, false},
+		{{.window_ns = 100, .samples = 3}, true},
+		{{.window_ns = 100, .stopped = true}, true},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(reading_decides(&rows[i].r), rows[i].decided);
+}
+
 CASE(described)
 {
 	static const struct {

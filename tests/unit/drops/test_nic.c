@@ -510,6 +510,44 @@ CASE(rings_of_8139cp)
 	assert_string_equal(loss.counter, "eth7:rx_missed_errors");
 }
 
+/* Counters of dumps that users sent. */
+CASE(counters_of_users)
+{
+	static const struct {
+		const char *driver, *counter;
+		enum nic_class class;
+		enum nic_cause cause;
+	} rows[] = {
+		{"be2net", "rx_dropped_tcp_length", NIC_LOSS, NIC_DAMAGED},
+		{"be2net", "rxq3: rx_compl_err", NIC_EVENT, NIC_CSUM},
+		{"bnx2", "rx_filtered_packets", NIC_EVENT, NIC_FILTER},
+		{"bnx2x", "rx_constant_pause_events", NIC_EVENT, NIC_PAUSE},
+		{"bnxt_en", "[4]: rx_l4_csum_errors", NIC_EVENT, NIC_CSUM},
+		{"mlx5_core", "rx_cache_empty", NIC_EVENT, NIC_ALLOC},
+		{"sfc", "rx_overflow", NIC_LOSS, NIC_PORT},
+		{"ice", "tx_errors.nic", NIC_LOSS, NIC_SEND},
+		{"i40e", "port.rx_priority_2_xoff", NIC_EVENT, NIC_PAUSE},
+		{"e1000e", "rx_over_errors", NIC_BOUND, NIC_PORT},
+		{"r8169", "tx_underrun", NIC_LOSS, NIC_SEND},
+		{"vmxnet3", "hdr err", NIC_EVENT, NIC_SEND},
+		{"fsl_dpaa2_eth", "[hw] rx nobuffer discards", NIC_LOSS, NIC_RING},
+		{"macb", "rx_resource_errors", NIC_LOSS, NIC_RING},
+		{"st_gmac", "mmc_rx_fifo_overflow", NIC_LOSS, NIC_PORT},
+		{"bcmgenet", "rx_missed_errors", NIC_LOSS, NIC_RING},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct nic_driver *driver = nic_driver_find(rows[i].driver);
+		const struct nic_row *row;
+
+		assert_non_null(driver);
+		row = nic_row_find(driver->rows, rows[i].counter);
+		if (!row || row->class != rows[i].class || row->cause != rows[i].cause)
+			fail_msg("%s: %s", rows[i].driver, rows[i].counter);
+	}
+	assert_null(nic_row_find(nic_driver_find("macb")->rows, "rx_resource"));
+}
+
 CASE(rings_that_lost_nothing)
 {
 	struct nic_sample before = {0}, after = {0};

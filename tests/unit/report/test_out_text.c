@@ -82,7 +82,8 @@ static void losses_by_stage(void **state)
 	has("\n  rcvbuf          312,345  31.23 %  SOCKET_RCVBUFF rx v-rx (2 counters agree)\n");
 	has("balanced: every packet is accounted for.\n");
 	has("\nrcvbuf - The buffer was full.\n");
-	has("  now       SO_RCVBUF 212992\n");
+	has("  buffer    212992 bytes\n");
+	has("  fix       request SO_RCVBUF 425984\n");
 	has("  command   sysctl -w net.core.rmem_max=425984\n");
 	has_not("function_of_");
 	has_not("disagree");

@@ -72,7 +72,7 @@ static int fill(void **state)
 	summary.own.map_bytes = 2 << 20;
 	summary.n_findings = 1;
 	summary.finding[0] = (struct finding){.id = "rcvbuf", .stage = STAGE_RCVBUF};
-	strcpy(summary.finding[0].text, "The buffer was full.");
+	strcpy(summary.finding[0].cause, "The buffer was full.");
 	return 0;
 }
 
