@@ -209,7 +209,7 @@ include tools/packaging/install.mk tools/packaging/dist.mk tests/fuzz/fuzz.mk
 help:
 	@echo 'make           build $(B)/$(NAME)'
 	@echo 'make run       build it and run the main job (as root)'
-	@echo 'make test      all tests, in less than 5 minutes; TESTS="net/run unit" for some'
+	@echo 'make test      all tests, in about 3 minutes; TESTS="net/run unit" for some'
 	@echo 'make test-all  the same with more cases and larger counts, and what follows'
 	@echo 'make hardening other compilers, sanitizers, TSan, valgrind, fuzzing, the analyzer'
 	@echo 'make test-kernels  tests on Debian 6.1, 6.12 and newest; TESTS="6.1 fault" for some'
