@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from lib import TIMEOUT, require
+from lib import TIMEOUT, require, until
 
 PORT = 20000 + os.getpid() % 20000  # others may trace and send at the same time
 PACKETS = 500
@@ -63,6 +63,15 @@ def do(netns, *command, text=None, become=enter):
 
 def sysctl(netns, name, value):
     do(netns, "sh", "-c", f"echo {value} > /proc/sys/{name}")
+
+
+def await_reassembly(netns, datagrams):
+    """Waits until the kernel has given up so many datagrams that lack a fragment."""
+    def given_up():
+        shown = json.loads(do(netns, "nstat", "-a", "-s", "-z", "-j"))["kernel"]
+        return shown["IpReasmFails"] + shown["Ip6ReasmFails"] >= datagrams
+
+    until(given_up, 20, f"{datagrams} datagrams given up")
 
 
 # Plain sockets

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import signal
+import time
 
 import ends
 from labs import Lab
@@ -40,6 +41,16 @@ class Tracing:
             raise AssertionError(f"trace ended: {said}")
         self.lines.append(json.loads(line))
         return self.lines[-1]
+
+    def until(self, packets, seconds=20):
+        """Waits until the intervals show so many lost packets."""
+        def shown():
+            return sum(line["data"]["dropped"] for line in self.lines if line["event"] == "interval")
+
+        end = time.monotonic() + seconds * PATIENCE
+        while shown() < packets:
+            assert time.monotonic() < end, f"{shown()} of {packets} lost packets within {seconds} s"
+            self.read_line()
 
     def stop(self, seconds=30):
         """The document of a run that ends by a signal, within so long."""

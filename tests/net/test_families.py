@@ -5,7 +5,6 @@
 
 import json
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -50,7 +49,7 @@ def of_bridge(hook, sender, to, own, way):
         nft(BRIDGE, chain("bridge", hook))
         with tracing(EXPR) as t:
             send(sender, OWN[to] if own else to, 50)
-            time.sleep(0.2)
+            t.until(50)
             document = t.stop()
         assert nft_counters(BRIDGE)[None] == 50, nft_counters(BRIDGE)
         assert_only(document, "netfilter", 50, hook=f"bridge {hook}", direction=way, netns=BRIDGE)
@@ -77,7 +76,7 @@ def of_inet(hook, to, through, way):
         nft(BRIDGE, "table bridge u { chain c { type filter hook input priority 0; }; }")
         with tracing(EXPR) as t:
             send(TX, to if through else OWN[to], 50)
-            time.sleep(0.2)
+            t.until(50)
             document = t.stop()
         require(nft_counters(BRIDGE)[None], "br_netfilter does not call it")
         assert nft_counters(BRIDGE)[None] == 50, nft_counters(BRIDGE)
@@ -96,7 +95,7 @@ def behind_br_netfilter(hook, to):
         nft(BRIDGE, chain("bridge", hook, priority=10))
         with tracing(EXPR) as t:
             send(TX, to, 50)
-            time.sleep(0.2)
+            t.until(50)
             document = t.stop()
         assert nft_counters(BRIDGE)[None] == 50, nft_counters(BRIDGE)
         assert_only(document, "netfilter", 50, hook=f"bridge {hook}", netns=BRIDGE)
@@ -110,7 +109,7 @@ def of_arp(hook, way):
         with tracing("--netns", TX) as t:
             shell(TX, "ip", "neigh", "flush", "dev", "v-tx", "nud", "all")
             send(TX, V4, 1)
-            time.sleep(0.2)
+            t.until(1)
             document = t.stop()
         dropped = nft_counters(TX)[None]
         assert dropped, "nobody asked"

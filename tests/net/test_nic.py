@@ -38,13 +38,14 @@ def rows_here(document, kind):
             if c["netns"] == RX and c["scope"] == "interface"]
 
 
-def traced(*args, packets=PACKETS):
-    """The document of a trace of the receiving namespace while packets are sent to it."""
+def traced(*args, known=True):
+    """The document of a trace of the receiving namespace while packets are sent to it. `known`: they
+    are lost, and not only suspected."""
     send(V4, 1)  # resolves the neighbour
     time.sleep(0.05)
     with tracing("--netns", RX, *args) as t:
-        sent = send(V4, packets)
-        time.sleep(0.2)
+        sent = send(V4, PACKETS)
+        t.until(sent * known)
         return sent, t.stop()
 
 
@@ -72,7 +73,7 @@ def packet_filter_and_generic_redirect():
 def packet_filter_and_native_redirect():
     """What was lost at the device may have been others' packets."""
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), XDP_NATIVE):
-        sent, document = traced(f"udp port {PORT}")
+        sent, document = traced(f"udp port {PORT}", known=False)
         assert not document["end"]["stages"], document["end"]["stages"]
         assert [c["packets"] for c in rows_here(document, "suspected")] == [sent], document["end"]
 
@@ -110,7 +111,7 @@ def dropped_and_aborted(mode, to):
                 send(to, 5, size=200)
                 send(to, 1, size=200, port=PORT + 1)
                 send(to, 7)
-            time.sleep(0.2)
+            t.until(120)
             document = t.stop()
         assert_only(document, "xdp", 120, ifname="v-rx", scope="flow")
         found = {c["reason"]: c["packets"] for c in causes(document)["xdp"]["causes"]}
@@ -130,7 +131,7 @@ def verdict_on_a_frame(value, source, location):
         with tracing("--netns", RX) as t:
             for _ in range(PACKETS):
                 sock.sendto(b"x" * 100, (V4_SENDER, PORT))
-            time.sleep(0.2)
+            t.until(PACKETS)
             document = t.stop()
         assert_only(document, "xdp", PACKETS, ifname="v-rx", source=source, scope="interface")
         place = causes(document)["xdp"]["causes"][0]["location"]
@@ -200,7 +201,7 @@ def tc_stolen(netns, ifname, side, place):
         send(V4, 1)
         with stolen(netns, ifname, side), tracing("--consumed", f"udp port {PORT}") as t:
             sent = send(V4, PACKETS)
-            time.sleep(0.2)
+            t.until(sent)
             document = t.stop()
         assert_only(document, f"tc_{side}", sent, reason="CONSUMED", location=place, ifname=ifname)
 
@@ -237,7 +238,7 @@ def overlapping_fragments():
             for number in range(1, datagrams + 1):
                 for offset in (0, 400, 600):
                     raw.sendto(fragment(number, offset, True, 400), (V4, 0))
-            time.sleep(0.3)
+            t.until(datagrams)
             document = t.stop()
         assert_only(document, "ip_frag", datagrams)
 
@@ -286,7 +287,7 @@ def counter_of_a_driver_with_its_meaning():
         time.sleep(0.3)
         with tracing("--counters", "--netns", RX) as t:
             sent = send(V4, PACKETS)
-            time.sleep(0.25)
+            t.until(sent)
             document = t.stop()
         rows = counted(document, "losses", name="rx_queue_0_xdp_drops")
         assert sum(r["delta"] for r in rows) == sent, rows

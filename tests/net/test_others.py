@@ -18,8 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
-from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, datagram, nft, nft_counters, read_all,
-                  shell, sysctl, tun, udp, xdp)
+from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, await_reassembly, datagram, nft,
+                  nft_counters, read_all, shell, sysctl, tun, udp, xdp)
 from lib import case, first, main, require, skip, table, thorough, until
 from test_balance import EXPR, assert_balance, balancing, lost
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
@@ -76,7 +76,7 @@ def later_fragment_dropped_balance(address):
         with balancing(EXPR) as t:
             send(address, SEEN, size=8000)
             received = read_all(sock)
-            time.sleep(1.5)  # what lacks a fragment is given up
+            await_reassembly(RX, SEEN - received)
             gone = nft_counters(RX)[None]
             assert gone and received == SEEN - gone, (received, gone)
             end = assert_balance(t.stop(), SEEN, received, netfilter=gone)
@@ -92,7 +92,7 @@ def later_fragment_dropped(expr, address):
         with tracing(*expr) as t:
             send(address, SEEN, size=8000)
             received = read_all(sock)
-            time.sleep(1.5)
+            await_reassembly(RX, SEEN - received)
             gone = nft_counters(RX)[None]
             assert gone and received == SEEN - gone, (received, gone)
             assert_only(t.stop(), "netfilter", gone)
@@ -116,7 +116,7 @@ def fragment_that_never_came():
             for _ in range(30):
                 device.write(datagram(PORT, b"x" * 100))
             assert read_all(sock) == 30
-            time.sleep(1.5)
+            await_reassembly(RX, 20)
             end = t.stop()["end"]
         assert end["delivered"] == 30 and end["lost_before"] == 20, end
         assert end["verdict"] == "before_this_host", end["verdict"]
@@ -256,7 +256,7 @@ def closes_with_unread_in_a_namespace(address):
         send(address, 40)
         other.close()
         sock.close()
-        time.sleep(0.5)
+        t.until(40)
         document = t.stop()
         assert_only(document, "socket_close", 40)
     assert document["end"]["missed"]["without_netns"] >= 30, document["end"]["missed"]

@@ -8,11 +8,11 @@ import json
 import socket
 import struct
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, do, inside, nft, nft_counters, read_all, shell, sysctl, udp
+from ends import (PORT, await_reassembly, do, inside, nft, nft_counters, read_all, shell, sysctl,
+                  udp)
 from lib import (assert_findings, case, first, main, pktledger, proves, require, table,
                  thorough)
 from test_balance import EXPR, assert_balance, balancing
@@ -66,7 +66,7 @@ def not_asked_for():
         drop_outer()
         with tracing("--by", "flow", f"{EXPR} or udp dst port {VXLAN}") as t:
             send(FAR4, 100)
-            time.sleep(0.2)
+            t.until(nft_counters(RX)[None])
             document = t.stop()
         assert_only(document, "netfilter", nft_counters(RX)[None])
         flows = {c["flow"] for s in document["end"]["stages"] for c in s["causes"]}
@@ -166,7 +166,7 @@ def fragments(way, address):
         with balancing("--inner", EXPR) as t:
             sent = send(address, 200, size=1400 if way == "tunnel" else 3000)
             received = read_all(sock)
-            time.sleep(1.5)  # what lacks a fragment is given up
+            await_reassembly(RX, sent - received)
             end = assert_balance(t.stop(), sent, received, netfilter=sent - received)
         gone = nft_counters(RX)[None]
         assert 0 < sent - received <= gone, (sent, received, gone)
@@ -253,7 +253,7 @@ def by_bytes(make, how, said, version, to):
         with tracing("--inner", "--by", "flow", EXPR) as t:
             send_bytes(to, how, make(datagram_to(PORT, version)), 30)
             send_bytes(to, how, make(datagram_to(PORT + 1, version)), 20)
-            time.sleep(0.2)
+            t.until(30)
             document = t.stop()
         assert nft_counters(RX)[None] == 50, nft_counters(RX)
         assert_only(document, "netfilter", 30)
@@ -276,7 +276,7 @@ def port_of_a_device():
             for port in 14789, 14790:
                 for _ in range(20):
                     sock.sendto(payload, (V4, port))
-            time.sleep(0.2)
+            t.until(20)
             document = t.stop()
         assert nft_counters(RX)[None] == 40, nft_counters(RX)
         assert_only(document, "netfilter", 20)
@@ -293,7 +293,7 @@ def larger_than_the_mtu_below():
         do(TX, "ip", "link", "set", "x", "mtu", "1500", "up")
         do(TX, "ip", "neigh", "add", "198.18.9.2", "lladdr", "2:2:2:2:2:2", "dev", "x")
         send("198.18.9.2", 1, size=1470)
-        time.sleep(0.3)
+        t.until(1)
         document = t.stop()
         assert_only(document, "tx_socket", 1, ifname="v-tx")
         found = assert_findings(document["end"]["findings"], "tx-too-big")
