@@ -316,6 +316,7 @@ def traced_namespace_is_not_held():
             while t.read_line()["event"] != "interval":
                 pass
         document = t.stop()
+        ip("netns", "del", lab.netns("tx"))  # it is not the lab's
     assert not in_namespace(lab.netns("tx"), document["end"]), document["end"]
 
 
