@@ -94,10 +94,10 @@ def the_receiver_is_the_bound():
 def window_waits_for_the_reader_of_the_other_host(reader):
     """What lies in its queue for longer than packets have to settle is not given up."""
     with Hosts() as hosts, hosts.serve():
-        document = hosts.run("-j", "-q", "-r", "60k", "-t", "1.2", "-l", "512", "--settle", "20ms",
+        document = hosts.run("-j", "-q", "-r", "60k", "-c", "72k", "-l", "512", "--settle", "20ms",
                              "--rcvbuf", "100000", *reader).json
         end = document["end"]
-        assert end["sent"] > 32768 and lost(document).keys() == {"rcvbuf"}, end
+        assert end["sent"] == 72000 and lost(document).keys() == {"rcvbuf"}, end
         assert end["late"] == 0 and end["unaccounted"] <= end["missed"]["suppressed"], end
 
 
