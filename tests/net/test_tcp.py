@@ -616,7 +616,7 @@ def an_acknowledgment_is_lost():
             with sock:
                 nft(TX, rule("input", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
                 sock.sendall(bytes(1000))
-                time.sleep(0.3)
+                until(lambda: resent(TX), 10, "a retransmission")
                 do(TX, "nft", "flush", "ruleset")
                 sock.shutdown(socket.SHUT_WR)
                 assert sock.recv(1) == b""

@@ -24,7 +24,7 @@ from lib import (PATIENCE, assert_valid, case, first, main, pktledger, require, 
                  until)
 from test_scenes import SOME_LARGE, scenes
 from test_tcp import (DATA, EXPR, Hidden, dropped, look_for_hidden, offloads, queue_drops, refusal,
-                      resent, rule, server, transfer, where_seen)
+                      resent, rule, server, transfer, unacknowledged, where_seen)
 from traced import BROKEN, NAME, RX, TX, lab
 
 ROUTER = f"{NAME}-router"
@@ -196,7 +196,7 @@ def an_acknowledgment_is_lost():
         with sock:
             nft(ROUTER, rule("forward", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
             sock.sendall(bytes(1000))
-            time.sleep(0.3)
+            until(lambda: resent(TX), 10, "a retransmission")
             do(ROUTER, "nft", "flush", "ruleset")
             sock.shutdown(socket.SHUT_WR)
             assert sock.recv(1) == b""
@@ -236,7 +236,7 @@ def lost_while_it_connects(end):
             sock.setblocking(False)
             with all_lost(f"tcp {end} {PORT}") as lost:
                 sock.connect_ex((FAR[4], PORT))
-                time.sleep(0.3)
+                until(lost, 10, "the first segment is lost")
             sock.settimeout(20 * PATIENCE)
             until(lambda: not sock.connect_ex((FAR[4], PORT)), 10, "the connection")
             sock.shutdown(socket.SHUT_WR)
@@ -298,10 +298,10 @@ def the_tail_is_lost(for_ever):
         with sock:
             sock.settimeout(20 * PATIENCE)
             sock.sendall(bytes(3000))
-            time.sleep(0.1)
+            until(lambda: not unacknowledged(sock), 10, "all is there")
             with all_lost(f"tcp dport {PORT}") as lost:
                 sock.sendall(bytes(1000))
-                time.sleep(0.7)
+                until(lambda: lost() > 2, 10, "two retransmissions")
                 if for_ever:
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     sock.close()
@@ -365,7 +365,7 @@ def lost_there_by_native_xdp():
         with sock:
             with xdp(RX, "v-rx", ends.verdict(ends.XDP_DROP), ends.XDP_NATIVE):
                 sock.sendall(bytes(1000))
-                time.sleep(0.3)
+                until(lambda: resent(TX), 10, "a retransmission")
             sock.shutdown(socket.SHUT_WR)
             assert sock.recv(1) == b""
         again = resent(TX)
