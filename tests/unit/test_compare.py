@@ -125,6 +125,23 @@ def junit():
 
 @case
 @rootless
+def junit_of_a_search():
+    """A case for each rate that was looked for: it fails if none was found."""
+    end = {"ndr": {"lower_pps": 1000.0, "done": True}, "pdr": {"lower_pps": None, "done": True},
+           "mrr": None, "trials": 0, "min_rate_pps": 1.0, "max_rate_pps": 2.0, "frame_bytes": 64,
+           "duration_ns": 1}
+    with directory() as d:
+        (d / "s.json").write_text(json.dumps({"schema": "pktledger/search/1", "start": START,
+                                              "trials": [], "end": end}))
+        result = pktledger("report", "--junit", str(d / "x.xml"), str(d / "s.json"))
+        assert result.status == KEPT, result
+        suite = ElementTree.parse(d / "x.xml").getroot().find("testsuite")
+        cases = [(c.get("name"), c.find("failure") is None) for c in suite.iter("testcase")]
+        assert cases == [("ndr", True), ("pdr", False)], cases
+
+
+@case
+@rootless
 def options_have_one_spelling():
     """-r 100k and --rate=100k are the same option in a document."""
     with directory() as d:

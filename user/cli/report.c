@@ -298,6 +298,7 @@ struct json_object *report_series_trial(struct report *r, struct json_object *me
 void report_series_end(struct report *r, struct json_object *end, const struct error *err)
 {
 	keep_error(&r->out, err);
+	junit_end(r->junit, end);
 	ledgerfile_event(r->out.ledger, "series_end", NULL, end);
 	json_out_once(r->out.json, "end", end);
 }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/num.h"
 
 #define BEGIN "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites"
 
@@ -89,8 +90,17 @@ void junit_limit(struct junit *j, const struct json_object *limit)
 
 void junit_end(struct junit *j, const struct json_object *end)
 {
+	static const char *const goals[] = {"ndr", "pdr", "mrr"};
+
 	if (!j)
 		return;
+	for (unsigned i = 0; i < LENGTH(goals); i++) {
+		const struct json_object *rate = json_get(end, goals[i]);
+
+		if (rate)
+			add_case(j, goals[i],
+				 json_get(rate, "lower_pps") ? NULL : "no rate was found", "");
+	}
 	if (json_get(end, "balanced"))
 		add_case(j, "balanced",
 			 json_get_bool(end, "balanced") ? NULL : "packets are unaccounted for", "");

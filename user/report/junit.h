@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Results as JUnit XML, which CI systems read: a test case for each limit, for each finding of
- * severity error, for the balance of a result, and for an error that ended the command.
+ * severity error, for the balance of a result, for each rate of a search, and for an error that
+ * ended the command.
  */
 #ifndef PKTLEDGER_REPORT_JUNIT_H
 #define PKTLEDGER_REPORT_JUNIT_H
@@ -23,7 +24,10 @@ void junit_limit(struct junit *j, const struct json_object *limit);
 /* Adds the "limits" of a document or a comparison. */
 void junit_limits(struct junit *j, const struct json_object *of);
 
-/* Adds the end of a result: its balance, if it has one, and its findings of severity error. */
+/*
+ * Adds the end of a result: its balance and the rates that a search looked for, if it has them, and
+ * its findings of severity error.
+ */
 void junit_end(struct junit *j, const struct json_object *end);
 
 /* Adds a document: its limits and its end. */
