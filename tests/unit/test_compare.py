@@ -102,8 +102,8 @@ def two_results_are_shown():
 @rootless
 def junit():
     """A case for each limit, each finding of severity error, and the balance of each result."""
-    finding = {"id": "a<b&c", "stage": "rcvbuf", "severity": "error", "text": "It \"lost\" <much>.",
-               "evidence": "10 & 5", "current": None, "wanted": None, "command": None, "undo": None,
+    finding = {"id": "a<b&c", "stage": "rcvbuf", "severity": "error", "cause": "It \"lost\" <much>.",
+               "fix": "10 & 5", "facts": {}, "command": None, "undo": None,
                "risk": None}
     with directory() as d:
         files = ledger(d / "a"), ledger(d / "b", **WORSE, balanced=False, unaccounted=3,

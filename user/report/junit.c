@@ -110,8 +110,8 @@ void junit_end(struct junit *j, const struct json_object *end)
 		if (strcmp(json_get_text(f.item, "severity"), "error") != 0)
 			continue;
 		snprintf(name, sizeof(name), "finding %s", json_get_text(f.item, "id"));
-		add_case(j, name, json_get_text(f.item, "text"),
-			 json_get_text(f.item, "evidence"));
+		add_case(j, name, json_get_text(f.item, "cause"),
+			 json_get_text(f.item, "fix"));
 	}
 }
 

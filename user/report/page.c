@@ -476,6 +476,14 @@ static void put_evidence(struct page *p, const struct json_object *facts)
 	}
 }
 
+/* Returns the colour of a severity. */
+static enum style style_of(const char *severity)
+{
+	return !strcmp(severity, "error")     ? STYLE_BAD
+	       : !strcmp(severity, "warning") ? STYLE_WARN
+					      : STYLE_BOLD;
+}
+
 void page_finding(struct page *p, const char *label, const struct json_object *f)
 {
 	static const char *const fields[] = {"fix", "command", "undo", "risk", "applies"};
@@ -486,7 +494,7 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 		 *host ? " on " : "", host);
 	label = label ? label : name;
 	page_end(p);
-	page_text(p, 0, STYLE_BOLD, label);
+	page_text(p, 0, style_of(json_get_text(f, "severity")), label);
 	page_text(p, p->column + 1, STYLE_PLAIN, "-");
 	p->indent = 2;
 	page_words(p, STYLE_PLAIN, "%s", json_get_text(f, "cause"));

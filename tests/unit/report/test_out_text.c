@@ -194,6 +194,32 @@ static void many_causes_and_huge_counts(void **state)
 	is_narrow();
 }
 
+static void severities_have_colours(void **state)
+{
+	static const char *const begin[][2] = {
+		{"error", "\n\033[1;31mqdisc\033[0m - It is full.\n"},
+		{"warning", "\n\033[33mqdisc\033[0m - It is full.\n"},
+		{"info", "\n\033[1mqdisc\033[0m - It is full.\n"},
+	};
+
+	for (unsigned i = 0; i < LENGTH(begin); i++) {
+		struct json_object *finding = json_object_new_object();
+		size_t size;
+		char *said;
+		FILE *f = open_memstream(&said, &size);
+		struct page p = page_open(f, true, 1);
+
+		json_put_text(finding, "stage", "qdisc");
+		json_put_text(finding, "severity", begin[i][0]);
+		json_put_text(finding, "cause", "It is full.");
+		page_finding(&p, NULL, finding);
+		fclose(f);
+		assert_string_equal(said, begin[i][1]);
+		free(said);
+		json_object_put(finding);
+	}
+}
+
 /* As documents of others have it: columns of padding without end. */
 static void a_count_wider_than_its_column(void **state)
 {
@@ -265,6 +291,7 @@ int main(void)
 		cmocka_unit_test(no_name_moves_the_cursor),
 		cmocka_unit_test(many_causes_and_huge_counts),
 		cmocka_unit_test(a_count_wider_than_its_column),
+		cmocka_unit_test(severities_have_colours),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
