@@ -62,7 +62,7 @@ SKEL := $(BPF:%=$(B)/%.skel.h)
 # The rooms of user/, each with its archive. A room uses itself and those before it in this list, no
 # other: programs and unit tests are linked in that order, and tests/unit/test_rooms.py looks closer.
 ROOMS := base host drops ledger traffic diagnosis monitor experiment report cli
-TEXT  := $(patsubst user/%,$(B)/%.h,$(wildcard user/*/*.css user/*/*.js))
+TEXT  := $(patsubst user/%,$(B)/%.h,$(wildcard user/*/*.css user/*/*.js user/*/*.txt))
 sources  = $(wildcard user/$1/*.c user/$1/*/*.c)
 SRC   := user/main.c $(foreach room,$(ROOMS),$(call sources,$(room)))
 LIB   = $(call needs,cli)

@@ -287,7 +287,7 @@ def validator(command):
         from jsonschema.validators import validator_for
     except ImportError:
         return None
-    schema = json.loads((ROOT / "tools/schema" / f"{command}.schema.json").read_text())
+    schema = pktledger("help", "--schema", command).json
     kind = validator_for(schema)
     if EVERYTHING:  # takes ten times as long as a document; unit tests do it, too
         kind.check_schema(schema)

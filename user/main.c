@@ -19,6 +19,7 @@
 #include "ledger/ledger.h"
 #include "diagnosis/findings.h"
 #include "base/json.h"
+#include "report/document.h"
 
 static const struct command *const commands[] = {
 	&cmd_run,   &cmd_sweep,	 &cmd_search, &cmd_send, &cmd_recv,	&cmd_trace, &cmd_top,
@@ -205,6 +206,20 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	return status > STATUS_OK ? status : (int)err.status;
 }
 
+/* The JSON Schema of what a command prints with -j. */
+static int print_schema(const char *command, struct error *err)
+{
+	struct json_object *schema = json_schema(command);
+
+	if (!schema)
+		return error_usage(err, "run, send, recv, trace, sweep, search, check, lab, report, "
+					"selftest and help do",
+				   "%s does not print JSON documents", command);
+	puts(json_object_to_json_string_ext(schema, JSON_C_TO_STRING_PRETTY));
+	json_object_put(schema);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *cmd;
@@ -224,6 +239,8 @@ int main(int argc, char **argv)
 			help(cmd, argc > 3 && !strcmp(argv[3], "all"), argc, argv);
 		return cmd ? flushed(STATUS_OK) : fail(&err);
 	}
+	if (argc == 4 && !strcmp(argv[1], "help") && !strcmp(argv[2], "--schema"))
+		return flushed(print_schema(argv[3], &err) ? fail(&err) : STATUS_OK);
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
 		return flushed(wants_json(argc, argv) ? print_tables(NULL)
 						      : print_overview(stdout));

@@ -39,7 +39,7 @@ def assert_whole(trial):
         import jsonschema
     except ImportError:
         return
-    schema = json.loads((ROOT / "tools/schema/run.schema.json").read_text())
+    schema = pktledger("help", "--schema", "run").json
     jsonschema.validate(trial, {"$defs": schema["$defs"], "$ref": "#/$defs/end"})
 
 

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "report/document.h"
+
 /*
  * Gives the document and its schema to a validator: it must pass, and must not once any required
  * key of start, end, or a stage is gone.
@@ -21,7 +23,7 @@ static const char validator[] =
 	"except ImportError:\n"
 	"    sys.exit(77)\n"
 	"doc = json.load(sys.stdin)\n"
-	"schema = json.load(open('tools/schema/%s.schema.json' % sys.argv[1]))\n"
+	"schema = json.load(open(sys.argv[1]))\n"
 	"jsonschema.Draft202012Validator.check_schema(schema)\n"
 	"check = jsonschema.Draft202012Validator(schema).is_valid\n"
 	"for e in jsonschema.Draft202012Validator(schema).iter_errors(doc):\n"
@@ -47,20 +49,25 @@ static const char validator[] =
  */
 static int validate(const char *of, const char *document, bool expected)
 {
-	char path[] = "/tmp/pktledger-validator-XXXXXX", command[128];
+	char path[] = "/tmp/pktledger-validator-XXXXXX", data[64], command[192];
+	struct json_object *schema = json_schema(of);
 	int fd = mkstemp(path), status;
 	FILE *f;
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, validator, strlen(validator)), strlen(validator));
 	close(fd);
-	snprintf(command, sizeof(command), "/usr/bin/python3 %s %s%s", path, of,
+	snprintf(data, sizeof(data), "%s.json", path);
+	assert_int_equal(json_object_to_file(data, schema), 0);
+	json_object_put(schema);
+	snprintf(command, sizeof(command), "/usr/bin/python3 %s %s%s", path, data,
 		 expected ? " 2>/dev/null" : "");
 	f = popen(command, "w");
 	assert_non_null(f);
 	fputs(document, f);
 	status = pclose(f);
 	unlink(path);
+	unlink(data);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
 }

@@ -24,6 +24,7 @@ def make(*words):
 def files(root):
     return {str(p.relative_to(root)): stat.S_IMODE(p.stat().st_mode)
             for p in Path(root).rglob("*") if p.is_file()}
+DOCUMENTS = "check help lab recv report run search selftest send sweep trace".split()
 
 
 @case
@@ -34,10 +35,11 @@ def installs_and_uninstalls():
         make("install", *words)
         found = files(root)
         data = {f"opt/x/share/pktledger/{p.parent.name}/{p.name}" for p in
-                [*(ROOT / "tools/schema").glob("*.json"), *(ROOT / "tools/presets").glob("*.txt"),
+                [*(ROOT / "tools/presets").glob("*.txt"),
                  *(ROOT / "tools/prometheus").iterdir(), *(ROOT / "tools/grafana").iterdir(),
                  *(ROOT / "tools/otel").iterdir(),
                  *(ROOT / "tools/wireshark").iterdir()]}
+        data |= {f"opt/x/share/pktledger/schema/{name}.schema.json" for name in DOCUMENTS}
         pages = {f"opt/x/share/man/man{p.stem[-1]}/{p.stem}"
                  for p in (ROOT / "tools/man").glob("*.scd")}
         others = {f"opt/x/share/{name}" for name in (

@@ -45,7 +45,7 @@ def start(host="host"):
             "rx": "socket", "granted_mode": {"tx": "skb", "rx": None},
             "tx_port": {"netns": "tx", "ifname": "v-tx", "address": "2001:2::1"},
             "rx_port": {"netns": "rx", "ifname": "v-rx", "address": "2001:2::2", "port": 28779},
-            "streams": [], "frame_bytes": 558, "payload_bytes": 512, "rate_pps": None}
+            "streams": [], "flows": 1, "duration_ns": None, "faults": None, "frame_bytes": 558, "payload_bytes": 512, "rate_pps": None}
 
 
 def end(reason="A_REASON"):
@@ -53,11 +53,17 @@ def end(reason="A_REASON"):
     return {"attempted": SENT, "refused": 0, "refused_by": {}, "waits": 0, "wait_ns": 0,
             "sent": SENT, "delivered": SENT - lost, "dropped": lost, "in_flight": 0,
             "unaccounted": 0, "impossible": 0, "balanced": True, "interrupted": False,
-            "unaccounted_last_seen": {"nowhere": 0, "tx_device": 0, "rx_device": 0, "socket": 0},
+            "unaccounted_last_seen": {"nowhere": 0, "xdp": 0, "tx_device": 0, "rx_device": 0, "socket": 0},
             "duplicated": 0, "reordered": 3, "late": 0, "damaged": 0, "invalid": 0, "replies": 0,
             "tx_pps": 123456.0, "rx_pps": 100000.0, "duration_ns": 8100000000, "slipped_ns": 0,
             "latency_ns": {"min": 3000, "p50": 10000, "p90": 15000, "p99": 50000, "p999": 1000000,
                            "p9999": 7000000, "max": 90000000},
+            "tx_calls": 9, "tx_cpu_ns": 0, "rx_calls": 9, "rx_cpu_ns": 0, "late_ns": 0, "held_ns": 0,
+            "foreign": 0, "in_flight_where": None, "jitter_ns": 0, "flows": [], "flows_more": 0,
+            "clock": {"name": "CLOCK_TAI", "negative": 0, "plausible": True, "doubt": None},
+            "reordering": {"packets": 3, "extent_max": 0, "extent": [], "extent_unknown": 0},
+            "memory_bytes": 0, "datagrams_reassembled": 0,
+            **{f"fragments_{name}": 0 for name in ("made", "seen", "dropped", "abandoned", "unmatched")},
             "latency_histogram": [{"from_ns": 2048 << i, "to_ns": (4096 << i) - 1,
                                    "packets": 400000 >> i} for i in range(12)],
             "loss_bursts": {"bursts": 7, "packets": lost, "longest": 9,
@@ -72,7 +78,8 @@ def end(reason="A_REASON"):
 
 def intervals(count):
     return [{"time_ns": 100000000 * i, "sent": SENT * i // count, "dropped": 0,
-             "delivered": SENT * i // count // 2, "stages": stages(i / count)}
+             "delivered": SENT * i // count // 2, "tx_cpu_ns": 0, "rx_cpu_ns": 0, "memory_bytes": 0,
+             "settling": False, "stages": stages(i / count)}
             for i in range(1, count + 1)]
 
 

@@ -15,7 +15,7 @@ EXEC    ?= $(if $(CROSS_COMPILE),qemu-$(MACHINE) $(SYSROOT:%=-L %))
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct -- . 2>/dev/null),$(shell stat -c %Y \
 	CHANGELOG.md))
 
-SCHEMAS  := $(wildcard tools/schema/*.json)
+DOCUMENTS := check help lab recv report run search selftest send sweep trace
 UNIT_FILE := $(NAME)-export.service
 MANUALS  := $(patsubst tools/man/%.scd,%,$(wildcard tools/man/*.scd))
 man_file  = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(1)
@@ -23,7 +23,13 @@ man_file  = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(1)
 $(B)/help.json: $(PROGRAM)
 	$(Q)$(EXEC) $< help --json > $@
 
-$(B)/man/made: $(B)/help.json tools/man/generate $(wildcard tools/man/*.scd tools/proven.*) $(SCHEMAS)
+$(B)/schema/made: $(PROGRAM)
+	$(Q)mkdir -p $(@D)
+	$(Q)for name in $(DOCUMENTS); do \
+		$(EXEC) $< help --schema $$name > $(@D)/$$name.schema.json || exit 1; done
+	$(Q)touch $@
+
+$(B)/man/made: $(B)/help.json $(B)/schema/made tools/man/generate $(wildcard tools/man/*.scd tools/proven.*)
 	$(call say,MAN,$(@D))
 	$(Q)SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) tools/man/generate $< $(@D)
 	$(Q)touch $@
@@ -54,10 +60,10 @@ html:
 completion: $(B)/completion/made
 
 .PHONY: install
-install: $(PROGRAM) man completion
+install: $(PROGRAM) man completion $(B)/schema/made
 	$(INSTALL) -Dm755 $(PROGRAM) $(DESTDIR)$(SBINDIR)/$(NAME)
 	$(INSTALL) -d $(addprefix $(DESTDIR)$(DATADIR)/,schema presets prometheus grafana otel wireshark)
-	$(INSTALL) -m644 $(SCHEMAS) $(DESTDIR)$(DATADIR)/schema
+	$(INSTALL) -m644 $(DOCUMENTS:%=$(B)/schema/%.schema.json) $(DESTDIR)$(DATADIR)/schema
 	$(INSTALL) -m644 $(wildcard tools/presets/*.txt) $(DESTDIR)$(DATADIR)/presets
 	$(INSTALL) -m644 $(wildcard tools/prometheus/*) $(DESTDIR)$(DATADIR)/prometheus
 	$(INSTALL) -m644 $(wildcard tools/grafana/*) $(DESTDIR)$(DATADIR)/grafana

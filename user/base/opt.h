@@ -229,7 +229,7 @@ void opt_list_values(FILE *out, const struct opt *opt);
 
 /*
  * The command's tables as a JSON object, for what generates completion and man pages: the members
- * are those of tools/schema/help.schema.json. The caller frees it.
+ * are those of `help --schema help`. The caller frees it.
  */
 struct json_object *opt_describe(const struct command *cmd);
 

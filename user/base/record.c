@@ -326,3 +326,91 @@ int record_read(const struct json_object *o, const struct record_field *rows, vo
 	}
 	return rc;
 }
+
+/* Schemas */
+
+struct json_object *record_schema_time(void)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_put_text(o, "type", "string");
+	json_put_text(o, "pattern",
+		      "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?Z$");
+	return o;
+}
+
+struct json_object *record_schema_or_null(struct json_object *schema)
+{
+	struct json_object *words = json_get(schema, "enum"), *either, *list;
+
+	if (words) {
+		json_object_array_add(words, NULL);
+		return schema;
+	}
+	either = json_object_new_object();
+	list = json_put_list(either, "anyOf");
+	json_object_array_add(list, schema);
+	json_put_text(json_add_object(list), "type", "null");
+	return either;
+}
+
+static struct json_object *schema_of(const struct record_field *f)
+{
+	static const char *const types[] = {
+		[RECORD_UINT] = "integer", [RECORD_INT] = "integer", [RECORD_BOOL] = "boolean",
+		[RECORD_DOUBLE] = "number", [RECORD_TEXT] = "string", [RECORD_POINTER] = "string"};
+	const uint64_t most = f->size < sizeof(most) ? (1ULL << 8 * f->size) - 1 : UINT64_MAX;
+	struct json_object *o, *words;
+
+	if (f->type == RECORD_NESTED)
+		return record_schema(f->rows);
+	if (f->type == RECORD_TIME)
+		return record_schema_time();
+	o = json_object_new_object();
+	if (f->type < sizeof(types) / sizeof(*types))
+		json_put_text(o, "type", types[f->type]);
+	if (f->type == RECORD_UINT || f->type == RECORD_DOUBLE)
+		json_put_u64(o, "minimum", 0);
+	if (f->type == RECORD_UINT)
+		json_put_u64(o, "maximum", f->max ? f->max : most);
+	words = f->names ? json_put_list(o, "enum") : NULL;
+	for (unsigned i = 0; i < f->names_n; i++) {
+		if (f->names[i])
+			json_object_array_add(words, json_text(f->names[i]));
+	}
+	return o;
+}
+
+/* Whether a value that is written may be null. */
+static bool may_be_null(const struct record_field *f)
+{
+	if (f->how & (RECORD_OMITTED | RECORD_FULL))
+		return false;
+	return f->when || f->how & RECORD_NULL ||
+	       (!f->items && has_null(f->type) && f->type != RECORD_OWN && f->type != RECORD_JSON);
+}
+
+struct json_object *record_schema(const struct record_field *rows)
+{
+	struct json_object *o = json_object_new_object(), *required, *properties;
+
+	json_put_text(o, "type", "object");
+	required = json_put_list(o, "required");
+	properties = json_put_object(o, "properties");
+	for (const struct record_field *f = rows; f && f->key; f++) {
+		struct json_object *member = schema_of(f), *list;
+
+		if (f->items) {
+			list = json_object_new_object();
+			json_put_text(list, "type", "array");
+			json_put(list, "items", member);
+			member = list;
+		}
+		if (may_be_null(f))
+			member = record_schema_or_null(member);
+		json_put(properties, f->key, member);
+		if (!(f->how & (RECORD_OMITTED | RECORD_OPTIONAL)))
+			json_object_array_add(required, json_text(f->key));
+	}
+	return o;
+}

@@ -36,6 +36,7 @@ enum record_how {
 	RECORD_NULL = 4,     /* null if it is zero, or empty */
 	RECORD_MILLI = 8,    /* RECORD_DOUBLE: written with three decimals */
 	RECORD_OPEN = 16,    /* RECORD_ENUM, RECORD_WORD: other words are `unknown`, or NULL */
+	RECORD_FULL = 32,    /* a text or word that documents always have: its schema has no null */
 };
 
 /* A member and where it is kept. Rows end with a NULL key. */
@@ -104,5 +105,16 @@ struct json_object *record_items(const struct record_field *rows, const struct l
  * nothing, one who reads a file of an older version goes on with the rest.
  */
 int record_read(const struct json_object *o, const struct record_field *rows, void *to);
+
+/*
+ * Returns the JSON Schema of an object that record_write() makes of these rows: types, bounds,
+ * words, null, and which members are always there. RECORD_OWN and RECORD_JSON are anything. The caller's.
+ */
+struct json_object *record_schema(const struct record_field *rows);
+
+/* Returns the schema of a date as RECORD_TIME has it; and one that allows null as well, in place of
+ * `schema`, which is taken. */
+struct json_object *record_schema_time(void);
+struct json_object *record_schema_or_null(struct json_object *schema);
 
 #endif

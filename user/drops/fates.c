@@ -94,8 +94,8 @@ static const char *const point_names[] = {
 };
 
 const struct record_field result_leg_rows[] = {
-	RECORD("from", ENUM, result_leg, from, RECORD_NAMES(point_names)),
-	RECORD("to", ENUM, result_leg, to, RECORD_NAMES(point_names)),
+	RECORD("from", ENUM, result_leg, from, RECORD_NAMES(point_names), .how = RECORD_FULL),
+	RECORD("to", ENUM, result_leg, to, RECORD_NAMES(point_names), .how = RECORD_FULL),
 	RECORD("packets", UINT, result_leg, packets),
 	RECORD("mean_ns", UINT, result_leg, mean_ns),
 	RECORD("latency_ns", NESTED, result_leg, latency, .rows = result_latency_rows),
@@ -108,7 +108,7 @@ static const char *const stamper_names[] = {
 };
 
 const struct record_field result_stamps_rows[] = {
-	RECORD("kind", ENUM, result_stamps, kind, RECORD_NAMES(stamper_names)),
+	RECORD("kind", ENUM, result_stamps, kind, RECORD_NAMES(stamper_names), .how = RECORD_FULL),
 	RECORD("packets", UINT, result_stamps, packets),
 	RECORD("backlog_ns", NESTED, result_stamps, backlog, .rows = result_latency_rows,
 	       RECORD_WHEN(result_stamps, backlog.measured)),

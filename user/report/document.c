@@ -40,7 +40,7 @@ static const struct record_field cause_rows[] = {
 };
 
 static const struct record_field counter_rows[] = {
-	RECORD("name", TEXT, result_counter, name),
+	RECORD("name", TEXT, result_counter, name, .how = RECORD_FULL),
 	RECORD("delta", UINT, result_counter, delta),
 	RECORD("expected", UINT, result_counter, expected),
 	RECORD("agrees", BOOL, result_counter, agrees),
@@ -85,10 +85,11 @@ static struct json_object *stage_object(const struct result *res, enum stage sta
 }
 
 static const struct record_field advice_rows[] = {
-	RECORD("id", POINTER, finding, id),
+	RECORD("id", POINTER, finding, id, .how = RECORD_FULL),
 	RECORD("stage", ENUM, finding, stage, RECORD_NAMES(stage_names)),
-	RECORD("severity", ENUM, finding, severity, RECORD_NAMES(severity_names)),
-	RECORD("cause", TEXT, finding, cause),
+	RECORD("severity", ENUM, finding, severity, RECORD_NAMES(severity_names),
+	       .how = RECORD_FULL),
+	RECORD("cause", TEXT, finding, cause, .how = RECORD_FULL),
 	RECORD_OTHER("facts", NULL),
 	RECORD("fix", TEXT, finding, fix),
 	RECORD("command", TEXT, finding, command),
@@ -437,14 +438,15 @@ static const char *const topologies[] = {
 };
 
 static const struct record_field origin_rows[] = {
-	RECORD("time", TIME, run_header, time_ns),
+	RECORD("time", TIME, run_header, time_ns, .how = RECORD_FULL),
 	RECORD("host", TEXT, run_header, host),
 	{0},
 };
 
 static const struct record_field lab_rows[] = {
 	RECORD("name", TEXT, run_header, lab),
-	RECORD("topology", ENUM, run_header, topology, RECORD_NAMES(topologies)),
+	RECORD("topology", ENUM, run_header, topology, RECORD_NAMES(topologies),
+	       .how = RECORD_FULL),
 	{0},
 };
 
@@ -742,7 +744,7 @@ static const char *const limits[] = {
 };
 
 static const struct record_field parameters_rows[] = {
-	RECORD("phase", WORD, found_trial, phase, RECORD_NAMES(phases)),
+	RECORD("phase", WORD, found_trial, phase, RECORD_NAMES(phases), .how = RECORD_FULL),
 	RECORD("rate_pps", DOUBLE, found_trial, rate_pps, .how = RECORD_NULL | RECORD_MILLI),
 	RECORD("duration_ns", UINT, found_trial, time_ns),
 	{0},
@@ -812,4 +814,54 @@ struct json_object *json_found(const struct found *f)
 	for (unsigned i = 0; i < f->goals; i++)
 		json_put(o, f->goal[i].name, record_write(rate_rows, &f->goal[i]));
 	return o;
+}
+
+const struct record_field *document_table(const char *name)
+{
+	static const struct {
+		const char *name;
+		const struct record_field *rows;
+	} tables[] = {
+		{"origin", origin_rows},
+		{"start", start_rows},
+		{"repeat", repeat_rows},
+		{"interval", interval_rows},
+		{"limit", limit_rows},
+		{"sending", sending_rows},
+		{"receiving", receiving_rows},
+		{"arrivals", arrivals_rows},
+		{"open", open_rows},
+		{"tracing", tracing_rows},
+		{"sums", sums_rows},
+		{"cause", cause_rows},
+		{"counter", counter_rows},
+		{"rest", rest_rows},
+		{"finding", advice_rows},
+		{"seen", seen_rows},
+		{"losses", losses_rows},
+		{"clocks", clocks_rows},
+		{"remote", remote_rows},
+		{"deliberate", deliberate_rows},
+		{"send", send_rows},
+		{"recv", recv_rows},
+		{"recv_stream", recv_stream_rows},
+		{"received", received_rows},
+		{"lost", lost_rows},
+		{"parameters", parameters_rows},
+		{"found_trial", found_trial_rows},
+		{"rate", rate_rows},
+		{"found", found_rows},
+		{"host", host_rows},
+		{"clock", clock_rows},
+		{"reordering", reordering_rows},
+		{"gaps", gaps_rows},
+		{"port", port_rows},
+		{"rx_port", rx_port_rows},
+	};
+
+	for (unsigned i = 0; i < LENGTH(tables); i++) {
+		if (!strcmp(tables[i].name, name))
+			return tables[i].rows;
+	}
+	return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The documents of run, send, recv, sweep and search (tools/schema), by tables of records: what the
+ * The documents of run, send, recv, sweep and search (`help --schema`), by tables of records: what the
  * command knows becomes JSON, which is written, kept in ledgers and printed, of this moment or from
  * a ledger. So text looks the same whether it is printed at once or by `report`.
  *
@@ -97,5 +97,13 @@ void json_read_cause(const struct json_object *from, struct result_cause *c);
 
 /* hist_quarters() as a list: {"from_ns","to_ns","packets"} of those that are not empty. */
 struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS]);
+
+/*
+ * The JSON Schema of the documents of a command (report/schema.c); NULL: it prints none. To be put.
+ */
+struct json_object *json_schema(const char *command);
+
+/* The rows of a table of document.c, "cause" or "end"; NULL: there is none. */
+const struct record_field *document_table(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Ledger files, read: a document for each run,
- * trace, send or recv in them. A document is that of the command's own -j (tools/schema), put
+ * trace, send or recv in them. A document is that of the command's own -j (`help --schema`), put
  * together of the lines that are whole, and bounded:
  *
  *	{ "schema":"pktledger/run/1", "file":"a.ledger", "number":1,
