@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (ROOT, assert_balanced, assert_ok, assert_usage, assert_valid, case, lost, main,
+from lib import (assert_balanced, assert_ok, assert_usage, assert_valid, case, lost, main,
                  pktledger, require, rootless, run, started, table, thorough)
 
 QUICK = ["-c", "1000", "--rate", "50k", "--settle", "1"]
