@@ -534,7 +534,7 @@ def judged_again(path, status=0):
 def verdict(end):
     """All but the commands: those would be for another host."""
     return [{key: value for key, value in f.items()
-             if key not in ("command", "undo", "effect", "changes")} for f in end["findings"]]
+             if key not in ("command", "undo", "applies", "changes")} for f in end["findings"]]
 
 
 def lines_of(path):

@@ -85,10 +85,12 @@ def a_small_buffer_is_named():
         received, _ = lab.exchange(["--rcvbuf", "2304"], ["198.18.0.2", "--rate", "max"])
     end = received["end"]
     assert end["lost"] > 0, end
-    assert [stage["stage"] for stage in end["stages"]] == ["rcvbuf"], end["stages"]
+    # on a busy host, packets of the sender's CPU can arrive when the receiver has ended
+    shown = [stage["stage"] for stage in end["stages"]]
+    assert shown[0] == "rcvbuf" and set(shown) <= {"rcvbuf", "socket_close"}, end["stages"]
     # in so small a buffer the end of the stream is lost too if its reader gets no CPU for long
     unknown = 0 if end["lost_tail"] is not None else COUNT - end["delivered"] - end["lost"]
-    assert end["stages"][0]["packets"] == end["lost"] + unknown, end
+    assert sum(stage["packets"] for stage in end["stages"]) == end["lost"] + unknown, end
 
 
 @thorough

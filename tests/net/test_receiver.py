@@ -130,7 +130,16 @@ def send(lab, *options, cpu=None):
     return sent.json["end"]["sent"]
 
 
-@table([(name, name) for name in ("SO_RCVBUF", "recvmmsg()", "UDP_GRO", "SO_BUSY_POLL")])
+@case
+def recvmmsg_receives_all():
+    """From a plain socket: a batch could also have end records of `pktledger send`."""
+    with Lab(NAME), receiver("recvmmsg()") as process, udp(TX, socket.AF_INET) as sock:
+        for _ in range(COUNT):
+            sock.sendto(bytes(100), ("198.18.0.2", PORT))
+        assert counts(process)["received"] == COUNT
+
+
+@table([(name, name) for name in ("SO_RCVBUF", "UDP_GRO", "SO_BUSY_POLL")])
 def receives_all(name):
     with Lab(NAME) as lab, receiver(name) as process:
         assert send(lab) == COUNT

@@ -160,7 +160,7 @@ def two_sockets(address):
         found = findings_of(document, "rcvbuf")
         assert len(found) == 2, found
         for packets, finding in zip(sorted(lost, reverse=True), found):
-            assert re.match(rf"{packets} packets", finding["evidence"]), (lost, found)
+            assert finding["facts"]["lost"] == packets, (lost, found)
 
 
 @table(FAMILIES)
@@ -174,8 +174,8 @@ def two_hooks(address):
         found = findings_of(document, "netfilter")
         assert len(found) == 2, found
         for packets, hook, finding in zip((lost, lost_sending), ("input", "output"), found):
-            assert f"{packets} packets" in finding["evidence"], found
-            assert hook in finding["text"], found
+            assert finding["facts"]["lost"] == packets, found
+            assert finding["facts"]["hook"] == hook and hook in finding["cause"], found
 
 
 @table([("IPv4", "198.18.1.2"), ("IPv6", "2001:2:0:1::2")])
