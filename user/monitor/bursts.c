@@ -7,9 +7,9 @@
 #include "base/list.h"
 #include "base/mem.h"
 
-#define WAITING (1 << 18) /* records: 14 MiB */
+#define WAITING (1 << 18) /* records, 14 MiB */
 
-/* Sizes of windows: 32 classes per power of two, so the numbers below 64 have one each. */
+/* Window sizes have 32 classes per power of two, so each size below 64 has its own class. */
 #define SUB_BITS 5
 #define SUB	 (1u << SUB_BITS)
 #define CLASSES	 ((64 - SUB_BITS + 1) * SUB)
@@ -20,12 +20,12 @@ struct size_class {
 
 struct sum {
 	struct burst_stage shown;
-	struct size_class *sizes; /* CLASSES of them; NULL: nothing lost */
+	struct size_class *sizes; /* array of CLASSES, NULL: no losses */
 };
 
 struct record {
 	struct burst burst;
-	enum stage stage; /* once it is judged */
+	enum stage stage; /* set when the key is judged */
 	bool judged;
 };
 
@@ -93,7 +93,7 @@ static void add_worst(struct burst_stage *s, uint64_t number, uint64_t packets)
 	s->worst[i] = (struct burst_window){number, packets};
 }
 
-/* A whole window of a stage. */
+/* Adds a complete window of a stage. */
 static void add_window(struct sum *sum, uint64_t number, uint64_t packets)
 {
 	sum->shown.packets += packets;
@@ -132,7 +132,7 @@ static int by_window(const void *x, const void *y)
 	return (a->burst.window > b->burst.window) - (a->burst.window < b->burst.window);
 }
 
-/* Each key once: that takes long. */
+/* Judges each key once, because judging is slow. */
 static void judge_all(struct bursts *b, burst_judge *judge, void *arg)
 {
 	enum stage stage = STAGE_COUNT;
@@ -170,7 +170,7 @@ void bursts_settle(struct bursts *b, uint64_t now_ns, burst_judge *judge, void *
 			packets += at[next].burst.packets;
 		if (first.stage >= STAGE_COUNT)
 			continue;
-		if (first.burst.window >= now) { /* more of it may come */
+		if (first.burst.window >= now) { /* the window may still grow */
 			at[kept] = first;
 			at[kept++].burst.packets = packets;
 			continue;
@@ -181,7 +181,7 @@ void bursts_settle(struct bursts *b, uint64_t now_ns, burst_judge *judge, void *
 	b->records.n = kept;
 }
 
-/* From the largest windows down, until so much of the loss is in them. */
+/* Adds windows, largest first, until they hold BURSTS_DENSE of the loss. */
 static void find_dense(const struct sum *sum, struct burst_stage *out)
 {
 	const double wanted = BURSTS_DENSE * (double)out->packets;

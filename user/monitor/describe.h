@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From what the observer counted, numbers, to a row of the model, texts. */
+/* Turns the numbers that the observer counted into a row of texts. */
 #ifndef PKTLEDGER_MONITOR_DESCRIBE_H
 #define PKTLEDGER_MONITOR_DESCRIBE_H
 
@@ -14,14 +14,14 @@
 #define SOCKET_TEXT 64
 #define FLOW_TEXT   144
 
-#define DESCRIBE_SOCKS 512 /* places in caches, powers of two */
+#define DESCRIBE_SOCKS 512 /* entries per cache, powers of two */
 #define DESCRIBE_DEVS  64
 
-/* Set the first four, the rest to 0. */
+/* The caller sets the first four members and zeroes the rest. */
 struct describer {
 	const struct watch *watch;
-	struct owners *owners; /* NULL: owners are not searched for */
-	unsigned by;	       /* fields that matter: others may stay empty */
+	struct owners *owners; /* NULL: do not look up owners */
+	unsigned by;	       /* fields to fill, the other fields may stay empty */
 
 	struct cause_judge causes;
 	struct {
@@ -34,51 +34,60 @@ struct describer {
 	} dev[DESCRIBE_DEVS];
 };
 
-/* A row with room for its texts. */
+/* A row together with the memory of its texts. */
 struct described {
 	struct live_row row;
-	struct watch_sock sock; /* of the row's cookie; family 0: none */
+	struct watch_sock sock; /* socket of the row's cookie, family 0: no socket */
 	struct owner owner;
 	char socket[SOCKET_TEXT], flow[FLOW_TEXT];
 	char netns[OWNER_NETNS], process[OWNER_TEXT], cpu[12];
 	char container[OWNER_CGROUP], pod[CONTAINER_POD + CONTAINER_K8S_NS];
 };
 
-/* Forgets what may have changed since the last interval: names of devices, levels of sockets. */
+/* Clears caches of data that may have changed since the last interval: names of interfaces, levels
+ * of sockets. */
 void describe_begin(struct describer *d);
 
-/* Whether the owner of its socket has not been searched for yet: owners_tick() will. */
+/*
+ * Returns true if the owner of the entry's socket is not looked up yet. owners_tick() will do it.
+ */
 bool describe_searching(struct describer *d, const struct watch_entry *e);
 
-/* Texts of the row point into `out` and `d`: they hold until the next call. */
+/* Fills `out`. Texts of the row point into `out` and `d` and are valid until the next call. */
 void describe(struct describer *d, const struct watch_entry *e, struct described *out);
 
 /*
- * Completes what is known of a socket by its address alone (inode 0): inode, rcvbuf, netns. 0, also
- * where there is nothing to do; -ENOENT: there is none; -EAGAIN: ask again after owners_tick().
+ * Completes a socket that is only known by its address (inode 0): fills inode, rcvbuf and netns.
+ * Returns 0, also if there is nothing to do, -ENOENT if no socket has this address, or -EAGAIN:
+ * call again after owners_tick().
  */
 int describe_bound(struct owners *owners, uint32_t netns, struct watch_sock *sock);
 
-/* "198.18.0.1:5000", "*:5000" for any address, "[2001:2::1]:5000"; "packet" for AF_PACKET ... */
+/* Formats "198.18.0.1:5000", "*:5000" for any address, "[2001:2::1]:5000", "packet" for AF_PACKET
+ * ... Returns `buf`. */
 char *describe_socket(const struct watch_sock *s, char *buf, size_t size);
 
-/* A namespace by its name, or its number; "" for 0. `buf` of OWNER_NETNS bytes; returned. */
+/* Formats the namespace as its name, or as its inode number if it has no name, "" for 0. `buf` has
+ * OWNER_NETNS bytes. Returns `buf`. */
 char *describe_netns(struct owners *owners, uint32_t netns, char *buf);
 
-/* What was counted in an interval, as it was read: in parts, if it is read more than once. */
+/* Counts of an interval as read from the kernel, possibly in several reads. */
 struct entries {
-	struct list at;	 /* struct watch_entry; zero-initialise */
-	unsigned merged; /* private: as many there were after the last merge */
-	uint64_t others; /* events, over all intervals, that lost their socket and flow to others */
+	struct list at;	 /* struct watch_entry, zero-initialise */
+	unsigned merged; /* private: number of entries after the last merge */
+	uint64_t others; /* events since the start that were merged and lost their socket and
+			    flow */
 };
 
 /*
- * To struct entries, for watch_collect(). Those of one key, flow and CPU may be made one; where
- * there are too many, the smaller ones are counted without their socket and flow.
+ * Adds an entry to a struct entries, as callback of watch_collect(). Entries with the same key,
+ * flow and CPU may be merged. If there are too many, the smaller entries are counted without socket
+ * and flow.
  */
 void entries_add(void *entries, const struct watch_entry *e);
 
-/* "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports where there are none; "" if unknown. */
+/* Formats "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports if the protocol has no ports, "" if
+ * unknown. Returns `buf`. */
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size);
 
 #endif

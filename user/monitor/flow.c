@@ -62,7 +62,7 @@ static void find_doubts(struct flow_balance *b)
 	doubt[DOUBT_UNJUDGED] = f->end.unjudged;
 	doubt[DOUBT_FILTER] =
 		f->end.filter_unread - f->begin.filter_unread + to->hidden - from->hidden;
-	if (b->unaccounted) { /* else they were others' */
+	if (b->unaccounted) { /* otherwise the events belong to other flows */
 		doubt[DOUBT_MISSED] = f->missed;
 		doubt[DOUBT_NAT] = f->nat_unseen;
 	}
@@ -71,7 +71,7 @@ static void find_doubts(struct flow_balance *b)
 	doubt[DOUBT_NUMBERS] = to->unread - from->unread;
 	doubt[DOUBT_CROWDED] = to->crowded - from->crowded;
 	doubt[DOUBT_NO_STREAM] = !f->streams.streams && to->entered > from->entered;
-	/* What a socket here has sent came by no interface. */
+	/* Packets from local sockets did not arrive through an interface. */
 	if (f->streams.missing && to->received > from->received)
 		doubt[DOUBT_INTERFACES] = f->lost_by_interfaces;
 }
@@ -91,8 +91,8 @@ static uint64_t multicast(const struct flow_balance *b)
 }
 
 /*
- * What was lost here is known even where the numbers are not, or where only the copies for several
- * members of a group do not add up.
+ * The losses on this host are reliable even if the sequence numbers are not, and also if only the
+ * copies for several members of a multicast group do not add up.
  */
 static enum flow_verdict judge(const struct flow_balance *b)
 {
@@ -143,9 +143,9 @@ static void put_residual(struct json_object *list, const struct flow_balance *b)
 			      copied ? fmt_count(copied) : "");
 }
 
-/* What follows the number, where there is one. */
+/* The text after the number, if there is a number. */
 static const struct {
-	const char *of, *text; /* of: for fmt_many(); NULL: no number */
+	const char *of, *text; /* of: noun for fmt_many(), NULL: no number */
 } doubt_text[DOUBTS] = {
 	[DOUBT_SUSPECT] = {"datagram was|datagrams were",
 			   "dropped where it is not known whether that is a loss"},
@@ -215,7 +215,8 @@ static void put_culprit(struct json_object *list, const struct flow_balance *b)
 		      socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
 }
 
-/* The collector could not begin or end exactly when the balance did. */
+/* Reports the difference between rows and balance: the collector cannot start and end at exactly
+ * the same moments. */
 static void put_rows(struct json_object *list, const struct flow_balance *b)
 {
 	const int64_t more = (int64_t)(b->facts.in_rows - b->dropped - b->suspected);
@@ -284,11 +285,12 @@ struct flow_account {
 	struct balance *balance;
 	struct live *live;
 	struct balance_moment begin, end;
-	uint64_t attached, missed;	/* the moment; balance_misses() as it began */
+	uint64_t attached, missed;	/* time of attaching, balance_misses() at that time */
 	bool begun, ended;
 };
 
-/* Whether packets of a protocol may be among those of `expr`; buf: those that are. */
+/* Returns true if packets of the protocol may match `expr`. `buf` gets the expression for these
+ * packets. */
 static bool may_match(const char *expr, const char *protocol, char buf[FLOW_EXPRESSION])
 {
 	struct filter *f;
@@ -316,7 +318,7 @@ int flow_expressions(struct flow_expressions *e, const char *expr, struct error 
 	if (!tcp && !udp)
 		return error_usage(err, "for example: udp port 5060, or tcp port 443",
 				   "--balance is for UDP or TCP: '%s' matches none of them", expr);
-	/* libpcap does not find all contradictions: then the words say what is meant */
+	/* libpcap does not detect all contradictions, so the words of the expression decide */
 	if (tcp && udp && filter_has_word(expr, "tcp") != filter_has_word(expr, "udp"))
 		tcp = !(udp = filter_has_word(expr, "udp"));
 	if (!tcp)
@@ -326,7 +328,7 @@ int flow_expressions(struct flow_expressions *e, const char *expr, struct error 
 	return 0;
 }
 
-/* The rows of the collector begin or end at this moment, too. */
+/* Makes the rows of the collector start or end at this moment too, as callback. */
 static void chosen(void *arg)
 {
 	const struct flow_account *a = arg;
@@ -403,14 +405,15 @@ int flow_account_end(struct flow_account *a, struct error *err)
 	return rc;
 }
 
-/* Where a packet of the flow ended. */
+/* Returns true if a packet of the flow ended at this row. */
 static bool is_end(const struct live_row *row)
 {
 	return !strcmp(row->text[LIVE_SCOPE], "flow") && ENDED_CLASSES >> row->class & 1 &&
 	       row->stage < STAGE_COUNT;
 }
 
-/* Of the stage that lost most, the socket and process of its largest row, and all of theirs. */
+/* Finds the socket and process of the largest row at the stage that lost most, and sums the packets
+ * of all rows with this socket and process. */
 static void find_culprit(const struct live_table *t, const uint64_t lost[STAGE_COUNT],
 			 struct flow_facts *f)
 {
@@ -439,7 +442,7 @@ static void find_culprit(const struct live_table *t, const uint64_t lost[STAGE_C
 	}
 }
 
-/* The rows, and where most of them was lost. */
+/* Adds the rows, and finds the place of the largest loss. */
 static void add_rows(const struct live_table *t, struct flow_facts *f)
 {
 	uint64_t lost[STAGE_COUNT] = {};
@@ -448,7 +451,7 @@ static void add_rows(const struct live_table *t, struct flow_facts *f)
 		const struct live_row *row = &t->rows[i];
 
 		if (strcmp(row->text[LIVE_SCOPE], "flow")) {
-			/* where packets end before there is an skb of them */
+			/* stages where packets end before an skb exists */
 			if (row->class == CLASS_LOSS &&
 			    (row->stage == STAGE_NIC_RING || row->stage == STAGE_XDP ||
 			     row->stage == STAGE_XSK))

@@ -23,47 +23,48 @@
 #include "host/sockdiag.h"
 #include "monitor/describe.h"
 
-#define NETNS_TRIES  3 /* passes over /proc */
+#define NETNS_TRIES  3 /* scans of /proc */
 #define SEARCH_TRIES 3
-#define SEARCH_NS    120000000 /* owners_tick() passes over /proc at most each 100 ms */
+#define SEARCH_NS    120000000 /* ns, owners_tick() scans /proc at most every 100 ms */
 
-#define FEW_SAMPLES (256u << 10) /* bytes: some thousand packets */
+#define FEW_SAMPLES (256u << 10) /* bytes, a few thousand packets */
 
 struct live {
 	struct live_spec spec;
 	struct live_parts parts;
-	uint32_t ifindex; /* that the spec names; 0: it names none */
+	uint32_t ifindex; /* interface of the spec, 0: no interface filter */
 	struct filter *filter;
 	struct watch *watch;
 	struct filter_inner inner;
-	struct idmap inodes; /* of the sockets that spec.pid has, or had */
+	struct idmap inodes; /* sockets that spec.pid has or had */
 	struct describer describer;
 	struct live_table interval, total;
 	struct list sources;	      /* struct live_source */
-	uint64_t end_ns, interval_ns; /* ktime_now(); of the last interval */
+	uint64_t end_ns, interval_ns; /* ktime_now() of the last interval, its length */
 	uint64_t start_cpu_ns;
 	struct live_own own;
-	struct watch_count uncounted; /* that have a row so far */
-	struct entries entries;	      /* of this interval, as far as it was read */
-	struct bursts *bursts;	      /* NULL: windows are not told apart */
+	struct watch_count uncounted; /* events already reported in rows */
+	struct entries entries;	      /* entries of this interval read so far */
+	struct bursts *bursts;	      /* NULL: windows are off */
 	bool bursts_shown;	      /* their interval has ended */
-	bool marked;		      /* drops from here on are not counted: live_mark() */
-	struct described what;	      /* of the drop that is read */
+	bool marked;		      /* live_mark() was called: later drops are not counted */
+	struct described what;	      /* the drop being read */
 
-	uint64_t cookie;   /* of the namespace that the spec names; 0: none, or not known */
-	bool gone, left;   /* it is gone, and was so when this interval began */
-	struct list bound; /* struct bound: its UDP sockets, in case they close */
+	uint64_t cookie;   /* cookie of the spec's namespace, 0: no filter or unknown */
+	bool gone, left;   /* gone: the namespace no longer exists, left: it was gone when this
+			      interval started */
+	struct list bound; /* struct bound: UDP sockets of the namespace, in case they close */
 
 	/* Single drops. */
-	bool payload, expected;  /* of them */
-	uint64_t realtime_off; /* CLOCK_REALTIME - ktime_now() */
+	bool payload, expected;  /* options of live_open_drops() */
+	uint64_t realtime_off; /* ns, CLOCK_REALTIME - ktime_now() */
 	live_each_drop *each;
 	void *each_arg;
 };
 
 /*
- * A packet that was freed with its UDP socket is in no namespace any more. It was in the one that
- * the spec names if its destination is an address and a bound port there.
+ * A packet freed together with its UDP socket has no namespace any more. It belonged to the spec's
+ * namespace if its destination is a local address and a bound port in that namespace.
  */
 struct bound {
 	int family;
@@ -83,7 +84,7 @@ static void keep_bound(void *arg, const struct sockmem_row *row)
 		*(struct bound *)list_add(list) = b;
 }
 
-/* Those that may be closed by the time that their drops are read. */
+/* Remembers sockets that may be closed when their drops are read. */
 static void read_sockets(struct live *l)
 {
 	struct netns ns;
@@ -102,7 +103,8 @@ static int hidden(const char *hint, const char *what, struct error *err)
 			 "addresses of kernel functions are hidden%s", what);
 }
 
-/* Without CAP_SYSLOG functions have no names: all but what reasons show is then `other`. */
+/* Opens the kernel symbols. Without CAP_SYSLOG, functions have no names, and all drops that the
+ * reasons do not identify become stage `other`. */
 static int open_names(struct live *l, struct error *err)
 {
 	struct error quiet = {};
@@ -120,7 +122,8 @@ static int open_names(struct live *l, struct error *err)
 	return 0;
 }
 
-/* Where packets freed as used up are losses. The tracepoint has its caller since Linux 6.3. */
+/* Finds the callers of consume_skb() that free lost packets. The tracepoint reports its caller
+ * since Linux 6.3. */
 static int find_consumed(const struct live *l, struct watch_spec *watch, struct error *err)
 {
 	if (reasons_tracepoint_args(l->parts.reasons, "consume_skb") != 2)
@@ -190,8 +193,9 @@ int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err
 }
 
 /*
- * Opened for each use: a descriptor that is kept would keep the namespace and its devices alive. Inode
- * numbers are used again at once, cookies never (before Linux 5.14 there are none).
+ * The namespace is reopened for each use, because an open descriptor would keep the namespace and
+ * its interfaces alive. Inode numbers are reused at once, cookies never (no cookies before Linux
+ * 5.14).
  */
 int live_netns_again(const struct live *l, struct netns *ns)
 {
@@ -267,7 +271,7 @@ static int resolve_spec(const struct live *l, struct watch_spec *out, struct err
 	return rc;
 }
 
-/* What is in tunnels is to be looked at. */
+/* Prepares the inspection of packets in tunnels. */
 static int open_inner(struct live *l, struct error *err)
 {
 	int rc = l->filter ? filter_check_inner(l->filter, err) : 0;
@@ -364,7 +368,7 @@ int live_start(struct live *l, struct error *err)
 	ksym_places(l->parts.ksyms, &l->parts.places);
 	rc = watch_attach(l->watch, &l->parts.places, err);
 	if (l->spec.owners)
-		owners_iterate(l->spec.owners); /* takes 20 ms: not before drops are counted */
+		owners_iterate(l->spec.owners); /* takes 20 ms: count drops first */
 	l->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	read_sockets(l);
 	for (unsigned i = 0; i < l->sources.n && !rc; i++) {
@@ -380,7 +384,7 @@ int live_discard(struct live *l)
 	return watch_collect(l->watch, NULL, NULL);
 }
 
-/* What the observer has of this interval until now. */
+/* Reads the observer's entries of this interval so far. */
 static int read_watch(struct live *l)
 {
 	int rc = watch_collect(l->watch, l->marked ? NULL : entries_add, &l->entries);
@@ -414,7 +418,8 @@ void live_add(struct live *l, const struct live_row *row)
 	l->own.rows_merged = l->total.others;
 }
 
-/* Loopback's are addresses of every namespace, and identify none. */
+/* Returns true if `to` is a local address. Loopback addresses exist in every namespace and identify
+ * no namespace, so they do not count. */
 static bool is_address(const struct netns *ns, const struct watch_sock *to)
 {
 	const struct endpoint local = num_endpoint_of(to->family, to->local, 0);
@@ -436,7 +441,8 @@ static bool is_address(const struct netns *ns, const struct watch_sock *to)
 	return !rc;
 }
 
-/* Of l->what, whose namespace is not known. */
+/* Returns true if the packet of l->what, whose namespace is unknown, belonged to the spec's
+ * namespace. */
 static bool was_here(const struct live *l)
 {
 	const struct watch_sock *to = &l->what.sock;
@@ -446,7 +452,7 @@ static bool was_here(const struct live *l)
 
 	if (to->protocol != IPPROTO_UDP || (to->family != AF_INET && to->family != AF_INET6))
 		return false;
-	for (unsigned i = 0; i < l->bound.n && !found; i++) /* an IPv6 socket may get IPv4, too */
+	for (unsigned i = 0; i < l->bound.n && !found; i++) /* IPv6 sockets also receive IPv4 */
 		found = b[i].port == to->local_port && b[i].family >= to->family;
 	if (!found || (l->spec.netns && live_netns_again(l, &ns)))
 		return false;
@@ -455,7 +461,7 @@ static bool was_here(const struct live *l)
 	return found;
 }
 
-/* Of l->what: in the namespace that the spec names. */
+/* Returns true if the packet of l->what was in the spec's namespace. */
 static bool is_in_place(struct live *l)
 {
 	struct described *what = &l->what;
@@ -469,7 +475,7 @@ static bool is_in_place(struct live *l)
 	return true;
 }
 
-/* Of l->what: by the process and the cgroup that the spec names. */
+/* Returns true if l->what matches the spec's process and cgroup. */
 static bool is_wanted(const struct live *l)
 {
 	const char *path = l->what.owner.cgroup, *top = l->spec.cgroup;
@@ -482,7 +488,7 @@ static bool is_wanted(const struct live *l)
 	return !top || (!strncmp(path, top, len) && (!path[len] || path[len] == '/'));
 }
 
-/* The owners of all sockets of this interval, as far as they can be found. */
+/* Looks up the owners of all sockets of this interval. */
 static void find_owners(struct live *l)
 {
 	const struct watch_entry *e = l->entries.at.at;
@@ -500,7 +506,7 @@ static void find_owners(struct live *l)
 	}
 }
 
-/* What the observer could not keep apart has a row too, as what it is: unknown. */
+/* Adds a row of unknown cause for the events that the observer could not distinguish. */
 static void add_uncounted(struct live *l)
 {
 	const struct watch_count *now = &l->own.watch.loss.uncounted, *old = &l->uncounted;
@@ -559,8 +565,8 @@ static void add_entries(struct live *l)
 }
 
 /*
- * One drop as a row of the model, with its texts, in l->what. False: it is not among those that are
- * shown, by the filters of the spec or because it is none.
+ * Converts a drop to a row with texts in l->what. Returns false if the spec's filters exclude it or
+ * if it is not a drop.
  */
 static bool describe_drop(struct live *l, const struct watch_entry *e)
 {
@@ -590,7 +596,7 @@ static void settle_bursts(struct live *l, uint64_t now)
 	bursts_settle(l->bursts, now, stage_of_burst, l);
 }
 
-/* Those that are not known yet are then searched for by owners_tick(). */
+/* Queues a lookup of the socket's owner for owners_tick() if the owner is unknown. */
 static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
 {
 	const struct live *l = arg;
@@ -603,9 +609,9 @@ static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
 void live_tick(struct live *l)
 {
 	read_sockets(l);
-	/* there is room for windows of some 100 ms only */
+	/* the map holds windows for some 100 ms only */
 	if (l->bursts && watch_bursts_fill(l->watch)) {
-		uint64_t now = ktime_now(); /* what comes later may be read later */
+		uint64_t now = ktime_now(); /* newer windows may be read next time */
 
 		if (!read_watch(l) && bursts_waiting(l->bursts))
 			settle_bursts(l, now);
@@ -682,7 +688,7 @@ const struct live_table *live_total(const struct live *l)
 
 void live_keep_socket(struct live *l, struct live_row *row, const struct watch_sock *sock)
 {
-	row->cookie = ~sock->inode; /* it may have none; no cookie is that large */
+	row->cookie = ~sock->inode; /* unique: real cookies are smaller */
 	watch_keep_sock(l->watch, row->cookie, sock);
 }
 
@@ -725,7 +731,7 @@ struct live_parts live_parts(const struct live *l)
 void live_last(struct live *l)
 {
 	l->parts.last = true;
-	sample_sources(l); /* what is lost from now on has no event */
+	sample_sources(l); /* the observer is detached next, so later losses have no event */
 	watch_detach(l->watch);
 }
 
@@ -815,7 +821,7 @@ static void take_sample(void *arg, const struct sample *s, const uint64_t *stack
 		return;
 	if (!p->protocol && !p->ethernet && p->len)
 		p->protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
-	/* without what lies below the drop site: the tracepoint, and our own program */
+	/* skip the frames below the drop site: the tracepoint and the BPF program */
 	while (below < s->frames && stack[below] != s->key.location)
 		below++;
 	if (below == s->frames)

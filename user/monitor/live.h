@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is lost on this host, live: one collector with one clock, and the model of what it saw.
- * `trace`, `top` and `export` are printers of it. Nothing is printed here.
+ * Live losses of this host: one collector with one clock, and the model of its observations.
+ * `trace`, `top` and `export` print the model. Nothing is printed here.
  *
  *	live_open() .. live_start() .. live_tick() .. live_collect() .. live_close()
  *
- * The model is tables of rows (monitor/table.h). They are kept as fine as the collector was asked
- * for, and grouped for display with table_group(), by any list of fields. To be used by one thread.
+ * The model is a set of tables of rows (monitor/table.h). Rows are as fine as the spec asks for.
+ * table_group() groups them for display by any list of fields. Not thread-safe.
  */
 #ifndef PKTLEDGER_MONITOR_LIVE_H
 #define PKTLEDGER_MONITOR_LIVE_H
@@ -22,196 +22,217 @@
 #include "monitor/table.h"
 
 /*
- * When packets were lost, in windows of a millisecond or so: which windows were the worst, and
- * whether the loss came all at once. Of an interval and of the whole, for each stage. A window
- * belongs to the interval in which it ends.
+ * Loss bursts: packets lost per window of about a millisecond. Shows the worst windows and whether
+ * the loss was concentrated, per stage, for an interval and for the whole run. A window belongs to
+ * the interval in which it ends.
  */
 
 #define BURSTS_WORST 10
-#define BURSTS_DENSE 0.9 /* see struct burst_stage */
+#define BURSTS_DENSE 0.9 /* fraction, see struct burst_stage */
 
 struct bursts;
 
-/* A window of a stage. Begins at number * window_ns of CLOCK_MONOTONIC. */
+/* One window of a stage. It starts at number * window_ns of CLOCK_MONOTONIC. */
 struct burst_window {
 	uint64_t number, packets;
 };
 
 struct burst_stage {
-	uint64_t packets; /* the sum over its windows */
-	uint64_t windows; /* in which some were lost */
-	/* The fewest windows that hold BURSTS_DENSE of the packets, and how many those hold.
-	 * Windows whose sizes differ by less than 3 % count as equal. */
+	uint64_t packets; /* sum over its windows */
+	uint64_t windows; /* number of windows with losses */
+	/* The smallest number of windows that hold BURSTS_DENSE of the packets, and the packets in
+	 * these windows. Windows whose sizes differ by less than 3 % count as equal. */
 	uint64_t dense_windows, dense_packets;
-	struct burst_window worst[BURSTS_WORST]; /* most packets first */
+	struct burst_window worst[BURSTS_WORST]; /* largest first */
 	unsigned n_worst;
 };
 
 struct burst_report {
 	uint64_t window_ns;
-	uint64_t length_ns;  /* of the interval, or of the whole */
-	int64_t realtime_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
-	uint64_t start_ns;   /* CLOCK_MONOTONIC, where times of the report count from */
+	uint64_t length_ns;  /* ns, of the interval or of the whole run */
+	int64_t realtime_ns; /* ns, CLOCK_REALTIME - CLOCK_MONOTONIC */
+	uint64_t start_ns;   /* CLOCK_MONOTONIC, origin of the report's times */
 	struct burst_stage stage[STAGE_COUNT];
 };
 
-/* The stage whose loss a key is; STAGE_NONE: it is none, or not among those that are shown. */
+/* Returns the stage at which the key's packets were lost, or STAGE_NONE if they are no loss or
+ * filtered out. */
 typedef enum stage burst_judge(void *arg, const struct watch_key *key);
 
-/* `window_ns`: as watch_spec.burst_ns. */
+/* Returns a new collection, freed with bursts_free(). `window_ns` as in watch_spec.burst_ns. */
 struct bursts *bursts_new(uint64_t window_ns);
 void bursts_free(struct bursts *b);
 
-/* To struct bursts, for watch_bursts(). */
+/* Adds a burst to a struct bursts, as callback of watch_bursts(). */
 void bursts_add(void *bursts, const struct burst *b);
 
-/* There is so much to judge that bursts_settle() should not wait for the end of the interval. */
+/* Returns true if so many records wait that bursts_settle() should not wait for the end of the
+ * interval. */
 bool bursts_waiting(const struct bursts *b);
 
-/* Begins an interval. */
+/* Starts an interval. */
 void bursts_begin(struct bursts *b);
 
-/* All windows that have ended by `now_ns` (CLOCK_MONOTONIC) go to interval and whole. */
+/* Adds all windows that ended before `now_ns` (CLOCK_MONOTONIC) to the interval and to the whole
+ * run. */
 void bursts_settle(struct bursts *b, uint64_t now_ns, burst_judge *judge, void *arg);
 
-/* Fills `stage` and `window_ns` of the report, of the interval or of the whole. */
+/* Fills `stage` and `window_ns` of the report, for the interval or for the whole run. */
 void bursts_report(const struct bursts *b, bool whole, struct burst_report *out);
 
 struct live;
 
-/* What to observe, and how fine. Strings are borrowed. Zero-initialised: all drops. */
+/* Selects the packets to observe and the level of detail. Strings are borrowed. Zero-initialised:
+ * all drops. */
 struct live_spec {
-	unsigned by;	   /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
-	unsigned total_by; /* of those, in live_total(): less memory for long; 0: as `by` */
-	bool senders;	   /* sockets that sent a packet, where none dropped it */
-	bool consumed;	   /* losses freed as used up, too: looks at each packet that is freed */
-	uint32_t snaplen;  /* samples of drops are wanted, live_open_drops(); 0: not */
-	bool few_samples;  /* while live_sampling(): what finds no room is no loss of ours */
-	bool stack;	   /* the kernel's stack in samples */
-	uint64_t burst_ns; /* windows of so long are told apart; 0: not */
-	const char *expr;  /* libpcap filter; NULL: none */
-	bool inner;    /* `expr` and flows are those of packets in tunnels (include/headers.h) */
-	bool followed; /* as watch_spec's: a balance follows the fragments and names of `expr` */
-	bool unfragmented;   /* as watch_spec's */
-	const char *netns;   /* name, path, or inode number; NULL: all */
-	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
-	const char *reasons; /* names by comma; NULL: all */
-	uint64_t stages;     /* bits of enum stage; 0: all */
-	pid_t pid;	     /* sockets of this process, as sender or receiver; 0: all */
-	const char *cgroup; /* sockets of this cgroup and those below; as owner.cgroup; NULL: all */
-	/* Names of processes, containers, namespaces; NULL, without `pid`: numbers. */
+	unsigned by;	   /* LIVE_BIT()s of the fields that separate rows, 0: LIVE_BY_DEFAULT */
+	unsigned total_by; /* subset of `by` for live_total(), saves memory in long runs, 0: as
+			      `by` */
+	bool senders;	   /* also look up the sending socket if no socket dropped the packet */
+	bool consumed;	   /* also report losses freed with consume_skb(), inspects each freed
+			      packet */
+	uint32_t snaplen;  /* bytes per sample of a drop for live_open_drops(), 0: no samples */
+	bool few_samples;  /* take samples only while live_sampling(), overflow is not a missed
+			      event */
+	bool stack;	   /* add the kernel stack to samples */
+	uint64_t burst_ns; /* ns, length of a burst window, 0: no windows */
+	const char *expr;  /* libpcap filter, NULL: all packets */
+	bool inner;    /* `expr` and flows apply to the packets in tunnels (include/headers.h) */
+	bool followed; /* as in watch_spec: a balance tracks fragments and NAT for `expr` */
+	bool unfragmented;   /* as in watch_spec */
+	const char *netns;   /* name, path, or inode number, NULL: all */
+	const char *ifname;  /* interface in `netns`, else in the caller's namespace, NULL: all */
+	const char *reasons; /* comma-separated names, NULL: all */
+	uint64_t stages;     /* bit set of enum stage, 0: all */
+	pid_t pid;	     /* sockets of this process, as sender or receiver, 0: all */
+	const char *cgroup; /* sockets of this cgroup and its descendants, as owner.cgroup, NULL:
+			       all */
+	/* Names processes, containers and namespaces. May be NULL unless `pid` is set: then only
+	 * numbers are shown. */
 	struct owners *owners;
 };
 
-/* What the collector itself lost or set aside, and what it cost, since live_start(). */
+/* Missed and ignored events of the collector, and its overhead, since live_start(). */
 struct live_own {
 	struct watch_state watch;
-	uint64_t events;      /* seen by the observer, filtered in the kernel not counted */
-	uint64_t ignored;     /* of those: parts of merged packets, messages between processes */
+	uint64_t events;      /* all events of the observer, without packets that the kernel filter
+				 rejected */
+	uint64_t ignored;     /* ignored parts of merged packets and messages between processes,
+				 part of `events` */
 	uint64_t map_bytes;   /* bpfmaps_bytes() at live_start() */
-	uint64_t unplaced;    /* events whose namespace is not known, where one was asked for */
-	uint64_t rows_merged; /* rows that were added to one of "others" */
-	uint64_t cpu_ns;      /* of this process, user and system */
-	uint64_t collect_ns;  /* that the last live_collect() took */
-	bool no_places;	      /* without CAP_SYSLOG: functions of the kernel are not known */
-	bool no_reasons;      /* the kernel has none (before 5.17) */
-	bool no_sockets;      /* the kernel does not show the socket that dropped (before 6.11) */
+	uint64_t unplaced;    /* events of unknown namespace while a namespace filter is set */
+	uint64_t rows_merged; /* rows merged into a row of "others" */
+	uint64_t cpu_ns;      /* user and system time of this process */
+	uint64_t collect_ns;  /* duration of the last live_collect() */
+	bool no_places;	      /* without CAP_SYSLOG: kernel functions cannot be named */
+	bool no_reasons;      /* the kernel has no drop reasons (before 5.17) */
+	bool no_sockets;      /* the kernel does not report the socket that dropped the packet
+				 (before 6.11) */
 };
 
 /*
- * Another source of losses, e.g. counters of NICs. Functions may be NULL. An interval ends with
- * sample() of all sources, then the drops of the observer, each shown to claims() and note(), then
- * collect(). So a counter read by sample() knows no packets that no event has reported yet.
+ * An additional source of losses, for example NIC counters. Functions may be NULL. At the end of an
+ * interval, sample() of all sources runs first, then the drops of the observer are read and passed
+ * to claims() and note(), then collect() runs. A counter read by sample() therefore never includes
+ * a packet whose event is still unread.
  */
 struct live_source {
-	int (*start)(void *arg, struct error *err); /* just after drops are counted */
+	int (*start)(void *arg, struct error *err); /* called when counting of drops has started */
 	void (*sample)(void *arg);
-	/* True: this source reports these packets, so they are left out. May be asked again. */
+	/* Returns true if this source reports these packets itself, which removes the row. May be
+	 * called more than once per entry. */
 	bool (*claims)(void *arg, const struct watch_entry *e, const struct live_row *row);
-	/* Once for each packet: for those that count what counters repeat. */
+	/* Called once for each packet, for sources that subtract events from counters. */
 	void (*note)(void *arg, const struct watch_entry *e, const struct live_row *row);
-	void (*collect)(void *arg, struct live *l); /* rows go to live_add() */
+	void (*collect)(void *arg, struct live *l); /* passes rows to live_add() */
 	void *arg;
 };
 
 /*
- * Resolves names and loads. STATUS_USAGE: an unknown reason (the nearest is suggested), namespace,
- * device or process; STATUS_UNABLE: kernel or capability. `err` names it. To be closed in any case.
+ * Resolves names and loads the programs. STATUS_USAGE: unknown reason (suggests the nearest),
+ * namespace, interface or process. STATUS_UNABLE: kernel or capability. `err` names the cause. Call
+ * live_close() in any case.
  */
 int live_open(struct live **l, const struct live_spec *spec, struct error *err);
 
-/* Before live_start(); `s` is copied. */
+/* Registers a source. Call before live_start(). `s` is copied. */
 void live_add_source(struct live *l, const struct live_source *s);
 
-/* Counts from here on; the clock starts. */
+/* Starts counting and starts the clock. */
 int live_start(struct live *l, struct error *err);
 
-/* Forgets the drops since live_start(), for who wants to begin later. 0 or -errno. */
+/*
+ * Discards the drops counted since live_start(), for callers that start later. Returns 0 or -errno.
+ */
 int live_discard(struct live *l);
 
 /*
- * Counts no drops after this moment; a later call moves the moment. For whoever wants to end before
- * the collector does. 0 or -errno.
+ * Stops counting drops at this moment. A later call moves the end to a later moment. For callers
+ * that end before the collector does. Returns 0 or -errno.
  */
 int live_mark(struct live *l);
 
-/* Some times a second: searches for the owners of sockets that have just lost packets. */
+/* Looks up the owners of sockets that just lost packets. Call several times per second. */
 void live_tick(struct live *l);
 
-/* Ends an interval and begins the next. 0 or -errno; what could not be read comes with the next. */
+/* Ends an interval and starts the next. Returns 0 or -errno. Data that could not be read is part of
+ * the next interval. */
 int live_collect(struct live *l, struct error *err);
 
 /*
- * The next live_collect() is the last: windows that have not ended are reported, too. Nothing is
- * counted from here on, and no sample is taken, so that both are of the same packets.
+ * Makes the next live_collect() the last one, which also reports windows that have not ended.
+ * Counting and sampling stop here, so counts and samples cover the same packets.
  */
 void live_last(struct live *l);
 
-/* Adds to this interval and the sum; from sources. Texts are copied. */
+/* Adds a row of a source to this interval and to the total. Texts are copied. */
 void live_add(struct live *l, const struct live_row *row);
 
-/* ns from live_start() to the last live_collect(), and the length of that interval. */
+/* Returns ns from live_start() to the last live_collect(), and the length of that interval. */
 uint64_t live_time(const struct live *l, uint64_t *interval_ns);
 
-/* The last interval, and the sum of all. The rows live until the next live_collect(). */
+/*
+ * Return the rows of the last interval and of the whole run, valid until the next live_collect().
+ */
 const struct live_table *live_interval(const struct live *l);
 const struct live_table *live_total(const struct live *l);
 
-/* When packets were lost, in the last interval or in all. False: spec.burst_ns did not ask. */
+/* Reports the loss bursts of the last interval or of the whole run. Returns false if spec.burst_ns
+ * is 0. */
 bool live_bursts(const struct live *l, bool whole, struct burst_report *out);
 
-/* Makes it the row's, of a source that knows it; live_socket() has it from then on. */
+/* Sets the row's socket, for sources that know it. live_socket() then finds it. */
 void live_keep_socket(struct live *l, struct live_row *row, const struct watch_sock *sock);
 
-/* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
+/* Looks up the socket of a row (row->cookie). Returns 0 or -ENOENT. */
 int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);
 
 /*
- * True if what the spec names is gone, or another one has its name, so that nothing of it is seen
- * any more: `what` names it, as "interface eth1".
+ * Returns true if the namespace or interface of the spec no longer exists or another one took over
+ * its name, so nothing more can be observed. `what` names it, for example "interface eth1".
  */
 bool live_gone(const struct live *l, char *what, size_t size);
 
-/* What others need of it; after live_open(). */
+/* Parts of the collector for other modules, after live_open(). */
 struct live_parts {
-	struct ksyms *ksyms; /* names of functions; NULL: not known */
+	struct ksyms *ksyms; /* names of kernel functions, NULL: not available */
 	struct reasons *reasons;
 	struct watch_shared shared;
-	uint32_t netns;			  /* that the spec names; 0: it names none */
-	const struct filter_inner *inner; /* as watch_spec's */
-	struct nat *nat;		  /* where NAT is followed; NULL: nowhere */
+	uint32_t netns;			  /* namespace of the spec, 0: no namespace filter */
+	const struct filter_inner *inner; /* as in watch_spec */
+	struct nat *nat;		  /* NULL: NAT is not tracked */
 	bool knows_sockets;		  /* watch_knows_sockets() */
-	struct trace_places places;	  /* from live_start() on */
+	struct trace_places places;	  /* valid after live_start() */
 	uint64_t start_ns;		  /* ktime_now() at live_start() */
-	struct owners *owners;		  /* of the spec */
-	const struct filter *filter;	  /* of the spec's expression; NULL: it has none */
-	bool last; /* the collection that is running, or was the last to run, is the last of all */
+	struct owners *owners;		  /* owners of the spec */
+	const struct filter *filter;	  /* compiled spec.expr, NULL: no filter */
+	bool last; /* the current or latest collection is the last one */
 };
 struct live_parts live_parts(const struct live *l);
 
 void live_own(const struct live *l, struct live_own *own);
 
-/* What the collector missed or could not tell apart, by the names that JSON and metrics have. */
+/* Missed and undistinguished events of the collector, named as in JSON and metrics. */
 #define LIVE_OWN_LOSSES 8
 struct live_own_loss {
 	const char *name;
@@ -219,50 +240,52 @@ struct live_own_loss {
 };
 void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_OWN_LOSSES]);
 
-/* The namespace of `spec`, or the thread's; for netns_close(). STATUS_FAILED: there is none. */
+/* Opens the namespace of `spec`, or of the thread, closed with netns_close(). STATUS_FAILED: not
+ * found. */
 int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err);
 
 /*
- * Opens the namespace that the spec names (which is not NULL) once more, for netns_close(). -ENOENT:
- * it is gone, or another one has its name; then *ns is NETNS_NONE.
+ * Reopens the namespace of the spec (not NULL), closed with netns_close(). Returns -ENOENT and sets
+ * *ns to NETNS_NONE if it no longer exists or if another namespace took over its name.
  */
 int live_netns_again(const struct live *l, struct netns *ns);
 
-/* NULL is allowed. */
+/* Stops and frees the collector. NULL is allowed. */
 void live_close(struct live *l);
 
-/* Single drops, as the tables have them: from samples to rows with their packets. */
+/* Single drops: converts samples to rows with their packets, described as in the tables. */
 
 /*
- * What is kept of a packet by default: bytes that hold the headers of any UDP and TCP packet and a
- * stamp. Of those only the headers and the stamp are shown.
+ * Default bytes kept per packet: enough for the headers of any UDP or TCP packet and the sequence
+ * header. Only the headers and the sequence header are shown.
  */
 #define LIVE_SNAPLEN 128
 
 struct described; /* monitor/describe.h */
 
 struct live_drop {
-	const struct described *what; /* counts are of this packet */
+	const struct described *what; /* counts of this packet only */
 	const struct watch_key *key;
-	uint64_t time_ns;     /* since live_start() */
-	uint64_t realtime_ns; /* CLOCK_REALTIME */
+	uint64_t time_ns;     /* ns since live_start() */
+	uint64_t realtime_ns; /* ns, CLOCK_REALTIME */
 	struct packet_view packet;
-	const uint64_t *stack; /* return addresses, from the drop site outwards */
-	unsigned frames;       /* 0: not asked for, or not known */
+	const uint64_t *stack; /* return addresses, starting at the drop site */
+	unsigned frames;       /* 0: not requested or not available */
 	const struct ksyms *ksyms;
 };
 
-/* What it points to lives until it returns. */
+/* Receives one drop. Its pointers are valid until the function returns. */
 typedef void live_each_drop(void *arg, const struct live_drop *drop);
 
-/* `l` was opened with spec.snaplen. `payload`: more than headers. `expected`: drops that are no loss too. */
+/* Opens the samples of a collector opened with spec.snaplen. `payload`: keep more than headers.
+ * `expected`: also report expected drops. */
 int live_open_drops(struct live *l, bool payload, bool expected, live_each_drop *each, void *arg,
 		    struct error *err);
 
-/* Of few_samples: from here on they are taken, or not. */
+/* Starts or stops sampling, with spec.few_samples. */
 void live_sampling(struct live *l, bool on);
 
-/* As watch_read_samples(). */
+/* Reads samples as watch_read_samples() does. */
 int64_t live_read_drops(struct live *l, uint64_t budget_ns);
 
 #endif

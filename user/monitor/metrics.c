@@ -11,9 +11,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-#define FILE_MODE 0644 /* node_exporter is another user */
+#define FILE_MODE 0644 /* node_exporter runs as a different user */
 
-/* The labels of a series, in the words of Prometheus and Kubernetes. */
+/* Labels of a series, named as in Prometheus and Kubernetes. */
 enum label_id {
 	STAGE,
 	REASON,
@@ -31,16 +31,16 @@ static const char *const label_names[LABELS] = {"stage",     "reason",	      "if
 						"netns",     "pod_namespace", "pod",
 						"container", "unit",	      "process"};
 
-/* Sums of one set of labels. */
+/* Sums for one set of labels. */
 struct series {
-	const char *label[LABELS]; /* never NULL; "": not known */
+	const char *label[LABELS]; /* never NULL, "": unknown */
 	enum drop_class class;
 	uint64_t packets, bytes;
-	uint64_t moved_ns; /* when it did last */
+	uint64_t moved_ns; /* time of the last change */
 };
 
-/* What became of what TCP sent again: lost here by stage; undecided by why; beyond is what is left.
- */
+/* Outcomes of retransmissions: lost on this host per stage, undecided per cause. The rest is
+ * downstream. */
 enum {
 	TCP_NOT_LOST = STAGE_COUNT,
 	TCP_UNDECIDED,
@@ -49,19 +49,19 @@ enum {
 };
 
 struct metrics {
-	unsigned max;	 /* series that are told apart */
-	unsigned series; /* that there are of them */
-	uint64_t merged; /* additions that went to others */
+	unsigned max;	 /* limit of separate series */
+	unsigned series; /* number of separate series */
+	uint64_t merged; /* additions to "others" series */
 	uint64_t expired;
-	void *all;	    /* struct series, a tree of tsearch(3) in the order of compare() */
-	uint64_t oldest_ns; /* no series moved before that */
+	void *all;	    /* tree of tsearch(3) with struct series, ordered by compare() */
+	uint64_t oldest_ns; /* no series changed before this time */
 
 	bool xdp_gaps;
 	bool has_tcp;
 	struct live_own_loss tcp_own[4];
 	uint64_t lost[STAGE_COUNT], tcp[TCP_ROWS];
-	struct live_own own;	       /* as of the last interval */
-	uint64_t time_ns, realtime_ns; /* its end */
+	struct live_own own;	       /* state at the last interval */
+	uint64_t time_ns, realtime_ns; /* end of the last interval */
 };
 
 struct metrics *metrics_new(unsigned max_series, bool xdp_gaps)
@@ -83,7 +83,9 @@ void metrics_free(struct metrics *m)
 
 /* Labels */
 
-/* "name[pid]" without the number, which says nothing tomorrow. Returns whether there was one. */
+/*
+ * Strips the PID from "name[pid]", because PIDs are not stable. Returns true if a PID was removed.
+ */
 static bool cut_pid(char *text)
 {
 	char *open = strrchr(text, '[');
@@ -95,8 +97,8 @@ static bool cut_pid(char *text)
 }
 
 /*
- * A namespace that is known by a process only is called by its name; one that is known by its
- * number only has no label: ever new values.
+ * Returns the label of the namespace: its name, or the name of its process if it has no name. A
+ * namespace known only by number has no label, because every new namespace would add a new value.
  */
 static const char *label_netns(const struct live_row *row, char buf[OWNER_NETNS])
 {
@@ -110,14 +112,16 @@ static const char *label_netns(const struct live_row *row, char buf[OWNER_NETNS]
 	return buf;
 }
 
-/* Where several processes have the socket, none. */
+/* Returns "" if several processes have the socket. */
 static const char *label_process(const struct live_row *row, char buf[OWNER_TEXT])
 {
 	snprintf(buf, OWNER_TEXT, "%s", row->text[LIVE_PROCESS]);
 	return cut_pid(buf) ? buf : "";
 }
 
-/* The service of the system's manager that a cgroup is of; scopes are named anew each time. */
+/*
+ * Returns the service unit of the cgroup. Scopes have no label, because each scope has a new name.
+ */
 static const char *label_unit(const struct live_row *row, char buf[OWNER_CGROUP])
 {
 	for (const char *p = row->text[LIVE_CGROUP]; *p; p += strspn(p, "/")) {
@@ -131,7 +135,7 @@ static const char *label_unit(const struct live_row *row, char buf[OWNER_CGROUP]
 	return "";
 }
 
-/* The part behind the last '/'; Kubernetes allows none in its names. */
+/* Returns the part after the last '/'. Kubernetes does not allow '/' in names. */
 static const char *last_part(const char *text)
 {
 	const char *slash = strrchr(text, '/');
@@ -140,8 +144,8 @@ static const char *last_part(const char *text)
 }
 
 /*
- * What no text shows becomes a byte that is no UTF-8, and will be U+FFFD: names that would be
- * printed alike are one series, and none of them drives a terminal.
+ * Replaces each byte that cannot be displayed by a byte that is not UTF-8, shown as U+FFFD. So
+ * names that look the same share a series, and no name can control a terminal.
  */
 static const char *as_shown(const char *from, char to[OWNER_NETNS])
 {
@@ -168,7 +172,7 @@ static int compare(const void *x, const void *y)
 	return rc;
 }
 
-/* A copy with its texts behind it. */
+/* Returns a copy, with its texts stored after it. */
 static struct series *copy_of(const struct series *from)
 {
 	size_t size = sizeof(*from);
@@ -211,7 +215,8 @@ static void find_oldest(const void *node, VISIT visit, void *arg)
 		*oldest = one;
 }
 
-/* Makes room by what has not moved for long. All are read only if there can be one. */
+/* Removes series that have not changed for METRICS_IDLE_NS. Scans all series only if such a series
+ * can exist. */
 static bool expire(struct metrics *m, uint64_t now_ns)
 {
 	struct series *oldest = NULL;
@@ -231,7 +236,7 @@ static bool expire(struct metrics *m, uint64_t now_ns)
 	return true;
 }
 
-/* The series of these labels or, for want of room, that of others. */
+/* Returns the series of these labels, or the "others" series if the limit is reached. */
 static struct series *series_of(struct metrics *m, struct series *key, uint64_t now_ns)
 {
 	struct series *one = find(m, key);
@@ -296,8 +301,8 @@ void metrics_take(struct metrics *m, const struct live_table *rows, const struct
 }
 
 /*
- * What is known of a retransmission may change, as when a device has counted a loss since. No row
- * goes back then: the next ones make up for it, and the sum always holds.
+ * The outcome of a retransmission may change, for example when an interface counts a loss later.
+ * Metrics never decrease in that case: later increments compensate, and the sum is always right.
  */
 void metrics_tcp(struct metrics *m, const struct tcp_balance *b)
 {
@@ -327,7 +332,8 @@ void metrics_tcp(struct metrics *m, const struct tcp_balance *b)
 
 /* Text */
 
-/* In OpenMetrics a family has the name, its samples a suffix; in the older format both have it. */
+/* In OpenMetrics, the family has the name and its samples have a suffix. In the older format, both
+ * have the suffix. */
 static const struct type {
 	const char *name, *text_name, *suffix;
 } counter = {"counter", "counter", "_total"}, gauge = {"gauge", "gauge", ""},
@@ -336,14 +342,14 @@ static const struct type {
 struct writer {
 	FILE *out;
 	const struct metrics *m;
-	bool text;	  /* the older format */
-	const char *name; /* of the family whose samples follow; with its unit */
+	bool text;	  /* older text format */
+	const char *name; /* name of the family whose samples follow, including its unit */
 	const struct type *type;
-	enum drop_class class; /* of the series that are written */
+	enum drop_class class; /* class of the series being written */
 	bool bytes;
 };
 
-/* `unit`: NULL, or what the name ends with; `help`: a sentence. */
+/* Writes the head of a family. `unit`: suffix of the name, or NULL. `help`: a sentence. */
 static void begin(struct writer *w, const char *name, const struct type *type, const char *unit,
 		  const char *help)
 {
@@ -358,7 +364,8 @@ static void begin(struct writer *w, const char *name, const struct type *type, c
 	fprintf(w->out, "# HELP pktledger_%s%s %s\n", name, end, help);
 }
 
-/* Both formats escape these three in a label; what is not UTF-8 becomes U+FFFD. */
+/* Escapes the three characters that both formats escape in a label. Bytes that are not UTF-8 become
+ * U+FFFD. */
 static void put_escaped(FILE *out, const char *text)
 {
 	while (*text) {
@@ -376,7 +383,7 @@ static void put_escaped(FILE *out, const char *text)
 	}
 }
 
-/* An empty label is as none. */
+/* Writes a sample. An empty label is omitted, which means the same. */
 static void put_sample(const struct writer *w, const char *const *names, const char *const *labels,
 		       unsigned n, uint64_t value)
 {
@@ -394,7 +401,7 @@ static void put_sample(const struct writer *w, const char *const *names, const c
 	fprintf(w->out, "%s %" PRIu64 "\n", before == ',' ? "}" : "", value);
 }
 
-/* A sample with one label. */
+/* Writes a sample with one label. */
 static void put_by(const struct writer *w, const char *name, const char *label, uint64_t value)
 {
 	put_sample(w, &name, &label, 1, value);
@@ -460,11 +467,11 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	struct live_own_loss losses[LIVE_OWN_LOSSES];
 
 	errno = 0;
-	/* the first: see METRICS_BEGIN */
+	/* the first family, see METRICS_BEGIN */
 	begin(&w, "stage_lost_packets", &counter, "packets",
 	      "Packets lost at a stage; all stages are there from the start.");
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (s != STAGE_WIRE) /* lies between hosts: here nobody can know */
+		if (s != STAGE_WIRE) /* between hosts, not observable from one host */
 			put_by(&w, label_names[STAGE], stage_name(s), m->lost[s]);
 	}
 	put_series(&w, "lost_packets", CLASS_LOSS, false,
@@ -477,7 +484,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 		   "Packets dropped as they should be; no loss to anybody.");
 	if (m->has_tcp)
 		put_tcp(&w);
-	/* what the exporter misses */
+	/* missed events of the exporter */
 	begin(&w, "missed_events", &counter, NULL,
 	      "What the exporter itself missed or could not distinguish.");
 	live_own_losses(&m->own, losses);
@@ -490,7 +497,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	put_by(&w, "what", "reasons", !m->own.no_reasons);
 	put_by(&w, "what", "sockets", !m->own.no_sockets);
 	put_by(&w, "what", "xdp", !m->xdp_gaps);
-	/* what it says of itself */
+	/* the exporter's own metrics */
 	put_value(&w, "events", &counter, NULL, m->own.events,
 		  "Drops that the kernel has reported, of any class.");
 	put_value(&w, "series", &gauge, NULL, m->series, "Time series that exist now.");

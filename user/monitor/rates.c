@@ -7,8 +7,8 @@
 
 #include "drops/owners.h"
 
-#define SCOPE	   "0" /* of the namespace's counters; any but "host" */
-#define LOSSES_MAX 512 /* counters of losses that moved, a device */
+#define SCOPE	   "0" /* scope of the namespace's counters, any text except "host" */
+#define LOSSES_MAX 512 /* changed loss counters per interface */
 
 void rates_close(struct rates *r)
 {
@@ -22,7 +22,8 @@ void rates_close(struct rates *r)
 	list_free(&r->xsks);
 }
 
-/* How much counters of 64 bits moved, `size` bytes of them, in place. True: one did. */
+/* Subtracts `before` from `now` in place, both `size` bytes of 64-bit counters. Returns true if a
+ * counter changed. */
 static bool subtract(void *now, const void *before, size_t size)
 {
 	bool moved = false;
@@ -59,7 +60,7 @@ static void add_device(struct rates *r, const struct counters_device *now,
 	d->moved |= d->qdisc.drops || d->qdisc.clsact_drops;
 }
 
-/* The row of a queue of the device, which is the last one; rows are in order. */
+/* Returns the row of a queue of the last interface in the list. Rows are in order. */
 static struct rates_queue *queue_of(struct rates *r, unsigned first, int queue)
 {
 	struct rates_queue *q = r->queues.at;
@@ -99,7 +100,7 @@ static void add_queues(struct rates *r, const struct counters_device *s,
 	}
 }
 
-/* How all devices moved since the last sample. */
+/* Adds the increments of all interfaces since the last sample. */
 static void add_devices(struct rates *r, struct counters *now)
 {
 	r->devices.n = r->queues.n = r->losses.n = 0;
@@ -122,7 +123,7 @@ static void add_devices(struct rates *r, struct counters *now)
 	}
 }
 
-/* Where there is no sock_diag, by a walk over open files, those of the namespace. */
+/* Reads the AF_XDP sockets of the namespace, through open files if sock_diag is not available. */
 static int read_xsks(struct rates *r, struct xsk_info **list)
 {
 	int n = r->gone ? 0 : xsk_count(r->ns), kept = 0;
@@ -146,7 +147,7 @@ static int read_xsks(struct rates *r, struct xsk_info **list)
 static void add_xsk(struct rates *r, const struct xsk_info *x)
 {
 	const size_t counters = offsetof(struct xsk_info, rx_dropped);
-	/* new: all that it lost is since the last sample; at the first nothing counts */
+	/* a new socket: its total is the increment, but the first sample counts nothing */
 	struct xsk_info before = r->time ? (struct xsk_info){} : *x;
 	struct rates_xsk *row = list_add(&r->xsks);
 

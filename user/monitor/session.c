@@ -14,7 +14,7 @@
 #include "base/watch.h"
 #include "monitor/sources.h"
 
-#define TICK_NS 100000000 /* how soon the owner of a socket is searched for */
+#define TICK_NS 100000000 /* ns, delay before the owner of a socket is looked up */
 
 /* Waits for a signal, for the command, or until `until`. */
 static void wait_until(struct session *s, uint64_t until)
@@ -31,7 +31,8 @@ static void wait_until(struct session *s, uint64_t until)
 
 	if (ready > 0 && fds[0].revents &&
 	    read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		/* the first one ends the session or goes to the command; the next kills us */
+		/* the first signal ends the session or goes to the command, the next one kills
+		 * pktledger */
 		pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL);
 		watch_note_signal();
 		s->interrupted = true;
@@ -44,7 +45,7 @@ static void wait_until(struct session *s, uint64_t until)
 		s->command_ended = child_poll(&s->child);
 }
 
-/* Until something ends it. An interval that lasts too long is not made up for. */
+/* Runs until the session ends. An interval that took too long is not made up for. */
 static int run_intervals(struct session *s, struct error *err)
 {
 	uint64_t start = clock_now(), next = start + s->interval_ns, tick = start;
@@ -73,7 +74,7 @@ static int run_intervals(struct session *s, struct error *err)
 		}
 		until = next < end ? next : end;
 		wait_until(s, until < tick ? until : tick);
-		if (clock_now() < tick) /* there was input: as much as others like */
+		if (clock_now() < tick) /* woken up by input, which may arrive at any rate */
 			continue;
 		output_push();
 		live_tick(s->live);
@@ -83,7 +84,7 @@ static int run_intervals(struct session *s, struct error *err)
 			s->left = true;
 		tick = clock_now() + TICK_NS;
 	}
-	/* ended before the command: it is waited for */
+	/* the session ended before the command: wait for the command */
 	while (s->command && !s->command_ended)
 		wait_until(s, clock_now() + TICK_NS);
 	return 0;
@@ -93,7 +94,8 @@ int session_run(struct session *s, struct error *err)
 {
 	int rc;
 
-	/* as it is by default: otherwise free() of BTF's megabytes raises it, see mallopt(3) */
+	/* set the default explicitly: otherwise free() of BTF's megabytes raises the threshold, see
+	 * mallopt(3) */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	ksyms_prefetch();
 	rc = owners_open(&s->spec.owners, NULL, err);
@@ -115,7 +117,7 @@ int session_run(struct session *s, struct error *err)
 		rc = live_open(&s->live, &s->spec, err);
 	if (!rc)
 		rc = sources_open(&s->sources, &s->spec, s->counters, s->live, err);
-	if (!rc && s->with_why) /* behind them: it looks at their rows, too */
+	if (!rc && s->with_why) /* added after the other sources, because it reads their rows */
 		s->why = why_new(&s->spec, s->live);
 	if (!rc && s->on_open)
 		rc = s->on_open(s->arg, err);
@@ -133,7 +135,7 @@ int session_run(struct session *s, struct error *err)
 void session_end(struct session *s)
 {
 	child_close(&s->child);
-	if (s->signal_fd > 0) /* 0: there was no run */
+	if (s->signal_fd > 0) /* 0: the session never ran */
 		close(s->signal_fd);
 	live_close(s->live);
 	why_close(s->why);

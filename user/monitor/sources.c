@@ -19,34 +19,36 @@
 #include "monitor/describe.h"
 
 #define SPACES_MAX   4096 /* namespaces whose counters are checked */
-#define PLACES_MAX   16	  /* different lists of places in the table of counters */
+#define PLACES_MAX   16	  /* distinct lists of places in the table of counters */
 
 /*
- * Packets at a device: what a row of the table has counted over its queues and how much of it has a
- * row of the collector, or what kfree_skb showed at a place that some row of the table names.
+ * Packets counted at an interface. For a row of the table: the counter's sum over all queues, and
+ * the part already reported in rows of the collector. For a place named by a row of the table: the
+ * packets that kfree_skb reported there.
  */
 struct counted {
 	const struct nic_row *row; /* NULL: AF_XDP sockets, or a place */
 	uint32_t netns, ifindex;
 	char ifname[16];
-	char what[KSYM_NAME]; /* the counter, or the place */
+	char what[KSYM_NAME]; /* name of the counter or the place */
 	uint64_t packets, shown;
 };
 
-/* A socket whose drops have no event; its own counter has them. */
+/* A socket whose drops have no event and are read from its own counter. */
 struct silent {
 	uint64_t cookie;
-	uint64_t base;	 /* its counter when the collector began, 0 of a newer one */
-	uint64_t drops;	 /* as it was read last */
-	uint64_t shown;	 /* packets that have a row */
-	uint64_t events; /* of this socket that had an event after all */
-	bool perhaps;	 /* its port alone is what EXPR asks for */
+	uint64_t base;	 /* counter at the start of the collector, 0 for sockets opened later */
+	uint64_t drops;	 /* counter at the last reading */
+	uint64_t shown;	 /* packets already reported in rows */
+	uint64_t events; /* packets of this socket that had an event */
+	bool perhaps;	 /* only its port matches EXPR */
 	struct silent_record last;
 };
 
 /*
- * What the listeners of a namespace refused without an event. sk_drops of a listener also counts
- * segments that have one, such as those with a wrong MD5 signature; ListenDrops does not.
+ * Connections that the listeners of a namespace refused without an event. sk_drops of a listener
+ * also counts segments that have an event, such as segments with a wrong MD5 signature. ListenDrops
+ * does not count them.
  */
 struct listeners {
 	uint32_t inum;
@@ -54,14 +56,16 @@ struct listeners {
 	struct listen_counters {
 		uint64_t drops, overflows, full; /* ListenDrops, ListenOverflows, TCPReqQFullDrop */
 	} base, now;
-	uint64_t shown; /* packets that have a row */
+	uint64_t shown; /* packets already reported in rows */
 };
 
-/* Counters of losses of a namespace, or of the host (inum 0), and what of them has a row. */
+/*
+ * Loss counters of a namespace, or of the host (inum 0), and the packets already reported in rows.
+ */
 struct space {
 	uint32_t inum;
-	uint64_t cookie;	   /* of the namespace: inode numbers are used again */
-	struct counters base, now; /* when it was first seen; of this interval */
+	uint64_t cookie;	   /* cookie of the namespace, because inode numbers are reused */
+	struct counters base, now; /* base: first reading, now: this interval */
 	struct list shown;	   /* struct space_shown */
 };
 
@@ -73,31 +77,31 @@ struct space_shown {
 struct sources {
 	struct live_spec spec;
 	const struct live *live;
-	struct netns ns; /* the one that `spec` names, open while it is read; else NETNS_NONE */
-	uint32_t inum;	 /* its inode number, or that of the thread's own one */
+	struct netns ns; /* namespace of the spec, open while it is read, else NETNS_NONE */
+	uint32_t inum;	 /* inode number of that namespace, or of the thread's own namespace */
 	char gaps[512];
 
-	/* Losses of XDP itself; NULL: not here. */
+	/* Losses of XDP itself, NULL: not available. */
 	struct xdplosses *losses;
 	enum xdploss_mode mode;
-	uint32_t netns; /* filter; 0: all */
+	uint32_t netns; /* inode number to filter by, 0: all */
 	struct xdploss now[XDPLOSS_KEYS];
 	int now_n;
-	struct xdploss shown[XDPLOSS_KEYS]; /* packets of a key that have a row */
+	struct xdploss shown[XDPLOSS_KEYS]; /* packets per key already reported in rows */
 	int shown_n;
 	uint64_t uncounted;
 
-	bool walks;	    /* over sockets with silent drops */
+	bool walks;	    /* walk over sockets with silent drops */
 	bool knows_sockets; /* watch_knows_sockets() */
-	uint16_t port;	    /* of all that EXPR takes; 0: it does not say */
+	uint16_t port;	    /* port that all packets of EXPR have, 0: unknown */
 	struct list silent; /* struct silent */
-	struct list listeners; /* struct listeners: one for each namespace */
-	uint64_t walked_ns; /* when, and what it took */
+	struct list listeners; /* struct listeners, one per namespace */
+	uint64_t walked_ns; /* start and duration of the last walk */
 	uint64_t walk_ns;
 
-	bool checks;		  /* counters of namespaces, against all events */
+	bool checks;		  /* compare counters of namespaces with all events */
 	struct list spaces;	  /* struct space */
-	struct live_table events; /* by what a counter may know of an event */
+	struct live_table events; /* events by the fields that a counter can distinguish */
 	uint64_t checked_ns, check_ns;
 
 	struct rates rates;
@@ -106,20 +110,20 @@ struct sources {
 	unsigned places_n;
 };
 
-#define WORK_SHARE 300 /* of the time, what costs most takes one part in so many */
+#define WORK_SHARE 300 /* the most expensive readings may use 1 / WORK_SHARE of the time */
 
-/* A row to be. */
+/* A loss to be added as a row. */
 struct loss {
-	struct verdict verdict; /* its stage, direction, note */
+	struct verdict verdict; /* stage, direction and note of the loss */
 	bool suspect;
 	uint64_t packets;
 	const char *source, *scope, *reason;
-	const char *location, *ifname, *socket, *process; /* NULL: none */
-	const struct watch_sock *sock;			  /* the same */
+	const char *location, *ifname, *socket, *process; /* NULL: unknown */
+	const struct watch_sock *sock;			  /* `socket` in binary form */
 	uint32_t netns;
 };
 
-/* What is to be shown of packets of which so many have been. */
+/* Returns the packets not reported in rows yet, and marks them as reported. */
 static uint64_t unshown(uint64_t *shown, uint64_t packets)
 {
 	uint64_t n = packets > *shown ? packets - *shown : 0;
@@ -133,7 +137,8 @@ static void add_row(const struct sources *s, struct live *l, const struct loss *
 	char netns[OWNER_NETNS];
 	struct live_row row = {
 		.stage = x->verdict.stage,
-		/* of a filter on packets, what has no packet can only say "perhaps" */
+		/* a counter cannot be filtered by packet, so with a filter its losses are only
+		 * suspected */
 		.class = x->suspect || (s->spec.expr && !x->sock) ? CLASS_SUSPECTED : CLASS_LOSS,
 		.note = x->verdict.note,
 		.netns = x->netns,
@@ -160,7 +165,7 @@ static bool other_device(const struct sources *s, const char *ifname)
 	return s->spec.ifname && strcmp(ifname, s->spec.ifname);
 }
 
-/* XDP's own losses */
+/* Losses of XDP itself */
 
 static void open_losses(struct sources *s, const struct live *l)
 {
@@ -180,8 +185,8 @@ static void open_losses(struct sources *s, const struct live *l)
 }
 
 /*
- * A failed redirect in generic mode is shown here, with errno and map, and so left out there, where
- * its reason XDP says nothing more.
+ * Claims failed redirects of generic mode, because this source reports them with errno and map. The
+ * event would only show the reason XDP.
  */
 static bool claims(void *arg, const struct watch_entry *e, const struct live_row *row)
 {
@@ -193,7 +198,7 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 	       !strcmp(row->text[LIVE_LOCATION], "do_xdp_generic");
 }
 
-/* At "xdp_redirect_err program filter[12] map xsks[3]". */
+/* Adds a loss located at, for example, "xdp_redirect_err program filter[12] map xsks[3]". */
 static void add_loss(const struct sources *s, struct live *l, const struct xdploss_key *key,
 		     uint64_t packets)
 {
@@ -232,7 +237,7 @@ static void collect_losses(struct sources *s, struct live *l)
 		int at = 0;
 
 		while (at < s->shown_n && memcmp(&s->shown[at].key, key, sizeof(*key)))
-			at++; /* it is looked for, since the map has no order */
+			at++; /* search for the key, since the map has no order */
 		if (at == XDPLOSS_KEYS)
 			continue;
 		if (at == s->shown_n)
@@ -242,12 +247,12 @@ static void collect_losses(struct sources *s, struct live *l)
 			s->shown[at].count.packets = packets;
 		}
 	}
-	/* losses whose key found no room are shown as what they are: unknown */
+	/* losses whose key did not fit into the map are reported as unknown */
 	add_loss(s, l, &unknown, unshown(&s->uncounted, xdplosses_uncounted(s->losses)));
 }
 
-/* Whether a counter of these events (enum nic_events; 0: of AF_XDP sockets) repeats the key. In
- * native mode only: generic mode has no counters of the driver. */
+/* Returns true if a counter of these events (enum nic_events, 0: AF_XDP sockets) also counts the
+ * key. Only in native mode: in generic mode the driver's counters do not move. */
 static bool repeats(const struct xdploss_key *key, unsigned events)
 {
 	if (!events)
@@ -259,7 +264,7 @@ static bool repeats(const struct xdploss_key *key, unsigned events)
 	return key->kind == XDPLOSS_REDIRECT && events & NIC_EV_REDIRECT;
 }
 
-/* Packets that such events have shown at a device since the start. */
+/* Returns the packets that such events reported at an interface since the start. */
 static uint64_t lost_by_xdp(const struct sources *s, const struct counted *c, unsigned events)
 {
 	uint64_t sum = 0;
@@ -287,7 +292,7 @@ static void add_places(struct sources *s, const struct nic_row *rows)
 	}
 }
 
-/* Where such packets are added up: counters by their row, drops by their place. */
+/* Returns the sum for such packets: counters by their row, drops by their place. */
 static struct counted *find(const struct sources *s, struct list *list, const struct counted *key)
 {
 	struct counted *c = list->at;
@@ -322,12 +327,13 @@ static void count_losses(struct sources *s)
 		snprintf(key.what, sizeof(key.what), "%s", loss->name);
 		c = find(s, &s->counted, &key);
 		c->packets += loss->packets;
-		if (strcmp(c->what, loss->name)) /* of several queues: by its pattern */
+		if (strcmp(c->what, loss->name)) /* per-queue counters: use the name pattern */
 			snprintf(c->what, sizeof(c->what), "%s", key.row->counter);
 	}
 }
 
-/* Packets that a socket's rings did not take; the fill ring's are in rx_dropped (xsk_rcv()). */
+/* Counts packets that the rings of AF_XDP sockets did not accept. Packets without a fill ring entry
+ * are in rx_dropped (xsk_rcv()). */
 static void count_sockets(struct sources *s)
 {
 	const struct rates_xsk *x = s->rates.xsks.at;
@@ -355,7 +361,7 @@ static bool is_listener(const struct watch_sock *sock)
 	return sock->type == SOCK_STREAM;
 }
 
-/* Whether EXPR takes a SYN to the listener, from nobody in particular. */
+/* Returns true if EXPR matches a SYN to the listener from an arbitrary address. */
 static bool takes_syn(const struct sources *s, const struct watch_sock *sock)
 {
 	const struct filter *f = live_parts(s->live).filter;
@@ -371,7 +377,8 @@ static bool takes_syn(const struct sources *s, const struct watch_sock *sock)
 	} v6 = {{.ip6_nxt = IPPROTO_TCP}, syn};
 
 	v4.ip.tot_len = htons(sizeof(v4));
-	v6.ip.ip6_vfc = 6 << 4; /* shares its union with ip6_nxt, so one initializer cannot set both */
+	v6.ip.ip6_vfc = 6 << 4; /* shares a union with ip6_nxt, so one initializer cannot set
+				   both */
 	v6.ip.ip6_plen = htons(sizeof(syn));
 	memcpy(&v4.ip.daddr, sock->local, sizeof(v4.ip.daddr));
 	memcpy(&v6.ip.ip6_dst, sock->local, sizeof(v6.ip.ip6_dst));
@@ -392,7 +399,8 @@ static void keep_silent(void *arg, const void *record)
 	taken = !s->spec.expr || (is_listener(&r->sock) && takes_syn(s, &r->sock));
 	if (!taken && (!is_listener(&r->sock) || r->sock.local_port != s->port))
 		return;
-	/* before rx_sk (Linux 6.11) raw sockets had an event, of which the socket is not known */
+	/* without rx_sk (before Linux 6.11) drops of raw sockets have an event with unknown
+	 * socket */
 	if (!s->knows_sockets && !is_listener(&r->sock))
 		return;
 	x = list_find(&s->silent, offsetof(struct silent, last.sock.inode), &r->sock.inode,
@@ -453,7 +461,7 @@ static struct listeners *listeners_of(struct sources *s, uint32_t inum)
 	return x;
 }
 
-/* Of namespaces that are made later the counters begin at 0. */
+/* Reads the first counters. In namespaces created later, counters start at 0. */
 static void begin_listeners(struct sources *s)
 {
 	uint32_t netns[SPACES_MAX] = {s->inum};
@@ -466,7 +474,7 @@ static void begin_listeners(struct sources *s)
 	}
 }
 
-/* Of the packets that a listener's own counter has, those that were refused without an event. */
+/* Returns the packets in a listener's own counter that were refused without an event. */
 static uint64_t refused(struct sources *s, struct silent *x, uint64_t rest, const char **note)
 {
 	struct listeners *of = listeners_of(s, x->last.sock.netns);
@@ -476,7 +484,7 @@ static uint64_t refused(struct sources *s, struct silent *x, uint64_t rest, cons
 	*note = "the queue of the listener was full, or memory short: no event (tcp_conn_request)";
 	if (!more || of->unknown)
 		return rest;
-	if (read_listeners(s, of->inum, &of->now)) /* its name may be found yet */
+	if (read_listeners(s, of->inum, &of->now)) /* its name may be found later */
 		return live_parts(s->live).last ? rest : x->shown;
 	accept = of->now.overflows > of->base.overflows;
 	syn = of->now.full > of->base.full;
@@ -496,10 +504,11 @@ static void collect_silent(struct sources *s, struct live *l)
 	const uint64_t share = s->checks ? WORK_SHARE : WORK_SHARE / 3;
 	struct silent *x;
 
-	/* counters of namespaces were read: what they show, and no row, is said to have no event */
+	/* if counters of namespaces were read, their losses that no row contains are reported as
+	 * losses without an event */
 	if (live_parts(l).last || s->checked_ns > s->walked_ns ||
 	    clock_now() - s->walked_ns > share * s->walk_ns)
-		walk_silent(s); /* what is not read is seen the next time */
+		walk_silent(s); /* unread drops are reported next time */
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++, x++) {
 		const struct watch_sock *sock = &x->last.sock;
@@ -528,19 +537,19 @@ static void collect_silent(struct sources *s, struct live *l)
 	}
 }
 
-/* The counters of each namespace, against all events in it */
+/* Compares the counters of each namespace with all events in it */
 
 #define BY_COUNTER                                                                                 \
 	(LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION) |                  \
 	 LIVE_BIT(LIVE_NETNS))
-#define CHECKED "host" /* scope of all these counters; what is not one for all is in `inum` */
+#define CHECKED "host" /* scope of all these counters, the namespace is in `inum` */
 
 static bool is_checked(const struct counter *it)
 {
 	return countercheck_knows(it->name);
 }
 
-/* Reads those of a namespace that are of losses, one in seven. */
+/* Reads the loss counters of a namespace, about one counter in seven. */
 static int read_space(struct counters *c, const struct netns *ns, unsigned what)
 {
 	const struct counters_scope scope = {.role = CHECKED, .ns = ns, .what = what};
@@ -574,7 +583,8 @@ static struct space *space_of(struct sources *s, uint32_t inum, uint64_t cookie)
 	return x;
 }
 
-/* What has no counters by now, or never had, is left out: a namespace may go at any time. */
+/* Compares one namespace. Namespaces without readable counters are skipped, because a namespace may
+ * vanish at any time. */
 static void check_space(struct sources *s, uint32_t inum, const struct netns *ns, unsigned what)
 {
 	uint64_t cookie = 0;
@@ -624,7 +634,7 @@ static void add_cause(struct list *causes, const struct live_row *row, const cha
 	snprintf(c->named.netns, sizeof(c->named.netns), "%s", netns);
 }
 
-/* All that was lost in the namespace, or may have been. */
+/* Sums all losses and suspected losses of the namespace by cause. */
 static void causes_in(const struct sources *s, uint32_t inum, struct list *causes)
 {
 	const struct silent *silent = s->silent.at;
@@ -690,7 +700,7 @@ static void check_events(struct sources *s, struct live *l, struct space *x)
 		const struct result_counter *row = &check.unexplained[i];
 		uint64_t excess = row->delta - row->expected_max;
 
-		/* drops that our program could not see may be these */
+		/* drops missed by our program may explain the excess */
 		if (excess > own.watch.recursion_misses)
 			show_space(s, l, x, row, excess - own.watch.recursion_misses);
 	}
@@ -700,7 +710,7 @@ static void check_events(struct sources *s, struct live *l, struct space *x)
 	list_free(&causes);
 }
 
-/* Keeps count of events that counters repeat. */
+/* Counts events that counters also count, as callback. */
 static void note(void *arg, const struct watch_entry *e, const struct live_row *row)
 {
 	struct counted key = {.netns = e->key.netns, .ifindex = e->key.ifindex};
@@ -711,13 +721,13 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 		struct silent *x = (struct silent *)s->silent.at + i;
 		const bool same = e->key.flags & WATCH_SOCKET && x->cookie == e->key.aux;
 
-		/* where sockets are not known, it may be any one's */
+		/* with sockets unknown, the event may belong to any socket */
 		if (same || (!s->knows_sockets && row->stage == STAGE_SOCKET_FILTER &&
 			     x->last.sock.netns == row->netns))
 			x->events += row->counts.packets;
 		known |= same;
 	}
-	/* perhaps a listener, which is read after its events */
+	/* may be a listener, whose counter is read after its events */
 	if (s->walks && !known && e->key.flags & WATCH_SOCKET && s->silent.n < SILENT_MAX / 2 &&
 	    (row->stage == STAGE_TCP || row->stage == STAGE_SOCKET_FILTER))
 		*(struct silent *)list_add(&s->silent) =
@@ -731,7 +741,7 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 		find(s, &s->dropped, &key)->packets += row->counts.packets;
 }
 
-/* Of the packets of a counter, those that have an event. */
+/* Returns the packets of a counter that have an event. */
 static uint64_t repeated(const struct sources *s, const struct counted *c)
 {
 	const struct counted *d = s->dropped.at;
@@ -774,7 +784,7 @@ static void collect_counter(const struct sources *s, struct live *l, struct coun
 
 /* All of them */
 
-/* Opens the namespace that `spec` names, for leave(). */
+/* Opens the namespace of `spec`. Close it with leave(). */
 static void enter(struct sources *s)
 {
 	s->rates.gone = s->spec.netns && live_netns_again(s->live, &s->ns);
@@ -792,13 +802,13 @@ static int start(void *arg, struct error *err)
 	int rc = s->losses ? xdplosses_attach(s->losses, &parts.places, err) : 0;
 	struct silent *x;
 
-	if (s->walks) { /* if the programs for it are there now */
+	if (s->walks) { /* only if the BPF programs for the walk are loaded */
 		begin_listeners(s);
 		s->walks = !walk_silent(s);
 	}
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++)
-		x[i].base = x[i].drops; /* not to be blamed for what was lost before */
+		x[i].base = x[i].drops; /* drops before the start do not count */
 	enter(s);
 	if (s->checks)
 		sample_spaces(s);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What kfree_skb does not show, as a source of the collector: XDP's own losses, counters of devices
- * and of sockets and, where all drops are looked at, of network namespaces (SNMP) and of the host
- * (softnet, neighbour tables). A counter that repeats packets which have an event too counts less
- * those events; since it is read before them, it is a lower bound while packets are under way.
+ * Losses without a kfree_skb event, as a source of the collector: drops by XDP itself, counters of
+ * interfaces and sockets and, if all drops are observed, counters of network namespaces (SNMP) and
+ * of the host (softnet, neighbour tables). If a counter also counts packets that have an event,
+ * these events are subtracted. Counters are read before events, so the result is a lower bound
+ * while packets are in transit.
  */
 #ifndef PKTLEDGER_MONITOR_SOURCES_H
 #define PKTLEDGER_MONITOR_SOURCES_H
@@ -13,87 +14,90 @@
 #include "monitor/live.h"
 
 /*
- * The counters of the path, sample by sample: every device and queue, what drivers lost, AF_XDP
- * sockets, queueing disciplines, SNMP and softnet. What `sar -n DEV`, `nstat`, `ethtool -S`, `tc
- * -s` and softnet_stat show, from one moment. What this host does not have is left out.
+ * Rates of the counters along the path, sample by sample: every interface and queue, driver losses,
+ * AF_XDP sockets, queueing disciplines, SNMP and softnet. Shows the numbers of `sar -n DEV`,
+ * `nstat`, `ethtool -S`, `tc -s` and softnet_stat at one moment. Counters missing on this host are
+ * left out.
  *
- * All results are of the time between the last two samples, and live until the next one. A counter
- * that began anew (a device reset, queues changed) gives a lower bound.
+ * All results cover the time between the last two samples and are valid until the next sample.
+ * After a counter reset (device reset, changed queues) the result is a lower bound.
  */
 struct rates {
-	const char *netns;   /* the name of the namespace as people call it; "" the own one */
-	uint64_t interval;   /* between the last two samples; 0: there is but one, nothing moved */
+	const char *netns;   /* name of the namespace, "" for the caller's namespace */
+	uint64_t interval;   /* ns between the last two samples, 0: first sample, no rates yet */
 	struct list devices; /* struct rates_device */
 	struct list queues;  /* struct rates_queue */
 	struct list losses;  /* struct rates_loss */
 	struct list xsks;    /* struct rates_xsk */
-	/* What moved of SNMP, softnet, neighbour tables; scope "host": of all namespaces. */
+	/* Increments of SNMP, softnet and neighbour table counters. Scope "host": all
+	 * namespaces. */
 	struct counters deltas;
 
-	/* Private, as of the last sample */
+	/* Private, state of the last sample */
 	const struct netns *ns; /* borrowed; NULL: the calling thread's */
 	uint32_t inum;
-	bool devices_only, gone; /* gone: there is no such namespace any more, so there are no rows */
+	bool devices_only, gone; /* gone: the namespace no longer exists, so there are no rows */
 	uint64_t time;
 	struct counters counters;
 	struct xsk_info *xsk;
 	int xsk_n;
-	struct files *walk; /* where sock_diag is not there */
+	struct files *walk; /* fallback without sock_diag */
 	bool no_walk;
 };
 
 struct rates_device {
 	uint32_t netns;		 /* inode number */
-	struct link_info link;	 /* its statistics are what moved, as the device counts: merged
-				    packets once (LRO, GSO) */
-	struct link_qdisc qdisc; /* its drops are what moved; what waits is of now */
+	struct link_info link;	 /* its statistics are increments, as counted by the interface:
+				    merged packets (LRO, GSO) count once */
+	struct link_qdisc qdisc; /* its drops are increments, its backlog is current */
 	char driver[32];	 /* "" unknown */
 	bool up;
-	bool moved; /* anything above, but levels */
+	bool moved; /* any increment, levels do not count */
 };
 
 struct rates_queue {
-	unsigned device; /* in the list of devices */
+	unsigned device; /* index in `devices` */
 	int queue;
-	struct rtnl_link_stats64 stats; /* packets and bytes only */
-	bool has_rx, has_tx;		/* the driver counts this side */
+	struct rtnl_link_stats64 stats; /* only packets and bytes are set */
+	bool has_rx, has_tx;		/* the driver counts this direction */
 	bool moved;
 };
 
-/* A counter of a driver that is of a loss, or of what leads to one. */
+/* A driver counter of losses or of a cause of losses. */
 struct rates_loss {
 	unsigned device;
 	struct nic_loss loss;
 };
 
-/* What an AF_XDP socket lost; its counters are what moved. */
+/* Losses of an AF_XDP socket as increments. */
 struct rates_xsk {
 	struct xsk_info moved;
 	const char *ifname; /* "" unknown */
 };
 
-/* Reads everything; `now_ns`: a clock that goes forward. */
+/* Reads all counters. `now_ns`: a monotonic clock. */
 void rates_sample(struct rates *r, uint64_t now_ns);
 void rates_close(struct rates *r);
 
 struct sources;
 
 /*
- * Opens them for what `spec` looks at, in the namespace that it names, else the own one, and adds
- * them to `l` before it starts. Where only sockets or reasons are looked at there are none, for
- * neither knows any. What this host does not allow is left out: see sources_gaps(). `counters`:
- * sources_rates() is wanted, with all counters, not only those that the rows need.
+ * Opens the sources for the stages of `spec`, in its namespace or in the caller's namespace, and
+ * adds them to `l` before its start. No source is opened if the spec selects sockets or reasons
+ * only, since counters have neither. Sources that this host does not allow are left out: see
+ * sources_gaps(). `counters`: collect all counters for sources_rates(), not only the counters that
+ * rows need.
  */
 int sources_open(struct sources **s, const struct live_spec *spec, bool counters, struct live *l,
 		 struct error *err);
 
-/* When the collector is closed. NULL is allowed. */
+/* Frees the sources. Call after closing the collector. NULL is allowed. */
 void sources_close(struct sources *s);
 
-/* The counters, sampled at the end of each interval; NULL: none. */
+/* Returns the counters sampled at the end of each interval, or NULL. */
 const struct rates *sources_rates(const struct sources *s);
 
-/* What is not seen here, and why, one line for people; "": nothing. */
+/* Returns one line for users about losses that cannot be observed here, with the reason, or "". */
 const char *sources_gaps(const struct sources *s);
 
 #endif

@@ -16,9 +16,9 @@
 #include "host/netdev.h"
 
 #define RULES_SHOWN   3
-#define SOURCES_NS    500000000 /* until one is seen, after the first loss */
-#define START_NETNS   256	/* namespaces whose rules are read before there is any loss */
-#define START_READERS 16	/* ... and whose sockets are */
+#define SOURCES_NS    500000000 /* ns after the first loss, to wait for sources */
+#define START_NETNS   256	/* namespaces whose rules are read before the first loss */
+#define START_READERS 16	/* namespaces whose sockets are read before the first loss */
 
 struct why {
 	struct live *live;
@@ -26,11 +26,12 @@ struct why {
 	struct readings *readings;
 	struct nftrules *rules;
 	struct list conntracks;	    /* struct conntrack_noted */
-	struct survey_bpf *sources; /* NULL: not needed yet, or not possible */
-	uint64_t sources_ns;	    /* when they were asked for; 0: not yet */
+	struct survey_bpf *sources; /* NULL: not needed yet, or not available */
+	uint64_t sources_ns;	    /* time of the request, 0: not requested yet */
 	struct way_dnat dnat;
 	char tunnel[IF_NAMESIZE];
-	uint32_t netns, dnat_netns; /* of a loss; of the NAT that leads there */
+	uint32_t netns, dnat_netns; /* namespace of a loss, namespace of the NAT that redirects to
+				       it */
 
 	struct reading reading;
 	char reader[READING_TEXT], rules_text[1024], chain[2 * NFT_NAME + 16];
@@ -52,8 +53,8 @@ static struct reading_socket reading_id(const struct watch_sock *sock)
 }
 
 /*
- * The firewall of a namespace as it is now: its rules, and what it dropped without one. `late`: it
- * has dropped something already.
+ * Notes the firewall rules of a namespace, and the drops that no rule caused. `late`: the firewall
+ * already dropped packets.
  */
 static void note_firewall(struct why *w, uint32_t inum, bool late)
 {
@@ -81,7 +82,8 @@ static int start(void *arg, struct error *err)
 	return 0;
 }
 
-/* Where it is lost because who reads the socket, or accepts, did not in time. */
+/* Returns true for stages where packets are lost because the receiving or accepting process is too
+ * slow. */
 static bool is_reader_s(enum stage stage)
 {
 	return stage == STAGE_RCVBUF || stage == STAGE_TCP_RCVBUF || stage == STAGE_TCP_BACKLOG ||
@@ -148,7 +150,7 @@ __attribute__((format(printf, 3, 4))) static void add(char *buf, size_t size, co
 
 	va_start(args, fmt);
 	if (vsnprintf(buf + n, size - n, fmt, args) >= (int)(size - n))
-		buf[n] = '\0'; /* all of it, or nothing */
+		buf[n] = '\0'; /* does not fit: append nothing */
 	va_end(args);
 }
 
@@ -167,8 +169,8 @@ static bool same_chain(const struct nft_rule *a, const struct nft_rule *b)
 }
 
 /*
- * Those that moved; where none did, those that could have dropped. `events`: as many packets were
- * lost, as a rule counts them; EXPR may have left out others, which the rules count, too.
+ * Adds the rules whose counters moved, or the rules that may have dropped if no counter moved.
+ * `events`: packets lost, as rules count them. Rules also count packets that EXPR excludes.
  */
 static void put_rules(struct why *w, const struct nft_result *result, uint64_t events,
 		      struct finding_facts *f)
@@ -229,7 +231,8 @@ static bool is_tap(const struct live_row *row)
 	return !strcmp(row->text[LIVE_SOCKET], "packet");
 }
 
-/* Why a neighbour's queue was full counts more than how often; a tap's copies count for nothing. */
+/* Returns the weight of a row. The cause of a full neighbour queue weighs more than the number of
+ * drops. Copies for taps weigh nothing. */
 static uint64_t weight(const struct live_row *row)
 {
 	if (is_tap(row))
@@ -239,7 +242,7 @@ static uint64_t weight(const struct live_row *row)
 		       : row->counts.packets;
 }
 
-/* The largest row of a stage names the drop site. */
+/* Returns the largest row of a stage, which names the drop site. */
 static const struct live_row *main_row(const struct live_table *t, enum stage stage,
 				       enum drop_class class)
 {
@@ -255,7 +258,8 @@ static const struct live_row *main_row(const struct live_table *t, enum stage st
 	return best;
 }
 
-/* Multicast to a group without a member: no loss, but the answer to who asks for it. */
+/* Returns the row of multicast to a group without a member. That is not a loss, but explains
+ * missing packets to a user who expects them. */
 static const struct live_row *not_joined(const struct live_table *t)
 {
 	const struct live_row *v4 = main_row(t, STAGE_IP_ROUTE, CLASS_EXPECTED);
@@ -264,7 +268,8 @@ static const struct live_row *not_joined(const struct live_table *t)
 	return v4 || !v6 || strcmp(v6->text[LIVE_LOCATION], "ip6_mc_input") ? v4 : v6;
 }
 
-/* Commands are typed where this program runs; where it is not known how, there is none. */
+/* Adds the prefix that enters the namespace to commands, which are typed in the caller's namespace.
+ * If no way to enter is known, the finding has no command. */
 static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
 			const struct change *change)
 {
@@ -278,14 +283,15 @@ static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
 	owners_netns_enter(owners, inum, enter);
 	if (owners_netns_open(owners, inum, &ns, &(struct error){}))
 		return finding_forget(f);
-	if (*enter || (change->name[0] && !change_belongs(change, &ns))) /* that of the host */
+	if (*enter || (change->name[0] && !change_belongs(change, &ns))) /* affects the whole
+									    host */
 		finding_enter(f, change, &ns, enter);
 	else
 		finding_forget(f);
 	netns_close(&ns);
 }
 
-/* The NAT that leads to a port that is closed may be that of any namespace. */
+/* Finds the NAT rule that redirects to a closed port. Any namespace may have it. */
 static int find_dnat(void *arg, const struct netns *ns)
 {
 	struct why *w = arg;
@@ -297,7 +303,7 @@ static int find_dnat(void *arg, const struct netns *ns)
 	return 0;
 }
 
-/* What the namespace of a loss says of the way of its packets. */
+/* Adds facts about the network path from the namespace of a loss. */
 static void look_around(const struct live *l, struct why *why, const struct live_row *row,
 			struct finding_facts *f)
 {
@@ -359,14 +365,14 @@ static void look_around(const struct live *l, struct why *why, const struct live
 	netns_close(&ns);
 }
 
-/* Who reads the socket, or accepts, if that is known. `why` may be NULL. */
+/* Describes the process that reads from the socket or accepts, if known. `why` may be NULL. */
 static void describe_reader(struct why *why, uint64_t inode, struct finding_facts *f)
 {
 	if (why && !readings_get(why->readings, inode, &why->reading))
 		reading_describe(&why->reading, why->reader, f);
 }
 
-/* What a row says of itself. `known`: its texts; NULL: unknown. */
+/* Returns the facts in a row. `known`: texts of the row, NULL: unknown. */
 static struct finding_facts facts_of(const struct live_row *row, const struct finding_facts *host,
 				     uint64_t lost)
 {
@@ -376,7 +382,7 @@ static struct finding_facts facts_of(const struct live_row *row, const struct fi
 	for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
 		known[i] = *row->text[i] ? row->text[i] : NULL;
 	f.lost = lost;
-	/* of a datagram, as the rates are: a merged packet takes the place of many */
+	/* per datagram, like the rates, because a merged packet stands for many datagrams */
 	if (row->counts.packets)
 		f.truesize = row->counts.memory / row->counts.packets;
 	f.reason = known[LIVE_REASON];
@@ -412,17 +418,18 @@ static void advise_row(const struct live *l, struct why *why, struct live_summar
 	s->n_findings++;
 }
 
-/* A cause of a stage: the largest of the rows that have the same place and call for one advice. */
+/* A cause at a stage: the largest of the rows with the same place and the same advice. */
 struct cause_row {
 	const struct live_row *row;
-	const char *id; /* of the finding */
+	const char *id; /* ID of the finding */
 	uint64_t lost;
 };
 
-#define STAGE_CAUSES 4	/* causes of a stage that get advice: the largest */
-#define STAGE_ROWS   64 /* rows of a stage that are looked at: the largest */
+#define STAGE_CAUSES 4	/* causes per stage that get advice, largest first */
+#define STAGE_ROWS   64 /* rows per stage that are examined, largest first */
 
-/* The process of a socket may have changed meanwhile, and the sockets of a process may be many. */
+/* Compares places. Processes are not compared: the process of a socket may have changed, and a
+ * process may have many sockets. */
 static bool is_same_place(const struct live_row *a, const struct live_row *b)
 {
 	static const enum live_field fields[] = {LIVE_HOOK, LIVE_NETNS, LIVE_SOCKET};
@@ -435,12 +442,14 @@ static bool is_same_place(const struct live_row *a, const struct live_row *b)
 	       !strcmp(a->text[LIVE_PROCESS], b->text[LIVE_PROCESS]);
 }
 
-/* Adds a row to the causes of its stage. The first explains the others where it is a silence. */
+/*
+ * Adds a row to the causes of its stage. A cause with the highest weight explains all other rows.
+ */
 static unsigned add_cause(struct cause_row *causes, unsigned n, const struct live_row *row,
 			  const struct finding_facts *host)
 {
 	const struct finding_facts f = facts_of(row, host, row->counts.packets);
-	static struct finding finding; /* too much for a small stack */
+	static struct finding finding; /* too large for a small stack */
 
 	if ((n && is_tap(row)) || findings_for_stage(row->stage, &f, &finding, NULL))
 		return n;
@@ -491,7 +500,8 @@ static void advise_stage(const struct live *l, struct why *why, struct live_summ
 	}
 }
 
-/* Two sockets, hooks or namespaces, or two causes with different advice, are two findings. */
+/* Adds the findings. Different sockets, hooks or namespaces and causes with different advice are
+ * separate findings. */
 static void advise(const struct live *l, struct why *why, struct live_summary *s)
 {
 	const unsigned by = LIVE_BY_DEFAULT;
@@ -518,7 +528,7 @@ void live_summarise(const struct live *l, struct why *why, const struct live_tab
 	advise(l, why, out);
 }
 
-/* Of the namespace `netns`, which is 0 where it is not known. */
+/* Adds a finding of the TCP balance. `netns`: namespace, 0: unknown. */
 static void advise_tcp(const struct live *l, struct live_summary *s, enum stage stage,
 		       const struct finding_facts *f, uint32_t netns)
 {
@@ -562,9 +572,9 @@ static void advise_listener(const struct live *l, struct why *why, struct live_s
 	advise_tcp(l, s, STAGE_TCP_LISTEN, &f, r->inum);
 }
 
-/* A few may be chance. */
+/* Fewer spurious retransmissions may be chance. */
 #define SPURIOUS       3
-#define SPURIOUS_SHARE 10 /* one retransmission in so many */
+#define SPURIOUS_SHARE 10 /* minimum 1 / SPURIOUS_SHARE of the retransmissions */
 
 void live_advise_tcp(const struct live *l, struct why *why, struct live_summary *s)
 {
@@ -580,7 +590,7 @@ void live_advise_tcp(const struct live *l, struct why *why, struct live_summary 
 	struct finding_facts hole = {.flows = sum->large_only};
 	struct finding_facts reordered = {.lost = late, .again = sum->retransmitted};
 
-	/* segments sent again, or that a GSO packet was cut short by; not a router's */
+	/* segments retransmitted, or cut from a GSO packet, on this host but not on a router */
 	if (netns && s->tcp->flows[0].flow.netns == netns)
 		queue.lost += sum->lost_at[STAGE_QDISC];
 	if (queue.lost)

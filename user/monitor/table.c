@@ -54,7 +54,7 @@ static bool has(unsigned by, unsigned field)
 	return by & LIVE_BIT(field);
 }
 
-/* The texts that tell it apart, in a block of its own. */
+/* Copies the texts of the fields that separate rows into one block. */
 static void keep_texts(struct live_row *row, unsigned by)
 {
 	size_t size = 1;
@@ -72,7 +72,9 @@ static void keep_texts(struct live_row *row, unsigned by)
 	}
 }
 
-/* A namespace is called by its number until its name is found. */
+/*
+ * Returns true if the namespace is only known by its number, which is used until its name is found.
+ */
 static bool is_unnamed(const struct live_row *row)
 {
 	char number[16];
@@ -81,7 +83,7 @@ static bool is_unnamed(const struct live_row *row)
 	return !strcmp(row->text[LIVE_NETNS], number);
 }
 
-/* The namespace of `row` has its name now. */
+/* Replaces the number of the namespace by its name. */
 static void name_netns(struct live_row *into, const struct live_row *row)
 {
 	char *before = into->texts;
@@ -91,7 +93,8 @@ static void name_netns(struct live_row *into, const struct live_row *row)
 	free(before);
 }
 
-/* FNV-1a over the texts of the fields in `by`, without the namespace, whose name may change. */
+/* Returns FNV-1a over the texts of the fields in `by`, without the namespace, whose name may
+ * change. */
 static unsigned hash(const struct live_row *row, unsigned by)
 {
 	uint32_t h = 2166136261u;
@@ -118,7 +121,7 @@ static bool same(const struct live_row *a, const struct live_row *b, unsigned by
 	return true;
 }
 
-/* Where the row is in the index, or where it is to be. */
+/* Returns the row's slot in the index, or the free slot for a new row. */
 static unsigned *find(const struct live_table *t, const struct live_row *row, unsigned by)
 {
 	unsigned at = hash(row, by) & (t->slots - 1);
@@ -163,7 +166,7 @@ static void merge(struct live_row *into, const struct live_row *row)
 	if (into->netns != row->netns)
 		into->netns = 0;
 	live_counts_add(&into->counts, &row->counts);
-	/* Boyer and Moore: whoever has more than half of all votes is left */
+	/* Boyer-Moore majority vote: a cookie with more than half of all packets remains */
 	if (into->cookie == row->cookie) {
 		into->votes += packets;
 	} else if (into->votes >= packets) {
@@ -174,7 +177,7 @@ static void merge(struct live_row *into, const struct live_row *row)
 	}
 }
 
-/* False: there is none, and no room for one. */
+/* Adds a row. Returns false if the row does not exist and the table is full. */
 static bool add(struct live_table *t, const struct live_row *row, unsigned by, unsigned max)
 {
 	struct live_row *new;
@@ -214,7 +217,7 @@ static void add_others(struct live_table *t, const struct live_row *row, unsigne
 		add(t, &others, by & (LIVE_BY_STAGE | LIVE_BY_MANY), UINT32_MAX);
 }
 
-/* Not yet one of others, and could be. */
+/* Returns true if the row can be merged into a row of "others". */
 static bool is_of_many(const struct live_row *row)
 {
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
@@ -225,8 +228,8 @@ static bool is_of_many(const struct live_row *row)
 }
 
 /*
- * The smaller half of the rows goes to others, so that what loses much later finds room, too. A row
- * with 2 / max of all packets is never among them. False: there is none that could.
+ * Merges the smaller half of the rows into "others", so the table has capacity for later losses. A
+ * row with at least 2 / max of all packets is never merged. Returns false if no row can be merged.
  */
 static bool make_room(struct live_table *t, unsigned by)
 {
@@ -294,7 +297,7 @@ static int by_path(const void *x, const void *y)
 
 void table_sort(struct live_table *t, enum table_order order)
 {
-	if (!t->index) /* nothing was ever added */
+	if (!t->index) /* the table is empty and was never used */
 		return;
 	qsort(t->rows, t->n, sizeof(*t->rows), order == TABLE_BY_PATH ? by_path : by_packets);
 	make_index(t);

@@ -15,7 +15,7 @@
 
 #include "drops/stagemap.h"
 
-/* X(ID, name, title): what rows can be told apart by. The order is that of columns. */
+/* X(ID, name, title): fields that separate rows, in the order of columns. */
 #define LIVE_FIELDS(X)                                                                             \
 	X(STAGE, "stage", "where on the path of a packet")                                         \
 	X(CLASS, "class", "loss, suspected, expected or copy")                                               \
@@ -43,68 +43,70 @@ enum live_field {
 };
 
 #define LIVE_BIT(field) (1u << (field))
-/* Rows that differ in these are never one. */
+/* Rows that differ in these fields are never merged. */
 #define LIVE_BY_STAGE                                                                              \
 	(LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOURCE) | LIVE_BIT(LIVE_SCOPE))
 #define LIVE_BY_DEFAULT                                                                            \
 	(LIVE_BY_STAGE | LIVE_BIT(LIVE_DIRECTION) | LIVE_BIT(LIVE_HOOK) | LIVE_BIT(LIVE_REASON) |  \
 	 LIVE_BIT(LIVE_LOCATION) | LIVE_BIT(LIVE_IFNAME) | LIVE_BIT(LIVE_NETNS) |                  \
 	 LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS))
-/* Fields of many values: left out first where there is no room. */
+/* Fields with many distinct values, dropped first when the table is full. */
 #define LIVE_BY_MANY                                                                               \
 	(LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CGROUP) |                  \
 	 LIVE_BIT(LIVE_CONTAINER) | LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_FLOW))
 
 #define LIVE_OTHERS "others" /* text of such a field in a row that stands for several rows */
 
-/* Classes that are no loss, as a bit set of 1 << enum drop_class. */
+/* Classes that do not count as loss, as a bit set of 1 << enum drop_class. */
 #define LIVE_NO_LOSS (1u << CLASS_EXPECTED | 1u << CLASS_COPY)
 
 struct live_counts {
 	uint64_t events, packets, bytes;
-	uint64_t memory; /* bytes that queues charge for the packets (truesize); 0: unknown */
+	uint64_t memory; /* bytes charged by queues for the packets (truesize), 0: unknown */
 };
 
 /*
- * One row. To make one: set `stage` and `class`, call live_row_begin(), set more texts and the
- * counts, pass it to table_add(). Its texts are borrowed until then; the table copies them.
+ * One row. To create a row, set `stage` and `class`, call live_row_begin(), set more texts and the
+ * counts, then pass it to table_add(). Texts are borrowed until then. The table copies them.
  */
 struct live_row {
-	const char *text[LIVE_FIELD_COUNT]; /* never NULL; "" unknown or not told apart */
-	enum stage stage;		    /* agrees with text[LIVE_STAGE], if that is set */
-	enum drop_class class;		    /* agrees with text[LIVE_CLASS], if that is set */
-	const char *note; /* what happened, one clause, static; NULL: rows of several kinds */
-	uint64_t cookie;  /* the socket that lost more than half of the packets; 0: none did */
-	uint32_t netns;	  /* inode number of the namespace; 0: unknown, or several */
+	const char *text[LIVE_FIELD_COUNT]; /* never NULL, "" if unknown or not separated */
+	enum stage stage;		    /* same as text[LIVE_STAGE], if that text is set */
+	enum drop_class class;		    /* same as text[LIVE_CLASS], if that text is set */
+	const char *note; /* one clause about the event, static, NULL: rows of several kinds */
+	uint64_t cookie;  /* socket with more than half of the packets, 0: no such socket */
+	uint32_t netns;	  /* inode number of the namespace, 0: unknown, or several */
 	struct live_counts counts;
 	uint64_t votes; /* private to the table: see `cookie` */
-	char *texts;	/* private to the table: memory of its texts */
+	char *texts;	/* private to the table: memory of the texts */
 };
 
-/* Sets all texts: stage and class by the row's fields, source and scope as given, the rest "". */
+/*
+ * Sets all texts: stage and class from the row's members, source and scope as given, the rest "".
+ */
 void live_row_begin(struct live_row *row, const char *source, const char *scope);
 
-/* Rows are in no order until table_sort(). Zero-initialised: an empty table without room. */
+/* Rows are unordered until table_sort(). Zero-initialised: an empty table without capacity. */
 struct live_table {
 	struct live_row *rows;
 	unsigned n;
 	uint64_t others; /* rows added to "others" since table_init() */
 	/* Private */
-	unsigned max;	 /* rows told apart by all fields */
-	unsigned room;	 /* allocated */
-	unsigned *index; /* hash to number of the row + 1 */
-	unsigned slots;	 /* of the index, a power of two above twice the rows */
+	unsigned max;	 /* maximum number of rows that are separated by all fields */
+	unsigned room;	 /* allocated rows */
+	unsigned *index; /* maps hash to row number + 1 */
+	unsigned slots;	 /* size of the index, a power of two above twice the rows */
 };
 
-#define LIVE_ROWS 8192 /* the usual `max` */
-void table_init(struct live_table *t, unsigned max); /* `max`: rows at most */
-void table_free(struct live_table *t);		     /* may be zero-initialised */
-void table_clear(struct live_table *t);		     /* removes the rows and keeps the memory */
+#define LIVE_ROWS 8192 /* default `max` */
+void table_init(struct live_table *t, unsigned max); /* `max`: maximum number of rows */
+void table_free(struct live_table *t);		     /* accepts a zero-initialised table */
+void table_clear(struct live_table *t);		     /* removes the rows, keeps the memory */
 
 /*
- * Adds the counts of `row` to the row with the same texts in the fields `by` (LIVE_BIT()s), or
- * adds a row; its other fields are "". If there is no room, the smaller half of the rows is moved
- * to rows of "others". Returns false if `row` itself went to "others".
+ * Adds the counts of `row` to the row with the same texts in the fields `by` (LIVE_BIT()s), or adds
+ * a row, whose other fields are "". If the table is full, the smaller half of the rows is merged
+ * into rows of "others". Returns false if `row` itself was merged into "others".
  */
 bool table_add(struct live_table *t, const struct live_row *row, unsigned by);
 
@@ -115,22 +117,24 @@ bool table_add(struct live_table *t, const struct live_row *row, unsigned by);
 void table_group(struct live_table *t, const struct live_table *from, unsigned by,
 		 unsigned classes);
 
-/* By stages in the order of the path, or largest rows first; equal ones by their texts. */
+/* TABLE_BY_PATH: stages in path order. TABLE_BY_PACKETS: largest rows first. Ties are sorted by
+ * text. */
 enum table_order { TABLE_BY_PATH, TABLE_BY_PACKETS };
 void table_sort(struct live_table *t, enum table_order order);
 
 /*
- * Initialises `t` with at most `max` rows of `from`, grouped by `by`: losses before suspected before
- * expected drops, largest first. Rows without room are in "others", some rows more, so that no
- * packet is left out. To be freed by table_free().
+ * Initialises `t` with at most `max` rows of `from`, grouped by `by`: losses before suspected
+ * before expected drops, largest first. The remaining rows are merged into a few additional rows of
+ * "others", so no packet is left out. The caller frees `t` with table_free().
  */
 void worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
 		unsigned max);
 
-/* The sum over the rows of `classes` (0: all) at a stage; STAGE_NONE: at all of them, and none. */
+/* Returns the sum over the rows of `classes` (0: all) at a stage. STAGE_NONE: all rows, also rows
+ * without a stage. */
 struct live_counts table_sum(const struct live_table *t, unsigned classes, enum stage stage);
 
-double per_second(uint64_t n, uint64_t ns); /* 0 in no time */
+double per_second(uint64_t n, uint64_t ns); /* 0 if ns is 0 */
 void live_counts_add(struct live_counts *sum, const struct live_counts *one);
 
 const char *live_field_name(enum live_field field); /* "stage", as in --by and JSON */

@@ -13,7 +13,7 @@
 #include "host/counters.h"
 
 #define SPACES	 256 /* namespaces whose counters are read */
-#define READINGS 10  /* of a namespace, to find a moment without a retransmission */
+#define READINGS 10  /* attempts per namespace to read without a retransmission in between */
 
 const char *const tcp_verdict_names[TCP_VERDICTS] = {
 	[TCP_NONE_SEEN] = "none_seen",
@@ -28,7 +28,7 @@ const char *const tcp_kind_names[TCP_KINDS] = {"fast", "rto", "tlp", "syn", "syn
 const char *const tcp_why_names[TCP_WHYS] = {"late",	"open",	  "full",  "unseen",
 					     "no_sack", "inside", "interface"};
 
-/* Of how many, for fmt_many(), and what follows. */
+/* Noun for fmt_many(), and the text after the number. */
 static const struct {
 	const char *of, *text;
 } why_text[TCP_WHYS] = {
@@ -59,7 +59,7 @@ static const struct {
 #define OVERFLOWS "TcpExt:ListenOverflows"
 #define REFUSED	  "TcpExt:ListenDrops"
 
-/* What is shown; the first ones are compared with what events showed. */
+/* Counters shown. The first ones are compared with the events. */
 static const char *const counter_names[] = {
 	"Tcp:RetransSegs",
 	"TcpExt:TCPRetransFail",
@@ -82,7 +82,7 @@ static const char *const counter_names[] = {
 struct space {
 	uint32_t netns;
 	struct counters counters;
-	struct tcp_counted counted[2]; /* just before and after they were read */
+	struct tcp_counted counted[2]; /* events just before and after the counters were read */
 };
 
 struct tcp_account {
@@ -92,13 +92,14 @@ struct tcp_account {
 	struct list begin, end; /* struct space */
 	struct list counters;
 	uint64_t began_ns, ended_ns;
-	uint64_t realtime_ns, ktime_ns; /* when it began */
+	uint64_t realtime_ns, ktime_ns; /* start of the account */
 	bool ended;
 	unsigned uncompared;
 	int rc;
 };
 
-/* `compared`: with what events showed, so that both are to be of one moment. */
+/* Reads the counters of a namespace. `compared`: with the events, so counters and events must be
+ * read at the same moment. */
 static void read_space(struct tcp_account *a, struct space *s, uint32_t netns, bool compared)
 {
 	struct counters_scope scope = {.role = SCOPE,
@@ -132,7 +133,7 @@ static void free_spaces(struct list *spaces)
 	list_free(spaces);
 }
 
-/* In place of those that were read before. */
+/* Reads the counters of all namespaces and replaces the previous readings. */
 static void read_spaces(struct tcp_account *a, struct list *spaces, bool compared)
 {
 	const uint32_t only = live_parts(a->live).netns;
@@ -156,7 +157,7 @@ static uint64_t counted(const struct space *s, unsigned which, unsigned i)
 	return i == 0 ? c->retrans : i == 1 ? c->failed : c->syn;
 }
 
-/* One that moved, or that events showed; a namespace that was not there began with 0. */
+/* Adds a counter if it moved or if events moved. A namespace created later started at 0. */
 static void add_counter(struct tcp_account *a, const struct space *from, const struct space *to,
 			unsigned i)
 {
@@ -184,7 +185,7 @@ static void add_counter(struct tcp_account *a, const struct space *from, const s
 	*(struct tcp_counter *)list_add(&a->counters) = c;
 }
 
-/* UINT64_MAX: it could not be read at the end. */
+/* Returns the increment of a counter, or UINT64_MAX if it could not be read at the end. */
 static uint64_t moved_in(const struct tcp_account *a, uint32_t netns, const char *name)
 {
 	const struct space *from = space_of(&a->begin, netns), *to = space_of(&a->end, netns);
@@ -197,8 +198,8 @@ static uint64_t moved_in(const struct tcp_account *a, uint32_t netns, const char
 	return counter_moved(before, after);
 }
 
-/* What the device counted as lost or failed, which need not have an event. False: it is not there.
- */
+/* Reads the losses and errors counted by the interface, which may have no event. Returns false if
+ * the interface does not exist. */
 static bool device_losses(const struct list *s, uint32_t netns, uint32_t ifindex, char *name,
 			  uint64_t *losses)
 {
@@ -217,7 +218,8 @@ static bool device_losses(const struct list *s, uint32_t netns, uint32_t ifindex
 	return false;
 }
 
-/* From begin to end; one that was not there began with 0. What it may have lost: UINT64_MAX. */
+/* Returns the interface's losses from begin to end. An interface created later started at 0.
+ * UINT64_MAX: unknown, it may have lost any number. */
 static uint64_t device_moved(const struct tcp_account *a, uint32_t netns, uint32_t ifindex,
 			     char *name)
 {
@@ -236,7 +238,7 @@ static int start(void *arg, struct error *err)
 	int rc = tcp_observer_attach(a->observer, &parts.places, err);
 
 	if (!rc)
-		rc = live_discard(a->live); /* what it counted until now is not of the balance */
+		rc = live_discard(a->live); /* the balance excludes earlier drops */
 	if (rc)
 		return rc;
 	read_spaces(a, &a->begin, true);
@@ -316,7 +318,7 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 	return rc ? error_errno(err, STATUS_FAILED, rc, NULL, "the balance of TCP") : 0;
 }
 
-/* Adds what was lost behind a flow's device, unless the device counts losses of its own. */
+/* Adds the flow's downstream losses, unless its interface itself counts losses. */
 static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struct tcp_flow *f)
 {
 	struct tcp_beyond new = {.segments = f->sum.beyond}, *at = NULL;
@@ -369,7 +371,7 @@ static uint64_t worth(const struct tcp_flow *f)
 	return f->sum.retransmitted + f->sum.returned + f->sum.received;
 }
 
-/* Into the few that are shown, if it is one of them. */
+/* Inserts the flow into the list of shown flows, if it is among the largest. */
 static void show_flow(struct tcp_balance *b, const struct tcp_flow *f)
 {
 	unsigned at = b->n_flows;
@@ -395,7 +397,7 @@ static void look_at_flow(void *arg, const struct tcp_flow *f)
 
 	if (f->sum.beyond)
 		add_beyond(x->a, x->b, f);
-	if (f->key.family) /* else those that are folded */
+	if (f->key.family) /* folded flows have no family */
 		show_flow(x->b, f);
 }
 
@@ -405,7 +407,7 @@ static bool read_stall(struct tcp_stall *s, const struct hist *h)
 	return h->count;
 }
 
-/* What the ledger has besides the sums. */
+/* Reads the other results of the ledger. */
 static void read_ledger(const struct tcp_account *a, struct tcp_balance *b)
 {
 	const struct tcp_ledger *ledger = tcp_observer_ledger(a->observer);
@@ -447,7 +449,8 @@ static void add_listener(struct tcp_account *a, struct tcp_balance *b,
 {
 	struct tcp_refusing *r = &b->listeners[b->n_listeners];
 	const uint32_t netns = l->last.sock.netns;
-	/* sk_drops is of segments, too, that have an event: a filter's, or of a wrong key */
+	/* sk_drops also counts segments that have an event, for example dropped by a filter or with
+	 * a wrong key */
 	const uint64_t refused = moved_in(a, netns, REFUSED);
 
 	if (!l->lost || !refused || b->n_listeners == TCP_LISTENERS)
@@ -524,7 +527,8 @@ void tcp_account_close(struct tcp_account *a)
 
 /* Sentences */
 
-/* What differs; and where SYNs may have died that no event shows. */
+/* Adds the counters that disagree with events, and accept queue overflows, which drop SYNs without
+ * an event. */
 static void put_counters(struct json_object *list, const struct tcp_balance *b)
 {
 	for (unsigned i = 0; i < b->counters.n; i++) {
@@ -547,7 +551,7 @@ struct json_object *tcp_balance_rests_on(const struct tcp_balance *b)
 	const struct tcp_sum *s = &b->sum;
 	const struct {
 		uint64_t n;
-		const char *of, *text; /* of: for fmt_many() */
+		const char *of, *text; /* of: noun for fmt_many() */
 	} doubts[] = {
 		{s->bytes_unaccounted, "byte that sockets sent is|bytes that sockets sent are",
 		 "neither new, nor retransmitted, nor dropped before TCP counted it as sent"},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The balance of TCP flows on this host (`trace --balance` of TCP): the observer and its ledger
- * (drops/tcp.h) from the collector's start to its end, with the kernel's own counters before and
- * after beside them.
+ * TCP balance of this host (`trace --balance` for TCP): runs the observer and its ledger
+ * (drops/tcp.h) from start to end of the collector, and reads the kernel's own counters before and
+ * after for comparison.
  */
 #ifndef PKTLEDGER_MONITOR_TCP_H
 #define PKTLEDGER_MONITOR_TCP_H
@@ -16,7 +16,7 @@
 enum tcp_verdict {
 	TCP_NONE_SEEN,
 	TCP_THIS_HOST,	 /* lost on this host */
-	TCP_BEYOND_HOST, /* lost behind the device that it left by */
+	TCP_BEYOND_HOST, /* lost after leaving this host (downstream) */
 	TCP_BOTH,
 	TCP_UNKNOWN,
 	TCP_VERDICTS,
@@ -25,30 +25,30 @@ extern const char *const tcp_verdict_names[TCP_VERDICTS];
 extern const char *const tcp_kind_names[TCP_KINDS]; /* "fast", "rto" ... */
 extern const char *const tcp_why_names[TCP_WHYS];   /* "late", "open" ... */
 
-/* A counter of a namespace, of all sockets there, and what events showed of it. */
+/* A counter of a namespace (all its sockets), compared with the events in that namespace. */
 struct tcp_counter {
 	char netns[OWNER_NETNS];
-	const char *name;	/* as host/counters.h has it */
-	uint64_t delta, events; /* events: only if it is compared */
-	/* Retransmitted between the readings of counter and events: by so much they may differ. */
+	const char *name;	/* name as in host/counters.h */
+	uint64_t delta, events; /* events: only if compared */
+	/* Segments retransmitted between reading the counter and reading the events: allowed
+	 * difference. */
 	uint64_t slack;
 	bool compared, agrees;
 };
 
-/* Where segments were lost behind this host, or may have been. */
+/* Segments lost, or possibly lost, downstream of an interface. */
 struct tcp_beyond {
 	char device[IF_NAMESIZE], netns[OWNER_NETNS];
 	uint64_t segments;
 };
 
-/* A listener that refused connections: what its counter says, and its accept queue at the end. */
+/* A listener that refused connections: its drop counter, and its accept queue at the end. */
 struct tcp_refusing {
 	char socket[SOCKET_TEXT], netns[OWNER_NETNS], process[32];
 	uint64_t lost, waiting, room;
 	uint64_t inode;
-	uint32_t inum;	/* of netns */
-	bool half_open; /* its accept queue was not full: too many are half open, or memory is short
-			 */
+	uint32_t inum;	/* inode number of netns */
+	bool half_open; /* accept queue not full: too many half-open connections, or no memory */
 };
 
 #define TCP_FLOWS_SHOWN 32
@@ -57,72 +57,74 @@ struct tcp_refusing {
 
 struct tcp_shown {
 	struct tcp_flow flow;
-	char netns[OWNER_NETNS]; /* of who sends */
+	char netns[OWNER_NETNS]; /* namespace of the sender */
 };
 
-/* Lists live as long as the account. */
+/* Result of the balance. Lists are valid until tcp_account_close(). */
 struct tcp_balance {
 	struct tcp_sum sum;
 	uint64_t window_ns, undecided;
-	bool so_far;	  /* of tcp_account_look() */
-	uint64_t pending; /* then: sent again, and not decided yet */
-	/* From a drop here to its retransmission; and until it came again, of senders elsewhere. */
+	bool so_far;	  /* filled by tcp_account_look() */
+	uint64_t pending; /* segments retransmitted but not decided yet, only if so_far */
+	/* ns, from a drop on this host to its retransmission (stall), and until the data arrived
+	 * again from a remote sender (received_stall). */
 	struct tcp_stall {
 		uint64_t p50, p99, max;
 	} stall, received_stall;
 	bool has_stall, has_received_stall;
-	uint64_t fresh;	  /* segments that were new: of data_segs_out, what the others leave */
+	uint64_t fresh;	  /* new segments: data_segs_out minus all other kinds */
 	uint64_t refused; /* tcp_ledger_refused() */
 	uint64_t memory;  /* tcp_observer_bytes() */
-	uint64_t received_timed; /* of sum.received_again, how long it took is known of so many */
+	uint64_t received_timed; /* number of sum.received_again with a known recovery time */
 	struct tcp_losses own;
 	uint64_t missed;      /* tcp_observer_missed() */
 	struct list counters; /* struct tcp_counter */
-	unsigned disagree;    /* of those */
+	unsigned disagree;    /* counters of the list that disagree */
 	unsigned uncompared;  /* namespaces whose counters could not be read */
 	struct tcp_beyond beyond[TCP_BEYOND_MAX];
 	unsigned n_beyond;
 	struct tcp_refusing listeners[TCP_LISTENERS];
 	unsigned n_listeners;
-	struct tcp_shown flows[TCP_FLOWS_SHOWN]; /* that lost most first */
+	struct tcp_shown flows[TCP_FLOWS_SHOWN]; /* largest loss first */
 	unsigned n_flows;
-	uint64_t all_flows;	   /* those that are not shown, too */
-	const struct trail *trail; /* NULL: none is kept */
-	uint64_t realtime_ns;	   /* CLOCK_REALTIME where the window began, */
-	uint64_t began_ns;	   /* and bpf_ktime_get_ns() */
+	uint64_t all_flows;	   /* number of flows, including flows not shown */
+	const struct trail *trail; /* NULL: no trail is kept */
+	uint64_t realtime_ns;	   /* CLOCK_REALTIME at the start of the window */
+	uint64_t began_ns;	   /* bpf_ktime_get_ns() at the start of the window */
 	bool balanced;
 	enum tcp_verdict verdict;
 };
 
-/* What the verdict rests on: a list of sentences without full stops; the caller's. */
+/* Returns the basis of the verdict: a list of sentences without full stops, owned by the caller. */
 struct json_object *tcp_balance_rests_on(const struct tcp_balance *b);
 
-/* Balanced, and the verdict; from all else. */
+/* Derives `balanced` and `verdict` from all other members. */
 void tcp_balance_judge(struct tcp_balance *b);
 
 struct tcp_account;
 
 /*
- * Loads, and adds it to the collector, with which it begins. `expr`: of TCP, borrowed; `flows`:
- * of tcp_ledger_new(); `trail`: one is kept.
- * STATUS_USAGE: it asks for Ethernet addresses; STATUS_UNABLE: kernel or capability.
+ * Loads the observer and adds it to the collector, which starts it. `expr`: TCP filter, borrowed.
+ * `flows`: as for tcp_ledger_new(). `trail`: keep a trail. STATUS_USAGE: `expr` matches Ethernet
+ * addresses. STATUS_UNABLE: kernel or capability.
  */
 int tcp_account_open(struct tcp_account **a, const char *expr, unsigned flows, bool trail,
 		     struct live *l, struct error *err);
-void tcp_account_tick(struct tcp_account *a); /* to be called some times a second */
+void tcp_account_tick(struct tcp_account *a); /* to be called several times per second */
 
 /*
- * What became so far of what was sent again TCP_LOOK_NS ago and more, as tcp_ledger_look(): by then
- * its drop, if there is one, and an acknowledgment have come. With its flows, and own losses;
- * nothing else is filled. 0 or -errno; -EALREADY: after tcp_account_end().
+ * Reports the outcome so far of segments retransmitted at least TCP_LOOK_NS ago, as
+ * tcp_ledger_look() does. By that time, a drop event and an acknowledgment have arrived. Fills the
+ * sums, the flows and the missed events only. Returns 0 or -errno, -EALREADY after
+ * tcp_account_end().
  */
 #define TCP_LOOK_NS 5000000000ULL
 int tcp_account_look(struct tcp_account *a, struct tcp_balance *b);
 
-/* The last readings. Once. */
+/* Takes the last readings. Call once. */
 int tcp_account_end(struct tcp_account *a, struct error *err);
 
-/* After tcp_account_end(). */
+/* Fills `b`. Call after tcp_account_end(). */
 void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b);
 void tcp_account_close(struct tcp_account *a); /* NULL is allowed */
 
