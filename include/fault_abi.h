@@ -3,29 +3,29 @@
 #ifndef PKTLEDGER_FAULT_ABI_H
 #define PKTLEDGER_FAULT_ABI_H
 
-/* What the XDP program does with a packet that it is to lose. */
+/* How the XDP program loses a packet. */
 enum fault_xdp_way {
 	FAULT_XDP_VERDICT,    /* returns xdp_verdict */
 	FAULT_XDP_TO_NOWHERE, /* redirects to a device that does not exist */
-	FAULT_XDP_TO_DEVICE,  /* to the one in the map `devices` */
+	FAULT_XDP_TO_DEVICE,  /* to the interface in the map `devices` */
 	FAULT_XDP_TO_CPU,     /* to the CPU that it runs on, by the map `cpus` */
 };
 
-/* What the program at tc ingress does to fragments. */
+/* Fault that the program at tc ingress applies to fragments. */
 enum fault_frag_way {
-	FAULT_FRAG_MISSING,   /* the last one becomes another sender's */
-	FAULT_FRAG_OVERLAP,   /* the last one begins 8 bytes earlier */
-	FAULT_FRAG_DUPLICATE, /* the first one comes twice: nothing is lost by that */
+	FAULT_FRAG_MISSING,   /* the last fragment gets another sender's address */
+	FAULT_FRAG_OVERLAP,   /* the last fragment begins 8 bytes earlier */
+	FAULT_FRAG_DUPLICATE, /* the first fragment arrives twice, which loses nothing */
 };
 
 /* Bits of skb->mark. */
 #define FAULT_MARK_AGAIN  0x01000000 /* has come before, and goes on this time */
-#define FAULT_MARK_POLICY 0x02000000 /* the policies of IPsec are for those with it */
+#define FAULT_MARK_POLICY 0x02000000 /* mark that the IPsec policies match */
 
 struct fault_config {
 	__u64 udp_csum_share;	/* checksums to spoil */
 	__u64 udp_header_share; /* lengths of UDP to spoil */
-	__u64 frag_share;	/* fragmented datagrams of which one fragment suffers */
+	__u64 frag_share;	/* fraction of fragmented datagrams to damage */
 	__u64 cgroup_share;	/* packets that the cgroup's egress program refuses */
 	__u64 ip_header_share;	/* IP headers to spoil */
 	__u64 merged_share;	/* merged packets to spoil */
@@ -38,12 +38,12 @@ struct fault_config {
 	__u32 tc_burn_ns;	/* time that a packet costs at tc ingress */
 	__u32 xdp_burn_ns;	/* the same in the XDP program */
 	__u32 xdp_way;		/* enum fault_xdp_way */
-	__u32 cpu_burn_ns;	/* time that a packet costs behind the map `cpus` */
+	__u32 cpu_burn_ns;	/* ns of CPU time per packet after the map `cpus` */
 	__u32 frag_way;		/* enum fault_frag_way */
 	__u32 pad;
 	__u32 egress_verdict; /* of tc: "shot" or "stolen" */
 	__u32 ingress_verdict;
-	__u32 any; /* all UDP, whoever sent it; else stamped packets of the flow */
+	__u32 any; /* all UDP of any sender; else packets of the flow with a sequence header */
 };
 
 _Static_assert(sizeof(struct fault_config) == 128, "no holes");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the stub of bpf/filter.bpf.h and the code that user space puts into it agree on. */
+/* Interface between the stub in bpf/filter.bpf.h and the code that user space puts into it. */
 #ifndef PKTLEDGER_FILTER_ABI_H
 #define PKTLEDGER_FILTER_ABI_H
 
@@ -21,10 +21,10 @@
 /* Constants that the unpatched stub loads: filter_install() finds and changes them. */
 #define FILTER_OFF     0x706b6600 /* not 0: no filter, all match */
 #define FILTER_SLOT    0x706b6601 /* the program's element of filter_scratch */
-#define FILTER_TAGS    0x706b6602 /* not 0: a tag kept beside the packet is put in */
+#define FILTER_TAGS    0x706b6602 /* not 0: insert a VLAN tag that is kept outside the packet */
 #define FILTER_BEGIN   0x706b6603 /* of the place for the filter */
 #define FILTER_END     0x706b6604
-#define FILTER_PORT    0x706b6605 /* not 0: a port, as on the wire, that all that match have */
+#define FILTER_PORT    0x706b6605 /* not 0: port of all matching packets, network byte order */
 #define FILTER_IS_PORT 0x706b6606 /* not 0: all of UDP match that have it */
 
 enum filter_verdict {
@@ -51,28 +51,28 @@ struct filter_scratch {
 	__u32 have;   /* bytes read */
 	__u32 length; /* of the packet */
 	__u32 layer;  /* enum filter_layer */
-	__u32 index;  /* of a load whose place is computed */
+	__u32 index;  /* index of a load with a computed offset */
 	__u64 unread; /* packets with the verdict FILTER_UNREAD */
 };
 
 _Static_assert(sizeof(struct filter_scratch) % 8 == 0, "values of a per-CPU map are padded to 8");
 
-/* What programs that follow NAT (bpf/nat.bpf.h) and user space say to each other. */
+/* Interface between programs that follow NAT (bpf/nat.bpf.h) and user space. */
 
-#define NAT_RENAMED	 16384 /* names; those that were not needed for longest give way */
+#define NAT_RENAMED	 16384 /* tuples, LRU-evicted */
 #define NAT_TRANSLATIONS 256
 
 /*
- * The packets of EXPR, by what was translated: from `src` and `src_port` to `dst` and `dst_port`.
- * In `pad`: which end of the connection that is, seen from its first packet. Sources are without
- * their ports, of which each connection has another.
+ * Packets of EXPR by their translation: from `src` and `src_port` to `dst` and `dst_port`. `pad`
+ * holds the end of the connection, as seen from its first packet. Sources are kept without their
+ * ports, because each connection has another source port.
  */
 enum nat_kind {
 	NAT_SOURCE = 1,
 	NAT_DESTINATION,
 };
 
-/* What the tests of the packet filter and their BPF program say to each other. */
+/* Interface between the tests of the packet filter and their BPF program. */
 
 #define FILTER_TEST_HEAD 2048
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the sending program of the engine `xdp` (bpf/gen.bpf.c) and user space say to each other. */
+/* Interface between the sending program of the engine `xdp` (bpf/gen.bpf.c) and user space. */
 #ifndef PKTLEDGER_GEN_ABI_H
 #define PKTLEDGER_GEN_ABI_H
 
@@ -13,20 +13,23 @@
 struct gen_config {
 	__u64 stream;	     /* stream << 48 */
 	__u64 debt;	     /* of the schedule that is caught up at most, ns << GEN_PERIOD_SHIFT */
-	__u64 depth;	     /* what may leave at once when it is late, same unit */
+	__u64 depth;	     /* same unit, largest burst when sending is late */
 	__u32 flows;	     /* in turn, at least 1: the source port varies first */
-	__u32 ports;	     /* of one address, at least 1 */
+	__u32 ports;	     /* number of ports per address, at least 1 */
 	__u32 first_address; /* the last 4 bytes of the source, host order */
-	__u32 from_address;  /* where this stream begins, behind the first */
+	__u32 from_address;  /* index of the first address of this stream */
 	__u16 from_port;
 	__u16 first_port; /* host order */
-	/* Folded sums over all that a checksum covers, but for the port, and for those 4 bytes. */
+	/*
+	 * Folded sums over all bytes that a checksum covers, except the port and the 4 changing
+	 * bytes.
+	 */
 	__u16 udp_free_sum, ip_free_sum;
 	__u8 addresses; /* they vary, too */
 	__u8 ipv6;
 	__u8 time;  /* the payload has room for the send time, and the kernel has CLOCK_TAI for BPF
 		     */
-	__u8 paced; /* by the segments; else as fast as it goes */
+	__u8 paced; /* paced by the segments; else at full speed */
 	__u8 pad[4];
 	__u64 header[GEN_HEADER_MAX / 8]; /* first bytes of the frame */
 };
@@ -39,7 +42,7 @@ struct gen_segment {
 	__u64 until;  /* number with which the next segment begins */
 	__u64 due;    /* first packet, since the start of the schedule, ns << GEN_PERIOD_SHIFT */
 	__u64 period; /* between two groups, same unit */
-	__u32 group;  /* packets of one, at least 1 */
+	__u32 group;  /* packets per group, at least 1 */
 	__u32 pad;
 };
 
@@ -49,11 +52,11 @@ struct gen_state {
 	__u64 limit;	/* numbers from here on are not to be sent by this call */
 	__u64 start_ns; /* CLOCK_MONOTONIC at which the schedule begins; 0: at the first run */
 	__u64 due;	/* next group, since start_ns, ns << GEN_PERIOD_SHIFT */
-	__u64 allowed;	/* the same, as far as catching up is allowed */
-	__u64 shift;	/* schedule given up because the CPU was elsewhere, same unit */
+	__u64 allowed;	/* same unit, limit including catching up */
+	__u64 shift;	/* same unit, schedule skipped because the CPU was busy elsewhere */
 	__u64 first_ns; /* CLOCK_MONOTONIC of the first packet */
-	__u64 last_ns;	/* of the last one; unthrottled: of the last one below limit */
-	__u32 flow, port, address; /* of the next packet, behind those with which they begin */
+	__u64 last_ns;	/* ns, last packet; unthrottled: last packet below the limit */
+	__u32 flow, port, address; /* of the next packet, relative to the first ones */
 	__u32 segment;
 	__u32 left; /* of the group that is leaving */
 	__u32 pad;

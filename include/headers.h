@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The parser of packet headers. A step looks at one header and says where the next one is, and
- * what; who calls it fetches the bytes, wherever they are. The same code runs in the kernel
- * (bpf/skb.bpf.h has the fetchers) and in user space (tests), so it takes no library and no memory
- * of its own, and reads no byte behind those that it is given.
+ * Parser for packet headers. A step parses one header and returns the offset and the type of the
+ * next one. The caller fetches the bytes, wherever they are. The same code runs in the kernel
+ * (bpf/skb.bpf.h has the accessors) and in user space (tests), so it needs no library, allocates no
+ * memory, and reads no byte after the given ones.
  *
  *	struct headers h = {.next = HEADER_ETHERNET};
  *
@@ -11,11 +11,11 @@
  *		;
  *	if (h.next == HEADER_PAYLOAD && h.proto == IPPROTO_UDP) ...
  *
- * A program that wants the plain case cheap reads it at once and calls headers_ip4() or
- * headers_ip6() itself: those are the step, inlined.
+ * A program that needs the plain case to be cheap reads it at once and calls headers_ip4() or
+ * headers_ip6() directly: these are the step, inlined.
  *
- * Lengths in headers are passed on, not believed: a packet that was dropped because they are
- * wrong is to be known all the same.
+ * Lengths in headers are passed on without validation: a packet that was dropped because of wrong
+ * lengths must still be recognized.
  */
 #ifndef PKTLEDGER_HEADERS_H
 #define PKTLEDGER_HEADERS_H
@@ -29,7 +29,7 @@
 
 #define IP4_HLEN      20 /* without options */
 #define IP6_HLEN      40
-#define IP6_EXT_HLEN  8 /* least length of an extension header; that of a fragment's */
+#define IP6_EXT_HLEN  8 /* minimum extension header; also the fragment header */
 #define UDP_HLEN      8
 #define TCP_HLEN      20 /* without options */
 #define VLAN_HLEN     4
@@ -46,27 +46,27 @@
 #define HEADERS_FRAME	   (ETHERNET_HLEN + HEADERS_TAGS * VLAN_HLEN)
 #define HEADERS_EXTENSIONS 8	    /* of IPv6 */
 #define HEADERS_STEP	   IP6_HLEN /* bytes that a step looks at, at most */
-/* Steps of a packet, at most: frame, tags, IP, extensions, UDP; with those of a tunnel before. */
+/* Maximum steps per packet: frame, tags, IP, extensions, UDP, including the headers of a tunnel. */
 #define HEADERS_STEPS (HEADERS_TAGS + HEADERS_EXTENSIONS + 4)
-#define HEADERS_DEPTH 3 /* tunnels in one another that are looked into */
+#define HEADERS_DEPTH 3 /* maximum nesting of tunnels that are parsed */
 #define TUNNEL_PORTS  8 /* UDP ports that are known to be of tunnels */
 
-/* What comes next. */
+/* Type of the next header. */
 enum header {
 	HEADER_ETHERNET,
-	HEADER_VLAN,	 /* a tag, and the type behind it */
+	HEADER_VLAN,	 /* a tag, followed by the next type */
 	HEADER_IP,	 /* by the version in its first byte */
 	HEADER_PROTOCOL, /* by `proto` */
 	HEADER_VXLAN,
 	HEADER_GENEVE,
 	HEADER_GRE,
 	/* Here the way ends. */
-	HEADER_PAYLOAD,	 /* behind UDP, TCP, ICMP and what else has ports */
+	HEADER_PAYLOAD,	 /* after UDP, TCP, ICMP and other protocols with ports */
 	HEADER_FRAGMENT, /* data of a fragment that is not the first */
-	HEADER_TUNNEL,	 /* a packet in this one (IPIP, GRE): headers_enter() goes on */
+	HEADER_TUNNEL,	 /* an inner packet (IPIP, GRE): continue with headers_enter() */
 	HEADER_UNKNOWN,	 /* another protocol, or more tags or extensions than are looked at */
 	HEADER_CUT,	 /* the bytes end before the header does */
-	HEADER_BAD,	 /* its fields contradict one another */
+	HEADER_BAD,	 /* its fields contradict each other */
 };
 
 enum header_type {
@@ -100,41 +100,42 @@ enum header_proto {
 };
 
 /*
- * How far a packet was read. Zero-initialised, with `at` and `next` for where to begin. Of packets
- * in one another it is the innermost. Numbers in host order.
+ * Parser state. Zero-initialised, with `at` and `next` set to the start. For nested packets it
+ * describes the innermost one. Numbers are in host byte order.
  */
 struct headers {
-	__u32 at;	/* offset of what comes next */
-	__u32 l3, l4;	/* of the IP header, and of the one behind it and its extensions */
+	__u32 at;	/* offset of the next header */
+	__u32 l3, l4;	/* offsets of the IP header and of the header after it and its extensions */
 	__u32 bytes;	/* of the packet from l3 on, as its header says */
 	__u32 id;	/* of a fragmented datagram */
 	__u16 type;	/* EtherType; 0: not known, as where the IP header is the beginning */
 	__u16 fragment; /* offset in the datagram, bytes */
 	__u16 src_port, dst_port;
-	__u16 length;	 /* UDP: what its header says */
+	__u16 length;	 /* UDP: length field of the header */
 	__u8 next;	 /* enum header */
-	__u8 version;	 /* of IP; 0: none */
-	__u8 proto;	 /* the IP protocol of what is at `at`, or before it */
+	__u8 version;	 /* IP version; 0: not IP */
+	__u8 proto;	 /* IP protocol of the header at `at`, or of the one before it */
 	__u8 passed;	 /* tags and extensions */
 	__u8 fragmented; /* it is a fragment, also the first */
 	__u8 more;	 /* and more of them follow */
 	__u8 icmp_type, icmp_code;
 	__u8 depth;  /* tunnels entered */
-	__u8 tunnel; /* the last of them: enum header, its first; HEADER_IP: IP in IP; 0: none */
+	__u8 tunnel; /* last tunnel, as its first header (enum header); HEADER_IP: IP in IP; 0:
+		      * unset */
 	__u8 pad[2];
-	__u32 tunnel_id; /* VXLAN and Geneve: the network (VNI); GRE: the key; 0: it has none */
+	__u32 tunnel_id; /* VXLAN and Geneve: the network (VNI); GRE: the key; 0: absent */
 };
 
-/* A UDP port of tunnels, as who fetches knows it. */
+/* A UDP port of tunnels, known to the caller. */
 struct tunnel_port {
-	__u16 port;  /* 0: none */
+	__u16 port;  /* 0: unused entry */
 	__u8 tunnel; /* HEADER_VXLAN, HEADER_GENEVE */
 	__u8 pad;
 };
 
 /*
- * A packet may be read at any offset where the CPU can (check_pkt_ptr_alignment()); clang would
- * read what it takes for unaligned byte by byte. The stack has to be aligned.
+ * Reads at any offset that the CPU can access (check_pkt_ptr_alignment()). For a pointer that clang
+ * considers unaligned, it would read byte by byte. Memory on the stack has to be aligned.
  */
 static __always_inline __u16 be16_at(const void *p)
 {
@@ -153,7 +154,7 @@ static __always_inline bool headers_is_tag(__u16 type)
 	return type == TYPE_VLAN || type == TYPE_QINQ;
 }
 
-/* Whether headers may follow that are not of a protocol of their own. */
+/* Returns true if `next` is an extension header, which other headers may follow. */
 static __always_inline bool headers_is_extension(__u8 version, __u8 proto)
 {
 	switch (proto) {
@@ -170,8 +171,8 @@ static __always_inline bool headers_is_extension(__u8 version, __u8 proto)
 }
 
 /*
- * The plain case of a frame: how far from its begin the packet is. `b`: HEADERS_FRAME bytes, also
- * where it is shorter. `type`: what it is.
+ * Parses the plain case of a frame and returns the offset of the packet. `b`: HEADERS_FRAME bytes,
+ * even if the frame is shorter. `type`: set to the EtherType.
  */
 static __always_inline __u32 headers_frame(const __u8 *b, __u16 *type)
 {
@@ -202,7 +203,7 @@ static __always_inline bool header_goes_on(struct headers *h, __u32 length, enum
 	return true;
 }
 
-/* What an EtherType says of the bytes behind it. */
+/* Sets the next header from an EtherType. */
 static __always_inline bool header_of_type(struct headers *h, __u32 length, __u16 type)
 {
 	h->type = type;
@@ -222,7 +223,9 @@ static __always_inline bool header_of_type(struct headers *h, __u32 length, __u1
 	return false;
 }
 
-/* `b`: the header, IP4_HLEN bytes at least. False: it is none. */
+/*
+ * Parses an IPv4 header. `b`: at least IP4_HLEN bytes. Returns false if it is not a valid header.
+ */
 static __always_inline bool headers_ip4(struct headers *h, const __u8 *b)
 {
 	__u32 length = (b[0] & 0x0f) * 4;
@@ -346,7 +349,7 @@ static __always_inline __u32 be32_at(const __u8 *b)
 	return (__u32)be16_at(b) << 16 | be16_at(b + 2);
 }
 
-/* RFC 2784, 2890: version 0; checksum, key and number are there if flags say so. */
+/* RFC 2784, 2890: version 0; checksum, key and sequence number are present if the flags are set. */
 static __always_inline bool header_gre(struct headers *h, const __u8 *b, __u32 have)
 {
 	__u32 sum = b[0] >> 7 & 1, key = b[0] >> 5 & 1, number = b[0] >> 4 & 1;
@@ -362,8 +365,8 @@ static __always_inline bool header_gre(struct headers *h, const __u8 *b, __u32 h
 }
 
 /*
- * One header at h->at. `b`: the bytes from there on, `have` of them; more than HEADERS_STEP are not
- * looked at. True: go on; false: h->next says why not.
+ * Parses one header at h->at. `b`: the bytes from there on, `have` of them, of which at most
+ * HEADERS_STEP are read. Returns true to continue; false: h->next is the reason.
  */
 static __always_inline bool headers_step(struct headers *h, const __u8 *b, __u32 have)
 {
@@ -400,8 +403,8 @@ static __always_inline bool headers_step(struct headers *h, const __u8 *b, __u32
 }
 
 /*
- * Into the packet that is in this one. `tunnel`: HEADER_VXLAN or HEADER_GENEVE at the payload of
- * UDP to their ports, which the caller knows; HEADER_TUNNEL where the way has ended there.
+ * Enters the inner packet. `tunnel`: HEADER_VXLAN or HEADER_GENEVE at the payload of UDP to their
+ * ports, which the caller knows; HEADER_TUNNEL if parsing stopped there.
  */
 static __always_inline void headers_enter(struct headers *h, enum header tunnel)
 {
@@ -414,8 +417,9 @@ static __always_inline void headers_enter(struct headers *h, enum header tunnel)
 }
 
 /*
- * What headers_enter() takes to go on where the way has ended; HEADER_PAYLOAD: there is no tunnel,
- * or one too many. `ports`: TUNNEL_PORTS of them. No later fragment has a tunnel's header.
+ * Returns the argument of headers_enter() to continue after parsing stopped; HEADER_PAYLOAD: no
+ * tunnel, or the nesting limit is reached. `ports`: TUNNEL_PORTS of them. A later fragment never
+ * has a tunnel header.
  */
 static __always_inline enum header headers_tunnel(const struct headers *h,
 						  const volatile struct tunnel_port *ports)
@@ -434,8 +438,8 @@ static __always_inline enum header headers_tunnel(const struct headers *h,
 }
 
 /*
- * Addresses of an IP header at `l3`, whose length the version vouches for; those of IPv4 in the
- * first 4 bytes of `src` and `dst`, the rest is left.
+ * Copies the addresses of the IP header at `l3`, of which `version` implies the length. IPv4
+ * addresses use the first 4 bytes of `src` and `dst`, the other bytes are not changed.
  */
 static __always_inline void headers_addresses(__u8 version, const __u8 *l3, __u8 *src, __u8 *dst)
 {

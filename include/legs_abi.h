@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* When a packet passed the points of its way on one host. For bpf/legs.bpf.c and user space. */
+/* Times at which a packet passed the probes on one host. For bpf/legs.bpf.c and user space. */
 #ifndef PKTLEDGER_LEGS_ABI_H
 #define PKTLEDGER_LEGS_ABI_H
 
 #include <linux/types.h>
 
 enum leg_point {
-	LEG_DEVICE_OUT, /* handed to the sender's device, behind its qdisc (net_dev_start_xmit) */
+	LEG_DEVICE_OUT, /* handed to the sender's interface, after its qdisc (net_dev_start_xmit) */
 	LEG_DEVICE_IN,	/* given to the stack by the receiver's (netif_receive_skb) */
 	LEG_SOCKET,	/* about to enter the receiver's socket (its filter) */
 	LEG_POINTS,
@@ -14,7 +14,7 @@ enum leg_point {
 
 #define LEG_SLOTS (1U << 16) /* packets that may be on the way at a time */
 
-/* The last packet of those that share a slot. CLOCK_TAI, ns; 0: not passed, or not seen there. */
+/* The last packet of all packets that share a slot. CLOCK_TAI, ns; 0: not passed or not seen. */
 struct leg_times {
 	__u64 word; /* of its stamp */
 	__u64 at[LEG_POINTS];

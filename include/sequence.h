@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The numbers that an application puts into its packets: which are missing, which came twice, late
- * or after a restart. One state for each stream, fed with the numbers in the order of arrival. The
- * same code runs in the kernel (bpf/balance.bpf.c) and in user space (tests), so it takes no
- * library, no lock and no memory of its own.
+ * Sequence numbers that an application puts into its packets: missing, duplicate and late numbers,
+ * and restarts. There is one state per stream, updated in order of arrival. The same code runs in
+ * the kernel (bpf/balance.bpf.c) and in user space (tests), so it needs no library and no lock and
+ * allocates no memory.
  *
- * After RFC 3550, appendix A.1: a stream counts from its second packet in sequence; a number far
- * from the last is a jump, and begins a new epoch if the next packet continues it. Unlike there, a
- * window of the last numbers distinguishes what comes late from what comes twice.
+ * Based on RFC 3550, appendix A.1: a stream counts from its second packet in sequence. A number far
+ * from the last one is a jump, which begins a new epoch if the next packet continues it. Unlike the
+ * RFC, a window of the last numbers tells late packets from duplicates.
  */
 #ifndef PKTLEDGER_SEQUENCE_H
 #define PKTLEDGER_SEQUENCE_H
@@ -15,14 +15,14 @@
 #include <linux/types.h>
 
 #define SEQUENCE_WORDS	16
-#define SEQUENCE_WINDOW (SEQUENCE_WORDS * 64) /* numbers; a power of two */
+#define SEQUENCE_WINDOW (SEQUENCE_WORDS * 64) /* numbers, a power of two */
 
 /* How a stream counts. All in units of the counter. */
 struct sequence_rule {
 	__u64 mask;   /* 2^width - 1: where it wraps */
-	__u64 step;   /* from one packet to the next */
+	__u64 step;   /* difference between two packets in sequence */
 	__u64 ahead;  /* further ahead than this is a jump (MAX_DROPOUT) */
-	__u64 behind; /* as far behind as this, or further, too (MAX_MISORDER) */
+	__u64 behind; /* distance from which a lower number is a jump (MAX_MISORDER) */
 };
 
 /* Zero-initialised: nothing seen. */
@@ -30,12 +30,12 @@ struct sequence {
 	__u64 last;	  /* the highest number of this epoch, as sent */
 	__u64 highest;	  /* the same, in steps since the epoch's first number */
 	__u64 seen;	  /* different numbers of this epoch */
-	__u64 next;	  /* what would continue a jump */
+	__u64 next;	  /* number that would continue a jump */
 	__u64 missing;	  /* numbers never seen, of earlier epochs */
 	__u64 total;	  /* different numbers, of earlier epochs */
-	__u64 duplicates; /* numbers that came again */
-	__u64 reordered;  /* numbers that came after a higher one */
-	__u64 stray; /* packets whose number belongs nowhere: before the first, off the step, far */
+	__u64 duplicates; /* repeated numbers */
+	__u64 reordered;  /* numbers that arrived after a higher one */
+	__u64 stray; /* packets out of window: before the first number, off the step, or too far */
 	__u32 restarts; /* epochs but the first */
 	__u8 jumped;	/* `next` is set */
 	__u8 valid;	/* two numbers in sequence were seen */
@@ -120,7 +120,7 @@ static inline void sequence_jump(struct sequence *s, const struct sequence_rule 
 		s->jumped = 1;
 		return;
 	}
-	/* The stray one before was the first of the new epoch. */
+	/* The previous stray packet was the first of the new epoch. */
 	s->stray--;
 	s->restarts++;
 	s->missing += s->highest + 1 - s->seen;
@@ -131,8 +131,8 @@ static inline void sequence_jump(struct sequence *s, const struct sequence_rule 
 }
 
 /*
- * A packet with this number. `again`: another event of a packet that may have been fed before; then
- * a number that is known, or belongs nowhere, is none of its own.
+ * Adds a packet with this number. `again`: another event of a packet that may have been added
+ * before. In that case a known number, or a number out of window, is not counted.
  */
 static inline void sequence_see(struct sequence *s, const struct sequence_rule *r, __u64 number,
 				int again)
@@ -149,7 +149,10 @@ static inline void sequence_see(struct sequence *s, const struct sequence_rule *
 		sequence_jump(s, r, number);
 }
 
-/* A counter of `width` bits that grows by `step`. For RTP the limits are those of RFC 3550. */
+/*
+ * Returns the rule of a counter of `width` bits that grows by `step`. RTP uses the limits of RFC
+ * 3550.
+ */
 static inline struct sequence_rule sequence_rule_of(unsigned width, __u64 step)
 {
 	struct sequence_rule r = {.mask = ~0ULL >> (64 - width), .step = step};

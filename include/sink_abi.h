@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the receiving program of engine `xdp` (bpf/sink.bpf.c) and user space say to each other. */
+/* Interface between the receiving program of engine `xdp` (bpf/sink.bpf.c) and user space. */
 #ifndef PKTLEDGER_SINK_ABI_H
 #define PKTLEDGER_SINK_ABI_H
 
@@ -9,14 +9,14 @@
 
 #define SINK_CLOCK_EVERY 64 /* deliveries between two readings of the clock */
 
-/* What `learn` has room for: streams at a time, and numbers of each until they are counted. */
+/* Capacity of `learn`: streams at a time, and numbers per stream until they are counted. */
 #define SINK_LEARNED 8
 #define SINK_WINDOW  (1ULL << 24)
 
 struct sink_config {
 	__u32 payload; /* expected length; 0: any */
 	__u8 pass;     /* a checkpoint only: all goes on to the stack */
-	__u8 learn;    /* streams are discovered by what arrives; trace_config has none */
+	__u8 learn;    /* discover streams from arriving packets; they are not in trace_config */
 	__u8 pad[2];
 };
 
@@ -28,23 +28,23 @@ struct sink_discovered {
 	__u32 ready; /* the fields are written */
 };
 
-/* What every receiver counts, be it a thread or this program on one CPU. */
+/* Counters of every receiver, either a thread or this program on one CPU. */
 struct sink_sums {
 	__u64 delivered; /* numbers, each once */
 	__u64 duplicated;
-	__u64 damaged;		 /* another length, or content as far as it is looked at */
+	__u64 damaged;		 /* wrong length, or wrong content in the bytes that are checked */
 	__u64 invalid;		 /* on our port without a valid stamp */
-	__u64 foreign;		 /* stamp of another run, or one stream too many */
+	__u64 foreign;		 /* sequence header of another run, or no room for its stream */
 	__u64 late;		 /* number that has left the window */
-	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC of the first and the last delivery; 0: none */
+	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC ns, first and last delivery; 0: unset */
 };
 
-/* Per CPU. What is invalid, foreign or late goes on to the stack. */
+/* Per CPU. Invalid, foreign and late packets go on to the stack. */
 struct sink_count {
-	struct sink_sums sums; /* last_ns is behind by SINK_CLOCK_EVERY */
+	struct sink_sums sums; /* last_ns lags by up to SINK_CLOCK_EVERY */
 	__u64 taken;	       /* frames ended here by XDP_DROP: deliveries and duplicates */
 	__u64 reordered;       /* number below the highest that this CPU has seen of the stream */
-	__u64 next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
+	__u64 next[TRACE_STREAMS]; /* highest number seen per stream + 1; 0: not seen */
 };
 
 _Static_assert(sizeof(struct sink_config) == 8, "no holes");

@@ -49,7 +49,7 @@ enum stage {
 	STAGES(STAGE_ENUM)
 #undef STAGE_ENUM
 	STAGE_COUNT,
-	STAGE_NONE = STAGE_COUNT, /* the event is no loss of a packet of its own */
+	STAGE_NONE = STAGE_COUNT, /* the event is not the loss of a separate packet */
 };
 
 #endif

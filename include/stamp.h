@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The stamp: what makes a UDP datagram countable. The first 18 bytes of the payload, network byte
- * order. A word stands beside its complement, so it adds nothing to the Internet checksum: the UDP
- * checksum of a flow is a constant and no engine ever recomputes it.
+ * The sequence header: the first 18 bytes of the payload, network byte order, by which a UDP
+ * datagram is counted. Each word is followed by its complement, so it adds nothing to the Internet
+ * checksum: the UDP checksum of a flow is constant and no engine has to recompute it.
  *
  * Shared by BPF programs and user space; needs only the fixed-width types.
  */
@@ -18,7 +18,7 @@
 
 #define STAMP_NUMBER_BITS 48
 #define STAMP_NUMBER_MASK ((1ULL << STAMP_NUMBER_BITS) - 1)
-#define STAMP_SPAN	  (1ULL << 44) /* numbers that one stream may use: ten days at 20 Mpps */
+#define STAMP_SPAN	  (1ULL << 44) /* numbers per stream: ten days at 20 Mpps */
 
 /* word = stream << 48 | number */
 #define STAMP_WORD(stream, number)                                                                 \
@@ -32,7 +32,7 @@ struct stamp {
 	__u64 check; /* ~word */
 } __attribute__((packed));
 
-/* Behind the stamp if the payload has STAMP_TIME_LEN bytes or more. CLOCK_TAI, ns. */
+/* After the sequence header if the payload has at least STAMP_TIME_LEN bytes. CLOCK_TAI, ns. */
 struct stamp_time {
 	__u64 ns;
 	__u64 check; /* ~ns */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs of bpf/survey.bpf.c write. */
+/* Records written by the programs of bpf/survey.bpf.c. */
 #ifndef PKTLEDGER_SURVEY_ABI_H
 #define PKTLEDGER_SURVEY_ABI_H
 
@@ -9,7 +9,7 @@
 #include "watch_abi.h"
 
 #define FILES_WANTED 4096  /* sockets looked for at a time */
-#define FILES_UNREAD (~0U) /* whose reader is wanted, and that nobody has read since; else 0 */
+#define FILES_UNREAD (~0U) /* the reader is requested and nothing was read since; else 0 */
 
 /* A process that has a wanted socket. */
 struct files_holder {
@@ -23,7 +23,7 @@ _Static_assert(sizeof(struct files_holder) == 16, "no holes");
 /* A socket that has lost packets without an event, with one of the processes that have it open. */
 struct silent_record {
 	struct watch_sock sock;
-	__u64 cookie; /* 0: it has none yet */
+	__u64 cookie; /* 0: not assigned yet */
 	__u32 pid;
 	__u32 pad;
 	char process[16];
@@ -31,17 +31,17 @@ struct silent_record {
 
 _Static_assert(sizeof(struct silent_record) == 96, "read by both sides");
 
-/* What waits in UDP sockets: a record for each, as the iterator writes them. */
+/* Packets waiting in UDP sockets: one record per socket, written by the iterator. */
 
 struct queue_record {
 	__u64 cookie; /* as inet_diag reports it */
 	__u64 looked; /* packets of both of its queues that were looked at */
-	__u64 memory; /* bytes that those take, as the buffer counts them (truesize) */
+	__u64 memory; /* bytes of the waiting packets as charged to the buffer (truesize) */
 };
 
 _Static_assert(sizeof(struct queue_record) == 24, "read by both sides");
 
-/* What UDP sockets lose in one go, by inode; what waits when that begins is looked at. */
+/* Loss bursts of UDP sockets, by inode. The queue is sampled when a burst begins. */
 struct burst_record {
 	__u64 last_ns; /* bpf_ktime_get_ns() of the last loss */
 	__u64 run, most;
@@ -53,9 +53,9 @@ _Static_assert(sizeof(struct burst_record) == 48, "read by both sides");
 #define BURST_GAP_NS 20000000 /* so long without a loss ends a burst */
 
 /*
- * A bound AF_XDP socket with what its rings lost, as sock_diag or the walk over open files shows
- * it; 0 and "": not known. Of the counters rx_dropped contains rx_fill_ring_empty (xsk_rcv(): no
- * buffer) and frames that are too long; with zero-copy that counts tries, not packets.
+ * A bound AF_XDP socket with the losses of its rings, from sock_diag or the walk over open files. 0
+ * and "": unknown. rx_dropped includes rx_fill_ring_empty (xsk_rcv(): no buffer) and frames that
+ * are too long. With zero-copy it counts attempts, not packets.
  */
 struct xsk_info {
 	__u32 inode, netns, ifindex, queue;
@@ -67,7 +67,7 @@ struct xsk_info {
 
 _Static_assert(sizeof(struct xsk_info) == 88, "read by both sides");
 
-/* A source whose packets reverse path filtering dropped, and where they came in. */
+/* A source rejected by reverse path filtering, and the interface where its packets arrived. */
 struct rp_source {
 	__be32 address;
 	__u32 ifindex, netns;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the observer of TCP's retransmissions (bpf/tcp.bpf.c) and user space say to each other.
+ * Interface between the observer of TCP retransmissions (bpf/tcp.bpf.c) and user space.
  *
- * The ledger is in tcp_sock and in maps: what a socket sent and sent again is the difference of two
- * readings of it, the first when it was established or tracing began, the last when it went or
- * tracing ended. Which range of sequence numbers was dropped or sent again comes through a ring and
- * only explains them: what finds no room there stays a retransmission, and is undecided.
+ * The ledger is in tcp_sock and in maps: the bytes sent and retransmitted by a socket are the
+ * difference of two readings of it. The first reading is taken when it was established or tracing
+ * began, the last one when it was closed or tracing ended. The sequence ranges that were dropped or
+ * retransmitted arrive through a ring and only explain the counts. A range that finds no room in
+ * the ring stays an undecided retransmission.
  */
 #ifndef PKTLEDGER_TCP_ABI_H
 #define PKTLEDGER_TCP_ABI_H
@@ -22,7 +23,7 @@ enum tcp_role {
 	TCP_ROLE_EDGE,	  /* any other */
 };
 
-/* Of struct tcp_sock, by the names it has there; `sack`: the peer takes SACK (RFC 2018). */
+/* Counters of struct tcp_sock, with the same names. `sack`: the peer supports SACK (RFC 2018). */
 struct tcp_totals {
 	__u64 bytes_sent, bytes_retrans;
 	__u32 data_segs_out, total_retrans;
@@ -48,10 +49,10 @@ enum tcp_event {
 	TCP_RETRANSMITTED, /* tcp_retransmit_skb, of a segment that the kernel counts */
 	TCP_SYNACK,	   /* tcp_retransmit_synack */
 	TCP_SOCKET,	   /* first and last reading of a socket */
-	TCP_CAME,	   /* to a socket here, what was dropped before, at start_ns */
-	TCP_LOOKED,	   /* first reading of a socket that sent again, and one in between */
-	TCP_HOLE,	   /* at the entry of this host: what is behind [seq, end) has come */
-	TCP_AGAIN,	   /* there, too: it is not the first with numbers behind `seq` */
+	TCP_CAME,	   /* a range dropped earlier, at start_ns, reached a socket here */
+	TCP_LOOKED,	   /* first and intermediate reading of a socket that retransmitted */
+	TCP_HOLE,	   /* gap at the entry: numbers after [seq, end) arrived */
+	TCP_AGAIN,	   /* at the entry: `seq` is below a number that arrived before */
 };
 
 /* Of TCP_RETRANSMITTED and TCP_SYNACK. */
@@ -69,10 +70,10 @@ struct tcp_record {
 	__u64 start_ns; /* TCP_RETRANSMITTED: tcp_clock_cache, not later than its transmission began
 			 */
 	struct watch_flow flow; /* as the segment is sent */
-	__u32 seq, end;		/* the range; SYN and FIN have a number each */
+	__u32 seq, end;		/* sequence range; SYN and FIN use one number each */
 	__u32 bytes;		/* of payload */
 	__u32 tsval;		/* of the timestamp option (RFC 7323); 0: not known */
-	__u16 segs, size;	/* how many segments, and the payload of each (0: one) */
+	__u16 segs, size;	/* number of segments, and bytes of payload per segment (0: one) */
 	__u8 event;		/* enum tcp_event */
 	__u8 kind;		/* enum tcp_kind; TCP_DROPPED: its receiver had it already */
 	/*
@@ -82,14 +83,13 @@ struct tcp_record {
 	 */
 	__u8 unsent;
 	/*
-	 * TCP_DROPPED: `ack` is its acknowledgment number. TCP_RETRANSMITTED: what was sent behind
-	 * it has arrived (SACK), and each range of that is smaller than it.
+	 * TCP_DROPPED: `ack` is its acknowledgment number. TCP_RETRANSMITTED: data sent after it
+	 * has arrived (SACK), and each such range is smaller than it.
 	 */
 	__u8 has_ack;
 	__u32 netns; /* of the socket, as inode number; TCP_DROPPED: 0 */
 	__u32 ack;
-	__u64 place; /* TCP_HOLE, TCP_AGAIN, TCP_DROPPED: `seq` in a struct tcp_entry; 0: it has
-			none */
+	__u64 place; /* TCP_HOLE, TCP_AGAIN, TCP_DROPPED: `seq` in a struct tcp_entry; 0: unknown */
 	union {
 		struct watch_key key; /* TCP_DROPPED */
 		struct {
@@ -99,14 +99,14 @@ struct tcp_record {
 	};
 };
 
-/* By namespace, of all sockets there, whatever EXPR says: what SNMP counts, too. */
+/* By namespace, for all its sockets regardless of EXPR: the same events as the SNMP counters. */
 struct tcp_counted {
 	__u64 retrans; /* Tcp:RetransSegs */
 	__u64 failed;  /* TcpExt:TCPRetransFail */
 	__u64 syn;     /* TcpExt:TCPSynRetrans */
 };
 
-/* A range that was dropped behind its sender, by where it begins. */
+/* A range that was dropped after leaving its sender, keyed by its start. */
 struct tcp_hole {
 	struct watch_flow flow;
 	__u32 seq, pad;
@@ -118,21 +118,21 @@ struct tcp_hole_drop {
 };
 
 /*
- * A flow where it enters this host, of segments with data, SYN or FIN, with numbers that do not
- * wrap: those of the sequence space, and a connection begins below 2^32, or where it was seen first
- * above. So that they are the same ones on each host that saw its SYN.
+ * A flow at its entry to this host: segments with data, SYN or FIN, with numbers that do not wrap.
+ * They start as numbers of the sequence space: `first` is below 2^32 if the SYN was seen, above
+ * otherwise. So the numbers are the same on each host that saw its SYN.
  */
 struct tcp_entry {
-	__u64 first, next; /* the first that came; behind the highest */
+	__u64 first, next; /* first number that arrived; end of the highest */
 	__u64 segs;	   /* with data, as tcp_sock counts them in data_segs_in */
 	__u8 begun;	   /* the first was its SYN */
-	__u8 ttl;	   /* or hop limit: of hosts on its way the first one has the highest */
+	__u8 ttl;	   /* or hop limit: highest at the first host on the path */
 	__u8 pad[6];
 };
 
 /* A listener of the flow, with one of the processes that have it open. */
 struct tcp_listener {
-	struct watch_sock sock; /* sock.drops: SYNs too, that found its accept queue full */
+	struct watch_sock sock; /* sock.drops includes SYNs dropped at a full accept queue */
 	__u32 waiting, room;	/* in its accept queue, and how many may: sk_ack_backlog */
 	__u32 pid, pad;
 	char process[16];
@@ -143,31 +143,31 @@ struct tcp_exit {
 	__u32 netns, ifindex;
 };
 
-#define TCP_EXITS      4096	      /* flows that sent again; the least used one gives way */
-#define TCP_HOLES      16384	      /* the least used one gives way */
-#define TCP_HOLE_LIFE  10000000000ULL /* ns: what comes or leaves later is not reported */
+#define TCP_EXITS      4096	      /* flows that retransmitted, LRU-evicted */
+#define TCP_HOLES      16384	      /* LRU-evicted */
+#define TCP_HOLE_LIFE  10000000000ULL /* ns: later arrivals and departures are not reported */
 #define TCP_NAMESPACES 1024
-#define TCP_ENTRIES    16384	  /* others are told apart no more */
+#define TCP_ENTRIES    16384	  /* when full, further flows are not told apart */
 #define TCP_FAR	       (1 << 30)  /* from `next`: no window is so large */
 #define TCP_RING       (16 << 20) /* bytes */
 
-/* Per CPU: what did not get through. */
+/* Per CPU: missed events. */
 struct tcp_losses {
 	__u64 unranged;	 /* records that found no room in the ring */
-	__u64 unread;	 /* dropped packets of TCP whose headers are in pages */
+	__u64 unread;	 /* dropped TCP packets with headers in pages */
 	__u64 uncounted; /* retransmissions in namespaces that found no room */
 	__u64 unkept;	 /* sockets that no memory was there for */
 	__u64 untracked; /* segments of flows that found no room among the entries */
-	__u64 unplaced;	 /* drops whose namespace nothing shows, where one was asked for */
+	__u64 unplaced;	 /* drops without a known namespace, if one was selected */
 };
 
 struct tcp_config {
 	union {
 		char name[8];
 		__u64 word;
-	} inside[8];		/* the first letters of kinds of link; 0: none */
-	__u32 netns;		/* of one namespace alone, by its inode; 0: of the whole host */
-	__s32 reason_merged[3]; /* of out-of-order segments; negative: this kernel has no such */
+	} inside[8];		/* first letters of link kinds; 0: unused */
+	__u32 netns;		/* inode of the only namespace to count; 0: the whole host */
+	__s32 reason_merged[3]; /* of out-of-order segments; negative: missing in this kernel */
 	__u16 trail;		/* entries are kept */
 	__u16 has_err;		/* tcp_retransmit_skb has its 3rd argument */
 };

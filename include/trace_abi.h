@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the tracing programs and user space say to each other.
+ * Interface between the tracing programs and user space.
  *
- * A packet's fate is one byte, indexed by its number: 0 while it is open, else the index of the
- * cause that ended it. A cause is what the kernel reported: reason, location, interface, namespace.
- * Which stage that is, is decided in user space (drops/stagemap.h), where names are known.
+ * The outcome of a packet is one byte, indexed by its number: 0 while it is open, else the index of
+ * the cause that ended it. A cause is as reported by the kernel: reason, location, interface,
+ * namespace. User space maps it to a stage (drops/stagemap.h), because it has the names.
  */
 #ifndef PKTLEDGER_TRACE_ABI_H
 #define PKTLEDGER_TRACE_ABI_H
@@ -16,9 +16,9 @@ struct trace_range {
 	__u64 start, end;
 };
 
-/* What programs at skb:kfree_skb know of this kernel when they are loaded, */
+/* Properties of this kernel for programs at skb:kfree_skb, set when they are loaded. */
 struct trace_kfree {
-	/* SKB_DROP_REASON_*; negative: it has no such */
+	/* SKB_DROP_REASON_*; negative: missing in this kernel */
 	__s32 netfilter, otherhost, packet_sock, qdisc, dup_frag;
 	__u8 has_reason; /* the tracepoint's 3rd argument, since Linux 5.17 */
 	__u8 has_rx_sk;	 /* and its 4th, since 6.11 */
@@ -30,39 +30,40 @@ struct trace_kfree {
 /* and when they are attached: where the code of functions is. */
 struct trace_places {
 	/*
-	 * dev_kfree_skb_any(), by which drivers free. If the compiler did not make a jump of its
-	 * last call, it is the location that kfree_skb reports, and not who has dropped the packet.
+	 * dev_kfree_skb_any(), used by drivers to free. Unless the compiler turned its last call
+	 * into a jump, kfree_skb reports this location and not the function that dropped the
+	 * packet.
 	 */
 	struct trace_range freeing;
 	/*
-	 * Who runs netfilter's hooks, or goes on with those of a bridge (br_netfilter), and the
-	 * callers at devices (nf_hook_ingress(), nf_hook_egress()): on the way in, and out.
+	 * Functions that run netfilter's hooks, or continue those of a bridge (br_netfilter), and
+	 * the callers at interfaces (nf_hook_ingress(), nf_hook_egress()): ingress and egress.
 	 */
 	struct trace_range run, resume, in, out;
-	struct trace_range xdp[TRACE_XDP]; /* runs XDP on an skb, and frees it; veth's first */
+	struct trace_range xdp[TRACE_XDP]; /* functions that run XDP on an skb and free it */
 };
 
 #define TRACE_HANDING	 6
 #define TRACE_IGNORED	 3
 #define TRACE_CONSUMING	 3
-#define TRACE_STREAMS	 256 /* sending threads of one run */
-#define TRACE_CAUSES	 256 /* index 0: none; TRACE_CAUSE_FULL: the table was full */
+#define TRACE_STREAMS	 256 /* sending threads per run */
+#define TRACE_CAUSES	 256 /* index 0: unused; TRACE_CAUSE_FULL: the table was full */
 #define TRACE_CAUSE_FULL 255
-/* Of user space: given up by reassembly, to which not all fragments had come; */
+/* Set by user space: reassembly timed out because fragments were missing; */
 #define TRACE_CAUSE_GIVEN_UP   254
-#define TRACE_CAUSE_DIFFERENCE 253 /* seen at one checkpoint, not at the next */
+#define TRACE_CAUSE_DIFFERENCE 253 /* seen at one probe, not at the next */
 #define TRACE_PAGE_BITS	       12
 #define TRACE_PAGE_SIZE	       (1 << TRACE_PAGE_BITS)
 
-/* One element of the maps `fates`, `arrivals` and `seen`: a byte a packet. */
+/* One element of the maps `fates`, `arrivals` and `seen`: one byte per packet. */
 struct trace_page {
 	__u8 at[TRACE_PAGE_SIZE];
 };
 
 /*
- * The only element of the map `tails`: numbers below have left the window of their stream. Where
- * streams are learned, `key` is the upper half of a word of each, in the order of their coming (0:
- * the slot is free), and a tail of 0 stands for the stream's base.
+ * The only element of the map `tails`: numbers below have left the window of their stream. If
+ * streams are learned, `key` is the upper half of a word of each stream, in order of arrival (0:
+ * the slot is free), and a tail of 0 is the stream's base.
  */
 struct trace_tails {
 	__u64 at[TRACE_STREAMS];
@@ -70,8 +71,8 @@ struct trace_tails {
 };
 
 /*
- * Whether the upper half of a word is of the stream of this key and tail (0: its base). It grows
- * with every 2^32 numbers: what comes may be as far as the tail, and one further.
+ * Returns true if the upper half of a word belongs to the stream of this key and tail (0: its
+ * base). It grows with every 2^32 numbers, so an arriving number is at most one ahead of the tail.
  */
 static inline _Bool trace_key_fits(__u32 key, __u64 tail, __u32 upper)
 {
@@ -93,20 +94,20 @@ enum trace_observer {
 };
 
 enum trace_cause_flag {
-	CAUSE_COPY = 1,	  /* the event ended a copy (tap, flood); an own end overrules it */
+	CAUSE_COPY = 1,	  /* a copy ended (tap, flood); the packet's real end overrules it */
 	CAUSE_SK = 2,	  /* skb->sk was set */
-	CAUSE_DST = 4,	  /* a route was attached; aux is its input function, or as WATCH_DST */
+	CAUSE_DST = 4,	  /* a route was attached; aux is its input function, or as in WATCH_DST */
 	CAUSE_NO_DEV = 8, /* skb->dev was not a device */
 	CAUSE_LIVE = 16,  /* a frame of the sending engine `xdp`, at the sender's device */
 };
 
 struct trace_cause {
-	__u64 location; /* return address in the kernel; 0 if the observer has none */
+	__u64 location; /* return address in the kernel; 0 if the observer does not know it */
 	__u64 aux;	/* NETFILTER_DROP: see CAUSE_DST; XDP observers: enum bpf_map_type */
 	__s32 reason;	/* enum skb_drop_reason; XDP observers: -errno */
 	__u32 netns;	/* inode number of the namespace; 0 unknown */
 	__u32 ifindex;	/* 0 unknown */
-	__u16 pkt_type; /* skb->pkt_type, where aux is who ran netfilter's hooks; else 0 */
+	__u16 pkt_type; /* skb->pkt_type if aux is the caller of netfilter's hooks; else 0 */
 	__u8 observer;	/* enum trace_observer */
 	__u8 flags;	/* enum trace_cause_flag */
 };
@@ -116,15 +117,15 @@ struct trace_count {
 	__u64 events;
 	__u64 packets; /* weighted: a GSO skb counts its segments */
 	__u64 bytes;   /* L3 bytes */
-	__u64 memory;  /* skb->truesize, what a queue charges for it */
+	__u64 memory;  /* skb->truesize, the bytes a queue charges for it */
 };
 
 /* Per CPU: the runs of an observer's programs, and the time of some (bpf/work.bpf.h). */
-#define WORK_TIMED 61 /* one run of so many: a prime, for packets come in batches */
+#define WORK_TIMED 61 /* sample one run in N; prime, because packets arrive in batches */
 struct trace_work {
 	__u64 runs;
-	__u64 timed, ns; /* of those */
-	__u64 wait;	 /* runs until one is timed */
+	__u64 timed, ns; /* number and total ns of timed runs */
+	__u64 wait;	 /* runs until the next timed one */
 	__u64 none;	 /* 0 */
 };
 
@@ -144,14 +145,14 @@ struct trace_batch {
 	__u64 word[TRACE_BATCH];
 };
 
-/* Per CPU: what the tracer itself lost or set aside. */
+/* Per CPU: events that the tracer missed or excluded. */
 struct trace_loss {
 	__u64 causes_full;	/* no index left: settled as TRACE_CAUSE_FULL */
 	__u64 stamp_unreadable; /* on our port, payload not readable */
 	__u64 foreign;		/* valid stamp of another run */
 	__u64 late;		/* number already left the window */
 	__u64 cell_empty;	/* XDP loss without a number in the cell */
-	__u64 gso_split;	/* merged skb whose stamps do not span its segments */
+	__u64 gso_split;	/* merged skbs with numbers that do not span the segments */
 };
 
 /* Per CPU: how an observer and its second program (bpf/drops.bpf.c) share the packets. */
@@ -165,23 +166,23 @@ struct trace_fragments {
 	__u64 made;	 /* seen at the sender's device */
 	__u64 seen;	 /* at the receiver's */
 	__u64 dropped;	 /* events */
-	__u64 abandoned; /* not sent, because one before them was lost */
-	__u64 unmatched; /* fragments of UDP whose first one was not seen: they settle nothing */
+	__u64 abandoned; /* not sent because an earlier fragment was lost */
+	__u64 unmatched; /* UDP fragments without a known first fragment: they resolve no number */
 };
 
-/* The follower of fragments (bpf/fragment.bpf.h): what those of a datagram share. */
+/* Fragment tracking (bpf/fragment.bpf.h): fields shared by all fragments of a datagram. */
 struct fragment_key {
 	__u8 src[16], dst[16];
 	__u32 id;
 	__u8 version; /* 4 or 6 */
-	__u8 proto;   /* IPv6: 0, for only the first fragment's is to be believed (RFC 8200, 4.5) */
+	__u8 proto;   /* IPv6: 0, valid only in the first fragment (RFC 8200, 4.5) */
 	__u16 pad[3];
 };
 
 /*
- * What is known of a datagram: the word of its stamp, how many bytes of its data have passed the
- * checkpoints of sender and receiver, and how many there are, as the last fragment says. One that
- * has passed only in part was not seen there: what it lacks was lost before.
+ * State of a datagram: the word of its sequence header, how many bytes of its data have passed the
+ * probes of sender and receiver, and its total length, from the last fragment. A datagram that
+ * passed a probe only in part does not count as seen there: the missing part was lost before.
  */
 struct fragmented {
 	__u64 word;
@@ -192,7 +193,7 @@ struct fragmented {
 
 /* The first loss of a datagram that an observer has counted. */
 struct fragment_loss {
-	__u64 ns;     /* CLOCK_MONOTONIC; 0: none */
+	__u64 ns;     /* CLOCK_MONOTONIC; 0: unset */
 	__u32 offset; /* of the fragment */
 	/*
 	 * FRAGMENT_BALANCE: index + 1 of the cause, while it is unknown whether EXPR matches the
@@ -206,7 +207,7 @@ enum fragment_observer {
 	FRAGMENT_BALANCE, /* bpf/balance.bpf.c */
 };
 
-#define FRAGMENT_UNIT 256 /* bytes of data for which a datagram keeps one bit */
+#define FRAGMENT_UNIT 256 /* bytes of data per bit of a datagram */
 #define FRAGMENT_BITS 4	  /* words of 64 such bits: 65536 bytes */
 
 /*
@@ -229,15 +230,15 @@ struct followed {
 #define FOLLOWED_OURS	  1    /* EXPR wants it */
 #define FOLLOWED_RECEIVED 2    /* it came from outside of this host */
 #define FOLLOWED_LEFT	  4    /* its first fragment has left the host */
-#define FOLLOWED_COPY	  8    /* looped back multicast: beside the original one */
-#define FOLLOWED_MAX	  8192 /* datagrams known at a time; the least used one gives way */
+#define FOLLOWED_COPY	  8    /* looped back multicast: a copy of the original */
+#define FOLLOWED_MAX	  8192 /* datagrams tracked at a time, LRU-evicted */
 #define FRAGMENT_LIFE	  61000000000ULL /* IP6_FRAG_TIMEOUT, the longest of both, and a second */
-/* A fragment that arrives twice, or before the first one, does so within: */
+/* Maximum delay in ns of a fragment that arrives twice or before the first one: */
 #define FRAGMENT_CLOSE 1000000000ULL
 
 /*
- * Streams are not known beforehand: those of packets that come to this host take slots. Programs
- * that see the packets of other hosts, too, only look for them.
+ * Streams are not known in advance: streams of packets that arrive on this host take slots.
+ * Programs that also see packets of other hosts only look streams up.
  */
 enum trace_learn { LEARN_LOOK = 1, LEARN_TAKE = 2 };
 
@@ -249,17 +250,19 @@ struct trace_config {
 	__u16 streams; /* slots */
 	__u16 port;    /* destination port of the flow, host order; 0: any */
 	__u16 pad[3];
-	__u32 count_all; /* count the ends of others' numbers too: the senders are not known */
+	__u32 count_all; /* also count the ends of other numbers: the senders are unknown */
 	__u32 fragments; /* datagrams are larger than the MTU: tie fragments to numbers */
-	__u32 tunnel;	 /* UDP port of VXLAN, whose packets are looked into; 0: none */
-	__u32 learn;	 /* enum trace_learn; if not 0, base and stream0 are */
-	__u32 netns;	 /* only what ends in this namespace; 0: in any */
+	__u32 tunnel;	 /* UDP port of VXLAN to decapsulate; 0: do not decapsulate */
+	__u32 learn;	 /* enum trace_learn; if not 0, base and stream0 are unused */
+	__u32 netns;	 /* only ends in this namespace; 0: in any */
 	struct trace_range ignored[TRACE_IGNORED]; /* where packets are freed that did not end */
 	struct trace_range fragmenting[2];	   /* ip_do_fragment(), ip6_fragment() */
 	/* Where a merged packet is freed because all its segments are to be: tbf_segment() */
 	struct trace_range segmenting[2];
-	/* Of devices that hand over to a peer: what is dropped there carries the peer as its
-	 * device. */
+	/*
+	 * For interfaces that hand over to a peer: a packet dropped there carries the peer as its
+	 * interface.
+	 */
 	struct trace_range handing[TRACE_HANDING];
 	struct trace_range consuming[TRACE_CONSUMING]; /* where consume_skb() is a loss */
 };
@@ -271,8 +274,8 @@ enum trace_seen {
 	SEEN_RX_DEVICE = 3, /* tc ingress of the receiver's device */
 	SEEN_SOCKET = 4,    /* in the receive queue of the socket */
 	SEEN_MASK = 0x0f,
-	SEEN_BRIDGE_IN = 0x10,	/* beside them: tc ingress of a bridge's port */
-	SEEN_BRIDGE_OUT = 0x20, /* tc egress of the one towards the receiver */
+	SEEN_BRIDGE_IN = 0x10,	/* additional probe: tc ingress of a bridge port */
+	SEEN_BRIDGE_OUT = 0x20, /* tc egress of the bridge port towards the receiver */
 	SEEN_BRIDGE = SEEN_BRIDGE_IN | SEEN_BRIDGE_OUT,
 	SEEN_ON_INIT = 0x80, /* while `current` was a thread of PID 1: tracing may be suppressed */
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the observer of all traffic (bpf/watch.bpf.c) and user space say to each other.
+ * Interface between the observer of all traffic (bpf/watch.bpf.c) and user space.
  *
- * Drops are counted per CPU and key. Each CPU has a table of slots: a slot is claimed by the first
- * key that hashes there, and stays its own until the interval ends; what finds both of its slots
- * taken goes to a hash map. Two sets of both exist. User space lets the programs change over to
- * the other set (`watch_base`), waits until none can still be in the old one (an RCU grace
- * period), reads it and empties it: so counts are exact, and keys that are no more take no room.
+ * Drops are counted per CPU and key. Each CPU has a table of slots: the first key that hashes to a
+ * slot claims it until the interval ends. A key that finds both of its slots taken goes to a hash
+ * map. Slots and map exist in two sets. User space switches the programs to the other set
+ * (`watch_base`), waits until no program can still use the old one (an RCU grace period), reads it
+ * and empties it. So counts are exact, and stale keys occupy no room.
  */
 #ifndef PKTLEDGER_WATCH_ABI_H
 #define PKTLEDGER_WATCH_ABI_H
@@ -23,22 +23,26 @@
 #define WATCH_FLOW_SLOTS   1024 /* the same with flows */
 #define WATCH_OTHERS_SLOTS 64	/* of a CPU: for keys without socket and flow */
 
-/* Flags of a key. The first are those of enum trace_cause_flag. */
+/* Flags of a key. The first are the flags of enum trace_cause_flag. */
 enum watch_flag {
 	WATCH_COPY = 1, /* the event ended a copy (flood, tap) */
 	WATCH_SK = 2,	/* skb->sk was set: the packet was this host's own */
-	/* A route was attached; for NETFILTER_DROP aux is its input function. Or aux is who ran
-	 * netfilter's hooks (struct trace_places), where that says more. */
+	/*
+	 * A route was attached; for NETFILTER_DROP aux is its input function. Or aux is the
+	 * function that ran netfilter's hooks (struct trace_places), if that is more specific.
+	 */
 	WATCH_DST = 4,
-	WATCH_NO_DEV = 8,     /* skb->dev was not a device; ifindex is where it came in, if known */
+	WATCH_NO_DEV = 8,     /* skb->dev was not an interface; ifindex: ingress, if known */
 	WATCH_PORT = 16,      /* aux stands for the destination: its socket is not known */
 	WATCH_SOCKET = 32,    /* aux is the cookie of the socket that dropped it */
-	WATCH_SENDER = 64,    /* aux is the cookie of the socket that sent it; only if asked for */
-	WATCH_OTHERS = 128,   /* no room: aux and flow are left out, several keys are one */
+	WATCH_SENDER = 64,    /* aux is the cookie of the sending socket; only if requested */
+	WATCH_OTHERS = 128,   /* no room: aux and flow are left out, and several keys are merged */
 	WATCH_CONSUMED = 256, /* freed as used up (consume_skb), at a place where that is a loss */
 	WATCH_ABORTED = 512,  /* an XDP program ended in error: xdp_exception, not XDP_DROP */
-	/* NETFILTER_DROP with WATCH_SENDER: at the device's egress hook. Other hooks follow from the
-	 * flags, since the packet is this host's own. */
+	/*
+	 * NETFILTER_DROP with WATCH_SENDER: at the interface's egress hook. Other hooks follow from
+	 * the flags, because this host sent the packet.
+	 */
 	WATCH_EGRESS = 1024,
 	WATCH_MANY = WATCH_PORT | WATCH_SOCKET | WATCH_SENDER, /* aux has many values */
 };
@@ -47,7 +51,7 @@ enum watch_flag {
 struct watch_key {
 	__u64 location;	 /* return address in the kernel; 0: an empty slot */
 	__u64 aux;	 /* a socket's cookie, dst->input or a destination, as flags say; else 0 */
-	__s32 reason;	 /* enum skb_drop_reason; 0 if the kernel has none */
+	__s32 reason;	 /* enum skb_drop_reason; 0 if not supported by the kernel */
 	__u32 ifindex;	 /* 0 unknown */
 	__u32 netns;	 /* inode number; 0 unknown */
 	__be16 protocol; /* skb->protocol: ETH_P_IP ...; 0 unknown */
@@ -61,8 +65,8 @@ struct watch_key {
 struct watch_count {
 	__u64 events; /* skbs */
 	__u64 more;   /* packets above that: a merged skb counts its segments */
-	__u64 bytes;  /* L3; each segment of a merged skb with headers of its own */
-	__u64 memory; /* skb->truesize, what a queue charges for it */
+	__u64 bytes;  /* L3 bytes; each segment of a merged skb counts with separate headers */
+	__u64 memory; /* skb->truesize, the bytes a queue charges for it */
 };
 
 /* A flow; only with --by flow. IPv4 addresses are in the first 4 bytes, the rest is 0. */
@@ -71,12 +75,12 @@ struct watch_flow {
 	__be16 src_port, dst_port; /* 0: not known, as in later fragments */
 	__u8 family;		   /* AF_INET, AF_INET6; 0: not IP or not readable */
 	__u8 proto;		   /* IPPROTO_* */
-	__u16 tunnel;		   /* that the packet was in, with --inner: enum header; 0: none */
+	__u16 tunnel;		   /* enclosing tunnel with --inner, enum header; 0: unset */
 	__u32 tunnel_id;	   /* as in struct headers */
 	__u32 pad;
 };
 
-/* One cache line; with flows two. */
+/* One cache line; two with flows. */
 struct watch_slot {
 	struct watch_key key;
 	struct watch_count count;
@@ -88,15 +92,15 @@ struct watch_flow_slot {
 	__u8 pad[16];
 };
 
-/* Key of the hash maps for what found no slot. */
+/* Key of the hash maps for keys that found no slot. */
 struct watch_flow_key {
 	struct watch_key key;
 	struct watch_flow flow;
 };
 
 /*
- * A socket, by its cookie; noted when one of its keys claims a slot, so once an interval while it
- * loses packets. Levels and counters are of that moment. 0: not known.
+ * A socket, by its cookie. Recorded when one of its keys claims a slot, so once per interval while
+ * it loses packets. Levels and counters are values at that time. 0: unknown.
  */
 struct watch_sock {
 	__u8 local[16];	  /* as in struct watch_flow */
@@ -107,12 +111,12 @@ struct watch_sock {
 	__u32 state;	  /* TCP_ESTABLISHED ... */
 	__u32 netns;	  /* inode number */
 	__u64 inode;	  /* of the socket, as in /proc/PID/fd; 0: closed, or the kernel's own */
-	__u64 cgroup;	  /* id, as of cgroup_path_ns(); 0 unknown */
+	__u64 cgroup;	  /* ID as in cgroup_path_ns(); 0: unknown */
 	__u64 drops;	  /* sk_drops */
 	__u64 rcvbuf;	  /* bytes, as getsockopt(SO_RCVBUF) reports */
 };
 
-/* A network device, by namespace and index; noted as a socket is. */
+/* A network interface, by namespace and index. Recorded when one of its keys claims a slot. */
 struct watch_dev_key {
 	__u32 netns, ifindex;
 };
@@ -121,7 +125,7 @@ struct watch_dev {
 	char name[WATCH_IFNAME];
 };
 
-/* Per CPU: what the observer itself could not do. */
+/* Per CPU: failures of the observer itself. */
 struct watch_loss {
 	__u64 overflow; /* events that found no slot, counted in the hash map (no loss, but slow) */
 	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
@@ -131,14 +135,17 @@ struct watch_loss {
 	struct watch_count uncounted; /* no room even so: not told apart in any way */
 };
 
-/* In rodata: what is asked for. A part that is not, is no code. */
+/* In rodata: the selected features. Code for features that are not selected is removed. */
 #define WATCH_SOCKET_REASONS 4
 struct watch_config {
-	/* Of a socket; where the kernel does not report which, their destination stands for it. */
+	/*
+	 * Drop reasons of a socket. If the kernel does not report which socket, the destination is
+	 * used.
+	 */
 	__s32 socket_reasons[WATCH_SOCKET_REASONS];
-	__u32 cpus; /* possible ones */
+	__u32 cpus; /* number of possible CPUs */
 	__u8 by_flow;
-	__u8 by_sender; /* the sending socket too, where none dropped the packet */
+	__u8 by_sender; /* also record the sending socket if no socket dropped the packet */
 	__u8 stack;	/* samples have the kernel's stack */
 	/* Filters: */
 	__u8 is_filtered; /* any of these */
@@ -148,7 +155,7 @@ struct watch_config {
 	__u8 extensions;  /* which looks at IPv6's extension headers */
 	__u32 netns;	  /* only this namespace; 0: all */
 	__u32 ifindex;	  /* only this device of it; 0: all */
-	__u32 snaplen;	  /* bytes of a sample (include/watch_abi.h); 0: none are taken */
+	__u32 snaplen;	  /* bytes per sample (include/watch_abi.h); 0: no samples */
 	__u32 burst_room; /* of a list (include/watch_abi.h), a power of two */
 	__u64 burst_ns;	  /* length of a window; 0: they are not told apart */
 	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and all pass. */
@@ -164,16 +171,16 @@ _Static_assert(sizeof(struct watch_flow_slot) == 128, "two cache lines");
 _Static_assert(sizeof(struct watch_sock) == 64, "no holes");
 
 /*
- * When packets were lost, finer than intervals: how many of a key in each window of time. Windows
- * without a loss take no room. Each CPU has a list for each set of include/watch_abi.h; it changes
- * over with the slots, so what user space reads of a key adds up to what its slot has counted.
+ * Times of losses, finer than intervals: losses of a key per window of time. Windows without a loss
+ * take no room. Each CPU has a list for each set of include/watch_abi.h. The list is switched
+ * together with the slots, so the counts of a key add up to the count of its slot.
  */
 
 #define BURST_NS_MIN   100000 /* length of a window */
 #define BURST_NS_MAX   1000000000
-#define BURST_WAYS     256  /* last ones that are found again, a power of two */
+#define BURST_WAYS     256  /* last entries that can be found again, a power of two */
 #define BURST_LIST     8192 /* windows of keys in a list, a power of two, at most */
-#define BURST_PROGRAMS 2    /* one on kfree_skb, one on consume_skb, which it may interrupt */
+#define BURST_PROGRAMS 2    /* for kfree_skb and consume_skb, which may interrupt each other */
 
 struct burst {
 	struct watch_key key;
@@ -193,12 +200,13 @@ _Static_assert(sizeof(struct burst) == 48, "no holes");
 _Static_assert(BURST_LIST <= 65536, "numbers of bursts are 16 bits");
 
 /*
- * A dropped packet, as the observer of all traffic hands it to people: who, where, and the packet's
- * first bytes. Samples are beside the counts: what finds no room in the ring is only counted.
+ * A dropped packet, sampled by the observer of all traffic for display: owner, place, and the first
+ * bytes of the packet. Samples do not affect counts: a drop that finds no room in the ring is only
+ * counted.
  */
 
 #define SAMPLE_SNAPLEN_MAX 65535
-#define SAMPLE_PROGRAMS	   2 /* one on kfree_skb, one on consume_skb, which it may interrupt */
+#define SAMPLE_PROGRAMS	   2 /* for kfree_skb and consume_skb, which may interrupt each other */
 
 #define SAMPLE_FRAMES 32 /* of a stack */
 
@@ -209,9 +217,9 @@ struct sample {
 	struct watch_key key;
 	__u32 len;	/* bytes of the packet, all from the linear part */
 	__u32 wire_len; /* of the packet from the same header on */
-	__u32 tag;	/* VLAN tag kept beside the packet: TPID << 16 | TCI; 0: none */
-	__u16 segments; /* of a merged packet; 1: it was none */
-	__u16 layer;	/* enum filter_layer: what the bytes begin with */
+	__u32 tag;	/* VLAN tag kept outside the packet: TPID << 16 | TCI; 0: untagged */
+	__u16 segments; /* segments of a merged packet; 1: not merged */
+	__u16 layer;	/* enum filter_layer: the layer at which the bytes begin */
 	__u32 cpu;
 	__u16 frames;	   /* addresses of the stack, innermost first */
 	__u16 frames_room; /* SAMPLE_FRAMES; 0: stacks are not asked for */

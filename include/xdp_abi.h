@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the observer of XDP's own losses (bpf/xdp.bpf.c) and user space say to each other. */
+/* Interface between the observer of XDP losses (bpf/xdp.bpf.c) and user space. */
 #ifndef PKTLEDGER_XDP_ABI_H
 #define PKTLEDGER_XDP_ABI_H
 
@@ -31,8 +31,8 @@ struct xdploss_key {
 	__u8 kind;     /* enum xdploss_kind */
 	__u8 flags;    /* enum xdploss_flag */
 	__u8 act;      /* enum xdp_action */
-	__u8 map_type; /* enum bpf_map_type; 0: none */
-	__s32 err;     /* negative errno; 0: none */
+	__u8 map_type; /* enum bpf_map_type; 0: not a map */
+	__s32 err;     /* negative errno; 0: no error */
 	__u32 ifindex; /* where the frame came in; DEVMAP and BULK_TX: where it was to go out */
 	__u32 netns;   /* of that device; 0: not known (cpumap) */
 	__u32 from;    /* DEVMAP: device that the frame came in by; CPUMAP_QUEUE: target CPU */
