@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The probes of `trace --balance`: where datagrams of the flow enter the host, leave it, end
- * in it or are read, and a look at all of that at once. include/balance_abi.h says what is the
- * entry of a packet. Each program first passes over what is not UDP, then runs EXPR.
+ * Probes of `trace --balance`: they count where datagrams of the flow enter the host, leave it, are
+ * dropped or are read, and take a snapshot of all counts. include/balance_abi.h defines the entry
+ * of a packet. Each program first skips packets that are not UDP, then runs EXPR.
  */
 #include "kernel.h"
 
@@ -16,14 +16,14 @@
 #include "skb.bpf.h"
 #include "work.bpf.h"
 
-/* How the checkpoints are configured, and what they count. */
+/* Configuration and counters of the probes. */
 
 const volatile struct balance_config cfg;
 
 /* Of this CPU; whether another task can come in between depends on the kernel. */
 #define TALLY(field, n) __sync_fetch_and_add(&(field), n)
 
-/* Element n is that of CPU n. */
+/* Element n belongs to CPU n. */
 MAP(tallies, ARRAY, 1, __u32, struct balance_tally);
 
 static __always_inline struct balance_tally *tally(void)
@@ -38,7 +38,7 @@ static __always_inline struct balance_tally *tally(void)
 MAP(causes, HASH, BALANCE_CAUSES, struct balance_cause, __u32);
 
 __u32 cause_next;
-__u64 causes_full; /* packets whose cause found no room */
+__u64 causes_full; /* packets with a cause for which there was no room */
 
 /* `size`: of both, a multiple of 8. */
 static __always_inline bool words_same(const void *a, const void *b, __u32 size)
@@ -62,7 +62,7 @@ static __always_inline bool is_elsewhere(__u32 netns)
 	return cfg.netns && netns != cfg.netns;
 }
 
-/* By the kind of link, dev->rtnl_link_ops->kind; NICs have none. */
+/* Returns the role by the kind of link (dev->rtnl_link_ops->kind), which NICs do not have. */
 static __always_inline enum balance_role role_of(struct net_device *dev)
 {
 	union balance_kind kind = {};
@@ -111,8 +111,8 @@ static __always_inline void cause_device(struct balance_cause *cause, struct sk_
 }
 
 /*
- * The cause of the drop at hand, and that of the one before, which it mostly is, too. Of each
- * program, as one may interrupt the other.
+ * The cause of the current drop and of the previous one, which is usually the same. One per
+ * program, because the programs may interrupt each other.
  */
 struct cause_work {
 	struct balance_cause now, last;
@@ -139,12 +139,12 @@ static __noinline __u32 cause_index(const struct balance_cause *cause)
 
 /* From an skb to the UDP datagrams that it is: how many, how long, to which port. */
 
-#define SKB_GSO_UDP (1 << 16) /* one datagram, to be fragmented by hardware */
+#define SKB_GSO_UDP (1 << 16) /* one datagram that hardware will fragment */
 
 struct datagram {
 	__u32 l3;	/* offset of the IP header from head */
 	__u32 payload;	/* of the UDP payload */
-	__u32 bytes;	/* of payload; of all segments together */
+	__u32 bytes;	/* bytes of payload in all segments together */
 	__u32 headers;	/* from skb->data to the payload */
 	__u32 size;	/* payload of a segment; 0: not merged */
 	__u32 segments; /* 1, or how many datagrams are merged */
@@ -153,7 +153,7 @@ struct datagram {
 	__u8 fragmented; /* it is the first fragment */
 };
 
-/* What is needed of an skb to know its datagrams. */
+/* Fields of an skb that are needed to find its datagrams. */
 struct skb_view {
 	struct linear at;
 	__u32 len, end;
@@ -184,7 +184,7 @@ static __always_inline void skb_view_probed(struct skb_view *v, struct sk_buff *
 	v->data = v->at.data - v->at.head;
 }
 
-/* What was merged by GRO, or is to be cut by GSO, is several datagrams. */
+/* Counts the datagrams of a packet that GRO merged or GSO will segment. */
 static __always_inline void datagram_segments(struct datagram *d, const struct skb_view *v)
 {
 	struct skb_shared_info *shared = (void *)(v->at.head + v->end);
@@ -205,7 +205,7 @@ static __always_inline void datagram_segments(struct datagram *d, const struct s
 enum datagram_result {
 	DATAGRAM_NONE, /* not UDP, or cut short */
 	DATAGRAM_HERE,
-	DATAGRAM_LATER,	 /* a fragment but the first, perhaps of UDP */
+	DATAGRAM_LATER,	 /* a fragment other than the first, possibly of UDP */
 	DATAGRAM_HIDDEN, /* its header is in pages: a driver has not pulled it (napi_gro_frags) */
 };
 
@@ -293,7 +293,7 @@ static __always_inline enum datagram_result datagram_parse(const struct skb_view
 			     false);
 }
 
-/* Which datagrams arrived at which port: whether a read returned one of the flow. */
+/* Datagrams that arrived at each port, to decide whether a read returned one of the flow. */
 
 MAPPED(cells, BALANCE_CELLS, struct balance_cell);
 
@@ -303,7 +303,7 @@ MAPPED(cells, BALANCE_CELLS, struct balance_cell);
  */
 __u8 ports[BALANCE_PORTS];
 
-__u32 mixed; /* set once some cell has datagrams of the flow and others */
+__u32 mixed; /* set when the first cell has datagrams of the flow and of other flows */
 
 /* Bits of enum balance_kind_of. */
 MAP(sources, LRU_HASH, BALANCE_SOURCES, struct balance_source, __u32);
@@ -335,7 +335,7 @@ static __always_inline void sizes_came(struct balance_cell *cell, const struct d
 		cell->size_max = d->size;
 }
 
-/* A verifier as of 6.12 knows no bound of what bpf_ntohs() returns. */
+/* The verifier of 6.12 does not track the range of a value returned by bpf_ntohs(). */
 static __always_inline __u8 *byte_of_port(__u16 port)
 {
 	__u32 at = port;
@@ -354,7 +354,9 @@ static __always_inline void note_source(const struct balance_source *from, __u32
 		__sync_fetch_and_or(known, kind);
 }
 
-/* Not static: verified once. `head`: of the packet's memory; `l3`: offset of its IP header. */
+/*
+ * Not static: verified once. `head`: start of the packet's memory; `l3`: offset of its IP header.
+ */
 __noinline int note_source_at(__u64 head, __u32 l3, __u32 version, __u64 port_to, __u32 kind)
 {
 	struct balance_source from = {.port = port_to >> 16, .to = port_to};
@@ -367,7 +369,7 @@ __noinline int note_source_at(__u64 head, __u32 l3, __u32 version, __u64 port_to
 	return 0;
 }
 
-/* How many datagrams `bytes` are that one call has read; 0: not known. */
+/* Returns the number of datagrams in `bytes` read by one call; 0: unknown. */
 static __always_inline __u32 datagrams_in(const struct balance_cell *cell, __u32 bytes)
 {
 	__u32 size = cell->size_min;
@@ -379,12 +381,12 @@ static __always_inline __u32 datagrams_in(const struct balance_cell *cell, __u32
 	return (bytes + size - 1) / size;
 }
 
-/* Fragments: those behind the first are of the flow if that was (bpf/fragment.bpf.h). */
+/* Fragments: a later fragment belongs to the flow if the first one did (bpf/fragment.bpf.h). */
 
-/* Those that look at fragments, each with its element of fragment_work. */
+/* Programs that parse fragments. Each has a separate element of fragment_work. */
 enum balance_program { BALANCE_RECEIVE, BALANCE_QUEUE, BALANCE_DROP, BALANCE_USED, BALANCE_NAMES };
 
-/* NULL: it is none. */
+/* Returns NULL if the packet is not a fragment. */
 static __always_inline struct fragment_work *fragment_at(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
@@ -396,10 +398,10 @@ static __always_inline struct fragment_work *fragment_at(const struct linear *at
 }
 
 /*
- * The first one enters the host. Returns false if it has already done so a moment ago: it is a
- * second copy of the same fragment. Otherwise a datagram begins, with those of its fragments that
- * overtook the first. If one of these was dropped, the datagram is lost with it. Not static, as are
- * the next: verified once.
+ * Records that a first fragment enters the host. Returns false if it entered a moment ago: then it
+ * is a second copy of the same fragment. Otherwise a datagram begins, including the fragments that
+ * overtook the first one. If one of these was dropped, the datagram is lost with it. Not static
+ * (like the next functions): verified once.
  */
 __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 flags)
 {
@@ -435,8 +437,8 @@ __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 fla
 }
 
 /*
- * A fragment arrives in a namespace; the first such namespace counts it. `later`: it is not the
- * first fragment, so its datagram may be unknown until that one arrives.
+ * Records that a fragment arrives in a namespace. Only the first such namespace counts it. `later`:
+ * not the first fragment, so its datagram may be unknown until the first one arrives.
  */
 __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns, __u32 later)
 {
@@ -468,7 +470,7 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 	return 0;
 }
 
-/* The first fragment is not of the flow: later ones need not be kept. */
+/* The first fragment is not of the flow: later fragments need not be kept. */
 __noinline int fragment_forget(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = fragment_at(at, program);
@@ -480,8 +482,8 @@ __noinline int fragment_forget(const struct linear *at, __u32 program)
 }
 
 /*
- * The first one leaves. Returns whether its datagram does, now: no other fragment of it was lost
- * here, and this one did not leave before.
+ * Records that a first fragment leaves. Returns true if its datagram leaves now: no other fragment
+ * of it was lost here, and this fragment did not leave before.
  */
 __noinline int fragment_leaves(const struct linear *at, __u32 program)
 {
@@ -503,8 +505,8 @@ enum fragment_drop {
 };
 
 /*
- * One was dropped. `first`: the flow's, by the filter; else it is of the flow if that is known.
- * Returns enum fragment_drop, and sets `incomplete`.
+ * Records the drop of a fragment. `first`: the filter assigned it to the flow; otherwise it belongs
+ * to the flow if its datagram is known. Returns enum fragment_drop and sets `incomplete`.
  */
 __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 first,
 				__u32 *incomplete)
@@ -525,7 +527,7 @@ __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 fi
 		return FRAGMENT_NO_LOSS;
 	if (!d->flags)
 		return FRAGMENT_PENDING;
-	if (d->flags & FOLLOWED_LEFT) { /* with the first one, but not as a whole */
+	if (d->flags & FOLLOWED_LEFT) { /* left with the first fragment, but not complete */
 		struct balance_tally *t = tally();
 
 		d->flags &= ~FOLLOWED_LEFT;
@@ -546,7 +548,9 @@ __noinline int fragment_pend(__u32 program, __u32 index)
 	return 0;
 }
 
-/* The application's own numbers, read where its packets enter the host: one state per stream. */
+/*
+ * Sequence numbers of the application, read where its packets enter the host: one state per stream.
+ */
 
 #define RTP_VERSION  2
 #define RTP_SEQUENCE 2	 /* offset */
@@ -565,7 +569,7 @@ struct {
 	__uint(value_size, sizeof(struct balance_stream));
 } stream_none SEC(".maps");
 
-/* The segments of a packet, or the packet itself as the only one. */
+/* The segments of a packet. A packet that is not merged has one segment. */
 struct stream_walk {
 	struct sk_buff *skb;
 	struct balance_tally *tally;
@@ -579,7 +583,7 @@ struct stream_walk {
 	int again;
 };
 
-/* Not inline: the verifier wants the stack slots of a dynptr for itself. */
+/* Not inline: the verifier requires separate stack slots for a dynptr. */
 static __noinline int read_pages(struct sk_buff *skb, __u32 from_data, __u8 *out)
 {
 	struct bpf_dynptr ptr;
@@ -711,7 +715,7 @@ static __always_inline void stream_see(struct sk_buff *skb, const struct skb_vie
 
 #define MAX_QUEUE (1 << 22) /* packets walked in a socket's queue */
 
-/* Sockets whose queues are looked at. */
+/* Sockets with a queue to sample. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -719,7 +723,7 @@ struct {
 	__type(value, __u32); /* the socket's cell */
 } sockets SEC(".maps");
 
-__u32 take_unread; /* balance_sockets: also those that have something unread, whatever the port */
+__u32 take_unread; /* balance_sockets: also take sockets with unread packets, on any port */
 __u32 look_begun;  /* set to 0 by user space */
 struct balance_look look;
 static struct balance_tally look_before;
@@ -759,8 +763,9 @@ static __always_inline void look_sum(void)
 }
 
 /*
- * Packets that wait for the reader. udp_recvmsg() moves them from the second queue to the first:
- * read in this order, what is just being moved may be missed, but is not seen twice.
+ * Returns the number of packets waiting for the reader. udp_recvmsg() moves packets from the second
+ * queue to the first. In this order a packet that is just being moved may be missed but is not
+ * counted twice.
  */
 static __always_inline __u32 queue_length(struct sock *sk)
 {
@@ -771,7 +776,7 @@ static __always_inline __u32 queue_length(struct sock *sk)
 	return first + BPF_CORE_READ(sk, sk_receive_queue.qlen);
 }
 
-/* Where packets are merged, their datagrams are counted one packet after the other. */
+/* If packets are merged, their datagrams are counted packet by packet. */
 struct weight_walk {
 	struct sk_buff *skb;
 	struct sk_buff_head *head;
@@ -823,10 +828,10 @@ static __always_inline void look_at(struct sock *sk, __u32 index)
 }
 
 /*
- * The filter sees a merged packet as one of its segments, and each packet in the same way wherever
- * it is: from its IP header on, as long as its frame is without VLAN tags, and of IPv6 without
- * extension headers. Only an expression that asks for Ethernet addresses is given the frame, where
- * there is one.
+ * Prepares the view of the filter. The filter sees a merged packet as one of its segments, and each
+ * packet in the same way at each probe: from its IP header on, with the length of a frame without
+ * VLAN tags, and without the extension headers of IPv6. Only an expression that tests Ethernet
+ * addresses gets the frame, if there is a frame.
  */
 static __always_inline void filtered_view(struct linear *at, struct filter_gap *gap,
 					  const struct datagram *d)
@@ -848,12 +853,12 @@ struct queue_walk {
 	__u32 n; /* packets passed, of both queues */
 };
 
-/* Too large for the stack; there is one reader. */
+/* Too large for the stack. There is only one reader. */
 static struct balance_queued queued;
 
 /*
- * What the filter sees of an skb to `queued`. False: it is no datagram. Not static: verified once,
- * and not for each step of the two loops.
+ * Copies the filter's view of an skb to `queued`. Returns false if it is not a datagram. Not
+ * static: verified once, and not for each step of the two loops.
  */
 __noinline int read_queued(__u64 skb, __u32 cell)
 {
@@ -962,7 +967,9 @@ static __always_inline bool enter(struct sk_buff *skb, const struct skb_view *v,
 	return true;
 }
 
-/* At this port, before anybody can read it. Returns whether it is of the flow. */
+/*
+ * Records the arrival at this port, before a process can read. Returns true if it is of the flow.
+ */
 static __always_inline bool came_to_port(__u32 netns, const struct skb_view *v,
 					 const struct datagram *d, bool ours)
 {
@@ -1060,7 +1067,7 @@ static __always_inline void queues(struct sk_buff *skb)
 		return;
 	if (nat_followed && match & NAT_TRANSLATED)
 		nat_learn(nfct_of(skb), BALANCE_QUEUE, 1, d.segments);
-	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) { /* that of who sent it */
+	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) { /* socket of the sender */
 		if (enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0) &&
 		    role == ROLE_EDGE)
 			TALLY(t->sent, d.segments);
@@ -1084,8 +1091,8 @@ int balance_queue(__u64 *ctx)
 }
 
 /*
- * Behind all others at netfilter's hook `input`: what goes to a socket has its last name, and its
- * connection still has the one before (bpf/nat.bpf.h).
+ * Runs after all other programs at netfilter's hook `input`: a packet for a socket has its last
+ * tuple, and its connection still has the previous one (bpf/nat.bpf.h).
  */
 static __always_inline void names(struct sk_buff *skb)
 {
@@ -1139,7 +1146,7 @@ static __always_inline __u32 kind_of_source(const struct balance_source *from)
 	return known ? *known : 0;
 }
 
-/* Not static: verified once. An IPv4 address may be mapped into an IPv6 one. */
+/* Not static: verified once. An IPv4 address may be mapped into an IPv6 address. */
 __noinline int read_names(__u32 a, __u32 b, __u32 c, __u64 d, __u64 port_to)
 {
 	struct balance_source from = {.port = port_to >> 16, .to = port_to};
@@ -1184,8 +1191,8 @@ int balance_from6(struct bpf_sock_addr *ctx)
 }
 
 /*
- * The kind of what was read from a port at which both kinds arrive; 0: undecided. Forgets the
- * source.
+ * Returns the kind of a datagram read from a port at which both kinds arrive; 0: undecided. Removes
+ * the source.
  */
 static __noinline __u32 kind_read(struct sock *sk, __u32 port, __u32 first)
 {
@@ -1231,7 +1238,7 @@ static __always_inline void is_read(struct balance_tally *t, const struct balanc
 	TALLY(t->delivered, datagrams ? datagrams : 1);
 }
 
-/* `bytes`: what recvmsg() of the protocol returned. */
+/* Counts a read. `bytes`: return value of the protocol's recvmsg(). */
 static __always_inline int read_ended(struct sock *sk, int bytes, int flags)
 {
 	__u16 port = sk->__sk_common.skc_num;
@@ -1264,7 +1271,7 @@ int balance_read(__u64 *ctx)
 	return read_ended((void *)ctx[0], (int)ctx[1], (int)ctx[2]);
 }
 
-/* The same before Linux 6.3: (sk, msg, len, flags, addr_len), then what it returned. */
+/* Before Linux 6.3 the arguments are (sk, msg, len, flags, addr_len), then the return value. */
 SEC("?fexit/udp_recvmsg")
 int balance_read4(__u64 *ctx)
 {
@@ -1277,7 +1284,7 @@ int balance_read6(__u64 *ctx)
 	return read_ended((void *)ctx[0], (int)ctx[5], (int)ctx[3]);
 }
 
-/* What is known of a packet that was freed: `consumed`, a constant: by consume_skb. */
+/* A freed packet. `consumed`, a constant: freed by consume_skb. */
 struct freed {
 	struct sk_buff *skb;
 	struct sock *rx_sk;
@@ -1332,8 +1339,9 @@ static __always_inline __u32 index_of(const struct freed *f, bool consumed, __u3
 }
 
 /*
- * What a socket had when it was closed, and what waits for its other fragments, has no namespace.
- * But a port of this one got it, or got such; and with the later fragments goes the first one.
+ * Packets left in a closed socket, and fragments waiting for reassembly, have no namespace. But a
+ * port of this namespace received the datagram or similar ones. The first fragment is dropped
+ * together with the later ones.
  */
 static __always_inline bool is_dropped_elsewhere(const struct freed *f, const struct datagram *d,
 						 enum datagram_result found)
@@ -1431,7 +1439,7 @@ int balance_used(__u64 *ctx)
 
 /*
  * Called for each known socket and once more at the end. All counts are read before and after: if
- * they are the same, they and the lengths of the queues are of one moment.
+ * they are equal, the counts and the lengths of the queues belong to one moment.
  */
 SEC("iter/bpf_sk_storage_map")
 int balance_looks(struct bpf_iter__bpf_sk_storage_map *ctx)

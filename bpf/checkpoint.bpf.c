@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Checkpoints on the way: they note how far a number got, and let everything pass.
+ * Probes on the path: they record how far a number got, and pass all packets.
  *
- * In a lab, programs of tc at its devices and at the ports of a bridge. At the edge of a host, for
- * experiments between two, tracepoints: what is handed to a driver has left (net_dev_start_xmit,
- * behind the queueing discipline), what the stack gets from one has arrived (netif_receive_skb,
- * before generic XDP, taps and tc). Those see all devices of the namespace, and nothing of the host
- * is changed for them. User space loads what it wants.
+ * In a test network these are tc programs at its interfaces and at the ports of a bridge. At the
+ * edge of a host, for experiments between two hosts, they are tracepoints: a packet handed to a
+ * driver has left (net_dev_start_xmit, after the queueing discipline), and a packet that the stack
+ * gets from a driver has arrived (netif_receive_skb, before generic XDP, taps and tc). Tracepoints
+ * see all interfaces of the namespace, and need no change of the host's configuration. User space
+ * loads only the programs that it needs.
  */
 #include "kernel.h"
 
@@ -20,8 +21,9 @@
 #define MAX_SEGMENTS 128
 
 /*
- * A fragment passes: the first one has the number of all, for those that are lost later. `word`:
- * its stamp's; 0: it has none of ours, or is not the first. True: it is one of ours, and noted.
+ * Records a passing fragment. The first fragment has the number of the whole datagram, which is
+ * kept for fragments that are lost later. `word`: from its sequence header; 0: not one of ours, or
+ * not the first fragment. Returns true if the fragment is one of ours and was recorded.
  */
 static __always_inline bool mark_fragment(const struct headers *h, const __u8 *l3, __u64 word,
 					  bool learns, __u8 where)
@@ -54,8 +56,8 @@ static __always_inline bool mark_fragment(const struct headers *h, const __u8 *l
 /* The packet is at hand */
 
 /*
- * Numbers of a merged skb follow each other; where the last one says that they do not, no more than
- * the first is marked: a checkpoint only shows how far something came.
+ * Marks the numbers of a merged skb, which are consecutive. If the last number shows that they are
+ * not, only the first is marked: a probe only shows how far a packet got.
  */
 static __always_inline void mark_segments(struct __sk_buff *skb, __u64 word, __u32 payload,
 					  __u8 where)
@@ -138,7 +140,7 @@ static long edge_segment(__u32 n, struct segment_walk *w)
 	return 0;
 }
 
-/* Where segments cannot be read one by one, no more than the first is marked. */
+/* If segments cannot be read one by one, only the first is marked. */
 static __always_inline void edge_segments(const struct stamp_reader *r, const struct packet *p,
 					  __u16 size, __u16 segments, __u8 where)
 {
@@ -166,7 +168,7 @@ static __always_inline bool edge_fragment(const struct stamp_reader *r, __u8 whe
 	       mark_fragment(&h, l3, word, true, where);
 }
 
-/* The namespaces, of which one may be no part of this: the sender's and the receiver's. */
+/* Namespaces of the sender and the receiver. One of them may not be part of this run. */
 const volatile __u32 leave_netns, enter_netns;
 
 static __always_inline int edge(struct sk_buff *skb, __u8 where)
@@ -206,7 +208,10 @@ int enter(__u64 *ctx)
 	return edge((void *)ctx[0], SEEN_RX_DEVICE);
 }
 
-/* Beside them where tracing can be suppressed (seen.bpf.h): this is no tracing program. */
+/*
+ * Additional probes for hosts where tracing can be suppressed (seen.bpf.h): tc programs are not
+ * tracing programs.
+ */
 SEC("?tc")
 int enter_tc(struct __sk_buff *skb)
 {

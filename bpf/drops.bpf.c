@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The observers of lost packets: every skb that the kernel frees as dropped, every XDP redirect
- * that fails, and what lies unread in a socket when it closes. Each reads the stamp and settles
- * that number; what is not of this run is passed over after the port comparison.
+ * Observers of lost packets: every skb that the kernel frees as dropped, every XDP redirect that
+ * fails, and packets that are unread in a socket when it closes. Each observer reads the sequence
+ * header and resolves that number. A packet of another run is skipped after comparing the port.
  */
 #include "kernel.h"
 
@@ -18,8 +18,10 @@
 #define MAX_SEGMENTS 128       /* UDP_MAX_SEGMENTS since 6.9; 64 before */
 #define MAX_QUEUE    (1 << 22) /* datagrams walked in a socket's queue */
 
-/* A byte store needs no atomic: two observers of one number write one of two true answers, and
- * neighbours are other bytes. */
+/*
+ * Plain store, no atomic: racing observers of one number write either cause, and both are valid.
+ * Outcomes are byte-sized, so neighbours are not touched.
+ */
 NUMBER_MAP(fates);
 
 /* Shared with xsk.bpf.c: the word of the packet that its program just redirected on this CPU. */
@@ -28,9 +30,9 @@ ONE_PER_CPU(cell, __u64);
 /* Shared with sink.bpf.c, and mapped by the receiver: numbers that arrived. */
 NUMBER_MAP(arrivals);
 
-__u32 live_ifindex, live_netns;		/* the device that live frames leave by; 0: none */
+__u32 live_ifindex, live_netns;		/* the interface by which live frames leave; 0: unset */
 __u32 redirect_ifindex, redirect_netns; /* a fault's program there redirects to no device, */
-__u32 redirect_target;			/* to this one, where every frame is refused, */
+__u32 redirect_target;			/* interface of the redirect, which refuses every frame, */
 __u32 redirect_cpumap;			/* or to CPUs by the map with this id; 0: not */
 __u32 sink_takes; /* our XDP program ends packets as delivered, and the kernel calls that drops */
 __u32 xsk_map_id; /* redirects into this map are ours */
@@ -75,7 +77,9 @@ static __always_inline __u32 cause_index(const struct trace_cause *cause)
 	return index;
 }
 
-/* The end of a packet itself stands before the end of a copy; else the first observer is right. */
+/*
+ * The end of the packet itself overrules the end of a copy. Otherwise the first observer is right.
+ */
 static __always_inline void settle_byte(__u8 *fate, __u32 index)
 {
 	__u8 old = *fate;
@@ -84,7 +88,10 @@ static __always_inline void settle_byte(__u8 *fate, __u32 index)
 		*fate = index;
 }
 
-/* Not static, so that it is verified once, whoever calls it. False: none of this run's numbers. */
+/*
+ * Resolves a number. Not static, so that it is verified once for all callers. Returns false if the
+ * number is not one of this run.
+ */
 __noinline bool settle(__u64 word, __u32 index)
 {
 	__u8 *fate = number_byte(&fates, word, loss());
@@ -102,7 +109,7 @@ __noinline bool is_settled(__u64 word)
 	return fate && *fate;
 }
 
-/* Whether an end is to be counted: another run's is not, unless whoever sends is not known. */
+/* Returns true if an end is counted: ends of another run are not, unless the sender is unknown. */
 static __always_inline bool is_counted(__u64 word)
 {
 	return cfg.count_all || is_ours(word);
@@ -121,15 +128,15 @@ __noinline int count(__u32 index, __u64 events, __u64 packets, __u64 bytes, __u6
 	return 0;
 }
 
-/* Frames that one event may report; their lengths are not known. */
+/* Maximum number of frames that one event may report. Their lengths are unknown. */
 static __always_inline void count_frames(__u32 index, __u64 frames)
 {
 	count(index, frames, frames, 0, 0);
 }
 
 /*
- * Whose number a packet has that ended: behind its headers, in a tunnel's packet, by the datagram
- * of a fragment; and those of all segments of a merged one.
+ * Finds the number of a packet that ended: after its headers, in a tunnel's inner packet, or from
+ * the datagram of a fragment. A merged packet has the numbers of all its segments.
  */
 struct settle_range {
 	__u64 word;
@@ -161,8 +168,8 @@ static long settle_segment(__u32 n, struct segment_walk *w)
 }
 
 /*
- * A merged skb stands for a range of numbers if its first and last stamps span exactly its
- * segments; else each is read.
+ * Resolves a merged skb as a range of numbers if its first and last sequence headers span exactly
+ * its segments. Otherwise each segment is read.
  */
 static __always_inline void settle_segments(const struct stamp_reader *r, const struct packet *p,
 					    __u32 index, __u16 size, __u16 segments)
@@ -208,10 +215,10 @@ static __always_inline int find_inner(const struct linear *at, struct packet *p)
 }
 
 /*
- * The rest of a datagram is freed where fragments are made, because the device refused one of them.
- * If an earlier fragment has left the device, so did the refused one (its loss is an event
- * otherwise): this datagram got as far as a whole packet that the peer refuses. Not static: verified
- * once.
+ * Resolves the rest of a datagram, freed during fragmentation because the interface refused one of
+ * the fragments. If an earlier fragment has left the interface, so did the refused one (its loss is
+ * a separate event otherwise): this datagram got as far as a whole packet that the peer refuses.
+ * Not static: verified once.
  */
 __noinline int abandon(__u64 word, bool left)
 {
@@ -222,9 +229,10 @@ __noinline int abandon(__u64 word, bool left)
 }
 
 /*
- * A fragment's number is that of its datagram; one whose first fragment no checkpoint saw settles
- * nothing, unless it is the first itself: that one may have an id for which the map still has an
- * older datagram, so its own stamp comes first, and is noted for those after it.
+ * Finds the number of a fragment, which is the number of its datagram. If no probe saw the first
+ * fragment, a later one resolves nothing. A first fragment may have an ID under which the map still
+ * has an older datagram. So its own sequence header takes precedence, and is recorded for later
+ * fragments.
  */
 static __always_inline int find_fragment(const struct stamp_reader *r, __u64 location,
 					 struct packet *p)
@@ -240,7 +248,7 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 		return PACKET_OTHER;
 	fragment_key(&h, l3, &key);
 	if (word && !is_counted(word))
-		return PACKET_OTHER; /* of another run, in another namespace perhaps */
+		return PACKET_OTHER; /* of another run, possibly in another namespace */
 	if (word) {
 		fragment_first(&key, word);
 	} else {
@@ -261,7 +269,10 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 	return PACKET_STAMPED;
 }
 
-/* The number of what ended: of a fragment, or behind the headers, wherever the payload is kept. */
+/*
+ * Finds the number of a packet that ended: from its fragment, or after the headers, with the
+ * payload in the linear part or in pages.
+ */
 static __always_inline int find_number(const struct stamp_reader *r, __u64 location,
 				       struct packet *p)
 {
@@ -276,19 +287,21 @@ static __always_inline int find_number(const struct stamp_reader *r, __u64 locat
 }
 
 /*
- * Frames that wait in batches to be handed over, by a sender's live frames or by a fault's
- * redirect: of what is refused only the number is reported.
+ * Frames waiting in a batch to be handed over, either live frames of a sender or redirects of a
+ * fault. For refused frames the kernel reports only their number.
  */
 
-/* Shared with gen.bpf.c and fault.bpf.c: what waits in the batch of the sender's device on this
- * CPU. */
+/*
+ * Shared with gen.bpf.c and fault.bpf.c: frames waiting in the batch of the sender's interface on
+ * this CPU.
+ */
 ONE_PER_CPU(batch, struct trace_batch);
 
 /*
- * Which frames are in a batch of `n`: the first of them in b->word. Frames are handed over in
- * order, when `bulk` wait and one more comes (it is stamped already, but not among them), and at
- * the end of a run. So with fewer than that nothing is left behind, which also finds the place
- * again after a batch that this program missed. False: not known.
+ * Finds the frames in a batch of `n`: the first of them is in b->word. Frames are handed over in
+ * order, when `bulk` are waiting and one more arrives (it has its header already but is not among
+ * them), and at the end of a run. So a batch with fewer frames leaves no frame waiting, which also
+ * finds the position again after a batch that this program missed. Returns false if unknown.
  */
 static __always_inline bool batch_begin(struct trace_batch *b, __u32 n, __u32 bulk, __u32 *first)
 {
@@ -317,7 +330,7 @@ static long tail_step(__u32 n, struct tail_walk *w)
 	return 0;
 }
 
-/* The first `sent` frames of a batch were taken; the tail died. */
+/* The first `sent` frames of a batch were accepted, the rest was dropped. */
 static __always_inline int end_of_batch(const struct trace_cause *cause, __u32 sent, __u32 drops,
 					__u32 bulk)
 {
@@ -341,19 +354,19 @@ static __always_inline int end_of_batch(const struct trace_cause *cause, __u32 s
 }
 
 /*
- * What ends while its observer runs on the same CPU. The kernel does not run a tracing program on
- * top of itself (prog->active in __bpf_trace_run()), so of a softirq that interrupts an observer
- * all packets would be passed over. Each observer has a second program, which is attached and so
- * called behind it (func_add()), and takes what the first has not begun. Should both be at work on
- * one packet, as a softirq between them makes it look, the fate is the same and is counted once.
- * A tail call to the first would do it with less code, but its private stack (6.13) is in use.
+ * Nested drops: packets that end while their observer runs on the same CPU. The kernel does not run
+ * a tracing program recursively (prog->active in __bpf_trace_run()), so a softirq that interrupts
+ * an observer would hide all its packets. Each observer therefore has a twin, which is attached and
+ * called after it (func_add()) and takes the packets that the first one has not begun. If a softirq
+ * in between makes both process one packet, the outcome is the same and is counted once. A tail
+ * call to the first program would need less code, but its private stack (6.13) is in use.
  */
 
 ONE_PER_CPU(begun, struct trace_begun);
 
 /*
- * Whether this program is to look at `skb`. Asked first, of every packet: what is taken here
- * is subtracted from what the kernel says that the first has missed. The others are constants.
+ * Returns true if this program has to process `skb`. Called first, for every packet: packets taken
+ * here are subtracted from the kernel's count of missed runs. The other arguments are constants.
  */
 static __always_inline bool is_my_turn(struct sk_buff *skb, enum trace_observer observer,
 				       bool second)
@@ -381,9 +394,10 @@ static __always_inline __u32 netns_of_sock(struct sock *sk)
 }
 
 /*
- * Where the packet was. For an skb that was in a UDP receive queue, skb->dev is `dev_scratch`,
- * no pointer: then the interface it came in by, and the socket's namespace if there is one. Not
- * inline: with all that follows fragments there is no room on the stack on Linux 6.1.
+ * Sets interface and namespace of the packet. For an skb in a UDP receive queue, skb->dev is reused
+ * as `dev_scratch` and is not a pointer: then the ingress interface is used, and the namespace of
+ * the socket if there is one. Not inline: together with the fragment code it would exceed the stack
+ * on Linux 6.1.
  */
 static __noinline void cause_device(struct trace_cause *cause, struct sk_buff *skb,
 				    struct sock *rx_sk)
@@ -405,8 +419,9 @@ static __noinline void cause_device(struct trace_cause *cause, struct sk_buff *s
 }
 
 /*
- * For who keeps the ledger of one namespace: an end in another one. Asked before the packet is
- * looked at, because a receiver on the same host may end millions a second.
+ * Returns true for an end in another namespace, if the ledger is limited to one namespace. Called
+ * before the packet is parsed, because a receiver on the same host may end millions of packets per
+ * second.
  */
 static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 {
@@ -418,7 +433,7 @@ static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 	return netns && netns != cfg.netns && !is_in_any(cfg.handing, TRACE_HANDING, location);
 }
 
-/* `cause`: with what the tracepoint reports. `second`: see is_my_turn(). */
+/* Processes a freed skb. `cause`: fields reported by the tracepoint. `second`: see is_my_turn(). */
 static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, struct sock *rx_sk,
 				      bool second)
 {
@@ -515,7 +530,9 @@ int kfree_skb_2nd(__u64 *ctx)
 	return dropped(ctx, true);
 }
 
-/* Freed as if it had been used up. Of a clone nothing is known: another one may have gone on. */
+/*
+ * Freed as if consumed. A clone tells nothing about the packet: another clone may have continued.
+ */
 static __always_inline int consumed(__u64 *ctx, bool second)
 {
 	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_CONSUME_SKB};
@@ -624,7 +641,7 @@ int xdp_devmap_xmit(__u64 *ctx)
 	return end_of_batch(&cause, ctx[2], ctx[3], TRACE_BULK);
 }
 
-/* Here `processed` contains the drops. The device that it came by is not reported. */
+/* `processed` includes the drops. The ingress interface is not reported. */
 SEC("tp_btf/xdp_cpumap_enqueue")
 int xdp_cpumap_enqueue(__u64 *ctx)
 {
@@ -676,9 +693,10 @@ static __always_inline void walk_queue(struct sk_buff_head *head, __u32 index)
 }
 
 /*
- * What lies in the receive queue of the flow's socket, when nobody reads or sends any more: in
- * flight, or lost if the socket is about to be closed. The kernel frees it from an RCU callback,
- * which may run where tracing is suppressed; the numbers seen here count, the events confirm them.
+ * Packets in the receive queue of the flow's socket after reading and sending have ended: in
+ * flight, or lost if the socket is about to be closed. The kernel frees them from an RCU callback,
+ * which may run where tracing is suppressed. The numbers seen here count, and the events confirm
+ * them.
  */
 SEC("iter/udp")
 int unread(struct bpf_iter__udp *ctx)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Programs that make losses happen: they drop at tc, at XDP or in a socket's filter, spoil headers,
- * or take their time. They touch stamped packets of the flow only, and count nothing: what they
- * lose is for the tracer to find.
+ * Programs that cause losses: they drop at tc, at XDP or in a socket filter, damage headers, or
+ * delay packets. They only affect packets of the flow with a sequence header, and count nothing:
+ * the tracer has to find the losses.
  */
 #include "kernel.h"
 
@@ -12,7 +12,7 @@
 #include "seen.bpf.h"
 #include "skb.bpf.h"
 
-/* What the programs of the faults do to packets that are merged, or in fragments. */
+/* Helpers for the faults that affect merged packets or fragments. */
 
 #define IP4_LENGTH_OFF 2
 #define IP4_CSUM_OFF   10
@@ -34,7 +34,7 @@ static __always_inline void spoil_fragment(struct __sk_buff *skb, const struct h
 	__u32 at = way == FAULT_FRAG_OVERLAP ? offset : source_end;
 	__be16 was, is;
 
-	if (way == FAULT_FRAG_DUPLICATE) { /* the clone comes here again; its mark says so */
+	if (way == FAULT_FRAG_DUPLICATE) { /* the clone returns here, identified by its mark */
 		skb->mark |= FAULT_MARK_AGAIN;
 		bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS);
 		skb->mark &= ~FAULT_MARK_AGAIN;
@@ -58,10 +58,11 @@ static __always_inline void lengthen(struct __sk_buff *skb, const __u8 *front, _
 }
 
 /*
- * A datagram is put before those of a merged packet. With that the headers move, but not where the
- * checksum is to begin, and such a packet cannot be taken apart (__udp_gso_segment()). It has the
- * number of the last one, which is behind the end now: how many they are stays as it was. The
- * packet comes in again: only that shows the kernel where its headers are. `headers` is a constant.
+ * Inserts a datagram before the datagrams of a merged packet. The headers move, but the start of
+ * the checksum does not, and such a packet cannot be segmented (__udp_gso_segment()). The new
+ * datagram has the number of the last one, which is now past the end: their count does not change.
+ * The packet is received again, because only that makes the kernel find its headers. `headers` is a
+ * constant.
  */
 static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, __u32 ip_length)
 {
@@ -103,13 +104,16 @@ static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, _
 
 const volatile struct fault_config fault;
 
-/* The receiver's own XDP program, if it has one. */
+/* The receiver's own XDP program, if present. */
 MAP(next, PROG_ARRAY, 1, __u32, __u32);
 
 /* Shared with the tracer: the word of the packet that is being redirected on this CPU. */
 ONE_PER_CPU(cell, __u64);
 
-/* Shared with the tracer: words of what waits in the batch of a device or CPU, on this CPU. */
+/*
+ * Shared with the tracer: words of the frames waiting in the batch of an interface or CPU, on this
+ * CPU.
+ */
 ONE_PER_CPU(batch, struct trace_batch);
 
 MAP(devices, DEVMAP, 1, __u32, __u32);
@@ -117,7 +121,7 @@ MAP(devices, DEVMAP, 1, __u32, __u32);
 /* User space sets how many. */
 MAP(cpus, CPUMAP, 1, __u32, struct bpf_cpumap_val);
 
-/* True in `share` of 2^32 cases; a share of 2^32 is always true. */
+/* Returns true in `share` of 2^32 cases. A share of 2^32 is always true. */
 static __always_inline bool chance(__u64 share)
 {
 	return bpf_get_prandom_u32() < share;
@@ -135,14 +139,17 @@ static __always_inline void burn(__u32 ns)
 	bpf_loop(BURN_LOOPS, past_deadline, &deadline, 0);
 }
 
-/* The word of a whole packet of the flow, wherever its payload is, or 0. `frame`: it has one. */
+/*
+ * Returns the word of a whole packet of the flow, with its payload anywhere, or 0. `frame`: the
+ * packet has an Ethernet header.
+ */
 static __always_inline __u64 whole_word(struct __sk_buff *skb, bool frame, struct headers *h)
 {
 	headers_loaded(skb, frame, h);
 	return h->fragmented ? 0 : word_loaded(skb, h, cfg.port);
 }
 
-/* UDP, whole or in fragments; of IPv6's fragments of whatever protocol. */
+/* Returns true for UDP, whole or in fragments. IPv6 fragments match with any protocol. */
 static __always_inline bool is_udp(void *data, void *data_end, bool fragments_only)
 {
 	__u8 *l3 = data + ETHERNET_HLEN;
@@ -184,9 +191,9 @@ int fault_slow(struct __sk_buff *skb)
 }
 
 /*
- * Flips a bit in both bytes of the UDP checksum. That changes it by 255 or 257, up or down, which
- * is never 0 modulo 0xffff, so the result is wrong for certain; and it is kept from becoming 0,
- * which would say that there is no checksum.
+ * Flips a bit in both bytes of the UDP checksum. The change is 255 or 257, up or down, which is
+ * never 0 modulo 0xffff, so the result is always wrong. It is also kept from becoming 0, which
+ * would mean that there is no checksum.
  */
 static __always_inline void spoil_udp_csum(__u8 *csum)
 {
@@ -199,7 +206,7 @@ static __always_inline void spoil_udp_csum(__u8 *csum)
 		csum[0] = csum[1] = 2;
 }
 
-/* The checksum; IPv6 has none, there the length becomes more than there is. */
+/* Damages the checksum. IPv6 has no header checksum, so there the length becomes too large. */
 static __always_inline void spoil_ip_header(struct __sk_buff *skb)
 {
 	__u8 *l3 = (void *)(long)skb->data + ETHERNET_HLEN;
@@ -212,7 +219,10 @@ static __always_inline void spoil_ip_header(struct __sk_buff *skb)
 		l3[IP6_LENGTH_OFF] |= 0x80;
 }
 
-/* In the linear part; a segment of GSO has its payload in pages. NULL: not ours. */
+/*
+ * Pulls the payload into the linear part, because a GSO segment has it in pages. Returns NULL if
+ * the packet is not one of ours.
+ */
 static __always_inline __u8 *pull_payload(struct __sk_buff *skb)
 {
 	__u8 *payload =
@@ -278,7 +288,7 @@ int fault_keep(struct __sk_buff *skb)
 	return TC_ACT_STOLEN;
 }
 
-/* Of datagrams that came in fragments, one fragment each: the last one, or the first. */
+/* Damages one fragment per fragmented datagram: the last one, or the first one. */
 SEC("tc")
 int fault_fragment(struct __sk_buff *skb)
 {
@@ -294,7 +304,7 @@ int fault_fragment(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-/* Nobody hears who asks for an address: ARP, and neighbour solicitations (RFC 4861 4.3). */
+/* Drops address requests: ARP, and neighbour solicitations (RFC 4861 4.3). */
 SEC("tc")
 int fault_deaf(struct __sk_buff *skb)
 {
@@ -320,7 +330,7 @@ int fault_untold(struct __sk_buff *skb)
 	return announced ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-/* MLD is behind a hop-by-hop header (RFC 2710, section 3). */
+/* MLD follows a hop-by-hop header (RFC 2710, section 3). */
 SEC("tc")
 int fault_mute(struct __sk_buff *skb)
 {
@@ -342,8 +352,8 @@ static __always_inline void leave_in_batch(__u64 word)
 }
 
 /*
- * The thread that a CPU map has on this very CPU does not run before its queue has got the whole
- * batch: so what the queue refuses is the batch's tail, for certain.
+ * The kernel thread of a CPU map entry for this CPU does not run before its queue got the whole
+ * batch. So the packets that the queue refuses are always the tail of the batch.
  */
 static __always_inline int lose(__u64 word)
 {
@@ -367,7 +377,7 @@ static __always_inline int lose(__u64 word)
 	}
 }
 
-/* Behind a CPU map. */
+/* Runs in a CPU map. */
 SEC("xdp/cpumap")
 int fault_cpu(struct xdp_md *ctx)
 {
@@ -395,7 +405,7 @@ int fault_xdp(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* The cgroup is not the experiment's own: others send from it too. */
+/* The cgroup does not belong to the experiment: other processes send from it, too. */
 SEC("cgroup_skb/egress")
 int fault_cgroup(struct __sk_buff *skb)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The packet filter of a tracing program: a place for code that user space fills before the program
- * is loaded (user/drops/filter.h). To be called in the main program or what is inlined there, not
- * in a callback or a function of its own: those are copied only while the object is loaded.
+ * Packet filter of a tracing program: a placeholder for code that user space inserts before the
+ * program is loaded (user/drops/filter.h). Call it from the main program or from inlined code, not
+ * from a callback or a separate function: these are copied only while the object is loaded.
  *
- * Not filled, the switch is a constant, and the verifier removes all but one instruction.
+ * If nothing is inserted, the switch is a constant, and the verifier removes all but one
+ * instruction.
  */
 #ifndef PKTLEDGER_FILTER_BPF_H
 #define PKTLEDGER_FILTER_BPF_H
@@ -19,10 +20,10 @@
 
 #define FILTER_MACS 12 /* bytes before the type of an Ethernet frame */
 
-/* An element for each program filled: one may interrupt another, but never itself. */
+/* One element per program with a filter: one program may interrupt another, but never itself. */
 MAP(filter_scratch, PERCPU_ARRAY, 1, __u32, struct filter_scratch);
 
-/* Whether EXPR is applied inside tunnels; in rodata, so without them there is no code for it. */
+/* Whether EXPR is applied inside tunnels. In rodata, so the code is removed if not needed. */
 const volatile struct filter_inner inner;
 
 /* The VLAN tag of an skb that is not among its bytes, skb_vlan_tag_present(): TPID, TCI. */
@@ -67,7 +68,7 @@ static __always_inline __u32 filter_start(const struct linear *at, __u32 *layer)
 	return l3;
 }
 
-/* The filter itself. What user space puts there may use these registers. */
+/* The filter itself. Code inserted by user space may use these registers. */
 static __always_inline int filter_run(struct filter_scratch *scratch)
 {
 	register struct filter_scratch *in asm("r1") = scratch;
@@ -94,8 +95,8 @@ static __always_inline int filter_run(struct filter_scratch *scratch)
 	})
 
 /*
- * Returns how many bytes could be read, at most `room`, a constant. Linux 6.1 does not see that a
- * copy has the bounds of its original, so what is compared must be the register that is used.
+ * Returns the number of bytes that could be read, at most `room`, a constant. Linux 6.1 does not
+ * propagate bounds from a register to its copy, so the compared register must be the one used.
  */
 static __always_inline __u32 filter_read(void *to, const __u64 room, const void *from, __u64 there)
 {
@@ -106,7 +107,7 @@ static __always_inline __u32 filter_read(void *to, const __u64 room, const void 
 	return bpf_probe_read_kernel(to, there, from) ? 0 : there;
 }
 
-/* The packet as it was with its tag behind the addresses. */
+/* Reads the packet with its VLAN tag put back after the addresses. */
 static __always_inline __u32 filter_read_tagged(struct filter_scratch *scratch, __u32 tag,
 						const void *from, __u32 there)
 {
@@ -123,8 +124,8 @@ static __always_inline __u32 filter_read_tagged(struct filter_scratch *scratch, 
 /* Extension headers of IPv6 that the filter is not to see: libpcap looks for ports before them. */
 struct filter_gap {
 	__u32 l3;    /* offset of the IP header from head */
-	__u32 skip;  /* bytes behind it; 0: nothing is left out */
-	__u32 proto; /* of what follows them */
+	__u32 skip;  /* bytes after the IP header to leave out; 0: no gap */
+	__u32 proto; /* protocol after the skipped bytes */
 };
 
 /* `before`: bytes up to the gap, a constant. */
@@ -140,7 +141,7 @@ static __always_inline __u32 filter_read_around(__u8 *to, const __u32 before,
 	return before + filter_read(to + before, FILTER_BYTES - before, at->head + from, there);
 }
 
-/* What the filter sees from `start` on, FILTER_BYTES at most. `gap` NULL: there is none. */
+/* Copies the bytes for the filter from `start` on, at most FILTER_BYTES. `gap`: NULL if unused. */
 static __always_inline __u32 filter_fetch(__u8 *to, const struct linear *at, __u32 start,
 					  const struct filter_gap *gap)
 {
@@ -158,7 +159,7 @@ struct filter_name {
 	__u32 l3, l4; /* offsets of the packet's headers from head */
 };
 
-#define FILTER_L3_MAX 32 /* a frame with two tags, and one put in */
+#define FILTER_L3_MAX 32 /* a frame with two tags and an inserted one */
 #define FILTER_L4_MAX 128
 
 static __always_inline void filter_rename(struct filter_scratch *scratch, __u32 start,
@@ -188,7 +189,7 @@ static __always_inline void filter_could_not_read(void)
 		scratch->unread++;
 }
 
-/* What a look at a packet's ports says, without a copy of its bytes. */
+/* Verdict from a packet's ports alone, without a copy of its bytes. */
 enum filter_look { LOOK_NO, LOOK_YES, LOOK_ASK };
 
 static __always_inline enum filter_look filter_look_at(const struct sk_buff *skb, __u32 port,
@@ -231,8 +232,8 @@ static __always_inline enum filter_look filter_look_at(const struct sk_buff *skb
 }
 
 /*
- * Most packets of others do not match by their ports, and of the flow all do if EXPR is no more
- * than a port of UDP: that is seen before anything is asked.
+ * Checks the ports first. Most packets of other flows have non-matching ports, and if EXPR is only
+ * a UDP port, all packets of the flow match. In both cases the filter need not run.
  */
 static __always_inline __u32 filter_look(const struct sk_buff *skb)
 {
@@ -244,8 +245,8 @@ static __always_inline __u32 filter_look(const struct sk_buff *skb)
 }
 
 /*
- * The packet as the filter sees it, into element `slot`; `tags`: FILTER_TAGS. Returns where it
- * begins, an offset from head, or -1.
+ * Copies the packet as the filter sees it into element `slot`; `tags`: FILTER_TAGS. Returns its
+ * start as an offset from head, or -1.
  */
 __noinline int filter_see(const struct linear *at, __u32 len, const struct filter_gap *gap,
 			  __u32 slot, __u32 tags)

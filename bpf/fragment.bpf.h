@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The follower of fragments: which datagram a fragment belongs to. Only the first one has ports and
- * a stamp; what it says is kept under what all fragments of a datagram share, and holds for those
- * that come behind it. Where fragments are made the first passes before the others
- * (ip_do_fragment(), ip6_fragment()). An id that comes again overwrites.
+ * Fragment tracking: finds the datagram of a fragment. Only the first fragment has ports and a
+ * sequence header. They are stored under a key that all fragments of a datagram share, and are
+ * valid for later fragments. During fragmentation the first fragment passes before the others
+ * (ip_do_fragment(), ip6_fragment()). A reused IP ID replaces the old entry.
  *
- * The namespace is no part of the key: a datagram crosses several of them on one host, and is one
- * datagram in all. Two namespaces in which the same addresses use the same id at the same time are
- * taken for one, unless what the first fragment says tells them apart, as a stamp does.
+ * The namespace is not part of the key: a datagram that crosses several namespaces of one host is a
+ * single datagram in all of them. Two namespaces that use the same addresses and the same ID at the
+ * same time are mixed up, unless the first fragments differ, for example in their sequence headers.
  */
 #ifndef PKTLEDGER_FRAGMENT_BPF_H
 #define PKTLEDGER_FRAGMENT_BPF_H
@@ -17,7 +17,7 @@
 #include "skb.bpf.h"
 #include "trace_abi.h"
 
-/* Shared by all who see fragments of a run; larger only if there are any. */
+/* Shared by all programs that see fragments of a run. Enlarged only if fragments are expected. */
 MAP(fragments, LRU_HASH, 1, struct fragment_key, struct fragmented);
 
 ONE_PER_CPU(fragment_counts, struct trace_fragments);
@@ -36,7 +36,10 @@ static __always_inline void fragment_key(const struct headers *h, const __u8 *l3
 	headers_addresses(h->version, l3, key->src, key->dst);
 }
 
-/* Whether it is a fragment, perhaps of UDP: what a later one is of IPv6 is known by the first. */
+/*
+ * Returns true for a fragment, possibly of UDP: the protocol of a later IPv6 fragment is known only
+ * from the first one.
+ */
 static __always_inline bool is_fragment(const struct headers *h)
 {
 	return h->fragmented && (h->next == HEADER_PAYLOAD || h->next == HEADER_FRAGMENT) &&
@@ -56,7 +59,10 @@ static __always_inline bool fragment_headers(const struct linear *at, struct hea
 	       !bpf_probe_read_kernel(l3, IP6_HLEN, at->head + h->l3);
 }
 
-/* The same, perhaps of UDP. `word`: of the stamp of a first one to `port` (0: to any); else 0. */
+/*
+ * Reads a fragment, possibly of UDP. `word`: from the sequence header of a first fragment to `port`
+ * (0: any port); else 0.
+ */
 static __always_inline bool fragment_read(const struct stamp_reader *r, __u16 port,
 					  struct headers *h, __u8 *l3, __u64 *word)
 {
@@ -68,7 +74,7 @@ static __always_inline bool fragment_read(const struct stamp_reader *r, __u16 po
 	return true;
 }
 
-/* Its first fragment: of the datagram that is known already, or of a new one. */
+/* Adds the first fragment to the datagram that is already known, or to a new one. */
 static __always_inline void fragment_first(const struct fragment_key *key, __u64 word)
 {
 	struct fragmented *known = bpf_map_lookup_elem(&fragments, key), first = {.word = word};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sends one stream by live frames: BPF_PROG_RUN runs this program on recycled pages, and what it
- * redirects leaves by the device. A page keeps what others wrote into it on its last journey (a
- * router's TTL and addresses, a broken checksum), so all headers are written anew.
+ * Sends one stream as live frames: BPF_PROG_RUN runs this program on recycled pages, and redirected
+ * frames leave by the interface. A page still contains the changes made on its last use (a router's
+ * TTL and addresses, a broken checksum), so all headers are rewritten.
  *
- * A number is used up when the frame is stamped and redirected, never before: a frame that is not
- * due yet is dropped here and comes back at once.
+ * A number is used up when the frame has its sequence header and is redirected, never before. A
+ * frame that is not due yet is dropped here and immediately recycled.
  */
 #include "kernel.h"
 
@@ -36,7 +36,7 @@ MAP(device, DEVMAP, 1, __u32, __u32);
 /* Shared with the tracer: the words of the frames that wait in the device's batch on this CPU. */
 ONE_PER_CPU(batch, struct trace_batch);
 
-/* The segment of a number, which is the current one or the next. */
+/* Returns the segment of a number, which is the current one or the next. */
 static __always_inline const struct gen_segment *segment_of(__u64 number)
 {
 	const struct gen_segment *s = &segments[state.segment & (GEN_SEGMENTS - 1)];
@@ -50,8 +50,8 @@ static __always_inline const struct gen_segment *segment_of(__u64 number)
 }
 
 /*
- * Absolute deadlines. What this CPU missed is caught up as a token bucket allows it, a little
- * faster than the schedule, but not more than the debt: else the rate were another.
+ * Uses absolute deadlines. Time that this CPU missed is caught up like a token bucket allows it, a
+ * little faster than the schedule, but not more than the debt, or the average rate would change.
  */
 static __always_inline bool is_due(__u64 number)
 {
@@ -102,7 +102,10 @@ static __always_inline void put64(__u8 *at, __u64 value)
 	*(__u64 *)at = bpf_cpu_to_be64(value);
 }
 
-/* What tells this packet's flow; the next one's is that behind it, or the first. */
+/*
+ * Writes the fields that identify this packet's flow. The next packet uses the next flow, or the
+ * first one.
+ */
 static __always_inline void write_flow(__u8 *at)
 {
 	__u16 port = gen.first_port + state.port, check;
@@ -115,7 +118,7 @@ static __always_inline void write_flow(__u8 *at)
 			put16(at + IP4_CHECK, checksum(gen.ip_free_sum + sum));
 	}
 	put16(at + UDP_SOURCE, port);
-	/* IPv6 must have a checksum, and one of 0 says that there is none (RFC 768, 8200) */
+	/* IPv6 requires a checksum, and 0 means that there is none (RFC 768, 8200) */
 	check = checksum(gen.udp_free_sum + sum + port);
 	put16(at + UDP_CHECK, check ? check : 0xffff);
 	if (++state.flow >= gen.flows) {
@@ -128,7 +131,10 @@ static __always_inline void write_flow(__u8 *at)
 	}
 }
 
-/* Writes headers, flow, stamp and time; false: the frame is too short, which open() excludes. */
+/*
+ * Writes headers, flow, sequence header and time. Returns false if the frame is too short, which
+ * open() excludes.
+ */
 static __always_inline bool write_frame(struct xdp_md *ctx, __u32 payload, __u64 word)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -186,8 +192,8 @@ int gen_stream(struct xdp_md *ctx)
 __s32 refusal; /* of the last frame: -errno */
 
 /*
- * The event is about the frame that this program has just sent on this CPU, and from where live
- * frames come: the receiver's program may meet an error of its own before the call returns.
+ * Returns true if the event is about the frame that this program has just sent on this CPU, and is
+ * from the interface of live frames: the receiver's program may fail before the call returns.
  */
 static __always_inline bool is_mine(const struct net_device *from)
 {
@@ -196,15 +202,15 @@ static __always_inline bool is_mine(const struct net_device *from)
 	__u32 zero = 0;
 
 	b = bpf_map_lookup_elem(&batch, &zero);
-	/* the tracer may have taken it back already */
+	/* the tracer may have taken the entry back already */
 	return b && from && from->ifindex == LOOPBACK_IFINDEX &&
 	       (b->word[(b->tail - 1) % TRACE_BATCH] == word ||
 		b->word[b->tail % TRACE_BATCH] == word);
 }
 
 /*
- * Attached for the first frame only: whether the device takes any at all. A veth whose peer has no
- * NAPI does not, and no counter shows it (veth_xdp_xmit()).
+ * Attached for the first frame only: tests whether the interface accepts frames at all. A veth
+ * without NAPI at its peer does not, and no counter records it (veth_xdp_xmit()).
  */
 SEC("tp_btf/xdp_devmap_xmit")
 int gen_probe(__u64 *ctx)

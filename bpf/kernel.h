@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The few kernel types that our programs read, cut by hand: only the fields used, relocated by
- * CO-RE against the running kernel. A full vmlinux.h is 3 MB and hides what we depend on.
+ * The few kernel types that our programs read, reduced by hand to the used fields and relocated by
+ * CO-RE against the running kernel. A full vmlinux.h is 3 MB and hides the dependencies.
  */
 #ifndef PKTLEDGER_KERNEL_H
 #define PKTLEDGER_KERNEL_H
@@ -177,7 +177,7 @@ struct ipv6hdr {
 	struct in6_addr saddr, daddr;
 };
 
-struct udphdr { /* its ports are where those of TCP, SCTP and DCCP are */
+struct udphdr { /* TCP, SCTP and DCCP have their ports at the same offsets */
 	__be16 source, dest;
 };
 
@@ -262,17 +262,17 @@ struct bpf_iter__udp {
 
 #pragma clang attribute pop
 
-/* Not in UAPI headers, or not to be included beside them. */
+/* Missing in UAPI headers, or in headers that conflict with this one. */
 #define AF_INET		 2
 #define AF_INET6	 10
 #define AF_PACKET	 17
 #define PACKET_OUTGOING	 4
 #define PACKET_OTHERHOST 3
-#define SKB_FCLONE_CLONE 2	/* of a pair: what TCP hands down, its own stays in its queue */
+#define SKB_FCLONE_CLONE 2	/* clone that TCP passes down, its original stays in the queue */
 #define SKB_DST_PTRMASK	 (~7UL) /* low bits of _skb_refdst are flags (SKB_DST_NOREF) */
 #define TC_ACT_UNSPEC	 (-1)	/* on to the next filter */
 
-/* A map of `entries` keys; what user space sets is 1 here. */
+/* A map of `entries` keys. A size that user space sets is 1 here. */
 #define MAP(name, kind, entries, key_type, value_type)                                             \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_##kind);                                                 \
@@ -291,7 +291,7 @@ struct bpf_iter__udp {
 		__type(value, value_type);                                                         \
 	} name SEC(".maps")
 
-/* One value for each CPU. Programs that share one name it alike. */
+/* One value per CPU. Programs that share a map use the same name. */
 #define ONE_PER_CPU(name, kind) MAP(name, PERCPU_ARRAY, 1, __u32, kind)
 
 /* Adds to a counter of such a value. */

@@ -10,7 +10,7 @@
 #include "skb.bpf.h"
 #include "trace_abi.h"
 
-#define SITE_FRAMES 12 /* of BPF, of the tracepoint, of who frees, and who is looked for */
+#define SITE_FRAMES 12 /* frames of BPF, tracepoint, freeing function, and its caller */
 
 const volatile struct trace_kfree kernel;
 struct trace_places places;
@@ -56,8 +56,9 @@ static __noinline __u64 site_of_caller(__u64 *ctx)
 }
 
 /*
- * kfree_skb reports who called the one that frees. Where compilers make no jumps of calls, as on
- * arm64, that may be one that frees for others: then it is its caller.
+ * Returns the location of a drop. kfree_skb reports the caller of the freeing function. If the
+ * compiler does not turn calls into jumps, as on arm64, that may be a helper that frees for other
+ * functions. Then the caller of the helper is used.
  */
 static __always_inline __u64 drop_site(__u64 *ctx)
 {
@@ -88,8 +89,8 @@ static __always_inline __u64 verdict_site(struct sk_buff *skb, int reason, __u64
 }
 
 /*
- * The namespace where it was dropped, by which socket or none; 0: nothing shows it. skb->sk of a
- * fragment is no address, and in a tree of segments `dev` is a part of its node.
+ * Returns the namespace of a drop with or without a socket; 0: unknown. skb->sk of a fragment is
+ * not a pointer, and in a tree of segments `dev` is part of the node.
  */
 static __always_inline __u32 drop_netns(struct sk_buff *skb, struct sock *sk)
 {
@@ -132,7 +133,7 @@ static __always_inline bool has_family_hooks(struct sk_buff *skb, struct net_dev
 	       bridge[4];
 }
 
-/* The innermost, for br_netfilter runs IP's hooks inside of a bridge's. 0: nobody. */
+/* The innermost one, because br_netfilter runs IP's hooks inside a bridge's hooks. 0: not found. */
 static __noinline __u64 caller_of_hooks(__u64 *ctx)
 {
 	__u64 stack[SITE_FRAMES] = {}, site = 0, found = 0, over = 0;
@@ -150,9 +151,10 @@ static __noinline __u64 caller_of_hooks(__u64 *ctx)
 }
 
 /*
- * Of a packet that netfilter dropped at a device: who ran the hooks, if they may have been of nft's
- * families netdev, bridge or arp; else 0. The stack says it, so only where such hooks are. Before
- * routing a bridge runs them itself (nf_hook_bridge_pre(), inline): then it is who dropped.
+ * For a packet that netfilter dropped at an interface: returns the function that ran the hooks if
+ * they may belong to nft's families netdev, bridge or arp, else 0. It is found on the stack, so
+ * only if such hooks exist. Before routing a bridge runs the hooks itself (nf_hook_bridge_pre(),
+ * inline): then the bridge function is the location of the drop.
  */
 static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct net_device *dev)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Notes when stamped packets pass the points of enum leg_point. They are found by their numbers
- * when they are read, so nothing is kept of those that are lost. Of a merged skb, or one that the
- * device is to cut, the first packet is noted; stamps in pages are not read.
+ * Records the times at which packets with a sequence header pass the probes of enum leg_point.
+ * Entries are looked up by sequence number on read, so lost packets leave no entry. For a merged
+ * skb, or one that the interface will segment, the first packet is recorded. Sequence headers in
+ * pages are not read.
  */
 #include "kernel.h"
 
@@ -17,7 +18,7 @@
 
 MAPPED(times, LEG_SLOTS, struct leg_times);
 
-/* Set by user space: UDP port of the flow; devices, by LEG_DEVICE_OUT and LEG_DEVICE_IN. */
+/* Set by user space: UDP port of the flow, and interfaces for LEG_DEVICE_OUT and LEG_DEVICE_IN. */
 const volatile __u16 leg_port;
 const volatile __u32 leg_netns[2], leg_ifindex[2]; /* ifindex 0: any of the namespace */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The follower of others' datagrams, for programs that filter: which fragments are of one that EXPR
- * wants, and which of them is the loss; and packets that NAT renames on this host, of which EXPR is
- * asked about the name with which they came into their namespace, too.
+ * Fragment and NAT tracking for programs that filter: finds the fragments of a datagram that
+ * matches EXPR, and the fragment that is the loss. For packets that NAT translates on this host,
+ * EXPR is also tested on the tuple with which they entered their namespace.
  *
- * A packet's connection (skb->_nfct) has that name from the translation until the packet goes to a
- * socket or into another namespace. So it is read there for the last time, by a program of
- * netfilter's hook `input` and at net_dev_queue; behind them the packet is known by its new name,
- * in `renamed`. User space runs the program of the hook in namespaces with NAT only. Where none
- * has NAT, `nat_followed` is a constant 0, and no code is left.
+ * A packet's connection (skb->_nfct) has that tuple from the translation until the packet is handed
+ * to a socket or to another namespace. It is read there for the last time, by a program of
+ * netfilter's hook `input` and at net_dev_queue. After them the packet is identified by its new
+ * tuple, in `renamed`. User space runs the program of the hook only in namespaces with NAT. If no
+ * namespace has NAT, `nat_followed` is a constant 0, and the code is removed.
  */
 #ifndef PKTLEDGER_NAT_BPF_H
 #define PKTLEDGER_NAT_BPF_H
@@ -19,9 +19,10 @@
 /* Fragments and tunnels */
 
 /*
- * A datagram is lost once, however many of its fragments are dropped: with the one that was lost,
- * the others die when they are not put together in time. True: this fragment is the loss. Of each
- * offset a datagram has one fragment: the same one again is of another datagram with this id.
+ * A datagram is lost once, however many of its fragments are dropped: after the loss of one
+ * fragment, the others are freed when reassembly times out. Returns true if this fragment is the
+ * loss. A datagram has one fragment per offset: a repeated offset belongs to another datagram with
+ * this ID.
  */
 static __always_inline bool fragment_is_loss(struct followed *d, enum fragment_observer observer,
 					     __u32 offset)
@@ -36,15 +37,15 @@ static __always_inline bool fragment_is_loss(struct followed *d, enum fragment_o
 	return true;
 }
 
-/* Kind 0: none. */
+/* Kind 0: unused. */
 struct filter_tunnel {
 	__u32 kind; /* enum header */
 	__u32 id;
 };
 
 /*
- * What a program needs to look at a fragment, or at what NAT renames, too much for its stack. An
- * element for each program: one may interrupt another, but never itself on the same CPU.
+ * Scratch space for a program that parses a fragment or a translated packet, too large for its
+ * stack. One element per program: one may interrupt another, but never itself on the same CPU.
  */
 struct fragment_work {
 	struct linear at;
@@ -63,7 +64,7 @@ MAP(followed, LRU_HASH, 1, struct fragment_key, struct followed);
 
 MAP(fragment_work, PERCPU_ARRAY, FRAGMENT_PROGRAMS, __u32, struct fragment_work);
 
-/* What the innermost packet is; a packet in no tunnel is its own. */
+/* Type of the innermost packet. A packet outside of tunnels is the innermost one. */
 enum inside {
 	INSIDE_IP,
 	INSIDE_OTHER,
@@ -71,10 +72,10 @@ enum inside {
 };
 
 /*
- * Of a packet in tunnels the innermost: `at` becomes it, from its IP header on, and so does what
- * EXPR sees of it, its flow and its datagram; but where a tunnel's packet is fragmented, that one
- * is the datagram. Returns enum inside; unless INSIDE_IP, `at` stays. Not static: verified once a
- * program.
+ * Enters the tunnels of a packet: `at` becomes the innermost packet from its IP header on, and so
+ * do the filter's view, its flow and its datagram. But if a tunnel's outer packet is fragmented,
+ * the outer packet is the datagram. Returns enum inside; unless it is INSIDE_IP, `at` is not
+ * changed. Not static: verified once per program.
  */
 __noinline int enter_tunnels(struct linear *at, __u32 program)
 {
@@ -113,7 +114,10 @@ __noinline int enter_tunnels(struct linear *at, __u32 program)
 	return INSIDE_IP;
 }
 
-/* Where EXPR is applied inside tunnels, `at` becomes what it sees. False: there is nothing. */
+/*
+ * Sets `at` to the inner packet if EXPR is applied inside tunnels. Returns false if there is no
+ * inner packet.
+ */
 static __always_inline bool look_inside(struct linear *at, __u32 program)
 {
 	int found = inner.wanted ? enter_tunnels(at, program) : INSIDE_IP;
@@ -123,7 +127,7 @@ static __always_inline bool look_inside(struct linear *at, __u32 program)
 	return found == INSIDE_IP;
 }
 
-/* The tunnel of the packet that look_inside() was given last. NULL: none. */
+/* Returns the tunnel of the last packet passed to look_inside(), or NULL if it was in no tunnel. */
 static __always_inline const struct filter_tunnel *tunnel_of(__u32 program)
 {
 	const struct fragment_work *w =
@@ -132,7 +136,7 @@ static __always_inline const struct filter_tunnel *tunnel_of(__u32 program)
 	return w && w->tunnel.kind ? &w->tunnel : NULL;
 }
 
-/* The fragment at w->at. False: it is none. */
+/* Looks up the fragment at w->at. Returns false if it is not a fragment. */
 static __always_inline bool fragment_find(struct fragment_work *w)
 {
 	if (!fragment_headers(&w->at, &w->h, w->l3))
@@ -171,7 +175,7 @@ static __always_inline bool fragment_is_new(struct followed *d, const struct fra
 	return true;
 }
 
-/* A fragment of the datagram was dropped. Returns whether it is one that had arrived before. */
+/* Records the drop of a fragment. Returns true if the same fragment had arrived before. */
 static __always_inline bool fragment_is_again(struct followed *d, enum fragment_observer observer)
 {
 	if (d->again_lost[observer] >= d->again)
@@ -191,9 +195,9 @@ static __always_inline bool fragment_is_again(struct followed *d, enum fragment_
 #define IFF_LOOPBACK   0x8
 
 /*
- * New names of packets of the flow. 1: they are sent, and so may be received; 0: they are for a
- * socket here, and a packet that is received with this name is another's. The namespace is no part
- * of the key, as with fragments.
+ * New tuples of packets of the flow. 1: they are sent, and so may be received; 0: they are for a
+ * socket here, and a received packet with this tuple belongs to another flow. The namespace is not
+ * part of the key, as with fragments.
  */
 MAP(renamed, LRU_HASH, 1, struct watch_flow, __u32);
 
@@ -204,11 +208,11 @@ const volatile __u8 nat_followed; /* some namespace has NAT */
 /* How a packet is of the flow. */
 enum nat_match {
 	NAT_MATCHES = 1,
-	NAT_TRANSLATED = 2, /* it was renamed in this namespace; also where it does not match */
+	NAT_TRANSLATED = 2, /* translated in this namespace, even if it does not match */
 	NAT_NEW_ONLY = 4,   /* it came with a name that is not of the flow */
 };
 
-/* By filter_look(), where a packet has only one name. */
+/* Uses filter_look(), for packets with only one tuple. */
 static __always_inline bool is_others(__u32 look)
 {
 	return !nat_followed && look == LOOK_NO;
@@ -224,7 +228,9 @@ static __always_inline __u64 nfct_of(struct sk_buff *skb)
 	return KFUNCS && bpf_core_field_exists(skb->_nfct) ? skb->_nfct : 0;
 }
 
-/* The connection that looks after the packet which EXPR sees: none of what is in a tunnel. */
+/*
+ * Returns the connection of the packet that EXPR sees. A packet inside a tunnel has no connection.
+ */
 static __always_inline __u64 connection_of(struct sk_buff *skb, __u32 program)
 {
 	return nat_followed && !tunnel_of(program) ? nfct_of(skb) : 0;
@@ -238,8 +244,8 @@ static __always_inline bool nat_translated(__u64 nfct)
 }
 
 /*
- * The packet's name to w->now, and to w->old the one that it came with, unless `nfct` is 0. False:
- * it has none. Not static, as is the next: verified once a program.
+ * Stores the packet's tuple in w->now and its original tuple, unless `nfct` is 0, in w->old.
+ * Returns false if it has no tuple. Not static (like the next function): verified once per program.
  */
 __noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
 {
@@ -300,8 +306,8 @@ static __always_inline void nat_translates(struct watch_flow *t, const __u8 *fro
 }
 
 /*
- * After nat_matches() of what is translated: from here on the new name has to do. `packets` 0: they
- * were counted before.
+ * Called after nat_matches() for a translated packet: from here on only the new tuple is available.
+ * `packets` 0: they were counted before.
  */
 __noinline int nat_learn(__u64 nfct, __u32 program, __u32 sent, __u32 packets)
 {
@@ -338,7 +344,10 @@ __noinline int nat_learn(__u64 nfct, __u32 program, __u32 sent, __u32 packets)
 	return 0;
 }
 
-/* A connection that is not translated has this name now: it is no longer the new one of another. */
+/*
+ * A connection without translation has this tuple now: it no longer is the new tuple of another
+ * connection.
+ */
 static __always_inline void nat_forget(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
@@ -348,8 +357,8 @@ static __always_inline void nat_forget(const struct linear *at, __u32 program)
 }
 
 /*
- * filter_matches() for each name that the packet has; `look`: filter_look() for that which it has
- * now. `received`: it has just come, with this name. Returns bits of enum nat_match.
+ * Runs filter_matches() for each tuple of the packet; `look`: filter_look() for the current tuple.
+ * `received`: it has just arrived with this tuple. Returns bits of enum nat_match.
  */
 static __always_inline __u32 nat_matches(const struct linear *at, __u32 len, __u32 look,
 					 const struct filter_gap *gap, __u64 nfct, __u32 program,

@@ -11,16 +11,16 @@
 
 const volatile struct trace_config cfg;
 
-/* A byte a number, in pages; user space sets how many. */
+/* One byte per number, in pages. User space sets how many. */
 #define NUMBER_MAP(name) MAPPED(name, 1, struct trace_page)
 
 /* Shared by all programs of a run. */
 MAPPED(tails, 1, struct trace_tails);
 
 /*
- * Where streams are learned: the slot of a stream, which is the first free one at its first sight.
- * Slots are taken in order, and never given back; TRACE_STREAMS: there is none left. Not static, so
- * that it is verified once, whoever calls it.
+ * Returns the slot of a stream if streams are learned. A new stream takes the first free slot.
+ * Slots are taken in order and never released; TRACE_STREAMS: all slots are taken. Not static, so
+ * that it is verified once for all callers.
  */
 __noinline __u32 discovered_slot(__u64 word)
 {
@@ -38,7 +38,7 @@ __noinline __u32 discovered_slot(__u64 word)
 			known = __sync_val_compare_and_swap(&t->key[i], 0, key);
 		if (known && !trace_key_fits(known, t->at[i], key))
 			continue;
-		/* who comes into the middle of a stream cannot go back to its beginning */
+		/* an observer that starts within a stream cannot go back to its beginning */
 		if (!known && behind >= cfg.window / 2)
 			t->at[i] = number - cfg.window / 2;
 		return i;
@@ -59,8 +59,8 @@ static __always_inline bool is_ours(__u64 word)
 }
 
 /*
- * The byte of a number of the stream in `slot`, or NULL: none of this run's, or out of the window
- * (noted in `loss`).
+ * Returns the byte of a number of the stream in `slot`, or NULL if the number is not one of this
+ * run or is out of the window (counted in `loss`).
  */
 static __always_inline __u8 *number_byte_of(void *map, __u32 slot, __u64 number,
 					    struct trace_loss *loss)
@@ -70,7 +70,7 @@ static __always_inline __u8 *number_byte_of(void *map, __u32 slot, __u64 number,
 	struct trace_page *page;
 	__u64 index, tail;
 
-	barrier_var(slot); /* so that the verifier sees the bound on what is used as an index */
+	barrier_var(slot); /* shows the verifier the bound of the register that is used as index */
 	if (slot >= TRACE_STREAMS || slot >= cfg.streams || !known) {
 		if (loss)
 			loss->foreign++;

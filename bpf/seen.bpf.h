@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How far a number got. Programs of our own on the way are never suppressed as tracing programs can
- * be; each notes whether it ran on top of PID 1, where those are.
+ * Records how far a number got. Our own tc programs on the path are never suppressed like tracing
+ * programs can be. Each records whether it ran on top of PID 1, where tracing is suppressed.
  */
 #ifndef PKTLEDGER_SEEN_BPF_H
 #define PKTLEDGER_SEEN_BPF_H
@@ -12,7 +12,7 @@
 
 NUMBER_MAP(seen);
 
-/* Whether this is processed on top of PID 1. A pointer that the verifier knows is read directly. */
+/* Returns true if this runs on top of PID 1. A pointer trusted by the verifier is read directly. */
 static __always_inline bool is_on_init(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
@@ -45,7 +45,7 @@ static long mark_next(__u32 n, struct mark_range *r)
 	return 0;
 }
 
-/* Of a merged skb, whose numbers follow each other. */
+/* Marks the numbers of a merged skb, which are consecutive. */
 static __always_inline void mark_seen_range(__u64 word, __u32 n, __u8 where)
 {
 	struct mark_range range = {word, where};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiver of the engine `xdp`: takes the flow's packets at the device, settles the arrival of
- * each number and ends the frame. With `pass` it is a checkpoint, and the socket decides. What is
- * not this run's goes on into the stack.
+ * Receiver of the engine `xdp`: takes the flow's packets at the interface, resolves each number as
+ * arrived and ends the frame. With `pass` it is a probe, and the socket decides. Packets of other
+ * runs continue into the stack.
  *
  * Two CPUs that take two copies of one number at the same instant may both count it as delivered in
- * their sums; the ledger counts numbers, so there it is one.
+ * their sums. The ledger counts numbers, so it contains the number once.
  */
 #include "kernel.h"
 
@@ -31,7 +31,7 @@ struct learning {
 
 MAP(learning, ARRAY, 1, __u32, struct learning);
 
-/* Takes a slot for a stream that was not seen yet. SINK_LEARNED: there is none left. */
+/* Takes a slot for a new stream. SINK_LEARNED: all slots are taken. */
 static __noinline __u32 learn(__u64 word)
 {
 	__u64 number = STAMP_NUMBER(word), base = number & ~0xffffffffULL, first;
@@ -41,7 +41,7 @@ static __noinline __u32 learn(__u64 word)
 
 	if (!l || !t)
 		return SINK_LEARNED;
-	/* who comes into the middle of a stream cannot go back to its beginning */
+	/* a receiver that starts within a stream cannot go back to its beginning */
 	first = number - base < SINK_WINDOW / 2 ? base : number - SINK_WINDOW / 2;
 	bpf_spin_lock(&l->lock);
 	slot = slots[stream] ? slots[stream] - 1 : l->streams;
@@ -51,7 +51,7 @@ static __noinline __u32 learn(__u64 word)
 		learned[slot].base = base;
 		learned[slot].first = first;
 		learned[slot].stream = stream;
-		/* an atomic exchange: in the order of this program to who looks without the lock */
+		/* an atomic exchange: ordered for readers that do not take the lock */
 		__sync_lock_test_and_set(&learned[slot].ready, 1);
 		slots[stream] = slot + 1;
 	}

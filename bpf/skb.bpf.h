@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From a packet to its headers and its stamp: who fetches bytes for the parser of headers
- * (include/headers.h). In tracing programs by bpf_probe_read_kernel(), or plain loads where the
- * kernel has the function for it; in programs that see the packet itself directly, or by
+ * From a packet to its headers and its sequence header: byte accessors for the header parser
+ * (include/headers.h). Tracing programs read with bpf_probe_read_kernel(), or with plain loads if
+ * the kernel supports them. Programs that get the packet itself read directly or with
  * bpf_skb_load_bytes().
  *
- * Where the headers of an skb are depends on where it died (STAGES 7): the network header if it is
- * set, else the MAC header, else skb->data by skb->protocol. The stamp is accepted only behind a
- * UDP header found that way, never by scanning.
+ * The position of the headers in an skb depends on where it was dropped (STAGES 7): the network
+ * header if it is set, else the MAC header, else skb->data by skb->protocol. A sequence header is
+ * accepted only after a UDP header found that way, never by scanning.
  *
- * The plain case, no options and no extension headers, is one wide read; all else goes the way of
+ * The plain case, without options and extension headers, is one wide read. All other cases use
  * headers_walk(), which is verified once.
  */
 #ifndef PKTLEDGER_SKB_BPF_H
@@ -25,9 +25,9 @@
 #include "trace_abi.h"
 
 /*
- * Functions of the kernel itself that our programs call. For one that the kernel has not, weak or
- * not, libbpf 1.1 looks into the BTF of every module, which takes CAP_SYS_ADMIN; not to load the
- * programs that call it does not help. So objects that can do without are built a second time, as
+ * Kernel functions (kfuncs) that our programs call. If the kernel lacks one, weak or not, libbpf
+ * 1.1 looks into the BTF of every module, which requires CAP_SYS_ADMIN. Not loading the programs
+ * that call it does not help. So objects that work without them are built a second time, as
  * NAME_old.bpf.o, without any such symbol.
  */
 #ifdef WITHOUT_KFUNCS
@@ -46,13 +46,16 @@ extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
 	(KFUNCS ? CAST(at, type)->field : BPF_CORE_READ((struct type *)(at), field))
 
 /*
- * For pointers in what a tracepoint gives. The verifier trusts that, and at each load of a pointer
- * from it, on each path, looks for types by their names in all of the kernel's BTF
- * (btf_nested_type_is_trusted()): half of the time that loading took. What is cast is not trusted.
+ * Casts pointers in a tracepoint's arguments. The verifier trusts such pointers, and at each load
+ * of a pointer from them, on each path, searches types by name in the whole BTF of the kernel
+ * (btf_nested_type_is_trusted()): half of the load time. A cast pointer is not trusted.
  */
 #define IN(p, type) (KFUNCS ? CAST(p, type) : (p))
 
-/* Bytes of an skb wherever they are. Linux 6.4; of the skbs of tracing programs 6.12. */
+/*
+ * Reads bytes of an skb from the linear part or pages. Linux 6.4; 6.12 for skbs of tracing
+ * programs.
+ */
 extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags,
 			       struct bpf_dynptr *ptr) __ksym __weak;
 
@@ -62,13 +65,13 @@ extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags,
 #define WIDE __attribute__((aligned(8)))
 
 /*
- * 0, which the verifier does not know: what it is XORed with is one unknown for all that follows,
- * and not a way of its own for each value that it can have. A function that is not inline would do
- * so, too, but where returns are guarded against speculation, each call takes some 10 ns.
+ * 0, but unknown to the verifier: XOR with it makes a value a single unknown for all following
+ * code, instead of one path per possible value. A function that is not inline has the same effect,
+ * but with mitigations that guard returns against speculation each call takes about 10 ns.
  */
 volatile __u32 no_bits;
 
-/* The linear part of an skb, and what shows where headers are in it; offsets from `head`. */
+/* The linear part of an skb and the positions of its headers, as offsets from `head`. */
 struct linear {
 	unsigned char *head;
 	unsigned char *data;
@@ -76,11 +79,11 @@ struct linear {
 	__u16 network_header;
 	__u16 mac_header;
 	__be16 protocol;
-	__u16 outer; /* of a packet in a tunnel's first fragment: that one's IP header; 0: none */
-	__u32 tag;   /* VLAN tag kept beside the packet, filter_tag(); 0: none. For filters only */
+	__u16 outer; /* outer IP header of a tunnel's first fragment around the packet; 0: unset */
+	__u32 tag;   /* VLAN tag kept outside the packet, filter_tag(), for filters; 0: untagged */
 };
 
-/* Of an skb that the verifier knows, as an argument of a tracepoint. */
+/* For an skb that the verifier trusts, such as an argument of a tracepoint. */
 static __always_inline struct linear linear_of(struct sk_buff *skb)
 {
 	return (struct linear){
@@ -109,8 +112,8 @@ static __always_inline struct linear linear_probed(struct sk_buff *skb)
 /* Headers of an skb */
 
 /*
- * Offset of the network header, which of a packet that a driver has just given to the stack is set
- * a little later; 0: none.
+ * Returns the offset of the network header; 0: unset. It is set only a little after a driver hands
+ * the packet to the stack.
  */
 static __always_inline __u16 skb_l3(const struct sk_buff *skb)
 {
@@ -135,9 +138,9 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 	barrier_var(data); /* the verifier takes no difference of pointers in 32 bits */
 	/*
 	 * An unset network header that was moved with the others (skb_headers_offset_update(), in
-	 * veth's copy for XDP) lies before the MAC header, in memory that may hold an old packet.
-	 * Both are the same where there is no MAC header: tun, tunnels. What a tunnel sends begins
-	 * at its network header, and its MAC header is still that of the frame inside.
+	 * veth's copy for XDP) is before the MAC header, in memory that may hold an old packet.
+	 * Both are equal if there is no MAC header: tun, tunnels. A packet sent by a tunnel begins
+	 * at its network header, and its MAC header is still the one of the inner frame.
 	 */
 	if (at->network_header && at->network_header < at->tail &&
 	    !(mac && at->network_header < at->mac_header && at->network_header != data)) {
@@ -159,11 +162,11 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 }
 
 /*
- * The steps of a walk are a callback, not a loop: what the verifier has seen of one step holds for
- * all of them, which makes it 10 times as fast as with a counter.
+ * The steps of a walk are a callback, not a loop: the verifier's result for one step is valid for
+ * all of them, which makes verification 10 times as fast as with a counter.
  */
 struct headers_walk {
-	void *from; /* struct linear; struct __sk_buff, which clang 14 leaves out of BTF */
+	void *from; /* struct linear; or struct __sk_buff, which clang 14 omits from BTF */
 	struct headers *h;
 };
 
@@ -187,7 +190,7 @@ __noinline int headers_walk(const struct linear *at, struct headers *h)
 	return 0;
 }
 
-/* The headers of an IP packet at `l3`, or what of them there is. */
+/* Parses the headers of an IP packet at `l3`, up to the available bytes. */
 static __always_inline void headers_from(const struct linear *at, int l3, __u16 type,
 					 struct headers *h)
 {
@@ -195,7 +198,7 @@ static __always_inline void headers_from(const struct linear *at, int l3, __u16 
 	headers_walk(at, h);
 }
 
-/* Whether the walk may find more behind what one read has shown. */
+/* Returns true if the walk may find more headers after the first read. */
 static __always_inline bool has_more_headers(const struct headers *h)
 {
 	return h->next == HEADER_PROTOCOL &&
@@ -253,9 +256,9 @@ static __always_inline __u64 payload_word(const __u8 *payload)
 }
 
 /*
- * The linear part ends before a stamp does: as it was sent, or because the rest is in pages. If it
- * ends before the payload, what was read as headers is memory that held another packet. `length`:
- * by UDP.
+ * Handles a linear part that ends before the sequence header does: either the packet was that short
+ * or the rest is in pages. If the linear part ends before the payload, the bytes read as headers
+ * are memory of another packet. `length`: from the UDP header.
  */
 static __always_inline int packet_short(const struct linear *at, const struct packet *p,
 					__u16 length)
@@ -264,7 +267,7 @@ static __always_inline int packet_short(const struct linear *at, const struct pa
 								      : PACKET_UNREADABLE;
 }
 
-/* What headers_walk() has found. */
+/* Evaluates the result of headers_walk(). */
 static __always_inline int packet_behind(const struct linear *at, const struct headers *h,
 					 __u16 port, struct packet *p)
 {
@@ -337,16 +340,16 @@ static __always_inline int packet_parse(const struct linear *at, __u16 port, str
 }
 
 /*
- * Payload in pages: a GSO message has only headers in the linear part, and so have the segments it
- * is cut into. bpf_dynptr_from_skb() takes skbs of tp_btf programs since Linux 6.12; before, such a
- * stamp stays unreadable and is counted.
+ * Reads payload in pages: a GSO message has only headers in the linear part, and so have its
+ * segments. bpf_dynptr_from_skb() accepts skbs of tp_btf programs since Linux 6.12. Before, such a
+ * sequence header cannot be read and is counted as unread.
  */
 struct stamp_reader {
 	struct sk_buff *skb;
 	const struct linear *at;
 };
 
-/* Not inline: the verifier wants the stack slots of a dynptr for itself. */
+/* Not inline: the verifier requires separate stack slots for a dynptr. */
 static __noinline int stamp_in_pages(struct sk_buff *skb, __u32 from_data, struct stamp *stamp)
 {
 	struct bpf_dynptr ptr;
@@ -356,7 +359,7 @@ static __noinline int stamp_in_pages(struct sk_buff *skb, __u32 from_data, struc
 	return bpf_dynptr_read(stamp, sizeof(*stamp), &ptr, from_data, 0);
 }
 
-/* The word of the stamp at `offset` from head; 0: there is none, or it cannot be read. */
+/* Returns the word of the sequence header at `offset` from head; 0: absent or not readable. */
 static __always_inline __u64 stamp_at(const struct stamp_reader *r, __u32 offset)
 {
 	__s64 from_data = r->at->head + offset - r->at->data;
@@ -372,7 +375,7 @@ static __always_inline __u64 stamp_at(const struct stamp_reader *r, __u32 offset
 	return stamp_word(&stamp);
 }
 
-/* What packet_parse() found, where a payload that it cannot reach may be in pages. */
+/* Completes the result of packet_parse() if the payload may be in pages. */
 static __always_inline int found_in_pages(const struct stamp_reader *r, int found, struct packet *p)
 {
 	if (found != PACKET_UNREADABLE || !KFUNCS)
@@ -446,12 +449,12 @@ static long loaded_step(__u32 n, struct headers_walk *w)
 		return 1;
 	if (have > HEADERS_STEP)
 		have = HEADERS_STEP;
-	barrier_var(have); /* the verifier wants to see that it is not 0 */
+	barrier_var(have); /* shows the verifier that it is not 0 */
 	have = ((have - 1) & (LOADED_MAX - 1)) + 1;
 	return bpf_skb_load_bytes(skb, at, b, have) || !headers_step(h, b, have);
 }
 
-/* headers_walk() of a packet whose bytes may be in pages, as the payload of a GSO message is. */
+/* Runs headers_walk() for a packet with bytes in pages, such as the payload of a GSO message. */
 __noinline int headers_walk_loaded(struct __sk_buff *skb, struct headers *h)
 {
 	struct headers_walk walk = {skb, h};
@@ -461,14 +464,16 @@ __noinline int headers_walk_loaded(struct __sk_buff *skb, struct headers *h)
 	return 0;
 }
 
-/* From the frame's begin, or where there is none from IP. */
+/* Parses from the start of the frame, or from IP if there is no frame. */
 static __always_inline void headers_loaded(struct __sk_buff *skb, bool frame, struct headers *h)
 {
 	*h = (struct headers){.next = frame ? HEADER_ETHERNET : HEADER_IP};
 	headers_walk_loaded(skb, h);
 }
 
-/* The word of the stamp of a whole UDP packet to `port` with those headers, or 0. */
+/*
+ * Returns the word of the sequence header of a whole UDP packet to `port` with those headers, or 0.
+ */
 static __always_inline __u64 word_loaded(struct __sk_buff *skb, const struct headers *h, __u16 port)
 {
 	struct stamp stamp;

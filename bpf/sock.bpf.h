@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a socket is, as struct watch_sock: by probing reads, which take any pointer. */
+/* Reads a socket into struct watch_sock with probing reads, which accept any pointer. */
 #ifndef PKTLEDGER_SOCK_BPF_H
 #define PKTLEDGER_SOCK_BPF_H
 
@@ -13,7 +13,7 @@
 #define TCP_LISTEN	 10
 #define TCP_NEW_SYN_RECV 12
 
-/* For walks over open files; NULL: this one is no socket. */
+/* For walks over open files. Returns NULL if the file is not a socket. */
 static __always_inline struct sock *sock_of_file(struct file *file)
 {
 	struct socket *socket = file ? bpf_sock_from_file(file) : NULL;
@@ -50,7 +50,7 @@ static __always_inline __u64 sock_drops(struct sock *sk)
 
 static __always_inline void sock_full(struct watch_sock *n, struct sock *sk)
 {
-	/* SOCK_INODE(): the inode lies behind the socket in one object */
+	/* SOCK_INODE(): the inode follows the socket in the same object */
 	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
 
 	n->type = BPF_CORE_READ(sk, sk_type);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Small programs that ask the host one thing each. None is loaded but the one that is wanted, with
- * its map (survey_open() in user/host/load.h): so none needs what another does.
+ * Small programs that answer one question about the host each. Only the required program is loaded,
+ * with its map (survey_open() in user/host/load.h), so it does not depend on the needs of others.
  */
 #include "kernel.h"
 
@@ -17,7 +17,7 @@
 
 #define MSG_ERRQUEUE 0x2000
 
-MAP(wanted, HASH, FILES_WANTED, __u64, __u32); /* by inode of the socket: who read it last */
+MAP(wanted, HASH, FILES_WANTED, __u64, __u32); /* by inode of the socket: PID of the last reader */
 
 SEC("?iter/task_file")
 int holders(struct bpf_iter__task_file *ctx)
@@ -37,12 +37,12 @@ int holders(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Which of them reads: to have a socket open, as after fork(), says nothing of that. */
+/* Finds the process that reads: an open socket, such as one inherited in fork(), is not enough. */
 SEC("?tp_btf/sock_recv_length")
 int reader(__u64 *ctx)
 {
 	struct sock *sk = (void *)ctx[0];
-	/* SOCK_INODE(): the inode lies behind the socket in one object */
+	/* SOCK_INODE(): the inode follows the socket in the same object */
 	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
 	__u64 inode = s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
 	__u32 *last = bpf_map_lookup_elem(&wanted, &inode);
@@ -53,8 +53,8 @@ int reader(__u64 *ctx)
 }
 
 /*
- * Finds the AF_XDP sockets of the host among the open files of all tasks, and writes what their
- * rings lost: for kernels where sock_diag does not report them.
+ * Finds the AF_XDP sockets of the host among the open files of all tasks, and writes the losses of
+ * their rings. For kernels on which sock_diag does not report them.
  */
 
 #define AF_XDP 44
@@ -82,7 +82,7 @@ struct xdp_sock {
 
 #pragma clang attribute pop
 
-/* Counters of a ring; a socket need not have it. */
+/* Returns a counter of a ring, which a socket may not have. */
 static __always_inline __u64 invalid(struct xsk_queue *q)
 {
 	return q ? BPF_CORE_READ(q, invalid_descs) : 0;
@@ -126,8 +126,8 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 }
 
 /*
- * Sockets whose drops have no event: raw ones, those of taps (packet_rcv()), whose buffer is
- * full, and TCP's listeners, whose accept queue is (tcp_conn_request()). Only its counter moves.
+ * Sockets with drops that have no event: raw sockets and taps (packet_rcv()) with a full buffer,
+ * and TCP listeners with a full accept queue (tcp_conn_request()). Only the socket's counter moves.
  */
 
 #define SOCK_RAW 3
@@ -163,8 +163,8 @@ int silent(struct bpf_iter__task_file *ctx)
 }
 
 /*
- * Packets that wait in UDP sockets, and what they take of its buffer. sock_diag reports only the
- * memory that is charged, which is more: what is read already is given back in portions
+ * Packets waiting in UDP sockets, and the buffer memory they use. sock_diag reports only the
+ * charged memory, which is larger: memory of packets already read is released in portions
  * (udp_rmem_release()).
  */
 
@@ -193,7 +193,9 @@ int queue(struct bpf_iter__udp *ctx)
 		return 0;
 	sk = (struct sock *)up;
 	r.cookie = bpf_get_socket_cookie(up);
-	/* What recvmsg() has taken over at once waits in the second (__skb_recv_udp()). */
+	/*
+	 * Packets that recvmsg() has taken over at once are in the second queue (__skb_recv_udp()).
+	 */
 	look_at(&sk->sk_receive_queue, &r);
 	look_at(&up->reader_queue, &r);
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
@@ -201,8 +203,9 @@ int queue(struct bpf_iter__udp *ctx)
 }
 
 /*
- * The most that a UDP socket lost in one go: samples of its counter cannot tell a burst from
- * several. Two CPUs that lose at one moment may both begin one; the kernel holds no lock here.
+ * Largest loss burst of a UDP socket: samples of its counter cannot tell one burst from several.
+ * Two CPUs that lose packets at the same moment may both begin a burst, because the kernel holds no
+ * lock here.
  */
 MAP(bursts, LRU_HASH, BURST_SOCKETS, __u64, struct burst_record);
 __u32 losses; /* about: user space ends it where there are so many that they are no bursts */
@@ -236,11 +239,11 @@ int lose_one(__u64 *ctx)
 }
 
 /*
- * What is read from UDP sockets, call by call: no counter of the kernel has it of one socket. The
- * tracepoint is there since Linux 6.3.
+ * Reads from UDP sockets, call by call: the kernel has no such counter per socket. The tracepoint
+ * exists since Linux 6.3.
  */
 
-#define SOCKETS	 4096 /* that are read in a window; of more nothing is known */
+#define SOCKETS	 4096 /* maximum per window; reads of further sockets are not recorded */
 #define MSG_PEEK 0x2
 
 MAP(reads, HASH, SOCKETS, __u64, __u64); /* by cookie */
@@ -265,11 +268,11 @@ int read_one(__u64 *ctx)
 	return 0;
 }
 
-/* Whose packets reverse path filtering dropped: its counter names neither source nor device. */
+/* Sources dropped by reverse path filtering: its counter has neither source nor interface. */
 
 #define RP_SOURCES 256
 
-__u32 rp_reason; /* SKB_DROP_REASON_IP_RPFILTER of this kernel; set by user space */
+__u32 rp_reason; /* SKB_DROP_REASON_IP_RPFILTER of this kernel, set by user space */
 
 MAP(rp_sources, LRU_HASH, RP_SOURCES, struct rp_source, __u64);
 
@@ -298,7 +301,7 @@ int rp_dropped(__u64 *ctx)
 	return 0;
 }
 
-/* What user/drops/quirks.c asks this host: may fentry be used, is tracing off while PID 1 runs? */
+/* Answers for user/drops/quirks.c: is fentry usable, and is tracing off while PID 1 runs? */
 
 __u64 init_switches;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The observer of `trace --balance` for TCP: what sockets of the flow sent and sent again, which
- * ranges of sequence numbers those were, and which ranges were dropped. include/tcp_abi.h says what
- * is counted and what only explains a count.
+ * Observer of `trace --balance` for TCP: counts the data that sockets of the flow sent and
+ * retransmitted, and records which ranges of sequence numbers were retransmitted and dropped.
+ * include/tcp_abi.h defines the counts and the records that only explain them.
  *
- * EXPR is asked about a segment made of the addresses and ports alone, in every program the same:
- * a socket, its retransmissions and its drops are of the flow together or not at all.
+ * EXPR is tested on a segment made of the addresses and ports alone, in every program the same: a
+ * socket, its retransmissions and its drops all belong to the flow, or all do not.
  */
 #include "kernel.h"
 
@@ -53,7 +53,7 @@ struct tcp_sock {
 	__u64 bytes_sent, bytes_retrans, tcp_clock_cache;
 	__u32 data_segs_out, data_segs_in, total_retrans, dsack_dups, snd_nxt, snd_una, rcv_nxt;
 	__u32 tsoffset, mss_cache, sacked_out;
-	struct tcp_sack_block recv_sack_cache[4]; /* unused ones are 0 */
+	struct tcp_sack_block recv_sack_cache[4]; /* unused blocks are 0 */
 	__u8 tcp_usec_ts : 1;			  /* since 6.7 */
 	struct tcp_options_received rx_opt;
 };
@@ -115,12 +115,12 @@ ONE_PER_CPU(losses, struct tcp_losses);
 
 #define LOSS(field) COUNT_ON_CPU(losses, struct tcp_losses, field, 1)
 
-/* What is known of a socket: how it was when it was first read. */
+/* State of a socket at its first reading. */
 struct kept {
-	struct watch_flow flow; /* one that is closed has no port any more */
+	struct watch_flow flow; /* kept because a closed socket has no port any more */
 	struct tcp_totals first;
 	__u32 final;  /* its last reading was: nothing more is said of it */
-	__u32 failed; /* total_retrans of the one that failed last */
+	__u32 failed; /* total_retrans of the last failed retransmission */
 };
 
 struct {
@@ -131,8 +131,8 @@ struct {
 } sockets SEC(".maps");
 
 /*
- * Sockets by what they receive, where kfree_skb does not report which one drops
- * (kernel.has_rx_sk). `sk` 0: it is gone, maybe to TIME_WAIT.
+ * Receiving sockets by flow, for kernels on which kfree_skb does not report the dropping socket
+ * (kernel.has_rx_sk false). `sk` 0: the socket is closed, possibly in TIME_WAIT.
  */
 struct receiver {
 	__u64 sk;
@@ -140,18 +140,20 @@ struct receiver {
 };
 MAP(receivers, LRU_HASH, 1, struct watch_flow, struct receiver);
 
-/* What may come again, to sockets here; until when somebody has to look (tcp_comes()). */
+/*
+ * Dropped ranges that may still arrive at sockets here. Needed by tcp_comes() until `holes_until`.
+ */
 MAP(holes, LRU_HASH, TCP_HOLES, struct tcp_hole, struct tcp_hole_drop);
 
-/* Until when somebody has to look by which device flows leave (tcp_leaves()), and of which. */
+/* Exit interfaces of flows, found by tcp_leaves() until `exits_until`. */
 MAP(exits, LRU_HASH, TCP_EXITS, struct watch_flow, struct tcp_exit);
 
 __u64 holes_until, exits_until;
 
 /*
- * Both run for each segment, and nearly all are none of these: holes by slots of their sequence
- * numbers, and how many exits are not known yet. What gave way in its map stays counted: that costs
- * a lookup, and loses nothing.
+ * Both programs run for each segment, and nearly all segments have no entry. So holes are counted
+ * in slots of their sequence numbers, and exits by the number of unknown ones. An entry evicted
+ * from its map stays counted, which costs a lookup and loses nothing.
  */
 #define HOLE_SLOTS 16384
 __u32 holes_at[HOLE_SLOTS], exits_open;
@@ -164,17 +166,20 @@ static __always_inline __u32 *holes_of(__u32 seq)
 MAP(entries, HASH, TCP_ENTRIES, struct watch_flow, struct tcp_entry);
 
 /*
- * Set by user space when all programs are there, before sockets are read: what one of them sees
- * before that another one may not, so that nothing is begun with and no socket is kept.
+ * Set by user space after all programs are attached, before sockets are read. An event before that
+ * may be seen by one program and missed by another, so no state is created and no socket is kept.
  */
 __u32 begun;
 
-/* Set by user space: those at work are read all the same, as torn ones. */
+/* Set by user space: also read sockets that are locked, as torn readings. */
 __u32 take_busy;
 __u32 busy;    /* sockets of the flow that were at work, and not read */
 __u32 looking; /* set by user space: tcp_left() is asked in between, and nothing ends */
 
-/* The segment that EXPR is asked about: an IP header, and TCP's without options, of a full one. */
+/*
+ * Length of the segment on which EXPR is tested: an IP header and a TCP header without options, of
+ * a full-sized segment.
+ */
 #define ASKED_LENGTH 1500
 struct asked {
 	__u8 bytes[IP6_HLEN + TCP_HLEN];
@@ -232,21 +237,20 @@ static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program
 }
 
 /*
- * A program is not run while it is running on that CPU, and an interrupt may bring more of what it
- * is for. So those that would miss something have a twin at the same tracepoint, which does their
- * work then and only then: for an skb that they have not noted. An interrupt between the two notes
- * one above the other.
+ * Programs at work on this CPU. A program is not run recursively, so events of an interrupt would
+ * be missed. Programs with such events have a twin at the same tracepoint, which takes the skbs
+ * that the program has not noted. An interrupt between the two notes its skb above the first one.
  */
 struct work {
-	__u64 skb[2]; /* the last one first */
-	__u64 begun;  /* with both attached: what is noted before that, no twin would clear */
+	__u64 skb[2]; /* the last skb first */
+	__u64 begun;  /* set when both are attached: no twin would clear earlier notes */
 };
 struct at_work {
 	struct work drop, retransmit;
 };
 ONE_PER_CPU(at_work, struct at_work);
 
-__u64 nested; /* runs of twins: their programs have missed none of these */
+__u64 nested; /* runs of twins in place of their programs: these events were not missed */
 
 static __always_inline struct at_work *at_work_here(void)
 {
@@ -264,7 +268,7 @@ static __always_inline void note_work(volatile struct work *w, __u64 skb)
 	w->skb[0] = skb;
 }
 
-/* By a twin: whether its program has missed this one; else it is noted no more. */
+/* Called by a twin: returns true if its program missed this skb. Otherwise clears the note. */
 static __always_inline bool was_missed(volatile struct work *w, __u64 skb)
 {
 	if (w->skb[0] != skb)
@@ -276,7 +280,7 @@ static __always_inline bool was_missed(volatile struct work *w, __u64 skb)
 
 /* Sockets */
 
-/* What such a socket sends has these addresses; an IPv6 socket may speak IPv4. */
+/* Returns the flow of packets sent by the socket. An IPv6 socket may use IPv4 addresses. */
 static __always_inline void flow_of(struct watch_flow *f, const struct sock *sk)
 {
 	struct in6_addr to = BPF_CORE_READ(sk, __sk_common.skc_v6_daddr);
@@ -363,7 +367,7 @@ static __always_inline void totals_of(struct tcp_totals *t, const struct sock *s
 	t->role = role_of(dev);
 }
 
-/* Somebody holds it: what it counts and snd_nxt may be of two moments. */
+/* Returns true if the socket is locked: its counters and snd_nxt may be inconsistent. */
 static __always_inline bool is_at_work(const struct sock *sk)
 {
 	const struct sock___tcp *more = (const void *)sk;
@@ -372,7 +376,10 @@ static __always_inline bool is_at_work(const struct sock *sk)
 	       BPF_CORE_READ(more, sk_lock.slock.rlock.raw_lock.val.counter);
 }
 
-/* False: it was at work meanwhile. Else all that it counted was before `when`, or is not in `t`. */
+/*
+ * Reads the totals. Returns false if the socket was locked. Otherwise everything counted before
+ * `when` is in `t`, and nothing later.
+ */
 static __always_inline bool totals_unheld(struct tcp_totals *t, __u64 *when, const struct sock *sk)
 {
 	bool before = is_at_work(sk);
@@ -415,7 +422,10 @@ static __noinline void note_receiver(struct sock *sk, const struct watch_flow *f
 	bpf_map_update_elem(&receivers, &back, &r, BPF_ANY);
 }
 
-/* With what it counts now, unless another CPU has it: then that is the caller's. */
+/*
+ * Creates the state of a socket with its current counters. If another CPU holds the socket, the
+ * caller has to replace them.
+ */
 static __always_inline struct kept *keep(struct sock *sk, const struct watch_flow *f)
 {
 	struct kept *k = bpf_sk_storage_get(&sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -456,9 +466,9 @@ static __always_inline void report_end(struct sock *sk, const struct kept *k)
 }
 
 /*
- * A connection begins: its SYNs, if it sent any, are its first retransmissions. Or it ends: behind
- * that tcp_disconnect(), which SO_LINGER of 0 calls, sets what it counted to 0. One that was never
- * established may be tried again.
+ * Called when a connection begins: its SYNs, if it sent any, are its first retransmissions. Also
+ * called when it ends: after that tcp_disconnect(), called for SO_LINGER of 0, clears its counters.
+ * A connection that was never established may be retried.
  */
 SEC("tp_btf/inet_sock_set_state")
 int tcp_state(__u64 *ctx)
@@ -506,7 +516,7 @@ int tcp_gone(__u64 *ctx)
 
 static struct tcp_listener listener;
 
-/* One that EXPR takes from, or to, nobody in particular. */
+/* Reports a listener on an address and port that EXPR matches for any peer. */
 static __always_inline void report_listener(struct bpf_iter__task_file *ctx, struct sock *sk)
 {
 	const struct sock___tcp *more = (const void *)sk;
@@ -570,7 +580,7 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Those that are left at the end: records of TCP_SOCKET, torn ones if take_busy; or TCP_LOOKED. */
+/* Remaining sockets at the end: records of TCP_SOCKET, torn ones if take_busy. Or TCP_LOOKED. */
 static struct tcp_record left;
 
 SEC("iter/bpf_sk_storage_map")
@@ -630,7 +640,10 @@ static __always_inline __u32 tsval_of(const struct tcp_sock *tp, const struct sk
 	return (__u32)(sent / (usec ? 1000 : 1000000)) + BPF_CORE_READ(tp, tsoffset);
 }
 
-/* Before this, __tcp_retransmit_skb() has counted the segment, or given up with one of these. */
+/*
+ * Before the tracepoint, __tcp_retransmit_skb() has counted the segment, or failed with one of
+ * these errors.
+ */
 static __always_inline bool is_counted(int err)
 {
 	return err >= 0 || (err != -EAGAIN && err != -EBUSY && err != -EHOSTUNREACH &&
@@ -671,7 +684,7 @@ static __always_inline struct kept *kept_by_retransmission(struct sock *sk,
 	return k;
 }
 
-/* Of what its peer reported last. */
+/* Uses the last SACK blocks of the peer. */
 static __always_inline bool smaller_came(const struct tcp_sock *tp, __u32 bytes)
 {
 	__u32 largest = 0, range;
@@ -758,7 +771,7 @@ int tcp_retransmit_again(__u64 *ctx)
 		      TCP_ON_RETRANSMIT_AGAIN);
 }
 
-/* Which retransmission was seen to fail last: a compiler may have made two functions of one. */
+/* The last retransmission seen to fail: a compiler may have split a function into two. */
 struct failure {
 	__u64 sk;
 	__u32 total_retrans, pad;
@@ -779,15 +792,15 @@ static __always_inline int failed(__u64 *ctx)
 	last->sk = (__u64)sk;
 	last->total_retrans = total;
 	resent(sk, (void *)ctx[1], err, TCP_ON_FAILED);
-	k = bpf_sk_storage_get(&sockets, sk, 0, 0); /* another one may have come on this CPU */
+	k = bpf_sk_storage_get(&sockets, sk, 0, 0); /* another CPU may have added it */
 	if (k)
 		k->failed = total;
 	return 0;
 }
 
 /*
- * Before Linux 6.17 the tracepoint is only of those that were sent. Where a part of the inner one
- * was made a function of its own, the outer one calls that.
+ * Before Linux 6.17 the tracepoint only reports sent segments. If the compiler made a part of the
+ * inner function a separate one, the outer function calls that.
  */
 SEC("?fexit/__tcp_retransmit_skb")
 int tcp_failed(__u64 *ctx)
@@ -834,7 +847,7 @@ int tcp_synack(__u64 *ctx)
 /* A TCP header and the option that is first of all in segments with data: NOP, NOP, timestamps. */
 #define TCP_READ	  (TCP_HLEN + 12)
 #define NOP_NOP_TIMESTAMP 0x0101080a
-#define SACK_TIMESTAMP	  0x0402080a /* of SYN, behind MSS */
+#define SACK_TIMESTAMP	  0x0402080a /* in a SYN, after MSS */
 
 struct segment {
 	struct watch_flow flow;
@@ -844,8 +857,8 @@ struct segment {
 };
 
 /*
- * What comes before the filter: most drops are not of TCP. Not static: verified once. Offset of the
- * TCP header from head, -1: there is none, -2: it is in pages.
+ * Runs before the filter, because most drops are not of TCP. Not static: verified once. Returns the
+ * offset of the TCP header from head; -1: not TCP; -2: the header is in pages.
  */
 __noinline int find_tcp(const struct linear *at, struct headers *h)
 {
@@ -911,8 +924,8 @@ static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
 }
 
 /*
- * The socket that is sending it: tcp_transmit_skb() has it in hand, so it is ours alone. Behind the
- * first device nothing shows it.
+ * Returns true if the sending socket still holds the packet: tcp_transmit_skb() is running, so the
+ * socket is not used elsewhere. After the first interface this can no longer be detected.
  */
 static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment *s)
 {
@@ -935,7 +948,10 @@ static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment 
 	return (__s32)(s->seq - BPF_CORE_READ((struct tcp_sock *)sk, snd_nxt)) >= 0;
 }
 
-/* `rx`: whose socket drops it; NULL: it has not come to one. */
+/*
+ * Returns true if the receiver has the data already. `rx`: receiving socket that drops it; NULL:
+ * the packet did not reach a socket.
+ */
 static __always_inline bool is_had(const struct sock *rx, __u32 end)
 {
 	__u8 state = rx ? BPF_CORE_READ(rx, __sk_common.skc_state) : TCP_LISTEN;
@@ -947,7 +963,7 @@ static __always_inline bool is_had(const struct sock *rx, __u32 end)
 	       (__s32)(end - BPF_CORE_READ((const struct tcp_sock *)rx, rcv_nxt)) <= 0;
 }
 
-/* By what is kept; NULL: it is not here, or gone. */
+/* Looks up the receiving socket; NULL: not on this host, or closed. */
 static __always_inline struct sock *receiver_of(const struct watch_flow *f)
 {
 	const struct receiver *r = bpf_map_lookup_elem(&receivers, f);
@@ -966,7 +982,10 @@ static __always_inline bool was_had(const struct watch_flow *f, __u32 end)
 	return r && !r->sk && (__s32)(end - r->rcv_nxt) <= 0;
 }
 
-/* One that is not known yet: as it was before what it is sending. False: all is said of it. */
+/*
+ * Keeps a new socket, with its counters from before the packet that it is sending. Returns false if
+ * its last reading was already reported.
+ */
 static __always_inline bool kept_by_drop(struct sock *sk, const struct segment *s)
 {
 	struct kept *k = sk ? bpf_sk_storage_get(&sockets, sk, 0, 0) : NULL;
@@ -1021,15 +1040,15 @@ static __always_inline void open_hole(const struct segment *s)
 	struct tcp_hole_drop drop = {bpf_ktime_get_ns(), s->segs};
 	struct tcp_hole hole = {.flow = s->flow, .seq = s->seq};
 
-	/* the first drop of a range counts: the one of its retransmission leaves it open */
+	/* keep the first drop of a range: dropping its retransmission does not close the hole */
 	if (!bpf_map_update_elem(&holes, &hole, &drop, BPF_NOEXIST))
 		__sync_fetch_and_add(holes_of(s->seq), 1);
 	holes_until = drop.time_ns + TCP_HOLE_LIFE;
 }
 
 /*
- * A segment comes to a connection here (tcp_rcv_established()). The one program that runs for each
- * segment: it is attached only while there are holes.
+ * A segment arrives at a connection here (tcp_rcv_established()). This program runs for each
+ * segment, so it is attached only while there are holes.
  */
 SEC("tp_btf/tcp_probe")
 int tcp_comes(__u64 *ctx)
@@ -1062,9 +1081,8 @@ int tcp_comes(__u64 *ctx)
 }
 
 /*
- * A packet leaves this host, of a socket that has another namespace before it. By its own
- * addresses: what NAT has renamed is another flow. Attached only after a retransmission of such a
- * socket.
+ * A packet leaves this host, sent by a socket in another namespace. Looked up by the packet's
+ * addresses: after NAT it is another flow. Attached only after a retransmission of such a socket.
  */
 SEC("tp_btf/net_dev_start_xmit")
 int tcp_leaves(__u64 *ctx)
@@ -1084,7 +1102,7 @@ int tcp_leaves(__u64 *ctx)
 	return 0;
 }
 
-/* What a host reports to those with which it is joined: where each flow enters it. */
+/* The entry of each flow to this host, reported to the hosts with which the trace is joined. */
 
 static __always_inline __u32 end_of(const struct segment *s)
 {
@@ -1113,7 +1131,7 @@ static __always_inline void report_entry(enum tcp_event event, const struct segm
 	bpf_ringbuf_submit(r, 0);
 }
 
-#define ENTRY_TRIES 8 /* of CPUs that have segments of one flow at a time */
+#define ENTRY_TRIES 8 /* CPUs that process segments of one flow at the same time */
 
 static __always_inline void enter(struct tcp_entry *e, const struct segment *s)
 {
@@ -1153,7 +1171,7 @@ int tcp_enters(__u64 *ctx)
 	struct segment s;
 	bool begins;
 
-	/* that is what an ifb gives back to its device */
+	/* an ifb returns this packet to its interface */
 	if (bpf_core_field_exists(skb->tc_skip_classify) &&
 	    BPF_CORE_READ_BITFIELD(skb, tc_skip_classify))
 		return 0;
@@ -1193,7 +1211,8 @@ static __always_inline int dropped(__u64 *ctx, enum tcp_program program)
 	if (!segment_read(&s, skb) || s.flags & TCPHDR_RST)
 		return 0;
 	asked = s.flow;
-	if (!s.bytes && !(s.flags & (TCPHDR_SYN | TCPHDR_FIN))) /* an acknowledgment: whose? */
+	if (!s.bytes && !(s.flags & (TCPHDR_SYN | TCPHDR_FIN))) /* pure acknowledgment: test the
+								 * opposite direction */
 		reverse(&asked);
 	if (!is_of_flow(&asked, program))
 		return 0;
@@ -1228,7 +1247,7 @@ static __always_inline int dropped(__u64 *ctx, enum tcp_program program)
 	r->size = s.size;
 	r->end = end_of(&s);
 	if (ctx[2] == cfg.reason_merged[0] || ctx[2] == cfg.reason_merged[1] ||
-	    ctx[2] == cfg.reason_merged[2]) { /* others may have been merged into it */
+	    ctx[2] == cfg.reason_merged[2]) { /* other segments may have been merged into it */
 		r->seq = BPF_CORE_READ(cb, seq);
 		r->end = BPF_CORE_READ(cb, end_seq);
 	}

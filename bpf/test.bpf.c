@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Only for tests, and part of no program. The packet filter in two programs: one is given a packet
- * that lies in a map, and BPF_PROG_RUN returns its verdict; the other counts the drops that the
- * filter wants. And an XDP program of somebody else.
+ * For tests only, not part of the program. The packet filter in two programs: one gets a packet
+ * from a map, and BPF_PROG_RUN returns its verdict; the other counts drops that match the filter.
+ * Also contains a foreign XDP program.
  */
 #include "kernel.h"
 
@@ -46,7 +46,7 @@ int drop(__u64 *ctx)
 	return 0;
 }
 
-/* Somebody's XDP program, with BTF, as clang makes them. */
+/* A foreign XDP program, with BTF as clang generates it. */
 const volatile int verdict;
 
 SEC("?xdp")

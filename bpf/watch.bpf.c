@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The observer of all traffic: counts every skb that the kernel frees as dropped, by what
- * include/watch_abi.h calls its key. It runs for each drop of the host, so the way of a key that
- * has its slot is short: plain loads, one inlined look-up in an array, four compares. What costs
- * more is done when a key claims a slot, once an interval.
+ * Observer of all traffic: counts every skb that the kernel frees as dropped, by the key in
+ * include/watch_abi.h. It runs for each drop of the host, so the fast path for a key that already
+ * owns its slot is short: plain loads, one inlined array lookup, four compares. More expensive work
+ * is done when a key claims a slot, once per interval.
  */
 #include "kernel.h"
 
@@ -20,8 +20,8 @@
 #include "work.bpf.h"
 
 /*
- * What is reported of a socket or a device beside its number: read once an interval, so with
- * probing reads, which cost more but take any pointer.
+ * Properties of a socket or an interface besides its number. Read once per interval, so with
+ * probing reads, which cost more but accept any pointer.
  */
 
 #define PORTS_LEN 4
@@ -30,7 +30,7 @@ MAP(socks, LRU_HASH, 1, __u64, struct watch_sock);
 
 MAP(devs, LRU_HASH, 1, struct watch_dev_key, struct watch_dev);
 
-/* Too large for the stack. An element for each program: one may interrupt the other. */
+/* Too large for the stack. One element per program: one program may interrupt the other. */
 MAP(noted, PERCPU_ARRAY, 2, __u32, struct watch_sock);
 
 static __always_inline void note_sock(__u64 cookie, struct sock *sk, __u32 program)
@@ -68,8 +68,8 @@ static __always_inline void note_dev(__u32 netns, __u32 ifindex, struct net_devi
 }
 
 /*
- * Where drops are counted: slots, a hash map for what finds none, and one place for all that finds
- * no room there either. See include/watch_abi.h.
+ * Where drops are counted: in slots, in a hash map for keys without a slot, and in one element for
+ * keys that find no room there either. See include/watch_abi.h.
  */
 
 const volatile struct watch_config cfg;
@@ -77,12 +77,12 @@ const volatile struct watch_config cfg;
 /* Of the set in use, 0 or cfg.cpus: number of its first CPU. Set by user space. */
 __u32 watch_base;
 
-/* Samples are not wanted now; user space changes it. */
+/* Set by user space: skip samples for now. */
 __u32 watch_unsampled;
 
 /*
- * Slots of CPU c of a set are those from (watch_base + c) * slots on. How many there are and how
- * large is set by user space: struct watch_slot, or struct watch_flow_slot with flows.
+ * The slots of CPU c in a set start at (watch_base + c) * slots. User space sets their number and
+ * size: struct watch_slot, or struct watch_flow_slot with flows.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -92,7 +92,7 @@ struct {
 	__uint(max_entries, 1);
 } slots SEC(".maps"), others SEC(".maps");
 
-/* For keys that found no slot, one of each set. */
+/* For keys without a slot, one map per set. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(key_size, sizeof(struct watch_flow_key));
@@ -111,9 +111,9 @@ ONE_PER_CPU(losses, struct watch_loss);
 struct drop {
 	__u64 word[4];
 	struct watch_flow flow; /* only with flows, or for WATCH_PORT */
-	struct net_device *dev; /* NULL: skb->dev is none */
-	struct sock *sk;	/* whose cookie is in the key; or NULL */
-	__u32 cpu;		/* counted from that of the first set */
+	struct net_device *dev; /* NULL: skb->dev is not an interface */
+	struct sock *sk;	/* socket with its cookie in the key; or NULL */
+	__u32 cpu;		/* relative to the first CPU of the first set */
 	__u32 slot;
 	struct watch_count count; /* to be added, unless it is in its first slot */
 };
@@ -125,7 +125,7 @@ static __always_inline bool same(const struct watch_slot *slot, const __u64 *wor
 	const __u64 *w = (const void *)&slot->key;
 	const __u64 *x = (const void *)&with_flow->flow, *y = (const void *)flow;
 
-	/* one branch: most are the same, and the verifier follows each */
+	/* one branch: most are equal, and the verifier follows each branch */
 	__u64 differs = (w[0] ^ word[0]) | (w[1] ^ word[1]) | (w[2] ^ word[2]) | (w[3] ^ word[3]);
 
 	if (flows)
@@ -146,7 +146,7 @@ static __always_inline struct watch_count *claim(struct watch_slot *slot, const 
 	return &slot->count;
 }
 
-/* Of the words of the key; the upper bits of a product depend on all bits below. */
+/* Hashes the words of the key. The upper bits of a product depend on all bits below. */
 static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *flow, bool flows)
 {
 	__u64 sum = word[0] ^ word[1] << 17 ^ word[2] ^ word[3] << 7;
@@ -159,8 +159,8 @@ static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *fl
 }
 
 /*
- * Without socket and flow there are few keys: a table that is searched from the hash on, which is
- * that of the key as it is then, or each flow would claim a slot for the same one.
+ * Merges keys without socket and flow, which are few, into a table searched linearly from the hash.
+ * The hash is computed after clearing the flow, or each flow would claim a slot for the same key.
  */
 static __always_inline struct watch_count *merge(struct drop *d)
 {
@@ -244,8 +244,8 @@ static __always_inline struct watch_count *place_of(struct drop *d)
 }
 
 /*
- * The first event of a key in this interval on this CPU, or one that is not in its first slot. Not
- * static: verified once, however the drop has come about. False: it could not be counted.
+ * Counts the first event of a key in this interval on this CPU, or an event of a key that is not in
+ * its first slot. Not static: verified once for all callers. Returns false if it was not counted.
  */
 #ifdef WITHOUT_KFUNCS
 static /* Linux 6.1 takes no key of a map from any memory */
@@ -367,7 +367,7 @@ static __always_inline void flow_load(const struct linear *at, struct watch_flow
 /* Losses by windows of time: struct burst. Without cfg.burst_ns there is neither code nor
  * map. */
 
-/* User space sets how many lists there are, and how large one is. */
+/* User space sets the number of lists and their size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -385,8 +385,8 @@ static __always_inline bool is_burst(const struct burst *b, const __u64 *word, _
 }
 
 /*
- * Called after the key was counted: `cpu` is that of its slot. The copy is for the verifier: the
- * hash becomes an index, so it would follow every way on which the key can have come about.
+ * Called after the key was counted: `cpu` is the CPU of its slot. The copy is for the verifier: the
+ * hash becomes an index, so without a copy every path that can build the key would be followed.
  */
 static __noinline int burst_count(const __u64 *key, __u32 cpu, __u64 packets)
 {
@@ -429,7 +429,7 @@ static __noinline int burst_count(const __u64 *key, __u32 cpu, __u64 packets)
  * --snaplen 65535 each short packet would take a record of that size.
  */
 
-/* Both maps are made only if samples are asked for; user space sets their sizes. */
+/* Both maps are created only if samples are requested. User space sets their sizes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -452,8 +452,8 @@ static __always_inline __u16 sample_segments(struct sk_buff *skb)
 }
 
 /*
- * At most `snaplen` bytes, which must be a constant to the verifier. As in filter_read(), the
- * register that is compared must be the one that is used.
+ * Reads at most `snaplen` bytes, which must be a constant to the verifier. Like in filter_read(),
+ * the compared register must be the one that is used.
  */
 static __always_inline __u64 sample_read(void *to, __u64 snaplen, const void *from, __u64 there)
 {
@@ -464,8 +464,10 @@ static __always_inline __u64 sample_read(void *to, __u64 snaplen, const void *fr
 	return bpf_probe_read_kernel(to, there, from) ? 0 : there;
 }
 
-/* `word`: the four words of the key; `frames_room`: constant, see struct sample. False: the ring is
- * full. */
+/*
+ * Takes a sample. `word`: the four words of the key; `frames_room`: constant, see struct sample.
+ * Returns false if the ring is full.
+ */
 static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __u64 *word,
 					__u32 snaplen, __u32 frames_room, bool consumed)
 {
@@ -493,7 +495,7 @@ static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __
 	s->segments = sample_segments(skb);
 	s->layer = layer;
 	s->cpu = slot / SAMPLE_PROGRAMS;
-	/* User space looks some times a second: nobody is woken up. */
+	/* User space polls several times per second: no wakeup. */
 	return !bpf_ringbuf_output(&samples, s, sizeof(*s) + stack + len, BPF_RB_NO_WAKEUP);
 }
 
@@ -558,8 +560,9 @@ static __always_inline __u32 measure(struct sk_buff *skb, struct watch_count *su
 }
 
 /*
- * The helper does not take skb->sk. A socket without a cookie is then identified by where it lies
- * and what it is bound and connected to; no cookie is that large.
+ * Returns an ID of the sending socket. The helper does not accept skb->sk. A socket without a
+ * cookie is then identified by its memory address and by the addresses it is bound and connected
+ * to. No cookie is that large.
  */
 static __always_inline __u64 sender_id(struct sk_buff *skb, struct sock *sk)
 {
@@ -580,7 +583,8 @@ static __always_inline bool wanted_reason(__u32 reason)
 
 	if (reason >= WATCH_REASONS)
 		return true;
-	barrier_var(at); /* or the compiler leaves out the mask, which the verifier wants to see */
+	barrier_var(at); /* keeps the compiler from removing the mask, which the verifier
+			  * requires */
 	return cfg.reasons[at & (WATCH_REASONS / 64 - 1)] >> reason % 64 & 1;
 }
 
@@ -593,7 +597,7 @@ static __always_inline bool is_of_socket(__u32 reason)
 	return false;
 }
 
-/* In place of a cookie, of which none is that large. */
+/* Replaces a cookie. No cookie is that large. */
 static __always_inline __u64 port_id(const struct watch_flow *f)
 {
 	const __u64 *dst = (const void *)f->dst;
@@ -602,12 +606,12 @@ static __always_inline __u64 port_id(const struct watch_flow *f)
 	return (sum ^ sum >> 29) * 0xbf58476d1ce4e5b9 | 1ULL << 63;
 }
 
-/* What the first bytes of an IP header say: whether it may be of a fragment; others may be, too. */
+/* Kind of an IP packet by the first bytes of its header: is it a fragment or may it be one? */
 enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
 
 /*
- * Whether the kind is IP_PLAIN, for most packets, where their IP header is behind the link's:
- * without a call, because every drop is asked.
+ * Returns true for kind IP_PLAIN, for most packets, with an IP header after the link header.
+ * Without a call, because it runs for every drop.
  */
 static __always_inline bool is_plain(const struct sk_buff *skb)
 {
@@ -622,7 +626,9 @@ static __always_inline bool is_plain(const struct sk_buff *skb)
 			       : false;
 }
 
-/* Not static: verified once, and its result is one unknown to the verifier, not three ways. */
+/*
+ * Not static: verified once, and its result is a single unknown to the verifier, not three paths.
+ */
 __noinline int ip_kind(const struct linear *at)
 {
 	__u8 b[8] WIDE;
@@ -643,7 +649,7 @@ __noinline int ip_kind(const struct linear *at)
 		       : IP_PLAIN;
 }
 
-/* Those that look at fragments, each with its element of fragment_work. */
+/* Programs that parse fragments. Each has a separate element of fragment_work. */
 enum watch_program {
 	WATCH_DROPS,
 	WATCH_USED,
@@ -676,7 +682,9 @@ __noinline int find_gap(const struct linear *at, __u32 program)
 	return w->h.version == 6 && w->h.next == HEADER_PAYLOAD;
 }
 
-/* Bits of enum nat_match. `from`: the packet, after look_inside(); `look`: filter_look(). */
+/*
+ * Returns bits of enum nat_match. `from`: the packet, after look_inside(); `look`: filter_look().
+ */
 static __always_inline __u32 matches(struct sk_buff *skb, const struct linear *from, int kind,
 				     __u32 program, __u32 look)
 {
@@ -691,7 +699,7 @@ static __always_inline __u32 matches(struct sk_buff *skb, const struct linear *f
 			   program == WATCH_RECEIVES);
 }
 
-/* The datagram of a fragment. NULL: it is none. */
+/* Returns the datagram of a fragment, or NULL if the packet is not a fragment. */
 static __always_inline struct followed *datagram_of(const struct linear *at,
 						    struct fragment_work *w)
 {
@@ -700,8 +708,8 @@ static __always_inline struct followed *datagram_of(const struct linear *at,
 }
 
 /*
- * By EXPR, which has `matched` or not; of a fragment but the first it is known if that was seen.
- * Not static, as are the next.
+ * Decides by EXPR, which has `matched` or not. A later fragment is decided by the first one if that
+ * was seen. Not static (like the next functions).
  */
 __noinline int is_of_flow(const struct linear *at, __u32 program, __u32 matched)
 {
@@ -722,7 +730,7 @@ enum fragment_end {
 	FRAGMENT_AGAIN,	   /* it had arrived before */
 };
 
-/* What the drop of a packet that may be a fragment is. */
+/* Classifies the drop of a packet that may be a fragment. */
 __noinline int fragment_end(const struct linear *at, __u32 program, __u32 again)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
@@ -758,12 +766,12 @@ __noinline int see_datagram(const struct linear *at, __u32 program, __u32 place)
 	return 0;
 }
 
-/* What is known of a packet that was freed, before it has its key. */
+/* A freed packet, before it has its key. */
 struct freed {
 	struct sk_buff *skb;
 	struct sock *rx_sk;  /* that dropped it, as the kernel reports */
 	struct sock *sender; /* skb->sk */
-	struct sock *sk;     /* the one whose cookie is `aux` */
+	struct sock *sk;     /* the socket with the cookie in `aux` */
 	struct net_device *dev;
 	__u32 reason, netns, ifindex, flags;
 	__u64 site, aux;
@@ -776,14 +784,14 @@ static __always_inline void find_sender(struct freed *f)
 	/* Of a fragment in its queue it is `ip_defrag_offset`, no address. */
 	if (!sk)
 		return;
-	barrier_var(sk); /* two tests: the verifier wants the first for itself */
+	barrier_var(sk); /* two tests: the verifier requires the first separately */
 	if ((__s64)sk < 0)
 		f->sender = sk;
 }
 
 /*
- * While it was in a queue of UDP, skb->dev was `dev_scratch`, no address; while in a tree of TCP
- * part of a node, whose namespace then is not the socket's.
+ * Finds the interface. In a UDP queue skb->dev was `dev_scratch`, not a pointer. In a TCP tree it
+ * was part of a node, and then its namespace is not the socket's.
  */
 static __always_inline void find_device(struct freed *f)
 {
@@ -828,7 +836,7 @@ static __always_inline bool is_wanted(const struct freed *f)
 		return false;
 	if (cfg.ifindex && f->ifindex != cfg.ifindex)
 		return false;
-	/* not known: user space looks whose address it was sent to */
+	/* unknown: user space checks which namespace has its destination address */
 	return !cfg.netns || !f->netns || f->netns == cfg.netns;
 }
 
@@ -840,9 +848,9 @@ static __always_inline void found_sender(struct freed *f)
 }
 
 /*
- * Which socket, or what else tells packets apart that were dropped at one place. `at`: the packet;
- * NULL: what is of interest of it is in a tunnel, where its addresses name no socket. `to`:
- * scratch.
+ * Finds the socket, or another value that tells packets apart that were dropped at one location.
+ * `at`: the packet; NULL: the packet of interest is inside a tunnel, where its addresses do not
+ * identify a socket. `to`: scratch.
  */
 static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consumed,
 					const struct linear *at, struct watch_flow *to)
@@ -899,7 +907,7 @@ static __always_inline bool is_aborted(__u64 site)
 	return was;
 }
 
-/* XDP_ABORTED, or no verdict at all; a failed XDP_TX or redirect is reported by another event. */
+/* XDP_ABORTED, or an invalid verdict. A failed XDP_TX or redirect is reported by another event. */
 SEC("?tp_btf/xdp_exception")
 int watch_aborted(__u64 *ctx)
 {
@@ -915,8 +923,8 @@ int watch_aborted(__u64 *ctx)
 }
 
 /*
- * An skb that was freed at f->site; `consumed`: by consume_skb. `flows`: tell them apart. Both
- * are constants, so that each program has only what it needs.
+ * Counts an skb freed at f->site; `consumed`: by consume_skb. `flows`: tell flows apart. Both are
+ * constants, so that each program contains only the code it needs.
  */
 static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed, bool flows)
 {
@@ -960,7 +968,7 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 		f->flags |= WATCH_SK;
 	if (consumed)
 		f->flags |= WATCH_CONSUMED;
-	/* of a flood, or of what was not the packet itself, as TCP's own clone is in a bridge */
+	/* freed copy of a flood, or not the packet itself, such as TCP's clone in a bridge */
 	if ((pkt_type == PACKET_OTHERHOST || consumed) && BPF_CORE_READ_BITFIELD(skb, cloned) &&
 	    (BPF_CORE_READ_BITFIELD(skb, fclone) != SKB_FCLONE_CLONE ||
 	     f->reason == kernel.otherhost))
@@ -1022,8 +1030,8 @@ static __always_inline int count_drop(__u64 *ctx, bool flows)
 }
 
 /*
- * Few of the packets that the kernel frees as used up are losses: those at known places. All others
- * leave after one compare, or at most as many as there are places.
+ * Few of the packets that the kernel frees as consumed are losses: only those freed at known
+ * locations. All other packets leave after one compare, or at most one compare per location.
  */
 static __always_inline int count_consumed(__u64 *ctx, bool flows)
 {
@@ -1064,8 +1072,9 @@ int watch_used_flows(__u64 *ctx)
 }
 
 /*
- * Only the first fragment shows EXPR its ports: those that follow are of the flow if it was seen. A
- * packet passes more than one device; at the same one again it is another datagram with this id.
+ * Only the first fragment has the ports that EXPR tests: later fragments belong to the flow if the
+ * first one was seen. A packet passes several interfaces. At the same interface again it is another
+ * datagram with this ID.
  */
 static __always_inline int see_first(struct sk_buff *skb, __u32 program)
 {
@@ -1097,7 +1106,7 @@ int watch_queues(__u64 *ctx)
 	return see_first((void *)ctx[0], WATCH_QUEUES);
 }
 
-/* For drops behind the last place where a packet's connection is known (bpf/nat.bpf.h). */
+/* For drops after the last place where a packet's connection is known (bpf/nat.bpf.h). */
 static __always_inline void see_names(struct sk_buff *skb, __u32 program, __u32 sent)
 {
 	struct linear at = linear_of(skb);

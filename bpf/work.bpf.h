@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What an observer costs, by a clock of its own: that of the kernel (BPF_ENABLE_STATS) takes the
- * time of each run of every program on the host, which halves what a short XDP program can do.
+ * Measures the overhead of an observer with a separate clock. The kernel's clock (BPF_ENABLE_STATS)
+ * takes the time of each run of every program on the host, which halves the maximum rate of a short
+ * XDP program.
  */
 #ifndef PKTLEDGER_WORK_BPF_H
 #define PKTLEDGER_WORK_BPF_H
@@ -14,10 +15,10 @@
 ONE_PER_CPU(work, struct trace_work);
 
 /*
- * For work_end(); 0: this run is not timed. Two readings, one after the other: what the clock takes
- * is not counted as work. Inline, for a call costs as much as all of it where returns are guarded
- * against speculation; w->none is what the verifier does not know to be 0, or it would follow the
- * program in both ways.
+ * Returns the start time for work_end(); 0: this run is not timed. The two readings in sequence
+ * exclude the time of the clock itself. Inline, because a call costs as much as the function where
+ * returns are guarded against speculation. w->none is a 0 unknown to the verifier, which would
+ * otherwise follow the program on both paths.
  */
 static __always_inline __u64 work_begin(void)
 {

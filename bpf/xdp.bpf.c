@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The observer of frames that XDP loses. Most never were an skb, so skb:kfree_skb does not report
- * them: redirects that fail, verdicts that make no sense, batches that a device or a CPU refuses.
- * Whether another event reports the same frame is in the key; user space decides.
+ * Observer of frames that XDP loses. Most never were an skb, so skb:kfree_skb does not report them:
+ * failed redirects, invalid verdicts, batches that an interface or a CPU refuses. The key contains
+ * whether another event reports the same frame, and user space decides.
  */
 #include "kernel.h"
 
@@ -25,7 +25,7 @@ struct bpf_prog {
 	struct bpf_prog_aux *aux;
 };
 
-/* The field is in the middle of a device; other programs do without it. */
+/* The field is in the middle of an interface. Other programs do not need it. */
 struct net_device___generic {
 	struct bpf_prog *xdp_prog;
 };
@@ -68,7 +68,7 @@ static __always_inline void count(struct net_device *dev, const struct xdploss_k
 		note_device(dev, key);
 		return;
 	}
-	if (!c) /* another CPU may have made it meanwhile */
+	if (!c) /* another CPU may have added it */
 		c = bpf_map_lookup_elem(&xdp_counts, key);
 	if (c) {
 		c->events++;
@@ -88,7 +88,10 @@ static __always_inline void at_device(struct xdploss_key *key, struct net_device
 	key->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
 }
 
-/* Who decided, and whether the frame was an skb in generic mode or in a map's program. */
+/*
+ * Records which program decided, and whether the frame was an skb (generic mode) or in a map's
+ * program.
+ */
 static __always_inline void by_program(struct xdploss_key *key, struct net_device *dev,
 				       struct bpf_prog *prog)
 {
@@ -136,7 +139,7 @@ int xdplosses_exception(__u64 *ctx)
 	if (key.act == XDP_REDIRECT)
 		return 0;
 	if (key.act > XDP_REDIRECT)
-		key.act = XDP_REDIRECT + 1; /* no verdict at all: one key for all */
+		key.act = XDP_REDIRECT + 1; /* invalid verdict: one key for all */
 	at_device(&key, dev);
 	by_program(&key, dev, (void *)ctx[1]);
 	/*

@@ -17,7 +17,7 @@
 
 MAP(xsks, XSKMAP, XSK_QUEUES_MAX, __u32, __u32); /* by rx queue */
 
-/* The word of the packet that is being redirected; 0: it has none. Shared with the tracer. */
+/* The word of the packet that is being redirected; 0: not one of ours. Shared with the tracer. */
 ONE_PER_CPU(cell, __u64);
 
 SEC("xdp")
@@ -44,7 +44,7 @@ int xsk_steer(struct xdp_md *ctx)
 	slot = bpf_map_lookup_elem(&cell, &zero);
 	if (slot)
 		*slot = word;
-	/* a full ring is reported by a tracepoint, and who hears nothing there has to be known */
+	/* a full ring is reported by a tracepoint, which is suppressed on top of PID 1 */
 	if (word && is_on_init())
 		mark_seen(word, SEEN_XDP);
 	return bpf_redirect_map(&xsks, ctx->rx_queue_index, XDP_PASS);
