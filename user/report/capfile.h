@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Captures, packet by packet: pcapng with what it says about its own losses, which libpcap leaves
- * out, and classic pcap. Both byte orders. draft-ietf-opsawg-pcapng, draft-ietf-opsawg-pcap. And of each packet: its
- * headers, whether it matches a filter, and what it is known by at another place.
+ * Reads captures packet by packet: pcapng including its statistics of lost packets, which libpcap
+ * does not report, and classic pcap, both in either byte order (draft-ietf-opsawg-pcapng,
+ * draft-ietf-opsawg-pcap). Also parses the headers of each packet, matches filters, and computes
+ * the key that identifies a packet in another capture.
  */
 #ifndef PKTLEDGER_REPORT_CAPFILE_H
 #define PKTLEDGER_REPORT_CAPFILE_H
@@ -14,95 +15,99 @@
 #include "base/err.h"
 #include "watch_abi.h"
 
-#define PCAPNG_COMMENT 1024 /* bytes of a comment, or of another text, that are written */
+#define PCAPNG_COMMENT 1024 /* maximum bytes of a comment or other text written */
 
 struct capfile_packet {
-	uint64_t time_ns; /* CLOCK_REALTIME of the capture; 0: it has none */
+	uint64_t time_ns; /* ns, CLOCK_REALTIME of the capture, 0: no timestamp */
 	const uint8_t *bytes;
 	uint32_t len, wire_len;
-	unsigned link;	     /* of the pcap registry: 1 Ethernet, 113 cooked, 101 IP */
+	unsigned link;	     /* link type of the pcap registry: 1 Ethernet, 113 cooked, 101 IP */
 };
 
 struct capfile_state {
 	uint64_t packets;
-	uint64_t dropped; /* by the capture itself, as far as it says */
-	bool cut;	  /* the file ends in a block that is not whole */
+	uint64_t dropped; /* packets dropped by the capture itself, if it reports them */
+	bool cut;	  /* the file ends with an incomplete block */
 };
 
-/* Whether a file begins as a capture does. False too if it cannot be read. */
+/* Returns true if a file starts like a capture. Returns false if it cannot be read. */
 bool capfile_is(const char *path);
 
 /*
- * Calls `each` until it returns something else than 0, which is returned. What it is given lives
- * until it returns. -EINVAL with `err`: the file is spoilt; what was before has been reported.
+ * Calls `each` for every packet until it returns a value other than 0, and returns that value.
+ * Pointers passed to `each` are valid during the call. Returns -EINVAL with `err` if the file is
+ * corrupt. Packets before the corrupt part have been reported.
  */
 int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_packet *p),
 		 void *arg, struct capfile_state *state, struct error *err);
 
-/* The headers of a captured packet, up to UDP. Nothing beyond what was captured is read. */
+/* Headers of a captured packet, up to UDP. Only captured bytes are read. */
 struct datagram {
 	struct watch_flow flow; /* family 0: not IP, or not readable */
-	const uint8_t *ip;	/* where IP begins, */
-	uint32_t ip_len;	/* and what was captured from there on */
-	uint32_t ip_wire_len;	/* the same on the wire */
-	uint16_t id;		/* of IPv4 */
-	const uint8_t *payload; /* behind UDP; NULL: not UDP, a later fragment, or not captured */
-	uint32_t payload_len;	/* captured, without what pads the frame */
-	uint32_t payload_sent;	/* by the header of UDP */
+	const uint8_t *ip;	/* start of the IP header */
+	uint32_t ip_len;	/* captured bytes from `ip` on */
+	uint32_t ip_wire_len;	/* bytes on the wire from `ip` on */
+	uint16_t id;		/* IPv4 identification */
+	const uint8_t *payload; /* UDP payload, NULL: not UDP, a later fragment, or not captured */
+	uint32_t payload_len;	/* captured bytes, without frame padding */
+	uint32_t payload_sent;	/* payload bytes according to the UDP header */
 };
 
-/* Ethernet with VLAN tags, Linux cooked captures, and IP alone; else family stays 0. */
+/* Parses Ethernet with VLAN tags, Linux cooked captures, and raw IP. The family stays 0 for other
+ * link types. */
 void datagram_read(struct datagram *d, const struct capfile_packet *p);
 
-/* A filter of pcap-filter(7) on captured packets, whatever their link is. */
+/* A pcap-filter(7) expression for captured packets of any link type. */
 struct packetfilter;
 
-/* `expr` NULL or "": *f stays NULL, and all packets match. STATUS_USAGE: libpcap refuses it. */
+/* Compiles a filter. If `expr` is NULL or "", *f stays NULL and matches all packets. STATUS_USAGE:
+ * libpcap rejects the expression. */
 int packetfilter_new(struct packetfilter **f, const char *expr, struct error *err);
-void packetfilter_free(struct packetfilter *f); /* NULL is fine */
+void packetfilter_free(struct packetfilter *f); /* NULL is allowed */
 
-/* `d`: what datagram_read() says of `p`. Where there is no Ethernet header, IP decides. */
+/* Returns true if the packet matches. `d`: result of datagram_read() for `p`. Packets without an
+ * Ethernet header match by their IP header. */
 bool packetfilter_match(const struct packetfilter *f, const struct capfile_packet *p,
 			const struct datagram *d);
 
-/* What stays the same in a packet on its way, so that it is known again at the other end. */
+/* Packet fields that stay constant along the path and identify the packet at the other end. */
 enum packetid_method {
-	PACKETID_STAMP, /* the number of pktledger's own packets: include/stamp.h */
-	PACKETID_RTP,	/* source, sequence number and timestamp of RTP: RFC 3550 */
-	PACKETID_BYTES, /* protocol, ID of IPv4, length, ports, and the first bytes of the payload
-			 */
+	PACKETID_STAMP, /* sequence header of pktledger's own packets (include/stamp.h) */
+	PACKETID_RTP,	/* source, sequence number and timestamp of RTP (RFC 3550) */
+	PACKETID_BYTES, /* protocol, IPv4 ID, length, ports, and the first bytes of the payload */
 };
 
 enum packetid {
 	PACKETID_KNOWN,
-	PACKETID_OTHER, /* not of this kind: it is not compared */
-	PACKETID_CUT,	/* the bytes that identify it were not captured */
+	PACKETID_OTHER, /* not of this kind, not compared */
+	PACKETID_CUT,	/* the bytes needed for the key were not captured */
 };
 
-/* `key`: a hash of 64 bits, evenly spread. */
+/* Computes `key`, an evenly distributed 64-bit hash. */
 enum packetid packetid_of(enum packetid_method method, const struct datagram *d, uint64_t *key);
 
 extern const char *const packetid_names[]; /* "header", "rtp", "bytes" */
 
 /*
- * Two captures of the same traffic, one at each end: what was lost between them, came twice, out of
- * order, and after which time. What a capture itself dropped, cut, or was not there for, is
- * unknown, and never loss.
+ * Compares two captures of the same traffic, one per end: loss between them, duplicates, reordering
+ * and latency. Packets that a capture itself dropped or truncated, or that fall outside its time
+ * range, count as unknown and never as lost.
  *
- * Each packet of A is looked for in B. Several that look the same are matched in their order; how
- * many there are is reported as `ambiguous`. Packets merged before their capture count as one.
+ * Each packet of A is searched for in B. Packets with equal keys are matched in order. Their number
+ * is reported as `ambiguous`. Packets merged before the capture count as one packet.
  */
 
 struct ends_spec {
-	const char *a, *b;	     /* files */
+	const char *a, *b;	     /* file names */
 	const char *expr;	     /* NULL or "": all packets */
-	uint64_t since_ns, until_ns; /* of A's clock; 0, UINT64_MAX */
-	bool choose;		     /* stamps if A has any, else bytes; `method` if not */
+	uint64_t since_ns, until_ns; /* ns of A's clock, default 0 and UINT64_MAX */
+	bool choose;		     /* true: use sequence headers if A has any, else bytes. false:
+					use `method` */
 	enum packetid_method method;
 };
 
 /*
- * To be given away:
+ * Returns the comparison, to be released by the caller:
  *
  *	{ "method","a":{"file","packets","compared","cut","dropped_by_capture"},"b":{..},
  *	  "matched","lost","unknown":{"outside","dropped_or_cut"},"duplicated","reordered",
@@ -110,9 +115,10 @@ struct ends_spec {
  *	  "latency_ns":{"min","p50","p90","p99","max"} or null, "latency_histogram":[..] or null,
  *	  "flows":[..] }
  *
- * matched + lost + unknown.outside + unknown.dropped_or_cut = a.compared. delay_ns is the time of B
- * less that of A, and so of two clocks: it may be negative, and then has no histogram. only_b: not
- * in A; reordered: RFC 4737, within a flow, by the order of A. flows: those that lost most.
+ * matched + lost + unknown.outside + unknown.dropped_or_cut = a.compared. latency_ns is the time in
+ * B minus the time in A, measured with two clocks. It may be negative, and then has no histogram.
+ * only_b: not found in A. reordered: RFC 4737, per flow, relative to the order in A. flows: largest
+ * loss first.
  */
 int ends_compare(const struct ends_spec *spec, struct json_object **out, struct error *err);
 
@@ -120,8 +126,8 @@ struct print_view;
 void ends_print(const struct print_view *v, const struct json_object *ends);
 
 /*
- * Writes captures in pcapng, in the byte order of this machine. Only what a list of packets with
- * comments needs: one section, its interfaces, enhanced packet blocks.
+ * Writes captures as pcapng in host byte order. Implements the blocks needed for a list of packets
+ * with comments: one section, its interfaces, enhanced packet blocks.
  */
 
 /* Link types of the pcap registry. */
@@ -132,39 +138,41 @@ enum pcapng_direction { PCAPNG_UNKNOWN, PCAPNG_INBOUND, PCAPNG_OUTBOUND };
 struct pcapng;
 
 struct pcapng_packet {
-	unsigned interface; /* pcapng_interface() */
-	uint64_t time_ns;   /* CLOCK_REALTIME */
+	unsigned interface; /* number from pcapng_interface() */
+	uint64_t time_ns;   /* ns, CLOCK_REALTIME */
 	const uint8_t *bytes;
 	uint32_t len, wire_len;
 	enum pcapng_direction direction;
-	const char *comment; /* UTF-8; NULL: none */
+	const char *comment; /* UTF-8, NULL: no comment */
 };
 
 /*
- * Makes the file, mode 0600, or empties it; a pipe is opened as it is, and what a link leads to if
- * the link is ours or root's. -EPERM: what is there belongs to another user. `snaplen` for the
- * interfaces. STATUS_FAILED with the reason.
+ * Creates the file with mode 0600, or truncates it. A pipe is opened unchanged. A symbolic link is
+ * followed if it belongs to the caller or to root. -EPERM: the existing file belongs to another
+ * user. `snaplen` is for the interfaces. STATUS_FAILED: `err` names the reason.
  */
 int pcapng_create(struct pcapng **p, const char *path, uint32_t snaplen, struct error *err);
 
 /*
- * The number of an interface, written when first asked for. The same link type,
- * `netns` and `ifindex` are one; `name` and `description` may be "". Or as pcapng_packet().
+ * Returns the number of an interface, and writes its block on the first call. Interfaces are the
+ * same if link type, `netns` and `ifindex` are equal. `name` and `description` may be "". Errors as
+ * in pcapng_packet().
  */
 int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, uint32_t ifindex,
 		     const char *name, const char *description);
 
 /*
- * 0, or -errno of the write that failed, then and from then on: the file ends with the last packet
- * that it has as a whole. Blocks are gathered; see pcapng_flush().
+ * Appends a packet. Returns 0 or the -errno of the failed write, also on all later calls. The file
+ * then ends with its last complete packet. Blocks are buffered, see pcapng_flush().
  */
 int pcapng_packet(struct pcapng *p, const struct pcapng_packet *packet);
 int pcapng_flush(struct pcapng *p);
 
-/* Packets that are in the file as far as the kernel reports. */
+/* Returns the number of packets written to the file, as reported by the kernel. */
 uint64_t pcapng_written(const struct pcapng *p);
 
-/* Writes what is left. 0 or -errno as above. NULL is allowed. */
+/* Writes the buffer and closes the file. Returns 0 or -errno as pcapng_packet() does. NULL is
+ * allowed. */
 int pcapng_close(struct pcapng *p);
 
 #endif

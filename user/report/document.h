@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The documents of run, send, recv, sweep and search (`help --schema`), by tables of records: what the
- * command knows becomes JSON, which is written, kept in ledgers and printed, of this moment or from
- * a ledger. So text looks the same whether it is printed at once or by `report`.
+ * JSON documents of run, send, recv, sweep and search (`help --schema`), described by tables of
+ * records. Commands turn their results into JSON, which is printed, stored in ledgers, and read
+ * back. Text output is made from the JSON, so it looks the same immediately and in `report`.
  *
- * What is made is to be given away or put. What is read may be anything, or NULL: members that are
- * missing or of another type are 0 or ""; texts that the model points to are borrowed.
+ * Created objects are owned by the caller. Objects that are read may contain anything, or be NULL:
+ * missing members and members of a wrong type are 0 or "". Texts in the model are borrowed from the
+ * JSON.
  */
 #ifndef PKTLEDGER_REPORT_DOCUMENT_H
 #define PKTLEDGER_REPORT_DOCUMENT_H
@@ -24,54 +25,57 @@
 struct header_port {
 	const char *role; /* "tx", "rx" */
 	char ifname[16];
-	char address[INET6_ADDRSTRLEN]; /* "" unknown */
+	char address[INET6_ADDRSTRLEN]; /* "" if unknown */
 };
 
-/* What is known of an experiment when it starts. */
+/* Facts about an experiment at its start. */
 struct run_header {
-	char host[65];	   /* nodename */
-	uint64_t time_ns;  /* of the start, CLOCK_REALTIME */
-	char *const *argv; /* borrowed; NULL: unknown */
+	char host[65];	   /* nodename of the host */
+	uint64_t time_ns;  /* ns, CLOCK_REALTIME of the start */
+	char *const *argv; /* borrowed, NULL: unknown */
 	int argc;
-	char lab[32]; /* "" anonymous */
+	char lab[32]; /* "": unnamed */
 	bool in_lab;
 	bool two_hosts;
-	struct result_host tx_host, rx_host; /* if there are two */
-	struct json_object *far_env;	     /* of the other one; borrowed, NULL: not known */
+	struct result_host tx_host, rx_host; /* for experiments between two hosts */
+	struct json_object *far_env;	     /* environment of the other host, borrowed, NULL:
+						unknown */
 	enum lab_topology topology;
-	const char *tx, *rx;	       /* engines */
-	char tx_mode[32], rx_mode[32]; /* as granted; "" where it has no meaning */
+	const char *tx, *rx;	       /* names of the engines */
+	char tx_mode[32], rx_mode[32]; /* modes actually used, "" if the engine has no modes */
 	struct header_port tx_port, rx_port;
 	uint16_t port;
-	const char *faults; /* as asked for, borrowed; NULL: none */
+	const char *faults; /* as on the command line, borrowed, NULL: no faults */
 	unsigned threads, flows;
-	uint64_t count;			     /* UINT64_MAX: open */
-	uint64_t duration_ns;		     /* 0: no limit */
-	double rate_pps;		     /* 0: unthrottled */
-	unsigned payload_bytes, frame_bytes; /* the largest */
-	double mean_frame_bytes;	     /* 0: all are alike */
-	unsigned trial, trials;		     /* of --repeat, from 1; 0: there is one */
+	uint64_t count;			     /* packets, UINT64_MAX: unlimited */
+	uint64_t duration_ns;		     /* ns, 0: no limit */
+	double rate_pps;		     /* 0: as fast as possible */
+	unsigned payload_bytes, frame_bytes; /* bytes, the largest packet */
+	double mean_frame_bytes;	     /* bytes, 0: all frames have the same size */
+	unsigned trial, trials;		     /* of --repeat, from 1, 0: a single trial */
 	uint16_t stream0, streams;
 	uint64_t base;
 };
 
 /*
- * From what experiment_view.on_start gets; the clock and the name of the host are read. argv,
- * faults and trials are left to the caller.
+ * Fills the header from the arguments of experiment_view.on_start. Reads the clock and the host
+ * name. The caller sets argv, faults and trials.
  */
 void run_header_fill(struct run_header *h, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *so_far, const struct fates_numbers *streams);
 
-/* The events of run. `env` of env_read(), taken; NULL: left out. */
+/* Return the events of run. `env` is from env_read() and taken over, NULL: left out. */
 struct json_object *json_start(const struct run_header *head, struct json_object *env);
 struct json_object *json_interval(const struct experiment_interval *now);
 struct json_object *json_limit(const struct limit *limit, double measured, bool broken);
 struct json_object *json_end(const struct result *res);
 
-/* When, where, by which command: what the start of all others begins with. `env` is taken. */
+/* Returns time, host and command line: the first members of all other start events. `env` is taken
+ * over. */
 struct json_object *json_origin(int argc, char *const *argv, struct json_object *env);
 
-/* The events of send and recv: their side of what run reports. `env` is taken; NULL: none. */
+/* Return the events of send and recv: one end of the members of run. `env` is taken over, NULL:
+ * left out. */
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
 				    const struct run_spec *spec, const struct result *res,
 				    const struct fates_numbers *streams);
@@ -81,8 +85,8 @@ struct json_object *json_recv_start(int argc, char *const *argv, struct json_obj
 struct json_object *json_recv_end(const struct recv_result *r);
 
 /*
- * A search: what is reported of a trial beside the end of its run, that is what was intended and
- * what came of it; and its end, ndr, pdr and mrr (null: not looked for), and between which limits.
+ * Return the events of a search: the goal and the outcome of a trial, in addition to the end of its
+ * run, and the end of the search with ndr, pdr and mrr (null: not searched) and their bounds.
  */
 struct json_object *json_found_trial(const struct found_trial *t);
 struct json_object *json_found(const struct found *f);
@@ -90,20 +94,21 @@ struct json_object *json_found(const struct found *f);
 #define FOUND_GOALS 2
 extern const char *const found_goals[FOUND_GOALS]; /* "ndr", "pdr" */
 
-/* Parts. */
+/* Parts of documents. */
 struct json_object *json_finding(const struct finding *f);
-/* But for the stage. What is missing stays empty. */
+/* Reads a cause, except for its stage. Missing members stay empty. */
 void json_read_cause(const struct json_object *from, struct result_cause *c);
 
-/* hist_quarters() as a list: {"from_ns","to_ns","packets"} of those that are not empty. */
+/* Returns hist_quarters() as a list: {"from_ns","to_ns","packets"} of the non-empty quarters. */
 struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS]);
 
 /*
- * The JSON Schema of the documents of a command (report/schema.c); NULL: it prints none. To be put.
+ * Returns the JSON Schema of a command's documents (report/schema.c), owned by the caller. NULL:
+ * the command prints no JSON.
  */
 struct json_object *json_schema(const char *command);
 
-/* The rows of a table of document.c, "cause" or "end"; NULL: there is none. */
+/* Returns a table of document.c, "cause" or "end", or NULL if the name is unknown. */
 const struct record_field *document_table(const char *name);
 
 #endif

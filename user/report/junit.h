@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Results as JUnit XML, which CI systems read: a test case for each limit, for each finding of
- * severity error, for the balance of a result, for each rate of a search, and for an error that
- * ended the command.
+ * JUnit XML output for CI systems: a test case per limit, per finding of severity error, for the
+ * balance of a result, per rate of a search, and for an error that ended the command.
  */
 #ifndef PKTLEDGER_REPORT_JUNIT_H
 #define PKTLEDGER_REPORT_JUNIT_H
@@ -16,9 +15,9 @@ struct junit;
 /* Returns a new suite; `command` is static. Freed by junit_write(). */
 struct junit *junit_new(const char *command);
 
-/* All three do nothing if `j` is NULL. Objects are borrowed. */
+/* The functions below do nothing if `j` is NULL. Objects are borrowed. */
 
-/* Adds a limit as json_limit() or compare_limits() report it: it fails if it is broken. */
+/* Adds a limit reported by json_limit() or compare_limits(). It fails if the limit is exceeded. */
 void junit_limit(struct junit *j, const struct json_object *limit);
 
 /* Adds the "limits" of a document or a comparison. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The ledger file: what happened to every number, kept. Runs are appended one behind the other.
+ * The ledger file: stores the outcome of every sequence number. Runs are appended one after
+ * another.
  *
  * A line is
  *
  *	CRC JSON LF
  *
  * CRC: 8 lower-case hex digits, the CRC-32 of IEEE 802.3 (as in zlib and gzip) over the bytes of
- * JSON, without the blank before and the LF behind it. JSON: one object without a raw LF, as in
+ * JSON, without the blank before JSON and the LF after it. JSON: one object without a raw LF, as in
  * --json-lines:
  *
  *	{"event":"start","schema":"pktledger/run/1","data":{..}}    a run begins
@@ -19,23 +20,25 @@
  *
  * A sweep, a search or a preset is a series of runs:
  *
- *	{"event":"series","schema":"pktledger/sweep/1","data":{..}}  what its own -j begins with
+ *	{"event":"series","schema":"pktledger/sweep/1","data":{..}}  the start of its own -j
  *	start .. end as above                                        a run
- *	{"event":"trial","data":{..}}                                what it was in the series
+ *	{"event":"trial","data":{..}}                                the run as a trial
  *	...
  *	{"event":"series_end","data":{..}}
  *
- * `trial` has what its -j reports of a trial beside the end of the run, which stands before it; if
- * the run failed before it began, the `trial` line is all there is, and has an `error`.
+ * `trial` holds the members that -j reports for a trial in addition to the end of the run, which
+ * precedes the `trial` line. If the run failed before its start, the `trial` line is the only line
+ * and has an `error`.
  *
- * A `fate` line names an outcome before its first use; id counts from 0 in each run; `stage` and
- * what follows are there only if `fate` is "dropped", the others are "delivered", "refused" and
- * "unaccounted"; of send "left", of recv "came" and "unknown" (experiment/experiment.h). Ranges
- * are inclusive, in numbers from 0 of their stream, of recv as they are in the stamp; those of a
- * stream ascend and do not overlap.
+ * An `outcome` line defines an outcome before its first use. The id counts from 0 in each run.
+ * `stage` and the members after it are only present if `outcome` is "dropped". The other outcomes
+ * are "delivered", "refused" and "unaccounted", for send also "left", for recv "came" and "unknown"
+ * (experiment/experiment.h). Ranges are inclusive, in numbers from 0 of their stream, for recv in
+ * the numbers of the sequence header. Ranges of a stream ascend and do not overlap.
  *
- * A line that does not match its CRC was cut: by a full disk, SIGKILL or a crash. Whoever appends
- * first ends such a line with an LF, so it never spoils the next. All other lines hold.
+ * A line that does not match its CRC was truncated by a full disk, SIGKILL or a crash. The next
+ * writer terminates such a line with an LF, so it never damages the next line. All other lines
+ * remain valid.
  */
 #ifndef PKTLEDGER_REPORT_LEDGERFILE_H
 #define PKTLEDGER_REPORT_LEDGERFILE_H
@@ -52,121 +55,129 @@
 struct ledgerfile;
 
 /*
- * Opens for appending, made with mode 0600 if need be, and locks it (-EBUSY, STATUS_FAILED: another
- * run writes it). What is there must be a ledger: else -EEXIST, STATUS_USAGE, untouched.
+ * Opens the file for appending, creates it with mode 0600 if necessary, and locks it (-EBUSY,
+ * STATUS_FAILED: another run is writing). An existing file must be a ledger, else it is left
+ * unchanged (-EEXIST, STATUS_USAGE).
  */
 int ledgerfile_open(struct ledgerfile **lf, const char *path, struct error *err);
 
 /*
- * Keeps intervals of traces for so long, and no longer: from time to time the file is replaced by
- * one without the oldest. It is whole at any moment. STATUS_USAGE: it holds something else.
+ * Keeps intervals of traces for `keep_ns` only: from time to time, the file is replaced by a copy
+ * without the oldest intervals. The file is complete at any moment. STATUS_USAGE: the file contains
+ * data other than traces.
  */
 int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err);
 
 /*
- * All return 0 or the -errno of the first write that failed (-ENOSPC); after that nothing more is
- * written, and what was is whole. `data` is borrowed. Lines reach the kernel with interval and end,
- * or when 64 KiB wait. Where there is no file, `lf` is NULL and nothing is done.
+ * Append lines. All return 0 or the -errno of the first failed write (-ENOSPC). After a failure
+ * nothing more is written, and earlier lines remain valid. `data` is borrowed. Lines are passed to
+ * the kernel at each interval and end, or when 64 KiB are buffered. `lf` NULL: no file, does
+ * nothing.
  */
 int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_object *data);
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
 
 /*
- * Other events: "limit", "error", "end"; and where the runs that follow are trials of a series,
- * with a line of their own behind each, "series" (with its schema), "trial", "series_end".
+ * Appends other events: "limit", "error", "end", and for a series of trials "series" (with its
+ * schema) before the runs, "trial" after each run, and "series_end".
  */
 int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
 		     struct json_object *data);
 
 /*
- * One range of numbers, of a stream as its header has it; `cause` if the outcome is "dropped", else
- * NULL. Neighbours are joined.
+ * Appends a range of sequence numbers of a stream. `cause` is set if the outcome is "dropped", else
+ * NULL. Adjacent ranges are merged.
  */
 int ledgerfile_range(struct ledgerfile *lf, const struct range *r, const char *outcome,
 		     const struct result_cause *cause);
 
-/* Writes what waits, syncs, closes, frees; the first failure is reported. NULL is fine. */
+/* Writes the buffer, syncs, closes and frees. Reports the first failure. NULL is allowed. */
 int ledgerfile_close(struct ledgerfile *lf, struct error *err);
 
 struct ledgerfile_state {
-	uint64_t lines;	   /* whole */
-	uint64_t bad;	   /* cut or changed, the tail included */
-	uint64_t bad_line; /* the number of the first of them, from 1; 0: none */
-	uint64_t at;	   /* offset of the line that is read, in bytes */
-	bool cut;	   /* the file ends in a line that is not whole */
-	uint64_t cut_at;   /* its offset in bytes, */
-	uint64_t cut_line; /* its number, from 1 */
+	uint64_t lines;	   /* valid lines */
+	uint64_t bad;	   /* truncated or changed lines, including an incomplete last line */
+	uint64_t bad_line; /* number of the first bad line, from 1, 0: no bad line */
+	uint64_t at;	   /* bytes, offset of the current line */
+	bool cut;	   /* the file ends with an incomplete line */
+	uint64_t cut_at;   /* bytes, offset of that line */
+	uint64_t cut_line; /* number of that line, from 1 */
 };
 
 /*
- * Reads all lines, up to one that is longer than any; `line` is given the JSON of each whole one
- * (not terminated) until it returns something else than 0, and may be NULL. 0, what `line`
- * returned, or -errno.
+ * Reads all lines, and stops at a line longer than the maximum. Calls `line`, which may be NULL,
+ * with the JSON of each valid line (not terminated) until it returns a value other than 0. Returns
+ * 0, the value of `line`, or -errno.
  */
 int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
 		    void *arg, struct ledgerfile_state *state, struct error *err);
 
-/* The object of a line, to be put; NULL: it is none, or longer than any is. */
+/* Returns the object of a line, owned by the caller. NULL: not an object, or longer than the
+ * maximum. */
 struct json_object *ledgerline_parse(const char *json, size_t len);
 
-/* What a line of a ledger file is, without parsing it: there are millions of them. */
+/* Kind of a line, determined without parsing, because a file has millions of lines. */
 
 enum ledgerline_kind {
 	LEDGERLINE_START,
 	LEDGERLINE_INTERVAL,
 	LEDGERLINE_FATES,
 	LEDGERLINE_SERIES,
-	LEDGERLINE_OTHER, /* or none at all */
+	LEDGERLINE_OTHER, /* other or unknown kind */
 };
 
 struct ledgerline {
 	enum ledgerline_kind kind;
-	bool of_trace; /* start: of a trace */
-	/* CLOCK_REALTIME: of a start, or of the end of an interval that has it. 0: unknown. */
+	bool of_trace; /* for a start line: it starts a trace */
+	/* CLOCK_REALTIME of a start, or of the end of an interval that records it. 0: unknown. */
 	uint64_t realtime_ns;
-	uint64_t time_ns, length_ns; /* interval: from the start to its end; 0: unknown */
+	uint64_t time_ns, length_ns; /* for an interval: ns from the start to its end, and its
+					length, 0: unknown */
 };
 
-/* `json` as ledgerfile_read() gives it. False: a start or an interval whose time makes no sense. */
+/* Determines the kind of a line. `json` is from ledgerfile_read(). Returns false if the time of a
+ * start or an interval is invalid. */
 bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line);
 
 /*
- * What of a ledger file has become too old, and a file without it. Of the trace in whose middle the
- * cut lies, the start line stays.
+ * Finds the expired part of a ledger file, and writes a file without that part. If the cut is in
+ * the middle of a trace, the start line of the trace is kept.
  */
 
 #define LEDGERKEEP_MARKS 64
 
-/* What is before `at` is older than `time_ns`. */
+/* Data before offset `at` is older than `time_ns`. */
 struct ledgerkeep_mark {
-	uint64_t time_ns; /* CLOCK_REALTIME */
+	uint64_t time_ns; /* ns, CLOCK_REALTIME */
 	off_t at;
-	off_t start; /* the start line of the trace that goes on there, */
+	off_t start; /* offset of the start line of the trace that continues at `at` */
 	off_t start_len;
 };
 
-/* Zero-initialise all but `keep_ns`. */
+/* Zero-initialise all members except `keep_ns`. */
 struct ledgerkeep {
 	uint64_t keep_ns;
-	bool others; /* a line begins something else than a trace */
+	bool others; /* the file contains documents other than traces */
 	struct ledgerkeep_mark mark[LEDGERKEEP_MARKS];
 	unsigned n;
-	off_t start, start_len; /* of the newest trace */
+	off_t start, start_len; /* start line of the newest trace */
 	uint64_t started_ns;
-	uint64_t pause_ns; /* no cut before this time */
-	int64_t clock_ns;  /* CLOCK_REALTIME - CLOCK_BOOTTIME, as read last; 0: not yet */
+	uint64_t pause_ns; /* ns, no cut before this time */
+	int64_t clock_ns;  /* ns, CLOCK_REALTIME - CLOCK_BOOTTIME at the last reading, 0: not read
+			      yet */
 };
 
 /*
- * What both clocks say now; before each line that is written. If the clock of the host is set, what
- * is in the file grows no older by it, and no younger.
+ * Updates the clocks. Call before each line is written. If the host's clock is set, the age of the
+ * data in the file does not change.
  */
 void ledgerkeep_clock(struct ledgerkeep *k, uint64_t realtime_ns, uint64_t boottime_ns);
 
-/* The line at `at`, in the order of the file; `json` as ledgerfile_read() does. */
+/* Processes the line at offset `at`, in file order. `json` is from ledgerfile_read(). */
 void ledgerkeep_line(struct ledgerkeep *k, const char *json, size_t len, off_t at);
 
-/* True: `cut` is the begin of what must be kept, and something is before it; not too often. */
+/* Returns true if the file should be cut now: `cut` is the start of the data to keep, and older
+ * data precedes it. Limits the frequency of cuts. */
 bool ledgerkeep_due(struct ledgerkeep *k, uint64_t now_ns, struct ledgerkeep_mark *cut);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The intervals of one run or trace, as many as there are, in bounded memory: neighbours are put
- * together, always two and two, so that at most SERIES_MAX are left. The worst are kept.
+ * Intervals of one run or trace, any number of them in bounded memory: adjacent intervals are
+ * merged, always in pairs, so that at most SERIES_MAX remain. The worst intervals are kept
+ * separately.
  */
 #ifndef PKTLEDGER_REPORT_SERIES_H
 #define PKTLEDGER_REPORT_SERIES_H
@@ -15,68 +16,70 @@
 struct series;
 
 enum series_kind {
-	SERIES_COUNTERS, /* of run, send, recv: counts since the start */
-	SERIES_PARTS,	 /* of trace: counts of each interval */
+	SERIES_COUNTERS, /* run, send, recv: counts since the start */
+	SERIES_PARTS,	 /* trace: counts per interval */
 };
 
-/* `by`: of the rows of SERIES_PARTS, as in struct live_spec. */
+/* Creates a series. `by`: fields that separate the rows of SERIES_PARTS, as in struct live_spec. */
 struct series *series_new(enum series_kind kind, unsigned by);
-void series_free(struct series *s); /* NULL is fine */
+void series_free(struct series *s); /* NULL is allowed */
 
-/* `interval` is taken, when it was in `from_ns` .. `to_ns` of CLOCK_REALTIME. */
+/* Adds an interval, which is taken over. `from_ns` .. `to_ns`: its time range, CLOCK_REALTIME. */
 void series_add(struct series *s, struct json_object *interval, uint64_t from_ns, uint64_t to_ns);
 
-/* How many were added, and the time that they cover; 0 without any. */
+/* Returns the number of intervals added, and their time range, 0 if empty. */
 uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns);
 
-/* {"from","to","intervals","joined"}: the last says for how many of them an item stands, at most.
- * NULL: there are none. */
+/* Returns {"from","to","intervals","joined"}. `joined` is the largest number of intervals merged
+ * into one item. NULL: no intervals. */
 struct json_object *series_covers(const struct series *s, uint64_t from_ns, uint64_t to_ns);
 
 /*
- * What was added, in its order, as a list; SERIES_PARTS that were put together carry the sums, the
- * whole length, and in "peak_pps" the loss of the worst of them. When no more comes; the caller's.
+ * Returns the intervals in order, as a list. Merged SERIES_PARTS have the sums, the total length,
+ * and the highest loss rate in "peak_pps". Call after the last addition. The caller owns the list.
  */
 struct json_object *series_intervals(struct series *s);
 
 /*
- * Those that lost most packets a second, worst first: {"time","time_ns","interval_ns","dropped",
- * "dropped_pps"} and for SERIES_PARTS all of the interval.
+ * Returns the intervals with the highest loss rate, worst first:
+ * {"time","time_ns","interval_ns","dropped", "dropped_pps"}, for SERIES_PARTS with all members of
+ * the interval.
  */
 struct json_object *series_worst(struct series *s);
 
-/* What happened between two readings, as an interval; `last` NULL: since the start. To be put. */
+/* Returns the difference of two readings as an interval. `last` NULL: since the start. Owned by the
+ * caller. */
 struct json_object *series_growth(const struct json_object *now, const struct json_object *last);
 
-/* Packets lost a second, in the worst part of an interval. */
+/* Returns the highest loss rate within an interval, in pps. */
 double series_peak(const struct json_object *interval);
 
-/* SERIES_PARTS: all in one, as an interval; else NULL. */
+/* Returns the sum of all SERIES_PARTS as an interval, else NULL. */
 struct json_object *series_sum(struct series *s);
 
-/* From the JSON of a trace back to the tables that it was made of: report/trace.h. */
+/* Rebuilds the tables of a trace from its JSON, see report/trace.h. */
 
-/* The fields that the rows of a trace are told apart by; `start`: its event. */
+/* Returns the fields that separate the rows of a trace. `start`: its start event. */
 unsigned rows_by(const struct json_object *start);
 
 /*
- * Lists of rows in intervals, sums and ends, by class: "stages", "suspected", "expected". The last list
- * holds copies too.
+ * Names of the row lists in intervals, sums and ends, by class: "stages", "suspected", "expected".
+ * The last list also contains copies.
  */
 #define ROWS_CLASSES (CLASS_EXPECTED + 1)
 extern const char *const rows_classes[ROWS_CLASSES];
 
-/* Adds all rows of an interval, of a sum, or of an end. Texts are copied, notes borrowed. */
+/* Adds all rows of an interval, a sum, or an end. Texts are copied, notes are borrowed. */
 void rows_add(struct live_table *t, const struct json_object *interval, unsigned by);
 
-/* Adds its worst flows: rows by stage and flow. */
+/* Adds the worst flows of an interval as rows by stage and flow. */
 #define ROWS_BY_FLOW (LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_FLOW))
 void rows_add_flows(struct live_table *t, const struct json_object *interval);
 
-/* STAGE_NONE: no such stage. */
+/* Returns STAGE_NONE if the stage is unknown. */
 enum stage rows_stage(const char *name);
 
-/* Adds the packets of "stages", of an interval or an end. */
+/* Adds the packets of "stages" from an interval or an end. */
 void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o);
 
 /*
@@ -95,7 +98,7 @@ double fraction_of(double part, double whole);
  */
 double lost_fraction(const struct json_object *end);
 
-/* The stage that lost most; "": none lost any. */
+/* Returns the stage with the largest loss, or "" without losses. */
 const char *rows_worst_stage(const uint64_t packets[STAGE_COUNT]);
 
 #endif
