@@ -35,8 +35,8 @@ static int print_overview(FILE *out)
 {
 	fprintf(out,
 		"Usage: " OPT_PROGRAM " COMMAND [options]\n\n"
-		"Says where UDP packets get lost: what this host drops, and where each of the\n"
-		"numbered packets ended that it sends itself.\n\nCommands:\n");
+		"Shows where UDP packets get lost: the drops on this host, and the outcome of\n"
+		"each numbered packet that pktledger sends.\n\nCommands:\n");
 	opt_list_commands(out, commands);
 	fprintf(out, "\n" OPT_PROGRAM " COMMAND --help shows the options of a command.\n");
 	return out == stdout ? STATUS_OK : STATUS_USAGE;

@@ -87,7 +87,9 @@ def a_page_for_each_command():
         shown = " ".join(page.replace("\n", " ").replace("&", "").split())
         shown = re.sub(r"fB|fI|fR", "", shown)
         reported = " ".join(pktledger(command["name"], "--help", "all").out.split())
-        for option in (o for g in command["groups"] for o in g["options"] if o["default"]):
+        for option in (o for g in command["groups"] for o in g["options"]):
+            if option["default"] in (None, "", "none"):
+                continue
             wanted = " ".join(f"(default: {option['default']}".replace("`", "").split())
             assert wanted in shown, (command["name"], option["name"], "manual")
             assert wanted in reported.replace("`", ""), (command["name"], option["name"], "--help")

@@ -143,8 +143,7 @@ struct opt_need {
 
 /* Of the others, as --help and the manual say it. */
 #define OPT_GIVEN_UP                                                                               \
-	"Capabilities that are not kept are given up, by all threads, once everything is "         \
-	"attached."
+	"All threads drop the other capabilities once everything is attached."
 
 #define OPT_KERNEL(major, minor) ((major) << 8 | (minor))
 

@@ -17,11 +17,11 @@
 #define VALUES_SHOWN 60 /* a longer closed set is left to the value `help` */
 
 const struct opt_value opt_exit_status[] = {
-	{"0", 0, "done; loss alone is no failure"},
-	{"1", 0, "it failed"},
-	{"2", 0, "bad command line"},
-	{"3", 0, "not possible here: kernel, capability or driver, named"},
-	{"4", 0, "done, but not balanced, or a limit is broken"},
+	{"0", 0, "done (packet loss alone does not count as failure)"},
+	{"1", 0, "failed"},
+	{"2", 0, "invalid command line"},
+	{"3", 0, "not possible here (the message names the kernel, capability or driver)"},
+	{"4", 0, "done, but not balanced or a limit is broken"},
 	{0},
 };
 
@@ -92,13 +92,21 @@ static void left_of(const struct opt *o, char *buf, size_t size)
 	snprintf(buf, size, "%s--%s%s%s", letter, o->name, *metavar ? " " : "", metavar);
 }
 
-/* A default that says only that the option is not given. */
-static bool says_nothing(const char *def)
+/* Returns whether the default only means that the option is not given. */
+static bool is_unset(const char *def, bool brief)
 {
-	return !strcmp(def, "none") || !strcmp(def, "all") || !strcmp(def, "off");
+	return !strcmp(def, "none") || (brief && (!strcmp(def, "all") || !strcmp(def, "off")));
 }
 
-/* The help phrase with what else the row knows: closed set, default, exclusion; `brief`: less. */
+/* Appends a note to the parenthesis behind a help phrase, which the caller closes. */
+static void add_note(char *notes, size_t size, const char *text, const char *value)
+{
+	size_t at = strlen(notes);
+
+	snprintf(notes + at, size - at, "%s%s%s", at ? ", " : " (", text, value);
+}
+
+/* Writes the help phrase with the closed set, default and exclusion; `brief`: less. */
 static void right_of(const struct opt *o, const char *base, bool brief, char *buf, size_t size)
 {
 	const char *excludes = brief ? NULL : o->excludes;
@@ -110,17 +118,20 @@ static void right_of(const struct opt *o, const char *base, bool brief, char *bu
 	for (const struct opt_value *v = o->values; v && v->name && at < sizeof(values); v++)
 		at += snprintf(values + at, sizeof(values) - at, "%s%s", at ? ", " : "", v->name);
 	if (strlen(values) > VALUES_SHOWN)
-		strcpy(values, "; \"help\" lists them");
+		*values = '\0';
 	else if (*values)
 		colon = ": ";
 	opt_default_text(o, base, def, sizeof(def));
-	if (brief && (says_nothing(def) || strlen(def) > BRIEF_DEFAULT))
+	if (is_unset(def, brief) || (brief && strlen(def) > BRIEF_DEFAULT))
 		*def = '\0';
-	if (*def || excludes)
-		snprintf(notes, sizeof(notes), " (%s%s%s%s%s)", *def ? "default: " : "", def,
-			 *def && excludes ? "; " : "", excludes ? "not with --" : "",
-			 excludes ? excludes : "");
-	snprintf(buf, size, "%s%s%s%s", o->help ? o->help : "", colon, values, notes);
+	if (*def)
+		add_note(notes, sizeof(notes), "default: ", def);
+	if (o->values && !*values)
+		add_note(notes, sizeof(notes), "\"help\" lists the values", "");
+	if (excludes)
+		add_note(notes, sizeof(notes), "not with --", excludes);
+	snprintf(buf, size, "%s%s%s%s%s", o->help ? o->help : "", colon, values, notes,
+		 *notes ? ")" : "");
 }
 
 static unsigned left_width(const struct command *cmd)
@@ -193,10 +204,10 @@ static void print_needs(FILE *out, const struct command *cmd, unsigned width)
 
 	fputs("\nCapabilities:\n", out);
 	for (const struct opt_need *n = cmd->needs; n->name; n++) {
-		snprintf(right, sizeof(right), "%s%s%s%s%s%s%s", n->when ? n->when : "",
-			 n->when ? ": " : "", n->what, n->without ? "; without it " : "",
-			 n->without ? n->without : "", n->keeps ? "; kept " : "",
-			 n->keeps ? n->keeps : "");
+		snprintf(right, sizeof(right), "%s%s%s%s%s%s%s%s", n->when ? n->when : "",
+			 n->when ? ": " : "", n->what, n->without ? ". Without it, " : "",
+			 n->without ? n->without : "", n->keeps ? ". Kept " : "",
+			 n->keeps ? n->keeps : "", n->without || n->keeps ? "." : "");
 		two_columns(out, n->name, CAP_WIDTH, right, width);
 	}
 	fputs("  ", out);

@@ -39,16 +39,15 @@ static struct print_view view_of(FILE *out, int verbosity)
 
 static const struct opt apply_opts[] = {
 	{"apply", 0, OPT_FLAG, OF(apply), .excludes = "undo",
-	 .help = "make the changes that warnings and errors advise; of notes only if their ID is "
-		 "given"},
+	 .help = "apply the suggested fixes (notes only if named by ID)"},
 	{"yes", 0, OPT_FLAG, OF(yes), .excludes = "undo",
-	 .help = "with --apply: do not ask for each"},
+	 .help = "with --apply: do not ask before each change"},
 	{"undo", 0, OPT_FLAG, OF(undo), .excludes = "persist",
-	 .help = "take back what --apply has changed since the last boot; checks nothing"},
+	 .help = "undo all changes made by --apply since the last boot, without a check"},
 	{"persist", 0, OPT_FLAG, OF(persist), .excludes = "apply",
-	 .help = "print files that make these changes, and those already made, at each boot"},
+	 .help = "print files that make these changes, and earlier ones, at each boot"},
 	{"undo-file", 0, OPT_STRING, OF(undo_file), .metavar = "FILE",
-	 .default_text = CHANGE_UNDO_FILE, .help = "file that records the changes"},
+	 .default_text = CHANGE_UNDO_FILE, .help = "record the changes in FILE"},
 	{0},
 };
 
@@ -367,7 +366,7 @@ static const struct check_options defaults = {.limit = FAIL_NEVER};
 
 static const struct opt_value severities[] = {
 	{"info", SEVERITY_INFO, "worth knowing"},
-	{"warning", SEVERITY_WARNING, "loses packets, or will"},
+	{"warning", SEVERITY_WARNING, "packets are lost, or will be"},
 	{"error", SEVERITY_ERROR, "nothing gets through, or not what was meant"},
 	{"never", FAIL_NEVER, "findings do not fail the check"},
 	{0},
@@ -378,38 +377,37 @@ static const struct opt_value severities[] = {
 static const struct opt check_opts[] = {
 	{"interface", 'i', OPT_STRING, AT(ifname), .metavar = "IFNAME",
 	 .default_text = "all that are up",
-	 .help = "only this interface, of this network namespace or of that of --netns"},
+	 .help = "check only this interface of this namespace or of --netns"},
 	{"port", 'p', OPT_U64, AT(port), .min = 1, .max = 65535, .excludes = "pid",
 	 .default_text = "all sockets",
-	 .help = "UDP port whose sockets matter, in the network namespaces where it is open"},
+	 .help = "check only this UDP port, in every namespace where it is open"},
 	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .excludes = "netns",
 	 .default_text = "all processes",
-	 .help = "process whose sockets matter; its network namespace is looked at"},
+	 .help = "check only sockets of this process, in its namespace"},
 	{"netns", 'n', OPT_STRING, AT(netns), .metavar = "NAME",
-	 .default_text = "this one, and all others that lose packets",
-	 .help = "only this network namespace: name or path"},
+	 .default_text = "this one and all that lose packets",
+	 .help = "check only this network namespace: name or path"},
 	{"pod", 0, OPT_STRING, AT(pod), .metavar = "NAMESPACE/NAME", .default_text = "all",
-	 .excludes = "netns", .help = "only the network namespace of this pod of Kubernetes"},
+	 .excludes = "netns", .help = "check only the network namespace of this Kubernetes pod"},
 	{"duration", 't', OPT_TIME, AT(window_ns), .min = 10000000,
-	 .default_text = "1s; while packets are lost up to 10s",
-	 .help = "how long counters are watched"},
+	 .default_text = "1s, up to 10s while packets are lost",
+	 .help = "sample the counters for this long"},
 	{"limit", 0, OPT_ENUM, AT(limit), .values = severities, .metavar = "SEVERITY",
-	 .help = "exit with 4 if there is a finding of this severity or a worse one"},
+	 .help = "exit with 4 for a finding of this severity or worse"},
 	{"bundle", 0, OPT_STRING, AT(bundle), .metavar = "FILE", .excludes = "from",
-	 .help = "write what was read, and the result of selftest (takes a minute), for a bug "
-		 "report; names are replaced as by report --redact"},
+	 .help = "write all data and a selftest (one minute) to FILE, with names replaced as in "
+		 "report --redact"},
 	{"from", 0, OPT_STRING, AT(from), .metavar = "FILE",
-	 .help = "judge what --bundle has written, perhaps elsewhere; nothing is read from this "
-		 "host"},
+	 .help = "analyze a --bundle file instead of this host"},
 	{"explain", 0, OPT_STRING, AT(explain), .metavar = "ID", .default_text = "",
-	 .help = "explain a finding, a stage, a drop reason (NO_SOCKET) or a counter "
-		 "(RcvbufErrors), or list `all` findings"},
+	 .help = "explain a finding, stage, drop reason (NO_SOCKET) or counter (RcvbufErrors), or "
+		 "list `all` findings"},
 	{0},
 };
 
 static const struct opt check_args[] = {
 	{"ID,...", 0, OPT_STRINGS, AT(apply.ids),
-	 .help = "with --apply or --persist: of these findings only"},
+	 .help = "with --apply or --persist: only these findings"},
 	{0},
 };
 
@@ -646,47 +644,47 @@ static int check_run(void *options, struct error *err)
 static const struct opt_need needs[] = {
 	{OPT_CAP(NET_ADMIN), "to change settings", .when = "--apply, --undo"},
 	{OPT_CAP(NET_ADMIN), "to read rings and queues of some drivers",
-	 .without = "what was not read is named"},
+	 .without = "the report names the data that is missing"},
 	{OPT_CAP(SYS_PTRACE), "to read other users' processes",
-	 .without = "sockets of others have no process"},
+	 .without = "other users' sockets are shown without a process"},
 	{OPT_CAP(SYS_ADMIN), "to enter another network namespace", .when = "--netns, --pid"},
 	{OPT_CAP(SYS_ADMIN), "to read the counters of all network namespaces",
-	 .without = "only this one is looked at"},
+	 .without = "only the current namespace is checked"},
 	{0},
 };
 
 static const struct opt_example examples[] = {
-	{"check", "what loses packets now, and what will"},
-	{"check -p 5001 -t 5", "the sockets on a port and what feeds them, for five seconds"},
+	{"check", "show current losses and settings that will cause losses"},
+	{"check -p 5001 -t 5", "check the sockets on a port and the path to them for five seconds"},
 	{"check --limit warning -q", "for scripts: exit status 4 if anything is wrong"},
-	{"check --explain rcvbuf-slow", "what a finding means"},
-	{"check --apply", "change what it advises, after a question for each"},
-	{"check --apply --yes nic_ring", "the changes of one finding, without a question"},
-	{"check --undo", "all settings as they were before"},
-	{"check --bundle bug.ledger", "all that was read, in one file for a report"},
-	{"check --from bug.ledger", "what it says, on any host"},
-	{"check --persist", "sysctl.d and udev files that keep them over the next boot"},
+	{"check --explain rcvbuf-slow", "explain a finding"},
+	{"check --apply", "apply the suggested fixes, asking before each change"},
+	{"check --apply --yes nic_ring", "apply the fixes of one finding without asking"},
+	{"check --undo", "restore the previous settings"},
+	{"check --bundle bug.ledger", "write all data to one file for a bug report"},
+	{"check --from bug.ledger", "analyze this file on any host"},
+	{"check --persist", "print sysctl.d and udev files that keep the changes after a reboot"},
 	{0},
 };
 
 const struct command cmd_check = {
 	.name = "check",
-	.summary = "what on this host loses packets or will, and the command that fixes it",
+	.summary = "find packet loss on this host and suggest fixes",
 	.everyday = "interface port netns pod duration limit explain apply undo bundle json "
 		    "verbose help",
 	.description =
 		"Reads settings and counters from the NIC to the application, the counters twice, "
-		"and reports what lost packets in between, which limits are near, and which "
-		"settings will lose packets at the rates measured: each with the evidence, a "
-		"command that changes it, one that takes that back, and the risk. It changes "
-		"nothing unless --apply is given. Losses since boot that do not go on are not "
-		"reported.",
+		"and reports losses between the two readings, limits that are nearly reached, and "
+		"settings that will cause losses at the measured rates. Each finding shows the "
+		"evidence, a command that fixes it, a command that undoes the fix, and the risk. "
+		"Nothing is changed unless --apply is given. Losses since boot that have stopped "
+		"are not reported.",
 	.groups = check_groups,
 	.args = check_args,
 	.defaults = &defaults,
 	.size = sizeof(struct check_options),
 	.needs = needs,
-	.again = "With --apply, --undo and --persist nothing is given up.",
+	.again = "With --apply, --undo and --persist, no capability is dropped.",
 	.examples = examples,
 	.run = check_run,
 };

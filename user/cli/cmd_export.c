@@ -42,32 +42,32 @@ static const struct export_options defaults = {
 static const struct opt export_opts[] = {
 	{"listen", 0, OPT_ENDPOINT, AT(listen),
 	 .set_offset = OPT_SET(struct export_options, listen_set),
-	 .help = "serve /metrics and / by HTTP at this address; [::] is any address; not served "
-		 "with --textfile alone"},
+	 .help = "serve /metrics and / over HTTP at this address ([::] is any), unless only "
+		 "--textfile is given"},
 	{"tls-cert", 0, OPT_STRING, AT(cert), .metavar = "FILE", .default_text = "none: HTTP",
-	 .help = "serve by HTTPS, with this certificate and its chain (PEM)"},
+	 .help = "serve over HTTPS with this certificate and its chain (PEM)"},
 	{"tls-key", 0, OPT_STRING, AT(key), .metavar = "FILE", .default_text = "none",
-	 .help = "the private key of --tls-cert (PEM)"},
+	 .help = "private key of --tls-cert (PEM)"},
 	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
-	 .help = "answer only requests that have the token in the first line of this file: as "
-		 "`Authorization: Bearer`, or as the password in a browser"},
+	 .help = "require the token in the first line of FILE (`Authorization: Bearer` or browser "
+		 "password)"},
 	{"textfile", 0, OPT_STRING, AT(textfile), .metavar = "FILE", .default_text = "none",
-	 .help = "write the metrics to FILE each interval, for node_exporter's textfile collector"},
+	 .help = "write the metrics to FILE each interval for node_exporter's textfile collector"},
 	{"interval", 'I', OPT_TIME, AT(live.interval_ns), .min = 100000000,
-	 .help = "time from one reading of the counts to the next; each scrape reads them too"},
+	 .help = "time between two readings of the counts (each scrape also reads them)"},
 	{"duration", 't', OPT_TIME, AT(live.duration_ns), .min = 1,
-	 .default_text = "until a signal", .help = "end after this long"},
+	 .default_text = "until a signal", .help = "stop after this long"},
 	{"max-series", 0, OPT_UINT, AT(max_series), .min = 1, .max = 100000,
-	 .help = "time series at most; what is beyond is counted as others"},
+	 .help = "limit the number of time series and sum the rest as \"others\""},
 	{"process", 0, OPT_FLAG, AT(process),
-	 .help = "add a label with the name of the process that has the socket"},
+	 .help = "add a label with the name of the process that owns the socket"},
 	{0},
 };
 
 static const struct opt_group export_groups[] = {
-	{"Where to", export_opts, 0},
-	{"What", trace_filter_opts, AT(live)},
-	{"Balance of TCP", trace_tcp_opts, AT(live)},
+	{"Destination", export_opts, 0},
+	{"Filter", trace_filter_opts, AT(live)},
+	{"TCP balance", trace_tcp_opts, AT(live)},
 	{"Output", global_opts, AT(live.global)},
 	{0},
 };
@@ -360,38 +360,38 @@ static int export_run(void *options, struct error *err)
 
 static const struct opt_need needs[] = {
 	TRACE_NEEDS,
-	{OPT_CAP(DAC_OVERRIDE), "to write in directories of others", .when = "--textfile",
-	 .without = "the file must be where this user may write",
-	 .keeps = "to make the file anew each time"},
+	{OPT_CAP(DAC_OVERRIDE), "to write to other users' directories", .when = "--textfile",
+	 .without = "the file must be in a directory that this user can write to",
+	 .keeps = "to replace the file each time"},
 	{0},
 };
 
 static const struct opt_example examples[] = {
-	{"export", "for a Prometheus on this host: http://127.0.0.1:28780/metrics"},
+	{"export", "serve Prometheus on this host: http://127.0.0.1:28780/metrics"},
 	{"export --listen [::]",
-	 "for a Prometheus elsewhere; everybody who can reach the port can read it"},
+	 "serve other hosts (anyone who can reach the port can read the metrics)"},
 	{"export --listen :: --tls-cert cert --tls-key key --token-file token",
-	 "by HTTPS, for clients that have the token"},
+	 "serve over HTTPS, to clients with the token"},
 	{"export --textfile /var/lib/prometheus/node-exporter/pktledger.prom",
-	 "for node_exporter, without a port"},
-	{"export --netns shop udp", "of one namespace, UDP only"},
-	{"export --balance", "with a cause for each retransmission of TCP"},
+	 "write a file for node_exporter instead of opening a port"},
+	{"export --netns shop udp", "count UDP losses of one namespace"},
+	{"export --balance", "add the cause of each TCP retransmission"},
 	{0},
 };
 
 const struct command cmd_export = {
 	.name = "export",
-	.summary = "what trace shows, as metrics for Prometheus",
+	.summary = "serve drop counters to Prometheus",
 	.everyday = "listen textfile interval process netns interface balance verbose help",
 	.description =
-		"Counts what the kernel drops on this host, as `trace` does, and serves the sums "
-		"as metrics: losses by stage, reason, interface, network namespace, pod, "
-		"container, service of systemd and, with --process, process; separately, drops "
-		"that may be losses, drops that are none, and what the exporter itself missed. "
-		"Sums never go back while it runs, and their number is bounded.\nThe format is "
-		"OpenMetrics for clients that accept it, else the older text format. A scrape "
-		"shows what was lost until that moment.\nFor people / shows the same as a live "
-		"page: where packets leave the path, what to do about it, and the last hour.",
+		"Counts drops on this host like `trace` and serves the totals as metrics. Losses "
+		"have labels for stage, reason, interface, network namespace, pod, container, "
+		"systemd service and, with --process, process. Suspected losses, expected drops, "
+		"and events that the exporter missed are counted separately. Totals never decrease "
+		"while it runs, and their number is bounded.\nThe format is OpenMetrics for "
+		"clients that accept it, else the older text format. A scrape shows all losses up "
+		"to that moment.\nThe page at / shows the same data live: where packets leave the "
+		"path, how to fix it, and the last hour.",
 	.groups = export_groups,
 	.args = expr_arg,
 	.defaults = &defaults,

@@ -23,9 +23,9 @@ struct lab_options {
 static const struct lab_options defaults = {.name = "lab", .queues = 1, .mtu = 1500};
 
 static const struct opt_value actions[] = {
-	{"up", LAB_UP, "make the namespaces NAME-tx and NAME-rx and the path between them"},
+	{"up", LAB_UP, "create the namespaces NAME-tx and NAME-rx and the path between them"},
 	{"down", LAB_DOWN, "remove them"},
-	{"list", LAB_LIST, "list the labs there are"},
+	{"list", LAB_LIST, "list all test networks"},
 	{0},
 };
 
@@ -37,20 +37,22 @@ static int parse_faults(const char *value, void *field, struct error *err)
 #define AT(member) offsetof(struct lab_options, member)
 
 static const struct opt lab_opts[] = {
-	{"topology", 0, OPT_ENUM, AT(topology), .values = lab_topologies, .help = "what to make"},
-	{"queues", 0, OPT_UINT, AT(queues), .min = 1, .max = 64, .help = "queues of each device"},
+	{"topology", 0, OPT_ENUM, AT(topology), .values = lab_topologies,
+	 .help = "network to create"},
+	{"queues", 0, OPT_UINT, AT(queues), .min = 1, .max = 64,
+	 .help = "number of queues per interface"},
 	{"mtu", 0, OPT_SIZE, AT(mtu), .min = 1280, .max = 65535, .help = "MTU of the links"},
 	{"fault", 0, OPT_CUSTOM, AT(faults), .metavar = "LIST", .values = fault_values,
 	 .parse = parse_faults, .default_text = "none",
-	 .help = "drop UDP packets in it on purpose, as run --fault does"},
+	 .help = "drop UDP packets on purpose, as with run --fault"},
 	{0},
 };
 
 static const struct opt lab_args[] = {
 	{"up|down|list", 0, OPT_ENUM, AT(action), .values = actions, .required = true,
 	 .default_text = "",
-	 .help = "what to do"},
-	{"NAME", 0, OPT_STRING, AT(name), .help = "name of the lab"},
+	 .help = "action"},
+	{"NAME", 0, OPT_STRING, AT(name), .help = "name of the test network"},
 	{0},
 };
 
@@ -180,15 +182,16 @@ static int lab_run(void *options, struct error *err)
 }
 
 static const struct opt_need needs[] = {
-	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them"},
-	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes"},
-	{OPT_CAP(BPF), "to load programs that drop", .when = "up --fault"},
+	{OPT_CAP(SYS_ADMIN), "to create and enter network namespaces"},
+	{OPT_CAP(NET_ADMIN), "to create links, addresses and routes"},
+	{OPT_CAP(BPF), "to load programs that drop packets", .when = "up --fault"},
 	{0},
 };
 
 static const struct opt_example examples[] = {
-	{"lab up", "make a lab called 'lab'"},
-	{"lab up --fault netfilter=5%,tc_ingress", "one that loses UDP packets, to try trace on"},
+	{"lab up", "create a test network named 'lab'"},
+	{"lab up --fault netfilter=5%,tc_ingress",
+	 "create one that drops UDP packets, for example to try trace"},
 	{"run --lab lab -c 100k", "run an experiment in it"},
 	{"lab down", "remove it"},
 	{0},
@@ -196,11 +199,12 @@ static const struct opt_example examples[] = {
 
 const struct command cmd_lab = {
 	.name = "lab",
-	.summary = "makes, lists and removes namespaces with links, to test in",
-	.description = "A named lab stays until it is removed, so that other programs can be run "
-		       "in it: the namespaces are NAME-tx and NAME-rx, as `ip netns` knows them. "
-		       "Addresses are out of 198.18.0.0/15 and 2001:2::/48; neighbours are static. "
-		       "`run` without --lab needs none: it makes one of its own that dies with it.",
+	.summary = "create, list and remove test networks (namespaces with links)",
+	.description = "A named test network stays until it is removed, so other programs can use "
+		       "it. Its namespaces, NAME-tx and NAME-rx, are visible to `ip netns`. "
+		       "Addresses are from 198.18.0.0/15 and 2001:2::/48, and neighbours are "
+		       "static. `run` without --lab creates a separate test network and removes it "
+		       "at the end.",
 	.groups = lab_groups,
 	.args = lab_args,
 	.defaults = &defaults,

@@ -38,60 +38,57 @@ static const struct recv_options defaults = {
 static const struct opt recv_opts[] = {
 	{"rx", 0, OPT_ENUM, AT(rx), .values = rx_values, .help = "receiving engine"},
 	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "any",
-	 .help = "interface to receive on; --rx xsk and --rx xdp need it"},
+	 .help = "receive on this interface (required for --rx xsk and --rx xdp)"},
 	{"port", 'p', OPT_U64, AT(spec.port), .min = 1, .max = 65535, .help = "UDP port"},
 	{"ipv6", '6', OPT_FLAG, AT(spec.ipv6), .help = "use IPv6"},
 	{"count", 'c', OPT_COUNT, AT(spec.count), .min = 1, .metavar = "N",
-	 .default_text = "no limit", .help = "end after this many deliveries"},
+	 .default_text = "no limit", .help = "stop after this many deliveries"},
 	{"duration", 't', OPT_TIME, AT(spec.duration_ns), .min = 1, .default_text = "no limit",
-	 .help = "end after this long"},
+	 .help = "stop after this long"},
 	{"stay", 0, OPT_FLAG, AT(spec.stay),
-	 .help = "go on after all senders have ended, or after the client of --serve has"},
+	 .help = "keep running after all senders, or the client of --serve, have ended"},
 	{"rcvbuf", 0, OPT_SIZE, AT(spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
-	 .default_text = "the host's", .help = "receive buffer, bytes"},
+	 .default_text = "the host's", .help = "receive buffer in bytes"},
 	{"latency-breakdown", 0, OPT_FLAG, AT(spec.legs), .excludes = "serve", .formerly = "legs",
 	 .help = "break latency down by probe (lowers the maximum rate)"},
 	{"interval", 'I', OPT_TIME, AT(spec.interval_ns), .min = 10000000,
-	 .help = "time between two lines of progress"},
+	 .help = "progress interval"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .excludes = "serve",
 	 .default_text = "none",
-	 .help = "append the ledger to a file, for `report --join`"},
+	 .help = "append the ledger to a file for `report --join`"},
 	{"streams", 0, OPT_UINT, AT(spec.streams), .min = 1, .max = TRACE_STREAMS,
-	 .excludes = "stay", .default_text = "any",
-	 .help = "end when this many streams have come and ended: a sending thread is one; without "
-		 "it a ledger has room for 16"},
+	 .excludes = "stay", .default_text = "any, 16 in a ledger",
+	 .help = "stop after N streams, one per sending thread"},
 	{0},
 };
 
 static const struct opt serve_opts[] = {
 	{"serve", 0, OPT_FLAG, AT(serve), .excludes = "stdio",
-	 .help = "answer `run --to` of other hosts, one at a time"},
+	 .help = "serve `run --to` of other hosts, one at a time"},
 	{"stdio", 0, OPT_FLAG, AT(stdio), .excludes = "ledger",
-	 .help = "answer one `run --to` on stdin and stdout; this is how ssh and the like start "
-		 "it"},
+	 .help = "serve one `run --to` on stdin and stdout (started by ssh and similar commands)"},
 	{"listen", 0, OPT_ENDPOINT, AT(listen), .metavar = "ADDR", .default_text = "loopback",
-	 .help = "address to listen at for `run --to`; :: is any. Beyond loopback a token is "
-		 "needed"},
+	 .help = "listen for `run --to` at this address (:: is any, token required outside "
+		 "loopback)"},
 	{"control-port", 0, OPT_U64, AT(control_port), .min = 1, .max = 65535,
-	 .default_text = "as --port", .help = "TCP port to listen at for `run --to`"},
+	 .default_text = "as --port", .help = "listen for `run --to` at this TCP port"},
 	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
-	 .help = "serve, by TLS, only clients that have the same token: the first line of FILE, 32 "
-		 "to 256 bytes"},
+	 .help = "serve over TLS, only clients with the same token (first line of FILE, 32 to 256 "
+		 "bytes)"},
 	{"new-token", 0, OPT_STRING, AT(new_token), .metavar = "FILE", .excludes = "token-file",
 	 .default_text = "none",
-	 .help = "make FILE, which must not exist yet, with a new token, and use it"},
+	 .help = "create FILE, which must not exist yet, with a new token and use it"},
 	{"insecure", 0, OPT_FLAG, AT(insecure), .excludes = "token-file",
-	 .help = "serve everybody who reaches the address, unencrypted"},
+	 .help = "serve anyone who reaches the address, without encryption"},
 	{"max-rate", 0, OPT_RATE, AT(max_rate),
 	 .set_offset = OPT_SET(struct recv_options, max_rate_set),
-	 .help = "highest rate at which a client may have this host send (--reverse): packets/s or "
-		 "max"},
+	 .help = "rate limit of a client that uses --reverse: pps or max"},
 	{0},
 };
 
 static const struct opt group_opts[] = {
 	{"group", 0, OPT_ENDPOINT, offsetof(struct tuning, receive.group), .metavar = "ADDR",
-	 .default_text = "none", .help = "join a multicast group, at --interface if one is given"},
+	 .default_text = "none", .help = "join this multicast group, at --interface if given"},
 	{0},
 };
 
@@ -375,48 +372,49 @@ static int recv_run(void *options, struct error *err)
 }
 
 static const struct opt_need needs[] = {
-	{OPT_CAP(BPF), "to load the programs at the device",
+	{OPT_CAP(BPF), "to load programs at the interface",
 	 .when = "--rx xsk, --rx xdp, --serve, --stdio"},
-	{OPT_CAP(NET_ADMIN), "to attach them", .when = "--rx xsk, --rx xdp, --serve, --stdio"},
-	{OPT_CAP(PERFMON), "for their arithmetic with packet pointers, and to trace drops",
+	{OPT_CAP(NET_ADMIN), "to attach these "
+			     "programs", .when = "--rx xsk, --rx xdp, --serve, --stdio"},
+	{OPT_CAP(PERFMON), "for packet pointer arithmetic and to trace drops",
 	 .when = "--rx xsk, --rx xdp, --serve, --stdio"},
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--rx xsk, --serve, --stdio"},
 	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--serve, --stdio"},
-	ONE_END_NEEDS("to see what arrives, and what is lost here"),
+	ONE_END_NEEDS("to count arrivals and losses on this host"),
 	XSK_MEMORY_NEED("--rx xsk"),
-	{OPT_CAP(NET_ADMIN), "for more than net.core.rmem_max, and to poll device queues",
-	 .when = "--rcvbuf, --busy-poll", .without = "the kernel may refuse"},
+	{OPT_CAP(NET_ADMIN), "to exceed net.core.rmem_max and to poll interface queues",
+	 .when = "--rcvbuf, --busy-poll", .without = "the kernel may refuse both"},
 	PRIORITY_NEED,
 	{0},
 };
 
 static const struct opt_example examples[] = {
-	{"recv", "until the senders say that they are done"},
-	{"recv -6 -p 9000 -t 60 -j", "IPv6, for a minute, as JSON"},
-	{"recv --serve --listen :: --new-token token", "answer `run --to` of another host, once"},
-	{"recv --rx xsk -i eth1", "take frames at the device, by AF_XDP"},
-	{"recv --rx xdp -i eth1", "count and drop frames in the driver: the fastest receiver"},
+	{"recv", "receive until the senders have finished"},
+	{"recv -6 -p 9000 -t 60 -j", "receive IPv6 for a minute, with JSON output"},
+	{"recv --serve --listen :: --new-token token", "serve one `run --to` of another host"},
+	{"recv --rx xsk -i eth1", "receive frames at the interface, through AF_XDP"},
+	{"recv --rx xdp -i eth1", "count and drop frames in the driver (the fastest receiver)"},
 	{0},
 };
 
 const struct command cmd_recv = {
 	.name = "recv",
-	.summary = "one end alone: receives numbered packets and says which are missing",
+	.summary = "receive numbered packets and report missing ones",
 	.everyday = "rx interface port ipv6 count duration stay rcvbuf ledger serve listen "
 		    "token-file json verbose help",
 	.description =
-		"Receives what `pktledger send` sends, from one sender or several, and counts what "
-		"is delivered, duplicated, reordered and lost. What is lost in this namespace is "
-		"counted by stage. The end of a stream is known by the sender's end record; if "
-		"that is lost, losses at the end of the stream are not known. With --serve or "
-		"--stdio it is the far end of `run --to`: it does what the client asks, sends to "
-		"that client only, and changes no setting of this host.",
+		"Receives packets of one or more `pktledger send` and counts delivered, "
+		"duplicated, reordered and lost packets. Losses in this namespace are counted by "
+		"stage. An end record of the sender marks the end of its stream. If the end record "
+		"is lost, losses at the end of the stream cannot be detected. With --serve or "
+		"--stdio, recv is the remote end of `run --to`: it follows the client's requests, "
+		"sends to that client only, and changes no setting of this host.",
 	.groups = recv_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct recv_options),
 	.needs = needs,
-	.again = "With --serve and --stdio all are kept for the next client; threads that send and "
-		 "receive have none.",
+	.again = "With --serve and --stdio, all capabilities are kept for the next client. Sending "
+		 "and receiving threads have none.",
 	.examples = examples,
 	.run = recv_run,
 };

@@ -29,10 +29,10 @@ struct report_options {
 #define MATCH_AUTO (-1)
 
 static const struct opt_value match_values[] = {
-	{"auto", MATCH_AUTO, "header if there is any, else bytes"},
-	{"header", PACKETID_STAMP, "the number in the sequence header of pktledger"},
-	{"rtp", PACKETID_RTP, "SSRC, sequence number and timestamp of RTP"},
-	{"bytes", PACKETID_BYTES, "IPv4 ID, length, ports, and the first bytes of the payload"},
+	{"auto", MATCH_AUTO, "header if present, else bytes"},
+	{"header", PACKETID_STAMP, "number in pktledger's sequence header"},
+	{"rtp", PACKETID_RTP, "RTP SSRC, sequence number and timestamp"},
+	{"bytes", PACKETID_BYTES, "IPv4 ID, length, ports and first bytes of the payload"},
 	{0},
 };
 
@@ -45,48 +45,49 @@ static int parse_limits(const char *value, void *field, struct error *err)
 
 static const struct opt report_opts[] = {
 	{"since", 0, OPT_STRING, AT(since), .metavar = "WHEN", .default_text = "the beginning",
-	 .help = "only from then on: 2024-05-01T12:00:00Z, 03:12, -2h"},
+	 .help = "start at this time: 2024-05-01T12:00:00Z, 03:12, -2h"},
 	{"until", 0, OPT_STRING, AT(until), .metavar = "WHEN", .default_text = "the end",
-	 .help = "only up to then; a time of day is the first one after --since"},
+	 .help = "stop at this time (a time of day is the first one after --since)"},
 	{"number", 0, OPT_U64, AT(window.number), .min = 1, .default_text = "all",
-	 .help = "only this run or trace of each file, from 1"},
+	 .help = "select one run or trace of each file, counted from 1"},
 	{"match", 0, OPT_ENUM, AT(match), .values = match_values,
-	 .help = "how packets of two captures are matched"},
+	 .help = "match packets of two captures by"},
 	{"join", 0, OPT_FLAG, AT(join), .excludes = "compare",
 	 .help = "join ledgers of `send` and `recv`, or TCP balances of several hosts"},
 	{"compare", 0, OPT_FLAG, AT(compare),
-	 .help = "compare two results: what was different, and what came of it"},
+	 .help = "compare two results: different conditions and their effect"},
 	{"limit", 0, OPT_CUSTOM, AT(view.limits), .metavar = "NAME=CHANGE", .parse = parse_limits,
 	 .default_text = "none",
-	 .help = "with --compare: exit with 4 if B is worse: loss=+0.1%, p99=+20%, rx_pps=-5%"},
+	 .help = "with --compare: exit with 4 if the second is worse: loss=+0.1%, p99=+20%, "
+		 "rx_pps=-5%"},
 	{0},
 };
 
 static const struct opt form_opts[] = {
 	{"csv", 0, OPT_FLAG, AT(view.csv), .excludes = "json",
-	 .help = "print a table for spreadsheets: a row for each interval and cause"},
+	 .help = "print CSV, one row per interval and cause"},
 	{"html", 0, OPT_STRING, AT(view.html), .metavar = "PAGE", .excludes = "csv",
 	 .default_text = "none",
-	 .help = "write one HTML page with charts, which loads nothing else (-: stdout)"},
+	 .help = "write a self-contained HTML page with charts (-: stdout)"},
 	{"junit", 0, OPT_STRING, AT(junit), .metavar = "FILE", .default_text = "none",
 	 .help = "write limits and findings as JUnit XML, for CI"},
 	{"matrix", 0, OPT_FLAG, AT(view.matrix), .excludes = "csv",
-	 .help = "one table for runs between many hosts: from, to, lost"},
+	 .help = "print a loss matrix for runs between many hosts"},
 	{"redact", 0, OPT_FLAG, AT(view.redact),
-	 .help = "replace the names of hosts, addresses, namespaces, processes, cgroups and pods"},
+	 .help = "replace host names, addresses, namespaces, processes, cgroups and pods"},
 	{0},
 };
 
 static const struct opt report_args[] = {
 	{"FILE", 0, OPT_ARGS, AT(words), .required = true, .default_text = "",
-	 .help = "what --ledger wrote, -j printed or --html wrote; or two captures, one of each end, "
-		 "and EXPR, a filter as in pcap-filter(7)"},
+	 .help = "a --ledger file, -j output or --html page, or two captures (one per end) and "
+		 "EXPR, a pcap-filter(7) expression"},
 	{0},
 };
 
 static const struct opt_group report_groups[] = {
-	{"What", report_opts, 0},
-	{"Form", form_opts, 0},
+	{"Selection", report_opts, 0},
+	{"Format", form_opts, 0},
 	{"Output", global_opts, AT(global)},
 	{0},
 };
@@ -270,41 +271,44 @@ static int report_run(void *options, struct error *err)
 }
 
 static const struct opt_need needs[] = {
-	{OPT_CAP(DAC_OVERRIDE), "to read and write files of others",
-	 .without = "their permissions decide", .keeps = "for the same"},
+	{OPT_CAP(DAC_OVERRIDE), "to read and write other users' files",
+	 .without = "file permissions apply", .keeps = "for the same purpose"},
 	{0},
 };
 
 static const struct opt_example examples[] = {
-	{"report run.ledger", "the ledger of a run that kept it"},
-	{"report --since 03:10 --until 03:15 trace.ledger", "what happened at 03:12"},
-	{"report --since -2h trace.ledger", "the last two hours"},
-	{"report --compare before.ledger after.ledger", "what was different, and what came of it"},
+	{"report run.ledger", "show a saved run"},
+	{"report --since 03:10 --until 03:15 trace.ledger", "show the losses around 03:12"},
+	{"report --since -2h trace.ledger", "show the last two hours"},
+	{"report --compare before.ledger after.ledger",
+	 "show different conditions and their effect"},
 	{"report --compare --limit loss=+0.1%,p99=+20% before.ledger after.ledger",
 	 "for scripts: exit status 4 if the second is worse"},
-	{"report --html run.html run.ledger", "charts, in one HTML file"},
-	{"report --html search.html search.json", "the same for what `search -j` printed"},
-	{"report --matrix *.ledger", "runs between many hosts: lost from which to which"},
-	{"report --join a.ledger b.ledger recv.ledger", "senders and their receiver as one ledger"},
+	{"report --html run.html run.ledger", "write charts to one HTML file"},
+	{"report --html search.html search.json", "write the same for the output of `search -j`"},
+	{"report --matrix *.ledger", "show the losses between many hosts"},
+	{"report --join a.ledger b.ledger recv.ledger",
+	 "join senders and their receiver in one ledger"},
 	{"report --join a.ledger b.ledger",
-	 "TCP balances of two hosts: lost on which of them, or in between"},
-	{"report here.pcap there.pcap udp", "two captures: what was lost between them"},
-	{"report --html lost.html here.pcap there.pcap", "the same as an HTML page"},
+	 "join the TCP balances of two hosts: losses on each host and in between"},
+	{"report here.pcap there.pcap udp", "find packets lost between two captures"},
+	{"report --html lost.html here.pcap there.pcap", "write the same as an HTML page"},
 	{0},
 };
 
 const struct command cmd_report = {
 	.name = "report",
-	.summary = "shows, joins and compares ledgers, JSON results and packet captures",
+	.summary = "show, join and compare ledgers, JSON results and packet captures",
 	.everyday = "since until join compare limit csv html junit redact json verbose help",
 	.synopsis = "[options] FILE ... [EXPR]",
-	.description = "Reads what run, sweep, search or trace wrote with --ledger or printed with "
-		       "-j, and prints the same result again, with what happened when. Lines that "
-		       "are cut off or damaged are named, and the rest is used. --number selects "
-		       "single trials of a sweep or search, which count from 2. Ledgers of `send` "
-		       "and `recv` are joined: what left a sender and did not reach the receiver "
-		       "is `wire`. Ledgers of `trace --balance` of TCP on several hosts are "
-		       "joined, too: what became of each segment that one of them retransmitted.",
+	.description = "Reads the --ledger files and -j output of run, sweep, search and trace, "
+		       "and prints the same result again, with the time of each loss. Truncated or "
+		       "damaged lines are reported, and the rest is used. --number selects single "
+		       "trials of a sweep or search, which count from 2. --join combines ledgers "
+		       "of `send` and `recv`: packets that left a sender and did not reach the "
+		       "receiver are lost on the `wire`. --join also combines TCP ledgers of "
+		       "`trace --balance` on several hosts and shows the outcome of each "
+		       "retransmitted segment.",
 	.groups = report_groups,
 	.args = report_args,
 	.defaults = &defaults,

@@ -33,33 +33,33 @@ const struct opt run_opts[] = {
 	{"tx", 0, OPT_ENUM, AT(traffic.tx), .values = tx_values, .help = "sender"},
 	{"rx", 0, OPT_ENUM, AT(traffic.rx), .values = rx_values, .help = "receiver"},
 	{"pass", 0, OPT_FLAG, AT(traffic.spec.pass),
-	 .help = "with --rx xdp: the program only counts the packet and lets it pass; a socket "
-		 "receives it"},
+	 .help = "with --rx xdp: count in XDP and let a socket receive the packet"},
 	{"latency-breakdown", 0, OPT_FLAG, AT(traffic.spec.legs), .formerly = "legs",
 	 .help = "break latency down by probe (lowers the maximum rate)"},
 	{"rcvbuf", 0, OPT_SIZE, AT(traffic.spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
-	 .default_text = "the host's", .help = "receive buffer, bytes"},
+	 .default_text = "the host's", .help = "receive buffer in bytes"},
 	{"fault", 0, OPT_CUSTOM, AT(traffic.spec.faults), .metavar = "LIST", .values = fault_values,
 	 .parse = parse_faults, .default_text = "none",
-	 .help = "inject losses: STAGE[:VARIANT][=VALUE], ..."},
+	 .help = "drop packets: STAGE[:VARIANT][=VALUE],... (VALUE: percentage, or rate for "
+		 "qdisc)"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
-	 .help = "exit with 4 if more is lost: loss=0.1%, rcvbuf=12"},
+	 .help = "exit with 4 if losses exceed a limit: loss=0.1%, rcvbuf=12"},
 	{"settle", 0, OPT_TIME, AT(traffic.spec.settle_ns), .max = MAX_SETTLE,
 	 .help = "wait at most this long for packets in flight"},
 	{"repeat", 0, OPT_UINT, AT(repeat), .min = 1, .max = MAX_REPEAT,
-	 .help = "repeat it; show median, min and max"},
+	 .help = "run N times and show median, min and max"},
 	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
-	 .help = "time between two lines of progress"},
+	 .help = "progress interval"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append the ledger to a file"},
 	{"junit", 0, OPT_STRING, AT(junit), .metavar = "FILE", .default_text = "none",
 	 .help = "write limits and findings as JUnit XML, for CI"},
 	{"lab", 0, OPT_STRING, AT(traffic.spec.lab), .metavar = "NAME", .excludes = "interface",
-	 .default_text = "one of its own", .help = "run in a lab made by `lab up`"},
+	 .default_text = "a new one", .help = "run in a test network created by `lab up`"},
 	{"topology", 0, OPT_ENUM, AT(traffic.spec.topology), .values = lab_topologies,
 	 .set_offset = OPT_SET(struct run_options, traffic.spec.topology_set),
-	 .excludes = "interface", .default_text = "pair, or what the faults need",
-	 .help = "topology of the lab that run makes"},
+	 .excludes = "interface", .default_text = "pair or as the faults require",
+	 .help = "topology of the network"},
 	{"interface", 'i', OPT_STRINGS, AT(ports), .metavar = "A,B", .max = 2,
 	 .default_text = "none",
 	 .help = "run between two interfaces of this host"},
@@ -68,23 +68,25 @@ const struct opt run_opts[] = {
 
 const struct opt lab_opts[] = {
 	{"mtu", 0, OPT_UINT, offsetof(struct lab_wish, mtu), .min = 1280, .max = 65535,
-	 .metavar = "BYTES", .default_text = "1500", .help = "MTU of the lab's devices"},
+	 .metavar = "BYTES", .default_text = "1500",
+	 .help = "MTU of the test network's interfaces"},
 	{"queues", 0, OPT_UINT, offsetof(struct lab_wish, queues), .min = 1, .max = 256,
-	 .default_text = "as many as are used", .help = "queues of the lab's devices"},
+	 .default_text = "as needed",
+	 .help = "number of queues per test network interface"},
 	{"interface-gro", 0, OPT_FLAG, offsetof(struct lab_wish, gro), .formerly = "device-gro",
-	 .help = "GRO at the receiving device, which then uses NAPI; datagrams are merged only "
-		 "with --gro"},
+	 .help = "use GRO and NAPI at the receiving interface (datagrams are merged only with "
+		 "--gro)"},
 	{"threaded-napi", 0, OPT_FLAG, offsetof(struct lab_wish, threaded_napi),
-	 .help = "NAPI of the receiving device in a kernel thread"},
+	 .help = "run NAPI of the receiving interface in a kernel thread"},
 	{"rps", 0, OPT_UINT, offsetof(struct lab_wish, rps_cpu),
 	 .set_offset = OPT_SET(struct lab_wish, rps_set), .max = 8191, .metavar = "CPU",
-	 .default_text = "off", .help = "CPU to which the receiving device hands its packets"},
+	 .default_text = "off", .help = "steer packets of the receiving interface to this CPU"},
 	{0},
 };
 
 static const struct opt preset_opts[] = {
 	{"preset", 0, OPT_STRING, AT(preset), .metavar = "NAME", .default_text = "none",
-	 .help = "run each line of a preset, with the other options added; help lists them"},
+	 .help = "run a saved set of tests with the other options added (`help` lists them)"},
 	{0},
 };
 
@@ -273,10 +275,10 @@ static int run_run(void *options, struct error *err)
 }
 
 const struct opt_need run_needs[] = {
-	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them",
+	{OPT_CAP(SYS_ADMIN), "to create and enter network namespaces",
 	 .keeps = "to read counters in them"},
-	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes, and to attach programs",
-	 .keeps = "to put settings of devices back"},
+	{OPT_CAP(NET_ADMIN), "to create links, addresses and routes, and to attach programs",
+	 .keeps = "to restore interface settings"},
 	EXPERIMENT_NEEDS,
 	XSK_MEMORY_NEED("--tx xsk, --rx xsk"),
 	PRIORITY_NEED,
@@ -284,36 +286,38 @@ const struct opt_need run_needs[] = {
 };
 
 static const struct opt_example examples[] = {
-	{"run", "a million datagrams of 512 bytes, as fast as possible, to an ordinary socket"},
-	{"run --rcvbuf 8m --rate 500k", "a paced run with a larger receive buffer"},
-	{"run --tx xsk --rx xsk --size 64", "AF_XDP at both ends"},
-	{"run --fault netfilter,rcvbuf,qdisc -c 500k", "three losses at once, each counted"},
+	{"run", "send a million 512-byte datagrams at full speed to an ordinary socket"},
+	{"run --rcvbuf 8m --rate 500k", "send at a fixed rate to a larger receive buffer"},
+	{"run --tx xsk --rx xsk --size 64", "use AF_XDP at both ends"},
+	{"run --fault netfilter,rcvbuf,qdisc -c 500k",
+	 "inject three losses at once and count each"},
 	{"run --imix simple --rate 100k --reorder 1%",
-	 "several sizes, some packets late on purpose"},
+	 "send several sizes, and some packets late on purpose"},
 	{"run --preset million -t 2",
-	 "the steps up to a million packets a second, two seconds each"},
-	{"run --to root@198.18.0.2 --rate 100k", "to another host: ssh starts pktledger there"},
+	 "step up to a million pps, two seconds per step"},
+	{"run --to root@198.18.0.2 --rate 100k", "run to another host, where ssh starts pktledger"},
 	{"run --to tls://198.18.0.2 --token-file token --rate 100k",
-	 "to a host on which `recv --serve` runs"},
-	{"run --limit loss=0.1% -j", "for scripts: JSON, exit status 4 if more is lost"},
+	 "run to a host with a running `recv --serve`"},
+	{"run --limit loss=0.1% -j", "for scripts: JSON, and exit status 4 if loss exceeds the "
+				     "limit"},
 	{0},
 };
 
 const struct command cmd_run = {
 	.name = "run",
-	.summary = "one experiment: sender, receiver and tracer; prints the ledger",
+	.summary = "run one experiment and account for every packet",
 	.everyday = "tx rx rcvbuf fault limit repeat ledger interface to count duration "
 		    "rate size length port ipv6 flows threads json verbose help",
 	.description =
-		"Sends numbered UDP datagrams from one network namespace to another, follows every "
-		"one of them, and says where each ended: delivered, or dropped at a named stage. "
-		"The ledger balances if none is unaccounted for; else the exit status is 4.",
+		"Sends numbered UDP datagrams from one network namespace to another and reports "
+		"the outcome of each: delivered, or dropped at a named stage. The ledger is "
+		"balanced if all packets are accounted for. Otherwise the exit status is 4.",
 	.groups = run_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct run_options),
 	.needs = run_needs,
-	.again = "With --repeat and --preset all are kept until the last run has begun; threads "
-		 "that send and receive have none.",
+	.again = "With --repeat and --preset, all capabilities are kept until the last run begins. "
+		 "Sending and receiving threads have none.",
 	.examples = examples,
 	.run = run_run,
 };

@@ -69,32 +69,30 @@ static const struct opt search_opts[] = {
 	{"min-rate", 0, OPT_RATE, AT(search.min),
 	 .help = "lowest rate"},
 	{"max-rate", 0, OPT_RATE, AT(search.max), .set_offset = SET(search.max_set),
-	 .default_text = "what this host generates", .help = "highest rate"},
+	 .default_text = "the maximum of this host", .help = "highest rate"},
 	{"pdr", 0, OPT_CUSTOM, AT(pdr), .set_offset = SET(pdr_set), .metavar = "PERCENT",
 	 .parse = parse_share, .default_text = "0.5%",
-	 .help = "loss allowed at the PDR"},
+	 .help = "loss allowed for the PDR"},
 	{"precision", 0, OPT_CUSTOM, AT(precision), .metavar = "PERCENT", .parse = parse_share,
-	 .default_text = "1%", .help = "how close the two bounds of a rate have to be"},
+	 .default_text = "1%", .help = "stop when the two bounds are this close"},
 	{"sum", 0, OPT_TIME, AT(sum_ns), .set_offset = SET(sum_set), .min = 1,
-	 .default_text = "21 trials", .help = "total time of trials that decides on a rate"},
+	 .default_text = "21 trials", .help = "total trial time that decides on a rate"},
 	{"exceed", 0, OPT_CUSTOM, AT(exceed), .set_offset = SET(exceed_set), .metavar = "PERCENT",
 	 .parse = parse_exceed, .default_text = "50%",
-	 .help = "share of this time in which more may be lost"},
+	 .help = "fraction of this time in which the loss may exceed the target"},
 	{"warmup", 0, OPT_TIME, AT(search.warmup_ns), .min = 1000000,
-	 .help = "length of the first trials, five unless they reach --max-rate: they find the "
-		 "highest rate of the generator"},
+	 .help = "length of each of the five warm-up trials (fewer if one reaches --max-rate)"},
 	{"time-limit", 0, OPT_TIME, AT(search.most_ns), .set_offset = SET(time_set),
-	 .default_text = "2m; none if a trial takes longer than 500ms",
-	 .help = "begin no trial after this time; the bounds found until then are shown"},
+	 .default_text = "2m, none if a trial takes longer than 500ms",
+	 .help = "start no trial after this time"},
 	{"max-trials", 0, OPT_COUNT, AT(search.most_trials), .min = 1,
-	 .help = "run at most this many trials after the warm-up; the bounds found until then are "
-		 "shown"},
+	 .help = "run at most N trials after the warm-up, show the bounds so far"},
 	{"rfc2544", 0, OPT_FLAG, AT(rfc2544),
-	 .help = "as RFC 2544: a single trial of 60 s without loss decides"},
+	 .help = "follow RFC 2544: a single trial of 60 s without loss decides"},
 	{"tst009", 0, OPT_FLAG, AT(tst009),
-	 .help = "as ETSI TST 009, with loss verification: one of two trials of 60 s decides"},
+	 .help = "follow ETSI TST 009 with loss verification: one of two trials of 60 s decides"},
 	{"mrr", 0, OPT_FLAG, AT(mrr),
-	 .help = "no search: what gets through at the highest rate, in ten trials"},
+	 .help = "skip the search, measure ten trials at the highest rate"},
 	{0},
 };
 
@@ -400,30 +398,31 @@ static const struct search_options defaults = {
 };
 
 static const struct opt_example examples[] = {
-	{"search", "the rates without loss, and with hardly any, of a socket in a lab"},
+	{"search", "find the rates with no loss and with a given loss for a socket in a test "
+		   "network"},
 	{"search -t 200ms --precision 2%",
-	 "the same with shorter trials: faster, and less precise"},
-	{"search --rx xsk --size 64 --max-rate 2M", "AF_XDP, smallest frames"},
-	{"search --rfc2544 --rcvbuf 4m", "as RFC 2544 has it; a trial takes a minute"},
-	{"search --mrr -j", "what gets through at full speed"},
+	 "use shorter trials, which are faster and less precise"},
+	{"search --rx xsk --size 64 --max-rate 2M", "use AF_XDP and the smallest frames"},
+	{"search --rfc2544 --rcvbuf 4m", "follow RFC 2544, one minute per trial"},
+	{"search --mrr -j", "measure the throughput at full speed"},
 	{0},
 };
 
 const struct command cmd_search = {
 	.name = "search",
-	.summary = "finds the highest rates without loss (NDR) and with hardly any (PDR)",
+	.summary = "find the highest rate with no loss (NDR) and with a given loss (PDR)",
 	.everyday = "min-rate max-rate pdr precision rfc2544 mrr tx rx rcvbuf limit ledger "
 		    "interface to duration size length flows threads json verbose help",
 	.description =
-		"Runs trials at rates that MLRsearch (RFC 9971) chooses until two "
-		"bounds are as close as --precision: a rate that held, and one that did not, with "
-		"the stage that lost most there. A trial takes --duration (500 ms); a rate is "
-		"decided on by trials of --sum. A policer, or a queue with room for a burst, "
-		"passes a higher rate in a short trial than it does for long: -t 60 or --rfc2544 "
-		"shows that. Packets that the sender could not send count as lost. The receive "
-		"buffer is 16 MiB unless --rcvbuf or a fault sets it: a host that keeps the "
-		"receiver waiting for its CPU would set the bound otherwise; with --to it is the "
-		"other host's. All other options are those of run.",
+		"Runs trials at rates chosen by MLRsearch (RFC 9971) until two bounds are as close "
+		"as --precision: a rate that passed, and a rate that failed, with the stage that "
+		"lost most at that rate. A trial takes --duration (500 ms), and trials of --sum in "
+		"total decide on a rate. A policer, or a queue with room for a burst, passes a "
+		"higher rate in a short trial than over a long time. Use -t 60 or --rfc2544 to "
+		"test this. Packets that the sender could not send count as lost. The receive "
+		"buffer is 16 MiB unless --rcvbuf or a fault sets it, because a host that keeps "
+		"the receiver waiting for its CPU would otherwise set the bound. With --to, the "
+		"other host's buffer size is used. All other options are the same as for run.",
 	.groups = search_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct search_options),

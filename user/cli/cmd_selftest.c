@@ -32,15 +32,16 @@ static int parse_faults(const char *value, void *field, struct error *err)
 
 static const struct opt selftest_opts[] = {
 	{"fault", 0, OPT_CUSTOM, AT(faults), .metavar = "LIST", .values = fault_values,
-	 .parse = parse_faults, .default_text = "all", .help = "only these, by comma"},
+	 .parse = parse_faults, .default_text = "all",
+	 .help = "inject only these faults, comma-separated"},
 	{"count", 'c', OPT_COUNT, AT(count), .min = 10000, .max = 1000000, .metavar = "N",
-	 .help = "packets for each fault"},
+	 .help = "number of packets per fault"},
 	{"ipv6", '6', OPT_FLAG, AT(ipv6), .help = "use IPv6"},
 	{"host-global", 0, OPT_FLAG, AT(host_global),
-	 .help = "also faults that affect the whole host while they last (udp_mem, "
+	 .help = "also inject faults that affect the whole host meanwhile (udp_mem, "
 		 "backlog:flow_limit)"},
 	{"catalogue", 0, OPT_FLAG, AT(catalogue), .excludes = "fault",
-	 .help = "show for each stage what loses packets there; tests nothing"},
+	 .help = "show the causes of loss at each stage, without a test"},
 	{0},
 };
 
@@ -299,32 +300,35 @@ static int selftest_run(void *options, struct error *err)
 }
 
 static const struct opt_need needs[] = {
-	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them"},
-	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes, and to attach programs"},
+	{OPT_CAP(SYS_ADMIN), "to create and enter network namespaces"},
+	{OPT_CAP(NET_ADMIN), "to create links, addresses and routes, and to attach programs"},
 	EXPERIMENT_NEEDS,
-	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .without = "its fault is skipped"},
+	{OPT_CAP(IPC_LOCK), "for AF_XDP memory", .without = "the AF_XDP fault is skipped"},
 	{0},
 };
 
 static const struct opt_example examples[] = {
-	{"selftest", "are losses on this host seen where they are made, and only there?"},
-	{"selftest --catalogue", "every stage: mechanism, hook, counters, faults, limits"},
-	{"selftest --host-global -6", "IPv6, and what affects the whole host too"},
+	{"selftest", "check that losses on this host are reported at the right stage, and only "
+		     "there"},
+	{"selftest --catalogue", "list every stage: mechanism, hook, counters, faults, limits"},
+	{"selftest --host-global -6", "use IPv6, and also inject faults that affect the whole "
+				      "host"},
 	{0},
 };
 
 const struct command cmd_selftest = {
 	.name = "selftest",
-	.summary = "injects every loss that this host allows; compares events and counters with it",
-	.description = "Runs each fault of `run --fault` in namespaces of its own and compares "
-		       "three counts: what both ends know, what the tracer saw, what the kernel's "
-		       "counters say. A counter that is known not to count a loss on this kernel "
-		       "is noted, and is no disagreement.",
+	.summary = "inject known losses and check that all of them are reported",
+	.description = "Runs each fault of `run --fault` in separate namespaces and compares three "
+		       "counts: the packets counted at both ends, the drops seen by the tracer, "
+		       "and the kernel's counters. A counter that does not record the loss on this "
+		       "kernel is noted and is not a disagreement.",
 	.groups = selftest_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct selftest_options),
 	.needs = needs,
-	.again = "All are kept for the next fault; threads that send and receive have none.",
+	.again = "All capabilities are kept for the next fault. Sending and receiving threads have "
+		 "none.",
 	.examples = examples,
 	.run = selftest_run,
 };

@@ -24,11 +24,11 @@ static const struct opt send_opts[] = {
 	{"tx", 0, OPT_ENUM, AT(traffic.tx), .values = tx_values, .help = "sending engine"},
 	{"interface", 'i', OPT_STRING, AT(traffic.spec.ifname), .metavar = "IFNAME",
 	 .default_text = "as routed",
-	 .help = "interface to send on, whatever the routes say; --tx xsk and xdp need it"},
+	 .help = "send on this interface regardless of routes (required for --tx xsk and xdp)"},
 	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
-	 .help = "time between two lines of progress"},
+	 .help = "progress interval"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
-	 .help = "append the ledger to a file, for `report --join`"},
+	 .help = "append the ledger to a file for `report --join`"},
 	{0},
 };
 
@@ -39,7 +39,7 @@ static int parse_host(const char *value, void *field, struct error *err)
 
 static const struct opt send_args[] = {
 	{"HOST[:PORT]", 0, OPT_CUSTOM, AT(traffic.spec.to), .parse = parse_host, .required = true,
-	 .help = "where to: a name or an address; [V6]:PORT for IPv6"},
+	 .help = "receiver's name or address ([V6]:PORT for IPv6)"},
 	{0},
 };
 
@@ -144,31 +144,32 @@ static int send_run(void *options, struct error *err)
 static const struct opt_need needs[] = {
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--tx xsk"},
 	XSK_MEMORY_NEED("--tx xsk"),
-	{OPT_CAP(BPF), "to load the program that makes frames", .when = "--tx xdp"},
-	{OPT_CAP(NET_ADMIN), "to attach it", .when = "--tx xdp"},
-	{OPT_CAP(PERFMON), "for its arithmetic with packet pointers", .when = "--tx xdp"},
-	ONE_END_NEEDS("to see what is lost here, and what leaves"),
+	{OPT_CAP(BPF), "to load the program that generates frames", .when = "--tx xdp"},
+	{OPT_CAP(NET_ADMIN), "to attach this program", .when = "--tx xdp"},
+	{OPT_CAP(PERFMON), "for packet pointer arithmetic", .when = "--tx xdp"},
+	ONE_END_NEEDS("to count losses on this host and packets that leave it"),
 	PRIORITY_NEED,
 	{0},
 };
 
 static const struct opt_example examples[] = {
-	{"send 198.18.0.2 --rate 100k", "a million datagrams to the default port"},
-	{"send [2001:2::2]:9000 --rate 1Gbit -t 10", "IPv6, ten seconds"},
-	{"send 198.18.0.2 --rate max --tx xsk -i eth1", "frames by AF_XDP"},
+	{"send 198.18.0.2 --rate 100k", "send a million datagrams to the default port"},
+	{"send [2001:2::2]:9000 --rate 1Gbit -t 10", "send IPv6 for ten seconds"},
+	{"send 198.18.0.2 --rate max --tx xsk -i eth1", "send frames through AF_XDP"},
 	{"send 198.18.0.2 --rate 10k --ledger a.ledger",
-	 "keep the ledger, to be joined: `report --join a.ledger b.ledger recv.ledger`"},
+	 "keep the ledger for `report --join a.ledger b.ledger recv.ledger`"},
 	{0},
 };
 
 const struct command cmd_send = {
 	.name = "send",
-	.summary = "one end alone: sends numbered packets",
+	.summary = "send numbered packets (use with `recv` on another host)",
 	.everyday = "tx interface ledger count duration rate size length port ipv6 flows "
 		    "threads json verbose help",
-	.description = "Sends numbered datagrams to a host on which `pktledger recv` (or anything "
-		       "else) listens. What is lost on this side is named; the rest left this "
-		       "host. At the end the receiver is told, three times, how many were sent.",
+	.description = "Sends numbered datagrams to a host that runs `pktledger recv` or any other "
+		       "receiver. Losses on this host are reported, and all other packets left "
+		       "this host. At the end, the sender tells the receiver three times how many "
+		       "packets it sent.",
 	.groups = send_groups,
 	.args = send_args,
 	.defaults = &defaults,

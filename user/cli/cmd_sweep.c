@@ -31,10 +31,10 @@ static int add_vary(const char *value, void *field, struct error *err)
 static const struct opt sweep_opts[] = {
 	{"vary", 0, OPT_CUSTOM, offsetof(struct sweep_options, vary), .metavar = "OPTION=LIST",
 	 .parse = add_vary, .default_text = "",
-	 .help = "values of an option of run, separated by commas: 64k,1m; 100k..1M/100k; "
-		 "64k..4m/x2; on,off; `default` leaves it out. Several --vary: each combination"},
+	 .help = "values of a run option: 64k,1m or 100k..1M/100k or 64k..4m/x2 or on,off "
+		 "(`default` omits it, several --vary: all combinations)"},
 	{"csv", 0, OPT_FLAG, offsetof(struct sweep_options, csv), .excludes = "json",
-	 .help = "print CSV, a line a trial"},
+	 .help = "print CSV, one line per trial"},
 	{0},
 };
 
@@ -124,23 +124,23 @@ static const struct sweep_options defaults = {
 	.run = {.traffic = TRAFFIC_DEFAULTS, .traffic.timed = true, .repeat = 1}};
 
 static const struct opt_example examples[] = {
-	{"sweep --vary rate=100k..1M/100k", "what is lost as the rate grows, and where"},
+	{"sweep --vary rate=100k..1M/100k", "show loss and stage as the rate grows"},
 	{"sweep --vary rcvbuf=64k..4m/x2 --rate 300k --repeat 5",
-	 "how much a larger receive buffer helps; medians of five"},
+	 "measure the effect of a larger receive buffer (medians of five)"},
 	{"sweep --vary gro=on,off --vary rx-threads=1,2 -t 1 --csv > sweep.csv",
-	 "four combinations, for a spreadsheet"},
+	 "test four combinations, with CSV for a spreadsheet"},
 	{0},
 };
 
 const struct command cmd_sweep = {
 	.name = "sweep",
-	.summary = "repeats run over values of its options: a row each",
+	.summary = "repeat `run` for each value of an option, one row per run",
 	.everyday = "vary csv tx rx rcvbuf fault repeat ledger interface to count duration "
 		    "rate size length flows threads json verbose help",
 	.description =
-		"Repeats `run` with each combination of the values that --vary lists; all other "
-		"options are those of run. A row has the rate, the loss and the stage that lost "
-		"most. A trial that fails is shown as failed, and the sweep goes on.",
+		"Repeats `run` with each combination of the values that --vary lists. All other "
+		"options are the same as for run. A row shows the rate, the loss and the stage "
+		"that lost most. A failed trial is marked as failed, and the sweep continues.",
 	.groups = sweep_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct sweep_options),

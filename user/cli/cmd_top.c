@@ -342,14 +342,14 @@ static const struct live_options defaults = {.interval_ns = 1000000000, .flows =
 
 static const struct opt top_opts[] = {
 	{"duration", 't', OPT_TIME, offsetof(struct live_options, duration_ns), .min = 1,
-	 .default_text = "until q is typed", .help = "end after this long"},
+	 .default_text = "until q is typed", .help = "stop after this long"},
 	{0},
 };
 
 static const struct opt_group top_groups[] = {
-	{"What", trace_filter_opts, 0},
-	{"Balance of TCP", trace_tcp_opts, 0},
-	{"How long", top_opts, 0},
+	{"Filter", trace_filter_opts, 0},
+	{"TCP balance", trace_tcp_opts, 0},
+	{"Duration", top_opts, 0},
 	{"Tables", trace_view_opts, 0},
 	{"Output", global_opts, offsetof(struct live_options, global)},
 	{0},
@@ -663,26 +663,27 @@ static int top_run(void *options, struct error *err)
 static const struct opt_need needs[] = {TRACE_NEEDS, {0}};
 
 static const struct opt_example examples[] = {
-	{"top", "the whole host"},
-	{"top udp port 5060", "the packets of one application"},
-	{"top --by flow -I 5", "flows too, every five seconds"},
-	{"top --balance tcp port 443", "what became of each segment that was sent again"},
+	{"top", "show the whole host"},
+	{"top udp port 5060", "show the packets of one application"},
+	{"top --by flow -I 5", "also show flows, updated every five seconds"},
+	{"top --balance tcp port 443", "show the outcome of each retransmitted segment"},
 	{0},
 };
 
 const struct command cmd_top = {
 	.name = "top",
-	.summary = "what trace shows, full screen, along the path of a packet",
+	.summary = "show packet drops live on the full screen",
 	.everyday = "netns interface pid stage balance duration by interval help",
 	.description =
-		"Shows the path of a packet from the device to the socket and back, with what is "
-		"lost at each stage now, the last minute, and the sockets, interfaces, processes "
-		"or flows that lose most. Losses and traffic are those of all network namespaces, "
-		"or of the one that --netns names; n shows only the namespace of the chosen row, n "
-		"again all. g changes what rows are grouped by, s the column that they are sorted "
-		"by, / filters rows by a text, Enter opens the chosen row with what to do about it "
-		"and its last packets, ? shows all keys, q quits. Counts are those of `trace`; "
-		"where there is no terminal, or a dumb one, its lines are printed instead.",
+		"Shows the path of packets from the interface to the socket and back, with current "
+		"losses at each stage, the last minute, and the sockets, interfaces, processes or "
+		"flows with the most losses. Losses and traffic cover all network namespaces, or "
+		"the namespace given by --netns. Press n to show only the namespace of the "
+		"selected row and n again to show all, g to change the grouping, s to change the "
+		"sort column, / to filter rows by a text, Enter to open the selected row with "
+		"advice and its last packets, ? to show all keys, q to quit. Counts are the same "
+		"as in `trace`. Without a terminal, or on a dumb terminal, top prints the lines of "
+		"`trace` instead.",
 	.groups = top_groups,
 	.args = expr_arg,
 	.defaults = &defaults,

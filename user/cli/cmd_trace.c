@@ -52,18 +52,17 @@ static const struct trace_options defaults = {
 
 static const struct opt trace_opts[] = {
 	{"duration", 't', OPT_TIME, AT(live.duration_ns), .min = 1,
-	 .default_text = "until a signal, or the end of COMMAND", .help = "end after this long"},
+	 .default_text = "until a signal or the end of COMMAND", .help = "stop after this long"},
 	{"count", 'c', OPT_COUNT, AT(count), .min = 1, .default_text = "none",
-	 .help = "end after this many lost packets"},
+	 .help = "stop after this many lost packets"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
-	 .help = "exit with 4 if more is lost: loss=0, rcvbuf=100/s"},
+	 .help = "exit with 4 if losses exceed a limit: loss=0, rcvbuf=100/s"},
 	{"junit", 0, OPT_STRING, AT(junit), .metavar = "FILE", .default_text = "none",
 	 .help = "write limits and findings as JUnit XML, for CI"},
-	{"until-limit", 0, OPT_FLAG, AT(until_limit), .help = "end as soon as a limit is broken"},
+	{"until-limit", 0, OPT_FLAG, AT(until_limit), .help = "stop as soon as a limit is broken"},
 	{"microburst", 0, OPT_TIME, AT(burst_ns), .min = BURST_NS_MIN, .max = BURST_NS_MAX,
 	 .default_text = "off",
-	 .help = "show in which windows of this length packets were lost, and which were the "
-		 "worst"},
+	 .help = "find microbursts: report losses per window of this length and the worst windows"},
 	{0},
 };
 
@@ -72,30 +71,29 @@ static const struct opt balance_opts[] = {
 	 .help = "account for every packet of the flow that EXPR selects"},
 	{"seq", 0, OPT_CUSTOM, AT(seq), .metavar = "WHAT", .default_text = "none",
 	 .parse = numbering_parse,
-	 .help = "sequence numbers of the application, which show what was lost before this host: "
-		 "rtp, or OFFSET:BYTES[:STEP] of a counter in the payload"},
+	 .help = "find losses before this host by sequence numbers in the payload: rtp or "
+		 "OFFSET:BYTES[:STEP]"},
 	{"settle", 0, OPT_TIME, AT(settle_ns),
 	 .set_offset = OPT_SET(struct trace_options, settle_set),
-	 .help = "with --balance: at the end wait at most this long for what is still queued"},
+	 .help = "with --balance: at the end, wait at most this long for packets still queued"},
 	{"flows", 0, OPT_COUNT, AT(live.flows), .min = 16, .max = 1 << 22,
 	 .set_offset = OPT_SET(struct trace_options, live.flows_set),
-	 .help = "with --balance of TCP: keep this many flows that lost segments, and 8 ranges for "
-		 "each; this bounds the memory"},
+	 .help = "with --balance of TCP: keep at most N flows with losses, 8 ranges each"},
 	{0},
 };
 
 static const struct opt events_opts[] = {
 	{"events", 0, OPT_FLAG, AT(events),
-	 .help = "print a line for each lost packet (folded on a terminal)"},
-	{"hex", 0, OPT_FLAG, AT(hex), .help = "with --events: its bytes below the line"},
+	 .help = "print one line per lost packet (folded on a terminal)"},
+	{"hex", 0, OPT_FLAG, AT(hex), .help = "with --events: also print the packet's bytes"},
 	{"stack", 0, OPT_FLAG, AT(stack),
-	 .help = "with --events: the kernel's call stack below the line"},
+	 .help = "with --events: also print the kernel's call stack"},
 	{"write", 'w', OPT_STRING, AT(capture), .metavar = "FILE", .default_text = "none",
-	 .help = "write lost packets as pcapng, with the cause as comment"},
+	 .help = "write lost packets as pcapng, with the cause as a comment"},
 	{"snaplen", 's', OPT_SIZE, AT(snaplen), .min = 1, .max = SAMPLE_SNAPLEN_MAX,
 	 .set_offset = OPT_SET(struct trace_options, snaplen_set), .metavar = "BYTES",
 	 .default_text = "headers",
-	 .help = "keep this many bytes of a packet, as far as they are in the skb's linear part"},
+	 .help = "capture length in bytes (linear part of the packet)"},
 	{0},
 };
 
@@ -103,22 +101,22 @@ static const struct opt ledger_opts[] = {
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append intervals to a file for `report`"},
 	{"keep", 0, OPT_TIME, AT(keep_ns), .set_offset = OPT_SET(struct trace_options, keep_set),
-	 .min = 1000000000, .help = "remove intervals from the file when they are older"},
+	 .min = 1000000000, .help = "remove intervals older than this from the file"},
 	{0},
 };
 
 static const struct opt trace_args[] = {
 	{"EXPR", 0, OPT_WORDS, AT(live.expr),
-	 .help = "which packets: a filter as in pcap-filter(7)", .default_text = "all"},
+	 .help = "packet filter, see pcap-filter(7)", .default_text = "all"},
 	{"-- COMMAND", 0, OPT_COMMAND, AT(command),
-	 .help = "run it, and trace until it ends; its exit status is returned"},
+	 .help = "run COMMAND, trace until it ends and return its exit status"},
 	{0},
 };
 
 static const struct opt_group trace_groups[] = {
-	{"What", trace_filter_opts, AT(live)},	{"How long", trace_opts, 0},
-	{"Balance of a flow", balance_opts, 0}, {"Single packets", events_opts, 0},
-	{"For days", ledger_opts, 0},		{"Tables", trace_view_opts, AT(live)},
+	{"Filter", trace_filter_opts, AT(live)},	{"Duration", trace_opts, 0},
+	{"Flow balance", balance_opts, 0}, {"Packets", events_opts, 0},
+	{"Long-term recording", ledger_opts, 0}, {"Tables", trace_view_opts, AT(live)},
 	{"Output", global_opts, AT(live)},	{0},
 };
 
@@ -767,41 +765,45 @@ int trace_lines(const struct live_options *o, struct error *err)
 
 static const struct opt_need needs[] = {
 	TRACE_NEEDS,
-	{OPT_CAP(DAC_OVERRIDE), "to write in directories of others", .when = "--keep",
-	 .without = "the ledger must be where this user may write",
-	 .keeps = "to make the ledger anew"},
+	{OPT_CAP(DAC_OVERRIDE), "to write to other users' directories", .when = "--keep",
+	 .without = "the ledger must be in a directory that this user can write to",
+	 .keeps = "to rewrite the ledger"},
 	{0},
 };
 
 static const struct opt_example examples[] = {
-	{"trace", "what this host drops, each second, until Ctrl-C"},
+	{"trace", "show drops on this host every second until Ctrl-C"},
 	{"trace udp port 53 -- dig @198.18.0.2 example.org",
-	 "of one protocol, while a command runs"},
-	{"trace --by process,netns", "whose packets they are"},
-	{"trace --balance udp port 5060", "does the application get all that arrives for it?"},
+	 "trace one protocol while a command runs"},
+	{"trace --by process,netns", "show which process and namespace owns the packets"},
+	{"trace --balance udp port 5060",
+	 "check that the application gets all packets that arrive for it"},
 	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit",
-	 "wait until that many are lost"},
-	{"trace --counters -i eth0", "also the rates of devices, queues and counters"},
-	{"trace --events -c 10", "the next ten that are lost, each on a line"},
-	{"trace --events -w lost.pcapng udp port 5060", "each packet, as text and for Wireshark"},
-	{"trace --inner --by flow udp port 53", "flows inside VXLAN, Geneve, GRE, IP in IP"},
-	{"trace --microburst 1ms udp port 5060", "were they lost all at once, and when?"},
-	{"trace -t 60 -j", "a minute, as JSON"},
+	 "wait until losses exceed the limit"},
+	{"trace --counters -i eth0", "also show the rates of interfaces, queues and counters"},
+	{"trace --events -c 10", "print the next ten lost packets, one per line"},
+	{"trace --events -w lost.pcapng udp port 5060",
+	 "print each packet and write it for Wireshark"},
+	{"trace --inner --by flow udp port 53",
+	 "show flows inside VXLAN, Geneve, GRE and IP in IP"},
+	{"trace --microburst 1ms udp port 5060",
+	 "show whether packets were lost in bursts, and when"},
+	{"trace -t 60 -j", "trace for a minute, with JSON output"},
 	{0},
 };
 
 const struct command cmd_trace = {
 	.name = "trace",
-	.summary = "shows live what this host drops: where, why, and whose packets",
+	.summary = "watch packet drops live: where, why, which process",
 	.everyday = "netns interface pid stage duration count limit balance events write "
 		    "ledger by interval json verbose help",
 	.synopsis = "[options] [EXPR] [-- COMMAND]",
 	.description =
-		"Shows what the kernel drops on this host, in all network namespaces: the "
-		"stage on the packet's path, the kernel's reason and function, interface, "
-		"namespace, and, if a socket dropped it, that socket and its process. Drops at a "
-		"stage with a question mark may be no loss. Drops that are none, such as multicast "
-		"to a group that nobody here has joined, are only summed up, as expected.",
+		"Shows the kernel's drops on this host in all network namespaces: the stage on the "
+		"packet's path, the kernel's reason and function, interface, namespace, and, for a "
+		"drop at a socket, that socket and its process. A question mark after the stage "
+		"marks a suspected loss. Expected drops, such as multicast to a group that no "
+		"socket here has joined, are only shown as a total.",
 	.groups = trace_groups,
 	.args = trace_args,
 	.defaults = &defaults,

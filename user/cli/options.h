@@ -88,7 +88,7 @@ const struct rx_ops *rx_ops_of(enum rx_choice rx);
 
 /* Rows of what an experiment needs, beside its lab. */
 #define EXPERIMENT_NEEDS                                                                           \
-	{OPT_CAP(NET_RAW), "for AF_XDP sockets"}, {OPT_CAP(BPF), "to load its programs"},          \
+	{OPT_CAP(NET_RAW), "for AF_XDP sockets"}, {OPT_CAP(BPF), "to load BPF programs"},          \
 		{OPT_CAP(PERFMON), "for programs that trace drops"},                               \
 	{                                                                                          \
 		OPT_CAP(SYSLOG), "to read names of kernel functions"                               \
@@ -153,15 +153,15 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
 /* Rows of what they need, and of what AF_XDP needs with those options that choose it. */
 #define PRIORITY_NEED                                                                              \
 	{                                                                                          \
-		OPT_CAP(SYS_NICE), "for the priority of threads",                                  \
+		OPT_CAP(SYS_NICE), "to set thread priorities",                                     \
 			.when = "--rt, --nice",                                                    \
 			.without = "RLIMIT_RTPRIO and RLIMIT_NICE are the limits"                  \
 	}
 #define XSK_MEMORY_NEED(options)                                                                   \
 	{                                                                                          \
-		OPT_CAP(IPC_LOCK), "for the memory of AF_XDP",                                     \
+		OPT_CAP(IPC_LOCK), "for AF_XDP memory",                                            \
 			.when = options,                                                           \
-			.without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"        \
+			.without = "RLIMIT_MEMLOCK is the limit, usually too small"                \
 	}
 
 /* The options of an experiment with another host, for every command that runs one. */
@@ -227,23 +227,23 @@ int trace_lines(const struct live_options *o, struct error *err);
  * not load programs (__sys_bpf()).
  */
 #define TRACE_NEEDS                                                                                \
-	{OPT_CAP(BPF), "to load its programs", .keeps = "before Linux 5.19, to read its own maps", \
+	{OPT_CAP(BPF), "to load BPF programs", .keeps = "before Linux 5.19, to read its own maps", \
 	 .before = OPT_KERNEL(5, 19)},                                                             \
 		{OPT_CAP(PERFMON), "for programs that trace drops"},                               \
 		{OPT_CAP(SYSLOG), "to read names of kernel functions",                             \
-		 .without = "places and some stages are not known"},                               \
-		{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",                      \
-		 .without = "their counters, rules and names of interfaces are not known",         \
-		 .keeps = "to read them again, and those that are made later"},                    \
+		 .without = "drop functions and some stages are unknown"},                         \
+		{OPT_CAP(SYS_ADMIN), "to enter other network namespaces",                          \
+		 .without = "their counters, rules and interface names are missing",               \
+		 .keeps = "to read them again, and to enter new ones"},                            \
 		{OPT_CAP(NET_ADMIN), "to list firewall rules", .without = "rules are not named",   \
-		 .keeps = "to list them again when packets are lost there"},                       \
+		 .keeps = "to list them again when rules drop packets"},                           \
 		{OPT_CAP(SYS_PTRACE), "to read other users' processes",                            \
-		 .without = "their sockets have no process",                                       \
+		 .without = "their sockets are shown without a process",                           \
 		 .keeps = "for sockets that lose packets later"},                                  \
 	{                                                                                          \
-		OPT_CAP(DAC_READ_SEARCH), "to list their descriptors",                             \
-			.without = "they are known only if they are of the same user",             \
-			.keeps = "for the same"                                                    \
+		OPT_CAP(DAC_READ_SEARCH), "to list the file descriptors of those processes",       \
+			.without = "only processes of the same user are found",                    \
+			.keeps = "for the same purpose"                                            \
 	}
 
 /* Warns of what this host does not report. */

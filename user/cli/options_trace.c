@@ -28,52 +28,51 @@ const struct opt trace_filter_opts[] = {
 	{"netns", 'n', OPT_STRING, AT(spec.netns), .metavar = "NAME", .default_text = "all",
 	 .help = "only this network namespace: name, path or inode number"},
 	{"pod", 0, OPT_STRING, AT(pod), .metavar = "NAMESPACE/NAME", .default_text = "all",
-	 .excludes = "netns", .help = "only the network namespace of this pod of Kubernetes"},
+	 .excludes = "netns", .help = "only the network namespace of this Kubernetes pod"},
 	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "all",
 	 .help = "only packets at this interface"},
 	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .default_text = "all",
-	 .help = "only packets of the sockets of this process"},
+	 .help = "only packets sent by this process or dropped at one of its sockets"},
 	{"cgroup", 0, OPT_STRING, AT(spec.cgroup), .metavar = "PATH", .default_text = "all",
-	 .help = "the same for a cgroup and those below it, for example /system.slice"},
+	 .help = "only packets of sockets in this cgroup or below it, for example /system.slice"},
 	{"stage", 0, OPT_ENUMS, AT(stages), .values = stage_values, .default_text = "all",
 	 .help = "only losses at these stages"},
 	{"reason", 0, OPT_STRING, AT(spec.reasons), .metavar = "LIST", .default_text = "all",
-	 .help = "only these drop reasons of the kernel; `help` lists them"},
+	 .help = "only these drop reasons of the kernel (`help` lists them)"},
 	{"consumed", 0, OPT_FLAG, AT(spec.consumed), .excludes = "reason",
-	 .help = "also losses that the kernel frees as consumed: tc STOLEN, overlapping fragments; "
-		 "a program runs for each packet that is freed"},
+	 .help = "also count packets freed as consumed: tc STOLEN, overlapping fragments (slower)"},
 	{0},
 };
 
 const struct opt trace_view_opts[] = {
 	{"by", 0, OPT_ENUMS, AT(by), .values = field_values,
 	 .default_text = "reason,location,interface,netns,socket,process",
-	 .help = "columns by which the losses of a stage are split"},
+	 .help = "group losses by these columns"},
 	{"inner", 0, OPT_FLAG, AT(spec.inner),
-	 .help = "EXPR and flows are those of the packet inside a tunnel: VXLAN, Geneve, GRE, IP "
-		 "in IP"},
+	 .help = "apply EXPR and flows to the packet inside a tunnel: VXLAN, Geneve, GRE, IP in "
+		 "IP"},
 	{"all", 0, OPT_FLAG, AT(all),
-	 .help = "show each expected drop, not only their sum"},
+	 .help = "list expected drops, not just their total"},
 	{"counters", 0, OPT_FLAG, AT(counters),
 	 .help = "also show the rates of all interfaces, queues and counters of the namespace"},
 	{"interval", 'I', OPT_TIME, AT(interval_ns), .min = 100000000,
 	 .set_offset = OPT_SET(struct live_options, interval_set),
-	 .help = "time from one table to the next"},
+	 .help = "time between two tables"},
 	{0},
 };
 
 const struct opt trace_tcp_opts[] = {
 	{"balance", 0, OPT_FLAG, AT(balance),
-	 .help = "what became of each TCP segment that was retransmitted, as in `trace --balance`; "
-		 "of the flows of EXPR, or of all"},
+	 .help = "explain every TCP retransmission of EXPR, or of all flows (see `trace "
+		 "--balance`)"},
 	{"flows", 0, OPT_COUNT, AT(flows), .min = 16, .max = 1 << 22,
 	 .set_offset = OPT_SET(struct live_options, flows_set),
-	 .help = "with --balance: as in `trace`, bounds the memory"},
+	 .help = "with --balance: keep at most N flows to bound the memory (see `trace`)"},
 	{0},
 };
 
 const struct opt expr_arg[] = {
-	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which packets: a filter as in pcap-filter(7)",
+	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "packet filter, see pcap-filter(7)",
 	 .default_text = "all"},
 	{0},
 };

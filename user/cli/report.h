@@ -36,10 +36,10 @@ void outputs_close(struct outputs *o, struct error *err);
 /* Rows of what send and recv need: for --ledger, to see `what`; else for losses if they can. */
 #define ONE_END_NEEDS(what)                                                                        \
 	{OPT_CAP(BPF), what, .when = "--ledger"},                                                  \
-		{OPT_CAP(PERFMON), "for the same", .when = "--ledger"},                            \
+		{OPT_CAP(PERFMON), "for the same purpose", .when = "--ledger"},                    \
 		{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--ledger"},        \
 		{OPT_CAP(BPF), "to load programs that trace drops", .without = ONE_END_UNTRACED},  \
-		{OPT_CAP(PERFMON), "for the same", .without = ONE_END_UNTRACED},                   \
+		{OPT_CAP(PERFMON), "for the same purpose", .without = ONE_END_UNTRACED},           \
 	{                                                                                          \
 		OPT_CAP(SYSLOG), "to read names of kernel functions", .without = ONE_END_UNTRACED  \
 	}
@@ -80,7 +80,8 @@ int run_plan(const struct run_options *o, struct run_spec *spec, struct error *e
 
 /* What a run needs, also of commands that make several; what is kept when the last has begun. */
 extern const struct opt_need run_needs[];
-#define RUN_NEEDS_AGAIN "All are kept for the next trial; threads that send and receive have none."
+#define RUN_NEEDS_AGAIN                                                                            \
+	"All capabilities are kept for the next trial. Sending and receiving threads have none."
 
 /* Blocks signals, and puts back what a run that was killed has left changed. Once, before runs. */
 void run_prepare(struct error *err);
