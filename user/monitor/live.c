@@ -441,8 +441,9 @@ static bool is_address(const struct netns *ns, const struct watch_sock *to)
 	return !rc;
 }
 
-/* Returns true if the packet of l->what, whose namespace is unknown, belonged to the spec's
- * namespace. */
+/*
+ * Returns true if the packet, with unknown namespace in l->what, belonged to the spec's namespace.
+ */
 static bool was_here(const struct live *l)
 {
 	const struct watch_sock *to = &l->what.sock;
@@ -461,7 +462,7 @@ static bool was_here(const struct live *l)
 	return found;
 }
 
-/* Returns true if the packet of l->what was in the spec's namespace. */
+/* Returns true if the packet was in the spec's namespace. */
 static bool is_in_place(struct live *l)
 {
 	struct described *what = &l->what;
@@ -475,7 +476,7 @@ static bool is_in_place(struct live *l)
 	return true;
 }
 
-/* Returns true if l->what matches the spec's process and cgroup. */
+/* Returns true if the packet matches the spec's process and cgroup. */
 static bool is_wanted(const struct live *l)
 {
 	const char *path = l->what.owner.cgroup, *top = l->spec.cgroup;

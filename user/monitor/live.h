@@ -32,7 +32,7 @@
 
 struct bursts;
 
-/* One window of a stage. It starts at number * window_ns of CLOCK_MONOTONIC. */
+/* A window of a stage. It starts at number * window_ns of CLOCK_MONOTONIC. */
 struct burst_window {
 	uint64_t number, packets;
 };
@@ -41,7 +41,7 @@ struct burst_stage {
 	uint64_t packets; /* sum over its windows */
 	uint64_t windows; /* number of windows with losses */
 	/* The smallest number of windows that hold BURSTS_DENSE of the packets, and the packets in
-	 * these windows. Windows whose sizes differ by less than 3 % count as equal. */
+	 * these windows. Sizes that differ by less than 3 % count as equal. */
 	uint64_t dense_windows, dense_packets;
 	struct burst_window worst[BURSTS_WORST]; /* largest first */
 	unsigned n_worst;
@@ -55,8 +55,9 @@ struct burst_report {
 	struct burst_stage stage[STAGE_COUNT];
 };
 
-/* Returns the stage at which the key's packets were lost, or STAGE_NONE if they are no loss or
- * filtered out. */
+/*
+ * Returns the stage at which the key's packets were lost. STAGE_NONE: not a loss, or filtered out.
+ */
 typedef enum stage burst_judge(void *arg, const struct watch_key *key);
 
 /* Returns a new collection, freed with bursts_free(). `window_ns` as in watch_spec.burst_ns. */
@@ -134,7 +135,7 @@ struct live_own {
  * An additional source of losses, for example NIC counters. Functions may be NULL. At the end of an
  * interval, sample() of all sources runs first, then the drops of the observer are read and passed
  * to claims() and note(), then collect() runs. A counter read by sample() therefore never includes
- * a packet whose event is still unread.
+ * a packet with an unread event.
  */
 struct live_source {
 	int (*start)(void *arg, struct error *err); /* called when counting of drops has started */
@@ -180,7 +181,7 @@ void live_tick(struct live *l);
 int live_collect(struct live *l, struct error *err);
 
 /*
- * Makes the next live_collect() the last one, which also reports windows that have not ended.
+ * Marks the next live_collect() as the last, which also reports windows that have not ended.
  * Counting and sampling stop here, so counts and samples cover the same packets.
  */
 void live_last(struct live *l);
@@ -208,8 +209,9 @@ void live_keep_socket(struct live *l, struct live_row *row, const struct watch_s
 int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);
 
 /*
- * Returns true if the namespace or interface of the spec no longer exists or another one took over
- * its name, so nothing more can be observed. `what` names it, for example "interface eth1".
+ * Returns true if the namespace or interface of the spec no longer exists, or if its name now
+ * belongs to another object, so nothing more can be observed. `what` names it, for example
+ * "interface eth1".
  */
 bool live_gone(const struct live *l, char *what, size_t size);
 

@@ -343,7 +343,7 @@ struct writer {
 	FILE *out;
 	const struct metrics *m;
 	bool text;	  /* older text format */
-	const char *name; /* name of the family whose samples follow, including its unit */
+	const char *name; /* name of the current family, including its unit */
 	const struct type *type;
 	enum drop_class class; /* class of the series being written */
 	bool bytes;

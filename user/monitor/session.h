@@ -78,7 +78,7 @@ enum flow_doubt {
 	DOUBT_FILTER,
 	DOUBT_MISSED,
 	DOUBT_NAT,
-	DOUBT_BALANCE, /* values before this one concern the balance, values after it --seq */
+	DOUBT_BALANCE, /* earlier values concern the balance, later values --seq */
 	DOUBT_NUMBERS = DOUBT_BALANCE,
 	DOUBT_CROWDED,
 	DOUBT_NO_STREAM,

@@ -18,7 +18,7 @@
 #include "ledger/ledger.h"
 #include "monitor/describe.h"
 
-#define SPACES_MAX   4096 /* namespaces whose counters are checked */
+#define SPACES_MAX   4096 /* maximum number of namespaces to check */
 #define PLACES_MAX   16	  /* distinct lists of places in the table of counters */
 
 /*
@@ -34,7 +34,7 @@ struct counted {
 	uint64_t packets, shown;
 };
 
-/* A socket whose drops have no event and are read from its own counter. */
+/* A socket with drops that have no event. Its own counter has them. */
 struct silent {
 	uint64_t cookie;
 	uint64_t base;	 /* counter at the start of the collector, 0 for sockets opened later */
@@ -247,7 +247,7 @@ static void collect_losses(struct sources *s, struct live *l)
 			s->shown[at].count.packets = packets;
 		}
 	}
-	/* losses whose key did not fit into the map are reported as unknown */
+	/* losses with a key that did not fit into the map are reported as unknown */
 	add_loss(s, l, &unknown, unshown(&s->uncounted, xdplosses_uncounted(s->losses)));
 }
 
@@ -351,7 +351,7 @@ static void count_sockets(struct sources *s)
 	}
 }
 
-/* Sockets whose drops have no event */
+/* Sockets with drops that have no event */
 
 #define SILENT_MAX    4096
 #define SILENT_REASON "sk_drops"
@@ -727,7 +727,7 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 			x->events += row->counts.packets;
 		known |= same;
 	}
-	/* may be a listener, whose counter is read after its events */
+	/* may be a listener: its counter is read after its events */
 	if (s->walks && !known && e->key.flags & WATCH_SOCKET && s->silent.n < SILENT_MAX / 2 &&
 	    (row->stage == STAGE_TCP || row->stage == STAGE_SOCKET_FILTER))
 		*(struct silent *)list_add(&s->silent) =

@@ -17,8 +17,8 @@
 
 #define RULES_SHOWN   3
 #define SOURCES_NS    500000000 /* ns after the first loss, to wait for sources */
-#define START_NETNS   256	/* namespaces whose rules are read before the first loss */
-#define START_READERS 16	/* namespaces whose sockets are read before the first loss */
+#define START_NETNS   256	/* namespaces to read rules from before the first loss */
+#define START_READERS 16	/* namespaces to read sockets from before the first loss */
 
 struct why {
 	struct live *live;
@@ -169,7 +169,7 @@ static bool same_chain(const struct nft_rule *a, const struct nft_rule *b)
 }
 
 /*
- * Adds the rules whose counters moved, or the rules that may have dropped if no counter moved.
+ * Adds the rules with moved counters, or the rules that may have dropped if no counter moved.
  * `events`: packets lost, as rules count them. Rules also count packets that EXPR excludes.
  */
 static void put_rules(struct why *w, const struct nft_result *result, uint64_t events,
@@ -258,8 +258,8 @@ static const struct live_row *main_row(const struct live_table *t, enum stage st
 	return best;
 }
 
-/* Returns the row of multicast to a group without a member. That is not a loss, but explains
- * missing packets to a user who expects them. */
+/* Returns the row of multicast to a group without a member. It is not a loss, but explains missing
+ * packets. */
 static const struct live_row *not_joined(const struct live_table *t)
 {
 	const struct live_row *v4 = main_row(t, STAGE_IP_ROUTE, CLASS_EXPECTED);
@@ -382,7 +382,7 @@ static struct finding_facts facts_of(const struct live_row *row, const struct fi
 	for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
 		known[i] = *row->text[i] ? row->text[i] : NULL;
 	f.lost = lost;
-	/* per datagram, like the rates, because a merged packet stands for many datagrams */
+	/* per datagram, like the rates, because a merged packet replaces many datagrams */
 	if (row->counts.packets)
 		f.truesize = row->counts.memory / row->counts.packets;
 	f.reason = known[LIVE_REASON];

@@ -93,7 +93,7 @@ static void name_netns(struct live_row *into, const struct live_row *row)
 	free(before);
 }
 
-/* Returns FNV-1a over the texts of the fields in `by`, without the namespace, whose name may
+/* Returns FNV-1a over the texts of the fields in `by`, without the namespace, because its name may
  * change. */
 static unsigned hash(const struct live_row *row, unsigned by)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A table of drops grouped by fields: the one container behind trace, top, metrics and documents.
- * A row has a text per field and counts. Adding a row with a set of fields `by` adds its counts to
- * the row with the same texts in these fields (SELECT ..., sum(packets) GROUP BY ...).
+ * Table of drops grouped by fields, used by trace, top, metrics and documents. A row has a text per
+ * field and counts. Adding a row with a set of fields `by` adds its counts to the row with the same
+ * texts in these fields (SELECT ..., sum(packets) GROUP BY ...).
  *
- * A table is bounded. Rows without room keep the fields that have few values (stage, reason ...);
- * the fields of many values (socket, flow, process ...) become "others". No count is ever lost.
+ * A table is bounded. When it is full, rows keep only the fields with few values (stage, reason
+ * ...). Fields with many values (socket, flow, process ...) become "others". No count is ever lost.
  */
 #ifndef PKTLEDGER_MONITOR_TABLE_H
 #define PKTLEDGER_MONITOR_TABLE_H
@@ -66,8 +66,8 @@ struct live_counts {
 };
 
 /*
- * One row. To create a row, set `stage` and `class`, call live_row_begin(), set more texts and the
- * counts, then pass it to table_add(). Texts are borrowed until then. The table copies them.
+ * To create a row, set `stage` and `class`, call live_row_begin(), set more texts and the counts,
+ * then pass it to table_add(), which copies the texts. Before that, texts are borrowed.
  */
 struct live_row {
 	const char *text[LIVE_FIELD_COUNT]; /* never NULL, "" if unknown or not separated */
@@ -111,8 +111,8 @@ void table_clear(struct live_table *t);		     /* removes the rows, keeps the mem
 bool table_add(struct live_table *t, const struct live_row *row, unsigned by);
 
 /*
- * Initialises `t` with the rows of `from` whose class is in the bit set `classes` (0: all), grouped
- * by `by`.
+ * Initialises `t` with the rows of `from`, grouped by `by`. `classes`: bit set of the classes to
+ * include, 0: all.
  */
 void table_group(struct live_table *t, const struct live_table *from, unsigned by,
 		 unsigned classes);

@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "host/counters.h"
 
-#define SPACES	 256 /* namespaces whose counters are read */
+#define SPACES	 256 /* maximum number of namespaces to read counters from */
 #define READINGS 10  /* attempts per namespace to read without a retransmission in between */
 
 const char *const tcp_verdict_names[TCP_VERDICTS] = {
@@ -59,7 +59,7 @@ static const struct {
 #define OVERFLOWS "TcpExt:ListenOverflows"
 #define REFUSED	  "TcpExt:ListenDrops"
 
-/* Counters shown. The first ones are compared with the events. */
+/* Counters shown. The first COMPARED are compared with the events. */
 static const char *const counter_names[] = {
 	"Tcp:RetransSegs",
 	"TcpExt:TCPRetransFail",

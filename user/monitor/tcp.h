@@ -80,7 +80,7 @@ struct tcp_balance {
 	uint64_t missed;      /* tcp_observer_missed() */
 	struct list counters; /* struct tcp_counter */
 	unsigned disagree;    /* counters of the list that disagree */
-	unsigned uncompared;  /* namespaces whose counters could not be read */
+	unsigned uncompared;  /* namespaces with unreadable counters */
 	struct tcp_beyond beyond[TCP_BEYOND_MAX];
 	unsigned n_beyond;
 	struct tcp_refusing listeners[TCP_LISTENERS];
