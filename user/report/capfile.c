@@ -22,7 +22,7 @@
 #include "headers.h"
 #include "stamp.h"
 
-#define BLOCK_MAX  (16u << 20) /* bytes: no packet is as long */
+#define BLOCK_MAX  (16u << 20) /* bytes, longer than any packet */
 #define IFACES_MAX 4096
 
 enum block { SECTION = 0x0a0d0d0a, INTERFACE = 1, SIMPLE = 3, STATISTICS = 5, PACKET = 6 };
@@ -42,24 +42,24 @@ enum option {
 #define PCAP_MAGIC	 0xa1b2c3d4u
 #define PCAP_MAGIC_NS	 0xa1b23c4du
 #define PCAP_RECORD	 16
-#define BLOCK_FRAME	 12 /* type and length before, length behind */
+#define BLOCK_FRAME	 12 /* bytes of type and length before a block, and length after it */
 #define PACKET_HEAD	 20
 #define RESOLUTION_MICRO 6
 
 struct iface {
 	unsigned link;
-	uint8_t resolution; /* 10^-n s, or with the highest bit 2^-n s */
+	uint8_t resolution; /* 10^-n s, or 2^-n s if the highest bit is set */
 };
 
 struct capfile {
 	const char *path;
 	FILE *f;
 	bool swapped;
-	int stop; /* what `each` returned */
+	int stop; /* the value that `each` returned */
 	struct iface *iface;
-	unsigned ifaces, link; /* link: of a classic one */
-	bool has_ns;	       /* so are its times */
-	uint8_t *body;	       /* of the block that is read */
+	unsigned ifaces, link; /* link: link type of a classic capture */
+	bool has_ns;	       /* a classic capture with ns timestamps */
+	uint8_t *body;	       /* body of the current block */
 	uint32_t room;
 	int (*each)(void *arg, const struct capfile_packet *p);
 	void *arg;
@@ -89,7 +89,7 @@ static int spoilt(struct capfile *c, const char *what)
 			 fmt_many(c->state->packets, "packet"), what);
 }
 
-/* False: the file ends here, or is cut. */
+/* Reads a header. Returns false at the end of the file or if the file is truncated. */
 static bool read_head(struct capfile *c, void *head, size_t size)
 {
 	size_t got = fread(head, 1, size, c->f);
@@ -98,13 +98,14 @@ static bool read_head(struct capfile *c, void *head, size_t size)
 	return got == size;
 }
 
-/* 1: `len` bytes are in the body; 0: the file ends here, or is cut; -errno. */
+/* Reads `len` bytes of the body. Returns 1, 0 at the end of the file or if it is truncated, or
+ * -errno. */
 static int read_body(struct capfile *c, uint32_t len)
 {
 	if (len > BLOCK_MAX)
 		return spoilt(c, "a block is longer than any can be");
 	if (!c->body || len > c->room) {
-		uint8_t *more = realloc(c->body, len + 1); /* of an empty packet too */
+		uint8_t *more = realloc(c->body, len + 1); /* also for an empty packet */
 
 		if (!more)
 			return error_memory(c->err);
@@ -119,7 +120,7 @@ static int read_body(struct capfile *c, uint32_t len)
 		       : 0;
 }
 
-/* The value of the first option of that code, from `at` on; NULL: none. */
+/* Returns the value of the first option with this code, searched from offset `at`, or NULL. */
 static const uint8_t *find_option(const struct capfile *c, uint32_t at, uint32_t end,
 				  enum option wanted, uint16_t *len)
 {
@@ -151,7 +152,7 @@ static int add_interface(struct capfile *c, uint32_t len)
 	return 1;
 }
 
-/* From units of an interface to ns. */
+/* Converts units of an interface to ns. */
 static uint64_t to_ns(uint64_t units, uint8_t resolution)
 {
 	unsigned n = resolution & 0x7f;
@@ -172,7 +173,7 @@ static int give(struct capfile *c, const struct capfile_packet *p)
 	return 1;
 }
 
-/* As read_block(). */
+/* Reads a packet block. Returns 1, 0 or -errno as read_block() does. */
 static int take_packet(struct capfile *c, uint32_t len)
 {
 	struct capfile_packet p = {};
@@ -192,7 +193,7 @@ static int take_packet(struct capfile *c, uint32_t len)
 	return give(c, &p);
 }
 
-/* What the capture lost itself, of one interface. */
+/* Adds the losses that the capture reports for an interface. */
 static void take_statistics(struct capfile *c, uint32_t len)
 {
 	static const enum option drops[] = {OPTION_IFDROP, OPTION_OSDROP};
@@ -209,7 +210,7 @@ static void take_statistics(struct capfile *c, uint32_t len)
 	}
 }
 
-/* Only the magic behind its length says the byte order of the section that begins. */
+/* Starts a section. Its byte order is only known from the magic number after its length. */
 static int begin_section(struct capfile *c, uint8_t head[8])
 {
 	uint32_t magic;
@@ -227,7 +228,7 @@ static int begin_section(struct capfile *c, uint8_t head[8])
 	return read_body(c, u32_at(c, head + 4) - 8 - sizeof(magic));
 }
 
-/* 1: one block has been read; 0: no more; -errno. */
+/* Reads a block. Returns 1, 0 at the end of the file, or -errno. */
 static int read_block(struct capfile *c)
 {
 	uint8_t head[8];
@@ -253,12 +254,12 @@ static int read_block(struct capfile *c)
 	case STATISTICS:
 		take_statistics(c, len);
 		return 1;
-	default: /* SIMPLE ones have no time */
+	default: /* simple packet blocks have no time */
 		return 1;
 	}
 }
 
-/* Classic pcap: 1, 0, -errno as read_block(). */
+/* Reads a packet of classic pcap. Returns 1, 0 or -errno as read_block() does. */
 static int read_record(struct capfile *c)
 {
 	struct capfile_packet p = {.link = c->link};
@@ -278,7 +279,7 @@ static int read_record(struct capfile *c)
 
 static int read_all(struct capfile *c, uint32_t magic)
 {
-	uint8_t head[20]; /* behind the magic of a classic one */
+	uint8_t head[20]; /* header of a classic capture, after its magic number */
 	int rc;
 
 	if (magic == SECTION) {
@@ -296,7 +297,7 @@ static int read_all(struct capfile *c, uint32_t magic)
 	return rc < 0 ? rc : c->stop;
 }
 
-/* The magic at its begin, in the order of this machine; 0: it is no capture. */
+/* Returns the magic number in host byte order, or 0 if the file is not a capture. */
 static uint32_t read_magic(struct capfile *c)
 {
 	uint32_t magic = 0;
@@ -342,13 +343,13 @@ int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_p
 /* Link types of the pcap registry. */
 enum { LINK_ETHERNET = 1, LINK_RAW_BSD = 12, LINK_RAW = 101, LINK_SLL = 113, LINK_SLL2 = 276 };
 
-/* Where to begin behind what is there of the link's header. */
+/* Returns the position where parsing of headers starts, after the link-layer header. */
 static struct headers begin_headers(const struct capfile_packet *p)
 {
 	static const struct {
 		unsigned link;
 		enum header next;
-		uint8_t at, type_at; /* of IP; of its Ethertype, if `at` is not 0 */
+		uint8_t at, type_at; /* offsets of the IP header and its Ethertype */
 	} links[] = {
 		{LINK_ETHERNET, HEADER_ETHERNET, 0, 0}, {LINK_SLL, HEADER_IP, 16, 14},
 		{LINK_SLL2, HEADER_IP, 20, 0},		{LINK_RAW, HEADER_IP, 0, 0},
@@ -367,7 +368,7 @@ static struct headers begin_headers(const struct capfile_packet *p)
 	return (struct headers){.next = HEADER_UNKNOWN};
 }
 
-/* UDP, as far as IP says that it goes. */
+/* Reads the UDP payload, limited by the length in the IP header. */
 static void read_udp(struct datagram *d, const struct headers *h)
 {
 	const uint32_t at = h->l4 - h->l3, whole = h->bytes > at ? h->bytes - at : 0;
@@ -429,7 +430,7 @@ int packetfilter_new(struct packetfilter **out, const char *expr, struct error *
 		return error_set(err, STATUS_USAGE, rc, "see pcap-filter(7)", "'%.100s': %s", expr,
 				 why);
 	}
-	/* of what only Ethernet has it stays empty */
+	/* stays empty if the expression applies to Ethernet only */
 	filter_pcap_compile(&f->ip, expr, FILTER_L3, why, sizeof(why));
 	*out = f;
 	return 0;
@@ -455,9 +456,9 @@ bool packetfilter_match(const struct packetfilter *f, const struct capfile_packe
 	       filter_pcap_match(&f->ip, d->ip, d->ip_len, d->ip_wire_len);
 }
 
-/* What a packet is known by */
+/* Packet identification */
 
-#define ID_BYTES    32 /* of the payload: enough for any number that an application counts with */
+#define ID_BYTES    32 /* of the payload, enough to include an application's sequence number */
 #define RTP_LEN	    12
 #define RTP_VERSION 2
 
@@ -485,7 +486,7 @@ static uint64_t add_bytes(uint64_t hash, const uint8_t *bytes, uint32_t len)
 	return hash;
 }
 
-/* Addresses, TTL and checksums are left out: a NAT or a router changes them. */
+/* Addresses, TTL and checksums are not part of the key, because NAT and routers change them. */
 static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
 {
 	const uint8_t *bytes = d->payload;
@@ -494,7 +495,7 @@ static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
 
 	if (!d->flow.family)
 		return PACKETID_OTHER;
-	if (!bytes) { /* what is behind IP, without options and extensions */
+	if (!bytes) { /* use the bytes after the IP header, without IPv4 options */
 		uint32_t head = d->flow.family == AF_INET ? (d->ip[0] & 15) * 4u : 40;
 
 		bytes = d->ip + head;
@@ -527,7 +528,7 @@ enum packetid packetid_of(enum packetid_method method, const struct datagram *d,
 		known = ntohs(stamp.magic) == STAMP_MAGIC && stamp.check == ~stamp.word;
 	} else {
 		*key = add_bytes(0, d->payload + 2, RTP_LEN - 2);
-		/* RTCP, whose packet types lie from 64 to 95, has no numbers: RFC 5761 */
+		/* RTCP has packet types 64 to 95 and no sequence numbers (RFC 5761) */
 		known = d->payload[0] >> 6 == RTP_VERSION && (d->payload[1] & 0x60) != 0x40;
 	}
 	return known ? PACKETID_KNOWN : PACKETID_OTHER;
@@ -539,7 +540,7 @@ const char *const packetid_names[] = {
 /* The writer */
 
 #define BUFFER	   (256u << 10)
-#define OTHERS_MAX 4096 /* bytes of a block beside its packet; texts are PCAPNG_COMMENT at most */
+#define OTHERS_MAX 4096 /* bytes of a block without its packet, texts have PCAPNG_COMMENT at most */
 
 #define RESOLUTION 9 /* 10^-9 s */
 
@@ -549,13 +550,13 @@ struct interface {
 };
 
 struct pcapng {
-	int fd, failed; /* failed: -errno */
+	int fd, failed; /* failed: -errno of a write, or 0 */
 	bool is_file;
 	uint32_t snaplen;
-	off_t size;	  /* of the file, in whole blocks */
-	uint32_t used;	  /* of the buffer */
-	uint32_t block;	  /* where the block begins that is being put together */
-	uint64_t written; /* packets */
+	off_t size;	  /* bytes of the file, complete blocks only */
+	uint32_t used;	  /* bytes in the buffer */
+	uint32_t block;	  /* offset of the block being built */
+	uint64_t written; /* packets written */
 	struct interface *interfaces;
 	unsigned n, last;
 	uint8_t buffer[BUFFER];
@@ -609,7 +610,7 @@ int pcapng_flush(struct pcapng *p)
 	done = (uint32_t)file_write(p->fd, p->buffer, p->used);
 	if (done < p->used)
 		p->failed = -errno;
-	/* the file ends with the last block that is whole */
+	/* find the end of the last complete block in the file */
 	while (whole < done && buffered(p, whole + 4) <= done - whole) {
 		p->written += buffered(p, whole) == PACKET;
 		whole += buffered(p, whole + 4);
@@ -646,7 +647,7 @@ static void end_block(struct pcapng *p)
 static int put_section(struct pcapng *p)
 {
 	static const uint16_t version[2] = {1, 0};
-	static const int64_t length = -1; /* not known */
+	static const int64_t length = -1; /* -1: unknown length */
 
 	begin_block(p, SECTION, 0);
 	put_u32(p, ORDER_MAGIC);
@@ -668,7 +669,7 @@ int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struc
 	rc = p->fd < 0 ? p->fd : fstat(p->fd, &st) ? -errno : 0;
 	if (!rc) {
 		p->is_file = S_ISREG(st.st_mode);
-		/* it may have been there */
+		/* the file may have existed */
 		rc = p->is_file && (fchmod(p->fd, 0600) || ftruncate(p->fd, 0)) ? -errno
 										: put_section(p);
 	}
@@ -687,7 +688,7 @@ int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, ui
 	const uint16_t head[2] = {(uint16_t)link, 0};
 	const uint8_t resolution = RESOLUTION;
 
-	for (unsigned i = 0; p->n && i <= p->n; i++) { /* the last first: it mostly comes again */
+	for (unsigned i = 0; p->n && i <= p->n; i++) { /* often the last interface again */
 		unsigned at = i ? i - 1 : p->last;
 		const struct interface *known = &p->interfaces[at];
 

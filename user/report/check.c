@@ -16,8 +16,8 @@
 #include "report/page.h"
 #include "report/print.h"
 
-#define BUNDLE_COUNTERS 100000 /* no namespace has so many */
-#define COMMANDS_SHOWN	8      /* of one finding; JSON has them all */
+#define BUNDLE_COUNTERS 100000 /* more counters than any namespace has */
+#define COMMANDS_SHOWN	8      /* commands shown per finding, JSON contains all */
 
 /* The document */
 
@@ -42,7 +42,7 @@ struct json_object *json_change(const struct change *c)
 	return o;
 }
 
-/* What became of a change, in the document and for people. */
+/* Outcome of a change, for JSON and for text. */
 static const struct {
 	const char *name, *label;
 	enum style style;
@@ -143,7 +143,7 @@ static struct json_object *irqs_json(const struct facts_link *l)
 	return list;
 }
 
-/* By XDP_ATTACHED_...; several programs are native ones, too. */
+/* Index is XDP_ATTACHED_... Several attached programs are shown as native. */
 static const char *const xdp_names[] = {NULL, "native", "generic", "offloaded", "native"};
 
 static const struct record_field ring_rows[] = {
@@ -238,7 +238,7 @@ static const struct record_field unread_rows[] = {
 	{0},
 };
 
-/* What pktledger can do here. */
+/* Capabilities of pktledger on this host. */
 static const struct record_field self_rows[] = {
 	RECORD("btf", BOOL, facts_self, btf),
 	RECORD("missing_capabilities", TEXT, facts_self, missing_caps),
@@ -256,7 +256,7 @@ static const struct record_field end_rows[] = {
 	{0},
 };
 
-/* Adds one of a namespace that was read. */
+/* Adds an item of a namespace that was read, with the namespace's name. */
 static void add_of(struct json_object *list, struct json_object *one, const char *netns)
 {
 	if (*netns)
@@ -268,7 +268,7 @@ struct json_object *json_check_end(const struct look *l)
 {
 	struct json_object *o = json_object_new_object(), *findings, *links, *socks;
 	const struct check_findings *list = &l->findings;
-	const struct facts *f = &l->at[0]->facts; /* what is of the host */
+	const struct facts *f = &l->at[0]->facts; /* facts of the whole host */
 
 	json_put_u64(o, "window_ns", l->window_ns);
 	json_put_u64(o, "namespaces", l->spaces > l->n ? l->spaces : l->n);
@@ -296,15 +296,14 @@ struct json_object *json_check_end(const struct look *l)
 }
 
 /*
- * A bundle: a ledger file (report/ledgerfile.h) of these lines, each kind as it stands in a look
+ * A bundle is a ledger file (report/ledgerfile.h) of these lines:
  *
  *	{"event":"start","schema":"pktledger/check/1","data":{..}}	as in the document
- *	{"event":"facts","data":{..}}			of each namespace that was read, what is
- *judged
+ *	{"event":"facts","data":{..}}			input of the judge, a line per namespace
  *	{"event":"selftest","data":{"rows":[..]}}
- *	{"event":"end","data":{..}}			what was found on the spot
+ *	{"event":"end","data":{..}}			the findings at that time
  *
- * In it are other names for hosts and addresses (redact_apply()).
+ * Names of hosts and addresses are replaced (redact_apply()).
  */
 
 static const struct record_field cpu_rows[] = {
@@ -495,7 +494,7 @@ static const struct record_field facts_rows[] = {
 	{0},
 };
 
-/* At the end of the window, and how much of it in the window. */
+/* Value at the end of the window, and its increment in the window. */
 struct bundle_counter {
 	char scope[COUNTER_SCOPE_LEN], name[COUNTER_NAME_LEN];
 	uint64_t after, moved;
@@ -528,7 +527,8 @@ static struct json_object *facts_json(const struct look_place *p)
 	return o;
 }
 
-/* Advice may have it in a command to be typed: it is a name or an address, or nothing. */
+/* Clears the name unless it is a plain name or an address, because commands to be typed may contain
+ * it. */
 static void keep_plain(char *name)
 {
 	for (const char *c = name; *c; c++) {
@@ -616,7 +616,7 @@ static int read_line(void *arg, const char *json, size_t len)
 	const char *event = json_get_text(line, "event");
 	struct look *l = r->look;
 
-	if (!strcmp(event, "start")) { /* of several the last */
+	if (!strcmp(event, "start")) { /* the last start of a file is used */
 		look_close(l);
 		*l = (struct look){};
 		json_object_put(r->start);
@@ -654,14 +654,14 @@ int bundle_read(const char *path, struct look *l, struct json_object **start, st
 
 /* Text */
 
-/* One that neither loses nor will. */
+/* Returns true for findings without current or future loss. */
 static bool is_note(const struct json_object *finding)
 {
 	return !json_get_bool(finding, "losing") &&
 	       !strcmp(json_get_text(finding, "severity"), severity_names[SEVERITY_INFO]);
 }
 
-/* A line to be pasted. */
+/* Prints a line for pasting. */
 static void put_command(struct page *p, unsigned indent, const char *label, const char *command)
 {
 	page_text(p, indent, STYLE_DIM, label);
@@ -689,14 +689,14 @@ static void put_finding(struct page *p, const struct json_object *o)
 			  "%zu more like them: see --json", n - COMMANDS_SHOWN);
 }
 
-/* A line that begins with `label`, and goes on indented. */
+/* Starts a line with `label`. Continuation lines are indented. */
 static void begin_line(struct page *p, enum style style, const char *label)
 {
 	page_text(p, 0, style, label);
 	p->indent = 2;
 }
 
-/* What has lost before, and what could not be read. */
+/* Prints losses since boot, and data that could not be read. */
 static void put_beside(struct page *p, const struct json_object *end)
 {
 	size_t n = json_get_length(end, "history");
@@ -716,7 +716,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 	}
 }
 
-/* How an interface is set up, as far as it could be read: what the judge read. */
+/* Prints the settings of an interface that were read and judged. */
 static void put_link(struct page *p, const struct json_object *l)
 {
 	static const char *const parts[] = {
@@ -748,7 +748,7 @@ static void put_link(struct page *p, const struct json_object *l)
 	page_end(p);
 }
 
-/* What pktledger can use of this kernel. */
+/* Prints the kernel features that pktledger can use. */
 static void put_self(struct page *p, const struct json_object *o)
 {
 	begin_line(p, STYLE_BOLD, "pktledger");
@@ -760,7 +760,7 @@ static void put_self(struct page *p, const struct json_object *o)
 	page_end(p);
 }
 
-/* One line, also for a host that is well. */
+/* Prints one line, also for a host without findings. */
 static void put_verdict(struct page *p, const struct json_object *end, bool losing, bool likely)
 {
 	p->indent = 0;

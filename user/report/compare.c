@@ -15,10 +15,10 @@
 #include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200
-#define SYSCTLS	     "sysctls." /* before their names */
-#define CELL_WIDTH   22		/* columns of "100.00 % socket_filter" */
+#define SYSCTLS	     "sysctls." /* prefix of sysctl names */
+#define CELL_WIDTH   22		/* width of "100.00 % socket_filter" */
 
-/* What always differs, and means nothing. */
+/* Returns true for members that always differ and have no effect. */
 static bool is_ignored(const char *key)
 {
 	static const char *const ignored[] = {"time",	  "command", "streams", "env",
@@ -33,7 +33,7 @@ static bool is_list_of_objects(const struct json_object *o)
 	       json_object_is_type(json_object_array_get_idx(o, 0), json_type_object);
 }
 
-/* Takes both values. */
+/* Adds an item with both values, which are taken over. */
 static struct json_object *add_both(struct json_object *list, const char *name,
 				    struct json_object *a, struct json_object *b)
 {
@@ -48,7 +48,7 @@ static struct json_object *add_both(struct json_object *list, const char *name,
 static void compare(struct json_object *list, const char *of, const char *key,
 		    struct json_object *a, struct json_object *b);
 
-/* `all`: also members that have the name of something that is ignored. */
+/* `all`: include members that have an ignored name. */
 static void compare_objects(struct json_object *list, const char *name, struct json_object *a,
 			    struct json_object *b, bool all)
 {
@@ -62,7 +62,8 @@ static void compare_objects(struct json_object *list, const char *name, struct j
 	}
 }
 
-/* The items of a list by their names, as "tx/v-tx": their place in it says nothing. To be put. */
+/* Returns the items of a list by name, for example "tx/v-tx", because their order has no meaning.
+ * The caller owns the object. */
 static struct json_object *by_name(struct json_object *list)
 {
 	struct json_object *o = json_object_new_object();
@@ -80,7 +81,7 @@ static struct json_object *by_name(struct json_object *list)
 	return o;
 }
 
-/* Adds to the list what differs in a member, by the way to it. */
+/* Adds the differences of a member to the list, with their path. */
 static void compare(struct json_object *list, const char *of, const char *key,
 		    struct json_object *a, struct json_object *b)
 {
@@ -97,7 +98,7 @@ static void compare(struct json_object *list, const char *of, const char *key,
 		compare_objects(list, name, items_a, items_b, true);
 		json_object_put(items_a);
 		json_object_put(items_b);
-	} else if ((a && b) || strcmp(of, "quirks")) { /* a quirk may not have been found out */
+	} else if ((a && b) || strcmp(of, "quirks")) { /* a quirk may be undetected */
 		add_both(list, name, json_object_get(a), json_object_get(b));
 	}
 }
@@ -108,9 +109,9 @@ static const char *value_text(struct json_object *o)
 }
 
 /*
- * The options of a command line, as opt_parse() writes it, with their values, as {"--rcvbuf":"4m"};
- * the document has not all of them in members of its own, as it has faults. Those of how it is shown and kept, and of how
- * much, say nothing. To be put.
+ * Returns the options of a command line, as written by opt_parse(), with their values, for example
+ * {"--rcvbuf":"4m"}. Faults have their own member of the document, other options need not. Options
+ * for display, storage and duration are left out. The caller owns the object.
  */
 static struct json_object *options_of(const struct json_object *start)
 {
@@ -134,7 +135,7 @@ static struct json_object *options_of(const struct json_object *start)
 	return o;
 }
 
-/* Both ends, for shares of what they sent. */
+/* Both ends, to compute fractions of the packets sent. */
 struct pair {
 	struct json_object *list;
 	const struct json_object *a, *b;
@@ -156,7 +157,8 @@ static struct json_object *add_result(struct json_object *list, const char *name
 	return o;
 }
 
-/* Packets of both as shares of what was sent: they change with those, not with what was sent. */
+/* Adds the packets of both as fractions of the packets sent. The change is the change of the
+ * fractions. */
 static void add_share(struct json_object *o, const struct pair *of)
 {
 	double sent_a = json_get_double(of->a, "sent"), sent_b = json_get_double(of->b, "sent");
@@ -168,7 +170,7 @@ static void add_share(struct json_object *o, const struct pair *of)
 	put_change(o, json_get(o, "a_fraction"), json_get(o, "b_fraction"));
 }
 
-/* Losses of both, in the order of the path. */
+/* Adds the losses of both in path order. */
 static void add_stages(const struct pair *of)
 {
 	uint64_t a[STAGE_COUNT] = {}, b[STAGE_COUNT] = {};
@@ -189,7 +191,7 @@ static double received_of(const struct json_object *point)
 	return 1 - fraction_of(json_get_double(json_get(point, "lost_fraction"), "median"), 1);
 }
 
-/* Of two sweeps: what was received at the points that both have, and what share that was. */
+/* Adds results of two sweeps: packets received at common points, and their fraction. */
 static void add_points(const struct pair *of)
 {
 	for (struct json_each each = json_each(of->a, "points"); json_next(&each);) {
@@ -223,10 +225,10 @@ static void add_points(const struct pair *of)
 
 static const struct measure {
 	const char *name;
-	const char *key, *member;	    /* of the end, and of that; NULL: the name, nothing */
-	const char *words;		    /* for people; NULL: the name */
-	bool shares;			    /* of what was sent */
-	void (*add)(const struct pair *of); /* others in this place; NULL: this one */
+	const char *key, *member;	    /* member of the end (NULL: `name`), its member */
+	const char *words;		    /* label in text, NULL: `name` */
+	bool shares;			    /* add fractions of the packets sent */
+	void (*add)(const struct pair *of); /* adds other results here, NULL: this result */
 } measures[] = {
 	{.name = "attempted"},
 	{.name = "refused"},
@@ -258,7 +260,7 @@ static const struct measure {
 	{.name = "latency_max_ns", .words = "latency max", .key = "latency_ns", .member = "max"},
 };
 
-/* What both have. To be given away. */
+/* Returns the results that both ends have, owned by the caller. */
 static struct json_object *compare_results(const struct json_object *a, const struct json_object *b)
 {
 	const struct pair of = {json_object_new_array(), a, b};
@@ -287,8 +289,8 @@ static struct json_object *compare_results(const struct json_object *a, const st
 }
 
 static const struct {
-	const char *name, *result; /* of the results; NULL: the fraction lost */
-	bool falls;		   /* it is worse if it falls */
+	const char *name, *result; /* name of the result, NULL: the fraction lost */
+	bool falls;		   /* a lower value is worse */
 } limited[] = {
 	{"loss", NULL, false},
 	{"p50", "latency_p50_ns", false},
@@ -345,7 +347,7 @@ int compare_limits_parse(const char *text, struct compare_limits *l, struct erro
 	return 0;
 }
 
-/* Returns the value of a result that both have; NULL: they have not. */
+/* Returns the value of a result that both have, or NULL. */
 static const struct json_object *result_of(const struct json_object *comparison, const char *name)
 {
 	for (struct json_each o = json_each(comparison, "results"); json_next(&o);) {
@@ -389,7 +391,8 @@ int compare_limits(struct json_object *comparison, const struct ledgers_document
 	return kept;
 }
 
-/* The option that differs and has the name of the stage; else the only one. NULL: none. */
+/* Returns the differing option with the name of the stage, else the only differing option, else
+ * NULL. */
 static const struct json_object *option_of(const struct json_object *comparison, const char *stage)
 {
 	const struct json_object *option = NULL;
@@ -413,7 +416,7 @@ static const char *option_text(struct json_object *value)
 	return value ? value_text(value) : "the default";
 }
 
-/* Which of two runs lost more, by how much, where, and what was different there. */
+/* Adds a sentence: the run that lost more, the difference, the stage, and the differing option. */
 static void put_verdict(struct json_object *comparison, const struct json_object *a,
 			const struct json_object *b)
 {
@@ -485,8 +488,8 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 }
 
 /*
- * For people, without the unit that keys end with: "received at" of rx_pps, also behind the point
- * of a sweep; "rate" of rate_pps. Names of sysctls and options stay.
+ * Returns the label of a key, without the unit at its end: "received at" for rx_pps, also after the
+ * point of a sweep, "rate" for rate_pps. Names of sysctls and options are unchanged.
  */
 static const char *words_of(const char *key)
 {
@@ -527,7 +530,7 @@ static const char *words_of(const char *key)
 	return words;
 }
 
-/* What differs, in words: numbers with their unit, on and off. */
+/* Prints a differing value: numbers with their unit, on and off. */
 static void print_value(struct page *p, enum style style, const char *name, struct json_object *o)
 {
 	const bool number =
@@ -544,7 +547,7 @@ static void print_value(struct page *p, enum style style, const char *name, stru
 		page_words(p, style, "%s", *name == '-' ? option_text(o) : value_text(o));
 }
 
-/* Whether an option says what a member says that differs, too. */
+/* Returns true if the differences already include a member with the meaning of the option. */
 static bool is_told(const struct json_object *comparison, const char *option)
 {
 	const char *member = !strcmp(option, "-r")	 ? "rate_pps"
@@ -685,7 +688,7 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 
 /* Runs between many hosts. */
 
-/* By which an end of a run is known. */
+/* Returns the name that identifies an end of a run. */
 static const char *node_of(struct json_object *doc, const char *side)
 {
 	struct json_object *start = json_get(doc, "start");
@@ -730,7 +733,7 @@ static void add_count(struct json_object *o, const char *key, uint64_t count)
 	json_put_u64(o, key, sum < count ? UINT64_MAX : sum);
 }
 
-/* A run, to its pair. */
+/* Adds a run to its pair. */
 static int add_run(struct json_object *matrix, struct json_object *doc, struct error *err)
 {
 	const char *from = node_of(doc, "tx"), *to = node_of(doc, "rx");
@@ -760,7 +763,7 @@ static int add_run(struct json_object *matrix, struct json_object *doc, struct e
 	return 0;
 }
 
-/* The sums are there: what follows from them. */
+/* Computes the derived members when all runs are summed. */
 static void conclude(struct json_object *pair)
 {
 	const char *worst = NULL;
@@ -805,7 +808,7 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 	return rc;
 }
 
-/* "4.33 % wire"; "!" behind it: a run is not balanced. */
+/* Prints "4.33 % wire", followed by "!" if a run is not balanced. */
 static void print_pair(struct page *p, struct json_object *pair)
 {
 	double share = fraction_of(json_get_double(pair, "lost_fraction"), 1);

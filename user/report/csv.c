@@ -9,13 +9,13 @@
 #include "base/clock.h"
 #include "base/num.h"
 
-/* Members of causes, stages and intervals, as they are called in JSON and in the first line. */
+/* Members of causes, stages and intervals, named as in JSON and in the first line. */
 static const char *const keys[] = {"reason",  "location", "ifname",  "netns",  "direction",
 				   "hook",    "socket",	  "process", "cgroup", "container",
 				   "pod",     "flow",	  "cpu",     "source", "scope",
 				   "packets", "bytes",	  "events",  "sent",   "delivered"};
 
-/* What all rows of an interval begin with. */
+/* First columns of all rows of an interval. */
 struct row {
 	FILE *out;
 	const struct ledgers_document *d;
@@ -31,7 +31,7 @@ void csv_text(FILE *out, const char *text)
 	char *end;
 
 	strtod(text, &end);
-	/* what a spreadsheet takes for one, and is no number */
+	/* starts like a formula and is not a number */
 	formula = *text && strchr("=+-@", *text) && (end == text || *end);
 	quoted = formula || text[strcspn(text, ",\"\r\n")];
 	if (quoted)
@@ -61,7 +61,7 @@ void csv_head(FILE *out)
 	fputc('\n', out);
 }
 
-/* A cause, a flow or a stage; members that it does not have are empty. */
+/* Writes a cause, a flow or a stage. Missing members are empty. */
 static void put_row(const struct row *r, const char *stage, const struct json_object *o)
 {
 	csv_text(r->out, document_file(r->d));
@@ -81,7 +81,7 @@ static void put_row(const struct row *r, const char *stage, const struct json_ob
 	fputc('\n', r->out);
 }
 
-/* All of an interval or a run: what was lost, and where it is known, sent and delivered. */
+/* Writes the total of an interval or a run: packets lost and, if known, sent and delivered. */
 static void put_whole(const struct row *r, const struct json_object *from)
 {
 	struct json_object *o = json_object_new_object();
@@ -124,7 +124,7 @@ static void put_part(struct row *r, const struct json_object *interval)
 		put_row(r, json_get_text(flow.item, "stage"), flow.item);
 }
 
-/* So many segments of TCP, and what became of them: `reason`. */
+/* Writes a number of TCP segments with their outcome as `reason`. */
 static void put_segments(const struct row *r, const char *reason, const char *stage,
 			 const char *location, const char *ifname, uint64_t segments)
 {
@@ -138,7 +138,7 @@ static void put_segments(const struct row *r, const char *reason, const char *st
 	json_object_put(o);
 }
 
-/* The balance of TCP, and what other hosts know of it: classes of their own. */
+/* Writes the TCP balance and the results of other hosts, each with separate classes. */
 static void put_tcp(struct row *r, const struct json_object *tcp, const struct json_object *joined)
 {
 	static const char *const rest[] = {"spurious", "undecided", "unjoined"};
@@ -181,7 +181,7 @@ void csv_document(FILE *out, const struct ledgers_document *d)
 		struct json_object *part = d->parts ? json_object_get(interval.item)
 						    : series_growth(interval.item, last);
 
-		if (!d->parts) /* counts since the start */
+		if (!d->parts) /* intervals hold counts since the start */
 			json_put_time(part, "time", started_ns + json_get_u64(part, "time_ns"));
 		put_part(&r, part);
 		json_object_put(part);

@@ -13,7 +13,7 @@
 #include "ledger/ledger.h"
 #include "traffic/tx.h"
 
-/* A loss: the stage, its causes, and the counters that should know it. */
+/* A loss: the stage, its causes, and the counters that should include it. */
 
 static const char *const sources[] = {"event", "counter", "difference"};
 
@@ -114,7 +114,7 @@ struct json_object *json_finding(const struct finding *f)
 	return o;
 }
 
-/* What the receiver saw of order and time. */
+/* Order and time as measured by the receiver. */
 
 static const struct record_field reordering_rows[] = {
 	RECORD("packets", UINT, arrivals, order.packets),
@@ -159,7 +159,7 @@ static const struct record_field arrivals_rows[] = {
 	{0},
 };
 
-/* Buckets of a histogram that are not empty: by powers of two, or quarters of them, of times. */
+/* Returns the non-empty buckets of a time histogram, by powers of two or quarters of them. */
 static struct json_object *buckets(const uint64_t *count, unsigned n, bool quarters,
 				   const char *what)
 {
@@ -184,7 +184,7 @@ struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS])
 	return buckets(count, HIST_QUARTERS, true, "packets");
 }
 
-/* The end of run, and of its parts. */
+/* The end of run, and its parts. */
 
 static const struct record_field deliberate_rows[] = {
 	RECORD("duplicates", UINT, result, deliberate.duplicates),
@@ -298,7 +298,7 @@ static const struct record_field rest_rows[] = {
 	{0},
 };
 
-/* refused_by: by the name of the errno; by number where it has none. */
+/* Adds refused_by, keyed by the errno's name, or its number if it has no name. */
 static void put_sending(struct json_object *o, const struct result *res)
 {
 	struct json_object *by;
@@ -389,7 +389,7 @@ static void fill_shape(struct run_header *h, const struct run_spec *spec)
 	h->flows = spec->shape.flows > UINT32_MAX ? UINT32_MAX : (unsigned)spec->shape.flows;
 }
 
-/* `streams` may be NULL. */
+/* Fills the result. `streams` may be NULL. */
 static void fill_result(struct run_header *h, const struct result *so_far,
 			const struct fates_numbers *streams)
 {
@@ -431,7 +431,7 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 	fill_port(&h->rx_port, "rx", &lab->rx, spec->ipv6);
 }
 
-/* As in lab_topologies. */
+/* Same order as lab_topologies. */
 static const char *const topologies[] = {
 	[LAB_PAIR] = "pair", [LAB_ROUTER] = "router", [LAB_BRIDGE] = "bridge",
 	[LAB_TAP] = "tap",   [LAB_VXLAN] = "vxlan",
@@ -471,7 +471,7 @@ static const struct record_field rx_port_rows[] = {
 	{0},
 };
 
-/* Each with the place of its checkpoint: the wire is what lies between these two. */
+/* Hosts with the position of their probe: the wire is the path between the two probes. */
 static const struct record_field host_rows[] = {
 	RECORD("name", TEXT, result_host, name),
 	RECORD("probe", TEXT, result_host, place),
@@ -520,7 +520,7 @@ static struct json_object *streams_array(const struct run_header *h)
 
 		json_put_u64(o, "stream", (uint16_t)(h->stream0 + i));
 		json_put_u64(o, "base", h->base);
-		json_put(o, "count", NULL); /* until the time is over */
+		json_put(o, "count", NULL); /* until the duration ends */
 		if (h->count != UINT64_MAX)
 			json_put_u64(o, "count",
 				     h->count / h->streams + (i < h->count % h->streams));
@@ -552,7 +552,7 @@ struct json_object *json_start(const struct run_header *h, struct json_object *e
 	return o;
 }
 
-/* What comes between. */
+/* Intervals, limits and errors. */
 
 static const struct record_field interval_rows[] = {
 	RECORD("time_ns", UINT, experiment_interval, time_ns),
@@ -586,7 +586,7 @@ struct json_object *json_interval(const struct experiment_interval *now)
 	return o;
 }
 
-struct crossed { /* a limit */
+struct crossed { /* A limit that is crossed. */
 	const char *text, *name, *unit;
 	double value, measured;
 	bool broken;
@@ -618,7 +618,7 @@ struct json_object *json_limit(const struct limit *limit, double measured, bool 
 	return record_write(limit_rows, &of);
 }
 
-/* One end alone. */
+/* A single end: send, recv. */
 
 struct json_object *json_origin(int argc, char *const *argv, struct json_object *env)
 {
@@ -654,7 +654,9 @@ static const struct record_field recv_rows[] = {
 	{0},
 };
 
-/* "tai_ns" is the clock of the times that packets carry: what happened when at either end. */
+/*
+ * "tai_ns" is the clock of the times in the packets, so that events at either end can be compared.
+ */
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
 				    const struct run_spec *spec, const struct result *res,

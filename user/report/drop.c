@@ -17,17 +17,17 @@
 #include "report/series.h"
 #include "watch_abi.h"
 
-#define HEX_LINE 16 /* bytes, half of them where a line is narrower than */
+#define HEX_LINE 16 /* bytes per line, half of them if the page is narrower */
 #define HEX_COLS (DROP_INDENT + 8 + HEX_LINE / 2 * 5 + 2 + HEX_LINE)
 #define SLL_LEN	 16
 #define COMMENT	 "pktledger: stage="
 
-#define DROP_INDENT 4 /* of what is below the first line of a drop */
+#define DROP_INDENT 4 /* indentation of the lines after the first line of a drop */
 
-/* What is said of a drop, in this order; `key` in comments. */
+/* Details of a drop, in this order. `key` is used in comments. */
 static const struct detail {
 	enum live_field field;
-	const char *key, *before; /* before: in the line for people, but for the first two */
+	const char *key, *before; /* before: text before the value, not for the first two */
 } details[] = {
 	{LIVE_STAGE, "stage", ""},	 {LIVE_CLASS, "class", ""},   {LIVE_REASON, "reason", ""},
 	{LIVE_LOCATION, "location", ""}, {LIVE_HOOK, "hook", ""},     {LIVE_IFNAME, "ifname", ""},
@@ -35,14 +35,14 @@ static const struct detail {
 };
 
 #define DETAILS LENGTH(details)
-#define REASON	2 /* the first of them behind stage and class */
+#define REASON	2 /* index of the first detail after stage and class */
 
 static const char *stage_of(const struct live_row *row)
 {
 	return *row->text[LIVE_STAGE] ? row->text[LIVE_STAGE] : "copy";
 }
 
-/* Two digits each, by pairs, and what is printable beside them: as tcpdump -X. */
+/* Prints bytes as hex pairs with the printable characters next to them, like tcpdump -X. */
 static void put_hex(const struct page *page, const struct packet_view *p)
 {
 	const uint32_t line = page->width < HEX_COLS ? HEX_LINE / 2 : HEX_LINE;
@@ -130,7 +130,8 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	return o;
 }
 
-/* "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF ...", what is known; ASCII. Returns `buf`. */
+/* Formats the known details in ASCII: "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF ...". Returns
+ * `buf`. */
 static char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
 {
 	const struct live_row *row = &drop->what->row;
@@ -157,7 +158,7 @@ int drop_capture(struct pcapng *to, const struct live_drop *drop)
 	const struct packet_view *p = &drop->packet;
 	const struct live_row *row = &drop->what->row;
 	const char *direction = row->text[LIVE_DIRECTION];
-	/* Linux cooked capture: kind, type of device, address (none), protocol */
+	/* Linux cooked capture: packet type, device type, address (none), protocol */
 	uint16_t sll[SLL_LEN / 2] = {htons(drop->key->pkt_type), htons(ARPHRD_NONE)};
 	uint8_t *cooked = NULL;
 	char comment[PCAPNG_COMMENT], netns[OWNER_NETNS + 8];

@@ -18,24 +18,24 @@
 #define SLOTS_FIRST 8192
 #define NONE	    0x7fffffffu
 
-/* A packet of A, in the order in which they were added; there are tens of millions. */
+/* A packet of A, in capture order. There may be tens of millions. */
 struct packet {
 	uint64_t time_ns;
 	uint32_t flow;
-	uint32_t next : 31; /* of the same key; NONE: it is the last */
+	uint32_t next : 31; /* index of the next packet with the same key, NONE: last */
 	uint32_t taken : 1;
 };
 
 struct endflow {
 	struct watch_flow flow;
 	uint64_t packets, matched, missing;
-	uint32_t highest; /* of the packets of A that were found, the last in their order */
+	uint32_t highest; /* highest index among the matched packets of A */
 };
 
-/* Chains by key: whatever many packets look the same, one step finds the next. */
+/* Chains by key, which find the next packet in one step even if many packets have the same key. */
 struct slot {
 	uint64_t key;
-	uint32_t head, tail; /* of those that are not taken; head NONE: all are */
+	uint32_t head, tail; /* packets not matched yet, head NONE: all are matched */
 	bool used;
 };
 
@@ -44,7 +44,7 @@ struct table {
 	uint32_t slots, used;
 };
 
-/* Where the key is, or is to be. */
+/* Returns the slot of the key, or the free slot for it. */
 static struct slot *slot_of(const struct table *t, uint64_t key)
 {
 	uint32_t at = (uint32_t)key & (t->slots - 1);
@@ -54,7 +54,7 @@ static struct slot *slot_of(const struct table *t, uint64_t key)
 	return &t->slot[at];
 }
 
-/* Room for one more: at least half of the slots are free. */
+/* Makes space for one more key: at least half of the slots stay free. */
 static int make_room(struct table *t)
 {
 	struct table more = {.slots = t->slots ? t->slots * 2 : SLOTS_FIRST, .used = t->used};
@@ -79,7 +79,7 @@ struct end {
 	const char *file;
 	struct capfile_state state;
 	uint64_t compared, cut;
-	uint64_t first_ns, last_ns; /* of all packets, whatever the filter says */
+	uint64_t first_ns, last_ns; /* ns, time range of all packets, regardless of the filter */
 };
 
 struct ends {
@@ -87,13 +87,13 @@ struct ends {
 	enum packetid_method method;
 	const char *method_name;
 	struct packetfilter *filter;
-	struct list packet;	     /* of A: struct packet */
+	struct list packet;	     /* struct packet, packets of A */
 	struct list flow;	     /* struct endflow */
-	struct list delay;	     /* of the matched: int64_t */
-	struct table packets, flows; /* by their key; by a hash */
+	struct list delay;	     /* int64_t ns, latencies of matched packets */
+	struct table packets, flows; /* packets by key, flows by hash */
 	struct end a, b;
 	uint64_t matched, duplicated, reordered, only_b;
-	uint64_t ambiguous; /* that share their key with another */
+	uint64_t ambiguous; /* packets that share their key with another packet */
 	uint64_t missing, lost, doubt, outside, gaps, longest;
 	bool has_stamps;
 };
@@ -108,7 +108,8 @@ static struct endflow *flow_at(const struct ends *e, uint32_t i)
 	return (struct endflow *)e->flow.at + i;
 }
 
-/* Its number, of a new one if need be; -ENOMEM. Two flows of one hash have slots side by side. */
+/* Returns the index of a flow, which is added if new, or -ENOMEM. Flows with equal hashes use
+ * adjacent slots. */
 static int find_flow(struct ends *e, const struct watch_flow *flow)
 {
 	const uint8_t *p = (const uint8_t *)flow;
@@ -135,7 +136,7 @@ static int find_flow(struct ends *e, const struct watch_flow *flow)
 	}
 }
 
-/* Whether it is compared; counts what cannot be. */
+/* Returns true if the packet can be compared, else counts the reason. */
 static bool identify(const struct ends *e, struct end *end, const struct capfile_packet *p,
 		     struct datagram *d, uint64_t *key)
 {
@@ -199,7 +200,7 @@ static int take_a(void *arg, const struct capfile_packet *p)
 	return 0;
 }
 
-/* Takes the first of its key that was not taken yet. */
+/* Matches a packet of B with the first unmatched packet of the same key. */
 static int take_b(void *arg, const struct capfile_packet *p)
 {
 	struct ends *e = arg;
@@ -263,7 +264,8 @@ static void judge_missing(struct ends *e)
 		if (p->taken) {
 			run = 0;
 		} else if (due < (int64_t)e->b.first_ns || due > (int64_t)e->b.last_ns) {
-			/* B was not there yet, or no more, when it should have come */
+			/* B had not started yet, or had already ended, when the packet should have
+			 * arrived */
 			e->outside++;
 			run = 0;
 		} else {
@@ -273,7 +275,7 @@ static void judge_missing(struct ends *e)
 			e->longest = larger(e->longest, run);
 		}
 	}
-	/* any of these may be among the missing */
+	/* each of these packets may be among the missing packets */
 	e->doubt = e->b.state.dropped + e->b.cut;
 	e->doubt = smaller(e->doubt, e->missing);
 	e->lost = e->missing - e->doubt;
@@ -317,7 +319,7 @@ static const struct {
 } quantiles[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
 #define QUANTILES LENGTH(quantiles)
 
-/* NULL: some are less than nothing. */
+/* Returns NULL if a latency is negative. */
 static struct json_object *delay_histogram(const struct ends *e)
 {
 	uint64_t quarters[HIST_QUARTERS];
@@ -342,7 +344,7 @@ static int by_missing(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Those that miss most packets: [{"flow","packets","matched","missing"}]. */
+/* Returns the flows with the most missing packets: [{"flow","packets","matched","missing"}]. */
 static struct json_object *flows_json(const struct ends *e)
 {
 	struct json_object *list = json_object_new_array();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Writes a page: what can be read without its script (headlines, losses, findings, the text of the
+ * Writes an HTML page: the part readable without a script (headlines, losses, findings, text of the
  * command), the data, and the script that draws it (html.js).
  */
 
@@ -14,11 +14,12 @@
 #include "report/print.h"
 #include "report/series.h"
 
-#define POINTS	  240 /* of a history, at most */
-#define MANY	  20  /* trials, of which each is in the data whole */
-#define ROWS_MOST 500 /* of the table that is read without the script */
+#define POINTS	  240 /* maximum points of a history */
+#define MANY	  20  /* more trials than this are reduced in the data */
+#define ROWS_MOST 500 /* maximum rows of the table for readers without script */
 
-/* As they are emitted, and what the policy of the page calls them: "sha256-..". */
+/* Script and style as emitted, and their hashes for the page's Content-Security-Policy:
+ * "sha256-..". */
 static const struct {
 	const char *hash, *text;
 } style = {
@@ -28,7 +29,8 @@ static const struct {
 #include "report/html.js.h"
 };
 
-/* `entities` of ASCII, where they are not NULL. Bytes that are not UTF-8 become U+FFFD. */
+/* Writes text with `entities` instead of ASCII characters, if not NULL. Bytes that are not UTF-8
+ * become U+FFFD. */
 static void put_escaped(FILE *out, const char *s, const char *const entities[128], bool controls)
 {
 	for (unsigned length; s && *s; s += length ? length : 1) {
@@ -63,7 +65,7 @@ void html_json(FILE *out, struct json_object *doc)
 		    true);
 }
 
-/* "<b>name</b>", where `tag` may have attributes. */
+/* Writes "<b>name</b>". `tag` may include attributes. */
 static void put_in(FILE *out, const char *tag, const char *text)
 {
 	fprintf(out, "<%s>", tag);
@@ -73,7 +75,7 @@ static void put_in(FILE *out, const char *tag, const char *text)
 
 /* Headlines */
 
-/* The only trial of a sweep, such as a soak; or NULL. */
+/* Returns the only trial of a sweep, for example of a soak test, or NULL. */
 static struct json_object *only_trial(struct json_object *doc)
 {
 	struct json_object *trial = json_get_item(doc, "trials", 0);
@@ -84,7 +86,7 @@ static struct json_object *only_trial(struct json_object *doc)
 		       : NULL;
 }
 
-/* The end of a document, of its only trial, or else the sum of a trace or a capture. */
+/* Returns the end of a document, or of its only trial, or else the sum of a trace or a capture. */
 static struct json_object *end_of(struct json_object *doc)
 {
 	struct json_object *only = only_trial(doc), *end = json_get(doc, "end");
@@ -92,7 +94,7 @@ static struct json_object *end_of(struct json_object *doc)
 	return only ? only : end ? end : json_get(doc, "sum");
 }
 
-/* What tracing saw: "12 packets lost", "Nothing was lost in 10.0 s". */
+/* Writes the result of tracing: "12 packets lost", "Nothing was lost in 10.0 s". */
 static void put_seen(FILE *out, const struct json_object *end, uint64_t lost, bool live)
 {
 	uint64_t suspected = json_sum(end, "suspected", "packets");
@@ -109,7 +111,7 @@ static void put_seen(FILE *out, const struct json_object *end, uint64_t lost, bo
 		fprintf(out, "Nothing was lost in %s", fmt_ns(ns));
 }
 
-/* The findings of check: "2 causes lose packets now". */
+/* Writes the number of findings: "2 causes lose packets now". */
 static void put_found(FILE *out, const struct json_object *end)
 {
 	uint64_t losing = 0, n = json_get_length(end, "findings");
@@ -123,7 +125,7 @@ static void put_found(FILE *out, const struct json_object *end)
 			n ? fmt_many(n, "finding") : "");
 }
 
-/* "47.00 % lost, most at rcvbuf"; without a number sent, the packets. */
+/* Writes "47.00 % lost, most at rcvbuf", or the number of packets if the number sent is unknown. */
 static void put_lost(FILE *out, const struct json_object *end, bool live)
 {
 	uint64_t sent = json_get_u64(end, "sent"), lost = json_sum(end, "stages", "packets");
@@ -155,7 +157,8 @@ static void put_lost(FILE *out, const struct json_object *end, bool live)
 			worst);
 }
 
-/* Where TCP lost first transmissions, here or on joined hosts. False: nothing to say. */
+/* Writes the places where TCP lost first transmissions, on this host or on joined hosts. Returns
+ * false if nothing is known. */
 static bool put_tcp(FILE *out, const struct json_object *doc, const struct json_object *end)
 {
 	const struct json_object *tcp = json_get(end, "tcp"), *joined = json_get(doc, "joined");
@@ -175,7 +178,7 @@ static bool put_tcp(FILE *out, const struct json_object *doc, const struct json_
 	};
 	const char *before = " sent again: ";
 
-	/* what UDP lost comes first */
+	/* UDP losses come first */
 	if (!all || (json_get(end, "verdict") && json_sum(end, "stages", "packets")))
 		return false;
 	fputs(fmt_many(all, "TCP segment"), out);
@@ -190,7 +193,7 @@ static bool put_tcp(FILE *out, const struct json_object *doc, const struct json_
 	return true;
 }
 
-/* "No drop up to 120.3 kpps" of a search, else "5 trials, 0.10 to 12.00 % lost" */
+/* Writes "No drop up to 120.3 kpps" for a search, else "5 trials, 0.10 to 12.00 % lost". */
 static void put_trials(FILE *out, const struct json_object *doc)
 {
 	const struct json_object *end = json_get(doc, "end"), *ndr = json_get(end, "ndr");
@@ -229,7 +232,7 @@ static void put_headline(FILE *out, struct json_object *doc, bool live)
 		fputs(json_get(doc, "error") ? "It failed" : "It has no end", out);
 }
 
-/* To be freed. */
+/* Returns the headline, freed by the caller. */
 static char *headline_of(struct json_object *doc, bool live)
 {
 	char *text = NULL;
@@ -243,7 +246,7 @@ static char *headline_of(struct json_object *doc, bool live)
 
 /* The data */
 
-/* Those members of `from`, up to a NULL. To be put. */
+/* Returns the listed members of `from`. The list ends with NULL. The caller owns the object. */
 static struct json_object *some_of(const struct json_object *from, const char *const *names)
 {
 	struct json_object *o = json_object_new_object();
@@ -261,7 +264,8 @@ static void add_stages(uint64_t lost[STAGE_COUNT], const struct json_object *int
 		rows_add_stages(lost, interval);
 }
 
-/* A point of the history: all of `item`, whose counts are its own or since the start. */
+/* Returns a point of the history: all members of `item`, whose counts are per interval or since the
+ * start. */
 static struct json_object *point_of(const struct json_object *item, const uint64_t *lost,
 				    uint64_t dropped, uint64_t length_ns, double peak_pps)
 {
@@ -288,8 +292,8 @@ static struct json_object *point_of(const struct json_object *item, const uint64
 }
 
 /*
- * The intervals as at most POINTS points, each with its sum and the highest rate of loss in it.
- * *joined: of how many intervals a point is. To be put.
+ * Returns the intervals as at most POINTS points, each with its sum and its highest loss rate.
+ * *joined: intervals per point. The caller owns the list.
  */
 static struct json_object *history_of(const struct json_object *doc, size_t *joined)
 {
@@ -307,7 +311,7 @@ static struct json_object *history_of(const struct json_object *doc, size_t *joi
 		double peak = series_peak(i.item);
 
 		if (!own_ns) {
-			memset(lost, 0, sizeof(lost)); /* counted since the start */
+			memset(lost, 0, sizeof(lost)); /* counts are since the start */
 			peak = ns > 0 && now > last ? (double)(now - last) * 1e9 / ns : 0;
 		}
 		add_stages(lost, i.item);
@@ -327,7 +331,7 @@ static struct json_object *history_of(const struct json_object *doc, size_t *joi
 	return points;
 }
 
-/* What of a trial is shown if there are many. */
+/* Returns the displayed members of a trial, used if there are many trials. */
 static struct json_object *brief_trial(const struct json_object *trial)
 {
 	static const char *const of_trial[] = {
@@ -342,7 +346,8 @@ static struct json_object *brief_trial(const struct json_object *trial)
 	return o;
 }
 
-/* A document as pages hold it: with its history, and of many trials what is shown. To be put. */
+/* Returns a document as stored in pages: with its history, and with reduced trials if there are
+ * many. The caller owns the object. */
 static struct json_object *data_of(struct json_object *doc)
 {
 	bool many = json_get_length(doc, "trials") > MANY;
@@ -359,7 +364,7 @@ static struct json_object *data_of(struct json_object *doc)
 		json_put_u64(covers, "joined",
 			     joined * larger(json_get_u64(covers, "joined"), 1));
 	}
-	if (json_get(doc, "worst")) { /* with their stages, but not each cause */
+	if (json_get(doc, "worst")) { /* keep stages, remove causes */
 		struct json_object *few = json_object_new_object();
 
 		json_put(few, "intervals", json_object_get(json_get(doc, "worst")));
@@ -374,7 +379,7 @@ static struct json_object *data_of(struct json_object *doc)
 	return o;
 }
 
-/* The name of what it was read from, unless that is hidden. */
+/* Returns the name of the source file, unless it is hidden. */
 static const char *name_of(const struct html_page *page, unsigned i)
 {
 	const char *file = json_get_text(page->docs[i].json, "file");
@@ -382,7 +387,7 @@ static const char *name_of(const struct html_page *page, unsigned i)
 	return *file || page->redact || !page->docs[i].path ? file : page->docs[i].path;
 }
 
-/* What traces of several hosts say together. */
+/* Adds the joint result of traces from several hosts. */
 static void add_joined(struct json_object *list, const struct html_page *page)
 {
 	char *tcp = joined_tcp_text(page->docs, page->n);
@@ -399,7 +404,7 @@ static void add_joined(struct json_object *list, const struct html_page *page)
 	}
 }
 
-/* What the script has to know beside the documents. To be put. */
+/* Returns the data for the script in addition to the documents. The caller owns the object. */
 static struct json_object *view_of(const struct html_page *page)
 {
 	struct json_object *o = json_object_new_object(), *list = json_put_list(o, "headlines");
@@ -422,7 +427,7 @@ static struct json_object *view_of(const struct html_page *page)
 	return o;
 }
 
-/* Without the script */
+/* Fallback without script */
 
 static void put_row(FILE *out, const char *stage, const struct json_object *counts,
 		    const struct json_object *end)
@@ -499,7 +504,7 @@ static void put_findings(FILE *out, const struct json_object *end)
 	}
 }
 
-/* `view`: as view_of() has it. */
+/* Writes the fallback. `view`: from view_of(). */
 static void put_plain(FILE *out, const struct html_page *page, const struct json_object *view)
 {
 	for (struct json_each line = json_each(view, "joined"); json_next(&line);)
@@ -580,7 +585,7 @@ int html_file(const char *path, const struct html_page *page, struct error *err)
 {
 	bool is_stdout = !strcmp(path, "-");
 	struct replace file = {.out = stdout};
-	const mode_t mask = umask(0); /* to be given away, as far as the user allows */
+	const mode_t mask = umask(0); /* give the file the permissions that the umask allows */
 	int rc;
 
 	umask(mask);

@@ -1,11 +1,11 @@
 "use strict";
 /*
- * Draws a page: everything above the text of the command, from the JSON that is in the page; the
- * live page of export draws it again for each state that the server sends. Names may be hostile:
- * they reach the page as text only.
+ * Draws a page, except for the text of the command, from the JSON in the page. The live page of
+ * export is redrawn for each state that the server sends. Names may be hostile: they are inserted
+ * as text only.
  */
 
-/* A group of stages has one colour everywhere; names stand next to it. */
+/* A group of stages has the same colour everywhere. Names are shown next to it. */
 const GROUPS = [
 	"tx_socket tx_route neigh", "tc_egress qdisc tx_device", "wire nic_ring", "xdp xsk gso backlog",
 	"l2 ip_header ip_route ip_frag ip_forward tunnel xfrm", "tc_ingress netfilter",
@@ -17,7 +17,7 @@ const PER_S = "packets/s", DRAWN = 400;
 /* Elements. Text is never markup. */
 const main = document.querySelector("main");
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-	/* would reorder the rest of a line */
+	/* characters that would reorder the rest of a line */
 const clean = (s) => String(s).replace(BIDI, "\ufffd");
 
 function fill(e, attributes, children) {
@@ -38,14 +38,14 @@ const svg = (tag, attributes, ...children) =>
 	fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 const dim = (...text) => el("span", {class: "dim"}, ...text);
 
-/* What stays when a live page is drawn again: zoom, order, filter, what is unfolded. */
+/* State kept when a live page is redrawn: zoom, sort order, filter, unfolded parts. */
 const kept = new Map();
 function keep(name, initial) {
 	if (!kept.has(name))
 		kept.set(name, initial);
 	return kept.get(name);
 }
-/* `children` are made when they are unfolded. */
+/* `children` are created when the part is unfolded. */
 function fold(id, summary, children) {
 	const state = keep(id, {open: false}), content = el("div");
 	const show = () => state.open && !content.firstChild && fill(content, {}, [children()]);
@@ -61,7 +61,7 @@ const section = (title, note, ...children) =>
 
 const charts = (...found) => found.some((c) => c) && el("div", {class: "charts"}, found);
 
-/* Numbers, as the text of the command has them. */
+/* Numbers, formatted as in the text of the command. */
 const list = (v) => Array.isArray(v) ? v.filter((o) => o !== null) : [];
 const num = (v) => Number.isFinite(v) ? v : 0;
 const sum = (a, f) => a.reduce((n, o) => n + num(f(o)), 0);
@@ -91,7 +91,7 @@ function percent(part, whole) {
 	return !(whole > 0) ? "" : part > 0 && v < 0.01 ? "<0.01 %"
 		: part < whole && v > 99.99 ? ">99.99 %" : `${v.toFixed(2)} %`;
 }
-const utc = (s, digits = 0) => { /* of seconds since 1970 */
+const utc = (s, digits = 0) => { /* from seconds since 1970 */
 	const date = new Date(s * 1000);
 	return isNaN(date) ? "" : date.toISOString().slice(11, digits ? 20 + digits : 19);
 };
@@ -148,10 +148,10 @@ const place = (axis, v) => {
 };
 
 /*
- * A chart: `draw` gets X(), Y() and returns marks. It is drawn as wide as it stands there, again
- * when that changes. `at`: what is said of a place on x, [x, lines]. `zoom`: {from, to, all,
-	charts}
- * of charts that show the same time; by dragging, the wheel's keys + and -, 0 or a double click.
+ * Draws a chart. `draw` receives X() and Y() and returns marks. The chart uses the width available
+ * and is redrawn when that changes. `at`: returns the text for a position on x, [x, lines]. `zoom`:
+ * {from, to, all, charts}, shared by charts with the same time axis. Users zoom by dragging, or
+ * with the keys + and -, 0 or a double click.
  */
 function chart(c) {
 	const tip = el("div", {class: "tip", hidden: true}), legend = el("ul", {class: "legend"});
@@ -281,7 +281,7 @@ function chart(c) {
 		legend, el("div", {class: "unit"}, c.unit), box, said);
 }
 
-/* Points of the history with what happened in each a second. */
+/* Returns the points of the history with their rates. */
 function history(doc) {
 	const points = [];
 	let last = {}, from = 0;
@@ -377,7 +377,7 @@ function overTime(doc, name) {
 						area(X, Y, now, below(i), below(i + 1)))),
 						peaks && svg("path", {class: "line sent", d: steps(X, Y, now, (p) =>
 							p.peak)}),
-						stages.map((s, i) => { /* its name, where there is room */
+						stages.map((s, i) => { /* label, if it fits */
 							const p = now.reduce((a, b) => num(b.stages[s]) > num(a.stages[s]) ? b
 								: a);
 							const room = Y(below(i)(p)) - Y(below(i + 1)(p));
@@ -405,7 +405,7 @@ function overTime(doc, name) {
 					"threads that send and receive")));
 }
 
-/* Latency: of each of several ends, [name, latency, histogram, packets, colour]. */
+/* Latency of several ends, each [name, latency, histogram, packets, colour]. */
 const NINES = [["min", "min", 1], ["p50", "p50", 2], ["p90", "p90", 10], ["p99", "p99", 100],
 	["p999", "p99.9", 1e3],
 	["p9999", "p99.99", 1e4], ["max", "max", Infinity]];
@@ -464,7 +464,8 @@ function latency(id, ends) {
 	return charts(histogram, quantiles);
 }
 
-/* A table that is sorted by its heads and filtered by a word. Columns: [name, value(row), shown(row)?, picture?]. */
+/* Draws a table that can be sorted by its headings and filtered by a word. Columns: [name,
+   value(row), shown(row)?, picture?]. */
 function table(id, columns, rows, caption, filter = rows.length > 4) {
 	const state = keep(id, {by: -1, down: false, words: ""}), body = el("tbody"),
 		found = el("output", {class: "dim"});
@@ -525,7 +526,7 @@ function losses(name, end) {
 			r.agree]], rows, "what was lost, by cause"));
 }
 
-/* The path: what leaves it, in order. Drawn where there is room, else as bars. */
+/* Draws the path and its exits, in order. On narrow pages, bars are drawn instead. */
 function path(id, from, first, exits, last, arrived, alternative) {
 	exits = exits.filter(([, n]) => n > 0);
 	const whole = num(arrived) + sum(exits, ([, n]) => n), box = el("div", {class: "path"});
@@ -587,7 +588,7 @@ function pathOf(name, end, title = "The path of the packets") {
 			|| "nothing was lost"));
 }
 
-/* Host, wire, host: what each lost, [name, [[what, n]..]]. */
+/* Draws host, wire, host with their losses, [name, [[what, n]..]]. */
 const hops = (places, unit) => section("Host, wire, host", unit, el("ol", {class: "hops"},
 	places.map(([name, parts]) => {
 	const shown = parts.filter(([, n]) => n > 0);
@@ -620,7 +621,7 @@ function betweenHosts(doc) {
 		"packets lost at each");
 }
 
-/* Findings: a command is to be pasted. */
+/* Findings. Commands can be pasted. */
 function facts(o, said) {
 	return Object.entries(o).flatMap(([k, v]) => v === null || said.includes(k)
 		|| typeof v === "boolean" ? []
@@ -638,7 +639,7 @@ const findings = (end) => section("Findings", "", list(end.findings).map((f) => 
 	el("dl", {class: "facts"}, facts(f, ["id", "stage", "severity", "cause", "host",
 		"netns", "subject", "loss_pps"])))));
 
-/* Tiles under the headline: [name, value, more]. */
+/* Draws tiles below the headline: [name, value, more]. */
 const tiles = (shown) => el("dl", {class: "figures"}, shown.filter((t) => t).map(
 	([name, value, more]) => el("div", {}, el("dt", {}, name), el("dd", {}, value, el("small", {},
 	more ?? "")))));
@@ -814,7 +815,7 @@ function trials(name, doc) {
 				`trials${tried.length > DRAWN ? `, the first ${DRAWN} of ${count(tried.length)}` : ""}`))];
 }
 
-/* A and B in one picture. */
+/* A and B in the same chart. */
 function comparison(c, docs) {
 	const ends = docs.map((d) => d.end ?? {}), shares = (e) => Object.fromEntries(
 		list(e.stages).map((s) => [s.stage, num(s.packets) / num(e.sent ?? e.arrived
@@ -849,7 +850,7 @@ function comparison(c, docs) {
 			"what was set differently"))];
 }
 
-/* Any object, for those who look for something. */
+/* Shows any object completely, for readers in search of details. */
 const tree = (o) => el("table", {class: "tree"}, el("tbody", {}, Object.entries(o).filter(([, v]) =>
 	v !== null).map(([k, v]) => el("tr", {}, el("th", {scope: "row"}, k),
 	el("td", {}, Array.isArray(v) && typeof v[0] === "object" || v && typeof v === "object"
@@ -958,7 +959,7 @@ const documents = read("document");
 draw({...JSON.parse(read("view")[0].textContent), documents: documents.map((e) =>
 	JSON.parse(e.textContent)), names: documents.map((e) => e.dataset.name)});
 
-/* Paper has the whole of each chart and table. */
+/* Printed pages show each chart and table completely. */
 let before = null;
 addEventListener("beforeprint", () => {
 	before = [...kept].map(([k, v]) => [k, {...v}]);

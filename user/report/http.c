@@ -16,32 +16,32 @@
 #include "base/mem.h"
 #include "report/print.h"
 
-#define DEADLINE_NS 10000000000ULL /* as long as Prometheus waits for a scrape */
-#define SPARE	    16		   /* connections that may come while old ones are ended */
-#define MEMORY	    16384	   /* of a connection: its request is no longer than that */
-#define TURNS	    32 /* of MHD_run(), which leaves what it did not come to for the next */
+#define DEADLINE_NS 10000000000ULL /* ns, the scrape timeout of Prometheus */
+#define SPARE	    16		   /* connections accepted while old connections are being closed */
+#define MEMORY	    16384	   /* bytes per connection, the maximum size of a request */
+#define TURNS	    32 /* calls of MHD_run() at a time, the next call continues */
 
 #define BEARER	     "Bearer "
 #define REALM	     "realm=\"pktledger\""
 #define TLS_VERSIONS "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
-#define PAGE_NS 1000000000ULL	/* so long the page is not made again, however many look at it */
-#define RETRY	"retry: 1000\n" /* ms */
+#define PAGE_NS 1000000000ULL	/* ns, lifetime of a page, for any number of viewers */
+#define RETRY	"retry: 1000\n" /* ms until the browser reconnects */
 
 struct guest {
 	int fd;
 	uint64_t since_ns;
-	bool here, ended; /* ended: by us, MHD has not closed it yet */
+	bool here, ended; /* ended: shut down, but not closed by MHD yet */
 };
 
-/* What is made of the counts: the metrics in each format, the page, and what changes of it. */
+/* Responses made from the counts: the metrics in each format, the page, and its changing part. */
 enum made { PAGE = EXPOSE_FORMATS, LIVE, ALL_MADE };
 
 struct http {
 	struct http_spec spec;
 	struct MHD_Daemon *daemon;
 	struct {
-		struct MHD_Response *response; /* NULL: to be made */
+		struct MHD_Response *response; /* NULL: not made yet */
 		uint64_t when_ns;
 	} made[ALL_MADE];
 	struct guest guest[HTTP_CONNECTIONS];
@@ -64,7 +64,7 @@ enum expose_format http_accept(const char *header)
 	return named ? EXPOSE_OPENMETRICS : EXPOSE_TEXT;
 }
 
-/* It is closed by MHD, which finds it at its end. */
+/* Shuts the connection down. MHD notices that and closes it. */
 static void end_guest(struct guest *g)
 {
 	shutdown(g->fd, SHUT_RDWR);
@@ -98,14 +98,14 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **context,
 			oldest = old;
 	}
 	if (!info || !g)
-		return; /* MHD lets no more in */
+		return; /* MHD accepts no more connections */
 	*g = (struct guest){.fd = info->connect_fd, .since_ns = clock_now(), .here = true};
 	*context = g;
 	if (oldest && open >= HTTP_CONNECTIONS - SPARE)
 		end_guest(oldest);
 }
 
-/* NULL: no memory. */
+/* Returns a response, or NULL without memory. */
 static struct MHD_Response *response_of(const char *text, size_t len, const char *type)
 {
 	struct MHD_Response *r =
@@ -136,7 +136,7 @@ static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, co
 	return done;
 }
 
-/* As the data of one event: each line of it has a name before it. */
+/* Formats text as the data of one event: each line gets a field name. */
 static char *as_event(char *text, size_t *len)
 {
 	char *event = NULL, *rest = text, *line;
@@ -183,7 +183,7 @@ static struct MHD_Response *make(const struct http *h, enum made what)
 	return r;
 }
 
-/* The page as it was made not long ago; metrics as they are now. */
+/* Answers with the cached page, or with the current metrics. */
 static enum MHD_Result answer_made(struct http *h, struct MHD_Connection *c, enum made what)
 {
 	if (what >= PAGE && clock_now() - h->made[what].when_ns > PAGE_NS)
@@ -199,7 +199,7 @@ static enum MHD_Result answer_made(struct http *h, struct MHD_Connection *c, enu
 	return MHD_queue_response(c, MHD_HTTP_OK, h->made[what].response);
 }
 
-/* Whether `host`, a field Host with its port or NULL, is an address or localhost. */
+/* Returns true if `host`, a Host field with port or NULL, is an address or localhost. */
 static bool is_local(const char *host)
 {
 	char name[INET6_ADDRSTRLEN];
@@ -207,7 +207,7 @@ static bool is_local(const char *host)
 	size_t n;
 
 	if (!host)
-		return true; /* HTTP/1.0: no browser */
+		return true; /* HTTP/1.0, not a browser */
 	n = *host == '[' ? strcspn(++host, "]") : strcspn(host, ":");
 	if (n >= sizeof(name))
 		return false;
@@ -235,7 +235,7 @@ static bool may_read(const struct http *h, struct MHD_Connection *c)
 	return may;
 }
 
-/* Called when the head of a request is there. A body is not read: the connection ends. */
+/* Called when the header of a request is complete. A body is not read: the connection is closed. */
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
 			      const char *method, const char *version, const char *body,
 			      size_t *size, void **state)

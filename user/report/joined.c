@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Ledgers of several senders and of their receivers, as one. A stream goes to the receiver that
- * has its numbers; what became of each number ledger/join.h decides.
+ * Joins ledgers of several senders and of their receivers. A stream is assigned to the receiver
+ * that has its numbers. ledger/join.h determines the outcome of each number.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,20 +16,20 @@
 #include "report/load.h"
 #include "report/series.h"
 
-#define CLOCKS_DIFFER_NS 1000000000 /* that is no delay of a network */
+#define CLOCKS_DIFFER_NS 1000000000 /* ns, more than any network latency */
 
 /* A ledger of send or recv. */
 struct side {
 	const struct ledgers_document *d;
-	const struct json_object *start, *end; /* end NULL: there is none */
-	const char *name, *target;	       /* the host, or else the file; to where it sent */
-	struct joined_end all;		       /* of its streams */
-	/* of a sender */
+	const struct json_object *start, *end; /* end NULL: the ledger has no end */
+	const char *name, *target;	       /* host (or file), target of a sender */
+	struct joined_end all;		       /* ranges of all its streams */
+	/* for a sender */
 	struct joined_stream stream[TRACE_STREAMS];
 	unsigned streams;
-	bool whole;	       /* its ledger has an end, and no line is missing */
-	bool by_time;	       /* nothing of it came: it is there by the clocks only */
-	const struct side *to; /* NULL: the ledger of its receiver is not among these */
+	bool whole;	       /* its ledger has an end and no missing lines */
+	bool by_time;	       /* no packet arrived: assigned by time only */
+	const struct side *to; /* NULL: the ledger of its receiver is missing */
 };
 
 struct ends {
@@ -37,7 +37,7 @@ struct ends {
 	unsigned senders, receivers;
 };
 
-/* How many of the sorted ranges begin before this number of the stream. */
+/* Returns how many of the sorted ranges start before this number of the stream. */
 static size_t ranges_before(const struct joined_end *e, uint16_t stream, uint64_t number)
 {
 	size_t from = 0, to = e->n;
@@ -68,14 +68,14 @@ static void fill_side(struct side *s, const struct ledgers_document *d)
 		s->all.range = fatesum_ranges_kept(d->fates, &s->all.n);
 }
 
-/* Of them the ranges of a stream whose numbers begin in [first, last]. */
+/* Returns the ranges of a stream that start in [first, last]. */
 static struct joined_end part_of(struct joined_end e, uint16_t stream, uint64_t first,
 				 uint64_t last)
 {
 	size_t from = ranges_before(&e, stream, first);
 
 	e.n = ranges_before(&e, stream, last + 1) - from;
-	if (from) /* of none there is no list */
+	if (from) /* no list without items */
 		e.range += from;
 	return e;
 }
@@ -105,7 +105,7 @@ static int fill_sender(struct side *s, const struct ledgers_document *d, struct 
 		st->first = st->base;
 		st->last = st->tx.n ? st->base + st->tx.range[st->tx.n - 1].last : st->base - 1;
 		if (!s->whole && st->last < (st->base | UINT32_MAX))
-			st->last = st->base | UINT32_MAX; /* what else it has sent is not known */
+			st->last = st->base | UINT32_MAX; /* its later numbers are unknown */
 	}
 	return 0;
 }
@@ -160,7 +160,7 @@ bool ledgers_apart(const struct ledgers_document *a, uint64_t a_ns,
 	return true;
 }
 
-/* Two senders must not have used the same numbers. */
+/* Checks that two senders did not use the same numbers. */
 static int check_two(const struct side *a, const struct side *b, struct error *err)
 {
 	for (unsigned i = 0; i < a->streams * b->streams; i++) {
@@ -181,7 +181,7 @@ static int check_two(const struct side *a, const struct side *b, struct error *e
 	return 0;
 }
 
-/* By numbers that both have. */
+/* Assigns the sender to the receiver with common numbers. */
 static int match_by_numbers(const struct ends *j, struct side *s, struct error *err)
 {
 	for (unsigned i = 0; i < s->streams * j->receivers; i++) {
@@ -203,7 +203,8 @@ static int match_by_numbers(const struct ends *j, struct side *s, struct error *
 	return 0;
 }
 
-/* When it closed its ledger, by its own clock; who has not may still write. */
+/* Returns the time at which the ledger was closed, by its own clock. A ledger without an end may
+ * still be written. */
 static uint64_t closed_ns(const struct side *s)
 {
 	uint64_t from = json_get_u64(s->start, "tai_ns"), to = json_get_u64(s->end, "tai_ns");
@@ -213,7 +214,8 @@ static uint64_t closed_ns(const struct side *s)
 	return from && to > from ? s->d->from_ns + (to - from) : s->d->to_ns;
 }
 
-/* Nothing of it came anywhere: it went where others went that had the same target. */
+/* Assigns a sender without any arrived packet to the receiver of the other senders with the same
+ * target. */
 static int match_by_target(const struct ends *j, struct side *s, struct error *err)
 {
 	const struct side *to = j->receivers == 1 ? &j->receiver[0] : NULL;
@@ -250,7 +252,7 @@ static int match(struct ends *j, const struct ledgers *l, struct error *err)
 	return rc;
 }
 
-/* What became of the numbers. */
+/* Outcomes of the numbers. */
 
 static bool is_same(const struct result_cause *a, const struct result_cause *b)
 {
@@ -260,7 +262,7 @@ static bool is_same(const struct result_cause *a, const struct result_cause *b)
 	       !strcmp(a->hook ? a->hook : "", b->hook ? b->hook : "");
 }
 
-/* As many causes as there is room for; `together`: those of all streams as one. */
+/* Adds a cause while there is space. `together`: combine the causes of all streams. */
 static void add_cause(struct result *res, bool together, const struct result_cause *c)
 {
 	for (unsigned i = 0; i < res->n_causes; i++) {
@@ -276,7 +278,7 @@ static void add_cause(struct result *res, bool together, const struct result_cau
 		res->cause[res->n_causes++] = *c;
 }
 
-/* As `by` reports in the range `r` of it; NULL: on the wire. */
+/* Adds a loss reported by `by` in its range `r`, or a loss on the wire if `by` is NULL. */
 static void lose(const struct joined_stream *s, const struct joined_end *by, const struct range *r,
 		 uint64_t first, uint64_t last, struct result *res, bool together)
 {
@@ -315,7 +317,8 @@ static void leave_open(struct result *res, enum trace_seen seen, uint64_t packet
 	res->unaccounted_seen[seen] += packets;
 }
 
-/* Numbers that left and did not come are lost on the wire if the receiver watched for them. */
+/* Adds numbers that left the sender and did not arrive: lost on the wire if the receiver was
+ * watching at that time. */
 static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t last,
 			 struct result *res, bool together)
 {
@@ -327,7 +330,7 @@ static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t
 	leave_open(res, SEEN_TX_DEVICE, last - first + 1 - watched);
 }
 
-/* What the range of a site says; without one: nothing. */
+/* Returns the outcome that the range of a site reports, or no outcome without a range. */
 static enum outcome claim(const struct join_walk *w)
 {
 	return w->now ? w->now->outcome : OUTCOME_NOTHING;
@@ -337,7 +340,7 @@ static void settle(const struct joined_stream *s, const struct join_walk *tx,
 		   const struct join_walk *rx, uint64_t first, uint64_t last, struct result *res,
 		   bool together)
 {
-	/* what a whole ledger does not name was never attempted */
+	/* numbers missing in a complete ledger were never attempted */
 	const enum outcome sent = tx->now ? claim(tx) : s->whole ? OUTCOME_GAP : OUTCOME_OPEN;
 	const enum outcome came = claim(rx), both = join_decide(sent, came);
 	const uint64_t n = last - first + 1;
@@ -391,17 +394,17 @@ void joined_add(const struct joined_stream *s, struct result *one, struct result
 	}
 }
 
-/* One receiver with its senders, while its document is made. */
+/* One receiver and its senders, while the document is built. */
 struct joining {
-	const struct side *to; /* NULL: of those whose receiver is not known */
-	const char *target;    /* then: where they sent to */
+	const struct side *to; /* NULL: senders with unknown receiver */
+	const char *target;    /* the target of these senders */
 	struct json_object *senders, *strangers, *notes;
-	struct result *sum, *one; /* of all; of the sender that is added */
-	struct run_header head;	  /* of all */
-	const struct side *first; /* of the senders; NULL: there is none */
+	struct result *sum, *one; /* sum: all senders, one: the current sender */
+	struct run_header head;	  /* header of the joined document */
+	const struct side *first; /* first sender, NULL: no sender */
 	uint64_t to_ns;
 	unsigned n;
-	bool whole; /* nothing is missing in these ledgers */
+	bool whole; /* all these ledgers are complete */
 };
 
 bool joined_wanted(const struct ledgers *l)
@@ -415,7 +418,7 @@ bool joined_wanted(const struct ledgers *l)
 	return sends && receives;
 }
 
-/* What the receiver says of a stream at its end; NULL: nothing. */
+/* Returns the receiver's end of a stream, or NULL. */
 static const struct json_object *heard_of(const struct side *to, const struct joined_stream *st)
 {
 	for (size_t i = 0; i < json_get_length(to->end, "streams"); i++) {
@@ -428,8 +431,8 @@ static const struct json_object *heard_of(const struct side *to, const struct jo
 }
 
 /*
- * The receiver's clock less the sender's, by the packet that was fastest; more than that by its
- * delay. False: packets that came carried no time.
+ * Computes the receiver's clock minus the sender's clock from the packet with the lowest latency,
+ * so the result includes that latency. Returns false if the packets carried no time.
  */
 static bool clocks_of(const struct side *s, int64_t *ns)
 {
@@ -447,7 +450,8 @@ static bool clocks_of(const struct side *s, int64_t *ns)
 	return known;
 }
 
-/* Between which numbers the receiver stood there: what did not come then was lost before it. */
+/* Finds the numbers between which the receiver was running. Missing numbers in that range were lost
+ * before the receiver. */
 static void find_watch(const struct side *s, struct joined_stream *st)
 {
 	uint64_t tx_end = json_get_u64(s->end, "tai_ns"), rx_end;
@@ -500,7 +504,7 @@ static void fill_place(struct result_host *host, const struct side *s)
 	snprintf(host->place, sizeof(host->place), "%s", json_get_text(s->start, "probe"));
 }
 
-/* The receiver's part of the header. */
+/* Fills the receiver's part of the header. */
 static void fill_receiver(const struct side *to, struct run_header *h)
 {
 	h->rx = json_get_text(to->start, "rx");
@@ -599,7 +603,7 @@ static void fill_order(const struct json_object *end, struct reordering *order)
 	}
 }
 
-/* What the receiver alone knows, of all senders together. */
+/* Fills the values that only the receiver measures, for all senders together. */
 static void fill_received(struct joining *j)
 {
 	const struct json_object *end = j->to ? j->to->end : NULL;
@@ -652,7 +656,7 @@ static void add_stranger(struct joining *j, const struct range *run)
 		json_put_u64(o, fate, json_get_u64(o, fate) + run->last - run->first + 1);
 }
 
-/* Of no sender whose ledger is among these. */
+/* Finds streams that belong to no sender in these ledgers. */
 static void find_strangers(struct joining *j, const struct ends *ends)
 {
 	for (size_t r = 0; j->to && r < j->to->all.n; r++) {
@@ -699,7 +703,7 @@ static void finish(struct joining *j, struct ledgers_document *d)
 	json_put_text(o, "file", d->path);
 	json_put_u64(o, "number", d->number);
 	json_put(o, "start", json_start(&j->head, NULL));
-	json_put_list(o, "intervals"); /* those of each are by its own clock */
+	json_put_list(o, "intervals"); /* empty: senders' clocks differ */
 	json_put(o, "covers", series_covers(NULL, d->from_ns, d->to_ns));
 	json_put_list(o, "worst");
 	json_put(o, "end", json_end(j->sum));
@@ -708,7 +712,8 @@ static void finish(struct joining *j, struct ledgers_document *d)
 	json_put(o, "notes", j->notes);
 }
 
-/* Of a receiver and all its senders; or of all that sent to `target`, whose receiver is unknown. */
+/* Builds the document of a receiver and its senders, or of all senders to `target` if the receiver
+ * is unknown. */
 static void make(const struct ends *ends, const struct side *to, const char *target,
 		 struct ledgers_document *d)
 {
@@ -755,7 +760,7 @@ int joined_make(struct ledgers *l, struct error *err)
 		docs = mem_zero(ends.receivers + ends.senders, sizeof(*docs));
 	for (unsigned i = 0; i < ends.receivers && !rc; i++)
 		make(&ends, &ends.receiver[i], NULL, &docs[n++]);
-	/* of targets of which no receiver's ledger is there each once */
+	/* one document per target without a receiver's ledger */
 	for (unsigned i = 0, k; i < ends.senders && !rc; i++) {
 		const char *target = ends.sender[i].target;
 

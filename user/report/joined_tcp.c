@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Traces with a balance of TCP on several hosts: in the document of each, as "joined", what others
- * know of what it sent again (ledger/tcp_join.h). Files are of strangers: what is not as this
- * version writes it is counted as lost.
+ * Joins traces with a TCP balance from several hosts: adds "joined" to the document of each host,
+ * with the knowledge of other hosts about its retransmissions (ledger/tcp_join.h). Files are
+ * untrusted: ranges that do not match the format of this version count as lost lines.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +61,8 @@ static bool read_end(const struct json_object *row, const char *key, uint8_t add
 	return true;
 }
 
-/* Its row; TRAIL_NONE: it is none, or there is no room. */
+/* Returns the index of the flow in the trail, or TRAIL_NONE if the row is invalid or the trail is
+ * full. */
 static uint32_t read_flow(struct trail *t, const struct json_object *row)
 {
 	struct watch_flow key = {.proto = IPPROTO_TCP};
@@ -157,7 +158,7 @@ static int read_trail(struct tcp_join_host *h, const struct json_object *tcp, st
 	return 0;
 }
 
-/* The host, with its namespace or its file where several have the name. */
+/* Names the hosts. If several hosts have the same name, the namespace or the file is added. */
 static void name_hosts(struct tcp_hosts *h)
 {
 	for (unsigned i = 0; i < h->n; i++) {
@@ -184,7 +185,7 @@ static const char *const why_names[JOIN_WHYS] = {"elsewhere", "sequence", "wrapp
 						 "reused",    "before",	  "after",
 						 "unseen",    "full",	  "no_event"};
 
-/* Of how many segments, for fmt_many(), and what follows. */
+/* Noun for fmt_many(), and the text after the number. */
 static const struct {
 	const char *of, *text;
 } why_text[JOIN_WHYS] = {
@@ -215,7 +216,7 @@ static bool is_unjoined(enum tcp_join_why why)
 	return why == JOIN_ELSEWHERE || why == JOIN_SEQUENCE || why == JOIN_WRAPPED;
 }
 
-/* Its counters at `stage` that no packet shows, of its devices, which may have lost segments. */
+/* Adds the interface counters at `stage` that may include lost segments. Returns their sum. */
 static uint64_t add_counters(struct json_object *list, const struct tcp_hosts *h, unsigned host,
 			     const char *stage)
 {
@@ -245,7 +246,8 @@ static uint64_t add_counters(struct json_object *list, const struct tcp_hosts *h
 	return sum;
 }
 
-/* What was lost between two hosts; how much of it one of their devices may have lost. */
+/* Adds the losses between two hosts. Returns the number that an interface of either host may have
+ * lost. */
 static uint64_t put_wire(struct json_object *list, const struct tcp_hosts *h, unsigned from,
 			 unsigned to, uint64_t segments)
 {
@@ -268,13 +270,13 @@ struct shown {
 	uint64_t flows, renamed;
 };
 
-/* Whether NAT has given it other names there. */
+/* Returns true if NAT changed the flow's addresses or ports on that host. */
 static bool renamed(const struct tcp_join_flow *f, unsigned at)
 {
 	return memcmp(&f->way[at].flow->key, &f->flow->key, sizeof(f->flow->key)) != 0;
 }
 
-/* Those with most segments first. */
+/* Keeps the flows with the most segments. */
 static void show_flow(void *arg, const struct tcp_join_flow *f)
 {
 	struct shown *s = arg;
@@ -336,7 +338,7 @@ static void put_host(struct json_object *list, const char *name,
 	}
 }
 
-/* Puts "joined" into the sender's document; nothing if it sent nothing again. */
+/* Adds "joined" to the sender's document, unless the sender retransmitted nothing. */
 static void put_joint(const struct tcp_hosts *h, unsigned sender)
 {
 	struct tcp_joint *sum = mem_new(sum);
@@ -349,7 +351,7 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 	for (struct json_each e = json_each(tcp, "undecided_why"); json_next(&e);) {
 		uint64_t n = json_get_u64(e.item, "segments");
 
-		/* of these the sender knows no numbers, and so nobody can decide them */
+		/* the sender has no numbers for these segments, so no host can decide them */
 		if (strcmp(json_get_text(e.item, "why"), "unseen") != 0)
 			continue;
 		sum->undecided[JOIN_FULL] += n;
@@ -401,7 +403,8 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 	free(shown);
 }
 
-/* What flows of `back` lost that are the other way of flows of `of` whose segments came twice. */
+/* Returns the losses of flows in `back` that are the reverse direction of flows in `of` with
+ * spurious retransmissions. */
 static uint64_t lost_back(const struct json_object *of, const struct json_object *back)
 {
 	uint64_t sum = 0;
@@ -417,7 +420,8 @@ static uint64_t lost_back(const struct json_object *of, const struct json_object
 	return sum;
 }
 
-/* Where the way back lost segments reordering is not the cause that one host alone took it for. */
+/* Removes the finding about reordering if the reverse path lost segments: a single host cannot
+ * distinguish the two causes. */
 static void put_lost_back(const struct tcp_hosts *h, unsigned sender)
 {
 	struct json_object *o = json_get(h->d[sender]->json, "joined");
@@ -473,12 +477,12 @@ int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 	for (unsigned i = 0; i < h->n; i++)
 		trail_free(h->host[i].trail);
 	free(h);
-	return asked ? rc : 0; /* else they stand one below the other, as they are */
+	return asked ? rc : 0; /* without a join, the traces are shown separately */
 }
 
 /* Text */
 
-/* As the host is called (name_hosts()), after --redact, too. */
+/* Returns the name of the host (name_hosts()), also after --redact. */
 static const char *name_of(const struct ledgers_document *d)
 {
 	const struct json_object *start = json_get(d->json, "start");

@@ -13,9 +13,9 @@ struct json_out {
 	FILE *out;
 	enum json_mode mode;
 	const char *schema;
-	struct json_object *doc; /* JSON_DOC */
-	bool begun;		 /* JSON_LINES: a line has had the schema */
-	int rc;			 /* -errno of the first write that failed */
+	struct json_object *doc; /* document of JSON_DOC */
+	bool begun;		 /* JSON_LINES: the schema was already written */
+	int rc;			 /* -errno of the first failed write */
 };
 
 struct json_out *json_out_new(FILE *out, enum json_mode mode, const char *schema)

@@ -60,7 +60,7 @@ static const struct record_field counts_rows[] = {
 	{0},
 };
 
-/* The stage stands above it. */
+/* Returns a cause, without its stage, which contains the cause. */
 static struct json_object *cause(const struct live_row *row, unsigned by)
 {
 	struct json_object *o = json_object_new_object();
@@ -80,7 +80,7 @@ static struct json_object *cause(const struct live_row *row, unsigned by)
 	return o;
 }
 
-/* What all rows say, or NULL. */
+/* Returns the text shared by all rows, or NULL. */
 static const char *common(const struct live_row *rows, unsigned n, enum live_field field)
 {
 	for (unsigned i = 1; i < n; i++) {
@@ -107,7 +107,7 @@ static struct json_object *stage(const struct live_row *rows, unsigned n, unsign
 	return o;
 }
 
-/* The rows of a class, in the order of the path, those of a stage together. */
+/* Returns the rows of a class in path order, grouped by stage. */
 static struct json_object *stages(const struct live_table *t, unsigned by, enum drop_class class)
 {
 	struct json_object *list = json_object_new_array();
@@ -140,7 +140,7 @@ static struct json_object *flow_rows(const struct live_table *t)
 	for (unsigned i = 0; i < t->n; i++) {
 		struct json_object *o;
 
-		if (!*t->rows[i].text[LIVE_FLOW]) /* of a counter */
+		if (!*t->rows[i].text[LIVE_FLOW]) /* only rows of counters have no flow */
 			continue;
 		o = json_add_object(list);
 		json_put_text(o, "stage", t->rows[i].text[LIVE_STAGE]);
@@ -186,7 +186,7 @@ static struct json_object *burst_stage(const struct burst_report *r, int number)
 		const uint64_t ns = s->worst[i].number * r->window_ns;
 		struct json_object *window = json_add_object(worst);
 
-		/* the first window has begun before the trace */
+		/* the first window may start before the trace */
 		json_put_u64(window, "time_ns", ns > r->start_ns ? ns - r->start_ns : 0);
 		json_put_time(window, "time", ns + (uint64_t)r->realtime_ns);
 		json_put_u64(window, "packets", s->worst[i].packets);
@@ -401,7 +401,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		RECORD("not_streams", UINT, flow_balance, facts.streams.strangers),
 		{0},
 	};
-	/* numbers about the numbers */
+	/* counts and overhead of the probes */
 	static const struct record_field checkpoints[] = {
 		RECORD("entered", UINT, flow_balance, entered),
 		RECORD("left", UINT, flow_balance, left),

@@ -18,7 +18,7 @@ struct junit {
 	const char *command;
 	unsigned tests, failures;
 	FILE *cases;
-	char *text; /* of the cases */
+	char *text; /* XML of the test cases */
 	size_t size;
 };
 
@@ -31,7 +31,7 @@ struct junit *junit_new(const char *command)
 	return j;
 }
 
-/* Prints text as XML 1.0 may have it; other bytes become '?'. */
+/* Prints text as valid XML 1.0. Invalid bytes become '?'. */
 static void put(FILE *out, const char *s)
 {
 	for (size_t n; *s; s += n) {
@@ -52,7 +52,7 @@ static void put(FILE *out, const char *s)
 	}
 }
 
-/* Adds a case that fails with `message`, or passes if that is NULL. `more` may be "". */
+/* Adds a case that fails with `message`, or passes if `message` is NULL. `more` may be "". */
 static void add_case(struct junit *j, const char *name, const char *message, const char *more)
 {
 	fprintf(j->cases, "    <testcase classname=\"pktledger.%s\" name=\"", j->command);

@@ -12,7 +12,7 @@
 
 struct junit;
 
-/* Returns a new suite; `command` is static. Freed by junit_write(). */
+/* Returns a new suite, freed by junit_write(). `command` is static. */
 struct junit *junit_new(const char *command);
 
 /* The functions below do nothing if `j` is NULL. Objects are borrowed. */
@@ -33,9 +33,9 @@ void junit_end(struct junit *j, const struct json_object *end);
 void junit_document(struct junit *j, const struct json_object *document);
 
 /*
- * Writes the suite, with the error in `err` if there is one, and frees it. The file appears whole
- * or not at all; a file that is not JUnit XML is not overwritten. `j` NULL: does nothing. If the
- * file cannot be written and `err` is empty, it is filled. Returns 0 or -errno.
+ * Writes the suite, with the error in `err` if there is one, and frees it. The file is replaced
+ * atomically. A file that is not JUnit XML is not overwritten. `j` NULL: does nothing. If the file
+ * cannot be written and `err` is empty, it is filled. Returns 0 or -errno.
  */
 int junit_write(struct junit *j, const char *path, struct error *err);
 

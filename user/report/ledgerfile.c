@@ -22,15 +22,15 @@
 #include "drops/stagemap.h"
 #include "report/json.h"
 
-#define LINE_MAX_LEN (64 << 20) /* bytes: nothing that is kept has more to say */
-#define NEAR	     200	/* bytes of a line that hold its time */
+#define LINE_MAX_LEN (64 << 20) /* bytes, longer than any line written */
+#define NEAR	     200	/* bytes at the start of a line that contain its time */
 
 struct json_object *ledgerline_parse(const char *json, size_t len)
 {
 	return len <= LINE_MAX_LEN ? json_parse(json, len, JSON_DEPTH) : NULL;
 }
 
-/* The value behind a key, near the begin. */
+/* Copies the value of a key near the start of the line. */
 static bool near_value(const char *json, size_t len, const char *key, char value[32])
 {
 	const char *p = memmem(json, len < NEAR ? len : NEAR, key, strlen(key));
@@ -44,7 +44,7 @@ static bool near_value(const char *json, size_t len, const char *key, char value
 	return true;
 }
 
-/* Times beyond INT64_MAX are no times. */
+/* Reads a number near the start of the line. Times above INT64_MAX are rejected. */
 static bool near_number(const char *json, size_t len, const char *key, uint64_t *number)
 {
 	char value[32];
@@ -80,8 +80,8 @@ bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line)
 	       near_number(json, len, "\"interval_ns\":", &line->length_ns);
 }
 
-#define PARTS	  16 /* of the time to keep: so much more may be there */
-#define LINE_MORE 10 /* bytes of a line beside its JSON: CRC, blank, LF */
+#define PARTS	  16 /* the file may exceed the time to keep by 1 / PARTS */
+#define LINE_MORE 10 /* bytes of a line in addition to its JSON: CRC, blank, LF */
 
 static uint64_t later(uint64_t time_ns, int64_t step)
 {
@@ -100,14 +100,15 @@ void ledgerkeep_clock(struct ledgerkeep *k, uint64_t realtime_ns, uint64_t boott
 	k->pause_ns = later(k->pause_ns, step);
 }
 
-/* What stands before a line is no newer than it, though the clock may have been set back since. */
+/* Adds a mark. Lines before it count as at most as new as the mark, even if the clock was set back
+ * since. */
 static void add_mark(struct ledgerkeep *k, uint64_t time_ns, off_t at)
 {
 	for (unsigned i = k->n; i-- > 0 && k->mark[i].time_ns > time_ns;)
 		k->mark[i].time_ns = time_ns;
 	if (k->n && time_ns < k->mark[k->n - 1].time_ns + k->keep_ns / PARTS)
 		return;
-	if (k->n == LEDGERKEEP_MARKS) { /* the file is very old: every other mark goes */
+	if (k->n == LEDGERKEEP_MARKS) { /* the file is very old: remove every second mark */
 		k->n /= 2;
 		for (unsigned i = 0; i < k->n; i++)
 			k->mark[i] = k->mark[2 * i];
@@ -143,7 +144,7 @@ bool ledgerkeep_due(struct ledgerkeep *k, uint64_t now_ns, struct ledgerkeep_mar
 		last++;
 	memmove(k->mark, k->mark + last, (k->n - last) * sizeof(k->mark[0]));
 	k->n -= last;
-	/* the newest start line may be all that is before it */
+	/* do not cut if only the newest start line precedes the data */
 	if (now_ns < k->pause_ns || !k->n || k->mark[0].time_ns > oldest ||
 	    k->mark[0].at <= k->mark[0].start_len)
 		return false;
@@ -177,7 +178,7 @@ static int fill(int to, int from, off_t size, const struct ledgerkeep_mark *cut)
 	return !rc && fsync(to) ? -errno : rc;
 }
 
-/* All places are now so much nearer to the begin. */
+/* Subtracts the removed bytes from all offsets. */
 static void move_marks(struct ledgerkeep *k, const struct ledgerkeep_mark *cut)
 {
 	off_t head = cut->start < cut->at ? cut->start_len : 0, gone = cut->at - head;
@@ -191,9 +192,9 @@ static void move_marks(struct ledgerkeep *k, const struct ledgerkeep_mark *cut)
 	k->start = k->start == cut->start ? 0 : k->start - gone;
 }
 
-#define PREFIX 9 /* CRC and a blank */
+#define PREFIX 9 /* bytes of CRC and blank */
 
-/* Does the line, without its LF, match its CRC? */
+/* Returns true if the line, without its LF, matches its CRC. */
 static bool is_whole(const char *line, size_t len)
 {
 	char wanted[PREFIX + 1];
@@ -205,7 +206,7 @@ static bool is_whole(const char *line, size_t len)
 	return !memcmp(line, wanted, PREFIX);
 }
 
-/* As getline(), but of a line that is longer than any only the begin is read, and no LF. */
+/* Reads a line like getline(). Only the start of an overlong line is read, without LF. */
 static size_t read_line(FILE *f, char **buf, size_t *size)
 {
 	size_t n = 0;
@@ -265,32 +266,32 @@ int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, s
 	return rc;
 }
 
-#define LEDGERFILE_RANGES 256 /* of one line */
+#define LEDGERFILE_RANGES 256 /* ranges of one line */
 
-/* An outcome that a `fate` line has named; its id is its place in the list. */
+/* An outcome defined by an `outcome` line. Its id is its index in the list. */
 struct ledgerfile_outcome {
 	const char *fate;
-	struct result_cause cause; /* only if dropped */
+	struct result_cause cause; /* only set if dropped */
 };
 
 struct ledgerfile {
 	int fd;
-	int rc; /* -errno of the first write that failed */
+	int rc; /* -errno of the first failed write */
 	char *path;
-	char *beside; /* with `keep`: where the file that replaces it is made */
+	char *beside; /* with `keep`: path of the new file that replaces this file */
 	bool is_file;
-	off_t size;		     /* of the file */
-	struct ledgerkeep *keep;     /* NULL: everything is kept */
-	struct ledgerfile_state old; /* while what stands in it is read */
+	off_t size;		     /* bytes in the file */
+	struct ledgerkeep *keep;     /* NULL: keep everything */
+	struct ledgerfile_state old; /* state of the existing file while it is read */
 	struct printbuf *waiting;
 	struct list outcome; /* struct ledgerfile_outcome */
-	struct range range[LEDGERFILE_RANGES]; /* of one stream; `detail` is the id */
+	struct range range[LEDGERFILE_RANGES]; /* of one stream, `detail` is the id */
 	unsigned n_ranges;
 };
 
-#define WAITING 65536 /* bytes: so many wait before they are written */
+#define WAITING 65536 /* bytes buffered before a write */
 
-/* What of a line did not find room is taken back. */
+/* Writes complete lines. If only a part of a line fits, the part is removed again. */
 static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 {
 	size_t done = file_write(lf->fd, p, n);
@@ -299,7 +300,7 @@ static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 
 	lf->size += last ? (off_t)(last - p) + 1 : 0;
 	if (rc && lf->is_file && ftruncate(lf->fd, lf->size))
-		return rc; /* then it is cut: the reader sees it */
+		return rc; /* the partial line stays and is detected by its CRC */
 	return rc;
 }
 
@@ -329,7 +330,7 @@ static int append_line(struct ledgerfile *lf, const char *json, size_t len)
 	return lf->rc;
 }
 
-/* Writes the ranges that are gathered. */
+/* Writes the collected ranges. */
 static int end_ranges(struct ledgerfile *lf)
 {
 	char json[64 + LEDGERFILE_RANGES * 56];
@@ -373,8 +374,8 @@ int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_obje
 }
 
 /*
- * Replaces the file by one without what is too old, and locks it as that was. If it cannot be
- * replaced just now, it grows on.
+ * Replaces the file by a copy without expired data, and locks the copy in the same way. If the
+ * replacement fails, the file keeps growing.
  */
 static void drop_old(struct ledgerfile *lf)
 {
@@ -387,7 +388,7 @@ static void drop_old(struct ledgerfile *lf)
 	to = open(lf->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (to < 0)
 		return;
-	/* O_APPEND not before: sendfile() would refuse it */
+	/* set O_APPEND only now, because sendfile() rejects it */
 	if (fill(to, lf->fd, lf->size, &cut) || fcntl(to, F_SETFL, O_APPEND) ||
 	    rename(lf->beside, lf->path)) {
 		unlink(lf->beside);
@@ -431,7 +432,7 @@ static int first_only(void *arg, const char *json, size_t len)
 	return 1;
 }
 
-/* What stands in the file must be a ledger, and its last line must be ended. */
+/* Checks that the existing file is a ledger, and terminates its last line. */
 static int check_old(struct ledgerfile *lf, struct error *err)
 {
 	struct stat st;
@@ -441,7 +442,7 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 
 	if (fstat(lf->fd, &st))
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot read %s", lf->path);
-	/* a reader that stops would hold up the experiment */
+	/* a reader that stops would block the experiment */
 	if (S_ISFIFO(st.st_mode) || isatty(lf->fd))
 		return error_errno(err, STATUS_FAILED, -EOPNOTSUPP,
 				   "a ledger has to be a regular file; -j prints to a pipe",
@@ -464,7 +465,7 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 	return error_errno(err, STATUS_FAILED, lf->rc, NULL, "cannot write %s", lf->path);
 }
 
-/* Until what is locked is the file of that name: --keep may have put another in its place. */
+/* Repeats until the locked file is the file with that name: --keep may have replaced it. */
 static int open_locked(struct ledgerfile *lf, struct error *err)
 {
 	struct stat opened, named;
@@ -531,7 +532,7 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 
 	if (!lf->is_file)
 		return 0;
-	path = realpath(lf->path, NULL); /* a link stays one */
+	path = realpath(lf->path, NULL); /* keep a symbolic link */
 	if (!path)
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot find %s", lf->path);
 	free(lf->path);
@@ -547,7 +548,7 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 		free(lf->keep);
 		lf->keep = NULL;
 	} else {
-		unlink(lf->beside); /* what a rewrite left when it was killed */
+		unlink(lf->beside); /* left by a rewrite that was killed */
 	}
 	return rc;
 }
@@ -560,7 +561,7 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 		return 0;
 	end_ranges(lf);
 	flush(lf);
-	/* EINVAL: not a file that can be synced, such as a pipe */
+	/* EINVAL: fsync() does not support the file, for example a pipe */
 	if (!lf->rc && fsync(lf->fd) && errno != EINVAL)
 		lf->rc = -errno;
 	rc = error_errno(err, STATUS_FAILED, lf->rc,
@@ -604,7 +605,7 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 	json_object_put(data);
 }
 
-/* Its id. */
+/* Returns the id of an outcome, which is added if new. */
 static unsigned find_outcome(struct ledgerfile *lf, const char *fate,
 			     const struct result_cause *cause)
 {

@@ -19,13 +19,13 @@
 #include "report/series.h"
 #include "stamp.h"
 
-#define INTERVALS_LEAST 4 /* of a trial that is worth showing in time */
+#define INTERVALS_LEAST 4 /* intervals of a trial that are worth a history */
 #define TRIALS_IN_TIME	10
 
-/* Fates of numbers, line by line. */
+/* Outcomes of sequence numbers, line by line. */
 
 struct named_outcome {
-	struct json_object *data; /* of its line */
+	struct json_object *data; /* data of its line */
 	enum outcome outcome;
 	uint64_t packets, ranges, longest;
 };
@@ -62,7 +62,7 @@ void fatesum_free(struct fatesum *f)
 	free(f);
 }
 
-/* "unaccounted" and "unknown" are open. */
+/* Returns the outcome of a line. "unaccounted" and "unknown" count as open. */
 static enum outcome outcome_named(const struct json_object *data)
 {
 	static const struct {
@@ -114,7 +114,7 @@ static bool read_char(const char **p, const char *end, char c)
 	return *p < end && *(*p)++ == c;
 }
 
-/* [first,last,id] */
+/* Parses [first,last,id]. */
 static bool read_range(const char **p, const char *end, uint64_t v[3])
 {
 	for (int i = 0; i < 3; i++) {
@@ -150,7 +150,7 @@ static int add(struct fatesum *f, uint64_t stream, const uint64_t v[3])
 	return 0;
 }
 
-/* What stands behind a key; NULL: it is not there. */
+/* Returns the value after a key, or NULL if the key is missing. */
 static const char *behind(const char *json, size_t len, const char *key)
 {
 	const char *p = memmem(json, len, key, strlen(key));
@@ -158,7 +158,7 @@ static const char *behind(const char *json, size_t len, const char *key)
 	return p ? p + strlen(key) : NULL;
 }
 
-/* Millions of them: by hand, for a parser of JSON takes ten times as long. */
+/* Parsed by hand: there are millions of ranges, and a JSON parser takes ten times as long. */
 int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
 {
 	const char *end = json + len, *p = behind(json, len, "\"ranges\":["), *number;
@@ -179,8 +179,8 @@ int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
 }
 
 /*
- * A list of {"outcome","stage",..,"packets","ranges","longest"}: packets, runs of neighbouring
- * numbers, and the longest of them. NULL: there were no fates. To be given away.
+ * Returns a list of {"outcome","stage",..,"packets","ranges","longest"}: packets, runs of adjacent
+ * numbers, and the longest run. NULL: the ledger has no outcomes. The caller owns the list.
  */
 static struct json_object *fatesum_json(const struct fatesum *f)
 {
@@ -235,8 +235,9 @@ const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outc
 }
 
 /*
- * Whether they add up to the ledger in `end`, of whichever command: as many delivered and refused,
- * and as many that were not delivered. What only a counter has settled has no fate of its own.
+ * Returns true if the outcomes add up to the totals in `end`, for any command: the numbers
+ * delivered, refused, and not delivered are equal. Losses resolved only by a counter have no
+ * outcome.
  */
 static bool fatesum_agrees(const struct fatesum *f, const struct json_object *end)
 {
@@ -257,7 +258,8 @@ static bool fatesum_agrees(const struct fatesum *f, const struct json_object *en
 
 /* Files and documents. */
 
-/* What a file begins with, terminated; its length, or -1: it cannot be read, as its reader says. */
+/* Reads the start of a file, terminated. Returns its length, or -1 if the file cannot be read,
+ * which its reader will report. */
 static int read_head(const char *path, char *head, size_t size)
 {
 	FILE *f = fopen(path, "re");
@@ -271,14 +273,14 @@ static int read_head(const char *path, char *head, size_t size)
 	return (int)n;
 }
 
-/* Whether a file can be a ledger, by what it begins with: 0, or STATUS_USAGE. */
+/* Returns 0 if a file can be a ledger, judged by its first bytes, else STATUS_USAGE. */
 static int check_kind(const char *path, struct error *err)
 {
 	char head[11], brace;
 	unsigned crc;
 	int n;
 
-	/* ours begin with a CRC and an object; so does one that was cut in its first line */
+	/* a ledger starts with a CRC and an object, even if its first line is truncated */
 	n = read_head(path, head, sizeof(head));
 	if (n < 10 || (strspn(head, "0123456789abcdef") == 8 &&
 		       sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{'))
@@ -289,7 +291,7 @@ static int check_kind(const char *path, struct error *err)
 			   "%s is no ledger", path);
 }
 
-/* "run" of "pktledger/run/1"; false: it is no schema of ours, or of another version. */
+/* Extracts "run" from "pktledger/run/1". Returns false for foreign schemas and other versions. */
 static bool command_of(const char *schema, char command[16])
 {
 	int end = 0;
@@ -297,7 +299,7 @@ static bool command_of(const char *schema, char command[16])
 	return sscanf(schema, "pktledger/%15[a-z]/1%n", command, &end) == 1 && end && !schema[end];
 }
 
-/* Whether the command sees one end only: send, recv. */
+/* Returns true if the command observes one end only: send, recv. */
 static bool is_one_end(const char *command)
 {
 	return !strcmp(command, "send") || !strcmp(command, "recv");
@@ -318,7 +320,7 @@ static void forget(struct ledgers_document *d)
 	*d = (struct ledgers_document){};
 }
 
-/* Takes it from `d`. */
+/* Takes over the document in `d`. */
 static void keep(struct ledgers *l, struct ledgers_document *d)
 {
 	l->document = list_room(l->document, l->documents, sizeof(*d));
@@ -326,7 +328,7 @@ static void keep(struct ledgers *l, struct ledgers_document *d)
 	*d = (struct ledgers_document){};
 }
 
-/* The only one of a file. */
+/* Returns the only document of a file. */
 static const struct ledgers_document *only(const struct ledgers *l, const char *path,
 					   struct error *err)
 {
@@ -401,20 +403,20 @@ unsigned trialset_columns(const struct json_object *document, const char **name,
 }
 
 /*
- * The lines of a ledger as they are read. A sweep, a search or a preset is a set: its document is
- * the one that its own -j would have printed, put together of its lines and of the runs in it.
+ * State while the lines of a ledger are read. A sweep, a search or a preset is a set: its document
+ * equals its own -j output and is built from its lines and from the runs in it.
  */
 struct reading {
 	struct ledgers *l;
 	const struct load_spec *spec;
 	struct ledgers_file *file;
-	struct ledgers_document now; /* json NULL: no start has come */
-	struct ledgers_document set; /* of which it is a trial, if one is open; else json NULL */
-	struct ledgers_document cut; /* a trial that the set was killed in; json NULL: none */
-	bool shown;		     /* the set has a line of this trial */
+	struct ledgers_document now; /* json NULL: no start read yet */
+	struct ledgers_document set; /* set of the current trials, json NULL: no set */
+	struct ledgers_document cut; /* trial in which the set was killed, json NULL: no trial */
+	bool shown;		     /* the set has a line for this trial */
 	struct series *series;
-	uint64_t started_ns, intervals; /* of it, whenever they were */
-	uint64_t bad;			/* lines of the file that were bad before it */
+	uint64_t started_ns, intervals; /* of the current document, also outside the range */
+	uint64_t bad;			/* bad lines of the file before the current document */
 };
 
 static bool in_window(const struct load_spec *spec, uint64_t from_ns, uint64_t to_ns)
@@ -422,13 +424,13 @@ static bool in_window(const struct load_spec *spec, uint64_t from_ns, uint64_t t
 	return to_ns >= spec->since_ns && from_ns <= spec->until_ns;
 }
 
-/* All that is known of it is in its own lines. */
+/* Returns true for a trial that is not mentioned in its set. */
 static bool is_cut_trial(const struct reading *r)
 {
 	return r->set.json && !r->shown && !json_get(r->now.json, "end");
 }
 
-/* What is in it of the time that was asked for; from when to when, it is noted. */
+/* Returns true if the document matches the selected number and overlaps the selected time range. */
 static bool is_wanted(struct reading *r)
 {
 	struct ledgers_document *d = &r->now;
@@ -448,7 +450,7 @@ static void note_times(struct ledgers_file *f, uint64_t from_ns, uint64_t to_ns)
 		f->from_ns = from_ns;
 }
 
-/* The next start has come, or the end of the file. */
+/* Ends a document at the next start, or at the end of the file. */
 static void end_document(struct reading *r)
 {
 	struct ledgers_document *d = &r->now;
@@ -464,7 +466,7 @@ static void end_document(struct reading *r)
 	if (!d->parts) {
 		fates = fatesum_json(d->fates);
 		json_put(d->json, "outcomes", fates);
-		/* they can be judged only where no line is lost */
+		/* outcomes can only be checked if no line is missing */
 		json_put(d->json, "outcomes_agree",
 			 whole && fates && end
 				 ? json_object_new_boolean(fatesum_agrees(d->fates, end))
@@ -495,7 +497,7 @@ static void end_document(struct reading *r)
 	r->series = NULL;
 }
 
-/* The next set has come, or a run that is none of its trials, or the end of the file. */
+/* Ends a set at the next set, at a run that is not its trial, or at the end of the file. */
 static void end_set(struct reading *r)
 {
 	struct ledgers_document *set = &r->set;
@@ -520,7 +522,8 @@ static bool stamps_hold_streams(const struct json_object *start)
 	return true;
 }
 
-/* With the schema; false: its line does not say what it is, when it was, or of which numbers. */
+/* Starts a document with the schema. Returns false if the schema, the time or the sequence numbers
+ * of the line are invalid. */
 static bool begin(struct reading *r, struct ledgers_document *d, const struct json_object *line)
 {
 	const char *schema = json_get_text(line, "schema");
@@ -563,7 +566,8 @@ static void begin_set(struct reading *r, const struct json_object *line)
 	note_times(r->file, r->set.from_ns, r->set.to_ns);
 }
 
-/* A trial is over: `members` of its own line, behind the document of its run, if it came to one. */
+/* Ends a trial. `members`: data of the `trial` line, which follows the document of its run, if the
+ * run started. */
 static void take_trial(struct reading *r, struct json_object *members)
 {
 	struct json_object *run = json_object_get(r->now.json), *trial, *trials;
@@ -576,7 +580,7 @@ static void take_trial(struct reading *r, struct json_object *members)
 		trial = json_add_object(trials);
 		json_put_all(trial, json_get(run, "end"));
 		json_put_all(trial, members);
-		/* what happened in a long one, as in a soak; not of many */
+		/* keep the history of a long trial, as in a soak test, but not of many trials */
 		if (json_get_length(run, "intervals") >= INTERVALS_LEAST &&
 		    json_object_array_length(trials) <= TRIALS_IN_TIME)
 			json_put(trial, "intervals", json_object_get(json_get(run, "intervals")));
@@ -594,7 +598,7 @@ static void begin_document(struct reading *r, struct json_object *line)
 	struct ledgers_document *d = &r->now;
 
 	end_document(r);
-	/* a run is of the set if both have the same command line */
+	/* a run belongs to the set if both have the same command line */
 	if (!json_object_equal(json_get(json_get(r->set.json, "start"), "command"),
 			       json_get(start, "command")))
 		end_set(r);
@@ -609,7 +613,8 @@ static void begin_document(struct reading *r, struct json_object *line)
 	json_put(d->json, "start", json_object_get(start));
 }
 
-/* When it was is peeked: most are not asked for, so they are not parsed. */
+/* Adds an interval. Its time is peeked, because most intervals are outside the range and need no
+ * parsing. */
 static void take_interval(struct reading *r, const struct ledgerline *peek, const char *json,
 			  size_t len)
 {
@@ -631,7 +636,8 @@ static void take_interval(struct reading *r, const struct ledgerline *peek, cons
 	json_object_put(line);
 }
 
-/* It may say when it was crossed; those of run come with the end. */
+/* Adds a limit if it was crossed in the selected time range or has no time. Limits of run follow at
+ * the end. */
 static void take_limit(struct reading *r, struct json_object *data)
 {
 	struct json_object *list = json_get(r->now.json, "limits");
@@ -671,7 +677,7 @@ static void take_event(struct reading *r, const char *json, size_t len)
 		take_limit(r, data);
 	else if (!strcmp(event, "outcome") && fatesum_name(r->now.fates, data))
 		r->file->odd++;
-	json_object_put(line); /* events of later versions say what is not asked for here */
+	json_object_put(line); /* ignore events of later versions */
 }
 
 static int take_line(void *arg, const char *json, size_t len)
@@ -695,8 +701,8 @@ static int take_line(void *arg, const char *json, size_t len)
 }
 
 /*
- * Adds what the lines of a ledger say: its documents within `spec`, and in `file` all that is
- * known of the file but its path, which is there. STATUS_FAILED: it cannot be read, or has none.
+ * Reads the lines of a ledger: adds its documents within `spec`, and fills `file` except for its
+ * path. STATUS_FAILED: it cannot be read, or has no lines.
  */
 static int read_lines(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 		      struct error *err)
@@ -716,7 +722,7 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
 }
 
-/* A document that another has put together already: takes it. */
+/* Adds a printed document, from -j or from a page. Takes it over. */
 static int add_printed(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 		       struct json_object *json, struct error *err)
 {
@@ -759,7 +765,8 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 	return 0;
 }
 
-/* One alone, or those of a page: each in an element of its own, in which no other can begin. */
+/* Reads a single document, or the documents of a page, each in a separate element that cannot
+ * contain another element. */
 static int read_printed(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 			struct error *err)
 {

@@ -10,11 +10,11 @@
 #include "base/json.h"
 #include "base/num.h"
 
-#define NARROW 64 /* columns, below which the detail of a row stands under its count */
+#define NARROW 64 /* columns, on narrower pages details are printed below the count */
 
-#define FOLD 4 /* columns, before those of a table that stand below the others */
+#define FOLD 4 /* columns, indentation of table cells that are moved below the row */
 
-/* Of page_row(): label, count, share. */
+/* Columns of page_row(): label, count, percentage. */
 static const struct page_column rows[] = {{"", 16, false}, {"", 0, true}, {"", 9, true}};
 
 /* SGR codes */
@@ -41,7 +41,7 @@ static void put_style(const struct page *p, enum style style, bool begin)
 		fprintf(p->out, "\033[%sm", begin ? styles[style] : "0");
 }
 
-/* Names of devices may contain anything, also what a terminal obeys. */
+/* Prints text. Names of interfaces may contain anything, even terminal control characters. */
 static void put(struct page *p, const char *s, size_t n)
 {
 	for (size_t i = 0, length; i < n; i += length) {
@@ -89,7 +89,7 @@ void page_heading(struct page *p, const char *title, const char *note)
 	page_end(p);
 }
 
-/* Wrapped at the page's width. */
+/* Prints words, wrapped at the page width. */
 static void put_words(struct page *p, enum style style, const char *s)
 {
 	if (p->column < p->indent)
@@ -98,7 +98,7 @@ static void put_words(struct page *p, enum style style, const char *s)
 	while (*(s += strspn(s, " "))) {
 		size_t n = smaller(strcspn(s, " "), p->width - p->indent);
 
-		while (n > 1 && (s[n] & 0xc0) == 0x80) /* not within a character */
+		while (n > 1 && (s[n] & 0xc0) == 0x80) /* do not split a character */
 			n--;
 		if (p->column > p->indent && p->column + 1 + n > p->width) {
 			put_style(p, style, false);
@@ -142,7 +142,7 @@ char *page_number(const char *key, struct json_object *value)
 				     : fmt_count(json_object_get_uint64(value));
 }
 
-/* A member, or with dots a member of a member. */
+/* Returns a member, or with dots a member of a member. */
 static struct json_object *find_member(const struct json_object *o, const char *path)
 {
 	char copy[128], *rest = copy;
@@ -154,7 +154,7 @@ static struct json_object *find_member(const struct json_object *o, const char *
 	return at;
 }
 
-/* Whether it is there, and not 0, false or empty. */
+/* Returns true if the member exists and is not 0, false or empty. */
 static bool is_set(struct json_object *member)
 {
 	return json_object_is_type(member, json_type_object) ||
@@ -162,7 +162,7 @@ static bool is_set(struct json_object *member)
 							      : json_object_get_boolean(member));
 }
 
-/* What stands for `word` of a text, "sent#packet". */
+/* Returns the replacement for `word` of a text, for example "sent#packet". */
 static const char *word_of(char *word, const struct json_object *o)
 {
 	char *key = word, *no = word, *none, *of, *yes;
@@ -184,7 +184,7 @@ static const char *word_of(char *word, const struct json_object *o)
 	return member ? json_object_get_string(member) : none ? none : "";
 }
 
-/* As page_fill(); false: the text is left out. */
+/* Fills the text of page_fill(). Returns false if the text is skipped. */
 static bool fill(char *filled, size_t size, const struct json_object *o, const char *text)
 {
 	size_t n = 0;
@@ -330,7 +330,7 @@ void page_verbatim(struct page *p, const char *s)
 	put(p, s, strlen(s));
 }
 
-/* Up to a blank that is not within quotes. */
+/* Returns the length up to a blank outside quotes. */
 static size_t shell_word(const char *s)
 {
 	char quote = '\0';
@@ -393,7 +393,7 @@ void page_cell(struct page *p, enum style style, const char *text)
 	if (!c->number)
 		pad_to(p, from + (p->cell > 1 ? 0 : p->indent));
 	put_style(p, style, true);
-	if (c->number) /* what is too wide stands behind one blank */
+	if (c->number) /* an overlong cell is followed by one blank */
 		pad_to(p, p->edge > first + length ? p->edge - length : first);
 	put(p, text, length);
 	put_style(p, style, false);
@@ -409,7 +409,8 @@ void page_name(struct page *p, const char *stage)
 	}
 }
 
-/* How much of the time a receiver ran, waited for a CPU, and slept: "[####==..............]". */
+/* Prints the fractions of time that a receiver ran, waited for a CPU, and slept:
+ * "[####==..............]". */
 static void put_bar(struct page *p, const struct json_object *facts)
 {
 	const unsigned run = (unsigned)json_get_u64(facts, "running_percent"),
@@ -425,11 +426,11 @@ static void put_bar(struct page *p, const struct json_object *facts)
 	page_words(p, STYLE_DIM, "%s", bar);
 }
 
-/* The evidence of a finding: what was lost, the buffer, its receiver, the setting in force. */
+/* Prints the evidence of a finding: loss, buffer, receiver, current setting. */
 static void put_evidence(struct page *p, const struct json_object *facts)
 {
 	static const struct {
-		const char *label, *key, *parts[9]; /* of facts; left out without `key` */
+		const char *label, *key, *parts[9]; /* of facts, skipped without `key` */
 	} lines[] = {
 		{"loss", "lost",
 		 {"{lost#packet}", "{?lost_percent}, {lost_percent}\v% of {sent#} sent",

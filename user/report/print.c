@@ -13,11 +13,11 @@
 #include "report/load.h"
 #include "report/trace.h"
 
-#define ROWS_WANTED (STEPS_MAX - 2) /* the first and the last may be parts of a step */
+#define ROWS_WANTED (STEPS_MAX - 2) /* the first and the last step may be partial */
 
 /*
- * The shortest round time of which the table needs at most so many, and in which about one interval
- * ends at least: else a row would report a longer time than it claims.
+ * Returns the shortest round length that needs at most ROWS_WANTED rows and contains the end of
+ * about one interval, because otherwise a row would cover more time than it claims.
  */
 static uint64_t round_length(uint64_t span_ns, uint64_t interval_ns)
 {
@@ -37,7 +37,7 @@ static uint64_t round_length(uint64_t span_ns, uint64_t interval_ns)
 	return (span_ns / ROWS_WANTED / length + 1) * length;
 }
 
-/* The mean length of an interval. */
+/* Returns the mean length of an interval. */
 static uint64_t interval_length(const struct ledgers_document *d)
 {
 	size_t n = json_get_length(d->json, "intervals");
@@ -52,13 +52,13 @@ static uint64_t interval_length(const struct ledgers_document *d)
 	return sum / n;
 }
 
-/* The step of a moment, from the first one on; it comes after those that are there. */
+/* Returns the step of a moment, appended if new. */
 static struct step *step_of(struct steps *s, uint64_t to_ns)
 {
 	uint64_t from_ns = (to_ns ? to_ns - 1 : 0) / s->length_ns * s->length_ns;
 	struct step *last = s->n ? &s->at[s->n - 1] : NULL;
 
-	/* a clock that was set back, or more steps than there can be: to the last one */
+	/* the clock was set back, or the table is full: use the last step */
 	if (last && (last->from_ns >= from_ns || s->n == STEPS_MAX))
 		return last;
 	s->at[s->n] = (struct step){.from_ns = from_ns, .to_ns = from_ns + s->length_ns};
@@ -93,7 +93,7 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 		json_object_put(part);
 		last = interval.item;
 	}
-	if (!d->parts && s->n && end) { /* what came after the last of them */
+	if (!d->parts && s->n && end) { /* counts after the last interval */
 		part = series_growth(end, last);
 		add_interval(step_of(s, d->to_ns), part);
 		json_object_put(part);
@@ -103,7 +103,8 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 #define WORST_SHOWN 5
 #define DAY	    86400000000000ULL
 
-/* "rcvbuf 12,000, netfilter 345": those of a thousandth at least, most first. */
+/* Prints "rcvbuf 12,000, netfilter 345": stages with at least a thousandth of the loss, largest
+ * first. */
 static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64_t all)
 {
 	int rank[STAGE_COUNT];
@@ -121,7 +122,7 @@ static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64
 			   fmt_count(stage[rank[i]]), i + 1 < n ? "," : "");
 }
 
-/* A table of the steps: of a trace only what was lost. */
+/* Prints a table of the steps, for a trace with losses only. */
 static void print_steps(const struct print_view *v, const struct ledgers_document *d)
 {
 	bool day = d->to_ns - d->from_ns >= DAY / 2;
@@ -216,7 +217,7 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	}
 }
 
-/* A search of a ledger, as it printed itself: each behind its trials. */
+/* Prints a search of a ledger like the search itself: each result after its trials. */
 static void print_search(FILE *out, const struct json_object *document)
 {
 	const struct json_object *end = json_get(document, "end");
@@ -248,7 +249,7 @@ struct page print_page(const struct print_view *v, uint64_t most)
 	return p;
 }
 
-/* Of ledgers that were joined. */
+/* Joined ledgers. */
 
 static void put_sender(struct page *p, const struct json_object *sender)
 {
@@ -292,7 +293,7 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	struct page p = print_page(v, 0);
 	uint64_t ns;
 
-	/* what is shown is not all of it: --since, or --keep */
+	/* only a part is shown because of --since or --keep */
 	if (!when_date(json_get_text(json_get(d->json, "start"), "time"), &ns) &&
 	    d->from_ns >= ns + 2000000000)
 		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s", when_text(ns, true));
@@ -331,7 +332,7 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 	free(trials);
 }
 
-/* Whose it is, and when it was. */
+/* Prints the origin and the time of a document. */
 static void put_title(const struct print_view *v, const struct ledgers_document *d)
 {
 	const char *from = when_text(d->from_ns, true), *to = when_text(d->to_ns, true);

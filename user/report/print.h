@@ -218,8 +218,8 @@ struct json_object *matrix_pair(struct json_object *matrix, const char *from, co
 /* Prints the matrix as a table: senders down, receivers across. */
 void matrix_print(const struct print_view *v, struct json_object *matrix);
 
-/* Results and changes of `check`, as JSON and as text. JSON objects are owned by the caller, also
- * those of check_plan(). */
+/* Results and changes of `check`, as JSON and as text. The caller owns the JSON objects, including
+ * the result of check_plan(). */
 
 /* Returns the end of the document. Its start is json_origin(). */
 struct json_object *json_check_end(const struct look *l);

@@ -11,20 +11,20 @@
 #include "report/print.h"
 #include "report/series.h"
 
-#define ROWS_MAX	24 /* of a class in an interval's table; the rest is one line */
-#define ROWS_END	3  /* of a class at the end, without -v */
+#define ROWS_MAX	24 /* rows per class in an interval's table, the rest is one line */
+#define ROWS_END	3  /* rows per class at the end, without -v */
 #define ROW		"%10s %8s  %s" /* packets, percentage, stage */
-#define ROW_DETAIL	36	       /* column of what is behind them */
-#define BENIGN_PLACES	4  /* named in the line of benign drops */
+#define ROW_DETAIL	36	       /* column of the detail after these fields */
+#define BENIGN_PLACES	4  /* places listed in the line of expected drops */
 #define WORST_SHOWN	8
 #define LIMITS_SHOWN	20
-#define INTERVALS_SHOWN 60 /* of a ledger, unless more is asked for */
+#define INTERVALS_SHOWN 60 /* intervals of a ledger, without -v */
 
 struct trace_text {
 	struct page page;
 	int verbosity;
-	bool all;	   /* benign drops too */
-	const char *netns; /* the namespace of the trace, which goes without saying; "" unknown */
+	bool all;	   /* show expected drops */
+	const char *netns; /* namespace of the trace, omitted in text, "": unknown */
 };
 
 /* The classes of losses in an interval or an end. */
@@ -33,12 +33,12 @@ static const struct class
 	const char *key;
 	enum drop_class class;
 	enum style style;
-	const char *mark; /* behind the stage: whether it is a loss is not known */
+	const char *mark; /* text after the stage: suspected losses */
 } lost = {"stages", CLASS_LOSS, STYLE_BAD, ""},
   suspect = {"suspected", CLASS_SUSPECTED, STYLE_WARN, "?"},
   benign = {"expected", CLASS_EXPECTED, STYLE_DIM, ""};
 
-/* For a page that holds the widest count of `o`. */
+/* Returns the state for a page that fits the widest count of `o`. */
 static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
 				 const struct json_object *o)
 {
@@ -55,7 +55,9 @@ static struct trace_text text_of(const struct print_view *v, const struct json_o
 
 /* Causes */
 
-/* What is said of a cause, in this order; events of packets go without saying. */
+/*
+ * Prints the details of a cause, in this order. The source "event" is the default and not printed.
+ */
 static void put_details(struct trace_text *t, const struct live_row *row)
 {
 	static const struct {
@@ -78,7 +80,7 @@ static void put_details(struct trace_text *t, const struct live_row *row)
 		    (details[i].field == LIVE_NETNS && *t->netns && !strcmp(text, t->netns)))
 			continue;
 		snprintf(word, sizeof(word), "%s", text);
-		if (details[i].field != LIVE_FLOW) /* long: it may be broken at its blanks */
+		if (details[i].field != LIVE_FLOW) /* a long text may be wrapped at its blanks */
 			page_glue(word);
 		page_words(&t->page, STYLE_PLAIN, "%s%s%s", details[i].before, word,
 			   details[i].after);
@@ -94,7 +96,7 @@ static const char *label_of(const struct live_row *row, const struct class *c)
 	return label;
 }
 
-/* The rows of a class, by some fields; to be freed. */
+/* Returns the rows of a class, grouped by some fields, freed by the caller. */
 static void rows_of(struct live_table *rows, const struct json_object *o, const struct class *c,
 		    unsigned by)
 {
@@ -108,7 +110,7 @@ static void rows_of(struct live_table *rows, const struct json_object *o, const 
 
 /* Intervals */
 
-/* Whole packets where there are few: an interval is never exactly a second. */
+/* Formats small rates as whole packets, because an interval is never exactly a second. */
 static char *rate_text(double pps)
 {
 	char *text = fmt_rate(pps);
@@ -118,7 +120,7 @@ static char *rate_text(double pps)
 	return text;
 }
 
-/* Prints the heads of the columns of losses. */
+/* Prints the column headings of losses. */
 static void put_head(struct page *p)
 {
 	char head[192];
@@ -129,7 +131,7 @@ static void put_head(struct page *p)
 	page_end(p);
 }
 
-/* Starts a row: its packets, their percentage of `whole` (0: none), and its label. */
+/* Starts a row: packets, their percentage of `whole` (0: no percentage), and its label. */
 static void put_row(struct page *p, enum style style, const char *label, uint64_t packets,
 		    uint64_t whole)
 {
@@ -141,8 +143,8 @@ static void put_row(struct page *p, enum style style, const char *label, uint64_
 }
 
 /*
- * Prints the rows of a class, each with its percentage of `whole` (0: without). If there are more
- * than `most`, the smallest are one row.
+ * Prints the rows of a class, each with its percentage of `whole` (0: no percentage). If there are
+ * more than `most`, the smallest are combined into one row.
  */
 static void put_rows(struct trace_text *t, const struct json_object *o, const struct class *c,
 		     unsigned most, uint64_t whole)
@@ -199,10 +201,10 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 
 /* Microbursts */
 
-#define WINDOWS_SHOWN 5 /* of a stage */
+#define WINDOWS_SHOWN 5 /* windows per stage */
 #define BURSTS	      "microburst"
 
-/* "12:31:04.512": the window's begin, local time. */
+/* Formats "12:31:04.512", the start of the window in local time. */
 static char *clock_text(const struct json_object *window, uint64_t window_ns)
 {
 	const bool fine = window_ns < 1000000;
@@ -216,7 +218,8 @@ static char *clock_text(const struct json_object *window, uint64_t window_ns)
 	return text;
 }
 
-/* "96 % in 3ms of 1.00 s"; `about`: nearly their time, where a ledger does not have it. */
+/* Prints "96 % in 3ms of 1.00 s". `about`: approximate length, used if the ledger does not record
+ * it. */
 static void put_dense(struct page *p, const struct json_object *bursts, uint64_t about,
 		      const struct json_object *stage, const char *behind)
 {
@@ -231,7 +234,7 @@ static void put_dense(struct page *p, const struct json_object *bursts, uint64_t
 		   num_text_time(ns), page_glue(fmt_ns(about)), behind);
 }
 
-/* A line for each stage: how much of its loss came at once, and the worst window. */
+/* Prints a line per stage: how concentrated its loss was, and the worst window. */
 static void put_bursts(struct page *p, const struct json_object *interval)
 {
 	const struct json_object *bursts = json_get(interval, "microbursts");
@@ -240,7 +243,7 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 	for (struct json_each stage = json_each(bursts, "stages"); json_next(&stage);) {
 		const struct json_object *worst = json_get_item(stage.item, "worst", 0);
 		uint64_t packets = json_get_u64(worst, "packets");
-		bool single = packets == 1; /* no burst at all */
+		bool single = packets == 1; /* a single packet is not a burst */
 
 		page_text(p, 2, STYLE_DIM, BURSTS "    ");
 		page_fill(p, STYLE_PLAIN, stage.item, "{stage} {packets#},");
@@ -255,7 +258,8 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 	}
 }
 
-/* The same of the whole, with more windows; what has no time is said. */
+/* Prints the loss bursts of the whole trace, with more windows per stage. States if the time is
+ * unknown. */
 static void put_bursts_end(struct page *p, const struct json_object *end)
 {
 	const struct json_object *bursts = json_get(end, "microbursts");
@@ -306,7 +310,8 @@ static void put_rate(struct page *p, enum style style, double rate)
 	page_cell(p, rate > 0 ? style : STYLE_DIM, rate > 0 ? fmt_short(rate) : "-");
 }
 
-/* The rates of a device or a queue; nothing is a dash, so that what is there stands out. */
+/* Prints the rates of an interface or a queue. 0 is printed as a dash, so that other values stand
+ * out. */
 static void put_traffic(struct page *p, enum style style, unsigned indent, const char *name,
 			const struct json_object *o, double seconds)
 {
@@ -364,7 +369,7 @@ static void put_devices(struct page *p, const struct json_object *rates, double 
 	}
 }
 
-/* "name   rate  ": what follows is wrapped behind it. */
+/* Starts a line with "name   rate  ". The following text is wrapped after it. */
 static void put_counter(struct page *p, const char *name, enum style style, double rate)
 {
 	char text[128];
@@ -402,7 +407,7 @@ static void put_sockets(struct page *p, const struct json_object *rates, double 
 	static const char *const counters[][2] = {
 		{"rx_ring_full", "xsk: the program does not empty its RX ring"},
 		{"rx_dropped", "xsk: no buffer in the fill ring, or the frame was too long"},
-		{"rx_fill_ring_empty", NULL}, /* it depends */
+		{"rx_fill_ring_empty", NULL}, /* no fixed cause */
 		{"rx_invalid_descs", "the program filled in wrong buffers"},
 		{"tx_invalid_descs", "the program's descriptor was wrong: not sent"},
 	};
@@ -434,7 +439,7 @@ static void put_counters(struct page *p, const struct json_object *rates)
 {
 	const double seconds = json_get_double(rates, "interval_ns") * 1e-9;
 
-	if (!json_get_u64(rates, "interval_ns")) /* there is but one sample */
+	if (!json_get_u64(rates, "interval_ns")) /* only one sample, no rates */
 		return;
 	put_devices(p, rates, seconds);
 	page_text(p, 0, STYLE_DIM, "counter                                       /s");
@@ -465,7 +470,7 @@ void print_trace_interval(const struct print_view *v, const struct json_object *
 
 /* The sum */
 
-/* One line: how many, and where most of them were. */
+/* Prints one line: the number of expected drops, and their main places. */
 static void put_benign(struct page *p, const struct json_object *o)
 {
 	struct live_table rows;
@@ -618,7 +623,7 @@ static void put_balance(struct page *p, const struct json_object *end)
 	const bool tcp = json_get(end, "tcp"), udp = json_get(end, "verdict");
 	const uint64_t runs = json_get_u64(checkpoints, "runs");
 
-	/* a blank line before each, with a title where there are two */
+	/* a blank line before each balance, with titles if there are two */
 	if (tcp && udp)
 		page_heading(p, "TCP", "");
 	else if (tcp)
@@ -660,7 +665,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 
 /* Documents */
 
-/* The rows of what was lost most; those without socket, process and flow are left out. */
+/* Prints the rows with the largest losses that have a socket, process or flow. */
 static void put_worst(const struct print_view *v, struct live_table *t, const char *title)
 {
 	struct page p = print_page(v, table_sum(t, 1u << CLASS_LOSS, STAGE_NONE).packets);
@@ -733,11 +738,11 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	struct trace_text t = text_of(v, start, sum);
 	bool whole, headed = false;
 
-	whole = end && (!sum /* as -j has printed it */ ||
+	whole = end && (!sum /* as printed by -j */ ||
 			json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns"));
 	page_end(&t.page);
 	if (whole) {
-		/* intervals as they were printed, unless they are many, or were put together */
+		/* print the recorded intervals, unless there are too many or they were merged */
 		for (struct json_each i = json_each(d->json, "intervals"); json_next(&i);)
 			lossy += !!json_get_u64(i.item, "dropped");
 		if (json_get_u64(json_get(d->json, "covers"), "joined") > 1 ||

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-/* Members that are a secret as a whole, and what it is then called. */
+/* Members that are completely secret, and the prefix of the replacement. */
 static const struct {
 	const char *key, *kind;
 } secrets[] = {
@@ -21,16 +21,16 @@ static const struct {
 	{"file", "file"},     {"expression", "filter"},	  {"thread", "thread"},
 };
 
-/* Members that are words of pktledger or of the kernel, whatever else is called so. */
+/* Members with words of pktledger or of the kernel, even if a secret has the same text. */
 static const char *const ours[] = {
 	"schema", "event",    "time",	  "stage",   "class",	  "scope",	"severity",
 	"reason", "location", "hook",	  "id",	     "kind",	  "tx",		"rx",
 	"unit",	  "phase",    "topology", "outcome", "direction", "limited_by",
 };
 
-#define SHORT	     3 /* shorter words are too common to be looked for in sentences */
+#define SHORT	     3 /* shorter words are too common to be searched for in sentences */
 #define NAME_MAX_LEN 32
-#define ADDRESS_MAX  64 /* more than any has */
+#define ADDRESS_MAX  64 /* longer than any address */
 
 static void append(struct printbuf *to, const char *from, size_t len)
 {
@@ -44,10 +44,10 @@ static void set(struct printbuf *to, const char *from, size_t len)
 }
 
 struct redact {
-	struct json_object *names, *addresses; /* secret to its other name */
+	struct json_object *names, *addresses; /* maps of secrets to replacements */
 	unsigned n[LENGTH(secrets)], n_addresses;
-	size_t longest;			     /* of the names */
-	struct printbuf *out, *other, *word; /* of the string that is changed now */
+	size_t longest;			     /* length of the longest name */
+	struct printbuf *out, *other, *word; /* out: the string being changed */
 };
 
 struct redact *redact_new(void)
@@ -72,7 +72,7 @@ void redact_free(struct redact *r)
 	free(r);
 }
 
-/* The other name of a secret, which gets one. */
+/* Returns the replacement of a secret, created on first use. */
 static const char *name_of(struct json_object *names, const char *secret, const char *kind,
 			   unsigned *count)
 {
@@ -96,7 +96,7 @@ static int secret_index(const char *key)
 	return -1;
 }
 
-/* "python3" of "python3[123]" */
+/* Returns the length of "python3" in "python3[123]". */
 static size_t name_length(const char *text, const char *kind)
 {
 	const char *pid = strcmp(kind, "process") ? NULL : strrchr(text, '[');
@@ -106,7 +106,7 @@ static size_t name_length(const char *text, const char *kind)
 
 static void learn_text(struct redact *r, const char *key, struct json_object *o)
 {
-	/* what pktledger itself calls so; and numbers of namespaces */
+	/* roles that pktledger itself assigns, and numbers of namespaces */
 	static const char *const roles[] = {"", "tx", "rx", "router", "bridge", "others"};
 	const char *text = json_object_get_string(o);
 	int secret = secret_index(key);
@@ -121,7 +121,7 @@ static void learn_text(struct redact *r, const char *key, struct json_object *o)
 	name_of(r->names, text, secrets[secret].kind, &r->n[secret]);
 }
 
-/* An address that is somebody's. */
+/* Returns true if the address identifies a host. */
 static bool is_address(const char *text)
 {
 	struct in6_addr v6;
@@ -131,7 +131,7 @@ static bool is_address(const char *text)
 		return v4.s_addr && v4.s_addr != htonl(INADDR_LOOPBACK);
 	if (inet_pton(AF_INET6, text, &v6) == 1)
 		return !IN6_IS_ADDR_UNSPECIFIED(&v6) && !IN6_IS_ADDR_LOOPBACK(&v6);
-	for (int i = 0; i < 17; i++) { /* of Ethernet */
+	for (int i = 0; i < 17; i++) { /* Ethernet address */
 		if (i % 3 == 2 ? text[i] != ':' : !isxdigit((unsigned char)text[i]))
 			return false;
 	}
@@ -139,8 +139,8 @@ static bool is_address(const char *text)
 }
 
 /*
- * How much of a word of the letters of addresses is one, which is then in `word`: with a port, in
- * brackets, at the end of a sentence. 0: none is.
+ * Finds an address in a word made of address characters, possibly with a port, in brackets, or at
+ * the end of a sentence. Copies it to `word`. Returns its length, or 0.
  */
 static size_t address_in(const char *text, size_t len, char word[ADDRESS_MAX])
 {
@@ -171,7 +171,7 @@ static void hide_addresses(struct redact *r, const char *text, struct printbuf *
 		const char *name =
 			used ? name_of(r->addresses, word, "addr", &r->n_addresses) : text;
 
-		if (!len) /* a word of other letters goes as a whole */
+		if (!len) /* skip a word of other characters completely */
 			for (len = 1; isalnum((unsigned char)text[len - 1]) && text[len];)
 				len++;
 		append(to, name, used ? strlen(name) : len);
@@ -185,8 +185,9 @@ static bool is_word_char(char c)
 }
 
 /*
- * How much of the text's beginning is a secret as a word of its own, the longest, which is then in
- * r->word; 0: none is. A name is looked for by all its words, however many names there are.
+ * Finds the longest secret that starts here as a separate word. Copies it to r->word. Returns its
+ * length, or 0. A name is looked up by all its words, so the time does not depend on the number of
+ * names.
  */
 static size_t secret_in(struct redact *r, const char *text)
 {
@@ -203,7 +204,7 @@ static size_t secret_in(struct redact *r, const char *text)
 	return found;
 }
 
-/* In r->out. */
+/* Replaces names in r->out. */
 static void hide_words(struct redact *r)
 {
 	struct printbuf *was = r->out;
@@ -237,7 +238,7 @@ static void apply_text(struct redact *r, const char *key, struct json_object *o)
 
 	if (key && is_one_of(key, ours, LENGTH(ours)))
 		return;
-	if (secret >= 0) { /* as a whole */
+	if (secret >= 0) { /* the whole value is a secret */
 		size_t len = name_length(text, secrets[secret].kind);
 
 		set(r->out, text, len);
@@ -252,7 +253,7 @@ static void apply_text(struct redact *r, const char *key, struct json_object *o)
 	json_object_set_string(o, r->out->buf);
 }
 
-/* Learns the texts in `o`, or changes them. */
+/* Learns the texts in `o`, or replaces them. */
 static void walk(struct redact *r, const char *key, struct json_object *o, bool change)
 {
 	if (json_object_is_type(o, json_type_object)) {
@@ -262,7 +263,7 @@ static void walk(struct redact *r, const char *key, struct json_object *o, bool 
 		if (change && key && !strcmp(key, "command")) {
 			size_t n = json_object_array_length(o);
 
-			/* The program and the command stay. */
+			/* Program and command are kept. */
 			if (n)
 				json_object_array_put_idx(o, 0,
 							  json_object_new_string("pktledger"));

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * JSON Schemas of the documents, from the tables of records that write them (report/document.c) and
- * from schema.txt, which describes what no table writes. Its notation:
+ * Generates the JSON Schemas of the documents from the tables of records that write them
+ * (report/document.c) and from schema.txt, which describes all other members. Notation of
+ * schema.txt:
  *
  *	document NAME TITLE		members of a document, on the lines below
  *	object NAME COMMAND ..		a type that the documents of these commands refer to by @NAME
  *
- *	name:type  name?:type		a member, which may be absent
- *	name`text`			a description of a member that there is
- *	&table				the members that a table of records has
- *	!a,b|c				either a and b are there, or c is
- *	~a>b,c				if a is there, b and c are too
+ *	name:type  name?:type		a member, ? if it is optional
+ *	name`text`			a description of an existing member
+ *	&table				the members of a table of records
+ *	!a,b|c				either a and b exist, or c exists
+ *	~a>b,c				if a exists, b and c exist
  *
  *	s string, b boolean, t time, u unsigned (u65535: at most), c at least 1, p a port, i integer,
  *	r number, n number from 0, f fraction below 1, S stage, a anything, @NAME, [item], [+item]
- *	not empty, {value of each member}, {+..}, (members), <word|word>, type/type one of them,
- *	and behind a type 0: or null; `text`: its description
+ *	not empty, {value of each member}, {+..}, (members), <word|word>, type/type alternatives.
+ *	After a type, 0 adds null, and `text` is its description
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static struct json_object *bounded(const char *name, int64_t least, uint64_t mos
 	return o;
 }
 
-/* Up to one of `ends`, which is passed over if it is `skipped`. To be freed. */
+/* Returns the text up to one of `ends`, which is skipped if `skipped`. The caller frees it. */
 static char *word(const char **at, const char *ends, bool skipped)
 {
 	size_t n = strcspn(*at, ends);
@@ -63,7 +64,7 @@ static char *word(const char **at, const char *ends, bool skipped)
 	return text;
 }
 
-/* The names between commas, as a list. */
+/* Returns the comma-separated names as a list. */
 static struct json_object *names(char *rest)
 {
 	struct json_object *list = json_object_new_array();
@@ -73,7 +74,7 @@ static struct json_object *names(char *rest)
 	return list;
 }
 
-/* A list of strings gets one that it has not. */
+/* Adds a string to a list, unless the list contains it. */
 static void add_name(struct json_object *list, const char *name, bool there)
 {
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
@@ -101,7 +102,7 @@ static void add_all(struct json_object *o, struct json_object *from)
 	json_object_put(from);
 }
 
-/* The text between two `, if there is one here. */
+/* Adds the text between two `, if there is one at this position. */
 static void describe(struct json_object *o, const char **at)
 {
 	char *text, *c;
@@ -129,14 +130,14 @@ static void member(struct json_object *o, const char **at)
 		return;
 	}
 	if (!**at)
-		abort(); /* no type: schema.txt is wrong */
+		abort(); /* not a type: schema.txt is wrong */
 	*at += there ? 1 : 2;
 	json_put(json_get(o, "properties"), name, type(at));
 	add_name(json_get(o, "required"), name, there);
 	free(name);
 }
 
-/* Up to a ) or the end. */
+/* Parses members up to a ) or the end. */
 static struct json_object *members(const char **at)
 {
 	struct json_object *o = of_type("object");
@@ -264,7 +265,7 @@ static struct json_object *one_type(const char **at)
 		return o;
 	case 'S':
 		return stages();
-	default: /* a: anything */
+	default: /* a: any type */
 		return json_object_new_object();
 	}
 }
@@ -293,7 +294,7 @@ static struct json_object *type(const char **at)
 	return o;
 }
 
-/* Whether a word is one of those between blanks. */
+/* Returns true if the space-separated list contains the word. */
 static bool has_word(const char *list, const char *wanted)
 {
 	size_t n = strlen(wanted);
@@ -305,7 +306,7 @@ static bool has_word(const char *list, const char *wanted)
 	return false;
 }
 
-/* What one entry of schema.txt says, if it is about the command. */
+/* Adds an entry of schema.txt, if it applies to the command. */
 static void add_entry(struct json_object *root, const char *command, char *entry)
 {
 	char *body = entry, *head = strsep(&body, "\n"), *kind = strsep(&head, " ");

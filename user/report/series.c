@@ -143,16 +143,16 @@ void rows_add_flows(struct live_table *t, const struct json_object *interval)
 	}
 }
 
-#define FLOWS_MAX 32 /* in a sum; the rest is reported as others */
+#define FLOWS_MAX 32 /* flows in a sum, the rest becomes "others" */
 
-/* Several parts, added up. */
+/* The sum of several parts. */
 struct heap {
 	struct live_table rows, flows;
 	uint64_t time_ns, length_ns, to_ns;
-	double peak_pps; /* of the worst part */
+	double peak_pps; /* pps, loss rate of the worst part */
 	bool any, has_flows;
-	struct json_object *losses; /* the last own_losses, held */
-	struct json_object *tcp;    /* of all; NULL: of none */
+	struct json_object *losses; /* the last missed events, a reference is held */
+	struct json_object *tcp;    /* sum over all parts, NULL: no TCP balance */
 };
 
 struct series {
@@ -160,15 +160,15 @@ struct series {
 	unsigned by;
 	struct json_object *list[SERIES_MAX];
 	unsigned n;
-	unsigned stride, in_open; /* each item is of `stride`; the newest has so many by now */
+	unsigned stride, in_open; /* intervals per item, intervals in the newest item */
 	struct heap open, sum;
-	struct json_object *last;		 /* SERIES_COUNTERS: the one before */
-	struct json_object *worst[SERIES_WORST]; /* by their "dropped_pps" */
+	struct json_object *last;		 /* SERIES_COUNTERS: the previous reading */
+	struct json_object *worst[SERIES_WORST]; /* sorted by "dropped_pps" */
 	unsigned worsts;
 	uint64_t count, from_ns, to_ns;
 };
 
-/* Makes it empty. */
+/* Empties the heap. */
 static void heap_clear(struct heap *h)
 {
 	table_free(&h->rows);
@@ -200,7 +200,7 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 	rows_add(&h->rows, interval, by);
 	rows_add_flows(&h->flows, interval);
 	h->has_flows |= json_get(interval, "flows") != NULL;
-	/* from the begin of the first to the end of the last */
+	/* from the start of the first to the end of the last part */
 	if (h->any && time_ns > h->time_ns)
 		h->length_ns += time_ns - h->time_ns;
 	else
@@ -226,7 +226,7 @@ static struct json_object *heap_json(const struct heap *h, unsigned by)
 	struct json_object *o;
 
 	for (unsigned i = 0; i < h->rows.n; i++)
-		h->rows.rows[i].note = NULL; /* those of parts that are gone */
+		h->rows.rows[i].note = NULL; /* the note belongs to a part that is freed */
 	if (h->has_flows)
 		worst_rows(&flows, &h->flows, ROWS_BY_FLOW, 0, FLOWS_MAX);
 	o = json_trace_interval(&h->rows, h->has_flows ? &flows : NULL, by, &time);
@@ -265,7 +265,7 @@ void series_free(struct series *s)
 	free(s);
 }
 
-/* Two and two become one. */
+/* Merges the items in pairs. */
 static void halve(struct series *s)
 {
 	for (unsigned i = 0; i + 1 < s->n; i += 2) {
@@ -275,7 +275,7 @@ static void halve(struct series *s)
 			uint64_t to_ns;
 
 			if (when_date(json_get_text(two, "time"), &to_ns))
-				to_ns = 0; /* it does not say when it ended */
+				to_ns = 0; /* the end is unknown */
 			heap_clear(&s->open);
 			heap_add(&s->open, one, s->by, 0);
 			heap_add(&s->open, two, s->by, to_ns);
@@ -291,7 +291,7 @@ static void halve(struct series *s)
 	heap_clear(&s->open);
 }
 
-/* Ends the item that is being put together. */
+/* Ends the item being built. */
 static void close_open(struct series *s)
 {
 	if (s->kind != SERIES_PARTS || s->stride == 1 || !s->in_open)
@@ -306,7 +306,8 @@ static void keep(struct series *s, struct json_object *interval, uint64_t to_ns)
 	if (s->n == SERIES_MAX && !s->in_open)
 		halve(s);
 	if (s->kind == SERIES_COUNTERS || s->stride == 1) {
-		/* of counters only the last of each item matters, and it is the newest there is */
+		/* SERIES_COUNTERS: only the last reading of each item matters, here the newest
+		 * reading */
 		if (s->in_open)
 			json_object_put(s->list[--s->n]);
 		s->list[s->n++] = json_object_get(interval);
@@ -318,7 +319,8 @@ static void keep(struct series *s, struct json_object *interval, uint64_t to_ns)
 		close_open(s);
 }
 
-/* Counts of packets under way may be corrected downwards. */
+/* Returns the increase of a count. Counts of packets in transit may be corrected downwards, which
+ * is no increase. */
 static uint64_t grown(const struct json_object *now, const struct json_object *last,
 		      const char *key)
 {
@@ -350,7 +352,7 @@ struct json_object *series_growth(const struct json_object *now, const struct js
 	return o;
 }
 
-/* `o` is copied if it is one of the worst. */
+/* Inserts `o` if it is one of the worst intervals, as a copy. */
 static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
 {
 	uint64_t lost = json_get_u64(o, "dropped"), length_ns = json_get_u64(o, "interval_ns");
@@ -360,7 +362,7 @@ static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
 
 	while (at && json_get_double(s->worst[at - 1], "dropped_pps") < pps)
 		at--;
-	if (!lost || lost > INT64_MAX || at == SERIES_WORST || /* negative: counters began anew */
+	if (!lost || lost > INT64_MAX || at == SERIES_WORST || /* negative: counter reset */
 	    json_object_deep_copy(o, &copy, NULL))
 		return;
 	if (s->worsts == SERIES_WORST)

@@ -83,8 +83,8 @@ enum stage rows_stage(const char *name);
 void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o);
 
 /*
- * Returns the packets sent that were neither delivered nor are in flight. A file may claim that more
- * arrived than was sent: then none are lost.
+ * Returns the packets sent that were neither delivered nor are in flight. A file may claim that
+ * more arrived than was sent. The result is then 0.
  */
 uint64_t lost_packets(uint64_t sent, uint64_t delivered, uint64_t in_flight);
 
@@ -92,9 +92,9 @@ uint64_t lost_packets(uint64_t sent, uint64_t delivered, uint64_t in_flight);
 double fraction_of(double part, double whole);
 
 /*
- * Returns the fraction of the packets sent that were lost, 0 to 1. Every loss percentage of a run,
- * a trial or a sum of runs is this one. A trial of a search has measured its own ("loss_fraction"),
- * which includes the packets that could not be sent.
+ * Returns the fraction of the packets sent that were lost, 0 to 1. Used for every loss percentage
+ * of a run, a trial or a sum of runs. A trial of a search has a separate fraction
+ * ("loss_fraction"), which includes the packets that could not be sent.
  */
 double lost_fraction(const struct json_object *end);
 

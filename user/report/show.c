@@ -32,7 +32,7 @@ static void hide_names(struct redact *r, struct json_object *o)
 	redact_apply(r, o);
 }
 
-/* What comes before the documents. */
+/* Prints the state of the files before the documents. */
 static void show_files(const struct show_view *v, const struct ledgers *l, struct redact *r)
 {
 	struct json_object *o = json_origin(v->argc, v->argv, NULL);
@@ -46,13 +46,13 @@ static void show_files(const struct show_view *v, const struct ledgers *l, struc
 	}
 }
 
-/* Of "repeat": "trial", from 1 (0: it is none), "of". */
+/* Returns a member of "repeat": "trial", from 1 (0: not a trial), or "of". */
 static uint64_t repeat_of(const struct ledgers_document *d, const char *key)
 {
 	return json_get_u64(json_get(json_get(d->json, "start"), "repeat"), key);
 }
 
-/* Whether b is the trial behind a. */
+/* Returns true if b is the next trial after a. */
 static bool goes_on(const struct ledgers_document *a, const struct ledgers_document *b)
 {
 	const uint64_t trial = repeat_of(a, "trial");
@@ -64,7 +64,7 @@ static bool goes_on(const struct ledgers_document *a, const struct ledgers_docum
 static void show_documents(const struct show_view *v, const struct ledgers_document *d, unsigned n)
 {
 	FILE *out = v->text.out;
-	unsigned run = 0; /* trials of one --repeat, up to this one */
+	unsigned run = 0; /* trials of one --repeat so far */
 
 	for (unsigned i = 0; i < n; i++) {
 		run = i && goes_on(&d[i - 1], &d[i]) ? run + 1 : 1;
@@ -87,7 +87,7 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 	}
 }
 
-/* Numbers stay with their %. */
+/* Keeps numbers and their % on one line. */
 static const char *glue(char *text)
 {
 	for (char *at = text; (at = strstr(at, " %"));)
@@ -95,7 +95,7 @@ static const char *glue(char *text)
 	return text;
 }
 
-/* What traces of several hosts say together comes first. */
+/* Prints the joint result of several traces, before the documents. */
 static void show_joined(const struct show_view *v, const struct ledgers_document *d, unsigned n)
 {
 	char *tcp = joined_tcp_text(d, n);
@@ -120,7 +120,7 @@ static void show_joined(const struct show_view *v, const struct ledgers_document
 	free(tcp);
 }
 
-/* Writes a page with the text that `report` prints, unless `rc` is an error; closes `text`. */
+/* Writes a page with the text that `report` prints, unless `rc` is an error. Closes `text`. */
 static int show_page(const struct show_view *v, struct html_page *page, FILE *text,
 		     char *const *printed, int rc, struct error *err)
 {
@@ -147,18 +147,18 @@ int show_ledgers(const struct show_view *asked, struct ledgers *l, struct error 
 		v->text = (struct print_view){.out = open_memstream(&printed, &size),
 					      .verbosity = v->text.verbosity};
 
-	/* a host is called by its namespace first, by all of them */
+	/* learn the start events of all documents first: they name hosts and namespaces */
 	for (unsigned i = 0; i < n; i++)
 		redact_learn(r, json_get(d[i].json, "start"));
 	for (unsigned i = 0; i < n; i++) {
-		if (v->redact) /* else its path would be shown */
+		if (v->redact) /* otherwise its path would be shown */
 			json_put_text(d[i].json, "file", document_file(&d[i]));
 		redact_learn(r, d[i].json);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		struct json_object *tcp = json_get(json_get(d[i].json, "end"), "tcp");
 
-		if (v->html && json_get(tcp, "trail")) /* large, and not for people */
+		if (v->html && json_get(tcp, "trail")) /* large, and not displayed */
 			json_object_object_del(tcp, "trail");
 		redact_apply(r, d[i].json);
 	}
@@ -173,7 +173,7 @@ int show_ledgers(const struct show_view *asked, struct ledgers *l, struct error 
 	for (unsigned i = 0; i < n; i++)
 		junit_document(v->junit, d[i].json);
 	junit_limits(v->junit, page.comparison);
-	if (v->csv && !(n && trialset_is(&d[0]))) /* their CSV has another heading */
+	if (v->csv && !(n && trialset_is(&d[0]))) /* CSV of trials has a different first line */
 		csv_head(v->text.out);
 	if (!v->json && !v->csv && !v->matrix)
 		show_joined(v, d, n);

@@ -10,9 +10,8 @@
 #include "report/series.h"
 #include "traffic/tx.h"
 
-/* Delays, if the receiver's clock could measure them, and how far the clocks of two hosts are
- * apart.
- */
+/* Prints latency, if the receiver's clock could measure it, and the offset between the clocks of
+ * two hosts. */
 static void put_latency(struct page *p, const struct json_object *end)
 {
 	const struct json_object *hosts = json_get(end, "host_clocks");
@@ -38,7 +37,7 @@ static void put_latency(struct page *p, const struct json_object *end)
 	page_end(p);
 }
 
-/* What a leg of the way begins or ends at, for people; "": no such place. */
+/* Returns the name of the probe at which a part of the latency begins or ends, or "" if unknown. */
 static const char *point_of(const struct json_object *leg, const char *key)
 {
 	static const char *const points[][2] = {
@@ -53,7 +52,7 @@ static const char *point_of(const struct json_object *leg, const char *key)
 	return "";
 }
 
-/* Where the time goes: of each leg of the way, then of the whole. */
+/* Prints the latency breakdown: each part of the path, then the whole path. */
 static void put_legs(struct page *p, const struct json_object *end)
 {
 	static const char *const keys[] = {"p50", "p99", "p9999", "max"};
@@ -84,7 +83,7 @@ static void put_legs(struct page *p, const struct json_object *end)
 	page_end(p);
 }
 
-/* When the kernel says that packets came, and how long they waited for a CPU then. */
+/* Prints the arrival times reported by the kernel, and how long packets then waited for a CPU. */
 static void put_stamps(struct page *p, const struct json_object *end)
 {
 	const struct json_object *stamps = json_get(end, "timestamps");
@@ -116,7 +115,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 		{"fragments_abandoned", "abandoned"},
 		{"fragments_unmatched", "without a number"},
 		{"datagrams_reassembled",
-		 "datagram put together|datagrams put together"}, /* if any were made */
+		 "datagram put together|datagrams put together"}, /* if there are any */
 	};
 	static const struct page_count own[] = {
 		{"causes_full", "without room for their cause"},
@@ -131,7 +130,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 	put_latency(p, end);
 	put_legs(p, end);
 	put_stamps(p, end);
-	/* how what was lost lay together, and how far the displaced came too late */
+	/* sizes of loss bursts, and how late reordered packets arrived */
 	if (json_get_u64(gaps, "bursts"))
 		page_line(p, 0, STYLE_PLAIN, "loss bursts     ", STYLE_PLAIN,
 			  "%s of %.1f packets in the mean, the longest of\v%s",
@@ -148,7 +147,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 		       "{?suppressed}{suppressed_evidence}");
 }
 
-#define FINDINGS_SHOWN 3 /* without -v */
+#define FINDINGS_SHOWN 3 /* findings without -v */
 
 void text_findings(struct page *p, const struct json_object *end, bool all)
 {
@@ -162,9 +161,9 @@ void text_findings(struct page *p, const struct json_object *end, bool all)
 			  fmt_many(n - most, "finding"));
 }
 
-#define CAUSES_SHOWN 4 /* of one stage, without -v */
+#define CAUSES_SHOWN 4 /* causes per stage without -v */
 
-/* A cause of all streams together. */
+/* A cause, summed over all streams. */
 struct group {
 	const struct json_object *cause;
 	uint64_t packets, first, last;
@@ -181,7 +180,7 @@ static bool same_cause(const struct json_object *a, const struct json_object *b)
 	return i == LENGTH(keys);
 }
 
-/* The causes of a stage, largest first. Returns how many. */
+/* Groups the causes of a stage, largest first. Returns their number. */
 static unsigned group_causes(const struct json_object *stage, struct group group[RESULT_CAUSES])
 {
 	unsigned n = 0, g;
@@ -199,7 +198,7 @@ static unsigned group_causes(const struct json_object *stage, struct group group
 		if (last > group[g].last)
 			group[g].last = last;
 	}
-	for (unsigned i = 1; i < n; i++) { /* stable */
+	for (unsigned i = 1; i < n; i++) { /* stable sort */
 		const struct group one = group[i];
 
 		for (g = i; g && group[g - 1].packets < one.packets; g--)
@@ -213,7 +212,7 @@ static void put_cause(struct page *p, const struct group *g, enum stage stage, i
 {
 	const struct json_object *c = g->cause;
 	const char *reason = json_get_text(c, "reason"), *netns = json_get_text(c, "netns");
-	/* the drop site says more than a reason that is none, or none we know */
+	/* the drop site is more useful than a missing or unknown reason */
 	bool located = verbosity > 0 || stage == STAGE_OTHER || !*reason ||
 		       !strcmp(reason, "NOT_SPECIFIED");
 
@@ -233,7 +232,7 @@ static void put_cause(struct page *p, const struct group *g, enum stage stage, i
 	}
 }
 
-/* `cause` stands already on this line, so that its namespace before the name need not be. */
+/* Prints a counter. `cause` is already on this line, so its namespace is not repeated. */
 static void put_counter(struct page *p, const struct json_object *c,
 			const struct json_object *cause, bool details)
 {
@@ -258,7 +257,9 @@ static void put_counter(struct page *p, const struct json_object *c,
 		page_words(p, STYLE_DIM, "(%s)", *note ? note : "documented");
 }
 
-/* All that disagree, and how many agree; in detail all of them. */
+/*
+ * Prints the disagreeing counters and the number of agreeing counters, or all counters in detail.
+ */
 static void put_counters(struct page *p, const struct json_object *stage,
 			 const struct json_object *cause, int verbosity)
 {
@@ -371,7 +372,7 @@ static void put_refused(struct page *p, const struct json_object *end)
 	page_end(p);
 }
 
-/* What was asked for was not reached: by which bound. */
+/* Prints the limit that prevented the requested rate. */
 static void put_bound(struct page *p, const struct json_object *end)
 {
 	const char *bound = json_get_text(end, "bound");
@@ -430,7 +431,8 @@ static void put_open(struct page *p, const struct json_object *end)
 		   1);
 }
 
-/* How many counters of a stage say something else than the events; `documented`: as is known. */
+/* Returns the number of counters of a stage that disagree with the events. `documented`:
+ * differences known for this kernel. */
 static unsigned disagreeing(const struct json_object *stage, bool documented)
 {
 	unsigned n = 0;
@@ -498,7 +500,7 @@ static void put_verdict(struct page *p, const struct json_object *start,
 	if (json_get_bool(end, "interrupted"))
 		page_words(p, STYLE_WARN, "Interrupted: this is the ledger of what was sent.");
 	page_end(p);
-	page_fill_line(p, 0, STYLE_WARN, "", STYLE_WARN, end, /* another host, which was not lost */
+	page_fill_line(p, 0, STYLE_WARN, "", STYLE_WARN, end, /* lost connection */
 		       "{?remote}The other host is unknown since {remote.unknown_since_ns#}.");
 	page_counts(p, "Until then it had reported ", STYLE_WARN, json_get(end, "remote"), reported,
 		    LENGTH(reported));
@@ -603,7 +605,7 @@ static void print_goal(struct page *p, const char *name, const struct json_objec
 	page_end(p);
 }
 
-#define UNSTEADY 0.1 /* the slowest warm-up was so much slower than the fastest: it is said */
+#define UNSTEADY 0.1 /* fraction, difference between slowest and fastest warm-up that is reported */
 
 void text_found(FILE *out, const struct json_object *end)
 {
@@ -664,7 +666,7 @@ void text_found_spread(FILE *out, const struct json_object *end)
 	}
 }
 
-/* Of send and recv. */
+/* Causes of send and recv. */
 static void put_causes(struct page *p, const struct json_object *end)
 {
 	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {

@@ -29,7 +29,7 @@ const struct record_field trail_flow_rows[] = {
 
 #define ROW(name, member) RECORD(name, UINT, tcp_balance, member)
 
-/* Counts by name, without those that are 0, as [{"<key>", "segments"}]. */
+/* Returns counts by name, without counts of 0, as [{"<key>", "segments"}]. */
 static struct json_object *named(const char *key, const char *const names[], unsigned n,
 				 const uint64_t counts[])
 {
@@ -77,7 +77,7 @@ static struct json_object *json_flow(const struct tcp_shown *shown)
 	return o;
 }
 
-/* What it keeps for hosts with which it is joined (report/joined_tcp.c reads it). */
+/* Returns the trail for joining with other hosts (read by report/joined_tcp.c). */
 static struct json_object *json_trail(const struct tcp_balance *b)
 {
 	const struct trail *t = b->trail;
@@ -116,8 +116,8 @@ static struct json_object *json_trail(const struct tcp_balance *b)
 	return o;
 }
 
-/* What was sent again, and what became of the transmissions before: counts and their names alone.
- */
+/* Returns the retransmissions and the outcomes of the original transmissions: only counts and their
+ * names. */
 static struct json_object *json_resent(const struct tcp_balance *b)
 {
 	static const struct record_field beyond[] = {
@@ -150,7 +150,7 @@ static struct json_object *json_resent(const struct tcp_balance *b)
 	return o;
 }
 
-/* The item of `list` that has the same texts as `part`. */
+/* Returns the item of `list` with the same texts as `part`. */
 static struct json_object *same_item(const struct json_object *list, const struct json_object *part)
 {
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
@@ -373,7 +373,7 @@ static const char *why_words(const char *why)
 	return why;
 }
 
-/* What was sent again, and what became of the transmissions before. */
+/* Prints the retransmissions and the outcomes of the original transmissions. */
 static void put_resent(struct page *p, const struct json_object *tcp, uint64_t sent)
 {
 	static const struct page_fact rest[] = {
@@ -454,7 +454,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 
 	if (!tcp)
 		return;
-	if (json_get(tcp, "pending") || !json_get(tcp, "data_segs_out")) { /* not the whole */
+	if (json_get(tcp, "pending") || !json_get(tcp, "data_segs_out")) { /* a partial balance */
 		put_resent(p, tcp, 0);
 		return put_flows(p, tcp);
 	}

@@ -16,7 +16,7 @@
 #include "report/page.h"
 #include "report/series.h"
 
-/* Members of the end of a run, but for two that are computed. */
+/* Members of the end of a run, except for two computed measures. */
 static const char *const names[TRIALS_MEASURES] = {
 	"tx_pps",	  "rx_pps",	    "delivered",	 "dropped",
 	"lost_fraction",	  "duration_ns",    "payload_bps",	 "waits",
@@ -38,7 +38,7 @@ void trials_add(struct trials *t, const struct json_object *end, uint64_t payloa
 
 	if (t->n == t->max)
 		return;
-	for (int m = 0; m < TRIALS_MEASURES; m++) /* what is read from a file may be any number */
+	for (int m = 0; m < TRIALS_MEASURES; m++) /* a file may contain any number */
 		v[m * t->max] = fmin(fmax(json_get_double(end, names[m]), 0), 1e18);
 	v[TRIALS_LOST * t->max] = lost_fraction(end);
 	v[TRIALS_PAYLOAD * t->max] = v[TRIALS_RX_PPS * t->max] * (double)payload_bytes * 8;
@@ -87,7 +87,7 @@ static double median_of(const struct trials *t, enum trials_measure m)
 	return trials_summarise(t, m).median;
 }
 
-/* Of the rate that spreads more. */
+/* Returns the spread of the rate with the larger spread. */
 static double spread_of(const struct trials *t)
 {
 	return fmax(trials_summarise(t, TRIALS_TX_PPS).spread,
@@ -154,7 +154,7 @@ void trials_put(struct json_object *o, const struct trials *t)
 		json_put(o, names[m], trials_summary_json(trials_summarise(t, m)));
 }
 
-/* "": it has none of that name. */
+/* Returns "" if there is no such parameter. */
 static const char *value_of(const struct json_object *parameters, const char *name)
 {
 	struct json_object *value = json_get(parameters, name);
@@ -162,7 +162,7 @@ static const char *value_of(const struct json_object *parameters, const char *na
 	return value ? json_object_get_string(value) : "";
 }
 
-/* Of all values: of those that are there, and of those that it did not come to. */
+/* Returns the width of the column: the widest value, also of points that were not reached. */
 static size_t width_of(const struct json_object *document, const char *name)
 {
 	const struct json_object *values = json_get(json_get(document, "start"), "values");
@@ -179,7 +179,7 @@ static size_t width_of(const struct json_object *document, const char *name)
 	return width;
 }
 
-/* What of the end of a trial is in a line of CSV, in this order. */
+/* Columns of a CSV line from the end of a trial, in this order. */
 static const char *const csv_columns[] = {
 	"attempted",	  "refused",	    "sent",
 	"delivered",	  "dropped",	    "lost_fraction",
@@ -190,10 +190,10 @@ static const char *const csv_columns[] = {
 	"fragments_made", "fragments_seen", "datagrams_reassembled"};
 #define CSV_COLUMNS LENGTH(csv_columns)
 
-/* Columns of the table behind the parameters. */
+/* Columns of the table after the parameters. */
 enum { SENT_AT, RECEIVED, PAYLOAD, TIME, CALLS, CPU, LOST, MEASURES };
 
-#define WHERE_COLUMNS 14 /* that the last one has at least */
+#define WHERE_COLUMNS 14 /* minimum width of the last column */
 
 static const struct {
 	const char *name;
@@ -201,7 +201,7 @@ static const struct {
 } measures[MEASURES] = {{"sent at", 10}, {"received", 10}, {"payload", 12}, {"time", 7},
 			{"calls", 11},	 {"CPU, %", 7},	   {"lost", 8}};
 
-/* As many columns as the terminal has room for: these give way. CSV and JSON have all. */
+/* Chooses the columns that fit the terminal. CSV and JSON contain all columns. */
 static void choose_measures(struct rows *r)
 {
 	static const uint8_t less[] = {CALLS, CPU, PAYLOAD, TIME};
@@ -218,7 +218,7 @@ static void choose_measures(struct rows *r)
 	}
 }
 
-/* The rest of a row: numbers (NULL: their titles), and what is said behind them. */
+/* Prints the rest of a row: numbers (NULL: their titles), and the remarks. */
 static void put_measures(const struct rows *r, const char *const *text, const char *where)
 {
 	struct page p = page_open(r->out, false, 0);
@@ -235,8 +235,8 @@ static void put_measures(const struct rows *r, const char *const *text, const ch
 	page_end(&p);
 }
 
-/* What a preset is about: its file has lines of its own length, and empty ones between paragraphs.
- */
+/* Prints the description of a preset. Its file has lines of arbitrary length, and empty lines
+ * between paragraphs. */
 static void put_about(FILE *out, const struct json_object *preset)
 {
 	char *about = mem_string(json_get_text(preset, "about")), *rest = about, *line;
@@ -285,7 +285,7 @@ void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *do
 	fputc('\n', out);
 }
 
-/* Appends to what stands there already, by comma. */
+/* Appends a remark, separated by a comma. */
 __attribute__((format(printf, 2, 3))) static void remark(char buf[512], const char *format, ...)
 {
 	size_t at = strlen(buf);
@@ -299,7 +299,7 @@ __attribute__((format(printf, 2, 3))) static void remark(char buf[512], const ch
 	va_end(args);
 }
 
-/* What else there is to say of the trials: where most was lost, waits, fragments. */
+/* Collects remarks about the trials: stage with the largest loss, waits, fragments. */
 static void fill_remarks(const struct rows *r, const struct trials *t, const char *failed,
 			 char where[512])
 {
@@ -337,7 +337,7 @@ void rows_point(const struct rows *r, const struct json_object *parameters, cons
 		return;
 	}
 	ns = median_of(t, TRIALS_TIME);
-	if (ns > 0) /* of the time from the first packet sent to the last */
+	if (ns > 0) /* from the first packet sent to the last */
 		snprintf(cpu, sizeof(cpu), "%.0f+%.0f", 100 * median_of(t, TRIALS_TX_CPU) / ns,
 			 100 * median_of(t, TRIALS_RX_CPU) / ns);
 	snprintf(calls, sizeof(calls), "%s+%s", fmt_short(median_of(t, TRIALS_TX_CALLS)),
@@ -353,7 +353,7 @@ void rows_point(const struct rows *r, const struct json_object *parameters, cons
 
 static void csv_value(FILE *out, const struct json_object *trial, const char *key)
 {
-	if (!strcmp(key, "error")) /* it is there whatever became of the trial */
+	if (!strcmp(key, "error")) /* present even if the trial has no results */
 		csv_text(out, json_get_text(json_get(trial, key), "message"));
 	else if (!json_get(trial, "attempted"))
 		return;
@@ -386,7 +386,7 @@ void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_
 void rows_print(FILE *out, bool csv, const struct json_object *document)
 {
 	size_t n = json_get_length(document, "trials");
-	struct trials *t = trials_new((unsigned)n + 1); /* of one point */
+	struct trials *t = trials_new((unsigned)n + 1); /* all trials of one point */
 	const char *failed = NULL;
 	struct rows r;
 
