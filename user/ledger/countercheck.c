@@ -20,7 +20,7 @@
 /* Whether a loss moves a counter: by its cause, its location on the path, the engines' ways. */
 enum certainty { IMPOSSIBLE, POSSIBLE, CERTAIN };
 
-/* `list`: NULL any, "a|b" one of, "!a|b" none of. */
+/* Matches a word with a pattern. `list`: NULL: any, "a|b": one of, "!a|b": all others. */
 static enum certainty in_list(const char *list, const char *word)
 {
 	bool negated;
@@ -75,7 +75,7 @@ static enum certainty at_role(const char *role, const char *wanted)
 	return !strcmp(role, wanted) ? CERTAIN : IMPOSSIBLE;
 }
 
-/* Where one namespace is all, the sender's part of it is not known. */
+/* If everything is in one namespace, the sender's part of a counter is unknown. */
 static enum certainty at_sender(const char *role)
 {
 	return same(role, "host") ? POSSIBLE : at_role(role, "tx");
@@ -148,7 +148,7 @@ static enum certainty forced(enum counter_force force, const struct engine_facts
 
 const char *const counter_scope_names[] = {"flow", "interface", "host"};
 
-/* One counter, or the sum of those of one device that a pattern matches. */
+/* One counter, or the sum of all counters of one interface that a pattern matches. */
 struct group {
 	char role[COUNTER_SCOPE_LEN];
 	char ifname[IFNAME_LEN];
@@ -199,7 +199,7 @@ static void join_group(struct list *groups, const struct counter *d, const char 
 	}
 	if (groups->n && g < (struct group *)groups->at + groups->n) {
 		if (g->alternative != alternative)
-			return; /* an earlier alternative exists: this one repeats it */
+			return; /* an earlier alternative exists, and this counter repeats it */
 	} else {
 		g = list_add(groups);
 		memcpy(g->role, d->scope, sizeof(g->role));
@@ -263,7 +263,7 @@ static void expect_from_events(const struct compare *c, const struct counter_rul
 
 		if (!ledger_is_event(&c->cause[i]))
 			continue;
-		/* One loss moves one counter once, whatever number of lines it fits. */
+		/* One loss moves one counter once, however many lines it matches. */
 		for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
 			enum certainty s;
 
@@ -329,7 +329,7 @@ static void judge(struct result_counter *row, const struct counter_rule *rule,
 	}
 }
 
-/* The one stage that a counter serves; STAGE_NONE: several. */
+/* Returns the only stage that a counter serves; STAGE_NONE: several. */
 static enum stage only_stage(const struct counter_rule *rule)
 {
 	for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
@@ -347,7 +347,7 @@ static void add_row(struct list *rows, const struct result_counter *row, enum st
 	added->stage = stage;
 }
 
-/* What the counters that it repeats have shown without an event. */
+/* Returns the unexplained movement of the counters that this counter repeats. */
 static uint64_t repeated(const struct compare *c, const struct counter_rule *rule,
 			 const struct group *g)
 {
@@ -400,12 +400,15 @@ static void compare_rule(struct compare *c, const struct counter_rule *rule)
 
 	if (rule->flags & COUNTER_COPY_MODE && c->facts->xsk_zerocopy)
 		return;
-	/* of senders that are not ours nobody knows how often they met EAGAIN */
+	/* for other senders, the number of EAGAIN is unknown */
 	if (rule->flags & (c->facts->any_traffic ? COUNTER_EAGAIN : COUNTER_OTHERS))
 		return;
 	if (!rule->name6 || family != AF_INET6)
 		collect(&groups, c->deltas, rule->name4, rule->role);
-	/* With both families the counter is the sum of the two: one group, the first name. */
+	/*
+	 * With both families the counter is the sum of two counters: one group, under the first
+	 * name.
+	 */
 	if (rule->name6 && family != AF_INET)
 		collect(&groups, c->deltas, rule->name6, rule->role);
 	for (unsigned i = 0; i < groups.n; i++)

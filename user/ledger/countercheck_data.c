@@ -10,7 +10,9 @@
 #define VETH_NOTE "documented: on older kernels send() does not report a loss in veth"
 
 const struct counter_rule counter_rules[] = {
-	/* The sender. udp_send_skb() and ip_send_skb() count what dev_queue_xmit() gives back. */
+	/*
+	 * The sender. udp_send_skb() and ip_send_skb() count errors returned by dev_queue_xmit().
+	 */
 	{"Udp:SndbufErrors", "Udp6SndbufErrors", "tx", COUNTER_HOST,
 	 COUNTER_TX_SOCKET | COUNTER_EAGAIN,
 	 .note = "also counts every EAGAIN of send(), without a packet", .quirk = VETH_NOTE,
@@ -35,7 +37,7 @@ const struct counter_rule counter_rules[] = {
 	 .set = SET({STAGE_TX_ROUTE, "IP_OUTNOROUTES", NULL, REL_ROLE, MUST})},
 	{"arp_cache:unresolved_discards", "ndisc_cache:unresolved_discards", "host", COUNTER_HOST,
 	 0, .set = SET({STAGE_NEIGH, "NEIGH_QUEUEFULL", NULL, REL_ANY, MUST})},
-	/* Freed by a reset, behind the lock: not counted as drops. */
+	/* Freed by a reset, after the lock is released: not counted as drops. */
 	{"@:qdisc:drops", NULL, NULL, COUNTER_INTERFACE, 0, .note = "counts skbs, not segments",
 	 .set = SET({STAGE_QDISC, NULL, "!__rtnl_unlock", REL_DEV, MUST})},
 	{"@:tx_dropped", NULL, NULL, COUNTER_INTERFACE, 0,
@@ -47,7 +49,7 @@ const struct counter_rule counter_rules[] = {
 		     "!veth_xmit|__dev_forward_skb2|tun_net_xmit|tun_queue_purge", REL_DEV, MAY},
 		    {STAGE_BACKLOG, NULL, NULL, REL_PEER, INLINE},
 		    {STAGE_XDP, NULL, "xdp_devmap_xmit|xdp_bulk_tx", REL_LINK, MAY})},
-	/* veth; the counter stands at the device that refused the frames */
+	/* veth; the counter belongs to the interface that refused the frames */
 	{"ethtool:@:tx_queue_*_xdp_xmit_errors", NULL, NULL, COUNTER_INTERFACE, 0,
 	 .set = SET({STAGE_TX_DEVICE, NULL, "xdp_devmap_xmit", REL_DEV, MUST},
 		    {STAGE_XDP, NULL, "xdp_devmap_xmit", REL_DEV, MAY})},
@@ -71,7 +73,7 @@ const struct counter_rule counter_rules[] = {
 	 NULL, NULL, COUNTER_INTERFACE, 0,
 	 .note = "counter only: no packet exists yet that an event could show",
 	 .set = SET({STAGE_NIC_RING, NULL, NULL, REL_DEV, MAY})},
-	/* Generic XDP counts nowhere; failed redirects are in rx_dropped. */
+	/* Generic XDP has no counters. Failed redirects are in rx_dropped. */
 	{"ethtool:@:rx_queue_*_xdp_drops|ethtool:@:rx_xdp_drop|"
 	 "ethtool:@:rx*_xdp_drops|ethtool:@:queue_*_rx_xdp_drop",
 	 NULL, NULL, COUNTER_INTERFACE, COUNTER_SINK,
@@ -183,7 +185,9 @@ const struct counter_rule counter_rules[] = {
 		    {STAGE_XFRM, NULL, "udp_queue_rcv_one_skb|udpv6_queue_rcv_one_skb", REL_ANY,
 		     MUST})},
 
-	/* What is not UDP. A listener counts ListenDrops, too: they have no event, but that. */
+	/*
+	 * Protocols other than UDP. A listener also counts ListenDrops, which have no other event.
+	 */
 	{"Ip:InUnknownProtos", "Ip6InUnknownProtos", NULL, COUNTER_HOST, COUNTER_OTHERS,
 	 .set = SET({STAGE_IP_HEADER, NULL, NULL, REL_ROLE, MAY},
 		    {STAGE_TUNNEL, NULL, NULL, REL_ROLE, MAY})},

@@ -68,7 +68,9 @@ uint8_t join_cause(struct join *j, uint8_t remote_cause)
 	return *here;
 }
 
-/* What a site reports of a range: of an open one, how far it was seen there. */
+/*
+ * Returns the outcome that a site reports of a range. For an open range: how far it was seen there.
+ */
 static enum outcome claim(const struct range *r, bool receives)
 {
 	const unsigned seen = r->detail & SEEN_MASK;
@@ -82,7 +84,9 @@ static enum outcome claim(const struct range *r, bool receives)
 	return seen == SEEN_TX_DEVICE ? OUTCOME_SEEN : OUTCOME_OPEN;
 }
 
-/* The last probe passed, of both sites: those of the receiver come after those of the sender. */
+/*
+ * Returns the last probe passed at both sites. Probes of the receiver follow those of the sender.
+ */
 static uint16_t seen_by_both(const struct range *here, const struct range *there)
 {
 	const unsigned a = here->outcome == OUTCOME_OPEN ? here->detail : 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One ledger of two sites, range by range: who is believed, and what may be called lost on the
- * wire. A loss on the wire is the difference of two probes: seen to leave the sender, and not seen
- * to arrive at the receiver while that one watched. What only one of the two can know, and does
- * not know, stays open. The same for a site on another host, whose ranges arrive over the wire
- * while those of the local site are folded, and for ledger files that are joined afterwards. Pure.
+ * Joins the ledgers of two sites, range by range: which site is right, and which packets count as
+ * lost on the wire. A loss on the wire is the difference of two probes: seen to leave the sender,
+ * and not seen to arrive at the receiver while it was watching. Facts that only one of the sites
+ * can report, and does not report, stay open. Used for a site on another host that sends its ranges
+ * over the network while the local ranges are folded, and for ledger files joined afterwards. Pure.
  */
 #ifndef PKTLEDGER_LEDGER_JOIN_H
 #define PKTLEDGER_LEDGER_JOIN_H
@@ -15,45 +15,53 @@
 #include "drops/fates.h"
 
 /*
- * The outcome of a number of which the sender reports `tx` and the receiver `rx`: GAP, REFUSED,
- * DELIVERED, DROPPED, WIRE, OPEN or IMPOSSIBLE. Who receives a packet must have had it, so its word
- * stands before the sender's; but not where it only gave up what was lost before.
+ * Returns the outcome of a number with outcome `tx` at the sender and `rx` at the receiver: GAP,
+ * REFUSED, DELIVERED, DROPPED, WIRE, OPEN or IMPOSSIBLE. A site that receives a packet must have
+ * had it, so the receiver overrules the sender, except where it only gave up a packet that was lost
+ * before.
  */
 enum outcome join_decide(enum outcome tx, enum outcome rx);
 
 /* Of DROPPED: the receiver's cause stands, else the sender's. */
 bool join_believes_receiver(enum outcome tx, enum outcome rx);
 
-/* Walks over ranges of one site, which ascend by stream and number. */
+/* Walks over the ranges of one site, in ascending order of stream and number. */
 struct join_walk {
 	const struct range *range;
 	size_t n, at;
 	uint64_t base; /* added to the numbers of the ranges */
-	/* At the end of `range`, puts the next ones there; false, or NULL: there are none. */
+	/*
+	 * Replaces the ranges when the end of `range` is reached. Returns false if there are no
+	 * more; NULL: no more ranges.
+	 */
 	bool (*more)(void *arg, struct join_walk *w);
 	void *arg;
-	const struct range *now; /* it holds the number of join_to(); NULL: none does */
+	const struct range *now; /* range with the number passed to join_to(), or NULL */
 };
 
-/* Moves to a number; returns the last number up to which `now` holds, UINT64_MAX: all. */
+/*
+ * Moves to a number. Returns the last number up to which `now` is valid, UINT64_MAX: all numbers.
+ */
 uint64_t join_to(struct join_walk *w, uint16_t stream, uint64_t number);
 
-/* Causes here count upwards from 1, those of the remote site downwards from below this one. */
+/*
+ * Causes of this site count up from 1, causes of the remote site count down from just below this.
+ */
 #define JOIN_WIRE TRACE_CAUSE_DIFFERENCE
 
 struct join {
 	const struct fates *fates;	/* of the site here */
 	bool remote_receives;		/* else the remote site is the sender */
-	uint8_t cause_of[TRACE_CAUSES]; /* here, of a cause of the remote one; 0: not named yet */
-	uint8_t lowest;			/* index given to one of them */
+	uint8_t cause_of[TRACE_CAUSES]; /* local index of a remote cause; 0: not named yet */
+	uint8_t lowest;			/* lowest index given to a remote cause */
 	struct join_walk there;		/* ranges of the remote site */
 };
 
 void join_init(struct join *j, const struct fates *fates, bool remote_receives);
 
 /*
- * The index here of a cause of the remote site, which is about to be used; the same one if it is
- * named again. TRACE_CAUSE_FULL if there are too many.
+ * Returns the local index of a cause of the remote site, before its first use. The same cause gets
+ * the same index. TRACE_CAUSE_FULL if there are too many.
  */
 uint8_t join_cause(struct join *j, uint8_t remote_cause);
 
@@ -64,9 +72,9 @@ uint8_t join_cause(struct join *j, uint8_t remote_cause);
 int join_check(const struct join *j, const struct range *r);
 
 /*
- * Gives a range of the site here, as decided together with what the remote site reports of the same
- * numbers, to the visitor, in as many ranges as it takes. Numbers of which that one reports nothing
- * may have gone any way.
+ * Passes a range of the local site to the visitor, joined with the remote site's report of the same
+ * numbers, in as many ranges as necessary. Numbers that the remote site does not report may have
+ * any outcome.
  */
 void join_here(struct join *j, const struct range *here, const struct range_visitor *visitor);
 

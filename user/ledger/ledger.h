@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Closing the ledger: from fates, causes, counters and what both ends know to a struct result.
- * Pure: nothing is read from the host here. Nothing is ever assigned to a stage to make it close.
+ * Closes the ledger: builds a struct result from outcomes, causes, counters and the knowledge of
+ * both ends. Pure: nothing is read from the host here. No packet is ever assigned to a stage just
+ * to balance the sum.
  */
 #ifndef PKTLEDGER_LEDGER_LEDGER_H
 #define PKTLEDGER_LEDGER_LEDGER_H
@@ -37,39 +38,41 @@ struct ledger {
 	struct fate_tally tally;
 };
 
-/* Names the causes read so far; to be repeated when there are new ones. */
+/* Names the causes read so far. Repeat when new causes appear. */
 void ledger_name(struct ledger *l, const struct drops_cause *raw, int n, const struct reasons *r,
 		 const struct ksyms *k, const struct ledger_place *places, unsigned n_places);
 
-/* Adds one that was found elsewhere, or puts it in the place of the one with its index. */
+/* Adds a cause found elsewhere, or replaces the cause with the same index. */
 void ledger_add(struct ledger *l, const struct ledger_cause *cause);
 
-/* The cause of an index; NULL: none. */
+/* Returns the cause with this index, or NULL. */
 const struct ledger_cause *ledger_cause(const struct ledger *l, uint8_t index);
 
-/* Adds what was counted to each stage. */
+/* Adds the counted packets to each stage. */
 void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT]);
 
 /*
- * Whether it ended packets, or copies of them. What was seen in a socket's queue is no event: the
- * events of its end come when it is closed.
+ * Returns true if the cause ended packets, or copies of packets. An observation in a socket's queue
+ * is not an event: the events of its end follow when the socket is closed.
  */
 bool ledger_is_event(const struct ledger_cause *c);
 
 /*
- * Fills sums, stages and causes. `in_queues`: packets found in named queues when it closed;
- * as many of the open numbers are in flight. `l3_bytes`: of each packet; 0: as the fates know.
+ * Fills sums, stages and causes. `in_queues`: packets found in known queues when the ledger was
+ * closed, which makes as many of the open numbers in flight. `l3_bytes`: per packet; 0: taken from
+ * the outcomes.
  */
 void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, unsigned l3_bytes,
 		  struct result *res);
 
 /*
- * The counter check: what the tracer saw, against what the kernel's own counters say. Neither
- * corrects the other. For each counter that should know a loss: how much it moved, how much it
- * should have moved, whether that agrees; and what moved although nothing was seen.
+ * The counter check compares traced losses with the kernel's counters. It does not correct the
+ * ledger or the counters. For each counter that should record a loss it reports the measured and
+ * the expected movement, and whether both agree. It also reports counters that moved without a
+ * traced loss.
  */
 
-/* The two ends of a link, so that a loss at one can be searched for at the other. */
+/* The two ends of a link. A loss at one end can be searched for at the other end. */
 struct engine_link {
 	struct link_end {
 		const char *role, *ifname;
@@ -78,20 +81,20 @@ struct engine_link {
 
 enum engine_known { ENGINE_UNKNOWN, ENGINE_NO, ENGINE_YES };
 
-/* What the engines and the lab know. Zero-initialised means: unknown. */
+/* Facts known by the engines and the test network. Zero-initialised means unknown. */
 struct engine_facts {
 	int family;	   /* AF_INET, AF_INET6: which SNMP names to read; AF_UNSPEC: both */
 	bool private_ns;   /* the namespaces are ours and carry nothing but this flow */
 	bool any_traffic;  /* the causes are of all traffic, not of a flow of ours alone */
-	bool tx_socket;	   /* sent by UDP sockets: send() sees what its packets meet */
+	bool tx_socket;	   /* sent by UDP sockets: send() returns the errors of its packets */
 	bool xsk_zerocopy; /* fill-empty then counts failed allocations, not packets */
 	enum engine_known rx_in_sender; /* veth without NAPI: the receiving namespace's netif_rx()
-					 * runs inside send(), its failure comes back */
-	enum engine_known xdp_native;	/* XDP runs in the driver; generic XDP counts nowhere */
-	const char *tx_qdisc; /* kind of the sender's root qdisc; NULL or "noqueue": none */
+					 * runs inside send(), which returns its failure */
+	enum engine_known xdp_native;	/* XDP runs in the driver; generic XDP has no counters */
+	const char *tx_qdisc; /* kind of the sender's root qdisc; NULL or "noqueue": no qdisc */
 	uint64_t eagain;      /* send calls that returned EAGAIN, waited for or refused: each
 			       * counts as SndbufErrors and OutDiscards */
-	uint64_t short_calls; /* sendmmsg calls cut short, whose error the kernel kept */
+	uint64_t short_calls; /* truncated sendmmsg() calls, with an error that the kernel kept */
 	uint64_t refused;     /* calls refused with another error */
 	uint64_t xdp_sink;    /* frames that our own XDP program took by XDP_DROP */
 	const struct engine_link *links;
@@ -110,42 +113,44 @@ struct countercheck {
 	struct result_counter *rows; /* ordered by stage */
 	size_t n_rows;
 	/*
-	 * Counters of losses that moved more than expected_max: evidence, never a fate. `stage` is
-	 * the only one that the counter serves, else STAGE_NONE; scope "host" may be other traffic.
+	 * Counters of losses that moved more than expected_max: evidence, never an outcome. `stage`
+	 * is the only stage that the counter serves, else STAGE_NONE; scope "host" may be other
+	 * traffic.
 	 */
 	struct result_counter *unexplained;
 	size_t n_unexplained;
 };
 
 /*
- * Compares with the losses as the tracer counted them, copies of a packet included and events that
- * end no packet (GSO parents, fraglist members) left out. A counter that serves several stages
- * gives a row to each of them; it agrees when its movement is the sum over all. Counters that other
- * traffic moves too (scope interface or host outside private namespaces; host always) agree if they
- * moved at least that much. A counter not read gives no row: absence is not a zero.
+ * Compares counters with the traced losses, including copies of a packet and excluding events that
+ * end no packet (GSO parents, fraglist members). A counter that serves several stages gets a row in
+ * each of them. It agrees if its movement is the sum over all. Counters that also count other
+ * traffic (scope interface, or host outside private namespaces; host always) agree if they moved at
+ * least that much. A counter that was not read gets no row: absence is not zero.
  */
 void countercheck_compare(const struct counters *deltas, const struct ledger_cause *cause, size_t n,
 			  const struct engine_facts *facts, struct countercheck *out);
 
-/* Whether the counter, which is no device's, is or may be among those that are compared. */
+/* Returns true if the counter, which does not belong to an interface, is or may be compared. */
 bool countercheck_knows(const char *name);
 
-/* What the sender's refused packets mean to the counters. */
+/* Sets the effect of the sender's refused packets on counters. */
 void countercheck_refusals(const struct result *res, struct engine_facts *facts);
 
-/* Adds what the counters say of stages that lost something, and what disagrees. */
+/* Adds the counters of stages that lost packets, and all disagreements. */
 void countercheck_show(const struct countercheck *check, struct result *res);
 
 /*
- * Names, as the table has them, of the counters that know losses of this stage, IPv4's where there
- * are two; those that may know some, if none is certain. How many, at most `max`.
+ * Lists the counters that record losses of this stage, as named in the table, with the IPv4 name if
+ * there are two. If no counter is certain, lists the counters that may record some. Returns their
+ * number, at most `max`.
  */
 unsigned countercheck_counters(enum stage stage, const char **names, unsigned max);
 
 enum counter_sum {
-	SUM_REPLIES,	 /* ICMP errors that came back to the sender, role "tx" */
+	SUM_REPLIES,	 /* ICMP errors that the sender received, role "tx" */
 	SUM_REASSEMBLED, /* datagrams that the receiver made of fragments: ReasmOKs of RFC 4293 */
-	SUM_TIMED_OUT,	 /* of which fragments were freed because others did not come in time */
+	SUM_TIMED_OUT,	 /* datagrams with fragments freed because others were late */
 };
 
 /* Counters that show something else than a loss. */
@@ -153,7 +158,7 @@ uint64_t countercheck_sum(const struct counters *deltas, enum counter_sum which)
 
 void countercheck_free(struct countercheck *b);
 
-/* The table behind it (countercheck_data.c): which counter is moved by which losses. */
+/* The table of countercheck_data.c: which counter is moved by which losses. */
 
 /* Where the loss must have happened for this counter to see it. */
 enum counter_relation {
@@ -176,7 +181,7 @@ enum counter_force {
 	MAY,
 	NATIVE,	  /* if XDP runs in the driver */
 	INLINE,	  /* if the receiving side's netif_rx() ran inside send() */
-	TAIL,	  /* if the sender's qdisc refuses the packet being sent, not one queued before */
+	TAIL,	  /* TAIL, if the sender's qdisc refuses the new packet, not a queued one */
 	DIRECT,	  /* if no qdisc stands between send() and the device */
 	QUIRK,	  /* MUST, but newer kernels forget it: a documented disagreement */
 	SEGMENTS, /* MUST, once per segment, not per skb */
@@ -184,19 +189,19 @@ enum counter_force {
 
 struct counter_member {
 	enum stage stage;     /* STAGE_NONE ends the set */
-	const char *reason;   /* NULL: any; a|b: one of; !a|b: none of */
-	const char *location; /* NULL: any; a|b: one of; !a|b: none of */
+	const char *reason;   /* NULL: any; a|b: one of; !a|b: all others */
+	const char *location; /* NULL: any; a|b: one of; !a|b: all others */
 	enum counter_relation relation;
 	enum counter_force force;
 };
 
 enum counter_flag {
 	COUNTER_TX_SOCKET = 1, /* moved by sockets only: with other senders nothing is expected */
-	COUNTER_EAGAIN = 2,    /* each EAGAIN moves it too, without a packet */
-	COUNTER_SINK = 4,      /* what our XDP sink takes moves it too */
+	COUNTER_EAGAIN = 2,    /* each EAGAIN also moves it, without a packet */
+	COUNTER_SINK = 4,      /* packets taken by our XDP sink also move it */
 	COUNTER_COPY_MODE = 8, /* meaningless with zero-copy AF_XDP */
-	COUNTER_OTHERS = 16,   /* of what is not UDP: says nothing of a flow of ours */
-	COUNTER_SUM = 32,      /* counts again what counters of its stages above have counted */
+	COUNTER_OTHERS = 16,   /* counts other protocols than UDP: not for our flows */
+	COUNTER_SUM = 32,      /* repeats the counts of counters of its stages above */
 };
 
 struct counter_rule {
@@ -205,18 +210,18 @@ struct counter_rule {
 	 * characters (all matches are summed), a|b the first that exists.
 	 */
 	const char *name4, *name6;
-	const char *role; /* "tx", "rx" (also found in "host": one namespace); "host"; NULL any */
+	const char *role; /* "tx", "rx" (also in "host": one namespace); "host"; NULL: any */
 	enum counter_scope scope;
 	unsigned flags;
 	const char *note;
-	const char *quirk; /* the note of a documented disagreement; NULL: there is none */
+	const char *quirk; /* note of a documented disagreement; NULL: no quirk */
 	const struct counter_member *set;
 };
 
 extern const struct counter_rule counter_rules[];
 extern const unsigned counter_rules_n;
 
-/* Why no counter knows some of the losses of a stage; NULL: counters know them all. */
+/* Reason why some losses of a stage have no counter; NULL: all losses have a counter. */
 extern const char *const counter_silents[STAGE_COUNT];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The result of an experiment: one model, of which every printer shows a view. Plain data. */
+/* The result of an experiment: one model, and every printer shows a view of it. Plain data. */
 #ifndef PKTLEDGER_LEDGER_RESULT_H
 #define PKTLEDGER_LEDGER_RESULT_H
 
@@ -18,7 +18,7 @@
 #define RESULT_COUNTERS 96
 #define RESULT_ERRNOS	8
 
-/* Packets that ended for one reason at one drop site, of one stream. */
+/* Packets of one stream that ended for one reason at one drop site. */
 struct result_cause {
 	enum stage stage;
 	char reason[REASON_NAME]; /* "SOCKET_RCVBUFF"; errno's name for XDP observers */
@@ -27,9 +27,9 @@ struct result_cause {
 	char netns[16];		  /* role in the lab ("tx", "rx", "router"), or the inode number */
 	const char *direction;	  /* "rx", "tx", "forward" */
 	const char *hook;	  /* netfilter only, else NULL */
-	const char *note;	  /* what happened, for people */
-	char host[65];		  /* "" there is only one */
-	bool given_up; /* a datagram to which not all fragments had come; not that others came */
+	const char *note;	  /* what happened, to be displayed */
+	char host[65];		  /* "" if there is only one host */
+	bool given_up; /* reassembly gave it up because fragments were missing */
 	uint16_t stream;
 	uint64_t packets;
 	uint64_t first, last; /* numbers, from 0 */
@@ -43,17 +43,17 @@ struct result_host { /* of an experiment between two */
 /* A counter of the kernel that should know the losses of a stage. */
 struct result_counter {
 	enum stage stage;
-	char name[96]; /* role and name; a pattern with '*' if several counters were summed */
+	char name[96]; /* role and name; a pattern with '*' if several counters were added */
 	uint64_t delta;
 	/*
-	 * What it should have moved, over all stages that it serves. Equal unless some of the
-	 * losses may, but need not, be counted there; the most is not kept in a document.
+	 * Expected movement over all stages that the counter serves. Equal unless some of the
+	 * losses may be counted there or not. The maximum is not stored in a document.
 	 */
 	uint64_t expected, expected_max;
 	bool agrees;
 	bool documented;   /* disagrees, as this kernel is known to: see note */
 	const char *scope; /* "flow", "interface", "host" */
-	const char *note;  /* static; NULL: none */
+	const char *note;  /* static; NULL: no note */
 };
 
 struct result_stage {
@@ -69,13 +69,13 @@ struct result_errno {
 	uint64_t packets;
 };
 
-struct result_losses { /* what the program itself lost or could not see */
+struct result_losses { /* missed events of the program itself */
 	uint64_t causes_full, stamp_unreadable, recursion_misses, cell_empty, gso_split;
 	uint64_t suppressed; /* losses for which there is evidence that tracing was off */
 	char suppressed_evidence[200];
 };
 
-/* Of the threads of one end. */
+/* CPU usage by the threads of one end. */
 struct result_cost {
 	uint64_t calls;	 /* system calls that hand over or take packets */
 	uint64_t cpu_ns; /* CPU time, their set-up included */
@@ -85,13 +85,13 @@ enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
 
 extern const char *const severity_names[SEVERITY_ERROR + 1]; /* "info", "warning", "error" */
 
-#define FINDING_ENTER	(OWNER_ENTER + 64) /* what enters its namespace, in front of it */
+#define FINDING_ENTER	(OWNER_ENTER + 64) /* prefix of the command that enters its namespace */
 #define FINDING_COMMAND (CHANGE_COMMAND_SIZE + FINDING_ENTER)
 
 #define FINDING_TEXT	1024
 #define FINDING_FACTS	6144
 
-/* What a loss means and what to do. Self-contained. Empty strings: nothing to say. */
+/* Explanation of a loss, and how to fix it. Self-contained. Empty strings: not set. */
 struct finding {
 	const char *id; /* static, e.g. "rcvbuf-burst" */
 	enum stage stage;
@@ -103,14 +103,14 @@ struct finding {
 	char undo[FINDING_COMMAND];    /* for a shell, that restores the old value */
 	char risk[512];
 	char applies[256];	 /* from when on: "at once"; "": the command changes nothing */
-	char host[65];		 /* whose settings these are; "": this one */
-	char netns[OWNER_NETNS]; /* the same; "": the one that was asked for, or not known */
+	char host[65];		 /* host of these settings; "": this host */
+	char netns[OWNER_NETNS]; /* namespace of these settings; "": selected, or unknown */
 };
 
 struct result {
 	uint64_t attempted, refused, sent, delivered, dropped, in_flight, unaccounted, impossible;
 	bool balanced;
-	bool interrupted; /* by a signal: the ledger is that of what was sent until then */
+	bool interrupted; /* by a signal: the ledger covers packets sent before it */
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by the last checkpoint passed */
 	uint64_t waits, wait_ns;
 	uint64_t duplicated, late, damaged, invalid, foreign;
@@ -118,19 +118,19 @@ struct result {
 		bool asked;
 		uint64_t duplicates, reordered, gaps;
 	} deliberate;
-	uint64_t replies; /* ICMP errors that came back */
+	uint64_t replies; /* ICMP errors that were received */
 	double tx_pps, rx_pps;
 	double rate_pps;      /* intended; 0: unthrottled */
 	uint64_t duration_ns; /* first to last packet sent */
 	uint64_t slipped_ns;  /* schedule that the generator could not keep */
-	uint64_t late_ns;     /* it was behind by at most so much, and caught up */
+	uint64_t late_ns;     /* maximum delay behind schedule, recovered */
 	uint64_t held_ns;     /* a sender waited for numbers to settle: the window was full */
-	/* what kept it from the rate or count asked for: "generator", "interface", "receiver"; NULL */
+	/* limit of the rate or count: "generator", "interface", "receiver"; NULL */
 	const char *bound;
 	unsigned payload_bytes, frame_bytes;
 	char tx_mode[32], rx_mode[32];
 	struct arrivals arrivals;
-	struct trace_fragments fragments; /* counted beside the datagrams */
+	struct trace_fragments fragments; /* counted in addition to the datagrams */
 	uint64_t reassembled;		  /* datagrams, by the kernel's counters of the receiver */
 	struct result_cost tx_cost, rx_cost;
 	uint64_t memory_bytes; /* of this process when the ledger was closed; 0: not known */
@@ -156,8 +156,8 @@ struct result {
 	} clock;
 	struct { /* the other host, if it was lost: */
 		bool lost;
-		uint64_t since_ns; /* what became of packets there is unknown since then; until */
-		uint64_t sent, delivered, dropped; /* then it had reported so many */
+		uint64_t since_ns; /* outcomes there are unknown from this time on */
+		uint64_t sent, delivered, dropped; /* reported before that time */
 	} remote;
 };
 

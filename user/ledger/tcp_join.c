@@ -6,7 +6,7 @@
 
 #include "base/num.h"
 
-#define STEPS	  (1u << 28) /* in lists that somebody may have made to last */
+#define STEPS	  (1u << 28) /* limit for lists that may be malicious */
 #define WRAP	  (1ULL << 32)
 #define HALF	  (1ULL << 31)
 #define CLOCKS_NS 100000000 /* by which the clocks of two hosts may differ */
@@ -15,9 +15,9 @@ struct stop { /* on the way of a flow */
 	const struct tcp_join_host *host;
 	unsigned number; /* of it */
 	uint32_t flow;
-	uint64_t shift;		 /* from the sender's numbers to those of this host */
+	uint64_t shift;		 /* added to the sender's numbers to get this host's numbers */
 	uint64_t swallowed;	 /* segments that no event shows, and no socket has got */
-	enum tcp_join_why doubt; /* of what it does not report; JOIN_WHYS: none */
+	enum tcp_join_why doubt; /* reason for missing reports; JOIN_WHYS: no doubt */
 };
 
 struct join {
@@ -78,7 +78,7 @@ static const struct trail_range *lower(const struct trail *t, const struct trail
 	return at ? at + from : NULL;
 }
 
-/* Those of a kind at a stop, from the first on that may hold a number. */
+/* Entries of one kind at a stop, from the first that may contain a number. */
 struct some {
 	struct join *j;
 	const struct trail_range *at, *end;
@@ -106,7 +106,7 @@ static const struct trail_range *next(struct some *s)
 	return s->at++;
 }
 
-/* The next one that holds a number; they ascend. */
+/* Returns the next entry that contains a number. Numbers ascend. */
 static const struct trail_range *next_with(struct some *s, uint64_t number)
 {
 	const struct trail_range *r;
@@ -118,10 +118,10 @@ static const struct trail_range *next_with(struct some *s, uint64_t number)
 	return NULL;
 }
 
-/* What a stop knows of a number. */
+/* Knowledge of a stop about a number. */
 struct seen {
 	uint64_t came;		       /* to the entry */
-	uint64_t outside, lost, twice; /* dropped before it, and behind it */
+	uint64_t outside, lost, twice; /* dropped before the stop, and after it */
 	uint64_t at[STAGE_COUNT];      /* of both */
 };
 
@@ -149,7 +149,10 @@ static void look(struct join *j, const struct stop *s, uint64_t number, struct s
 
 /* Flows */
 
-/* It is the one that NAT has renamed: by where it begins, and one end that has its name. */
+/*
+ * Returns true if `f` is the flow after NAT: same start of its numbers, and one end with the same
+ * address and port.
+ */
 static bool is_renamed(const struct trail_flow *f, const struct trail_flow *x)
 {
 	return x->begun && f->begun && x->first == f->first && x->key.family == f->key.family &&
@@ -189,7 +192,7 @@ static enum tcp_join_why align(const struct trail_flow *f, const struct trail_fl
 		       : JOIN_WHYS;
 }
 
-/* Something was passed over there and never came, and the receiver has it all the same. */
+/* Returns true if a segment bypassed the entry there: it never arrived, but the receiver has it. */
 static bool went_by(struct join *j, const struct stop *s, uint64_t acked)
 {
 	struct some holes = some_of(j, s, TRAIL_HOLE, 0), again;
@@ -213,7 +216,7 @@ static uint64_t swallowed(const struct trail_flow *x)
 	return x->came - smaller(x->came, known);
 }
 
-/* The hosts that have seen it. Why there are none. */
+/* Finds the hosts on the path. Returns the reason if there are no such hosts. */
 static enum tcp_join_why find_way(struct join *j, const struct trail_flow *f)
 {
 	enum tcp_join_why why = JOIN_ELSEWHERE;
@@ -255,7 +258,7 @@ static enum tcp_join_why find_way(struct join *j, const struct trail_flow *f)
 	return why;
 }
 
-/* Segments with one first number, sent again so often, the last time at `time_ns`. */
+/* Segments with the same first number: how often they were retransmitted, last at `time_ns`. */
 struct again {
 	uint64_t number, n, time_ns;
 	bool bare; /* SYN or FIN: nothing shows that it came twice */
@@ -275,21 +278,24 @@ static enum tcp_join_why unwatched(const struct join *j, const struct stop *s,
 	const struct trail_flow *x = trail_flow(s->host->trail, s->flow);
 	uint64_t number = a->number + s->shift;
 
-	/* out of TIME_WAIT a name comes back with numbers above the last (tcp_twsk_unique()) */
+	/* after TIME_WAIT a tuple is reused with numbers above the last one (tcp_twsk_unique()) */
 	if (f->begun && a->number < f->first)
 		return JOIN_REUSED;
 	if (number < x->first)
 		return JOIN_BEFORE;
 	if (number < x->next)
 		return JOIN_WHYS;
-	if (a->number < f->acked) /* it has come all the same */
+	if (a->number < f->acked) /* it has arrived nevertheless */
 		return JOIN_AFTER;
 	return s->host->ended_ns > j->hosts[j->sender].began_ns + a->time_ns + CLOCKS_NS
 		       ? JOIN_WHYS
 		       : JOIN_AFTER;
 }
 
-/* Of a number, what has left the sender: not its last transmission, if that was dropped there. */
+/*
+ * Returns how often a number has left the sender, without its last transmission if that was dropped
+ * there.
+ */
 static uint64_t went_out(struct join *j, const struct trail_flow *f, const struct again *a)
 {
 	const struct stop sender = {.host = &j->hosts[j->sender],
@@ -340,8 +346,7 @@ static void decide(struct join *j, const struct trail_flow *f, const struct agai
 	}
 	end = &j->way[j->stops - 1];
 	n = take(&left, seen.twice);
-	/* the receiver may have taken a part of what it had with what it had not, without an event
-	 */
+	/* the receiver may have merged old and new data without an event */
 	if (!a->bare)
 		open = take(&end->swallowed, left);
 	else if (end->host->refuses)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What became of segments that a host sent again and could not explain, by what other hosts on
- * their way know (drops/tcp_trail.h). For each number:
+ * Outcome of segments that a host retransmitted and could not explain, decided with the records of
+ * other hosts on their path (drops/tcp_trail.h). For each number:
  *
  *	sent again + 1 = stayed at the sender + lost before the first host + came to its entry
  *	came to an entry = dropped there + lost before the next host + came to that
  *
- * so `wire` is a difference of two checkpoints. What came to the last host and was not dropped
- * there is not lost if its receiver had it already. Everything else stays undecided. Pure.
+ * So `wire` is the difference of two probes. A segment that arrived at the last host and was not
+ * dropped there is not lost if its receiver already had it. Everything else stays undecided. Pure.
  */
 #ifndef PKTLEDGER_LEDGER_TCP_JOIN_H
 #define PKTLEDGER_LEDGER_TCP_JOIN_H
@@ -21,9 +21,9 @@ struct tcp_join_host {
 	struct trail *trail;	     /* of which the ranges are sorted */
 	uint64_t began_ns, ended_ns; /* CLOCK_REALTIME */
 	bool crowded;		     /* flows of it found no room */
-	bool torn; /* it has lost records: what it does not report may have been all the same */
+	bool torn; /* records were lost: an event may be missing in the report */
 	uint64_t longest[TRAIL_WHATS]; /* private: ranges of each kind */
-	bool refuses; /* listeners of it lost connections, of which no event shows one */
+	bool refuses; /* its listeners lost connections, without events for each */
 };
 
 /* Why it is not known. */
@@ -31,10 +31,10 @@ enum tcp_join_why {
 	JOIN_ELSEWHERE, /* no other host has seen the flow: it is not joined, */
 	JOIN_SEQUENCE,	/* or not with these numbers */
 	JOIN_WRAPPED,	/* or they cannot be told apart */
-	JOIN_REUSED,	/* of an earlier connection with the same name, whose numbers are gone */
+	JOIN_REUSED,	/* of an earlier connection with the same tuple, whose numbers are gone */
 	JOIN_BEFORE,	/* before the other host's tracing began */
-	JOIN_AFTER,	/* or behind its end */
-	JOIN_UNSEEN,	/* segments of the flow went by the other host's entry */
+	JOIN_AFTER,	/* or after its end */
+	JOIN_UNSEEN,	/* segments of the flow bypassed the other host's entry */
 	JOIN_FULL,	/* records found no room */
 	JOIN_NO_EVENT,	/* it came to the last host, and no event showed its end */
 	JOIN_WHYS,
@@ -64,8 +64,8 @@ typedef void tcp_join_each(void *arg, const struct tcp_join_flow *f);
 void tcp_join_prepare(struct tcp_join_host *hosts, unsigned n);
 
 /*
- * What hosts[sender] sent, in sum and, by `each`, flow by flow. Hosts that have the same distance
- * from it, as by TTL, are on the way in the order of the list.
+ * Joins the segments sent by hosts[sender], in total and, by `each`, per flow. Hosts with the same
+ * distance from the sender, by TTL, are on the path in the order of the list.
  */
 void tcp_join(const struct tcp_join_host *hosts, unsigned n, unsigned sender, struct tcp_joint *sum,
 	      tcp_join_each *each, void *arg);
