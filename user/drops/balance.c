@@ -26,13 +26,14 @@
 
 #define BEGIN_NS   (250 * MS)  /* to find a moment to begin at */
 #define BEGIN_MOST (2000 * MS) /* the same, where the CPUs are too busy for LOOKS_MIN in that */
-#define QUIET_NS   (200 * MS)  /* nothing came for so long: the flow has ended */
+#define QUIET_NS   (200 * MS)  /* no arrivals for this long: the flow has ended */
 #define BUSY_NS	   (500 * MS)  /* a flow that goes on is looked at for so long at least */
 #define SOCKETS_NS (50 * MS)   /* between two searches for sockets */
-#define LOOKS_MIN  20 /* of one moment, before a flow that goes on is believed to balance */
+#define LOOKS_MIN  20 /* consistent snapshots before an ongoing flow is believed to balance */
 /*
- * Times that as little was under way, with packets read in between. In a flood, a look in three may
- * find one that a softirq is about to queue: too few of them in a row are no evidence.
+ * Number of snapshots with as few datagrams in transit, with packets read in between. In a flood,
+ * one snapshot in three may find a datagram that a softirq is about to queue: too few snapshots in
+ * a row are no evidence.
  */
 #define FIRM_MIN 10
 
@@ -40,7 +41,8 @@ struct balance {
 	struct balance_bpf *skel;
 	struct balance_spec spec;
 	struct balance_cell *cells; /* mapped */
-	bool names_sources;	    /* of what is read, by programs at cgroup/recvmsg4 and 6 */
+	bool names_sources;	    /* sources of reads are reported by programs at cgroup/recvmsg4
+				     * and 6 */
 	bool by_functions;	    /* reads are seen where udp_recvmsg() ends, not by tracepoint */
 	struct cause_judge causes;
 	unsigned known; /* causes that `meaning` holds */
@@ -49,21 +51,21 @@ struct balance {
 		enum balance_side side;
 	} meaning[BALANCE_CAUSES];
 	uint64_t flipped; /* drops when spec.chosen was called last */
-	int cgroup[2];	  /* links of the programs that name sources; -1: none */
+	int cgroup[2];	  /* links of the programs that report sources; -1: not attached */
 };
 
 /* On which side a drop is */
 
-/* Where on its way through one namespace a packet was, seen from the two checkpoints. */
+/* Phase of a packet's path through one namespace, relative to the two probes. */
 enum phase {
 	PHASE_ARRIVING, /* before netif_receive_skb */
-	PHASE_RECEIVED, /* behind it */
+	PHASE_RECEIVED, /* after it */
 	PHASE_SENDING,	/* before net_dev_queue */
-	PHASE_QUEUED,	/* behind it */
+	PHASE_QUEUED,	/* after it */
 	PHASE_UNKNOWN,
 };
 
-/* Hooks of what is being sent, also of what is forwarded. */
+/* Hooks for packets being sent, including forwarded ones. */
 #define HOOKS_SENDING                                                                              \
 	(1U << HOOK_OUTPUT | 1U << HOOK_POSTROUTING | 1U << HOOK_EGRESS |                          \
 	 1U << HOOK_BRIDGE_OUTPUT | 1U << HOOK_BRIDGE_POSTROUTING | 1U << HOOK_ARP_OUTPUT)
@@ -79,7 +81,7 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 		return PHASE_SENDING;
 	case STAGE_QDISC:
 		return PHASE_QUEUED;
-	case STAGE_TX_DEVICE: /* rx: what a process gave to tun, and tun did not take */
+	case STAGE_TX_DEVICE: /* rx: a process wrote it to tun, and tun rejected it */
 		return v->direction == DIRECTION_RX ? PHASE_ARRIVING : PHASE_QUEUED;
 	case STAGE_TUNNEL:
 		return v->direction == DIRECTION_TX ? PHASE_QUEUED : PHASE_RECEIVED;
@@ -88,7 +90,7 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 		return PHASE_ARRIVING;
 	case STAGE_XDP:
 	case STAGE_XSK:
-		/* in skb mode behind netif_receive_skb (__netif_receive_skb_core), else before */
+		/* in skb mode after netif_receive_skb (__netif_receive_skb_core), else before */
 		return stagemap_listed("do_xdp_generic *generic_xdp* *do_generic_redirect*",
 				       location)
 			       ? PHASE_RECEIVED
@@ -184,7 +186,7 @@ static int configure(struct balance *b, bool paged, bool kfuncs, struct error *e
 	for (unsigned i = 0; i < BALANCE_KINDS; i++) {
 		struct balance_kind_test *t = &cfg->kinds[i];
 
-		/* with its NUL, or of a long one the begin, which is no other's */
+		/* with its NUL, or a unique prefix of a long name */
 		snprintf(t->is.name, sizeof(t->is.name), "%s", balance_kinds[i]);
 		memset(t->mask.name, 0xff,
 		       strlen(balance_kinds[i]) < sizeof(t->is.name) ? strlen(t->is.name) + 1
@@ -207,13 +209,13 @@ static int configure(struct balance *b, bool paged, bool kfuncs, struct error *e
 	return reasons_kfree(b->spec.reasons, (void *)&b->skel->rodata->kernel, err);
 }
 
-/* `fd` -1: nobody has such a map. */
+/* `fd` -1: no map to share. */
 static int share(struct bpf_map *map, int fd, unsigned entries)
 {
 	return fd < 0 ? bpf_map__set_max_entries(map, entries) : bpf_map__reuse_fd(map, fd);
 }
 
-/* `paged`: read numbers in pages too; `kfuncs`: with those of bpf/skb.bpf.h. */
+/* `paged`: read numbers in pages, too; `kfuncs`: with the kernel functions of bpf/skb.bpf.h. */
 static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 {
 	int rc;
@@ -241,8 +243,8 @@ static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 }
 
 /*
- * Before Linux 6.3 it is most often for want of ftrace (CONFIG_FUNCTION_TRACER), or because fexit
- * is forbidden: the programs of trace were permitted, they are loaded before these.
+ * Before Linux 6.3 the usual reason is missing ftrace (CONFIG_FUNCTION_TRACER), or fexit is
+ * forbidden: the programs of trace were permitted, because they are loaded before these.
  */
 static int load_error(const struct balance *b, struct error *err, int rc)
 {
@@ -353,8 +355,8 @@ struct trace_cost balance_cost(const struct balance *b)
 }
 
 /*
- * The programs that name sources, for all processes: at the root of the hierarchy. Where that is
- * not possible, reads from a port at which others arrive too stay undecided.
+ * Attaches the programs that report sources, for all processes: at the root of the hierarchy. If
+ * that is not possible, reads from a port at which other flows also arrive stay undecided.
  */
 static void name_sources(struct balance *b)
 {
@@ -385,7 +387,7 @@ int balance_attach(struct balance *b, const struct trace_places *places, struct 
 	s->bss->places = *places;
 	s->links.balance_looks = trace_attach_iter(s->progs.balance_looks, s->maps.sockets);
 	s->links.balance_unread = trace_attach_iter(s->progs.balance_unread, s->maps.sockets);
-	/* ends before entries: what has entered is then under way until it has its end */
+	/* ends before entries: an entered datagram is in transit until it ends */
 	s->links.balance_drop = bpf_program__attach(s->progs.balance_drop);
 	if (!s->links.balance_looks || !s->links.balance_unread || !s->links.balance_drop)
 		rc = -errno;
@@ -432,7 +434,7 @@ unsigned balance_translations(const struct balance *b, struct nat_translation *o
 
 /* Looking at all counts and queues at once, and choosing the moments */
 
-/* `unread`: all sockets that have something unread; else those of the flow. */
+/* `unread`: all sockets with unread data; else only sockets of the flow. */
 static int find_sockets(struct balance *b, bool unread)
 {
 	b->skel->bss->take_unread = unread;
@@ -537,7 +539,7 @@ static int look(struct balance *b, struct balance_moment *m)
 	int rc;
 
 	rc = look_once(b, m);
-	if (!rc && m->mixed) { /* where sockets have others' packets too, each is read */
+	if (!rc && m->mixed) { /* read each packet if other flows share the sockets */
 		rc = walk_unread(&u);
 		if (!rc)
 			rc = look_once(b, &after);
@@ -549,7 +551,7 @@ static int look(struct balance *b, struct balance_moment *m)
 	return rc;
 }
 
-/* What has entered, and is neither gone nor in a queue that we know. */
+/* Returns the datagrams that entered and have not ended, and are in no known queue. */
 static int64_t under_way(const struct balance_moment *m)
 {
 	const struct balance_tally *t = &m->sum;
@@ -567,20 +569,21 @@ static int64_t under_way(const struct balance_moment *m)
 struct search {
 	struct balance_moment best, last;
 	uint64_t since, changed, sockets;
-	unsigned looks; /* of one moment */
+	unsigned looks; /* consistent snapshots */
 	/*
-	 * How often as little was under way as in the best look, with packets read in between: a
-	 * reader may have taken a packet and then lost the CPU for a long time. Where nothing is
-	 * under way, nobody reads and nothing leaves, there is none, and no queue to leave by.
+	 * Number of snapshots with as few datagrams in transit as in the best one, with packets
+	 * read in between: a reader may have taken a packet and then lost the CPU for a long time.
+	 * If no datagram is in transit, no process reads and no packet leaves, no packet was taken,
+	 * and there is no queue.
 	 */
 	unsigned firm;
 	uint64_t firm_delivered;
 };
 
-/* So that who counts the same drops can begin or end at this moment, too. */
+/* Lets the owner of the same drop counters begin or end at this moment, too. */
 static void choose(struct balance *b, const struct balance_moment *m)
 {
-	uint64_t drops = 1; /* so that the first moment differs from none */
+	uint64_t drops = 1; /* so that the first moment differs from the initial state */
 
 	for (unsigned i = 0; i < BALANCE_CAUSES; i++)
 		drops += m->sum.dropped[i];
@@ -611,7 +614,7 @@ static int search_look(struct balance *b, struct search *s)
 	best = under_way(&s->best);
 	if (m.moved)
 		return 0;
-	/* what lay in the queue of a closed socket is gone with it, seen or not */
+	/* packets in the queue of a closed socket are freed with it, seen or not */
 	if (!s->looks++ || way < best || m.dying < s->best.dying)
 		s->firm = 0;
 	else if (way > best)
@@ -625,13 +628,13 @@ static int search_look(struct balance *b, struct search *s)
 	return 0;
 }
 
-/* Not in step with what comes at regular times. */
+/* Sleeps with jitter, to avoid aliasing with periodic traffic. */
 static void pause_a_little(unsigned n)
 {
 	clock_sleep(200000 + n * 7919 % 1000 * 1500);
 }
 
-/* Datagrams of which some fragments wait for the others. */
+/* Returns the datagrams that wait for more fragments. */
 static uint64_t lacking(const struct balance *b)
 {
 	int fd = bpf_map__fd(b->skel->maps.followed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The probes of a flow's balance: bpf/balance.bpf.c loaded, attached and read. Numbers only;
- * the balance is closed in monitor/session.h. What sockets read is reported by
- * sock:sock_recv_length (Linux 6.3), before that by fexit on udp_recvmsg() and udpv6_recvmsg().
+ * The probes of a flow's balance: loads, attaches and reads bpf/balance.bpf.c. Numbers only; the
+ * balance is closed in monitor/session.h. Reads of sockets are reported by sock:sock_recv_length
+ * (Linux 6.3), before that by fexit on udp_recvmsg() and udpv6_recvmsg().
  *
  *	balance_open() .. balance_begin() .. balance_end()
  */
@@ -39,24 +39,24 @@ struct balance_numbering {
 int numbering_parse(const char *text, void *out, struct error *err);
 
 /*
- * Counts of one moment since the attach. The balance is that of the difference of two. Drops are
- * judged when the moment is taken: drops of class loss and expected, and suspected ones.
+ * Counts at one moment since the attach. The balance is the difference of two moments. Drops are
+ * judged when the moment is taken: drops of class loss and expected, and suspected drops.
  */
 struct balance_moment {
 	struct balance_tally sum;
 	uint64_t dropped[SIDES], suspected[SIDES];
-	uint64_t queued;   /* datagrams in sockets' queues, and those that lack fragments yet */
-	uint64_t mixed;	   /* packets in queues that hold others' too; in `queued` if ours */
+	uint64_t queued;   /* datagrams in sockets' queues, and incomplete fragmented datagrams */
+	uint64_t mixed;	   /* packets in queues with other flows; in `queued` if of the flow */
 	uint64_t dying;	   /* packets in queues of sockets that are being closed */
 	uint64_t unseen;   /* unread datagrams of the flow that were not seen to arrive */
 	uint64_t sockets;  /* that may read of the flow */
 	uint64_t time_ns;  /* CLOCK_MONOTONIC */
-	bool moved;	   /* not of one moment: counts changed at each of many readings */
-	uint64_t unjudged; /* packets whose cause found no room, and causes of unsure side */
+	bool moved;	   /* not consistent: counts changed at each of many readings */
+	uint64_t unjudged; /* packets without room for their cause, and of unsure side */
 	uint64_t filter_unread; /* packets that EXPR could not judge, see filter_unread() */
 };
 
-/* Of all streams together; only those in which two packets came in sequence. */
+/* Sum over all streams in which two packets arrived in sequence. */
 struct balance_streams {
 	unsigned streams;
 	unsigned strangers;  /* streams, so far without two packets in sequence */
@@ -64,13 +64,13 @@ struct balance_streams {
 	uint64_t missing;    /* numbers in between that never came */
 	uint64_t duplicates; /* packets with a number that was there */
 	uint64_t reordered;  /* packets that came after a higher number */
-	uint64_t stray;	     /* packets whose number belongs nowhere */
+	uint64_t stray;	     /* packets with a number out of window */
 	uint64_t restarts;
 };
 
 /*
- * Kinds of links that are no edge of the host, in the order of struct balance_config; the last are
- * tunnels, where what is in them is looked at.
+ * Kinds of links that are not an edge of the host, in the order of struct balance_config. The last
+ * kinds are tunnels, if their inner packets are parsed.
  */
 extern const char *const balance_kinds[BALANCE_KINDS];
 
@@ -82,12 +82,12 @@ struct balance_spec {
 	const struct ksyms *ksyms;
 	uint32_t netns;			  /* inode; 0: all together */
 	bool consumed;			  /* losses that are freed as used up, too */
-	struct watch_shared shared;	  /* of who counts the same drops by causes; -1: nobody */
+	struct watch_shared shared;	  /* maps of an observer of the same drops; -1: unset */
 	const struct filter_inner *inner; /* as watch_spec's */
-	struct nat *nat;		  /* where NAT is to be followed; NULL: nowhere */
+	struct nat *nat;		  /* where NAT is followed; NULL: not followed */
 	/*
-	 * Called when a moment is chosen for the beginning or the end, and again if a better one is
-	 * found after more drops. NULL: not called.
+	 * Called when a moment is chosen for the beginning or the end, and again if a better moment
+	 * is found after more drops. NULL: not called.
 	 */
 	void (*chosen)(void *arg);
 	void *arg;
@@ -100,16 +100,16 @@ int balance_open(struct balance **b, const struct balance_spec *spec, struct err
 int balance_attach(struct balance *b, const struct trace_places *places, struct error *err);
 
 /*
- * Looks for what lies unread in sockets, and chooses the moment at which the balance begins. Takes
- * some ms, at most 250 where the flow goes on, and up to 2 s on a host that is busy otherwise.
+ * Finds unread packets in sockets, and chooses the moment at which the balance begins. Takes a few
+ * ms, at most 250 ms while the flow goes on, and up to 2 s on an otherwise busy host.
  */
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err);
 
 /*
- * Chooses the moment at which the balance ends: a moment at which nothing of the flow was under way
- * between two checkpoints, if there is one. A flow that has ended is waited for until nothing came
- * for 200 ms and all is where it belongs, one that goes on is looked at many times. Takes
- * `settle_ns` at most. `begin`: from balance_begin().
+ * Chooses the moment at which the balance ends: a moment with no packet of the flow in transit
+ * between two probes, if there is one. If the flow has ended, waits until nothing arrived for 200
+ * ms and all packets are in a known place. If it goes on, takes many snapshots. Takes at most
+ * `settle_ns`. `begin`: from balance_begin().
  */
 int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t settle_ns,
 		struct balance_moment *m, struct error *err);
@@ -117,10 +117,10 @@ int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t 
 /* Numbers of the streams so far. */
 void balance_read_streams(const struct balance *b, struct balance_streams *s);
 
-/* What NAT did with datagrams of the flow so far, as nat_read(). */
+/* Returns the translations of datagrams of the flow by NAT so far, like nat_read(). */
 unsigned balance_translations(const struct balance *b, struct nat_translation *out, unsigned n);
 
-/* Of the checkpoints since they were attached: what they cost, and events that they missed. */
+/* Returns the overhead of the probes since they were attached, and their missed events. */
 struct trace_cost balance_cost(const struct balance *b);
 uint64_t balance_misses(const struct balance *b);
 
@@ -131,11 +131,11 @@ void balance_close(struct balance *b);
 bool drop_arrives(const struct judged_cause *c);
 
 /*
- * On which side of a flow's balance a drop is: of a packet that had entered the host and not left
- * it again, or of one that had not, or was on its way out. include/balance_abi.h says what entry
- * and exit are; the stage says whether the packet was before or behind that checkpoint.
+ * Returns the side of a flow's balance on which a drop is: inside if the packet had entered the
+ * host and not left it, otherwise outside. include/balance_abi.h defines entry and exit. The stage
+ * decides whether the packet was before or after that probe.
  *
- * *sure is set to false where the stage map does not know the place, and the side depends on it.
+ * *sure is set to false if the stage map does not know the location and the side depends on it.
  */
 enum balance_side side_of(const struct judged_cause *c, const struct balance_cause *key,
 			  bool *sure);

@@ -11,8 +11,8 @@
 #include "trace_abi.h"
 
 /*
- * What is dropped without being missed, of all traffic. Sources: Linux 5.15 to 6.18, function names
- * in parentheses. What no row names is a loss.
+ * Expected drops in all traffic. Sources: Linux 5.15 to 6.18, function names in parentheses. A drop
+ * without a row is a loss.
  */
 #define LOSS	  CLASS_LOSS
 #define SUSPECTED CLASS_SUSPECTED
@@ -36,7 +36,7 @@ const struct class_row class_rows[] = {
 	{NULL, "inet_rtm_getroute inet6_rtm_getroute", 0, PROTOCOL_ANY, EXPECTED,
 	 "a question about a route, for which the kernel makes a packet (ip route get)"},
 
-	/* To many, of whom we are none. */
+	/* Multicast to groups that this host has not joined. */
 	{NULL, "ip6_mc_input ip_mc_input", 0, PROTOCOL_ANY, EXPECTED,
 	 "multicast that nobody here has joined (ip6_mc_input)"},
 	{"NOT_SPECIFIED IP_INADDRERRORS", IP_ROUTE, OF_TO_MANY, PROTOCOL_ANY, EXPECTED,
@@ -56,7 +56,7 @@ const struct class_row class_rows[] = {
 	{"IPV6_NDISC_NS_OTHERHOST", NULL, 0, PROTOCOL_ANY, EXPECTED,
 	 "the neighbour solicitation is for another host (ndisc_recv_ns)"},
 
-	/* TCP: what was lost is sent again, and much of this was no data. */
+	/* TCP: lost data is retransmitted, and many of these packets carried no data. */
 	{"TCP_RESET", NULL, 0, PROTOCOL_ANY, EXPECTED, "a reset, obeyed (tcp_reset)"},
 	{"TCP_TOO_OLD_ACK TCP_ACK_UNSENT_DATA TCP_INVALID_ACK_SEQUENCE TCP_RFC7323_*", NULL, 0,
 	 PROTOCOL_ANY, SUSPECTED, "a segment out of its time (tcp_ack, tcp_validate_incoming)"},
@@ -72,7 +72,7 @@ const struct class_row class_rows[] = {
 	{"NOT_SPECIFIED", "tcp_* __tcp_* mptcp_*", 0, PROTOCOL_ANY, SUSPECTED,
 	 "dropped by TCP, which does not say why"},
 
-	/* ICMP and neighbour discovery free what they have worked off (before 6.4 as dropped). */
+	/* ICMP and neighbour discovery free processed packets (before 6.4 as dropped). */
 	{"NOT_SPECIFIED", "icmp_* icmpv6_* igmp_* igmp6_* ndisc_* mld_* ping_*", 0, PROTOCOL_ANY,
 	 EXPECTED, "answered, or not for this host (icmp_rcv, icmpv6_rcv)"},
 
@@ -123,9 +123,10 @@ static void apply_class_rows(const struct stagemap_event *e, struct verdict *v)
 }
 
 /*
- * Read in Linux 6.1 to 6.18. At these places nothing else is freed with consume_skb(), except where
- * a clone goes on: act_mirred then says "stolen" of the original. The driver's function for losses
- * is not that of completed transmissions. At most WATCH_CONSUMED_MAX that a kernel has at once.
+ * Checked in Linux 6.1 to 6.18. At these locations nothing else is freed with consume_skb(), except
+ * if a clone continues: act_mirred then returns "stolen" for the original. A driver's function for
+ * losses is not the one for completed transmissions. At most WATCH_CONSUMED_MAX exist in one
+ * kernel.
  */
 const struct consumed_row consumed_rows[] = {
 	{"__netif_receive_skb_core", STAGE_TC_INGRESS, DIRECTION_RX, CLASS_LOSS, CLASS_SUSPECTED,
@@ -151,7 +152,7 @@ unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CON
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < consumed_row_count && n < WATCH_CONSUMED_MAX; i++) {
-		/* `.noclone` and the like are one function; its `.cold` part lies elsewhere */
+		/* `.noclone` and the like are one function; its `.cold` part is elsewhere */
 		struct trace_range r = ksym_range(k, consumed_rows[i].function);
 
 		if (r.end != r.start)
@@ -169,7 +170,7 @@ const struct consumed_row *consumed_row_of(const char *function)
 	return NULL;
 }
 
-/* The function that freed the packet says what was lost; a function without a row says nothing. */
+/* The function that freed the packet decides. A function without a row decides nothing. */
 static struct verdict judge_consumed(const struct stagemap_event *e)
 {
 	const struct consumed_row *row = consumed_row_of(e->location);
@@ -229,7 +230,7 @@ static void judge(struct judged_cause *c, const struct reasons *r, const struct 
 		e.aux = aux.name;
 	c->verdict = judge_drop(&e);
 	if (key->flags & WATCH_ABORTED) {
-		snprintf(c->reason, sizeof(c->reason), "XDP_ABORTED"); /* the kernel gives none */
+		snprintf(c->reason, sizeof(c->reason), "XDP_ABORTED"); /* without a reason */
 		c->verdict.note = "the XDP program aborted, or its verdict is none "
 				  "(trace_xdp_exception)";
 	}

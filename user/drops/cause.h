@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Causes of drops, and the one judge of them: which stage of the path a cause is, and whether its
- * packets are lost. The stage map (drops/stagemap.h) says where a packet ended. On a host with
- * other traffic many ends are no loss: multicast that nobody here joined, frames for other hosts,
- * segments that TCP already has. The rows that say so are data (cause.c).
+ * Causes of drops: decides for each cause the stage of the path, and whether its packets are lost.
+ * The stage map (drops/stagemap.h) decides where a packet ended. On a host with other traffic many
+ * ends are not losses: multicast without a member here, frames for other hosts, segments that TCP
+ * already has. These rows are data (cause.c).
  */
 #ifndef PKTLEDGER_DROPS_CAUSE_H
 #define PKTLEDGER_DROPS_CAUSE_H
@@ -13,7 +13,7 @@
 #include "drops/stagemap.h"
 #include "watch_abi.h"
 
-/* Whose packet it was: bits of 1 << skb->pkt_type. */
+/* Destination of the packet: bits of 1 << skb->pkt_type. */
 enum packet_kind {
 	OF_TO_US = 1 << 0,	  /* PACKET_HOST */
 	OF_BROADCAST = 1 << 1, /* PACKET_BROADCAST */
@@ -37,29 +37,29 @@ struct class_row {
 	unsigned packets; /* enum packet_kind; 0: any */
 	enum protocol_kind protocol;
 	enum drop_class class;
-	const char *note; /* as in struct stagemap_row; NULL: that of the stage map */
+	const char *note; /* as in struct stagemap_row; NULL: note of the stage map */
 };
 
 extern const struct class_row class_rows[];
 extern const unsigned class_row_count;
 
 /*
- * The judge: the stage of a drop, its class, and a note for people. Packets freed as used up
- * (OBSERVER_CONSUME_SKB) are judged by consumed_rows, all others by the stage map. If the packet
- * is lost according to these, and is not a numbered packet of `run`, class_rows decide.
+ * Returns the stage of a drop, its class, and a note. Packets freed as consumed
+ * (OBSERVER_CONSUME_SKB) are judged by consumed_rows, all others by the stage map. If the packet is
+ * a loss by these, and is not a numbered packet of `run`, class_rows decide.
  */
 struct verdict judge_drop(const struct stagemap_event *e);
 
 /*
- * Losses that the kernel frees as if the packet had been used up (consume_skb): tc verdicts that
- * say "stolen" though nobody took it, fragments that overlap, drivers.
+ * Losses that the kernel frees like consumed packets (consume_skb): tc verdicts "stolen" without a
+ * taker, overlapping fragments, drivers.
  */
 struct consumed_row {
 	const char *function; /* where it is freed */
 	enum stage stage;
 	enum direction direction;
 	enum drop_class class;
-	/* What it is if the packet was cloned: the clone may have gone on (act_mirred). */
+	/* Class if the packet was cloned: the clone may have continued (act_mirred). */
 	enum drop_class cloned;
 	const char *note;
 };
@@ -70,7 +70,7 @@ extern const unsigned consumed_row_count;
 /* Addresses of the functions that this kernel has, for struct watch_spec. Returns how many. */
 unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX]);
 
-/* Returns the row of a function; NULL: it has none. */
+/* Returns the row of a function, or NULL. */
 const struct consumed_row *consumed_row_of(const char *function);
 
 /* A cause of drops, with all that is known of it. */
@@ -81,7 +81,7 @@ struct judged_cause {
 	struct verdict verdict;
 };
 
-/* What a cause is takes long to find out, and few come again and again. Set the first two. */
+/* Cache of judged causes: judging is slow, and few causes repeat very often. Set the first two. */
 struct cause_judge {
 	const struct reasons *reasons;
 	const struct ksyms *ksyms; /* NULL: places are not known */

@@ -82,7 +82,7 @@ void tc_first_detach(struct tc_first *tc)
 struct checkpoints {
 	struct checkpoint_bpf *skel;
 	struct tc_first at[CHECKPOINTS]; /* in a lab */
-	int tcx;			 /* at the edge of a host: a link; below 0: none */
+	int tcx;			 /* link at the edge of a host; below 0: not attached */
 };
 
 static struct checkpoints *new_checkpoints(void)
@@ -96,8 +96,8 @@ static struct checkpoints *new_checkpoints(void)
 }
 
 /*
- * Opens the programs for the numbers in `cfg`, with the maps that they share with `drops`; none is
- * to be loaded yet. `paged`: those at the edge read stamps in pages (bpf/skb.bpf.h).
+ * Opens the programs for the numbers in `cfg`, with the maps shared with `drops`, without loading
+ * them. `paged`: programs at the edge read sequence headers in pages (bpf/skb.bpf.h).
  */
 static int open_programs(struct checkpoints *c, const struct trace_config *cfg,
 			 const struct drops *drops, bool paged)
@@ -132,7 +132,7 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 	struct checkpoints *c = new_checkpoints();
 	int rc;
 
-	/* those of tc call no functions of the kernel */
+	/* tc programs do not call kernel functions */
 	rc = open_programs(c, cfg, drops, false);
 	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++) {
 		prog[i] = bpf_object__find_program_by_name(c->skel->obj, programs[i]);
@@ -162,7 +162,9 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 			   "cannot attach the checkpoints");
 }
 
-/* `paged`: stamps are read in pages. `tc`: that of the device, too, which needs CAP_NET_ADMIN. */
+/*
+ * `paged`: read sequence headers in pages. `tc`: also at the interface, which needs CAP_NET_ADMIN.
+ */
 static int load_edge(struct checkpoints *c, const struct trace_config *cfg,
 		     const struct drops *drops, const struct edge_netns *netns, bool paged, bool tc)
 {

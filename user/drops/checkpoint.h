@@ -13,8 +13,8 @@
 #include "trace_abi.h"
 
 /*
- * In a lab: at tc egress of the sender's device and tc ingress of the receiver's; and where a
- * bridge is between, at its ports.
+ * Probes in a test network: at tc egress of the sender's interface and tc ingress of the receiver's
+ * interface, and at the ports of a bridge in between.
  */
 struct checkpoints;
 
@@ -32,8 +32,9 @@ enum checkpoint {
 };
 
 /*
- * Loads all, attaches those of `at` (by enum checkpoint) with a namespace; gives `drops`
- * fragments. `links`: only by links, which die with this process; -EINVAL before Linux 6.6.
+ * Loads all programs, attaches those in `at` (by enum checkpoint) with a namespace, and passes
+ * fragments to `drops`. `links`: attach by links only, which end with this process; -EINVAL before
+ * Linux 6.6.
  */
 int checkpoints_open(struct checkpoints **c, const struct trace_config *cfg,
 		     const struct drops *drops, const struct checkpoint_place at[CHECKPOINTS],
@@ -44,17 +45,17 @@ int checkpoints_seen_fd(const struct checkpoints *c);
 
 void checkpoints_close(struct checkpoints *c); /* NULL is allowed */
 
-/* Inode numbers of the namespaces that packets leave and enter; the other one is 0. */
+/* Inode numbers of the namespace that packets leave or enter; the other is 0. */
 struct edge_netns {
 	uint32_t leave, enter;
 };
 
 /*
- * At the edge of a host, for experiments between two: which numbers in `cfg` left this namespace by
- * a device, or came in by one. It is held by links, so it ends with this process in whatever way,
- * and no setting of the host is changed for it. Fragments become known to `drops`. Where they
- * enter: besides, a program of tc on the device `ifindex` (0: none) where the kernel has links for
- * those (Linux 6.6) and CAP_NET_ADMIN is there: on top of PID 1 tracing may be suppressed.
+ * Probes at the edge of a host, for experiments between two hosts: which numbers in `cfg` left this
+ * namespace by an interface, or arrived by one. Held by links, so they end with this process in any
+ * case, and no setting of the host is changed. Fragments become known to `drops`. For entering
+ * packets, also a tc program on the interface `ifindex` (0: no program) if the kernel has links for
+ * tc (Linux 6.6) and CAP_NET_ADMIN is available: on top of PID 1 tracing may be suppressed.
  */
 int edge_open(struct checkpoints **c, const struct trace_config *cfg, const struct drops *drops,
 	      const struct edge_netns *netns, unsigned ifindex, struct error *err);
@@ -62,7 +63,7 @@ int edge_open(struct checkpoints **c, const struct trace_config *cfg, const stru
 /* Which place in the kernel it is: "net_dev_start_xmit", "netif_receive_skb, tcx" .. Static. */
 const char *edge_place(const struct checkpoints *c);
 
-/* A BPF program at a tc hook, before all others there. */
+/* A BPF program at a tc hook, before all others. */
 struct tc_first {
 	const struct netns *ns;
 	unsigned ifindex;
@@ -78,10 +79,10 @@ struct tc_first {
 	}
 
 /*
- * Attaches a program at BPF_TC_INGRESS or BPF_TC_EGRESS of a device in `ns`, which the caller
- * keeps. From Linux 6.6 on by a link of tcx (tcx_link_attach()), which dies with this process and
- * leaves out the classifier; before that as a filter of clsact with priority 1, which only
- * tc_first_detach() removes. 0 or -errno: -EEXIST if another such filter is there.
+ * Attaches a program at BPF_TC_INGRESS or BPF_TC_EGRESS of an interface in `ns`, which stays the
+ * caller's. From Linux 6.6 on with a tcx link (tcx_link_attach()), which ends with this process and
+ * sets no classifier. Before that with a clsact filter of priority 1, which only tc_first_detach()
+ * removes. Returns 0 or -errno: -EEXIST if another such filter is present.
  */
 int tc_first_attach(struct tc_first *tc, const struct netns *ns, unsigned ifindex,
 		    enum bpf_tc_attach_point point, int prog_fd);

@@ -13,7 +13,7 @@
 #define UUID_CHARS   36
 
 const struct container_row container_rows[] = {
-	/* runc is given "parent.slice:docker:ID" for systemd; a row with a parent covers it */
+	/* systemd gets "parent.slice:docker:ID" from runc; a row with a parent covers it */
 	{"docker", NULL, "docker-", ".scope", FORM_ID},
 	{"docker", "docker", "", "", FORM_ID},
 
@@ -35,13 +35,13 @@ const struct container_row container_rows[] = {
 	{"podman", NULL, "libpod-", "", FORM_ID},
 	{"podman", "libpod", "", "", FORM_ID},
 
-	/* LXC 4 and later, LXD, Incus; before them /lxc/NAME. The monitor is outside. */
+	/* LXC 4 and later, LXD, Incus; earlier /lxc/NAME. The monitor is outside. */
 	{"lxc", NULL, "lxc.monitor", "", FORM_BESIDE},
 	{"lxc", NULL, "lxc.payload.", "", FORM_NAME},
 	{"lxc", "lxc.payload", "", "", FORM_NAME},
 	{"lxc", "lxc", "", "", FORM_NAME},
 
-	/* systemd-nspawn; machined's scopes are of virtual machines, too */
+	/* systemd-nspawn; machined's scopes may also be virtual machines */
 	{"systemd-nspawn", NULL, "systemd-nspawn@", ".service", FORM_NAME},
 	{"machine", "machine.slice", "machine-", ".scope", FORM_NAME},
 
@@ -51,7 +51,7 @@ const struct container_row container_rows[] = {
 
 const unsigned container_rows_n = sizeof(container_rows) / sizeof(container_rows[0]);
 
-/* A component of the path, or a part of one. */
+/* A component of the path, or a part of a component. */
 struct part {
 	const char *p;
 	size_t n;
@@ -66,7 +66,7 @@ static bool all_hex(const char *p, size_t n)
 	return true;
 }
 
-/* What lies between prefix and suffix; false if they are not there, or nothing is between. */
+/* Strips prefix and suffix. Returns false if one is missing, or nothing remains. */
 static bool strip(struct part *part, const char *prefix, const char *suffix)
 {
 	size_t before = strlen(prefix), after = strlen(suffix);
@@ -97,7 +97,10 @@ static void copy_unescaped(char *out, size_t size, struct part part)
 	out[n] = '\0';
 }
 
-/* Whether the component names a container; `out` has it then, or none for a helper beside one. */
+/*
+ * Returns true if the component names a container. Fills `out`, or clears it for a helper next to a
+ * container.
+ */
 static bool read_container(struct part parent, struct part component, struct container *out)
 {
 	for (unsigned i = 0; i < container_rows_n; i++) {
@@ -170,7 +173,7 @@ bool container_of_cgroup(const char *path, struct container *out)
 	return found && (out->runtime || out->uid[0]);
 }
 
-/* Copies [p, end); false if it is empty or does not fit. */
+/* Copies [p, end). Returns false if it is empty or too long. */
 static bool copy(char *out, size_t size, const char *p, const char *end)
 {
 	if (end <= p || (size_t)(end - p) >= size)

@@ -21,7 +21,7 @@ struct drops {
 
 #define FRAGMENTS (1 << 16) /* datagrams under way, as many as IPv4 has ids for */
 
-/* Opens and loads the programs; `paged`: that read stamps in pages (bpf/skb.bpf.h). */
+/* Opens and loads the programs; `paged`: they read sequence headers in pages (bpf/skb.bpf.h). */
 static int load(struct drops *d, const struct trace_config *cfg, const struct trace_kfree *kernel,
 		enum drops_of of, bool paged)
 {
@@ -91,7 +91,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, const struct 
 int drops_attach(struct drops *d, const struct trace_places *places, struct error *err)
 {
 	d->skel->bss->places = *places;
-	/* in the order of the source: the second of two is called behind the first */
+	/* in source order: the second of two programs is called after the first */
 	return trace_load_error(err, drops_bpf__attach(d->skel));
 }
 
@@ -135,7 +135,7 @@ bool drops_reads_pages(const struct drops *d)
 	return d->paged;
 }
 
-/* `hint`, `missing`: what to say where there is no such tracepoint. */
+/* `hint`, `missing`: error texts if the tracepoint does not exist. */
 static int follow(struct bpf_program *prog, struct bpf_link **link, const char *hint,
 		  const char *missing, struct error *err)
 {
@@ -255,7 +255,7 @@ struct drops_losses drops_read_losses(const struct drops *d)
 
 	trace_sum(s->maps.losses, &zero, &l.bpf, sizeof(l.bpf));
 	trace_sum(s->maps.begun, &zero, &sum, sizeof(sum));
-	/* what an observer missed is no loss where its second program took it */
+	/* an event missed by an observer is not a loss if its twin took it */
 	l.recursion_misses = (missed > sum.taken ? missed - sum.taken : 0) +
 			     trace_misses(s->progs.xdp_redirect_err) +
 			     trace_misses(s->progs.xdp_devmap_xmit) +

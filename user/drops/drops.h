@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The tracer: loads and attaches the observers of drops.bpf.c, and reads what they counted. Raw
- * causes only; drops/stagemap.h says what they mean.
+ * The tracer: loads and attaches the observers of drops.bpf.c, and reads their counts. Raw causes
+ * only; drops/stagemap.h maps them to stages.
  */
 #ifndef PKTLEDGER_DROPS_DROPS_H
 #define PKTLEDGER_DROPS_DROPS_H
@@ -18,22 +18,22 @@ struct bpf_object;
 
 struct drops_losses {
 	struct trace_loss bpf;
-	uint64_t recursion_misses; /* events while our programs ran on that CPU: nobody saw them */
+	uint64_t recursion_misses; /* missed events: our programs were running on that CPU */
 };
 
 /* A cause as counted on all CPUs. */
 struct drops_cause {
 	struct trace_cause cause;
 	struct trace_count count;
-	uint8_t index; /* as in the fates; TRACE_CAUSE_FULL has no key of its own */
+	uint8_t index; /* as in the outcomes; TRACE_CAUSE_FULL has no separate key */
 };
 
-/* FRAMES: those of XDP, by xdp_redirect_err, xdp_devmap_xmit and xdp_cpumap_enqueue. */
+/* FRAMES: XDP frames, by xdp_redirect_err, xdp_devmap_xmit and xdp_cpumap_enqueue. */
 enum drops_of { DROPS_OF_ALL, DROPS_OF_SKBS, DROPS_OF_FRAMES };
 
 /*
- * Loads the programs for the numbers in `cfg` (copied); consume_skb is followed if that names
- * places. STATUS_UNABLE where the kernel or a capability does not allow it.
+ * Loads the programs for the numbers in `cfg` (copied). consume_skb is traced if `cfg` has
+ * locations for it. STATUS_UNABLE if the kernel or a capability does not allow it.
  */
 int drops_open(struct drops **d, const struct trace_config *cfg, const struct trace_kfree *kernel,
 	       enum drops_of of, struct error *err);
@@ -60,25 +60,28 @@ struct trace_tails *drops_tails(const struct drops *d); /* the element of `tails
 bool drops_reads_pages(const struct drops *d);
 
 /*
- * From here on live frames that the device `ifindex` of the namespace `netns` (inode number) does
- * not take are settled; their words are in the map `batch`.
+ * Also resolves live frames that the interface `ifindex` of the namespace `netns` (inode number)
+ * refuses, from now on. Their words are in the map `batch`.
  */
 int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct error *err);
 
 struct drops_redirects {
 	unsigned ifindex; /* where the program runs */
 	uint32_t netns;	  /* inode number */
-	unsigned target;  /* the device in its devmap; 0: none */
-	int cpumap_fd;	  /* -1: none */
+	unsigned target;  /* interface in its devmap; 0: unset */
+	int cpumap_fd;	  /* -1: unset */
 };
 
 /*
- * From here on packets are settled that a program of a fault redirects in vain: to no device, to
- * one that refuses, to a CPU whose queue is full. Their words are in the maps `cell` and `batch`.
+ * Also resolves failed redirects of a fault's program, from now on: to no interface, to an
+ * interface that refuses, to a CPU with a full queue. Their words are in the maps `cell` and
+ * `batch`.
  */
 int drops_watch_redirects(struct drops *d, const struct drops_redirects *r, struct error *err);
 
-/* sink.bpf.c ends packets as delivered: what the kernel then frees as dropped is no loss. */
+/*
+ * sink.bpf.c ends packets as delivered: the kernel then frees them as dropped, which is not a loss.
+ */
 void drops_expect_sink(struct drops *d);
 
 /* Redirects into this XSKMAP are the flow's. */
@@ -87,7 +90,7 @@ int drops_watch_xskmap(struct drops *d, int map_fd);
 /* Numbers below have left the window of the stream: for all programs that share the map. */
 void drops_set_tail(struct drops *d, unsigned slot, uint64_t number);
 
-/* Packets, by their weight, of all causes so far; cheap enough for every interval. */
+/* Returns the packets of all causes so far, by their weight. Cheap enough for every interval. */
 uint64_t drops_packets(const struct drops *d);
 
 /* All causes with their counts. Returns how many were written (at most `max`) or -errno. */
@@ -96,14 +99,14 @@ int drops_read(const struct drops *d, struct drops_cause *out, int max);
 struct drops_losses drops_read_losses(const struct drops *d);
 
 /*
- * Walks over the receive queues of the UDP sockets on the flow's port in `ns`, when nobody sends or
- * reads any more. `closing`: the socket will be closed next, so what lies there is settled as
- * lost. *packets: how many were found.
+ * Walks over the receive queues of the UDP sockets on the flow's port in `ns`, after sending and
+ * reading have ended. `closing`: the socket will be closed next, so its packets are resolved as
+ * lost. *packets: number of packets found.
  */
 int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uint64_t *packets,
 		      struct error *err);
 
-/* Detaches and unloads. Maps mapped by others stay until they are unmapped. */
+/* Detaches and unloads. Maps that other code has mapped stay until unmapped. */
 void drops_close(struct drops *d);
 
 #endif

@@ -10,7 +10,7 @@
 #include "stamp.h"
 
 #define EIGHT	    8
-#define DELIVERED_8 0x0101010101010101ULL /* what sinks write for each */
+#define DELIVERED_8 0x0101010101010101ULL /* value that sinks write per packet */
 
 /* Bases to choose from: a stream's numbers must not run over their 48 bits. */
 #define BASES	   ((uint16_t)((STAMP_NUMBER_MASK - STAMP_SPAN) >> 32))
@@ -234,8 +234,8 @@ void fates_unmap(struct fates *f)
 }
 
 /*
- * What receiving and sending threads, and programs, have written so far: they go on meanwhile, but
- * for numbers that are older than the time to settle.
+ * Reads a byte written so far by receiving and sending threads and programs, which continue to
+ * write, except for numbers older than the settle time.
  */
 static uint8_t byte_at(const uint8_t *bytes, size_t i)
 {
@@ -247,7 +247,7 @@ static void empty_byte(uint8_t *bytes, size_t i)
 	__atomic_store_n(bytes + i, 0, __ATOMIC_RELAXED);
 }
 
-/* Delivered stands before any drop; a failed send that an observer saw was a packet after all. */
+/* Delivered overrules any drop. A failed send that an observer saw was a packet after all. */
 static enum outcome outcome_of(const struct fates *f, size_t i, const uint8_t *ignored)
 {
 	if (byte_at(f->failed, i) == TX_ERRNO_GAP)
@@ -315,7 +315,7 @@ void tally_add(struct fate_tally *t, const struct fates *f, const struct range *
 	}
 }
 
-/* The bytes of EIGHT numbers; the index of the first is a multiple of it. See byte_at(). */
+/* Returns the bytes of EIGHT numbers; the index of the first is a multiple of it. See byte_at(). */
 static uint64_t eight(const uint8_t *bytes, size_t i)
 {
 	return __atomic_load_n((const uint64_t *)(bytes + i), __ATOMIC_RELAXED);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fate of every number, a byte each: the cause that ended it (written by BPF), its arrival
- * (written by the receiver), how far it was seen (checkpoints), and whether the send call
- * failed (sender). Folding turns a range of numbers into sums and empties it, for endless runs.
+ * The outcome of every number, one byte each: the cause that ended it (written by BPF), its arrival
+ * (written by the receiver), how far it was seen (probes), and whether the send call failed
+ * (sender). Folding turns a range of numbers into sums and empties it, for endless runs.
  */
 #ifndef PKTLEDGER_DROPS_FATES_H
 #define PKTLEDGER_DROPS_FATES_H
@@ -16,7 +16,10 @@
 #include "base/record.h"
 #include "trace_abi.h"
 
-/* What the receiver saw beside the ledger: order, gaps, delay, by flow and in all. Plain data. */
+/*
+ * Receiver statistics besides the ledger: order, loss bursts, latency, per flow and in total. Plain
+ * data.
+ */
 
 #define ARRIVALS_BUCKETS 32 /* by powers of two: 1, 2, 3-4, 5-8 .. */
 #define ARRIVALS_FLOWS	 64 /* shown */
@@ -27,10 +30,12 @@ unsigned arrivals_bucket(uint64_t value);
 uint64_t arrivals_bucket_from(unsigned bucket);
 uint64_t arrivals_bucket_to(unsigned bucket);
 
-/* RFC 4737: what arrived below the highest number of its line, and how far it was displaced. */
+/*
+ * RFC 4737: packets that arrived below the highest number of their stream, and their displacement.
+ */
 struct reordering {
 	uint64_t packets;
-	uint64_t extent_max; /* arrivals since the first one that should have come later */
+	uint64_t extent_max; /* arrivals since the first one with a higher number */
 	uint64_t extent[ARRIVALS_BUCKETS]; /* packets */
 	uint64_t extent_unknown;	   /* so late that the jump over them is forgotten */
 };
@@ -38,13 +43,13 @@ struct reordering {
 void reordering_note(struct reordering *r, uint64_t extent);
 void reordering_add(struct reordering *into, const struct reordering *from);
 
-/* Runs of numbers of one stream that were sent and not delivered. */
+/* Loss bursts: runs of numbers of one stream that were sent and not delivered. */
 struct gaps {
 	uint64_t count, packets, longest;
 	uint64_t length[ARRIVALS_BUCKETS]; /* gaps */
 };
 
-/* A run of `length` numbers; 0: none. */
+/* Adds a burst of `length` numbers; 0: does nothing. */
 void gaps_note(struct gaps *g, uint64_t length);
 
 struct result_latency {
@@ -54,13 +59,13 @@ struct result_latency {
 
 extern const struct record_field result_latency_rows[];
 
-/* From a histogram of one-way delays; NULL or empty: not measured. */
+/* Fills the latency from a histogram of one-way latencies; NULL or empty: not measured. */
 void result_latency_fill(struct result_latency *l, const struct hist *delay);
 
-/* Points of a packet's way on one host, see drops/legs.h, and the time between two of them. */
+/* Probes on a packet's path on one host, see drops/legs.h, and the time between two of them. */
 enum result_point {
 	RESULT_SENT,	   /* its stamp */
-	RESULT_DEVICE_OUT, /* this and the next ones: enum leg_point */
+	RESULT_DEVICE_OUT, /* from here on as in enum leg_point */
 	RESULT_DEVICE_IN,
 	RESULT_SOCKET,
 	RESULT_READ,
@@ -77,11 +82,11 @@ struct result_leg {
 
 extern const struct record_field result_leg_rows[];
 
-/* What the receiver's kernel says of when a packet came (SO_TIMESTAMPING). */
+/* Receive timestamps of the kernel (SO_TIMESTAMPING). */
 struct result_stamps {
 	bool asked; /* legs are measured */
 	enum result_stamper {
-		STAMPED_BY_NONE,     /* what receives has no such timestamps */
+		STAMPED_BY_NONE,     /* the receiving engine has no such timestamps */
 		STAMPED_BY_SOFTWARE, /* as the driver hands it over, before it waits for a CPU */
 	} kind;
 	uint64_t packets;
@@ -105,7 +110,7 @@ struct arrivals {
 	struct reordering order;
 	struct gaps gaps;
 	struct result_latency latency;
-	uint64_t delay[HIST_QUARTERS]; /* packets by one-way delay: hist_quarters() */
+	uint64_t delay[HIST_QUARTERS]; /* packets by one-way latency: hist_quarters() */
 	struct result_leg leg[RESULT_LEGS];
 	unsigned legs;
 	struct result_stamps stamps;
@@ -119,7 +124,7 @@ struct arrivals {
 /* Why the clocks of both ends cannot be trusted to agree, or NULL. */
 const char *arrivals_clock_doubt(const struct arrivals *a);
 
-/* Why the sending call closed a number, beside errno. */
+/* Reasons besides errno why the send call closed a number. */
 #define TX_ERRNO_LOST 255 /* sendmmsg() kept the error of a short call to itself */
 #define TX_ERRNO_GAP  254 /* left out on purpose: not attempted */
 
@@ -138,7 +143,7 @@ struct fates {
 };
 
 /*
- * What a site knows of a number; and what two sites know together (ledger/join.h). The fates of one
+ * Outcome of a number at one site, or joined from two sites (ledger/join.h). The outcomes of one
  * site are OPEN, REFUSED, GAP, DROPPED, DELIVERED and IMPOSSIBLE.
  */
 enum outcome {
@@ -161,7 +166,7 @@ const char *outcome_name(enum outcome outcome);
 struct range {
 	uint64_t first, last; /* from 0, unless it is said otherwise */
 	uint16_t stream;      /* its slot, unless it is said otherwise */
-	/* DROPPED: the cause; OPEN: `seen`; REFUSED: `failed`; else 0. In files: the id. */
+	/* DROPPED: the cause; OPEN: `seen`; REFUSED: `failed`; else 0. In files: the ID. */
 	uint16_t detail;
 	enum outcome outcome;
 };
@@ -171,18 +176,18 @@ static inline uint64_t range_packets(const struct range *r)
 	return r->last - r->first + 1;
 }
 
-/* Takes ranges; those of a stream ascend. */
+/* Receives ranges, in ascending order per stream. */
 struct range_visitor {
 	void (*range)(void *arg, const struct range *r);
 	void *arg;
 };
 
-/* What became of the numbers folded so far. */
+/* Sums over the numbers folded so far. */
 struct fate_tally {
 	uint64_t attempted, refused, delivered, dropped, unaccounted;
 	uint64_t impossible;			    /* a fate for a number never attempted */
 	uint64_t left_out;			    /* gaps on purpose: not attempted */
-	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last checkpoint; 0: none */
+	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last probe; 0: not seen */
 	uint64_t unaccounted_on_init;		    /* last seen in the context of PID 1 */
 	struct gaps gaps;			    /* runs of numbers sent and not delivered */
 	uint64_t missing[TRACE_STREAMS];	    /* of them, the run that is still open */
@@ -194,25 +199,25 @@ struct fate_tally {
 	} cause[TRACE_STREAMS][TRACE_CAUSES];
 };
 
-/* Which numbers those of a run are. */
+/* The numbers that belong to a run. */
 struct fates_numbers {
 	uint64_t base, window;
 	uint16_t stream0, streams;
 };
 
-/* Smallest window that holds `count` numbers of one stream. */
+/* Returns the smallest window that holds `count` numbers of one stream. */
 uint64_t fates_window(uint64_t count);
 
 /*
- * Draws stream0 and base at random, so that late packets of another run never match. `streams`
- * and `window` as chosen; memory comes with fates_map().
+ * Draws stream0 and base at random, so that late packets of another run never match. `streams` and
+ * `window` as given. fates_map() allocates the memory.
  */
 void fates_init(struct fates *f, uint16_t streams, uint64_t window);
 
-/* The same with numbers that somebody else has drawn. */
+/* Initialises with numbers drawn by another site. */
 void fates_init_given(struct fates *f, const struct fates_numbers *numbers);
 
-/* False: nobody draws such numbers; what comes from another host may be anything. */
+/* Returns false if the numbers cannot have been drawn: data of another host may be malicious. */
 bool fates_numbers_valid(const struct fates_numbers *numbers);
 
 /* Maps the BPF maps `fates`, `seen` and `arrivals` (-1: plain memory) and the rest. */
@@ -225,8 +230,8 @@ static inline size_t fates_index(const struct fates *f, uint16_t slot, uint64_t 
 }
 
 /*
- * Folds the numbers [tail, upto) of a stream: makes ranges of them, and empties them. `ignored`:
- * causes that end no packet (a byte each, TRACE_CAUSES of them).
+ * Folds the numbers [tail, upto) of a stream: turns them into ranges, and clears them. `ignored`:
+ * causes that end no packet (one byte each, TRACE_CAUSES of them).
  */
 void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
 		const struct range_visitor *visitor);
@@ -235,27 +240,27 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 void tally_add(struct fate_tally *t, const struct fates *f, const struct range *r);
 
 /*
- * Gives open numbers of [tail, upto) that passed one checkpoint and not the next, flags of `seen`,
- * this cause: a difference, for places between which nothing else is.
+ * Assigns this cause to open numbers of [tail, upto) that passed one probe and not the next, flags
+ * of `seen`: a difference, for two probes without another place of loss in between.
  */
 void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
 			  uint8_t passed, uint8_t missed, uint8_t cause);
 
 /*
- * The first number of [from, upto) that is not folded and has no fate, nor rests where none comes:
- * `rests` is given its `seen`. `upto`: none. `ignored` as in fates_fold().
+ * Returns the first number of [from, upto) that is not folded and has no outcome, and does not rest
+ * where no event follows: `rests` gets its `seen`. `upto`: all have. `ignored` as in fates_fold().
  */
 uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
 			  const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
 			  const void *arg);
 
 /*
- * The highest number + 1 from `from` on, among the `most` that follow and are in the window, of
- * which anything is known; `from`: none.
+ * Returns the highest number + 1 with any record, from `from` on, among the next `most` numbers in
+ * the window; `from`: no record.
  */
 uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint64_t most);
 
-/* Counts fates from `next` on, which nobody sent, into impossible. After the last fold. */
+/* Counts outcomes from `next` on, which were never sent, as impossible. After the last fold. */
 void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tally *t);
 
 #endif

@@ -16,15 +16,17 @@
 
 #define SCRATCH_MAP "filter_scratch" /* of bpf/filter.bpf.h */
 
-/* Which instructions of a classic BPF program are ever executed, and what they can rely on */
+/*
+ * Finds the instructions of a classic BPF program that are ever executed, and their preconditions
+ */
 
 struct layer {
 	const struct filter_code *code;
 	bool live[FILTER_ROOM];	     /* reached from the first instruction */
-	uint16_t set[FILTER_ROOM];   /* words of memory that are written by then, a bit each */
+	uint16_t set[FILTER_ROOM];   /* words of memory that are written by then, one bit each */
 	uint16_t place[FILTER_ROOM]; /* where its translation begins */
 	bool loops;		     /* it jumps back */
-	bool again;		     /* what was passed already has changed */
+	bool again;		     /* instructions already visited have changed */
 };
 
 /* Where `step` leads from `i` is live, and of the memory no more than `set` is written there. */
@@ -88,17 +90,17 @@ static int find_reach(struct layer *l)
 /* Translation */
 
 /*
- * What the kernel's verifier asks for shapes this code. It refuses instructions that no edge of the
- * control flow leads to: so what is never reached is left out, and what is never executed hangs on
- * a branch whose outcome only the verifier knows. It follows each path until it meets a state that
- * it has seen: so that paths meet, all values of the filter are plain numbers to it; its memory is
- * in a map, and an index goes through it.
+ * The kernel's verifier shapes this code. It rejects instructions that no edge of the control flow
+ * reaches, so unreachable code is left out, and code that is never executed depends on a branch
+ * with an outcome that only the verifier knows. It follows each path until it meets a known state.
+ * To let paths meet, all values of the filter are plain numbers to it: the filter's memory is in a
+ * map, and an index is stored there and loaded again.
  */
 
 #define SCRATCH	 BPF_REG_1
 #define A	 BPF_REG_2
 #define X	 BPF_REG_3
-#define HAVE	 BPF_REG_4 /* bytes read; in programs with loops, how often they jumped back */
+#define HAVE	 BPF_REG_4 /* bytes read; in programs with loops: number of backward jumps */
 #define TMP	 BPF_REG_5
 #define RESULT	 BPF_REG_0
 #define AT(what) offsetof(struct filter_scratch, what)
@@ -107,7 +109,7 @@ struct translation {
 	struct bpf_insn *out;
 	unsigned room, at;
 	bool loops;
-	/* Positions in out. A first pass finds them, a second one uses them. */
+	/* Positions in out. A first pass finds them, a second pass uses them. */
 	unsigned is_short, unread, no, start, l3, fill;
 	struct layer layers[2];
 };
@@ -172,7 +174,7 @@ static unsigned bytes_of(unsigned code)
 	return BPF_SIZE(code) == BPF_W ? 4 : BPF_SIZE(code) == BPF_H ? 2 : 1;
 }
 
-/* An offset that no packet has stays one when more is added to it. */
+/* An offset beyond any packet stays beyond it when more is added. */
 static uint32_t offset_of(uint32_t k)
 {
 	return k < INT32_MAX - 4 ? k : INT32_MAX - 4;
@@ -361,13 +363,13 @@ static int translate_layer(struct translation *t, struct layer *l)
 	return rc;
 }
 
-/* What all loads share, before the code that jumps there. */
+/* Code shared by all loads, which jump to it. Emitted before them. */
 static void translate_ends(struct translation *t)
 {
 	set(t, RESULT, 0);
 	go_if(t, BPF_JMP32 | BPF_JEQ | BPF_K, RESULT, 0, 0, t->start); /* always */
 
-	t->is_short = t->at; /* the packet, or only what was read of it? */
+	t->is_short = t->at; /* is the packet too short, or only the bytes that were read? */
 	load_field(t, TMP, AT(length));
 	go_if(t, BPF_JMP | BPF_JGT | BPF_X, RESULT, TMP, 0, t->no);
 	t->unread = t->at;
@@ -515,7 +517,7 @@ uint64_t filter_unread(const struct bpf_object *obj)
 struct filter {
 	char *expression;
 	bool tags;		      /* it asks for VLAN tags */
-	struct filter_code layers[2]; /* by enum filter_layer; one without instructions: no match */
+	struct filter_code layers[2]; /* by enum filter_layer; no instructions: no match */
 	char l3_refusal[160];
 	struct bpf_insn code[FILTER_ROOM];
 	uint16_t port; /* filter_port() */
@@ -538,7 +540,7 @@ bool filter_has_word(const char *expr, const char *word)
 	return false;
 }
 
-/* Without its parentheses, which change nothing where there is no `or`. `opens`: it had one. */
+/* Removes parentheses, which have no effect without `or`. `opens`: the word had a parenthesis. */
 static char *next_word(char **rest, bool *opens)
 {
 	char *word = strtok_r(*rest, " ", rest);
@@ -588,7 +590,7 @@ uint16_t filter_port(const char *expr, bool *only)
 
 static int refuse(const char *expr, int rc, const char *why, struct error *err)
 {
-	char quoted[100]; /* enough of it to know it by, in one line */
+	char quoted[100]; /* enough to recognize it, on one line */
 	size_t n = 0;
 
 	for (; n + 1 < sizeof(quoted) && expr[n]; n++)

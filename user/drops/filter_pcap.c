@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-#define WHOLE 65535 /* what a matching program returns */
+#define WHOLE 65535 /* return value of a matching program */
 
 /*
  * libpcap takes time that grows with the square of the text, and its optimizer with the cube of the
@@ -25,7 +25,7 @@ static bool jumps_back(const struct sock_filter *f)
 	return f->code == (BPF_JMP | BPF_JA) && (int32_t)f->k < 0;
 }
 
-/* Copies one behind the other, the end of each loop leads into the next copy. */
+/* Appends copies: the end of each loop leads into the next copy. */
 static void straighten(struct filter_code *code)
 {
 	const struct sock_filter no_match = {BPF_RET | BPF_K, 0, 0, 0};
@@ -50,7 +50,7 @@ static void straighten(struct filter_code *code)
 	}
 }
 
-/* Whether a program asks for what only the kernel knows of a packet that it captures. */
+/* Returns true if a program needs data that only the kernel has, for packets that it captures. */
 static bool is_live(const struct filter_code *code)
 {
 	for (unsigned i = 0; i < code->n; i++) {

@@ -16,12 +16,12 @@
 #include "base/num.h"
 #include "base/proc.h"
 
-#define FUNCTION_MAX (1 << 20) /* bytes; an address further behind a symbol is in no function */
+#define FUNCTION_MAX (1 << 20) /* bytes; an address further after a symbol is in no function */
 
 struct entry {
 	uint64_t addr;
 	uint32_t name;	 /* offsets into text */
-	uint32_t module; /* 0: none; no name is at 0 */
+	uint32_t module; /* 0: not in a module; no name is at 0 */
 };
 
 struct ksyms {
@@ -29,13 +29,13 @@ struct ksyms {
 	struct list list; /* struct entry, by address */
 	unsigned modules; /* that were loaded when it was read */
 	bool own;	  /* the running kernel's */
-	pthread_t reader; /* of those, until it has all */
+	pthread_t reader; /* reader of the other symbols, until it has finished */
 	bool reading;
 };
 
 /*
- * One line, "ffffffff81000000 T name" and, for a module, "\t[module]". Lines of another form and
- * symbols that are no functions are passed over.
+ * Parses a line, "ffffffff81000000 T name" and, for a module, "\t[module]". Lines of another form
+ * and symbols other than functions are skipped.
  */
 static void parse_line(struct ksyms *k, char *line, bool *addresses)
 {
@@ -62,7 +62,7 @@ static void parse_line(struct ksyms *k, char *line, bool *addresses)
 		(struct entry){addr, name - k->text, module ? module - k->text : 0};
 }
 
-/* By address; names at one address stay in the order of the file. */
+/* Compares addresses. Names at one address stay in the order of the file. */
 static int by_addr(const void *x, const void *y)
 {
 	const struct entry *a = x, *b = y;
@@ -72,7 +72,10 @@ static int by_addr(const void *x, const void *y)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-/* The kernel's own come in order; those of modules and BPF programs, which lie above, do not. */
+/*
+ * The kernel's own symbols are sorted. Symbols of modules and BPF programs, at higher addresses,
+ * are not.
+ */
 static void sort(struct ksyms *k)
 {
 	const struct entry *list = k->list.at, *lowest;
@@ -150,7 +153,10 @@ static void *read_own(void *k)
 	return NULL;
 }
 
-/* The first lines say whether addresses are shown; the rest takes long, and is read meanwhile. */
+/*
+ * Checks with the first lines whether addresses are shown. The rest takes long, and is read in a
+ * thread.
+ */
 static int begin_own(struct ksyms *k, struct error *err)
 {
 	char first[4096], *line = first;
@@ -165,14 +171,14 @@ static int begin_own(struct ksyms *k, struct error *err)
 	if (!line)
 		return hidden(own, err);
 	k->own = true;
-	sigfillset(&all); /* signals are for the others */
+	sigfillset(&all); /* signals are for other threads */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	k->reading = !pthread_create(&k->reader, NULL, read_own, k);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return k->reading ? 0 : read_symbols(k, own, err);
 }
 
-/* Read in advance, or left by who had them before: reading them takes 0.1 s of a CPU. */
+/* Read in advance, or left by the previous user: reading them takes 0.1 s of CPU time. */
 static struct ksyms *ahead;
 
 void ksyms_prefetch(void)
@@ -248,7 +254,7 @@ void ksyms_free(struct ksyms *k)
 	free(k);
 }
 
-/* The index of the first symbol behind an address. */
+/* Returns the index of the first symbol after an address. */
 static unsigned behind(const struct ksyms *k, uint64_t addr)
 {
 	const struct entry *list = entries(k);

@@ -31,8 +31,8 @@ struct ksym {
 int ksyms_open(struct ksyms **k, const char *path, struct error *err);
 
 /*
- * Reads the kernel's own anew if modules have come or gone since: what stands in one that is not
- * known would have the name of a function of another. `k` is of no path.
+ * Reads the kernel's own symbols again if modules were loaded or unloaded: otherwise an address in
+ * an unknown module would get the name of another function. `k` was not read from a path.
  */
 void ksyms_refresh(struct ksyms *k);
 
@@ -42,12 +42,12 @@ void ksyms_prefetch(void);
 void ksyms_free(struct ksyms *k);
 
 /*
- * The function that `addr` lies in. -ENOENT: in none. Of several names at one address it is the
- * first in the file, as in kallsyms_lookup().
+ * Finds the function that contains `addr`. -ENOENT: not in a function. Of several names at one
+ * address the first in the file is returned, as in kallsyms_lookup().
  */
 int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym);
 
-/* Writes "symbol+0x1f" or "symbol+0x1f [module]" to `buf`, "?" if unknown; returns `buf`. */
+/* Writes "symbol+0x1f" or "symbol+0x1f [module]" to `buf`, "?" if unknown. Returns `buf`. */
 const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigned size);
 
 /* Address of a function by exact name, else by name cut at the first dot. -ENOENT. */

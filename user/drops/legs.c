@@ -72,7 +72,7 @@ void legs_close(struct legs *l)
 	free(l);
 }
 
-/* A histogram, made if there is none. */
+/* Returns a histogram, allocated on first use. */
 static struct hist *made(struct hist **h)
 {
 	if (!*h)
@@ -100,7 +100,7 @@ void legs_read(const struct legs *l, struct legs_sums *sums, uint64_t word, uint
 
 	for (unsigned i = 0; i < LEG_POINTS; i++)
 		at[RESULT_DEVICE_OUT + i] = t->at[i];
-	/* another one may have taken its place, or do so now */
+	/* another packet may have taken the slot, or be taking it now */
 	if (t->word != word)
 		memset(&at[RESULT_DEVICE_OUT], 0, LEG_POINTS * sizeof(*at));
 	if (came_ns) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the time goes: bpf/legs.bpf.c notes when a stamped packet passes the points of its way on
- * this host, and whoever has read it adds up the legs between them.
+ * Latency breakdown: bpf/legs.bpf.c records when a packet with a sequence header passes the probes
+ * on its path on this host, and the reader adds up the latency between them.
  */
 #ifndef PKTLEDGER_DROPS_LEGS_H
 #define PKTLEDGER_DROPS_LEGS_H
@@ -16,13 +16,13 @@
 
 struct legs;
 
-/* A device, or with ifindex 0 any of the namespace; ns NULL: not on this host. */
+/* An interface, or with ifindex 0 any interface of the namespace; ns NULL: not on this host. */
 struct legs_device {
 	const struct netns *ns;
 	unsigned ifindex;
 };
 
-/* Loads and attaches; `port` 0: any. In case of an error nothing is left: `err`, -errno. */
+/* Loads and attaches; `port` 0: any. On error nothing stays loaded: `err`, -errno. */
 int legs_open(struct legs **l, uint16_t port, const struct legs_device *out,
 	      const struct legs_device *in, struct error *err);
 
@@ -33,8 +33,8 @@ int legs_attach(const struct legs *l, int socket);
 void legs_close(struct legs *l);
 
 /*
- * What one reader adds up: histograms of each leg between two points that follow each other, and of
- * the whole of the same packets. Zero-initialise. For one thread.
+ * Sums of one reader: histograms of the time between consecutive probes, and of the total of the
+ * same packets. Zero-initialise. For one thread.
  */
 struct legs_sums {
 	struct hist *leg[RESULT_POINTS * RESULT_POINTS]; /* by from and to; NULL: no packet */
@@ -43,14 +43,14 @@ struct legs_sums {
 };
 
 /*
- * A packet was read: `sent_ns` by its stamp, `now_ns`, `came_ns` by the kernel's timestamp (0: it
- * has none), which stands for RESULT_DEVICE_IN where that has not seen it; all CLOCK_TAI. One that
- * no point between knows does not count.
+ * Adds a packet that was read: `sent_ns` from its sequence header, `now_ns`, `came_ns` from the
+ * kernel's timestamp (0: unavailable), which replaces RESULT_DEVICE_IN if that probe has not seen
+ * the packet. All CLOCK_TAI. A packet that no probe in between has seen does not count.
  */
 void legs_read(const struct legs *l, struct legs_sums *sums, uint64_t word, uint64_t sent_ns,
 	       uint64_t came_ns, uint64_t now_ns);
 
-/* Adds those of another thread. */
+/* Adds the sums of another thread. */
 void legs_merge(struct legs_sums *into, const struct legs_sums *from);
 
 void legs_forget(struct legs_sums *sums);

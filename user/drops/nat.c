@@ -23,8 +23,8 @@
 /* Of Linux 6.4, which headers of Linux 6.1 have not. */
 #define PROG_TYPE_NETFILTER 32		  /* enum bpf_prog_type */
 #define ATTACH_NETFILTER    45		  /* enum bpf_attach_type */
-#define LAST		    (INT_MAX - 2) /* IPv6's conntrack is behind (nf_confirm()) */
-#define PRIORITIES	    64 /* up to LAST: BPF programs of a hook may not share one (EBUSY) */
+#define LAST		    (INT_MAX - 2) /* IPv6's conntrack is after it (nf_confirm()) */
+#define PRIORITIES	    64 /* up to LAST: programs of one hook cannot share one (EBUSY) */
 
 static const uint32_t families[] = {NFPROTO_IPV4, NFPROTO_IPV6};
 
@@ -83,7 +83,10 @@ void nat_prepare(const struct nat *n, struct bpf_program *prog)
 	bpf_program__set_autoattach(prog, false);
 }
 
-/* In the namespace that the thread is in, as far behind as there is room. A descriptor, or -1. */
+/*
+ * Attaches in the namespace of the thread, as late in the hook as there is room. Returns a
+ * descriptor, or -1.
+ */
 static int attach(int prog, uint32_t family)
 {
 	struct {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where this host translates addresses, and the programs there that report the names of its packets
- * before they are lost (bpf/nat.bpf.h). They run at netfilter's hook `input`, behind all others:
- * BPF_LINK_TYPE_NETFILTER, Linux 6.4 with CONFIG_NETFILTER_BPF_LINK.
+ * Finds where this host translates addresses, and attaches the programs that report the tuples of
+ * its packets before they are lost (bpf/nat.bpf.h). They run at netfilter's hook `input`, after all
+ * other programs: BPF_LINK_TYPE_NETFILTER, Linux 6.4 with CONFIG_NETFILTER_BPF_LINK.
  *
- * A namespace counts that has a chain of type nat or a table `nat` of x_tables when nat_find() is
- * called; NAT that is set up later is not followed, nor is that of tc or of an XDP program.
+ * A namespace counts if it has a chain of type nat or a table `nat` of x_tables when nat_find() is
+ * called. NAT that is configured later is not followed, and neither is NAT by tc or an XDP program.
  */
 #ifndef PKTLEDGER_DROPS_NAT_H
 #define PKTLEDGER_DROPS_NAT_H
@@ -40,7 +40,7 @@ struct nat_translation {
 	uint64_t packets;
 };
 
-/* The `n` largest at most, those first, of the map `translations`. Returns how many. */
+/* Reads at most `n` entries of the map `translations`, largest first. Returns their number. */
 unsigned nat_read(const struct bpf_map *map, struct nat_translation *out, unsigned n);
 
 /* Detaches. NULL is allowed. */

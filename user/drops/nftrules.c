@@ -46,13 +46,13 @@ struct jump {
 };
 
 struct reader {
-	struct list chains;   /* struct chain, sorted; known by their number */
-	struct list counters; /* struct counter_object: those with a name */
+	struct list chains;   /* struct chain, sorted; identified by their number */
+	struct list counters; /* struct counter_object: named counters */
 	struct list jumps;    /* struct jump */
 	struct list *rules;   /* struct nft_rule; `hooks`: number of the chain at first */
 };
 
-/* The last value that a rule has loaded, as far as it matters here. */
+/* Last value that a rule has loaded, if relevant here. */
 enum loaded { LOADED_OTHER, LOADED_PROTOCOL, LOADED_DPORT };
 
 struct place {
@@ -113,7 +113,7 @@ static int compare_names(const void *a, const void *b)
 	return ret ? ret : strcmp(x->name, y->name);
 }
 
-/* One more row. NULL, which ends the list with an error: there are too many. */
+/* Adds a row. Returns NULL if there are too many, which ends the list with an error. */
 static void *add(struct list *l)
 {
 	if (l->n < ROWS_MOST)
@@ -225,7 +225,7 @@ static int take_counter(const struct nlmsghdr *nlh, void *arg)
 
 /* Rules */
 
-/* The verdict that ends the packet; else NULL. Jumps are noted. */
+/* Returns the verdict that ends the packet, else NULL. Jumps are recorded. */
 static const char *read_verdict(struct reader *r, const struct name *chain,
 				const struct nlattr *data)
 {
@@ -364,7 +364,7 @@ static void read_expressions(struct reader *r, struct nft_rule *rule, const stru
 			rule->verdict = read_target(data);
 		else if (!strcmp(name, "lookup") && nl_nested(data, NFTA_LOOKUP_DREG) &&
 			 be32_of(nl_nested(data, NFTA_LOOKUP_DREG)) == NFT_REG_VERDICT)
-			rule->verdict = "drop"; /* perhaps: a map of verdicts */
+			rule->verdict = "drop"; /* possibly: a map of verdicts */
 		rule->exact &= passes_all(name);
 		loaded = loaded_by(name, data);
 		if (rule->verdict)
@@ -384,7 +384,7 @@ static void read_comment(struct nft_rule *rule, const struct nlattr *userdata)
 	}
 }
 
-/* A row for what can end packets in a chain. */
+/* Adds a row for a rule or policy that can end packets in a chain. */
 static struct nft_rule *add_rule(struct reader *r, const struct chain *chain, enum nft_kind kind)
 {
 	static const char *const families[NFPROTO_NUMPROTO] = {
@@ -425,8 +425,9 @@ static int take_rule(const struct nlmsghdr *nlh, void *arg)
 }
 
 /*
- * A chain is reached from where those that jump to it are, and a rule from where its chain is. Jumps
- * in maps are not read: a chain that no other jump leads to may be reached from anywhere.
+ * A chain is reached from the hooks of the chains that jump to it, and a rule from the hooks of its
+ * chain. Jumps in maps are not read: a chain without any other jump to it may be reached from any
+ * hook.
  */
 static void spread_hooks(const struct reader *r)
 {
@@ -522,7 +523,7 @@ static int compare_rules(const void *a, const void *b)
 	return ret ? ret : x->handle < y->handle ? -1 : x->handle > y->handle;
 }
 
-/* Those that moved first, most packets first. */
+/* Sorts rules that moved before others, then by packets in descending order. */
 static int by_packets(const void *a, const void *b)
 {
 	const struct nft_rule *x = a, *y = b;

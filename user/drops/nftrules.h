@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The netfilter rules that dropped packets: the rules of a namespace are listed over netlink, those of
- * iptables-nft included, before and after, and the counters of rules that drop are compared. A rule
- * without a counter is named as one that could have dropped.
+ * Finds the netfilter rules that dropped packets: lists the rules of a namespace over netlink,
+ * including those of iptables-nft, before and after, and compares the counters of rules that drop.
+ * A rule without a counter is reported as a possible cause.
  */
 #ifndef PKTLEDGER_DROPS_NFTRULES_H
 #define PKTLEDGER_DROPS_NFTRULES_H
@@ -19,9 +19,9 @@
 struct nftrules;
 
 enum nft_kind {
-	NFT_RULE_MOVED,	  /* a rule that drops, whose counter moved */
+	NFT_RULE_MOVED,	  /* a rule that drops, with a counter that moved */
 	NFT_RULE_BLIND,	  /* a rule that drops and has no counter */
-	NFT_POLICY_BLIND, /* a base chain whose policy is drop; nft shows no counter for it */
+	NFT_POLICY_BLIND, /* a base chain with policy drop, for which nft shows no counter */
 };
 
 struct nft_rule {
@@ -31,27 +31,27 @@ struct nft_rule {
 	uint64_t handle; /* 0 for a policy */
 	char comment[NFT_NAME];
 	const char *verdict;	 /* "drop", "reject", "queue"; static */
-	uint64_t packets, bytes; /* that its counter has moved by; a GSO skb is one packet to it */
+	uint64_t packets, bytes; /* increase of its counter; it counts a GSO skb as one packet */
 	unsigned hooks;		 /* bits of enum netfilter_hook: from which it is reached */
-	uint32_t dport; /* the one that it asks for, TCP's beyond 65535; 0: any, or not known */
-	bool exact; /* the verdict follows its counter; else it counts what is not dropped, too */
+	uint32_t dport; /* port that the rule matches, TCP's above 65535; 0: any, or unknown */
+	bool exact; /* the verdict follows its counter; else it also counts packets that pass */
 };
 
 struct nft_result {
-	struct nft_rule rule[NFT_RULES]; /* those that moved first, most packets first */
+	struct nft_rule rule[NFT_RULES]; /* rules that moved first, then by packets */
 	unsigned n;
 	uint64_t window_ns; /* between the lists */
-	bool late;   /* no list is of before the loss: counters are whole, and none is exact */
+	bool late;   /* listed only after the loss: counters are totals, and never exact */
 	bool legacy; /* tables of iptables-legacy are there, which nft does not show */
-	char problem[160]; /* why not all is known, e.g. that nft cannot be run; else "" */
+	char problem[160]; /* reason for missing data, e.g. that nft cannot be run; else "" */
 };
 
 struct nftrules *nftrules_new(void);
 void nftrules_close(struct nftrules *n); /* NULL is allowed */
 
 /*
- * Lists the rules of this namespace for the first time; nothing is done if they were listed. `late`:
- * packets have been lost there, so what a counter counted before them is not known.
+ * Lists the rules of this namespace for the first time. Does nothing if they were listed before.
+ * `late`: packets were lost there already, so the counts before the loss are unknown.
  */
 void nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns, bool late);
 
@@ -68,12 +68,12 @@ void nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
 void nft_rule_text(const struct nft_rule *r, char *buf, size_t size);
 
 /*
- * How many chains of nftables (iptables-nft's among them) the namespace has, of the type, or of all
- * (NULL); or -errno.
+ * Returns the number of nftables chains (including iptables-nft's) in the namespace, of the type,
+ * or of all types (NULL); or -errno.
  */
 int nft_chains(const struct netns *ns, const char *type);
 
-/* The hook that netfilter_hook_names calls so; HOOK_NONE: none. */
+/* Returns the hook with this name in netfilter_hook_names, or HOOK_NONE. */
 enum netfilter_hook nft_hook(const char *name);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Four caches: sockets, with the processes that hold them; network namespaces; cgroups and
- * processes, with where they are; and bound addresses. The first two are filled by passes over
- * /proc for what is wanted. That for sockets takes a while, so it is done in pieces, and a host of
- * many processes costs no more at once than a small one.
+ * Four caches: sockets with the processes that hold them, network namespaces, cgroups and processes
+ * with their location, and bound addresses. The first two are filled by passes over /proc for
+ * requested entries. A pass for sockets takes a while, so it is divided into slices, and a host
+ * with many processes costs no more per call than a small one.
  */
 #include "drops/owners.h"
 
@@ -30,20 +30,22 @@
 #define ENTRIES_MAX 4096	   /* of a cache */
 #define PLACE_NS    10000000000ULL /* so long a path is believed */
 #define PIECE_NS    50000000ULL	   /* CPU time of one call */
-#define SHARE	    400		   /* one part in so many of a CPU, in the long run ... */
+#define SHARE	    400		   /* fraction of a CPU, 1/400, in the long run ... */
 #define SAVINGS_NS  200000000LL	   /* ... and so much at once, if it was not used */
 
 #define FRESH_NS 1000000000ULL /* so long an answer is not looked at again */
-#define READS_NS 2000000000ULL /* who read within it still does, though another one did so last */
+#define READS_NS 2000000000ULL /* a process that read within it still reads, even if another one
+			        * read last */
 
-#define SOCKETS_MAX	FILES_WANTED /* known at a time; the one asked for least lately gives way */
+#define SOCKETS_MAX	FILES_WANTED /* known at a time; the least recently requested is evicted */
 #define RANK_READS	(INT64_MAX - 1)
-#define HELD_MAX	8	      /* processes of one socket that are compared */
+#define HELD_MAX	8	      /* processes per socket that are compared */
 #define THREADS_ASKED	64	      /* of a process, whether they read */
-#define SOCKET_RETRY_NS 1000000000ULL /* the first time; doubled each time that nobody is found */
+#define SOCKET_RETRY_NS 1000000000ULL /* the first time; doubled each time that no process is
+				       * found */
 #define RETRY_MOST	60000000000ULL
 
-#define SPACE_RETRY_NS	5000000000ULL /* an unknown one is looked for again */
+#define SPACE_RETRY_NS	5000000000ULL /* an unknown namespace is looked up again */
 #define PID_NS_INIT	0xeffffffcU   /* PROC_PID_INIT_INO: /proc shows the whole host */
 #define SPACE_PATH_SIZE 80
 
@@ -66,27 +68,27 @@ struct sock {
 	uint64_t inode;
 	uint32_t netns;
 	enum wanted wanted;
-	bool known; /* `holder` is one */
+	bool known; /* `holder` is valid */
 	struct holder holder;
 	unsigned holders;	 /* processes that have it */
-	bool reads;		 /* `holder` does, or is the only one */
-	bool watched;		 /* who reads is noted */
-	uint64_t read;		 /* when `holder` was last seen to be the one, ns */
+	bool reads;		 /* `holder` reads, or is the only one */
+	bool watched;		 /* readers are recorded */
+	uint64_t read;		 /* ns, when `holder` was last seen to be the reader */
 	uint64_t asked, checked; /* when, ns */
 	uint64_t retry;		 /* how long after `checked` it is looked for again */
 
 	/* By the pass in progress. */
 	struct holder best;
-	int64_t rank;	  /* of the best, RANK_READS and more: it reads; 0: none was found */
+	int64_t rank;	  /* rank of the best; RANK_READS and more: it reads; 0: not found */
 	unsigned n_found; /* more than HELD_MAX: the rest was not compared */
-	pid_t last;	  /* that was found: one that has it twice is one holder */
+	pid_t last;	  /* last holder found: a process that has it twice is one holder */
 };
 
 /* A network namespace. */
 struct space {
-	char name[64];	/* in /run/netns; "": none */
-	bool host;	/* the one of PID 1, which is seen from the host */
-	pid_t pid;	/* its first process that is not ours; 0: none */
+	char name[64];	/* in /run/netns; "": unnamed */
+	bool host;	/* the namespace of PID 1, as seen from the host */
+	pid_t pid;	/* its first process other than ours; 0: not found */
 	uint64_t start; /* of that */
 	char process[PROC_NAME];
 	struct container container; /* of that process */
@@ -116,7 +118,7 @@ struct owners {
 	unsigned socks_wanted;
 	bool spaces_wanted;
 
-	/* The pass for sockets: processes, those in a wanted namespace first. */
+	/* The pass for sockets: processes in a requested namespace first. */
 	struct list pids; /* pid_t */
 	unsigned next;	  /* of them */
 	bool passing;
@@ -132,7 +134,7 @@ static uint64_t cpu_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The object of an id, made anew if there is none. A full map is emptied for it, or has no room. */
+/* Returns the object of an ID, created if missing. A full map is emptied for it, or has no room. */
 static void *get(struct idmap *map, uint64_t id, size_t size, bool empty)
 {
 	void *object = idmap_find(map, id);
@@ -148,10 +150,13 @@ static void *get(struct idmap *map, uint64_t id, size_t size, bool empty)
 
 /* Control groups */
 
-/* Mount points of version 2: of its own, or beside version 1. */
+/* Mount points of version 2: alone, or next to version 1. */
 static const char *const mounts[] = {"sys/fs/cgroup", "sys/fs/cgroup/unified"};
 
-/* The directory of version 2 (`real`), else one that stands for it in a test. -1: none. */
+/*
+ * Opens the directory of version 2 (`real`), else the directory that replaces it in a test. -1: not
+ * found.
+ */
 static int open_mount(int root, bool *real)
 {
 	int found = -1;
@@ -170,7 +175,7 @@ static int open_mount(int root, bool *real)
 	return found;
 }
 
-/* What the descriptor of the id is called, less what that of `mount` is. */
+/* Reads the path of the ID's descriptor, without the path of `mount`. */
 static int path_by_handle(int mount, uint64_t id, char *buf, size_t size)
 {
 	_Alignas(struct file_handle) char space[sizeof(struct file_handle) + sizeof(id)];
@@ -194,8 +199,8 @@ static int path_by_handle(int mount, uint64_t id, char *buf, size_t size)
 }
 
 /*
- * Looks for a directory by its inode number. `at`: where in the buffer the path of `fd` ends;
- * `left`: directories that may yet be looked at. Takes `fd`.
+ * Searches a directory by its inode number. `at`: end of the path of `fd` in the buffer; `left`:
+ * remaining directories to search. Takes `fd`.
  */
 static int walk_cgroups(int fd, uint64_t id, char *buf, size_t size, size_t at, unsigned depth,
 			unsigned *left)
@@ -229,10 +234,10 @@ static int walk_cgroups(int fd, uint64_t id, char *buf, size_t size, size_t at, 
 }
 
 /*
- * The path of a cgroup of version 2 below its mount, "/" for the root: by file handle, whose
- * content is the id (kernfs_node_from_fh); where that is not permitted, or is not cgroupfs, by the
- * inode numbers of the directories, which are the ids too on a 64-bit kernel. 0; -ENOENT: no such
- * cgroup, or none is mounted; a walk ends with -E2BIG after WALK_MOST directories.
+ * Finds the path of a cgroup of version 2 below its mount, "/" for the root: by file handle, which
+ * contains the ID (kernfs_node_from_fh). If that is not permitted, or the mount is not cgroupfs, by
+ * the inode numbers of the directories, which also are the IDs on a 64-bit kernel. Returns 0;
+ * -ENOENT: no such cgroup, or not mounted. A walk ends with -E2BIG after WALK_MOST directories.
  */
 static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
 {
@@ -300,7 +305,7 @@ bool cgroup_exists(const char *path)
 		return true;
 	path += strspn(path, "/");
 	found = !*path || is_directory(dirfd(dir), path);
-	while (!found && (e = readdir(dir))) { /* a hierarchy each */
+	while (!found && (e = readdir(dir))) { /* one hierarchy per line */
 		snprintf(below, sizeof(below), "%s/%s", e->d_name, path);
 		found = *e->d_name != '.' && is_directory(dirfd(dir), below);
 	}
@@ -310,7 +315,7 @@ bool cgroup_exists(const char *path)
 
 /* Places */
 
-/* Of a cgroup by its id, or of a process by its pid, which `start` distinguishes from others. */
+/* Stores the path of a cgroup by its ID, or of a process by its PID, which `start` makes unique. */
 static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t start,
 		      struct owner *out)
 {
@@ -363,7 +368,9 @@ static struct sock *get_sock(struct owners *o, uint64_t inode)
 	return s;
 }
 
-/* Of several that have it, one that is not `holder`. Two may read in turn: then either will do. */
+/*
+ * Returns true if a holder other than `holder` reads. Two may read in turn: then either is valid.
+ */
 static bool another_reads(const struct owners *o, struct sock *s, uint64_t now)
 {
 	pid_t last = s->watched && s->known && o->files ? files_reader(o->files, s->inode) : 0;
@@ -375,7 +382,9 @@ static bool another_reads(const struct owners *o, struct sock *s, uint64_t now)
 	return !s->reads || now - s->read >= READS_NS;
 }
 
-/* What is known of it; it is wanted from now on if that is not enough. */
+/*
+ * Returns the known data of a socket. If that is not enough, the socket is requested from now on.
+ */
 static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t netns)
 {
 	struct sock *s = get_sock(o, inode);
@@ -408,7 +417,7 @@ static bool wanted_netns(const struct owners *o, uint32_t netns)
 	return false;
 }
 
-/* From here on the wanted ones are looked for. */
+/* Marks the requested sockets as searched from here on. */
 static void seek_all(struct owners *o)
 {
 	for (unsigned i = 0; i < o->socks.n; i++) {
@@ -482,8 +491,9 @@ static bool receives(const struct owners *o, const struct holder *h)
 	return reads;
 }
 
-/* The one that reads the socket is the best, else the one started last; PID 1 if nobody else has
- * it.
+/*
+ * Prefers the process that reads the socket, else the process started last. PID 1 only if no other
+ * process has it.
  */
 static void found(void *arg, const void *record)
 {
@@ -560,7 +570,7 @@ static int walk(struct owners *o)
 	return ret;
 }
 
-/* Goes on with the pass, or begins one, until it is through or for so much CPU time. */
+/* Continues a pass, or begins one, until it is complete or the CPU time is used up. */
 static int pass_socks(struct owners *o, uint64_t budget_ns)
 {
 	uint64_t begin = cpu_ns();
@@ -585,7 +595,7 @@ static int pass_socks(struct owners *o, uint64_t budget_ns)
 
 struct port {
 	struct ports_key key;
-	struct ports_row row; /* inode 0: none */
+	struct ports_row row; /* inode 0: unused */
 	int score;	      /* of the best */
 	unsigned equals;      /* sockets of that score */
 	bool wanted;
@@ -617,9 +627,9 @@ int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row
 }
 
 /*
- * As compute_score() of net/ipv4/udp.c and net/ipv6/udp.c: an address is better than any, an IPv4
- * socket better for IPv4. A connected one takes its peer's packets only, and who sent them is not
- * known. 0: it takes none of these.
+ * Returns a score like compute_score() of net/ipv4/udp.c and net/ipv6/udp.c: a specific address is
+ * better than any, an IPv4 socket better for IPv4. A connected socket only takes its peer's
+ * packets, and the sender is unknown. 0: does not match.
  */
 static int score(const struct ports_key *key, const struct sockmem_row *row)
 {
@@ -656,7 +666,9 @@ static void on_socket(void *arg, const struct sockmem_row *row)
 
 /* Namespaces */
 
-/* The entry of one that is there. A number is given again soon, so the old name is forgotten. */
+/*
+ * Returns the entry of an existing namespace. Numbers are soon reused, so the old name is deleted.
+ */
 static struct space *seen(struct owners *o, uint32_t inum)
 {
 	struct space *s = inum ? get(&o->spaces, inum, sizeof(*s), false) : NULL;
@@ -666,7 +678,10 @@ static struct space *seen(struct owners *o, uint32_t inum)
 	return s;
 }
 
-/* Path of a file that still is the namespace: in /run/netns, else of the process. False: none. */
+/*
+ * Finds the path of a file that still is the namespace: in /run/netns, else of the process. Returns
+ * false if there is no such file.
+ */
 static bool space_path(const struct owners *o, const struct space *s, uint32_t inum,
 		       char path[SPACE_PATH_SIZE])
 {
@@ -679,7 +694,10 @@ static bool space_path(const struct owners *o, const struct space *s, uint32_t i
 	return s->pid && !fstatat(o->root, path, &st, 0) && st.st_ino == inum;
 }
 
-/* What is known of it, never NULL; it is wanted from now on if that is old, or nothing. */
+/*
+ * Returns the known data of a namespace, never NULL. If it is old or empty, the namespace is
+ * requested from now on.
+ */
 static const struct space *find_space(struct owners *o, uint32_t inum)
 {
 	static const struct space none;
@@ -717,7 +735,7 @@ static void read_names(struct owners *o)
 		closedir(dir);
 }
 
-/* PID 1 may have capabilities that we have not; kthreadd is in the same namespace. */
+/* PID 1 may have capabilities that we lack. kthreadd is in the same namespace. */
 static void read_host(struct owners *o)
 {
 	struct space *s;
@@ -838,7 +856,7 @@ static void look_up_port(struct owners *o, struct port *p)
 	/* a socket of IPv6 may take IPv4 */
 	sockmem_udp(&ns, p->key.family == AF_INET ? AF_UNSPEC : AF_INET6, p->key.port, on_socket,
 		    p);
-	if (p->equals > 1) /* which of them, nobody knows */
+	if (p->equals > 1) /* cannot tell which of them */
 		p->row = (struct ports_row){};
 	netns_close(&ns);
 }
@@ -885,7 +903,7 @@ int owners_look(struct owners *o, pid_t pid)
 		end_pass(o);
 	} else if (o->socks_wanted) {
 		ret = pass_socks(o, UINT64_MAX);
-		if (!ret && o->socks_wanted) /* others had it than before */
+		if (!ret && o->socks_wanted) /* its holders have changed */
 			ret = pass_socks(o, UINT64_MAX);
 	}
 	return ret ? ret : o->denied ? -EACCES : 0;
@@ -1019,7 +1037,7 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
 	uint32_t own = proc_netns(o->root, getpid());
 	unsigned n = 0;
 
-	/* to be asked for is what makes a pass look */
+	/* the request makes a pass search for it */
 	find_space(o, own);
 	owners_tick(o);
 	if (own && n < max)

@@ -61,14 +61,14 @@ const struct icmp_kind *icmp_kind_find(uint8_t protocol, uint8_t type)
 	return NULL;
 }
 
-/* What was found so far. */
+/* State of the decoder. */
 struct decode {
 	const struct packet_view *p;
 	struct headers h;
-	uint32_t at;	    /* where the next header begins, and the known ones end */
+	uint32_t at;	    /* start of the next header, end of the known headers */
 	int family;	    /* 0: not IP */
-	uint32_t payload;   /* bytes behind the network header, as that says */
-	const char *broken; /* the header that is cut or wrong; NULL: none */
+	uint32_t payload;   /* bytes after the network header, by its length field */
+	const char *broken; /* the header that is truncated or wrong; NULL: all valid */
 	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
 	char *out;
 	size_t room;
@@ -101,7 +101,7 @@ static const uint8_t *here(const struct decode *d)
 	return d->p->bytes + d->at;
 }
 
-/* One header, not of a transport; false: no more of them. */
+/* Decodes one header before the transport. Returns false if no more follow. */
 static bool step(struct decode *d)
 {
 	const struct headers last = d->h;
@@ -147,7 +147,7 @@ static void lower_layers(struct decode *d)
 		  sizeof(d->src));
 	inet_ntop(d->family, d->p->bytes + h->l3 + (h->version == 4 ? 16 : 24), d->dst,
 		  sizeof(d->dst));
-	bytes = h->bytes; /* that of a merged packet may be too long for its field */
+	bytes = h->bytes; /* the length of a merged packet may exceed its field */
 	if (!bytes || (h->version == 6 && bytes == IP6_HLEN))
 		bytes = d->p->wire_len > h->l3 ? d->p->wire_len - h->l3 : 0;
 	d->payload = bytes > d->at - h->l3 ? bytes - (d->at - h->l3) : 0;
@@ -195,7 +195,7 @@ static void udp(struct decode *d)
 	left = d->p->len - d->at;
 	if (left < STAMP_LEN || get16(b) != STAMP_MAGIC || get64(b + 2) != ~get64(b + 10))
 		return;
-	/* a stamp, and the send time behind it if that is what it must be */
+	/* a sequence header, followed by the send time if it is valid */
 	if (left >= STAMP_TIME_LEN && get64(b + STAMP_TIME_OFF) == ~get64(b + STAMP_TIME_OFF + 8))
 		d->at += STAMP_TIME_LEN;
 	else

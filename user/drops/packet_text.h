@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A packet in one line, about as tcpdump has it, and where its headers end. Pure: whatever the
- * bytes are, nothing beyond them is read.
+ * Formats a packet as one line, similar to tcpdump, and finds the end of its headers. Pure: no
+ * bytes after the packet are read, whatever its content.
  */
 #ifndef PKTLEDGER_DROPS_PACKET_TEXT_H
 #define PKTLEDGER_DROPS_PACKET_TEXT_H
@@ -15,8 +15,8 @@
 struct packet_view {
 	const uint8_t *bytes;
 	uint32_t len, wire_len;
-	bool ethernet;	   /* they begin with an Ethernet header, else with the one behind */
-	uint16_t protocol; /* of what is behind, host order; not for Ethernet. 0: unknown */
+	bool ethernet;	   /* starts with an Ethernet header, else with the next header */
+	uint16_t protocol; /* of the next header, host order; not for Ethernet. 0: unknown */
 };
 
 /*
@@ -26,12 +26,12 @@ struct packet_view {
 char *packet_text(const struct packet_view *p, char *buf, size_t size);
 
 /*
- * Bytes of all headers that are known, of what is there: link, network, transport, and a stamp of
- * ours (include/stamp.h) behind UDP. What follows is somebody's data.
+ * Returns the size in bytes of all known headers that are present: link, network, transport, and
+ * our sequence header (include/stamp.h) after UDP. The rest is user data.
  */
 uint32_t packet_headers(const struct packet_view *p);
 
-/* Names of what IP carries, and of the kinds of ICMP. */
+/* Names of IP protocols, and of ICMP types. */
 
 struct protocol {
 	uint8_t number;		  /* IPPROTO_* */

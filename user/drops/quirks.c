@@ -39,7 +39,7 @@ static void find_tracepoints(void)
 /* Loaded and attached, with only this program; NULL: it cannot be. */
 static struct survey_bpf *attached(const char *program)
 {
-	const libbpf_print_fn_t print = libbpf_set_print(NULL); /* a refusal is no failure */
+	const libbpf_print_fn_t print = libbpf_set_print(NULL); /* a refusal is not a failure */
 	struct survey_bpf *skel;
 
 	survey_attach(&skel, program, NULL);

@@ -39,7 +39,7 @@ static const struct {
 	{"qdisc_drop_reason", NULL},	      /* include/net/dropreason-qdisc.h */
 };
 
-/* What a name is shown without; the longer of two that match comes first. */
+/* Prefixes removed from displayed names. The longer of two matching ones comes first. */
 static const char *const prefixes[] = {
 	"SKB_DROP_REASON_", "SKB_",	 "RX_DROP_U_",	"RX_DROP_M_",
 	"RX_DROP_",	    "OVS_DROP_", "QDISC_DROP_",
@@ -58,7 +58,7 @@ static const char *short_name(const char *name)
 
 /*
  * Adds the enum's reasons with a value of at least `least`. Enumerators that are bounds, masks or
- * bases are no reason. A missing enum adds none.
+ * bases are skipped. A missing enum adds nothing.
  */
 static void add_enum(struct reasons *r, const struct btf *btf, const char *type, uint32_t least)
 {
@@ -103,7 +103,7 @@ static void read_subsystems(struct reasons *r)
 	}
 }
 
-/* Reasons of a module that is loaded; of one that is not, no packet can carry them. */
+/* Adds reasons of a loaded module. Packets cannot carry reasons of a module that is not loaded. */
 static void add_module_enum(struct reasons *r, const char *type, const char *module)
 {
 	char path[128];

@@ -44,8 +44,9 @@ static const struct stagemap_row *find_row(const struct stagemap_event *e)
 }
 
 /*
- * Who runs netfilter's hooks (NF_HOOK() and its kin), as far as events name them. Those of IP are
- * here because they may be told where a bridge has hooks, too, and br_netfilter runs them there.
+ * Functions that run netfilter's hooks (NF_HOOK() and similar), as events report them. Functions of
+ * IP are included because they may be reported where a bridge has hooks, too, and br_netfilter runs
+ * them there.
  */
 static const struct {
 	const char *functions;
@@ -70,12 +71,13 @@ static const struct {
 };
 
 /*
- * The hook is in no field of the event, but follows from what the packet has on its way, if who ran
- * the hooks is not reported. OUTPUT runs before skb->dev is set (__ip_local_out). A route comes
- * with ip_rcv_finish or output; the sender's socket stays until ip_rcv_core orphans the skb, so on
- * a veth it is still there at ingress. An IPv6 route out has ip6_forward as its input too
- * (ip6_rt_init_dst): first the socket. What a bridge sends itself is still to this host, as any
- * new skb; what it forwards is to others (eth_type_trans).
+ * No field of the event contains the hook. If the function that ran the hooks is not reported, the
+ * hook follows from the state of the packet. OUTPUT runs before skb->dev is set (__ip_local_out). A
+ * route is attached by ip_rcv_finish or output. The sender's socket stays until ip_rcv_core orphans
+ * the skb, so on a veth it is still there at ingress. An output route of IPv6 also has ip6_forward
+ * as its input (ip6_rt_init_dst), so the socket is tested first. A packet that a bridge itself
+ * sends is still addressed to this host, as any new skb; a packet that it forwards is for other
+ * hosts (eth_type_trans).
  */
 static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
 {
@@ -112,7 +114,7 @@ static enum direction hook_direction(const struct stagemap_event *e, enum netfil
 	case HOOK_POSTROUTING:
 	case HOOK_EGRESS: /* ip_rcv_core took the socket from a packet that came from elsewhere */
 		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
-	case HOOK_BRIDGE_POSTROUTING: /* nobody took it there */
+	case HOOK_BRIDGE_POSTROUTING: /* rejected there */
 		return e->pkt_type == PACKET_HOST ? DIRECTION_TX : DIRECTION_FORWARD;
 	default:
 		return DIRECTION_RX;
@@ -129,7 +131,7 @@ static enum direction direction(const struct stagemap_event *e, const struct ver
 	case STAGE_NETFILTER:
 		return hook_direction(e, v->hook);
 	case STAGE_TX_DEVICE:
-		/* tun orphans before it drops: no socket says nothing there. */
+		/* tun orphans before it drops: a missing socket means nothing there. */
 		if (stagemap_listed("tun_get_user tap_get_user", e->location))
 			return DIRECTION_RX;
 		if (stagemap_listed("tun_* tap_*", e->location))
@@ -156,7 +158,10 @@ static struct verdict judge_kfree(const struct stagemap_event *e)
 		v.stage = row->stage;
 		v.class = row->class;
 	}
-	/* A blackhole of IPv6 ends both ways in dst_discard(); who sends still has its socket. */
+	/*
+	 * A blackhole route of IPv6 ends both directions in dst_discard(). A sent packet still has
+	 * its socket.
+	 */
 	if (!(e->flags & CAUSE_SK) && !strcmp(e->location, "dst_discard_out"))
 		v.stage = STAGE_IP_ROUTE;
 	v.note = row ? row->note : "dropped at a place that the map does not know";
@@ -168,7 +173,7 @@ static struct verdict judge_kfree(const struct stagemap_event *e)
 	return v;
 }
 
-/* What an errno says of a redirect. The last row: any other. */
+/* Notes for an errno of a redirect. The last row: any other errno. */
 struct error_note {
 	int error;
 	const char *note;

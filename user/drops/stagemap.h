@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the end of a packet means: from reason and place in the kernel to a stage of the ledger.
- * The map is data (stagemap_data.c); what it does not know is STAGE_OTHER and is shown verbatim.
+ * Maps the end of a packet, by reason and location in the kernel, to a stage of the ledger. The map
+ * is data (stagemap_data.c). An unknown end is STAGE_OTHER and is displayed verbatim.
  */
 #ifndef PKTLEDGER_DROPS_STAGEMAP_H
 #define PKTLEDGER_DROPS_STAGEMAP_H
@@ -14,9 +14,9 @@
 /* The class of a drop, for `run`, `trace`, `--balance`, TCP and `export` alike. */
 enum drop_class {
 	CLASS_LOSS,	 /* a packet is lost */
-	CLASS_SUSPECTED, /* a packet ended; whether anyone misses it is unknown */
+	CLASS_SUSPECTED, /* a packet ended; whether it is a loss is unknown */
 	CLASS_EXPECTED,	 /* a packet ended as it should: nothing is lost */
-	CLASS_COPY,	 /* a copy ended (tap, raw socket, flood); the packet itself is elsewhere */
+	CLASS_COPY,	 /* a copy ended (tap, raw socket, flood); the packet itself continues */
 	CLASS_NONE,	 /* no packet ended, or another event reports it: not counted */
 	CLASS_COUNT,
 };
@@ -38,7 +38,7 @@ enum netfilter_hook {
 	HOOK_OUTPUT,
 	HOOK_POSTROUTING, /* or egress, on Linux 6.1 */
 	HOOK_EGRESS,
-	/* of nft's families bridge and arp; on Linux 6.1 one of those above is said instead */
+	/* nft's families bridge and arp; on Linux 6.1 a hook above is reported instead */
 	HOOK_BRIDGE_PREROUTING,
 	HOOK_BRIDGE_INPUT,
 	HOOK_BRIDGE_FORWARD,
@@ -49,17 +49,17 @@ enum netfilter_hook {
 	HOOK_COUNT,
 };
 
-/* One event as the tracer saw it, with names in place of numbers. No pointer may be NULL. */
+/* One event of the tracer, with names in place of numbers. No pointer may be NULL. */
 struct stagemap_event {
-	const char *reason;   /* reasons_name(); "" if the kernel gives none */
+	const char *reason;   /* reasons_name(); "" without a reason */
 	const char *location; /* function, cut at the first dot; "" unknown */
 	const char *aux;   /* function of dst->input, or that ran netfilter's hooks; "" unknown */
 	unsigned observer; /* enum trace_observer */
 	unsigned flags;	   /* enum trace_cause_flag */
-	int error;	   /* XDP observers: errno, positive; else 0 */
-	uint32_t map_type; /* XDP observers: enum bpf_map_type of the redirect; 0 none */
+	int error;	   /* XDP observers: positive errno; else 0 */
+	uint32_t map_type; /* XDP observers: enum bpf_map_type of the redirect; 0: not a map */
 	unsigned pkt_type; /* skb->pkt_type, where it is asked for: judge_drop(), bridges */
-	uint16_t protocol; /* skb->protocol, host order; 0 unknown; for judge_drop() alone */
+	uint16_t protocol; /* skb->protocol, host order; 0: unknown; only for judge_drop() */
 	bool numbered;	   /* a packet of `run`: each of its ends is a loss; for judge_drop() */
 };
 
@@ -68,12 +68,14 @@ struct verdict {
 	enum drop_class class;
 	enum direction direction;
 	enum netfilter_hook hook; /* HOOK_NONE unless the stage is netfilter */
-	const char *note;	  /* what happened, one clause for people; never NULL, static */
+	const char *note;	  /* event in one clause, for display; never NULL, static */
 	bool known;		  /* false: no row of the map fits */
 };
 
-/* A row: the first that fits is taken. Lists are words separated by blanks; `*` stands for any
- * characters, NULL for any reason or place. */
+/*
+ * A row: the first match is taken. Lists are words separated by blanks; `*` stands for any
+ * characters, NULL for any reason or location.
+ */
 struct stagemap_row {
 	const char *reasons;
 	const char *locations;
@@ -88,7 +90,7 @@ extern const unsigned stagemap_row_count;
 /* Looks the event up in the map. judge_drop() (drops/cause.h) has the last word on the class. */
 struct verdict stagemap_judge(const struct stagemap_event *e);
 
-/* Whether `name` is one of the words of a row's list; an empty list holds the empty name. */
+/* Returns true if `name` matches a word of a row's list. An empty list contains the empty name. */
 bool stagemap_listed(const char *list, const char *name);
 
 /* Names by number, for tables of records. */
@@ -102,12 +104,12 @@ extern const char *const netfilter_hook_names[HOOK_COUNT];	 /* HOOK_NONE: NULL *
  */
 struct stage_facts {
 	enum stage stage;
-	const char *mechanism; /* what in the kernel ends the packet; functions by name */
+	const char *mechanism; /* kernel mechanism that ends the packet, with function names */
 	const char *hook;      /* where that is seen: tracepoint and reasons */
-	const char *limit;  /* what is known not to be seen or not to be reported; NULL: nothing */
-	const char *what;   /* where that is, and what those concerned learn of it */
-	const char *causes; /* why packets are lost there, the usual ones first */
-	const char *remedy; /* what to do, and how to look closer */
+	const char *limit;  /* limits of visibility or reporting; NULL: no known limits */
+	const char *what;   /* place of the stage, and how sender and receiver learn of the loss */
+	const char *causes; /* usual causes of losses there, most frequent first */
+	const char *remedy; /* fix, and how to find out more */
 };
 
 extern const struct stage_facts stage_facts[STAGE_COUNT]; /* by enum stage */

@@ -2,10 +2,10 @@
 /*
  * The stage map. Sources: Linux 5.15 to 7.x, function names in parentheses. A location is the
  * return address of the call that freed the packet, so inlining and tail calls move it to the
- * caller: the lists hold the names of all builds that are known.
+ * caller: the lists contain the names of all known builds.
  *
- * Four parts, first match wins: places that decide whatever the reason; reasons that mean
- * different things at different places; reasons; places, for NOT_SPECIFIED and for kernels without
+ * Four parts, first match wins: locations that decide for any reason; reasons with different
+ * meanings at different locations; reasons; locations, for NOT_SPECIFIED and for kernels without
  * reasons (before 5.17), where the reason is "".
  */
 #include "drops/stagemap.h"
@@ -283,7 +283,7 @@ const struct stagemap_row stagemap_rows[] = {
 	{"TCP_*", NULL, STAGE_TCP, LOSS, "dropped by TCP"},
 	{"CAN_* CANFD_* CANXL_* PSP_*", NULL, STAGE_OTHER, LOSS, "dropped by CAN or PSP"},
 
-	/* 4. Places. First those of kernels with reasons that gave none here. */
+	/* 4. Locations. First locations of kernels with reasons that give no reason here. */
 	{"NOT_SPECIFIED", "__dev_queue_xmit* dev_queue_xmit*", STAGE_TX_DEVICE, LOSS,
 	 "the device is down, or devices are stacked in a loop (__dev_queue_xmit)"},
 	{"NOT_SPECIFIED", UDP_RCV, STAGE_UDP_LOOKUP, LOSS,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * How each stage loses packets, how that is seen, and what to do. In the order of the stages.
- * Sources: Linux 6.1 to 6.18. Which reason and place is which stage is not decided here, but in
- * drops/stagemap_data.c; which counter knows it, in ledger/countercheck_data.c.
+ * How each stage loses packets, how to see it, and how to fix it. In the order of the stages.
+ * Sources: Linux 6.1 to 6.18. drops/stagemap_data.c decides which reason and location belong to a
+ * stage, and ledger/countercheck_data.c which counter records it.
  */
 #include "drops/stagemap.h"
 

@@ -25,7 +25,7 @@ struct tcp_observer {
 	struct tcp_bpf *skel;
 	struct tcp_spec spec;
 	struct tcp_ledger *ledger;
-	struct trail *trail; /* NULL: none is kept */
+	struct trail *trail; /* NULL: not recorded */
 	struct ring_buffer *ring;
 	struct list listeners; /* struct tcp_listening */
 	struct list spaces;    /* uint32_t: namespaces of its sockets */
@@ -35,7 +35,7 @@ struct tcp_observer {
 	int comes, leaves; /* links of tcp_comes and tcp_leaves, or -1; see keep_attached() */
 };
 
-#define SOCKETS 4 /* for each flow, where the kernel does not report which one dropped */
+#define SOCKETS 4 /* per flow, if the kernel does not report which socket dropped */
 
 /* Links that lead to another namespace of this kernel, or may. */
 #define INSIDE (BALANCE_KINDS_INSIDE + 1)
@@ -53,7 +53,7 @@ static int configure(struct tcp_observer *o, struct error *err)
 	uint32_t ring = TCP_RING;
 	int rc;
 
-	/* and bridges, the first of the stacked ones */
+	/* and bridges, the first stacked kind */
 	for (unsigned i = o->spec.netns ? BALANCE_KINDS_BETWEEN : 0; i < INSIDE; i++)
 		strncpy(cfg->inside[i].name, balance_kinds[i], sizeof(cfg->inside[i].name));
 	cfg->netns = o->spec.netns;
@@ -111,7 +111,7 @@ static int on_record(void *arg, void *data, size_t size)
 	return 0;
 }
 
-/* Behind what events showed of the socket until then. */
+/* Processed after all events of the socket until then. */
 static void on_left(void *arg, const void *record)
 {
 	struct tcp_observer *o = arg;
@@ -120,7 +120,7 @@ static void on_left(void *arg, const void *record)
 	add_record(o, record);
 }
 
-/* `kfuncs`: with those of bpf/skb.bpf.h. */
+/* `kfuncs`: with the kernel functions of bpf/skb.bpf.h. */
 static int load(struct tcp_observer *o, bool kfuncs, struct error *err)
 {
 	int rc;
@@ -196,7 +196,10 @@ static void detach(struct bpf_link **link)
 	*link = NULL;
 }
 
-/* Runs an iterator until it finds no socket at work; those that always are it takes as torn. */
+/*
+ * Runs an iterator until it finds no locked socket. Sockets that always are locked are read as
+ * torn.
+ */
 static int all_sockets(struct tcp_observer *o, const struct bpf_link *iterator, size_t size,
 		       trace_each *each)
 {
@@ -213,7 +216,7 @@ static int all_sockets(struct tcp_observer *o, const struct bpf_link *iterator, 
 	return rc;
 }
 
-/* One that is new since tracing began had lost nothing. */
+/* A listener created after tracing began had lost nothing. */
 static void on_listener(void *arg, const void *record)
 {
 	const struct tcp_listener *l = record;
@@ -245,7 +248,7 @@ int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *place
 	s->links.tcp_left = trace_attach_iter(s->progs.tcp_left, s->maps.sockets);
 	if (!s->links.tcp_left)
 		rc = -errno;
-	/* first: what is sent again may be of a drop just before */
+	/* first: a retransmission may repeat a drop just before it */
 	s->links.tcp_drop = bpf_program__attach(s->progs.tcp_drop);
 	if (!s->links.tcp_drop)
 		rc = -errno;
@@ -261,10 +264,10 @@ int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *place
 }
 
 /*
- * The programs that run for each packet are there while something may come again, or leave. What
- * came before that is known by rcv_nxt, without its time. Attaching what is loaded takes no
- * capability (bpf_tracing_prog_attach()), and not by libbpf, which asks for a kind of link that
- * could attach anything, and is barred by now (caps_bar_calls()).
+ * Keeps programs that run for each packet attached while a packet may arrive again, or leave.
+ * Earlier arrivals are known from rcv_nxt, without their time. Attaching a loaded program needs no
+ * capability (bpf_tracing_prog_attach()). libbpf is not used, because it uses a kind of link that
+ * could attach anything, and is blocked by now (caps_bar_calls()).
  */
 static void keep_attached(int *link, const struct bpf_program *prog, uint64_t until)
 {
@@ -353,9 +356,9 @@ int tcp_observer_end(struct tcp_observer *o)
 	rc = read_ring(o);
 	if (!rc)
 		rc = all_sockets(o, s->links.tcp_left, sizeof(struct tcp_record), on_left);
-	if (!rc) /* sockets are known already; of listeners it is the last reading */
+	if (!rc) /* sockets are known already; for listeners it is the last reading */
 		rc = trace_iterate(s->links.tcp_files, sizeof(struct tcp_listener), on_listener, o);
-	/* twins first, which would take all for what their programs have missed */
+	/* twins first, or they would take all events as missed by their programs */
 	detach(&s->links.tcp_drop_again);
 	detach(&s->links.tcp_retransmit_again);
 	tcp_bpf__detach(s);

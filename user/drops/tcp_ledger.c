@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Decides what became of the transmission before each retransmission. Ranges are remembered in
- * chunks of 64 KiB of the sequence space, by flow; a retransmission is looked at segment by
- * segment, and for each the ranges of its chunk, the newest first.
+ * Decides the outcome of the transmission before each retransmission. Ranges are kept in chunks of
+ * 64 KiB of the sequence space, by flow. A retransmission is processed segment by segment,
+ * comparing each with the ranges of its chunk, the newest first.
  */
 #include "drops/tcp.h"
 
@@ -15,16 +15,16 @@
 #define NONE	   UINT32_MAX
 #define CHUNK_BITS 16
 #define HEADS	   (1u << 16)	  /* of chains of chunks, and of flows */
-#define ACKS_SEEN  256		  /* that are looked at for one segment */
+#define ACKS_SEEN  256		  /* acknowledgments compared per segment */
 #define RANGES	   8		  /* that are remembered for a flow, on average */
-#define WAYS	   256		  /* that flows which are folded had out of this host, and none */
-#define SMALL_MSS  536		  /* that of a host which knows of none: all paths carry it */
-#define TOO_OFTEN  3		  /* timeouts of a segment, as by default (tcp_retries1) */
-#define PATIENCE   10000000000ULL /* ns: what is not sent again by then has no sender here */
+#define WAYS	   256		  /* exits from this host that folded flows had, including none */
+#define SMALL_MSS  536		  /* default of a host without an MSS option: all paths carry it */
+#define TOO_OFTEN  3		  /* timeouts of a segment, default of tcp_retries1 */
+#define PATIENCE   10000000000ULL /* ns: a range not retransmitted by then has no sender here */
 
-/* A dropped range, or one that was sent again. Rows keep their order, which is that of time. */
+/* A dropped range, or a retransmitted one. Rows keep their order, which is chronological. */
 struct range {
-	uint64_t place;	      /* of `seq`, as struct tcp_entry; 0: of a drop, it has none */
+	uint64_t place;	      /* of `seq`, as struct tcp_entry; 0: of a drop, unknown */
 	uint64_t time, start; /* of struct tcp_record; CAME: `start` is when it was dropped */
 	uint32_t flow, seq, end, tsval;
 	uint32_t bytes;
@@ -36,7 +36,7 @@ struct range {
 	bool used;     /* a drop that explains a retransmission */
 	bool refused; /* TCP had counted all that was unsent as not sent when this was sent again */
 	bool late;    /* its socket had sent up to here before tracing began */
-	uint32_t next; /* ACK: that came before, of this flow; `end` is up to where it goes */
+	uint32_t next; /* ACK: previous one of this flow; `end` is the acknowledged number */
 };
 
 enum what { LOST, TWICE, RESENT, SETTLED, ACK, CAME };
@@ -51,14 +51,14 @@ struct tcp_ledger {
 	void *arg;
 	unsigned room, max_flows;
 	struct list ranges, nodes, flows;
-	struct list ways; /* struct tcp_flow: sums of those that are folded; first what has none */
+	struct list ways; /* struct tcp_flow: sums of folded flows; the first has no exit */
 	uint32_t chunks[HEADS], by_key[HEADS];
 	uint64_t n_folded;
-	uint64_t refused, fold_at; /* records; and when it is tried again to make room */
+	uint64_t refused, fold_at; /* records; and count at which folding is tried again */
 	uint64_t unranged;	   /* records, until now */
-	uint64_t known_lost;	   /* records, refused or lost before; flows since then are whole */
+	uint64_t known_lost;	   /* records refused or lost before: later flows are complete */
 	struct hist stall, received_stall;
-	struct trail *trail; /* NULL: none is kept */
+	struct trail *trail; /* NULL: not recorded */
 };
 
 struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg)
@@ -106,7 +106,7 @@ static struct tcp_flow *flow_at(const struct tcp_ledger *b, uint32_t i)
 
 /* Flows */
 
-/* Its number; NONE: there is none. */
+/* Returns the number of a flow, or NONE. */
 static uint32_t flow_find(const struct tcp_ledger *b, const struct watch_flow *key)
 {
 	for (uint32_t i = b->by_key[tcp_flow_hash(key) & (HEADS - 1)]; i != NONE;
@@ -117,7 +117,7 @@ static uint32_t flow_find(const struct tcp_ledger *b, const struct watch_flow *k
 	return NONE;
 }
 
-/* It is made if there is none; NONE: no room. */
+/* Returns the number of a flow, created if missing; NONE: no room. */
 static uint32_t flow_make(struct tcp_ledger *b, const struct watch_flow *key)
 {
 	uint32_t *head = &b->by_key[tcp_flow_hash(key) & (HEADS - 1)], known = flow_find(b, key);
@@ -192,9 +192,9 @@ static uint32_t segment_bytes(const struct range *r)
 }
 
 /*
- * A drop shows which transmission it ended by its time stamp, where the clocks of two differ. Else
- * by when it was, before or after `sent` began: one that is larger than the segments of `sent` was
- * not of those, as when the path's MTU has just been learned.
+ * A drop shows by its timestamp option which transmission it ended, if the two have different
+ * values. Otherwise its time decides, before or after `sent` began: a drop larger than the segments
+ * of `sent` was not one of them, for example when the path's MTU has just been learned.
  */
 static bool is_older(const struct range *drop, const struct range *sent)
 {
@@ -203,12 +203,12 @@ static bool is_older(const struct range *drop, const struct range *sent)
 	return drop->time < sent->start || segment_bytes(drop) > segment_bytes(sent);
 }
 
-/* What is known of [seq, end) of a retransmission. */
+/* Known facts about [seq, end) of a retransmission. */
 struct found {
-	const struct range *before; /* the one before it; NULL: the first is not among the ranges */
+	const struct range *before; /* the retransmission before; NULL: the first transmission */
 	const struct range *lost;   /* the drop of the transmission before */
 	const struct range *after;  /* the next retransmission */
-	const struct range *stayed; /* its own drop, if none follows; it has not left this host */
+	const struct range *stayed; /* its own drop, if it was the last: it has not left here */
 	bool twice;
 	/* Of all transmissions: again, dropped here, and that the receiver had already. */
 	unsigned resent, dropped, doubled;
@@ -221,7 +221,7 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 
 	memset(f, 0, sizeof(*f));
 	f->resent = 1;
-	/* the other retransmissions first: they say whose a drop can be */
+	/* other retransmissions first: they show to which one a drop can belong */
 	for (i = *chunk_of(b, r->flow, seq); i != NONE; i = ((struct node *)b->nodes.at)[i].next) {
 		const struct range *x = range_at(b, ((struct node *)b->nodes.at)[i].range);
 
@@ -252,8 +252,10 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 		}
 		if (f->before && is_older(x, f->before))
 			continue;
-		/* TCP may send several small ones again in one; of those that it may have taken
-		 * back, only this one is known to have been sent */
+		/*
+		 * TCP may retransmit several small segments as one. Of those that it may have taken
+		 * back, only this one is known to have been sent
+		 */
 		x->used |= !f->lost || !x->unsent;
 		f->lost = f->lost ? f->lost : x;
 	}
@@ -272,8 +274,9 @@ static bool is_acked(struct tcp_ledger *b, const struct range *r, uint32_t end)
 }
 
 /*
- * What the receiver acknowledged and had again came by as many transmissions: where that is all of
- * those that were not dropped here, none was lost, whatever became of their acknowledgments.
+ * Returns true if no transmission was lost. Data that the receiver acknowledged and got again
+ * arrived in as many transmissions. If these are all that were not dropped here, none was lost,
+ * whatever happened to their acknowledgments.
  */
 static bool all_came(const struct tcp_flow *flow, const struct range *r, const struct found *f)
 {
@@ -288,7 +291,10 @@ static bool is_of_tcp(enum stage stage)
 	       stage == STAGE_TCP_STATE || stage == STAGE_TCP;
 }
 
-/* A segment of which others may know more. A SYN-ACK's is of no socket: it is where it began. */
+/*
+ * Records a segment about which other hosts may know more. A SYN-ACK has no socket: it is the start
+ * of the flow.
+ */
 static void leave_trail(struct tcp_ledger *b, const struct range *r, enum trail_what what,
 			bool sends, uint32_t seq, uint32_t end)
 {
@@ -358,7 +364,7 @@ static void decide(struct tcp_ledger *b, struct range *r)
 	r->what = SETTLED;
 }
 
-/* A drop behind which nothing comes that it could explain; or that it came again. */
+/* Resolves a drop without a later retransmission to explain, or with a repeated arrival. */
 static void settle_drop(struct tcp_ledger *b, const struct range *r)
 {
 	const struct tcp_flow *flow = flow_at(b, r->flow);
@@ -431,8 +437,8 @@ static uint32_t returned_bytes(const struct tcp_totals *first, const struct tcp_
 }
 
 /*
- * Where a socket is in its flow, in numbers that do not wrap: that of `seq`. The same at both ends,
- * if it was seen from its beginning.
+ * Stores the position of a socket in its flow and returns the position of `seq`, in numbers that do
+ * not wrap. The same at both ends, if the flow was seen from its beginning.
  */
 static uint64_t note_sender(struct tcp_ledger *b, const struct tcp_record *rec, bool make)
 {
@@ -470,7 +476,7 @@ static struct watch_flow reverse(const struct watch_flow *f)
 	return back;
 }
 
-/* What is dropped acknowledges the other direction. */
+/* A dropped segment acknowledges the opposite direction. */
 static void add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	struct range r = {.time = rec->time_ns, .end = rec->ack, .what = ACK};
@@ -481,7 +487,7 @@ static void add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
 		remember(b, &r);
 }
 
-/* One of its ends is gone, and the receiver had all up to there. */
+/* Returns true if one end of the flow is closed, and the receiver had all data up to `end`. */
 static bool was_had(const struct tcp_flow *f, uint32_t end)
 {
 	return (f->last.flags & TCP_DEAD && !before(f->last.snd_una, end)) ||
@@ -512,8 +518,8 @@ static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct 
 }
 
 /*
- * A timeout of a segment of which the size may be why it is lost: in all its connection not so much
- * has arrived as is in a full segment, or what is behind it has, and is smaller.
+ * Records a timeout of a segment that may be lost because of its size: either less than a full
+ * segment has arrived in the whole connection, or data after it has arrived in smaller segments.
  */
 static void note_large(struct tcp_flow *f, const struct tcp_record *rec, uint32_t size)
 {
@@ -577,8 +583,8 @@ static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
 }
 
 /*
- * What snd_nxt moved, against bytes_sent and the drops that were returned. FIN has a number and is
- * no byte, and a socket that is gone does not report whether it sent one.
+ * Compares the advance of snd_nxt with bytes_sent plus locally dropped bytes. FIN uses a sequence
+ * number but no byte, and a closed socket does not report whether it sent one.
  */
 static void balance_bytes(struct tcp_flow *f)
 {
@@ -591,7 +597,7 @@ static void balance_bytes(struct tcp_flow *f)
 		s->bytes_unaccounted = (uint64_t)(over < 0 ? -over : over);
 }
 
-/* What no drop explains. */
+/* Decides the retransmissions that no drop explains. */
 static void close_flow(struct tcp_flow *f)
 {
 	struct tcp_sum *s = &f->sum;
@@ -623,14 +629,20 @@ static void close_flow(struct tcp_flow *f)
 	balance_bytes(f);
 }
 
-/* Nothing more can come of it; or, of a sender elsewhere, nothing has come for long. */
+/*
+ * Returns true if no more events of the flow can follow, or for a sender elsewhere, if there were
+ * no events for long.
+ */
 static bool is_over(const struct tcp_flow *f, uint64_t now)
 {
 	return f->last.flags & TCP_DEAD ||
 	       (!f->sum.retransmitted && f->dropped_ns && now > f->dropped_ns + PATIENCE);
 }
 
-/* To those that left by the same device, which says whether it lost them. */
+/*
+ * Adds a flow to the sum of the flows with the same exit interface, which shows whether the
+ * interface lost the segments.
+ */
 static void add_folded(struct tcp_ledger *b, struct tcp_flow *f)
 {
 	struct tcp_flow *way = b->ways.at;
@@ -649,7 +661,7 @@ static void add_folded(struct tcp_ledger *b, struct tcp_flow *f)
 		way->netns = f->netns;
 		way->last.ifindex = f->last.ifindex;
 		way->exit = f->exit;
-	} else { /* nobody will know whether its device lost them */
+	} else { /* unknown whether its interface lost the segments */
 		way = b->ways.at;
 		f->sum.undecided[TCP_WHY_FULL] += f->sum.beyond;
 		f->sum.beyond = 0;
@@ -657,8 +669,7 @@ static void add_folded(struct tcp_ledger *b, struct tcp_flow *f)
 	sum_words(&way->sum, &f->sum, sizeof(f->sum));
 }
 
-/* Flows that are over become part of the sum: those of which nothing is to be shown first, or all.
- */
+/* Folds finished flows into the sum: first only flows that have nothing to display, or all. */
 static void fold(struct tcp_ledger *b, uint64_t now, bool all)
 {
 	uint32_t *to = mem_zero(b->flows.n, sizeof(*to)), n = 0;
@@ -719,7 +730,7 @@ static void look_at_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 	f->dsack_dups = rec->last.dsack_dups - rec->first.dsack_dups;
 }
 
-/* What it took of the other direction, since it began or tracing. */
+/* Records the data received in the opposite direction since the connection or tracing began. */
 static void note_receiver(struct tcp_ledger *b, const struct tcp_record *rec,
 			  const struct watch_flow *back)
 {
@@ -752,7 +763,7 @@ static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 	add_folded(b, &whole);
 }
 
-/* Its socket counted it after its last reading: it is in none of the sums. */
+/* Returns true if the socket counted it after its last reading: it is in none of the sums. */
 static bool is_behind(const struct tcp_flow *f, const struct tcp_record *rec)
 {
 	return f->read_ns && rec->time_ns > f->read_ns &&
@@ -826,7 +837,7 @@ void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,
 		flow_at(b, flow)->exit = *exit;
 }
 
-/* Of the flows that are there, as none knows of which a record was. */
+/* Marks all existing flows, because the flow of a lost record is unknown. */
 static void mark_full(struct tcp_ledger *b, uint64_t lost)
 {
 	for (uint32_t i = 0; lost + b->refused > b->known_lost && i < b->flows.n; i++)
@@ -889,9 +900,9 @@ static bool is_returned(const struct range *r)
 }
 
 /*
- * More was dropped before it was counted as sent than its socket has sent again as new: of what a
- * queue cuts into segments it takes some, and then TCP has sent them all. Those that it did not
- * take are not acknowledged, or they would have been sent again.
+ * More bytes were dropped before they were counted as sent than the socket has sent again as new: a
+ * queue that cuts a packet into segments accepts some of them, and then TCP has sent all. The
+ * rejected segments are not acknowledged, or they would have been retransmitted.
  */
 static void find_sent(struct tcp_ledger *b)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a host records of its TCP flows, so that its ledger can be joined with those of others
- * (ledger/tcp_join.h): what it sent again and cannot explain, and what came to its entry, how
- * often, and was dropped. Numbers are those of struct tcp_entry. Bounded, also when it is read from
- * a file that a stranger wrote; what found no room is counted.
+ * Records of a host about its TCP flows, by which its ledger can be joined with ledgers of other
+ * hosts (ledger/tcp_join.h): retransmissions that it cannot explain, and segments that arrived at
+ * its entry, how often, and that were dropped. Numbers are as in struct tcp_entry. Bounded, also
+ * when read from a file of unknown origin. Records without room are counted.
  */
 #ifndef PKTLEDGER_DROPS_TCP_TRAIL_H
 #define PKTLEDGER_DROPS_TCP_TRAIL_H
@@ -21,21 +21,21 @@
 enum trail_what {
 	TRAIL_RESENT,  /* a segment, sent again without a reason that this host knows */
 	TRAIL_HOLE,    /* passed over at the entry */
-	TRAIL_AGAIN,   /* came to the entry when what is behind it had come */
+	TRAIL_AGAIN,   /* arrived at the entry after later numbers */
 	TRAIL_OUTSIDE, /* lost here, at `stage`, before it came to the entry, */
-	TRAIL_DROPPED, /* or behind it; of a sender: its last transmission, which has not left */
+	TRAIL_DROPPED, /* or after it; of a sender: its last transmission, which has not left */
 	TRAIL_TWICE,   /* dropped by its receiver, which had it */
 	TRAIL_WHATS,
 };
 extern const char *const trail_names[TRAIL_WHATS]; /* "resent", "hole" ... */
 
 struct trail_range {
-	uint64_t from, to, time_ns; /* to > from; bpf_ktime_get_ns(), in a file since it began */
+	uint64_t from, to, time_ns; /* to > from; bpf_ktime_get_ns(), in a file since its start */
 	uint32_t flow;		    /* its row */
-	uint8_t what, stage;	    /* enum trail_what; enum stage, of what was lost */
+	uint8_t what, stage;	    /* enum trail_what; enum stage of the loss */
 };
 
-/* As its segments are sent: of a socket here, or what came to the entry. */
+/* In sending direction: of a socket here, or of segments that arrived at the entry. */
 struct trail_flow {
 	struct watch_flow key;
 	uint64_t first, next; /* as struct tcp_entry; first of a sender that began here: its SYN */
@@ -47,14 +47,14 @@ struct trail_flow {
 	bool sends, begun;
 	bool known;    /* first and next are set */
 	bool cut;      /* a range of it found no room */
-	uint32_t same; /* private: the next one with this hash */
+	uint32_t same; /* private: next flow with this hash */
 };
 
 struct trail {
 	struct list flows, ranges; /* struct trail_flow, struct trail_range */
 	uint32_t heads[4096];
 	uint64_t lost_flows, lost_ranges; /* without room */
-	uint64_t lost_resent;		  /* of them those of TRAIL_RESENT */
+	uint64_t lost_resent;		  /* part of them: TRAIL_RESENT */
 };
 
 uint32_t tcp_flow_hash(const struct watch_flow *key);
@@ -64,13 +64,13 @@ void trail_free(struct trail *t); /* NULL is allowed */
 
 struct trail_flow *trail_flow(const struct trail *t, uint32_t flow);
 
-/* TRAIL_NONE: there is none. */
+/* Returns the number of a flow, or TRAIL_NONE. */
 uint32_t trail_find(const struct trail *t, const struct watch_flow *key, bool sends);
 
-/* It is made if there is none; TRAIL_NONE: no room, which is counted. */
+/* Returns the number of a flow, created if missing. TRAIL_NONE: no room, which is counted. */
 uint32_t trail_make(struct trail *t, const struct watch_flow *key, bool sends);
 
-/* One of a flow, TRAIL_NONE if that has no room. */
+/* Adds a range of a flow, or of TRAIL_NONE if that had no room. */
 void trail_add(struct trail *t, const struct trail_range *r);
 
 #endif

@@ -21,17 +21,17 @@
 
 /* Lists of windows. */
 #define READ_NS	   100000000 /* a list is looked at so often */
-#define KEYS	   16	     /* of a CPU that lose packets in every window meanwhile */
+#define KEYS	   16	     /* per CPU, that lose packets in every window at the same time */
 #define LIST_LEAST 512
 
 /* Samples. */
-#define TAG_AT	    12 /* behind the addresses of an Ethernet frame */
+#define TAG_AT	    12 /* after the addresses of an Ethernet frame */
 #define TAG_LEN	    4
 #define SMALLEST    (sizeof(struct sample) + 8) /* in the ring */
 #define CLOCK_EVERY 64				/* samples between two readings of the clock */
 
 struct watch_samples {
-	struct ring_buffer *ring; /* NULL: nobody reads them */
+	struct ring_buffer *ring; /* NULL: samples are not read */
 	samples_each *each;
 	void *arg;
 	uint64_t deadline_ns;
@@ -42,7 +42,7 @@ struct watch_samples {
 struct watch {
 	struct watch_bpf *skel;
 	struct bpf_program *prog; /* on kfree_skb */
-	struct nat *nat;	  /* for programs of ours; borrowed; NULL: none */
+	struct nat *nat;	  /* for our programs; borrowed; NULL: not used */
 	bool by_flow, has_filter;
 	unsigned programs; /* that have lists of windows */
 	unsigned cpus;	   /* of a set: the highest number + 1 */
@@ -52,7 +52,7 @@ struct watch {
 	size_t slot_size, key_size;
 	size_t list_size, slots_size, others_size, bursts_size;
 	char *slot, *other, *burst; /* mapped */
-	uint32_t burst_room;	    /* of a list of windows; 0: there are none */
+	uint32_t burst_room;	    /* entries of a list of windows; 0: no lists */
 	int rcu_map, inner_map;
 	uint64_t slots_used, overflow_used;
 	void *batch_keys;
@@ -131,7 +131,7 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 	w->bursts_size = size_map(w->skel->maps.bursts, w->programs * sets, w->list_size);
 }
 
-/* `kfuncs`: with those of bpf/skb.bpf.h. */
+/* `kfuncs`: with the kernel functions of bpf/skb.bpf.h. */
 static int load(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
 		bool kfuncs, struct error *err)
 {
@@ -415,7 +415,7 @@ void watch_sampling(struct watch *w, bool on)
 	__atomic_store_n(&w->skel->bss->watch_unsampled, !on, __ATOMIC_RELAXED);
 }
 
-/* The i-th list of windows of a set: each program has one for each CPU. NULL: no more. */
+/* Returns the i-th list of windows of a set: each program has one per CPU. NULL: no more. */
 static struct burst_list *list_of(const struct watch *w, bool second, unsigned i)
 {
 	size_t n = (i / w->cpus * WATCH_SETS + second) * w->cpus + i % w->cpus;

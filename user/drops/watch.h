@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The observer of all lost packets of this host: bpf/watch.bpf.c on skb:kfree_skb, loaded, attached
- * and read. Numbers only; what they mean is said by monitor/live.h.
+ * Observer of all lost packets of this host: loads, attaches and reads bpf/watch.bpf.c on
+ * skb:kfree_skb. Numbers only; monitor/live.h interprets them.
  */
 #ifndef PKTLEDGER_DROPS_WATCH_H
 #define PKTLEDGER_DROPS_WATCH_H
@@ -18,30 +18,30 @@
 #include "watch_abi.h"
 #include "xdp_abi.h"
 
-#define WATCH_OVERFLOW	    4096 /* keys of a hash map for what finds no slot */
+#define WATCH_OVERFLOW	    4096 /* keys of a hash map for keys that find no slot */
 #define WATCH_FLOW_OVERFLOW 16384
-#define WATCH_SOCKS	    4096 /* sockets known at a time; the least used one gives way */
+#define WATCH_SOCKS	    4096 /* sockets known at a time, LRU-evicted */
 #define WATCH_DEVS	    1024
 
 struct watch;
 
-/* What to observe. Zero-initialised: everything. */
+/* Options of the observer. Zero-initialised: everything. */
 struct watch_spec {
 	/*
-	 * Filters, by_flow, by_sender, snaplen, stack, burst_ns, freeing; and `consumed`: where
-	 * packets freed as used up are losses (drops/cause.h). With none these are not looked at,
-	 * which each packet that is freed would pay for. watch_open() knows the rest.
+	 * Filters, by_flow, by_sender, snaplen, stack, burst_ns, freeing; and `consumed`: locations
+	 * at which packets freed as consumed are losses (drops/cause.h). Without them such packets
+	 * are not traced, which would cost time for each freed packet. watch_open() fills the rest.
 	 */
 	struct watch_config cfg;
-	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
-	const struct filter_inner *inner; /* where it is applied to what is in tunnels, or NULL */
-	bool followed;	   /* others fill the maps of watch_shared() with what EXPR matches */
+	const struct filter *filter; /* EXPR, borrowed until watch_open() returns, or NULL */
+	const struct filter_inner *inner; /* tunnels in which it is applied, or NULL */
+	bool followed;	   /* other programs fill the maps of watch_shared() with matches of EXPR */
 	bool unfragmented; /* no packet is looked at to know its later fragments: EXPR is of TCP */
 	uint32_t ring;	   /* of samples, bytes, a power of 2, at least a page; 0: SAMPLES_RING */
-	struct nat *nat;   /* where NAT is to be followed, with a filter; borrowed; NULL: nowhere */
+	struct nat *nat;   /* NAT to follow, with a filter; borrowed; NULL: not followed */
 };
 
-/* What was counted for one key on one CPU in an interval. */
+/* Counts of one key on one CPU in an interval. */
 struct watch_entry {
 	struct watch_key key;
 	struct watch_flow flow;	  /* zero unless by_flow */
@@ -49,13 +49,13 @@ struct watch_entry {
 	unsigned cpu;
 };
 
-/* Own losses and own cost, since watch_attach(). */
+/* Missed events and overhead since watch_attach(). */
 struct watch_state {
 	struct watch_loss loss; /* summed over the CPUs */
 	uint64_t filter_unread; /* did not match because they could not be read: drops/filter.h */
 	uint64_t recursion_misses;  /* a drop while our program ran on that CPU: not counted */
 	uint64_t run_ns, runs;	    /* of our program; 0 unless the host keeps BPF statistics */
-	uint64_t slots, slots_used; /* over all CPUs; used: the most in an interval */
+	uint64_t slots, slots_used; /* over all CPUs; used: maximum of an interval */
 	uint64_t overflow, overflow_used; /* keys of the hash map, the same */
 };
 
@@ -66,13 +66,13 @@ int watch_open(struct watch **w, const struct watch_spec *spec, const struct rea
 /* From here on drops are counted. */
 int watch_attach(struct watch *w, const struct trace_places *places, struct error *err);
 
-/* Counts no more; what was counted can be read. */
+/* Stops counting. Counts can still be read. */
 void watch_detach(struct watch *w);
 
 /*
- * Ends an interval: calls `each`, unless it is NULL, for all that was counted since watch_attach()
- * or the last call. Takes an RCU grace period, some 10 ms. 0 or -errno; what could not be read
- * stays for the next call.
+ * Ends an interval: calls `each`, unless it is NULL, for all counts since watch_attach() or the
+ * last call. Takes an RCU grace period, about 10 ms. Returns 0 or -errno; counts that could not be
+ * read stay for the next call.
  */
 typedef void watch_each(void *arg, const struct watch_entry *e);
 int watch_collect(struct watch *w, watch_each *each, void *arg);
@@ -86,13 +86,16 @@ void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b
 /* Some list of windows will be full soon: the interval should end, or a part of it be read. */
 bool watch_bursts_fill(const struct watch *w);
 
-/* What others than the observer know of a socket; `cookie`: which it is called by from then on. */
+/* Adds data about a socket from another source; `cookie`: its ID from now on. */
 void watch_keep_sock(struct watch *w, uint64_t cookie, const struct watch_sock *sock);
 
-/* Whether a CPU has few slots left: from then on keys are dear, and in the end not told apart. */
+/*
+ * Returns true if a CPU has few free slots: lookups start to hit the overflow map, which is
+ * expensive, and in the end keys are merged.
+ */
 bool watch_fills(const struct watch *w);
 
-/* What was noted of a socket or a device. 0 or -ENOENT. */
+/* Reads the record of a socket or an interface. Returns 0 or -ENOENT. */
 int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out);
 int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct watch_dev *out);
 
@@ -104,28 +107,28 @@ void watch_each_sock(const struct watch *w,
 /* rx_sk is reported by the kernel: sockets that drop are known (Linux 6.11). */
 bool watch_knows_sockets(const struct watch *w);
 
-/* As it is now; what was used is known up to the last watch_collect(). */
+/* Reads the current state. Usage is known up to the last watch_collect(). */
 void watch_state(const struct watch *w, struct watch_state *s);
 
-/* Maps for others who look at the same packets: fragmented datagrams, and names that NAT gave. */
+/* Maps for other programs that see the same packets: fragmented datagrams, and tuples after NAT. */
 struct watch_shared {
-	int followed; /* bpf/nat.bpf.h; -1: there is none */
+	int followed; /* bpf/nat.bpf.h; -1: not available */
 	int renamed;  /* bpf/nat.bpf.h */
 };
 struct watch_shared watch_shared(const struct watch *w);
 
-/* Whether samples are taken, if they were asked for; at first they are. */
+/* Enables or disables samples, if they were requested. Initially enabled. */
 void watch_sampling(struct watch *w, bool on);
 
 /* Detaches and frees. NULL is allowed. */
 void watch_close(struct watch *w);
 
 /* The ring in which it leaves samples of dropped packets. */
-#define SAMPLES_RING (16u << 20) /* bytes; a sample takes 72 and what is kept of its packet */
+#define SAMPLES_RING (16u << 20) /* bytes; a sample takes 72 plus the bytes of its packet */
 
 /*
  * `stack`: sample->frames addresses; `bytes`: sample->len of the packet, with its VLAN tag in
- * place. All live until it returns.
+ * place. Valid until it returns.
  */
 typedef void samples_each(void *arg, const struct sample *sample, const uint64_t *stack,
 			  const uint8_t *bytes);
@@ -134,14 +137,14 @@ typedef void samples_each(void *arg, const struct sample *sample, const uint64_t
 int watch_open_samples(struct watch *w, samples_each *each, void *arg, struct error *err);
 
 /*
- * Calls `each` for what has come since, oldest first, for as long as `budget_ns`; what is left is
- * for the next call. 0: for all that is there when it is called. Returns how many, or -errno.
+ * Calls `each` for new samples, oldest first, for at most `budget_ns`; the rest is left for the
+ * next call. 0: for all samples present at the time of the call. Returns their number, or -errno.
  */
 int64_t watch_read_samples(struct watch *w, uint64_t budget_ns);
 
 /*
- * What XDP loses without an skb: bpf/xdp.bpf.c on the xdp: tracepoints, loaded, attached and
- * read. These events cost nothing while nothing fails; xdp_cpumap_kthread comes once a batch.
+ * Observer of frames that XDP loses without an skb: loads, attaches and reads bpf/xdp.bpf.c on the
+ * xdp: tracepoints. They cost nothing while nothing fails; xdp_cpumap_kthread runs once per batch.
  */
 struct xdplosses;
 
@@ -151,14 +154,14 @@ struct xdploss {
 };
 
 /*
- * Loads the observers of those tracepoints that this kernel has in the form that is known.
- * STATUS_UNABLE: none could be loaded.
+ * Loads the observers of the tracepoints that this kernel has in a known form. STATUS_UNABLE: not
+ * one could be loaded.
  */
 int xdplosses_open(struct xdplosses **x, const struct reasons *r, struct error *err);
 
 /*
- * From here on losses are counted. `places`: to distinguish verdicts on skbs from those on frames;
- * if none are known, an aborted skb on a veth may be counted here and by kfree_skb.
+ * Starts counting losses. `places`: to tell verdicts on skbs from verdicts on frames. If unknown,
+ * an aborted skb on a veth may be counted here and by kfree_skb.
  */
 int xdplosses_attach(struct xdplosses *x, const struct trace_places *places, struct error *err);
 
@@ -168,10 +171,13 @@ int xdplosses_attach(struct xdplosses *x, const struct trace_places *places, str
  */
 const char *xdplosses_missing(const struct xdplosses *x);
 
-/* All keys with their counts, in no order. At most `max`; how many. XDPLOSS_KEYS do. */
+/*
+ * Reads all keys with their counts, unsorted. At most `max`; returns their number. XDPLOSS_KEYS is
+ * enough.
+ */
 int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max);
 
-/* Packets for whose key there was no room. */
+/* Returns the packets without room for their key. */
 uint64_t xdplosses_uncounted(const struct xdplosses *x);
 
 /* Name of a device, as it was when its key came up; "" unknown. `buf` of WATCH_IFNAME bytes. */
@@ -187,13 +193,13 @@ void xdplosses_close(struct xdplosses *x); /* NULL is allowed */
 /* Which event is the loss where two report it (STAGES 3.3). */
 enum xdploss_mode {
 	/*
-	 * kfree_skb is counted too and reports generic mode: what was an skb counts there, so that
-	 * a filter on packets holds. An aborted skb of a veth always counts there.
+	 * kfree_skb is also counted and reports generic mode: skbs are counted there, so that a
+	 * filter on packets is effective. An aborted skb of a veth always counts there.
 	 */
 	XDPLOSS_BESIDE_KFREE,
 	/*
-	 * Failed redirects count here in generic mode too, with errno and map; kfree_skb with
-	 * reason XDP in do_xdp_generic() is to be left out, which is one for one the same.
+	 * Failed redirects in generic mode also count here, with errno and map. kfree_skb with
+	 * reason XDP in do_xdp_generic() has to be ignored, because it is exactly the same event.
 	 */
 	XDPLOSS_INSTEAD_OF_KFREE,
 };

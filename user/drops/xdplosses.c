@@ -83,7 +83,7 @@ int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max)
 	struct xdploss_key key, *prev = NULL;
 	int n = 0;
 
-	/* keys are never deleted, so the walk neither repeats nor skips one */
+	/* keys are never deleted, so the walk neither repeats nor skips a key */
 	while (n < max && !bpf_map_get_next_key(bpf_map__fd(map), prev, &key)) {
 		prev = &key;
 		out[n].key = key;
@@ -151,7 +151,7 @@ void xdplosses_close(struct xdplosses *x)
 static const struct {
 	unsigned observer;
 	const char *tracepoint;
-	const char *note; /* NULL: that of the stage map */
+	const char *note; /* NULL: note of the stage map */
 } kinds[XDPLOSS_KINDS] = {
 	[XDPLOSS_REDIRECT] = {OBSERVER_REDIRECT_ERR, "xdp_redirect_err", NULL},
 	[XDPLOSS_EXCEPTION] = {OBSERVER_XDP_EXCEPTION, "xdp_exception",
