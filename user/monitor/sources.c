@@ -802,7 +802,7 @@ static int start(void *arg, struct error *err)
 	int rc = s->losses ? xdplosses_attach(s->losses, &parts.places, err) : 0;
 	struct silent *x;
 
-	if (s->walks) { /* only if the BPF programs for the walk are loaded */
+	if (s->walks) { /* reset if its BPF programs cannot be loaded */
 		begin_listeners(s);
 		s->walks = !walk_silent(s);
 	}

@@ -82,11 +82,11 @@ void rates_close(struct rates *r);
 struct sources;
 
 /*
- * Opens the sources for the stages of `spec`, in its namespace or in the caller's namespace, and
- * adds them to `l` before its start. No source is opened if the spec selects sockets or reasons
- * only, since counters have neither. Sources that this host does not allow are left out: see
- * sources_gaps(). `counters`: collect all counters for sources_rates(), not only the counters that
- * rows need.
+ * Opens the sources for the filters of `spec`, in its namespace or in the caller's namespace, and
+ * adds them to `l` before its start. Sources add no rows if the spec filters by process, cgroup or
+ * reason, since counters know neither sockets nor reasons. Sources that this host does not allow
+ * are left out: see sources_gaps(). `counters`: collect all counters for sources_rates(), not only
+ * the counters that rows need.
  */
 int sources_open(struct sources **s, const struct live_spec *spec, bool counters, struct live *l,
 		 struct error *err);

@@ -590,7 +590,7 @@ void live_advise_tcp(const struct live *l, struct why *why, struct live_summary 
 	struct finding_facts hole = {.flows = sum->large_only};
 	struct finding_facts reordered = {.lost = late, .again = sum->retransmitted};
 
-	/* segments retransmitted, or cut from a GSO packet, on this host but not on a router */
+	/* also segments retransmitted or cut from a GSO packet, unless a router dropped them */
 	if (netns && s->tcp->flows[0].flow.netns == netns)
 		queue.lost += sum->lost_at[STAGE_QDISC];
 	if (queue.lost)
