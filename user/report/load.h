@@ -222,8 +222,8 @@ struct joined_stream {
 	struct joined_end tx; /* numbers from 0 */
 	struct joined_end rx; /* numbers as in the sequence header */
 	uint64_t watch_from,
-		watch_to;  /* as in the sequence header: numbers between these two that the receiver
-			      did not see did not arrive */
+		watch_to;  /* as in the sequence header: numbers missing in between did not
+			      arrive */
 	unsigned l3_bytes; /* bytes per packet, 0: unknown */
 	bool whole;	   /* the sender reported all attempted packets */
 };

@@ -110,8 +110,8 @@ void text_found_trial(FILE *out, unsigned number, const struct json_object *tria
 void text_found(FILE *out, const struct json_object *end);
 void text_found_spread(FILE *out, const struct json_object *end);
 
-/* Returns the cause of the limit: "rcvbuf", "the generator", "the sender's queue", or "" if
- * unknown. */
+/* Returns the cause of the loss: "rcvbuf", "the generator", "the sender's queue", or "" if there is
+ * no cause. */
 const char *found_culprit(const struct json_object *rate);
 /* Returns the text for a bound that no trial exceeded: "this host generates steadily", to follow
  * "the highest rate that". */
