@@ -16,7 +16,7 @@
 #include <seccomp.h>
 #endif
 
-/* Adds "cap_name" to the list in `names`; returns where the next one goes. */
+/* Adds "cap_name" to the list in `names`. Returns the offset for the next name. */
 static size_t add_name(char *names, size_t size, size_t used, const char *separator, int cap)
 {
 	const char *name = capng_capability_to_name(cap);
@@ -46,7 +46,7 @@ int caps_missing(const int *caps, size_t n, char *names, size_t size)
 	return missing;
 }
 
-/* Whether the lists, both divided by ", ", have a word in common. */
+/* Returns whether the lists, both separated by ", ", have a word in common. */
 static bool in_common(const char *one, const char *other)
 {
 	while (*one) {
@@ -94,7 +94,7 @@ int caps_require(const struct command *cmd, const char *with, struct error *err)
 		self[len] = '\0';
 	else
 		snprintf(self, sizeof(self), "%s", program_invocation_short_name);
-	/* not only the missing ones: setcap replaces what the file had */
+	/* all, not only the missing capabilities: setcap replaces the file's set */
 	for (size_t i = 0; i < n; i++)
 		used = add_name(all, sizeof(all), used, ",", caps[i]);
 	snprintf(hint, sizeof(hint), "run it as root, or: setcap %s=ep %s", all, self);
@@ -127,7 +127,7 @@ int caps_give_up(const struct opt_need *needs, const char *with, enum caps_again
 }
 
 /*
- * By system calls: capset() changes the calling thread only, and libcap-ng may take locks and
+ * Uses system calls: capset() changes only the calling thread, and libcap-ng may take locks and
  * memory, which a child of fork() must not.
  */
 struct sets {
@@ -148,7 +148,7 @@ int caps_drop_but(uint64_t keep)
 
 	if (ret)
 		return ret;
-	/* the kernel knows how many there are, and who may do it (CAP_SETPCAP) */
+	/* the kernel checks which exist, and requires CAP_SETPCAP */
 	for (int cap = 0; cap < 64; cap++) {
 		if (!(keep & CAPS_BIT(cap)) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
 			break;
@@ -162,7 +162,7 @@ int caps_drop_but(uint64_t keep)
 	return !ret && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : ret;
 }
 
-/* The ambient set follows what is no longer inheritable (cap_capset()). */
+/* The ambient set loses capabilities that are no longer inheritable (cap_capset()). */
 void caps_lend(uint64_t lent, bool lend)
 {
 	struct sets s;
@@ -199,7 +199,7 @@ int caps_bar_calls(bool programs, bool attach)
 		SCMP_SYS(adjtimex),	    SCMP_SYS(clock_adjtime),	 SCMP_SYS(pidfd_getfd),
 		SCMP_SYS(mount_setattr),    SCMP_SYS(swapoff),
 	};
-	/* the first one unless `attach` */
+	/* with `attach`, the first is allowed */
 	static const int commands[] = {
 		BPF_RAW_TRACEPOINT_OPEN,
 		BPF_LINK_CREATE,
@@ -220,7 +220,7 @@ int caps_bar_calls(bool programs, bool attach)
 	for (size_t i = programs ? 2 : 0; !rc && i < sizeof(calls) / sizeof(*calls); i++)
 		rc = seccomp_rule_add(filter, refuse, calls[i], 0);
 	for (size_t i = attach ? 1 : 0; !rc && i < sizeof(commands) / sizeof(*commands); i++)
-		/* the kernel takes an int: what is above it makes no other command of it */
+		/* the kernel takes an int: higher bits do not change the command */
 		rc = seccomp_rule_add(
 			filter, refuse, SCMP_SYS(bpf), 1,
 			SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint64_t)commands[i]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Capabilities: which are missing, and giving up what is no longer needed. */
+/* Capabilities: lists missing capabilities, and drops capabilities that are no longer needed. */
 #ifndef PKTLEDGER_HOST_CAPS_H
 #define PKTLEDGER_HOST_CAPS_H
 
@@ -10,41 +10,41 @@
 #include "base/opt.h"
 
 /*
- * Names of those of the `n` capabilities (CAP_* of <linux/capability.h>) that this thread has not
- * in effect: "CAP_BPF, CAP_NET_ADMIN", cut to `size`. Their number, or -errno.
+ * Lists the capabilities among `n` (CAP_* of <linux/capability.h>) that this thread lacks:
+ * "CAP_BPF, CAP_NET_ADMIN", truncated to `size`. Returns their number, or -errno.
  */
 int caps_missing(const int *caps, size_t n, char *names, size_t size);
 
 /*
- * 0 if those that the command cannot do without are there, else -EPERM, with the missing ones and
- * the way to them in `err`. `with`: words of the `when` of rows that count beside those of NULL,
- * by ", "; or NULL.
+ * Returns 0 if all capabilities required by the command are present, else -EPERM, with the missing
+ * ones and how to get them in `err`. `with`: `when` words of rows that apply in addition to rows
+ * with NULL, separated by ", ", or NULL.
  */
 int caps_require(const struct command *cmd, const char *with, struct error *err);
 
-/* When something that needs capabilities is to be done again. */
+/* How often an operation that needs capabilities is repeated. */
 enum caps_again {
-	CAPS_ONCE,  /* all is attached: only rows with `keeps` are left, as far as `with` says */
+	CAPS_ONCE,  /* all is attached: keep only rows with `keeps`, subject to `with` */
 	CAPS_AGAIN, /* another trial or client follows, which needs all rows */
 };
 
 /*
- * The step that follows attaching, for all commands: gives up, for good, what `needs` (NULL: none)
- * does not keep. In each thread, or caps_drop_but(). 0 or -errno.
+ * Drops, permanently, all capabilities that `needs` (NULL: empty) does not keep. All commands call
+ * it after attaching, in each thread, or use caps_drop_but(). Returns 0 or -errno.
  */
 int caps_give_up(const struct opt_need *needs, const char *with, enum caps_again again);
 
-/* What caps_give_up() keeps of those that are there: bits of CAPS_BIT(). */
+/* Returns the present capabilities that caps_give_up() keeps, as bits of CAPS_BIT(). */
 uint64_t caps_kept(const struct opt_need *needs, const char *with, enum caps_again again);
 
 /*
- * For a command that stays for days, once all is attached: system calls that nothing of it makes
- * from then on end with EPERM, in all threads and for good (seccomp(2), by libseccomp): starting
+ * Blocks system calls that a long-running command does not need once everything is attached: they
+ * fail with EPERM, in all threads and permanently (seccomp(2), with libseccomp). Blocks starting
  * programs unless `programs`, loading, running and attaching BPF programs, tracing processes and
- * taking their descriptors, mounts, modules, keys, the clock, reboot. With `attach` tracing
- * programs that are loaded may still be attached by BPF_RAW_TRACEPOINT_OPEN, which knows no other
- * target than the one they were loaded for. After caps_give_up(), which sets no_new_privs. 0, or
- * -errno: a build without libseccomp has -ENOSYS.
+ * taking their descriptors, mounts, modules, keys, the clock, reboot. With `attach`, loaded tracing
+ * programs may still be attached with BPF_RAW_TRACEPOINT_OPEN, which has no target but the one they
+ * were loaded for. Call it after caps_give_up(), which sets no_new_privs. Returns 0 or -errno,
+ * -ENOSYS in a build without libseccomp.
  */
 int caps_bar_calls(bool programs, bool attach);
 
@@ -52,15 +52,15 @@ int caps_bar_calls(bool programs, bool attach);
 #define CAPS_NONE     0ULL
 
 /*
- * Gives up all capabilities of the calling thread, and of the threads and programs that it starts
- * from now on, but for those of `keep` that it has. No program that it starts gains any: where it
- * may the bounding set is cut, and files give none (no_new_privs). Async-signal-safe. 0, -errno.
+ * Drops all capabilities except `keep` from the calling thread, and from threads and programs that
+ * it starts later. Programs it starts cannot regain any: cuts the bounding set if permitted, and
+ * disables file capabilities (no_new_privs). Async-signal-safe. Returns 0 or -errno.
  */
 int caps_drop_but(uint64_t keep);
 
 /*
- * Programs that the calling thread starts have those of `lent` that it has itself, although they
- * are not root's: until it is called with `lend` false.
+ * Gives the thread's own capabilities in `lent` to programs that it starts, even if they are not
+ * run as root, until called with `lend` false.
  */
 void caps_lend(uint64_t lent, bool lend);
 

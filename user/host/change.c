@@ -36,7 +36,7 @@ const char *change_device(const struct change *c, char buf[16])
 	return buf;
 }
 
-/* The value now, if the namespace has the device, and its name is not a path. */
+/* Reads the current value if the namespace has the interface, and its name is not a path. */
 static int read_now(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
 	int ret = 0;
@@ -179,7 +179,7 @@ static bool redirects(const struct json_object *argv)
 	return json_object_array_length(argv) > 2 && !strcmp(word_at(argv, 2), ">");
 }
 
-/* name=value with quotes only where they are needed; the > of a file is the shell's. */
+/* Quotes the value of name=value only if needed. The > of a file belongs to the shell. */
 static char *print_argv(const struct json_object *argv, char *buf, size_t size)
 {
 	char quoted[2 * JOURNAL_VALUE_SIZE], word[CHANGE_COMMAND_SIZE];
@@ -207,7 +207,7 @@ static char *print_argv(const struct json_object *argv, char *buf, size_t size)
 
 char *change_command(const struct change *change, bool undo, char *buf, size_t size)
 {
-	/* unlike `ip netns exec`, nsenter -n leaves /sys as it is */
+	/* unlike `ip netns exec`, nsenter -n keeps the host's /sys */
 	static const char mount[] = "mount -t sysfs sysfs /sys && ";
 	char command[sizeof(mount) + CHANGE_COMMAND_SIZE], quoted[2 * sizeof(command)];
 	struct json_object *argv = change_argv(change, undo);
@@ -220,7 +220,7 @@ char *change_command(const struct change *change, bool undo, char *buf, size_t s
 		print_argv(argv, command, sizeof(command));
 		snprintf(buf, size, "%s %s", enter, command);
 	} else {
-		/* The file that is written to must be that of the namespace, not of the shell. */
+		/* The file must be in the namespace's /sys, not in the shell's. */
 		nsenter = !strncmp(enter, "nsenter ", strlen("nsenter "));
 		snprintf(command, sizeof(command), "%s", nsenter ? mount : "");
 		print_argv(argv, command + strlen(command), CHANGE_COMMAND_SIZE);
@@ -280,10 +280,10 @@ static int run(const struct change *c, bool undo, int lock, struct error *why)
 }
 
 /*
- * Makes the change, or takes it back, and reads it back; one that is so already is not made. What
- * is run is what change_command() shows: a file is written, a program is run without a shell.
- * -ERANGE: the kernel or the device has made another value of it. `why` says more of a program that
- * failed. `lock`: of the undo file, whose next owner waits for the program.
+ * Makes or undoes the change and reads it back. Skips a change that is already in effect. Executes
+ * the same steps that change_command() shows: writes a file, or runs a program without a shell.
+ * -ERANGE: the kernel or the interface changed the value. `why` explains the failure of a program.
+ * `lock`: the undo file's lock, inherited by the program so that its next owner waits for it.
  */
 static int set(const struct change *c, bool undo, int lock, struct error *why)
 {
@@ -304,7 +304,7 @@ static int set(const struct change *c, bool undo, int lock, struct error *why)
 	return ret ? ret : strcmp(now, value) ? -ERANGE : 0;
 }
 
-/* What may help against an errno of set(); NULL: nothing known. */
+/* Returns a hint for an errno of set(), or NULL. */
 static const char *hint(int code, const struct error *why)
 {
 	if (*why->hint)
@@ -323,14 +323,14 @@ static const char *reason(int code, const struct error *why)
 	return !code ? "" : *why->message ? why->message : strerror(-code);
 }
 
-/* What is written down of a change that is meant to stay. */
+/* The journal entry of a permanent change. */
 struct entry {
-	pid_t pid;	  /* who made it */
+	pid_t pid;	  /* process that made the change */
 	uint64_t start;	  /* the start time of that process */
 	uint64_t time;	  /* when, ns of CLOCK_REALTIME */
 	char boot[40];	  /* BOOT_ID */
-	uint64_t netns;	  /* netns_cookie(); never used twice between two boots */
-	unsigned ifindex; /* of its interface; 0: it has none */
+	uint64_t netns;	  /* netns_cookie(), unique until the next boot */
+	unsigned ifindex; /* of its interface, 0: not tied to an interface */
 	struct change change;
 	struct json_object *apply, *undo; /* argv */
 };
@@ -359,7 +359,7 @@ static bool this_boot(const struct entry *e)
 	return proc_read(AT_FDCWD, boot, sizeof(boot), BOOT_ID) > 0 && !strcmp(boot, e->boot);
 }
 
-/* What would be run is what the entry says, or it is none. */
+/* Parses an entry. The entry is invalid unless its commands equal those that the change implies. */
 static int read_entry(struct json_object *o, struct entry *e)
 {
 	struct json_object *apply, *undo;
@@ -380,7 +380,7 @@ static int read_entry(struct json_object *o, struct entry *e)
 struct batch {
 	const struct change *changes;
 	unsigned n;
-	struct journal_change **holds; /* of sysctls: from changes that do not stay */
+	struct journal_change **holds; /* temporary changes of the same sysctls */
 	struct journal_kept file;
 	size_t first; /* entry of changes[0] */
 	change_cb cb;
@@ -438,7 +438,10 @@ static int check_whole(const struct journal_kept *f, struct error *err)
 			 "%s cannot be read from line %u on", f->path, f->damaged);
 }
 
-/* Locks, the values as they were planned to be, entries; in this order, and nothing is changed. */
+/*
+ * In this order: takes the locks, checks the planned old values, writes the entries. Changes
+ * nothing.
+ */
 static int prepare(struct batch *b, struct error *err)
 {
 	struct error why = {};
@@ -479,7 +482,9 @@ static void report(const struct batch *b, unsigned i, enum change_outcome outcom
 	b->cb(b->arg, &report);
 }
 
-/* changes[failed] has failed: it and those before it as they were. Only what stays has entries. */
+/*
+ * Reverts changes[0 .. failed] after changes[failed] failed. Only permanent changes have entries.
+ */
 static void put_back(struct batch *b, unsigned failed, const char *why)
 {
 	for (unsigned i = b->n; i-- > 0;) {
@@ -531,7 +536,7 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 	return ret;
 }
 
-/* One entry on its way. */
+/* State of an entry that is being processed. */
 struct step {
 	struct entry e;
 	struct netns ns;
@@ -549,7 +554,7 @@ because(struct step *s, enum change_outcome outcome, const char *fmt, ...)
 	return outcome;
 }
 
-/* CHANGE_DONE: its namespace is found, and its interface is the one it was. */
+/* Returns CHANGE_DONE if the namespace exists and the interface is still the same. */
 static enum change_outcome find_namespace(struct step *s)
 {
 	char name[IF_NAMESIZE], buf[IF_NAMESIZE];
@@ -634,7 +639,9 @@ static enum change_outcome undo(struct json_object *o, struct step *s, int lock)
 	return outcome;
 }
 
-/* Whether it is the entry of one of these; each has one, which sets `gone`. */
+/*
+ * Returns whether the entry belongs to one of the `n` changes. Each has an entry, marked in `gone`.
+ */
 static bool is_of(struct json_object *o, const struct change *only, unsigned n, bool *gone)
 {
 	uint64_t netns = 0;
@@ -685,7 +692,7 @@ int change_undo(const char *undo_file, const struct change *only, unsigned n, ch
 	return ret;
 }
 
-/* It was made in the namespace of this cookie since the boot, and its value is still the same. */
+/* The change was made in the namespace with this cookie since boot, and its value is unchanged. */
 static bool in_force(const struct entry *e, uint64_t netns)
 {
 	const struct change *c = &e->change;
@@ -731,12 +738,13 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 }
 
 /*
- * Changes as files for the next boot. Settings of devices are udev rules: a .link file would carry
- * some of them, but the first that matches is the only one (systemd.link(5)), so a new one takes
- * away what others say, the policy of names among them. The line for it is given beside the rule.
+ * Formats changes as files for the next boot. Interface settings become udev rules. A .link file
+ * supports some of them, but only the first matching file applies (systemd.link(5)), so a new file
+ * would disable the others, including the naming policy. The .link line is printed next to the
+ * rule.
  */
 
-/* A device that gets another name while it is set up has the name it keeps with "move". */
+/* An interface renamed during set-up gets its final name with "move". */
 #define NET_RULE "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"%s\", "
 #define CPU_RULE "ACTION==\"add\", SUBSYSTEM==\"cpu\", KERNEL==\"cpu%s\", "
 
@@ -745,10 +753,10 @@ static const char *const headings[CHANGE_FILES] = {
 	[CHANGE_FILE_UDEV] = "# /etc/udev/rules.d/90-pktledger.rules\n",
 	[CHANGE_FILE_NONE] =
 		"# By no file: the number of an interrupt may be another after a boot.\n",
-	/* udev(7): patterns, and $ and % in what is run; sysctl.d(5): patterns, too */
+	/* udev(7): patterns, and $ and % in commands. sysctl.d(5): also patterns */
 	[CHANGE_FILE_NAME] =
 		"# By no file: they would take this name of an interface for a pattern.\n",
-	/* all its settings are gone with it */
+	/* all settings disappear with the namespace */
 	[CHANGE_FILE_NETNS] =
 		"# By no file: another network namespace has to be set up whenever it is made.\n",
 };

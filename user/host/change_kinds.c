@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The kinds of changes: how each setting is read, what is a value of it, what sets it. */
+/* The kinds of changes: how each setting is read, validated and set. */
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -15,7 +15,7 @@
 #include "host/nl.h"
 
 #define MAX_CPUS   8192			    /* NR_CPUS of the largest kernels */
-#define OUR_HANDLE 0x10000		    /* "1:"; beside a default qdisc no handle is in use */
+#define OUR_HANDLE 0x10000		    /* "1:", the default qdisc has no handle in use */
 #define RAW_SIZE   (2 * JOURNAL_VALUE_SIZE) /* a value may be written with more blanks */
 
 /* Names become part of paths: they stay below the directory of their kind. */
@@ -43,7 +43,7 @@ const struct change_setting *change_setting(enum change_kind kind, const char *n
 	return NULL;
 }
 
-/* How many decimal numbers, with one blank between them, the text is made of; 0: none. */
+/* Counts the decimal numbers in the text, separated by a single blank. 0: not a list of numbers. */
 static unsigned count_numbers(const char *s)
 {
 	unsigned n = 0;
@@ -72,7 +72,7 @@ static bool is_printable(const char *s)
 	return true;
 }
 
-/* The kernel writes as many digits as it has CPUs or queues for: those of `old`. */
+/* The kernel writes as many digits as it has CPUs or queues: use the width of `old`. */
 static int form_mask(const char *old, const char *wanted, char value[JOURNAL_VALUE_SIZE])
 {
 	size_t at = strlen(old), from = strlen(wanted);
@@ -100,7 +100,7 @@ static int form_mask(const char *old, const char *wanted, char value[JOURNAL_VAL
 	return 0;
 }
 
-/* "3" or "0-3" at *s, which is moved behind it. */
+/* Parses "3" or "0-3" at *s and advances *s. */
 static int read_range(const char **s, bool cpus[MAX_CPUS])
 {
 	char *end;
@@ -184,7 +184,7 @@ int change_form(const struct change_setting *set, uint64_t max, const char *old,
 			return -EINVAL;
 		break;
 	case FORM_WORD:
-	case FORM_OWN: /* has a check of its own */
+	case FORM_OWN: /* checked by check() */
 		if (!*wanted || !is_printable(wanted) || strchr(wanted, ' '))
 			return -EINVAL;
 		break;
@@ -197,7 +197,7 @@ static void add_word(struct json_object *argv, const char *word)
 	json_object_array_add(argv, json_object_new_string(word));
 }
 
-/* Adds the words of a text, as a value has them: one blank between two. */
+/* Adds the words of a value, separated by a single blank. */
 static void add_words(struct json_object *argv, const char *text)
 {
 	for (size_t len;; text += len + 1) {
@@ -218,7 +218,7 @@ static void file_path(const struct change *c, char *buf, size_t size)
 		 ops->rest);
 }
 
-/* In the /sys of another namespace, a device of this name would be another's, too. */
+/* The /sys of another namespace may have a different interface with this name. */
 static int check_sysfs(const struct change *c)
 {
 	int ifindex = nl_ifindex(c->ns, c->ifname), ret;
@@ -235,8 +235,8 @@ static int check_sysfs(const struct change *c)
 }
 
 /*
- * Below /sys as the namespace sees it; else below /proc, as a path that begins at /proc/sys. Writes
- * `text`, or reads into `raw` if that is NULL.
+ * Opens a file below the namespace's /sys, or below /proc for a path that starts with /proc/sys.
+ * Writes `text`, or reads into `raw` if that is NULL.
  */
 static int use_file(const struct change *c, const char *text, char *raw, size_t size)
 {
@@ -324,7 +324,7 @@ static void file_argv(const struct change *c, bool undo, struct json_object *arg
 	add_word(argv, path);
 }
 
-/* ---- the driver of a device: read by the ioctl, set by ethtool ---- */
+/* ---- the driver of an interface: read by the ioctl, set by ethtool ---- */
 
 /* All of them begin with the command and go on with fields of 32 bits. */
 union params {
@@ -396,7 +396,7 @@ static int count_rings(const struct change *c, uint32_t *rings)
 	return ret < 0 ? ret : *rings ? 0 : -EOPNOTSUPP;
 }
 
-/* "default" is what ethtool_rxfh_indir_default() makes of all rings, and follows their number. */
+/* "default" is ethtool_rxfh_indir_default() over all rings, and follows their number. */
 static void print_spread(const struct spread *s, uint32_t rings, char value[JOURNAL_VALUE_SIZE])
 {
 	if (!s->start && s->equal == rings)
@@ -466,10 +466,10 @@ static int check_rss(const struct change *c, const char *wanted, char value[JOUR
 /* ---- root qdiscs: read by rtnetlink, set by tc ---- */
 
 /*
- * The value is "default fq_codel limit 10240" where the kernel has chosen it, "pfifo handle 8001:
- * limit 1000" where somebody has set it up. Two changes can be undone to the letter: another limit
- * for one that was set up (all else of it stays), and one of our own in place of the kernel's
- * (which comes back when ours is removed).
+ * Prints "default fq_codel limit 10240" for the kernel's default, and "pfifo handle 8001: limit
+ * 1000" for a configured qdisc. Two changes can be undone exactly: another limit on a configured
+ * qdisc (its other options stay), and a qdisc of ours replacing the default (which returns when
+ * ours is removed).
  */
 static void print_qdisc(const struct netdev_qdisc *q, char value[JOURNAL_VALUE_SIZE])
 {
@@ -540,7 +540,7 @@ int change_qdisc_check(const struct change *c, const char *wanted, char value[JO
 		return -EDOM;
 	if (was_default && !strcmp(was.kind, q.kind) && was.limited == q.limited &&
 	    was.limit == q.limit)
-		q.handle = 0; /* it is so already */
+		q.handle = 0; /* already in effect */
 	else
 		q.handle = was_default ? OUR_HANDLE : was.handle;
 	print_qdisc(&q, value);
@@ -614,8 +614,8 @@ const struct change_ops change_ops[CHANGE_KINDS] = {
 };
 
 /*
- * Those that a finding changes; the first that fits counts. Keys of .link files: systemd, src/udev/net/link-config-gperf.gperf;
- * names of coalescing parameters: ethtool(8), -C.
+ * Settings that a finding changes. The first match applies. Keys of .link files: systemd,
+ * src/udev/net/link-config-gperf.gperf. Names of coalescing parameters: ethtool(8), -C.
  */
 const struct change_setting change_settings[] = {
 	{CHANGE_SYSCTL, "net/core/flow_limit_cpu_bitmap", .form = FORM_MASK},

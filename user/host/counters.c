@@ -37,7 +37,7 @@ void counters_free(struct counters *c)
 	*c = (struct counters){0};
 }
 
-/* Copied: blocks that are shrunk in place leave holes that are too small for the next. */
+/* Copied: shrinking blocks in place leaves holes too small for the next block. */
 void counters_keep(struct counters *c, bool (*wanted)(const struct counter *it))
 {
 	struct counter *kept;
@@ -76,7 +76,7 @@ bool counters_get(const struct counters *c, const char *scope, const char *name,
 struct proc_file {
 	const char *path;
 	void (*parse)(struct counters *c, const char *scope, const char *text, size_t len);
-	const char *table; /* of procnet_neigh_stat(), instead */
+	const char *table; /* parse with procnet_neigh_stat() instead */
 };
 
 static const struct proc_file namespace_files[] = {
@@ -86,7 +86,7 @@ static const struct proc_file namespace_files[] = {
 	{"/proc/thread-self/net/xfrm_stat", procnet_snmp6, NULL},
 };
 
-/* One for the whole host; the neighbour tables are shown in the first namespace only. */
+/* Read once per host. The neighbour tables are visible only in the first namespace. */
 static const struct proc_file host_files[] = {
 	{"/proc/thread-self/net/softnet_stat", procnet_softnet, NULL},
 	{"/proc/thread-self/net/stat/arp_cache", NULL, "arp_cache"},
@@ -101,7 +101,7 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 		size_t len;
 		int err = file_read(files[i].path, &text, &len);
 
-		/* What the kernel does not have, or not for us, is left out. */
+		/* Files that the kernel lacks, or that are not readable for us, are skipped. */
 		if (err == -ENOENT || err == -EACCES || err == -EPERM)
 			continue;
 		if (err)
@@ -117,7 +117,7 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 
 #define STAT(name) #name, offsetof(struct rtnl_link_stats64, name)
 
-/* Those of losses are for the NIC table, which has rows for any of a device of software. */
+/* Loss counters belong in the NIC table, which has rows for every software interface. */
 static const struct {
 	const char *name;
 	size_t at;
@@ -187,7 +187,7 @@ static void add_names(struct counters *c, const struct counters_device *d)
 	}
 }
 
-/* What comes in one answer for all devices of a namespace. */
+/* Dumps that one request returns for all interfaces of a namespace. */
 struct dumps {
 	struct link_qdisc *qdiscs;
 	struct qstat *qstats;
@@ -212,7 +212,8 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 	}
 	if (what & COUNTERS_DRIVERS)
 		err = netdev_ethtool_stats(NULL, link->ifname, d->driver, &d->nic);
-	if (err && !(what & (COUNTERS_ALL | COUNTERS_GOING))) /* else it is gone meanwhile */
+	if (err && !(what & (COUNTERS_ALL | COUNTERS_GOING))) /* else it was removed in the
+							       * meantime */
 		return err;
 	for (unsigned i = 0; i < LINK_STATS; i++) {
 		snprintf(name, sizeof(name), "link:%s", link_stats[i].name);
@@ -245,7 +246,7 @@ static int read_devices(struct counters *c, const struct counters_scope *s, unsi
 	struct dumps all = {0};
 	int err = 0;
 
-	/* nothing to read here is no failure of what is measured */
+	/* unreadable dumps do not fail the snapshot */
 	all.qdiscs_n = links_read_qdiscs(NULL, &all.qdiscs);
 	if (what & COUNTERS_QUEUES)
 		all.qstats_n = qstats_read(NULL, &all.qstats);
@@ -309,7 +310,7 @@ static int compare(const void *a, const void *b)
 	return d ? d : strcmp(x->name, y->name);
 }
 
-/* Sums the run of equal names that begins at *i and moves *i behind it. */
+/* Sums the run of equal names that starts at *i and moves *i past it. */
 static uint64_t take_sum(const struct counters *c, size_t *i)
 {
 	const struct counter *first = &c->items[*i];
@@ -320,7 +321,7 @@ static uint64_t take_sum(const struct counters *c, size_t *i)
 	return sum;
 }
 
-/* How much a counter moved, which may have 32 bits. */
+/* Returns the increase of a counter, which may be 32 bits wide. */
 static uint64_t delta_of(const struct counter *it, uint64_t before, uint64_t after)
 {
 	bool narrow = !strncmp(it->name, "softnet:", 8) || !strncmp(it->name, "socket:", 7);
@@ -372,7 +373,7 @@ const struct nic_sample *counters_device_match(struct counters_device *before,
 	return matched;
 }
 
-#define LOSSES_MAX 128 /* counters that moved, of one device */
+#define LOSSES_MAX 128 /* counters that increased, per interface */
 
 struct nic_ring_loss nic_ring_loss(struct counters_device *before, struct counters_device *after)
 {

@@ -52,7 +52,7 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 
 static int by_ifindex(const void *a, const void *b)
 {
-	/* both structures begin with it */
+	/* both structures start with the ifindex */
 	const unsigned *x = a, *y = b;
 
 	return (*x > *y) - (*x < *y);
@@ -107,7 +107,7 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 	/* mq at the root already sums its children */
 	if (tc->tcm_parent != TC_H_ROOT && tc->tcm_parent != TC_H_INGRESS)
 		return MNL_CB_OK;
-	/* those of one device come one after another */
+	/* qdiscs of an interface are consecutive */
 	q = rows->n && q[rows->n - 1].ifindex == (unsigned)tc->tcm_ifindex ? &q[rows->n - 1]
 									   : list_add(rows);
 	q->ifindex = (unsigned)tc->tcm_ifindex;
@@ -205,7 +205,10 @@ static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-/* One dump into `r`. How many rows, or -errno; a kernel without the family or command has none. */
+/*
+ * Appends a dump to `r`. Returns the number of rows, 0 if the kernel lacks the family or command,
+ * or -errno.
+ */
 static int dump_qstats(const struct netns *ns, uint32_t scope, struct list *r)
 {
 	int family = genl_family(ns, NETDEV_FAMILY), ret;

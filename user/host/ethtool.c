@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What drivers say and take: the ethtool ioctl. */
+/* The ethtool ioctl: reads and changes driver settings. */
 #include "host/netdev.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void fill_speed(const struct netns *ns, struct netdev *dev)
 		uint32_t room[sizeof(struct ethtool_link_settings) / 4 + 3 * INT8_MAX];
 	} link = {.is.cmd = ETHTOOL_GLINKSETTINGS};
 
-	/* The first call asks how many words a link mode mask has; the answer is negative. */
+	/* The first call returns the number of words in a link mode mask as a negative value. */
 	if (netdev_ethtool(ns, dev->link.ifname, &link) || link.is.link_mode_masks_nwords >= 0)
 		return;
 	link.is.link_mode_masks_nwords = -link.is.link_mode_masks_nwords;
@@ -57,7 +57,10 @@ void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
 	fill_speed(ns, dev);
 }
 
-/* The names of a string set, ETH_GSTRING_LEN bytes each. -EOPNOTSUPP if the device has none. */
+/*
+ * Reads the names of a string set, ETH_GSTRING_LEN bytes each. -EOPNOTSUPP if the interface lacks
+ * it.
+ */
 static int read_strings(const struct netns *ns, const char *ifname, uint32_t set,
 			struct ethtool_gstrings **strings)
 {
@@ -82,7 +85,9 @@ static int read_strings(const struct netns *ns, const char *ifname, uint32_t set
 	return ret;
 }
 
-/* Bit number of a feature; `count` gets the number of features. -ENOENT: no such name. */
+/*
+ * Returns the bit number of a feature. `count` gets the number of features. -ENOENT if not found.
+ */
 static int find_feature(const struct netns *ns, const char *ifname, const char *feature,
 			unsigned *count)
 {
@@ -185,7 +190,7 @@ int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver
 	return ret == -ENODEV ? ret : 0;
 }
 
-#define RSS_MAX 65536 /* entries; mlx5 has some thousands */
+#define RSS_MAX 65536 /* entries, mlx5 has several thousand */
 
 static int compare_queues(const void *a, const void *b)
 {
@@ -197,7 +202,7 @@ static int compare_queues(const void *a, const void *b)
 int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_rxfh_indir **table)
 {
 	struct ethtool_rxfh_indir ask = {.cmd = ETHTOOL_GRXFHINDIR};
-	/* With room for none the kernel says how large it is. */
+	/* With size 0 the kernel returns the table size. */
 	int ret = netdev_ethtool(ns, ifname, &ask);
 
 	if (ret < 0)

@@ -26,12 +26,12 @@
 
 #define WAIT_MS	 10000 /* for another's lock */
 #define POLL_MS	 20
-#define MAX_SIZE (4 << 20) /* bytes of a file of changes; more cannot be ours */
+#define MAX_SIZE (4 << 20) /* bytes, maximum size of a file of changes */
 
-/* One entry of JOURNAL_DIR: its file, its lock, and the value that it is about. */
+/* An entry of JOURNAL_DIR: its file, its lock, and the setting's value. */
 struct entry {
 	struct journal_record rec;
-	char path[PATH_MAX]; /* of the file */
+	char path[PATH_MAX]; /* path of the entry's file */
 	int file;	     /* holds the lock */
 	int value;	     /* the value itself, O_RDWR */
 };
@@ -85,7 +85,7 @@ int journal_file_lock(const char *path, bool create)
 			ret = -errno;
 		else if (st.st_nlink)
 			return fd;
-		/* Removed by the one that had the lock before: open the next, if there is one. */
+		/* Removed by the previous lock holder: open the next file if it exists. */
 		close(fd);
 	}
 	return ret;
@@ -216,9 +216,9 @@ static int value_write(const struct entry *e, const char *value)
 }
 
 /*
- * Puts rec.old back if the value is still rec.new, and removes the file. -ESTALE: it was another,
- * and stays; the file is removed. Any other error: the file stays, for journal_repair().
- * Async-signal-safe, as is all that it calls.
+ * Restores rec.old if the value is still rec.new, and removes the file. -ESTALE: the value was
+ * different and stays, the file is removed. Any other error: the file stays for journal_repair().
+ * Async-signal-safe, like all functions it calls.
  */
 static int entry_settle(const struct entry *e)
 {
@@ -235,7 +235,7 @@ static int entry_settle(const struct entry *e)
 	return ours || !strcmp(now, e->rec.old) ? 0 : -ESTALE;
 }
 
-/* With the last copy of the descriptors the lock is free. */
+/* The lock is released with the last copy of the descriptors. */
 static void entry_close(struct entry *e)
 {
 	fd_close(&e->value);
@@ -263,7 +263,7 @@ static void __attribute__((noreturn)) guard(struct entry *e, int ask, int owner)
 
 	setsid();
 	caps_drop_but(CAPS_BIT(CAP_NET_ADMIN)); /* to write the value */
-	/* Nothing inherited stays open: no namespaces of the lab, no end of a pipe. */
+	/* Inherit no descriptors: no namespaces of the test network, no end of a pipe. */
 	for (int i = 0; i < GUARD_FDS; i++)
 		fds[i] = fcntl(fds[i], F_DUPFD, GUARD_FDS);
 	for (int i = 0; i < GUARD_FDS; i++)
@@ -307,7 +307,7 @@ static int start_guard(struct journal_change *c)
 	return ret;
 }
 
-/* Asks the guard and waits for it; does its work if it was killed. */
+/* Asks the guard to restore the value and waits for it, or restores it if the guard was killed. */
 static int settle(struct journal_change *c)
 {
 	int wstatus;
@@ -364,7 +364,7 @@ static int take(struct entry *e, struct error *err)
 		ret = entry_settle(&left);
 		if (ret && ret != -ESTALE)
 			return ret;
-		fd_close(&e->file); /* it is removed, so the lock is none */
+		fd_close(&e->file); /* the file is removed, so the lock is void */
 	}
 }
 
@@ -421,7 +421,7 @@ int journal_change_sysctl(struct journal_change **change, const char *path, cons
 		ret = -ENAMETOOLONG;
 	if (value && snprintf(rec->new, sizeof(rec->new), "%s", value) >= (int)sizeof(rec->new))
 		ret = -ENOSPC;
-	/* the file that stands for the target */
+	/* the file named after the target */
 	snprintf(c->entry.path, sizeof(c->entry.path), JOURNAL_DIR "/sysctl:%s", rec->target);
 	for (char *name = c->entry.path + sizeof(JOURNAL_DIR); *name; name++)
 		*name = *name == '/' ? ':' : *name;
@@ -477,7 +477,7 @@ static int repair(struct entry *e, journal_repair_cb cb, void *arg)
 	if (ret < 0)
 		return ret == -EWOULDBLOCK || ret == -ENOENT ? 0 : ret;
 	ret = entry_read(e);
-	if (ret == -ENODATA) /* its owner died before it changed anything */
+	if (ret == -ENODATA) /* the owner died before changing the value */
 		return unlink(e->path) ? -errno : 0;
 	if (ret || journal_owner_alive(&e->rec))
 		return ret;
@@ -530,7 +530,7 @@ static int read_all(struct journal_kept *f)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size > MAX_SIZE)
 		return -EFBIG;
-	/* what it says is done: nobody else may have written it */
+	/* the file's commands are executed: only its owner may have written it */
 	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))
 		return -EKEYREJECTED;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
@@ -624,7 +624,7 @@ int journal_kept_save(struct journal_kept *f)
 
 	if (snprintf(next, sizeof(next), "%s.new", f->path) >= (int)sizeof(next))
 		return -ENAMETOOLONG;
-	/* one that was left by a program that was killed is in nobody's use: we have the lock */
+	/* a file left by a killed program is unused: we hold the lock */
 	if (unlink(next) && errno != ENOENT)
 		return -errno;
 	if (!json_object_array_length(f->entries) && !*f->rest)
@@ -632,7 +632,10 @@ int journal_kept_save(struct journal_kept *f)
 	fd = open(next, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	/* The new file is locked before it has the name: nobody gets in between. */
+	/*
+	 * The new file is locked before it gets the name, so that no other program can lock it
+	 * first.
+	 */
 	ret = flock(fd, LOCK_EX | LOCK_NB) ? -errno : write_all(f, fd);
 	if (!ret && rename(next, f->path))
 		ret = -errno;

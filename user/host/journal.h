@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The journal of what was changed on the host beyond namespaces of our own: for values that are
- * global to the host. An entry is a file in JOURNAL_DIR, locked for as long as the change is in
- * force: pid and start time of the owner, kind, target, old and new value.
+ * The journal of temporary changes to host-global values, outside pktledger's namespaces. An entry
+ * is a file in JOURNAL_DIR, locked while the change is in force: pid and start time of the owner,
+ * kind, target, old and new value.
  *
- * Each change has a guard: a process of its own session that puts the old value back when the owner
- * asks it to, and at once when the owner dies, by SIGKILL too. Owner and guard hold the lock
- * together, so a free lock means that nobody is left to do it; journal_repair() does it then.
+ * Each change has a guard: a process in a separate session that restores the old value when the
+ * owner asks, and immediately when the owner dies, even by SIGKILL. Owner and guard share the lock,
+ * so a free lock means that both are dead. Then journal_repair() restores the value.
  */
 #ifndef PKTLEDGER_HOST_JOURNAL_H
 #define PKTLEDGER_HOST_JOURNAL_H
@@ -27,30 +27,31 @@ struct journal_change;
 
 /*
  * Sets /proc/sys/<path>, e.g. "net/ipv4/udp_mem", until journal_restore() or the end of the
- * process. The calling thread must see it: host-global ones below net/ exist only in the initial
- * network namespace. Waits some seconds for another run that has changed it: -EBUSY after that, its
- * pid is in `err`; -EINTR if a signal ended the wait. -ERANGE if the value does not read back as it
- * was given (numbers with one blank between them do). On failure the old value is in force.
+ * process. The calling thread must be able to see it: host-global values below net/ exist only in
+ * the initial network namespace. Waits some seconds for another run that has changed it, then
+ * returns -EBUSY with its pid in `err`. -EINTR if a signal ended the wait. -ERANGE if the value
+ * reads back differently (numbers must be separated by a single blank). On failure the old value is
+ * in force.
  *
- * `value` NULL: keeps others from such a change until journal_release(): for who changes it to
- * stay, and must not take another's temporary value for the old one.
+ * `value` NULL: blocks such changes by other runs until journal_release(), for a permanent change
+ * that must not mistake a temporary value for the old value.
  */
 int journal_change_sysctl(struct journal_change **change, const char *path, const char *value,
 			  struct error *err);
 
 /*
- * Puts the old value back, removes the entry and frees `change` (NULL: nothing to do). Works also
- * after the owner has dropped its capabilities. -ESTALE: somebody else has changed it since; it is
- * left.
+ * Restores the old value, removes the entry and frees `change` (NULL: does nothing). Also works
+ * after the owner dropped its capabilities. -ESTALE: another program has changed the value since,
+ * and it is kept.
  */
 int journal_restore(struct journal_change *change, struct error *err);
 
 void journal_release(struct journal_change *hold);
 
-/* What is written down of a change, as one line of JSON. */
+/* The content of an entry, as one line of JSON. */
 struct journal_record {
 	pid_t pid;	  /* owner */
-	uint64_t start;	  /* its start time, field 22 of /proc/PID/stat, clock ticks */
+	uint64_t start;	  /* owner's start time, field 22 of /proc/PID/stat, clock ticks */
 	char kind[16];	  /* "sysctl" */
 	char target[256]; /* path below /proc/sys */
 	char old[JOURNAL_VALUE_SIZE], new[JOURNAL_VALUE_SIZE];
@@ -58,14 +59,13 @@ struct journal_record {
 
 #define JOURNAL_RECORD_SIZE (6 * sizeof(struct journal_record)) /* holds any as text */
 
-/* `current`: the value that was found. `restored` false: it was not what the owner had set, and
- * stays. */
+/* `current`: the value found. `restored` false: it was not the owner's value, and was kept. */
 typedef void (*journal_repair_cb)(void *arg, const struct journal_record *rec, const char *current,
 				  bool restored);
 
 /*
- * Restores what dead owners without a guard have left, and calls `cb` (may be NULL) for each.
- * Returns how many entries were settled, or -errno. 0 too where the journal may not be read.
+ * Restores the changes of dead owners without a guard, and calls `cb` (may be NULL) for each.
+ * Returns the number of resolved entries, or -errno. Also returns 0 if the journal is unreadable.
  */
 int journal_repair(journal_repair_cb cb, void *arg, struct error *err);
 
@@ -76,44 +76,47 @@ int journal_record_parse(struct journal_record *rec, const char *text);
 /* As record_read(), but nothing is cut or passed over: -ENODATA if it is not all that is there. */
 int journal_read(struct json_object *o, const struct record_field *rows, void *to);
 
-/* What this process writes down of itself. 0 or -errno. */
+/* Identifies this process for an entry. Returns 0 or -errno. */
 int journal_own(pid_t *pid, uint64_t *start);
 
 /* The process that wrote the record still runs. */
 bool journal_owner_alive(const struct journal_record *rec);
 
-/* Copies `len` bytes of a value: blanks, tabs and newlines become one blank, none at the ends. */
+/* Copies `len` bytes of a value: collapses blanks, tabs and newlines, and trims both ends. */
 void journal_value_normal(char *to, const char *raw, size_t len);
 
 /*
- * Opens a file and locks it, until its descriptor is closed. The lock belongs to the name: a file
- * that was removed or replaced meanwhile does not count. The descriptor; -EWOULDBLOCK: another has
- * it.
+ * Opens and locks a file until its descriptor is closed. The lock belongs to the name: a file
+ * removed or replaced before the lock was taken is not accepted. Returns the descriptor, or
+ * -EWOULDBLOCK if another process holds the lock.
  */
 int journal_file_lock(const char *path, bool create);
 
 /*
- * Entries that outlive their owner: changes that are meant to stay until they are undone. They have
- * no guard, and journal_repair() does not see them: they are together in a file of their own, mode
- * 0600, oldest first, an object a line. The file is replaced as a whole, never half written.
+ * Permanent entries: changes that stay until they are undone. They have no guard, and
+ * journal_repair() ignores them: they are in a separate file, mode 0600, oldest first, one object
+ * per line. The file is always replaced as a whole.
  */
 struct journal_kept {
-	struct json_object *entries; /* a list, to be altered; on disk by journal_kept_save() */
+	struct json_object *entries; /* modifiable list, written to disk by journal_kept_save() */
 	unsigned
 		damaged; /* the line from which on the file could not be read; 0: all of it could */
-	char *rest;	 /* what is there, which stays in the file behind the entries */
+	char *rest;	 /* unparsed rest of the file, kept after the entries */
 	const char *path; /* borrowed */
 	int fd;		  /* holds the lock */
 };
 
 /*
- * Opens the file at `path`, locks it until journal_kept_close(), and reads it. `create`: makes it
- * if it is missing, and its directory if that is the program's own. -EBUSY if another program holds
- * the lock for long; -ENOENT, with nothing in `err`, if there is none.
+ * Opens the file at `path`, locks it until journal_kept_close(), and reads it. `create`: creates a
+ * missing file, and its directory if it is the program's. -EBUSY if another program holds the lock
+ * for long. -ENOENT, with `err` empty, if the file does not exist.
  */
 int journal_kept_open(struct journal_kept *file, const char *path, bool create, struct error *err);
 
-/* Writes them to disk, or removes the file if nothing is left. 0, or -errno: it is as before. */
+/*
+ * Writes the entries to disk, or removes an empty file. Returns 0, or -errno with the file
+ * unchanged.
+ */
 int journal_kept_save(struct journal_kept *file);
 
 void journal_kept_close(struct journal_kept *file);

@@ -56,7 +56,10 @@ const struct lab_port *lab_link_peer(const struct lab *lab)
 #define TUNNEL_HEADER 50 /* IPv4, UDP, VXLAN, Ethernet */
 #define TUNNEL_VNI    0x706b
 
-/* Of tx, rx, router_tx and router_rx: 198.18.LINK.HOST/24, 2001:2:0:LINK::HOST/64, and MACs. */
+/*
+ * Planned addresses of tx, rx, router_tx and router_rx: 198.18.LINK.HOST/24,
+ * 2001:2:0:LINK::HOST/64, and MACs.
+ */
 static const struct {
 	const char *ifname;
 	uint8_t link, host;
@@ -74,7 +77,7 @@ static const struct {
 		       {"v-rx", 0, 2}},
 };
 
-/* What every lab of this topology has in common: names, addresses. No namespaces yet. */
+/* Plans the names and addresses shared by all test networks of this topology. No namespaces yet. */
 static void plan(struct lab *lab, enum lab_topology topology)
 {
 	bool ipv6 = !access("/proc/sys/net/ipv6", F_OK);
@@ -99,16 +102,16 @@ static void plan(struct lab *lab, enum lab_topology topology)
 
 /* ---- waiting until the kernel has said all it says ---- */
 
-#define READY_MS       5000 /* far beyond what a loaded machine needs */
+#define READY_MS       5000 /* far longer than a loaded machine needs */
 #define ADDR_TENTATIVE 0x40 /* IFA_F_TENTATIVE: the multicast groups are not joined yet */
-#define MLD_TIMER      0x01 /* MAF_TIMER_RUNNING of <net/if_inet6.h>: a report is to come */
+#define MLD_TIMER      0x01 /* MAF_TIMER_RUNNING of <net/if_inet6.h>: a report is pending */
 
 static bool has_ip6(const struct lab_port *port)
 {
 	return !IN6_IS_ADDR_UNSPECIFIED(&port->ip6);
 }
 
-/* Whether a line of a file below /proc/net about the device has one of these flags. */
+/* Returns whether a line of a file below /proc/net for the interface has one of these flags. */
 static int has_flags(const char *path, const char *ifname, unsigned mask)
 {
 	bool addresses = strstr(path, "if_inet6");
@@ -120,7 +123,9 @@ static int has_flags(const char *path, const char *ifname, unsigned mask)
 	if (!f)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
-		/* address ifindex prefix scope flags name; ifindex name group users flags timer */
+		/*
+		 * address ifindex prefix scope flags name, or: ifindex name group users flags timer
+		 */
 		int n = addresses ? sscanf(line, "%*s %*s %*s %*s %x %15s", &flags, name)
 				  : sscanf(line, "%*s %15s %*s %*s %x", name, &flags);
 
@@ -153,7 +158,7 @@ static int quiet(const struct lab_port *port)
 	return ret < 0 ? ret : !ret;
 }
 
-/* `is` returns 1: so it is; 0: not yet; or -errno. */
+/* Waits until `is` returns 1 (0: not yet), or -errno. */
 static int wait_until(int (*is)(const struct lab_port *port), const struct lab_port *port,
 		      const char *what, struct error *err)
 {
@@ -191,7 +196,7 @@ static int announced(const struct lab_port *port)
 	return ret < 0 ? ret : !strcmp(state, "up");
 }
 
-/* ---- what every lab is made of: quiet namespaces, links, addresses ---- */
+/* ---- building blocks of every test network: quiet namespaces, links, addresses ---- */
 
 /* Before the devices exist, so that they are born with it. */
 static const char *const settings[][2] = {
@@ -210,17 +215,19 @@ static const char *const settings[][2] = {
 	{"net/ipv6/conf/default/use_tempaddr", "0"},
 	{"net/ipv6/conf/default/addr_gen_mode", "1"}, /* IN6_ADDR_GEN_MODE_NONE */
 	/*
-	 * MLDv1, because there the kernel shows in /proc/net/igmp6 whether a report is still to
-	 * come, and its second report comes within the interval set here instead of 10 s.
+	 * MLDv1, because /proc/net/igmp6 then shows whether a report is pending, and the second
+	 * report follows within the interval set here instead of 10 s.
 	 */
 	{"net/ipv6/conf/default/force_mld_version", "1"},
 	{"net/ipv6/conf/default/mldv1_unsolicited_report_interval", "1"},
-	/* of a router only */
+	/* router only */
 	{"net/ipv4/ip_forward", "1"},
 	{"net/ipv6/conf/all/forwarding", "1"},
 };
 
-/* A namespace whose devices say nothing by themselves; `router`: it forwards. */
+/*
+ * Creates a namespace whose interfaces send no packets by themselves. `router`: enables forwarding.
+ */
 static int make_namespace(struct netns *ns, bool router, struct error *err)
 {
 	unsigned n = sizeof(settings) / sizeof(*settings) - (router ? 0 : 2);
@@ -236,7 +243,7 @@ static int make_namespace(struct netns *ns, bool router, struct error *err)
 	return ret;
 }
 
-/* Reads ifindex, MTU and queues of a planned port whose device exists. */
+/* Reads ifindex, MTU and queues of a planned port after its interface was created. */
 static int read_port(struct lab_port *p)
 {
 	struct netdev dev;
@@ -249,8 +256,8 @@ static int read_port(struct lab_port *p)
 }
 
 /*
- * Two devices that exist: up, as every experiment expects them whatever the kernel's default is,
- * with what read_port() reads.
+ * Brings up two existing interfaces, with the settings that experiments expect whatever the
+ * kernel's default, and calls read_port().
  */
 static int set_up_link(struct lab_port *a, struct lab_port *b, unsigned mtu, struct error *err)
 {
@@ -283,7 +290,7 @@ static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, un
 	return set_up_link(a, b, mtu, err);
 }
 
-/* Its addresses, and the peer as its neighbour. */
+/* Adds the port's addresses, and the peer as its neighbour. */
 static int add_addresses(const struct lab_port *p, const struct lab_port *peer, struct error *err)
 {
 	int ret = netdev_add_addr(p->ns, p->ifindex, AF_INET, &p->ip4, 24);
@@ -315,8 +322,8 @@ static int add_route(const struct lab_port *p, const struct lab_port *router,
 }
 
 /*
- * Waits for the carrier and makes neighbours of the two, with their addresses. These come last:
- * with the carrier there, each IPv6 address is announced once, at once.
+ * Waits for the carrier and makes the ends neighbours, with their addresses. Addresses are added
+ * last: with a carrier, each IPv6 address is announced once, immediately.
  */
 static int join_ends(struct lab_port *a, struct lab_port *b, struct error *err)
 {
@@ -383,7 +390,9 @@ static int check_name(const char *name, struct error *err)
 	return 0;
 }
 
-/* The directory, locked until the descriptor is closed; made if it is missing. Or -errno. */
+/*
+ * Opens the directory, created if missing, and locks it until the descriptor is closed, or -errno.
+ */
 static int lock_labs(struct error *err)
 {
 	int ret, fd;
@@ -405,7 +414,7 @@ static int lock_labs(struct error *err)
 	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot lock " LAB_DIR);
 }
 
-/* In place of the one that is there, if there is one. */
+/* Replaces any existing mark. */
 static int write_mark(const struct mark *m)
 {
 	struct json_object *o;
@@ -414,7 +423,8 @@ static int write_mark(const struct mark *m)
 	int ret;
 
 	mark_path(path, m->info.name);
-	ret = replace_begin(&r, path, "{", 0600); /* beside it, not by the name of a lab */
+	ret = replace_begin(&r, path, "{", 0600); /* a temporary file whose name is not a valid
+						   * test network name */
 	if (ret)
 		return ret;
 	o = record_write(mark_rows, m);
@@ -423,7 +433,7 @@ static int write_mark(const struct mark *m)
 	return replace_end(&r, 0);
 }
 
-/* -ENOENT if there is none, -EBADMSG if it is another version's. */
+/* -ENOENT if missing, -EBADMSG if written by another version. */
 static int read_mark(const char *name, struct mark *m)
 {
 	struct json_object *o;
@@ -443,7 +453,7 @@ static int read_mark(const char *name, struct mark *m)
 	return ret;
 }
 
-/* Whether the name still stands for the namespace that this lab made. */
+/* Returns whether the name still refers to the namespace created for this test network. */
 static bool is_ours(const struct mark *m, enum role role)
 {
 	char path[PATH_MAX];
@@ -520,7 +530,9 @@ static int bind_namespace(const struct netns *ns, const char *name, const char *
 	return ret;
 }
 
-/* Everything that bears the lab's name, the mark last: until then it can be tried again. */
+/*
+ * Removes every file with the test network's name, the mark last, so that a failure can be retried.
+ */
 static int remove_names(const struct mark *m)
 {
 	struct stat st, dir;
@@ -530,7 +542,7 @@ static int remove_names(const struct mark *m)
 		ns_path(path, m->info.name, role_name(m->info.topology, i));
 		if (is_ours(m, i) && umount2(path, MNT_DETACH))
 			return -errno;
-		/* a name without a mount is what a publish leaves that was killed in the middle */
+		/* a name without a mount remains when publishing was killed */
 		if (!lstat(path, &st) && !stat(NETNS_DIR, &dir) && st.st_dev == dir.st_dev &&
 		    unlink(path))
 			return -errno;
@@ -685,8 +697,8 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 /* ---- topologies ---- */
 
 /*
- * Nothing of its own: no snooping, which would join a group and report it, no spanning tree, and
- * no netfilter of IP, which would put fragments together.
+ * Creates a bridge that sends no packets by itself: no snooping, which would join a group and
+ * report it, no spanning tree, and no IP netfilter, which would reassemble fragments.
  */
 static int make_bridge(const struct lab *lab, struct error *err)
 {
@@ -746,7 +758,7 @@ static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
 			   "cannot make the tunnel %s", end->ifname);
 }
 
-/* What is below has room for the tunnel's headers. */
+/* The underlay has room for the tunnel's headers. */
 static int build_vxlan(struct lab *lab, unsigned queues, unsigned mtu, bool other_vni,
 		       struct error *err)
 {
@@ -764,7 +776,7 @@ static int build_vxlan(struct lab *lab, unsigned queues, unsigned mtu, bool othe
 	return ret;
 }
 
-/* Its queues are one each: the carrier is one thread. */
+/* One queue per interface: a single thread carries the frames. */
 static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
 {
 	int ret = 0;

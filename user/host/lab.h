@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A lab: namespaces and a path between them, for experiments that must touch nothing else.
+ * A test network: namespaces and a path between them, for experiments isolated from the host.
  *
  *   pair:    tx [v-tx]======[v-rx] rx
  *   router:  tx [v-tx]==[v-r0] router [v-r1]==[v-rx] rx
  *   bridge:  tx [v-tx]==[v-b0] bridge [v-b1]==[v-rx] rx
  *   vxlan:   tx [x-tx][v-tx]======[v-rx][x-rx] rx, x-tx and x-rx the ends of a tunnel
- *   tap:     tx [v-tx]--a thread of this process--[v-rx] rx, both taps; anonymous only
+ *   tap:     tx [v-tx]--a thread of this process--[v-rx] rx, both taps, anonymous only
  *
- * Addresses: 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180). Neighbours are static and
- * the kernel sends nothing of its own once lab_open() is back, so that counters carry the flow
- * alone: no DAD, RA, RS, no link-local addresses. The MLD reports for the solicited-node groups
- * cannot be suppressed; they are over before lab_open() returns, but come again (two for each
- * group within some 10 ms) when a device loses and regains its carrier.
+ * Addresses: 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180). Neighbours are static and the
+ * kernel sends no packets of its own after lab_open() returns, so that counters reflect only the
+ * flow: no DAD, RA, RS, no link-local addresses. The MLD reports for the solicited-node groups
+ * cannot be suppressed. They are finished before lab_open() returns, but are repeated (two per
+ * group within about 10 ms) when an interface loses and regains its carrier.
  *
- * The devices are as the kernel makes them, but without GRO: no qdisc, no XDP, checksums offloaded.
+ * The interfaces have the kernel's defaults except for GRO, which is off: no qdisc, no XDP,
+ * checksums offloaded.
  */
 #ifndef PKTLEDGER_HOST_LAB_H
 #define PKTLEDGER_HOST_LAB_H
@@ -38,7 +39,9 @@ enum lab_topology { LAB_PAIR, LAB_ROUTER, LAB_BRIDGE, LAB_TAP, LAB_VXLAN };
 /* Their names, in the order of the enum. */
 extern const struct opt_value lab_topologies[];
 
-/* What the namespace between the ends is: "router", "bridge"; NULL: there is none. */
+/*
+ * Returns the name of the namespace between the ends: "router", "bridge", or NULL without a middle.
+ */
 const char *lab_middle(enum lab_topology topology);
 
 struct lab_spec {
@@ -46,13 +49,16 @@ struct lab_spec {
 	unsigned queues; /* per veth, at most 256; 0: 1 */
 	unsigned mtu;	 /* 1280 to 65535; 0: 1500 */
 	bool other_vni;	 /* the ends of a tunnel are of different networks: all is lost */
-	/* NULL: anonymous; else namespaces NAME-tx, NAME-rx (, NAME-router or NAME-bridge) */
+	/*
+	 * NULL: anonymous. Else prefix of the namespaces NAME-tx, NAME-rx (, NAME-router or
+	 * NAME-bridge)
+	 */
 	const char *name;
 };
 
-/* One device at one end of a link. */
+/* An interface at one end of a link. */
 struct lab_port {
-	struct netns *ns; /* borrowed from the lab */
+	struct netns *ns; /* borrowed from the test network */
 	char ifname[16];
 	unsigned ifindex;
 	unsigned mtu;
@@ -78,52 +84,58 @@ struct lab {
 		struct {
 			struct lab_port tx, rx; /* the ends */
 			/*
-			 * The middle's ports towards tx and rx; those of a bridge have no
-			 * addresses. Of a tunnel: the devices below it, in the namespaces of its
-			 * ends.
+			 * The middle's ports towards tx and rx, without addresses on a bridge. With
+			 * a tunnel: the interfaces below it, in the namespaces of its ends.
 			 */
 			struct lab_port router_tx, router_rx;
 		};
 		struct lab_port port[4];
 	};
 	char name[32];	       /* empty: anonymous */
-	struct lab_taps *taps; /* NULL: it has none */
+	struct lab_taps *taps; /* NULL: not a tap topology */
 };
 
 /*
- * Builds the lab; all links are up when it returns. Undone by lab_close(). -EEXIST if the
- * name is taken. Without IPv6 in the kernel the ip6 of the ports are ::. On failure all is gone.
+ * Builds the test network, with all links up on return. Undo it with lab_close(). -EEXIST if the
+ * name is taken. Without IPv6 in the kernel the ip6 of the ports are ::. Removes everything on
+ * failure.
  */
 int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err);
 
-/* The next hop's port for the sender's frames: lab->rx in a pair, router_tx behind a router. */
+/*
+ * Returns the next hop's port for the sender's frames: lab->rx in a pair, router_tx behind a
+ * router.
+ */
 const struct lab_port *lab_next_hop(const struct lab *lab);
 
-/* How many ports it has: those of the middle, or below a tunnel, too. */
+/* Returns the number of ports, including ports of the middle or below a tunnel. */
 unsigned lab_ports(const struct lab *lab);
 
-/* The device that the sender's frames come to: at the other end of its link. */
+/* Returns the port at the other end of the sender's link, which receives its frames. */
 const struct lab_port *lab_link_peer(const struct lab *lab);
 
 /*
- * A named lab is listed as not finished, and cannot be attached to, until everything has been done
- * to it that belongs to it: a process that is killed meanwhile leaves what only lab_remove() takes.
+ * Marks a named test network as finished. Before that it is listed as unfinished and cannot be
+ * attached to. A process killed earlier leaves a test network that only lab_remove() accepts.
  */
 int lab_finish(const struct lab *lab, struct error *err);
 
-/* Attaches to the lab that another process opened; -ENOENT: none. Undone by lab_close(). */
+/*
+ * Attaches to a test network opened by another process. -ENOENT if not found. Undo with
+ * lab_close().
+ */
 int lab_open_named(struct lab *lab, const char *name, struct error *err);
 
-/* The topology of a named lab. -ENOENT if there is none. */
+/* Returns the topology of a named test network. -ENOENT if not found. */
 int lab_topology_of(const char *name, enum lab_topology *topology, struct error *err);
 
-/* Closes the descriptors; an anonymous lab is gone after it, a named one stays. */
+/* Closes the descriptors. Removes an anonymous test network, and keeps a named network. */
 void lab_close(struct lab *lab);
 
 /*
- * Removes a named lab. -ENOENT if there is none. Only namespaces that lab_open() made are touched:
- * each lab has a file in LAB_DIR with the inode numbers of its own. Processes that still run
- * in them keep them alive, nameless.
+ * Removes a named test network. -ENOENT if not found. Only deletes namespaces created by
+ * lab_open(): each test network has a file in LAB_DIR with their inode numbers. Processes still
+ * running in the namespaces keep them alive without a name.
  */
 int lab_remove(const char *name, struct error *err);
 
@@ -132,29 +144,31 @@ struct lab_info {
 	enum lab_topology topology;
 	unsigned queues, mtu;
 	bool finished; /* lab_finish() was called */
-	bool whole;    /* false: a namespace is missing, or it is not finished; only lab_remove()
-			  makes sense */
+	bool whole;    /* false: a namespace is missing or the test network is unfinished, only
+		        * lab_remove() works */
 };
 
-/* Calls `cb` for each named lab until it returns something else than 0: that, or -errno. */
+/*
+ * Calls `cb` for each named test network until it returns nonzero. Returns that value, or -errno.
+ */
 int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struct error *err);
 
 /*
- * The taps of a lab: a device at each end, and a thread of this process that carries frames from
- * one to the other, as a virtual machine's switch does.
+ * The taps of a test network: an interface at each end, and a thread of this process that copies
+ * frames between them, like the switch of a virtual machine.
  */
 #define LAB_TAP_RING 1000 /* frames: tx_queue_len of a tap (ether_setup()) */
 
 /*
- * Makes the devices of both ports, down and without carrier, and starts the thread. Undone by
- * lab_taps_close(). STATUS_UNABLE if this host has no taps.
+ * Creates the interfaces of both ports, down and without carrier, and starts the thread. Undo it
+ * with lab_taps_close(). STATUS_UNABLE if this host does not support taps.
  */
 int lab_taps_open(struct lab_taps **taps, const struct lab_port *a, const struct lab_port *b,
 		  struct error *err);
 
 /*
- * Gives both their carrier. Of devices that are up, so that the kernel announces it at once, not
- * up to a second later (linkwatch_urgent_event()). 0 or -errno.
+ * Gives both interfaces a carrier. They must be up, so that the kernel announces the carrier at
+ * once, not up to a second later (linkwatch_urgent_event()). Returns 0 or -errno.
  */
 int lab_taps_connect(struct lab_taps *taps);
 
@@ -164,7 +178,9 @@ void lab_taps_slow(struct lab_taps *taps, uint64_t ns);
 /* From here on frames that `a` sends stay in its ring. */
 void lab_taps_pause(struct lab_taps *taps);
 
-/* Takes the reader from `a`: what its ring holds is lost; the device stays, without carrier. */
+/*
+ * Detaches the reader from `a`: frames in its ring are lost. The interface stays, without carrier.
+ */
 void lab_taps_detach(struct lab_taps *taps);
 
 /* No frame waits in a ring that is read, or is being carried. */

@@ -23,7 +23,7 @@
 #define POLL_MS	  20	/* so that a change is seen soon */
 
 struct lab_taps {
-	int fd[2]; /* of a and b */
+	int fd[2]; /* of ports a and b */
 	pthread_t thread;
 	bool started;
 	atomic_bool stop, paused, busy;
@@ -31,7 +31,7 @@ struct lab_taps {
 	uint8_t frame[FRAME_MAX];
 };
 
-/* One frame, if there is one; what the other end does not take, the kernel drops. */
+/* Forwards a waiting frame. The kernel drops a frame that the other end does not accept. */
 static bool carry(struct lab_taps *t, unsigned from)
 {
 	ssize_t n, sent;
@@ -69,7 +69,7 @@ static void *carrier(void *arg)
 	return NULL;
 }
 
-/* A device belongs to the namespace in which the file was opened. It outlives its reader. */
+/* An interface belongs to the namespace in which the file was opened. It outlives its reader. */
 static int open_tap(const struct lab_port *port)
 {
 	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI};

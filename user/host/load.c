@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* BPF programs of tracing: loaded, asked; and the maps of this process. */
+/* Loads and reads tracing programs, and lists the BPF maps of this process. */
 #include "host/load.h"
 
 #include <bpf/bpf.h>
@@ -120,7 +120,7 @@ struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct 
 	return bpf_program__attach_iter(prog, &opts);
 }
 
-/* A verifier that refuses a program says why; without the capability it is not even asked. */
+/* The verifier explains a rejected program, but only runs with the capability. */
 int trace_load_error(struct error *err, int rc)
 {
 	struct rlimit files;
@@ -128,8 +128,7 @@ int trace_load_error(struct error *err, int rc)
 
 	if (!rc)
 		return 0;
-	/* libbpf's probes of the kernel fail by it, too: that it lacks something is not true then
-	 */
+	/* this also makes libbpf's kernel probes fail, so its missing-feature report is false */
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < 128)
 		rc = -EMFILE;
 	log_verifier_last(why, sizeof(why));
@@ -212,7 +211,7 @@ struct trace_cost trace_cost(const struct bpf_map *work)
 	};
 }
 
-/* CPU numbers may have gaps; the list ends with the highest: "0-3,8-11". */
+/* CPU numbers may have gaps. The list ends with the highest number: "0-3,8-11". */
 unsigned trace_cpus(void)
 {
 	char list[1024];

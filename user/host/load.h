@@ -11,31 +11,31 @@
 #include "base/err.h"
 
 /*
- * How tracing programs are opened. Looking for a type that the kernel itself has not, libbpf goes
- * through the BTF of all modules, which takes CAP_SYS_ADMIN (bpf_obj_get_next_id) and is an error
- * without it in older ones (1.1). Without the capability the kernel's own BTF is all there is.
+ * Returns the options for opening tracing programs. When the kernel itself lacks a type, libbpf
+ * searches the BTF of all modules, which requires CAP_SYS_ADMIN (bpf_obj_get_next_id) and fails
+ * without it in older versions (1.1). Without the capability only the kernel's own BTF is searched.
  */
 const struct bpf_object_open_opts *trace_open_opts(void);
 
 typedef const void *trace_elf_bytes(size_t *size); /* X_bpf__elf_bytes() of a skeleton */
 
 /*
- * Opens what X_bpf__create_skeleton() has made; `old`: the bytes of X_old, which has the same maps
- * and programs for kernels without the functions that X calls (bpf/skb.bpf.h), or NULL. Begins
- * with log_libbpf_clear(). 0 or -errno.
+ * Opens the result of X_bpf__create_skeleton(). `old`: the bytes of X_old, with the same maps and
+ * programs for kernels without the functions that X calls (bpf/skb.bpf.h), or NULL. Calls
+ * log_libbpf_clear() first. Returns 0 or -errno.
  */
 int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old);
 
 /*
- * Loads one program of bpf/survey.bpf.c with its map (NULL: it has none), and others beside it
- * (NULL-terminated; NULL: none), for each object reads the kernel's BTF, which takes long. To be
- * given to survey_bpf__destroy(). 0 or -errno.
+ * Loads one program of bpf/survey.bpf.c with its map (NULL: no map), and further programs
+ * (NULL-terminated, or NULL). Reading the kernel's BTF makes each object slow to load. Free the
+ * result with survey_bpf__destroy(). Returns 0 or -errno.
  */
 struct survey_bpf;
 int survey_open(struct survey_bpf **skel, const char *program, const char *map,
 		const char *const beside[]);
 
-/* The same, and attaches it; what user space sets for it may be set after that. */
+/* Loads the program and attaches it. User space may set its variables afterwards. */
 int survey_attach(struct survey_bpf **skel, const char *program, const char *map);
 
 /*
@@ -46,44 +46,51 @@ void *trace_map(const struct bpf_map *map, size_t size);
 void trace_unmap(void *at, size_t size); /* NULL is allowed */
 
 /*
- * An iterator over the elements of a map; NULL with errno. Attached when the program is, because
- * later the capabilities for it may be given up.
+ * Attaches an iterator over the elements of a map. Returns NULL with errno on failure. Attach it
+ * together with the program, because the required capabilities may be dropped later.
  */
 struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct bpf_map *map);
 
 /*
- * Closes a link, if there is one (below 0: none), and ends what it attached. Closing alone does not
- * while others have a reference to it, as who lists the links of the host has for a moment.
+ * Detaches and closes a link. Does nothing if the descriptor is negative. Closing alone does not
+ * detach while another process holds a reference, as a program that lists the host's links briefly
+ * does.
  */
 void link_close(int *link);
 
 /*
- * Why a tracing program could not be loaded or attached; `rc`: -errno, or 0 if it could; returned.
- * Who loads it in several ways calls log_libbpf_clear() before each.
+ * Explains why a tracing program could not be loaded or attached. `rc`: -errno, or 0 for success,
+ * and the return value. Callers that try several variants call log_libbpf_clear() before each.
  */
 int trace_load_error(struct error *err, int rc);
 
-/* It may be loaded in another way: what is wanting are not descriptors, memory or permission. */
+/*
+ * Returns whether a fallback object is worth trying: the failure is not a lack of descriptors,
+ * memory or permission.
+ */
 bool trace_load_again(int rc);
 
 /*
- * An element of a per-CPU map over all CPUs. `size`: of a value, which is counters of 64 bits and
- * nothing else. 0 or -errno, then the sum is 0.
+ * Sums an element of a per-CPU map over all CPUs. `size`: bytes of a value, which must consist of
+ * 64-bit counters only. Returns 0 or -errno, with a sum of 0.
  */
 int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size);
 
 /*
- * Runs an iterator to its end. Its records have `size` bytes, at most TRACE_RECORD; `each` (NULL:
- * none) gets them. 0 or -errno.
+ * Runs an iterator to its end and passes each record to `each` (may be NULL). Records have `size`
+ * bytes, at most TRACE_RECORD. Returns 0 or -errno.
  */
 #define TRACE_RECORD 4096
 typedef void trace_each(void *arg, const void *record);
 int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, void *arg);
 
-/* Events that a loaded program did not see because it, or another, ran on that CPU; else 0. */
+/* Returns the events missed because this or another program was running on that CPU, else 0. */
 uint64_t trace_misses(const struct bpf_program *prog);
 
-/* What the programs of an object cost without their calls; run_ns is estimated from some runs. */
+/*
+ * Returns the overhead of an object's programs without the call itself. run_ns is extrapolated from
+ * a sample of runs.
+ */
 struct trace_cost {
 	uint64_t runs, run_ns;
 };
@@ -101,16 +108,22 @@ struct bpfmap {
 };
 
 /*
- * All maps that this process has open, each once, in no order; `*list` is to be freed. Needs no
- * privilege on Linux 5.19 or newer. Their number or -errno.
+ * Lists the maps that this process has open, each once, unordered. The caller frees `*list`. Needs
+ * no privilege on Linux 5.19 or newer. Returns the number of maps, or -errno.
  */
 int bpfmaps_read(struct bpfmap **list);
 
-/* What all of them take together, and those of one object. */
+/*
+ * bpfmaps_bytes() returns the memory of all maps, bpfmaps_bytes_of() the memory of one object's
+ * maps.
+ */
 uint64_t bpfmaps_bytes(void);
 uint64_t bpfmaps_bytes_of(const struct bpf_object *obj);
 
-/* {"bytes", "maps": [{"name", "type", "entries", "bytes"}]}, the largest first; NULL: none. */
+/*
+ * Returns {"bytes", "maps": [{"name", "type", "entries", "bytes"}]}, largest first, or NULL if
+ * empty.
+ */
 struct json_object *bpfmaps_json(void);
 
 #endif

@@ -44,7 +44,7 @@ static int on_addr(const struct nlmsghdr *nlh, void *arg)
 	if (ifa->ifa_index != dev->link.ifindex || (!six && ifa->ifa_family != AF_INET) ||
 	    (six && ifa->ifa_scope != RT_SCOPE_UNIVERSE))
 		return MNL_CB_OK;
-	if (!own) /* else IFA_ADDRESS is the other end's */
+	if (!own) /* else IFA_ADDRESS is the peer's address */
 		own = nl_attr(nlh, sizeof(*ifa), IFA_ADDRESS);
 	if (own && six && IN6_IS_ADDR_UNSPECIFIED(&dev->ip6))
 		memcpy(&dev->ip6, mnl_attr_get_payload(own), sizeof(dev->ip6));
@@ -70,7 +70,7 @@ static int on_route(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-/* A dump of one family; a kernel without IPv6 answers for the others. */
+/* Dumps one family. A kernel without IPv6 answers with other families. */
 static int dump_family(const struct netns *ns, uint16_t type, int family, mnl_cb_t cb, void *arg)
 {
 	char buf[NL_REQUEST_SIZE];
@@ -119,7 +119,7 @@ static void put_end(struct nlmsghdr *nlh, const struct netns *ns, const char *if
 		mnl_attr_put_u32(nlh, IFLA_NET_NS_FD, ns->fd);
 }
 
-/* What devices of a kind have of their own goes between kind_begin() and kind_end(). */
+/* Attributes specific to the kind of interface go between kind_begin() and kind_end(). */
 struct kind {
 	struct nlattr *info, *data;
 };
@@ -139,7 +139,7 @@ static void kind_end(struct nlmsghdr *nlh, const struct kind *k)
 	mnl_attr_nest_end(nlh, k->info);
 }
 
-/* Both ends are born in their namespaces: no other ever sees them. */
+/* Creates both ends inside their namespaces, so they never appear elsewhere. */
 int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a[6],
 		    const struct netns *ns_b, const char *b, const uint8_t mac_b[6],
 		    unsigned queues)
@@ -159,7 +159,7 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
 	return nl_request(NULL, nlh);
 }
 
-/* A request for another device of this kind. */
+/* Builds a request for another interface of this kind. */
 static struct nlmsghdr *new_link(char *buf, const char *ifname, const char *name, struct kind *kind)
 {
 	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
@@ -301,11 +301,11 @@ int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const
 	return nl_request(ns, nlh);
 }
 
-#define RECENT 200 /* 1/100 s since a packet was to be sent there */
+#define RECENT 200 /* in 1/100 s, time since a packet was last queued there */
 
 struct asked {
 	unsigned ifindex;
-	struct endpoint who; /* no family: none yet */
+	struct endpoint who; /* no family: not found yet */
 };
 
 static int on_asked(const struct nlmsghdr *nlh, void *arg)
@@ -361,10 +361,10 @@ int netdev_add_route(const struct netns *ns, int type, unsigned ifindex, int fam
 	return nl_request(ns, nlh);
 }
 
-/* What the kernel answers about the way to an address. */
+/* The kernel's answer to a route lookup. */
 struct route {
 	int type;   /* RTN_* */
-	int family; /* of the next hop; an IPv4 route can have an IPv6 one (RFC 5549) */
+	int family; /* of the next hop, an IPv4 route can have an IPv6 next hop (RFC 5549) */
 	unsigned ifindex;
 	uint8_t hop[16];
 	uint8_t src[16];
@@ -438,7 +438,7 @@ enum netdev_hop netdev_hop(const struct netns *ns, const struct endpoint *to, un
 	return state & NUD_FAILED ? HOP_SILENT : state & NUD_INCOMPLETE ? HOP_ASKED : HOP_UNKNOWN;
 }
 
-/* Its MAC address, if the entry is usable. */
+/* Stores the MAC address if the entry is usable. */
 static int on_neigh(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
@@ -471,7 +471,7 @@ int netdev_next_hop(const struct netns *ns, const struct endpoint *to, unsigned 
 
 /* ---- qdiscs ---- */
 
-/* Makes one, or puts it in place of the one that is there: at the root. */
+/* Creates or replaces the root qdisc. */
 static struct nlmsghdr *root_qdisc(char *buf, unsigned ifindex)
 {
 	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE);
@@ -508,7 +508,7 @@ int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps
 
 #define LIMIT_STRUCT UINT16_MAX /* the options are a struct tc_fifo_qopt, no attributes */
 
-/* Where the limit is in the options; the other options keep their values if they are not given. */
+/* Where the limit is in the options. Omitted options keep their values. */
 static const struct {
 	const char *kind;
 	uint16_t attr;
@@ -522,7 +522,7 @@ static const struct {
 	{"pie", TCA_PIE_LIMIT},
 };
 
-/* 0: the kind has no limit that is known. */
+/* Returns 0 if the kind has no supported limit. */
 static uint16_t limit_attr(const char *kind)
 {
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -549,7 +549,7 @@ int netdev_qdisc_set(const struct netns *ns, unsigned ifindex, bool inner,
 
 	if (ret)
 		return ret;
-	if (inner) /* a tbf has one class, whatever the minor number (tbf_find()) */
+	if (inner) /* a tbf has one class, the minor number is ignored (tbf_find()) */
 		tc->tcm_parent = root.handle | 1;
 	mnl_attr_put_strz(nlh, TCA_KIND, q->kind);
 	if (attr == LIMIT_STRUCT) {
@@ -612,7 +612,7 @@ int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *p)
 		.dport = htons(p->port),
 		.dport_mask = p->port ? UINT16_MAX : 0,
 	};
-	/* for ever, as long as it is not used up */
+	/* valid for ever, even if unused */
 	info->lft.soft_byte_limit = info->lft.hard_byte_limit = XFRM_INF;
 	info->lft.soft_packet_limit = info->lft.hard_packet_limit = XFRM_INF;
 	info->dir = p->out ? XFRM_POLICY_OUT : XFRM_POLICY_IN;
@@ -628,7 +628,7 @@ int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *p)
 /* ---- fragments ---- */
 
 #define UDP_HEADER	8
-#define UDP_PAYLOAD_MAX 65507 /* what IPv4's length field leaves; here of IPv6 too */
+#define UDP_PAYLOAD_MAX 65507 /* the maximum of IPv4's length field, also used for IPv6 */
 
 uint64_t reassembly_queues(const struct netns *ns)
 {
@@ -637,7 +637,7 @@ uint64_t reassembly_queues(const struct netns *ns)
 
 	if (saved < 0)
 		return 0;
-	/* /proc/net is that of the process's first thread */
+	/* /proc/net belongs to the process's first thread */
 	queues = proc_number("/proc/thread-self/net/sockstat", "FRAG: inuse") +
 		 proc_number("/proc/thread-self/net/sockstat6", "FRAG6: inuse");
 	netns_pop(saved);

@@ -16,50 +16,53 @@
 #include "host/netns.h"
 #include "host/nic.h"
 
-/* The root qdisc of a device. */
+/* The root qdisc of an interface. */
 struct netdev_qdisc {
 	char kind[16];
-	uint32_t handle; /* as tc writes it: 0x10000 is "1:"; 0: the kernel's own choice */
-	bool limited;	 /* `limit` is known and can be set */
-	uint32_t limit;	 /* packets; bytes of bfifo */
+	uint32_t handle; /* tc handle: 0x10000 is "1:", 0: the kernel's default */
+	bool limited;	 /* `limit` is supported and can be set */
+	uint32_t limit;	 /* packets, but bytes for bfifo */
 };
 
-/* As rtnetlink shows a device. */
+/* An interface as reported by rtnetlink. */
 struct link_info {
 	unsigned ifindex;
 	unsigned flags; /* IFF_* */
 	char ifname[16];
 	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
-	uint32_t xdp_prog; /* native or offloaded, id; 0: none */
+	uint32_t xdp_prog; /* ID of the native or offloaded program, 0: not attached */
 	uint8_t mac[6];
-	uint16_t tunnel_port; /* UDP, of VXLAN and Geneve; 0: of no such device */
+	uint16_t tunnel_port; /* UDP port of VXLAN or Geneve, 0: other kinds */
 	unsigned mtu, txqueuelen;
 	unsigned rx_queues, tx_queues; /* allocated */
-	unsigned master, peer; /* ifindex of the bridge, bond ..., of the other end; 0: none */
+	unsigned master, peer; /* ifindex of the bridge, bond ..., and of the peer, 0: none */
 	int peer_netnsid;      /* -1: the same namespace */
 	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
-	unsigned xdp_program;  /* of any kind; 0: none, or several */
+	unsigned xdp_program;  /* ID of the program in any mode, 0: none or several */
 	bool bridge_port;
 	char qdisc[32]; /* kind */
 	struct rtnl_link_stats64 stats;
 };
 
-/* It is up and has no link, so what is sent by it is discarded (noop_qdisc, or by its driver). */
+/*
+ * Returns whether the interface is up without a link, so that sent packets are discarded (by
+ * noop_qdisc or the driver).
+ */
 static inline bool link_has_no_carrier(const struct link_info *link)
 {
 	return (link->flags & (IFF_UP | IFF_RUNNING)) == IFF_UP;
 }
 
 struct netdev {
-	struct link_info link; /* with the name that was asked for, and the queues in use */
+	struct link_info link; /* with the requested name and the queues in use */
 	char driver[32];       /* ETHTOOL_GDRVINFO; "" if unknown */
 	int speed_mbit;	       /* -1: unknown */
-	struct in_addr ip4;    /* the first address; IPv6: a global one; 0: none */
+	struct in_addr ip4;    /* first address, for IPv6 a global one, 0: none */
 	struct in6_addr ip6;
 	bool default_route; /* a default route (v4 or v6) leaves by it */
 };
 
-/* -ENODEV: no such device. */
+/* Reads an interface. -ENODEV if it does not exist. */
 int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev);
 
 /* A veth pair: `a` in ns_a, `b` in ns_b, `queues` rx and tx queues each, MACs as given. */
@@ -67,7 +70,7 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
 		    const struct netns *ns_b, const char *b, const uint8_t mac_b[6],
 		    unsigned queues);
 
-/* A tunnel that sends all it gets to `remote`, out of the device `underlay`. */
+/* A tunnel that sends all its packets to `remote` through the interface `underlay`. */
 struct netdev_vxlan {
 	const uint8_t *mac;
 	uint32_t vni;
@@ -77,8 +80,8 @@ struct netdev_vxlan {
 };
 
 /*
- * A VXLAN device on this UDP port, down; `to` NULL: for any network (collect_metadata): its sockets
- * are there while it is up. -EEXIST, or -EOPNOTSUPP without CONFIG_VXLAN.
+ * Adds a VXLAN interface on this UDP port, down. `to` NULL: for any network (collect_metadata). Its
+ * sockets exist while it is up. -EEXIST, or -EOPNOTSUPP without CONFIG_VXLAN.
  */
 int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port,
 		     const struct netdev_vxlan *to);
@@ -89,8 +92,8 @@ int netdev_add_bridge(const struct netns *ns, const char *ifname);
 /* Settings of a port of a bridge. */
 struct netdev_bridge_port {
 	bool blocked; /* takes no frames: BR_STATE_DISABLED, as the bridge itself undoes blocking */
-	bool floods;  /* sends frames whose address is at no port that is known */
-	bool learns;  /* notes which addresses are there; if not, it forgets those it knows */
+	bool floods;  /* flood frames with an unknown destination address */
+	bool learns;  /* learn source addresses, if false also flush learned entries */
 };
 int netdev_set_bridge_port(const struct netns *ns, unsigned ifindex,
 			   const struct netdev_bridge_port *port);
@@ -99,44 +102,44 @@ int netdev_set_mtu(const struct netns *ns, const char *ifname, unsigned mtu);
 int netdev_set_master(const struct netns *ns, const char *ifname, unsigned master_ifindex);
 int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const void *addr,
 		    unsigned prefix);
-/* Static (NUD_PERMANENT) neighbour; `mac` NULL: it goes, -ENOENT if there is no such entry. */
+/* Sets a static (NUD_PERMANENT) neighbour. `mac` NULL deletes it, -ENOENT if it does not exist. */
 int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
 		     const uint8_t *mac);
 /*
- * The kernel is asking for a neighbour right now (NUD_INCOMPLETE), on this device (0: on any, or has
- * done so just now, in vain): packets may wait for it, how many is shown nowhere. False if it cannot
- * be read.
+ * Returns whether neighbour resolution is in progress (NUD_INCOMPLETE) on this interface (0: on
+ * any, or has just failed). Packets may be queued for it, and the kernel does not report how many.
+ * False if the table cannot be read.
  */
 bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex, struct endpoint *who);
 /*
- * `type`: RTN_UNICAST; RTN_LOCAL, the namespace takes what is sent to these addresses; or
- * RTN_BLACKHOLE, ifindex 0: they are dropped without an answer. prefix 0: default route.
+ * Adds a route. `type`: RTN_UNICAST, RTN_LOCAL (the namespace receives packets to these addresses),
+ * or RTN_BLACKHOLE, ifindex 0 (packets are dropped silently). prefix 0: default route.
  */
 int netdev_add_route(const struct netns *ns, int type, unsigned ifindex, int family,
 		     const void *dst, unsigned prefix, const void *via);
 /*
- * How the kernel would send to this address: device, source address, and MAC from the neighbour
- * entry of the next hop; zeros for an address of its own. Only the table is read: -ENOENT if it has
- * no usable entry, -ENETUNREACH if there is no route.
+ * Looks up the kernel's path to this address: interface, source address, and MAC from the neighbour
+ * entry of the next hop, zeros for a local address. Only reads the table: -ENOENT if it has no
+ * usable entry, -ENETUNREACH without a route.
  */
 int netdev_next_hop(const struct netns *ns, const struct endpoint *to, unsigned *ifindex,
 		    uint8_t mac[6], void *src_addr);
 
-/* The device by which the kernel would send to this address; 0: there is no route. */
+/* Returns the ifindex of the kernel's path to this address, or 0 without a route. */
 unsigned netdev_way(const struct netns *ns, const struct endpoint *to);
 
-/* What the kernel knows of the next hop to it. */
+/* The kernel's state of the next hop. */
 enum netdev_hop {
 	HOP_UNKNOWN,
-	HOP_LOCAL,  /* the address is one of the namespace */
+	HOP_LOCAL,  /* the address belongs to the namespace */
 	HOP_ASKED,  /* a neighbour that is being asked for (NUD_INCOMPLETE) */
 	HOP_SILENT, /* and has not answered (NUD_FAILED) */
 };
 enum netdev_hop netdev_hop(const struct netns *ns, const struct endpoint *to, unsigned *ifindex);
 
 /*
- * An ethtool feature by its string, e.g. "tx-checksum-ip-generic", "rx-gro". -ENOENT: the kernel
- * has none of this name; -EOPNOTSUPP: the device does not take the change.
+ * Sets an ethtool feature by name, e.g. "tx-checksum-ip-generic", "rx-gro". -ENOENT: unknown to the
+ * kernel, -EOPNOTSUPP: the interface rejects the change.
  */
 int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on);
 int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on);
@@ -149,40 +152,45 @@ int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps
 struct nlmsghdr;
 void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q);
 
-/* The root qdisc. -ENOENT: there is none, as while the device was never up. */
+/* Reads the root qdisc. -ENOENT if it has no qdisc, for example before it was ever up. */
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
 
-/* Puts one in place of the root qdisc, or of what a tbf at the root keeps its packets in. */
+/* Replaces the root qdisc, or with `inner` the queue inside a tbf at the root. */
 int netdev_qdisc_set(const struct netns *ns, unsigned ifindex, bool inner,
 		     const struct netdev_qdisc *q);
 
-/* Whether qdiscs of this kind have a limit that is understood here. */
+/* Returns whether the limit of qdiscs of this kind is supported here. */
 bool netdev_qdisc_limited(const char *kind);
 
 /*
- * `ethtool -S`, appended to `s` with the names that the driver gives, and the driver's own name
- * ("" unknown). None is no error. -ENODEV.
+ * Appends the output of `ethtool -S` to `s` with the driver's counter names, and returns the
+ * driver's name ("" if unknown). An empty list is not an error. -ENODEV.
  */
 int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver[32],
 			 struct nic_sample *s);
 
 /*
- * Driver, speed, and the queues in use (ETHTOOL_GCHANNELS; rtnetlink has those allocated). What
- * a driver does not report stays as it is.
+ * Reads driver, speed, and the queues in use (ETHTOOL_GCHANNELS, rtnetlink has the allocated ones).
+ * Fields that the driver does not report stay unchanged.
  */
 void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev);
 
 /*
- * One command of the ethtool ioctl: a structure of <linux/ethtool.h> that begins with its number.
- * 0 or more as the command says, or -errno.
+ * Runs an ethtool ioctl: `command` is a structure of <linux/ethtool.h> that starts with its number.
+ * Returns 0 or more, depending on the command, or -errno.
  */
 int netdev_ethtool(const struct netns *ns, const char *ifname, void *command);
 
-/* The RSS indirection table, to be freed. -EOPNOTSUPP: it has none. */
+/*
+ * Reads the RSS indirection table. The caller frees it. -EOPNOTSUPP if the interface has no table.
+ */
 struct ethtool_rxfh_indir;
 int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_rxfh_indir **table);
 
-/* How a device is set up. A part that is not `known` is all zero: the driver does not report it. */
+/*
+ * The settings of an interface. A part that is not `known` is all zero: the driver does not report
+ * it.
+ */
 struct netdev_settings {
 	struct {
 		bool known;
@@ -190,7 +198,7 @@ struct netdev_settings {
 	} ring;
 	struct {
 		bool known;
-		unsigned rx, tx, combined; /* in use; a driver has combined ones or not */
+		unsigned rx, tx, combined; /* in use, a driver may lack combined queues */
 		unsigned rx_max, tx_max, combined_max;
 	} channels;
 	struct {
@@ -212,36 +220,40 @@ struct netdev_settings {
 /* 0 or -errno (-ENODEV). */
 int netdev_settings_read(const struct netns *ns, const char *ifname, struct netdev_settings *out);
 
-/* An IPsec policy for UDP to a port, whoever sends it. */
+/* An IPsec policy for UDP to a port, from any source. */
 struct xfrm_policy {
 	int family;    /* AF_INET, AF_INET6 */
 	uint16_t port; /* destination, host order; 0: any */
-	bool out;      /* for what leaves; else for what is to be delivered */
-	bool esp;      /* wants it in ESP, transport mode; else forbids it */
+	bool out;      /* for outgoing packets, else for local delivery */
+	bool esp;      /* require ESP, transport mode, else block */
 	uint32_t mark; /* only packets with all these bits in their mark; 0: any */
 };
 
-/* Goes with the namespace. -EPROTONOSUPPORT without CONFIG_XFRM_USER, -EEXIST; or -errno. */
+/*
+ * Adds a policy, which is removed with the namespace. -EPROTONOSUPPORT without CONFIG_XFRM_USER,
+ * -EEXIST, or -errno.
+ */
 int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *policy);
 
-/* Fragments of IP that wait for the rest of their datagram, and what is sent in them. */
+/* IP fragments waiting for reassembly, and fragmented sending. */
 
 /*
- * Datagrams of both families that are incomplete in a namespace: `inuse` of FRAG and FRAG6 in
- * /proc/net/sockstat and sockstat6. 0 if it cannot be read.
+ * Returns the number of incomplete datagrams in a namespace, both families: `inuse` of FRAG and
+ * FRAG6 in /proc/net/sockstat and sockstat6. 0 if unreadable.
  */
 uint64_t reassembly_queues(const struct netns *ns);
 
 /*
- * The largest UDP payload whose fragments are all full at this MTU: a router then handles the
- * fewest packets for the most bytes. Where two do not fit: what one packet holds. 0: not even that.
+ * Returns the largest UDP payload whose fragments are all full at this MTU: a router then handles
+ * the fewest packets per byte. If two fragments do not fit, the payload of a single packet. 0 if
+ * even that does not fit.
  */
 unsigned reassembly_best_payload(bool ipv6, unsigned mtu);
 
 /* The MTU of the route to `to` in this namespace, as a socket's IP_MTU; 0: unknown. */
 unsigned reassembly_path_mtu(const struct endpoint *to);
 
-/* Whether datagrams of so many bytes travel to `to` in fragments, as far as is known. */
+/* Returns whether datagrams of this size to `to` are fragmented, based on the known path MTU. */
 bool reassembly_fragments(const struct endpoint *to, unsigned payload);
 
 #endif

@@ -86,8 +86,8 @@ static int describe_current(struct netns *ns)
 }
 
 /*
- * 0 if the calling thread can come back to `here`, in which it is; -EPERM in a user namespace that
- * does not own the network namespace.
+ * Returns 0 if the calling thread could re-enter its namespace `here`, or -EPERM in a user
+ * namespace that does not own the network namespace.
  */
 static int can_return(int here)
 {
@@ -171,8 +171,8 @@ void netns_open_sysfs(struct netns *ns)
 }
 
 /*
- * Enters the namespace; before that, checks that the thread can come back to `saved` (-1: it does
- * not come back). STAYED: the thread is in it; setns() requires CAP_SYS_ADMIN even then.
+ * Enters the namespace after checking that the thread can return to `saved` (-1: it does not
+ * return). STAYED: the thread is already in it. setns() requires CAP_SYS_ADMIN even then.
  */
 static int enter(const struct netns *ns, int saved)
 {
@@ -330,7 +330,7 @@ bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *nu
 	return have == n;
 }
 
-/* ---- all of them, and one by its cookie ---- */
+/* ---- listing namespaces, and finding one by its cookie ---- */
 
 int netns_cookie(const struct netns *ns, uint64_t *cookie)
 {
@@ -351,7 +351,7 @@ struct known {
 	bool refused; /* and it was read by no other process */
 };
 
-/* What visit() says of the namespace at `path`; 0: it is none; or -errno. */
+/* Returns visit() of the namespace at `path`, 0 if the path is not a namespace, or -errno. */
 static int check(const char *path, netns_visit *visit, void *arg)
 {
 	struct netns ns = NETNS_NONE;
@@ -374,10 +374,10 @@ static int check_process(const char *pid, struct list *seen, netns_visit *visit,
 
 	snprintf(path, sizeof(path), "/proc/%s/net/dev", pid);
 	if (stat(path, &st))
-		return 0; /* no process, or a dead one */
+		return 0; /* not a process, or a dead process */
 	k = list_find(seen, offsetof(struct known, ino), &st.st_ino, sizeof(st.st_ino));
 	if (k && !k->refused)
-		return 0; /* one of many */
+		return 0; /* a namespace already visited */
 	if (!k)
 		k = list_add(seen);
 	snprintf(path, sizeof(path), "/proc/%s/ns/net", pid);
@@ -454,9 +454,9 @@ int netns_find(struct netns *ns, uint64_t cookie)
 	return ret < 0 ? ret : ret ? 0 : -ENOENT;
 }
 
-/* ---- programs in one ---- */
+/* ---- running programs in a namespace ---- */
 
-/* Files, not pipes: neither side can block on the other, and there is no SIGPIPE. */
+/* Files instead of pipes: neither side can block the other, and there is no SIGPIPE. */
 static int memory_file(const char *content)
 {
 	size_t len = content ? strlen(content) : 0;
@@ -470,7 +470,7 @@ static int memory_file(const char *content)
 	return -ENOSPC;
 }
 
-/* A program whose file has capabilities runs for users who have none: their PATH does not count. */
+/* A binary with file capabilities runs for unprivileged users: ignore their PATH. */
 bool netns_exec_finds(const char *program, char path[PATH_MAX])
 {
 	const char *dirs[] = {getauxval(AT_SECURE) ? NULL : getenv("PATH"),
@@ -487,7 +487,7 @@ bool netns_exec_finds(const char *program, char path[PATH_MAX])
 	return false;
 }
 
-/* ... nor does their environment, which must not reach what runs with the rights that are lent. */
+/* ... and their environment must not reach a program that runs with lent capabilities. */
 static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_t *files,
 		 const posix_spawnattr_t *attr)
 {
@@ -500,10 +500,10 @@ static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_
 }
 
 /*
- * The child is made with the calling thread's namespace, so the thread moves there for the moment
- * of the spawn. posix_spawn() is safe in a threaded program. Own process group: Ctrl-C at the
- * terminal is for us, and must not end a command that puts something back. What it is started for
- * takes CAP_NET_ADMIN in that namespace, and nothing else.
+ * Spawns the child in the calling thread's namespace, so the thread moves there for the duration of
+ * the spawn. posix_spawn() is safe in a threaded program. It gets its own process group: Ctrl-C at
+ * the terminal is for us, and must not end a command that restores a setting. The command needs
+ * CAP_NET_ADMIN in that namespace, and nothing else.
  */
 static int spawn_in(const struct netns *ns, char *const argv[], const int io[3], int lock,
 		    pid_t *pid)
@@ -545,8 +545,8 @@ static int spawn_in(const struct netns *ns, char *const argv[], const int io[3],
 }
 
 /*
- * The program's end: 0, or -EIO with what it has said; -ETIMEDOUT after killing it when it has run
- * for so long (-1: it may).
+ * Waits for the program. Returns 0, -EIO with its output, or -ETIMEDOUT after killing it at the
+ * timeout (-1: no timeout).
  */
 static int wait_for(const char *command, pid_t pid, int timeout_ms, int errout, struct error *err)
 {
@@ -593,7 +593,7 @@ static int take_text(const char *command, int fd, size_t most, char **text, stru
 	return file_read(path, text, NULL);
 }
 
-/* With `text` as netns_exec_read(), else as netns_exec(). */
+/* With `text` acts as netns_exec_read(), else as netns_exec(). */
 static int run(const struct netns *ns, char *const argv[], const char *input, int lock,
 	       int timeout_ms, size_t most, char **text, struct error *err)
 {

@@ -11,7 +11,7 @@ struct nic_plan {
 	struct nic_item *items;
 	unsigned n;
 	unsigned *less;		 /* lists of all items */
-	char (*names)[NIC_NAME]; /* of the sample that it was made for */
+	char (*names)[NIC_NAME]; /* names in the sample it was made for */
 	unsigned names_n;
 };
 
@@ -36,7 +36,7 @@ void nic_sample_free(struct nic_sample *s)
 	*s = (struct nic_sample){0};
 }
 
-/* Names repeat (vmxnet3 has one set a queue): the n-th of a name is the n-th there too. */
+/* Names repeat (vmxnet3 has a set per queue): match the n-th of a name with the n-th there. */
 void nic_sample_match(const struct nic_sample *before, const struct nic_sample *after,
 		      struct nic_sample *out)
 {
@@ -54,7 +54,7 @@ void nic_sample_match(const struct nic_sample *before, const struct nic_sample *
 	}
 }
 
-/* Whether the name fits the pattern of `len` bytes. *queue: the number at `#`, else as it was. */
+/* Matches a name against the pattern of `len` bytes. *queue: the number at `#`, else unchanged. */
 static bool fits(const char *pattern, size_t len, const char *name, int *queue)
 {
 	const char *end = pattern + len;
@@ -123,8 +123,8 @@ static const struct nic_row *find_in(const struct nic_row *rows, const char *nam
 }
 
 /*
- * Each counter is subtracted from at most two others: its queue's and the device's. A driver that
- * gives several the same name would make more of it; those are left out.
+ * Each counter is subtracted from at most two counters: its queue's and the interface's. If a
+ * driver repeats a name more often, the rest is ignored.
  */
 #define LESS_MAX 2
 
@@ -154,10 +154,10 @@ static void fill(struct nic_plan *p, const struct nic_driver *driver, const stru
 		const char *name = s->at[i].name;
 
 		memcpy(p->names[i], name, NIC_NAME);
-		/* of vmxnet3: the value is the queue of the counters that follow */
+		/* vmxnet3: the value is the queue of the following counters */
 		if (!strcmp(name, "Rx Queue#") || !strcmp(name, "Tx Queue#"))
 			section = (int)s->at[i].value;
-		/* behind the last come counters of the device again, and of other sources */
+		/* interface counters and other sources follow after the last queue */
 		else if (!strcmp(name, "tx timeout count") || !strncmp(name, "link:", 5) ||
 			 !strncmp(name, "qstat:", 6))
 			section = -1;

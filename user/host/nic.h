@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the counters of network drivers mean. A packet that the NIC had no room for leaves no event
- * in the kernel, only a number in a place that each driver calls differently, often in two or
- * three places at once. The table (nic_data.c) says for each driver which counter is the owner of
- * a loss, which only repeat it, and which count no packets at all.
+ * The meaning of network driver counters. The kernel has no event for a packet that the NIC has no
+ * room for, only a counter whose name depends on the driver, often repeated in two or three places.
+ * The table (nic_data.c) lists for each driver which counter owns a loss, which counters repeat it,
+ * and which do not count packets at all.
  *
- * To add a NIC: one entry of nic_drivers[] in nic_data.c, with its rows in it, and a recorded
- * `ethtool -S` below tests/fixtures/nic with what it means in tests/unit/drops/test_nic.c. Rows
- * that all drivers share (nic_common_rows) need not be said again.
+ * To add a NIC: add an entry to nic_drivers[] in nic_data.c, with its rows, a recorded `ethtool -S`
+ * below tests/fixtures/nic, and its expected meaning in tests/unit/drops/test_nic.c. Rows shared by
+ * all drivers (nic_common_rows) need not be repeated.
  *
- * A counter is known by its name, wherever it was read:
+ * A counter is identified by its name, which includes its source:
  *
- *   rx_queue_0_drops        ethtool -S, blanks at its ends cut
+ *   rx_queue_0_drops        ethtool -S, leading and trailing blanks removed
  *   link:rx_missed_errors   IFLA_STATS64
- *   qstat:rx-hw-drops       netdev-genl qstats-get, of the device; qstat:rx-0-hw-drops of a queue
+ *   qstat:rx-hw-drops       netdev-genl qstats-get, interface (qstat:rx-0-hw-drops: queue)
  */
 #ifndef PKTLEDGER_HOST_NIC_H
 #define PKTLEDGER_HOST_NIC_H
@@ -23,28 +23,27 @@
 
 #include "stages.h"
 
-#define NIC_NAME 40 /* of a counter, with its NUL */
+#define NIC_NAME 40 /* bytes of a counter name, with its NUL */
 
 enum nic_class {
 	NIC_LOSS,  /* each unit is a packet that ended here */
-	NIC_BOUND, /* at most so many packets: some were only delayed, or are counted elsewhere too
-		    */
-	NIC_EVENT, /* how often something happened; how many packets it cost is not known */
-	NIC_TRAFFIC, /* what passed: no loss */
+	NIC_BOUND, /* upper bound: some packets were only delayed, or are also counted elsewhere */
+	NIC_EVENT, /* number of events, the number of lost packets is unknown */
+	NIC_TRAFFIC, /* packets that passed, not a loss */
 };
 
 enum nic_cause {
 	NIC_RING,     /* no receive descriptor was free */
-	NIC_PORT,     /* the port's own buffer was full, before any ring */
+	NIC_PORT,     /* the port's buffer was full, before any ring */
 	NIC_ALLOC,    /* no memory for a buffer or a packet */
-	NIC_DAMAGED,  /* checksum of the frame, length, alignment: spoilt before it came here */
+	NIC_DAMAGED,  /* frame checksum, length, alignment: damaged before arrival */
 	NIC_CSUM,     /* checksum of IP, TCP or UDP; the stack gets the packet and decides */
 	NIC_FILTER,   /* nothing on the NIC wanted it */
 	NIC_XDP,      /* verdict of an XDP program */
 	NIC_REDIRECT, /* an XDP redirect or transmission failed */
 	NIC_SEND,     /* on its way out */
-	NIC_PAUSE,    /* flow control: somebody had to wait */
-	NIC_SHAPER,   /* limit of the hypervisor, cloud or device */
+	NIC_PAUSE,    /* flow control: one side had to pause */
+	NIC_SHAPER,   /* rate limit of the hypervisor, cloud or interface */
 	NIC_OTHER,
 	NIC_RX_PACKETS, /* the next four: NIC_TRAFFIC */
 	NIC_RX_BYTES,
@@ -54,11 +53,11 @@ enum nic_cause {
 };
 
 /*
- * Events of the kernel that show some of the same packets. What they have counted on the interface
- * is to be subtracted, or the counter left out, where events are counted too.
+ * Kernel events that show some of the same packets. If events are counted as well, subtract the
+ * interface's event count, or omit the counter.
  */
 enum nic_events {
-	NIC_EV_KFREE = 1,	 /* skb:kfree_skb (or consume_skb) at one of the row's places */
+	NIC_EV_KFREE = 1,	 /* skb:kfree_skb (or consume_skb) at one of the row's functions */
 	NIC_EV_EXCEPTION = 2,	 /* xdp:xdp_exception: aborted, or no verdict at all */
 	NIC_EV_EXCEPTION_TX = 4, /* xdp:xdp_exception: XDP_TX failed */
 	NIC_EV_REDIRECT = 8,	 /* xdp:xdp_redirect_err */
@@ -66,8 +65,8 @@ enum nic_events {
 };
 
 /*
- * A row. Patterns: `#` stands for a number, which is the queue, `*` for anything. Lists of them are
- * divided by `|`, since names have blanks.
+ * A row of the table. In patterns, `#` matches a number, which is the queue, and `*` matches
+ * anything. Lists are separated by `|`, because names contain blanks.
  */
 struct nic_row {
 	const char *counter;
@@ -75,34 +74,35 @@ struct nic_row {
 	enum stage stage; /* STAGE_NONE where nothing ends */
 	enum nic_cause cause;
 	/*
-	 * If the device has a counter of this list, that one counts the same packets and is the
-	 * owner; this one repeats it and must not be added.
+	 * If the interface has a counter of this list, that counter owns the same packets. This
+	 * counter repeats them and must not be added.
 	 */
 	const char *repeats;
-	/* Counter of the same queue that is contained in this one and to be subtracted; where this
-	   one is of the device, those of all queues. */
+	/*
+	 * Counter of the same queue that this counter includes, to be subtracted. For an interface
+	 * counter, the sum over all queues is subtracted.
+	 */
 	const char *less;
-	bool largest;	/* of such rows only the one that moved most counts: they may count the same
-			 */
+	bool largest;	/* of all such rows count only the largest increase: they may overlap */
 	uint8_t bits;	/* at which it wraps; 0: it does not */
 	uint8_t events; /* enum nic_events */
 	const char *places; /* NIC_EV_KFREE: functions, `*` allowed, divided by blanks */
-	const char *what;   /* one clause, for people; in parentheses what decides, if not the row's
-			       driver */
+	const char *what;   /* one clause for users, in parentheses the deciding part if it is
+			     * not the row's driver */
 };
 
 struct nic_driver {
 	const char *names;	    /* a list, as ETHTOOL_GDRVINFO says */
 	const char *source;	    /* where in the kernel these counters are made */
-	const struct nic_row *rows; /* the first that fits a counter is taken; ends with NULL */
+	const struct nic_row *rows; /* the first match for a counter applies, ends with NULL */
 };
 
 extern const struct nic_driver nic_drivers[];
 extern const unsigned nic_driver_count;
-extern const struct nic_row *const nic_common_rows;  /* of every driver, behind its own */
-extern const struct nic_row *const nic_unknown_rows; /* of drivers that the table does not have */
+extern const struct nic_row *const nic_common_rows;  /* for every driver, searched after its rows */
+extern const struct nic_row *const nic_unknown_rows; /* for drivers missing in the table */
 
-/* The row of a table for a counter; NULL: none. */
+/* Finds the first row that matches a counter, or NULL. */
 const struct nic_row *nic_row_find(const struct nic_row *rows, const char *counter);
 
 /* NULL: not in the table. */
@@ -110,7 +110,7 @@ const struct nic_driver *nic_driver_find(const char *driver);
 extern const char *const nic_cause_names[NIC_CAUSES]; /* "ring", "port", ...: as in every output */
 extern const char *const nic_class_names[NIC_TRAFFIC + 1]; /* "loss", "bound", "event", "traffic" */
 
-/* Counters of one device at one time. Zero-initialise; free with nic_sample_free(). */
+/* Counters of one interface at one time. Zero-initialise. Free with nic_sample_free(). */
 struct nic_value {
 	char name[NIC_NAME];
 	uint64_t value;
@@ -120,56 +120,56 @@ struct nic_sample {
 	unsigned n;
 };
 
-/* Appends; blanks at the name's ends are cut, and so is a name that is too long. */
+/* Appends a counter. Trims blanks around the name and truncates long names. */
 void nic_sample_add(struct nic_sample *s, const char *name, uint64_t value);
 /*
- * Where queues have come or gone: `before` with the counters of `after`, in their order, so that
- * both can be compared. A counter that is new has not moved. *out: zero-initialised.
+ * Reorders `before` to match the counters of `after` when queues appeared or disappeared, so that
+ * both can be compared. A new counter has not moved. *out must be zero-initialised.
  */
 void nic_sample_match(const struct nic_sample *before, const struct nic_sample *after,
 		      struct nic_sample *out);
 
 void nic_sample_free(struct nic_sample *s);
 
-/* A counter that the table knows something about. */
+/* A counter that matches a row of the table. */
 struct nic_item {
 	const struct nic_row *row;
 	unsigned at;	      /* in the sample */
-	int queue;	      /* -1: of the device */
-	const unsigned *less; /* in the sample, what is contained in it */
+	int queue;	      /* -1: per interface */
+	const unsigned *less; /* indices in the sample of the included counters */
 	unsigned less_count;
-	bool repeated; /* its packets are counted by another counter of this device */
+	bool repeated; /* another counter of this interface counts the same packets */
 };
 
-/* The items of a sample; good for later samples of the device with the same names. */
+/* The items of a sample. Valid for later samples of the interface with the same names. */
 struct nic_plan;
 
 /* `driver` as ETHTOOL_GDRVINFO says, "" if unknown. */
 struct nic_plan *nic_plan_new(const char *driver, const struct nic_sample *s);
 const struct nic_item *nic_plan_items(const struct nic_plan *p, unsigned *n);
 
-/* Whether `s` has the same counters in the same order (queues may have come or gone). */
+/* Returns whether `s` has the same counters in the same order (queues may have changed). */
 bool nic_plan_fits(const struct nic_plan *p, const struct nic_sample *s);
 void nic_plan_free(struct nic_plan *p);
 
 /*
- * How much an item moved, what is contained in it subtracted. Counters that went backwards began
- * anew, unless they wrap: *restarted is set then and the result is a lower bound. May be NULL.
+ * Returns the increase of an item, without the counters it includes. A counter that decreased was
+ * reset unless it wraps: then sets *restarted, and the result is a lower bound. May be NULL.
  */
 uint64_t nic_item_delta(const struct nic_item *item, const struct nic_sample *before,
 			const struct nic_sample *after, bool *restarted);
 
-/* What ended between two samples that the plan fits. */
+/* The increase of an item between two samples that fit the plan. */
 struct nic_loss {
 	const struct nic_item *item;
-	const char *name; /* of the counter; lives as long as `after` */
+	const char *name; /* counter name, valid as long as `after` */
 	uint64_t packets; /* NIC_EVENT: times */
 	bool restarted;
 };
 
 /*
- * Items that moved, and are neither repeated nor traffic: each packet of class NIC_LOSS once.
- * Returns how many there are; writes at most `max`.
+ * Lists items that increased and are neither repeated nor traffic: each packet of class NIC_LOSS is
+ * counted once. Returns the number of items and writes at most `max`.
  */
 unsigned nic_losses(const struct nic_plan *p, const struct nic_sample *before,
 		    const struct nic_sample *after, struct nic_loss *out, unsigned max);

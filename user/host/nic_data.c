@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The counters of drivers: an entry of nic_drivers[] each, by maker. Read in the drivers of Linux
- * 6.18, and checked against recorded output; where older kernels differ, the row says so.
+ * The driver counters: one entry of nic_drivers[] per driver, ordered by manufacturer. Taken from
+ * the drivers of Linux 6.18 and checked against recorded output. Rows note differences in older
+ * kernels.
  */
 #include <stddef.h>
 
@@ -32,7 +33,7 @@
 	ROW(counter_, LOSS, NIC_RING, RING, "the same packets again", .repeats = (owners),         \
 	    ##__VA_ARGS__)
 
-/* Where the core adds to a device's rx_dropped what it drops itself (netdev_core_stats). */
+/* Functions of the core that add their drops to an interface's rx_dropped (netdev_core_stats). */
 #define STACK_PLACES "__netif_receive_skb* enqueue_to_backlog netif_rx* __netif_rx*"
 
 #define ENA_ALLOWANCE(counter_, what_)                                                             \
@@ -58,7 +59,7 @@
 #define XDP_VERDICT(c, ...) ROW(c, LOSS, XDP, XDP, "verdict of the XDP program", ##__VA_ARGS__)
 #define XDP_ENDED(c, ...)                                                                          \
 	ROW(c, LOSS, XDP, XDP, "verdict of the XDP program, or its action failed", ##__VA_ARGS__)
-/* The next three have events of their own. */
+/* The next three have their own events. */
 #define XDP_FAULT(c, cause_, what_) ROW(c, LOSS, XDP, cause_, what_, .events = NIC_EV_ALL)
 #define FRAME_REFUSED(c)	    XDP_FAULT(c, REDIRECT, "a redirected frame was refused")
 #define UNSENT(c, what_)	    ROW(c, LOSS, TX_DEVICE, SEND, what_, .events = NIC_EV_ALL)
@@ -82,8 +83,8 @@ const struct nic_driver nic_drivers[] = {
 	      BAD_SUM("rx_csum_offload_errors"), PAUSED("rx_flow_control_xoff"),
 	      PAUSES("tx_flow_control_xoff"))},
 	/*
-	 * In older kernels rx_dropped is what rx_missed_errors is now: the discards of the VSI
-	 * (GLV_RDPC). In newer ones it holds other discards (GL_RXERR1).
+	 * In older kernels rx_dropped is the counter now called rx_missed_errors: the discards of
+	 * the VSI (GLV_RDPC). In newer kernels it counts other discards (GL_RXERR1).
 	 */
 	{"i40e", ETH "intel/i40e/i40e_main.c (i40e_update_vsi_stats)",
 	 ROWS(NO_DESCRIPTOR("rx_missed_errors", " (GLV_RDPC)"),
@@ -131,7 +132,7 @@ const struct nic_driver nic_drivers[] = {
 	      FILTERED("rx_unknown_protocol", "a protocol that the NIC does not know"),
 	      UNSENT_SILENT("tx_discards", "discarded by the NIC (GLV_TDPC)"),
 	      AGAIN("link:tx_dropped", LOSS, TX_DEVICE, SEND, "tx_discards"))},
-	/* igc too. Queue counters restart with the queues (ethtool -L, ip link set down). */
+	/* Also igc. Queue counters restart with the queues (ethtool -L, ip link set down). */
 	{"igb|igc", ETH "intel/igb/igb_main.c (igb_update_stats)",
 	 ROWS(NO_DESCRIPTOR("rx_queue_#_drops", " (RQDPC)"),
 	      PORT_FULL("rx_missed_errors", " (MPC)"),
@@ -228,7 +229,7 @@ const struct nic_driver nic_drivers[] = {
 	      SPOILT_TWICE("rx_crc_errors"), SPOILT_TWICE("rx_length_errors"), PAUSED("rx_pause"),
 	      PAUSES("tx_pause"), PAUSED("rx_pause_prio_#"), PAUSES("tx_pause_prio_#"))},
 	/* ---- Broadcom ---- */
-	/* The totals go on over a reset of the device, the counters of rings begin anew. */
+	/* Totals survive a reset of the interface, ring counters restart. */
 	{"bnxt_en", ETH "broadcom/bnxt/bnxt.c (bnxt_get_stats64)",
 	 ROWS(NO_BUFFER("[#]: rx_discards", ""), SAME("rx_total_ring_discards", "[#]: rx_discards"),
 	      SAME("link:rx_missed_errors", "rx_total_ring_discards|[#]: rx_discards"),
@@ -319,7 +320,7 @@ const struct nic_driver nic_drivers[] = {
 	      XDP_FAULT("rx_xdp_bad_drops", XDP, "aborted, or the program's action failed"),
 	      SPOILT_AS("port_rx_bad", "rx_crc_errors"),
 	      SPOILT_AGAIN("link:rx_length_errors", "port_rx_bad"),
-	      /* "all that entered and never left": what the counters above have is in it */
+	      /* "all packets that entered and never left": includes the counters above */
 	      AGAIN("qstat:rx-hw-drops", BOUND, NIC_RING, OTHER, "rx_nodesc_trunc"))},
 	{"be2net", ETH "emulex/benet/be_main.c (be_get_stats64)",
 	 ROWS(NO_BUFFER("rxq#: rx_drops_no_frags", ""), NO_MEMORY("rxq#: rx_drops_no_skbs"),
@@ -419,7 +420,7 @@ const struct nic_driver nic_drivers[] = {
 		  .places = "ena_start_xmit"),
 	      ROW("queue_#_tx_prepare_ctx_err", LOSS, TX_DEVICE, SEND, "the device refused it",
 		  .events = NIC_EV_KFREE, .places = "ena_start_xmit"))},
-	/* What the device counts is updated when it reports (stats_report_trigger_cnt). */
+	/* Counters of the hardware are updated when it reports (stats_report_trigger_cnt). */
 	{"gve", ETH "google/gve/gve_ethtool.c",
 	 ROWS(ROW("rx_queue_drop_cnt[#]", LOSS, NIC_RING, RING, "the device had no receive buffer"),
 	      ROW("rx_no_buffers_posted[#]", BOUND, NIC_RING, RING,
@@ -449,8 +450,10 @@ const struct nic_driver nic_drivers[] = {
 	      UNSENT("tx_no_memory", "no memory"), UNSENT("tx_no_space", "no room for the headers"),
 	      UNSENT("tx_too_big", "too many pages"),
 	      UNSENT("vf_tx_dropped", "the VF did not take it"))},
-	/* What the host's side drops when the ring is empty shows only if the device says
-	   (qstat:). */
+	/*
+	 * Drops by the host's side because the ring is empty are visible only if the hypervisor
+	 * reports them (qstat:).
+	 */
 	{"virtio_net", "drivers/net/virtio_net.c (virtnet_stats)",
 	 ROWS(ROW("rx_queue_#_drops", LOSS, NIC_RING, ALLOC,
 		  "no memory, or a malformed buffer (virtnet_receive)",
@@ -486,8 +489,8 @@ const struct nic_driver nic_drivers[] = {
 	      FRAME_REFUSED("xdp xmit err"))},
 	/* ---- software ---- */
 	/*
-	 * A packet that came as an skb has an event of its own when the program drops it, a frame
-	 * that was redirected here has none.
+	 * A packet that arrives as an skb has its own event when the program drops it. A redirected
+	 * frame has no event.
 	 */
 	{"veth", "drivers/net/veth.c (veth_get_stats64, veth_xdp_rcv)",
 	 ROWS(ROW("rx_queue_#_xdp_drops", LOSS, XDP, XDP,
@@ -506,7 +509,7 @@ const struct nic_driver nic_drivers[] = {
 	      UNSENT("link:tx_dropped",
 		     "the peer's ring or its CPU's backlog was full, or it is down (veth_xmit)"),
 	      AGAIN("link:rx_dropped", LOSS, XDP, OTHER, "rx_queue_#_drops"))},
-	/* Also what the stack drops, as of every device. */
+	/* Also drops by the stack, as on every interface. */
 	{"tun", "drivers/net/tun.c (tun_net_get_stats64)",
 	 ROWS(UNSENT("link:tx_dropped", "the queue to the reading program was full, or nobody has "
 					"it open (tun_net_xmit)"),
@@ -515,7 +518,7 @@ const struct nic_driver nic_drivers[] = {
 		  .events = XDP_FAILED | NIC_EV_KFREE, .places = STACK_PLACES " tun_get_user"),
 	      ROW("link:rx_frame_errors", EVENT, NONE, OTHER,
 		  "a program wrote a packet with a wrong header (tun_get_user)"))},
-	/* Devices of software, whose losses all have an event. */
+	/* Software interfaces, which have an event for every loss. */
 	{"bridge|bonding|team|dummy|ifb|802.1Q|macvlan|macvtap|ipvlan|vxlan|geneve",
 	 "devices of software; those of ports and lower devices are in them",
 	 ROWS(ROW("link:*", EVENT, NONE, OTHER, "reported by events", .events = NIC_EV_ALL))},
@@ -523,7 +526,7 @@ const struct nic_driver nic_drivers[] = {
 
 const unsigned nic_driver_count = sizeof(nic_drivers) / sizeof(nic_drivers[0]);
 
-/* What other counters of a queue count its packets too: the same are not to be added again. */
+/* Other counters that also count a queue's packets, and must not be added again. */
 #define QUEUE_RX                                                                                   \
 	"rx_queue_#_packets|rx#_packets|rx-#.packets|rx-#.rx_packets|[#]: rx_ucast_packets|"       \
 	"queue_#_rx_cnt|rxq#: rx_pkts"
@@ -557,7 +560,7 @@ const struct nic_row *const nic_common_rows = ROWS(
 	TRAFFIC("qstat:tx-#-packets", TX_PACKETS, .repeats = QUEUE_TX),
 	TRAFFIC("qstat:tx-#-bytes", TX_BYTES, .repeats = QUEUE_TX "|tx_bytes[#]"),
 
-	/* netdev-genl says the same of all drivers (Documentation/netlink/specs/netdev.yaml). */
+	/* netdev-genl means the same on all drivers (Documentation/netlink/specs/netdev.yaml). */
 	ROW("qstat:rx-hw-drops", LOSS, NIC_RING, RING,
 	    "entered the device and never left it (rx-hw-drops)"),
 	SAME("qstat:rx-#-hw-drops", "qstat:rx-hw-drops"),
@@ -581,8 +584,8 @@ const struct nic_row *const nic_common_rows = ROWS(
 	    .repeats = "qstat:tx-hw-drops"),
 
 	/*
-	 * IFLA_STATS64 where the driver's own rows say nothing. The core adds what the stack
-	 * dropped to both `dropped` (dev_get_stats()), and those have events.
+	 * IFLA_STATS64 if the driver has no rows of its own. The core adds stack drops to both
+	 * `dropped` fields (dev_get_stats()), and stack drops have events.
 	 */
 	ROW("link:rx_dropped", BOUND, NIC_RING, OTHER,
 	    "the stack dropped it, or the driver for want of memory", .events = NIC_EV_ALL),
@@ -593,8 +596,8 @@ const struct nic_row *const nic_common_rows = ROWS(
 	SPOILT("link:rx_frame_errors"));
 
 /*
- * Of a driver that nobody has read: what the three fields are meant to say
- * (Documentation/networking/statistics.rst), though drivers often put one loss in several.
+ * For a driver that is not in the table: the documented meaning of the three fields
+ * (Documentation/networking/statistics.rst), although drivers often count one loss in several.
  */
 const struct nic_row *const nic_unknown_rows = ROWS(
 	ROW("link:rx_missed_errors", LOSS, NIC_RING, RING, "the device had no room",

@@ -10,14 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The kernel sizes dumps by what the reader offers, up to 32 KiB (netlink_recvmsg()). */
+/* The kernel sizes dumps by the read buffer, up to 32 KiB (netlink_recvmsg()). */
 #define NL_ANSWER_SIZE 32768
 
 struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags)
 {
 	struct nlmsghdr *nlh;
 
-	/* libmnl leaves what pads an attribute as it was, and the kernel would get it */
+	/* libmnl does not clear attribute padding, which would be sent to the kernel */
 	memset(buf, 0, NL_REQUEST_SIZE);
 	nlh = mnl_nlmsg_put_header(buf);
 	nlh->nlmsg_type = type;
@@ -51,7 +51,7 @@ static int ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *a
 	_Alignas(struct nlmsghdr) char buf[NL_ANSWER_SIZE];
 	int run = MNL_CB_OK, ret = 0;
 
-	/* A dump ends by NLMSG_DONE; everything else by the acknowledgement. */
+	/* A dump ends with NLMSG_DONE, other requests end with the acknowledgement. */
 	if ((nlh->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
 		nlh->nlmsg_flags |= NLM_F_ACK;
 	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
@@ -140,7 +140,7 @@ int nl_ioctl(const struct netns *ns, const char *ifname, unsigned long request, 
 int nl_ifindex(const struct netns *ns, const char *ifname)
 {
 	struct ifreq ifr = {.ifr_ifindex = 0};
-	/* of "eth0:1", an alias, the ioctl would find eth0 */
+	/* the ioctl resolves an alias such as "eth0:1" to eth0 */
 	int ret = strchr(ifname, ':') ? -ENODEV : nl_ioctl(ns, ifname, SIOCGIFINDEX, &ifr);
 
 	return ret ? ret : ifr.ifr_ifindex;
@@ -237,8 +237,8 @@ static int on_family(const struct nlmsghdr *nlh, void *arg)
 }
 
 /*
- * Asked for by its name, a family that is missing is loaded (ctrl_getfamily()), and with Open
- * vSwitch connection tracking: whoever only reads would change the host. So all are asked for.
+ * Queries all families. A query by name would load a missing family (ctrl_getfamily()), and with
+ * Open vSwitch also connection tracking, so that a read-only command would change the host.
  */
 int genl_family(const struct netns *ns, const char *name)
 {

@@ -211,7 +211,7 @@ enum udp_column {
 	UDP_DROPS = 12,
 };
 
-/* "<before>:<hex>", the part behind the last colon. */
+/* Parses "<before>:<hex>" after the last colon. */
 static bool hex_behind_colon(const struct line *l, unsigned i, uint64_t *value)
 {
 	const struct word *w = &l->word[i];

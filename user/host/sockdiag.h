@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The UDP and AF_XDP sockets of a namespace: their queues and what they lost, by sock_diag, which
- * needs CONFIG_INET_UDP_DIAG and CONFIG_XDP_SOCKETS_DIAG: in Debian modules that are loaded when
- * they are asked for (not the second one of 6.1; see files_open_xsk() in drops/owners.h).
+ * The UDP and AF_XDP sockets of a namespace: their queues and losses, via sock_diag. Requires
+ * CONFIG_INET_UDP_DIAG and CONFIG_XDP_SOCKETS_DIAG: in Debian these are modules loaded on demand
+ * (except the second on 6.1, see files_open_xsk() in drops/owners.h).
  */
 #ifndef PKTLEDGER_HOST_SOCKDIAG_H
 #define PKTLEDGER_HOST_SOCKDIAG_H
@@ -18,13 +18,14 @@ struct sockmem_row {
 	uint64_t inode;	     /* 0: closed */
 	uint64_t cookie;     /* 0: not known */
 	int family;	     /* AF_INET or AF_INET6 */
-	uint8_t address[16]; /* local; IPv4: the first four bytes; not from the files */
+	uint8_t address[16]; /* local, IPv4 in the first four bytes, not set by sockmem_files() */
 	uint16_t port;	     /* local, host order */
-	bool connected;	     /* to one peer, */
+	bool connected;	     /* to a single peer, */
 	uint8_t peer[16];    /* which is this, as `address`, */
 	uint16_t peer_port;  /* in host order */
 	uint32_t rmem;	     /* truesize waiting */
-	uint32_t rcvbuf;     /* as getsockopt(SO_RCVBUF) has it; 0: not known, as is the next */
+	uint32_t rcvbuf;     /* bytes, as getsockopt(SO_RCVBUF) returns it, 0: unknown, like the
+			      * next */
 	uint32_t sndbuf;
 	uint32_t drops; /* sk_drops, modulo 2^32 */
 };
@@ -32,24 +33,29 @@ struct sockmem_row {
 typedef void (*sockmem_cb)(void *arg, const struct sockmem_row *row);
 
 /*
- * Calls `each` for the UDP sockets of a family (AF_UNSPEC: of both) in the namespace; `port` 0: on
- * all ports. 0 or -errno (-ENOENT: the kernel has no udp_diag).
+ * Calls `each` for the UDP sockets of a family (AF_UNSPEC: both families) in the namespace. `port`
+ * 0: all ports. Returns 0 or -errno (-ENOENT: the kernel lacks udp_diag).
  */
 int sockmem_udp(const struct netns *ns, int family, uint16_t port, sockmem_cb each, void *arg);
 
-/* The same of both families by /proc/net/udp and udp6, for kernels without it. 0 or -errno. */
+/*
+ * Reads both families from /proc/net/udp and udp6, for kernels without udp_diag. Returns 0 or
+ * -errno.
+ */
 int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg);
 
-/* The text of such a file. Pure; as the parsers of host/counters.h. */
+/* Parses the text of /proc/net/udp or udp6. Pure, like the parsers of host/counters.h. */
 void sockmem_parse(const char *text, size_t len, int family, sockmem_cb each, void *arg);
 
 /*
- * The AF_XDP sockets of the namespace, bound ones only. *list is to be freed. Returns how many,
- * -EOPNOTSUPP if this kernel does not have it, or -errno.
+ * Lists the bound AF_XDP sockets of the namespace. The caller frees *list. Returns the number of
+ * sockets, -EOPNOTSUPP if this kernel has no xsk_diag, or -errno.
  */
 int xsk_diag_read(const struct netns *ns, struct xsk_info **list);
 
-/* How many AF_XDP sockets there are in `ns` (/proc/net/protocols), bound or not; or -errno. */
+/*
+ * Counts the AF_XDP sockets in `ns` (/proc/net/protocols), bound or not. Returns -errno on failure.
+ */
 int xsk_count(const struct netns *ns);
 
 #endif
