@@ -8,8 +8,9 @@
 #include "base/clock.h"
 
 #define SPIN_NS	    60000     /* a sleep wakes up about this late; */
-#define CAREFUL_NS  100000000 /* for so long after a later one that is four times as much */
-#define LAST_NS	    1000      /* about twice what a call of the scheduler takes */
+#define CAREFUL_NS  100000000 /* ns after a late wake-up, during which the margin is four times
+			       * as long */
+#define LAST_NS	    1000      /* about twice the cost of a scheduler call */
 #define MAX_WAIT_NS 50000000  /* so that a stop is seen soon */
 #define HAIR	    1e-6      /* packets */
 #define DEPTH_S	    (PACE_DEPTH_NS * 1e-9)
@@ -34,8 +35,8 @@ void pace_start(struct pace *p, const struct profile *profile, unsigned burst, u
 }
 
 /*
- * How many of this thread's packets are due by then. A silence that begins on a whole number of
- * packets comes before the next packet, not behind it: hence the hair where there are silences.
+ * Returns the packets of this thread due by then. A silence that starts at a whole number of
+ * packets precedes the next packet. The epsilon ensures this for profiles with silences.
  */
 static double due_by(const struct pace *p, double seconds)
 {
@@ -55,12 +56,12 @@ static void count_tokens(struct pace *p, double now_s, unsigned max)
 		       p->threads;
 
 	depth = fmax(depth, ceil((double)p->burst / p->threads)) + max;
-	/* the schedule rounds to whole packets of one thread: one more may be due than was saved */
+	/* the schedule rounds to whole packets per thread: one more may be due than was saved */
 	p->tokens = fmin(p->tokens + PACE_CATCH_UP * fresh, depth);
 	p->at_s = now_s;
 }
 
-/* The next packet's time, or that of the next token if it is due already. */
+/* Returns the wait for the next packet, or for the next token if it is already due. */
 static uint64_t next_wait(const struct pace *p, double now_s, double due)
 {
 	double taken = (double)(p->done + p->given_up), at;
@@ -86,7 +87,7 @@ unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_
 		return max;
 	now_s = now_ns > p->start_ns ? (double)(now_ns - p->start_ns) * 1e-9 : 0;
 	ended = p->end_ns && now_ns >= p->start_ns + p->end_ns;
-	/* a nanosecond before: what would be due at the end itself is not */
+	/* one ns earlier, to exclude a packet due exactly at the end */
 	due = due_by(p, ended ? (double)(p->end_ns - 1) * 1e-9 : now_s) -
 	      (double)(p->done + p->given_up);
 	debt = (profile_packets(p->profile, now_s) - profile_packets(p->profile, now_s - DEBT_S)) /
@@ -141,7 +142,7 @@ void pace_wait(uint64_t wait_ns)
 		careful_until = now + CAREFUL_NS;
 }
 
-/* Of parts that came from elsewhere: beyond these no integral is exact. */
+/* Limits for schedules from other hosts: outside these the integrals lose precision. */
 
 #define LEAST_SECONDS 1e-9
 #define MOST_SECONDS  1e10
@@ -163,7 +164,7 @@ static double within(const struct profile_part *p, double t)
 	return p->from * t + (p->to - p->from) / p->seconds * t * t / 2;
 }
 
-/* Its inverse, in the form of the quadratic formula that does not cancel. */
+/* The inverse within a part, using the quadratic formula without cancellation. */
 static double within_inverse(const struct profile_part *p, double c)
 {
 	double slope = (p->to - p->from) / p->seconds;
@@ -172,7 +173,7 @@ static double within_inverse(const struct profile_part *p, double c)
 	return c <= 0 ? 0 : 2 * c / (p->from + sqrt(root > 0 ? root : 0));
 }
 
-/* Of all parts, once. */
+/* Sums the packets of all parts, for one pass. */
 static double pass_packets(const struct profile *p, double *seconds)
 {
 	double sum = 0;
@@ -185,7 +186,7 @@ static double pass_packets(const struct profile *p, double *seconds)
 	return sum;
 }
 
-/* How many of a schedule are due within one pass; at least one, the first. */
+/* Returns the packets of a schedule due within one pass, at least one. */
 static uint64_t scheduled(const struct profile *p, uint64_t ns)
 {
 	uint64_t low = 1, high = p->packets;
@@ -210,7 +211,7 @@ double profile_packets(const struct profile *p, double seconds)
 	if (p->due_ns) {
 		uint64_t ns = (uint64_t)(seconds * 1e9), pass = ns / p->pass_ns;
 
-		/* half a packet behind the last one due: between two of them */
+		/* half a packet after the last due packet: between two packets */
 		return (double)(pass * p->packets + scheduled(p, ns % p->pass_ns)) - 0.5;
 	}
 	if (p->repeat) {
@@ -251,7 +252,7 @@ double profile_time(const struct profile *p, double c)
 	for (unsigned i = 0; i < p->parts; i++) {
 		double packets = part_packets(&p->part[i]);
 
-		/* what is due at the end of a part is due then, not after a silence behind it */
+		/* a packet due at the end of a part precedes any silence that follows */
 		if (packets > 0 && c < packets)
 			return sum + within_inverse(&p->part[i], c);
 		c -= packets;
@@ -316,8 +317,8 @@ static uint64_t group_of(const struct plan *p, uint64_t k)
 }
 
 /*
- * `groups` of `size` packets from k on, and the one behind them, are evenly spaced. Looked at in
- * places all over, at the ends too: a silence moves everything behind it.
+ * Checks that `groups` of `size` packets from k on, and the following packet, are evenly spaced.
+ * Samples positions throughout, and at both ends: a silence delays all later packets.
  */
 static bool is_even(const struct plan *p, uint64_t k, uint64_t size, uint64_t groups,
 		    uint64_t *period)
@@ -340,7 +341,7 @@ static bool is_even(const struct plan *p, uint64_t k, uint64_t size, uint64_t gr
 	return true;
 }
 
-/* The longest piece from k on; returns its packets. */
+/* Returns the packets of the longest segment from k on. */
 static uint64_t plan_one(const struct plan *p, uint64_t k, uint64_t n, uint64_t guess,
 			 struct gen_segment *s)
 {

@@ -9,7 +9,7 @@
 
 #include "traffic/worker.h"
 
-/* What a draw is for: draws of one number must not depend on each other. */
+/* Purpose of a random draw: draws for the same number must be independent. */
 enum draw { DRAW_SIZE, DRAW_FLOW, DRAW_DUPLICATE, DRAW_GAP, DRAW_REORDER };
 
 /* The finaliser of splitmix64 (Steele, Lea, Flood 2014). */
@@ -39,11 +39,11 @@ static uint64_t draw_below(const struct shape *s, enum draw what, unsigned slot,
 
 static bool chance(const struct shape *s, enum draw what, unsigned slot, uint64_t n, double share)
 {
-	/* 53 bits: what a double holds */
+	/* 53 bits: the precision of a double */
 	return share > 0 && (double)(draw(s, what, slot, n) >> 11) < share * 0x1p53;
 }
 
-/* Whether the group that a position is in is sent out of order; its first position in *first. */
+/* Returns whether a position's group is sent out of order, with its first position in *first. */
 static bool is_reordered(const struct shape *s, unsigned slot, uint64_t position, uint64_t limit,
 			 uint64_t *first)
 {
@@ -76,7 +76,7 @@ void shape_step(const struct shape *s, unsigned slot, uint64_t position, uint64_
 bool shape_unfinished(const struct shape *s, unsigned slot, uint64_t positions, uint64_t limit,
 		      uint64_t *number)
 {
-	/* a group is unfinished if its first position is behind us and its last is not */
+	/* a group is unfinished if its first position has passed and its last has not */
 	return positions && is_reordered(s, slot, positions - 1, limit, number) &&
 	       positions - *number <= s->reorder.extent;
 }
@@ -112,7 +112,7 @@ uint64_t shape_flow(const struct shape *s, unsigned slot, uint64_t number)
 	return s->random ? draw_below(s, DRAW_FLOW, slot, number, n) : number % n;
 }
 
-/* address + n, as one large number */
+/* address + n, as one big-endian integer */
 static void add_address(const struct shape_addrs *a, uint64_t n, uint8_t *out)
 {
 	unsigned len = a->family == AF_INET6 ? 16 : 4;
@@ -124,8 +124,9 @@ static void add_address(const struct shape_addrs *a, uint64_t n, uint8_t *out)
 	}
 }
 
-/* Takes one digit of the mixed-radix number that names a 5-tuple: of a range of n, 0 if there is
- * none. */
+/*
+ * Extracts a digit of the mixed-radix number that names a 5-tuple: for a range of n, 0 if n is 0.
+ */
 static uint64_t digit(uint64_t *index, uint64_t n)
 {
 	uint64_t d = n ? *index % n : 0;
@@ -151,7 +152,7 @@ void shape_tuple(const struct shape *s, const struct flow *flow, uint64_t index,
 		add_address(&s->dst_addr, dst, six ? (void *)&out->dst6 : (void *)&out->dst4);
 }
 
-/* The address behind so many bits of prefix is the first that has it. */
+/* Clears the bits after the prefix to get its first address. */
 static void clear_behind(struct shape_addrs *a, unsigned prefix)
 {
 	for (unsigned i = prefix; i < (a->family == AF_INET6 ? 128 : 32); i++)
@@ -250,9 +251,7 @@ void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_si
 #define ITEM_MAX  64
 #define FRAME_MAX 65535
 
-/* Of `text` what is in front of `sep`; *rest: what is behind it, NULL: there is none. False: too
- * long
- */
+/* Splits `text` at `sep` into `front` and *rest (NULL: no separator). Returns false if too long. */
 static bool cut(const char *text, const char *sep, char front[ITEM_MAX], const char **rest)
 {
 	const char *at = strstr(text, sep);
@@ -262,7 +261,9 @@ static bool cut(const char *text, const char *sep, char front[ITEM_MAX], const c
 	return snprintf(front, ITEM_MAX, "%.*s", (int)len, text) < ITEM_MAX;
 }
 
-/* SIZE:WEIGHT,...: each time the one that is furthest behind its share, so that runs are short. */
+/*
+ * Parses SIZE:WEIGHT,... and always picks the size furthest behind its weight, to keep runs short.
+ */
 static int parse_weights(const char *text, struct imix *out)
 {
 	int weight[IMIX_RUNS], behind[IMIX_RUNS] = {}, total = 0;
@@ -327,7 +328,7 @@ static int parse_rate(const char *text, struct rate *rate)
 	return rc ? rc : rate->unit == RATE_MAX ? -EINVAL : 0;
 }
 
-/* RATE/TIME: at the last slash, for a rate has one of its own in 1Gbit/l1. */
+/* Parses RATE/TIME. Splits at the last slash, because a rate such as 1Gbit/l1 contains a slash. */
 static int parse_rate_time(const char *text, struct rate *rate, uint64_t *ns)
 {
 	const char *slash = strrchr(text, '/');
@@ -341,7 +342,7 @@ static int parse_rate_time(const char *text, struct rate *rate, uint64_t *ns)
 	return rc ? rc : *ns ? 0 : -ERANGE;
 }
 
-/* FROM..TO/TIME; from 0 too. */
+/* Parses FROM..TO/TIME, where FROM may be 0. */
 static int parse_ramp(const char *text, struct rate_plan *plan)
 {
 	char from[ITEM_MAX];
@@ -448,7 +449,7 @@ static int parse_address(const char *text, struct shape_addrs *a)
 	return inet_pton(a->family, text, a->first) == 1 ? 0 : -EINVAL;
 }
 
-/* From the first to this one, if these are 1 .. 2^32. */
+/* Parses the end of a range of 1 .. 2^32 addresses. */
 static int parse_last(const char *text, struct shape_addrs *a)
 {
 	unsigned __int128 first = 0, last = 0;

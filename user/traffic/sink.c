@@ -12,7 +12,7 @@
 
 /*
  * RFC 4737, section 4.2: the extent counts from the first packet that arrived with a higher number.
- * That is the one which jumped over this number, so it is enough to remember jumps.
+ * That packet jumped over this number, so it is enough to remember jumps.
  */
 static void note_extent(struct line *l, uint64_t number)
 {
@@ -47,7 +47,7 @@ static void line_arrived(struct line *l, uint64_t number, unsigned bytes)
 	l->bytes += bytes;
 }
 
-/* The delay counts only if the time stamp is whole; both times are of CLOCK_TAI, at either end. */
+/* The latency counts only if the timestamp is intact. Both ends use CLOCK_TAI. */
 static void note_delay(struct sink *s, struct line *l, uint64_t word, const uint8_t *data,
 		       unsigned have, uint64_t now_tai)
 {
@@ -60,7 +60,7 @@ static void note_delay(struct sink *s, struct line *l, uint64_t word, const uint
 	if (t.check != ~t.ns)
 		return;
 	transit = (int64_t)(now_tai - be64toh(t.ns));
-	/* a stamp may say any time: modulo 2^64, as clocks and their differences are */
+	/* a received timestamp may have any value: modulo 2^64, like clock differences */
 	d = (int64_t)((uint64_t)transit - (uint64_t)l->transit);
 	if (l->timed)
 		l->jitter += (d < 0 ? -(uint64_t)d : (uint64_t)d) - ((l->jitter + 8) >> 4);
@@ -98,7 +98,7 @@ struct line *sink_line(struct sink *s, uint16_t stream)
 		return l;
 	l = known_line(s, stream, source);
 	if (!l && s->lines >= SINK_LINES - TRACE_STREAMS) {
-		source = &any; /* what is kept back is enough for one line of each stream */
+		source = &any; /* reserved lines are enough for one line per stream */
 		l = known_line(s, stream, source);
 	}
 	if (!l) {
@@ -111,7 +111,7 @@ struct line *sink_line(struct sink *s, uint16_t stream)
 	return *recent = l;
 }
 
-/* Of the length and the content that the number has by the sender's shape. */
+/* Checks the length and the content that the sender's shape gives this number. */
 static bool is_whole(const struct sink *s, const struct line *l, uint64_t number,
 		     const uint8_t *data, unsigned have, unsigned len)
 {
@@ -126,7 +126,7 @@ static bool is_whole(const struct sink *s, const struct line *l, uint64_t number
 	return !s->fill || have <= from || !memcmp(data + from, s->fill + from, have - from);
 }
 
-/* Of a stream, until they have settled: 5 s at 13 Mpps. Memory is used as numbers come. */
+/* Numbers per stream until resolved: 5 s at 13 Mpps. Memory is used as numbers arrive. */
 #define LEARNED_WINDOW (1ULL << 26)
 
 /* Up to the end of the window: another sender may have drawn the same stream. */
@@ -176,7 +176,7 @@ void sink_streams_sync(struct sink_streams *t)
 		return;
 	while (key_of(t, end))
 		end++;
-	/* programs write a slot's tail behind its key: whose packet has come here has done so */
+	/* programs write a slot's tail after its key: give them time to write it */
 	if (end > n)
 		pace_wait(TAIL_NS);
 	pthread_mutex_lock(&t->lock);
@@ -195,7 +195,7 @@ static int find_known(const struct sink_streams *t, uint16_t id, uint64_t number
 	return -1;
 }
 
-/* Whether the number is beyond the window of its stream, which is noted. */
+/* Returns whether the number is above its stream's window, and notes this. */
 static bool is_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	for (unsigned i = 0; i < atomic_load(&t->n); i++) {
@@ -249,7 +249,7 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 	st->id = id;
 	st->base = number & ~(uint64_t)UINT32_MAX; /* streams begin at a multiple of 2^32 */
 	st->tail = st->base;
-	/* who comes into the middle of a stream cannot go back to its beginning */
+	/* a receiver that starts mid-stream cannot return to its beginning */
 	if (number - st->base >= LEARNED_WINDOW / 2)
 		st->tail = number - LEARNED_WINDOW / 2;
 	st->arrivals = bytes;
@@ -257,11 +257,11 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 	return (int)n;
 }
 
-/* The index of a stream, or -1 if it is none of ours. */
+/* Returns the index of a stream, or -1 if it is unknown. */
 static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	unsigned n = atomic_load_explicit(&t->n, memory_order_acquire);
-	uint16_t guess = (uint16_t)(id - t->at[0].id); /* ids of one run follow each other */
+	uint16_t guess = (uint16_t)(id - t->at[0].id); /* stream ids of a run are consecutive */
 	int index;
 
 	if (guess < n && is_stream(t, &t->at[guess], id, number))
@@ -277,7 +277,7 @@ static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
 	return index;
 }
 
-/* Who came when a stream was beyond its first 2^32 numbers has taken a later base for its own. */
+/* A receiver started after a stream's first 2^32 numbers has assumed a later base. */
 static int find_ended(struct sink_streams *t, uint16_t id, uint64_t base)
 {
 	unsigned n = atomic_load_explicit(&t->n, memory_order_acquire);
@@ -319,7 +319,7 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 	atomic_store(&st->ended, true);
 }
 
-/* Marks it. The other one may be at another thread, now. */
+/* Marks the number. Another thread may receive the duplicate concurrently. */
 static bool is_second(const struct sink_streams *t, uint8_t *arrived)
 {
 	if (__atomic_load_n(arrived, __ATOMIC_RELAXED))

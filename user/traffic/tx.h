@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The interface behind which all sending engines stand. One struct tx serves one thread and one
- * stream; the thread is already in the sender's namespace and pinned when open() is called.
+ * The interface of all sending engines. One struct tx serves one thread and one stream. The thread
+ * is already in the sender's namespace and pinned when open() is called.
  *
- * Truth: stream->next moves only over numbers that are closed. What is closed was sent unless
- * tx_fail() noted it: then the packet may still have existed (an observer decides), else it is
+ * Invariant: stream->next advances only over closed numbers. A closed number was sent unless
+ * tx_fail() recorded it: then the packet may still have existed (an observer decides), else it is
  * refused. A number is never sent twice.
  */
 #ifndef PKTLEDGER_TRAFFIC_TX_H
@@ -18,7 +18,7 @@
 #include "traffic/shape.h"
 #include "traffic/worker.h"
 
-/* What all threads of a sender have in common. */
+/* Configuration shared by all threads of a sender. */
 struct sender_config {
 	const struct tx_ops *ops;
 	const struct flow *flow;
@@ -30,26 +30,28 @@ struct sender_config {
 	struct fates *fates;	   /* numbers, and where failed sends are noted */
 	uint64_t count;		   /* packets of all threads; UINT64_MAX: until stopped */
 	uint64_t duration_ns;	   /* 0: no limit */
-	double rate_pps;	   /* of all threads; 0: unthrottled */
+	double rate_pps;	   /* pps of all threads, 0: unthrottled */
 	const struct shape *shape; /* NULL: all packets alike, at an even rate */
 	int sndbuf;		   /* bytes; 0: the default */
-	int batch_fd;		   /* xdp: the tracer's map of struct trace_batch; -1: none */
+	int batch_fd;		   /* xdp: the tracer's map of struct trace_batch, or -1 */
 	const struct tuning *tuning;
-	int cpu; /* first thread's CPU, the others follow; -1: not pinned */
+	int cpu; /* first thread's CPU, later threads follow, -1: not pinned */
 };
 
-/* One thread's part; its queue is that of the stream's slot. Borrowed until close(). */
+/*
+ * Configuration of one thread. Its queue is the stream's slot. Pointers are borrowed until close().
+ */
 struct tx_config {
 	const struct sender_config *sender;
 	struct stream *stream;
 	unsigned first_flow, flows;    /* this thread's: first_flow .. first_flow + flows - 1 */
-	const struct shape *shape;     /* what the packets are; NULL: all alike, as the flow says */
-	const struct profile *profile; /* when those of all threads are due; NULL: unthrottled */
+	const struct shape *shape;     /* shape of the packets, NULL: all alike, as in the flow */
+	const struct profile *profile; /* schedule of all threads, NULL: unthrottled */
 	const atomic_bool *stop;       /* the engine ends waits soon after it becomes true */
 	const char *mode; /* set by open(): "native zero-copy", "skb", or "" without a meaning */
 };
 
-/* A number that the call did not accept; error: errno, or TX_ERRNO_LOST or _GAP. */
+/* Records a number that the call did not accept. error: errno, or TX_ERRNO_LOST or _GAP. */
 static inline void tx_fail(const struct tx_config *cfg, uint64_t number, int error)
 {
 	const struct fates *f = cfg->sender->fates;
@@ -58,7 +60,7 @@ static inline void tx_fail(const struct tx_config *cfg, uint64_t number, int err
 			 __ATOMIC_RELAXED);
 }
 
-/* Of a thread; of a sender their sums, and from first_ns on, of times, the extremes. */
+/* Statistics of a thread. A sender sums them, and takes minimum or maximum from first_ns on. */
 struct tx_stats {
 	uint64_t waits; /* times the engine waited for room */
 	uint64_t wait_ns;
@@ -68,33 +70,33 @@ struct tx_stats {
 	uint64_t uncompleted;		/* xsk: consumed, and not reported as done with */
 	uint64_t duplicates, displaced; /* on purpose: second packets, and numbers sent late */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
-	uint64_t slipped_ns;	    /* schedule given up; of an engine, if it paces itself */
-	uint64_t late_ns;	    /* of a sender: behind its schedule at most */
-	uint64_t held_ns;	    /* of a sender: waited for sender_allow() */
+	uint64_t slipped_ns;	    /* ns of schedule skipped, for a self-paced engine */
+	uint64_t late_ns;	    /* ns, sender: largest delay behind its schedule */
+	uint64_t held_ns;	    /* ns, sender: waited for sender_allow() */
 };
 
 struct tx;
 
 struct tx_ops {
 	const char *name;
-	size_t size;	    /* of its struct tx */
-	bool fragments;	    /* can send payloads beyond the MTU */
-	double fastest_pps; /* of a thread, hardly to be exceeded: windows are made for it */
+	size_t size;	    /* bytes, of the engine's struct tx */
+	bool fragments;	    /* can send payloads larger than the MTU */
+	double fastest_pps; /* upper bound per thread, used to size windows */
 	bool paces;   /* keeps to profile and duration_ns itself: send() is asked for all at once */
 	bool shapes;  /* knows tx_config.shape */
-	bool sources; /* of it, ranges of sources in turn, and nothing else */
-	/* `tx` is all 0; close() follows also if this fails. */
+	bool sources; /* of shapes, supports only source ranges in round robin */
+	/* Opens the engine. `tx` is zeroed by the caller, which calls close() even on failure. */
 	int (*open)(struct tx *tx, struct tx_config *cfg, struct error *err);
 	/*
-	 * Sends up to `n` packets of the stream. Returns how many numbers were closed by this call
-	 * (0: waited or stopped, call again), or -errno if the engine cannot go on (device gone).
+	 * Sends up to `n` packets of the stream. Returns the numbers closed by this call (0: waited
+	 * or stopped, call again), or -errno if the engine cannot continue (interface removed).
 	 */
 	int (*send)(struct tx *tx, unsigned n, struct error *err);
 	/* First number not closed yet, while send() runs on another thread; NULL: stream->next. */
 	uint64_t (*next)(const struct tx *tx);
 	/*
-	 * Waits until the kernel took all that was handed over, takes back what it never will.
-	 * NULL: what is closed is with the kernel.
+	 * Waits until the kernel has taken all submitted packets, and withdraws packets it will
+	 * never take. NULL: closed numbers are already in the kernel.
 	 */
 	int (*finish)(struct tx *tx, struct error *err);
 	void (*stats)(const struct tx *tx, struct tx_stats *st);
@@ -104,22 +106,21 @@ struct tx_ops {
 extern const struct tx_ops tx_socket, tx_xsk, tx_xdp;
 
 /*
- * Most drivers take live frames, and frames of AF_XDP without a copy, only while an XDP program is
- * attached to the device. Attaches one that passes everything, in the driver. Returns a link that
- * ends with its fd; -errno: the driver takes none, or there is one already.
+ * Attaches an XDP program that passes everything, in driver mode. Most drivers accept live frames
+ * and zero-copy AF_XDP frames only while an XDP program is attached. Returns a link fd, which
+ * detaches on close, or -errno if the driver does not support XDP or already has a program.
  */
 int tx_attach_pass(unsigned ifindex);
 
 /*
- * Whether this kernel says of every frame that a copying AF_XDP socket hands over whether the
- * device dropped it: lost_at_device is all that is lost then, and no observer is needed to count
- * it.
+ * Returns whether this kernel reports, for every frame of a copying AF_XDP socket, if the interface
+ * dropped it. Then lost_at_device covers all losses, and no observer is needed to count them.
  */
 bool tx_xsk_knows_losses(void);
 
 /*
- * What tx_xdp's program needs to send the flows of a thread. `frame`: by proto_build(), of
- * GEN_HEADER_MAX bytes at least. -ERANGE: the last 4 bytes of its addresses overflow.
+ * Describes the flows of a thread for tx_xdp's program. `frame`: built by proto_build(), at least
+ * GEN_HEADER_MAX bytes. -ERANGE: the last 4 bytes of its addresses overflow.
  */
 struct gen_config;
 int tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct tx_config *cfg);

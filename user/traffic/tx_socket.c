@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sending through ordinary UDP sockets, one per 5-tuple, with sendmmsg(). Packets that are alike
- * use the sockets in turn, a call each. With GSO a message holds many datagrams, each with its own
- * stamp: it is sent or fails as a whole, so its numbers are closed together. With a shape packets
- * differ in size and flow, and may be left out, doubled or out of order: a call carries those of
- * one flow that follow each other, so many flows that take turns cost a call per packet.
+ * Sends through ordinary UDP sockets, one per 5-tuple, with sendmmsg(). Identical packets use the
+ * sockets in round robin, with a call each. With GSO a message contains many datagrams, each with
+ * its own sequence header: it is sent or fails as a whole, so its numbers are closed together. With
+ * a shape, packets differ in size and flow, and may be omitted, duplicated or reordered: a call
+ * carries consecutive packets of a flow, so alternating flows cost a call per packet.
  *
- * sendmmsg() that ends early does not report why: the datagram at which it stopped may have had a
- * packet (a netfilter drop in the output hook gives EPERM and an skb) or none. Its number is
- * closed as failed and never used again; an observer decides. The socket blocks, so that a full
- * send buffer is never such an early end.
+ * When sendmmsg() ends early it does not report the reason: the datagram at which it stopped may
+ * have had a packet (a netfilter drop in the output hook gives EPERM and an skb) or not. Its number
+ * is closed as failed and never reused, and an observer decides. The socket blocks, so a full send
+ * buffer never ends a call early.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -28,18 +28,18 @@
 #include "traffic/tx.h"
 
 #define BATCH	    64	      /* messages a call */
-#define BATCH_GSO   4	      /* of up to 64 datagrams each */
-#define BATCH_BYTES (1 << 18) /* of payload a call: more does not stay in the cache */
-#define BATCH_FLOWS 16	      /* shorter runs of one flow where there are several */
-#define MAX_SOCKETS 4096      /* of packets that are alike, */
+#define BATCH_GSO   4	      /* messages of up to 64 datagrams each */
+#define BATCH_BYTES (1 << 18) /* payload per call: more does not stay in the cache */
+#define BATCH_FLOWS 16	      /* runs of a flow are shorter with several flows */
+#define MAX_SOCKETS 4096      /* with identical packets, */
 #define MAX_SHAPED  16384     /* and with a shape */
-#define GIVE_UP_NS  2000000000ULL /* after failing for so long, always with the same error, */
+#define GIVE_UP_NS  2000000000ULL /* ns of continuous failure with the same error, */
 #define GIVE_UP	    16		      /* and so often */
 #define WAIT_MS	    100
 
-/* What a message of a call carries. */
+/* Contents of a message in a call. */
 struct message {
-	uint64_t number; /* its first, absolute, */
+	uint64_t number; /* its first number, absolute, */
 	unsigned n;	 /* and how many follow it */
 	uint64_t behind; /* first that is not closed once it is */
 	bool copy, displaced;
@@ -48,16 +48,16 @@ struct message {
 struct tx {
 	const struct tx_config *cfg;
 	struct tx_stats stats;
-	uint64_t next; /* behind what the call under way closes */
+	uint64_t next; /* the number after the current call's last */
 	int *fd;
-	unsigned sockets, at; /* the call goes to fd[at] */
+	unsigned sockets, at; /* the call uses fd[at] */
 	unsigned batch;	      /* datagrams a call */
 	unsigned segments;    /* datagrams a message */
 	unsigned longest;     /* payload */
 	int sndbuf;
 	unsigned failures;    /* in a row, */
 	uint64_t failing_ns;  /* since this time, */
-	int failure;	      /* with this error */
+	int failure;	      /* the error of these failures */
 	uint8_t *payload;  /* batch x longest */
 	struct sockaddr_storage to;
 	struct message what[BATCH];
@@ -92,7 +92,7 @@ int socket_set(int fd, const struct socket_option *options, unsigned n, struct e
 	return 0;
 }
 
-/* Of a flow's source or destination. Returns its length. */
+/* Converts a flow's source or destination. Returns its length. */
 static socklen_t address_of(const struct flow *f, bool source, struct sockaddr_storage *a)
 {
 	const struct endpoint ep = {f->family, source ? f->src4 : f->dst4,
@@ -204,8 +204,9 @@ static void prepare_batch(struct tx *tx, bool connected)
 }
 
 /*
- * Connected sockets choose IPv4 IDs each on its own, others of one count of the host's for the pair
- * of addresses (ip_select_ident_segs()): only these tell the fragments of datagrams apart.
+ * Connected sockets choose IPv4 IDs individually, unconnected sockets share a host counter per
+ * address pair (ip_select_ident_segs()): only shared IDs distinguish the fragments of different
+ * datagrams.
  */
 static bool is_to_connect(const struct tx_config *cfg)
 {
@@ -227,7 +228,7 @@ static void allow_files(uint64_t n)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* The kernel chooses the source port if the flow has none. */
+/* The kernel chooses the source port if the flow has no port. */
 static int open_flows(struct tx *tx, uint64_t first, uint64_t flows, bool connected,
 		      struct error *err)
 {
@@ -277,7 +278,10 @@ static int tx_socket_open(struct tx *tx, struct tx_config *cfg, struct error *er
 	return rc;
 }
 
-/* Waits while the send buffer is half full or more ("writable" of poll()). False: too long. */
+/*
+ * Waits while the send buffer is at least half full ("writable" of poll()). Returns false on
+ * timeout.
+ */
 static bool wait_for_room(struct tx *tx)
 {
 	struct pollfd p = {.fd = tx->fd[tx->at], .events = POLLOUT};
@@ -294,7 +298,7 @@ static bool wait_for_room(struct tx *tx)
 	return p.revents & POLLOUT;
 }
 
-/* The next n numbers, all alike, for the socket whose turn it is. Returns how many messages. */
+/* Prepares the next n identical numbers for the next socket. Returns the number of messages. */
 static unsigned fill(struct tx *tx, unsigned n)
 {
 	const struct flow *f = tx->cfg->sender->flow;
@@ -320,7 +324,10 @@ static unsigned fill(struct tx *tx, unsigned n)
 	return messages;
 }
 
-/* With a shape: at most `n` positions of one flow. Gaps in front and between are closed as such. */
+/*
+ * With a shape: collects up to `n` positions of a flow. Closes gaps before and between them as
+ * gaps.
+ */
 static unsigned gather(struct tx *tx, unsigned n)
 {
 	const struct tx_config *cfg = tx->cfg;
@@ -353,7 +360,7 @@ static unsigned gather(struct tx *tx, unsigned n)
 		for (unsigned c = 0; c < step.copies; c++) {
 			struct iovec *iov = &tx->iov[messages];
 
-			if (len < STAMP_TIME_LEN) /* a longer one left its time there */
+			if (len < STAMP_TIME_LEN) /* a longer packet left its time there */
 				flow_fill(iov->iov_base, len);
 			flow_stamp(iov->iov_base, len, STAMP_WORD(stream->id, number), tai);
 			iov->iov_len = len;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The sending engine by live frames (BPF_PROG_RUN): bpf/gen.bpf.c stamps and redirects
- * frames in the kernel. It works into a veth pair and by any driver with ndo_xdp_xmit; the peer of
- * a veth needs NAPI, which GRO or an XDP program gives it.
+ * The sending engine with live frames (BPF_PROG_RUN): bpf/gen.bpf.c writes the sequence header and
+ * redirects frames in the kernel. It works into a veth pair and with any driver that has
+ * ndo_xdp_xmit. The peer of a veth needs NAPI, enabled by GRO or an XDP program.
  *
- * send() is asked for all that may be sent, and the program keeps the pace. A call is short: to the
- * kernel it is one reader of RCU, for whose end others have to wait (`ip link set down` does). It
- * costs 12 us, but 20 ms and more if the program is not attached to any device: the kernel makes it
- * known to its dispatcher of XDP programs then, and forgets it, each of which takes a grace period.
- * So it is attached where no packet comes by.
+ * send() gets the whole budget, and the program does the pacing. Calls are short: to the kernel
+ * each is an RCU reader, and others wait for its end (`ip link set down` does). A call costs 12 us,
+ * but 20 ms and more if the program is not attached to any interface: then the kernel registers it
+ * with its dispatcher of XDP programs and unregisters it, with a grace period each time. So it is
+ * attached where no packets arrive.
  *
- * Between the packets of a paced stream the CPU is busy. Where threads share CPUs they sleep
- * instead, and packets of a thread leave together.
+ * Between the packets of a paced stream the CPU busy-waits. If threads share CPUs they sleep
+ * instead, and send their packets in groups.
  *
- * The first packet goes alone: whether the device takes live frames is shown by its fate only.
+ * The first packet is sent alone: only its outcome shows whether the interface accepts live frames.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -38,17 +38,17 @@
 #include "traffic/tx.h"
 
 /*
- * Frames of one run of the program, after which the device's queue is flushed and its NAPI woken.
- * No multiple of 16, so that the tracer finds its place again (batch_begin() in drops.bpf.c), and
+ * Frames per run of the program, after which the interface's queue is flushed and its NAPI woken.
+ * Not a multiple of 16, so that the tracer can resynchronise (batch_begin() in drops.bpf.c), and
  * well below the 256 entries of a veth's ring.
  */
 #define BATCH 72
 /*
- * Frames of a paced stream leave when the batch is done in which they were due: it is short where
- * that is to be seen in the gaps. Fewer than the 16 of a device's own batch.
+ * Paced frames leave at the end of the batch in which they were due: batches are short if they
+ * would affect the packet gaps. Fewer than the interface's own batch of 16.
  */
 #define BATCH_PACED 10
-#define BATCH_PPS   100000 /* a frame for each so many packets/s */
+#define BATCH_PPS   100000 /* pps per frame in a batch */
 
 #define FRAME_ROOM 4096
 #define CALL_NS	   20000000 /* a signal ends it then */
@@ -70,17 +70,17 @@ struct tx {
 	int link;	      /* below 0: it is not, and calls are long */
 	timer_t timer;
 	bool has_timer, proven, paced;
-	uint64_t rest_ns;     /* packets of so long leave together; 0: each when it is due */
-	uint64_t deadline_ns; /* unthrottled; 0: none */
-	uint64_t quota;	      /* packets still to be sent, as far as the time shows */
-	struct plan plan;     /* of the schedule, if there is one */
+	uint64_t rest_ns;     /* ns, group packets due within this time, 0: send each when due */
+	uint64_t deadline_ns; /* unthrottled only, 0: no deadline */
+	uint64_t quota;	      /* packets left to send at this time */
+	struct plan plan;     /* if there is a schedule */
 	uint64_t origin;      /* number with which it begins */
 	uint64_t calls;
 	unsigned length, batch;
 	uint8_t frame[FRAME_ROOM];
 };
 
-/* One's complement: taking a word out of a sum is adding its complement. */
+/* One's complement: removing a word from a sum equals adding its complement. */
 static uint32_t without(uint32_t sum, uint16_t word)
 {
 	sum += (uint16_t)~word;
@@ -181,7 +181,7 @@ static int load(struct tx *tx, struct error *err)
 		rc = -errno;
 	if (rc)
 		return rc;
-	/* of the first packet; without the tracepoints nothing is known of it */
+	/* traces the first packet, without tracepoints its outcome is unknown */
 	tx->skel->links.gen_probe = bpf_program__attach(tx->skel->progs.gen_probe);
 	tx->skel->links.gen_probe_redirect =
 		bpf_program__attach(tx->skel->progs.gen_probe_redirect);
@@ -217,7 +217,7 @@ static void tx_xdp_close(struct tx *tx)
 	gen_bpf__destroy(tx->skel);
 }
 
-/* Packets that leave at once, and a rate that is beyond it, want the long one. */
+/* Grouped packets, and rates above the short batch's limit, need the long batch. */
 static unsigned batch_of(const struct tx_config *cfg, uint64_t rest_ns)
 {
 	const struct sender_config *all = cfg->sender;
@@ -244,7 +244,7 @@ static int tx_xdp_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 		tx->rest_ns = smaller((uint64_t)REST_NS * threads / cpus, REST_MAX);
 	tx->batch = batch_of(cfg, tx->rest_ns);
 	cfg->mode = "live frames";
-	/* the frame that all others are like */
+	/* the template of all frames */
 	rc = proto_build(tx->frame, sizeof(tx->frame), &flow, cfg->shape ? 0 : cfg->first_flow);
 	if (rc < 0)
 		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
@@ -308,7 +308,7 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 	}
 }
 
-/* Sends one packet and checks what the device says. */
+/* Sends one packet and checks that the interface accepted it. */
 static int prove(struct tx *tx, struct error *err)
 {
 	struct gen_bpf *s = tx->skel;
@@ -327,7 +327,7 @@ static int prove(struct tx *tx, struct error *err)
 	return 0;
 }
 
-/* The schedule begins with the program's next run; a time is so many packets of it. */
+/* Starts the schedule with the program's next run. A time corresponds to a number of packets. */
 static void begin(struct tx *tx)
 {
 	const struct tx_config *cfg = tx->cfg;
@@ -343,7 +343,7 @@ static void begin(struct tx *tx)
 		tx->plan.burst = all->shape->burst;
 	if (all->duration_ns && tx->paced) {
 		tx->quota = plan_packets(&tx->plan, all->duration_ns);
-		tx->quota -= tx->quota > 0; /* the first packet has left already */
+		tx->quota -= tx->quota > 0; /* the first packet was already sent */
 	} else if (all->duration_ns) {
 		tx->deadline_ns = clock_now() + all->duration_ns;
 	}
@@ -370,15 +370,15 @@ static uint64_t plan_call(struct tx *tx, uint64_t n)
 	return n;
 }
 
-/* The program's times are those of the kernel; 0: none yet. */
+/* Converts the program's kernel time to our clock. 0: not available yet. */
 static uint64_t by_own_clock(uint64_t ktime_ns)
 {
 	return ktime_ns ? ktime_ns + (uint64_t)ktime_offset() : 0;
 }
 
 /*
- * When all is to be over; 0: when it is sent. A paced stream may begin late and lose time to others
- * on its CPU: too late an end costs only time, in which the program waits.
+ * Estimates the end time, 0: when all packets are sent. A paced stream may start late and lose CPU
+ * time to other processes. A late estimate is harmless: the program just waits.
  */
 static uint64_t end_of(const struct tx *tx, uint64_t packets)
 {
@@ -392,7 +392,7 @@ static uint64_t end_of(const struct tx *tx, uint64_t packets)
 	       (due >> GEN_PERIOD_SHIFT) + SLACK_NS;
 }
 
-/* When the packet behind the next k is due; not before the schedule has begun. */
+/* Returns the time when the packet after the next k is due, not before the schedule starts. */
 static uint64_t due_ns(const struct tx *tx, uint64_t k)
 {
 	const struct gen_state *st = tx->state;
@@ -401,7 +401,7 @@ static uint64_t due_ns(const struct tx *tx, uint64_t k)
 	       ((plan_due(&tx->plan, st->next + k - tx->origin) + st->shift) >> GEN_PERIOD_SHIFT);
 }
 
-/* Sleeps until some packets are due. Runs of the program that send them all; 0: none yet. */
+/* Sleeps until packets are due. Returns the program runs that send them all, 0: not yet. */
 static uint64_t rest(const struct tx *tx)
 {
 	uint64_t left = tx->state->limit - tx->state->next, n = 1, now, wake;
@@ -421,7 +421,7 @@ static uint64_t rest(const struct tx *tx)
 	return n;
 }
 
-/* Sends until `end` (0: none) at most. */
+/* Sends until `end` (0: no end) at most. */
 static int call_once(struct tx *tx, uint64_t now, uint64_t end)
 {
 	uint64_t left = tx->state->limit - tx->state->next;
@@ -456,7 +456,7 @@ static int send_many(struct tx *tx, uint64_t n, struct error *err)
 	end = end_of(tx, n);
 	tx->state->limit = tx->state->next + n;
 	tx->state->last_ns = 0;
-	do { /* once at least: what is later than that is given up by the program */
+	do { /* at least once: the program skips packets that are too late */
 		rc = call_once(tx, now, end);
 		now = clock_now();
 	} while (!rc && tx->state->next < tx->state->limit && (!end || now < end) &&
@@ -464,7 +464,7 @@ static int send_many(struct tx *tx, uint64_t n, struct error *err)
 	return rc ? call_error(tx, rc, err) : 0;
 }
 
-/* The first packet alone, then all. */
+/* Sends the first packet alone, then all others. */
 static int tx_xdp_send(struct tx *tx, unsigned n, struct error *err)
 {
 	uint64_t before = tx->state->next;
@@ -474,7 +474,7 @@ static int tx_xdp_send(struct tx *tx, unsigned n, struct error *err)
 		rc = prove(tx, err);
 		if (tx->proven)
 			begin(tx);
-	} else if (!tx->quota) { /* the caller's clock has not come so far */
+	} else if (!tx->quota) { /* the caller's clock has not reached the packet's time */
 		pace_wait(AGAIN_NS);
 	} else {
 		rc = send_many(tx, n < tx->quota ? n : tx->quota, err);

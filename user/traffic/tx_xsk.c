@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The sending engine on AF_XDP. Frames are filled once, when the engine opens; a send
- * rewrites the stamp alone. It needs no XDP program on the device (drivers that need one for zero
- * copy fall back to copying).
+ * The sending engine on AF_XDP. Frames are filled once, when the engine opens, and a send only
+ * rewrites the sequence header. It needs no XDP program on the interface (drivers that require one
+ * for zero copy fall back to copying).
  *
- * When is a number closed? When the kernel consumed its descriptor, which is in ring order:
+ * A number is closed when the kernel has consumed its descriptor, in ring order:
  *
- * - Zero-copy: the driver took it; the ring's consumer index shows it.
- * - Copying, all work is done in our own sendto() (__xsk_generic_xmit()): EAGAIN: the first
- *   descriptor not consumed could not be sent now and stays. EBUSY: the last one consumed was
- *   dropped by the device; its skb was freed there, which observers see. From 6.17 on the consumer
- *   index is right when sendto() returns, but for an EBUSY of the call's first descriptor, which
- *   shows with a later call. Before 6.17 it moves only when the kernel has worked off all that it
- *   saw when it looked last; completions, which never precede consumption, then show more.
- *   So what we take for consumed is never too much, and exact as soon as the ring is drained.
+ * - Zero-copy: the driver has taken it, as the ring's consumer index shows. - Copying: our own
+ * sendto() does all the work (__xsk_generic_xmit()). EAGAIN: the first descriptor
+ *   not consumed could not be sent now and stays. EBUSY: the interface dropped the last descriptor
+ *   consumed. Its skb was freed there, which observers see. From 6.17 on the consumer index is exact
+ *   when sendto() returns, except after EBUSY on the call's first descriptor, which a later call
+ *   shows. Before 6.17 it advances only when the kernel has finished all descriptors of its last
+ *   look at the ring. Completions, which never precede consumption, then show more. So the number
+ *   that we assume consumed is never too large, and is exact once the ring is drained.
  *
- * What finish() finds never consumed is taken back if that is certain; else (zero-copy, or before
- * 6.17) its numbers are closed by tx_fail() with EAGAIN, and an observer decides.
+ * finish() withdraws descriptors that were certainly not consumed. If this is uncertain (zero-copy,
+ * or before 6.17), tx_fail() closes their numbers with EAGAIN, and an observer decides.
  *
  * finish() ends the engine: send() must not be called after it.
  *
- * socket_send.no_wait has no effect: a descriptor that waits in the ring keeps its number.
+ * socket_send.no_wait has no effect: a descriptor waiting in the ring keeps its number.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,16 +39,16 @@
 #define XDP_MAX_TX_SKB_BUDGET 9 /* since 6.17, which also brought the exact consumer index */
 #endif
 
-#define FLOWS_MAX	 16384 /* per thread: every flow has a frame of its own */
+#define FLOWS_MAX	 16384 /* per thread, each flow has its own frame */
 #define BATCH		 512
 #define BATCH_TIMED	 64 /* all of a batch carry the time at which it was made */
-#define BATCH_OLD_KERNEL 32 /* TX_BATCH_SIZE: descriptors that one sendto() takes at most */
+#define BATCH_OLD_KERNEL 32 /* TX_BATCH_SIZE: maximum descriptors per sendto() */
 #define PAUSE_FIRST_NS	 20000L
 #define PAUSE_MAX_NS	 1000000L
 #define STUCK_NS	 1000000000ULL /* finish(): without any progress */
 #define FINISH_NS	 2000000000ULL /* and for each of its two waits, at most */
 
-/* With a shape: what a descriptor carries. */
+/* Contents of a descriptor, with a shape only. */
 struct handed {
 	uint64_t number;
 	uint64_t behind; /* first number that is not handed over with it */
@@ -58,15 +58,15 @@ struct handed {
 struct tx {
 	const struct tx_config *cfg;
 	struct xsk_port port;
-	struct frames *frames; /* with a shape */
+	struct frames *frames; /* with a shape only */
 	struct handed *handed; /* the same: by descriptor; NULL: each is a number, in order */
 	unsigned frame_length, payload_offset;
 	unsigned batch;
-	bool exact;    /* what is not consumed is known for certain */
+	bool exact;    /* consumption is known exactly */
 	uint64_t next; /* numbers below are handed over, or gaps */
-	/* Descriptors since open; the ring's indices are the low 32 bits. */
+	/* Descriptors since open. The ring's indices are the low 32 bits. */
 	uint64_t submitted, consumed, completed;
-	uint64_t closed; /* of those consumed: the stream has moved over their numbers */
+	uint64_t closed; /* consumed, and the stream has moved past their numbers */
 	long pause_ns;	 /* next pause, while nothing moves */
 	struct tx_stats stats;
 };
@@ -76,7 +76,10 @@ static bool stopped(const struct tx *tx)
 	return *tx->cfg->stop;
 }
 
-/* The consumer index may lag behind what we know from EBUSY and completions, but never lead. */
+/*
+ * The consumer index may lag behind the position derived from EBUSY and completions, but never
+ * leads.
+ */
 static void note_consumed(struct tx *tx)
 {
 	uint32_t consumer = __atomic_load_n(tx->port.tx.consumer, __ATOMIC_ACQUIRE);
@@ -92,7 +95,7 @@ static void recycle(struct tx *tx)
 	tx->consumed = larger(tx->consumed, tx->completed);
 }
 
-/* One system call. Returns 0 if the engine can go on, or -errno. */
+/* Makes one system call. Returns 0 if the engine can continue, or -errno. */
 static int kick(struct tx *tx)
 {
 	uint64_t before = tx->consumed;
@@ -121,7 +124,7 @@ static int kick(struct tx *tx)
 	return 0;
 }
 
-/* Hands over as long as the kernel takes. Completions come first: they make room for the call. */
+/* Submits while the kernel accepts descriptors. Processes completions first to make room. */
 static int hand_over(struct tx *tx)
 {
 	uint64_t before;
@@ -187,7 +190,7 @@ static void submit_shaped(struct tx *tx, unsigned n)
 {
 	const struct tx_config *cfg = tx->cfg;
 	const struct stream *stream = cfg->stream;
-	/* no more descriptors than numbers: one call is to finish them */
+	/* no more descriptors than numbers, so that one call completes them */
 	unsigned most = n < 2 ? 2 : n;
 	uint64_t before = tx->submitted, tai_ns = pace_tai();
 	uint32_t at;
@@ -239,7 +242,7 @@ static void tx_xsk_close(struct tx *tx)
 	xsk_port_close(&tx->port);
 }
 
-/* One template a frame, flows taking turns; with a shape only what does not change. */
+/* Fills a template per frame, flows in round robin. With a shape, only the constant parts. */
 static int fill_frames(struct tx *tx, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
@@ -265,7 +268,7 @@ static int fill_frames(struct tx *tx, struct error *err)
 	return ret;
 }
 
-/* Of older kernels veth drops frames that it calls sent. Without a ring the option is refused. */
+/* In older kernels veth drops frames that are reported as sent. Without a ring the option fails. */
 bool tx_xsk_knows_losses(void)
 {
 	uint32_t budget = XSK_TX_RING;
@@ -284,7 +287,7 @@ static void set_options(struct tx *tx)
 	int fd = tx->port.fd, sndbuf = tx->cfg->sender->sndbuf;
 	uint32_t budget = XSK_TX_RING;
 
-	/* Without the privilege net.core.wmem_max limits; the packets wait, none is lost. */
+	/* Without the privilege net.core.wmem_max is the limit: packets wait, but are not lost. */
 	if (sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
 
@@ -292,7 +295,10 @@ static void set_options(struct tx *tx)
 	if (tx->port.zero_copy)
 		return;
 	tx->exact = !setsockopt(fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof(budget));
-	/* A batch that one call can finish keeps the consumer index of older kernels exact, too. */
+	/*
+	 * A batch that a single call can finish also keeps the consumer index of older kernels
+	 * exact.
+	 */
 	if (!tx->exact)
 		tx->batch = BATCH_OLD_KERNEL;
 }
@@ -328,12 +334,17 @@ static int tx_xsk_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 	if (ret)
 		return ret;
 	set_options(tx);
-	/* There is one copying transmit path, and it makes skbs, whatever mode XDP has there. */
+	/*
+	 * Copy mode has a single transmit path, which builds skbs in any XDP mode of the interface.
+	 */
 	cfg->mode = tx->port.zero_copy ? "native zero-copy" : "skb";
 	return 0;
 }
 
-/* Moves the stream over what was consumed since the last time. Returns how many numbers. */
+/*
+ * Moves the stream past descriptors consumed since the last call. Returns the number of
+ * descriptors.
+ */
 static unsigned close_numbers(struct tx *tx)
 {
 	struct stream *stream = tx->cfg->stream;
@@ -378,7 +389,7 @@ static int tx_xsk_send(struct tx *tx, unsigned n, struct error *err)
 	ret = hand_over(tx);
 	closed = close_numbers(tx);
 	if (closed)
-		return (int)closed; /* an error that lasts comes again */
+		return (int)closed; /* a persistent error will recur */
 	if (ret)
 		return device_error(tx, ret, err);
 	if (!stopped(tx)) {
@@ -420,7 +431,7 @@ static int tx_xsk_finish(struct tx *tx, struct error *err)
 	int ret = await(tx, &tx->consumed, &tx->submitted);
 
 	close_numbers(tx);
-	/* If exact: only our own calls make the kernel look at the ring, and there will be none. */
+	/* If exact: the kernel reads the ring only in our own calls, and no call follows. */
 	for (uint64_t number = stream->next; !tx->exact && tx->closed < tx->submitted; number++) {
 		const struct handed *h = tx->handed ? &tx->handed[tx->closed % XSK_TX_RING] : NULL;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What sending and receiving threads share: where they run, and how they are woken. */
+/* Common code of sending and receiving threads: CPU placement and wake-ups. */
 #ifndef PKTLEDGER_TRAFFIC_WORKER_H
 #define PKTLEDGER_TRAFFIC_WORKER_H
 
@@ -15,7 +15,7 @@
 
 struct tuning;
 
-/* A counter that one thread writes, while others read it by worker_read(). */
+/* Adds to a counter written by one thread, while other threads read it with worker_read(). */
 static inline void worker_add(uint64_t *counter, uint64_t n)
 {
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
@@ -26,44 +26,47 @@ static inline uint64_t worker_read(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-/* What the user asked for. */
+/* CPU and scheduling settings requested by the user. */
 struct worker_wish {
 	bool cpu_set;
-	unsigned cpu; /* of the first thread, the others follow; must be one we may use */
+	unsigned cpu; /* of the first thread, later threads follow, must be allowed for this
+		       * process */
 };
 
-/* Threads of one end. */
+/* The threads of one end. */
 struct worker_group {
 	const struct worker_wish *wish;
-	int cpu; /* of the first one; -1: any */
+	int cpu; /* of the first thread, -1: any */
 	unsigned threads;
 };
 
-/* Those that this process may use. */
+/* Returns the number of CPUs that this process may use. */
 unsigned worker_cpus(void);
 
 /*
- * What threads with a real-time priority do to each other, or to everybody else: one that does not
- * sleep keeps all others from its CPU (SCHED_FIFO). NULL: nothing.
+ * Warns about real-time threads that would starve each other or other processes: a thread that does
+ * not sleep keeps all others off its CPU (SCHED_FIFO). Returns NULL if there is no conflict.
  */
 const char *worker_rt_warning(const struct worker_group *groups, unsigned n);
 
-/* What the threads of one end do. Zero-initialised but for what the caller sets. */
+/*
+ * The threads of one end and their callbacks. Zero-initialise all but the fields set by the caller.
+ */
 struct worker_team {
 	const struct netns *ns;		/* they enter it; NULL: stay */
-	const struct worker_wish *wish; /* what of it cannot be granted is an error, */
+	const struct worker_wish *wish; /* a setting that cannot be granted is an error, */
 	const struct tuning *tuning;	/* as are nice and rt of this */
 	/*
-	 * The first one's CPU, modulo those online, the others follow: a guess of ours, which may
-	 * fail, and before which `wish` stands; -1: any.
+	 * CPU of the first thread, modulo those online, later threads follow. Best effort: errors
+	 * are ignored, and `wish` takes precedence. -1: any.
 	 */
 	int cpu;
 	bool at_once; /* the door is open from the beginning */
 	struct worker *(*prepare)(void *of, unsigned slot); /* the worker there, its `arg` set */
 	int (*open)(void *arg, struct error *err);	    /* in its place, with all rights, */
-	void (*run)(void *arg); /* and this without any, behind the door */
+	void (*run)(void *arg); /* runs without privileges, after the barrier */
 	sem_t ready, door;
-	_Atomic(const struct worker *) failed; /* private: one whose open() failed */
+	_Atomic(const struct worker *) failed; /* private: a thread that failed to open */
 };
 
 /* Zero-initialised: not started. */
@@ -71,7 +74,7 @@ struct worker {
 	struct worker_team *team;
 	void *arg;
 	unsigned slot;
-	struct error error; /* that ended it early: of its place, of open(), or as run() sets it */
+	struct error error; /* cause of an early end: placement, open(), or set by run() */
 	pthread_t thread;
 	bool started;		       /* and not joined yet */
 	uint64_t cpu_ns;	       /* private: as last asked for */
@@ -79,32 +82,37 @@ struct worker {
 	atomic_bool ended;	       /* once this is set */
 };
 
-/* Until so many are open, or have failed. -EIO: there is an error, of one of them or before. */
+/*
+ * Waits until `workers` threads are open or have failed. -EIO: `err` has the error of a thread or
+ * an earlier error.
+ */
 int worker_team_start(struct worker_team *t, unsigned workers, void *of, struct error *err);
 
-/* It ended, or was never started. */
+/* Returns whether the thread ended or was never started. */
 bool worker_ended(const struct worker *w);
 
-/* Waits for its end; nothing if it was never started. */
+/* Waits for the thread to end. Does nothing if it was never started. */
 void worker_join(struct worker *w);
 
-/* CPU time until now, or until it ended; ns. */
+/* Returns the CPU time used so far (or until the end) in ns. */
 uint64_t worker_cpu_ns(struct worker *w);
 
-/* Lets worker_interrupt() end a blocking system call of a thread; once per process is enough. */
+/*
+ * Lets worker_interrupt() end a blocking system call of a thread. One call per process is enough.
+ */
 void worker_allow_interrupts(void);
 void worker_interrupt(const struct worker *w);
 
 /*
- * The slow reader: what an application does beside reading, which is the commonest cause of loss.
- * Shared by the receiving threads.
+ * The slow reader: simulates the work of an application between reads, the most common cause of
+ * packet loss. Shared by the receiving threads.
  */
 
 struct reader {
 	uint64_t work_ns;  /* CPU time spent on each packet */
-	uint64_t pause_ns; /* reads nothing for so long, ... */
-	uint64_t read_ns;  /* ... then reads for so long, again and again */
-	const char *log;   /* file to which each record is written, one write() each; NULL: none */
+	uint64_t pause_ns; /* ns, stop reading for this time, ... */
+	uint64_t read_ns;  /* ns, ... then read for this time, and repeat */
+	const char *log;   /* file that gets a record per packet, one write() per record, or NULL */
 };
 
 /* "ON/OFF", two times: a pause of ON, then reading for OFF. -EINVAL. */
@@ -115,49 +123,50 @@ struct reader_state {
 	const atomic_bool *stop; /* true: no more work is done */
 	int log_fd;
 	uint64_t log_errors; /* records that were not written, */
-	int log_errno;	     /* why the first was not */
+	int log_errno;	     /* errno of the first failed write */
 };
 
 /* On a packet of the ledger. */
 void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsigned len);
 
-/* How long the reader stands still from now, ns; 0: it reads. `start`: of the first pause. */
+/* Returns how long the reader pauses from now, in ns, 0 if it reads. `start`: ns, first pause. */
 uint64_t reader_pause(const struct reader *r, uint64_t start, uint64_t now);
 
-/* Whether there is anything to do for each packet. */
+/* Returns whether the reader has any work to do per packet. */
 static inline bool reader_works(const struct reader *r)
 {
 	return r->work_ns || r->log;
 }
 
-/* How both ends work, as far as it is no property of the traffic. All 0: as by default. */
+/* Socket settings of both ends that are not properties of the traffic. All 0: defaults. */
 
 #define SOCKET_SEGMENTS 64 /* UDP_MAX_SEGMENTS before Linux 6.9 */
 
 struct socket_send {
-	bool gso;     /* UDP_SEGMENT: many datagrams in one message, one skb down to the device */
+	bool gso;     /* UDP_SEGMENT: many datagrams per message, a single skb down to the
+		       * interface */
 	bool no_wait; /* a full send buffer refuses instead of being waited for */
-	bool unconnected;   /* every message carries its address, and is routed on its own */
+	bool unconnected;   /* every message carries its address and is routed separately */
 	const char *device; /* to leave by, whatever the routes say; NULL: as routed */
 };
 
 struct socket_receive {
-	bool gro;	       /* UDP_GRO: merged datagrams come up as one message */
+	bool gro;	       /* UDP_GRO: merged datagrams arrive as one message */
 	unsigned busy_poll_us; /* SO_BUSY_POLL; 0: off */
-	struct endpoint group; /* multicast group to join; family 0: none */
+	struct endpoint group; /* multicast group to join, family 0: not multicast */
 	const char *device;    /* to take packets from; NULL: any */
 };
 
 /*
- * How many datagrams of `payload` bytes one UDP_SEGMENT message holds, 1 .. SOCKET_SEGMENTS: all of
- * them together are one IP packet until they are cut.
+ * Returns the number of datagrams of `payload` bytes that fit one UDP_SEGMENT message, 1 ..
+ * SOCKET_SEGMENTS: they form a single IP packet until they are segmented.
  */
 unsigned socket_segments(int family, unsigned payload);
 
-/* Binds a socket to a device (SO_BINDTODEVICE); NULL: leaves it as it is. Returns 0 or -errno. */
+/* Binds a socket to an interface (SO_BINDTODEVICE). NULL: does nothing. Returns 0 or -errno. */
 int socket_bind_device(int fd, const char *device, struct error *err);
 
-/* What setsockopt() is to set; value 0: nothing. Without `what` a refusal is no error. */
+/* A setsockopt() call, skipped if value is 0. Without `what` a refusal is ignored. */
 struct socket_option {
 	int level, name, value;
 	int status;
@@ -168,10 +177,10 @@ int socket_set(int fd, const struct socket_option *options, unsigned n, struct e
 struct tuning {
 	struct socket_send send;
 	struct socket_receive receive;
-	unsigned rx_threads; /* sockets and threads that share the port; 0: 1 */
-	bool per_flow;	     /* what the receiver reports is told apart by 5-tuple */
+	unsigned rx_threads; /* sockets and threads that share the port, 0: 1 */
+	bool per_flow;	     /* receiver results are reported per 5-tuple */
 	struct worker_wish tx, rx;
-	int nice;    /* of all threads, -20 .. 19; 0: as we are */
+	int nice;    /* of all threads, -20 .. 19, 0: unchanged */
 	unsigned rt; /* their SCHED_FIFO priority, 1 .. 99; 0: off */
 	struct reader reader;
 };
