@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a site knows of its part, from the first packet to its closed ledger. */
+/* Collects a site's results, from the first packet to its closed ledger. */
 #include "experiment/site.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static bool has_bridge(const struct site *s)
 	return s->lab.topology == LAB_BRIDGE && !s->spec->port_a;
 }
 
-/* The namespaces and devices of a testbed; of a lone end its namespace. */
+/* Lists the namespaces and interfaces of a test network, or the namespace of a single end. */
 static unsigned places_of(const struct site *s, struct ledger_place out[4])
 {
 	const struct lab *lab = &s->lab;
@@ -41,7 +41,7 @@ static unsigned places_of(const struct site *s, struct ledger_place out[4])
 bool site_is_here(const struct site *s, const struct ledger_cause *c)
 {
 	const struct trace_cause *raw = &c->raw.cause;
-	/* the verdict of our own program, where the packet was an skb: a delivery */
+	/* our own program's verdict on an skb: a delivery */
 	const bool taken = s->prog && s->prog->sink && !s->spec->pass &&
 			   c->verdict.stage == STAGE_XDP && raw->observer == OBSERVER_KFREE_SKB &&
 			   raw->ifindex == s->lab.rx.ifindex && strcmp(c->named.reason, "NOMEM");
@@ -72,7 +72,7 @@ static void name_bridge(struct site *s)
 	ledger_add(&s->ledger, &in_bridge);
 }
 
-/* A copy of the last of such causes, for what had not come whole. */
+/* Copies the last such cause for datagrams that arrived incomplete. */
 static void name_given_up(struct site *s)
 {
 	struct ledger_cause given_up = {};
@@ -89,7 +89,7 @@ static void name_given_up(struct site *s)
 	if (!given_up.raw.index)
 		return;
 	given_up.raw.index = TRACE_CAUSE_GIVEN_UP;
-	given_up.raw.count = (struct trace_count){}; /* its events are those of the other */
+	given_up.raw.count = (struct trace_count){}; /* its events belong to the original cause */
 	given_up.named.given_up = true;
 	ledger_add(&s->ledger, &given_up);
 }
@@ -140,7 +140,7 @@ void site_next(const struct site *s, uint64_t next[TRACE_STREAMS])
 		next[t] = sender_next(s->sender, t) - s->sender_config.fates->base;
 }
 
-/* Numbers that are not folded yet whose send call failed. */
+/* Counts unfolded numbers whose send call failed. */
 static uint64_t failed_since(const struct fates *f, unsigned slot, uint64_t upto)
 {
 	uint64_t n = 0;
@@ -223,7 +223,7 @@ void site_status(const struct site *s, struct site_status *st)
 	site_next(s, st->next);
 }
 
-/* Where no fate comes: in a bridge that did not pass it on, in a socket that nobody reads. */
+/* Returns whether no outcome can follow: in a bridge that did not forward, in an unread socket. */
 static bool rests(const void *arg, uint8_t seen)
 {
 	const struct site *s = arg;
@@ -268,15 +268,15 @@ void site_stop_sending(struct site *s, struct error *err)
 		return;
 	s->stopped = s->lone;
 	sender_stop(s->sender);
-	sender_join(s->sender, err); /* ends what is within a long call */
+	sender_join(s->sender, err); /* ends threads inside a long call */
 	fault_end(s->faults, err);
 	if (s->receiver && s->fx.reader != READER_NEVER)
 		receiver_resume(s->receiver);
 }
 
 /*
- * Where the reader is gone for good, what lies in its queue is lost when the socket closes. The
- * numbers were read there before; the events of the kernel freeing them confirm it.
+ * If the reader is gone for good, packets in its queue are lost when the socket closes. Their
+ * numbers were read before that. The kernel's events for freeing them confirm the loss.
  */
 static void close_unread(struct site *s, uint64_t before)
 {
@@ -284,7 +284,7 @@ static void close_unread(struct site *s, uint64_t before)
 
 	receiver_close(s->receiver);
 	s->receiver = NULL;
-	/* behind the closing of the ledger they would be taken for those of later numbers */
+	/* after the ledger is closed, they would count for later numbers */
 	deadline = clock_now() + CONFIRM_NS;
 	while (s->unread_confirmed < s->unread && clock_now() < deadline) {
 		pace_wait(CONFIRM_STEP_NS);
@@ -326,8 +326,8 @@ int site_stop_receiving(struct site *s, struct error *err)
 }
 
 /*
- * Frames of AF_XDP and XDP do not come by the edge of the sender's host: that the device took those
- * below `upto` is known to the engine, and noted here as seen there.
+ * Notes frames below `upto` as seen leaving. AF_XDP and XDP frames bypass the probe at the edge of
+ * the sender's host, so the engine's count of frames taken by the interface is used.
  */
 static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 {
@@ -454,14 +454,14 @@ void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
 		     differ ? 0 : shape_l3_bytes(NULL, &s->flow, 0, 0), res);
 	for (unsigned t = 0; t < TRACE_STREAMS; t++)
 		packets += s->ledger.tally.cause[t][TRACE_CAUSE_DIFFERENCE].packets;
-	if (packets && packets == stage->packets) /* all that it lost is known by that only */
+	if (packets && packets == stage->packets) /* only a counter shows all of its losses */
 		stage->source = "difference";
 }
 
 static void end_receiver(const struct site *s, struct result *res)
 {
 	const struct sink_sums *sums = &s->sink.sums;
-	struct gaps gaps = res->arrivals.gaps; /* of the fates */
+	struct gaps gaps = res->arrivals.gaps; /* of the outcomes */
 	uint64_t ns = sums->last_ns - sums->first_ns;
 
 	res->duplicated = sums->duplicated;
@@ -476,7 +476,7 @@ static void end_receiver(const struct site *s, struct result *res)
 		res->rx_pps = (double)sums->delivered * 1e9 / (double)ns;
 }
 
-/* What a lone sender lost, as its engine counts it. */
+/* Counts the losses of a single sender from its engine. */
 static void end_by_engine(const struct site *s, struct result *res)
 {
 	const bool differ = shape_sizes_differ(spec_shape(s->spec));
@@ -517,7 +517,7 @@ void site_end(struct site *s, struct result *res)
 		tracer_losses(&s->tracer, &s->ledger, res);
 }
 
-/* How the receiver takes packets, if one is here. */
+/* Describes how the receiver takes packets, if it is here. */
 static void receiver_facts(const struct site *s, struct engine_facts *f)
 {
 	const struct lab *lab = &s->lab;
@@ -539,7 +539,7 @@ static void receiver_facts(const struct site *s, struct engine_facts *f)
 	f->xdp_sink = skb ? 0 : rx.xdp_drops;
 }
 
-/* Who feeds whom. Returns how many links there are. */
+/* Lists the links from sender to receiver. Returns their number. */
 static unsigned links_of(const struct lab *lab, struct engine_link link[2])
 {
 	const char *middle = lab_middle(lab->topology);
@@ -553,7 +553,7 @@ static unsigned links_of(const struct lab *lab, struct engine_link link[2])
 	return middle ? 2 : lab->taps ? 0 : 1;
 }
 
-/* What can be said only of this site: what the engines know, and the testbed. */
+/* Collects facts known only to this site: from the engines and the test network. */
 static void engine_facts(const struct site *s, const struct result *res, struct engine_facts *f,
 			 struct engine_link link[2], struct netdev_qdisc *qdisc)
 {
@@ -565,7 +565,9 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 	if (!s->lone) {
 		f->private_ns = !s->spec->port_a;
 		f->n_links = links_of(lab, link);
-		/* what comes while it is replaced is lost behind send()'s back (noop_enqueue()) */
+		/*
+		 * packets sent during replacement are lost after send() succeeds (noop_enqueue())
+		 */
 		f->tx_qdisc = s->fx.qdisc_replaced ? "noop"
 			      : s->fx.tbf_bps	   ? "tbf"
 			      : lab->taps	   ? "pfifo_fast"

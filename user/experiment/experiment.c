@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The course of an experiment, whichever sites take part: open, watch, settle, close. */
+/* Runs an experiment, on any combination of sites: open, watch, resolve, close. */
 #include "experiment/experiment.h"
 
 #include <endian.h>
@@ -21,33 +21,35 @@
 #include "stamp.h"
 
 #define QUIET_NS	50000000
-#define QUIET_REMOTE_NS 200000000  /* what the other site reported last may be as old */
-#define QUIET_ALONE_NS	200000000  /* nobody else reports what is still under way */
-#define DRAIN_ALONE_NS	5000000000 /* for a queue of a sender alone */
+#define QUIET_REMOTE_NS 200000000  /* maximum age of the other site's last report */
+#define QUIET_ALONE_NS	200000000  /* no other site reports packets in transit */
+#define DRAIN_ALONE_NS	5000000000 /* for the queues of a single sender */
 #define ASK_NS		1000000000 /* at least so often, that the server knows that we live */
 #define ASK_SOON_NS	20000000
-#define REACHED		0.99	    /* of a rate */
-#define WAITED		0.1	    /* of the time, which then is what bounds it */
-#define READER_MOST_NS	60000000000 /* that numbers are kept for a reader that does not read */
+#define REACHED		0.99	    /* fraction of a rate */
+#define WAITED		0.1	    /* fraction of the time above which waiting is the bottleneck */
+#define READER_MOST_NS	60000000000 /* maximum time that numbers are kept for a stalled reader */
 #define END_RECORDS	4
-#define END_GAP_NS	20000000 /* from the first to the second; each gap is thrice that before */
+#define END_GAP_NS	20000000 /* from the first to the second, each later gap is 3 times
+				  * longer */
 
 struct run {
-	struct run_spec spec; /* as asked for, and what is known of the other end */
+	struct run_spec spec; /* as requested, with data about the other end */
 	const struct run_spec *asked;
 	const struct experiment_view *view;
 	struct site site;
-	struct remote *remote;	     /* the site on the other host; NULL: there is none */
-	struct discovery *discovery; /* of a receiver alone; NULL: the streams are known */
+	struct remote *remote;	     /* the site on the other host, or NULL */
+	struct discovery *discovery; /* single receiver only, NULL: streams are known */
 	struct window window;
-	struct leaving { /* the window, once what waits for the reader was read */
+	struct leaving { /* window position to move to after waiting packets were read */
 		bool waits;
 		uint64_t since_ns;
 		uint64_t upto[TRACE_STREAMS];
 	} leaving;
 	char device[IF_NAMESIZE];
 	uint64_t start_ns;
-	uint64_t quiet_ns, last; /* of a receiver alone: since when it got nothing, after so many */
+	uint64_t quiet_ns, last; /* single receiver: start of silence, and packet count at that
+				  * time */
 	struct error *err;
 };
 
@@ -63,13 +65,13 @@ static uint64_t memory_in_use(void)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* `send` or `recv`: nobody else reports what becomes of the packets. */
+/* Returns whether this is `send` or `recv`: no other site reports the outcomes of packets. */
 static bool is_alone(const struct run *r)
 {
 	return r->site.lone && !r->remote;
 }
 
-/* What has arrived, was sent: how far a stream is, if the sender has not reported more. */
+/* Returns the stream's progress from received packets if the sender has not reported more. */
 static uint64_t arrived_until(const struct fates *f, unsigned slot, uint64_t reported)
 {
 	uint64_t least = f->base + reported, next = f->tail[slot] + f->window;
@@ -81,7 +83,7 @@ static uint64_t arrived_until(const struct fates *f, unsigned slot, uint64_t rep
 	return next > least ? next - f->base : reported;
 }
 
-/* How far each stream is, from 0, by the site that sends it. */
+/* Returns the progress of each stream, from 0, from the sending site. */
 static void streams_at(const struct run *r, uint64_t next[TRACE_STREAMS])
 {
 	const struct fates *f = &r->site.tracer.fates;
@@ -138,7 +140,7 @@ static bool show(void *arg, bool settling)
 		i.delivered += r->remote->status.delivered;
 		i.dropped += r->remote->status.dropped;
 	}
-	if (!is_alone(r)) { /* what this host spends */
+	if (!is_alone(r)) { /* CPU time used by this host */
 		i.tx_cpu_ns = s->sender ? sender_cpu_ns(s->sender) : 0;
 		i.rx_cpu_ns = s->receiver ? receiver_cpu_ns(s->receiver) : 0;
 		i.memory_bytes = memory_in_use();
@@ -162,7 +164,7 @@ static void report_range(void *arg, const struct range *x)
 			  c ? &c->named : NULL);
 }
 
-/* Numbers (from 0) that are known well enough: those of both sites are folded, and joined. */
+/* Folds numbers (from 0) with known outcomes: each site folds its numbers, then they are joined. */
 static void fold(struct run *r, const uint64_t *upto)
 {
 	const struct range_visitor visitor = {report_range, r};
@@ -175,7 +177,10 @@ static void fold(struct run *r, const uint64_t *upto)
 		remote_folded(r->remote);
 }
 
-/* What waits for a reader now is to be read before numbers leave; below `next` they were sent. */
+/*
+ * Marks packets waiting for a reader, to be read before their numbers leave. Numbers below `next`
+ * have been sent.
+ */
 static void mark(struct run *r, const uint64_t *next)
 {
 	site_mark(&r->site, next);
@@ -192,9 +197,9 @@ static bool caught_up(const struct run *r)
 }
 
 /*
- * Numbers older than the time to settle leave the window, but for those that may still wait for the
- * reader; the sender may go on behind it. Another site reports them while it goes on, so that they
- * are known should the connection be lost.
+ * Moves numbers older than the --settle time out of the window, unless they may still be waiting
+ * for the reader. This lets the sender continue. A remote site reports such numbers during the run,
+ * so their outcomes are known even if the connection is lost.
  */
 static void move_window(struct run *r)
 {
@@ -222,7 +227,7 @@ static void move_window(struct run *r)
 	}
 }
 
-/* Until the count, the time, or until all senders are done and nothing more comes. */
+/* Continues until the count, the time limit, or the end of all senders followed by silence. */
 static bool is_receiving(struct run *r)
 {
 	const struct receiver *receiver = r->site.receiver;
@@ -335,7 +340,9 @@ static bool count_fates(void *arg, uint64_t *fates)
 	return !r->remote->peer->lost;
 }
 
-/* By number where all are known here; else by their sum, with the numbers when it closes. */
+/*
+ * Checks completeness per number if all are known here, else by sums, and per number when closing.
+ */
 static bool is_complete(void *arg)
 {
 	struct run *r = arg;
@@ -351,7 +358,7 @@ static bool is_idle(void *arg)
 	const struct run *r = arg;
 	struct site_status here;
 
-	/* what a sender alone has in its queues is of interest to a ledger only */
+	/* only a ledger needs a single sender's queues */
 	if (is_alone(r) && !r->spec.ledger)
 		return true;
 	site_status(&r->site, &here);
@@ -360,7 +367,7 @@ static bool is_idle(void *arg)
 
 static bool settle(struct run *r)
 {
-	/* by counter only: what a NIC's ring had no room for, and frames that never were an skb */
+	/* resolved only by counter: NIC ring drops, and frames that never were an skb */
 	bool silent = r->remote || r->spec.port_a || r->spec.tx == &tx_xdp;
 	struct settling s = {
 		.most_ns = r->spec.settle_ns + r->site.fx.settle_ns,
@@ -374,7 +381,7 @@ static bool settle(struct run *r)
 	};
 
 	s.silent_ns = silent ? SETTLE_SILENT_NS : s.most_ns;
-	if (is_alone(r)) { /* drops that come late: of a queue, of a neighbour that is not found */
+	if (is_alone(r)) { /* late drops: in a queue, or for an unresolved neighbour */
 		if (!r->site.traced)
 			return false;
 		s.most_ns = DRAIN_ALONE_NS;
@@ -432,7 +439,7 @@ static void name_queues(const struct run *r, const struct site_status *here, str
 	}
 }
 
-/* Which bound a sender met; NULL: none, it did what was asked. */
+/* Returns the limit that the sender reached, or NULL if it did what was requested. */
 static const char *bound_of(const struct run *r, const struct result *res)
 {
 	const struct run_spec *spec = &r->spec;
@@ -448,7 +455,7 @@ static const char *bound_of(const struct run *r, const struct result *res)
 	return (double)res->wait_ns > WAITED * ns * spec->threads ? "interface" : "generator";
 }
 
-/* The one closing, for all sites: fold, join, sums, ends, counter check, findings. */
+/* Closes the ledger for all sites: fold, join, sums, ends, counter check, findings. */
 static int close_ledger(struct run *r, struct result *res)
 {
 	uint64_t next[TRACE_STREAMS] = {};
@@ -482,7 +489,7 @@ static int close_ledger(struct run *r, struct result *res)
 	return rc;
 }
 
-/* The site here, and the one there if another host takes part. */
+/* Opens the local site, and the remote site if another host takes part. */
 static int open_sites(struct run *r, struct error *err)
 {
 	int rc = 0;
@@ -546,7 +553,7 @@ int experiment_run(const struct run_spec *spec, const struct experiment_view *vi
 	else if (!rc)
 		rc = close_ledger(r, res);
 	if (!rc && err->status != STATUS_OK)
-		rc = -EIO; /* an engine ended early; the ledger is whole all the same */
+		rc = -EIO; /* an engine ended early, the ledger is still complete */
 	free(r->discovery);
 	site_close(&r->site);
 	free(r->remote);

@@ -18,17 +18,18 @@
 
 #define CONNECT_MS 1000
 #define HELLO_MS   1000 /* then it is reported that we wait */
-#define MUTE_MS	   9000 /* more: whoever takes connections and says nothing is no server */
-#define TURN_MS	   200	/* between two checks whether somebody waits for us to end */
+#define MUTE_MS	   9000 /* more than the server's limit: a silent server is rejected after this
+			 * time */
+#define TURN_MS	   200	/* between checks whether other clients are waiting for us */
 #define ANSWER_MS  15000
-#define ACK_MS	   2000 /* more than --settle: for TCP of the other host to confirm data */
+#define ACK_MS	   2000 /* more than --settle: time for the peer's TCP to acknowledge data */
 #define VIA_MS	   20000  /* for the first word of a program, */
 #define LOGIN_MS   120000 /* or if it may ask for a password at the terminal */
 #define READY_MS   120000 /* to load programs, on a slow host */
 #define CLOCK_ASKS 8
-#define NOISE_MAX  65536 /* what the login's scripts print before the hello */
-#define PROBES	   10	 /* that may be lost */
-#define PROBE_MS   100	 /* for one to come back */
+#define NOISE_MAX  65536 /* bytes, output of login scripts before the hello */
+#define PROBES	   10	 /* probes, some may be lost */
+#define PROBE_MS   100	 /* time for the reply to a probe */
 
 static int lose(struct peer *p, int rc, struct error *err)
 {
@@ -51,7 +52,7 @@ static void report_wait(struct peer *p)
 	p->waits = true;
 }
 
-/* A message; where the server has somebody else, when that one is done. */
+/* Receives a message. If the server is busy, waits for its current client to finish. */
 static int await(struct peer *p, struct json_object **msg, int timeout_ms)
 {
 	int rc = conn_receive(&p->conn, msg, timeout_ms);
@@ -66,7 +67,7 @@ static int await(struct peer *p, struct json_object **msg, int timeout_ms)
 	return rc;
 }
 
-/* An answer of `type`, or the error that comes instead. */
+/* Receives an answer of `type`, or the error sent instead. */
 static int receive(struct peer *p, const char *type, struct json_object **msg, int timeout_ms,
 		   struct error *err)
 {
@@ -137,7 +138,7 @@ static int await_via(struct peer *p, struct json_object **msg)
 			json_object_put(*msg);
 		else if (rc == -EBADMSG && c->line)
 			rc = 0;
-		/* the rest, if nothing more is to come */
+		/* the rest, if no more data follows */
 		n = rc ? c->have : c->line;
 		if (n > NOISE_MAX - used) {
 			n = NOISE_MAX - used;
@@ -159,7 +160,7 @@ static int await_hello(struct peer *p, struct error *err)
 
 	if (rc == -ETIMEDOUT && p->via.words)
 		return rc;
-	if (rc == -ETIMEDOUT) { /* it may be about to begin or to end an experiment */
+	if (rc == -ETIMEDOUT) { /* it may be starting or ending an experiment */
 		report_wait(p);
 		rc = await(p, &msg, MUTE_MS);
 	}
@@ -168,7 +169,7 @@ static int await_hello(struct peer *p, struct error *err)
 				 "the program that listens there does not answer");
 	if (rc)
 		return rc;
-	/* of another version nothing but this may be as it is here */
+	/* another version may differ in everything but this message */
 	if (strcmp(msg_type(msg), "hello") || record_read(msg, msg_hello, &p->hello))
 		rc = -EBADMSG;
 	json_object_put(msg);
@@ -188,7 +189,7 @@ static int log_in(struct peer *p, struct error *err)
 	if (rc)
 		return rc;
 	gethostname(login.host, sizeof(login.host) - 1);
-	if (!strcmp(login.host, p->hello.host)) { /* two network namespaces of one host */
+	if (!strcmp(login.host, p->hello.host)) { /* two network namespaces of a single host */
 		struct endpoint to = p->target.to;
 
 		to.port = 0;
@@ -229,7 +230,7 @@ static int refuse(const struct peer_target *target, int rc, struct error *err)
 			 target->token.len ? "TLS" : "TCP", why);
 }
 
-/* What led there has ended, with this status. */
+/* Reports that the `via` program ended with this status. */
 static int refuse_via(const struct peer *p, int rc, int status, struct error *err)
 {
 	const char *remote = p->target.via.remote, *name = p->via.argv[0];
@@ -299,7 +300,7 @@ void peer_close(struct peer *p)
 	free(p);
 }
 
-/* By which of its addresses this host sends there. */
+/* Determines this host's source address towards `to`. */
 static void find_self(struct peer *p, const struct endpoint *to)
 {
 	struct sockaddr_storage addr;
@@ -312,7 +313,7 @@ static void find_self(struct peer *p, const struct endpoint *to)
 		close(fd);
 }
 
-/* Sends probes by `fd`, until one has come there, and one back if that is needed. */
+/* Sends probes over `fd` until one arrived there, and until a reply arrived if `back` is set. */
 static int exchange_probes(struct peer *p, int fd, const struct endpoint *to, bool back,
 			   struct error *err)
 {
@@ -322,7 +323,7 @@ static int exchange_probes(struct peer *p, int fd, const struct endpoint *to, bo
 	if (getrandom(&asked.mark, sizeof(asked.mark), 0) != sizeof(asked.mark))
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "getrandom");
 	p->seen.family = AF_UNSPEC;
-	/* by the first question it gets its socket */
+	/* the first query opens its socket */
 	for (unsigned i = 0; i <= PROBES; i++) {
 		struct peer_seen seen;
 		int rc = send_message(p, "probe", msg_probe, &asked, err);
@@ -414,7 +415,7 @@ int remote_plan_local(const struct run_spec *spec, const struct experiment_view 
 	return via ? find_way(spec->far, spec, view, err) : 0;
 }
 
-/* What the other site is asked for: the same, but for the shape, which a sender only needs. */
+/* Fills the plan for the other site: same spec, but without the shape for a receiver. */
 static void fill_plan(const struct run_spec *spec, const struct fates *f, struct peer_plan *plan)
 {
 	*plan = (struct peer_plan){
@@ -426,7 +427,7 @@ static void fill_plan(const struct run_spec *spec, const struct fates *f, struct
 	snprintf(plan->engine, sizeof(plan->engine), "%s",
 		 spec->reverse ? spec->tx->name : spec->rx->name);
 	if (!spec->reverse)
-		plan->spec.flows = 1; /* a sender's, too */
+		plan->spec.flows = 1; /* a sender's also */
 	if (!spec->reverse && shape_sizes_differ(spec_shape(spec)))
 		plan->spec.payload = 0;
 	if (spec->reverse && spec->shaped)
@@ -456,8 +457,8 @@ static int ask_ready(struct peer *p, const struct peer_plan *plan, struct peer_r
 }
 
 /*
- * The other host's CLOCK_TAI minus ours, by the quickest of some questions, and the most that it
- * may be wrong by: half of what that one took.
+ * Measures the other host's CLOCK_TAI minus ours from the fastest of several queries, and the
+ * maximum error: half of that query's round trip.
  */
 static int compare_clocks(struct remote *r, struct error *err)
 {
@@ -529,7 +530,7 @@ void remote_ports(const struct remote *r, struct lab *lab)
 		.topology = LAB_PAIR, .tx = r->sends ? there : here, .rx = r->sends ? here : there};
 }
 
-/* A sender can be no further than the window, from what is folded. */
+/* Validates a sender's progress: at most the window beyond the folded numbers. */
 static bool can_be(const struct remote *r, const struct site_status *st)
 {
 	const struct fates *f = &r->local->tracer.fates;
@@ -549,7 +550,7 @@ static int send_upto(struct remote *r, const char *type, const uint64_t *upto, s
 	return send_message(r->peer, type, msg_upto, &to, err);
 }
 
-/* The answer to what was asked at `now`, if that could be sent (`rc`). */
+/* Receives the answer to a request sent at `now` (`rc`: result of sending it). */
 static bool take_status(struct remote *r, uint64_t now, int rc, struct error *err)
 {
 	struct site_status st;
@@ -599,7 +600,10 @@ static int take_cause(struct remote *r, struct json_object *msg)
 	return 0;
 }
 
-/* They go on behind `next` of `slot`, or in a later one, and are not empty: so they end. */
+/*
+ * Validates runs: they continue after `next` of `slot`, or in a later slot, and are not empty, so
+ * they end.
+ */
 static int take_runs(struct remote *r, struct json_object *msg)
 {
 	struct runs *runs = r->runs;
@@ -622,7 +626,7 @@ static int take_runs(struct remote *r, struct json_object *msg)
 	return rc;
 }
 
-/* A message of the answer to "fold"; the next one follows unless it was the last. */
+/* Processes a message of the answer to "fold". Another follows unless it was the last. */
 static void take_folded(struct remote *r, struct json_object *msg)
 {
 	const char *type = msg_type(msg);
@@ -656,7 +660,7 @@ static bool more_ranges(void *arg, struct join_walk *w)
 	return w->n;
 }
 
-/* What the other site named, and the wire, beside the causes here. */
+/* Adds causes named by the other site, and the wire, to the local causes. */
 static void add_causes(struct remote *r)
 {
 	struct ledger *l = &r->local->ledger;
@@ -712,7 +716,7 @@ void remote_folded(struct remote *r)
 	list_free(&r->range);
 }
 
-/* One of the messages before the end, or the end: 1. Nothing is taken of an end that is bad. */
+/* Processes a message before the end, or the end: returns 1. Ignores a malformed end entirely. */
 static int take_end(struct json_object *msg, struct result *probe, struct result *res)
 {
 	struct arrivals *a = &res->arrivals;
@@ -740,7 +744,7 @@ static void note_lost(const struct remote *r, uint64_t start_ns, struct result *
 	res->remote.dropped = r->status.dropped;
 	for (unsigned t = 0; t < TRACE_STREAMS; t++)
 		res->remote.sent += r->status.next[t];
-	if (!r->sends) /* what it does not report any more need not be missing */
+	if (!r->sends) /* it no longer reports these, so they are not missing */
 		res->arrivals.gaps = (struct gaps){};
 }
 
@@ -772,7 +776,10 @@ void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct 
 	res->impossible += impossible;
 }
 
-/* The counters here against what was seen here: the causes of the other site leave the ledger. */
+/*
+ * Checks local counters against local observations: removes the other site's causes from the
+ * ledger.
+ */
 static void check_local(struct remote *r, struct result *res)
 {
 	struct result *own = mem_new(own);
@@ -793,7 +800,7 @@ static void check_local(struct remote *r, struct result *res)
 	free(own);
 }
 
-/* Of those that are measured by one clock. */
+/* Keeps only latency segments measured with a single clock. */
 static void keep_own_legs(struct arrivals *a)
 {
 	unsigned n = 0;
@@ -807,7 +814,7 @@ static void keep_own_legs(struct arrivals *a)
 
 void remote_close(struct remote *r, struct result *res)
 {
-	/* one-way delays of clocks that nobody has said to agree are none */
+	/* one-way latency is invalid unless the clocks are synchronised */
 	if (!res->clock.shared) {
 		keep_own_legs(&res->arrivals);
 		res->arrivals.latency.measured = false;

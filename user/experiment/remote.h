@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The other host of an experiment: a connection to its `recv --serve`, and its site as the wire
- * brings it: what it is asked to do, how far it is, and what became of the numbers there, which is
- * written into the fates of the site here.
+ * The other host of an experiment: a connection to its `recv --serve`, and a proxy of its site over
+ * the wire: its configuration, its progress, and its outcomes, which are written into the outcomes
+ * of the local site.
  */
 #ifndef PKTLEDGER_EXPERIMENT_REMOTE_H
 #define PKTLEDGER_EXPERIMENT_REMOTE_H
@@ -15,28 +15,29 @@
 
 struct peer_target {
 	struct endpoint to;    /* address of the data, and control port */
-	struct via_config via; /* to it; `command` and `login` NULL: TCP */
-	struct token token;    /* len 0: none, by TCP in the clear */
-	bool shared_clock;     /* both hosts' clocks agree: one-way delays mean something */
-	void (*on_wait)(void); /* the server is busy, and is waited for; may be NULL */
-	/* What came by `via` in place of, or before, an answer; may be NULL. */
+	struct via_config via; /* `command` and `login` NULL: TCP */
+	struct token token;    /* len 0: no token, plain TCP */
+	bool shared_clock;     /* both hosts' clocks are synchronised: one-way latency is valid */
+	void (*on_wait)(void); /* called when the server is busy and must be waited for, or NULL */
+	/* Called with output of `via` before or instead of an answer, or NULL. */
 	void (*on_noise)(char *text);
 };
 
-/* Not by TCP, which would show the addresses of both. */
+/* Returns whether the connection does not use TCP, which would show both addresses. */
 static inline bool peer_is_via(const struct peer_target *t)
 {
 	return t->via.command || t->via.login;
 }
 
-/* For one experiment or several. To be read only. */
+/* A server connection for one or several experiments. Read-only for callers. */
 struct peer {
 	struct peer_target target;
 	struct peer_hello hello;
 	struct peer_welcome welcome;
 	struct endpoint self;	 /* our address */
-	struct endpoint seen;	 /* the same as it sees us, by `via`; family 0: it does not */
-	struct json_object *env; /* its circumstances, as env_read() reads them; NULL: not known */
+	struct endpoint seen;	 /* this host's address as the server sees it with `via`, family
+				  * 0: unknown */
+	struct json_object *env; /* its environment, as read by env_read(), or NULL */
 	bool lost;		 /* nothing more will be answered */
 	bool waits;		 /* on_wait() was called */
 	struct conn conn;
@@ -44,8 +45,8 @@ struct peer {
 };
 
 /*
- * Connects and logs in. `target` is copied, but for its texts. Nobody answers within a second, or
- * `via` ends: STATUS_FAILED. However long that asks for a password, it is waited for.
+ * Connects and logs in. Copies `target`, but not its texts. STATUS_FAILED without an answer within
+ * a second, or if `via` ends. Waits without limit for a password prompt.
  */
 int peer_connect(struct peer **peer, const struct peer_target *target, struct error *err);
 void peer_close(struct peer *p);
@@ -55,100 +56,102 @@ struct remote {
 	struct site *local;
 	bool sends;
 	struct peer_ready ready;
-	struct site_status status;  /* the last one reported */
+	struct site_status status;  /* last reported status */
 	uint64_t asked_ns, told_ns; /* the last question, and the last answer */
 	struct join join;
 	struct runs *runs; /* while numbers are folded: the last message, */
 	struct list range; /* and its ranges */
-	bool folded;	   /* it has reported all, or is lost */
+	bool folded;	   /* all outcomes reported, or connection lost */
 	struct error *err;
-	struct ledger_cause cause[TRACE_CAUSES]; /* by index here */
+	struct ledger_cause cause[TRACE_CAUSES]; /* by local index */
 	struct {
 		int64_t offset_ns;
 		uint64_t error_ns;
 	} clock;
-	char host[65]; /* the local one */
+	char host[65]; /* the local host */
 };
 
 /*
- * What the local end of an experiment with another host is to do: fills `local`, whose strings
- * are in `device`, from what was asked for. Where the control connection shows no address, both
- * hosts first find those of each other by probes; if none comes back, --reverse cannot be:
- * STATUS_FAILED. Before anything uses the port of the data.
+ * Plans the local end of an experiment with another host: fills `local`, with strings in `device`.
+ * If the control connection does not show addresses, both hosts first discover each other's address
+ * with probe packets. Without a reply --reverse is impossible: STATUS_FAILED. Call it before the
+ * data port is used.
  */
 int remote_plan_local(const struct run_spec *spec, const struct experiment_view *view,
 		      char device[IF_NAMESIZE], struct run_spec *local, struct error *err);
 
-/* The local site is open: the other one is asked to open its own. */
+/* Asks the other site to open, after the local site is open. */
 int remote_open(struct remote *r, struct site *local, struct error *err);
 
-/* How both ends work, and which hosts they are on. */
+/* Describes how both ends work, and their hosts. */
 void remote_describe(const struct remote *r, struct result *res);
 
-/* The testbed, of which one end is known by its address only. */
+/* Describes the path, of which one end is known only by its address. */
 void remote_ports(const struct remote *r, struct lab *lab);
 
 /*
- * "start", "stop" or "status", which is the answer to each. False: the connection is lost, or what
- * was asked for cannot be: `err`.
+ * Sends "start", "stop" or "status". The answer to each is a status. Returns false if the
+ * connection is lost or the request is impossible: `err`.
  */
 bool remote_ask(struct remote *r, const char *what, struct error *err);
 
 /*
- * Numbers below `upto` (from 0) were sent: whether the reader of the other site has read what waits
- * for it now is in later statuses, as caught_up.
+ * Marks numbers below `upto` (from 0) as sent. caught_up in later statuses reports whether the
+ * other site's receiver has read all packets that are waiting for it now.
  */
 void remote_mark(struct remote *r, const uint64_t *upto, struct error *err);
 
-/* Asks for the status if the last one is older. */
+/* Requests the status if the last one is older than `most_ns`. */
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err);
 
 /*
- * Before numbers below `upto` (from 0) are folded here: the other site folds its own. It reports
- * them while site_fold() takes them here, and each is decided by what both know. After that,
- * remote_folded() is due.
+ * Asks the other site to fold numbers below `upto` (from 0), before they are folded here. Its
+ * reports are received during site_fold(), and each outcome is decided from both sites' data. Call
+ * remote_folded() afterwards.
  */
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err);
 void remote_folded(struct remote *r);
 
 /*
- * What the other site knows of itself, for a result that is closed on the fates of both, and to
- * which the local site is yet to add what it knows; or since when that one is lost.
+ * Adds the other site's results to a result that is closed with the outcomes of both sites. The
+ * local site adds its results afterwards. If the connection was lost, reports the time of the loss.
  */
 void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct error *err);
 
 /*
- * Then findings and the counters of both. `res` has lost its causes' claim on the local ledger
- * after that: it is the last thing.
+ * Adds findings and counters of both sites. Call it last: afterwards the causes in `res` no longer
+ * refer to the local ledger.
  */
 void remote_close(struct remote *r, struct result *res);
 
 /*
- * The other side, `recv --serve`: answers `run --to`, one client at a time; others wait their turn,
- * which comes at the latest when that one has had no experiment for 2 s: it then waits in turn.
- * Those that are not let in yet are heard beside each other, so that a silent one keeps nobody out.
- * It sends to the client only, not faster than allowed, and changes no setting. `recv --stdio` is
- * the same for one client, which was let in by whatever has started it: until that has no more to
- * say, or says nothing for 15 s.
+ * The server side, `recv --serve`: serves `run --to`, one client at a time. Other clients wait
+ * until the current client has had no experiment for 2 s, which then queues behind them. Clients
+ * that have not logged in are handled concurrently, so a silent client does not block others. The
+ * server sends only to the client, within the rate limit, and changes no setting. `recv --stdio`
+ * does the same for a single client, authorised by the program that started it, until end of input
+ * or 15 s of silence.
  */
 struct server_config {
-	const struct run_spec *spec; /* port, UDP; ifname, for AF_XDP and XDP, NULL: by the route to
-					the client; stay: goes on after the first client */
-	struct endpoint listen;	     /* TCP; family 0: at the port, on loopback of both families */
-	bool stdio;		     /* instead: by `in` and `out`, to which nobody else writes */
+	const struct run_spec *spec; /* port, UDP. ifname, for AF_XDP and XDP, NULL: from the
+				      * route to the client. stay: continue after the first
+				      * client */
+	struct endpoint listen;	     /* TCP, family 0: the data port, on loopback, both families */
+	bool stdio;		     /* serve over `in` and `out` instead, which have no other
+				      * writer */
 	int in, out;
-	struct token token; /* with one all is encrypted */
-	double max_pps;	    /* that is sent at most; 0: no limit */
+	struct token token; /* if present, all traffic is encrypted */
+	double max_pps;	    /* maximum sending rate, 0: unlimited */
 };
 
-/* What was done for a client. */
+/* A summary of one client's session. */
 struct server_served {
 	struct endpoint peer;
 	char host[65]; /* as it calls itself */
 	unsigned experiments;
 	uint64_t delivered, sent; /* here, of all of them */
 	bool refused;		  /* not let in */
-	char why[160];		  /* it was refused, or ended in the middle; "" neither */
+	char why[160];		  /* reason for refusal or early end, else "" */
 };
 
 struct server_view {
@@ -157,12 +160,12 @@ struct server_view {
 	void *arg;
 };
 
-/* What a client gets at most, beside `max_pps`. */
+/* Limits per client, in addition to `max_pps`. */
 struct server_limits {
-	uint64_t numbers; /* at a time, of one stream */
-	uint64_t bytes;	  /* of memory for them */
-	unsigned threads; /* that read, or that send */
-	uint64_t rcvbuf;  /* bytes of SO_RCVBUF, as far as the kernel allows */
+	uint64_t numbers; /* at a time, per stream */
+	uint64_t bytes;	  /* memory for these numbers */
+	unsigned threads; /* receiving or sending threads */
+	uint64_t rcvbuf;  /* bytes of SO_RCVBUF, subject to the kernel's limit */
 };
 
 void server_limits(struct server_limits *limits);

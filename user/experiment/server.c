@@ -24,16 +24,16 @@
 #define CALLERS_MAX 64
 #define LISTENERS   2
 #define STEP_MS	    20
-#define PROBE_MS    50 /* it has been sent before the question was */
+#define PROBE_MS    50 /* ms, the probe was sent before the question */
 #define PATIENT	    16 /* answers between two checks for a signal */
 #define LOGIN_NS    2000000000
-#define REST_NS	    2000000000	 /* without an experiment, then others take their turn */
-#define SILENCE_NS  15000000000	 /* a client that says nothing in an experiment is gone */
+#define REST_NS	    2000000000	 /* without an experiment, then other clients may take their turn */
+#define SILENCE_NS  15000000000	 /* a client silent this long in an experiment is considered gone */
 #define IDLE_NS	    120000000000 /* between two it may be loading its programs, on a slow host */
 
 /*
- * One client, from its first word to its last: it proves who it is, and what it asks is done for
- * it, one experiment after the other.
+ * A client connection from login to end: authenticates the client and serves its requests, one
+ * experiment after the other.
  */
 struct caller {
 	const struct server_config *cfg;
@@ -43,11 +43,11 @@ struct caller {
 	int probe_fd; /* -1: it sends no probes */
 	struct peer_probe probe;
 	uint64_t heard_ns; /* when it was greeted, or was heard last */
-	uint64_t rests_ns; /* since when it has no experiment, and could have one */
+	uint64_t rests_ns; /* time since when it could have an experiment but has none */
 	struct peer_plan plan;
-	char device[IF_NAMESIZE]; /* by which the client is reached; "" unknown */
-	struct site *site;	  /* while there is an experiment; else NULL */
-	bool stopped;		  /* its ends have */
+	char device[IF_NAMESIZE]; /* interface towards the client, "" unknown */
+	struct site *site;	  /* during an experiment, else NULL */
+	bool stopped;		  /* both ends have stopped */
 	struct runs runs;
 	struct server_served served;
 };
@@ -87,7 +87,7 @@ static int do_login(struct caller *s, struct json_object *msg)
 	return answer(s, "welcome", msg_welcome, &welcome);
 }
 
-/* Its TLS handshake is not done: until then nothing is said to it, nor heard. */
+/* Returns whether the TLS handshake is in progress: no messages are exchanged before its end. */
 static bool is_shaking(const struct caller *s)
 {
 	return s->conn.tls && !s->conn.shaken;
@@ -105,14 +105,14 @@ static int greet(struct caller *s)
 		return 0;
 	s->greeted = true;
 	s->heard_ns = clock_now();
-	if (first && s->cfg->stdio) /* where a login's script has left a line open */
+	if (first && s->cfg->stdio) /* a login script may have left an incomplete line */
 		rc = conn_send(&s->conn, NULL, SEND_MS);
 	return first && !rc ? answer(s, "hello", msg_hello, &s->hello) : rc;
 }
 
 /*
- * Where the client's address is not that of the control connection: it is what its probes come
- * from. Each is answered as packets would be sent there, by another socket.
+ * Determines the client's address from its probes when the control connection does not show it.
+ * Answers each probe from a separate socket, along the path that packets would take.
  */
 static int do_probe(struct caller *s, struct json_object *msg)
 {
@@ -149,7 +149,7 @@ static int do_probe(struct caller *s, struct json_object *msg)
 	return answer(s, "seen", msg_seen, &seen);
 }
 
-/* Somebody else is served first. */
+/* Tells the client that another client is being served. */
 static int put_off(struct caller *s)
 {
 	return is_shaking(s) ? 0 : conn_send(&s->conn, msg_make("busy", NULL, NULL), 0);
@@ -179,8 +179,8 @@ static int check_sending(const struct caller *s, struct error *why)
 }
 
 /*
- * Completes the plan that came for the site here, with the client's own address as the only one to
- * send to: `why` says why it cannot be.
+ * Completes the received plan for the local site. The client's own address is the only allowed
+ * destination: `why` explains a refusal.
  */
 static int complete_plan(struct caller *s, struct error *why)
 {
@@ -200,7 +200,7 @@ static int complete_plan(struct caller *s, struct error *why)
 	spec->threads = plan->numbers.streams;
 	spec->tuning.nice = (int)plan->nice - PEER_NICE_0;
 	spec->to =
-		*client; /* and nobody else; of a receiver that was sent no probe it is unknown */
+		*client; /* and no other host. Unknown for a receiver without a probe */
 	for (unsigned i = 0; i < 3; i++) {
 		if (spec->reverse && !strcmp(tx[i]->name, plan->engine))
 			spec->tx = tx[i];
@@ -331,7 +331,7 @@ static int do_fold(struct caller *s, struct json_object *msg)
 	int rc = record_read(msg, msg_upto, &fold);
 
 	site_next(s->site, next);
-	/* numbers beyond what this end can have are nothing to fold */
+	/* numbers beyond this end's window cannot be folded */
 	for (unsigned t = 0; !rc && t < f->streams; t++) {
 		uint64_t tail = f->tail[t] - f->base;
 
@@ -371,7 +371,7 @@ static int do_end(struct caller *s, struct json_object *msg)
 	site_end(s->site, res);
 	res->delivered = s->site->sink.sums.delivered;
 	s->served.delivered += res->delivered;
-	site_check(s->site, res, &(struct error){}); /* what cannot be read is left out */
+	site_check(s->site, res, &(struct error){}); /* unreadable counters are omitted */
 	for (unsigned i = 0; !rc && i < res->n_counters; i++)
 		rc = answer(s, "counter", msg_counter, &res->counter[i]);
 	for (unsigned i = 0; !rc && i < res->arrivals.flows; i++)
@@ -393,7 +393,7 @@ static int do_time(struct caller *s, struct json_object *msg)
 
 static const struct request {
 	const char *type;
-	enum { STRANGER, CLIENT, EXPERIMENT } from; /* who may ask this: a stranger nothing else */
+	enum { STRANGER, CLIENT, EXPERIMENT } from; /* minimum state for the request */
 	int (*run)(struct caller *s, struct json_object *msg);
 } requests[] = {
 	{"login", STRANGER, do_login},	  {"probe", CLIENT, do_probe},
@@ -404,9 +404,9 @@ static const struct request {
 };
 
 /*
- * Waits for a request, at most so long, and answers it; the first has to be the login. 1: done; 0:
- * none came; -EPIPE: the client is done, or gone; -EBADMSG: it does not speak the protocol;
- * -EACCES, -EPROTONOSUPPORT: it is not let in.
+ * Waits up to timeout_ms for a request and answers it. The first request must be the login. Returns
+ * 1 when answered, 0 on timeout, -EPIPE if the client ended or disconnected, -EBADMSG on a protocol
+ * violation, -EACCES or -EPROTONOSUPPORT if the login is refused.
  */
 static int step(struct caller *s, int timeout_ms)
 {
@@ -431,7 +431,7 @@ static int step(struct caller *s, int timeout_ms)
 	return rc ? rc : 1;
 }
 
-/* Where nobody asks any more, what has been done until now counts nevertheless. */
+/* Even without a client, completed work counts. */
 static void close_session(struct caller *s)
 {
 	struct site_status st;
@@ -452,12 +452,13 @@ static void close_session(struct caller *s)
 struct server {
 	const struct server_config *cfg;
 	const struct server_view *view;
-	int listener[LISTENERS];	    /* -1: none */
-	struct caller *caller[CALLERS_MAX]; /* in the order in which they came */
+	int listener[LISTENERS];	    /* -1: not listening */
+	struct caller *caller[CALLERS_MAX]; /* in order of arrival */
 	unsigned callers;
-	struct caller *client; /* the caller that is served; NULL: none, or those let in rest */
+	struct caller *client; /* the client being served, NULL: no client, or logged-in clients
+			        * are idle */
 	unsigned answered;
-	bool served; /* one that was let in is done */
+	bool served; /* a logged-in client has finished */
 };
 
 static const char *why_ended(int rc)
@@ -480,15 +481,15 @@ static const char *why_ended(int rc)
 	return strerror(-rc);
 }
 
-/* Whoever waits is greeted. */
+/* Greets all waiting clients. */
 static void serve_none(struct server *srv)
 {
 	srv->client = NULL;
 	for (unsigned k = 0; k < srv->callers; k++)
-		greet(srv->caller[k]); /* who is gone is found so by and by */
+		greet(srv->caller[k]); /* a dead client is detected by a later read */
 }
 
-/* A caller is done with, by `rc`; 0: as all are. */
+/* Ends a client connection. `rc`: the reason, 0: normal. */
 static void end_caller(struct server *srv, unsigned i, int rc)
 {
 	struct caller *s = srv->caller[i];
@@ -507,8 +508,8 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 }
 
 /*
- * Who has no experiment, and lets others wait, is served again when it speaks and it is its turn:
- * after whoever came meanwhile.
+ * Yields the turn of a client without an experiment while others wait. It is served again when it
+ * sends a request and its turn comes, after clients that arrived before that.
  */
 static void let_rest(struct server *srv, unsigned i)
 {
@@ -521,7 +522,7 @@ static void let_rest(struct server *srv, unsigned i)
 	serve_none(srv);
 }
 
-/* Who cannot be served now is sent "busy", and waits. */
+/* Sends "busy" to a client that has to wait. */
 static int say_first(const struct server *srv, struct caller *s)
 {
 	return srv->client ? put_off(s) : greet(s);
@@ -550,7 +551,7 @@ static void add_caller(struct server *srv, int in, int out)
 		end_caller(srv, srv->callers - 1, rc);
 }
 
-/* Those whose handshake is not done, a step each: also while another one is served. */
+/* Advances each pending TLS handshake by a step, even while another client is served. */
 static void shake_hands(struct server *srv)
 {
 	for (unsigned i = 0; i < srv->callers;) {
@@ -569,7 +570,7 @@ static void shake_hands(struct server *srv)
 	}
 }
 
-/* The first of those that may be sent away. */
+/* Returns the first client that may be disconnected. */
 static unsigned find_silent(const struct server *srv, bool let_in)
 {
 	unsigned i = 0;
@@ -583,7 +584,7 @@ static unsigned find_silent(const struct server *srv, bool let_in)
 	return i;
 }
 
-/* Not all that come, should they come without end. */
+/* Bounded, in case clients arrive endlessly. */
 static void take_callers(struct server *srv, int listener)
 {
 	for (unsigned n = 0; n < CALLERS_MAX; n++) {
@@ -592,7 +593,7 @@ static void take_callers(struct server *srv, int listener)
 
 		if (fd < 0)
 			break;
-		/* room is made by the first of those greeted, or else of those that rest */
+		/* make room: disconnect the first greeted client, else the first idle client */
 		silent = find_silent(srv, false);
 		if (silent == srv->callers)
 			silent = find_silent(srv, true);
@@ -605,7 +606,7 @@ static void take_callers(struct server *srv, int listener)
 	}
 }
 
-/* Hears one caller. False: it is done with. */
+/* Handles input of one client. Returns false if its connection ended. */
 static bool hear(struct server *srv, unsigned i, int timeout_ms)
 {
 	struct caller *s = srv->caller[i];
@@ -624,7 +625,7 @@ static bool hear(struct server *srv, unsigned i, int timeout_ms)
 }
 
 /*
- * The first of the callers that is let in, or was and speaks again, is served; the others are sent
+ * Serves the first client that logs in, or is logged in and sends a request. The other clients get
  * "busy".
  */
 static void hear_callers(struct server *srv)
@@ -682,7 +683,7 @@ static void run(struct server *srv)
 			hear_callers(srv);
 		else if (hear(srv, i, STEP_MS) && srv->callers > 1)
 			let_rest(srv, i);
-		/* a question that follows at once, as of the clock, is not to wait */
+		/* do not delay a request that follows at once, such as a clock query */
 		if (answered == srv->answered || answered % PATIENT == 0)
 			signalled = watch_tick();
 	}
@@ -702,7 +703,7 @@ void server_limits(struct server_limits *limits)
 	};
 }
 
-/* One or two listeners; IPv6 may be off. */
+/* Opens one or two listeners, because IPv6 may be off. */
 static int listen_at(struct server *srv, const struct endpoint *at, struct error *err)
 {
 	const struct endpoint loopback[] = {

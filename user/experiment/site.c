@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Opening a site: observers, ends, counters. What it then reports is in close.c. */
+/* Opens a site: observers, ends, counters. close.c has its results. */
 #include "experiment/site.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ const char *site_place(const struct site *s)
 	return spec->tx == &tx_xdp ? "xdp_devmap_xmit" : edge_place(s->tracer.edge);
 }
 
-/* Numbers kept of each stream, where streams are known. */
+/* Returns the numbers kept per stream, if streams are known. */
 static uint64_t plan_window(struct site *s)
 {
 	const struct run_spec *spec = s->spec;
@@ -72,7 +72,7 @@ static int open_tracer(struct site *s, struct error *err)
 			   .fragments = s->fragments,
 			   .tunnel = lab->topology == LAB_VXLAN ? LAB_VXLAN_PORT : 0,
 			   .learn = s->discovers ? LEARN_LOOK : 0},
-		/* of live frames no skb is made in this namespace, unless they come back */
+		/* live frames have no skb in this namespace unless they return */
 		.frames = s->lone && !s->by_number && spec->tx == &tx_xdp,
 		.consumed = s->fx.consumed,
 		.numbers = spec->numbers,
@@ -93,8 +93,8 @@ static int open_tracer(struct site *s, struct error *err)
 		tracer.checkpoints = checkpoints;
 	}
 	/*
-	 * Without them nothing shows which datagram the later fragments are of, nor what left one
-	 * port of this host and did not come to the other.
+	 * Without edges, later fragments cannot be assigned to their datagram, and packets that
+	 * left one port of this host and did not reach the other would be unknown.
 	 */
 	if (s->lone ? s->by_number : spec->port_a != NULL) {
 		tracer.edge.leave = s->sends ? lab->tx_ns.inum : 0;
@@ -116,7 +116,7 @@ static int open_observers(struct site *s, struct error *err)
 		s->traced = !rc;
 		return rc;
 	}
-	/* an observer of drops takes a tenth of its rate where others drop much */
+	/* an observer of drops costs a tenth of the rate if unrelated drops are frequent */
 	s->by_engine = s->sends && !s->by_number && s->spec->tx == &tx_xsk && tx_xsk_knows_losses();
 	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
 		error_set(&s->untraced, STATUS_UNABLE, -EPERM, NULL, "missing %s", missing);
@@ -150,9 +150,9 @@ static int attach_xdp(struct site *s, bool *native, struct error *err)
 }
 
 /*
- * The receiver's XDP program, and that of a fault before it. AF_XDP: it steers the flow's packets
- * into a socket for each queue; else it takes them itself, or reads them first. What it sees has
- * come.
+ * Opens the receiver's XDP program, preceded by a fault's program. With AF_XDP it redirects the
+ * flow's packets into a socket per queue, else it receives them, or reads them first. Packets that
+ * it reads count as arrived.
  */
 static int open_xdp(struct site *s, struct error *err)
 {
@@ -196,13 +196,16 @@ static int open_xdp(struct site *s, struct error *err)
 	return rc;
 }
 
-/* With --pass the program only reads, and a socket behind it receives. */
+/* With --pass the program only reads, and a socket after it receives. */
 static const struct rx_ops *rx_ops_of(const struct run_spec *spec)
 {
 	return spec->rx == &rx_xdp && spec->pass ? &rx_socket : spec->rx;
 }
 
-/* Between the two devices of a lab, or two ports of this host; of a lone receiver from any on. */
+/*
+ * Measures between both interfaces of a test network or two ports of this host. A single receiver
+ * measures from any interface on.
+ */
 static int open_legs(struct site *s, struct error *err)
 {
 	const struct legs_device out = {s->lone ? NULL : &s->lab.tx_ns, s->lab.tx.ifindex};
@@ -256,8 +259,9 @@ static int open_receiver(struct site *s, struct error *err)
 }
 
 /*
- * A veth takes live frames only if its peer has NAPI, which GRO or a native XDP program gives it.
- * UDP is not merged unless a socket asks. In a lab only: ports of the host stay as they are.
+ * Enables NAPI, through GRO or a native XDP program, on the peer of a veth, which requires it for
+ * live frames. UDP is not merged unless a socket requests it. Only in a test network: ports of the
+ * host are not changed.
  */
 static int give_napi(struct site *s, struct error *err)
 {
@@ -275,7 +279,10 @@ static int give_napi(struct site *s, struct error *err)
 	return 0;
 }
 
-/* Those who sent to a veth need nothing of its own end; in a lab there are no other devices. */
+/*
+ * Returns whether live frames require an XDP program on the interface. The sending end of a veth
+ * does not, and a test network has no other interfaces.
+ */
 static bool wants_xdp(const struct site *s, const char *ifname)
 {
 	struct netdev dev;
@@ -285,7 +292,7 @@ static bool wants_xdp(const struct site *s, const char *ifname)
 	       strcmp(dev.driver, "veth");
 }
 
-/* Many drivers start their device anew for an XDP program, and the link is negotiated once more. */
+/* Many drivers restart their interface for an XDP program, which renegotiates the link. */
 static void await_link(const struct site *s, const struct lab_port *port)
 {
 	const struct netns *ns = s->lone ? NULL : port->ns;
@@ -351,7 +358,7 @@ static int plan_faults(struct site *s, const struct experiment_view *view, struc
 	return 0;
 }
 
-/* A lab of its own answers for every destination address that is asked for. */
+/* Makes a test network answer for every requested destination address. */
 static int open_routes(struct site *s, struct error *err)
 {
 	const struct shape_addrs *to = &s->spec->shape.dst_addr;
@@ -397,7 +404,7 @@ static void add_engine_counters(struct site *s, struct counters *c)
 	}
 }
 
-/* The kernel's counters of all namespaces of the site, and those of our sockets. */
+/* Reads the kernel's counters of all namespaces of the site, and of our sockets. */
 int site_read_counters(struct site *s, struct counters *c, struct error *err)
 {
 	struct lab *lab = &s->lab;
@@ -409,7 +416,7 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 			    tunnel ? lab->router_rx.ifname : NULL, NULL};
 	const char *between[] = {lab->router_tx.ifname, lab->router_rx.ifname, NULL};
 	struct counters_scope scope[3];
-	/* in labs no device has a ring of a NIC */
+	/* no interface of a test network has a NIC ring */
 	unsigned what = COUNTERS_RUN | (s->spec->port_a ? COUNTERS_QUEUES : 0), n = 0;
 	int rc;
 

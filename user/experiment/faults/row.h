@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A fault is one row of the array of its mechanism (by_*.c): what it is called, what it needs, how
- * it is planned and applied. To add one, write its row there; its place in the order is that of the
- * stage that its name begins with. What excludes what is said by kinds, in faults.c.
+ * A fault is a row in the array of its mechanism (by_*.c): its name, its requirements, and how it
+ * is planned and applied. To add a fault, add its row in the order of the stage that starts its
+ * name. faults.c lists by kind which faults exclude each other.
  */
 #ifndef PKTLEDGER_EXPERIMENT_FAULTS_ROW_H
 #define PKTLEDGER_EXPERIMENT_FAULTS_ROW_H
@@ -14,15 +14,15 @@
 #include "fault_abi.h"
 #include "host/journal.h"
 
-/* Kinds of faults, for the table of contradictions and for whoever asks about one. */
+/* Kinds of faults, for the table of contradictions and for queries. */
 #define OF_PROGRAM  (1ULL << 0)	 /* made by, or depending on, the program that sends or receives */
-#define GOES	    (1ULL << 1)	 /* changes nothing of the lab: what it attaches goes with us */
+#define GOES	    (1ULL << 1)	 /* does not change the test network: detached on exit */
 #define BY_TIMER    (1ULL << 2)	 /* lost in a timer, on top of any task */
 #define HARMLESS    (1ULL << 3)	 /* nothing is lost by it */
 #define SILENT	    (1ULL << 4)	 /* no event shows it, but two checkpoints */
 #define HOST_GLOBAL (1ULL << 5)	 /* changes something of the whole host while it runs */
-#define CSUM_OFF    (1ULL << 6)	 /* the sender's device must not be left to make checksums */
-#define STOLEN	    (1ULL << 7)	 /* what it loses is freed as if used up */
+#define CSUM_OFF    (1ULL << 6)	 /* the sender's interface must not compute checksums */
+#define STOLEN	    (1ULL << 7)	 /* its losses are freed as consumed */
 #define ROUTED	    (1ULL << 8)	 /* needs a router, */
 #define BRIDGED	    (1ULL << 9)	 /* a bridge, */
 #define TAPPED	    (1ULL << 10) /* taps, */
@@ -34,11 +34,11 @@
 #define GENERIC_XDP   (1ULL << 15)
 #define RX_DEVICE     (1ULL << 16) /* at the receiver: up to its IP layer, */
 #define RX_IP	      (1ULL << 17) /* in that, */
-#define RX_SOCKET     (1ULL << 18) /* behind it */
+#define RX_SOCKET     (1ULL << 18) /* after it */
 #define AT_XSK	      (1ULL << 19)
 #define AT_BACKLOG    (1ULL << 20)
 #define IN_QDISC      (1ULL << 21)
-#define RING_FULL     (1ULL << 22) /* of the next device */
+#define RING_FULL     (1ULL << 22) /* of the next interface */
 #define BY_POLICY     (1ULL << 23)
 #define AT_TC_EGRESS  (1ULL << 24)
 #define AT_TC_INGRESS (1ULL << 25)
@@ -46,11 +46,11 @@
 #define BEFORE_ROUTE  (1ULL << 27) /* but may be lost before */
 #define UNRESOLVED    (1ULL << 28) /* no packet gets past the neighbour, */
 #define BEFORE_NEIGH  (1ULL << 29) /* but may be lost before */
-#define ROUTER_ENDS   (1ULL << 30) /* no packet comes past the router, */
+#define ROUTER_ENDS   (1ULL << 30) /* packets end at the router, */
 #define IN_ROUTER     (1ULL << 31) /* some do not */
 #define TAP_ENDS      (1ULL << 32) /* no frame leaves the tap */
 #define FRAME_REFUSED (1ULL << 33) /* no frame is taken */
-#define ROUTE_REFUSED (1ULL << 34) /* no packet comes past the receiver's routing */
+#define ROUTE_REFUSED (1ULL << 34) /* packets end at the receiver's routing */
 #define AT_INPUT      (1ULL << 35) /* where datagrams are whole */
 #define OF_FRAGMENTS  (1ULL << 36)
 #define NO_REASSEMBLY (1ULL << 37)
@@ -71,18 +71,18 @@ enum fault_value {
 	FAULT_VALUE_RATE,
 };
 
-/* The BPF programs of faults; those at tc first, each with a priority of its own, in this order. */
+/* The BPF programs of faults. tc programs come first, in the order of their priorities. */
 enum fault_program {
-	PROGRAM_MERGED, /* sends packets in again, so it is the first; at ingress, as all but two */
+	PROGRAM_MERGED, /* reinjects packets, so it runs first. At ingress, like all but two */
 	PROGRAM_SLOW,	/* takes its time */
 	PROGRAM_SPOIL,
 	PROGRAM_INGRESS,
 	PROGRAM_FRAGMENT,
-	PROGRAM_DEAF,	/* answers nobody who asks for an address */
+	PROGRAM_DEAF,	/* drops ARP and neighbour discovery */
 	PROGRAM_UNTOLD, /* hears nothing of a smaller MTU on the way */
 	PROGRAM_KEEP,	/* keeps all, as a host does for which it is */
 	PROGRAM_EGRESS,
-	PROGRAM_MUTE, /* at egress too: what IPv6 reports of itself does not leave */
+	PROGRAM_MUTE, /* also at egress: blocks the kernel's own IPv6 reports */
 	PROGRAM_XDP,
 	PROGRAM_CPU,
 	PROGRAM_FILTER,
@@ -97,23 +97,23 @@ struct fault_plan {
 	struct fault_effects *fx;
 	struct error *err;
 
-	unsigned fault;	   /* whose plan it is */
-	unsigned frames;   /* of one datagram */
-	unsigned segments; /* datagrams of one packet */
+	unsigned fault;	   /* fault being planned */
+	unsigned frames;   /* per datagram */
+	unsigned segments; /* datagrams per packet */
 	unsigned threads;
 	uint64_t bytes;	   /* of its frames, without FCS */
-	uint64_t truesize; /* what it is charged to a socket */
-	double passing;	   /* of what is sent, with all shares: 0 .. 1 */
+	uint64_t truesize; /* bytes charged to a socket */
+	double passing;	   /* fraction of sent packets left after all faults: 0 .. 1 */
 };
 
 struct fault_state {
 	const struct fault_list *list;
 	const struct fault_effects *fx;
 	struct lab *lab;
-	unsigned fault; /* whose turn it is */
+	unsigned fault; /* fault being applied */
 	struct fault_config cfg;
-	struct fault_bpf *skel;			     /* the programs; NULL: none is needed */
-	int xdp_link, cgroup_link;		     /* -1: none */
+	struct fault_bpf *skel;			     /* the programs, NULL: not needed */
+	int xdp_link, cgroup_link;		     /* -1: not attached */
 	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
 	bool midway_due;
 };
@@ -121,25 +121,27 @@ struct fault_state {
 struct fault_row {
 	const char *name, *title; /* name: STAGE[:VARIANT] */
 	enum fault_value value;
-	uint64_t is;	     /* its kinds */
+	uint64_t is;	     /* kinds of the fault */
 	const char *tx, *rx; /* the only engine it makes sense with; NULL: any */
 	const char *not_tx;  /* the sending engine with which it cannot be seen, or has no effect */
-	int family;	     /* the only one in which it can happen: AF_INET, AF_INET6; 0: any */
-	unsigned payload;    /* of datagrams that it can lose, where MTUs are 1500; 0: any */
+	int family;	     /* only possible family: AF_INET, AF_INET6, 0: any */
+	unsigned payload;    /* required datagram length with MTUs of 1500, 0: any */
 	unsigned arg;	     /* for its functions */
 	unsigned programs;   /* PROGRAM() of each that it needs */
 	struct fault_config
-		cfg; /* ... and what they are given; a share of 1 is that of the fault */
+		cfg; /* ... and their parameters. A fraction of 1 is replaced by the fault's */
 
-	/* What the experiment has to respect beside the kinds: each bit of this, and of frames ...
+	/*
+	 * Requirements on the experiment in addition to the kinds: each bit of fx, and of frames
+	 * ...
 	 */
 	struct fault_effects fx;
-	unsigned flight; /* ... so many of a sending thread in flight; 0: as usual */
-	uint64_t holds;	 /* ... twice as many as this in `where`; 0: as many as come */
+	unsigned flight; /* ... in flight per sending thread, 0: default */
+	uint64_t holds;	 /* ... twice this number, named by `where`, 0: any number */
 	const char *where;
-	/* What depends on the experiment, in path order. NULL: nothing. */
+	/* Plans the parts that depend on the experiment, in path order. NULL: not needed. */
 	int (*plan)(struct fault_plan *p);
-	/* The lab is open. NULL: it is all done by programs, or by what was planned. */
+	/* Applies the fault to the open test network. NULL: programs or the plan do everything. */
 	int (*apply)(struct fault_state *s, struct error *err);
 	/* Before the first packet, when fx->midway were sent (or at the end), after the last. */
 	int (*begin)(struct fault_state *s, struct error *err);
@@ -147,21 +149,26 @@ struct fault_row {
 	int (*end)(struct fault_state *s, struct error *err);
 };
 
-/* A mechanism; what has no name ends its rows. */
+/* The rows of each mechanism. A row without a name ends them. */
 extern const struct fault_row faults_by_program[], faults_by_nft[], faults_by_qdisc[],
 	faults_by_link[], faults_by_ip[], faults_by_socket[];
 
-/* A mask with one CPU as bitmap_parse() reads it: hex words, by comma. LAB_MASK_LEN holds any. */
+/*
+ * Formats a mask with one CPU for bitmap_parse(): hex words, comma-separated. LAB_MASK_LEN is
+ * enough.
+ */
 #define LAB_MASK_LEN 1024
 char *lab_cpu_mask(char *buf, size_t size, unsigned cpu);
 
-/* 0, or for -errno STATUS_UNABLE: "cannot WHAT of PORT: ..."; port NULL: in the lab. */
+/*
+ * Returns 0, or STATUS_UNABLE for -errno: "cannot WHAT of PORT: ...". port NULL: the test network.
+ */
 int lab_failed(int ret, const char *what, const struct lab_port *port, struct error *err);
 
-/* What the plan says of the devices: checksums, NAPI, RPS. */
+/* Applies the plan's interface settings: checksums, NAPI, RPS. */
 int fault_apply_devices(const struct fault_state *s, struct error *err);
 
-/* The device of who gets what a bridge floods. */
+/* The interface that receives frames flooded by a bridge. */
 #define FAULT_THIRD "v-third"
 
 const struct fault_row *fault_row(unsigned fault);
@@ -171,32 +178,32 @@ static inline bool fault_is(unsigned fault, uint64_t kinds)
 	return fault_row(fault)->is & kinds;
 }
 
-/* Those of the list that are of any of the kinds. */
+/* Returns the faults in the list that have any of the kinds. */
 uint64_t fault_with(const struct fault_list *list, uint64_t kinds);
 
-/* Of the spec, for the rows' plans; spec, fx and err are the caller's. */
+/* Measures the spec for the rows' plans. spec, fx and err belong to the caller. */
 void fault_plan_measure(struct fault_plan *p);
 
-/* All that a row says; what it asks for is in p->fx. */
+/* Plans everything a row defines, with its requirements in p->fx. */
 int fault_plan_row(struct fault_plan *p, const struct fault_row *row);
 
 /* A buffer's size as setsockopt() takes it: the kernel doubles it. */
 int fault_plan_ask(uint64_t bytes);
 
-/* Lets each sending thread have this many frames in flight; forced, wmem_max is less. */
+/* Allows each sending thread this many frames in flight. Forced, because wmem_max is lower. */
 void fault_plan_flight(struct fault_plan *p, uint64_t frames);
 
-/* -EINVAL unless twice as many frames come as fit in `what`. */
+/* Returns -EINVAL unless the experiment sends twice as many frames as fit in `what`. */
 int fault_plan_count(struct fault_plan *p, uint64_t frames, const char *what);
 
-/* Of a plan that is not to be: STATUS_USAGE, or STATUS_UNABLE for -EOPNOTSUPP; "--fault NAME..." */
+/* Rejects a plan: STATUS_USAGE, or STATUS_UNABLE for -EOPNOTSUPP, with "--fault NAME..." */
 int fault_plan_refuse(struct fault_plan *p, int code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Loads the programs that are needed, and attaches those at tc and to the cgroup (by_program.c). */
+/* Loads the required programs, and attaches tc and cgroup programs (by_program.c). */
 int fault_programs_open(struct fault_state *s, const struct tracer *tracer, struct error *err);
 
-/* The XDP program, to stay until the namespace of the receiver goes, or by a link of ours. */
+/* Attaches the XDP program: until the receiver's namespace is removed, or with a link of ours. */
 int fault_attach_xdp(struct fault_state *s, bool stay, struct error *err);
 
 void fault_programs_close(struct fault_state *s);

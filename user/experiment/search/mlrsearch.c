@@ -12,7 +12,7 @@
 
 /* The grid. */
 
-/* How much of a width its whole steps must be, and that rounding must not decide. */
+/* Fraction of a width that its whole steps must cover, and where rounding must not decide. */
 #define QUALITY_MIN 0.99
 #define QUALITY_MAX 0.999999
 
@@ -93,14 +93,14 @@ int mlr_grid_middle(int lower, int upper, int goal)
 	high = goal;
 	while (width - 2 * high > 2 * high)
 		high *= 2;
-	/* either this part below the rest, or what its double leaves */
+	/* either this part below the rest, or the remainder after doubling it */
 	low = width - 2 * high;
 	if ((int64_t)high * (width - high) > (int64_t)low * 2 * high)
 		low = high;
 	return lower + low;
 }
 
-/* What is known of the loads that were tried: for each target, good and bad seconds. */
+/* Results per load: for each target, seconds of good and bad trials. */
 
 /* A goal, or a coarser step on the way to it. */
 struct mlr_target {
@@ -111,7 +111,7 @@ struct mlr_target {
 
 #define MLR_NONE (-1) /* no such bound, no load */
 
-/* Relevant bounds, as steps: the lowest that was proven too high, the highest good one below it. */
+/* Relevant bounds, as steps: the lowest proven too high, and the highest good step below it. */
 struct mlr_relevant {
 	int lower, upper; /* or MLR_NONE */
 };
@@ -221,25 +221,25 @@ static bool has_both(struct mlr_relevant r)
 #define MLR_TARGETS (MLR_PRECEDING + 1)
 
 /*
- * Looks for one goal: which load it would try next. It goes from coarse targets to the goal itself,
- * and begins each with the bounds that the one before has left.
+ * Chooses the next load for one goal. Proceeds from coarse targets to the goal itself, and starts
+ * each target with the bounds found by the previous target.
  */
 struct mlr_selector {
 	struct mlr *m;
-	unsigned targets, current; /* the last one is the goal */
+	unsigned targets, current; /* the last target is the goal */
 	struct mlr_target target[MLR_TARGETS];
 	struct mlr_relevant initial; /* bounds of the target before */
 	struct mlr_relevant bounds;  /* of the current target */
-	int next_width;		     /* by which to look further out */
+	int next_width;		     /* for the next step outwards */
 	bool down, up; /* the last nominee is a step out from the upper, the lower bound */
 	bool done;
 };
 
-/* A step that somebody wants to try. */
+/* A step nominated by a selector. */
 struct mlr_nominee {
-	int step; /* MLR_NONE: nobody */
+	int step; /* MLR_NONE: no nomination */
 	double trial_s;
-	int width; /* by which it was reached */
+	int width; /* width that led to it */
 	struct mlr_selector *by;
 };
 
@@ -248,10 +248,10 @@ enum phase { AT_MAX, AT_RATE, AT_RATE_AGAIN, MAIN, OVER };
 struct mlr {
 	struct mlr_grid grid;
 	struct list loads; /* struct mlr_load */
-	int width;	   /* by which the trial before was reached */
+	int width;	   /* width that led to the previous trial */
 	enum phase phase;
-	struct mlr_target first; /* of the initial trials: the strictest of all goals */
-	int step[2];		 /* of the initial trials */
+	struct mlr_target first; /* target of the initial trials: the strictest of all goals */
+	int step[2];		 /* steps of the initial trials */
 	struct mlr_selector selector[MLR_GOALS];
 	unsigned goals;
 	struct mlr_nominee winner; /* the trial that is under way */
@@ -264,8 +264,8 @@ static int max2(int a, int b)
 }
 
 /*
- * A load that is far enough from what is known to be worth a trial: an end that is excluded is
- * known already, one that is not is taken instead of its neighbourhood. MLR_NONE: there is none.
+ * Limits a load to a useful distance from known bounds. An excluded end is already known, an
+ * included end replaces loads close to it. Returns MLR_NONE if no useful load remains.
  */
 static int limit(const struct mlr_grid *grid, int step, int width, struct mlr_relevant known)
 {
@@ -291,7 +291,7 @@ static const struct mlr_target *target_of(const struct mlr_selector *s)
 	return &s->target[s->current];
 }
 
-/* How far to look out next: what others found, if that is more. */
+/* Returns the next width outwards: the larger of the selector's and the shared width. */
 static int reach(const struct mlr_selector *s)
 {
 	return max2(s->next_width, s->m->width);
@@ -314,14 +314,14 @@ static bool narrow(const struct mlr_selector *s)
 	return has_both(s->bounds) && s->bounds.upper - s->bounds.lower <= target_of(s)->width;
 }
 
-/* The bounds say already what a trial there would. */
+/* Returns whether the bounds already imply the result of a trial there. */
 static bool not_worth(const struct mlr_selector *s, int step)
 {
 	return step == MLR_NONE || (s->bounds.lower != MLR_NONE && s->bounds.lower >= step) ||
 	       (s->bounds.upper != MLR_NONE && s->bounds.upper <= step) || narrow(s);
 }
 
-/* A load within the target's own width, so the next step out starts from there. */
+/* A load within the target's own width, so the next step outwards starts from there. */
 static int take(struct mlr_selector *s, int step, int *width)
 {
 	if (not_worth(s, step))
@@ -331,7 +331,7 @@ static int take(struct mlr_selector *s, int step, int *width)
 	return step;
 }
 
-/* Between the bounds of the target before, if that saves one of them from being refined. */
+/* Divides the interval between the previous target's bounds, if that avoids refining a bound. */
 static int halve(struct mlr_selector *s, int *width)
 {
 	int goal = target_of(s)->width, apart = abs(s->initial.upper - s->initial.lower);
@@ -350,7 +350,7 @@ static int step_from(const struct mlr_selector *s, bool down)
 	return limit(grid, step, target_of(s)->width, s->bounds);
 }
 
-/* Where one bound is missing: further out from the other one. */
+/* Steps outwards from the known bound when the opposite bound is missing. */
 static int extend(struct mlr_selector *s, bool down, int *width)
 {
 	int missing = down ? s->bounds.lower : s->bounds.upper;
@@ -367,8 +367,8 @@ static int extend(struct mlr_selector *s, bool down, int *width)
 }
 
 /*
- * A bound may come from the search for another goal and be far off. Where the target before had
- * one that is nearer, a step out from the bound is better than the middle.
+ * Returns a step outwards if it is better than the middle: a bound from another goal's search may
+ * be far away, while the previous target had a nearer bound.
  */
 static int step_out(struct mlr_selector *s, int middle, bool down)
 {
@@ -402,13 +402,13 @@ static int bisect(struct mlr_selector *s, int *width)
 	return middle;
 }
 
-/* Starts with a target, from what is known of the one before. */
+/* Starts a target from the results of the previous target. */
 static void begin_target(struct mlr_selector *s)
 {
 	set_reach(s, has_both(s->initial) ? s->initial.upper - s->initial.lower : 0);
 }
 
-/* What it would try; MLR_NONE in it: nothing is left. */
+/* Returns the selector's nomination, with MLR_NONE if the search is finished. */
 static struct mlr_nominee nominate(struct mlr_selector *s)
 {
 	int width = 0, step;
@@ -438,8 +438,8 @@ static struct mlr_nominee nominate(struct mlr_selector *s)
 }
 
 /*
- * The targets before the goal have twice the width each, and duration sums between that of the goal
- * and a single short trial, evenly in the logarithm.
+ * Targets before the goal have twice the next target's width, and duration sums evenly spaced in
+ * the logarithm between the goal's sum and a single short trial.
  */
 static void init_selector(struct mlr_selector *s, struct mlr *m, const struct mlr_goal *goal)
 {
@@ -524,7 +524,7 @@ void mlr_free(struct mlr *m)
 	free(m);
 }
 
-/* Lower loads first: what they say holds for those above. */
+/* Prefers lower loads: their results also apply to higher loads. */
 static bool is_better(const struct mlr_nominee *a, const struct mlr_nominee *than)
 {
 	if (a->step == MLR_NONE || than->step == MLR_NONE)
@@ -549,12 +549,12 @@ static void begin_main(struct mlr *m)
 	}
 }
 
-/* The first trials: at the highest load, at what got through there, and near that again. */
+/* Plans the first trials: at the highest load, at its throughput, and near that again. */
 static void after_initial(struct mlr *m, int step, double loss)
 {
 	double allowed = m->first.need.loss_ratio;
 	struct mlr_relevant known = {MLR_NONE, step};
-	/* what got through, were it all that is offered; some loss may be allowed */
+	/* throughput as the offered load, with the allowed loss added */
 	int next = mlr_grid_step(&m->grid,
 				 mlr_grid_load(&m->grid, step) * (1 - loss) * (1 / (1 - allowed)));
 
@@ -685,8 +685,9 @@ double mlr_left(const struct mlr *m)
 			const struct mlr_target *target = &s->target[t];
 			double loads = loads_left(s, target);
 
-			/* targets behind the current one begin where it ends: a division, two
-			 * bounds */
+			/*
+			 * later targets start where the current target ends: a division, two bounds
+			 */
 			if (t > s->current)
 				loads = fmin(loads, 3);
 			/* a load is decided when the rest of the sum cannot change it any more */

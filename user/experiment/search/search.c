@@ -12,39 +12,42 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define LATE_SHARE   0.01    /* a trial may take so much longer than intended, */
+#define LATE_SHARE   0.01    /* and at least this late: scheduler hiccups */
 #define LATE_NS	     5000000 /* and so long: hiccups of the scheduler */
 #define LATE_AGAIN   2	     /* trials that are made again at most, because this host was late */
-#define HELD_SHARE   0.1     /* who waits for so much of the time is held back, not slow */
+#define HELD_SHARE   0.1     /* waiting for this fraction of the time means held back, not slow */
 #define SAME_RATE    1e-9
 #define WARMUPS	     5	  /* trials that measure the generator, */
 #define WARMUPS_MOST 25	  /* and of how many it is remembered */
-#define UNSTEADY     0.1  /* one that is so much slower than the fastest met a slow moment */
-#define HEADROOM     0.03 /* of what this host generates is left, to catch up with a hiccup */
-#define NEAR_TOP     0.9  /* of the highest rate: who is late from there on is at the limit */
-#define WORTH	     0.01 /* by so much the limit has to rise to be searched for again */
+#define UNSTEADY     0.1  /* a run this much slower than the fastest hit a slow moment */
+#define HEADROOM     0.03 /* fraction of this host's rate reserved to catch up after a hiccup */
+#define NEAR_TOP     0.9  /* of the highest rate: a late sender above this is at its limit */
+#define WORTH	     0.01 /* minimum rise of the limit that justifies another search */
 #define NOISE	     3	  /* trials at least, */
-#define NOISE_SHARE  0.25 /* and of all there, that lost up to a rate and held above it: noise, */
-#define CLEARLY	     4	  /* if so many widths are between them */
-#define CONTROLS     10	  /* of so many trials clearly below a bound, where that may be noise */
+#define NOISE_SHARE  0.25 /* and fraction of all lossy trials up to a rate that held above:
+			   * noise, */
+#define CLEARLY	     4	  /* if this many widths are between them */
+#define CONTROLS     10	  /* trials clearly below a bound, to detect noise */
 
 struct hunt {
 	const struct search *s;
 	struct found *found;
 	const struct result *last;
-	struct mlr *mlr;	      /* NULL: none */
+	struct mlr *mlr;	      /* NULL: not started */
 	struct list log;	      /* struct found_trial: of the search, without the warm-up */
-	uint64_t start_ns, trials_ns; /* the trials alone, as intended */
-	double steady_pps;	      /* of a rate that this host could not keep to; 0: it could */
-	double too_fast_pps;	    /* the lowest of those, but for slow moments; INFINITY: none */
+	uint64_t start_ns, trials_ns; /* ns, trials only, as intended */
+	double steady_pps;	      /* pps of a rate that this host could not sustain, 0:
+				       * sustained all */
+	double too_fast_pps;	    /* the lowest such rate, ignoring slow moments. INFINITY: not
+				     * found */
 	double speed[WARMUPS_MOST]; /* packets/s of warm-ups */
 };
 
 /*
- * What was lost, and what was not sent within the time that was meant for it: a sender that takes
- * longer has sent at a lower rate. Hiccups of the scheduler are no reason to say so; a queue that
- * is full is one, however short: a sender that waited for room in its send buffer or ring, and was
- * late for that. What is behind it takes no more, however fast this host generates.
+ * Judges a trial: counts lost packets, and packets not sent within the planned time. A late sender
+ * has sent at a lower rate. Scheduler hiccups are ignored, but a full queue counts even if it was
+ * short: the sender waited for room in its send buffer or ring and was late because of it. The path
+ * after that queue takes no more packets, however fast this host generates.
  */
 static void judge(struct found_trial *t, const struct result *res, unsigned threads)
 {
@@ -65,7 +68,7 @@ static void judge(struct found_trial *t, const struct result *res, unsigned thre
 		t->dropped[stage] = res->stage[stage].packets;
 }
 
-/* No trial may follow: whoever wanted one did not finish. */
+/* Returns whether no further trial is allowed: a search that still needs trials is unfinished. */
 static bool is_over(struct hunt *h)
 {
 	const struct search *s = h->s;
@@ -77,13 +80,13 @@ static bool is_over(struct hunt *h)
 	return h->found->out_of_trials || h->found->out_of_time;
 }
 
-/* This host did not keep to the rate, and what was sent came through: no word on the path. */
+/* Returns whether this host missed the rate without packet loss: no statement about the path. */
 static bool is_late(const struct hunt *h, const struct found_trial *t)
 {
 	return t->unsent && !t->held_back && h->last->delivered == h->last->sent;
 }
 
-/* Of the time that trials take, as intended, what is left as far as can be told; ns. */
+/* Estimates the remaining trial time, in ns, as intended. */
 static double time_left(const struct hunt *h, double trials_s, uint64_t trial_ns)
 {
 	const struct search *s = h->s;
@@ -99,7 +102,7 @@ static double time_left(const struct hunt *h, double trials_s, uint64_t trial_ns
 	return left;
 }
 
-/* Runs one trial; t: as intended, then as it was. */
+/* Runs one trial. `t`: input as intended, output as measured. */
 static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial *t, double left_s,
 		     struct error *err)
 {
@@ -135,8 +138,8 @@ static const char *who_limits(const struct found *f)
 }
 
 /*
- * As much as may be asked for, several times. *pps: the median of what was sent, but for slow
- * moments of this host, and with what was about as fast in earlier warm-ups; `t`: the fastest.
+ * Runs several trials at the maximum rate. *pps: the median of the sent rates, without slow moments
+ * of this host, and with similarly fast rates of earlier warm-ups. `t`: the fastest.
  */
 static int warm_up(struct hunt *h, struct found_trial *t, double *pps, struct error *err)
 {
@@ -195,7 +198,10 @@ static int check_range(const struct found *f, struct error *err)
 			 f->max_pps, f->min_pps);
 }
 
-/* What the generator can do, so that nothing is blamed on the path that was never sent. */
+/*
+ * Measures the generator's limit, so that packets that were never sent are not attributed to the
+ * path.
+ */
 static int find_limits(struct hunt *h, struct error *err)
 {
 	const struct search *s = h->s;
@@ -223,8 +229,8 @@ static int find_limits(struct hunt *h, struct error *err)
 }
 
 /*
- * Where everything held up to the limit of this host, it is measured again: it may have had a slow
- * moment. Not beyond a rate to which it did not keep. True: there is more to search.
+ * Measures this host's limit again if all rates up to it held, since it may have been a slow
+ * moment. Stays below any rate that the host missed. Returns true if the search must continue.
  */
 static bool rises(struct hunt *h, int *rc, struct error *err)
 {
@@ -260,7 +266,10 @@ static bool rises(struct hunt *h, int *rc, struct error *err)
 	return false;
 }
 
-/* Where this host did not keep to the highest rate, what it did is the limit. As rises(). */
+/*
+ * Lowers the limit to the achieved rate if this host missed the highest rate. Returns true if the
+ * search must continue.
+ */
 static bool falls(struct hunt *h, int *rc, struct error *err)
 {
 	struct found *f = h->found;
@@ -292,7 +301,7 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 		return error_usage(err, "longer trials, or a higher --min-rate",
 				   "at %.3g packets/s a trial of %.3g s sends nothing", pps,
 				   time_s);
-	/* One that is late time and again cannot generate it. */
+	/* A rate that is late repeatedly is beyond the generator. */
 	do {
 		rc = run_trial(h, &rate, &t, left_s, err);
 		if (rc || !is_late(h, &t))
@@ -315,7 +324,7 @@ static bool is_bad(const struct found_trial *t, const struct found_rate *rate)
 	return t->loss_share > rate->loss_ratio;
 }
 
-/* The time of trials at a rate, s, and that of those that lost more than is allowed. */
+/* Sums the duration of trials at a rate, in s, and of trials that lost more than allowed. */
 static void time_at(const struct hunt *h, double pps, const struct found_rate *rate, double *lost,
 		    double *all)
 {
@@ -330,7 +339,7 @@ static void time_at(const struct hunt *h, double pps, const struct found_rate *r
 	}
 }
 
-/* The highest rate below `pps` that was tried; 0: none. */
+/* Returns the highest tried rate below `pps`, or 0. */
 static double next_below(const struct hunt *h, double pps)
 {
 	const struct found_trial *log = h->log.at;
@@ -343,11 +352,11 @@ static double next_below(const struct hunt *h, double pps)
 	return below;
 }
 
-/* What trials say of a goal, without MLRsearch. 0 or INFINITY: there is no such rate. */
+/* Bounds of a goal from trials alone, without MLRsearch. 0 or INFINITY: no such rate. */
 struct ends {
 	double lost_from; /* the lowest at which more trials lost than may */
 	double held_to;	  /* the highest at which no more did */
-	double upper;	  /* the lowest above that */
+	double upper;	  /* the lowest above it */
 };
 
 static struct ends find_ends(const struct hunt *h, double exceed, const struct found_rate *rate)
@@ -370,7 +379,7 @@ static struct ends find_ends(const struct hunt *h, double exceed, const struct f
 	return e;
 }
 
-/* Trials from a rate to another, and those of them that lost more than is allowed. */
+/* Counts trials between two rates, and trials that lost more than allowed. */
 static void count_trials(const struct hunt *h, double from, double to, struct found_rate *rate)
 {
 	const struct found_trial *log = h->log.at;
@@ -390,8 +399,8 @@ static bool too_many(unsigned n, unsigned all)
 }
 
 /*
- * Whether too many trials lost up to a rate, and too many held clearly above it. Near the highest
- * rate that holds, some lose on any path that has no sharp edge.
+ * Returns whether too many trials lost up to a rate, and too many held clearly above it. Near the
+ * highest rate that holds, some trials lose on any path without a sharp edge.
  */
 static bool is_noise(const struct hunt *h, const struct mlr_goal *g)
 {
@@ -412,10 +421,10 @@ static bool is_noise(const struct hunt *h, const struct mlr_goal *g)
 }
 
 /*
- * Where MLRsearch has come to its end. A rate at which the coarse search lost in its first trials,
- * and which is below the bound that was found, is tried again until it has held often enough, or
- * has not: else a single hiccup there would take the bound down to it. And where too many lost up
- * to the bound, a rate clearly below it is tried: if too many are lost there, too, that is noise.
+ * Verifies a bound after MLRsearch has finished. A rate below the bound that lost in the first
+ * trials of the coarse search is repeated until its result is decided. Otherwise a single hiccup
+ * would lower the bound to it. If too many trials lost up to the bound, a rate clearly below it is
+ * tried: too many losses there also mean noise.
  */
 static int verify(struct hunt *h, unsigned goal, struct error *err)
 {
@@ -445,7 +454,7 @@ static int verify(struct hunt *h, unsigned goal, struct error *err)
 	return rc;
 }
 
-/* Between the limits as they are; steady_pps is set if this host does not keep to the upper one. */
+/* Searches between the current limits. Sets steady_pps if this host misses the upper limit. */
 static int search_between(struct hunt *h, struct error *err)
 {
 	struct mlr_trial next;
@@ -480,7 +489,7 @@ static int search_all(struct hunt *h, struct error *err)
 	return rc;
 }
 
-/* What lost most in the trials at a rate that lost more than was allowed. */
+/* Finds the stage with the most losses in the trials at a rate that lost more than allowed. */
 static void find_culprit(const struct hunt *h, double pps, double allowed, struct found_rate *rate)
 {
 	uint64_t dropped[STAGE_COUNT] = {}, unsent = 0, held_back = 0, most = 0;
@@ -509,8 +518,8 @@ static void find_culprit(const struct hunt *h, double pps, double allowed, struc
 }
 
 /*
- * The bounds of a search that came to its end are those of MLRsearch, but for a rate below them
- * that lost too often; of another those that its trials leave.
+ * Takes the bounds of a goal: from MLRsearch if it finished, except for a lower rate that lost too
+ * often, else from the trials.
  */
 static void take_goal(const struct hunt *h, unsigned goal, struct found_rate *rate)
 {
@@ -566,7 +575,7 @@ static void take_bounds(const struct hunt *h)
 	}
 }
 
-/* What got through at the highest load: the lowest, the highest and the median of its trials. */
+/* Reports the throughput at the highest load: minimum, maximum and median of its trials. */
 static void take_mrr(const struct hunt *h)
 {
 	struct found_rate *mrr = &h->found->mrr;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Looks for the highest rates that lose nothing, or hardly anything: trials, picked by MLRsearch. A
- * trial is whole: sending stops, what is under way arrives, then the ledger is closed and counters
- * are read. What was to be sent and was not counts as lost; what arrived twice counts once.
+ * Searches for the highest rates without loss, or with almost no loss: trials chosen by MLRsearch.
+ * A trial is complete: sending stops, packets in transit arrive, then the ledger is closed and
+ * counters are read. Unsent packets count as lost, duplicates count once.
  */
 #ifndef PKTLEDGER_EXPERIMENT_SEARCH_SEARCH_H
 #define PKTLEDGER_EXPERIMENT_SEARCH_SEARCH_H
@@ -18,74 +18,75 @@
 
 struct mlr_goal {
 	double loss_ratio;   /* a trial that loses more is bad: 0 .. below 1 */
-	double exceed_ratio; /* share of the duration sum that may be bad: 0 .. below 1 */
-	double width;	     /* (upper - lower) / upper that is narrow enough: above 0, below 1 */
+	double exceed_ratio; /* fraction of the duration sum that may be bad, 0 .. below 1 */
+	double width;	     /* (upper - lower) / upper that is precise enough, above 0, below 1 */
 	double initial_s;    /* trials of the first, coarse targets */
-	double final_s;	     /* trials of the goal itself; at least initial_s */
-	double sum_s;	     /* duration sum at a load; at least final_s */
+	double final_s;	     /* trials of the goal itself, initial_s or more */
+	double sum_s;	     /* duration sum at a load, final_s or more */
 	unsigned preceding;  /* coarser targets before; 1 at least if initial_s is below sum_s */
-	unsigned expansion;  /* by what the step grows while a bound is missing: 2 at least */
+	unsigned expansion;  /* step growth factor while a bound is missing, 2 or more */
 };
 
-/* Why a rate was not reached. */
+/* Reason why a rate was not reached. */
 enum found_limit {
-	FOUND_LIMIT_NONE,      /* it is not known to be too high */
+	FOUND_LIMIT_NONE,      /* not known to be too high */
 	FOUND_LIMIT_PATH,      /* packets were lost on the way */
 	FOUND_LIMIT_GENERATOR, /* most were not even sent in time, */
-	FOUND_LIMIT_QUEUE,     /* because the sender's queue was full: its device took no more */
+	FOUND_LIMIT_QUEUE,     /* the sender's queue was full: its interface took no more */
 };
 
 struct found_trial {
 	const char *phase; /* "warm-up", "search" or "mrr" */
-	double rate_pps;   /* intended; 0: as fast as it goes */
+	double rate_pps;   /* intended, 0: unthrottled */
 	uint64_t time_ns;  /* intended */
 	uint64_t intended; /* packets; 0: as many as it gets */
-	uint64_t unsent;   /* of those, not sent in that time */
-	bool held_back;	   /* it was the sender's queue that it waited for */
-	double loss_share; /* lost and unsent, of those intended */
+	uint64_t unsent;   /* intended packets not sent in time */
+	bool held_back;	   /* the sender waited for its own queue */
+	double loss_share; /* fraction of intended packets lost or unsent */
 	uint64_t dropped[STAGE_COUNT];
 };
 
 /* A rate between two bounds. */
 struct found_rate {
 	const char *name;  /* "ndr", "pdr", "mrr" */
-	double loss_ratio; /* that is allowed */
+	double loss_ratio; /* allowed ratio */
 	bool has_lower, has_upper;
 	double lower_pps, upper_pps;
-	/* got through at the lower bound, reduced by the loss that is not ruled out there; of mrr:
-	 * the median */
+	/*
+	 * Throughput at the lower bound, reduced by the loss that cannot be excluded there. mrr:
+	 * the median.
+	 */
 	double throughput_pps;
-	enum stage stage; /* that lost most at the upper bound; STAGE_NONE: none did */
+	enum stage stage; /* with the most losses at the upper bound, STAGE_NONE: no losses */
 	enum found_limit limit;
 	bool done; /* as narrow as was asked for */
-	/* Trials at or below the lower bound, and those of them that lost more than is allowed. */
+	/* Trials at or below the lower bound, and trials there that lost more than allowed. */
 	unsigned below, lost_below;
 };
 
-/* What a search has found. Plain data. */
+/* The results of a search. Plain data. */
 struct found {
 	double min_pps, max_pps; /* searched between these */
 	double generator_pps;	 /* the most that was sent when as much as possible was asked for */
-	double generator_low;	 /* the least: of one trial the same */
-	bool generator_limited;	 /* that is less than was asked for, and max_pps is a bit less, */
+	double generator_low;	 /* the minimum, equal for a single trial */
+	bool generator_limited;	 /* below the requested rate, max_pps is slightly below, */
 	bool held_back;		 /* because the sender's queue was full */
 	unsigned goals;
 	struct found_rate goal[MLR_GOALS], mrr;
 	unsigned frame_bytes, payload_bytes;
-	unsigned trials, warmups; /* trials: those included */
-	unsigned late; /* of all: what was sent came through, but this host did not send it in time
-			*/
+	unsigned trials, warmups; /* trials: includes warmups */
+	unsigned late; /* all sent packets arrived, but this host did not send in time */
 	uint64_t time_ns; /* all of it took */
 	bool interrupted, out_of_time, out_of_trials;
-	/* Too many trials lost below rates at which others held: it ended. */
+	/* Ended because too many trials lost below rates at which others held. */
 	bool noise;
-	/* of the first goal: the lowest that lost, INFINITY: none; the highest that held */
+	/* first goal: lowest lossy rate (INFINITY: not found), highest that held */
 	double lost_from_pps, held_to_pps;
 };
 
 struct search {
 	struct rate min, max;
-	bool max_set; /* else as fast as it goes */
+	bool max_set; /* else unthrottled */
 	uint64_t warmup_ns;
 	uint64_t most_ns;     /* no trial begins later than that; 0: no limit */
 	uint64_t most_trials; /* and no more are made, after the warm-up; 0: no limit */
@@ -97,26 +98,26 @@ struct search {
 	/* A rate in packets/s, of packets as the trials have them. */
 	int (*rate_pps)(void *arg, const struct rate *rate, double *pps, struct error *err);
 	/*
-	 * Makes a trial as `t` intends, at a rate (NULL: as fast as it goes); the title is for who
-	 * waits. *res is borrowed until the next one. -EINTR after a signal.
+	 * Runs a trial as intended in `t` at a rate (NULL: unthrottled). The title is shown to the
+	 * user. *res is borrowed until the next trial. -EINTR after a signal.
 	 */
 	int (*run)(void *arg, const struct rate *rate, const struct found_trial *t,
 		   const char *title, const struct result **res, struct error *err);
-	unsigned threads; /* that send */
+	unsigned threads; /* sending threads */
 	/* Each trial, when its ledger is closed. */
 	void (*on_trial)(void *arg, const struct found_trial *t);
 	void *arg;
 };
 
 /*
- * No lower bound is above a rate whose trials lost more often than the goal allows: where
- * MLRsearch has passed one with too few trials to decide on it, more are made, and where they lose,
- * the bound is taken down below it; so it is where more than a quarter of the trials up to it lost.
- * If a search ends early, all rates tried up to the lower bound held, and all from the upper on
- * lost.
+ * Runs the search. No lower bound is above a rate whose trials lost more often than the goal
+ * allows: if MLRsearch passed such a rate with too few trials to decide, more are made, and if they
+ * lose, the bound is lowered below it. The bound is also lowered if more than a quarter of the
+ * trials up to it lost. If a search ends early, all rates tried up to the lower bound held, and all
+ * from the upper bound on lost.
  *
- * Whatever ends it early, `found` has what was found until then. -EINTR after a signal, which is
- * no error; else 0 or -errno with `err`: a trial failed.
+ * `found` has the results so far if the search ends early for any reason. Returns 0, -EINTR after a
+ * signal (not an error), or -errno with `err` if a trial failed.
  */
 int search_run(const struct search *s, struct found *found, struct error *err);
 
@@ -142,7 +143,7 @@ struct mlr_need {
 
 /* The result of one trial. Lists are sorted by step, then by loss. */
 struct mlr_load {
-	int step;	   /* of the grid */
+	int step;	   /* step of the grid */
 	double duration_s; /* Trial Effective Duration */
 	double loss;	   /* Trial Loss Ratio, 0 .. 1 */
 };
@@ -169,49 +170,51 @@ int mlr_new(struct mlr **m, double min, double max, const struct mlr_goal *goal,
 	    struct error *err);
 void mlr_free(struct mlr *m);
 
-/* The next trial; false: the search is over. */
+/* Returns the next trial. Returns false when the search is complete. */
 bool mlr_next(struct mlr *m, struct mlr_trial *next);
 
 /*
- * The trial that mlr_next() gave lost this share of what was intended, what was not sent included.
- * -EINVAL without such a trial.
+ * Reports the loss ratio of the trial from mlr_next(), relative to the intended packets, including
+ * unsent packets. -EINVAL without such a trial.
  */
 int mlr_add(struct mlr *m, double loss_ratio);
 
-/* Sets the bounds of a goal, what got through, and `done`: nothing is left to measure for it. */
+/* Sets the bounds of a goal, the throughput, and `done`: no measurement is left for it. */
 void mlr_bounds(const struct mlr *m, unsigned goal, struct found_rate *rate);
-/* For people who wait: the bounds by the finest trials that know one, which may fall yet. */
+/* Returns preliminary bounds for progress output, from the finest trials that have a bound. */
 void mlr_so_far(const struct mlr *m, unsigned goal, double *lower, double *upper);
 
-/* Duration of the trials that are probably left, s: a guess that grows better. */
+/* Estimates the remaining trial duration, in s. The estimate improves over time. */
 double mlr_left(const struct mlr *m);
 
 /*
- * The loads that may be tried: steps 0 .. top, even in the logarithm. The step is so small that
- * each width asked for is a whole number of steps within 1 %.
+ * The loads to try: steps 0 .. top, logarithmically even. The step is so small that each requested
+ * width is a whole number of steps within 1 %.
  */
 struct mlr_grid {
 	double min, max;
-	int top; /* the step of max; min is step 0 */
+	int top; /* step of max, min is step 0 */
 };
 
-/* `width`: n relative widths, above 0 and below 1. 0 < min < max. -ERANGE: too fine a grid. */
+/*
+ * Builds a grid. `width`: n relative widths, above 0 and below 1. 0 < min < max. -ERANGE: too fine.
+ */
 int mlr_grid_init(struct mlr_grid *g, double min, double max, const double *width, unsigned n);
 
 double mlr_grid_load(const struct mlr_grid *g, int step);
 
-/* The highest step that is not above the load. */
+/* Returns the highest step that is not above the load. */
 int mlr_grid_step(const struct mlr_grid *g, double load);
 
-/* Steps of a relative width, rounded down; at most top. */
+/* Converts a relative width to steps, rounded down, at most top. */
 int mlr_grid_width(const struct mlr_grid *g, double width);
 
 /* a + b, but not outside the grid. */
 int mlr_grid_add(const struct mlr_grid *g, int a, int b);
 
 /*
- * Where to divide an interval that is wider than `goal` steps: so that one part is a power of two
- * times the goal, as even as that allows, the lower part the smaller one.
+ * Divides an interval wider than `goal` steps: one part is a power of two times the goal, as even
+ * as possible, with the smaller part below.
  */
 int mlr_grid_middle(int lower, int upper, int goal);
 
