@@ -35,7 +35,7 @@ static int check(const struct pcap_pkthdr *head, const char *path, uint32_t n, s
 	return 0;
 }
 
-/* Room for one packet more, and for its bytes. */
+/* Grows the arrays for another packet and its bytes. */
 static int grow(struct capture *c, uint64_t *room, unsigned bytes)
 {
 	c->at = list_room(c->at, c->packets + 1, sizeof(*c->at));

@@ -19,7 +19,7 @@ struct frames {
 	const struct shape *shape;
 	unsigned slot, room;
 	unsigned payload_at;
-	uint32_t *sum; /* of a payload with stamp and time 0, by its length */
+	uint32_t *sum; /* of a payload with sequence header and time 0, by length */
 };
 
 void flow_fill(uint8_t *payload, unsigned len)
@@ -43,13 +43,13 @@ static uint16_t checksum(uint32_t sum)
 	return (uint16_t)~sum;
 }
 
-/* So that no length of data can overflow the caller's sum. */
+/* Folds the sum, so that no data length can overflow the caller's sum. */
 static uint32_t short_sum(uint32_t sum)
 {
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* Sums for all lengths, from one pass over the fill with and one without the time. */
+/* Sums for all lengths, from a pass over the fill with the time and a pass without it. */
 static void sum_payloads(struct frames *f, unsigned longest)
 {
 	uint8_t *fill = mem_zero(1, longest + 2);
@@ -139,7 +139,9 @@ void frames_prepare(const struct frames *f, void *buffer)
 	flow_fill((uint8_t *)buffer + f->payload_at, f->room - f->payload_at);
 }
 
-/* Into an IP header that ends at `udp`, whose checksum it completes. Returns their sum. */
+/*
+ * Writes addresses into an IP header that ends at `udp`, and its checksum. Returns the address sum.
+ */
 static uint32_t write_addresses(uint8_t *ip, const uint8_t *udp, const struct flow *flow)
 {
 	if (flow->family == AF_INET6) {
@@ -161,12 +163,12 @@ static void write_udp(uint8_t *udp, const struct flow *flow, unsigned length, ui
 	put16(udp, flow->src_port);
 	put16(udp + 2, flow->dst_port);
 	put16(udp + 4, length);
-	/* the pseudo header has the length once more */
+	/* the pseudo header includes the length a second time */
 	check = checksum(sum + flow->src_port + flow->dst_port + length + length + PROTO_UDP);
-	put16(udp + 6, check ? check : 0xffff); /* RFC 768: zero means that there is none */
+	put16(udp + 6, check ? check : 0xffff); /* RFC 768: zero means no checksum */
 }
 
-/* All in front of a payload of so many bytes, whose sum is known. */
+/* Writes all headers before a payload of `payload` bytes with a known sum. */
 static void write_headers(uint8_t *frame, const struct flow *flow, unsigned payload, uint32_t sum)
 {
 	unsigned ttl = flow->ttl ? flow->ttl : TTL_DEFAULT, udp_length = UDP_HLEN + payload;
@@ -211,7 +213,7 @@ static unsigned write_captured(const struct frames *f, uint8_t *buffer, uint64_t
 		flow_stamp(buffer + c->payload_at[n], c->payload[n], word, tai_ns);
 	if (length >= PROTO_FRAME_MIN)
 		return length;
-	/* Ethernet pads short frames; what a longer one left there must not go out */
+	/* Ethernet pads short frames, and remains of a longer frame must not be sent */
 	memset(buffer + length, 0, PROTO_FRAME_MIN - length);
 	return PROTO_FRAME_MIN;
 }
@@ -231,10 +233,10 @@ unsigned frames_write(const struct frames *f, void *buffer, uint64_t number, uin
 	shape_flows_of(s, f->slot, &first);
 	shape_tuple(s, f->flow, first + shape_flow(s, f->slot, number), &one);
 	write_headers(frame, &one, payload, f->sum[payload]);
-	if (payload < STAMP_TIME_LEN) /* a longer one left its time there */
+	if (payload < STAMP_TIME_LEN) /* a longer packet left its time there */
 		flow_fill(frame + f->payload_at, payload);
 	flow_stamp(frame + f->payload_at, payload, word, tai_ns);
-	/* IPv4 with the shortest payload is exactly the shortest frame: there is no padding */
+	/* IPv4 with the shortest payload is exactly the minimum frame: no padding */
 	return f->payload_at + payload;
 }
 

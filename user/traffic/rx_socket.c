@@ -17,12 +17,12 @@
 #include "traffic/rx.h"
 
 #define BATCH	64
-#define BUFFER	2048 /* of a datagram, unless larger ones are expected */
+#define BUFFER	2048 /* bytes per datagram, unless larger datagrams are expected */
 #define MAX_UDP 65536
 #define BUFFERS (1 << 20) /* bytes in all, more does not stay in the cache */
 #define SPIN_NS 50000
 #define GAP_NS	50000 /* a batch at a million packets/s */
-#define LOOK_NS 500   /* where delays are measured, and a sixteenth of how long nothing came */
+#define LOOK_NS 500   /* ns, if latency is measured, and a sixteenth of the idle time */
 
 struct rx {
 	const struct receiver_config *cfg;
@@ -30,20 +30,21 @@ struct rx {
 	uint64_t calls;
 	int fd, rcvbuf;
 	uint64_t spin_ns;
-	uint64_t gap_ns; /* left between calls that find little */
+	uint64_t gap_ns; /* ns between calls that find few packets */
 	unsigned size, batch;
 	uint8_t *buffer;
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
-	struct sockaddr_in6 from[BATCH]; /* or sockaddr_in; if flows are told apart */
-	uint64_t tai_offset; /* CLOCK_TAI - CLOCK_REALTIME, ns; where the kernel's time is asked */
+	struct sockaddr_in6 from[BATCH]; /* or sockaddr_in, if flows are told apart */
+	uint64_t tai_offset; /* CLOCK_TAI - CLOCK_REALTIME, ns, if kernel timestamps are
+			      * requested */
 	union {
 		struct cmsghdr align;
 		char room[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(3 * sizeof(struct timespec))];
-	} control[BATCH]; /* GRO: the size of a segment; legs: when it came */
+	} control[BATCH]; /* GRO: segment size. Latency breakdown: arrival time */
 };
 
-/* Joins the multicast group that is asked for, if one is. */
+/* Joins the requested multicast group, if any. */
 static int join(int fd, const struct receiver_config *cfg, struct error *err)
 {
 	const struct endpoint *group = &cfg->tuning->receive.group;
@@ -71,7 +72,7 @@ static int set_options(int fd, const struct receiver_config *cfg, struct error *
 		 "this kernel has no UDP_GRO"},
 		{SOL_SOCKET, SO_BUSY_POLL, usec, STATUS_UNABLE, "it takes CAP_NET_ADMIN",
 		 "cannot set SO_BUSY_POLL"},
-		/* only where the device defers interrupts does it change anything */
+		/* has an effect only if the interface defers interrupts */
 		{SOL_SOCKET, SO_PREFER_BUSY_POLL, usec > 0, .what = NULL},
 	};
 
@@ -164,10 +165,10 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 		ask_times(rx);
 	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->rcvbuf, &len);
 	/*
-	 * A call that finds one or two packets fights with the sender's CPU for the queue, and
-	 * wakes it to have its buffers back: some time between calls lets a batch gather. Not where
-	 * delays are measured; and never so long that a million packets/s, of 1280 bytes in the
-	 * queue (`truesize`), would take more than a sixteenth of the buffer.
+	 * A call that finds one or two packets competes with the sender's CPU for the queue, and
+	 * wakes it to return its buffers: a pause between calls lets a batch gather. Not if latency
+	 * is measured. The pause is limited so that 1 Mpps, at 1280 bytes per packet in the queue
+	 * (`truesize`), would use at most a sixteenth of the buffer.
 	 */
 	if (rx->spin_ns && !rx->sink->timed)
 		rx->gap_ns = smaller((uint64_t)rx->rcvbuf * 1000 / 1280 / 16, GAP_NS);
@@ -176,7 +177,7 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 	return 0;
 }
 
-/* MSG_TRUNC: msg_len is the datagram's own length even where the buffer is shorter. */
+/* MSG_TRUNC: msg_len is the datagram's real length even if the buffer is shorter. */
 static int take(struct rx *rx)
 {
 	worker_add(&rx->calls, 1);
@@ -214,8 +215,8 @@ static int take_or_wait(struct rx *rx, int timeout_ms)
 }
 
 /*
- * What comes beside a message. Returns the bytes of each datagram in one that GRO has merged; 0:
- * it is one datagram.
+ * Reads the control messages. Returns the bytes per datagram of a message merged by GRO, or 0 for a
+ * single datagram.
  */
 static unsigned take_control(struct rx *rx, struct msghdr *h)
 {
@@ -289,7 +290,7 @@ static bool read_memory(const struct rx *rx, uint32_t mem[SK_MEMINFO_VARS])
 	return !getsockopt(rx->fd, SOL_SOCKET, SO_MEMINFO, mem, &len);
 }
 
-/* The queue's length in packets is not shown by any socket option; its bytes are. */
+/* No socket option reports the queue length in packets, only in bytes. */
 static uint64_t rx_socket_pending(const struct rx *rx)
 {
 	uint32_t mem[SK_MEMINFO_VARS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiving engine in XDP: the program (struct rx_prog) does all the work, on
- * whatever CPUs the packets come; the one thread only reads its sums.
+ * The receiving engine in XDP: the program (struct rx_prog) does all the work, on the CPUs where
+ * packets arrive. The single thread only reads its sums.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 struct rx {
 	const struct receiver_config *cfg;
 	struct sink *sink;
-	int end_fd; /* a socket for what the program passes on: end records; -1: none is needed */
+	int end_fd; /* socket for end records passed on by the program, or -1 */
 	uint64_t calls;
 };
 
@@ -70,7 +70,7 @@ static void collect_lines(struct sink *sink, const struct sink_count *c)
 	}
 }
 
-/* The program's clock is behind by less than SINK_CLOCK_EVERY packets. */
+/* The program's clock lags by less than SINK_CLOCK_EVERY packets. */
 static void rx_xdp_collect(struct rx *rx)
 {
 	struct sink *sink = rx->sink;
@@ -97,7 +97,7 @@ static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 	poll(&p, 1, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS);
 	worker_add(&rx->calls, 1);
 	rx_xdp_collect(rx);
-	/* what came by the stack; what else the program let pass has been counted there */
+	/* packets through the stack only, the program has counted its other passed packets */
 	while (rx->end_fd >= 0 && (n = recv(rx->end_fd, data, sizeof(data), MSG_DONTWAIT)) >= 0) {
 		if (sink_is_end(data, (unsigned)n))
 			sink_packet(rx->sink, data, (unsigned)n, (unsigned)n, 0);

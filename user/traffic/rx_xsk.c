@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiving engine on AF_XDP. Its packets come by a program (struct rx_prog), whose XSKMAP
- * open() enters the socket there, close() takes it out.
+ * The receiving engine on AF_XDP. A program (struct rx_prog) redirects packets to it: open() enters
+ * the socket into the program's XSKMAP, close() removes it.
  *
- * There are twice as many frames as the RX ring has descriptors, all of them on the fill ring or in
- * the RX ring: a reader that is too slow meets a full RX ring (rx_ring_full) before the fill ring
- * can run empty. rx_dropped has those of rx_fill_ring_empty, too: never add the two.
+ * There are twice as many frames as RX ring descriptors, all on the fill ring or in the RX ring: a
+ * slow reader sees a full RX ring (rx_ring_full) before the fill ring can run empty. rx_dropped
+ * includes rx_fill_ring_empty: never add the two.
  */
 #include <errno.h>
 #include <poll.h>
@@ -81,8 +81,8 @@ static void spin_rest(void)
 }
 
 /*
- * Waits for a packet, or a moment. A device that goes away unbinds the socket and leaves ENETDOWN
- * in it, of which poll() says nothing (xsk_notifier(), xsk_poll()).
+ * Waits for a packet, or briefly. A removed interface unbinds the socket and sets ENETDOWN, which
+ * poll() does not report (xsk_notifier(), xsk_poll()).
  */
 static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 {
@@ -152,8 +152,8 @@ static int rx_xsk_poll(struct rx *rx, int timeout_ms, struct error *err)
 		xsk_ring_cons__release(&port->rx, n);
 	}
 	/*
-	 * Also without packets: the kernel publishes descriptors before the room that they left in
-	 * the fill ring (xsk_flush()), so the last frames may still wait here.
+	 * Also without packets: the kernel publishes descriptors before it frees their room in the
+	 * fill ring (xsk_flush()), so the last frames may still wait here.
 	 */
 	xsk_port_refill(port);
 	return n;

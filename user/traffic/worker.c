@@ -67,7 +67,7 @@ static int settle_in(const struct worker_team *t, unsigned slot, struct error *e
 		return error_errno(err, STATUS_UNABLE, rc,
 				   "`taskset -p` shows which CPUs a process may use",
 				   "thread %u cannot run on CPU %u", slot, wish->cpu + slot);
-	/* of this thread only: the kernel's scheduling unit (setpriority(2), NOTES) */
+	/* for this thread only: the kernel's scheduling unit (setpriority(2), NOTES) */
 	if (tuning->nice && setpriority(PRIO_PROCESS, (id_t)gettid(), tuning->nice))
 		return error_errno(err, STATUS_UNABLE, -errno, "it takes CAP_SYS_NICE",
 				   "cannot set a nice value of %d", tuning->nice);
@@ -93,12 +93,12 @@ static void *work(void *arg)
 		atomic_store(&t->failed, w);
 	sem_post(&t->ready);
 	if (!rc) {
-		while (sem_wait(&t->door)) /* a signal came */
+		while (sem_wait(&t->door)) /* interrupted by a signal */
 			;
-		sem_post(&t->door); /* for the next one */
+		sem_post(&t->door); /* let the next thread pass */
 		t->run(w->arg);
 	}
-	/* what CPU time it took stays known; it may be 0 where the host of a guest took its time */
+	/* keep the CPU time. It may be 0 if the hypervisor took the time */
 	atomic_store(&w->ended_cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	atomic_store(&w->ended, true);
 	return NULL;
@@ -122,7 +122,7 @@ int worker_team_start(struct worker_team *t, unsigned workers, void *of, struct 
 	}
 	error_errno(err, STATUS_FAILED, rc, NULL, "cannot start a thread");
 	while (started)
-		started -= !sem_wait(&t->ready); /* or a signal came */
+		started -= !sem_wait(&t->ready); /* or interrupted by a signal */
 	failed = atomic_load(&t->failed);
 	if (failed)
 		*err = failed->error;
@@ -138,7 +138,7 @@ void worker_join(struct worker *w)
 {
 	struct timespec until;
 
-	while (w->started) { /* it may hang in a write to a pipe: a second signal is to kill */
+	while (w->started) { /* a write to a pipe may hang: a second signal must kill the process */
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec++;
 		w->started = pthread_timedjoin_np(w->thread, NULL, &until) == ETIMEDOUT;

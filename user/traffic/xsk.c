@@ -34,8 +34,8 @@ static void frame_pool_open(struct frame_pool *pool, uint64_t first, unsigned fr
 }
 
 /*
- * In huge pages where the host has kept some (vm.nr_hugepages): fewer entries of the TLB. What is
- * not there is no error, for 4 KiB pages do the same.
+ * Uses huge pages reserved by the host (vm.nr_hugepages) to save TLB entries. Without them 4 KiB
+ * pages are used.
  */
 static void *map_area(size_t *bytes)
 {
@@ -81,7 +81,7 @@ void umem_close(struct umem *umem)
 #define REBIND_NS	1000000000L
 #define REBIND_FIRST_NS 1000000L
 
-/* From the best to what always works. */
+/* From the best mode to the mode that always works. */
 static const struct rung {
 	uint16_t bind_flags;
 	unsigned frame_size; /* at least */
@@ -133,7 +133,7 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 		.fill_size = ring_size(cfg->rx_frames),
 		.comp_size = ring_size(cfg->tx_frames),
 		.frame_size = size,
-		/* what is left of a frame behind this much is the room */
+		/* the rest of a frame after this headroom is the room */
 		.frame_headroom = cfg->room && cfg->room < most ? most - cfg->room : 0,
 	};
 	const struct xsk_socket_config xsk_cfg = {
@@ -162,7 +162,7 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 		port->zero_copy = opts.flags & XDP_OPTIONS_ZEROCOPY;
 	/*
 	 * Some drivers bind a zero-copy queue that cannot send before a native program is attached,
-	 * and say so at the first wake-up only (i40e, ixgbe: ENXIO; others EINVAL). No error later.
+	 * and report it only at the first wake-up (i40e, ixgbe: ENXIO, others EINVAL).
 	 */
 	if (port->zero_copy && cfg->tx_frames &&
 	    sendto(port->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 &&
@@ -178,7 +178,7 @@ static int open_error(const struct xsk_port_config *cfg, int ret, struct error *
 	struct netdev dev;
 	unsigned queues;
 
-	/* a queue that does not exist is -EINVAL, as much else is */
+	/* a missing queue is -EINVAL, like many other errors */
 	if (ret == -EINVAL && !netdev_get(NULL, cfg->ifname, &dev)) {
 		queues = cfg->tx_frames ? dev.link.tx_queues : dev.link.rx_queues;
 		if (cfg->queue >= queues)

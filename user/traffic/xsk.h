@@ -22,8 +22,8 @@
 #define UMEM_FRAME_LARGE 4096
 
 /*
- * Free frames, first in, first out: frames prefilled for different flows come back in about the
- * order in which they were sent, so that flows keep taking turns.
+ * Free frames, first in, first out: frames prefilled for different flows return in roughly the
+ * order in which they were sent, so that flows keep alternating.
  */
 struct frame_pool {
 	uint64_t *frame; /* a ring of `size` */
@@ -34,20 +34,20 @@ struct frame_pool {
 
 struct umem {
 	void *area;
-	size_t bytes, mapped; /* of the frames; of the mapping */
+	size_t bytes, mapped; /* of the frames, and of the mapping */
 	unsigned frame_size;
 	struct frame_pool rx, tx; /* frames of the first part of the area, and of the second */
 };
 
 /*
- * Smallest frame size that holds a packet of `length` bytes; 0: none does. In front of a received
- * packet the kernel leaves XDP_PACKET_HEADROOM bytes (xsk_pool_get_headroom()).
+ * Returns the smallest frame size that holds a packet of `length` bytes, or 0. The kernel reserves
+ * XDP_PACKET_HEADROOM bytes before a received packet (xsk_pool_get_headroom()).
  */
 unsigned umem_frame_size(unsigned length, bool receive);
 
 /*
- * Maps and touches the area, in huge pages if there are any; all frames are free. Raises
- * RLIMIT_MEMLOCK if it may, to which the area counts unless CAP_IPC_LOCK is held. -ENOMEM.
+ * Maps and touches the area, with huge pages if available. All frames are free. Raises
+ * RLIMIT_MEMLOCK if permitted, which limits the area unless CAP_IPC_LOCK is held. -ENOMEM.
  */
 int umem_open(struct umem *umem, unsigned rx_frames, unsigned tx_frames, unsigned frame_size,
 	      struct error *err);
@@ -78,9 +78,9 @@ static inline void frame_pool_put(struct frame_pool *pool, uint64_t frame)
 }
 
 /*
- * One AF_XDP socket on one queue of a device, with its UMEM and four rings: what the sending and
- * the receiving engine have in common. Ring layout and memory order are libxdp's (xsk.h); it loads
- * no program and needs no bpffs here.
+ * An AF_XDP socket on one queue of an interface, with its UMEM and four rings: the common part of
+ * the sending and the receiving engine. Ring layout and memory order are libxdp's (xsk.h), without
+ * its program loading and bpffs.
  */
 
 #define XSK_RX_RING 4096 /* descriptors: 20 ms of 200,000 packets/s while the reader is off CPU */
@@ -92,8 +92,8 @@ static inline void frame_pool_put(struct frame_pool *pool, uint64_t frame)
 #endif
 
 /*
- * The least room that may be asked for. Newer kernels, and older ones that are cared for, want
- * skb_shared_info and the smallest frame to fit (xdp_umem_reg(), a315e022a72d).
+ * The smallest allowed room. Newer kernels, and maintained older ones, require skb_shared_info and
+ * the smallest frame to fit (xdp_umem_reg(), a315e022a72d).
  */
 #define XSK_ROOM_MIN (320 + 128)
 
@@ -102,8 +102,8 @@ struct xsk_port_config {
 	unsigned queue;
 	unsigned packet_bytes; /* longest packet that must fit a frame, without FCS */
 	unsigned room; /* bytes that a frame takes, on purpose, at least XSK_ROOM_MIN; 0: all */
-	unsigned rx_frames;	 /* 0: does not receive; the fill ring stays empty */
-	unsigned tx_frames;	 /* 0: does not send; else >= XSK_TX_RING */
+	unsigned rx_frames;	 /* 0: does not receive, the fill ring stays empty */
+	unsigned tx_frames;	 /* 0: does not send, else >= XSK_TX_RING */
 	bool copy_only;		 /* zero copy is impossible (generic XDP) or not wanted */
 	const atomic_bool *stop; /* ends the wait for a queue that is being freed */
 };
@@ -119,16 +119,16 @@ struct xsk_port {
 };
 
 /*
- * Binds zero-copy if the driver can, with frames of 2048 and else 4096 bytes, and else by copying.
- * need_wakeup is on (XSK_WAKEUP). The kernel frees a queue some time after close(), from a work
- * queue (xp_release_deferred()), so EBUSY is retried for one second. It stays busy for longer if a
- * packet sent from it still stands in a queue somewhere: its skb holds the socket (xsk_destruct()).
- * -EMSGSIZE: the packet fits no frame.
+ * Binds zero-copy if the driver supports it, with frames of 2048 or else 4096 bytes, and otherwise
+ * in copy mode. need_wakeup is on (XSK_WAKEUP). The kernel frees a queue some time after close(),
+ * from a work queue (xp_release_deferred()), so EBUSY is retried for one second. It stays busy
+ * longer if a packet sent from it is still queued somewhere: its skb holds the socket
+ * (xsk_destruct()). -EMSGSIZE: the packet does not fit a frame.
  */
 int xsk_port_open(struct xsk_port *port, const struct xsk_port_config *cfg, struct error *err);
 void xsk_port_close(struct xsk_port *port);
 
-/* XDP_STATISTICS since open; all zero if the kernel does not report them. */
+/* Returns XDP_STATISTICS since open, all zero if the kernel does not report them. */
 struct xdp_statistics xsk_port_statistics(const struct xsk_port *port);
 
 /* Hands as many free RX frames to the kernel as the fill ring has room for. */
