@@ -9,7 +9,7 @@
 #include "diagnosis/facts.h"
 #include "host/netdev.h"
 
-/* The largest cause of a stage, which shows where; NULL: none. */
+/* Returns the largest cause of a stage, which names the location, or NULL. */
 static const struct result_cause *main_cause(const struct result *res, enum stage stage)
 {
 	const struct result_cause *best = NULL;
@@ -27,7 +27,9 @@ static const struct result_cause *main_cause(const struct result *res, enum stag
 	return best;
 }
 
-/* Bytes that a datagram took in the full queue, measured on those that found no room. */
+/*
+ * Returns the memory of a datagram in the full queue, in bytes, from datagrams that were dropped.
+ */
 static uint64_t truesize(const struct ledger *l, enum stage stage)
 {
 	struct trace_count sum = {};
@@ -40,8 +42,8 @@ static uint64_t truesize(const struct ledger *l, enum stage stage)
 }
 
 /*
- * Commands are typed where this program runs: in a namespace with a name they begin by entering it.
- * `role`: of it in the lab.
+ * Prefixes commands with entering the namespace if it has a name, because they are typed outside
+ * it. `role`: role of the namespace in the test network.
  */
 static void enter_named(const struct run_spec *spec, const char *role, struct finding *f,
 			const struct change *change)
@@ -64,8 +66,9 @@ static void enter_named(const struct run_spec *spec, const char *role, struct fi
 }
 
 /*
- * The pages that all UDP sockets have now, if what ours could have beside them is within udp_mem:
- * then another limit left a socket without memory. What a fault changed is put back already.
+ * Stores the pages in use by all UDP sockets if these, plus the possible use by our sockets, are
+ * within udp_mem: then another limit left a socket without memory. A fault's changes are already
+ * reverted.
  */
 static bool is_within_udp_mem(const struct site *s, struct finding_facts *f)
 {
@@ -76,7 +79,7 @@ static bool is_within_udp_mem(const struct site *s, struct finding_facts *f)
 	       f->udp_pages + sockets * f->rcvbuf / f->page_bytes < f->udp_mem[2];
 }
 
-/* Whether a fault loses packets at this stage on purpose. */
+/* Returns whether a fault deliberately loses packets at this stage. */
 static bool is_injected(const struct run_spec *spec, enum stage stage)
 {
 	const char *name = stage_name(stage);
@@ -123,7 +126,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			continue;
 		f.injected = is_injected(s->spec, stage);
 		f.truesize = truesize(&s->ledger, stage);
-		/* Of a loss that only a counter shows no cause names the device. */
+		/* A loss known only from a counter has no cause with an interface. */
 		if (stage == STAGE_NIC_RING && !s->lone) {
 			f.ifname = s->lab.rx.ifname;
 			if (!netdev_settings_read(&s->lab.rx_ns, f.ifname, &set) &&
@@ -147,7 +150,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			continue;
 		if (c)
 			memcpy(out->host, c->host, sizeof(c->host));
-		/* the test network is gone when this is printed; settings of the host stay */
+		/* the test network is removed before printing, host settings remain */
 		if (!s->lone && !s->spec->port_a && !s->spec->lab &&
 		    (!change.name[0] || change_belongs(&change, &s->lab.rx_ns)))
 			finding_forget(out);

@@ -17,7 +17,7 @@
 
 #define DEPTH	8
 #define BACKLOG 128
-#define LOOK_MS 50 /* between two checks whether a signal came */
+#define LOOK_MS 50 /* ms between checks for a signal */
 
 void conn_init(struct conn *c, int in, int out)
 {
@@ -48,8 +48,8 @@ void conn_close(struct conn *c)
 }
 
 /*
- * 0: ready, or the connection has something to say; -ETIMEDOUT, -errno. Who talks without end does
- * not keep a signal from being seen.
+ * Returns 0 when the connection is ready or has an error, -ETIMEDOUT, or -errno. Checks for signals
+ * even if the peer sends endlessly.
  */
 static int await(int fd, short events, uint64_t deadline_ns)
 {
@@ -151,7 +151,7 @@ void conn_endpoint(const void *addr, struct endpoint *ep)
 
 int conn_name(int fd, bool peer, struct endpoint *ep)
 {
-	struct sockaddr_in6 addr = {}; /* or the other, which is shorter */
+	struct sockaddr_in6 addr = {}; /* or the other type, which is shorter */
 	socklen_t len = sizeof(addr);
 
 	if (peer ? getpeername(fd, (void *)&addr, &len) : getsockname(fd, (void *)&addr, &len))
@@ -161,8 +161,8 @@ int conn_name(int fd, bool peer, struct endpoint *ep)
 }
 
 /*
- * Never waits, whatever the flags of a descriptor that was inherited, and is shared, are: where
- * poll() has found room in a pipe, so much goes in.
+ * Never blocks, whatever the flags of an inherited, shared descriptor: writes only as much as
+ * poll() guarantees room for in a pipe.
  */
 static ssize_t put(struct conn *c, const char *bytes, size_t n)
 {

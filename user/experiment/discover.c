@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The streams of a receiver alone, which it discovers by what arrives. Numbers older than the time
- * to settle are counted and forgotten, so that memory does not grow with time; and neither memory
- * nor time grow with the numbers that somebody writes into packets.
+ * Discovers the streams of a single receiver from arriving packets. Numbers older than the --settle
+ * time are counted and forgotten, so memory use does not grow over time. Neither memory nor CPU
+ * time depends on the numbers in forged packets.
  */
 #include "experiment/site.h"
 
 #include "base/mem.h"
 #include "experiment/settle.h"
 
-#define LOOK_AHEAD    (1 << 16) /* numbers, beyond the highest that is known, between two moves */
+#define LOOK_AHEAD    (1 << 16) /* numbers above the highest known, between two moves of the
+				 * window */
 #define EIGHT	      8
 #define ARRIVED_8     0x0101010101010101ULL
 #define SETTLE_NS     5000000000
 #define SETTLE_XDP_NS 1000000000 /* SINK_WINDOW holds as much at 14 Mpps */
 
-/* Of each map that the fates of a ledger are in: a byte a number, the same for each stream. */
+/* Size of each map with outcomes of a ledger: a byte per number, equal for all streams. */
 #define WINDOW_BYTES (1ULL << 25)
 
 struct discovery {
@@ -23,10 +24,10 @@ struct discovery {
 	struct discovered {
 		uint64_t counted;   /* numbers below are; 0: nothing yet */
 		uint64_t first;	    /* below, nothing was looked at */
-		uint64_t delivered; /* of those */
+		uint64_t delivered; /* of these numbers */
 		uint64_t missing;   /* the run of numbers not delivered that is still open */
-		uint64_t next;	    /* beyond the highest of which anything was known last */
-		bool blind; /* numbers came that could not be noted, up to the first that is */
+		uint64_t next;	    /* above the highest number with a record at the last look */
+		bool blind; /* some received numbers were not recorded, up to the first recorded */
 	} at[TRACE_STREAMS];
 	struct gaps gaps;
 	struct site *site;
@@ -57,7 +58,7 @@ static struct fates *fates_of(const struct discovery *d)
 	return &d->site->tracer.fates;
 }
 
-/* As receivers know a stream: by its name in the stamp. */
+/* Reports with the stream's name in the sequence header, as receivers know it. */
 static void report(const struct discovery *d, struct range r, const char *outcome,
 		   const struct result_cause *cause)
 {
@@ -95,8 +96,8 @@ static void note(struct discovery *d, struct discovered *s, bool arrived, uint64
 }
 
 /*
- * Numbers that have left the window, at most as many as it holds: arrivals are counted and emptied,
- * or all that is known of these numbers.
+ * Resolves numbers that left the window, at most a window full: counts and clears arrivals, or all
+ * records of these numbers.
  */
 static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
 		   uint64_t upto)
@@ -133,7 +134,7 @@ static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint6
 	struct discovered *s = &d->at[i];
 	uint64_t from = atomic_load(&st->tail);
 
-	if (!s->counted) { /* numbers before what is looked at were missed */
+	if (!s->counted) { /* numbers below the first record were missed */
 		s->missing = from - st->base;
 		s->counted = s->first = from;
 		if (d->site->by_number)
@@ -147,8 +148,8 @@ static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint6
 }
 
 /*
- * More was lost at a stretch than the window holds: it goes on where the stream is now. Until all
- * that is in it has been settled nothing new gets in, for it would be taken for what was there.
+ * Skips a gap larger than the window: continues at the stream's current position. Admits no new
+ * numbers until all records in the window are resolved, because they would be taken for old ones.
  */
 static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t ahead)
 {
@@ -156,7 +157,7 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	uint64_t from = atomic_load(&t->at[i].tail), end = from + t->window;
 	uint64_t to = ahead - t->window / 2;
 
-	sink_streams_set_tail(t, i, STAMP_NUMBER_MASK + 1); /* of no number: all are late */
+	sink_streams_set_tail(t, i, STAMP_NUMBER_MASK + 1); /* no valid number: all are late */
 	receiver_pass(d->site->receiver);
 	settle(d, t, i, from, end);
 	if (to > end) {
@@ -175,7 +176,7 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	sink_streams_set_tail(t, i, to);
 }
 
-/* Beyond the highest number of which anything is known; of what came and died, too. */
+/* Returns the position above the highest number with any record, including dropped packets. */
 static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 {
 	uint64_t next = receiver_next(d->site->receiver, i);
@@ -206,7 +207,7 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 
 		count(d, t, i, 0);
 		next[i] = next_of(d, i, LOOK_AHEAD);
-		/* a stream that goes on is where it is, whatever number somebody has made up */
+		/* an advancing stream is at its real position, whatever a forged number claims */
 		if (ahead && next[i] == known) {
 			jump(d, t, i, ahead);
 			next[i] = d->at[i].next;
@@ -224,7 +225,7 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 	}
 }
 
-/* What is known of a stream at its end; the rest of it is counted. */
+/* Reports the totals of a stream at its end, and counts its remaining numbers. */
 static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
 {
 	struct receiver *r = d->site->receiver;
@@ -280,7 +281,7 @@ void discover_end(struct discovery *d, struct recv_result *out)
 	out->tail_known = out->streams > 0;
 	for (unsigned i = 0; i < out->streams; i++)
 		end_stream(d, i, out);
-	/* what the tracer counted in this namespace: sums of events, no fates */
+	/* the tracer's counts in this namespace: sums of events, not outcomes */
 	for (int i = 0; !d->site->by_number && i < l->n; i++) {
 		struct fate_cause *f = &l->tally.cause[0][l->cause[i].raw.index];
 

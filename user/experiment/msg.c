@@ -52,9 +52,9 @@ bool msg_plan_valid(const struct peer_plan *plan)
 		(!spec->shaped || shape_valid(&spec->shape, plan->numbers.streams)));
 }
 
-/* The members of all messages, a table each. */
+/* The members of all messages, one table per message. */
 
-#define READER_MOST_NS	60000000000 /* that one who reads for others stands still */
+#define READER_MOST_NS	60000000000 /* ns, longest pause of a simulated slow reader */
 #define PROFILE_DOUBLES (3 * PROFILE_PARTS)
 
 _Static_assert(sizeof(struct profile_part) == 3 * sizeof(double), "sent as a list of them");
@@ -299,7 +299,7 @@ int runs_put(struct runs *r, const struct range *run)
 	return 0;
 }
 
-/* Digits only; at most `max`. */
+/* Parses digits only, at most `max`. */
 static int number(const char **at, uint64_t max, uint64_t *out)
 {
 	const char *p = *at;

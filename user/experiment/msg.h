@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The messages between two hosts. The client asks, the server answers each request; each is an
- * object with a "type". conn.h has the connection, via.h programs that carry it.
+ * The messages between two hosts. The client sends requests, the server answers each. Each message
+ * is an object with a "type". conn.h has the connection, via.h the programs that carry it.
  *
- *	server: hello     {protocol, version, host}
- *	        busy      {}    another experiment is running: what is due comes later
- *	client: login     {protocol, version, host}
- *	server: welcome   {port, max_pps}
+ * server: hello     {protocol, version, host}
+ *         busy      {}    another experiment is running: the answer follows later
+ * client: login     {protocol, version, host} server: welcome   {port, max_pps}
  *
- *	client: probe -> seen {address}
- *	        plan  ->  ready {mode, place, .., env}
- *	        start ->  status
- *	        status -> status {running, idle, caught_up, delivered, dropped, in_queues, next}
- *	        mark {upto} -> status
- *	        stop  ->  status
- *	        fold {upto} -> cause {..} *, fates {slot, first, runs} *, folded
- *	        end   ->  counter {..} *, flow {..} *, end {..}
- *	        time  ->  time {tai_ns}
+ * client: probe -> seen {address}
+ *         plan  ->  ready {mode, place, .., env}
+ *         start ->  status
+ *         status -> status {running, idle, caught_up, delivered, dropped, in_queues, next}
+ *         mark {upto} -> status
+ *         stop  ->  status
+ *         fold {upto} -> cause {..} *, fates {slot, first, runs} *, folded
+ *         end   ->  counter {..} *, flow {..} *, end {..}
+ *         time  ->  time {tai_ns}
  *
- * or, instead of any answer, error {message, hint, status}. Where the control connection is no TCP,
- * it shows no address: struct peer_probe. What the sums are of is decided by the
- * numbers of the plan, which the client draws. The tables of their members: base/record.h.
+ * or, instead of any answer, error {message, hint, status}. A control connection other than TCP
+ * does not show addresses: see struct peer_probe. Sums cover the numbers of the plan, which the
+ * client chooses. base/record.h describes the tables of members.
  */
 #ifndef PKTLEDGER_EXPERIMENT_MSG_H
 #define PKTLEDGER_EXPERIMENT_MSG_H
@@ -36,30 +35,33 @@
 #include "ledger/join.h"
 
 /*
- * Fates as text, for a line between two hosts: runs that follow each other without a gap,
+ * Outcomes as text, for one line between two hosts: consecutive runs without gaps,
  *
- *	d0x70212,c3x2,d0x9,o1x1
+ * d0x70212,c3x2,d0x9,o1x1
  *
- * A letter (d delivered, c dropped, r refused, g left out, o open), its detail as in
- * struct range, and how many numbers. Pure.
+ * A letter (d delivered, c dropped, r refused, g gap, o open), its detail as in struct range, and
+ * the count of numbers. Pure.
  */
-#define RUNS_TEXT 49152 /* bytes of one text, its NUL included */
+#define RUNS_TEXT 49152 /* bytes of a text, including its NUL */
 
 struct runs {
 	uint16_t slot;
-	uint64_t first, next; /* numbers from 0: of the text, and behind it */
+	uint64_t first, next; /* numbers from 0: first in the text, and first after it */
 	char text[RUNS_TEXT];
 	size_t used;
 };
 
-/* -ENOSPC: there is no room, or the run does not follow: begin another text with runs_begin(). */
+/*
+ * Appends a run. -ENOSPC if there is no room or the run does not follow: call runs_begin() first.
+ */
 int runs_put(struct runs *r, const struct range *run);
 
-/* Empties the text; the next run may be any. */
+/* Clears the text. The next run may start anywhere. */
 void runs_begin(struct runs *r);
 
 /*
- * The next run of a text, from the number run->last + 1. *at moves behind it. 1; 0: end; -EBADMSG.
+ * Reads the next run of a text, from number run->last + 1, and advances *at. Returns 1, 0 at the
+ * end, or -EBADMSG.
  */
 int runs_next(const char **at, struct range *run);
 
@@ -75,21 +77,21 @@ struct peer_hello { /* and login */
 
 struct peer_welcome {
 	uint16_t port;	/* UDP, at which the server receives */
-	double max_pps; /* that the server sends at most; 0: no limit */
+	double max_pps; /* maximum sending rate of the server, 0: unlimited */
 };
 
 /*
- * Datagrams without a number, sent to the port of the data as data would be: the server reports the
- * address from which they come, and answers there as it would send, by a socket of its own.
+ * Datagrams without a number, sent to the data port like packets: the server reports their source
+ * address, and replies along the same path as its packets, from a separate socket.
  */
 struct peer_probe {
 	uint16_t port; /* UDP, of the server */
 	bool ipv6;
-	uint64_t mark; /* that a probe carries */
+	uint64_t mark; /* expected in a probe */
 };
 
 struct peer_seen {
-	char address[FMT_MAX]; /* and port, of the client; "" no probe has come */
+	char address[FMT_MAX]; /* address and port of the client, "" before the first probe */
 };
 
 /* A UDP socket that never blocks, at a port, or any (0). -errno. */
@@ -97,25 +99,24 @@ int probe_open(bool ipv6, unsigned port);
 
 void probe_send(int fd, const struct endpoint *to, uint64_t mark);
 
-/* Whether one with the mark comes, and from where; other datagrams are passed over. */
+/* Waits for a probe with the mark and returns its source. Skips other datagrams. */
 bool probe_take(int fd, uint64_t mark, int timeout_ms, struct endpoint *from);
 
 struct peer_plan {
-	char engine[8]; /* that the server is to use: "socket", "xsk", "xdp" */
+	char engine[8]; /* for the server: "socket", "xsk", "xdp" */
 	struct fates_numbers numbers;
-	struct worker_wish wish; /* of the server's threads */
+	struct worker_wish wish; /* for the server's threads */
 	uint32_t nice;		 /* + PEER_NICE_0 */
-	struct run_spec spec;	 /* the rest, as far as a site there needs it; a payload of 0: they
-				    differ */
+	struct run_spec spec;	 /* other fields that the site needs, payload 0: lengths differ */
 };
 
 struct peer_ready {
 	char mode[32];
-	char place[32];		       /* of its checkpoint */
-	struct finding_facts settings; /* of a receiver: its buffers */
+	char place[32];		       /* location of its probe */
+	struct finding_facts settings; /* receiver only: its buffers */
 };
 
-/* Numbers below these are to be folded, or had been sent at the mark: site_mark(). */
+/* Numbers below these are to be folded, or were sent before the mark: site_mark(). */
 struct peer_upto {
 	uint64_t upto[TRACE_STREAMS]; /* from 0 */
 };
@@ -127,28 +128,28 @@ struct peer_time {
 extern const struct record_field msg_hello[], msg_welcome[], msg_probe[], msg_seen[], msg_plan[],
 	msg_ready[], msg_status[], msg_upto[], msg_time[], msg_error[];
 
-/* Of struct result: what an end knows of itself when it is over. */
+/* Members of struct result: an end's own results at the end. */
 extern const struct record_field msg_end[];
 
-/* Of struct runs. */
+/* Members of struct runs. */
 extern const struct record_field msg_fates[];
 
-/* Of struct ledger_cause: its names, raw.count and raw.index. */
+/* Members of struct ledger_cause: its names, raw.count and raw.index. */
 extern const struct record_field msg_cause[];
 
-/* Of struct result_counter, but no note. */
+/* Members of struct result_counter, except the note. */
 extern const struct record_field msg_counter[];
 
 /*
- * A new message with the members that `rows` list of `from`; rows NULL: none. It is read by
- * record_read(); what is out of its bounds, or missing, makes the whole message a bad one.
+ * Creates a message with the members of `from` listed in `rows` (NULL: no members). record_read()
+ * reads it: a member that is missing or out of range invalidates the whole message.
  */
 struct json_object *msg_make(const char *type, const struct record_field *rows, const void *from);
 
-/* The type of a message; "" if it has none. */
+/* Returns the type of a message, or "". */
 const char *msg_type(struct json_object *msg);
 
-/* Of a cause with a number, of a counter with a scope; the rest of them is zero. -EBADMSG. */
+/* Read a cause with its number, or a counter with its scope. Other fields become zero. -EBADMSG. */
 int msg_take_cause(struct json_object *msg, struct ledger_cause *c);
 int msg_take_counter(struct json_object *msg, struct result_counter *c);
 

@@ -13,11 +13,11 @@
 
 #define SRC_PORT 40000
 
-/* Where an end has no address of its own and needs none: RFC 2544 and RFC 5180. */
+/* For an end without an address that does not need its own: RFC 2544 and RFC 5180. */
 #define BENCH_V4 "198.18.0.1"
 #define BENCH_V6 "2001:2::1"
 
-/* `ns` NULL: of the namespace that we are in, as capabilities to enter one may be missing. */
+/* `ns` NULL: stay in the current namespace, as the capability to enter one may be missing. */
 static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, struct lab_port *port,
 		    struct error *err)
 {
@@ -100,7 +100,7 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 	return 0;
 }
 
-/* An anonymous lab as the faults need it, a named one, or two ports of this host. */
+/* Opens an anonymous test network suited to the faults, a named one, or two ports of this host. */
 static int open_two(struct site *s, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
@@ -124,7 +124,7 @@ static int open_two(struct site *s, struct error *err)
 	return lab_open(&s->lab, &lab_spec, err);
 }
 
-/* Frames need the next hop's address; sockets leave that to the kernel. */
+/* Finds the next hop's address, which frames need. For sockets the kernel finds it. */
 static int find_next_hop(struct site *s, struct error *err)
 {
 	const struct endpoint *to = &s->spec->to;
@@ -146,8 +146,8 @@ static int find_next_hop(struct site *s, struct error *err)
 }
 
 /*
- * This namespace, and the device that an engine was given; else that by which packets leave,
- * or come in if they take the way that answers would, as they do in most networks.
+ * Opens this namespace with the interface given for an engine, else with the outgoing interface.
+ * Packets also arrive there if they take the path of the replies, as in most networks.
  */
 static int open_one(struct site *s, struct error *err)
 {
@@ -211,8 +211,8 @@ static void plan_flow(struct site *s)
 }
 
 /*
- * Datagrams that need fragments. What is lost with one of them is known when the rest has been
- * given up: in a lab of our own that shall not take longer than closing the ledger.
+ * Plans datagrams that need fragments. The other fragments of a lost one are freed when reassembly
+ * times out. In our own test network the timeout must not exceed the time to close the ledger.
  */
 static int plan_fragments(struct site *s, struct error *err)
 {
@@ -260,7 +260,7 @@ int ports_rate(const struct run_spec *spec, double *pps, struct error *err)
 	struct netns ns = NETNS_NONE;
 	struct shape_sizes sizes;
 	struct lab_port port;
-	int rc, speed = -1; /* Mbit/s; unknown, as of every lab */
+	int rc, speed = -1; /* Mbit/s, unknown in a test network */
 	struct netdev dev;
 
 	if (spec->rate.unit == RATE_PERCENT && spec->port_a &&

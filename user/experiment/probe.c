@@ -10,12 +10,12 @@
 
 #include "base/clock.h"
 
-#define MAGIC 0x7172b3c4d5e6f708ULL /* its first bytes are no STAMP_MAGIC and no END_MAGIC */
-#define MANY  256		    /* datagrams of others that are passed over at once */
+#define MAGIC 0x7172b3c4d5e6f708ULL /* first bytes, differs from STAMP_MAGIC and END_MAGIC */
+#define MANY  256		    /* foreign datagrams skipped per call */
 
 struct probe { /* network byte order */
 	uint64_t magic;
-	uint64_t salt; /* no two are alike: a loss that goes by content does not take all */
+	uint64_t salt; /* unique per probe, so that content-dependent loss does not affect all */
 	uint64_t mark;
 };
 

@@ -23,9 +23,9 @@ struct receiving {
 	struct rx_config rx_config;
 	struct rx *rx;
 	struct sink sink;
-	uint64_t delivered; /* as in the sink's sums, for others: worker_read() */
-	uint64_t emptied;   /* how often it found nothing to read; likewise */
-	uint64_t marked;    /* of these, before receiver_mark() */
+	uint64_t delivered; /* as in the sink's sums, for other threads: worker_read() */
+	uint64_t emptied;   /* times the queue was found empty, also for worker_read() */
+	uint64_t marked;    /* value of `emptied` at receiver_mark() */
 	struct reader_state reader;
 	atomic_bool failed;
 };
@@ -92,7 +92,10 @@ static int open_engine(void *arg, struct error *err)
 	return ops->open(me->rx, &me->rx_config, err);
 }
 
-/* The streams of a run are known, and arrivals are noted in its fates; else they are discovered. */
+/*
+ * Prepares streams: a run's streams are known and record arrivals in its outcomes, others are
+ * learned.
+ */
 static void prepare_streams(struct receiver *r)
 {
 	const struct fates *f = r->cfg->fates;
@@ -131,7 +134,7 @@ static struct worker *prepare(void *of, unsigned t)
 		.streams = &r->streams,
 		.payload = cfg->flow->payload,
 		.shape = cfg->shape,
-		/* captured packets carry what they carried */
+		/* captured packets keep their payload */
 		.fill = cfg->flow->payload && !(cfg->shape && cfg->shape->capture) ? r->fill : NULL,
 	};
 	me->sink.timed = cfg->flow->time;
@@ -145,7 +148,7 @@ static struct worker *prepare(void *of, unsigned t)
 	return &me->worker;
 }
 
-/* Appends to it, mode 0600. *fd is -1 if there is none. */
+/* Opens the log for appending, mode 0600. Sets *fd to -1 without a log. */
 static int open_log(const struct reader *r, int *fd, struct error *err)
 {
 	int rc = 0;
@@ -153,7 +156,7 @@ static int open_log(const struct reader *r, int *fd, struct error *err)
 	*fd = -1;
 	while (r->log && *fd < 0 && !rc) {
 		*fd = file_open_ours(r->log, O_WRONLY | O_APPEND | O_NONBLOCK);
-		if (*fd < 0) /* a pipe that nobody reads yet is waited for */
+		if (*fd < 0) /* wait for a reader of the pipe */
 			rc = *fd != -ENXIO ? *fd : watch_tick() ? -EINTR : 0;
 		else
 			fcntl(*fd, F_SETFL, O_APPEND);
@@ -349,9 +352,9 @@ int receiver_check_log(const struct receiver *r, struct error *err)
 	return 0;
 }
 
-/* From the sinks of the threads to what is shown. */
+/* ---- from the sinks of the threads to the results ---- */
 
-/* The mean of jitter by packets, and the merged delays, of what was added to it. */
+/* Sums: the packet-weighted mean of jitter, and the merged latency histograms. */
 struct delays {
 	struct hist *delay;
 	double jitter;
@@ -369,7 +372,7 @@ static void add_delays(struct delays *sum, const struct line *l)
 	hist_merge(sum->delay, l->delay);
 }
 
-/* Of the sum, which is freed. Returns the mean jitter. */
+/* Fills the result from the sum and frees it. Returns the mean jitter. */
 static uint64_t take_delays(struct delays *sum, struct result_latency *latency)
 {
 	result_latency_fill(latency, sum->delay);
@@ -377,7 +380,7 @@ static uint64_t take_delays(struct delays *sum, struct result_latency *latency)
 	return sum->delivered ? (uint64_t)(sum->jitter / (double)sum->delivered) : 0;
 }
 
-/* The flow of lines[0], and of all that are the same: those are set to NULL. */
+/* Sums lines[0] and all lines of the same flow, and sets these to NULL. */
 static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsigned n,
 		      const struct sink_streams *streams)
 {

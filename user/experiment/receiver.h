@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The receiving threads: one engine and one sink each. */
+/* The receiving threads: an engine and a sink per thread. */
 #ifndef PKTLEDGER_EXPERIMENT_RECEIVER_H
 #define PKTLEDGER_EXPERIMENT_RECEIVER_H
 
@@ -22,33 +22,36 @@ void receiver_resume(struct receiver *r);
 /* Numbers delivered so far. May be called while the threads run. */
 uint64_t receiver_delivered(const struct receiver *r);
 
-/* CPU time of the threads until now, or until they ended; ns. */
+/* Returns the CPU time of the threads so far (or until they ended), in ns. */
 uint64_t receiver_cpu_ns(struct receiver *r);
 
-/* Those that arrive; with fates they are the run's. */
+/* Returns the received streams. With outcomes, these are the run's streams. */
 struct sink_streams *receiver_streams(struct receiver *r);
 
 /* After tails were moved: sink_pass() of all threads. */
 void receiver_pass(const struct receiver *r);
 
 /*
- * Whether what waited for the threads at receiver_mark() has been read: each found its queue empty
- * since, or a number of the run that was sent later, `later` being the first of each stream (as in
- * the stamp). For one caller.
+ * receiver_caught_up() returns whether the threads have read all packets that waited at
+ * receiver_mark(): each has since found its queue empty, or received a number of the run sent later
+ * than `later`, the first unsent number of each stream (as in the sequence header). For a single
+ * caller.
  */
 void receiver_mark(struct receiver *r, const uint64_t *later);
 bool receiver_caught_up(const struct receiver *r);
 
-/* The highest number seen of a stream + 1; 0: none yet. May be called while the threads run. */
+/*
+ * Returns the highest number received in a stream + 1, or 0. May be called while the threads run.
+ */
 uint64_t receiver_next(const struct receiver *r, unsigned stream);
 
 /*
- * The least time from sending to arrival of a stream, by the clocks of both ends; false: packets
- * without one. After receiver_stop().
+ * Returns the smallest latency of a stream, by the clocks of both ends. Returns false if packets
+ * have no timestamp. Call it after receiver_stop().
  */
 bool receiver_fastest(const struct receiver *r, unsigned stream, int64_t *ns);
 
-/* The end record of a stream has come, and no number beyond what it says. */
+/* Returns whether the stream's end record has arrived, and no number above its end. */
 bool receiver_ended(const struct receiver *r, unsigned stream);
 
 /* There are streams, and all have ended. */
@@ -60,7 +63,7 @@ bool receiver_idle(const struct receiver *r);
 /* A thread ended with an error: it is in `err`. */
 bool receiver_failed(const struct receiver *r, struct error *err);
 
-/* Ends the threads; the engines and their sockets stay open. */
+/* Stops the threads. The engines and their sockets stay open. */
 void receiver_stop(struct receiver *r);
 
 /* After receiver_stop(): STATUS_FAILED if a thread could not write all of its log. */
@@ -70,8 +73,8 @@ int receiver_check_log(const struct receiver *r, struct error *err);
 void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *arrivals);
 
 /*
- * For receiver_sum(): sums the lines of `n` sinks; those of one flow that two threads received are
- * one flow. Fills all of `out` but the gaps.
+ * Sums the lines of `n` sinks for receiver_sum(). Lines of a flow received by two threads are
+ * merged. Fills all of `out` except the gaps.
  */
 void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n);
 void receiver_stats(const struct receiver *r, struct rx_stats *st);

@@ -23,7 +23,7 @@ const char *selftest_verdict_name(enum selftest_verdict v)
 	return names[v];
 }
 
-/* The first thing that is to be said of it. */
+/* Sets the note unless it is already set. */
 static void note(struct selftest_row *row, const char *fmt, ...)
 {
 	va_list args;
@@ -51,7 +51,10 @@ static void count_counters(const struct result *res, struct selftest_row *row)
 	}
 }
 
-/* Whether a counter, and none but those known to be wrong, says the same of a stage's losses. */
+/*
+ * Returns whether a counter confirms a stage's losses, and only counters known to be wrong
+ * disagree.
+ */
 static bool confirmed(const struct result *res, enum stage stage)
 {
 	unsigned agreeing = 0;
@@ -66,7 +69,7 @@ static bool confirmed(const struct result *res, enum stage stage)
 	return agreeing && res->stage[stage].events == res->stage[stage].packets;
 }
 
-/* What a host that is slow or busy lost by itself at other stages, without those unconfirmed. */
+/* Returns confirmed losses at other stages, which a slow or busy host caused by itself. */
 static uint64_t lost_elsewhere(const struct result *res, enum stage injected)
 {
 	uint64_t packets = 0;
@@ -88,7 +91,7 @@ static void judge(const struct result *res, struct selftest_row *row)
 	row->events = stage->events;
 	row->counters = row->agreeing = 0;
 	row->note[0] = '\0';
-	/* an event is about a packet; of a datagram in fragments each is one */
+	/* an event reports a packet: a fragmented datagram has one per fragment */
 	due = fault_is(row->fault, SILENT) ? 0
 	      : res->fragments.made	   ? res->fragments.dropped
 					   : row->settled;
@@ -135,7 +138,7 @@ static void skip(struct selftest_row *row, const char *why)
 	note(row, "%s", why);
 }
 
-/* With the value that was given, or its default. */
+/* Takes the fault with the given value, or with its default. */
 static int take_fault(const struct selftest_spec *spec, unsigned fault, struct fault_list *list,
 		      struct error *err)
 {

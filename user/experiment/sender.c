@@ -34,13 +34,15 @@ struct sender {
 	const struct sender_config *cfg;
 	struct worker_team team;
 	atomic_bool stop;
-	int pass;		/* link of tx_attach_pass(); below 0: none */
-	struct profile profile; /* of an even rate */
-	uint64_t start_ns;	/* of the schedule that the threads share */
+	int pass;		/* link of tx_attach_pass(), negative: not attached */
+	struct profile profile; /* of a constant rate */
+	uint64_t start_ns;	/* ns, start of the schedule shared by the threads */
 	struct sending at[TRACE_STREAMS];
 };
 
-/* How many may be sent now: limit, window, pace. 0: waited a little, or the schedule is over. */
+/*
+ * Returns the packets allowed now: limit, window, pace. 0: waited briefly, or the schedule ended.
+ */
 static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 {
 	uint64_t left = me->stream.limit - (me->stream.next - me->stream.base), room, wait;
@@ -51,7 +53,7 @@ static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 	unsigned early = shape ? shape->reorder.extent : 0;
 
 	room = __atomic_load_n(&me->allowed, __ATOMIC_ACQUIRE) - me->stream.next;
-	if (room >= left) /* of which nothing is sent early */
+	if (room >= left) /* limit reached, nothing is sent early */
 		early = 0;
 	if (room <= early) {
 		now = clock_now();
@@ -71,7 +73,7 @@ static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 	return n;
 }
 
-/* Sending may end within a reordering: the number that was to come late was never attempted. */
+/* Sending may end within a reordering: the delayed number was never attempted. */
 static void close_unfinished(struct sending *me)
 {
 	const struct shape *shape = me->tx_config.shape;
@@ -114,7 +116,10 @@ static void send_all(void *arg)
 		   me->stream.slot, cfg->threads, me->sender->start_ns);
 	me->pace.end_ns = cfg->duration_ns;
 	deadline = cfg->duration_ns ? me->sender->start_ns + cfg->duration_ns : 0;
-	/* the end of a schedule decides: who is late sends what is owed, if that is soon done */
+	/*
+	 * the end of a schedule decides: a late thread may still send overdue packets for a short
+	 * time
+	 */
 	if (deadline && me->pace.profile)
 		deadline += 2 * PACE_DEBT_NS;
 	while (!atomic_load_explicit(&me->sender->stop, memory_order_relaxed) &&
@@ -169,7 +174,7 @@ static struct worker *prepare(void *of, unsigned t)
 		.slot = (uint16_t)t,
 		.base = cfg->fates->base,
 		.next = cfg->fates->base,
-		/* the first ones get one more */
+		/* the first threads get one more */
 		.limit = cfg->count == UINT64_MAX
 				 ? UINT64_MAX
 				 : cfg->count / cfg->threads + (t < cfg->count % cfg->threads),
@@ -192,7 +197,7 @@ static struct worker *prepare(void *of, unsigned t)
 	return &me->worker;
 }
 
-/* In the sender's namespace. Without it engines do what they can. */
+/* Attaches the program in the sender's namespace. Engines work without it if they can. */
 static int attach_pass(const struct sender_config *cfg)
 {
 	int saved = netns_push(cfg->ns), link;
@@ -250,7 +255,7 @@ void sender_stop(struct sender *s)
 
 int sender_join(struct sender *s, struct error *err)
 {
-	/* a signal that comes just before a blocking call does not end it: repeat */
+	/* a signal just before a blocking call does not interrupt it: repeat */
 	while (atomic_load(&s->stop) && !sender_done(s)) {
 		for (unsigned t = 0; t < s->cfg->threads; t++) {
 			if (!worker_ended(&s->at[t].worker))

@@ -9,10 +9,11 @@
 #include "base/watch.h"
 #include "drops/fates.h"
 
-#define STEPS	     50	       /* in which the time to settle passes */
+#define STEPS	     50	       /* steps per --settle time */
 #define STEP_MIN_NS  20000000  /* the loop that moves the window turns every 5 ms */
-#define COARSE	     10	       /* steps to a mark, where more are kept than of the time to settle */
-#define SLACK_NS     300000000 /* the loop comes late, and folding takes its time */
+#define COARSE	     10	       /* steps per mark, if numbers are kept longer than the --settle
+			        * time */
+#define SLACK_NS     300000000 /* ns, margin for late loops and for folding */
 #define GSO_PPS	     12e6      /* many datagrams a call */
 #define COPY_PPS     3e6
 #define MEMORY_SHARE 8
@@ -80,7 +81,7 @@ const uint64_t *window_leaving(struct window *w)
 {
 	const uint64_t *leaving = NULL;
 
-	/* several may have become old if the caller came late */
+	/* several marks may have expired if the caller was late */
 	while (w->marks && w->counted_ns - w->mark[w->oldest].counted_ns >= w->settle_ns) {
 		leaving = w->mark[w->oldest].next;
 		w->oldest = (w->oldest + 1) % WINDOW_MARKS;

@@ -7,7 +7,7 @@
 
 #define SOURCE_NOTE "no event shows these losses: this counter is their source"
 
-/* Whether the receiver's device took so many frames. */
+/* Returns whether the receiver's interface received this many frames. */
 static bool received(const struct counters *deltas, const struct site *site, uint64_t frames)
 {
 	char name[COUNTER_NAME_LEN];
@@ -17,7 +17,7 @@ static bool received(const struct counters *deltas, const struct site *site, uin
 	return counters_get(deltas, "rx", name, &delta) && delta == frames;
 }
 
-/* They got as far as `where`, if anything has noted how far they got. */
+/* Assigns losses to a stage. Packets must have reached `where`, if their progress was recorded. */
 static void settle(enum stage stage, const char *source, uint64_t n, int where,
 		   const struct site *site, struct result *res)
 {
@@ -45,8 +45,8 @@ static void add_counter(const struct result_counter *c, struct result *res)
 }
 
 /*
- * What the NIC between two ports of this host had no room for never was an skb. Open numbers that
- * were seen behind the NIC have passed it. False: it counts losses that are not to be told apart.
+ * Resolves packets dropped by the NIC between two ports of this host, which never were an skb. Open
+ * numbers seen after the NIC have passed it. Returns false if its counter mixes in other losses.
  */
 static bool settle_ring(const struct counters *deltas, const struct site *site, struct result *res)
 {
@@ -81,10 +81,10 @@ static bool settle_ring(const struct counters *deltas, const struct site *site, 
 }
 
 /*
- * A frame that never was an skb (of the sending engine `xdp`) and that a foreign XDP program drops
- * in the driver leaves no event; the driver's counter knows it (veth_xdp_rcv_one()). What that
- * counter moved beyond our own program's verdicts are numbers that entered the device. The counter
- * is the source then, so it agrees with what it showed.
+ * Resolves frames of the engine `xdp` dropped in the driver by a foreign XDP program: they never
+ * were an skb and have no event, but the driver counts them (veth_xdp_rcv_one()). The counter's
+ * increase, minus our own program's verdicts, equals the numbers that entered the interface. The
+ * counter is the source, so it agrees with the result.
  */
 static void settle_xdp(const struct countercheck *check, const struct counters *deltas,
 		       const struct site *site, struct result *res)
@@ -118,8 +118,8 @@ static void settle_xdp(const struct countercheck *check, const struct counters *
 }
 
 /*
- * What left one port of this host and was not seen at the other, unless a counter of the devices
- * says that there is more to it.
+ * Resolves packets that left one port of this host and were not seen at the other, unless a counter
+ * of the interfaces shows other losses.
  */
 static void settle_wire(const struct countercheck *check, const struct site *site,
 			struct result *res)
@@ -149,7 +149,7 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 		if (!strcmp(res->cause[i].reason, "FRAG_REASM_TIMEOUT"))
 			shown += res->cause[i].packets;
 	}
-	/* Where others were lost, what was left of them has timed out, too. */
+	/* If further fragments were lost, the remaining ones have also timed out. */
 	if (res->dropped != shown || res->fragments.made != res->fragments.seen)
 		return;
 	shown += res->fragments.unmatched;
@@ -164,8 +164,8 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 }
 
 /*
- * Losses of the flow that a counter knows and no event reported, where the kernel skips tracing
- * programs. They stay open: nobody has seen which they are.
+ * Names losses of the flow that a counter shows without an event, because the kernel skipped
+ * tracing programs. Their numbers stay open, because they are unknown.
  */
 static void name_unseen(const struct countercheck *check, struct result *res)
 {

@@ -94,13 +94,13 @@ int token_new(const char *path, struct error *err)
 
 #include <gnutls/gnutls.h>
 
-/* There is one key, so the client's name for it, which travels in the clear, says nothing. */
+/* There is a single key, so the identity that the client sends in the clear has no meaning. */
 #define IDENTITY "pktledger"
 #define CIPHERS	 "NORMAL:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK"
 
 struct tls {
 	gnutls_session_t session;
-	gnutls_psk_client_credentials_t client; /* one of the two */
+	gnutls_psk_client_credentials_t client; /* either client or server */
 	gnutls_psk_server_credentials_t server;
 	struct token token;
 };
@@ -154,7 +154,7 @@ static void tls_close(struct tls *t)
 
 static int tls_open(struct tls **out, int fd, const struct token *token, bool is_server)
 {
-	/* no tickets: nobody comes back, and what is kept could be replayed */
+	/* no tickets: clients do not resume, and stored tickets could be replayed */
 	const unsigned flags = GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS;
 	struct tls *t = mem_new(t);
 
@@ -170,7 +170,7 @@ static int tls_open(struct tls **out, int fd, const struct token *token, bool is
 	return 0;
 }
 
-/* -errno of what GnuTLS returned. */
+/* Converts a GnuTLS error to -errno. */
 static int failed(int rc)
 {
 	switch (rc) {

@@ -10,10 +10,10 @@
 #include "drops/cause.h"
 
 /*
- * Children of a freed head are freed in skb_release_data(): no packets of their own. And vmxnet3
- * frees what it has sent as if it had dropped it, before the packet gets to its end. What is freed
- * where fragments are made are those that were not sent any more. A merged packet whose segments do
- * not fit is freed before they are: they report their end themselves.
+ * skb_release_data() frees the children of a freed head, which are not separate packets. vmxnet3
+ * frees sent packets as if dropped, before they reach their end. Packets freed where fragments are
+ * made are remainders that were not sent. A merged packet whose segments do not fit is freed before
+ * its segments, which report their own end.
  */
 static void find_ranges(struct tracer *t)
 {
@@ -40,8 +40,8 @@ static void find_ranges(struct tracer *t)
 }
 
 /*
- * Where packets freed as used up are losses. On the busiest of tracepoints, so only if asked for;
- * it shows its caller since Linux 6.3.
+ * Finds functions where packets freed as consumed are losses. Only on request, because the
+ * tracepoint is the busiest. It reports its caller since Linux 6.3.
  */
 static int find_consumed(struct tracer *t, struct error *err)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A program that carries what two hosts say to each other: ssh, docker exec, ip netns exec. */
+/* Runs a program that carries the control connection: ssh, docker exec, ip netns exec. */
 #include "experiment/via.h"
 
 #include <arpa/inet.h>
@@ -40,7 +40,7 @@ static int add_words(struct via *v, const char *words, struct error *err)
 	return 0;
 }
 
-/* Nobody could answer its questions otherwise; it asks at the terminal, whatever stdin is. */
+/* Returns whether a user can answer its questions, which it asks at the terminal, not on stdin. */
 static bool has_terminal(void)
 {
 	int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
@@ -57,7 +57,7 @@ static int add_ssh(struct via *v, const struct via_config *cfg, struct error *er
 	char address[NI_MAXHOST], words[sizeof(v->text)];
 	struct endpoint numeric;
 
-	if (num_endpoint(host, &numeric)) /* a name, which ssh's own settings may know */
+	if (num_endpoint(host, &numeric)) /* a name that may be defined in ssh's configuration */
 		snprintf(address, sizeof(address), "%.*s", (int)strcspn(host, ":"), host);
 	else
 		inet_ntop(to->family, to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4,
@@ -73,7 +73,7 @@ static int add_ssh(struct via *v, const struct via_config *cfg, struct error *er
 	return add_words(v, words, err);
 }
 
-/* Two pipes: of each the program gets one end, as it is, and ours never block. */
+/* Starts the program with two pipes: it gets one end of each unchanged, our ends never block. */
 static int start(struct via *v, struct conn *c, struct error *err)
 {
 	int in[2], out[2], rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Another way than TCP: a program whose stdin and stdout are those of `pktledger recv --stdio` on
- * the other host, and whose user is let in there. It is run without a shell. At the terminal it may
- * ask for a password, and its stderr is ours.
+ * A transport other than TCP: a program whose stdin and stdout connect to `pktledger recv --stdio`
+ * on the other host, and which authenticates its user there. It runs without a shell. It may ask
+ * for a password at the terminal, and inherits our stderr.
  */
 #ifndef PKTLEDGER_EXPERIMENT_VIA_H
 #define PKTLEDGER_EXPERIMENT_VIA_H
@@ -15,8 +15,8 @@
 
 struct via_config {
 	const char *command; /* words, divided by blanks; NULL: ssh, to: */
-	const char *login;   /* text that begins with USER@; NULL: there is no such way at all */
-	struct endpoint to;  /* port 0: ssh's own */
+	const char *login;   /* text that starts with USER@, NULL: not this transport */
+	struct endpoint to;  /* port 0: ssh's default */
 	const char *remote;  /* words that start pktledger there; NULL: it is in the PATH */
 };
 
@@ -25,7 +25,7 @@ struct via {
 	char *argv[VIA_WORDS + 1];
 	unsigned words;
 	bool asks; /* there is a terminal at which it may ask for a password */
-	char text[VIA_TEXT]; /* of all of them */
+	char text[VIA_TEXT]; /* storage for these texts */
 	size_t used;
 };
 

@@ -9,14 +9,14 @@
 #include "host/netdev.h"
 #include "host/nl.h"
 
-#define HOST4	   32 /* prefix lengths of one address */
+#define HOST4	   32 /* prefix lengths of a host address */
 #define HOST6	   128
 #define FRAG_ROOM  "134217728" /* bytes, of a namespace, for a second at most */
 #define SMALL_MTU  1280	       /* the least that IPv6 works with (RFC 8200, section 5) */
 #define FRAGMENTED 4000
-#define LARGE	   1400 /* more than SMALL_MTU, less than the other links' */
+#define LARGE	   1400 /* bytes, above SMALL_MTU, below the other links' MTU */
 
-/* Of both families, as far as the kernel has them. */
+/* Adds policies for each family that the kernel supports. */
 static int add_policies(const struct netns *ns, struct xfrm_policy policy, struct error *err)
 {
 	int ret;
@@ -35,8 +35,8 @@ static int add_policies(const struct netns *ns, struct xfrm_policy policy, struc
 }
 
 /*
- * Without a state, and nobody to make one, xfrm_lookup_route() gives each packet a route that is a
- * blackhole: so it does while xfrm_larval_drop is set.
+ * Without a state, and without a daemon to create it, xfrm_lookup_route() gives each packet a
+ * blackhole route, while xfrm_larval_drop is set.
  */
 static int apply_tx_route(struct fault_state *s, struct error *err)
 {
@@ -67,7 +67,7 @@ static int apply_rp_filter(struct fault_state *s, struct error *err)
 	return lab_failed(ret, "set rp_filter", NULL, err);
 }
 
-/* Who has an address himself takes nothing from it (fib_validate_source()). */
+/* A host accepts no packet from an address of its own (fib_validate_source()). */
 static int apply_martian(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *rx = &s->lab->rx;
@@ -99,9 +99,9 @@ static int plan_fragments(struct fault_plan *p)
 }
 
 /*
- * What waits for fragments that do not come fills the usual 4 MiB, and then all are refused: arg is
- * the first of the receiver's limits that get more room. 0: a limit of 0 for all refuses every new
- * queue (inet_frag_find()); the low one may not be above it.
+ * Incomplete datagrams fill the usual 4 MiB, and then all fragments are refused: arg is the first
+ * of the receiver's limits to raise. 0: a limit of 0 for all refuses every new queue
+ * (inet_frag_find()). The low limit may not exceed it.
  */
 static int apply_frag_limits(struct fault_state *s, struct error *err)
 {
@@ -129,7 +129,7 @@ static int plan_mtu(struct fault_plan *p)
 				 SMALL_MTU);
 }
 
-/* Who it would be reported to does not hear it (PROGRAM_UNTOLD). */
+/* The sender does not receive the ICMP report (PROGRAM_UNTOLD). */
 static int apply_mtu(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *out = &s->lab->router_rx;
@@ -138,7 +138,7 @@ static int apply_mtu(struct fault_state *s, struct error *err)
 			  err);
 }
 
-/* For packets that the program at tc ingress has marked (PROGRAM_SPOIL); arg: in ESP. */
+/* Applies to packets marked by the program at tc ingress (PROGRAM_SPOIL). arg: in ESP. */
 static int apply_xfrm(struct fault_state *s, struct error *err)
 {
 	const struct xfrm_policy policy = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults by devices and what is between them: rings, RPS, neighbours, bridges, tunnels. */
+/* Faults of interfaces and links: rings, RPS, neighbours, bridges, tunnels. */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 #include "host/nl.h"
 
 #define VETH_RING	256	   /* VETH_RING_SIZE */
-#define BURN_NS		20000	   /* a packet, of who takes his time: 50 kpps */
+#define BURN_NS		20000	   /* ns per packet, for a slow CPU: 50 kpps */
 #define NEIGH_FLIGHT	4096	   /* more than unres_qlen_bytes has room for by default */
-#define NEIGH_SETTLE	4000000000 /* three questions, a second each (mcast_solicit) */
+#define NEIGH_SETTLE	4000000000 /* ns, three solicitations, 1 s apart (mcast_solicit) */
 #define TUNNEL_DEVICE	"v-vxlan"
 #define TAP_RING	"the ring of the tap"
 #define FLOW_LIMIT_PATH "net/core/flow_limit_cpu_bitmap"
 
-/* The static entries go; who asks for the address now is not heard (PROGRAM_DEAF). */
+/* Deletes the static entries. The resulting address requests are dropped (PROGRAM_DEAF). */
 static int apply_neigh(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *tx = &s->lab->tx, *hop = lab_next_hop(s->lab);
@@ -35,7 +35,7 @@ static int plan_ring(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
 
-	/* Frames for AF_XDP leave before tc; behind a router the next hop is the router's port. */
+	/* AF_XDP frames leave before tc. After a router the next hop is the router's port. */
 	if (p->spec->rx != &rx_socket && fx->topology == LAB_PAIR) {
 		fx->xdp = true;
 		fx->xdp_burn_ns = BURN_NS;
@@ -66,7 +66,7 @@ static int detach_taps(struct fault_state *s, struct error *err)
 	return 0;
 }
 
-/* The sender's CPU and the one that RPS steers to have to differ. */
+/* The sender's CPU and the CPU selected by RPS must differ. */
 static int plan_backlog(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
@@ -115,8 +115,9 @@ static bool first_cpus(char *mask, unsigned cpus)
 }
 
 /*
- * skb_flow_limit() asks the table of the CPU that hands a packet over, not of the one that it goes
- * to: any CPU may be the sender's. Until the state is closed, because its counter goes with it.
+ * skb_flow_limit() uses the table of the CPU that hands a packet over, not of its target CPU: any
+ * CPU may be the sender's. In force until the state is closed, because its counter is removed with
+ * it.
  */
 static int limit_flows(struct fault_state *s, struct error *err)
 {
@@ -156,8 +157,8 @@ static int block_port(struct fault_state *s, struct error *err)
 }
 
 /*
- * The bridge forgets where the receiver is and may not send to that port what it floods: it sends
- * to a third one only, whose owner drops it as another host's, or keeps it (PROGRAM_KEEP).
+ * Makes the bridge forget the receiver's port and excludes that port from flooding: it floods only
+ * a third port, whose owner drops the packet as another host's, or keeps it (PROGRAM_KEEP).
  */
 static int flood(struct fault_state *s, struct error *err)
 {
@@ -180,8 +181,8 @@ static int flood(struct fault_state *s, struct error *err)
 }
 
 /*
- * A tunnel that gives what is no VXLAN back to UDP loses nothing by itself: the socket that it has
- * on the port fills. Where the kernel drops it there, it has a reason for that.
+ * A tunnel that returns non-VXLAN packets to UDP loses nothing itself: its socket on the port
+ * overflows. Where the kernel drops such packets, it has a drop reason.
  */
 static int plan_tunnel_header(struct fault_plan *p)
 {
@@ -198,7 +199,7 @@ static int plan_tunnel_header(struct fault_plan *p)
 					    ": this kernel gives what is no VXLAN back to UDP");
 }
 
-/* Our stamp is no header of VXLAN: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()). */
+/* Our sequence header is not a VXLAN header: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()). */
 static int apply_tunnel_header(struct fault_state *s, struct error *err)
 {
 	const struct netns *ns = &s->lab->rx_ns;
@@ -216,15 +217,15 @@ const struct fault_row faults_by_link[] = {
 	{"neigh", "the next hop does not answer ARP or ND", .is = UNRESOLVED, .tx = "socket",
 	 .programs = PROGRAM(DEAF), .fx.settle_ns = NEIGH_SETTLE, .flight = NEIGH_FLIGHT,
 	 .apply = apply_neigh},
-	/* it takes a large SO_SNDBUF: of the program */
+	/* requires a large SO_SNDBUF, set by the program */
 	{"tx_device", "the next device's ring is full: its reader is slow",
 	 .is = RING_FULL | OF_VETH | OF_PROGRAM, .fx.threaded_napi = true, .flight = 8 * VETH_RING,
 	 .holds = 2 * VETH_RING, .where = "the ring of the device", .plan = plan_ring},
 	{"tx_device:tap", "the ring of a tap is full: its reader is slow",
 	 .is = TAPPED | OF_PROGRAM, .holds = LAB_TAP_RING, .where = TAP_RING, .apply = slow_taps},
 	/*
-	 * Live frames in the ring are freed without an event (tun_ptr_free()). It would report once
-	 * more, and the counter of the device show it: so it is mute.
+	 * Live frames in the ring are freed without an event (tun_ptr_free()). The kernel's own
+	 * IPv6 reports would appear in the interface's counter, so they are blocked.
 	 */
 	{"tx_device:detach", "a tap is not read, and closed with packets in its ring",
 	 .is = TAPPED | TAP_ENDS | OF_PROGRAM, .not_tx = "xdp", .programs = PROGRAM(MUTE),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults by nftables: a chain of its own for each, in one table a family and namespace. */
+/* Faults by nftables: a separate chain per fault, in a table per family and namespace. */
 #include <stdio.h>
 #include <string.h>
 
 #include "experiment/faults/row.h"
 
-/* Where a hook is: the netdev ones of a device, the others of the IP layer. */
+/* Location of a hook: netdev hooks belong to an interface, others to the IP layer. */
 enum { TX_DEVICE, RX_DEVICE_HOOK, TX_NS, RX_NS, ROUTER_NS };
 
 static int drop_at_hook(struct fault_state *s, struct error *err)

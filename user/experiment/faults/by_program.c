@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults by BPF programs: at the cgroup, tc, XDP and the socket. They run those of all rows. */
+/* Faults by BPF programs: at the cgroup, tc, XDP and the socket. They serve all rows. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -20,20 +20,21 @@
 #include "host/netdev.h"
 #include "host/nl.h"
 
-#define TC_PRIORITY    100     /* filters of others with a smaller number run before them */
+#define TC_PRIORITY    100     /* filters of other programs with a smaller number run first */
 #define VETH_RING      256     /* VETH_RING_SIZE */
-#define CPUMAP_QUEUE   61      /* frames; no multiple of a batch: one is refused in part */
+#define CPUMAP_QUEUE   61      /* frames, not a multiple of a batch, so that a batch is partly
+			        * refused */
 #define CPUMAP_BURN_NS 20000   /* a packet: 50 kpps */
-#define MERGE_PACKETS  8       /* of a flow, that a router waits for */
+#define MERGE_PACKETS  8       /* of a flow, merged by a router */
 #define MERGE_MIN      50000   /* ns that it waits: a timer, so not less, */
 #define MERGE_MAX      1000000 /* and not more than is plausible */
 #define TARGET	       "v-out"
-#define AWAY	       "v-away" /* its peer */
+#define AWAY	       "v-away" /* peer of that interface */
 
-/* Native XDP brings NAPI and its ring, which must not be what overflows: half of it is filled. */
+/* Native XDP enables NAPI and its ring, which must not overflow itself: fill only half of it. */
 static int plan_native_xdp(struct fault_plan *p)
 {
-	/* A quarter, because the kernel doubles it; room for a datagram at least. */
+	/* A quarter, because the kernel doubles it, but room for a datagram. */
 	uint64_t frames = VETH_RING / 4 / p->threads;
 	int bytes = (frames > p->frames ? frames : p->frames) * (p->truesize / p->frames);
 
@@ -43,8 +44,9 @@ static int plan_native_xdp(struct fault_plan *p)
 }
 
 /*
- * A router merges what it need not give to a socket of its own (rx-udp-gro-forwarding); the socket
- * behind it wants single datagrams. In a kernel thread: a timer ends the waiting.
+ * A router merges packets that are not for a local socket (rx-udp-gro-forwarding), and the socket
+ * after it accepts only single datagrams. In a kernel thread: a timer ends the wait for more
+ * packets.
  */
 static int plan_gso(struct fault_plan *p)
 {
@@ -92,7 +94,7 @@ const struct fault_row faults_by_program[] = {
 	{"xdp:redirect", "an XDP program redirects a share to a device that is not there",
 	 FAULT_VALUE_SHARE, NATIVE_XDP | OF_XDP_DRIVER | RX_DEVICE | GOES, .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_NOWHERE}, .plan = plan_native_xdp},
-	/* live frames wait in batches too, of the same CPU */
+	/* live frames also wait in batches, of the same CPU */
 	{"xdp:devmap",
 	 "an XDP program redirects a share, by a devmap, to a device that takes no frames",
 	 FAULT_VALUE_SHARE, NATIVE_XDP | OF_XDP_DRIVER | RX_DEVICE, .not_tx = "xdp",
@@ -119,7 +121,7 @@ const struct fault_row faults_by_program[] = {
 	 RX_IP, .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.ip_header_share = 1},
 	{"udp_header", "invalid UDP lengths", FAULT_VALUE_SHARE, RX_SOCKET | OF_UDP_HEADER,
 	 .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.udp_header_share = 1},
-	/* GRO, which live frames need, has verified the checksum before it is spoilt */
+	/* GRO, which live frames require, verifies the checksum before it is corrupted */
 	{"udp_csum", "wrong UDP checksums, verified early for a socket filter", FAULT_VALUE_SHARE,
 	 RX_SOCKET | CSUM_EARLY | CSUM_OFF | OF_PROGRAM, .rx = "socket", .not_tx = "xdp",
 	 .programs = PROGRAM(SPOIL) | PROGRAM(FILTER), .cfg.udp_csum_share = 1},
@@ -132,13 +134,13 @@ const struct fault_row faults_by_program[] = {
 	{0},
 };
 
-/* Where a program of tc runs; others have their own ways. */
+/* Location of a tc program. Other programs attach differently. */
 enum place { AT_RX, AT_TX, AT_HOP, AT_THIRD, AT_BUSY };
 
 #define PROG(name) offsetof(struct fault_bpf, progs.name)
 
 static const struct {
-	size_t at; /* its struct bpf_program *, in the skeleton */
+	size_t at; /* offset of its struct bpf_program * in the skeleton */
 	enum place place;
 	bool egress;
 } programs[PROGRAM_COUNT] = {
@@ -180,7 +182,7 @@ static int tc_port(const struct fault_state *s, enum fault_program which, struct
 	case AT_HOP:
 		*port = *lab_next_hop(s->lab);
 		return 0;
-	case AT_BUSY: /* whom RPS hands packets to, or else the next device */
+	case AT_BUSY: /* RPS target CPU, or else the next interface */
 		*port = s->fx->busy_cpu >= 0 ? s->lab->rx : *lab_link_peer(s->lab);
 		return 0;
 	case AT_THIRD:
@@ -194,7 +196,7 @@ static int tc_port(const struct fault_state *s, enum fault_program which, struct
 	}
 }
 
-/* Of all rows: their shares are added, of what else is said only one row says it. */
+/* Configures all rows: fractions are added, every other parameter is set by a single row. */
 static void configure(struct fault_state *s, bool any)
 {
 	enum { SHARES = offsetof(struct fault_config, xdp_verdict) / sizeof(uint64_t) };
@@ -271,7 +273,7 @@ static int attach_tc(const struct fault_state *s, enum fault_program which, stru
 	ret = saved = netns_push(port.ns);
 	if (saved >= 0) {
 		ret = bpf_tc_hook_create(&hook);
-		if (!ret || ret == -EEXIST) /* one clsact serves all */
+		if (!ret || ret == -EEXIST) /* all programs share one clsact */
 			ret = bpf_tc_attach(&hook, &opts);
 		netns_pop(saved);
 	}
@@ -301,8 +303,8 @@ static int attach_cgroup(struct fault_state *s, struct error *err)
 }
 
 /*
- * A veth that is up and whose peer is down: the device takes part in redirects because the peer
- * once had NAPI, but its ndo_xdp_xmit() refuses every batch, ENXIO (veth_xdp_xmit()).
+ * Creates a veth that is up with a peer that is down: the interface accepts redirects because the
+ * peer once had NAPI, but its ndo_xdp_xmit() refuses every batch with ENXIO (veth_xdp_xmit()).
  */
 static int make_target(const struct netns *ns)
 {
@@ -338,7 +340,7 @@ static int open_device(const struct netns *ns, int map_fd, unsigned *target)
 	return ret;
 }
 
-/* A thread for each CPU that a packet may come in on. */
+/* Opens a thread for each CPU that a packet may arrive on. */
 static int open_cpus(int map_fd, int prog_fd)
 {
 	const struct bpf_cpumap_val queue = {.qsize = CPUMAP_QUEUE, .bpf_prog.fd = prog_fd};
@@ -351,7 +353,10 @@ static int open_cpus(int map_fd, int prog_fd)
 	return cpus < 0 ? cpus : 0;
 }
 
-/* Makes what the XDP program redirects to, in the receiver's namespace: it loses what it gets. */
+/*
+ * Creates the XDP program's redirect targets, in the receiver's namespace, which lose their
+ * packets.
+ */
 static int open_redirects(struct fault_state *s, const struct tracer *tracer, struct error *err)
 {
 	const struct fault_bpf *skel = s->skel;

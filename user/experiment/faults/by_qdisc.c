@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults by the qdisc of the sender's device: a tbf, what is in it, and another one. */
+/*
+ * Faults by the qdisc of the sender's interface: a tbf, the queue in it, and replacing the qdisc.
+ */
 
 #include "experiment/faults/row.h"
 #include "host/netdev.h"
 
-#define TBF_SHARE     (2.0 / 3) /* of what is sent gets through a tbf */
-#define TBF_LIMIT     256	/* frames; well below QDISC_FLIGHT */
+#define TBF_SHARE     (2.0 / 3) /* fraction of the sent packets that passes a tbf */
+#define TBF_LIMIT     256	/* frames, well below QDISC_FLIGHT */
 #define TBF_LEAST     8000	/* bits a second */
-#define TBF_BURST     64	/* frames; below a veth's ring, or that would overflow instead */
+#define TBF_BURST     64	/* frames, below a veth's ring, which would overflow otherwise */
 #define QDISC_FLIGHT  4096	/* frames that the sender may have in flight */
-#define PFIFO_LIMIT   100	/* packets; a socket has more of them in flight by itself */
-#define PFIFO_TIMES   4		/* what it and the tbf have room for is sent until midway ... */
-#define PFIFO_SLOWER  20	/* ... while the tbf gives a 20th of what is planned */
+#define PFIFO_LIMIT   100	/* packets, fewer than a socket's default number in flight */
+#define PFIFO_TIMES   4		/* midway: this multiple of the capacity of queue and tbf has
+				 * been sent ... */
+#define PFIFO_SLOWER  20	/* ... at a 20th of the planned rate until then */
 #define MIDWAY_FLIGHT 2048	/* frames at most that wait in the qdisc to be replaced */
-#define SLOW_BPS      8000000	/* of a qdisc that is meant to be full in the end */
+#define SLOW_BPS      8000000	/* of a qdisc that must be full at the end */
 #define AFTER	      (1 << 17) /* packets, of the pfifo that replaces another qdisc */
 #define PACED_SECONDS 3		/* a run with a qdisc takes about this long ... */
 #define PACED_MIN     10000.0	/* ... within these rates: packets/s, which slow hosts reach */
@@ -38,10 +41,10 @@ static double given_bps(const struct fault_plan *p)
 }
 
 /*
- * Unthrottled, a sender outruns any tbf, and by how much depends on the host: so the plan paces
- * it, unless the user set a rate. A tbf dequeues in a timer, on top of whatever task that finds:
- * the next device's NAPI in a kernel thread brings the packets back to a context in which tracing
- * is never suppressed (STAGES 6.1).
+ * Paces the sender unless the user set a rate: unthrottled, it outruns any tbf by a factor that
+ * depends on the host. A tbf dequeues in a timer, which interrupts any task: the next interface's
+ * NAPI in a kernel thread returns packets to a context in which tracing is never suppressed (STAGES
+ * 6.1).
  */
 static int plan_tbf(struct fault_plan *p)
 {
@@ -65,9 +68,9 @@ static int plan_tbf(struct fault_plan *p)
 }
 
 /*
- * The same, but packets are counted in the queue, not bytes. Some hosts are too slow senders to
- * fill it: so the tbf gives little at first, until several times as many were sent as it and the
- * queue have room for, or a quarter of all.
+ * Plans a tbf whose inner queue counts packets, not bytes. Some hosts send too slowly to fill it:
+ * the tbf starts with a low rate, until several times the capacity of tbf and queue, or a quarter
+ * of all packets, were sent.
  */
 static int plan_pfifo(struct fault_plan *p)
 {
@@ -83,8 +86,8 @@ static int plan_pfifo(struct fault_plan *p)
 }
 
 /*
- * What is queued dies with the qdisc: nothing may overflow before. The senders are held up by a
- * quarter of the packets in the queue, so that most are sent after it was replaced.
+ * Queued packets are dropped with the qdisc: it must not overflow earlier. Senders are held up by a
+ * quarter of the packets in the queue, so that most are sent after its replacement.
  */
 static int plan_replace(struct fault_plan *p)
 {
@@ -100,7 +103,9 @@ static int plan_replace(struct fault_plan *p)
 	return 0;
 }
 
-/* What waits stays. A tbf's limit is that of any fifo in it, in its unit (fifo_set_limit()). */
+/*
+ * Keeps queued packets. A tbf's limit is the limit of a fifo in it, in its unit (fifo_set_limit()).
+ */
 static int set_tbf(const struct fault_state *s, uint64_t bps, const char *what, struct error *err)
 {
 	const struct fault_effects *fx = s->fx;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults by who receives: its buffers, rings and memory, and when it reads. */
+/* Faults by the receiving program: its buffers, rings and memory, and when it reads. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -11,8 +11,8 @@
 
 #define MIB(n)	       ((uint64_t)(n) << 20)
 #define SLOW_NS	       20000 /* a packet, of a reader */
-#define RCVBUF_SMALL   32    /* packets asked for; the kernel doubles */
-#define XSK_FEW_FRAMES 256   /* of a receiver that runs out of them; less than XSK_RX_RING */
+#define RCVBUF_SMALL   32    /* packets requested, doubled by the kernel */
+#define XSK_FEW_FRAMES 256   /* of a receiver that runs out of frames, less than XSK_RX_RING */
 #define UDP_MEM_PATH   "net/ipv4/udp_mem"
 
 static int plan_xsk_oversize(struct fault_plan *p)
@@ -31,8 +31,8 @@ static void want_rcvbuf(struct fault_plan *p, uint64_t bytes, enum fault_reader 
 }
 
 /*
- * What a CPU charges to UDP shows in the sum only by the MiB (sk_memory_allocated_add()), so the
- * queue has to grow beyond the limit and that.
+ * A CPU's UDP memory is added to the sum only per MiB (sk_memory_allocated_add()), so the queue
+ * must exceed the limit by that.
  */
 static int plan_udp_mem(struct fault_plan *p)
 {
@@ -50,8 +50,8 @@ static int plan_udp_mem(struct fault_plan *p)
 }
 
 /*
- * All three limits alike: UDP has no memory pressure, so above the first a socket gets no more
- * than udp_rmem_min, and above the last nothing (__sk_mem_raise_allocated()).
+ * Sets all three limits equal: UDP has no memory pressure, so above the first a socket gets at most
+ * udp_rmem_min, and above the last nothing (__sk_mem_raise_allocated()).
  */
 static int limit_memory(struct fault_state *s, struct error *err)
 {
@@ -72,7 +72,7 @@ static int restore_memory(struct fault_state *s, struct error *err)
 	return journal_restore(change, err);
 }
 
-/* A third as fast as packets come; if that is not known, slower than any sender. */
+/* Reads at a third of the packet rate. If the rate is unknown, slower than any sender. */
 static int plan_rcvbuf(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
@@ -84,7 +84,7 @@ static int plan_rcvbuf(struct fault_plan *p)
 	return 0;
 }
 
-/* The queue must stay below udp_mem[0] and INT_MAX, or other losses come first. */
+/* The queue must stay below udp_mem[0] and INT_MAX, or other losses occur first. */
 static int plan_socket_close(struct fault_plan *p)
 {
 	uint64_t room, max;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* How the devices of a lab are set up: as the user asked, and as faults need them. */
+/* Interface settings of a test network: requested by the user, and required by faults. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -40,9 +40,9 @@ static int switch_off_tso(const struct lab_port *port, struct error *err)
 }
 
 /*
- * NAPI for `to`, also in a kernel thread; `from` is the device that sends to it. GRO gives a veth
- * its NAPI, but packets go there only if the sending side does no TSO
- * (veth_skb_is_eligible_for_gro()). UDP is not merged by it unless a socket asks.
+ * Enables NAPI for `to`, optionally in a kernel thread. `from` is the interface that sends to it.
+ * GRO enables a veth's NAPI, but packets use it only if the sending side has TSO off
+ * (veth_skb_is_eligible_for_gro()). UDP is not merged unless a socket requests it.
  */
 static int give_napi(const struct lab_port *from, const struct lab_port *to, bool threaded,
 		     struct error *err)
@@ -72,7 +72,7 @@ static int merge_udp(const struct lab_port *port, uint64_t ns, struct error *err
 	return lab_failed(ret, "merge the packets", port, err);
 }
 
-/* All queues of the port to one CPU (RPS). */
+/* Steers all queues of the port to one CPU (RPS). */
 static int steer(const struct lab_port *port, unsigned cpu, struct error *err)
 {
 	char path[96], mask[LAB_MASK_LEN];

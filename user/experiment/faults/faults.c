@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Every fault in path order, what was asked for of them, what an experiment has to respect so that
- * they lose packets where they should, on slow hosts and fast ones, and their way through a run.
+ * All faults in path order: parsing, requirements on the experiment so that packets are lost at the
+ * intended place, on slow and fast hosts, and their steps through a run.
  *
  * Two rules recur in plans. A queue in the kernel overflows only if more packets can be in flight
- * than it holds, and SO_SNDBUF limits those (veth keeps skb->sk). And a queue meant to overflow
- * needs more packets than it holds.
+ * than it holds, and SO_SNDBUF limits the packets in flight (veth keeps skb->sk). And a queue meant
+ * to overflow needs more packets than it holds.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,15 +28,16 @@
 #define SKB_STRUCT     256	       /* sizeof(struct sk_buff), rounded up */
 #define SKB_SMALL_HEAD 640	       /* SKB_SMALL_HEAD_CACHE_SIZE */
 #define RCVBUF_ROOMY   (32 << 20)      /* asked for so that a reader keeps up */
-#define LAB_PAYLOAD    128	       /* of the datagrams that a lab's queues are measured by */
-#define LAB_HEADERS    48	       /* of the largest of them: IPv6 and UDP */
+#define LAB_PAYLOAD    128	       /* bytes of the datagrams that a test network's queues are
+				        * sized for */
+#define LAB_HEADERS    48	       /* bytes, of the largest headers: IPv6 and UDP */
 
 struct opt_value fault_values[FAULT_MAX + 1];
 
 static const struct fault_row *rows[FAULT_MAX]; /* in path order */
 static unsigned n_rows;
 
-/* Any of `a` with any other of `b`, but those of `except`, is a contradiction. */
+/* Any fault of `a` excludes any other of `b`, except those in `except`. */
 static const struct {
 	uint64_t a, b, except;
 	const char *why;
@@ -92,7 +93,10 @@ static enum stage stage_of(const char *name)
 	return STAGE_OTHER;
 }
 
-/* By the stages; of one stage in the order of the rows. Before main(): options point to it. */
+/*
+ * Lists faults by stage, and in the order of rows within a stage. Before main(): options refer to
+ * it.
+ */
 static __attribute__((constructor)) void list_faults(void)
 {
 	static const struct fault_row *const mechanisms[] = {
@@ -329,7 +333,7 @@ int fault_plan_count(struct fault_plan *p, uint64_t frames, const char *what)
 	return fault_plan_refuse(p, -EINVAL, hint, ": %" PRIu64 " packets fit in %s", queue, what);
 }
 
-/* What the faults' packets have to go through. */
+/* Returns the topology that the faults require. */
 static enum lab_topology needed_topology(const struct fault_list *list)
 {
 	return fault_with(list, ROUTED)	     ? LAB_ROUTER
@@ -339,7 +343,7 @@ static enum lab_topology needed_topology(const struct fault_list *list)
 					     : LAB_PAIR;
 }
 
-/* Packets have to come past what loses them. */
+/* Checks that packets pass the point of loss. */
 static int plan_topology(const struct fault_plan *p)
 {
 	const struct run_spec *spec = p->spec;
@@ -419,7 +423,10 @@ int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct err
 	return ret;
 }
 
-/* What each fault of the list has to do, by its offset in the row; all end, whatever one says. */
+/*
+ * Runs a step, given by its offset in the row, for each listed fault. All faults end despite
+ * errors.
+ */
 static int act(struct fault_state *s, size_t at, struct error *err)
 {
 	const bool all = at == offsetof(struct fault_row, end);
@@ -484,8 +491,8 @@ int fault_lab_topology(const struct fault_list *list, enum lab_topology *topolog
 }
 
 /*
- * Nothing is known of the senders but that they are ordinary sockets, with small datagrams perhaps:
- * a queue has to be short to overflow within their SO_SNDBUF.
+ * Plans for unknown senders: only ordinary sockets are assumed, possibly with small datagrams, so a
+ * queue must be short to overflow within their SO_SNDBUF.
  */
 int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err)
 {
@@ -519,7 +526,7 @@ int fault_begin(struct fault_state *state, struct error *err)
 	return ACT(state, begin, err);
 }
 
-/* Or at the end, if it comes first. Once. */
+/* Runs once, at the latest at the end. */
 static int midway(struct fault_state *state, struct error *err)
 {
 	bool due = state->midway_due;
