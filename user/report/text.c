@@ -57,8 +57,14 @@ static void put_legs(struct page *p, const struct json_object *end)
 {
 	static const char *const keys[] = {"p50", "p99", "p9999", "max"};
 	static const struct page_column columns[] = {
-		{"latency breakdown", 23, false}, {"packets", 11, true}, {"mean", 9, true}, {"p50", 9, true},
-		{"p99", 9, true},    {"p99.99", 9, true},   {"max", 9, true},  {0},
+		{"latency breakdown", 29, false},
+		{"packets", 10, true},
+		{"mean", 8, true},
+		{"p50", 8, true},
+		{"p99", 8, true},
+		{"p99.99", 8, true},
+		{"max", 8, true},
+		{0},
 	};
 
 	if (!json_get_length(end, "latency_breakdown"))
