@@ -15,12 +15,12 @@
 #include "base/file.h"
 #include "base/num.h"
 
-#define PASS_ON_NS 200000000 /* a signal to the whole group has reached the command by then */
+#define PASS_ON_NS 200000000 /* by then, a signal to the whole group has reached the command */
 
 /*
- * In the child: only functions that are safe when other threads may hold locks. Signals are as they
- * were before this program changed them: handlers are reset by exec; SIGPIPE and SIGXFSZ are
- * ignored since main(), and whether they were before, nobody knows.
+ * Runs in the child: uses only functions that are safe while other threads may hold locks. Signals
+ * are restored to their state before this program changed them: exec resets handlers. SIGPIPE and
+ * SIGXFSZ are ignored since main(), and their earlier state is unknown.
  */
 static void __attribute__((noreturn))
 become(char *const argv[], const struct sigaction *sigchld, int in, int out, int go, int failed)
@@ -55,7 +55,10 @@ become(char *const argv[], const struct sigaction *sigchld, int in, int out, int
 	_exit(CHILD_OURS);
 }
 
-/* All signals are blocked from before the fork until the child has restored them: none is lost. */
+/*
+ * All signals stay blocked from before the fork until the child has restored them, so no signal is
+ * lost.
+ */
 static int fork_child(struct child *c, char *const argv[], int in, int out)
 {
 	struct sigaction wait_for = {.sa_handler = SIG_DFL}, sigchld;
@@ -71,7 +74,7 @@ static int fork_child(struct child *c, char *const argv[], int in, int out)
 		return ret;
 	}
 	c->failed = failed[0];
-	/* Where SIGCHLD is ignored, there is nothing to wait for. */
+	/* If SIGCHLD is ignored, waitid() has nothing to wait for. */
 	sigaction(SIGCHLD, &wait_for, &sigchld);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -99,7 +99,7 @@ int file_open_ours(const char *path, int flags)
 		return -errno;
 	if (link || (!fstat(fd, &st) && is_trusted(&st)))
 		return fd;
-	close(fd); /* it came meanwhile */
+	close(fd); /* created in the meantime */
 	return -EPERM;
 }
 
@@ -122,7 +122,7 @@ static bool is_ours(const char *path, const char *begin)
 	return !n || (n == len && !memcmp(head, begin, len));
 }
 
-/* Beside `path`, so that it can be renamed. */
+/* Creates a temporary file in the directory of `path`, so that it can be renamed. */
 static FILE *open_beside(struct replace *r, mode_t mode)
 {
 	FILE *f;

@@ -10,7 +10,10 @@ _Static_assert(sizeof(((struct hist *)0)->bucket) == BUCKETS * sizeof(uint64_t) 
 		       HIST_QUARTERS == BUCKETS / QUARTER,
 	       "all buckets are in a quarter");
 
-/* Values below SUB have a bucket each; above, the top SUB_BITS + 1 bits choose it. */
+/*
+ * Returns the bucket. Values below SUB have one bucket each. Above, the top SUB_BITS + 1 bits
+ * select it.
+ */
 static unsigned bucket_of(uint64_t value)
 {
 	unsigned shift;
@@ -21,7 +24,7 @@ static unsigned bucket_of(uint64_t value)
 	return (shift + 1) * SUB + (unsigned)((value >> shift) & (SUB - 1));
 }
 
-/* Largest value that falls into the bucket. */
+/* Returns the largest value of the bucket. */
 static uint64_t bucket_top(unsigned bucket)
 {
 	unsigned shift;

@@ -8,21 +8,27 @@
 
 #include <stdint.h>
 
-/* Counts by quarters of a power of two: count[i] are the values from .. to of the i-th. */
+/*
+ * Counts per quarter of a power of two: count[i] is the number of values between from and to of row
+ * i.
+ */
 #define HIST_QUARTERS 236
 
 /* Zero-initialise. */
 struct hist {
-	uint64_t count, sum, min, max; /* exact; 0 if it is empty */
+	uint64_t count, sum, min, max; /* exact, 0 if the histogram is empty */
 	uint64_t bucket[HIST_QUARTERS * 16];
 };
 
 void hist_add(struct hist *h, uint64_t value);
 void hist_merge(struct hist *into, const struct hist *from);
-/* Smallest value v such that a share q (0..1) of all is <= v; upper edge of its bucket. */
+/*
+ * Returns the smallest value v such that a fraction q (0..1) of all values is <= v: the upper edge
+ * of its bucket.
+ */
 uint64_t hist_quantile(const struct hist *h, double q);
 
-/* 0 if it is empty. */
+/* Returns the mean, 0 if the histogram is empty. */
 uint64_t hist_mean(const struct hist *h);
 
 void hist_quarters(const struct hist *h, uint64_t count[HIST_QUARTERS]);

@@ -21,7 +21,7 @@ static bool is_utf8(const char *s, size_t len)
 	return at == len;
 }
 
-/* json-c takes NaN, and of UTF-8 what only looks like it. */
+/* Rejects values that json-c accepts: NaN, and sequences that only resemble UTF-8. */
 static int check(struct json_object *o, int flags, struct json_object *parent, const char *key,
 		 size_t *index, void *all)
 {
@@ -207,8 +207,10 @@ void json_add_line(struct json_object *list, const char *fmt, ...)
 	free(line);
 }
 
-/* Bytes of the character at `s` that is not to be printed (utf8_shown()); control characters of
- * ASCII but for DEL are escaped already. Returns 0 for others. */
+/*
+ * Returns the bytes of a character at `s` that must not be printed (utf8_shown()), 0 for other
+ * characters. ASCII control characters except DEL are escaped already.
+ */
 static unsigned hidden_length(const char *s)
 {
 	return (unsigned char)*s < 0x7f || utf8_shown(s) ? 0 : utf8_length(s);
@@ -271,7 +273,8 @@ void json_put_time(struct json_object *o, const char *key, uint64_t realtime_ns)
 unsigned utf8_length(const char *text)
 {
 	static const struct {
-		unsigned char first, last, low, high; /* of the first byte, of the second */
+		unsigned char first, last, low, high; /* bounds of the first byte and of the
+						       * second */
 		unsigned length;
 	} forms[] = {
 		{0x01, 0x7f, 0, 0, 1},	     {0xc2, 0xdf, 0x80, 0xbf, 2},
@@ -298,8 +301,10 @@ unsigned utf8_length(const char *text)
 	return 0;
 }
 
-/* Characters that only change the direction of text (Bidi_Control), so that a name reads as another:
- * U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069. */
+/*
+ * Returns whether the character only changes the direction of text (Bidi_Control), which makes a
+ * name look like another: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069.
+ */
 static bool is_bidi(const char *s)
 {
 	static const char *const all[] = {

@@ -22,10 +22,10 @@ static struct {
 	pthread_mutex_t lock;
 	enum log_level level;
 	bool terminal, colour;
-	bool progress; /* a progress line stands on the terminal */
+	bool progress; /* the terminal shows a progress line */
 	bool in_verifier_log;
-	unsigned verifier_n;			 /* lines of it; */
-	char verifier[TAIL_LINES][LINE_MAX_LEN]; /* the last of them, longer ones cut */
+	unsigned verifier_n;			 /* number of lines in `verifier` */
+	char verifier[TAIL_LINES][LINE_MAX_LEN]; /* the last lines, long lines cut */
 } lg = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_LEVEL_INFO};
 
 static const struct {
@@ -57,7 +57,7 @@ bool log_shows(enum log_level level)
 	return level <= lg.level;
 }
 
-/* Columns of stderr; 80 where nobody knows. */
+/* Returns the columns of stderr, 80 if unknown. */
 static int columns(void)
 {
 	struct winsize ws;
@@ -65,7 +65,7 @@ static int columns(void)
 	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) && ws.ws_col > 1 ? ws.ws_col : 80;
 }
 
-/* On a terminal lines end between words. `at`: columns that are taken already. */
+/* Breaks lines between words on a terminal. `at` is the number of columns already used. */
 static char *wrap(char *text, size_t at)
 {
 	const size_t width = lg.terminal ? (size_t)columns() : SIZE_MAX;
@@ -91,11 +91,11 @@ static void vlog(enum log_level level, const char *fmt, va_list ap)
 
 	if (log_shows(level) && vasprintf(&text, fmt, ap) >= 0) {
 		pthread_mutex_lock(&lg.lock);
-		/* in one call: stderr has no buffer, so each is a write(2) of its own */
+		/* in one call: stderr is unbuffered, so each call is a separate write(2) */
 		fprintf(stderr, "%s%s%s%s%s\n", lg.progress ? CLEAR : "",
 			lg.colour ? looks[level].colour : "", looks[level].prefix,
 			lg.colour && *looks[level].colour ? "\033[0m" : "",
-			/* names may be made to drive a terminal */
+			/* names may contain control sequences for the terminal */
 			wrap(utf8_tame(text), strlen(looks[level].prefix)));
 		lg.progress = false;
 		pthread_mutex_unlock(&lg.lock);
@@ -132,7 +132,7 @@ void log_progress(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* a line that wraps could not be overwritten; the last column may wrap as well */
+	/* a wrapped line could not be overwritten, and the last column may wrap too */
 	pthread_mutex_lock(&lg.lock);
 	fprintf(stderr, "\r%.*s\033[K", columns() - 1, line);
 	lg.progress = true;
@@ -173,7 +173,7 @@ static void keep_line(const char *line, size_t len)
 	}
 }
 
-/* Both libraries begin a message with their name and end it with a newline. */
+/* Both libraries start a message with their name and end it with a newline. */
 static int library_message(bool warning, const char *fmt, va_list ap)
 {
 	enum log_level level = warning ? LOG_LEVEL_DEBUG : LOG_LEVEL_TRACE;
@@ -182,7 +182,7 @@ static int library_message(bool warning, const char *fmt, va_list ap)
 
 	if (!warning && lg.level < level)
 		return 0;
-	/* a verifier log can have megabytes, and its end is what counts */
+	/* a verifier log can have megabytes, and only its end matters */
 	len = vasprintf(&text, fmt, ap);
 	if (len < 0) {
 		errno = saved;

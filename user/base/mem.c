@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-/* By write() and _exit(): neither needs memory, nor a lock that this thread may hold. */
+/* Uses write() and _exit(): neither needs memory, nor a lock that this thread may hold. */
 void *mem_need(void *p)
 {
 	static const char text[] = "pktledger: out of memory\n";

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define NSEC	 1000000000ULL
-#define RATE_TOP 1e15 /* 1 Pbit/s: beyond any link, and well inside 2^53 */
+#define RATE_TOP 1e15 /* 1 Pbit/s: faster than any link, and well below 2^53 */
 
 /* digits / 10^scale, without trailing zeros in the fraction */
 struct decimal {
@@ -24,7 +24,9 @@ struct unit {
 	const char *name;
 };
 
-/* Descending to factor 1, as texts have them, then those that are only read. */
+/*
+ * Descending to factor 1, in the units of formatted texts, followed by units that are only parsed.
+ */
 static const struct unit count_units[] = {
 	{1000000000, "G"}, {1000000, "M"}, {1000, "k"}, {1, ""}, {1000, "K"}, {0},
 };
@@ -44,11 +46,11 @@ static const struct unit time_units[] = {
 	{1000, "us"},	     {1, "ns"},		 {NSEC, ""},	   {0},
 };
 
-/* Reads D or D.D at *s and moves *s behind it. */
+/* Reads D or D.D at *s and advances *s. */
 static int read_decimal(const char **s, struct decimal *d)
 {
 	struct decimal r = {0};
-	unsigned zeros = 0; /* seen in the fraction, of no weight unless a digit follows */
+	unsigned zeros = 0; /* zeros in the fraction, ignored unless another digit follows */
 	bool fraction = false;
 	const char *p = *s;
 
@@ -78,7 +80,10 @@ static int read_decimal(const char **s, struct decimal *d)
 	return 0;
 }
 
-/* In more bits than the result has, so that it is the nearest double, as strtod() has it. */
+/*
+ * Computes with more bits than the result has, so that the result is the nearest double, like
+ * strtod().
+ */
 static double decimal_value(const struct decimal *d)
 {
 	long double power = 1;
@@ -227,7 +232,10 @@ int rate_to_pps(const struct rate *rate, double frame_bytes, int link_mbit, doub
 	return 0;
 }
 
-/* Less than any experiment can show, and more digits than a text has room for. */
+/*
+ * Returns whether the value is below any measurable loss, and needs more digits than a text can
+ * hold.
+ */
 static bool is_tiny(double value)
 {
 	return value != 0 && value < 1e-15;
@@ -385,7 +393,7 @@ char *fmt_buffer(void)
 	return text[made++ % LENGTH(text)];
 }
 
-/* In the largest unit that leaves a whole number. */
+/* Formats a value in the largest unit that leaves a whole number. */
 static char *text_exact(uint64_t v, const struct unit *unit)
 {
 	char *text = fmt_buffer();
@@ -411,7 +419,10 @@ char *num_text_time(uint64_t ns)
 	return text_exact(ns, time_units);
 }
 
-/* The shortest number that, read and divided by `divisor`, is v again; never with an exponent. */
+/*
+ * Formats the shortest number that, parsed and divided by `divisor`, is v again. Never uses an
+ * exponent.
+ */
 static char *text_double(double v, double divisor)
 {
 	char *text = fmt_buffer();
@@ -520,8 +531,10 @@ static int decimals(double v, int significant)
 	return significant > whole ? significant - whole : 0;
 }
 
-/* v in the unit that leaves it below `base`, also after rounding; the first unit without decimals
- * if v is whole. */
+/*
+ * Formats v in the unit that leaves it below `base`, also after rounding. Uses the first unit
+ * without decimals if v is whole.
+ */
 static char *fmt_scaled(double v, double base, int significant, const char *const *units)
 {
 	char *buf = fmt_buffer();
@@ -536,7 +549,7 @@ static char *fmt_scaled(double v, double base, int significant, const char *cons
 		units++;
 		digits = decimals(v, significant);
 	}
-	/* 9.999 with two decimals is 10.00: one place less */
+	/* 9.999 with two decimals becomes 10.00: use one decimal less */
 	if (digits && decimals(round(v * pow(10, digits)) / pow(10, digits), significant) < digits)
 		digits--;
 	snprintf(buf, FMT_MAX, "%.*f %s", digits, v, *units);

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 
-/* A closed set is spelled out in an error where it is no longer than this, else `help` is named. */
+/* Length up to which an error lists a closed set. For a longer set the error refers to `help`. */
 #define VALUES_INLINE 80
 
 #define OPT_QUOTE_MAX 64
@@ -80,19 +80,19 @@ const char *opt_metavar(const struct opt *opt)
 	return opt_takes_value(opt) ? types[opt->type].metavar : "";
 }
 
-/* Text of others for a message: cut where it is long. Returns buf. */
+/* Copies untrusted text for a message, and cuts long text. Returns buf. */
 static char *quote(char buf[OPT_QUOTE_MAX], const char *text)
 {
 	size_t len = strlen(text), keep = len < OPT_QUOTE_MAX ? len : OPT_QUOTE_MAX - 4;
 
-	/* not in the middle of a UTF-8 character */
+	/* do not cut within a UTF-8 character */
 	while (keep < len && keep && (text[keep] & 0xc0) == 0x80)
 		keep--;
 	snprintf(buf, OPT_QUOTE_MAX, "%.*s%s", (int)keep, text, keep < len ? "..." : "");
 	return buf;
 }
 
-/* Of one that the type's parser refused with `code`; 0: it did not. */
+/* Reports that the type's parser refused the value with `code`. Returns 0 if it did not. */
 static int complain(const struct opt *opt, const char *who, const char *text, int code,
 		    struct error *err)
 {
@@ -133,7 +133,10 @@ static int parse_number(const struct opt *opt, const char *who, const char *text
 	return 0;
 }
 
-/* The value whose title has `word`, as port is said of flow; NULL: a name is about as near. */
+/*
+ * Returns the value with `word` in its title, such as port for flow. NULL if a name is nearly as
+ * close.
+ */
 static const char *named_in_title(const struct opt_value *values, const char *word)
 {
 	const char *found = NULL;
@@ -245,8 +248,8 @@ static int parse_list(const struct opt *opt, const char *who, const char *text, 
 }
 
 /*
- * Reads `text` into the field. again: given before on this command line, so lists append. `who` is
- * how messages call the option. On an error the field's content is not defined.
+ * Parses `text` into the field. again: the option was given before on this command line, so lists
+ * append. `who` is the option's name in messages. After an error the field is undefined.
  */
 static int parse_value(const struct opt *opt, const char *who, const char *text, void *field,
 		       bool again, struct error *err)
@@ -299,7 +302,7 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 	}
 }
 
-/* The field as text that reads back as the same, where it has one that is not empty or zero. */
+/* Writes the field as text that parses to the same value, "" for an empty or zero field. */
 void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t size)
 {
 	const void *field = base ? base + opt->offset : NULL;
@@ -334,15 +337,15 @@ struct parser {
 	const struct command *cmd;
 	char *options;
 	char hint[96];
-	int argc, at; /* the word that is looked at is argv[at] */
+	int argc, at; /* argv[at] is the current word */
 	char *const *argv;
-	const struct opt *next_arg; /* NULL or without a name: no more are expected */
+	const struct opt *next_arg; /* NULL or nameless: no more arguments are expected */
 	struct opt_seen *seen;
-	char **words; /* those that are no options, to be kept; NULL: not wanted */
+	char **words; /* words that are not options, to be kept, or NULL */
 	unsigned n;
 };
 
-/* Keeps an option, or a word before all others. */
+/* Keeps an option, or a word that precedes all others. */
 __attribute__((format(printf, 2, 3))) static void keep(const struct parser *p, const char *fmt, ...)
 {
 	struct opt_seen *seen = p->seen;
@@ -357,7 +360,7 @@ __attribute__((format(printf, 2, 3))) static void keep(const struct parser *p, c
 	seen->argv[seen->argc] = NULL;
 }
 
-/* Puts the words behind the options; `--` first if one looks like an option. */
+/* Appends the words to the options, with `--` first if a word looks like an option. */
 static void keep_words(struct parser *p)
 {
 	bool dashes = false;
@@ -379,7 +382,10 @@ static int usage(const struct parser *p, struct error *err, const char *what, co
 	return error_usage(err, p->hint, "%s %s%s", what, quote(quoted, text), more);
 }
 
-/* " (did you mean --a or --b?)", or nothing. All of which `word` is the beginning, else one. */
+/*
+ * Returns " (did you mean --a or --b?)" or "": all names that start with `word`, else the nearest
+ * name.
+ */
 static char *suggest(char *buf, size_t size, const char *dashes, const char *word,
 		     const char *const names[], unsigned n)
 {
@@ -400,7 +406,7 @@ static char *suggest(char *buf, size_t size, const char *dashes, const char *wor
 	return buf;
 }
 
-/* The option of that name, or of that letter; false: there is none. */
+/* Finds the option of that name, or of that letter. Returns false if there is no match. */
 static bool find(const struct command *cmd, const char *name, size_t len, char letter,
 		 struct opt_ref *ref)
 {
@@ -415,7 +421,7 @@ static bool find(const struct command *cmd, const char *name, size_t len, char l
 	return false;
 }
 
-/* `shown`: as it was given, with its dashes or without. */
+/* Reports an unknown option. `shown`: the word as given, with or without dashes. */
 static int unknown(const struct parser *p, const char *shown, const char *name, struct error *err)
 {
 	const char *names[OPT_OPTIONS_MAX], *dashes = *shown == '-' ? "--" : "";
@@ -467,7 +473,10 @@ static int take_value(struct parser *p, const struct opt_ref *ref, const char *w
 	return code;
 }
 
-/* `text`: what is behind it in the same word, or NULL. 0, another enum opt_next, or -errno. */
+/*
+ * Takes an option. `text`: the rest of the same word, or NULL. Returns 0, another enum opt_next, or
+ * -errno.
+ */
 static int take_option(struct parser *p, const struct opt_ref *ref, const char *text,
 		       struct error *err)
 {
@@ -506,7 +515,7 @@ static int take_option(struct parser *p, const struct opt_ref *ref, const char *
 	return code;
 }
 
-/* --name, --name=value */
+/* Parses --name and --name=value. */
 static int take_long(struct parser *p, const char *word, struct error *err)
 {
 	char name[OPT_QUOTE_MAX], full[OPT_QUOTE_MAX + 2];
@@ -520,7 +529,7 @@ static int take_long(struct parser *p, const char *word, struct error *err)
 	return unknown(p, len ? full : word, name, err);
 }
 
-/* -c, -cvalue, and several that take no value */
+/* Parses -c, -cvalue, and several letters without values. */
 static int take_letters(struct parser *p, const char *word, struct error *err)
 {
 	char more[WORD_MAX] = "";
@@ -628,7 +637,7 @@ int opt_parse(const struct command *cmd, int argc, char *const argv[], void *opt
 	}
 	next = parse(&p, err);
 	keep_words(&p);
-	/* -ERANGE and a custom parser's own say nothing more than the message does */
+	/* -ERANGE and a custom parser's code add nothing to the message */
 	return next < 0 ? -EINVAL : next;
 }
 
@@ -649,7 +658,10 @@ const struct command *opt_command(const struct command *const *cmds, const char 
 	return NULL;
 }
 
-/* Edits (insert, delete, replace, swap neighbours) from a to b, both at most WORD_MAX long. */
+/*
+ * Returns the edits (insert, delete, replace, swap neighbours) from a to b, both at most WORD_MAX
+ * long.
+ */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned rows[3][WORD_MAX + 1], *before = rows[0], *last = rows[1], *row = rows[2];
@@ -681,7 +693,7 @@ static unsigned distance(const char *a, const char *b)
 const char *opt_nearest(const char *word, const char *const names[], unsigned n)
 {
 	size_t len = strlen(word);
-	unsigned best = (len + 2) / 3 + 1; /* near: a third of the letters wrong */
+	unsigned best = (len + 2) / 3 + 1; /* near means at most a third of the letters wrong */
 	const char *near = NULL;
 
 	if (!len || len > WORD_MAX)
@@ -701,7 +713,7 @@ const char *opt_nearest(const char *word, const char *const names[], unsigned n)
 }
 
 #define VARY_HINT "OPTION=VALUE,VALUE or OPTION=FIRST..LAST/STEP"
-#define ROUNDING  1e-9 /* of steps of rates, which are no whole numbers */
+#define ROUNDING  1e-9 /* for steps of rates, which are not whole numbers */
 
 static int vary_usage(struct error *err, const char *hint, const char *what, const char *text)
 {
@@ -710,11 +722,11 @@ static int vary_usage(struct error *err, const char *hint, const char *what, con
 	return error_usage(err, hint, what, quote(quoted, text));
 }
 
-/* FIRST..LAST/STEP, apart. */
+/* FIRST..LAST/STEP, split. */
 struct range {
 	const char *text; /* as given */
 	char first[OPT_ITEM_LEN], last[OPT_ITEM_LEN], step[OPT_ITEM_LEN];
-	bool factor; /* the step multiplies */
+	bool factor; /* true if the step multiplies */
 };
 
 static int add_value(struct opt_vary *v, const char *text, struct error *err)
@@ -742,7 +754,7 @@ static int add_value(struct opt_vary *v, const char *text, struct error *err)
 	return 0;
 }
 
-/* Cuts a range into its parts; false: it is none. */
+/* Splits a range into its parts. Returns false if the item is not a range. */
 static bool split(const char *item, struct range *r)
 {
 	const char *dots = strstr(item, ".."), *slash = dots ? strrchr(dots, '/') : NULL;
@@ -751,10 +763,10 @@ static bool split(const char *item, struct range *r)
 	*r = (struct range){.text = item};
 	if (!dots)
 		return false;
-	/* 1Gbit/l1..2Gbit/l1/100Mbit/l1: the step's own unit has a slash, too */
+	/* 1Gbit/l1..2Gbit/l1/100Mbit/l1: the step's own unit also has a slash */
 	if (unit && (!strcmp(unit, "l1") || !strcmp(unit, "l2"))) {
 		slash = memrchr(dots, '/', (size_t)(slash - dots));
-		if (slash && slash[1] == 'l') /* a last value with a unit, and no step */
+		if (slash && slash[1] == 'l') /* a last value with a unit, without a step */
 			slash = NULL;
 	}
 	if (!slash)
@@ -766,7 +778,7 @@ static bool split(const char *item, struct range *r)
 	return true;
 }
 
-/* One end of a range, or its step; whole numbers are exact in a long double. */
+/* Parses an end of a range, or its step. Whole numbers are exact in a long double. */
 static int range_value(const struct opt *o, const char *text, enum rate_unit *unit, long double *v)
 {
 	struct rate rate = {0};
@@ -823,7 +835,7 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 	for (unsigned i = 1; !rc && now <= last * (rates ? 1 + ROUNDING : 1); i++, now = next) {
 		rc = add_value(v, range_text(o, unit, now), err);
 		next = r->factor ? now * factor.value : first + i * step;
-		/* without what sums in binary leave behind: 0.3, not 0.30000000000000004 */
+		/* without the residue of binary sums: 0.3, not 0.30000000000000004 */
 		snprintf(text, sizeof(text), "%.12Lg", next);
 		next = rates ? strtod(text, NULL) : roundl(next);
 		if (next <= now)
@@ -832,7 +844,9 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 	return rc;
 }
 
-/* As a value, where the option takes no numbers or what is before the dots is none. */
+/*
+ * Adds a single value, if the option takes no numbers or the part before the dots is not a number.
+ */
 static int vary_item(struct opt_vary *v, const char *item, struct error *err)
 {
 	const struct opt *o = v->ref.opt;

@@ -9,12 +9,12 @@
 #include "base/json.h"
 #include "base/record.h"
 
-#define LEFT_MAX     28 /* a longer option stands on a line of its own */
+#define LEFT_MAX     28 /* a longer option is printed on a separate line */
 #define WIDTH_PLAIN  80
 #define WIDTH_MAX    100
 #define CAP_WIDTH    15 /* CAP_SYS_PTRACE and most others */
-#define BRIEF_DEFAULT 24 /* a longer default is left to --help all */
-#define VALUES_SHOWN 60 /* a longer closed set is left to the value `help` */
+#define BRIEF_DEFAULT 24 /* a longer default is only shown by --help all */
+#define VALUES_SHOWN 60 /* a longer closed set is only shown by the value `help` */
 
 const struct opt_value opt_exit_status[] = {
 	{"0", 0, "done (packet loss alone does not count as failure)"},
@@ -35,7 +35,7 @@ static unsigned width_of(FILE *out)
 	return ws.ws_col < WIDTH_MAX ? ws.ws_col : WIDTH_MAX;
 }
 
-/* Prints words from column `at` on, continued at `indent`; \n ends a paragraph. Ends the line. */
+/* Prints words from column `at` on, continued at `indent`. \n ends a paragraph. Ends the line. */
 static void wrap(FILE *out, const char *text, unsigned at, unsigned indent, unsigned width)
 {
 	bool first = true;
@@ -64,7 +64,10 @@ static void wrap(FILE *out, const char *text, unsigned at, unsigned indent, unsi
 	fputc('\n', out);
 }
 
-/* `left` in a column of `left_width`, `right` wrapped beside it, or below if left is too long. */
+/*
+ * Prints `left` in a column of `left_width`, and `right` wrapped next to it, or below if left is
+ * too long.
+ */
 static void two_columns(FILE *out, const char *left, unsigned left_width, const char *right,
 			unsigned width)
 {
@@ -98,7 +101,7 @@ static bool is_unset(const char *def, bool brief)
 	return !strcmp(def, "none") || (brief && (!strcmp(def, "all") || !strcmp(def, "off")));
 }
 
-/* Appends a note to the parenthesis behind a help phrase, which the caller closes. */
+/* Appends a note to the parenthesis after a help phrase. The caller closes the parenthesis. */
 static void add_note(char *notes, size_t size, const char *text, const char *value)
 {
 	size_t at = strlen(notes);
@@ -106,7 +109,9 @@ static void add_note(char *notes, size_t size, const char *text, const char *val
 	snprintf(notes + at, size - at, "%s%s%s", at ? ", " : " (", text, value);
 }
 
-/* Writes the help phrase with the closed set, default and exclusion; `brief`: less. */
+/*
+ * Writes the help phrase with the closed set, default and exclusion, shortened if `brief` is set.
+ */
 static void right_of(const struct opt *o, const char *base, bool brief, char *buf, size_t size)
 {
 	const char *excludes = brief ? NULL : o->excludes;
@@ -297,7 +302,7 @@ void opt_list_values(FILE *out, const struct opt *opt)
 		two_columns(out, v->name, most, v->title ? v->title : "", width);
 }
 
-/* The members of the tables that opt_describe() shows as they are. */
+/* Members of tables that opt_describe() copies unchanged. */
 
 static const struct record_field value_rows[] = {
 	RECORD("name", POINTER, opt_value, name),
@@ -331,7 +336,9 @@ static const struct record_field command_rows[] = {
 	{0},
 };
 
-/* A table of `size` bytes a row, which ends where the first member of the record is NULL. */
+/*
+ * Describes a table with `size` bytes per row, which ends where the record's first member is NULL.
+ */
 static struct json_object *describe_table(const struct record_field *rows, const void *table,
 					  size_t size)
 {

@@ -16,16 +16,17 @@
 #include "base/num.h"
 #include "base/watch.h"
 
-#define WAITING_MOST (64 << 20)	  /* bytes in memory; a writer that has more waits */
-#define GIVE_UP_NS   2000000000ULL /* without progress, after a signal */
-#define LOOK_MS	     20		  /* between two checks whether a signal came */
+#define WAITING_MOST (64 << 20)	  /* bytes in memory, a writer with more bytes waits */
+#define GIVE_UP_NS   2000000000ULL /* ns without progress, after a signal */
+#define LOOK_MS	     20		  /* ms between two checks for a signal */
 
 static struct queue {
 	int fd;
-	int error;	  /* of the first write that failed; then nothing more is written */
-	char *bytes;	  /* waiting: from `at` to `end` */
+	int error;	  /* -errno of the first failed write, after which nothing more is
+			   * written */
+	char *bytes;	  /* waiting bytes, from `at` to `end` */
 	size_t at, end, size;
-	uint64_t moved_ns; /* when the reader took something last, or was found waiting */
+	uint64_t moved_ns; /* ns, last time the reader took bytes, or the wait began */
 } queues[2];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,7 +43,7 @@ static bool has_room(const struct queue *q, int timeout_ms)
 	return poll(&p, 1, timeout_ms) > 0;
 }
 
-/* Where poll() reports room, a pipe takes PIPE_BUF bytes without blocking. */
+/* Writes to a queue. If poll() reports room, a pipe takes PIPE_BUF bytes without blocking. */
 static size_t put(struct queue *q, const char *from, size_t n)
 {
 	size_t done = 0;
@@ -87,7 +88,7 @@ static void keep(struct queue *q, const char *from, size_t n)
 	q->end += n;
 }
 
-/* Waits until the reader has left no more than `most` bytes, or is given up. */
+/* Waits until at most `most` bytes are left, or the reader is abandoned. */
 static void await_reader(struct queue *q, size_t most)
 {
 	push(q);
@@ -134,7 +135,7 @@ void output_open(void)
 	if (out.st_mode && !S_ISREG(out.st_mode))
 		stdout = open_queue(&queues[0], STDOUT_FILENO,
 				    isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF);
-	/* in one queue, lines of both streams keep their order */
+	/* a single queue keeps the order of lines of both streams */
 	if (err.st_mode && !S_ISREG(err.st_mode))
 		stderr = open_queue(&queues[other], STDERR_FILENO, _IONBF);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Standard output and standard error that never hold up the program. A pipe, a socket or a terminal
- * may have a slow reader, or a reader that has stopped: bytes without room there wait in memory.
- * Regular files are written as usual.
+ * Standard output and standard error that never block the program. A pipe, socket or terminal may
+ * have a slow reader, or a stopped reader: bytes without room wait in memory. Regular files are
+ * written directly.
  */
 #ifndef PKTLEDGER_BASE_OUTPUT_H
 #define PKTLEDGER_BASE_OUTPUT_H
@@ -16,16 +16,20 @@
  */
 void output_open(void);
 
-/* Writes as many waiting bytes as there is room for. Call it regularly while nothing is printed. */
+/*
+ * Writes as many waiting bytes as there is room for. Call this function regularly while nothing is
+ * printed.
+ */
 void output_push(void);
 
-/* A write to standard output has failed. */
+/* Returns whether a write to standard output failed. */
 bool output_failed(void);
 
 /*
  * Flushes both streams and waits for their readers. A signal that ends the command (base/watch.h),
- * whether it comes now or has come before, shortens the wait: a reader that takes nothing for two
- * seconds is given up then. Returns 0, or -errno of standard output: -EINTR if it was given up.
+ * before or during the wait, shortens the wait: after it, a reader that takes nothing for two
+ * seconds is abandoned. Returns 0, or -errno of standard output: -EINTR if the reader was
+ * abandoned.
  */
 int output_drain(void);
 

@@ -160,7 +160,10 @@ int proc_stat(int root, pid_t pid, pid_t tid, struct proc_stat *st)
 	return 0;
 }
 
-/* "45 0x3 0x7ffd... ...": the call of the machine's own ABI, its arguments (proc_pid_syscall). */
+/*
+ * Parses "45 0x3 0x7ffd... ...": the call number of the machine's own ABI, and its arguments
+ * (proc_pid_syscall).
+ */
 bool proc_receives(int root, pid_t pid, pid_t tid, int fd)
 {
 	static const long calls[] = {SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_read, SYS_readv};
@@ -187,7 +190,10 @@ uint32_t proc_netns(int root, pid_t pid)
 	return (uint32_t)proc_inode(link, "net");
 }
 
-/* "4:cpu,cpuacct:/a/b" of version 1, "0::/a/b" of version 2. False: not a hierarchy for the CPU. */
+/*
+ * Parses "4:cpu,cpuacct:/a/b" of version 1 and "0::/a/b" of version 2. Returns false if the
+ * hierarchy does not control the CPU.
+ */
 static bool read_line(char *line, struct cgroup *group, bool found)
 {
 	char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
@@ -199,7 +205,7 @@ static bool read_line(char *line, struct cgroup *group, bool found)
 	unified = !*names;
 	if (!unified && strcmp(names, "cpu") && strcmp(names, "cpu,cpuacct"))
 		return false;
-	if (unified && found) /* the CPU belongs to a hierarchy of version 1 */
+	if (unified && found) /* a hierarchy of version 1 controls the CPU */
 		return false;
 	group->v2 = unified;
 	group->root = (size_t)snprintf(group->dir, sizeof(group->dir), CGROUP_ROOT "%s%s",
@@ -232,7 +238,10 @@ int cgroup_open_v2(void)
 
 	if (ret)
 		return ret;
-	/* "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw": all of it, or not */
+	/*
+	 * "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw": the line must match as a
+	 * whole
+	 */
 	for (char *line = strtok_r(mounts, "\n", &save); line && !found;
 	     line = strtok_r(NULL, "\n", &save)) {
 		const char *type = strstr(line, " - ");

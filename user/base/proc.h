@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Files of /proc and their like below a directory `root` (an fd; "/" opened, or a test's). Short
- * files only: what does not fit the buffer is cut.
+ * Reads files of /proc and similar trees below a directory `root` (an fd of "/", or of a test's
+ * directory). For short files only: contents larger than the buffer are cut.
  */
 #ifndef PKTLEDGER_BASE_PROC_H
 #define PKTLEDGER_BASE_PROC_H
@@ -13,69 +13,72 @@
 
 #define PROC_NAME 16 /* TASK_COMM_LEN */
 
-/* Opens `path` as a root; NULL: "/". The fd or -errno. */
+/* Opens `path` as a root (NULL: "/"). Returns the fd or -errno. */
 int proc_root(const char *path);
 
 /*
- * Reads the file into `buf`, without its last newline. `root` may be AT_FDCWD. Bytes, or -errno:
- * then `buf` is "".
+ * Reads the file into `buf`, without its last newline. `root` may be AT_FDCWD. Returns bytes, or
+ * -errno with `buf` set to "".
  */
 int proc_read(int root, char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The decimal number behind `text` in the file of this path; 0: there is none. */
+/* Returns the decimal number after `text` in the file of this path, 0 if not found. */
 uint64_t proc_number(const char *path, const char *text);
 
-/* The target of a symbolic link. Bytes, or -errno. */
+/* Reads the target of a symbolic link. Returns bytes, or -errno. */
 int proc_link(int root, char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The directory to read with readdir(); NULL with errno. */
+/* Opens a directory for readdir(). Returns NULL with errno on error. */
 void *proc_dir(int root, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The next entry of such a directory that is a number; false: no more. */
+/* Reads the next entry of such a directory that is a number. Returns false at the end. */
 bool proc_next_number(void *dir, uint64_t *number);
 
-/* The number in "socket:[1]", "net:[2]"; 0: it is another kind of thing. */
+/* Returns the number in "socket:[1]" or "net:[2]", 0 for a link of another kind. */
 uint64_t proc_inode(const char *link, const char *kind);
 
-/* What we want of /proc/PID/stat, or of a thread's. */
+/* Fields of /proc/PID/stat, or of a thread's stat. */
 struct proc_stat {
-	char name[PROC_NAME]; /* unprintable bytes as '?' */
+	char name[PROC_NAME]; /* unprintable bytes are '?' */
 	char state;	      /* R, S, D, T ... */
 	unsigned threads;
-	uint64_t start; /* when it was born, clock ticks after boot: pid and start are unique */
+	uint64_t start; /* clock ticks from boot to birth: pid and start together are unique */
 };
 
-/* `tid` 0: the process. 0 or -errno (-ESRCH: gone). */
+/* Reads the stat of a thread (`tid` 0: of the process). Returns 0 or -errno (-ESRCH: ended). */
 int proc_stat(int root, pid_t pid, pid_t tid, struct proc_stat *st);
 
-/* Whether the thread waits in a call that reads the descriptor. */
+/* Returns whether the thread waits in a call that reads the descriptor. */
 bool proc_receives(int root, pid_t pid, pid_t tid, int fd);
 
-/* The inode of the network namespace; 0: gone, or not permitted. */
+/* Returns the inode of the network namespace, 0 if the process ended or on missing permission. */
 uint32_t proc_netns(int root, pid_t pid);
 
-/* Where a process is in the hierarchy of control groups that gives CPU time. */
+/* A process's place in the control group hierarchy that limits CPU time. */
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
 struct cgroup {
-	char dir[512]; /* below CGROUP_ROOT, which it begins with; one that does not fit is cut */
-	size_t root;   /* length of the hierarchy's own directory in it */
+	char dir[512]; /* starts with CGROUP_ROOT, cut if it does not fit */
+	size_t root;   /* length of the hierarchy's root directory in `dir` */
 	bool v2;
 };
 
-/* The group of a process, 0: the caller's. `root`: proc_root(), -1: "/". False: not known. */
+/*
+ * Finds the group of a process (0: the caller). `root`: proc_root(), -1 for "/". Returns false if
+ * unknown.
+ */
 bool cgroup_of(int root, pid_t pid, struct cgroup *group);
 
 /*
- * The caller's group in the unified hierarchy, wherever that is mounted: a descriptor of its
- * directory, or -errno. -ENOENT: it is mounted nowhere.
+ * Opens the caller's group in the unified hierarchy, wherever mounted. Returns a descriptor of its
+ * directory or -errno, -ENOENT if the hierarchy is not mounted.
  */
 int cgroup_open_v2(void);
 
-/* Goes up by one; false: it was the hierarchy's root. */
+/* Moves to the parent group. Returns false at the root of the hierarchy. */
 bool cgroup_up(struct cgroup *group);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/list.h"
 #include "base/clock.h"
 
-/* Where a number of that size is in one of eight bytes. */
+/* Returns the address of a number of that size within eight bytes. */
 static void *low_bytes(uint64_t *v, size_t size)
 {
 	return (char *)v + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(*v) - size : 0);
@@ -53,7 +53,7 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 	case RECORD_WORD:
 		return json_text(*(const char *const *)at);
 	case RECORD_ENUM:
-		value = *(const unsigned *)at; /* a negative one is beyond all names */
+		value = *(const unsigned *)at; /* a negative value is above all names */
 		return json_text(value < f->names_n ? f->names[value] : NULL);
 	case RECORD_TIME:
 		ns = *(const uint64_t *)at;
@@ -68,7 +68,7 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 	return NULL;
 }
 
-/* What a member has that was never set. */
+/* Returns whether the member has the value of a member that was never set. */
 static bool is_zero(const struct record_field *f, const void *at)
 {
 	const char *bytes = at;
@@ -150,7 +150,7 @@ static int read_uint(struct json_object *o, const struct record_field *f, void *
 {
 	uint64_t most = f->size < sizeof(most) ? (1ULL << 8 * f->size) - 1 : UINT64_MAX, v;
 
-	/* negative ones are recognised by their sign only: json-c clamps them to 0 */
+	/* negative numbers are recognised by their sign only: json-c clamps them to 0 */
 	if (!json_object_is_type(o, json_type_int) || json_object_get_int64(o) < 0)
 		return -EBADMSG;
 	v = json_object_get_uint64(o);
@@ -215,7 +215,7 @@ static int read_string(struct json_object *o, const struct record_field *f, void
 	return 0;
 }
 
-/* `to` is clear. */
+/* Reads a value. `to` is zeroed. */
 static int read_value(struct json_object *o, const struct record_field *f, void *to)
 {
 	switch (f->type) {
@@ -241,7 +241,10 @@ static int read_value(struct json_object *o, const struct record_field *f, void 
 	}
 }
 
-/* Not by memset(): parts of an object may lie anywhere in the struct. */
+/*
+ * Zeroes each member separately: parts of an object may be anywhere in the struct, so memset() does
+ * not do.
+ */
 static void clear(const struct record_field *f, void *to)
 {
 	size_t n = f->items ? f->items : 1;
@@ -259,7 +262,7 @@ static void clear(const struct record_field *f, void *to)
 	}
 }
 
-/* Whether null is one of its values. */
+/* Returns whether null is a value of the type. */
 static bool has_null(enum record_type type)
 {
 	return type != RECORD_UINT && type != RECORD_INT && type != RECORD_BOOL &&
@@ -381,7 +384,7 @@ static struct json_object *schema_of(const struct record_field *f)
 	return o;
 }
 
-/* Whether a value that is written may be null. */
+/* Returns whether a written value may be null. */
 static bool may_be_null(const struct record_field *f)
 {
 	if (f->how & (RECORD_OMITTED | RECORD_FULL))

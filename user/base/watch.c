@@ -44,7 +44,7 @@ void watch_unblock_signals(void)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Of the thread that watches only. */
+/* Used by the watching thread only. */
 static bool came;
 static atomic_bool ever;
 
