@@ -33,7 +33,7 @@ static struct print_view view_of(FILE *out, int verbosity)
 	};
 }
 
-/* What is done about findings */
+/* Changes for findings */
 
 #define OF(member) offsetof(struct apply_options, member)
 
@@ -51,7 +51,7 @@ static const struct opt apply_opts[] = {
 	{0},
 };
 
-/* A change that was chosen, and what its finding says of it. */
+/* A chosen change, with the texts of its finding. */
 struct chosen {
 	struct change *at;
 	const struct check_finding **why;
@@ -60,10 +60,10 @@ struct chosen {
 
 struct outcomes {
 	struct json_object *list; /* NULL: text to stdout */
-	unsigned all, others;	  /* of all, those that are not as they were */
+	unsigned all, others;	  /* all settings, and settings not as before */
 };
 
-/* Whether the options make sense together, and there is a terminal if one is needed. */
+/* Checks that the options fit together, and that stdin is a terminal if needed. */
 static int apply_check(const struct apply_options *o, struct error *err)
 {
 	if (o->ids.n && !o->apply && !o->persist)
@@ -82,7 +82,7 @@ static int apply_check(const struct apply_options *o, struct error *err)
 	return 0;
 }
 
-/* An id that was given stands for a finding that is here, and that a change can remove. */
+/* Checks that each given ID is a finding of this host with a change. */
 static int check_ids(const struct opt_strings *ids, const struct check_findings *list,
 		     struct error *err)
 {
@@ -106,7 +106,10 @@ static int check_ids(const struct opt_strings *ids, const struct check_findings 
 	return 0;
 }
 
-/* Of several wishes for one setting the first has it: findings come in their order of weight. */
+/*
+ * Adds a change, unless a finding before it changes the same setting: findings are sorted by
+ * weight.
+ */
 static void choose(struct chosen *c, const struct change *change, const struct check_finding *why)
 {
 	for (unsigned i = 0; i < c->n; i++) {
@@ -117,7 +120,7 @@ static void choose(struct chosen *c, const struct change *change, const struct c
 	c->why[c->n++] = why;
 }
 
-/* `more`: room for as many changes beside those of findings. */
+/* Collects the changes. `more`: room for additional changes. */
 static int collect(const struct apply_options *o, const struct check_findings *list, unsigned more,
 		   struct chosen *c, struct error *err)
 {
@@ -144,7 +147,7 @@ static int collect(const struct apply_options *o, const struct check_findings *l
 	return 0;
 }
 
-/* The first letter of a line; 'q' at the end of the input. */
+/* Returns the first letter of a line, 'q' at the end of the input. */
 static char answer(void)
 {
 	char line[64];
@@ -160,7 +163,10 @@ static char answer(void)
 	return c;
 }
 
-/* Leaves those that are agreed to. Nothing is changed yet, so a signal may end it all. */
+/*
+ * Keeps the changes that the user confirms. Nothing is changed yet, so a signal may end the
+ * command.
+ */
 static void ask(struct chosen *c)
 {
 	const struct print_view view = view_of(stderr, 0);
@@ -206,7 +212,7 @@ static void show_change(void *arg, const struct change_report *report)
 		print_change_report(&view, report);
 }
 
-/* The changes made of one finding, each once. */
+/* Returns the number of distinct changes made for one finding. */
 static unsigned changes_of(const struct chosen *c, const struct check_finding *why,
 			   struct change *out)
 {
@@ -220,8 +226,8 @@ static unsigned changes_of(const struct chosen *c, const struct check_finding *w
 }
 
 /*
- * Measures what each change did to the loss that it is for, if it has an effect at once, and takes
- * back what does not help.
+ * Measures the effect of each change on its loss, if the change takes effect at once, and reverts
+ * changes that do not help.
  */
 static int measure(const struct apply_options *o, const struct chosen *c, const struct look *l,
 		   const struct look_spec *spec, struct outcomes *t, struct json_object *json,
@@ -258,7 +264,7 @@ static int measure(const struct apply_options *o, const struct chosen *c, const 
 	return rc;
 }
 
-/* Why findings that `check` shows are not changed. */
+/* Explains why findings that `check` shows are not changed. */
 static void say_left(const struct apply_options *o, const struct check_findings *list)
 {
 	for (unsigned i = 0; i < list->n && !o->ids.n; i++) {
@@ -275,9 +281,9 @@ static void say_left(const struct apply_options *o, const struct check_findings 
 }
 
 /*
- * Asks for each change of the findings chosen (`--yes`: does not), makes those agreed to, all or
- * none, and measures again. What was done goes to stdout, or into `json` under "applied" and
- * "measured" (NULL: text).
+ * Asks for each change of the chosen findings (not with `--yes`), makes the confirmed changes, all
+ * or nothing, and measures again. Reports to stdout, or into `json` under "applied" and "measured"
+ * (NULL: text).
  */
 static int apply_make(const struct apply_options *o, const struct look *l,
 		      const struct look_spec *spec, struct json_object *json, struct error *err)
@@ -306,7 +312,7 @@ static int apply_make(const struct apply_options *o, const struct look *l,
 	return ret;
 }
 
-/* Takes back all that was made, in all namespaces; "undone". */
+/* Reverts all changes in all namespaces, and reports them as "undone". */
 static int apply_undo(const struct apply_options *o, struct json_object *json, struct error *err)
 {
 	struct outcomes t = {};
@@ -322,7 +328,9 @@ static int apply_undo(const struct apply_options *o, struct json_object *json, s
 	return ret;
 }
 
-/* The files that keep the changes of the findings chosen, and those made before; "persist". */
+/*
+ * Prints the files that keep the changes of the chosen findings and earlier changes, as "persist".
+ */
 static int apply_persist(const struct apply_options *o, const struct check_findings *list,
 			 const struct netns *ns, struct json_object *json, struct error *err)
 {
@@ -425,7 +433,7 @@ static void explain_stage(const struct print_view *v, enum stage s)
 	print_about(v, "What to do", NULL, stage_facts[s].remedy);
 }
 
-/* A drop reason of the kernel: every place of it that the map knows. */
+/* Explains a drop reason of the kernel: every place of the stage map with this reason. */
 static bool explain_reason(const struct print_view *v, const char *name)
 {
 	enum stage last = STAGE_NONE;
@@ -448,7 +456,7 @@ static bool explain_reason(const struct print_view *v, const char *name)
 	return found;
 }
 
-/* A counter of the kernel or of a driver, as nstat, netstat and ethtool -S name it. */
+/* Explains a counter of the kernel or of a driver, named as in nstat, netstat and ethtool -S. */
 static bool explain_counter(const struct print_view *v, const char *name)
 {
 	static const char *const classes[] = {"each is a lost packet", "at most so many were lost",
@@ -479,7 +487,7 @@ static bool explain_counter(const struct print_view *v, const char *name)
 	return found;
 }
 
-/* `named`: as tables show it too, with a question mark where it may be no loss. */
+/* Explains a name. `named` may end in a question mark, as tables show a suspected loss. */
 static int explain(const char *named, struct error *err)
 {
 	char id[64];
@@ -510,7 +518,7 @@ static int explain(const char *named, struct error *err)
 			   "unknown finding, stage, drop reason or counter '%s'", id);
 }
 
-/* What was found, and what is done about it. */
+/* Shows the findings and applies changes if requested. */
 static int show(const struct check_options *o, const struct look *l, const struct look_spec *spec,
 		struct json_out *json, struct error *err)
 {
@@ -547,7 +555,7 @@ static void show_second(uint64_t elapsed_ns, uint64_t all_ns, unsigned losing)
 		     losing ? "at most " : "", (double)all_ns * 1e-9, why);
 }
 
-/* Without the rights that selftest needs there are no rows of it. */
+/* Writes the bundle. The rows of selftest are missing without the privileges it needs. */
 static int write_bundle(const struct check_options *o, const struct look *l, struct error *err)
 {
 	struct json_object *start = json_origin(program_argc, program_argv, env_read(NULL));
@@ -591,7 +599,7 @@ static int look_and_show(const struct check_options *o, struct json_out *json, s
 	return rc;
 }
 
-/* What was read elsewhere. */
+/* Analyzes data that was read elsewhere. */
 static int judge_bundle(const struct check_options *o, struct json_out *json, struct error *err)
 {
 	const bool others = o->ifname || o->netns || o->pod || o->port || o->pid || o->window_ns ||

@@ -14,9 +14,9 @@
 #include "monitor/sources.h"
 
 #define PORT 28780
-/* Of ten parts of the time, scrapes may spend one in reading, however many come. */
+/* Limits the time that scrapes spend reading to one tenth, whatever their number. */
 #define REST 9
-/* The page draws the losses of the last hour, in so many intervals at most. */
+/* The page draws the losses of the last hour, in this number of intervals at most. */
 #define HOUR	  3600000000000ULL
 #define INTERVALS 360
 
@@ -77,21 +77,21 @@ struct export
 	const struct export_options *o;
 	struct session session;
 	struct metrics *metrics;
-	struct flow_expressions flow; /* of the balance */
-	struct tcp_account *tcp;      /* NULL: none was asked for */
-	struct tcp_balance balance;   /* as it was read last */
-	struct http *http;	      /* NULL: none */
-	/* For the page: events of a trace. */
+	struct flow_expressions flow; /* expressions of the balance */
+	struct tcp_account *tcp;      /* NULL if no balance was requested */
+	struct tcp_balance balance;   /* as of the last reading */
+	struct http *http;	      /* NULL if no port is open */
+	/* Events of a trace, for the page. */
 	struct json_object *start, *intervals;
-	struct live_table since; /* losses that are in no interval yet */
-	uint64_t drawn_ns;	 /* the end of the last interval */
+	struct live_table since; /* losses that are not in an interval yet */
+	uint64_t drawn_ns;	 /* ns, end of the last interval */
 	struct endpoint where;
-	bool unread; /* by the last scrape */
+	bool unread; /* the last scrape could not read the counts */
 	int tcp_error;
-	bool file_failed; /* when it was written last */
+	bool file_failed; /* the last write of the file failed */
 };
 
-/* The collector has ended an interval. */
+/* Handles the end of an interval of the collector. */
 static void take(struct export *e)
 {
 	const struct live *l = e->session.live;
@@ -106,7 +106,7 @@ static void take(struct export *e)
 		http_forget(e->http);
 }
 
-/* What was lost since the last interval of the page, by stage. */
+/* Adds the losses since the page's last interval, by stage. */
 static void draw_interval(struct export *e)
 {
 	uint64_t now = live_time(e->session.live, NULL);
@@ -121,7 +121,7 @@ static void draw_interval(struct export *e)
 		json_object_array_del_idx(e->intervals, 0, 1);
 }
 
-/* The page of a trace that has gone on until now. */
+/* Returns the page of a trace from the start until now. */
 static char *drawn(void *arg, bool all, size_t *len)
 {
 	struct json_object *doc = json_object_new_object();
@@ -158,7 +158,7 @@ static char *drawn(void *arg, bool all, size_t *len)
 	return text;
 }
 
-/* A scrape shows what was lost until now, not until the last interval. */
+/* Reads the counts, so that a scrape shows the losses until now, not until the last interval. */
 static void before_scrape(void *arg)
 {
 	struct export *e = arg;
@@ -213,7 +213,7 @@ static void on_start(void *arg)
 		log_info("metrics in %s", e->o->textfile);
 }
 
-/* Of a tick, or of input. */
+/* Serves requests at a tick or on input. */
 static bool serve(void *arg)
 {
 	struct export *e = arg;
@@ -234,7 +234,10 @@ static bool on_tick(void *arg)
 	return serve(e);
 }
 
-/* At intervals alone: it reads sockets, and the devices of all namespaces. */
+/*
+ * Reads the balance at intervals only, because it reads sockets and the interfaces of all
+ * namespaces.
+ */
 static void take_tcp(struct export *e)
 {
 	if (!e->tcp || e->tcp_error)
@@ -268,7 +271,7 @@ static bool on_interval(void *arg)
 	return true;
 }
 
-/* Before anything is loaded: what cannot be written to is said at once. */
+/* Opens the outputs before anything is loaded, so that errors are reported at once. */
 static int open_outlets(struct export *e, struct error *err)
 {
 	const char *file = e->o->textfile;

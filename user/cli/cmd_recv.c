@@ -13,8 +13,8 @@
 #include "base/watch.h"
 #include "cli/report.h"
 
-#define LEDGER_STREAMS 16 /* that a ledger has room for */
-#define REFUSED_EACH   16 /* so many are each said */
+#define LEDGER_STREAMS 16 /* capacity of a ledger */
+#define REFUSED_EACH   16 /* refused clients that are logged one by one */
 
 struct recv_options {
 	struct global_options global;
@@ -23,7 +23,7 @@ struct recv_options {
 	const char *ledger;
 	bool serve, stdio;
 	struct endpoint listen; /* family 0: loopback */
-	uint64_t control_port;	/* 0: as the UDP port */
+	uint64_t control_port;	/* 0: same as the UDP port */
 	const char *token_file, *new_token;
 	bool insecure, max_rate_set;
 	struct rate max_rate;
@@ -103,7 +103,7 @@ static const struct opt_group recv_groups[] = {
 };
 
 struct receiving {
-	struct outputs out; /* first: outputs_range() */
+	struct outputs out; /* first member, for outputs_range() */
 	struct run_spec spec;
 };
 
@@ -181,7 +181,10 @@ static void on_served(void *arg, const struct server_served *v)
 	s->refused += v->refused;
 	s->clients += !v->refused;
 	if (v->refused) {
-		/* strangers do not fill a log: of many, one of twice as many each time */
+		/*
+		 * limits log lines about unknown clients: after the first ones, only counts that
+		 * are a power of two are logged
+		 */
 		if (s->refused <= REFUSED_EACH || !(s->refused & (s->refused - 1)))
 			log_warn("%s was refused: %s%s%s", where, v->why,
 				 s->refused > REFUSED_EACH ? "; refused by now: " : "",
@@ -203,7 +206,10 @@ static void on_served(void *arg, const struct server_served *v)
 	}
 }
 
-/* With --serve or --stdio the client says what is received: what would be ignored is refused. */
+/*
+ * Checks the options for --serve and --stdio, where the client decides what is received: refuses
+ * options without an effect.
+ */
 static int check_serve(const struct recv_options *o, struct error *err)
 {
 	static const char *const both[] = {"serve", "stdio", "interface", "port", "stay", "ledger"};
@@ -238,7 +244,7 @@ static int check_max_rate(const struct rate *max, struct error *err)
 			   "--max-rate is in packets/s: the client chooses their size");
 }
 
-/* Who may ask: strangers only if that was said. */
+/* Checks the address: requires a token, or --insecure, outside of loopback. */
 static int check_listen(const struct recv_options *o, struct error *err)
 {
 	if (o->listen.port)
@@ -260,7 +266,7 @@ static int check_listen(const struct recv_options *o, struct error *err)
 			   "and receive");
 }
 
-/* Serves, and prints what was done. Returns the exit status. */
+/* Serves, and prints a line per run. Returns the exit status. */
 static int serve(const struct recv_options *o, struct error *err)
 {
 	const char *token = o->new_token ? o->new_token : o->token_file;
@@ -298,8 +304,8 @@ static void on_stdio_served(void *arg, const struct server_served *v)
 }
 
 /*
- * stdout is the protocol's: nothing else that is written there may get between. The rate is limited
- * if it was asked for; who is let in here could send by other means.
+ * Serves over stdio. stdout belongs to the protocol, so nothing else may be written there. The rate
+ * is only limited if requested, because a client with this access could also send by other means.
  */
 static int serve_stdio(const struct recv_options *o, struct error *err)
 {

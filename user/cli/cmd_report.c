@@ -119,7 +119,10 @@ static int parse_window(struct report_options *o, struct error *err)
 	return 0;
 }
 
-/* Words up to the first that is no file; behind captures the rest is an expression. */
+/*
+ * Splits the words: files up to the first word that is not a file. After captures, the remaining
+ * words are an expression.
+ */
 static int split_words(struct report_options *o, struct opt_words *expr, struct error *err)
 {
 	const struct opt_args *words = &o->words;
@@ -136,7 +139,7 @@ static int split_words(struct report_options *o, struct opt_words *expr, struct 
 					   "write it to a file first: it is read more than once",
 					   "%s is a pipe", words->at[n]);
 	}
-	n += !n; /* the first has to be one */
+	n += !n; /* the first word has to be a file */
 	o->window.path = words->at;
 	o->window.n = n;
 	if (n == words->n)
@@ -156,7 +159,7 @@ static int split_words(struct report_options *o, struct opt_words *expr, struct 
 	return 0;
 }
 
-/* What is not in the file any more, or not as it was written. */
+/* Reports missing and damaged lines of a file. */
 static void show_damage(const struct ledgers_file *f)
 {
 	const struct ledgerfile_state *s = &f->state;

@@ -92,7 +92,7 @@ static const struct opt preset_opts[] = {
 
 static const struct opt_group run_groups[] = {{"Preset", preset_opts, 0}, RUN_GROUPS, {0}};
 
-/* Of the lab that run makes; others are taken to be alike. */
+/* Returns the MTU of the test network that run creates, which is assumed for other networks too. */
 static unsigned lab_mtu(const struct run_options *o)
 {
 	return o->traffic.spec.wish.mtu ? o->traffic.spec.wish.mtu : LAB_MTU;
@@ -103,7 +103,7 @@ static bool in_lab(const struct run_options *o)
 	return !o->ports.n && !o->far.target.to.family;
 }
 
-/* Whether one of its frames needs fragments at this MTU, as only --tx socket makes them. */
+/* Returns whether a packet needs fragments at this MTU, which only --tx socket makes. */
 static bool needs_fragments(const struct traffic_options *t, unsigned mtu)
 {
 	for (unsigned i = 0; i < t->imix.n; i++) {
@@ -113,7 +113,10 @@ static bool needs_fragments(const struct traffic_options *t, unsigned mtu)
 	return false;
 }
 
-/* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
+/*
+ * Returns the sender. AF_XDP bypasses the IP stack and is the faster sender, if it supports the
+ * options.
+ */
 static enum tx_choice choose_tx(const struct run_options *o)
 {
 	const struct traffic_options *t = &o->traffic;
@@ -139,7 +142,7 @@ static enum tx_choice choose_tx(const struct run_options *o)
 	return TX_XSK;
 }
 
-/* Between which ports it runs, and what that rules out. */
+/* Checks the ports of the run, and the options that they exclude. */
 static int check_ports(const struct run_options *o, struct error *err)
 {
 	static const struct lab_wish none;
@@ -171,7 +174,7 @@ static int check_ports(const struct run_options *o, struct error *err)
 	return spec->lab ? fault_check_named(&spec->faults, spec->lab, err) : 0;
 }
 
-/* What the traffic needs of the receiving end. */
+/* Checks the requirements of the traffic on the receiving end. */
 static int check_receiver(const struct run_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->traffic;
@@ -191,7 +194,7 @@ static int check_receiver(const struct run_options *o, struct error *err)
 	return contradiction_check(list, err);
 }
 
-/* Of the longest packet: whether both ends can do without fragments, if they have to. */
+/* Checks the longest packet: whether both ends can do without fragments if necessary. */
 static int check_fit(const struct run_spec *spec, unsigned mtu, struct error *err)
 {
 	if (spec->payload + (spec->ipv6 ? 48 : 28) <= mtu)
@@ -212,7 +215,7 @@ static int check_fit(const struct run_spec *spec, unsigned mtu, struct error *er
 int run_plan(const struct run_options *o, struct run_spec *spec, struct error *err)
 {
 	const struct endpoint *to = &o->far.target.to;
-	const unsigned mtu = in_lab(o) ? lab_mtu(o) : 0; /* 0: not known */
+	const unsigned mtu = in_lab(o) ? lab_mtu(o) : 0; /* 0 if unknown */
 
 	*spec = o->traffic.spec;
 	if (check_ports(o, err) || check_receiver(o, err) ||

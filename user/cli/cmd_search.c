@@ -14,25 +14,25 @@
 #define SCHEMA	   "pktledger/search/1"
 #define MRR_TRIALS 10
 #define SHORT_NS   1000000000	/* trials of the first, coarse targets */
-#define RCVBUF	   (16 << 20)	/* takes in what comes while a reader waits for its CPU */
-#define TRIAL_NS   500000000	/* of MLRsearch; where none is longer, */
-#define MOST_NS	   120000000000 /* a search does not take longer than that, unless it is told */
-#define BUSY	   10		/* one of so many trials is late: it is said */
+#define RCVBUF	   (16 << 20)	/* absorbs packets that arrive while a receiver waits for its CPU */
+#define TRIAL_NS   500000000	/* default of MLRsearch. Without longer trials, */
+#define MOST_NS	   120000000000 /* a search ends after this time by default */
+#define BUSY	   10		/* reports a busy host if one of so many trials is late */
 
 struct search_options {
 	struct run_options run;
-	struct search search; /* its bounds and times */
+	struct search search; /* bounds and times of the search */
 	bool pdr_set, sum_set, exceed_set, time_set;
 	bool rfc2544, tst009, mrr;
 	double pdr, precision, exceed;
 	uint64_t sum_ns;
 };
 
-/* Which goals, and how long their trials are; the duration sum is so many trials. */
+/* Goals, and the length of their trials. The duration sum is this number of trials. */
 static const struct method {
 	const char *name;
 	uint64_t trial_ns;
-	unsigned sum; /* trials at a rate */
+	unsigned sum; /* trials per rate */
 	double exceed;
 	bool pdr;
 } methods[] = {
@@ -53,7 +53,7 @@ static int parse_share(const char *value, void *field, struct error *err)
 		  : 0;
 }
 
-/* None of the trials may lose more, as with RFC 2544. */
+/* Parses --exceed. 0: no trial may exceed the loss, as in RFC 2544. */
 static int parse_exceed(const char *value, void *field, struct error *err)
 {
 	if (strcmp(value, "0%"))
@@ -169,7 +169,7 @@ static int plan_goals(const struct search_options *o, struct search *s, struct e
 	return 0;
 }
 
-/* One trial. `spec` has pointers into `options`, so both live equally long. */
+/* One trial. `spec` points into `options`, so both have the same lifetime. */
 struct trial_plan {
 	struct run_options options;
 	struct run_spec spec;
@@ -225,12 +225,12 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 	return rc;
 }
 
-/* As `report` will read it: what is shown is what the document says. */
+/* Prints a trial from its document, exactly as `report` will read it. */
 static void on_trial(void *arg, const struct found_trial *t)
 {
 	struct report *r = arg;
 	struct json_object *trial = report_series_trial(r, json_found_trial(t));
-	static unsigned number; /* of those shown */
+	static unsigned number; /* number of the trial shown */
 
 	log_progress_clear();
 	if (!r->out.json)
@@ -239,7 +239,7 @@ static void on_trial(void *arg, const struct found_trial *t)
 	output_flush();
 }
 
-/* It did not finish; and why, if that is known. */
+/* Reports that the search did not finish, and the reason if known. */
 static void check_ended(const struct json_object *end, const struct search *s, struct error *err)
 {
 	const uint64_t trials = json_get_u64(end, "trials"),
@@ -263,7 +263,7 @@ static void check_ended(const struct json_object *end, const struct search *s, s
 		  "the search did not finish %s%s", limit, busy);
 }
 
-/* A goal that not even the lowest rate meets. */
+/* Reports a goal that even the lowest rate does not meet. */
 static void check_found(const struct json_object *end, const struct search *s, struct error *err)
 {
 	check_ended(end, s, err);
@@ -288,7 +288,7 @@ static void check_found(const struct json_object *end, const struct search *s, s
 			fmt_rate(json_get_double(end, "held_to_pps")));
 }
 
-/* How steady the lower bounds of all searches are. */
+/* Adds the spread of the lower bounds of all searches. */
 static void put_spread(struct json_object *end, struct json_object *searches)
 {
 	struct json_object *all = json_object_new_object();
@@ -310,7 +310,7 @@ static void put_spread(struct json_object *end, struct json_object *searches)
 	}
 }
 
-/* All searches; returns the end of the document. */
+/* Runs all searches. Returns the end of the document. */
 static struct json_object *search_repeatedly(const struct search_options *o, const struct search *s,
 					     struct report *report, struct error *err)
 {

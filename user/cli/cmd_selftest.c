@@ -51,11 +51,11 @@ static const struct opt_group selftest_groups[] = {
 	{0},
 };
 
-/* The catalogue of stages, in path order: what loses packets there, how it is seen and counted. */
+/* The catalogue of stages, in path order: causes of loss, events and counters of each. */
 
 #define COUNTERS_MAX 16
 
-/* "flow_limit" of "backlog:flow_limit"; NULL: it has none. */
+/* Returns "flow_limit" of "backlog:flow_limit", or NULL. */
 static const char *variant_of(unsigned fault)
 {
 	const char *colon = strchr(fault_values[fault].name, ':');
@@ -144,7 +144,7 @@ static void catalogue_text(void)
 	json_object_put(stages);
 }
 
-/* What was tested. */
+/* Returns the row of a tested fault as JSON. */
 
 static struct json_object *row_json(const struct selftest_row *row)
 {
@@ -190,14 +190,14 @@ static void print_row(const struct selftest_row *row)
 	output_flush();
 }
 
-/* What came of all faults that were asked for. */
+/* Results of all requested faults. */
 struct tested {
-	bool text;		  /* a row is printed when its fault is tested */
-	struct json_object *rows; /* NULL: they are not kept */
+	bool text;		  /* print a row when its fault is tested */
+	struct json_object *rows; /* NULL: rows are not kept */
 	unsigned seen[SELFTEST_SKIPPED + 1], repeated;
 };
 
-/* Not 0: it was ended before all were tested. */
+/* Tests the faults. Returns nonzero if interrupted before the last fault. */
 static int run_faults(const struct selftest_options *o, const char *title, struct tested *t)
 {
 	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
@@ -229,7 +229,7 @@ static int run_faults(const struct selftest_options *o, const char *title, struc
 	return rc;
 }
 
-/* Takes `rows` and `catalogue`, which may be NULL. */
+/* Writes the end of the document. Takes `rows` and `catalogue`, which may be NULL. */
 static void put_end(struct json_out *json, struct json_object *rows, bool interrupted,
 		    struct json_object *catalogue)
 {

@@ -54,7 +54,7 @@ static const struct opt_group send_groups[] = {
 };
 
 struct sending {
-	struct outputs out; /* first: outputs_range() */
+	struct outputs out; /* first member, for outputs_range() */
 	struct run_spec spec;
 };
 
@@ -91,7 +91,7 @@ static int plan(const struct send_options *o, struct run_spec *spec, struct erro
 	spec->tuning.send.device = spec->ifname;
 	if (!spec->to.port)
 		spec->to.port = (uint16_t)spec->port;
-	spec->port = 0; /* it is the other end that receives */
+	spec->port = 0; /* the other end receives */
 	if (traffic_check_rate(t, err) || traffic_family(spec, &spec->to, err) ||
 	    traffic_plan(t, best ? reassembly_path_mtu(&spec->to) : 0, spec, err) ||
 	    tuning_check(spec, 0, err))
@@ -127,7 +127,7 @@ static int send_run(void *options, struct error *err)
 		watch_block_signals();
 		experiment_run(spec, &callbacks, &res, NULL, err);
 		log_progress_clear();
-		for (unsigned i = 0; i < res.n_refused_by; i++) { /* by ICMP: port unreachable */
+		for (unsigned i = 0; i < res.n_refused_by; i++) { /* ICMP port unreachable */
 			if (res.refused_by[i].error == ECONNREFUSED)
 				log_warn("%s answers that the port is closed: start `pktledger "
 					 "recv` there",

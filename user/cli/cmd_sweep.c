@@ -7,12 +7,12 @@
 #include "cli/report.h"
 
 struct sweep_options {
-	struct run_options run; /* first: as struct series wants it */
+	struct run_options run; /* first member, required by struct series */
 	struct opt_args vary;	/* POINTS_COLUMNS at most */
 	bool csv;
 };
 
-/* They are of the whole sweep, not of a trial. */
+/* Options of the whole sweep, not of a trial. */
 static const char *const fixed[] = {
 	"vary",	   "csv",	 "repeat", "ledger", "interval", "json",
 	"version", "json-lines", "quiet",  "help",   "verbose",
@@ -78,7 +78,7 @@ static int parse_all(const struct sweep_options *o, struct opt_vary *vary, struc
 	return rc;
 }
 
-/* A flag that is given beside --vary cannot be off. */
+/* Refuses a flag given next to a --vary that switches it off. */
 static int check_flags(const void *arg, const struct point *point, const void *options,
 		       struct error *err)
 {
@@ -119,7 +119,7 @@ static int run_sweep(void *options, struct error *err)
 	return report_finish(report, err);
 }
 
-/* All of it is compared, so all trials take as long. */
+/* All trials are compared, so all have the same duration. */
 static const struct sweep_options defaults = {
 	.run = {.traffic = TRAFFIC_DEFAULTS, .traffic.timed = true, .repeat = 1}};
 

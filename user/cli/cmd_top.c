@@ -18,14 +18,14 @@
 #include "cli/top.h"
 #include "report/trace.h"
 
-#define TRAFFIC_DEVICES 1024 /* shown at most */
+#define TRAFFIC_DEVICES 1024 /* interfaces shown at most */
 #define SPACES_MAX	512  /* namespaces whose traffic is counted */
-#define PACKETS		8    /* shown of the row that is open */
+#define PACKETS		8    /* packets shown for the open row */
 #define PACKET_LINE	(PACKET_TEXT + 24)
-#define PACKETS_NS	5000000 /* for reading them, at most */
-#define WORK_SHARE	400	/* of the time, reading them takes one part in so many of a CPU */
+#define PACKETS_NS	5000000 /* ns to read these packets, at most */
+#define WORK_SHARE	400	/* part of a CPU's time to read them: 1/400 */
 
-/* Traffic in another namespace than the first, which the collector counts. */
+/* Traffic of a namespace other than the first, which the collector counts. */
 struct space {
 	uint32_t inum;
 	char name[OWNER_NETNS];
@@ -39,27 +39,29 @@ struct top {
 	struct view view;
 	struct view_input in;
 	struct canvas canvas;
-	struct live_table now, total; /* what is shown: of the scope; not of now where it pauses */
+	struct live_table now, total; /* rows shown, limited to the scope. `now` is frozen while
+				       * paused */
 	struct list spaces;	      /* struct space */
-	uint64_t samples, sampled_ns, sample_ns; /* how many, when the last, and its CPU time */
+	uint64_t samples, sampled_ns, sample_ns; /* number of samples, time of the last sample,
+						  * its CPU time */
 	struct view_device devices[TRAFFIC_DEVICES];
 	char clock_text[16], host[64], scope[OWNER_NETNS + 64], *advice;
-	unsigned openings; /* of the view; of the row that is open its packets, the newest last */
+	unsigned openings; /* `view.openings` when `packet` was reset */
 	char packet[PACKETS][PACKET_LINE], packets[PACKETS * PACKET_LINE];
 	unsigned n_packets;
-	struct flow_expressions flow; /* of the balance */
-	struct tcp_account *tcp;      /* NULL: none was asked for */
-	struct tcp_balance balance;   /* as it was read last */
-	char *tcp_text;		      /* of it */
-	uint64_t looked_ns, look_ns;  /* when, and what CPU time it took */
+	struct flow_expressions flow; /* expressions of the balance */
+	struct tcp_account *tcp;      /* NULL if no balance was requested */
+	struct tcp_balance balance;   /* as of the last reading */
+	char *tcp_text;		      /* text of the balance */
+	uint64_t looked_ns, look_ns;  /* ns, time of the last reading, its CPU time */
 	bool unbalanced;
 };
 
-/* The terminal, by ncurses */
+/* The terminal, through ncurses */
 
 static SCREEN *terminal;
 
-/* A pair of colours for each style; 0: as the terminal is. */
+/* A pair of colours per style. 0: the terminal's default. */
 static const short colours[] = {
 	[STYLE_GOOD] = COLOR_GREEN,
 	[STYLE_BAD] = COLOR_RED,
@@ -68,9 +70,12 @@ static const short colours[] = {
 
 #define N_COLOURS (sizeof(colours) / sizeof(*colours))
 
-#define ESCAPE_MS 25 /* from Esc to what follows, where it begins the code of another key */
+#define ESCAPE_MS 25 /* from Esc to a following character, if Esc starts the code of another key */
 
-/* With more capabilities than its user, it reads no terminal that this one describes. */
+/*
+ * Removes variables that name terminal descriptions, which must not be read with more capabilities
+ * than the user has.
+ */
 static void forget_descriptions(void)
 {
 	static const char *const names[] = {"TERMINFO", "TERMINFO_DIRS", "TERMCAP", "TERMPATH",
@@ -80,7 +85,10 @@ static void forget_descriptions(void)
 		unsetenv(names[i]);
 }
 
-/* Takes the terminal; -ENOTTY if stdin or stdout is none, or ncurses does not know it. */
+/*
+ * Opens the terminal. Returns -ENOTTY if stdin or stdout is not a terminal, or if ncurses does not
+ * support it.
+ */
 static int screen_open(struct error *err)
 {
 	const char *name = getenv("TERM");
@@ -111,7 +119,7 @@ static int screen_open(struct error *err)
 	return 0;
 }
 
-/* As large as the terminal is now. */
+/* Draws the screen in the terminal's current size. */
 static void show(struct top *t)
 {
 	struct canvas *c = &t->canvas;
@@ -139,7 +147,7 @@ static void show(struct top *t)
 	refresh();
 }
 
-/* What passes, beside what is lost: from the counters of devices and sockets */
+/* Traffic next to the losses, from counters of interfaces and sockets */
 
 static double sum_of(const struct rates *r, const char *name, const char *name6)
 {
@@ -154,7 +162,7 @@ static double sum_of(const struct rates *r, const char *name, const char *name6)
 	return per_second(sum, r->interval);
 }
 
-/* What it carried, a second. */
+/* Returns the interface with its traffic per second. */
 static struct view_device carried(struct view_device v, const struct rtnl_link_stats64 *t,
 				  uint64_t lost, uint64_t ns)
 {
@@ -166,7 +174,7 @@ static struct view_device carried(struct view_device v, const struct rtnl_link_s
 	return v;
 }
 
-/* A queue, if it is of that device and carried something; `v`: the device. */
+/* Adds a queue if it belongs to the interface and carried packets. `v`: the interface. */
 static void queue_add(struct view_input *in, const struct rates *r, unsigned device,
 		      const struct rates_queue *q, const struct view_device *v,
 		      struct view_device devices[TRAFFIC_DEVICES])
@@ -185,7 +193,9 @@ static void queue_add(struct view_input *in, const struct rates *r, unsigned dev
 	devices[in->n_devices++].queue = q->queue;
 }
 
-/* Adds a namespace, as of its last interval. `ifname`: of this device alone; NULL: of all. */
+/*
+ * Adds the traffic of a namespace in its last interval. `ifname`: only this interface, NULL: all.
+ */
 static void traffic_add(struct view_input *in, const struct rates *r, const char *netns,
 			const char *ifname, struct view_device devices[TRAFFIC_DEVICES])
 {
@@ -220,9 +230,9 @@ static void traffic_add(struct view_input *in, const struct rates *r, const char
 }
 
 /*
- * The namespaces that losses are of, but for the first. They come and go. Where one was chosen it
- * alone is read, which costs little; the first two samples do not wait, since no rate is shown
- * before them.
+ * Samples the namespaces with losses, except for the first. Namespaces come and go. A selected
+ * namespace is read alone, at little cost. The first two samples do not wait, because no rate is
+ * shown before them.
  */
 static void spaces_sample(struct top *t)
 {
@@ -276,7 +286,7 @@ static void spaces_sample(struct top *t)
 	t->sample_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 }
 
-/* Devices that carry something come before the others, else as they are. */
+/* Sorts busy interfaces first, and otherwise keeps the order. */
 static void busy_first(struct view_device *d, unsigned n)
 {
 	struct view_device idle[TRAFFIC_DEVICES];
@@ -291,7 +301,7 @@ static void busy_first(struct view_device *d, unsigned n)
 	memcpy(&d[kept], idle, moved * sizeof(*d));
 }
 
-/* Of the scope: what the losses beside it are of. */
+/* Reads the traffic of the same scope as the losses next to it. */
 static void traffic_read(struct top *t)
 {
 	const struct live_spec *spec = &t->session.spec;
@@ -315,11 +325,11 @@ static void traffic_read(struct top *t)
 	busy_first(t->devices, in->n_devices);
 	if (!known)
 		in->traffic = (struct view_traffic){-1, -1, -1, -1, -1, -1};
-	else if (spec->ifname) /* sockets have those of all devices */
+	else if (spec->ifname) /* sockets count packets of all interfaces */
 		in->traffic.read_pps = in->traffic.sent_pps = -1;
 }
 
-/* For the title: whose losses and traffic are shown. */
+/* Returns the scope for the title: the source of losses and traffic. */
 static void name_scope(struct top *t)
 {
 	const struct live_spec *spec = &t->session.spec;
@@ -355,7 +365,7 @@ static const struct opt_group top_groups[] = {
 	{0},
 };
 
-/* The rows of the scope, as far as memory goes. */
+/* Copies the rows of the scope, limited by memory. */
 static void rows_in_scope(const struct top *t, const struct live_table *from, struct live_table *to)
 {
 	table_init(to, LIVE_ROWS);
@@ -365,7 +375,9 @@ static void rows_in_scope(const struct top *t, const struct live_table *from, st
 	}
 }
 
-/* What the collector has now is what is shown. `ended`: an interval has, for the history. */
+/*
+ * Takes over the collector's counts for display. `ended`: an interval has ended, for the history.
+ */
 static void take(struct top *t, bool ended)
 {
 	const struct live *l = t->session.live;
@@ -408,7 +420,7 @@ static void on_drop(void *arg, const struct live_drop *drop)
 		 packet_text(&drop->packet, text, sizeof(text)));
 }
 
-/* Of the row that is open now. Samples are taken only while there is one. */
+/* Reads packets of the open row. Samples are taken only while a row is open. */
 static void read_packets(struct top *t)
 {
 	unsigned kept;
@@ -418,7 +430,7 @@ static void read_packets(struct top *t)
 	if (t->openings != t->view.openings)
 		t->n_packets = 0;
 	t->openings = t->view.openings;
-	live_read_drops(t->session.live, PACKETS_NS); /* what comes no more is not shown */
+	live_read_drops(t->session.live, PACKETS_NS); /* after a failure no new packets are shown */
 	kept = t->n_packets < PACKETS ? t->n_packets : PACKETS;
 	*t->packets = '\0';
 	for (unsigned i = t->n_packets - kept; i < t->n_packets; i++)
@@ -427,7 +439,7 @@ static void read_packets(struct top *t)
 	t->in.packets = t->packets;
 }
 
-/* What TCP sent again, as it is known now, and as print_tcp() has it. */
+/* Reads the outcome of TCP retransmissions so far, as text of print_tcp(). */
 static void read_tcp(struct top *t)
 {
 	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -494,12 +506,12 @@ static void on_start(void *arg)
 {
 	const struct top *t = arg;
 
-	why_tick(t->session.why); /* attaches a program, while we may */
+	why_tick(t->session.why); /* attaches a program, while still permitted */
 	caps_give_up(cmd_top.needs, NULL, CAPS_ONCE);
 	caps_bar_calls(true, t->tcp);
 }
 
-/* About the row that is open, as trace prints it. It may take a second. */
+/* Explains the open row like trace. This may take a second. */
 static void explain(struct top *t)
 {
 	static struct live_summary s;
@@ -520,7 +532,7 @@ static void explain(struct top *t)
 	live_summarise(t->session.live, t->session.why, &rows, &s);
 	for (unsigned i = 0; i < s.n_findings; i++) {
 		finding = json_finding(&s.finding[i]);
-		if (t->canvas.rows < VIEW_MIN_ROWS + 5) /* what to do is worth more */
+		if (t->canvas.rows < VIEW_MIN_ROWS + 5) /* advice has priority */
 			json_object_object_del(finding, "facts");
 		page_finding(&page, NULL, finding);
 		json_object_put(finding);
@@ -558,7 +570,7 @@ static bool on_tick(void *arg)
 
 	if (t->tcp)
 		tcp_account_tick(t->tcp);
-	return on_input(arg); /* no signal says that the size changed while it was drawn */
+	return on_input(arg); /* no signal reports a size change during drawing */
 }
 
 static int open_parts(struct top *t, struct error *err)
@@ -569,7 +581,7 @@ static int open_parts(struct top *t, struct error *err)
 	    caps_require(&cmd_top, NULL, err))
 		return -EINVAL;
 	t->in.by_flow = spec->by & LIVE_BIT(LIVE_FLOW);
-	/* what they are grouped by is chosen with a key */
+	/* the user selects the grouping with a key */
 	spec->by |= LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |
 		    LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CPU);
 	spec->snaplen = LIVE_SNAPLEN;
@@ -582,7 +594,7 @@ static int open_parts(struct top *t, struct error *err)
 	return screen_open(err);
 }
 
-/* What is left on the terminal when the screen is gone. */
+/* Prints the result that stays on the terminal after the screen is closed. */
 static void print_sum(struct top *t, struct error *err)
 {
 	const struct print_view text = {.out = stdout, .colour = log_colour(STDOUT_FILENO)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `trace`: what happens becomes events of its document (report/trace.h), and each goes where
- * it was asked for: to -j, to a ledger, or to the printer of text.
+ * `trace`: turns observations into events of its document (report/trace.h), and sends each to the
+ * requested outputs: -j, a ledger, or the text printer.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,19 +24,19 @@
 #include "report/ledgerfile.h"
 #include "report/series.h"
 
-/* What is kept in a ledger, and shown beside it: bounded, whatever happens. */
-#define ROWS_MAX     32 /* of an interval: in most there are a few */
+/* Bounds of the data kept in a ledger and shown next to it. */
+#define ROWS_MAX     32 /* rows per interval, most intervals have only a few */
 #define FLOWS_MAX    16
 #define END_ROWS_MAX 256
-#define TCP_NS	     10000000000ULL /* from one look at retransmissions to the next */
-#define QUIET_NS     60000000000ULL /* what a quiet stretch is long at most */
+#define TCP_NS	     10000000000ULL /* ns between two readings of retransmissions */
+#define QUIET_NS     60000000000ULL /* ns, longest quiet period */
 
 struct trace_options {
 	struct live_options live;
 	struct opt_limits limits;
 	struct balance_numbering seq;
 	bool settle_set, until_limit, events, hex, stack, snaplen_set, keep_set;
-	const char *capture, *ledger, *junit; /* files */
+	const char *capture, *ledger, *junit; /* file names */
 	uint64_t count, burst_ns, settle_ns, keep_ns, snaplen;
 	char *const *command;
 };
@@ -148,24 +148,25 @@ static int check_options(const struct trace_options *o, struct error *err)
 	return contradiction_check(list, err);
 }
 
-/* The ledger: what happened, kept in a file, for days */
+/* The ledger: events kept in a file, for days */
 
 struct trace_ledger {
-	struct ledgerfile *file; /* NULL: none was asked for */
-	uint64_t quiet_ns;	 /* of the stretch that is not written yet */
-	struct live_own last;	 /* own losses, as written last */
-	uint64_t tcp_ns;	 /* when retransmissions were looked at last */
-	struct json_object *tcp; /* what was known of them then */
-	int rc;			 /* it could not be written, which was said: the trace goes on */
+	struct ledgerfile *file; /* NULL if no ledger was requested */
+	uint64_t quiet_ns;	 /* quiet time not written yet */
+	struct live_own last;	 /* missed events, as of the last write */
+	uint64_t tcp_ns;	 /* ns, last reading of retransmissions */
+	struct json_object *tcp; /* retransmissions as of that reading */
+	int rc;			 /* -errno of a failed write, which was reported: the trace
+				  * continues */
 };
 
-/* Single packets that are lost, shown and captured. */
+/* Single lost packets, shown and captured. */
 struct events {
 	bool wanted;
-	struct pcapng *file; /* NULL: none was asked for */
+	struct pcapng *file; /* NULL if no capture was requested */
 	int file_error, read_error;
 	uint64_t seen;
-	uint64_t shown, left_out; /* left_out: of the document */
+	uint64_t shown, left_out; /* left_out: packets missing in the document */
 	uint64_t captured;
 	struct page page;
 };
@@ -173,28 +174,28 @@ struct events {
 struct trace {
 	const struct trace_options *o;
 	struct session session;
-	unsigned by;		   /* of what is shown */
+	unsigned by;		   /* fields shown */
 	struct json_out *json;	   /* NULL: text */
-	struct json_object *start; /* of the document */
+	struct json_object *start; /* start of the document */
 	struct print_view text;
 	char netns[OWNER_NETNS];
 	struct limits limits;
-	double broken[OPT_LIST_MAX]; /* of each limit: what was measured when it was crossed; or 0 */
-	struct junit *junit;	     /* NULL: not wanted */
-	struct flow_expressions flow; /* of the balance */
+	double broken[OPT_LIST_MAX]; /* per limit: value measured when exceeded, else 0 */
+	struct junit *junit;	     /* NULL if not requested */
+	struct flow_expressions flow; /* expressions of the balance */
 	struct flow_account *account;
 	struct flow_balance balance;
 	struct tcp_account *tcp_account;
 	bool tcp_balanced;
 	struct events events;
 	struct trace_ledger ledger;
-	bool shows_intervals; /* of a balance, the end is what is asked for */
-	bool headed;	      /* the heads of the columns are printed */
-	bool incomplete;      /* a file that was asked for */
-	bool gone;	      /* what is looked at, and it was said */
+	bool shows_intervals; /* with a balance, only the end is shown by default */
+	bool headed;	      /* column headings are printed */
+	bool incomplete;      /* a requested file is incomplete */
+	bool gone;	      /* the traced object disappeared, and this was reported */
 };
 
-/* Sets what the collector has to count apart for it, too: flows, unless --by was given. */
+/* Opens the ledger, and lets the collector count by flow too, unless --by was given. */
 static int ledger_open(struct trace *t, struct error *err)
 {
 	int rc;
@@ -209,7 +210,7 @@ static int ledger_open(struct trace *t, struct error *err)
 	return rc ? rc : ledgerfile_keep(t->ledger.file, t->o->keep_ns, err);
 }
 
-/* Says it once. */
+/* Reports once that a file cannot be written. */
 static void goes_on(int *first, const char *file, int rc)
 {
 	if (!rc || *first)
@@ -223,7 +224,7 @@ static void written(struct trace *t, int rc)
 	goes_on(&t->ledger.rc, t->o->ledger, rc);
 }
 
-/* When it was `time_ns` after the start. */
+/* Returns the time `time_ns` after the start. */
 static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64_t length_ns)
 {
 	const uint64_t ago_ns = ktime_now() - live_parts(t->session.live).start_ns - time_ns;
@@ -231,7 +232,7 @@ static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64
 	return (struct trace_time){when_now() - ago_ns, time_ns, length_ns};
 }
 
-/* What is kept of an interval; `from` NULL: nothing was lost. */
+/* Returns the part of an interval that is kept. `from` NULL: without losses. */
 static struct json_object *kept_interval(const struct trace *t, const struct live_table *from,
 					 const struct trace_time *time)
 {
@@ -251,7 +252,7 @@ static struct json_object *kept_interval(const struct trace *t, const struct liv
 	return o;
 }
 
-/* Those in which nothing happened are one, up to a minute; it ended at `time_ns`. */
+/* Writes quiet intervals as one, up to a minute long, ending at `time_ns`. */
 static void write_quiet(struct trace *t, uint64_t time_ns)
 {
 	const struct trace_time time = time_of(t, time_ns, t->ledger.quiet_ns);
@@ -265,7 +266,7 @@ static void write_quiet(struct trace *t, uint64_t time_ns)
 	t->ledger.quiet_ns = 0;
 }
 
-/* Adds what was lost of the interval itself, if anything was. */
+/* Writes the losses of the interval, if any. */
 static void write_interval(struct trace *t, const struct trace_time *time, struct json_object *o)
 {
 	const struct live *l = t->session.live;
@@ -296,7 +297,7 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 	written(t, ledgerfile_interval(k->file, o));
 }
 
-/* What is kept of the end, the caller's. */
+/* Returns the part of the end that is kept. The caller owns it. */
 static struct json_object *kept_end(const struct trace *t, const struct live_summary *s)
 {
 	struct live_summary bounded = *s;
@@ -310,8 +311,8 @@ static struct json_object *kept_end(const struct trace *t, const struct live_sum
 	return end;
 }
 
-#define EVENTS_NS	   80000000 /* of a tick */
-#define EVENTS_IN_DOCUMENT 100000   /* of -j, which is kept in memory; more are counted only */
+#define EVENTS_NS	   80000000 /* ns per tick */
+#define EVENTS_IN_DOCUMENT 100000   /* in -j, the rest is only counted */
 
 static void on_drop(void *arg, const struct live_drop *drop)
 {
@@ -335,7 +336,7 @@ static void on_drop(void *arg, const struct live_drop *drop)
 		goes_on(&e->file_error, t->o->capture, drop_capture(e->file, drop));
 }
 
-/* Opens the file, and has samples taken of what is lost. */
+/* Opens the file, and starts sampling lost packets. */
 static int events_open(struct trace *t, struct error *err)
 {
 	const struct trace_options *o = t->o;
@@ -349,7 +350,7 @@ static int events_open(struct trace *t, struct error *err)
 	return o->capture ? pcapng_create(&t->events.file, o->capture, spec->snaplen, err) : 0;
 }
 
-/* Shows what has come. `all`: to the last, else what a tick has time for. */
+/* Shows new samples. `all`: to the last sample, else as many as a tick has time for. */
 static void events_read(struct trace *t, bool all)
 {
 	struct events *e = &t->events;
@@ -360,7 +361,7 @@ static void events_read(struct trace *t, bool all)
 	if (t->o->events && !t->json)
 		log_progress_clear();
 	e->page = page_open(stdout, false, 0);
-	if (!isatty(STDOUT_FILENO)) /* a line each, for tools that read lines */
+	if (!isatty(STDOUT_FILENO)) /* one line per packet, for tools that read lines */
 		e->page.width = UINT32_MAX;
 	n = live_read_drops(t->session.live, all ? 0 : EVENTS_NS);
 	if (n < 0) {
@@ -374,7 +375,7 @@ static void events_read(struct trace *t, bool all)
 		output_flush();
 }
 
-/* The capture is closed and its state said. */
+/* Closes the capture and reports its state. */
 static void events_finish(struct trace *t)
 {
 	struct events *e = &t->events;
@@ -457,16 +458,16 @@ static void on_start(void *arg)
 {
 	struct trace *t = arg;
 	const struct trace_shown shown = {t->o->live.interval_ns, t->o->live.all, t->netns};
-	/* while we may load programs */
+	/* while programs may still be loaded */
 	struct json_object *env = t->json || t->ledger.file ? env_read(NULL) : NULL;
 	struct live_spec asked = t->session.spec;
 	int words = 0;
 
-	/* of a COMMAND only its name is shown, as of all processes */
+	/* only the name of COMMAND is shown, like for all processes */
 	while (words < program_argc && strcmp(program_argv[words], "--"))
 		words++;
 	words = words + 2 < program_argc ? words + 2 : program_argc;
-	if (asked.expr) /* as it was given */
+	if (asked.expr) /* as given by the user */
 		asked.expr = t->o->live.expr.text;
 	asked.by = t->by;
 	caps_give_up(cmd_trace.needs, t->o->keep_set ? "--keep" : NULL, CAPS_ONCE);
@@ -480,7 +481,7 @@ static void on_start(void *arg)
 			 t->o->command || t->o->live.duration_ns ? "" : "; Ctrl-C ends");
 }
 
-/* To the ledger with the time when it was, which those who read at once know. */
+/* Shows an exceeded limit. The ledger also gets the time, which live readers know. */
 static void show_limit(struct trace *t, const struct limit *limit, double measured)
 {
 	const struct trace_time time = time_of(t, live_time(t->session.live, NULL), 0);
@@ -497,7 +498,7 @@ static void show_limit(struct trace *t, const struct limit *limit, double measur
 	json_object_put(o);
 }
 
-/* What is beside the rows of an interval. */
+/* Adds the details next to the rows of an interval. */
 static struct json_object *with_details(const struct trace *t, struct json_object *o)
 {
 	struct burst_report bursts;
@@ -510,7 +511,10 @@ static struct json_object *with_details(const struct trace *t, struct json_objec
 	return o;
 }
 
-/* For the ledger, so that it has what was decided before a crash; sockets and devices are read. */
+/*
+ * Keeps decided retransmissions in the ledger, so that they survive a crash. Reads sockets and
+ * interfaces.
+ */
 static void keep_tcp(struct trace *t, struct json_object *kept, uint64_t time_ns)
 {
 	static struct tcp_balance now;
@@ -612,7 +616,7 @@ static void put_junit_limits(const struct trace *t)
 static void on_end(struct trace *t, struct error *err)
 {
 	const struct live *l = t->session.live;
-	static struct live_summary s; /* static: too much for a small stack */
+	static struct live_summary s; /* static: too large for a small stack */
 	static struct tcp_balance tcp;
 
 	events_read(t, true);
@@ -634,7 +638,7 @@ static void on_end(struct trace *t, struct error *err)
 	show_end(t, &s);
 }
 
-/* What a balance of UDP alone takes, or of TCP. */
+/* Checks options that only a balance of UDP, or only a balance of TCP, supports. */
 static int check_protocols(const struct trace *t, struct error *err)
 {
 	const bool udp = *t->flow.udp, tcp = *t->flow.tcp;
@@ -662,7 +666,7 @@ static int check(struct trace *t, struct error *err)
 	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
 	    caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;
-	if (o->live.balance) { /* the ledger of TCP finds its drops by itself */
+	if (o->live.balance) { /* the ledger of TCP finds its drops independently */
 		spec->followed = *t->flow.udp;
 		spec->unfragmented = !spec->followed;
 		spec->expr = spec->followed ? t->flow.udp : t->flow.tcp;
@@ -677,7 +681,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* `--reason help`: those of this kernel. */
+/* Lists the drop reasons of this kernel for `--reason help`. */
 static int list_reasons(struct error *err)
 {
 	struct reasons *r;
@@ -757,7 +761,7 @@ int trace_lines(const struct live_options *o, struct error *err)
 	struct trace_options options = defaults;
 
 	options.live = *o;
-	options.live.interval_set = true; /* it is the screen that is asked for */
+	options.live.interval_set = true; /* the screen was requested */
 	if (o->balance && !*o->expr.text)
 		snprintf(options.live.expr.text, sizeof(options.live.expr.text), "tcp");
 	return trace_run(&options, err);

@@ -18,7 +18,7 @@
 
 #define FRAME_V4 (14 + 20 + 8 + 4) /* Ethernet, IPv4, UDP, FCS */
 #define FRAME_V6 (14 + 40 + 8 + 4)
-#define MAX_UDP	 65507 /* payload that IPv4's length field leaves */
+#define MAX_UDP	 65507 /* largest payload that IPv4's length field allows */
 
 char **program_argv;
 int program_argc;
@@ -197,7 +197,7 @@ bool stdout_gone(void)
 	return output_failed() || pipe_closed();
 }
 
-static int flush_errno; /* of the first failure; stdio keeps none */
+static int flush_errno; /* errno of the first failure, which stdio does not keep */
 
 void output_flush(void)
 {
@@ -252,7 +252,7 @@ struct json_out *global_json_out(const struct global_options *g, const char *sch
 }
 
 #define SRC_PORT  40000
-#define SRC_PORTS 25000 /* of one address, if none were given */
+#define SRC_PORTS 25000 /* default number of ports per address */
 
 static int explain(int rc, const char *value, const char *what, struct error *err)
 {
@@ -455,7 +455,7 @@ static int plan_capture(const struct traffic_options *t, struct run_spec *spec, 
 		rc = capture_measure(s->capture, spec->ipv6 ? AF_INET6 : AF_INET, err);
 	if (rc)
 		return rc;
-	s->payload = s->capture->payload; /* NULL: not stamped, asked by nobody */
+	s->payload = s->capture->payload; /* NULL: not stamped, not used */
 	s->n_payload = s->payload ? s->capture->packets : 0;
 	if (!t->rate_set && !t->profile.kind) {
 		s->scheduled = true;
@@ -519,9 +519,9 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 	return 0;
 }
 
-#define RATED_NS 10000000000ULL /* a run with a rate, and nothing that says how long */
+#define RATED_NS 10000000000ULL /* default length of a run with a rate */
 
-#define PERHAPS_BITS 10e6 /* more packets/s than most ports take: bits may have been meant */
+#define PERHAPS_BITS 10e6 /* more packets/s than most ports carry: bit/s may have been meant */
 
 int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec *spec,
 		 struct error *err)
@@ -529,7 +529,7 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 	int rc = traffic_payload(t, spec->ipv6, spec->tx, mtu, &spec->payload, err);
 	const bool open = !t->count_set && !spec->duration_ns && !t->pcap;
 
-	/* at a slow rate the default count would take hours */
+	/* at a low rate the default count would take hours */
 	if (open && has_schedule(t))
 		spec->duration_ns =
 			t->profile.time_ns * (t->profile.kind == PLAN_STEPS ? t->profile.n : 1);
@@ -659,7 +659,7 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 	return contradiction_check(list, err);
 }
 
-/* [USER@ | tls:// | tcp://]HOST[:PORT]. With a user the port is that of ssh. */
+/* Parses [USER@ | tls:// | tcp://]HOST[:PORT]. With a user, the port is the ssh port. */
 static int parse_to(const char *value, void *field, struct error *err)
 {
 	static const char schemes[][8] = {[REMOTE_TLS] = "tls://", [REMOTE_TCP] = "tcp://"};

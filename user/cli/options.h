@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The commands, and options that several of them share, as groups of rows. */
+/* The commands, and options shared by several commands, as groups of rows. */
 #ifndef PKTLEDGER_CLI_OPTIONS_H
 #define PKTLEDGER_CLI_OPTIONS_H
 
@@ -16,10 +16,13 @@
 extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab, cmd_selftest, cmd_check,
 	cmd_trace, cmd_top, cmd_sweep, cmd_search, cmd_report, cmd_export;
 
-/* The rows of `selftest`, for a report: takes a minute. A signal ends it with those there are. */
+/*
+ * Returns the rows of `selftest` for a report, after about a minute. A signal ends the test with
+ * the rows so far.
+ */
 struct json_object *selftest_rows(void);
 
-/* The options of every command begin with these. */
+/* First member of the options of every command. */
 struct global_options {
 	bool json, json_lines;
 	bool quiet;
@@ -28,14 +31,14 @@ struct global_options {
 
 extern const struct opt global_opts[];
 
-/* As log_init() and the printers of text take it. */
+/* Returns the verbosity for log_init() and the text printers. */
 int global_verbosity(const struct global_options *g);
 
-/* JSON is asked for, in one document or in lines; and where it goes then, else NULL. */
+/* Returns whether JSON was requested, as a document or as lines, and its destination, else NULL. */
 bool global_json(const struct global_options *g);
 struct json_out *global_json_out(const struct global_options *g, const char *schema);
 
-/* The words of the command line, for the record, and its options; set by main(). */
+/* The words of the command line, for the record, and its options. Set by main(). */
 extern char **program_argv;
 extern int program_argc;
 extern struct opt_seen program_options;
@@ -43,24 +46,24 @@ extern struct opt_seen program_options;
 enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK, TX_XDP };
 enum rx_choice { RX_SOCKET, RX_XSK, RX_XDP };
 
-/* What does not go together. Ends with a NULL message. */
+/* Options that exclude each other. Ends with a NULL message. */
 struct contradiction {
 	bool found;
 	const char *message, *hint;
 };
 
-/* The first that is found: STATUS_USAGE. */
+/* Reports the first contradiction as STATUS_USAGE. */
 int contradiction_check(const struct contradiction *list, struct error *err);
 
 #define LENGTH_BEST UINT64_MAX /* --length best */
 
-/* Of a command that sends: what it asks for, and what is only known when all options are. */
+/* Options of a command that sends, as given. Some meanings depend on all options together. */
 struct traffic_options {
 	struct run_spec spec;
 	int tx, rx; /* enum tx_choice, rx_choice */
 	bool count_set, rate_set;
-	bool timed;    /* without a rate, too, what takes a time by default */
-	uint64_t size; /* frame with FCS; 0: not given */
+	bool timed;    /* sends for a default time even without a rate */
+	uint64_t size; /* frame with FCS, 0: not given */
 	uint64_t length;
 	struct rate_plan profile;
 	struct imix imix;
@@ -86,7 +89,7 @@ extern const struct opt_value tx_values[], rx_values[];
 const struct tx_ops *tx_ops_of(enum tx_choice tx);
 const struct rx_ops *rx_ops_of(enum rx_choice rx);
 
-/* Rows of what an experiment needs, beside its lab. */
+/* Capabilities of an experiment, in addition to its test network. */
 #define EXPERIMENT_NEEDS                                                                           \
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets"}, {OPT_CAP(BPF), "to load BPF programs"},          \
 		{OPT_CAP(PERFMON), "for programs that trace drops"},                               \
@@ -95,62 +98,73 @@ const struct rx_ops *rx_ops_of(enum rx_choice rx);
 	}
 
 /*
- * The payload that --size or --length mean. STATUS_USAGE if there is no room for the stamp, or if
- * it needs fragments (mtu > 0) that the engine cannot make.
+ * Computes the payload of --size or --length. Returns STATUS_USAGE if there is no room for the
+ * sequence header, or if the payload needs fragments (mtu > 0) that the engine cannot make.
  */
 int traffic_payload(const struct traffic_options *t, bool ipv6, const struct tx_ops *tx,
 		    unsigned mtu, unsigned *payload, struct error *err);
 
-/* -6 does not change an address: STATUS_USAGE for one of IPv4. Else the address decides. */
+/*
+ * Sets the address family. -6 does not convert addresses: STATUS_USAGE for an IPv4 address. Without
+ * -6 the address decides.
+ */
 int traffic_family(struct run_spec *spec, const struct endpoint *to, struct error *err);
 
 /*
- * Completes `spec`, a copy of that of the options with its engines chosen: how much is sent, the
- * payload (`mtu` as in traffic_payload()) and the shape. What does not go together, or not with the
- * engine, is STATUS_USAGE. -t without -c: until the time is over; a capture without both: once.
- * traffic_free() is due also after an error.
+ * Completes `spec`, a copy of the options' spec with its engines chosen: how much is sent, the
+ * payload (`mtu` as in traffic_payload()) and the shape. Returns STATUS_USAGE for options that
+ * exclude each other, or that the engine does not support. -t without -c: until the time is over. A
+ * capture without both: once. traffic_free() is required even after an error.
  */
 int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec *spec,
 		 struct error *err);
 void traffic_free(struct run_spec *spec);
 
-/* Says what will be sent, before it is: on a host's own network nobody should be surprised. */
+/* Prints the plan before sending, so that nothing unexpected is sent on a host's real network. */
 void show_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to);
 
-/* For experiment_view. */
+/* Shows a note, for experiment_view. */
 void show_note(void *arg, const char *note);
 
 /*
- * The reader of a pipe at stdout is gone, or it could not be written: nobody is left to work for.
+ * Returns whether the reader of a pipe at stdout is gone, or a write failed: further work is
+ * useless.
  */
 bool stdout_gone(void);
 
-/* One JSON document on a line. It is taken. */
+/* Prints a JSON document on one line. Takes ownership. */
 void print_json(struct json_object *doc);
 
-/* Flushes stdout, and remembers for output_end() why that failed. */
+/* Flushes stdout, and keeps the error for output_end(). */
 void output_flush(void);
 
 /*
- * Frees `json` (NULL: text), with its document written and `err` in it, and flushes stdout.
- * STATUS_FAILED if not all is written, as on a full disk; 0 too if a pipe's reader has seen enough.
+ * Frees `json` (NULL: text) after writing its document with `err`, and flushes stdout. Returns
+ * STATUS_FAILED if the output is incomplete, for example on a full disk. Returns 0 if a pipe's
+ * reader has closed it.
  */
 int output_end(struct json_out *json, struct error *err);
 
-/* Whether frames are asked for that need an engine below IP: --tx auto then means xsk. */
+/* Returns whether the frames need an engine below IP: --tx auto then means xsk. */
 bool shape_needs_frames(const struct traffic_options *t);
 
-/* STATUS_USAGE if nothing says how fast: outside a lab there is no default rate. */
+/* Returns STATUS_USAGE without a rate outside of a test network, where there is no default rate. */
 int traffic_check_rate(const struct traffic_options *t, struct error *err);
 
-/* Options of struct tuning: how sockets, threads and the reader work. Rows count from its start. */
+/*
+ * Options of struct tuning: behaviour of sockets, threads and the receiver. Rows count from its
+ * start.
+ */
 
 extern const struct opt socket_send_opts[], socket_recv_opts[], both_opts[];
 
-/* STATUS_USAGE if a tuning needs another engine, or --gso less payload. mtu 0: not known. */
+/*
+ * Returns STATUS_USAGE if a tuning requires another engine, or --gso requires less payload. mtu 0:
+ * unknown.
+ */
 int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
 
-/* Rows of what they need, and of what AF_XDP needs with those options that choose it. */
+/* Capabilities of these options, and of AF_XDP with the options that select it. */
 #define PRIORITY_NEED                                                                              \
 	{                                                                                          \
 		OPT_CAP(SYS_NICE), "to set thread priorities",                                     \
@@ -164,67 +178,71 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
 			.without = "RLIMIT_MEMLOCK is the limit, usually too small"                \
 	}
 
-/* The options of an experiment with another host, for every command that runs one. */
+/* Options of an experiment with another host, for every command that runs experiments. */
 
 struct remote_options {
 	struct peer_target target;			    /* to.family 0: no other host */
-	enum { REMOTE_ANY, REMOTE_TLS, REMOTE_TCP } scheme; /* that was asked for */
+	enum { REMOTE_ANY, REMOTE_TLS, REMOTE_TCP } scheme; /* requested scheme */
 	bool reverse, insecure;
 	const char *token_file;
 };
 
 extern const struct opt remote_opts[];
 
-/* STATUS_USAGE if an experiment with another host cannot be as `spec` has it. */
+/* Returns STATUS_USAGE if `spec` is not possible with another host. */
 int remote_check(const struct remote_options *o, const struct run_spec *spec, struct error *err);
 
 /*
- * Connects to the other host, if one is asked for: *far, to be given to peer_close(), as long as
- * `o` is there. The control port is `port` unless --to has one. Signals kill while it waits.
+ * Connects to the other host if requested. peer_close() frees *far, and `o` must outlive it. The
+ * control port is `port` unless --to has a port. Signals kill the process during the wait.
  */
 int remote_connect(const struct remote_options *o, uint16_t port, struct peer **far,
 		   struct error *err);
 
-/* What `trace`, `top` and `export` look at, and how fine: options_trace.c. */
+/* Scope and detail of `trace`, `top` and `export`: options_trace.c. */
 
 struct live_options {
 	struct global_options global;
-	struct live_spec spec;	     /* what is of one type with the options */
+	struct live_spec spec;	     /* options with the same type in struct live_spec */
 	struct opt_enums stages, by; /* by: enum live_field */
 	uint64_t pid, interval_ns, duration_ns;
-	uint64_t flows; /* of the balance of TCP */
+	uint64_t flows; /* for the balance of TCP */
 	bool all, counters, balance, flows_set, interval_set;
 	const char *pod;       /* NULL: all */
-	struct opt_words expr; /* "": none */
+	struct opt_words expr; /* "" if not given */
 };
 
-/* --pod, as *netns for netns_open(), which lives as long as the program. NULL: none was asked for.
+/*
+ * Resolves --pod to *netns for netns_open(), valid as long as the program runs. NULL if --pod was
+ * not given.
  */
 int pod_netns(const char *pod, const char **netns, struct error *err);
 
-/* Of that struct. */
+/* Rows of struct live_options. */
 extern const struct opt trace_filter_opts[], trace_view_opts[], trace_tcp_opts[], expr_arg[];
 
-/* Fills what the options say. STATUS_USAGE. */
+/* Fills `spec` from the options. Returns STATUS_USAGE on error. */
 int trace_spec(const struct live_options *o, struct live_spec *spec, struct error *err);
 
-/* STATUS_USAGE: an option leaves only a part of the losses, or of `tcp` means nothing. */
+/*
+ * Returns STATUS_USAGE if an option covers only a part of the losses, or is meaningless for `tcp`.
+ */
 int balance_whole(const struct live_options *o, bool tcp, struct error *err);
 
 /*
- * trace_spec() of a command that balances TCP alone: without EXPR all of it, and everything else is
- * looked at as ever. flow->tcp: "" if no balance is asked for; to live as long as `spec`.
+ * Does the work of trace_spec() for a command that balances only TCP: without EXPR all TCP, and
+ * everything else is shown as usual. flow->tcp is "" without a balance, and must outlive `spec`.
  */
 struct flow_expressions; /* monitor/session.h */
 int balance_spec(const struct live_options *o, const char *command, struct flow_expressions *flow,
 		 struct live_spec *spec, struct error *err);
 
-/* What `top` does where there is no screen: as `trace` with these options. */
+/* Runs `trace` with these options, for `top` without a screen. */
 int trace_lines(const struct live_options *o, struct error *err);
 
 /*
- * Rows of what they need. bpf() is for CAP_BPF only up to Linux 5.18 where unprivileged users may
- * not load programs (__sys_bpf()).
+ * Capabilities of these commands. CAP_BPF is needed for bpf() itself only up to Linux 5.18 if
+ * unprivileged users may not load programs (__sys_bpf()).
  */
 #define TRACE_NEEDS                                                                                \
 	{OPT_CAP(BPF), "to load BPF programs", .keeps = "before Linux 5.19, to read its own maps", \
@@ -246,7 +264,7 @@ int trace_lines(const struct live_options *o, struct error *err);
 			.keeps = "for the same purpose"                                            \
 	}
 
-/* Warns of what this host does not report. */
+/* Warns about data that this host does not report. */
 void trace_show_gaps(const struct live *l);
 
 #endif

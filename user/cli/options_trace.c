@@ -14,7 +14,7 @@ static const struct opt_value stage_values[] = {
 };
 
 static const struct opt_value field_values[] = {
-/* Called as the option is that asks for one. */
+/* Named like the option that filters by the field. */
 #define FIELD_VALUE(id, name, title)                                                               \
 	{LIVE_##id == LIVE_IFNAME ? "interface" : name, LIVE_##id, title},
 	LIVE_FIELDS(FIELD_VALUE)

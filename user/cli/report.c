@@ -73,7 +73,7 @@ void outputs_close(struct outputs *o, struct error *err)
 	output_end(o->json, err);
 }
 
-/* "search" of "pktledger/search/1". */
+/* Returns "search" of "pktledger/search/1". */
 static const char *command_of(const char *schema)
 {
 	return !strcmp(schema, SERIES_SCHEMA) ? "sweep" : "search";
@@ -112,7 +112,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 		show_plan(spec, head.rate_pps, spec->far ? so_far->tx_host.name : spec->port_a,
 			  spec->far ? so_far->rx_host.name : spec->port_b);
 	json_object_put(r->start);
-	/* where another host takes part, its side of the path is not to be read here */
+	/* with another host, its side of the path cannot be read here */
 	r->start = json_start(&head,
 			      r->out.ledger || begins ? env_read(spec->far ? NULL : lab) : NULL);
 	ledgerfile_start(r->out.ledger, SCHEMA, r->start);
@@ -122,7 +122,10 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 		     r->own && r->shown + 1 >= r->o->repeat ? CAPS_ONCE : CAPS_AGAIN);
 }
 
-/* Long intervals are lines that stay, with the cost at both ends: a soak is read afterwards. */
+/*
+ * Prints an interval. Long intervals become permanent lines with the CPU cost at both ends, because
+ * a soak test is read afterwards.
+ */
 static void show_interval(struct report *r, const struct experiment_interval *now)
 {
 	const struct experiment_interval *last = &r->reported;
@@ -233,7 +236,7 @@ static void show(struct report *r)
 			 r->start, r->end, TEXT_ALL);
 	}
 	output_flush();
-	if (r->own) /* trials of a search are made to lose packets */
+	if (r->own) /* trials of a search lose packets on purpose */
 		junit_end(r->junit, r->end);
 	check_limits(r);
 	r->shown++;
@@ -261,7 +264,7 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 	else
 		rc = experiment_run(&with, &view, &r->res, NULL, err);
 	r->recorded = !rc || r->res.attempted;
-	/* an engine that died early leaves a ledger that closes all the same */
+	/* the ledger closes even if an engine ended early */
 	if (r->recorded)
 		show(r);
 	r->broken |= r->res.attempted && !r->res.balanced;
@@ -308,7 +311,7 @@ int report_finish(struct report *r, struct error *err)
 	bool broken = r->broken;
 
 	junit_write(r->junit, r->junit_file, err);
-	if (r->own) /* that of a series is in it already */
+	if (r->own) /* the document of a series contains it already */
 		keep_error(&r->out, err);
 	ledgerfile_close(r->out.ledger, err);
 	r->out.ledger = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What commands report of experiments: JSON on stdout and a ledger file; what `run` shows of its
- * trials, with progress, text and the exit status; and series of trials (series.c).
+ * Output of commands that run experiments: JSON on stdout and a ledger file, the progress, text and
+ * exit status of `run` for its trials, and series of trials (series.c).
  */
 #ifndef PKTLEDGER_CLI_REPORT_H
 #define PKTLEDGER_CLI_REPORT_H
@@ -16,24 +16,26 @@ struct outputs {
 	struct ledgerfile *ledger;
 };
 
-/* `ledger`: a file to be appended to; NULL: none. */
+/* Opens the outputs. `ledger`: file to append to, or NULL. */
 int outputs_open(struct outputs *o, const char *schema, const struct global_options *g,
 		 const char *ledger, struct error *err);
 
-/* Both take `data`. The end is printed as text if it is not printed as JSON. */
+/*
+ * Write the start and the end, and take `data`. The end is printed as text unless JSON is printed.
+ */
 void outputs_start(struct outputs *o, struct json_object *data);
 void outputs_end(struct outputs *o, struct json_object *data);
 
 void outputs_interval(struct outputs *o, const struct experiment_interval *now);
 
-/* For experiment_view: `arg` begins with a struct outputs that has a ledger. */
+/* Writes a range, for experiment_view: `arg` begins with a struct outputs that has a ledger. */
 void outputs_range(void *arg, const struct range *r, const char *outcome,
 		   const struct result_cause *cause);
 
-/* With the error, if there is one. */
+/* Closes the outputs, with the error if there is one. */
 void outputs_close(struct outputs *o, struct error *err);
 
-/* Rows of what send and recv need: for --ledger, to see `what`; else for losses if they can. */
+/* Capabilities of send and recv: for --ledger, to see `what`, else for losses if permitted. */
 #define ONE_END_NEEDS(what)                                                                        \
 	{OPT_CAP(BPF), what, .when = "--ledger"},                                                  \
 		{OPT_CAP(PERFMON), "for the same purpose", .when = "--ledger"},                    \
@@ -45,7 +47,7 @@ void outputs_close(struct outputs *o, struct error *err);
 	}
 #define ONE_END_UNTRACED "losses on this side are not traced"
 
-#define MAX_REPEAT 1000 /* of --repeat */
+#define MAX_REPEAT 1000 /* maximum of --repeat */
 
 struct run_options {
 	struct global_options global;
@@ -58,7 +60,7 @@ struct run_options {
 	struct remote_options far;
 };
 
-/* The groups of run's options, in a command whose struct begins with struct run_options. */
+/* The groups of run's options, for a command whose struct begins with struct run_options. */
 #define RUN_GROUPS                                                                                 \
 	{"Experiment", run_opts, 0},                                                               \
 		{"Two hosts", remote_opts, offsetof(struct run_options, far)},                     \
@@ -75,67 +77,81 @@ struct run_options {
 
 extern const struct opt run_opts[], lab_opts[];
 
-/* What the options of run mean. `spec` borrows from `o`; traffic_free() is due in any case. */
+/*
+ * Converts the options of run to `spec`, which borrows from `o`. traffic_free() is required in any
+ * case.
+ */
 int run_plan(const struct run_options *o, struct run_spec *spec, struct error *err);
 
-/* What a run needs, also of commands that make several; what is kept when the last has begun. */
+/* Capabilities of a run, also for commands that make several runs, and when all are kept. */
 extern const struct opt_need run_needs[];
 #define RUN_NEEDS_AGAIN                                                                            \
 	"All capabilities are kept for the next trial. Sending and receiving threads have none."
 
-/* Blocks signals, and puts back what a run that was killed has left changed. Once, before runs. */
+/*
+ * Blocks signals, and restores settings that a killed run left changed. Call this function once,
+ * before runs.
+ */
 void run_prepare(struct error *err);
 
 struct report {
-	struct outputs out; /* first: outputs_range() */
+	struct outputs out; /* first member, for outputs_range() */
 	const struct run_options *o;
-	bool own; /* run's: trials are shown here */
+	bool own; /* true for run: trials are shown here */
 	char title[200];
-	struct peer *far;		 /* NULL: none, or not connected yet */
-	struct json_object *start, *end; /* of this trial: what is printed, written and kept */
-	struct result res;		 /* as `end` says, from which it borrows */
-	struct trials *trials;		 /* NULL: one trial only */
-	struct junit *junit;		 /* NULL: not wanted */
+	struct peer *far;		 /* NULL without another host, or before connecting */
+	struct json_object *start, *end; /* start and end of this trial, as printed, written and
+					  * kept */
+	struct result res;		 /* contents of `end`, from which it borrows */
+	struct trials *trials;		 /* NULL for a single trial */
+	struct junit *junit;		 /* NULL if not requested */
 	const char *junit_file;
 	unsigned shown;
-	const struct run_spec *spec;	     /* while a trial runs */
-	struct experiment_interval reported; /* the last one that was shown in a line */
-	bool ended;	       /* after an error or a signal: no further trial makes sense */
-	bool interrupted;      /* by a signal, or the reader of stdout has gone */
-	bool broken, recorded; /* recorded: the last trial came to a ledger, which is in `res` */
+	const struct run_spec *spec;	     /* set while a trial runs */
+	struct experiment_interval reported; /* the last interval shown as a line */
+	bool ended;	       /* after an error or a signal, no more trials run */
+	bool interrupted;      /* by a signal, or because the reader of stdout is gone */
+	bool broken, recorded; /* recorded: the last trial has a ledger, in `res` */
 };
 
 /*
- * Opens the outputs that the options ask for. NULL with `err`. `schema`: of another command, which
- * shows its trials itself; NULL: the report is that of run.
+ * Opens the outputs that the options request. Returns NULL with `err` on error. `schema`: schema of
+ * another command that shows its trials itself, or NULL for run.
  */
 struct report *report_new(const struct run_options *o, const char *schema, struct error *err);
 
-/* The options of the trials that follow, and what their progress is headed by ("": nothing). */
+/*
+ * Sets the options of the following trials, and the heading of their progress ("": without
+ * heading).
+ */
 void report_next(struct report *r, const struct run_options *o, const char *title);
 
-/* For a line of progress: fmt_left() of what ends after its count, of which `n` are done, or time.
+/*
+ * Returns fmt_left() for a progress line: of a run limited by count, with `n` packets done, or by
+ * time.
  */
 char *report_left(const struct run_spec *spec, uint64_t n, uint64_t time_ns);
 
-/* Runs one trial and shows it. The first one connects to the other host, if there is one. */
+/* Runs one trial and shows it. The first trial connects to the other host, if there is one. */
 void report_trial(struct report *r, const struct run_spec *spec, struct error *err);
 
 /*
- * Of a command that shows its trials itself: what the document and the ledger begin with; what is
- * reported of the trial that was run last, beside its ledger, which returns the whole of it, to be
- * put; and their end, with `err` of it all. JSON is taken.
+ * For a command that shows its trials itself: write the start of document and ledger, the report of
+ * the last trial next to its ledger (returns the whole object, which the caller puts), and the end
+ * with `err`. JSON is taken.
  */
 void report_series(struct report *r, struct json_object *start);
 struct json_object *report_series_trial(struct report *r, struct json_object *members);
 void report_series_end(struct report *r, struct json_object *end, const struct error *err);
 
-/* Ends the outputs, with `err` in them if there is one. Returns the exit status. Frees `r`. */
+/*
+ * Closes the outputs, with `err` in them if there is an error. Returns the exit status. Frees `r`.
+ */
 int report_finish(struct report *r, struct error *err);
 
 /*
- * Trials that are known beforehand: the points of a sweep, the lines of a preset. A point is a
- * command line, so that every option works in it and is checked as ever.
+ * Trials known in advance: the points of a sweep, the lines of a preset. A point is a command line,
+ * so that every option works in it and is checked as usual.
  */
 
 #define POINTS_COLUMNS 8
@@ -143,23 +159,23 @@ int report_finish(struct report *r, struct error *err);
 
 struct point {
 	const char
-		*text[POINTS_COLUMNS]; /* what it differs in from the others: a value each column */
+		*text[POINTS_COLUMNS]; /* values that differ between points, one per column */
 	char **argv;		       /* ends with NULL */
 	int argc;
 };
 
 struct points {
 	unsigned n, columns;
-	const char *column[POINTS_COLUMNS]; /* their titles */
+	const char *column[POINTS_COLUMNS]; /* column titles */
 	struct point *at;
-	const char *title; /* of a preset; else NULL */
-	char *about;	   /* its prose as it stands in the file, up to the first command line */
-	char *words;	   /* that its points are made of */
+	const char *title; /* for a preset, else NULL */
+	char *about;	   /* prose of the preset, up to the first command line */
+	char *words;	   /* memory of the points' words */
 };
 
 /*
- * Every combination of the values, the last option varying fastest: `argv` with the words of the
- * values behind it. Both are borrowed by the points. STATUS_USAGE: more than POINTS_MAX.
+ * Builds every combination of the values, with the last option varying fastest: `argv` followed by
+ * the words of the values. The points borrow both. Returns STATUS_USAGE for more than POINTS_MAX.
  */
 int points_product(const struct opt_vary *vary, unsigned n, int argc, char **argv,
 		   struct points *points, struct error *err);
@@ -180,28 +196,29 @@ void points_free(struct points *points);
  */
 
 /*
- * A point each line, with the caller's own words behind the line's, which are borrowed. -EINVAL
- * with STATUS_FAILED names the line that is wrong.
+ * Parses one point per line, with the caller's own words, which are borrowed, after the line's
+ * words. Returns -EINVAL with STATUS_FAILED and the number of the invalid line.
  */
 int preset_parse(struct points *points, const char *name, const char *text, int argc, char **argv,
 		 struct error *err);
 
 /*
- * By its name, from the directory that `make install` filled or, from a build directory, from the
- * sources; or a file, if there is a slash in it. STATUS_USAGE: none; the nearest is suggested.
+ * Opens a preset by name, from the directory that `make install` filled or, in a build directory,
+ * from the sources. A name with a slash is a file. Returns STATUS_USAGE if not found, with the
+ * nearest name.
  */
 int preset_open(struct points *points, const char *name, int argc, char **argv, struct error *err);
 
 /*
- * Runs points one behind the other and shows what became of each: a row of a table or of CSV, a
- * trial of a JSON document. One that fails loses nothing of those before it, nor those behind it.
+ * Runs points one after the other and shows the result of each: a row of a table or of CSV, a trial
+ * of a JSON document. A failed point does not affect other points.
  */
 
 struct series {
-	/* Reads a point's words; its struct begins with struct run_options. */
+	/* Command that parses a point's words. Its struct begins with struct run_options. */
 	const struct command *cmd;
 	const struct points *points;
-	/* Looks at a point that was parsed; NULL: nothing to be seen. */
+	/* Checks a parsed point. NULL: no check. */
 	int (*check)(const void *arg, const struct point *point, const void *options,
 		     struct error *err);
 	const void *arg;
@@ -211,16 +228,16 @@ struct series {
 #define SERIES_SCHEMA "pktledger/sweep/1"
 
 /*
- * All points are parsed and planned before the first is run. `report` was opened with
- * SERIES_SCHEMA; `o`: options of all, as far as output is concerned, and how often each point is
- * measured. If a trial failed, `err` says how many did.
+ * Parses and plans all points before running the first. `report` was opened with SERIES_SCHEMA.
+ * `o`: common options for output and for the number of repetitions. If trials failed, `err` has
+ * their number.
  */
 void series_run(const struct series *s, struct report *report, const struct run_options *o,
 		struct error *err);
 
 /*
- * Runs the preset that the options name, or lists all for the name `help`. The words of the command
- * line stand behind those of each line, so they win. Returns the exit status.
+ * Runs the preset named by the options, or lists all for the name `help`. The words of the command
+ * line follow the words of each line, so they take precedence. Returns the exit status.
  */
 int preset_run(const struct run_options *o, struct error *err);
 

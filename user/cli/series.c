@@ -17,11 +17,11 @@
 #include "report/document.h"
 #include "report/print.h"
 
-#define SUFFIX	  ".txt" /* of presets */
+#define SUFFIX	  ".txt" /* suffix of presets */
 #define LINES_MAX 64
 #define WORDS_MAX 48
 
-/* `text` of it is to be filled. */
+/* Adds a point. The caller fills its `text`. */
 static struct point *add_point(struct points *points, char *const *words, int n, char *const *more,
 			       int n_more)
 {
@@ -58,7 +58,7 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 			const struct opt_vary_value *v = &vary[k].at[rest % vary[k].n];
 
 			text[k] = v->text;
-			word[k] = (char *)v->word; /* getopt leaves it as it is */
+			word[k] = (char *)v->word; /* getopt does not modify it */
 		}
 		for (unsigned k = 0; k < n; k++) {
 			if (*word[k])
@@ -94,7 +94,7 @@ static int bad_line(const struct parsing *p, const char *what)
 			 p->line, what);
 }
 
-/* The remark behind ` # `, cut off and without blanks around it; NULL: there is none. */
+/* Cuts off the remark after ` # ` and returns it without surrounding blanks, or NULL. */
 static const char *cut_remark(char *text)
 {
 	char *remark = strstr(text, " # "), *end;
@@ -159,7 +159,7 @@ static int parse_lines(struct parsing *p)
 	return rc;
 }
 
-/* What is between the title and the first command, without the empty lines around it. */
+/* Copies the text between the title and the first command, without surrounding empty lines. */
 static char *copy_prose(const char *text)
 {
 	const char *start = strchrnul(text, '\n'), *end;
@@ -197,8 +197,8 @@ int preset_parse(struct points *points, const char *name, const char *text, int 
 }
 
 /*
- * Where presets are, from the directory of the program: with the sources it was built from, or
- * where `make install` puts them, whatever PREFIX is. The last one if there is none.
+ * Finds the directory of presets, relative to the program: in the sources of its build, or where
+ * `make install` puts presets, for any PREFIX. The last candidate if not found.
  */
 static void find_directory(char *path, size_t size)
 {
@@ -218,7 +218,10 @@ static void find_directory(char *path, size_t size)
 	}
 }
 
-/* The names of all, sorted, in place of their paths. globfree() is due if it is 0. */
+/*
+ * Lists the names of all presets, sorted, instead of their paths. Requires globfree() if the result
+ * is 0.
+ */
 static int list_names(glob_t *files, struct error *err)
 {
 	char directory[600], pattern[610];
@@ -295,7 +298,7 @@ static int preset_list(FILE *out, struct error *err)
 }
 
 struct planned {
-	void *options; /* of the command; begins with struct run_options */
+	void *options; /* options of the command, beginning with struct run_options */
 	struct run_spec spec;
 };
 
@@ -304,9 +307,9 @@ struct course {
 	unsigned repeat;
 	struct report *report;
 	struct rows rows;
-	struct trials *trials;		     /* of one point */
-	struct json_object *start, *summary; /* of the rows; of all points */
-	unsigned done, failed;		     /* trials */
+	struct trials *trials;		     /* trials of one point */
+	struct json_object *start, *summary; /* start: with the rows, summary: of all points */
+	unsigned done, failed;		     /* number of trials */
 	uint64_t start_ns;
 };
 
@@ -384,7 +387,7 @@ static void show_point(struct course *c, const struct point *point, const struct
 	put_error(o, failed);
 }
 
-/* False: a signal ended it. */
+/* Runs a point. Returns false if a signal interrupted it. */
 static bool run_point(struct course *c, const struct point *point)
 {
 	const unsigned all = c->s->points->n * c->repeat;
@@ -399,7 +402,7 @@ static bool run_point(struct course *c, const struct point *point)
 		struct error err = {};
 		char title[96];
 
-		/* as long as those before took */
+		/* estimate from the trials before */
 		snprintf(title, sizeof(title), "trial %u of %u%s", c->done + 1, all,
 			 fmt_left(c->done, all, took_ns));
 		report_next(c->report, p.options, title);
@@ -420,7 +423,7 @@ static bool run_point(struct course *c, const struct point *point)
 	return going;
 }
 
-/* With the values that each parameter is to have, in turn; and the heading of the table. */
+/* Writes the start, with the successive values of each parameter, and the heading of the table. */
 static void put_start(struct course *c)
 {
 	const struct points *points = c->s->points;
@@ -493,7 +496,7 @@ void series_run(const struct series *s, struct report *report, const struct run_
 	bool timed = true;
 	int rc = 0;
 
-	/* a value that makes no sense is reported before the first packet */
+	/* an invalid value is reported before the first packet */
 	for (unsigned i = 0; i < s->points->n && !rc; i++) {
 		struct planned p;
 
@@ -513,7 +516,7 @@ void series_run(const struct series *s, struct report *report, const struct run_
 	json_object_put(c.summary);
 }
 
-/* What is of all trials together stands on the command line, not in a preset. */
+/* Refuses options that apply to all trials: they belong on the command line, not in a preset. */
 static int check_line(const void *arg, const struct point *point, const void *options,
 		      struct error *err)
 {

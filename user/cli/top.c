@@ -31,7 +31,10 @@ static void canvas_put(struct canvas *c, unsigned x, unsigned y, unsigned style,
 		*cell_at(c, x, y) = (struct cell){ch, (uint8_t)style};
 }
 
-/* One character; wide and combining ones would disturb the columns, so they are '?' too. */
+/*
+ * Reads one character. Wide and combining characters would shift the columns, so they become '?'
+ * too.
+ */
 static wchar_t next_char(const char **text)
 {
 	const unsigned char *p = (const unsigned char *)*text;
@@ -79,14 +82,14 @@ static void canvas_number(struct canvas *c, unsigned end, unsigned y, unsigned s
 	canvas_right(c, end, y, style, fmt_short(v));
 }
 
-/* The whole line as a heading, whatever stands there. */
+/* Turns the whole line into a heading, whatever its contents. */
 static void canvas_heading(struct canvas *c, unsigned y)
 {
 	for (unsigned x = 0; y < c->rows && x < c->cols; x++)
 		cell_at(c, x, y)->style = STYLE_BOLD | CANVAS_REVERSED;
 }
 
-/* The chosen line: it keeps its colour, which a heading does not have. */
+/* Marks the chosen line, which keeps its colour, unlike a heading. */
 static void canvas_select(struct canvas *c, unsigned y)
 {
 	for (unsigned x = 0; y < c->rows && x < c->cols; x++)
@@ -97,17 +100,17 @@ static void canvas_select(struct canvas *c, unsigned y)
 
 /* The lower half: the last minute of each stage, and the worst rows. */
 
-#define SMALL_ROWS  20 /* a screen of fewer has what matters most */
-#define FEW_ROWS    30 /* a screen of fewer leaves out stages that lost nothing */
+#define SMALL_ROWS  20 /* a lower screen only shows the most important parts */
+#define FEW_ROWS    30 /* a lower screen omits stages without losses */
 #define LABEL_COLS  15
 #define NUMBER_COLS 8
-#define TEXT_MAX    48 /* columns that a field may take */
-#define TEXT_LEAST  8  /* and has, also where there is little room */
+#define TEXT_MAX    48 /* columns of a field, at most */
+#define TEXT_LEAST  8  /* columns of a field, at least, even with little room */
 #define WIDE_COLS   80
-#define BYTES_COLS  100 /* fewer have no room for bytes beside the percentage of the loss */
+#define BYTES_COLS  100 /* fewer columns leave no room for bytes next to the loss percentage */
 #define TEXTS_AT(c) (((c)->cols < BYTES_COLS ? 3 : 4) * (NUMBER_COLS + 2))
 
-/* What the rows of the table are grouped by, beside the stage; those with flows come last. */
+/* Groupings of the table's rows, in addition to the stage. Groupings with flows come last. */
 enum {
 	GROUP_SOCKETS,
 	GROUP_REASONS,
@@ -136,7 +139,7 @@ static const struct view_grouping {
 
 #define GROUPINGS (sizeof(view_groupings) / sizeof(*view_groupings))
 
-/* What rows are sorted by: a column of numbers, or of texts behind them. */
+/* Sort columns of the rows: a number, or one of the texts after it. */
 enum { SORT_RATE, SORT_BYTES, SORT_PACKETS, SORT_TEXT, SORTS = SORT_TEXT + LIVE_FIELD_COUNT };
 
 static const char *const number_names[SORT_TEXT] = {"pps", "bytes/s", "packets"};
@@ -146,13 +149,13 @@ static unsigned grouped_by(unsigned grouping)
 	return view_groupings[grouping].by | LIVE_BIT(LIVE_STAGE);
 }
 
-/* Whether rows that are grouped so have the column that they are sorted by. */
+/* Returns whether rows of this grouping have the sort column. */
 static bool sort_is_shown(const struct view *v, unsigned grouping)
 {
 	return v->sort < SORT_TEXT || grouped_by(grouping) & LIVE_BIT(v->sort - SORT_TEXT);
 }
 
-/* What was lost at each stage, a second; the sum. */
+/* Computes losses per second at each stage. Returns the sum. */
 static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAGE_COUNT])
 {
 	double sum = 0;
@@ -164,7 +167,7 @@ static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAG
 	return sum;
 }
 
-/* Of the newest `n`. */
+/* Returns the maximum of the newest `n`. */
 static double most_of(const double *pps, const struct view *v, unsigned n)
 {
 	double most = 0;
@@ -174,8 +177,10 @@ static double most_of(const double *pps, const struct view *v, unsigned n)
 	return most;
 }
 
-/* The last `n`, the newest on the right; a column shows the most of those that share it, in parts
- * of `most`. */
+/*
+ * Draws the last `n` values, the newest on the right. A column shows the maximum of its values,
+ * relative to `most`.
+ */
 static void draw_spark(const double *pps, const struct view *v, struct canvas *c, unsigned x,
 		       unsigned y, unsigned n, unsigned cols, double most)
 {
@@ -194,7 +199,7 @@ static void draw_spark(const double *pps, const struct view *v, struct canvas *c
 	}
 }
 
-/* The stages that lost most in the minute, most first. */
+/* Draws the stages with the most losses in the last minute, in descending order. */
 static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y, unsigned lines)
 {
 	unsigned newest = (v->head + VIEW_HISTORY - 1) % VIEW_HISTORY;
@@ -223,7 +228,7 @@ static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y,
 	return y;
 }
 
-/* Rows of tables that are grouped alike: 0 if they are the same. */
+/* Compares rows of tables with the same grouping. Returns 0 if they are the same. */
 static int compare_texts(const void *x, const void *y)
 {
 	const struct live_row *a = x, *b = y;
@@ -234,7 +239,7 @@ static int compare_texts(const void *x, const void *y)
 	return rc;
 }
 
-/* `part` was added to `row`, which is grouped by these fields. */
+/* Returns whether `part` was added to `row`, which is grouped by these fields. */
 bool view_is_part(const struct live_row *part, const struct live_row *row, unsigned by)
 {
 	unsigned f = 0;
@@ -246,13 +251,13 @@ bool view_is_part(const struct live_row *part, const struct live_row *row, unsig
 }
 
 struct columns {
-	unsigned at;   /* where the texts begin */
-	unsigned loss; /* where the percentage of the loss ends */
-	bool bytes;    /* bytes/s are shown; else the percentage stands in their place */
+	unsigned at;   /* column where the texts begin */
+	unsigned loss; /* column where the loss percentage ends */
+	bool bytes;    /* show bytes/s, else the percentage takes their place */
 	unsigned shown, width[LIVE_FIELD_COUNT];
 };
 
-/* A column in which nothing stands is left out. */
+/* Measures the columns. Omits a column without contents. */
 static void measure(struct columns *k, const struct live_table *t)
 {
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
@@ -278,7 +283,10 @@ static unsigned texts_end(const struct columns *k)
 	return end;
 }
 
-/* Names that are known anyway give way first, and go where that is not enough. */
+/*
+ * Shortens columns to the width: first names that are known from elsewhere, which are removed if
+ * necessary.
+ */
 static void fit(struct columns *k, unsigned cols)
 {
 	static const enum live_field order[] = {LIVE_NETNS,  LIVE_CGROUP,  LIVE_CONTAINER, LIVE_POD,
@@ -289,13 +297,14 @@ static void fit(struct columns *k, unsigned cols)
 		unsigned title = (unsigned)strlen(live_field_name(f));
 		unsigned least = title > TEXT_LEAST ? title : TEXT_LEAST;
 
-		by = end > cols + 2 ? end - cols - 2 : 0; /* missing for all to be seen */
+		by = end > cols + 2 ? end - cols - 2 : 0; /* columns missing to show everything */
 		if (k->shown & LIVE_BIT(f) && k->width[f] > least)
 			k->width[f] = k->width[f] - least < by ? least : k->width[f] - by;
 	}
 	for (unsigned i = 0; i < LENGTH(order) && texts_end(k) > cols + 2; i++)
 		k->shown &= ~LIVE_BIT(order[i]);
-	for (unsigned f = LIVE_FIELD_COUNT; f--;) { /* the last one may have what is left */
+	for (unsigned f = LIVE_FIELD_COUNT; f--;) { /* the last field may use the remaining
+						     * columns */
 		if (k->shown & LIVE_BIT(f)) {
 			k->width[f] += cols + 2 > texts_end(k) ? cols + 2 - texts_end(k) : 0;
 			break;
@@ -303,7 +312,7 @@ static void fit(struct columns *k, unsigned cols)
 	}
 }
 
-/* Where in `text` its character number `n` begins. */
+/* Returns the offset in `text` of character number `n`. */
 static size_t skip_columns(const char *text, unsigned n)
 {
 	const char *at = text;
@@ -329,7 +338,7 @@ static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struc
 		length = utf8_columns(text, SIZE_MAX);
 		if (length <= k->width[f])
 			continue;
-		/* it does not fit; namespaces often differ in their ends alone */
+		/* the text does not fit, and namespaces often differ only at the end */
 		end = f == LIVE_NETNS ? (k->width[f] - 1) / 2 : 0;
 		for (unsigned i = x - 3 - end; i < c->cols; i++)
 			canvas_put(c, i, y, style, L' ');
@@ -338,7 +347,7 @@ static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struc
 	}
 }
 
-/* A row of the table: since the start, and in the last interval (NULL: nothing then). */
+/* A row of the table: since the start, and in the last interval (NULL: no losses then). */
 struct line {
 	const struct live_row *row, *last;
 };
@@ -364,7 +373,7 @@ static void draw_row(const struct view_input *in, struct canvas *c, unsigned y,
 	draw_texts(c, y, style, k, row);
 }
 
-/* The table as it is grouped, filtered and sorted now. */
+/* The table in its current grouping, filter and order. */
 struct lines {
 	struct live_table now, total;
 	struct line *at;
@@ -378,13 +387,13 @@ static void lines_free(struct lines *l)
 	free(l->at);
 }
 
-/* The largest first. */
+/* Sorts the largest number first. */
 static int by_number(uint64_t a, uint64_t b)
 {
 	return (a < b) - (a > b);
 }
 
-/* As trace shows them: in the order of the path, then by letters; what is not known last. */
+/* Sorts like trace: in the order of the path, then alphabetically, unknown values last. */
 static int by_field(const struct live_row *a, const struct live_row *b, enum live_field f)
 {
 	if (f == LIVE_STAGE)
@@ -394,7 +403,7 @@ static int by_field(const struct live_row *a, const struct live_row *b, enum liv
 	return strcmp(a->text[f], b->text[f]);
 }
 
-/* Where the column says nothing: what loses most now, then what has lost most. */
+/* Compares two lines. Equal values are ordered by losses now, then by total losses. */
 static int compare_lines(const void *x, const void *y, void *arg)
 {
 	static const struct live_counts none;
@@ -449,13 +458,13 @@ static void lines_of(const struct view *v, const struct view_input *in, unsigned
 	qsort_r(l->at, l->n, sizeof(*l->at), compare_lines, &sort);
 }
 
-/* The chosen one if there are fewer now: the last. */
+/* Returns the chosen row, or the last row if there are fewer now. */
 static unsigned chosen(const struct view *v, unsigned n)
 {
 	return v->at < n ? v->at : n ? n - 1 : 0;
 }
 
-/* The chosen row; one that is open stays chosen, wherever it is sorted to. */
+/* Returns the chosen line. An open row stays chosen wherever it is sorted. */
 static unsigned chosen_line(const struct view *v, const struct lines *l)
 {
 	for (unsigned i = 0; v->open && v->opened.n && i < l->n; i++) {
@@ -480,7 +489,7 @@ void view_chosen(const struct view *v, const struct view_input *in, struct live_
 	lines_free(&l);
 }
 
-/* Opens the row that is so far below the one that is open, or the chosen one. */
+/* Opens the row `by` lines below the open or chosen row. */
 static void open_row(struct view *v, const struct view_input *in, int below)
 {
 	const struct live_row *row, *last = v->open && v->opened.n ? v->opened.rows : NULL;
@@ -507,7 +516,7 @@ static bool device_shown(const struct view *v, const struct view_device *d)
 	return strcasestr(d->ifname, v->text) || strcasestr(d->netns, v->text);
 }
 
-/* The n-th of those that are shown; NULL: there are not so many. */
+/* Returns the n-th interface shown, or NULL. */
 static const struct view_device *device_at(const struct view *v, const struct view_input *in,
 					   unsigned n)
 {
@@ -518,7 +527,10 @@ static const struct view_device *device_at(const struct view *v, const struct vi
 	return NULL;
 }
 
-/* Where the chosen row lost most; of a device its own. 0: not known. */
+/*
+ * Returns the namespace in which the chosen row lost most, or the namespace of an interface. 0 if
+ * unknown.
+ */
 static uint32_t chosen_netns(const struct view *v, const struct view_input *in)
 {
 	const struct view_device *device = v->devices ? device_at(v, in, v->at) : NULL;
@@ -539,7 +551,7 @@ static uint32_t chosen_netns(const struct view *v, const struct view_input *in)
 	return netns;
 }
 
-/* An arrow behind the name of the column that rows are sorted by. */
+/* Draws an arrow next to the name of the sort column. */
 static void mark_sorted(struct canvas *c, unsigned y, unsigned sort, const struct columns *k)
 {
 	unsigned x = NUMBER_COLS + sort * (NUMBER_COLS + 2);
@@ -553,8 +565,8 @@ static void mark_sorted(struct canvas *c, unsigned y, unsigned sort, const struc
 }
 
 /*
- * Rows that are grouped so, above line `end`; returns the first line below. One is chosen only
- * where they are grouped as the user wants it.
+ * Draws rows of this grouping above line `end`. Returns the first line below. A row is only chosen
+ * in the user's grouping.
  */
 static unsigned draw_table(struct view *v, const struct view_input *in, struct canvas *c,
 			   unsigned y, unsigned end, unsigned grouping)
@@ -616,7 +628,10 @@ static unsigned count_lines(const char *text)
 	return n;
 }
 
-/* So many of its lines, without the first ones, or with "..." where the last ones are missing. */
+/*
+ * Draws a number of lines of the text, skipping the first lines, or with "..." in place of missing
+ * lines at the end.
+ */
 static unsigned draw_lines(const char *text, struct canvas *c, unsigned y, unsigned without,
 			   unsigned lines)
 {
@@ -636,7 +651,7 @@ static unsigned draw_lines(const char *text, struct canvas *c, unsigned y, unsig
 	return y;
 }
 
-/* What the row is, a field below the other or, where there is little room, behind it. */
+/* Draws the fields of the row, one per line or, with little room, one after the other. */
 static unsigned draw_fields(const struct live_row *row, struct canvas *c, unsigned y, bool roomy)
 {
 	unsigned x = 1;
@@ -660,12 +675,12 @@ static unsigned draw_fields(const struct live_row *row, struct canvas *c, unsign
 	return y + 1;
 }
 
-#define OPEN_HISTORY 3 /* lines: none, a title, the minutes */
-#define LAST_LEAST   3 /* packets that are shown, however much else there is to say */
+#define OPEN_HISTORY 3 /* lines: empty, title, minutes */
+#define LAST_LEAST   3 /* packets shown even if there is much other text */
 
 /*
- * All that is known of the chosen row. Where there is not room for all: what to do, some of the
- * last packets, its last minutes, in that order.
+ * Draws all details of the chosen row. Without room for everything, the order is: advice, some of
+ * the last packets, the last minutes.
  */
 static bool draw_open(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
 {
@@ -716,18 +731,18 @@ static bool draw_open(struct view *v, const struct view_input *in, struct canvas
 	return true;
 }
 
-#define DEVICE_COLS   24 /* of its name; bits only where they have room beside it */
+#define DEVICE_COLS   24 /* columns of its name, bit/s only if they fit */
 #define DEVICE_NARROW 22
 
 static const char *const device_columns[] = {"rx pps", "rx bit/s", "tx pps", "tx bit/s", "drops/s"};
 
-/* Idle ones are shown where one is to be chosen. */
+/* Returns whether to show the interface. Idle interfaces are shown only to be chosen. */
 static bool device_counts(const struct view *v, const struct view_device *d, bool main)
 {
 	return device_shown(v, d) && (main || d->rx_pps + d->tx_pps + d->dropped_pps > 0);
 }
 
-/* Interfaces and their queues, above line `end`; `main`: one is chosen. */
+/* Draws interfaces and their queues above line `end`. `main`: one of them is chosen. */
 static void draw_devices(struct view *v, const struct view_input *in, struct canvas *c, unsigned y,
 			 unsigned end, bool main)
 {
@@ -761,7 +776,7 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
 			continue;
 		if (d->queue >= 0)
 			snprintf(queue, sizeof(queue), " queue %d", d->queue);
-		/* a namespace's name gives way, which may be that of a pod; then the device's */
+		/* truncate the namespace (or pod) name first, then the interface name */
 		left = (int)(wide - strlen(queue));
 		more = left - (int)strlen(d->ifname) - 1;
 		snprintf(name, sizeof(name), "%.*s%s%s", more > 0 ? more : 0, d->netns,
@@ -780,13 +795,13 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
 }
 
 /*
- * The path: a chain of stages for each direction, as many lines as it takes. Below the name of a
- * stage stands what is lost there now. Where there are few lines, stages that have lost nothing are "...".
+ * The path: a chain of stages per direction, on as many lines as needed, with the current losses
+ * below each stage's name. With few lines, stages without losses are drawn as "...".
  */
 
 #define INDENT 2
 
-/* Of no place on the path of a datagram: shown behind it. */
+/* Stages without a place on a datagram's path, drawn after it. */
 static const enum stage elsewhere[] = {STAGE_TCP_LISTEN, STAGE_TCP_BACKLOG, STAGE_TCP_STATE,
 				       STAGE_TCP_RCVBUF, STAGE_TCP,	    STAGE_ICMP,
 				       STAGE_OTHER};
@@ -794,10 +809,12 @@ static const enum stage elsewhere[] = {STAGE_TCP_LISTEN, STAGE_TCP_BACKLOG, STAG
 struct chain {
 	struct canvas *c;
 	unsigned x, y;
-	bool lost; /* something stands below the names of this line */
+	bool lost; /* there is text below the names of this line */
 };
 
-/* `text` behind the one before, with `with` (NULL: it is the first) between, or on a new line. */
+/*
+ * Appends `text` after the text before, separated by `with` (NULL: first text), or on a new line.
+ */
 static void add(struct chain *k, const char *with, unsigned style, const char *text,
 		const char *below)
 {
@@ -825,7 +842,7 @@ static void add_end(struct chain *k, const char *with, const char *label, double
 	add(k, with, STYLE_BOLD, text, "");
 }
 
-/* Stages are numbered in the order of the path. */
+/* Draws a chain of stages, which are numbered in the order of the path. */
 static unsigned draw_chain(struct canvas *c, unsigned y, enum stage first, enum stage last,
 			   const double pps[], const double ever[], const char *from,
 			   double from_pps, const char *to, double to_pps)
@@ -889,13 +906,13 @@ static bool shows_tcp(const struct view *v, const struct view_input *in)
 }
 
 #define ESCAPE	      0x1b
-#define HISTORY_LINES 4 /* on a small screen; half of the rest on a large one */
+#define HISTORY_LINES 4 /* on a small screen, and half of the remaining lines on a large screen */
 #define PAGE_LINES    10
 #define TALL_ROWS     24
-#define LARGE_ROOM    18 /* lines below the history: for three tables */
-#define MORE_COLS     14 /* of the line of keys, for "12345 more" */
+#define LARGE_ROOM    18 /* lines below the history: room for three tables */
+#define MORE_COLS     14 /* columns in the line of keys for "12345 more" */
 
-/* No line is longer than the narrowest screen, nor are there more than on the lowest. */
+/* No line exceeds the narrowest screen, and all lines fit on the lowest screen. */
 static const char *const help[] = {
 	"A stage in red loses packets now, one in yellow",
 	"has lost some.",
@@ -911,7 +928,7 @@ static const char *const help[] = {
 	"space   pause; counting goes on    q  leave",
 };
 
-/* In the order of importance: as many as there is room for. */
+/* In the order of importance: as many as fit. */
 static const char *const keys[] = {"q quit",  "? help",	     "Enter open", "/ filter",	 "s sort",
 				   "g group", "n namespace", "d devices",  "space pause"};
 
@@ -927,7 +944,7 @@ static void draw_keys(struct canvas *c)
 	canvas_right(c, c->cols, c->rows - 1, STYLE_DIM, text);
 }
 
-/* What is shown of all there is, and how. */
+/* Draws the scope of the view and its settings. */
 static void draw_scope(const struct view *v, const struct view_input *in, struct canvas *c)
 {
 	const char *sort =
@@ -956,7 +973,7 @@ void view_add(struct view *v, const struct view_input *in)
 
 static void draw_title(const struct view *v, const struct view_input *in, struct canvas *c)
 {
-	double seconds = round((double)in->interval_ns / 5e7) / 20; /* as it was asked for */
+	double seconds = round((double)in->interval_ns / 5e7) / 20; /* interval as requested */
 	double pps[STAGE_COUNT], lost = losses_of(in->now, in->interval_ns, pps);
 	const double all = fmax(in->traffic.in_pps, 0) + fmax(in->traffic.sent_pps, 0);
 	char right[96], share[16];
@@ -983,7 +1000,9 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 	canvas_right(c, c->cols, 1, STYLE_DIM, right);
 }
 
-/* The chosen grouping; on a large screen, in what it leaves or half, another one and the devices.
+/*
+ * Draws the table of the chosen grouping. A large screen also has another table and the interfaces
+ * in the remaining room or in half of it.
  */
 static void draw_tables(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
 {
@@ -1035,14 +1054,14 @@ void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 	draw_keys(c);
 }
 
-/* A key while the text is typed that rows are to have. */
+/* Handles a key while the user types the filter text. */
 static void type_key(struct view *v, int key)
 {
 	size_t n = strlen(v->text);
 
 	if (key == KEY_BACKSPACE || key == 127 || key == '\b') {
 		while (n && (v->text[--n] & 0xc0) == 0x80)
-			; /* all bytes of a letter */
+			; /* all bytes of a character */
 		v->text[n] = '\0';
 	} else if (key == '\n' || key == '\r' || key == KEY_ENTER || key == ESCAPE) {
 		v->typing = false;
@@ -1055,7 +1074,7 @@ static void type_key(struct view *v, int key)
 	v->at = 0;
 }
 
-/* All namespaces, or only one; the history is kept. */
+/* Switches between all namespaces and one. The history is kept. */
 static void switch_netns(struct view *v, const struct view_input *in)
 {
 	uint32_t netns = v->netns || in->one_scope ? 0 : chosen_netns(v, in);

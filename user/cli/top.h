@@ -16,7 +16,7 @@
 #include "monitor/live.h"
 #include "report/page.h"
 
-/* A grid of characters with styles: what is to be on the screen, drawn without a terminal. */
+/* A grid of characters with styles: the contents of the screen, drawn without a terminal. */
 
 #define CANVAS_REVERSED 0x80 /* added to a style */
 
@@ -27,35 +27,35 @@ struct cell {
 
 struct canvas {
 	unsigned cols, rows;
-	bool ascii; /* the terminal has no others: what draws lines chooses plain ones */
+	bool ascii; /* the terminal only has ASCII: lines are drawn with plain characters */
 	struct cell *cells;
 };
 
-/* The size of a canvas may change. Its cells are to be freed. */
+/* Changes the size of a canvas. The caller frees its cells. */
 void canvas_resize(struct canvas *c, unsigned cols, unsigned rows);
 
 /* The view */
 
-#define VIEW_HISTORY  600 /* intervals kept, for a row that is open */
-#define VIEW_LAST     60  /* of them, beside each other */
+#define VIEW_HISTORY  600 /* intervals kept, for an open row */
+#define VIEW_LAST     60  /* intervals shown next to each other */
 #define VIEW_MIN_COLS 50
 #define VIEW_MIN_ROWS 15
 
-/* Rates of the last interval, a second; negative: not known. */
+/* Rates of the last interval, per second. Negative if unknown. */
 struct view_traffic {
-	double in_pps, in_bps, out_pps, out_bps; /* at all devices but loopback */
+	double in_pps, in_bps, out_pps, out_bps; /* at all interfaces except loopback */
 	double read_pps, sent_pps;		 /* by UDP sockets */
 };
 
 struct view_device {
 	char ifname[16];
-	int queue;	   /* of it; -1: all of it */
-	const char *netns; /* "" the own one */
-	uint32_t inum;	   /* of that namespace */
+	int queue;	   /* queue of the interface, -1 for the whole interface */
+	const char *netns; /* "" for the own namespace */
+	uint32_t inum;	   /* inode of that namespace */
 	double rx_pps, rx_bps, tx_pps, tx_bps, dropped_pps;
 };
 
-/* What to show next; borrowed while it is drawn. */
+/* Data to show next, borrowed while it is drawn. */
 struct view_input {
 	const struct live_table *now, *total;
 	uint64_t time_ns, interval_ns;
@@ -63,48 +63,51 @@ struct view_input {
 	const struct view_device *devices;
 	unsigned n_devices;
 	struct live_own own;
-	const char *what;	/* the filter, for the title; NULL: all */
-	const char *scope;	/* "all namespaces": of which losses and traffic are */
-	bool one_scope;		/* it cannot be switched */
-	const char *host;	/* its name */
+	const char *what;	/* the filter for the title, NULL: all */
+	const char *scope;	/* "all namespaces": scope of losses and traffic */
+	bool one_scope;		/* the scope cannot be switched */
+	const char *host;	/* name of the host */
 	const char *clock_text; /* "12:03:44" */
-	bool by_flow;		/* flows are counted apart */
-	const char *advice;	/* about the open row, in lines; NULL: nothing */
-	const char *packets;	/* of it, lost lately, in lines; NULL: nothing */
-	const char *tcp;	/* its balance so far, in lines; NULL: none is made */
+	bool by_flow;		/* flows are counted separately */
+	const char *advice;	/* lines about the open row, or NULL */
+	const char *packets;	/* lines about recently lost packets of the open row, or NULL */
+	const char *tcp;	/* lines of the TCP balance so far, NULL without a balance */
 };
 
 struct view {
 	unsigned grouping; /* index of a preset */
-	unsigned sort;	   /* the column that rows are sorted by, from the left */
+	unsigned sort;	   /* sort column, from the left */
 	bool paused, benign, devices, help;
-	bool no_tcp;		  /* rows in its place */
+	bool no_tcp;		  /* show rows instead of the TCP balance */
 	bool open;		  /* the chosen row fills the screen: */
-	struct live_table opened; /* a copy of it; to be freed */
-	unsigned opened_by;	  /* what it is grouped by, for view_is_part() */
-	unsigned openings;	  /* goes up with each row that is opened */
+	struct live_table opened; /* a copy of the row, freed by the caller */
+	unsigned opened_by;	  /* grouping of the row, for view_is_part() */
+	unsigned openings;	  /* incremented for each opened row */
 	bool typing;		  /* keys are letters of `text` */
-	char text[48];		  /* rows that have it are shown; "": all */
-	unsigned at;		  /* the chosen row, or device */
-	uint32_t netns;		  /* inode number of the namespace to show alone; 0: all */
-	double history[STAGE_COUNT][VIEW_HISTORY]; /* packets/s lost, newest at head - 1 */
+	char text[48];		  /* only show rows with this text, "": all */
+	unsigned at;		  /* index of the chosen row or interface */
+	uint32_t netns;		  /* inode of the only namespace to show, 0: all */
+	double history[STAGE_COUNT][VIEW_HISTORY]; /* lost packets/s, newest at head - 1 */
 	unsigned head, filled;
 };
 
-/* The rows of `in->total` that the chosen one stands for; to be freed. None: there is none. */
+/*
+ * Copies the rows of `in->total` that the chosen row stands for. The caller frees them. Empty if no
+ * row is chosen.
+ */
 void view_chosen(const struct view *v, const struct view_input *in, struct live_table *rows);
 
-/* `part` is among what the row stands for. */
+/* Returns whether `part` is among the rows that the row stands for. */
 bool view_is_part(const struct live_row *part, const struct live_row *row, unsigned by);
 
-/* An interval has ended: the history goes on. To be called also while the view is paused. */
+/* Adds an interval to the history. Call this function even while the view is paused. */
 void view_add(struct view *v, const struct view_input *in);
 
 void view_draw(struct view *v, const struct view_input *in, struct canvas *c);
 
 /*
- * A character, or KEY_UP and the like of ncurses. True: the user wants to leave. `in` has what is
- * shown; where the namespace is another one afterwards, it is to be of that.
+ * Handles a character, or KEY_UP and similar keys of ncurses. Returns true if the user quits. `in`
+ * has the data shown. If the namespace has changed afterwards, `in` must be read again for it.
  */
 bool view_key(struct view *v, int key, const struct view_input *in);
 
