@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Of each rule of the table: the counters that it names are summed by device (collect()), the
- * events that must or may have moved them are added up (expect()), and both are compared (judge()).
+ * For each rule of the table: adds up its counters by interface (collect()), adds up the events
+ * that must or may have moved them (expect()), and compares both (judge()).
  */
 #include "ledger/ledger.h"
 
@@ -17,7 +17,9 @@
 
 #define IFNAME_LEN 16
 
-/* Whether a loss moves a counter: by its cause, its location on the path, the engines' ways. */
+/*
+ * Certainty that a loss moves a counter: by its cause, its location on the path, and the engines.
+ */
 enum certainty { IMPOSSIBLE, POSSIBLE, CERTAIN };
 
 /* Matches a word with a pattern. `list`: NULL: any, "a|b": one of, "!a|b": all others. */
@@ -56,7 +58,7 @@ static bool same_end(const struct link_end *a, const struct link_end *b)
 	return same(a->ifname, b->ifname) && (!known(a->role) || same(a->role, b->role));
 }
 
-/* The other end of the device's link; NULL: no link is known there. */
+/* Returns the other end of the interface's link; NULL: no known link. */
 static const struct link_end *other_end(const struct engine_facts *f, const struct link_end *at)
 {
 	for (size_t i = 0; i < 2 * f->n_links; i++) {
@@ -154,11 +156,11 @@ struct group {
 	char ifname[IFNAME_LEN];
 	char name[COUNTER_NAME_LEN];
 	unsigned members;
-	ptrdiff_t alternative; /* where it begins in the rule's patterns */
+	ptrdiff_t alternative; /* start in the rule's patterns */
 	uint64_t delta;
 };
 
-/* Does the name match, and which device stands at '@'? */
+/* Returns true if the name matches the pattern, and sets the interface at '@'. */
 static bool match(const char *pattern, const char *name, char *ifname)
 {
 	const char *at = strchr(pattern, '@');
@@ -173,7 +175,7 @@ static bool match(const char *pattern, const char *name, char *ifname)
 	name += before;
 	len = strcspn(name, ":");
 	if (!before && !strncmp(name, "xsk:", 4))
-		return false; /* a socket's counter, no device's */
+		return false; /* a socket's counter, not an interface's */
 	if (!len || len >= IFNAME_LEN || fnmatch(at + 1, name + len, 0))
 		return false;
 	memcpy(ifname, name, len);
@@ -206,7 +208,7 @@ static void join_group(struct list *groups, const struct counter *d, const char 
 		snprintf(g->ifname, sizeof(g->ifname), "%s", ifname);
 		g->alternative = alternative;
 	}
-	if (!g->delta) /* of two families that which moved */
+	if (!g->delta) /* of two families the one that moved */
 		memcpy(g->name, d->name, sizeof(g->name));
 	if (++g->members > 1 && strpbrk(pattern, "*["))
 		snprintf(g->name, sizeof(g->name), "%.*s%s%s",
@@ -245,7 +247,7 @@ struct compare {
 
 struct expected {
 	uint64_t sure, perhaps, quirk;
-	bool shown[STAGE_COUNT]; /* stages with losses that this counter should know */
+	bool shown[STAGE_COUNT]; /* stages with losses that this counter should record */
 };
 
 static void expect_from_events(const struct compare *c, const struct counter_rule *rule,
@@ -374,7 +376,7 @@ static void compare_group(struct compare *c, const struct counter_rule *rule, co
 	struct expected x;
 	bool alone;
 
-	/* In namespaces that carry only the flow, their counters are the flow's. */
+	/* In namespaces that carry only the flow, the counters belong to the flow. */
 	if (c->facts->private_ns && scope == COUNTER_HOST && strcmp(g->role, "host"))
 		scope = COUNTER_FLOW;
 	alone = scope == COUNTER_FLOW || (c->facts->private_ns && scope == COUNTER_INTERFACE);

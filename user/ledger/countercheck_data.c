@@ -21,7 +21,7 @@ const struct counter_rule counter_rules[] = {
 		    {STAGE_QDISC, NULL, "!__dev_queue_xmit|__rtnl_unlock", REL_TX, MAY},
 		    {STAGE_TX_DEVICE, NULL, NULL, REL_SENT, DIRECT},
 		    {STAGE_BACKLOG, NULL, NULL, REL_SENT, INLINE},
-		    /* EPERM, once the socket's buffer has been full (SOCK_NOSPACE stays) */
+		    /* EPERM, after the socket's buffer was full (SOCK_NOSPACE stays) */
 		    {STAGE_NETFILTER, NULL, NULL, REL_TX, MAY},
 		    {STAGE_TX_SOCKET, NULL, NULL, REL_TX, MAY})},
 	{"Ip:OutDiscards", "Ip6OutDiscards", "tx", COUNTER_HOST, COUNTER_TX_SOCKET | COUNTER_EAGAIN,
@@ -41,7 +41,7 @@ const struct counter_rule counter_rules[] = {
 	{"@:qdisc:drops", NULL, NULL, COUNTER_INTERFACE, 0, .note = "counts skbs, not segments",
 	 .set = SET({STAGE_QDISC, NULL, "!__rtnl_unlock", REL_DEV, MUST})},
 	{"@:tx_dropped", NULL, NULL, COUNTER_INTERFACE, 0,
-	 .set = SET(/* veth_xmit() has turned skb->dev to the peer already */
+	 .set = SET(/* veth_xmit() has already set skb->dev to the peer */
 		    {STAGE_TX_DEVICE, NULL, "veth_xmit", REL_PEER, MUST},
 		    {STAGE_TX_DEVICE, NULL, "__dev_forward_skb2", REL_DEV, MUST},
 		    {STAGE_TX_DEVICE, NULL, "tun_net_xmit", REL_DEV, MUST},
@@ -65,7 +65,7 @@ const struct counter_rule counter_rules[] = {
 	{"@:rx_missed_errors", NULL, NULL, COUNTER_INTERFACE, 0,
 	 .note = "counter only: no packet exists yet that an event could show",
 	 .set = SET({STAGE_NIC_RING, NULL, NULL, REL_DEV, MAY})},
-	/* The ring's own counter where its name is like no other driver's. */
+	/* The ring's own counter, if its name is unique among drivers. */
 	{"ethtool:@:rx_no_dma_resources|ethtool:@:rx_out_of_buffer|"
 	 "ethtool:@:rx_no_memory|ethtool:@:pkts rx OOB|"
 	 "ethtool:@:port_rx_nodesc_drops|ethtool:@:[[]*[]]: rx_discards|"
@@ -98,7 +98,7 @@ const struct counter_rule counter_rules[] = {
 	 .note = "one per CPU for the whole host, other traffic included",
 	 .set = SET({STAGE_BACKLOG, "CPU_BACKLOG", NULL, REL_ANY, MUST})},
 
-	/* AF_XDP. rx_dropped repeats fill-empty: compared each, never added. */
+	/* AF_XDP. rx_dropped repeats fill-empty: both are compared, never added. */
 	{"xsk:rx_ring_full", NULL, "rx", COUNTER_FLOW, 0,
 	 .set = SET({STAGE_XSK, "ENOBUFS", NULL, REL_ANY, MUST},
 		    {STAGE_XSK, "XDP", NULL, REL_ANY, MAY})},

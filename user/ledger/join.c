@@ -6,7 +6,7 @@
 
 #include "base/num.h"
 
-#define LOWEST 128 /* the causes here are not expected to be so many */
+#define LOWEST 128 /* more causes than expected at this site */
 
 enum outcome join_decide(enum outcome tx, enum outcome rx)
 {

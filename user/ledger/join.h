@@ -22,7 +22,7 @@
  */
 enum outcome join_decide(enum outcome tx, enum outcome rx);
 
-/* Of DROPPED: the receiver's cause stands, else the sender's. */
+/* For DROPPED: returns true if the receiver's cause is taken, else the sender's. */
 bool join_believes_receiver(enum outcome tx, enum outcome rx);
 
 /* Walks over the ranges of one site, in ascending order of stream and number. */
@@ -50,8 +50,8 @@ uint64_t join_to(struct join_walk *w, uint16_t stream, uint64_t number);
 #define JOIN_WIRE TRACE_CAUSE_DIFFERENCE
 
 struct join {
-	const struct fates *fates;	/* of the site here */
-	bool remote_receives;		/* else the remote site is the sender */
+	const struct fates *fates;	/* of the local site */
+	bool remote_receives;		/* otherwise the remote site is the sender */
 	uint8_t cause_of[TRACE_CAUSES]; /* local index of a remote cause; 0: not named yet */
 	uint8_t lowest;			/* lowest index given to a remote cause */
 	struct join_walk there;		/* ranges of the remote site */
@@ -66,8 +66,8 @@ void join_init(struct join *j, const struct fates *fates, bool remote_receives);
 uint8_t join_cause(struct join *j, uint8_t remote_cause);
 
 /*
- * -EBADMSG: a range that the remote site cannot report: numbers outside of the window, an outcome
- * that such a site cannot know, or a cause that it has not named.
+ * Returns -EBADMSG for a range that the remote site cannot report: numbers out of the window, an
+ * outcome that such a site cannot have, or a cause that it has not named.
  */
 int join_check(const struct join *j, const struct range *r);
 

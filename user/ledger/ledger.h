@@ -24,7 +24,7 @@ struct ledger_cause {
 	struct result_cause named; /* packets, first, last, stream: not set */
 };
 
-/* Names of namespaces and interfaces, for people and for the counter check. */
+/* Names of namespaces and interfaces, for display and for the counter check. */
 struct ledger_place {
 	uint32_t netns;
 	unsigned ifindex; /* 0: the namespace itself */
@@ -83,11 +83,11 @@ enum engine_known { ENGINE_UNKNOWN, ENGINE_NO, ENGINE_YES };
 
 /* Facts known by the engines and the test network. Zero-initialised means unknown. */
 struct engine_facts {
-	int family;	   /* AF_INET, AF_INET6: which SNMP names to read; AF_UNSPEC: both */
-	bool private_ns;   /* the namespaces are ours and carry nothing but this flow */
-	bool any_traffic;  /* the causes are of all traffic, not of a flow of ours alone */
+	int family;	   /* AF_INET, AF_INET6: SNMP names to read; AF_UNSPEC: both */
+	bool private_ns;   /* the namespaces are ours and carry only this flow */
+	bool any_traffic;  /* the causes cover all traffic, not only our flow */
 	bool tx_socket;	   /* sent by UDP sockets: send() returns the errors of its packets */
-	bool xsk_zerocopy; /* fill-empty then counts failed allocations, not packets */
+	bool xsk_zerocopy; /* fill-empty counts failed allocations, not packets */
 	enum engine_known rx_in_sender; /* veth without NAPI: the receiving namespace's netif_rx()
 					 * runs inside send(), which returns its failure */
 	enum engine_known xdp_native;	/* XDP runs in the driver; generic XDP has no counters */
@@ -96,14 +96,14 @@ struct engine_facts {
 			       * counts as SndbufErrors and OutDiscards */
 	uint64_t short_calls; /* truncated sendmmsg() calls, with an error that the kernel kept */
 	uint64_t refused;     /* calls refused with another error */
-	uint64_t xdp_sink;    /* frames that our own XDP program took by XDP_DROP */
+	uint64_t xdp_sink;    /* frames that our XDP program took with XDP_DROP */
 	const struct engine_link *links;
 	size_t n_links;
 };
 
 enum counter_scope {
 	COUNTER_FLOW,	   /* counts this flow only */
-	COUNTER_INTERFACE, /* all traffic of the device */
+	COUNTER_INTERFACE, /* all traffic of the interface */
 	COUNTER_HOST,	   /* all traffic of the host, or of a namespace that is not ours */
 };
 
@@ -149,41 +149,41 @@ unsigned countercheck_counters(enum stage stage, const char **names, unsigned ma
 
 enum counter_sum {
 	SUM_REPLIES,	 /* ICMP errors that the sender received, role "tx" */
-	SUM_REASSEMBLED, /* datagrams that the receiver made of fragments: ReasmOKs of RFC 4293 */
+	SUM_REASSEMBLED, /* datagrams that the receiver reassembled: ReasmOKs of RFC 4293 */
 	SUM_TIMED_OUT,	 /* datagrams with fragments freed because others were late */
 };
 
-/* Counters that show something else than a loss. */
+/* Returns the sum of counters that show something other than a loss. */
 uint64_t countercheck_sum(const struct counters *deltas, enum counter_sum which);
 
 void countercheck_free(struct countercheck *b);
 
 /* The table of countercheck_data.c: which counter is moved by which losses. */
 
-/* Where the loss must have happened for this counter to see it. */
+/* Required place of the loss for this counter to record it. */
 enum counter_relation {
 	REL_ANY,  /* anywhere */
 	REL_ROLE, /* in the counter's namespace */
 	REL_TX,	  /* in the sender's namespace */
-	REL_DEV,  /* at the counter's device */
+	REL_DEV,  /* at the counter's interface */
 	REL_PEER, /* at the other end of its link */
-	REL_LINK, /* at the counter's device or the other end of its link */
+	REL_LINK, /* at the counter's interface or the other end of its link */
 	/*
-	 * At the sender's device or the other end of its link, inside send(). veth hides the
+	 * At the sender's interface or the other end of its link, inside send(). veth hides the
 	 * loss from send() before v6.6 (151e887d8ff9, in later stable kernels): as QUIRK.
 	 */
 	REL_SENT,
 };
 
-/* How surely it does. */
+/* How surely the loss moves the counter. */
 enum counter_force {
 	MUST,
 	MAY,
 	NATIVE,	  /* if XDP runs in the driver */
 	INLINE,	  /* if the receiving side's netif_rx() ran inside send() */
 	TAIL,	  /* TAIL, if the sender's qdisc refuses the new packet, not a queued one */
-	DIRECT,	  /* if no qdisc stands between send() and the device */
-	QUIRK,	  /* MUST, but newer kernels forget it: a documented disagreement */
+	DIRECT,	  /* if no qdisc is between send() and the interface */
+	QUIRK,	  /* MUST, but newer kernels do not count it: a documented disagreement */
 	SEGMENTS, /* MUST, once per segment, not per skb */
 };
 
@@ -196,7 +196,7 @@ struct counter_member {
 };
 
 enum counter_flag {
-	COUNTER_TX_SOCKET = 1, /* moved by sockets only: with other senders nothing is expected */
+	COUNTER_TX_SOCKET = 1, /* moved by sockets only: other senders expect nothing */
 	COUNTER_EAGAIN = 2,    /* each EAGAIN also moves it, without a packet */
 	COUNTER_SINK = 4,      /* packets taken by our XDP sink also move it */
 	COUNTER_COPY_MODE = 8, /* meaningless with zero-copy AF_XDP */
@@ -206,8 +206,8 @@ enum counter_flag {
 
 struct counter_rule {
 	/*
-	 * Names for IPv4 and IPv6, or for both where name6 is NULL. '@' is the device, '*' any
-	 * characters (all matches are summed), a|b the first that exists.
+	 * Names for IPv4 and IPv6, or for both if name6 is NULL. '@' is the interface, '*' any
+	 * characters (all matches are added), a|b the first that exists.
 	 */
 	const char *name4, *name6;
 	const char *role; /* "tx", "rx" (also in "host": one namespace); "host"; NULL: any */

@@ -24,7 +24,7 @@ struct result_cause {
 	char reason[REASON_NAME]; /* "SOCKET_RCVBUFF"; errno's name for XDP observers */
 	char location[KSYM_NAME]; /* kernel function, without offset */
 	char ifname[16];	  /* "" unknown */
-	char netns[16];		  /* role in the lab ("tx", "rx", "router"), or the inode number */
+	char netns[16];		  /* role in the test network ("tx", "rx", "router"), or inode */
 	const char *direction;	  /* "rx", "tx", "forward" */
 	const char *hook;	  /* netfilter only, else NULL */
 	const char *note;	  /* what happened, to be displayed */
@@ -35,12 +35,12 @@ struct result_cause {
 	uint64_t first, last; /* numbers, from 0 */
 };
 
-struct result_host { /* of an experiment between two */
+struct result_host { /* of an experiment between two hosts */
 	char name[65];
-	char place[32]; /* in the kernel, of its checkpoint */
+	char place[32]; /* location of its probe in the kernel */
 };
 
-/* A counter of the kernel that should know the losses of a stage. */
+/* A kernel counter that should record the losses of a stage. */
 struct result_counter {
 	enum stage stage;
 	char name[96]; /* role and name; a pattern with '*' if several counters were added */
@@ -51,7 +51,7 @@ struct result_counter {
 	 */
 	uint64_t expected, expected_max;
 	bool agrees;
-	bool documented;   /* disagrees, as this kernel is known to: see note */
+	bool documented;   /* disagrees, as known for this kernel: see note */
 	const char *scope; /* "flow", "interface", "host" */
 	const char *note;  /* static; NULL: no note */
 };
@@ -60,7 +60,7 @@ struct result_stage {
 	uint64_t packets;   /* from the fates */
 	uint64_t events;    /* weighted, copies included */
 	uint64_t bytes;	    /* L3 bytes of the packets */
-	const char *source; /* "event", "counter", "difference"; NULL: nothing lost here */
+	const char *source; /* "event", "counter", "difference"; NULL: no loss here */
 	const char *scope;  /* "flow", "interface", "host" */
 };
 
@@ -71,14 +71,14 @@ struct result_errno {
 
 struct result_losses { /* missed events of the program itself */
 	uint64_t causes_full, stamp_unreadable, recursion_misses, cell_empty, gso_split;
-	uint64_t suppressed; /* losses for which there is evidence that tracing was off */
+	uint64_t suppressed; /* losses with evidence that tracing was suppressed */
 	char suppressed_evidence[200];
 };
 
 /* CPU usage by the threads of one end. */
 struct result_cost {
 	uint64_t calls;	 /* system calls that hand over or take packets */
-	uint64_t cpu_ns; /* CPU time, their set-up included */
+	uint64_t cpu_ns; /* CPU time, including their set-up */
 };
 
 enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
@@ -99,10 +99,10 @@ struct finding {
 	char cause[FINDING_TEXT];      /* one or two sentences */
 	char facts[FINDING_FACTS];     /* a JSON object, by finding_fact_rows */
 	char fix[FINDING_TEXT];	       /* begins with a verb */
-	char command[FINDING_COMMAND]; /* for a shell, that makes it so, or shows more */
-	char undo[FINDING_COMMAND];    /* for a shell, that restores the old value */
+	char command[FINDING_COMMAND]; /* shell command that applies the fix, or shows more */
+	char undo[FINDING_COMMAND];    /* shell command that restores the old value */
 	char risk[512];
-	char applies[256];	 /* from when on: "at once"; "": the command changes nothing */
+	char applies[256];	 /* time of effect: "at once"; "": the command changes nothing */
 	char host[65];		 /* host of these settings; "": this host */
 	char netns[OWNER_NETNS]; /* namespace of these settings; "": selected, or unknown */
 };
@@ -111,10 +111,10 @@ struct result {
 	uint64_t attempted, refused, sent, delivered, dropped, in_flight, unaccounted, impossible;
 	bool balanced;
 	bool interrupted; /* by a signal: the ledger covers packets sent before it */
-	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by the last checkpoint passed */
+	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by the last probe passed */
 	uint64_t waits, wait_ns;
 	uint64_t duplicated, late, damaged, invalid, foreign;
-	struct { /* faults that the sender made on purpose: traffic/shape.h */
+	struct { /* deliberate faults of the sender: traffic/shape.h */
 		bool asked;
 		uint64_t duplicates, reordered, gaps;
 	} deliberate;
@@ -124,7 +124,7 @@ struct result {
 	uint64_t duration_ns; /* first to last packet sent */
 	uint64_t slipped_ns;  /* schedule that the generator could not keep */
 	uint64_t late_ns;     /* maximum delay behind schedule, recovered */
-	uint64_t held_ns;     /* a sender waited for numbers to settle: the window was full */
+	uint64_t held_ns;     /* a sender waited for numbers to be resolved: the window was full */
 	/* limit of the rate or count: "generator", "interface", "receiver"; NULL */
 	const char *bound;
 	unsigned payload_bytes, frame_bytes;
@@ -133,7 +133,7 @@ struct result {
 	struct trace_fragments fragments; /* counted in addition to the datagrams */
 	uint64_t reassembled;		  /* datagrams, by the kernel's counters of the receiver */
 	struct result_cost tx_cost, rx_cost;
-	uint64_t memory_bytes; /* of this process when the ledger was closed; 0: not known */
+	uint64_t memory_bytes; /* of this process when the ledger was closed; 0: unknown */
 	struct result_errno refused_by[RESULT_ERRNOS];
 	unsigned n_refused_by;
 	char in_flight_where[160];
@@ -150,9 +150,9 @@ struct result {
 	bool two_hosts;
 	struct result_host tx_host, rx_host;
 	struct {
-		bool shared;	   /* they are said to agree */
+		bool shared;	   /* declared to be synchronized */
 		int64_t offset_ns; /* the receiver's minus the sender's, */
-		uint64_t error_ns; /* wrong by so much at most */
+		uint64_t error_ns; /* maximum error */
 	} clock;
 	struct { /* the other host, if it was lost: */
 		bool lost;
@@ -161,7 +161,7 @@ struct result {
 	} remote;
 };
 
-/* Whether a counter of the stage says something else than the events. */
+/* Returns true if a counter of the stage disagrees with the events. */
 static inline bool result_disagrees(const struct result *res, enum stage stage)
 {
 	for (unsigned i = 0; i < res->n_counters; i++) {

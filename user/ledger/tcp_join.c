@@ -9,14 +9,14 @@
 #define STEPS	  (1u << 28) /* limit for lists that may be malicious */
 #define WRAP	  (1ULL << 32)
 #define HALF	  (1ULL << 31)
-#define CLOCKS_NS 100000000 /* by which the clocks of two hosts may differ */
+#define CLOCKS_NS 100000000 /* maximum difference between the clocks of two hosts */
 
-struct stop { /* on the way of a flow */
+struct stop { /* on the path of a flow */
 	const struct tcp_join_host *host;
 	unsigned number; /* of it */
 	uint32_t flow;
 	uint64_t shift;		 /* added to the sender's numbers to get this host's numbers */
-	uint64_t swallowed;	 /* segments that no event shows, and no socket has got */
+	uint64_t swallowed;	 /* segments without an event that reached no socket */
 	enum tcp_join_why doubt; /* reason for missing reports; JOIN_WHYS: no doubt */
 };
 
@@ -61,7 +61,7 @@ void tcp_join_prepare(struct tcp_join_host *hosts, unsigned n)
 	}
 }
 
-/* The first that is not before `key`. */
+/* Returns the first range not before `key`. */
 static const struct trail_range *lower(const struct trail *t, const struct trail_range *key)
 {
 	const struct trail_range *at = t->ranges.at;
@@ -176,7 +176,7 @@ static uint32_t find_at(struct join *j, const struct tcp_join_host *h, const str
 	return found;
 }
 
-/* Which multiple of 2^32 lies between their numbers; JOIN_WHYS: they are the same numbers. */
+/* Finds the multiple of 2^32 between their numbers; JOIN_WHYS: success. */
 static enum tcp_join_why align(const struct trail_flow *f, const struct trail_flow *x,
 			       uint64_t *shift)
 {
@@ -206,7 +206,7 @@ static bool went_by(struct join *j, const struct stop *s, uint64_t acked)
 	return false;
 }
 
-/* Segments that came and went without an event and to no socket, at most. */
+/* Returns the maximum of segments that arrived and left without an event and reached no socket. */
 static uint64_t swallowed(const struct trail_flow *x)
 {
 	uint64_t known = x->dropped + x->taken;
@@ -261,7 +261,7 @@ static enum tcp_join_why find_way(struct join *j, const struct trail_flow *f)
 /* Segments with the same first number: how often they were retransmitted, last at `time_ns`. */
 struct again {
 	uint64_t number, n, time_ns;
-	bool bare; /* SYN or FIN: nothing shows that it came twice */
+	bool bare; /* SYN or FIN: a repeated arrival is not visible */
 };
 
 static uint64_t take(uint64_t *left, uint64_t n)
@@ -271,7 +271,10 @@ static uint64_t take(uint64_t *left, uint64_t n)
 	return n;
 }
 
-/* It did not come to this stop, or not while that was watched; JOIN_WHYS: it can be told. */
+/*
+ * Returns why this stop cannot tell: the segment did not arrive, or not while it was watched.
+ * JOIN_WHYS: it can tell.
+ */
 static enum tcp_join_why unwatched(const struct join *j, const struct stop *s,
 				   const struct trail_flow *f, const struct again *a)
 {

@@ -18,25 +18,25 @@
 #define TCP_JOIN_HOSTS 16
 
 struct tcp_join_host {
-	struct trail *trail;	     /* of which the ranges are sorted */
+	struct trail *trail;	     /* with sorted ranges */
 	uint64_t began_ns, ended_ns; /* CLOCK_REALTIME */
-	bool crowded;		     /* flows of it found no room */
+	bool crowded;		     /* there was no room for some of its flows */
 	bool torn; /* records were lost: an event may be missing in the report */
-	uint64_t longest[TRAIL_WHATS]; /* private: ranges of each kind */
+	uint64_t longest[TRAIL_WHATS]; /* private: longest range of each kind */
 	bool refuses; /* its listeners lost connections, without events for each */
 };
 
-/* Why it is not known. */
+/* Reason why the outcome is unknown. */
 enum tcp_join_why {
 	JOIN_ELSEWHERE, /* no other host has seen the flow: it is not joined, */
 	JOIN_SEQUENCE,	/* or not with these numbers */
-	JOIN_WRAPPED,	/* or they cannot be told apart */
+	JOIN_WRAPPED,	/* or they are ambiguous */
 	JOIN_REUSED,	/* of an earlier connection with the same tuple, whose numbers are gone */
 	JOIN_BEFORE,	/* before the other host's tracing began */
 	JOIN_AFTER,	/* or after its end */
 	JOIN_UNSEEN,	/* segments of the flow bypassed the other host's entry */
 	JOIN_FULL,	/* records found no room */
-	JOIN_NO_EVENT,	/* it came to the last host, and no event showed its end */
+	JOIN_NO_EVENT,	/* it arrived at the last host, and no event showed its end */
 	JOIN_WHYS,
 };
 
@@ -46,12 +46,12 @@ struct tcp_joint {
 	uint64_t wire[TCP_JOIN_HOSTS][TCP_JOIN_HOSTS]; /* from, to */
 };
 
-/* A flow of the sender, as the hosts on its way know it, in the order of the way. */
+/* A flow of the sender, as known by the hosts on its path, in path order. */
 struct tcp_join_flow {
 	const struct trail_flow *flow;
 	struct {
 		unsigned host;
-		const struct trail_flow *flow; /* with other addresses, if NAT has renamed it */
+		const struct trail_flow *flow; /* with other addresses, if translated by NAT */
 	} way[TCP_JOIN_HOSTS];
 	unsigned n;
 	uint64_t segments, lost, wire, not_lost, undecided;
@@ -60,7 +60,7 @@ struct tcp_join_flow {
 
 typedef void tcp_join_each(void *arg, const struct tcp_join_flow *f);
 
-/* Before the first tcp_join() of these hosts. */
+/* Call it before the first tcp_join() of these hosts. */
 void tcp_join_prepare(struct tcp_join_host *hosts, unsigned n);
 
 /*
