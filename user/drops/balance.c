@@ -20,14 +20,14 @@
 
 #define CELLS_BYTES (BALANCE_CELLS * sizeof(struct balance_cell))
 
-/* The cost is measured until so much is known, and again after a while. */
+/* The overhead is measured until this much time is known, and again after a while. */
 
 #define MS 1000000ULL
 
-#define BEGIN_NS   (250 * MS)  /* to find a moment to begin at */
-#define BEGIN_MOST (2000 * MS) /* the same, where the CPUs are too busy for LOOKS_MIN in that */
+#define BEGIN_NS   (250 * MS)  /* time to find a moment to begin at */
+#define BEGIN_MOST (2000 * MS) /* the same, if the CPUs are too busy for LOOKS_MIN in that time */
 #define QUIET_NS   (200 * MS)  /* no arrivals for this long: the flow has ended */
-#define BUSY_NS	   (500 * MS)  /* a flow that goes on is looked at for so long at least */
+#define BUSY_NS	   (500 * MS)  /* minimum time to sample an ongoing flow */
 #define SOCKETS_NS (50 * MS)   /* between two searches for sockets */
 #define LOOKS_MIN  20 /* consistent snapshots before an ongoing flow is believed to balance */
 /*
@@ -43,18 +43,18 @@ struct balance {
 	struct balance_cell *cells; /* mapped */
 	bool names_sources;	    /* sources of reads are reported by programs at cgroup/recvmsg4
 				     * and 6 */
-	bool by_functions;	    /* reads are seen where udp_recvmsg() ends, not by tracepoint */
+	bool by_functions;	    /* reads are traced at the end of udp_recvmsg() */
 	struct cause_judge causes;
-	unsigned known; /* causes that `meaning` holds */
+	unsigned known; /* number of causes in `meaning` */
 	struct meaning {
 		bool known, sure, suspected;
 		enum balance_side side;
 	} meaning[BALANCE_CAUSES];
-	uint64_t flipped; /* drops when spec.chosen was called last */
+	uint64_t flipped; /* drops at the last call of spec.chosen */
 	int cgroup[2];	  /* links of the programs that report sources; -1: not attached */
 };
 
-/* On which side a drop is */
+/* Side of a drop */
 
 /* Phase of a packet's path through one namespace, relative to the two probes. */
 enum phase {
@@ -77,7 +77,7 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 	case STAGE_TX_ROUTE:
 	case STAGE_NEIGH:
 	case STAGE_TC_EGRESS: /* sch_handle_egress() in __dev_queue_xmit() */
-	case STAGE_XFRM:      /* of a packet that is not ours: has entered, in both directions */
+	case STAGE_XFRM:      /* packets of other senders have entered, in both directions */
 		return PHASE_SENDING;
 	case STAGE_QDISC:
 		return PHASE_QUEUED;
@@ -111,7 +111,7 @@ bool drop_arrives(const struct judged_cause *c)
 	return phase_of(&c->verdict, c->location) == PHASE_ARRIVING;
 }
 
-/* `before`: it has not entered before it is sent. */
+/* `before`: the packet had not entered before it was sent. */
 static enum balance_side side_of_phase(enum phase phase, enum balance_role role, bool before,
 				       bool *sure)
 {
@@ -215,7 +215,7 @@ static int share(struct bpf_map *map, int fd, unsigned entries)
 	return fd < 0 ? bpf_map__set_max_entries(map, entries) : bpf_map__reuse_fd(map, fd);
 }
 
-/* `paged`: read numbers in pages, too; `kfuncs`: with the kernel functions of bpf/skb.bpf.h. */
+/* `paged`: read numbers in pages, too. `kfuncs`: with the kernel functions of bpf/skb.bpf.h. */
 static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 {
 	int rc;
@@ -290,7 +290,7 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 	return 0;
 }
 
-/* Judges causes that came up since the last call. */
+/* Judges new causes since the last call. */
 static void judge_causes(struct balance *b)
 {
 	int fd = bpf_map__fd(b->skel->maps.causes);
@@ -316,7 +316,7 @@ static void judge_causes(struct balance *b)
 	b->known = known;
 }
 
-/* False: a cause is not known yet. */
+/* Returns false if a cause is not known yet. */
 static bool judge_drops(const struct balance *b, struct balance_moment *m)
 {
 	bool known = true;
@@ -344,7 +344,7 @@ uint64_t balance_misses(const struct balance *b)
 	{
 		if (bpf_program__type(prog) == BPF_PROG_TYPE_TRACING &&
 		    bpf_program__expected_attach_type(prog) != BPF_TRACE_ITER)
-			sum += trace_misses(prog); /* of the checkpoints alone */
+			sum += trace_misses(prog); /* missed runs of the probes only */
 	}
 	return sum;
 }
@@ -432,9 +432,9 @@ unsigned balance_translations(const struct balance *b, struct nat_translation *o
 	return nat_read(b->skel->maps.translations, out, n);
 }
 
-/* Looking at all counts and queues at once, and choosing the moments */
+/* Snapshots of all counts and queues, and the choice of the moments */
 
-/* `unread`: all sockets with unread data; else only sockets of the flow. */
+/* `unread`: all sockets with unread data, else only sockets of the flow. */
 static int find_sockets(struct balance *b, bool unread)
 {
 	b->skel->bss->take_unread = unread;
@@ -444,7 +444,7 @@ static int find_sockets(struct balance *b, bool unread)
 struct unread {
 	struct balance *b;
 	uint64_t shown, matched, unseen;
-	bool note; /* packets came before the programs were attached: their sources are noted */
+	bool note; /* packets arrived before the programs were attached: record their sources */
 };
 
 static void note_arrival(struct balance *b, const struct balance_queued *q, bool ours)
@@ -493,7 +493,7 @@ static void take_unread(void *arg, const void *record)
 		note_arrival(u->b, q, ours);
 }
 
-/* All packets in the queues of known sockets, some of each queue at a time. */
+/* Reads all packets in the queues of known sockets, some of each queue at a time. */
 static int walk_unread(struct unread *u)
 {
 	struct balance *b = u->b;
@@ -565,7 +565,7 @@ static int64_t under_way(const struct balance_moment *m)
 	return (int64_t)(t->entered - ended);
 }
 
-/* The best of many looks. */
+/* The best of many snapshots. */
 struct search {
 	struct balance_moment best, last;
 	uint64_t since, changed, sockets;
@@ -667,7 +667,7 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err)
 {
-	static const struct balance_moment idle; /* nothing came or was read since the attachment */
+	static const struct balance_moment idle; /* no arrivals or reads since the attachment */
 	struct unread unread = {.b = b, .note = true};
 	struct search s = {};
 	int rc = find_sockets(b, true);
@@ -736,7 +736,7 @@ void balance_close(struct balance *b)
 	free(b);
 }
 
-/* Numbers of the application: --seq. */
+/* Sequence numbers of the application: --seq. */
 
 #define PAYLOAD_MAX 65527 /* of a datagram: 65535 less the UDP header */
 #define STEP_MAX    (1ULL << 32)

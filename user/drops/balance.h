@@ -26,8 +26,8 @@ struct balance;
 /* How the application numbers its packets (--seq). */
 struct balance_numbering {
 	enum balance_numbers kind;
-	unsigned offset; /* of the number in the payload, bytes */
-	unsigned bytes;	 /* of the number, 1 .. 8 */
+	unsigned offset; /* bytes, position of the number in the payload */
+	unsigned bytes;	 /* bytes of the number, 1 .. 8 */
 	uint64_t step;
 };
 
@@ -49,7 +49,7 @@ struct balance_moment {
 	uint64_t mixed;	   /* packets in queues with other flows; in `queued` if of the flow */
 	uint64_t dying;	   /* packets in queues of sockets that are being closed */
 	uint64_t unseen;   /* unread datagrams of the flow that were not seen to arrive */
-	uint64_t sockets;  /* that may read of the flow */
+	uint64_t sockets;  /* sockets that may read the flow */
 	uint64_t time_ns;  /* CLOCK_MONOTONIC */
 	bool moved;	   /* not consistent: counts changed at each of many readings */
 	uint64_t unjudged; /* packets without room for their cause, and of unsure side */
@@ -59,11 +59,11 @@ struct balance_moment {
 /* Sum over all streams in which two packets arrived in sequence. */
 struct balance_streams {
 	unsigned streams;
-	unsigned strangers;  /* streams, so far without two packets in sequence */
+	unsigned strangers;  /* streams without two packets in sequence so far */
 	uint64_t seen;	     /* different numbers */
-	uint64_t missing;    /* numbers in between that never came */
-	uint64_t duplicates; /* packets with a number that was there */
-	uint64_t reordered;  /* packets that came after a higher number */
+	uint64_t missing;    /* numbers in between that never arrived */
+	uint64_t duplicates; /* packets with a number that had arrived before */
+	uint64_t reordered;  /* packets that arrived after a higher number */
 	uint64_t stray;	     /* packets with a number out of window */
 	uint64_t restarts;
 };
@@ -76,12 +76,12 @@ extern const char *const balance_kinds[BALANCE_KINDS];
 
 /* All borrowed until balance_close(). */
 struct balance_spec {
-	const struct filter *filter; /* where it matches more than UDP, that is passed over */
+	const struct filter *filter; /* ignores packets other than UDP, even matching ones */
 	struct balance_numbering numbering;
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
-	uint32_t netns;			  /* inode; 0: all together */
-	bool consumed;			  /* losses that are freed as used up, too */
+	uint32_t netns;			  /* inode; 0: all namespaces together */
+	bool consumed;			  /* also losses that are freed as consumed */
 	struct watch_shared shared;	  /* maps of an observer of the same drops; -1: unset */
 	const struct filter_inner *inner; /* as watch_spec's */
 	struct nat *nat;		  /* where NAT is followed; NULL: not followed */
@@ -93,10 +93,10 @@ struct balance_spec {
 	void *arg;
 };
 
-/* Loads. STATUS_UNABLE: kernel or capability. */
+/* Loads the probes. STATUS_UNABLE: kernel or capability. */
 int balance_open(struct balance **b, const struct balance_spec *spec, struct error *err);
 
-/* From here on the checkpoints count. */
+/* Attaches the probes, which count from now on. */
 int balance_attach(struct balance *b, const struct trace_places *places, struct error *err);
 
 /*
@@ -114,7 +114,7 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t settle_ns,
 		struct balance_moment *m, struct error *err);
 
-/* Numbers of the streams so far. */
+/* Reads the sequence numbers of the streams so far. */
 void balance_read_streams(const struct balance *b, struct balance_streams *s);
 
 /* Returns the translations of datagrams of the flow by NAT so far, like nat_read(). */
@@ -127,7 +127,7 @@ uint64_t balance_misses(const struct balance *b);
 /* Detaches and frees. NULL is allowed. */
 void balance_close(struct balance *b);
 
-/* Before its packet came to netif_receive_skb. */
+/* Returns true if the packet was dropped before netif_receive_skb. */
 bool drop_arrives(const struct judged_cause *c);
 
 /*

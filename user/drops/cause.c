@@ -52,7 +52,7 @@ const struct class_row class_rows[] = {
 	{"NETFILTER_DROP", NULL, OF_TO_MANY, PROTOCOL_ANY, SUSPECTED,
 	 "broadcast or multicast that a rule dropped (nf_hook_slow)"},
 
-	/* Neighbours that are not there. */
+	/* Neighbours without an answer. */
 	{"IPV6_NDISC_NS_OTHERHOST", NULL, 0, PROTOCOL_ANY, EXPECTED,
 	 "the neighbour solicitation is for another host (ndisc_recv_ns)"},
 
@@ -101,7 +101,7 @@ static bool fits(const struct class_row *row, const struct stagemap_event *e)
 
 	if (row->packets && !(row->packets & 1u << e->pkt_type))
 		return false;
-	/* Not known: no row that asks for it. */
+	/* Unknown protocol: no match for a row with a protocol. */
 	if (row->protocol != PROTOCOL_ANY && (!e->protocol || is_ip != (row->protocol == PROTOCOL_IP)))
 		return false;
 	return (!row->reasons || stagemap_listed(row->reasons, e->reason)) &&

@@ -19,8 +19,8 @@ enum packet_kind {
 	OF_BROADCAST = 1 << 1, /* PACKET_BROADCAST */
 	OF_MULTICAST = 1 << 2, /* PACKET_MULTICAST */
 	OF_TO_OTHERS = 1 << 3, /* PACKET_OTHERHOST */
-	OF_OUTGOING = 1 << 4,  /* PACKET_OUTGOING: a tap's copy */
-	OF_LOOPED = 1 << 5,	  /* PACKET_LOOPBACK: the sender's own copy (ip_mc_output) */
+	OF_OUTGOING = 1 << 4,  /* PACKET_OUTGOING: copy for a tap */
+	OF_LOOPED = 1 << 5,	  /* PACKET_LOOPBACK: the sender's copy (ip_mc_output) */
 	OF_TO_MANY = OF_BROADCAST | OF_MULTICAST | OF_LOOPED,
 };
 
@@ -30,7 +30,7 @@ enum protocol_kind {
 	PROTOCOL_NOT_IP, /* ARP, LLDP, STP ... */
 };
 
-/* A row: the first that fits is taken. Lists as in struct stagemap_row. */
+/* A row: the first match is taken. Lists as in struct stagemap_row. */
 struct class_row {
 	const char *reasons;
 	const char *locations;
@@ -55,7 +55,7 @@ struct verdict judge_drop(const struct stagemap_event *e);
  * taker, overlapping fragments, drivers.
  */
 struct consumed_row {
-	const char *function; /* where it is freed */
+	const char *function; /* function that frees the packet */
 	enum stage stage;
 	enum direction direction;
 	enum drop_class class;
@@ -67,16 +67,19 @@ struct consumed_row {
 extern const struct consumed_row consumed_rows[];
 extern const unsigned consumed_row_count;
 
-/* Addresses of the functions that this kernel has, for struct watch_spec. Returns how many. */
+/*
+ * Finds the addresses of the functions that this kernel has, for struct watch_spec. Returns their
+ * number.
+ */
 unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX]);
 
 /* Returns the row of a function, or NULL. */
 const struct consumed_row *consumed_row_of(const char *function);
 
-/* A cause of drops, with all that is known of it. */
+/* A cause of drops, with all known facts. */
 struct judged_cause {
-	struct watch_key key;	  /* without device and namespace */
-	char reason[REASON_NAME]; /* "CONSUMED": freed as used up */
+	struct watch_key key;	  /* without interface and namespace */
+	char reason[REASON_NAME]; /* "CONSUMED": freed as consumed */
 	char location[KSYM_NAME]; /* "" unknown */
 	struct verdict verdict;
 };
@@ -84,11 +87,11 @@ struct judged_cause {
 /* Cache of judged causes: judging is slow, and few causes repeat very often. Set the first two. */
 struct cause_judge {
 	const struct reasons *reasons;
-	const struct ksyms *ksyms; /* NULL: places are not known */
+	const struct ksyms *ksyms; /* NULL: locations are unknown */
 	struct judged_cause known[256];
 };
 
-/* Lives until the next call. */
+/* Valid until the next call. */
 const struct judged_cause *cause_judge(struct cause_judge *j, const struct watch_key *key);
 
 #endif

@@ -27,7 +27,7 @@ static int tc_first_link(unsigned ifindex, enum bpf_tc_attach_point point, int p
 	return bpf_link_create(prog_fd, (int)ifindex, (enum bpf_attach_type)type, &opts);
 }
 
-/* The hook, and the filter there. Not LIBBPF_OPTS(): its copy may have anything in its padding. */
+/* Fills the hook and the filter. Not LIBBPF_OPTS(), which leaves padding uninitialised. */
 static void describe(const struct tc_first *tc, struct bpf_tc_hook *hook, struct bpf_tc_opts *opts)
 {
 	memset(hook, 0, sizeof(*hook));
@@ -193,7 +193,7 @@ int edge_open(struct checkpoints **out, const struct trace_config *cfg, const st
 
 	for (;;) {
 		rc = load_edge(c, cfg, drops, netns, true, tc);
-		if (trace_load_again(rc)) /* as this kernel can */
+		if (trace_load_again(rc)) /* retry with the fallback object */
 			rc = load_edge(c, cfg, drops, netns, false, tc);
 		if (rc != -EPERM || !tc)
 			break;

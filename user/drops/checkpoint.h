@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Checkpoints: how far each number got. They let everything pass. */
+/* Probes: how far each number got. They pass all packets. */
 #ifndef PKTLEDGER_DROPS_CHECKPOINT_H
 #define PKTLEDGER_DROPS_CHECKPOINT_H
 
@@ -40,7 +40,7 @@ int checkpoints_open(struct checkpoints **c, const struct trace_config *cfg,
 		     const struct drops *drops, const struct checkpoint_place at[CHECKPOINTS],
 		     bool links, struct error *err);
 
-/* The map of enum trace_seen bytes, to be mapped. */
+/* Returns the map of enum trace_seen bytes, for mapping. */
 int checkpoints_seen_fd(const struct checkpoints *c);
 
 void checkpoints_close(struct checkpoints *c); /* NULL is allowed */
@@ -60,7 +60,7 @@ struct edge_netns {
 int edge_open(struct checkpoints **c, const struct trace_config *cfg, const struct drops *drops,
 	      const struct edge_netns *netns, unsigned ifindex, struct error *err);
 
-/* Which place in the kernel it is: "net_dev_start_xmit", "netif_receive_skb, tcx" .. Static. */
+/* Returns the location in the kernel: "net_dev_start_xmit", "netif_receive_skb, tcx" .. Static. */
 const char *edge_place(const struct checkpoints *c);
 
 /* A BPF program at a tc hook, before all others. */
@@ -68,8 +68,8 @@ struct tc_first {
 	const struct netns *ns;
 	unsigned ifindex;
 	enum bpf_tc_attach_point point;
-	bool links; /* no classic filter instead */
-	int link;   /* below 0: a classic filter, or nothing */
+	bool links; /* do not fall back to a classic filter */
+	int link;   /* below 0: classic filter, or not attached */
 	bool filter;
 };
 

@@ -79,7 +79,7 @@ static bool strip(struct part *part, const char *prefix, const char *suffix)
 	return true;
 }
 
-/* systemd-escape(1): a byte that a unit's name cannot have, and '-', is \xHH. */
+/* systemd-escape(1): a byte that is not allowed in a unit's name, and '-', is \xHH. */
 static void copy_unescaped(char *out, size_t size, struct part part)
 {
 	size_t n = 0;
@@ -142,7 +142,7 @@ static bool read_uid(struct part part, char uid[CONTAINER_UID])
 	return true;
 }
 
-/* "podUID", or "kubepods[-QOS]-podUID.slice" with systemd. A pod begins anew. */
+/* "podUID", or "kubepods[-QOS]-podUID.slice" with systemd. A pod resets the container. */
 static bool read_pod(struct part component, struct container *out)
 {
 	const char *pod = memmem(component.p, component.n, "-pod", 4);
@@ -182,7 +182,7 @@ static bool copy(char *out, size_t size, const char *p, const char *end)
 	return true;
 }
 
-/* NAMESPACE_POD_UID. No name in Kubernetes has a '_' in it. */
+/* NAMESPACE_POD_UID. Names in Kubernetes do not contain '_'. */
 static bool read_pod_log(const char *name, struct container *c)
 {
 	const char *first = strchr(name, '_'), *last = strrchr(name, '_');

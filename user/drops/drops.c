@@ -19,9 +19,9 @@ struct drops {
 	struct trace_tails *tails; /* mapped; NULL: not yet */
 };
 
-#define FRAGMENTS (1 << 16) /* datagrams under way, as many as IPv4 has ids for */
+#define FRAGMENTS (1 << 16) /* datagrams in transit, as many as IPv4 has IDs */
 
-/* Opens and loads the programs; `paged`: they read sequence headers in pages (bpf/skb.bpf.h). */
+/* Opens and loads the programs. `paged`: they read sequence headers in pages (bpf/skb.bpf.h). */
 static int load(struct drops *d, const struct trace_config *cfg, const struct trace_kfree *kernel,
 		enum drops_of of, bool paged)
 {
@@ -52,7 +52,7 @@ static int load(struct drops *d, const struct trace_config *cfg, const struct tr
 	bpf_program__set_autoload(s->progs.xdp_cpumap_enqueue, xdp);
 	bpf_program__set_autoload(s->progs.consume_skb, consumes);
 	bpf_program__set_autoload(s->progs.consume_skb_2nd, consumes);
-	/* these when they are asked for */
+	/* attached on request */
 	bpf_program__set_autoattach(s->progs.xdp_devmap_xmit, false);
 	bpf_program__set_autoattach(s->progs.xdp_cpumap_enqueue, false);
 	bpf_program__set_autoattach(s->progs.unread, false);
@@ -211,7 +211,7 @@ static int read_count(const struct drops *d, __u32 index, struct trace_count *su
 
 uint64_t drops_packets(const struct drops *d)
 {
-	__u32 next = d->skel->data->cause_next; /* of the indices that are given out */
+	__u32 next = d->skel->data->cause_next; /* next unused index */
 	struct trace_count c;
 	uint64_t packets = 0;
 
@@ -263,7 +263,7 @@ struct drops_losses drops_read_losses(const struct drops *d)
 	return l;
 }
 
-/* The socket iterator shows the sockets of the namespace in which it is read. */
+/* The socket iterator lists the sockets of the namespace in which it is read. */
 int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uint64_t *packets,
 		      struct error *err)
 {

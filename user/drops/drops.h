@@ -38,25 +38,28 @@ enum drops_of { DROPS_OF_ALL, DROPS_OF_SKBS, DROPS_OF_FRAMES };
 int drops_open(struct drops **d, const struct trace_config *cfg, const struct trace_kfree *kernel,
 	       enum drops_of of, struct error *err);
 
-/* From here on drops are seen. */
+/* Attaches the observers, which record drops from now on. */
 int drops_attach(struct drops *d, const struct trace_places *places, struct error *err);
 
 /*
- * A map that other programs share, or that is mapped: "fates", "arrivals" (sink.bpf.c), "cell"
- * (xsk.bpf.c), "batch" (gen.bpf.c), "tails", for all that find bytes of numbers.
+ * Returns a map shared with other programs, or mapped: "fates", "arrivals" (sink.bpf.c), "cell"
+ * (xsk.bpf.c), "batch" (gen.bpf.c), "tails", for all code that looks up bytes of numbers.
  */
 int drops_map_fd(const struct drops *d, const char *name);
 
 /*
- * Gives programs that are checkpoints, and not loaded yet, the maps of the window and of fragments,
- * and if cfg.fragments is set the map of how far numbers got. 0 or -errno.
+ * Gives probes that are not loaded yet the maps of the window and of fragments, and if
+ * cfg.fragments is set also the map of how far numbers got. Returns 0 or -errno.
  */
 int drops_share(const struct drops *d, const struct bpf_object *checkpoints);
 struct trace_fragments drops_read_fragments(const struct drops *d);
 
 struct trace_tails *drops_tails(const struct drops *d); /* the element of `tails`, mapped */
 
-/* Whether stamps are read wherever an skb has them (bpf/skb.bpf.h), or in its linear part only. */
+/*
+ * Returns true if sequence headers are read in pages, too (bpf/skb.bpf.h), false if only in the
+ * linear part.
+ */
 bool drops_reads_pages(const struct drops *d);
 
 /*
@@ -66,7 +69,7 @@ bool drops_reads_pages(const struct drops *d);
 int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct error *err);
 
 struct drops_redirects {
-	unsigned ifindex; /* where the program runs */
+	unsigned ifindex; /* interface on which the program runs */
 	uint32_t netns;	  /* inode number */
 	unsigned target;  /* interface in its devmap; 0: unset */
 	int cpumap_fd;	  /* -1: unset */
@@ -84,16 +87,16 @@ int drops_watch_redirects(struct drops *d, const struct drops_redirects *r, stru
  */
 void drops_expect_sink(struct drops *d);
 
-/* Redirects into this XSKMAP are the flow's. */
+/* Treats redirects into this XSKMAP as packets of the flow. */
 int drops_watch_xskmap(struct drops *d, int map_fd);
 
-/* Numbers below have left the window of the stream: for all programs that share the map. */
+/* Numbers below have left the window of the stream, for all programs that share the map. */
 void drops_set_tail(struct drops *d, unsigned slot, uint64_t number);
 
 /* Returns the packets of all causes so far, by their weight. Cheap enough for every interval. */
 uint64_t drops_packets(const struct drops *d);
 
-/* All causes with their counts. Returns how many were written (at most `max`) or -errno. */
+/* Reads all causes with their counts. Returns the number written (at most `max`) or -errno. */
 int drops_read(const struct drops *d, struct drops_cause *out, int max);
 
 struct drops_losses drops_read_losses(const struct drops *d);

@@ -12,12 +12,12 @@
 #define EIGHT	    8
 #define DELIVERED_8 0x0101010101010101ULL /* value that sinks write per packet */
 
-/* Bases to choose from: a stream's numbers must not run over their 48 bits. */
+/* Bases to choose from: a stream's numbers must not exceed 48 bits. */
 #define BASES	   ((uint16_t)((STAMP_NUMBER_MASK - STAMP_SPAN) >> 32))
 #define STREAMS	   (UINT16_MAX - TRACE_STREAMS)
 #define WINDOW_MAX (1ULL << 40)
 
-#define DELAY_DOUBT_NS 10000000000ULL /* no queue of a network holds a packet for so long */
+#define DELAY_DOUBT_NS 10000000000ULL /* network queues do not hold a packet this long */
 #define TAI_OFFSET_NS  37000000000ULL /* TAI - UTC since 2017 */
 #define TAI_NEAR_NS    1000000000ULL
 
@@ -170,11 +170,11 @@ void fates_init(struct fates *f, uint16_t streams, uint64_t window)
 {
 	uint16_t random[2] = {};
 
-	(void)!getrandom(random, sizeof(random), 0); /* so few bytes it never refuses */
+	(void)!getrandom(random, sizeof(random), 0); /* does not fail for so few bytes */
 	fates_init_given(f, &(struct fates_numbers){
 				    .streams = streams,
 				    .window = window,
-				    /* 0 is kept free: a word of 0 means "no number" to observers */
+				    /* 0 is reserved: observers take a word of 0 as "no number" */
 				    .stream0 = (uint16_t)(1 + random[0] % STREAMS),
 				    .base = (uint64_t)(random[1] % BASES + 1) << 32,
 			    });
@@ -326,13 +326,15 @@ static void empty_eight(uint8_t *bytes, size_t i)
 	__atomic_store_n((uint64_t *)(bytes + i), 0, __ATOMIC_RELAXED);
 }
 
-/* Eight numbers that were all delivered, as almost all are. */
+/* Returns true if eight numbers were all delivered, which is the usual case. */
 static bool all_delivered(const struct fates *f, size_t i)
 {
 	return eight(f->arrivals, i) == DELIVERED_8 && !eight(f->failed, i);
 }
 
-/* The numbers from n on have this outcome: gives the range before to the visitor, if it is over. */
+/*
+ * Sets the outcome of the numbers from n on. Passes the previous range to the visitor if it ends.
+ */
 static void visit(const struct range_visitor *visitor, struct range *r, uint64_t n,
 		  enum outcome outcome, uint8_t detail)
 {
@@ -382,7 +384,7 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 		visit(visitor, &r, n, outcome, detail_of(f, i, outcome));
 		empty_byte(f->arrivals, i);
 		f->cause[i] = f->seen[i] = 0;
-		if (byte_at(f->failed, i)) /* a page that is not written takes no memory */
+		if (byte_at(f->failed, i)) /* an unwritten page takes no memory */
 			empty_byte(f->failed, i);
 		number++;
 	}

@@ -25,7 +25,7 @@
 #define ARRIVALS_FLOWS	 64 /* shown */
 #define ARRIVALS_CLOCK	 "CLOCK_TAI"
 
-/* The bucket of a value from 1 on, and the values that fall in it. */
+/* Returns the bucket of a value from 1 on, and the values of a bucket. */
 unsigned arrivals_bucket(uint64_t value);
 uint64_t arrivals_bucket_from(unsigned bucket);
 uint64_t arrivals_bucket_to(unsigned bucket);
@@ -37,7 +37,7 @@ struct reordering {
 	uint64_t packets;
 	uint64_t extent_max; /* arrivals since the first one with a higher number */
 	uint64_t extent[ARRIVALS_BUCKETS]; /* packets */
-	uint64_t extent_unknown;	   /* so late that the jump over them is forgotten */
+	uint64_t extent_unknown;	   /* too late: the jump over them is no longer known */
 };
 
 void reordering_note(struct reordering *r, uint64_t extent);
@@ -87,10 +87,10 @@ struct result_stamps {
 	bool asked; /* legs are measured */
 	enum result_stamper {
 		STAMPED_BY_NONE,     /* the receiving engine has no such timestamps */
-		STAMPED_BY_SOFTWARE, /* as the driver hands it over, before it waits for a CPU */
+		STAMPED_BY_SOFTWARE, /* by the driver, before the packet waits for a CPU */
 	} kind;
 	uint64_t packets;
-	struct result_latency backlog; /* from there to RESULT_DEVICE_IN */
+	struct result_latency backlog; /* from the software timestamp to RESULT_DEVICE_IN */
 };
 
 extern const struct record_field result_stamps_rows[];
@@ -121,11 +121,11 @@ struct arrivals {
 	uint64_t flows_more; /* not in `flow`, but in the sums */
 };
 
-/* Why the clocks of both ends cannot be trusted to agree, or NULL. */
+/* Returns the reason why the clocks of both ends may differ, or NULL. */
 const char *arrivals_clock_doubt(const struct arrivals *a);
 
 /* Reasons besides errno why the send call closed a number. */
-#define TX_ERRNO_LOST 255 /* sendmmsg() kept the error of a short call to itself */
+#define TX_ERRNO_LOST 255 /* the kernel did not report the error of a short call of sendmmsg() */
 #define TX_ERRNO_GAP  254 /* left out on purpose: not attempted */
 
 struct fates {
@@ -134,10 +134,10 @@ struct fates {
 	uint8_t *cause; /* mapped from BPF; plain memory if there is no tracer */
 	uint8_t *seen;
 	uint8_t *arrivals;	      /* mapped from BPF where the receiver may be a program */
-	uint8_t *failed;	      /* errno of a send call that did not accept the number */
+	uint8_t *failed;	      /* errno of a send call that refused the number */
 	size_t bytes;		      /* of each of the four */
 	uint64_t tail[TRACE_STREAMS]; /* numbers below are folded */
-	/* L3 bytes of a number (from 0) where packets differ; NULL: all are alike. */
+	/* Returns the L3 bytes of a number (from 0) if packets differ; NULL: all are equal. */
 	unsigned (*l3_bytes)(const void *arg, uint16_t slot, uint64_t number);
 	const void *l3_arg;
 };
@@ -147,16 +147,16 @@ struct fates {
  * site are OPEN, REFUSED, GAP, DROPPED, DELIVERED and IMPOSSIBLE.
  */
 enum outcome {
-	OUTCOME_NOTHING, /* a receiver that watched did not see it */
+	OUTCOME_NOTHING, /* a watching receiver did not see it */
 	OUTCOME_OPEN,	 /* no site has ended it */
 	OUTCOME_REFUSED,
 	OUTCOME_GAP,  /* left out on purpose: never attempted */
-	OUTCOME_SEEN, /* at the probe of this site, and no more */
+	OUTCOME_SEEN, /* at the probe of this site, and not further */
 	OUTCOME_DROPPED,
-	OUTCOME_GIVEN_UP, /* dropped by a receiver that did not get all fragments */
+	OUTCOME_GIVEN_UP, /* dropped by a receiver that lacked fragments */
 	OUTCOME_DELIVERED,
 	OUTCOME_WIRE,	    /* seen to leave, not seen to arrive */
-	OUTCOME_IMPOSSIBLE, /* it arrived or was dropped, and was never attempted */
+	OUTCOME_IMPOSSIBLE, /* it arrived or was dropped, but was never attempted */
 };
 
 /* "unaccounted", "delivered", "dropped", "refused", "skipped". Static. */
@@ -164,9 +164,9 @@ const char *outcome_name(enum outcome outcome);
 
 /* Numbers of one stream with the same outcome and the same detail. */
 struct range {
-	uint64_t first, last; /* from 0, unless it is said otherwise */
-	uint16_t stream;      /* its slot, unless it is said otherwise */
-	/* DROPPED: the cause; OPEN: `seen`; REFUSED: `failed`; else 0. In files: the ID. */
+	uint64_t first, last; /* from 0, unless stated otherwise */
+	uint16_t stream;      /* its slot, unless stated otherwise */
+	/* DROPPED: the cause. OPEN: `seen`. REFUSED: `failed`. Otherwise 0. In files: the ID. */
 	uint16_t detail;
 	enum outcome outcome;
 };
@@ -185,13 +185,13 @@ struct range_visitor {
 /* Sums over the numbers folded so far. */
 struct fate_tally {
 	uint64_t attempted, refused, delivered, dropped, unaccounted;
-	uint64_t impossible;			    /* a fate for a number never attempted */
-	uint64_t left_out;			    /* gaps on purpose: not attempted */
+	uint64_t impossible;			    /* an outcome for a number never attempted */
+	uint64_t left_out;			    /* skipped on purpose: not attempted */
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last probe; 0: not seen */
 	uint64_t unaccounted_on_init;		    /* last seen in the context of PID 1 */
 	struct gaps gaps;			    /* runs of numbers sent and not delivered */
-	uint64_t missing[TRACE_STREAMS];	    /* of them, the run that is still open */
-	uint64_t refused_by[256];		    /* by errno; TX_ERRNO_LOST: not known */
+	uint64_t missing[TRACE_STREAMS];	    /* part of them, the run that is still open */
+	uint64_t refused_by[256];		    /* by errno; TX_ERRNO_LOST: unknown */
 	struct fate_cause {
 		uint64_t packets;
 		uint64_t first, last; /* numbers, from 0 */
@@ -236,7 +236,7 @@ static inline size_t fates_index(const struct fates *f, uint16_t slot, uint64_t 
 void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
 		const struct range_visitor *visitor);
 
-/* Adds a range, as fates_fold() or join_here() makes them, to the tally. */
+/* Adds a range, created by fates_fold() or join_here(), to the tally. */
 void tally_add(struct fate_tally *t, const struct fates *f, const struct range *r);
 
 /*
@@ -256,7 +256,7 @@ uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, u
 
 /*
  * Returns the highest number + 1 with any record, from `from` on, among the next `most` numbers in
- * the window; `from`: no record.
+ * the window. `from`: no record.
  */
 uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint64_t most);
 

@@ -15,7 +15,7 @@
 struct files {
 	struct survey_bpf *skel;
 	struct bpf_link *link, *silent; /* `silent`: next to the walk for owners; NULL: missing */
-	struct bpf_link *reader;	/* attached when it is asked for */
+	struct bpf_link *reader;	/* attached on request */
 };
 
 bool files_of_all(void)
@@ -46,7 +46,7 @@ static int open_walk(struct files **out, const char *program, const char *map,
 
 int files_open(struct files **f)
 {
-	/* sock:sock_recv_length is there since Linux 6.3 */
+	/* sock:sock_recv_length exists since Linux 6.3 */
 	const char *const beside[] = {"silent", "reader", NULL}, *const before[] = {"silent", NULL};
 	int rc = files_of_all() ? open_walk(f, "holders", "wanted", beside) : -EOPNOTSUPP;
 

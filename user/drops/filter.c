@@ -24,12 +24,12 @@ struct layer {
 	const struct filter_code *code;
 	bool live[FILTER_ROOM];	     /* reached from the first instruction */
 	uint16_t set[FILTER_ROOM];   /* words of memory that are written by then, one bit each */
-	uint16_t place[FILTER_ROOM]; /* where its translation begins */
+	uint16_t place[FILTER_ROOM]; /* start of its translation */
 	bool loops;		     /* it jumps back */
 	bool again;		     /* instructions already visited have changed */
 };
 
-/* Where `step` leads from `i` is live, and of the memory no more than `set` is written there. */
+/* Marks the target of `step` from `i` as live, with at most the memory in `set` written there. */
 static int reach(struct layer *l, unsigned i, uint32_t step, uint16_t set)
 {
 	uint32_t to = i + 1 + step;
@@ -71,8 +71,8 @@ static int reach_next(struct layer *l, unsigned i)
 }
 
 /*
- * For a program of `n` instructions, at most FILTER_ROOM. -EINVAL if it leaves the program or its
- * memory, -ENODATA if it reads a word of memory that is not written on every way there.
+ * For a program of `n` instructions, at most FILTER_ROOM. Returns -EINVAL if it leaves the program
+ * or its memory, -ENODATA if it reads a word of memory that is not written on every path to it.
  */
 static int find_reach(struct layer *l)
 {
@@ -159,7 +159,7 @@ static void end(struct translation *t, enum filter_verdict verdict)
 	go(t, t->room);
 }
 
-/* No match if fewer bytes than RESULT were read. */
+/* Emits: no match if fewer bytes than RESULT were read. */
 static void check_end(struct translation *t)
 {
 	unsigned have = t->loops ? TMP : HAVE;
@@ -194,7 +194,7 @@ static void load_absolute(struct translation *t, const struct sock_filter *f, un
 
 	set(t, RESULT, past);
 	check_end(t);
-	if (past <= FILTER_BYTES) /* else the check has ended it */
+	if (past <= FILTER_BYTES) /* otherwise the check has ended it */
 		load_bytes(t, f->code, dst, SCRATCH, offset);
 }
 
@@ -250,8 +250,8 @@ static int load(struct translation *t, const struct sock_filter *f)
 }
 
 /*
- * The same instruction in both machines, but for two: by 32 and more is shifted until nothing is
- * left, where eBPF would shift by the low bits, and division by zero is no match.
+ * Emits the same instruction on both machines, with two exceptions: a shift by 32 or more gives 0,
+ * but eBPF would shift by the low bits, and division by zero is no match.
  */
 static int arithmetic(struct translation *t, const struct sock_filter *f)
 {
@@ -424,7 +424,7 @@ int filter_translate(const struct filter_code layers[2], struct bpf_insn *out, u
 	return used <= room ? (int)used : -E2BIG;
 }
 
-/* The place in programs that include bpf/filter.bpf.h */
+/* The placeholder in programs that include bpf/filter.bpf.h */
 
 static bool is_constant(const struct bpf_insn *insn, __s32 value)
 {
@@ -433,7 +433,7 @@ static bool is_constant(const struct bpf_insn *insn, __s32 value)
 	       insn->imm == value;
 }
 
-/* Whether the place begins at insns[0], its marker. */
+/* Returns true if the placeholder begins at insns[0], its marker. */
 static bool is_place(const struct bpf_insn *insns, size_t n)
 {
 	if (n < FILTER_ROOM + 2 || !is_constant(insns, FILTER_BEGIN) ||
@@ -446,7 +446,7 @@ static bool is_place(const struct bpf_insn *insns, size_t n)
 	return true;
 }
 
-/* Fills the places in `insns`. Returns how many there are. */
+/* Fills the placeholders in `insns`. Returns their number. */
 static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *code, __s32 slot,
 		     bool tags, uint16_t port, bool is_port)
 {
@@ -502,7 +502,7 @@ int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags,
 uint64_t filter_unread(const struct bpf_object *obj)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(obj, SCRATCH_MAP);
-	struct filter_scratch sum; /* words of 64 bits; only one is a counter */
+	struct filter_scratch sum; /* words of 64 bits, only one is a counter */
 	uint64_t packets = 0;
 
 	for (__u32 slot = 0; slot < bpf_map__max_entries(map); slot++) {
@@ -516,12 +516,12 @@ uint64_t filter_unread(const struct bpf_object *obj)
 
 struct filter {
 	char *expression;
-	bool tags;		      /* it asks for VLAN tags */
+	bool tags;		      /* it tests VLAN tags */
 	struct filter_code layers[2]; /* by enum filter_layer; no instructions: no match */
 	char l3_refusal[160];
 	struct bpf_insn code[FILTER_ROOM];
 	uint16_t port; /* filter_port() */
-	bool is_port;  /* it is all that is asked */
+	bool is_port;  /* the port is the whole expression */
 };
 
 static bool is_word(char c)
@@ -606,7 +606,7 @@ static int refuse(const char *expr, int rc, const char *why, struct error *err)
 		return error_set(err, STATUS_USAGE, rc,
 				 "shorten it, for example with networks in place of hosts",
 				 "the filter '%s' is too long for the kernel", quoted);
-	case -ENODATA: /* where `geneve` has not matched, libpcap has lost the offsets */
+	case -ENODATA: /* if `geneve` did not match, libpcap has lost the offsets */
 		return error_set(err, STATUS_USAGE, rc, "put 'geneve' last, after 'or'",
 				 "bad filter '%s': libpcap does not know where headers are when "
 				 "'geneve' is tried first and does not match",

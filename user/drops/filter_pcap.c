@@ -12,11 +12,11 @@
 #define WHOLE 65535 /* return value of a matching program */
 
 /*
- * libpcap takes time that grows with the square of the text, and its optimizer with the cube of the
- * program. With these limits it is seconds at most.
+ * libpcap's run time grows with the square of the text, and its optimizer's with the cube of the
+ * program. These limits keep it at a few seconds.
  */
 #define TEXT_MAX 8192
-#define RAW_MAX	 16384 /* instructions before they are optimized */
+#define RAW_MAX	 16384 /* instructions before optimization */
 
 _Static_assert(sizeof(struct sock_filter) == sizeof(struct bpf_insn), "the same, two names");
 

@@ -27,7 +27,7 @@ struct entry {
 struct ksyms {
 	char *text;	  /* the file, its lines cut into strings in place */
 	struct list list; /* struct entry, by address */
-	unsigned modules; /* that were loaded when it was read */
+	unsigned modules; /* loaded modules when it was read */
 	bool own;	  /* the running kernel's */
 	pthread_t reader; /* reader of the other symbols, until it has finished */
 	bool reading;
@@ -149,7 +149,7 @@ static const char own[] = "/proc/kallsyms";
 
 static void *read_own(void *k)
 {
-	read_symbols(k, own, &(struct error){}); /* if it fails, no name is known */
+	read_symbols(k, own, &(struct error){}); /* on failure all names are unknown */
 	return NULL;
 }
 
@@ -232,7 +232,7 @@ void ksyms_refresh(struct ksyms *k)
 	ksyms_free(now);
 }
 
-/* All of them: the first question waits until they are read. */
+/* Returns all entries. The first lookup waits until they are read. */
 static const struct entry *entries(const struct ksyms *k)
 {
 	if (k->reading)
@@ -315,7 +315,7 @@ int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 			*addr = list[i].addr;
 			return 0;
 		}
-		/* A .cold part is not where the function starts. */
+		/* A .cold part is not at the start of the function. */
 		if (have[len] == '.' && !cut && !strstr(have + len, ".cold"))
 			cut = &list[i];
 	}
@@ -334,7 +334,7 @@ struct trace_range ksym_range(const struct ksyms *k, const char *name)
 
 	if (ksym_addr(k, name, &start))
 		return (struct trace_range){};
-	if (ksym_find(k, start, &here) || strcmp(here.name, name)) /* it has another name first */
+	if (ksym_find(k, start, &here) || strcmp(here.name, name)) /* another name comes first */
 		return (struct trace_range){start, start};
 	next = behind(k, start);
 	end = start + FUNCTION_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names of kernel functions by address, from /proc/kallsyms. People see symbol+offset, never an
+ * Names of kernel functions by address, from /proc/kallsyms. Users see symbol+offset, never an
  * address. A name is cut at its first dot, because the compiler's suffixes (.constprop.0, .isra.0,
  * .part.0, .cold, .llvm.123) differ between builds.
  */
@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "trace_abi.h"
 
-/* Bytes for a name with offset and module. The longest names of a kernel are cut. */
+/* Bytes for a name with offset and module. The longest kernel names are truncated. */
 #define KSYM_NAME 192
 
 struct ksyms;
@@ -24,9 +24,9 @@ struct ksym {
 };
 
 /*
- * Reads `path`; NULL: /proc/kallsyms, in a thread, for which the first question waits.
- * STATUS_UNABLE if it hides the addresses: that needs CAP_SYSLOG (kernel.kptr_restrict). The object
- * is a copy: later modules are not in it.
+ * Reads `path`; NULL: /proc/kallsyms, in a thread that the first lookup waits for. STATUS_UNABLE if
+ * it hides the addresses: that needs CAP_SYSLOG (kernel.kptr_restrict). The object is a copy:
+ * modules loaded later are not in it.
  */
 int ksyms_open(struct ksyms **k, const char *path, struct error *err);
 
@@ -36,7 +36,9 @@ int ksyms_open(struct ksyms **k, const char *path, struct error *err);
  */
 void ksyms_refresh(struct ksyms *k);
 
-/* Begins to read the kernel's own, which the next ksyms_open() without a path has. */
+/*
+ * Starts reading the kernel's own symbols, which the next ksyms_open() without a path takes over.
+ */
 void ksyms_prefetch(void);
 
 void ksyms_free(struct ksyms *k);
@@ -50,13 +52,13 @@ int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym);
 /* Writes "symbol+0x1f" or "symbol+0x1f [module]" to `buf`, "?" if unknown. Returns `buf`. */
 const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigned size);
 
-/* Address of a function by exact name, else by name cut at the first dot. -ENOENT. */
+/* Finds the address of a function by exact name, else by name cut at the first dot. -ENOENT. */
 int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr);
 
-/* Where the code of a function is. */
+/* Returns the address range of a function. */
 struct trace_range ksym_range(const struct ksyms *k, const char *name);
 
-/* `k` NULL: no place is known. */
+/* `k` NULL: all locations are unknown. */
 void ksym_places(const struct ksyms *k, struct trace_places *p);
 
 #endif

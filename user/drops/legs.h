@@ -26,7 +26,7 @@ struct legs_device {
 int legs_open(struct legs **l, uint16_t port, const struct legs_device *out,
 	      const struct legs_device *in, struct error *err);
 
-/* Also before the packets of a UDP socket enter its queue. 0 or -errno. */
+/* Also attaches to a UDP socket, before packets enter its queue. Returns 0 or -errno. */
 int legs_attach(const struct legs *l, int socket);
 
 /* Closes and frees it; NULL is allowed. */
@@ -39,7 +39,7 @@ void legs_close(struct legs *l);
 struct legs_sums {
 	struct hist *leg[RESULT_POINTS * RESULT_POINTS]; /* by from and to; NULL: no packet */
 	struct hist *backlog; /* from the kernel's timestamp to RESULT_DEVICE_IN; NULL: no packet */
-	uint64_t stamped;     /* packets with such a timestamp */
+	uint64_t stamped;     /* packets with a kernel timestamp */
 };
 
 /*
@@ -55,7 +55,7 @@ void legs_merge(struct legs_sums *into, const struct legs_sums *from);
 
 void legs_forget(struct legs_sums *sums);
 
-/* In the order of the way, the whole last. Returns how many. */
+/* Fills the latencies in path order, the total last. Returns their number. */
 unsigned legs_result(const struct legs_sums *sums, struct result_leg leg[RESULT_LEGS],
 		     struct result_stamps *stamps);
 

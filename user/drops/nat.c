@@ -20,7 +20,7 @@
 #include "drops/nftrules.h"
 #include "host/caps.h"
 
-/* Of Linux 6.4, which headers of Linux 6.1 have not. */
+/* From Linux 6.4, missing in headers of Linux 6.1. */
 #define PROG_TYPE_NETFILTER 32		  /* enum bpf_prog_type */
 #define ATTACH_NETFILTER    45		  /* enum bpf_attach_type */
 #define LAST		    (INT_MAX - 2) /* IPv6's conntrack is after it (nf_confirm()) */
@@ -35,7 +35,7 @@ struct place {
 
 struct nat {
 	struct list places; /* struct place */
-	bool able;	    /* the kernel has such links, and lets us make them */
+	bool able;	    /* the kernel has such links, and we may create them */
 };
 
 static int look_at(void *arg, const struct netns *ns)

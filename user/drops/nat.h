@@ -21,22 +21,25 @@ struct bpf_map;
 struct bpf_program;
 struct nat;
 
-/* NULL: no namespace has NAT. */
+/* Returns NULL if no namespace has NAT. */
 struct nat *nat_find(const struct reasons *r);
 
-/* Before it is loaded: of type BPF_PROG_TYPE_NETFILTER, which libbpf 1.1 does not know. */
+/* Prepares the program for loading as BPF_PROG_TYPE_NETFILTER, which is missing in libbpf 1.1. */
 void nat_prepare(const struct nat *n, struct bpf_program *prog);
 
-/* From here on it runs in the namespaces with NAT, for IPv4 and IPv6. */
+/* Attaches the program in the namespaces with NAT, for IPv4 and IPv6. */
 void nat_attach(struct nat *n, const struct bpf_program *prog);
 
-/* Namespaces with NAT in which it does not: the kernel cannot, or a capability is wanting. */
+/*
+ * Returns the number of namespaces with NAT in which it is not attached: not supported by the
+ * kernel, or a missing capability.
+ */
 unsigned nat_unseen(const struct nat *n);
 
-/* Of connections that are translated, the packets of EXPR in both directions. */
+/* Packets of EXPR in translated connections, in both directions. */
 struct nat_translation {
-	enum nat_kind kind;	  /* which end is translated, seen from the first packet */
-	struct endpoint from, to; /* of a source without its port */
+	enum nat_kind kind;	  /* translated end, as seen from the first packet */
+	struct endpoint from, to; /* for a source without its port */
 	uint64_t packets;
 };
 

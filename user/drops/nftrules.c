@@ -19,9 +19,9 @@
 #include "host/nl.h"
 
 #define JUMPS_DEEP 16		 /* NFT_JUMP_STACK_SIZE */
-#define TRIES	   8		 /* rules that change while they are listed are listed again */
+#define TRIES	   8		 /* rules that change during listing are listed again */
 #define ROWS_MOST  (1U << 18)	 /* chains, counters or rules in one namespace */
-#define FRESH_NS   1000000000ULL /* a second list serves all hooks asked for within so long */
+#define FRESH_NS   1000000000ULL /* a second list serves all hooks requested within this time */
 
 /* A name in a table of a family. */
 struct name {
@@ -31,7 +31,7 @@ struct name {
 
 struct chain {
 	struct name id;
-	unsigned hooks; /* from which it is reached: bits of enum netfilter_hook */
+	unsigned hooks; /* hooks that reach it: bits of enum netfilter_hook */
 	bool drops;	/* its policy */
 };
 
@@ -49,7 +49,7 @@ struct reader {
 	struct list chains;   /* struct chain, sorted; identified by their number */
 	struct list counters; /* struct counter_object: named counters */
 	struct list jumps;    /* struct jump */
-	struct list *rules;   /* struct nft_rule; `hooks`: number of the chain at first */
+	struct list *rules;   /* struct nft_rule. `hooks`: number of the chain at first */
 };
 
 /* Last value that a rule has loaded, if relevant here. */
@@ -248,7 +248,7 @@ static const char *read_verdict(struct reader *r, const struct name *chain,
 	return NULL;
 }
 
-/* A target of x_tables. */
+/* Returns the verdict of an x_tables target, or NULL. */
 static const char *read_target(const struct nlattr *data)
 {
 	static const char *const ends[][2] = {
@@ -304,7 +304,7 @@ static enum loaded loaded_by(const char *name, const struct nlattr *data)
 		       : LOADED_OTHER;
 }
 
-/* "tcp dport 53"; sets and ranges are any port. */
+/* Reads "tcp dport 53"; sets and ranges count as any port. */
 static void read_match(struct nft_rule *rule, enum loaded what, bool *tcp,
 		       const struct nlattr *data)
 {
@@ -319,7 +319,10 @@ static void read_match(struct nft_rule *rule, enum loaded what, bool *tcp,
 		rule->dport = be16toh((uint16_t)nl_uint(value)) | (uint32_t)*tcp << 16;
 }
 
-/* Between a counter and the verdict all packets go on through these alone. */
+/*
+ * Returns true for expressions that pass all packets. Only these may be between a counter and the
+ * verdict.
+ */
 static bool passes_all(const char *name)
 {
 	static const char *const all[] = {"counter", "objref", "log",	  "immediate", "meta",
@@ -372,7 +375,7 @@ static void read_expressions(struct reader *r, struct nft_rule *rule, const stru
 	}
 }
 
-/* A comment is kept by nft alone: attributes of a type, a length and bytes, of which it is 0. */
+/* Reads a comment, as nft stores it: attributes with a type, a length and bytes; it has type 0. */
 static void read_comment(struct nft_rule *rule, const struct nlattr *userdata)
 {
 	const uint8_t *at = userdata ? mnl_attr_get_payload(userdata) : NULL;
@@ -470,7 +473,7 @@ static int read_all(struct reader *r, const struct netns *ns)
 				   request(buf, dumps[i].message, AF_UNSPEC), dumps[i].take, r);
 		if (!i && r->chains.n)
 			qsort(r->chains.at, r->chains.n, sizeof(struct chain), compare_names);
-		if (!r->chains.n) /* as in most namespaces */
+		if (!r->chains.n) /* the usual case */
 			return ret;
 	}
 	for (unsigned i = 0; i < r->chains.n && !ret; i++) {
@@ -503,7 +506,7 @@ static int read_list(const struct netns *ns, struct list *rules, char problem[16
 		list_free(&r.jumps);
 	}
 	problem[0] = '\0';
-	if (!ret || ret == -EPROTONOSUPPORT) /* a kernel without netfilter, or nftables */
+	if (!ret || ret == -EPROTONOSUPPORT) /* a kernel without netfilter or nftables */
 		return 0;
 	list_free(rules);
 	snprintf(problem, 160, "cannot list the firewall rules: %s",
@@ -533,14 +536,14 @@ static int by_packets(const void *a, const void *b)
 	return x->packets < y->packets ? 1 : x->packets > y->packets ? -1 : 0;
 }
 
-/* A rule that was not there before counts from 0. */
+/* A rule that did not exist before counts from 0. */
 static void compare(const struct place *p, enum netfilter_hook hook, struct nft_result *out)
 {
 	struct list rows = {.size = sizeof(struct nft_rule)};
 	const unsigned n = p->late ? 0 : p->before.n;
 	unsigned hooks = hook ? 1U << hook : ~0U;
 
-	/* on Linux 6.1 stagemap does not always tell them apart */
+	/* on Linux 6.1 stagemap cannot always tell them apart */
 	if (hook == HOOK_PREROUTING)
 		hooks |= 1U << HOOK_INGRESS;
 	if (hook == HOOK_POSTROUTING)

@@ -20,7 +20,7 @@ struct nftrules;
 
 enum nft_kind {
 	NFT_RULE_MOVED,	  /* a rule that drops, with a counter that moved */
-	NFT_RULE_BLIND,	  /* a rule that drops and has no counter */
+	NFT_RULE_BLIND,	  /* a rule that drops, without a counter */
 	NFT_POLICY_BLIND, /* a base chain with policy drop, for which nft shows no counter */
 };
 
@@ -32,9 +32,9 @@ struct nft_rule {
 	char comment[NFT_NAME];
 	const char *verdict;	 /* "drop", "reject", "queue"; static */
 	uint64_t packets, bytes; /* increase of its counter; it counts a GSO skb as one packet */
-	unsigned hooks;		 /* bits of enum netfilter_hook: from which it is reached */
+	unsigned hooks;		 /* bits of enum netfilter_hook: hooks that reach it */
 	uint32_t dport; /* port that the rule matches, TCP's above 65535; 0: any, or unknown */
-	bool exact; /* the verdict follows its counter; else it also counts packets that pass */
+	bool exact; /* the verdict follows its counter, else it also counts packets that pass */
 };
 
 struct nft_result {
@@ -42,8 +42,8 @@ struct nft_result {
 	unsigned n;
 	uint64_t window_ns; /* between the lists */
 	bool late;   /* listed only after the loss: counters are totals, and never exact */
-	bool legacy; /* tables of iptables-legacy are there, which nft does not show */
-	char problem[160]; /* reason for missing data, e.g. that nft cannot be run; else "" */
+	bool legacy; /* iptables-legacy has tables, which nft does not show */
+	char problem[160]; /* reason for missing data, e.g. that nft cannot be run, else "" */
 };
 
 struct nftrules *nftrules_new(void);
@@ -58,8 +58,8 @@ void nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns, bo
 bool nftrules_known(const struct nftrules *n, uint32_t inum); /* was noted */
 
 /*
- * Lists them for the second time (at most once a second) and compares. A namespace that was not noted
- * is, late.
+ * Lists the rules for the second time (at most once per second) and compares. A namespace that was
+ * not noted before is noted now, as late.
  */
 void nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
 		      enum netfilter_hook hook, struct nft_result *out);
@@ -69,7 +69,7 @@ void nft_rule_text(const struct nft_rule *r, char *buf, size_t size);
 
 /*
  * Returns the number of nftables chains (including iptables-nft's) in the namespace, of the type,
- * or of all types (NULL); or -errno.
+ * or of all types (NULL), or -errno.
  */
 int nft_chains(const struct netns *ns, const char *type);
 

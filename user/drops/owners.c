@@ -28,19 +28,19 @@
 #include "host/change.h"
 
 #define ENTRIES_MAX 4096	   /* of a cache */
-#define PLACE_NS    10000000000ULL /* so long a path is believed */
+#define PLACE_NS    10000000000ULL /* lifetime of a cached path */
 #define PIECE_NS    50000000ULL	   /* CPU time of one call */
 #define SHARE	    400		   /* fraction of a CPU, 1/400, in the long run ... */
-#define SAVINGS_NS  200000000LL	   /* ... and so much at once, if it was not used */
+#define SAVINGS_NS  200000000LL	   /* ... and maximum burst, if saved up */
 
-#define FRESH_NS 1000000000ULL /* so long an answer is not looked at again */
+#define FRESH_NS 1000000000ULL /* lifetime of an answer */
 #define READS_NS 2000000000ULL /* a process that read within it still reads, even if another one
 			        * read last */
 
 #define SOCKETS_MAX	FILES_WANTED /* known at a time; the least recently requested is evicted */
 #define RANK_READS	(INT64_MAX - 1)
 #define HELD_MAX	8	      /* processes per socket that are compared */
-#define THREADS_ASKED	64	      /* of a process, whether they read */
+#define THREADS_ASKED	64	      /* threads per process that are tested for reading */
 #define SOCKET_RETRY_NS 1000000000ULL /* the first time; doubled each time that no process is
 				       * found */
 #define RETRY_MOST	60000000000ULL
@@ -53,13 +53,13 @@
 #define WALK_DEPTH    24
 #define WALK_MOST     10000 /* directories */
 
-/* SOUGHT: the pass in progress has looked for it from its beginning. */
+/* SOUGHT: the pass in progress has searched it from the beginning. */
 enum wanted { SETTLED, WANTED, SOUGHT };
 
 /* A process that holds a socket. */
 struct holder {
 	pid_t pid;
-	uint64_t start; /* of the process, as in struct proc_stat */
+	uint64_t start; /* start time of the process, as in struct proc_stat */
 	int fd;
 	char name[PROC_NAME];
 };
@@ -70,14 +70,14 @@ struct sock {
 	enum wanted wanted;
 	bool known; /* `holder` is valid */
 	struct holder holder;
-	unsigned holders;	 /* processes that have it */
+	unsigned holders;	 /* processes that hold it */
 	bool reads;		 /* `holder` reads, or is the only one */
 	bool watched;		 /* readers are recorded */
 	uint64_t read;		 /* ns, when `holder` was last seen to be the reader */
 	uint64_t asked, checked; /* when, ns */
-	uint64_t retry;		 /* how long after `checked` it is looked for again */
+	uint64_t retry;		 /* delay after `checked` before the next search */
 
-	/* By the pass in progress. */
+	/* Set by the pass in progress. */
 	struct holder best;
 	int64_t rank;	  /* rank of the best; RANK_READS and more: it reads; 0: not found */
 	unsigned n_found; /* more than HELD_MAX: the rest was not compared */
@@ -93,13 +93,13 @@ struct space {
 	char process[PROC_NAME];
 	struct container container; /* of that process */
 	bool found;
-	bool wanted;	  /* asked for since the last pass */
+	bool wanted;	  /* requested since the last pass */
 	uint64_t checked; /* 0: never */
-	uint64_t retry;	  /* longer each time that it is not there: it may have ended */
-	unsigned pass;	  /* that last saw it */
+	uint64_t retry;	  /* grows each time that it is not found: it may have ended */
+	unsigned pass;	  /* last pass that saw it */
 };
 
-/* Where something is: a cgroup, or a process. */
+/* Location of a cgroup or a process. */
 struct place {
 	char path[OWNER_CGROUP]; /* "": not known */
 	struct container container;
@@ -109,12 +109,12 @@ struct place {
 
 struct owners {
 	int root;
-	bool all;			 /* not of a directory: an iterator can find them */
-	struct files *files;		 /* NULL: sockets are looked for in /proc */
+	bool all;			 /* not limited to a directory: an iterator can be used */
+	struct files *files;		 /* NULL: sockets are searched in /proc */
 	struct list ports;		 /* struct port */
 	struct idmap socks;		 /* struct sock, by inode */
 	struct idmap spaces;		 /* struct space, by inode */
-	struct idmap cgroups, processes; /* struct place, by id, by pid */
+	struct idmap cgroups, processes; /* struct place, by ID, by PID */
 	unsigned socks_wanted;
 	bool spaces_wanted;
 
@@ -122,7 +122,7 @@ struct owners {
 	struct list pids; /* pid_t */
 	unsigned next;	  /* of them */
 	bool passing;
-	bool denied;	     /* a process did not show its descriptors */
+	bool denied;	     /* a process hides its descriptors */
 	unsigned space_pass; /* number of the last pass for namespaces */
 
 	int64_t savings_ns;
@@ -257,9 +257,9 @@ static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
 }
 
 /*
- * The path of a process: of version 2, or, where that is the root, the longest of version 1. On a
- * host with both a container may be in version 1 alone: then only its processes have it, not the
- * id of a packet. 0 or -errno.
+ * Finds the path of a process: of version 2, or, if that is the root, the longest of version 1. On
+ * a host with both, a container may be in version 1 alone: then only its processes have a path, not
+ * the ID of a packet. Returns 0 or -errno.
  */
 static int cgroup_of_process(int root, pid_t pid, char *buf, size_t size)
 {
@@ -332,7 +332,7 @@ static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t
 		*p = (struct place){.start = start, .checked = now};
 		if (!ret)
 			container_find(o->root, path, &p->container);
-		if (n > most) /* its end says most */
+		if (n > most) /* the end of a path is most specific */
 			snprintf(p->path, sizeof(p->path), "...%s", path + n - (most - 3));
 		else if (!ret)
 			memcpy(p->path, path, n + 1);
@@ -454,7 +454,7 @@ static int begin_pass(struct owners *o)
 	return 0;
 }
 
-/* Each socket that a process has open. 0 or -errno. */
+/* Calls `each` for each socket that a process has open. Returns 0 or -errno. */
 static int each_socket(int root, pid_t pid, void (*each)(void *arg, const void *record), void *arg)
 {
 	DIR *dir = proc_dir(root, "proc/%d/fd", pid);
@@ -532,7 +532,9 @@ static void end_pass(struct owners *o)
 
 		if (s->wanted != SOUGHT)
 			continue;
-		/* a process that is being started has all of its parent's, until it calls exec */
+		/*
+		 * a process that is being started has all sockets of its parent until it calls exec
+		 */
 		again = s->rank && s->rank < RANK_READS && s->n_found > 1 &&
 			s->n_found != s->holders;
 		s->retry = s->rank ? SOCKET_RETRY_NS : s->retry * 2;
@@ -551,7 +553,7 @@ static void end_pass(struct owners *o)
 	}
 }
 
-/* In the kernel, through at once. */
+/* Walks in the kernel, in one go. */
 static int walk(struct owners *o)
 {
 	uint64_t inodes[SOCKETS_MAX];
@@ -578,7 +580,7 @@ static int pass_socks(struct owners *o, uint64_t budget_ns)
 
 	if (o->files && !walk(o))
 		return 0;
-	files_close(o->files); /* not permitted any more: as if it never had been */
+	files_close(o->files); /* no longer permitted: continue as if it never was */
 	o->files = NULL;
 	if (!o->passing)
 		ret = begin_pass(o);
@@ -597,7 +599,7 @@ struct port {
 	struct ports_key key;
 	struct ports_row row; /* inode 0: unused */
 	int score;	      /* of the best */
-	unsigned equals;      /* sockets of that score */
+	unsigned equals;      /* sockets with that score */
 	bool wanted;
 	uint64_t checked; /* 0: never */
 };
@@ -751,7 +753,7 @@ static void read_host(struct owners *o)
 		s->host = true;
 }
 
-/* Looks through /run/netns and all processes. */
+/* Searches /run/netns and all processes. */
 static void pass_spaces(struct owners *o)
 {
 	uint64_t pid, now = clock_now();
@@ -766,7 +768,7 @@ static void pass_spaces(struct owners *o)
 		char path[OWNER_CGROUP];
 		struct proc_stat st;
 
-		/* the first process names it: in a container its init, in a pod the sandbox */
+		/* the first process names it: the init of a container, the sandbox of a pod */
 		if (!s || (s->host && s->pid && (pid_t)pid > s->pid) || (pid_t)pid == getpid() ||
 		    proc_stat(o->root, (pid_t)pid, 0, &st) || (s->pid && st.start > s->start) ||
 		    (s->pid && st.start == s->start && (pid_t)pid > s->pid))
@@ -839,7 +841,7 @@ void owners_close(struct owners *o)
 	free(o);
 }
 
-/* A namespace that is not known yet is looked for first. */
+/* An unknown namespace is searched first. */
 static void look_up_port(struct owners *o, struct port *p)
 {
 	struct netns ns;
@@ -853,7 +855,7 @@ static void look_up_port(struct owners *o, struct port *p)
 		return;
 	p->row = (struct ports_row){};
 	p->score = 0;
-	/* a socket of IPv6 may take IPv4 */
+	/* an IPv6 socket may receive IPv4 */
 	sockmem_udp(&ns, p->key.family == AF_INET ? AF_UNSPEC : AF_INET6, p->key.port, on_socket,
 		    p);
 	if (p->equals > 1) /* cannot tell which of them */
@@ -929,8 +931,10 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 		out->reads = s->reads;
 		out->fd = s->holder.fd;
 		memcpy(out->process, s->holder.name, sizeof(out->process));
-		/* in the root of version 2 may be whatever is in version 1 alone, or outside of
-		 * our view */
+		/*
+		 * a process in the root of version 2 may be in a cgroup of version 1, or outside of
+		 * our view
+		 */
 		if (!out->cgroup[0] || !strcmp(out->cgroup, "/"))
 			put_place(o, &o->processes, (uint64_t)s->holder.pid, s->holder.start, out);
 	}

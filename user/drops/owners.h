@@ -21,20 +21,20 @@
 #include "survey_abi.h"
 
 /*
- * Containers and pods by the names that their runtimes give to cgroups, by cgroupfs as by systemd.
+ * Containers and pods, by the cgroup names that their runtimes use, with cgroupfs and with systemd.
  */
-#define CONTAINER_ID	 65 /* 64 hexadecimal digits, or a name, which may be cut */
+#define CONTAINER_ID	 65 /* 64 hexadecimal digits, or a name, which may be truncated */
 #define CONTAINER_NAME	 64
-#define CONTAINER_UID	 37 /* of a pod: 8-4-4-4-12, or 32 digits of a static pod */
+#define CONTAINER_UID	 37 /* UID of a pod: 8-4-4-4-12, or 32 digits of a static pod */
 #define CONTAINER_POD	 254
 #define CONTAINER_K8S_NS 64
 
 struct container {
 	const char *runtime;	   /* static, e.g. "docker", "cri-o"; NULL: not in a container */
-	char id[CONTAINER_ID];	   /* or the name, where the runtime has names in its paths */
-	char uid[CONTAINER_UID];   /* of the pod, with '-' in any case; "": in no pod */
+	char id[CONTAINER_ID];	   /* or the name, for runtimes with names in their paths */
+	char uid[CONTAINER_UID];   /* of the pod, always with '-'; "": not in a pod */
 	char name[CONTAINER_NAME]; /* container name in its pod, by container_find() */
-	char pod[CONTAINER_POD];   /* the same; "": not known */
+	char pod[CONTAINER_POD];   /* pod name, by container_find(); "": unknown */
 	char k8s_ns[CONTAINER_K8S_NS]; /* the pod's Kubernetes namespace */
 };
 
@@ -62,7 +62,7 @@ char *container_text(const struct container *c, char *buf, unsigned size);
 /* Formats "namespace/pod", else "pod-" and the uid; "": not in a pod. Returns `buf`. */
 char *container_pod_text(const struct container *c, char *buf, unsigned size);
 
-/* The forms of names: for the test of the table. */
+/* Forms of names, for the test of the table. */
 enum container_form {
 	FORM_ID,     /* 64 hexadecimal digits */
 	FORM_NAME,   /* anything; systemd's \x2d is a '-' */
@@ -75,12 +75,14 @@ enum container_form {
  */
 struct container_row {
 	const char *runtime;
-	const char *parent; /* the component before; NULL: any */
+	const char *parent; /* previous component; NULL: any */
 	const char *prefix, *suffix;
 	enum container_form form;
 };
 
-/* The first row that fits a component is taken, the last component that fits any decides. */
+/*
+ * The first row that matches a component is taken. The last component that matches any row decides.
+ */
 extern const struct container_row container_rows[];
 extern const unsigned container_rows_n;
 
@@ -97,14 +99,14 @@ struct ports_key {
 
 struct ports_row {
 	uint64_t inode;	 /* of the socket */
-	uint32_t rcvbuf; /* as getsockopt(SO_RCVBUF) has it; 0: unknown */
+	uint32_t rcvbuf; /* as returned by getsockopt(SO_RCVBUF); 0: unknown */
 };
 
 struct owners;
 
 /* Known data of an owner. Self-contained; 0 or empty: unknown. */
 struct owner {
-	pid_t pid;		   /* of a process that has the socket */
+	pid_t pid;		   /* PID of a process that has the socket */
 	bool reads;		   /* it reads the socket, or is its only holder */
 	unsigned holders;	   /* processes that have it open */
 	int fd;			   /* its descriptor of the socket */
@@ -122,7 +124,7 @@ int owners_open(struct owners **o, const char *root, struct error *err);
 void owners_close(struct owners *o);
 int owners_root(const struct owners *o); /* as proc_root() */
 
-/* From here on they are looked for inside the kernel, if `root` was NULL and that is allowed. */
+/* Searches sockets inside the kernel from now on, if `root` was NULL and that is permitted. */
 void owners_iterate(struct owners *o);
 
 /*
@@ -133,8 +135,8 @@ void owners_iterate(struct owners *o);
 void owners_tick(struct owners *o);
 
 /*
- * Looks for all sockets that were asked for, however long that takes, in this process (0: in all).
- * 0; -EACCES: descriptors of some processes may not be read (CAP_SYS_PTRACE); -errno.
+ * Searches all requested sockets, without a time limit, in this process (0: in all). Returns 0;
+ * -EACCES: descriptors of some processes may not be read (CAP_SYS_PTRACE); -errno.
  */
 int owners_look(struct owners *o, pid_t pid);
 
@@ -176,7 +178,10 @@ int owners_silent(struct owners *o, void (*each)(void *arg, const void *record),
  */
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out);
 
-/* As owners_socket() without a socket: cgroup, container and pod of a packet. 0 or -ENOENT. */
+/*
+ * Like owners_socket() without a socket: finds cgroup, container and pod of a packet. Returns 0 or
+ * -ENOENT.
+ */
 int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
 
 /*
@@ -186,14 +191,14 @@ int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
  */
 char *owners_netns(struct owners *o, uint32_t netns, char *buf);
 
-/* True until owners_tick() has looked for it the first time. */
+/* Returns true until owners_tick() has searched it for the first time. */
 bool owners_netns_searching(struct owners *o, uint32_t netns);
 
 bool owners_netns_is_own(const struct owners *o, uint32_t netns); /* this process's */
 
 /*
- * The words that run a command in a namespace: "ip netns exec NAME" or "nsenter -t PID -n". "":
- * nothing is known of it. Returns `buf`.
+ * Formats the words that run a command in a namespace: "ip netns exec NAME" or "nsenter -t PID -n".
+ * "": unknown namespace. Returns `buf`.
  */
 #define OWNER_ENTER (OWNER_NETNS + 16)
 char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER]);
@@ -222,8 +227,8 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 bool cgroup_exists(const char *path);
 
 /*
- * Adds the sockets that a process has now, their inodes, for idmap_find(). STATUS_FAILED: there is
- * no such process; STATUS_UNABLE: its descriptors may not be seen.
+ * Adds the inodes of the sockets that a process has open now, for idmap_find(). STATUS_FAILED: no
+ * such process; STATUS_UNABLE: no permission to see its descriptors.
  */
 int owners_sockets(const struct owners *o, pid_t pid, struct idmap *inodes, struct error *err);
 
@@ -233,7 +238,7 @@ int owners_sockets(const struct owners *o, pid_t pid, struct idmap *inodes, stru
  */
 struct files;
 
-/* Whether such a walk, and /proc, show the processes of the whole host. */
+/* Returns true if such a walk, and /proc, show the processes of the whole host. */
 bool files_of_all(void);
 
 /*
@@ -257,8 +262,9 @@ int files_watch(struct files *f, uint64_t inode);
 pid_t files_reader(const struct files *f, uint64_t inode);
 
 /*
- * The walk for AF_XDP sockets of all namespaces: where xsk_diag_read() is not possible. Costs about
- * 0.1 us an open file. STATUS_UNABLE where the kernel or a capability does not allow it.
+ * Loads the walk for AF_XDP sockets of all namespaces, for kernels where xsk_diag_read() is not
+ * possible. Costs about 0.1 us per open file. STATUS_UNABLE if the kernel or a capability does not
+ * allow it.
  */
 int files_open_xsk(struct files **f, struct error *err);
 

@@ -13,7 +13,7 @@
 
 #define ICMP_LEN 8
 #define SCTP_LEN 12
-#define ARP_LEN	 28 /* of IPv4 over Ethernet */
+#define ARP_LEN	 28 /* IPv4 over Ethernet */
 
 static const struct protocol protocols[] = {
 	{IPPROTO_UDP, "udp", "UDP"},	{IPPROTO_TCP, "tcp", "TCP"},
@@ -109,7 +109,7 @@ static bool step(struct decode *d)
 	bool more;
 
 	if (h->next == HEADER_PROTOCOL && !headers_is_extension(h->version, h->proto))
-		return false; /* transports have their own way here */
+		return false; /* transports are decoded separately */
 	more = headers_step(h, here(d), d->p->len - d->at);
 	if (h->next == HEADER_CUT || h->next == HEADER_BAD || h->at > d->p->len) {
 		d->broken = last.next == HEADER_ETHERNET   ? "ether"
@@ -130,7 +130,7 @@ static bool is_ip(uint16_t type)
 	return type == ETH_P_IP || type == ETH_P_IPV6;
 }
 
-/* Link and network, down to where a transport's header begins. */
+/* Decodes link and network headers, up to the start of the transport header. */
 static void lower_layers(struct decode *d)
 {
 	struct headers *h = &d->h;
@@ -164,7 +164,7 @@ static void say_addresses(struct decode *d, bool ports)
 		say(d, "%s %s > %s:", name, d->src, d->dst);
 }
 
-/* Addresses, and ports if they are there. False: of the header of a transport not all is. */
+/* Prints addresses, and ports if present. Returns false if the transport header is incomplete. */
 static bool begin_transport(struct decode *d, uint32_t len, const char *name, const char *title)
 {
 	bool whole = have(d, len, name);

@@ -20,8 +20,8 @@ struct packet_view {
 };
 
 /*
- * "IP 198.18.0.1.40000 > 198.18.0.2.9000: UDP, length 100", "[|udp]" at the end where bytes of that
- * header are missing. Returns `buf`.
+ * Formats "IP 198.18.0.1.40000 > 198.18.0.2.9000: UDP, length 100", with "[|udp]" at the end if
+ * bytes of that header are missing. Returns `buf`.
  */
 char *packet_text(const struct packet_view *p, char *buf, size_t size);
 
@@ -41,11 +41,11 @@ struct protocol {
 struct icmp_kind {
 	uint8_t protocol; /* IPPROTO_ICMP, IPPROTO_ICMPV6 */
 	uint8_t type;
-	bool numbered; /* it has id and seq */
+	bool numbered; /* has an ID and a sequence number */
 	const char *title;
 };
 
-/* NULL: not in the table, as most numbers are not. */
+/* Returns NULL if not in the table, like most numbers. */
 const struct protocol *protocol_find(uint8_t number);
 const struct icmp_kind *icmp_kind_find(uint8_t protocol, uint8_t type);
 

@@ -36,7 +36,7 @@ static void find_tracepoints(void)
 	reasons_free(r);
 }
 
-/* Loaded and attached, with only this program; NULL: it cannot be. */
+/* Loads and attaches only this program. Returns NULL if that fails. */
 static struct survey_bpf *attached(const char *program)
 {
 	const libbpf_print_fn_t print = libbpf_set_print(NULL); /* a refusal is not a failure */
@@ -47,7 +47,7 @@ static struct survey_bpf *attached(const char *program)
 	return skel;
 }
 
-/* How often threads of PID 1 have left their CPUs. */
+/* Returns how often threads of PID 1 have left their CPUs. */
 static uint64_t init_switches(void)
 {
 	DIR *dir = proc_dir(AT_FDCWD, "/proc/1/task");
@@ -77,7 +77,7 @@ static void find_suppressed(const struct survey_bpf *skel)
 	if (!files_of_all())
 		return;
 	before = now = init_switches();
-	/* an orphan: PID 1 (or a process that reaps in its place) gets it */
+	/* an orphan: inherited by PID 1 (or by a subreaper) */
 	pid = fork();
 	if (!pid) {
 		fork();
@@ -89,7 +89,7 @@ static void find_suppressed(const struct survey_bpf *skel)
 		clock_sleep(1000000);
 		now = init_switches();
 	}
-	clock_sleep(1000000); /* it is counted just before it is traced */
+	clock_sleep(1000000); /* the counter moves just before the event is traced */
 	if (now > before)
 		state[QUIRK_SUPPRESSED] = found_if(!skel->bss->init_switches);
 }

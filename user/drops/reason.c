@@ -27,10 +27,10 @@ struct reason {
 struct reasons {
 	struct btf *btf;
 	struct list list;		      /* struct reason */
-	char subsys[SUBSYS_MAX][REASON_NAME]; /* "openvswitch"; "": there is no such subsystem */
+	char subsys[SUBSYS_MAX][REASON_NAME]; /* "openvswitch"; "": no such subsystem */
 };
 
-/* The enums of subsystems, and the module that has it unless it is built in. */
+/* Enums of subsystems, and the module that defines it unless it is built in. */
 static const struct {
 	const char *type, *module;
 } subsys_enums[] = {
@@ -114,7 +114,7 @@ static void add_module_enum(struct reasons *r, const char *type, const char *mod
 		return;
 	btf = btf__parse_split(path, r->btf);
 	if (libbpf_get_error(btf))
-		return; /* its reasons show as REASON#n */
+		return; /* its reasons are displayed as REASON#n */
 	add_enum(r, btf, type, 1 << SUBSYS_SHIFT);
 	btf__free(btf);
 }

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "trace_abi.h"
 
-#define REASON_NAME 64 /* bytes that hold any name, with its NUL */
+#define REASON_NAME 64 /* bytes for any name, including its NUL */
 
 struct reasons;
 
@@ -37,11 +37,11 @@ const char **reasons_names(const struct reasons *r);
 
 /*
  * Writes the name of `value` to `buf` and returns `buf`: "REASON#n" if the kernel has no name for
- * it, "" if it has no reasons at all.
+ * it, "" if the kernel has no reasons at all.
  */
 const char *reasons_name(const struct reasons *r, uint32_t value, char *buf, unsigned size);
 
-/* The value of `name` (spelled as reasons_name() does), or -ENOENT, which no drop has. */
+/* Returns the value of `name` (spelled as in reasons_name()), or -ENOENT, which no drop has. */
 int reasons_value(const struct reasons *r, const char *name);
 
 /*
@@ -51,7 +51,7 @@ int reasons_value(const struct reasons *r, const char *name);
  */
 int reasons_tracepoint_args(const struct reasons *r, const char *tracepoint);
 
-/* Whether the kernel itself has this function, modules left aside. */
+/* Returns true if the kernel itself has this function, ignoring modules. */
 bool reasons_has_function(const struct reasons *r, const char *name);
 
 /* STATUS_UNABLE: this kernel has no tracepoint skb:kfree_skb. */
@@ -59,7 +59,7 @@ int reasons_kfree(const struct reasons *r, struct trace_kfree *k, struct error *
 
 /* Differences of this kernel and host from the requirements of tracing. */
 enum quirk {
-	QUIRK_NO_FENTRY,      /* no program may be attached to functions */
+	QUIRK_NO_FENTRY,      /* programs cannot be attached to functions */
 	QUIRK_NO_REASONS,     /* drops have no reasons (before Linux 5.17) */
 	QUIRK_NO_RX_SK,	      /* kfree_skb does not report which socket dropped (before 6.11) */
 	QUIRK_NO_CONSUMED,    /* consume_skb does not report its caller (before 6.3) */

@@ -57,7 +57,7 @@ static const struct {
 	{"arp_rcv", HOOK_ARP_INPUT},
 	{"arp_xmit", HOOK_ARP_OUTPUT},
 	{"nft_do_chain br_nf_pre_routing_finish br_nf_pre_routing_finish_*",
-	 HOOK_BRIDGE_PREROUTING}, /* the first: by nf_hook_bridge_pre(), which is inline */
+	 HOOK_BRIDGE_PREROUTING}, /* the first: run by nf_hook_bridge_pre(), which is inline */
 	{"br_pass_frame_up br_handle_frame_finish br_handle_frame", HOOK_BRIDGE_INPUT},
 	{"br_nf_forward_finish", HOOK_BRIDGE_FORWARD},
 	{"__br_forward br_forward br_flood br_multicast_flood maybe_deliver deliver_clone",
@@ -112,7 +112,7 @@ static enum direction hook_direction(const struct stagemap_event *e, enum netfil
 	case HOOK_BRIDGE_FORWARD:
 		return DIRECTION_FORWARD;
 	case HOOK_POSTROUTING:
-	case HOOK_EGRESS: /* ip_rcv_core took the socket from a packet that came from elsewhere */
+	case HOOK_EGRESS: /* ip_rcv_core removed the socket of a packet from elsewhere */
 		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
 	case HOOK_BRIDGE_POSTROUTING: /* rejected there */
 		return e->pkt_type == PACKET_HOST ? DIRECTION_TX : DIRECTION_FORWARD;
@@ -145,7 +145,7 @@ static enum direction direction(const struct stagemap_event *e, const struct ver
 	default:
 		return DIRECTION_RX;
 	}
-	/* ip_rcv_core took the socket from a packet that came from elsewhere. */
+	/* ip_rcv_core removed the socket of a packet from elsewhere. */
 	return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
 }
 

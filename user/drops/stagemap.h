@@ -15,7 +15,7 @@
 enum drop_class {
 	CLASS_LOSS,	 /* a packet is lost */
 	CLASS_SUSPECTED, /* a packet ended; whether it is a loss is unknown */
-	CLASS_EXPECTED,	 /* a packet ended as it should: nothing is lost */
+	CLASS_EXPECTED,	 /* a packet ended as it should: not a loss */
 	CLASS_COPY,	 /* a copy ended (tap, raw socket, flood); the packet itself continues */
 	CLASS_NONE,	 /* no packet ended, or another event reports it: not counted */
 	CLASS_COUNT,
@@ -32,7 +32,7 @@ enum direction {
 enum netfilter_hook {
 	HOOK_NONE, /* not netfilter */
 	HOOK_INGRESS,
-	HOOK_PREROUTING, /* or ingress, on Linux 6.1 of a real NIC: its driver attaches no socket */
+	HOOK_PREROUTING, /* or ingress, on Linux 6.1: a real NIC's driver sets no socket */
 	HOOK_INPUT,
 	HOOK_FORWARD,
 	HOOK_OUTPUT,
@@ -52,14 +52,14 @@ enum netfilter_hook {
 /* One event of the tracer, with names in place of numbers. No pointer may be NULL. */
 struct stagemap_event {
 	const char *reason;   /* reasons_name(); "" without a reason */
-	const char *location; /* function, cut at the first dot; "" unknown */
-	const char *aux;   /* function of dst->input, or that ran netfilter's hooks; "" unknown */
+	const char *location; /* function, cut at the first dot; "": unknown */
+	const char *aux;   /* function of dst->input, or caller of netfilter's hooks; "": unknown */
 	unsigned observer; /* enum trace_observer */
 	unsigned flags;	   /* enum trace_cause_flag */
-	int error;	   /* XDP observers: positive errno; else 0 */
+	int error;	   /* XDP observers: positive errno, else 0 */
 	uint32_t map_type; /* XDP observers: enum bpf_map_type of the redirect; 0: not a map */
-	unsigned pkt_type; /* skb->pkt_type, where it is asked for: judge_drop(), bridges */
-	uint16_t protocol; /* skb->protocol, host order; 0: unknown; only for judge_drop() */
+	unsigned pkt_type; /* skb->pkt_type, if required: judge_drop(), bridges */
+	uint16_t protocol; /* skb->protocol, host order, for judge_drop() only; 0: unknown */
 	bool numbered;	   /* a packet of `run`: each of its ends is a loss; for judge_drop() */
 };
 
@@ -69,7 +69,7 @@ struct verdict {
 	enum direction direction;
 	enum netfilter_hook hook; /* HOOK_NONE unless the stage is netfilter */
 	const char *note;	  /* event in one clause, for display; never NULL, static */
-	bool known;		  /* false: no row of the map fits */
+	bool known;		  /* false: no row of the map matches */
 };
 
 /*
@@ -81,13 +81,13 @@ struct stagemap_row {
 	const char *locations;
 	enum stage stage;
 	enum drop_class class;
-	const char *note; /* in parentheses the kernel function that decides */
+	const char *note; /* in parentheses: the kernel function that decides */
 };
 
 extern const struct stagemap_row stagemap_rows[];
 extern const unsigned stagemap_row_count;
 
-/* Looks the event up in the map. judge_drop() (drops/cause.h) has the last word on the class. */
+/* Looks the event up in the map. judge_drop() (drops/cause.h) overrules the class. */
 struct verdict stagemap_judge(const struct stagemap_event *e);
 
 /* Returns true if `name` matches a word of a row's list. An empty list contains the empty name. */
@@ -99,13 +99,13 @@ extern const char *const direction_names[DIRECTION_FORWARD + 1]; /* "rx", "tx", 
 extern const char *const netfilter_hook_names[HOOK_COUNT];	 /* HOOK_NONE: NULL */
 
 /*
- * How a stage loses packets, and how that is seen: for the catalogue of stages, for
+ * How a stage loses packets, and how to see it: for the catalogue of stages, for
  * pktledger-stages(7) and `check --explain`. The last three are whole sentences.
  */
 struct stage_facts {
 	enum stage stage;
 	const char *mechanism; /* kernel mechanism that ends the packet, with function names */
-	const char *hook;      /* where that is seen: tracepoint and reasons */
+	const char *hook;      /* where to see it: tracepoint and reasons */
 	const char *limit;  /* limits of visibility or reporting; NULL: no known limits */
 	const char *what;   /* place of the stage, and how sender and receiver learn of the loss */
 	const char *causes; /* usual causes of losses there, most frequent first */

@@ -72,7 +72,7 @@
 	"packet_snd packet_sendmsg tpacket_snd packet_sendmsg_spkt raw_send* rawv6_send*"
 
 const struct stagemap_row stagemap_rows[] = {
-	/* 1. Places that decide, whatever the reason. */
+	/* 1. Locations that decide for any reason. */
 	{"NOT_DROPPED_YET", NULL, STAGE_NONE, NONE, "not a drop"},
 	{"CONSUMED", NULL, STAGE_NONE, EXPECTED, "used up as it should be (consume_skb)"},
 	{NULL, "vmxnet3_tq_tx_complete vmxnet3_unmap_pkt", STAGE_NONE, NONE,
@@ -125,7 +125,7 @@ const struct stagemap_row stagemap_rows[] = {
 	 LOSS, "dropped by ICMP, IGMP or neighbour discovery"},
 	{NULL, "arp_rcv arp_process", STAGE_OTHER, EXPECTED, "ARP, no packet of a flow"},
 
-	/* 2. Reasons that depend on the place. */
+	/* 2. Reasons that depend on the location. */
 	{"PKT_TOO_SMALL", UDP_RCV " " UDP_QUEUE, STAGE_UDP_HEADER, LOSS,
 	 "shorter than its UDP header says (__udp4_lib_rcv, __udp6_lib_rcv)"},
 	{"UDP_CSUM", UDP_READ, STAGE_SOCKET_READ, LOSS,

@@ -17,7 +17,7 @@
 #include "tcp.skel.h"
 #include "tcp_old.skel.h"
 
-/* A socket that is at work is asked again so often, after so long. */
+/* A locked socket is read again this often, after this time. */
 #define PASSES	50
 #define PASS_NS 10000000
 
@@ -37,11 +37,11 @@ struct tcp_observer {
 
 #define SOCKETS 4 /* per flow, if the kernel does not report which socket dropped */
 
-/* Links that lead to another namespace of this kernel, or may. */
+/* Links that lead to another namespace of this kernel, or may do so. */
 #define INSIDE (BALANCE_KINDS_INSIDE + 1)
 _Static_assert(INSIDE <= sizeof(((struct tcp_config *)0)->inside) / 8, "kinds of links");
 
-/* For each flow, some records at once. */
+/* Records per flow at once. */
 #define RING_FLOW 512
 #define RING_MOST (256u << 20)
 
@@ -142,7 +142,7 @@ static int load(struct tcp_observer *o, bool kfuncs, struct error *err)
 	return rc;
 }
 
-/* How else could it be known which retransmissions failed? */
+/* Failed retransmissions cannot be detected in another way. */
 static int no_fexit(struct error *err, int rc)
 {
 	return error_set(err, STATUS_UNABLE, rc, "trace without --balance shows what is dropped",
@@ -296,7 +296,7 @@ int tcp_observer_poll(struct tcp_observer *o)
 	return read_ring(o);
 }
 
-/* Where each flow was at the entry, in the end. */
+/* Reads the final position of each flow at the entry. */
 static void read_entries(struct tcp_observer *o)
 {
 	int fd = bpf_map__fd(o->skel->maps.entries);
@@ -351,7 +351,7 @@ int tcp_observer_end(struct tcp_observer *o)
 	struct tcp_bpf *s = o->skel;
 	int rc;
 
-	/* from here on no socket is begun with */
+	/* no new sockets are recorded from here on */
 	detach(&s->links.tcp_state);
 	rc = read_ring(o);
 	if (!rc)

@@ -28,46 +28,46 @@
 
 /* Reason why the outcome of the transmission before is unknown. */
 enum tcp_why {
-	TCP_WHY_LATE,	 /* that was before tracing began */
-	TCP_WHY_OPEN,	 /* nothing was acknowledged since, up to the end */
-	TCP_WHY_FULL,	 /* records found no room, or were forgotten */
-	TCP_WHY_UNSEEN,	 /* the socket counted a retransmission that no event showed */
+	TCP_WHY_LATE,	 /* the transmission before was sent before tracing began */
+	TCP_WHY_OPEN,	 /* not acknowledged until the end */
+	TCP_WHY_FULL,	 /* records found no room, or were discarded */
+	TCP_WHY_UNSEEN,	 /* the socket counted a retransmission without an event */
 	TCP_WHY_NO_SACK, /* the peer cannot report duplicates */
-	TCP_WHY_INSIDE,	 /* its device leads to another namespace, and no event showed a drop */
-	TCP_WHY_DEVICE,	 /* its device lost packets by counter (monitor/tcp.c) */
+	TCP_WHY_INSIDE,	 /* its interface leads to another namespace, and no event showed a drop */
+	TCP_WHY_DEVICE,	 /* its interface lost packets by counter (monitor/tcp.c) */
 	TCP_WHYS,
 };
 
-/* Segments, but where a name says bytes. */
+/* Segments, except fields with bytes in their name. */
 struct tcp_sum {
 	uint64_t sockets;
 	uint64_t data_segs_out, returned;
 	uint64_t retransmitted; /* events, and segments only tcp_sock counted (TCP_WHY_UNSEEN) */
-	uint64_t without_data;	/* of them: SYN, SYN-ACK, FIN */
+	uint64_t without_data;	/* part of them: SYN, SYN-ACK, FIN */
 	uint64_t kinds[TCP_KINDS];
 	uint64_t lost_here, beyond, not_lost, undecided[TCP_WHYS];
-	uint64_t ack_lost;   /* of not_lost: an acknowledgment of it was dropped here before */
+	uint64_t ack_lost;   /* part of not_lost: an acknowledgment of it was dropped here before */
 	uint64_t lost_again; /* part of lost_here: the lost segment was a retransmission itself */
 	uint64_t lost_at[STAGE_COUNT], returned_at[STAGE_COUNT];
-	uint64_t not_resent; /* dropped here and not sent again until the end */
-	uint64_t never;	     /* of them: was not acknowledged, and not refused by the peer's TCP */
+	uint64_t not_resent; /* dropped here and not retransmitted until the end */
+	uint64_t never;	     /* part of them: not acknowledged, nor rejected by the peer */
 	/* Dropped here, from senders elsewhere; part of them that arrived again at the socket. */
 	uint64_t received, received_at[STAGE_COUNT], received_again;
 	/*
 	 * Flows with large segments that were always lost, and smaller ones that were acknowledged.
 	 */
 	uint64_t large_only;
-	uint64_t overcounted; /* events showed more retransmissions than tcp_sock */
+	uint64_t overcounted; /* more retransmissions by events than by tcp_sock */
 	/* bytes_sent = advance of snd_nxt + bytes_retrans + bytes_returned + unaccounted */
 	uint64_t bytes_sent, bytes_new, bytes_retrans, bytes_returned;
-	uint64_t bytes_unaccounted; /* of all sockets, whatever its sign */
+	uint64_t bytes_unaccounted; /* absolute value, sum of all sockets */
 	uint64_t dsack_dups;
 	uint64_t torn; /* sockets that were never unlocked long enough for a consistent reading */
 };
 
 struct tcp_flow {
-	struct watch_flow key;	/* as its segments are sent */
-	uint32_t netns;		/* of the socket that sends; 0 unknown */
+	struct watch_flow key;	/* in sending direction */
+	uint32_t netns;		/* of the sending socket; 0: unknown */
 	struct tcp_totals last; /* of it */
 	struct tcp_exit exit;	/* exit of this host after other namespaces; 0: not seen */
 	struct tcp_sum sum;
@@ -75,30 +75,30 @@ struct tcp_flow {
 	uint32_t unexplained, twice; /* part of them that an event shows to have arrived before */
 	uint32_t large, large_to;    /* timeouts of a segment that may be too large, and its end */
 	uint32_t came;	       /* arrived, because all other transmissions were dropped here */
-	uint32_t next;	       /* flow in the table of keys */
-	uint32_t acks;	       /* of it that were dropped: the newest */
+	uint32_t next;	       /* next flow in the table of keys */
+	uint32_t acks;	       /* its dropped acknowledgments: the newest */
 	uint64_t unsent_bytes; /* dropped before they were counted as sent, so far */
-	uint32_t dsack_dups;   /* of its socket, if that goes on: not in the sum yet */
+	uint32_t dsack_dups;   /* of its open socket: not in the sum yet */
 	uint32_t not_resent_at[STAGE_COUNT];
-	int64_t returned;	/* bytes that were sent and that snd_nxt does not know */
-	uint32_t came_to;	/* rcv_nxt of the last socket that received it, if `has_receiver` */
+	int64_t returned;	/* bytes that were sent but not added to snd_nxt */
+	uint32_t came_to;	/* rcv_nxt of the last receiving socket, if `has_receiver` */
 	uint64_t events;	/* segments in events, part of total_retrans */
 	uint64_t retransmitted; /* by total_retrans */
 	uint64_t dropped_ns;	/* time of the last drop of a segment; 0: never */
-	uint64_t read_ns;	/* when its socket was read last, which goes on; 0: it does not */
+	uint64_t read_ns;	/* last reading of its open socket; 0: closed */
 	bool alive, full, forgotten, has_receiver;
 };
 
-/* The ledger: pure, so that they can be tested without a kernel. */
+/* The ledger. Pure, so it can be tested without a kernel. */
 
 /* Meaning of a drop. */
 enum tcp_drop {
 	TCP_DROP_NOTHING,
 	TCP_DROP_LOSS,
-	TCP_DROP_TWICE,	 /* the receiver had it already */
-	TCP_DROP_UNSURE, /* by TCP itself: without data, it was not needed any more */
+	TCP_DROP_TWICE,	 /* the receiver already had it */
+	TCP_DROP_UNSURE, /* by TCP itself: without data, it was no longer needed */
 };
-/* `outside`: before it came to the entry of this host. */
+/* `outside`: before the entry to this host. */
 typedef enum tcp_drop tcp_judge(void *arg, const struct watch_key *key, enum stage *stage,
 				bool *outside);
 
@@ -113,10 +113,10 @@ struct tcp_ledger;
 struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg);
 void tcp_ledger_free(struct tcp_ledger *b);
 
-/* Records events that other hosts may explain in `trail` from now on; borrowed. */
+/* Records events that other hosts may explain in `trail`, which is borrowed, from now on. */
 void tcp_ledger_keep(struct tcp_ledger *b, struct trail *trail);
 
-/* In the order of their times, but for TCP_SOCKET. */
+/* Adds records in chronological order, except TCP_SOCKET. */
 void tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *r);
 
 /* Sets the number of records lost so far: sockets that end without a flow may have had one. */
@@ -139,12 +139,12 @@ void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum, 
 void tcp_ledger_look(struct tcp_ledger *b, uint64_t until_ns, uint64_t lost, struct tcp_sum *sum,
 		     tcp_each *each, void *arg);
 
-/* The device by which the flow leaves, if its socket's own leads to another namespace. */
+/* Sets the exit interface of the flow, if its socket's own interface leads to another namespace. */
 void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,
 		     const struct tcp_exit *exit);
 
 /*
- * Returns the time in ns from each drop to the retransmission that it explains; `received`: for
+ * Returns the time in ns from each drop to the retransmission that it explains. `received`: for
  * senders elsewhere, until the arrival at the socket.
  */
 const struct hist *tcp_ledger_stall(const struct tcp_ledger *b, bool received);
@@ -156,7 +156,7 @@ uint64_t tcp_sum_undecided(const struct tcp_sum *s);
 const struct list *tcp_ledger_flows(const struct tcp_ledger *b);
 uint64_t tcp_ledger_folded(const struct tcp_ledger *b);	 /* flows only in the sum */
 uint64_t tcp_ledger_refused(const struct tcp_ledger *b); /* records of flows without room */
-uint64_t tcp_ledger_bytes(const struct tcp_ledger *b);	 /* of memory, for flows and ranges */
+uint64_t tcp_ledger_bytes(const struct tcp_ledger *b);	 /* bytes of memory, for flows and ranges */
 
 /* The observer */
 
@@ -167,42 +167,45 @@ struct tcp_spec {
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
 	unsigned flows; /* of tcp_ledger_new() */
-	bool trail;	/* kept, for which each packet that comes is looked at */
+	bool trail;	/* record the trail, which processes each arriving packet */
 	uint32_t netns; /* inode of the only namespace to observe; 0: all */
 };
 
 /*
- * Loads. STATUS_UNABLE: the kernel does not report which retransmissions failed (`err` of
- * tcp_retransmit_skb, or before Linux 6.17 fexit), or a capability is wanting.
+ * Loads the programs. STATUS_UNABLE: the kernel does not report failed retransmissions (`err` of
+ * tcp_retransmit_skb, or before Linux 6.17 fexit), or a capability is missing.
  */
 int tcp_observer_open(struct tcp_observer **o, const struct tcp_spec *spec, struct error *err);
 
-/* Attaches, and reads the sockets that are there. */
+/* Attaches the programs, and reads the existing sockets. */
 int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *places,
 			struct error *err);
 
 /* Reads the ring. Call it several times per second. Returns 0 or -errno. */
 int tcp_observer_poll(struct tcp_observer *o);
 
-/* Reads the sockets that sent again, and goes on: tcp_ledger_look() may follow. 0 or -errno. */
+/*
+ * Reads the sockets that retransmitted, and continues: tcp_ledger_look() may follow. Returns 0 or
+ * -errno.
+ */
 int tcp_observer_look(struct tcp_observer *o);
 
-/* Reads the sockets that are left, and stops. Once. 0 or -errno. */
+/* Reads the remaining sockets, and stops. Call it once. Returns 0 or -errno. */
 int tcp_observer_end(struct tcp_observer *o);
 
 /* NULL: not recorded; complete after tcp_observer_end() and tcp_ledger_close(). */
 struct trail *tcp_observer_trail(const struct tcp_observer *o);
 
-/* After tcp_observer_look() or tcp_observer_end(). */
+/* Call it after tcp_observer_look() or tcp_observer_end(). */
 struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o);
 struct tcp_losses tcp_observer_losses(const struct tcp_observer *o);
 
-/* A listener that lost something by its counter (sk_drops), which an event need not have shown. */
+/* A listener that lost something by its counter (sk_drops), possibly without an event. */
 struct tcp_listening {
 	struct tcp_listener last;
 	uint64_t before, lost;
 };
-/* Rows of struct tcp_listening, after tcp_observer_end(). */
+/* Returns rows of struct tcp_listening, after tcp_observer_end(). */
 const struct list *tcp_observer_listeners(const struct tcp_observer *o);
 
 /* Returns true if a socket or a listener of the flow existed. Final after tcp_observer_end(). */
@@ -217,7 +220,7 @@ struct tcp_counted tcp_observer_counted(const struct tcp_observer *o, uint32_t n
  */
 uint64_t tcp_observer_bytes(const struct tcp_observer *o);
 
-/* Events that came while a program of ours was running on that CPU: not seen. */
+/* Returns the missed events: a program of ours was running on that CPU. */
 uint64_t tcp_observer_missed(const struct tcp_observer *o);
 
 void tcp_observer_close(struct tcp_observer *o); /* NULL is allowed */

@@ -14,9 +14,9 @@
 
 #define NONE	   UINT32_MAX
 #define CHUNK_BITS 16
-#define HEADS	   (1u << 16)	  /* of chains of chunks, and of flows */
+#define HEADS	   (1u << 16)	  /* heads of chains of chunks, and of flows */
 #define ACKS_SEEN  256		  /* acknowledgments compared per segment */
-#define RANGES	   8		  /* that are remembered for a flow, on average */
+#define RANGES	   8		  /* ranges per flow, on average */
 #define WAYS	   256		  /* exits from this host that folded flows had, including none */
 #define SMALL_MSS  536		  /* default of a host without an MSS option: all paths carry it */
 #define TOO_OFTEN  3		  /* timeouts of a segment, default of tcp_retries1 */
@@ -25,16 +25,16 @@
 /* A dropped range, or a retransmitted one. Rows keep their order, which is chronological. */
 struct range {
 	uint64_t place;	      /* of `seq`, as struct tcp_entry; 0: of a drop, unknown */
-	uint64_t time, start; /* of struct tcp_record; CAME: `start` is when it was dropped */
+	uint64_t time, start; /* of struct tcp_record; CAME: `start` is the time of the drop */
 	uint32_t flow, seq, end, tsval;
 	uint32_t bytes;
 	uint16_t segs, size;
 	uint8_t what;  /* enum what */
 	uint8_t stage; /* of a drop */
 	bool unsent;   /* as in struct tcp_record */
-	bool outside;  /* LOST: before it came to the entry */
+	bool outside;  /* LOST: before the entry */
 	bool used;     /* a drop that explains a retransmission */
-	bool refused; /* TCP had counted all that was unsent as not sent when this was sent again */
+	bool refused; /* when this was retransmitted, TCP counted all unsent data as not sent */
 	bool late;    /* its socket had sent up to here before tracing began */
 	uint32_t next; /* ACK: previous one of this flow; `end` is the acknowledged number */
 };
@@ -185,7 +185,7 @@ static bool before(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
-/* Of the length that a segment has on the wire, at most. */
+/* Returns the maximum bytes per segment on the wire. */
 static uint32_t segment_bytes(const struct range *r)
 {
 	return r->segs > 1 && r->size ? r->size : r->bytes;
@@ -210,7 +210,7 @@ struct found {
 	const struct range *after;  /* the next retransmission */
 	const struct range *stayed; /* its own drop, if it was the last: it has not left here */
 	bool twice;
-	/* Of all transmissions: again, dropped here, and that the receiver had already. */
+	/* Of all transmissions: retransmitted, dropped here, and already received. */
 	unsigned resent, dropped, doubled;
 };
 
@@ -253,15 +253,18 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 		if (f->before && is_older(x, f->before))
 			continue;
 		/*
-		 * TCP may retransmit several small segments as one. Of those that it may have taken
-		 * back, only this one is known to have been sent
+		 * TCP may retransmit several small segments as one. It may have taken back some of
+		 * them, so only this one is known to have been sent
 		 */
 		x->used |= !f->lost || !x->unsent;
 		f->lost = f->lost ? f->lost : x;
 	}
 }
 
-/* Whether the peer had acknowledged `end` before it was sent again, and that was dropped here. */
+/*
+ * Returns true if the peer acknowledged `end` before it was retransmitted, and the acknowledgment
+ * was dropped here.
+ */
 static bool is_acked(struct tcp_ledger *b, const struct range *r, uint32_t end)
 {
 	uint32_t i = flow_at(b, r->flow)->acks;
@@ -284,7 +287,7 @@ static bool all_came(const struct tcp_flow *flow, const struct range *r, const s
 	       f->resent <= f->dropped + f->doubled;
 }
 
-/* Its socket had counted it before. */
+/* Returns true if its socket had counted it before. */
 static bool is_of_tcp(enum stage stage)
 {
 	return stage == STAGE_TCP_BACKLOG || stage == STAGE_TCP_RCVBUF ||
@@ -398,7 +401,7 @@ static void settle_drop(struct tcp_ledger *b, const struct range *r)
 	}
 }
 
-/* The older half of the ranges is decided, and no more known. */
+/* Decides and discards the older half of the ranges. */
 static void turn_over(struct tcp_ledger *b)
 {
 	const uint32_t half = b->ranges.n / 2;
@@ -428,7 +431,10 @@ static void remember(struct tcp_ledger *b, const struct range *r)
 	range_index(b, b->ranges.n - 1);
 }
 
-/* Bytes that the socket sent and snd_nxt does not know, so far: modulo 2^32, as that is. */
+/*
+ * Returns the bytes that the socket sent but did not add to snd_nxt so far, modulo 2^32 like
+ * snd_nxt.
+ */
 static uint32_t returned_bytes(const struct tcp_totals *first, const struct tcp_totals *last)
 {
 	return (uint32_t)(last->bytes_sent - first->bytes_sent) -
@@ -511,7 +517,7 @@ static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct 
 	r->stage = (uint8_t)stage;
 	r->unsent = rec->unsent;
 	f->dropped_ns = rec->time_ns;
-	f->netns = f->netns ? f->netns : rec->key.netns; /* until its sender is known */
+	f->netns = f->netns ? f->netns : rec->key.netns; /* until the sender is known */
 	if (r->unsent)
 		f->unsent_bytes += rec->bytes;
 	remember(b, r);
@@ -546,14 +552,14 @@ static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struc
 	f->sum.without_data += rec->bytes ? 0 : rec->segs;
 	r->what = RESENT;
 	r->place = r->seq;
-	if (rec->event != TCP_SYNACK) { /* that is counted by no socket before it is accepted */
+	if (rec->event != TCP_SYNACK) { /* a SYN-ACK is counted by a socket only after accept */
 		f->events += rec->segs;
 		f->last = rec->last;
 		r->place = note_sender(b, rec, true);
 		note_large(f, rec, segment_bytes(r));
 		r->late = rec->first.flags & TCP_LATE && before(rec->seq, rec->first.snd_nxt);
 		returned = returned_bytes(&rec->first, &rec->last);
-		/* FIN, if it was sent, has a number and is no byte */
+		/* FIN, if sent, uses a sequence number but no byte */
 		r->refused = f->unsent_bytes && (returned == (uint32_t)f->unsent_bytes ||
 						 returned + 1 == (uint32_t)f->unsent_bytes);
 	}
@@ -603,7 +609,7 @@ static void close_flow(struct tcp_flow *f)
 	struct tcp_sum *s = &f->sum;
 	uint64_t twice = s->dsack_dups > f->twice ? s->dsack_dups : f->twice, left;
 
-	if (!s->sockets && !s->retransmitted) { /* its sender is elsewhere, and is not seen */
+	if (!s->sockets && !s->retransmitted) { /* its sender is elsewhere, and not observed */
 		s->received = s->not_resent;
 		s->not_resent = 0;
 		for (unsigned i = 0; i < STAGE_COUNT; i++)
@@ -701,7 +707,7 @@ static void fold(struct tcp_ledger *b, uint64_t now, bool all)
 		*head = to[i] = n++;
 	}
 	b->flows.n = n;
-	/* each time for a quarter of them, or it would be done for each record */
+	/* fold a quarter of the flows at a time, not for each record */
 	b->fold_at = n > b->max_flows / 4 * 3 ? b->refused + b->max_flows / 4 : 0;
 	n = 0;
 	for (uint32_t i = 0; i < b->ranges.n; i++) {
@@ -717,7 +723,7 @@ static void fold(struct tcp_ledger *b, uint64_t now, bool all)
 	index_all(b);
 }
 
-/* It goes on, and has sent again. */
+/* Processes an open socket that has retransmitted. */
 static void look_at_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	const uint32_t flow = flow_find(b, &rec->flow);
@@ -742,7 +748,7 @@ static void note_receiver(struct tcp_ledger *b, const struct tcp_record *rec,
 		trail_flow(b->trail, flow)->taken += taken;
 }
 
-/* Most sockets lose nothing: they take no room. */
+/* Most sockets lose nothing and take no room. */
 static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	const struct watch_flow back = reverse(&rec->flow);
@@ -845,7 +851,7 @@ static void mark_full(struct tcp_ledger *b, uint64_t lost)
 	b->known_lost = lost + b->refused;
 }
 
-/* Not acknowledged yet: that may show more. */
+/* Returns true if the range is not acknowledged yet: later events may explain it. */
 static bool is_open(const struct tcp_ledger *b, const struct range *r)
 {
 	const struct tcp_flow *f = flow_at(b, r->flow);

@@ -19,12 +19,12 @@
 #define TRAIL_NONE   UINT32_MAX
 
 enum trail_what {
-	TRAIL_RESENT,  /* a segment, sent again without a reason that this host knows */
-	TRAIL_HOLE,    /* passed over at the entry */
+	TRAIL_RESENT,  /* a segment, retransmitted for a reason unknown to this host */
+	TRAIL_HOLE,    /* gap at the entry */
 	TRAIL_AGAIN,   /* arrived at the entry after later numbers */
-	TRAIL_OUTSIDE, /* lost here, at `stage`, before it came to the entry, */
+	TRAIL_OUTSIDE, /* lost here, at `stage`, before the entry, */
 	TRAIL_DROPPED, /* or after it; of a sender: its last transmission, which has not left */
-	TRAIL_TWICE,   /* dropped by its receiver, which had it */
+	TRAIL_TWICE,   /* dropped by its receiver, which already had it */
 	TRAIL_WHATS,
 };
 extern const char *const trail_names[TRAIL_WHATS]; /* "resent", "hole" ... */
@@ -39,14 +39,16 @@ struct trail_range {
 struct trail_flow {
 	struct watch_flow key;
 	uint64_t first, next; /* as struct tcp_entry; first of a sender that began here: its SYN */
-	uint64_t acked;	      /* of a sender: up to there its peer has got it */
-	/* Segments with data: that came to the entry, that were dropped between it and a socket,
-	 * and that sockets here took; 0: no socket has */
+	uint64_t acked;	      /* of a sender: acknowledged by its peer up to here */
+	/*
+	 * Segments with data: arrived at the entry, dropped between it and a socket, and received
+	 * by sockets here; 0: no receiving socket.
+	 */
 	uint64_t came, dropped, taken;
 	uint8_t ttl;
 	bool sends, begun;
 	bool known;    /* first and next are set */
-	bool cut;      /* a range of it found no room */
+	bool cut;      /* one of its ranges found no room */
 	uint32_t same; /* private: next flow with this hash */
 };
 

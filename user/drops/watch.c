@@ -20,7 +20,7 @@
 #define WATCH_BATCH 128 /* keys read from a hash map at a time */
 
 /* Lists of windows. */
-#define READ_NS	   100000000 /* a list is looked at so often */
+#define READ_NS	   100000000 /* interval for reading a list */
 #define KEYS	   16	     /* per CPU, that lose packets in every window at the same time */
 #define LIST_LEAST 512
 
@@ -42,13 +42,13 @@ struct watch_samples {
 struct watch {
 	struct watch_bpf *skel;
 	struct bpf_program *prog; /* on kfree_skb */
-	struct nat *nat;	  /* for our programs; borrowed; NULL: not used */
+	struct nat *nat;	  /* for our programs, borrowed; NULL: not used */
 	bool by_flow, has_filter;
-	unsigned programs; /* that have lists of windows */
-	unsigned cpus;	   /* of a set: the highest number + 1 */
-	unsigned possible; /* values of a per-CPU map */
+	unsigned programs; /* number with lists of windows */
+	unsigned cpus;	   /* per set: the highest number + 1 */
+	unsigned possible; /* number of values in a per-CPU map */
 	unsigned slots;	   /* of a CPU */
-	uint32_t keys;	   /* that a hash map holds */
+	uint32_t keys;	   /* capacity of a hash map */
 	size_t slot_size, key_size;
 	size_t list_size, slots_size, others_size, bursts_size;
 	char *slot, *other, *burst; /* mapped */
@@ -60,7 +60,7 @@ struct watch {
 	struct watch_samples samples;
 };
 
-/* The stretch in which all drop sites of packets freed as used up lie. */
+/* Returns the range around all drop sites of packets freed as consumed. */
 static struct trace_range around(const struct trace_range *r, unsigned n)
 {
 	struct trace_range all = *r;
@@ -103,7 +103,7 @@ static size_t size_map(struct bpf_map *map, unsigned entries, size_t value)
 	return entries * value;
 }
 
-/* Without samples or windows there is no code that would need their maps. */
+/* Without samples or windows, the code that needs their maps is removed. */
 static void size_maps(struct watch *w, const struct watch_spec *spec)
 {
 	const size_t stack = spec->cfg.stack ? SAMPLE_FRAMES * sizeof(__u64) : 0;
@@ -257,7 +257,7 @@ void watch_close(struct watch *w)
 
 /* Reading */
 
-/* Shows and empties the slots of a set that are in use. Returns how many. */
+/* Reads and empties the used slots of a set. Returns their number. */
 static unsigned read_slots(const struct watch *w, char *at, unsigned slots, watch_each *each,
 			   void *arg)
 {
@@ -330,8 +330,8 @@ int watch_collect(struct watch *w, watch_each *each, void *arg)
 
 	__atomic_store_n(&w->skel->bss->watch_base, second ? 0 : w->cpus, __ATOMIC_RELEASE);
 	/*
-	 * Until no program can be in the old set any more: the kernel waits for that when a map in
-	 * a map is replaced (maybe_wait_bpf_programs(), synchronize_rcu()).
+	 * Waits until no program can be in the old set any more: the kernel waits for that when a
+	 * map in a map is replaced (maybe_wait_bpf_programs(), synchronize_rcu()).
 	 */
 	if (bpf_map_update_elem(w->rcu_map, &zero, &w->inner_map, 0))
 		return -errno;
@@ -427,7 +427,7 @@ static struct burst_list *list_of(const struct watch *w, bool second, unsigned i
 
 void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg)
 {
-	bool second = !w->skel->bss->watch_base; /* the set that is not in use */
+	bool second = !w->skel->bss->watch_base; /* the unused set */
 	struct burst_list *list;
 
 	for (unsigned i = 0; (list = list_of(w, second, i)); i++) {

@@ -36,9 +36,9 @@ struct watch_spec {
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns, or NULL */
 	const struct filter_inner *inner; /* tunnels in which it is applied, or NULL */
 	bool followed;	   /* other programs fill the maps of watch_shared() with matches of EXPR */
-	bool unfragmented; /* no packet is looked at to know its later fragments: EXPR is of TCP */
+	bool unfragmented; /* do not parse packets to find later fragments: EXPR is TCP only */
 	uint32_t ring;	   /* of samples, bytes, a power of 2, at least a page; 0: SAMPLES_RING */
-	struct nat *nat;   /* NAT to follow, with a filter; borrowed; NULL: not followed */
+	struct nat *nat;   /* NAT to follow, with a filter, borrowed; NULL: not followed */
 };
 
 /* Counts of one key on one CPU in an interval. */
@@ -52,18 +52,21 @@ struct watch_entry {
 /* Missed events and overhead since watch_attach(). */
 struct watch_state {
 	struct watch_loss loss; /* summed over the CPUs */
-	uint64_t filter_unread; /* did not match because they could not be read: drops/filter.h */
-	uint64_t recursion_misses;  /* a drop while our program ran on that CPU: not counted */
-	uint64_t run_ns, runs;	    /* of our program; 0 unless the host keeps BPF statistics */
+	uint64_t filter_unread; /* no match because they could not be read: drops/filter.h */
+	uint64_t recursion_misses;  /* drop while our program ran on that CPU: missed */
+	uint64_t run_ns, runs;	    /* of our program; 0 unless the host has BPF statistics
+				     * enabled */
 	uint64_t slots, slots_used; /* over all CPUs; used: maximum of an interval */
-	uint64_t overflow, overflow_used; /* keys of the hash map, the same */
+	uint64_t overflow, overflow_used; /* keys in the hash map, in the same way */
 };
 
-/* Loads. `r` is borrowed until it returns. STATUS_UNABLE: the kernel, or a capability. */
+/*
+ * Loads the observer. `r` is borrowed until it returns. STATUS_UNABLE: the kernel, or a capability.
+ */
 int watch_open(struct watch **w, const struct watch_spec *spec, const struct reasons *r,
 	       struct error *err);
 
-/* From here on drops are counted. */
+/* Attaches the observer, which counts drops from now on. */
 int watch_attach(struct watch *w, const struct trace_places *places, struct error *err);
 
 /* Stops counting. Counts can still be read. */
@@ -78,15 +81,15 @@ typedef void watch_each(void *arg, const struct watch_entry *e);
 int watch_collect(struct watch *w, watch_each *each, void *arg);
 
 /*
- * When the packets of the last watch_collect() were lost, to be called after it. A key may come
- * more than once with the same window. Nothing without cfg.burst_ns.
+ * Reads the times of the losses in the last watch_collect(). Call it afterwards. A key may be
+ * returned more than once with the same window. Does nothing without cfg.burst_ns.
  */
 void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg);
 
-/* Some list of windows will be full soon: the interval should end, or a part of it be read. */
+/* Returns true if a list of windows will be full soon: end the interval, or read part of it. */
 bool watch_bursts_fill(const struct watch *w);
 
-/* Adds data about a socket from another source; `cookie`: its ID from now on. */
+/* Adds data about a socket from another source. `cookie`: its ID from now on. */
 void watch_keep_sock(struct watch *w, uint64_t cookie, const struct watch_sock *sock);
 
 /*
@@ -99,12 +102,12 @@ bool watch_fills(const struct watch *w);
 int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out);
 int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct watch_dev *out);
 
-/* All sockets known, in no order. */
+/* Calls `each` for all known sockets, unsorted. */
 void watch_each_sock(const struct watch *w,
 		     void (*each)(void *arg, uint64_t cookie, const struct watch_sock *sock),
 		     void *arg);
 
-/* rx_sk is reported by the kernel: sockets that drop are known (Linux 6.11). */
+/* Returns true if the kernel reports rx_sk, the dropping socket (Linux 6.11). */
 bool watch_knows_sockets(const struct watch *w);
 
 /* Reads the current state. Usage is known up to the last watch_collect(). */
@@ -123,17 +126,17 @@ void watch_sampling(struct watch *w, bool on);
 /* Detaches and frees. NULL is allowed. */
 void watch_close(struct watch *w);
 
-/* The ring in which it leaves samples of dropped packets. */
+/* The ring for samples of dropped packets. */
 #define SAMPLES_RING (16u << 20) /* bytes; a sample takes 72 plus the bytes of its packet */
 
 /*
- * `stack`: sample->frames addresses; `bytes`: sample->len of the packet, with its VLAN tag in
+ * `stack`: sample->frames addresses. `bytes`: sample->len of the packet, with its VLAN tag in
  * place. Valid until it returns.
  */
 typedef void samples_each(void *arg, const struct sample *sample, const uint64_t *stack,
 			  const uint8_t *bytes);
 
-/* If spec.cfg.snaplen asked for them. 0 or -errno. */
+/* Opens the ring if spec.cfg.snaplen requested samples. Returns 0 or -errno. */
 int watch_open_samples(struct watch *w, samples_each *each, void *arg, struct error *err);
 
 /*
@@ -150,7 +153,7 @@ struct xdplosses;
 
 struct xdploss {
 	struct xdploss_key key;
-	struct xdploss_count count; /* of all CPUs, since xdplosses_attach() */
+	struct xdploss_count count; /* over all CPUs, since xdplosses_attach() */
 };
 
 /*
@@ -166,8 +169,8 @@ int xdplosses_open(struct xdplosses **x, const struct reasons *r, struct error *
 int xdplosses_attach(struct xdplosses *x, const struct trace_places *places, struct error *err);
 
 /*
- * Names of the tracepoints that are not observed, divided by blanks, because this kernel has them
- * not, or in another form; "": all are.
+ * Returns space-separated names of tracepoints missing or incompatible on this kernel; "": all are
+ * observed.
  */
 const char *xdplosses_missing(const struct xdplosses *x);
 
@@ -180,17 +183,23 @@ int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max);
 /* Returns the packets without room for their key. */
 uint64_t xdplosses_uncounted(const struct xdplosses *x);
 
-/* Name of a device, as it was when its key came up; "" unknown. `buf` of WATCH_IFNAME bytes. */
+/*
+ * Returns the name of an interface, as of the first time its key was seen; "": unknown. `buf` of
+ * WATCH_IFNAME bytes.
+ */
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
 			     char *buf);
 
-/* "name[id]" of a program, or a map, or "[id]" if it is gone; "" for id 0. Returns `buf`. */
+/*
+ * Formats "name[id]" of a program or a map, or "[id]" if it no longer exists; "" for ID 0. Returns
+ * `buf`.
+ */
 const char *xdplosses_program(uint32_t id, char *buf, unsigned size);
 const char *xdplosses_map(uint32_t id, char *buf, unsigned size);
 
 void xdplosses_close(struct xdplosses *x); /* NULL is allowed */
 
-/* Which event is the loss where two report it (STAGES 3.3). */
+/* Event that counts as the loss if two report it (STAGES 3.3). */
 enum xdploss_mode {
 	/*
 	 * kfree_skb is also counted and reports generic mode: skbs are counted there, so that a
@@ -204,10 +213,10 @@ enum xdploss_mode {
 	XDPLOSS_INSTEAD_OF_KFREE,
 };
 
-/* CLASS_LOSS, or CLASS_NONE: another event or key reports it. The note is for people. */
+/* Returns CLASS_LOSS, or CLASS_NONE: another event or key reports it. The note is for display. */
 struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode mode);
 
-/* "ENOBUFS" for a negative errno; "ABORTED", "TX" ... for an exception; "" if there is neither. */
+/* Returns "ENOBUFS" for a negative errno; "ABORTED", "TX" ... for an exception, else "". */
 const char *xdplosses_reason(const struct xdploss_key *key);
 
 /* The tracepoint: "xdp_redirect_err". */

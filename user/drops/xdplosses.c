@@ -19,7 +19,7 @@ struct xdplosses {
 	char missing[160];
 };
 
-/* Tracepoints with the number of arguments that the programs know; 6.1 to 7.x are alike. */
+/* Tracepoints with the number of arguments that the programs expect; equal in 6.1 to 7.x. */
 static const struct {
 	const char *program, *tracepoint;
 	int args;
@@ -112,7 +112,7 @@ const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t
 	return buf;
 }
 
-/* `info`: of an object of the kernel, its name at `name`. Takes `fd`. */
+/* `info`: of a kernel object, with its name at `name`. Takes `fd`. */
 static const char *with_id(int fd, void *info, __u32 len, char *name, uint32_t id, char *buf,
 			   unsigned size)
 {
@@ -173,7 +173,7 @@ struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode 
 		.location = "",
 		.aux = "",
 		.observer = kinds[key->kind].observer,
-		/* frames that BPF_PROG_RUN sends seem to come from lo: a sender's, not received */
+		/* frames sent by BPF_PROG_RUN seem to arrive from lo: of a sender, not received */
 		.flags = key->kind == XDPLOSS_DEVMAP && key->from == LOOPBACK_IFINDEX ? CAUSE_LIVE
 										      : 0,
 		.error = -key->err,
@@ -187,7 +187,7 @@ struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode 
 		v.note = "the XDP program aborted (trace_xdp_exception)";
 	else if (key->kind == XDPLOSS_EXCEPTION && key->act == XDP_TX)
 		v.note = "XDP_TX failed: no room for the frame (trace_xdp_exception)";
-	/* another event, or another key here, shows the same packets */
+	/* another event, or another key here, reports the same packets */
 	if (key->flags & (XDPLOSS_MAP_PROG | XDPLOSS_SKB) ||
 	    (key->flags & XDPLOSS_GENERIC &&
 	     (mode == XDPLOSS_BESIDE_KFREE || key->kind != XDPLOSS_REDIRECT)))
