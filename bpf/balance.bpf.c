@@ -20,7 +20,7 @@
 
 const volatile struct balance_config cfg;
 
-/* Of this CPU; whether another task can come in between depends on the kernel. */
+/* Adds on this CPU. It depends on the kernel whether another task can interrupt. */
 #define TALLY(field, n) __sync_fetch_and_add(&(field), n)
 
 /* Element n belongs to CPU n. */
@@ -33,14 +33,14 @@ static __always_inline struct balance_tally *tally(void)
 	return bpf_map_lookup_elem(&tallies, &cpu);
 }
 
-/* Roles of devices, and causes of drops: the side of a drop follows from both (side_of()). */
+/* Roles of interfaces, and causes of drops: the side of a drop follows from both (side_of()). */
 
 MAP(causes, HASH, BALANCE_CAUSES, struct balance_cause, __u32);
 
 __u32 cause_next;
 __u64 causes_full; /* packets with a cause for which there was no room */
 
-/* `size`: of both, a multiple of 8. */
+/* `size`: bytes of both, a multiple of 8. */
 static __always_inline bool words_same(const void *a, const void *b, __u32 size)
 {
 	const __u64 *x = a, *y = b;
@@ -56,7 +56,7 @@ static __always_inline bool is_kind(int i, const union balance_kind *kind)
 	return (kind->word & cfg.kinds[i].mask.word) == cfg.kinds[i].is.word;
 }
 
-/* It is not of the namespace that the balance is of. */
+/* Returns true if the namespace is not the one of the balance. */
 static __always_inline bool is_elsewhere(__u32 netns)
 {
 	return cfg.netns && netns != cfg.netns;
@@ -92,7 +92,7 @@ static __always_inline enum balance_role role_of(struct net_device *dev)
 	return ROLE_EDGE;
 }
 
-/* In a UDP receive queue skb->dev is `dev_scratch`, no address: nothing then shows a namespace. */
+/* In a UDP receive queue skb->dev is `dev_scratch`, not a pointer: the namespace is unknown. */
 static __always_inline void cause_device(struct balance_cause *cause, struct sk_buff *skb)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
@@ -137,7 +137,7 @@ static __noinline __u32 cause_index(const struct balance_cause *cause)
 	return known ? *known : BALANCE_CAUSES;
 }
 
-/* From an skb to the UDP datagrams that it is: how many, how long, to which port. */
+/* Finds the UDP datagrams of an skb: how many, how long, to which port. */
 
 #define SKB_GSO_UDP (1 << 16) /* one datagram that hardware will fragment */
 
@@ -146,8 +146,8 @@ struct datagram {
 	__u32 payload;	/* of the UDP payload */
 	__u32 bytes;	/* bytes of payload in all segments together */
 	__u32 headers;	/* from skb->data to the payload */
-	__u32 size;	/* payload of a segment; 0: not merged */
-	__u32 segments; /* 1, or how many datagrams are merged */
+	__u32 size;	/* payload per segment; 0: not merged */
+	__u32 segments; /* number of datagrams, 1 if not merged */
 	__u16 src_port, dst_port;
 	__u8 version;
 	__u8 fragmented; /* it is the first fragment */
@@ -160,7 +160,7 @@ struct skb_view {
 	__u64 data; /* offset from head */
 };
 
-/* False: it is in a tunnel, and nothing that EXPR can be applied to. */
+/* Returns false if the packet is in a tunnel and EXPR cannot be applied to it. */
 static __always_inline bool skb_view(struct skb_view *v, struct sk_buff *skb, __u32 program)
 {
 	bool there;
@@ -170,12 +170,12 @@ static __always_inline bool skb_view(struct skb_view *v, struct sk_buff *skb, __
 	v->len = skb->len;
 	v->end = skb->end;
 	v->data = v->at.data - v->at.head;
-	barrier_var(v->data); /* the verifier takes no difference of pointers in 32 bits */
+	barrier_var(v->data); /* the verifier does not allow 32-bit differences of pointers */
 	v->at.data = v->at.head + v->data;
 	return there;
 }
 
-/* The same of a socket's queue, where the verifier does not know that it is an skb. */
+/* For a socket's queue, where the verifier does not trust the skb. */
 static __always_inline void skb_view_probed(struct skb_view *v, struct sk_buff *skb)
 {
 	v->at = linear_probed(skb);
@@ -194,7 +194,7 @@ static __always_inline void datagram_segments(struct datagram *d, const struct s
 		return;
 	d->bytes = v->len - d->headers;
 	segments = FIELD_OF(shared, skb_shared_info, gso_segs);
-	if (!segments) /* injected by a guest (SKB_GSO_DODGY) */
+	if (!segments) /* injected by a virtual machine (SKB_GSO_DODGY) */
 		segments = (d->bytes + size - 1) / size;
 	if (segments < 2)
 		return;
@@ -203,13 +203,14 @@ static __always_inline void datagram_segments(struct datagram *d, const struct s
 }
 
 enum datagram_result {
-	DATAGRAM_NONE, /* not UDP, or cut short */
+	DATAGRAM_NONE, /* not UDP, or truncated */
 	DATAGRAM_HERE,
 	DATAGRAM_LATER,	 /* a fragment other than the first, possibly of UDP */
-	DATAGRAM_HIDDEN, /* its header is in pages: a driver has not pulled it (napi_gro_frags) */
+	DATAGRAM_HIDDEN, /* its header is in pages, because a driver did not pull it
+			  * (napi_gro_frags) */
 };
 
-/* `udp`: its header, at offset `l4` from head. */
+/* `udp`: the UDP header, at offset `l4` from head. */
 static __always_inline enum datagram_result datagram_fill(struct datagram *d,
 							  const struct skb_view *v, __u32 l4,
 							  const __u8 *udp, __u8 fragmented)
@@ -243,7 +244,7 @@ static __always_inline enum datagram_result datagram_behind(const struct skb_vie
 	return datagram_fill(d, v, h.l4, udp, h.fragmented);
 }
 
-/* Without a read where plain loads can be: the parser looks at the kernel's own structures. */
+/* Uses plain loads instead of a copy if possible: the parser reads the kernel's own structures. */
 static __always_inline enum datagram_result datagram_parse(const struct skb_view *v,
 							   struct datagram *d)
 {
@@ -449,7 +450,7 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 	if (!w)
 		return 0;
 	known = bpf_map_lookup_elem(&followed, &w->key);
-	/* nothing of an older datagram with this id that EXPR did not match */
+	/* no data of an older datagram with this ID that EXPR did not match */
 	if (later && known && !known->flags &&
 	    bpf_ktime_get_ns() - known->begun >= FRAGMENT_CLOSE) {
 		bpf_map_delete_elem(&followed, &w->key);
@@ -505,7 +506,7 @@ enum fragment_drop {
 };
 
 /*
- * Records the drop of a fragment. `first`: the filter assigned it to the flow; otherwise it belongs
+ * Records the drop of a fragment. `first`: the filter assigned it to the flow, otherwise it belongs
  * to the flow if its datagram is known. Returns enum fragment_drop and sets `incomplete`.
  */
 __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 first,
@@ -537,7 +538,7 @@ __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 fi
 	return FRAGMENT_LOSS;
 }
 
-/* After FRAGMENT_PENDING: credited if the first fragment arrives and EXPR matches it. */
+/* Counts the drop after FRAGMENT_PENDING, if the first fragment arrives and EXPR matches it. */
 __noinline int fragment_pend(__u32 program, __u32 index)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
@@ -555,13 +556,13 @@ __noinline int fragment_pend(__u32 program, __u32 index)
 #define RTP_VERSION  2
 #define RTP_SEQUENCE 2	 /* offset */
 #define RTP_SSRC     8	 /* offset */
-#define RTCP_FIRST   192 /* second bytes that are RTCP where it shares the port (RFC 5761) */
+#define RTCP_FIRST   192 /* second bytes that are RTCP if it shares the port (RFC 5761) */
 #define RTCP_LAST    223
 #define MAX_SEGMENTS 128 /* UDP_MAX_SEGMENTS since 6.9; 64 before */
 
 MAP(streams, HASH, 1, struct balance_stream_key, struct balance_stream);
 
-/* Zeroes to begin a stream with: too large for the stack, and a lock is not read across maps. */
+/* Zeroes for a new stream: too large for the stack, and a lock cannot be read across maps. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -575,11 +576,11 @@ struct stream_walk {
 	struct balance_tally *tally;
 	unsigned char *head;
 	struct balance_stream_key key;
-	__u32 from;   /* of the payload, from head */
+	__u32 from;   /* offset of the payload from head */
 	__u32 bytes;  /* of the payload */
 	__u32 size;   /* of a segment's */
 	__u32 linear; /* bytes from head on that are not in pages */
-	__u32 data;   /* of skb->data, from head */
+	__u32 data;   /* offset of skb->data from head */
 	int again;
 };
 
@@ -593,7 +594,7 @@ static __noinline int read_pages(struct sk_buff *skb, __u32 from_data, __u8 *out
 	return bpf_dynptr_read(out, cfg.bytes, &ptr, from_data, 0);
 }
 
-/* cfg.bytes bytes at `from` head. */
+/* Reads a number of cfg.bytes bytes, `from` bytes after head. */
 static __always_inline int read_number(const struct stream_walk *w, __u32 from, __u8 *out)
 {
 	__u32 bytes = cfg.bytes;
@@ -607,7 +608,7 @@ static __always_inline int read_number(const struct stream_walk *w, __u32 from, 
 	return read_pages(w->skb, from - w->data, out);
 }
 
-/* False: the payload is no RTP. */
+/* Returns false if the payload is not RTP. */
 static __always_inline bool rtp_number(const __u8 *rtp, struct balance_stream_key *key,
 				       __u64 *number)
 {
@@ -634,7 +635,7 @@ static __always_inline struct balance_stream *stream_find(struct stream_walk *w)
 	struct balance_stream *s = bpf_map_lookup_elem(&streams, &w->key), *none;
 	__u32 zero = 0;
 
-	if (s || w->again) /* a packet that ends begins no stream: addresses may have changed */
+	if (s || w->again) /* no new stream for an ending packet: its addresses may have changed */
 		return s;
 	none = bpf_map_lookup_elem(&stream_none, &zero);
 	if (none)
@@ -679,7 +680,7 @@ static long stream_segment(__u32 n, struct stream_walk *w)
 	return 0;
 }
 
-/* `again`: the packet ends here, and most probably has been seen as it came. */
+/* Adds a number to its stream. `again`: the packet ends here, and was probably seen on arrival. */
 static __always_inline void stream_see(struct sk_buff *skb, const struct skb_view *v,
 				       const struct datagram *d, struct balance_tally *tally,
 				       int again)
@@ -711,9 +712,9 @@ static __always_inline void stream_see(struct sk_buff *skb, const struct skb_vie
 			 &w, 0);
 }
 
-/* Counts of all CPUs, and the queues of sockets. */
+/* Snapshot of the counts of all CPUs, and of the queues of sockets. */
 
-#define MAX_QUEUE (1 << 22) /* packets walked in a socket's queue */
+#define MAX_QUEUE (1 << 22) /* maximum packets walked in a socket's queue */
 
 /* Sockets with a queue to sample. */
 struct {
@@ -728,11 +729,11 @@ __u32 look_begun;  /* set to 0 by user space */
 struct balance_look look;
 static struct balance_tally look_before;
 
-__u32 unread_from; /* balance_unread: packets of each queue that were reported before */
+__u32 unread_from; /* balance_unread: packets per queue that were reported before */
 
 #define TALLY_WORDS (sizeof(struct balance_tally) / sizeof(__u64))
 
-/* Too many words for the compiler's own memset() and memcpy(). */
+/* Too many words for the compiler's built-in memset() and memcpy(). */
 static __always_inline void words_set(void *to, const void *from)
 {
 	__u64 *x = to;
@@ -918,12 +919,15 @@ look_at_packet(const struct skb_view *v, struct datagram *d, struct balance_tall
 
 	if (found == DATAGRAM_HIDDEN)
 		TALLY(t->hidden, 1);
-	/* in memory, or clang 14 spills registers that were never set, which no verifier takes */
+	/*
+	 * forces it into memory: clang 14 would spill uninitialised registers, which verifiers
+	 * reject
+	 */
 	asm volatile("" : : "r"(d) : "memory");
 	return found;
 }
 
-/* Bits of enum nat_match. `look`: filter_look(). */
+/* Returns bits of enum nat_match. `look`: filter_look(). */
 static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view *v,
 				     const struct datagram *d, __u32 program, __u32 look)
 {
@@ -951,7 +955,7 @@ static __always_inline bool is_multicast(const struct skb_view *v, const struct 
 	return d->version == 4 ? first >= 224 : first == 0xff;
 }
 
-/* Returns false if it is the second copy of a first fragment: nothing is counted then. */
+/* Returns false for the second copy of a first fragment, which is not counted. */
 static __always_inline bool enter(struct sk_buff *skb, const struct skb_view *v,
 				  const struct datagram *d, struct balance_tally *t, bool counts,
 				  __u32 program, __u32 from)
@@ -1097,7 +1101,7 @@ int balance_queue(__u64 *ctx)
 static __always_inline void names(struct sk_buff *skb)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
-	bool loops = dev->flags & IFF_LOOPBACK; /* then net_dev_queue has seen the same names */
+	bool loops = dev->flags & IFF_LOOPBACK; /* then net_dev_queue has seen the same tuples */
 	struct balance_tally *t = tally();
 	__u32 netns = dev->nd_net.net->ns.inum, match;
 	__u64 nfct = nfct_of(skb);
@@ -1130,11 +1134,11 @@ int balance_names(struct bpf_nf_ctx *ctx)
 }
 
 /*
- * The source of the datagram that a thread reads, by its task: set where the kernel fills in the
- * address for the reader, taken where the read ends.
+ * Source of the datagram that a thread reads, by its task: set when the kernel fills in the address
+ * for the reader, taken when the read ends.
  */
 struct read_source {
-	__u32 kind; /* bits of enum balance_kind_of; 0: it came before the other kind did */
+	__u32 kind; /* bits of enum balance_kind_of; 0: arrived before the other kind */
 	__u32 port; /* of the socket */
 };
 MAP(reads, LRU_HASH, BALANCE_READS, __u64, struct read_source);
@@ -1373,7 +1377,7 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 		match = of_flow(f->skb, &v, &d, program, look);
 		if (!(match & NAT_MATCHES))
 			return;
-		/* on loopback it has entered with that name at net_dev_queue */
+		/* on loopback it has entered with that tuple at net_dev_queue */
 		if (match & NAT_NEW_ONLY && !(IN(f->skb, sk_buff)->dev->flags & IFF_LOOPBACK))
 			flags = BALANCE_RENAMED;
 		if (d.fragmented)
@@ -1422,7 +1426,7 @@ int balance_drop(__u64 *ctx)
 	return 0;
 }
 
-/* Packets freed as used up, where that is a loss. */
+/* Packets freed as consumed, at locations where this is a loss. */
 SEC("?tp_btf/consume_skb")
 int balance_used(__u64 *ctx)
 {
@@ -1462,7 +1466,7 @@ int balance_looks(struct bpf_iter__bpf_sk_storage_map *ctx)
 	return 0;
 }
 
-/* Which sockets to look at: of all processes, in all namespaces. */
+/* Sockets to sample: of all processes, in all namespaces. */
 SEC("iter/task_file")
 int balance_sockets(struct bpf_iter__task_file *ctx)
 {
@@ -1492,7 +1496,7 @@ int balance_sockets(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* The packets that lie unread, for the filter in user space: some of each socket at a time. */
+/* Unread packets, for the filter in user space: some of each socket at a time. */
 SEC("iter/bpf_sk_storage_map")
 int balance_unread(struct bpf_iter__bpf_sk_storage_map *ctx)
 {

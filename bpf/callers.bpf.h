@@ -9,7 +9,7 @@
 
 #define STACK_DEPTH 8 /* frames of a BPF program, its tracepoint, and the function to find */
 
-/* Whether code in [start, end) is among the callers of this program. */
+/* Returns true if code in [start, end) is among the callers of this program. */
 static __noinline bool is_called_by(void *ctx, __u64 start, __u64 end)
 {
 	__u64 stack[STACK_DEPTH] = {};

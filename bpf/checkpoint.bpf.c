@@ -53,7 +53,7 @@ static __always_inline bool mark_fragment(const struct headers *h, const __u8 *l
 	return true;
 }
 
-/* The packet is at hand */
+/* Programs that get the packet itself */
 
 /*
  * Marks the numbers of a merged skb, which are consecutive. If the last number shows that they are
@@ -157,7 +157,7 @@ static __always_inline void edge_segments(const struct stamp_reader *r, const st
 		mark_seen(p->word, where);
 }
 
-/* True: it is a fragment of ours, and noted. */
+/* Returns true if it is one of our fragments, and was recorded. */
 static __always_inline bool edge_fragment(const struct stamp_reader *r, __u8 where)
 {
 	__u8 l3[IP6_HLEN] WIDE;

@@ -16,7 +16,7 @@
 #include "trace_abi.h"
 
 #define MAX_SEGMENTS 128       /* UDP_MAX_SEGMENTS since 6.9; 64 before */
-#define MAX_QUEUE    (1 << 22) /* datagrams walked in a socket's queue */
+#define MAX_QUEUE    (1 << 22) /* maximum datagrams walked in a socket's queue */
 
 /*
  * Plain store, no atomic: racing observers of one number write either cause, and both are valid.
@@ -31,10 +31,10 @@ ONE_PER_CPU(cell, __u64);
 NUMBER_MAP(arrivals);
 
 __u32 live_ifindex, live_netns;		/* the interface by which live frames leave; 0: unset */
-__u32 redirect_ifindex, redirect_netns; /* a fault's program there redirects to no device, */
+__u32 redirect_ifindex, redirect_netns; /* a fault's program there redirects to no interface, */
 __u32 redirect_target;			/* interface of the redirect, which refuses every frame, */
-__u32 redirect_cpumap;			/* or to CPUs by the map with this id; 0: not */
-__u32 sink_takes; /* our XDP program ends packets as delivered, and the kernel calls that drops */
+__u32 redirect_cpumap;			/* or to CPUs, by the map with this ID; 0: unset */
+__u32 sink_takes; /* our XDP program ends packets as delivered, which the kernel reports as drops */
 __u32 xsk_map_id; /* redirects into this map are ours */
 __u64 unread_packets; /* found by the last walk over the socket's queue */
 __u32 unread_settles; /* they are lost: the socket is about to be closed */
@@ -57,7 +57,7 @@ static __always_inline struct trace_loss *loss(void)
 
 #define LOSS(field, n) COUNT_ON_CPU(losses, struct trace_loss, field, n)
 
-/* Index of a cause, made on its first sight. */
+/* Returns the index of a cause, which is created on its first use. */
 static __always_inline __u32 cause_index(const struct trace_cause *cause)
 {
 	__u32 *known = bpf_map_lookup_elem(&causes, cause), index;
@@ -154,7 +154,7 @@ struct segment_walk {
 	__u32 from_data, size, index;
 };
 
-/* Segments of different numbers: each has its own stamp. */
+/* Segments with different numbers: each has a separate sequence header. */
 static long settle_segment(__u32 n, struct segment_walk *w)
 {
 	struct stamp stamp;
@@ -197,7 +197,7 @@ __noinline int parse(const struct linear *at, struct packet *p)
 	return at && p ? packet_parse(at, cfg.port, p) : PACKET_OTHER;
 }
 
-/* The packet in a tunnel's packet. */
+/* Finds the inner packet of a tunnel. */
 static __always_inline int find_inner(const struct linear *at, struct packet *p)
 {
 	struct headers h;
@@ -347,7 +347,7 @@ static __always_inline int end_of_batch(const struct trace_cause *cause, __u32 s
 	if (!drops)
 		return 0;
 	walk = (struct tail_walk){b, first + sent, cause_index(cause)};
-	/* a loop written out would take the verifier 0.2 s */
+	/* an unrolled loop would take the verifier 0.2 s */
 	bpf_loop(drops < bulk ? drops : bulk, tail_step, &walk, 0);
 	count_frames(walk.index, drops);
 	return 0;
@@ -429,7 +429,7 @@ static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 
 	if (!cfg.netns)
 		return false;
-	netns = IN(skb, sk_buff)->dev->nd_net.net->ns.inum; /* 0 if there is no device */
+	netns = IN(skb, sk_buff)->dev->nd_net.net->ns.inum; /* 0 without an interface */
 	return netns && netns != cfg.netns && !is_in_any(cfg.handing, TRACE_HANDING, location);
 }
 
@@ -460,8 +460,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 		LOSS(foreign, 1);
 		return 0;
 	}
-	/* the sink may just have taken this very packet: it marks the arrival before the skb is
-	 * freed */
+	/* the sink may have taken this packet: it marks the arrival before the skb is freed */
 	arrived = sink_takes ? number_byte(&arrivals, p.word, NULL) : NULL;
 	if (arrived && *arrived)
 		return 0;
@@ -473,7 +472,9 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 	cause_device(cause, skb, rx_sk);
 	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
 	if (cause->reason == kernel.netfilter) {
-		/* which hook of the stack dropped it only the route shows, by its input function */
+		/*
+		 * which hook of the stack dropped it is only visible in the route's input function
+		 */
 		if (KFUNCS) /* on Linux 6.1 there is no room on the stack for it */
 			cause->aux = hook_runner(ctx, skb, IN(skb, sk_buff)->dev);
 		if (cause->aux)
@@ -558,14 +559,14 @@ int consume_skb_2nd(__u64 *ctx)
 	return consumed(ctx, true);
 }
 
-/* `from` is an argument of the tracepoint, which may be followed: no helper is called. */
+/* `from` is an argument of the tracepoint, which may be dereferenced: no helper is called. */
 static __always_inline bool is_live(struct net_device *from)
 {
 	return live_ifindex && from->ifindex == LOOPBACK_IFINDEX &&
 	       IN(from, net_device)->nd_net.net->ns.inum == live_netns;
 }
 
-/* A live frame that never came into the device's batch: the device is down, or cannot. */
+/* A live frame that never entered the interface's batch: the interface is down, or not capable. */
 static __always_inline int live_redirect_err(struct trace_cause *cause)
 {
 	__u32 zero = 0, index;
@@ -676,7 +677,7 @@ static long queue_step(__u32 n, struct queue_walk *w)
 			settle(p.word, w->index);
 		unread_packets++;
 		break;
-	case PACKET_UNREADABLE: /* a segment, in pages: settled by the event of its end */
+	case PACKET_UNREADABLE: /* a segment, in pages: resolved by the event of its end */
 		unread_packets++;
 		break;
 	}

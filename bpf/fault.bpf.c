@@ -28,7 +28,7 @@ static __always_inline void spoil_fragment(struct __sk_buff *skb, const struct h
 					   __u32 way)
 {
 	bool v4 = h->version == 4;
-	/* its last two bytes: IPv4's checksum counts in twos */
+	/* its last two bytes: IPv4's checksum adds words of 16 bits */
 	__u32 source_end = h->l3 + (v4 ? IP4_SOURCE_END : IP6_SOURCE_END) - 2;
 	__u32 offset = v4 ? h->l3 + IP4_FRAG_OFF : h->at - IP6_EXT_HLEN + 2;
 	__u32 at = way == FAULT_FRAG_OVERLAP ? offset : source_end;
@@ -42,7 +42,7 @@ static __always_inline void spoil_fragment(struct __sk_buff *skb, const struct h
 	}
 	if (bpf_skb_load_bytes(skb, at, &was, sizeof(was)))
 		return;
-	/* 8 bytes earlier: IPv4 counts in units of them */
+	/* 8 bytes earlier: IPv4 counts in units of 8 */
 	is = way == FAULT_FRAG_OVERLAP ? bpf_htons(bpf_ntohs(was) - (v4 ? 1 : 8))
 				       : was ^ bpf_htons(OTHER_SENDER);
 	if (v4)
@@ -96,7 +96,7 @@ static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, _
 #define ICMP_FRAG_NEEDED 4
 #define ICMP6_TOO_BIG	 2
 #define UDP_CSUM_OFF	 6
-#define BURN_LOOPS	 (1 << 20) /* the clock ends it long before */
+#define BURN_LOOPS	 (1 << 20) /* upper bound: the clock ends it long before */
 #define FILTER_KEEP_ALL	 0xffffffff
 #define NOWHERE		 0x7fffffff /* an ifindex */
 #define CGROUP_DROP	 0
@@ -118,7 +118,7 @@ ONE_PER_CPU(batch, struct trace_batch);
 
 MAP(devices, DEVMAP, 1, __u32, __u32);
 
-/* User space sets how many. */
+/* User space sets the number of CPUs. */
 MAP(cpus, CPUMAP, 1, __u32, struct bpf_cpumap_val);
 
 /* Returns true in `share` of 2^32 cases. A share of 2^32 is always true. */
@@ -167,7 +167,7 @@ static __always_inline bool is_udp(void *data, void *data_end, bool fragments_on
 	return h.proto == PROTO_FRAGMENT || (h.proto == PROTO_UDP && !fragments_only);
 }
 
-/* Where the flow's datagrams are larger than the MTU, nothing else is in a lab. */
+/* If the flow's datagrams are larger than the MTU, a test network has no other fragments. */
 static __always_inline bool suffers(void *data, void *data_end)
 {
 	return (fault.any || cfg.fragments) && is_udp(data, data_end, !fault.any);
@@ -199,7 +199,7 @@ static __always_inline void spoil_udp_csum(__u8 *csum)
 {
 	if (!(csum[0] | csum[1]))
 		return;
-	/* Written directly: skb->csum is not to follow. */
+	/* Written directly, because skb->csum must not follow. */
 	csum[0] ^= 1;
 	csum[1] ^= 1;
 	if (!(csum[0] | csum[1]))
@@ -245,7 +245,7 @@ int fault_spoil(struct __sk_buff *skb)
 	if (chance(fault.udp_csum_share))
 		spoil_udp_csum(payload - UDP_HLEN + UDP_CSUM_OFF);
 	if (chance(fault.udp_header_share))
-		payload[-UDP_HLEN + UDP_LENGTH_OFF] |= 0x80; /* more than there is */
+		payload[-UDP_HLEN + UDP_LENGTH_OFF] |= 0x80; /* larger than the packet */
 	if (chance(fault.mark_share))
 		skb->mark |= FAULT_MARK_POLICY;
 	if (chance(fault.ip_header_share))
@@ -316,7 +316,7 @@ int fault_deaf(struct __sk_buff *skb)
 	return h.proto == PROTO_ICMP6 && h.icmp_type == ND_SOLICIT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-/* Of a smaller MTU on the way: ICMP's "fragmentation needed", ICMPv6's "packet too big". */
+/* Packet-too-big messages: ICMP "fragmentation needed", ICMPv6 "packet too big". */
 SEC("tc")
 int fault_untold(struct __sk_buff *skb)
 {
@@ -396,7 +396,7 @@ int fault_xdp(struct xdp_md *ctx)
 	if (word || suffers(data, data_end)) {
 		if (fault.xdp_burn_ns)
 			burn(fault.xdp_burn_ns);
-		/* where no event shows the loss it has to have a number, left for the tracer */
+		/* if no event shows the loss, it must have a number, left for the tracer */
 		if ((word || fault.any || fault.xdp_way == FAULT_XDP_VERDICT) &&
 		    chance(fault.xdp_share))
 			return lose(word);
@@ -415,7 +415,7 @@ int fault_cgroup(struct __sk_buff *skb)
 	return word && is_ours(word) && chance(fault.cgroup_share) ? CGROUP_DROP : CGROUP_PASS;
 }
 
-/* Whatever reaches the socket is the flow's. A share of 0 accepts all. */
+/* All packets that reach the socket belong to the flow. A share of 0 accepts all. */
 SEC("socket")
 int fault_filter(struct __sk_buff *skb)
 {

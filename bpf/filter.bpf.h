@@ -26,7 +26,7 @@ MAP(filter_scratch, PERCPU_ARRAY, 1, __u32, struct filter_scratch);
 /* Whether EXPR is applied inside tunnels. In rodata, so the code is removed if not needed. */
 const volatile struct filter_inner inner;
 
-/* The VLAN tag of an skb that is not among its bytes, skb_vlan_tag_present(): TPID, TCI. */
+/* Returns the VLAN tag of an skb that is not among its bytes, skb_vlan_tag_present(): TPID, TCI. */
 static __always_inline __u32 filter_tag(const struct sk_buff *skb)
 {
 	const struct sk_buff___before_6_2 *old = (const void *)skb;
@@ -37,8 +37,8 @@ static __always_inline __u32 filter_tag(const struct sk_buff *skb)
 }
 
 /*
- * Offset of data from head. In a tracing program both are pointers to the verifier, with which it
- * allows no 32-bit arithmetic: the compiler must not see that no more is wanted.
+ * Returns the offset of data from head. In a tracing program the verifier takes both as pointers
+ * and does not allow 32-bit arithmetic: the compiler must not see that fewer bits are used.
  */
 static __always_inline __u32 filter_data(const struct linear *at)
 {
@@ -49,8 +49,8 @@ static __always_inline __u32 filter_data(const struct linear *at)
 }
 
 /*
- * Where the packet begins: at its Ethernet header if that is there, directly or with VLAN tags
- * before the network header. Offset from head.
+ * Returns the start of the packet, as an offset from head: its Ethernet header if it directly
+ * precedes the network header, or with VLAN tags in between.
  */
 static __always_inline __u32 filter_start(const struct linear *at, __u32 *layer)
 {
@@ -121,7 +121,7 @@ static __always_inline __u32 filter_read_tagged(struct filter_scratch *scratch, 
 			   there - FILTER_MACS);
 }
 
-/* Extension headers of IPv6 that the filter is not to see: libpcap looks for ports before them. */
+/* Extension headers of IPv6 to hide from the filter: libpcap looks for ports before them. */
 struct filter_gap {
 	__u32 l3;    /* offset of the IP header from head */
 	__u32 skip;  /* bytes after the IP header to leave out; 0: no gap */
@@ -153,7 +153,7 @@ static __always_inline __u32 filter_fetch(__u8 *to, const struct linear *at, __u
 			   start < at->tail ? at->tail - start : 0);
 }
 
-/* Addresses and ports that the filter is to see instead of the packet's. */
+/* Addresses and ports that the filter sees instead of the packet's. */
 struct filter_name {
 	struct watch_flow flow;
 	__u32 l3, l4; /* offsets of the packet's headers from head */
@@ -179,7 +179,7 @@ static __always_inline void filter_rename(struct filter_scratch *scratch, __u32 
 	__builtin_memcpy(scratch->bytes + l4, &name->flow.src_port, 4); /* both */
 }
 
-/* A packet that does not match because its bytes cannot be read. */
+/* Counts a packet that does not match because its bytes cannot be read. */
 static __always_inline void filter_could_not_read(void)
 {
 	__u32 slot = FILTER_CONSTANT(FILTER_SLOT);
@@ -225,7 +225,7 @@ static __always_inline enum filter_look filter_look_at(const struct sk_buff *skb
 		return LOOK_ASK;
 	if (mac == HEADER_UNSET)
 		return LOOK_YES;
-	/* of a frame the filter asks for its type, too */
+	/* for a frame the filter also tests its type */
 	b = (const __u8 *)CAST(head - ETHERNET_HLEN, iphdr);
 	return l3 == mac + ETHERNET_HLEN && be16_at(b + ETHERNET_HLEN - 2) == type ? LOOK_YES
 										   : LOOK_ASK;
@@ -245,7 +245,7 @@ static __always_inline __u32 filter_look(const struct sk_buff *skb)
 }
 
 /*
- * Copies the packet as the filter sees it into element `slot`; `tags`: FILTER_TAGS. Returns its
+ * Copies the packet as the filter sees it into element `slot`. `tags`: FILTER_TAGS. Returns its
  * start as an offset from head, or -1.
  */
 __noinline int filter_see(const struct linear *at, __u32 len, const struct filter_gap *gap,
@@ -269,8 +269,8 @@ __noinline int filter_see(const struct linear *at, __u32 len, const struct filte
 }
 
 /*
- * Whether the filter wants this packet. `len`: skb->len, which counts from at->data. For a frame
- * without an skb: head and data are its begin, tail and len its length, mac_header 0 and
+ * Returns true if this packet matches the filter. `len`: skb->len, which counts from at->data. For
+ * a frame without an skb: head and data are its start, tail and len its length, mac_header 0 and
  * network_header ETHERNET_HLEN. `gap`, `name`: may be NULL.
  */
 static __always_inline bool filter_matches(const struct linear *at, __u32 len,

@@ -24,7 +24,7 @@ ONE_PER_CPU(fragment_counts, struct trace_fragments);
 
 #define FRAGMENT_COUNT(field) COUNT_ON_CPU(fragment_counts, struct trace_fragments, field, 1)
 
-/* `l3`: the IP header, of IPv4 without options. */
+/* `l3`: the IP header, for IPv4 without options. */
 static __always_inline void fragment_key(const struct headers *h, const __u8 *l3,
 					 struct fragment_key *key)
 {
@@ -46,7 +46,10 @@ static __always_inline bool is_fragment(const struct headers *h)
 	       (h->proto == PROTO_UDP || headers_is_extension(h->version, h->proto));
 }
 
-/* Of an skb, with its IP header in `l3`, IP6_HLEN bytes. False: it is no fragment. */
+/*
+ * Reads a fragment of an skb, with its IP header, IP6_HLEN bytes, in `l3`. Returns false if it is
+ * not a fragment.
+ */
 static __always_inline bool fragment_headers(const struct linear *at, struct headers *h, __u8 *l3)
 {
 	__u16 type = 0;
@@ -61,7 +64,7 @@ static __always_inline bool fragment_headers(const struct linear *at, struct hea
 
 /*
  * Reads a fragment, possibly of UDP. `word`: from the sequence header of a first fragment to `port`
- * (0: any port); else 0.
+ * (0: any port), else 0.
  */
 static __always_inline bool fragment_read(const struct stamp_reader *r, __u16 port,
 					  struct headers *h, __u8 *l3, __u64 *word)
@@ -83,7 +86,10 @@ static __always_inline void fragment_first(const struct fragment_key *key, __u64
 		bpf_map_update_elem(&fragments, key, &first, BPF_ANY);
 }
 
-/* A fragment passes the sender's or the receiver's checkpoint. True: now the whole datagram has. */
+/*
+ * Counts a fragment that passes the sender's or the receiver's probe. Returns true when the whole
+ * datagram has passed.
+ */
 static __always_inline bool fragment_completes(struct fragmented *d, const struct headers *h,
 					       __u8 where)
 {

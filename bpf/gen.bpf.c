@@ -30,10 +30,10 @@ const volatile struct gen_config gen;
 struct gen_state state __attribute__((aligned(64)));
 struct gen_segment segments[GEN_SEGMENTS];
 
-/* The device to leave by. */
+/* The interface to send on. */
 MAP(device, DEVMAP, 1, __u32, __u32);
 
-/* Shared with the tracer: the words of the frames that wait in the device's batch on this CPU. */
+/* Shared with the tracer: the words of the frames waiting in the interface's batch on this CPU. */
 ONE_PER_CPU(batch, struct trace_batch);
 
 /* Returns the segment of a number, which is the current one or the next. */
@@ -118,7 +118,7 @@ static __always_inline void write_flow(__u8 *at)
 			put16(at + IP4_CHECK, checksum(gen.ip_free_sum + sum));
 	}
 	put16(at + UDP_SOURCE, port);
-	/* IPv6 requires a checksum, and 0 means that there is none (RFC 768, 8200) */
+	/* IPv6 requires a checksum, and 0 means no checksum (RFC 768, 8200) */
 	check = checksum(gen.udp_free_sum + sum + port);
 	put16(at + UDP_CHECK, check ? check : 0xffff);
 	if (++state.flow >= gen.flows) {
@@ -220,7 +220,7 @@ int gen_probe(__u64 *ctx)
 	return 0;
 }
 
-/* The same for frames that do not even get so far: no ndo_xdp_xmit, or the device is down. */
+/* For frames that fail earlier: no ndo_xdp_xmit, or the interface is down. */
 SEC("tp_btf/xdp_redirect_err")
 int gen_probe_redirect(__u64 *ctx)
 {

@@ -20,7 +20,7 @@ struct netns_nf {
 	struct nf_hook_entries *hooks_arp[3], *hooks_bridge[5]; /* by hook number */
 };
 
-#define NETNS_INUM_MIN 0xefff0000 /* of any namespace: PROC_DYNAMIC_FIRST, a few lie below it */
+#define NETNS_INUM_MIN 0xefff0000 /* lower bound: PROC_DYNAMIC_FIRST, a few inodes are below */
 
 struct net {
 	struct ns_common ns;
@@ -144,7 +144,7 @@ struct sk_buff {
 	struct sock *sk;
 	struct net_device *dev;
 	unsigned long _skb_refdst;
-	unsigned long _nfct; /* only where the kernel has connection tracking */
+	unsigned long _nfct; /* only if the kernel has connection tracking */
 	unsigned int len;
 	unsigned int data_len;
 	__u16 queue_mapping;
@@ -187,7 +187,7 @@ struct skb_shared_info {
 	unsigned int gso_type;
 };
 
-/* Connection tracking. The tuple of a direction is the name with which its packets come. */
+/* Connection tracking. The packets of a direction arrive with its tuple. */
 union nf_inet_addr {
 	__u32 all[4];
 };
@@ -270,7 +270,7 @@ struct bpf_iter__udp {
 #define PACKET_OTHERHOST 3
 #define SKB_FCLONE_CLONE 2	/* clone that TCP passes down, its original stays in the queue */
 #define SKB_DST_PTRMASK	 (~7UL) /* low bits of _skb_refdst are flags (SKB_DST_NOREF) */
-#define TC_ACT_UNSPEC	 (-1)	/* on to the next filter */
+#define TC_ACT_UNSPEC	 (-1)	/* continue with the next filter */
 
 /* A map of `entries` keys. A size that user space sets is 1 here. */
 #define MAP(name, kind, entries, key_type, value_type)                                             \
@@ -294,7 +294,7 @@ struct bpf_iter__udp {
 /* One value per CPU. Programs that share a map use the same name. */
 #define ONE_PER_CPU(name, kind) MAP(name, PERCPU_ARRAY, 1, __u32, kind)
 
-/* Adds to a counter of such a value. */
+/* Adds to a counter of a per-CPU value. */
 #define COUNT_ON_CPU(name, kind, field, n)                                                         \
 	do {                                                                                       \
 		__u32 zero_ = 0;                                                                   \

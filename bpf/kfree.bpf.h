@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where a packet was dropped, for programs at skb:kfree_skb. */
+/* Location of a drop, for programs at skb:kfree_skb. */
 #ifndef PKTLEDGER_KFREE_BPF_H
 #define PKTLEDGER_KFREE_BPF_H
 
@@ -22,7 +22,9 @@ static __always_inline bool is_in(const volatile struct trace_range *range, __u6
 	return location - start < range->end - start;
 }
 
-/* 1 or 0, without a branch, which in a loop would be many ways for the verifier to follow. */
+/*
+ * Returns 1 or 0 without a branch, which in a loop would be many paths for the verifier to follow.
+ */
 static __always_inline __u64 counts_in(const volatile struct trace_range *range, __u64 location)
 {
 	__u64 behind = location - range->start, size = range->end - range->start;
@@ -79,8 +81,8 @@ __attribute__((unused)) static __noinline __u64 site_of_qdisc(struct sk_buff *sk
 }
 
 /*
- * `site`, but noop_enqueue() where __dev_queue_xmit() carried out its verdict: a device has that in
- * the place of a qdisc while its link is down, or the qdisc is replaced. On Linux 6.1 there is no
+ * Returns `site`, or noop_enqueue() if __dev_queue_xmit() carried out its verdict: an interface has
+ * it in place of a qdisc while its link is down or the qdisc is replaced. On Linux 6.1 there is no
  * room on the stack for it.
  */
 static __always_inline __u64 verdict_site(struct sk_buff *skb, int reason, __u64 site)
@@ -117,7 +119,7 @@ static __always_inline bool has_hooks(struct net_device *dev)
 	       (bpf_core_field_exists(dev->nf_hooks_egress) && BPF_CORE_READ(dev, nf_hooks_egress));
 }
 
-/* Whether there are hooks of the families bridge or arp that may have dropped it. */
+/* Returns true if there are hooks of the families bridge or arp that may have dropped it. */
 static __always_inline bool has_family_hooks(struct sk_buff *skb, struct net_device *dev,
 					     __u32 priv_flags)
 {
@@ -145,7 +147,7 @@ static __noinline __u64 caller_of_hooks(__u64 *ctx)
 
 		found |= runs;
 		over |= found & ~runs;
-		site ^= (site ^ stack[i + 1]) & -(runs & ~over); /* stack[i + 1] if it runs them */
+		site ^= (site ^ stack[i + 1]) & -(runs & ~over); /* stack[i + 1] if it runs hooks */
 	}
 	return site;
 }
@@ -176,7 +178,7 @@ static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct
 	return is_in(&places.in, at) || is_in(&places.out, at) ? at : 0;
 }
 
-/* Whether it is a copy for a tap or for another port. */
+/* Returns true if it is a copy for a tap or for another port. */
 static __always_inline bool is_copy(struct sk_buff *skb, int reason, struct sock *rx_sk)
 {
 	__u8 type = BPF_CORE_READ_BITFIELD(skb, pkt_type);

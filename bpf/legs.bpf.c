@@ -20,7 +20,7 @@ MAPPED(times, LEG_SLOTS, struct leg_times);
 
 /* Set by user space: UDP port of the flow, and interfaces for LEG_DEVICE_OUT and LEG_DEVICE_IN. */
 const volatile __u16 leg_port;
-const volatile __u32 leg_netns[2], leg_ifindex[2]; /* ifindex 0: any of the namespace */
+const volatile __u32 leg_netns[2], leg_ifindex[2]; /* ifindex 0: any interface of the namespace */
 
 static __always_inline void note(__u64 word, enum leg_point point)
 {
@@ -62,7 +62,7 @@ int leg_in(__u64 *ctx)
 	return passes((void *)ctx[0], LEG_DEVICE_IN);
 }
 
-/* Where sk_filter() runs in udp_queue_rcv_one_skb(), data begins with the UDP header. */
+/* When sk_filter() runs in udp_queue_rcv_one_skb(), data begins with the UDP header. */
 SEC("?socket")
 int leg_socket(struct __sk_buff *skb)
 {
@@ -74,7 +74,7 @@ int leg_socket(struct __sk_buff *skb)
 	word = stamp_word(&stamp);
 	if (word)
 		note(word, LEG_SOCKET);
-	return -1; /* all of it passes */
+	return -1; /* accept the whole packet */
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -20,9 +20,9 @@
 
 /*
  * A datagram is lost once, however many of its fragments are dropped: after the loss of one
- * fragment, the others are freed when reassembly times out. Returns true if this fragment is the
- * loss. A datagram has one fragment per offset: a repeated offset belongs to another datagram with
- * this ID.
+ * fragment, the rest is freed when reassembly times out. Returns true if this fragment is the loss.
+ * A datagram has one fragment per offset: a repeated offset belongs to another datagram with this
+ * ID.
  */
 static __always_inline bool fragment_is_loss(struct followed *d, enum fragment_observer observer,
 					     __u32 offset)
@@ -53,8 +53,8 @@ struct fragment_work {
 	struct fragment_key key;
 	struct followed none; /* zero */
 	struct filter_gap gap;
-	struct filter_name now, old; /* the packet's, and that with which it came */
-	struct filter_tunnel tunnel; /* that it was in, by look_inside() */
+	struct filter_name now, old; /* current tuple of the packet, and tuple on arrival */
+	struct filter_tunnel tunnel; /* tunnel of the packet, by look_inside() */
 	__u8 l3[IP6_HLEN] WIDE;
 };
 
@@ -85,7 +85,7 @@ __noinline int enter_tunnels(struct linear *at, __u32 program)
 	__u16 type;
 	int l3;
 
-	if (!inner.wanted || !w || !at) /* the verifier looks no further without --inner */
+	if (!inner.wanted || !w || !at) /* without --inner the verifier skips the rest */
 		return INSIDE_IP;
 	w->tunnel.kind = 0;
 	w->at = *at;
@@ -145,7 +145,7 @@ static __always_inline bool fragment_find(struct fragment_work *w)
 	return true;
 }
 
-/* The record of its datagram, which may be new. NULL: no memory. */
+/* Returns the record of its datagram, created if missing. NULL: no memory. */
 static __always_inline struct followed *fragment_record(const struct fragment_work *w)
 {
 	struct followed *known = bpf_map_lookup_elem(&followed, &w->key);
@@ -160,8 +160,8 @@ static __always_inline struct followed *fragment_record(const struct fragment_wo
 }
 
 /*
- * The fragment at w->h arrives at the place where the datagram is counted. Returns false if it had
- * arrived before.
+ * Records that the fragment at w->h arrives at the probe that counts the datagram. Returns false if
+ * it had arrived before.
  */
 static __always_inline bool fragment_is_new(struct followed *d, const struct fragment_work *w)
 {
@@ -190,7 +190,7 @@ static __always_inline bool fragment_is_again(struct followed *d, enum fragment_
 #define IPS_DST_NAT (1 << 5)
 
 #define NFCT_INFO      7 /* bits of skb->_nfct: enum ip_conntrack_info */
-#define IP_CT_IS_REPLY 3 /* from here on, of the other direction */
+#define IP_CT_IS_REPLY 3 /* from here on: opposite direction */
 #define NF_ACCEPT      1
 #define IFF_LOOPBACK   0x8
 
@@ -203,13 +203,13 @@ MAP(renamed, LRU_HASH, 1, struct watch_flow, __u32);
 
 MAP(translations, HASH, NAT_TRANSLATIONS, struct watch_flow, __u64); /* packets: filter_abi.h */
 
-const volatile __u8 nat_followed; /* some namespace has NAT */
+const volatile __u8 nat_followed; /* a namespace has NAT */
 
-/* How a packet is of the flow. */
+/* How a packet belongs to the flow. */
 enum nat_match {
 	NAT_MATCHES = 1,
 	NAT_TRANSLATED = 2, /* translated in this namespace, even if it does not match */
-	NAT_NEW_ONLY = 4,   /* it came with a name that is not of the flow */
+	NAT_NEW_ONLY = 4,   /* its tuple on arrival does not belong to the flow */
 };
 
 /* Uses filter_look(), for packets with only one tuple. */
@@ -256,7 +256,7 @@ __noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
 	__u16 type;
 	int l3;
 
-	if (!nat_followed || !w || !at) /* the verifier looks no further without NAT */
+	if (!nat_followed || !w || !at) /* without NAT the verifier skips the rest */
 		return false;
 	w->at = *at;
 	now = &w->now.flow;
@@ -288,7 +288,7 @@ __noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
 	return true;
 }
 
-/* Between these ends of the connection, seen from its first packet, there is a translation. */
+/* Counts a translation between these ends of the connection, as seen from its first packet. */
 static __always_inline void nat_translates(struct watch_flow *t, const __u8 *from, __be16 from_port,
 					   const __u8 *to, __be16 to_port, __u32 packets)
 {
@@ -357,7 +357,7 @@ static __always_inline void nat_forget(const struct linear *at, __u32 program)
 }
 
 /*
- * Runs filter_matches() for each tuple of the packet; `look`: filter_look() for the current tuple.
+ * Runs filter_matches() for each tuple of the packet. `look`: filter_look() for the current tuple.
  * `received`: it has just arrived with this tuple. Returns bits of enum nat_match.
  */
 static __always_inline __u32 nat_matches(const struct linear *at, __u32 len, __u32 look,
@@ -375,7 +375,7 @@ static __always_inline __u32 nat_matches(const struct linear *at, __u32 len, __u
 			name = &w->old;
 		}
 	}
-	/* The filter is there once: its code is long. */
+	/* Keeps a single copy of the filter, because its code is long. */
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < 2; i++) {
 		barrier_var(i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which numbers are this run's, and where their byte is in a map of pages. */
+/* Finds the numbers of this run, and the position of their byte in a map of pages. */
 #ifndef PKTLEDGER_NUMBERS_BPF_H
 #define PKTLEDGER_NUMBERS_BPF_H
 
@@ -77,7 +77,7 @@ static __always_inline __u8 *number_byte_of(void *map, __u32 slot, __u64 number,
 		return NULL;
 	}
 	tail = known->at[slot];
-	if (cfg.learn && !tail) /* of the stream: `number` may be of a later 2^32 */
+	if (cfg.learn && !tail) /* base of the stream: `number` may be of a later 2^32 */
 		tail = (__u64)(known->key[slot] & 0xffff) << 32;
 	if (number - tail >= cfg.window) {
 		if (loss && number < tail && number >= cfg.base)

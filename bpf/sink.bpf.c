@@ -80,7 +80,7 @@ static __always_inline void note_order(struct sink_count *c, __u32 slot, __u64 n
 		c->next[slot] = number + 1;
 }
 
-/* A number that has no byte, and why. */
+/* Counts a number that has no byte, by reason. */
 static __noinline int note_stranger(struct sink_count *c, __u32 slot, __u64 number)
 {
 	struct trace_loss why = {};

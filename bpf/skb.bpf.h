@@ -41,7 +41,7 @@ extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
 
 #define CAST(at, type) ((struct type *)bpf_rdonly_cast(at, bpf_core_type_id_kernel(struct type)))
 
-/* A field of what lies at any address. */
+/* A field of the object at any address. */
 #define FIELD_OF(at, type, field)                                                                  \
 	(KFUNCS ? CAST(at, type)->field : BPF_CORE_READ((struct type *)(at), field))
 
@@ -61,7 +61,7 @@ extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags,
 
 #define HEADER_UNSET 0xffff /* mac_header before skb_reset_mac_header() */
 
-/* Header bytes on the stack: they are read in words. */
+/* Header bytes on the stack are read in words. */
 #define WIDE __attribute__((aligned(8)))
 
 /*
@@ -96,7 +96,7 @@ static __always_inline struct linear linear_of(struct sk_buff *skb)
 	};
 }
 
-/* The same where it does not know that it is an skb. */
+/* For an skb that the verifier does not trust. */
 static __always_inline struct linear linear_probed(struct sk_buff *skb)
 {
 	return (struct linear){
@@ -120,14 +120,17 @@ static __always_inline __u16 skb_l3(const struct sk_buff *skb)
 	__u64 data = skb->data - skb->head;
 	__u16 l3 = skb->network_header, mac = skb->mac_header;
 
-	barrier_var(data); /* the verifier takes no difference of pointers in 32 bits */
+	barrier_var(data); /* the verifier does not allow 32-bit differences of pointers */
 	if (!l3 && mac != HEADER_UNSET && data == mac + ETHERNET_HLEN &&
 	    (skb->protocol == bpf_htons(TYPE_IP4) || skb->protocol == bpf_htons(TYPE_IP6)))
 		l3 = data;
 	return l3;
 }
 
-/* Offset of the IP header from head, or -1. `type`: its EtherType; 0: by the version. */
+/*
+ * Returns the offset of the IP header from head, or -1. `type`: set to its EtherType; 0: by the
+ * version.
+ */
 static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 {
 	bool mac = at->mac_header != HEADER_UNSET && at->mac_header < at->tail;
@@ -135,7 +138,7 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 	__u64 data = at->data - at->head;
 	__u32 link;
 
-	barrier_var(data); /* the verifier takes no difference of pointers in 32 bits */
+	barrier_var(data); /* the verifier does not allow 32-bit differences of pointers */
 	/*
 	 * An unset network header that was moved with the others (skb_headers_offset_update(), in
 	 * veth's copy for XDP) is before the MAC header, in memory that may hold an old packet.
@@ -147,7 +150,9 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 		*type = 0;
 		return at->network_header;
 	}
-	/* AF_XDP sets no header, no protocol: its frame begins at skb->data (xsk_build_skb()). */
+	/*
+	 * AF_XDP sets neither header nor protocol: its frame begins at skb->data (xsk_build_skb()).
+	 */
 	if (mac || !at->protocol) {
 		link = mac ? at->mac_header : data;
 		if (KFUNCS) /* loads within a structure that is as long as that */
@@ -166,7 +171,7 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
  * all of them, which makes verification 10 times as fast as with a counter.
  */
 struct headers_walk {
-	void *from; /* struct linear; or struct __sk_buff, which clang 14 omits from BTF */
+	void *from; /* struct linear, or struct __sk_buff, which clang 14 omits from BTF */
 	struct headers *h;
 };
 
@@ -180,7 +185,7 @@ static long linear_step(__u32 n, struct headers_walk *w)
 	       !headers_step(h, b, h->at < at->tail ? at->tail - h->at : 0);
 }
 
-/* From `h` on, wherever its bytes are in the linear part. Not static: verified once a program. */
+/* Parses from `h` on, at any offset in the linear part. Not static: verified once per program. */
 __noinline int headers_walk(const struct linear *at, struct headers *h)
 {
 	struct headers_walk walk = {(void *)at, h};
@@ -220,9 +225,9 @@ enum packet_result {
 	PACKET_UNREADABLE, /* UDP to our port, but the payload is not in the linear part */
 };
 
-/* An IPv6 header, a UDP header and a stamp. */
+/* An IPv6 header, a UDP header and a sequence header. */
 struct packet_bytes {
-	__u8 pad[2]; /* so that a stamp's words are aligned: in IPv4 to 8, in IPv6 to 4 bytes */
+	__u8 pad[2]; /* aligns the words of a sequence header: in IPv4 to 8, in IPv6 to 4 bytes */
 	__u8 at[IP6_HLEN + UDP_HLEN + STAMP_LEN];
 } WIDE;
 
@@ -239,7 +244,7 @@ static __always_inline __u64 be64_halves(const void *p)
 	return (__u64)bpf_ntohl(half[0]) << 32 | bpf_ntohl(half[1]);
 }
 
-/* The word of a stamp, or 0. That is no word: no stream is 0. */
+/* Returns the word of a sequence header, or 0, which is not a valid word: no stream is 0. */
 static __always_inline __u64 stamp_word(const struct stamp *stamp)
 {
 	return stamp->magic == bpf_htons(STAMP_MAGIC) && stamp->check == ~stamp->word
@@ -247,7 +252,7 @@ static __always_inline __u64 stamp_word(const struct stamp *stamp)
 		       : 0;
 }
 
-/* The same of the bytes that a payload begins with. */
+/* Returns the word of the sequence header at the start of a payload, or 0. */
 static __always_inline __u64 payload_word(const __u8 *payload)
 {
 	__u64 word = be64_at(payload + 2);
@@ -285,7 +290,7 @@ static __always_inline int packet_behind(const struct linear *at, const struct h
 	return p->word ? PACKET_STAMPED : PACKET_OTHER;
 }
 
-/* The plain case: `b` from `l3` on, where the IP header takes `length`, a constant. */
+/* Parses the plain case: `b` from `l3` on, with an IP header of `length` bytes, a constant. */
 static __always_inline int packet_plain(const struct linear *at, const struct packet_bytes *b,
 					int l3, const struct headers *h, __u32 length, __u16 port,
 					struct packet *p)
@@ -308,7 +313,7 @@ static __always_inline int packet_plain(const struct linear *at, const struct pa
 	return be64_halves(stamp + 10) == ~p->word ? PACKET_STAMPED : PACKET_OTHER;
 }
 
-/* A packet, whole or a first fragment, to `port` (0: to any). */
+/* Parses a packet, whole or a first fragment, to `port` (0: to any). */
 static __always_inline int packet_parse(const struct linear *at, __u16 port, struct packet *p)
 {
 	struct headers h = {}, all;
@@ -387,8 +392,9 @@ static __always_inline int found_in_pages(const struct stamp_reader *r, int foun
 /* Programs that see the packet itself (tc, XDP) */
 
 /*
- * By direct access, bounds by the verifier: the payload of a whole UDP packet to `port`, with a
- * stamp's length in bounds, or NULL. Without IPv6 extension headers: no sender of ours makes any.
+ * Finds the payload of a whole UDP packet to `port` by direct access, with the verifier checking
+ * bounds. Returns NULL unless the length of a sequence header is in bounds. Without IPv6 extension
+ * headers, because our senders do not create them.
  */
 static __always_inline __u8 *packet_payload(void *data, void *data_end, __u16 port)
 {
@@ -428,7 +434,7 @@ static __always_inline __u8 *packet_payload(void *data, void *data_end, __u16 po
 	return udp + UDP_HLEN;
 }
 
-/* The word of a packet of the flow, or 0. */
+/* Returns the word of a packet of the flow, or 0. */
 static __always_inline __u64 packet_word_direct(void *data, void *data_end, __u16 port)
 {
 	__u8 *payload = packet_payload(data, data_end, port);

@@ -33,7 +33,7 @@ static __always_inline void sock_addresses(struct watch_sock *n, struct sock *sk
 	}
 }
 
-/* Since 6.18 UDP keeps them apart, by NUMA node (struct numa_drop_counters). */
+/* Since 6.18 UDP counts them separately, by NUMA node (struct numa_drop_counters). */
 static __always_inline __u64 sock_drops(struct sock *sk)
 {
 	__u64 drops = (__u32)BPF_CORE_READ(sk, sk_drops.counter);

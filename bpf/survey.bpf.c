@@ -13,7 +13,10 @@
 #include "sock.bpf.h"
 #include "survey_abi.h"
 
-/* Which processes have the wanted sockets open: a walk over the open files of all of them. */
+/*
+ * Finds the processes that have the requested sockets open: a walk over the open files of all
+ * processes.
+ */
 
 #define MSG_ERRQUEUE 0x2000
 
@@ -169,7 +172,7 @@ int silent(struct bpf_iter__task_file *ctx)
  */
 
 #define BURST_SOCKETS 256
-#define LOOK	      32 /* packets of a queue: enough for a mean */
+#define LOOK	      32 /* packets per queue: enough for a mean */
 
 static __always_inline void look_at(struct sk_buff_head *head, struct queue_record *r)
 {
@@ -208,7 +211,7 @@ int queue(struct bpf_iter__udp *ctx)
  * lock here.
  */
 MAP(bursts, LRU_HASH, BURST_SOCKETS, __u64, struct burst_record);
-__u32 losses; /* about: user space ends it where there are so many that they are no bursts */
+__u32 losses; /* approximate: user space stops it if there are too many losses to be bursts */
 
 SEC("?tp_btf/udp_fail_queue_rcv_skb")
 int lose_one(__u64 *ctx)
@@ -305,7 +308,7 @@ int rp_dropped(__u64 *ctx)
 
 __u64 init_switches;
 
-/* A function that the kernel has for tests, and calls for nothing else. */
+/* A function that the kernel only has, and only calls, for tests. */
 SEC("?fentry/bpf_fentry_test1")
 int quirk_fentry(__u64 *ctx)
 {

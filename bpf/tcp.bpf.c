@@ -32,11 +32,11 @@
 #define TCPHDR_RST 4
 #define TCPHDR_ACK 16
 
-#define MAX_TCP_OPTIONS 40 /* bytes of a header */
+#define MAX_TCP_OPTIONS 40 /* maximum bytes per header */
 
 #define IFF_LOOPBACK 0x8
 
-/* A SYN-ACK was handed down so long ago at most when that is reported. */
+/* Maximum age of a SYN-ACK when it is reported. */
 #define SYNACK_NS 1000000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -119,7 +119,7 @@ ONE_PER_CPU(losses, struct tcp_losses);
 struct kept {
 	struct watch_flow flow; /* kept because a closed socket has no port any more */
 	struct tcp_totals first;
-	__u32 final;  /* its last reading was: nothing more is said of it */
+	__u32 final;  /* its last reading is done: no further reports */
 	__u32 failed; /* total_retrans of the last failed retransmission */
 };
 
@@ -173,8 +173,8 @@ __u32 begun;
 
 /* Set by user space: also read sockets that are locked, as torn readings. */
 __u32 take_busy;
-__u32 busy;    /* sockets of the flow that were at work, and not read */
-__u32 looking; /* set by user space: tcp_left() is asked in between, and nothing ends */
+__u32 busy;    /* sockets of the flow that were locked, and not read */
+__u32 looking; /* set by user space: tcp_left() takes an intermediate reading, and nothing ends */
 
 /*
  * Length of the segment on which EXPR is tested: an IP header and a TCP header without options, of
@@ -317,7 +317,7 @@ static __always_inline __u32 netns_of(const struct sock *sk)
 	return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 }
 
-/* It is not of the namespace that the ledger is of. */
+/* Returns true if the socket is not in the namespace of the ledger. */
 static __always_inline bool is_elsewhere(const struct sock *sk)
 {
 	return cfg.netns && netns_of(sk) != cfg.netns;
@@ -487,7 +487,7 @@ int tcp_state(__u64 *ctx)
 			report_end(sk, k);
 		return 0;
 	}
-	if (k) { /* its SYN was sent again */
+	if (k) { /* its SYN was retransmitted */
 		__u32 syns = k->first.total_retrans;
 
 		totals_of(&k->first, sk);
@@ -540,7 +540,7 @@ static __always_inline void report_listener(struct bpf_iter__task_file *ctx, str
 }
 
 /*
- * Sockets that are there when tracing begins: of all processes, in all namespaces. Of listeners it
+ * Sockets that exist when tracing begins: of all processes, in all namespaces. For listeners it
  * writes a struct tcp_listener.
  */
 SEC("iter/task_file")
@@ -675,7 +675,7 @@ static __always_inline struct kept *kept_by_retransmission(struct sock *sk,
 	if (!k)
 		return NULL;
 	k->first.total_retrans -= segs;
-	if (sk->__sk_common.skc_state != TCP_SYN_SENT) { /* in no process' hands when we began */
+	if (sk->__sk_common.skc_state != TCP_SYN_SENT) { /* held by no process when tracing began */
 		k->first.flags = TCP_LATE;
 		k->first.bytes_sent -= bytes;
 		k->first.bytes_retrans -= bytes;
@@ -697,7 +697,7 @@ static __always_inline bool smaller_came(const struct tcp_sock *tp, __u32 bytes)
 	return BPF_CORE_READ(tp, sacked_out) && largest < bytes;
 }
 
-/* __tcp_retransmit_skb() has sent it, or not. */
+/* __tcp_retransmit_skb() has sent it, or failed. */
 static __always_inline int resent(struct sock *sk, struct sk_buff *skb, int err,
 				  enum tcp_program program)
 {
@@ -844,7 +844,7 @@ int tcp_synack(__u64 *ctx)
 
 /* Drops */
 
-/* A TCP header and the option that is first of all in segments with data: NOP, NOP, timestamps. */
+/* A TCP header and the option that comes first in all segments with data: NOP, NOP, timestamps. */
 #define TCP_READ	  (TCP_HLEN + 12)
 #define NOP_NOP_TIMESTAMP 0x0101080a
 #define SACK_TIMESTAMP	  0x0402080a /* in a SYN, after MSS */
@@ -912,7 +912,7 @@ static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
 	payload = l4 + (tcp[12] >> 4) * 4;
 	size = BPF_CORE_READ(shared, gso_size);
 	s->segs = size ? BPF_CORE_READ(shared, gso_segs) : 1;
-	if (size && s->segs > 1) { /* skb->len counts from data on, wherever that is by now */
+	if (size && s->segs > 1) { /* skb->len counts from data on, at its current position */
 		s->size = size;
 		s->bytes = skb->len + filter_data(&at) - payload;
 	} else { /* a frame may be padded */
@@ -935,7 +935,7 @@ static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment 
 
 	if ((__s64)sk >= 0)
 		return false;
-	/* it has left, and keeps its socket until the IP layer of its receiver */
+	/* it has left, and keeps its socket until the receiver's IP layer */
 	if ((__s64)dev < 0 &&
 	    BPF_CORE_READ(dev, nd_net.net) != BPF_CORE_READ(sk, __sk_common.skc_net.net))
 		return false;
@@ -1014,7 +1014,7 @@ static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct s
 	key->location = verdict_site(skb, key->reason, drop_site(ctx));
 	key->protocol = skb->protocol;
 	key->pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
-	/* in an out-of-order queue it is part of a node of a tree */
+	/* in an out-of-order queue dev is part of a tree node */
 	if ((__s64)dev < 0 && BPF_CORE_READ(dev, nd_net.net)) {
 		key->ifindex = BPF_CORE_READ(dev, ifindex);
 		key->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
@@ -1159,8 +1159,8 @@ static __always_inline void enter(struct tcp_entry *e, const struct segment *s)
 }
 
 /*
- * Attached only where a ledger is kept, for it runs for each packet. An edge sees each once, before
- * this host's own programs and rules but for native XDP.
+ * Attached only if a ledger is kept, because it runs for each packet. An edge sees each packet
+ * once, before this host's own programs and rules except native XDP.
  */
 SEC("?tp_btf/netif_receive_skb")
 int tcp_enters(__u64 *ctx)
@@ -1212,7 +1212,7 @@ static __always_inline int dropped(__u64 *ctx, enum tcp_program program)
 		return 0;
 	asked = s.flow;
 	if (!s.bytes && !(s.flags & (TCPHDR_SYN | TCPHDR_FIN))) /* pure acknowledgment: test the
-								 * opposite direction */
+								 * reverse flow */
 		reverse(&asked);
 	if (!is_of_flow(&asked, program))
 		return 0;

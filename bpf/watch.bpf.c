@@ -43,7 +43,7 @@ static __always_inline void note_sock(__u64 cookie, struct sock *sk, __u32 progr
 	bpf_map_update_elem(&socks, &cookie, n, BPF_ANY);
 }
 
-/* All that is left of a socket that has closed: where its packets went. */
+/* Records the destination of the packets of a closed socket, which is all that is left of it. */
 static __always_inline void note_port(__u64 id, const struct watch_flow *f, __u32 program)
 {
 	struct watch_sock *n = bpf_map_lookup_elem(&noted, &program);
@@ -74,7 +74,7 @@ static __always_inline void note_dev(__u32 netns, __u32 ifindex, struct net_devi
 
 const volatile struct watch_config cfg;
 
-/* Of the set in use, 0 or cfg.cpus: number of its first CPU. Set by user space. */
+/* First CPU of the set in use, 0 or cfg.cpus. Set by user space. */
 __u32 watch_base;
 
 /* Set by user space: skip samples for now. */
@@ -105,17 +105,17 @@ ONE_PER_CPU(losses, struct watch_loss);
 #define LOSS(field, n) COUNT_ON_CPU(losses, struct watch_loss, field, n)
 
 /*
- * A drop on its way to the table. It begins as struct watch_flow_key, with the key as four words,
- * which is how it is compared.
+ * A drop to be counted. It begins as struct watch_flow_key, with the key as four words for
+ * comparison.
  */
 struct drop {
 	__u64 word[4];
 	struct watch_flow flow; /* only with flows, or for WATCH_PORT */
 	struct net_device *dev; /* NULL: skb->dev is not an interface */
-	struct sock *sk;	/* socket with its cookie in the key; or NULL */
+	struct sock *sk;	/* socket with its cookie in the key, or NULL */
 	__u32 cpu;		/* relative to the first CPU of the first set */
 	__u32 slot;
-	struct watch_count count; /* to be added, unless it is in its first slot */
+	struct watch_count count; /* to be added, unless the key is in its first slot */
 };
 
 static __always_inline bool same(const struct watch_slot *slot, const __u64 *word,
@@ -195,7 +195,7 @@ static __always_inline void note(const struct drop *d)
 		note_port(d->word[1], &d->flow, consumed);
 }
 
-/* Not on the stack: Linux 6.1 rounds each frame up to 32 bytes, and 512 are all there are. */
+/* Not on the stack: Linux 6.1 rounds each frame up to 32 bytes, and the limit is 512. */
 static const struct watch_count none;
 
 static __always_inline struct watch_count *overflow(struct drop *d)
@@ -248,7 +248,7 @@ static __always_inline struct watch_count *place_of(struct drop *d)
  * its first slot. Not static: verified once for all callers. Returns false if it was not counted.
  */
 #ifdef WITHOUT_KFUNCS
-static /* Linux 6.1 takes no key of a map from any memory */
+static /* Linux 6.1 accepts a map's key only from some memory */
 #endif
 	__noinline int
 	count_elsewhere(struct drop *d)
@@ -264,7 +264,7 @@ static /* Linux 6.1 takes no key of a map from any memory */
 	return true;
 }
 
-/* From an skb of any protocol to its 5-tuple. */
+/* Finds the 5-tuple of an skb of any protocol. */
 
 static __always_inline bool has_ports(__u8 proto)
 {
@@ -272,7 +272,7 @@ static __always_inline bool has_ports(__u8 proto)
 	       proto == PROTO_UDPLITE || proto == PROTO_DCCP;
 }
 
-/* All that the headers say, extensions included. */
+/* Uses all headers, including extensions. */
 static __always_inline void flow_walk(const struct linear *at, int l3, struct watch_flow *f)
 {
 	struct headers h;
@@ -283,7 +283,7 @@ static __always_inline void flow_walk(const struct linear *at, int l3, struct wa
 	f->dst_port = bpf_htons(h.dst_port);
 }
 
-/* Ports only of a whole packet or a first fragment. */
+/* Reads ports only from a whole packet or a first fragment. */
 static __always_inline void flow_read(const struct linear *at, struct watch_flow *f)
 {
 	__u8 b[IP6_HLEN + PORTS_LEN] WIDE;
@@ -321,8 +321,8 @@ static __always_inline void flow_read(const struct linear *at, struct watch_flow
 }
 
 /*
- * The same by plain loads, for programs that tell flows apart: the parser looks at the bytes of the
- * kernel's own structures. Only extension headers take the long way.
+ * Uses plain loads, for programs that tell flows apart: the parser reads the kernel's own
+ * structures. Only extension headers use the slow path.
  */
 static __always_inline void flow_load(const struct linear *at, struct watch_flow *f)
 {
@@ -424,8 +424,8 @@ static __noinline int burst_count(const __u64 *key, __u32 cpu, __u64 packets)
 }
 
 /*
- * Samples of dropped packets (struct sample), for people. A record is put together in memory
- * of the CPU and the program, and copied: bpf_ringbuf_reserve() takes only constant sizes, and with
+ * Samples of dropped packets (struct sample), for display. A record is assembled in memory of the
+ * CPU and the program, and copied: bpf_ringbuf_reserve() accepts only constant sizes, and with
  * --snaplen 65535 each short packet would take a record of that size.
  */
 
@@ -465,7 +465,7 @@ static __always_inline __u64 sample_read(void *to, __u64 snaplen, const void *fr
 }
 
 /*
- * Takes a sample. `word`: the four words of the key; `frames_room`: constant, see struct sample.
+ * Takes a sample. `word`: the four words of the key. `frames_room`: constant, see struct sample.
  * Returns false if the ring is full.
  */
 static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __u64 *word,
@@ -475,7 +475,7 @@ static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __
 	__u32 slot = bpf_get_smp_processor_id() * SAMPLE_PROGRAMS + consumed, start, layer;
 	struct sample *s = bpf_map_lookup_elem(&sample_room, &slot);
 	const __u32 stack = frames_room * sizeof(__u64);
-	long frames = 0; /* bytes of them, at first */
+	long frames = 0; /* at first in bytes */
 	__u64 len;
 
 	if (!s)
@@ -499,12 +499,12 @@ static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __
 	return !bpf_ringbuf_output(&samples, s, sizeof(*s) + stack + len, BPF_RB_NO_WAKEUP);
 }
 
-/* How many packets an skb is, and how many bytes. */
+/* Counts the packets of an skb, and their bytes. */
 
 #define SKB_GSO_UDP_L4 (1 << 17)
 #define SKB_GSO_TCP    (1 << 0 | 1 << 4) /* SKB_GSO_TCPV4, SKB_GSO_TCPV6 */
 
-/* Headers that each segment of a merged skb has: IP and UDP or TCP; 0 if unknown. */
+/* Returns the headers of each segment of a merged skb, in bytes: IP and UDP or TCP; 0: unknown. */
 static __always_inline __u32 headers_of(struct sk_buff *skb, __u32 gso_type)
 {
 	__u32 l3 = skb->network_header, l4 = skb->transport_header, len = 0;
@@ -533,8 +533,8 @@ static __noinline __u32 measure_segments(struct sk_buff *skb, struct watch_count
 }
 
 /*
- * L3 bytes: from the network header on, if it is set and was not moved unset (linear_l3()). Where
- * there is no MAC header both are the same: tun, tunnels.
+ * Returns the L3 bytes: from the network header on, if it is set and was not moved unset
+ * (linear_l3()). Without a MAC header both are equal: tun, tunnels.
  */
 static __always_inline __u32 bytes_of(struct sk_buff *skb)
 {
@@ -583,8 +583,7 @@ static __always_inline bool wanted_reason(__u32 reason)
 
 	if (reason >= WATCH_REASONS)
 		return true;
-	barrier_var(at); /* keeps the compiler from removing the mask, which the verifier
-			  * requires */
+	barrier_var(at); /* keeps the mask, which the verifier requires */
 	return cfg.reasons[at & (WATCH_REASONS / 64 - 1)] >> reason % 64 & 1;
 }
 
@@ -660,8 +659,8 @@ enum watch_program {
 };
 
 /*
- * Not static, as ip_kind(). Whether there are extension headers that the filter is not to see: then
- * they are in the program's element.
+ * Not static, as ip_kind(). Returns true if there are extension headers to hide from the filter:
+ * then they are in the program's element.
  */
 __noinline int find_gap(const struct linear *at, __u32 program)
 {
@@ -683,7 +682,7 @@ __noinline int find_gap(const struct linear *at, __u32 program)
 }
 
 /*
- * Returns bits of enum nat_match. `from`: the packet, after look_inside(); `look`: filter_look().
+ * Returns bits of enum nat_match. `from`: the packet, after look_inside(). `look`: filter_look().
  */
 static __always_inline __u32 matches(struct sk_buff *skb, const struct linear *from, int kind,
 				     __u32 program, __u32 look)
@@ -747,7 +746,7 @@ __noinline int fragment_end(const struct linear *at, __u32 program, __u32 again)
 								   : FRAGMENT_WAS_LOST;
 }
 
-/* `place`: a hook at a device. Of the first fragment of a datagram that EXPR wants. */
+/* `place`: a hook at an interface. Records the first fragment of a datagram that matches EXPR. */
 __noinline int see_datagram(const struct linear *at, __u32 program, __u32 place)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
@@ -769,7 +768,7 @@ __noinline int see_datagram(const struct linear *at, __u32 program, __u32 place)
 /* A freed packet, before it has its key. */
 struct freed {
 	struct sk_buff *skb;
-	struct sock *rx_sk;  /* that dropped it, as the kernel reports */
+	struct sock *rx_sk;  /* dropping socket, as reported by the kernel */
 	struct sock *sender; /* skb->sk */
 	struct sock *sk;     /* the socket with the cookie in `aux` */
 	struct net_device *dev;
@@ -781,7 +780,7 @@ static __always_inline void find_sender(struct freed *f)
 {
 	struct sock *sk = IN(f->skb, sk_buff)->sk;
 
-	/* Of a fragment in its queue it is `ip_defrag_offset`, no address. */
+	/* For a fragment in its queue it is `ip_defrag_offset`, not a pointer. */
 	if (!sk)
 		return;
 	barrier_var(sk); /* two tests: the verifier requires the first separately */
@@ -825,7 +824,7 @@ static __always_inline bool is_matched(struct sk_buff *skb, const struct linear 
 	return kind == IP_PLAIN ? matched : is_of_flow(at, program, matched);
 }
 
-/* By all but EXPR. */
+/* Applies all filters except EXPR. */
 static __always_inline bool is_wanted(const struct freed *f)
 {
 	if (!cfg.is_filtered)
@@ -858,7 +857,7 @@ static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consum
 	if (f->rx_sk) {
 		f->sk = f->rx_sk;
 		f->flags |= WATCH_SOCKET;
-		/* unlike sockets' addresses, their cookies are not used again */
+		/* unlike sockets' addresses, their cookies are not reused */
 		f->aux = f->sk->__sk_common.skc_cookie.counter;
 		if (!f->aux)
 			f->aux = bpf_get_socket_cookie(f->sk);
@@ -890,9 +889,9 @@ static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consum
 	}
 }
 
-/* Set by xdp_exception until the skb that it is about is freed, which is the next thing done. */
+/* Set by xdp_exception until the skb concerned is freed, which follows directly. */
 ONE_PER_CPU(aborted, __u32);
-__u32 any_aborted; /* ever: else no drop has to look */
+__u32 any_aborted; /* set once: otherwise no drop has to test the mark */
 
 static __always_inline bool is_aborted(__u64 site)
 {
@@ -917,13 +916,13 @@ int watch_aborted(__u64 *ctx)
 		return 0;
 	for (int i = 0; i < TRACE_XDP; i++) {
 		if (is_called_by(ctx, places.xdp[i].start, places.xdp[i].end))
-			any_aborted = *mark = 1; /* no frame, which is freed without a word */
+			any_aborted = *mark = 1; /* not a frame, which is freed without an event */
 	}
 	return 0;
 }
 
 /*
- * Counts an skb freed at f->site; `consumed`: by consume_skb. `flows`: tell flows apart. Both are
+ * Counts an skb freed at f->site. `consumed`: by consume_skb. `flows`: tell flows apart. Both are
  * constants, so that each program contains only the code it needs.
  */
 static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed, bool flows)
@@ -944,7 +943,7 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 		f->flags |= WATCH_ABORTED;
 	if (cfg.has_expr && is_others(look))
 		return;
-	/* first: most packets are not of the flow, and the filter is long to verify */
+	/* first: most packets are not of the flow, and the filter takes long to verify */
 	if (!look_inside(&at, program) && cfg.has_expr)
 		return;
 	if (inner.wanted || !is_plain(skb))

@@ -144,8 +144,8 @@ int xdplosses_exception(__u64 *ctx)
 	by_program(&key, dev, (void *)ctx[1]);
 	/*
 	 * On a veth the same verdict may be on an skb, which the kernel then frees as dropped, or
-	 * on a frame, which it frees without a word. Only the caller shows which. The skb of a
-	 * failed XDP_TX is already consumed, and its page is lost without a word.
+	 * on a frame, which it frees without an event. Only the caller shows which. The skb of a
+	 * failed XDP_TX is already consumed, and its page is lost without an event.
 	 */
 	if (key.act != XDP_TX && is_called_by(ctx, on_skb.start, on_skb.end))
 		key.flags |= XDPLOSS_SKB;
@@ -195,14 +195,14 @@ int xdplosses_cpumap_enqueue(__u64 *ctx)
 	};
 	__u32 processed = ctx[1], drops = ctx[2];
 
-	/* `processed` contains the drops, except in generic mode: there xdp_redirect_err follows */
+	/* `processed` includes the drops, except in generic mode, where xdp_redirect_err follows */
 	if (!drops || drops > processed)
 		return 0;
 	count(NULL, &key, drops);
 	return 0;
 }
 
-/* Of every batch that a CPU's thread takes, so as short as can be. */
+/* Runs for every batch of a CPU's thread, so it is as short as possible. */
 SEC("?tp_btf/xdp_cpumap_kthread")
 int xdplosses_cpumap_kthread(__u64 *ctx)
 {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Steers the flow's packets, and nothing else, into the AF_XDP socket of the queue they came in
- * on. All other traffic (ARP, neighbour discovery, whatever keeps the host reachable), and our
- * own where no socket stands, goes on into the stack.
- *
- * xdp:xdp_redirect_err has no packet, so the number is left in `cell` for the tracer: an AF_XDP
- * redirect is carried out, or fails, right after this program on the same CPU.
+ * Steers only the flow's packets into the AF_XDP socket of their receive queue. All other traffic
+ * (ARP, neighbour discovery, everything that keeps the host reachable), and our own traffic without
+ * a socket, continues into the stack. xdp:xdp_redirect_err has no packet, so the number is left in
+ * `cell` for the tracer: an AF_XDP redirect is carried out, or fails, right after this program on
+ * the same CPU.
  */
 #include "kernel.h"
 
@@ -36,7 +35,7 @@ int xsk_steer(struct xdp_md *ctx)
 		if (be64_at(payload + 10) != ~word)
 			return XDP_PASS;
 		break;
-	case END_MAGIC: /* no packet of the ledger: its loss must settle no number */
+	case END_MAGIC: /* not a packet of the ledger: its loss must not resolve a number */
 		break;
 	default:
 		return XDP_PASS;
