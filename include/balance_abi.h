@@ -71,15 +71,15 @@ enum balance_kind_of { BALANCE_OURS = 1, BALANCE_OTHERS = 2 };
 struct balance_cell {
 	__u8 came;	/* bits of enum balance_kind_of */
 	__u8 first;	/* the kind that arrived first; 0: nothing arrived */
-	__u8 empty;	/* a datagram without payload came */
+	__u8 empty;	/* a datagram without payload arrived */
 	__u8 pad;
-	__u16 single;	/* longest payload of a packet that was not merged */
+	__u16 single;	/* bytes, longest payload of a packet that was not merged */
 	__u16 size_min; /* segment size of merged packets; 0: not seen */
 	__u16 size_max;
 	__u16 pad2[3];
 };
 
-/* Where a datagram came from, and the port it went to. Kept while both kinds arrive there. */
+/* Source of a datagram, and its destination port. Kept while both kinds arrive there. */
 struct balance_source {
 	__u8 address[16]; /* IPv4: in the first 4 bytes */
 	__be16 port;
@@ -88,7 +88,7 @@ struct balance_source {
 };
 
 #define BALANCE_SOURCES 16384
-#define BALANCE_READS	16384 /* threads that read at a time */
+#define BALANCE_READS	16384 /* threads that read at the same time */
 
 #define BALANCE_CELLS 65536
 #define BALANCE_PORTS 65536
@@ -101,7 +101,7 @@ static inline __u32 balance_cell_index(__u32 netns, __u16 port)
 /* Meaning of a drop for the balance. User space decides it from the cause. */
 enum balance_side {
 	SIDE_INSIDE,   /* the packet had entered, and not left */
-	SIDE_OUTSIDE,  /* before its entry, or on its way out: no checkpoint counts it as here */
+	SIDE_OUTSIDE,  /* before its entry, or on its way out: no probe counts it as here */
 	SIDE_NONE,     /* no packet ended: a copy, a part of a merged packet */
 	SIDE_EXPECTED, /* the packet had entered, and the drop is expected */
 	SIDE_BEFORE,   /* inside, but other fragments of the datagram never arrived here */
@@ -115,36 +115,36 @@ struct balance_tally {
 	__u64 entered;
 	__u64 received; /* part of entered, through an EDGE: not sent by a socket of this host */
 	__u64 left;
-	__u64 sent; /* by sockets here, to the queue of an EDGE: they do not enter */
+	__u64 sent; /* by sockets here, to the queue of an EDGE: not entered */
 	__u64 delivered;
 	/* Reasons to doubt the balance: */
 	__u64 undecided; /* reads from a port with several flows, with an unknown source */
-	__u64 unsized;	 /* reads of several merged datagrams, their number unknown */
+	__u64 unsized;	 /* reads of several merged datagrams, with an unknown number */
 	__u64 elsewhere; /* reads in a namespace where no datagram was seen to arrive */
 	__u64 multicast; /* entered, and may be delivered to several sockets */
 	__u64 hidden;	 /* UDP packets of any flow, with their UDP header in pages */
 	/* Of --seq. */
 	__u64 unread;	  /* numbers in pages that could not be read */
-	__u64 unnumbered; /* packets without a number: too short, or no RTP */
-	__u64 crowded;	  /* packets of streams that found no room */
+	__u64 unnumbered; /* packets without a number: too short, or not RTP */
+	__u64 crowded;	  /* packets of streams without room */
 	__u64 pad[3];
-	__u64 dropped[BALANCE_CAUSES]; /* by the index of the cause */
+	__u64 dropped[BALANCE_CAUSES]; /* by index of the cause */
 };
 
 enum balance_cause_flag {
-	BALANCE_OWN = 1,	/* the socket that sent it is in the namespace of skb->dev */
-	BALANCE_INCOMPLETE = 2, /* it came from outside, and not all of its fragments did */
+	BALANCE_OWN = 1,	/* the sending socket is in the namespace of skb->dev */
+	BALANCE_INCOMPLETE = 2, /* it came from outside, with fragments missing */
 	BALANCE_RENAMED = 4, /* EXPR matches the tuple after NAT, not the original one */
 };
 
 /* A cause of drops, with the facts that show whether the packet had entered. */
 struct balance_cause {
-	struct watch_key key; /* without socket, device and namespace */
+	struct watch_key key; /* without socket, interface and namespace */
 	__u32 role;	      /* enum balance_role of skb->dev; ROLE_INSIDE without an interface */
 	__u32 flags;	      /* enum balance_cause_flag */
 };
 
-/* Whether a stream's numbers are read, and where. */
+/* Whether and where a stream's numbers are read. */
 enum balance_numbers {
 	NUMBERS_NONE,
 	NUMBERS_RTP,	/* RFC 3550; a stream is a flow plus SSRC */
@@ -165,17 +165,17 @@ struct balance_stream {
 	struct sequence sequence;
 };
 
-/* Result of a look at all counts and queues at once. */
+/* Result of a snapshot of all counts and queues. */
 struct balance_look {
 	struct balance_tally sum; /* over the CPUs */
 	__u64 queued;		  /* datagrams of the flow in sockets' queues */
 	__u64 mixed;		  /* packets in queues with packets of other flows */
 	__u64 dying;   /* packets in queues of sockets that are closed, and not yet freed */
 	__u64 sockets; /* known sockets on ports at which the flow arrived */
-	__u64 moved;   /* not 0: something changed while looking */
+	__u64 moved;   /* not 0: something changed during the snapshot */
 };
 
-/* The first letters of a kind of link ("veth"), filled up with 0. */
+/* First letters of a kind of link ("veth"), padded with 0. */
 union balance_kind {
 	char name[8];
 	__u32 half[2];
@@ -199,10 +199,10 @@ struct balance_config {
 	__u32 netns;  /* inode of the only namespace to count; 0: the whole host */
 	__u8 paged;   /* payload in pages can be read (Linux 6.12) */
 	__u8 numbers; /* enum balance_numbers */
-	__u8 frames;  /* the filter wants frames, not from the IP header on */
+	__u8 frames;  /* the filter needs frames, not packets from the IP header on */
 	__u8 pad[3];
 	__u16 offset; /* in the payload, start of the bytes that are read */
-	__u16 bytes;  /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
+	__u16 bytes;  /* bytes to read: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;
 	struct trace_range consumed[WATCH_CONSUMED_MAX]; /* as watch_config's */
 };

@@ -7,13 +7,13 @@
 
 #include "headers.h"
 
-/* Of each packet, that the filter can see. */
+/* Bytes of each packet that the filter can see. */
 #define FILTER_BYTES  192
 #define FILTER_MEMORY 16   /* words of scratch memory, BPF_MEMWORDS */
-#define FILTER_ROOM   4096 /* instructions in the place for the translated filter */
+#define FILTER_ROOM   4096 /* instructions in the placeholder for the translated filter */
 
 /*
- * How often a filter may jump back. Only `protochain` does, once for each header of the chain: a
+ * Maximum backward jumps of a filter. Only `protochain` has them, one per header of the chain: a
  * longer chain is FILTER_UNREAD.
  */
 #define FILTER_LOOPS 8
@@ -22,15 +22,15 @@
 #define FILTER_OFF     0x706b6600 /* not 0: no filter, all match */
 #define FILTER_SLOT    0x706b6601 /* the program's element of filter_scratch */
 #define FILTER_TAGS    0x706b6602 /* not 0: insert a VLAN tag that is kept outside the packet */
-#define FILTER_BEGIN   0x706b6603 /* of the place for the filter */
+#define FILTER_BEGIN   0x706b6603 /* start of the placeholder for the filter */
 #define FILTER_END     0x706b6604
 #define FILTER_PORT    0x706b6605 /* not 0: port of all matching packets, network byte order */
-#define FILTER_IS_PORT 0x706b6606 /* not 0: all of UDP match that have it */
+#define FILTER_IS_PORT 0x706b6606 /* not 0: all UDP packets with the port match */
 
 enum filter_verdict {
 	FILTER_NO,
 	FILTER_YES,
-	FILTER_UNREAD, /* it depends on bytes that were not read: no match, and counted */
+	FILTER_UNREAD, /* it depends on bytes that were not read: no match, but counted */
 };
 
 enum filter_layer {
@@ -40,7 +40,7 @@ enum filter_layer {
 
 /* Tunnels that EXPR looks into, in rodata of programs that filter. */
 struct filter_inner {
-	__u32 wanted; /* it is applied to the innermost packet */
+	__u32 wanted; /* apply it to the innermost packet */
 	struct tunnel_port ports[TUNNEL_PORTS];
 };
 

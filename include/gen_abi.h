@@ -5,18 +5,18 @@
 
 #include <linux/types.h>
 
-#define GEN_HEADER_MAX	 64 /* Ethernet, IPv6, UDP and the stamp's magic */
+#define GEN_HEADER_MAX	 64 /* Ethernet, IPv6, UDP and the magic of the sequence header */
 #define GEN_PERIOD_SHIFT 16 /* times of the schedule are ns << 16: 78 hours, 1e-7 of 10 Mpps */
 #define GEN_SEGMENTS	 8192
 
 /* In rodata: one program instance sends one stream. */
 struct gen_config {
 	__u64 stream;	     /* stream << 48 */
-	__u64 debt;	     /* of the schedule that is caught up at most, ns << GEN_PERIOD_SHIFT */
+	__u64 debt;	     /* maximum backlog to catch up, ns << GEN_PERIOD_SHIFT */
 	__u64 depth;	     /* same unit, largest burst when sending is late */
-	__u32 flows;	     /* in turn, at least 1: the source port varies first */
+	__u32 flows;	     /* used in turn, at least 1: the source port varies first */
 	__u32 ports;	     /* number of ports per address, at least 1 */
-	__u32 first_address; /* the last 4 bytes of the source, host order */
+	__u32 first_address; /* last 4 bytes of the source address, host order */
 	__u32 from_address;  /* index of the first address of this stream */
 	__u16 from_port;
 	__u16 first_port; /* host order */
@@ -27,16 +27,15 @@ struct gen_config {
 	__u16 udp_free_sum, ip_free_sum;
 	__u8 addresses; /* they vary, too */
 	__u8 ipv6;
-	__u8 time;  /* the payload has room for the send time, and the kernel has CLOCK_TAI for BPF
-		     */
-	__u8 paced; /* paced by the segments; else at full speed */
+	__u8 time;  /* the payload has room for the send time, and BPF can read CLOCK_TAI */
+	__u8 paced; /* paced by the segments, else at full speed */
 	__u8 pad[4];
 	__u64 header[GEN_HEADER_MAX / 8]; /* first bytes of the frame */
 };
 
 /*
- * A piece of the schedule in which packets are evenly spaced, or groups of packets that leave at
- * once. In bss, written by user space between calls.
+ * A segment of the schedule with evenly spaced packets, or groups of packets that are sent at once.
+ * In bss, written by user space between calls.
  */
 struct gen_segment {
 	__u64 until;  /* number with which the next segment begins */
@@ -49,7 +48,7 @@ struct gen_segment {
 /* In bss: written by the program while a call runs, by user space between calls. */
 struct gen_state {
 	__u64 next;	/* number of the next packet */
-	__u64 limit;	/* numbers from here on are not to be sent by this call */
+	__u64 limit;	/* numbers from here on are not sent by this call */
 	__u64 start_ns; /* CLOCK_MONOTONIC at which the schedule begins; 0: at the first run */
 	__u64 due;	/* next group, since start_ns, ns << GEN_PERIOD_SHIFT */
 	__u64 allowed;	/* same unit, limit including catching up */
@@ -58,7 +57,7 @@ struct gen_state {
 	__u64 last_ns;	/* ns, last packet; unthrottled: last packet below the limit */
 	__u32 flow, port, address; /* of the next packet, relative to the first ones */
 	__u32 segment;
-	__u32 left; /* of the group that is leaving */
+	__u32 left; /* remaining packets of the current group */
 	__u32 pad;
 };
 

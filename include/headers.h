@@ -29,7 +29,7 @@
 
 #define IP4_HLEN      20 /* without options */
 #define IP6_HLEN      40
-#define IP6_EXT_HLEN  8 /* minimum extension header; also the fragment header */
+#define IP6_EXT_HLEN  8 /* minimum extension header, also the fragment header */
 #define UDP_HLEN      8
 #define TCP_HLEN      20 /* without options */
 #define VLAN_HLEN     4
@@ -42,14 +42,14 @@
 #define IP4_FRAGMENT_OFFSET 0x1fff
 #define IP6_MORE_FRAGMENTS  1
 
-#define HEADERS_TAGS	   2 /* VLAN tags that are passed: QinQ */
+#define HEADERS_TAGS	   2 /* VLAN tags that are skipped: QinQ */
 #define HEADERS_FRAME	   (ETHERNET_HLEN + HEADERS_TAGS * VLAN_HLEN)
 #define HEADERS_EXTENSIONS 8	    /* of IPv6 */
-#define HEADERS_STEP	   IP6_HLEN /* bytes that a step looks at, at most */
+#define HEADERS_STEP	   IP6_HLEN /* maximum bytes that a step reads */
 /* Maximum steps per packet: frame, tags, IP, extensions, UDP, including the headers of a tunnel. */
 #define HEADERS_STEPS (HEADERS_TAGS + HEADERS_EXTENSIONS + 4)
 #define HEADERS_DEPTH 3 /* maximum nesting of tunnels that are parsed */
-#define TUNNEL_PORTS  8 /* UDP ports that are known to be of tunnels */
+#define TUNNEL_PORTS  8 /* known UDP ports of tunnels */
 
 /* Type of the next header. */
 enum header {
@@ -60,11 +60,11 @@ enum header {
 	HEADER_VXLAN,
 	HEADER_GENEVE,
 	HEADER_GRE,
-	/* Here the way ends. */
+	/* Parsing stops here. */
 	HEADER_PAYLOAD,	 /* after UDP, TCP, ICMP and other protocols with ports */
 	HEADER_FRAGMENT, /* data of a fragment that is not the first */
 	HEADER_TUNNEL,	 /* an inner packet (IPIP, GRE): continue with headers_enter() */
-	HEADER_UNKNOWN,	 /* another protocol, or more tags or extensions than are looked at */
+	HEADER_UNKNOWN,	 /* another protocol, or more tags or extensions than the limit */
 	HEADER_CUT,	 /* the bytes end before the header does */
 	HEADER_BAD,	 /* its fields contradict each other */
 };
@@ -106,9 +106,9 @@ enum header_proto {
 struct headers {
 	__u32 at;	/* offset of the next header */
 	__u32 l3, l4;	/* offsets of the IP header and of the header after it and its extensions */
-	__u32 bytes;	/* of the packet from l3 on, as its header says */
+	__u32 bytes;	/* bytes of the packet from l3 on, by its header */
 	__u32 id;	/* of a fragmented datagram */
-	__u16 type;	/* EtherType; 0: not known, as where the IP header is the beginning */
+	__u16 type;	/* EtherType; 0: unknown, such as when parsing starts at IP */
 	__u16 fragment; /* offset in the datagram, bytes */
 	__u16 src_port, dst_port;
 	__u16 length;	 /* UDP: length field of the header */
@@ -116,12 +116,12 @@ struct headers {
 	__u8 version;	 /* IP version; 0: not IP */
 	__u8 proto;	 /* IP protocol of the header at `at`, or of the one before it */
 	__u8 passed;	 /* tags and extensions */
-	__u8 fragmented; /* it is a fragment, also the first */
-	__u8 more;	 /* and more of them follow */
+	__u8 fragmented; /* a fragment, including the first */
+	__u8 more;	 /* more fragments follow */
 	__u8 icmp_type, icmp_code;
 	__u8 depth;  /* tunnels entered */
-	__u8 tunnel; /* last tunnel, as its first header (enum header); HEADER_IP: IP in IP; 0:
-		      * unset */
+	__u8 tunnel; /* last tunnel: its first header, enum header (HEADER_IP: IP in IP; 0: no
+		      * tunnel) */
 	__u8 pad[2];
 	__u32 tunnel_id; /* VXLAN and Geneve: the network (VNI); GRE: the key; 0: absent */
 };
@@ -167,7 +167,7 @@ static __always_inline bool headers_is_extension(__u8 version, __u8 proto)
 	case PROTO_SHIM6:
 		return version == 6;
 	}
-	return proto == PROTO_AH; /* IPsec's, which IPv4 has too (RFC 4302) */
+	return proto == PROTO_AH; /* IPsec's, which IPv4 also has (RFC 4302) */
 }
 
 /*
@@ -215,7 +215,7 @@ static __always_inline bool header_of_type(struct headers *h, __u32 length, __u1
 		h->passed = 0;
 		return header_goes_on(h, length, HEADER_IP);
 	case TYPE_TEB:
-		if (h->next < HEADER_VXLAN) /* outside of tunnels it is no frame in a frame */
+		if (h->next < HEADER_VXLAN) /* no frame inside a frame, except in a tunnel */
 			break;
 		return header_goes_on(h, length, HEADER_ETHERNET);
 	}
@@ -383,7 +383,7 @@ static __always_inline bool headers_step(struct headers *h, const __u8 *b, __u32
 		return header_ip(h, b, have);
 	case HEADER_PROTOCOL:
 		return header_protocol(h, b, have);
-	case HEADER_VXLAN: /* RFC 7348: without the flag I it has no network */
+	case HEADER_VXLAN: /* RFC 7348: without the flag I it has no VNI */
 		if (have < VXLAN_HLEN)
 			return header_ends(h, HEADER_CUT);
 		h->tunnel_id = be32_at(b + 4) >> 8;

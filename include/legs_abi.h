@@ -7,12 +7,12 @@
 
 enum leg_point {
 	LEG_DEVICE_OUT, /* handed to the sender's interface, after its qdisc (net_dev_start_xmit) */
-	LEG_DEVICE_IN,	/* given to the stack by the receiver's (netif_receive_skb) */
+	LEG_DEVICE_IN,	/* passed to the stack by the receiver's interface (netif_receive_skb) */
 	LEG_SOCKET,	/* about to enter the receiver's socket (its filter) */
 	LEG_POINTS,
 };
 
-#define LEG_SLOTS (1U << 16) /* packets that may be on the way at a time */
+#define LEG_SLOTS (1U << 16) /* packets that may be in transit at the same time */
 
 /* The last packet of all packets that share a slot. CLOCK_TAI, ns; 0: not passed or not seen. */
 struct leg_times {
@@ -20,7 +20,7 @@ struct leg_times {
 	__u64 at[LEG_POINTS];
 };
 
-/* Streams lie apart: each counts from its own base. */
+/* Slots of different streams are far apart: each stream counts from its own base. */
 static inline __u32 leg_slot(__u64 word)
 {
 	return (__u32)(word + (word >> 48) * 40503) & (LEG_SLOTS - 1);

@@ -17,18 +17,18 @@
 #define SEQUENCE_WORDS	16
 #define SEQUENCE_WINDOW (SEQUENCE_WORDS * 64) /* numbers, a power of two */
 
-/* How a stream counts. All in units of the counter. */
+/* Counting rule of a stream. All in units of the counter. */
 struct sequence_rule {
 	__u64 mask;   /* 2^width - 1: where it wraps */
 	__u64 step;   /* difference between two packets in sequence */
-	__u64 ahead;  /* further ahead than this is a jump (MAX_DROPOUT) */
+	__u64 ahead;  /* distance ahead beyond which a number is a jump (MAX_DROPOUT) */
 	__u64 behind; /* distance from which a lower number is a jump (MAX_MISORDER) */
 };
 
 /* Zero-initialised: nothing seen. */
 struct sequence {
 	__u64 last;	  /* the highest number of this epoch, as sent */
-	__u64 highest;	  /* the same, in steps since the epoch's first number */
+	__u64 highest;	  /* steps from the epoch's first number to the highest */
 	__u64 seen;	  /* different numbers of this epoch */
 	__u64 next;	  /* number that would continue a jump */
 	__u64 missing;	  /* numbers never seen, of earlier epochs */
@@ -36,7 +36,7 @@ struct sequence {
 	__u64 duplicates; /* repeated numbers */
 	__u64 reordered;  /* numbers that arrived after a higher one */
 	__u64 stray; /* packets out of window: before the first number, off the step, or too far */
-	__u32 restarts; /* epochs but the first */
+	__u32 restarts; /* epochs, not counting the first */
 	__u8 jumped;	/* `next` is set */
 	__u8 valid;	/* two numbers in sequence were seen */
 	__u16 pad;
@@ -63,7 +63,7 @@ static inline void sequence_begin(struct sequence *s, __u64 number)
 	s->seen = 1;
 }
 
-/* Numbers first .. last enter the window: not seen yet. There are no more than it has. */
+/* Marks numbers first .. last as unseen when they enter the window. At most as many as it holds. */
 static inline void sequence_clear(struct sequence *s, __u64 first, __u64 last)
 {
 	__u64 word = first >> 6;
@@ -171,7 +171,7 @@ static inline struct sequence_rule sequence_rule_of(unsigned width, __u64 step)
 	return r;
 }
 
-/* Numbers that were skipped, of all epochs. */
+/* Returns the number of skipped numbers in all epochs. */
 static inline __u64 sequence_missing(const struct sequence *s)
 {
 	return s->seen ? s->missing + s->highest + 1 - s->seen : 0;

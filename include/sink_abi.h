@@ -15,15 +15,15 @@
 
 struct sink_config {
 	__u32 payload; /* expected length; 0: any */
-	__u8 pass;     /* a checkpoint only: all goes on to the stack */
+	__u8 pass;     /* only a probe: all packets continue to the stack */
 	__u8 learn;    /* discover streams from arriving packets; they are not in trace_config */
 	__u8 pad[2];
 };
 
-/* In bss, by slot: streams learned. */
+/* In bss, by slot: learned streams. */
 struct sink_discovered {
 	__u64 base;  /* of the numbers */
-	__u64 first; /* below, nothing was looked at */
+	__u64 first; /* numbers below were not observed */
 	__u32 stream;
 	__u32 ready; /* the fields are written */
 };
@@ -33,7 +33,7 @@ struct sink_sums {
 	__u64 delivered; /* numbers, each once */
 	__u64 duplicated;
 	__u64 damaged;		 /* wrong length, or wrong content in the bytes that are checked */
-	__u64 invalid;		 /* on our port without a valid stamp */
+	__u64 invalid;		 /* on our port, without a valid sequence header */
 	__u64 foreign;		 /* sequence header of another run, or no room for its stream */
 	__u64 late;		 /* number that has left the window */
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC ns, first and last delivery; 0: unset */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The stages at which a packet can end, roughly in path order: identifier, name in every output,
- * and a title for people. The order is the order in which they are printed.
+ * and a title for display. They are printed in this order.
  */
 #ifndef PKTLEDGER_STAGES_H
 #define PKTLEDGER_STAGES_H

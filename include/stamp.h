@@ -14,7 +14,7 @@
 #define STAMP_MAGIC    0x706b
 #define STAMP_LEN      18 /* bytes: magic, word, check */
 #define STAMP_TIME_OFF 18 /* offset of the optional send time */
-#define STAMP_TIME_LEN 34 /* payload bytes from which on the send time is carried */
+#define STAMP_TIME_LEN 34 /* minimum payload bytes for a send time */
 
 #define STAMP_NUMBER_BITS 48
 #define STAMP_NUMBER_MASK ((1ULL << STAMP_NUMBER_BITS) - 1)
@@ -41,8 +41,8 @@ struct stamp_time {
 #define END_MAGIC 0x7065
 
 /*
- * The end record: sent a few times after a stream's last packet, so that a receiver that stands
- * alone knows the tail. It is no packet of the ledger.
+ * The end record: sent a few times after a stream's last packet, so that a single-ended receiver
+ * knows the tail. It is not a packet of the ledger.
  */
 struct end_record {
 	__u16 magic;

@@ -8,13 +8,13 @@
 
 #include "watch_abi.h"
 
-#define FILES_WANTED 4096  /* sockets looked for at a time */
-#define FILES_UNREAD (~0U) /* the reader is requested and nothing was read since; else 0 */
+#define FILES_WANTED 4096  /* sockets that are searched at the same time */
+#define FILES_UNREAD (~0U) /* the reader is requested and nothing was read since, else 0 */
 
-/* A process that has a wanted socket. */
+/* A process that has a requested socket. */
 struct files_holder {
 	__u64 inode;
-	__u32 pid; /* as the host's first PID namespace numbers it */
+	__u32 pid; /* in the host's first PID namespace */
 	__u32 fd;
 };
 
@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct silent_record) == 96, "read by both sides");
 
 struct queue_record {
 	__u64 cookie; /* as inet_diag reports it */
-	__u64 looked; /* packets of both of its queues that were looked at */
+	__u64 looked; /* packets of both of its queues that were examined */
 	__u64 memory; /* bytes of the waiting packets as charged to the buffer (truesize) */
 };
 
@@ -50,7 +50,7 @@ struct burst_record {
 
 _Static_assert(sizeof(struct burst_record) == 48, "read by both sides");
 
-#define BURST_GAP_NS 20000000 /* so long without a loss ends a burst */
+#define BURST_GAP_NS 20000000 /* ns without a loss that end a burst */
 
 /*
  * A bound AF_XDP socket with the losses of its rings, from sock_diag or the walk over open files. 0

@@ -16,10 +16,10 @@
 #include "trace_abi.h"
 #include "watch_abi.h"
 
-/* Where a socket's packets go first, by the device of its route. */
+/* Where a socket's packets go first, by the interface of its route. */
 enum tcp_role {
 	TCP_ROLE_UNKNOWN, /* no route is cached */
-	TCP_ROLE_INSIDE,  /* a device that hands over to another namespace of this kernel */
+	TCP_ROLE_INSIDE,  /* an interface that hands over to another namespace of this kernel */
 	TCP_ROLE_EDGE,	  /* any other */
 };
 
@@ -30,7 +30,7 @@ struct tcp_totals {
 	__u32 dsack_dups;
 	__u32 snd_nxt, snd_una;
 	__u32 rcv_nxt;
-	__u32 ifindex; /* of the route; 0 unknown */
+	__u32 ifindex; /* of the route; 0: unknown */
 	__u8 role;     /* enum tcp_role */
 	__u8 sack;
 	__u8 flags; /* enum tcp_total_flag */
@@ -39,9 +39,9 @@ struct tcp_totals {
 };
 
 enum tcp_total_flag {
-	TCP_LATE = 1, /* of a first reading: the socket had sent before tracing began */
-	TCP_TORN = 2, /* read while the socket was at work: the fields are of several moments */
-	TCP_DEAD = 4, /* of a last reading: the socket is gone */
+	TCP_LATE = 1, /* first reading: the socket had sent before tracing began */
+	TCP_TORN = 2, /* read while the socket was locked: the fields may be inconsistent */
+	TCP_DEAD = 4, /* last reading: the socket is closed */
 };
 
 enum tcp_event {
@@ -55,10 +55,10 @@ enum tcp_event {
 	TCP_AGAIN,	   /* at the entry: `seq` is below a number that arrived before */
 };
 
-/* Of TCP_RETRANSMITTED and TCP_SYNACK. */
+/* For TCP_RETRANSMITTED and TCP_SYNACK. */
 enum tcp_kind {
 	TCP_FAST, /* in fast recovery */
-	TCP_RTO,  /* in loss recovery, which a timer begins */
+	TCP_RTO,  /* in loss recovery started by a timer */
 	TCP_TLP,  /* a tail loss probe (RFC 8985, 7): outside of recovery */
 	TCP_KIND_SYN,
 	TCP_KIND_SYNACK,
@@ -67,18 +67,17 @@ enum tcp_kind {
 
 struct tcp_record {
 	__u64 time_ns;	/* bpf_ktime_get_ns() */
-	__u64 start_ns; /* TCP_RETRANSMITTED: tcp_clock_cache, not later than its transmission began
-			 */
+	__u64 start_ns; /* TCP_RETRANSMITTED: tcp_clock_cache, before its transmission */
 	struct watch_flow flow; /* as the segment is sent */
 	__u32 seq, end;		/* sequence range; SYN and FIN use one number each */
 	__u32 bytes;		/* of payload */
-	__u32 tsval;		/* of the timestamp option (RFC 7323); 0: not known */
+	__u32 tsval;		/* of the timestamp option (RFC 7323); 0: unknown */
 	__u16 segs, size;	/* number of segments, and bytes of payload per segment (0: one) */
 	__u8 event;		/* enum tcp_event */
-	__u8 kind;		/* enum tcp_kind; TCP_DROPPED: its receiver had it already */
+	__u8 kind;		/* enum tcp_kind; TCP_DROPPED: its receiver already had it */
 	/*
 	 * TCP_DROPPED: the sender's socket was transmitting it and has not counted it as sent
-	 * (snd_nxt): if that ends with an error it is sent again as new, else it was sent.
+	 * (snd_nxt). If that ends with an error, it is sent again as new, otherwise it was sent.
 	 * TCP_RETRANSMITTED: it is as large as the MSS of its connection, less its options.
 	 */
 	__u8 unsent;
@@ -87,7 +86,7 @@ struct tcp_record {
 	 * has arrived (SACK), and each such range is smaller than it.
 	 */
 	__u8 has_ack;
-	__u32 netns; /* of the socket, as inode number; TCP_DROPPED: 0 */
+	__u32 netns; /* inode of the socket's namespace; TCP_DROPPED: 0 */
 	__u32 ack;
 	__u64 place; /* TCP_HOLE, TCP_AGAIN, TCP_DROPPED: `seq` in a struct tcp_entry; 0: unknown */
 	union {
@@ -133,12 +132,15 @@ struct tcp_entry {
 /* A listener of the flow, with one of the processes that have it open. */
 struct tcp_listener {
 	struct watch_sock sock; /* sock.drops includes SYNs dropped at a full accept queue */
-	__u32 waiting, room;	/* in its accept queue, and how many may: sk_ack_backlog */
+	__u32 waiting, room;	/* length of its accept queue, and the limit: sk_ack_backlog */
 	__u32 pid, pad;
 	char process[16];
 };
 
-/* By which device a flow leaves this host, of sockets with TCP_ROLE_INSIDE; ifindex 0: not seen. */
+/*
+ * Interface by which a flow leaves this host, for sockets with TCP_ROLE_INSIDE; ifindex 0: not
+ * seen.
+ */
 struct tcp_exit {
 	__u32 netns, ifindex;
 };
@@ -148,16 +150,16 @@ struct tcp_exit {
 #define TCP_HOLE_LIFE  10000000000ULL /* ns: later arrivals and departures are not reported */
 #define TCP_NAMESPACES 1024
 #define TCP_ENTRIES    16384	  /* when full, further flows are not told apart */
-#define TCP_FAR	       (1 << 30)  /* from `next`: no window is so large */
+#define TCP_FAR	       (1 << 30)  /* from `next`: windows are smaller */
 #define TCP_RING       (16 << 20) /* bytes */
 
 /* Per CPU: missed events. */
 struct tcp_losses {
-	__u64 unranged;	 /* records that found no room in the ring */
+	__u64 unranged;	 /* records without room in the ring */
 	__u64 unread;	 /* dropped TCP packets with headers in pages */
-	__u64 uncounted; /* retransmissions in namespaces that found no room */
-	__u64 unkept;	 /* sockets that no memory was there for */
-	__u64 untracked; /* segments of flows that found no room among the entries */
+	__u64 uncounted; /* retransmissions in namespaces without room */
+	__u64 unkept;	 /* sockets without memory */
+	__u64 untracked; /* segments of flows without room among the entries */
 	__u64 unplaced;	 /* drops without a known namespace, if one was selected */
 };
 

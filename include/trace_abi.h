@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-/* Where the code of a function is: start <= address < end; 0, 0: there is no such function. */
+/* Address range of a function: start <= address < end; 0, 0: no such function. */
 struct trace_range {
 	__u64 start, end;
 };
@@ -21,13 +21,13 @@ struct trace_kfree {
 	/* SKB_DROP_REASON_*; negative: missing in this kernel */
 	__s32 netfilter, otherhost, packet_sock, qdisc, dup_frag;
 	__u8 has_reason; /* the tracepoint's 3rd argument, since Linux 5.17 */
-	__u8 has_rx_sk;	 /* and its 4th, since 6.11 */
+	__u8 has_rx_sk;	 /* its 4th argument, since 6.11 */
 	__u8 pad[2];
 };
 
 #define TRACE_XDP 3
 
-/* and when they are attached: where the code of functions is. */
+/* and when they are attached: address ranges of functions. */
 struct trace_places {
 	/*
 	 * dev_kfree_skb_any(), used by drivers to free. Unless the compiler turned its last call
@@ -88,7 +88,7 @@ enum trace_observer {
 	OBSERVER_DEVMAP_XMIT,	/* xdp:xdp_devmap_xmit */
 	OBSERVER_BULK_TX,	/* xdp:xdp_bulk_tx */
 	OBSERVER_CPUMAP,	/* xdp:xdp_cpumap_enqueue */
-	OBSERVER_CONSUME_SKB,	/* skb:consume_skb, at places where it is a loss */
+	OBSERVER_CONSUME_SKB,	/* skb:consume_skb, at locations where it is a loss */
 	OBSERVER_SOCKET_QUEUE,	/* seen in the receive queue just before the socket closed */
 	OBSERVER_COUNT,
 };
@@ -97,8 +97,8 @@ enum trace_cause_flag {
 	CAUSE_COPY = 1,	  /* a copy ended (tap, flood); the packet's real end overrules it */
 	CAUSE_SK = 2,	  /* skb->sk was set */
 	CAUSE_DST = 4,	  /* a route was attached; aux is its input function, or as in WATCH_DST */
-	CAUSE_NO_DEV = 8, /* skb->dev was not a device */
-	CAUSE_LIVE = 16,  /* a frame of the sending engine `xdp`, at the sender's device */
+	CAUSE_NO_DEV = 8, /* skb->dev was not an interface */
+	CAUSE_LIVE = 16,  /* a frame of the sending engine `xdp`, at the sender's interface */
 };
 
 struct trace_cause {
@@ -107,7 +107,7 @@ struct trace_cause {
 	__s32 reason;	/* enum skb_drop_reason; XDP observers: -errno */
 	__u32 netns;	/* inode number of the namespace; 0 unknown */
 	__u32 ifindex;	/* 0 unknown */
-	__u16 pkt_type; /* skb->pkt_type if aux is the caller of netfilter's hooks; else 0 */
+	__u16 pkt_type; /* skb->pkt_type if aux is the caller of netfilter's hooks, else 0 */
 	__u8 observer;	/* enum trace_observer */
 	__u8 flags;	/* enum trace_cause_flag */
 };
@@ -120,7 +120,7 @@ struct trace_count {
 	__u64 memory;  /* skb->truesize, the bytes a queue charges for it */
 };
 
-/* Per CPU: the runs of an observer's programs, and the time of some (bpf/work.bpf.h). */
+/* Per CPU: the runs of an observer's programs, and the time of sampled runs (bpf/work.bpf.h). */
 #define WORK_TIMED 61 /* sample one run in N; prime, because packets arrive in batches */
 struct trace_work {
 	__u64 runs;
@@ -129,41 +129,41 @@ struct trace_work {
 	__u64 none;	 /* 0 */
 };
 
-#define TRACE_BULK	 16 /* DEV_MAP_BULK_SIZE: frames that a device gets at once, at most */
-#define TRACE_BULK_CPU	 8  /* CPU_MAP_BULK_SIZE: the same, of a CPU in a map */
+#define TRACE_BULK	 16 /* DEV_MAP_BULK_SIZE: maximum frames passed to an interface at once */
+#define TRACE_BULK_CPU	 8  /* CPU_MAP_BULK_SIZE: maximum frames passed to a CPU at once */
 #define TRACE_BATCH	 32 /* a power of two above it */
-#define LOOPBACK_IFINDEX 1  /* live frames come from there */
+#define LOOPBACK_IFINDEX 1  /* live frames seem to arrive there */
 
 /*
- * Per CPU: words of the frames redirected to the device or CPU, in order, that have not been handed
- * to it. `tail` is moved by the sending program, `head` by the tracer.
+ * Per CPU: words of the frames redirected to the interface or CPU, in order, that were not passed
+ * to it yet. `tail` is moved by the sending program, `head` by the tracer.
  */
 struct trace_batch {
 	__u32 head, tail; /* modulo 2^32; entry n is at word[n % TRACE_BATCH] */
-	__u32 lost;	  /* the tracer missed a batch: which frames wait is not known */
+	__u32 lost;	  /* the tracer missed a batch: the waiting frames are unknown */
 	__u32 pad;
 	__u64 word[TRACE_BATCH];
 };
 
 /* Per CPU: events that the tracer missed or excluded. */
 struct trace_loss {
-	__u64 causes_full;	/* no index left: settled as TRACE_CAUSE_FULL */
+	__u64 causes_full;	/* no index left: resolved as TRACE_CAUSE_FULL */
 	__u64 stamp_unreadable; /* on our port, payload not readable */
-	__u64 foreign;		/* valid stamp of another run */
-	__u64 late;		/* number already left the window */
+	__u64 foreign;		/* valid sequence header of another run */
+	__u64 late;		/* number that had already left the window */
 	__u64 cell_empty;	/* XDP loss without a number in the cell */
 	__u64 gso_split;	/* merged skbs with numbers that do not span the segments */
 };
 
-/* Per CPU: how an observer and its second program (bpf/drops.bpf.c) share the packets. */
+/* Per CPU: how an observer and its twin (bpf/drops.bpf.c) divide the packets. */
 struct trace_begun {
-	__u64 skb[OBSERVER_COUNT]; /* that the first has seen last, and the second not yet */
-	__u64 taken;		   /* packets that the second took, as the first had not begun */
+	__u64 skb[OBSERVER_COUNT]; /* last skb of the first program, and not yet of the twin */
+	__u64 taken;		   /* packets taken by the twin: the first had not begun */
 };
 
 /* Per CPU: fragments of numbered datagrams. */
 struct trace_fragments {
-	__u64 made;	 /* seen at the sender's device */
+	__u64 made;	 /* seen at the sender's interface */
 	__u64 seen;	 /* at the receiver's */
 	__u64 dropped;	 /* events */
 	__u64 abandoned; /* not sent because an earlier fragment was lost */
@@ -197,7 +197,7 @@ struct fragment_loss {
 	__u32 offset; /* of the fragment */
 	/*
 	 * FRAGMENT_BALANCE: index + 1 of the cause, while it is unknown whether EXPR matches the
-	 * datagram; 0: counted, or no loss.
+	 * datagram; 0: counted, or not lost.
 	 */
 	__u32 cause;
 };
@@ -211,28 +211,28 @@ enum fragment_observer {
 #define FRAGMENT_BITS 4	  /* words of 64 such bits: 65536 bytes */
 
 /*
- * A datagram of other programs, from the first of its fragments that arrives, whichever that is.
- * EXPR can judge only the fragment at offset 0.
+ * A datagram of other programs, from its first fragment to arrive, at any offset. EXPR can only be
+ * tested on the fragment at offset 0.
  */
 struct followed {
 	__u32 flags;  /* FOLLOWED_*; 0: it is unknown whether EXPR matches */
-	__u32 netns;  /* where bytes are counted; 0: nowhere yet */
-	__u32 passed; /* bytes of its data that arrived there, each once */
-	__u32 bytes;  /* of all its data; 0: unknown */
+	__u32 netns;  /* namespace where bytes are counted; 0: not counted yet */
+	__u32 passed; /* bytes of its data that arrived there, each counted once */
+	__u32 bytes;  /* bytes of the whole datagram; 0: unknown */
 	__u64 begun;  /* CLOCK_MONOTONIC */
-	__u64 came[FRAGMENT_BITS]; /* which fragments arrived, by their offset / FRAGMENT_UNIT */
-	__u32 again;		   /* fragments that arrived although they had arrived before */
+	__u64 came[FRAGMENT_BITS]; /* arrived fragments, by offset / FRAGMENT_UNIT */
+	__u32 again;		   /* fragments that arrived again */
 	__u32 pad;
 	struct fragment_loss lost[2]; /* by enum fragment_observer */
 	__u32 again_lost[2];	      /* dropped fragments of `again`, by enum fragment_observer */
 };
 
 #define FOLLOWED_OURS	  1    /* EXPR wants it */
-#define FOLLOWED_RECEIVED 2    /* it came from outside of this host */
+#define FOLLOWED_RECEIVED 2    /* it came from outside this host */
 #define FOLLOWED_LEFT	  4    /* its first fragment has left the host */
 #define FOLLOWED_COPY	  8    /* looped back multicast: a copy of the original */
 #define FOLLOWED_MAX	  8192 /* datagrams tracked at a time, LRU-evicted */
-#define FRAGMENT_LIFE	  61000000000ULL /* IP6_FRAG_TIMEOUT, the longest of both, and a second */
+#define FRAGMENT_LIFE	  61000000000ULL /* IP6_FRAG_TIMEOUT, the longer of both, plus 1 s */
 /* Maximum delay in ns of a fragment that arrives twice or before the first one: */
 #define FRAGMENT_CLOSE 1000000000ULL
 
@@ -242,7 +242,7 @@ struct followed {
  */
 enum trace_learn { LEARN_LOOK = 1, LEARN_TAKE = 2 };
 
-/* In rodata of every program: which numbers are ours. */
+/* In rodata of every program: the numbers of this run. */
 struct trace_config {
 	__u64 base;    /* first number of every stream, a multiple of 2^32 */
 	__u64 window;  /* numbers kept per stream, a power of two >= TRACE_PAGE_SIZE */
@@ -251,27 +251,30 @@ struct trace_config {
 	__u16 port;    /* destination port of the flow, host order; 0: any */
 	__u16 pad[3];
 	__u32 count_all; /* also count the ends of other numbers: the senders are unknown */
-	__u32 fragments; /* datagrams are larger than the MTU: tie fragments to numbers */
+	__u32 fragments; /* datagrams are larger than the MTU: track the numbers of fragments */
 	__u32 tunnel;	 /* UDP port of VXLAN to decapsulate; 0: do not decapsulate */
-	__u32 learn;	 /* enum trace_learn; if not 0, base and stream0 are unused */
+	__u32 learn;	 /* enum trace_learn; if not 0, base and stream0 are not used */
 	__u32 netns;	 /* only ends in this namespace; 0: in any */
-	struct trace_range ignored[TRACE_IGNORED]; /* where packets are freed that did not end */
+	struct trace_range ignored[TRACE_IGNORED]; /* locations where a freed packet has not
+						    * ended */
 	struct trace_range fragmenting[2];	   /* ip_do_fragment(), ip6_fragment() */
-	/* Where a merged packet is freed because all its segments are to be: tbf_segment() */
+	/*
+	 * Location that frees a merged packet because all its segments will be freed: tbf_segment()
+	 */
 	struct trace_range segmenting[2];
 	/*
 	 * For interfaces that hand over to a peer: a packet dropped there carries the peer as its
 	 * interface.
 	 */
 	struct trace_range handing[TRACE_HANDING];
-	struct trace_range consuming[TRACE_CONSUMING]; /* where consume_skb() is a loss */
+	struct trace_range consuming[TRACE_CONSUMING]; /* locations where consume_skb() is a loss */
 };
 
-/* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
+/* A byte of `seen`: the last probe that a packet passed, and where it was processed. */
 enum trace_seen {
-	SEEN_TX_DEVICE = 1, /* tc egress of the sender's device */
-	SEEN_XDP = 2, /* XDP at the receiver's device: a fault's program, or ours with --pass */
-	SEEN_RX_DEVICE = 3, /* tc ingress of the receiver's device */
+	SEEN_TX_DEVICE = 1, /* tc egress of the sender's interface */
+	SEEN_XDP = 2, /* XDP at the receiver's interface: a fault's program, or ours with --pass */
+	SEEN_RX_DEVICE = 3, /* tc ingress of the receiver's interface */
 	SEEN_SOCKET = 4,    /* in the receive queue of the socket */
 	SEEN_MASK = 0x0f,
 	SEEN_BRIDGE_IN = 0x10,	/* additional probe: tc ingress of a bridge port */

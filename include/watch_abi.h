@@ -19,25 +19,26 @@
 #define WATCH_IFNAME	   16 /* IFNAMSIZ */
 #define WATCH_CONSUMED_MAX 8  /* places */
 #define WATCH_REASONS	   256
-#define WATCH_SLOTS	   256	/* of a CPU, a power of two */
-#define WATCH_FLOW_SLOTS   1024 /* the same with flows */
-#define WATCH_OTHERS_SLOTS 64	/* of a CPU: for keys without socket and flow */
+#define WATCH_SLOTS	   256	/* slots per CPU, a power of two */
+#define WATCH_FLOW_SLOTS   1024 /* slots per CPU with flows */
+#define WATCH_OTHERS_SLOTS 64	/* slots per CPU for keys without socket and flow */
 
 /* Flags of a key. The first are the flags of enum trace_cause_flag. */
 enum watch_flag {
 	WATCH_COPY = 1, /* the event ended a copy (flood, tap) */
-	WATCH_SK = 2,	/* skb->sk was set: the packet was this host's own */
+	WATCH_SK = 2,	/* skb->sk was set: this host sent the packet */
 	/*
 	 * A route was attached; for NETFILTER_DROP aux is its input function. Or aux is the
 	 * function that ran netfilter's hooks (struct trace_places), if that is more specific.
 	 */
 	WATCH_DST = 4,
 	WATCH_NO_DEV = 8,     /* skb->dev was not an interface; ifindex: ingress, if known */
-	WATCH_PORT = 16,      /* aux stands for the destination: its socket is not known */
-	WATCH_SOCKET = 32,    /* aux is the cookie of the socket that dropped it */
-	WATCH_SENDER = 64,    /* aux is the cookie of the sending socket; only if requested */
+	WATCH_PORT = 16,      /* aux stands for the destination: its socket is unknown */
+	WATCH_SOCKET = 32,    /* aux is the cookie of the dropping socket */
+	WATCH_SENDER = 64,    /* aux is the cookie of the sending socket, only if requested */
 	WATCH_OTHERS = 128,   /* no room: aux and flow are left out, and several keys are merged */
-	WATCH_CONSUMED = 256, /* freed as used up (consume_skb), at a place where that is a loss */
+	WATCH_CONSUMED = 256, /* freed as consumed (consume_skb), at a location where it is a
+			       * loss */
 	WATCH_ABORTED = 512,  /* an XDP program ended in error: xdp_exception, not XDP_DROP */
 	/*
 	 * NETFILTER_DROP with WATCH_SENDER: at the interface's egress hook. Other hooks follow from
@@ -50,7 +51,7 @@ enum watch_flag {
 /* 32 bytes, compared as four words. */
 struct watch_key {
 	__u64 location;	 /* return address in the kernel; 0: an empty slot */
-	__u64 aux;	 /* a socket's cookie, dst->input or a destination, as flags say; else 0 */
+	__u64 aux;	 /* a socket's cookie, dst->input or a destination, as flags say, else 0 */
 	__s32 reason;	 /* enum skb_drop_reason; 0 if not supported by the kernel */
 	__u32 ifindex;	 /* 0 unknown */
 	__u32 netns;	 /* inode number; 0 unknown */
@@ -59,20 +60,20 @@ struct watch_key {
 	__u16 flags : 13;   /* enum watch_flag */
 };
 
-#define WATCH_PKT_TYPE_SHIFT 48 /* where they are in the fourth word */
+#define WATCH_PKT_TYPE_SHIFT 48 /* position of pkt_type in the fourth word */
 #define WATCH_FLAGS_SHIFT    51
 
 struct watch_count {
 	__u64 events; /* skbs */
-	__u64 more;   /* packets above that: a merged skb counts its segments */
+	__u64 more;   /* further packets: a merged skb counts its segments */
 	__u64 bytes;  /* L3 bytes; each segment of a merged skb counts with separate headers */
 	__u64 memory; /* skb->truesize, the bytes a queue charges for it */
 };
 
-/* A flow; only with --by flow. IPv4 addresses are in the first 4 bytes, the rest is 0. */
+/* A flow, only with --by flow. IPv4 addresses are in the first 4 bytes, the rest is 0. */
 struct watch_flow {
 	__u8 src[16] __attribute__((aligned(4))), dst[16];
-	__be16 src_port, dst_port; /* 0: not known, as in later fragments */
+	__be16 src_port, dst_port; /* 0: unknown, as in later fragments */
 	__u8 family;		   /* AF_INET, AF_INET6; 0: not IP or not readable */
 	__u8 proto;		   /* IPPROTO_* */
 	__u16 tunnel;		   /* enclosing tunnel with --inner, enum header; 0: unset */
@@ -110,10 +111,10 @@ struct watch_sock {
 	__u16 protocol;	  /* IPPROTO_* */
 	__u32 state;	  /* TCP_ESTABLISHED ... */
 	__u32 netns;	  /* inode number */
-	__u64 inode;	  /* of the socket, as in /proc/PID/fd; 0: closed, or the kernel's own */
+	__u64 inode;	  /* inode, as in /proc/PID/fd; 0: closed, or the kernel's own */
 	__u64 cgroup;	  /* ID as in cgroup_path_ns(); 0: unknown */
 	__u64 drops;	  /* sk_drops */
-	__u64 rcvbuf;	  /* bytes, as getsockopt(SO_RCVBUF) reports */
+	__u64 rcvbuf;	  /* bytes, as returned by getsockopt(SO_RCVBUF) */
 };
 
 /* A network interface, by namespace and index. Recorded when one of its keys claims a slot. */
@@ -127,12 +128,12 @@ struct watch_dev {
 
 /* Per CPU: failures of the observer itself. */
 struct watch_loss {
-	__u64 overflow; /* events that found no slot, counted in the hash map (no loss, but slow) */
+	__u64 overflow; /* events without a slot, counted in the hash map (slow, but not lost) */
 	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
-	__u64 unsampled;  /* counted, but no sample of it: the ring was full */
-	__u64 unwindowed; /* packets that were counted, but not when (include/watch_abi.h): the list
-			     of windows was full */
-	struct watch_count uncounted; /* no room even so: not told apart in any way */
+	__u64 unsampled;  /* counted without a sample: the ring was full */
+	__u64 unwindowed; /* packets counted without their time (include/watch_abi.h): the list of
+			   * windows was full */
+	struct watch_count uncounted; /* events without any room: not told apart */
 };
 
 /* In rodata: the selected features. Code for features that are not selected is removed. */
@@ -146,19 +147,19 @@ struct watch_config {
 	__u32 cpus; /* number of possible CPUs */
 	__u8 by_flow;
 	__u8 by_sender; /* also record the sending socket if no socket dropped the packet */
-	__u8 stack;	/* samples have the kernel's stack */
+	__u8 stack;	/* add the kernel's stack to samples */
 	/* Filters: */
 	__u8 is_filtered; /* any of these */
-	__u8 has_reasons; /* only reasons in the set */
+	__u8 has_reasons; /* only the reasons in the set */
 	__u8 socket_only; /* only packets with a socket, by rx_sk or skb->sk */
 	__u8 has_expr;	  /* EXPR, patched in (bpf/filter.bpf.h) */
-	__u8 extensions;  /* which looks at IPv6's extension headers */
+	__u8 extensions;  /* EXPR tests extension headers of IPv6 */
 	__u32 netns;	  /* only this namespace; 0: all */
-	__u32 ifindex;	  /* only this device of it; 0: all */
+	__u32 ifindex;	  /* only this interface of it; 0: all */
 	__u32 snaplen;	  /* bytes per sample (include/watch_abi.h); 0: no samples */
-	__u32 burst_room; /* of a list (include/watch_abi.h), a power of two */
-	__u64 burst_ns;	  /* length of a window; 0: they are not told apart */
-	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and all pass. */
+	__u32 burst_room; /* entries per list (include/watch_abi.h), a power of two */
+	__u64 burst_ns;	  /* length of a window; 0: windows are off */
+	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and always pass. */
 	__u64 reasons[WATCH_REASONS / 64];
 	struct trace_range consumed_within; /* all of: */
 	struct trace_range consumed[WATCH_CONSUMED_MAX];
@@ -179,7 +180,7 @@ _Static_assert(sizeof(struct watch_sock) == 64, "no holes");
 #define BURST_NS_MIN   100000 /* length of a window */
 #define BURST_NS_MAX   1000000000
 #define BURST_WAYS     256  /* last entries that can be found again, a power of two */
-#define BURST_LIST     8192 /* windows of keys in a list, a power of two, at most */
+#define BURST_LIST     8192 /* maximum windows in a list, a power of two */
 #define BURST_PROGRAMS 2    /* for kfree_skb and consume_skb, which may interrupt each other */
 
 struct burst {
@@ -188,11 +189,11 @@ struct burst {
 	__u64 packets;
 };
 
-/* Of a CPU: number (program * WATCH_SETS + set) * CPUs + CPU. */
+/* Per CPU, index (program * WATCH_SETS + set) * CPUs + CPU. */
 struct burst_list {
 	__u32 used;
 	__u32 pad;
-	__u16 last[BURST_WAYS]; /* number of the burst that a key added to last */
+	__u16 last[BURST_WAYS]; /* index of the last burst of a key */
 	struct burst at[];	/* watch_config.burst_room of them */
 };
 
@@ -210,19 +211,21 @@ _Static_assert(BURST_LIST <= 65536, "numbers of bursts are 16 bits");
 
 #define SAMPLE_FRAMES 32 /* of a stack */
 
-/* Room for `frames_room` addresses of the kernel's stack follows, and then `len` bytes of the
- * packet. */
+/*
+ * Followed by room for `frames_room` addresses of the kernel's stack, then `len` bytes of the
+ * packet.
+ */
 struct sample {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	struct watch_key key;
 	__u32 len;	/* bytes of the packet, all from the linear part */
-	__u32 wire_len; /* of the packet from the same header on */
+	__u32 wire_len; /* length of the packet from the same header on */
 	__u32 tag;	/* VLAN tag kept outside the packet: TPID << 16 | TCI; 0: untagged */
 	__u16 segments; /* segments of a merged packet; 1: not merged */
 	__u16 layer;	/* enum filter_layer: the layer at which the bytes begin */
 	__u32 cpu;
 	__u16 frames;	   /* addresses of the stack, innermost first */
-	__u16 frames_room; /* SAMPLE_FRAMES; 0: stacks are not asked for */
+	__u16 frames_room; /* SAMPLE_FRAMES; 0: no stacks */
 };
 
 _Static_assert(sizeof(struct sample) == 64, "no holes");

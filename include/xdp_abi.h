@@ -23,7 +23,7 @@ enum xdploss_kind {
 enum xdploss_flag {
 	XDPLOSS_GENERIC = 1,  /* generic mode: it is an skb, and kfree_skb follows */
 	XDPLOSS_SKB = 2,      /* native, but on an skb (veth): kfree_skb follows */
-	XDPLOSS_MAP_PROG = 4, /* of a map's program: counted by DEVMAP or CPUMAP_PROGRAM, too */
+	XDPLOSS_MAP_PROG = 4, /* by a map's program: also counted by DEVMAP or CPUMAP_PROGRAM */
 };
 
 /* 32 bytes, no holes: a hash key. */
@@ -33,9 +33,9 @@ struct xdploss_key {
 	__u8 act;      /* enum xdp_action */
 	__u8 map_type; /* enum bpf_map_type; 0: not a map */
 	__s32 err;     /* negative errno; 0: no error */
-	__u32 ifindex; /* where the frame came in; DEVMAP and BULK_TX: where it was to go out */
-	__u32 netns;   /* of that device; 0: not known (cpumap) */
-	__u32 from;    /* DEVMAP: device that the frame came in by; CPUMAP_QUEUE: target CPU */
+	__u32 ifindex; /* ingress interface of the frame; DEVMAP and BULK_TX: egress interface */
+	__u32 netns;   /* of that interface; 0: unknown (cpumap) */
+	__u32 from;    /* DEVMAP: ingress interface of the frame; CPUMAP_QUEUE: target CPU */
 	__u32 map_id;  /* 0: no map */
 	__u32 prog_id; /* 0: not reported */
 	__u32 pad;
