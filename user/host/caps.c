@@ -104,7 +104,7 @@ int caps_require(const struct command *cmd, const char *with, struct error *err)
 
 uint64_t caps_kept(const struct opt_need *needs, const char *with, enum caps_again again)
 {
-	unsigned major, minor, running = 0; /* unknown, which is as old as can be */
+	unsigned major, minor, running = 0; /* unknown, treated as the oldest */
 	uint64_t keep = CAPS_NONE;
 	struct utsname u;
 
@@ -185,7 +185,7 @@ void caps_lend(uint64_t lent, bool lend)
 #ifdef HAVE_SECCOMP
 int caps_bar_calls(bool programs, bool attach)
 {
-	/* the first two unless `programs` */
+	/* the first two only without `programs` */
 	static const int calls[] = {
 		SCMP_SYS(execve),	    SCMP_SYS(execveat),		 SCMP_SYS(ptrace),
 		SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(perf_event_open),

@@ -25,7 +25,7 @@ int caps_require(const struct command *cmd, const char *with, struct error *err)
 /* How often an operation that needs capabilities is repeated. */
 enum caps_again {
 	CAPS_ONCE,  /* all is attached: keep only rows with `keeps`, subject to `with` */
-	CAPS_AGAIN, /* another trial or client follows, which needs all rows */
+	CAPS_AGAIN, /* another trial or client follows and needs all rows */
 };
 
 /*

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Changes of all kinds alike: planned, shown, made, undone, kept for the next boot. */
+/*
+ * Handles all kinds of changes: plans, prints, makes and undoes them, and keeps them for the next
+ * boot.
+ */
 #include "host/change.h"
 
 #include <errno.h>
@@ -326,8 +329,8 @@ static const char *reason(int code, const struct error *why)
 /* The journal entry of a permanent change. */
 struct entry {
 	pid_t pid;	  /* process that made the change */
-	uint64_t start;	  /* the start time of that process */
-	uint64_t time;	  /* when, ns of CLOCK_REALTIME */
+	uint64_t start;	  /* start time of that process */
+	uint64_t time;	  /* ns of CLOCK_REALTIME, time of the change */
 	char boot[40];	  /* BOOT_ID */
 	uint64_t netns;	  /* netns_cookie(), unique until the next boot */
 	unsigned ifindex; /* of its interface, 0: not tied to an interface */
@@ -382,7 +385,7 @@ struct batch {
 	unsigned n;
 	struct journal_change **holds; /* temporary changes of the same sysctls */
 	struct journal_kept file;
-	size_t first; /* entry of changes[0] */
+	size_t first; /* index of the entry of changes[0] */
 	change_cb cb;
 	void *arg;
 };
@@ -427,7 +430,7 @@ static int add_entry(struct batch *b, const struct change *c)
 	json_object_put(e.apply);
 	json_object_put(e.undo);
 	json_object_array_add(b->file.entries, o);
-	return read_entry(o, &again) ? -EILSEQ : 0; /* an interface's name can be any bytes */
+	return read_entry(o, &again) ? -EILSEQ : 0; /* an interface name may contain any bytes */
 }
 
 static int check_whole(const struct journal_kept *f, struct error *err)
@@ -528,7 +531,7 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 		}
 	}
 	if (ret)
-		journal_kept_save(&b.file); /* if it fails, entries that are not needed stay */
+		journal_kept_save(&b.file); /* on failure, unused entries remain */
 	for (unsigned i = 0; i < n; i++)
 		journal_release(b.holds[i]);
 	free(b.holds);

@@ -55,10 +55,10 @@ enum change_kind {
 
 struct change {
 	enum change_kind kind;
-	char ifname[16]; /* "": not of an interface */
+	char ifname[16]; /* "": not tied to an interface */
 	char name[CHANGE_NAME_SIZE];
-	char old[JOURNAL_VALUE_SIZE];	 /* as it was when change_plan() read it */
-	char wanted[JOURNAL_VALUE_SIZE]; /* as it will read when it is made */
+	char old[JOURNAL_VALUE_SIZE];	 /* value read by change_plan() */
+	char wanted[JOURNAL_VALUE_SIZE]; /* value that the changed setting reads back as */
 	const struct netns *ns;		 /* borrowed, NULL: the thread's namespace */
 	/* command prefix that enters the namespace ("ip netns exec b"), borrowed, or NULL */
 	const char *enter;
@@ -102,7 +102,7 @@ const char *change_risk(const struct change *change);
 /* Returns a phrase for when or where the change takes effect. "" means immediately. */
 const char *change_effect(const struct change *change);
 
-/* "net.core.rmem_max", "eth1 rx ring": for people. */
+/* Returns a title for users: "net.core.rmem_max", "eth1 rx ring". */
 #define CHANGE_TITLE_SIZE (CHANGE_NAME_SIZE + 64)
 char *change_title(const struct change *change, char *buf, size_t size);
 
@@ -114,13 +114,13 @@ char *change_title(const struct change *change, char *buf, size_t size);
 char *change_persist(const struct change *changes, unsigned n);
 
 enum change_outcome {
-	CHANGE_DONE,	/* made, or undone, and read back */
-	CHANGE_NOTHING, /* undo: the old value was in force already */
+	CHANGE_DONE,	/* made or undone, and verified by reading back */
+	CHANGE_NOTHING, /* undo: the old value was already in force */
 	CHANGE_FOREIGN, /* undo: changed by another program since, left unchanged, entry removed */
 	CHANGE_GONE,	/* undo: interface or namespace missing, or the host was rebooted, entry
 			 * removed */
 	CHANGE_KEPT,	/* undo: failed (`why`), the entry is kept */
-	CHANGE_FAILED,	/* apply: could not be made (`why`) */
+	CHANGE_FAILED,	/* apply: failed (`why`) */
 	CHANGE_BACK,	/* apply: was made, then reverted because another change failed */
 };
 
@@ -163,15 +163,15 @@ int change_undo(const char *undo_file, const struct change *only, unsigned n, ch
 int change_made(const struct netns *ns, const char *undo_file, struct change **changes, unsigned *n,
 		struct error *err);
 
-/* They are about the same setting in the same place. */
+/* Returns whether both change the same setting in the same place. */
 bool change_same_setting(const struct change *a, const struct change *b);
 
 /*
- * The kinds of changes, their settings, and the forms of values: for change.c, which does the same
- * with all of them, and the tests.
+ * The kinds of changes, their settings, and the forms of values: for change.c, which treats all
+ * kinds alike, and for the tests.
  *
- * A new setting is a row of change_settings[]; a new kind is a row of change_ops[] with its
- * phrases, how it is read, and either the file that it is or the argv that sets it, and its word.
+ * A new setting is a row of change_settings[]. A new kind is a row of change_ops[] with its
+ * phrases, its reader, its name, and either its file or the argv that sets it.
  */
 enum change_form {
 	FORM_NUMBER,  /* decimal, min .. max */
@@ -191,12 +191,12 @@ struct change_setting {
 	uint64_t min, max;
 	const char *link;   /* line of a systemd .link file, %s for the value, or NULL */
 	const char *risk;   /* NULL: the risk of the kind */
-	const char *effect; /* see change_effect(); NULL: at once */
+	const char *effect; /* see change_effect(), NULL: immediate */
 	/* ethtool: offsets of value and maximum in the kind's structure, 0: absent */
 	unsigned offset, max_offset;
 };
 
-/* Where a change is kept for the next boot. */
+/* The file that keeps a change for the next boot. */
 enum change_file {
 	CHANGE_FILE_SYSCTL,
 	CHANGE_FILE_UDEV,
@@ -207,7 +207,7 @@ enum change_file {
 };
 
 struct change_ops {
-	const char *before; /* the name in a title, with its blank */
+	const char *before; /* text before the name in a title, with its blank */
 	const char *after;
 	const char *risk;
 	bool of_interface; /* has an ifname */
@@ -230,7 +230,7 @@ struct change_ops {
 	void (*argv)(const struct change *c, bool undo, struct json_object *argv);
 };
 
-/* Their words in the journal, never to be changed. */
+/* Names of the kinds in the journal, must never change. */
 extern const char *const change_words[CHANGE_KINDS];
 extern const struct change_ops change_ops[CHANGE_KINDS];
 extern const struct change_setting change_settings[]; /* ends with a NULL name */
@@ -273,7 +273,7 @@ int change_qdisc_check(const struct change *c, const char *wanted, char value[JO
  */
 const char *change_device(const struct change *c, char buf[16]);
 
-/* A word as a shell takes it: in quotes if it has to be. Returns buf. */
+/* Quotes a word for a shell if necessary. Returns buf. */
 char *change_quote(const char *word, char *buf, size_t size);
 
 #endif

@@ -16,9 +16,9 @@
 
 #define MAX_CPUS   8192			    /* NR_CPUS of the largest kernels */
 #define OUR_HANDLE 0x10000		    /* "1:", the default qdisc has no handle in use */
-#define RAW_SIZE   (2 * JOURNAL_VALUE_SIZE) /* a value may be written with more blanks */
+#define RAW_SIZE   (2 * JOURNAL_VALUE_SIZE) /* bytes, a value may be written with more blanks */
 
-/* Names become part of paths: they stay below the directory of their kind. */
+/* Checks a name that becomes part of a path: it must stay below the directory of its kind. */
 static bool is_name(enum change_kind kind, const char *name)
 {
 	bool number = kind == CHANGE_IRQ || kind == CHANGE_GOVERNOR;
@@ -123,7 +123,7 @@ static int read_range(const char **s, bool cpus[MAX_CPUS])
 	return 0;
 }
 
-/* As bitmap_list_string() of lib/vsprintf.c. */
+/* Formats CPUs like bitmap_list_string() of lib/vsprintf.c. */
 static int form_cpus(const char *wanted, char value[JOURNAL_VALUE_SIZE])
 {
 	bool cpus[MAX_CPUS + 1] = {};
@@ -266,7 +266,8 @@ static int read_file(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 
 int change_write_file(const struct change *c, const char *value)
 {
-	return use_file(c, *value ? value : "\n", NULL, 0); /* to write nothing is no write */
+	return use_file(c, *value ? value : "\n", NULL, 0); /* writing nothing would not be a
+							     * write */
 }
 
 int change_possible(const struct change *c, struct error *why)
@@ -280,7 +281,7 @@ int change_possible(const struct change *c, struct error *why)
 		ret = error_set(why, STATUS_UNABLE, -ENOENT, "install it", "there is no %s here",
 				program);
 	json_object_put(argv);
-	/* the files of /sys in another namespace are in no directory */
+	/* /sys files of another namespace have no path here */
 	if (!change_ops[c->kind].front || (c->kind == CHANGE_SYSFS && c->ns && c->ns->fd >= 0))
 		return ret;
 	file_path(c, path, sizeof(path));
@@ -304,7 +305,7 @@ char *change_sysctl_name(const char *path, char *buf, size_t size)
 	return buf;
 }
 
-/* Shown to people: the file itself is written by change_write_file(). */
+/* Builds the command to show. change_write_file() writes the file itself. */
 static void file_argv(const struct change *c, bool undo, struct json_object *argv)
 {
 	const char *to = undo ? c->old : c->wanted;
@@ -326,7 +327,7 @@ static void file_argv(const struct change *c, bool undo, struct json_object *arg
 
 /* ---- the driver of an interface: read by the ioctl, set by ethtool ---- */
 
-/* All of them begin with the command and go on with fields of 32 bits. */
+/* All of them start with the command, followed by 32-bit fields. */
 union params {
 	uint32_t field[32];
 	struct ethtool_ringparam ring;
@@ -338,7 +339,7 @@ union params {
 _Static_assert(sizeof(struct ethtool_coalesce) <= sizeof(((union params *)0)->field),
 	       "the longest of them fits");
 
-/* A field of the kind's structure. */
+/* Reads a field of the kind's structure. */
 static int get(const struct change *c, unsigned offset, uint32_t *field)
 {
 	union params p = {.field = {change_ops[c->kind].ethtool}};
@@ -382,7 +383,7 @@ static void ethtool_argv(const struct change *c, bool undo, struct json_object *
 	add_words(argv, undo ? c->old : c->wanted);
 }
 
-/* An RSS table that a command can make: entry i has queue start + i % equal. */
+/* An RSS table that one command can set: entry i has queue start + i % equal. */
 struct spread {
 	uint32_t start, equal;
 };
@@ -415,7 +416,7 @@ static int parse_spread(const char *value, uint32_t rings, struct spread *s)
 	if (!strcmp(value, "default"))
 		return 0;
 	if (strchr(value, '-') || strchr(value, '+'))
-		return -EINVAL; /* sscanf() takes signs */
+		return -EINVAL; /* sscanf() would accept signs */
 	if ((sscanf(value, "equal %u%n", &s->equal, &end) != 1 &&
 	     sscanf(value, "start %u equal %u%n", &s->start, &s->equal, &end) != 2) ||
 	    value[end])
@@ -437,7 +438,7 @@ static int read_rss(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 	s.start = table->ring_index[0];
 	while (s.equal < table->size && table->ring_index[s.equal] != s.start)
 		s.equal++;
-	/* A table shorter than the rings are many looks as if it had no more of them. */
+	/* A table shorter than the number of rings looks as if there were no more rings. */
 	if (!s.start && s.equal == table->size && s.equal < rings)
 		s.equal = rings;
 	for (uint32_t i = 0; i < table->size; i++) {
@@ -483,7 +484,7 @@ static void print_qdisc(const struct netdev_qdisc *q, char value[JOURNAL_VALUE_S
 		snprintf(value + n, JOURNAL_VALUE_SIZE - n, " limit %u", q->limit);
 }
 
-/* The same text, and "KIND" and "KIND limit N" without a handle. */
+/* Parses the text of print_qdisc(), and "KIND" or "KIND limit N" without a handle. */
 static int parse_qdisc(const char *value, struct netdev_qdisc *q, bool *is_default)
 {
 	const char *at = value;

@@ -143,7 +143,10 @@ static uint64_t link_stat(const struct counters_device *d, unsigned i)
 	return value;
 }
 
-/* "link:rx_dropped" is "eth0:rx_dropped", "pkts rx OOB" is "ethtool:eth0:pkts rx OOB". */
+/*
+ * Formats a name: "link:rx_dropped" becomes "eth0:rx_dropped", "pkts rx OOB" becomes
+ * "ethtool:eth0:pkts rx OOB".
+ */
 static void name_counter(const char *ifname, const char *name, char out[COUNTER_NAME_LEN])
 {
 	const char *rest = strchr(name, ':');
@@ -194,7 +197,7 @@ struct dumps {
 	int qdiscs_n, qstats_n;
 };
 
-/* The thread is in the namespace of the scope. */
+/* Reads an interface. The thread must be in the namespace of the scope. */
 static int read_device(struct counters *c, const struct counters_scope *s, unsigned what,
 		       const struct link_info *link, const struct dumps *all)
 {

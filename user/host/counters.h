@@ -48,7 +48,7 @@ struct counter {
 	char scope[COUNTER_SCOPE_LEN];
 	char name[COUNTER_NAME_LEN];
 	uint64_t value;
-	bool level;	 /* a queue length, not a count: takes no part in deltas */
+	bool level;	 /* a queue length, not a count: excluded from deltas */
 	uint32_t object; /* ID of a replaceable object that has the counter (a qdisc), else 0 */
 };
 
@@ -68,16 +68,16 @@ struct counters_device {
 	char scope[COUNTER_SCOPE_LEN];
 	struct link_info link;
 	struct link_qdisc qdisc;
-	char driver[32];       /* ETHTOOL_GDRVINFO, with COUNTERS_DRIVERS; "" unknown */
+	char driver[32];       /* ETHTOOL_GDRVINFO, with COUNTERS_DRIVERS, "" unknown */
 	struct nic_sample nic; /* counters in the NIC table: link:*, and the driver's if flagged */
-	struct nic_plan *plan; /* made by counters_device_match() */
+	struct nic_plan *plan; /* created by counters_device_match() */
 };
 
-/* Zero-initialise; free with counters_free(). */
+/* Zero-initialise. Free with counters_free(). */
 struct counters {
 	struct counter *items;
 	size_t n;
-	struct counters_device *devices; /* in the order of the scopes and their ifnames */
+	struct counters_device *devices; /* ordered by scope and its ifnames */
 	unsigned n_devices;
 };
 
@@ -96,7 +96,7 @@ enum counters_what {
 
 struct counters_scope {
 	const char *role;
-	const struct netns *ns;	    /* NULL: the calling thread's */
+	const struct netns *ns;	    /* NULL: the calling thread's namespace */
 	const char *const *ifnames; /* interfaces on the path: NULL-terminated, or NULL if empty */
 	unsigned what;		    /* enum counters_what */
 };
@@ -230,10 +230,10 @@ void procnet_snmp(struct counters *c, const char *scope, const char *text, size_
 void procnet_snmp6(struct counters *c, const char *scope, const char *text, size_t len);
 
 /*
- * softnet_stat: a line per online CPU, hexadecimal (softnet_seq_show()). Columns: 1 processed,
- * 2 dropped, 3 time_squeeze, 11 flow_limit, 12 length of the backlog now (a level), 13 CPU.
- * Kernels without column 13 leave only the line: then the name has "row" instead of "cpu",
- * because offline CPUs have no line.
+ * Parses softnet_stat: a line per online CPU, hexadecimal (softnet_seq_show()). Columns: 1
+ * processed, 2 dropped, 3 time_squeeze, 11 flow_limit, 12 current backlog length (a level), 13 CPU.
+ * Without column 13, in older kernels, only the line number is known: the name then has "row"
+ * instead of "cpu", because offline CPUs have no line.
  */
 void procnet_softnet(struct counters *c, const char *scope, const char *text, size_t len);
 
@@ -244,8 +244,8 @@ void procnet_softnet(struct counters *c, const char *scope, const char *text, si
 bool procnet_column(const char *text, size_t len, const char *column, bool sum, uint64_t *value);
 
 /*
- * stat/arp_cache and stat/ndisc_cache (neigh_stat_seq_show()). Adds "<table>:unresolved_discards",
- * ":res_failed", ":table_fulls" over all CPUs.
+ * Parses stat/arp_cache and stat/ndisc_cache (neigh_stat_seq_show()). Adds
+ * "<table>:unresolved_discards", ":res_failed", ":table_fulls", summed over all CPUs.
  */
 void procnet_neigh_stat(struct counters *c, const char *scope, const char *table, const char *text,
 			size_t len);

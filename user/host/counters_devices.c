@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The counters of devices: rtnetlink's of links and qdiscs, netdev-genl's. */
+/* Interface counters: links and qdiscs from rtnetlink, queues from netdev-genl. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/gen_stats.h>
@@ -152,7 +152,7 @@ int link_read_qdisc(const struct netns *ns, unsigned ifindex, struct link_qdisc 
 	return ret;
 }
 
-/* include/uapi/linux/netdev.h, which Debian 12 does not have. */
+/* From include/uapi/linux/netdev.h, which Debian 12 lacks. */
 #define NETDEV_FAMILY		  "netdev"
 #define NETDEV_CMD_DEV_GET	  1
 #define NETDEV_CMD_QSTATS_GET	  12

@@ -106,7 +106,7 @@ static int find_feature(const struct netns *ns, const char *ifname, const char *
 	return ret;
 }
 
-/* Sets it if `want` is not NULL. *on: how it is then. */
+/* Sets the feature if `want` is not NULL. *on: its resulting state. */
 static int do_feature(const struct netns *ns, const char *ifname, const char *feature,
 		      const bool *want, bool *on)
 {
@@ -143,7 +143,7 @@ int netdev_get_feature(const struct netns *ns, const char *ifname, const char *f
 	return do_feature(ns, ifname, feature, NULL, on);
 }
 
-/* Success of ETHTOOL_SFEATURES may mean no more than a wish noted: only the state counts. */
+/* ETHTOOL_SFEATURES may succeed without effect: only the resulting state counts. */
 int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on)
 {
 	bool now = !on;
@@ -155,7 +155,10 @@ int netdev_set_feature(const struct netns *ns, const char *ifname, const char *f
 static int read_stats(const struct netns *ns, const char *ifname,
 		      const struct ethtool_gstrings *names, struct nic_sample *s)
 {
-	/* The kernel writes as many as there are now: leave room for queues added since. */
+	/*
+	 * The kernel writes the current number of counters: leave room for queues added since the
+	 * last call.
+	 */
 	size_t room = 2 * (size_t)names->len + 64;
 	struct ethtool_stats *values = mem_zero(1, sizeof(*values) + room * sizeof(uint64_t));
 	char name[ETH_GSTRING_LEN + 1] = "";

@@ -24,7 +24,7 @@
 #include "base/proc.h"
 #include "host/caps.h"
 
-#define WAIT_MS	 10000 /* for another's lock */
+#define WAIT_MS	 10000 /* maximum wait for another process's lock */
 #define POLL_MS	 20
 #define MAX_SIZE (4 << 20) /* bytes, maximum size of a file of changes */
 
@@ -245,14 +245,14 @@ static void entry_close(struct entry *e)
 struct journal_change {
 	struct entry entry;
 	pid_t guard;
-	int ask; /* write end of the guard's pipe: closing it asks for the old value */
+	int ask; /* write end of the guard's pipe: closing it restores the old value */
 };
 
 enum guard_fd { FD_FILE, FD_VALUE, FD_ASK, FD_OWNER, GUARD_FDS };
 
 /*
- * The guard, from fork() to its end. Async-signal-safe throughout: the program may have threads.
- * All signals are blocked since before the fork.
+ * Runs the guard, from fork() to its end. Async-signal-safe throughout: the program may have
+ * threads. All signals are blocked since before the fork.
  */
 static void __attribute__((noreturn)) guard(struct entry *e, int ask, int owner)
 {
@@ -262,7 +262,7 @@ static void __attribute__((noreturn)) guard(struct entry *e, int ask, int owner)
 	int ret;
 
 	setsid();
-	caps_drop_but(CAPS_BIT(CAP_NET_ADMIN)); /* to write the value */
+	caps_drop_but(CAPS_BIT(CAP_NET_ADMIN)); /* required to write the value */
 	/* Inherit no descriptors: no namespaces of the test network, no end of a pipe. */
 	for (int i = 0; i < GUARD_FDS; i++)
 		fds[i] = fcntl(fds[i], F_DUPFD, GUARD_FDS);
@@ -271,7 +271,7 @@ static void __attribute__((noreturn)) guard(struct entry *e, int ask, int owner)
 	close_range(GUARD_FDS, ~0U, 0);
 	e->file = FD_FILE;
 	e->value = FD_VALUE;
-	(void)!chdir("/"); /* if it fails, it only keeps a directory busy */
+	(void)!chdir("/"); /* on failure it only keeps a directory busy */
 	prctl(PR_SET_NAME, "pktledger-guard");
 	do
 		ret = poll(wait, 2, -1);
@@ -349,7 +349,7 @@ static int wait_for_lock(struct entry *e, struct error *err)
 			   "cannot lock %s", e->path);
 }
 
-/* Locks the target. The entry of an owner that died without a guard is settled before. */
+/* Locks the target. First resolves the entry of an owner that died without a guard. */
 static int take(struct entry *e, struct error *err)
 {
 	for (;;) {
@@ -368,7 +368,7 @@ static int take(struct entry *e, struct error *err)
 	}
 }
 
-/* Lock, entry, guard, value, in this order: nothing is changed before all can be undone. */
+/* In this order: lock, entry, guard, value. Nothing is changed before everything can be undone. */
 static int apply(struct journal_change *c, struct error *err)
 {
 	struct entry *e = &c->entry;
@@ -468,7 +468,7 @@ void journal_release(struct journal_change *hold)
 	free_change(hold);
 }
 
-/* 1 if the entry was settled, 0 if it is not for us, or -errno. */
+/* Returns 1 if the entry was resolved, 0 if it is not accessible to us, or -errno. */
 static int repair(struct entry *e, journal_repair_cb cb, void *arg)
 {
 	char now[JOURNAL_VALUE_SIZE];

@@ -21,7 +21,7 @@
 
 #define JOURNAL_HOME	   "/run/pktledger"
 #define JOURNAL_DIR	   JOURNAL_HOME "/journal"
-#define JOURNAL_VALUE_SIZE 512 /* longest value that can be changed, with its end */
+#define JOURNAL_VALUE_SIZE 512 /* bytes, longest supported value with its NUL */
 
 struct journal_change;
 
@@ -57,7 +57,8 @@ struct journal_record {
 	char old[JOURNAL_VALUE_SIZE], new[JOURNAL_VALUE_SIZE];
 };
 
-#define JOURNAL_RECORD_SIZE (6 * sizeof(struct journal_record)) /* holds any as text */
+#define JOURNAL_RECORD_SIZE (6 * sizeof(struct journal_record)) /* bytes, enough for any record
+								 * as text */
 
 /* `current`: the value found. `restored` false: it was not the owner's value, and was kept. */
 typedef void (*journal_repair_cb)(void *arg, const struct journal_record *rec, const char *current,
@@ -69,17 +70,23 @@ typedef void (*journal_repair_cb)(void *arg, const struct journal_record *rec, c
  */
 int journal_repair(journal_repair_cb cb, void *arg, struct error *err);
 
-/* A record as text, and back. Printing: the length, or -ENOSPC. -ENODATA: no whole record. */
+/*
+ * Format and parse a record as text. Formatting returns the length, or -ENOSPC. Parsing returns
+ * -ENODATA for an incomplete record.
+ */
 int journal_record_print(const struct journal_record *rec, char *buf, size_t size);
 int journal_record_parse(struct journal_record *rec, const char *text);
 
-/* As record_read(), but nothing is cut or passed over: -ENODATA if it is not all that is there. */
+/*
+ * Acts like record_read(), but nothing is truncated or skipped: -ENODATA if the record is
+ * incomplete.
+ */
 int journal_read(struct json_object *o, const struct record_field *rows, void *to);
 
 /* Identifies this process for an entry. Returns 0 or -errno. */
 int journal_own(pid_t *pid, uint64_t *start);
 
-/* The process that wrote the record still runs. */
+/* Returns whether the process that wrote the record is still running. */
 bool journal_owner_alive(const struct journal_record *rec);
 
 /* Copies `len` bytes of a value: collapses blanks, tabs and newlines, and trims both ends. */
@@ -100,7 +107,7 @@ int journal_file_lock(const char *path, bool create);
 struct journal_kept {
 	struct json_object *entries; /* modifiable list, written to disk by journal_kept_save() */
 	unsigned
-		damaged; /* the line from which on the file could not be read; 0: all of it could */
+		damaged; /* first line that could not be read, 0: all were readable */
 	char *rest;	 /* unparsed rest of the file, kept after the entries */
 	const char *path; /* borrowed */
 	int fd;		  /* holds the lock */

@@ -51,7 +51,7 @@ const struct lab_port *lab_link_peer(const struct lab *lab)
 	return lab_middle(lab->topology) ? &lab->router_tx : &lab->rx;
 }
 
-#define BRIDGE_LINK   2 /* in the MAC addresses of its ports */
+#define BRIDGE_LINK   2 /* link byte in the MAC addresses of its ports */
 #define TUNNEL_LINK   3
 #define TUNNEL_HEADER 50 /* IPv4, UDP, VXLAN, Ethernet */
 #define TUNNEL_VNI    0x706b
@@ -93,14 +93,14 @@ static void plan(struct lab *lab, enum lab_topology topology)
 		strcpy(p->ifname, planned[topology][i].ifname);
 		memcpy(p->mac, (uint8_t[]){0x02, 0x70, 0x6b, 0, link, host}, sizeof(p->mac));
 		if (link == BRIDGE_LINK)
-			continue; /* no addresses */
+			continue; /* no addresses yet */
 		p->ip4.s_addr = htonl(198u << 24 | 18 << 16 | link << 8 | host);
 		if (ipv6)
 			p->ip6 = (struct in6_addr){{{0x20, 0x01, 0, 2, [7] = link, [15] = host}}};
 	}
 }
 
-/* ---- waiting until the kernel has said all it says ---- */
+/* ---- waiting until the kernel has finished its announcements ---- */
 
 #define READY_MS       5000 /* far longer than a loaded machine needs */
 #define ADDR_TENTATIVE 0x40 /* IFA_F_TENTATIVE: the multicast groups are not joined yet */
@@ -145,8 +145,8 @@ static int quiet(const struct lab_port *port)
 	if (saved < 0)
 		return saved;
 	/*
-	 * An address joins its group before it stops to be tentative, a router's anycast address
-	 * after that, but under the same RTNL (addrconf_dad_work()). So pass the RTNL once, by
+	 * An address joins its group before it stops being tentative, a router's anycast address
+	 * afterwards, but under the same RTNL (addrconf_dad_work()). So acquire the RTNL once, with
 	 * a request that changes nothing.
 	 */
 	ret = has_flags("/proc/thread-self/net/if_inet6", port->ifname, ADDR_TENTATIVE);
@@ -198,7 +198,7 @@ static int announced(const struct lab_port *port)
 
 /* ---- building blocks of every test network: quiet namespaces, links, addresses ---- */
 
-/* Before the devices exist, so that they are born with it. */
+/* Set before the interfaces exist, so that they inherit them. */
 static const char *const settings[][2] = {
 	{"net/ipv4/conf/all/rp_filter", "0"},
 	{"net/ipv4/conf/default/rp_filter", "0"},
@@ -277,7 +277,7 @@ static int set_up_link(struct lab_port *a, struct lab_port *b, unsigned mtu, str
 			   b->ifname);
 }
 
-/* A veth pair between two planned ports. */
+/* Creates a veth pair between two planned ports. */
 static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, unsigned mtu,
 		     struct error *err)
 {
@@ -305,7 +305,7 @@ static int add_addresses(const struct lab_port *p, const struct lab_port *peer, 
 			   "cannot add an address or a neighbour to %s", p->ifname);
 }
 
-/* From `p` to the network of `remote`, by way of `router`. */
+/* Adds a route from `p` to the network of `remote`, through `router`. */
 static int add_route(const struct lab_port *p, const struct lab_port *router,
 		     const struct lab_port *remote, struct error *err)
 {
@@ -337,7 +337,7 @@ static int join_ends(struct lab_port *a, struct lab_port *b, struct error *err)
 	return ret;
 }
 
-/* ---- named labs ---- */
+/* ---- named test networks ---- */
 
 enum role { ROLE_TX, ROLE_RX, ROLE_MIDDLE, ROLES };
 
@@ -446,7 +446,7 @@ static int read_mark(const char *name, struct mark *m)
 	mark_path(path, name);
 	if (lstat(path, &st))
 		return -errno;
-	/* a pipe would be waited for */
+	/* opening a pipe would block */
 	o = S_ISREG(st.st_mode) ? json_object_from_file(path) : NULL;
 	ret = record_read(o, mark_rows, m);
 	json_object_put(o);
@@ -472,7 +472,7 @@ static bool is_whole(const struct mark *m)
 	return true;
 }
 
-/* -EEXIST, or -EINVAL for a bad name. */
+/* Returns -EEXIST if the name is taken, or -EINVAL for an invalid name. */
 static int check_free(const char *name, struct error *err)
 {
 	static const char *const taken[] = {"tx", "rx", "router", "bridge"};
@@ -497,7 +497,7 @@ static int check_free(const char *name, struct error *err)
 	return 0;
 }
 
-/* As `ip netns add` does: mounts in this directory are seen in all mount namespaces. */
+/* Shares the directory like `ip netns add`: mounts in it are visible in all mount namespaces. */
 static int share_netns_dir(void)
 {
 	if (mkdir(NETNS_DIR, 0755) && errno != EEXIST)
@@ -562,7 +562,7 @@ static int publish(struct lab *lab, const char *name, struct error *err)
 	snprintf(m.info.name, sizeof(m.info.name), "%s", name);
 	for (unsigned i = 0; i < roles(lab->topology); i++)
 		m.inum[i] = lab->ns[i].inum;
-	ret = check_free(name, err); /* again: now it stays so */
+	ret = check_free(name, err); /* check again: under the lock it stays free */
 	if (!ret) {
 		ret = share_netns_dir();
 		if (!ret)
@@ -686,7 +686,7 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 		int read = check_name(entry->d_name, NULL) ? -EINVAL : read_mark(entry->d_name, &m);
 
 		if (read && read != -EBADMSG)
-			continue; /* not ours, or removed since */
+			continue; /* not ours, or removed meanwhile */
 		m.info.whole = !read && is_whole(&m) && m.info.finished;
 		ret = cb(arg, &m.info);
 	}
@@ -724,7 +724,7 @@ static int make_bridge(const struct lab *lab, struct error *err)
 	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot make a bridge");
 }
 
-/* A third namespace between the ends, which routes or bridges. */
+/* Creates a third namespace between the ends, which routes or bridges. */
 static int build_middle(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
 {
 	bool router = lab->topology == LAB_ROUTER;

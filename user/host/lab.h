@@ -36,7 +36,7 @@ enum lab_topology { LAB_PAIR, LAB_ROUTER, LAB_BRIDGE, LAB_TAP, LAB_VXLAN };
 
 #define LAB_BRIDGE_NAME "br0"
 
-/* Their names, in the order of the enum. */
+/* Names of the topologies, in the order of the enum. */
 extern const struct opt_value lab_topologies[];
 
 /*
@@ -46,9 +46,9 @@ const char *lab_middle(enum lab_topology topology);
 
 struct lab_spec {
 	enum lab_topology topology;
-	unsigned queues; /* per veth, at most 256; 0: 1 */
-	unsigned mtu;	 /* 1280 to 65535; 0: 1500 */
-	bool other_vni;	 /* the ends of a tunnel are of different networks: all is lost */
+	unsigned queues; /* per veth, at most 256, 0: 1 */
+	unsigned mtu;	 /* 1280 to 65535, 0: 1500 */
+	bool other_vni;	 /* the tunnel's ends use different VNIs: all packets are lost */
 	/*
 	 * NULL: anonymous. Else prefix of the namespaces NAME-tx, NAME-rx (, NAME-router or
 	 * NAME-bridge)
@@ -70,13 +70,13 @@ struct lab_port {
 
 struct lab_taps;
 
-/* Stays where it is while it is open: the ports point into it. */
+/* Must not move while it is open: the ports point into it. */
 struct lab {
 	enum lab_topology topology;
 	union {
 		struct {
 			struct netns tx_ns, rx_ns;
-			struct netns router_ns; /* the middle; NETNS_NONE in a pair */
+			struct netns router_ns; /* the middle, NETNS_NONE in a pair */
 		};
 		struct netns ns[3];
 	};
@@ -103,8 +103,7 @@ struct lab {
 int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err);
 
 /*
- * Returns the next hop's port for the sender's frames: lab->rx in a pair, router_tx behind a
- * router.
+ * Returns the next hop's port for the sender's frames: lab->rx in a pair, router_tx with a router.
  */
 const struct lab_port *lab_next_hop(const struct lab *lab);
 
@@ -172,10 +171,10 @@ int lab_taps_open(struct lab_taps **taps, const struct lab_port *a, const struct
  */
 int lab_taps_connect(struct lab_taps *taps);
 
-/* From here on each frame that `a` sends costs the carrier so much time. */
+/* Makes the carrier thread spend `ns` on each frame that `a` sends from now on. */
 void lab_taps_slow(struct lab_taps *taps, uint64_t ns);
 
-/* From here on frames that `a` sends stay in its ring. */
+/* Keeps frames that `a` sends from now on in its ring. */
 void lab_taps_pause(struct lab_taps *taps);
 
 /*
@@ -183,9 +182,9 @@ void lab_taps_pause(struct lab_taps *taps);
  */
 void lab_taps_detach(struct lab_taps *taps);
 
-/* No frame waits in a ring that is read, or is being carried. */
+/* Returns whether no frame waits in a ring that is read, or is in transfer. */
 bool lab_taps_idle(const struct lab_taps *taps);
 
-void lab_taps_close(struct lab_taps *taps); /* NULL is fine */
+void lab_taps_close(struct lab_taps *taps); /* may be NULL */
 
 #endif

@@ -19,8 +19,8 @@
 #include "base/mem.h"
 #include "host/caps.h"
 
-#define FRAME_MAX 65550 /* the largest MTU and an Ethernet header */
-#define POLL_MS	  20	/* so that a change is seen soon */
+#define FRAME_MAX 65550 /* bytes, the largest MTU and an Ethernet header */
+#define POLL_MS	  20	/* ms, so that a change is noticed soon */
 
 struct lab_taps {
 	int fd[2]; /* of ports a and b */
@@ -37,7 +37,7 @@ static bool carry(struct lab_taps *t, unsigned from)
 	ssize_t n, sent;
 	uint64_t ns;
 
-	atomic_store(&t->busy, true); /* before the frame leaves the ring */
+	atomic_store(&t->busy, true); /* set before the frame leaves the ring */
 	n = read(t->fd[from], t->frame, sizeof(t->frame));
 	if (n <= 0)
 		return false;

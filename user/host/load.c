@@ -112,7 +112,7 @@ struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct 
 	union bpf_iter_link_info info = {.map.map_fd = (__u32)bpf_map__fd(map)};
 	struct bpf_iter_attach_opts opts;
 
-	/* not LIBBPF_OPTS(): the copy that it makes may have anything in its padding */
+	/* not LIBBPF_OPTS(): the padding of its copy may be uninitialised */
 	memset(&opts, 0, sizeof(opts));
 	opts.sz = sizeof(opts);
 	opts.link_info = &info;
@@ -132,7 +132,7 @@ int trace_load_error(struct error *err, int rc)
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < 128)
 		rc = -EMFILE;
 	log_verifier_last(why, sizeof(why));
-	log_libbpf_clear(); /* reported */
+	log_libbpf_clear(); /* the error has been reported */
 	if (*why && rc != -EMFILE)
 		return error_set(err, STATUS_UNABLE, rc,
 				 "please report it with the output of -vv and `uname -r`",
@@ -172,7 +172,7 @@ int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size
 int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, void *arg)
 {
 	_Alignas(uint64_t) char buf[4 * TRACE_RECORD];
-	const size_t most = sizeof(buf) / size * size; /* so a read ends between two records */
+	const size_t most = sizeof(buf) / size * size; /* so that a read ends between two records */
 	int fd = bpf_iter_create(bpf_link__fd(link)), rc = 0;
 	ssize_t n;
 

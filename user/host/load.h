@@ -39,11 +39,11 @@ int survey_open(struct survey_bpf **skel, const char *program, const char *map,
 int survey_attach(struct survey_bpf **skel, const char *program, const char *map);
 
 /*
- * The values of a map, `size` bytes of them, in this process: to be read and written, and undone by
- * trace_unmap(). NULL with errno.
+ * Maps the values of a map, `size` bytes, into this process for reading and writing. Undo it with
+ * trace_unmap(). Returns NULL with errno on failure.
  */
 void *trace_map(const struct bpf_map *map, size_t size);
-void trace_unmap(void *at, size_t size); /* NULL is allowed */
+void trace_unmap(void *at, size_t size); /* may be NULL */
 
 /*
  * Attaches an iterator over the elements of a map. Returns NULL with errno on failure. Attach it
@@ -96,15 +96,15 @@ struct trace_cost {
 };
 struct trace_cost trace_cost(const struct bpf_map *work);
 
-/* The highest number of a possible CPU + 1: bpf_get_smp_processor_id() is below it. */
+/* Returns the highest possible CPU number + 1: bpf_get_smp_processor_id() is below it. */
 unsigned trace_cpus(void);
 
-/* The BPF maps of this process and the memory that they take, as the kernel reports it. */
+/* The BPF maps of this process and their memory, as reported by the kernel. */
 struct bpfmap {
 	uint32_t id, type; /* BPF_MAP_TYPE_* */
-	uint32_t entries;  /* the most that it holds; 0: as many as there are sockets */
+	uint32_t entries;  /* capacity, 0: one per socket */
 	uint64_t bytes;
-	char name[16]; /* cut by the kernel */
+	char name[16]; /* truncated by the kernel */
 };
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Devices, addresses, routes and qdiscs over rtnetlink; IPsec policies. */
+/* Interfaces, addresses, routes and qdiscs over rtnetlink, and IPsec policies. */
 #include "host/netdev.h"
 
 #include <arpa/inet.h>
@@ -78,7 +78,7 @@ static int dump_family(const struct netns *ns, uint16_t type, int family, mnl_cb
 
 	do {
 		struct nlmsghdr *nlh = nl_header(buf, type, NLM_F_DUMP);
-		/* ifaddrmsg and ndmsg begin with the family as well, and are no longer */
+		/* ifaddrmsg and ndmsg also start with the family, and are not longer */
 		struct rtmsg *rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
 
 		rt->rtm_family = family;
@@ -403,7 +403,7 @@ static int find_route(const struct netns *ns, const struct endpoint *to, struct 
 	rt->rtm_dst_len = len * 8;
 	mnl_attr_put(nlh, RTA_DST, len, addr);
 	*r = (struct route){.family = to->family};
-	memcpy(r->hop, addr, len); /* on the link, unless there is a gateway */
+	memcpy(r->hop, addr, len); /* on the link, unless a gateway follows */
 	return nl_query(ns, nlh, on_way, r);
 }
 
@@ -486,10 +486,11 @@ static struct nlmsghdr *root_qdisc(char *buf, unsigned ifindex)
 int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps, uint32_t burst,
 		     uint32_t limit)
 {
-	uint64_t rate = rate_bps / 8; /* bytes/s, as tbf wants it */
+	uint64_t rate = rate_bps / 8; /* bytes/s, the unit of tbf */
 	struct tc_tbf_qopt opt = {
 		.rate.rate = rate < UINT32_MAX ? rate : UINT32_MAX,
-		.rate.linklayer = TC_LINKLAYER_ETHERNET, /* or tbf_change() wants a rate table */
+		.rate.linklayer = TC_LINKLAYER_ETHERNET, /* else tbf_change() requires a rate
+							  * table */
 		.limit = limit,
 	};
 	char buf[NL_REQUEST_SIZE];
@@ -506,7 +507,7 @@ int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps
 	return nl_request(ns, nlh);
 }
 
-#define LIMIT_STRUCT UINT16_MAX /* the options are a struct tc_fifo_qopt, no attributes */
+#define LIMIT_STRUCT UINT16_MAX /* the options are a struct tc_fifo_qopt, not attributes */
 
 /* Where the limit is in the options. Omitted options keep their values. */
 static const struct {

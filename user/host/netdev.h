@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Network devices over rtnetlink and the ethtool ioctl. All functions act in the namespace `ns`
+ * Network interfaces over rtnetlink and the ethtool ioctl. All functions act in the namespace `ns`
  * (NULL: the calling thread's) and return 0 or -errno.
  */
 #ifndef PKTLEDGER_HOST_NETDEV_H
@@ -29,7 +29,7 @@ struct link_info {
 	unsigned ifindex;
 	unsigned flags; /* IFF_* */
 	char ifname[16];
-	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
+	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ..., "" for hardware */
 	uint32_t xdp_prog; /* ID of the native or offloaded program, 0: not attached */
 	uint8_t mac[6];
 	uint16_t tunnel_port; /* UDP port of VXLAN or Geneve, 0: other kinds */
@@ -55,17 +55,17 @@ static inline bool link_has_no_carrier(const struct link_info *link)
 
 struct netdev {
 	struct link_info link; /* with the requested name and the queues in use */
-	char driver[32];       /* ETHTOOL_GDRVINFO; "" if unknown */
+	char driver[32];       /* ETHTOOL_GDRVINFO, "" if unknown */
 	int speed_mbit;	       /* -1: unknown */
 	struct in_addr ip4;    /* first address, for IPv6 a global one, 0: none */
 	struct in6_addr ip6;
-	bool default_route; /* a default route (v4 or v6) leaves by it */
+	bool default_route; /* has a default route (v4 or v6) */
 };
 
 /* Reads an interface. -ENODEV if it does not exist. */
 int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev);
 
-/* A veth pair: `a` in ns_a, `b` in ns_b, `queues` rx and tx queues each, MACs as given. */
+/* Adds a veth pair: `a` in ns_a, `b` in ns_b, each with `queues` rx and tx queues and its MAC. */
 int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a[6],
 		    const struct netns *ns_b, const char *b, const uint8_t mac_b[6],
 		    unsigned queues);
@@ -86,12 +86,13 @@ struct netdev_vxlan {
 int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port,
 		     const struct netdev_vxlan *to);
 
-/* A bridge without snooping and spanning tree, down. -EOPNOTSUPP without CONFIG_BRIDGE. */
+/* Adds a bridge without snooping and spanning tree, down. -EOPNOTSUPP without CONFIG_BRIDGE. */
 int netdev_add_bridge(const struct netns *ns, const char *ifname);
 
 /* Settings of a port of a bridge. */
 struct netdev_bridge_port {
-	bool blocked; /* takes no frames: BR_STATE_DISABLED, as the bridge itself undoes blocking */
+	bool blocked; /* forwards no frames: BR_STATE_DISABLED, because the bridge itself undoes
+		       * blocking */
 	bool floods;  /* flood frames with an unknown destination address */
 	bool learns;  /* learn source addresses, if false also flush learned entries */
 };
@@ -132,8 +133,8 @@ unsigned netdev_way(const struct netns *ns, const struct endpoint *to);
 enum netdev_hop {
 	HOP_UNKNOWN,
 	HOP_LOCAL,  /* the address belongs to the namespace */
-	HOP_ASKED,  /* a neighbour that is being asked for (NUD_INCOMPLETE) */
-	HOP_SILENT, /* and has not answered (NUD_FAILED) */
+	HOP_ASKED,  /* neighbour resolution in progress (NUD_INCOMPLETE) */
+	HOP_SILENT, /* resolution failed (NUD_FAILED) */
 };
 enum netdev_hop netdev_hop(const struct netns *ns, const struct endpoint *to, unsigned *ifindex);
 
@@ -144,11 +145,11 @@ enum netdev_hop netdev_hop(const struct netns *ns, const struct endpoint *to, un
 int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on);
 int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on);
 
-/* Root qdisc tbf: rate in bit/s, burst and limit in bytes. */
+/* Sets a root tbf qdisc: rate in bit/s, burst and limit in bytes. */
 int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps, uint32_t burst,
 		     uint32_t limit);
 
-/* As an answer to RTM_GETQDISC shows it. */
+/* Reads a qdisc from an answer to RTM_GETQDISC. */
 struct nlmsghdr;
 void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q);
 
@@ -208,25 +209,25 @@ struct netdev_settings {
 	} coalesce;
 	struct {
 		bool known;
-		bool autoneg, rx, tx; /* tx: asks the link's partner to wait */
+		bool autoneg, rx, tx; /* tx: sends pause frames to the link partner */
 	} pause;
 	struct {
 		bool known;
 		unsigned entries; /* of the indirection table */
-		unsigned used;	  /* different queues in it */
+		unsigned used;	  /* number of distinct queues in it */
 	} rss;
 };
 
-/* 0 or -errno (-ENODEV). */
+/* Reads the settings. Returns 0 or -errno (-ENODEV). */
 int netdev_settings_read(const struct netns *ns, const char *ifname, struct netdev_settings *out);
 
 /* An IPsec policy for UDP to a port, from any source. */
 struct xfrm_policy {
 	int family;    /* AF_INET, AF_INET6 */
-	uint16_t port; /* destination, host order; 0: any */
+	uint16_t port; /* destination, host order, 0: any */
 	bool out;      /* for outgoing packets, else for local delivery */
 	bool esp;      /* require ESP, transport mode, else block */
-	uint32_t mark; /* only packets with all these bits in their mark; 0: any */
+	uint32_t mark; /* only packets with all these bits in their mark, 0: any */
 };
 
 /*
@@ -250,7 +251,9 @@ uint64_t reassembly_queues(const struct netns *ns);
  */
 unsigned reassembly_best_payload(bool ipv6, unsigned mtu);
 
-/* The MTU of the route to `to` in this namespace, as a socket's IP_MTU; 0: unknown. */
+/*
+ * Returns the MTU of the route to `to` in this namespace, like a socket's IP_MTU, or 0 if unknown.
+ */
 unsigned reassembly_path_mtu(const struct endpoint *to);
 
 /* Returns whether datagrams of this size to `to` are fragmented, based on the known path MTU. */

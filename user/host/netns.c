@@ -31,7 +31,7 @@
 #include "host/netdev.h"
 #include "host/nl.h"
 
-#define LOCK_FILENO  (STDERR_FILENO + 1) /* in programs */
+#define LOCK_FILENO  (STDERR_FILENO + 1) /* in started programs */
 #define THREAD_NETNS "/proc/thread-self/ns/net"
 #define STAYED	     INT_MAX /* netns_push() to the namespace the thread is in */
 
@@ -45,9 +45,9 @@ static bool elsewhere(const struct netns *ns)
 }
 
 /*
- * A mount of sysfs shows the network namespace of the task that made it (sysfs_init_fs_context()).
- * It is never attached to a directory, so nothing has to be unmounted. -1: refused, as in
- * containers.
+ * Mounts sysfs, which shows the network namespace of the task that mounts it
+ * (sysfs_init_fs_context()). The mount is never attached to a directory, so no unmounting is
+ * needed. Returns -1 if refused, as in containers.
  */
 static int mount_sysfs(void)
 {
@@ -216,7 +216,7 @@ void netns_pop(int saved)
 {
 	if (saved == STAYED || saved < 0)
 		return;
-	/* To go on in the wrong namespace would be to change a network that is not ours. */
+	/* Continuing in the wrong namespace would change a network that is not ours. */
 	if (setns(saved, CLONE_NEWNET))
 		abort();
 	close(saved);
@@ -247,8 +247,8 @@ void netns_close(struct netns *ns)
 }
 
 /*
- * Writes `value` to the file that open() has given, or reads into `buf` if that is NULL. The last
- * newline is cut. A value that does not fit is an error, not a shorter value.
+ * Writes `value` to the opened file, or reads into `buf` if `value` is NULL, without the final
+ * newline. A value that does not fit is an error and is not truncated.
  */
 static int use_and_close(int fd, const char *value, char *buf, unsigned size)
 {
@@ -270,7 +270,7 @@ static int use_and_close(int fd, const char *value, char *buf, unsigned size)
 
 static int flags_for(const char *value)
 {
-	return O_CLOEXEC | (value ? O_WRONLY | O_TRUNC : O_RDONLY); /* as a shell's > */
+	return O_CLOEXEC | (value ? O_WRONLY | O_TRUNC : O_RDONLY); /* like a shell's > */
 }
 
 int netns_sysfs(const struct netns *ns, const char *path, const char *value, char *buf,
@@ -286,7 +286,10 @@ int netns_sysfs(const struct netns *ns, const char *path, const char *value, cha
 	return use_and_close(openat(ns->sysfs, path, flags_for(value)), value, buf, size);
 }
 
-/* /proc/sys/net shows the namespace of the task that reads (net_ctl_header_lookup()). */
+/*
+ * Reads or writes a sysctl: /proc/sys/net shows the namespace of the task that reads it
+ * (net_ctl_header_lookup()).
+ */
 int netns_sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
 		 unsigned size)
 {
@@ -345,10 +348,13 @@ int netns_cookie(const struct netns *ns, uint64_t *cookie)
 	return ret;
 }
 
-/* A namespace, by the inode number of its /proc/PID/net/dev, which may be read of any process. */
+/*
+ * A visited namespace, identified by the inode number of its /proc/PID/net/dev, which is readable
+ * for any process.
+ */
 struct known {
 	ino_t ino;
-	bool refused; /* and it was read by no other process */
+	bool refused; /* and not readable through any other process */
 };
 
 /* Returns visit() of the namespace at `path`, 0 if the path is not a namespace, or -errno. */
@@ -445,7 +451,7 @@ int netns_find(struct netns *ns, uint64_t cookie)
 		return ret;
 	if (own == cookie) {
 		ret = netns_current(ns, NULL);
-		if (!ret && ns->sysfs < 0) /* refused, in a container: then /sys it is */
+		if (!ret && ns->sysfs < 0) /* refused, as in a container: use /sys */
 			netns_close(ns);
 		return ret;
 	}
@@ -474,7 +480,7 @@ static int memory_file(const char *content)
 bool netns_exec_finds(const char *program, char path[PATH_MAX])
 {
 	const char *dirs[] = {getauxval(AT_SECURE) ? NULL : getenv("PATH"),
-			      "/usr/sbin:/usr/bin:/sbin:/bin"}; /* also for PATHs without sbin */
+			      "/usr/sbin:/usr/bin:/sbin:/bin"}; /* also for a PATH without sbin */
 
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
 		for (size_t n; dirs[i] && *dirs[i]; dirs[i] += n + (dirs[i][n] == ':')) {

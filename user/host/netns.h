@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Network namespaces held by file descriptors. An anonymous namespace has no name in the file
- * system: it dies with its last descriptor and thread, also when the program is killed.
+ * system: it is deleted with its last descriptor and thread, even if the program is killed.
  */
 #ifndef PKTLEDGER_HOST_NETNS_H
 #define PKTLEDGER_HOST_NETNS_H
@@ -26,7 +26,7 @@ struct netns {
 /* Creates an anonymous namespace with loopback up. The caller's namespace is unchanged. */
 int netns_create(struct netns *ns, struct error *err);
 
-/* The namespace that the calling thread is in. */
+/* Opens the calling thread's namespace. */
 int netns_current(struct netns *ns, struct error *err);
 
 /* Opens a named namespace (/run/netns/NAME, as made by `ip netns`), or a path. */
@@ -36,8 +36,7 @@ int netns_open(struct netns *ns, const char *name, struct error *err);
 void netns_open_sysfs(struct netns *ns);
 
 /*
- * The number by which the kernel distinguishes namespaces, never used twice between two boots
- * (SO_NETNS_COOKIE, Linux 5.14).
+ * Returns the kernel's namespace cookie, unique until the next boot (SO_NETNS_COOKIE, Linux 5.14).
  */
 int netns_cookie(const struct netns *ns, uint64_t *cookie);
 
@@ -76,19 +75,22 @@ bool netns_has_xtable(const struct netns *ns, const char *table);
 void netns_close(struct netns *ns);
 
 /*
- * Writes `value` to a file below /sys as the namespace sees it, e.g. "class/net/v0/threaded"; NULL:
- * reads it into `buf`, without the last newline. -EOPNOTSUPP if the namespace has no sysfs mount;
- * -ENOSPC if the value with its newline does not fit `size`.
+ * Writes `value` to a file below the namespace's /sys, e.g. "class/net/v0/threaded". NULL: reads it
+ * into `buf`, without the final newline. -EOPNOTSUPP if the namespace has no sysfs mount, -ENOSPC
+ * if the value with its newline does not fit `size`.
  */
 int netns_sysfs(const struct netns *ns, const char *path, const char *value, char *buf,
 		unsigned size);
 
-/* The same below /proc/sys in the namespace, e.g. "net/ipv4/ip_forward". */
+/* Reads or writes a sysctl below the namespace's /proc/sys, e.g. "net/ipv4/ip_forward". */
 int netns_sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
 		 unsigned size);
 int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size);
 
-/* The same; 0 also for a setting of IPv6, or of bridges' netfilter, that the kernel has not. */
+/*
+ * Writes a sysctl. Returns 0 also for a setting of IPv6, or of bridge netfilter, that the kernel
+ * lacks.
+ */
 int netns_sysctl_write(const struct netns *ns, const char *path, const char *value);
 
 /* Reads the first `n` numbers. Returns false, with all zero, if unreadable or fewer than `n`. */

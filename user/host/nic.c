@@ -78,7 +78,7 @@ static bool fits(const char *pattern, size_t len, const char *name, int *queue)
 	return !*name;
 }
 
-/* The same with any pattern of a list. */
+/* Matches a name against any pattern of a list. */
 static bool fits_list(const char *list, const char *name, int *queue)
 {
 	for (const char *p = list; *p; p += *p == '|') {

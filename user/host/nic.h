@@ -26,7 +26,7 @@
 #define NIC_NAME 40 /* bytes of a counter name, with its NUL */
 
 enum nic_class {
-	NIC_LOSS,  /* each unit is a packet that ended here */
+	NIC_LOSS,  /* each unit is a packet lost here */
 	NIC_BOUND, /* upper bound: some packets were only delayed, or are also counted elsewhere */
 	NIC_EVENT, /* number of events, the number of lost packets is unknown */
 	NIC_TRAFFIC, /* packets that passed, not a loss */
@@ -37,15 +37,15 @@ enum nic_cause {
 	NIC_PORT,     /* the port's buffer was full, before any ring */
 	NIC_ALLOC,    /* no memory for a buffer or a packet */
 	NIC_DAMAGED,  /* frame checksum, length, alignment: damaged before arrival */
-	NIC_CSUM,     /* checksum of IP, TCP or UDP; the stack gets the packet and decides */
-	NIC_FILTER,   /* nothing on the NIC wanted it */
+	NIC_CSUM,     /* checksum of IP, TCP or UDP, the stack gets the packet and decides */
+	NIC_FILTER,   /* filtered by the NIC: no receiver for it */
 	NIC_XDP,      /* verdict of an XDP program */
 	NIC_REDIRECT, /* an XDP redirect or transmission failed */
-	NIC_SEND,     /* on its way out */
+	NIC_SEND,     /* lost while sending */
 	NIC_PAUSE,    /* flow control: one side had to pause */
 	NIC_SHAPER,   /* rate limit of the hypervisor, cloud or interface */
 	NIC_OTHER,
-	NIC_RX_PACKETS, /* the next four: NIC_TRAFFIC */
+	NIC_RX_PACKETS, /* this and the next three: NIC_TRAFFIC */
 	NIC_RX_BYTES,
 	NIC_TX_PACKETS,
 	NIC_TX_BYTES,
@@ -58,10 +58,11 @@ enum nic_cause {
  */
 enum nic_events {
 	NIC_EV_KFREE = 1,	 /* skb:kfree_skb (or consume_skb) at one of the row's functions */
-	NIC_EV_EXCEPTION = 2,	 /* xdp:xdp_exception: aborted, or no verdict at all */
+	NIC_EV_EXCEPTION = 2,	 /* xdp:xdp_exception: aborted, or an invalid verdict */
 	NIC_EV_EXCEPTION_TX = 4, /* xdp:xdp_exception: XDP_TX failed */
 	NIC_EV_REDIRECT = 8,	 /* xdp:xdp_redirect_err */
-	NIC_EV_ALL = 16,	 /* all of its packets, at whatever place: only a counter check */
+	NIC_EV_ALL = 16,	 /* all of its packets, at any function: for the counter check
+				  * only */
 };
 
 /*
@@ -71,7 +72,7 @@ enum nic_events {
 struct nic_row {
 	const char *counter;
 	enum nic_class class;
-	enum stage stage; /* STAGE_NONE where nothing ends */
+	enum stage stage; /* STAGE_NONE if no packet is lost */
 	enum nic_cause cause;
 	/*
 	 * If the interface has a counter of this list, that counter owns the same packets. This
@@ -84,16 +85,16 @@ struct nic_row {
 	 */
 	const char *less;
 	bool largest;	/* of all such rows count only the largest increase: they may overlap */
-	uint8_t bits;	/* at which it wraps; 0: it does not */
+	uint8_t bits;	/* width at which it wraps, 0: does not wrap */
 	uint8_t events; /* enum nic_events */
-	const char *places; /* NIC_EV_KFREE: functions, `*` allowed, divided by blanks */
+	const char *places; /* NIC_EV_KFREE: functions, space-separated, `*` allowed */
 	const char *what;   /* one clause for users, in parentheses the deciding part if it is
 			     * not the row's driver */
 };
 
 struct nic_driver {
-	const char *names;	    /* a list, as ETHTOOL_GDRVINFO says */
-	const char *source;	    /* where in the kernel these counters are made */
+	const char *names;	    /* list of names reported by ETHTOOL_GDRVINFO */
+	const char *source;	    /* kernel source of these counters */
 	const struct nic_row *rows; /* the first match for a counter applies, ends with NULL */
 };
 
@@ -105,9 +106,9 @@ extern const struct nic_row *const nic_unknown_rows; /* for drivers missing in t
 /* Finds the first row that matches a counter, or NULL. */
 const struct nic_row *nic_row_find(const struct nic_row *rows, const char *counter);
 
-/* NULL: not in the table. */
+/* Finds the driver's entry, or NULL. */
 const struct nic_driver *nic_driver_find(const char *driver);
-extern const char *const nic_cause_names[NIC_CAUSES]; /* "ring", "port", ...: as in every output */
+extern const char *const nic_cause_names[NIC_CAUSES]; /* "ring", "port", ...: as printed */
 extern const char *const nic_class_names[NIC_TRAFFIC + 1]; /* "loss", "bound", "event", "traffic" */
 
 /* Counters of one interface at one time. Zero-initialise. Free with nic_sample_free(). */
@@ -134,7 +135,7 @@ void nic_sample_free(struct nic_sample *s);
 /* A counter that matches a row of the table. */
 struct nic_item {
 	const struct nic_row *row;
-	unsigned at;	      /* in the sample */
+	unsigned at;	      /* index in the sample */
 	int queue;	      /* -1: per interface */
 	const unsigned *less; /* indices in the sample of the included counters */
 	unsigned less_count;
@@ -144,7 +145,7 @@ struct nic_item {
 /* The items of a sample. Valid for later samples of the interface with the same names. */
 struct nic_plan;
 
-/* `driver` as ETHTOOL_GDRVINFO says, "" if unknown. */
+/* Builds a plan. `driver`: name reported by ETHTOOL_GDRVINFO, "" if unknown. */
 struct nic_plan *nic_plan_new(const char *driver, const struct nic_sample *s);
 const struct nic_item *nic_plan_items(const struct nic_plan *p, unsigned *n);
 
@@ -163,7 +164,7 @@ uint64_t nic_item_delta(const struct nic_item *item, const struct nic_sample *be
 struct nic_loss {
 	const struct nic_item *item;
 	const char *name; /* counter name, valid as long as `after` */
-	uint64_t packets; /* NIC_EVENT: times */
+	uint64_t packets; /* for NIC_EVENT: number of events */
 	bool restarted;
 };
 

@@ -14,7 +14,7 @@
 		.cause = NIC_##cause_, .what = (what_), ##__VA_ARGS__                              \
 	}
 
-/* The same with every driver that has them. */
+/* Means the same with every driver. */
 #define PAUSED(counter_)                                                                           \
 	ROW(counter_, EVENT, NONE, PAUSE, "the other end asked to wait, and sending stopped")
 #define PAUSES(counter_)                                                                           \
@@ -40,7 +40,7 @@
 	ROW(counter_, BOUND, WIRE, SHAPER,                                                         \
 	    what_ "; the cloud delays or drops, and does not say which")
 
-/* Sentences that many have. `its`: " (the name in the hardware)", or "". */
+/* Common explanations. `its`: " (the name in the hardware)", or "". */
 #define NO_DESCRIPTOR(c, its) ROW(c, LOSS, NIC_RING, RING, "no receive descriptor was free" its)
 #define NO_BUFFER(c, its)     ROW(c, LOSS, NIC_RING, RING, "no receive buffer was posted" its)
 #define PORT_FULL(c, its)     ROW(c, LOSS, NIC_RING, PORT, "the port's buffer was full" its)
@@ -343,7 +343,7 @@ const struct nic_driver nic_drivers[] = {
 	      UNSENT("txq#: tx_drv_drops", "the driver could not send it"),
 	      SPOILT_TWICE("rx_crc_errors"), PAUSED("rx_pause_frames"),
 	      PAUSED("rx_priority_pause_frames"), PAUSES("tx_pauseframes"))},
-	/* The chip's counters have 16 bits. */
+	/* The chip's counters are 16 bits wide. */
 	{"r8169", ETH "realtek/r8169_main.c (rtl8169_get_stats64)",
 	 ROWS(ROW("rx_missed", LOSS, NIC_RING, RING, "no receive descriptor was free, or no room",
 		  .bits = 16),
@@ -471,7 +471,7 @@ const struct nic_driver nic_drivers[] = {
 		  "a header of virtio that makes no sense (virtnet_receive_done)",
 		  .events = NIC_EV_KFREE,
 		  .places = "virtnet_receive_done virtnet_receive receive_buf"))},
-	/* Queues are named by a line "Rx Queue#" in front of their counters. */
+	/* A line "Rx Queue#" before a queue's counters contains its number. */
 	{"vmxnet3", "drivers/net/vmxnet3/vmxnet3_ethtool.c (vmxnet3_get_stats64)",
 	 ROWS(NO_BUFFER("pkts rx OOB", " (pktsRxOutOfBuf)"),
 	      ROW("pkts rx err", LOSS, NIC_RING, OTHER, "the device reported an error"),
@@ -548,7 +548,7 @@ const struct nic_row *const nic_common_rows = ROWS(
 	TRAFFIC("rx_queue_#_xdp_packets", RX_PACKETS, .repeats = "rx_queue_#_packets"), /* veth */
 	TRAFFIC("rx_queue_#_xdp_bytes", RX_BYTES, .repeats = "rx_queue_#_bytes"),
 	TRAFFIC_OF("rx-#.rx_packets", "rx-#.rx_bytes", "tx-#.tx_packets", "tx-#.tx_bytes"),
-	/* ena, vmxnet3, be2net, gve, which counts descriptors in place of packets */
+	/* ena, vmxnet3, be2net, and gve, which counts descriptors instead of packets */
 	TRAFFIC_OF("queue_#_rx_cnt", "queue_#_rx_bytes", "queue_#_tx_cnt", "queue_#_tx_bytes"),
 	TRAFFIC_OF("ucast pkts rx", "ucast bytes rx", "ucast pkts tx", "ucast bytes tx"),
 	TRAFFIC_OF("mcast pkts rx", "mcast bytes rx", "mcast pkts tx", "mcast bytes tx"),

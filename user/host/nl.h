@@ -15,10 +15,10 @@
 
 #define NL_REQUEST_SIZE 1024 /* room for any request made here */
 
-/* Puts the header of a request into `buf` of NL_REQUEST_SIZE bytes. */
+/* Writes the header of a request into `buf` of NL_REQUEST_SIZE bytes. */
 struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags);
 
-/* Sends and waits for the acknowledgement. 0 or -errno as the kernel answered. */
+/* Sends and waits for the acknowledgement. Returns 0 or the kernel's -errno. */
 int nl_request(const struct netns *ns, struct nlmsghdr *nlh);
 
 /*
@@ -27,7 +27,10 @@ int nl_request(const struct netns *ns, struct nlmsghdr *nlh);
  */
 int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 
-/* The same over another netlink protocol: NETLINK_GENERIC, NETLINK_SOCK_DIAG, NETLINK_XFRM. */
+/*
+ * Acts like nl_query() over another netlink protocol: NETLINK_GENERIC, NETLINK_SOCK_DIAG,
+ * NETLINK_XFRM.
+ */
 int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 		 void *arg);
 
@@ -39,7 +42,7 @@ int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl
 int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 	    struct list *l);
 
-/* Index of an interface in the namespace, or -errno (-ENODEV). */
+/* Returns the index of an interface in the namespace, or -errno (-ENODEV). */
 int nl_ifindex(const struct netns *ns, const char *ifname);
 
 /*
@@ -66,7 +69,10 @@ void nl_copy(const struct nlattr *a, void *to, size_t size);
 
 /* Generic netlink. */
 
-/* Number of the family of that name, or -errno; -ENOENT: not here. Loads no module. */
+/*
+ * Returns the number of the family with this name, -ENOENT if not loaded, or -errno. Loads no
+ * module.
+ */
 int genl_family(const struct netns *ns, const char *name);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The files below /proc/net. */
+/* Parses files below /proc/net. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "host/counters.h"
 #include "host/sockdiag.h"
 
-#define WORDS_MAX 256 /* TcpExt has some 130 */
+#define WORDS_MAX 256 /* TcpExt has about 130 */
 
 struct word {
 	const char *at;
@@ -19,7 +19,7 @@ struct word {
 struct line {
 	struct word word[WORDS_MAX];
 	unsigned n;
-	const char *cut; /* the text ended here, before the newline did; NULL: it did not */
+	const char *cut; /* end of the text if the newline is missing, else NULL */
 };
 
 static bool next_line(const char **text, const char *end, struct line *l)
@@ -51,7 +51,7 @@ static bool is(const struct word *w, const char *s)
 	return strlen(s) == (size_t)w->len && !memcmp(w->at, s, w->len);
 }
 
-/* Digits only: a sign, a blank or a cut number is no value. */
+/* Parses digits only: a sign, a blank or a truncated number is invalid. */
 static bool read_number(const char *at, const char *end, int base, uint64_t *value)
 {
 	const char *known = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
@@ -147,7 +147,7 @@ static void add_softnet_line(struct counters *c, const char *scope, const struct
 
 	while (n <= SOFTNET_CPU && number(l, n, 16, &col[n]))
 		n++;
-	/* A cut line has lost its CPU: a row number would be another counter's name. */
+	/* A truncated line has lost its CPU number: the row number would name another counter. */
 	if (l->cut && n <= SOFTNET_CPU)
 		return;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]) && i < n; i++) {
@@ -228,7 +228,7 @@ void sockmem_parse(const char *text, size_t len, int family, sockmem_cb each, vo
 	while (next_line(&text, end, &l)) {
 		uint64_t port, remote, queued, inode, drops;
 
-		/* The line of names has no number in any of these places. */
+		/* The line of names has no number in these columns. */
 		if (number(&l, UDP_DROPS, 10, &drops) && hex_behind_colon(&l, UDP_LOCAL, &port) &&
 		    hex_behind_colon(&l, UDP_REMOTE, &remote) &&
 		    hex_behind_colon(&l, UDP_QUEUES, &queued) && number(&l, UDP_INODE, 10, &inode))

@@ -16,14 +16,14 @@
 
 struct sockmem_row {
 	uint64_t inode;	     /* 0: closed */
-	uint64_t cookie;     /* 0: not known */
+	uint64_t cookie;     /* 0: unknown */
 	int family;	     /* AF_INET or AF_INET6 */
 	uint8_t address[16]; /* local, IPv4 in the first four bytes, not set by sockmem_files() */
 	uint16_t port;	     /* local, host order */
 	bool connected;	     /* to a single peer, */
-	uint8_t peer[16];    /* which is this, as `address`, */
-	uint16_t peer_port;  /* in host order */
-	uint32_t rmem;	     /* truesize waiting */
+	uint8_t peer[16];    /* peer address, like `address`, */
+	uint16_t peer_port;  /* and port in host order */
+	uint32_t rmem;	     /* truesize of queued packets */
 	uint32_t rcvbuf;     /* bytes, as getsockopt(SO_RCVBUF) returns it, 0: unknown, like the
 			      * next */
 	uint32_t sndbuf;
