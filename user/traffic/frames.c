@@ -28,7 +28,7 @@ void flow_fill(uint8_t *payload, unsigned len)
 		payload[i] = (uint8_t)('a' + i % 26);
 }
 
-/* RFC 1071: of 16-bit words in network order, an odd last byte padded with zero. */
+/* RFC 1071: adds 16-bit words in network order, with an odd last byte padded with zero. */
 static uint32_t add16(const uint8_t *p, unsigned length, uint32_t sum)
 {
 	for (; length > 1; length -= 2, p += 2)

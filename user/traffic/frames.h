@@ -13,12 +13,15 @@
 
 struct frames;
 
-/* `room`: of each buffer. -EMSGSIZE: a frame does not fit. Arguments borrowed. */
+/*
+ * Prepares frames. `room`: bytes per buffer. -EMSGSIZE: a frame does not fit. Arguments are
+ * borrowed.
+ */
 int frames_open(struct frames **f, const struct flow *flow, const struct shape *shape,
 		unsigned slot, unsigned room, struct error *err);
 void frames_close(struct frames *f);
 
-/* Longest frame without FCS; `shape` NULL: all are alike. */
+/* Returns the longest frame in bytes without FCS. `shape` NULL: all are alike. */
 unsigned frames_longest(const struct flow *flow, const struct shape *shape);
 
 /*
@@ -28,7 +31,7 @@ unsigned frames_longest(const struct flow *flow, const struct shape *shape);
 int frame_fits_mtu(const char *ifname, unsigned length, bool tagged, const char *engine,
 		   struct error *err);
 
-/* Once for each buffer. */
+/* Fills a buffer, once per buffer. */
 void frames_prepare(const struct frames *f, void *buffer);
 
 /*
@@ -56,7 +59,7 @@ void frame_readdress(uint8_t *frame, unsigned payload_at, unsigned payload,
 
 #define PROTO_FRAME_MIN 60 /* without FCS */
 
-/* Where the UDP payload of a frame made by proto_build() begins. */
+/* Returns the offset of the UDP payload in a frame made by proto_build(). */
 static inline unsigned proto_payload_offset(int family)
 {
 	return 14 + (family == AF_INET6 ? 40 : 20) + 8;

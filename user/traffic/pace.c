@@ -7,11 +7,11 @@
 
 #include "base/clock.h"
 
-#define SPIN_NS	    60000     /* a sleep wakes up about this late; */
+#define SPIN_NS	    60000     /* ns, a sleep wakes up about this late */
 #define CAREFUL_NS  100000000 /* ns after a late wake-up, during which the margin is four times
 			       * as long */
 #define LAST_NS	    1000      /* about twice the cost of a scheduler call */
-#define MAX_WAIT_NS 50000000  /* so that a stop is seen soon */
+#define MAX_WAIT_NS 50000000  /* ns, so that a stop is noticed soon */
 #define HAIR	    1e-6      /* packets */
 #define DEPTH_S	    (PACE_DEPTH_NS * 1e-9)
 #define DEBT_S	    (PACE_DEBT_NS * 1e-9)
@@ -158,7 +158,7 @@ static double part_packets(const struct profile_part *p)
 	return (p->from + p->to) / 2 * p->seconds;
 }
 
-/* Integral within a part. */
+/* Returns the integral within a part. */
 static double within(const struct profile_part *p, double t)
 {
 	return p->from * t + (p->to - p->from) / p->seconds * t * t / 2;
@@ -290,7 +290,8 @@ double profile_peak(const struct profile *p)
 
 #define GROUPS_MAX (1ULL << 30) /* in a segment */
 #define PROBES	   16
-#define GOLDEN	   0x9e3779b97f4a7c15ULL /* 2^64 by the golden ratio: multiples lie far apart */
+#define GOLDEN	   0x9e3779b97f4a7c15ULL /* 2^64 divided by the golden ratio: multiples are
+					  * spread out */
 
 double plan_seconds(const struct plan *p, uint64_t k)
 {
@@ -308,7 +309,7 @@ uint64_t plan_due(const struct plan *p, uint64_t k)
 	return (uint64_t)(seconds * 1e9 * (1 << GEN_PERIOD_SHIFT) + 0.5);
 }
 
-/* Packets of this thread from k on that leave together. */
+/* Returns the packets of this thread from k on that leave together. */
 static uint64_t group_of(const struct plan *p, uint64_t k)
 {
 	uint64_t c = k * p->threads + p->slot;

@@ -28,7 +28,7 @@
 
 struct line {
 	uint16_t stream;	/* index in struct sink_streams */
-	struct endpoint source; /* all 0: flows are not told apart */
+	struct endpoint source; /* all 0: flows are not distinguished */
 	uint64_t next;		/* highest number + 1 */
 	uint64_t delivered, bytes, duplicated;
 	struct reordering order;
@@ -44,7 +44,7 @@ struct line {
 	uint64_t jitter; /* RFC 3550 A.8: ns, 16 times */
 	bool timed;
 	struct hist *delay; /* one-way, ns. NULL: not measured */
-	uint64_t negative;  /* arrived before they were sent: the clocks differ */
+	uint64_t negative;  /* arrived before the send time: clocks differ */
 };
 
 static inline bool line_is(const struct line *l, uint16_t stream, const struct endpoint *source)
@@ -54,7 +54,7 @@ static inline bool line_is(const struct line *l, uint16_t stream, const struct e
 	       IN6_ARE_ADDR_EQUAL(&l->source.ip6, &source->ip6);
 }
 
-/* Interarrival jitter of RFC 3550, ns. */
+/* Returns the interarrival jitter of RFC 3550, in ns. */
 static inline uint64_t line_jitter(const struct line *l)
 {
 	return l->jitter >> 4;
@@ -70,7 +70,7 @@ struct sink_stream {
 	uint16_t id;
 	uint64_t base;
 	_Atomic uint64_t tail;	   /* numbers below are outside the window */
-	uint8_t *arrivals;	   /* a byte a number, `window` of them */
+	uint8_t *arrivals;	   /* one byte per number, `window` bytes */
 	_Atomic uint64_t ahead;	   /* with a table: a number received above the window, 0: no
 				    * such number */
 	atomic_bool ended;	   /* end record received: */
@@ -103,7 +103,7 @@ struct sink {
 	/* set by the creator of the sink */
 	struct sink_streams *streams;
 	unsigned payload;	   /* expected length in bytes, the longest with a shape, 0: any */
-	const struct shape *shape; /* gives the length of each number; NULL: all are alike */
+	const struct shape *shape; /* length of each number, NULL: all alike */
 	const uint8_t *fill; /* expected bytes after header and timestamp (flow_fill()), NULL:
 			      * any */
 	bool timed;	     /* packets carry the send time */
@@ -121,10 +121,13 @@ struct sink {
 	struct legs_sums legs_sums;
 	struct line *line[SINK_LINES];
 	unsigned lines;
-	struct line *recent[SINK_RECENT]; /* found by source port and stream */
+	struct line *recent[SINK_RECENT]; /* cached by source port and stream */
 };
 
-/* A UDP payload of `len` bytes, of which `have` are at `data`. now_tai: CLOCK_TAI, 0 if unknown. */
+/*
+ * Processes a UDP payload of `len` bytes, of which `have` are at `data`. now_tai: CLOCK_TAI, 0 if
+ * unknown.
+ */
 void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, uint64_t now_tai);
 
 /*
@@ -136,7 +139,7 @@ void sink_begin(struct sink *s);
 void sink_end(struct sink *s);
 void sink_pass(const struct sink *s);
 
-/* The line of a stream and `source`. */
+/* Returns the line of a stream and `source`. */
 struct line *sink_line(struct sink *s, uint16_t stream);
 
 /* Adds the counts of another thread or CPU. */
@@ -167,22 +170,23 @@ void sink_streams_forget(struct sink_streams *t);
 struct receiver_config {
 	const struct rx_ops *ops;
 	const struct flow *flow; /* only dst_port and family are used, any dst address matches */
-	const struct netns *ns;	 /* threads enter it; NULL: stay */
+	const struct netns *ns;	 /* entered by the threads, NULL: stay */
 	const char *ifname;
 	unsigned threads;	   /* <= RECEIVER_THREADS */
 	const struct shape *shape; /* shape of the sender, NULL: unknown, or all packets alike */
-	struct fates *fates;	   /* numbers, and where arrivals are noted; NULL: discover them */
+	struct fates *fates;	   /* numbers, and records of arrivals, NULL: discover the
+				    * streams */
 	struct trace_tails *table; /* with outcomes: streams are still learned, in this table */
-	int rcvbuf;		   /* bytes asked for (SO_RCVBUFFORCE); 0: the default */
+	int rcvbuf;		   /* bytes (SO_RCVBUFFORCE), 0: the default */
 	unsigned xsk_frames; /* xsk: frames to allocate, a power of two, 0: the engine's default */
-	unsigned xsk_room;   /* xsk: bytes that a frame has room for; 0: the longest packet */
+	unsigned xsk_room;   /* xsk: usable bytes per frame, 0: the longest packet */
 	const struct rx_prog *prog; /* xsk and xdp only, borrowed */
-	bool xdp_skb_mode;	    /* xsk, xdp: the program is attached as generic XDP */
+	bool xdp_skb_mode;	    /* xsk, xdp: program attached as generic XDP */
 	const struct legs *legs;    /* borrowed, NULL: latency breakdown not measured */
 	bool paused;		    /* does not read until receiver_resume() */
-	uint64_t work_ns;	    /* time spent on each packet, a slow reader */
+	uint64_t work_ns;	    /* ns of CPU time per packet, a slow reader */
 	const struct tuning *tuning;
-	int cpu; /* first thread's CPU; -1: not pinned */
+	int cpu; /* first thread's CPU, -1: not pinned */
 };
 
 /* Configuration of one thread. Pointers are borrowed until close(). */
@@ -191,18 +195,18 @@ struct rx_config {
 	struct sink *sink;
 	unsigned queue;
 	const atomic_bool *stop;
-	/* Set by open(): as of struct tx_config, and the socket that a filter can be put on. */
+	/* Set by open(): the mode as in struct tx_config, and the socket for a socket filter. */
 	const char *mode;
 	int fd;
 };
 
 struct rx_stats {
 	uint64_t calls;
-	int64_t socket_drops; /* SK_MEMINFO_DROPS since open; -1: not known */
+	int64_t socket_drops; /* SK_MEMINFO_DROPS since open, -1: unknown */
 	/* XDP_STATISTICS */
 	uint64_t rx_ring_full, rx_fill_ring_empty, rx_dropped, rx_invalid;
-	bool zero_copy;	    /* xsk: as granted */
-	uint64_t xdp_drops; /* xdp: frames that our program ended, deliveries all */
+	bool zero_copy;	    /* xsk: as granted by the driver */
+	uint64_t xdp_drops; /* xdp: frames dropped by our program, all deliveries */
 	int rcvbuf;	    /* bytes, as getsockopt() returns it (doubled) */
 };
 
@@ -218,13 +222,13 @@ struct rx_ops {
 	 * -errno.
 	 */
 	int (*poll)(struct rx *rx, int timeout_ms, struct error *err);
-	/* Brings the sink up to date where packets do not pass poll(); NULL: they do. */
+	/* Updates the sink if packets do not pass poll(). NULL: they do. */
 	void (*collect)(struct rx *rx);
 	/* Returns packets or bytes in the engine's own queue. NULL: the engine has no queue. */
 	uint64_t (*pending)(const struct rx *rx);
 	/* Adds the engine's counts to `st`. */
 	void (*stats)(const struct rx *rx, struct rx_stats *st);
-	void (*close)(struct rx *rx); /* but for the memory of `rx` itself */
+	void (*close)(struct rx *rx); /* frees everything except `rx` itself */
 };
 
 extern const struct rx_ops rx_socket, rx_xsk, rx_xdp;
@@ -241,11 +245,11 @@ int rx_socket_bound(const struct receiver_config *cfg, struct error *err);
 uint64_t rx_spin_ns(void);
 
 /*
- * The XDP program of a receiving engine, attached by a BPF link, which ends with this process: that
- * in front of AF_XDP sockets (bpf/xsk.bpf.c), or of engine `xdp` (bpf/sink.bpf.c).
+ * The XDP program of a receiving engine: redirects to AF_XDP sockets (bpf/xsk.bpf.c), or receives
+ * for engine `xdp` (bpf/sink.bpf.c). Attached by a BPF link, which ends with this process.
  */
 struct rx_prog {
-	int fd;	     /* also for a tail call from another program */
+	int fd;	     /* also the target of another program's tail call */
 	int link;    /* -1: not attached */
 	bool native; /* attached in the driver, else generic */
 	struct xsk_bpf *xsk;
@@ -254,7 +258,7 @@ struct rx_prog {
 	struct sink_count *percpu; /* of the program: scratch counts, one per CPU */
 	int cpus;
 	/* With `learn`, memory-mapped: */
-	uint8_t *arrivals;	   /* SINK_WINDOW bytes a stream */
+	uint8_t *arrivals;	   /* SINK_WINDOW bytes per stream */
 	struct trace_tails *tails; /* numbers below are outside the window of the i-th stream */
 };
 
@@ -263,7 +267,7 @@ struct rx_prog_config {
 					   * the port */
 	bool steer;			  /* redirects into AF_XDP sockets, else the program
 					   * receives: */
-	unsigned payload;		  /* expected length; 0: any */
+	unsigned payload;		  /* expected length in bytes, 0: any */
 	bool pass;			  /* acts as a probe only, the stack receives */
 	bool learn;			  /* streams are unknown in advance, and the maps are not
 					   * shared */

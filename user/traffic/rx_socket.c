@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Receiving from an ordinary UDP socket with recvmmsg(): the path of any application. */
+/* Receives from an ordinary UDP socket with recvmmsg(), as any application does. */
 #include <errno.h>
 #include <linux/net_tstamp.h>
 #include <linux/sock_diag.h>
@@ -19,9 +19,9 @@
 #define BATCH	64
 #define BUFFER	2048 /* bytes per datagram, unless larger datagrams are expected */
 #define MAX_UDP 65536
-#define BUFFERS (1 << 20) /* bytes in all, more does not stay in the cache */
+#define BUFFERS (1 << 20) /* bytes in total: more does not stay in the cache */
 #define SPIN_NS 50000
-#define GAP_NS	50000 /* a batch at a million packets/s */
+#define GAP_NS	50000 /* ns, one batch at 1 Mpps */
 #define LOOK_NS 500   /* ns, if latency is measured, and a sixteenth of the idle time */
 
 struct rx {
@@ -135,7 +135,7 @@ static void prepare_batch(struct rx *rx)
 	}
 }
 
-/* They are not needed, and the kernel has them everywhere. */
+/* Enables timestamps. Optional, although every kernel supports them. */
 static void ask_times(struct rx *rx)
 {
 	const int flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
@@ -220,7 +220,7 @@ static int take_or_wait(struct rx *rx, int timeout_ms)
  */
 static unsigned take_control(struct rx *rx, struct msghdr *h)
 {
-	struct timespec came[3]; /* the first is of software */
+	struct timespec came[3]; /* the first is the software timestamp */
 	int bytes = 0;
 
 	rx->sink->came_ns = 0;
@@ -237,7 +237,7 @@ static unsigned take_control(struct rx *rx, struct msghdr *h)
 	return bytes > 0 ? (unsigned)bytes : 0;
 }
 
-/* Gives a message's datagrams to the sink, and makes the message ready to be filled again. */
+/* Passes a message's datagrams to the sink, and prepares the message for reuse. */
 static unsigned deliver(struct rx *rx, unsigned i, uint64_t tai)
 {
 	struct msghdr *h = &rx->msg[i].msg_hdr;

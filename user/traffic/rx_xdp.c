@@ -36,7 +36,7 @@ static int rx_xdp_open(struct rx *rx, struct rx_config *thread, struct error *er
 	return 0;
 }
 
-/* Streams that the program has learned since the last time. */
+/* Adds streams that the program has learned since the last call. */
 static void collect_streams(const struct rx *rx)
 {
 	const struct rx_prog *prog = rx->cfg->prog;
@@ -54,7 +54,10 @@ static void collect_streams(const struct rx *rx)
 	}
 }
 
-/* The program counts order for all streams together, and no delay: the first line has the sum. */
+/*
+ * The program counts order for all streams together, and measures no latency: the first line gets
+ * the sum.
+ */
 static void collect_lines(struct sink *sink, const struct sink_count *c)
 {
 	unsigned n = atomic_load(&sink->streams->n);

@@ -70,7 +70,7 @@ static int rx_xsk_open(struct rx *rx, struct rx_config *thread, struct error *er
 			   "cannot enter queue %u of %s in the XSKMAP", port.queue, port.ifname);
 }
 
-/* Between two polls: lets the CPU rest for a moment, and the line it reads with its writer. */
+/* Pauses between two polls: relieves the CPU, and leaves the polled cache line to its writer. */
 static void spin_rest(void)
 {
 #if defined(__x86_64__)
@@ -163,7 +163,7 @@ static uint64_t rx_xsk_pending(const struct rx *rx)
 {
 	const struct xsk_ring_cons *ring = &rx->port.rx;
 
-	/* descriptors that the kernel wrote and we have not released */
+	/* descriptors written by the kernel and not yet released */
 	return __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE) -
 	       __atomic_load_n(ring->consumer, __ATOMIC_RELAXED);
 }

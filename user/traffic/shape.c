@@ -30,7 +30,7 @@ static uint64_t draw(const struct shape *s, enum draw what, unsigned slot, uint6
 	return mix(x + 0x9e3779b97f4a7c15 * (1 + n));
 }
 
-/* 0 .. n - 1, each as likely but for 1 in 2^32 (n is at most that). */
+/* Returns 0 .. n - 1, uniform except for 1 in 2^32 (the maximum of n). */
 static uint64_t draw_below(const struct shape *s, enum draw what, unsigned slot, uint64_t number,
 			   uint64_t n)
 {

@@ -46,16 +46,16 @@
 
 struct pace {
 	const struct profile *profile; /* for all threads, NULL: unthrottled */
-	unsigned burst;		       /* packets of all threads that are due at once; >= 1 */
+	unsigned burst;		       /* packets of all threads due at once, 1 or more */
 	unsigned slot, threads;
 	uint64_t end_ns;   /* ns since start, packets due later are not sent, 0: no end */
-	uint64_t start_ns; /* CLOCK_MONOTONIC at which packet 0 was due */
+	uint64_t start_ns; /* ns, CLOCK_MONOTONIC at which packet 0 was due */
 	uint64_t done, given_up;
-	double tokens;	     /* may leave now */
-	double at_s;	     /* when they were counted, since start */
+	double tokens;	     /* packets that may leave now */
+	double at_s;	     /* s since start, time of the token count */
 	uint64_t slipped_ns; /* ns of schedule skipped because the thread was late */
-	double most_due;     /* packets at a time, */
-	uint64_t late_ns;    /* and by how much the first of them was late */
+	double most_due;     /* maximum packets at a time, */
+	uint64_t late_ns;    /* ns, delay of the first of these packets */
 };
 
 /*
@@ -72,10 +72,10 @@ void pace_start(struct pace *p, const struct profile *profile, unsigned burst, u
  */
 unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_ns);
 
-/* `n` packets were sent. */
+/* Records that `n` packets were sent. */
 void pace_sent(struct pace *p, unsigned n);
 
-/* CLOCK_TAI, ns: the time that packets carry. */
+/* Returns CLOCK_TAI in ns, the time carried in packets. */
 uint64_t pace_tai(void);
 
 /* Sleeps if the wait is long enough, else spins: returns at or shortly before the due time. */
@@ -98,17 +98,19 @@ struct profile {
 	unsigned parts;
 	bool repeat; /* restart after the last part, else keep the last rate */
 	struct profile_part part[PROFILE_PARTS];
-	/* Or a schedule of single packets, as captured: parts is 0 then. Borrowed. */
+	/* Or a schedule of single packets, as captured: then parts is 0. Borrowed. */
 	const uint64_t *due_ns; /* ascending, the first is 0 */
-	uint64_t packets;	/* of the group */
+	uint64_t packets;	/* in the schedule */
 	uint64_t pass_ns;	/* ns until the schedule repeats, above the last due_ns */
 };
 
-/* The same rate for ever; > 0. */
+/* Sets a constant rate, in pps, above 0. */
 void profile_constant(struct profile *p, double pps);
 
-/* The integral of the rate from 0 to `seconds`: packets 0 .. floor(it) are due by then (for a
- * schedule it is half way to the next). */
+/*
+ * Returns the integral of the rate from 0 to `seconds`: packets 0 .. floor of it are due by then
+ * (for a schedule it is half way to the next packet).
+ */
 double profile_packets(const struct profile *p, double seconds);
 
 /* Returns the time at which packet `c` is due, in s. HUGE_VAL: never. */
@@ -117,7 +119,7 @@ double profile_time(const struct profile *p, double c);
 /* Validates a schedule from another host: at least one part, positive lengths, a nonzero rate. */
 bool profile_valid(const struct profile *p);
 
-/* The highest rate of any part; 0 for a schedule. */
+/* Returns the highest rate of any part, in pps, or 0 for a schedule. */
 double profile_peak(const struct profile *p);
 
 /*
@@ -131,8 +133,8 @@ double profile_peak(const struct profile *p);
 
 struct plan {
 	const struct profile *profile;
-	unsigned burst, slot, threads; /* each but slot at least 1 */
-	double origin_s;	       /* times are since then: 78 hours of them can be expressed */
+	unsigned burst, slot, threads; /* all but slot at least 1 */
+	double origin_s;	       /* base of the times, which cover 78 hours */
 };
 
 /*
@@ -143,13 +145,19 @@ struct plan {
 uint64_t plan_segments(const struct plan *p, uint64_t k, uint64_t n, uint64_t first,
 		       struct gen_segment out[GEN_SEGMENTS]);
 
-/* When packet k of this thread is due, since the start of the profile; HUGE_VAL: never. */
+/*
+ * Returns when packet k of this thread is due, in s since the start of the profile. HUGE_VAL:
+ * never.
+ */
 double plan_seconds(const struct plan *p, uint64_t k);
 
-/* The same since the origin, ns << GEN_PERIOD_SHIFT; PLAN_NEVER: not in the next 78 hours. */
+/*
+ * Returns when packet k is due since the origin, in ns << GEN_PERIOD_SHIFT. PLAN_NEVER: not in the
+ * next 78 hours.
+ */
 uint64_t plan_due(const struct plan *p, uint64_t k);
 
-/* Packets of this thread that are due before `ns` since the origin. */
+/* Returns the packets of this thread due before `ns` since the origin. */
 uint64_t plan_packets(const struct plan *p, uint64_t ns);
 
 /* The traffic of sender and receiver: addresses, sizes, stream numbers. */
@@ -162,9 +170,9 @@ struct flow {
 	uint16_t src_port;		/* first port, flow f of a thread uses src_port + f */
 	unsigned flows;			/* 5-tuples in all, >= 1 */
 	unsigned payload;		/* UDP payload, bytes, >= STAMP_LEN */
-	unsigned ttl;			/* TTL or hop limit; 0: the default, 64 */
+	unsigned ttl;			/* TTL or hop limit, 0: the default, 64 */
 	uint8_t tos;			/* TOS or traffic class, like vlan only with a shape */
-	uint16_t vlan;			/* VLAN ID 1 .. 4094; 0: no tag */
+	uint16_t vlan;			/* VLAN ID 1 .. 4094, 0: no tag */
 	bool time;			/* carry the send time (payload >= STAMP_TIME_LEN) */
 };
 
@@ -203,16 +211,16 @@ static inline void flow_stamp(void *payload, unsigned len, uint64_t word, uint64
 
 /* The numbers of one sending thread. Numbers are absolute (base included). */
 struct stream {
-	uint16_t id;	/* as stamped */
+	uint16_t id;	/* as in the sequence header */
 	uint16_t slot;	/* 0 .. threads - 1 */
 	uint64_t base;	/* first number */
 	uint64_t next;	/* next number to be closed: [base, next) is attempted */
-	uint64_t limit; /* numbers to send in all; UINT64_MAX: until stopped */
+	uint64_t limit; /* numbers to send in total, UINT64_MAX: until stopped */
 };
 
 /*
- * A capture file in memory, for replay: classic pcap or pcapng, Ethernet, whole packets only. The
- * only module that knows libpcap's file reader is capture.c.
+ * A capture file in memory, for replay: classic pcap or pcapng, Ethernet, whole packets only. Only
+ * capture.c uses libpcap's file reader.
  */
 
 #define CAPTURE_PACKETS_MAX (1u << 22)
@@ -222,11 +230,11 @@ struct capture {
 	uint32_t packets; /* 1 or more */
 	uint64_t *at;	  /* offset of each frame in `data`, packets + 1 entries */
 	uint8_t *data;
-	uint64_t *due_ns;     /* since the first packet, never descending */
+	uint64_t *due_ns;     /* since the first packet, ascending */
 	uint64_t pass_ns;     /* ns until the replay repeats: last packet plus the mean interval */
-	uint16_t *payload;    /* capture_stamp(): UDP payload of each */
-	uint16_t *payload_at; /* and where it begins in the frame */
-	unsigned longest;     /* frame without FCS */
+	uint16_t *payload;    /* capture_stamp(): UDP payload length per frame */
+	uint16_t *payload_at; /* and its offset in the frame */
+	unsigned longest;     /* bytes, longest frame without FCS */
 };
 
 static inline const uint8_t *capture_frame(const struct capture *c, uint32_t n, unsigned *length)
@@ -274,7 +282,7 @@ struct shape_ports {
 
 struct shape_addrs {
 	int family;
-	uint8_t first[16]; /* network order; IPv4 in the first four */
+	uint8_t first[16]; /* network order, IPv4 in the first four bytes */
 	uint64_t n;	   /* 0: not given */
 };
 
@@ -312,17 +320,17 @@ struct shape {
 
 	struct capture
 		*capture; /* owned by the creator, replaces generated frames, or NULL */
-	bool frames;	  /* more than a schedule: an engine must make these packets */
+	bool frames;	  /* more than a schedule: the engine must build these packets */
 };
 
 /* The action at one position of a stream's schedule. */
 struct shape_step {
 	uint64_t number;
-	unsigned copies; /* 0: a gap; 2: sent twice */
+	unsigned copies; /* 0: a gap, 2: sent twice */
 	bool displaced;	 /* deliberately late */
 };
 
-/* Duplicates, reordering or gaps were asked for. */
+/* Returns whether duplicates, reordering or gaps were requested. */
 static inline bool shape_has_faults(const struct shape *s)
 {
 	return s->duplicate > 0 || s->gap > 0 || s->reorder.share > 0;
@@ -348,7 +356,7 @@ void shape_step(const struct shape *s, unsigned slot, uint64_t position, uint64_
 bool shape_unfinished(const struct shape *s, unsigned slot, uint64_t positions, uint64_t limit,
 		      uint64_t *number);
 
-/* UDP payload of a number. */
+/* Returns the UDP payload length of a number, in bytes. */
 unsigned shape_payload(const struct shape *s, const struct flow *flow, unsigned slot,
 		       uint64_t number);
 
@@ -359,13 +367,13 @@ unsigned shape_l3_bytes(const struct shape *s, const struct flow *flow, unsigned
 /* Returns the index of a number's 5-tuple within its slot (shape_flows_of()). */
 uint64_t shape_flow(const struct shape *s, unsigned slot, uint64_t number);
 
-/* The 5-tuples of a slot: `first` and how many follow. No other slot has them. */
+/* Returns the number of 5-tuples of a slot, starting at `first`. No other slot has them. */
 uint64_t shape_flows_of(const struct shape *s, unsigned slot, uint64_t *first);
 
-/* A copy of `flow` with addresses and ports of a 5-tuple. */
+/* Copies `flow` with the addresses and ports of a 5-tuple. */
 void shape_tuple(const struct shape *s, const struct flow *flow, uint64_t index, struct flow *out);
 
-/* The longest prefix that all of the addresses have, and its first address. */
+/* Returns the longest common prefix of the addresses, and its first address. */
 unsigned shape_addrs_prefix(const struct shape_addrs *a, struct shape_addrs *base);
 
 /*
@@ -408,12 +416,14 @@ struct imix {
 };
 
 /*
- * `simple`: 7 x 64, 4 x 594, 1 x 1518. SIZE:WEIGHT,...: spread as evenly as they go.
- * Into a struct imix, as OPT_CUSTOM has it.
+ * Parses a frame size mix into a struct imix, for OPT_CUSTOM. `simple`: 7 x 64, 4 x 594, 1 x 1518.
+ * SIZE:WEIGHT,...: spread as evenly as possible.
  */
 int imix_parse(const char *text, void *out, struct error *err);
 
-/* ramp:FROM..TO/TIME, steps:RATE,RATE,.../TIME, onoff:ON/OFF; rates as in num_rate(), not max. */
+/*
+ * ramp:FROM..TO/TIME, steps:RATE,RATE,.../TIME, onoff:ON/OFF. Rates as in num_rate(), except max.
+ */
 enum plan_kind { PLAN_NONE, PLAN_RAMP, PLAN_STEPS, PLAN_ONOFF };
 struct rate_plan {
 	enum plan_kind kind;
@@ -422,7 +432,7 @@ struct rate_plan {
 	uint64_t time_ns; /* of the ramp, of each step, of the on phase */
 	uint64_t off_ns;
 };
-int rate_plan_parse(const char *text, void *out, struct error *err); /* a struct rate_plan */
+int rate_plan_parse(const char *text, void *out, struct error *err); /* out: a struct rate_plan */
 
 /*
  * Builds a profile in pps. `pps`: value of --rate, for onoff. Returns errors as rate_to_pps() does,
@@ -431,7 +441,7 @@ int rate_plan_parse(const char *text, void *out, struct error *err); /* a struct
 int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *sizes, int link_mbit,
 		      double pps, struct profile *out);
 
-/* PORT or FIRST..LAST */
+/* Parses PORT or FIRST..LAST. */
 int ports_parse(const char *text, struct shape_ports *out);
 
 /* Parses ADDR, FIRST..LAST or ADDR/PREFIX (every address of the prefix), at most 2^32 addresses. */

@@ -31,7 +31,7 @@ static void note_extent(struct line *l, uint64_t number)
 	l->order.extent_unknown++;
 }
 
-/* A number arrived for the first time. */
+/* Records the first arrival of a number. */
 static void line_arrived(struct line *l, uint64_t number, unsigned bytes)
 {
 	if (number < l->next) {
@@ -129,7 +129,7 @@ static bool is_whole(const struct sink *s, const struct line *l, uint64_t number
 /* Numbers per stream until resolved: 5 s at 13 Mpps. Memory is used as numbers arrive. */
 #define LEARNED_WINDOW (1ULL << 26)
 
-/* Up to the end of the window: another sender may have drawn the same stream. */
+/* Matches numbers up to the end of the window: another sender may have chosen the same stream. */
 static bool is_stream(const struct sink_streams *t, const struct sink_stream *st, uint16_t id,
 		      uint64_t number)
 {
@@ -138,7 +138,7 @@ static bool is_stream(const struct sink_streams *t, const struct sink_stream *st
 	return st->id == id && number - st->base < tail - st->base + t->window;
 }
 
-/* The upper half of a word. */
+/* Returns the upper half of a sequence word. */
 static uint32_t upper_of(uint16_t id, uint64_t number)
 {
 	return (uint32_t)id << 16 | (uint32_t)(number >> 32);
@@ -149,7 +149,7 @@ static uint32_t key_of(const struct sink_streams *t, unsigned slot)
 	return slot < t->room ? __atomic_load_n(&t->table->key[slot], __ATOMIC_ACQUIRE) : 0;
 }
 
-/* Slots below `end`. The streams' lock is held. */
+/* Adopts slots below `end`. Requires the streams' lock. */
 static void take_over(struct sink_streams *t, unsigned end)
 {
 	uint32_t key;
@@ -211,18 +211,21 @@ static bool is_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 	return false;
 }
 
-/* -1 also of a number that is ahead of its stream. The streams' lock is held. */
+/*
+ * Learns a stream. Also returns -1 for a number above its stream's window. Requires the streams'
+ * lock.
+ */
 static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	const uint32_t key = upper_of(id, number);
-	int index = find_known(t, id, number); /* another thread was first */
+	int index = find_known(t, id, number); /* another thread may have been first */
 	struct sink_stream *st;
 	bool entered = false;
 	unsigned n;
 	void *bytes;
 
 	if (t->table && index < 0) {
-		/* as bpf/numbers.bpf.h does it: the first free slot */
+		/* like bpf/numbers.bpf.h: the first free slot */
 		for (unsigned i = 0; i < t->room && !entered; i++) {
 			uint32_t known = 0;
 
@@ -247,7 +250,7 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 	t->window = LEARNED_WINDOW;
 	st = &t->at[n];
 	st->id = id;
-	st->base = number & ~(uint64_t)UINT32_MAX; /* streams begin at a multiple of 2^32 */
+	st->base = number & ~(uint64_t)UINT32_MAX; /* streams start at a multiple of 2^32 */
 	st->tail = st->base;
 	/* a receiver that starts mid-stream cannot return to its beginning */
 	if (number - st->base >= LEARNED_WINDOW / 2)
@@ -308,7 +311,7 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 	if (be64toh(end.check) != ~(be16toh(end.stream) ^ base ^ sent ^ refused))
 		return;
 	if (base > STAMP_NUMBER_MASK || sent > STAMP_SPAN || refused > STAMP_SPAN - sent)
-		return; /* no stream has these numbers */
+		return; /* no stream has this number */
 	index = find_ended(s->streams, be16toh(end.stream), base);
 	if (index < 0 || s->streams->at[index].base < base)
 		return;
@@ -388,7 +391,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 		s->sums.damaged++;
 	note_arrival(s, line, STAMP_NUMBER(word), len);
 	note_delay(s, line, word, data, have, now_tai);
-	if (s->reader) { /* which may take its time */
+	if (s->reader) { /* which may take a long time */
 		sink_end(s);
 		reader_work(s->reader, STAMP_STREAM(word), STAMP_NUMBER(word), len);
 		sink_begin(s);
@@ -397,7 +400,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 
 void sink_begin(struct sink *s)
 {
-	atomic_fetch_add(&s->turn, 1); /* before any tail is read */
+	atomic_fetch_add(&s->turn, 1); /* must precede reading any tail */
 }
 
 void sink_end(struct sink *s)
@@ -434,7 +437,7 @@ void sink_forget(struct sink *s)
 
 void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto)
 {
-	/* the bytes that a new number gets have been emptied */
+	/* the bytes for new numbers have been cleared */
 	atomic_store(&t->at[stream].tail, upto);
 	if (t->tails)
 		__atomic_store_n(&t->tails[stream], upto, __ATOMIC_RELEASE);

@@ -22,17 +22,17 @@
 struct sender_config {
 	const struct tx_ops *ops;
 	const struct flow *flow;
-	const struct netns *ns; /* threads enter it; NULL: stay */
+	const struct netns *ns; /* entered by the threads, NULL: stay */
 	const char *ifname;	/* as engines need it */
 	unsigned ifindex;
 	bool wants_xdp;		   /* see tx_attach_pass() */
 	unsigned threads;	   /* <= TRACE_STREAMS */
 	struct fates *fates;	   /* numbers, and where failed sends are noted */
-	uint64_t count;		   /* packets of all threads; UINT64_MAX: until stopped */
+	uint64_t count;		   /* packets of all threads, UINT64_MAX: until stopped */
 	uint64_t duration_ns;	   /* 0: no limit */
 	double rate_pps;	   /* pps of all threads, 0: unthrottled */
 	const struct shape *shape; /* NULL: all packets alike, at an even rate */
-	int sndbuf;		   /* bytes; 0: the default */
+	int sndbuf;		   /* bytes, 0: the default */
 	int batch_fd;		   /* xdp: the tracer's map of struct trace_batch, or -1 */
 	const struct tuning *tuning;
 	int cpu; /* first thread's CPU, later threads follow, -1: not pinned */
@@ -69,7 +69,7 @@ struct tx_stats {
 	uint64_t tx_invalid_descs;	/* xsk: XDP_STATISTICS */
 	uint64_t uncompleted;		/* xsk: consumed, and not reported as done with */
 	uint64_t duplicates, displaced; /* on purpose: second packets, and numbers sent late */
-	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
+	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet, 0: unknown */
 	uint64_t slipped_ns;	    /* ns of schedule skipped, for a self-paced engine */
 	uint64_t late_ns;	    /* ns, sender: largest delay behind its schedule */
 	uint64_t held_ns;	    /* ns, sender: waited for sender_allow() */
@@ -82,8 +82,8 @@ struct tx_ops {
 	size_t size;	    /* bytes, of the engine's struct tx */
 	bool fragments;	    /* can send payloads larger than the MTU */
 	double fastest_pps; /* upper bound per thread, used to size windows */
-	bool paces;   /* keeps to profile and duration_ns itself: send() is asked for all at once */
-	bool shapes;  /* knows tx_config.shape */
+	bool paces;   /* paces itself by profile and duration_ns: send() gets the whole budget */
+	bool shapes;  /* supports tx_config.shape */
 	bool sources; /* of shapes, supports only source ranges in round robin */
 	/* Opens the engine. `tx` is zeroed by the caller, which calls close() even on failure. */
 	int (*open)(struct tx *tx, struct tx_config *cfg, struct error *err);
@@ -92,7 +92,10 @@ struct tx_ops {
 	 * or stopped, call again), or -errno if the engine cannot continue (interface removed).
 	 */
 	int (*send)(struct tx *tx, unsigned n, struct error *err);
-	/* First number not closed yet, while send() runs on another thread; NULL: stream->next. */
+	/*
+	 * Returns the first unclosed number, while send() runs on another thread. NULL:
+	 * stream->next.
+	 */
 	uint64_t (*next)(const struct tx *tx);
 	/*
 	 * Waits until the kernel has taken all submitted packets, and withdraws packets it will

@@ -364,7 +364,7 @@ static unsigned gather(struct tx *tx, unsigned n)
 				flow_fill(iov->iov_base, len);
 			flow_stamp(iov->iov_base, len, STAMP_WORD(stream->id, number), tai);
 			iov->iov_len = len;
-			/* a second packet that is not sent takes nothing from the first */
+			/* an unsent duplicate does not make its original unsent */
 			tx->what[messages++] = (struct message){number, c == 0, tx->next, c > 0,
 								step.displaced && !c};
 		}

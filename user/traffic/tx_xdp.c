@@ -54,7 +54,7 @@
 #define CALL_NS	   20000000 /* a signal ends it then */
 #define AGAIN_NS   1000000  /* a signal just before the call does not end it: repeat */
 #define SLACK_NS   50000000 /* after a schedule */
-#define REST_NS	   500000   /* for each thread on a CPU: waking up and a call take about 50 us; */
+#define REST_NS	   500000   /* ns, per thread on a CPU: a wake-up and a call take about 50 us, */
 #define REST_MAX   20000000 /* well below PACE_DEBT_NS */
 #define DISPATCHED 48	    /* BPF_DISPATCHER_MAX: of more than these a call costs as little */
 

@@ -59,7 +59,8 @@ struct tx {
 	const struct tx_config *cfg;
 	struct xsk_port port;
 	struct frames *frames; /* with a shape only */
-	struct handed *handed; /* the same: by descriptor; NULL: each is a number, in order */
+	struct handed *handed; /* with a shape only: by descriptor, NULL: each is a number, in
+			        * order */
 	unsigned frame_length, payload_offset;
 	unsigned batch;
 	bool exact;    /* consumption is known exactly */
@@ -362,7 +363,8 @@ static unsigned close_numbers(struct tx *tx)
 		tx->stats.displaced += h->displaced;
 		next = h->behind;
 	}
-	if (tx->closed == tx->submitted) /* gaps are done as soon as all in front of them is */
+	if (tx->closed == tx->submitted) /* gaps are closed as soon as everything before them is
+					  * closed */
 		next = tx->next;
 	n = (unsigned)(next - stream->next);
 	__atomic_store_n(&stream->next, next, __ATOMIC_RELEASE);
@@ -436,7 +438,7 @@ static int tx_xsk_finish(struct tx *tx, struct error *err)
 		const struct handed *h = tx->handed ? &tx->handed[tx->closed % XSK_TX_RING] : NULL;
 
 		tx->closed++;
-		if (!h || !h->copy) /* a second packet that was not sent takes nothing */
+		if (!h || !h->copy) /* an unsent duplicate does not make its original unsent */
 			tx_fail(tx->cfg, h ? h->number : number, EAGAIN);
 	}
 	if (!tx->exact)

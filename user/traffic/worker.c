@@ -71,7 +71,7 @@ static int settle_in(const struct worker_team *t, unsigned slot, struct error *e
 	if (tuning->nice && setpriority(PRIO_PROCESS, (id_t)gettid(), tuning->nice))
 		return error_errno(err, STATUS_UNABLE, -errno, "it takes CAP_SYS_NICE",
 				   "cannot set a nice value of %d", tuning->nice);
-	prctl(PR_SET_TIMERSLACK, 1); /* ns; 50 us by default: sleeps end between packets */
+	prctl(PR_SET_TIMERSLACK, 1); /* ns, default 50 us: sleeps end between packets */
 	if (tuning->rt && sched_setscheduler(0, SCHED_FIFO, &param))
 		return error_errno(
 			err, STATUS_UNABLE, -errno,
@@ -232,7 +232,7 @@ void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsig
 		int n = snprintf(line, sizeof(line), "%u %llu %u\n", stream,
 				 (unsigned long long)number, len);
 
-		errno = ENOSPC; /* if only a part of it finds room */
+		errno = ENOSPC; /* on a partial write */
 		if (write(s->log_fd, line, (size_t)n) != n && !s->log_errors++)
 			s->log_errno = errno;
 	}

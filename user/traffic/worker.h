@@ -53,15 +53,15 @@ const char *worker_rt_warning(const struct worker_group *groups, unsigned n);
  * The threads of one end and their callbacks. Zero-initialise all but the fields set by the caller.
  */
 struct worker_team {
-	const struct netns *ns;		/* they enter it; NULL: stay */
+	const struct netns *ns;		/* entered by the threads, NULL: stay */
 	const struct worker_wish *wish; /* a setting that cannot be granted is an error, */
 	const struct tuning *tuning;	/* as are nice and rt of this */
 	/*
-	 * CPU of the first thread, modulo those online, later threads follow. Best effort: errors
-	 * are ignored, and `wish` takes precedence. -1: any.
+	 * CPU of the first thread, modulo the number online, later threads follow. Best effort:
+	 * errors are ignored, and `wish` takes precedence. -1: any.
 	 */
 	int cpu;
-	bool at_once; /* the door is open from the beginning */
+	bool at_once; /* start without waiting at the barrier */
 	struct worker *(*prepare)(void *of, unsigned slot); /* the worker there, its `arg` set */
 	int (*open)(void *arg, struct error *err);	    /* in its place, with all rights, */
 	void (*run)(void *arg); /* runs without privileges, after the barrier */
@@ -77,8 +77,8 @@ struct worker {
 	struct error error; /* cause of an early end: placement, open(), or set by run() */
 	pthread_t thread;
 	bool started;		       /* and not joined yet */
-	uint64_t cpu_ns;	       /* private: as last asked for */
-	_Atomic uint64_t ended_cpu_ns; /* private: of all its life, */
+	uint64_t cpu_ns;	       /* private: last result */
+	_Atomic uint64_t ended_cpu_ns; /* private: total at the end of the thread, */
 	atomic_bool ended;	       /* once this is set */
 };
 
@@ -120,7 +120,7 @@ int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns);
 
 struct reader_state {
 	const struct reader *reader;
-	const atomic_bool *stop; /* true: no more work is done */
+	const atomic_bool *stop; /* true: end without further work */
 	int log_fd;
 	uint64_t log_errors; /* records that were not written, */
 	int log_errno;	     /* errno of the first failed write */
@@ -147,14 +147,14 @@ struct socket_send {
 		       * interface */
 	bool no_wait; /* a full send buffer refuses instead of being waited for */
 	bool unconnected;   /* every message carries its address and is routed separately */
-	const char *device; /* to leave by, whatever the routes say; NULL: as routed */
+	const char *device; /* outgoing interface regardless of routes, NULL: as routed */
 };
 
 struct socket_receive {
 	bool gro;	       /* UDP_GRO: merged datagrams arrive as one message */
-	unsigned busy_poll_us; /* SO_BUSY_POLL; 0: off */
+	unsigned busy_poll_us; /* SO_BUSY_POLL, 0: off */
 	struct endpoint group; /* multicast group to join, family 0: not multicast */
-	const char *device;    /* to take packets from; NULL: any */
+	const char *device;    /* interface to receive from, NULL: any */
 };
 
 /*
@@ -181,7 +181,7 @@ struct tuning {
 	bool per_flow;	     /* receiver results are reported per 5-tuple */
 	struct worker_wish tx, rx;
 	int nice;    /* of all threads, -20 .. 19, 0: unchanged */
-	unsigned rt; /* their SCHED_FIFO priority, 1 .. 99; 0: off */
+	unsigned rt; /* SCHED_FIFO priority, 1 .. 99, 0: off */
 	struct reader reader;
 };
 

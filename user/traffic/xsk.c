@@ -85,10 +85,10 @@ void umem_close(struct umem *umem)
 static const struct rung {
 	uint16_t bind_flags;
 	unsigned frame_size; /* at least */
-	int after;	     /* only if the rung before failed with this; 0: in any case */
+	int after;	     /* only after this error of the previous rung, 0: always */
 } ladder[] = {
 	{XDP_ZEROCOPY, UMEM_FRAME_SMALL, 0},
-	{XDP_ZEROCOPY, UMEM_FRAME_LARGE, -EINVAL}, /* drivers that take whole pages only */
+	{XDP_ZEROCOPY, UMEM_FRAME_LARGE, -EINVAL}, /* drivers that only accept whole pages */
 	{XDP_COPY, UMEM_FRAME_SMALL, 0},
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The memory that an AF_XDP socket shares with the kernel: equal frames in one mapping, split
- * into two pools that never exchange frames. A frame that could be on the fill ring and on the TX
- * ring at once would be overwritten by a received packet while it is being sent.
+ * The memory that an AF_XDP socket shares with the kernel: equal frames in one mapping, split into
+ * two pools that never exchange frames. If a frame could be on the fill ring and on the TX ring at
+ * once, a received packet would overwrite it while it is being sent.
  *
- * A frame is named by its offset in the area, as the rings name it. One thread uses a pool.
+ * A frame is identified by its offset in the area, as in the rings. Each pool belongs to one
+ * thread.
  */
 #ifndef PKTLEDGER_TRAFFIC_XSK_H
 #define PKTLEDGER_TRAFFIC_XSK_H
@@ -17,7 +18,7 @@
 
 #include "base/err.h"
 
-/* xdp_umem_reg() takes chunks from 2048 bytes to a page (XDP_UMEM_MIN_CHUNK_SIZE). */
+/* xdp_umem_reg() accepts chunks from 2048 bytes to a page (XDP_UMEM_MIN_CHUNK_SIZE). */
 #define UMEM_FRAME_SMALL 2048
 #define UMEM_FRAME_LARGE 4096
 
@@ -83,7 +84,7 @@ static inline void frame_pool_put(struct frame_pool *pool, uint64_t frame)
  * its program loading and bpffs.
  */
 
-#define XSK_RX_RING 4096 /* descriptors: 20 ms of 200,000 packets/s while the reader is off CPU */
+#define XSK_RX_RING 4096 /* descriptors: 20 ms at 200 kpps while the reader is off CPU */
 #define XSK_TX_RING 2048
 
 /* Compiled as 0 for a test: each send calls the kernel, and drivers look at the rings unasked. */
@@ -101,7 +102,7 @@ struct xsk_port_config {
 	const char *ifname;
 	unsigned queue;
 	unsigned packet_bytes; /* longest packet that must fit a frame, without FCS */
-	unsigned room; /* bytes that a frame takes, on purpose, at least XSK_ROOM_MIN; 0: all */
+	unsigned room; /* bytes used per frame, to limit it, at least XSK_ROOM_MIN, 0: all */
 	unsigned rx_frames;	 /* 0: does not receive, the fill ring stays empty */
 	unsigned tx_frames;	 /* 0: does not send, else >= XSK_TX_RING */
 	bool copy_only;		 /* zero copy is impossible (generic XDP) or not wanted */
