@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A finding for every loss of a result, with the values of the host that has it. */
+/* Adds a finding for every loss of a result, with values of the host that has the loss. */
 #include "experiment/site.h"
 
 #include <arpa/inet.h>

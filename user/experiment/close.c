@@ -10,7 +10,7 @@
 #include "host/lab.h"
 #include "host/netdev.h"
 
-#define CONFIRM_NS	1000000000 /* between events of a closed socket: an RCU grace period */
+#define CONFIRM_NS	1000000000 /* ns between events of a closed socket: an RCU grace period */
 #define CONFIRM_STEP_NS 5000000
 
 static bool has_bridge(const struct site *s)
@@ -54,7 +54,10 @@ bool site_is_here(const struct site *s, const struct ledger_cause *c)
 	       (!raw->netns || raw->netns == s->lab.rx_ns.inum);
 }
 
-/* A bridge that does not pass a frame on need not drop it: to flood it elsewhere is enough. */
+/*
+ * Renames a bridge's cause: a bridge need not drop a frame to lose it, flooding it elsewhere
+ * suffices.
+ */
 static void name_bridge(struct site *s)
 {
 	struct ledger_cause in_bridge = {
@@ -193,7 +196,7 @@ bool site_caught_up(const struct site *s)
 void site_status(const struct site *s, struct site_status *st)
 {
 	bool reads = s->receiver && s->fx.reader != READER_NEVER && !s->stopped;
-	/* the devices that packets are sent by on this host */
+	/* the interfaces used for sending on this host */
 	const struct lab_port *port[] = {
 		&s->lab.tx, lab_middle(s->lab.topology) ? &s->lab.router_rx : &s->lab.router_tx};
 	const unsigned ports = s->sender && s->lab.tx.ifindex ? lab_ports(&s->lab) : 0;
@@ -217,7 +220,7 @@ void site_status(const struct site *s, struct site_status *st)
 	st->idle = !st->in_qdiscs && !st->in_reassembly &&
 		   !(reads && !receiver_idle(s->receiver)) &&
 		   !(s->lab.taps && !lab_taps_idle(s->lab.taps));
-	/* the address of a next hop is being asked for: packets may wait for the answer */
+	/* a next hop is being resolved: packets may wait for the answer */
 	for (unsigned i = 0; st->idle && i < n; i++)
 		st->idle = !netdev_asks_neigh(port[i]->ns, port[i]->ifindex, &(struct endpoint){});
 	site_next(s, st->next);
@@ -338,7 +341,7 @@ static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 		return;
 	if (sender_done(s->sender)) {
 		sender_stats(s->sender, &st);
-		if (st.uncompleted) /* which of them is not known */
+		if (st.uncompleted) /* unknown which ones */
 			return;
 	}
 	for (uint64_t number = f->tail[slot]; number < upto; number++) {
@@ -362,7 +365,7 @@ void site_prepare(struct site *s, const uint64_t *upto)
 		note_handed(s, t, f->base + upto[t]);
 }
 
-/* L3 bytes of a number where packets differ. */
+/* Returns the L3 bytes of a number if packets differ. */
 static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 {
 	const struct site *s = arg;
@@ -370,7 +373,7 @@ static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 	return shape_l3_bytes(spec_shape(s->spec), &s->flow, slot, number);
 }
 
-/* While numbers of a site are folded. */
+/* State while a site's numbers are folded. */
 struct folding {
 	struct site *site;
 	const struct range_visitor *visitor;
@@ -535,7 +538,7 @@ static void receiver_facts(const struct site *s, struct engine_facts *f)
 		receiver_stats(s->receiver, &rx);
 	f->xdp_native = skb ? ENGINE_NO : ENGINE_YES;
 	f->xsk_zerocopy = rx.zero_copy;
-	/* generic XDP counts its drops nowhere */
+	/* generic XDP does not count its drops */
 	f->xdp_sink = skb ? 0 : rx.xdp_drops;
 }
 
@@ -574,7 +577,7 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 						   : NULL;
 	} else if (s->sender) {
 		netdev_qdisc_root(&lab->tx_ns, lab->tx.ifindex, qdisc);
-		f->tx_qdisc = qdisc->kind; /* empty: not known */
+		f->tx_qdisc = qdisc->kind; /* empty: unknown */
 	}
 	if (s->sender) {
 		f->tx_socket = s->spec->tx == &tx_socket;

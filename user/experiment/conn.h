@@ -15,11 +15,11 @@
 #include "base/err.h"
 #include "base/num.h"
 
-#define CONN_LINE 65536 /* bytes of a line, its LF included */
+#define CONN_LINE 65536 /* bytes of a line, with its LF */
 
 struct conn {
 	int in, out;	   /* -1: not open */
-	struct tls *tls;   /* NULL: in the clear */
+	struct tls *tls;   /* NULL: unencrypted */
 	bool shaken;	   /* handshake complete */
 	size_t have, line; /* bytes read, and the length of the last returned line */
 	char bytes[CONN_LINE];
@@ -99,9 +99,9 @@ int token_new(const char *path, struct error *err);
 
 struct tls;
 
-/* On a descriptor that does not block. */
+/* Requires a non-blocking descriptor. */
 struct tls_ops {
-	/* 0 or -ENOMEM. */
+	/* Returns 0 or -ENOMEM. */
 	int (*open)(struct tls **t, int fd, const struct token *token, bool is_server);
 	void (*close)(struct tls *t);
 	/*
@@ -115,6 +115,6 @@ struct tls_ops {
 	bool (*holds_more)(struct tls *t); /* has data that poll() does not report */
 };
 
-extern const struct tls_ops *const tls; /* NULL: built without */
+extern const struct tls_ops *const tls; /* NULL: built without TLS */
 
 #endif

@@ -14,7 +14,7 @@
 #define EIGHT	      8
 #define ARRIVED_8     0x0101010101010101ULL
 #define SETTLE_NS     5000000000
-#define SETTLE_XDP_NS 1000000000 /* SINK_WINDOW holds as much at 14 Mpps */
+#define SETTLE_XDP_NS 1000000000 /* ns, SINK_WINDOW holds this much at 14 Mpps */
 
 /* Size of each map with outcomes of a ledger: a byte per number, equal for all streams. */
 #define WINDOW_BYTES (1ULL << 25)
@@ -22,10 +22,10 @@
 struct discovery {
 	struct window window;
 	struct discovered {
-		uint64_t counted;   /* numbers below are; 0: nothing yet */
-		uint64_t first;	    /* below, nothing was looked at */
+		uint64_t counted;   /* numbers below are counted, 0: nothing yet */
+		uint64_t first;	    /* numbers below were not looked at */
 		uint64_t delivered; /* of these numbers */
-		uint64_t missing;   /* the run of numbers not delivered that is still open */
+		uint64_t missing;   /* the open run of numbers not delivered */
 		uint64_t next;	    /* above the highest number with a record at the last look */
 		bool blind; /* some received numbers were not recorded, up to the first recorded */
 	} at[TRACE_STREAMS];
@@ -218,7 +218,7 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t upto = 0;
 
-		/* a window that fills before its time is made room in */
+		/* makes room in a window that fills early */
 		if (t->learn && next[i] > atomic_load(&t->at[i].tail) + t->window / 2)
 			upto = next[i] - t->window / 4;
 		count(d, t, i, leaving && leaving[i] > upto ? leaving[i] : upto);
@@ -255,7 +255,7 @@ static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
 	out->tail_known &= ended;
 }
 
-/* Which streams the slots were, and their numbers from 0. */
+/* Names the streams of the slots, and their numbers from 0. */
 static void name_streams(struct result *res, const struct recv_result *out)
 {
 	for (unsigned i = 0; i < res->n_causes; i++) {

@@ -24,7 +24,8 @@
 #define QUIET_REMOTE_NS 200000000  /* maximum age of the other site's last report */
 #define QUIET_ALONE_NS	200000000  /* no other site reports packets in transit */
 #define DRAIN_ALONE_NS	5000000000 /* for the queues of a single sender */
-#define ASK_NS		1000000000 /* at least so often, that the server knows that we live */
+#define ASK_NS		1000000000 /* maximum interval between requests, to show the server that
+				    * this host is alive */
 #define ASK_SOON_NS	20000000
 #define REACHED		0.99	    /* fraction of a rate */
 #define WAITED		0.1	    /* fraction of the time above which waiting is the bottleneck */
@@ -53,7 +54,7 @@ struct run {
 	struct error *err;
 };
 
-/* Memory that this process has in use now, bytes; 0: not known. */
+/* Returns the memory in use by this process, in bytes, or 0 if unknown. */
 static uint64_t memory_in_use(void)
 {
 	unsigned long all, resident;
@@ -107,7 +108,7 @@ static uint64_t sent(const struct run *r)
 	return sum;
 }
 
-/* Losses of this namespace only, while streams are discovered. */
+/* Counts only losses of this namespace while streams are discovered. */
 static void count_here(struct site *s, struct experiment_interval *i)
 {
 	site_name(s);
@@ -254,7 +255,7 @@ static bool is_running(struct run *r)
 	return !sender_done(r->site.sender);
 }
 
-/* Watches until sending is over. Returns true if a signal ended it. */
+/* Watches until sending ends. Returns true if a signal ended it. */
 static bool watch(struct run *r)
 {
 	uint64_t next = r->start_ns + r->spec.interval_ns;
@@ -288,9 +289,9 @@ static int end_receiving(struct run *r)
 }
 
 /*
- * A lone receiver knows by it where each stream ended. Best effort, hence several: a reader that
- * was kept from its CPU, with a full buffer, may only find room for the last of them. Frames of a
- * capture are sent as they are, unless they were stamped.
+ * Sends end records, which tell a single receiver where each stream ended. Best effort, hence
+ * several: a reader that got no CPU time, with a full buffer, may only have room for the last of
+ * them. Frames of a capture are sent unchanged, unless they have sequence headers.
  */
 static void say_end(struct run *r)
 {
@@ -509,7 +510,7 @@ static int open_sites(struct run *r, struct error *err)
 	return rc;
 }
 
-/* All stands: traffic, and its end. */
+/* Runs the traffic to its end, after everything is set up. */
 static int go(struct run *r, struct result *res)
 {
 	int rc = r->site.faults ? fault_begin(r->site.faults, r->err) : 0;
@@ -522,7 +523,7 @@ static int go(struct run *r, struct result *res)
 		res->interrupted = watch(r);
 	site_stop_sending(&r->site, r->err);
 	if (r->remote && r->remote->sends && !remote_ask(r->remote, "stop", r->err))
-		remote_ask(r->remote, "status", r->err); /* known, although an engine failed */
+		remote_ask(r->remote, "status", r->err); /* known even if an engine failed */
 	if (r->discovery)
 		return end_receiving(r);
 	if (is_alone(r))

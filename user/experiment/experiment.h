@@ -25,21 +25,22 @@ struct peer;
  * outlive the experiment.
  */
 struct run_spec {
-	const struct tx_ops *tx; /* NULL: the sender is elsewhere, and not asked for anything */
+	const struct tx_ops *tx; /* NULL: the sender is elsewhere, and not controlled */
 	const struct rx_ops *rx; /* NULL: the receiver is elsewhere, and not controlled */
-	uint64_t count;		 /* packets in all; UINT64_MAX: until duration_ns or a signal */
+	uint64_t count;		 /* packets in total, UINT64_MAX: until duration_ns or a signal */
 	uint64_t duration_ns;	 /* 0: no limit */
 	struct rate rate;
-	unsigned payload; /* bytes of UDP payload, of the longest packet; 0: not known */
+	unsigned payload; /* bytes of UDP payload, of the longest packet, 0: unknown */
 	uint64_t port;
 	bool ipv6;
 	unsigned flows;		 /* 5-tuples */
 	unsigned threads;	 /* sending threads */
-	uint64_t rcvbuf, sndbuf; /* bytes; 0: the default */
+	uint64_t rcvbuf, sndbuf; /* bytes, 0: the default */
 	bool pass;		 /* rx xdp: the program only reads, a socket receives */
-	bool legs;		 /* measure the legs of the way on this host */
-	uint64_t settle_ns;	 /* at most, for closing the ledger; 0: as losses here need */
-	uint64_t interval_ns;	 /* between calls of on_interval */
+	bool legs;		 /* measure the latency breakdown on this host */
+	uint64_t settle_ns;	 /* ns, limit for closing the ledger, 0: as long as losses here
+				  * need */
+	uint64_t interval_ns;	 /* ns between calls of on_interval */
 	unsigned vlan, tos, ttl; /* 0: none, 0, the default. With frames only for a shape */
 	bool shaped;		 /* `shape` sets packets and times, else packets are alike and
 				  * evenly spaced */
@@ -56,7 +57,7 @@ struct run_spec {
 	const char *ifname; /* interface to the peer, for engines that need it, NULL: by route */
 
 	/* Fields of a single end, with or without a peer host: */
-	double rate_pps;    /* in place of `rate`; 0: unthrottled */
+	double rate_pps;    /* replaces `rate`, 0: unthrottled */
 	struct endpoint to; /* address of the other end, with the receiver's port */
 	bool paired;	    /* the peer host requests the results known here */
 	const struct fates_numbers *numbers; /* chosen by the peer host, NULL: chosen here */
@@ -77,11 +78,11 @@ static inline const struct shape *spec_shape(const struct run_spec *spec)
 }
 
 struct experiment_interval {
-	uint64_t time_ns;		       /* since the first packet */
+	uint64_t time_ns;		       /* ns since the first packet */
 	uint64_t sent, delivered, dropped;     /* since the first packet */
 	uint64_t tx_cpu_ns, rx_cpu_ns;	       /* of both ends so far */
 	uint64_t memory_bytes;		       /* of the process */
-	bool settling;			       /* sending is over, the ledger is being closed */
+	bool settling;			       /* sending has ended, the ledger is being closed */
 	struct trace_count stage[STAGE_COUNT]; /* ends seen since the first packet */
 };
 
@@ -116,8 +117,8 @@ struct recv_stream {
 	uint16_t stream;
 	uint64_t base;
 	uint64_t delivered, highest; /* numbers, and the highest + 1, from 0 */
-	uint64_t first;		     /* below, nothing was looked at */
-	bool timed;		     /* packets carry a time: */
+	uint64_t first;		     /* numbers below were not looked at */
+	bool timed;		     /* packets carry a send time: */
 	int64_t fastest_ns;	     /* smallest latency, by the clocks of both hosts */
 	bool ended;		     /* its sender has reported the end: */
 	uint64_t sent, refused;
@@ -147,8 +148,8 @@ int experiment_run(const struct run_spec *spec, const struct experiment_view *vi
 		   struct result *res, struct recv_result *found, struct error *err);
 
 /*
- * The rate that is asked for, in packets/s; 0: unthrottled. STATUS_USAGE: the link has no known
- * speed, or the rate has no meaning.
+ * Computes the requested rate, in pps, 0: unthrottled. STATUS_USAGE: unknown link speed, or a
+ * meaningless rate.
  */
 int ports_rate(const struct run_spec *spec, double *pps, struct error *err);
 

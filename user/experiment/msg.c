@@ -265,7 +265,7 @@ const struct record_field msg_counter[] = {
 	{0},
 };
 
-/* Fates as text. */
+/* Letters of the outcomes as text. */
 
 static const char letters[] = {
 	[OUTCOME_OPEN] = 'o',	 [OUTCOME_REFUSED] = 'r',   [OUTCOME_GAP] = 'g',

@@ -66,17 +66,17 @@ void runs_begin(struct runs *r);
 int runs_next(const char **at, struct range *run);
 
 #define PEER_PROTOCOL 4
-#define PEER_NICE_0   20 /* no nice value asked for */
+#define PEER_NICE_0   20 /* nice value not requested */
 
-#define PEER_BUFFER_MAX (INT32_MAX / 2) /* bytes asked for: the kernel doubles them */
+#define PEER_BUFFER_MAX (INT32_MAX / 2) /* bytes requested: the kernel doubles them */
 
-struct peer_hello { /* and login */
+struct peer_hello { /* also the login */
 	uint32_t protocol;
 	char version[32], host[65];
 };
 
 struct peer_welcome {
-	uint16_t port;	/* UDP, at which the server receives */
+	uint16_t port;	/* UDP, of the receiving server */
 	double max_pps; /* maximum sending rate of the server, 0: unlimited */
 };
 
@@ -94,7 +94,7 @@ struct peer_seen {
 	char address[FMT_MAX]; /* address and port of the client, "" before the first probe */
 };
 
-/* A UDP socket that never blocks, at a port, or any (0). -errno. */
+/* probe_open() opens a non-blocking UDP socket, at `port` or any port (0). Returns it or -errno. */
 int probe_open(bool ipv6, unsigned port);
 
 void probe_send(int fd, const struct endpoint *to, uint64_t mark);
@@ -153,7 +153,7 @@ const char *msg_type(struct json_object *msg);
 int msg_take_cause(struct json_object *msg, struct ledger_cause *c);
 int msg_take_counter(struct json_object *msg, struct result_counter *c);
 
-/* A plan that makes sense: numbers that can be, a direction, a shape. */
+/* Returns whether a plan is consistent: possible numbers, a direction, a shape. */
 bool msg_plan_valid(const struct peer_plan *plan);
 
 #endif

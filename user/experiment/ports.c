@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Between which ports an experiment runs, and how fast it may. */
+/* Finds the ports of an experiment, and its maximum rate. */
 #include "experiment/site.h"
 
 #include <arpa/inet.h>
@@ -37,7 +37,7 @@ static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, st
 	return 0;
 }
 
-/* "[NETNS/]IFNAME" */
+/* Opens "[NETNS/]IFNAME". */
 static int open_port(const char *text, struct netns *ns, struct netdev *dev, struct lab_port *port,
 		     struct error *err)
 {
@@ -222,7 +222,7 @@ static int plan_fragments(struct site *s, struct error *err)
 
 	s->fragments =
 		s->lone ? spec->fragments : spec->payload + (spec->ipv6 ? 48 : 28) > s->lab.tx.mtu;
-	if (s->fragments && ours) /* a second */
+	if (s->fragments && ours) /* 1 s */
 		rc = netns_sysctl_write(&s->lab.rx_ns, "net/ipv4/ipfrag_time", "1");
 	if (s->fragments && ours && !rc)
 		rc = netns_sysctl_write(&s->lab.rx_ns, "net/ipv6/ip6frag_time", "1");

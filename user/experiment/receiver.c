@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/watch.h"
 
-#define POLL_MS	 20 /* so that a stop is seen soon */
+#define POLL_MS	 20 /* ms, so that a stop is noticed soon */
 #define PAUSE_NS 1000000
 
 struct receiving {
@@ -37,7 +37,7 @@ struct receiver {
 	int log_fd;
 	uint8_t *fill;
 	struct sink_streams streams;
-	uint64_t later[TRACE_STREAMS]; /* the first of each that is sent after receiver_mark() */
+	uint64_t later[TRACE_STREAMS]; /* first number per stream sent after receiver_mark() */
 	struct receiving at[RECEIVER_THREADS];
 };
 

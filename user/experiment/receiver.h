@@ -13,13 +13,13 @@
 
 struct receiver;
 
-/* Starts the threads and opens the engines: packets arriving from here on are received. */
+/* Starts the threads and opens the engines: packets arriving from now on are received. */
 int receiver_open(struct receiver **r, const struct receiver_config *cfg, struct error *err);
 
 /* Ends `paused` and `work_ns`. */
 void receiver_resume(struct receiver *r);
 
-/* Numbers delivered so far. May be called while the threads run. */
+/* Returns the numbers delivered so far. May be called while the threads run. */
 uint64_t receiver_delivered(const struct receiver *r);
 
 /* Returns the CPU time of the threads so far (or until they ended), in ns. */
@@ -28,7 +28,7 @@ uint64_t receiver_cpu_ns(struct receiver *r);
 /* Returns the received streams. With outcomes, these are the run's streams. */
 struct sink_streams *receiver_streams(struct receiver *r);
 
-/* After tails were moved: sink_pass() of all threads. */
+/* Runs sink_pass() of all threads, after tails were moved. */
 void receiver_pass(const struct receiver *r);
 
 /*
@@ -54,22 +54,24 @@ bool receiver_fastest(const struct receiver *r, unsigned stream, int64_t *ns);
 /* Returns whether the stream's end record has arrived, and no number above its end. */
 bool receiver_ended(const struct receiver *r, unsigned stream);
 
-/* There are streams, and all have ended. */
+/* Returns whether there are streams, and all have ended. */
 bool receiver_all_ended(const struct receiver *r);
 
-/* Nothing waits in the queue of any engine. */
+/* Returns whether the queues of all engines are empty. */
 bool receiver_idle(const struct receiver *r);
 
-/* A thread ended with an error: it is in `err`. */
+/* Returns whether a thread ended with an error, which is in `err`. */
 bool receiver_failed(const struct receiver *r, struct error *err);
 
 /* Stops the threads. The engines and their sockets stay open. */
 void receiver_stop(struct receiver *r);
 
-/* After receiver_stop(): STATUS_FAILED if a thread could not write all of its log. */
+/*
+ * Returns STATUS_FAILED if a thread could not write all of its log. Call it after receiver_stop().
+ */
 int receiver_check_log(const struct receiver *r, struct error *err);
 
-/* Sums of all threads, after receiver_stop(). `sum` has no lines: they are in `arrivals`. */
+/* Sums all threads, after receiver_stop(). `sum` has no lines: they are in `arrivals`. */
 void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *arrivals);
 
 /*
@@ -81,7 +83,7 @@ void receiver_stats(const struct receiver *r, struct rx_stats *st);
 const char *receiver_mode(const struct receiver *r);
 int receiver_fd(const struct receiver *r, unsigned thread);
 
-/* Closes the engines, so their sockets. */
+/* Closes the engines, and thus their sockets. */
 void receiver_close(struct receiver *r);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The client's side of the wire, and the site at its other end. */
+/* The client's side of the connection, and the proxy of the site at its other end. */
 #include "experiment/remote.h"
 
 #include <errno.h>
@@ -17,15 +17,15 @@
 #include "host/netdev.h"
 
 #define CONNECT_MS 1000
-#define HELLO_MS   1000 /* then it is reported that we wait */
+#define HELLO_MS   1000 /* then the wait is reported */
 #define MUTE_MS	   9000 /* more than the server's limit: a silent server is rejected after this
 			 * time */
 #define TURN_MS	   200	/* between checks whether other clients are waiting for us */
 #define ANSWER_MS  15000
 #define ACK_MS	   2000 /* more than --settle: time for the peer's TCP to acknowledge data */
-#define VIA_MS	   20000  /* for the first word of a program, */
+#define VIA_MS	   20000  /* for the first output of a program, */
 #define LOGIN_MS   120000 /* or if it may ask for a password at the terminal */
-#define READY_MS   120000 /* to load programs, on a slow host */
+#define READY_MS   120000 /* to load programs on a slow host */
 #define CLOCK_ASKS 8
 #define NOISE_MAX  65536 /* bytes, output of login scripts before the hello */
 #define PROBES	   10	 /* probes, some may be lost */
@@ -97,7 +97,7 @@ static int send_message(struct peer *p, const char *type, const struct record_fi
 	return rc ? lose(p, rc, err) : 0;
 }
 
-/* The members of an answer. */
+/* Receives an answer and its members. */
 static int expect(struct peer *p, const char *type, const struct record_field *rows, void *to,
 		  int timeout_ms, struct error *err)
 {
@@ -120,8 +120,8 @@ static int ask(struct peer *p, const char *type, const char *reply, const struct
 }
 
 /*
- * The hello of a program that may ask for a password first, and say whatever it likes: shown if no
- * hello follows.
+ * Receives the hello of a program that may first ask for a password or print any text, which is
+ * shown if no hello follows.
  */
 static int await_via(struct peer *p, struct json_object **msg)
 {
@@ -341,7 +341,7 @@ static int exchange_probes(struct peer *p, int fd, const struct endpoint *to, bo
 	return -EHOSTUNREACH;
 }
 
-/* Says whether NAT, or a firewall, is between the hosts. */
+/* Reports NAT or a firewall between the hosts. */
 static void report_way(const struct peer *p, const struct endpoint *to,
 		       const struct experiment_view *view)
 {
@@ -710,7 +710,7 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 void remote_folded(struct remote *r)
 {
 	while (more_ranges(r, &r->join.there))
-		; /* numbers that are not folded here */
+		; /* numbers not folded here */
 	free(r->runs);
 	r->runs = NULL;
 	list_free(&r->range);

@@ -14,7 +14,7 @@
 #include "experiment/via.h"
 
 struct peer_target {
-	struct endpoint to;    /* address of the data, and control port */
+	struct endpoint to;    /* address of the data and control port */
 	struct via_config via; /* `command` and `login` NULL: TCP */
 	struct token token;    /* len 0: no token, plain TCP */
 	bool shared_clock;     /* both hosts' clocks are synchronised: one-way latency is valid */
@@ -34,11 +34,11 @@ struct peer {
 	struct peer_target target;
 	struct peer_hello hello;
 	struct peer_welcome welcome;
-	struct endpoint self;	 /* our address */
+	struct endpoint self;	 /* local address */
 	struct endpoint seen;	 /* this host's address as the server sees it with `via`, family
 				  * 0: unknown */
 	struct json_object *env; /* its environment, as read by env_read(), or NULL */
-	bool lost;		 /* nothing more will be answered */
+	bool lost;		 /* connection lost, no more answers */
 	bool waits;		 /* on_wait() was called */
 	struct conn conn;
 	struct via via;
@@ -57,9 +57,9 @@ struct remote {
 	bool sends;
 	struct peer_ready ready;
 	struct site_status status;  /* last reported status */
-	uint64_t asked_ns, told_ns; /* the last question, and the last answer */
+	uint64_t asked_ns, told_ns; /* ns, last request and last answer */
 	struct join join;
-	struct runs *runs; /* while numbers are folded: the last message, */
+	struct runs *runs; /* during folding: the last message, */
 	struct list range; /* and its ranges */
 	bool folded;	   /* all outcomes reported, or connection lost */
 	struct error *err;
@@ -147,10 +147,10 @@ struct server_config {
 /* A summary of one client's session. */
 struct server_served {
 	struct endpoint peer;
-	char host[65]; /* as it calls itself */
+	char host[65]; /* name given by the client */
 	unsigned experiments;
-	uint64_t delivered, sent; /* here, of all of them */
-	bool refused;		  /* not let in */
+	uint64_t delivered, sent; /* on this host, over all experiments */
+	bool refused;		  /* login refused */
 	char why[160];		  /* reason for refusal or early end, else "" */
 };
 
@@ -170,7 +170,7 @@ struct server_limits {
 
 void server_limits(struct server_limits *limits);
 
-/* Until a signal, or until the first client that was let in is done. SIGINT .. must be blocked. */
+/* Serves until a signal, or until the first logged-in client is done. SIGINT .. must be blocked. */
 int server_run(const struct server_config *cfg, const struct server_view *view, struct error *err);
 
 #endif

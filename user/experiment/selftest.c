@@ -13,7 +13,7 @@
 
 #define PORT	28779
 #define PAYLOAD 512
-/* Where tracing was, or in a timer may have been, suppressed: that is no disagreement. */
+/* Retries if tracing was suppressed, or may have been in a timer, which is not a disagreement. */
 #define TRIES 3
 
 const char *selftest_verdict_name(enum selftest_verdict v)
@@ -96,7 +96,7 @@ static void judge(const struct result *res, struct selftest_row *row)
 	      : res->fragments.made	   ? res->fragments.dropped
 					   : row->settled;
 	row->verdict = SELFTEST_DISAGREES;
-	if (fault_is(row->fault, HARMLESS)) { /* events that end no packet change nothing */
+	if (fault_is(row->fault, HARMLESS)) { /* events that do not end a packet do not count */
 		bool quiet = res->balanced && !row->settled;
 
 		count_counters(res, row);

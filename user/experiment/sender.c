@@ -10,11 +10,11 @@
 #include "base/mem.h"
 #include "host/load.h"
 
-#define BATCH	     512 /* the most that an engine is asked for at once */
+#define BATCH	     512 /* maximum packets per call of the engine */
 #define INTERRUPT_MS 20
-#define HELD_NS	     1000000	 /* between two checks whether the window has moved */
-#define STUCK_NS     10000000000 /* in which nothing could be sent, */
-#define STUCK_TRIES  32		 /* though it was tried: we may have been stopped ourselves */
+#define HELD_NS	     1000000	 /* ns between checks whether the window has moved */
+#define STUCK_NS     10000000000 /* ns without a sent packet, */
+#define STUCK_TRIES  32		 /* despite attempts: this process may have been stopped */
 
 struct sending {
 	struct sender *sender;
@@ -25,9 +25,9 @@ struct sending {
 	struct pace pace;
 	uint64_t allowed; /* numbers below may be used */
 	uint64_t start_ns, end_ns;
-	uint64_t held_ns;  /* waited for numbers to be allowed */
-	uint64_t stuck_ns; /* since when nothing can be sent, */
-	unsigned stuck;	   /* and how often that was tried; 0: it can */
+	uint64_t held_ns;  /* ns, waited for numbers to be allowed */
+	uint64_t stuck_ns; /* ns, start of the time without sending, */
+	unsigned stuck;	   /* number of failed attempts since then, 0: not stuck */
 };
 
 struct sender {
@@ -87,8 +87,8 @@ static void close_unfinished(struct sending *me)
 }
 
 /*
- * To be asked while nothing can be sent: a shaper may hold it for ever, or a driver stopped a queue
- * and does not start it again, as veth of Linux 6.18 after its ring was full.
+ * Detects a sender that cannot send: a shaper may hold packets for ever, or a driver may stop a
+ * queue without restarting it, as veth of Linux 6.18 does after its ring was full.
  */
 static bool is_stuck(struct sending *me)
 {

@@ -25,11 +25,12 @@
 #define LISTENERS   2
 #define STEP_MS	    20
 #define PROBE_MS    50 /* ms, the probe was sent before the question */
-#define PATIENT	    16 /* answers between two checks for a signal */
+#define PATIENT	    16 /* answers between checks for a signal */
 #define LOGIN_NS    2000000000
 #define REST_NS	    2000000000	 /* without an experiment, then other clients may take their turn */
 #define SILENCE_NS  15000000000	 /* a client silent this long in an experiment is considered gone */
-#define IDLE_NS	    120000000000 /* between two it may be loading its programs, on a slow host */
+#define IDLE_NS	    120000000000 /* between experiments, a client may be loading programs on a
+				  * slow host */
 
 /*
  * A client connection from login to end: authenticates the client and serves its requests, one
@@ -40,9 +41,9 @@ struct caller {
 	struct conn conn;
 	struct peer_hello hello;
 	bool greeted, let_in;
-	int probe_fd; /* -1: it sends no probes */
+	int probe_fd; /* -1: no probes from the client */
 	struct peer_probe probe;
-	uint64_t heard_ns; /* when it was greeted, or was heard last */
+	uint64_t heard_ns; /* time of the greeting or the last message */
 	uint64_t rests_ns; /* time since when it could have an experiment but has none */
 	struct peer_plan plan;
 	char device[IF_NAMESIZE]; /* interface towards the client, "" unknown */
@@ -93,7 +94,7 @@ static bool is_shaking(const struct caller *s)
 	return s->conn.tls && !s->conn.shaken;
 }
 
-/* Says hello, once: the login is due. */
+/* Sends the hello once: the login must follow. */
 static int greet(struct caller *s)
 {
 	bool first = !s->greeted;
@@ -281,7 +282,7 @@ static void stop(struct caller *s, struct error *err)
 	site_stop_receiving(s->site, err);
 }
 
-/* "start", "mark", "stop" and "status". */
+/* Handles "start", "mark", "stop" and "status". */
 static int do_status(struct caller *s, struct json_object *msg)
 {
 	struct error why = {};
@@ -307,7 +308,7 @@ static int do_status(struct caller *s, struct json_object *msg)
 static void flush_runs(struct caller *s)
 {
 	if (s->runs.used && answer(s, "fates", msg_fates, &s->runs))
-		conn_close(&s->conn); /* the next message shows it */
+		conn_close(&s->conn); /* the next message reports it */
 	runs_begin(&s->runs);
 }
 
@@ -528,7 +529,7 @@ static int say_first(const struct server *srv, struct caller *s)
 	return srv->client ? put_off(s) : greet(s);
 }
 
-/* Takes the descriptors. */
+/* Adds a client and takes over its descriptors. */
 static void add_caller(struct server *srv, int in, int out)
 {
 	struct caller *s = mem_new(s);
@@ -654,7 +655,7 @@ static void hear_callers(struct server *srv)
 	}
 }
 
-/* A client is yet to be served, or is not done. */
+/* Returns whether a client still has to be served, or is not done. */
 static bool goes_on(const struct server *srv)
 {
 	bool rests = false;

@@ -21,7 +21,7 @@
 struct window {
 	unsigned streams;
 	uint64_t settle_ns;
-	uint64_t moved_ns;   /* when it was moved last */
+	uint64_t moved_ns;   /* ns, time of the last move */
 	uint64_t counted_ns; /* ns that count, up to moved_ns */
 	struct window_mark { /* progress of the streams at a counted time, in a ring */
 		uint64_t counted_ns, next[TRACE_STREAMS];
@@ -29,7 +29,7 @@ struct window {
 	unsigned marks, oldest;
 };
 
-#define WINDOW_CATCH_UP 1.3 /* a paced sender that was late is faster for a while */
+#define WINDOW_CATCH_UP 1.3 /* a paced sender that was late is temporarily faster */
 
 /*
  * Returns pps that an unthrottled thread hardly exceeds. `veth`: the interface is a veth, where
@@ -46,12 +46,12 @@ uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned st
 
 #define WINDOW_EACH 3 /* bytes per number: outcomes, arrivals, seen */
 
-/* The most numbers of each stream that this host's memory is given for. */
+/* Returns the numbers per stream that fit the memory allowed on this host. */
 uint64_t window_most(unsigned streams);
 
 void window_init(struct window *w, unsigned streams, uint64_t settle_ns);
 
-/* Time to report again how far the streams are. */
+/* Returns whether to report the streams' progress again. */
 bool window_is_due(const struct window *w, uint64_t now_ns);
 
 /* Records that the streams are at `next` (one per stream). */
@@ -64,7 +64,7 @@ void window_note(struct window *w, uint64_t now_ns, const uint64_t *next);
  */
 const uint64_t *window_leaving(struct window *w);
 
-#define SETTLE_SILENT_NS 1000000000 /* silent_ns where losses leave no event */
+#define SETTLE_SILENT_NS 1000000000 /* silent_ns if losses leave no event */
 
 /*
  * Waits, after the last packet was sent, for the outcome of every packet. Packets may wait where no
@@ -74,15 +74,15 @@ struct settling {
 	uint64_t most_ns;
 	uint64_t silent_ns;   /* ns without a new outcome that end the wait: some losses have no
 			       * event */
-	uint64_t interval_ns; /* show() so often; 0: never */
+	uint64_t interval_ns; /* ns between calls of show(), 0: never */
 	/* Returns a number that changes with each new outcome. false: its source is gone. */
 	bool (*fates)(void *arg, uint64_t *fates);
 	/* Returns whether every number has an outcome. Called after quiet_ns without a new one. */
 	bool (*complete)(void *arg);
 	uint64_t quiet_ns; /* for duplicates, and outcomes of numbers that were never sent */
-	/* Nothing waits in a queue that can be looked into. */
+	/* Returns whether all visible queues are empty. */
 	bool (*idle)(void *arg);
-	bool (*show)(void *arg, bool settling); /* true */
+	bool (*show)(void *arg, bool settling); /* called with true */
 	void *arg;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Losses that no event shows, but a counter does. */
+/* Resolves losses that only a counter shows, without an event. */
 #include "experiment/site.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static bool settle_ring(const struct counters *deltas, const struct site *site, 
 			     counters_device(&site->after, "rx", ifname, 0));
 	if (!loss.packets)
 		return true;
-	for (unsigned i = 0; i < res->n_causes; i++) { /* on their way to the NIC */
+	for (unsigned i = 0; i < res->n_causes; i++) { /* lost before reaching the NIC */
 		if (res->cause[i].direction && !strcmp(res->cause[i].direction, "tx"))
 			ended += res->cause[i].packets;
 	}
@@ -83,8 +83,8 @@ static bool settle_ring(const struct counters *deltas, const struct site *site, 
 /*
  * Resolves frames of the engine `xdp` dropped in the driver by a foreign XDP program: they never
  * were an skb and have no event, but the driver counts them (veth_xdp_rcv_one()). The counter's
- * increase, minus our own program's verdicts, equals the numbers that entered the interface. The
- * counter is the source, so it agrees with the result.
+ * increase beyond our own program's verdicts is the count of such frames that entered the
+ * interface. The counter is the source, so it agrees with the result.
  */
 static void settle_xdp(const struct countercheck *check, const struct counters *deltas,
 		       const struct site *site, struct result *res)
@@ -137,8 +137,8 @@ static void settle_wire(const struct countercheck *check, const struct site *sit
 }
 
 /*
- * Where a timer that frees fragments is the only loss: numbers that are open because no event
- * reported it, although the counter did (ip_expire(), ip6frag_expire_frag_queue()). They stay open.
+ * Names open numbers if a timer that frees fragments is the only loss: the counter reported it
+ * without an event (ip_expire(), ip6frag_expire_frag_queue()). They stay open.
  */
 static void name_unseen_timeouts(const struct counters *deltas, struct result *res)
 {

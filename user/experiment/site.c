@@ -14,7 +14,7 @@
 #include "host/caps.h"
 #include "host/netdev.h"
 
-/* In which losses on a lone sender's side are seen: a neighbour not found takes 3 s. */
+/* Time until losses of a single sender are visible: neighbour resolution takes 3 s to fail. */
 #define SETTLE_NS 5000000000
 
 #define LINK_NS	     5000000000
@@ -103,7 +103,7 @@ static int open_tracer(struct site *s, struct error *err)
 	return tracer_open(&s->tracer, &tracer, err);
 }
 
-/* A lone end does without, if it is not to report its fates. */
+/* A single end continues without observers, unless it must report outcomes. */
 static int open_observers(struct site *s, struct error *err)
 {
 	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
@@ -280,8 +280,8 @@ static int give_napi(struct site *s, struct error *err)
 }
 
 /*
- * Returns whether live frames require an XDP program on the interface. The sending end of a veth
- * does not, and a test network has no other interfaces.
+ * Returns whether frames of xsk or xdp require an XDP program on the interface. The sending end of
+ * a veth does not, and a test network has no other interfaces.
  */
 static bool wants_xdp(const struct site *s, const char *ifname)
 {

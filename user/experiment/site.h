@@ -23,33 +23,37 @@
 #include "ledger/ledger.h"
 #include "traffic/rx.h"
 
-/* The tracer with all it needs: names of this kernel, the numbers of the run, their fates. */
+/* The tracer and its data: kernel names, the numbers of the run, their outcomes. */
 struct tracer {
 	struct reasons *reasons;
 	struct ksyms *ksyms;
-	struct fates fates; /* without observers: in plain memory */
+	struct fates fates; /* in plain memory without observers */
 	struct trace_config config;
 	struct drops *drops;
 	struct checkpoints *checkpoints; /* NULL: no probes */
-	struct checkpoints *edge;	 /* the same */
+	struct checkpoints *edge;	 /* edge probes, or NULL */
 };
 
 struct tracer_spec {
 	unsigned streams;
 	uint64_t window; /* numbers kept per stream, 0: the numbers belong to other programs,
 			  * causes are counted without outcomes */
-	struct trace_config config; /* port, tunnel, fragments, netns, learn: the rest is filled */
+	struct trace_config config; /* port, tunnel, fragments, netns, learn are set here, the
+				     * rest is filled in */
 	bool frames;		    /* packets received here are XDP frames only, no skbs */
 	bool consumed;		    /* also follow packets freed as consumed */
 	const struct checkpoint_place *checkpoints; /* probe location for checkpoints_open(), or
 						     * NULL */
-	const struct fates_numbers *numbers;	    /* drawn by another host; NULL: to be drawn */
+	const struct fates_numbers *numbers;	    /* chosen by another host, NULL: to be chosen
+						     * here */
 	/* Used instead of probes, or where probes cannot be links. All 0: not used. */
 	struct edge_netns edge;
-	unsigned edge_ifindex; /* as edge_open() takes it */
+	unsigned edge_ifindex; /* as for edge_open() */
 };
 
-/* Draws the numbers, loads and attaches the observers, maps the fates. On failure all is undone. */
+/*
+ * Chooses the numbers, loads and attaches the observers, maps the outcomes. Undoes all on failure.
+ */
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err);
 
 /* Returns the map of packets seen by the probes, or -1 without probes. */
@@ -91,7 +95,7 @@ uint64_t sender_next(const struct sender *s, unsigned slot);
 /* Returns the CPU time of the threads so far (or until they ended), in ns. */
 uint64_t sender_cpu_ns(struct sender *s);
 
-/* Numbers up to here may be used: the window has moved. Only for runs longer than the window. */
+/* Allows numbers up to `upto`: the window has moved. Only for runs longer than the window. */
 void sender_allow(struct sender *s, unsigned slot, uint64_t upto);
 
 void sender_stats(const struct sender *s, struct tx_stats *st);
@@ -108,12 +112,12 @@ struct site {
 	bool lone;	/* single-ended */
 	bool by_number; /* the outcome of each number is determined here, else causes are
 			 * counted, and a sender reports its outcomes */
-	bool discovers; /* a receiver that finds its streams, and reports their fates */
+	bool discovers; /* a receiver that discovers its streams and reports their outcomes */
 	struct lab lab; /* single-ended: its namespace, and its interface if known */
 	bool lab_open;
 	bool fragments;	    /* datagrams are larger than the MTU */
-	bool moving;	    /* more numbers than the window holds, or to be reported early */
-	uint64_t settle_ns; /* after which numbers leave the window */
+	bool moving;	    /* more numbers than the window holds, or reported early */
+	uint64_t settle_ns; /* ns, then numbers leave the window */
 	double rate_pps;
 	struct fault_effects fx;
 	struct fault_state *faults; /* NULL: no faults */
@@ -124,7 +128,7 @@ struct site {
 			        * its losses */
 	struct ledger ledger;
 	struct join *join; /* data joined with the peer site by site_fold(), or NULL */
-	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that got no more of a datagram */
+	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that timed out */
 	struct rx_prog *prog;	     /* of the receiving engine, or NULL */
 	const struct lab_port *gro;  /* interface where GRO was enabled to provide NAPI, or NULL */
 	struct flow flow;
@@ -141,21 +145,22 @@ struct site {
 	struct arrivals arrivals;
 	struct rx_stats rx;
 	uint64_t rx_cpu_ns;
-	uint64_t unread;	   /* numbers found in the queue of a socket before it was closed */
-	uint64_t unread_confirmed; /* events of the kernel freeing them */
+	uint64_t unread;	   /* numbers in the queue of a socket before it was closed */
+	uint64_t unread_confirmed; /* kernel events for freeing them */
 	uint64_t in_socket;	   /* packets left in a socket's queue at the end of --settle */
 
 	uint64_t refused[TRACE_STREAMS]; /* of a single-ended sender's folded numbers */
-	uint64_t known[TRACE_STREAMS];	 /* for site_is_complete(): numbers below are */
+	uint64_t known[TRACE_STREAMS];	 /* for site_is_complete(): all numbers below have
+					  * outcomes */
 };
 
 /* The state of a site during the experiment, reported by a remote site. */
 struct site_status {
 	bool running;	/* sender: running */
-	bool idle;	/* nothing waits in the queues it knows */
+	bool idle;	/* all queues it can see are empty */
 	bool caught_up; /* site_caught_up() */
 	uint64_t delivered, dropped;
-	uint64_t in_queues; /* packets, the sum of: */
+	uint64_t in_queues; /* packets, sum of: */
 	uint64_t in_qdiscs, in_reassembly, in_socket;
 	uint64_t next[TRACE_STREAMS]; /* sender: first unclosed number per stream (from 0) */
 };
@@ -169,7 +174,7 @@ struct site_status {
 int site_open(struct site *s, const struct run_spec *spec, const struct experiment_view *view,
 	      struct error *err);
 
-/* For site_open(): the namespaces and devices, and the addresses of the flow. */
+/* Opens the namespaces, interfaces and addresses of the flow, for site_open(). */
 int site_open_ports(struct site *s, struct error *err);
 
 /* Reads the counters of all namespaces of the site and of our sockets, for site_check(). */
@@ -205,13 +210,16 @@ bool site_caught_up(const struct site *s);
  */
 bool site_is_complete(struct site *s);
 
-/* Something has to end: a thread of the receiver failed (`err`), or a fault cannot act midway. */
+/*
+ * Returns whether the run must end: a receiving thread failed (`err`), or a fault cannot act
+ * midway.
+ */
 bool site_failed(struct site *s, struct error *err);
 
 /* Stops the sender and the faults. An error that ended the sender early is in `err`. */
 void site_stop_sending(struct site *s, struct error *err);
 
-/* Ends the receiver, and keeps its sums. */
+/* Stops the receiver, and keeps its sums. */
 int site_stop_receiving(struct site *s, struct error *err);
 
 /*
@@ -234,7 +242,7 @@ void site_note_given_up(struct site *s, unsigned slot, uint64_t upto);
  */
 void site_prepare(struct site *s, const uint64_t *upto);
 
-/* Folds them, and lets a sender use their places. `visitor` may be NULL. */
+/* Folds the numbers, and lets a sender reuse their slots. `visitor` may be NULL. */
 void site_fold(struct site *s, const uint64_t *upto, const struct range_visitor *visitor);
 
 /* Counts outcomes of numbers that were never sent, after folding is complete. */
@@ -256,7 +264,7 @@ void site_end(struct site *s, struct result *res);
  */
 int site_check(struct site *s, struct result *res, struct error *err);
 
-/* The settings of a receiving site that advice is about. */
+/* Reads the settings of a receiving site that findings refer to. */
 void site_settings(const struct site *s, struct finding_facts *f);
 
 void site_close(struct site *s);
@@ -270,8 +278,8 @@ void settle_by_counter(const struct countercheck *check, const struct counters *
 		       const struct site *s, struct result *res);
 
 /*
- * A finding for every loss of a result. `remote`: the settings of the receiver, where it is on
- * another host; NULL: it is this site's.
+ * Adds a finding for every loss of a result. `remote`: settings of a receiver on another host.
+ * NULL: this site's settings.
  */
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res);
 
@@ -282,10 +290,10 @@ struct discovery *discover_new(struct site *s, const struct experiment_view *vie
 /* Returns the numbers to keep per stream if the outcomes of `streams` streams are reported. */
 uint64_t discover_window(unsigned streams);
 
-/* To be called often while the receiver runs. */
+/* Moves the window. Call it often while the receiver runs. */
 void discover_move(struct discovery *d, uint64_t now_ns);
 
-/* The receiver has stopped: counts the rest, and fills `out`. */
+/* Counts the remaining numbers after the receiver stopped, and fills `out`. */
 void discover_end(struct discovery *d, struct recv_result *out);
 
 #endif

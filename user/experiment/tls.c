@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TLS 1.3 with an external pre-shared key (RFC 8446, section 2.2, with (EC)DHE), by GnuTLS, and the
- * files that the key is in. A build without GnuTLS (make TLS=) has the second half only.
+ * TLS 1.3 with an external pre-shared key (RFC 8446, section 2.2, with (EC)DHE), using GnuTLS, and
+ * the key files. A build without GnuTLS (make TLS=) has only the second half.
  */
 #include "experiment/conn.h"
 
@@ -105,7 +105,7 @@ struct tls {
 	struct token token;
 };
 
-/* Whatever the client calls it. */
+/* Accepts any identity. */
 static int find_key(gnutls_session_t session, const char *identity, gnutls_datum_t *key)
 {
 	const struct tls *t = gnutls_session_get_ptr(session);
@@ -204,7 +204,7 @@ static int tls_handshake(struct tls *t, short *events)
 	return gnutls_error_is_fatal(rc) ? failed(rc) : -EAGAIN;
 }
 
-/* As read() and write() do it. */
+/* Returns like read() and write(). */
 static ssize_t as_posix(ssize_t n)
 {
 	if (n >= 0)

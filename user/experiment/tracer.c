@@ -99,7 +99,7 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	if (!rc && spec->checkpoints) {
 		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
 				      edge, err);
-		if (rc == -EINVAL && edge) { /* this kernel has no such links */
+		if (rc == -EINVAL && edge) { /* this kernel lacks such links */
 			*err = (struct error){};
 			rc = 0;
 		}

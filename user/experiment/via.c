@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #define SELF	"pktledger"
-#define GO_MS	3000 /* to end by itself, when it has nothing to read any more */
-#define TERM_MS 1000 /* to obey SIGTERM */
+#define GO_MS	3000 /* ms, to end by itself after its input is closed */
+#define TERM_MS 1000 /* ms, to react to SIGTERM */
 
 static int add_words(struct via *v, const char *words, struct error *err)
 {
@@ -62,7 +62,7 @@ static int add_ssh(struct via *v, const struct via_config *cfg, struct error *er
 	else
 		inet_ntop(to->family, to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4,
 			  address, sizeof(address));
-	/* a link that is cut ends it */
+	/* ends when the connection is cut */
 	snprintf(words, sizeof(words),
 		 "ssh -T -o ServerAliveInterval=2 -o ServerAliveCountMax=2%s",
 		 v->asks ? "" : " -o BatchMode=yes"); /* it would wait for ever */

@@ -14,26 +14,28 @@
 #define VIA_WORDS 64
 
 struct via_config {
-	const char *command; /* words, divided by blanks; NULL: ssh, to: */
+	const char *command; /* words, space-separated, NULL: ssh, to: */
 	const char *login;   /* text that starts with USER@, NULL: not this transport */
 	struct endpoint to;  /* port 0: ssh's default */
-	const char *remote;  /* words that start pktledger there; NULL: it is in the PATH */
+	const char *remote;  /* command that starts pktledger there, NULL: found in PATH */
 };
 
 struct via {
 	struct child child;
 	char *argv[VIA_WORDS + 1];
 	unsigned words;
-	bool asks; /* there is a terminal at which it may ask for a password */
+	bool asks; /* a terminal is available for a password */
 	char text[VIA_TEXT]; /* storage for these texts */
 	size_t used;
 };
 
-/* Starts it, and makes `c` of its stdin and stdout. 0, or -errno: then conn_close(), via_close().
+/*
+ * Starts the program, and makes `c` of its stdin and stdout. Returns 0, or -errno: then call
+ * conn_close(), via_close().
  */
 int via_open(struct via *v, const struct via_config *cfg, struct conn *c, struct error *err);
 
-/* When `c` is closed: waits for its end, or brings it about. Its status as of enum child_status. */
+/* Waits for the program to end, or ends it, after `c` was closed. Returns an enum child_status. */
 int via_close(struct via *v);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults by settings of the IP layers: routes, addresses, fragments, MTUs, policies of IPsec. */
+/* Faults by settings of the IP layers: routes, addresses, fragments, MTUs, IPsec policies. */
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #define HOST4	   32 /* prefix lengths of a host address */
 #define HOST6	   128
-#define FRAG_ROOM  "134217728" /* bytes, of a namespace, for a second at most */
-#define SMALL_MTU  1280	       /* the least that IPv6 works with (RFC 8200, section 5) */
+#define FRAG_ROOM  "134217728" /* bytes per namespace, for 1 s at most */
+#define SMALL_MTU  1280	       /* bytes, the minimum for IPv6 (RFC 8200, section 5) */
 #define FRAGMENTED 4000
 #define LARGE	   1400 /* bytes, above SMALL_MTU, below the other links' MTU */
 
@@ -27,7 +27,7 @@ static int add_policies(const struct netns *ns, struct xfrm_policy policy, struc
 	if (!ret)
 		ret = xfrm_add_policy(ns, &policy);
 	if (ret == -EAFNOSUPPORT)
-		ret = 0; /* no IPv6 here */
+		ret = 0; /* no IPv6 in this kernel */
 	if (ret == -EPROTONOSUPPORT)
 		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_XFRM_USER",
 				 "this kernel takes no IPsec policies");
@@ -50,7 +50,7 @@ static int apply_tx_route(struct fault_state *s, struct error *err)
 		   : add_policies(&s->lab->tx_ns, policy, err);
 }
 
-/* The way back to the sender leads to the receiver's loopback. */
+/* Makes the return route to the sender point to the receiver's loopback. */
 static int apply_rp_filter(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *rx = &s->lab->rx;

@@ -14,7 +14,7 @@
 
 #define VETH_RING	256	   /* VETH_RING_SIZE */
 #define BURN_NS		20000	   /* ns per packet, for a slow CPU: 50 kpps */
-#define NEIGH_FLIGHT	4096	   /* more than unres_qlen_bytes has room for by default */
+#define NEIGH_FLIGHT	4096	   /* above the default room of unres_qlen_bytes */
 #define NEIGH_SETTLE	4000000000 /* ns, three solicitations, 1 s apart (mcast_solicit) */
 #define TUNNEL_DEVICE	"v-vxlan"
 #define TAP_RING	"the ring of the tap"
@@ -102,7 +102,10 @@ static int plan_backlog(struct fault_plan *p)
 	return fault_plan_count(p, queue, "the backlog of a CPU");
 }
 
-/* A mask as the kernel wrote it, with the first `cpus` in it. False: it has no place for them. */
+/*
+ * Sets the first `cpus` in a mask as written by the kernel. Returns false if it has no room for
+ * them.
+ */
 static bool first_cpus(char *mask, unsigned cpus)
 {
 	for (char *c = mask + strlen(mask); c-- > mask;) {

@@ -24,10 +24,10 @@
 #define VETH_RING      256     /* VETH_RING_SIZE */
 #define CPUMAP_QUEUE   61      /* frames, not a multiple of a batch, so that a batch is partly
 			        * refused */
-#define CPUMAP_BURN_NS 20000   /* a packet: 50 kpps */
+#define CPUMAP_BURN_NS 20000   /* ns per packet: 50 kpps */
 #define MERGE_PACKETS  8       /* of a flow, merged by a router */
-#define MERGE_MIN      50000   /* ns that it waits: a timer, so not less, */
-#define MERGE_MAX      1000000 /* and not more than is plausible */
+#define MERGE_MIN      50000   /* ns of waiting, at least: it is a timer, */
+#define MERGE_MAX      1000000 /* and at most a plausible value */
 #define TARGET	       "v-out"
 #define AWAY	       "v-away" /* peer of that interface */
 
@@ -64,7 +64,7 @@ static int plan_gso(struct fault_plan *p)
 	return 0;
 }
 
-/* __udp4_lib_rcv() verifies a datagram of up to 76 bytes at once (CHECKSUM_BREAK). */
+/* __udp4_lib_rcv() verifies datagrams of up to 76 bytes immediately (CHECKSUM_BREAK). */
 static int plan_read_csum(struct fault_plan *p)
 {
 	return p->spec->payload > 68 ? 0
@@ -100,7 +100,7 @@ const struct fault_row faults_by_program[] = {
 	 FAULT_VALUE_SHARE, NATIVE_XDP | OF_XDP_DRIVER | RX_DEVICE, .not_tx = "xdp",
 	 .programs = PROGRAM(XDP), .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_DEVICE},
 	 .plan = plan_native_xdp},
-	/* a frame of XDP carries no note that its checksum is still to be made */
+	/* an XDP frame has no flag for a checksum still to be computed */
 	{"xdp:cpumap", "an XDP program redirects all, by a cpumap, to a CPU that is slow",
 	 FAULT_VALUE_NONE, NATIVE_XDP | OF_VETH | RX_DEVICE | GOES | CSUM_OFF | OF_PROGRAM,
 	 .rx = "socket", .not_tx = "xdp", .programs = PROGRAM(XDP) | PROGRAM(CPU),
@@ -249,7 +249,7 @@ static int load(struct fault_state *s, unsigned which, const struct tracer *trac
 	return ret ? xdp_load_failed(ret, "the programs of the faults", err) : 0;
 }
 
-/* For as long as the namespace of the port lives. */
+/* Attaches a program until the port's namespace is removed. */
 static int attach_tc(const struct fault_state *s, enum fault_program which, struct error *err)
 {
 	bool egress = programs[which].egress;
@@ -260,7 +260,7 @@ static int attach_tc(const struct fault_state *s, enum fault_program which, stru
 
 	if (ret)
 		return ret;
-	/* not LIBBPF_OPTS(): its copy may have anything in its padding */
+	/* not LIBBPF_OPTS(): the padding of its copy may be uninitialised */
 	memset(&hook, 0, sizeof(hook));
 	hook.sz = sizeof(hook);
 	hook.ifindex = (int)port.ifindex;
@@ -282,7 +282,7 @@ static int attach_tc(const struct fault_state *s, enum fault_program which, stru
 		&port, err);
 }
 
-/* To the group that this process is in, by a link. */
+/* Attaches a program to the cgroup of this process, with a link. */
 static int attach_cgroup(struct fault_state *s, struct error *err)
 {
 	int fd = cgroup_open_v2();

@@ -8,21 +8,21 @@
 
 #define TBF_SHARE     (2.0 / 3) /* fraction of the sent packets that passes a tbf */
 #define TBF_LIMIT     256	/* frames, well below QDISC_FLIGHT */
-#define TBF_LEAST     8000	/* bits a second */
+#define TBF_LEAST     8000	/* bits/s */
 #define TBF_BURST     64	/* frames, below a veth's ring, which would overflow otherwise */
-#define QDISC_FLIGHT  4096	/* frames that the sender may have in flight */
+#define QDISC_FLIGHT  4096	/* maximum frames of the sender in flight */
 #define PFIFO_LIMIT   100	/* packets, fewer than a socket's default number in flight */
 #define PFIFO_TIMES   4		/* midway: this multiple of the capacity of queue and tbf has
 				 * been sent ... */
 #define PFIFO_SLOWER  20	/* ... at a 20th of the planned rate until then */
-#define MIDWAY_FLIGHT 2048	/* frames at most that wait in the qdisc to be replaced */
+#define MIDWAY_FLIGHT 2048	/* maximum frames waiting in the qdisc to be replaced */
 #define SLOW_BPS      8000000	/* of a qdisc that must be full at the end */
-#define AFTER	      (1 << 17) /* packets, of the pfifo that replaces another qdisc */
-#define PACED_SECONDS 3		/* a run with a qdisc takes about this long ... */
-#define PACED_MIN     10000.0	/* ... within these rates: packets/s, which slow hosts reach */
+#define AFTER	      (1 << 17) /* packets, limit of the pfifo that replaces another qdisc */
+#define PACED_SECONDS 3		/* duration of a run with a qdisc ... */
+#define PACED_MIN     10000.0	/* ... within these rates: pps, reached by slow hosts */
 #define PACED_MAX     100000.0
 
-/* Bits a second of a rate that the user gave. */
+/* Returns the rate given by the user, in bits/s. */
 static double given_bps(const struct fault_plan *p)
 {
 	const struct rate *rate = &p->spec->faults.rate;
@@ -128,7 +128,7 @@ static int apply_tbf(struct fault_state *s, struct error *err)
 						"set the qdisc", tx, err);
 }
 
-/* Slow from the beginning to midway. */
+/* Uses the slow rate from the start to midway. */
 static int change_rate(struct fault_state *s, struct error *err)
 {
 	return set_tbf(s, s->midway_due ? s->fx->slow_bps : s->fx->tbf_bps, "change the tbf", err);

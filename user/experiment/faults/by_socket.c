@@ -10,7 +10,7 @@
 #include "traffic/xsk.h"
 
 #define MIB(n)	       ((uint64_t)(n) << 20)
-#define SLOW_NS	       20000 /* a packet, of a reader */
+#define SLOW_NS	       20000 /* ns per packet of a slow reader */
 #define RCVBUF_SMALL   32    /* packets requested, doubled by the kernel */
 #define XSK_FEW_FRAMES 256   /* of a receiver that runs out of frames, less than XSK_RX_RING */
 #define UDP_MEM_PATH   "net/ipv4/udp_mem"
@@ -40,7 +40,7 @@ static int plan_udp_mem(struct fault_plan *p)
 
 	netns_sysctl_numbers(NULL, "net/core/mem_pcpu_rsv", &reserve, 1);
 	reserve *= sysconf(_SC_PAGESIZE);
-	if (reserve < MIB(1)) /* SK_MEMORY_PCPU_RESERVE, where it cannot be set */
+	if (reserve < MIB(1)) /* SK_MEMORY_PCPU_RESERVE, if it is not configurable */
 		reserve = MIB(1);
 	want_rcvbuf(p, sysconf(_SC_NPROCESSORS_CONF) * 8 * reserve, READER_PAUSED);
 	p->fx->notes[p->fx->n_notes++] =

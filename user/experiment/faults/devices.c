@@ -59,7 +59,10 @@ static int give_napi(const struct lab_port *from, const struct lab_port *to, boo
 	return lab_failed(netns_sysfs(to->ns, path, "1", NULL, 0), "thread the NAPI", to, err);
 }
 
-/* A port of a router, which has NAPI, merges UDP that is forwarded, and waits for more of it. */
+/*
+ * Enables merging of forwarded UDP on a router's port, which has NAPI, and the wait for more
+ * packets.
+ */
 static int merge_udp(const struct lab_port *port, uint64_t ns, struct error *err)
 {
 	char path[64], text[24];

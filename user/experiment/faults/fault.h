@@ -30,7 +30,7 @@
 
 /* The requested faults. {0}: no faults. */
 struct fault_list {
-	uint64_t set;		 /* bit of each fault */
+	uint64_t set;		 /* one bit per fault */
 	double share[FAULT_MAX]; /* 0 .. 1, for faults with a percentage */
 	struct rate rate;	 /* rate of the qdisc, RATE_MAX: not given */
 };
@@ -50,7 +50,7 @@ static inline bool fault_has(const struct fault_list *list, unsigned fault)
  */
 int fault_parse(const char *text, bool each, struct fault_list *list, struct error *err);
 
-/* Every fault by its name, in path order: the values of --fault. Filled before main(). */
+/* All faults by name, in path order: the values of --fault. Filled before main(). */
 extern struct opt_value fault_values[FAULT_MAX + 1];
 unsigned fault_count(void);
 
@@ -58,8 +58,8 @@ struct run_spec;
 
 enum fault_reader {
 	READER_NORMAL,
-	READER_SLOW,   /* spends reader_ns on each packet, until fault_end() */
-	READER_PAUSED, /* reads nothing before fault_end(), then all */
+	READER_SLOW,   /* spends reader_ns per packet until fault_end() */
+	READER_PAUSED, /* does not read before fault_end(), then reads all */
 	READER_NEVER,  /* does not read, its socket is closed after fault_end() */
 };
 
@@ -69,23 +69,23 @@ enum fault_reader {
 struct fault_effects {
 	uint16_t port;
 	enum lab_topology topology;
-	bool no_receiver; /* no socket is opened on the port */
+	bool no_receiver; /* do not open a socket on the port */
 	enum fault_reader reader;
 	uint64_t reader_ns;
 	unsigned xsk_frames; /* frames of an AF_XDP receiver, 0: its default */
-	unsigned xsk_room;   /* bytes that its frames have room for; 0: for any packet */
-	int rcvbuf, sndbuf;  /* bytes to ask for, forced, each socket; 0: no wish */
-	int ttl;	     /* TTL or hop limit to send with: flow.ttl */
-	double rate_pps;     /* to pace all threads together, if the user set no rate */
-	int tx_cpu;	     /* to pin every sending thread to; -1: any */
+	unsigned xsk_room;   /* usable bytes per frame, 0: for any packet */
+	int rcvbuf, sndbuf;  /* bytes to request, forced, per socket, 0: unchanged */
+	int ttl;	     /* TTL or hop limit of sent packets: flow.ttl */
+	double rate_pps;     /* pace for all threads together, unless the user set a rate */
+	int tx_cpu;	     /* for every sending thread, -1: any */
 	int busy_cpu;	     /* kept busy in softirq, exclude it for senders, -1: none */
 	bool socket_filter;  /* fault_socket() must be called */
 	bool xdp;	     /* fault_xdp() must be called */
 	bool other_vni;	     /* lab_spec.other_vni */
-	bool consumed;	     /* some is freed as if used up: tracer_spec */
+	bool consumed;	     /* some packets are freed as consumed: tracer_spec */
 	bool qdisc_replaced; /* in mid-run, with the loss of its counters */
 	uint64_t settle_ns;  /* ns, extra time that queues need to drain */
-	uint64_t midway; /* datagrams sent when fault_watch() is to act; 0: it has nothing to do */
+	uint64_t midway; /* number of sent datagrams at which fault_watch() acts, 0: does not act */
 	const char *notes[FAULT_NOTES]; /* for stderr, one line per note */
 	unsigned n_notes;
 
@@ -143,7 +143,7 @@ int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error
 /* Attaches the faults' socket filter to a receiving socket if required. */
 int fault_socket(struct fault_state *state, int fd, struct error *err);
 
-/* At which it loses packets: its name begins with it. */
+/* Returns the stage of the loss, which starts the fault's name. */
 enum stage fault_stage(unsigned fault);
 
 /*
@@ -156,7 +156,7 @@ int fault_begin(struct fault_state *state, struct error *err);
 /* Applies mid-run changes after `sent` datagrams. `state` may be NULL. */
 int fault_watch(struct fault_state *state, uint64_t sent, struct error *err);
 
-/* May be called more than once, and without fault_begin(); NULL is fine. */
+/* Ends the faults. May be called more than once, and without fault_begin(). `state` may be NULL. */
 int fault_end(struct fault_state *state, struct error *err);
 
 /* Stops the faults and detaches programs and links. `state` may be NULL. */
@@ -193,7 +193,7 @@ int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *e
 enum selftest_verdict {
 	SELFTEST_AGREES,
 	SELFTEST_DISAGREES,
-	SELFTEST_SKIPPED, /* this host cannot do it, or was not asked to: see note */
+	SELFTEST_SKIPPED, /* not supported by this host, or not requested: see note */
 };
 
 const char *selftest_verdict_name(enum selftest_verdict v); /* "agrees", ... */
@@ -201,8 +201,9 @@ const char *selftest_verdict_name(enum selftest_verdict v); /* "agrees", ... */
 struct selftest_row {
 	unsigned fault;
 	enum stage stage;
-	uint64_t injected; /* sent - delivered - lost at other stages as their counters say */
-	uint64_t settled;  /* fates at the stage */
+	uint64_t injected; /* sent - delivered - losses at other stages according to their
+			    * counters */
+	uint64_t settled;  /* outcomes at the stage */
 	uint64_t events;
 	unsigned counters, agreeing; /* of the stage, documented deviations count as agreeing */
 	enum selftest_verdict verdict;
@@ -211,10 +212,10 @@ struct selftest_row {
 };
 
 struct selftest_spec {
-	uint64_t count; /* packets for each fault */
+	uint64_t count; /* packets per fault */
 	bool ipv6;
 	bool host_global;		 /* also includes faults that affect the whole host */
-	const struct fault_list *values; /* given with faults, as in `xdp=5%` */
+	const struct fault_list *values; /* faults with values, as in `xdp=5%` */
 };
 
 /* Tests one fault. Errors are in the row. -EINTR: a signal, stop testing. */

@@ -27,7 +27,7 @@
 #define SKB_OVERHEAD   (320 + 64 + 14) /* skb_shared_info, headroom, link header */
 #define SKB_STRUCT     256	       /* sizeof(struct sk_buff), rounded up */
 #define SKB_SMALL_HEAD 640	       /* SKB_SMALL_HEAD_CACHE_SIZE */
-#define RCVBUF_ROOMY   (32 << 20)      /* asked for so that a reader keeps up */
+#define RCVBUF_ROOMY   (32 << 20)      /* bytes, requested so that a reader keeps up */
 #define LAB_PAYLOAD    128	       /* bytes of the datagrams that a test network's queues are
 				        * sized for */
 #define LAB_HEADERS    48	       /* bytes, of the largest headers: IPv6 and UDP */
@@ -160,7 +160,7 @@ static int unknown_name(const char *name, struct error *err)
 
 	for (unsigned i = 0; i < n_rows; i++)
 		names[i] = rows[i]->name;
-	/* A stage at which nothing here can lose packets on purpose is no misspelling. */
+	/* A stage without a fault is not a misspelling. */
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		unsigned i = 0;
 
@@ -228,7 +228,7 @@ static int check_conflicts(const struct fault_list *list, struct error *err)
 	for (unsigned i = 0; i < LENGTH(conflicts); i++) {
 		uint64_t a = fault_with(list, conflicts[i].a), b = fault_with(list, conflicts[i].b);
 
-		a &= -a; /* the first of them */
+		a &= -a; /* the first of these faults */
 		b &= ~(a | fault_with(list, conflicts[i].except));
 		if (a && b)
 			return error_usage(err, "inject them one by one",

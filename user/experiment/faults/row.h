@@ -15,21 +15,21 @@
 #include "host/journal.h"
 
 /* Kinds of faults, for the table of contradictions and for queries. */
-#define OF_PROGRAM  (1ULL << 0)	 /* made by, or depending on, the program that sends or receives */
+#define OF_PROGRAM  (1ULL << 0)	 /* made by, or dependent on, the sending or receiving program */
 #define GOES	    (1ULL << 1)	 /* does not change the test network: detached on exit */
-#define BY_TIMER    (1ULL << 2)	 /* lost in a timer, on top of any task */
-#define HARMLESS    (1ULL << 3)	 /* nothing is lost by it */
-#define SILENT	    (1ULL << 4)	 /* no event shows it, but two checkpoints */
-#define HOST_GLOBAL (1ULL << 5)	 /* changes something of the whole host while it runs */
+#define BY_TIMER    (1ULL << 2)	 /* lost in a timer, which interrupts any task */
+#define HARMLESS    (1ULL << 3)	 /* loses no packets */
+#define SILENT	    (1ULL << 4)	 /* no event shows it, but two probes do */
+#define HOST_GLOBAL (1ULL << 5)	 /* changes host-wide settings while it runs */
 #define CSUM_OFF    (1ULL << 6)	 /* the sender's interface must not compute checksums */
 #define STOLEN	    (1ULL << 7)	 /* its losses are freed as consumed */
 #define ROUTED	    (1ULL << 8)	 /* needs a router, */
 #define BRIDGED	    (1ULL << 9)	 /* a bridge, */
 #define TAPPED	    (1ULL << 10) /* taps, */
 #define TUNNELLED   (1ULL << 11) /* a tunnel */
-/* For a veth only: its NAPI is threaded, or it loses by native XDP, which for a tap is silent. */
+/* veth only: its NAPI is threaded, or it loses by native XDP, which has no event on a tap. */
 #define OF_VETH	      (1ULL << 12)
-#define OF_XDP_DRIVER (1ULL << 13) /* the driver of a tap runs XDP programs, of a vxlan not */
+#define OF_XDP_DRIVER (1ULL << 13) /* the driver of a tap supports XDP programs, a vxlan does not */
 #define NATIVE_XDP    (1ULL << 14)
 #define GENERIC_XDP   (1ULL << 15)
 #define RX_DEVICE     (1ULL << 16) /* at the receiver: up to its IP layer, */
@@ -42,16 +42,16 @@
 #define BY_POLICY     (1ULL << 23)
 #define AT_TC_EGRESS  (1ULL << 24)
 #define AT_TC_INGRESS (1ULL << 25)
-#define UNROUTED      (1ULL << 26) /* no packet gets a route out, */
-#define BEFORE_ROUTE  (1ULL << 27) /* but may be lost before */
+#define UNROUTED      (1ULL << 26) /* no packet gets an outgoing route, */
+#define BEFORE_ROUTE  (1ULL << 27) /* but may be lost earlier */
 #define UNRESOLVED    (1ULL << 28) /* no packet gets past the neighbour, */
-#define BEFORE_NEIGH  (1ULL << 29) /* but may be lost before */
+#define BEFORE_NEIGH  (1ULL << 29) /* but may be lost earlier */
 #define ROUTER_ENDS   (1ULL << 30) /* packets end at the router, */
-#define IN_ROUTER     (1ULL << 31) /* some do not */
+#define IN_ROUTER     (1ULL << 31) /* only some packets end there */
 #define TAP_ENDS      (1ULL << 32) /* no frame leaves the tap */
-#define FRAME_REFUSED (1ULL << 33) /* no frame is taken */
+#define FRAME_REFUSED (1ULL << 33) /* no frame is accepted */
 #define ROUTE_REFUSED (1ULL << 34) /* packets end at the receiver's routing */
-#define AT_INPUT      (1ULL << 35) /* where datagrams are whole */
+#define AT_INPUT      (1ULL << 35) /* acts on whole datagrams */
 #define OF_FRAGMENTS  (1ULL << 36)
 #define NO_REASSEMBLY (1ULL << 37)
 #define MERGED	      (1ULL << 38)
@@ -63,7 +63,7 @@
 #define LARGE_BUFFER  (1ULL << 44)
 #define CSUM_LATE     (1ULL << 45) /* checksums verified by recv(), */
 #define CSUM_EARLY    (1ULL << 46) /* before a socket filter */
-#define ROUTER_MTU    (1ULL << 47) /* packets have to be almost as large as the first link takes */
+#define ROUTER_MTU    (1ULL << 47) /* requires packets almost as large as the first link's MTU */
 
 enum fault_value {
 	FAULT_VALUE_NONE,
@@ -74,13 +74,13 @@ enum fault_value {
 /* The BPF programs of faults. tc programs come first, in the order of their priorities. */
 enum fault_program {
 	PROGRAM_MERGED, /* reinjects packets, so it runs first. At ingress, like all but two */
-	PROGRAM_SLOW,	/* takes its time */
+	PROGRAM_SLOW,	/* uses CPU time for each packet */
 	PROGRAM_SPOIL,
 	PROGRAM_INGRESS,
 	PROGRAM_FRAGMENT,
 	PROGRAM_DEAF,	/* drops ARP and neighbour discovery */
-	PROGRAM_UNTOLD, /* hears nothing of a smaller MTU on the way */
-	PROGRAM_KEEP,	/* keeps all, as a host does for which it is */
+	PROGRAM_UNTOLD, /* drops reports of a smaller path MTU */
+	PROGRAM_KEEP,	/* keeps all packets, like a host that is their destination */
 	PROGRAM_EGRESS,
 	PROGRAM_MUTE, /* also at egress: blocks the kernel's own IPv6 reports */
 	PROGRAM_XDP,
@@ -114,7 +114,7 @@ struct fault_state {
 	struct fault_config cfg;
 	struct fault_bpf *skel;			     /* the programs, NULL: not needed */
 	int xdp_link, cgroup_link;		     /* -1: not attached */
-	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
+	struct journal_change *udp_mem, *flow_limit; /* NULL: unchanged */
 	bool midway_due;
 };
 
@@ -122,12 +122,12 @@ struct fault_row {
 	const char *name, *title; /* name: STAGE[:VARIANT] */
 	enum fault_value value;
 	uint64_t is;	     /* kinds of the fault */
-	const char *tx, *rx; /* the only engine it makes sense with; NULL: any */
-	const char *not_tx;  /* the sending engine with which it cannot be seen, or has no effect */
+	const char *tx, *rx; /* the only compatible engine, NULL: any */
+	const char *not_tx;  /* a sending engine for which it has no effect or no visible effect */
 	int family;	     /* only possible family: AF_INET, AF_INET6, 0: any */
 	unsigned payload;    /* required datagram length with MTUs of 1500, 0: any */
-	unsigned arg;	     /* for its functions */
-	unsigned programs;   /* PROGRAM() of each that it needs */
+	unsigned arg;	     /* parameter of its functions */
+	unsigned programs;   /* PROGRAM() bits of the required programs */
 	struct fault_config
 		cfg; /* ... and their parameters. A fraction of 1 is replaced by the fault's */
 
@@ -143,7 +143,10 @@ struct fault_row {
 	int (*plan)(struct fault_plan *p);
 	/* Applies the fault to the open test network. NULL: programs or the plan do everything. */
 	int (*apply)(struct fault_state *s, struct error *err);
-	/* Before the first packet, when fx->midway were sent (or at the end), after the last. */
+	/*
+	 * Called before the first packet, after fx->midway packets (or at the end), and after the
+	 * last.
+	 */
 	int (*begin)(struct fault_state *s, struct error *err);
 	int (*midway)(struct fault_state *s, struct error *err);
 	int (*end)(struct fault_state *s, struct error *err);
@@ -187,7 +190,7 @@ void fault_plan_measure(struct fault_plan *p);
 /* Plans everything a row defines, with its requirements in p->fx. */
 int fault_plan_row(struct fault_plan *p, const struct fault_row *row);
 
-/* A buffer's size as setsockopt() takes it: the kernel doubles it. */
+/* Limits a buffer size in bytes to the range of setsockopt(): the kernel doubles it. */
 int fault_plan_ask(uint64_t bytes);
 
 /* Allows each sending thread this many frames in flight. Forced, because wmem_max is lower. */

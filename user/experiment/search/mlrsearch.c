@@ -60,7 +60,7 @@ int mlr_grid_step(const struct mlr_grid *g, double load)
 	if (load >= g->max)
 		return g->top;
 	step = (int)floor(log(load / g->min) / log(g->max / g->min) * g->top);
-	/* the logarithm may be off by its rounding */
+	/* the logarithm may have a rounding error */
 	while (step < g->top && mlr_grid_load(g, step + 1) <= load)
 		step++;
 	while (step > 0 && mlr_grid_load(g, step) > load)
@@ -88,7 +88,7 @@ int mlr_grid_middle(int lower, int upper, int goal)
 		goal /= 2;
 	if (width == 2 * goal)
 		return lower + goal;
-	if (width < 2 * goal) /* an odd goal: this is the last division */
+	if (width < 2 * goal) /* goal is odd: this is the last division */
 		return lower + width / 2;
 	high = goal;
 	while (width - 2 * high > 2 * high)
@@ -176,7 +176,7 @@ double mlr_conditional_loss(const struct mlr_load *trial, unsigned n, const stru
 	return remaining > 0 ? 1 : loss;
 }
 
-/* The number of trials from the i-th on that have its load. */
+/* Returns the number of consecutive trials from the i-th on with the same load. */
 static unsigned same_load(const struct list *loads, unsigned i)
 {
 	const struct mlr_load *at = loads->at;
@@ -228,10 +228,10 @@ struct mlr_selector {
 	struct mlr *m;
 	unsigned targets, current; /* the last target is the goal */
 	struct mlr_target target[MLR_TARGETS];
-	struct mlr_relevant initial; /* bounds of the target before */
+	struct mlr_relevant initial; /* bounds of the previous target */
 	struct mlr_relevant bounds;  /* of the current target */
 	int next_width;		     /* for the next step outwards */
-	bool down, up; /* the last nominee is a step out from the upper, the lower bound */
+	bool down, up; /* the last nominee is a step outwards from the upper, lower bound */
 	bool done;
 };
 
@@ -254,7 +254,7 @@ struct mlr {
 	int step[2];		 /* steps of the initial trials */
 	struct mlr_selector selector[MLR_GOALS];
 	unsigned goals;
-	struct mlr_nominee winner; /* the trial that is under way */
+	struct mlr_nominee winner; /* the trial in progress */
 	bool under_way;
 };
 
@@ -620,7 +620,7 @@ int mlr_add(struct mlr *m, double loss_ratio)
 	} else {
 		m->width = m->winner.width;
 		s->bounds = bounds_of(&m->loads, target_of(s));
-		/* A step out that found nothing makes the next longer. */
+		/* After a step outwards without a new bound, the next step is longer. */
 		if ((s->down && load.step == s->bounds.upper) ||
 		    (s->up && load.step == s->bounds.lower))
 			m->width = s->next_width = expanded(s, s->next_width);
@@ -659,7 +659,7 @@ void mlr_so_far(const struct mlr *m, unsigned goal, double *lower, double *upper
 	}
 }
 
-/* Loads that a target still has to divide its interval at, and its bounds. */
+/* Estimates the loads that a target still needs to divide its interval, and its bounds. */
 static double loads_left(const struct mlr_selector *s, const struct mlr_target *t)
 {
 	struct mlr_relevant r = bounds_of(&s->m->loads, t);
@@ -690,7 +690,7 @@ double mlr_left(const struct mlr *m)
 			 */
 			if (t > s->current)
 				loads = fmin(loads, 3);
-			/* a load is decided when the rest of the sum cannot change it any more */
+			/* a load is decided when the rest of the sum cannot change it */
 			left += loads * fmax(target->need.trial_s,
 					     target->need.sum_s * fmax(target->need.exceed_ratio,
 								  1 - target->need.exceed_ratio));

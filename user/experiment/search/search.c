@@ -12,20 +12,20 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define LATE_SHARE   0.01    /* and at least this late: scheduler hiccups */
-#define LATE_NS	     5000000 /* and so long: hiccups of the scheduler */
-#define LATE_AGAIN   2	     /* trials that are made again at most, because this host was late */
+#define LATE_SHARE   0.01    /* a trial may take this much longer than intended, */
+#define LATE_NS	     5000000 /* plus this many ns: scheduler hiccups */
+#define LATE_AGAIN   2	     /* maximum repetitions of a trial because this host was late */
 #define HELD_SHARE   0.1     /* waiting for this fraction of the time means held back, not slow */
 #define SAME_RATE    1e-9
-#define WARMUPS	     5	  /* trials that measure the generator, */
-#define WARMUPS_MOST 25	  /* and of how many it is remembered */
+#define WARMUPS	     5	  /* trials to measure the generator, */
+#define WARMUPS_MOST 25	  /* and maximum number remembered */
 #define UNSTEADY     0.1  /* a run this much slower than the fastest hit a slow moment */
 #define HEADROOM     0.03 /* fraction of this host's rate reserved to catch up after a hiccup */
 #define NEAR_TOP     0.9  /* of the highest rate: a late sender above this is at its limit */
 #define WORTH	     0.01 /* minimum rise of the limit that justifies another search */
-#define NOISE	     3	  /* trials at least, */
-#define NOISE_SHARE  0.25 /* and fraction of all lossy trials up to a rate that held above:
-			   * noise, */
+#define NOISE	     3	  /* minimum number of trials, */
+#define NOISE_SHARE  0.25 /* and fraction of trials that lost up to a rate, and that held above
+			   * it: noise, */
 #define CLEARLY	     4	  /* if this many widths are between them */
 #define CONTROLS     10	  /* trials clearly below a bound, to detect noise */
 
@@ -40,7 +40,7 @@ struct hunt {
 				       * sustained all */
 	double too_fast_pps;	    /* the lowest such rate, ignoring slow moments. INFINITY: not
 				     * found */
-	double speed[WARMUPS_MOST]; /* packets/s of warm-ups */
+	double speed[WARMUPS_MOST]; /* pps of warm-ups */
 };
 
 /*
@@ -179,7 +179,7 @@ static int warm_up(struct hunt *h, struct found_trial *t, double *pps, struct er
 	return 0;
 }
 
-/* Up to which rate trials make sense, if a warm-up has sent so much. */
+/* Returns the maximum useful rate, given the rate sent in a warm-up. */
 static double highest(struct hunt *h, const struct found_trial *t, double pps)
 {
 	struct found *f = h->found;
@@ -354,8 +354,8 @@ static double next_below(const struct hunt *h, double pps)
 
 /* Bounds of a goal from trials alone, without MLRsearch. 0 or INFINITY: no such rate. */
 struct ends {
-	double lost_from; /* the lowest at which more trials lost than may */
-	double held_to;	  /* the highest at which no more did */
+	double lost_from; /* the lowest rate at which too many trials lost */
+	double held_to;	  /* the highest rate at which trials held */
 	double upper;	  /* the lowest above it */
 };
 
@@ -544,7 +544,7 @@ static void take_goal(const struct hunt *h, unsigned goal, struct found_rate *ra
 	     rate->lost_below > NOISE_SHARE * rate->below;
 	     count_trials(h, 0, rate->lower_pps, rate))
 		rate->lower_pps = rate->throughput_pps = next_below(h, rate->lower_pps);
-	/* far down, for trials that lost below a rate that held: the bounds are not narrow */
+	/* far below, due to trials that lost below a rate that held: the bounds are not narrow */
 	h->found->noise |= rate->done && rate->lower_pps < held * (1 - CLEARLY * g->width);
 	rate->done &= !h->found->noise;
 	rate->has_lower = rate->lower_pps > 0;

@@ -17,36 +17,36 @@
 #define MLR_PRECEDING 4
 
 struct mlr_goal {
-	double loss_ratio;   /* a trial that loses more is bad: 0 .. below 1 */
+	double loss_ratio;   /* a trial that loses more is bad, 0 .. below 1 */
 	double exceed_ratio; /* fraction of the duration sum that may be bad, 0 .. below 1 */
 	double width;	     /* (upper - lower) / upper that is precise enough, above 0, below 1 */
 	double initial_s;    /* trials of the first, coarse targets */
 	double final_s;	     /* trials of the goal itself, initial_s or more */
 	double sum_s;	     /* duration sum at a load, final_s or more */
-	unsigned preceding;  /* coarser targets before; 1 at least if initial_s is below sum_s */
+	unsigned preceding;  /* coarser targets before, 1 or more if initial_s is below sum_s */
 	unsigned expansion;  /* step growth factor while a bound is missing, 2 or more */
 };
 
 /* Reason why a rate was not reached. */
 enum found_limit {
 	FOUND_LIMIT_NONE,      /* not known to be too high */
-	FOUND_LIMIT_PATH,      /* packets were lost on the way */
-	FOUND_LIMIT_GENERATOR, /* most were not even sent in time, */
-	FOUND_LIMIT_QUEUE,     /* the sender's queue was full: its interface took no more */
+	FOUND_LIMIT_PATH,      /* packets were lost on the path */
+	FOUND_LIMIT_GENERATOR, /* most packets were not sent in time, */
+	FOUND_LIMIT_QUEUE,     /* because the sender's queue was full: its interface took no more */
 };
 
 struct found_trial {
 	const char *phase; /* "warm-up", "search" or "mrr" */
 	double rate_pps;   /* intended, 0: unthrottled */
 	uint64_t time_ns;  /* intended */
-	uint64_t intended; /* packets; 0: as many as it gets */
+	uint64_t intended; /* packets, 0: as many as possible */
 	uint64_t unsent;   /* intended packets not sent in time */
 	bool held_back;	   /* the sender waited for its own queue */
 	double loss_share; /* fraction of intended packets lost or unsent */
 	uint64_t dropped[STAGE_COUNT];
 };
 
-/* A rate between two bounds. */
+/* The result for a rate between two bounds. */
 struct found_rate {
 	const char *name;  /* "ndr", "pdr", "mrr" */
 	double loss_ratio; /* allowed ratio */
@@ -59,16 +59,16 @@ struct found_rate {
 	double throughput_pps;
 	enum stage stage; /* with the most losses at the upper bound, STAGE_NONE: no losses */
 	enum found_limit limit;
-	bool done; /* as narrow as was asked for */
+	bool done; /* as precise as requested */
 	/* Trials at or below the lower bound, and trials there that lost more than allowed. */
 	unsigned below, lost_below;
 };
 
 /* The results of a search. Plain data. */
 struct found {
-	double min_pps, max_pps; /* searched between these */
-	double generator_pps;	 /* the most that was sent when as much as possible was asked for */
-	double generator_low;	 /* the minimum, equal for a single trial */
+	double min_pps, max_pps; /* search range */
+	double generator_pps;	 /* highest rate sent when unthrottled */
+	double generator_low;	 /* the lowest, equal for a single trial */
 	bool generator_limited;	 /* below the requested rate, max_pps is slightly below, */
 	bool held_back;		 /* because the sender's queue was full */
 	unsigned goals;
@@ -76,7 +76,7 @@ struct found {
 	unsigned frame_bytes, payload_bytes;
 	unsigned trials, warmups; /* trials: includes warmups */
 	unsigned late; /* all sent packets arrived, but this host did not send in time */
-	uint64_t time_ns; /* all of it took */
+	uint64_t time_ns; /* ns, total duration */
 	bool interrupted, out_of_time, out_of_trials;
 	/* Ended because too many trials lost below rates at which others held. */
 	bool noise;
@@ -88,14 +88,15 @@ struct search {
 	struct rate min, max;
 	bool max_set; /* else unthrottled */
 	uint64_t warmup_ns;
-	uint64_t most_ns;     /* no trial begins later than that; 0: no limit */
-	uint64_t most_trials; /* and no more are made, after the warm-up; 0: no limit */
-	unsigned goals;	      /* 0: only the rate at the highest load, by mrr_trials of mrr_ns */
+	uint64_t most_ns;     /* no trial starts later, 0: no limit */
+	uint64_t most_trials; /* maximum after the warm-up, 0: no limit */
+	unsigned goals;	      /* 0: only the throughput at the highest load, in mrr_trials of
+			       * mrr_ns */
 	struct mlr_goal goal[MLR_GOALS];
 	const char *name[MLR_GOALS];
 	unsigned mrr_trials;
 	uint64_t mrr_ns;
-	/* A rate in packets/s, of packets as the trials have them. */
+	/* Converts a rate to pps, for the packets of the trials. */
 	int (*rate_pps)(void *arg, const struct rate *rate, double *pps, struct error *err);
 	/*
 	 * Runs a trial as intended in `t` at a rate (NULL: unthrottled). The title is shown to the
@@ -104,7 +105,7 @@ struct search {
 	int (*run)(void *arg, const struct rate *rate, const struct found_trial *t,
 		   const char *title, const struct result **res, struct error *err);
 	unsigned threads; /* sending threads */
-	/* Each trial, when its ledger is closed. */
+	/* Called after each trial, when its ledger is closed. */
 	void (*on_trial)(void *arg, const struct found_trial *t);
 	void *arg;
 };
@@ -165,7 +166,7 @@ struct mlr_trial {
 
 struct mlr;
 
-/* Between two loads, in packets/s or any unit. STATUS_USAGE for limits that contradict. */
+/* Creates a search between two loads, in pps or any unit. STATUS_USAGE for contradictory limits. */
 int mlr_new(struct mlr **m, double min, double max, const struct mlr_goal *goal, unsigned goals,
 	    struct error *err);
 void mlr_free(struct mlr *m);
@@ -209,7 +210,7 @@ int mlr_grid_step(const struct mlr_grid *g, double load);
 /* Converts a relative width to steps, rounded down, at most top. */
 int mlr_grid_width(const struct mlr_grid *g, double width);
 
-/* a + b, but not outside the grid. */
+/* Returns a + b, limited to the grid. */
 int mlr_grid_add(const struct mlr_grid *g, int a, int b);
 
 /*
