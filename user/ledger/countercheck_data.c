@@ -61,7 +61,7 @@ const struct counter_rule counter_rules[] = {
 		    {STAGE_BACKLOG, NULL, NULL, REL_SENT, INLINE},
 		    {STAGE_TC_EGRESS, NULL, NULL, REL_TX, MAY})},
 
-	/* The receiving device. */
+	/* The receiving interface. */
 	{"@:rx_missed_errors", NULL, NULL, COUNTER_INTERFACE, 0,
 	 .note = "counter only: no packet exists yet that an event could show",
 	 .set = SET({STAGE_NIC_RING, NULL, NULL, REL_DEV, MAY})},

@@ -23,7 +23,7 @@ struct result_cause {
 	enum stage stage;
 	char reason[REASON_NAME]; /* "SOCKET_RCVBUFF"; errno's name for XDP observers */
 	char location[KSYM_NAME]; /* kernel function, without offset */
-	char ifname[16];	  /* "" unknown */
+	char ifname[16];	  /* "": unknown */
 	char netns[16];		  /* role in the test network ("tx", "rx", "router"), or inode */
 	const char *direction;	  /* "rx", "tx", "forward" */
 	const char *hook;	  /* netfilter only, else NULL */
@@ -57,7 +57,7 @@ struct result_counter {
 };
 
 struct result_stage {
-	uint64_t packets;   /* from the fates */
+	uint64_t packets;   /* from the outcomes */
 	uint64_t events;    /* weighted, copies included */
 	uint64_t bytes;	    /* L3 bytes of the packets */
 	const char *source; /* "event", "counter", "difference"; NULL: no loss here */

@@ -13,7 +13,7 @@
 
 struct stop { /* on the path of a flow */
 	const struct tcp_join_host *host;
-	unsigned number; /* of it */
+	unsigned number; /* number of the host */
 	uint32_t flow;
 	uint64_t shift;		 /* added to the sender's numbers to get this host's numbers */
 	uint64_t swallowed;	 /* segments without an event that reached no socket */
@@ -122,7 +122,7 @@ static const struct trail_range *next_with(struct some *s, uint64_t number)
 struct seen {
 	uint64_t came;		       /* to the entry */
 	uint64_t outside, lost, twice; /* dropped before the stop, and after it */
-	uint64_t at[STAGE_COUNT];      /* of both */
+	uint64_t at[STAGE_COUNT];      /* sum of outside and lost */
 };
 
 static void look(struct join *j, const struct stop *s, uint64_t number, struct seen *seen)
