@@ -573,8 +573,8 @@ struct search {
 	/*
 	 * Number of snapshots with as few datagrams in transit as in the best one, with packets
 	 * read in between: a reader may have taken a packet and then lost the CPU for a long time.
-	 * If no datagram is in transit, no process reads and no packet leaves, no packet was taken,
-	 * and there is no queue.
+	 * If no datagram is in transit, no socket receives the flow and no packet leaves, there is
+	 * no such reader and no queue to leave by.
 	 */
 	unsigned firm;
 	uint64_t firm_delivered;

@@ -80,7 +80,7 @@ const struct consumed_row *consumed_row_of(const char *function);
 struct judged_cause {
 	struct watch_key key;	  /* without interface and namespace */
 	char reason[REASON_NAME]; /* "CONSUMED": freed as consumed */
-	char location[KSYM_NAME]; /* "" unknown */
+	char location[KSYM_NAME]; /* "": unknown */
 	struct verdict verdict;
 };
 

@@ -81,7 +81,7 @@ void tc_first_detach(struct tc_first *tc)
 
 struct checkpoints {
 	struct checkpoint_bpf *skel;
-	struct tc_first at[CHECKPOINTS]; /* in a lab */
+	struct tc_first at[CHECKPOINTS]; /* in a test network */
 	int tcx;			 /* link at the edge of a host; below 0: not attached */
 };
 

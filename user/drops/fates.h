@@ -22,7 +22,7 @@
  */
 
 #define ARRIVALS_BUCKETS 32 /* by powers of two: 1, 2, 3-4, 5-8 .. */
-#define ARRIVALS_FLOWS	 64 /* shown */
+#define ARRIVALS_FLOWS	 64 /* maximum flows displayed */
 #define ARRIVALS_CLOCK	 "CLOCK_TAI"
 
 /* Returns the bucket of a value from 1 on, and the values of a bucket. */
@@ -46,7 +46,7 @@ void reordering_add(struct reordering *into, const struct reordering *from);
 /* Loss bursts: runs of numbers of one stream that were sent and not delivered. */
 struct gaps {
 	uint64_t count, packets, longest;
-	uint64_t length[ARRIVALS_BUCKETS]; /* gaps */
+	uint64_t length[ARRIVALS_BUCKETS]; /* bursts */
 };
 
 /* Adds a burst of `length` numbers; 0: does nothing. */
@@ -64,7 +64,7 @@ void result_latency_fill(struct result_latency *l, const struct hist *delay);
 
 /* Probes on a packet's path on one host, see drops/legs.h, and the time between two of them. */
 enum result_point {
-	RESULT_SENT,	   /* its stamp */
+	RESULT_SENT,	   /* by the sequence header */
 	RESULT_DEVICE_OUT, /* from here on as in enum leg_point */
 	RESULT_DEVICE_IN,
 	RESULT_SOCKET,
@@ -72,7 +72,7 @@ enum result_point {
 	RESULT_POINTS,
 };
 
-#define RESULT_LEGS 10 /* pairs of them */
+#define RESULT_LEGS 10 /* pairs of probes */
 
 struct result_leg {
 	unsigned from, to; /* enum result_point */
@@ -84,7 +84,7 @@ extern const struct record_field result_leg_rows[];
 
 /* Receive timestamps of the kernel (SO_TIMESTAMPING). */
 struct result_stamps {
-	bool asked; /* legs are measured */
+	bool asked; /* the latency breakdown is on */
 	enum result_stamper {
 		STAMPED_BY_NONE,     /* the receiving engine has no such timestamps */
 		STAMPED_BY_SOFTWARE, /* by the driver, before the packet waits for a CPU */

@@ -32,7 +32,7 @@ struct name {
 struct chain {
 	struct name id;
 	unsigned hooks; /* hooks that reach it: bits of enum netfilter_hook */
-	bool drops;	/* its policy */
+	bool drops;	/* its policy is drop */
 };
 
 struct counter_object {

@@ -14,7 +14,7 @@
 #include "drops/stagemap.h"
 
 #define NFT_NAME  64
-#define NFT_RULES 64 /* in a result */
+#define NFT_RULES 64 /* maximum rules in a result */
 
 struct nftrules;
 
@@ -55,7 +55,7 @@ void nftrules_close(struct nftrules *n); /* NULL is allowed */
  */
 void nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns, bool late);
 
-bool nftrules_known(const struct nftrules *n, uint32_t inum); /* was noted */
+bool nftrules_known(const struct nftrules *n, uint32_t inum); /* true after nftrules_note() */
 
 /*
  * Lists the rules for the second time (at most once per second) and compares. A namespace that was

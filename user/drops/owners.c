@@ -27,7 +27,7 @@
 #include "base/proc.h"
 #include "host/change.h"
 
-#define ENTRIES_MAX 4096	   /* of a cache */
+#define ENTRIES_MAX 4096	   /* entries per cache */
 #define PLACE_NS    10000000000ULL /* lifetime of a cached path */
 #define PIECE_NS    50000000ULL	   /* CPU time of one call */
 #define SHARE	    400		   /* fraction of a CPU, 1/400, in the long run ... */
@@ -74,7 +74,7 @@ struct sock {
 	bool reads;		 /* `holder` reads, or is the only one */
 	bool watched;		 /* readers are recorded */
 	uint64_t read;		 /* ns, when `holder` was last seen to be the reader */
-	uint64_t asked, checked; /* when, ns */
+	uint64_t asked, checked; /* ns, time of the last request and search */
 	uint64_t retry;		 /* delay after `checked` before the next search */
 
 	/* Set by the pass in progress. */
@@ -89,7 +89,7 @@ struct space {
 	char name[64];	/* in /run/netns; "": unnamed */
 	bool host;	/* the namespace of PID 1, as seen from the host */
 	pid_t pid;	/* its first process other than ours; 0: not found */
-	uint64_t start; /* of that */
+	uint64_t start; /* start time of that process */
 	char process[PROC_NAME];
 	struct container container; /* of that process */
 	bool found;
@@ -101,10 +101,10 @@ struct space {
 
 /* Location of a cgroup or a process. */
 struct place {
-	char path[OWNER_CGROUP]; /* "": not known */
+	char path[OWNER_CGROUP]; /* "": unknown */
 	struct container container;
 	uint64_t checked;
-	uint64_t start; /* of the process */
+	uint64_t start; /* start time of the process */
 };
 
 struct owners {
@@ -120,7 +120,7 @@ struct owners {
 
 	/* The pass for sockets: processes in a requested namespace first. */
 	struct list pids; /* pid_t */
-	unsigned next;	  /* of them */
+	unsigned next;	  /* next index in pids */
 	bool passing;
 	bool denied;	     /* a process hides its descriptors */
 	unsigned space_pass; /* number of the last pass for namespaces */
@@ -598,7 +598,7 @@ static int pass_socks(struct owners *o, uint64_t budget_ns)
 struct port {
 	struct ports_key key;
 	struct ports_row row; /* inode 0: unused */
-	int score;	      /* of the best */
+	int score;	      /* of the best match */
 	unsigned equals;      /* sockets with that score */
 	bool wanted;
 	uint64_t checked; /* 0: never */
@@ -794,7 +794,7 @@ static void pass_spaces(struct owners *o)
 	o->spaces_wanted = false;
 }
 
-/* The whole */
+/* Interface */
 
 int owners_open(struct owners **owners, const char *root, struct error *err)
 {

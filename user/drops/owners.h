@@ -110,7 +110,7 @@ struct owner {
 	bool reads;		   /* it reads the socket, or is its only holder */
 	unsigned holders;	   /* processes that have it open */
 	int fd;			   /* its descriptor of the socket */
-	char process[16];	   /* its name, /proc/PID/comm */
+	char process[16];	   /* its name, from /proc/PID/comm */
 	char cgroup[OWNER_CGROUP]; /* below the root of its hierarchy; "/": in the root */
 	struct container container;
 };
@@ -122,7 +122,7 @@ struct owner {
  */
 int owners_open(struct owners **o, const char *root, struct error *err);
 void owners_close(struct owners *o);
-int owners_root(const struct owners *o); /* as proc_root() */
+int owners_root(const struct owners *o); /* like proc_root() */
 
 /* Searches sockets inside the kernel from now on, if `root` was NULL and that is permitted. */
 void owners_iterate(struct owners *o);
@@ -194,7 +194,7 @@ char *owners_netns(struct owners *o, uint32_t netns, char *buf);
 /* Returns true until owners_tick() has searched it for the first time. */
 bool owners_netns_searching(struct owners *o, uint32_t netns);
 
-bool owners_netns_is_own(const struct owners *o, uint32_t netns); /* this process's */
+bool owners_netns_is_own(const struct owners *o, uint32_t netns); /* namespace of this process */
 
 /*
  * Formats the words that run a command in a namespace: "ip netns exec NAME" or "nsenter -t PID -n".

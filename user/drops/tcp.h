@@ -68,7 +68,7 @@ struct tcp_sum {
 struct tcp_flow {
 	struct watch_flow key;	/* in sending direction */
 	uint32_t netns;		/* of the sending socket; 0: unknown */
-	struct tcp_totals last; /* of it */
+	struct tcp_totals last; /* last reading of it */
 	struct tcp_exit exit;	/* exit of this host after other namespaces; 0: not seen */
 	struct tcp_sum sum;
 	/* Private */
@@ -149,7 +149,7 @@ void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,
  */
 const struct hist *tcp_ledger_stall(const struct tcp_ledger *b, bool received);
 
-/* Whatever the reason. */
+/* Returns the undecided retransmissions, for all reasons. */
 uint64_t tcp_sum_undecided(const struct tcp_sum *s);
 
 /* Returns rows of struct tcp_flow that lost something. Decided after tcp_ledger_close(). */
@@ -166,7 +166,7 @@ struct tcp_spec {
 	const struct filter *filter;
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
-	unsigned flows; /* of tcp_ledger_new() */
+	unsigned flows; /* as in tcp_ledger_new() */
 	bool trail;	/* record the trail, which processes each arriving packet */
 	uint32_t netns; /* inode of the only namespace to observe; 0: all */
 };

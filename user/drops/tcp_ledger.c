@@ -55,7 +55,7 @@ struct tcp_ledger {
 	uint32_t chunks[HEADS], by_key[HEADS];
 	uint64_t n_folded;
 	uint64_t refused, fold_at; /* records; and count at which folding is tried again */
-	uint64_t unranged;	   /* records, until now */
+	uint64_t unranged;	   /* lost records so far */
 	uint64_t known_lost;	   /* records refused or lost before: later flows are complete */
 	struct hist stall, received_stall;
 	struct trail *trail; /* NULL: not recorded */

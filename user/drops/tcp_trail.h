@@ -31,7 +31,7 @@ extern const char *const trail_names[TRAIL_WHATS]; /* "resent", "hole" ... */
 
 struct trail_range {
 	uint64_t from, to, time_ns; /* to > from; bpf_ktime_get_ns(), in a file since its start */
-	uint32_t flow;		    /* its row */
+	uint32_t flow;		    /* row of its flow */
 	uint8_t what, stage;	    /* enum trail_what; enum stage of the loss */
 };
 

@@ -27,7 +27,7 @@
 /* Samples. */
 #define TAG_AT	    12 /* after the addresses of an Ethernet frame */
 #define TAG_LEN	    4
-#define SMALLEST    (sizeof(struct sample) + 8) /* in the ring */
+#define SMALLEST    (sizeof(struct sample) + 8) /* bytes in the ring */
 #define CLOCK_EVERY 64				/* samples between two readings of the clock */
 
 struct watch_samples {
@@ -47,7 +47,7 @@ struct watch {
 	unsigned programs; /* number with lists of windows */
 	unsigned cpus;	   /* per set: the highest number + 1 */
 	unsigned possible; /* number of values in a per-CPU map */
-	unsigned slots;	   /* of a CPU */
+	unsigned slots;	   /* per CPU */
 	uint32_t keys;	   /* capacity of a hash map */
 	size_t slot_size, key_size;
 	size_t list_size, slots_size, others_size, bursts_size;

@@ -54,8 +54,7 @@ struct watch_state {
 	struct watch_loss loss; /* summed over the CPUs */
 	uint64_t filter_unread; /* no match because they could not be read: drops/filter.h */
 	uint64_t recursion_misses;  /* drop while our program ran on that CPU: missed */
-	uint64_t run_ns, runs;	    /* of our program; 0 unless the host has BPF statistics
-				     * enabled */
+	uint64_t run_ns, runs;	    /* of our program; 0 unless BPF statistics are enabled */
 	uint64_t slots, slots_used; /* over all CPUs; used: maximum of an interval */
 	uint64_t overflow, overflow_used; /* keys in the hash map, in the same way */
 };
@@ -140,8 +139,9 @@ typedef void samples_each(void *arg, const struct sample *sample, const uint64_t
 int watch_open_samples(struct watch *w, samples_each *each, void *arg, struct error *err);
 
 /*
- * Calls `each` for new samples, oldest first, for at most `budget_ns`; the rest is left for the
- * next call. 0: for all samples present at the time of the call. Returns their number, or -errno.
+ * Calls `each` for new samples, oldest first, for at most `budget_ns`, and leaves the rest for the
+ * next call. `budget_ns` 0: for all samples present at the time of the call. Returns their number,
+ * or -errno.
  */
 int64_t watch_read_samples(struct watch *w, uint64_t budget_ns);
 
@@ -199,7 +199,7 @@ const char *xdplosses_map(uint32_t id, char *buf, unsigned size);
 
 void xdplosses_close(struct xdplosses *x); /* NULL is allowed */
 
-/* Event that counts as the loss if two report it (STAGES 3.3). */
+/* Event that counts as the loss if two report it. */
 enum xdploss_mode {
 	/*
 	 * kfree_skb is also counted and reports generic mode: skbs are counted there, so that a
@@ -219,7 +219,7 @@ struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode 
 /* Returns "ENOBUFS" for a negative errno; "ABORTED", "TX" ... for an exception, else "". */
 const char *xdplosses_reason(const struct xdploss_key *key);
 
-/* The tracepoint: "xdp_redirect_err". */
+/* Returns the tracepoint: "xdp_redirect_err". */
 const char *xdplosses_location(const struct xdploss_key *key);
 
 #endif
