@@ -116,7 +116,7 @@ static __always_inline void cause_device(struct balance_cause *cause, struct sk_
  */
 struct cause_work {
 	struct balance_cause now, last;
-	__u32 index; /* of the last */
+	__u32 index; /* of the previous cause */
 	__u32 pad;
 };
 
@@ -577,8 +577,8 @@ struct stream_walk {
 	unsigned char *head;
 	struct balance_stream_key key;
 	__u32 from;   /* offset of the payload from head */
-	__u32 bytes;  /* of the payload */
-	__u32 size;   /* of a segment's */
+	__u32 bytes;  /* bytes of the payload */
+	__u32 size;   /* bytes per segment */
 	__u32 linear; /* bytes from head on that are not in pages */
 	__u32 data;   /* offset of skb->data from head */
 	int again;
@@ -1292,7 +1292,7 @@ int balance_read6(__u64 *ctx)
 struct freed {
 	struct sk_buff *skb;
 	struct sock *rx_sk;
-	__u64 site, hook; /* hook_runner() */
+	__u64 site, hook; /* caller of the hooks, hook_runner() */
 	__u32 reason;
 };
 

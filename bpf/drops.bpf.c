@@ -32,7 +32,7 @@ NUMBER_MAP(arrivals);
 
 __u32 live_ifindex, live_netns;		/* the interface by which live frames leave; 0: unset */
 __u32 redirect_ifindex, redirect_netns; /* a fault's program there redirects to no interface, */
-__u32 redirect_target;			/* interface of the redirect, which refuses every frame, */
+__u32 redirect_target;			/* to this one, which refuses every frame, */
 __u32 redirect_cpumap;			/* or to CPUs, by the map with this ID; 0: unset */
 __u32 sink_takes; /* our XDP program ends packets as delivered, which the kernel reports as drops */
 __u32 xsk_map_id; /* redirects into this map are ours */

@@ -98,7 +98,7 @@ static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, _
 #define UDP_CSUM_OFF	 6
 #define BURN_LOOPS	 (1 << 20) /* upper bound: the clock ends it long before */
 #define FILTER_KEEP_ALL	 0xffffffff
-#define NOWHERE		 0x7fffffff /* an ifindex */
+#define NOWHERE		 0x7fffffff /* an unused ifindex */
 #define CGROUP_DROP	 0
 #define CGROUP_PASS	 1
 

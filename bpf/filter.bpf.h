@@ -176,7 +176,7 @@ static __always_inline void filter_rename(struct filter_scratch *scratch, __u32 
 		__builtin_memcpy(scratch->bytes + l3 + 8, name->flow.src, 16);
 		__builtin_memcpy(scratch->bytes + l3 + 24, name->flow.dst, 16);
 	}
-	__builtin_memcpy(scratch->bytes + l4, &name->flow.src_port, 4); /* both */
+	__builtin_memcpy(scratch->bytes + l4, &name->flow.src_port, 4); /* both ports */
 }
 
 /* Counts a packet that does not match because its bytes cannot be read. */

@@ -118,7 +118,7 @@ struct numa_drop_counters {
 struct sock {
 	struct sock_common __sk_common;
 	atomic_t sk_drops;
-	struct numa_drop_counters *sk_drop_counters; /* since 6.18 */
+	struct numa_drop_counters *sk_drop_counters; /* UDP, since 6.18 */
 	struct sk_buff_head sk_receive_queue;
 	int sk_rcvbuf;
 	__u16 sk_protocol;

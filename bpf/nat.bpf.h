@@ -184,7 +184,7 @@ static __always_inline bool fragment_is_again(struct followed *d, enum fragment_
 	return true;
 }
 
-/* Names */
+/* NAT tuples */
 
 #define IPS_SRC_NAT (1 << 4)
 #define IPS_DST_NAT (1 << 5)

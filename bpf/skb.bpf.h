@@ -5,9 +5,9 @@
  * the kernel supports them. Programs that get the packet itself read directly or with
  * bpf_skb_load_bytes().
  *
- * The position of the headers in an skb depends on where it was dropped (STAGES 7): the network
- * header if it is set, else the MAC header, else skb->data by skb->protocol. A sequence header is
- * accepted only after a UDP header found that way, never by scanning.
+ * The position of the headers in an skb depends on where it was dropped: the network header if it
+ * is set, else the MAC header, else skb->data by skb->protocol. A sequence header is accepted only
+ * after a UDP header found that way, never by scanning.
  *
  * The plain case, without options and extension headers, is one wide read. All other cases use
  * headers_walk(), which is verified once.
@@ -75,7 +75,7 @@ volatile __u32 no_bits;
 struct linear {
 	unsigned char *head;
 	unsigned char *data;
-	__u32 tail; /* of its end */
+	__u32 tail; /* offset of its end */
 	__u16 network_header;
 	__u16 mac_header;
 	__be16 protocol;
@@ -210,10 +210,10 @@ static __always_inline bool has_more_headers(const struct headers *h)
 	       (h->proto == PROTO_UDP || headers_is_extension(h->version, h->proto));
 }
 
-/* Stamps */
+/* Sequence headers */
 
 struct packet {
-	__u64 word;	/* of the stamp */
+	__u64 word;	/* of the sequence header */
 	__u32 payload;	/* offset of the UDP payload from head */
 	__u32 l3_bytes; /* length by the IP header */
 };

@@ -136,7 +136,7 @@ struct {
  */
 struct receiver {
 	__u64 sk;
-	__u32 rcv_nxt, pad; /* in the end */
+	__u32 rcv_nxt, pad; /* final value */
 };
 MAP(receivers, LRU_HASH, 1, struct watch_flow, struct receiver);
 
@@ -230,7 +230,7 @@ static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program
 		__builtin_memcpy(a->bytes + 24, f->dst, 16);
 		tcp = a->bytes + IP6_HLEN;
 	}
-	__builtin_memcpy(tcp, &f->src_port, 4); /* both */
+	__builtin_memcpy(tcp, &f->src_port, 4); /* both ports */
 	tcp[12] = TCP_HLEN / 4 << 4;
 	tcp[13] = 0x10; /* ACK */
 	return filter_matches(&at, ASKED_LENGTH, NULL, NULL);

@@ -707,8 +707,8 @@ static __always_inline struct followed *datagram_of(const struct linear *at,
 }
 
 /*
- * Decides by EXPR, which has `matched` or not. A later fragment is decided by the first one if that
- * was seen. Not static (like the next functions).
+ * Returns true if the packet is of the flow. `matched`: result of EXPR. A later fragment is of the
+ * flow if the first one was seen and is. Not static (like the next functions).
  */
 __noinline int is_of_flow(const struct linear *at, __u32 program, __u32 matched)
 {

@@ -25,7 +25,7 @@ struct bpf_prog {
 	struct bpf_prog_aux *aux;
 };
 
-/* The field is in the middle of an interface. Other programs do not need it. */
+/* The field is in the middle of struct net_device. Other programs do not need it. */
 struct net_device___generic {
 	struct bpf_prog *xdp_prog;
 };
