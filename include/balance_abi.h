@@ -123,7 +123,7 @@ struct balance_tally {
 	__u64 elsewhere; /* reads in a namespace where no datagram was seen to arrive */
 	__u64 multicast; /* entered, and may be delivered to several sockets */
 	__u64 hidden;	 /* UDP packets of any flow, with their UDP header in pages */
-	/* Of --seq. */
+	/* With --seq. */
 	__u64 unread;	  /* numbers in pages that could not be read */
 	__u64 unnumbered; /* packets without a number: too short, or not RTP */
 	__u64 crowded;	  /* packets of streams without room */
@@ -167,7 +167,7 @@ struct balance_stream {
 
 /* Result of a snapshot of all counts and queues. */
 struct balance_look {
-	struct balance_tally sum; /* over the CPUs */
+	struct balance_tally sum; /* sum over the CPUs */
 	__u64 queued;		  /* datagrams of the flow in sockets' queues */
 	__u64 mixed;		  /* packets in queues with packets of other flows */
 	__u64 dying;   /* packets in queues of sockets that are closed, and not yet freed */
@@ -204,7 +204,7 @@ struct balance_config {
 	__u16 offset; /* in the payload, start of the bytes that are read */
 	__u16 bytes;  /* bytes to read: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;
-	struct trace_range consumed[WATCH_CONSUMED_MAX]; /* as watch_config's */
+	struct trace_range consumed[WATCH_CONSUMED_MAX]; /* as in struct watch_config */
 };
 
 /* A packet in a socket's queue, for the filter in user space. */

@@ -23,7 +23,7 @@ enum fault_frag_way {
 #define FAULT_MARK_POLICY 0x02000000 /* mark that the IPsec policies match */
 
 struct fault_config {
-	__u64 udp_csum_share;	/* checksums to spoil */
+	__u64 udp_csum_share;	/* UDP checksums to damage */
 	__u64 udp_header_share; /* UDP lengths to damage */
 	__u64 frag_share;	/* fraction of fragmented datagrams to damage */
 	__u64 cgroup_share;	/* packets for the cgroup's egress program to refuse */

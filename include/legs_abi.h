@@ -16,7 +16,7 @@ enum leg_point {
 
 /* The last packet of all packets that share a slot. CLOCK_TAI, ns; 0: not passed or not seen. */
 struct leg_times {
-	__u64 word; /* of its stamp */
+	__u64 word; /* of the sequence header */
 	__u64 at[LEG_POINTS];
 };
 

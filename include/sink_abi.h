@@ -22,7 +22,7 @@ struct sink_config {
 
 /* In bss, by slot: learned streams. */
 struct sink_discovered {
-	__u64 base;  /* of the numbers */
+	__u64 base;  /* base of the numbers */
 	__u64 first; /* numbers below were not observed */
 	__u32 stream;
 	__u32 ready; /* the fields are written */

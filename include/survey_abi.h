@@ -45,7 +45,7 @@ _Static_assert(sizeof(struct queue_record) == 24, "read by both sides");
 struct burst_record {
 	__u64 last_ns; /* bpf_ktime_get_ns() of the last loss */
 	__u64 run, most;
-	struct queue_record queue; /* without the cookie */
+	struct queue_record queue; /* without its cookie */
 };
 
 _Static_assert(sizeof(struct burst_record) == 48, "read by both sides");

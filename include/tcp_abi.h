@@ -170,7 +170,7 @@ struct tcp_config {
 	} inside[8];		/* first letters of link kinds; 0: unused */
 	__u32 netns;		/* inode of the only namespace to count; 0: the whole host */
 	__s32 reason_merged[3]; /* of out-of-order segments; negative: missing in this kernel */
-	__u16 trail;		/* entries are kept */
+	__u16 trail;		/* keep entries */
 	__u16 has_err;		/* tcp_retransmit_skb has its 3rd argument */
 };
 

@@ -40,7 +40,7 @@ struct trace_places {
 	 * the callers at interfaces (nf_hook_ingress(), nf_hook_egress()): ingress and egress.
 	 */
 	struct trace_range run, resume, in, out;
-	struct trace_range xdp[TRACE_XDP]; /* functions that run XDP on an skb and free it */
+	struct trace_range xdp[TRACE_XDP]; /* run XDP on an skb and free it, veth's first */
 };
 
 #define TRACE_HANDING	 6
@@ -106,7 +106,7 @@ struct trace_cause {
 	__u64 aux;	/* NETFILTER_DROP: see CAUSE_DST; XDP observers: enum bpf_map_type */
 	__s32 reason;	/* enum skb_drop_reason; XDP observers: -errno */
 	__u32 netns;	/* inode number of the namespace; 0 unknown */
-	__u32 ifindex;	/* 0 unknown */
+	__u32 ifindex;	/* 0: unknown */
 	__u16 pkt_type; /* skb->pkt_type if aux is the caller of netfilter's hooks, else 0 */
 	__u8 observer;	/* enum trace_observer */
 	__u8 flags;	/* enum trace_cause_flag */
@@ -164,8 +164,8 @@ struct trace_begun {
 /* Per CPU: fragments of numbered datagrams. */
 struct trace_fragments {
 	__u64 made;	 /* seen at the sender's interface */
-	__u64 seen;	 /* at the receiver's */
-	__u64 dropped;	 /* events */
+	__u64 seen;	 /* seen at the receiver's interface */
+	__u64 dropped;	 /* drop events */
 	__u64 abandoned; /* not sent because an earlier fragment was lost */
 	__u64 unmatched; /* UDP fragments without a known first fragment: they resolve no number */
 };
@@ -187,14 +187,14 @@ struct fragment_key {
 struct fragmented {
 	__u64 word;
 	__u32 passed[2];
-	__u32 bytes; /* 0: not known yet */
+	__u32 bytes; /* 0: unknown so far */
 	__u32 pad;
 };
 
 /* The first loss of a datagram that an observer has counted. */
 struct fragment_loss {
 	__u64 ns;     /* CLOCK_MONOTONIC; 0: unset */
-	__u32 offset; /* of the fragment */
+	__u32 offset; /* fragment offset */
 	/*
 	 * FRAGMENT_BALANCE: index + 1 of the cause, while it is unknown whether EXPR matches the
 	 * datagram; 0: counted, or not lost.
@@ -227,7 +227,7 @@ struct followed {
 	__u32 again_lost[2];	      /* dropped fragments of `again`, by enum fragment_observer */
 };
 
-#define FOLLOWED_OURS	  1    /* EXPR wants it */
+#define FOLLOWED_OURS	  1    /* EXPR matches it */
 #define FOLLOWED_RECEIVED 2    /* it came from outside this host */
 #define FOLLOWED_LEFT	  4    /* its first fragment has left the host */
 #define FOLLOWED_COPY	  8    /* looped back multicast: a copy of the original */

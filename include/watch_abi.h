@@ -17,7 +17,7 @@
 
 #define WATCH_SETS	   2
 #define WATCH_IFNAME	   16 /* IFNAMSIZ */
-#define WATCH_CONSUMED_MAX 8  /* places */
+#define WATCH_CONSUMED_MAX 8  /* locations */
 #define WATCH_REASONS	   256
 #define WATCH_SLOTS	   256	/* slots per CPU, a power of two */
 #define WATCH_FLOW_SLOTS   1024 /* slots per CPU with flows */
@@ -53,7 +53,7 @@ struct watch_key {
 	__u64 location;	 /* return address in the kernel; 0: an empty slot */
 	__u64 aux;	 /* a socket's cookie, dst->input or a destination, as flags say, else 0 */
 	__s32 reason;	 /* enum skb_drop_reason; 0 if not supported by the kernel */
-	__u32 ifindex;	 /* 0 unknown */
+	__u32 ifindex;	 /* 0: unknown */
 	__u32 netns;	 /* inode number; 0 unknown */
 	__be16 protocol; /* skb->protocol: ETH_P_IP ...; 0 unknown */
 	__u16 pkt_type : 3; /* PACKET_HOST, PACKET_BROADCAST ... */
@@ -209,7 +209,7 @@ _Static_assert(BURST_LIST <= 65536, "numbers of bursts are 16 bits");
 #define SAMPLE_SNAPLEN_MAX 65535
 #define SAMPLE_PROGRAMS	   2 /* for kfree_skb and consume_skb, which may interrupt each other */
 
-#define SAMPLE_FRAMES 32 /* of a stack */
+#define SAMPLE_FRAMES 32 /* maximum stack depth */
 
 /*
  * Followed by room for `frames_room` addresses of the kernel's stack, then `len` bytes of the
