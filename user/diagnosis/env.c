@@ -17,7 +17,7 @@
 #include "base/proc.h"
 #include "host/netdev.h"
 
-/* Those that change how a packet is counted, cut, merged or checked. */
+/* Offloads that change how a packet is counted, cut, merged or checked. */
 static const char *const offloads[] = {"tx-checksum-ipv4",
 				       "tx-checksum-ipv6",
 				       "tx-checksum-ip-generic",
@@ -30,7 +30,7 @@ static const char *const offloads[] = {"tx-checksum-ipv4",
 				       "tx-generic-segmentation",
 				       "tx-gso-list"};
 
-/* Which namespace decides. */
+/* The namespace that decides. */
 enum side { HOST, TX, RX };
 
 static const struct {
@@ -49,7 +49,7 @@ static const struct {
 	{"net/ipv4/conf/all/rp_filter", RX}, {"net/ipv6/ip6frag_high_thresh", RX},
 };
 
-/* "212992" is a number, "1 2 3" a list of numbers, all else text. */
+/* Converts "212992" to a number, "1 2 3" to a list of numbers, anything else to text. */
 static struct json_object *sysctl_value(const char *s)
 {
 	struct json_object *list, *value;
@@ -80,7 +80,7 @@ static struct json_object *read_sysctls(const struct lab *lab)
 
 		if (lab && sysctls[i].side != HOST)
 			ns = sysctls[i].side == TX ? &lab->tx_ns : &lab->rx_ns;
-		/* Values for the whole host are not shown in other namespaces by all kernels. */
+		/* Not all kernels show values of the whole host in other namespaces. */
 		if (netns_sysctl_read(ns, path, value, sizeof(value)) < 0 &&
 		    netns_sysctl_read(NULL, path, value, sizeof(value)) < 0)
 			continue;
@@ -129,7 +129,7 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 			json_put_bool(features, offloads[i], on);
 	}
 	json_put(o, "offloads", features);
-	/* Who does the work of receiving: softirq or a thread, and on which CPUs. */
+	/* Adds who does the receive work: softirq or a thread, and on which CPUs. */
 	if (link_sysfs(port->ns, port->ifname, "threaded", text, sizeof(text)))
 		json_put_bool(o, "threaded_napi", strcmp(text, "0") != 0);
 	if (link_sysfs(port->ns, port->ifname, "queues/rx-0/rps_cpus", text, sizeof(text)))
@@ -140,7 +140,7 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 	return o;
 }
 
-/* "model name : AMD EPYC" on x86; arm64 has no such line, but names the part. */
+/* Adds "model name : AMD EPYC" on x86. arm64 has no such line, but numbers of the part. */
 static void add_cpu_model(struct json_object *env)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");
@@ -174,14 +174,16 @@ static void add_cpus(struct json_object *env)
 		json_put_text(env, "governor", line);
 	if (proc_read(AT_FDCWD, line, sizeof(line), "/sys/devices/system/node/online") > 0)
 		json_put_text(env, "numa_nodes", line);
-	/* Time that the hypervisor gave to others, of all CPUs since boot. */
+	/* Time that the hypervisor gave to other guests, all CPUs since boot. */
 	proc_read(AT_FDCWD, line, sizeof(line), "/proc/stat");
 	if (sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1)
 		json_put_u64(env, "steal_ns",
 			     steal * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK)));
 }
 
-/* CPUs that one group may use, 0 or less if it has no limit. v2: "max 100000"; v1: two files. */
+/*
+ * Reads the CPUs that a group may use, 0 or less without a limit. v2: "max 100000", v1: two files.
+ */
 static bool group_cpus(const char *dir, bool v2, double *cpus)
 {
 	double quota, period;
@@ -193,7 +195,7 @@ static bool group_cpus(const char *dir, bool v2, double *cpus)
 		return false;
 	if (v2)
 		return sscanf(line, "%lf %lf", &quota, &period) != 2 || (*cpus = quota / period);
-	quota = strtod(line, NULL); /* -1: none */
+	quota = strtod(line, NULL); /* -1: no limit */
 	proc_read(AT_FDCWD, line, sizeof(line), "%s/cpu.cfs_period_us", dir);
 	period = strtod(line, NULL);
 	if (period > 0)
@@ -201,7 +203,7 @@ static bool group_cpus(const char *dir, bool v2, double *cpus)
 	return true;
 }
 
-/* The tightest quota from this group up to the root, in CPUs; null: none. */
+/* Adds the tightest quota from this group up to the root, in CPUs, null without a quota. */
 static void add_cgroup(struct json_object *env)
 {
 	struct cgroup group;

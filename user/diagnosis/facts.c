@@ -26,9 +26,9 @@
 #include "survey.skel.h"
 #include "survey_abi.h"
 
-#define ARGS_WITH_SOCKET 4 /* of trace_kfree_skb() */
+#define ARGS_WITH_SOCKET 4 /* arguments of trace_kfree_skb() */
 
-/* What pktledger itself can do on this host. Genl families are looked for in `ns`. */
+/* Reads the abilities of pktledger on this host. Genl families are looked up in `ns`. */
 static void facts_self_read(const struct netns *ns, struct facts_self *self)
 {
 	static const int wanted[] = {CAP_BPF,	  CAP_PERFMON,	 CAP_NET_ADMIN,
@@ -37,7 +37,7 @@ static void facts_self_read(const struct netns *ns, struct facts_self *self)
 	struct reasons *reasons;
 
 	memset(self, 0, sizeof(*self));
-	/* without the right to open one it is there all the same */
+	/* AF_XDP exists even without the privilege to open a socket */
 	self->af_xdp = af_xdp >= 0 || errno == EPERM;
 	fd_close(&af_xdp);
 	self->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
@@ -63,9 +63,9 @@ static void take_queue(void *arg, const void *record)
 }
 
 /*
- * What a packet takes of the buffer of a UDP socket, by a BPF iterator: no other interface shows
- * it. Fills in `truesize` of the sockets, which are in `ns`. 0 or -errno: -EPERM without CAP_BPF
- * and CAP_PERFMON, and others where the kernel has no such iterator.
+ * Reads the buffer space per packet of UDP sockets with a BPF iterator: no other interface shows
+ * it. Fills in `truesize` of the sockets, which are in `ns`. Returns 0 or -errno: -EPERM without
+ * CAP_BPF and CAP_PERFMON, other errors if the kernel has no such iterator.
  */
 static int read_queues(const struct netns *ns, struct facts_socks *socks)
 {
@@ -74,7 +74,7 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
 
 	if (ret)
 		return ret;
-	/* it shows the sockets of the namespace in which it is made */
+	/* it shows the sockets of the namespace in which it was created */
 	saved = netns_push(ns);
 	ret = saved < 0 ? saved
 			: trace_iterate(skel->links.queue, sizeof(struct queue_record), take_queue,
@@ -85,14 +85,14 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
 }
 
 #define TICK_NS	  100000000
-#define SOURCE_NS 500000000 /* until a packet shows whose are refused */
+#define SOURCE_NS 500000000 /* ns until a packet shows the rejected source */
 
-/* What has two samples. */
+/* Data that is sampled twice. */
 struct moment {
 	uint64_t time_ns;
 	struct counters counters;
 	struct cpu_sample cpus;
-	char *interrupts; /* NULL: not readable */
+	char *interrupts; /* NULL if unreadable */
 	struct facts_socks socks;
 };
 
@@ -101,16 +101,16 @@ struct facts_reader {
 	struct facts *f;
 	struct netns host;	  /* NETNS_NONE: the thread's */
 	int root;		  /* proc_root() */
-	struct survey_bpf *reads; /* NULL: not here */
-	struct nftrules *rules;	  /* NULL: not read */
+	struct survey_bpf *reads; /* NULL if not available here */
+	struct nftrules *rules;	  /* NULL if not read */
 	struct moment before, after;
 
-	/* What the readers of sockets do while these lose packets. */
-	struct readings *readings; /* NULL: not known */
-	uint32_t inum;		   /* of the namespace */
+	/* Work of the readers of sockets during losses. */
+	struct readings *readings; /* NULL if unknown */
+	uint32_t inum;		   /* inode of the namespace */
 	struct facts_socks last, now;
 
-	const char *names[FACTS_LINKS + 1]; /* of the links */
+	const char *names[FACTS_LINKS + 1]; /* names of the links */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -134,7 +134,7 @@ static void unread_if(struct facts *f, int ret, const char *what)
 		unread(f, what, "%s", strerror(-ret));
 }
 
-/* 0 or -errno: then they are not known. */
+/* Prepares the readings. Returns 0, or -errno if they are not available. */
 static int open_readers(struct facts_reader *r)
 {
 	int ret, saved;
@@ -152,7 +152,7 @@ static int open_readers(struct facts_reader *r)
 	return 0;
 }
 
-/* Some times a second: checks which sockets have lost packets since. */
+/* Checks several times per second which sockets have lost packets since. */
 static void sample_readers(struct facts_reader *r)
 {
 	if (facts_socks_read(r->spec.ns, r->spec.port, &r->now))
@@ -205,7 +205,10 @@ static int list_links(struct facts_reader *r, struct error *err)
 	return 0;
 }
 
-/* The counters' window is inside that of the sockets: what these have not lost, others have. */
+/*
+ * Takes a sample. The window of the counters is inside the window of the sockets, so losses not
+ * seen at these sockets belong to other sockets.
+ */
 static int take_moment(struct facts_reader *r, struct moment *m)
 {
 	const struct counters_scope scope = {FACTS_HERE, r->spec.ns, r->names,
@@ -255,7 +258,7 @@ bool facts_undecided(const struct facts_reader *r)
 	for (unsigned i = 0; r->readings && i < r->last.n; i++) {
 		struct reading reading;
 
-		/* of a process that is not known nothing will be */
+		/* without a known process, the reason stays unknown */
 		if (!readings_get(r->readings, r->last.at[i].inode, &reading) && reading.lost &&
 		    !reading_decides(&reading))
 			return true;
@@ -268,7 +271,10 @@ static void went_away(struct facts *f, const char *ifname)
 	unread(f, ifname, "the interface went away meanwhile");
 }
 
-/* Interfaces of containers come and go: without both samples there is nothing to judge. */
+/*
+ * Joins the samples of interfaces. Interfaces of containers come and go, and without both samples
+ * there is nothing to judge.
+ */
 static void join_links(struct facts_reader *r)
 {
 	struct facts *f = r->f;
@@ -302,7 +308,7 @@ static void join_links(struct facts_reader *r)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
 						 link->irq);
 		irq_affinities(r->root, link->irq, link->n_irqs);
-		/* Devices without hardware have none of these, and need none. */
+		/* Virtual interfaces have no ring and no interrupts. */
 		if (link->dev.driver[0] && (s->ring.known || link->n_irqs) &&
 		    (!s->ring.known || !s->channels.known || !s->coalesce.known))
 			unread(f, ifname, "driver %s does not report:%s%s%s", link->dev.driver,
@@ -314,7 +320,7 @@ static void join_links(struct facts_reader *r)
 		unread(f, "/proc/interrupts", "not readable");
 }
 
-/* Only where that is worth a BPF program. */
+/* Reads the route back, only if that is worth a BPF program. */
 static void read_back(struct facts_reader *r)
 {
 	struct survey_bpf *w;
@@ -358,7 +364,7 @@ static void join(struct facts_reader *r)
 	join_links(r);
 	facts_socks_rates(&r->before.socks, &r->after.socks);
 	f->socks = r->after.socks;
-	/* What a packet takes in a full queue, only where that is worth a BPF program. */
+	/* Read the buffer space per packet of a full queue, only if that is worth a BPF program. */
 	for (unsigned i = 0; i < f->socks.n; i++)
 		full |= f->socks.at[i].cookie && f->socks.at[i].lost && f->socks.at[i].queued;
 	if (full)
@@ -366,7 +372,7 @@ static void join(struct facts_reader *r)
 	if (facts_holders_find(r->spec.owners, &f->socks, r->spec.pid) == -EACCES)
 		unread(f, "owners of sockets", "processes of others; needs CAP_SYS_PTRACE");
 	read_back(r);
-	/* the counter is one of the host: what it counts may be in any namespace */
+	/* the counter is global: its packets may be in any namespace */
 	if (!way_dnat_read(r->spec.ns, &f->dnat) && !way_silent_read(r->spec.ns, &f->silent) &&
 	    (facts_moved(f, FACTS_HOST, "arp_cache:unresolved_discards") ||
 	     facts_moved(f, FACTS_HOST, "ndisc_cache:unresolved_discards")))
@@ -387,14 +393,17 @@ static void join(struct facts_reader *r)
 		       FACTS_SOCKS);
 }
 
-/* r->names goes with the places: one that is gone leaves its place to the next. */
+/*
+ * Reads the links. r->names keeps the order of the list: the entry of a missing interface is reused
+ * by the next.
+ */
 static int read_links(struct facts_reader *r)
 {
 	struct facts *f = r->f;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < f->n_links; i++) {
-		const struct netdev dev = f->link[i].dev; /* its name is emptied */
+		const struct netdev dev = f->link[i].dev; /* reading the link clears its name */
 		int ret = facts_link_read(r->spec.ns, dev.link.ifname, &f->link[n]);
 
 		if (!ret)
@@ -428,7 +437,7 @@ static int begin(struct facts_reader *r)
 	r->rules = nftrules_new();
 	nftrules_note(r->rules, r->inum, ns, false);
 	unread_if(f, open_readers(r), "readers of sockets");
-	/* by a BPF program, for no counter shows it: not before Linux 6.3 */
+	/* a BPF program, because no counter shows it: requires Linux 6.3 */
 	unread_if(f, survey_attach(&r->reads, "read_one", "reads"), "how often sockets are read");
 	ret = take_moment(r, &r->before);
 	if (ret)
@@ -437,7 +446,10 @@ static int begin(struct facts_reader *r)
 	return 0;
 }
 
-/* Those whose counter says what they dropped; one that counts what goes on, too, says nothing. */
+/*
+ * Reads the rules whose counter counts drops. A counter that also counts passing packets shows
+ * nothing.
+ */
 static void read_rules(struct facts_reader *r)
 {
 	struct nft_result *all = mem_new(all);
@@ -468,7 +480,7 @@ static int end(struct facts_reader *r)
 		struct facts_sock *s = &r->after.socks.at[i];
 		int reads = bpf_map__fd(r->reads->maps.reads);
 
-		/* One without an entry was not read, or there was no room for it. */
+		/* A socket without an entry was not read, or there was no room for it. */
 		s->reads_known = s->cookie && !bpf_map_lookup_elem(reads, &s->cookie, &s->reads);
 	}
 	stack_sample_read(r->spec.ns, &r->f->stack.after);
@@ -506,8 +518,8 @@ int facts_begin(struct facts_reader **out, const struct facts_spec *spec, struct
 	facts->port = spec->port;
 	facts->pid = spec->pid;
 	/*
-	 * The namespace of PID 1 has the settings that are one for the host. Where it may not be
-	 * opened, or in a container with a PID 1 of its own, what this one shows has to do.
+	 * The namespace of PID 1 has the global settings. If it cannot be opened, or in a container
+	 * with a separate PID 1, the current namespace is used.
 	 */
 	if (netns_open(&r->host, "/proc/1/ns/net", NULL))
 		r->host = NETNS_NONE;

@@ -21,8 +21,8 @@ void cpu_sample_parse(struct cpu_sample *s, const char *text)
 		unsigned cpu;
 
 		/*
-		 * Guest time is contained in user and nice. Of the line of all CPUs the user time
-		 * would be taken for the number of a CPU.
+		 * Guest time is contained in user and nice. In the line of all CPUs, the user time
+		 * would be taken for a CPU number.
 		 */
 		if (strncmp(line, "cpu ", 4) == 0 ||
 		    sscanf(line,
@@ -60,7 +60,7 @@ void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 		if (!b->online || !total)
 			continue;
 		cpu->ticked = true;
-		/* Idle time may go backwards (get_iowait_time_us()): no share of it then. */
+		/* Idle time may decrease (get_iowait_time_us()): no fraction then. */
 		cpu->idle = (double)counter_grown(b->idle, a->idle) / (double)total;
 		cpu->softirq = (double)counter_grown(b->softirq, a->softirq) / (double)total;
 		stolen += counter_grown(b->steal, a->steal);
@@ -77,13 +77,13 @@ static bool read_number(int root, unsigned cpu, const char *file, uint64_t *valu
 	return !num_u64(text, 0, UINT64_MAX, value);
 }
 
-/* "" where there is none. */
+/* Reads a word, "" if the file does not exist. */
 static void read_word(int root, char *buf, size_t size, unsigned cpu, const char *file)
 {
 	proc_read(root, buf, size, CPU_DIR "%s", cpu, file);
 }
 
-/* States are in the order of their depth; the last that is enabled is the deepest. */
+/* Reads the idle states, which are sorted by depth: the last enabled one is the deepest. */
 static void read_idle(int root, struct facts_cpu *cpu, unsigned n)
 {
 	for (unsigned state = 0;; state++) {
@@ -127,7 +127,7 @@ static int compare(const void *a, const void *b)
 	return (int)*x - (int)*y;
 }
 
-/* msi_irqs has a file for each interrupt, called by its number. */
+/* Reads msi_irqs, which has one file per interrupt, named by its number. */
 unsigned irq_numbers(const struct netns *ns, const char *ifname, unsigned *irq, unsigned max)
 {
 	static const char *const places[] = {"device/msi_irqs", "device/../msi_irqs"};
@@ -148,7 +148,7 @@ unsigned irq_numbers(const struct netns *ns, const char *ifname, unsigned *irq, 
 	return n;
 }
 
-/* The line of an interrupt, behind its number; NULL: it has none. */
+/* Returns the line of an interrupt after its number, or NULL. */
 static const char *find_line(const char *text, unsigned irq)
 {
 	for (const char *p = text; p; p = next_line(p)) {
@@ -161,7 +161,7 @@ static const char *find_line(const char *text, unsigned irq)
 	return NULL;
 }
 
-/* The CPUs of the columns, from the first line "CPU0 CPU1 CPU4". */
+/* Reads the CPUs of the columns from the first line, "CPU0 CPU1 CPU4". */
 static unsigned read_columns(const char *text, unsigned *cpu)
 {
 	const char *end = text + strcspn(text, "\n");
@@ -186,7 +186,7 @@ static bool next_count(const char **p, uint64_t *count)
 	return true;
 }
 
-/* False: one of the lines has fewer counts than columns. */
+/* Computes the rate of an interrupt. Returns false if a line has fewer counts than columns. */
 static bool rate_of(struct facts_irq *out, const char *before, const char *after, unsigned columns,
 		    const unsigned *cpu)
 {
@@ -207,7 +207,7 @@ static bool rate_of(struct facts_irq *out, const char *before, const char *after
 			out->cpu = (int)cpu[i];
 		}
 	}
-	/* The last word of the line: chip, hardware number and trigger stand before it. */
+	/* The last word of the line is the name, after chip, hardware number and trigger. */
 	len = (int)strcspn(after, "\n");
 	for (word = after + len; word > after && word[-1] != ' ';)
 		word--;
@@ -230,7 +230,7 @@ unsigned irq_rates(const char *before, const char *after, const unsigned *irq, u
 	return found;
 }
 
-/* Whether a list as "0-3,8" has the CPU; one that was cut may have it. */
+/* Returns whether a list such as "0-3,8" has the CPU. A list that was cut may have it. */
 static bool list_holds(const char *list, unsigned cpu)
 {
 	for (const char *p = list; *p; p += *p == ',') {
@@ -246,7 +246,10 @@ static bool list_holds(const char *list, unsigned cpu)
 	return false;
 }
 
-/* The effective one is where it goes; older kernels have it for some chips only. */
+/*
+ * Reads the affinities. The effective affinity is the actual target, which older kernels report for
+ * some chips only.
+ */
 void irq_affinities(int root, struct facts_irq *irq, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -264,7 +267,7 @@ void irq_affinities(int root, struct facts_irq *irq, unsigned n)
 	}
 }
 
-/* "eth0-TxRx-3", "eth0-rx-0", "virtio1-input.0", "mlx5_comp3@pci:0000:01:00.0" */
+/* Matches "eth0-TxRx-3", "eth0-rx-0", "virtio1-input.0", "mlx5_comp3@pci:0000:01:00.0". */
 bool irq_receives(const struct facts_irq *irq)
 {
 	return strcasestr(irq->name, "rx") || strstr(irq->name, "input") ||

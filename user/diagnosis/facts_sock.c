@@ -9,8 +9,14 @@
 #include "diagnosis/facts.h"
 #include "host/sockdiag.h"
 
-/* If it is wanted and there is room; one that loses or waits takes that of one that does not. */
-/* Both texts are "" unless the socket takes packets for one address only, or of one peer. */
+/*
+ * Adds a socket if it matches and fits. A socket with losses or queued packets replaces an idle
+ * socket.
+ */
+/*
+ * Writes the addresses. Both texts are "" unless the socket only receives for one address or from
+ * one peer.
+ */
 static void put_addresses(struct facts_sock *s, const struct sockmem_row *row)
 {
 	static const uint8_t any[sizeof(row->address)];
@@ -73,13 +79,16 @@ void facts_socks_rates(const struct facts_socks *before, struct facts_socks *aft
 			b = before->at[k].inode == s->inode ? &before->at[k] : NULL;
 		s->young = !b;
 		s->queued_before = b ? b->queued : 0;
-		s->lost = s->drops - (b ? b->drops : 0); /* modulo 2^32, as sk_drops */
-		if (!b && before->more_lose)		 /* before or since is not known */
+		s->lost = s->drops - (b ? b->drops : 0); /* modulo 2^32, like sk_drops */
+		if (!b && before->more_lose)		 /* the losses may be older than the
+							  * window */
 			s->lost = 0;
 	}
 }
 
-/* Of cpu.stat of both versions: throttled_usec of 2, throttled_time (ns) of 1. */
+/*
+ * Reads cpu.stat of both versions: throttled_usec of version 2, throttled_time (ns) of version 1.
+ */
 static bool read_throttled(const char *text, uint64_t *ns)
 {
 	for (const char *line = text; line; line = next_line(line)) {
@@ -111,7 +120,7 @@ unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max)
 
 int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, pid_t pid)
 {
-	struct owner who; /* what is asked for is searched for */
+	struct owner who; /* a lookup queues a search */
 	int ret;
 
 	if (!o || !n)

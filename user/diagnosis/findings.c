@@ -165,7 +165,7 @@ const struct record_field finding_fact_rows[] = {
 	FACT("missing", POINTER, missing),
 	FACT("flows", UINT, flows),
 	FACT("again", UINT, again),
-	/* added when the finding is written, or judged */
+	/* added when the finding is written or judged */
 	RECORD_OTHER("scope", NULL),
 	RECORD_OTHER("seen", NULL),
 	RECORD_OTHER("setting", NULL),
@@ -189,7 +189,7 @@ static bool ends_with(const char *key, const char *end)
 	return n > m && !strcmp(key + n - m, end);
 }
 
-/* `unit`: what follows #; NULL: as it is. */
+/* Formats a number. `unit`: the text after #, NULL for the plain value. */
 static const char *number_text(const struct record_field *row, const void *at, const char *unit)
 {
 	const uint64_t v = row->type == RECORD_DOUBLE ? 0 : number(at, row->size);
@@ -206,7 +206,7 @@ static const char *number_text(const struct record_field *row, const void *at, c
 	return buf;
 }
 
-/* Text of a fact; NULL: it is not known. `key` may have a # and a unit behind the name. */
+/* Returns the text of a fact, or NULL if unknown. `key` may have a # and a unit after the name. */
 static const char *fact_text(const struct finding_facts *f, const char *key)
 {
 	const size_t n = strcspn(key, "#");
@@ -241,7 +241,10 @@ static const char *fact_text(const struct finding_facts *f, const char *key)
 	return NULL;
 }
 
-/* Appends [p, end) without brackets. False: a fact is unknown, and `out` as it was before. */
+/*
+ * Appends [p, end) without brackets. Returns false if a fact is unknown, and leaves `out`
+ * unchanged.
+ */
 static bool fill_part(char *out, size_t size, size_t *n, const char *p, const char *end,
 		      const struct finding_facts *f)
 {
@@ -262,7 +265,7 @@ static bool fill_part(char *out, size_t size, size_t *n, const char *p, const ch
 			len = strlen(text);
 		}
 		p = close ? close + 1 : p + 1;
-		if (at + len >= size) { /* whole or not at all */
+		if (at + len >= size) { /* completely or not at all */
 			out[*n] = 0;
 			return false;
 		}
@@ -285,7 +288,7 @@ bool finding_fill(char *out, size_t size, const char *template, const struct fin
 		const char *begin = p + optional,
 			   *end = begin + strcspn(begin, optional ? "]" : "[");
 
-		if (!n && optional && !strncmp(begin, "; ", 2)) /* nothing is before it */
+		if (!n && optional && !strncmp(begin, "; ", 2)) /* no text precedes it */
 			begin += 2;
 		if (!fill_part(out, size, &n, begin, end, f) && !optional) {
 			out[0] = 0;
@@ -298,15 +301,16 @@ bool finding_fill(char *out, size_t size, const char *template, const struct fin
 
 /* Deriving facts */
 
-/* Losses of so many full buffers are no burst: the reader is too slow. */
+/* Losses of this many full buffers are not a burst: the reader is too slow. */
 #define BURSTS 8
 #define STEADY 0.1
 
 #define KERNEL_BACKLOG 1000 /* net_hotdata.max_backlog */
 
 /*
- * What was watched only for a while may go on: then a steady share of losses is no burst either.
- * Where arrivals are not known, nor all that was sent, nothing is said.
+ * Returns whether the losses were a burst. Packets observed only for a while may continue, and a
+ * constant loss rate is not a burst either. Returns false if both the arrivals and the packets sent
+ * are unknown.
  */
 static bool is_burst(const struct finding_facts *f)
 {
@@ -318,10 +322,9 @@ static bool is_burst(const struct finding_facts *f)
 }
 
 /*
- * The buffer that would have held the largest burst seen, with a margin of a quarter, or all that
- * was lost, if that was one; as getsockopt shows it. 0: not known, or beyond reason. The socket
- * takes packets until their truesize exceeds the buffer
- * (__udp_enqueue_schedule_skb()).
+ * Returns the buffer that would have held the largest burst seen, plus a quarter, or all lost
+ * packets if they were one burst, as in getsockopt. 0 if unknown or unreasonable. The socket
+ * accepts packets until their truesize exceeds the buffer (__udp_enqueue_schedule_skb()).
  */
 static uint64_t rcvbuf_fix(const struct finding_facts *f)
 {
@@ -337,7 +340,9 @@ static unsigned percent(double fraction)
 	return (unsigned)(100 * fmin(fraction, 1) + 0.5);
 }
 
-/* With its buffer empty: else it may be that of another socket. */
+/*
+ * Returns whether the reader waits with an empty buffer: otherwise it may wait for another socket.
+ */
 static bool waits_for_data(const struct finding_facts *f)
 {
 	static const char *const in[] = {"poll_schedule_timeout", "ep_poll", "do_epoll_wait",
@@ -373,7 +378,7 @@ static void derive_buffer(struct finding_facts *f)
 
 	f->d.rcvbuf_fix = fix;
 	f->d.bursts = fix && is_burst(f);
-	/* setsockopt(SO_RCVBUF) takes half of what it then reserves (sk_setsockopt()) */
+	/* setsockopt(SO_RCVBUF) takes half of the size that it then reserves (sk_setsockopt()) */
 	f->d.rcvbuf_request = request;
 	f->d.enough = f->rcvbuf < f->rmem_default && f->rmem_default >= fix ? f->rmem_default : 0;
 	f->d.rmem_max_fix = f->rmem_max && f->rmem_max < request ? request : 0;
@@ -407,7 +412,7 @@ static void derive(struct finding_facts *f)
 		f->d.tcp_rmem_fix[i] = f->tcp_rmem[i] * (i == 2 ? 2 : 1);
 	}
 	f->d.udp_mem_bytes = f->udp_mem[2] * f->page_bytes;
-	/* what the kernel has at boot, or twice what the host was given; 0 is not known */
+	/* the kernel's default, or twice the host's value. 0 if unknown */
 	f->d.backlog_fix = f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG
 				   ? KERNEL_BACKLOG
 				   : f->netdev_max_backlog * 2ULL;
@@ -439,7 +444,7 @@ static bool is_known(const struct finding_row *row, const struct finding_facts *
 	return !row->has_size;
 }
 
-/* Facts about the host say nothing about losses at other stages. */
+/* Removes facts about the host, which mean nothing for losses at other stages. */
 static void keep_own(enum stage stage, struct finding_facts *f)
 {
 	const bool socket = stage == STAGE_RCVBUF || stage == STAGE_TCP_RCVBUF ||
@@ -477,7 +482,10 @@ const struct finding_row *finding_find(enum stage stage, struct finding_facts *f
 
 /* Writing */
 
-/* A setting that a socket is given when it is opened takes effect when its program is restarted. */
+/*
+ * Writes when the fix applies. A setting read when a socket is opened applies after its program is
+ * restarted.
+ */
 static void write_applies(const struct change *change, const struct finding_facts *f,
 			  struct finding *out)
 {
@@ -508,7 +516,7 @@ void finding_add_fact(struct finding *f, const char *key, const char *text)
 	put_facts(f, facts);
 }
 
-/* A new value that the block does not advise is no fact. */
+/* Removes a new value that the block does not advise. */
 static void keep_advised(const struct finding_row *row, struct json_object *facts)
 {
 	for (const struct record_field *r = finding_fact_rows; r->key; r++) {
@@ -549,7 +557,7 @@ void finding_write(const struct finding_row *row, const struct finding_facts *f,
 	finding_fill(change->ifname, sizeof(change->ifname), row->change.ifname, f);
 	finding_fill(change->wanted, sizeof(change->wanted), row->change.wanted, f);
 	finding_fill(change->old, sizeof(change->old), row->change.old, f);
-	/* A change that is not known in all its parts is none. */
+	/* A change with unknown parts is dropped. */
 	if (change->wanted[0] && (!row->change.ifname || change->ifname[0]))
 		finding_fill(change->name, sizeof(change->name), row->change.name, f);
 	if (change->name[0]) {
@@ -558,7 +566,7 @@ void finding_write(const struct finding_row *row, const struct finding_facts *f,
 			change_command(change, true, out->undo, sizeof(out->undo));
 		write_applies(change, f, out);
 	}
-	/* A risk belongs to something that can be done. */
+	/* A risk requires an action. */
 	if (out->command[0] || out->fix[0])
 		finding_fill(out->risk, sizeof(out->risk), row->risk, f);
 }
@@ -588,8 +596,9 @@ void findings_read_host(const struct netns *ns, struct finding_facts *f)
 }
 
 /*
- * What belongs to the host is written from outside of namespaces. Other ones than the first show
- * some of its settings without a right to write them, and the others not at all.
+ * Returns whether a change belongs to the namespace. Host settings are written from outside of
+ * namespaces. Namespaces other than the first show some host settings read-only, and do not show
+ * the rest.
  */
 bool change_belongs(const struct change *change, const struct netns *ns)
 {
@@ -615,14 +624,14 @@ static void put_before(char command[FINDING_COMMAND], const char *enter)
 	char whole[FINDING_COMMAND], quoted[2 * FINDING_COMMAND];
 	const bool writes = strchr(command, '>');
 
-	/* what control groups have is of no namespace */
+	/* programs of control groups belong to no namespace */
 	if (!*command || !strncmp(command, "bpftool cgroup", 14))
 		return;
-	/* the file that is written to is that of the namespace, not of the shell */
+	/* the file to write must be opened in the namespace, not by the shell */
 	if (snprintf(whole, sizeof(whole), "%s %s%s", enter, writes ? "sh -c " : "",
 		     writes ? change_quote(command, quoted, sizeof(quoted)) : command) >=
 	    (int)sizeof(whole))
-		*whole = '\0'; /* none is better than a cut one */
+		*whole = '\0'; /* no command is better than a cut command */
 	memcpy(command, whole, sizeof(whole));
 }
 
@@ -648,7 +657,7 @@ void finding_enter(struct finding *f, const struct change *change, const struct 
 		change_command(&there, true, f->undo, sizeof(f->undo));
 }
 
-/* `-` and `_` are the same: findings of a stage have its name. */
+/* Compares names with `-` equal to `_`: findings of a stage have its name. */
 static bool same_id(const char *a, const char *b)
 {
 	while (*a && (*a == *b || (strchr("-_", *a) && *b && strchr("-_", *b)))) {

@@ -8,26 +8,26 @@
 
 const char *const finding_proofs[] = {"not", "lab", "guest", "data"};
 
-/* When they hold */
+/* Conditions */
 
 #define HAS(fact)                                                                                  \
 	.has = offsetof(struct finding_facts, fact),                                               \
 	.has_size = sizeof(((struct finding_facts *)0)->fact)
 
-/* Fractions of the time with losses, from which on they are the cause. */
+/* Minimum fractions of the time with losses that make them the cause. */
 #define THROTTLED 0.1
 #define WAITED	  0.25
 #define BUSY	  0.75
 #define ASLEEP	  0.5
 #define NOTICED	  0.05
-#define RESTED	  0.2 /* with the queue empty: it had caught up, however long it waited before */
+#define RESTED	  0.2 /* asleep with the queue empty: it had caught up */
 
 static double slept(const struct finding_facts *f)
 {
 	return reading_fraction(&f->reading, reading_sleep_ns(&f->reading));
 }
 
-/* It slept so long for each packet that it would lose with a CPU of its own, too. */
+/* Returns whether it slept so long per packet that it would lose even with a CPU of its own. */
 static bool sleep_is_enough(const struct finding_facts *f)
 {
 	const struct reading *r = &f->reading;
@@ -51,7 +51,10 @@ static bool rested(const struct finding_facts *f)
 	return slept(f) >= RESTED && reading_had_room(&f->reading);
 }
 
-/* One that keeps the queue empty but for bursts has CPU enough. */
+/*
+ * Returns whether it waited for a CPU. A reader that empties the queue between bursts has CPU
+ * enough.
+ */
 static bool waited_for_cpu(const struct finding_facts *f)
 {
 	return reading_fraction(&f->reading, f->reading.wait_ns) >= WAITED && !rested(f) &&
@@ -69,13 +72,13 @@ static bool is_asleep(const struct finding_facts *f)
 	       (slept(f) >= ASLEEP || sleep_is_enough(f));
 }
 
-/* It waits for another thread, or for a queue that another thread empties. */
+/* Returns whether it waits for another thread, or for a queue that another thread empties. */
 static bool is_in_futex(const struct finding_facts *f)
 {
 	return is_asleep(f) && !strncmp(f->reading.sleeps_in, "futex", 5);
 }
 
-/* The host cut what the program asked for, or gives less than kernels do. */
+/* Returns whether the host cut the requested size, or has a smaller default than the kernel. */
 static bool is_capped(const struct finding_facts *f)
 {
 	return f->rcvbuf && f->rcvbuf == 2 * f->rmem_max && 4 * f->rmem_max <= MEM_SANE;
@@ -86,7 +89,10 @@ static bool is_small_default(const struct finding_facts *f)
 	return f->rcvbuf && f->rcvbuf == f->rmem_default && f->rcvbuf < KERNEL_MEM;
 }
 
-/* A buffer helps only against bursts: not while less is read than arrives. */
+/*
+ * Returns whether packets came in bursts: a larger buffer does not help while the reader is slower
+ * than the arrivals.
+ */
 static bool came_in_bursts(const struct finding_facts *f)
 {
 	return rested(f) || (!f->reading.window_ns && f->d.bursts);
@@ -107,7 +113,10 @@ static bool is_burst(const struct finding_facts *f)
 	return f->d.bursts;
 }
 
-/* One that slept is not slow: why it did so was not seen well enough. */
+/*
+ * Returns whether the reader is slow. A reader that slept is not slow: its reason was not seen well
+ * enough.
+ */
 static bool is_slow(const struct finding_facts *f)
 {
 	return f->read_pps > 0 && f->arrival_pps > f->read_pps && slept(f) < RESTED;
@@ -331,7 +340,7 @@ const struct finding_row finding_rows[] = {
 		  "send() nor the counters of the queue show it.",
 	 .fix = "connect the link, or route around it", .command = "ip -d link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc-noop", SEVERITY_WARNING, PROOF_LAB,
-	 /* the second: packets in the queue, when RTNL is released */
+	 /* the second: packets in the queue when RTNL is released */
 	 .location = "*noop_enqueue* *rtnl_unlock*",
 	 .cause = "[{ifname}: the link was down, or the qdisc was being replaced, so there was no queue. "
 		  "]send() succeeded.",

@@ -68,7 +68,10 @@ void judge_history(struct check_findings *out, enum stage stage, const char *cou
 	snprintf(h->counter, sizeof(h->counter), "%s", counter);
 }
 
-/* Lines are called by their CPU, or by their row where the kernel does not number them. */
+/*
+ * Sums a softnet counter. Lines have the number of their CPU, or of their row if the kernel does
+ * not number them.
+ */
 uint64_t judge_softnet(const struct facts *f, const char *what, bool total)
 {
 	uint64_t sum = 0;
@@ -108,7 +111,7 @@ void judge(const struct facts *f, struct check_findings *out)
 	check_findings_sort(out);
 }
 
-/* An error that is a small part of the loss is a warning. */
+/* An error with a small fraction of the loss is a warning. */
 #define SMALL 0.01
 
 void check_findings_sort(struct check_findings *list)
@@ -140,7 +143,7 @@ void check_findings_join(struct check_findings *list, struct check_findings *fro
 		c = &list->at[list->n];
 		*c = from->at[i];
 		c->order = list->n++;
-		/* a counter of the host does not say in which namespace */
+		/* a host counter does not tell the namespace */
 		if (c->scope != CHECK_HOST)
 			snprintf(c->finding.netns, sizeof(c->finding.netns), "%s", netns);
 		from->at[i].changes = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From facts to findings. Pure: the same facts give the same findings. The sentences are in the
- * table of findings (diagnosis/findings.h), the conditions in rules_*.c, an area a file.
+ * Turns facts into findings. Pure: the same facts give the same findings. The sentences are in the
+ * table of findings (diagnosis/findings.h), the conditions in rules_*.c, one file per area.
  *
- * What lost packets in the window is a finding; so is a limit that is nearly reached, and a setting
- * that together with what was measured will lose packets. A setting alone is none, and neither is a
- * counter that has stood still: it becomes part of the history.
+ * A loss in the window is a finding, and so is a limit that is nearly reached, and a setting that
+ * will lose packets at the measured rates. A setting alone is not a finding. A counter that did not
+ * increase is not a finding either: it becomes part of the history.
  */
 #ifndef PKTLEDGER_DIAGNOSIS_JUDGE_H
 #define PKTLEDGER_DIAGNOSIS_JUDGE_H
@@ -20,18 +20,19 @@ extern const char *const check_scope_names[CHECK_HOST + 1]; /* "socket", "interf
 struct check_finding {
 	struct finding finding;
 	enum check_scope scope;
-	char subject[64];	/* what it is about: "eth1", "port 5001"; "": scope says it */
+	char subject[64];	/* subject of the finding: "eth1", "port 5001". "" if the scope
+				 * is enough */
 	bool losing;		/* packets were lost in the window */
-	double loss_pps;	/* how many; 0: not counted in packets */
-	struct change *changes; /* that would help */
+	double loss_pps;	/* loss rate, 0 if not counted in packets */
+	struct change *changes; /* changes that would help */
 	unsigned n_changes;
-	bool asked;	/* about a socket of the port or process that was asked for */
-	bool near;	/* of the namespace that asks, if that is not the host's */
-	bool on_host;	/* they are of the host, not of the namespace; by check_plan() */
-	unsigned order; /* private: as the rules found it */
+	bool asked;	/* about a socket of the requested port or process */
+	bool near;	/* belongs to the current namespace, if that is not the host's */
+	bool on_host;	/* changes apply to the host, not to the namespace, set by check_plan() */
+	unsigned order; /* private: order in which rules added findings */
 };
 
-/* A loss that is over: its counter stood still. */
+/* A loss that has ended: its counter did not increase. */
 struct check_history {
 	enum stage stage;
 	char counter[COUNTER_NAME_LEN];
@@ -46,52 +47,52 @@ struct check_findings {
 };
 
 /*
- * Zero-initialise `out`; free it with check_findings_free(). Findings about the port or process that
- * was asked for come first, then those that lose packets now; of these those nearby, then by
- * severity and by rate; a cause before its effects.
+ * Judges the facts. Zero-initialise `out`, and free it with check_findings_free(). Order: findings
+ * about the requested port or process, then current losses, of these nearby ones first, then by
+ * severity and rate, a cause before its effects.
  */
 void judge(const struct facts *f, struct check_findings *out);
 
 void check_findings_free(struct check_findings *list);
 
 /*
- * Moves the findings of `from`, which is freed, to those of `list`: they are of the namespace
- * `netns`. `others`: another one's, of which those of the host are known already, and its history.
+ * Moves the findings of `from`, which is freed, to `list`, as findings of the namespace `netns`.
+ * `others`: another namespace, whose findings about the host and whose history are already known.
  */
 void check_findings_join(struct check_findings *list, struct check_findings *from,
 			 const char *netns, bool others);
 
-/* In the order of judge(). */
+/* Sorts findings in the order of judge(). */
 void check_findings_sort(struct check_findings *list);
 
-/* From what findings want to commands that work on this host. Reads, and changes nothing. */
+/* Turns the changes of findings into commands that work on this host. Reads only. */
 
 /*
- * Reads the value that each change would replace, and makes its command and its undo. A setting
- * that belongs to the host is planned there (on_host). A change that is made already, or not
- * possible here, goes away; without any the finding keeps what it wants. `ns`: NULL for the
- * thread's; `enter`: the words that run a command there; both are borrowed by the changes.
+ * Reads the current value of each setting to be changed, and builds its command and its undo. A
+ * host setting is planned for the host (on_host). A change that is already made, or not possible
+ * here, is removed. A finding without a change keeps its fix text. `ns`: NULL for the thread's
+ * namespace. `enter`: words that run a command there. The changes borrow both.
  */
 void check_plan(struct check_findings *list, const struct netns *ns, const char *enter);
 
-/* What the judge gives to the files of rules. */
+/* Interface between the judge and the files of rules. */
 
-/* About what. */
+/* Subject of a finding. */
 struct about {
 	enum check_scope scope;
-	const char *subject; /* NULL: none */
-	uint64_t lost;	     /* packets in the window, for the rank */
-	bool asked;	     /* about the port that was asked for, although it has no socket */
+	const char *subject; /* NULL without a subject */
+	uint64_t lost;	     /* packets in the window, for the ranking */
+	bool asked;	     /* about the requested port, even if it has no socket */
 };
 
 /*
- * Adds the finding that the facts lead to, if there is one, and returns it until the next call; NULL:
- * none. The loss of `about`, its window and its rate are added to the facts.
+ * Adds the finding that follows from the facts. Returns it, valid until the next call, or NULL.
+ * Adds the loss of `about`, its window and its rate to the facts.
  */
 struct check_finding *judge_add(struct check_findings *out, const struct facts *f, enum stage stage,
 				struct about about, struct finding_facts *facts);
 
-/* Adds a change to those of its block. */
+/* Adds a change to the changes of its block. */
 void judge_add_change(struct check_finding *c, const struct change *change);
 
 void judge_history(struct check_findings *out, enum stage stage, const char *counter,
@@ -99,19 +100,22 @@ void judge_history(struct check_findings *out, enum stage stage, const char *cou
 
 #define PROCESS_SIZE 32
 
-/* Who has the socket: "name (pid)". Static, or in `buf`. */
+/* Returns the owner of the socket, "name (pid)". The text is static, or in `buf`. */
 const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE]);
 
-/* Sum of a counter of softnet over all CPUs: "dropped", in the window and in all. */
+/*
+ * Returns the sum of a softnet counter over all CPUs, such as "dropped", in the window or in total.
+ */
 uint64_t judge_softnet(const struct facts *f, const char *what, bool total);
 
 /*
- * The stage at which a counter of the kernel shows losses. `name`: "Udp:RcvbufErrors", as nstat and
- * netstat write it, or the part after the protocol. False: not a counter of losses.
+ * Finds the stage whose losses a kernel counter shows. `name`: "Udp:RcvbufErrors", as nstat and
+ * netstat print it, or the part after the protocol. Returns false if the counter does not show
+ * losses.
  */
 bool judge_counter_stage(const char *name, enum stage *stage);
 
-/* The areas, in the order of a packet's way from its end: who reads is nearest to the cause. */
+/* The areas, from the end of a packet's path to its start: the receiver is nearest to the cause. */
 void judge_socks(const struct facts *f, struct check_findings *out);
 void judge_counters(const struct facts *f, struct check_findings *out);
 void judge_links(const struct facts *f, struct check_findings *out);

@@ -16,10 +16,10 @@
 /* The counters of a namespace. */
 struct space {
 	uint32_t inum;
-	bool now_read; /* in this pass, so that it is there still */
+	bool now_read; /* read in this pass, so the namespace still exists */
 	struct counters base, now;
-	uint64_t lost;		     /* since the base */
-	struct check_findings found; /* by them */
+	uint64_t lost;		     /* packets since the base */
+	struct check_findings found; /* findings from these counters */
 };
 
 struct looker {
@@ -27,8 +27,8 @@ struct looker {
 	const struct look_spec *spec;
 	struct list spaces; /* struct space */
 	struct facts_reader *reader[LOOK_PLACES];
-	bool again;	  /* counters are read again */
-	uint64_t read_ns; /* when they were last */
+	bool again;	  /* the counters are read again */
+	uint64_t read_ns; /* time of the last reading */
 };
 
 /* Begins to read everything in `ns`, which is taken over. */
@@ -90,7 +90,7 @@ static int read_space(void *arg, const struct netns *ns)
 	return 0;
 }
 
-/* What the drivers' counters say was lost at the devices; both snapshots are sorted. */
+/* Returns the losses in the drivers' counters. Both snapshots are sorted. */
 static uint64_t lost_at_devices(struct space *s)
 {
 	struct facts_link *link = mem_new(link);
@@ -114,7 +114,7 @@ static uint64_t lost_at_devices(struct space *s)
 	return sum;
 }
 
-/* By the same rules as everything else is judged. `scratch`: zero, as it is left. */
+/* Judges a namespace with the same rules as everything else. `scratch`: zeroed before and after. */
 static void judge_space(struct space *s, struct facts *scratch, uint64_t window_ns)
 {
 	check_findings_free(&s->found);
@@ -129,7 +129,10 @@ static void judge_space(struct space *s, struct facts *scratch, uint64_t window_
 	counters_free(&scratch->moved);
 }
 
-/* Reads all again. Returns how many lose; `enough`: of each of them enough is seen. */
+/*
+ * Reads all namespaces again. Returns the number with losses. `enough`: each of them lost enough
+ * packets.
+ */
 static unsigned watch_spaces(struct looker *k, uint64_t window_ns, bool *enough)
 {
 	struct facts *scratch = mem_new(scratch);
@@ -159,7 +162,9 @@ static int by_loss(const void *a, const void *b)
 	return x->lost != y->lost ? (x->lost < y->lost ? 1 : -1) : 0;
 }
 
-/* Places for those that lose most; one that is gone by now has none. */
+/*
+ * Adds places for namespaces with the most losses. A namespace that no longer exists has no place.
+ */
 static void add_losing(struct looker *k)
 {
 	struct space *s = k->spaces.at;
@@ -178,9 +183,9 @@ static void add_losing(struct looker *k)
 	}
 }
 
-/* Where to look */
+/* Places to examine */
 
-/* Where the port is open. */
+/* Namespaces in which the port is open. */
 struct open_port {
 	struct looker *k;
 	uint32_t inum[LOOK_PLACES];
@@ -206,7 +211,10 @@ static int find_port(void *arg, const struct netns *ns)
 	return p->n == LOOK_PLACES;
 }
 
-/* Places where it is open, this namespace first; none: it is open nowhere that can be read. */
+/*
+ * Adds places in which the port is open, this namespace first. Adds nothing if no readable
+ * namespace has it open.
+ */
 static int add_open(struct looker *k, struct error *err)
 {
 	struct open_port *p = mem_new(p);
@@ -224,7 +232,7 @@ static int add_open(struct looker *k, struct error *err)
 	return rc;
 }
 
-/* The one that was asked for, by its name or its process; NETNS_NONE: the thread's own. */
+/* Opens the requested namespace, by its name or its process. NETNS_NONE: the thread's own. */
 static int open_asked(const struct look_spec *spec, struct netns *ns, struct error *err)
 {
 	char path[48];
@@ -253,7 +261,7 @@ static int add_first(struct looker *k, bool any, struct error *err)
 	return rc ? rc : add_place(k, &ns, err);
 }
 
-/* False: a signal came. */
+/* Waits until `end_ns`. Returns false after a signal. */
 static bool wait_until(struct looker *k, uint64_t start, uint64_t end_ns, uint64_t all_ns)
 {
 	uint64_t elapsed;
@@ -276,7 +284,7 @@ static bool is_undecided(const struct looker *k)
 	return false;
 }
 
-/* Until the time is over, or enough is seen, or a signal comes. */
+/* Watches until the time is over, enough losses are seen, or a signal arrives. */
 static void watch(struct looker *k, bool all)
 {
 	const struct look_spec *spec = k->spec;
@@ -295,7 +303,7 @@ static void watch(struct looker *k, bool all)
 		wait_until(k, start, asked, asked);
 		return;
 	}
-	/* a second more for those that are read only now */
+	/* one more second for namespaces that are only read now */
 	while (((losing && (!enough || elapsed < 2 * first)) || is_undecided(k)) &&
 	       elapsed < LOOK_LONGEST_NS) {
 		if (!facts_wait(k->reader, k->l->n, LOOK_NS))
@@ -309,8 +317,8 @@ static void watch(struct looker *k, bool all)
 }
 
 /*
- * Of a namespace that was not read nobody knows what they would change. `enter`: words by which
- * other commands enter it; "" or NULL: it is not known how, or not to be done.
+ * Removes the changes of a namespace that was not read, because their effect is unknown. `enter`:
+ * words to enter it for other commands, "" or NULL if unknown or not possible.
  */
 static void forget_changes(struct check_findings *list, const char *enter)
 {
@@ -326,8 +334,9 @@ static void forget_changes(struct check_findings *list, const char *enter)
 }
 
 /*
- * Of one namespace or port, what the host counts for all of them is no loss of it that is known:
- * it is a note, which fails no check and is changed only if its ID is given.
+ * Turns findings about host counters into notes for a check of a single namespace or port, because
+ * their losses may belong elsewhere: a note does not fail the check, and is changed only if its ID
+ * is given.
  */
 static void note_host(struct check_findings *list)
 {
@@ -343,7 +352,7 @@ static void note_host(struct check_findings *list)
 	}
 }
 
-/* Who asks is in a namespace of its own, of a container for example. */
+/* Returns whether the caller is in a separate namespace, such as a container. */
 static bool is_inside(void)
 {
 	struct netns own = NETNS_NONE, host = NETNS_NONE;
@@ -355,7 +364,7 @@ static bool is_inside(void)
 	return inside;
 }
 
-/* `here`: they can be changed. `spec`: NULL: not known. */
+/* Judges the places. `here`: changes are possible. `spec` NULL: unknown. */
 static void judge_places(struct look *l, bool here, const struct look_spec *spec)
 {
 	const bool inside = here && is_inside();
@@ -377,7 +386,7 @@ static void judge_places(struct look *l, bool here, const struct look_spec *spec
 	}
 }
 
-/* What one place has, or what the counters of a namespace show where nothing else does. */
+/* Collects the findings of a place, or of the counters of a namespace without a place. */
 static void conclude(struct looker *k, uint64_t window_ns, bool all)
 {
 	struct look *l = k->l;
@@ -504,7 +513,7 @@ int look_again(const struct look *l, const struct look_spec *spec,
 	for (unsigned i = 0; i < now.findings.n; i++) {
 		const struct check_finding *f = &now.findings.at[i];
 
-		/* the same loss may have another name by now, and no subject */
+		/* the same loss may now have another name and no subject */
 		if (f->finding.stage == finding->finding.stage &&
 		    f->loss_pps > out->lost_pps_after &&
 		    (!*f->subject || !*finding->subject || !strcmp(f->subject, finding->subject)))

@@ -57,7 +57,10 @@ static void sample_one(struct threads *t, pid_t tid, bool receives)
 		if (!th || proc_stat(t->root, t->pid, tid, &st))
 			return;
 		t->n += th == &t->at[t->n];
-		/* One that is new since the first sample began at 0; of the others nobody knows. */
+		/*
+		 * A thread that appeared after the first sample began at 0. The earlier times of
+		 * other threads are unknown.
+		 */
 		*th = (struct thread){.tid = tid,
 				      .last_run = t->begun ? 0 : run,
 				      .last_wait = t->begun ? 0 : wait};
@@ -85,7 +88,7 @@ int threads_sample(struct threads *t, bool receives)
 			sample_one(t, (pid_t)id, receives);
 	}
 	closedir(tasks);
-	/* Those that ended leave their times as long as there is room. */
+	/* Threads that ended keep their times while there is room. */
 	for (unsigned i = 0; i < t->n; i++) {
 		if (!t->at[i].seen)
 			t->at[i].tid = ENDED;
@@ -128,16 +131,18 @@ const struct thread *threads_reader(const struct threads *t)
 		    (receives(th) == receives(best) ? busy_ns(th) > busy_ns(best) : receives(th)))
 			best = th;
 	}
-	/* Who has never run is no thread: without CONFIG_SCHED_INFO all times are 0. */
+	/*
+	 * A thread with a run time of 0 does not exist: without CONFIG_SCHED_INFO all times are 0.
+	 */
 	return best && best->last_run ? best : NULL;
 }
 
-/* One socket that loses packets, and the process that reads it. */
+/* A socket that loses packets, and the process that reads it. */
 
-#define READING_LEVELS 8 /* of cgroups with a quota */
-#define AWAKE	       3 /* samples without one asleep */
+#define READING_LEVELS 8 /* cgroup levels with a quota */
+#define AWAKE	       3 /* samples without a sleeping reader */
 
-/* What is summed while packets are lost; `now`: since the last interval. */
+/* Sums while packets are lost. `now`: since the last interval. */
 struct reading_sums {
 	uint64_t window_ns, queue_bytes, lost, received_around;
 	uint64_t samples, full, sampled, slept, stopped;
@@ -145,17 +150,17 @@ struct reading_sums {
 
 struct reading_sock {
 	struct reading_socket id;
-	struct threads threads; /* pid 0: the reader is not known */
+	struct threads threads; /* pid 0 if the reader is unknown */
 	char process[PROC_NAME];
 	unsigned holders;
 
-	uint64_t lost_at;   /* CLOCK_MONOTONIC; 0: never */
+	uint64_t lost_at;   /* CLOCK_MONOTONIC ns, 0: never */
 	bool asleep;	    /* in the last sample */
 	bool noted;	    /* in this interval */
-	uint64_t beginning; /* of the interval, if it has a first sample; else 0 */
+	uint64_t beginning; /* start of the interval if it has a first sample, else 0 */
 	struct reading_sums sum, now;
 
-	uint64_t in_datagrams; /* of the namespace, as read */
+	uint64_t in_datagrams; /* datagrams of the namespace, as read */
 	bool has_in_datagrams;
 	uint64_t levels[READING_LEVELS], throttled[READING_LEVELS];
 	unsigned n_levels;
@@ -189,14 +194,16 @@ static void sample_state(struct reading_sock *s, int root)
 	s->now.stopped += st.state == 'T' || st.state == 't';
 	if (s->asleep && proc_read(root, name, sizeof(name), "proc/%d/task/%d/wchan",
 				   s->threads.pid, th->tid) > 1) {
-		/* Boyer and Moore's vote: what more than half of the samples have is left. */
+		/* Boyer-Moore vote: leaves the value of more than half of the samples. */
 		if (!s->votes)
 			snprintf(s->sleeps_in, sizeof(s->sleeps_in), "%.47s", name);
 		s->votes += strcmp(s->sleeps_in, name) ? -1 : 1;
 	}
 }
 
-/* A process's own /proc/PID/net shows its namespace, usually the socket's. */
+/*
+ * Samples received datagrams. /proc/PID/net of a process shows its namespace, usually the socket's.
+ */
 static void sample_received(struct reading_sock *s, int root)
 {
 	bool v6 = s->id.family == AF_INET6;
@@ -217,7 +224,7 @@ static void sample_received(struct reading_sock *s, int root)
 	counters_free(&c);
 }
 
-/* How full the queue is, and what the reader waits for. */
+/* Samples the fill level of the queue, and what the reader waits for. */
 static void sample_socket(struct reading_sock *s, int root, struct owners *owners)
 {
 	struct netns ns;
@@ -234,8 +241,8 @@ static void sample_socket(struct reading_sock *s, int root, struct owners *owner
 }
 
 /*
- * Ends the interval, with the times of the threads: what came since the last one is summed if
- * packets were lost, else forgotten. lately: the socket has lost some in the last intervals.
+ * Ends the interval, with the times of the threads: adds the increase since the last interval if
+ * packets were lost, else drops it. lately: the socket lost packets in recent intervals.
  */
 static void end_interval(struct reading_sock *s, int root, uint64_t now, bool lately)
 {
@@ -264,17 +271,18 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 	s->noted = false;
 }
 
-#define LATELY_NS 10000000000ULL /* after its last loss a socket is sampled for so long */
+#define LATELY_NS 10000000000ULL /* ns of sampling after the last loss of a socket */
 
 struct readings {
 	struct owners *owners;
-	int root;		   /* of the owners */
+	int root;		   /* root of the owners */
 	struct idmap socks;	   /* struct sock, by inode */
 	uint32_t walked;	   /* namespace whose sockets are being listed */
-	uint64_t interval_end;	   /* CLOCK_BOOTTIME, as births of processes; 0: none yet */
-	struct survey_bpf *bursts; /* NULL: not yet, or not possible here */
-	bool sampled;		   /* at least once */
-	uint32_t losses;	   /* that it had seen at the last sample */
+	uint64_t interval_end;	   /* CLOCK_BOOTTIME ns, like process births. 0 before the first
+				    * interval */
+	struct survey_bpf *bursts; /* NULL before the first sample, or if not possible here */
+	bool sampled;		   /* sampled at least once */
+	uint32_t losses;	   /* losses at the last sample */
 };
 
 struct readings *readings_new(struct owners *owners)
@@ -316,7 +324,7 @@ static struct reading_sock *get(struct readings *r, const struct reading_socket 
 	return s;
 }
 
-/* The reader, or another one than before; then all begins anew. */
+/* Finds the reader. A different reader than before starts new sums. */
 static void find_reader(struct readings *r, struct reading_sock *s)
 {
 	uint64_t now = clock_ns(CLOCK_BOOTTIME), born = 0, beginning = 0;
@@ -328,7 +336,7 @@ static void find_reader(struct readings *r, struct reading_sock *s)
 	s->holders = who.holders;
 	if (!who.reads || who.pid == s->threads.pid)
 		return;
-	/* A process that was born in this interval has done nothing before it. */
+	/* A process born in this interval did nothing before it. */
 	if (r->interval_end && !proc_stat(r->root, who.pid, 0, &st))
 		born = st.start * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 	if (born > r->interval_end && born < now)
@@ -346,7 +354,10 @@ static bool lately(const struct reading_sock *s, uint64_t now)
 	return now - s->lost_at < LATELY_NS;
 }
 
-/* Whoever loses so much pays for each; it is no burst, and a larger buffer no cure. */
+/*
+ * Detaches the burst counter: with so many losses its overhead matters, and the losses are not
+ * bursts that a larger buffer would absorb.
+ */
 static void end_bursts(struct readings *r)
 {
 	uint32_t losses;
@@ -390,7 +401,7 @@ void readings_note(struct readings *r, const struct reading_socket *id, uint64_t
 
 void readings_interval(struct readings *r)
 {
-	/* What is asked for is searched for. */
+	/* A lookup queues a search. */
 	for (unsigned i = 0; i < r->socks.n; i++)
 		find_reader(r, r->socks.at[i].object);
 	owners_tick(r->owners);
@@ -467,7 +478,7 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 		.lost = s->sum.lost,
 		.received_around = s->sum.received_around,
 	};
-	/* a wait that goes on is counted when it is over; but who was never asleep has waited */
+	/* an ongoing wait is counted after its end, but a thread that never slept has waited */
 	if (s->sum.sampled >= AWAKE && !s->sum.slept && !out->stopped &&
 	    out->run_ns + out->wait_ns < out->window_ns)
 		out->wait_ns = out->window_ns - out->run_ns;
@@ -480,10 +491,13 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 	return 0;
 }
 
-/* "sip[812]", "the thread rtp-3[814] of sip[812] (one of 4 processes that have the socket)" */
 /*
- * In so many of the samples in which it slept the buffer was full: between bursts it is not,
- * however long it may be empty. So few samples show nothing.
+ * Describes the reader: "sip[812]", "the thread rtp-3[814] of sip[812] (one of 4 processes that
+ * have the socket)".
+ */
+/*
+ * Fraction of the samples asleep with a full buffer: between bursts the buffer is not full, however
+ * long it is empty. So few samples show nothing.
  */
 #define FULL	      0.2
 #define SAMPLES_LEAST 3

@@ -16,7 +16,7 @@ static struct about about_link(const struct facts_link *link, uint64_t lost)
 		.scope = CHECK_INTERFACE, .subject = link->dev.link.ifname, .lost = lost};
 }
 
-/* Losses of the driver. Not here: events without a loss, and decisions that the stack counts. */
+/* Losses of the driver, without events that lose nothing, and decisions counted by the stack. */
 
 #define ALL_CLASSES (~0u)
 #define NO_EVENTS   (~(1u << NIC_EVENT))
@@ -34,8 +34,10 @@ static const struct {
 	{NIC_REDIRECT, LOSSES, STAGE_XDP},
 };
 
-/* A veth hands packets to its other end, which takes none that are larger than its MTU. A VLAN tag
- * may be added (__is_skb_forwardable()). */
+/*
+ * Returns whether the other end of a veth has a smaller MTU: it accepts no larger packets. A VLAN
+ * tag may be added (__is_skb_forwardable()).
+ */
 static bool peer_is_smaller(const struct facts_link *link)
 {
 	return link->peer_mtu && link->dev.link.mtu > link->peer_mtu + VLAN_HLEN;
@@ -58,7 +60,7 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 
 	while (i < n && (causes[i].cause != l->cause || !(causes[i].classes >> l->class & 1)))
 		i++;
-	/* A packet that found a CPU's backlog full is counted by the sender's veth as well. */
+	/* A packet that found a CPU's backlog full is also counted by the sender's veth. */
 	if (i == n || (l->cause == NIC_SEND && !strcmp(link->dev.driver, "veth") &&
 		       judge_softnet(f, "dropped", false) >= l->lost))
 		return;
@@ -83,7 +85,7 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 		facts.pause_rx = s->pause.rx ? "on" : "off";
 		facts.pause_fix = s->pause.tx ? NULL : "on";
 	}
-	/* A number of events is no number of packets. */
+	/* A number of events is not a number of packets. */
 	if (l->class == NIC_EVENT || l->cause == NIC_PAUSE) {
 		facts.events = about.lost;
 		about.lost = 0;
@@ -111,7 +113,7 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 		return;
 	}
 	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(link->qdisc, " "), link->qdisc);
-	/* One that is shorter than the kernel's own; a longer one would only delay. */
+	/* A limit below the kernel's default. A longer queue would only add latency. */
 	if (sscanf(link->qdisc, "pfifo limit %u%n", &limit, &n) == 1 && !link->qdisc[n] &&
 	    limit < usual) {
 		snprintf(better, sizeof(better), "pfifo limit %u", usual);
@@ -139,14 +141,14 @@ static void judge_filters(const struct facts *f, struct check_findings *out,
 		judge_history(out, STAGE_TC_INGRESS, name, facts.total);
 }
 
-/* What will lose. */
+/* Settings that will lose packets. */
 
 static unsigned queues_of(const struct facts_link *link)
 {
 	return link->dev.link.rx_queues ? link->dev.link.rx_queues : 1;
 }
 
-/* What comes to one queue in the time that nobody polls it, in shares of its ring. */
+/* Returns the packets that arrive at a queue while it is not polled, as a fraction of its ring. */
 static double ring_filled(const struct facts_link *link, double pps, unsigned us)
 {
 	unsigned ring = link->set.ring.known ? link->set.ring.rx : 0;
@@ -159,7 +161,7 @@ static unsigned at_least_one(double v)
 	return v < 1 ? 1 : (unsigned)v;
 }
 
-/* Times in which nobody polls a ring, against that in which half of it fills. */
+/* Compares times without polling with the time in which half of the ring fills. */
 static void judge_delays(const struct facts *f, struct check_findings *out,
 			 const struct facts_link *link)
 {
@@ -199,7 +201,7 @@ static void judge_delays(const struct facts *f, struct check_findings *out,
 	judge_add(out, f, STAGE_NIC_RING, about_link(link, 0), &facts);
 }
 
-/* The port of the same bridge with the largest MTU that is larger; NULL: there is none. */
+/* Returns the port of the same bridge with the largest MTU above this one, or NULL. */
 static const struct facts_link *larger_port(const struct facts *f, const struct facts_link *link)
 {
 	const struct facts_link *largest = NULL;
@@ -228,7 +230,7 @@ static void judge_settings(const struct facts *f, struct check_findings *out,
 	struct finding_facts rfs = {
 		.ifname = link->dev.link.ifname,
 		.flow_cnt = link->rps_flow_cnt,
-		/* As Documentation/networking/scaling.rst: the sum over the queues. */
+		/* As in Documentation/networking/scaling.rst: the sum over the queues. */
 		.flow_entries_fix = link->rps_flow_cnt * queues_of(link),
 	};
 	struct finding_facts mtu = {.ifname = link->dev.link.ifname, .mtu = link->dev.link.mtu};
@@ -247,7 +249,7 @@ static void judge_settings(const struct facts *f, struct check_findings *out,
 		bridge.other_mtu = port->dev.link.mtu;
 		judge_add(out, f, STAGE_L2, about, &bridge);
 	}
-	/* where packets are lost that loss says so */
+	/* a loss finding already covers lost packets */
 	for (unsigned i = 0; i < link->n_losses; i++)
 		lossless &= link->loss[i].cause != NIC_SEND;
 	if (link->peer_mtu && (!peer_is_smaller(link) || lossless) &&
@@ -272,13 +274,16 @@ void judge_links(const struct facts *f, struct check_findings *out)
 	}
 }
 
-#define AT_LIMIT   0.8	/* of a CPU in softirq: little is left for anything else */
-#define MUCH_IDLE  0.5	/* a CPU that could take work */
-#define STEAL_MUCH 0.05 /* of all CPUs */
-#define SLOW_CLOCK 0.9	/* of the highest frequency */
-#define IRQ_SHARE  0.1	/* of an interface's interrupts: a queue that carries something */
+#define AT_LIMIT   0.8	/* fraction of a CPU in softirq that leaves little for other work */
+#define MUCH_IDLE  0.5	/* idle fraction of a CPU that could take over work */
+#define STEAL_MUCH 0.05 /* fraction of all CPUs */
+#define SLOW_CLOCK 0.9	/* fraction of the highest frequency */
+#define IRQ_SHARE  0.1	/* fraction of an interface's interrupts that marks a queue with traffic */
 
-/* Whether it is of a receive queue; drivers that call theirs otherwise are given the doubt. */
+/*
+ * Returns whether the interrupt belongs to a receive queue. All interrupts count if the driver uses
+ * other names.
+ */
 static bool carries(const struct facts_link *link, const struct facts_irq *irq)
 {
 	for (unsigned i = 0; i < link->n_irqs; i++) {
@@ -289,15 +294,15 @@ static bool carries(const struct facts_link *link, const struct facts_irq *irq)
 }
 
 /*
- * A queue that is never empty is polled without end, and its interrupt stays off: then where it
- * would go shows who polls it.
+ * Returns whether the CPU polls the queue without end: the interrupt of a queue that is never empty
+ * stays disabled, and its target is the polling CPU.
  */
 static bool polled_on(const struct facts_link *link, const struct facts_irq *irq, unsigned cpu)
 {
 	return !irq->fired && link->rx_packets && irq->target == (int)cpu && carries(link, irq);
 }
 
-/* Queues of a link that a CPU serves, and the least busy of them. */
+/* Counts the queues of a link that a CPU serves, and finds the least busy queue. */
 static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struct facts_irq **least,
 			char *list, size_t size)
 {
@@ -326,8 +331,8 @@ static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struc
 }
 
 /*
- * The hardware interface whose interrupts this CPU serves, else the one that it polls without end,
- * of several the busiest; NULL: none.
+ * Returns the hardware interface whose interrupts this CPU serves, else the interface that it polls
+ * without end, the busiest of several, or NULL.
  */
 static const struct facts_link *served_by(const struct facts *f, unsigned cpu)
 {
@@ -366,7 +371,7 @@ static int idlest(const struct facts *f)
 	return best;
 }
 
-/* A mask as sysfs writes it, of all CPUs online but one: "f,ffffffff". */
+/* Writes a mask as sysfs does, of all online CPUs except one: "f,ffffffff". */
 static void mask_without(const struct facts *f, unsigned without, char *buf, size_t size)
 {
 	unsigned words = (f->cpus.n + 31) / 32;
@@ -391,7 +396,7 @@ struct work {
 	char list[96], mask[JOURNAL_VALUE_SIZE];
 };
 
-/* Which of the ways to spread the work is open; texts are in `w`. */
+/* Selects a way to spread the work. Texts are in `w`. */
 static void put_remedy(const struct facts *f, const struct facts_link *link, struct finding_facts *b,
 		       struct work *w)
 {
@@ -453,7 +458,7 @@ static void judge_busy(const struct facts *f, struct check_findings *out, unsign
 		  link ? about_link(link, 0) : (struct about){.scope = CHECK_HOST}, &facts);
 }
 
-/* Losses that a faster kernel would not have had. */
+/* Returns whether a faster kernel would not have lost the packets. */
 static bool kernel_was_late(const struct facts *f)
 {
 	if (judge_softnet(f, "dropped", false))
@@ -480,14 +485,14 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 	c = judge_add(out, f, STAGE_NIC_RING, (struct about){.scope = CHECK_HOST}, &facts);
 	if (!c || !f->stack.budget_usecs)
 		return;
-	/* Either of the two may have ended it (net_rx_action()). */
+	/* Either limit may have ended the poll (net_rx_action()). */
 	snprintf(time.name, sizeof(time.name), "net/core/netdev_budget_usecs");
 	snprintf(time.old, sizeof(time.old), "%" PRIu64, f->stack.budget_usecs);
 	snprintf(time.wanted, sizeof(time.wanted), "%" PRIu64, f->stack.budget_usecs * 2);
 	judge_add_change(c, &time);
 }
 
-/* Every CPU that is slowed down gets its change. */
+/* Every CPU that is slowed down gets its own change. */
 static void judge_governor(const struct facts *f, struct check_findings *out)
 {
 	struct check_finding *c = NULL;

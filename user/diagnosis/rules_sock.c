@@ -6,7 +6,7 @@
 #include "diagnosis/reader.h"
 #include "diagnosis/judge.h"
 
-#define FULL_SHARE	0.5 /* of the buffer: the reader is behind */
+#define FULL_SHARE	0.5 /* fraction of the buffer from which the reader is behind */
 #define UDP_MEM_USED_UP 0.95
 
 static uint64_t moved(const struct facts *f, const char *name4, const char *name6)
@@ -14,11 +14,11 @@ static uint64_t moved(const struct facts *f, const char *name4, const char *name
 	return facts_moved(f, FACTS_HERE, name4) + facts_moved(f, FACTS_HERE, name6);
 }
 
-#define UNCOUNTED 10 /* fewer may have come between two readings */
+#define UNCOUNTED 10 /* packets that may arrive between two readings */
 
 /*
- * A socket counts all its drops in one number (sk_drops). What the namespace's counters say of the
- * same time shows which they were; the largest of them, where there are several.
+ * Returns the stage of a socket's drops. A socket counts all its drops in one number (sk_drops), so
+ * the namespace's counters of the same time tell the stage: the largest, if several increased.
  */
 static enum stage stage_of_drops(const struct facts *f, const struct facts_sock *sock)
 {
@@ -33,7 +33,9 @@ static enum stage stage_of_drops(const struct facts *f, const struct facts_sock 
 
 	if (full && full >= memory && full >= checksum && full >= rest)
 		return STAGE_RCVBUF;
-	/* Newer kernels do not count it, and count all else (__udp_enqueue_schedule_skb()). */
+	/*
+	 * Newer kernels do not count it, and count everything else (__udp_enqueue_schedule_skb()).
+	 */
 	if (memory > checksum || (!errors && (used_up || sock->lost >= UNCOUNTED)))
 		return STAGE_UDP_MEM;
 	if (checksum && checksum >= rest)
@@ -52,14 +54,19 @@ const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
 	return buf;
 }
 
-/* Behind at both moments, and not only by one packet of a small buffer. */
+/*
+ * Returns whether the reader was behind at both times, by more than one packet of a small buffer.
+ */
 static bool filling(const struct facts_sock *s)
 {
 	return s->rcvbuf && (double)s->queued > FULL_SHARE * (double)s->rcvbuf &&
 	       (double)s->queued_before > FULL_SHARE * (double)s->rcvbuf;
 }
 
-/* Rates are those of one socket only if its reads are counted, or no other socket reads. */
+/*
+ * Sets the rates. They belong to one socket only if its reads are counted, or no other socket
+ * reads.
+ */
 static void put_rates(const struct facts *f, const struct facts_sock *s, struct finding_facts *facts)
 {
 	const uint64_t all = moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
@@ -121,8 +128,10 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 		judge_sock(f, out, &f->socks.at[i]);
 		listed += f->socks.at[i].lost;
 	}
-	/* Sockets that are not in the list: closed meanwhile, or too many. The two are not read at
-	 * one moment. */
+	/*
+	 * Sockets outside of the list: closed since, or too many. The two counts are not read at
+	 * the same time.
+	 */
 	if (!f->port && !f->pid && full > listed + listed / 10)
 		judge_add(out, f, STAGE_RCVBUF,
 			  (struct about){.scope = CHECK_NAMESPACE, .lost = full - listed}, &facts);
@@ -130,7 +139,7 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 		struct finding_facts closed = {
 			.port_closed = true,
 			.port = f->port,
-			/* for whichever ports: the counter is the namespace's */
+			/* for any port: the counter covers the namespace */
 			.refused = moved(f, "Udp:NoPorts", "Udp6NoPorts"),
 		};
 

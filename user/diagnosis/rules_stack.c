@@ -4,11 +4,11 @@
 
 #include "diagnosis/judge.h"
 
-#define NEAR 0.8 /* of a limit: the next burst may reach it */
+#define NEAR 0.8 /* fraction of a limit that the next burst may reach */
 
 static const struct about here = {.scope = CHECK_NAMESPACE}, host = {.scope = CHECK_HOST};
 
-/* A table or a memory that is full, or nearly. */
+/* Judges a table or memory that is full or nearly full. */
 static void judge_limit(const struct facts *f, struct check_findings *out, enum stage stage,
 			struct about about, struct finding_facts *facts)
 {
@@ -33,7 +33,10 @@ static void judge_neighbours(const struct facts *f, struct check_findings *out, 
 		    &facts);
 }
 
-/* A state that a counter of the namespace shows by moving. `facts`: other facts about it. */
+/*
+ * Judges a condition shown by an increasing counter of the namespace. `facts`: other facts about
+ * it.
+ */
 static void judge_moved(const struct facts *f, struct check_findings *out, enum stage stage,
 			const char *counter, struct finding_facts facts)
 {
@@ -44,7 +47,10 @@ static void judge_moved(const struct facts *f, struct check_findings *out, enum 
 		judge_add(out, f, stage, here, &facts);
 }
 
-/* Fragments that arrived or were made: work, and one that is lost loses its whole datagram. */
+/*
+ * Judges fragments that arrived or were sent: they add work, and a lost fragment loses its whole
+ * datagram.
+ */
 static void judge_fragments(const struct facts *f, struct check_findings *out, unsigned family)
 {
 	static const char *const arriving[] = {"Ip:ReasmReqds", "Ip6ReasmReqds"},
@@ -62,18 +68,18 @@ static void judge_fragments(const struct facts *f, struct check_findings *out, u
 	judge_limit(f, out, STAGE_IP_FRAG, here, &memory);
 }
 
-/* Packets for user space, which was too slow for them. */
+/* Judges packets for a user-space program that was too slow. */
 static void judge_upcalls(const struct facts *f, struct check_findings *out, enum stage stage,
 			  struct finding_facts facts, uint64_t before, uint64_t after)
 {
 	facts.total = after;
-	/* A queue or datapath that is gone takes its count with it. */
+	/* A queue or datapath that disappears takes its count with it. */
 	if (after > before)
 		judge_add(out, f, stage,
 			  (struct about){.scope = CHECK_NAMESPACE, .lost = after - before}, &facts);
 }
 
-/* Names of the owners, each once; those that there is room for. */
+/* Lists the names of the owners, each once, as many as fit. */
 static void put_owners(char *buf, size_t size, const struct facts_owner *owner, unsigned n)
 {
 	size_t at = 0;
@@ -109,7 +115,9 @@ static void judge_copies(const struct facts *f, struct check_findings *out)
 		judge_add(out, f, STAGE_OTHER, here, &raw);
 }
 
-/* What a queue behind the socket loses is counted at the socket, too. */
+/*
+ * Returns whether packets were lost in a queue after the socket, where the socket counts them too.
+ */
 static bool lost_behind_sockets(const struct facts *f)
 {
 	for (unsigned i = 0; i < f->n_links; i++) {
@@ -122,7 +130,7 @@ static bool lost_behind_sockets(const struct facts *f)
 	return judge_softnet(f, "dropped", false);
 }
 
-/* A socket whose send buffer the host made small, and what would let it be larger. */
+/* Sets a socket whose send buffer the host limits, and the setting that would allow more. */
 static void put_small_sndbuf(const struct facts *f, struct finding_facts *facts,
 			     char process[PROCESS_SIZE])
 {
@@ -156,7 +164,7 @@ static void judge_senders(const struct facts *f, struct check_findings *out)
 	}
 }
 
-/* What the firewall dropped, by the counters of its rules. */
+/* Judges firewall drops by the counters of its rules. */
 static void judge_rules(const struct facts *f, struct check_findings *out)
 {
 	for (unsigned i = 0; i < f->n_rules; i++) {
@@ -206,14 +214,17 @@ static void judge_conntrack(const struct facts *f, struct check_findings *out)
 		judge_add(out, f, STAGE_NETFILTER, about, &facts);
 }
 
-/* Next hops that do not answer, and no counter of the packets that did not fit in their queue. */
+/*
+ * Judges next hops that do not answer, without a counter of the packets that did not fit in their
+ * queue.
+ */
 static void judge_silent(const struct facts *f, struct check_findings *out)
 {
 	struct finding_facts nat = {.dnat = f->dnat}, waiting = {.silent = f->silent};
 
 	if (*f->silent.address && !facts_moved(f, FACTS_HOST, "arp_cache:unresolved_discards") &&
 	    !facts_moved(f, FACTS_HOST, "ndisc_cache:unresolved_discards"))
-		/* a packet at least waited for each of them */
+		/* at least one packet waited for each of them */
 		judge_add(out, f, STAGE_NEIGH,
 			  (struct about){.scope = CHECK_NAMESPACE,
 					 .lost = facts_moved(f, FACTS_HOST,
@@ -255,14 +266,14 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 }
 
 /*
- * Counters of a namespace or of the host that move only when packets are lost, and at which stage.
- * What the sender's side counts a second time (SndbufErrors, OutDiscards) is not among them.
+ * Counters of a namespace or of the host that only increase with losses, and their stages. Counters
+ * of the sender that count a loss twice (SndbufErrors, OutDiscards) are excluded.
  */
 static const struct {
 	const char *name4, *name6;
 	enum stage stage;
-	const char *reason;		 /* which row of the stage */
-	enum { HERE, HOST, HISTORY } of; /* history: shown by the sockets while they are open */
+	const char *reason;		 /* selects the row of the stage */
+	enum { HERE, HOST, HISTORY } of; /* history: sockets show it while they are open */
 } rules[] = {
 	{"TcpExt:IPReversePathFilter", NULL, STAGE_IP_ROUTE, "IP_RPFILTER", HERE},
 	{"IpExt:InNoRoutes", "Ip6InNoRoutes", STAGE_IP_ROUTE, "IP_INNOROUTES", HERE},
@@ -288,7 +299,7 @@ static const struct {
 	{"Udp:InCsumErrors", "Udp6InCsumErrors", STAGE_UDP_CSUM, NULL, HISTORY},
 };
 
-/* "Udp:NoPorts" is also UdpNoPorts (nstat) and NoPorts (netstat). */
+/* Compares names: "Udp:NoPorts" is also UdpNoPorts (nstat) and NoPorts (netstat). */
 static bool is_called(const char *counter, const char *name)
 {
 	const char *colon = counter ? strchr(counter, ':') : NULL;
@@ -309,7 +320,10 @@ bool judge_counter_stage(const char *name, enum stage *stage)
 	return false;
 }
 
-/* The sockets of the port that was asked for take packets of one peer, or for one address. */
+/*
+ * Sets the addresses if the sockets of the requested port only receive from one peer, or for one
+ * address.
+ */
 static void put_sockets(const struct facts *f, struct finding_facts *facts,
 			char process[PROCESS_SIZE])
 {
@@ -327,7 +341,10 @@ static void put_sockets(const struct facts *f, struct finding_facts *facts,
 	facts->peer = *s->peer ? s->peer : NULL;
 }
 
-/* The interface that a packet was refused at; if none was seen, of the strict ones the busiest. */
+/*
+ * Returns the interface at which a packet was rejected. Without such a packet, the busiest strict
+ * interface.
+ */
 static const struct facts_link *strict_link(const struct facts *f)
 {
 	const struct facts_link *best = NULL;
@@ -345,7 +362,10 @@ static const struct facts_link *strict_link(const struct facts *f)
 	return best;
 }
 
-/* A router counts what has no TTL left as a bad header, too, and answers it, or would. */
+/*
+ * Returns whether the router answers packets with an expired TTL, or would. It also counts them as
+ * bad headers.
+ */
 static bool answers_ttl(const struct facts *f, unsigned family)
 {
 	static const char *const counters[][2] = {
@@ -385,7 +405,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 	}
 	if (rules[i].of == HISTORY && !f->counters_only)
 		return;
-	/* the finding about the closed port has them */
+	/* the finding about the closed port includes them */
 	if (rules[i].stage == STAGE_UDP_LOOKUP && f->port && !f->socks.n && !f->socks.more)
 		return;
 	if (rules[i].reason && !strcmp(rules[i].reason, "IP_RPFILTER")) {
@@ -409,7 +429,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 	judge_add(out, f, stage, about, &facts);
 }
 
-/* Where the flow limit took most of them, the queue's length is not to blame. */
+/* Judges the backlog. If the flow limit dropped most packets, the queue length is not the cause. */
 static void judge_backlog(const struct facts *f, struct check_findings *out)
 {
 	uint64_t dropped = judge_softnet(f, "dropped", false);

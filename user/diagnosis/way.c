@@ -23,7 +23,7 @@
 #include "survey_abi.h"
 
 #define POLL_NS 10000000
-#define ENOUGH	64 /* packets seen, that one source may be called the most frequent of them */
+#define ENOUGH	64 /* packets needed to call a source the most frequent */
 
 void device_name(const struct netns *ns, unsigned ifindex, char name[IF_NAMESIZE])
 {
@@ -64,7 +64,7 @@ void way_sources_close(struct survey_bpf *sources)
 	survey_bpf__destroy(sources);
 }
 
-/* Returns how many packets were seen, of all sources. */
+/* Finds the source. Returns the number of packets seen from all sources. */
 static uint64_t find_source(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 			    const char *ifname, struct way_back *back)
 {
@@ -105,7 +105,7 @@ bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, 
 /* Connection tracking */
 
 #define UNANSWERED  32	      /* pairs of destination and backend */
-#define ANSWER_NS   300000000 /* in which a neighbour that is there has answered */
+#define ANSWER_NS   300000000 /* ns in which an existing neighbour answers */
 #define RULES_MS    2000
 #define RULES_BYTES (4u << 20)
 
@@ -138,7 +138,7 @@ static int on_entry(const struct nlmsghdr *nlh, void *arg)
 
 	if (!(status & IPS_DST_NAT) || status & IPS_SEEN_REPLY || found->n == UNANSWERED)
 		return MNL_CB_OK;
-	memset(&t, 0, sizeof(t)); /* they are compared as a whole */
+	memset(&t, 0, sizeof(t)); /* keys are compared as a whole */
 	read_endpoint(&t.asked, orig, CTA_IP_V4_DST, CTA_IP_V6_DST, CTA_PROTO_DST_PORT);
 	read_endpoint(&t.backend, nl_attr(nlh, head, CTA_TUPLE_REPLY), CTA_IP_V4_SRC, CTA_IP_V6_SRC,
 		      CTA_PROTO_SRC_PORT);
@@ -187,7 +187,7 @@ static void on_socket(void *arg, const struct sockmem_row *row)
 	s->open |= row->port == s->to->port;
 }
 
-/* An open port of the address, or of any, will do: what it is bound to is not compared. */
+/* Searches an open port of the address, or of any address: bound addresses are not compared. */
 static int search_port(void *arg, const struct netns *ns)
 {
 	struct port_search *s = arg;
@@ -201,7 +201,10 @@ static int search_port(void *arg, const struct netns *ns)
 	return s->open;
 }
 
-/* The namespace in which it is; 0: it is open, or not in exactly one of this host. */
+/*
+ * Returns the namespace of the closed port, 0 if the port is open, or not in exactly one namespace
+ * of this host.
+ */
 static uint32_t closed_at(const struct translated *t)
 {
 	struct port_search s = {.to = &t->backend};
@@ -211,7 +214,9 @@ static uint32_t closed_at(const struct translated *t)
 	return s.open || s.spaces > 1 ? 0 : s.at;
 }
 
-/* The rule that still leads to this address; of a map or of iptables none is found. */
+/*
+ * Finds the rule that still leads to this address. Rules with a map or of iptables are not found.
+ */
 static void find_rule(const struct netns *ns, const char *address, uint16_t port, char *out,
 		      size_t size)
 {
