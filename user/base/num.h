@@ -62,7 +62,7 @@ struct rate {
  */
 int num_rate(const char *s, struct rate *out);
 
-#define FRAME_L1_OVERHEAD 20 /* IEEE 802.3: 7 preamble, 1 start delimiter, 12 gap; bytes */
+#define FRAME_L1_OVERHEAD 20 /* IEEE 802.3: 7 preamble, 1 start delimiter, 12 gap, in bytes */
 
 /*
  * Returns packets/s for frames of `frame_bytes` (with FCS), 0 (no limit) for RATE_MAX. link_mbit <=

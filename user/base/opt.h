@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A command is a row, an option is a row: parsing, --help, completion and the man page come from
- * the same const tables. A command's options are one struct; a group of options that several
+ * A command is a row, and an option is a row: parsing, --help, completion and the man page use the
+ * same const tables. The options of a command are a struct. A group of options that several
  * commands share is a struct within it.
  *
  *	struct run_options { struct global_options global; uint64_t count; bool count_set; ... };
@@ -241,16 +241,16 @@ struct json_object *opt_describe(const struct command *cmd);
 extern const struct opt_value opt_exit_status[];
 
 /*
- * An option and the values that it takes in turn, as in --vary rate=100k..1m/100k:
+ * An option and its successive values, such as --vary rate=100k..1m/100k:
  *
  *	OPTION=ITEM[,ITEM ...]
  *
- *	VALUE			as behind the option itself; on or off for a flag
- *	default			the option is left out; for a flag that is off
+ *	VALUE			as after the option itself, on or off for a flag
+ *	default			the option is left out, off for a flag
  *	FIRST..LAST/STEP	FIRST, FIRST + STEP ... up to LAST
  *	FIRST..LAST/xFACTOR	FIRST, FIRST * FACTOR ... up to LAST
  *
- * What is no number in FIRST is taken as a value, so that those with dots of their own work.
+ * Without a number in FIRST, the item is a value, so that values which contain dots work.
  */
 #define OPT_VARY_MAX  256
 #define OPT_VARY_WORD (OPT_ITEM_LEN + 32)

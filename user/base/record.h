@@ -18,7 +18,7 @@ enum record_type {
 	RECORD_UINT,	/* any unsigned integer, by its size */
 	RECORD_INT,	/* int32_t, int64_t */
 	RECORD_BOOL,	/* bool */
-	RECORD_DOUBLE,	/* double; finite, and not negative */
+	RECORD_DOUBLE,	/* double, finite and not negative */
 	RECORD_TEXT,	/* char[]; "" is null */
 	RECORD_POINTER, /* const char *, "" and NULL are null. Reading borrows from the JSON */
 	RECORD_WORD,	/* const char *, NULL or an entry of `names` */

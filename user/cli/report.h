@@ -183,16 +183,16 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 void points_free(struct points *points);
 
 /*
- * Experiments that people repeat, as text files: what they are about, and the command lines.
+ * Repeatable experiments as text files: a description and the command lines.
  *
  *	Title, a line
  *
  *	Prose, in paragraphs.
  *
- *	    run --rate 40k -t 2h    # what the row is called
+ *	    run --rate 40k -t 2h    # name of the row
  *
- * A line behind four blanks or a tab is one of `run`, and the remark behind it is the title of its
- * row. Words are divided by blanks, there are no quotes.
+ * A line indented by four blanks or a tab is a command line of `run`, and the remark after it is
+ * the title of its row. Words are separated by blanks, and quotes are not supported.
  */
 
 /*
