@@ -144,7 +144,7 @@ struct lab_info {
 	unsigned queues, mtu;
 	bool finished; /* lab_finish() was called */
 	bool whole;    /* false: a namespace is missing or the test network is unfinished, only
-		        * lab_remove() works */
+			* lab_remove() works */
 };
 
 /*

@@ -9,7 +9,7 @@
  * below tests/fixtures/nic, and its expected meaning in tests/unit/drops/test_nic.c. Rows shared by
  * all drivers (nic_common_rows) need not be repeated.
  *
- * A counter is identified by its name, which includes its source:
+ * A counter is identified by its name. The prefix shows its source:
  *
  *   rx_queue_0_drops        ethtool -S, leading and trailing blanks removed
  *   link:rx_missed_errors   IFLA_STATS64
