@@ -206,7 +206,7 @@ struct rx_stats {
 	/* XDP_STATISTICS */
 	uint64_t rx_ring_full, rx_fill_ring_empty, rx_dropped, rx_invalid;
 	bool zero_copy;	    /* xsk: as granted by the driver */
-	uint64_t xdp_drops; /* xdp: frames dropped by our program, all deliveries */
+	uint64_t xdp_drops; /* xdp: frames dropped by our program, all of them deliveries */
 	int rcvbuf;	    /* bytes, as getsockopt() returns it (doubled) */
 };
 

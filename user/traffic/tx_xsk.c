@@ -6,14 +6,14 @@
  *
  * A number is closed when the kernel has consumed its descriptor, in ring order:
  *
- * - Zero-copy: the driver has taken it, as the ring's consumer index shows. - Copying: our own
- * sendto() does all the work (__xsk_generic_xmit()). EAGAIN: the first descriptor
- *   not consumed could not be sent now and stays. EBUSY: the interface dropped the last descriptor
- *   consumed. Its skb was freed there, which observers see. From 6.17 on the consumer index is exact
- *   when sendto() returns, except after EBUSY on the call's first descriptor, which a later call
- *   shows. Before 6.17 it advances only when the kernel has finished all descriptors of its last
- *   look at the ring. Completions, which never precede consumption, then show more. So the number
- *   that we assume consumed is never too large, and is exact once the ring is drained.
+ * - Zero-copy: the driver has taken it, as the ring's consumer index shows.
+ * - Copying: our own sendto() does all the work (__xsk_generic_xmit()). EAGAIN: the first
+ *   descriptor not consumed could not be sent now and stays. EBUSY: the interface dropped the last
+ *   descriptor consumed. Its skb was freed there, which observers see. From 6.17 on the consumer
+ *   index is exact when sendto() returns, except after EBUSY on the call's first descriptor, which
+ *   a later call shows. Before 6.17 it advances only when the kernel has finished all descriptors
+ *   of its last look at the ring. Completions, which never precede consumption, then show more. So
+ *   the number that we assume consumed is never too large, and is exact once the ring is drained.
  *
  * finish() withdraws descriptors that were certainly not consumed. If this is uncertain (zero-copy,
  * or before 6.17), tx_fail() closes their numbers with EAGAIN, and an observer decides.
@@ -60,7 +60,7 @@ struct tx {
 	struct xsk_port port;
 	struct frames *frames; /* with a shape only */
 	struct handed *handed; /* with a shape only: by descriptor, NULL: each is a number, in
-			        * order */
+				* order */
 	unsigned frame_length, payload_offset;
 	unsigned batch;
 	bool exact;    /* consumption is known exactly */
