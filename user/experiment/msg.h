@@ -3,19 +3,20 @@
  * The messages between two hosts. The client sends requests, the server answers each. Each message
  * is an object with a "type". conn.h has the connection, via.h the programs that carry it.
  *
- * server: hello     {protocol, version, host}
- *         busy      {}    another experiment is running: the answer follows later
- * client: login     {protocol, version, host} server: welcome   {port, max_pps}
+ *	server: hello     {protocol, version, host}
+ *	        busy      {}    another experiment is running: the answer follows later
+ *	client: login     {protocol, version, host}
+ *	server: welcome   {port, max_pps}
  *
- * client: probe -> seen {address}
- *         plan  ->  ready {mode, place, .., env}
- *         start ->  status
- *         status -> status {running, idle, caught_up, delivered, dropped, in_queues, next}
- *         mark {upto} -> status
- *         stop  ->  status
- *         fold {upto} -> cause {..} *, fates {slot, first, runs} *, folded
- *         end   ->  counter {..} *, flow {..} *, end {..}
- *         time  ->  time {tai_ns}
+ *	client: probe -> seen {address}
+ *	        plan  ->  ready {mode, place, .., env}
+ *	        start ->  status
+ *	        status -> status {running, idle, caught_up, delivered, dropped, in_queues, next}
+ *	        mark {upto} -> status
+ *	        stop  ->  status
+ *	        fold {upto} -> cause {..} *, fates {slot, first, runs} *, folded
+ *	        end   ->  counter {..} *, flow {..} *, end {..}
+ *	        time  ->  time {tai_ns}
  *
  * or, instead of any answer, error {message, hint, status}. A control connection other than TCP
  * does not show addresses: see struct peer_probe. Sums cover the numbers of the plan, which the
@@ -37,7 +38,7 @@
 /*
  * Outcomes as text, for one line between two hosts: consecutive runs without gaps,
  *
- * d0x70212,c3x2,d0x9,o1x1
+ *	d0x70212,c3x2,d0x9,o1x1
  *
  * A letter (d delivered, c dropped, r refused, g gap, o open), its detail as in struct range, and
  * the count of numbers. Pure.

@@ -18,8 +18,7 @@
 
 #define CONNECT_MS 1000
 #define HELLO_MS   1000 /* then the wait is reported */
-#define MUTE_MS	   9000 /* more than the server's limit: a silent server is rejected after this
-			 * time */
+#define MUTE_MS	   9000 /* additional time, then a silent peer is not a server */
 #define TURN_MS	   200	/* between checks whether other clients are waiting for us */
 #define ANSWER_MS  15000
 #define ACK_MS	   2000 /* more than --settle: time for the peer's TCP to acknowledge data */

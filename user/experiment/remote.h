@@ -126,11 +126,11 @@ void remote_close(struct remote *r, struct result *res);
 
 /*
  * The server side, `recv --serve`: serves `run --to`, one client at a time. Other clients wait
- * until the current client has had no experiment for 2 s, which then queues behind them. Clients
- * that have not logged in are handled concurrently, so a silent client does not block others. The
- * server sends only to the client, within the rate limit, and changes no setting. `recv --stdio`
- * does the same for a single client, authorised by the program that started it, until end of input
- * or 15 s of silence.
+ * until the current client ends or has had no experiment for 2 s, and then queues behind them.
+ * Clients that have not logged in are handled concurrently, so a silent client does not block
+ * others. The server sends only to the client, within the rate limit, and changes no setting. `recv
+ * --stdio` does the same for a single client, authorised by the program that started it, until end
+ * of input or 15 s of silence.
  */
 struct server_config {
 	const struct run_spec *spec; /* port, UDP. ifname, for AF_XDP and XDP, NULL: from the

@@ -457,7 +457,7 @@ struct server {
 	struct caller *caller[CALLERS_MAX]; /* in order of arrival */
 	unsigned callers;
 	struct caller *client; /* the client being served, NULL: no client, or logged-in clients
-			        * are idle */
+				* are idle */
 	unsigned answered;
 	bool served; /* a logged-in client has finished */
 };

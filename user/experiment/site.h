@@ -125,7 +125,7 @@ struct site {
 	bool traced;
 	struct error untraced; /* reason for running untraced */
 	bool by_engine;	       /* tracing not needed: the engine of a single-ended sender counts
-			        * its losses */
+				* its losses */
 	struct ledger ledger;
 	struct join *join; /* data joined with the peer site by site_fold(), or NULL */
 	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that timed out */

@@ -23,7 +23,7 @@
 #define TC_PRIORITY    100     /* filters of other programs with a smaller number run first */
 #define VETH_RING      256     /* VETH_RING_SIZE */
 #define CPUMAP_QUEUE   61      /* frames, not a multiple of a batch, so that a batch is partly
-			        * refused */
+				* refused */
 #define CPUMAP_BURN_NS 20000   /* ns per packet: 50 kpps */
 #define MERGE_PACKETS  8       /* of a flow, merged by a router */
 #define MERGE_MIN      50000   /* ns of waiting, at least: it is a timer, */

@@ -3,11 +3,14 @@
  * Deliberate losses. A fault sets up a kernel mechanism that then loses packets by itself: this
  * code neither counts nor simulates losses. For test networks only.
  *
- * fault_parse()  parses the requested faults fault_plan()   checks feasibility and collects
- * requirements on the experiment fault_apply()  after opening the test network, before sending
- * fault_xdp()    after loading the receiver's XDP program, if it has one fault_socket() after
- * opening a receiving socket fault_begin()  just before the first packet, fault_end() just after
- * the last fault_watch()  repeatedly between them fault_close()
+ *	fault_parse()  parses the requested faults
+ *	fault_plan()   checks feasibility and collects requirements on the experiment
+ *	fault_apply()  after opening the test network, before sending
+ *	fault_xdp()    after loading the receiver's XDP program, if it has one
+ *	fault_socket() after opening a receiving socket
+ *	fault_begin()  just before the first packet, fault_end() just after the last
+ *	fault_watch()  repeatedly between them
+ *	fault_close()
  *
  * All faults except udp_mem and backlog:flow_limit are confined to the test network's namespaces
  * and are removed with them.

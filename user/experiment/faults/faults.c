@@ -29,7 +29,7 @@
 #define SKB_SMALL_HEAD 640	       /* SKB_SMALL_HEAD_CACHE_SIZE */
 #define RCVBUF_ROOMY   (32 << 20)      /* bytes, requested so that a reader keeps up */
 #define LAB_PAYLOAD    128	       /* bytes of the datagrams that a test network's queues are
-				        * sized for */
+					* sized for */
 #define LAB_HEADERS    48	       /* bytes, of the largest headers: IPv6 and UDP */
 
 struct opt_value fault_values[FAULT_MAX + 1];
