@@ -373,7 +373,8 @@ def rpm_has_the_files_of_the_deb():
 
 @table([("Debian 12", "bookworm"), ("Debian 13", "trixie")])
 def rpm_installs_works_and_goes(suite):
-    """In a root whose libraries are those that the deb depends on."""
+    """In a root whose libraries are those that the deb depends on. Without rpm's plugins: one of them
+    changes the propagation of /, which is no mount point in a chroot."""
     need()
     root = debian(suite)
     shutil.copy(workshop() + debs()["amd64"], f"{root}/tmp/pktledger.deb")
@@ -382,16 +383,16 @@ def rpm_installs_works_and_goes(suite):
     inside(root, f"apt-get -qq update; {APT} install rpm nftables /tmp/pktledger.deb; "
                  f"{APT} purge pktledger")
     before = listing(root)
-    inside(root, "rpm -i --nodeps /tmp/pktledger.rpm")
+    inside(root, "rpm --noplugins -i --nodeps /tmp/pktledger.rpm")
     assert who_may(root) == ["root", "root", "755"], who_may(root)
     is_used(root)
-    inside(root, "rpm -i --nodeps /tmp/group.rpm")
+    inside(root, "rpm --noplugins -i --nodeps /tmp/group.rpm")
     assert who_may(root) == [CAPABILITIES, "root", "pktledger", "750"], who_may(root)
-    inside(root, "rpm -U --nodeps --replacepkgs /tmp/pktledger.rpm")
+    inside(root, "rpm --noplugins -U --nodeps --replacepkgs /tmp/pktledger.rpm")
     assert who_may(root) == [CAPABILITIES, "root", "pktledger", "750"], who_may(root)
-    inside(root, "rpm -e --nodeps pktledger-group")
+    inside(root, "rpm --noplugins -e --nodeps pktledger-group")
     assert who_may(root) == ["root", "root", "755"], who_may(root)
-    inside(root, "rpm -e --nodeps pktledger")
+    inside(root, "rpm --noplugins -e --nodeps pktledger")
     # the group stays, as usual, since its number must not be used again
     assert listing(root) - before <= {"etc/group-", "etc/gshadow-"}, listing(root) - before
 
