@@ -255,8 +255,12 @@ CASE(all_namespaces)
 		}
 	}
 	for (unsigned f = 0; f + 1 < l.findings.n; f++) {
-		assert_true(l.findings.at[f].finding.severity >=
-			    l.findings.at[f + 1].finding.severity);
+		const struct check_finding *a = &l.findings.at[f], *b = a + 1;
+
+		assert_true(a->losing > b->losing ||
+			    (a->losing == b->losing &&
+			     (a->near > b->near ||
+			      (a->near == b->near && a->loss_pps >= b->loss_pps))));
 		for (unsigned g = f + 1; g < l.findings.n; g++) /* the host's are said once */
 			assert_true(
 				l.findings.at[f].scope != CHECK_HOST ||
