@@ -156,7 +156,8 @@ PLACEHOLDERS = {
 }
 ENDLESS = 3  # seconds for what is told to end
 HOST = """
-mount -t tmpfs t /run && mkdir -p /run/netns /var/lib/prometheus/node-exporter
+mount -t tmpfs t /run && mount -t tmpfs t /var/lib &&
+    mkdir -p /run/netns /var/lib/prometheus/node-exporter
 mount -t sysfs s /sys; mount -t bpf b /sys/fs/bpf
 mount -t tracefs tr /sys/kernel/tracing 2>/dev/null
 ip link set lo up
