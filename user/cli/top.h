@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The display of `top`: the path of a packet with the losses at each stage, the last minute, and a
- * table of the worst. Contains the state of the screen and the drawing, without terminal or tracing.
+ * table of the worst. This is the state of the screen and its drawing, without terminal or tracing.
  *
  *	in 812k/s > nic_ring - xdp - backlog - ip_header - netfilter - ... - rcvbuf > read 781k/s
  *	                                                   v 311                v 30.1k
