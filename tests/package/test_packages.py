@@ -20,7 +20,7 @@ from lib import ROOT, case, main, require, table
 
 ENV = {**os.environ, "MAKEFLAGS": "", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
 # What apt and dpkg themselves remember, and caches of others.
-NOT_OURS = re.compile(r"(var/(lib/(apt|dpkg|systemd)|cache|log)|etc/ld\.so\.cache|root|tmp|run)"
+NOT_OURS = re.compile(r"(var/(lib/(apt|dpkg|rpm|systemd)|cache|log)|etc/ld\.so\.cache|root|tmp|run)"
                       r"(/|$)")
 APT = "apt-get -qqy --no-install-recommends"
 CROSS = "CROSS_COMPILE=aarch64-linux-gnu-"
