@@ -172,6 +172,15 @@ def drops_of_the_socket():
     return sum(int(row.split()[-1]) for row in rows if f":{PORT:04X} " in row)
 
 
+def overflow(process, sock):
+    """Stops the waiting receiver and sends a burst that its buffer cannot hold; returns the drops."""
+    until(lambda: waits(process), 10, "the receiver waits")
+    process.send_signal(signal.SIGSTOP)
+    for _ in range(500):
+        sock.sendto(bytes(100), ("198.18.0.2", PORT))
+    return drops_of_the_socket()
+
+
 @case
 def rxq_ovfl_counts_what_trace_counts():
     """A burst meets a stopped program, then one datagram brings the counter."""
@@ -180,12 +189,8 @@ def rxq_ovfl_counts_what_trace_counts():
     with Lab(NAME) as lab, receiver("SO_RXQ_OVFL", count=1 << 30, rcvbuf=SMALL) as process:
         trace = lab.at("rx", "trace", "-n", RX, "--json-lines", "udp", "port", str(PORT))
         assert '"start"' in trace.stdout.readline()
-        until(lambda: waits(process), 10, "the receiver waits")
-        process.send_signal(signal.SIGSTOP)
         with udp(TX, socket.AF_INET) as sock:
-            for _ in range(500):
-                sock.sendto(bytes(100), ("198.18.0.2", PORT))
-            truth = drops_of_the_socket()
+            truth = overflow(process, sock)
             process.send_signal(signal.SIGCONT)
             until(lambda: waits(process), 10, "the queue is empty")
             sock.sendto(bytes(100), ("198.18.0.2", PORT))
@@ -205,12 +210,8 @@ def meminfo_shows_the_queue():
     """Datagrams fill the queue of a stopped program, which reads the counters when it goes on."""
     require(os.uname().machine == "x86_64", "knows the number of recvmsg() on x86-64 only")
     with Lab(NAME), receiver("SO_MEMINFO", count=1 << 30, place="@LAST@", rcvbuf=SMALL) as process:
-        until(lambda: waits(process), 10, "the receiver waits")
-        process.send_signal(signal.SIGSTOP)
         with udp(TX, socket.AF_INET) as sock:
-            for _ in range(500):
-                sock.sendto(bytes(100), ("198.18.0.2", PORT))
-        truth = drops_of_the_socket()
+            truth = overflow(process, sock)
         process.send_signal(signal.SIGUSR1)
         process.send_signal(signal.SIGCONT)
         found = counts(process)
