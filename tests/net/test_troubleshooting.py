@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import do, inside, nft, nft_counters, repeating, sysctl, udp
-from lib import (BINARY, ROOT, TIMEOUT, case, first, kill_group, main, pktledger, require, rootless,
-                 started, table, until)
+from lib import (BINARY, ROOT, TIMEOUT, case, exclusive, first, kill_group, main, pktledger, require,
+                 rootless, started, table, until)
 from labs import Lab
 from test_tcp import Hidden, look_for_hidden, suppressed, where_seen
 from traced import NAME, RX, TX, V4
@@ -405,9 +405,11 @@ CARRIER = "Each side says that it is the other one, or the carrier"
 
 
 @case
+@exclusive
 @where_seen
 def who_lost_it():
-    """Namespaces are hosts here: each trace gets its own, and ends once all has been sent."""
+    """Joins the traces of two namespaces. Exclusive: any traffic on the host can hide events from a
+    trace, and a join with missed events is undecided."""
     (block,) = page()[CARRIER]
     lines, answer = block[:2], block[2:]
     with lossy_router() as (_, counter), contextlib.ExitStack() as stack:
