@@ -4,8 +4,8 @@
 #define SET(...) ((const struct counter_member[]){__VA_ARGS__, {.stage = STAGE_NONE}})
 
 #define PROTO_MEM_NOTE                                                                             \
-	"documented: a PROTO_MEM loss in __udp_enqueue_schedule_skb moves no SNMP counter here; "  \
-	"the socket's drops count it"
+	"documented: on this kernel no SNMP counter records a PROTO_MEM loss in "                  \
+	"__udp_enqueue_schedule_skb, only the socket's drops"
 
 #define VETH_NOTE "documented: on older kernels send() does not report a loss in veth"
 
@@ -15,7 +15,7 @@ const struct counter_rule counter_rules[] = {
 	 */
 	{"Udp:SndbufErrors", "Udp6SndbufErrors", "tx", COUNTER_HOST,
 	 COUNTER_TX_SOCKET | COUNTER_EAGAIN,
-	 .note = "also counts every EAGAIN of send(), without a packet", .quirk = VETH_NOTE,
+	 .note = "also counts each EAGAIN of send(), without a packet", .quirk = VETH_NOTE,
 	 .set = SET({STAGE_TC_EGRESS, "!CONSUMED", NULL, REL_TX, MUST},
 		    {STAGE_QDISC, NULL, "__dev_queue_xmit", REL_TX, TAIL},
 		    {STAGE_QDISC, NULL, "!__dev_queue_xmit|__rtnl_unlock", REL_TX, MAY},
@@ -25,7 +25,7 @@ const struct counter_rule counter_rules[] = {
 		    {STAGE_NETFILTER, NULL, NULL, REL_TX, MAY},
 		    {STAGE_TX_SOCKET, NULL, NULL, REL_TX, MAY})},
 	{"Ip:OutDiscards", "Ip6OutDiscards", "tx", COUNTER_HOST, COUNTER_TX_SOCKET | COUNTER_EAGAIN,
-	 .note = "also counts every EAGAIN of send(), without a packet", .quirk = VETH_NOTE,
+	 .note = "also counts each EAGAIN of send(), without a packet", .quirk = VETH_NOTE,
 	 .set = SET({STAGE_TC_EGRESS, "!CONSUMED", NULL, REL_TX, MUST},
 		    {STAGE_QDISC, NULL, "__dev_queue_xmit", REL_TX, TAIL},
 		    {STAGE_QDISC, NULL, "!__dev_queue_xmit|__rtnl_unlock", REL_TX, MAY},
@@ -54,7 +54,7 @@ const struct counter_rule counter_rules[] = {
 	 .set = SET({STAGE_TX_DEVICE, NULL, "xdp_devmap_xmit", REL_DEV, MUST},
 		    {STAGE_XDP, NULL, "xdp_devmap_xmit", REL_DEV, MAY})},
 	{"xsk:tx_lost", NULL, "tx", COUNTER_FLOW, 0,
-	 .note = "sendto() said EBUSY; the descriptor was completed all the same",
+	 .note = "sendto() returned EBUSY, and the kernel still completed the descriptor",
 	 .quirk = VETH_NOTE,
 	 .set = SET({STAGE_TX_DEVICE, NULL, "veth_xmit", REL_SENT, MUST},
 		    {STAGE_TX_DEVICE, NULL, "!veth_xmit", REL_SENT, MAY},
@@ -63,7 +63,7 @@ const struct counter_rule counter_rules[] = {
 
 	/* The receiving interface. */
 	{"@:rx_missed_errors", NULL, NULL, COUNTER_INTERFACE, 0,
-	 .note = "counter only: no packet exists yet that an event could show",
+	 .note = "counter only: no packet exists yet that could cause an event",
 	 .set = SET({STAGE_NIC_RING, NULL, NULL, REL_DEV, MAY})},
 	/* The ring's own counter, if its name is unique among drivers. */
 	{"ethtool:@:rx_no_dma_resources|ethtool:@:rx_out_of_buffer|"
@@ -71,7 +71,7 @@ const struct counter_rule counter_rules[] = {
 	 "ethtool:@:port_rx_nodesc_drops|ethtool:@:[[]*[]]: rx_discards|"
 	 "ethtool:@:rx_queue_drop_cnt*",
 	 NULL, NULL, COUNTER_INTERFACE, 0,
-	 .note = "counter only: no packet exists yet that an event could show",
+	 .note = "counter only: no packet exists yet that could cause an event",
 	 .set = SET({STAGE_NIC_RING, NULL, NULL, REL_DEV, MAY})},
 	/* Generic XDP has no counters. Failed redirects are in rx_dropped. */
 	{"ethtool:@:rx_queue_*_xdp_drops|ethtool:@:rx_xdp_drop|"
@@ -133,7 +133,7 @@ const struct counter_rule counter_rules[] = {
 	 .set = SET({STAGE_IP_ROUTE, "IP_INNOROUTES", NULL, REL_ROLE, MUST},
 		    {STAGE_IP_ROUTE, "NOT_SPECIFIED", NULL, REL_ROLE, MAY})},
 	{"Ip:ReasmFails", "Ip6ReasmFails", NULL, COUNTER_HOST, 0,
-	 .note = "counts datagrams, the events are fragments",
+	 .note = "counts datagrams, while the events count fragments",
 	 .set = SET({STAGE_IP_FRAG, NULL, NULL, REL_ROLE, MAY})},
 	{"Ip:FragFails", "Ip6FragFails", NULL, COUNTER_HOST, 0,
 	 .set = SET({STAGE_IP_FORWARD, "PKT_TOO_BIG", NULL, REL_ROLE, MUST},
@@ -222,16 +222,16 @@ const struct counter_rule counter_rules[] = {
 const unsigned counter_rules_n = LENGTH(counter_rules);
 
 const char *const counter_silents[STAGE_COUNT] = {
-	[STAGE_NEIGH] = "no counter knows a neighbour that never answered, only its full queue",
+	[STAGE_NEIGH] = "no counter records a neighbour that never answers, only its full queue",
 	[STAGE_QDISC] =
-		"packets freed by a reset of the qdisc, or sent meanwhile, are not in its drops",
-	[STAGE_WIRE] = "known only as a difference of two checkpoints",
-	[STAGE_XDP] = "generic XDP counts its drops nowhere",
-	[STAGE_TC_INGRESS] = "only the filter's own statistics count it",
+		"the drops exclude packets freed by a reset of the qdisc or sent during the reset",
+	[STAGE_WIRE] = "the difference of two probes; no counter records it",
+	[STAGE_XDP] = "generic XDP has no drop counter",
+	[STAGE_TC_INGRESS] = "only the statistics of the filter count it",
 	[STAGE_L2] = "a bridge counts no drops",
-	[STAGE_NETFILTER] = "behind the sender's host only a rule's own counter knows it",
+	[STAGE_NETFILTER] = "except at the sender, only the counter of the rule records it",
 	[STAGE_IP_ROUTE] = "martians, blackholes and groups not joined are not counted",
-	[STAGE_TUNNEL] = "Udp:InDatagrams counts it as delivered, to the tunnel",
-	[STAGE_SOCKET_CLOSE] = "no counter knows what was unread at close",
-	[STAGE_OTHER] = "a place that is not in the map has no counter in it either",
+	[STAGE_TUNNEL] = "Udp:InDatagrams counts the packet as delivered (to the tunnel)",
+	[STAGE_SOCKET_CLOSE] = "no counter records packets that were unread at close",
+	[STAGE_OTHER] = "no counter is assigned to a function that is not in the map",
 };
