@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pcap/pcap.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +23,7 @@
 #include "headers.h"
 #include "stamp.h"
 
-#define BLOCK_MAX  (16u << 20) /* bytes, longer than any packet */
-#define IFACES_MAX 4096
-
-enum block { SECTION = 0x0a0d0d0a, INTERFACE = 1, SIMPLE = 3, STATISTICS = 5, PACKET = 6 };
+enum block { SECTION = 0x0a0d0d0a, INTERFACE = 1, STATISTICS = 5, PACKET = 6 };
 enum option {
 	OPTION_END,
 	OPTION_COMMENT,
@@ -38,310 +36,153 @@ enum option {
 	OPTION_TSRESOL = 9,
 };
 
-#define ORDER_MAGIC	 0x1a2b3c4du
-#define PCAP_MAGIC	 0xa1b2c3d4u
-#define PCAP_MAGIC_NS	 0xa1b23c4du
-#define PCAP_RECORD	 16
-#define BLOCK_FRAME	 12 /* bytes of type and length before a block, and length after it */
-#define PACKET_HEAD	 20
-#define RESOLUTION_MICRO 6
-
-struct iface {
-	unsigned link;
-	uint8_t resolution; /* 10^-n s, or 2^-n s if the highest bit is set */
-};
-
-struct capfile {
-	const char *path;
-	FILE *f;
-	bool swapped;
-	int stop; /* the value that `each` returned */
-	struct iface *iface;
-	unsigned ifaces, link; /* link: link type of a classic capture */
-	bool has_ns;	       /* a classic capture with ns timestamps */
-	uint8_t *body;	       /* body of the current block */
-	uint32_t room;
-	int (*each)(void *arg, const struct capfile_packet *p);
-	void *arg;
-	struct capfile_state *state;
-	struct error *err;
-};
-
-static uint32_t u32_at(const struct capfile *c, const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return c->swapped ? bswap_32(v) : v;
-}
-
-static uint16_t u16_at(const struct capfile *c, const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return c->swapped ? bswap_16(v) : v;
-}
-
-static int spoilt(struct capfile *c, const char *what)
-{
-	return error_set(c->err, STATUS_FAILED, -EINVAL, NULL, "%s is spoilt after %s: %s", c->path,
-			 fmt_many(c->state->packets, "packet"), what);
-}
-
-/* Reads a header. Returns false at the end of the file or if the file is truncated. */
-static bool read_head(struct capfile *c, void *head, size_t size)
-{
-	size_t got = fread(head, 1, size, c->f);
-
-	c->state->cut = got && got < size;
-	return got == size;
-}
-
-/* Reads `len` bytes of the body. Returns 1, 0 at the end of the file or if it is truncated, or
- * -errno. */
-static int read_body(struct capfile *c, uint32_t len)
-{
-	if (len > BLOCK_MAX)
-		return spoilt(c, "a block is longer than any can be");
-	if (!c->body || len > c->room) {
-		uint8_t *more = realloc(c->body, len + 1); /* also for an empty packet */
-
-		if (!more)
-			return error_memory(c->err);
-		c->body = more;
-		c->room = len;
-	}
-	if (fread(c->body, 1, len, c->f) == len)
-		return 1;
-	c->state->cut = true;
-	return ferror(c->f)
-		       ? error_set(c->err, STATUS_FAILED, -EIO, NULL, "cannot read %s", c->path)
-		       : 0;
-}
-
-/* Returns the value of the first option with this code, searched from offset `at`, or NULL. */
-static const uint8_t *find_option(const struct capfile *c, uint32_t at, uint32_t end,
-				  enum option wanted, uint16_t *len)
-{
-	while (at + 4 <= end) {
-		uint16_t code = u16_at(c, c->body + at);
-
-		*len = u16_at(c, c->body + at + 2);
-		at += 4;
-		if (!code || *len > end - at)
-			break;
-		if (code == wanted)
-			return c->body + at;
-		at += (*len + 3u) & ~3u;
-	}
-	return NULL;
-}
-
-static int add_interface(struct capfile *c, uint32_t len)
-{
-	const uint8_t *value;
-	uint16_t n;
-
-	if (len < 8 || c->ifaces == IFACES_MAX)
-		return spoilt(c, "malformed interface block");
-	c->iface = list_room(c->iface, c->ifaces, sizeof(*c->iface));
-	value = find_option(c, 8, len, OPTION_TSRESOL, &n);
-	c->iface[c->ifaces++] = (struct iface){
-		.link = u16_at(c, c->body), .resolution = value && n ? *value : RESOLUTION_MICRO};
-	return 1;
-}
-
-/* Converts units of an interface to ns. */
-static uint64_t to_ns(uint64_t units, uint8_t resolution)
-{
-	unsigned n = resolution & 0x7f;
-
-	if (resolution & 0x80)
-		return n > 63 ? 0 : (uint64_t)(((unsigned __int128)units * 1000000000) >> n);
-	for (; n > 9; n--)
-		units /= 10;
-	for (; n < 9; n++)
-		units *= 10;
-	return units;
-}
-
-static int give(struct capfile *c, const struct capfile_packet *p)
-{
-	c->state->packets++;
-	c->stop = c->each(c->arg, p);
-	return 1;
-}
-
-/* Reads a packet block. Returns 1, 0 or -errno as read_block() does. */
-static int take_packet(struct capfile *c, uint32_t len)
-{
-	struct capfile_packet p = {};
-	uint32_t iface;
-
-	if (len < PACKET_HEAD)
-		return spoilt(c, "a packet is too short");
-	iface = u32_at(c, c->body);
-	p.len = u32_at(c, c->body + 12);
-	p.wire_len = u32_at(c, c->body + 16);
-	if (iface >= c->ifaces || p.len > len - PACKET_HEAD)
-		return spoilt(c, "malformed packet block");
-	p.bytes = c->body + PACKET_HEAD;
-	p.link = c->iface[iface].link;
-	p.time_ns = to_ns((uint64_t)u32_at(c, c->body + 4) << 32 | u32_at(c, c->body + 8),
-			  c->iface[iface].resolution);
-	return give(c, &p);
-}
-
-/* Adds the losses that the capture reports for an interface. */
-static void take_statistics(struct capfile *c, uint32_t len)
-{
-	static const enum option drops[] = {OPTION_IFDROP, OPTION_OSDROP};
-
-	for (unsigned i = 0; i < 2 && len >= 12; i++) {
-		uint16_t n;
-		const uint8_t *value = find_option(c, 12, len, drops[i], &n);
-		uint64_t v;
-
-		if (!value || n != sizeof(v))
-			continue;
-		memcpy(&v, value, sizeof(v));
-		c->state->dropped += c->swapped ? bswap_64(v) : v;
-	}
-}
-
-/* Starts a section. Its byte order is only known from the magic number after its length. */
-static int begin_section(struct capfile *c, uint8_t head[8])
-{
-	uint32_t magic;
-
-	if (fread(&magic, 1, sizeof(magic), c->f) != sizeof(magic)) {
-		c->state->cut = true;
-		return 0;
-	}
-	if (magic != ORDER_MAGIC && bswap_32(magic) != ORDER_MAGIC)
-		return spoilt(c, "a section without a byte order");
-	c->swapped = magic != ORDER_MAGIC;
-	c->ifaces = 0;
-	if (u32_at(c, head + 4) < BLOCK_FRAME + sizeof(magic))
-		return spoilt(c, "a section is too short");
-	return read_body(c, u32_at(c, head + 4) - 8 - sizeof(magic));
-}
-
-/* Reads a block. Returns 1, 0 at the end of the file, or -errno. */
-static int read_block(struct capfile *c)
-{
-	uint8_t head[8];
-	uint32_t len;
-	int rc;
-
-	if (!read_head(c, head, sizeof(head)))
-		return 0;
-	if (u32_at(c, head) == SECTION)
-		return begin_section(c, head);
-	len = u32_at(c, head + 4);
-	if (len < BLOCK_FRAME || len % 4)
-		return spoilt(c, "a block has no sensible length");
-	rc = read_body(c, len - 8);
-	if (rc <= 0)
-		return rc;
-	len -= BLOCK_FRAME;
-	switch (u32_at(c, head)) {
-	case INTERFACE:
-		return add_interface(c, len);
-	case PACKET:
-		return take_packet(c, len);
-	case STATISTICS:
-		take_statistics(c, len);
-		return 1;
-	default: /* simple packet blocks have no time */
-		return 1;
-	}
-}
-
-/* Reads a packet of classic pcap. Returns 1, 0 or -errno as read_block() does. */
-static int read_record(struct capfile *c)
-{
-	struct capfile_packet p = {.link = c->link};
-	uint8_t head[PCAP_RECORD];
-	int rc;
-
-	if (!read_head(c, head, sizeof(head)))
-		return 0;
-	p.len = u32_at(c, head + 8);
-	p.wire_len = u32_at(c, head + 12);
-	p.time_ns = (uint64_t)u32_at(c, head) * 1000000000 +
-		    u32_at(c, head + 4) * (c->has_ns ? 1ULL : 1000);
-	rc = read_body(c, p.len);
-	p.bytes = c->body;
-	return rc <= 0 ? rc : give(c, &p);
-}
-
-static int read_all(struct capfile *c, uint32_t magic)
-{
-	uint8_t head[20]; /* header of a classic capture, after its magic number */
-	int rc;
-
-	if (magic == SECTION) {
-		rewind(c->f);
-	} else {
-		c->has_ns = magic == PCAP_MAGIC_NS;
-		c->state->cut = fread(head, 1, sizeof(head), c->f) != sizeof(head);
-		if (c->state->cut)
-			return 0;
-		c->link = u32_at(c, head + 16) & 0xffff;
-	}
-	do
-		rc = magic == SECTION ? read_block(c) : read_record(c);
-	while (rc == 1 && !c->stop);
-	return rc < 0 ? rc : c->stop;
-}
+#define ORDER_MAGIC    0x1a2b3c4du
+#define PCAP_MAGIC     0xa1b2c3d4u
+#define PCAP_MAGIC_NS  0xa1b23c4du
+#define BLOCK_HEAD     12  /* bytes of type and length, and magic number or interface */
+#define STATISTICS_MAX 512 /* bytes of a block, more than its counters take */
 
 /* Returns the magic number in host byte order, or 0 if the file is not a capture. */
-static uint32_t read_magic(struct capfile *c)
+static uint32_t read_magic(FILE *f)
 {
 	uint32_t magic = 0;
 
-	if (fread(&magic, sizeof(magic), 1, c->f) != 1)
+	if (fread(&magic, sizeof(magic), 1, f) != 1)
 		return 0;
-	c->swapped = magic == bswap_32(PCAP_MAGIC) || magic == bswap_32(PCAP_MAGIC_NS);
-	magic = c->swapped ? bswap_32(magic) : magic;
+	if (magic == bswap_32(PCAP_MAGIC) || magic == bswap_32(PCAP_MAGIC_NS))
+		magic = bswap_32(magic);
 	return magic == SECTION || magic == PCAP_MAGIC || magic == PCAP_MAGIC_NS ? magic : 0;
 }
 
 bool capfile_is(const char *path)
 {
-	struct capfile c = {.f = fopen(path, "re")};
-	bool is = c.f && read_magic(&c);
+	FILE *f = fopen(path, "re");
+	bool is = f && read_magic(f);
 
-	if (c.f)
-		fclose(c.f);
+	if (f)
+		fclose(f);
 	return is;
+}
+
+/* Returns the losses in the options of a statistics block. */
+static uint64_t losses_in(const uint8_t *option, uint32_t len, bool swapped)
+{
+	uint64_t sum = 0, v;
+
+	while (len >= 4) {
+		uint16_t head[2];
+		uint32_t size;
+
+		memcpy(head, option, sizeof(head));
+		if (swapped)
+			head[0] = bswap_16(head[0]), head[1] = bswap_16(head[1]);
+		size = 4 + ((head[1] + 3u) & ~3u);
+		if (head[0] == OPTION_END || size > len)
+			break;
+		if ((head[0] == OPTION_IFDROP || head[0] == OPTION_OSDROP) && head[1] == sizeof(v)) {
+			memcpy(&v, option + 4, sizeof(v));
+			sum += swapped ? bswap_64(v) : v;
+		}
+		option += size;
+		len -= size;
+	}
+	return sum;
+}
+
+/*
+ * Returns the packets that a pcapng capture itself dropped. libpcap skips these statistics. An
+ * invalid block ends the search, and libpcap reports it.
+ */
+static uint64_t dropped_by_capture(FILE *f)
+{
+	uint8_t body[STATISTICS_MAX];
+	bool swapped = false;
+	uint32_t head[3];
+	uint64_t sum = 0;
+
+	rewind(f);
+	while (fread(head, sizeof(head), 1, f) == 1) {
+		uint32_t len;
+
+		if (head[0] == SECTION)
+			swapped = head[2] != ORDER_MAGIC;
+		len = swapped ? bswap_32(head[1]) : head[1];
+		if (len < BLOCK_HEAD || len > INT32_MAX)
+			break;
+		len -= BLOCK_HEAD;
+		if ((swapped ? bswap_32(head[0]) : head[0]) != STATISTICS ||
+		    len > sizeof(body) || len < 12) {
+			if (fseek(f, len, SEEK_CUR))
+				break;
+			continue;
+		}
+		if (fread(body, 1, len, f) != len)
+			break;
+		/* options are between the time and the repeated length */
+		sum += losses_in(body + 8, len - 12, swapped);
+	}
+	return sum;
+}
+
+/* Reads all packets. Returns 0, the result of `each`, or an error. */
+static int read_packets(pcap_t *file, int (*each)(void *arg, const struct capfile_packet *p),
+			void *arg, struct capfile_state *state, const char *path, struct error *err)
+{
+	struct pcap_pkthdr *head;
+	const uint8_t *bytes;
+	int rc, stop = 0;
+
+	while (!stop && (rc = pcap_next_ex(file, &head, &bytes)) == 1) {
+		const struct capfile_packet p = {
+			.time_ns = (uint64_t)head->ts.tv_sec * 1000000000 + (uint64_t)head->ts.tv_usec,
+			.bytes = bytes,
+			.len = head->caplen,
+			.wire_len = head->len,
+			.link = (unsigned)pcap_datalink(file),
+		};
+
+		state->packets++;
+		stop = each(arg, &p);
+	}
+	if (stop || rc == PCAP_ERROR_BREAK)
+		return stop;
+	state->cut = !strncmp(pcap_geterr(file), "truncated", 9);
+	if (state->cut)
+		return 0;
+	return error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s is spoilt after %s: %s", path,
+			 fmt_many(state->packets, "packet"), pcap_geterr(file));
 }
 
 int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_packet *p),
 		 void *arg, struct capfile_state *state, struct error *err)
 {
-	struct capfile c = {.path = path, .each = each, .arg = arg, .state = state, .err = err};
+	FILE *f = fopen(path, "re");
+	char why[PCAP_ERRBUF_SIZE];
 	uint32_t magic;
+	pcap_t *file;
 	int rc;
 
 	*state = (struct capfile_state){};
-	c.f = fopen(path, "re");
-	if (!c.f)
+	if (!f)
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot open %s", path);
-	magic = read_magic(&c);
-	rc = magic ? read_all(&c, magic) : error_usage(err, NULL, "%s is no capture", path);
-	fclose(c.f);
-	free(c.iface);
-	free(c.body);
+	magic = read_magic(f);
+	if (magic == SECTION)
+		state->dropped = dropped_by_capture(f);
+	rewind(f);
+	file = magic ? pcap_fopen_offline_with_tstamp_precision(f, PCAP_TSTAMP_PRECISION_NANO, why)
+		     : NULL;
+	if (!file) {
+		fclose(f);
+		return magic ? error_set(err, STATUS_FAILED, -EINVAL, NULL, "cannot read %s: %s", path,
+					 why)
+			     : error_usage(err, NULL, "%s is no capture", path);
+	}
+	rc = read_packets(file, each, arg, state, path, err);
+	pcap_close(file); /* closes f too */
 	return rc;
 }
 
 /* The headers of a packet */
-
-/* Link types of the pcap registry. */
-enum { LINK_ETHERNET = 1, LINK_RAW_BSD = 12, LINK_RAW = 101, LINK_SLL = 113, LINK_SLL2 = 276 };
 
 /* Returns the position where parsing of headers starts, after the link-layer header. */
 static struct headers begin_headers(const struct capfile_packet *p)
@@ -351,9 +192,8 @@ static struct headers begin_headers(const struct capfile_packet *p)
 		enum header next;
 		uint8_t at, type_at; /* offsets of the IP header and its Ethertype */
 	} links[] = {
-		{LINK_ETHERNET, HEADER_ETHERNET, 0, 0}, {LINK_SLL, HEADER_IP, 16, 14},
-		{LINK_SLL2, HEADER_IP, 20, 0},		{LINK_RAW, HEADER_IP, 0, 0},
-		{LINK_RAW_BSD, HEADER_IP, 0, 0},
+		{DLT_EN10MB, HEADER_ETHERNET, 0, 0}, {DLT_LINUX_SLL, HEADER_IP, 16, 14},
+		{DLT_LINUX_SLL2, HEADER_IP, 20, 0},		{DLT_RAW, HEADER_IP, 0, 0},
 	};
 
 	for (unsigned i = 0; i < LENGTH(links); i++) {
@@ -450,7 +290,7 @@ bool packetfilter_match(const struct packetfilter *f, const struct capfile_packe
 {
 	if (!f)
 		return true;
-	if (p->link == LINK_ETHERNET)
+	if (p->link == DLT_EN10MB)
 		return filter_pcap_match(&f->ethernet, p->bytes, p->len, p->wire_len);
 	return f->ip.n && d->flow.family &&
 	       filter_pcap_match(&f->ip, d->ip, d->ip_len, d->ip_wire_len);

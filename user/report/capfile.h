@@ -21,7 +21,7 @@ struct capfile_packet {
 	uint64_t time_ns; /* ns, CLOCK_REALTIME of the capture, 0: no timestamp */
 	const uint8_t *bytes;
 	uint32_t len, wire_len;
-	unsigned link;	     /* link type of the pcap registry: 1 Ethernet, 113 cooked, 101 IP */
+	unsigned link;	     /* DLT_ value of libpcap: Ethernet, cooked, IP */
 };
 
 struct capfile_state {
