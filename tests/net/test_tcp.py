@@ -457,7 +457,7 @@ def of_one_namespace(address):
         assert_sums(document["end"]["tcp"])
     tcp = sends["end"]["tcp"]
     assert (tcp["data_segs_out"], tcp["retransmitted"]) == (truth[0], again), (truth, tcp)
-    assert [(b["ifname"], b["segments"]) for b in tcp["downstream"]] == [("v-tx", packets)], tcp
+    assert [(b["interface"], b["segments"]) for b in tcp["downstream"]] == [("v-tx", packets)], tcp
     assert tcp["lost_here"] == tcp["received"] == 0 and tcp["sockets"] == 1, tcp
     tcp = receives["end"]["tcp"]
     assert stages(tcp, "received_stages") == {"netfilter": packets} and tcp["sockets"] == 1, tcp
@@ -847,7 +847,7 @@ def beyond(lose, twice):
     # on a busy host TCP sends more twice, and the peer says so
     assert peer.lost == len(lose) and peer.doubled >= len(twice), (peer.lost, peer.doubled)
     assert tcp["balanced"] and tcp["lost_here"] == 0, tcp
-    assert [(b["ifname"], b["segments"]) for b in tcp["downstream"]] == ([("t0", len(lose))] if lose
+    assert [(b["interface"], b["segments"]) for b in tcp["downstream"]] == ([("t0", len(lose))] if lose
                                                                      else []), tcp
     assert tcp["spurious"] == peer.doubled, (tcp, peer.doubled)
     assert tcp["verdict"] == ("downstream" if lose else "none_seen"), tcp
@@ -930,7 +930,7 @@ def what_a_path_does(passes, size, findings):
     assert_findings(document["end"]["findings"], *findings)
     if not large:
         lost = {"t0": wire.lost} if wire.lost else {}
-        assert {b["ifname"]: b["segments"] for b in tcp["downstream"]} == lost, (tcp, wire.lost)
+        assert {b["interface"]: b["segments"] for b in tcp["downstream"]} == lost, (tcp, wire.lost)
         assert tcp["balanced"] and (tcp["spurious"] > 2) == bool(findings), tcp
 
 
@@ -992,7 +992,7 @@ def beyond_of_flows_that_are_folded():
     tcp = document["end"]["tcp"]
     assert_sums(tcp)
     assert len(tcp["flows"]) < connections <= tcp["all_flows"], tcp
-    assert [(b["ifname"], b["segments"]) for b in tcp["downstream"]] == [("t0", connections)], tcp
+    assert [(b["interface"], b["segments"]) for b in tcp["downstream"]] == [("t0", connections)], tcp
     assert tcp["spurious"] == peer.doubled and tcp["verdict"] == "downstream", tcp
 
 
@@ -1032,7 +1032,7 @@ def beyond_another_namespace():
             assert not tcp["downstream"] and tcp["spurious"] == peer.doubled, (tcp, peer.doubled)
             assert tcp["undecided"] == tcp["retransmitted"] - peer.doubled == 10, tcp
         else:
-            assert [(b["ifname"], b["netns"], b["segments"]) for b in tcp["downstream"]] == [
+            assert [(b["interface"], b["netns"], b["segments"]) for b in tcp["downstream"]] == [
                 ("t0", router, 10)], tcp
             assert tcp["balanced"] and tcp["verdict"] == "downstream", tcp
 

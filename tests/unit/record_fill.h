@@ -46,6 +46,7 @@ static inline void record_fill_value(const struct record_field *f, void *at, uns
 		*(uint64_t *)at = 1714564800123456000 + 1000ULL * nth;
 		break;
 	case RECORD_NESTED:
+	case RECORD_ROWS:
 		record_fill(f->rows, at);
 		break;
 	case RECORD_JSON:

@@ -235,7 +235,7 @@ def what_tracing_saw_is_a_sentence():
     assert headline(**suspect) == "1 packet suspected lost"
     assert headline(balanced=False, unaccounted=7) == "Nothing was seen to be lost"
     tcp = {"data_segs_out": 90, "retransmitted": 9, "lost_here": 4, "spurious": 0, "undecided": 2,
-           "downstream": [{"ifname": "eth0", "netns": "", "segments": 3}]}
+           "downstream": [{"interface": "eth0", "netns": "", "segments": 3}]}
     assert (headline(tcp=tcp, **lost) ==
             "9 TCP segments sent again: 4 lost here, 3 lost downstream, 2 undecided")
     assert headline(tcp={**tcp, "retransmitted": 4, "downstream": [], "undecided": 0}

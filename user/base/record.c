@@ -63,6 +63,8 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 	case RECORD_JSON:
 		return json_object_get(*(struct json_object *const *)at);
 	case RECORD_OWN:
+		return f->write ? f->write(at) : NULL;
+	case RECORD_ROWS:
 		break;
 	}
 	return NULL;
@@ -118,7 +120,9 @@ void record_put(struct json_object *o, const struct record_field *rows, const vo
 		bool there = is_there(f, from);
 		struct json_object *value = NULL;
 
-		if (!there && f->how & RECORD_OMITTED)
+		if (f->type == RECORD_ROWS)
+			record_put(o, f->rows, at);
+		if (f->type == RECORD_ROWS || (!there && f->how & RECORD_OMITTED))
 			continue;
 		if (there)
 			value = f->items ? json_object_new_array() : value_of(f, at);
@@ -249,9 +253,7 @@ static void clear(const struct record_field *f, void *to)
 {
 	size_t n = f->items ? f->items : 1;
 
-	if (f->type == RECORD_OWN)
-		return;
-	if (f->type == RECORD_NESTED) {
+	if (f->type == RECORD_NESTED || f->type == RECORD_ROWS) {
 		for (size_t i = 0; i < n; i++)
 			record_read(NULL, f->rows, (char *)to + i * f->size);
 	} else if (f->type == RECORD_ENUM) {
@@ -324,8 +326,12 @@ int record_read(const struct json_object *o, const struct record_field *rows, vo
 			*(bool *)((char *)to + f->when - 1) = false;
 	}
 	for (const struct record_field *f = rows; f && f->key; f++) {
-		if (f->type != RECORD_OWN && read_field(o, f, to))
+		if (f->type == RECORD_ROWS ? record_read(o, f->rows, (char *)to + f->offset)
+		    : f->type != RECORD_OWN ? read_field(o, f, to)
+					    : 0)
 			rc = -EBADMSG;
+		if (f->type == RECORD_OWN && f->read)
+			f->read(json_get(o, f->key), (char *)to + f->offset);
 	}
 	return rc;
 }
@@ -365,7 +371,7 @@ static struct json_object *schema_of(const struct record_field *f)
 	const uint64_t most = f->size < sizeof(most) ? (1ULL << 8 * f->size) - 1 : UINT64_MAX;
 	struct json_object *o, *words;
 
-	if (f->type == RECORD_NESTED)
+	if (f->type == RECORD_NESTED || f->type == RECORD_ROWS)
 		return record_schema(f->rows);
 	if (f->type == RECORD_TIME)
 		return record_schema_time();
@@ -403,6 +409,16 @@ struct json_object *record_schema(const struct record_field *rows)
 	for (const struct record_field *f = rows; f && f->key; f++) {
 		struct json_object *member = schema_of(f), *list;
 
+		if (f->type == RECORD_ROWS) {
+			json_object_object_foreach (json_get(member, "properties"), key, value)
+				json_put(properties, key, json_object_get(value));
+			for (size_t i = 0; i < json_get_length(member, "required"); i++)
+				json_object_array_add(required,
+						      json_object_get(json_get_item(
+							      member, "required", i)));
+			json_object_put(member);
+			continue;
+		}
 		if (f->items) {
 			list = json_object_new_object();
 			json_put_text(list, "type", "array");

@@ -25,7 +25,8 @@ enum record_type {
 	RECORD_ENUM,	/* an enum, by `names` */
 	RECORD_TIME,	/* uint64_t ns of CLOCK_REALTIME, as a date (RFC 3339), 0 is null */
 	RECORD_NESTED,	/* an object described by `rows`, with offsets from this member */
-	RECORD_OWN,	/* written by the caller: null until json_put(), never read */
+	RECORD_OWN,	/* by the functions of the row, without them null until json_put() */
+	RECORD_ROWS,	/* all members of `rows`, in this object, with offsets from this member */
 	RECORD_JSON,	/* any struct json_object *. Writing keeps the owner, and the document
 			 * gets a reference. Reading borrows */
 };
@@ -58,6 +59,9 @@ struct record_field {
 	const char *const *names; /* NULL: a value without a name, written as null */
 	int unknown;		  /* RECORD_ENUM: value for null, and for unknown names */
 	const struct record_field *rows;
+	/* RECORD_OWN, may be NULL. `at`: the struct, for read() zeroed. `o` may be NULL */
+	struct json_object *(*write)(const void *at);
+	void (*read)(struct json_object *o, void *at);
 };
 
 /*
@@ -85,6 +89,21 @@ struct record_field {
 #define RECORD_OTHER(name, of_rows)                                                                \
 	{                                                                                          \
 		.key = name, .type = RECORD_OWN, .rows = of_rows                                   \
+	}
+/* A key whose value two functions of the struct write and read. */
+#define RECORD_BY(name, writes, reads)                                                             \
+	{                                                                                          \
+		.key = name, .type = RECORD_OWN, .write = writes, .read = reads                    \
+	}
+/* The members of another table: of the same struct, or of a struct in it. */
+#define RECORD_ALSO(of_rows)                                                                       \
+	{                                                                                          \
+		.key = "", .type = RECORD_ROWS, .rows = of_rows                                    \
+	}
+#define RECORD_FROM(of, member, of_rows)                                                           \
+	{                                                                                          \
+		.key = "", .type = RECORD_ROWS, .offset = offsetof(struct of, member),             \
+		.rows = of_rows                                                                    \
 	}
 #define RECORD_NAMES(list)	 .names = list, .names_n = sizeof(list) / sizeof(*(list))
 #define RECORD_COUNT(of, member) .count = 1 + offsetof(struct of, member)

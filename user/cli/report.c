@@ -230,10 +230,13 @@ static void show(struct report *r)
 	} else if (r->out.json) {
 		json_out_once(r->out.json, "end", json_object_get(r->end));
 	} else {
+		struct run_header head;
+
+		json_read_start(r->start, &head);
 		text_run(&(struct print_view){.out = stdout,
 					      .colour = log_colour(STDOUT_FILENO),
 					      .verbosity = global_verbosity(&r->o->global)},
-			 r->start, r->end, TEXT_ALL);
+			 &head, &r->res);
 	}
 	output_flush();
 	if (r->own) /* trials of a search lose packets on purpose */

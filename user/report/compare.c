@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/list.h"
 #include "base/num.h"
+#include "base/record.h"
 #include "report/page.h"
 #include "report/series.h"
 #include "report/load.h"
@@ -227,6 +229,8 @@ static const struct measure {
 	const char *name;
 	const char *key, *member;	    /* member of the end (NULL: `name`), its member */
 	const char *words;		    /* label in text, NULL: `name` */
+	const char *limit;		    /* name in a limit, NULL: not limited */
+	bool falls;			    /* a lower value is worse */
 	bool shares;			    /* add fractions of the packets sent */
 	void (*add)(const struct pair *of); /* adds other results here, NULL: this result */
 } measures[] = {
@@ -244,21 +248,31 @@ static const struct measure {
 	{.name = "reordered"},
 	{.name = "late"},
 	{.name = "damaged"},
-	{.name = "tx_pps", .words = "sent at"},
-	{.name = "rx_pps", .words = "received at"},
-	{.name = "jitter_ns", .words = "jitter"},
-	{.name = "ndr_pps", .words = "NDR", .key = "ndr", .member = "lower_pps"},
-	{.name = "pdr_pps", .words = "PDR", .key = "pdr", .member = "lower_pps"},
-	{.name = "mrr_pps", .words = "MRR", .key = "mrr", .member = "throughput_pps"},
+	{"tx_pps", .words = "sent at", .limit = "tx_pps", .falls = true},
+	{"rx_pps", .words = "received at", .limit = "rx_pps", .falls = true},
+	{"jitter_ns", .words = "jitter", .limit = "jitter"},
+	{"ndr_pps", "ndr", "lower_pps", "NDR", "ndr", .falls = true},
+	{"pdr_pps", "pdr", "lower_pps", "PDR", "pdr", .falls = true},
+	{"mrr_pps", "mrr", "throughput_pps", "MRR", "mrr", .falls = true},
 	{.add = add_points},
-	{.name = "latency_p50_ns", .words = "latency p50", .key = "latency_ns", .member = "p50"},
-	{.name = "latency_p99_ns", .words = "latency p99", .key = "latency_ns", .member = "p99"},
-	{.name = "latency_p9999_ns",
-	 .words = "latency p99.99",
-	 .key = "latency_ns",
-	 .member = "p9999"},
-	{.name = "latency_max_ns", .words = "latency max", .key = "latency_ns", .member = "max"},
+	{"latency_p50_ns", "latency_ns", "p50", "latency p50", .limit = "p50"},
+	{"latency_p99_ns", "latency_ns", "p99", "latency p99", .limit = "p99"},
+	{"latency_p9999_ns", "latency_ns", "p9999", "latency p99.99", .limit = "p9999"},
+	{"latency_max_ns", "latency_ns", "max", "latency max", .limit = "max"},
+	{"lost_fraction", .limit = "loss"}, /* of sent, computed */
 };
+
+/* Returns a number, or NULL. */
+static struct json_object *value_of(const struct json_object *end, const struct measure *m)
+{
+	struct json_object *o = json_get(end, m->key ? m->key : m->name);
+
+	if (m->member)
+		o = json_get(o, m->member);
+	return json_object_is_type(o, json_type_int) || json_object_is_type(o, json_type_double)
+		       ? o
+		       : NULL;
+}
 
 /* Returns the results that both ends have, owned by the caller. */
 static struct json_object *compare_results(const struct json_object *a, const struct json_object *b)
@@ -266,19 +280,11 @@ static struct json_object *compare_results(const struct json_object *a, const st
 	const struct pair of = {json_object_new_array(), a, b};
 
 	for (const struct measure *m = measures; m < measures + LENGTH(measures); m++) {
-		const char *key = m->key ? m->key : m->name;
-		struct json_object *from, *to, *o;
+		struct json_object *from = m->add ? NULL : value_of(a, m), *o;
+		struct json_object *to = m->add ? NULL : value_of(b, m);
 
-		if (m->add) {
+		if (m->add)
 			m->add(&of);
-			continue;
-		}
-		from = json_get(a, key);
-		to = json_get(b, key);
-		if (m->member) {
-			from = json_get(from, m->member);
-			to = json_get(to, m->member);
-		}
 		if (!from || !to)
 			continue;
 		o = add_result(of.list, m->name, json_object_get(from), json_object_get(to));
@@ -288,23 +294,6 @@ static struct json_object *compare_results(const struct json_object *a, const st
 	return of.list;
 }
 
-static const struct {
-	const char *name, *result; /* name of the result, NULL: the fraction lost */
-	bool falls;		   /* a lower value is worse */
-} limited[] = {
-	{"loss", NULL, false},
-	{"p50", "latency_p50_ns", false},
-	{"p99", "latency_p99_ns", false},
-	{"p9999", "latency_p9999_ns", false},
-	{"max", "latency_max_ns", false},
-	{"jitter", "jitter_ns", false},
-	{"tx_pps", "tx_pps", true},
-	{"rx_pps", "rx_pps", true},
-	{"ndr", "ndr_pps", true},
-	{"pdr", "pdr_pps", true},
-	{"mrr", "mrr_pps", true},
-};
-
 static int parse_limit(const char *item, struct compare_limit *limit, struct error *err)
 {
 	static const char hint[] = "for example loss=+0.1%, p99=+20%, rx_pps=-5%";
@@ -312,14 +301,14 @@ static int parse_limit(const char *item, struct compare_limit *limit, struct err
 	char *end;
 
 	snprintf(limit->text, sizeof(limit->text), "%s", item);
-	for (unsigned i = 0; value && i < LENGTH(limited); i++) {
-		if (strlen(limited[i].name) != (size_t)(value - item) ||
-		    strncmp(item, limited[i].name, (size_t)(value - item)) != 0)
+	for (unsigned i = 0; value && i < LENGTH(measures); i++) {
+		const char *name = measures[i].limit, worse = measures[i].falls ? '-' : '+';
+
+		if (!name || strlen(name) != (size_t)(value - item) ||
+		    strncmp(item, name, strlen(name)) != 0)
 			continue;
-		if (value[1] != (limited[i].falls ? '-' : '+') ||
-		    !isdigit((unsigned char)value[2]))
-			return error_usage(err, hint, "'%s' is not %s=%cN%%", item,
-					   limited[i].name, limited[i].falls ? '-' : '+');
+		if (value[1] != worse || !isdigit((unsigned char)value[2]))
+			return error_usage(err, hint, "'%s' is not %s=%cN%%", item, name, worse);
 		limit->what = i;
 		limit->most = strtod(value + 2, &end) / 100;
 		if (strcmp(end, "%") != 0 || limit->most > 1e6)
@@ -347,16 +336,6 @@ int compare_limits_parse(const char *text, struct compare_limits *l, struct erro
 	return 0;
 }
 
-/* Returns the value of a result that both have, or NULL. */
-static const struct json_object *result_of(const struct json_object *comparison, const char *name)
-{
-	for (struct json_each o = json_each(comparison, "results"); json_next(&o);) {
-		if (!strcmp(json_get_text(o.item, "name"), name))
-			return o.item;
-	}
-	return NULL;
-}
-
 int compare_limits(struct json_object *comparison, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct compare_limits *l,
 		   struct error *err)
@@ -366,20 +345,21 @@ int compare_limits(struct json_object *comparison, const struct ledgers_document
 	bool kept = true;
 
 	for (const struct compare_limit *limit = l->at; limit < l->at + l->n; limit++) {
-		const char *name = limited[limit->what].result;
-		const struct json_object *result = name ? result_of(comparison, name) : NULL;
+		const struct measure *m = &measures[limit->what];
+		const bool loss = !strcmp(m->limit, "loss");
+		const struct json_object *a_has = loss ? json_get(end_a, "sent") : value_of(end_a, m);
+		const struct json_object *b_has = loss ? json_get(end_b, "sent") : value_of(end_b, m);
 		struct json_object *list = json_get(comparison, "limits"), *o;
 		double from, to, change;
 		bool broken;
 
-		if (name ? !result : !json_get(end_a, "sent") || !json_get(end_b, "sent"))
+		if (!a_has || !b_has)
 			return error_set(err, STATUS_FAILED, -ENODATA, NULL,
 					 "--limit %s: not both results have it", limit->text);
-		from = name ? json_get_double(result, "a") : lost_fraction(end_a);
-		to = name ? json_get_double(result, "b") : lost_fraction(end_b);
-		change = !name ? to - from : from > 0 ? (to - from) / from : to > 0 ? NAN : 0;
-		broken = isnan(change) ||
-			 (limited[limit->what].falls ? -change : change) > limit->most + 1e-12;
+		from = loss ? lost_fraction(end_a) : json_object_get_double(a_has);
+		to = loss ? lost_fraction(end_b) : json_object_get_double(b_has);
+		change = loss ? to - from : from > 0 ? (to - from) / from : to > 0 ? NAN : 0;
+		broken = isnan(change) || (m->falls ? -change : change) > limit->most + 1e-12;
 		o = json_add_object(list ? list : json_put_list(comparison, "limits"));
 		json_put_text(o, "limit", limit->text);
 		json_put(o, "a", json_object_new_double(from));
@@ -726,82 +706,79 @@ struct json_object *matrix_pair(struct json_object *matrix, const char *from, co
 	return NULL;
 }
 
-static void add_count(struct json_object *o, const char *key, uint64_t count)
-{
-	uint64_t sum = json_get_u64(o, key) + count;
+/* The runs from one node to another. */
+struct runs {
+	const char *from, *to, *stage;
+	uint64_t runs, sent, delivered, in_flight;
+	uint64_t lost[STAGE_COUNT];
+	double lost_fraction;
+	bool balanced;
+};
 
-	json_put_u64(o, key, sum < count ? UINT64_MAX : sum);
-}
+static const struct record_field runs_rows[] = {
+	RECORD("from", POINTER, runs, from),
+	RECORD("to", POINTER, runs, to),
+	RECORD("balanced", BOOL, runs, balanced),
+	RECORD("runs", UINT, runs, runs),
+	RECORD("sent", UINT, runs, sent),
+	RECORD("delivered", UINT, runs, delivered),
+	RECORD("stage", POINTER, runs, stage),
+	RECORD("lost_fraction", DOUBLE, runs, lost_fraction),
+	{0},
+};
 
 /* Adds a run to its pair. */
-static int add_run(struct json_object *matrix, struct json_object *doc, struct error *err)
+static int add_run(struct list *pairs, struct json_object *nodes, struct json_object *doc,
+		   struct error *err)
 {
 	const char *from = node_of(doc, "tx"), *to = node_of(doc, "rx");
-	struct json_object *end = json_get(doc, "end"), *nodes = json_get(matrix, "nodes"), *pair;
+	const struct json_object *end = json_get(doc, "end");
+	struct runs *pair = pairs->at;
 
 	if (!*from || !*to || !json_get(end, "sent"))
 		return 0;
 	if (add_node(nodes, from, err) || add_node(nodes, to, err))
 		return -E2BIG;
-	pair = matrix_pair(matrix, from, to);
-	if (!pair) {
-		pair = json_add_object(json_get(matrix, "pairs"));
-		json_put_text(pair, "from", from);
-		json_put_text(pair, "to", to);
-		json_put_bool(pair, "balanced", true);
-		json_put_object(pair, "lost");
+	for (unsigned i = pairs->n; i && (strcmp(pair->from, from) || strcmp(pair->to, to)); i--)
+		pair++;
+	if (pair == (struct runs *)pairs->at + pairs->n) {
+		pair = list_add(pairs);
+		*pair = (struct runs){.from = from, .to = to, .balanced = true};
 	}
-	add_count(pair, "runs", 1);
-	add_count(pair, "sent", json_get_u64(end, "sent"));
-	add_count(pair, "delivered", json_get_u64(end, "delivered"));
-	add_count(pair, "in_flight", json_get_u64(end, "in_flight"));
-	if (!json_get_bool(end, "balanced"))
-		json_put_bool(pair, "balanced", false);
-	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
-		add_count(json_get(pair, "lost"), json_get_text(stage.item, "stage"),
-			  json_get_u64(stage.item, "packets"));
+	pair->runs++;
+	pair->sent += json_get_u64(end, "sent");
+	pair->delivered += json_get_u64(end, "delivered");
+	pair->in_flight += json_get_u64(end, "in_flight");
+	pair->balanced &= json_get_bool(end, "balanced");
+	rows_add_stages(pair->lost, end);
+	pair->stage = rows_worst_stage(pair->lost);
+	pair->lost_fraction =
+		pair->sent ? fraction_of((double)lost_packets(pair->sent, pair->delivered,
+							      pair->in_flight),
+					 (double)pair->sent)
+			   : NAN;
 	return 0;
-}
-
-/* Computes the derived members when all runs are summed. */
-static void conclude(struct json_object *pair)
-{
-	const char *worst = NULL;
-	uint64_t most = 0;
-
-	json_object_object_foreach (json_get(pair, "lost"), stage, count) {
-		if (json_object_get_uint64(count) > most) {
-			most = json_object_get_uint64(count);
-			worst = stage;
-		}
-	}
-	json_put_text(pair, "stage", worst);
-	json_put(pair, "lost_fraction",
-		 json_get_u64(pair, "sent") ? json_object_new_double(lost_fraction(pair)) : NULL);
-	json_object_object_del(pair, "lost");
-	json_object_object_del(pair, "in_flight");
 }
 
 int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_object **out,
 	       struct error *err)
 {
-	struct json_object *matrix = json_object_new_object();
+	struct json_object *matrix = json_object_new_object(), *nodes = json_put_list(matrix, "nodes");
+	struct list pairs = {.size = sizeof(struct runs)};
 	int rc = 0;
 
-	json_put_list(matrix, "nodes");
-	json_put_list(matrix, "pairs");
 	for (unsigned i = 0; i < n && !rc; i++) {
 		if (!json_get(docs[i].json, "senders"))
-			rc = add_run(matrix, docs[i].json, err);
+			rc = add_run(&pairs, nodes, docs[i].json, err);
 		for (struct json_each s = json_each(docs[i].json, "senders"); !rc && json_next(&s);)
-			rc = add_run(matrix, s.item, err);
+			rc = add_run(&pairs, nodes, s.item, err);
 	}
-	if (!rc && !json_get_length(matrix, "pairs"))
+	if (!rc && !pairs.n)
 		rc = error_set(err, STATUS_FAILED, -ENODATA,
 			       "a matrix is made of runs from one host to another",
 			       "no run reports both its ends");
-	for (struct json_each pair = json_each(matrix, "pairs"); json_next(&pair);)
-		conclude(pair.item);
+	json_put(matrix, "pairs", record_items(runs_rows, &pairs));
+	list_free(&pairs);
 	*out = rc ? NULL : matrix;
 	if (rc)
 		json_object_put(matrix);

@@ -2,18 +2,18 @@
 #include "report/load.h"
 #include "report/series.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "base/clock.h"
 #include "base/num.h"
 
-/* Members of causes, stages and intervals, named as in JSON and in the first line. */
-static const char *const keys[] = {"reason",  "location", "ifname",  "netns",  "direction",
-				   "hook",    "socket",	  "process", "cgroup", "container",
-				   "pod",     "flow",	  "cpu",     "source", "scope",
-				   "packets", "bytes",	  "events",  "sent",   "delivered"};
+/* Fields of rows in the order of their columns, which follow the stage. */
+static const enum live_field fields[] = {
+	LIVE_REASON,	LIVE_LOCATION, LIVE_IFNAME, LIVE_NETNS,	    LIVE_DIRECTION,
+	LIVE_HOOK,	LIVE_SOCKET,   LIVE_PROCESS, LIVE_CGROUP,   LIVE_CONTAINER,
+	LIVE_POD,	LIVE_FLOW,     LIVE_CPU,    LIVE_SOURCE,    LIVE_SCOPE};
 
 /* First columns of all rows of an interval. */
 struct row {
@@ -22,7 +22,6 @@ struct row {
 	const char *kind;
 	const char *time;
 	uint64_t length_ns;
-	const char *class;
 };
 
 void csv_text(FILE *out, const char *text)
@@ -56,147 +55,156 @@ void csv_text(FILE *out, const char *text)
 void csv_head(FILE *out)
 {
 	fputs("file,number,command,host,time,interval_ns,kind,class,stage", out);
-	for (unsigned i = 0; i < LENGTH(keys); i++)
-		fprintf(out, ",%s", keys[i]);
-	fputc('\n', out);
+	for (unsigned i = 0; i < LENGTH(fields); i++)
+		fprintf(out, ",%s", live_field_name(fields[i]));
+	fputs(",packets,bytes,events,sent,delivered\n", out);
 }
 
-/* Writes a cause, a flow or a stage. Missing members are empty. */
-static void put_row(const struct row *r, const char *stage, const struct json_object *o)
+static void put_count(FILE *out, bool known, uint64_t n)
 {
+	fputc(',', out);
+	if (known)
+		fprintf(out, "%" PRIu64, n);
+}
+
+/* Writes a loss, or a total with the packets sent. NULL: not known. */
+static void put_row(const struct row *r, const struct live_row *row, const struct part *sent)
+{
+	const bool seen = row->counts.events;
+
 	csv_text(r->out, document_file(r->d));
 	fprintf(r->out, ",%u,%s,", r->d->number, r->d->command);
 	csv_text(r->out, json_get_text(json_get(r->d->json, "start"), "host"));
 	fputc(',', r->out);
 	csv_text(r->out, r->time);
-	fprintf(r->out, ",%llu,%s,%s,", (unsigned long long)r->length_ns, r->kind, r->class);
-	csv_text(r->out, stage);
-	for (unsigned i = 0; i < LENGTH(keys); i++) {
-		struct json_object *member = json_get(o, keys[i]);
-
+	fprintf(r->out, ",%" PRIu64 ",%s,%s,", r->length_ns, r->kind, row->text[LIVE_CLASS]);
+	csv_text(r->out, row->text[LIVE_STAGE]);
+	for (unsigned i = 0; i < LENGTH(fields); i++) {
 		fputc(',', r->out);
-		if (member)
-			csv_text(r->out, json_object_get_string(member));
+		csv_text(r->out, row->text[fields[i]]);
 	}
+	put_count(r->out, true, row->counts.packets);
+	put_count(r->out, seen, row->counts.bytes);
+	put_count(r->out, seen, row->counts.events);
+	put_count(r->out, sent, sent ? sent->sent : 0);
+	put_count(r->out, sent, sent ? sent->delivered : 0);
 	fputc('\n', r->out);
 }
 
-/* Writes the total of an interval or a run: packets lost and, if known, sent and delivered. */
-static void put_whole(const struct row *r, const struct json_object *from)
+static struct live_row row_of(const char *class, const char *stage, const char *reason,
+			      const char *location, const char *ifname, uint64_t packets)
 {
-	struct json_object *o = json_object_new_object();
+	struct live_row row = {.counts.packets = packets};
 
-	json_put_u64(o, "packets", json_get_u64(from, "dropped"));
-	if (json_get(from, "sent")) {
-		json_put_u64(o, "sent", json_get_u64(from, "sent"));
-		json_put_u64(o, "delivered", json_get_u64(from, "delivered"));
-	}
-	put_row(r, "", o);
-	json_object_put(o);
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
+		row.text[f] = "";
+	row.text[LIVE_CLASS] = class;
+	row.text[LIVE_STAGE] = stage;
+	row.text[LIVE_REASON] = reason;
+	row.text[LIVE_LOCATION] = location;
+	row.text[LIVE_IFNAME] = ifname;
+	return row;
 }
 
-static void put_stages(const struct row *r, const struct json_object *o, const char *list)
+/* Writes the total of an interval or a run. */
+static void put_whole(const struct row *r, const struct part *p)
 {
-	for (struct json_each stage = json_each(o, list); json_next(&stage);) {
-		const char *name = json_get_text(stage.item, "stage");
+	const bool trace = r->d->parts;
+	const struct live_row row = row_of(trace ? "" : "loss", "", "", "", "", p->dropped);
 
-		if (!json_get_length(stage.item, "causes"))
-			put_row(r, name, stage.item);
-		for (struct json_each cause = json_each(stage.item, "causes"); json_next(&cause);)
-			put_row(r, name, cause.item);
-	}
+	put_row(r, &row, trace ? NULL : p);
 }
 
-static void put_part(struct row *r, const struct json_object *interval)
+/* Writes the rows of an interval or an end. */
+static void put_rows(struct row *r, const struct json_object *o)
 {
-	r->time = json_get_text(interval, "time");
-	r->length_ns = json_get_u64(interval, "interval_ns");
-	r->kind = "interval";
-	r->class = r->d->parts ? "" : "loss";
-	put_whole(r, interval);
-	for (enum drop_class class = 0; class < ROWS_CLASSES; class++) {
-		r->class = class_name(class);
-		put_stages(r, interval, rows_classes[class]);
-	}
+	struct live_table rows, flows;
+	const char *kind = r->kind;
+
+	table_init(&rows, LIVE_ROWS);
+	table_init(&flows, LIVE_ROWS);
+	rows_add(&rows, o, ~0u);
+	if (r->d->parts)
+		rows_add_flows(&flows, o);
+	for (unsigned i = 0; i < rows.n; i++)
+		put_row(r, &rows.rows[i], NULL);
 	r->kind = "flow";
-	r->class = "loss";
-	for (struct json_each flow = json_each(interval, "flows"); json_next(&flow);)
-		put_row(r, json_get_text(flow.item, "stage"), flow.item);
+	for (unsigned i = 0; i < flows.n; i++)
+		put_row(r, &flows.rows[i], NULL);
+	r->kind = kind;
+	table_free(&rows);
+	table_free(&flows);
 }
 
 /* Writes a number of TCP segments with their outcome as `reason`. */
-static void put_segments(const struct row *r, const char *reason, const char *stage,
-			 const char *location, const char *ifname, uint64_t segments)
+static void put_segments(const struct row *r, const char *class, const char *reason,
+			 const char *stage, const char *location, const char *ifname,
+			 const struct json_object *o, const char *key)
 {
-	struct json_object *o = json_object_new_object();
+	const struct live_row row =
+		row_of(class, stage, reason, location, ifname, json_get_u64(o, key));
 
-	json_put_text(o, "reason", reason);
-	json_put_text(o, "location", location);
-	json_put_text(o, "ifname", ifname);
-	json_put_u64(o, "packets", segments);
-	put_row(r, stage, o);
-	json_object_put(o);
+	if (json_get(o, key))
+		put_row(r, &row, NULL);
 }
 
 /* Writes the TCP balance and the results of other hosts, each with separate classes. */
-static void put_tcp(struct row *r, const struct json_object *tcp, const struct json_object *joined)
+static void put_tcp(const struct row *r, const struct json_object *tcp,
+		    const struct json_object *joined)
 {
 	static const char *const rest[] = {"spurious", "undecided", "unjoined"};
-	const struct json_object *of[] = {tcp, joined};
-	char way[340];
+	char path[340];
 
-	r->class = "tcp";
-	put_segments(r, "retransmitted", "", "", "", json_get_u64(tcp, "retransmitted"));
+	put_segments(r, "tcp", "retransmitted", "", "", "", tcp, "retransmitted");
 	for (struct json_each e = json_each(tcp, "stages"); json_next(&e);)
-		put_segments(r, "lost_here", json_get_text(e.item, "stage"), "", "",
-			     json_get_u64(e.item, "segments"));
+		put_segments(r, "tcp", "lost_here", json_get_text(e.item, "stage"), "", "", e.item,
+			     "segments");
 	for (struct json_each e = json_each(tcp, "downstream"); json_next(&e);)
-		put_segments(r, "downstream", "", "", json_get_text(e.item, "ifname"),
-			     json_get_u64(e.item, "segments"));
-	for (unsigned i = 0; i < LENGTH(of) && of[i]; i++) {
-		for (unsigned k = 0; k < LENGTH(rest); k++) {
-			if (json_get(of[i], rest[k]))
-				put_segments(r, rest[k], "", "", "", json_get_u64(of[i], rest[k]));
-		}
-		r->class = "joined";
-	}
+		put_segments(r, "tcp", "downstream", "", "", json_get_text(e.item, "interface"),
+			     e.item, "segments");
+	for (unsigned i = 0; i < 2 * LENGTH(rest); i++)
+		put_segments(r, i < LENGTH(rest) ? "tcp" : "joined", rest[i % LENGTH(rest)], "", "",
+			     "", i < LENGTH(rest) ? tcp : joined, rest[i % LENGTH(rest)]);
 	for (struct json_each e = json_each(joined, "wire"); json_next(&e);) {
-		snprintf(way, sizeof(way), "%s to %s", json_get_text(e.item, "from"),
+		snprintf(path, sizeof(path), "%s to %s", json_get_text(e.item, "from"),
 			 json_get_text(e.item, "to"));
-		put_segments(r, "wire", "wire", way, "", json_get_u64(e.item, "segments"));
+		put_segments(r, "joined", "wire", "wire", path, "", e.item, "segments");
 	}
 	for (struct json_each e = json_each(joined, "lost"); json_next(&e);)
-		put_segments(r, "lost", json_get_text(e.item, "stage"),
-			     json_get_text(e.item, "host"), "", json_get_u64(e.item, "segments"));
+		put_segments(r, "joined", "lost", json_get_text(e.item, "stage"),
+			     json_get_text(e.item, "host"), "", e.item, "segments");
 }
 
 void csv_document(FILE *out, const struct ledgers_document *d)
 {
-	struct row r = {.out = out, .d = d, .class = "loss"};
-	const struct json_object *last = NULL, *end = json_get(d->json, "end");
-	uint64_t started_ns = 0;
+	const struct json_object *end = json_get(d->json, "end"), *tcp = json_get(end, "tcp");
+	struct row r = {.out = out, .d = d, .kind = "interval"};
+	struct part whole;
 
-	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
-	for (struct json_each interval = json_each(d->json, "intervals"); json_next(&interval);) {
-		struct json_object *part = d->parts ? json_object_get(interval.item)
-						    : series_growth(interval.item, last);
+	for (struct parts p = parts_of(d); parts_next(&p) && p.item != end;) {
+		r.time = json_time(p.to_ns);
+		r.length_ns = p.now.interval_ns;
+		put_whole(&r, &p.now);
+		if (d->parts)
+			put_rows(&r, p.item);
+		for (int s = 0; s < STAGE_COUNT && !d->parts; s++) {
+			struct live_row row = row_of("loss", stage_name(s), "", "", "", 0);
 
-		if (!d->parts) /* intervals hold counts since the start */
-			json_put_time(part, "time", started_ns + json_get_u64(part, "time_ns"));
-		put_part(&r, part);
-		json_object_put(part);
-		last = interval.item;
+			row.counts = p.now.stage[s];
+			if (row.counts.events)
+				put_row(&r, &row, NULL);
+		}
 	}
 	if (!end)
 		return;
 	r.time = json_time(d->to_ns);
 	r.length_ns = d->to_ns - d->from_ns;
 	r.kind = "end";
-	if (json_get(end, "tcp"))
-		put_tcp(&r, json_get(end, "tcp"), json_get(d->json, "joined"));
-	r.class = "loss";
+	if (tcp)
+		put_tcp(&r, tcp, json_get(d->json, "joined"));
 	if (d->parts)
 		return;
-	put_whole(&r, end);
-	put_stages(&r, end, "stages");
+	part_read(&whole, end);
+	put_whole(&r, &whole);
+	put_rows(&r, end);
 }

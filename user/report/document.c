@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,7 +52,8 @@ static const struct record_field counter_rows[] = {
 };
 
 static const struct record_field sums_rows[] = {
-	RECORD("stage", ENUM, stage_sums, stage, RECORD_NAMES(stage_names)),
+	RECORD("stage", ENUM, stage_sums, stage, RECORD_NAMES(stage_names),
+	       .how = RECORD_OPEN, .unknown = STAGE_NONE),
 	RECORD("packets", UINT, stage_sums, sums.packets),
 	RECORD("bytes", UINT, stage_sums, sums.bytes),
 	RECORD("events", UINT, stage_sums, sums.events),
@@ -65,32 +67,92 @@ void json_read_cause(const struct json_object *from, struct result_cause *c)
 	record_read(from, cause_rows, c);
 }
 
-static struct json_object *stage_object(const struct result *res, enum stage stage)
+static struct json_object *write_stages(const void *at)
 {
-	const struct stage_sums of = {stage, res->stage[stage]};
-	struct json_object *o = record_write(sums_rows, &of);
-	struct json_object *causes = json_put_list(o, "causes");
-	struct json_object *counters = json_put_list(o, "counters");
+	struct json_object *list = json_object_new_array();
+	const struct result *res = at;
 
-	for (unsigned i = 0; i < res->n_causes; i++) {
-		if (res->cause[i].stage == stage)
-			json_object_array_add(causes, record_write(cause_rows, &res->cause[i]));
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		const struct stage_sums of = {s, res->stage[s]};
+		struct json_object *o, *causes, *counters;
+
+		if (!of.sums.packets && !result_disagrees(res, s))
+			continue;
+		o = record_write(sums_rows, &of);
+		json_object_array_add(list, o);
+		causes = json_put_list(o, "causes");
+		counters = json_put_list(o, "counters");
+		for (unsigned i = 0; i < res->n_causes; i++) {
+			if (res->cause[i].stage == of.stage)
+				json_object_array_add(causes,
+						      record_write(cause_rows, &res->cause[i]));
+		}
+		for (unsigned i = 0; i < res->n_counters; i++) {
+			if (res->counter[i].stage == of.stage)
+				json_object_array_add(counters,
+						      record_write(counter_rows, &res->counter[i]));
+		}
 	}
-	for (unsigned i = 0; i < res->n_counters; i++) {
-		if (res->counter[i].stage == stage)
-			json_object_array_add(counters,
-					      record_write(counter_rows, &res->counter[i]));
+	return list;
+}
+
+static size_t list_length(const struct json_object *o)
+{
+	return json_object_is_type(o, json_type_array) ? json_object_array_length(o) : 0;
+}
+
+static void read_stages(struct json_object *list, void *to)
+{
+	struct result *res = to;
+
+	memset(res->stage, 0, sizeof(res->stage));
+	res->n_causes = res->n_counters = 0;
+	for (size_t i = 0; i < list_length(list); i++) {
+		struct json_object *o = json_object_array_get_idx(list, i);
+		struct stage_sums of;
+
+		record_read(o, sums_rows, &of);
+		if (of.stage == STAGE_NONE)
+			continue;
+		res->stage[of.stage] = of.sums;
+		for (struct json_each c = json_each(o, "causes");
+		     json_next(&c) && res->n_causes < RESULT_CAUSES;) {
+			json_read_cause(c.item, &res->cause[res->n_causes]);
+			res->cause[res->n_causes++].stage = of.stage;
+		}
+		for (struct json_each c = json_each(o, "counters");
+		     json_next(&c) && res->n_counters < RESULT_COUNTERS;) {
+			record_read(c.item, counter_rows, &res->counter[res->n_counters]);
+			res->counter[res->n_counters++].stage = of.stage;
+		}
 	}
-	return o;
+}
+
+static struct json_object *write_facts(const void *at)
+{
+	const struct finding *f = at;
+
+	return *f->facts ? json_parse(f->facts, strlen(f->facts), 3) : json_object_new_object();
+}
+
+static void read_facts(struct json_object *o, void *to)
+{
+	struct finding *f = to;
+	const char *text = o ? json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN) : "";
+
+	*f->facts = '\0';
+	if (strlen(text) < sizeof(f->facts))
+		snprintf(f->facts, sizeof(f->facts), "%s", text);
 }
 
 static const struct record_field advice_rows[] = {
 	RECORD("id", POINTER, finding, id, .how = RECORD_FULL),
-	RECORD("stage", ENUM, finding, stage, RECORD_NAMES(stage_names)),
+	RECORD("stage", ENUM, finding, stage, RECORD_NAMES(stage_names), .how = RECORD_OPEN,
+	       .unknown = STAGE_NONE),
 	RECORD("severity", ENUM, finding, severity, RECORD_NAMES(severity_names),
 	       .how = RECORD_FULL),
 	RECORD("cause", TEXT, finding, cause, .how = RECORD_FULL),
-	RECORD_OTHER("facts", NULL),
+	RECORD_BY("facts", write_facts, read_facts),
 	RECORD("fix", TEXT, finding, fix),
 	RECORD("command", TEXT, finding, command),
 	RECORD("undo", TEXT, finding, undo),
@@ -101,63 +163,12 @@ static const struct record_field advice_rows[] = {
 	{0},
 };
 
-static struct json_object *facts_of(const struct finding *f)
-{
-	return *f->facts ? json_parse(f->facts, strlen(f->facts), 3) : json_object_new_object();
-}
-
 struct json_object *json_finding(const struct finding *f)
 {
-	struct json_object *o = record_write(advice_rows, f);
-
-	json_put(o, "facts", facts_of(f));
-	return o;
+	return record_write(advice_rows, f);
 }
 
 /* Order and time as measured by the receiver. */
-
-static const struct record_field reordering_rows[] = {
-	RECORD("packets", UINT, arrivals, order.packets),
-	RECORD("extent_max", UINT, arrivals, order.extent_max),
-	RECORD_OTHER("extent", NULL),
-	RECORD("extent_unknown", UINT, arrivals, order.extent_unknown),
-	{0},
-};
-
-static const struct record_field gaps_rows[] = {
-	RECORD("bursts", UINT, arrivals, gaps.count),
-	RECORD("packets", UINT, arrivals, gaps.packets),
-	RECORD("longest", UINT, arrivals, gaps.longest),
-	RECORD_OTHER("length", NULL),
-	{0},
-};
-
-static const struct record_field clock_rows[] = {
-	RECORD_OTHER("name", NULL),
-	RECORD("negative", UINT, arrivals, negative),
-	RECORD_OTHER("plausible", NULL),
-	RECORD_OTHER("doubt", NULL),
-	{0},
-};
-
-static const struct record_field arrivals_rows[] = {
-	RECORD("reordered", UINT, arrivals, order.packets),
-	RECORD_PART("reordering", reordering_rows),
-	RECORD_PART("loss_bursts", gaps_rows),
-	RECORD("latency_ns", NESTED, arrivals, latency, .rows = result_latency_rows,
-	       RECORD_WHEN(arrivals, latency.measured)),
-	RECORD_OTHER("latency_histogram", NULL),
-	RECORD_LIST("latency_breakdown", NESTED, arrivals, leg, .rows = result_leg_rows,
-		    RECORD_COUNT(arrivals, legs), .how = RECORD_OMITTED),
-	RECORD("timestamps", NESTED, arrivals, stamps, .rows = result_stamps_rows,
-	       RECORD_WHEN(arrivals, stamps.asked), .how = RECORD_OMITTED),
-	RECORD("jitter_ns", UINT, arrivals, jitter_ns, RECORD_WHEN(arrivals, latency.measured)),
-	RECORD_PART("clock", clock_rows),
-	RECORD_LIST("flows", NESTED, arrivals, flow, .rows = arrivals_flow_rows,
-		    RECORD_COUNT(arrivals, flows)),
-	RECORD("flows_more", UINT, arrivals, flows_more),
-	{0},
-};
 
 /* Returns the non-empty buckets of a time histogram, by powers of two or quarters of them. */
 static struct json_object *buckets(const uint64_t *count, unsigned n, bool quarters,
@@ -184,7 +195,123 @@ struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS])
 	return buckets(count, HIST_QUARTERS, true, "packets");
 }
 
+static struct json_object *write_extent(const void *at)
+{
+	return buckets(((const struct arrivals *)at)->order.extent, ARRIVALS_BUCKETS, false,
+		       "packets");
+}
+
+static struct json_object *write_lengths(const void *at)
+{
+	return buckets(((const struct arrivals *)at)->gaps.length, ARRIVALS_BUCKETS, false,
+		       "bursts");
+}
+
+static struct json_object *write_histogram(const void *at)
+{
+	const struct arrivals *a = at;
+
+	return a->latency.measured ? json_quarters(a->delay) : NULL;
+}
+
+static struct json_object *write_clock(const void *at)
+{
+	(void)at;
+	return json_text(ARRIVALS_CLOCK);
+}
+
+static struct json_object *write_plausible(const void *at)
+{
+	return json_object_new_boolean(!arrivals_clock_doubt(at));
+}
+
+static struct json_object *write_doubt(const void *at)
+{
+	return json_text(arrivals_clock_doubt(at));
+}
+
+static const struct record_field reordering_rows[] = {
+	RECORD("packets", UINT, arrivals, order.packets),
+	RECORD("extent_max", UINT, arrivals, order.extent_max),
+	RECORD_BY("extent", write_extent, NULL),
+	RECORD("extent_unknown", UINT, arrivals, order.extent_unknown),
+	{0},
+};
+
+static const struct record_field gaps_rows[] = {
+	RECORD("bursts", UINT, arrivals, gaps.count),
+	RECORD("packets", UINT, arrivals, gaps.packets),
+	RECORD("longest", UINT, arrivals, gaps.longest),
+	RECORD_BY("length", write_lengths, NULL),
+	{0},
+};
+
+static const struct record_field clock_rows[] = {
+	RECORD_BY("name", write_clock, NULL),
+	RECORD("negative", UINT, arrivals, negative),
+	RECORD_BY("plausible", write_plausible, NULL),
+	RECORD_BY("doubt", write_doubt, NULL),
+	{0},
+};
+
+static const struct record_field arrivals_rows[] = {
+	RECORD("reordered", UINT, arrivals, order.packets),
+	RECORD_PART("reordering", reordering_rows),
+	RECORD_PART("loss_bursts", gaps_rows),
+	RECORD("latency_ns", NESTED, arrivals, latency, .rows = result_latency_rows,
+	       RECORD_WHEN(arrivals, latency.measured)),
+	RECORD_BY("latency_histogram", write_histogram, NULL),
+	RECORD_LIST("latency_breakdown", NESTED, arrivals, leg, .rows = result_leg_rows,
+		    RECORD_COUNT(arrivals, legs), .how = RECORD_OMITTED),
+	RECORD("timestamps", NESTED, arrivals, stamps, .rows = result_stamps_rows,
+	       RECORD_WHEN(arrivals, stamps.asked), .how = RECORD_OMITTED),
+	RECORD("jitter_ns", UINT, arrivals, jitter_ns, RECORD_WHEN(arrivals, latency.measured)),
+	RECORD_PART("clock", clock_rows),
+	RECORD_LIST("flows", NESTED, arrivals, flow, .rows = arrivals_flow_rows,
+		    RECORD_COUNT(arrivals, flows)),
+	RECORD("flows_more", UINT, arrivals, flows_more),
+	{0},
+};
+
 /* The end of run, and its parts. */
+
+const char *json_errno(int error)
+{
+	const char *name = error == TX_ERRNO_LOST ? "unknown" : strerrorname_np(error);
+	char *number = fmt_buffer();
+
+	snprintf(number, FMT_MAX, "%d", error);
+	return name ? name : number;
+}
+
+/* Writes errnos by name, or by number if they have no name. */
+static struct json_object *write_refused(const void *at)
+{
+	struct json_object *by = json_object_new_object();
+	const struct result *res = at;
+
+	for (unsigned i = 0; i < res->n_refused_by; i++)
+		json_put_u64(by, json_errno(res->refused_by[i].error), res->refused_by[i].packets);
+	return by;
+}
+
+static void read_refused(struct json_object *by, void *to)
+{
+	struct result *res = to;
+
+	res->n_refused_by = 0;
+	if (!json_object_is_type(by, json_type_object))
+		return;
+	json_object_object_foreach (by, name, packets) {
+		int error = 1;
+
+		while (error < TX_ERRNO_LOST && strcmp(json_errno(error), name))
+			error++;
+		if (res->n_refused_by < RESULT_ERRNOS)
+			res->refused_by[res->n_refused_by++] = (struct result_errno){
+				error, json_object_get_uint64(packets)};
+	}
+}
 
 static const struct record_field deliberate_rows[] = {
 	RECORD("duplicates", UINT, result, deliberate.duplicates),
@@ -198,7 +325,7 @@ static const char *const bounds[] = {"generator", "interface", "receiver"};
 static const struct record_field sending_rows[] = {
 	RECORD("attempted", UINT, result, attempted),
 	RECORD("refused", UINT, result, refused),
-	RECORD_OTHER("refused_by", NULL),
+	RECORD_BY("refused_by", write_refused, read_refused),
 	RECORD("waits", UINT, result, waits),
 	RECORD("wait_ns", UINT, result, wait_ns),
 	RECORD("tx_calls", UINT, result, tx_cost.calls),
@@ -225,6 +352,7 @@ static const struct record_field receiving_rows[] = {
 	RECORD("rx_pps", DOUBLE, result, rx_pps, .how = RECORD_MILLI),
 	RECORD("rx_calls", UINT, result, rx_cost.calls),
 	RECORD("rx_cpu_ns", UINT, result, rx_cost.cpu_ns),
+	RECORD_FROM(result, arrivals, arrivals_rows),
 	{0},
 };
 
@@ -262,7 +390,7 @@ static const struct record_field losses_rows[] = {
 
 static const struct record_field tracing_rows[] = {
 	RECORD("interrupted", BOOL, result, interrupted),
-	RECORD_OTHER("stages", NULL),
+	RECORD_BY("stages", write_stages, read_stages),
 	RECORD("missed", NESTED, result, losses, .rows = losses_rows),
 	{0},
 };
@@ -298,69 +426,19 @@ static const struct record_field rest_rows[] = {
 	{0},
 };
 
-/* Adds refused_by, keyed by the errno's name, or its number if it has no name. */
-static void put_sending(struct json_object *o, const struct result *res)
-{
-	struct json_object *by;
-
-	record_put(o, sending_rows, res);
-	by = json_put_object(o, "refused_by");
-	for (unsigned i = 0; i < res->n_refused_by; i++) {
-		const struct result_errno *e = &res->refused_by[i];
-		const char *name =
-			e->error == TX_ERRNO_LOST ? "unknown" : strerrorname_np(e->error);
-		char number[16];
-
-		snprintf(number, sizeof(number), "%d", e->error);
-		json_put_u64(by, name ? name : number, e->packets);
-	}
-}
-
-static void put_receiving(struct json_object *o, const struct result *res)
-{
-	const struct arrivals *a = &res->arrivals;
-	const char *doubt = arrivals_clock_doubt(a);
-	struct json_object *clock;
-
-	record_put(o, receiving_rows, res);
-	record_put(o, arrivals_rows, a);
-	json_put(json_get(o, "reordering"), "extent",
-		 buckets(a->order.extent, ARRIVALS_BUCKETS, false, "packets"));
-	json_put(json_get(o, "loss_bursts"), "length",
-		 buckets(a->gaps.length, ARRIVALS_BUCKETS, false, "bursts"));
-	if (a->latency.measured)
-		json_put(o, "latency_histogram", json_quarters(a->delay));
-	clock = json_get(o, "clock");
-	json_put_text(clock, "name", ARRIVALS_CLOCK);
-	json_put_bool(clock, "plausible", !doubt);
-	json_put_text(clock, "doubt", doubt);
-}
-
-static void put_tracing(struct json_object *o, const struct result *res)
-{
-	struct json_object *stages;
-
-	record_put(o, tracing_rows, res);
-	stages = json_put_list(o, "stages");
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (res->stage[s].packets || result_disagrees(res, s))
-			json_object_array_add(stages, stage_object(res, s));
-	}
-}
+static const struct record_field end_rows[] = {
+	RECORD_ALSO(sending_rows), RECORD_ALSO(receiving_rows), RECORD_ALSO(open_rows),
+	RECORD_ALSO(tracing_rows), RECORD_ALSO(rest_rows),	{0},
+};
 
 struct json_object *json_end(const struct result *res)
 {
-	struct json_object *o = json_object_new_object();
+	return record_write(end_rows, res);
+}
 
-	put_sending(o, res);
-	put_receiving(o, res);
-	record_put(o, open_rows, res);
-	put_tracing(o, res);
-	record_put(o, rest_rows, res);
-	for (unsigned i = 0; i < res->n_findings; i++)
-		json_put((struct json_object *)json_get_item(o, "findings", i), "facts",
-			 facts_of(&res->finding[i]));
-	return o;
+void json_read_end(const struct json_object *end, struct result *res)
+{
+	record_read(end, end_rows, res);
 }
 
 /* The start. */
@@ -490,30 +568,10 @@ static const struct record_field repeat_rows[] = {
 	{0},
 };
 
-static const struct record_field start_rows[] = {
-	RECORD_PART("lab", lab_rows, RECORD_WHEN(run_header, in_lab)),
-	RECORD("tx", POINTER, run_header, tx),
-	RECORD("rx", POINTER, run_header, rx),
-	RECORD_PART("granted_mode", mode_rows),
-	RECORD("tx_port", NESTED, run_header, tx_port, .rows = port_rows),
-	RECORD_PART("rx_port", rx_port_rows),
-	RECORD_PART("hosts", hosts_rows, .how = RECORD_OMITTED, RECORD_WHEN(run_header, two_hosts)),
-	RECORD("peer_env", JSON, run_header, far_env, .how = RECORD_OMITTED),
-	RECORD_OTHER("streams", NULL),
-	RECORD("flows", UINT, run_header, flows),
-	RECORD("frame_bytes", UINT, run_header, frame_bytes),
-	RECORD("payload_bytes", UINT, run_header, payload_bytes),
-	RECORD("mean_frame_bytes", DOUBLE, run_header, mean_frame_bytes,
-	       .how = RECORD_OMITTED | RECORD_MILLI),
-	RECORD("rate_pps", DOUBLE, run_header, rate_pps, .how = RECORD_NULL | RECORD_MILLI),
-	RECORD("duration_ns", UINT, run_header, duration_ns, .how = RECORD_NULL),
-	RECORD("faults", POINTER, run_header, faults),
-	{0},
-};
-
-static struct json_object *streams_array(const struct run_header *h)
+static struct json_object *write_streams(const void *at)
 {
 	struct json_object *list = json_object_new_array();
+	const struct run_header *h = at;
 
 	for (unsigned i = 0; i < h->streams; i++) {
 		struct json_object *o = json_add_object(list);
@@ -527,6 +585,32 @@ static struct json_object *streams_array(const struct run_header *h)
 	}
 	return list;
 }
+
+static void read_streams(struct json_object *list, void *to)
+{
+	((struct run_header *)to)->streams = (uint16_t)list_length(list);
+}
+
+static const struct record_field start_rows[] = {
+	RECORD_PART("lab", lab_rows, RECORD_WHEN(run_header, in_lab)),
+	RECORD("tx", POINTER, run_header, tx),
+	RECORD("rx", POINTER, run_header, rx),
+	RECORD_PART("granted_mode", mode_rows),
+	RECORD("tx_port", NESTED, run_header, tx_port, .rows = port_rows),
+	RECORD_PART("rx_port", rx_port_rows),
+	RECORD_PART("hosts", hosts_rows, .how = RECORD_OMITTED, RECORD_WHEN(run_header, two_hosts)),
+	RECORD("peer_env", JSON, run_header, far_env, .how = RECORD_OMITTED),
+	RECORD_BY("streams", write_streams, read_streams),
+	RECORD("flows", UINT, run_header, flows),
+	RECORD("frame_bytes", UINT, run_header, frame_bytes),
+	RECORD("payload_bytes", UINT, run_header, payload_bytes),
+	RECORD("mean_frame_bytes", DOUBLE, run_header, mean_frame_bytes,
+	       .how = RECORD_OMITTED | RECORD_MILLI),
+	RECORD("rate_pps", DOUBLE, run_header, rate_pps, .how = RECORD_NULL | RECORD_MILLI),
+	RECORD("duration_ns", UINT, run_header, duration_ns, .how = RECORD_NULL),
+	RECORD("faults", POINTER, run_header, faults),
+	{0},
+};
 
 static struct json_object *command_array(int argc, char *const *argv)
 {
@@ -546,31 +630,22 @@ struct json_object *json_start(const struct run_header *h, struct json_object *e
 		json_put(o, "env", env);
 	json_put(o, "command", command_array(h->argc, h->argv));
 	record_put(o, start_rows, h);
-	json_put(o, "streams", streams_array(h));
 	if (h->trials)
 		json_put(o, "repeat", record_write(repeat_rows, h));
 	return o;
 }
 
+void json_read_start(const struct json_object *start, struct run_header *h)
+{
+	record_read(start, start_rows, h);
+}
+
 /* Intervals, limits and errors. */
 
-static const struct record_field interval_rows[] = {
-	RECORD("time_ns", UINT, experiment_interval, time_ns),
-	RECORD("sent", UINT, experiment_interval, sent),
-	RECORD("delivered", UINT, experiment_interval, delivered),
-	RECORD("dropped", UINT, experiment_interval, dropped),
-	RECORD("tx_cpu_ns", UINT, experiment_interval, tx_cpu_ns),
-	RECORD("rx_cpu_ns", UINT, experiment_interval, rx_cpu_ns),
-	RECORD("memory_bytes", UINT, experiment_interval, memory_bytes),
-	RECORD_OTHER("stages", sums_rows),
-	RECORD("settling", BOOL, experiment_interval, settling),
-	{0},
-};
-
-struct json_object *json_interval(const struct experiment_interval *now)
+static struct json_object *write_sums(const void *at)
 {
-	struct json_object *o = record_write(interval_rows, now);
-	struct json_object *stages = json_put_list(o, "stages");
+	struct json_object *list = json_object_new_array();
+	const struct experiment_interval *now = at;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		const struct stage_sums of = {s,
@@ -581,9 +656,27 @@ struct json_object *json_interval(const struct experiment_interval *now)
 					       .scope = "flow"}};
 
 		if (now->stage[s].events)
-			json_object_array_add(stages, record_write(sums_rows, &of));
+			json_object_array_add(list, record_write(sums_rows, &of));
 	}
-	return o;
+	return list;
+}
+
+static const struct record_field interval_rows[] = {
+	RECORD("time_ns", UINT, experiment_interval, time_ns),
+	RECORD("sent", UINT, experiment_interval, sent),
+	RECORD("delivered", UINT, experiment_interval, delivered),
+	RECORD("dropped", UINT, experiment_interval, dropped),
+	RECORD("tx_cpu_ns", UINT, experiment_interval, tx_cpu_ns),
+	RECORD("rx_cpu_ns", UINT, experiment_interval, rx_cpu_ns),
+	RECORD("memory_bytes", UINT, experiment_interval, memory_bytes),
+	RECORD_BY("stages", write_sums, NULL),
+	RECORD("settling", BOOL, experiment_interval, settling),
+	{0},
+};
+
+struct json_object *json_interval(const struct experiment_interval *now)
+{
+	return record_write(interval_rows, now);
 }
 
 struct crossed { /* A limit that is crossed. */
@@ -638,7 +731,7 @@ static const struct record_field send_rows[] = {
 	RECORD("tx", POINTER, run_header, tx),
 	RECORD_OTHER("to", NULL),
 	RECORD_PART("granted_mode", tx_mode_rows),
-	RECORD_OTHER("streams", NULL),
+	RECORD_BY("streams", write_streams, read_streams),
 	RECORD("probe", TEXT, run_header, tx_host.place),
 	RECORD("frame_bytes", UINT, run_header, frame_bytes),
 	RECORD("payload_bytes", UINT, run_header, payload_bytes),
@@ -669,17 +762,18 @@ struct json_object *json_send_start(int argc, char *const *argv, struct json_obj
 	json_put_u64(o, "tai_ns", pace_tai());
 	record_put(o, send_rows, &h);
 	json_put_text(o, "to", num_text_endpoint(&spec->to));
-	json_put(o, "streams", streams_array(&h));
 	return o;
 }
+
+static const struct record_field send_end_rows[] = {
+	RECORD_ALSO(sending_rows), RECORD_ALSO(tracing_rows), {0}};
 
 struct json_object *json_send_end(const struct result *res)
 {
 	struct json_object *o = json_object_new_object();
 
 	json_put_u64(o, "tai_ns", pace_tai());
-	put_sending(o, res);
-	put_tracing(o, res);
+	record_put(o, send_end_rows, res);
 	return o;
 }
 
@@ -707,18 +801,16 @@ static const struct record_field recv_stream_rows[] = {
 	{0},
 };
 
-static const struct record_field received_rows[] = {
+static const struct record_field recv_end_rows[] = {
 	RECORD("received", UINT, recv_result, received),
-	{0},
-};
-
-static const struct record_field lost_rows[] = {
+	RECORD_FROM(recv_result, res, receiving_rows),
 	RECORD("late", UINT, recv_result, res.late),
 	RECORD("lost", UINT, recv_result, lost),
 	RECORD("lost_tail", UINT, recv_result, lost_tail, RECORD_WHEN(recv_result, tail_known)),
 	RECORD("duration_ns", UINT, recv_result, res.duration_ns),
 	RECORD_LIST("streams", NESTED, recv_result, stream, .rows = recv_stream_rows,
 		    RECORD_COUNT(recv_result, streams)),
+	RECORD_FROM(recv_result, res, tracing_rows),
 	{0},
 };
 
@@ -727,11 +819,13 @@ struct json_object *json_recv_end(const struct recv_result *r)
 	struct json_object *o = json_object_new_object();
 
 	json_put_u64(o, "tai_ns", pace_tai());
-	record_put(o, received_rows, r);
-	put_receiving(o, &r->res);
-	record_put(o, lost_rows, r);
-	put_tracing(o, &r->res);
+	record_put(o, recv_end_rows, r);
 	return o;
+}
+
+void json_read_recv_end(const struct json_object *end, struct recv_result *r)
+{
+	record_read(end, recv_end_rows, r);
 }
 
 /* A search. */
@@ -829,15 +923,12 @@ const struct record_field *document_table(const char *name)
 		{"repeat", repeat_rows},
 		{"interval", interval_rows},
 		{"limit", limit_rows},
-		{"sending", sending_rows},
-		{"receiving", receiving_rows},
-		{"arrivals", arrivals_rows},
-		{"open", open_rows},
-		{"tracing", tracing_rows},
+		{"send_end", send_end_rows},
+		{"recv_end", recv_end_rows},
+		{"end", end_rows},
 		{"sums", sums_rows},
 		{"cause", cause_rows},
 		{"counter", counter_rows},
-		{"rest", rest_rows},
 		{"finding", advice_rows},
 		{"seen", seen_rows},
 		{"losses", losses_rows},
@@ -847,8 +938,6 @@ const struct record_field *document_table(const char *name)
 		{"send", send_rows},
 		{"recv", recv_rows},
 		{"recv_stream", recv_stream_rows},
-		{"received", received_rows},
-		{"lost", lost_rows},
 		{"parameters", parameters_rows},
 		{"found_trial", found_trial_rows},
 		{"rate", rate_rows},

@@ -91,6 +91,18 @@ struct json_object *json_recv_end(const struct recv_result *r);
 struct json_object *json_found_trial(const struct found_trial *t);
 struct json_object *json_found(const struct found *f);
 
+/*
+ * Read the members that the functions above write, from anything. Missing members are zero. Texts
+ * of `const char *` are borrowed from the JSON.
+ */
+void json_read_start(const struct json_object *start, struct run_header *h);
+void json_read_end(const struct json_object *end, struct result *res);
+void json_read_recv_end(const struct json_object *end, struct recv_result *r);
+
+/* Returns "EPERM", "unknown" for TX_ERRNO_LOST, or the number of an errno without a name. Valid as
+ * long as a fmt_buffer(). */
+const char *json_errno(int error);
+
 #define FOUND_GOALS 2
 extern const char *const found_goals[FOUND_GOALS]; /* "ndr", "pdr" */
 

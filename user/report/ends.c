@@ -96,6 +96,8 @@ struct ends {
 	uint64_t ambiguous; /* packets that share their key with another packet */
 	uint64_t missing, lost, doubt, outside, gaps, longest;
 	bool has_stamps;
+	bool timed;
+	int64_t latency[5]; /* ns, quantiles */
 };
 
 static struct packet *packet_at(const struct ends *e, uint32_t i)
@@ -297,31 +299,17 @@ static const struct record_field unknown_rows[] = {
 	{0},
 };
 
-static const struct record_field ends_rows[] = {
-	RECORD("method", POINTER, ends, method_name),
-	RECORD("a", NESTED, ends, a, .rows = end_rows),
-	RECORD("b", NESTED, ends, b, .rows = end_rows),
-	RECORD("matched", UINT, ends, matched),
-	RECORD("lost", UINT, ends, lost),
-	RECORD_PART("unknown", unknown_rows),
-	RECORD("duplicated", UINT, ends, duplicated),
-	RECORD("reordered", UINT, ends, reordered),
-	RECORD("only_b", UINT, ends, only_b),
-	RECORD("ambiguous", UINT, ends, ambiguous),
-	RECORD("bursts", UINT, ends, gaps),
-	RECORD("longest_burst", UINT, ends, longest),
-	{0},
+static const struct record_field latency_rows[] = {
+	RECORD("min", INT, ends, latency[0]), RECORD("p50", INT, ends, latency[1]),
+	RECORD("p90", INT, ends, latency[2]), RECORD("p99", INT, ends, latency[3]),
+	RECORD("max", INT, ends, latency[4]), {0},
 };
-
-static const struct {
-	const char *key;
-	double q;
-} quantiles[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
-#define QUANTILES LENGTH(quantiles)
+static const double quantiles[] = {0, 0.5, 0.9, 0.99, 1};
 
 /* Returns NULL if a latency is negative. */
-static struct json_object *delay_histogram(const struct ends *e)
+static struct json_object *delay_histogram(const void *at)
 {
+	const struct ends *e = at;
 	uint64_t quarters[HIST_QUARTERS];
 	struct hist *hist;
 
@@ -345,8 +333,9 @@ static int by_missing(const void *a, const void *b)
 }
 
 /* Returns the flows with the most missing packets: [{"flow","packets","matched","missing"}]. */
-static struct json_object *flows_json(const struct ends *e)
+static struct json_object *flows_json(const void *at)
 {
+	const struct ends *e = at;
 	struct json_object *list = json_object_new_array();
 	struct endflow **sorted = mem_zero(e->flow.n, sizeof(*sorted));
 	char text[FLOW_TEXT];
@@ -365,6 +354,25 @@ static struct json_object *flows_json(const struct ends *e)
 	free(sorted);
 	return list;
 }
+
+static const struct record_field ends_rows[] = {
+	RECORD("method", POINTER, ends, method_name),
+	RECORD("a", NESTED, ends, a, .rows = end_rows),
+	RECORD("b", NESTED, ends, b, .rows = end_rows),
+	RECORD("matched", UINT, ends, matched),
+	RECORD("lost", UINT, ends, lost),
+	RECORD_PART("unknown", unknown_rows),
+	RECORD("duplicated", UINT, ends, duplicated),
+	RECORD("reordered", UINT, ends, reordered),
+	RECORD("only_b", UINT, ends, only_b),
+	RECORD("ambiguous", UINT, ends, ambiguous),
+	RECORD("bursts", UINT, ends, gaps),
+	RECORD("longest_burst", UINT, ends, longest),
+	RECORD_PART("latency_ns", latency_rows, RECORD_WHEN(ends, timed)),
+	RECORD_BY("latency_histogram", delay_histogram, NULL),
+	RECORD_BY("flows", flows_json, NULL),
+	{0},
+};
 
 static int compare(struct ends *e, struct error *err)
 {
@@ -387,6 +395,9 @@ static int compare(struct ends *e, struct error *err)
 				 "%s has no packet to be looked for in %s", spec->a, spec->b);
 	if (e->matched)
 		qsort(e->delay.at, e->matched, sizeof(int64_t), by_value);
+	e->timed = e->matched;
+	for (unsigned i = 0; e->timed && i < LENGTH(quantiles); i++)
+		e->latency[i] = quantile(e, quantiles[i]);
 	judge_missing(e);
 	e->method_name = packetid_names[e->method];
 	return 0;
@@ -406,17 +417,6 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 	int rc = compare(&e, err);
 
 	*out = rc ? NULL : record_write(ends_rows, &e);
-	if (!rc) {
-		struct json_object *delay = e.matched ? json_put_object(*out, "latency_ns") : NULL;
-
-		for (unsigned i = 0; delay && i < QUANTILES; i++)
-			json_put(delay, quantiles[i].key,
-				 json_object_new_int64(quantile(&e, quantiles[i].q)));
-		if (!delay)
-			json_put(*out, "latency_ns", NULL);
-		json_put(*out, "latency_histogram", delay_histogram(&e));
-		json_put(*out, "flows", flows_json(&e));
-	}
 	packetfilter_free(e.filter);
 	list_free(&e.packet);
 	list_free(&e.flow);
@@ -428,31 +428,40 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 
 /* Text */
 
-static void put_end(struct page *p, const char *label, const struct json_object *end)
+static void put_end(struct page *p, const char *label, const struct end *end)
 {
 	page_text(p, 0, STYLE_BOLD, label);
-	page_fill(p, STYLE_PLAIN, end, "{file}: {packets#packet}, {compared#} compared");
-	page_fill(p, STYLE_WARN, end, "{?cut}, {cut#} cut too short to be matched");
-	page_fill(p, STYLE_WARN, end,
-		  "{?dropped_by_capture}, {dropped_by_capture#} dropped by the capture");
-	page_fill(p, STYLE_WARN, end, "{?file_is_cut}; the file is cut");
+	page_words(p, STYLE_PLAIN, "%s: %s, %s compared", end->file ? end->file : "",
+		   page_many(end->state.packets, "packet"), fmt_count(end->compared));
+	if (end->cut)
+		page_words(p, STYLE_WARN, ", %s cut too short to be matched", fmt_count(end->cut));
+	if (end->state.dropped)
+		page_words(p, STYLE_WARN, ", %s dropped by the capture",
+			   fmt_count(end->state.dropped));
+	if (end->state.cut)
+		page_words(p, STYLE_WARN, "; the file is cut");
 	page_end(p);
 }
 
-static void put_delay(struct page *p, const struct json_object *delay)
+static void put_delay(struct page *p, const struct ends *e)
 {
-	if (!delay)
-		return;
 	page_text(p, 0, STYLE_PLAIN, "latency         ");
-	for (unsigned i = 0; i < QUANTILES; i++) {
-		int64_t ns = json_get_i64(delay, quantiles[i].key);
+	for (unsigned i = 0; i < LENGTH(quantiles); i++) {
+		const int64_t ns = e->latency[i];
 
-		page_words(p, STYLE_PLAIN, "%s\v%s%s%s", quantiles[i].key, ns < 0 ? "-" : "",
-			   page_glue(fmt_ns(ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns)),
-			   i + 1 < QUANTILES ? "," : "");
+		page_words(p, STYLE_PLAIN, "%s\v%s%s%s", latency_rows[i].key, ns < 0 ? "-" : "",
+			   page_ns(ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns),
+			   i + 1 < LENGTH(quantiles) ? "," : "");
 	}
-	page_fill(p, STYLE_WARN, delay, "{<min}(the clocks differ, or these went from B to A)");
+	if (e->latency[0] < 0)
+		page_words(p, STYLE_WARN, "(the clocks differ, or these went from B to A)");
 	page_end(p);
+}
+
+static void put_count(struct page *p, const char *label, uint64_t n, const char *text)
+{
+	if (n)
+		page_entry(p, STYLE_WARN, 0, label, n, 0, "%s", text);
 }
 
 void ends_print(const struct print_view *v, const struct json_object *ends)
@@ -462,43 +471,43 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 		{"rtp", "by the numbers of RTP"},
 		{"bytes", "by ID, length, ports and the first bytes of each"},
 	};
-	static const struct page_fact lost[] = {
-		{"in A", .key = "a.compared"},
-		{"lost", "lost", STYLE_BAD, .shared = true,
-		 .text = "{?lost}{bursts#burst}, the longest of {longest_burst#}"},
-		{"unknown", "unknown.outside", STYLE_WARN, .omitted = true,
-		 .text = "B was not there yet, or no more, when they were due"},
-		{"unknown", "unknown.dropped_or_cut", STYLE_WARN, .omitted = true,
-		 .text = "lost, or dropped or cut by the capture of B"},
-		{"in A and B", "matched", STYLE_BOLD, .shared = true},
-		{"duplicated", "duplicated", STYLE_WARN, .omitted = true,
-		 .text = "more often in B than in A"},
-		{"reordered", "reordered", STYLE_WARN, .omitted = true,
-		 .text = "behind a later one of the same flow"},
-		{"in B only", "only_b", STYLE_WARN, .omitted = true},
-		{"alike", "ambiguous", STYLE_WARN, .omitted = true,
-		 .text = "look the same as another packet: which of them was lost is not known"},
-	};
-	uint64_t whole = json_get_u64(json_get(ends, "a"), "compared");
-	struct page p = print_page(v, whole);
+	struct page p;
+	struct ends e;
+	uint64_t whole;
 
-	put_end(&p, "A ", json_get(ends, "a"));
-	put_end(&p, "B ", json_get(ends, "b"));
+	record_read(ends, ends_rows, &e);
+	whole = e.a.compared;
+	p = print_page(v, whole);
+	put_end(&p, "A ", &e.a);
+	put_end(&p, "B ", &e.b);
 	p.indent = 0;
 	for (unsigned i = 0; i < LENGTH(how); i++) {
-		if (!strcmp(how[i][0], json_get_text(ends, "method")))
+		if (e.method_name && !strcmp(how[i][0], e.method_name))
 			page_words(&p, STYLE_PLAIN, "compared %s", how[i][1]);
 	}
 	page_end(&p);
 	page_end(&p);
-	page_facts(&p, ends, whole, lost, LENGTH(lost));
-	put_delay(&p, json_get(ends, "latency_ns"));
+	page_entry(&p, STYLE_PLAIN, 0, "in A", whole, 0, "%s", "");
+	page_row(&p, e.lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", e.lost, whole);
+	if (e.lost)
+		page_words(&p, STYLE_PLAIN, "%s, the longest of %s", page_many(e.gaps, "burst"),
+			   fmt_count(e.longest));
+	page_end(&p);
+	put_count(&p, "unknown", e.outside, "B was not there yet, or no more, when they were due");
+	put_count(&p, "unknown", e.doubt, "lost, or dropped or cut by the capture of B");
+	page_entry(&p, STYLE_BOLD, 0, "in A and B", e.matched, whole, "%s", "");
+	put_count(&p, "duplicated", e.duplicated, "more often in B than in A");
+	put_count(&p, "reordered", e.reordered, "behind a later one of the same flow");
+	put_count(&p, "in B only", e.only_b, "");
+	put_count(&p, "alike", e.ambiguous,
+		  "look the same as another packet: which of them was lost is not known");
+	if (e.timed)
+		put_delay(&p, &e);
 	for (struct json_each flow = json_each(ends, "flows"); json_next(&flow);) {
 		const bool first = flow.next == 1;
 
-		page_row(&p, first ? STYLE_BOLD : STYLE_PLAIN, 0, first ? "missing of" : "",
-			 json_get_u64(flow.item, "missing"), json_get_u64(flow.item, "packets"));
-		page_fill(&p, STYLE_PLAIN, flow.item, "{flow}");
-		page_end(&p);
+		page_entry(&p, first ? STYLE_BOLD : STYLE_PLAIN, 0, first ? "missing of" : "",
+			   json_get_u64(flow.item, "missing"), json_get_u64(flow.item, "packets"),
+			   "%s", json_get_text(flow.item, "flow"));
 	}
 }

@@ -150,7 +150,7 @@ static void put_lost(FILE *out, const struct json_object *end, bool live)
 	else if (!lost)
 		fprintf(out, "%s of the packets were delivered", page_share(arrived, sent));
 	else
-		fprintf(out, "%s lost", page_percent(fraction_of((double)lost, (double)sent)));
+		fprintf(out, "%s lost", page_percent(lost_fraction(end)));
 	if (*worst)
 		fprintf(out, ", %s at %s",
 			json_get_u64(print_stage(end, worst), "packets") < lost ? "most" : "all",
@@ -258,123 +258,79 @@ static struct json_object *some_of(const struct json_object *from, const char *c
 	return o;
 }
 
-static void add_stages(uint64_t lost[STAGE_COUNT], const struct json_object *interval)
+/* Puts "stages" with the packets only. */
+static void put_brief_stages(struct json_object *o, const struct json_object *of)
 {
-	if (json_get(interval, "stages"))
-		rows_add_stages(lost, interval);
+	static const char *const kept[] = {"stage", "packets", NULL};
+	struct json_object *list = json_put_list(o, "stages");
+
+	for (struct json_each s = json_each(of, "stages"); json_next(&s);)
+		json_object_array_add(list, some_of(s.item, kept));
 }
 
-/* Returns a point of the history: all members of `item`, whose counts are per interval or since the
- * start. */
-static struct json_object *point_of(const struct json_object *item, const uint64_t *lost,
-				    uint64_t dropped, uint64_t length_ns, double peak_pps)
+/* Puts a list of intervals with their displayed members. */
+static void put_brief(struct json_object *o, const char *key, const struct json_object *of)
 {
-	static const char *const kept[] = {"time_ns",	"time",	     "sent",	     "delivered",
-					   "dropped",	"tx_cpu_ns", "rx_cpu_ns", "memory_bytes",
-					   "tcp", NULL};
-	struct json_object *o = some_of(item, kept), *list;
+	static const char *const kept[] = {
+		"time_ns",   "time",	  "interval_ns", "sent",      "delivered",    "dropped",
+		"peak_pps",  "tx_cpu_ns", "rx_cpu_ns",	 "tcp",	      "memory_bytes", "dropped_pps",
+		NULL};
+	struct json_object *list = json_put_list(o, key);
 
-	if (length_ns) {
-		json_put_u64(o, "interval_ns", length_ns);
-		json_put_u64(o, "dropped", dropped);
+	for (struct json_each i = json_each(of, key); json_next(&i);) {
+		struct json_object *interval = some_of(i.item, kept);
+
+		put_brief_stages(interval, i.item);
+		json_object_array_add(list, interval);
 	}
-	if (peak_pps > 0)
-		json_put_double(o, "peak_pps", peak_pps);
-	list = json_put_list(o, "stages");
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (!lost[s])
-			continue;
-		json_put_text(json_add_object(list), "stage", stage_name(s));
-		json_put_u64(json_object_array_get_idx(list, json_object_array_length(list) - 1),
-			     "packets", lost[s]);
-	}
-	return o;
 }
 
-/*
- * Returns the intervals as at most POINTS points, each with its sum and its highest loss rate.
- * *joined: intervals per point. The caller owns the list.
- */
-static struct json_object *history_of(const struct json_object *doc, size_t *joined)
+/* Puts the intervals of a document as a history of at most POINTS points. */
+static void put_history(struct json_object *o, const struct ledgers_document *d)
 {
-	size_t n = json_get_length(doc, "intervals"), in = 0;
-	struct json_object *points = json_object_new_array();
-	uint64_t lost[STAGE_COUNT] = {}, dropped = 0, length_ns = 0, last_ns = 0, last = 0;
-	double peak_pps = 0;
+	struct series *s =
+		series_new(d->parts ? SERIES_PARTS : SERIES_COUNTERS, LIVE_BY_STAGE, POINTS);
+	const uint64_t joined = json_get_u64(json_get(d->json, "covers"), "joined");
+	const struct json_object *end = json_get(d->json, "end");
+	struct json_object *covers, *all = json_object_new_object();
 
-	*joined = (n + POINTS - 1) / POINTS;
-	for (struct json_each i = json_each(doc, "intervals"); json_next(&i);) {
-		uint64_t own_ns = json_get_u64(i.item, "interval_ns");
-		uint64_t now_ns = json_get_u64(i.item, "time_ns");
-		uint64_t now = json_get_u64(i.item, "dropped");
-		double ns = own_ns ? (double)own_ns : (double)now_ns - (double)last_ns;
-		double peak = series_peak(i.item);
-
-		if (!own_ns) {
-			memset(lost, 0, sizeof(lost)); /* counts are since the start */
-			peak = ns > 0 && now > last ? (double)(now - last) * 1e9 / ns : 0;
-		}
-		add_stages(lost, i.item);
-		peak_pps = fmax(peak_pps, peak);
-		dropped += now;
-		length_ns += own_ns;
-		last_ns = now_ns;
-		last = now;
-		if (++in < *joined && i.next < n)
-			continue;
-		json_object_array_add(points,
-				      point_of(i.item, lost, dropped, length_ns, peak_pps));
-		memset(lost, 0, sizeof(lost));
-		dropped = length_ns = in = 0;
-		peak_pps = 0;
-	}
-	return points;
+	for (struct parts p = parts_of(d); parts_next(&p) && p.item != end;)
+		series_add(s, p.item, p.to_ns, p.to_ns);
+	json_put(all, "intervals", series_intervals(s));
+	put_brief(o, "intervals", all);
+	json_object_put(all);
+	covers = series_covers(s, d->from_ns, d->to_ns);
+	all = json_object_get(json_get(covers, "joined"));
+	json_put_all(covers, json_get(d->json, "covers"));
+	json_put_u64(covers, "joined", json_object_get_uint64(all) * larger(joined, 1));
+	json_object_put(all);
+	json_put(o, "covers", covers);
+	series_free(s);
 }
 
-/* Returns the displayed members of a trial, used if there are many trials. */
-static struct json_object *brief_trial(const struct json_object *trial)
+/* Returns a document as stored in pages: with its history, and with the displayed members of trials
+ * if there are many. The caller owns the object. */
+static struct json_object *data_of(const struct ledgers_document *d)
 {
 	static const char *const of_trial[] = {
 		"parameters", "trial",	   "tx",      "rx",	    "error",	   "attempted",
 		"sent",	      "delivered", "dropped", "tx_pps",	    "rx_pps",	   "in_flight",
 		"balanced",   "intended",  "unsent",  "loss_fraction", "unaccounted", NULL};
-	static const char *const of_stage[] = {"stage", "packets", NULL};
-	struct json_object *o = some_of(trial, of_trial), *list = json_put_list(o, "stages");
+	struct json_object *o = json_object_new_object(), *list;
 
-	for (struct json_each s = json_each(trial, "stages"); json_next(&s);)
-		json_object_array_add(list, some_of(s.item, of_stage));
-	return o;
-}
+	json_put_all(o, d->json);
+	if (json_get_length(d->json, "intervals"))
+		put_history(o, d);
+	if (json_get(d->json, "worst"))
+		put_brief(o, "worst", d->json);
+	if (json_get_length(d->json, "trials") <= MANY)
+		return o;
+	list = json_put_list(o, "trials");
+	for (struct json_each t = json_each(d->json, "trials"); json_next(&t);) {
+		struct json_object *trial = some_of(t.item, of_trial);
 
-/* Returns a document as stored in pages: with its history, and with reduced trials if there are
- * many. The caller owns the object. */
-static struct json_object *data_of(struct json_object *doc)
-{
-	bool many = json_get_length(doc, "trials") > MANY;
-	struct json_object *o = json_object_new_object(), *covers, *list;
-	size_t joined;
-
-	json_put_all(o, doc);
-	if (json_get_length(doc, "intervals")) {
-		json_put(o, "intervals", history_of(doc, &joined));
-		covers = json_put_object(o, "covers");
-		json_put_all(covers, json_get(doc, "covers"));
-		if (!json_get(covers, "intervals"))
-			json_put_u64(covers, "intervals", json_get_length(doc, "intervals"));
-		json_put_u64(covers, "joined",
-			     joined * larger(json_get_u64(covers, "joined"), 1));
-	}
-	if (json_get(doc, "worst")) { /* keep stages, remove causes */
-		struct json_object *few = json_object_new_object();
-
-		json_put(few, "intervals", json_object_get(json_get(doc, "worst")));
-		json_put(o, "worst", history_of(few, &joined));
-		json_object_put(few);
-	}
-	if (many) {
-		list = json_put_list(o, "trials");
-		for (struct json_each t = json_each(doc, "trials"); json_next(&t);)
-			json_object_array_add(list, brief_trial(t.item));
+		put_brief_stages(trial, t.item);
+		json_object_array_add(list, trial);
 	}
 	return o;
 }
@@ -385,23 +341,6 @@ static const char *name_of(const struct html_page *page, unsigned i)
 	const char *file = json_get_text(page->docs[i].json, "file");
 
 	return *file || page->redact || !page->docs[i].path ? file : page->docs[i].path;
-}
-
-/* Adds the joint result of traces from several hosts. */
-static void add_joined(struct json_object *list, const struct html_page *page)
-{
-	char *tcp = joined_tcp_text(page->docs, page->n);
-
-	if (tcp)
-		json_object_array_add(list, json_text(tcp));
-	free(tcp);
-	for (unsigned i = 0; page->n <= JOINED_COUNTS && i < page->n * page->n; i++) {
-		char *udp = joined_udp_text(&page->docs[i / page->n], &page->docs[i % page->n]);
-
-		if (udp)
-			json_add_line(list, "UDP: %s", udp);
-		free(udp);
-	}
 }
 
 /* Returns the data for the script in addition to the documents. The caller owns the object. */
@@ -418,9 +357,8 @@ static struct json_object *view_of(const struct html_page *page)
 	}
 	for (int s = 0; s < STAGE_COUNT; s++)
 		json_put_text(titles, stage_name(s), stage_title(s));
-	list = json_put_list(o, "joined");
-	if (page->n > 1 && !page->live)
-		add_joined(list, page);
+	json_put(o, "joined",
+		 page->live ? json_object_new_array() : show_joined_lines(page->docs, page->n));
 	json_put_bool(o, "live", page->live);
 	json_put(o, "comparison", json_object_get(page->comparison));
 	json_put(o, "matrix", json_object_get(page->matrix));
@@ -556,7 +494,7 @@ int html_write(FILE *out, const struct html_page *page)
 		fputs(HTML_DOCUMENT " data-name=\"", out);
 		html_text(out, name_of(page, i));
 		fputs("\">", out);
-		o = data_of(page->docs[i].json);
+		o = data_of(&page->docs[i]);
 		html_json(out, o);
 		json_object_put(o);
 		fputs("</script>\n", out);
@@ -573,7 +511,7 @@ int html_live(FILE *out, const struct html_page *page)
 	struct json_object *o = view_of(page), *list = json_put_list(o, "documents");
 
 	for (unsigned i = 0; i < page->n; i++)
-		json_object_array_add(list, data_of(page->docs[i].json));
+		json_object_array_add(list, data_of(&page->docs[i]));
 	json_put_text(o, "text", page->text);
 	errno = 0;
 	html_json(out, o);

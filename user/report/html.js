@@ -694,6 +694,7 @@ const loadOf = (t) => num(t.parameters?.rate_pps) || num(t.tx_pps);
 const differ = (s) => s && s.max > 2 * s.min && s.max > 1e-4;
 const GOALS = [["ndr", "NDR, no drop", "good"], ["pdr", "PDR, partial drop", "warn"],
 	["mrr", "MRR, as fast as it goes", "dim"]];
+const found = (end, k) => num(k === "mrr" ? end[k]?.throughput_pps : end[k]?.lower_pps);
 const split = (t, scale) => {
 	const parts = [["delivered", t.delivered, "flow"], ...list(t.stages).map((s) => [s.stage,
 		s.packets, colour(s.stage)]), ["in flight", t.in_flight, "waiting"], ["unaccounted",
@@ -708,7 +709,7 @@ const split = (t, scale) => {
 };
 function lossOverRate(name, doc) {
 	const tried = list(doc.trials).filter((t) => loadOf(t) > 0).slice(0, DRAWN), end = doc.end
-		?? {}, goals = GOALS.filter(([k]) => end[k]?.lower_pps > 0);
+		?? {}, goals = GOALS.filter(([k]) => found(end, k) > 0);
 	if (!tried.length || !(goals.length || tried.some((t) => t.parameters && ("rate" in t.parameters
 		|| "rate_pps" in t.parameters))))
 		return null;
@@ -722,7 +723,7 @@ function lossOverRate(name, doc) {
 	return section("What this path can take",
 		"a dot is a trial, coloured by the stage that lost most",
 		goals.length > 0 && tiles(GOALS.filter(([k]) => end[k]).map(([k, title]) =>
-			[title, rate(end[k].lower_pps),
+			[title, rate(found(end, k)),
 			`${end[k].upper_pps > end[k].lower_pps && k !== "mrr" ? `${rate(end[k].upper_pps)} did not hold${end[k].stage ? `: ${end[k].stage}` : ""}` : k !== "mrr" ? `at least that${end[k].done === false ? "; not finished" : ""}` : end[k].stage ? `limited by ${end[k].stage}` : ""}${end[k].lost_below > 0 ? `; ${end[k].lost_below} of ${many(num(end[k].trials_below), "trial")} up to the lower rate lost more` : ""}`])),
 		chart({
 			id: `${name}-loss`, title: "Loss over rate",
@@ -737,7 +738,7 @@ function lossOverRate(name, doc) {
 					...[...new Set(tried.map((t) => worst(t)?.stage).filter((s) => s))].map((s) =>
 					[s, colour(s), ""]),
 					...goals.map(([k, title, style]) => [title, `line ${style}`,
-						rate(end[k].lower_pps)]), ...(tried.some(below)
+						rate(found(end, k))]), ...(tried.some(below)
 						? [["lost below the NDR", "ring", String(tried.filter(below).length)]]
 						: [])],
 				alternative: tried.map(say).join("; "),
@@ -746,7 +747,7 @@ function lossOverRate(name, doc) {
 					{class: `zone ${style}`,
 					d: `M${X(end[k].lower_pps)} 8H${X(end[k].upper_pps)}V${bottom}H${X(end[k].lower_pps)}Z`}),
 					svg("path", {class: `line dashed ${style}`,
-						d: `M${X(end[k].lower_pps)} 8V${bottom}`})]),
+						d: `M${X(found(end, k))} 8V${bottom}`})]),
 				tried.map((t) => svg("circle", {class: `${kind(t)}${below(t) ? " below" : ""}`,
 					cx: X(loadOf(t)), cy: Y(lossOf(t)), r: below(t) ? 6 : 4.5}, svg("title", {},
 					say(t))))],

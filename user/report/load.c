@@ -607,7 +607,8 @@ static void begin_document(struct reading *r, struct json_object *line)
 	r->started_ns = d->from_ns;
 	r->intervals = 0;
 	r->bad = r->file->state.bad;
-	r->series = series_new(d->parts ? SERIES_PARTS : SERIES_COUNTERS, rows_by(start));
+	r->series = series_new(d->parts ? SERIES_PARTS : SERIES_COUNTERS, rows_by(start),
+			       SERIES_MAX);
 	d->fates = fatesum_new(is_one_end(d->command));
 	put_place(d);
 	json_put(d->json, "start", json_object_get(start));
@@ -630,7 +631,7 @@ static void take_interval(struct reading *r, const struct ledgerline *peek, cons
 	line = ledgerline_parse(json, len);
 	data = json_get(line, "data");
 	if (json_object_is_type(data, json_type_object))
-		series_add(r->series, json_object_get(data), from_ns, to_ns);
+		series_add(r->series, data, from_ns, to_ns);
 	else
 		r->file->odd++;
 	json_object_put(line);

@@ -245,24 +245,60 @@ void page_facts(struct page *p, const struct json_object *o, uint64_t whole,
 	}
 }
 
-void page_counts(struct page *p, const char *label, enum style style, const struct json_object *o,
-		 const struct page_count *count, unsigned n)
+void page_sums(struct page *p, const char *label, enum style style, const struct page_sum *sums,
+	       unsigned n)
 {
-	while (n && !json_get_u64(o, count[n - 1].key))
+	while (n && !sums[n - 1].n)
 		n--;
 	if (n && label)
 		page_text(p, 0, style, label);
 	for (unsigned i = 0; i < n; i++) {
-		const uint64_t v = json_get_u64(o, count[i].key);
 		const char *comma = i + 1 < n ? "," : "";
 
-		if (v && strchr(count[i].name, '|'))
-			page_words(p, style, "%s%s", page_glue(fmt_many(v, count[i].name)), comma);
-		else if (v)
-			page_words(p, style, "%s\v%s%s", fmt_count(v), count[i].name, comma);
+		if (sums[i].n && strchr(sums[i].name, '|'))
+			page_words(p, style, "%s%s", page_many(sums[i].n, sums[i].name), comma);
+		else if (sums[i].n)
+			page_words(p, style, "%s\v%s%s", fmt_count(sums[i].n), sums[i].name, comma);
 	}
 	if (n && label)
 		page_end(p);
+}
+
+void page_counts(struct page *p, const char *label, enum style style, const struct json_object *o,
+		 const struct page_count *count, unsigned n)
+{
+	struct page_sum sums[16];
+
+	for (unsigned i = 0; i < n; i++)
+		sums[i] = (struct page_sum){json_get_u64(o, count[i].key), count[i].name};
+	page_sums(p, label, style, sums, n);
+}
+
+char *page_ns(uint64_t ns)
+{
+	return page_glue(fmt_ns(ns));
+}
+
+char *page_pps(double pps)
+{
+	return page_glue(fmt_rate(pps));
+}
+
+char *page_many(uint64_t n, const char *of)
+{
+	return page_glue(fmt_many(n, of));
+}
+
+void page_entry(struct page *p, enum style style, unsigned indent, const char *label,
+		uint64_t count, uint64_t whole, const char *fmt, ...)
+{
+	va_list ap;
+
+	page_row(p, style, indent, label, count, whole);
+	va_start(ap, fmt);
+	put_format(p, STYLE_PLAIN, fmt, ap);
+	va_end(ap);
+	page_end(p);
 }
 
 void page_line(struct page *p, unsigned indent, enum style of_label, const char *label,

@@ -103,6 +103,26 @@ struct page_fact {
 void page_facts(struct page *p, const struct json_object *o, uint64_t whole,
 		const struct page_fact *facts, unsigned n);
 
+/* Prints a complete row: page_row(), the text after the count, page_end(). */
+void page_entry(struct page *p, enum style style, unsigned indent, const char *label,
+		uint64_t count, uint64_t whole, const char *fmt, ...)
+	__attribute__((format(printf, 7, 8)));
+
+/* Format as one word for page_words(): "1.24 ms", "812.3 kpps", "2 packets" (fmt_many()). */
+char *page_ns(uint64_t ns);
+char *page_pps(double pps);
+char *page_many(uint64_t n, const char *of);
+
+/* Prints counts other than 0 with their nouns, as a line that starts with `label`, or (NULL) at the
+ * end of the current line. */
+struct page_sum {
+	uint64_t n;
+	const char *name; /* "one|many" for fmt_many() */
+};
+
+void page_sums(struct page *p, const char *label, enum style style, const struct page_sum *sums,
+	       unsigned n);
+
 /* Counts other than 0 with their nouns: "3 duplicated, 12 reordered". */
 struct page_count {
 	const char *key, *name; /* name: "one|many" for fmt_many() */

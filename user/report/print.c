@@ -37,19 +37,15 @@ static uint64_t round_length(uint64_t span_ns, uint64_t interval_ns)
 	return (span_ns / ROWS_WANTED / length + 1) * length;
 }
 
-/* Returns the mean length of an interval. */
+/* Returns the mean length of an interval, and the number of intervals. */
 static uint64_t interval_length(const struct ledgers_document *d)
 {
-	size_t n = json_get_length(d->json, "intervals");
-	uint64_t sum = 0;
+	uint64_t sum = 0, n = 0;
 
-	if (!n)
-		return 0;
-	if (!d->parts)
-		return json_get_u64(json_get_item(d->json, "intervals", n - 1), "time_ns") / n;
-	for (struct json_each i = json_each(d->json, "intervals"); json_next(&i);)
-		sum += json_get_u64(i.item, "interval_ns");
-	return sum / n;
+	for (struct parts p = parts_of(d); parts_next(&p); n++)
+		sum += p.now.interval_ns;
+	n -= n && !d->parts && json_get(d->json, "end"); /* the end has no length */
+	return n ? sum / n : 0;
 }
 
 /* Returns the step of a moment, appended if new. */
@@ -65,39 +61,13 @@ static struct step *step_of(struct steps *s, uint64_t to_ns)
 	return &s->at[s->n++];
 }
 
-static void add_interval(struct step *step, const struct json_object *interval)
-{
-	step->sent += json_get_u64(interval, "sent");
-	step->delivered += json_get_u64(interval, "delivered");
-	step->dropped += json_get_u64(interval, "dropped");
-	step->peak_pps = fmax(step->peak_pps, series_peak(interval));
-	rows_add_stages(step->stage, interval);
-}
-
 void steps_make(struct steps *s, const struct ledgers_document *d)
 {
-	const struct json_object *last = NULL, *end = json_get(d->json, "end");
-	struct json_object *part;
-	uint64_t started_ns = 0, ns;
-
 	memset(s, 0, sizeof(*s));
 	s->length_ns =
 		round_length(d->to_ns > d->from_ns ? d->to_ns - d->from_ns : 0, interval_length(d));
-	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
-	for (struct json_each interval = json_each(d->json, "intervals"); json_next(&interval);) {
-		if (when_date(json_get_text(interval.item, "time"), &ns))
-			ns = started_ns + json_get_u64(interval.item, "time_ns");
-		part = d->parts ? json_object_get(interval.item)
-				: series_growth(interval.item, last);
-		add_interval(step_of(s, ns), part);
-		json_object_put(part);
-		last = interval.item;
-	}
-	if (!d->parts && s->n && end) { /* counts after the last interval */
-		part = series_growth(end, last);
-		add_interval(step_of(s, d->to_ns), part);
-		json_object_put(part);
-	}
+	for (struct parts p = parts_of(d); parts_next(&p);)
+		part_add(&step_of(s, p.to_ns)->sum, &p.now);
 }
 
 #define WORST_SHOWN 5
@@ -105,21 +75,22 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 
 /* Prints "rcvbuf 12,000, netfilter 345": stages with at least a thousandth of the loss, largest
  * first. */
-static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64_t all)
+static void put_stages(struct page *p, const struct part *sum)
 {
+	const struct live_counts *stage = sum->stage;
 	int rank[STAGE_COUNT];
 	unsigned n = 0, at;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (!stage[s] || stage[s] < all / 1000)
+		if (!stage[s].packets || stage[s].packets < sum->dropped / 1000)
 			continue;
-		for (at = n++; at && stage[rank[at - 1]] < stage[s]; at--)
+		for (at = n++; at && stage[rank[at - 1]].packets < stage[s].packets; at--)
 			rank[at] = rank[at - 1];
 		rank[at] = s;
 	}
 	for (unsigned i = 0; i < n; i++)
 		page_words(p, STYLE_PLAIN, "%s\v%s%s", stage_name(rank[i]),
-			   fmt_count(stage[rank[i]]), i + 1 < n ? "," : "");
+			   fmt_count(stage[rank[i]].packets), i + 1 < n ? "," : "");
 }
 
 /* Prints a table of the steps, for a trace with losses only. */
@@ -138,7 +109,7 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 
 	steps_make(&s, d);
 	for (unsigned i = 0; i < s.n; i++) {
-		lost += s.at[i].dropped;
+		lost += s.at[i].sum.dropped;
 		regular &= !i || s.at[i].from_ns == s.at[i - 1].from_ns + s.length_ns;
 	}
 	if (s.n < 2 || (d->parts && !lost))
@@ -161,18 +132,18 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 				 (unsigned)(step->from_ns % 1000000000 / 1000000));
 		snprintf(line, sizeof(line), "%-*s", (int)columns[0].width, text);
 		p.indent = 0;
-		page_cell(&p, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
+		page_cell(&p, step->sum.dropped ? STYLE_BOLD : STYLE_DIM, line);
 		if (!d->parts) {
-			page_cell(&p, STYLE_PLAIN, fmt_count(step->sent));
-			page_cell(&p, STYLE_PLAIN, fmt_count(step->delivered));
+			page_cell(&p, STYLE_PLAIN, fmt_count(step->sum.sent));
+			page_cell(&p, STYLE_PLAIN, fmt_count(step->sum.delivered));
 		}
-		page_cell(&p, STYLE_PLAIN, fmt_count(step->dropped));
-		if (step->dropped) {
+		page_cell(&p, STYLE_PLAIN, fmt_count(step->sum.dropped));
+		if (step->sum.dropped) {
 			page_cell(&p, STYLE_PLAIN,
-				  step->peak_pps > 0 ? fmt_rate(step->peak_pps) : "-");
+				  step->sum.peak_pps > 0 ? fmt_rate(step->sum.peak_pps) : "-");
 			page_verbatim(&p, "  ");
 			p.indent = p.column;
-			put_stages(&p, step->stage, step->dropped);
+			put_stages(&p, &step->sum);
 		}
 		page_end(&p);
 	}
@@ -206,13 +177,14 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	for (size_t i = 0; i < n && i < WORST_SHOWN; i++) {
 		const struct json_object *o = json_get_item(d->json, "worst", i);
 		const char *stage = print_worst_stage(o);
-		uint64_t to_ns = d->from_ns;
+		uint64_t from_ns = d->from_ns, length_ns = json_get_u64(o, "interval_ns");
 
-		when_date(json_get_text(o, "time"), &to_ns);
+		if (!when_date(json_get_text(o, "time"), &from_ns)) /* of its end */
+			from_ns -= smaller(length_ns, from_ns);
 		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
-			  STYLE_PLAIN, "%s %s lost for %s%s%s", page_glue(when_text(to_ns, true)),
+			  STYLE_PLAIN, "%s %s lost for %s%s%s", page_glue(when_text(from_ns, true)),
 			  page_glue(fmt_rate(json_get_double(o, "dropped_pps"))),
-			  page_glue(fmt_ns(json_get_u64(o, "interval_ns"))),
+			  page_glue(fmt_ns(length_ns)),
 			  *stage ? ", most at " : "", stage);
 	}
 }
@@ -355,6 +327,18 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 		page_end(&p);
 }
 
+void print_run(const struct print_view *v, const struct json_object *start,
+	       const struct json_object *end)
+{
+	struct result *r = mem_new(r);
+	struct run_header h;
+
+	json_read_start(start, &h);
+	json_read_end(end, r);
+	text_run(v, &h, r);
+	free(r);
+}
+
 void print_document(const struct print_view *v, const struct ledgers_document *d)
 {
 	const struct json_object *end = json_get(d->json, "end");
@@ -378,7 +362,7 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 	if (end) {
 		fputc('\n', v->out);
 		if (!strcmp(d->command, "run"))
-			text_run(v, json_get(d->json, "start"), end, TEXT_ALL);
+			print_run(v, json_get(d->json, "start"), end);
 		else if (!strcmp(d->command, "send") || !strcmp(d->command, "recv"))
 			text_one_end(v, end);
 		else if (!strcmp(d->command, "check"))

@@ -15,6 +15,7 @@
 #include "report/document.h"
 #include "report/load.h"
 #include "report/page.h"
+#include "report/series.h"
 #include "stages.h"
 
 struct change;
@@ -43,10 +44,8 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 #define STEPS_MAX 32
 
 struct step {
-	uint64_t from_ns, to_ns;	   /* ns, CLOCK_REALTIME */
-	uint64_t sent, delivered, dropped; /* packets, sent and delivered are 0 in a trace */
-	uint64_t stage[STAGE_COUNT];	   /* packets, parts of `dropped` */
-	double peak_pps; /* loss rate of its worst interval, 0: length unknown */
+	uint64_t from_ns, to_ns; /* ns, CLOCK_REALTIME */
+	struct part sum;
 };
 
 struct steps {
@@ -79,22 +78,16 @@ struct json_object *print_stage(const struct json_object *end, const char *name)
 /* Returns the stage with the largest loss, or "" without losses. */
 const char *print_worst_stage(const struct json_object *end);
 
-enum text_part {
-	TEXT_HEADER = 1,
-	TEXT_LEDGER = 2,
-	TEXT_BESIDE = 4,
-	TEXT_VERDICT = 8,
-	TEXT_FINDINGS = 16,
-	TEXT_ALL = 31,
-};
-
 /*
  * Prints a run: the path of the packets from top to bottom, 80 columns wide. Only commands for
  * pasting may be longer. A counter is marked = if it agrees, ~ if it disagrees as known for this
- * kernel, != otherwise. `parts` of enum text_part.
+ * kernel, != otherwise.
  */
-void text_run(const struct print_view *v, const struct json_object *start,
-	      const struct json_object *end, unsigned parts);
+void text_run(const struct print_view *v, const struct run_header *h, const struct result *r);
+
+/* Prints a run of a document. */
+void print_run(const struct print_view *v, const struct json_object *start,
+	       const struct json_object *end);
 
 /* Prints the end of send or recv. */
 void text_one_end(const struct print_view *v, const struct json_object *end);
@@ -167,6 +160,11 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
  * Shows the comparison of two captures (report/capfile.h). `ends` is changed if names are redacted.
  */
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err);
+
+/* Returns the joint results of traces of several hosts as a list of sentences, JOINED_UDP before
+ * those of UDP. The caller owns the list. */
+#define JOINED_UDP "UDP: "
+struct json_object *show_joined_lines(const struct ledgers_document *d, unsigned n);
 
 /* Returns true if the outcomes of a document disagree with its ledger, or if a joined document is
  * not balanced. */

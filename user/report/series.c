@@ -7,7 +7,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "report/print.h"
+#include "base/record.h"
+#include "report/load.h"
 #include "report/trace.h"
 
 unsigned rows_by(const struct json_object *start)
@@ -47,12 +48,14 @@ double fraction_of(double part, double whole)
 double lost_fraction(const struct json_object *end)
 {
 	const uint64_t sent = json_get_u64(end, "sent");
+	const uint64_t lost = json_get(end, "delivered")
+				      ? lost_packets(sent, json_get_u64(end, "delivered"),
+						     json_get_u64(end, "in_flight"))
+				      : json_get_u64(end, "dropped"); /* send */
 
 	if (json_get(end, "loss_fraction"))
 		return fraction_of(json_get_double(end, "loss_fraction"), 1);
-	return fraction_of((double)lost_packets(sent, json_get_u64(end, "delivered"),
-						json_get_u64(end, "in_flight")),
-			   (double)sent);
+	return fraction_of((double)lost, (double)sent);
 }
 
 void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o)
@@ -143,13 +146,116 @@ void rows_add_flows(struct live_table *t, const struct json_object *interval)
 	}
 }
 
+/* Increases */
+
+static const struct record_field part_rows[] = {
+	RECORD("time_ns", UINT, part, time_ns),
+	RECORD("interval_ns", UINT, part, interval_ns),
+	RECORD("sent", UINT, part, sent),
+	RECORD("delivered", UINT, part, delivered),
+	RECORD("dropped", UINT, part, dropped),
+	{0},
+};
+
+static double rate_of(const struct part *p)
+{
+	return p->interval_ns ? (double)p->dropped * 1e9 / (double)p->interval_ns : 0;
+}
+
+void part_read(struct part *p, const struct json_object *o)
+{
+	*p = (struct part){};
+	record_read(o, part_rows, p);
+	p->peak_pps = json_get_double(o, "peak_pps");
+	for (struct json_each stage = json_each(o, "stages"); json_next(&stage);) {
+		enum stage s = rows_stage(json_get_text(stage.item, "stage"));
+
+		if (s != STAGE_NONE)
+			live_counts_add(&p->stage[s], &(struct live_counts){
+							      json_get_u64(stage.item, "events"),
+							      json_get_u64(stage.item, "packets"),
+							      json_get_u64(stage.item, "bytes"), 0});
+	}
+}
+
+/* Counts of packets in transit may be corrected downwards, which is no increase. */
+static void subtract(uint64_t *n, uint64_t last)
+{
+	*n = *n > last ? *n - last : 0;
+}
+
+/* Reads an interval. `last`: the previous reading of counts since the start, updated, NULL: the
+ * counts are of the interval. */
+static void read_increase(struct part *p, const struct json_object *o, struct part *last)
+{
+	struct part now;
+
+	part_read(p, o);
+	now = *p;
+	if (last) {
+		p->interval_ns = p->time_ns;
+		subtract(&p->interval_ns, last->time_ns);
+		subtract(&p->sent, last->sent);
+		subtract(&p->delivered, last->delivered);
+		subtract(&p->dropped, last->dropped);
+		for (int s = 0; s < STAGE_COUNT; s++) {
+			subtract(&p->stage[s].events, last->stage[s].events);
+			subtract(&p->stage[s].packets, last->stage[s].packets);
+			subtract(&p->stage[s].bytes, last->stage[s].bytes);
+		}
+		*last = now;
+	}
+	if (!p->peak_pps)
+		p->peak_pps = rate_of(p);
+}
+
+struct parts parts_of(const struct ledgers_document *d)
+{
+	struct parts p = {.each = json_each(d->json, "intervals"),
+			  .end = d->parts ? NULL : json_get(d->json, "end"),
+			  .own = d->parts,
+			  .end_ns = d->to_ns};
+
+	when_date(json_get_text(json_get(d->json, "start"), "time"), &p.start_ns);
+	return p;
+}
+
+bool parts_next(struct parts *p)
+{
+	const bool more = json_next(&p->each);
+
+	p->item = more ? p->each.item : p->any ? p->end : NULL;
+	if (!more && !p->item)
+		return false;
+	p->end = more ? p->end : NULL;
+	p->any = more;
+	read_increase(&p->now, p->item, p->own ? NULL : &p->last);
+	if (!more)
+		p->to_ns = p->end_ns;
+	else if (when_date(json_get_text(p->item, "time"), &p->to_ns))
+		p->to_ns = p->start_ns + p->now.time_ns;
+	return true;
+}
+
+void part_add(struct part *sum, const struct part *p)
+{
+	sum->interval_ns += p->interval_ns;
+	sum->sent += p->sent;
+	sum->delivered += p->delivered;
+	sum->dropped += p->dropped;
+	sum->peak_pps = fmax(sum->peak_pps, p->peak_pps);
+	for (int s = 0; s < STAGE_COUNT; s++)
+		live_counts_add(&sum->stage[s], &p->stage[s]);
+}
+
+/* The history */
+
 #define FLOWS_MAX 32 /* flows in a sum, the rest becomes "others" */
 
 /* The sum of several parts. */
 struct heap {
 	struct live_table rows, flows;
 	uint64_t time_ns, length_ns, to_ns;
-	double peak_pps; /* pps, loss rate of the worst part */
 	bool any, has_flows;
 	struct json_object *losses; /* the last missed events, a reference is held */
 	struct json_object *tcp;    /* sum over all parts, NULL: no TCP balance */
@@ -157,12 +263,13 @@ struct heap {
 
 struct series {
 	enum series_kind kind;
-	unsigned by;
+	unsigned by, max;
 	struct json_object *list[SERIES_MAX];
+	double peak[SERIES_MAX];  /* pps, loss rate of the worst interval of each item */
 	unsigned n;
 	unsigned stride, in_open; /* intervals per item, intervals in the newest item */
-	struct heap open, sum;
-	struct json_object *last;		 /* SERIES_COUNTERS: the previous reading */
+	struct heap open;
+	struct part last;			 /* SERIES_COUNTERS: the previous reading */
 	struct json_object *worst[SERIES_WORST]; /* sorted by "dropped_pps" */
 	unsigned worsts;
 	uint64_t count, from_ns, to_ns;
@@ -178,33 +285,19 @@ static void heap_clear(struct heap *h)
 	*h = (struct heap){.rows = {.max = LIVE_ROWS}, .flows = {.max = LIVE_ROWS}};
 }
 
-double series_peak(const struct json_object *interval)
-{
-	double length_ns = json_get_double(interval, "interval_ns");
-
-	if (json_get(interval, "peak_pps"))
-		return json_get_double(interval, "peak_pps");
-	return length_ns > 0 ? json_get_double(interval, "dropped") * 1e9 / length_ns : 0;
-}
-
 static void heap_add(struct heap *h, const struct json_object *interval, unsigned by,
 		     uint64_t to_ns)
 {
 	uint64_t time_ns = json_get_u64(interval, "time_ns");
-	uint64_t length_ns = json_get_u64(interval, "interval_ns");
 	struct json_object *losses = json_get(interval, "missed");
 	const struct json_object *tcp = json_get(interval, "tcp");
 
-	if (series_peak(interval) > h->peak_pps)
-		h->peak_pps = series_peak(interval);
 	rows_add(&h->rows, interval, by);
 	rows_add_flows(&h->flows, interval);
 	h->has_flows |= json_get(interval, "flows") != NULL;
 	/* from the start of the first to the end of the last part */
-	if (h->any && time_ns > h->time_ns)
-		h->length_ns += time_ns - h->time_ns;
-	else
-		h->length_ns += length_ns;
+	h->length_ns += h->any && time_ns > h->time_ns ? time_ns - h->time_ns
+						       : json_get_u64(interval, "interval_ns");
 	h->time_ns = time_ns;
 	h->to_ns = to_ns;
 	h->any = true;
@@ -219,7 +312,8 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 	json_tcp_add(h->tcp, tcp, false);
 }
 
-static struct json_object *heap_json(const struct heap *h, unsigned by)
+/* Returns the sum as an interval, and empties the heap. */
+static struct json_object *heap_json(struct heap *h, unsigned by, double peak_pps)
 {
 	const struct trace_time time = {h->to_ns, h->time_ns, h->length_ns};
 	struct live_table flows = {};
@@ -230,24 +324,25 @@ static struct json_object *heap_json(const struct heap *h, unsigned by)
 	if (h->has_flows)
 		worst_rows(&flows, &h->flows, ROWS_BY_FLOW, 0, FLOWS_MAX);
 	o = json_trace_interval(&h->rows, h->has_flows ? &flows : NULL, by, &time);
-	json_put_double(o, "peak_pps", h->peak_pps);
+	json_put_double(o, "peak_pps", peak_pps);
 	if (h->losses)
 		json_put(o, "missed", json_object_get(h->losses));
 	if (h->tcp)
 		json_put(o, "tcp", json_object_get(h->tcp));
 	table_free(&flows);
+	heap_clear(h);
 	return o;
 }
 
-struct series *series_new(enum series_kind kind, unsigned by)
+struct series *series_new(enum series_kind kind, unsigned by, unsigned max)
 {
 	struct series *s = mem_new(s);
 
 	s->kind = kind;
 	s->by = by;
+	s->max = max;
 	s->stride = 1;
 	heap_clear(&s->open);
-	heap_clear(&s->sum);
 	return s;
 }
 
@@ -259,9 +354,7 @@ void series_free(struct series *s)
 		json_object_put(s->list[i]);
 	for (unsigned i = 0; i < s->worsts; i++)
 		json_object_put(s->worst[i]);
-	json_object_put(s->last);
 	heap_clear(&s->open);
-	heap_clear(&s->sum);
 	free(s);
 }
 
@@ -270,100 +363,62 @@ static void halve(struct series *s)
 {
 	for (unsigned i = 0; i + 1 < s->n; i += 2) {
 		struct json_object *one = s->list[i], *two = s->list[i + 1], *both = two;
+		const double peak = fmax(s->peak[i], s->peak[i + 1]);
+		uint64_t to_ns;
 
 		if (s->kind == SERIES_PARTS) {
-			uint64_t to_ns;
-
 			if (when_date(json_get_text(two, "time"), &to_ns))
 				to_ns = 0; /* the end is unknown */
-			heap_clear(&s->open);
 			heap_add(&s->open, one, s->by, 0);
 			heap_add(&s->open, two, s->by, to_ns);
-			both = heap_json(&s->open, s->by);
+			both = heap_json(&s->open, s->by, peak);
 			json_object_put(two);
 		}
 		json_object_put(one);
-		s->list[i] = s->list[i + 1] = NULL;
 		s->list[i / 2] = both;
+		s->peak[i / 2] = peak;
 	}
 	s->n /= 2;
 	s->stride *= 2;
-	heap_clear(&s->open);
 }
 
-/* Ends the item being built. */
-static void close_open(struct series *s)
+/* Adds to the newest item, or begins an item. */
+static void keep(struct series *s, struct json_object *interval, uint64_t to_ns, double peak_pps)
 {
-	if (s->kind != SERIES_PARTS || s->stride == 1 || !s->in_open)
-		return;
-	s->list[s->n++] = heap_json(&s->open, s->by);
-	s->in_open = 0;
-	heap_clear(&s->open);
-}
-
-static void keep(struct series *s, struct json_object *interval, uint64_t to_ns)
-{
-	if (s->n == SERIES_MAX && !s->in_open)
-		halve(s);
-	if (s->kind == SERIES_COUNTERS || s->stride == 1) {
-		/* SERIES_COUNTERS: only the last reading of each item matters, here the newest
-		 * reading */
-		if (s->in_open)
-			json_object_put(s->list[--s->n]);
-		s->list[s->n++] = json_object_get(interval);
-		s->in_open = (s->in_open + 1) % s->stride;
+	if (!s->in_open) {
+		if (s->n == s->max)
+			halve(s);
+		s->list[s->n] = NULL;
+		s->peak[s->n++] = 0;
+	}
+	s->in_open = (s->in_open + 1) % s->stride;
+	s->peak[s->n - 1] = fmax(s->peak[s->n - 1], peak_pps);
+	if (s->kind == SERIES_PARTS && s->stride > 1) {
+		heap_add(&s->open, interval, s->by, to_ns);
+		if (!s->in_open)
+			s->list[s->n - 1] = heap_json(&s->open, s->by, s->peak[s->n - 1]);
 		return;
 	}
-	heap_add(&s->open, interval, s->by, to_ns);
-	if (++s->in_open == s->stride)
-		close_open(s);
+	/* of counts since the start, the last reading of an item has all */
+	json_object_put(s->list[s->n - 1]);
+	s->list[s->n - 1] = json_object_get(interval);
 }
 
-/* Returns the increase of a count. Counts of packets in transit may be corrected downwards, which
- * is no increase. */
-static uint64_t grown(const struct json_object *now, const struct json_object *last,
-		      const char *key)
+/* Inserts an interval if it is one of the worst, as a copy. */
+static void rank(struct series *s, struct json_object *interval, const struct part *p,
+		 uint64_t to_ns)
 {
-	uint64_t a = json_get_u64(last, key), b = json_get_u64(now, key);
-
-	return b > a ? b - a : 0;
-}
-
-struct json_object *series_growth(const struct json_object *now, const struct json_object *last)
-{
-	static const char *const counts[] = {"sent", "delivered", "dropped"};
-	static const char *const of_stage[] = {"packets", "bytes", "events"};
-	struct json_object *o = json_object_new_object(), *list;
-
-	json_put_u64(o, "time_ns", json_get_u64(now, "time_ns"));
-	json_put_u64(o, "interval_ns", grown(now, last, "time_ns"));
-	for (unsigned i = 0; i < 3; i++)
-		json_put_u64(o, counts[i], grown(now, last, counts[i]));
-	list = json_put_list(o, "stages");
-	for (struct json_each stage = json_each(now, "stages"); json_next(&stage);) {
-		const char *name = json_get_text(stage.item, "stage");
-		struct json_object *item = json_add_object(list);
-
-		json_put_text(item, "stage", name);
-		for (unsigned i = 0; i < 3; i++)
-			json_put_u64(item, of_stage[i],
-				     grown(stage.item, print_stage(last, name), of_stage[i]));
-	}
-	return o;
-}
-
-/* Inserts `o` if it is one of the worst intervals, as a copy. */
-static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
-{
-	uint64_t lost = json_get_u64(o, "dropped"), length_ns = json_get_u64(o, "interval_ns");
-	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
+	const double pps = rate_of(p);
 	struct json_object *copy = NULL;
 	unsigned at = s->worsts;
 
 	while (at && json_get_double(s->worst[at - 1], "dropped_pps") < pps)
 		at--;
-	if (!lost || lost > INT64_MAX || at == SERIES_WORST || /* negative: counter reset */
-	    json_object_deep_copy(o, &copy, NULL))
+	if (!p->dropped || p->dropped > INT64_MAX || at == SERIES_WORST)
+		return; /* negative: counter reset */
+	if (s->kind == SERIES_COUNTERS)
+		copy = record_write(part_rows, p);
+	else if (json_object_deep_copy(interval, &copy, NULL))
 		return;
 	if (s->worsts == SERIES_WORST)
 		json_object_put(s->worst[--s->worsts]);
@@ -376,23 +431,14 @@ static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
 
 void series_add(struct series *s, struct json_object *interval, uint64_t from_ns, uint64_t to_ns)
 {
+	struct part p;
+
 	if (!s->count++)
 		s->from_ns = from_ns;
 	s->to_ns = to_ns;
-	if (s->kind == SERIES_PARTS) {
-		rank(s, interval, to_ns);
-		heap_add(&s->sum, interval, s->by, to_ns);
-	} else {
-		struct json_object *part = series_growth(interval, s->last);
-
-		json_object_object_del(part, "stages");
-		rank(s, part, to_ns);
-		json_object_put(part);
-		json_object_put(s->last);
-		s->last = json_object_get(interval);
-	}
-	keep(s, interval, to_ns);
-	json_object_put(interval);
+	read_increase(&p, interval, s->kind == SERIES_PARTS ? NULL : &s->last);
+	rank(s, interval, &p, to_ns);
+	keep(s, interval, to_ns, p.peak_pps);
 }
 
 uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns)
@@ -422,9 +468,25 @@ static struct json_object *list_of(struct json_object *const *o, unsigned n)
 	return list;
 }
 
+/* Ends the newest item, which may hold fewer intervals than the others. */
+static void close_open(struct series *s)
+{
+	if (s->n && !s->list[s->n - 1])
+		s->list[s->n - 1] = heap_json(&s->open, s->by, s->peak[s->n - 1]);
+	s->in_open = 0;
+}
+
 struct json_object *series_intervals(struct series *s)
 {
 	close_open(s);
+	for (unsigned i = 0; i < s->n && s->kind == SERIES_COUNTERS && s->stride > 1; i++) {
+		struct json_object *o = json_object_new_object(); /* the reading may be shared */
+
+		json_put_all(o, s->list[i]);
+		json_put_double(o, "peak_pps", s->peak[i]);
+		json_object_put(s->list[i]);
+		s->list[i] = o;
+	}
 	return list_of(s->list, s->n);
 }
 
@@ -435,5 +497,14 @@ struct json_object *series_worst(struct series *s)
 
 struct json_object *series_sum(struct series *s)
 {
-	return s->kind == SERIES_PARTS ? heap_json(&s->sum, s->by) : NULL;
+	double peak = 0;
+
+	if (s->kind != SERIES_PARTS)
+		return NULL;
+	close_open(s);
+	for (unsigned i = 0; i < s->n; i++) {
+		heap_add(&s->open, s->list[i], s->by, s->to_ns);
+		peak = fmax(peak, s->peak[i]);
+	}
+	return heap_json(&s->open, s->by, peak);
 }

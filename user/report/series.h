@@ -20,11 +20,12 @@ enum series_kind {
 	SERIES_PARTS,	 /* trace: counts per interval */
 };
 
-/* Creates a series. `by`: fields that separate the rows of SERIES_PARTS, as in struct live_spec. */
-struct series *series_new(enum series_kind kind, unsigned by);
+/* Creates a series of at most `max` items. `by`: fields that separate the rows of SERIES_PARTS, as in
+ * struct live_spec. */
+struct series *series_new(enum series_kind kind, unsigned by, unsigned max);
 void series_free(struct series *s); /* NULL is allowed */
 
-/* Adds an interval, which is taken over. `from_ns` .. `to_ns`: its time range, CLOCK_REALTIME. */
+/* Adds an interval. `from_ns` .. `to_ns`: its time range, CLOCK_REALTIME. */
 void series_add(struct series *s, struct json_object *interval, uint64_t from_ns, uint64_t to_ns);
 
 /* Returns the number of intervals added, and their time range, 0 if empty. */
@@ -35,8 +36,8 @@ uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns
 struct json_object *series_covers(const struct series *s, uint64_t from_ns, uint64_t to_ns);
 
 /*
- * Returns the intervals in order, as a list. Merged SERIES_PARTS have the sums, the total length,
- * and the highest loss rate in "peak_pps". Call after the last addition. The caller owns the list.
+ * Returns the intervals in order, as a list. Merged intervals have the sums, the total length, and
+ * the highest loss rate in "peak_pps". Call after the last addition. The caller owns the list.
  */
 struct json_object *series_intervals(struct series *s);
 
@@ -47,15 +48,43 @@ struct json_object *series_intervals(struct series *s);
  */
 struct json_object *series_worst(struct series *s);
 
-/* Returns the difference of two readings as an interval. `last` NULL: since the start. Owned by the
- * caller. */
-struct json_object *series_growth(const struct json_object *now, const struct json_object *last);
-
-/* Returns the highest loss rate within an interval, in pps. */
-double series_peak(const struct json_object *interval);
-
-/* Returns the sum of all SERIES_PARTS as an interval, else NULL. */
+/* Returns the sum of the list as an interval, NULL for SERIES_COUNTERS. Call after
+ * the last addition. */
 struct json_object *series_sum(struct series *s);
+
+/* The increase in an interval, or in several. */
+struct part {
+	uint64_t time_ns, interval_ns;	   /* ns since the start, of the end, and the length */
+	uint64_t sent, delivered, dropped; /* packets, sent and delivered are 0 in a trace */
+	struct live_counts stage[STAGE_COUNT]; /* parts of `dropped` */
+	double peak_pps; /* loss rate of the worst interval, 0: length unknown */
+};
+
+/* Reads the counts of an interval or an end as they are. */
+void part_read(struct part *p, const struct json_object *o);
+
+/*
+ * Iterates over the intervals of a document, then over the counts after the last of them:
+ * for (struct parts p = parts_of(d); parts_next(&p);) p.now
+ */
+struct ledgers_document; /* report/load.h */
+struct parts {
+	struct part now;
+	struct json_object *item; /* the interval, or the end, borrowed */
+	uint64_t to_ns;			/* ns, CLOCK_REALTIME of its end */
+	/* private */
+	struct json_each each;
+	struct json_object *end;
+	bool own, any;
+	uint64_t start_ns, end_ns;
+	struct part last;
+};
+
+struct parts parts_of(const struct ledgers_document *d);
+bool parts_next(struct parts *p);
+
+/* Adds to a sum: all counts, and the larger peak. */
+void part_add(struct part *sum, const struct part *p);
 
 /* Rebuilds the tables of a trace from its JSON, see report/trace.h. */
 

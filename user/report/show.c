@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/print.h"
 
+#include "base/mem.h"
 #include "report/document.h"
 #include "report/capfile.h"
 #include "report/junit.h"
@@ -87,37 +88,47 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 	}
 }
 
-/* Keeps numbers and their % on one line. */
-static const char *glue(char *text)
+struct json_object *show_joined_lines(const struct ledgers_document *d, unsigned n)
 {
-	for (char *at = text; (at = strstr(at, " %"));)
-		*at = PAGE_BLANK;
-	return text;
+	struct json_object *list = json_object_new_array();
+	char *text = n > 1 ? joined_tcp_text(d, n) : NULL;
+
+	if (text)
+		json_object_array_add(list, json_text(text));
+	free(text);
+	for (unsigned i = 0; n <= JOINED_COUNTS && i < n * n; i++) {
+		text = joined_udp_text(&d[i / n], &d[i % n]);
+		if (text)
+			json_add_line(list, JOINED_UDP "%s", text);
+		free(text);
+	}
+	return list;
 }
 
 /* Prints the joint result of several traces, before the documents. */
 static void show_joined(const struct show_view *v, const struct ledgers_document *d, unsigned n)
 {
-	char *tcp = joined_tcp_text(d, n);
+	struct json_object *lines = show_joined_lines(d, n);
 	struct page p = print_page(&v->text, 0);
-	unsigned lines = 0;
+	bool udp = false;
 
-	if (tcp)
-		page_line(&p, 0, STYLE_BOLD, "joined          ", STYLE_BOLD, "%s", glue(tcp));
-	for (unsigned i = 0; n <= JOINED_COUNTS && i < n * n; i++) {
-		char *udp = joined_udp_text(&d[i / n], &d[i % n]);
+	for (size_t i = 0; i < json_object_array_length(lines); i++) {
+		char *line = mem_string(
+			json_object_get_string(json_object_array_get_idx(lines, i)));
 
-		if (udp)
-			page_line(&p, 0, STYLE_BOLD, "UDP             ", STYLE_PLAIN, "%s",
-				  glue(udp));
-		lines += udp != NULL;
-		free(udp);
+		for (char *at = line; (at = strstr(at, " %"));) /* keep numbers with their % */
+			*at = PAGE_BLANK;
+		udp = !strncmp(line, JOINED_UDP, strlen(JOINED_UDP));
+		page_line(&p, 0, STYLE_BOLD, udp ? "UDP             " : "joined          ",
+			  udp ? STYLE_PLAIN : STYLE_BOLD, "%s",
+			  line + (udp ? strlen(JOINED_UDP) : 0));
+		free(line);
 	}
-	if (lines)
+	if (udp)
 		page_line(&p, 16, STYLE_DIM, "", STYLE_DIM, "%s", JOINED_UDP_EXACT);
-	if (tcp || lines)
+	if (json_object_array_length(lines))
 		page_end(&p);
-	free(tcp);
+	json_object_put(lines);
 }
 
 /* Writes a page with the text that `report` prints, unless `rc` is an error. Closes `text`. */

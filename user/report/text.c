@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "drops/stagemap.h"
 #include "report/document.h"
 #include "report/print.h"
@@ -12,50 +15,34 @@
 
 /* Prints latency, if the receiver's clock could measure it, and the offset between the clocks of
  * two hosts. */
-static void put_latency(struct page *p, const struct json_object *end)
+static void put_latency(struct page *p, const struct result *r)
 {
-	const struct json_object *hosts = json_get(end, "host_clocks");
-	int64_t offset = json_get_i64(hosts, "offset_ns");
+	const struct result_latency *l = &r->arrivals.latency;
+	const char *doubt = arrivals_clock_doubt(&r->arrivals);
+	const int64_t offset = r->clock.offset_ns;
 
-	page_fill_line(p, 0, STYLE_PLAIN, "latency         ", STYLE_PLAIN, end,
-		       "{?latency_ns}min\v{latency_ns.min#}, p50\v{latency_ns.p50#}, "
-		       "p90\v{latency_ns.p90#}, p99\v{latency_ns.p99#}, "
-		       "p99.9\v{latency_ns.p999#}, p99.99\v{latency_ns.p9999#}, "
-		       "max\v{latency_ns.max#}, jitter\v{jitter_ns#}");
-	if (json_get(end, "latency_ns"))
-		page_fill_line(p, 0, STYLE_WARN, "clocks          ", STYLE_WARN, end,
-			       "{?clock.doubt}{clock.doubt}");
-	if (!hosts)
-		return;
-	page_text(p, 0, STYLE_DIM, "clocks          ");
-	page_words(p, STYLE_DIM, "the receiver's is %s %s,",
-		   page_glue(fmt_ns(offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset)),
-		   offset < 0 ? "behind" : "ahead");
-	page_fill(p, STYLE_DIM, hosts,
-		  "within {error_ns#}; {shared|said to be one|no one-way latency without "
-		  "--shared-clock}");
-	page_end(p);
-}
-
-/* Returns the name of the probe at which a part of the latency begins or ends, or "" if unknown. */
-static const char *point_of(const struct json_object *leg, const char *key)
-{
-	static const char *const points[][2] = {
-		{"sent", "send call"}, {"device_out", "tx interface"}, {"device_in", "rx interface"},
-		{"socket", "socket"},  {"read", "receiver"},
-	};
-
-	for (unsigned i = 0; i < LENGTH(points); i++) {
-		if (!strcmp(points[i][0], json_get_text(leg, key)))
-			return points[i][1];
-	}
-	return "";
+	if (l->measured)
+		page_line(p, 0, STYLE_PLAIN, "latency         ", STYLE_PLAIN,
+			  "min\v%s, p50\v%s, p90\v%s, p99\v%s, p99.9\v%s, p99.99\v%s, max\v%s, jitter\v%s",
+			  page_ns(l->min), page_ns(l->p50), page_ns(l->p90), page_ns(l->p99),
+			  page_ns(l->p999), page_ns(l->p9999), page_ns(l->max),
+			  page_ns(r->arrivals.jitter_ns));
+	if (l->measured && doubt)
+		page_line(p, 0, STYLE_WARN, "clocks          ", STYLE_WARN, "%s", doubt);
+	if (r->two_hosts)
+		page_line(p, 0, STYLE_DIM, "clocks          ", STYLE_DIM,
+			  "the receiver's is %s %s, within %s; %s",
+			  page_ns(offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset),
+			  offset < 0 ? "behind" : "ahead", page_ns(r->clock.error_ns),
+			  r->clock.shared ? "said to be one"
+					  : "no one-way latency without --shared-clock");
 }
 
 /* Prints the latency breakdown: each part of the path, then the whole path. */
-static void put_legs(struct page *p, const struct json_object *end)
+static void put_legs(struct page *p, const struct arrivals *a)
 {
-	static const char *const keys[] = {"p50", "p99", "p9999", "max"};
+	static const char *const points[RESULT_POINTS] = {"send call", "tx interface", "rx interface",
+							  "socket", "receiver"};
 	static const struct page_column columns[] = {
 		{"latency breakdown", 29, false},
 		{"packets", 10, true},
@@ -67,22 +54,21 @@ static void put_legs(struct page *p, const struct json_object *end)
 		{0},
 	};
 
-	if (!json_get_length(end, "latency_breakdown"))
+	if (!a->legs)
 		return;
 	p->indent = 0;
 	page_table(p, columns);
 	p->indent = 2;
-	for (struct json_each e = json_each(end, "latency_breakdown"); json_next(&e);) {
-		const struct json_object *latency = json_get(e.item, "latency_ns");
+	for (const struct result_leg *leg = a->leg; leg < a->leg + a->legs; leg++) {
+		const struct result_latency *l = &leg->latency;
+		const uint64_t ns[] = {leg->mean_ns, l->p50, l->p99, l->p9999, l->max};
 		char name[64];
 
-		snprintf(name, sizeof(name), "%s - %s", point_of(e.item, "from"),
-			 point_of(e.item, "to"));
+		snprintf(name, sizeof(name), "%s - %s", points[leg->from], points[leg->to]);
 		page_cell(p, STYLE_PLAIN, name);
-		page_cell(p, STYLE_PLAIN, fmt_count(json_get_u64(e.item, "packets")));
-		page_cell(p, STYLE_PLAIN, fmt_ns(json_get_u64(e.item, "mean_ns")));
-		for (unsigned i = 0; i < LENGTH(keys); i++)
-			page_cell(p, STYLE_PLAIN, fmt_ns(json_get_u64(latency, keys[i])));
+		page_cell(p, STYLE_PLAIN, fmt_count(leg->packets));
+		for (unsigned i = 0; i < LENGTH(ns); i++)
+			page_cell(p, STYLE_PLAIN, fmt_ns(ns[i]));
 		page_end(p);
 	}
 	p->indent = 0;
@@ -90,67 +76,66 @@ static void put_legs(struct page *p, const struct json_object *end)
 }
 
 /* Prints the arrival times reported by the kernel, and how long packets then waited for a CPU. */
-static void put_stamps(struct page *p, const struct json_object *end)
+static void put_stamps(struct page *p, const struct result_stamps *s)
 {
-	const struct json_object *stamps = json_get(end, "timestamps");
-
-	if (stamps)
-		page_fill_line(p, 0, STYLE_PLAIN, "timestamps      ", STYLE_PLAIN, stamps,
-			       json_get(stamps, "backlog_ns")
-				       ? "{kind}, of {packets#packet}; from\vthere to\vrx interface\v"
-					 "p50 {backlog_ns.p50#}, p99 {backlog_ns.p99#}, max "
-					 "{backlog_ns.max#}"
-				       : "{kind}, of {packets#packet}");
+	if (!s->asked)
+		return;
+	page_text(p, 0, STYLE_PLAIN, "timestamps      ");
+	page_words(p, STYLE_PLAIN, "%s, of %s%s", s->kind == STAMPED_BY_NONE ? "none" : "software",
+		   page_many(s->packets, "packet"), s->backlog.measured ? ";" : "");
+	if (s->backlog.measured)
+		page_words(p, STYLE_PLAIN, "from\vthere to\vrx interface\vp50 %s, p99 %s, max %s",
+			   page_ns(s->backlog.p50), page_ns(s->backlog.p99),
+			   page_ns(s->backlog.max));
+	page_end(p);
 }
 
-static void put_beside(struct page *p, const struct json_object *end)
+static void put_beside(struct page *p, const struct result *r)
 {
-	static const struct page_count seen[] = {
-		{"duplicated", "duplicated"},
-		{"reordered", "reordered"},
-		{"late", "late"},
-		{"damaged", "damaged"},
-		{"invalid", "invalid"},
-		{"foreign", "of another run"},
-		{"replies", "ICMP reply|ICMP replies"},
+	const struct arrivals *a = &r->arrivals;
+	const struct result_losses *l = &r->losses;
+	const struct page_sum seen[] = {
+		{r->duplicated, "duplicated"}, {a->order.packets, "reordered"},
+		{r->late, "late"},	       {r->damaged, "damaged"},
+		{r->invalid, "invalid"},       {r->foreign, "of another run"},
+		{r->replies, "ICMP reply|ICMP replies"},
 	};
-	static const struct page_count fragments[] = {
-		{"fragments_made", "made"},
-		{"fragments_seen", "seen at the receiver"},
-		{"fragments_dropped", "dropped"},
-		{"fragments_abandoned", "abandoned"},
-		{"fragments_unmatched", "without a number"},
-		{"datagrams_reassembled",
-		 "datagram put together|datagrams put together"}, /* if there are any */
+	const struct page_sum fragments[] = {
+		{r->fragments.made, "made"},
+		{r->fragments.seen, "seen at the receiver"},
+		{r->fragments.dropped, "dropped"},
+		{r->fragments.abandoned, "abandoned"},
+		{r->fragments.unmatched, "without a number"},
+		{r->fragments.made ? r->reassembled : 0,
+		 "datagram put together|datagrams put together"},
 	};
-	static const struct page_count own[] = {
-		{"causes_full", "without room for their cause"},
-		{"header_unreadable", "with an unreadable header"},
-		{"recursion_misses", "event missed by recursion|events missed by recursion"},
-		{"cell_empty", "XDP loss without a number|XDP losses without a number"},
-		{"gso_split", "GRO packet with gaps in its numbers|GRO packets with gaps in their numbers"},
+	const struct page_sum own[] = {
+		{l->causes_full, "without room for their cause"},
+		{l->stamp_unreadable, "with an unreadable header"},
+		{l->recursion_misses, "event missed by recursion|events missed by recursion"},
+		{l->cell_empty, "XDP loss without a number|XDP losses without a number"},
+		{l->gso_split,
+		 "GRO packet with gaps in its numbers|GRO packets with gaps in their numbers"},
 	};
-	const struct json_object *gaps = json_get(end, "loss_bursts");
-	const struct json_object *losses = json_get(end, "missed");
 
-	put_latency(p, end);
-	put_legs(p, end);
-	put_stamps(p, end);
+	put_latency(p, r);
+	put_legs(p, a);
+	put_stamps(p, &a->stamps);
 	/* sizes of loss bursts, and how late reordered packets arrived */
-	if (json_get_u64(gaps, "bursts"))
+	if (a->gaps.count)
 		page_line(p, 0, STYLE_PLAIN, "loss bursts     ", STYLE_PLAIN,
 			  "%s of %.1f packets in the mean, the longest of\v%s",
-			  fmt_count(json_get_u64(gaps, "bursts")),
-			  json_get_double(gaps, "packets") / json_get_double(gaps, "bursts"),
-			  fmt_count(json_get_u64(gaps, "longest")));
-	page_fill_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN, end,
-		       "{?reordered}extent up to {reordering.extent_max#packet}");
-	page_counts(p, "also seen       ", STYLE_PLAIN, end, seen, LENGTH(seen));
-	page_counts(p, "fragments       ", STYLE_PLAIN, end, fragments,
-		    LENGTH(fragments) - !json_get_u64(end, "fragments_made"));
-	page_counts(p, "missed events   ", STYLE_WARN, losses, own, LENGTH(own));
-	page_fill_line(p, 0, STYLE_WARN, "suppressed      ", STYLE_WARN, losses,
-		       "{?suppressed}{suppressed_evidence}");
+			  fmt_count(a->gaps.count), (double)a->gaps.packets / (double)a->gaps.count,
+			  fmt_count(a->gaps.longest));
+	if (a->order.packets)
+		page_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN, "extent up to %s",
+			  page_many(a->order.extent_max, "packet"));
+	page_sums(p, "also seen       ", STYLE_PLAIN, seen, LENGTH(seen));
+	page_sums(p, "fragments       ", STYLE_PLAIN, fragments, LENGTH(fragments));
+	page_sums(p, "missed events   ", STYLE_WARN, own, LENGTH(own));
+	if (l->suppressed)
+		page_line(p, 0, STYLE_WARN, "suppressed      ", STYLE_WARN, "%s",
+			  l->suppressed_evidence);
 }
 
 #define FINDINGS_SHOWN 3 /* findings without -v */
@@ -169,43 +154,39 @@ void text_findings(struct page *p, const struct json_object *end, bool all)
 
 #define CAUSES_SHOWN 4 /* causes per stage without -v */
 
-/* A cause, summed over all streams. */
-struct group {
-	const struct json_object *cause;
-	uint64_t packets, first, last;
-};
-
-static bool same_cause(const struct json_object *a, const struct json_object *b)
+static int texts_differ(const char *a, const char *b)
 {
-	static const char *const keys[] = {"reason", "location", "ifname",   "netns",
-					   "host",   "hook",	 "direction"};
-	unsigned i = 0;
-
-	while (i < LENGTH(keys) && !strcmp(json_get_text(a, keys[i]), json_get_text(b, keys[i])))
-		i++;
-	return i == LENGTH(keys);
+	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* Groups the causes of a stage, largest first. Returns their number. */
-static unsigned group_causes(const struct json_object *stage, struct group group[RESULT_CAUSES])
+/* Sums the causes of a stage over all streams, largest first. Returns their number. */
+static unsigned group_causes(const struct result *r, enum stage stage,
+			     struct result_cause group[RESULT_CAUSES])
 {
 	unsigned n = 0, g;
 
-	for (struct json_each c = json_each(stage, "causes");
-	     json_next(&c) && c.next <= RESULT_CAUSES;) {
-		uint64_t first = json_get_u64(c.item, "first"), last = json_get_u64(c.item, "last");
+	for (const struct result_cause *c = r->cause; c < r->cause + r->n_causes; c++) {
+		if (c->stage != stage)
+			continue;
+		for (g = 0; g < n; g++) {
+			const struct result_cause *o = &group[g];
 
-		for (g = 0; g < n && !same_cause(group[g].cause, c.item); g++)
-			;
-		if (g == n)
-			group[n++] = (struct group){.cause = c.item, .first = first};
-		group[g].packets += json_get_u64(c.item, "packets");
-		group[g].first = smaller(group[g].first, first);
-		if (last > group[g].last)
-			group[g].last = last;
+			if (!strcmp(o->reason, c->reason) && !strcmp(o->location, c->location) &&
+			    !strcmp(o->ifname, c->ifname) && !strcmp(o->netns, c->netns) &&
+			    !strcmp(o->host, c->host) && !texts_differ(o->hook, c->hook) &&
+			    !texts_differ(o->direction, c->direction))
+				break;
+		}
+		if (g == n) {
+			group[n] = *c;
+			group[n++].packets = 0;
+		}
+		group[g].packets += c->packets;
+		group[g].first = smaller(group[g].first, c->first);
+		group[g].last = larger(group[g].last, c->last);
 	}
 	for (unsigned i = 1; i < n; i++) { /* stable sort */
-		const struct group one = group[i];
+		const struct result_cause one = group[i];
 
 		for (g = i; g && group[g - 1].packets < one.packets; g--)
 			group[g] = group[g - 1];
@@ -214,96 +195,94 @@ static unsigned group_causes(const struct json_object *stage, struct group group
 	return n;
 }
 
-static void put_cause(struct page *p, const struct group *g, enum stage stage, int verbosity)
+static void put_cause(struct page *p, const struct result_cause *c, int verbosity)
 {
-	const struct json_object *c = g->cause;
-	const char *reason = json_get_text(c, "reason"), *netns = json_get_text(c, "netns");
 	/* the drop site is more useful than a missing or unknown reason */
-	bool located = verbosity > 0 || stage == STAGE_OTHER || !*reason ||
-		       !strcmp(reason, "NOT_SPECIFIED");
+	bool located = verbosity > 0 || c->stage == STAGE_OTHER || !*c->reason ||
+		       !strcmp(c->reason, "NOT_SPECIFIED");
 
-	page_fill(p, STYLE_PLAIN, c, "{reason}");
-	page_fill(p, STYLE_PLAIN, c, "{?hook}{hook}\vhook");
-	if (located)
-		page_fill(p, STYLE_PLAIN, c, "{?location}in\v{location}");
-	page_fill(p, STYLE_PLAIN, c,
-		  *netns && json_get(c, "ifname") ? "{netns}\v{ifname}" : "{netns}{ifname}");
-	page_fill(p, STYLE_PLAIN, c, "{?host}on\v{host}");
-	if (!json_get(c, "hook") && strcmp(json_get_text(c, "direction"), netns))
-		page_fill(p, STYLE_PLAIN, c, "{direction}");
+	page_words(p, STYLE_PLAIN, "%s", c->reason);
+	if (c->hook)
+		page_words(p, STYLE_PLAIN, "%s\vhook", c->hook);
+	if (located && *c->location)
+		page_words(p, STYLE_PLAIN, "in\v%s", c->location);
+	page_words(p, STYLE_PLAIN, *c->netns && *c->ifname ? "%s\v%s" : "%s%s", c->netns, c->ifname);
+	if (*c->host)
+		page_words(p, STYLE_PLAIN, "on\v%s", c->host);
+	if (!c->hook && texts_differ(c->direction, c->netns))
+		page_words(p, STYLE_PLAIN, "%s", c->direction ? c->direction : "");
 	if (verbosity > 0) {
 		page_break(p);
-		page_words(p, STYLE_DIM, "numbers\v%" PRIu64 "-%" PRIu64, g->first, g->last);
-		page_fill(p, STYLE_DIM, c, "{?note}({note})");
+		page_words(p, STYLE_DIM, "numbers\v%" PRIu64 "-%" PRIu64, c->first, c->last);
+		if (c->note)
+			page_words(p, STYLE_DIM, "(%s)", c->note);
 	}
 }
 
-/* Prints a counter. `cause` is already on this line, so its namespace is not repeated. */
-static void put_counter(struct page *p, const struct json_object *c,
-			const struct json_object *cause, bool details)
+/* Prints a counter. `netns` is already on this line, so it is not repeated. */
+static void put_counter(struct page *p, const struct result_counter *c, const char *netns,
+			bool details)
 {
-	const char *netns = json_get_text(cause, "netns"), *note = json_get_text(c, "note");
-	const bool documented = json_get_bool(c, "documented"), agrees = json_get_bool(c, "agrees");
-	const char *delta = fmt_count(json_get_u64(c, "delta"));
-	char name[96];
+	const char *delta = fmt_count(c->delta), *note = c->note ? c->note : "";
+	char name[sizeof(c->name)];
 	size_t n = strlen(netns);
 
-	snprintf(name, sizeof(name), "%s", json_get_text(c, "name"));
+	snprintf(name, sizeof(name), "%s", c->name);
 	if (n && !strncmp(name, netns, n) && name[n] == ' ')
 		memmove(name, name + n + 1, strlen(name + n));
 	page_glue(name);
-	if (!agrees)
-		page_words(p, documented ? STYLE_WARN : STYLE_BAD, "%s\v+%s,\vexpected\v+%s", name,
-			   delta, fmt_count(json_get_u64(c, "expected")));
+	if (!c->agrees)
+		page_words(p, c->documented ? STYLE_WARN : STYLE_BAD, "%s\v+%s,\vexpected\v+%s",
+			   name, delta, fmt_count(c->expected));
 	else if (details)
 		page_words(p, STYLE_DIM, "%s\v+%s", name, delta);
 	else
 		page_words(p, STYLE_DIM, "(%s\vagrees)", name);
-	if (agrees ? *note && details : documented || *note)
+	if (c->agrees ? *note && details : c->documented || *note)
 		page_words(p, STYLE_DIM, "(%s)", *note ? note : "documented");
 }
 
 /*
  * Prints the disagreeing counters and the number of agreeing counters, or all counters in detail.
  */
-static void put_counters(struct page *p, const struct json_object *stage,
-			 const struct json_object *cause, int verbosity)
+static void put_counters(struct page *p, const struct result *r, enum stage stage,
+			 const char *netns, int verbosity)
 {
-	const struct json_object *one = NULL;
+	const struct result_counter *one = NULL;
 	unsigned agree = 0;
 
-	for (struct json_each c = json_each(stage, "counters"); json_next(&c);) {
+	for (const struct result_counter *c = r->counter; c < r->counter + r->n_counters; c++) {
+		if (c->stage != stage)
+			continue;
 		if (verbosity > 0) {
 			page_break(p);
-			put_counter(p, c.item, cause, true);
-		} else if (!json_get_bool(c.item, "agrees")) {
-			put_counter(p, c.item, cause, false);
+			put_counter(p, c, netns, true);
+		} else if (!c->agrees) {
+			put_counter(p, c, netns, false);
 		} else if (!agree++) {
-			one = c.item;
+			one = c;
 		}
 	}
 	if (agree == 1)
-		put_counter(p, one, cause, false);
+		put_counter(p, one, netns, false);
 	else if (agree)
 		page_words(p, STYLE_DIM, "(%u\vcounters\vagree)", agree);
 }
 
-static void put_stage(struct page *p, const struct json_object *o, enum stage stage, uint64_t sent,
-		      int verbosity)
+static void put_stage(struct page *p, const struct result *r, enum stage stage, int verbosity)
 {
-	struct group group[RESULT_CAUSES];
-	const uint64_t packets = json_get_u64(o, "packets");
-	const char *source = json_get_text(o, "source");
-	unsigned n = group_causes(o, group);
+	struct result_cause *group = mem_zero(RESULT_CAUSES, sizeof(*group));
+	const struct result_stage *sums = &r->stage[stage];
+	unsigned n = group_causes(r, stage, group);
 
-	page_row(p, STYLE_BOLD, 2, stage_name(stage), packets, packets ? sent : 0);
+	page_row(p, STYLE_BOLD, 2, stage_name(stage), sums->packets, sums->packets ? r->sent : 0);
 	if (n == 1)
-		put_cause(p, &group[0], stage, verbosity);
+		put_cause(p, &group[0], verbosity);
 	else if (n)
 		page_words(p, STYLE_PLAIN, "%u causes", n);
-	if (*source && strcmp(source, "event"))
-		page_words(p, STYLE_WARN, "known by %s only", source);
-	put_counters(p, o, n == 1 ? group[0].cause : NULL, verbosity);
+	if (sums->source && strcmp(sums->source, "event"))
+		page_words(p, STYLE_WARN, "known by %s only", sums->source);
+	put_counters(p, r, stage, n == 1 ? group[0].netns : "", verbosity);
 	page_end(p);
 	for (unsigned i = 0; n > 1 && i < n; i++) {
 		if (i == CAUSES_SHOWN && n > CAUSES_SHOWN + 1 && verbosity < 1) {
@@ -311,222 +290,206 @@ static void put_stage(struct page *p, const struct json_object *o, enum stage st
 			page_end(p);
 			break;
 		}
-		page_row(p, STYLE_PLAIN, 2, "", group[i].packets, sent);
-		put_cause(p, &group[i], stage, verbosity);
+		page_row(p, STYLE_PLAIN, 2, "", group[i].packets, r->sent);
+		put_cause(p, &group[i], verbosity);
 		page_end(p);
 	}
+	free(group);
 }
 
-static void put_port(struct page *p, const struct json_object *port, const char *host)
+static void put_port(struct page *p, const struct header_port *port, const char *host)
 {
-	page_fill(p, STYLE_PLAIN, port, json_get(port, "ifname") ? "{netns}\v{ifname}" : "{netns}");
+	page_words(p, STYLE_PLAIN, *port->ifname ? "%s\v%s" : "%s%s", port->role ? port->role : "",
+		   port->ifname);
 	if (*host)
 		page_words(p, STYLE_PLAIN, "on\v%s", host);
-	page_fill(p, STYLE_PLAIN, port, "{address}");
+	page_words(p, STYLE_PLAIN, "%s", port->address);
 }
 
-static void put_header(struct page *p, const struct json_object *start)
+static void put_engine(struct page *p, const char *name, const char *mode)
 {
-	const struct json_object *hosts = json_get(start, "hosts");
-	const char *topology = json_get_text(json_get(start, "lab"), "topology");
-	const double mean = json_get_double(start, "mean_frame_bytes");
-	const bool middle = !strcmp(topology, "router") || !strcmp(topology, "bridge");
+	page_words(p, STYLE_BOLD, "%s", name ? name : "");
+	if (*mode)
+		page_words(p, STYLE_PLAIN, "(%s)", mode);
+}
+
+static void put_header(struct page *p, const struct run_header *h)
+{
+	const char *middle = h->in_lab && h->topology == LAB_ROUTER ? "-> router ->"
+			     : h->in_lab && h->topology == LAB_BRIDGE ? "-> bridge ->"
+								      : "->";
 
 	p->indent = 0;
-	page_fill(p, STYLE_BOLD, start, "{tx}");
-	page_fill(p, STYLE_PLAIN, start, "{?granted_mode.tx}({granted_mode.tx})");
+	put_engine(p, h->tx, h->tx_mode);
 	page_words(p, STYLE_BOLD, "->");
-	page_fill(p, STYLE_BOLD, start, "{rx}");
-	page_fill(p, STYLE_PLAIN, start, "{?granted_mode.rx}({granted_mode.rx})");
-	if (mean > 0)
+	put_engine(p, h->rx, h->rx_mode);
+	if (h->mean_frame_bytes > 0)
 		page_words(p, STYLE_PLAIN, "| up to %u bytes a frame, %.0f on average |",
-			   (unsigned)json_get_u64(start, "frame_bytes"), mean);
+			   h->frame_bytes, h->mean_frame_bytes);
 	else
-		page_fill(p, STYLE_PLAIN, start,
-			  "| {payload_bytes} bytes of payload, {frame_bytes} a frame |");
-	page_fill(p, STYLE_PLAIN, start,
-		  json_get_double(start, "rate_pps") > 0 ? "{rate_pps#}" : "unthrottled");
-	if (json_get_length(start, "streams") > 1)
-		page_words(p, STYLE_PLAIN, "| %zu\vthreads", json_get_length(start, "streams"));
-	if (json_get_u64(start, "flows") > 1)
-		page_fill(p, STYLE_PLAIN, start, "| {flows}\vflows");
+		page_words(p, STYLE_PLAIN, "| %u bytes of payload, %u a frame |", h->payload_bytes,
+			   h->frame_bytes);
+	page_words(p, STYLE_PLAIN, "%s", h->rate_pps > 0 ? page_pps(h->rate_pps) : "unthrottled");
+	if (h->streams > 1)
+		page_words(p, STYLE_PLAIN, "| %u\vthreads", h->streams);
+	if (h->flows > 1)
+		page_words(p, STYLE_PLAIN, "| %u\vflows", h->flows);
 	page_end(p);
-	put_port(p, json_get(start, "tx_port"), json_get_text(json_get(hosts, "tx"), "name"));
-	page_words(p, STYLE_PLAIN, middle ? "-> %s ->" : "->", topology);
-	put_port(p, json_get(start, "rx_port"), json_get_text(json_get(hosts, "rx"), "name"));
-	page_fill(p, STYLE_PLAIN, start, "port\v{rx_port.port}");
-	page_fill(p, STYLE_WARN, start, "{?faults}| fault\v{faults}");
+	put_port(p, &h->tx_port, h->two_hosts ? h->tx_host.name : "");
+	page_words(p, STYLE_PLAIN, "%s", middle);
+	put_port(p, &h->rx_port, h->two_hosts ? h->rx_host.name : "");
+	page_words(p, STYLE_PLAIN, "port\v%u", h->port);
+	if (h->faults)
+		page_words(p, STYLE_WARN, "| fault\v%s", h->faults);
 	page_end(p);
 	page_end(p);
 }
 
-static void put_refused(struct page *p, const struct json_object *end)
+static void put_refused(struct page *p, const struct result *r)
 {
-	struct json_object *by = json_get(end, "refused_by");
-	struct page_count count[RESULT_ERRNOS];
-	unsigned n = 0;
+	struct page_sum by[RESULT_ERRNOS];
 
-	page_row(p, STYLE_PLAIN, 0, "refused", json_get_u64(end, "refused"), 0);
-	if (json_object_is_type(by, json_type_object)) {
-		json_object_object_foreach (by, name, packets) {
-			(void)packets;
-			if (n < RESULT_ERRNOS)
-				count[n++] = (struct page_count){name, name};
-		}
-	}
-	page_counts(p, NULL, STYLE_PLAIN, by, count, n);
+	for (unsigned i = 0; i < r->n_refused_by; i++)
+		by[i] = (struct page_sum){r->refused_by[i].packets,
+					  json_errno(r->refused_by[i].error)};
+	page_row(p, STYLE_PLAIN, 0, "refused", r->refused, 0);
+	page_sums(p, NULL, STYLE_PLAIN, by, r->n_refused_by);
 	page_end(p);
 }
 
 /* Prints the limit that prevented the requested rate. */
-static void put_bound(struct page *p, const struct json_object *end)
+static void put_bound(struct page *p, const char *bound)
 {
-	const char *bound = json_get_text(end, "bound");
-
-	if (!*bound)
-		return;
-	page_line(
-		p, 0, STYLE_WARN, "not reached: ", STYLE_PLAIN, "%s",
-		!strcmp(bound, "generator")
-			? "the generator is at its limit on this host; -P has more threads, --tx "
-			  "other engines"
-		: !strcmp(bound, "interface")
-			? "the interface, or a queue in front of it, accepts no more"
-			: "the receiver is slower; sending waited until numbers were resolved");
+	if (bound)
+		page_line(
+			p, 0, STYLE_WARN, "not reached: ", STYLE_PLAIN, "%s",
+			!strcmp(bound, "generator")
+				? "the generator is at its limit on this host; -P has more threads, --tx "
+				  "other engines"
+			: !strcmp(bound, "interface")
+				? "the interface, or a queue in front of it, accepts no more"
+				: "the receiver is slower; sending waited until numbers were resolved");
 }
 
-static void put_sent(struct page *p, const struct json_object *end)
+static void put_sent(struct page *p, const struct result *r)
 {
-	page_row(p, STYLE_PLAIN, 0, "sent", json_get_u64(end, "sent"), 0);
-	page_fill(p, STYLE_PLAIN, end, "{?duration_ns}{tx_pps#} in {duration_ns#}");
-	page_fill(p, STYLE_DIM, end, "{?waits}({waits#wait}, {wait_ns#})");
-	page_fill(p, STYLE_WARN, end, "{?slipped_ns}|\v{slipped_ns#}\vbehind\vschedule");
-	if (json_get_u64(end, "late_ns") >= PACE_DEPTH_NS)
-		page_fill(p, STYLE_DIM, end, "|\v{late_ns#}\vlate\vat\vmost,\vrecovered");
-	page_fill(p, STYLE_WARN, end,
-		  "{?held_ns}|\vheld\vback\vfor\v{held_ns#},\vuntil\vnumbers\vwere\vresolved");
-	page_fill(p, STYLE_DIM, end, /* faults of traffic/shape.h */
-		  "{?deliberate}|\von\vpurpose: {deliberate.duplicates#}\vtwice, "
-		  "{deliberate.reordered#}\vlate, {deliberate.skipped#}\vskipped");
+	page_row(p, STYLE_PLAIN, 0, "sent", r->sent, 0);
+	if (r->duration_ns)
+		page_words(p, STYLE_PLAIN, "%s in %s", page_pps(r->tx_pps), page_ns(r->duration_ns));
+	if (r->waits)
+		page_words(p, STYLE_DIM, "(%s, %s)", page_many(r->waits, "wait"),
+			   page_ns(r->wait_ns));
+	if (r->slipped_ns)
+		page_words(p, STYLE_WARN, "|\v%s\vbehind\vschedule", page_ns(r->slipped_ns));
+	if (r->late_ns >= PACE_DEPTH_NS)
+		page_words(p, STYLE_DIM, "|\v%s\vlate\vat\vmost,\vrecovered", page_ns(r->late_ns));
+	if (r->held_ns)
+		page_words(p, STYLE_WARN,
+			   "|\vheld\vback\vfor\v%s,\vuntil\vnumbers\vwere\vresolved",
+			   page_ns(r->held_ns));
+	if (r->deliberate.asked) /* faults of traffic/shape.h */
+		page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vskipped",
+			   fmt_count(r->deliberate.duplicates), fmt_count(r->deliberate.reordered),
+			   fmt_count(r->deliberate.gaps));
 	page_end(p);
 }
 
-static void put_open(struct page *p, const struct json_object *end)
+static void put_open(struct page *p, const struct result *r)
 {
-	static const struct page_count seen[] = {
-		{"nowhere", "nowhere"},	     {"tx_device", "tx\vdevice"}, {"xdp", "xdp"},
-		{"rx_device", "rx\vdevice"}, {"socket", "socket"},
+	const struct page_sum seen[] = {
+		{r->unaccounted_seen[0], "nowhere"},
+		{r->unaccounted_seen[SEEN_TX_DEVICE], "tx\vdevice"},
+		{r->unaccounted_seen[SEEN_XDP], "xdp"},
+		{r->unaccounted_seen[SEEN_RX_DEVICE], "rx\vdevice"},
+		{r->unaccounted_seen[SEEN_SOCKET], "socket"},
 	};
-	const uint64_t in_flight = json_get_u64(end, "in_flight"), sent = json_get_u64(end, "sent");
-	const uint64_t unaccounted = json_get_u64(end, "unaccounted");
 
-	page_row(p, in_flight ? STYLE_BAD : STYLE_PLAIN, 0, "in flight", in_flight,
-		 in_flight ? sent : 0);
-	page_fill(p, STYLE_PLAIN, end, "{?in_flight}{in_flight_where}");
+	page_row(p, r->in_flight ? STYLE_BAD : STYLE_PLAIN, 0, "in flight", r->in_flight,
+		 r->in_flight ? r->sent : 0);
+	if (r->in_flight)
+		page_words(p, STYLE_PLAIN, "%s", r->in_flight_where);
 	page_end(p);
-	page_row(p, unaccounted ? STYLE_BAD : STYLE_PLAIN, 0, "unaccounted", unaccounted,
-		 unaccounted ? sent : 0);
-	page_fill(p, STYLE_PLAIN, end, "{?unaccounted}last\vseen:");
-	if (unaccounted)
-		page_counts(p, NULL, STYLE_PLAIN, json_get(end, "unaccounted_last_seen"), seen,
-			    LENGTH(seen));
-	page_end(p);
-	page_facts(p, end, 0,
-		   &(struct page_fact){"impossible", "impossible", STYLE_BAD,
-				       .text = "outcomes of numbers never sent", .omitted = true},
-		   1);
-}
-
-/* Returns the number of counters of a stage that disagree with the events. `documented`:
- * differences known for this kernel. */
-static unsigned disagreeing(const struct json_object *stage, bool documented)
-{
-	unsigned n = 0;
-
-	for (struct json_each c = json_each(stage, "counters"); json_next(&c);)
-		n += !json_get_bool(c.item, "agrees") &&
-		     (documented || !json_get_bool(c.item, "documented"));
-	return n;
-}
-
-static void put_ledger(struct page *p, const struct json_object *end, int verbosity)
-{
-	const uint64_t sent = json_get_u64(end, "sent");
-
-	page_facts(p, end, 0, &(struct page_fact){"attempted", .key = "attempted"}, 1);
-	put_refused(p, end);
-	put_sent(p, end);
-	put_bound(p, end);
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		const struct json_object *stage = print_stage(end, stage_name(s));
-
-		if (json_get_u64(stage, "packets") || disagreeing(stage, true))
-			put_stage(p, stage, s, sent, verbosity);
+	page_row(p, r->unaccounted ? STYLE_BAD : STYLE_PLAIN, 0, "unaccounted", r->unaccounted,
+		 r->unaccounted ? r->sent : 0);
+	if (r->unaccounted) {
+		page_words(p, STYLE_PLAIN, "last\vseen:");
+		page_sums(p, NULL, STYLE_PLAIN, seen, LENGTH(seen));
 	}
-	page_facts(p, end, sent,
-		   &(struct page_fact){"delivered", "delivered", STYLE_BOLD,
-				       .text = "{?rx_pps}{rx_pps#}", .shared = true},
-		   1);
-	put_open(p, end);
+	page_end(p);
+	if (r->impossible)
+		page_entry(p, STYLE_BAD, 0, "impossible", r->impossible, 0,
+			   "outcomes of numbers never sent");
 }
 
-static void put_verdict(struct page *p, const struct json_object *start,
-			const struct json_object *end)
+static void put_ledger(struct page *p, const struct result *r, int verbosity)
 {
-	static const struct page_count reported[] = {
-		{"sent", "sent"},
-		{"delivered", "delivered"},
-		{"dropped", "dropped"},
+	page_entry(p, STYLE_PLAIN, 0, "attempted", r->attempted, 0, "%s", "");
+	put_refused(p, r);
+	put_sent(p, r);
+	put_bound(p, r->bound);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (r->stage[s].packets || result_disagrees(r, s))
+			put_stage(p, r, s, verbosity);
+	}
+	page_entry(p, STYLE_BOLD, 0, "delivered", r->delivered, r->sent, "%s",
+		   r->rx_pps > 0 ? page_pps(r->rx_pps) : "");
+	put_open(p, r);
+}
+
+static void put_verdict(struct page *p, const struct run_header *h, const struct result *r)
+{
+	const struct page_sum reported[] = {
+		{r->remote.sent, "sent"},
+		{r->remote.delivered, "delivered"},
+		{r->remote.dropped, "dropped"},
 	};
-	const struct json_object *lab = json_get(start, "lab");
 	unsigned disagree = 0;
 
-	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
-		disagree += disagreeing(stage.item, false);
+	for (const struct result_counter *c = r->counter; c < r->counter + r->n_counters; c++)
+		disagree += !c->agrees && !c->documented;
 	p->indent = 0;
-	if (json_get_bool(end, "balanced")) {
+	if (r->balanced) {
 		page_words(p, STYLE_GOOD, "balanced:");
 		page_words(p, STYLE_PLAIN, "every packet is accounted for.");
 	} else {
 		page_words(p, STYLE_BAD, "NOT BALANCED:");
-		if (!json_get_u64(end, "unaccounted") && !json_get_u64(end, "in_flight") &&
-		    !json_get_u64(end, "impossible"))
+		if (!r->unaccounted && !r->in_flight && !r->impossible)
 			page_words(p, STYLE_BAD, "ledgers are missing, or not whole.");
 		else
-			page_fill(p, STYLE_BAD, end,
-				  "{unaccounted#} unaccounted, {in_flight#} in flight, "
-				  "{impossible#} impossible.");
+			page_words(p, STYLE_BAD, "%s unaccounted, %s in flight, %s impossible.",
+				   fmt_count(r->unaccounted), fmt_count(r->in_flight),
+				   fmt_count(r->impossible));
 	}
 	if (disagree)
 		page_words(p, STYLE_BAD, "%s.",
 			   fmt_many(disagree, "counter of the kernel disagrees|"
 					      "counters of the kernel disagree"));
-	if (disagree && (!lab || json_get(lab, "name")))
+	if (disagree && (!h->in_lab || *h->lab))
 		page_words(p, STYLE_PLAIN, "Traffic of others counts there, too.");
-	if (json_get_bool(end, "interrupted"))
+	if (r->interrupted)
 		page_words(p, STYLE_WARN, "Interrupted: this is the ledger of what was sent.");
 	page_end(p);
-	page_fill_line(p, 0, STYLE_WARN, "", STYLE_WARN, end, /* lost connection */
-		       "{?remote}The other host is unknown since {remote.unknown_since_ns#}.");
-	page_counts(p, "Until then it had reported ", STYLE_WARN, json_get(end, "remote"), reported,
-		    LENGTH(reported));
+	if (!r->remote.lost) /* lost connection */
+		return;
+	page_line(p, 0, STYLE_WARN, "", STYLE_WARN, "The other host is unknown since %s.",
+		  page_ns(r->remote.since_ns));
+	page_sums(p, "Until then it had reported ", STYLE_WARN, reported, LENGTH(reported));
 }
 
-void text_run(const struct print_view *v, const struct json_object *start,
-	      const struct json_object *end, unsigned parts)
+void text_run(const struct print_view *v, const struct run_header *h, const struct result *r)
 {
-	struct page p = print_page(v, json_get_u64(end, "attempted"));
+	struct page p = print_page(v, r->attempted);
 
-	if (parts & TEXT_HEADER)
-		put_header(&p, start);
-	if (parts & TEXT_LEDGER)
-		put_ledger(&p, end, v->verbosity);
-	if (parts & TEXT_BESIDE)
-		put_beside(&p, end);
-	if (parts & TEXT_VERDICT)
-		put_verdict(&p, start, end);
-	if (parts & TEXT_FINDINGS)
-		text_findings(&p, end, true);
+	put_header(&p, h);
+	put_ledger(&p, r, v->verbosity);
+	put_beside(&p, r);
+	put_verdict(&p, h, r);
+	for (unsigned i = 0; i < r->n_findings; i++) {
+		struct json_object *finding = json_finding(&r->finding[i]);
+
+		page_finding(&p, NULL, finding);
+		json_object_put(finding);
+	}
 }
 
 void text_found_trial(FILE *out, unsigned number, const struct json_object *trial)
@@ -673,106 +636,105 @@ void text_found_spread(FILE *out, const struct json_object *end)
 }
 
 /* Causes of send and recv. */
-static void put_causes(struct page *p, const struct json_object *end)
+static void put_causes(struct page *p, const struct result *r)
 {
-	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
-		struct page_fact fact = {json_get_text(stage.item, "stage"), "packets",
-					 .text = "as the engine counts", .indent = 2};
-
-		if (!strcmp(json_get_text(stage.item, "source"), "counter"))
-			page_facts(p, stage.item, 0, &fact, 1);
-		fact.text = "{reason} {ifname}";
-		for (struct json_each c = json_each(stage.item, "causes"); json_next(&c);)
-			page_facts(p, c.item, 0, &fact, 1);
-	}
-}
-
-static void put_send(struct page *p, const struct json_object *end)
-{
-	static const struct page_fact tried[] = {
-		{"attempted", .key = "attempted"},
-		{"refused", .key = "refused"},
-	};
-	static const struct page_fact deliberate[] = {
-		{"sent twice", "duplicates", .text = "on purpose"},
-		{"sent late", "reordered", .text = "on purpose"},
-		{"skipped", "skipped", .text = "on purpose, not attempted"},
-	};
-	struct json_object *by = json_get(end, "refused_by");
-
-	page_facts(p, end, 0, tried, LENGTH(tried));
-	if (json_object_is_type(by, json_type_object)) {
-		json_object_object_foreach (by, name, packets) {
-			page_row(p, STYLE_PLAIN, 0, "", json_object_get_uint64(packets), 0);
-			page_words(p, STYLE_PLAIN, "%s",
-				   strcmp(name, "unknown") ? name : "(sendmmsg did not say)");
-			page_end(p);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (r->stage[s].source && !strcmp(r->stage[s].source, "counter"))
+			page_entry(p, STYLE_PLAIN, 2, stage_name(s), r->stage[s].packets, 0,
+				   "as the engine counts");
+		for (const struct result_cause *c = r->cause; c < r->cause + r->n_causes; c++) {
+			if ((int)c->stage == s)
+				page_entry(p, STYLE_PLAIN, 2, stage_name(s), c->packets, 0, "%s %s",
+					   c->reason, c->ifname);
 		}
 	}
-	page_facts(p, end, 0,
-		   &(struct page_fact){"sent", "sent", .text = "{tx_pps#} in {duration_ns#}"}, 1);
-	if (json_get(end, "deliberate"))
-		page_facts(p, json_get(end, "deliberate"), 0, deliberate, LENGTH(deliberate));
-	put_causes(p, end);
-	page_row(p, STYLE_PLAIN, 0, "left this host",
-		 lost_packets(json_get_u64(end, "sent"), 0, json_get_u64(end, "dropped")), 0);
-	page_end(p);
-	page_facts(p, end, 0, &(struct page_fact){"waits", "waits", .omitted = true}, 1);
-	put_bound(p, end);
 }
 
-static void put_delays(struct page *p, const struct json_object *end)
+/* A count of send or recv, omitted if it is 0. */
+static void put_other(struct page *p, const char *label, uint64_t n)
 {
-	static const char *const lines[] = {
-		"{?loss_bursts.bursts}loss bursts {loss_bursts.bursts}, the longest of "
-		"{loss_bursts.longest#packet}",
-		"{?reordered}reordering extent up to {reordering.extent_max#packet}",
-		"{?latency_ns}latency p50 {latency_ns.p50#}, p99 {latency_ns.p99#}, p99.99 "
-		"{latency_ns.p9999#}, highest {latency_ns.max#}, jitter {jitter_ns#} "
-		"(" ARRIVALS_CLOCK " of both ends)",
-		"{?clock.doubt}do not trust the latency: {clock.doubt}",
-	};
-
-	for (unsigned i = 0; i < LENGTH(lines); i++)
-		page_fill_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, end, lines[i]);
+	if (n)
+		page_entry(p, STYLE_PLAIN, 0, label, n, 0, "%s", "");
 }
 
-static void put_recv(struct page *p, const struct json_object *end)
+static void put_send(struct page *p, const struct result *r)
 {
-	static const struct page_fact received[] = {
-		{"received", .key = "received"},
-		{"delivered", "delivered", .text = "{rx_pps#}"},
-	};
-	static const struct page_fact others[] = {
-		{"duplicated", "duplicated", .omitted = true},
-		{"reordered", "reordered", .omitted = true},
-		{"late", "late", .omitted = true},
-		{"damaged", "damaged", .omitted = true},
-		{"invalid", "invalid", .omitted = true},
-	};
-	const struct page_fact lost = {
-		"lost", "lost",
-		.text = json_get(end, "lost_tail")
-				? NULL
-				: "or more: the end of a stream was not reported"};
+	page_entry(p, STYLE_PLAIN, 0, "attempted", r->attempted, 0, "%s", "");
+	page_entry(p, STYLE_PLAIN, 0, "refused", r->refused, 0, "%s", "");
+	for (unsigned i = 0; i < r->n_refused_by; i++)
+		page_entry(p, STYLE_PLAIN, 0, "", r->refused_by[i].packets, 0, "%s",
+			   r->refused_by[i].error == TX_ERRNO_LOST
+				   ? "(sendmmsg did not say)"
+				   : json_errno(r->refused_by[i].error));
+	page_entry(p, STYLE_PLAIN, 0, "sent", r->sent, 0, "%s in %s", page_pps(r->tx_pps),
+		   page_ns(r->duration_ns));
+	if (r->deliberate.asked) {
+		page_entry(p, STYLE_PLAIN, 0, "sent twice", r->deliberate.duplicates, 0,
+			   "on purpose");
+		page_entry(p, STYLE_PLAIN, 0, "sent late", r->deliberate.reordered, 0, "on purpose");
+		page_entry(p, STYLE_PLAIN, 0, "skipped", r->deliberate.gaps, 0,
+			   "on purpose, not attempted");
+	}
+	put_causes(p, r);
+	page_entry(p, STYLE_PLAIN, 0, "left this host", lost_packets(r->sent, 0, r->dropped), 0, "%s",
+		   "");
+	put_other(p, "waits", r->waits);
+	put_bound(p, r->bound);
+}
 
-	page_facts(p, end, 0, received, LENGTH(received));
-	page_facts(p, end, 0, &lost, 1);
-	put_causes(p, end);
-	page_facts(p, end, 0, others, LENGTH(others));
-	put_delays(p, end);
-	if (!json_get_length(end, "streams"))
+static void put_delays(struct page *p, const struct arrivals *a)
+{
+	const struct result_latency *l = &a->latency;
+	const char *doubt = arrivals_clock_doubt(a);
+
+	if (a->gaps.count)
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
+			  "loss bursts %" PRIu64 ", the longest of %s", a->gaps.count,
+			  page_many(a->gaps.longest, "packet"));
+	if (a->order.packets)
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "reordering extent up to %s",
+			  page_many(a->order.extent_max, "packet"));
+	if (l->measured)
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
+			  "latency p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s "
+			  "(" ARRIVALS_CLOCK " of both ends)",
+			  page_ns(l->p50), page_ns(l->p99), page_ns(l->p9999), page_ns(l->max),
+			  page_ns(a->jitter_ns));
+	if (doubt)
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "do not trust the latency: %s", doubt);
+}
+
+static void put_recv(struct page *p, const struct recv_result *r)
+{
+	page_entry(p, STYLE_PLAIN, 0, "received", r->received, 0, "%s", "");
+	page_entry(p, STYLE_PLAIN, 0, "delivered", r->res.delivered, 0, "%s",
+		   page_pps(r->res.rx_pps));
+	page_entry(p, STYLE_PLAIN, 0, "lost", r->lost, 0, "%s",
+		   r->tail_known ? "" : "or more: the end of a stream was not reported");
+	put_causes(p, &r->res);
+	put_other(p, "duplicated", r->res.duplicated);
+	put_other(p, "reordered", r->res.arrivals.order.packets);
+	put_other(p, "late", r->res.late);
+	put_other(p, "damaged", r->res.damaged);
+	put_other(p, "invalid", r->res.invalid);
+	put_delays(p, &r->res.arrivals);
+	if (!r->streams)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "no pktledger packets received");
 }
 
 void text_one_end(const struct print_view *v, const struct json_object *end)
 {
+	struct recv_result *r = mem_new(r);
 	struct page p = print_page(v, 0);
 
 	p.count_width = 16;
 	p.detail = 34;
-	if (json_get(end, "received"))
-		put_recv(&p, end);
-	else
-		put_send(&p, end);
+	if (json_get(end, "received")) {
+		json_read_recv_end(end, r);
+		put_recv(&p, r);
+	} else {
+		json_read_end(end, &r->res);
+		put_send(&p, &r->res);
+	}
+	free(r);
 }

@@ -121,7 +121,7 @@ static struct json_object *json_trail(const struct tcp_balance *b)
 static struct json_object *json_resent(const struct tcp_balance *b)
 {
 	static const struct record_field beyond[] = {
-		RECORD("ifname", TEXT, tcp_beyond, device),
+		RECORD("interface", TEXT, tcp_beyond, device),
 		RECORD("netns", TEXT, tcp_beyond, netns),
 		RECORD("segments", UINT, tcp_beyond, segments),
 		{0},
@@ -401,7 +401,7 @@ static void put_resent(struct page *p, const struct json_object *tcp, uint64_t s
 		"{?stall_ns}sent again: half within {stall_ns.p50#}, 99 % within {stall_ns.p99#}, "
 		"the last after {stall_ns.max#}");
 	print_parts(p, "downstream", 2, STYLE_BAD, beyond, again, tcp, "downstream",
-		    "{ifname} {segments#}");
+		    "{interface} {segments#}");
 	if (beyond)
 		page_fill_line(p, 4, STYLE_DIM, "", STYLE_DIM, tcp,
 			       "{?without_data}of one without data it may be the acknowledgment, "

@@ -319,15 +319,15 @@ CASE(a_long_history_keeps_its_sum_and_its_peak)
 	free(text);
 	list = json_get_item(doc, "documents", 0);
 	n = json_get_length(list, "intervals");
-	assert_int_equal(n, 200); /* 5 each: 4 would be 250 points */
-	assert_int_equal(json_get_u64(json_get(list, "covers"), "joined"), 5);
+	assert_int_equal(n, 125); /* 8 each: 4 would be 250 points */
+	assert_int_equal(json_get_u64(json_get(list, "covers"), "joined"), 8);
 	last = json_get_item(list, "intervals", n - 1);
 	assert_int_equal(json_get_u64(last, "sent"), res.sent);
 	assert_int_equal(json_sum(last, "stages", "packets"),
 			 json_sum(json_get(list, "end"), "stages", "packets"));
 	for (size_t i = 0; i < n; i++)
 		assert_true(json_get_double(json_get_item(list, "intervals", i), "peak_pps") ==
-			    (i == 100 ? 7000 / 0.01 : 0));
+			    (i == 62 ? 7000 / 0.01 : 0));
 	json_object_put(doc);
 }
 

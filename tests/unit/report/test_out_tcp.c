@@ -194,7 +194,7 @@ CASE(json)
 	row = json_get_item(o, "counters", 1);
 	assert_non_null(row);
 	assert_null(json_get(row, "agrees"));
-	assert_string_equal(json_get_text(json_get_item(o, "downstream", 0), "ifname"), "eth0");
+	assert_string_equal(json_get_text(json_get_item(o, "downstream", 0), "interface"), "eth0");
 	assert_string_equal(json_get_text(json_get_item(o, "flows", 0), "src"), "198.18.0.1");
 	json_object_put(o);
 }
@@ -202,7 +202,7 @@ CASE(json)
 /* Looks at a balance that grows, each part in an interval: their sum is the last look. */
 CASE(parts_of_a_ledger)
 {
-	struct series *series = series_new(SERIES_PARTS, LIVE_BY_DEFAULT);
+	struct series *series = series_new(SERIES_PARTS, LIVE_BY_DEFAULT, SERIES_MAX);
 	struct tcp_balance b = {.so_far = true};
 	struct json_object *interval, *sum, *tcp, *last = NULL;
 
@@ -220,6 +220,7 @@ CASE(parts_of_a_ledger)
 		json_put_u64(interval, "interval_ns", 1000);
 		json_put(interval, "tcp", json_tcp_part(&b, &last));
 		series_add(series, interval, i * 1000, i * 1000 + 999);
+		json_object_put(interval);
 	}
 	assert_null(json_tcp_part(&b, &last)); /* nothing since */
 	for (unsigned way = 0; way < 2; way++) {
@@ -228,11 +229,9 @@ CASE(parts_of_a_ledger)
 
 			assert_true(json_object_array_length(parts) <= SERIES_MAX);
 			series_free(series);
-			series = series_new(SERIES_PARTS, LIVE_BY_DEFAULT);
+			series = series_new(SERIES_PARTS, LIVE_BY_DEFAULT, SERIES_MAX);
 			for (size_t i = 0; i < json_object_array_length(parts); i++)
-				series_add(series,
-					   json_object_get(json_object_array_get_idx(parts, i)), i,
-					   i);
+				series_add(series, json_object_array_get_idx(parts, i), i, i);
 			json_object_put(parts);
 		}
 		sum = series_sum(series);

@@ -25,8 +25,8 @@ static const char *print(bool colour, int verbosity)
 	memcpy(head.lab, lab, sizeof(lab));
 	start = json_start(&head, NULL);
 	end = json_end(&res);
-	text_run(&(struct print_view){.out = f, .colour = colour, .verbosity = verbosity}, start,
-		 end, TEXT_ALL);
+	print_run(&(struct print_view){.out = f, .colour = colour, .verbosity = verbosity}, start,
+		  end);
 	json_object_put(start);
 	json_object_put(end);
 	fclose(f);

@@ -28,7 +28,7 @@ static char *run_text(const struct json_object *start, const struct json_object 
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	text_run(&(struct print_view){.out = f, .verbosity = 1}, start, end, TEXT_ALL);
+	print_run(&(struct print_view){.out = f, .verbosity = 1}, start, end);
 	fclose(f);
 	return text;
 }
@@ -386,9 +386,9 @@ CASE(a_table)
 	csv_document(f, &d);
 	fclose(f);
 	assert_string_equal(
-		text, "\"a, \"\"b\"\"\",2,trace,h,2024-05-01T12:00:01Z,1000000000,interval,,"
+		text, "\"a, \"\"b\"\"\",2,trace,h,2024-05-01T12:00:01.000000Z,1000000000,interval,,"
 		      ",,,,,,,,,,,,,,,,5,,,,\n"
-		      "\"a, \"\"b\"\"\",2,trace,h,2024-05-01T12:00:01Z,1000000000,interval,loss,"
+		      "\"a, \"\"b\"\"\",2,trace,h,2024-05-01T12:00:01.000000Z,1000000000,interval,loss,"
 		      "rcvbuf,R,,,,,,,\"p\nq\",,,,,,,,5,500,4,,\n");
 	free(text);
 	json_object_put(d.json);
@@ -438,8 +438,8 @@ CASE(a_table_of_strangers)
 {
 	const struct ledgers_document d = {
 		.json = object("{\"file\":\"=a\",\"start\":{\"host\":\"@h\"},\"intervals\":[{"
-			       "\"time\":\"=\\u001b\",\"stages\":[{\"stage\":\"=s\",\"packets\":"
-			       "\"=p\",\"reason\":\"\\u001b\"}]}]}"),
+			       "\"time\":\"=\\u001b\",\"stages\":[{\"stage\":\"=s\",\"causes\":[{"
+			       "\"process\":\"=p\",\"reason\":\"\\u001b\"}]}]}]}"),
 		.command = "trace",
 		.parts = true,
 	};
@@ -567,12 +567,34 @@ CASE(strangers_are_read)
 			json_put(copy, key, object(values[i][0] == 'n' ? "[null]" : values[i]));
 			json_put(copy, "refused_by", object(i == 4 ? "[]" : values[0]));
 			text_one_end(&(struct print_view){.out = nowhere}, copy);
-			text_run(&(struct print_view){.out = nowhere}, NULL, copy, TEXT_ALL);
+			print_run(&(struct print_view){.out = nowhere}, NULL, copy);
 			fclose(nowhere);
 			json_object_put(copy);
 		}
 		json_object_put(end);
 	}
+}
+
+/* The worst intervals are named by their start. */
+CASE(worst_intervals)
+{
+	static const char item[] = "{\"time\":\"2024-05-01T12:00:09Z\",\"interval_ns\":2000000000,"
+				   "\"dropped_pps\":5.0,\"stages\":[]}";
+	struct json_object *doc = object("{\"covers\":{\"intervals\":3}}");
+	const struct ledgers_document d = {.json = doc};
+	struct print_view v = {.width = 80};
+	char *text = NULL;
+	size_t size;
+
+	json_put_list(doc, "worst");
+	json_object_array_add(json_get(doc, "worst"), object(item));
+	json_object_array_add(json_get(doc, "worst"), object(item));
+	v.out = open_memstream(&text, &size);
+	print_worst(&v, &d);
+	fclose(v.out);
+	assert_non_null(strstr(text, ":07 5 pps lost for 2.00 s"));
+	free(text);
+	json_object_put(doc);
 }
 
 /* Intervals of a length that lose two packets each: steps of another, no packet left out. */
@@ -603,9 +625,10 @@ static void in_steps(uint64_t span_ns, uint64_t interval_ns, uint64_t step_ns)
 	assert_int_equal(s->n, span_ns / step_ns);
 	for (unsigned i = 0; i < s->n; i++) {
 		assert_int_equal(s->at[i].from_ns, start * S + i * step_ns);
-		assert_int_equal(s->at[i].stage[STAGE_XDP], s->at[i].dropped);
-		assert_true(s->at[i].peak_pps == 2e9 / (double)interval_ns);
-		sum += s->at[i].dropped;
+		assert_int_equal(s->at[i].sum.stage[STAGE_XDP].packets,
+				 s->at[i].sum.dropped);
+		assert_true(s->at[i].sum.peak_pps == 2e9 / (double)interval_ns);
+		sum += s->at[i].sum.dropped;
 	}
 	assert_int_equal(sum, 2 * n);
 	free(s);
