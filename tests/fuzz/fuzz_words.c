@@ -49,11 +49,11 @@ static void presets(const char *text)
 	struct points points = {0};
 	struct error err = {0};
 
-	if (preset_parse(&points, "fuzz", text, 2, argv, &err)) {
+	if (preset_parse(&points, text, 2, argv, &err)) {
 		MUST(err.status == STATUS_FAILED);
 		return;
 	}
-	MUST(*points.title && points.about);
+	MUST(points.n && *points.at->text[0]);
 	points_free(&points);
 }
 

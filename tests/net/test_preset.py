@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`run --preset`: each line is run and shown, with the options of the command line behind it."""
+"""`sweep --preset`: each line is run and shown, with the options of the command line behind it."""
 
 import os
 import sys
@@ -25,7 +25,7 @@ SHIPPED = sorted(p.stem for p in (ROOT / "tools/presets").glob("*.txt"))
 
 def preset(name, *options):
     with tempfile.TemporaryDirectory() as directory:  # the soaks write a log
-        result = pktledger("run", "-j", "--preset", name, *options, cwd=directory)
+        result = pktledger("sweep", "-j", "--preset", name, *options, cwd=directory)
     require(result.status != 3, result.err.strip() or "exit status 3 without a word")
     assert_valid(result.json)
     return result
@@ -50,7 +50,7 @@ def lines_with_options_of_the_command_line():
 @case
 @rootless
 def those_there_are():
-    result = pktledger("run", "--preset", "help")
+    result = pktledger("sweep", "--preset", "help")
     assert result.status == 0 and not result.err, result
     assert [line.split()[0] for line in result.out.splitlines()] == SHIPPED, result
     assert {"million", "burst-1m", "soak-40k", "soak-60k", "buffers", "datagram-size",
@@ -58,19 +58,20 @@ def those_there_are():
 
 
 @table([(message, name, content, message) for name, content, message in (
-    ("milion", None, "did you mean million?"),
-    ("./none.txt", None, "cannot read the preset"),
-    ("./own.txt", "Title\n\n    rm -rf x # x\n", "line 3: a command has to begin with run"),
+    ("milion", None, "no preset 'milion'"),
+    ("./none.txt", None, "no preset './none.txt'"),
+    ("./own.txt", "Title\n\n    rm -rf x # x\n", "command 1 of the preset"),
     ("./own.txt", "Title\n\n    run --rat 5 # x\n", "did you mean --rate"),
-    ("./own.txt", "Title\n\n    run --repeat 5 # x\n", "options that are for all lines"),
+    ("./own.txt", "Title\n\n    run --repeat 5 # x\n", "--repeat is for the whole sweep"),
     ("./own.txt", "Title\n\n    run --help # x\n", "no values to run with"),
+    ("./own.txt", "Title\n\n    run --vary rate=1k # x\n", "--vary"),
 )])
 @rootless
 def refused(name, content, message):
     with tempfile.TemporaryDirectory() as directory:
         if content:
             Path(directory, "own.txt").write_text(content)
-        result = pktledger("run", "-j", "--preset", name, cwd=directory)
+        result = pktledger("sweep", "-j", "--preset", name, cwd=directory)
     assert result.status in (1, 2) and message in result.json["error"]["message"], result
     assert "trials" not in result.json
 

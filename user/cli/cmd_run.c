@@ -84,13 +84,7 @@ const struct opt lab_opts[] = {
 	{0},
 };
 
-static const struct opt preset_opts[] = {
-	{"preset", 0, OPT_STRING, AT(preset), .metavar = "NAME", .default_text = "none",
-	 .help = "run a saved set of tests with the other options added (`help` lists them)"},
-	{0},
-};
-
-static const struct opt_group run_groups[] = {{"Preset", preset_opts, 0}, RUN_GROUPS, {0}};
+static const struct opt_group run_groups[] = {RUN_GROUPS, {0}};
 
 /* Returns the MTU of the test network that run creates, which is assumed for other networks too. */
 static unsigned lab_mtu(const struct run_options *o)
@@ -263,8 +257,6 @@ static int run_run(void *options, struct error *err)
 	struct report *report;
 	struct run_spec spec;
 
-	if (o->preset)
-		return preset_run(o, err);
 	report = report_new(o, NULL, err);
 	if (!report)
 		return -EIO;
@@ -296,8 +288,6 @@ static const struct opt_example examples[] = {
 	 "inject three losses at once and count each"},
 	{"run --imix simple --rate 100k --reorder 1%",
 	 "send several sizes, and some packets late on purpose"},
-	{"run --preset million -t 2",
-	 "step up to a million pps, two seconds per step"},
 	{"run --to root@198.18.0.2 --rate 100k", "run to another host, where ssh starts pktledger"},
 	{"run --to tls://198.18.0.2 --token-file token --rate 100k",
 	 "run to a host with a running `recv --serve`"},
@@ -319,8 +309,8 @@ const struct command cmd_run = {
 	.defaults = &defaults,
 	.size = sizeof(struct run_options),
 	.needs = run_needs,
-	.again = "With --repeat and --preset, all capabilities are kept until the last run begins. "
-		 "Sending and receiving threads have none.",
+	.again = "With --repeat, all capabilities are kept until the last run begins. Sending and "
+		 "receiving threads have none.",
 	.examples = examples,
 	.run = run_run,
 };

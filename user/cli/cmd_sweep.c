@@ -7,15 +7,10 @@
 #include "cli/report.h"
 
 struct sweep_options {
-	struct run_options run; /* first member, required by struct series */
+	struct run_options run; /* first member, required by series_run() */
 	struct opt_args vary;	/* POINTS_COLUMNS at most */
+	const char *preset;
 	bool csv;
-};
-
-/* Options of the whole sweep, not of a trial. */
-static const char *const fixed[] = {
-	"vary",	   "csv",	 "repeat", "ledger", "interval", "json",
-	"version", "json-lines", "quiet",  "help",   "verbose",
 };
 
 static int add_vary(const char *value, void *field, struct error *err)
@@ -33,6 +28,10 @@ static const struct opt sweep_opts[] = {
 	 .parse = add_vary, .default_text = "",
 	 .help = "values of a run option: 64k,1m or 100k..1M/100k or 64k..4m/x2 or on,off "
 		 "(`default` omits it, several --vary: all combinations)"},
+	{"preset", 0, OPT_STRING, offsetof(struct sweep_options, preset), .metavar = "NAME",
+	 .excludes = "vary", .default_text = "none",
+	 .help = "run the lines of a preset, or of a file with a / in its name (`help` lists "
+		 "presets)"},
 	{"csv", 0, OPT_FLAG, offsetof(struct sweep_options, csv), .excludes = "json",
 	 .help = "print CSV, one line per trial"},
 	{0},
@@ -51,9 +50,6 @@ static int check_name(const struct opt_vary *vary, unsigned n, struct error *err
 	if (opt->type != OPT_FLAG && opt_given(&program_options, opt))
 		return error_usage(err, "leave it to --vary", "--%s is given, and also in --vary",
 				   opt->name);
-	if (is_one_of(opt->name, fixed, LENGTH(fixed)))
-		return error_usage(err, NULL, "--%s is for the whole sweep and cannot be in --vary",
-				   opt->name);
 	for (unsigned i = 0; i < n; i++) {
 		if (vary[i].ref.opt == opt)
 			return error_usage(err, "put its values in one list",
@@ -68,8 +64,6 @@ static int parse_all(const struct sweep_options *o, struct opt_vary *vary, struc
 
 	if (!o->vary.n)
 		return error_usage(err, "for example --vary rate=100k..1M/100k", "nothing varies");
-	if (o->csv && o->run.global.json_lines)
-		return error_usage(err, NULL, "--csv and --json-lines cannot be given together");
 	for (unsigned i = 0; i < o->vary.n && !rc; i++) {
 		rc = opt_vary_parse(&cmd_sweep, o->vary.at[i], &vary[i], err);
 		if (!rc)
@@ -78,43 +72,32 @@ static int parse_all(const struct sweep_options *o, struct opt_vary *vary, struc
 	return rc;
 }
 
-/* Refuses a flag given next to a --vary that switches it off. */
-static int check_flags(const void *arg, const struct point *point, const void *options,
-		       struct error *err)
+static int points_of(const struct sweep_options *o, struct points *points, struct error *err)
 {
-	const struct opt_vary *vary = arg;
-	const struct sweep_options *o = options;
+	static struct opt_vary vary[POINTS_COLUMNS];
 
-	for (unsigned i = 0; i < o->vary.n; i++) {
-		const struct opt_ref *ref = &vary[i].ref;
-
-		if (ref->opt->type == OPT_FLAG && strcmp(point->text[i], "on") &&
-		    *(const bool *)((const char *)options + ref->base + ref->opt->offset))
-			return error_usage(err, "leave it to --vary",
-					   "--%s is given, so --vary cannot switch it off",
-					   ref->opt->name);
-	}
-	return 0;
+	if (o->csv && o->run.global.json_lines)
+		return error_usage(err, NULL, "--csv and --json-lines cannot be given together");
+	if (o->preset)
+		return preset_open(points, o->preset, program_argc - 2, program_argv + 2, err);
+	if (parse_all(o, vary, err))
+		return -EINVAL;
+	return points_product(vary, o->vary.n, program_argc - 1, program_argv + 1, points, err);
 }
 
 static int run_sweep(void *options, struct error *err)
 {
 	struct sweep_options *o = options;
-	static struct opt_vary vary[POINTS_COLUMNS];
 	struct points points = {};
-	const struct series series = {.cmd = &cmd_sweep,
-				      .points = &points,
-				      .check = check_flags,
-				      .arg = vary,
-				      .csv = o->csv};
 	struct report *report;
 
+	if (o->preset && !strcmp(o->preset, "help"))
+		return preset_list(err);
 	report = report_new(&o->run, SERIES_SCHEMA, err);
 	if (!report)
 		return -EIO;
-	if (!parse_all(o, vary, err) &&
-	    !points_product(vary, o->vary.n, program_argc - 1, program_argv + 1, &points, err))
-		series_run(&series, report, &o->run, err);
+	if (!points_of(o, &points, err))
+		series_run(&points, o->csv, report, &o->run, err);
 	points_free(&points);
 	return report_finish(report, err);
 }
@@ -129,16 +112,18 @@ static const struct opt_example examples[] = {
 	 "measure the effect of a larger receive buffer (medians of five)"},
 	{"sweep --vary gro=on,off --vary rx-threads=1,2 -t 1 --csv > sweep.csv",
 	 "test four combinations, with CSV for a spreadsheet"},
+	{"sweep --preset million -t 2", "step up to a million pps, two seconds per step"},
 	{0},
 };
 
 const struct command cmd_sweep = {
 	.name = "sweep",
 	.summary = "repeat `run` for each value of an option, one row per run",
-	.everyday = "vary csv tx rx rcvbuf fault repeat ledger interface to count duration "
+	.everyday = "vary preset csv tx rx rcvbuf fault repeat ledger interface to count duration "
 		    "rate size length flows threads json verbose help",
 	.description =
-		"Repeats `run` with each combination of the values that --vary lists. All other "
+		"Repeats `run` with each combination of the values that --vary lists, or with each "
+		"line of a preset. All other "
 		"options are the same as for run. A row shows the rate, the loss and the stage "
 		"that lost most. A failed trial is marked as failed, and the sweep continues.",
 	.groups = sweep_groups,

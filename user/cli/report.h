@@ -55,7 +55,7 @@ struct run_options {
 	const char *fault_text;
 	struct opt_limits limits;
 	unsigned repeat;
-	const char *ledger, *preset, *junit;
+	const char *ledger, *junit;
 	struct opt_strings ports;
 	struct remote_options far;
 };
@@ -150,8 +150,8 @@ void report_series_end(struct report *r, struct json_object *end, const struct e
 int report_finish(struct report *r, struct error *err);
 
 /*
- * Trials known in advance: the points of a sweep, the lines of a preset. A point is a command line,
- * so that every option works in it and is checked as usual.
+ * Trials of a sweep: the combinations of --vary, or the lines of a preset. A point is a command
+ * line, so that every option works in it and is checked as usual.
  */
 
 #define POINTS_COLUMNS 8
@@ -168,9 +168,7 @@ struct points {
 	unsigned n, columns;
 	const char *column[POINTS_COLUMNS]; /* column titles */
 	struct point *at;
-	const char *title; /* for a preset, else NULL */
-	char *about;	   /* prose of the preset, up to the first command line */
-	char *words;	   /* memory of the points' words */
+	char *words; /* memory of the points' words */
 };
 
 /*
@@ -183,62 +181,38 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 void points_free(struct points *points);
 
 /*
- * Repeatable experiments as text files: a description and the command lines.
- *
- *	Title, a line
- *
- *	Prose, in paragraphs.
+ * Repeatable experiments as text files. The first line is the title.
  *
  *	    run --rate 40k -t 2h    # name of the row
  *
- * A line indented by four blanks or a tab is a command line of `run`, and the remark after it is
- * the title of its row. Words are separated by blanks, and quotes are not supported.
+ * A line indented by four blanks or a tab is a command line of `run`. Other lines are prose. Words
+ * are separated by blanks, and quotes are not supported.
  */
 
 /*
- * Parses one point per line, with the caller's own words, which are borrowed, after the line's
- * words. Returns -EINVAL with STATUS_FAILED and the number of the invalid line.
+ * Parses one point per command line, with the caller's own words, which are borrowed, after the
+ * line's words. Returns -EINVAL with STATUS_FAILED if a line is not valid.
  */
-int preset_parse(struct points *points, const char *name, const char *text, int argc, char **argv,
-		 struct error *err);
+int preset_parse(struct points *points, const char *text, int argc, char **argv, struct error *err);
 
 /*
  * Opens a preset by name, from the directory that `make install` filled or, in a build directory,
- * from the sources. A name with a slash is a file. Returns STATUS_USAGE if not found, with the
- * nearest name.
+ * from the sources. A name with a slash is a file. Returns STATUS_USAGE if not found.
  */
 int preset_open(struct points *points, const char *name, int argc, char **argv, struct error *err);
 
-/*
- * Runs points one after the other and shows the result of each: a row of a table or of CSV, a trial
- * of a JSON document. A failed point does not affect other points.
- */
-
-struct series {
-	/* Command that parses a point's words. Its struct begins with struct run_options. */
-	const struct command *cmd;
-	const struct points *points;
-	/* Checks a parsed point. NULL: no check. */
-	int (*check)(const void *arg, const struct point *point, const void *options,
-		     struct error *err);
-	const void *arg;
-	bool csv;
-};
+/* Prints the name and the title of each preset. */
+int preset_list(struct error *err);
 
 #define SERIES_SCHEMA "pktledger/sweep/1"
 
 /*
- * Parses and plans all points before running the first. `report` was opened with SERIES_SCHEMA.
- * `o`: common options for output and for the number of repetitions. If trials failed, `err` has
- * their number.
+ * Parses and plans all points, as options of `sweep`, before running the first. Then shows the
+ * result of each: a row of a table or of CSV, a trial of a JSON document. A failed point does not
+ * affect other points. `report` was opened with SERIES_SCHEMA. `o`: common options for output and
+ * for the number of repetitions. If trials failed, `err` has their number.
  */
-void series_run(const struct series *s, struct report *report, const struct run_options *o,
-		struct error *err);
-
-/*
- * Runs the preset named by the options, or lists all for the name `help`. The words of the command
- * line follow the words of each line, so they take precedence. Returns the exit status.
- */
-int preset_run(const struct run_options *o, struct error *err);
+void series_run(const struct points *points, bool csv, struct report *report,
+		const struct run_options *o, struct error *err);
 
 #endif

@@ -18,7 +18,7 @@
  *	{"event":"outcomes","data":{"stream":7,"ranges":[[first,last,id],..]}}
  *	{"event":"limit","data":{..}}, {"event":"error","data":{..}}, {"event":"end","data":{..}}
  *
- * A sweep, a search or a preset is a series of runs:
+ * A sweep or a search is a series of runs:
  *
  *	{"event":"series","schema":"pktledger/sweep/1","data":{..}}  the start of its own -j
  *	start .. end as above                                        a run

@@ -403,7 +403,7 @@ unsigned trialset_columns(const struct json_object *document, const char **name,
 }
 
 /*
- * State while the lines of a ledger are read. A sweep, a search or a preset is a set: its document
+ * State while the lines of a ledger are read. A sweep or a search is a set: its document
  * equals its own -j output and is built from its lines and from the runs in it.
  */
 struct reading {

@@ -235,36 +235,12 @@ static void put_measures(const struct rows *r, const char *const *text, const ch
 	page_end(&p);
 }
 
-/* Prints the description of a preset. Its file has lines of arbitrary length, and empty lines
- * between paragraphs. */
-static void put_about(FILE *out, const struct json_object *preset)
-{
-	char *about = mem_string(json_get_text(preset, "about")), *rest = about, *line;
-	struct page p = page_open(out, false, 0);
-
-	page_line(&p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "%s", json_get_text(preset, "title"));
-	page_end(&p);
-	while ((line = strsep(&rest, "\n"))) {
-		page_words(&p, STYLE_PLAIN, "%s", line);
-		if (*line)
-			continue;
-		page_end(&p);
-		page_end(&p);
-	}
-	page_end(&p);
-	page_end(&p);
-	free(about);
-}
-
 void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *document)
 {
 	const struct json_object *start = json_get(document, "start");
-	const struct json_object *preset = json_get(start, "preset");
 
 	*r = (struct rows){.out = out, .repeated = json_get_u64(start, "repeat") > 1};
 	r->columns = trialset_columns(document, r->name, ROWS_COLUMNS);
-	if (preset && !csv)
-		put_about(out, preset);
 	for (unsigned i = 0; i < r->columns; i++) {
 		r->width[i] = (int)width_of(document, r->name[i]);
 		if (!csv) {

@@ -216,34 +216,6 @@ CASE(test_table_on_a_wide_terminal)
 	close(master);
 }
 
-/* The text of somebody's own preset, of any length, in lines of this page. */
-CASE(test_about)
-{
-	const unsigned words = 1500;
-	struct json_object *document = json_object_new_object(), *start, *preset;
-	char about[8 * 1500 + 64] = "", *text, *at = about;
-	size_t size, seen = 0;
-	FILE *out = open_memstream(&text, &size);
-	struct rows rows;
-
-	for (unsigned i = 0; i < words; i++)
-		at += sprintf(at, "%04u%s", i, i % 10 == 9 ? "\n" : " ");
-	strcpy(at, "\nThe last paragraph.");
-	json_object_object_add(document, "start", start = json_object_new_object());
-	json_object_object_add(start, "preset", preset = json_object_new_object());
-	json_object_object_add(preset, "title", json_object_new_string("Title"));
-	json_object_object_add(preset, "about", json_object_new_string(about));
-	rows_open(&rows, out, false, document);
-	fclose(out);
-	assert_memory_equal(text, "Title\n\n0000 0001 ", 17);
-	assert_non_null(strstr(text, "1498 1499\n\nThe last paragraph.\n\n"));
-	for (const char *word = text; (word = strpbrk(word, "0123456789")); word += 4)
-		seen++;
-	assert_int_equal(seen, words);
-	free(text);
-	json_object_put(document);
-}
-
 CASE(test_csv)
 {
 	struct json_object *start = json_of("{\"start\":{\"parameters\":[\"fault\",\"x\"]}}");
