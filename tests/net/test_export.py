@@ -321,7 +321,7 @@ def by_tls_and_with_a_token():
                 pass
         key_of_another = certificate(tempfile.mkdtemp(dir=directory))[1]
         path.chmod(0o644)
-        for options, said in ((["--tls-cert", cert], "belong together"),
+        for options, said in ((["--tls-cert", cert], "needs --tls-key"),
                               (["--tls-cert", key, "--tls-key", cert], "no certificate and its key"),
                               (["--tls-cert", cert, "--tls-key", key_of_another], "its key"),
                               (["--tls-cert", "/pl-none", "--tls-key", key], "cannot read /pl-none"),

@@ -390,7 +390,7 @@ LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1
 
 
 @table([
-    ("keep alone", ["trace", "--keep", "1h"], USAGE, "--keep needs a ledger"),
+    ("keep alone", ["trace", "--keep", "1h"], USAGE, "--keep needs --ledger"),
     ("keep too short", ["trace", "--ledger", "{new}", "--keep", "1ms"], USAGE, "--keep"),
     ("foreign file", ["trace", "--ledger", "{text}"], USAGE, "is no ledger"),
     ("no directory", ["trace", "--ledger", "{none}/x"], FAILED, "cannot open"),

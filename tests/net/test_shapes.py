@@ -106,7 +106,7 @@ def replay():
     ("mixed families", ["--src-addr", "2001:2::1"], 2, "IPv4"),
     ("pulses without a rate", ["--profile", "onoff:1/1"], 2, "--rate"),
     ("two rates", ["--profile", "ramp:1..2/1", "--rate", "5"], 2, "together"),
-    ("tag for a socket", ["--vlan", "5", "--tx", "socket"], 2, "VLAN"),
+    ("tag for a socket", ["--vlan", "5", "--tx", "socket"], 2, "--vlan and --tx socket"),
     ("capture without stamp", ["--pcap", "x"], 2, "--sequence-header"),
     ("no such capture", ["--pcap", "/nonexistent", "--sequence-header", "--rx", "xsk"], 1, "No such file"),
 ])

@@ -73,6 +73,20 @@ def everyday_names():
         assert listed <= options, (command["name"], listed - options)
 
 
+@case
+@rootless
+def names_of_other_options():
+    """What a row excludes or needs exists: a misspelt name would have no effect."""
+    known = {o["name"]: {v["name"] for v in o["values"]} for command in COMMANDS
+             for g in command["groups"] for o in g["options"]}
+    rules = [(o["name"], rule) for command in COMMANDS for g in command["groups"]
+             for o in g["options"] for rule in (o["needs"], o["excludes"]) if rule]
+    assert len(rules) > 50, rules
+    for name, rule in rules:
+        for other, value in re.findall(r"--([a-z0-9-]+)(?: (?!or)([a-z0-9]+))?", rule):
+            assert other in known and (not value or value in known[other]), (name, rule)
+
+
 @table([(old, command, old, new) for command, old, new in [
     ("run", "--legs", "--latency-breakdown"), ("recv", "--legs", "--latency-breakdown"),
     ("send", "--gap", "--skip"), ("run", "--stamp", "--sequence-header"),

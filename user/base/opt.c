@@ -562,20 +562,79 @@ static int take_word(struct parser *p, const char *text, struct error *err)
 	return take_value(p, &(struct opt_ref){o, 0}, o->name, text, err);
 }
 
+/* Returns the next name of a list, separated by blanks, or NULL. `name` NULL: the first. */
+static const char *next_name(const char *list, const char *name)
+{
+	name = name ? strchr(name, ' ') : list;
+	return name ? name + (name != list) : NULL;
+}
+
+void opt_names_text(const char *names, const char *word, char *buf, size_t size)
+{
+	size_t at = 0;
+
+	*buf = '\0';
+	for (const char *n = next_name(names, NULL); n && at < size; n = next_name(names, n)) {
+		const size_t len = strcspn(n, "= "), value = strcspn(n + len, " ");
+
+		at += snprintf(buf + at, size - at, "%s--%.*s%s%.*s",
+			       !at ? "" : n[len + value] ? ", " : word, (int)len, n, value ? " " : "",
+			       value ? (int)value - 1 : 0, value ? n + len + 1 : "");
+	}
+}
+
+/* Returns the first option of a list of names that is given, or has the value named, or NULL. */
+static const char *first_given(const struct parser *p, const char *names, bool *known)
+{
+	struct opt_ref ref;
+
+	for (const char *n = next_name(names, NULL); n; n = next_name(names, n)) {
+		const size_t len = strcspn(n, "= ");
+		const char *value = n[len] == '=' ? n + len + 1 : NULL;
+
+		if (!find(p->cmd, n, len, 0, &ref))
+			continue;
+		*known = true;
+		if (!value && opt_given(p->seen, ref.opt))
+			return n;
+		for (const struct opt_value *v = ref.opt->values; value && v->name; v++) {
+			const int *field = (const void *)(p->options + ref.base + ref.opt->offset);
+
+			if (v->value == *field && strlen(v->name) == strcspn(value, " ") &&
+			    !strncmp(v->name, value, strlen(v->name)))
+				return n;
+		}
+	}
+	return NULL;
+}
+
+/* Checks an option that is given against the others. */
+static int check_option(const struct parser *p, const struct opt *o, struct error *err)
+{
+	bool known = false, needed = false;
+	const char *other = first_given(p, o->excludes, &known);
+	char names[OPT_TEXT_MAX], one[WORD_MAX], hint[OPT_TEXT_MAX + 8];
+
+	if (other) {
+		snprintf(one, sizeof(one), "%.*s", (int)strcspn(other, " "), other);
+		opt_names_text(one, "", names, sizeof(names));
+		return error_usage(err, p->hint, "--%s and %s cannot be given together", o->name,
+				   names);
+	}
+	if (!o->needs || first_given(p, o->needs, &needed) || !needed)
+		return 0;
+	opt_names_text(o->needs, " or ", names, sizeof(names));
+	snprintf(hint, sizeof(hint), "add %s", names);
+	return error_usage(err, hint, "--%s needs %s", o->name, names);
+}
+
 static int check_complete(struct parser *p, struct error *err)
 {
 	const struct opt *arg = p->next_arg;
-	struct opt_ref other;
 
-	for (const struct opt_group *g = p->cmd->groups; g && g->opts; g++) {
-		for (const struct opt *o = g->opts; o->name; o++) {
-			if (o->excludes && opt_given(p->seen, o) &&
-			    find(p->cmd, o->excludes, strlen(o->excludes), 0, &other) &&
-			    opt_given(p->seen, other.opt))
-				return error_usage(err, p->hint,
-						   "--%s and --%s cannot be given together",
-						   o->name, o->excludes);
-		}
+	for (unsigned i = 0; i < p->seen->n; i++) {
+		if (check_option(p, p->seen->given[i], err))
+			return -EINVAL;
 	}
 	if (arg && arg->name && arg->required &&
 	    (arg->type != OPT_ARGS || !((const struct opt_args *)(p->options + arg->offset))->n))

@@ -107,7 +107,12 @@ struct opt {
 	const struct opt_value *values;
 	uint64_t min, max;	  /* in the field's unit, max 0: limit of the type */
 	const char *default_text; /* shown instead of the default, always for lists, "": nothing */
-	const char *excludes;	  /* long name of an option that conflicts with this option */
+	/*
+	 * Long names, separated by blanks, of options that cannot be given together with this
+	 * option, and of options of which at least one must be given too. NAME=VALUE: an
+	 * OPT_ENUM with this value, given or by default. Names that the command lacks are ignored.
+	 */
+	const char *excludes, *needs;
 	const char *formerly;	  /* former name, an error that mentions the new name, or NULL */
 	bool required;		  /* positional only */
 	/*
@@ -275,6 +280,9 @@ int opt_vary_parse(const struct command *cmd, const char *text, struct opt_vary 
 
 /* Helpers of the types for opt_help.c. A text has OPT_TEXT_MAX bytes at most. */
 #define OPT_TEXT_MAX 256
+
+/* Writes the names of `excludes` or `needs` as options: "--a, --b x or --c" for the word " or ". */
+void opt_names_text(const char *names, const char *word, char *buf, size_t size);
 
 /* Returns "flag", "count", ...: the name in opt_describe(). */
 const char *opt_type_name(enum opt_type type);

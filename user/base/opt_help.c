@@ -114,8 +114,8 @@ static void add_note(char *notes, size_t size, const char *text, const char *val
  */
 static void right_of(const struct opt *o, const char *base, bool brief, char *buf, size_t size)
 {
-	const char *excludes = brief ? NULL : o->excludes;
-	char values[OPT_TEXT_MAX * 4], def[OPT_TEXT_MAX], notes[OPT_TEXT_MAX * 2] = "";
+	char values[OPT_TEXT_MAX * 4], def[OPT_TEXT_MAX], notes[OPT_TEXT_MAX * 3] = "";
+	char names[OPT_TEXT_MAX];
 	const char *colon = "";
 	size_t at = 0;
 
@@ -133,8 +133,14 @@ static void right_of(const struct opt *o, const char *base, bool brief, char *bu
 		add_note(notes, sizeof(notes), "default: ", def);
 	if (o->values && !*values)
 		add_note(notes, sizeof(notes), "\"help\" lists the values", "");
-	if (excludes)
-		add_note(notes, sizeof(notes), "not with --", excludes);
+	if (o->needs && !brief) {
+		opt_names_text(o->needs, " or ", names, sizeof(names));
+		add_note(notes, sizeof(notes), "requires ", names);
+	}
+	if (o->excludes && !brief) {
+		opt_names_text(o->excludes, " or ", names, sizeof(names));
+		add_note(notes, sizeof(notes), "not with ", names);
+	}
 	snprintf(buf, size, "%s%s%s%s%s", o->help ? o->help : "", colon, values, notes,
 		 *notes ? ")" : "");
 }
@@ -365,7 +371,10 @@ static struct json_object *describe_options(const struct opt *opts, const char *
 		json_put_text(o, "help", opt->help);
 		opt_default_text(opt, base, text, sizeof(text));
 		json_put_text(o, "default", text);
-		json_put_text(o, "excludes", opt->excludes);
+		opt_names_text(opt->excludes, " or ", text, sizeof(text));
+		json_put_text(o, "excludes", opt->excludes ? text : NULL);
+		opt_names_text(opt->needs, " or ", text, sizeof(text));
+		json_put_text(o, "needs", opt->needs ? text : NULL);
 		json_put_bool(o, "required", opt->required);
 		json_put(o, "values",
 			 describe_table(value_rows, opt->values, sizeof(*opt->values)));

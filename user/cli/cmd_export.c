@@ -23,7 +23,7 @@
 struct export_options {
 	struct live_options live;
 	struct endpoint listen;
-	bool listen_set, process;
+	bool process;
 	const char *textfile, *cert, *key, *token_file;
 	unsigned max_series;
 };
@@ -41,12 +41,11 @@ static const struct export_options defaults = {
 
 static const struct opt export_opts[] = {
 	{"listen", 0, OPT_ENDPOINT, AT(listen),
-	 .set_offset = OPT_SET(struct export_options, listen_set),
 	 .help = "serve /metrics and / over HTTP at this address ([::] is any), unless only "
 		 "--textfile is given"},
-	{"tls-cert", 0, OPT_STRING, AT(cert), .metavar = "FILE", .default_text = "none: HTTP",
+	{"tls-cert", 0, OPT_STRING, AT(cert), .metavar = "FILE", .default_text = "none: HTTP", .needs = "tls-key",
 	 .help = "serve over HTTPS with this certificate and its chain (PEM)"},
-	{"tls-key", 0, OPT_STRING, AT(key), .metavar = "FILE", .default_text = "none",
+	{"tls-key", 0, OPT_STRING, AT(key), .metavar = "FILE", .default_text = "none", .needs = "tls-cert",
 	 .help = "private key of --tls-cert (PEM)"},
 	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
 	 .help = "require the token in the first line of FILE (`Authorization: Bearer` or browser "
@@ -292,7 +291,7 @@ static int open_outlets(struct export *e, struct error *err)
 	if (!http.listen.port)
 		http.listen.port = PORT;
 	e->where = http.listen;
-	if (!rc && (e->o->listen_set || !file))
+	if (!rc && (option_given("listen") || !file))
 		rc = http_open(&e->http, &http, err);
 	if (!rc && http.token.len && !http.cert && !num_is_loopback(&http.listen))
 		log_warn("the token can be read on the way to %s; --tls-cert and --tls-key encrypt "
@@ -310,9 +309,7 @@ static int check(struct export *e, struct error *err)
 
 	if (global_json(&o->global))
 		return error_usage(err, "use trace --json-lines", "export is for Prometheus");
-	if (!e->o->cert != !e->o->key)
-		return error_usage(err, "give both", "--tls-cert and --tls-key belong together");
-	if (e->o->textfile && !e->o->listen_set && (e->o->cert || e->o->token_file))
+	if (e->o->textfile && !option_given("listen") && (e->o->cert || e->o->token_file))
 		return error_usage(err, "add --listen",
 				   "%s protects a port, and with --textfile alone there is none",
 				   e->o->cert ? "--tls-cert" : "--token-file");

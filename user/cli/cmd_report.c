@@ -57,14 +57,14 @@ static const struct opt report_opts[] = {
 	{"compare", 0, OPT_FLAG, AT(compare),
 	 .help = "compare two results: different conditions and their effect"},
 	{"limit", 0, OPT_CUSTOM, AT(view.limits), .metavar = "NAME=CHANGE", .parse = parse_limits,
-	 .default_text = "none",
-	 .help = "with --compare: exit with 4 if the second is worse: loss=+0.1%, p99=+20%, "
+	 .default_text = "none", .needs = "compare",
+	 .help = "exit with 4 if the second is worse: loss=+0.1%, p99=+20%, "
 		 "rx_pps=-5%"},
 	{0},
 };
 
 static const struct opt form_opts[] = {
-	{"csv", 0, OPT_FLAG, AT(view.csv), .excludes = "json",
+	{"csv", 0, OPT_FLAG, AT(view.csv), .excludes = "json json-lines",
 	 .help = "print CSV, one row per interval and cause"},
 	{"html", 0, OPT_STRING, AT(view.html), .metavar = "PAGE", .excludes = "csv",
 	 .default_text = "none",
@@ -103,8 +103,6 @@ static int parse_window(struct report_options *o, struct error *err)
 		       {"--until", o->until, &o->window.until_ns}};
 	uint64_t now = when_now();
 
-	if (o->view.csv && o->view.json)
-		return error_usage(err, NULL, "--csv and --json-lines cannot be given together");
 	o->window.until_ns = UINT64_MAX;
 	for (unsigned i = 0; i < 2; i++) {
 		if (moments[i].text &&
@@ -226,8 +224,6 @@ static int report(struct report_options *o, struct error *err)
 
 	if (parse_window(o, err) || split_words(o, &expr, err))
 		return -EINVAL;
-	if (o->view.limits.n && !o->compare)
-		return error_usage(err, "add --compare", "--limit is for --compare");
 	while (n < o->window.n && capfile_is(o->window.path[n]))
 		n++;
 	if (n == 2 && o->window.n == 2)

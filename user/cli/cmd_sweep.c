@@ -32,7 +32,7 @@ static const struct opt sweep_opts[] = {
 	 .excludes = "vary", .default_text = "none",
 	 .help = "run the lines of a preset, or of a file with a / in its name (`help` lists "
 		 "presets)"},
-	{"csv", 0, OPT_FLAG, offsetof(struct sweep_options, csv), .excludes = "json",
+	{"csv", 0, OPT_FLAG, offsetof(struct sweep_options, csv), .excludes = "json json-lines",
 	 .help = "print CSV, one line per trial"},
 	{0},
 };
@@ -76,8 +76,6 @@ static int points_of(const struct sweep_options *o, struct points *points, struc
 {
 	static struct opt_vary vary[POINTS_COLUMNS];
 
-	if (o->csv && o->run.global.json_lines)
-		return error_usage(err, NULL, "--csv and --json-lines cannot be given together");
 	if (o->preset)
 		return preset_open(points, o->preset, program_argc - 2, program_argv + 2, err);
 	if (parse_all(o, vary, err))

@@ -35,7 +35,7 @@ struct trace_options {
 	struct live_options live;
 	struct opt_limits limits;
 	struct balance_numbering seq;
-	bool settle_set, until_limit, events, hex, stack, snaplen_set, keep_set;
+	bool until_limit, events, hex, stack;
 	const char *capture, *ledger, *junit; /* file names */
 	uint64_t count, burst_ns, settle_ns, keep_ns, snaplen;
 	char *const *command;
@@ -59,7 +59,8 @@ static const struct opt trace_opts[] = {
 	 .help = "exit with 4 if losses exceed a limit: loss=0, rcvbuf=100/s"},
 	{"junit", 0, OPT_STRING, AT(junit), .metavar = "FILE", .default_text = "none",
 	 .help = "write limits and findings as JUnit XML, for CI"},
-	{"until-limit", 0, OPT_FLAG, AT(until_limit), .help = "stop as soon as a limit is broken"},
+	{"until-limit", 0, OPT_FLAG, AT(until_limit), .needs = "limit",
+	 .help = "stop as soon as a limit is broken"},
 	{"microburst", 0, OPT_TIME, AT(burst_ns), .min = BURST_NS_MIN, .max = BURST_NS_MAX,
 	 .default_text = "off",
 	 .help = "find microbursts: report losses per window of this length and the worst windows"},
@@ -67,32 +68,30 @@ static const struct opt trace_opts[] = {
 };
 
 static const struct opt balance_opts[] = {
-	{"balance", 0, OPT_FLAG, AT(live.balance),
+	{"balance", 0, OPT_FLAG, AT(live.balance), .excludes = TRACE_PARTS,
 	 .help = "account for every packet of the flow that EXPR selects"},
 	{"seq", 0, OPT_CUSTOM, AT(seq), .metavar = "WHAT", .default_text = "none",
-	 .parse = numbering_parse,
+	 .parse = numbering_parse, .needs = "balance",
 	 .help = "find losses before this host by sequence numbers in the payload: rtp or "
 		 "OFFSET:BYTES[:STEP]"},
-	{"settle", 0, OPT_TIME, AT(settle_ns),
-	 .set_offset = OPT_SET(struct trace_options, settle_set),
-	 .help = "with --balance: at the end, wait at most this long for packets still queued"},
+	{"settle", 0, OPT_TIME, AT(settle_ns), .needs = "balance",
+	 .help = "at the end, wait at most this long for packets still queued"},
 	{"flows", 0, OPT_COUNT, AT(live.flows), .min = 16, .max = 1 << 22,
-	 .set_offset = OPT_SET(struct trace_options, live.flows_set),
-	 .help = "with --balance of TCP: keep at most N flows with losses, 8 ranges each"},
+	 .needs = "balance",
+	 .help = "for TCP: keep at most N flows with losses, 8 ranges each"},
 	{0},
 };
 
 static const struct opt events_opts[] = {
 	{"events", 0, OPT_FLAG, AT(events),
 	 .help = "print one line per lost packet (folded on a terminal)"},
-	{"hex", 0, OPT_FLAG, AT(hex), .help = "with --events: also print the packet's bytes"},
-	{"stack", 0, OPT_FLAG, AT(stack),
-	 .help = "with --events: also print the kernel's call stack"},
+	{"hex", 0, OPT_FLAG, AT(hex), .needs = "events", .help = "also print the packet's bytes"},
+	{"stack", 0, OPT_FLAG, AT(stack), .needs = "events",
+	 .help = "also print the kernel's call stack"},
 	{"write", 'w', OPT_STRING, AT(capture), .metavar = "FILE", .default_text = "none",
 	 .help = "write lost packets as pcapng, with the cause as a comment"},
 	{"snaplen", 's', OPT_SIZE, AT(snaplen), .min = 1, .max = SAMPLE_SNAPLEN_MAX,
-	 .set_offset = OPT_SET(struct trace_options, snaplen_set), .metavar = "BYTES",
-	 .default_text = "headers",
+	 .metavar = "BYTES", .default_text = "headers", .needs = "events write",
 	 .help = "capture length in bytes (linear part of the packet)"},
 	{0},
 };
@@ -100,8 +99,8 @@ static const struct opt events_opts[] = {
 static const struct opt ledger_opts[] = {
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append intervals to a file for `report`"},
-	{"keep", 0, OPT_TIME, AT(keep_ns), .set_offset = OPT_SET(struct trace_options, keep_set),
-	 .min = 1000000000, .help = "remove intervals older than this from the file"},
+	{"keep", 0, OPT_TIME, AT(keep_ns), .min = 1000000000, .needs = "ledger",
+	 .help = "remove intervals older than this from the file"},
 	{0},
 };
 
@@ -119,34 +118,6 @@ static const struct opt_group trace_groups[] = {
 	{"Long-term recording", ledger_opts, 0}, {"Tables", trace_view_opts, AT(live)},
 	{"Output", global_opts, AT(live)},	{0},
 };
-
-static int check_options(const struct trace_options *o, struct error *err)
-{
-	const bool kept = o->events || o->capture;
-	const struct contradiction list[] = {
-		{!o->live.balance && o->settle_set, "--settle is for the balance of a flow",
-		 "add --balance"},
-		{!o->live.balance && o->seq.kind != NUMBERS_NONE,
-		 "--seq is for the balance of a flow", "add --balance"},
-		{!o->live.balance && o->live.flows_set, "--flows is for the balance of TCP",
-		 "add --balance"},
-		{o->live.balance && !*o->live.expr.text,
-		 "--balance needs an EXPR that selects the flow",
-		 "for example: trace --balance udp port 5060"},
-		{o->until_limit && !o->limits.n, "--until-limit needs a --limit",
-		 "add --limit loss=0"},
-		{o->hex && !o->events, "--hex needs --events", "add --events"},
-		{o->stack && !o->events, "--stack needs --events", "add --events"},
-		{o->capture && !strcmp(o->capture, "-"), "-w -: stdout is used for the tables",
-		 "name a file, or a pipe by mkfifo"},
-		{o->snaplen_set && !kept, "--snaplen needs --events or -w",
-		 "add --events or -w FILE"},
-		{o->keep_set && !o->ledger, "--keep needs a ledger", "add --ledger FILE"},
-		{0},
-	};
-
-	return contradiction_check(list, err);
-}
 
 /* The ledger: events kept in a file, for days */
 
@@ -345,7 +316,7 @@ static int events_open(struct trace *t, struct error *err)
 	if (!o->events && !o->capture)
 		return 0;
 	t->events.wanted = true;
-	spec->snaplen = o->snaplen_set ? (uint32_t)o->snaplen : LIVE_SNAPLEN;
+	spec->snaplen = o->snaplen ? (uint32_t)o->snaplen : LIVE_SNAPLEN;
 	spec->stack = o->stack;
 	return o->capture ? pcapng_create(&t->events.file, o->capture, spec->snaplen, err) : 0;
 }
@@ -425,7 +396,7 @@ static int on_open(void *arg, struct error *err)
 		netns_close(&own);
 	}
 	if (t->events.wanted)
-		rc = live_open_drops(s->live, o->snaplen_set, o->live.all, on_drop, t, err);
+		rc = live_open_drops(s->live, o->snaplen, o->live.all, on_drop, t, err);
 	if (!rc && *sources_gaps(s->sources))
 		log_warn("%s", sources_gaps(s->sources));
 	if (!rc && *t->flow.udp)
@@ -470,7 +441,7 @@ static void on_start(void *arg)
 	if (asked.expr) /* as given by the user */
 		asked.expr = t->o->live.expr.text;
 	asked.by = t->by;
-	caps_give_up(cmd_trace.needs, t->o->keep_set ? "--keep" : NULL, CAPS_ONCE);
+	caps_give_up(cmd_trace.needs, option_given("keep") ? "--keep" : NULL, CAPS_ONCE);
 	trace_show_gaps(t->session.live);
 	t->start = json_trace_start(words, program_argv, env, &asked, &shown);
 	written(t, ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
@@ -638,21 +609,28 @@ static void on_end(struct trace *t, struct error *err)
 	show_end(t, &s);
 }
 
-/* Checks options that only a balance of UDP, or only a balance of TCP, supports. */
-static int check_protocols(const struct trace *t, struct error *err)
+/* Checks the rest of what the rows of the options say. */
+static int check_options(const struct trace *t, struct error *err)
 {
 	const bool udp = *t->flow.udp, tcp = *t->flow.tcp;
+	const struct trace_options *o = t->o;
 	const struct contradiction list[] = {
-		{!udp && t->o->seq.kind != NUMBERS_NONE, "--seq is for UDP: TCP has its own",
-		 "leave it out"},
-		{!tcp && t->o->live.flows_set, "--flows is for TCP: the balance of UDP keeps none",
-		 "leave it out"},
-		{!udp && t->o->settle_set, "--settle is for UDP: TCP sends again what is lost",
-		 "leave it out"},
+		{o->capture && !strcmp(o->capture, "-"), "-w -: stdout is used for the tables",
+		 "name a file, or a pipe by mkfifo"},
+		{o->live.balance && !udp && o->seq.kind != NUMBERS_NONE,
+		 "--seq is for UDP: TCP has its own", "leave it out"},
+		{o->live.balance && !tcp && option_given("flows"),
+		 "--flows is for TCP: the balance of UDP keeps none", "leave it out"},
+		{o->live.balance && !udp && option_given("settle"),
+		 "--settle is for UDP: TCP sends again what is lost", "leave it out"},
+		{tcp && o->live.spec.inner,
+		 "--inner and --balance of TCP cannot be given together: TCP sockets do not know "
+		 "the tunnel",
+		 "leave one of them out"},
 		{0},
 	};
 
-	return balance_whole(&t->o->live, tcp, err) ? -EINVAL : contradiction_check(list, err);
+	return contradiction_check(list, err);
 }
 
 static int check(struct trace *t, struct error *err)
@@ -660,9 +638,12 @@ static int check(struct trace *t, struct error *err)
 	const struct trace_options *o = t->o;
 	struct live_spec *spec = &t->session.spec;
 
-	if (trace_spec(&o->live, spec, err) || check_options(o, err) ||
-	    (o->live.balance &&
-	     (flow_expressions(&t->flow, o->live.expr.text, err) || check_protocols(t, err))) ||
+	if (o->live.balance && !*o->live.expr.text)
+		return error_usage(err, "for example: trace --balance udp port 5060",
+				   "--balance needs an EXPR that selects the flow");
+	if (trace_spec(&o->live, spec, err) ||
+	    (o->live.balance && flow_expressions(&t->flow, o->live.expr.text, err)) ||
+	    check_options(t, err) ||
 	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
 	    caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;

@@ -38,6 +38,15 @@ const struct opt global_opts[] = {
 	{0},
 };
 
+bool option_given(const char *name)
+{
+	for (unsigned i = 0; i < program_options.n; i++) {
+		if (!strcmp(program_options.given[i]->name, name))
+			return true;
+	}
+	return false;
+}
+
 int contradiction_check(const struct contradiction *list, struct error *err)
 {
 	for (; list->message; list++) {
@@ -298,6 +307,7 @@ const struct opt shape_opts[] = {
 	{"burst", 0, OPT_UINT, AT(spec.shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
 	 .default_text = "1", .help = "send bursts of N packets at the same average rate"},
 	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = imix_parse,
+	 .excludes = "size",
 	 .default_text = "one size",
 	 .help = "mix frame sizes with FCS: simple (7 x 64, 4 x 594, 1 x 1518) or "
 		 "64:7,594:4,1518:1 (SIZE:WEIGHT)"},
@@ -318,7 +328,7 @@ const struct opt shape_opts[] = {
 	{"seed", 0, OPT_U64, AT(spec.shape.seed), .max = UINT64_MAX,
 	 .help = "random seed (the same seed produces the same traffic)"},
 	{"vlan", 0, OPT_UINT, AT(spec.vlan), .metavar = "ID", .min = 1, .max = 4094,
-	 .default_text = "no tag", .help = "802.1Q tag (requires --tx xsk)"},
+	 .excludes = "tx=socket", .default_text = "no tag", .help = "802.1Q tag"},
 	{"tos", 0, OPT_UINT, AT(spec.tos), .max = 255, .default_text = "0",
 	 .help = "TOS byte or traffic class (DSCP << 2)"},
 	{"ttl", 0, OPT_UINT, AT(spec.ttl), .min = 1, .max = 255, .default_text = "64",
@@ -332,10 +342,11 @@ const struct opt shape_opts[] = {
 	 .default_text = "none", .formerly = "gap",
 	 .help = "skip this percentage of sequence numbers"},
 	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
+	 .excludes = "tx=socket imix src-addr dst-addr src-port dst-port vlan tos ttl",
 	 .help = "send the frames of a capture, with its timing unless --rate is given and once "
 		 "unless --count is given"},
 	{"sequence-header", 0, OPT_FLAG, AT(stamp), .formerly = "stamp",
-	 .help = "with --pcap: address the frames to the receiver and number them"},
+	 .needs = "pcap", .help = "address the frames to the receiver and number them"},
 	{0},
 };
 
@@ -382,21 +393,11 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 {
 	const struct shape *s = &spec->shape;
 	const bool headers = has_ranges(s) || spec->vlan || spec->tos || spec->ttl;
-	const bool socket = spec->tx == &tx_socket;
 	const struct contradiction list[] = {
-		{socket && spec->vlan,
-		 "--tx socket cannot send VLAN tags: the kernel makes its frames", "use --tx xsk"},
-		{socket && t->pcap,
-		 "--tx socket cannot send captured frames: the kernel makes its frames",
-		 "use --tx xsk"},
 		{s->frames && (spec->tuning.send.gso || spec->tuning.send.unconnected),
 		 "--gso and --unconnected need packets that are all alike, and an option asks for "
 		 "different ones",
 		 "leave one of them out"},
-		{t->imix.n && t->size, "--imix and --size cannot be given together", NULL},
-		{t->pcap && (t->imix.n || headers),
-		 "--pcap sets sizes, addresses and headers itself", NULL},
-		{t->stamp && !t->pcap, "--sequence-header is for --pcap", NULL},
 		{t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX,
 		 "--profile onoff needs a --rate for its bursts", "for example --rate 100k"},
 		{has_schedule(t) && !t->pcap && t->rate_set,
@@ -574,13 +575,13 @@ static int parse_nice(const char *value, void *field, struct error *err)
 }
 
 #define OF(member) offsetof(struct tuning, member)
+#define READER	   "rx=socket pass" /* where a socket is read */
 
 const struct opt socket_send_opts[] = {
-	{"gso", 0, OPT_FLAG, OF(send.gso),
-	 .help = "send up to 64 datagrams per message (UDP_SEGMENT, requires --tx socket)"},
-	{"unconnected", 0, OPT_FLAG, OF(send.unconnected),
-	 .help = "do not connect(): route each datagram separately, as IPv4 fragments always are "
-		 "(requires --tx socket)"},
+	{"gso", 0, OPT_FLAG, OF(send.gso), .needs = "tx=auto tx=socket",
+	 .help = "send up to 64 datagrams per message (UDP_SEGMENT)"},
+	{"unconnected", 0, OPT_FLAG, OF(send.unconnected), .needs = "tx=auto tx=socket",
+	 .help = "do not connect(): route each datagram separately, as IPv4 fragments always are"},
 	{"tx-cpu", 0, OPT_UINT, OF(tx.cpu), .set_offset = OPT_SET(struct tuning, tx.cpu_set),
 	 .max = CPU_MAX, .metavar = "CPU", .default_text = "chosen",
 	 .help = "CPU of the first sending thread (the next threads use the next CPUs)"},
@@ -589,25 +590,26 @@ const struct opt socket_send_opts[] = {
 
 const struct opt socket_recv_opts[] = {
 	{"rx-threads", 0, OPT_UINT, OF(rx_threads), .min = 1, .max = RECEIVER_THREADS,
-	 .default_text = "1",
+	 .needs = READER, .default_text = "1",
 	 .help = "number of receive threads, each with its own SO_REUSEPORT socket (a flow uses "
 		 "one)"},
-	{"gro", 0, OPT_FLAG, OF(receive.gro),
+	{"gro", 0, OPT_FLAG, OF(receive.gro), .needs = READER,
 	 .help = "receive merged datagrams in one message (UDP_GRO)"},
 	{"busy-poll", 0, OPT_UINT, OF(receive.busy_poll_us), .min = 1, .max = 1000000,
-	 .metavar = "USEC", .default_text = "off",
+	 .metavar = "USEC", .default_text = "off", .needs = READER,
 	 .help = "poll the interface's queue for this long before sleeping (SO_BUSY_POLL)"},
 	{"rx-cpu", 0, OPT_UINT, OF(rx.cpu), .set_offset = OPT_SET(struct tuning, rx.cpu_set),
 	 .max = CPU_MAX, .metavar = "CPU", .default_text = "chosen",
 	 .help = "CPU of the first receiving thread (the next threads use the next CPUs)"},
-	{"per-flow", 0, OPT_FLAG, OF(per_flow),
-	 .help = "report order and latency by source address and port (requires --rx socket)"},
-	{"work", 0, OPT_TIME, OF(reader.work_ns), .default_text = "0",
+	{"per-flow", 0, OPT_FLAG, OF(per_flow), .needs = READER,
+	 .help = "report order and latency by source address and port"},
+	{"work", 0, OPT_TIME, OF(reader.work_ns), .default_text = "0", .needs = READER " rx=xsk",
 	 .help = "simulate a slow receiver: CPU time spent on each packet"},
 	{"pause", 0, OPT_CUSTOM, OF(reader.pause_ns), .metavar = "ON/OFF", .parse = parse_pause,
-	 .default_text = "none",
+	 .default_text = "none", .needs = READER " rx=xsk",
 	 .help = "simulate a stalling receiver: stop reading for ON, read for OFF, repeat"},
 	{"log", 0, OPT_STRING, OF(reader.log), .metavar = "FILE", .default_text = "none",
+	 .needs = READER " rx=xsk",
 	 .help = "simulate a logging receiver: write one line to FILE per packet"},
 	{0},
 };
@@ -630,19 +632,8 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 {
 	const struct tuning *t = &spec->tuning;
 	const struct endpoint *group = &t->receive.group;
-	const bool no_tx = spec->tx && spec->tx != &tx_socket;
-	const bool no_rx = spec->rx && spec->rx != &rx_socket && !spec->pass;
 	const unsigned room = mtu - (spec->ipv6 ? 48 : 28);
 	const struct contradiction list[] = {
-		{no_tx && t->send.gso, "--gso needs --tx socket", NULL},
-		{no_tx && t->send.unconnected, "--unconnected needs --tx socket", NULL},
-		{no_rx && t->rx_threads > 1, "--rx-threads needs --rx socket", NULL},
-		{no_rx && t->receive.gro, "--gro needs --rx socket", NULL},
-		{no_rx && t->receive.busy_poll_us, "--busy-poll needs --rx socket", NULL},
-		{no_rx && t->per_flow, "--per-flow needs --rx socket", NULL},
-		{no_rx && spec->rx == &rx_xdp && (reader_works(&t->reader) || t->reader.pause_ns),
-		 "--work, --pause and --log need a reader, and --rx xdp has none",
-		 "use --rx socket or --rx xsk"},
 		{group->family && (!is_multicast(group) || group->port),
 		 "--group needs the address of a multicast group, without a port",
 		 "for example --group 239.1.1.1"},
@@ -693,22 +684,22 @@ const struct opt remote_opts[] = {
 	 .help = "run to another host: USER@HOST over ssh, HOST alone to its running `recv "
 		 "--serve`"},
 	{"via", 0, OPT_STRING, offsetof(struct remote_options, target.via.command),
-	 .metavar = "COMMAND", .default_text = "ssh if --to has a user",
+	 .metavar = "COMMAND", .default_text = "ssh if --to has a user", .needs = "to",
 	 .help = "start pktledger there with this command: 'ssh NAME', 'docker exec -i NAME' or "
 		 "'kubectl exec -i POD --'"},
 	{"remote", 0, OPT_STRING, offsetof(struct remote_options, target.via.remote),
-	 .metavar = "COMMAND", .default_text = "pktledger",
+	 .metavar = "COMMAND", .default_text = "pktledger", .needs = "to",
 	 .help = "command that starts pktledger there, for example 'sudo -n "
 		 "/usr/local/bin/pktledger'"},
-	{"reverse", 'R', OPT_FLAG, offsetof(struct remote_options, reverse),
+	{"reverse", 'R', OPT_FLAG, offsetof(struct remote_options, reverse), .needs = "to",
 	 .help = "send from the other host to this one"},
 	{"token-file", 0, OPT_STRING, offsetof(struct remote_options, token_file),
-	 .metavar = "FILE", .default_text = "none",
+	 .metavar = "FILE", .default_text = "none", .needs = "to",
 	 .help = "file with the token of `recv --serve` there (enables TLS)"},
 	{"insecure", 0, OPT_FLAG, offsetof(struct remote_options, insecure),
-	 .excludes = "token-file",
+	 .excludes = "token-file", .needs = "to",
 	 .help = "connect to `recv --serve --insecure` unencrypted, also outside loopback"},
-	{"shared-clock", 0, OPT_FLAG, offsetof(struct remote_options, target.shared_clock),
+	{"shared-clock", 0, OPT_FLAG, offsetof(struct remote_options, target.shared_clock), .needs = "to",
 	 .help = "report one-way latency (clocks synchronized, PTP)"},
 	{0},
 };
@@ -733,11 +724,6 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 	const struct via_config *via = &o->target.via;
 	const bool far = o->target.to.family, by_via = peer_is_via(&o->target);
 	const struct contradiction list[] = {
-		{!far && (o->reverse || o->token_file || o->insecure || o->target.shared_clock ||
-			  via->command || via->remote),
-		 "--reverse, --via, --remote, --token-file, --insecure and --shared-clock need "
-		 "--to",
-		 "add --to ADDR"},
 		{via->command && via->login, "--via already says how the other host is reached",
 		 "leave USER@ out of --to"},
 		{via->command && o->target.to.port,

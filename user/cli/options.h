@@ -43,10 +43,16 @@ extern char **program_argv;
 extern int program_argc;
 extern struct opt_seen program_options;
 
+/* Returns whether the option of that name is on the command line. */
+bool option_given(const char *name);
+
 enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK, TX_XDP };
 enum rx_choice { RX_SOCKET, RX_XSK, RX_XDP };
 
-/* Options that exclude each other. Ends with a NULL message. */
+/*
+ * Options that exclude each other by their values, which `excludes` and `needs` of a row cannot
+ * say. Ends with a NULL message.
+ */
 struct contradiction {
 	bool found;
 	const char *message, *hint;
@@ -207,7 +213,7 @@ struct live_options {
 	struct opt_enums stages, by; /* by: enum live_field */
 	uint64_t pid, interval_ns, duration_ns;
 	uint64_t flows; /* for the balance of TCP */
-	bool all, counters, balance, flows_set, interval_set;
+	bool all, counters, balance, interval_set;
 	const char *pod;       /* NULL: all */
 	struct opt_words expr; /* "" if not given */
 };
@@ -218,16 +224,14 @@ struct live_options {
  */
 int pod_netns(const char *pod, const char **netns, struct error *err);
 
+/* Options that select a part of the losses, which does not balance. */
+#define TRACE_PARTS "interface pid cgroup stage reason"
+
 /* Rows of struct live_options. */
 extern const struct opt trace_filter_opts[], trace_view_opts[], trace_tcp_opts[], expr_arg[];
 
 /* Fills `spec` from the options. Returns STATUS_USAGE on error. */
 int trace_spec(const struct live_options *o, struct live_spec *spec, struct error *err);
-
-/*
- * Returns STATUS_USAGE if an option covers only a part of the losses, or is meaningless for `tcp`.
- */
-int balance_whole(const struct live_options *o, bool tcp, struct error *err);
 
 /*
  * Does the work of trace_spec() for a command that balances only TCP: without EXPR all TCP, and

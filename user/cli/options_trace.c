@@ -62,12 +62,11 @@ const struct opt trace_view_opts[] = {
 };
 
 const struct opt trace_tcp_opts[] = {
-	{"balance", 0, OPT_FLAG, AT(balance),
+	{"balance", 0, OPT_FLAG, AT(balance), .excludes = TRACE_PARTS " inner",
 	 .help = "explain every TCP retransmission of EXPR, or of all flows (see `trace "
 		 "--balance`)"},
-	{"flows", 0, OPT_COUNT, AT(flows), .min = 16, .max = 1 << 22,
-	 .set_offset = OPT_SET(struct live_options, flows_set),
-	 .help = "with --balance: keep at most N flows to bound the memory (see `trace`)"},
+	{"flows", 0, OPT_COUNT, AT(flows), .min = 16, .max = 1 << 22, .needs = "balance",
+	 .help = "keep at most N flows to bound the memory (see `trace`)"},
 	{0},
 };
 
@@ -115,39 +114,14 @@ int trace_spec(const struct live_options *o, struct live_spec *spec, struct erro
 	return pod_netns(o->pod, &spec->netns, err);
 }
 
-int balance_whole(const struct live_options *o, bool tcp, struct error *err)
-{
-	const struct live_spec *f = &o->spec;
-	const char *part = f->ifname	 ? "--interface"
-			   : o->pid	 ? "--pid"
-			   : f->cgroup	 ? "--cgroup"
-			   : o->stages.n ? "--stage"
-			   : f->reasons	 ? "--reason"
-					 : NULL;
-
-	if (tcp && f->inner)
-		return error_usage(err, "leave one of them out",
-				   "--inner and --balance of TCP cannot be given together: TCP "
-				   "sockets do not know the tunnel");
-	if (!part)
-		return 0;
-	return error_usage(
-		err, "narrow EXPR instead",
-		"%s and --balance cannot be given together: a part of the losses does not balance",
-		part);
-}
-
 int balance_spec(const struct live_options *o, const char *command, struct flow_expressions *flow,
 		 struct live_spec *spec, struct error *err)
 {
-	if (!o->balance && o->flows_set)
-		return error_usage(err, "add --balance", "--flows is for the balance of TCP");
 	if (trace_spec(o, spec, err))
 		return -EINVAL;
 	if (!o->balance)
 		return 0;
-	if (balance_whole(o, true, err) ||
-	    flow_expressions(flow, spec->expr ? spec->expr : "tcp", err))
+	if (flow_expressions(flow, spec->expr ? spec->expr : "tcp", err))
 		return -EINVAL;
 	if (*flow->udp)
 		return error_usage(err, *flow->tcp ? "add: and tcp" : "use trace --balance",

@@ -86,7 +86,8 @@ static const struct opt own_opts[] = {
 	{"interval", 'I', OPT_TIME, AT(wait), .help = "every", .default_text = "off"},
 	{"stage", 0, OPT_ENUMS, AT(stages), .values = stage_values, .help = "stages"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .help = "limits"},
-	{"pair", 0, OPT_CUSTOM, AT(custom), .parse = parse_pair, .help = "a\tpair\nof two"},
+	{"pair", 0, OPT_CUSTOM, AT(custom), .parse = parse_pair, .help = "a\tpair\nof two",
+	 .excludes = "file tx=xsk", .needs = "tx=socket wait queues"},
 	{0},
 };
 
@@ -180,8 +181,7 @@ CASE(test_defaults)
 CASE(test_every_type)
 {
 	assert_int_equal(PARSE("-jvv", "-c", "10k", "--size=9k", "--wait", "200ms", "-n0", "-P4",
-			       "--rate=1.5Gbit/l1", "-ofile", "--tx", "xsk", "-i", "a,b", "--pair",
-			       "3/4"),
+			       "--rate=1.5Gbit/l1", "-ofile", "--tx", "xsk", "-i", "a,b"),
 			 0);
 	assert_true(o.common.json && !o.common.json_lines && o.common.verbose == 2);
 	assert_true(o.count == 10000 && o.count_set && o.bytes == 9216 && o.wait == 200000000);
@@ -191,6 +191,7 @@ CASE(test_every_type)
 	assert_int_equal(o.ifaces.n, 2);
 	assert_string_equal(o.ifaces.at[0], "a");
 	assert_string_equal(o.ifaces.at[1], "b");
+	assert_int_equal(PARSE("--pair", "3/4", "--tx=socket"), 0);
 	assert_true(o.custom[0] == 3 && o.custom[1] == 4);
 }
 
@@ -285,6 +286,11 @@ CASE(test_options_refused)
 	BAD("--count needs a value: N", "-j", "-c");
 	BAD("--size and --length cannot be given together", "--length", "100", "--size=100");
 	BAD("--json-lines and --json cannot be given together", "-j", "--json-lines");
+	BAD("--pair and --file cannot be given together", "--queues=1", "-o", "x", "--pair=3/4");
+	BAD("--pair and --tx xsk cannot be given together", "--wait=1s", "--tx=xsk", "--pair=3/4");
+	BAD("--pair needs --tx socket, --wait or --queues", "--pair=3/4");
+	assert_string_equal(err.hint, "add --tx socket, --wait or --queues");
+	assert_int_equal(PARSE("--pair=3/4", "--queues=1"), 0);
 	BAD("unexpected argument word", "word");
 	BAD("unexpected argument -", "-");
 	BAD("unexpected argument -j", "--", "-j");
@@ -399,6 +405,7 @@ CASE(test_help)
 		strstr(printed, "  -c, --count N           datagrams to send (default: 1M)\n"));
 	assert_non_null(strstr(printed, "sender: auto, socket, xsk (default: auto)\n"));
 	assert_non_null(strstr(printed, "frame (not with --length)\n"));
+	assert_non_null(strstr(printed, "requires --tx socket, --wait or --queues, not with --file"));
 	assert_non_null(strstr(printed, "every (default: off)\n"));
 	assert_non_null(strstr(printed, "ports\n"));
 	assert_non_null(strstr(printed, "stages (\"help\" lists the values)\n"));

@@ -3,9 +3,11 @@
  * engines. */
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
+#include "base/mem.h"
 #include "drops/fates.h"
 #include "host/netdev.h"
 #include "cli/options.h"
@@ -59,11 +61,10 @@ CASE(pauses_come_again)
 	assert_int_equal(reader_pause(&never, 100, 140), 0);
 }
 
-static enum status check(const struct tuning *t, const struct tx_ops *tx, const struct rx_ops *rx,
-			 bool ipv6, unsigned payload)
+static enum status check(const struct tuning *t, bool ipv6, unsigned payload)
 {
 	const struct run_spec spec = {
-		.tx = tx, .rx = rx, .ipv6 = ipv6, .payload = payload, .tuning = *t};
+		.tx = &tx_socket, .ipv6 = ipv6, .payload = payload, .tuning = *t};
 	struct error err = {};
 
 	tuning_check(&spec, 1500, &err);
@@ -72,15 +73,44 @@ static enum status check(const struct tuning *t, const struct tx_ops *tx, const 
 
 CASE(options_name_their_engine)
 {
-	const struct tuning gso = {.send.gso = true}, gro = {.receive.gro = true},
-			    threads = {.rx_threads = 2}, none = {};
+	static const struct {
+		const struct command *cmd;
+		const char *word[6], *refused; /* NULL: accepted */
+	} table[] = {
+		{&cmd_run, {"--tx=xsk", "--rx=xsk"}, NULL},
+		{&cmd_run, {"--gso"}, NULL},
+		{&cmd_run, {"--gso", "--tx=xsk"}, "--gso needs --tx auto or --tx socket"},
+		{&cmd_run, {"--gso", "--tx=socket", "--rx=xsk"}, NULL},
+		{&cmd_run, {"--gro", "--rx=xsk"}, "--gro needs --rx socket or --pass"},
+		{&cmd_recv, {"--rx-threads=2", "--rx=xsk"}, "--rx-threads needs --rx socket"},
+		{&cmd_run, {"--rx=xdp", "--gro", "--pass"}, NULL},
+		{&cmd_run, {"--rx=xdp", "--work=1us"}, "--work needs --rx socket"},
+		{&cmd_recv, {"--rx=xsk", "--work=1us"}, NULL},
+		{&cmd_run, {"--vlan=5", "--tx=socket"}, "--vlan and --tx socket cannot be given"},
+		{&cmd_run, {"--pcap=x", "--ttl=5"}, "--pcap and --ttl cannot be given"},
+		{&cmd_run, {"--sequence-header"}, "--sequence-header needs --pcap"},
+		{&cmd_run, {"--reverse"}, "--reverse needs --to"},
+		{&cmd_trace, {"--hex"}, "--hex needs --events"},
+		{&cmd_trace, {"--snaplen=9"}, "--snaplen needs --events or --write"},
+		{&cmd_trace, {"--write=x", "--snaplen=9"}, NULL},
+		{&cmd_top, {"--balance", "--pid=1"}, "--balance and --pid cannot be given"},
+	};
 
-	assert_int_equal(check(&none, &tx_xsk, &rx_xsk, false, 512), STATUS_OK);
-	assert_int_equal(check(&gso, &tx_xsk, &rx_socket, false, 512), STATUS_USAGE);
-	assert_int_equal(check(&gso, &tx_socket, &rx_xsk, false, 512), STATUS_OK);
-	assert_int_equal(check(&gro, &tx_xsk, &rx_xsk, false, 512), STATUS_USAGE);
-	assert_int_equal(check(&threads, NULL, &rx_xsk, false, 512), STATUS_USAGE);
-	assert_int_equal(check(&threads, NULL, &rx_socket, false, 512), STATUS_OK);
+	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		char *argv[LENGTH(table->word) + 1] = {(char *)table[i].cmd->name};
+		void *options = mem_zero(1, table[i].cmd->size);
+		struct opt_seen seen = {};
+		struct error err = {};
+		int argc = 1;
+
+		for (const char *const *w = table[i].word; *w; w++)
+			argv[argc++] = (char *)*w;
+		opt_parse(table[i].cmd, argc, argv, options, &seen, &err);
+		free(options);
+		if (!strstr(err.message, table[i].refused ? table[i].refused : "") ||
+		    !table[i].refused != !*err.message)
+			fail_msg("%s %s: '%s'", *argv, *table[i].word, err.message);
+	}
 }
 
 /* A segment is never fragmented. */
@@ -88,9 +118,9 @@ CASE(gso_needs_the_mtu)
 {
 	const struct tuning gso = {.send.gso = true};
 
-	assert_int_equal(check(&gso, &tx_socket, &rx_socket, false, 1472), STATUS_OK);
-	assert_int_equal(check(&gso, &tx_socket, &rx_socket, false, 1473), STATUS_USAGE);
-	assert_int_equal(check(&gso, &tx_socket, &rx_socket, true, 1453), STATUS_USAGE);
+	assert_int_equal(check(&gso, false, 1472), STATUS_OK);
+	assert_int_equal(check(&gso, false, 1473), STATUS_USAGE);
+	assert_int_equal(check(&gso, true, 1453), STATUS_USAGE);
 }
 
 CASE(group_is_multicast_of_the_family)
@@ -98,12 +128,12 @@ CASE(group_is_multicast_of_the_family)
 	struct tuning t = {};
 
 	assert_int_equal(num_endpoint("239.1.2.3", &t.receive.group), 0);
-	assert_int_equal(check(&t, NULL, &rx_socket, false, 0), STATUS_OK);
-	assert_int_equal(check(&t, NULL, &rx_socket, true, 0), STATUS_USAGE);
+	assert_int_equal(check(&t, false, 0), STATUS_OK);
+	assert_int_equal(check(&t, true, 0), STATUS_USAGE);
 	assert_int_equal(num_endpoint("198.18.0.1", &t.receive.group), 0);
-	assert_int_equal(check(&t, NULL, &rx_socket, false, 0), STATUS_USAGE);
+	assert_int_equal(check(&t, false, 0), STATUS_USAGE);
 	assert_int_equal(num_endpoint("239.1.2.3:99", &t.receive.group), 0);
-	assert_int_equal(check(&t, NULL, &rx_socket, false, 0), STATUS_USAGE);
+	assert_int_equal(check(&t, false, 0), STATUS_USAGE);
 }
 
 CASE(buckets_are_powers_of_two)
