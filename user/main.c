@@ -78,6 +78,9 @@ static struct json_object *stage_json(enum stage stage)
 	json_put_text(o, "what", stage_facts[stage].what);
 	json_put_text(o, "causes", stage_facts[stage].causes);
 	json_put_text(o, "remedy", stage_facts[stage].remedy);
+	json_put_text(o, "mechanism", stage_facts[stage].mechanism);
+	json_put_text(o, "hook", stage_facts[stage].hook);
+	json_put_text(o, "limit", stage_facts[stage].limit);
 	json_put_text(o, "uncounted", counter_silents[stage]);
 	list = json_put_list(o, "counters");
 	for (unsigned i = 0; i < counter_rules_n; i++) {

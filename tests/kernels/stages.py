@@ -17,8 +17,8 @@ def agrees(fault, options):
     assert row["verdict"] == "agrees", f"{row['note'] or 'no note'}: {row}"
 
 
-catalogue = lib.pktledger("selftest", "--catalogue", "-j").json["end"]["catalogue"]
+stages = lib.pktledger("help", "-j").json["stages"]
 for family, options in ((4, []), (6, ["--ipv6"])):
-    lib.cases += [(f"IPv{family}, {fault['name']}", agrees, (fault["name"], options))
-                  for stage in catalogue for fault in stage["faults"]]
+    lib.cases += [(f"IPv{family}, {fault}", agrees, (fault, options))
+                  for stage in stages for fault in stage["faults"]]
 lib.main()

@@ -10,14 +10,12 @@
 #include "report/document.h"
 #include "experiment/faults/fault.h"
 #include "base/watch.h"
-#include "drops/reason.h"
 #include "drops/stagemap.h"
-#include "ledger/ledger.h"
 
 struct selftest_options {
 	struct global_options global;
 	uint64_t count;
-	bool ipv6, host_global, catalogue;
+	bool ipv6, host_global;
 	struct fault_list faults;
 };
 
@@ -40,8 +38,6 @@ static const struct opt selftest_opts[] = {
 	{"host-global", 0, OPT_FLAG, AT(host_global),
 	 .help = "also inject faults that affect the whole host meanwhile (udp_mem, "
 		 "backlog:flow_limit)"},
-	{"catalogue", 0, OPT_FLAG, AT(catalogue), .excludes = "fault",
-	 .help = "show the causes of loss at each stage, without a test"},
 	{0},
 };
 
@@ -51,10 +47,6 @@ static const struct opt_group selftest_groups[] = {
 	{0},
 };
 
-/* The catalogue of stages, in path order: causes of loss, events and counters of each. */
-
-#define COUNTERS_MAX 16
-
 /* Returns "flow_limit" of "backlog:flow_limit", or NULL. */
 static const char *variant_of(unsigned fault)
 {
@@ -62,89 +54,6 @@ static const char *variant_of(unsigned fault)
 
 	return colon ? colon + 1 : NULL;
 }
-
-static struct json_object *faults_of(enum stage stage)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned f = 0; f < fault_count(); f++) {
-		struct json_object *o;
-
-		if (fault_stage(f) != stage)
-			continue;
-		o = json_add_object(list);
-		json_put_text(o, "name", fault_values[f].name);
-		json_put_text(o, "variant", variant_of(f));
-		json_put_text(o, "mechanism", fault_values[f].title);
-	}
-	return list;
-}
-
-static struct json_object *catalogue_json(void)
-{
-	struct json_object *stages = json_object_new_array();
-
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		struct json_object *o = json_add_object(stages), *list;
-		const char *counters[COUNTERS_MAX];
-		unsigned n = countercheck_counters(s, counters, COUNTERS_MAX);
-
-		json_put_text(o, "stage", stage_name(s));
-		json_put_text(o, "title", stage_title(s));
-		json_put_text(o, "mechanism", stage_facts[s].mechanism);
-		json_put_text(o, "hook", stage_facts[s].hook);
-		list = json_put_list(o, "counters");
-		for (unsigned i = 0; i < n; i++)
-			json_object_array_add(list, json_object_new_string(counters[i]));
-		json_put_text(o, "uncounted", counter_silents[s]);
-		json_put(o, "faults", faults_of(s));
-		json_put_text(o, "limit", stage_facts[s].limit);
-	}
-	return stages;
-}
-
-static void print_stage(const struct json_object *stage)
-{
-	static const struct {
-		const char *label, *text;
-	} above[] = {
-		{"", "{stage}: {title}"},
-		{"  mechanism  ", "{?mechanism}{mechanism}"},
-		{"  hook       ", "{?hook}{hook}"},
-	};
-	size_t n = json_get_length(stage, "counters");
-	struct page p = page_open(stdout, false, 0);
-
-	for (unsigned i = 0; i < LENGTH(above); i++)
-		page_fill_line(&p, 0, STYLE_PLAIN, above[i].label, STYLE_PLAIN, stage,
-			       above[i].text);
-	page_text(&p, 0, STYLE_PLAIN, "  counters   ");
-	for (size_t i = 0; i < n; i++)
-		page_words(&p, STYLE_PLAIN, "%s%s", json_get_item_text(stage, "counters", i),
-			   i + 1 < n ? "," : "");
-	page_words(&p, STYLE_PLAIN, n ? "" : "none");
-	page_end(&p);
-	page_fill_line(&p, 0, STYLE_PLAIN, "  uncounted  ", STYLE_PLAIN, stage,
-		       "{?uncounted}{uncounted}");
-	for (struct json_each fault = json_each(stage, "faults"); json_next(&fault);)
-		page_fill_line(&p, 0, STYLE_PLAIN, "  fault      ", STYLE_PLAIN, fault.item,
-			       "{name}: {mechanism}");
-	page_fill_line(&p, 0, STYLE_PLAIN, "  limit      ", STYLE_PLAIN, stage, "{?limit}{limit}");
-}
-
-static void catalogue_text(void)
-{
-	struct json_object *stages = catalogue_json();
-
-	for (size_t i = 0; i < json_object_array_length(stages); i++) {
-		if (i)
-			putchar('\n');
-		print_stage(json_object_array_get_idx(stages, i));
-	}
-	json_object_put(stages);
-}
-
-/* Returns the row of a tested fault as JSON. */
 
 static struct json_object *row_json(const struct selftest_row *row)
 {
@@ -229,19 +138,6 @@ static int run_faults(const struct selftest_options *o, const char *title, struc
 	return rc;
 }
 
-/* Writes the end of the document. Takes `rows` and `catalogue`, which may be NULL. */
-static void put_end(struct json_out *json, struct json_object *rows, bool interrupted,
-		    struct json_object *catalogue)
-{
-	struct json_object *end = json_object_new_object();
-
-	json_put(end, "rows", rows);
-	json_put_bool(end, "interrupted", interrupted);
-	if (catalogue)
-		json_put(end, "catalogue", catalogue);
-	json_out_once(json, "end", end);
-}
-
 struct json_object *selftest_rows(void)
 {
 	struct tested t = {.rows = json_object_new_array()};
@@ -254,6 +150,7 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 {
 	struct tested t = {.text = !json, .rows = json ? json_object_new_array() : NULL};
 	const unsigned *seen = t.seen;
+	struct json_object *end;
 	int rc;
 
 	watch_block_signals();
@@ -262,7 +159,10 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 		       "verdict");
 	rc = run_faults(o, "", &t);
 	if (json) {
-		put_end(json, t.rows, rc != 0, NULL);
+		end = json_object_new_object();
+		json_put(end, "rows", t.rows);
+		json_put_bool(end, "interrupted", rc != 0);
+		json_out_once(json, "end", end);
 	} else {
 		printf("%u agree, %u disagree, %u skipped", seen[SELFTEST_AGREES],
 		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
@@ -282,19 +182,15 @@ static int selftest_run(void *options, struct error *err)
 {
 	const struct selftest_options *o = options;
 	struct json_out *json = global_json_out(&o->global, "pktledger/selftest/1");
-	int rc = o->catalogue ? 0 : caps_require(&cmd_selftest, NULL, err);
+	int rc = caps_require(&cmd_selftest, NULL, err);
 
 	if (!rc && json)
 		json_out_once(json, "start",
 			      json_origin(program_argc, program_argv, env_read(NULL)));
-	if (!rc)
+	if (!rc) {
 		caps_give_up(cmd_selftest.needs, NULL, CAPS_AGAIN);
-	if (!rc && !o->catalogue)
 		rc = run_all(o, json);
-	else if (!rc && json)
-		put_end(json, json_object_new_array(), false, catalogue_json());
-	else if (!rc)
-		catalogue_text();
+	}
 	output_end(json, err);
 	return rc;
 }
@@ -310,7 +206,6 @@ static const struct opt_need needs[] = {
 static const struct opt_example examples[] = {
 	{"selftest", "check that losses on this host are reported at the right stage, and only "
 		     "there"},
-	{"selftest --catalogue", "list every stage: mechanism, hook, counters, faults, limits"},
 	{"selftest --host-global -6", "use IPv6, and also inject faults that affect the whole "
 				      "host"},
 	{0},

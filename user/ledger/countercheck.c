@@ -502,27 +502,3 @@ void countercheck_free(struct countercheck *b)
 	free(b->rows);
 	free(b->unexplained);
 }
-
-static unsigned names_of(enum stage stage, bool certain, const char **names, unsigned max)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < counter_rules_n && n < max; i++) {
-		const struct counter_rule *rule = &counter_rules[i];
-		const struct counter_member *m = rule->set;
-
-		while (m->stage != STAGE_NONE &&
-		       (m->stage != stage || (certain && m->force == MAY)))
-			m++;
-		if (m->stage != STAGE_NONE)
-			names[n++] = rule->name4;
-	}
-	return n;
-}
-
-unsigned countercheck_counters(enum stage stage, const char **names, unsigned max)
-{
-	unsigned n = names_of(stage, true, names, max);
-
-	return n ? n : names_of(stage, false, names, max);
-}

@@ -140,13 +140,6 @@ void countercheck_refusals(const struct result *res, struct engine_facts *facts)
 /* Adds the counters of stages that lost packets, and all disagreements. */
 void countercheck_show(const struct countercheck *check, struct result *res);
 
-/*
- * Lists the counters that record losses of this stage, as named in the table, with the IPv4 name if
- * there are two. If no counter is certain, lists the counters that may record some. Returns their
- * number, at most `max`.
- */
-unsigned countercheck_counters(enum stage stage, const char **names, unsigned max);
-
 enum counter_sum {
 	SUM_REPLIES,	 /* ICMP errors that the sender received, role "tx" */
 	SUM_REASSEMBLED, /* datagrams that the receiver reassembled: ReasmOKs of RFC 4293 */

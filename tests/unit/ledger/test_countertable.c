@@ -359,31 +359,6 @@ CASE(one_member_keeps_its_name)
 	}
 }
 
-CASE(stages_have_counters)
-{
-	static const struct {
-		enum stage stage;
-		unsigned max, n;
-		const char *first;
-	} rows[] = {
-		{STAGE_RCVBUF, 8, 3, "Udp:RcvbufErrors"},
-		{STAGE_NIC_RING, 8, 3, "@:rx_missed_errors"}, /* may know them, none is certain */
-		{STAGE_NIC_RING, 1, 1, "@:rx_missed_errors"},
-		{STAGE_TC_EGRESS, 1, 1, "Udp:SndbufErrors"},
-		{STAGE_SOCKET_CLOSE, 8, 0, NULL},
-		{STAGE_NONE, 8, 0, NULL},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const char *names[8];
-
-		assert_int_equal(countercheck_counters(rows[i].stage, names, rows[i].max),
-				 rows[i].n);
-		if (rows[i].n)
-			assert_string_equal(names[0], rows[i].first);
-	}
-}
-
 static struct countercheck compare_all(const struct counter *items, size_t n,
 				       const struct engine_facts *facts)
 {

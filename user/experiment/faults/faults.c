@@ -168,7 +168,7 @@ static int unknown_name(const char *name, struct error *err)
 			i++;
 		if (!strcmp(name, stage_name(s)) && i == n_rows)
 			return error_set(err, STATUS_UNABLE, -EOPNOTSUPP,
-					 "`selftest --catalogue` describes every stage",
+					 "pktledger-stages(7) describes every stage",
 					 "nothing to inject at the stage %s: %s", name,
 					 stage_facts[s].limit ? stage_facts[s].limit
 							      : stage_facts[s].mechanism);
