@@ -24,9 +24,9 @@
 #include "report/ledgerfile.h"
 #include "report/series.h"
 
-/* Bounds of the data kept in a ledger and shown next to it. */
+/* Bounds of the data on the screen and in a ledger. JSON alone has all rows. */
 #define ROWS_MAX     32 /* rows per interval, most intervals have only a few */
-#define FLOWS_MAX    16
+#define FLOWS_MAX    16 /* only in a ledger */
 #define END_ROWS_MAX 256
 #define TCP_NS	     10000000000ULL /* ns between two readings of retransmissions */
 #define QUIET_NS     60000000000ULL /* ns, longest quiet period */
@@ -203,21 +203,25 @@ static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64
 	return (struct trace_time){when_now() - ago_ns, time_ns, length_ns};
 }
 
-/* Returns the part of an interval that is kept. `from` NULL: without losses. */
-static struct json_object *kept_interval(const struct trace *t, const struct live_table *from,
+/*
+ * Returns an interval, the same for JSON, ledger and screen. `from` NULL: without losses. The caller
+ * owns it.
+ */
+static struct json_object *interval_json(const struct trace *t, const struct live_table *from,
 					 const struct trace_time *time)
 {
+	const bool by_flow = t->ledger.file && t->session.spec.by & LIVE_BIT(LIVE_FLOW);
 	static const struct live_table nothing;
-	bool by_flow = t->session.spec.by & LIVE_BIT(LIVE_FLOW);
-	struct live_table rows, flows = {};
+	struct live_table rows = {}, flows = {};
 	struct json_object *o;
 
 	if (!from)
 		from = &nothing;
-	worst_rows(&rows, from, t->by, 0, ROWS_MAX);
+	if (!t->json)
+		worst_rows(&rows, from, t->by, 0, ROWS_MAX);
 	if (by_flow)
 		worst_rows(&flows, from, ROWS_BY_FLOW, 1u << CLASS_LOSS, FLOWS_MAX);
-	o = json_trace_interval(&rows, by_flow ? &flows : NULL, t->by, time);
+	o = json_trace_interval(t->json ? from : &rows, by_flow ? &flows : NULL, t->by, time);
 	table_free(&flows);
 	table_free(&rows);
 	return o;
@@ -231,7 +235,7 @@ static void write_quiet(struct trace *t, uint64_t time_ns)
 
 	if (!t->ledger.quiet_ns)
 		return;
-	o = kept_interval(t, NULL, &time);
+	o = interval_json(t, NULL, &time);
 	written(t, ledgerfile_interval(t->ledger.file, o));
 	json_object_put(o);
 	t->ledger.quiet_ns = 0;
@@ -266,20 +270,6 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 		k->last = own;
 	}
 	written(t, ledgerfile_interval(k->file, o));
-}
-
-/* Returns the part of the end that is kept. The caller owns it. */
-static struct json_object *kept_end(const struct trace *t, const struct live_summary *s)
-{
-	struct live_summary bounded = *s;
-	struct json_object *end;
-	struct live_table rows;
-
-	worst_rows(&rows, s->total, t->by, 0, END_ROWS_MAX);
-	bounded.total = &rows;
-	end = json_trace_end(&bounded, t->by);
-	table_free(&rows);
-	return end;
 }
 
 #define EVENTS_NS	   80000000 /* ns per tick */
@@ -469,24 +459,11 @@ static void show_limit(struct trace *t, const struct limit *limit, double measur
 	json_object_put(o);
 }
 
-/* Adds the details next to the rows of an interval. */
-static struct json_object *with_details(const struct trace *t, struct json_object *o)
-{
-	struct burst_report bursts;
-
-	if (live_bursts(t->session.live, false, &bursts))
-		json_put(o, "microbursts", json_bursts(&bursts));
-	if (t->o->live.counters && sources_rates(t->session.sources))
-		json_put(o, "counters",
-			 json_rates(sources_rates(t->session.sources), t->o->live.all));
-	return o;
-}
-
 /*
  * Keeps decided retransmissions in the ledger, so that they survive a crash. Reads sockets and
  * interfaces.
  */
-static void keep_tcp(struct trace *t, struct json_object *kept, uint64_t time_ns)
+static void keep_tcp(struct trace *t, struct json_object *o, uint64_t time_ns)
 {
 	static struct tcp_balance now;
 	struct json_object *part;
@@ -498,28 +475,27 @@ static void keep_tcp(struct trace *t, struct json_object *kept, uint64_t time_ns
 		return;
 	part = json_tcp_part(&now, &t->ledger.tcp);
 	if (part)
-		json_put(kept, "tcp", part);
+		json_put(o, "tcp", part);
 }
 
 static void show_interval(struct trace *t)
 {
-	const struct live_table *now = live_interval(t->session.live);
 	uint64_t length_ns, time_ns = live_time(t->session.live, &length_ns);
 	const struct trace_time time = time_of(t, time_ns, length_ns);
-	struct json_object *kept = NULL, *whole = NULL;
+	struct json_object *o = interval_json(t, live_interval(t->session.live), &time);
+	struct burst_report bursts;
 
+	if (live_bursts(t->session.live, false, &bursts))
+		json_put(o, "microbursts", json_bursts(&bursts));
+	if (t->o->live.counters && sources_rates(t->session.sources))
+		json_put(o, "counters",
+			 json_rates(sources_rates(t->session.sources), t->o->live.all));
 	if (t->ledger.file)
-		kept = with_details(t, kept_interval(t, now, &time));
-	if (kept)
-		keep_tcp(t, kept, time_ns);
-	if (t->json || !kept)
-		whole = with_details(t, json_trace_interval(now, NULL, t->by, &time));
-	write_interval(t, &time, kept);
-	json_out_each(t->json, "interval", json_object_get(whole));
+		keep_tcp(t, o, time_ns);
+	write_interval(t, &time, o);
 	if (!t->json && t->shows_intervals)
-		print_trace_interval(&t->text, t->start, kept ? kept : whole, &t->headed);
-	json_object_put(kept);
-	json_object_put(whole);
+		print_trace_interval(&t->text, t->start, o, &t->headed);
+	json_out_each(t->json, "interval", o);
 	output_flush();
 }
 
@@ -552,24 +528,28 @@ static bool on_interval(void *arg)
 	       !(t->o->count && !t->events.wanted && lost >= t->o->count);
 }
 
-static void show_end(struct trace *t, const struct live_summary *s)
+static void show_end(struct trace *t, struct live_summary *s)
 {
-	struct json_object *kept = t->ledger.file ? kept_end(t, s) : NULL, *whole = NULL;
+	struct json_object *end;
+	struct live_table rows = {};
 
-	if (t->json || !kept)
-		whole = json_trace_end(s, t->by);
+	if (!t->json) {
+		worst_rows(&rows, s->total, t->by, 0, END_ROWS_MAX);
+		s->total = &rows;
+	}
+	end = json_trace_end(s, t->by);
+	table_free(&rows);
 	if (t->ledger.file && !t->ledger.rc) {
 		write_quiet(t, s->duration_ns);
-		written(t, ledgerfile_event(t->ledger.file, "end", NULL, kept));
+		written(t, ledgerfile_event(t->ledger.file, "end", NULL, end));
 	}
 	if (t->json)
-		events_json_end(t, whole);
+		events_json_end(t, end);
 	else
-		print_trace_end(&t->text, t->start, kept ? kept : whole);
-	junit_end(t->junit, kept ? kept : whole);
-	json_out_once(t->json, "end", json_object_get(whole));
-	json_object_put(kept);
-	json_object_put(whole);
+		print_trace_end(&t->text, t->start, end);
+	junit_end(t->junit, end);
+	json_out_once(t->json, "end", json_object_get(end));
+	json_object_put(end);
 }
 
 static void put_junit_limits(const struct trace *t)
