@@ -133,25 +133,6 @@ static int parse_number(const struct opt *opt, const char *who, const char *text
 	return 0;
 }
 
-/*
- * Returns the value with `word` in its title, such as port for flow. NULL if a name is nearly as
- * close.
- */
-static const char *named_in_title(const struct opt_value *values, const char *word)
-{
-	const char *found = NULL;
-
-	for (const struct opt_value *v = values; v->name; v++) {
-		const char *at = v->title ? strcasestr(v->title, word) : NULL;
-
-		if (!strncmp(v->name, word, strlen(word)))
-			return NULL;
-		if (at && (at == v->title || at[-1] == ' ') && strlen(word) > 2 && !found)
-			found = v->name;
-	}
-	return found;
-}
-
 static int complain_value(const struct opt *opt, const char *who, const char *text,
 			  struct error *err)
 {
@@ -168,9 +149,7 @@ static int complain_value(const struct opt *opt, const char *who, const char *te
 				       v->name);
 		names[n++] = v->name;
 	}
-	near = n ? named_in_title(opt->values, text) : NULL;
-	if (n && !near)
-		near = opt_nearest(text, names, n);
+	near = n ? opt_nearest(text, names, n) : NULL;
 	if (near)
 		return error_usage(err, hint, "%s: '%s' is not known (did you mean %s?)", who,
 				   quoted, near);
@@ -869,27 +848,20 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 	int rc = 0;
 
 	if (range_value(o, r->first, &unit, &first) || range_value(o, r->last, &other, &last) ||
-	    (rates && (unit == RATE_MAX || unit != other)))
-		return rates ? vary_usage(err, "for example 100k..1M/100k",
-					  "--vary: the ends of '%s' are not two rates of one unit",
-					  r->text)
-			     : vary_usage(err, VARY_HINT,
-					  "--vary: the ends of '%s' are not values of the option",
-					  r->text);
+	    unit != other || (rates && unit == RATE_MAX))
+		return vary_usage(err, VARY_HINT,
+				  "--vary: the ends of '%s' are not two values of one unit", r->text);
 	if (first > last)
 		return vary_usage(err, "the lower end first: FIRST..LAST/STEP",
 				  "--vary: '%s' runs backwards", r->text);
-	if (r->factor && first == 0)
-		return vary_usage(err, "start above 0",
-				  "--vary: '%s' stays 0 however it is multiplied", r->text);
 	/* a factor is a plain number above 1, fractions allowed */
-	if (r->factor &&
-	    (num_rate(r->step, &factor) || factor.unit != RATE_PPS || factor.value <= 1))
-		return vary_usage(err, "for example 64k..4m/x2",
-				  "--vary: the factor of '%s' is not above 1", r->text);
-	if (!r->factor && (range_value(o, r->step, &other, &step) || other != unit || step == 0))
+	if (r->factor ? num_rate(r->step, &factor) || factor.unit != RATE_PPS ||
+				factor.value <= 1 || first == 0
+		      : range_value(o, r->step, &other, &step) || other != unit || step == 0)
 		return vary_usage(err, "FIRST..LAST/STEP, or /x2 to double",
-				  "--vary: '%s' needs a step above 0", r->text);
+				  "--vary: '%s' needs a step above 0, or a factor above 1 and a start "
+				  "above 0",
+				  r->text);
 	now = first;
 	for (unsigned i = 1; !rc && now <= last * (rates ? 1 + ROUNDING : 1); i++, now = next) {
 		rc = add_value(v, range_text(o, unit, now), err);
