@@ -75,7 +75,7 @@ def limits_of_a_comparison(limits, changes, status):
     (["--compare", "--limit", "loss=+0x1%x"], USAGE, "not a percentage"),
     (["--compare", "--limit", "losses=+1%"], USAGE, "not a limit"),
     (["--compare", "--limit", "ndr=-1%"], FAILED, "not both results have it"),
-    (["--limit", "loss=+1%"], USAGE, "is for --compare"),
+    (["--limit", "loss=+1%"], USAGE, "needs --compare"),
     (["--compare", "--join"], USAGE, "cannot be given together"),
 ]])
 @rootless

@@ -117,8 +117,8 @@ static const struct opt_example examples[] = {
 const struct command cmd_sweep = {
 	.name = "sweep",
 	.summary = "repeat `run` for each value of an option, one row per run",
-	.everyday = "vary preset csv tx rx rcvbuf fault repeat ledger interface to count duration "
-		    "rate size length flows threads json verbose help",
+	.everyday = "vary preset csv tx rx rcvbuf fault repeat ledger to count duration "
+		    "rate size length flows json verbose help",
 	.description =
 		"Repeats `run` with each combination of the values that --vary lists, or with each "
 		"line of a preset. All other "

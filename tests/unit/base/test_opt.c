@@ -405,7 +405,7 @@ CASE(test_help)
 		strstr(printed, "  -c, --count N           datagrams to send (default: 1M)\n"));
 	assert_non_null(strstr(printed, "sender: auto, socket, xsk (default: auto)\n"));
 	assert_non_null(strstr(printed, "frame (not with --length)\n"));
-	assert_non_null(strstr(printed, "not with --file or"));
+	assert_non_null(strstr(printed, "(requires --tx socket"));
 	assert_non_null(strstr(printed, "every (default: off)\n"));
 	assert_non_null(strstr(printed, "ports\n"));
 	assert_non_null(strstr(printed, "stages (\"help\" lists the values)\n"));
