@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A host as check reads it: healthy, and what makes it sick. */
+/* A host as check reads it (tests/fixtures/advice), for tests that need its structs. */
 #ifndef PKTLEDGER_CHECK_HOST_H
 #define PKTLEDGER_CHECK_HOST_H
 
@@ -10,81 +10,22 @@
 #include "facts_of.h"
 #include "diagnosis/judge.h"
 
-/* A host with a NIC of 4 of 8 queues on 4 CPUs, one socket, and nothing wrong. */
 struct host {
 	struct facts f;
 	struct counters before;
 };
 
+/* A host with a NIC of 4 of 8 queues on 4 CPUs, one socket, and nothing wrong. */
 static inline struct host *healthy_host(void)
 {
+	struct json_object *o = json_object_from_file("tests/fixtures/advice/host.json");
 	struct host *h = calloc(1, sizeof(*h));
-	struct facts *f = &h->f;
-	struct facts_link *l = &f->link[0];
 
 	assert_non_null(h);
-	f->window_ns = 1000000000;
-	f->self.btf = true;
-	f->cpus.n = f->cpus.online = 4;
-	for (unsigned i = 0; i < 4; i++) {
-		struct facts_cpu *cpu = &f->cpus.at[i];
-
-		*cpu = (struct facts_cpu){.online = true, .ticked = true, .idle = 0.9};
-		strcpy(cpu->governor, "powersave");
-		cpu->mhz = cpu->mhz_max = 3000;
-		strcpy(cpu->idle_state, "C6");
-		cpu->idle_latency_us = 100;
-	}
-	f->n_links = 1;
-	strcpy(l->dev.link.ifname, "eth1");
-	strcpy(l->dev.driver, "ice");
-	l->dev.link.mtu = 1500;
-	l->dev.link.rx_queues = 4;
-	l->set.ring.known = l->set.channels.known = l->set.coalesce.known = true;
-	l->set.pause.known = l->set.rss.known = true;
-	l->set.ring.rx = 512;
-	l->set.ring.rx_max = 4096;
-	l->set.channels.combined = 4;
-	l->set.channels.combined_max = 8;
-	l->set.coalesce.rx_usecs = 50;
-	l->set.rss.entries = 128;
-	l->set.rss.used = 4;
-	strcpy(l->rps_cpus, "0");
-	strcpy(l->qdisc, "fq_codel limit 10240");
-	strcpy(l->rp_filter, "2");
-	l->dev.link.txqueuelen = 1000;
-	l->rx_packets = 100000;
-	l->n_irqs = 4;
-	for (unsigned i = 0; i < 4; i++)
-		l->irq[i] = (struct facts_irq){
-			.irq = 64 + i, .fired = 1000, .most = 1000, .cpu = (int)i};
-	f->stack = (struct facts_stack){
-		.rmem_default = 212992,
-		.rmem_max = 212992,
-		.wmem_default = 212992,
-		.wmem_max = 212992,
-		.udp_mem = {1000, 2000, 3000},
-		.udp_pages = 10,
-		.page_bytes = 4096,
-		.max_backlog = 1000,
-		.budget = 300,
-		.budget_usecs = 2000,
-		.flow_entries_known = true,
-		.flow_limit_cpus = "f",
-		.conntrack = 10,
-		.conntrack_max = 1000,
-		.frag_high = {4194304, 4194304},
-		.neighbours = {10, 10},
-		.neighbours_max = {1024, 1024},
-	};
-	f->socks.n = f->socks.all = 1;
-	f->socks.at[0] = (struct facts_sock){.inode = 5,
-					     .family = AF_INET,
-					     .port = 5001,
-					     .rcvbuf = 300000,
-					     .sndbuf = 212992,
-					     .pid = 77,
-					     .process = "reader"};
+	if (!o)
+		fail_msg("no host.json (run from the top of the tree)");
+	facts_load(o, &h->f);
+	json_object_put(o);
 	return h;
 }
 
@@ -142,38 +83,7 @@ static inline const struct check_finding *by_id(const struct check_findings *lis
 	return NULL;
 }
 
-/* What makes it sick, in more than one test. */
-
-static inline void sock_at(struct host *h, uint64_t rcvbuf, uint32_t lost)
-{
-	struct facts_sock *s = &h->f.socks.at[0];
-
-	s->rcvbuf = rcvbuf;
-	s->queued = s->queued_before = rcvbuf;
-	s->drops = lost + 10;
-	s->lost = lost;
-	move(h, "here", "Udp:RcvbufErrors", lost);
-	move(h, "here", "Udp:InErrors", lost);
-	move(h, "here", "Udp:InDatagrams", 400);
-}
-
-static inline void slow_reader(struct host *h)
-{
-	sock_at(h, 300000, 500);
-}
-
-/* Its reader had time to spare, and the buffer was full only for moments. */
-static inline void rested(struct host *h)
-{
-	h->f.socks.at[0].reading = (struct reading){.pid = 77,
-						    .process = "reader",
-						    .thread = "reader",
-						    .threads = 1,
-						    .holders = 1,
-						    .window_ns = 1000000000,
-						    .run_ns = 10000000,
-						    .samples = 10};
-}
+/* What makes it sick. */
 
 static inline void backlog(struct host *h)
 {

@@ -38,8 +38,7 @@ def stages(share, reason="A_REASON"):
 
 def start(host="host"):
     return {"time": "2024-05-01T12:00:00.000000Z", "host": host,
-            "env": {"version": "1", "kernel": "6.1", "interfaces": [
-                {"ifname": "v-rx", "netns": "rx", "driver": "veth", "mtu": 1500}],
+            "env": {"version": "1", "kernel": "6.1", "interfaces": [],
                     "sysctls": {"net.core.rmem_max": 212992, "net.ipv4.udp_mem": [1, 2, 3]}},
             "command": ["pktledger", "run", "--lab", host], "lab": None, "tx": "xsk",
             "rx": "socket", "granted_mode": {"tx": "skb", "rx": None},

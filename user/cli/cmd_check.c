@@ -487,6 +487,17 @@ static bool explain_counter(const struct print_view *v, const char *name)
 	return found;
 }
 
+static void explain_finding(const struct print_view *v, const struct finding_row *row)
+{
+	char cause[FINDING_TEXT], fix[FINDING_TEXT], text[4 * FINDING_TEXT];
+
+	finding_outline(cause, sizeof(cause), row->cause);
+	finding_outline(fix, sizeof(fix), row->fix);
+	snprintf(text, sizeof(text), "%s%s%s What to do: %s.", cause, row->about ? " " : "",
+		 row->about ? row->about : "", fix);
+	print_about(v, row->id, finding_proofs[row->proof], text);
+}
+
 /* Explains a name. `named` may end in a question mark, as tables show a suspected loss. */
 static int explain(const char *named, struct error *err)
 {
@@ -509,8 +520,7 @@ static int explain(const char *named, struct error *err)
 	}
 	for (unsigned i = 0; i < finding_rows_n; i++) {
 		if (row == &finding_rows[i] || !strcmp(id, "all"))
-			print_about(&v, finding_rows[i].id, finding_proofs[finding_rows[i].proof],
-				    finding_rows[i].about);
+			explain_finding(&v, &finding_rows[i]);
 	}
 	if (found || explain_reason(&v, id) || explain_counter(&v, id))
 		return 0;

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <linux/if_link.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,23 +11,11 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/mem.h"
+#include "base/record.h"
 #include "drops/reason.h"
 #include "host/load.h"
 #include "base/proc.h"
-#include "host/netdev.h"
-
-/* Offloads that change how a packet is counted, cut, merged or checked. */
-static const char *const offloads[] = {"tx-checksum-ipv4",
-				       "tx-checksum-ipv6",
-				       "tx-checksum-ip-generic",
-				       "rx-checksum",
-				       "rx-gro",
-				       "rx-gro-list",
-				       "rx-udp-gro-forwarding",
-				       "rx-gro-hw",
-				       "tx-udp-segmentation",
-				       "tx-generic-segmentation",
-				       "tx-gso-list"};
 
 /* The namespace that decides. */
 enum side { HOST, TX, RX };
@@ -92,51 +79,20 @@ static struct json_object *read_sysctls(const struct lab *lab)
 	return o;
 }
 
+/* Returns the settings of an interface, as in `check`, without the parts that need two samples. */
 static struct json_object *read_port(const char *role, const struct lab_port *port)
 {
-	static const char *const modes[] = {
-		[XDP_ATTACHED_DRV] = "native",
-		[XDP_ATTACHED_SKB] = "generic",
-		[XDP_ATTACHED_HW] = "offloaded",
-		[XDP_ATTACHED_MULTI] = "several",
-	};
-	struct json_object *o = json_object_new_object(), *features = json_object_new_object();
-	char path[64], text[128];
-	struct netdev dev;
-	unsigned mode;
-	bool on;
+	static const char *const measured[] = {"irqs", "losses", "rx_packets", "tx_packets"};
+	struct facts_link *link = mem_new(link);
+	struct json_object *o;
 
-	json_put_text(o, "ifname", port->ifname);
+	if (facts_link_read(port->ns, port->ifname, link))
+		snprintf(link->dev.link.ifname, sizeof(link->dev.link.ifname), "%s", port->ifname);
+	o = record_write(facts_link_rows, link);
+	for (unsigned i = 0; i < LENGTH(measured); i++)
+		json_object_object_del(o, measured[i]);
 	json_put_text(o, "netns", role);
-	if (!netdev_get(port->ns, port->ifname, &dev)) {
-		if (*dev.driver)
-			json_put_text(o, "driver", dev.driver);
-		json_put_u64(o, "mtu", dev.link.mtu);
-		json_put_u64(o, "rx_queues", dev.link.rx_queues);
-		json_put_u64(o, "tx_queues", dev.link.tx_queues);
-		json_put(o, "speed_mbit",
-			 dev.speed_mbit < 0 ? NULL : json_object_new_int(dev.speed_mbit));
-		mode = dev.link.xdp_attached;
-		json_put_u64(o, "txqueuelen", dev.link.txqueuelen);
-		json_put_text(o, "xdp", mode <= XDP_ATTACHED_MULTI ? modes[mode] : NULL);
-		if (dev.link.xdp_program)
-			json_put_u64(o, "xdp_program_id", dev.link.xdp_program);
-		if (*dev.link.qdisc)
-			json_put_text(o, "qdisc", dev.link.qdisc);
-	}
-	for (unsigned i = 0; i < LENGTH(offloads); i++) {
-		if (!netdev_get_feature(port->ns, port->ifname, offloads[i], &on))
-			json_put_bool(features, offloads[i], on);
-	}
-	json_put(o, "offloads", features);
-	/* Adds who does the receive work: softirq or a thread, and on which CPUs. */
-	if (link_sysfs(port->ns, port->ifname, "threaded", text, sizeof(text)))
-		json_put_bool(o, "threaded_napi", strcmp(text, "0") != 0);
-	if (link_sysfs(port->ns, port->ifname, "queues/rx-0/rps_cpus", text, sizeof(text)))
-		json_put_text(o, "rps_cpus", text);
-	snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", port->ifname);
-	if (netns_sysctl_read(port->ns, path, text, sizeof(text)) >= 0)
-		json_put(o, "rp_filter", sysctl_value(text));
+	free(link);
 	return o;
 }
 

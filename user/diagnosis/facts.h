@@ -51,14 +51,20 @@ struct cpu_sample {
  */
 void cpu_sample_parse(struct cpu_sample *s, const char *text);
 
+/* `ticked`: the fractions of the window are known. Unknown texts are "", unknown numbers 0. */
+#define FACTS_CPU(F)                                                                               \
+	F(bool online, BOOL, "online", online)                                                     \
+	F(bool ticked, BOOL, "ticked", ticked)                                                     \
+	F(double idle, DOUBLE, "idle", idle)                                                       \
+	F(double softirq, DOUBLE, "softirq", softirq)                                              \
+	F(char governor[24], TEXT, "governor", governor)                                           \
+	F(unsigned mhz, UINT, "mhz", mhz)                                                          \
+	F(unsigned mhz_max, UINT, "mhz_max", mhz_max)                                              \
+	F(char idle_state[24], TEXT, "idle_state", idle_state) /* deepest enabled state */         \
+	F(unsigned idle_latency_us, UINT, "idle_latency_us", idle_latency_us)
+
 struct facts_cpu {
-	bool online;
-	bool ticked;		  /* the fractions are known */
-	double idle, softirq;	  /* fraction of the window, 0 .. 1 */
-	char governor[24];	  /* "" if unknown */
-	unsigned mhz, mhz_max;	  /* from cpufreq, 0 if unknown */
-	char idle_state[24];	  /* the deepest enabled state, "" if unknown */
-	unsigned idle_latency_us; /* exit latency of that state */
+	FACTS_CPU(FACT_MEMBER)
 };
 
 struct facts_cpus {
@@ -78,16 +84,23 @@ void facts_cpus_read(int root, struct facts_cpus *cpus);
 
 #define FACTS_IRQS 128 /* per interface */
 
+/*
+ * `fired`: interrupts in the window on all CPUs. `cpu`: CPU with the most of them, -1: none fired.
+ * `target`: CPU to which the interrupt is routed, -1 if unknown or several. `moving`: it moves to
+ * another CPU with the next interrupt, which does not occur during polling.
+ */
+#define FACTS_IRQ(F)                                                                               \
+	F(unsigned irq, UINT, "irq", irq)                                                          \
+	F(char name[48], TEXT, "name", name) /* by the driver: "eth0-TxRx-3" */                    \
+	F(uint64_t fired, UINT, "fired", fired)                                                    \
+	F(char allowed[32], TEXT, "affinity", allowed) /* "0-3,8" */                               \
+	F(bool moving, BOOL, "moving", moving)                                                     \
+	F(int cpu, INT, "cpu", cpu)                                                                \
+	F(int target, INT, "target", target)
+
 struct facts_irq {
-	unsigned irq;
-	uint64_t fired;	  /* interrupts in the window, on all CPUs */
-	int cpu;	  /* CPU with the most of them, -1: none fired */
-	uint64_t most;	  /* interrupts on that CPU */
-	int target;	  /* CPU to which the interrupt is routed, -1 if unknown or several */
-	bool moving;	  /* moves to another CPU with the next interrupt, which does not occur
-			   * during polling */
-	char allowed[32]; /* CPUs allowed for the interrupt, "0-3,8", "" if unknown */
-	char name[48];	  /* name given by the driver: "eth0-TxRx-3", "virtio2-input.0" */
+	FACTS_IRQ(FACT_MEMBER)
+	uint64_t most; /* interrupts on `cpu` */
 };
 
 /*
@@ -118,35 +131,48 @@ bool irq_receives(const struct facts_irq *irq);
 bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
 		unsigned size);
 
+/* `lost`: packets in the window. `total`: value of the counter, 0 for several counters. */
+#define FACTS_LOSS(F)                                                                              \
+	F(enum nic_cause cause, ENUM, "cause", cause, RECORD_NAMES(nic_cause_names))               \
+	F(enum nic_class class, ENUM, "class", class, RECORD_NAMES(nic_class_names))               \
+	F(char counter[NIC_NAME], TEXT, "counter", counter)                                        \
+	F(uint64_t lost, UINT, "lost", lost)                                                       \
+	F(uint64_t total, UINT, "total", total)
+
 struct link_loss {
-	enum nic_cause cause;
-	enum nic_class class;
+	FACTS_LOSS(FACT_MEMBER)
 	enum stage stage;
-	char counter[NIC_NAME];
-	uint64_t lost;	/* packets in the window */
-	uint64_t total; /* value of the counter, 0 if not comparable (several counters) */
 };
+
+/* Settings of queue 0 are "" or 0 if the kernel does not support them. */
+#define FACTS_LINK(F)                                                                              \
+	F(char master_name[16], TEXT, "master", master_name) /* its bridge, bond ... */            \
+	F(unsigned peer_mtu, UINT, "peer_mtu", peer_mtu, .how = RECORD_NULL) /* of a veth */       \
+	F(bool features_known, BOOL, "features_known", features_known)                             \
+	F(bool native_xdp, BOOL, "native_xdp", native_xdp) /* of the driver (Linux 6.3) */         \
+	F(bool zero_copy, BOOL, "zero_copy", zero_copy)                                            \
+	F(bool threaded, BOOL, "threaded_napi", threaded)                                          \
+	F(char qdisc[64], TEXT, "qdisc", qdisc) /* with its limit: "pfifo limit 1000" */           \
+	F(char rps_cpus[128], TEXT, "rps_cpus", rps_cpus)                                          \
+	F(char xps_cpus[128], TEXT, "xps_cpus", xps_cpus)                                          \
+	F(unsigned rps_flow_cnt, UINT, "rps_flow_cnt", rps_flow_cnt)                               \
+	F(char rp_filter[8], TEXT, "rp_filter", rp_filter) /* effective: the larger of its own and `all` */ \
+	F(bool gro, BOOL, "gro", gro)                                                              \
+	F(bool gro_hw, BOOL, "gro_hw", gro_hw)                                                     \
+	F(bool lro, BOOL, "lro", lro)                                                              \
+	F(bool gso, BOOL, "gso", gso)                                                              \
+	F(bool udp_gso, BOOL, "udp_gso", udp_gso)                                                  \
+	F(bool rx_csum, BOOL, "rx_checksum", rx_csum)                                              \
+	F(bool tx_csum, BOOL, "tx_checksum", tx_csum)                                              \
+	F(uint64_t rx_packets, UINT, "rx_packets", rx_packets) /* in the window, see facts_end() */ \
+	F(uint64_t tx_packets, UINT, "tx_packets", tx_packets)
 
 struct facts_link {
 	struct netdev dev;
 	struct netdev_settings set;
-	char master_name[16]; /* its bridge, bond ... */
-	unsigned peer_mtu;    /* MTU of the other end of a veth, 0 if unknown */
-	bool features_known;
-	bool native_xdp, zero_copy; /* capabilities of the driver (netdev-genl, Linux 6.3) */
-	bool threaded;		    /* NAPI runs in threads */
-	char qdisc[64];		    /* kind, with the limit if known: "pfifo limit 1000" */
-
-	/* Queue 0, "" or 0 if the kernel does not support the setting. */
-	char rps_cpus[128], xps_cpus[128];
-	unsigned rps_flow_cnt;
-	char rp_filter[8]; /* effective: the larger of the interface's and `all`, "" if unknown */
-	bool gro, gro_hw, lro, gso, udp_gso, rx_csum;
-
+	FACTS_LINK(FACT_MEMBER)
 	struct facts_irq irq[FACTS_IRQS]; /* interrupts with a line in /proc/interrupts */
 	unsigned n_irqs;
-
-	uint64_t rx_packets, tx_packets; /* packets in the window, set by facts_end() */
 	struct link_loss loss[FACTS_LINK_LOSSES];
 	unsigned n_losses;
 };
@@ -168,31 +194,35 @@ uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause);
 
 #define FACTS_SOCKS 512 /* further sockets are counted, not judged */
 
+/*
+ * `lost`, `reads`: in the window. A message merged by UDP_GRO is one read. Sizes are 0 if unknown.
+ * `truesize`: mean bytes per queued packet. `young`: opened in the window, so that rates of the
+ * window do not apply. `pid`: the owner, one of several, 0 if not found.
+ */
+#define FACTS_SOCK(F)                                                                              \
+	F(uint16_t port, UINT, "port", port)                                                       \
+	F(char process[16], TEXT, "process", process)                                              \
+	F(pid_t pid, INT, "pid", pid, .how = RECORD_NULL)                                          \
+	F(unsigned holders, UINT, "holders", holders)                                              \
+	F(char bound[FMT_MAX], TEXT, "bound", bound) /* local address, "" for any */               \
+	F(char peer[FMT_MAX], TEXT, "peer", peer) /* address and port if connected */              \
+	F(uint64_t queued, UINT, "queued_bytes", queued)                                           \
+	F(uint64_t queued_before, UINT, "queued_before_bytes", queued_before)                      \
+	F(uint64_t truesize, UINT, "truesize_bytes", truesize)                                     \
+	F(uint64_t rcvbuf, UINT, "rcvbuf_bytes", rcvbuf, .how = RECORD_NULL) /* getsockopt() */    \
+	F(uint64_t sndbuf, UINT, "sndbuf_bytes", sndbuf, .how = RECORD_NULL)                       \
+	F(uint32_t drops, UINT, "drops", drops) /* since it was opened */                          \
+	F(uint32_t lost, UINT, "lost", lost)                                                       \
+	F(bool young, BOOL, "young", young)                                                        \
+	F(uint64_t reads, UINT, "reads", reads, RECORD_WHEN(facts_sock, reads_known))
+
 struct facts_sock {
 	uint64_t inode;
 	uint64_t cookie; /* 0 if unknown */
 	int family;	 /* AF_INET, AF_INET6 */
-	uint16_t port;
-	char bound[FMT_MAX];	/* local address, "" for any */
-	char peer[FMT_MAX];	/* connected address and port, "" if not connected */
-	uint64_t queued;	/* bytes of truesize in the queue (SK_MEMINFO_RMEM_ALLOC) */
-	uint64_t queued_before; /* bytes one window before */
-	uint64_t truesize;	/* mean bytes per queued packet, 0 if unknown */
-	uint64_t rcvbuf;	/* value of getsockopt(SO_RCVBUF), 0 if unknown */
-	uint64_t sndbuf;	/* value of getsockopt(SO_SNDBUF), 0 if unknown */
-	uint32_t drops;		/* packets since the socket was opened */
-	uint32_t lost;		/* packets in the window */
-	bool young;		/* opened in the window, so that rates of the window do not apply */
 	bool reads_known;
-	uint64_t reads; /* successful receive calls in the window, a message merged by UDP_GRO
-			 * counts once */
-
+	FACTS_SOCK(FACT_MEMBER)
 	struct reading reading; /* work of the reader during losses, window_ns 0 if unknown */
-
-	/* The owner. pid 0 if not found. With several processes, one of them. */
-	pid_t pid;
-	unsigned holders;
-	char process[16]; /* name */
 };
 
 struct facts_socks {
@@ -271,27 +301,44 @@ int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps 
 /* Limits of the network stack, next to the current usage. 0 if unknown, where 0 is meaningless. */
 
 /* Counters without another place, in both samples. */
+#define FACTS_SAMPLE(F)                                                                            \
+	/* table full or no memory, without early_drop, which made room */                         \
+	F(uint64_t conntrack_drops, UINT, "conntrack_drops", conntrack_drops)                      \
+	F(uint64_t conntrack_clashes, UINT, "conntrack_clashes", conntrack_clashes)                \
+	F(uint64_t nfqueue_drops, UINT, "nfqueue_drops", nfqueue_drops) /* a queue was full */     \
+	F(uint64_t ovs_lost, UINT, "ovs_lost", ovs_lost) /* not passed to the daemon */
+
 struct stack_sample {
-	uint64_t conntrack_drops; /* table full or no memory, without early_drop, which made room */
-	uint64_t conntrack_clashes;
-	uint64_t nfqueue_drops; /* packets lost because a queue to user space was full */
-	uint64_t ovs_lost;	/* packets that Open vSwitch could not pass to its daemon */
+	FACTS_SAMPLE(FACT_MEMBER)
 };
 
 enum { STACK_V4, STACK_V6, STACK_FAMILIES };
 
-struct facts_stack {
-	uint64_t rmem_default, rmem_max, wmem_default, wmem_max;
-	uint64_t udp_mem[3], udp_pages; /* pages, limits and use of the whole host */
-	uint64_t page_bytes;
-	uint64_t max_backlog, budget, budget_usecs;
-	uint64_t flow_entries; /* rps_sock_flow_entries */
-	bool flow_entries_known;
-	char flow_limit_cpus[128]; /* flow_limit_cpu_bitmap */
-	uint64_t conntrack, conntrack_max;
-	uint64_t frag_high[STACK_FAMILIES], frag_memory[STACK_FAMILIES];     /* bytes */
-	uint64_t neighbours[STACK_FAMILIES], neighbours_max[STACK_FAMILIES]; /* gc_thresh3 */
+#define FACTS_STACK(F, L)                                                                          \
+	F(uint64_t rmem_default, UINT, "rmem_default", rmem_default)                               \
+	F(uint64_t rmem_max, UINT, "rmem_max", rmem_max)                                           \
+	F(uint64_t wmem_default, UINT, "wmem_default", wmem_default)                               \
+	F(uint64_t wmem_max, UINT, "wmem_max", wmem_max)                                           \
+	L(uint64_t udp_mem[3], UINT, "udp_mem", udp_mem) /* pages */                               \
+	F(uint64_t udp_pages, UINT, "udp_pages", udp_pages) /* used by the whole host */           \
+	F(uint64_t page_bytes, UINT, "page_bytes", page_bytes)                                     \
+	F(uint64_t max_backlog, UINT, "netdev_max_backlog", max_backlog)                           \
+	F(uint64_t budget, UINT, "netdev_budget", budget)                                          \
+	F(uint64_t budget_usecs, UINT, "netdev_budget_usecs", budget_usecs)                        \
+	F(uint64_t flow_entries, UINT, "rps_sock_flow_entries", flow_entries,                      \
+	  RECORD_WHEN(facts_stack, flow_entries_known))                                            \
+	F(char flow_limit_cpus[128], TEXT, "flow_limit_cpu_bitmap", flow_limit_cpus)               \
+	F(uint64_t conntrack, UINT, "conntrack", conntrack)                                        \
+	F(uint64_t conntrack_max, UINT, "conntrack_max", conntrack_max)                            \
+	/* of both families: bytes, and gc_thresh3 */                                              \
+	L(uint64_t frag_high[STACK_FAMILIES], UINT, "frag_high_thresh", frag_high)                 \
+	L(uint64_t frag_memory[STACK_FAMILIES], UINT, "frag_memory", frag_memory)                  \
+	L(uint64_t neighbours[STACK_FAMILIES], UINT, "neighbours", neighbours)                     \
+	L(uint64_t neighbours_max[STACK_FAMILIES], UINT, "neighbours_max", neighbours_max)
 
+struct facts_stack {
+	bool flow_entries_known;
+	FACTS_STACK(FACT_MEMBER, FACT_MEMBER)
 	struct stack_sample before, after;
 };
 
@@ -307,31 +354,29 @@ uint64_t nfqueue_drops(const char *text);
  */
 void facts_stack_read(const struct netns *ns, const struct netns *host, struct facts_stack *stack);
 
-/*
- * Packets dropped by connection tracking in a namespace since boot: because the table was full, or
- * because the new entry clashed with an existing entry (__nf_conntrack_confirm()).
- */
-struct stack_conntrack {
-	uint64_t drops, clashes;
-};
-
 /* Reads the pages used by UDP on the whole host. Returns false if unknown. */
 bool stack_udp_pages(const struct netns *ns, uint64_t *pages);
-/* Parses /proc/net/stat/nf_conntrack. Pure. */
-struct stack_conntrack stack_conntrack_parse(const char *text);
-struct stack_conntrack stack_conntrack_read(const struct netns *ns);
+
+/*
+ * Sets the packets that connection tracking dropped since boot, from /proc/net/stat/nf_conntrack:
+ * because the table was full, or because the new entry clashed with an existing entry
+ * (__nf_conntrack_confirm()). Pure.
+ */
+void stack_conntrack_parse(const char *text, struct stack_sample *sample);
 
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample);
 
 /* Abilities of pktledger on this host. */
+#define FACTS_SELF(F)                                                                              \
+	F(bool btf, BOOL, "btf", btf)                                                              \
+	F(char missing_caps[96], TEXT, "missing_capabilities", missing_caps)                       \
+	F(unsigned reasons, UINT, "drop_reasons", reasons) /* 0: functions only */                 \
+	F(bool drop_socket, BOOL, "drop_socket", drop_socket) /* of a drop (Linux 6.11) */         \
+	F(bool af_xdp, BOOL, "af_xdp", af_xdp)                                                     \
+	F(bool xdp_features, BOOL, "xdp_features", xdp_features) /* of drivers (Linux 6.3) */
 
 struct facts_self {
-	bool btf;
-	char missing_caps[96]; /* "" if all are present */
-	unsigned reasons;      /* number of drop reasons of the kernel, 0: functions only */
-	bool drop_socket;      /* the kernel reports the socket of a drop (Linux 6.11) */
-	bool af_xdp;
-	bool xdp_features; /* the kernel reports abilities of drivers (netdev-genl, Linux 6.3) */
+	FACTS_SELF(FACT_MEMBER)
 };
 
 /* All facts. */
@@ -406,6 +451,18 @@ bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns);
 bool facts_undecided(const struct facts_reader *r);
 
 void facts_free(struct facts *facts);
+
+/*
+ * Write or read the facts as a JSON object, all that judge() needs: a line of a bundle. Names that are
+ * read are checked, because commands to be typed may contain them. The caller owns the object, and
+ * frees `facts`, zero-initialised, with facts_free().
+ */
+struct json_object *facts_write(const struct facts *facts);
+void facts_load(const struct json_object *o, struct facts *facts);
+
+/* Rows of documents. */
+extern const struct record_field facts_link_rows[], facts_sock_rows[], facts_reading_rows[],
+	facts_unread_rows[], facts_self_rows[];
 
 /* Returns the increase of a counter, and its value. 0 if it does not exist. */
 uint64_t facts_moved(const struct facts *f, const char *scope, const char *name);

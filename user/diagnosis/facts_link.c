@@ -102,6 +102,8 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	link->gso = feature(ns, ifname, "tx-generic-segmentation");
 	link->udp_gso = feature(ns, ifname, "tx-udp-segmentation");
 	link->rx_csum = feature(ns, ifname, "rx-checksum");
+	link->tx_csum = feature(ns, ifname, "tx-checksum-ip-generic") ||
+			feature(ns, ifname, "tx-checksum-ipv4");
 	return 0;
 }
 

@@ -170,51 +170,29 @@ static uint64_t read_ovs(const struct netns *ns)
 	return nl_query_bus(ns, NETLINK_GENERIC, nlh, on_datapath, &lost) ? 0 : lost;
 }
 
-struct stack_conntrack stack_conntrack_parse(const char *text)
+void stack_conntrack_parse(const char *text, struct stack_sample *sample)
 {
 	static const char *const names[] = {"drop", "insert_failed", "chaintoolong"};
-	uint64_t n[LENGTH(names)] = {}, clashes;
+	uint64_t n[LENGTH(names)] = {};
 
 	for (unsigned i = 0; i < LENGTH(names); i++)
 		procnet_column(text, strlen(text), names[i], true, &n[i]);
 	/* `drop` includes both. A chain that is too long counts a failed insert without a drop */
-	clashes = smaller(n[1] - smaller(n[1], n[2]), n[0]);
-	return (struct stack_conntrack){.drops = n[0] - clashes, .clashes = clashes};
-}
-
-static struct stack_conntrack read_conntrack(void)
-{
-	char *text = read_net("stat/nf_conntrack");
-	struct stack_conntrack now = stack_conntrack_parse(text ? text : "");
-
-	free(text);
-	return now;
-}
-
-struct stack_conntrack stack_conntrack_read(const struct netns *ns)
-{
-	struct stack_conntrack now = {};
-	int saved = netns_push(ns);
-
-	if (saved < 0)
-		return now;
-	now = read_conntrack();
-	netns_pop(saved);
-	return now;
+	sample->conntrack_clashes = smaller(n[1] - smaller(n[1], n[2]), n[0]);
+	sample->conntrack_drops = n[0] - sample->conntrack_clashes;
 }
 
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample)
 {
-	struct stack_conntrack conntrack;
 	char *text;
 	int saved = netns_push(ns);
 
 	memset(sample, 0, sizeof(*sample));
 	if (saved < 0)
 		return;
-	conntrack = read_conntrack();
-	sample->conntrack_clashes = conntrack.clashes;
-	sample->conntrack_drops = conntrack.drops;
+	text = read_net("stat/nf_conntrack");
+	stack_conntrack_parse(text ? text : "", sample);
+	free(text);
 	text = read_net("netfilter/nfnetlink_queue");
 	if (text)
 		sample->nfqueue_drops = nfqueue_drops(text);

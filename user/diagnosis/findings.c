@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/findings.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,171 +16,25 @@
 #include "drops/stagemap.h"
 #include "host/netns.h"
 
-#define FACT(key, type, member) RECORD(key, type, finding_facts, member, .how = RECORD_OMITTED)
-#define FACT_IF(key, type, member, known)                                                          \
-	RECORD(key, type, finding_facts, member, .how = RECORD_OMITTED,                            \
-	       RECORD_WHEN(finding_facts, known))
-#define FACTS(key, member) RECORD_LIST(key, UINT, finding_facts, member, .how = RECORD_OMITTED)
+#define ROW(key, type, member, ...)                                                                \
+	RECORD(key, type, finding_facts, member, .how = RECORD_OMITTED, ##__VA_ARGS__),
+#define ROW_U(member)		 ROW(#member, UINT, member)
+#define ROW_K(member, key)	 ROW(key, UINT, member)
+#define ROW_D(member)		 ROW(#member, DOUBLE, member)
+#define ROW_S(member)		 ROW(#member, POINTER, member)
+#define ROW_B(member)		 ROW(#member, BOOL, member)
+#define ROW_I(member, key, flag) ROW(key, UINT, member, RECORD_WHEN(finding_facts, flag))
+#define ROW_L(member, n)                                                                           \
+	RECORD_LIST(#member, UINT, finding_facts, member, .how = RECORD_OMITTED),
 
 const struct record_field finding_fact_rows[] = {
-	FACT("lost", UINT, lost),
-	FACT("sent", UINT, sent),
-	FACT("lost_percent", TEXT, d.lost_percent),
-	FACT("window_ns", UINT, window_ns),
-	FACT("loss_pps", DOUBLE, loss_pps),
-	FACT("total", UINT, total),
-	FACT("since", POINTER, since),
-	FACT("counter", POINTER, counter),
-	FACT("events", UINT, events),
-	FACT("reason", POINTER, reason),
-	FACT("location", POINTER, location),
-	FACT("injected", BOOL, injected),
-	FACT("ifname", POINTER, ifname),
-	FACT("program", POINTER, process),
-	FACT("port", UINT, port),
-	FACT("bound", POINTER, bound),
-	FACT("peer", POINTER, peer),
-	FACT("hook", POINTER, hook),
-	FACT("ttl", UINT, ttl),
-	FACT("mtu", UINT, mtu),
-	FACT("tunnel", POINTER, tunnel),
-	FACT("refused", UINT, refused),
-	FACT("arrival_pps", DOUBLE, arrival_pps),
-	FACT("read_pps", DOUBLE, read_pps),
-	FACT("per_packet_ns", UINT, d.per_packet_ns),
-	FACT("rcvbuf_bytes", UINT, rcvbuf),
-	FACT("rcvbuf_fix_bytes", UINT, d.rcvbuf_fix),
-	FACT("rcvbuf_request_bytes", UINT, d.rcvbuf_request),
-	FACT("rmem_max_bytes", UINT, rmem_max),
-	FACT("rmem_max_fix_bytes", UINT, d.rmem_max_fix),
-	FACT("rmem_default_bytes", UINT, rmem_default),
-	FACT("rmem_default_enough_bytes", UINT, d.enough),
-	FACT("mem_fix_bytes", UINT, d.mem_fix),
-	FACT("truesize_bytes", UINT, truesize),
-	FACT("burst_packets", UINT, d.burst),
-	FACT("burst_ns", UINT, d.burst_ns),
-	FACT_IF("queued_bytes", UINT, queued, queue_seen),
-	FACT("queued_before_bytes", UINT, queued_before),
-	FACT("reader", POINTER, reader),
-	FACT("watched_ns", UINT, reading.window_ns),
-	FACT_IF("running_percent", UINT, d.running, d.reader),
-	FACT_IF("waiting_percent", UINT, d.waiting, d.reader),
-	FACT_IF("sleeping_percent", UINT, d.sleeping, d.reader),
-	FACT_IF("full_percent", UINT, d.full, d.queue),
-	FACT("sleeps", TEXT, d.sleeps),
-	FACT("throttled_ns", UINT, reading.throttled_ns),
-	FACT("lost_at_once", UINT, reading.burst),
-	FACT("socket", POINTER, socket),
-	FACT_IF("waiting", UINT, waiting, d.listener),
-	FACT_IF("room", UINT, room, d.listener),
-	FACT("room_fix", UINT, d.room_fix),
-	FACT("somaxconn", UINT, somaxconn),
-	FACT("sndbuf_bytes", UINT, sndbuf),
-	FACT("wmem", POINTER, wmem),
-	FACT("wmem_bytes", UINT, wmem_now),
-	FACT("wmem_fix_bytes", UINT, d.wmem_fix),
-	FACTS("udp_mem", udp_mem),
-	FACTS("udp_mem_fix", d.udp_mem_fix),
-	FACT("udp_mem_bytes", UINT, d.udp_mem_bytes),
-	FACT_IF("udp_pages", UINT, udp_pages, udp_pages_known),
-	FACT("limit_pages", UINT, udp_mem[2]),
-	FACTS("tcp_rmem", tcp_rmem),
-	FACTS("tcp_rmem_fix", d.tcp_rmem_fix),
-	FACT("conntrack_drops", UINT, conntrack_drops),
-	FACT("conntrack_clashes", UINT, conntrack_clashes),
-	FACT("conntrack_used", UINT, conntrack_used),
-	FACT("conntrack_max", UINT, conntrack_max),
-	FACT("conntrack_fix", UINT, d.conntrack_fix),
-	FACT("backlog", UINT, netdev_max_backlog),
-	FACT("backlog_fix", UINT, d.backlog_fix),
-	FACT("flow_limit", POINTER, flow_limit),
-	FACT("used", UINT, used),
-	FACT("limit", UINT, limit),
-	FACT("limit_fix", UINT, d.limit_fix),
-	FACT("used_percent", UINT, d.used_percent),
-	FACT("family", UINT, family),
-	FACT("limit_sysctl", POINTER, limit_sysctl),
-	FACT("qdisc", POINTER, qdisc),
-	FACT("qdisc_limit", POINTER, qdisc_limit),
-	FACT("qdisc_fix", POINTER, qdisc_fix),
-	FACT("tcp_limit_output_bytes", UINT, tsq),
-	FACT("txqueuelen", UINT, txqueuelen),
-	FACT("txqueuelen_fix", UINT, txqueuelen_fix),
-	FACT("ring", UINT, ring),
-	FACT("ring_max", UINT, ring_max),
-	FACT("rp_filter", POINTER, rp_filter),
-	FACT("source", TEXT, back.source),
-	FACT("back", TEXT, back.by),
-	FACT("asked", TEXT, dnat.asked),
-	FACT("backend", TEXT, dnat.backend),
-	FACT("silent_on", TEXT, dnat.ifname),
-	FACT("nat_rule", TEXT, dnat.rule),
-	FACT("entries", TEXT, dnat.entries),
-	FACT("silent", TEXT, silent.address),
-	FACT("silent_in", TEXT, silent.netns),
-	FACT("silent_enter", TEXT, silent.enter),
-	FACT("rules", POINTER, rules),
-	FACT("rule_chain", POINTER, rule_chain),
-	FACT("pause_tx", POINTER, pause_tx),
-	FACT("pause_rx", POINTER, pause_rx),
-	FACT("pause_fix", POINTER, pause_fix),
-	FACT("driver", POINTER, driver),
-	FACT("master", POINTER, master),
-	FACT("other", POINTER, other),
-	FACT("other_mtu", UINT, other_mtu),
-	FACT("flow_cnt", UINT, flow_cnt),
-	FACT("flow_entries_fix", UINT, flow_entries_fix),
-	FACT_IF("cpu", UINT, cpu, of_cpu),
-	FACT_IF("softirq_percent", UINT, softirq_percent, of_cpu),
-	FACT("cpus", UINT, cpus),
-	FACT("processed_pps", DOUBLE, processed_pps),
-	FACT("queues", UINT, queues),
-	FACT("queues_max", UINT, queues_max),
-	FACT("queues_fix", UINT, queues_fix),
-	FACT("rss_used", UINT, rss_used),
-	FACT("channel", POINTER, channel),
-	FACT("irqs", UINT, irqs),
-	FACT("irq", UINT, irq),
-	FACT("irq_list", POINTER, irq_list),
-	FACT_IF("idle_cpu", UINT, idle_cpu, of_cpu),
-	FACT("rps", POINTER, rps),
-	FACT("rps_fix", POINTER, rps_fix),
-	FACT("rx_usecs", UINT, rx_usecs),
-	FACT("rx_usecs_fix", UINT, rx_usecs_fix),
-	FACT("ring_ns", UINT, ring_ns),
-	FACT("idle_state", POINTER, idle_state),
-	FACT("idle_latency_us", UINT, idle_latency_us),
-	FACT("idle_latency_fix_us", UINT, idle_latency_fix_us),
-	FACT("governor", POINTER, governor),
-	FACT("mhz", UINT, mhz),
-	FACT("mhz_max", UINT, mhz_max),
-	FACT("steal_percent", UINT, steal_percent),
-	FACT("squeezed", UINT, squeezed),
-	FACT("budget", UINT, budget),
-	FACT("budget_fix", UINT, d.budget_fix),
-	FACT("budget_usecs", UINT, budget_usecs),
-	FACT("budget_usecs_fix", UINT, d.usecs_fix),
-	FACT("taps", UINT, taps),
-	FACT("raws", UINT, raws),
-	FACT("processes", POINTER, processes),
-	FACT("missing", POINTER, missing),
-	FACT("flows", UINT, flows),
-	FACT("again", UINT, again),
-	/* added when the finding is written or judged */
-	RECORD_OTHER("scope", NULL),
-	RECORD_OTHER("seen", NULL),
-	RECORD_OTHER("setting", NULL),
-	{0},
-};
+	FINDING_FACT_LIST(ROW_U, ROW_K, ROW_D, ROW_S, ROW_B, ROW_I, ROW_L, ROW){0}};
 
 /* Filling texts */
 
 static uint64_t number(const void *at, size_t size)
 {
-	return size == 8   ? *(const uint64_t *)at
-	       : size == 4 ? *(const uint32_t *)at
-	       : size == 2 ? *(const uint16_t *)at
-			   : *(const uint8_t *)at;
+	return size == 8 ? *(const uint64_t *)at : *(const uint32_t *)at;
 }
 
 static bool ends_with(const char *key, const char *end)
@@ -190,55 +45,54 @@ static bool ends_with(const char *key, const char *end)
 }
 
 /* Formats a number. `unit`: the text after #, NULL for the plain value. */
-static const char *number_text(const struct record_field *row, const void *at, const char *unit)
+static const char *number_text(const struct record_field *row, uint64_t v, const char *unit)
 {
-	const uint64_t v = row->type == RECORD_DOUBLE ? 0 : number(at, row->size);
-	char *buf;
+	char *buf = fmt_buffer();
 
-	if (row->type == RECORD_DOUBLE)
-		return fmt_rate(*(const double *)at);
 	if (unit && ends_with(row->key, "_ns"))
 		return fmt_ns(v);
 	if (unit)
 		return *unit ? fmt_many(v, unit) : fmt_count(v);
-	buf = fmt_buffer();
 	snprintf(buf, FMT_MAX, "%" PRIu64, v);
 	return buf;
 }
 
-/* Returns the text of a fact, or NULL if unknown. `key` may have a # and a unit after the name. */
+/* Returns the text of a fact, or NULL if unknown. `key`: NAME, NAME#, NAME#noun or NAME*2. */
 static const char *fact_text(const struct finding_facts *f, const char *key)
 {
-	const size_t n = strcspn(key, "#");
-	const char *unit = key[n] ? key + n + 1 : NULL;
+	const size_t n = strcspn(key, "#*");
+	const char *unit = key[n] == '#' ? key + n + 1 : NULL;
+	const unsigned factor = key[n] == '*' ? 2 : 1;
+	const struct record_field *row = finding_fact_rows;
+	const char *at, *text;
 	char *list;
 	size_t used = 0;
+	bool zero = true;
 
-	for (const struct record_field *row = finding_fact_rows; row->key; row++) {
-		const char *at = (const char *)f + row->offset;
-		const bool flagged = row->when, known = flagged && *((const char *)f + row->when - 1);
-		bool zero = true;
-
-		if (strncmp(row->key, key, n) || row->key[n] || row->type == RECORD_OWN)
-			continue;
-		for (size_t i = 0; i < row->size * (row->items ? row->items : 1); i++)
-			zero &= !at[i];
-		if (flagged ? !known : zero)
-			return NULL;
-		if (row->type == RECORD_TEXT)
-			return at;
-		if (row->type == RECORD_POINTER)
-			return **(const char *const *)at ? *(const char *const *)at : NULL;
-		if (!row->items)
-			return number_text(row, at, unit);
-		list = fmt_buffer();
-		for (size_t i = 0; i < row->items; i++)
-			used += (size_t)snprintf(list + used, FMT_MAX - used, "%s%" PRIu64,
-						 i ? " " : "",
-						 number(at + i * row->size, row->size));
-		return list;
+	while (row->key && (strncmp(row->key, key, n) || row->key[n]))
+		row++;
+	if (!row->key)
+		return NULL;
+	at = (const char *)f + row->offset;
+	for (size_t i = 0; i < row->size * (row->items ? row->items : 1); i++)
+		zero &= !at[i];
+	if (row->when ? !((const char *)f)[row->when - 1] : zero)
+		return NULL;
+	if (row->type == RECORD_TEXT)
+		return at;
+	if (row->type == RECORD_POINTER) {
+		text = *(const char *const *)at;
+		return *text ? text : NULL;
 	}
-	return NULL;
+	if (row->type == RECORD_DOUBLE)
+		return fmt_rate(*(const double *)at);
+	if (!row->items)
+		return number_text(row, factor * number(at, row->size), unit);
+	list = fmt_buffer();
+	for (size_t i = 0; i < row->items; i++)
+		used += (size_t)snprintf(list + used, FMT_MAX - used, "%s%" PRIu64, i ? " " : "",
+					 factor * number(at + i * row->size, row->size));
+	return list;
 }
 
 /*
@@ -297,6 +151,27 @@ bool finding_fill(char *out, size_t size, const char *template, const struct fin
 		p = optional && *end ? end + 1 : end;
 	}
 	return n;
+}
+
+void finding_outline(char *out, size_t size, const char *template)
+{
+	size_t n = 0;
+
+	for (const char *p = template; p && *p && n + 1 < size; p++) {
+		if (*p == '[') {
+			p += strcspn(p, "]");
+		} else if (*p == '{') {
+			for (p++; *p != '}' && n + 1 < size; p++) {
+				if (isalpha((unsigned char)*p) || *p == '_')
+					out[n++] = (char)toupper((unsigned char)*p);
+				else
+					p += strcspn(p, "}") - 1;
+			}
+		} else {
+			out[n++] = *p;
+		}
+	}
+	out[n] = '\0';
 }
 
 /* Deriving facts */
@@ -407,22 +282,16 @@ static void derive(struct finding_facts *f)
 		f->ifname = f->silent.ifname;
 	derive_reader(f);
 	derive_buffer(f);
-	for (unsigned i = 0; i < 3; i++) {
-		f->d.udp_mem_fix[i] = 2 * f->udp_mem[i];
-		f->d.tcp_rmem_fix[i] = f->tcp_rmem[i] * (i == 2 ? 2 : 1);
-	}
+	if (f->tcp_rmem[2])
+		snprintf(f->d.tcp_rmem_fix, sizeof(f->d.tcp_rmem_fix), "%" PRIu64 " %" PRIu64 " %" PRIu64,
+			 f->tcp_rmem[0], f->tcp_rmem[1], 2 * f->tcp_rmem[2]);
 	f->d.udp_mem_bytes = f->udp_mem[2] * f->page_bytes;
 	/* the kernel's default, or twice the host's value. 0 if unknown */
 	f->d.backlog_fix = f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG
 				   ? KERNEL_BACKLOG
-				   : f->netdev_max_backlog * 2ULL;
-	f->d.limit_fix = 2 * f->limit;
+				   : f->netdev_max_backlog * 2;
 	f->d.used_percent = f->limit ? percent((double)f->used / (double)f->limit) : 0;
-	f->d.conntrack_fix = 2 * f->conntrack_max;
 	f->d.listener = f->socket;
-	f->d.room_fix = 2 * f->room;
-	f->d.budget_fix = 2 * f->budget;
-	f->d.usecs_fix = 2 * f->budget_usecs;
 }
 
 bool finding_is_silence(const char *reason, const char *location)
@@ -453,6 +322,8 @@ static void keep_own(enum stage stage, struct finding_facts *f)
 	if (!socket) {
 		f->rcvbuf = f->rmem_max = f->rmem_default = f->truesize = 0;
 		f->read_pps = 0;
+		f->queue_seen = false;
+		f->queued_before = 0;
 	}
 	if (!socket && stage != STAGE_NIC_RING)
 		f->arrival_pps = 0;
@@ -474,6 +345,7 @@ const struct finding_row *finding_find(enum stage stage, struct finding_facts *f
 		const struct finding_row *row = &finding_rows[i];
 
 		if (row->stage == stage && is_known(row, f) && (!row->when || row->when(f)) &&
+		    (!row->nic || row->nic == f->nic) &&
 		    is_listed(row->reason, f->reason) && is_listed(row->location, f->location))
 			return row;
 	}
@@ -516,16 +388,11 @@ void finding_add_fact(struct finding *f, const char *key, const char *text)
 	put_facts(f, facts);
 }
 
-/* Removes a new value that the block does not advise. */
-static void keep_advised(const struct finding_row *row, struct json_object *facts)
+/* Removes new values, which are part of the fix and of its command if they are advised. */
+static void drop_advice(struct json_object *facts)
 {
 	for (const struct record_field *r = finding_fact_rows; r->key; r++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "{%s", r->key);
-		if ((strstr(r->key, "_fix") || strstr(r->key, "_request")) &&
-		    !(row->fix && strstr(row->fix, name)) &&
-		    !(row->change.wanted && strstr(row->change.wanted, name)))
+		if (strstr(r->key, "_fix") || strstr(r->key, "_request"))
 			json_object_object_del(facts, r->key);
 	}
 }
@@ -541,10 +408,7 @@ void finding_write(const struct finding_row *row, const struct finding_facts *f,
 	out->stage = row->stage;
 	out->severity = row->severity;
 	finding_fill(out->cause, sizeof(out->cause), row->cause, f);
-	keep_advised(row, facts);
-	json_object_object_del(facts, "scope");
-	json_object_object_del(facts, "seen");
-	json_object_object_del(facts, "setting");
+	drop_advice(facts);
 	if (finding_fill(text, sizeof(text), row->seen, f))
 		json_put_text(facts, "seen", text);
 	if (finding_fill(text, sizeof(text), row->setting, f))
@@ -585,13 +449,10 @@ int findings_for_stage(enum stage stage, const struct finding_facts *facts, stru
 
 void findings_read_host(const struct netns *ns, struct finding_facts *f)
 {
-	uint64_t backlog;
-
 	netns_sysctl_numbers(ns, "net/core/rmem_max", &f->rmem_max, 1);
 	netns_sysctl_numbers(ns, "net/core/rmem_default", &f->rmem_default, 1);
 	netns_sysctl_numbers(NULL, "net/ipv4/udp_mem", f->udp_mem, 3);
-	netns_sysctl_numbers(NULL, "net/core/netdev_max_backlog", &backlog, 1);
-	f->netdev_max_backlog = (unsigned)backlog;
+	netns_sysctl_numbers(NULL, "net/core/netdev_max_backlog", &f->netdev_max_backlog, 1);
 	f->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 }
 

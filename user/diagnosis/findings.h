@@ -20,126 +20,108 @@
 #include "ledger/result.h"
 
 /*
- * Facts about one cause. Each fact is a row of finding_fact_rows, which gives it the name that
- * texts use as {name} and JSON as a key. Zero or NULL if unknown. Strings are borrowed.
+ * Facts about one cause, declared once: each is a member of struct finding_facts and a row of
+ * finding_fact_rows, with the name that texts use as {name} and JSON as a key. U() is a uint64_t, D()
+ * a double, S() a borrowed text, B() a bool. K() has another name than its member. I() is known if a
+ * flag is set, all others if they are not zero or empty. L() is a list. X() is a row only, for parts
+ * of the members declared in struct finding_facts.
  */
+#define FINDING_FACT_LIST(U, K, D, S, B, I, L, X)                                                  \
+	/* The loss. `lost`: packets of this cause in `window_ns`. `total`: packets lost `since` (boot). \
+	 * `events`: increase of `counter` if it does not count lost packets. */                   \
+	U(lost) U(sent) X("lost_percent", TEXT, d.lost_percent) U(window_ns) D(loss_pps)           \
+	U(total) S(since) S(counter) U(events) S(reason) S(location)                               \
+	B(injected) /* by --fault */                                                               \
+	X("nic", ENUM, nic, RECORD_NAMES(nic_cause_names))                                         \
+	/* The place. `mtu`: of the outgoing interface. `not_joined`: multicast without a local    \
+	 * member. `tap`: the loss of a packet socket, which only gets copies. `port_closed`: the  \
+	 * requested port has no socket. `refused`: datagrams to any such port of the namespace. */ \
+	S(ifname) X("program", POINTER, process) U(port)                                           \
+	S(bound) S(peer) /* local and remote address of a socket on that port */                   \
+	S(hook) U(ttl) U(mtu)                                                                      \
+	S(tunnel) /* interface that uses the UDP port */                                           \
+	B(not_joined) B(no_carrier) B(tap) B(port_closed) U(refused)                               \
+	/* The socket and its reader. Rates are of the time while packets arrived. Buffers are as in \
+	 * getsockopt(): twice the requested size. `queued`: bytes in the queue now, and one window \
+	 * before. */                                                                              \
+	D(arrival_pps) D(read_pps) X("per_packet_ns", UINT, d.per_packet_ns)                       \
+	K(rcvbuf, "rcvbuf_bytes") X("rcvbuf_fix_bytes", UINT, d.rcvbuf_fix)                        \
+	X("rcvbuf_request_bytes", UINT, d.rcvbuf_request)                                          \
+	K(rmem_max, "rmem_max_bytes") X("rmem_max_fix_bytes", UINT, d.rmem_max_fix)                \
+	K(rmem_default, "rmem_default_bytes") X("rmem_default_enough_bytes", UINT, d.enough)       \
+	X("mem_fix_bytes", UINT, d.mem_fix) K(truesize, "truesize_bytes")                          \
+	X("burst_packets", UINT, d.burst) X("burst_ns", UINT, d.burst_ns)                          \
+	B(queue_seen) I(queued, "queued_bytes", queue_seen) K(queued_before, "queued_before_bytes") \
+	S(reader) /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */                       \
+	X("watched_ns", UINT, reading.window_ns)                                                   \
+	X("running_percent", UINT, d.running, RECORD_WHEN(finding_facts, d.reader))                \
+	X("waiting_percent", UINT, d.waiting, RECORD_WHEN(finding_facts, d.reader))                \
+	X("sleeping_percent", UINT, d.sleeping, RECORD_WHEN(finding_facts, d.reader))              \
+	X("full_percent", UINT, d.full, RECORD_WHEN(finding_facts, d.queue))                       \
+	X("sleeps", TEXT, d.sleeps) X("throttled_ns", UINT, reading.throttled_ns)                  \
+	X("lost_at_once", UINT, reading.burst)                                                     \
+	/* A listener: connections waiting, and at most. `half_open`: it refused SYNs. */          \
+	S(socket) I(waiting, "waiting", d.listener) I(room, "room", d.listener) U(somaxconn)       \
+	B(half_open)                                                                               \
+	K(sndbuf, "sndbuf_bytes") S(wmem) /* "wmem_default": the setting that limits it */         \
+	K(wmem_now, "wmem_bytes") X("wmem_fix_bytes", UINT, d.wmem_fix) B(send_full)               \
+	/* Limits, udp_mem and udp_pages in pages. `conntrack_clashes`: packets whose new entry    \
+	 * clashed with another. `flow_limit`: the bitmap, if it dropped most packets. `used`,     \
+	 * `limit`: of a table or memory, whose family is 4 or 6. */                               \
+	L(udp_mem, 3) X("udp_mem_bytes", UINT, d.udp_mem_bytes) U(page_bytes)                      \
+	B(udp_pages_known) I(udp_pages, "udp_pages", udp_pages_known)                              \
+	X("limit_pages", UINT, udp_mem[2])                                                         \
+	L(tcp_rmem, 3) X("tcp_rmem_fix", TEXT, d.tcp_rmem_fix)                                     \
+	U(conntrack_drops) U(conntrack_clashes)                                                    \
+	K(netdev_max_backlog, "backlog") X("backlog_fix", UINT, d.backlog_fix) S(flow_limit)       \
+	U(used) U(limit) X("used_percent", UINT, d.used_percent) U(family) S(limit_sysctl)         \
+	/* Queues, interfaces, rules. `qdisc_limit` is in tc syntax, `qdisc_fix` a better limit,   \
+	 * "pfifo limit 1000". `rule_chain`: "inet filter input", NULL if no counter increased.    \
+	 * `clsact`: filters of both directions, which share a counter. `nfqueue`, `ovs`: a        \
+	 * program that judges packets was too slow. `arriving`, `leaving`: fragments. */          \
+	S(qdisc) S(qdisc_limit) S(qdisc_fix) K(tsq, "tcp_limit_output_bytes")                      \
+	U(txqueuelen) U(txqueuelen_fix) U(ring) U(ring_max) S(rp_filter)                           \
+	X("source", TEXT, back.source) X("back", TEXT, back.by)                                    \
+	X("asked", TEXT, dnat.asked) X("backend", TEXT, dnat.backend)                              \
+	X("silent_on", TEXT, dnat.ifname) X("nat_rule", TEXT, dnat.rule)                           \
+	X("entries", TEXT, dnat.entries) X("silent", TEXT, silent.address)                         \
+	X("silent_in", TEXT, silent.netns) X("silent_enter", TEXT, silent.enter)                   \
+	S(rules) S(rule_chain) B(clsact) B(nfqueue) B(ovs) B(arriving) B(leaving)                  \
+	S(pause_tx) S(pause_rx) S(pause_fix) S(driver) S(master) S(other) U(other_mtu)             \
+	U(flow_cnt) U(flow_entries_fix)                                                            \
+	/* CPUs. `ring_ns`: in which a ring fills. */                                              \
+	B(of_cpu) I(cpu, "cpu", of_cpu) I(softirq_percent, "softirq_percent", of_cpu) U(cpus)      \
+	D(processed_pps) U(queues) U(queues_max) U(queues_fix) U(rss_used) S(channel)              \
+	U(irqs) U(irq) S(irq_list) I(idle_cpu, "idle_cpu", of_cpu) S(rps) S(rps_fix)               \
+	U(rx_usecs) U(rx_usecs_fix) U(ring_ns) S(idle_state) U(idle_latency_us)                    \
+	U(idle_latency_fix_us) S(governor) U(mhz) U(mhz_max) U(steal_percent) U(squeezed)          \
+	U(budget) U(budget_usecs)                                                                  \
+	/* Others. `flows`, `again`: TCP black holes, retransmissions. */                          \
+	B(generic_xdp) B(no_btf) U(taps) U(raws) S(processes) S(missing) U(flows) U(again)
+
+#define FACT_U(member, ...)	uint64_t member;
+#define FACT_D(member)		double member;
+#define FACT_S(member)		const char *member;
+#define FACT_B(member)		bool member;
+#define FACT_L(member, n)	uint64_t member[n];
+#define FACT_X(...)
+
 struct finding_facts {
-	/* The loss. */
-	uint64_t lost;	    /* packets, of this cause */
-	uint64_t sent;	    /* packets sent in total */
-	uint64_t window_ns; /* length of the window with `lost` losses */
-	double loss_pps;
-	uint64_t total;	     /* packets lost since `since` */
-	const char *since;   /* "boot", "it was opened" */
-	const char *counter; /* name of the counter with the loss */
-	uint64_t events;     /* increase of `counter` if it does not count lost packets */
-	const char *reason;
-	const char *location;
-	bool injected; /* caused by --fault */
-
-	/* The place. */
-	const char *ifname;
-	const char *process; /* "name (pid)" */
-	uint16_t port;
-	const char *bound, *peer; /* addresses of a socket on that port: local, remote */
-	const char *hook;	  /* netfilter hook: "input" */
-	unsigned ttl;		  /* TTL of the packets sent */
-	unsigned mtu;		  /* MTU of the outgoing interface */
-	const char *tunnel;	  /* interface that uses the UDP port */
-	bool not_joined;	  /* multicast to a group without a local member */
-	bool no_carrier;	  /* the interface has no carrier now */
-	bool tap;		  /* loss of a packet socket, which only gets copies */
-	bool port_closed;	  /* the requested port has no socket */
-	uint64_t refused;	  /* datagrams to ports without a socket, anywhere in the
-				   * namespace */
-
-	/* The socket and its reader. */
-	double arrival_pps; /* while packets arrived */
-	double read_pps;    /* reads by the application in the same time */
-	uint64_t rcvbuf;    /* bytes as in getsockopt(SO_RCVBUF): twice the requested size */
-	uint64_t rmem_max, rmem_default;     /* net.core, bytes */
-	uint64_t truesize;		     /* bytes per queued packet */
-	bool queue_seen;		     /* the next two are known */
-	uint64_t queued, queued_before;	     /* bytes in the queue now, and one window before */
-	const char *reader;		     /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */
-	struct reading reading;		     /* work of the reader, unknown with window_ns 0 or
-					      * samples 0 */
-	const char *socket;		     /* address and port of a listener */
-	uint64_t waiting, room, somaxconn;   /* connections of a listener: waiting, maximum */
-	bool half_open;			     /* it refused SYNs, not connections */
-	uint64_t sndbuf, wmem_now;	     /* bytes */
-	const char *wmem;		     /* "wmem_default": the setting that limits sndbuf */
-	bool send_full;			     /* send buffers were full */
-
-	/* Limits. */
-	uint64_t udp_mem[3]; /* net.ipv4.udp_mem, pages */
-	bool udp_pages_known;
-	uint64_t udp_pages; /* in use, on the whole host */
-	uint64_t page_bytes;
-	uint64_t tcp_rmem[3]; /* net.ipv4.tcp_rmem, bytes */
-	uint64_t conntrack_drops, conntrack_used, conntrack_max;
-	uint64_t conntrack_clashes; /* packets whose new entry clashed with another */
-	unsigned netdev_max_backlog;
-	const char *flow_limit; /* net.core.flow_limit_cpu_bitmap, if it dropped most of them */
-	uint64_t used, limit;	/* use and size of a table or memory that is full or nearly full */
-	unsigned family;	/* 4 or 6, family of that table */
-	const char *limit_sysctl;
-
-	/* Queues, interfaces, rules. */
-	const char *qdisc;	  /* kind */
-	const char *qdisc_limit;  /* tc syntax: "limit 64Kb", "limit 1000p" */
-	const char *qdisc_fix;	  /* a better limit for that kind: "pfifo limit 1000" */
-	unsigned txqueuelen, txqueuelen_fix; /* for a tun or tap interface */
-	uint64_t tsq;		  /* net.ipv4.tcp_limit_output_bytes, if TCP's own queue is full */
-	unsigned ring, ring_max;  /* NIC ring or AF_XDP ring entries */
-	const char *rp_filter;	  /* effective value for ifname: "1" */
+	FINDING_FACT_LIST(FACT_U, FACT_U, FACT_D, FACT_S, FACT_B, FACT_U, FACT_L, FACT_X)
+	const char *process;	  /* "name (pid)" */
+	struct reading reading;	  /* work of the reader, unknown with window_ns 0 or samples 0 */
+	enum nic_cause nic;	  /* cause of a driver's counter */
 	struct way_back back;	  /* route back of a refused packet */
 	struct way_dnat dnat;	  /* a translation that leads to the place of the loss */
 	struct way_silent silent; /* a next hop that does not answer */
-	const char *rules;	  /* netfilter rules (drops/nftrules.h) */
-	const char *rule_chain;	  /* chain of the first rule, "inet filter input". NULL if no
-				   * counter increased */
-	bool clsact;		  /* filters of both directions, which share a counter */
-	bool nfqueue, ovs;	  /* a user-space program that judges packets was too slow */
-	bool arriving, leaving;	  /* fragments */
-	enum nic_cause nic;	  /* cause of a driver's counter */
-	const char *pause_tx, *pause_rx, *pause_fix;
-	const char *driver, *master, *other; /* interfaces */
-	unsigned other_mtu, flow_cnt, flow_entries_fix;
-
-	/* CPUs. */
-	bool of_cpu; /* the next two are known */
-	unsigned cpu;
-	unsigned softirq_percent;
-	unsigned cpus;
-	double processed_pps;
-	unsigned queues, queues_max, queues_fix, rss_used;
-	const char *channel; /* "combined", "rx" */
-	unsigned irqs, irq, idle_cpu;
-	const char *irq_list, *rps, *rps_fix;
-	unsigned rx_usecs, rx_usecs_fix;
-	uint64_t ring_ns; /* ns in which a ring fills */
-	const char *idle_state, *governor;
-	unsigned idle_latency_us, idle_latency_fix_us, mhz, mhz_max, steal_percent;
-	uint64_t squeezed, budget, budget_usecs;
-
-	/* Other facts. */
-	bool generic_xdp, no_btf;
-	unsigned taps, raws;
-	const char *processes, *missing;
-	uint64_t flows, again; /* TCP: black holes, retransmissions */
 
 	/* Derived by finding_find(). */
 	struct {
-		char lost_percent[FMT_MAX], sleeps[80];
-		unsigned running, waiting, sleeping, full; /* percent */
-		bool reader, queue, share;		   /* the facts of these groups are known */
-		uint64_t burst, burst_ns, per_packet_ns;
-		uint64_t rcvbuf_fix, rcvbuf_request, rmem_max_fix, mem_fix, wmem_fix, enough;
-		uint64_t udp_mem_fix[3], tcp_rmem_fix[3], udp_mem_bytes;
-		uint64_t backlog_fix, limit_fix, conntrack_fix, room_fix, budget_fix, usecs_fix;
-		unsigned used_percent;
-		bool listener;
+		char lost_percent[FMT_MAX], sleeps[80], tcp_rmem_fix[FMT_MAX];
+		unsigned running, waiting, sleeping, full, used_percent;
+		bool reader, queue, listener; /* the facts of these groups are known */
+		uint64_t burst, burst_ns, per_packet_ns, enough, udp_mem_bytes, backlog_fix;
+		uint64_t rcvbuf_fix, rcvbuf_request, rmem_max_fix, mem_fix, wmem_fix;
 		bool bursts; /* the losses are a few buffer sizes */
 	} d;
 };
@@ -168,8 +150,8 @@ struct finding_change {
 
 /*
  * A block of the table. Texts refer to facts: {name} unchanged, {name#} formatted for users (a
- * time, a rate, a count with commas), {name#packet} with the noun that it counts. A part in
- * [brackets] is left out if one of its facts is unknown. Outside of brackets an unknown fact
+ * time, a rate, a count with commas), {name#packet} with the noun that it counts, {name*2} doubled.
+ * A part in [brackets] is left out if one of its facts is unknown. Outside of brackets an unknown fact
  * empties the text.
  */
 struct finding_row {
@@ -180,9 +162,10 @@ struct finding_row {
 	bool (*when)(const struct finding_facts *f); /* NULL: always */
 	size_t has, has_size;			     /* a fact that must be known, 0, 0: no such
 						      * fact */
+	enum nic_cause nic;			     /* cause of a driver's counter, 0: any */
 	const char *reason, *location;		     /* as in struct stagemap_row, NULL: any */
 	const char *cause;			     /* one or two sentences */
-	const char *about;			     /* paragraph of the manual, not a template */
+	const char *about;			     /* background, not a template, NULL: none */
 	const char *seen, *setting;		     /* further evidence, and the current value */
 	const char *fix;			     /* begins with a verb */
 	const char *command;			     /* shows more details. A change has a
@@ -217,6 +200,9 @@ void finding_add_fact(struct finding *f, const char *key, const char *text);
 
 /* Fills a template of a row. Returns false, and "", if a fact is unknown. */
 bool finding_fill(char *out, size_t size, const char *template, const struct finding_facts *f);
+
+/* Fills a template without facts, as a description: {ifname} is IFNAME, optional parts are left out. */
+void finding_outline(char *out, size_t size, const char *template);
 
 /*
  * Returns whether a drop site means that a neighbour did not answer. A few packets that waited for

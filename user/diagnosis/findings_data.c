@@ -36,19 +36,19 @@ static bool sleep_is_enough(const struct finding_facts *f)
 	return slept(f) >= NOTICED && slept(f) * came > (double)r->received_around;
 }
 
-static bool is_stopped(const struct finding_facts *f)
-{
-	return f->reading.window_ns && f->reading.stopped;
-}
-
 static bool is_throttled(const struct finding_facts *f)
 {
 	return reading_fraction(&f->reading, f->reading.throttled_ns) >= THROTTLED;
 }
 
+static bool had_room(const struct finding_facts *f)
+{
+	return reading_had_room(&f->reading);
+}
+
 static bool rested(const struct finding_facts *f)
 {
-	return slept(f) >= RESTED && reading_had_room(&f->reading);
+	return slept(f) >= RESTED && had_room(f);
 }
 
 /*
@@ -68,7 +68,7 @@ static bool is_busy(const struct finding_facts *f)
 
 static bool is_asleep(const struct finding_facts *f)
 {
-	return reading_full(&f->reading) >= 0 && !reading_had_room(&f->reading) &&
+	return reading_full(&f->reading) >= 0 && !had_room(f) &&
 	       (slept(f) >= ASLEEP || sleep_is_enough(f));
 }
 
@@ -76,17 +76,6 @@ static bool is_asleep(const struct finding_facts *f)
 static bool is_in_futex(const struct finding_facts *f)
 {
 	return is_asleep(f) && !strncmp(f->reading.sleeps_in, "futex", 5);
-}
-
-/* Returns whether the host cut the requested size, or has a smaller default than the kernel. */
-static bool is_capped(const struct finding_facts *f)
-{
-	return f->rcvbuf && f->rcvbuf == 2 * f->rmem_max && 4 * f->rmem_max <= MEM_SANE;
-}
-
-static bool is_small_default(const struct finding_facts *f)
-{
-	return f->rcvbuf && f->rcvbuf == f->rmem_default && f->rcvbuf < KERNEL_MEM;
 }
 
 /*
@@ -98,19 +87,18 @@ static bool came_in_bursts(const struct finding_facts *f)
 	return rested(f) || (!f->reading.window_ns && f->d.bursts);
 }
 
+/* Returns whether the host cut the requested size. */
 static bool bursts_and_capped(const struct finding_facts *f)
 {
-	return came_in_bursts(f) && is_capped(f);
+	return came_in_bursts(f) && f->rcvbuf && f->rcvbuf == 2 * f->rmem_max &&
+	       4 * f->rmem_max <= MEM_SANE;
 }
 
+/* Returns whether the host has a smaller default than the kernel. */
 static bool bursts_and_small(const struct finding_facts *f)
 {
-	return came_in_bursts(f) && is_small_default(f);
-}
-
-static bool is_burst(const struct finding_facts *f)
-{
-	return f->d.bursts;
+	return came_in_bursts(f) && f->rcvbuf && f->rcvbuf == f->rmem_default &&
+	       f->rcvbuf < KERNEL_MEM;
 }
 
 /*
@@ -129,17 +117,12 @@ static bool is_filling(const struct finding_facts *f)
 
 static bool is_conntrack_full(const struct finding_facts *f)
 {
-	return f->conntrack_drops && 2 * f->conntrack_drops > f->lost;
+	return 2 * f->conntrack_drops > f->lost;
 }
 
 static bool is_clash(const struct finding_facts *f)
 {
-	return f->conntrack_clashes && 2 * f->conntrack_clashes > f->lost;
-}
-
-static bool had_room(const struct finding_facts *f)
-{
-	return reading_had_room(&f->reading);
+	return 2 * f->conntrack_clashes > f->lost;
 }
 
 static bool is_udp_mem_free(const struct finding_facts *f)
@@ -177,39 +160,9 @@ static bool is_near(const struct finding_facts *f)
 	return f->limit && !f->lost;
 }
 
-static bool is_full(const struct finding_facts *f)
-{
-	return f->limit && f->lost;
-}
-
 static bool is_somaxconn(const struct finding_facts *f)
 {
 	return f->socket && f->room == f->somaxconn;
-}
-
-static bool is_port(const struct finding_facts *f)
-{
-	return f->nic == NIC_PORT;
-}
-
-static bool is_alloc(const struct finding_facts *f)
-{
-	return f->nic == NIC_ALLOC;
-}
-
-static bool is_damaged(const struct finding_facts *f)
-{
-	return f->nic == NIC_DAMAGED;
-}
-
-static bool is_shaper(const struct finding_facts *f)
-{
-	return f->nic == NIC_SHAPER;
-}
-
-static bool is_pause(const struct finding_facts *f)
-{
-	return f->nic == NIC_PAUSE;
 }
 
 /* The blocks */
@@ -218,7 +171,7 @@ static bool is_pause(const struct finding_facts *f)
 	{                                                                                          \
 		CHANGE_SYSCTL, NULL, name, wanted, old                                             \
 	}
-#define SYSCTL_LIMIT(name) SYSCTL(name, "{limit_fix}", "{limit}")
+#define SYSCTL_LIMIT(name) SYSCTL(name, "{limit*2}", "{limit}")
 #define RCVBUF_CHANGE                                                                              \
 	SYSCTL("net/core/rmem_max", "{rmem_max_fix_bytes}", "{rmem_max_bytes}")
 #define RCVBUF_RISK                                                                                \
@@ -236,10 +189,9 @@ const struct finding_row finding_rows[] = {
 	 .location = "ip_fragment ip_do_fragment ip6_fragment", /* most kernels give no reason */
 	 .cause = "Packets are larger than the MTU of the interface that they leave by[ ({ifname}, "
 		  "{mtu})], and must not be fragmented.",
-	 .about = "A packet of this host is larger than the MTU of its outgoing interface and has DF "
-		  "set. Usually it comes out of a tunnel whose interface has an MTU that leaves no room "
-		  "for the tunnel's headers (VXLAN adds 50 bytes over IPv4, 70 over IPv6). Small "
-		  "packets pass, large ones never do.",
+	 .about = "Usually the packet comes out of a tunnel whose interface has an MTU that leaves "
+		  "no room for the tunnel's headers (VXLAN adds 50 bytes over IPv4, 70 over IPv6). "
+		  "Small packets pass, large ones never do.",
 	 .setting = "[{ifname} MTU {mtu}]",
 	 .fix = "lower the MTU of the tunnel interface by the size of its headers, or raise the MTU of "
 		"every link on the path",
@@ -247,12 +199,10 @@ const struct finding_row finding_rows[] = {
 	{STAGE_TX_SOCKET, "sndbuf", SEVERITY_INFO, PROOF_LAB, HAS(send_full),
 	 .cause = "Programs send faster than their send buffers empty. send() fails with EAGAIN unless "
 		  "it waits; no packet is lost.",
-	 .about = "A socket's send buffer holds the packets that the qdisc and the interface have not "
-		  "sent yet. If it is full, a non-blocking send() fails with EAGAIN. The kernel counts "
-		  "that as an error, although there was no packet. The finding is shown only while no "
-		  "queue after the socket loses packets, because those are counted here again. A "
-		  "setting is advised only if a socket has a host default that is smaller than the "
-		  "kernel's, or the largest buffer that net.core.wmem_max allows.",
+	 .about = "The kernel counts that as an error. The finding is shown only while no queue "
+		  "after the socket loses packets, because those are counted here again. A setting "
+		  "is advised only for a host default that is smaller than the kernel's, or for "
+		  "the largest buffer that net.core.wmem_max allows.",
 	 .seen = "[{program} has {sndbuf_bytes} bytes]", .setting = "[net.core.{wmem} {wmem_bytes}]",
 	 .fix = "[raise net.core.{wmem} to {wmem_fix_bytes} and restart the program, or ]set a larger "
 		"SO_SNDBUF, or let the sender wait",
@@ -260,73 +210,59 @@ const struct finding_row finding_rows[] = {
 	 .risk = "sockets may queue more before the interface, which adds latency"},
 	{STAGE_TX_SOCKET, "tx_socket", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "A cgroup egress program or a parameter of the sending socket refused the packets.",
-	 .about = "A BPF program on the sender's cgroup, or parameters of the sending socket itself, "
-		  "refused the packet. send() returns EPERM if a cgroup program did. `bpftool cgroup "
-		  "tree` lists the programs.",
 	 .fix = "review the cgroup program or the socket's parameters",
 	 .command = "bpftool cgroup tree"},
 	{STAGE_TX_ROUTE, "tx_route", SEVERITY_ERROR, PROOF_LAB,
 	 .cause = "The sender has no route to the destination, or the route discards packets.",
-	 .about = "The sender's routing table has no route to the destination, or one of type "
-		  "blackhole, unreachable or prohibit. IPv4 refuses such a send() at once. IPv6 may "
-		  "lose the packet later.",
 	 .fix = "add a route to the destination", .command = "ip route show"},
-	{STAGE_NEIGH, "neigh-full", SEVERITY_ERROR, PROOF_DATA, is_full,
-	 .cause = "The neighbour table is full: packets to new neighbours are lost.",
-	 .about = "The neighbour table reached gc_thresh3, one limit for the host and all its "
-		  "namespaces. Packets to neighbours that are not in the table are lost. Large flat "
-		  "networks and many containers need more than the default of 1024.",
-	 .setting = "{used} entries, net.ipv{family}.neigh.default.gc_thresh3 {limit}",
-	 .fix = "raise gc_thresh3[ to {limit_fix}]",
-	 .change = SYSCTL_LIMIT("net/ipv{family}/neigh/default/gc_thresh3"),
-	 .risk = "more kernel memory, about 500 bytes per entry"},
 	{STAGE_NEIGH, "neigh-near", SEVERITY_WARNING, PROOF_DATA, is_near,
 	 .cause = "The neighbour table is {used_percent} % full. When it is full, packets to new "
 		  "neighbours are lost.",
-	 .about = "The neighbour table holds 80 % or more of gc_thresh3 entries. When it is full, "
-		  "packets to new neighbours are lost.",
 	 .setting = "{used} entries, net.ipv{family}.neigh.default.gc_thresh3 {limit}",
-	 .fix = "raise gc_thresh3[ to {limit_fix}]",
+	 .fix = "raise gc_thresh3[ to {limit*2}]",
+	 .change = SYSCTL_LIMIT("net/ipv{family}/neigh/default/gc_thresh3"),
+	 .risk = "more kernel memory, about 500 bytes per entry"},
+	{STAGE_NEIGH, "neigh-full", SEVERITY_ERROR, PROOF_DATA, HAS(limit),
+	 .cause = "The neighbour table is full: packets to new neighbours are lost.",
+	 .about = "gc_thresh3 is one limit for the host and all its namespaces. Large flat "
+		  "networks and many containers need more than the default of 1024.",
+	 .setting = "{used} entries, net.ipv{family}.neigh.default.gc_thresh3 {limit}",
+	 .fix = "raise gc_thresh3[ to {limit*2}]",
 	 .change = SYSCTL_LIMIT("net/ipv{family}/neigh/default/gc_thresh3"),
 	 .risk = "more kernel memory, about 500 bytes per entry"},
 	{STAGE_NEIGH, "neigh-queue", SEVERITY_WARNING, PROOF_LAB, is_not_silent,
 	 .reason = "NEIGH_QUEUEFULL",
 	 .cause = "Too many packets were sent before the MAC address of the next hop was known.",
-	 .about = "While the kernel resolves the MAC address of the next hop, a short queue "
-		  "(unres_qlen_bytes) holds the packets to it. Further packets push out older ones. A "
-		  "static neighbour entry, or one packet sent well before the traffic, avoids the loss.",
+	 .about = "While the kernel resolves the MAC address, a short queue (unres_qlen_bytes) "
+		  "holds the packets. Further packets push out older ones. A static neighbour "
+		  "entry, or one packet sent well before the traffic, avoids the loss.",
 	 .fix = "resolve the neighbour before the traffic starts",
 	 .command = "ip neigh show[ dev {ifname}]"},
 	{STAGE_NEIGH, "neigh-dnat", SEVERITY_ERROR, PROOF_LAB, HAS(dnat.backend),
 	 .cause = "NAT redirects packets for {asked} to {backend}, which does not answer[ on "
 		  "{silent_on}].",
-	 .about = "A connection tracking entry without a reply changes the destination to an address "
-		  "for which no neighbour answers: the backend is gone. An entry outlives its rule, and "
-		  "a client that keeps sending from the same port keeps the entry alive, as DNS "
-		  "resolvers do. If an nftables rule still names the backend, the rule is shown. Maps "
-		  "and iptables are not searched.",
+	 .about = "The backend is gone. A connection tracking entry outlives its rule, and a "
+		  "client that keeps sending from the same port keeps it alive, as DNS resolvers "
+		  "do. If an nftables rule still names the backend, the rule is shown. Maps and "
+		  "iptables are not searched.",
 	 .setting = "[rule {nat_rule}]", .fix = NAT_FIX, .command = "{entries}"},
 	{STAGE_NEIGH, "neigh-failed", SEVERITY_ERROR, PROOF_LAB,
 	 .cause = "The next hop[ {silent}] does not answer[ on {ifname}][ in {silent_in}].",
-	 .about = "The next hop did not answer ARP requests or neighbour solicitations. All packets "
-		  "that waited for it are lost together, some seconds after send() returned success. "
-		  "Packets that did not fit in the queue of waiting packets are lost at once "
+	 .about = "All packets that waited for the answer are lost together, some seconds after "
+		  "send() returned success. Packets that did not fit in the queue are lost at once "
 		  "(NEIGH_QUEUEFULL). At a high rate those are the majority.",
 	 .fix = "bring up the next hop, or correct the route or address that leads to it",
 	 .command = "[{silent_enter} ]ip neigh show dev {ifname}"},
 	{STAGE_TC_EGRESS, "tc_egress", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "A tc filter or BPF program at the egress[ of {ifname}] dropped the packets. send() "
 		  "succeeded.",
-	 .about = "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its way out. "
-		  "The filter's counters show it. send() and the socket do not.",
 	 .fix = "review the filter", .command = "tc -s filter show dev {ifname} egress"},
 	{STAGE_QDISC, "qdisc-tcp", SEVERITY_WARNING, PROOF_LAB, HAS(tsq),
 	 .cause = "The queue[ of {ifname}] dropped segments of this host's own TCP: it is shorter than "
 		  "the data that connections may queue.",
-	 .about = "A queueing discipline of the sender refused segments of its own TCP, and TCP sent "
-		  "them again as new. Throughput falls, and no retransmission counter moves. Each "
-		  "connection may have net.ipv4.tcp_limit_output_bytes in the queue (TCP Small "
-		  "Queues). fq also drops packets above its flow_limit. `trace --balance` shows this.",
+	 .about = "TCP sends the segments again as new. Throughput falls, and no retransmission "
+		  "counter moves. Each connection may have net.ipv4.tcp_limit_output_bytes in the "
+		  "queue (TCP Small Queues). `trace --balance` shows this.",
 	 .setting = "net.ipv4.tcp_limit_output_bytes {tcp_limit_output_bytes}",
 	 .fix = "lengthen the queue (its limit, and flow_limit of fq), or lower "
 		"net.ipv4.tcp_limit_output_bytes",
@@ -334,29 +270,25 @@ const struct finding_row finding_rows[] = {
 	{STAGE_QDISC, "qdisc-no-carrier", SEVERITY_ERROR, PROOF_LAB, HAS(no_carrier),
 	 .cause = "[{ifname} has no carrier: ]the kernel discards packets sent on an interface without "
 		  "a link. send() succeeded.",
-	 .about = "An interface that is up but has no link (a cable, a switch port, the other end of a "
-		  "veth, a bridge without a port that is up) discards packets, while its addresses and "
-		  "routes stay, unless net.ipv4.conf.all.ignore_routes_with_linkdown is 1. Neither "
-		  "send() nor the counters of the queue show it.",
+	 .about = "The cable, the switch port, the other end of a veth, or every port of a bridge "
+		  "is down. Addresses and routes stay, unless "
+		  "net.ipv4.conf.all.ignore_routes_with_linkdown is 1. No counter of the queue "
+		  "moves.",
 	 .fix = "connect the link, or route around it", .command = "ip -d link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc-noop", SEVERITY_WARNING, PROOF_LAB,
 	 /* the second: packets in the queue when RTNL is released */
 	 .location = "*noop_enqueue* *rtnl_unlock*",
 	 .cause = "[{ifname}: the link was down, or the qdisc was being replaced, so there was no queue. "
 		  "]send() succeeded.",
-	 .about = "While its link is down, and shortly afterwards, an interface has a qdisc that takes "
-		  "no packets (noop). Packets sent then are lost at once, and no counter of the "
-		  "interface or its qdisc moves. The same happens while a qdisc is replaced.",
+	 .about = "Such an interface has a qdisc that takes no packets (noop). No counter of the "
+		  "interface or its qdisc moves.",
 	 .fix = "keep the link up, and do not replace qdiscs under traffic",
 	 .command = "ip -s -s link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The queue[ ({qdisc})][ of {ifname}] was full: packets are sent faster than it lets "
 		  "them out. send() succeeded.",
-	 .about = "The queueing discipline of the interface was full or limited the rate. send() "
-		  "succeeds nevertheless, unless the socket has IP_RECVERR. A longer queue helps "
-		  "against bursts and adds latency. Against a constant rate that is too high only a "
-		  "lower sending rate helps. A larger limit is advised only for a pfifo that is shorter "
-		  "than the interface's queue length.",
+	 .about = "A longer queue helps against bursts and adds latency. A larger limit is advised "
+		  "only for a pfifo that is shorter than the interface's queue length.",
 	 .setting = "[{qdisc}][ {qdisc_limit}]",
 	 .fix = "lower the sending rate, or raise the rate or limit of the qdisc",
 	 .command = "tc -s qdisc show dev {ifname}",
@@ -364,26 +296,21 @@ const struct finding_row finding_rows[] = {
 	{STAGE_TX_DEVICE, "mtu-peer", SEVERITY_WARNING, PROOF_LAB, HAS(other_mtu),
 	 .cause = "{ifname} and the other end of its link have different MTUs. Packets larger than the "
 		  "smaller MTU are lost without an ICMP message.",
-	 .about = "The two ends of a veth link have different MTUs. A frame that is larger than the MTU "
-		  "of the receiving end is dropped there, and no message reaches the sender. Small "
-		  "packets get through, large ones never do.",
+	 .about = "Small packets get through, large ones never do.",
 	 .setting = "{ifname} MTU {mtu}, its peer {other_mtu}",
 	 .fix = "set the same MTU at both ends", .command = "ip -d link show dev {ifname}"},
-	{STAGE_TX_DEVICE, "nic-paused", SEVERITY_INFO, PROOF_DATA, is_pause,
+	{STAGE_TX_DEVICE, "nic-paused", SEVERITY_INFO, PROOF_DATA, .nic = NIC_PAUSE,
 	 .cause = "Pause frames stop traffic on the link of {ifname}. Packets that wait may overflow the "
 		  "queue before the link.",
-	 .about = "The link partner or this NIC sent pause frames, and sending stopped for a while. "
-		  "Pause frames lose no packets themselves. Waiting packets may overflow a queue.",
 	 .setting = "[flow control: rx {pause_rx}]",
 	 .fix = "find the receiver or switch port that cannot keep up",
 	 .command = "ethtool -S {ifname}"},
 	{STAGE_TX_DEVICE, "tx-tun", SEVERITY_WARNING, PROOF_DATA, HAS(txqueuelen),
 	 .cause = "The queue of {ifname} was full: the program that reads this tun or tap interface is "
 		  "too slow for bursts.",
-	 .about = "A tun or tap interface hands packets to a program (a VPN, a virtual machine) "
-		  "through a queue of txqueuelen packets. If the program does not read as fast as a "
-		  "burst arrives, packets are lost. A longer queue holds longer bursts. It does not "
-		  "help if the program is always too slow.",
+	 .about = "A VPN or a virtual machine reads the packets from a queue of txqueuelen "
+		  "packets. A longer queue holds longer bursts. It does not help if the program is "
+		  "always too slow.",
 	 .setting = "{ifname} txqueuelen {txqueuelen}",
 	 .fix = "raise txqueuelen to {txqueuelen_fix}, or speed up the program",
 	 .command = "ip link set dev {ifname} txqueuelen {txqueuelen_fix}",
@@ -391,65 +318,50 @@ const struct finding_row finding_rows[] = {
 	{STAGE_TX_DEVICE, "tx-peer", SEVERITY_WARNING, PROOF_LAB, .location = "*dev_forward_skb*",
 	 .cause = "The other end of the link[ of {ifname}] did not take the packets: it was down, or its "
 		  "MTU is smaller.",
-	 .about = "A virtual link (veth) hands a packet to its other end. That end takes no packets "
-		  "while it is down, and none that are larger than its MTU. send() succeeded. The "
-		  "sender's interface counts the packet as dropped. A lower rate does not help.",
+	 .about = "A virtual link (veth) hands a packet to its other end. The sender's interface "
+		  "counts the packet as dropped. A lower rate does not help.",
 	 .fix = "bring up the other end, and set the same MTU at both ends",
 	 .command = "ip -d link show dev {ifname}"},
 	{STAGE_TX_DEVICE, "tx_device", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The transmit ring[ of {ifname}] was full, or the other end of the link did not take "
 		  "the packets.",
-	 .about = "The driver had no room for the packet: its transmit ring was full and no qdisc held "
-		  "packets back, or the other end of a virtual link was down or was not read. With "
-		  "veth the sender counts the drop and the ring belongs to the receiver.",
 	 .fix = "lower the sending rate, or speed up the reader of the ring",
 	 .command = "ip -s -s link show dev {ifname}"},
-	{STAGE_WIRE, "nic-crc", SEVERITY_ERROR, PROOF_DATA, is_damaged,
+	{STAGE_WIRE, "nic-crc", SEVERITY_ERROR, PROOF_DATA, .nic = NIC_DAMAGED,
 	 .cause = "Frames arrive damaged at {ifname}: a cable, a transceiver or the link speed is at "
 		  "fault.",
-	 .about = "Frames arrived with a wrong checksum or length. The cause is physical: a cable, a "
-		  "transceiver, dirt, or a speed or duplex mode on which the two ends disagree.",
 	 .fix = "replace the cable or transceiver, or correct speed and duplex",
 	 .command = "ethtool {ifname}"},
-	{STAGE_WIRE, "nic-allowance", SEVERITY_WARNING, PROOF_DATA, is_shaper,
+	{STAGE_WIRE, "nic-allowance", SEVERITY_WARNING, PROOF_DATA, .nic = NIC_SHAPER,
 	 .cause = "The cloud queued or dropped packets of {ifname}: traffic exceeds the allowance of "
 		  "this machine size.",
-	 .about = "The cloud limits bandwidth, packets per second or tracked connections of a machine "
-		  "by its size, and counts the packets that it queued or dropped. Other counters of "
-		  "this host do not show them. The counters are an upper bound of the loss.",
+	 .about = "The cloud limits bandwidth, packets per second or tracked connections. Other "
+		  "counters of this host do not show the loss. The counters are an upper bound.",
 	 .fix = "reduce the traffic, or choose a larger machine", .command = "ethtool -S {ifname}"},
 	{STAGE_WIRE, "wire", SEVERITY_ERROR, PROOF_LAB,
 	 .cause = "Packets left one host and did not reach the other: they were lost at a switch, a "
 		  "cable or a router between.",
-	 .about = "Packets left the NIC of one host and did not reach the NIC of the other. The cause "
-		  "is between them: a switch, a router, a cable, or the receiver's port before its "
-		  "first counter. If both are namespaces of one host, the path between is on that host "
-		  "too, and trace shows its drops.",
 	 .fix = "check the error and pause counters of the switches between; for two namespaces run "
 		"`pktledger trace` on their host"},
-	{STAGE_NIC_RING, "nic-port", SEVERITY_WARNING, PROOF_DATA, is_port,
+	{STAGE_NIC_RING, "nic-port", SEVERITY_WARNING, PROOF_DATA, .nic = NIC_PORT,
 	 .cause = "{ifname} lost frames before its rings: the NIC's internal buffer overflowed.",
-	 .about = "The NIC's internal buffer overflowed before any ring: the bus was too slow, the NIC "
-		  "slept, or all rings were full. With transmit flow control (tx on) the NIC asks its "
-		  "link partner to wait instead. That holds back all traffic on the port, and a switch "
-		  "may then lose packets of other hosts.",
+	 .about = "The bus was too slow, the NIC slept, or all rings were full. With transmit flow "
+		  "control (tx on) the NIC asks its link partner to wait instead, and a switch may "
+		  "then lose packets of other hosts.",
 	 .setting = "[flow control: tx {pause_tx}]",
 	 .fix = "[turn flow control tx {pause_fix}, so that the link partner holds frames back, or "
 		"]reduce the traffic",
 	 .change = {CHANGE_PAUSE, "{ifname}", "tx", "{pause_fix}", "{pause_tx}"},
 	 .risk = "the link partner holds back all traffic of this port, not only one flow"},
-	{STAGE_NIC_RING, "nic-memory", SEVERITY_WARNING, PROOF_DATA, is_alloc,
+	{STAGE_NIC_RING, "nic-memory", SEVERITY_WARNING, PROOF_DATA, .nic = NIC_ALLOC,
 	 .cause = "The driver of {ifname} found no memory for packets.",
-	 .about = "The driver could not allocate receive buffers in time. It allocates in interrupts, "
-		  "where it cannot wait. The kernel reserves vm.min_free_kbytes for that.",
+	 .about = "The driver allocates in interrupts, where it cannot wait. The kernel reserves "
+		  "vm.min_free_kbytes for that.",
 	 .fix = "raise vm.min_free_kbytes, or make the rings smaller",
 	 .command = "cat /proc/buddyinfo"},
 	{STAGE_NIC_RING, "nic-queues", SEVERITY_WARNING, PROOF_GUEST, HAS(queues_fix),
 	 .cause = "One CPU does the receive work of {ifname} and is at its limit, although the NIC has "
 		  "more queues.",
-	 .about = "One CPU spends almost all its time in softirq for this NIC. The NIC can spread "
-		  "packets over more queues, each with an interrupt and a CPU. Packets of one flow "
-		  "stay on one queue.",
 	 .seen = SOFTIRQ, .setting = "{queues} of {queues_max} queues, {cpus#CPU}",
 	 .fix = "use {queues_fix} queues",
 	 .change = {CHANGE_CHANNELS, "{ifname}", "{channel}", "{queues_fix}", "{queues}"},
@@ -457,8 +369,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "nic-rss", SEVERITY_WARNING, PROOF_DATA, HAS(rss_used),
 	 .cause = "RSS spreads the packets of {ifname} over only {rss_used} of its {queues} queues, and "
 		  "a CPU is at its limit.",
-	 .about = "The NIC has several queues, but its indirection table sends packets to some of them "
-		  "only, and a CPU is at its limit.",
 	 .seen = SOFTIRQ, .setting = "{rss_used} of {queues} queues in the indirection table",
 	 .fix = "spread packets over all queues",
 	 .change = {CHANGE_RSS, "{ifname}", "indirection", "equal {queues}", NULL},
@@ -466,10 +376,8 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "nic-irq", SEVERITY_WARNING, PROOF_GUEST, HAS(irqs),
 	 .cause = "CPU {cpu} serves {irqs} queues of {ifname} and is at its limit, while CPU {idle_cpu} "
 		  "is idle.",
-	 .about = "Several queues of the NIC interrupt the same CPU, which is at its limit, while "
-		  "another CPU is idle. irqbalance may do this better, or revert the change. The change "
-		  "takes effect once the queue was empty: until then its CPU polls it without "
-		  "interrupts.",
+	 .about = "irqbalance may do this better, or revert the change. The change takes effect "
+		  "once the queue was empty: until then its CPU polls it without interrupts.",
 	 .seen = SOFTIRQ "; interrupts {irq_list}", .setting = "interrupt {irq} on CPU {cpu}",
 	 .fix = "move interrupt {irq} to CPU {idle_cpu}",
 	 .change = {CHANGE_IRQ, NULL, "{irq}", "{idle_cpu}", NULL},
@@ -477,9 +385,7 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "nic-rps", SEVERITY_WARNING, PROOF_DATA, HAS(rps_fix),
 	 .cause = "One CPU does the receive work of {ifname} and is at its limit. The NIC has one queue, "
 		  "and RPS is off.",
-	 .about = "The NIC has one queue, and the CPU that serves it is at its limit. With RPS that CPU "
-		  "only sorts packets and hands them to other CPUs. RPS adds work in total and does not "
-		  "spread a single flow.",
+	 .about = "With RPS that CPU only sorts packets and hands them to other CPUs.",
 	 .seen = SOFTIRQ, .setting = "queues/rx-0/rps_cpus {rps}",
 	 .fix = "turn on RPS to the other CPUs",
 	 .change = {CHANGE_SYSFS, "{ifname}", "queues/rx-0/rps_cpus", "{rps_fix}", "{rps}"},
@@ -487,28 +393,24 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "nic-coalesce", SEVERITY_WARNING, PROOF_DATA, HAS(rx_usecs),
 	 .cause = "{ifname} waits {rx_usecs} us before it interrupts. At this rate more than half of its "
 		  "ring fills in that time.",
-	 .about = "The NIC delays its interrupt so that one interrupt serves many packets. At the "
-		  "measured rate the delay fills more than half of a ring, and any further delay loses "
-		  "packets. The advised delay fills one eighth.",
+	 .about = "Any further delay loses packets. The advised delay fills one eighth of the "
+		  "ring.",
 	 .seen = "{arrival_pps}; the ring of {ring} fills in {ring_ns#}",
 	 .setting = "rx-usecs {rx_usecs}", .fix = "set rx-usecs to {rx_usecs_fix}",
 	 .change = {CHANGE_COALESCE, "{ifname}", "rx-usecs", "{rx_usecs_fix}", "{rx_usecs}"},
 	 .risk = "more interrupts"},
 	{STAGE_NIC_RING, "cpu-budget", SEVERITY_WARNING, PROOF_DATA, HAS(squeezed),
 	 .cause = "The kernel ended its receive work while packets still waited, and packets were lost.",
-	 .about = "The kernel processes a limited number of packets (net.core.netdev_budget) for a "
-		  "limited time (netdev_budget_usecs) before it lets other work run. It stopped with "
-		  "packets left, and packets were lost. No counter shows which of the two limits it "
-		  "was, so both are raised. Without losses this counter needs no action.",
+	 .about = "netdev_budget limits the packets of one round, netdev_budget_usecs its time. No "
+		  "counter shows which of them ended it, so both are raised. Without losses this "
+		  "counter needs no action.",
 	 .seen = "softnet time_squeeze +{squeezed} in {window_ns#}",
 	 .setting = "net.core.netdev_budget {budget}[, netdev_budget_usecs {budget_usecs}]",
-	 .fix = "raise netdev_budget to {budget_fix}[ and netdev_budget_usecs to {budget_usecs_fix}]",
-	 .change = SYSCTL("net/core/netdev_budget", "{budget_fix}", "{budget}"),
+	 .fix = "raise netdev_budget to {budget*2}[ and netdev_budget_usecs to {budget_usecs*2}]",
+	 .change = SYSCTL("net/core/netdev_budget", "{budget*2}", "{budget}"),
 	 .risk = "programs wait longer for a CPU that receives"},
 	{STAGE_NIC_RING, "cpu-governor", SEVERITY_WARNING, PROOF_LAB, HAS(governor),
 	 .cause = "Packets are lost while CPUs run below their full speed.",
-	 .about = "Packets were lost because something was too slow, and CPUs ran below their highest "
-		  "speed under a power-saving governor.",
 	 .seen = "CPU {cpu} at {mhz} of {mhz_max} MHz", .setting = "governor {governor}",
 	 .fix = "use the performance governor",
 	 .change = {CHANGE_GOVERNOR, NULL, "{cpu}", "performance", "{governor}"},
@@ -516,8 +418,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "cpu-idle", SEVERITY_WARNING, PROOF_DATA, HAS(idle_state),
 	 .cause = "A CPU needs {idle_latency_us} us to wake from deep sleep. At this rate more than half "
 		  "of the ring of {ifname} fills in that time.",
-	 .about = "A CPU in a deep idle state needs time to wake up. At the measured rate more than "
-		  "half of the NIC's ring fills in that time.",
 	 .seen = "{arrival_pps}; the ring of {ring} fills in {ring_ns#}",
 	 .setting = "deepest idle state {idle_state}: {idle_latency_us} us",
 	 .fix = "disable idle states deeper than {idle_latency_fix_us} us",
@@ -525,66 +425,48 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "cpu-steal", SEVERITY_WARNING, PROOF_DATA, HAS(steal_percent),
 	 .cause = "The hypervisor took {steal_percent} % of this machine's CPU time. Rings and sockets "
 		  "fill meanwhile.",
-	 .about = "The hypervisor ran other machines while this one had work to do. Rings and sockets "
-		  "fill during these pauses, which last for milliseconds.",
 	 .seen = "{steal_percent} % of {window_ns#} stolen",
 	 .fix = "reserve CPUs for this machine, or move it to a less crowded host"},
 	{STAGE_NIC_RING, "cpu-softirq", SEVERITY_WARNING, PROOF_DATA, HAS(of_cpu),
 	 .cause = "CPU {cpu} spends its time on receive work alone. Further packets are lost in a ring or "
 		  "a backlog.",
-	 .about = "A CPU spends almost all its time processing packets. Further packets are lost at the "
-		  "nearest ring or backlog, and programs on that CPU hardly run, including the readers "
-		  "of sockets.",
+	 .about = "Programs on that CPU hardly run, including the readers of sockets.",
 	 .seen = SOFTIRQ,
 	 .fix = "reduce the work per packet (offloads, fewer rules and captures), or the traffic",
 	 .command = "cat /proc/softirqs"},
 	{STAGE_NIC_RING, "nic_ring", SEVERITY_WARNING, PROOF_GUEST, ring_can_grow,
 	 .cause = "The receive ring[ of {ifname}] was full: the kernel did not empty it in time.",
-	 .about = "The NIC had packets for the kernel and no free receive descriptor, because the "
-		  "kernel did not empty the ring in time. The ring is smaller than it can be. A larger "
-		  "ring holds longer bursts, and with most drivers the link goes down for a moment when "
-		  "the size changes. A larger ring does not help if the CPU is always too slow.",
+	 .about = "A larger ring holds longer bursts. It does not help if the CPU is always too "
+		  "slow.",
 	 .setting = "ring {ring} of at most {ring_max}", .fix = "enlarge the ring to {ring_max}",
 	 .change = {CHANGE_RING, "{ifname}", "rx", "{ring_max}", "{ring}"},
 	 .risk = "the link goes down for a moment"},
 	{STAGE_NIC_RING, "nic-ring-busy", SEVERITY_WARNING, PROOF_GUEST,
 	 .cause = "The receive ring[ of {ifname}] was full: the kernel did not empty it in time.",
-	 .about = "The receive ring was full although it has its largest size, or its size is not "
-		  "known. The CPU that empties it has too much to do. More queues, a CPU without other "
-		  "work, less work per packet (rules, captures, copies) or XDP help.",
+	 .about = "The ring has its largest size, or its size is not known. Less work per packet "
+		  "(rules, captures, copies) or XDP also help.",
 	 .setting = "[ring {ring}]", .fix = "use more queues, or reserve a CPU for the receive work",
 	 .command = "ethtool -l {ifname}"},
 	{STAGE_XDP, "xdp-generic", SEVERITY_INFO, PROOF_LAB, HAS(generic_xdp),
 	 .cause = "An XDP program runs on {ifname} in generic mode, although the driver {driver} supports "
 		  "native mode.",
-	 .about = "An XDP program is attached in generic mode, in which the kernel first allocates a "
-		  "packet buffer. The driver can run the program before that. Nothing is lost, but the "
-		  "program runs much more slowly.",
+	 .about = "In generic mode the kernel first allocates a packet buffer. Nothing is lost, "
+		  "but the program runs much more slowly.",
 	 .setting = "attached in generic mode", .fix = "attach the program in native mode (xdpdrv)",
 	 .command = "ip link show dev {ifname}"},
 	{STAGE_XDP, "xdp", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "An XDP program[ on {ifname}] dropped the packets, or could not redirect them.",
-	 .about = "An XDP program dropped the packet, or its redirect failed. If the program is meant to "
-		  "drop, this is intended. Redirects fail if the target's ring is full or the target "
-		  "has no XDP set up.",
 	 .fix = "review the program or its redirect target",
 	 .command = "bpftool net show dev {ifname}"},
 	{STAGE_XSK, "xsk", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The AF_XDP socket had no room, because the application did not keep up: its RX ring was "
 		  "full (ENOBUFS) or its fill ring empty (ENOMEM).",
-	 .about = "The application did not take descriptors out of the RX ring of its AF_XDP socket, or "
-		  "did not refill the fill ring. A thread that only empties the rings, larger rings, or "
-		  "busy polling help.",
 	 .setting = "[ring {ring}]", .fix = "enlarge the rings, or empty them in a dedicated thread"},
 	{STAGE_GSO, "gso", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "A merged packet could not be split again.",
-	 .about = "A packet that GRO or the sender merged could not be split again. Drivers that set "
-		  "wrong checksums or sizes cause that.",
 	 .fix = "turn off GRO and GSO on the path to see whether the loss ends"},
 	{STAGE_BACKLOG, "rfs-half", SEVERITY_INFO, PROOF_LAB, HAS(flow_cnt),
 	 .cause = "RFS is set up on {ifname} but not for the host, so it does nothing.",
-	 .about = "Receive Flow Steering needs two settings: the queue's rps_flow_cnt, which is set, "
-		  "and the host's net.core.rps_sock_flow_entries, which is 0.",
 	 .seen = "queues/rx-0/rps_flow_cnt {flow_cnt}", .setting = "net.core.rps_sock_flow_entries 0",
 	 .fix = "set net.core.rps_sock_flow_entries to {flow_entries_fix}",
 	 .change = SYSCTL("net/core/rps_sock_flow_entries", "{flow_entries_fix}", "0"),
@@ -592,9 +474,7 @@ const struct finding_row finding_rows[] = {
 	{STAGE_BACKLOG, "backlog-flow-limit", SEVERITY_WARNING, PROOF_DATA, HAS(flow_limit),
 	 .cause = "The flow limit dropped packets of the largest flow, because a CPU's backlog was half "
 		  "full.",
-	 .about = "If a backlog is half full, the flow limit drops packets of the flow that fills most "
-		  "of it, to protect the other flows. It applies only to the CPUs in "
-		  "flow_limit_cpu_bitmap. If one flow is the purpose of the host, it hits that flow.",
+	 .about = "The flow limit protects the other flows, on the CPUs in flow_limit_cpu_bitmap.",
 	 .setting = "net.core.flow_limit_cpu_bitmap {flow_limit}",
 	 .fix = "turn off the flow limit if one flow is the purpose of this host",
 	 .change = SYSCTL("net/core/flow_limit_cpu_bitmap", "0", "{flow_limit}"),
@@ -602,126 +482,105 @@ const struct finding_row finding_rows[] = {
 	{STAGE_BACKLOG, "backlog-link-down", SEVERITY_WARNING, PROOF_DATA,
 	 .reason = "DEV_READY QUEUE_PURGE",
 	 .cause = "The interface[ {ifname}] that the packets arrived on was going down or being removed.",
-	 .about = "A packet arrived on an interface, for example a veth or loopback, and the interface "
-		  "went down before a CPU processed the packet. Packets sent while a link flaps, or "
-		  "while a container starts or ends, are lost there.",
+	 .about = "Packets sent while a link flaps, or while a container starts or ends, are lost "
+		  "before a CPU processes them.",
 	 .fix = "keep the link up while packets arrive", .command = "ip -s link show dev {ifname}"},
 	{STAGE_BACKLOG, "backlog", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The backlog queue of a CPU was full: the CPU could not process the packets that other "
 		  "CPUs handed to it, or one flow exceeded its limit.",
-	 .about = "A CPU's backlog queue was full: RPS, loopback or veth handed packets to it faster "
-		  "than it could process them. net.core.netdev_max_backlog is the length of the queue "
-		  "of each CPU. A longer queue holds longer bursts and adds latency.",
 	 .setting = "net.core.netdev_max_backlog {backlog}",
 	 .fix = "raise net.core.netdev_max_backlog[ to {backlog_fix}], or reduce the work per packet",
 	 .change = SYSCTL("net/core/netdev_max_backlog", "{backlog_fix}", "{backlog}"),
 	 .risk = "more latency under load, on all interfaces of the host"},
 	{STAGE_TC_INGRESS, "tc-filter", SEVERITY_WARNING, PROOF_DATA, HAS(clsact),
 	 .cause = "A tc filter or BPF program of {ifname} dropped packets, inbound or outbound.",
-	 .about = "The filters of clsact share one drop counter for both directions. `pktledger trace` "
-		  "shows the direction, and `pktledger trace --by flow` the flows.",
+	 .about = "The filters of clsact share one drop counter for both directions. `pktledger "
+		  "trace` shows the direction, and `pktledger trace --by flow` the flows.",
 	 .fix = "review the filter", .command = "tc -s filter show dev {ifname} ingress"},
 	{STAGE_TC_INGRESS, "tc_ingress", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "A tc filter or BPF program at the ingress[ of {ifname}] dropped the packets.",
-	 .about = "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its way in, "
-		  "before the IP stack.",
 	 .fix = "review the filter", .command = "tc -s filter show dev {ifname} ingress"},
 	{STAGE_L2, "mtu-mismatch", SEVERITY_WARNING, PROOF_LAB, HAS(other),
 	 .cause = "{ifname} and {other} are ports of one bridge with different MTUs. Frames larger than "
 		  "the smaller MTU are dropped without a message.",
-	 .about = "A bridge forwards a frame only if it fits the MTU of the outgoing port. It drops "
-		  "larger frames without a message to the sender.",
 	 .setting = "{ifname} MTU {mtu}, {other} {other_mtu}", .fix = "set the same MTU on both ports",
 	 .command = "ip link show master {master}"},
 	{STAGE_L2, "l2-otherhost", SEVERITY_WARNING, PROOF_LAB, .reason = "OTHERHOST",
 	 .cause = "The frames were addressed to another MAC address than the receiving interface has[ "
 		  "({ifname})].",
-	 .about = "The destination MAC address of the frame is not the interface's. A switch that "
-		  "floods, promiscuous mode, or an outdated neighbour entry at the sender cause that.",
+	 .about = "A switch that floods, promiscuous mode, or an outdated neighbour entry at the "
+		  "sender cause that.",
 	 .fix = "correct the sender's neighbour entry", .command = "ip link show dev {ifname}"},
 	{STAGE_L2, "l2-stp", SEVERITY_WARNING, PROOF_LAB, .reason = "BRIDGE_INGRESS_STP_STATE",
 	 .cause = "The bridge port[ {ifname}] does not forward: its state is listening, learning, "
 		  "blocking or disabled.",
-	 .about = "Spanning tree, its forward delay after a link came up, or a command put the port in "
-		  "a state in which it takes no frames. STP avoids loops that way, and the path then "
-		  "leads through another port. A port to a host does not need to wait (`forward_delay` "
-		  "0 of the bridge, or RSTP and an edge port).",
+	 .about = "Spanning tree, its forward delay after a link came up, or a command put the "
+		  "port in that state. STP avoids loops that way, and the path then leads through "
+		  "another port. A port to a host does not need to wait (`forward_delay` 0 of the "
+		  "bridge, or RSTP and an edge port).",
 	 .fix = "let the port forward, or use a path without it",
 	 .command = "bridge -d link show dev {ifname}"},
 	{STAGE_L2, "l2-bridge", SEVERITY_WARNING, PROOF_LAB, .location = "br_*",
 	 .cause = "The bridge did not forward the frames[ that arrived on {ifname}]: the incoming or the "
 		  "outgoing port is blocked, isolated or does not flood, or both are the same port.",
-	 .about = "A bridge sends a frame to the port of its destination, or to all ports if the "
-		  "destination is unknown. No port is left if the port does not forward (STP, `state`), "
-		  "both ports are isolated, the port must not flood, the frame arrived on the same port "
-		  "(`hairpin`), the port lacks the VLAN, or the frame is larger than its MTU.",
+	 .about = "`hairpin` allows the same port. A port may also lack the VLAN, or its MTU is "
+		  "smaller than the frame.",
 	 .fix = "review state, flags and addresses of both ports (`bridge fdb`)",
 	 .command = "bridge -d link show"},
 	{STAGE_L2, "l2", SEVERITY_WARNING, PROOF_NOT,
 	 .cause = "The link layer did not pass the packets on: an unknown protocol, VLAN or address.",
-	 .about = "The link layer did not pass the packet on: there is no handler for its protocol, no "
-		  "interface for its VLAN, or a virtual interface filtered its MAC address.",
 	 .fix = "review the settings of the VLAN or the virtual interface"},
 	{STAGE_IP_HEADER, "ip_header", SEVERITY_ERROR, PROOF_LAB,
 	 .cause = "The IP header was invalid on arrival: the sender is defective, or a hop changed it.",
-	 .about = "The IP header did not pass the checks on arrival: version, length, checksum. A "
-		  "sender or a hop on the path writes it wrongly.",
 	 .fix = "find the sender or the hop that writes invalid headers"},
 	{STAGE_NETFILTER, "conntrack-near", SEVERITY_WARNING, PROOF_DATA, is_near,
 	 .cause = "The connection tracking table is {used_percent} % full. When it is full, packets of new "
 		  "flows are dropped.",
-	 .about = "The connection tracking table holds 80 % or more of nf_conntrack_max entries. When it "
-		  "is full, packets of new flows are dropped.",
 	 .setting = "{used} entries, net.netfilter.nf_conntrack_max {limit}",
-	 .fix = "raise nf_conntrack_max to {limit_fix}",
+	 .fix = "raise nf_conntrack_max to {limit*2}",
 	 .change = SYSCTL_LIMIT("net/netfilter/nf_conntrack_max"),
 	 .risk = "more kernel memory, about 300 bytes per entry"},
 	{STAGE_NETFILTER, "nfqueue", SEVERITY_WARNING, PROOF_DATA, HAS(nfqueue),
 	 .cause = "A program that judges packets through NFQUEUE was too slow, and its queue was full.",
-	 .about = "Rules hand packets to a program through NFQUEUE, and its queue was full. Without "
-		  "`bypass` in the rule such packets are lost.",
+	 .about = "Without `bypass` in the rule such packets are lost.",
 	 .fix = "speed up the program, lengthen its queue, or use several queues",
 	 .command = "cat /proc/net/netfilter/nfnetlink_queue"},
 	{STAGE_NETFILTER, "netfilter-clash", SEVERITY_WARNING, PROOF_LAB, is_clash,
 	 .cause = "Packets of new flows were dropped because their connections could not be entered: "
 		  "source NAT has no free port, or two packets of a flow arrived at the same moment.",
-	 .about = "No rule dropped the packet, and the connection tracking table is not full. Usually "
-		  "source NAT (masquerade, snat) has fewer addresses and ports than there are flows to "
-		  "one destination. Or a program sends two packets of a new flow at once, as a resolver "
-		  "does for A and AAAA, and destination NAT gave them different backends.",
+	 .about = "No rule dropped the packet, and the table is not full. Source NAT (masquerade, "
+		  "snat) has fewer addresses and ports than there are flows to one destination, or "
+		  "a resolver sent A and AAAA queries at once and destination NAT gave them "
+		  "different backends.",
 	 .seen = "nf_conntrack insert_failed +{conntrack_clashes}",
 	 .fix = "give source NAT more ports or addresses, or send one packet of a new flow at a time",
 	 .command = "conntrack -S"},
 	{STAGE_NETFILTER, "netfilter-conntrack", SEVERITY_ERROR, PROOF_LAB, is_conntrack_full,
 	 .cause = "The connection tracking table was full: packets of new flows were dropped.",
-	 .about = "The firewall had no free connection tracking entry for a new flow. No rule dropped the "
-		  "packet. conntrack(8) lists the entries. UDP flows keep theirs for 30 seconds or "
-		  "more after the last packet, TCP connections for days if neither end closes them. A "
-		  "larger table, shorter timeouts, or notrack for flows that need no tracking help.",
+	 .about = "UDP flows keep their entries for 30 seconds or more after the last packet, TCP "
+		  "connections for days if neither end closes them. Shorter timeouts, or notrack "
+		  "for flows that need no tracking, also help. conntrack(8) lists the entries.",
 	 .seen = "nf_conntrack drop +{conntrack_drops}",
-	 .setting = "{conntrack_used} entries, net.netfilter.nf_conntrack_max {conntrack_max}",
-	 .fix = "raise nf_conntrack_max[ to {conntrack_fix}]",
-	 .change = SYSCTL("net/netfilter/nf_conntrack_max", "{conntrack_fix}", "{conntrack_max}"),
+	 .setting = "{used} entries, net.netfilter.nf_conntrack_max {limit}",
+	 .fix = "raise nf_conntrack_max[ to {limit*2}]",
+	 .change = SYSCTL("net/netfilter/nf_conntrack_max", "{limit*2}", "{limit}"),
 	 .risk = "more kernel memory, about 300 bytes per entry"},
 	{STAGE_NETFILTER, "netfilter-rule", SEVERITY_WARNING, PROOF_LAB, HAS(rule_chain),
 	 .cause = "A firewall rule[ in the {hook} hook] dropped the packets.",
-	 .about = "A rule of the firewall dropped the packets, and its counter moved by as much in the "
-		  "same time. The chain and the handle of the rule are shown. `nft -a list chain` "
-		  "prints the rule with its handle, by which it can be deleted.",
+	 .about = "The counter of the rule moved by as much in the same time.",
 	 .seen = "{rules}", .fix = "review the rule", .command = "nft -a list chain {rule_chain}"},
 	{STAGE_NETFILTER, "netfilter", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "A firewall rule[ in the {hook} hook] dropped the packets.",
-	 .about = "A rule of nftables or iptables, or the policy of a chain, dropped the packets. In the "
-		  "output and postrouting hooks send() returns EPERM. Rules with counters show which "
-		  "rule it was.",
+	 .about = "In the output and postrouting hooks send() returns EPERM. Rules with counters "
+		  "show which rule it was.",
 	 .seen = "[{rules}]", .fix = "review the rule", .command = "nft -a list ruleset"},
 	{STAGE_IP_ROUTE, "ip-rpfilter-no-route", SEVERITY_WARNING, PROOF_LAB, has_no_way_back,
 	 .reason = "IP_RPFILTER",
 	 .cause = "Reverse path filtering dropped the packets: there is no route back to {source}[, whose "
 		  "packets arrive on {ifname}].",
-	 .about = "With rp_filter the kernel drops a packet if it has no route to the source. Mode 2 "
-		  "(loose) drops it too. Mode 0 accepts any source. Multicast from another network is "
-		  "the usual case: receivers never answer, so the missing route went unnoticed.",
+	 .about = "Loose mode (2) drops such packets too. Mode 0 accepts any source. Multicast "
+		  "from another network is the usual case: receivers never answer, so the missing "
+		  "route went unnoticed.",
 	 .setting = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
 	 .fix = "add a route to {source}[ on {ifname}: `ip route add {source} dev {ifname}`, with `via` "
 		"if a gateway is between]",
@@ -730,10 +589,8 @@ const struct finding_row finding_rows[] = {
 	 .reason = "IP_RPFILTER",
 	 .cause = "Reverse path filtering dropped the packets: the route back to their source {source} "
 		  "leaves by {back}, and the packets arrived on {ifname}.",
-	 .about = "With rp_filter 1 the kernel drops a packet if the route to its source does not leave "
-		  "by the interface on which it arrived. With several uplinks or asymmetric routes that "
-		  "drops legitimate packets. Mode 2 only requires some route. The larger value of the "
-		  "interface's and of `all` is in force.",
+	 .about = "Several uplinks or asymmetric routes cause this. Mode 2 only requires some "
+		  "route. The larger value of the interface's and of `all` is in force.",
 	 .setting = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
 	 .fix = "set loose mode (2), or route {source} by {ifname}",
 	 .command = "ip route get {source}",
@@ -742,10 +599,9 @@ const struct finding_row finding_rows[] = {
 	{STAGE_IP_ROUTE, "ip-rpfilter-unseen", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_RPFILTER",
 	 .cause = "Reverse path filtering dropped the packets: the route back to their source leaves by "
 		  "another interface than the one they arrived on[ ({ifname})], or there is none.",
-	 .about = "Reverse path filtering dropped packets, and pktledger saw none whose source it could "
-		  "look up: too few arrived, or the kernel gives no drop reasons. Loose mode helps only "
-		  "if there is a route back by another interface. The counter does not name the "
-		  "interface: shown is the strict one with the most traffic.",
+	 .about = "Too few packets arrived to look up their source, or the kernel gives no drop "
+		  "reasons. The counter does not name the interface: shown is the strict one with "
+		  "the most traffic.",
 	 .setting = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
 	 .fix = "watch for longer to see the source; add a route to it, or set loose mode (2) if the route "
 		"leaves by another interface",
@@ -753,21 +609,19 @@ const struct finding_row finding_rows[] = {
 	{STAGE_IP_ROUTE, "ip-not-router", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_INADDRERRORS",
 	 .cause = "The packets[ on {ifname}] are for an address that this host does not have, and IP "
 		  "forwarding is off.",
-	 .about = "The kernel forwards only if net.ipv4.ip_forward (per interface: "
-		  "conf/IFNAME/forwarding) or net.ipv6.conf.all.forwarding allows it. A router needs "
-		  "it, also for its containers, and other programs switch it off. On a host that is not "
-		  "a router an address is missing, such as a service address on lo, or the sender's "
-		  "route or neighbour entry leads to the wrong host. --apply does not change it, "
-		  "because forwarding opens paths that were closed.",
+	 .about = "A router needs forwarding (per interface: conf/IFNAME/forwarding), also for its "
+		  "containers, and other programs switch it off. On a host that is not a router an "
+		  "address is missing, such as a service address on lo, or the sender's route or "
+		  "neighbour entry leads to the wrong host. --apply does not change it, because "
+		  "forwarding opens paths that were closed.",
 	 .setting = "forwarding off",
 	 .fix = "run `sysctl -w net.ipv4.ip_forward=1` (IPv6: net.ipv6.conf.all.forwarding) if this host "
 		"is a router; otherwise add the address",
 	 .command = "sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding"},
 	{STAGE_IP_ROUTE, "ip-no-route", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_INNOROUTES",
 	 .cause = "This router has no route to the packets' destination[; they arrived on {ifname}].",
-	 .about = "The packets were for another host, forwarding is on, and the routes of this host, or "
-		  "of the namespace shown, do not lead to the destination, or a route is of type "
-		  "unreachable. The sender gets ICMP messages at a limited rate.",
+	 .about = "A route of type unreachable counts too. The sender gets ICMP messages at a "
+		  "limited rate.",
 	 .fix = "add a route to the destination",
 	 .command = "pktledger trace --by reason,location,flow --stage ip_route"},
 	{STAGE_IP_ROUTE, "ip-discard", SEVERITY_WARNING, PROOF_LAB,
@@ -775,335 +629,255 @@ const struct finding_row finding_rows[] = {
 	 .reason = "NOT_SPECIFIED", .location = "ip_error dst_discard*",
 	 .cause = "A route of this router discards packets to the destination: its type is blackhole, "
 		  "unreachable or prohibit[; they arrived on {ifname}].",
-	 .about = "A route that discards exists, for example against an attacker or for a network that "
-		  "is gone. `ip route get` of the destination shows it. A blackhole route sends no "
-		  "ICMP message. The other types do.",
+	 .about = "Such a route exists, for example, against an attacker or for a network that is "
+		  "gone. A blackhole route sends no ICMP message. The other types do.",
 	 .fix = "review the route",
 	 .command = "pktledger trace --by reason,location,flow --stage ip_route"},
 	{STAGE_IP_ROUTE, "ip-own-source", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_LOCAL_SOURCE",
 	 .cause = "The packets[ on {ifname}] have a source address that this host has itself.",
-	 .about = "A packet from outside cannot have one of this host's addresses as its source. Another "
-		  "host has the same address, or packets of this host come back to it in a loop.",
+	 .about = "Another host has the same address, or packets of this host come back to it in a "
+		  "loop.",
 	 .fix = "give each address to one host only, and remove loops", .command = "ip addr show"},
 	{STAGE_IP_ROUTE, "mcast-not-joined", SEVERITY_INFO, PROOF_LAB, HAS(not_joined),
 	 .cause = "The packets are multicast to a group that no program has joined[ on {ifname}].",
-	 .about = "Multicast is received only on interfaces on which a program joined the group "
-		  "(IP_ADD_MEMBERSHIP, IPV6_JOIN_GROUP). `ip maddr` lists them. A program that joins "
-		  "without naming an interface joins on the interface of the route to the group, often "
-		  "another one. It does not count as loss, and is shown only for packets that a filter "
-		  "expression asked for.",
+	 .about = "`ip maddr` lists the groups of each interface. A program that joins without "
+		  "naming an interface joins on the interface of the route to the group, often "
+		  "another one. This does not count as loss, and is shown only for packets that a "
+		  "filter expression asked for.",
 	 .fix = "join the group on[ {ifname},] the interface on which the packets arrive",
 	 .command = "ip maddr show dev {ifname}"},
 	{STAGE_IP_ROUTE, "ip_route", SEVERITY_WARNING, PROOF_NOT,
 	 .cause = "Routing refused the packets: their source or destination is martian, or there is no "
 		  "route.",
-	 .about = "The receiver's routing refused the packet: a martian source or destination, or no "
-		  "route onwards.",
 	 .fix = "review addresses and routes"},
 	{STAGE_IP_FRAG, "frag-memory", SEVERITY_WARNING, PROOF_LAB, is_near,
 	 .cause = "The memory for incomplete datagrams is {used_percent} % used. When it is full, "
 		  "fragments are dropped.",
-	 .about = "Fragments wait in memory until their datagram is complete, up to ipfrag_high_thresh. "
-		  "Above it new fragments are dropped, and their datagrams are lost.",
-	 .setting = "{used} of {limit} bytes", .fix = "raise the limit to {limit_fix}",
+	 .setting = "{used} of {limit} bytes", .fix = "raise the limit to {limit*2}",
 	 .change = SYSCTL_LIMIT("{limit_sysctl}"),
 	 .risk = "more kernel memory for fragments that never complete"},
 	{STAGE_IP_FRAG, "frag-arriving", SEVERITY_INFO, PROOF_LAB, HAS(arriving),
 	 .cause = "Datagrams arrive in fragments. If one fragment is lost, the whole datagram is lost.",
-	 .about = "Datagrams larger than the MTU arrive in fragments. That works, but a lost fragment "
-		  "loses its whole datagram, RSS often puts fragments on another queue, and firewalls "
-		  "handle them badly.",
+	 .about = "RSS often puts fragments on another queue, and firewalls handle them badly.",
 	 .fix = "send datagrams that fit the MTU of the path"},
 	{STAGE_IP_FRAG, "frag-leaving", SEVERITY_INFO, PROOF_LAB, HAS(leaving),
 	 .cause = "Datagrams larger than the MTU leave in fragments. If one fragment is lost, the whole "
 		  "datagram is lost.",
-	 .about = "Programs send datagrams that are larger than the MTU of the route, and the kernel "
-		  "fragments them. That works, but a lost fragment loses its whole datagram, receivers "
-		  "often put fragments on one queue, and firewalls handle them badly.",
+	 .about = "Receivers often put fragments on one queue, and firewalls handle them badly.",
 	 .fix = "send datagrams that fit the MTU of the path", .command = "ip link show"},
 	{STAGE_IP_FRAG, "ip_frag", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "Datagrams could not be reassembled: a fragment was lost, or the memory for fragments "
 		  "was full.",
-	 .about = "A datagram did not become complete: one of its fragments was lost or arrived too "
-		  "late (ipfrag_time), or the memory for fragments was full. Each lost fragment loses "
-		  "the whole datagram, so losses multiply with the number of fragments.",
 	 .fix = "send datagrams that fit the MTU, and find the lost fragment with `pktledger trace`"},
 	{STAGE_IP_FORWARD, "ip-ttl", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_INHDR",
 	 .cause = "The TTL of the packets expired on a router[, where they arrived on {ifname}].",
-	 .about = "A router counted the TTL down to zero. The TTL at the sender is too small, as with "
-		  "multicast, where it is 1, or routes form a loop.",
+	 .about = "Multicast has a TTL of 1 unless its sender asks for more.",
 	 .setting = "TTL {ttl}", .fix = "send with a larger TTL, or remove the routing loop"},
 	{STAGE_IP_FORWARD, "ip-too-big", SEVERITY_WARNING, PROOF_LAB, .reason = "PKT_TOO_BIG",
 	 .cause = "The packets are larger than the MTU of the next link and must not be fragmented.",
-	 .about = "The packet was larger than the MTU of the next link and must not be fragmented. The "
-		  "sender gets an ICMP message with the MTU that fits. Firewalls often drop it, and then "
-		  "all large packets stay lost.",
+	 .about = "The sender gets an ICMP message with the MTU that fits. Firewalls often drop "
+		  "it, and then all large packets stay lost.",
 	 .setting = "MTU {mtu}", .fix = "send smaller packets, or raise the MTU of the path"},
 	{STAGE_IP_FORWARD, "ip_forward", SEVERITY_WARNING, PROOF_NOT,
 	 .cause = "A router did not forward the packets.",
-	 .about = "This host is a router and did not forward this packet: forwarding is off for the "
-		  "interface, or a setting or policy forbids it.",
 	 .fix = "review the router's settings"},
 	{STAGE_TUNNEL, "tunnel", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The tunnel endpoint did not take the packets: an unknown identifier, or an invalid "
 		  "inner packet.",
-	 .about = "A tunnel endpoint did not take the packet: it does not have the identifier, the ECN "
-		  "bits contradict each other, or the inner packet is invalid.",
 	 .fix = "configure both ends of the tunnel alike", .command = "ip -d link show"},
 	{STAGE_XFRM, "xfrm", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "An IPsec policy refused the packets.",
-	 .about = "An IPsec policy forbids the packet, or there is no state for it.",
 	 .fix = "review the policies", .command = "ip xfrm policy"},
 	{STAGE_UDP_LOOKUP, "udp-lookup-dnat", SEVERITY_ERROR, PROOF_LAB, HAS(dnat.backend),
 	 .cause = "NAT redirects packets for {asked} to {backend}, where no socket is open.",
-	 .about = "A connection tracking entry without a reply changes the destination to an address of "
-		  "this host, possibly in another namespace, on which that UDP port is closed. The "
-		  "backend ended or listens elsewhere.",
+	 .about = "The address is one of this host, possibly in another namespace. The backend "
+		  "ended or listens elsewhere.",
 	 .setting = "[rule {nat_rule}]", .fix = "start a receiver there, or " NAT_FIX,
 	 .command = "{entries}"},
 	{STAGE_UDP_LOOKUP, "port-closed", SEVERITY_ERROR, PROOF_LAB, HAS(port_closed),
 	 .cause = "No UDP socket is open on port {port}, so packets for it are refused.",
-	 .about = "The port that was asked for has no UDP socket in this namespace: the program does "
-		  "not run, listens on another port or address family, or runs in another namespace "
-		  "(--netns, --pid).",
+	 .about = "The program does not run, listens on another port or address family, or runs in "
+		  "another namespace (--netns, --pid).",
 	 .seen = "[{refused#datagram} in this namespace arrived for ports without a socket, this one or "
 		 "others]",
 	 .fix = "start a receiver on port {port}", .command = "ss -ulpn sport = :{port}"},
 	{STAGE_UDP_LOOKUP, "udp-lookup-peer", SEVERITY_ERROR, PROOF_LAB, HAS(peer),
 	 .cause = "The socket on port {port}[ of {program}] is connected to {peer} and takes only packets "
 		  "of that peer. The lost packets came from other addresses.",
-	 .about = "A socket that called connect() takes datagrams of that address and port only. Packets "
-		  "of other senders find no socket, and their senders get an ICMP message.",
+	 .about = "The other senders get an ICMP message.",
 	 .fix = "send from {peer}, or do not connect the receiving socket",
 	 .command = "ss -uanp sport = :{port}"},
 	{STAGE_UDP_LOOKUP, "udp-lookup-address", SEVERITY_ERROR, PROOF_LAB, HAS(bound),
 	 .cause = "The socket on port {port}[ of {program}] is bound to {bound}. The lost packets were for "
 		  "another address of this host.",
-	 .about = "A socket that is bound to one address takes datagrams for that address only. Programs "
-		  "that listen on 127.0.0.1 by default are the usual case.",
+	 .about = "Programs that listen on 127.0.0.1 by default are the usual case.",
 	 .fix = "bind the receiver to 0.0.0.0 (or ::), or send to {bound}",
 	 .command = "ss -uanp sport = :{port}"},
 	{STAGE_UDP_LOOKUP, "udp_lookup", SEVERITY_ERROR, PROOF_LAB,
 	 .cause = "No socket took the packets[ for port {port}]: none is open, or the open one is bound to "
 		  "another address or interface, or connected to another peer.",
-	 .about = "A datagram arrived for a port on which no socket is open for it. A connected sender "
-		  "gets ECONNREFUSED from its next call, if the ICMP message reaches it. A receiver that "
-		  "called connect() takes datagrams of that peer only. A few are normal on networks with "
-		  "broadcasts.",
 	 .fix = "start a receiver for that address, port and sender before the sender",
 	 .command = "ss -uanp[ sport = :{port}]"},
 	{STAGE_UDP_HEADER, "udp_header", SEVERITY_ERROR, PROOF_LAB,
 	 .cause = "The length in the UDP header does not fit the packet.",
-	 .about = "The length in the UDP header contradicts the length of the packet.",
 	 .fix = "find the sender or the hop that writes invalid headers"},
 	{STAGE_UDP_CSUM, "udp-csum-tunnel", SEVERITY_ERROR, PROOF_LAB, HAS(tunnel),
 	 .cause = "The outer UDP checksum of tunnel packets was wrong on arrival (port {port} of "
 		  "{tunnel}).",
-	 .about = "The tunnel interface at the sender leaves the checksum of the outer header to the NIC "
-		  "(NETIF_F_HW_CSUM), and the NIC, or NAT on the path, computes it wrongly. flannel's "
-		  "masquerading did. With tx-checksum-ip-generic off at the sender's tunnel interface "
-		  "the kernel computes it, at some cost of CPU time. Tunnels over IPv4 may send no "
-		  "checksum at all (`ip link ... noudpcsum`).",
+	 .about = "The tunnel interface at the sender leaves the checksum of the outer header to "
+		  "the NIC (NETIF_F_HW_CSUM), and the NIC, or NAT on the path, computes it "
+		  "wrongly. flannel's masquerading did. Without the offload the kernel computes "
+		  "it, at some cost of CPU time. Tunnels over IPv4 may send no checksum at all "
+		  "(`ip link ... noudpcsum`).",
 	 .fix = "run `ethtool -K {tunnel} tx-checksum-ip-generic off` at the sender, with the name of the "
 		"tunnel there",
 	 .command = "ip -d link show dev {tunnel}"},
 	{STAGE_UDP_CSUM, "udp_csum", SEVERITY_ERROR, PROOF_LAB,
 	 .cause = "The UDP checksum was wrong on arrival: the packet was damaged, or left to an offload "
 		  "that an XDP redirect bypassed.",
-	 .about = "The UDP checksum was wrong. Either the data was damaged after the last link that "
-		  "checks it, or the sender left the checksum to an interface that did not fill it in. "
-		  "That happens if XDP redirects packets between virtual interfaces.",
 	 .fix = "let the sender compute complete checksums (ethtool -K IFNAME tx off)"},
 	{STAGE_SOCKET_FILTER, "socket_filter", SEVERITY_INFO, PROOF_LAB,
 	 .cause = "A filter on the receiving socket, or a cgroup ingress program, refused the packets.",
-	 .about = "A filter that the application attached to its socket, or a BPF program of its "
-		  "cgroup, refused the packet. Usually that is intended.",
 	 .fix = "review the filter", .command = "bpftool cgroup tree"},
 	{STAGE_UDP_MEM, "udp-mem-near", SEVERITY_WARNING, PROOF_DATA, is_near,
 	 .cause = "The memory for all UDP sockets of the host is {used_percent} % used. When it is full, "
 		  "all of them lose packets.",
-	 .about = "All UDP sockets together use most of net.ipv4.udp_mem, one limit for the host. When it "
-		  "is reached, every socket loses packets. First look for a socket with a large queue "
-		  "and no reader.",
+	 .about = "First look for a socket with a large queue and no reader.",
 	 .setting = "{used} pages, net.ipv4.udp_mem {udp_mem}",
-	 .fix = "raise net.ipv4.udp_mem to {udp_mem_fix}",
-	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem_fix}", "{udp_mem}"),
+	 .fix = "raise net.ipv4.udp_mem to {udp_mem*2}",
+	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem*2}", "{udp_mem}"),
 	 .risk = "UDP of the whole host may take twice the memory"},
 	{STAGE_UDP_MEM, "udp-mem-cgroup", SEVERITY_WARNING, PROOF_LAB, is_udp_mem_free,
 	 .cause = "A UDP socket[ of {program}] got no memory, although its receive buffer had room: its "
 		  "memory cgroup was at its limit, or net.ipv4.udp_mem was, for a moment.",
-	 .about = "The kernel found no memory for the packet. The sockets of a memory cgroup (a "
-		  "container, a systemd unit) count towards its limit, and those of the host towards "
-		  "net.ipv4.udp_mem, of which less than half is in use now. A larger receive buffer "
-		  "makes it worse.",
+	 .about = "The sockets of a container or a systemd unit count towards the limit of its "
+		  "memory cgroup. Less than half of net.ipv4.udp_mem is in use now. A larger "
+		  "receive buffer makes it worse.",
 	 .seen = "all UDP sockets have {udp_pages} of {limit_pages} pages now",
 	 .fix = "speed up the reader, or give its cgroup more memory (memory.max)"},
 	{STAGE_UDP_MEM, "udp_mem", SEVERITY_WARNING, PROOF_GUEST,
 	 .cause = "The memory for all UDP sockets of the host was used up, although this socket's buffer "
 		  "had room.",
-	 .about = "All UDP sockets of the host together reached net.ipv4.udp_mem, in pages. Then every "
-		  "socket loses packets, also those with room. Newer kernels count it only at the "
-		  "socket. More memory helps, or smaller buffers of slow readers.",
 	 .setting = "net.ipv4.udp_mem {udp_mem}[ pages, at most {udp_mem_bytes} bytes]",
-	 .fix = "raise net.ipv4.udp_mem[ to {udp_mem_fix}], or shorten the queues of all sockets",
-	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem_fix}", "{udp_mem}"),
+	 .fix = "raise net.ipv4.udp_mem[ to {udp_mem*2}], or shorten the queues of all sockets",
+	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem*2}", "{udp_mem}"),
 	 .risk = "UDP of the whole host may take twice the memory"},
 	{STAGE_RCVBUF, "rcvbuf-tap", SEVERITY_INFO, PROOF_LAB, HAS(tap),
 	 .cause = "The buffer of a packet socket[ of {program}] was full. Only copies for a capture are "
 		  "lost; the traffic itself is not.",
-	 .about = "A packet socket (tcpdump, dumpcap, agents) gets a copy of each packet. If its buffer "
-		  "is full, the copy is missing in the capture only. A capture with a mapped ring shows "
-		  "its losses when it ends.",
+	 .about = "A capture with a mapped ring shows its losses when it ends.",
 	 .fix = "enlarge the capture buffer (tcpdump -B), use a filter, or capture less of each packet",
 	 .command = "ss -0pn"},
 	{STAGE_RCVBUF, "rcvbuf-filling", SEVERITY_WARNING, PROOF_LAB, is_filling,
 	 .cause = "{program} does not read port {port} in time: its receive buffer is more than half full "
 		  "all the time.",
-	 .about = "No packet is lost yet, but the socket's buffer was more than half full at the "
-		  "beginning and at the end of the window. Its program does not read, or not fast "
-		  "enough.",
 	 .seen = "{queued_bytes} of {rcvbuf_bytes} bytes queued[, {queued_before_bytes} {window_ns#} "
 		 "before]",
 	 .fix = "speed up the reader", .command = "ss -uampn sport = :{port}"},
-	{STAGE_RCVBUF, "rcvbuf-stopped", SEVERITY_ERROR, PROOF_LAB, is_stopped,
+	{STAGE_RCVBUF, "rcvbuf-stopped", SEVERITY_ERROR, PROOF_LAB, HAS(reading.stopped),
 	 .cause = "The receive buffer was full because {reader} is stopped, by a signal or a debugger.",
-	 .about = "The process that reads the socket is stopped, by SIGSTOP or SIGTSTP or by a debugger, "
-		  "while packets arrive. It reads nothing until it continues.",
 	 .fix = "continue the process (kill -CONT)"},
 	{STAGE_RCVBUF, "rcvbuf-quota", SEVERITY_WARNING, PROOF_LAB, is_throttled,
 	 .cause = "The receive buffer was full because {reader} used up the CPU quota of its cgroup and "
 		  "was throttled.",
-	 .about = "The cgroup of the reader may use a limited CPU time in each period (cpu.max), and had "
-		  "used it up. The kernel held the process back until the next period, up to 100 ms, "
-		  "even with idle CPUs. In a container this is its CPU limit, in Kubernetes the limit of "
-		  "the pod.",
+	 .about = "The kernel holds the process back until the next period, up to 100 ms, even "
+		  "with idle CPUs. In a container this is its CPU limit, in Kubernetes the limit "
+		  "of the pod.",
 	 .seen = "the quota withheld {throttled_ns#} of CPU time",
 	 .fix = "raise the quota (cpu.max, CPUQuota=, the CPU limit of the container), or reduce the work in "
 		"the cgroup"},
 	{STAGE_RCVBUF, "rcvbuf-cpu", SEVERITY_WARNING, PROOF_LAB, waited_for_cpu,
 	 .cause = "The receive buffer was full because {reader} waited for a CPU: there are too few CPUs, or "
 		  "other work came first.",
-	 .about = "The reader was ready to run and got no CPU for a good part of the time: other "
-		  "processes, interrupts or the hypervisor used them. Pinning the reader to a reserved "
-		  "CPU, a higher priority, or moving other work helps. A larger buffer only bridges "
-		  "short waits.",
+	 .about = "Other processes, interrupts or the hypervisor used the CPUs. A larger buffer "
+		  "only bridges short waits.",
 	 .fix = "reserve a CPU for the reader, raise its priority, or move other work away"},
 	{STAGE_RCVBUF, "rcvbuf-busy", SEVERITY_WARNING, PROOF_LAB, is_busy,
 	 .cause = "The receive buffer was full although {reader} ran all the time: it is too slow. A larger "
 		  "buffer only delays the loss.",
-	 .about = "The reader ran all the time and still read fewer packets than arrived. Only less work "
-		  "per packet helps: recvmmsg() or UDP GRO instead of one call per packet, work moved to "
-		  "other threads, or several readers on the port with SO_REUSEPORT.",
+	 .about = "UDP GRO instead of one call per packet, or work moved to other threads, also "
+		  "help.",
 	 .fix = "reduce the work per packet, use recvmmsg(), or add readers (SO_REUSEPORT)"},
 	{STAGE_RCVBUF, "rcvbuf-futex", SEVERITY_WARNING, PROOF_DATA, is_in_futex,
 	 .cause = "The receive buffer was full because {reader} waited for another thread (futex): for a "
 		  "lock, or for room in a queue of its own program.",
-	 .about = "The thread that reads the socket slept in futex() while packets waited. It hands "
-		  "packets to other threads of its program, and these are slower: an internal queue is "
-		  "full, or a lock is held for long. A dedicated receiving thread does not help, because "
-		  "it is one already. rsyslog, for example, blocks its receiver while its main queue is "
-		  "full.",
+	 .about = "It hands packets to other threads of its program, and these are slower. A "
+		  "dedicated receiving thread does not help, because it is one already. rsyslog, "
+		  "for example, blocks its receiver while its main queue is full.",
 	 .fix = "speed up the threads that process the packets (more workers, a faster disk), or enlarge "
 		"the program's internal queue"},
 	{STAGE_RCVBUF, "rcvbuf-asleep", SEVERITY_WARNING, PROOF_LAB, is_asleep,
 	 .cause = "The receive buffer was full because {reader} slept while packets waited[, {sleeps}].",
-	 .about = "The reader slept while packets waited in its queue: it did other work that sleeps, "
-		  "such as a disk access, a lock or a timer. The kernel function in which it slept is "
-		  "shown. Usually a thread that only reads the socket solves it.",
+	 .about = "It did other work that sleeps, such as a disk access, a lock or a timer.",
 	 .fix = "read the socket in a dedicated thread, or remove the wait from the thread that reads"},
 	{STAGE_RCVBUF, "rcvbuf-capped", SEVERITY_WARNING, PROOF_GUEST, bursts_and_capped,
 	 .cause = "Bursts were longer than the receive buffer of {program} on port {port} holds. It is the "
 		  "largest that the host allows, and the program probably asked for more.",
-	 .about = "The buffer is exactly the largest that net.core.rmem_max allows, doubled, so the "
-		  "program probably asked for more. Between bursts it is not full. The advised limit is "
-		  "four times as large, at most 64 MB. The program has to ask again, which most do only "
-		  "when they start.",
+	 .about = "The buffer is exactly twice net.core.rmem_max. The advised limit is four times "
+		  "as large, at most 64 MB. Most programs ask for a size only when they start.",
 	 .fix = "raise net.core.rmem_max to {mem_fix_bytes}, and restart the program",
 	 .change = SYSCTL("net/core/rmem_max", "{mem_fix_bytes}", "{rmem_max_bytes}"),
 	 .risk = "sockets that ask for it may queue as much, which adds latency"},
 	{STAGE_RCVBUF, "rcvbuf-default", SEVERITY_WARNING, PROOF_GUEST, bursts_and_small,
 	 .cause = "Bursts were longer than the receive buffer of {program} on port {port} holds. It is the "
 		  "host's default, which is smaller than the kernel's.",
-	 .about = "The program asked for no buffer size, and the host's default is lower than the "
-		  "kernel's (212992 bytes). Between bursts the buffer is not full. The advised value is "
-		  "the kernel's, or four times the present one. Only sockets opened afterwards get it.",
+	 .about = "The program asked for no buffer size. The advised value is the kernel's (212992 "
+		  "bytes), or four times the present one. Only sockets opened afterwards get it.",
 	 .fix = "raise net.core.rmem_default to {mem_fix_bytes}, and restart the program",
 	 .change = SYSCTL("net/core/rmem_default", "{mem_fix_bytes}", "{rmem_default_bytes}"),
 	 .risk = "all sockets opened afterwards may queue as much, which adds latency"},
 	{STAGE_RCVBUF, "rcvbuf-bursts", SEVERITY_WARNING, PROOF_LAB, rested,
 	 .cause = "The receive buffer was full only for moments: bursts were longer than it holds, and "
 		  "{reader} had time to spare between them.",
-	 .about = "The queue was nearly empty most of the time and the reader had time to spare: packets "
-		  "arrived in bursts longer than the buffer holds. Here a larger buffer helps.",
 	 .seen = "[at most {lost_at_once#packet} lost at once]",
 	 .fix = "request a larger SO_RCVBUF[: {rcvbuf_request_bytes} (gives "
 		"{rcvbuf_fix_bytes}), for the largest burst and a quarter more][; or request none, since "
 		"the default of {rmem_default_enough_bytes} is enough]",
 	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK},
-	{STAGE_RCVBUF, "rcvbuf-burst", SEVERITY_WARNING, PROOF_DATA, is_burst,
+	{STAGE_RCVBUF, "rcvbuf-burst", SEVERITY_WARNING, PROOF_DATA, HAS(d.bursts),
 	 .cause = "The receive buffer was full: bursts were longer than it holds.",
-	 .about = "The receive buffer was full for a short time, because a burst was longer than it "
-		  "holds. The buffer is counted in memory, not in payload, so a small packet takes as "
-		  "much as a large one. The advised size would have held the lost packets. A program "
-		  "has to request it with SO_RCVBUF, and gets at most net.core.rmem_max, doubled.",
+	 .about = "The buffer is counted in memory, not in payload, so a small packet takes as "
+		  "much as a large one. A program gets at most net.core.rmem_max, doubled.",
 	 .fix = "request SO_RCVBUF {rcvbuf_request_bytes} (gives {rcvbuf_fix_bytes}) in the program, which "
 		"would have held the lost packets",
 	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK},
 	{STAGE_RCVBUF, "rcvbuf-slow", SEVERITY_WARNING, PROOF_LAB, is_slow,
 	 .cause = "Packets arrived faster than[ {program}] read them. A larger buffer only delays the loss.",
-	 .about = "Packets arrived faster than the program read them, for longer than a buffer could "
-		  "bridge. Look at the reader: does it work between two reads, wait for a lock or a "
-		  "disk, use one call per packet (instead of recvmmsg, GRO), run on the CPU that also "
-		  "receives, or in a cgroup without CPU time? Several sockets with SO_REUSEPORT share "
-		  "the work.",
+	 .about = "Does the reader work between two reads, wait for a lock or a disk, run on the "
+		  "CPU that also receives, or in a cgroup without CPU time?",
 	 .fix = "speed up the reader (recvmmsg(), less work between reads), or add readers "
 		"(SO_REUSEPORT)"},
 	{STAGE_RCVBUF, "rcvbuf", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The receive buffer was full. Too little was seen to tell bursts from a slow reader.",
-	 .about = "The receive buffer was full. A burst and a slow reader differ in the activity of the "
-		  "reader while packets are lost, and in the arrival and read rates. These are not "
-		  "known. Watching for longer usually shows them.",
 	 .fix = "watch the reader for longer with `pktledger check -t 10`"},
 	{STAGE_SOCKET_READ, "socket_read", SEVERITY_ERROR, PROOF_LAB,
 	 .cause = "Packets were taken from the socket's queue but not delivered: their checksum was wrong, or "
 		  "recv() got an invalid buffer.",
-	 .about = "The packet was in the application's queue, and recv() found a wrong checksum or a "
-		  "buffer that is not writable.",
 	 .fix = "send complete checksums, and pass valid buffers to recv()"},
 	{STAGE_SOCKET_CLOSE, "socket_close", SEVERITY_INFO, PROOF_LAB,
 	 .cause = "Packets still waited in the socket when it was closed. No kernel counter shows them.",
-	 .about = "When the socket was closed, packets still waited in it. No counter of the kernel "
-		  "counts them.",
 	 .fix = "empty the socket before closing it"},
 	{STAGE_OTHER, "ovs-upcall", SEVERITY_WARNING, PROOF_DATA, HAS(ovs),
 	 .cause = "Open vSwitch lost packets of new flows on their way to ovs-vswitchd.",
-	 .about = "The kernel part of Open vSwitch asks ovs-vswitchd about each new flow, and the queue "
-		  "to it was full. The first packets of flows are lost.",
 	 .fix = "add handler threads, or start fewer flows at once", .command = "ovs-dpctl show"},
 	{STAGE_OTHER, "taps", SEVERITY_INFO, PROOF_LAB, HAS(taps),
 	 .cause = "Packet sockets copy every packet, which costs time before the application gets it.",
-	 .about = "Each packet socket for all protocols (tcpdump, some agents and DHCP clients) gets a "
-		  "copy of each packet on its interface. Neither the copy nor its drop is a loss. The "
-		  "work is done before the packet reaches its application.",
+	 .about = "tcpdump, some agents and DHCP clients open such sockets. Neither the copy nor "
+		  "its drop is a loss.",
 	 .seen = "{taps} open[: {processes}]", .fix = "stop captures that are not needed",
 	 .command = "ss -0pn"},
 	{STAGE_OTHER, "raw-sockets", SEVERITY_INFO, PROOF_LAB, HAS(raws),
 	 .cause = "Raw sockets of protocol UDP get a copy of every datagram.",
-	 .about = "A raw socket of protocol UDP gets a copy of each datagram of its namespace, in "
-		  "addition to the socket on the port.",
 	 .seen = "{raws} open[: {processes}]", .fix = "stop such programs if they are not needed",
 	 .command = "ss -wapn"},
 	{STAGE_OTHER, "other", SEVERITY_WARNING, PROOF_NOT,
 	 .cause = "The kernel dropped the packets in a function that pktledger does not know.",
-	 .about = "The kernel dropped the packet in a function that this version of pktledger does not "
-		  "know. The function and the reason are shown.",
 	 .fix = "report the reason and the function to the authors of pktledger"},
 	{STAGE_TCP_LISTEN, "tcp-listen-syn", SEVERITY_ERROR, PROOF_LAB, HAS(half_open),
 	 .cause = "A listening TCP socket refused SYNs although its accept queue had room: too many "
 		  "connections are half open.",
-	 .about = "Too many connections were half open, as in a SYN flood, and SYN cookies are off. Then "
-		  "net.ipv4.tcp_max_syn_backlog and the backlog of listen() limit them. Or memory was "
-		  "short.",
+	 .about = "SYN cookies are off. net.ipv4.tcp_max_syn_backlog and the backlog of listen() "
+		  "limit half-open connections. Or memory was short.",
 	 .seen = LISTENER,
 	 .fix = "set net.ipv4.tcp_syncookies to 1, or raise net.ipv4.tcp_max_syn_backlog and the backlog "
 		"of listen()",
@@ -1111,65 +885,49 @@ const struct finding_row finding_rows[] = {
 	{STAGE_TCP_LISTEN, "tcp-listen-somaxconn", SEVERITY_ERROR, PROOF_LAB, is_somaxconn,
 	 .cause = "The accept queue of a listening TCP socket was full, and is as long as "
 		  "net.core.somaxconn allows.",
-	 .about = "The application accepts connections more slowly than they arrive, and asked listen() "
-		  "for as long a queue as net.core.somaxconn allows, or longer. `trace --balance` shows "
-		  "the socket.",
 	 .seen = LISTENER, .setting = "net.core.somaxconn {room}",
-	 .fix = "accept faster in the application, or raise net.core.somaxconn to {room_fix} and restart "
+	 .fix = "accept faster in the application, or raise net.core.somaxconn to {room*2} and restart "
 		"the application",
-	 .change = SYSCTL("net/core/somaxconn", "{room_fix}", "{room}"),
+	 .change = SYSCTL("net/core/somaxconn", "{room*2}", "{room}"),
 	 .risk = "clients wait in the queue instead"},
 	{STAGE_TCP_LISTEN, "tcp-listen-own", SEVERITY_ERROR, PROOF_LAB, HAS(socket),
 	 .cause = "The accept queue of a listening TCP socket was full: its application asked for a short "
 		  "one.",
-	 .about = "The application accepts connections more slowly than they arrive, and gave listen() "
-		  "less than net.core.somaxconn allows, so raising that does not help. `trace --balance` "
-		  "shows the socket.",
+	 .about = "Raising net.core.somaxconn does not help.",
 	 .seen = LISTENER, .setting = "a backlog of {room}[, net.core.somaxconn {somaxconn}]",
 	 .fix = "accept faster in the application, or pass a larger backlog to listen()",
 	 .command = "ss -ltn"},
 	{STAGE_TCP_LISTEN, "tcp_listen", SEVERITY_ERROR, PROOF_LAB,
 	 .cause = "A listening TCP socket did not take connections: its accept queue was full.",
-	 .about = "The application accepts connections more slowly than they arrive, or its queue is too "
-		  "short for a burst. The application passes its length to listen(), at most "
-		  "net.core.somaxconn. Clients wait a second or more until they send their SYN again. If "
-		  "ListenOverflows does not move, it was the queue of SYNs (`trace --balance` shows it).",
 	 .fix = "accept faster in the application, or lengthen the queue (listen(), net.core.somaxconn)",
 	 .command = "ss -ltn"},
 	{STAGE_TCP_BACKLOG, "tcp_backlog", SEVERITY_WARNING, PROOF_DATA,
 	 .cause = "Segments arrived while a process used the TCP socket, and the socket's backlog was full.",
-	 .about = "While a process works with a socket, segments wait in its backlog, which holds as "
-		  "much as the socket's buffers. More arrived than that. TCP sends them again.",
 	 .fix = "enlarge the buffers (net.ipv4.tcp_rmem), turn on GRO, or make shorter calls",
 	 .command = "ss -tmn"},
 	{STAGE_TCP_STATE, "tcp_state", SEVERITY_INFO, PROOF_NOT,
 	 .cause = "The segments did not fit the state of their connection.",
-	 .about = "The connection was closed, reset or unknown, or the segment was too old or outside of "
-		  "the window. A few are normal when connections end.",
 	 .fix = "look for connections that one end closed early", .command = "ss -tan"},
 	{STAGE_TCP_RCVBUF, "tcp-prune", SEVERITY_WARNING, PROOF_LAB, .reason = "TCP_OFO_QUEUE_PRUNE",
 	 .cause = "A TCP connection discarded data that it had already received: its receive buffer was full "
 		  "of data after a gap.",
-	 .about = "A segment was lost, later segments waited for it, and there was no more room. The "
-		  "kernel discarded the newest of them (tcp_prune_ofo_queue()), although it had "
-		  "acknowledged them selectively. The first loss is the cause. A larger buffer holds "
-		  "more data after a gap.",
+	 .about = "Later segments waited for a lost one, and there was no more room. The kernel "
+		  "discarded the newest of them (tcp_prune_ofo_queue()), although it had "
+		  "acknowledged them selectively. The first loss is the cause.",
 	 .setting = TCP_RCVBUF, .fix = "find the first loss, or raise net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "nstat -az TcpExtPruneCalled TcpExtOfoPruned TcpExtRcvPruned"},
 	{STAGE_TCP_RCVBUF, "tcp-mem", SEVERITY_WARNING, PROOF_DATA, had_room, .reason = "PROTO_MEM",
 	 .cause = "TCP sockets got no memory, although this connection's receive buffer had room.",
-	 .about = "The sockets of a memory cgroup (a container, a systemd unit), or all of the host, "
-		  "reached their limit: the cgroup's, or net.ipv4.tcp_mem in pages. TCP sends the "
-		  "segment again. A larger receive buffer makes it worse.",
+	 .about = "The sockets of a memory cgroup (a container, a systemd unit), or all of the "
+		  "host, reached their limit: the cgroup's, or net.ipv4.tcp_mem in pages. TCP "
+		  "sends the segment again. A larger receive buffer makes it worse.",
 	 .fix = "speed up the reader, give its cgroup more memory, or raise net.ipv4.tcp_mem",
 	 .command = "ss -tmn"},
 	{STAGE_TCP_RCVBUF, "tcp-rmem", SEVERITY_WARNING, PROOF_LAB, is_tcp_rmem,
 	 .cause = "A TCP connection had no room for more data: its receive buffer was as large as "
 		  "net.ipv4.tcp_rmem allows.",
-	 .about = "The kernel enlarges receive buffers up to the third number of net.ipv4.tcp_rmem, and "
-		  "this buffer reached it. Small segments, and segments after a gap, take more memory "
-		  "than the window accounts for. The rest is dropped, and TCP sends it again. A reader "
-		  "that sleeps fills any buffer.",
+	 .about = "Small segments, and segments after a gap, take more memory than the window "
+		  "accounts for. TCP sends them again. A reader that sleeps fills any buffer.",
 	 .setting = TCP_RCVBUF,
 	 .fix = "raise net.ipv4.tcp_rmem to {tcp_rmem_fix}, or speed up the reader",
 	 .change = SYSCTL("net/ipv4/tcp_rmem", "{tcp_rmem_fix}", "{tcp_rmem}"),
@@ -1177,19 +935,13 @@ const struct finding_row finding_rows[] = {
 	{STAGE_TCP_RCVBUF, "tcp_rcvbuf", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "A TCP connection had no room for more data: its receive buffer, or its memory limit, was "
 		  "full.",
-	 .about = "The application read more slowly than data arrived, and the sender filled the window "
-		  "and more, or the buffer was full of data after a gap, which was discarded. TCP sends "
-		  "it again. If the buffers in `ss -tmn` have room, it was the limit of a memory cgroup "
-		  "or net.ipv4.tcp_mem. No counter tells these apart, `trace` does.",
 	 .setting = TCP_RCVBUF, .fix = "speed up the reader, or raise net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "ss -tmn"},
 	{STAGE_TCP, "tcp-black-hole", SEVERITY_ERROR, PROOF_LAB, HAS(flows),
 	 .cause = "Large segments are lost downstream and small ones are not: a link on the path has a "
 		  "smaller MTU, and no ICMP message arrives.",
-	 .about = "Connections are established, and a large segment is never acknowledged, however often "
-		  "it is sent, while smaller ones are: a path MTU black hole. A router cannot forward "
-		  "packets that are too large, and its ICMP message does not arrive, or a tunnel loses "
-		  "them silently. If this host drops them, that drop is shown instead.",
+	 .about = "A large segment is never acknowledged, however often it is sent. If this host "
+		  "drops it, that drop is shown instead.",
 	 .seen = "{flows#connection} sent a large segment three times or more, and only smaller segments "
 		 "were acknowledged",
 	 .fix = "let ICMP \"fragmentation needed\" through, set an MTU or MSS that fits (nft: tcp option "
@@ -1198,33 +950,28 @@ const struct finding_row finding_rows[] = {
 	{STAGE_TCP, "tcp-reordered", SEVERITY_WARNING, PROOF_LAB, HAS(again),
 	 .cause = "Segments were retransmitted although they had arrived: they arrived late or reordered, or "
 		  "their acknowledgment was lost downstream.",
-	 .about = "The receiver already had the retransmitted segments. One host cannot tell the causes "
-		  "apart: join the ledgers of both hosts with `report` to see the losses on the way "
-		  "back. Paths of unequal latency (bonding without a layer 4 hash, packets sprayed over "
-		  "links, queues of several CPUs) reorder packets, and a latency that jumps ends a "
-		  "timer. Without SACK a timeout retransmits everything. Each time TCP slows down for "
-		  "nothing.",
+	 .about = "One host cannot tell the causes apart: join the ledgers of both hosts with "
+		  "`report` to see the losses on the way back. Paths of unequal latency (bonding "
+		  "without a layer 4 hash, packets sprayed over links, queues of several CPUs) "
+		  "reorder packets, and a latency that jumps ends a timer. Without SACK a timeout "
+		  "retransmits everything.",
 	 .seen = "{lost} of {again} retransmissions were not needed",
 	 .fix = "remove losses on the way back; otherwise keep each connection on one path (a hash of "
 		"addresses and ports), and the latency steady",
 	 .command = "ss -tin"},
 	{STAGE_TCP, "tcp", SEVERITY_INFO, PROOF_LAB, .cause = "TCP dropped the segments.",
-	 .about = "TCP dropped the segment. It retransmits by itself.",
 	 .fix = "look at the reason", .command = "ss -tin"},
 	{STAGE_ICMP, "icmp", SEVERITY_INFO, PROOF_NOT, .cause = "The ICMP messages were invalid.",
-	 .about = "An ICMP message was not valid.",
 	 .fix = "find the sender of the invalid messages with `pktledger trace icmp --by flow`"},
 	{STAGE_NONE, "own-btf", SEVERITY_INFO, PROOF_LAB, HAS(no_btf),
 	 .cause = "The kernel has no BTF, so pktledger cannot trace drops.",
-	 .about = "pktledger finds the kernel's structures with BTF. Without it drops cannot be traced. "
-		  "check, and experiments without a tracer, still work.",
+	 .about = "check, and experiments without a tracer, still work.",
 	 .seen = "no /sys/kernel/btf/vmlinux", .fix = "use a kernel with CONFIG_DEBUG_INFO_BTF"},
 	{STAGE_NONE, "own-capabilities", SEVERITY_INFO, PROOF_LAB, HAS(missing),
 	 .cause = "pktledger lacks capabilities here, so it cannot trace or use all engines.",
-	 .about = "Without these capabilities check cannot read some facts, and the other commands "
-		  "cannot trace or inject packets. CAP_BPF and CAP_PERFMON are for tracing, "
-		  "CAP_NET_ADMIN for programs and settings, CAP_NET_RAW for raw frames, CAP_SYS_ADMIN "
-		  "for namespaces, CAP_SYS_PTRACE for owners of sockets.",
+	 .about = "CAP_BPF and CAP_PERFMON are for tracing, CAP_NET_ADMIN for programs and "
+		  "settings, CAP_NET_RAW for raw frames, CAP_SYS_ADMIN for namespaces, "
+		  "CAP_SYS_PTRACE for owners of sockets.",
 	 .seen = "without {missing}", .fix = "run it as root"},
 };
 

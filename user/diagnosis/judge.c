@@ -9,25 +9,6 @@
 
 const char *const check_scope_names[] = {"socket", "interface", "namespace", "host"};
 
-static struct check_finding *add(struct check_findings *out, const struct facts *f,
-				 struct about about)
-{
-	struct check_finding *at = list_room(out->at, out->n, sizeof(*at));
-
-	out->at = at;
-	at += out->n;
-	*at = (struct check_finding){
-		.scope = about.scope,
-		.losing = about.lost,
-		.asked = about.asked || (about.scope == CHECK_SOCKET && (f->port || f->pid)),
-		.loss_pps = f->window_ns ? (double)about.lost * 1e9 / (double)f->window_ns : 0,
-		.order = out->n++,
-	};
-	if (about.subject)
-		snprintf(at->subject, sizeof(at->subject), "%s", about.subject);
-	return at;
-}
-
 void judge_add_change(struct check_finding *c, const struct change *change)
 {
 	if (!change->name[0])
@@ -37,13 +18,13 @@ void judge_add_change(struct check_finding *c, const struct change *change)
 }
 
 struct check_finding *judge_add(struct check_findings *out, const struct facts *f, enum stage stage,
-				struct about about, struct finding_facts *facts)
+				enum check_scope scope, struct finding_facts *facts)
 {
+	const char *ifname = facts->ifname;
 	const struct finding_row *row;
 	struct check_finding *c;
 	struct change change;
 
-	facts->lost = about.lost;
 	if (!facts->window_ns)
 		facts->window_ns = f->window_ns;
 	if (!facts->since)
@@ -51,7 +32,19 @@ struct check_finding *judge_add(struct check_findings *out, const struct facts *
 	row = finding_find(stage, facts);
 	if (!row)
 		return NULL;
-	c = add(out, f, about);
+	out->at = list_room(out->at, out->n, sizeof(*c));
+	c = &out->at[out->n];
+	*c = (struct check_finding){
+		.scope = scope,
+		.losing = facts->lost,
+		.asked = facts->port_closed || (scope == CHECK_SOCKET && (f->port || f->pid)),
+		.loss_pps = facts->loss_pps,
+		.order = out->n++,
+	};
+	if (scope == CHECK_SOCKET)
+		snprintf(c->subject, sizeof(c->subject), "port %u", (unsigned)facts->port);
+	else if (ifname)
+		snprintf(c->subject, sizeof(c->subject), "%s", ifname);
 	finding_write(row, facts, &c->finding, &change);
 	judge_add_change(c, &change);
 	return c;
@@ -60,12 +53,25 @@ struct check_finding *judge_add(struct check_findings *out, const struct facts *
 void judge_history(struct check_findings *out, enum stage stage, const char *counter,
 		   uint64_t total)
 {
-	struct check_history *h = list_room(out->history, out->n_history, sizeof(*h));
+	struct check_history *h;
 
-	out->history = h;
-	h += out->n_history++;
+	if (!total)
+		return;
+	out->history = list_room(out->history, out->n_history, sizeof(*h));
+	h = &out->history[out->n_history++];
 	*h = (struct check_history){.stage = stage, .total = total};
 	snprintf(h->counter, sizeof(h->counter), "%s", counter);
+}
+
+bool judge_moved(const struct facts *f, struct check_findings *out, enum stage stage,
+		 const char *scope, const char *name, struct finding_facts *facts)
+{
+	facts->counter = name;
+	facts->lost = facts_moved(f, scope, name);
+	facts->total = facts_total(f, scope, name);
+	if (!facts->lost)
+		judge_history(out, stage, name, facts->total);
+	return facts->lost;
 }
 
 /*

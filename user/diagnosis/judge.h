@@ -77,26 +77,24 @@ void check_plan(struct check_findings *list, const struct netns *ns, const char 
 
 /* Interface between the judge and the files of rules. */
 
-/* Subject of a finding. */
-struct about {
-	enum check_scope scope;
-	const char *subject; /* NULL without a subject */
-	uint64_t lost;	     /* packets in the window, for the ranking */
-	bool asked;	     /* about the requested port, even if it has no socket */
-};
-
 /*
- * Adds the finding that follows from the facts. Returns it, valid until the next call, or NULL.
- * Adds the loss of `about`, its window and its rate to the facts.
+ * Adds the finding that follows from the facts, with the lost packets in facts->lost. Its subject is
+ * the socket's port, or facts->ifname. Sets the window and the rate. Returns the finding, valid until
+ * the next call, or NULL.
  */
 struct check_finding *judge_add(struct check_findings *out, const struct facts *f, enum stage stage,
-				struct about about, struct finding_facts *facts);
+				enum check_scope scope, struct finding_facts *facts);
+
+/* Adds a loss that has ended, unless `total` is 0. */
+void judge_history(struct check_findings *out, enum stage stage, const char *counter,
+		   uint64_t total);
+
+/* Sets counter, total and lost of `facts`. Returns whether it moved, else adds it to the history. */
+bool judge_moved(const struct facts *f, struct check_findings *out, enum stage stage,
+		 const char *scope, const char *name, struct finding_facts *facts);
 
 /* Adds a change to the changes of its block. */
 void judge_add_change(struct check_finding *c, const struct change *change);
-
-void judge_history(struct check_findings *out, enum stage stage, const char *counter,
-		   uint64_t total);
 
 #define PROCESS_SIZE 32
 

@@ -28,6 +28,12 @@
 #include "base/proc.h"
 #include "drops/owners.h"
 
+/*
+ * Facts of a host are declared once: F(declaration, kind, key, member), L() for a list, is a member
+ * of the struct and its row in documents and bundles (base/record.h).
+ */
+#define FACT_MEMBER(declaration, ...) declaration;
+
 /* Sockets known at a time. The socket with the longest time since its last loss is evicted. */
 #define READING_SOCKETS 64
 
@@ -47,34 +53,33 @@ struct reading_socket {
  * The thread that reads: of the threads seen in a receive call on this socket, else of all, the
  * thread that ran or waited for a CPU the longest. Times cover intervals with losses.
  */
+#define READING(F)                                                                                 \
+	F(pid_t pid, INT, "pid", pid)                                                              \
+	F(pid_t tid, INT, "tid", tid)                                                              \
+	F(char process[16], TEXT, "process", process)                                              \
+	F(char thread[16], TEXT, "thread", thread) /* the process's name in most of them */        \
+	F(unsigned threads, UINT, "threads", threads) /* of the process */                         \
+	F(unsigned holders, UINT, "holders", holders) /* processes that may read */                \
+	/* the thread was seen in a receive call, else it is a guess if threads > 1 */             \
+	F(bool seen, BOOL, "seen", seen)                                                           \
+	F(uint64_t window_ns, UINT, "window_ns", window_ns) /* 0 if nothing is known */            \
+	F(uint64_t run_ns, UINT, "run_ns", run_ns) /* on a CPU */                                  \
+	F(uint64_t wait_ns, UINT, "wait_ns", wait_ns) /* runnable. Else the thread slept */        \
+	F(uint64_t throttled_ns, UINT, "throttled_ns", throttled_ns) /* by a quota, all CPUs */    \
+	F(bool stopped, BOOL, "stopped", stopped) /* by a signal or debugger, in most samples */   \
+	F(char sleeps_in[48], TEXT, "sleeps_in", sleeps_in) /* most often, "" if unknown */        \
+	/* while the thread slept, which distinguishes a blocked reader from an idle reader */     \
+	F(unsigned samples, UINT, "samples", samples)                                              \
+	F(uint64_t queue_bytes, UINT, "queue_bytes", queue_bytes) /* mean truesize */              \
+	F(unsigned full, UINT, "full", full) /* samples with three quarters full */                \
+	F(uint64_t burst, UINT, "burst", burst) /* most UDP packets lost in one go */              \
+	F(uint64_t truesize, UINT, "truesize", truesize) /* bytes per packet in a full queue */    \
+	F(uint64_t lost, UINT, "lost", lost) /* packets, as noted */                               \
+	/* packets of all UDP sockets of its namespace and family (InDatagrams) */                 \
+	F(uint64_t received_around, UINT, "received_around", received_around)
+
 struct reading {
-	pid_t pid, tid;
-	char process[16], thread[16]; /* names, identical in most processes */
-	unsigned threads;	      /* threads of the process */
-	unsigned holders;	      /* processes that have the socket open, any of which may
-				       * read */
-	bool seen; /* the thread was seen in a receive call, else it is a guess if threads > 1 */
-
-	uint64_t window_ns;    /* total time, 0 if nothing is known */
-	uint64_t run_ns;       /* on a CPU */
-	uint64_t wait_ns;      /* runnable without a CPU. The remaining time the thread slept */
-	uint64_t throttled_ns; /* CPU time withheld by the quota of its cgroup, all CPUs */
-	bool stopped;	       /* by a signal or a debugger, in most samples */
-	char sleeps_in[48];    /* kernel function in which it slept most often, "" if unknown */
-
-	/*
-	 * The queue while the thread slept, which distinguishes a blocked reader from an idle
-	 * reader.
-	 */
-	unsigned samples;     /* samples in which the thread slept */
-	unsigned full;	      /* of these, samples with the buffer at least three quarters full */
-	uint64_t queue_bytes; /* mean truesize in the queue over these samples */
-
-	uint64_t burst;		  /* maximum of UDP packets lost in one go, 0 if unknown */
-	uint64_t truesize;	  /* bytes per packet in the full queue, 0 if unknown */
-	uint64_t lost;		  /* packets, as noted */
-	uint64_t received_around; /* packets of all UDP sockets of its namespace and family
-				   * (InDatagrams) */
+	READING(FACT_MEMBER)
 };
 
 /* Creates readings. `owners` and its root are borrowed. */

@@ -10,11 +10,12 @@
 #define KERNEL_QUEUE 1000 /* DEFAULT_TX_QUEUE_LEN */
 #define VLAN_HLEN    4
 
-static struct about about_link(const struct facts_link *link, uint64_t lost)
-{
-	return (struct about){
-		.scope = CHECK_INTERFACE, .subject = link->dev.link.ifname, .lost = lost};
-}
+#define AT_LIMIT      0.8  /* fraction of a CPU in softirq that leaves little for other work */
+#define MUCH_IDLE     0.5  /* idle fraction of a CPU that could take over work */
+#define STEAL_MUCH    0.05 /* fraction of all CPUs */
+#define SLOW_CLOCK    0.9  /* fraction of the highest frequency */
+#define IRQ_FRACTION  0.1  /* of an interface's interrupts that marks a queue with traffic */
+#define RING_FRACTION 0.5  /* of a ring that fills while it is not polled */
 
 /* Losses of the driver, without events that lose nothing, and decisions counted by the stack. */
 
@@ -46,23 +47,23 @@ static bool peer_is_smaller(const struct facts_link *link)
 static void judge_loss_of(const struct facts *f, struct check_findings *out,
 			  const struct facts_link *link, const struct link_loss *l)
 {
-	const unsigned n = LENGTH(causes);
 	const struct netdev_settings *s = &link->set;
 	struct finding_facts facts = {
 		.ifname = link->dev.link.ifname,
 		.counter = l->counter,
+		.lost = l->lost,
 		.total = l->total,
 		.nic = l->cause,
 	};
-	struct about about = about_link(link, l->lost);
 	enum stage stage;
 	unsigned i = 0;
 
-	while (i < n && (causes[i].cause != l->cause || !(causes[i].classes >> l->class & 1)))
+	while (i < LENGTH(causes) &&
+	       (causes[i].cause != l->cause || !(causes[i].classes >> l->class & 1)))
 		i++;
 	/* A packet that found a CPU's backlog full is also counted by the sender's veth. */
-	if (i == n || (l->cause == NIC_SEND && !strcmp(link->dev.driver, "veth") &&
-		       judge_softnet(f, "dropped", false) >= l->lost))
+	if (i == LENGTH(causes) || (l->cause == NIC_SEND && !strcmp(link->dev.driver, "veth") &&
+				    judge_softnet(f, "dropped", false) >= l->lost))
 		return;
 	stage = causes[i].stage;
 	if (l->cause == NIC_RING) {
@@ -77,8 +78,7 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 		facts.other_mtu = link->peer_mtu;
 	} else if (l->cause == NIC_SEND && !strcmp(link->dev.driver, "tun")) {
 		facts.txqueuelen = link->dev.link.txqueuelen;
-		facts.txqueuelen_fix = facts.txqueuelen < KERNEL_QUEUE ? KERNEL_QUEUE
-								       : 2 * facts.txqueuelen;
+		facts.txqueuelen_fix = larger(KERNEL_QUEUE, 2 * facts.txqueuelen);
 	}
 	if (s->pause.known) {
 		facts.pause_tx = s->pause.tx ? "on" : "off";
@@ -87,58 +87,39 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 	}
 	/* A number of events is not a number of packets. */
 	if (l->class == NIC_EVENT || l->cause == NIC_PAUSE) {
-		facts.events = about.lost;
-		about.lost = 0;
+		facts.events = l->lost;
+		facts.lost = 0;
 	}
-	judge_add(out, f, stage, about, &facts);
+	judge_add(out, f, stage, CHECK_INTERFACE, &facts);
 }
 
 static void judge_qdisc(const struct facts *f, struct check_findings *out,
 			const struct facts_link *link)
 {
-	struct finding_facts facts = {.ifname = link->dev.link.ifname};
+	struct finding_facts facts = {.ifname = link->dev.link.ifname},
+			     filters = {.ifname = link->dev.link.ifname, .clsact = true};
 	char name[COUNTER_NAME_LEN], kind[32], better[48];
-	struct about about = about_link(link, 0);
 	unsigned limit,
 		usual = link->dev.link.txqueuelen > 1 ? link->dev.link.txqueuelen : KERNEL_QUEUE;
 	int n;
 
 	snprintf(name, sizeof(name), "%s:qdisc:drops", link->dev.link.ifname);
-	about.lost = facts_moved(f, FACTS_HERE, name);
-	facts.total = facts_total(f, FACTS_HERE, name);
-	facts.counter = name;
-	if (!about.lost) {
-		if (facts.total)
-			judge_history(out, STAGE_QDISC, name, facts.total);
-		return;
+	if (judge_moved(f, out, STAGE_QDISC, FACTS_HERE, name, &facts)) {
+		n = (int)strcspn(link->qdisc, " ");
+		snprintf(kind, sizeof(kind), "%.*s", n, link->qdisc);
+		facts.qdisc = kind;
+		facts.qdisc_limit = link->qdisc[n] ? link->qdisc + n + 1 : NULL;
+		/* A limit below the kernel's default. A longer queue would only add latency. */
+		if (sscanf(link->qdisc, "pfifo limit %u%n", &limit, &n) == 1 && !link->qdisc[n] &&
+		    limit < usual) {
+			snprintf(better, sizeof(better), "pfifo limit %u", usual);
+			facts.qdisc_fix = better;
+		}
+		judge_add(out, f, STAGE_QDISC, CHECK_INTERFACE, &facts);
 	}
-	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(link->qdisc, " "), link->qdisc);
-	/* A limit below the kernel's default. A longer queue would only add latency. */
-	if (sscanf(link->qdisc, "pfifo limit %u%n", &limit, &n) == 1 && !link->qdisc[n] &&
-	    limit < usual) {
-		snprintf(better, sizeof(better), "pfifo limit %u", usual);
-		facts.qdisc_fix = better;
-	}
-	facts.qdisc = kind;
-	facts.qdisc_limit = strchr(link->qdisc, ' ') ? strchr(link->qdisc, ' ') + 1 : NULL;
-	judge_add(out, f, STAGE_QDISC, about, &facts);
-}
-
-static void judge_filters(const struct facts *f, struct check_findings *out,
-			  const struct facts_link *link)
-{
-	struct finding_facts facts = {.clsact = true, .ifname = link->dev.link.ifname};
-	char name[COUNTER_NAME_LEN];
-	uint64_t lost;
-
 	snprintf(name, sizeof(name), "%s:qdisc:clsact", link->dev.link.ifname);
-	lost = facts_moved(f, FACTS_HERE, name);
-	facts.total = facts_total(f, FACTS_HERE, name);
-	facts.counter = name;
-	if (lost)
-		judge_add(out, f, STAGE_TC_INGRESS, about_link(link, lost), &facts);
-	else if (facts.total)
-		judge_history(out, STAGE_TC_INGRESS, name, facts.total);
+	if (judge_moved(f, out, STAGE_TC_INGRESS, FACTS_HERE, name, &filters))
+		judge_add(out, f, STAGE_TC_INGRESS, CHECK_INTERFACE, &filters);
 }
 
 /* Settings that will lose packets. */
@@ -148,42 +129,34 @@ static unsigned queues_of(const struct facts_link *link)
 	return link->dev.link.rx_queues ? link->dev.link.rx_queues : 1;
 }
 
-/* Returns the packets that arrive at a queue while it is not polled, as a fraction of its ring. */
-static double ring_filled(const struct facts_link *link, double pps, unsigned us)
-{
-	unsigned ring = link->set.ring.known ? link->set.ring.rx : 0;
-
-	return ring ? pps / queues_of(link) * us * 1e-6 / ring : 0;
-}
-
-static unsigned at_least_one(double v)
-{
-	return v < 1 ? 1 : (unsigned)v;
-}
-
-/* Compares times without polling with the time in which half of the ring fills. */
+/*
+ * Compares times without polling with the time in which half of the ring fills. The advised times
+ * fill an eighth.
+ */
 static void judge_delays(const struct facts *f, struct check_findings *out,
 			 const struct facts_link *link)
 {
 	const struct netdev_settings *s = &link->set;
 	const double pps = f->window_ns ? (double)link->rx_packets * 1e9 / (double)f->window_ns : 0;
+	/* us in which a ring fills */
+	const double ring_us = pps > 0 ? s->ring.rx * queues_of(link) / pps * 1e6 : 0;
+	const uint64_t eighth = ring_us < 16 ? 1 : (uint64_t)(ring_us / 8);
 	const struct finding_facts both = {
 		.ifname = link->dev.link.ifname,
 		.ring = s->ring.rx,
 		.arrival_pps = pps,
-		.ring_ns = pps ? (uint64_t)(s->ring.rx * queues_of(link) / pps * 1e9) : 0,
+		.ring_ns = (uint64_t)(ring_us * 1e3),
 	};
 	const struct facts_cpu *worst = &f->cpus.at[0];
 	struct finding_facts facts = both;
-	double filled = ring_filled(link, pps, s->coalesce.rx_usecs);
 
-	if (!pps)
+	if (!s->ring.known || !s->ring.rx || pps <= 0)
 		return;
-	if (s->coalesce.known && !s->coalesce.adaptive_rx && filled >= 0.5) {
+	if (s->coalesce.known && !s->coalesce.adaptive_rx &&
+	    s->coalesce.rx_usecs >= RING_FRACTION * ring_us) {
 		facts.rx_usecs = s->coalesce.rx_usecs;
-		/* At most an eighth of the ring. */
-		facts.rx_usecs_fix = at_least_one(s->coalesce.rx_usecs / filled / 8);
-		judge_add(out, f, STAGE_NIC_RING, about_link(link, 0), &facts);
+		facts.rx_usecs_fix = eighth;
+		judge_add(out, f, STAGE_NIC_RING, CHECK_INTERFACE, &facts);
 	}
 	for (unsigned i = 0; i < f->cpus.n; i++) {
 		const struct facts_cpu *cpu = &f->cpus.at[i];
@@ -191,14 +164,13 @@ static void judge_delays(const struct facts *f, struct check_findings *out,
 		if (cpu->online && cpu->idle_latency_us > worst->idle_latency_us)
 			worst = cpu;
 	}
-	filled = ring_filled(link, pps, worst->idle_latency_us);
-	if (filled < 0.5)
+	if (worst->idle_latency_us < RING_FRACTION * ring_us)
 		return;
 	facts = both;
 	facts.idle_state = worst->idle_state;
 	facts.idle_latency_us = worst->idle_latency_us;
-	facts.idle_latency_fix_us = at_least_one(worst->idle_latency_us / filled / 8);
-	judge_add(out, f, STAGE_NIC_RING, about_link(link, 0), &facts);
+	facts.idle_latency_fix_us = eighth;
+	judge_add(out, f, STAGE_NIC_RING, CHECK_INTERFACE, &facts);
 }
 
 /* Returns the port of the same bridge with the largest MTU above this one, or NULL. */
@@ -220,44 +192,37 @@ static const struct facts_link *larger_port(const struct facts *f, const struct 
 static void judge_settings(const struct facts *f, struct check_findings *out,
 			   const struct facts_link *link)
 {
+	const struct link_info *info = &link->dev.link;
 	const struct facts_link *port = larger_port(f, link);
-	const struct about about = about_link(link, 0);
-	struct finding_facts xdp = {
-		.generic_xdp = true,
-		.ifname = link->dev.link.ifname,
-		.driver = link->dev.driver,
-	};
-	struct finding_facts rfs = {
-		.ifname = link->dev.link.ifname,
-		.flow_cnt = link->rps_flow_cnt,
-		/* As in Documentation/networking/scaling.rst: the sum over the queues. */
-		.flow_entries_fix = link->rps_flow_cnt * queues_of(link),
-	};
-	struct finding_facts mtu = {.ifname = link->dev.link.ifname, .mtu = link->dev.link.mtu};
+	const struct finding_facts mtu = {.ifname = info->ifname, .mtu = info->mtu};
+	struct finding_facts bridge = mtu, peer = mtu;
 	bool lossless = true;
 
-	if (link->dev.link.xdp_attached == XDP_ATTACHED_SKB && link->features_known &&
-	    link->native_xdp)
-		judge_add(out, f, STAGE_XDP, about, &xdp);
+	if (info->xdp_attached == XDP_ATTACHED_SKB && link->features_known && link->native_xdp)
+		judge_add(out, f, STAGE_XDP, CHECK_INTERFACE,
+			  &(struct finding_facts){.generic_xdp = true,
+						  .ifname = info->ifname,
+						  .driver = link->dev.driver});
+	/* As in Documentation/networking/scaling.rst: the sum over the queues. */
 	if (link->rps_flow_cnt && f->stack.flow_entries_known && !f->stack.flow_entries)
-		judge_add(out, f, STAGE_BACKLOG, about, &rfs);
+		judge_add(out, f, STAGE_BACKLOG, CHECK_INTERFACE,
+			  &(struct finding_facts){.ifname = info->ifname,
+						  .flow_cnt = link->rps_flow_cnt,
+						  .flow_entries_fix = (uint64_t)link->rps_flow_cnt *
+								      queues_of(link)});
 	if (port) {
-		struct finding_facts bridge = mtu;
-
 		bridge.master = link->master_name;
 		bridge.other = port->dev.link.ifname;
 		bridge.other_mtu = port->dev.link.mtu;
-		judge_add(out, f, STAGE_L2, about, &bridge);
+		judge_add(out, f, STAGE_L2, CHECK_INTERFACE, &bridge);
 	}
 	/* a loss finding already covers lost packets */
 	for (unsigned i = 0; i < link->n_losses; i++)
 		lossless &= link->loss[i].cause != NIC_SEND;
-	if (link->peer_mtu && (!peer_is_smaller(link) || lossless) &&
-	    (link->dev.link.mtu > link->peer_mtu + VLAN_HLEN ||
-	     link->peer_mtu > link->dev.link.mtu + VLAN_HLEN)) {
-		mtu.other_mtu = link->peer_mtu;
-		judge_add(out, f, STAGE_TX_DEVICE, about, &mtu);
-	}
+	peer.other_mtu = link->peer_mtu;
+	if (link->peer_mtu && ((peer_is_smaller(link) && lossless) ||
+			       link->peer_mtu > info->mtu + VLAN_HLEN))
+		judge_add(out, f, STAGE_TX_DEVICE, CHECK_INTERFACE, &peer);
 }
 
 void judge_links(const struct facts *f, struct check_findings *out)
@@ -268,17 +233,12 @@ void judge_links(const struct facts *f, struct check_findings *out)
 		for (unsigned j = 0; j < link->n_losses; j++)
 			judge_loss_of(f, out, link, &link->loss[j]);
 		judge_qdisc(f, out, link);
-		judge_filters(f, out, link);
 		judge_delays(f, out, link);
 		judge_settings(f, out, link);
 	}
 }
 
-#define AT_LIMIT   0.8	/* fraction of a CPU in softirq that leaves little for other work */
-#define MUCH_IDLE  0.5	/* idle fraction of a CPU that could take over work */
-#define STEAL_MUCH 0.05 /* fraction of all CPUs */
-#define SLOW_CLOCK 0.9	/* fraction of the highest frequency */
-#define IRQ_SHARE  0.1	/* fraction of an interface's interrupts that marks a queue with traffic */
+/* CPUs */
 
 /*
  * Returns whether the interrupt belongs to a receive queue. All interrupts count if the driver uses
@@ -317,7 +277,7 @@ static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struc
 		const struct facts_irq *irq = &link->irq[i];
 
 		if (!carries(link, irq) || irq->moving ||
-		    (all ? irq->cpu != (int)cpu || (double)irq->fired < IRQ_SHARE * (double)all
+		    (all ? irq->cpu != (int)cpu || (double)irq->fired < IRQ_FRACTION * (double)all
 			 : !polled_on(link, irq, cpu)))
 			continue;
 		if (!n || irq->fired < (*least)->fired)
@@ -421,7 +381,7 @@ static void put_remedy(const struct facts *f, const struct facts_link *link, str
 		b->rss_used = s->rss.used;
 		return;
 	}
-	irqs = irqs_on(link, b->cpu, &least, w->list, sizeof(w->list));
+	irqs = irqs_on(link, (unsigned)b->cpu, &least, w->list, sizeof(w->list));
 	if (irqs > 1 && idle >= 0) {
 		b->irqs = irqs;
 		b->irq_list = w->list;
@@ -431,7 +391,7 @@ static void put_remedy(const struct facts *f, const struct facts_link *link, str
 	}
 	if (f->cpus.online > 1 && *link->rps_cpus && now <= 1 &&
 	    link->rps_cpus[strspn(link->rps_cpus, "0,")] == '\0') {
-		mask_without(f, b->cpu, w->mask, sizeof(w->mask));
+		mask_without(f, (unsigned)b->cpu, w->mask, sizeof(w->mask));
 		b->rps = link->rps_cpus;
 		b->rps_fix = w->mask;
 	}
@@ -445,7 +405,7 @@ static void judge_busy(const struct facts *f, struct check_findings *out, unsign
 		.of_cpu = true,
 		.cpu = cpu,
 		.cpus = f->cpus.online,
-		.softirq_percent = (unsigned)(100 * f->cpus.at[cpu].softirq + 0.5),
+		.softirq_percent = (uint64_t)(100 * f->cpus.at[cpu].softirq + 0.5),
 	};
 	struct work work;
 
@@ -454,8 +414,7 @@ static void judge_busy(const struct facts *f, struct check_findings *out, unsign
 		(double)facts_moved(f, FACTS_HOST, name) * 1e9 / (double)f->window_ns;
 	if (link)
 		put_remedy(f, link, &facts, &work);
-	judge_add(out, f, STAGE_NIC_RING,
-		  link ? about_link(link, 0) : (struct about){.scope = CHECK_HOST}, &facts);
+	judge_add(out, f, STAGE_NIC_RING, link ? CHECK_INTERFACE : CHECK_HOST, &facts);
 }
 
 /* Returns whether a faster kernel would not have lost the packets. */
@@ -482,7 +441,7 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 
 	if (!facts.squeezed || !f->stack.budget || !kernel_was_late(f))
 		return;
-	c = judge_add(out, f, STAGE_NIC_RING, (struct about){.scope = CHECK_HOST}, &facts);
+	c = judge_add(out, f, STAGE_NIC_RING, CHECK_HOST, &facts);
 	if (!c || !f->stack.budget_usecs)
 		return;
 	/* Either limit may have ended the poll (net_rx_action()). */
@@ -515,8 +474,7 @@ static void judge_governor(const struct facts *f, struct check_findings *out)
 		    !cpu->mhz || cpu->mhz >= SLOW_CLOCK * cpu->mhz_max)
 			continue;
 		if (!c) {
-			c = judge_add(out, f, STAGE_NIC_RING, (struct about){.scope = CHECK_HOST},
-				      &facts);
+			c = judge_add(out, f, STAGE_NIC_RING, CHECK_HOST, &facts);
 			continue;
 		}
 		snprintf(change.name, sizeof(change.name), "%u", i);
@@ -536,5 +494,5 @@ void judge_cpus(const struct facts *f, struct check_findings *out)
 	judge_budget(f, out);
 	judge_governor(f, out);
 	if (f->cpus.steal >= STEAL_MUCH)
-		judge_add(out, f, STAGE_NIC_RING, (struct about){.scope = CHECK_HOST}, &facts);
+		judge_add(out, f, STAGE_NIC_RING, CHECK_HOST, &facts);
 }

@@ -39,7 +39,7 @@ struct why {
 
 struct conntrack_noted {
 	uint32_t netns;
-	struct stack_conntrack was;
+	struct stack_sample was;
 };
 
 static struct reading_socket reading_id(const struct watch_sock *sock)
@@ -58,13 +58,15 @@ static struct reading_socket reading_id(const struct watch_sock *sock)
  */
 static void note_firewall(struct why *w, uint32_t inum, bool late)
 {
+	struct conntrack_noted *noted;
 	struct netns ns;
 
 	if (nftrules_known(w->rules, inum) || owners_netns_open(w->owners, inum, &ns, NULL))
 		return;
 	nftrules_note(w->rules, inum, &ns, late);
-	*(struct conntrack_noted *)list_add(&w->conntracks) =
-		(struct conntrack_noted){inum, stack_conntrack_read(&ns)};
+	noted = list_add(&w->conntracks);
+	noted->netns = inum;
+	stack_sample_read(&ns, &noted->was);
 	netns_close(&ns);
 }
 
@@ -309,7 +311,7 @@ static void look_around(const struct live *l, struct why *why, const struct live
 {
 	struct owners *owners = live_parts(l).owners;
 	const struct conntrack_noted *noted;
-	struct stack_conntrack now;
+	struct stack_sample now;
 	struct netdev dev = {};
 	struct netns ns;
 
@@ -320,12 +322,11 @@ static void look_around(const struct live *l, struct why *why, const struct live
 				    &row->netns, sizeof(row->netns))
 			: NULL;
 	if (noted) {
-		now = stack_conntrack_read(&ns);
-		f->conntrack_drops = now.drops - noted->was.drops;
-		f->conntrack_clashes = now.clashes - noted->was.clashes;
-		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_count", &f->conntrack_used,
-				     1);
-		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_max", &f->conntrack_max, 1);
+		stack_sample_read(&ns, &now);
+		f->conntrack_drops = now.conntrack_drops - noted->was.conntrack_drops;
+		f->conntrack_clashes = now.conntrack_clashes - noted->was.conntrack_clashes;
+		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_count", &f->used, 1);
+		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_max", &f->limit, 1);
 	}
 	if (row->stage == STAGE_UDP_MEM)
 		f->udp_pages_known = stack_udp_pages(&ns, &f->udp_pages);

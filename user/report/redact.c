@@ -19,6 +19,7 @@ static const struct {
 	{"host", "host"},     {"netns", "netns"},	  {"process", "process"},
 	{"cgroup", "cgroup"}, {"container", "container"}, {"pod", "pod"},
 	{"file", "file"},     {"expression", "filter"},	  {"thread", "thread"},
+	{"comment", "comment"},
 };
 
 /* Members with words of pktledger or of the kernel, even if a secret has the same text. */

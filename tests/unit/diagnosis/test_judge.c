@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Findings of several namespaces, and changes that are planned. The rest is in test_advice.c. */
+
+#include <unistd.h>
+
+#include "cases.h"
+#include "check_host.h"
+#include "diagnosis/look.h"
+
+CASE(names_of_processes)
+{
+	static const struct {
+		struct facts_sock sock;
+		const char *name;
+	} rows[] = {
+		{{.pid = 7, .process = "reader"}, "reader (7)"},
+		{{.pid = 7, .holders = 3, .process = "reader"}, "reader (7)"},
+		{{.holders = 3}, "one of 3 processes"},
+		{{.pid = 0}, "an unknown process"},
+	};
+	char buf[PROCESS_SIZE];
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(judge_process(&rows[i].sock, buf), rows[i].name);
+}
+
+/* As sysfs writes it: 32 CPUs a word. */
+CASE(mask_of_many_cpus)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	busy(h);
+	h->f.link[0].n_irqs = 1;
+	h->f.link[0].set.channels.combined = h->f.link[0].set.channels.combined_max = 1;
+	h->f.link[0].set.rss.known = false;
+	strcpy(h->f.link[0].rps_cpus, "0");
+	for (unsigned i = 4; i < 36; i++)
+		h->f.cpus.at[i] = h->f.cpus.at[3];
+	h->f.cpus.n = 36;
+	h->f.cpus.online = 34;
+	h->f.cpus.at[5].online = h->f.cpus.at[34].online = false;
+	judge_host(h, &list);
+	assert_string_equal(by_id(&list, "nic-rps")->changes[0].wanted, "b,ffffffde");
+	end(h, &list);
+}
+
+/* More owners than there is room for: the first are named, each once. */
+CASE(many_owners)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	h->f.taps.taps = FACTS_TAPS + 1;
+	for (unsigned i = 0; i < FACTS_TAPS; i++)
+		h->f.taps.tap[i] = (struct facts_owner){.pid = 4000 + (int)i / 2,
+							.process = "fifteen-letters"};
+	h->f.taps.tap[0].pid = 0; /* not known */
+	judge_host(h, &list);
+	assert_int_equal(list.n, 1);
+	assert_null(strstr(fact(&list.at[0].finding, "seen"), "(0)"));
+	assert_non_null(strstr(fact(&list.at[0].finding, "seen"),
+			       "fifteen-letters (4000), fifteen-letters (4001)"));
+	end(h, &list);
+}
+
+/* Of another namespace: what is the host's is named once, and has its own history. */
+CASE(several_namespaces)
+{
+	struct host *one = healthy_host(), *other = healthy_host();
+	struct check_findings all = {0}, list;
+	struct check_finding swapped;
+
+	ring(one);
+	tap(one);
+	move(one, "here", "Udp:RcvbufErrors", 0);
+	judge_host(one, &list);
+	check_findings_join(&all, &list, "", false);
+	tap(other);
+	backlog(other);
+	conntrack_near(other);
+	move(other, "here", "Ip:ReasmFails", 0);
+	judge_host(other, &list);
+	check_findings_join(&all, &list, "red", true);
+	assert_int_equal(list.n + list.n_history, 0);
+	check_findings_sort(&all);
+	assert_int_equal(all.n, 4);
+	assert_string_equal(all.at[0].finding.id, "nic_ring");
+	assert_string_equal(all.at[0].finding.netns, "");
+	assert_int_equal(all.at[0].n_changes, 1);
+	assert_string_equal(all.at[1].finding.id, "conntrack-near");
+	assert_string_equal(all.at[1].finding.netns, "red");
+	assert_string_equal(all.at[2].finding.netns, ""); /* two taps, in the order of finding */
+	assert_string_equal(all.at[3].finding.netns, "red");
+	swapped = all.at[2]; /* and not in the order of the list */
+	all.at[2] = all.at[3];
+	all.at[3] = swapped;
+	check_findings_sort(&all);
+	assert_string_equal(all.at[3].finding.netns, "red");
+	all.at[3].near = true; /* its own namespace asks */
+	check_findings_sort(&all);
+	check_findings_sort(&all);			       /* and is where it belongs */
+	assert_string_equal(all.at[0].finding.id, "nic_ring"); /* this one loses */
+	assert_true(all.at[1].near);
+	assert_int_equal(all.n_history, 1);
+	assert_string_equal(all.history[0].counter, "Udp:RcvbufErrors");
+	end(one, &all);
+	end(other, &list);
+}
+
+/* What other hosts have read: without commands of this one. */
+CASE(places_of_another_host)
+{
+	static const char *const names[] = {"", "red"};
+	static struct look l;
+	unsigned backlogs = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct host *h = healthy_host();
+
+		backlog(h);
+		ring(h);
+		counters_delta(&h->before, &h->f.after, &h->f.moved);
+		counters_free(&h->before);
+		l.at[i] = calloc(1, sizeof(*l.at[i]));
+		l.at[i]->facts = h->f;
+		l.at[i]->ns = NETNS_NONE;
+		strcpy(l.at[i]->name, names[i]);
+		l.n++;
+		free(h);
+	}
+	look_judge(&l);
+	assert_int_equal(l.findings.n, 3);
+	for (unsigned i = 0; i < l.findings.n; i++) {
+		const struct check_finding *c = &l.findings.at[i];
+
+		backlogs += c->scope == CHECK_HOST;
+		assert_int_equal(c->n_changes, 0);
+		assert_false(*c->finding.command || *c->finding.undo || *c->finding.applies);
+	}
+	assert_int_equal(backlogs, 1);
+	look_close(&l);
+}
+
+/* What is of the host is in no namespace; and a command is entered from where it is typed. */
+CASE(whose_findings)
+{
+	const struct netns ns = NETNS_NONE;
+	static const struct {
+		bool inside;
+		const char *enter;
+		enum check_scope scope;
+		const char *command;
+	} rows[] = {
+		{true, "e", CHECK_NAMESPACE, "e ss -uanp"},
+		{true, "e", CHECK_INTERFACE, "e ss -uanp"},
+		{true, "e", CHECK_HOST, "ss -uanp"},
+		{true, "", CHECK_NAMESPACE, "ss -uanp"},
+		{false, "e", CHECK_NAMESPACE, "ss -uanp"},
+	};
+	struct host *h = healthy_host();
+	struct check_findings all = {0}, list;
+
+	ring(h);
+	backlog(h);
+	judge_host(h, &list);
+	check_findings_join(&all, &list, "blue", false);
+	assert_int_equal(all.n, 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_string_equal(all.at[i].finding.netns,
+				    all.at[i].scope == CHECK_HOST ? "" : "blue");
+	end(h, &all);
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct check_finding c[2] = {
+			{.scope = rows[i].scope, .finding.command = "ss -uanp"},
+			{.scope = CHECK_NAMESPACE, .finding.command = "of nobody"},
+		};
+
+		check_plan(&(struct check_findings){.at = c, .n = 1}, rows[i].inside ? &ns : NULL,
+			   rows[i].enter);
+		assert_string_equal(c[0].finding.command, rows[i].command);
+		assert_string_equal(c[1].finding.command, "of nobody");
+	}
+}
+
+/* Only what can be changed here has a command. */
+CASE(changes_are_planned)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+	const struct check_finding *c;
+	struct check_finding first;
+
+	ring(h); /* of a device that is not here */
+	tap(h);
+	slow_cpus(h);
+	move(h, "host", "softnet:cpu1:dropped", 50);
+	judge_host(h, &list);
+	for (unsigned i = 0; i < list.n; i++) { /* whichever comes first */
+		if (strcmp(list.at[i].finding.id, "nic_ring"))
+			continue;
+		first = list.at[0];
+		list.at[0] = list.at[i];
+		list.at[i] = first;
+	}
+	check_plan(&list, NULL, "");
+	c = by_id(&list, "nic_ring");
+	assert_int_equal(c->n_changes, 0);
+	assert_string_equal(c->finding.command, "");
+	assert_string_equal(c->finding.applies, "");
+	c = by_id(&list, "cpu-budget");
+	if (access("/proc/sys/net/core/netdev_budget_usecs", W_OK)) {
+		end(h, &list);
+		skip();
+	}
+	assert_int_equal(c->n_changes, 2);
+	assert_false(c->on_host);
+	assert_non_null(strstr(c->finding.command, "netdev_budget=600"));
+	assert_string_equal(c->changes[1].wanted, "4000");
+	assert_non_null(strstr(c->finding.undo, "netdev_budget="));
+	assert_null(strstr(c->finding.undo, "netdev_budget=600"));
+	assert_non_null(strstr(by_id(&list, "taps")->finding.command, "ss"));
+	end(h, &list);
+}
+
+/* What belongs to a namespace is changed there, what belongs to the host is not. */
+CASE(changes_of_a_namespace)
+{
+	const char *const enter = "ip netns exec red";
+	struct host *h = healthy_host();
+	const struct check_finding *c;
+	struct check_findings list;
+	struct netns ns;
+
+	if (netns_create(&ns, &(struct error){})) {
+		end(h, &(struct check_findings){});
+		skip(); /* not allowed to */
+	}
+	strcpy(h->f.link[0].dev.link.ifname, "lo");
+	strcpy(h->f.link[0].rp_filter, "1");
+	strcpy(h->f.back.ifname, "lo");
+	strcpy(h->f.back.source, "203.0.113.9");
+	strcpy(h->f.back.by, "eth3");
+	move(h, "here", "TcpExt:IPReversePathFilter", 5);
+	move(h, "here", "Udp:NoPorts", 5);
+	move(h, "host", "softnet:cpu1:dropped", 50);
+	judge_host(h, &list);
+	check_plan(&list, &ns, enter);
+	c = by_id(&list, "ip-rpfilter");
+	assert_false(c->on_host);
+	assert_int_equal(c->n_changes, 1);
+	assert_memory_equal(c->finding.command, enter, strlen(enter));
+	assert_non_null(strstr(c->finding.command, "rp_filter=2"));
+	c = by_id(&list, "udp_lookup");
+	assert_string_equal(c->finding.command, "ip netns exec red ss -uanp");
+	c = by_id(&list, "backlog");
+	assert_true(c->on_host);
+	assert_null(strstr(c->finding.command, enter));
+	end(h, &list);
+	netns_close(&ns);
+}

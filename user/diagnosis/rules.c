@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Judges sockets, counters, and tables and memory of the network stack. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "diagnosis/judge.h"
+
+#define FULL_FRACTION	0.5  /* of the buffer, from which the reader is behind */
+#define UDP_MEM_USED_UP 0.95 /* fraction of the limit */
+#define NEAR		0.8  /* fraction of a limit that the next burst may reach */
+#define UNCOUNTED	10   /* packets that may arrive between two readings */
+
+/* Sockets */
+
+static uint64_t moved(const struct facts *f, const char *name4, const char *name6)
+{
+	return facts_moved(f, FACTS_HERE, name4) + facts_moved(f, FACTS_HERE, name6);
+}
+
+/*
+ * Returns the stage of a socket's drops. A socket counts all its drops in one number (sk_drops), so
+ * the namespace's counters of the same time tell the stage: the largest, if several increased.
+ */
+static enum stage stage_of_drops(const struct facts *f, const struct facts_sock *sock)
+{
+	const struct facts_stack *s = &f->stack;
+	const uint64_t errors = moved(f, "Udp:InErrors", "Udp6InErrors");
+	const uint64_t full = moved(f, "Udp:RcvbufErrors", "Udp6RcvbufErrors");
+	const uint64_t memory = moved(f, "Udp:MemErrors", "Udp6MemErrors");
+	const uint64_t checksum = moved(f, "Udp:InCsumErrors", "Udp6InCsumErrors");
+	const uint64_t rest = counter_grown(full + memory + checksum, errors);
+	const bool used_up =
+		s->udp_mem[2] && (double)s->udp_pages >= UDP_MEM_USED_UP * (double)s->udp_mem[2];
+
+	if (full && full >= memory && full >= checksum && full >= rest)
+		return STAGE_RCVBUF;
+	/*
+	 * Newer kernels do not count it, and count everything else (__udp_enqueue_schedule_skb()).
+	 */
+	if (memory > checksum || (!errors && (used_up || sock->lost >= UNCOUNTED)))
+		return STAGE_UDP_MEM;
+	if (checksum && checksum >= rest)
+		return STAGE_UDP_CSUM;
+	return rest ? STAGE_SOCKET_FILTER : STAGE_RCVBUF;
+}
+
+const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
+{
+	if (!s->pid && !s->holders)
+		return "an unknown process";
+	if (s->pid)
+		snprintf(buf, PROCESS_SIZE, "%s (%d)", s->process, (int)s->pid);
+	else
+		snprintf(buf, PROCESS_SIZE, "one of %u processes", s->holders);
+	return buf;
+}
+
+/*
+ * Returns whether the reader was behind at both times, by more than one packet of a small buffer.
+ */
+static bool is_filling(const struct facts_sock *s)
+{
+	return s->rcvbuf && (double)s->queued > FULL_FRACTION * (double)s->rcvbuf &&
+	       (double)s->queued_before > FULL_FRACTION * (double)s->rcvbuf;
+}
+
+/*
+ * Sets the rates. They belong to one socket only if its reads are counted, or no other socket
+ * reads.
+ */
+static void put_rates(const struct facts *f, const struct facts_sock *s, struct finding_facts *facts)
+{
+	const uint64_t read =
+		s->reads_known ? s->reads : moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
+	const double seconds = (double)f->window_ns * 1e-9;
+
+	/* before Linux 6.3 reads are not counted */
+	if (s->young || (!s->reads_known && f->socks.all != 1) || seconds <= 0)
+		return;
+	facts->read_pps = (double)read / seconds;
+	facts->arrival_pps = (double)(read + s->lost) / seconds;
+}
+
+static void judge_sock(const struct facts *f, struct check_findings *out,
+		       const struct facts_sock *s)
+{
+	const enum stage stage = s->lost ? stage_of_drops(f, s) : STAGE_RCVBUF;
+	char process[PROCESS_SIZE], reader[READING_TEXT];
+	struct finding_facts facts = {
+		.lost = s->lost,
+		.total = s->drops,
+		.since = "it was opened",
+		.process = judge_process(s, process),
+		.port = s->port,
+		.page_bytes = f->stack.page_bytes,
+		.udp_pages_known = true,
+		.udp_pages = f->stack.udp_pages,
+		.queue_seen = s->rcvbuf,
+		.queued = s->queued,
+		.queued_before = s->queued_before,
+		.rcvbuf = s->rcvbuf,
+		.rmem_max = f->stack.rmem_max,
+		.rmem_default = f->stack.rmem_default,
+		.truesize = s->truesize,
+	};
+
+	if (!s->lost && !is_filling(s))
+		return;
+	memcpy(facts.udp_mem, f->stack.udp_mem, sizeof(facts.udp_mem));
+	put_rates(f, s, &facts);
+	if (stage == STAGE_RCVBUF && s->reading.window_ns)
+		reading_describe(&s->reading, reader, &facts);
+	for (unsigned i = 0; i < f->n_links && stage == STAGE_UDP_CSUM; i++) {
+		if (f->link[i].dev.link.tunnel_port == s->port)
+			facts.tunnel = f->link[i].dev.link.ifname;
+	}
+	judge_add(out, f, stage, CHECK_SOCKET, &facts);
+}
+
+void judge_socks(const struct facts *f, struct check_findings *out)
+{
+	uint64_t full = moved(f, "Udp:RcvbufErrors", "Udp6RcvbufErrors"), listed = 0;
+
+	for (unsigned i = 0; i < f->socks.n; i++) {
+		judge_sock(f, out, &f->socks.at[i]);
+		listed += f->socks.at[i].lost;
+	}
+	/*
+	 * Sockets outside of the list: closed since, or too many. The two counts are not read at
+	 * the same time.
+	 */
+	if (!f->port && !f->pid && full > listed + listed / 10)
+		judge_add(out, f, STAGE_RCVBUF, CHECK_NAMESPACE,
+			  &(struct finding_facts){.lost = full - listed,
+						  .counter = "Udp:RcvbufErrors"});
+	/* NoPorts is of any port: the counter covers the namespace */
+	if (f->port && !f->socks.n && !f->socks.more)
+		judge_add(out, f, STAGE_UDP_LOOKUP, CHECK_NAMESPACE,
+			  &(struct finding_facts){
+				  .port_closed = true,
+				  .port = f->port,
+				  .refused = moved(f, "Udp:NoPorts", "Udp6NoPorts")});
+}
+
+/* Counters */
+
+#define FLAG(fact) .flag = 1 + offsetof(struct finding_facts, fact)
+
+/*
+ * Counters of a namespace or of the host that only increase with losses, and their stages. Counters
+ * of the sender that count a loss twice (OutDiscards) are excluded.
+ */
+static const struct {
+	const char *name4, *name6;
+	enum stage stage;
+	enum {
+		HERE,
+		HOST,
+		HISTORY, /* sockets show it while they are open */
+		EVENTS,	 /* not a loss */
+	} of;
+	const char *reason; /* selects the row of the stage */
+	size_t flag;	    /* a fact that selects it, 1 + its offset */
+} rules[] = {
+	{"TcpExt:IPReversePathFilter", NULL, STAGE_IP_ROUTE, .reason = "IP_RPFILTER"},
+	{"IpExt:InNoRoutes", "Ip6InNoRoutes", STAGE_IP_ROUTE, .reason = "IP_INNOROUTES"},
+	{"Ip:InAddrErrors", "Ip6InAddrErrors", STAGE_IP_ROUTE, .reason = "IP_INADDRERRORS"},
+	{"Ip:OutNoRoutes", "Ip6OutNoRoutes", STAGE_TX_ROUTE, .of = HERE},
+	{"Ip:InHdrErrors", "Ip6InHdrErrors", STAGE_IP_HEADER, .of = HERE},
+	{"Ip:ReasmFails", "Ip6ReasmFails", STAGE_IP_FRAG, .of = HERE},
+	{"Ip:FragFails", "Ip6FragFails", STAGE_IP_FORWARD, .reason = "PKT_TOO_BIG"},
+	{NULL, "Ip6InTooBigErrors", STAGE_IP_FORWARD, .reason = "PKT_TOO_BIG"},
+	{"Udp:NoPorts", "Udp6NoPorts", STAGE_UDP_LOOKUP, .of = HERE},
+	{"TcpExt:ListenDrops", NULL, STAGE_TCP_LISTEN, .of = HERE},
+	{"TcpExt:TCPBacklogDrop", NULL, STAGE_TCP_BACKLOG, .of = HERE},
+	{"TcpExt:TCPRcvQDrop", NULL, STAGE_TCP_RCVBUF, .of = HERE},
+	{"TcpExt:TCPOFODrop", NULL, STAGE_TCP_RCVBUF, .of = HERE},
+	{"TcpExt:TCPZeroWindowDrop", NULL, STAGE_TCP_RCVBUF, .of = HERE},
+	{"XfrmInNoPols", NULL, STAGE_XFRM, .of = HERE},
+	{"XfrmInPolBlock", NULL, STAGE_XFRM, .of = HERE},
+	{"XfrmOutPolBlock", NULL, STAGE_XFRM, .of = HERE},
+	{"arp_cache:unresolved_discards", NULL, STAGE_NEIGH, .of = HOST, .reason = "NEIGH_QUEUEFULL"},
+	{NULL, "ndisc_cache:unresolved_discards", STAGE_NEIGH, .of = HOST, .reason = "NEIGH_QUEUEFULL"},
+	{"Udp:RcvbufErrors", "Udp6RcvbufErrors", STAGE_RCVBUF, .of = HISTORY},
+	{"Udp:MemErrors", "Udp6MemErrors", STAGE_UDP_MEM, .of = HISTORY},
+	{"Udp:InCsumErrors", "Udp6InCsumErrors", STAGE_UDP_CSUM, .of = HISTORY},
+	{"Ip:ReasmReqds", "Ip6ReasmReqds", STAGE_IP_FRAG, .of = EVENTS, FLAG(arriving)},
+	{"Ip:FragCreates", "Ip6FragCreates", STAGE_IP_FRAG, .of = EVENTS, FLAG(leaving)},
+	{"Udp:SndbufErrors", "Udp6SndbufErrors", STAGE_TX_SOCKET, .of = EVENTS, FLAG(send_full)},
+};
+
+/* Compares names: "Udp:NoPorts" is also UdpNoPorts (nstat) and NoPorts (netstat). */
+static bool is_called(const char *counter, const char *name)
+{
+	const char *colon = counter ? strchr(counter, ':') : NULL;
+	const size_t n = colon ? (size_t)(colon - counter) : 0;
+
+	return counter && (!strcmp(counter, name) ||
+			   (colon && (!strcmp(colon + 1, name) ||
+				      (!strncmp(counter, name, n) && !strcmp(colon + 1, name + n)))));
+}
+
+bool judge_counter_stage(const char *name, enum stage *stage)
+{
+	for (unsigned i = 0; i < LENGTH(rules); i++) {
+		*stage = rules[i].stage;
+		if (rules[i].of != EVENTS &&
+		    (is_called(rules[i].name4, name) || is_called(rules[i].name6, name)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Sets the addresses if the sockets of the requested port only receive from one peer, or for one
+ * address.
+ */
+static void put_sockets(const struct facts *f, struct finding_facts *facts,
+			char process[PROCESS_SIZE])
+{
+	const struct facts_sock *s = f->socks.at;
+
+	for (unsigned i = 0; i < f->socks.n; i++) {
+		if (!*s[i].bound && !*s[i].peer)
+			return;
+	}
+	if (!f->port || !f->socks.n)
+		return;
+	facts->port = f->port;
+	facts->process = judge_process(s, process);
+	facts->bound = s->bound;
+	facts->peer = *s->peer ? s->peer : NULL;
+}
+
+/*
+ * Sets the interface at which packets were rejected. Without a packet that was seen, the busiest
+ * strict interface.
+ */
+static void put_strict_link(const struct facts *f, struct finding_facts *facts)
+{
+	const struct facts_link *best = NULL;
+
+	for (unsigned i = 0; i < f->n_links; i++) {
+		const struct facts_link *l = &f->link[i];
+		const bool seen = !strcmp(l->dev.link.ifname, f->back.ifname);
+
+		if (seen || (!strcmp(l->rp_filter, "1") &&
+			     (!best || l->rx_packets > best->rx_packets)))
+			best = l;
+		if (seen)
+			break;
+	}
+	facts->back = f->back;
+	facts->ifname = best ? best->dev.link.ifname : NULL;
+	facts->rp_filter = best ? best->rp_filter : NULL;
+}
+
+/*
+ * Returns whether the router answers packets with an expired TTL, or would. It also counts them as
+ * bad headers.
+ */
+static bool answers_ttl(const struct facts *f, bool v6)
+{
+	return v6 ? facts_moved(f, FACTS_HERE, "Icmp6OutTimeExcds")
+		  : facts_moved(f, FACTS_HERE, "Icmp:OutTimeExcds") ||
+			    facts_moved(f, FACTS_HERE, "Icmp:OutRateLimitHost") ||
+			    facts_moved(f, FACTS_HERE, "Icmp:OutRateLimitGlobal");
+}
+
+/* Returns whether packets were lost after the socket, which counts them too. */
+static bool lost_after_sockets(const struct facts *f)
+{
+	for (unsigned i = 0; i < f->n_links; i++) {
+		char name[COUNTER_NAME_LEN];
+
+		snprintf(name, sizeof(name), "%s:qdisc:drops", f->link[i].dev.link.ifname);
+		if (facts_moved(f, FACTS_HERE, name) || facts_link_lost(&f->link[i], NIC_SEND))
+			return true;
+	}
+	return judge_softnet(f, "dropped", false);
+}
+
+/* Sets a socket whose send buffer the host limits, and the setting that would allow more. */
+static void put_small_sndbuf(const struct facts *f, struct finding_facts *facts,
+			     char process[PROCESS_SIZE])
+{
+	const struct facts_stack *s = &f->stack;
+
+	for (unsigned i = 0; i < f->socks.n; i++) {
+		const struct facts_sock *sock = &f->socks.at[i];
+		bool usual = sock->sndbuf == s->wmem_default && s->wmem_default < KERNEL_MEM;
+		bool capped = sock->sndbuf == 2 * s->wmem_max && 4 * s->wmem_max <= MEM_SANE;
+
+		if (!sock->sndbuf || (!usual && !capped))
+			continue;
+		facts->process = judge_process(sock, process);
+		facts->sndbuf = sock->sndbuf;
+		facts->wmem = usual ? "wmem_default" : "wmem_max";
+		facts->wmem_now = usual ? s->wmem_default : s->wmem_max;
+		return;
+	}
+}
+
+/* Judges a counter of something that loses nothing. */
+static void judge_events(const struct facts *f, struct check_findings *out, const char *name,
+			 unsigned i)
+{
+	char process[PROCESS_SIZE];
+	struct finding_facts facts = {
+		.counter = name,
+		.events = facts_moved(f, FACTS_HERE, name),
+		.total = facts_total(f, FACTS_HERE, name),
+	};
+
+	((bool *)&facts)[rules[i].flag - 1] = true;
+	if (!facts.events || f->counters_only || (facts.send_full && lost_after_sockets(f)))
+		return;
+	if (facts.send_full)
+		put_small_sndbuf(f, &facts, process);
+	judge_add(out, f, rules[i].stage, CHECK_NAMESPACE, &facts);
+}
+
+static void judge_counter(const struct facts *f, struct check_findings *out, const char *name,
+			  unsigned i)
+{
+	const bool host = rules[i].of == HOST;
+	struct finding_facts facts = {.reason = rules[i].reason};
+	enum check_scope scope = host ? CHECK_HOST : CHECK_NAMESPACE;
+	enum stage stage = rules[i].stage;
+	char process[PROCESS_SIZE];
+
+	if (rules[i].of == EVENTS)
+		return judge_events(f, out, name, i);
+	if (!judge_moved(f, out, stage, host ? FACTS_HOST : FACTS_HERE, name, &facts) ||
+	    (rules[i].of == HISTORY && !f->counters_only))
+		return;
+	/* the finding about the closed port includes them */
+	if (stage == STAGE_UDP_LOOKUP && f->port && !f->socks.n && !f->socks.more)
+		return;
+	if (facts.reason && !strcmp(facts.reason, "IP_RPFILTER"))
+		put_strict_link(f, &facts);
+	if (stage == STAGE_UDP_LOOKUP)
+		put_sockets(f, &facts, process);
+	if (stage == STAGE_NEIGH) {
+		facts.silent = f->silent;
+		if (*f->silent.address && !*f->silent.netns)
+			scope = CHECK_NAMESPACE;
+	}
+	if (stage == STAGE_IP_HEADER && answers_ttl(f, name != rules[i].name4)) {
+		facts.reason = "IP_INHDR";
+		stage = STAGE_IP_FORWARD;
+	}
+	judge_add(out, f, stage, scope, &facts);
+}
+
+/* Judges the backlog. If the flow limit dropped most packets, the queue length is not the cause. */
+static void judge_backlog(const struct facts *f, struct check_findings *out)
+{
+	struct finding_facts facts = {
+		.lost = judge_softnet(f, "dropped", false),
+		.total = judge_softnet(f, "dropped", true),
+		.counter = "softnet dropped",
+		.netdev_max_backlog = f->stack.max_backlog,
+	};
+
+	if (!facts.lost) {
+		judge_history(out, STAGE_BACKLOG, "softnet:dropped", facts.total);
+		return;
+	}
+	if (2 * judge_softnet(f, "flow_limit", false) >= facts.lost) {
+		facts.counter = "softnet flow_limit";
+		facts.total = judge_softnet(f, "flow_limit", true);
+		facts.flow_limit = f->stack.flow_limit_cpus;
+	}
+	judge_add(out, f, STAGE_BACKLOG, CHECK_HOST, &facts);
+}
+
+void judge_counters(const struct facts *f, struct check_findings *out)
+{
+	for (unsigned i = 0; i < LENGTH(rules); i++) {
+		if (rules[i].name4)
+			judge_counter(f, out, rules[i].name4, i);
+		if (rules[i].name6)
+			judge_counter(f, out, rules[i].name6, i);
+	}
+	judge_backlog(f, out);
+}
+
+/* Tables and memory */
+
+/* Judges a table or memory that is full or nearly full. */
+static void judge_limit(const struct facts *f, struct check_findings *out, enum stage stage,
+			enum check_scope scope, struct finding_facts facts)
+{
+	memcpy(facts.udp_mem, f->stack.udp_mem, sizeof(facts.udp_mem));
+	if (facts.lost || (facts.limit && (double)facts.used >= NEAR * (double)facts.limit))
+		judge_add(out, f, stage, scope, &facts);
+}
+
+static void judge_limits(const struct facts *f, struct check_findings *out)
+{
+	static const char *const fulls[] = {"arp_cache:table_fulls", "ndisc_cache:table_fulls"},
+				 *const frags[] = {"net/ipv4/ipfrag_high_thresh",
+						   "net/ipv6/ip6frag_high_thresh"};
+	const struct facts_stack *s = &f->stack;
+	const uint64_t drops = counter_grown(s->before.conntrack_drops, s->after.conntrack_drops);
+
+	judge_limit(f, out, STAGE_NETFILTER, CHECK_NAMESPACE,
+		    (struct finding_facts){.lost = drops,
+					   .total = s->after.conntrack_drops,
+					   .conntrack_drops = drops,
+					   .used = s->conntrack,
+					   .limit = s->conntrack_max});
+	judge_limit(f, out, STAGE_UDP_MEM, CHECK_HOST,
+		    (struct finding_facts){.used = s->udp_pages, .limit = s->udp_mem[2]});
+	for (unsigned i = 0; i < STACK_FAMILIES; i++) {
+		judge_limit(f, out, STAGE_NEIGH, CHECK_HOST,
+			    (struct finding_facts){.counter = fulls[i],
+						   .lost = facts_moved(f, FACTS_HOST, fulls[i]),
+						   .total = facts_total(f, FACTS_HOST, fulls[i]),
+						   .family = i == STACK_V4 ? 4 : 6,
+						   .used = s->neighbours[i],
+						   .limit = s->neighbours_max[i]});
+		judge_limit(f, out, STAGE_IP_FRAG, CHECK_NAMESPACE,
+			    (struct finding_facts){.limit_sysctl = frags[i],
+						   .used = s->frag_memory[i],
+						   .limit = s->frag_high[i]});
+	}
+}
+
+/* Judges a count without a counter. A queue or datapath that disappears takes its count with it. */
+static void judge_count(const struct facts *f, struct check_findings *out, enum stage stage,
+			struct finding_facts facts, uint64_t before, uint64_t after)
+{
+	facts.lost = counter_grown(before, after);
+	facts.total = after;
+	if (stage == STAGE_NETFILTER && !facts.nfqueue)
+		facts.conntrack_clashes = facts.lost;
+	if (facts.lost)
+		judge_add(out, f, stage, CHECK_NAMESPACE, &facts);
+}
+
+/* Lists the names of the owners, each once, as many as fit. */
+static void put_owners(char *buf, size_t size, const struct facts_owner *owner, unsigned n)
+{
+	size_t at = 0;
+
+	*buf = '\0';
+	for (unsigned i = 0; i < n && i < FACTS_TAPS; i++) {
+		bool again = false;
+		char one[48];
+		int length;
+
+		for (unsigned j = 0; j < i; j++)
+			again |= owner[j].pid == owner[i].pid;
+		length = snprintf(one, sizeof(one), "%s%s (%d)", at ? ", " : "", owner[i].process,
+				  (int)owner[i].pid);
+		if (!owner[i].pid || again || at + (size_t)length >= size)
+			continue;
+		memcpy(buf + at, one, (size_t)length + 1);
+		at += (size_t)length;
+	}
+}
+
+static void judge_copies(const struct facts *f, struct check_findings *out)
+{
+	char owners[512];
+
+	put_owners(owners, sizeof(owners), f->taps.tap, f->taps.taps);
+	if (f->taps.taps)
+		judge_add(out, f, STAGE_OTHER, CHECK_NAMESPACE,
+			  &(struct finding_facts){.taps = f->taps.taps, .processes = owners});
+	put_owners(owners, sizeof(owners), f->taps.raw, f->taps.raws);
+	if (f->taps.raws)
+		judge_add(out, f, STAGE_OTHER, CHECK_NAMESPACE,
+			  &(struct finding_facts){.raws = f->taps.raws, .processes = owners});
+}
+
+/* Judges firewall drops by the counters of its rules. */
+static void judge_rules(const struct facts *f, struct check_findings *out)
+{
+	for (unsigned i = 0; i < f->n_rules; i++) {
+		const struct nft_rule *r = &f->rule[i];
+		char rule[416], text[440], chain[2 * NFT_NAME + 16];
+		struct finding_facts facts = {
+			.rules = text,
+			.rule_chain = chain,
+			.window_ns = f->rules_ns,
+			.lost = r->packets,
+		};
+
+		nft_rule_text(r, rule, sizeof(rule));
+		snprintf(text, sizeof(text), "%s%s", rule,
+			 f->port && !r->dport ? ", of any port" : "");
+		snprintf(chain, sizeof(chain), "%s %s %s", r->family, r->table, r->chain);
+		judge_add(out, f, STAGE_NETFILTER, CHECK_NAMESPACE, &facts);
+	}
+}
+
+/*
+ * Judges next hops that do not answer, without a counter of the packets that did not fit in their
+ * queue.
+ */
+static void judge_silent(const struct facts *f, struct check_findings *out)
+{
+	/* at least one packet waited for each of them */
+	struct finding_facts waiting = {
+		.silent = f->silent,
+		.lost = facts_moved(f, FACTS_HOST, "arp_cache:res_failed") +
+			facts_moved(f, FACTS_HOST, "ndisc_cache:res_failed"),
+	};
+
+	if (*f->silent.address && !facts_moved(f, FACTS_HOST, "arp_cache:unresolved_discards") &&
+	    !facts_moved(f, FACTS_HOST, "ndisc_cache:unresolved_discards"))
+		judge_add(out, f, STAGE_NEIGH, CHECK_NAMESPACE, &waiting);
+	if (*f->dnat.backend)
+		judge_add(out, f, *f->dnat.ifname ? STAGE_NEIGH : STAGE_UDP_LOOKUP, CHECK_NAMESPACE,
+			  &(struct finding_facts){.dnat = f->dnat});
+}
+
+void judge_stack(const struct facts *f, struct check_findings *out)
+{
+	const struct stack_sample *before = &f->stack.before, *after = &f->stack.after;
+
+	judge_limits(f, out);
+	judge_count(f, out, STAGE_NETFILTER, (struct finding_facts){}, before->conntrack_clashes,
+		    after->conntrack_clashes);
+	judge_silent(f, out);
+	judge_rules(f, out);
+	judge_count(f, out, STAGE_NETFILTER,
+		    (struct finding_facts){.nfqueue = true, .counter = "nfnetlink_queue dropped"},
+		    before->nfqueue_drops, after->nfqueue_drops);
+	judge_count(f, out, STAGE_OTHER,
+		    (struct finding_facts){.ovs = true, .counter = "datapath lost"},
+		    before->ovs_lost, after->ovs_lost);
+	judge_copies(f, out);
+	if (!f->self.btf)
+		judge_add(out, f, STAGE_NONE, CHECK_HOST, &(struct finding_facts){.no_btf = true});
+	if (*f->self.missing_caps)
+		judge_add(out, f, STAGE_NONE, CHECK_HOST,
+			  &(struct finding_facts){.missing = f->self.missing_caps});
+}
