@@ -47,11 +47,9 @@ static void shapes(const char *text)
 	static struct imix imix;
 	static struct rate_plan plan;
 	struct balance_numbering numbering;
-	struct shape_reorder reorder;
 	struct shape_ports ports;
 	struct shape_addrs addrs;
 	struct error err = {0};
-	double share;
 
 	if (!imix_parse(text, &imix, &err))
 		MUST(imix.n && imix.n <= SHAPE_SIZES);
@@ -61,10 +59,6 @@ static void shapes(const char *text)
 		MUST(ports.n);
 	if (!addrs_parse(text, &addrs))
 		MUST(addrs.n);
-	if (!share_parse(text, &share))
-		MUST(share > 0 && share <= 1);
-	if (!reorder_parse(text, &reorder))
-		MUST(reorder.share > 0 && reorder.extent);
 	err = (struct error){0};
 	if (!numbering_parse(text, &numbering, &err)) {
 		MUST(numbering.kind == NUMBERS_RTP ||

@@ -225,6 +225,39 @@ def end_record(stream, base, sent):
     return struct.pack("!HHQQQQ", 0x7065, stream, base, sent, 0, stream ^ base ^ sent ^ (1 << 64) - 1)
 
 
+@table(first(1, [("socket", []), ("xdp", ["--rx", "xdp", "-i", "lo"])]))
+@together
+def order_and_copies(args):
+    """The first of every 20 numbers comes last, every 50th twice, and one of 100 is never sent."""
+    numbers = [20 * group + (i + 1) % 20 for group in range(50) for i in range(20)]
+    order = [n for n in numbers if n % 100 != 77 for _ in range(2 if n % 50 == 49 else 1)]
+    forge = f"""
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i, payload in enumerate({[stamped(7, (5 << 32) + n) for n in order]!r} + {[
+        end_record(7, 5 << 32, 1000)]!r}):
+    s.sendto(payload, ("127.0.0.1", 28779))
+    if i % 50 == 0:
+        time.sleep(0.002)
+"""
+    with Ends() as lab:
+        lab.do("rx", "ip", "link", "set", "lo", "up")
+        receiver = lab.at("rx", "recv", "-j", "-q", "-t", "60", *args)
+        try:
+            until(lambda: lab.listening(28779), 10, "recv did not open its socket")
+            lab.do("rx", sys.executable, "-c", forge)
+            out, err = receiver.communicate(timeout=60)
+        finally:
+            receiver.kill()
+            receiver.wait()
+    assert receiver.returncode == 0, err
+    end = json.loads(out)["end"]
+    assert (end["delivered"], end["duplicated"], end["lost"]) == (990, 20, 10), end
+    assert end["reordered"] == 50, end["reordering"]
+    if "xdp" not in args:
+        assert end["reordering"]["extent_max"] == 19, end["reordering"]
+
+
 @case
 @together
 def forged_numbers_cost_nothing():

@@ -244,18 +244,19 @@ def engines(recv_args, send_args, streams):
                 side, losses_of(sender), expected)
 
 
-@table([("IPv4", 4), ("IPv6", 6)])
-def order_is_what_the_receiver_saw(family):
-    with Fleet() as fleet:
-        with fleet.receiving(*(["-6"] if family == 6 else [])) as receiver:
-            to = TARGET[family] if family == 4 else f"[{TARGET[family]}]"
-            for process in fleet.send("a", "-P", "1", "--reorder", "1%:19", to=to), receiver:
-                out, err = process.communicate(timeout=TIMEOUT)
-                assert process.returncode == 0, f"{process.args}: {err}{out}"
-        here = data_of(lines_of(fleet.file("b")), "end")
-        end = joined(fleet.report("-j", names=("a", "b")))["end"]
-    assert here["reordering"]["extent_max"] == 19, here["reordering"]
-    assert end["reordering"] == here["reordering"], (end["reordering"], here["reordering"])
+@case
+@together
+def order_is_what_the_receiver_saw():
+    fleet = kept()
+    order = {"packets": 9, "extent_max": 19, "extent_unknown": 1,
+             "extent": [{"from": 1, "to": 1, "packets": 3}, {"from": 17, "to": 32, "packets": 5}]}
+
+    def reordered(lines):
+        data_of(lines, "end").update(reordered=9, reordering=order)
+
+    with changed(fleet, "b", reordered):
+        end = joined(fleet.report("-j", names=("a", "c", "d", "x")))["end"]
+    assert (end["reordered"], end["reordering"]) == (9, order), end["reordering"]
 
 
 @thorough

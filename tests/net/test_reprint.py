@@ -49,7 +49,7 @@ def reprints(*args, how=(), status=0):
     (["--threads", "3", *FAULTS], ["-v"]),
     (["--topology", "router", "--fault", "netfilter:forward=10%"], []),
     (["--rcvbuf", "4k", "--work", "1ms"], ["-q"]),
-    (["--ipv6", "--tx", "xsk", "--imix", "simple", "--reorder", "5%"], []),
+    (["--ipv6", "--tx", "xsk", "--imix", "simple"], []),
     (["--repeat", "3", *FAULTS], []),
     (FAULTS, []),
     (FAULTS, ["-v"]),

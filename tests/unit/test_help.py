@@ -89,7 +89,7 @@ def names_of_other_options():
 
 @table([(old, command, old, new) for command, old, new in [
     ("run", "--legs", "--latency-breakdown"), ("recv", "--legs", "--latency-breakdown"),
-    ("send", "--gap", "--skip"), ("run", "--stamp", "--sequence-header"),
+    ("run", "--stamp", "--sequence-header"),
     ("run", "--device-gro", "--interface-gro"),
 ]])
 @rootless

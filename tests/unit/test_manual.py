@@ -195,8 +195,8 @@ def screens():
 COMPLETED = [  # what was typed; what is to be offered, and what not
     ("pktledger ", ["run", "trace", "help"], None),
     ("pktledger tr", ["trace"], "run"),
-    ("pktledger run --du", ["--duration", "--dup"], "--count"),
-    ("pktledger trace --du", ["--duration"], "--dup"),
+    ("pktledger run --si", ["--size"], "--count"),
+    ("pktledger trace --si", [], "--size"),
     ("pktledger run --tx ", ["auto", "socket", "xsk", "xdp"], "help"),
     ("pktledger run --tx x", ["xsk", "xdp"], "auto"),
     ("pktledger run --tx=x", ["xsk", "xdp"], "auto"),  # bash divides at =

@@ -42,15 +42,17 @@ static const struct method {
 	{"mrr", 1000000000, 1, 0, false},
 };
 
+/* Parses a percentage below 100% with the grammar of a rate of 50%. */
 static int parse_share(const char *value, void *field, struct error *err)
 {
-	int rc = share_parse(value, field);
+	struct rate rate;
 
-	if (!rc && *(double *)field >= 1)
-		rc = -ERANGE;
-	return rc ? error_usage(err, NULL,
-				"'%.40s' is no share below 100%% (examples: 0.5%%, 50%%)", value)
-		  : 0;
+	if (num_rate(value, &rate) || rate.unit != RATE_PERCENT || rate.value >= 100)
+		return error_usage(err, NULL,
+				   "'%.40s' is no share below 100%% (examples: 0.5%%, 50%%)",
+				   value);
+	*(double *)field = rate.value / 100;
+	return 0;
 }
 
 /* Parses --exceed. 0: no trial may exceed the loss, as in RFC 2544. */
@@ -115,8 +117,6 @@ static int check(const struct search_options *o, struct error *err)
 		{t->profile.kind, "--profile sets rates, and a search picks them itself", NULL},
 		{o->run.limits.n,
 		 "--limit cannot be given to a search, which finds the limit itself", NULL},
-		{t->spec.shape.gap > 0,
-		 "--skip leaves packets out, which a search would count as lost", NULL},
 		{(o->run.ports.n || o->run.far.target.to.family) && !o->search.max_set,
 		 "outside a lab a search needs --max-rate", "add --max-rate"},
 		{o->search.min.unit == RATE_MAX ||

@@ -285,20 +285,6 @@ static int parse_ports(const char *value, void *field, struct error *err)
 		       "not a range of ports from 1 to 65535 (examples: 9000, 9000..9099)", err);
 }
 
-static int parse_share(const char *value, void *field, struct error *err)
-{
-	return explain(share_parse(value, field), value,
-		       "not a percentage of the packets (examples: 1%, 0.01%)", err);
-}
-
-static int parse_reorder(const char *value, void *field, struct error *err)
-{
-	return explain(
-		reorder_parse(value, field), value,
-		"not a percentage of the packets with an extent from 1 to 255 (examples: 1%, 0.5%:8)",
-		err);
-}
-
 const struct opt shape_opts[] = {
 	{"profile", 0, OPT_CUSTOM, AT(profile), .metavar = "KIND:...", .parse = rate_plan_parse,
 	 .default_text = "--rate throughout",
@@ -333,14 +319,6 @@ const struct opt shape_opts[] = {
 	 .help = "TOS byte or traffic class (DSCP << 2)"},
 	{"ttl", 0, OPT_UINT, AT(spec.ttl), .min = 1, .max = 255, .default_text = "64",
 	 .help = "TTL or hop limit"},
-	{"dup", 0, OPT_CUSTOM, AT(spec.shape.duplicate), .metavar = "PERCENT", .parse = parse_share,
-	 .default_text = "none", .help = "duplicate this percentage of packets, to test receivers"},
-	{"reorder", 0, OPT_CUSTOM, AT(spec.shape.reorder), .metavar = "PERCENT[:EXTENT]",
-	 .parse = parse_reorder, .default_text = "none",
-	 .help = "delay this percentage of packets until after EXTENT (1) packets"},
-	{"skip", 0, OPT_CUSTOM, AT(spec.shape.gap), .metavar = "PERCENT", .parse = parse_share,
-	 .default_text = "none", .formerly = "gap",
-	 .help = "skip this percentage of sequence numbers"},
 	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
 	 .excludes = "tx=socket imix src-addr dst-addr src-port dst-port vlan tos ttl",
 	 .help = "send the frames of a capture, with its timing unless --rate is given and once "
@@ -385,7 +363,7 @@ static int check_family(const struct shape_addrs *a, const char *option, bool ip
 static bool beyond_ranges(const struct traffic_options *t, const struct run_spec *spec)
 {
 	return t->imix.n || spec->shape.random || spec->vlan || spec->tos || spec->ttl ||
-	       shape_has_faults(&spec->shape) || t->pcap;
+	       t->pcap;
 }
 
 static int check_shape(const struct traffic_options *t, const struct run_spec *spec,

@@ -149,9 +149,10 @@ const char *arrivals_clock_doubt(const struct arrivals *a)
 const char *outcome_name(enum outcome outcome)
 {
 	static const char *const names[] = {
-		[OUTCOME_OPEN] = "unaccounted",	  [OUTCOME_REFUSED] = "refused",
-		[OUTCOME_GAP] = "skipped",	  [OUTCOME_DROPPED] = "dropped",
-		[OUTCOME_DELIVERED] = "delivered", [OUTCOME_IMPOSSIBLE] = "skipped",
+		[OUTCOME_OPEN] = "unaccounted",
+		[OUTCOME_REFUSED] = "refused",
+		[OUTCOME_DROPPED] = "dropped",
+		[OUTCOME_DELIVERED] = "delivered",
 	};
 
 	return names[outcome];
@@ -250,8 +251,6 @@ static void empty_byte(uint8_t *bytes, size_t i)
 /* Delivered overrules any drop. A failed send that an observer saw was a packet after all. */
 static enum outcome outcome_of(const struct fates *f, size_t i, const uint8_t *ignored)
 {
-	if (byte_at(f->failed, i) == TX_ERRNO_GAP)
-		return byte_at(f->arrivals, i) || f->cause[i] ? OUTCOME_IMPOSSIBLE : OUTCOME_GAP;
 	if (byte_at(f->arrivals, i))
 		return OUTCOME_DELIVERED;
 	if (!ignored[f->cause[i]] && f->cause[i])
@@ -280,16 +279,11 @@ static void tally_cause(struct fate_cause *c, const struct fates *f, const struc
 
 void tally_add(struct fate_tally *t, const struct fates *f, const struct range *r)
 {
-	const bool gap = r->outcome == OUTCOME_GAP || r->outcome == OUTCOME_IMPOSSIBLE;
 	const uint64_t n = range_packets(r);
 	uint64_t *missing = &t->missing[r->stream];
 
-	t->attempted += gap ? 0 : n;
-	t->left_out += gap ? n : 0;
+	t->attempted += n;
 	switch (r->outcome) {
-	case OUTCOME_IMPOSSIBLE:
-		t->impossible += n;
-		break;
 	case OUTCOME_DELIVERED:
 		t->delivered += n;
 		gaps_note(&t->gaps, *missing);

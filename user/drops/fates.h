@@ -124,9 +124,8 @@ struct arrivals {
 /* Returns the reason why the clocks of both ends may differ, or NULL. */
 const char *arrivals_clock_doubt(const struct arrivals *a);
 
-/* Reasons besides errno why the send call closed a number. */
-#define TX_ERRNO_LOST 255 /* the kernel did not report the error of a short call of sendmmsg() */
-#define TX_ERRNO_GAP  254 /* left out on purpose: not attempted */
+/* The kernel did not report the error of a short call of sendmmsg(). */
+#define TX_ERRNO_LOST 255
 
 struct fates {
 	uint64_t base, window; /* as in struct trace_config */
@@ -144,13 +143,13 @@ struct fates {
 
 /*
  * Outcome of a number at one site, or joined from two sites (ledger/join.h). The outcomes of one
- * site are OPEN, REFUSED, GAP, DROPPED, DELIVERED and IMPOSSIBLE.
+ * site are OPEN, REFUSED, DROPPED and DELIVERED.
  */
 enum outcome {
 	OUTCOME_NOTHING, /* a watching receiver did not see it */
 	OUTCOME_OPEN,	 /* no site has ended it */
 	OUTCOME_REFUSED,
-	OUTCOME_GAP,  /* left out on purpose: never attempted */
+	OUTCOME_GAP,  /* never attempted, missing in a complete ledger */
 	OUTCOME_SEEN, /* at the probe of this site, and not further */
 	OUTCOME_DROPPED,
 	OUTCOME_GIVEN_UP, /* dropped by a receiver that lacked fragments */
@@ -159,7 +158,7 @@ enum outcome {
 	OUTCOME_IMPOSSIBLE, /* it arrived or was dropped, but was never attempted */
 };
 
-/* "unaccounted", "delivered", "dropped", "refused", "skipped". Static. */
+/* "unaccounted", "delivered", "dropped", "refused". Static. */
 const char *outcome_name(enum outcome outcome);
 
 /* Numbers of one stream with the same outcome and the same detail. */
@@ -186,7 +185,6 @@ struct range_visitor {
 struct fate_tally {
 	uint64_t attempted, refused, delivered, dropped, unaccounted;
 	uint64_t impossible;			    /* an outcome for a number never attempted */
-	uint64_t left_out;			    /* skipped on purpose: not attempted */
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last probe; 0: not seen */
 	uint64_t unaccounted_on_init;		    /* last seen in the context of PID 1 */
 	struct gaps gaps;			    /* runs of numbers sent and not delivered */

@@ -128,10 +128,6 @@ const struct record_field msg_plan[] = {
 	RECORD("src_port", UINT, peer_plan, spec.shape.src_port.first),
 	RECORD("src_ports", UINT, peer_plan, spec.shape.src_port.n, .max = 65535),
 	RECORD("tuples", UINT, peer_plan, spec.shape.flows, .max = 65535),
-	RECORD("duplicate", DOUBLE, peer_plan, spec.shape.duplicate),
-	RECORD("gap", DOUBLE, peer_plan, spec.shape.gap),
-	RECORD("reorder", DOUBLE, peer_plan, spec.shape.reorder.share),
-	RECORD("extent", UINT, peer_plan, spec.shape.reorder.extent, .max = SHAPE_EXTENT_MAX),
 	RECORD("burst", UINT, peer_plan, spec.shape.burst, .max = SHAPE_BURST_MAX),
 	RECORD("scheduled", BOOL, peer_plan, spec.shape.scheduled),
 	RECORD("repeat", BOOL, peer_plan, spec.shape.profile.repeat),
@@ -209,9 +205,6 @@ const struct record_field msg_end[] = {
 	RECORD("fragments_abandoned", UINT, result, fragments.abandoned),
 	RECORD("fragments_unmatched", UINT, result, fragments.unmatched),
 	RECORD("reassembled", UINT, result, reassembled),
-	RECORD("deliberate", BOOL, result, deliberate.asked),
-	RECORD("copies", UINT, result, deliberate.duplicates),
-	RECORD("displaced", UINT, result, deliberate.reordered),
 	RECORD("causes_full", UINT, result, losses.causes_full),
 	RECORD("stamp_unreadable", UINT, result, losses.stamp_unreadable),
 	RECORD("recursion_misses", UINT, result, losses.recursion_misses),
@@ -268,8 +261,10 @@ const struct record_field msg_counter[] = {
 /* Letters of the outcomes as text. */
 
 static const char letters[] = {
-	[OUTCOME_OPEN] = 'o',	 [OUTCOME_REFUSED] = 'r',   [OUTCOME_GAP] = 'g',
-	[OUTCOME_DROPPED] = 'c', [OUTCOME_DELIVERED] = 'd', [OUTCOME_IMPOSSIBLE] = 'g',
+	[OUTCOME_OPEN] = 'o',
+	[OUTCOME_REFUSED] = 'r',
+	[OUTCOME_DROPPED] = 'c',
+	[OUTCOME_DELIVERED] = 'd',
 };
 
 void runs_begin(struct runs *r)

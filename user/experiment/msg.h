@@ -40,7 +40,7 @@
  *
  *	d0x70212,c3x2,d0x9,o1x1
  *
- * A letter (d delivered, c dropped, r refused, g gap, o open), its detail as in struct range, and
+ * A letter (d delivered, c dropped, r refused, o open), its detail as in struct range, and
  * the count of numbers. Pure.
  */
 #define RUNS_TEXT 49152 /* bytes of a text, including its NUL */
@@ -66,7 +66,7 @@ void runs_begin(struct runs *r);
  */
 int runs_next(const char **at, struct range *run);
 
-#define PEER_PROTOCOL 4
+#define PEER_PROTOCOL 5
 #define PEER_NICE_0   20 /* nice value not requested */
 
 #define PEER_BUFFER_MAX (INT32_MAX / 2) /* bytes requested: the kernel doubles them */

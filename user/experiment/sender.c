@@ -48,20 +48,14 @@ static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 	uint64_t left = me->stream.limit - (me->stream.next - me->stream.base), room, wait;
 	bool paces = me->sender->cfg->ops->paces;
 	unsigned most = paces ? INT32_MAX : BATCH, max = left < most ? (unsigned)left : most, n;
-	const struct shape *shape = me->tx_config.shape;
-	/* a number sent early must not leave the window either */
-	unsigned early = shape ? shape->reorder.extent : 0;
 
 	room = __atomic_load_n(&me->allowed, __ATOMIC_ACQUIRE) - me->stream.next;
-	if (room >= left) /* limit reached, nothing is sent early */
-		early = 0;
-	if (room <= early) {
+	if (!room) {
 		now = clock_now();
 		pace_wait(HELD_NS);
 		me->held_ns += clock_now() - now;
 		return 0;
 	}
-	room -= early;
 	if (room < max)
 		max = (unsigned)room;
 	if (paces)
@@ -71,19 +65,6 @@ static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 	if (wait)
 		pace_wait(wait);
 	return n;
-}
-
-/* Sending may end within a reordering: the delayed number was never attempted. */
-static void close_unfinished(struct sending *me)
-{
-	const struct shape *shape = me->tx_config.shape;
-	uint64_t number, positions = me->stream.next - me->stream.base;
-
-	if (!shape ||
-	    !shape_unfinished(shape, me->stream.slot, positions, me->stream.limit, &number))
-		return;
-	tx_fail(&me->tx_config, me->stream.base + number, TX_ERRNO_GAP);
-	__atomic_store_n(&me->stream.next, me->stream.next + 1, __ATOMIC_RELEASE);
 }
 
 /*
@@ -146,7 +127,6 @@ static void send_all(void *arg)
 	}
 	if (cfg->ops->finish)
 		cfg->ops->finish(me->tx, &me->worker.error);
-	close_unfinished(me);
 	me->end_ns = clock_now();
 }
 
@@ -285,13 +265,9 @@ uint64_t sender_cpu_ns(struct sender *s)
 uint64_t sender_next(const struct sender *s, unsigned slot)
 {
 	const struct sending *me = &s->at[slot];
-	bool done = worker_ended(&me->worker);
-	uint64_t next = __atomic_load_n(&me->stream.next, __ATOMIC_ACQUIRE);
-	uint64_t late = !done && me->tx_config.shape ? me->tx_config.shape->reorder.extent : 0;
 
-	if (s->cfg->ops->next)
-		return s->cfg->ops->next(me->tx);
-	return next - me->stream.base < late ? me->stream.base : next - late;
+	return s->cfg->ops->next ? s->cfg->ops->next(me->tx)
+				 : __atomic_load_n(&me->stream.next, __ATOMIC_ACQUIRE);
 }
 
 void sender_allow(struct sender *s, unsigned slot, uint64_t upto)
@@ -331,9 +307,6 @@ void sender_result(struct sender *s, struct result *res)
 	res->late_ns = st.late_ns;
 	res->held_ns = st.held_ns;
 	res->duration_ns = st.last_ns > st.first_ns ? st.last_ns - st.first_ns : 0;
-	res->deliberate.asked = s->cfg->shape && shape_has_faults(s->cfg->shape);
-	res->deliberate.duplicates = st.duplicates;
-	res->deliberate.reordered = st.displaced;
 }
 
 const char *sender_mode(const struct sender *s)

@@ -86,10 +86,7 @@ void sender_stop(struct sender *s);
  */
 int sender_join(struct sender *s, struct error *err);
 
-/*
- * Returns the first unclosed number of the stream. May be called while the threads run. With
- * deliberate reordering it lags behind during the run, so that all numbers below it are sent.
- */
+/* Returns the first unclosed number of the stream. May be called while the threads run. */
 uint64_t sender_next(const struct sender *s, unsigned slot);
 
 /* Returns the CPU time of the threads so far (or until they ended), in ns. */
@@ -100,7 +97,7 @@ void sender_allow(struct sender *s, unsigned slot, uint64_t upto);
 
 void sender_stats(const struct sender *s, struct tx_stats *st);
 
-/* Fills a result from the threads and the CPU time: waits, slips, duration, deliberate faults. */
+/* Fills a result from the threads and the CPU time: waits, slips, duration. */
 void sender_result(struct sender *s, struct result *res);
 
 const char *sender_mode(const struct sender *s);

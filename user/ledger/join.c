@@ -139,9 +139,7 @@ static bool can_report(const struct join *j, const struct range *r)
 	case OUTCOME_DROPPED:
 		return r->detail < TRACE_CAUSES && j->cause_of[r->detail];
 	case OUTCOME_REFUSED:
-		return !j->remote_receives && r->detail && r->detail != TX_ERRNO_GAP;
-	case OUTCOME_GAP:
-		return !j->remote_receives && !r->detail;
+		return !j->remote_receives && r->detail;
 	case OUTCOME_OPEN:
 		return (r->detail & SEEN_MASK) <=
 		       (j->remote_receives ? SEEN_SOCKET : SEEN_TX_DEVICE);

@@ -177,7 +177,6 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 	res->in_flight = smaller(in_queues, t->unaccounted);
 	res->unaccounted = t->unaccounted - res->in_flight;
 	res->impossible = t->impossible;
-	res->deliberate.gaps = t->left_out;
 	res->arrivals.gaps = t->gaps;
 	for (unsigned s = 0; s < TRACE_STREAMS; s++)
 		gaps_note(&res->arrivals.gaps, t->missing[s]);

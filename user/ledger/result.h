@@ -114,10 +114,6 @@ struct result {
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by the last probe passed */
 	uint64_t waits, wait_ns;
 	uint64_t duplicated, late, damaged, invalid, foreign;
-	struct { /* deliberate faults of the sender: traffic/shape.h */
-		bool asked;
-		uint64_t duplicates, reordered, gaps;
-	} deliberate;
 	uint64_t replies; /* ICMP errors that were received */
 	double tx_pps, rx_pps;
 	double rate_pps;      /* intended; 0: unthrottled */

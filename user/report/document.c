@@ -313,13 +313,6 @@ static void read_refused(struct json_object *by, void *to)
 	}
 }
 
-static const struct record_field deliberate_rows[] = {
-	RECORD("duplicates", UINT, result, deliberate.duplicates),
-	RECORD("reordered", UINT, result, deliberate.reordered),
-	RECORD("skipped", UINT, result, deliberate.gaps),
-	{0},
-};
-
 static const char *const bounds[] = {"generator", "interface", "receiver"};
 
 static const struct record_field sending_rows[] = {
@@ -330,8 +323,6 @@ static const struct record_field sending_rows[] = {
 	RECORD("wait_ns", UINT, result, wait_ns),
 	RECORD("tx_calls", UINT, result, tx_cost.calls),
 	RECORD("tx_cpu_ns", UINT, result, tx_cost.cpu_ns),
-	RECORD_PART("deliberate", deliberate_rows, .how = RECORD_OMITTED,
-		    RECORD_WHEN(result, deliberate.asked)),
 	RECORD("sent", UINT, result, sent),
 	RECORD("dropped", UINT, result, dropped),
 	RECORD("tx_pps", DOUBLE, result, tx_pps, .how = RECORD_MILLI),
@@ -934,7 +925,6 @@ const struct record_field *document_table(const char *name)
 		{"losses", losses_rows},
 		{"clocks", clocks_rows},
 		{"remote", remote_rows},
-		{"deliberate", deliberate_rows},
 		{"send", send_rows},
 		{"recv", recv_rows},
 		{"recv_stream", recv_stream_rows},

@@ -387,10 +387,6 @@ static void put_sent(struct page *p, const struct result *r)
 		page_words(p, STYLE_WARN,
 			   "|\vheld\vback\vfor\v%s,\vuntil\vnumbers\vwere\vresolved",
 			   page_ns(r->held_ns));
-	if (r->deliberate.asked) /* faults of traffic/shape.h */
-		page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vskipped",
-			   fmt_count(r->deliberate.duplicates), fmt_count(r->deliberate.reordered),
-			   fmt_count(r->deliberate.gaps));
 	page_end(p);
 }
 
@@ -668,13 +664,6 @@ static void put_send(struct page *p, const struct result *r)
 				   : json_errno(r->refused_by[i].error));
 	page_entry(p, STYLE_PLAIN, 0, "sent", r->sent, 0, "%s in %s", page_pps(r->tx_pps),
 		   page_ns(r->duration_ns));
-	if (r->deliberate.asked) {
-		page_entry(p, STYLE_PLAIN, 0, "sent twice", r->deliberate.duplicates, 0,
-			   "on purpose");
-		page_entry(p, STYLE_PLAIN, 0, "sent late", r->deliberate.reordered, 0, "on purpose");
-		page_entry(p, STYLE_PLAIN, 0, "skipped", r->deliberate.gaps, 0,
-			   "on purpose, not attempted");
-	}
 	put_causes(p, r);
 	page_entry(p, STYLE_PLAIN, 0, "left this host", lost_packets(r->sent, 0, r->dropped), 0, "%s",
 		   "");

@@ -10,7 +10,7 @@
 #include "traffic/worker.h"
 
 /* Purpose of a random draw: draws for the same number must be independent. */
-enum draw { DRAW_SIZE, DRAW_FLOW, DRAW_DUPLICATE, DRAW_GAP, DRAW_REORDER };
+enum draw { DRAW_SIZE, DRAW_FLOW };
 
 /* The finaliser of splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t mix(uint64_t x)
@@ -22,63 +22,15 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-static uint64_t draw(const struct shape *s, enum draw what, unsigned slot, uint64_t n)
-{
-	uint64_t x = mix(s->seed + 0x9e3779b97f4a7c15 * (1 + what));
-
-	x = mix(x + 0x9e3779b97f4a7c15 * (1 + slot));
-	return mix(x + 0x9e3779b97f4a7c15 * (1 + n));
-}
-
 /* Returns 0 .. n - 1, uniform except for 1 in 2^32 (the maximum of n). */
 static uint64_t draw_below(const struct shape *s, enum draw what, unsigned slot, uint64_t number,
 			   uint64_t n)
 {
-	return (uint64_t)((unsigned __int128)draw(s, what, slot, number) * n >> 64);
-}
+	uint64_t x = mix(s->seed + 0x9e3779b97f4a7c15 * (1 + what));
 
-static bool chance(const struct shape *s, enum draw what, unsigned slot, uint64_t n, double share)
-{
-	/* 53 bits: the precision of a double */
-	return share > 0 && (double)(draw(s, what, slot, n) >> 11) < share * 0x1p53;
-}
-
-/* Returns whether a position's group is sent out of order, with its first position in *first. */
-static bool is_reordered(const struct shape *s, unsigned slot, uint64_t position, uint64_t limit,
-			 uint64_t *first)
-{
-	unsigned group = s->reorder.extent + 1;
-
-	if (s->reorder.share <= 0)
-		return false;
-	*first = position - position % group;
-	if (limit - *first < group)
-		return false;
-	return chance(s, DRAW_REORDER, slot, position / group, s->reorder.share * group);
-}
-
-void shape_step(const struct shape *s, unsigned slot, uint64_t position, uint64_t limit,
-		struct shape_step *step)
-{
-	uint64_t first;
-
-	*step = (struct shape_step){.number = position, .copies = 1};
-	if (is_reordered(s, slot, position, limit, &first)) {
-		step->displaced = position == first + s->reorder.extent;
-		step->number = step->displaced ? first : position + 1;
-	}
-	if (chance(s, DRAW_GAP, slot, step->number, s->gap))
-		step->copies = 0;
-	else if (chance(s, DRAW_DUPLICATE, slot, step->number, s->duplicate))
-		step->copies = 2;
-}
-
-bool shape_unfinished(const struct shape *s, unsigned slot, uint64_t positions, uint64_t limit,
-		      uint64_t *number)
-{
-	/* a group is unfinished if its first position has passed and its last has not */
-	return positions && is_reordered(s, slot, positions - 1, limit, number) &&
-	       positions - *number <= s->reorder.extent;
+	x = mix(x + 0x9e3779b97f4a7c15 * (1 + slot));
+	x = mix(x + 0x9e3779b97f4a7c15 * (1 + number));
+	return (uint64_t)((unsigned __int128)x * n >> 64);
 }
 
 unsigned shape_payload(const struct shape *s, const struct flow *flow, unsigned slot,
@@ -175,17 +127,9 @@ unsigned shape_addrs_prefix(const struct shape_addrs *a, struct shape_addrs *bas
 int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct error *err)
 {
 	const uint64_t n[] = {s->src_port.n, s->dst_port.n, s->src_addr.n, s->dst_addr.n};
-	unsigned group = s->reorder.extent + 1;
 	unsigned __int128 all = 1;
 
 	s->threads = threads;
-	if (s->reorder.share * group > 1 + 1e-9)
-		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
-				 "of %u packets one can be late by %u: --reorder %.6g%% at most",
-				 group, s->reorder.extent, 100.0 / group);
-	if (s->gap >= 1)
-		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
-				 "--skip 100%% leaves nothing to send");
 	for (unsigned i = 0; i < 4; i++)
 		all *= n[i] ? n[i] : 1; /* at most 2^96 */
 	if (all > SHAPE_FLOWS_MAX && !flows)
@@ -206,7 +150,6 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
 bool shape_valid(const struct shape *s, unsigned threads)
 {
 	const struct shape_ports *ports = &s->src_port;
-	const struct shape_reorder *r = &s->reorder;
 
 	if (s->capture || s->dst_port.n || s->src_addr.n || s->dst_addr.n ||
 	    s->n_payload > SHAPE_SIZES || s->burst > SHAPE_BURST_MAX)
@@ -217,16 +160,12 @@ bool shape_valid(const struct shape *s, unsigned threads)
 	}
 	return s->threads == threads && ports->first && ports->n &&
 	       ports->n <= 65536u - ports->first && s->flows >= threads && s->flows <= ports->n &&
-	       s->duplicate >= 0 && s->duplicate <= 1 && s->gap >= 0 && s->gap < 1 &&
-	       r->share >= 0 && r->extent <= SHAPE_EXTENT_MAX &&
-	       r->share * (r->extent + 1) <= 1 + 1e-9 && (r->extent || r->share <= 0) &&
-	       (s->frames || !(s->n_payload || shape_has_faults(s))) &&
-	       (!s->scheduled || profile_valid(&s->profile));
+	       (s->frames || !s->n_payload) && (!s->scheduled || profile_valid(&s->profile));
 }
 
 double shape_peak(const struct shape *s, double pps)
 {
-	return (s->scheduled ? profile_peak(&s->profile) : pps) * (1 + s->duplicate);
+	return s->scheduled ? profile_peak(&s->profile) : pps;
 }
 
 void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_sizes *out)
@@ -499,37 +438,4 @@ int addrs_parse(const char *text, struct shape_addrs *out)
 	if (!rc)
 		*out = a;
 	return rc;
-}
-
-int share_parse(const char *text, double *out)
-{
-	struct rate rate;
-	int rc;
-
-	/* the same grammar as a rate of 50% */
-	if (!*text || text[strlen(text) - 1] != '%')
-		return -EINVAL;
-	rc = num_rate(text, &rate);
-	if (!rc && rate.unit != RATE_PERCENT)
-		rc = -EINVAL;
-	if (!rc)
-		*out = rate.value / 100;
-	return rc;
-}
-
-int reorder_parse(const char *text, struct shape_reorder *out)
-{
-	char share[ITEM_MAX];
-	const char *extent;
-	struct shape_reorder r = {};
-	uint64_t n = 1;
-	int rc = cut(text, ":", share, &extent) ? share_parse(share, &r.share) : -EINVAL;
-
-	if (!rc && extent)
-		rc = num_u64(extent, 1, SHAPE_EXTENT_MAX, &n);
-	if (rc)
-		return rc;
-	r.extent = (unsigned)n;
-	*out = r;
-	return 0;
 }

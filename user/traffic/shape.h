@@ -6,17 +6,6 @@
  *
  * Numbers count from 0 here. Sequential properties alternate between the streams of several
  * threads: number k of slot t of n threads is packet k * n + t overall.
- *
- * Deliberate faults for testing receivers, and their place in the ledger (`deliberate`):
- *
- * duplicate: the number is sent twice, back to back. It counts once as attempted, sent and
- * resolved. The second packet is listed under `duplicated`. It does not count towards the rate.
- *
- * reordering: the first of `extent` + 1 numbers is sent last, so it is late by `extent` packets
- * (RFC 4737). Nothing else changes. The receiver counts one `reordered`.
- *
- * gap: a number that is skipped: not attempted, so neither sent nor lost. It counts towards --count
- * and the rate. The end record counts it as refused: a number without a packet.
  */
 #ifndef PKTLEDGER_TRAFFIC_SHAPE_H
 #define PKTLEDGER_TRAFFIC_SHAPE_H
@@ -272,7 +261,6 @@ void capture_free(struct capture *c);
 
 #define SHAPE_SIZES	 1024 /* packets in a cycle of sizes */
 #define SHAPE_FLOWS_MAX	 (1ULL << 32)
-#define SHAPE_EXTENT_MAX 255
 #define SHAPE_BURST_MAX	 65536
 
 struct shape_ports {
@@ -284,11 +272,6 @@ struct shape_addrs {
 	int family;
 	uint8_t first[16]; /* network order, IPv4 in the first four bytes */
 	uint64_t n;	   /* 0: not given */
-};
-
-struct shape_reorder {
-	double share; /* fraction of packets sent late, 0 .. 1 / (extent + 1) */
-	unsigned extent;
 };
 
 struct shape {
@@ -311,9 +294,6 @@ struct shape {
 	struct shape_addrs src_addr, dst_addr;
 	uint64_t flows; /* >= threads */
 
-	double duplicate, gap; /* fraction of the numbers, 0 .. 1 */
-	struct shape_reorder reorder;
-
 	bool scheduled; /* `profile` sets the times, else the rate does */
 	struct profile profile;
 	unsigned burst; /* packets sent at once, 0: 1 */
@@ -323,38 +303,11 @@ struct shape {
 	bool frames;	  /* more than a schedule: the engine must build these packets */
 };
 
-/* The action at one position of a stream's schedule. */
-struct shape_step {
-	uint64_t number;
-	unsigned copies; /* 0: a gap, 2: sent twice */
-	bool displaced;	 /* deliberately late */
-};
-
-/* Returns whether duplicates, reordering or gaps were requested. */
-static inline bool shape_has_faults(const struct shape *s)
-{
-	return s->duplicate > 0 || s->gap > 0 || s->reorder.share > 0;
-}
-
 /* Returns whether packets have different lengths. `s` NULL: all alike. */
 static inline bool shape_sizes_differ(const struct shape *s)
 {
 	return s && s->n_payload;
 }
-
-/*
- * Looks up a position. Positions and numbers range over 0 .. limit - 1. limit UINT64_MAX:
- * unbounded.
- */
-void shape_step(const struct shape *s, unsigned slot, uint64_t position, uint64_t limit,
-		struct shape_step *step);
-
-/*
- * Finds a number below `positions` that was not sent although all positions were: sending ended
- * within a reordering. Returns false if every number up to `positions` was sent.
- */
-bool shape_unfinished(const struct shape *s, unsigned slot, uint64_t positions, uint64_t limit,
-		      uint64_t *number);
 
 /* Returns the UDP payload length of a number, in bytes. */
 unsigned shape_payload(const struct shape *s, const struct flow *flow, unsigned slot,
@@ -388,9 +341,7 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
  */
 bool shape_valid(const struct shape *s, unsigned threads);
 
-/*
- * Returns the highest rate in pps, with duplicates. `pps`: the rate of a shape without a schedule.
- */
+/* Returns the highest rate in pps. `pps`: the rate of a shape without a schedule. */
 double shape_peak(const struct shape *s, double pps);
 
 /* Statistics of one cycle of sizes. */
@@ -446,9 +397,5 @@ int ports_parse(const char *text, struct shape_ports *out);
 
 /* Parses ADDR, FIRST..LAST or ADDR/PREFIX (every address of the prefix), at most 2^32 addresses. */
 int addrs_parse(const char *text, struct shape_addrs *out);
-
-/* share_parse(): 0.1% .. 100%. reorder_parse(): SHARE[:EXTENT], extent 1 .. 255, default 1. */
-int share_parse(const char *text, double *out);
-int reorder_parse(const char *text, struct shape_reorder *out);
 
 #endif

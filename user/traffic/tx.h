@@ -51,7 +51,7 @@ struct tx_config {
 	const char *mode; /* set by open(): "native zero-copy", "skb", or "" without a meaning */
 };
 
-/* Records a number that the call did not accept. error: errno, or TX_ERRNO_LOST or _GAP. */
+/* Records a number that the call did not accept. error: errno, or TX_ERRNO_LOST. */
 static inline void tx_fail(const struct tx_config *cfg, uint64_t number, int error)
 {
 	const struct fates *f = cfg->sender->fates;
@@ -68,7 +68,6 @@ struct tx_stats {
 	uint64_t lost_at_device;	/* xsk: EBUSY: consumed and dropped */
 	uint64_t tx_invalid_descs;	/* xsk: XDP_STATISTICS */
 	uint64_t uncompleted;		/* xsk: consumed, and not reported as done with */
-	uint64_t duplicates, displaced; /* on purpose: second packets, and numbers sent late */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet, 0: unknown */
 	uint64_t slipped_ns;	    /* ns of schedule skipped, for a self-paced engine */
 	uint64_t late_ns;	    /* ns, sender: largest delay behind its schedule */

@@ -3,8 +3,8 @@
  * Sends through ordinary UDP sockets, one per 5-tuple, with sendmmsg(). Identical packets use the
  * sockets in round robin, with a call each. With GSO a message contains many datagrams, each with
  * its own sequence header: it is sent or fails as a whole, so its numbers are closed together. With
- * a shape, packets differ in size and flow, and may be omitted, duplicated or reordered: a call
- * carries consecutive packets of a flow, so alternating flows cost a call per packet.
+ * a shape, packets differ in size and flow: a call carries consecutive packets of a flow, so
+ * alternating flows cost a call per packet.
  *
  * When sendmmsg() ends early it does not report the reason: the datagram at which it stopped may
  * have had a packet (a netfilter drop in the output hook gives EPERM and an skb) or not. Its number
@@ -37,14 +37,6 @@
 #define GIVE_UP	    16		      /* and so often */
 #define WAIT_MS	    100
 
-/* Contents of a message in a call. */
-struct message {
-	uint64_t number; /* its first number, absolute, */
-	unsigned n;	 /* and how many follow it */
-	uint64_t behind; /* first that is not closed once it is */
-	bool copy, displaced;
-};
-
 struct tx {
 	const struct tx_config *cfg;
 	struct tx_stats stats;
@@ -60,7 +52,6 @@ struct tx {
 	int failure;	      /* the error of these failures */
 	uint8_t *payload;  /* batch x longest */
 	struct sockaddr_storage to;
-	struct message what[BATCH];
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
@@ -303,7 +294,7 @@ static unsigned fill(struct tx *tx, unsigned n)
 {
 	const struct flow *f = tx->cfg->sender->flow;
 	const unsigned len = f->payload, segments = tx->segments;
-	const uint64_t first = tx->next, stamp = STAMP_WORD(tx->cfg->stream->id, first);
+	const uint64_t stamp = STAMP_WORD(tx->cfg->stream->id, tx->next);
 	unsigned messages = 0;
 	uint8_t *at = tx->payload;
 	uint64_t tai;
@@ -318,16 +309,12 @@ static unsigned fill(struct tx *tx, unsigned n)
 	for (unsigned i = 0, one; i < n; i += one, messages++) {
 		one = n - i < segments ? n - i : segments;
 		tx->iov[messages].iov_len = (size_t)one * len;
-		tx->what[messages] = (struct message){first + i, one, .behind = first + i + one};
 	}
 	tx->next += n;
 	return messages;
 }
 
-/*
- * With a shape: collects up to `n` positions of a flow. Closes gaps before and between them as
- * gaps.
- */
+/* With a shape: collects up to `n` consecutive packets of a flow. */
 static unsigned gather(struct tx *tx, unsigned n)
 {
 	const struct tx_config *cfg = tx->cfg;
@@ -335,19 +322,11 @@ static unsigned gather(struct tx *tx, unsigned n)
 	unsigned messages = 0;
 	uint64_t tai = 0;
 
-	for (uint64_t end = tx->next + n; tx->next < end && messages + 2 <= BATCH;) {
-		struct shape_step step;
-		uint64_t flow, number;
-		unsigned len;
+	for (; messages < n && messages < BATCH; messages++, tx->next++) {
+		const uint64_t number = tx->next - stream->base;
+		const uint64_t flow = shape_flow(cfg->shape, stream->slot, number);
+		struct iovec *iov = &tx->iov[messages];
 
-		shape_step(cfg->shape, stream->slot, tx->next - stream->base, stream->limit, &step);
-		number = stream->base + step.number;
-		if (!step.copies) {
-			tx_fail(cfg, number, TX_ERRNO_GAP);
-			tx->next++;
-			continue;
-		}
-		flow = shape_flow(cfg->shape, stream->slot, step.number);
 		if (messages && flow != tx->at)
 			break;
 		tx->at = (unsigned)flow;
@@ -355,29 +334,25 @@ static unsigned gather(struct tx *tx, unsigned n)
 			break;
 		if (!messages)
 			tai = pace_tai();
-		tx->next++;
-		len = shape_payload(cfg->shape, cfg->sender->flow, stream->slot, step.number);
-		for (unsigned c = 0; c < step.copies; c++) {
-			struct iovec *iov = &tx->iov[messages];
-
-			if (len < STAMP_TIME_LEN) /* a longer packet left its time there */
-				flow_fill(iov->iov_base, len);
-			flow_stamp(iov->iov_base, len, STAMP_WORD(stream->id, number), tai);
-			iov->iov_len = len;
-			/* an unsent duplicate does not make its original unsent */
-			tx->what[messages++] = (struct message){number, c == 0, tx->next, c > 0,
-								step.displaced && !c};
-		}
+		iov->iov_len =
+			shape_payload(cfg->shape, cfg->sender->flow, stream->slot, number);
+		if (iov->iov_len < STAMP_TIME_LEN) /* a longer packet left its time there */
+			flow_fill(iov->iov_base, (unsigned)iov->iov_len);
+		flow_stamp(iov->iov_base, (unsigned)iov->iov_len, STAMP_WORD(stream->id, tx->next),
+			   tai);
 	}
 	return messages;
 }
 
-/* The call stopped at this message. Returns 0, or -errno if going on makes no sense. */
-static int fail(struct tx *tx, const struct message *m, int error, struct error *err)
+/*
+ * Closes the numbers of the message at which the call stopped. Returns 0, or -errno if going on
+ * makes no sense.
+ */
+static int fail(struct tx *tx, uint64_t number, int error, struct error *err)
 {
-	for (unsigned i = 0; i < m->n; i++)
-		tx_fail(tx->cfg, m->number + i, error);
-	tx->next = m->behind;
+	tx->next = smaller(tx->next, number + tx->segments);
+	for (; number < tx->next; number++)
+		tx_fail(tx->cfg, number, error);
 	if (error == ENODEV || error == ENXIO || error == ENETDOWN)
 		return error_errno(err, STATUS_FAILED, -error,
 				   "check the interface (ip link) and run again",
@@ -387,7 +362,8 @@ static int fail(struct tx *tx, const struct message *m, int error, struct error 
 	if (!tx->failures++)
 		tx->failing_ns = clock_now();
 	tx->failure = error;
-	if (tx->failures < GIVE_UP || clock_now() - tx->failing_ns < GIVE_UP_NS || error == EPERM || error == EAGAIN || error == TX_ERRNO_LOST)
+	if (tx->failures < GIVE_UP || clock_now() - tx->failing_ns < GIVE_UP_NS ||
+	    error == EPERM || error == EAGAIN || error == TX_ERRNO_LOST)
 		return 0;
 	return error_errno(err, STATUS_FAILED, -error, "check the route to the target",
 			   "sending stopped: all sends failed for %s", fmt_ns(GIVE_UP_NS));
@@ -410,16 +386,12 @@ static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 			tx->at = (tx->at + 1) % tx->sockets;
 	}
 	rc = 0;
-	for (unsigned i = 0; cfg->shape && i < sent; i++) {
-		tx->stats.duplicates += tx->what[i].copy;
-		tx->stats.displaced += tx->what[i].displaced;
-	}
 	if (sent)
 		tx->failures = 0;
 	if (sent < messages && error == EINTR)
-		tx->next = from; /* nothing was sent: gaps are found again */
+		tx->next = from; /* nothing was sent */
 	else if (sent < messages)
-		rc = fail(tx, &tx->what[sent], error, err);
+		rc = fail(tx, from + (uint64_t)sent * tx->segments, error, err);
 	__atomic_store_n(&cfg->stream->next, tx->next, __ATOMIC_RELEASE);
 	return rc ? rc : (int)(tx->next - from);
 }

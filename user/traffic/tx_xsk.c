@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "traffic/frames.h"
 #include "traffic/tx.h"
 #include "traffic/xsk.h"
@@ -48,23 +47,14 @@
 #define STUCK_NS	 1000000000ULL /* finish(): without any progress */
 #define FINISH_NS	 2000000000ULL /* and for each of its two waits, at most */
 
-/* Contents of a descriptor, with a shape only. */
-struct handed {
-	uint64_t number;
-	uint64_t behind; /* first number that is not handed over with it */
-	bool copy, displaced;
-};
-
 struct tx {
 	const struct tx_config *cfg;
 	struct xsk_port port;
 	struct frames *frames; /* with a shape only */
-	struct handed *handed; /* with a shape only: by descriptor, NULL: each is a number, in
-				* order */
 	unsigned frame_length, payload_offset;
 	unsigned batch;
 	bool exact;    /* consumption is known exactly */
-	uint64_t next; /* numbers below are handed over, or gaps */
+	uint64_t next; /* numbers below are handed over */
 	/* Descriptors since open. The ring's indices are the low 32 bits. */
 	uint64_t submitted, consumed, completed;
 	uint64_t closed; /* consumed, and the stream has moved past their numbers */
@@ -146,12 +136,13 @@ static int hand_over(struct tx *tx)
 	return 0;
 }
 
+/* Writes the n next packets into the ring, or as many as there is room for. */
 static void submit(struct tx *tx, unsigned n)
 {
 	struct frame_pool *pool = &tx->port.umem.tx;
 	struct xsk_ring_prod *ring = &tx->port.tx;
 	const struct flow *flow = tx->cfg->sender->flow;
-	const uint64_t stamp = STAMP_WORD(tx->cfg->stream->id, tx->next);
+	const struct stream *stream = tx->cfg->stream;
 	const unsigned payload = flow->payload;
 	uint64_t tai_ns = flow->time ? pace_tai() : 0;
 	uint32_t at;
@@ -160,60 +151,21 @@ static void submit(struct tx *tx, unsigned n)
 		n = pool->free;
 	if (!n || !xsk_ring_prod__reserve(ring, n, &at))
 		return;
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++, tx->next++) {
+		const uint64_t word = STAMP_WORD(stream->id, tx->next);
 		uint64_t frame = frame_pool_get(pool);
+		uint8_t *bytes = umem_at(&tx->port.umem, frame);
 
-		flow_stamp(umem_at(&tx->port.umem, frame + tx->payload_offset), payload, stamp + i,
-			   tai_ns);
+		if (tx->frames)
+			tx->frame_length = frames_write(tx->frames, bytes,
+							tx->next - stream->base, word, tai_ns);
+		else
+			flow_stamp(bytes + tx->payload_offset, payload, word, tai_ns);
 		*xsk_ring_prod__tx_desc(ring, at + i) =
 			(struct xdp_desc){.addr = frame, .len = tx->frame_length};
 	}
 	xsk_ring_prod__submit(ring, n);
 	tx->submitted += n;
-	tx->next += n;
-}
-
-static void put_shaped(struct tx *tx, uint32_t at, const struct shape_step *step, bool copy,
-		       uint64_t tai_ns)
-{
-	const struct stream *stream = tx->cfg->stream;
-	uint64_t frame = frame_pool_get(&tx->port.umem.tx), number = stream->base + step->number;
-	unsigned length = frames_write(tx->frames, umem_at(&tx->port.umem, frame), step->number,
-				       STAMP_WORD(stream->id, number), tai_ns);
-
-	*xsk_ring_prod__tx_desc(&tx->port.tx, at) = (struct xdp_desc){.addr = frame, .len = length};
-	tx->handed[tx->submitted++ % XSK_TX_RING] =
-		(struct handed){number, tx->next + 1, copy, step->displaced && !copy};
-}
-
-/* Writes the frames of at most `n` positions of the schedule. */
-static void submit_shaped(struct tx *tx, unsigned n)
-{
-	const struct tx_config *cfg = tx->cfg;
-	const struct stream *stream = cfg->stream;
-	/* no more descriptors than numbers, so that one call completes them */
-	unsigned most = n < 2 ? 2 : n;
-	uint64_t before = tx->submitted, tai_ns = pace_tai();
-	uint32_t at;
-
-	for (; n; n--, tx->next++) {
-		struct shape_step step;
-
-		shape_step(cfg->shape, stream->slot, tx->next - stream->base, stream->limit, &step);
-		if (!step.copies) {
-			tx_fail(cfg, stream->base + step.number, TX_ERRNO_GAP);
-			continue;
-		}
-		if (tx->submitted - before + step.copies > most ||
-		    tx->submitted + step.copies - tx->closed > XSK_TX_RING ||
-		    tx->port.umem.tx.free < step.copies ||
-		    !xsk_ring_prod__reserve(&tx->port.tx, step.copies, &at))
-			break;
-		for (unsigned c = 0; c < step.copies; c++)
-			put_shaped(tx, at + c, &step, c > 0, tai_ns);
-	}
-	if (tx->submitted != before)
-		xsk_ring_prod__submit(&tx->port.tx, (uint32_t)(tx->submitted - before));
 }
 
 /*
@@ -239,7 +191,6 @@ static int device_error(const struct tx *tx, int ret, struct error *err)
 static void tx_xsk_close(struct tx *tx)
 {
 	frames_close(tx->frames);
-	free(tx->handed);
 	xsk_port_close(&tx->port);
 }
 
@@ -251,11 +202,9 @@ static int fill_frames(struct tx *tx, struct error *err)
 	struct umem *umem = &tx->port.umem;
 	int ret = 0;
 
-	if (cfg->shape) {
-		tx->handed = mem_zero(XSK_TX_RING, sizeof(*tx->handed));
+	if (cfg->shape)
 		ret = frames_open(&tx->frames, flow, cfg->shape, cfg->stream->slot,
 				  umem->frame_size, err);
-	}
 	for (unsigned i = 0; i < umem->tx.size && !ret; i++) {
 		uint64_t frame = frame_pool_get(&umem->tx);
 		void *at = umem_at(umem, frame);
@@ -342,32 +291,14 @@ static int tx_xsk_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 	return 0;
 }
 
-/*
- * Moves the stream past descriptors consumed since the last call. Returns the number of
- * descriptors.
- */
+/* Moves the stream past descriptors consumed since the last call. Returns their number. */
 static unsigned close_numbers(struct tx *tx)
 {
 	struct stream *stream = tx->cfg->stream;
-	uint64_t next = stream->next;
-	unsigned n;
+	unsigned n = (unsigned)(tx->consumed - tx->closed);
 
-	if (!tx->handed) {
-		next += tx->consumed - tx->closed;
-		tx->closed = tx->consumed;
-	}
-	for (; tx->closed < tx->consumed; tx->closed++) {
-		const struct handed *h = &tx->handed[tx->closed % XSK_TX_RING];
-
-		tx->stats.duplicates += h->copy;
-		tx->stats.displaced += h->displaced;
-		next = h->behind;
-	}
-	if (tx->closed == tx->submitted) /* gaps are closed as soon as everything before them is
-					  * closed */
-		next = tx->next;
-	n = (unsigned)(next - stream->next);
-	__atomic_store_n(&stream->next, next, __ATOMIC_RELEASE);
+	tx->closed = tx->consumed;
+	__atomic_store_n(&stream->next, stream->next + n, __ATOMIC_RELEASE);
 	if (n)
 		tx->pause_ns = PAUSE_FIRST_NS;
 	return n;
@@ -382,12 +313,8 @@ static int tx_xsk_send(struct tx *tx, unsigned n, struct error *err)
 	if (n > tx->batch)
 		n = tx->batch;
 	recycle(tx);
-	if (n > backlog && !stopped(tx)) {
-		if (tx->handed)
-			submit_shaped(tx, n - (unsigned)backlog);
-		else
-			submit(tx, n - (unsigned)backlog);
-	}
+	if (n > backlog && !stopped(tx))
+		submit(tx, n - (unsigned)backlog);
 	ret = hand_over(tx);
 	closed = close_numbers(tx);
 	if (closed)
@@ -434,15 +361,8 @@ static int tx_xsk_finish(struct tx *tx, struct error *err)
 
 	close_numbers(tx);
 	/* If exact: the kernel reads the ring only in our own calls, and no call follows. */
-	for (uint64_t number = stream->next; !tx->exact && tx->closed < tx->submitted; number++) {
-		const struct handed *h = tx->handed ? &tx->handed[tx->closed % XSK_TX_RING] : NULL;
-
-		tx->closed++;
-		if (!h || !h->copy) /* an unsent duplicate does not make its original unsent */
-			tx_fail(tx->cfg, h ? h->number : number, EAGAIN);
-	}
-	if (!tx->exact)
-		stream->next = tx->next;
+	for (; !tx->exact && stream->next < tx->next; stream->next++)
+		tx_fail(tx->cfg, stream->next, EAGAIN);
 	tx->submitted = tx->consumed;
 	if (!ret)
 		ret = await(tx, &tx->completed, &tx->consumed);

@@ -406,21 +406,6 @@ CASE_WITH(fates_beyond_the_last_are_impossible, open_fates, close_fates)
 	assert_int_equal(tally.impossible, 3);
 }
 
-/* A number left out on purpose is in no sum, and whatever comes of it nobody sent. */
-CASE_WITH(gaps_are_not_attempted, open_fates, close_fates)
-{
-	put(0, 0, (struct bytes){.arrival = 1});
-	put(0, 1, (struct bytes){.failed = TX_ERRNO_GAP});
-	put(0, 2, (struct bytes){.failed = TX_ERRNO_GAP, .arrival = 1});
-	put(0, 3, (struct bytes){.failed = TX_ERRNO_GAP, .cause = 3});
-	fold(0, 4);
-	assert_int_equal(tally.left_out, 3);
-	assert_int_equal(tally.attempted, 1);
-	assert_int_equal(tally.delivered, 1);
-	assert_int_equal(tally.refused + tally.dropped + tally.unaccounted, 0);
-	assert_int_equal(tally.impossible, 2);
-}
-
 static unsigned bytes_of(const void *arg, uint16_t slot, uint64_t number)
 {
 	(void)arg;
@@ -485,7 +470,6 @@ CASE_WITH(first_without_a_fate, open_fates, close_fates)
 		put(1, n, (struct bytes){.arrival = 1});
 	put(1, 9, (struct bytes){.cause = 3});
 	put(1, 10, (struct bytes){.failed = 11});
-	put(1, 11, (struct bytes){.failed = TX_ERRNO_GAP});
 	assert_int_equal(first_open(0, 40), 40);
 	assert_int_equal(first_open(0, 41), 40);
 	put(1, 30, (struct bytes){.cause = IGNORED});
@@ -555,18 +539,17 @@ CASE_WITH(gaps_between_arrivals, open_fates, close_fates)
 	put(0, 1, (struct bytes){.cause = 3});
 	put(0, 16, (struct bytes){});
 	put(0, 18, (struct bytes){.failed = EPERM});
-	put(0, 19, (struct bytes){.failed = TX_ERRNO_GAP});
 	fold(0, 17);
 	assert_int_equal(tally.gaps.count, 2); /* 1 to 3, and 5 to 7 before eight at once */
 	assert_int_equal(tally.gaps.packets, 6);
 	assert_int_equal(tally.gaps.longest, 3);
 	assert_int_equal(tally.missing[0], 1);
 	fold(0, 24);
-	assert_int_equal(tally.gaps.count, 3); /* what was refused or left out is none */
+	assert_int_equal(tally.gaps.count, 3); /* what was refused is none */
 	assert_int_equal(tally.gaps.packets, 7);
 	assert_int_equal(tally.missing[0], 0);
-	assert_int_equal(tally.attempted, 23);
-	assert_int_equal(tally.delivered, 15);
+	assert_int_equal(tally.attempted, 24);
+	assert_int_equal(tally.delivered, 16);
 }
 
 CASE(lengths_have_their_buckets)

@@ -90,7 +90,6 @@ CASE(what_was_printed)
 		.slipped_ns = 1000000,
 		.late_ns = 3000000,
 		.held_ns = 2000000,
-		.deliberate = {true, 1, 2, 3},
 		.refused_by = {{EPERM, 20}, {TX_ERRNO_LOST, 10}},
 		.n_refused_by = 2,
 		.two_hosts = true,

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The n-th packet of a shape: sizes, flows, order, by chance but the same with the same seed. */
+/* The n-th packet of a shape: sizes and flows, by chance but the same with the same seed. */
 #include "cases.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "traffic/frames.h"
 #include "traffic/shape.h"
 #include "unit/residue.h"
-
-#define MANY 200000
 
 static struct shape shape_of(unsigned threads)
 {
@@ -48,104 +45,16 @@ CASE(test_same_seed_same_traffic)
 	b.payload = b.sizes;
 	c.payload = c.sizes;
 	a.random = b.random = c.random = true;
-	a.duplicate = b.duplicate = c.duplicate = 0.1;
-	a.reorder = b.reorder = c.reorder = (struct shape_reorder){0.05, 3};
 	a.flows = b.flows = c.flows = 3000;
 	c.seed = 8;
 	for (uint64_t n = 0; n < 2000; n++) {
-		struct shape_step x, y, z;
-
-		shape_step(&a, 1, n, UINT64_MAX, &x);
-		shape_step(&b, 1, n, UINT64_MAX, &y);
-		shape_step(&c, 1, n, UINT64_MAX, &z);
-		assert_true(x.number == y.number && x.copies == y.copies &&
-			    x.displaced == y.displaced);
 		assert_int_equal(shape_flow(&a, 1, n), shape_flow(&b, 1, n));
 		assert_int_equal(shape_payload(&a, &flow4, 1, n), shape_payload(&b, &flow4, 1, n));
-		differ += shape_flow(&a, 1, n) != shape_flow(&c, 1, n) || x.number != z.number;
+		differ += shape_flow(&a, 1, n) != shape_flow(&c, 1, n);
 		streams_differ += shape_flow(&a, 1, n) != shape_flow(&a, 2, n);
 	}
 	assert_true(differ > 1900);
 	assert_true(streams_differ > 1900);
-}
-
-/* Every number once, whatever is reordered; the shares are met. */
-CASE(test_order_is_a_permutation)
-{
-	struct shape s = shape_of(1);
-	uint8_t *seen = calloc(1, MANY);
-	uint64_t late = 0, twice = 0, gaps = 0;
-
-	s.reorder = (struct shape_reorder){0.02, 4};
-	s.duplicate = 0.01;
-	s.gap = 0.03;
-	for (uint64_t at = 0; at < MANY; at++) {
-		struct shape_step step;
-
-		shape_step(&s, 0, at, MANY, &step);
-		assert_true(step.number < MANY && !seen[step.number]);
-		seen[step.number] = 1;
-		assert_true(step.displaced ? at == step.number + 4
-					   : step.number == at || step.number == at + 1);
-		late += step.displaced;
-		twice += step.copies == 2;
-		gaps += step.copies == 0;
-	}
-	free(seen);
-	/* four standard deviations of a binomial distribution, and those of groups of five */
-	assert_true(fabs((double)late - 0.02 * MANY) < 4 * sqrt(0.02 * MANY));
-	assert_true(fabs((double)twice - 0.01 * 0.97 * MANY) < 4 * sqrt(0.01 * MANY));
-	assert_true(fabs((double)gaps - 0.03 * MANY) < 4 * sqrt(0.03 * MANY));
-}
-
-/* A group that the end cuts off is sent in order. */
-CASE(test_no_number_beyond_the_limit)
-{
-	struct shape s = shape_of(1);
-
-	s.reorder = (struct shape_reorder){0.25, 3};
-	for (uint64_t limit = 1; limit < 40; limit++) {
-		uint64_t sum = 0;
-
-		for (uint64_t at = 0; at < limit; at++) {
-			struct shape_step step;
-
-			shape_step(&s, 0, at, limit, &step);
-			assert_true(step.number < limit);
-			sum += step.number;
-		}
-		assert_int_equal(sum, limit * (limit - 1) / 2);
-	}
-}
-
-/* Wherever sending ends, what was used is a row of numbers from 0 but for the one that is reported.
- */
-CASE(test_unfinished)
-{
-	struct shape s = shape_of(1);
-	bool used[64] = {};
-	unsigned holes = 0;
-
-	s.reorder = (struct shape_reorder){0.25, 3}; /* all groups of four */
-	for (uint64_t positions = 0; positions <= 20; positions++) {
-		uint64_t hole = UINT64_MAX, next = positions;
-
-		if (shape_unfinished(&s, 0, positions, UINT64_MAX, &hole)) {
-			next++;
-			holes++;
-		} else {
-			hole = UINT64_MAX;
-		}
-		for (uint64_t n = 0; n < 30; n++)
-			assert_int_equal(used[n], n < next && n != hole);
-		if (positions < 20) {
-			struct shape_step step;
-
-			shape_step(&s, 0, positions, UINT64_MAX, &step);
-			used[step.number] = true;
-		}
-	}
-	assert_int_equal(holes, 15);
 }
 
 CASE(test_flows_of_threads_do_not_meet)
@@ -200,13 +109,6 @@ CASE(test_complete_refuses)
 	assert_int_equal(shape_complete(&s, 4, 4, &err), 0);
 	assert_int_equal(addrs_parse("10.0.0.0/2", &s.src_addr), 0);
 	assert_int_equal(addrs_parse("10.0.0.0/2", &s.dst_addr), 0);
-	assert_int_equal(shape_complete(&s, 1, 0, &err), -ERANGE);
-	s = shape_of(1);
-	s.reorder = (struct shape_reorder){0.26, 3};
-	assert_int_equal(shape_complete(&s, 1, 0, &err), -ERANGE);
-	s.reorder.share = 0.25;
-	assert_int_equal(shape_complete(&s, 1, 0, &err), 0);
-	s.gap = 1;
 	assert_int_equal(shape_complete(&s, 1, 0, &err), -ERANGE);
 }
 

@@ -147,25 +147,3 @@ CASE(test_addresses)
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_true(addrs_parse(bad[i], &a) < 0);
 }
-
-CASE(test_shares)
-{
-	static const char *const bad[] = {"",	 "%",	"1",  "0%",  "101%",
-					  "-1%", "1%%", "x%", "1%:", "1 %"};
-	struct shape_reorder r;
-	double share;
-
-	assert_int_equal(share_parse("1%", &share), 0);
-	assert_true(fabs(share - 0.01) < 1e-12);
-	assert_int_equal(share_parse("0.001%", &share), 0);
-	assert_int_equal(reorder_parse("2%", &r), 0);
-	assert_true(r.extent == 1 && fabs(r.share - 0.02) < 1e-12);
-	assert_int_equal(reorder_parse("2%:255", &r), 0);
-	assert_int_equal(r.extent, 255);
-	assert_int_equal(reorder_parse("2%:0", &r), -ERANGE);
-	assert_int_equal(reorder_parse("2%:256", &r), -ERANGE);
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_true(share_parse(bad[i], &share) < 0);
-		assert_true(reorder_parse(bad[i], &r) < 0);
-	}
-}
