@@ -20,55 +20,6 @@ NUMBER_MAP(arrivals); /* the tracer's */
 
 ONE_PER_CPU(sink_counts, struct sink_count);
 
-struct sink_discovered learned[SINK_LEARNED];
-__u8 slots[1 << 16]; /* slot + 1 of a stream; 0: not learned */
-
-/* A lock for learning: two CPUs may see a stream for the first time. */
-struct learning {
-	struct bpf_spin_lock lock;
-	__u32 streams;
-};
-
-MAP(learning, ARRAY, 1, __u32, struct learning);
-
-/* Takes a slot for a new stream. SINK_LEARNED: all slots are taken. */
-static __noinline __u32 learn(__u64 word)
-{
-	__u64 number = STAMP_NUMBER(word), base = number & ~0xffffffffULL, first;
-	__u32 stream = STAMP_STREAM(word) & 0xffff, slot, zero = 0;
-	struct learning *l = bpf_map_lookup_elem(&learning, &zero);
-	struct trace_tails *t = bpf_map_lookup_elem(&tails, &zero);
-
-	if (!l || !t)
-		return SINK_LEARNED;
-	/* a receiver that starts within a stream cannot go back to its beginning */
-	first = number - base < SINK_WINDOW / 2 ? base : number - SINK_WINDOW / 2;
-	bpf_spin_lock(&l->lock);
-	slot = slots[stream] ? slots[stream] - 1 : l->streams;
-	if (!slots[stream] && slot < SINK_LEARNED) {
-		l->streams = slot + 1;
-		t->at[slot] = first;
-		learned[slot].base = base;
-		learned[slot].first = first;
-		learned[slot].stream = stream;
-		/* an atomic exchange: ordered for readers that do not take the lock */
-		__sync_lock_test_and_set(&learned[slot].ready, 1);
-		slots[stream] = slot + 1;
-	}
-	bpf_spin_unlock(&l->lock);
-	return slot;
-}
-
-static __always_inline __u32 slot_of(__u64 word)
-{
-	__u32 slot;
-
-	if (!sink.learn)
-		return number_slot(word);
-	slot = slots[STAMP_STREAM(word) & 0xffff];
-	return slot ? slot - 1 : learn(word);
-}
-
 static __always_inline void note_order(struct sink_count *c, __u32 slot, __u64 number)
 {
 	barrier_var(slot);
@@ -124,7 +75,7 @@ int sink_take(struct xdp_md *ctx)
 		mark_seen(word, SEEN_XDP);
 		return XDP_PASS;
 	}
-	slot = slot_of(word);
+	slot = number_slot(word);
 	arrived = number_byte_of(&arrivals, slot, STAMP_NUMBER(word), NULL);
 	if (!arrived)
 		return note_stranger(c, slot, STAMP_NUMBER(word));

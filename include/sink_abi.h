@@ -9,23 +9,14 @@
 
 #define SINK_CLOCK_EVERY 64 /* deliveries between two readings of the clock */
 
-/* Capacity of `learn`: streams at a time, and numbers per stream until they are counted. */
+/* Capacity if streams are learned: streams, and numbers per stream until they are counted. */
 #define SINK_LEARNED 8
 #define SINK_WINDOW  (1ULL << 24)
 
 struct sink_config {
 	__u32 payload; /* expected length; 0: any */
 	__u8 pass;     /* only a probe: all packets continue to the stack */
-	__u8 learn;    /* discover streams from arriving packets; they are not in trace_config */
-	__u8 pad[2];
-};
-
-/* In bss, by slot: learned streams. */
-struct sink_discovered {
-	__u64 base;  /* base of the numbers */
-	__u64 first; /* numbers below were not observed */
-	__u32 stream;
-	__u32 ready; /* the fields are written */
+	__u8 pad[3];
 };
 
 /* Counters of every receiver, either a thread or this program on one CPU. */

@@ -219,7 +219,7 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 		uint64_t upto = 0;
 
 		/* makes room in a window that fills early */
-		if (t->learn && next[i] > atomic_load(&t->at[i].tail) + t->window / 2)
+		if (next[i] > atomic_load(&t->at[i].tail) + t->window / 2)
 			upto = next[i] - t->window / 4;
 		count(d, t, i, leaving && leaving[i] > upto ? leaving[i] : upto);
 	}

@@ -37,6 +37,7 @@ struct receiver {
 	int log_fd;
 	uint8_t *fill;
 	struct sink_streams streams;
+	struct trace_tails table; /* of learned streams, unless others learn them too */
 	uint64_t later[TRACE_STREAMS]; /* first number per stream sent after receiver_mark() */
 	struct receiving at[RECEIVER_THREADS];
 };
@@ -94,32 +95,39 @@ static int open_engine(void *arg, struct error *err)
 
 /*
  * Prepares streams: a run's streams are known and record arrivals in its outcomes, others are
- * learned.
+ * learned in a table of the tracer, of the receiving program, or of this receiver.
  */
 static void prepare_streams(struct receiver *r)
 {
+	const struct rx_prog *prog = r->cfg->prog;
 	const struct fates *f = r->cfg->fates;
+	struct sink_streams *t = &r->streams;
 
-	pthread_mutex_init(&r->streams.lock, NULL);
-	r->streams.shared = r->cfg->threads > 1;
-	r->streams.learn = r->cfg->table || (!f && !(r->cfg->prog && r->cfg->prog->sink));
-	if (!f)
+	pthread_mutex_init(&t->lock, NULL);
+	t->shared = r->cfg->threads > 1;
+	if (!f) {
+		const bool by_prog = prog && prog->tails;
+
+		t->table = by_prog ? prog->tails : &r->table;
+		t->bytes = by_prog ? prog->arrivals : NULL;
+		t->room = by_prog ? SINK_LEARNED : TRACE_STREAMS;
+		t->window = by_prog ? SINK_WINDOW : SINK_LEARNED_WINDOW;
 		return;
-	r->streams.window = f->window;
+	}
+	t->window = f->window;
 	if (r->cfg->table) {
-		r->streams.table = r->cfg->table;
-		r->streams.tails = (uint64_t *)r->cfg->table->at;
-		r->streams.bytes = f->arrivals;
-		r->streams.room = f->streams;
+		t->table = r->cfg->table;
+		t->bytes = f->arrivals;
+		t->room = f->streams;
 		return;
 	}
 	for (unsigned s = 0; s < f->streams; s++) {
-		r->streams.at[s].id = (uint16_t)(f->stream0 + s);
-		r->streams.at[s].base = f->base;
-		r->streams.at[s].tail = f->base;
-		r->streams.at[s].arrivals = f->arrivals + s * f->window;
+		t->at[s].id = (uint16_t)(f->stream0 + s);
+		t->at[s].base = f->base;
+		t->at[s].tail = f->base;
+		t->at[s].arrivals = f->arrivals + s * f->window;
 	}
-	atomic_store(&r->streams.n, f->streams);
+	atomic_store(&t->n, f->streams);
 }
 
 static struct worker *prepare(void *of, unsigned t)

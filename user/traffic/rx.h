@@ -71,8 +71,7 @@ struct sink_stream {
 	uint64_t base;
 	_Atomic uint64_t tail;	   /* numbers below are outside the window */
 	uint8_t *arrivals;	   /* one byte per number, `window` bytes */
-	_Atomic uint64_t ahead;	   /* with a table: a number received above the window, 0: no
-				    * such number */
+	_Atomic uint64_t ahead;	   /* a number received above the window, 0: no such number */
 	atomic_bool ended;	   /* end record received: */
 	_Atomic uint64_t end_base; /* below `base` if the receiver started late */
 	_Atomic uint64_t end_sent, end_refused;
@@ -80,14 +79,12 @@ struct sink_stream {
 
 /* Expected streams: known beforehand, or learned from their first sequence header. */
 struct sink_streams {
-	uint64_t window; /* numbers kept per stream, a power of two */
-	bool learn;
+	uint64_t window;      /* numbers kept per stream, a power of two */
 	bool shared;	      /* used by several threads */
 	pthread_mutex_t lock; /* held while a stream is learned */
-	uint64_t *tails;      /* tail per stream for a receiving BPF program, or NULL */
 	/*
-	 * With `learn`: the table in which BPF programs also register streams. `bytes` has a window
-	 * for each of its `room` slots. NULL: streams are learned only here.
+	 * Streams are learned in this table, by BPF programs too. `bytes` has a window for each of
+	 * its `room` slots. NULL: memory is mapped as streams arrive.
 	 */
 	struct trace_tails *table;
 	uint8_t *bytes;
@@ -95,6 +92,9 @@ struct sink_streams {
 	atomic_uint n;
 	struct sink_stream at[TRACE_STREAMS];
 };
+
+/* Numbers per learned stream until resolved: 5 s at 13 Mpps. Used as numbers arrive. */
+#define SINK_LEARNED_WINDOW (1ULL << 26)
 
 #define SINK_RECENT 256
 #define SINK_LINES  512 /* flows counted separately per thread, the rest are counted per stream */
@@ -257,9 +257,9 @@ struct rx_prog {
 	struct sink_bpf *sink;
 	struct sink_count *percpu; /* of the program: scratch counts, one per CPU */
 	int cpus;
-	/* With `learn`, memory-mapped: */
-	uint8_t *arrivals;	   /* SINK_WINDOW bytes per stream */
-	struct trace_tails *tails; /* numbers below are outside the window of the i-th stream */
+	/* With `learn`, memory-mapped: SINK_WINDOW bytes for each of SINK_LEARNED streams. */
+	uint8_t *arrivals;
+	struct trace_tails *tails;
 };
 
 struct rx_prog_config {
@@ -287,13 +287,6 @@ int rx_prog_open(struct rx_prog **prog, const struct rx_prog_config *cfg, struct
  * more queues than the XSKMAP holds (64), because the rest would bypass it.
  */
 int rx_prog_attach(struct rx_prog *prog, const char *ifname, unsigned queues, struct error *err);
-
-/*
- * Returns the i-th stream that arrived (from 0), or NULL if fewer arrived. Requires `learn`. There
- * is room for SINK_LEARNED streams. Packets of further streams go to the stack and count as
- * foreign.
- */
-const struct sink_discovered *rx_prog_discovered(const struct rx_prog *prog, unsigned i);
 
 /*
  * Sums the counts of all CPUs. `next` and last_ns are maxima, first_ns is the smallest nonzero

@@ -54,9 +54,9 @@ static int load_sink(struct rx_prog *prog, const struct rx_prog_config *cfg)
 	if (!skel)
 		return -errno;
 	skel->rodata->cfg = *cfg->trace;
-	skel->rodata->sink = (struct sink_config){
-		.payload = cfg->payload, .pass = cfg->pass, .learn = cfg->learn};
+	skel->rodata->sink = (struct sink_config){.payload = cfg->payload, .pass = cfg->pass};
 	if (cfg->learn) {
+		skel->rodata->cfg.learn = LEARN_TAKE;
 		skel->rodata->cfg.streams = SINK_LEARNED;
 		skel->rodata->cfg.window = SINK_WINDOW;
 		bpf_map__set_max_entries(skel->maps.arrivals, LEARN_BYTES >> TRACE_PAGE_BITS);
@@ -94,14 +94,6 @@ int rx_prog_open(struct rx_prog **out, const struct rx_prog_config *cfg, struct 
 	return xdp_load_failed(
 		rc, cfg->steer ? "the XDP program of the engine xsk" : "the receiving XDP program",
 		err);
-}
-
-const struct sink_discovered *rx_prog_discovered(const struct rx_prog *prog, unsigned i)
-{
-	const struct sink_discovered *known = prog->sink->bss->learned;
-
-	return i < SINK_LEARNED && __atomic_load_n(&known[i].ready, __ATOMIC_ACQUIRE) ? &known[i]
-										      : NULL;
 }
 
 int rx_prog_read(const struct rx_prog *prog, struct sink_count *sum)

@@ -28,30 +28,12 @@ static int rx_xdp_open(struct rx *rx, struct rx_config *thread, struct error *er
 
 	*rx = (struct rx){.cfg = cfg, .sink = thread->sink, .end_fd = -1};
 	thread->mode = cfg->xdp_skb_mode ? "skb" : "native";
-	if (thread->sink->streams->learn || cfg->prog->tails) {
+	if (thread->sink->streams->table) {
 		rx->end_fd = rx_socket_bound(cfg, err);
 		if (rx->end_fd < 0)
 			return rx->end_fd;
 	}
 	return 0;
-}
-
-/* Adds streams that the program has learned since the last call. */
-static void collect_streams(const struct rx *rx)
-{
-	const struct rx_prog *prog = rx->cfg->prog;
-	struct sink_streams *t = rx->sink->streams;
-	const struct sink_discovered *d;
-
-	for (unsigned n = atomic_load(&t->n); (d = rx_prog_discovered(prog, n)); n++) {
-		t->at[n].id = (uint16_t)d->stream;
-		t->at[n].base = d->base;
-		t->at[n].tail = d->first;
-		t->at[n].arrivals = prog->arrivals + n * SINK_WINDOW;
-		t->window = SINK_WINDOW;
-		t->tails = (uint64_t *)prog->tails->at;
-		atomic_store(&t->n, n + 1);
-	}
 }
 
 /*
@@ -79,8 +61,6 @@ static void rx_xdp_collect(struct rx *rx)
 	struct sink *sink = rx->sink;
 	struct sink_count c;
 
-	if (rx->cfg->prog->tails)
-		collect_streams(rx);
 	sink_streams_sync(sink->streams);
 	if (rx_prog_read(rx->cfg->prog, &c))
 		return;

@@ -126,9 +126,6 @@ static bool is_whole(const struct sink *s, const struct line *l, uint64_t number
 	return !s->fill || have <= from || !memcmp(data + from, s->fill + from, have - from);
 }
 
-/* Numbers per stream until resolved: 5 s at 13 Mpps. Memory is used as numbers arrive. */
-#define LEARNED_WINDOW (1ULL << 26)
-
 /* Matches numbers up to the end of the window: another sender may have chosen the same stream. */
 static bool is_stream(const struct sink_streams *t, const struct sink_stream *st, uint16_t id,
 		      uint64_t number)
@@ -149,7 +146,7 @@ static uint32_t key_of(const struct sink_streams *t, unsigned slot)
 	return slot < t->room ? __atomic_load_n(&t->table->key[slot], __ATOMIC_ACQUIRE) : 0;
 }
 
-/* Adopts slots below `end`. Requires the streams' lock. */
+/* Adopts slots below `end`, while there is memory. Requires the streams' lock. */
 static void take_over(struct sink_streams *t, unsigned end)
 {
 	uint32_t key;
@@ -157,11 +154,16 @@ static void take_over(struct sink_streams *t, unsigned end)
 	for (unsigned n = atomic_load(&t->n); n < end && (key = key_of(t, n)); n++) {
 		uint64_t tail = __atomic_load_n(&t->table->at[n], __ATOMIC_RELAXED);
 		struct sink_stream *st = &t->at[n];
+		void *own = t->bytes ? NULL
+				     : mmap(NULL, t->window, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+		if (own == MAP_FAILED)
+			return;
 		st->id = (uint16_t)(key >> 16);
 		st->base = (uint64_t)(key & UINT16_MAX) << 32;
 		st->tail = tail ? tail : st->base;
-		st->arrivals = t->bytes + n * t->window;
+		st->arrivals = own ? own : t->bytes + n * t->window;
 		atomic_store(&t->n, n + 1);
 	}
 }
@@ -195,69 +197,48 @@ static int find_known(const struct sink_streams *t, uint16_t id, uint64_t number
 	return -1;
 }
 
-/* Returns whether the number is above its stream's window, and notes this. */
-static bool is_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
+/* Notes a number above the window of its stream. */
+static void note_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	for (unsigned i = 0; i < atomic_load(&t->n); i++) {
 		struct sink_stream *st = &t->at[i];
 
-		if (!trace_key_fits(upper_of(st->id, st->base), atomic_load(&st->tail),
-				    upper_of(id, number)))
-			continue;
-		if (number > st->ahead)
+		if (number > st->ahead &&
+		    trace_key_fits(upper_of(st->id, st->base), atomic_load(&st->tail),
+				   upper_of(id, number)))
 			atomic_store(&st->ahead, number);
-		return true;
 	}
-	return false;
 }
 
 /*
- * Learns a stream. Also returns -1 for a number above its stream's window. Requires the streams'
- * lock.
+ * Learns a stream, like bpf/numbers.bpf.h: in the first free slot. Also returns -1 for a number
+ * above its stream's window. Requires the streams' lock.
  */
 static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	const uint32_t key = upper_of(id, number);
 	int index = find_known(t, id, number); /* another thread may have been first */
-	struct sink_stream *st;
-	bool entered = false;
-	unsigned n;
-	void *bytes;
+	bool entered = index >= 0;
 
-	if (t->table && index < 0) {
-		/* like bpf/numbers.bpf.h: the first free slot */
-		for (unsigned i = 0; i < t->room && !entered; i++) {
-			uint32_t known = 0;
+	for (unsigned i = 0; i < t->room && !entered; i++) {
+		uint32_t known = 0;
 
-			entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
-							      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-			if (entered && (uint32_t)number >= t->window / 2)
-				__atomic_store_n(&t->table->at[i], number - t->window / 2,
-						 __ATOMIC_RELAXED);
-			entered |= trace_key_fits(
-				known, __atomic_load_n(&t->table->at[i], __ATOMIC_RELAXED), key);
-		}
+		entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
+						      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		/* a receiver that starts mid-stream cannot return to its beginning */
+		if (entered && (uint32_t)number >= t->window / 2)
+			__atomic_store_n(&t->table->at[i], number - t->window / 2,
+					 __ATOMIC_RELAXED);
+		entered |= trace_key_fits(
+			known, __atomic_load_n(&t->table->at[i], __ATOMIC_RELAXED), key);
+	}
+	if (index < 0) {
 		take_over(t, t->room);
 		index = find_known(t, id, number);
 	}
-	n = atomic_load(&t->n);
-	if (index >= 0 || is_ahead(t, id, number) || t->table || n == TRACE_STREAMS)
-		return index;
-	bytes = mmap(NULL, LEARNED_WINDOW, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (bytes == MAP_FAILED)
-		return -1;
-	t->window = LEARNED_WINDOW;
-	st = &t->at[n];
-	st->id = id;
-	st->base = number & ~(uint64_t)UINT32_MAX; /* streams start at a multiple of 2^32 */
-	st->tail = st->base;
-	/* a receiver that starts mid-stream cannot return to its beginning */
-	if (number - st->base >= LEARNED_WINDOW / 2)
-		st->tail = number - LEARNED_WINDOW / 2;
-	st->arrivals = bytes;
-	atomic_store(&t->n, n + 1);
-	return (int)n;
+	if (index < 0)
+		note_ahead(t, id, number);
+	return index;
 }
 
 /* Returns the index of a stream, or -1 if it is unknown. */
@@ -269,7 +250,7 @@ static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
 
 	if (guess < n && is_stream(t, &t->at[guess], id, number))
 		return guess;
-	if (!t->learn)
+	if (!t->table)
 		return -1;
 	index = find_known(t, id, number);
 	if (index >= 0)
@@ -439,8 +420,8 @@ void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upt
 {
 	/* the bytes for new numbers have been cleared */
 	atomic_store(&t->at[stream].tail, upto);
-	if (t->tails)
-		__atomic_store_n(&t->tails[stream], upto, __ATOMIC_RELEASE);
+	if (t->table)
+		__atomic_store_n(&t->table->at[stream], upto, __ATOMIC_RELEASE);
 }
 
 void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, uint64_t upto)
@@ -451,7 +432,7 @@ void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, 
 		uint64_t at = from & (t->window - 1), n = smaller(upto - from, t->window - at);
 		uint8_t *bytes = t->at[stream].arrivals + at;
 
-		if (!t->learn) {
+		if (t->bytes) {
 			memset(bytes, 0, n);
 		} else if (at % page || n < page) {
 			n = n < page - at % page ? n : page - at % page;
@@ -471,7 +452,7 @@ bool sink_is_end(const void *data, unsigned have)
 
 void sink_streams_forget(struct sink_streams *t)
 {
-	if (!t->learn || t->table)
+	if (!t->table || t->bytes)
 		return;
 	for (unsigned i = 0; i < atomic_load(&t->n); i++)
 		munmap(t->at[i].arrivals, t->window);

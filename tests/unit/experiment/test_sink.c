@@ -20,13 +20,17 @@
 static uint8_t arrivals[2][WINDOW];
 static uint8_t fill[LEN];
 static struct sink_streams streams;
+static struct trace_tails table; /* of learned streams */
 static struct sink sink;
 
 static void begin(bool learn)
 {
 	memset(arrivals, 0, sizeof(arrivals));
 	flow_fill(fill, sizeof(fill));
-	streams = (struct sink_streams){.window = WINDOW, .learn = learn};
+	table = (struct trace_tails){};
+	streams = (struct sink_streams){.window = learn ? SINK_LEARNED_WINDOW : WINDOW,
+					.table = learn ? &table : NULL,
+					.room = TRACE_STREAMS};
 	pthread_mutex_init(&streams.lock, NULL);
 	sink = (struct sink){.streams = &streams, .payload = LEN, .fill = fill};
 }
@@ -462,16 +466,13 @@ CASE_WITH(end_record_is_learned_from, begin_learning, end)
 
 #define KEPT 4096
 
-static struct trace_tails table;
 static uint8_t bytes[3 * KEPT];
 
 /* Into a table that programs write, too. `key`: its first stream's; 0: none is there. */
 static void learn_by_table(unsigned room, uint32_t key)
 {
 	memset(bytes, 0, sizeof(bytes));
-	table = (struct trace_tails){.key = {key}};
-	streams.table = &table;
-	streams.tails = (uint64_t *)table.at;
+	table.key[0] = key;
 	streams.bytes = bytes;
 	streams.room = room;
 	streams.window = KEPT;
