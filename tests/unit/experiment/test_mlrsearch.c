@@ -136,7 +136,6 @@ static void expect_bounds(struct trials *t, const char *file, unsigned line, con
 	assert_int_equal(sscanf(text, "bounds %31s %31s %31s", lower, upper, throughput), 3);
 	mlr_bounds(t->m, goal, &b);
 	assert_true(b.done);
-	assert_true(mlr_left(t->m) == 0);
 	expect_rate(file, line, lower, b.has_lower, b.lower_pps);
 	expect_rate(file, line, upper, b.has_upper, b.upper_pps);
 	expect_rate(file, line, throughput, b.has_lower, b.throughput_pps);
@@ -219,7 +218,6 @@ CASE(test_cliffs)
 		assert_int_equal(begin_search(&t.m, &limits, &err), 0);
 		while (mlr_next(t.m, &next)) {
 			assert_true(next.load >= 1000 && next.load <= 1e6);
-			assert_true(mlr_left(t.m) > 0);
 			assert_int_equal(mlr_add(t.m, measure(&t, &next)), 0);
 			assert_true(t.done < 60);
 		}
@@ -280,44 +278,6 @@ CASE(test_bad_goals)
 		assert_int_equal(err.status, STATUS_USAGE);
 		assert_null(m);
 	}
-}
-
-CASE(test_grid)
-{
-	const double width[] = {0.005, 0.02};
-	struct mlr_grid g;
-
-	assert_int_equal(mlr_grid_init(&g, 1000, 1e6, width, 2), 0);
-	assert_true(mlr_grid_load(&g, 0) == 1000 && mlr_grid_load(&g, g.top) == 1e6);
-	assert_true(mlr_grid_load(&g, -5) == 1000 && mlr_grid_load(&g, g.top + 5) == 1e6);
-	for (int i = 0; i < g.top; i++) {
-		double load = mlr_grid_load(&g, i);
-
-		assert_int_equal(mlr_grid_step(&g, load), i);
-		assert_int_equal(mlr_grid_step(&g, load * 1.00001), i);
-		assert_true(mlr_grid_load(&g, i + 1) > load);
-	}
-	for (unsigned i = 0; i < 2; i++) {
-		double got = 1 - 1000 / mlr_grid_load(&g, mlr_grid_width(&g, width[i]));
-
-		assert_true(got <= width[i] && got > width[i] * 0.98);
-	}
-	assert_int_equal(mlr_grid_add(&g, 5, -9), 0);
-	assert_int_equal(mlr_grid_add(&g, 5, g.top), g.top);
-	assert_int_equal(mlr_grid_add(&g, 5, 4), 9);
-}
-
-/* One part is a power of two times the goal; what is narrower than two goals is halved. */
-CASE(test_middle)
-{
-	static const struct {
-		int upper, goal, middle;
-	} table[] = {{20, 10, 10}, {40, 10, 20}, {50, 10, 20}, {30, 10, 10}, {19, 10, 9},
-		     {11, 10, 5},  {15, 5, 5},	 {7, 5, 3},    {100, 10, 40}};
-
-	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++)
-		assert_int_equal(mlr_grid_middle(1000, 1000 + table[i].upper, table[i].goal),
-				 1000 + table[i].middle);
 }
 
 /*

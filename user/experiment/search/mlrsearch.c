@@ -10,13 +10,21 @@
 #include "base/list.h"
 #include "base/mem.h"
 
-/* The grid. */
+/*
+ * The loads to try: steps 0 .. top, logarithmically even. The step is so small that each requested
+ * width is a whole number of steps within 1 %.
+ */
+struct mlr_grid {
+	double min, max;
+	int top; /* step of max, min is step 0 */
+};
 
 /* Fraction of a width that its whole steps must cover, and where rounding must not decide. */
 #define QUALITY_MIN 0.99
 #define QUALITY_MAX 0.999999
 
-int mlr_grid_init(struct mlr_grid *g, double min, double max, const double *width, unsigned n)
+/* Fits n relative widths. -ERANGE: too fine. */
+static int mlr_grid_init(struct mlr_grid *g, double min, double max, const double *width, unsigned n)
 {
 	double range = log(max) - log(min), candidate = 1;
 
@@ -42,7 +50,7 @@ int mlr_grid_init(struct mlr_grid *g, double min, double max, const double *widt
 	return 0;
 }
 
-double mlr_grid_load(const struct mlr_grid *g, int step)
+static double mlr_grid_load(const struct mlr_grid *g, int step)
 {
 	if (step <= 0)
 		return g->min;
@@ -51,7 +59,8 @@ double mlr_grid_load(const struct mlr_grid *g, int step)
 	return g->min * exp((log(g->max) - log(g->min)) * step / g->top);
 }
 
-int mlr_grid_step(const struct mlr_grid *g, double load)
+/* Returns the highest step that is not above the load. */
+static int mlr_grid_step(const struct mlr_grid *g, double load)
 {
 	int step;
 
@@ -68,19 +77,18 @@ int mlr_grid_step(const struct mlr_grid *g, double load)
 	return step;
 }
 
-int mlr_grid_width(const struct mlr_grid *g, double width)
-{
-	return mlr_grid_step(g, g->min / (1 - width));
-}
-
-int mlr_grid_add(const struct mlr_grid *g, int a, int b)
+static int mlr_grid_add(const struct mlr_grid *g, int a, int b)
 {
 	int64_t sum = (int64_t)a + b;
 
 	return sum < 0 ? 0 : sum > g->top ? g->top : (int)sum;
 }
 
-int mlr_grid_middle(int lower, int upper, int goal)
+/*
+ * Divides an interval wider than `goal` steps: one part is a power of two times the goal, as even
+ * as possible, with the smaller part below.
+ */
+static int mlr_grid_middle(int lower, int upper, int goal)
 {
 	int width = upper - lower, high, low;
 
@@ -445,7 +453,7 @@ static void init_selector(struct mlr_selector *s, struct mlr *m, const struct ml
 {
 	double ratio =
 		goal->preceding ? pow(goal->initial_s / goal->sum_s, 1.0 / goal->preceding) : 1;
-	int width = mlr_grid_width(&m->grid, goal->width);
+	int width = mlr_grid_step(&m->grid, m->grid.min / (1 - goal->width));
 
 	*s = (struct mlr_selector){.m = m, .targets = goal->preceding + 1};
 	for (unsigned i = 0; i <= goal->preceding; i++) {
@@ -657,44 +665,4 @@ void mlr_so_far(const struct mlr *m, unsigned goal, double *lower, double *upper
 		if (!*upper && r.upper != MLR_NONE)
 			*upper = mlr_grid_load(&m->grid, r.upper);
 	}
-}
-
-/* Estimates the loads that a target still needs to divide its interval, and its bounds. */
-static double loads_left(const struct mlr_selector *s, const struct mlr_target *t)
-{
-	struct mlr_relevant r = bounds_of(&s->m->loads, t);
-	double apart = s->m->grid.top, missing = (r.lower == MLR_NONE) + (r.upper == MLR_NONE);
-
-	if (!missing)
-		apart = r.upper - r.lower;
-	else if (has_both(s->initial))
-		apart = s->initial.upper - s->initial.lower;
-	return missing + (apart > t->width ? ceil(log2(apart / t->width)) : 0);
-}
-
-double mlr_left(const struct mlr *m)
-{
-	double left = 0;
-
-	for (unsigned i = 0; i < m->goals; i++) {
-		const struct mlr_selector *s = &m->selector[i];
-
-		if (s->done)
-			continue;
-		for (unsigned t = s->current; t < s->targets; t++) {
-			const struct mlr_target *target = &s->target[t];
-			double loads = loads_left(s, target);
-
-			/*
-			 * later targets start where the current target ends: a division, two bounds
-			 */
-			if (t > s->current)
-				loads = fmin(loads, 3);
-			/* a load is decided when the rest of the sum cannot change it */
-			left += loads * fmax(target->need.trial_s,
-					     target->need.sum_s * fmax(target->need.exceed_ratio,
-								  1 - target->need.exceed_ratio));
-		}
-	}
-	return left;
 }

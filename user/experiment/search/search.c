@@ -17,17 +17,13 @@
 #define LATE_AGAIN   2	     /* maximum repetitions of a trial because this host was late */
 #define HELD_SHARE   0.1     /* waiting for this fraction of the time means held back, not slow */
 #define SAME_RATE    1e-9
-#define WARMUPS	     5	  /* trials to measure the generator, */
-#define WARMUPS_MOST 25	  /* and maximum number remembered */
+#define WARMUPS	     5	  /* trials to measure the generator */
 #define UNSTEADY     0.1  /* a run this much slower than the fastest hit a slow moment */
 #define HEADROOM     0.03 /* fraction of this host's rate reserved to catch up after a hiccup */
-#define NEAR_TOP     0.9  /* of the highest rate: a late sender above this is at its limit */
-#define WORTH	     0.01 /* minimum rise of the limit that justifies another search */
 #define NOISE	     3	  /* minimum number of trials, */
 #define NOISE_SHARE  0.25 /* and fraction of trials that lost up to a rate, and that held above
 			   * it: noise, */
 #define CLEARLY	     4	  /* if this many widths are between them */
-#define CONTROLS     10	  /* trials clearly below a bound, to detect noise */
 
 struct hunt {
 	const struct search *s;
@@ -35,12 +31,7 @@ struct hunt {
 	const struct result *last;
 	struct mlr *mlr;	      /* NULL: not started */
 	struct list log;	      /* struct found_trial: of the search, without the warm-up */
-	uint64_t start_ns, trials_ns; /* ns, trials only, as intended */
-	double steady_pps;	      /* pps of a rate that this host could not sustain, 0:
-				       * sustained all */
-	double too_fast_pps;	    /* the lowest such rate, ignoring slow moments. INFINITY: not
-				     * found */
-	double speed[WARMUPS_MOST]; /* pps of warm-ups */
+	uint64_t start_ns;
 };
 
 /*
@@ -86,24 +77,8 @@ static bool is_late(const struct hunt *h, const struct found_trial *t)
 	return t->unsent && !t->held_back && h->last->delivered == h->last->sent;
 }
 
-/* Estimates the remaining trial time, in ns, as intended. */
-static double time_left(const struct hunt *h, double trials_s, uint64_t trial_ns)
-{
-	const struct search *s = h->s;
-	double overhead = (double)(clock_now() - h->start_ns) / (double)h->trials_ns;
-	double left = trials_s * 1e9, trials = (double)s->most_trials;
-
-	trials -= h->found->trials - h->found->warmups;
-	if (s->most_trials)
-		left = fmin(left, trials * (double)trial_ns);
-	left *= overhead;
-	if (s->most_ns)
-		left = fmin(left, (double)s->most_ns - (double)(clock_now() - h->start_ns));
-	return left;
-}
-
 /* Runs one trial. `t`: input as intended, output as measured. */
-static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial *t, double left_s,
+static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial *t,
 		     struct error *err)
 {
 	char title[192];
@@ -111,9 +86,6 @@ static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial
 
 	n = snprintf(title, sizeof(title), "trial %u, %s", h->found->trials + 1,
 		     t->rate_pps > 0 ? fmt_rate(t->rate_pps) : "full speed");
-	if (left_s > 0 && h->trials_ns)
-		n += snprintf(title + n, sizeof(title) - (size_t)n, ", about %s left",
-			      fmt_ns((uint64_t)time_left(h, left_s, t->time_ns)));
 	for (unsigned i = 0; h->mlr && i < h->s->goals; i++) {
 		double lower, upper;
 
@@ -127,7 +99,6 @@ static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial
 	judge(t, h->last, h->s->threads);
 	h->found->trials++;
 	h->found->late += is_late(h, t);
-	h->trials_ns += t->time_ns;
 	h->s->on_trial(h->s->arg, t);
 	return 0;
 }
@@ -138,22 +109,21 @@ static const char *who_limits(const struct found *f)
 }
 
 /*
- * Runs several trials at the maximum rate. *pps: the median of the sent rates, without slow moments
- * of this host, and with similarly fast rates of earlier warm-ups. `t`: the fastest.
+ * Runs several trials at the maximum rate, to measure the generator's limit: the median of the
+ * sent rates, without slow moments of this host. `t`: the fastest.
  */
-static int warm_up(struct hunt *h, struct found_trial *t, double *pps, struct error *err)
+static int warm_up(struct hunt *h, struct found_trial *t, struct error *err)
 {
 	const struct search *s = h->s;
 	struct found *f = h->found;
-	double best = 0, like[WARMUPS_MOST];
+	double speed[WARMUPS], best = 0;
 	const double asked = t->rate_pps;
-	unsigned n = 0, i = 0;
+	unsigned like = 0;
 
 	do {
 		struct found_trial next = {
 			.phase = "warm-up", .rate_pps = asked, .time_ns = s->warmup_ns};
-		int rc = run_trial(h, asked ? &s->max : NULL, &next, 0, err);
-		double sent;
+		int rc = run_trial(h, asked ? &s->max : NULL, &next, err);
 
 		if (rc)
 			return rc;
@@ -163,39 +133,20 @@ static int warm_up(struct hunt *h, struct found_trial *t, double *pps, struct er
 					 "are lost",
 					 "none of %s arrived: there is no rate to search for",
 					 fmt_many(h->last->sent, "packet"));
-		sent = h->last->tx_pps;
-		f->generator_low = f->warmups ? fmin(f->generator_low, sent) : sent;
-		f->generator_pps = fmax(f->generator_pps, sent);
-		h->speed[f->warmups++ % WARMUPS_MOST] = sent;
-		if (!i || sent > best)
+		speed[f->warmups] = h->last->tx_pps;
+		f->generator_low = f->warmups ? fmin(f->generator_low, speed[f->warmups])
+					      : speed[f->warmups];
+		if (!f->warmups || speed[f->warmups] > best)
 			*t = next;
-		best = fmax(best, sent);
-	} while (++i < WARMUPS && (!asked || best < asked * (1 - LATE_SHARE)));
-	for (i = 0; i < f->warmups && i < WARMUPS_MOST; i++) {
-		if (h->speed[i] >= best * (1 - UNSTEADY) && best >= h->speed[i] * (1 - UNSTEADY))
-			like[n++] = h->speed[i];
+		best = fmax(best, speed[f->warmups]);
+	} while (++f->warmups < WARMUPS && (!asked || best < asked * (1 - LATE_SHARE)));
+	f->generator_pps = best;
+	for (unsigned i = 0; i < f->warmups; i++) {
+		if (speed[i] >= best * (1 - UNSTEADY))
+			speed[like++] = speed[i];
 	}
-	*pps = asked && best >= asked * (1 - LATE_SHARE) ? asked : num_summary(like, n).median;
+	f->max_pps = num_summary(speed, like).median;
 	return 0;
-}
-
-/* Returns the maximum useful rate, given the rate sent in a warm-up. */
-static double highest(struct hunt *h, const struct found_trial *t, double pps)
-{
-	struct found *f = h->found;
-
-	f->generator_limited = !h->s->max_set || pps < t->rate_pps * (1 - LATE_SHARE);
-	f->held_back = f->generator_limited && t->held_back;
-	return !f->generator_limited ? t->rate_pps : f->held_back ? pps : pps * (1 - HEADROOM);
-}
-
-static int check_range(const struct found *f, struct error *err)
-{
-	if (f->max_pps > f->min_pps)
-		return 0;
-	return error_set(err, STATUS_FAILED, -ERANGE, "give a lower --min-rate",
-			 "%s %.0f packets/s only, and --min-rate is %.0f", who_limits(f),
-			 f->max_pps, f->min_pps);
 }
 
 /*
@@ -207,7 +158,6 @@ static int find_limits(struct hunt *h, struct error *err)
 	const struct search *s = h->s;
 	struct found *f = h->found;
 	struct found_trial t = {};
-	double pps;
 	int rc = s->rate_pps(s->arg, &s->min, &f->min_pps, err);
 
 	if (!rc && s->max_set)
@@ -215,76 +165,29 @@ static int find_limits(struct hunt *h, struct error *err)
 	if (!rc && s->max_set && t.rate_pps <= f->min_pps)
 		rc = error_usage(err, NULL, "--max-rate has to be above --min-rate");
 	if (!rc)
-		rc = warm_up(h, &t, &pps, err);
+		rc = warm_up(h, &t, err);
 	if (rc)
 		return rc;
 	f->frame_bytes = h->last->frame_bytes;
 	f->payload_bytes = h->last->payload_bytes;
-	h->too_fast_pps = INFINITY;
-	f->max_pps = highest(h, &t, pps);
+	f->generator_limited = !s->max_set || f->generator_pps < t.rate_pps * (1 - LATE_SHARE);
+	f->held_back = f->generator_limited && t.held_back;
+	if (!f->generator_limited)
+		f->max_pps = t.rate_pps;
+	else if (!f->held_back)
+		f->max_pps *= 1 - HEADROOM;
 	if (f->generator_limited && s->max_set)
 		log_warn("%s %.0f packets/s of the %.0f of --max-rate: the search ends there",
 			 who_limits(f), f->generator_pps, t.rate_pps);
-	return check_range(f, err);
+	if (f->max_pps > f->min_pps)
+		return 0;
+	return error_set(err, STATUS_FAILED, -ERANGE, "give a lower --min-rate",
+			 "%s %.0f packets/s only, and --min-rate is %.0f", who_limits(f),
+			 f->max_pps, f->min_pps);
 }
 
-/*
- * Measures this host's limit again if all rates up to it held, since it may have been a slow
- * moment. Stays below any rate that the host missed. Returns true if the search must continue.
- */
-static bool rises(struct hunt *h, int *rc, struct error *err)
-{
-	struct found *f = h->found;
-	struct found_trial t = {};
-	struct found_rate rate;
-	bool at_limit = false, held_back = f->held_back;
-	double max, pps;
-
-	for (unsigned i = 0; i < h->s->goals; i++) {
-		mlr_bounds(h->mlr, i, &rate);
-		at_limit |= rate.has_lower && !rate.has_upper;
-	}
-	if (!at_limit || !f->generator_limited || *rc)
-		return false;
-	if (h->s->max_set)
-		*rc = h->s->rate_pps(h->s->arg, &h->s->max, &t.rate_pps, err);
-	if (!*rc)
-		*rc = warm_up(h, &t, &pps, err);
-	if (*rc)
-		return false;
-	max = highest(h, &t, pps);
-	if (max > h->too_fast_pps * (1 - HEADROOM)) {
-		max = h->too_fast_pps * (1 - HEADROOM);
-		f->generator_limited = true;
-	}
-	if (max >= f->max_pps * (1 + WORTH)) {
-		f->max_pps = max;
-		return true;
-	}
-	f->generator_limited = true;
-	f->held_back = held_back;
-	return false;
-}
-
-/*
- * Lowers the limit to the achieved rate if this host missed the highest rate. Returns true if the
- * search must continue.
- */
-static bool falls(struct hunt *h, int *rc, struct error *err)
-{
-	struct found *f = h->found;
-
-	if (!h->steady_pps || *rc)
-		return false;
-	f->generator_limited = true;
-	f->held_back = false;
-	f->max_pps = fmin(h->steady_pps, f->max_pps) * (1 - HEADROOM);
-	*rc = check_range(f, err);
-	return !*rc;
-}
-
-static int measure(struct hunt *h, const char *phase, double pps, double time_s, double left_s,
-		   double *loss, struct error *err)
+static int measure(struct hunt *h, const char *phase, double pps, double time_s, double *loss,
+		   struct error *err)
 {
 	struct found_trial t = {
 		.phase = phase,
@@ -293,7 +196,6 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 		.intended = (uint64_t)floor(pps * time_s),
 	};
 	const struct rate rate = {RATE_PPS, pps};
-	double sent_pps[LATE_AGAIN + 1];
 	unsigned late = 0;
 	int rc;
 
@@ -301,82 +203,14 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 		return error_usage(err, "longer trials, or a higher --min-rate",
 				   "at %.3g packets/s a trial of %.3g s sends nothing", pps,
 				   time_s);
-	/* A rate that is late repeatedly is beyond the generator. */
-	do {
-		rc = run_trial(h, &rate, &t, left_s, err);
-		if (rc || !is_late(h, &t))
-			break;
-		sent_pps[late++] = h->last->tx_pps;
-	} while (late <= LATE_AGAIN && !is_over(h));
+	/* a rate that is late repeatedly is beyond the generator */
+	do
+		rc = run_trial(h, &rate, &t, err);
+	while (!rc && is_late(h, &t) && late++ < LATE_AGAIN && !is_over(h));
 	*loss = t.loss_share;
-	if (!rc && h->mlr && late > LATE_AGAIN && pps >= NEAR_TOP * h->found->max_pps) {
-		h->steady_pps = num_summary(sent_pps, late).median;
-		if (h->steady_pps > pps * (1 - UNSTEADY))
-			h->too_fast_pps = fmin(h->too_fast_pps, pps);
-	} else if (!rc) {
+	if (!rc)
 		*(struct found_trial *)list_add(&h->log) = t;
-	}
 	return rc;
-}
-
-static bool is_bad(const struct found_trial *t, const struct found_rate *rate)
-{
-	return t->loss_share > rate->loss_ratio;
-}
-
-/* Sums the duration of trials at a rate, in s, and of trials that lost more than allowed. */
-static void time_at(const struct hunt *h, double pps, const struct found_rate *rate, double *lost,
-		    double *all)
-{
-	const struct found_trial *log = h->log.at;
-
-	*lost = *all = 0;
-	for (unsigned i = 0; i < h->log.n; i++) {
-		if (fabs(log[i].rate_pps - pps) > pps * SAME_RATE)
-			continue;
-		*all += (double)log[i].time_ns * 1e-9;
-		*lost += is_bad(&log[i], rate) ? (double)log[i].time_ns * 1e-9 : 0;
-	}
-}
-
-/* Returns the highest tried rate below `pps`, or 0. */
-static double next_below(const struct hunt *h, double pps)
-{
-	const struct found_trial *log = h->log.at;
-	double below = 0;
-
-	for (unsigned i = 0; i < h->log.n; i++) {
-		if (log[i].rate_pps < pps * (1 - SAME_RATE))
-			below = fmax(below, log[i].rate_pps);
-	}
-	return below;
-}
-
-/* Bounds of a goal from trials alone, without MLRsearch. 0 or INFINITY: no such rate. */
-struct ends {
-	double lost_from; /* the lowest rate at which too many trials lost */
-	double held_to;	  /* the highest rate at which trials held */
-	double upper;	  /* the lowest above it */
-};
-
-static struct ends find_ends(const struct hunt *h, double exceed, const struct found_rate *rate)
-{
-	const struct found_trial *log = h->log.at;
-	struct ends e = {.lost_from = INFINITY, .upper = INFINITY};
-	double lost, all;
-
-	for (unsigned i = 0; i < h->log.n; i++) {
-		time_at(h, log[i].rate_pps, rate, &lost, &all);
-		if (lost > exceed * all)
-			e.lost_from = fmin(e.lost_from, log[i].rate_pps);
-		else
-			e.held_to = fmax(e.held_to, log[i].rate_pps);
-	}
-	for (unsigned i = 0; i < h->log.n; i++) {
-		if (log[i].rate_pps > e.held_to * (1 + SAME_RATE))
-			e.upper = fmin(e.upper, log[i].rate_pps);
-	}
-	return e;
 }
 
 /* Counts trials between two rates, and trials that lost more than allowed. */
@@ -389,7 +223,7 @@ static void count_trials(const struct hunt *h, double from, double to, struct fo
 		if (log[i].rate_pps < from || log[i].rate_pps > to * (1 + SAME_RATE))
 			continue;
 		rate->below++;
-		rate->lost_below += is_bad(&log[i], rate);
+		rate->lost_below += log[i].loss_share > rate->loss_ratio;
 	}
 }
 
@@ -420,72 +254,21 @@ static bool is_noise(const struct hunt *h, const struct mlr_goal *g)
 	return noise;
 }
 
-/*
- * Verifies a bound after MLRsearch has finished. A rate below the bound that lost in the first
- * trials of the coarse search is repeated until its result is decided. Otherwise a single hiccup
- * would lower the bound to it. If too many trials lost up to the bound, a rate clearly below it is
- * tried: too many losses there also mean noise.
- */
-static int verify(struct hunt *h, unsigned goal, struct error *err)
-{
-	const struct mlr_goal *g = &h->s->goal[goal];
-	struct found_rate rate = {.loss_ratio = g->loss_ratio};
-	double loss, lost, all, pps;
-	int rc = 0;
-
-	mlr_bounds(h->mlr, goal, &rate);
-	while (rate.has_lower && !rc && !h->steady_pps) {
-		pps = find_ends(h, g->exceed_ratio, &rate).lost_from;
-		time_at(h, pps, &rate, &lost, &all);
-		if (pps > rate.lower_pps * (1 + SAME_RATE) || lost > g->exceed_ratio * g->sum_s ||
-		    is_over(h))
-			break;
-		rc = measure(h, "search", pps, g->initial_s, 0, &loss, err);
-	}
-	count_trials(h, 0, rate.lower_pps, &rate);
-	if (!rate.has_lower || !too_many(rate.lost_below, rate.below))
-		return rc;
-	pps = fmax(rate.lower_pps * (1 - CLEARLY * g->width), h->found->min_pps);
-	for (count_trials(h, 0, pps, &rate);
-	     !rc && !h->steady_pps && rate.below < CONTROLS && !is_over(h);
-	     count_trials(h, 0, pps, &rate))
-		rc = measure(h, "search", pps, g->initial_s, 0, &loss, err);
-	h->found->noise |= too_many(rate.lost_below, rate.below);
-	return rc;
-}
-
-/* Searches between the current limits. Sets steady_pps if this host misses the upper limit. */
-static int search_between(struct hunt *h, struct error *err)
-{
-	struct mlr_trial next;
-	double loss;
-	int rc;
-
-	mlr_free(h->mlr);
-	h->mlr = NULL;
-	h->steady_pps = 0;
-	rc = mlr_new(&h->mlr, h->found->min_pps, h->found->max_pps, h->s->goal, h->s->goals, err);
-	while (!rc && !h->found->noise && mlr_next(h->mlr, &next) && !is_over(h)) {
-		rc = measure(h, "search", next.load, next.duration_s, mlr_left(h->mlr), &loss, err);
-		if (rc || h->steady_pps || mlr_add(h->mlr, loss))
-			break;
-		for (unsigned i = 0; i < h->s->goals && !h->found->noise; i++)
-			h->found->noise = is_noise(h, &h->s->goal[i]);
-	}
-	return rc;
-}
-
+/* Searches until all goals are met, or the trials are noise or too many. */
 static int search_all(struct hunt *h, struct error *err)
 {
-	const struct found *f = h->found;
-	int rc;
+	struct found *f = h->found;
+	struct mlr_trial next;
+	double loss;
+	int rc = mlr_new(&h->mlr, f->min_pps, f->max_pps, h->s->goal, h->s->goals, err);
 
-	do
-		rc = search_between(h, err);
-	while (!f->noise && !f->out_of_time && !f->out_of_trials &&
-	       (falls(h, &rc, err) || rises(h, &rc, err)));
-	for (unsigned i = 0; i < h->s->goals && !rc && !f->noise; i++)
-		rc = verify(h, i, err);
+	while (!rc && !f->noise && mlr_next(h->mlr, &next) && !is_over(h)) {
+		rc = measure(h, "search", next.load, next.duration_s, &loss, err);
+		if (rc || mlr_add(h->mlr, loss))
+			break;
+		for (unsigned i = 0; i < h->s->goals; i++)
+			f->noise |= is_noise(h, &h->s->goal[i]);
+	}
 	return rc;
 }
 
@@ -517,37 +300,20 @@ static void find_culprit(const struct hunt *h, double pps, double allowed, struc
 		rate->limit = FOUND_LIMIT_PATH;
 }
 
-/*
- * Takes the bounds of a goal: from MLRsearch if it finished, except for a lower rate that lost too
- * often, else from the trials.
- */
+/* Takes the bounds of a goal, or of its finest trials if the search ended before. */
 static void take_goal(const struct hunt *h, unsigned goal, struct found_rate *rate)
 {
-	const struct mlr_goal *g = &h->s->goal[goal];
-	struct ends e;
-	double below, held;
-
-	*rate = (struct found_rate){
-		.name = h->s->name[goal], .loss_ratio = g->loss_ratio, .stage = STAGE_NONE};
+	*rate = (struct found_rate){.name = h->s->name[goal],
+				    .loss_ratio = h->s->goal[goal].loss_ratio,
+				    .stage = STAGE_NONE};
 	mlr_bounds(h->mlr, goal, rate);
-	e = find_ends(h, g->exceed_ratio, rate);
-	below = next_below(h, e.lost_from);
-	rate->done &= !h->found->noise;
-	held = rate->has_lower ? rate->lower_pps : 0;
 	if (!rate->done) {
-		rate->upper_pps = e.upper;
-		rate->has_upper = e.upper < INFINITY;
+		mlr_so_far(h->mlr, goal, &rate->lower_pps, &rate->upper_pps);
+		rate->throughput_pps = rate->lower_pps;
+		rate->has_lower = rate->lower_pps > 0;
+		rate->has_upper = rate->upper_pps > rate->lower_pps;
 	}
-	if (!rate->done || !rate->has_lower || below < rate->lower_pps)
-		rate->lower_pps = rate->throughput_pps = below;
-	for (count_trials(h, 0, rate->lower_pps, rate);
-	     rate->lost_below > NOISE_SHARE * rate->below;
-	     count_trials(h, 0, rate->lower_pps, rate))
-		rate->lower_pps = rate->throughput_pps = next_below(h, rate->lower_pps);
-	/* far below, due to trials that lost below a rate that held: the bounds are not narrow */
-	h->found->noise |= rate->done && rate->lower_pps < held * (1 - CLEARLY * g->width);
-	rate->done &= !h->found->noise;
-	rate->has_lower = rate->lower_pps > 0;
+	count_trials(h, 0, rate->lower_pps, rate);
 }
 
 static void take_bounds(const struct hunt *h)
@@ -614,8 +380,7 @@ int search_run(const struct search *s, struct found *found, struct error *err)
 	if (!rc && s->goals)
 		rc = search_all(&h, err);
 	for (unsigned i = 0; i < s->mrr_trials && !s->goals && !rc; i++)
-		rc = measure(&h, "mrr", found->max_pps, time_s, time_s * (s->mrr_trials - i), &loss,
-			     err);
+		rc = measure(&h, "mrr", found->max_pps, time_s, &loss, err);
 	if (h.mlr)
 		take_bounds(&h);
 	found->interrupted = rc == -EINTR;

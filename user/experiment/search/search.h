@@ -111,14 +111,10 @@ struct search {
 };
 
 /*
- * Runs the search. No lower bound is above a rate whose trials lost more often than the goal
- * allows: if MLRsearch passed such a rate with too few trials to decide, more are made, and if they
- * lose, the bound is lowered below it. The bound is also lowered if more than a quarter of the
- * trials up to it lost. If a search ends early, all rates tried up to the lower bound held, and all
- * from the upper bound on lost.
- *
- * `found` has the results so far if the search ends early for any reason. Returns 0, -EINTR after a
- * signal (not an error), or -errno with `err` if a trial failed.
+ * Runs the search: measures the generator, then lets MLRsearch choose rates. A trial in which this
+ * host fell behind, and nothing was lost, is repeated. The search ends early if trials lose below
+ * rates at which others hold. `found` has the results so far if the search ends early for any
+ * reason. Returns 0, -EINTR after a signal (not an error), or -errno with `err` if a trial failed.
  */
 int search_run(const struct search *s, struct found *found, struct error *err);
 
@@ -182,41 +178,8 @@ int mlr_add(struct mlr *m, double loss_ratio);
 
 /* Sets the bounds of a goal, the throughput, and `done`: no measurement is left for it. */
 void mlr_bounds(const struct mlr *m, unsigned goal, struct found_rate *rate);
-/* Returns preliminary bounds for progress output, from the finest trials that have a bound. */
+
+/* Returns preliminary bounds, from the finest trials that have a bound, or 0. */
 void mlr_so_far(const struct mlr *m, unsigned goal, double *lower, double *upper);
-
-/* Estimates the remaining trial duration, in s. The estimate improves over time. */
-double mlr_left(const struct mlr *m);
-
-/*
- * The loads to try: steps 0 .. top, logarithmically even. The step is so small that each requested
- * width is a whole number of steps within 1 %.
- */
-struct mlr_grid {
-	double min, max;
-	int top; /* step of max, min is step 0 */
-};
-
-/*
- * Builds a grid. `width`: n relative widths, above 0 and below 1. 0 < min < max. -ERANGE: too fine.
- */
-int mlr_grid_init(struct mlr_grid *g, double min, double max, const double *width, unsigned n);
-
-double mlr_grid_load(const struct mlr_grid *g, int step);
-
-/* Returns the highest step that is not above the load. */
-int mlr_grid_step(const struct mlr_grid *g, double load);
-
-/* Converts a relative width to steps, rounded down, at most top. */
-int mlr_grid_width(const struct mlr_grid *g, double width);
-
-/* Returns a + b, limited to the grid. */
-int mlr_grid_add(const struct mlr_grid *g, int a, int b);
-
-/*
- * Divides an interval wider than `goal` steps: one part is a power of two times the goal, as even
- * as possible, with the smaller part below.
- */
-int mlr_grid_middle(int lower, int upper, int goal);
 
 #endif
