@@ -9,9 +9,8 @@
 #include "experiment/msg.h"
 
 static const struct record_field *const tables[] = {
-	msg_hello, msg_welcome, msg_probe, msg_seen,	msg_plan,
-	msg_ready, msg_status,	msg_upto,  msg_fates,	msg_time,
-	msg_error, msg_end,	msg_cause, msg_counter, arrivals_flow_rows,
+	msg_hello, msg_welcome, msg_probe, msg_seen,  msg_plan, msg_ready, msg_status,
+	msg_upto,  msg_fates,	msg_time,  msg_error, msg_end,	msg_cause,
 };
 
 static struct fates fates;
@@ -75,15 +74,12 @@ static void take_fates(struct json_object *msg)
 static void take(struct json_object *msg)
 {
 	struct ledger_cause cause;
-	struct result_counter counter;
 
 	take_all(msg);
 	take_plan(msg);
 	if (!msg_take_cause(msg, &cause))
 		MUST(join_cause(&join, cause.raw.index));
 	take_fates(msg);
-	if (!msg_take_counter(msg, &counter))
-		json_object_put(msg_make("counter", msg_counter, &counter));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -84,7 +84,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t arrived[2][WINDOW];
 	struct sink_streams known = {.window = WINDOW, .lock = PTHREAD_MUTEX_INITIALIZER};
-	struct sink_streams learned = {.learn = true, .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct trace_tails table = {};
+	struct sink_streams learned = {.window = SINK_LEARNED_WINDOW,
+				       .table = &table,
+				       .room = TRACE_STREAMS,
+				       .lock = PTHREAD_MUTEX_INITIALIZER};
 
 	flow_fill(fill, sizeof(fill));
 	memset(arrived, 0, sizeof(arrived));

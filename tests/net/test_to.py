@@ -510,7 +510,7 @@ def silent_callers_keep_nobody_out():
 @thorough
 def a_second_signal_kills_who_waits_for_the_other_host():
     """It has been let in, and what it asks for then is not answered."""
-    welcome = (line(type="hello", protocol=4, version="1", host="b") +
+    welcome = (line(type="hello", protocol=5, version="1", host="b") +
                line(type="welcome", port=PORT, max_pps=0.0))
     with Hosts() as hosts:
         heard = bytearray()
@@ -559,7 +559,7 @@ def liar(hosts, to, answer):
         with contextlib.suppress(OSError):
             client, _ = listener.accept()
             with client:
-                client.sendall(line(type="hello", protocol=4, version="1", host="b"))
+                client.sendall(line(type="hello", protocol=5, version="1", host="b"))
                 for question in client.makefile("rb"):
                     kind = json.loads(question)["type"]
                     if kind == to:
@@ -633,7 +633,7 @@ def who_is_let_in_and_rests():
     turn, and then it is its own again."""
     with Hosts() as hosts, hosts.serve() as server, connect(hosts) as client:
         assert ask(client) == "hello"
-        assert ask(client, type="login", protocol=4, version="1", host="h") == "welcome"
+        assert ask(client, type="login", protocol=5, version="1", host="h") == "welcome"
         assert ask(client, type="time") == "time"
         begun = time.monotonic()
         result = hosts.run(*SHORT, "-j")

@@ -210,11 +210,6 @@ int conn_send(struct conn *c, struct json_object *msg, int timeout_ms)
 	return rc;
 }
 
-static ssize_t take(struct conn *c, char *to, size_t n)
-{
-	return c->tls ? tls->read(c->tls, to, n) : read(c->in, to, n);
-}
-
 int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms)
 {
 	uint64_t until = deadline(timeout_ms);
@@ -237,7 +232,8 @@ int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms)
 		rc = c->tls && tls->holds_more(c->tls) ? 0 : await(c->in, POLLIN, until);
 		if (rc)
 			return rc;
-		n = take(c, c->bytes + c->have, sizeof(c->bytes) - c->have);
+		n = c->tls ? tls->read(c->tls, c->bytes + c->have, sizeof(c->bytes) - c->have)
+			   : read(c->in, c->bytes + c->have, sizeof(c->bytes) - c->have);
 		if (n > 0)
 			c->have += (size_t)n;
 		else if (!n)

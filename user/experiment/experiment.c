@@ -178,17 +178,6 @@ static void fold(struct run *r, const uint64_t *upto)
 		remote_folded(r->remote);
 }
 
-/*
- * Marks packets waiting for a reader, to be read before their numbers leave. Numbers below `next`
- * have been sent.
- */
-static void mark(struct run *r, const uint64_t *next)
-{
-	site_mark(&r->site, next);
-	if (r->remote && !r->remote->sends)
-		remote_mark(r->remote, next, r->err);
-}
-
 static bool caught_up(const struct run *r)
 {
 	const struct remote *far = r->remote;
@@ -217,7 +206,10 @@ static void move_window(struct run *r)
 		window_note(&r->window, now, next);
 		upto = l->waits ? NULL : window_leaving(&r->window);
 		if (upto) {
-			mark(r, next);
+			/* packets that wait for a reader are read before their numbers leave */
+			site_mark(&r->site, next);
+			if (r->remote && !r->remote->sends)
+				remote_ask(r->remote, "mark", next, r->err);
 			*l = (struct leaving){.waits = true, .since_ns = now};
 			memcpy(l->upto, upto, r->window.streams * sizeof(*upto));
 		}
@@ -284,7 +276,7 @@ static bool watch(struct run *r)
 static int end_receiving(struct run *r)
 {
 	if (r->remote && !r->remote->sends)
-		remote_ask(r->remote, "stop", r->err);
+		remote_ask(r->remote, "stop", NULL, r->err);
 	return site_stop_receiving(&r->site, r->err);
 }
 
@@ -519,11 +511,11 @@ static int go(struct run *r, struct result *res)
 		return rc;
 	site_start(&r->site);
 	r->start_ns = r->quiet_ns = clock_now();
-	if (!r->remote || remote_ask(r->remote, "start", r->err))
+	if (!r->remote || remote_ask(r->remote, "start", NULL, r->err))
 		res->interrupted = watch(r);
 	site_stop_sending(&r->site, r->err);
-	if (r->remote && r->remote->sends && !remote_ask(r->remote, "stop", r->err))
-		remote_ask(r->remote, "status", r->err); /* known even if an engine failed */
+	if (r->remote && r->remote->sends && !remote_ask(r->remote, "stop", NULL, r->err))
+		remote_ask(r->remote, "status", NULL, r->err); /* known even if an engine failed */
 	if (r->discovery)
 		return end_receiving(r);
 	if (is_alone(r))

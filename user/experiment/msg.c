@@ -35,12 +35,6 @@ int msg_take_cause(struct json_object *msg, struct ledger_cause *c)
 	return 0;
 }
 
-int msg_take_counter(struct json_object *msg, struct result_counter *c)
-{
-	memset(c, 0, sizeof(*c));
-	return record_read(msg, msg_counter, c) || !c->scope ? -EBADMSG : 0;
-}
-
 bool msg_plan_valid(const struct peer_plan *plan)
 {
 	const struct run_spec *spec = &plan->spec;
@@ -179,6 +173,19 @@ const struct record_field msg_error[] = {
 	{0},
 };
 
+/* All but the note. */
+static const struct record_field msg_counter[] = {
+	RECORD("name", TEXT, result_counter, name),
+	RECORD("delta", UINT, result_counter, delta),
+	RECORD("expected", UINT, result_counter, expected),
+	RECORD("agrees", BOOL, result_counter, agrees),
+	RECORD("documented", BOOL, result_counter, documented),
+	RECORD("stage", ENUM, result_counter, stage, RECORD_NAMES(stage_names), .how = RECORD_OPEN,
+	       .unknown = STAGE_OTHER),
+	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(counter_scope_names)),
+	{0},
+};
+
 const struct record_field msg_end[] = {
 	RECORD("delivered", UINT, result, delivered),
 	RECORD("duplicated", UINT, result, duplicated),
@@ -223,7 +230,11 @@ const struct record_field msg_end[] = {
 	       RECORD_WHEN(result, arrivals.stamps.asked)),
 	RECORD("jitter_ns", UINT, result, arrivals.jitter_ns),
 	RECORD("negative", UINT, result, arrivals.negative),
+	RECORD_LIST("flows", NESTED, result, arrivals.flow, .rows = arrivals_flow_rows,
+		    RECORD_COUNT(result, arrivals.flows)),
 	RECORD("flows_more", UINT, result, arrivals.flows_more),
+	RECORD_LIST("counters", NESTED, result, counter, .rows = msg_counter,
+		    RECORD_COUNT(result, n_counters)),
 	{0},
 };
 
@@ -243,18 +254,6 @@ const struct record_field msg_cause[] = {
 	RECORD("packets", UINT, ledger_cause, raw.count.packets),
 	RECORD("bytes", UINT, ledger_cause, raw.count.bytes),
 	RECORD("memory", UINT, ledger_cause, raw.count.memory),
-	{0},
-};
-
-const struct record_field msg_counter[] = {
-	RECORD("name", TEXT, result_counter, name),
-	RECORD("delta", UINT, result_counter, delta),
-	RECORD("expected", UINT, result_counter, expected),
-	RECORD("agrees", BOOL, result_counter, agrees),
-	RECORD("documented", BOOL, result_counter, documented),
-	RECORD("stage", ENUM, result_counter, stage, RECORD_NAMES(stage_names), .how = RECORD_OPEN,
-	       .unknown = STAGE_OTHER),
-	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(counter_scope_names)),
 	{0},
 };
 

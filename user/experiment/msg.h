@@ -15,7 +15,7 @@
  *	        mark {upto} -> status
  *	        stop  ->  status
  *	        fold {upto} -> cause {..} *, fates {slot, first, runs} *, folded
- *	        end   ->  counter {..} *, flow {..} *, end {..}
+ *	        end   ->  end {..}
  *	        time  ->  time {tai_ns}
  *
  * or, instead of any answer, error {message, hint, status}. A control connection other than TCP
@@ -138,9 +138,6 @@ extern const struct record_field msg_fates[];
 /* Members of struct ledger_cause: its names, raw.count and raw.index. */
 extern const struct record_field msg_cause[];
 
-/* Members of struct result_counter, except the note. */
-extern const struct record_field msg_counter[];
-
 /*
  * Creates a message with the members of `from` listed in `rows` (NULL: no members). record_read()
  * reads it: a member that is missing or out of range invalidates the whole message.
@@ -150,9 +147,8 @@ struct json_object *msg_make(const char *type, const struct record_field *rows, 
 /* Returns the type of a message, or "". */
 const char *msg_type(struct json_object *msg);
 
-/* Read a cause with its number, or a counter with its scope. Other fields become zero. -EBADMSG. */
+/* Reads a cause with its number. Other fields become zero. -EBADMSG. */
 int msg_take_cause(struct json_object *msg, struct ledger_cause *c);
-int msg_take_counter(struct json_object *msg, struct result_counter *c);
 
 /* Returns whether a plan is consistent: possible numbers, a direction, a shape. */
 bool msg_plan_valid(const struct peer_plan *plan);

@@ -42,11 +42,6 @@ struct receiver {
 	struct receiving at[RECEIVER_THREADS];
 };
 
-static void publish(struct receiving *me)
-{
-	worker_add(&me->delivered, me->sink.sums.delivered - me->delivered);
-}
-
 static void receive_all(void *arg)
 {
 	struct receiving *me = arg;
@@ -67,7 +62,7 @@ static void receive_all(void *arg)
 			continue;
 		}
 		n = r->cfg->ops->poll(me->rx, POLL_MS, &me->worker.error);
-		publish(me);
+		worker_add(&me->delivered, me->sink.sums.delivered - me->delivered);
 		if (n < 0) {
 			atomic_store(&me->failed, true);
 			return;

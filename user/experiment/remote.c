@@ -529,18 +529,6 @@ void remote_ports(const struct remote *r, struct lab *lab)
 		.topology = LAB_PAIR, .tx = r->sends ? there : here, .rx = r->sends ? here : there};
 }
 
-/* Validates a sender's progress: at most the window beyond the folded numbers. */
-static bool can_be(const struct remote *r, const struct site_status *st)
-{
-	const struct fates *f = &r->local->tracer.fates;
-
-	for (unsigned t = 0; r->sends && t < f->streams; t++) {
-		if (st->next[t] - (f->tail[t] - f->base) > f->window)
-			return false;
-	}
-	return true;
-}
-
 static int send_upto(struct remote *r, const char *type, const uint64_t *upto, struct error *err)
 {
 	struct peer_upto to = {};
@@ -549,41 +537,32 @@ static int send_upto(struct remote *r, const char *type, const uint64_t *upto, s
 	return send_message(r->peer, type, msg_upto, &to, err);
 }
 
-/* Receives the answer to a request sent at `now` (`rc`: result of sending it). */
-static bool take_status(struct remote *r, uint64_t now, int rc, struct error *err)
+bool remote_ask(struct remote *r, const char *what, const uint64_t *upto, struct error *err)
 {
+	const struct fates *f = &r->local->tracer.fates;
+	const uint64_t now = clock_now();
 	struct site_status st;
+	int rc = upto ? send_upto(r, what, upto, err) : send_message(r->peer, what, NULL, NULL, err);
 
 	if (!rc)
 		rc = expect(r->peer, "status", msg_status, &st, ANSWER_MS, err);
-	if (!rc && !can_be(r, &st))
-		rc = lose(r->peer, -EBADMSG, err);
-	if (!rc)
-		r->status = st;
+	/* a sender is at most the window beyond the folded numbers */
+	for (unsigned t = 0; !rc && r->sends && t < f->streams; t++) {
+		if (st.next[t] - (f->tail[t] - f->base) > f->window)
+			rc = lose(r->peer, -EBADMSG, err);
+	}
 	r->asked_ns = now;
-	if (!rc)
-		r->told_ns = now;
-	return !rc;
-}
-
-bool remote_ask(struct remote *r, const char *what, struct error *err)
-{
-	uint64_t now = clock_now();
-
-	return take_status(r, now, send_message(r->peer, what, NULL, NULL, err), err);
-}
-
-void remote_mark(struct remote *r, const uint64_t *upto, struct error *err)
-{
-	uint64_t now = clock_now();
-
-	take_status(r, now, send_upto(r, "mark", upto, err), err);
+	if (rc)
+		return false;
+	r->status = st;
+	r->told_ns = now;
+	return true;
 }
 
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err)
 {
 	if (clock_now() - r->asked_ns >= most_ns)
-		remote_ask(r, "status", err);
+		remote_ask(r, "status", NULL, err);
 }
 
 static int take_cause(struct remote *r, struct json_object *msg)
@@ -715,28 +694,19 @@ void remote_folded(struct remote *r)
 	list_free(&r->range);
 }
 
-/* Processes a message before the end, or the end: returns 1. Ignores a malformed end entirely. */
-static int take_end(struct json_object *msg, struct result *probe, struct result *res)
+void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct error *err)
 {
-	struct arrivals *a = &res->arrivals;
-	const char *type = msg_type(msg);
+	struct result *with = mem_new(with);
 
-	if (!strcmp(type, "counter"))
-		return res->n_counters < RESULT_COUNTERS
-			       ? msg_take_counter(msg, &res->counter[res->n_counters++])
-			       : -EBADMSG;
-	if (!strcmp(type, "flow"))
-		return a->flows < ARRIVALS_FLOWS
-			       ? record_read(msg, arrivals_flow_rows, &a->flow[a->flows++])
-			       : -EBADMSG;
-	if (strcmp(type, "end") || record_read(msg, msg_end, probe))
-		return -EBADMSG;
-	record_read(msg, msg_end, res);
-	return 1;
-}
-
-static void note_lost(const struct remote *r, uint64_t start_ns, struct result *res)
-{
+	*with = *res;
+	if (!ask(r->peer, "end", "end", msg_end, with, err)) {
+		with->delivered = res->delivered;
+		with->impossible += res->impossible;
+		*res = *with;
+	}
+	free(with);
+	if (!r->peer->lost)
+		return;
 	res->remote.lost = true;
 	res->remote.since_ns = r->told_ns - start_ns;
 	res->remote.delivered = r->status.delivered;
@@ -745,34 +715,6 @@ static void note_lost(const struct remote *r, uint64_t start_ns, struct result *
 		res->remote.sent += r->status.next[t];
 	if (!r->sends) /* it no longer reports these, so they are not missing */
 		res->arrivals.gaps = (struct gaps){};
-}
-
-void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct error *err)
-{
-	const uint64_t delivered = res->delivered, impossible = res->impossible;
-	struct result *probe = mem_new(probe);
-	int rc = send_message(r->peer, "end", NULL, NULL, err);
-
-	while (!rc) {
-		struct json_object *msg;
-
-		rc = receive(r->peer, NULL, &msg, ANSWER_MS, err);
-		if (rc)
-			break;
-		rc = take_end(msg, probe, res);
-		json_object_put(msg);
-		if (rc < 0)
-			lose(r->peer, rc, err);
-	}
-	free(probe);
-	if (r->peer->lost)
-		note_lost(r, start_ns, res);
-	if (rc < 0) {
-		res->n_counters = res->arrivals.flows = 0;
-		return;
-	}
-	res->delivered = delivered;
-	res->impossible += impossible;
 }
 
 /*
@@ -799,28 +741,23 @@ static void check_local(struct remote *r, struct result *res)
 	free(own);
 }
 
-/* Keeps only latency segments measured with a single clock. */
-static void keep_own_legs(struct arrivals *a)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < a->legs; i++) {
-		if (a->leg[i].from != RESULT_SENT)
-			a->leg[n++] = a->leg[i];
-	}
-	a->legs = n;
-}
-
 void remote_close(struct remote *r, struct result *res)
 {
+	struct arrivals *a = &res->arrivals;
+	const unsigned legs = a->legs;
+
 	/* one-way latency is invalid unless the clocks are synchronised */
 	if (!res->clock.shared) {
-		keep_own_legs(&res->arrivals);
-		res->arrivals.latency.measured = false;
-		memset(res->arrivals.delay, 0, sizeof(res->arrivals.delay));
-		res->arrivals.negative = 0;
-		for (unsigned i = 0; i < res->arrivals.flows; i++)
-			res->arrivals.flow[i].latency.measured = false;
+		a->legs = 0;
+		for (unsigned i = 0; i < legs; i++) {
+			if (a->leg[i].from != RESULT_SENT)
+				a->leg[a->legs++] = a->leg[i];
+		}
+		a->latency.measured = false;
+		memset(a->delay, 0, sizeof(a->delay));
+		a->negative = 0;
+		for (unsigned i = 0; i < a->flows; i++)
+			a->flow[i].latency.measured = false;
 	}
 	r->ready.settings.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	advise(r->local, r->sends ? NULL : &r->ready.settings, res);

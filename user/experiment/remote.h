@@ -90,16 +90,12 @@ void remote_describe(const struct remote *r, struct result *res);
 void remote_ports(const struct remote *r, struct lab *lab);
 
 /*
- * Sends "start", "stop" or "status". The answer to each is a status. Returns false if the
+ * Sends "start", "stop", "status" or, with numbers (from 0), "mark": numbers below `upto` were
+ * sent, and caught_up in later statuses reports whether the other site's receiver has read all
+ * packets that are waiting for it now. The answer to each is a status. Returns false if the
  * connection is lost or the request is impossible: `err`.
  */
-bool remote_ask(struct remote *r, const char *what, struct error *err);
-
-/*
- * Marks numbers below `upto` (from 0) as sent. caught_up in later statuses reports whether the
- * other site's receiver has read all packets that are waiting for it now.
- */
-void remote_mark(struct remote *r, const uint64_t *upto, struct error *err);
+bool remote_ask(struct remote *r, const char *what, const uint64_t *upto, struct error *err);
 
 /* Requests the status if the last one is older than `most_ns`. */
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err);

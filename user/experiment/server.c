@@ -358,7 +358,7 @@ static int do_fold(struct caller *s, struct json_object *msg)
 static int do_end(struct caller *s, struct json_object *msg)
 {
 	struct result *res;
-	int rc = 0;
+	int rc;
 
 	(void)msg;
 	if (!s->stopped)
@@ -373,12 +373,7 @@ static int do_end(struct caller *s, struct json_object *msg)
 	res->delivered = s->site->sink.sums.delivered;
 	s->served.delivered += res->delivered;
 	site_check(s->site, res, &(struct error){}); /* unreadable counters are omitted */
-	for (unsigned i = 0; !rc && i < res->n_counters; i++)
-		rc = answer(s, "counter", msg_counter, &res->counter[i]);
-	for (unsigned i = 0; !rc && i < res->arrivals.flows; i++)
-		rc = answer(s, "flow", arrivals_flow_rows, &res->arrivals.flow[i]);
-	if (!rc)
-		rc = answer(s, "end", msg_end, res);
+	rc = answer(s, "end", msg_end, res);
 	free(res);
 	end_experiment(s);
 	return rc;

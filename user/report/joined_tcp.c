@@ -211,11 +211,6 @@ static const struct {
 					"lost there without one, or behind it"},
 };
 
-static bool is_unjoined(enum tcp_join_why why)
-{
-	return why == JOIN_ELSEWHERE || why == JOIN_SEQUENCE || why == JOIN_WRAPPED;
-}
-
 /* Adds the interface counters at `stage` that may include lost segments. Returns their sum. */
 static uint64_t add_counters(struct json_object *list, const struct tcp_hosts *h, unsigned host,
 			     const char *stage)
@@ -383,7 +378,7 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 
 		if (!sum->undecided[i])
 			continue;
-		*(is_unjoined(i) ? &unjoined : &undecided) += sum->undecided[i];
+		*(i <= JOIN_WRAPPED ? &unjoined : &undecided) += sum->undecided[i];
 		row = json_add_object(why);
 		snprintf(text, sizeof(text), "%s %s", fmt_many(sum->undecided[i], why_text[i].of),
 			 why_text[i].text);

@@ -20,16 +20,15 @@
 #include "record_fill.h"
 
 static const struct record_field *const tables[] = {
-	msg_hello, msg_welcome, msg_probe, msg_seen,	msg_plan,
-	msg_ready, msg_status,	msg_upto,  msg_fates,	msg_time,
-	msg_error, msg_end,	msg_cause, msg_counter, arrivals_flow_rows,
+	msg_hello, msg_welcome, msg_probe, msg_seen,  msg_plan, msg_ready, msg_status,
+	msg_upto,  msg_fates,	msg_time,  msg_error, msg_end,	msg_cause,
 };
 static const size_t sizes[] = {
-	sizeof(struct peer_hello),   sizeof(struct peer_welcome),   sizeof(struct peer_probe),
-	sizeof(struct peer_seen),    sizeof(struct peer_plan),	    sizeof(struct peer_ready),
-	sizeof(struct site_status),  sizeof(struct peer_upto),	    sizeof(struct runs),
-	sizeof(struct peer_time),    sizeof(struct error),	    sizeof(struct result),
-	sizeof(struct ledger_cause), sizeof(struct result_counter), sizeof(struct arrivals_flow),
+	sizeof(struct peer_hello),  sizeof(struct peer_welcome), sizeof(struct peer_probe),
+	sizeof(struct peer_seen),   sizeof(struct peer_plan),	 sizeof(struct peer_ready),
+	sizeof(struct site_status), sizeof(struct peer_upto),	 sizeof(struct runs),
+	sizeof(struct peer_time),   sizeof(struct error),	 sizeof(struct result),
+	sizeof(struct ledger_cause),
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 _Static_assert(TABLES == sizeof(sizes) / sizeof(sizes[0]), "a size each");
@@ -160,30 +159,6 @@ CASE(cause_comes_back)
 	assert_null(out.named.hook);
 	json_object_object_add(msg, "id", json_object_new_int(0));
 	assert_int_equal(msg_take_cause(msg, &out), -EBADMSG);
-	json_object_put(msg);
-}
-
-CASE(counter_comes_back)
-{
-	struct result_counter out, in = {
-					   .stage = STAGE_RCVBUF,
-					   .name = "rx Udp:RcvbufErrors",
-					   .delta = 5,
-					   .expected = UINT64_MAX,
-					   .documented = true,
-					   .scope = counter_scope_names[COUNTER_INTERFACE],
-				   };
-	struct json_object *msg = msg_make("counter", msg_counter, &in);
-
-	assert_int_equal(msg_take_counter(msg, &out), 0);
-	assert_int_equal(out.stage, in.stage);
-	assert_string_equal(out.name, in.name);
-	assert_int_equal(out.delta, in.delta);
-	assert_true(out.expected == in.expected && !out.agrees && out.documented);
-	assert_ptr_equal(out.scope, in.scope);
-	assert_null(out.note);
-	json_object_object_add(msg, "scope", json_object_new_string("world"));
-	assert_int_equal(msg_take_counter(msg, &out), -EBADMSG);
 	json_object_put(msg);
 }
 
