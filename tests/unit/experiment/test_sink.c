@@ -439,16 +439,6 @@ CASE_WITH(numbers_beyond_the_window_are_noted_only, begin_learning, end)
 	assert_int_equal(streams.at[0].ahead, BASE + UINT32_MAX);
 }
 
-/* Of a stream that is met in its middle only what is near is looked at. */
-CASE_WITH(who_comes_late_begins_near, begin_learning, end)
-{
-	arrive(STREAM0, BASE + UINT32_MAX);
-	assert_int_equal(streams.n, 1);
-	assert_int_equal(streams.at[0].base, BASE);
-	assert_in_range(streams.at[0].tail, BASE + UINT32_MAX - FAR, BASE + UINT32_MAX);
-	assert_int_equal(sink.sums.delivered, 1);
-}
-
 /* A stream of which nothing arrived but its end. */
 CASE_WITH(end_record_is_learned_from, begin_learning, end)
 {
@@ -478,7 +468,7 @@ static void learn_by_table(unsigned room, uint32_t key)
 	streams.window = KEPT;
 }
 
-/* By a table that programs write, too: slots in order, numbers no further than the window. */
+/* In slots in order, numbers no further than the window. */
 CASE_WITH(streams_are_learned_by_a_table, begin_learning, end)
 {
 	learn_by_table(3, 9u << 16 | 4);
@@ -502,8 +492,8 @@ CASE_WITH(streams_are_learned_by_a_table, begin_learning, end)
 	assert_int_equal(sink.sums.foreign, 2);
 }
 
-/* Neither then: numbers are kept from half a window before it. */
-CASE_WITH(who_comes_late_begins_near_by_a_table, begin_learning, end)
+/* Of a stream that is met in its middle, numbers are kept from half a window before. */
+CASE_WITH(who_comes_late_begins_near, begin_learning, end)
 {
 	learn_by_table(2, 0);
 	arrive(STREAM0, BASE + 10 * KEPT);

@@ -150,22 +150,6 @@ CASE(test_build_refuses)
 	assert_int_equal(proto_build(frame, 1 << 20, &flow, 0), -EMSGSIZE);
 }
 
-CASE(test_stamp_is_where_it_belongs)
-{
-	struct flow flow = make_flow(AF_INET, 64);
-	uint8_t frame[ROOM], *payload = frame + 42;
-	static const uint8_t stamp[] = {0x70, 0x6b, 0,	  7,	0x12, 0x34, 0,	  0,	0,
-					5,    0xff, 0xf8, 0xed, 0xcb, 0xff, 0xff, 0xff, 0xfa};
-
-	assert_int_equal(proto_build(frame, ROOM, &flow, 0), 106);
-	flow_stamp(payload, flow.payload, STAMP_WORD(7, 0x123400000005), 0x0102030405060708);
-	assert_memory_equal(payload, stamp, sizeof(stamp));
-	for (int i = 0; i < 8; i++) {
-		assert_int_equal(payload[18 + i], i + 1);
-		assert_int_equal(payload[26 + i], (uint8_t) ~(i + 1));
-	}
-}
-
 CASE(test_parse_what_was_built)
 {
 	uint8_t frame[ROOM];

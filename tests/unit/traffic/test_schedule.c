@@ -76,47 +76,6 @@ CASE(test_each_packet_at_its_time)
 	}
 }
 
-CASE(test_a_pause_is_caught_up_gently)
-{
-	struct profile even;
-	struct pace p;
-	uint64_t now = SECOND, sent, wait, before;
-
-	profile_constant(&even, 100000);
-	pace_start(&p, &even, 1, 0, 1, 0);
-	before = drive(&p, SECOND, 0);
-	now += 50000000; /* 50 ms away: 5000 packets behind */
-	for (sent = 0; (wait = 0, pace_due(&p, now, BATCH, &wait)); sent += BATCH)
-		pace_sent(&p, pace_due(&p, now, BATCH, &wait));
-	/* at once: 2 ms of them and a batch; the calls round it to whole batches */
-	assert_true(p.done - before <= 200 + 2 * BATCH);
-	/* the rest at 1.25 times the rate: 1 s has 25000 packets more to give than are due */
-	while (now < 2 * SECOND) {
-		unsigned n = pace_due(&p, now, BATCH, &wait);
-
-		pace_sent(&p, n);
-		now += n ? 100 * n : wait;
-	}
-	assert_true(llabs((long long)p.done - 200000) <= 2);
-	assert_int_equal(p.given_up, 0);
-	assert_int_equal(p.slipped_ns, 0);
-}
-
-CASE(test_what_is_too_late_is_given_up)
-{
-	struct profile even;
-	struct pace p;
-	uint64_t wait;
-
-	profile_constant(&even, 100000);
-	pace_start(&p, &even, 1, 0, 1, 0);
-	drive(&p, SECOND, 0);
-	assert_true(pace_due(&p, 2 * SECOND, BATCH, &wait) > 0);
-	/* of one second 100 ms are still owed */
-	assert_true(llabs((long long)p.slipped_ns - 900000000) < 2000000);
-	assert_true(llabs((long long)p.given_up - 90000) < 200);
-}
-
 CASE(test_bursts)
 {
 	struct profile profile;
@@ -273,14 +232,4 @@ CASE(test_end)
 		assert_int_equal(p.done, 500);
 		assert_true(now < SECOND + 60000000);
 	}
-}
-
-CASE(test_unthrottled)
-{
-	struct pace p;
-	uint64_t wait = 1;
-
-	pace_start(&p, NULL, 1, 0, 1, 5);
-	assert_int_equal(pace_due(&p, 5, 512, &wait), 512);
-	assert_int_equal(wait, 0);
 }

@@ -53,38 +53,6 @@ CASE_WITH(test_pools_are_disjoint_and_complete, open_umem, close_umem)
 		assert_int_equal(owner[i], i < RX_FRAMES ? 1 : 16);
 }
 
-CASE_WITH(test_frames_do_not_overlap, open_umem, close_umem)
-{
-	struct umem *umem = *state;
-	uint64_t frame[TX_FRAMES];
-
-	for (unsigned i = 0; i < TX_FRAMES; i++) {
-		frame[i] = frame_pool_get(&umem->tx);
-		memset(umem_at(umem, frame[i]), i, umem->frame_size);
-	}
-	for (unsigned i = 0; i < TX_FRAMES; i++) {
-		const uint8_t *byte = umem_at(umem, frame[i]);
-
-		assert_int_equal(byte[0], i);
-		assert_int_equal(byte[umem->frame_size - 1], i);
-	}
-}
-
-CASE_WITH(test_pool_is_first_in_first_out, open_umem, close_umem)
-{
-	struct umem *umem = *state;
-	uint64_t frame[TX_FRAMES];
-
-	for (unsigned i = 0; i < TX_FRAMES; i++)
-		frame[i] = frame_pool_get(&umem->tx);
-	assert_int_equal(umem->tx.free, 0);
-	for (unsigned i = 0; i < TX_FRAMES; i++)
-		frame_pool_put(&umem->tx, frame[TX_FRAMES - 1 - i]);
-	assert_int_equal(umem->tx.free, TX_FRAMES);
-	for (unsigned i = 0; i < TX_FRAMES; i++)
-		assert_int_equal(frame_pool_get(&umem->tx), frame[TX_FRAMES - 1 - i]);
-}
-
 /* Any interleaving, many times around: against a list that is kept the simple way. */
 CASE_WITH(test_pool_like_a_list, open_umem, close_umem)
 {
