@@ -502,15 +502,17 @@ static bool was_had(const struct tcp_flow *f, uint32_t end)
 
 static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
 {
-	struct tcp_flow *f = flow_at(b, r->flow);
 	enum stage stage = STAGE_OTHER;
 	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage, &r->outside);
+	struct tcp_flow *f;
 
 	if (is == TCP_DROP_UNSURE)
-		is = rec->bytes && !rec->kind && !was_had(f, rec->end) ? TCP_DROP_LOSS
-								       : TCP_DROP_TWICE;
+		is = rec->bytes && !rec->kind && !was_had(flow_at(b, r->flow), rec->end)
+			     ? TCP_DROP_LOSS
+			     : TCP_DROP_TWICE;
 	if (is == TCP_DROP_LOSS && rec->has_ack)
 		add_ack(b, rec);
+	f = flow_at(b, r->flow); /* add_ack() may have moved the flows */
 	if (is == TCP_DROP_NOTHING || rec->seq == rec->end)
 		return;
 	r->what = is == TCP_DROP_TWICE ? TWICE : LOST;

@@ -876,3 +876,29 @@ CASE(looked_at_while_flows_come_and_go)
 	assert_int_equal(undecided(&sum), 0);
 	tcp_ledger_free(s.ledger);
 }
+
+static void count_netns(void *arg, const struct tcp_flow *f)
+{
+	*(unsigned *)arg += f->netns == 7;
+}
+
+/* Each dropped segment acknowledges the opposite direction, which adds a flow and moves the others. */
+CASE(drops_of_many_flows)
+{
+	struct scene s = begun(80000);
+	unsigned kept = 0;
+
+	for (uint16_t port = 1; port <= 1000; port++) {
+		struct tcp_record r = record(&s, TCP_DROPPED, 0, 1);
+
+		r.flow.src_port = port;
+		r.has_ack = 1;
+		r.key.reason = TCP_DROP_LOSS;
+		r.key.location = STAGE_NETFILTER;
+		r.key.netns = 7;
+		add(&s, &r);
+	}
+	tcp_ledger_close(s.ledger, 0, &s.sum, count_netns, &kept);
+	assert_int_equal(kept, 1000);
+	tcp_ledger_free(s.ledger);
+}
