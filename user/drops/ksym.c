@@ -2,9 +2,6 @@
 #include "drops/ksym.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +11,6 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "base/proc.h"
 
 #define FUNCTION_MAX (1 << 20) /* bytes; an address further after a symbol is in no function */
 
@@ -29,8 +25,6 @@ struct ksyms {
 	struct list list; /* struct entry, by address */
 	unsigned modules; /* loaded modules when it was read */
 	bool own;	  /* the running kernel's */
-	pthread_t reader; /* reader of the other symbols, until it has finished */
-	bool reading;
 };
 
 /*
@@ -107,13 +101,6 @@ static unsigned modules_loaded(void)
 	return n;
 }
 
-static int hidden(const char *path, struct error *err)
-{
-	return error_set(err, STATUS_UNABLE, -EPERM,
-			 "run as root or with CAP_SYSLOG; kernel.kptr_restrict must not be 2",
-			 "%s shows no addresses: CAP_SYSLOG is missing", path);
-}
-
 static int read_symbols(struct ksyms *k, const char *path, struct error *err)
 {
 	bool addresses = false;
@@ -132,7 +119,10 @@ static int read_symbols(struct ksyms *k, const char *path, struct error *err)
 				 "cannot read the kernel's symbols from %s: %s", path,
 				 strerror(-ret));
 	if (!addresses)
-		return hidden(path, err);
+		return error_set(err, STATUS_UNABLE, -EPERM,
+				 "run as root or with CAP_SYSLOG; kernel.kptr_restrict must not be "
+				 "2",
+				 "%s shows no addresses: CAP_SYSLOG is missing", path);
 	sort(k);
 	return 0;
 }
@@ -145,61 +135,22 @@ static struct ksyms *new_symbols(void)
 	return k;
 }
 
-static const char own[] = "/proc/kallsyms";
-
-static void *read_own(void *k)
-{
-	read_symbols(k, own, &(struct error){}); /* on failure all names are unknown */
-	return NULL;
-}
-
-/*
- * Checks with the first lines whether addresses are shown. The rest takes long, and is read in a
- * thread.
- */
-static int begin_own(struct ksyms *k, struct error *err)
-{
-	char first[4096], *line = first;
-	sigset_t all, before;
-	ssize_t n = proc_read(AT_FDCWD, first, sizeof(first), own);
-
-	if (n <= 0)
-		return error_errno(err, STATUS_UNABLE, n ? (int)n : -ENODATA, NULL,
-				   "cannot read the kernel's symbols from %s", own);
-	while (line && strspn(line, "0") == strcspn(line, " "))
-		line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL;
-	if (!line)
-		return hidden(own, err);
-	k->own = true;
-	sigfillset(&all); /* signals are for other threads */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	k->reading = !pthread_create(&k->reader, NULL, read_own, k);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return k->reading ? 0 : read_symbols(k, own, err);
-}
-
-/* Read in advance, or left by the previous user: reading them takes 0.1 s of CPU time. */
-static struct ksyms *ahead;
-
-void ksyms_prefetch(void)
-{
-	if (!ahead)
-		ksyms_open(&ahead, NULL, &(struct error){});
-}
+/* Left by the previous user: reading the kernel's own symbols takes 0.1 s of CPU time. */
+static struct ksyms *kept;
 
 int ksyms_open(struct ksyms **k, const char *path, struct error *err)
 {
 	int rc;
 
-	if (!path && ahead) {
-		*k = ahead;
-		ahead = NULL;
-		if (!(*k)->reading)
-			ksyms_refresh(*k);
+	if (!path && kept) {
+		*k = kept;
+		kept = NULL;
+		ksyms_refresh(*k);
 		return 0;
 	}
 	*k = new_symbols();
-	rc = path ? read_symbols(*k, path, err) : begin_own(*k, err);
+	(*k)->own = !path;
+	rc = read_symbols(*k, path ? path : "/proc/kallsyms", err);
 	if (rc) {
 		ksyms_free(*k);
 		*k = NULL;
@@ -207,46 +158,28 @@ int ksyms_open(struct ksyms **k, const char *path, struct error *err)
 	return rc;
 }
 
-static void finish(struct ksyms *k)
-{
-	if (k->reading)
-		pthread_join(k->reader, NULL);
-	k->reading = false;
-}
-
 void ksyms_refresh(struct ksyms *k)
 {
-	struct ksyms *now, old;
+	struct ksyms *now, old = *k;
 
-	finish(k);
 	if (k->modules == modules_loaded())
 		return;
 	now = new_symbols();
-	if (!read_symbols(now, own, &(struct error){})) {
-		old = *k;
+	if (!read_symbols(now, "/proc/kallsyms", &(struct error){})) {
 		*k = *now;
-		*now = old;
 		k->own = true;
+		*now = old;
 		now->own = false;
 	}
 	ksyms_free(now);
-}
-
-/* Returns all entries. The first lookup waits until they are read. */
-static const struct entry *entries(const struct ksyms *k)
-{
-	if (k->reading)
-		ksyms_refresh((struct ksyms *)k);
-	return k->list.at;
 }
 
 void ksyms_free(struct ksyms *k)
 {
 	if (!k)
 		return;
-	finish(k);
-	if (k->own && k->list.n && !ahead) {
-		ahead = k;
+	if (k->own && k->list.n && !kept) {
+		kept = k;
 		return;
 	}
 	free(k->text);
@@ -257,7 +190,7 @@ void ksyms_free(struct ksyms *k)
 /* Returns the index of the first symbol after an address. */
 static unsigned behind(const struct ksyms *k, uint64_t addr)
 {
-	const struct entry *list = entries(k);
+	const struct entry *list = k->list.at;
 	unsigned low = 0, high = k->list.n;
 
 	while (low < high) {
@@ -273,7 +206,7 @@ static unsigned behind(const struct ksyms *k, uint64_t addr)
 
 int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
 {
-	const struct entry *list = entries(k), *e;
+	const struct entry *list = k->list.at, *e;
 	unsigned n = behind(k, addr);
 	const char *name;
 
@@ -303,7 +236,7 @@ const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigne
 
 int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 {
-	const struct entry *list = entries(k), *cut = NULL;
+	const struct entry *list = k->list.at, *cut = NULL;
 	size_t len = strlen(name);
 
 	for (unsigned i = 0; i < k->list.n; i++) {
@@ -327,7 +260,7 @@ int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 
 struct trace_range ksym_range(const struct ksyms *k, const char *name)
 {
-	const struct entry *list = entries(k);
+	const struct entry *list = k->list.at;
 	uint64_t start, end;
 	struct ksym here;
 	unsigned next;

@@ -24,9 +24,8 @@ struct ksym {
 };
 
 /*
- * Reads `path`; NULL: /proc/kallsyms, in a thread that the first lookup waits for. STATUS_UNABLE if
- * it hides the addresses: that needs CAP_SYSLOG (kernel.kptr_restrict). The object is a copy:
- * modules loaded later are not in it.
+ * Reads `path`; NULL: /proc/kallsyms. STATUS_UNABLE if it hides the addresses: that needs CAP_SYSLOG
+ * (kernel.kptr_restrict). The object is a copy: modules loaded later are not in it.
  */
 int ksyms_open(struct ksyms **k, const char *path, struct error *err);
 
@@ -36,12 +35,7 @@ int ksyms_open(struct ksyms **k, const char *path, struct error *err);
  */
 void ksyms_refresh(struct ksyms *k);
 
-/*
- * Starts reading the kernel's own symbols, which the next ksyms_open() without a path takes over.
- */
-void ksyms_prefetch(void);
-
-void ksyms_free(struct ksyms *k);
+void ksyms_free(struct ksyms *k); /* the next ksyms_open() may take over the kernel's own symbols */
 
 /*
  * Finds the function that contains `addr`. -ENOENT: not in a function. Of several names at one

@@ -463,8 +463,6 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	s->discovers = s->lone && s->receives && !spec->paired && spec->ledger;
 	s->rate_pps = spec->rate_pps;
 	s->settle_ns = spec->settle_ns || !s->lone ? spec->settle_ns : SETTLE_NS;
-	if (s->by_number)
-		ksyms_prefetch();
 	if (!s->lone) {
 		rc = ports_rate(spec, &s->rate_pps, err);
 		if (!rc)

@@ -97,7 +97,6 @@ int session_run(struct session *s, struct error *err)
 	/* set the default explicitly: otherwise free() of BTF's megabytes raises the threshold, see
 	 * mallopt(3) */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
-	ksyms_prefetch();
 	rc = owners_open(&s->spec.owners, NULL, err);
 	s->signal_fd = -1;
 	if (rc)
