@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Four caches: sockets with the processes that hold them, network namespaces, cgroups and processes
- * with their location, and bound addresses. The first two are filled by passes over /proc for
- * requested entries. A pass for sockets takes a while, so it is divided into slices, and a host
- * with many processes costs no more per call than a small one.
+ * Known objects by number: sockets with the process that holds them, network namespaces, cgroups and
+ * processes with their location, bound addresses. An answer is valid for FRESH_NS. Older or missing
+ * answers about sockets and namespaces are requests for the next walk, which answers all of them.
  */
 #include "drops/owners.h"
 
@@ -27,34 +26,24 @@
 #include "base/proc.h"
 #include "host/change.h"
 
-#define ENTRIES_MAX 4096	   /* entries per cache */
-#define PLACE_NS    10000000000ULL /* lifetime of a cached path */
-#define PIECE_NS    50000000ULL	   /* CPU time of one call */
+#define ENTRIES_MAX FILES_WANTED	   /* entries per map */
+#define PLACE_NS    10000000000ULL /* lifetime of a path */
+#define FRESH_NS    1000000000ULL  /* lifetime of all other answers */
 #define SHARE	    400		   /* fraction of a CPU, 1/400, in the long run ... */
 #define SAVINGS_NS  200000000LL	   /* ... and maximum burst, if saved up */
+#define READS_NS    2000000000ULL  /* a process that read within it still reads, even if another
+				    * one read last */
 
-#define FRESH_NS 1000000000ULL /* lifetime of an answer */
-#define READS_NS 2000000000ULL /* a process that read within it still reads, even if another one
-			        * read last */
+#define RANK_READS    (INT64_MAX - 1)
+#define HELD_MAX      8	 /* processes per socket that are compared */
+#define THREADS_ASKED 64 /* threads per process that are tested for reading */
 
-#define SOCKETS_MAX	FILES_WANTED /* known at a time; the least recently requested is evicted */
-#define RANK_READS	(INT64_MAX - 1)
-#define HELD_MAX	8	      /* processes per socket that are compared */
-#define THREADS_ASKED	64	      /* threads per process that are tested for reading */
-#define SOCKET_RETRY_NS 1000000000ULL /* the first time; doubled each time that no process is
-				       * found */
-#define RETRY_MOST	60000000000ULL
-
-#define SPACE_RETRY_NS	5000000000ULL /* an unknown namespace is looked up again */
-#define PID_NS_INIT	0xeffffffcU   /* PROC_PID_INIT_INO: /proc shows the whole host */
+#define PID_NS_INIT	0xeffffffcU /* PROC_PID_INIT_INO: /proc shows the whole host */
 #define SPACE_PATH_SIZE 80
 
 #define FILEID_KERNFS 0xfe /* include/linux/exportfs.h */
 #define WALK_DEPTH    24
 #define WALK_MOST     10000 /* directories */
-
-/* SOUGHT: the pass in progress has searched it from the beginning. */
-enum wanted { SETTLED, WANTED, SOUGHT };
 
 /* A process that holds a socket. */
 struct holder {
@@ -65,19 +54,16 @@ struct holder {
 };
 
 struct sock {
-	uint64_t inode;
-	uint32_t netns;
-	enum wanted wanted;
+	bool wanted;
 	bool known; /* `holder` is valid */
 	struct holder holder;
-	unsigned holders;	 /* processes that hold it */
-	bool reads;		 /* `holder` reads, or is the only one */
-	bool watched;		 /* readers are recorded */
-	uint64_t read;		 /* ns, when `holder` was last seen to be the reader */
-	uint64_t asked, checked; /* ns, time of the last request and search */
-	uint64_t retry;		 /* delay after `checked` before the next search */
+	unsigned holders; /* processes that hold it */
+	bool reads;	  /* `holder` reads, or is the only one */
+	bool watched;	  /* readers are recorded */
+	uint64_t read;	  /* ns, when `holder` was last seen to be the reader */
+	uint64_t checked; /* ns, time of the last search; 0: never */
 
-	/* Set by the pass in progress. */
+	/* Set by the walk. */
 	struct holder best;
 	int64_t rank;	  /* rank of the best; RANK_READS and more: it reads; 0: not found */
 	unsigned n_found; /* more than HELD_MAX: the rest was not compared */
@@ -93,10 +79,9 @@ struct space {
 	char process[PROC_NAME];
 	struct container container; /* of that process */
 	bool found;
-	bool wanted;	  /* requested since the last pass */
+	bool wanted;	  /* requested since the last walk */
 	uint64_t checked; /* 0: never */
-	uint64_t retry;	  /* grows each time that it is not found: it may have ended */
-	unsigned pass;	  /* last pass that saw it */
+	unsigned walk;	  /* last walk that saw it */
 };
 
 /* Location of a cgroup or a process. */
@@ -115,15 +100,8 @@ struct owners {
 	struct idmap socks;		 /* struct sock, by inode */
 	struct idmap spaces;		 /* struct space, by inode */
 	struct idmap cgroups, processes; /* struct place, by ID, by PID */
-	unsigned socks_wanted;
-	bool spaces_wanted;
-
-	/* The pass for sockets: processes in a requested namespace first. */
-	struct list pids; /* pid_t */
-	unsigned next;	  /* next index in pids */
-	bool passing;
-	bool denied;	     /* a process hides its descriptors */
-	unsigned space_pass; /* number of the last pass for namespaces */
+	bool socks_wanted, spaces_wanted;
+	unsigned walks; /* number of the last walk for namespaces */
 
 	int64_t savings_ns;
 	uint64_t ticked;
@@ -345,35 +323,17 @@ static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t
 
 /* Sockets */
 
-static struct sock *get_sock(struct owners *o, uint64_t inode)
+static void want(struct owners *o, struct sock *s)
 {
-	struct sock *s = idmap_find(&o->socks, inode), *least = NULL;
-
-	if (s)
-		return s;
-	for (unsigned i = 0; o->socks.n >= SOCKETS_MAX && i < o->socks.n; i++) {
-		struct sock *other = o->socks.at[i].object;
-
-		if (!least || other->asked < least->asked)
-			least = other;
-	}
-	if (least) {
-		o->socks_wanted -= least->wanted != SETTLED;
-		free(idmap_take(&o->socks, least->inode));
-	}
-	s = mem_new(s);
-	*s = (struct sock){.inode = inode, .retry = SOCKET_RETRY_NS, .wanted = WANTED};
-	idmap_add(&o->socks, inode, s);
-	o->socks_wanted++;
-	return s;
+	s->wanted = o->socks_wanted = true;
 }
 
 /*
  * Returns true if a holder other than `holder` reads. Two may read in turn: then either is valid.
  */
-static bool another_reads(const struct owners *o, struct sock *s, uint64_t now)
+static bool another_reads(const struct owners *o, struct sock *s, uint64_t inode, uint64_t now)
 {
-	pid_t last = s->watched && s->known && o->files ? files_reader(o->files, s->inode) : 0;
+	pid_t last = s->watched && s->known && o->files ? files_reader(o->files, inode) : 0;
 
 	if (!last || (last == s->holder.pid && s->reads)) {
 		s->read = last ? now : s->read;
@@ -382,76 +342,27 @@ static bool another_reads(const struct owners *o, struct sock *s, uint64_t now)
 	return !s->reads || now - s->read >= READS_NS;
 }
 
+static bool still_holds(const struct owners *o, const struct holder *h, uint64_t inode)
+{
+	char link[64];
+
+	return proc_link(o->root, link, sizeof(link), "proc/%d/fd/%d", h->pid, h->fd) > 0 &&
+	       proc_inode(link, "socket") == inode;
+}
+
 /*
  * Returns the known data of a socket. If that is not enough, the socket is requested from now on.
  */
-static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t netns)
+static const struct sock *find_sock(struct owners *o, uint64_t inode)
 {
-	struct sock *s = get_sock(o, inode);
+	struct sock *s = get(&o->socks, inode, sizeof(*s), true);
 	uint64_t now = clock_now();
-	char link[64];
 
-	s->netns = netns ? netns : s->netns;
-	s->asked = now;
-	if (s->wanted == SETTLED && s->known && now - s->checked >= FRESH_NS &&
-	    proc_link(o->root, link, sizeof(link), "proc/%d/fd/%d", s->holder.pid, s->holder.fd) >
-		    0 &&
-	    proc_inode(link, "socket") == inode)
-		s->checked = now; /* still holds it */
-	if (s->wanted == SETTLED &&
-	    (now - s->checked >= (s->known ? FRESH_NS : s->retry) || another_reads(o, s, now))) {
-		s->wanted = WANTED;
-		o->socks_wanted++;
-	}
+	if (s->known && now - s->checked >= FRESH_NS && still_holds(o, &s->holder, inode))
+		s->checked = now;
+	if (!s->checked || now - s->checked >= FRESH_NS || another_reads(o, s, inode, now))
+		want(o, s);
 	return s;
-}
-
-static bool wanted_netns(const struct owners *o, uint32_t netns)
-{
-	for (unsigned i = 0; i < o->socks.n; i++) {
-		const struct sock *s = o->socks.at[i].object;
-
-		if (s->wanted == WANTED && s->netns == netns)
-			return true;
-	}
-	return false;
-}
-
-/* Marks the requested sockets as searched from here on. */
-static void seek_all(struct owners *o)
-{
-	for (unsigned i = 0; i < o->socks.n; i++) {
-		struct sock *s = o->socks.at[i].object;
-
-		s->rank = s->n_found = 0;
-		s->last = 0;
-		s->wanted = s->wanted == SETTLED ? SETTLED : SOUGHT;
-	}
-}
-
-static int begin_pass(struct owners *o)
-{
-	DIR *dir = proc_dir(o->root, "proc");
-	unsigned first = 0;
-	uint64_t pid;
-
-	o->pids.n = o->next = 0;
-	o->denied = false;
-	if (!dir)
-		return -errno;
-	while (proc_next_number(dir, &pid)) {
-		pid_t *new = list_add(&o->pids), *at = o->pids.at;
-
-		if (wanted_netns(o, proc_netns(o->root, (pid_t)pid))) {
-			*new = at[first];
-			new = &at[first++];
-		}
-		*new = (pid_t)pid;
-	}
-	closedir(dir);
-	seek_all(o);
-	o->passing = true;
-	return 0;
 }
 
 /* Calls `each` for each socket that a process has open. Returns 0 or -errno. */
@@ -505,10 +416,10 @@ static void found(void *arg, const void *record)
 	int64_t rank;
 	bool reads;
 
-	if (!s || s->wanted == SETTLED || s->last == h.pid)
+	if (!s || !s->wanted || s->last == h.pid)
 		return;
 	s->last = h.pid;
-	reads = s->watched && o->files && files_reader(o->files, s->inode) == h.pid;
+	reads = s->watched && o->files && files_reader(o->files, f->inode) == h.pid;
 	if ((s->n_found++ >= HELD_MAX && !reads) || proc_stat(o->root, h.pid, 0, &st))
 		return;
 	h.start = st.start;
@@ -523,74 +434,72 @@ static void found(void *arg, const void *record)
 	s->best = h;
 }
 
-static void end_pass(struct owners *o)
+/* Takes what the walk has found. Returns true if it has to be searched again. */
+static bool settle(struct sock *s)
 {
-	o->passing = false;
+	/* a process that is being started has all sockets of its parent until it calls exec */
+	bool again = s->rank && s->rank < RANK_READS && s->n_found > 1 && s->n_found != s->holders;
+
+	if (s->rank) {
+		s->known = true;
+		s->holder = s->best;
+		s->holders = s->n_found;
+		s->reads = s->rank >= RANK_READS || s->n_found == 1;
+		s->read = clock_now();
+	}
+	s->checked = clock_now();
+	return again;
+}
+
+/* Calls found() for all sockets in /proc. Returns 0 or -errno; -EACCES: some cannot be read. */
+static int walk_proc(struct owners *o)
+{
+	DIR *dir = proc_dir(o->root, "proc");
+	bool denied = false;
+	uint64_t pid;
+
+	if (!dir)
+		return -errno;
+	while (proc_next_number(dir, &pid))
+		denied |= each_socket(o->root, (pid_t)pid, found, o) == -EACCES;
+	closedir(dir);
+	return denied ? -EACCES : 0;
+}
+
+/*
+ * Searches all requested sockets in one walk: inside the kernel, else in /proc, of one process or,
+ * if `pid` is 0, of all. Returns as owners_look().
+ */
+static int walk(struct owners *o, pid_t pid)
+{
+	uint64_t inodes[ENTRIES_MAX];
+	unsigned n = 0;
+	int ret = -EOPNOTSUPP;
+
 	for (unsigned i = 0; i < o->socks.n; i++) {
 		struct sock *s = o->socks.at[i].object;
-		bool again;
 
-		if (s->wanted != SOUGHT)
-			continue;
-		/*
-		 * a process that is being started has all sockets of its parent until it calls exec
-		 */
-		again = s->rank && s->rank < RANK_READS && s->n_found > 1 &&
-			s->n_found != s->holders;
-		s->retry = s->rank ? SOCKET_RETRY_NS : s->retry * 2;
-		if (s->retry > RETRY_MOST)
-			s->retry = RETRY_MOST;
-		if (s->rank) {
-			s->known = true;
-			s->holder = s->best;
-			s->holders = s->n_found;
-			s->reads = s->rank >= RANK_READS || s->n_found == 1;
-			s->read = clock_now();
-		}
-		s->checked = clock_now();
-		s->wanted = again ? WANTED : SETTLED;
-		o->socks_wanted -= !again;
-	}
-}
-
-/* Walks in the kernel, in one go. */
-static int walk(struct owners *o)
-{
-	uint64_t inodes[SOCKETS_MAX];
-	unsigned n = 0;
-	int ret;
-
-	o->denied = false;
-	seek_all(o);
-	for (unsigned i = 0; i < o->socks.n; i++) {
+		s->rank = s->n_found = 0;
+		s->last = 0;
 		inodes[n] = o->socks.at[i].id;
-		n += ((struct sock *)o->socks.at[i].object)->wanted == SOUGHT;
+		n += s->wanted;
 	}
-	ret = files_walk(o->files, inodes, n, found, o);
-	if (!ret)
-		end_pass(o);
-	return ret;
-}
-
-/* Continues a pass, or begins one, until it is complete or the CPU time is used up. */
-static int pass_socks(struct owners *o, uint64_t budget_ns)
-{
-	uint64_t begin = cpu_ns();
-	int ret = 0;
-
-	if (o->files && !walk(o))
-		return 0;
-	files_close(o->files); /* no longer permitted: continue as if it never was */
-	o->files = NULL;
-	if (!o->passing)
-		ret = begin_pass(o);
+	if (o->files && !pid)
+		ret = files_walk(o->files, inodes, n, found, o);
+	if (ret && !pid) { /* not, or no longer, permitted */
+		files_close(o->files);
+		o->files = NULL;
+	}
 	if (ret)
-		return ret;
-	for (const pid_t *pid = o->pids.at; o->next < o->pids.n && cpu_ns() - begin < budget_ns;)
-		o->denied |= each_socket(o->root, pid[o->next++], found, o) == -EACCES;
-	if (o->next == o->pids.n)
-		end_pass(o);
-	return 0;
+		ret = !pid ? walk_proc(o) : each_socket(o->root, pid, found, o) == -EACCES ? -EACCES : 0;
+	o->socks_wanted = false;
+	for (unsigned i = 0; i < o->socks.n; i++) {
+		struct sock *s = o->socks.at[i].object;
+
+		s->wanted = s->wanted && settle(s);
+		o->socks_wanted |= s->wanted;
+	}
+	return ret;
 }
 
 /* Bound addresses */
@@ -600,8 +509,7 @@ struct port {
 	struct ports_row row; /* inode 0: unused */
 	int score;	      /* of the best match */
 	unsigned equals;      /* sockets with that score */
-	bool wanted;
-	uint64_t checked; /* 0: never */
+	uint64_t checked;     /* 0: never */
 };
 
 static struct port *port_of(struct owners *o, const struct ports_key *key)
@@ -616,16 +524,6 @@ static struct port *port_of(struct owners *o, const struct ports_key *key)
 	p = list_add(&o->ports);
 	p->key = *key;
 	return p;
-}
-
-int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
-{
-	struct port *p = port_of(o, key);
-	uint64_t now = clock_now();
-
-	*out = p->row;
-	p->wanted |= !p->checked || now - p->checked >= FRESH_NS;
-	return p->row.inode ? 0 : p->wanted ? -EAGAIN : -ENOENT;
 }
 
 /*
@@ -666,6 +564,32 @@ static void on_socket(void *arg, const struct sockmem_row *row)
 	p->row = (struct ports_row){row->inode, row->rcvbuf};
 }
 
+int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
+{
+	struct port *p = port_of(o, key);
+	const bool old = !p->checked || clock_now() - p->checked >= FRESH_NS;
+	uint64_t before = cpu_ns();
+	struct netns ns;
+
+	if (old && o->savings_ns > 0) {
+		if (owners_netns_open(o, key->netns, &ns, &(struct error){}) == -EAGAIN)
+			return -EAGAIN;
+		p->row = (struct ports_row){};
+		p->score = 0;
+		p->checked = clock_now();
+		/* an IPv6 socket may receive IPv4 */
+		if (ns.fd >= 0)
+			sockmem_udp(&ns, key->family == AF_INET ? AF_UNSPEC : AF_INET6, key->port,
+				    on_socket, p);
+		if (p->equals > 1) /* cannot tell which of them */
+			p->row = (struct ports_row){};
+		netns_close(&ns);
+		o->savings_ns -= (int64_t)(cpu_ns() - before);
+	}
+	*out = p->row;
+	return p->row.inode ? 0 : p->checked ? -ENOENT : -EAGAIN;
+}
+
 /* Namespaces */
 
 /*
@@ -675,8 +599,8 @@ static struct space *seen(struct owners *o, uint32_t inum)
 {
 	struct space *s = inum ? get(&o->spaces, inum, sizeof(*s), false) : NULL;
 
-	if (s && s->pass != o->space_pass)
-		*s = (struct space){.found = true, .pass = o->space_pass};
+	if (s && s->walk != o->walks)
+		*s = (struct space){.found = true, .walk = o->walks};
 	return s;
 }
 
@@ -709,7 +633,7 @@ static const struct space *find_space(struct owners *o, uint32_t inum)
 
 	if (!s)
 		return &none;
-	if (s->checked && now - s->checked < s->retry)
+	if (s->checked && now - s->checked < FRESH_NS)
 		return s;
 	if (s->found && space_path(o, s, inum, path))
 		s->checked = now;
@@ -754,12 +678,12 @@ static void read_host(struct owners *o)
 }
 
 /* Searches /run/netns and all processes. */
-static void pass_spaces(struct owners *o)
+static void walk_spaces(struct owners *o)
 {
 	uint64_t pid, now = clock_now();
 	DIR *dir;
 
-	o->space_pass++;
+	o->walks++;
 	read_host(o);
 	read_names(o);
 	dir = proc_dir(o->root, "proc");
@@ -786,10 +710,6 @@ static void pass_spaces(struct owners *o)
 
 		s->checked = now;
 		s->wanted = false;
-		s->retry = s->pass == o->space_pass    ? FRESH_NS
-			   : s->retry < SPACE_RETRY_NS ? SPACE_RETRY_NS
-			   : s->retry < RETRY_MOST / 2 ? s->retry * 2
-						       : RETRY_MOST;
 	}
 	o->spaces_wanted = false;
 }
@@ -808,7 +728,6 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 	*owners = o = mem_new(o);
 	o->root = fd;
 	o->all = !root;
-	o->pids.size = sizeof(pid_t);
 	o->ports.size = sizeof(struct port);
 	o->savings_ns = SAVINGS_NS;
 	o->ticked = clock_now();
@@ -836,44 +755,8 @@ void owners_close(struct owners *o)
 	idmap_free(&o->processes, free);
 	list_free(&o->ports);
 	files_close(o->files);
-	list_free(&o->pids);
 	close(o->root);
 	free(o);
-}
-
-/* An unknown namespace is searched first. */
-static void look_up_port(struct owners *o, struct port *p)
-{
-	struct netns ns;
-	int ret = owners_netns_open(o, p->key.netns, &ns, &(struct error){});
-
-	if (ret == -EAGAIN) {
-		pass_spaces(o);
-		ret = owners_netns_open(o, p->key.netns, &ns, &(struct error){});
-	}
-	if (ret)
-		return;
-	p->row = (struct ports_row){};
-	p->score = 0;
-	/* an IPv6 socket may receive IPv4 */
-	sockmem_udp(&ns, p->key.family == AF_INET ? AF_UNSPEC : AF_INET6, p->key.port, on_socket,
-		    p);
-	if (p->equals > 1) /* cannot tell which of them */
-		p->row = (struct ports_row){};
-	netns_close(&ns);
-}
-
-static void look_up_ports(struct owners *o, uint64_t now)
-{
-	struct port *p = o->ports.at;
-
-	for (unsigned i = 0; i < o->ports.n; i++) {
-		if (!p[i].wanted)
-			continue;
-		look_up_port(o, &p[i]);
-		p[i].wanted = false;
-		p[i].checked = now;
-	}
 }
 
 void owners_tick(struct owners *o)
@@ -885,30 +768,21 @@ void owners_tick(struct owners *o)
 		o->savings_ns = SAVINGS_NS;
 	o->ticked = now;
 	if (o->savings_ns > 0) {
-		look_up_ports(o, now);
-		if (o->socks_wanted || o->passing)
-			pass_socks(o, PIECE_NS);
+		if (o->socks_wanted)
+			walk(o, 0);
 		if (o->spaces_wanted)
-			pass_spaces(o);
+			walk_spaces(o);
 	}
 	o->savings_ns -= (int64_t)(cpu_ns() - before);
 }
 
 int owners_look(struct owners *o, pid_t pid)
 {
-	int ret = 0;
+	int ret = pid || o->socks_wanted ? walk(o, pid) : 0;
 
-	o->passing = false;
-	if (pid) {
-		seek_all(o);
-		o->denied = each_socket(o->root, pid, found, o) == -EACCES;
-		end_pass(o);
-	} else if (o->socks_wanted) {
-		ret = pass_socks(o, UINT64_MAX);
-		if (!ret && o->socks_wanted) /* its holders have changed */
-			ret = pass_socks(o, UINT64_MAX);
-	}
-	return ret ? ret : o->denied ? -EACCES : 0;
+	if (!ret && !pid && o->socks_wanted) /* its holders have changed */
+		ret = walk(o, 0);
+	return ret;
 }
 
 int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out)
@@ -922,7 +796,7 @@ int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out)
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out)
 {
-	const struct sock *s = inode ? find_sock(o, inode, netns) : NULL;
+	const struct sock *s = inode ? find_sock(o, inode) : NULL;
 
 	owners_cgroup(o, cgroup, out);
 	if (s && s->known) {
@@ -945,7 +819,7 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 		if (space->found && !space->host)
 			out->container = space->container;
 	}
-	return s && s->known ? 0 : s && s->wanted != SETTLED ? -EAGAIN : -ESRCH;
+	return s && s->known ? 0 : s && !s->checked ? -EAGAIN : -ESRCH;
 }
 
 void owners_watch(struct owners *o, uint64_t inode)
@@ -1049,7 +923,7 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
 	for (unsigned i = 0; i < o->spaces.n && n < max; i++) {
 		const struct space *s = o->spaces.at[i].object;
 
-		if (s->found && s->pass == o->space_pass && o->spaces.at[i].id != own)
+		if (s->found && s->walk == o->walks && o->spaces.at[i].id != own)
 			netns[n++] = (uint32_t)o->spaces.at[i].id;
 	}
 	return n;

@@ -4,8 +4,8 @@
  * namespace, ID of the cgroup) to names. Reads /proc, cgroupfs, /run/netns and the names below
  * /var/log, and asks no daemon. Of processes it reads the name only.
  *
- * Lookups are cheap: they use a cache. Missing entries are searched by the next owners_tick(), with
- * bounded work. Until then the answer is -EAGAIN. For use by one thread.
+ * Lookups are cheap: they return the last answers. Missing and old entries are searched by the next
+ * owners_tick(). Until then a missing answer is -EAGAIN. For use by one thread.
  */
 #ifndef PKTLEDGER_DROPS_OWNERS_H
 #define PKTLEDGER_DROPS_OWNERS_H
@@ -128,9 +128,9 @@ int owners_root(const struct owners *o); /* like proc_root() */
 void owners_iterate(struct owners *o);
 
 /*
- * Searches for entries requested since the last call. Call it after requesting rows, then request
- * them again. A process that has ended by then is not found. Uses 1 % of a CPU in the long run, and
- * 50 ms per call: with very many descriptors the answer stays -EAGAIN for a while.
+ * Searches for entries requested since the last call, in one walk. Call it after requesting rows,
+ * then request them again. A process that has ended by then is not found. Uses less than 1 % of a
+ * CPU in the long run: with very many descriptors the answer stays -EAGAIN for a while.
  */
 void owners_tick(struct owners *o);
 

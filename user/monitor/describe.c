@@ -160,14 +160,14 @@ static int find_owner(struct describer *d, const struct watch_key *key,
 bool describe_searching(struct describer *d, const struct watch_entry *e)
 {
 	struct watch_sock sock = *find_sock(d, &e->key);
+	bool searching = false;
 	struct owner owner;
 
-	if (d->owners && e->key.flags & WATCH_PORT &&
-	    describe_bound(d->owners, e->key.netns, &sock) == -EAGAIN)
-		return true;
-	if (d->owners && e->key.netns && owners_netns_searching(d->owners, e->key.netns))
-		return true;
-	return find_owner(d, &e->key, &sock, &owner) == -EAGAIN;
+	if (d->owners && e->key.flags & WATCH_PORT)
+		searching = describe_bound(d->owners, e->key.netns, &sock) == -EAGAIN;
+	if (d->owners && e->key.netns)
+		searching |= owners_netns_searching(d->owners, e->key.netns);
+	return find_owner(d, &e->key, &sock, &owner) == -EAGAIN || searching;
 }
 
 char *describe_netns(struct owners *owners, uint32_t netns, char *buf)
