@@ -122,84 +122,43 @@ static void apply_class_rows(const struct stagemap_event *e, struct verdict *v)
 	}
 }
 
-/*
- * Checked in Linux 6.1 to 6.18. At these locations nothing else is freed with consume_skb(), except
- * if a clone continues: act_mirred then returns "stolen" for the original. A driver's function for
- * losses is not the one for completed transmissions. At most WATCH_CONSUMED_MAX exist in one
- * kernel.
- */
-const struct consumed_row consumed_rows[] = {
-	{"__netif_receive_skb_core", STAGE_TC_INGRESS, DIRECTION_RX, CLASS_LOSS, CLASS_SUSPECTED,
-	 "tc ingress took it and nobody got it: STOLEN, QUEUED or TRAP (sch_handle_ingress)"},
-	{"__dev_queue_xmit", STAGE_TC_EGRESS, DIRECTION_TX, CLASS_LOSS, CLASS_SUSPECTED,
-	 "tc egress took it and nobody got it: STOLEN, QUEUED or TRAP (sch_handle_egress)"},
-	{"inet_frag_rbtree_purge", STAGE_IP_FRAG, DIRECTION_RX, CLASS_LOSS, CLASS_LOSS,
-	 "a fragment overlapped others of its datagram: all are dropped (inet_frag_queue_insert)"},
-	{"ena_start_xmit", STAGE_TX_DEVICE, DIRECTION_TX, CLASS_LOSS, CLASS_LOSS,
-	 "could not be mapped or handed to the device (ena_start_xmit)"},
-	{"virtnet_receive_done", STAGE_NIC_RING, DIRECTION_RX, CLASS_LOSS, CLASS_LOSS,
-	 "a header of virtio that makes no sense (virtnet_receive_done)"},
-	{"i40e_construct_skb", STAGE_NIC_RING, DIRECTION_RX, CLASS_LOSS, CLASS_LOSS,
-	 "too many fragments for a packet (i40e_construct_skb)"},
-	{"ice_construct_skb", STAGE_NIC_RING, DIRECTION_RX, CLASS_LOSS, CLASS_LOSS,
-	 "too many fragments for a packet (ice_construct_skb)"},
-};
-
-const unsigned consumed_row_count = sizeof(consumed_rows) / sizeof(consumed_rows[0]);
-
 unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX])
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < consumed_row_count && n < WATCH_CONSUMED_MAX; i++) {
-		/* `.noclone` and the like are one function; its `.cold` part is elsewhere */
-		struct trace_range r = ksym_range(k, consumed_rows[i].function);
+	for (unsigned i = 0; i < stagemap_row_count && n < WATCH_CONSUMED_MAX; i++) {
+		const struct stagemap_row *row = &stagemap_rows[i];
+		struct trace_range r = {};
 
+		/* `.noclone` and the like are one function; its `.cold` part is elsewhere */
+		if (row->reasons && !strcmp(row->reasons, "CONSUMED") && row->locations)
+			r = ksym_range(k, row->locations);
 		if (r.end != r.start)
 			out[n++] = r;
 	}
 	return n;
 }
 
-const struct consumed_row *consumed_row_of(const char *function)
+/* A packet freed as consumed at a function without a row has not ended. */
+static enum drop_class class_of_consumed(const struct verdict *v, bool copy)
 {
-	for (unsigned i = 0; i < consumed_row_count; i++) {
-		if (!strcmp(consumed_rows[i].function, function))
-			return &consumed_rows[i];
-	}
-	return NULL;
-}
-
-/* The function that freed the packet decides. A function without a row decides nothing. */
-static struct verdict judge_consumed(const struct stagemap_event *e)
-{
-	const struct consumed_row *row = consumed_row_of(e->location);
-	struct verdict v = stagemap_judge(e);
-	const bool copy = e->flags & CAUSE_COPY;
-
-	if (!row) {
-		v.class = e->numbered ? v.class : CLASS_NONE;
-		return v;
-	}
-	return (struct verdict){
-		.stage = row->stage,
-		.class = !copy	       ? row->class
-			 : e->numbered ? CLASS_COPY
-				       : row->cloned,
-		.direction = row->direction,
-		.note = row->note,
-		.known = true,
-	};
+	if (v->stage == STAGE_NONE)
+		return CLASS_NONE;
+	/* the clone of a packet that tc took may have continued (act_mirred) */
+	return copy && (v->stage == STAGE_TC_INGRESS || v->stage == STAGE_TC_EGRESS)
+		       ? CLASS_SUSPECTED
+		       : CLASS_LOSS;
 }
 
 struct verdict judge_drop(const struct stagemap_event *e)
 {
-	struct verdict v;
+	struct verdict v = stagemap_judge(e);
 
+	if (e->numbered)
+		return v;
 	if (e->observer == OBSERVER_CONSUME_SKB)
-		return judge_consumed(e);
-	v = stagemap_judge(e);
-	if (e->observer == OBSERVER_KFREE_SKB && v.class == CLASS_LOSS && !e->numbered)
+		v.class = class_of_consumed(&v, e->flags & CAUSE_COPY);
+	else if (e->observer == OBSERVER_KFREE_SKB && v.class == CLASS_LOSS)
 		apply_class_rows(e, &v);
 	return v;
 }

@@ -44,37 +44,16 @@ extern const struct class_row class_rows[];
 extern const unsigned class_row_count;
 
 /*
- * Returns the stage of a drop, its class, and a note. Packets freed as consumed
- * (OBSERVER_CONSUME_SKB) are judged by consumed_rows, all others by the stage map. If the packet is
- * a loss by these, and is not a numbered packet of `run`, class_rows decide.
+ * Returns the stage of a drop, its class, and a note, by the stage map. If the packet is a loss by
+ * it, and is not a numbered packet of `run`, class_rows decide.
  */
 struct verdict judge_drop(const struct stagemap_event *e);
 
 /*
- * Losses that the kernel frees like consumed packets (consume_skb): tc verdicts "stolen" without a
- * taker, overlapping fragments, drivers.
- */
-struct consumed_row {
-	const char *function; /* function that frees the packet */
-	enum stage stage;
-	enum direction direction;
-	enum drop_class class;
-	/* Class if the packet was cloned: the clone may have continued (act_mirred). */
-	enum drop_class cloned;
-	const char *note;
-};
-
-extern const struct consumed_row consumed_rows[];
-extern const unsigned consumed_row_count;
-
-/*
- * Finds the addresses of the functions that this kernel has, for struct watch_spec. Returns their
- * number.
+ * Finds the addresses of the functions of this kernel that free lost packets as consumed (the rows
+ * CONSUMED of the stage map), for struct watch_spec. Returns their number.
  */
 unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX]);
-
-/* Returns the row of a function, or NULL. */
-const struct consumed_row *consumed_row_of(const char *function);
 
 /* A cause of drops, with all known facts. */
 struct judged_cause {
