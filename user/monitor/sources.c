@@ -46,20 +46,6 @@ struct silent {
 };
 
 /*
- * Connections that the listeners of a namespace refused without an event. sk_drops of a listener
- * also counts segments that have an event, such as segments with a wrong MD5 signature. ListenDrops
- * does not count them.
- */
-struct listeners {
-	uint32_t inum;
-	bool unknown; /* the counters cannot be read */
-	struct listen_counters {
-		uint64_t drops, overflows, full; /* ListenDrops, ListenOverflows, TCPReqQFullDrop */
-	} base, now;
-	uint64_t shown; /* packets already reported in rows */
-};
-
-/*
  * Loss counters of a namespace, or of the host (inum 0), and the packets already reported in rows.
  */
 struct space {
@@ -67,6 +53,8 @@ struct space {
 	uint64_t cookie;	   /* cookie of the namespace, because inode numbers are reused */
 	struct counters base, now; /* base: first reading, now: this interval */
 	struct list shown;	   /* struct space_shown */
+	bool late;		   /* created after the start: its listeners counted from 0 */
+	uint64_t refused; /* packets of its listeners without an event already reported in rows */
 };
 
 struct space_shown {
@@ -95,10 +83,10 @@ struct sources {
 	bool knows_sockets; /* watch_knows_sockets() */
 	uint16_t port;	    /* port that all packets of EXPR have, 0: unknown */
 	struct list silent; /* struct silent */
-	struct list listeners; /* struct listeners, one per namespace */
 	uint64_t walked_ns; /* start and duration of the last walk */
 	uint64_t walk_ns;
 
+	bool started;
 	bool checks;		  /* compare counters of namespaces with all events */
 	struct list spaces;	  /* struct space */
 	struct live_table events; /* events by the fields that a counter can distinguish */
@@ -428,115 +416,6 @@ static int walk_silent(struct sources *s)
 	return rc;
 }
 
-static int read_listeners(struct sources *s, uint32_t inum, struct listen_counters *out)
-{
-	struct counters_scope scope = {.role = "", .what = COUNTERS_SNMP};
-	struct counters c = {};
-	struct netns ns;
-	int rc = s->spec.netns ? live_netns_again(s->live, &ns)
-			       : owners_netns_open(s->spec.owners, inum, &ns, &(struct error){});
-
-	if (rc)
-		return rc;
-	scope.ns = &ns;
-	rc = counters_read(&c, &scope, 1);
-	netns_close(&ns);
-	*out = (struct listen_counters){};
-	counters_get(&c, "", "TcpExt:ListenDrops", &out->drops);
-	counters_get(&c, "", "TcpExt:ListenOverflows", &out->overflows);
-	counters_get(&c, "", "TcpExt:TCPReqQFullDrop", &out->full);
-	counters_free(&c);
-	return rc;
-}
-
-static struct listeners *listeners_of(struct sources *s, uint32_t inum)
-{
-	struct listeners *x =
-		list_find(&s->listeners, offsetof(struct listeners, inum), &inum, sizeof(inum));
-
-	if (x)
-		return x;
-	x = list_add(&s->listeners);
-	*x = (struct listeners){.inum = inum};
-	return x;
-}
-
-/* Reads the first counters. In namespaces created later, counters start at 0. */
-static void begin_listeners(struct sources *s)
-{
-	uint32_t netns[SPACES_MAX] = {s->inum};
-	unsigned n = s->spec.netns ? 1 : owners_netns_list(s->spec.owners, netns, SPACES_MAX);
-
-	for (unsigned i = 0; i < n; i++) {
-		struct listeners *x = listeners_of(s, netns[i]);
-
-		x->unknown = read_listeners(s, netns[i], &x->base);
-	}
-}
-
-/* Returns the packets in a listener's own counter that were refused without an event. */
-static uint64_t refused(struct sources *s, struct silent *x, uint64_t rest, const char **note)
-{
-	struct listeners *of = listeners_of(s, x->last.sock.netns);
-	uint64_t more = rest > x->shown ? rest - x->shown : 0, left;
-	bool accept, syn;
-
-	*note = "the queue of the listener was full, or memory short: no event (tcp_conn_request)";
-	if (!more || of->unknown)
-		return rest;
-	if (read_listeners(s, of->inum, &of->now)) /* its name may be found later */
-		return live_parts(s->live).last ? rest : x->shown;
-	accept = of->now.overflows > of->base.overflows;
-	syn = of->now.full > of->base.full;
-	if (accept && !syn)
-		*note = "the listener's accept queue was full: no event (ListenOverflows)";
-	else if (syn && !accept)
-		*note = "the listener's SYN queue was full: no event (TCPReqQFullDrop)";
-	left = counter_moved(of->base.drops, of->now.drops);
-	left = left > of->shown ? left - of->shown : 0;
-	more = smaller(more, left);
-	of->shown += more;
-	return x->shown + more;
-}
-
-static void collect_silent(struct sources *s, struct live *l)
-{
-	const uint64_t share = s->checks ? WORK_SHARE : WORK_SHARE / 3;
-	struct silent *x;
-
-	/* if counters of namespaces were read, their losses that no row contains are reported as
-	 * losses without an event */
-	if (live_parts(l).last || s->checked_ns > s->walked_ns ||
-	    clock_now() - s->walked_ns > share * s->walk_ns)
-		walk_silent(s); /* unread drops are reported next time */
-	x = s->silent.at;
-	for (unsigned i = 0; i < s->silent.n; i++, x++) {
-		const struct watch_sock *sock = &x->last.sock;
-		const bool tcp = is_listener(sock);
-		uint64_t lost = x->drops - x->base, rest = lost > x->events ? lost - x->events : 0;
-		const char *note = "the buffer of the socket was full: no event (raw_rcv, packet_rcv)";
-		const uint64_t all = tcp ? refused(s, x, rest, &note) : rest;
-		char socket[SOCKET_TEXT], process[32];
-		const struct loss loss = {
-			.sock = sock,
-			.verdict = {.stage = tcp ? STAGE_TCP_LISTEN : STAGE_RCVBUF,
-				    .direction = DIRECTION_RX,
-				    .note = note},
-			.suspect = x->perhaps,
-			.packets = unshown(&x->shown, all),
-			.source = "counter",
-			.scope = "host",
-			.reason = SILENT_REASON,
-			.socket = describe_socket(sock, socket, sizeof(socket)),
-			.process = process,
-			.netns = sock->netns,
-		};
-
-		snprintf(process, sizeof(process), "%.15s[%u]", x->last.process, x->last.pid);
-		add_row(s, l, &loss);
-	}
-}
-
 /* Compares the counters of each namespace with all events in it */
 
 #define BY_COUNTER                                                                                 \
@@ -546,7 +425,19 @@ static void collect_silent(struct sources *s, struct live *l)
 
 static bool is_checked(const struct counter *it)
 {
-	return countercheck_knows(it->name);
+	return countercheck_knows(it->name) || !strncmp(it->name, "TcpExt:Listen", 13) ||
+	       !strcmp(it->name, "TcpExt:TCPReqQFullDrop");
+}
+
+/* Returns the increase of a counter since the start. */
+static uint64_t moved_in(const struct space *x, const char *name)
+{
+	uint64_t before = 0, after = 0;
+
+	if (!x->late)
+		counters_get(&x->base, CHECKED, name, &before);
+	counters_get(&x->now, CHECKED, name, &after);
+	return counter_moved(before, after);
 }
 
 /* Reads the loss counters of a namespace, about one counter in seven. */
@@ -580,6 +471,7 @@ static struct space *space_of(struct sources *s, uint32_t inum, uint64_t cookie)
 	x->inum = inum;
 	x->cookie = cookie;
 	x->shown.size = sizeof(struct space_shown);
+	x->late |= !x->base.n && s->started;
 	return x;
 }
 
@@ -610,7 +502,8 @@ static void sample_spaces(struct sources *s)
 	if (s->spec.netns && !s->rates.gone) {
 		check_space(s, s->inum, &s->ns, COUNTERS_SNMP);
 	} else if (!s->spec.netns) {
-		check_space(s, 0, NULL, COUNTERS_HOST);
+		if (s->checks)
+			check_space(s, 0, NULL, COUNTERS_HOST);
 		n = owners_netns_list(s->spec.owners, netns, SPACES_MAX);
 		for (unsigned i = 0; i < n; i++) {
 			if (owners_netns_open(s->spec.owners, netns[i], &ns, &(struct error){}))
@@ -620,6 +513,72 @@ static void sample_spaces(struct sources *s)
 		}
 	}
 	s->check_ns = clock_now() - s->checked_ns;
+}
+
+/*
+ * Returns the packets in a listener's own counter that were refused without an event. sk_drops of a
+ * listener also counts segments that have an event, such as segments with a wrong MD5 signature.
+ * ListenDrops of its namespace does not count them.
+ */
+static uint64_t refused(struct sources *s, struct silent *x, uint64_t rest, const char **note)
+{
+	const uint32_t inum = x->last.sock.netns;
+	struct space *of = list_find(&s->spaces, offsetof(struct space, inum), &inum, sizeof(inum));
+	uint64_t more = rest > x->shown ? rest - x->shown : 0, left;
+	bool accept, syn;
+
+	*note = "the queue of the listener was full, or memory short: no event (tcp_conn_request)";
+	if (!more || (of && !of->base.n))
+		return rest;
+	if (!of || !of->now.n) /* not read in this interval */
+		return live_parts(s->live).last ? rest : x->shown;
+	accept = moved_in(of, "TcpExt:ListenOverflows");
+	syn = moved_in(of, "TcpExt:TCPReqQFullDrop");
+	if (accept && !syn)
+		*note = "the listener's accept queue was full: no event (ListenOverflows)";
+	else if (syn && !accept)
+		*note = "the listener's SYN queue was full: no event (TCPReqQFullDrop)";
+	left = moved_in(of, "TcpExt:ListenDrops");
+	left = left > of->refused ? left - of->refused : 0;
+	more = smaller(more, left);
+	of->refused += more;
+	return x->shown + more;
+}
+
+static void collect_silent(struct sources *s, struct live *l)
+{
+	struct silent *x;
+
+	/* if counters of namespaces were read, their losses that no row contains are reported as
+	 * losses without an event */
+	if (live_parts(l).last || s->checked_ns > s->walked_ns)
+		walk_silent(s); /* unread drops are reported next time */
+	x = s->silent.at;
+	for (unsigned i = 0; i < s->silent.n; i++, x++) {
+		const struct watch_sock *sock = &x->last.sock;
+		const bool tcp = is_listener(sock);
+		uint64_t lost = x->drops - x->base, rest = lost > x->events ? lost - x->events : 0;
+		const char *note = "the buffer of the socket was full: no event (raw_rcv, packet_rcv)";
+		const uint64_t all = tcp ? refused(s, x, rest, &note) : rest;
+		char socket[SOCKET_TEXT], process[32];
+		const struct loss loss = {
+			.sock = sock,
+			.verdict = {.stage = tcp ? STAGE_TCP_LISTEN : STAGE_RCVBUF,
+				    .direction = DIRECTION_RX,
+				    .note = note},
+			.suspect = x->perhaps,
+			.packets = unshown(&x->shown, all),
+			.source = "counter",
+			.scope = "host",
+			.reason = SILENT_REASON,
+			.socket = describe_socket(sock, socket, sizeof(socket)),
+			.process = process,
+			.netns = sock->netns,
+		};
+
+		snprintf(process, sizeof(process), "%.15s[%u]", x->last.process, x->last.pid);
+		add_row(s, l, &loss);
+	}
 }
 
 static void add_cause(struct list *causes, const struct live_row *row, const char *netns)
@@ -691,7 +650,7 @@ static void check_events(struct sources *s, struct live *l, struct space *x)
 	struct live_own own;
 
 	live_own(l, &own);
-	if (x->now.n && !still) {
+	if (s->checks && x->now.n && !still) {
 		counters_delta(&x->base, &x->now, &moved);
 		causes_in(s, x->inum, &causes);
 		countercheck_compare(&moved, causes.at, causes.n, &facts, &check);
@@ -802,16 +761,15 @@ static int start(void *arg, struct error *err)
 	int rc = s->losses ? xdplosses_attach(s->losses, &parts.places, err) : 0;
 	struct silent *x;
 
-	if (s->walks) { /* reset if its BPF programs cannot be loaded */
-		begin_listeners(s);
+	if (s->walks) /* reset if its BPF programs cannot be loaded */
 		s->walks = !walk_silent(s);
-	}
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++)
 		x[i].base = x[i].drops; /* drops before the start do not count */
 	enter(s);
-	if (s->checks)
+	if (s->checks || s->walks)
 		sample_spaces(s);
+	s->started = true;
 	if (!rc)
 		rates_sample(&s->rates, clock_now());
 	leave(s);
@@ -823,8 +781,9 @@ static void sample(void *arg)
 	struct sources *s = arg;
 
 	enter(s);
-	if (s->checks && (live_parts(s->live).last ||
-			  clock_now() - s->checked_ns > WORK_SHARE * (s->check_ns + s->walk_ns)))
+	if ((s->checks || s->walks) &&
+	    (live_parts(s->live).last ||
+	     clock_now() - s->checked_ns > WORK_SHARE * (s->check_ns + s->walk_ns)))
 		sample_spaces(s);
 	rates_sample(&s->rates, clock_now());
 	leave(s);
@@ -862,7 +821,6 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		.counted.size = sizeof(struct counted),
 		.dropped.size = sizeof(struct counted),
 		.silent.size = sizeof(struct silent),
-		.listeners.size = sizeof(struct listeners),
 		.spaces.size = sizeof(struct space),
 		.rates = {.netns = spec->netns ? spec->netns : "",
 			  .ns = spec->netns ? &s->ns : NULL,
@@ -902,7 +860,6 @@ void sources_close(struct sources *s)
 		return;
 	xdplosses_close(s->losses);
 	list_free(&s->silent);
-	list_free(&s->listeners);
 	for (unsigned i = 0; i < s->spaces.n; i++)
 		drop_space((struct space *)s->spaces.at + i);
 	list_free(&s->spaces);
