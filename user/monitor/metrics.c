@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,31 +12,9 @@
 
 #define FILE_MODE 0644 /* node_exporter runs as a different user */
 
-/* Labels of a series, named as in Prometheus and Kubernetes. */
-enum label_id {
-	STAGE,
-	REASON,
-	IFNAME,
-	NETNS,
-	POD_NAMESPACE,
-	POD,
-	CONTAINER,
-	UNIT,
-	PROCESS,
-	LABELS
-};
-
-static const char *const label_names[LABELS] = {"stage",     "reason",	      "ifname",
-						"netns",     "pod_namespace", "pod",
-						"container", "unit",	      "process"};
-
-/* Sums for one set of labels. */
-struct series {
-	const char *label[LABELS]; /* never NULL, "": unknown */
-	enum drop_class class;
-	uint64_t packets, bytes;
-	uint64_t moved_ns; /* time of the last change */
-};
+/* A series is a row of a table. Its labels are texts of these fields, without what has many values. */
+#define SERIES_BY                                                                                  \
+	((METRICS_BY & ~(LIVE_BIT(LIVE_SOURCE) | LIVE_BIT(LIVE_SCOPE))) | LIVE_BIT(LIVE_PROCESS))
 
 /* Outcomes of retransmissions: lost on this host per stage, undecided per cause. The rest is
  * downstream. */
@@ -53,8 +30,8 @@ struct metrics {
 	unsigned series; /* number of separate series */
 	uint64_t merged; /* additions to "others" series */
 	uint64_t expired;
-	void *all;	    /* tree of tsearch(3) with struct series, ordered by compare() */
-	uint64_t oldest_ns; /* no series changed before this time */
+	struct live_table all; /* `max` does not apply: rows are never merged */
+	uint64_t oldest_ns;    /* no series changed before this time */
 
 	bool xdp_gaps;
 	bool has_tcp;
@@ -70,6 +47,7 @@ struct metrics *metrics_new(unsigned max_series, bool xdp_gaps)
 
 	m->max = max_series;
 	m->xdp_gaps = xdp_gaps;
+	table_init(&m->all, UINT32_MAX);
 	return m;
 }
 
@@ -77,7 +55,7 @@ void metrics_free(struct metrics *m)
 {
 	if (!m)
 		return;
-	tdestroy(m->all, free);
+	table_free(&m->all);
 	free(m);
 }
 
@@ -162,132 +140,76 @@ static const char *as_shown(const char *from, char to[OWNER_NETNS])
 
 /* Series */
 
-static int compare(const void *x, const void *y)
-{
-	const struct series *a = x, *b = y;
-	int rc = (a->class > b->class) - (a->class < b->class);
-
-	for (unsigned i = 0; i < LABELS && !rc; i++)
-		rc = strcmp(a->label[i], b->label[i]);
-	return rc;
-}
-
-/* Returns a copy, with its texts stored after it. */
-static struct series *copy_of(const struct series *from)
-{
-	size_t size = sizeof(*from);
-	struct series *copy;
-	char *text;
-
-	for (unsigned i = 0; i < LABELS; i++)
-		size += strlen(from->label[i]) + 1;
-	copy = mem_zero(1, size);
-	*copy = *from;
-	text = (char *)(copy + 1);
-	for (unsigned i = 0; i < LABELS; i++) {
-		copy->label[i] = text;
-		text = stpcpy(text, from->label[i]) + 1;
-	}
-	return copy;
-}
-
-static struct series *find(const struct metrics *m, const struct series *key)
-{
-	struct series *const *found = tfind(key, &m->all, compare);
-
-	return found ? *found : NULL;
-}
-
-static struct series *add(struct metrics *m, const struct series *key)
-{
-	struct series *copy = copy_of(key);
-
-	mem_need(tsearch(copy, &m->all, compare));
-	return copy;
-}
-
-static void find_oldest(const void *node, VISIT visit, void *arg)
-{
-	const struct series *one = *(struct series *const *)node, **oldest = arg;
-
-	if ((visit == postorder || visit == leaf) && strcmp(one->label[REASON], LIVE_OTHERS) &&
-	    (!*oldest || one->moved_ns < (*oldest)->moved_ns))
-		*oldest = one;
-}
-
 /* Removes series that have not changed for METRICS_IDLE_NS. Scans all series only if such a series
  * can exist. */
 static bool expire(struct metrics *m, uint64_t now_ns)
 {
-	struct series *oldest = NULL;
+	struct live_row *oldest = NULL;
 
 	if (now_ns - m->oldest_ns < METRICS_IDLE_NS)
 		return false;
-	twalk_r(m->all, find_oldest, &oldest);
+	for (unsigned i = 0; i < m->all.n; i++) {
+		struct live_row *row = &m->all.rows[i];
+
+		if (strcmp(row->text[LIVE_REASON], LIVE_OTHERS) &&
+		    (!oldest || row->moved_ns < oldest->moved_ns))
+			oldest = row;
+	}
 	if (!oldest)
 		return false;
 	m->oldest_ns = oldest->moved_ns;
 	if (now_ns - m->oldest_ns < METRICS_IDLE_NS)
 		return false;
-	tdelete(oldest, &m->all, compare);
-	free(oldest);
+	table_remove(&m->all, oldest);
 	m->series--;
 	m->expired++;
 	return true;
 }
 
-/* Returns the series of these labels, or the "others" series if the limit is reached. */
-static struct series *series_of(struct metrics *m, struct series *key, uint64_t now_ns)
+/* Adds to the series of these labels, or to the series of others if the limit is reached. */
+static void add_series(struct metrics *m, struct live_row *key, uint64_t now_ns)
 {
-	struct series *one = find(m, key);
+	bool known = table_find(&m->all, key, SERIES_BY);
 
-	if (one)
-		return one;
-	if (m->series < m->max || expire(m, now_ns)) {
+	if (!known && (m->series < m->max || expire(m, now_ns))) {
 		m->series++;
-		return add(m, key);
+	} else if (!known) {
+		m->merged++;
+		for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+			if (f != LIVE_STAGE && f != LIVE_CLASS)
+				key->text[f] = LIVE_OTHERS;
+		}
 	}
-	m->merged++;
-	for (unsigned i = STAGE + 1; i < LABELS; i++)
-		key->label[i] = LIVE_OTHERS;
-	one = find(m, key);
-	return one ? one : add(m, key);
+	table_add(&m->all, key, SERIES_BY);
+	table_find(&m->all, key, SERIES_BY)->moved_ns = now_ns;
 }
 
 static void add_row(struct metrics *m, const struct live_row *row, uint64_t now_ns)
 {
-	const char *pod = row->text[LIVE_POD], *name = last_part(pod);
-	char netns[OWNER_NETNS], pod_namespace[CONTAINER_K8S_NS] = "";
-	char unit[OWNER_CGROUP], process[OWNER_TEXT], shown[LABELS][OWNER_NETNS];
-	struct series *one, key = {
-				    .label = {row->text[LIVE_STAGE], row->text[LIVE_REASON], "", "",
-					      "", "", "", "", ""},
-				    .class = row->class == CLASS_COPY ? CLASS_EXPECTED
-								      : row->class,
-			    };
+	char netns[OWNER_NETNS], unit[OWNER_CGROUP], process[OWNER_TEXT];
+	char shown[LIVE_FIELD_COUNT][OWNER_NETNS];
+	struct live_row key = {.stage = row->stage,
+			       .class = row->class == CLASS_COPY ? CLASS_EXPECTED : row->class,
+			       .counts = row->counts};
 
 	if (row->class == CLASS_LOSS && row->stage < STAGE_COUNT)
 		m->lost[row->stage] += row->counts.packets;
 	if (row->class == CLASS_NONE)
 		return;
+	live_row_begin(&key, "", "");
+	key.text[LIVE_STAGE] = row->text[LIVE_STAGE];
+	key.text[LIVE_REASON] = row->text[LIVE_REASON];
 	if (key.class != CLASS_EXPECTED) {
-		if (name != pod)
-			snprintf(pod_namespace, sizeof(pod_namespace), "%.*s",
-				 (int)(name - pod - 1), pod);
-		key.label[IFNAME] = row->text[LIVE_IFNAME];
-		key.label[NETNS] = label_netns(row, netns);
-		key.label[POD_NAMESPACE] = pod_namespace;
-		key.label[POD] = name;
-		key.label[CONTAINER] = last_part(row->text[LIVE_CONTAINER]);
-		key.label[UNIT] = label_unit(row, unit);
-		key.label[PROCESS] = label_process(row, process);
+		key.text[LIVE_IFNAME] = row->text[LIVE_IFNAME];
+		key.text[LIVE_NETNS] = label_netns(row, netns);
+		key.text[LIVE_POD] = row->text[LIVE_POD];
+		key.text[LIVE_CONTAINER] = last_part(row->text[LIVE_CONTAINER]);
+		key.text[LIVE_CGROUP] = label_unit(row, unit);
+		key.text[LIVE_PROCESS] = label_process(row, process);
 	}
-	for (unsigned i = 0; i < LABELS; i++)
-		key.label[i] = as_shown(key.label[i], shown[i]);
-	one = series_of(m, &key, now_ns);
-	one->packets += row->counts.packets;
-	one->bytes += row->counts.bytes;
-	one->moved_ns = now_ns;
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
+		key.text[f] = as_shown(key.text[f], shown[f]);
+	add_series(m, &key, now_ns);
 }
 
 void metrics_take(struct metrics *m, const struct live_table *rows, const struct live_own *own,
@@ -345,8 +267,6 @@ struct writer {
 	bool text;	  /* older text format */
 	const char *name; /* name of the current family, including its unit */
 	const struct type *type;
-	enum drop_class class; /* class of the series being written */
-	bool bytes;
 };
 
 /* Writes the head of a family. `unit`: suffix of the name, or NULL. `help`: a sentence. */
@@ -407,23 +327,33 @@ static void put_by(const struct writer *w, const char *name, const char *label, 
 	put_sample(w, &name, &label, 1, value);
 }
 
-static void put_one(const void *node, VISIT visit, void *arg)
-{
-	const struct series *one = *(struct series *const *)node;
-	const struct writer *w = arg;
-
-	if ((visit == postorder || visit == leaf) && one->class == w->class)
-		put_sample(w, label_names, one->label, LABELS,
-			   w->bytes ? one->bytes : one->packets);
-}
+/* Labels of a series, named as in Prometheus and Kubernetes. */
+static const char *const label_names[] = {"stage", "reason",	"ifname", "netns",  "pod_namespace",
+					  "pod",   "container", "unit",	  "process"};
 
 static void put_series(struct writer *w, const char *name, enum drop_class class, bool bytes,
 		       const char *help)
 {
-	w->class = class;
-	w->bytes = bytes;
 	begin(w, name, &counter, bytes ? "bytes" : "packets", help);
-	twalk_r(w->m->all, put_one, w);
+	for (unsigned i = 0; i < w->m->all.n; i++) {
+		const struct live_row *row = &w->m->all.rows[i];
+		const char *pod = row->text[LIVE_POD], *pod_name = last_part(pod);
+		char k8s[CONTAINER_K8S_NS] = "";
+		const char *const labels[LENGTH(label_names)] = {
+			row->text[LIVE_STAGE],	   row->text[LIVE_REASON], row->text[LIVE_IFNAME],
+			row->text[LIVE_NETNS],	   k8s,			   pod_name,
+			row->text[LIVE_CONTAINER], row->text[LIVE_CGROUP], row->text[LIVE_PROCESS],
+		};
+
+		if (row->class != class)
+			continue;
+		if (pod_name != pod)
+			snprintf(k8s, sizeof(k8s), "%.*s", (int)(pod_name - pod - 1), pod);
+		else if (!strcmp(row->text[LIVE_REASON], LIVE_OTHERS))
+			snprintf(k8s, sizeof(k8s), LIVE_OTHERS);
+		put_sample(w, label_names, labels, LENGTH(labels),
+			   bytes ? row->counts.bytes : row->counts.packets);
+	}
 }
 
 static void put_value(struct writer *w, const char *name, const struct type *type, const char *unit,
@@ -472,7 +402,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	      "Packets lost at a stage; all stages are there from the start.");
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (s != STAGE_WIRE) /* between hosts, not observable from one host */
-			put_by(&w, label_names[STAGE], stage_name(s), m->lost[s]);
+			put_by(&w, "stage", stage_name(s), m->lost[s]);
 	}
 	put_series(&w, "lost_packets", CLASS_LOSS, false,
 		   "Packets lost, by stage, reason and whose they were.");

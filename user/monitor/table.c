@@ -166,6 +166,8 @@ static void merge(struct live_row *into, const struct live_row *row)
 	if (into->netns != row->netns)
 		into->netns = 0;
 	live_counts_add(&into->counts, &row->counts);
+	if (row->burst.packets > into->burst.packets)
+		into->burst = row->burst;
 	/* Boyer-Moore majority vote: a cookie with more than half of all packets remains */
 	if (into->cookie == row->cookie) {
 		into->votes += packets;
@@ -201,6 +203,20 @@ static bool add(struct live_table *t, const struct live_row *row, unsigned by, u
 	keep_texts(new, by);
 	*slot = ++t->n;
 	return true;
+}
+
+struct live_row *table_find(const struct live_table *t, const struct live_row *row, unsigned by)
+{
+	const unsigned *slot = t->n ? find(t, row, by) : NULL;
+
+	return slot && *slot != EMPTY ? &t->rows[*slot - 1] : NULL;
+}
+
+void table_remove(struct live_table *t, struct live_row *row)
+{
+	free(row->texts);
+	*row = t->rows[--t->n];
+	make_index(t);
 }
 
 static void add_others(struct live_table *t, const struct live_row *row, unsigned by)

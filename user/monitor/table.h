@@ -65,6 +65,13 @@ struct live_counts {
 	uint64_t memory; /* bytes charged by queues for the packets (truesize), 0: unknown */
 };
 
+/* The window of time in which a cause lost most packets, of all its flows and CPUs. */
+struct live_burst {
+	uint64_t packets; /* 0: unknown, or windows are off */
+	uint64_t time_ns; /* CLOCK_REALTIME, start of the window */
+	uint64_t window_ns;
+};
+
 /*
  * To create a row, set `stage` and `class`, call live_row_begin(), set more texts and the counts,
  * then pass it to table_add(), which copies the texts. Before that, texts are borrowed.
@@ -77,7 +84,9 @@ struct live_row {
 	uint64_t cookie;  /* socket with more than half of the packets, 0: no such socket */
 	uint32_t netns;	  /* inode number of the namespace, 0: unknown, or several */
 	struct live_counts counts;
-	uint64_t votes; /* private to the table: see `cookie` */
+	struct live_burst burst; /* the largest of the merged rows */
+	uint64_t moved_ns; /* time of the last change, kept by the owner of the table */
+	uint64_t votes;	   /* private to the table: see `cookie` */
 	char *texts;	/* private to the table: memory of the texts */
 };
 
@@ -109,6 +118,10 @@ void table_clear(struct live_table *t);		     /* removes the rows, keeps the mem
  * into rows of "others". Returns false if `row` itself was merged into "others".
  */
 bool table_add(struct live_table *t, const struct live_row *row, unsigned by);
+
+/* Returns the row to which table_add() would add, or NULL. Valid until the next table_add(). */
+struct live_row *table_find(const struct live_table *t, const struct live_row *row, unsigned by);
+void table_remove(struct live_table *t, struct live_row *row); /* a row of this table */
 
 /*
  * Initialises `t` with the rows of `from`, grouped by `by`. `classes`: bit set of the classes to
