@@ -450,10 +450,10 @@ def tun_device():
 # When it was lost
 
 
-def windows(part, stage="rcvbuf"):
-    """What --microburst tells of a stage."""
-    rows = [row for row in part["microbursts"]["stages"] if row["stage"] == stage]
-    return rows[0] if rows else {"packets": 0, "worst": []}
+def burst(part, stage="rcvbuf"):
+    """What --microburst tells of the only cause at a stage."""
+    rows = [row for row in part["stages"] if row["stage"] == stage]
+    return rows[0]["causes"][0]["burst"] if rows else {"packets": 0}
 
 
 def seconds(window):
@@ -462,7 +462,7 @@ def seconds(window):
 
 @thorough
 def microburst_among_spread_losses():
-    """Sums are exact, and the worst windows are those of the burst."""
+    """The window shown is one of the burst, in its interval and at the end."""
     with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock, \
             udp(TX, socket.AF_INET) as out:
         with tracing("--microburst", "1ms", f"udp port {PORT}") as t:
@@ -478,17 +478,12 @@ def microburst_among_spread_losses():
             document = t.stop()
         lost = 2200 - read_all(sock)
     assert_only(document, "rcvbuf", lost)
-    shown = windows(document["end"])
+    shown = burst(document["end"])
     assert document["end"]["missed"]["without_window"] == 0
-    assert document["end"]["microbursts"]["window_ns"] == 1000000
-    assert shown["packets"] == lost, shown
-    assert sum(windows(i)["packets"] for i in document["intervals"]) == lost
-    assert begin - 0.001 <= seconds(shown["worst"][0]) <= end, (begin, end, shown)
-    assert shown["peak_pps"] == shown["worst"][0]["packets"] * 1000
-    assert 0.9 * lost <= shown["dense_packets"] <= lost
-    assert shown["dense_windows"] < shown["windows"], shown  # 10 % are at least 100 spread ones
-    packets = [w["packets"] for w in shown["worst"]]
-    assert packets == sorted(packets, reverse=True) and sum(packets) <= lost, packets
+    assert shown["window_ns"] == 1000000
+    assert 10 < shown["packets"] <= lost, shown
+    assert begin - 0.001 <= seconds(shown) <= end, (begin, end, shown)
+    assert max(burst(i)["packets"] for i in document["intervals"]) == shown["packets"]
 
 
 def traced_by(process):
@@ -525,34 +520,24 @@ def each_loss_of_bursts_is_looked_at_until_there_are_many():
 
 
 @thorough
-def windows_longer_than_intervals():
-    """A window is shown once, when it has ended; the last one at the end."""
-    with lab(), tracing("--microburst", "1s", f"udp port {PORT}") as t:
-        sent = send(V4, 100)
-        time.sleep(0.25)
-        sent += send(V4, 50)
-        document = t.stop()
-    shown = windows(document["end"], "udp_lookup")
-    assert shown["packets"] == sent == document["end"]["dropped"], document["end"]
-    assert shown["windows"] in (1, 2) and len(shown["worst"]) == shown["windows"], shown
-    assert sum(windows(i, "udp_lookup")["packets"] for i in document["intervals"]) == sent
-
-
-@thorough
 def windows_of_a_long_interval():
     """More of them than the kernel's list holds: it is read in parts meanwhile."""
-    packets = 20000
     with lab(), udp(TX, socket.AF_INET) as out:
         with tracing("--microburst", "100us", "-I", "1h", f"udp port {PORT}") as t:
-            for _ in range(packets):
+            for i in range(20000):
                 out.sendto(b"x" * 100, (V4, PORT))
                 time.sleep(0.0001)
+                if i == 3000:
+                    begin = time.time()
+                    for _ in range(1000):
+                        out.sendto(b"x" * 100, (V4, PORT))
+                    end = time.time()
             document = t.stop()
     assert len(document["intervals"]) == 1
-    assert_only(document, "udp_lookup", packets)
-    shown = windows(document["end"], "udp_lookup")
-    assert shown["windows"] > 8192, shown  # BURST_LIST
-    assert shown["packets"] + document["end"]["missed"]["without_window"] == packets, shown
+    assert_only(document, "udp_lookup", 21000)
+    shown = burst(document["end"], "udp_lookup")
+    assert document["end"]["missed"]["without_window"] == 0
+    assert shown["packets"] > 5 and begin - 0.0001 <= seconds(shown) <= end, (begin, end, shown)
 
 
 @thorough
@@ -560,8 +545,7 @@ def windows_without_room():
     """What finds no place in the list is counted, and it is said that its time is not known."""
     document, lost = overfill(3000, 20, "--microburst", "1s")
     assert_only(document, "rcvbuf", lost)
-    missed = document["end"]["missed"]["without_window"]
-    assert missed > 0 and windows(document["end"])["packets"] + missed == lost, document["end"]
+    assert document["end"]["missed"]["without_window"] > 0, document["end"]
 
 
 @table([("too short", "99us"), ("too long", "2s"), ("no time", "fast")])

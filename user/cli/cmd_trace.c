@@ -63,7 +63,7 @@ static const struct opt trace_opts[] = {
 	 .help = "stop as soon as a limit is broken"},
 	{"microburst", 0, OPT_TIME, AT(burst_ns), .min = BURST_NS_MIN, .max = BURST_NS_MAX,
 	 .default_text = "off",
-	 .help = "find microbursts: report losses per window of this length and the worst windows"},
+	 .help = "find microbursts: show in which window of this length a cause lost most"},
 	{0},
 };
 
@@ -257,8 +257,7 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 		own.watch.filter_unread != k->last.watch.filter_unread ||
 		own.rows_merged != k->last.rows_merged;
 	if (!table_sum(live_interval(l), 0, STAGE_NONE).events && !lossy &&
-	    !json_get(o, "counters") && !json_get(o, "tcp") &&
-	    !json_get_length(json_get(o, "microbursts"), "stages")) {
+	    !json_get(o, "counters") && !json_get(o, "tcp")) {
 		k->quiet_ns += time->interval_ns;
 		if (k->quiet_ns >= QUIET_NS)
 			write_quiet(t, time->time_ns);
@@ -483,10 +482,7 @@ static void show_interval(struct trace *t)
 	uint64_t length_ns, time_ns = live_time(t->session.live, &length_ns);
 	const struct trace_time time = time_of(t, time_ns, length_ns);
 	struct json_object *o = interval_json(t, live_interval(t->session.live), &time);
-	struct burst_report bursts;
 
-	if (live_bursts(t->session.live, false, &bursts))
-		json_put(o, "microbursts", json_bursts(&bursts));
 	if (t->o->live.counters && sources_rates(t->session.sources))
 		json_put(o, "counters",
 			 json_rates(sources_rates(t->session.sources), t->o->live.all));

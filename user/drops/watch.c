@@ -440,25 +440,18 @@ void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b
 bool watch_fills(const struct watch *w)
 {
 	const char *at = w->slot + (w->skel->bss->watch_base ? w->slots_size / WATCH_SETS : 0);
+	const struct burst_list *list;
 	unsigned used = 0;
+	bool full = false;
 
 	for (unsigned i = 0; i < w->cpus * w->slots && used <= w->slots / 2; i++) {
 		const struct watch_slot *slot = (const void *)(at + i * w->slot_size);
 
 		used = (i % w->slots ? used : 0) + !!slot->key.location;
 	}
-	return used > w->slots / 2;
-}
-
-bool watch_bursts_fill(const struct watch *w)
-{
-	const struct burst_list *list;
-
-	for (unsigned i = 0; (list = list_of(w, w->skel->bss->watch_base, i)); i++) {
-		if (list->used > w->burst_room / 4)
-			return true;
-	}
-	return false;
+	for (unsigned i = 0; (list = list_of(w, w->skel->bss->watch_base, i)); i++)
+		full |= list->used > w->burst_room / 4;
+	return full || used > w->slots / 2;
 }
 
 /* Samples */

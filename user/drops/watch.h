@@ -85,15 +85,13 @@ int watch_collect(struct watch *w, watch_each *each, void *arg);
  */
 void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg);
 
-/* Returns true if a list of windows will be full soon: end the interval, or read part of it. */
-bool watch_bursts_fill(const struct watch *w);
-
 /* Adds data about a socket from another source. `cookie`: its ID from now on. */
 void watch_keep_sock(struct watch *w, uint64_t cookie, const struct watch_sock *sock);
 
 /*
- * Returns true if a CPU has few free slots: lookups start to hit the overflow map, which is
- * expensive, and in the end keys are merged.
+ * Returns true if a CPU has few free slots or a list of windows will be full soon: read a part of
+ * the interval. Without slots, lookups hit the overflow map, which is expensive, and in the end
+ * keys are merged.
  */
 bool watch_fills(const struct watch *w);
 

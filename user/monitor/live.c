@@ -24,8 +24,7 @@
 #include "monitor/describe.h"
 
 #define NETNS_TRIES  3 /* scans of /proc */
-#define SEARCH_TRIES 3
-#define SEARCH_NS    120000000 /* ns, owners_tick() scans /proc at most every 100 ms */
+#define SEARCH_TRIES 2 /* the second for sockets that are known by their port */
 
 #define FEW_SAMPLES (256u << 10) /* bytes, a few thousand packets */
 
@@ -45,19 +44,18 @@ struct live {
 	struct live_own own;
 	struct watch_count uncounted; /* events already reported in rows */
 	struct entries entries;	      /* entries of this interval read so far */
-	struct bursts *bursts;	      /* NULL: windows are off */
-	bool bursts_shown;	      /* their interval has ended */
+	struct list bursts;	      /* struct burst, by key: its largest and its newest window */
 	bool marked;		      /* live_mark() was called: later drops are not counted */
 	struct described what;	      /* the drop being read */
 
 	uint64_t cookie;   /* cookie of the spec's namespace, 0: no filter or unknown */
 	bool gone, left;   /* gone: the namespace no longer exists, left: it was gone when this
 			      interval started */
+	uint64_t realtime_off; /* ns, CLOCK_REALTIME - ktime_now() */
 	struct list bound; /* struct bound: UDP sockets of the namespace, in case they close */
 
 	/* Single drops. */
-	bool payload, expected;  /* options of live_open_drops() */
-	uint64_t realtime_off; /* ns, CLOCK_REALTIME - ktime_now() */
+	bool payload, expected; /* options of live_open_drops() */
 	live_each_drop *each;
 	void *each_arg;
 };
@@ -292,6 +290,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->spec = *spec;
 	l->bound.size = sizeof(struct bound);
 	l->sources.size = sizeof(struct live_source);
+	l->bursts.size = sizeof(struct burst);
 	l->parts.owners = spec->owners;
 	if (!l->spec.by)
 		l->spec.by = LIVE_BY_DEFAULT;
@@ -308,7 +307,6 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	};
 	table_init(&l->interval, LIVE_ROWS);
 	table_init(&l->total, LIVE_ROWS);
-	l->bursts = spec->burst_ns ? bursts_new(spec->burst_ns) : NULL;
 	rc = open_names(l, err);
 	if (!rc && spec->expr)
 		rc = filter_compile(&l->filter, spec->expr, err);
@@ -384,13 +382,72 @@ int live_discard(struct live *l)
 	return watch_collect(l->watch, NULL, NULL);
 }
 
+static void add_burst(void *list, const struct burst *b)
+{
+	*(struct burst *)list_add(list) = *b;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct watch_key));
+}
+
+static int by_window(const void *a, const void *b)
+{
+	const struct burst *x = a, *y = b;
+	int order = by_key(x, y);
+
+	return order ? order : (x->window > y->window) - (x->window < y->window);
+}
+
+/* Keeps the largest window of each key, and the newest, which may still grow. */
+static void fold_bursts(struct list *list)
+{
+	struct burst *at = list->at;
+	unsigned n = 0;
+
+	if (list->n)
+		qsort(at, list->n, sizeof(*at), by_window);
+	for (unsigned i = 0; i < list->n; i++) {
+		if (n && !by_window(&at[n - 1], &at[i])) {
+			at[n - 1].packets += at[i].packets;
+		} else if (n > 1 && !by_key(&at[n - 2], &at[i])) {
+			if (at[n - 1].packets > at[n - 2].packets)
+				at[n - 2] = at[n - 1];
+			at[n - 1] = at[i];
+		} else {
+			at[n++] = at[i];
+		}
+	}
+	list->n = n;
+}
+
+/* Returns the largest burst of the key in this interval. */
+static struct live_burst burst_of(const struct live *l, const struct watch_key *key)
+{
+	const struct burst *first = l->bursts.at, *end = first + l->bursts.n;
+	const struct burst *b = l->bursts.n ? bsearch(key, first, l->bursts.n, sizeof(*b), by_key)
+					    : NULL;
+	const uint64_t ns = l->spec.burst_ns;
+
+	if (!b)
+		return (struct live_burst){};
+	if (b > first && !by_key(b - 1, key))
+		b--;
+	if (b + 1 < end && !by_key(b + 1, key) && b[1].packets > b->packets)
+		b++;
+	return (struct live_burst){b->packets, b->window * ns + l->realtime_off, ns};
+}
+
 /* Reads the observer's entries of this interval so far. */
 static int read_watch(struct live *l)
 {
 	int rc = watch_collect(l->watch, l->marked ? NULL : entries_add, &l->entries);
 
-	if (!rc && l->bursts && !l->marked)
-		watch_bursts(l->watch, bursts_add, l->bursts);
+	if (!rc && !l->marked) {
+		watch_bursts(l->watch, add_burst, &l->bursts);
+		fold_bursts(&l->bursts);
+	}
 	return rc;
 }
 
@@ -501,8 +558,6 @@ static void find_owners(struct live *l)
 			searching |= describe_searching(&l->describer, &e[n]);
 		if (!searching)
 			return;
-		if (i)
-			clock_sleep(SEARCH_NS);
 		owners_tick(l->spec.owners);
 	}
 }
@@ -546,6 +601,7 @@ static void add_entries(struct live *l)
 
 	for (unsigned n = 0; n < l->entries.at.n; n++, e++) {
 		describe(&l->describer, e, &l->what);
+		l->what.row.burst = burst_of(l, &e->key);
 		l->own.events += row->counts.events;
 		if (row->class == CLASS_NONE || l->left) {
 			l->own.ignored += row->counts.events;
@@ -562,7 +618,7 @@ static void add_entries(struct live *l)
 		if (!is_claimed(l, e, row) && is_wanted(l))
 			live_add(l, row);
 	}
-	l->entries.at.n = l->entries.merged = 0;
+	l->entries.at.n = l->entries.merged = l->bursts.n = 0;
 }
 
 /*
@@ -580,23 +636,6 @@ static bool describe_drop(struct live *l, const struct watch_entry *e)
 	       is_wanted(l) && is_stage(l, row);
 }
 
-static enum stage stage_of_burst(void *arg, const struct watch_key *key)
-{
-	const struct watch_entry e = {.key = *key};
-	struct live *l = arg;
-
-	return describe_drop(l, &e) && l->what.row.class == CLASS_LOSS ? l->what.row.stage
-								       : STAGE_NONE;
-}
-
-static void settle_bursts(struct live *l, uint64_t now)
-{
-	if (l->bursts_shown)
-		bursts_begin(l->bursts);
-	l->bursts_shown = false;
-	bursts_settle(l->bursts, now, stage_of_burst, l);
-}
-
 /* Queues a lookup of the socket's owner for owners_tick() if the owner is unknown. */
 static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
 {
@@ -610,15 +649,8 @@ static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
 void live_tick(struct live *l)
 {
 	read_sockets(l);
-	/* the map holds windows for some 100 ms only */
-	if (l->bursts && watch_bursts_fill(l->watch)) {
-		uint64_t now = ktime_now(); /* newer windows may be read next time */
-
-		if (!read_watch(l) && bursts_waiting(l->bursts))
-			settle_bursts(l, now);
-	} else if (watch_fills(l->watch)) {
+	if (watch_fills(l->watch))
 		read_watch(l);
-	}
 	if (!l->spec.owners)
 		return;
 	watch_each_sock(l->watch, ask_owner, l);
@@ -648,6 +680,7 @@ int live_collect(struct live *l, struct error *err)
 	if (!l->parts.last)
 		sample_sources(l);
 	rc = read_watch(l);
+	l->realtime_off = when_now() - ktime_now();
 	l->interval_ns = now - l->end_ns;
 	l->end_ns = now;
 	if (l->parts.ksyms)
@@ -655,10 +688,6 @@ int live_collect(struct live *l, struct error *err)
 	describe_begin(&l->describer);
 	find_owners(l);
 	add_entries(l);
-	if (l->bursts) {
-		settle_bursts(l, l->parts.last ? UINT64_MAX : now);
-		l->bursts_shown = true;
-	}
 	watch_state(l->watch, &l->own.watch);
 	l->own.watch.loss.merged += l->entries.others;
 	add_uncounted(l);
@@ -736,17 +765,6 @@ void live_last(struct live *l)
 	watch_detach(l->watch);
 }
 
-bool live_bursts(const struct live *l, bool whole, struct burst_report *out)
-{
-	if (!l->bursts)
-		return false;
-	bursts_report(l->bursts, whole, out);
-	out->length_ns = whole ? l->end_ns - l->parts.start_ns : l->interval_ns;
-	out->start_ns = l->parts.start_ns;
-	out->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - ktime_now());
-	return true;
-}
-
 void live_own(const struct live *l, struct live_own *own)
 {
 	*own = l->own;
@@ -785,7 +803,7 @@ void live_close(struct live *l)
 	table_free(&l->total);
 	ksyms_free(l->parts.ksyms);
 	reasons_free(l->parts.reasons);
-	bursts_free(l->bursts);
+	list_free(&l->bursts);
 	list_free(&l->entries.at);
 	list_free(&l->bound);
 	list_free(&l->sources);

@@ -21,66 +21,6 @@
 #include "drops/watch.h"
 #include "monitor/table.h"
 
-/*
- * Loss bursts: packets lost per window of about a millisecond. Shows the worst windows and whether
- * the loss was concentrated, per stage, for an interval and for the whole run. A window belongs to
- * the interval in which it ends.
- */
-
-#define BURSTS_WORST 10
-#define BURSTS_DENSE 0.9 /* fraction, see struct burst_stage */
-
-struct bursts;
-
-/* A window of a stage. It starts at number * window_ns of CLOCK_MONOTONIC. */
-struct burst_window {
-	uint64_t number, packets;
-};
-
-struct burst_stage {
-	uint64_t packets; /* sum over its windows */
-	uint64_t windows; /* number of windows with losses */
-	/* The smallest number of windows that hold BURSTS_DENSE of the packets, and the packets in
-	 * these windows. Sizes that differ by less than 3 % count as equal. */
-	uint64_t dense_windows, dense_packets;
-	struct burst_window worst[BURSTS_WORST]; /* largest first */
-	unsigned n_worst;
-};
-
-struct burst_report {
-	uint64_t window_ns;
-	uint64_t length_ns;  /* ns, of the interval or of the whole run */
-	int64_t realtime_ns; /* ns, CLOCK_REALTIME - CLOCK_MONOTONIC */
-	uint64_t start_ns;   /* CLOCK_MONOTONIC, origin of the report's times */
-	struct burst_stage stage[STAGE_COUNT];
-};
-
-/*
- * Returns the stage at which the key's packets were lost. STAGE_NONE: not a loss, or filtered out.
- */
-typedef enum stage burst_judge(void *arg, const struct watch_key *key);
-
-/* Returns a new collection, freed with bursts_free(). `window_ns` as in watch_spec.burst_ns. */
-struct bursts *bursts_new(uint64_t window_ns);
-void bursts_free(struct bursts *b);
-
-/* Adds a burst to a struct bursts, as callback of watch_bursts(). */
-void bursts_add(void *bursts, const struct burst *b);
-
-/* Returns true if so many records wait that bursts_settle() should not wait for the end of the
- * interval. */
-bool bursts_waiting(const struct bursts *b);
-
-/* Starts an interval. */
-void bursts_begin(struct bursts *b);
-
-/* Adds all windows that ended before `now_ns` (CLOCK_MONOTONIC) to the interval and to the whole
- * run. */
-void bursts_settle(struct bursts *b, uint64_t now_ns, burst_judge *judge, void *arg);
-
-/* Fills `stage` and `window_ns` of the report, for the interval or for the whole run. */
-void bursts_report(const struct bursts *b, bool whole, struct burst_report *out);
-
 struct live;
 
 /* Selects the packets to observe and the level of detail. Strings are borrowed. Zero-initialised:
@@ -96,7 +36,7 @@ struct live_spec {
 	bool few_samples;  /* take samples only while live_sampling(), overflow is not a missed
 			      event */
 	bool stack;	   /* add the kernel stack to samples */
-	uint64_t burst_ns; /* ns, length of a burst window, 0: no windows */
+	uint64_t burst_ns; /* ns, length of a window of live_row.burst, 0: no windows */
 	const char *expr;  /* libpcap filter, NULL: all packets */
 	bool inner;    /* `expr` and flows apply to the packets in tunnels (include/headers.h) */
 	bool followed; /* as in watch_spec: a balance tracks fragments and NAT for `expr` */
@@ -181,8 +121,8 @@ void live_tick(struct live *l);
 int live_collect(struct live *l, struct error *err);
 
 /*
- * Marks the next live_collect() as the last, which also reports windows that have not ended.
- * Counting and sampling stop here, so counts and samples cover the same packets.
+ * Marks the next live_collect() as the last. Counting and sampling stop here, so counts and samples
+ * cover the same packets.
  */
 void live_last(struct live *l);
 
@@ -197,10 +137,6 @@ uint64_t live_time(const struct live *l, uint64_t *interval_ns);
  */
 const struct live_table *live_interval(const struct live *l);
 const struct live_table *live_total(const struct live *l);
-
-/* Reports the loss bursts of the last interval or of the whole run. Returns false if spec.burst_ns
- * is 0. */
-bool live_bursts(const struct live *l, bool whole, struct burst_report *out);
 
 /* Sets the row's socket, for sources that know it. live_socket() then finds it. */
 void live_keep_socket(struct live *l, struct live_row *row, const struct watch_sock *sock);

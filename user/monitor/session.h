@@ -204,7 +204,6 @@ struct live_summary {
 	uint64_t duration_ns;
 	const struct live_table *total; /* valid as long as the collector */
 	struct live_own own;
-	struct burst_report bursts;		 /* window_ns 0: not requested */
 	/* A stage may have several findings with different causes, and a TCP balance adds more. */
 	struct finding finding[STAGE_COUNT + 16 + TCP_FINDINGS];
 	unsigned n_findings;

@@ -525,7 +525,6 @@ void live_summarise(const struct live *l, struct why *why, const struct live_tab
 		.total = of ? of : live_total(l),
 	};
 	live_own(l, &out->own);
-	live_bursts(l, true, &out->bursts);
 	advise(l, why, out);
 }
 

@@ -63,7 +63,7 @@ static const struct record_field counts_rows[] = {
 /* Returns a cause, without its stage, which contains the cause. */
 static struct json_object *cause(const struct live_row *row, unsigned by)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_object_new_object(), *burst;
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
 		const char *text = row->text[f];
@@ -77,6 +77,12 @@ static struct json_object *cause(const struct live_row *row, unsigned by)
 	}
 	record_put(o, counts_rows, &row->counts);
 	json_put_text(o, "note", row->note);
+	if (row->burst.packets) {
+		burst = json_put_object(o, "burst");
+		json_put_u64(burst, "packets", row->burst.packets);
+		json_put_u64(burst, "window_ns", row->burst.window_ns);
+		json_put_time(burst, "time", row->burst.time_ns);
+	}
 	return o;
 }
 
@@ -161,51 +167,6 @@ struct json_object *json_trace_interval(const struct live_table *t, const struct
 	put_classes(o, t, by);
 	if (flows)
 		json_put(o, "flows", flow_rows(flows));
-	return o;
-}
-
-/* Microbursts */
-
-static struct json_object *burst_stage(const struct burst_report *r, int number)
-{
-	static const struct record_field rows[] = {
-		RECORD("packets", UINT, burst_stage, packets),
-		RECORD("windows", UINT, burst_stage, windows),
-		RECORD("dense_packets", UINT, burst_stage, dense_packets),
-		RECORD("dense_windows", UINT, burst_stage, dense_windows),
-		{0},
-	};
-	struct json_object *o = json_object_new_object(), *worst;
-	const struct burst_stage *s = &r->stage[number];
-
-	json_put_text(o, "stage", stage_name(number));
-	record_put(o, rows, s);
-	json_put_double(o, "peak_pps", per_second(s->worst[0].packets, r->window_ns));
-	worst = json_put_list(o, "worst");
-	for (unsigned i = 0; i < s->n_worst; i++) {
-		const uint64_t ns = s->worst[i].number * r->window_ns;
-		struct json_object *window = json_add_object(worst);
-
-		/* the first window may start before the trace */
-		json_put_u64(window, "time_ns", ns > r->start_ns ? ns - r->start_ns : 0);
-		json_put_time(window, "time", ns + (uint64_t)r->realtime_ns);
-		json_put_u64(window, "packets", s->worst[i].packets);
-		json_put_double(window, "pps", per_second(s->worst[i].packets, r->window_ns));
-	}
-	return o;
-}
-
-struct json_object *json_bursts(const struct burst_report *r)
-{
-	struct json_object *o = json_object_new_object(), *list;
-
-	json_put_u64(o, "window_ns", r->window_ns);
-	json_put_u64(o, "length_ns", r->length_ns);
-	list = json_put_list(o, "stages");
-	for (int i = 0; i < STAGE_COUNT; i++) {
-		if (r->stage[i].packets)
-			json_object_array_add(list, burst_stage(r, i));
-	}
 	return o;
 }
 
@@ -496,8 +457,6 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 		json_put_bool(o, "balanced", s->tcp->balanced && (!s->flow || s->flow->balanced));
 		json_put(o, "tcp", json_tcp(s->tcp));
 	}
-	if (s->bursts.window_ns)
-		json_put(o, "microbursts", json_bursts(&s->bursts));
 	json_put(o, "missed", json_trace_losses(&s->own));
 	json_put(o, "overhead", own_cost(&s->own));
 	findings = json_put_list(o, "findings");

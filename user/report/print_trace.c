@@ -55,6 +55,16 @@ static struct trace_text text_of(const struct print_view *v, const struct json_o
 
 /* Causes */
 
+/* Prints "burst 1,500 in 1ms at 12:31:04.512": local time at which the window began. */
+static void put_burst(struct page *p, const struct live_burst *b)
+{
+	const bool fine = b->window_ns < 1000000;
+
+	page_words(p, STYLE_WARN, "burst\v%s in\v%s at\v%s.%0*u", fmt_count(b->packets),
+		   num_text_time(b->window_ns), when_text(b->time_ns, false), fine ? 4 : 3,
+		   (unsigned)(b->time_ns % 1000000000 / (fine ? 100000 : 1000000)));
+}
+
 /*
  * Prints the details of a cause, in this order. The source "event" is the default and not printed.
  */
@@ -85,6 +95,8 @@ static void put_details(struct trace_text *t, const struct live_row *row)
 		page_words(&t->page, STYLE_PLAIN, "%s%s%s", details[i].before, word,
 			   details[i].after);
 	}
+	if (row->burst.packets > 1)
+		put_burst(&t->page, &row->burst);
 }
 
 static const char *label_of(const struct live_row *row, const struct class *c)
@@ -197,103 +209,6 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	put_rows(t, interval, &suspect, ROWS_MAX, 0);
 	if (t->all)
 		put_rows(t, interval, &benign, ROWS_MAX, 0);
-}
-
-/* Microbursts */
-
-#define WINDOWS_SHOWN 5 /* windows per stage */
-#define BURSTS	      "microburst"
-
-/* Formats "12:31:04.512", the start of the window in local time. */
-static char *clock_text(const struct json_object *window, uint64_t window_ns)
-{
-	const bool fine = window_ns < 1000000;
-	uint64_t ns = 0;
-	char *text;
-
-	when_date(json_get_text(window, "time"), &ns);
-	text = when_text(ns, false);
-	snprintf(text + strlen(text), 8, ".%0*u", fine ? 4 : 3,
-		 (unsigned)(ns % 1000000000 / (fine ? 100000 : 1000000)));
-	return text;
-}
-
-/* Prints "96 % in 3ms of 1.00 s". `about`: approximate length, used if the ledger does not record
- * it. */
-static void put_dense(struct page *p, const struct json_object *bursts, uint64_t about,
-		      const struct json_object *stage, const char *behind)
-{
-	const uint64_t ns =
-		json_get_u64(stage, "dense_windows") * json_get_u64(bursts, "window_ns");
-
-	if (json_get(bursts, "length_ns"))
-		about = json_get_u64(bursts, "length_ns");
-	page_words(p, STYLE_PLAIN, "%.3g\v%% in %s of %s%s",
-		   100 * fraction_of(json_get_double(stage, "dense_packets"),
-				     json_get_double(stage, "packets")),
-		   num_text_time(ns), page_glue(fmt_ns(about)), behind);
-}
-
-/* Prints a line per stage: how concentrated its loss was, and the worst window. */
-static void put_bursts(struct page *p, const struct json_object *interval)
-{
-	const struct json_object *bursts = json_get(interval, "microbursts");
-	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
-
-	for (struct json_each stage = json_each(bursts, "stages"); json_next(&stage);) {
-		const struct json_object *worst = json_get_item(stage.item, "worst", 0);
-		uint64_t packets = json_get_u64(worst, "packets");
-		bool single = packets == 1; /* a single packet is not a burst */
-
-		page_text(p, 2, STYLE_DIM, BURSTS "    ");
-		page_fill(p, STYLE_PLAIN, stage.item, "{stage} {packets#},");
-		put_dense(p, bursts, json_get_u64(interval, "interval_ns"), stage.item,
-			  single ? "" : ";");
-		if (!single)
-			page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
-				   fmt_count(packets), num_text_time(window_ns),
-				   page_glue(fmt_rate(per_second(packets, window_ns))),
-				   clock_text(worst, window_ns));
-		page_end(p);
-	}
-}
-
-/* Prints the loss bursts of the whole trace, with more windows per stage. States if the time is
- * unknown. */
-static void put_bursts_end(struct page *p, const struct json_object *end)
-{
-	const struct json_object *bursts = json_get(end, "microbursts");
-	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
-
-	if (!bursts)
-		return;
-	page_line(p, 0, STYLE_BOLD, BURSTS "      ", STYLE_PLAIN,
-		  "losses in windows of %s, and the worst of these", num_text_time(window_ns));
-	for (int i = 0; i < STAGE_COUNT; i++) {
-		const struct json_object *b = print_stage(bursts, stage_name(i));
-		const uint64_t all = json_get_u64(print_stage(end, stage_name(i)), "packets");
-		const uint64_t timed = json_get_u64(b, "packets");
-
-		if (!b && !all)
-			continue;
-		page_row(p, STYLE_PLAIN, 2, stage_name(i), timed, 0);
-		if (b)
-			put_dense(p, bursts, json_get_u64(end, "duration_ns"), b,
-				  all > timed ? ";" : "");
-		if (all > timed)
-			page_words(p, STYLE_WARN, "%s more, whose time is not known",
-				   fmt_count(all - timed));
-		page_end(p);
-		for (struct json_each w = json_each(b, "worst");
-		     json_next(&w) && w.next <= WINDOWS_SHOWN;) {
-			uint64_t packets = json_get_u64(w.item, "packets");
-
-			page_row(p, STYLE_DIM, 2, clock_text(w.item, window_ns), packets, timed);
-			page_words(p, STYLE_DIM, "%s",
-				   page_glue(fmt_rate(per_second(packets, window_ns))));
-			page_end(p);
-		}
-	}
 }
 
 /* Counters */
@@ -464,7 +379,6 @@ void print_trace_interval(const struct print_view *v, const struct json_object *
 	if (v->verbosity < 0)
 		return;
 	put_interval(&t, interval, headed);
-	put_bursts(&t.page, interval);
 	put_counters(&t.page, json_get(interval, "counters"));
 }
 
@@ -656,7 +570,6 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 	struct trace_text t = text_of(v, start, end);
 
 	put_total(&t, end, json_get_u64(end, "duration_ns"));
-	put_bursts_end(&t.page, end);
 	put_own_cost(&t.page, json_get(end, "overhead"), t.verbosity > 0);
 	put_own_losses(&t.page, json_get(end, "missed"));
 	put_balance(&t.page, end);

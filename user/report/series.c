@@ -96,11 +96,18 @@ static struct live_row row_of(const struct json_object *stage, enum drop_class c
 static void add(struct live_table *t, struct live_row *row, const struct json_object *counts,
 		unsigned by)
 {
+	const struct json_object *burst = json_get(counts, "burst");
+
 	row->counts = (struct live_counts){
 		.events = json_get_u64(counts, "events"),
 		.packets = json_get_u64(counts, "packets"),
 		.bytes = json_get_u64(counts, "bytes"),
 	};
+	row->burst = (struct live_burst){
+		.packets = json_get_u64(burst, "packets"),
+		.window_ns = json_get_u64(burst, "window_ns"),
+	};
+	when_date(json_get_text(burst, "time"), &row->burst.time_ns);
 	table_add(t, row, by);
 }
 

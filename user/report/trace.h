@@ -44,9 +44,6 @@ struct json_object *json_trace_interval(const struct live_table *t, const struct
 /* Returns the missed events of the collector so far: "missed" of an interval, and of the end. */
 struct json_object *json_trace_losses(const struct live_own *own);
 
-/* Returns the loss bursts: "microbursts" of an interval, and of the end. */
-struct json_object *json_bursts(const struct burst_report *r);
-
 /*
  * Returns one sample of the path counters, "counters" of an interval: {"interval_ns",
  * "interfaces":[..],"queues":[..],"losses":[..],"xsk":[..],"counters":[..]}. Counts cover the
@@ -101,7 +98,7 @@ void print_verdict(struct page *p, const struct json_object *balance);
  */
 
 /*
- * Prints the losses of an interval as a table, with its microbursts and counters, if any. Prints
+ * Prints the losses of an interval as a table, with its counters, if any. Prints
  * nothing without losses, or if the verbosity is negative. `start`: first event of the document.
  * `headed`: whether the column headings are printed already, updated.
  */

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "monitor/describe.h"
 #include "monitor/session.h"
 #include "monitor/table.h"
 
@@ -90,6 +92,20 @@ CASE_WITH(what_rows_do_not_share_is_unknown, open_table, close_table)
 	assert_int_equal(t.rows[0].cookie, 7);
 	table_add(&t, &b, LIVE_BY_STAGE);
 	assert_null(t.rows[0].note);
+}
+
+CASE_WITH(the_largest_burst_stays, open_table, close_table)
+{
+	static const uint64_t packets[] = {3, 9, 7};
+	struct live_row one = row(STAGE_RCVBUF, CLASS_LOSS, "*:1", "0", 10);
+
+	for (unsigned i = 0; i < 3; i++) {
+		one.burst = (struct live_burst){packets[i], 1000 + i, 100};
+		table_add(&t, &one, LIVE_BY_STAGE);
+	}
+	assert_int_equal(t.rows[0].counts.packets, 30);
+	assert_int_equal(t.rows[0].burst.packets, 9);
+	assert_int_equal(t.rows[0].burst.time_ns, 1001);
 }
 
 static void add_in(uint32_t netns, const char *name, uint64_t packets)
@@ -282,6 +298,36 @@ CASE_WITH(limits, open_table, close_table)
 	assert_true(limits_crossed(&l, 0, &now, &total, second));
 	table_free(&now);
 	table_free(&total);
+}
+
+/* Parts of an interval, in any order: the sum is what one reading shows. */
+CASE(entries_read_in_parts)
+{
+	struct entries list = {};
+	uint64_t events[3][4] = {}, total = 0;
+
+	srand(2);
+	for (unsigned i = 0; i < 20000; i++) {
+		struct watch_entry e = {.key = {.location = 1 + (uint64_t)rand() % 3},
+					.cpu = (unsigned)rand() % 4,
+					.count = {.events = (uint64_t)rand() % 10, .bytes = 100}};
+
+		events[e.key.location - 1][e.cpu] += e.count.events;
+		entries_add(&list, &e);
+	}
+	assert_in_range(list.at.n, 12, 2048);
+	for (unsigned i = 0; i < list.at.n; i++) {
+		const struct watch_entry *e = (struct watch_entry *)list.at.at + i;
+
+		total += e->count.bytes;
+		events[e->key.location - 1][e->cpu] -= e->count.events;
+	}
+	for (unsigned i = 0; i < 12; i++)
+		assert_int_equal(events[i / 4][i % 4], 0);
+	assert_int_equal(total, 20000 * 100);
+	list.at.n = list.merged = 0;
+	assert_int_equal(list.at.n, 0);
+	list_free(&list.at);
 }
 
 int main(void)

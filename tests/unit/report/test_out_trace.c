@@ -221,37 +221,15 @@ CASE_WITH(end, fill, empty)
 	has("The buffer was full.");
 }
 
-static const struct burst_report bursts = {
-	.window_ns = 1000000,
-	.length_ns = SECOND,
-	.start_ns = 5 * SECOND,
-	.stage[STAGE_RCVBUF] = {.packets = 2900,
-				.windows = 41,
-				.dense_windows = 3,
-				.dense_packets = 2784,
-				.worst = {{5123, 1500}, {5124, 900}, {4999, 1}},
-				.n_worst = 3},
-};
-
-CASE_WITH(windows, fill, empty)
+CASE_WITH(bursts, fill, empty)
 {
-	struct json_object *o = json_object_new_object();
-
-	json_put(o, "microbursts", json_bursts(&bursts));
-	print(start_of(LIVE_BY_DEFAULT, false), o, NULL, PAGE_WIDTH, 0);
-	is_narrow(PAGE_WIDTH);
-	has("microburst    rcvbuf 2,900, 96 % in 3ms of 1.00 s; at most 1,500 in");
-	has("1.500 Mpps, at ");
-	has(":05.123\n");
-	has_not("netfilter");
-	summary.bursts = bursts;
-	print(start_of(LIVE_BY_DEFAULT, false), NULL, json_trace_end(&summary, LIVE_BY_DEFAULT),
+	table.rows[0].burst =
+		(struct live_burst){.packets = 1500, .time_ns = 5123 * 1000000ULL, .window_ns = 1000000};
+	print(start_of(LIVE_BY_DEFAULT, false), interval_of(&table, LIVE_BY_DEFAULT, SECOND), NULL,
 	      PAGE_WIDTH, 0);
 	is_narrow(PAGE_WIDTH);
-	has("microburst      losses in windows of 1ms");
-	has("40 more, whose time is not known");
-	has("96 % in 3ms of 1.00 s; 100 more, whose time is\n");
-	has("00:00:05.124    900  31.03 %  900.0 kpps");
+	has(" burst 1,500 in 1ms\n");
+	has(" at 00:00:05.123\n");
 }
 
 /* A ledger of `n` seconds, each as the table is, of which `seconds` are asked for. */
@@ -308,7 +286,7 @@ static char *document(bool with_end)
 	json_out_once(o, "start", start);
 	json_out_each(o, "interval", interval_of(&table, LIVE_BY_DEFAULT, SECOND));
 	json_out_each(o, "limit", json_limit(&limit, 7, true));
-	summary.bursts = bursts;
+	table.rows[0].burst = (struct live_burst){1500, 5 * SECOND, 1000000};
 	if (with_end)
 		json_out_once(o, "end",
 			      json_trace_end(&summary, LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CPU)));
@@ -346,17 +324,10 @@ CASE_WITH(json, fill, empty)
 	assert_int_equal(json_object_get_uint64(get(cause, "cpu")), 3);
 	assert_null(get(cause, "hook"));
 	assert_false(json_object_object_get_ex(cause, "flow", NULL));
-	stage = json_object_array_get_idx(get(get(last, "microbursts"), "stages"), 0);
-	assert_int_equal(json_object_get_uint64(get(stage, "dense_windows")), 3);
-	assert_int_equal(json_object_array_length(get(stage, "worst")), 3);
-	stage = json_object_array_get_idx(get(stage, "worst"), 0);
-	assert_int_equal(json_object_get_uint64(get(stage, "time_ns")), 123000000);
-	assert_string_equal(json_object_get_string(get(stage, "time")),
-			    "1970-01-01T00:00:05.123000Z");
-	stage = json_object_array_get_idx(
-		get(json_object_array_get_idx(get(get(last, "microbursts"), "stages"), 0), "worst"),
-		2);
-	assert_int_equal(json_object_get_uint64(get(stage, "time_ns")), 0); /* begun before */
+	cause = get(cause, "burst");
+	assert_int_equal(json_object_get_uint64(get(cause, "packets")), 1500);
+	assert_string_equal(json_object_get_string(get(cause, "time")),
+			    "1970-01-01T00:00:05.000000Z");
 	json_object_put(doc);
 }
 
