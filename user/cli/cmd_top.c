@@ -162,70 +162,44 @@ static double sum_of(const struct rates *r, const char *name, const char *name6)
 	return per_second(sum, r->interval);
 }
 
-/* Returns the interface with its traffic per second. */
-static struct view_device carried(struct view_device v, const struct rtnl_link_stats64 *t,
-				  uint64_t lost, uint64_t ns)
-{
-	v.rx_pps = per_second(t->rx_packets, ns);
-	v.rx_bps = per_second(t->rx_bytes * 8, ns);
-	v.tx_pps = per_second(t->tx_packets, ns);
-	v.tx_bps = per_second(t->tx_bytes * 8, ns);
-	v.dropped_pps = per_second(lost, ns);
-	return v;
-}
-
-/* Adds a queue if it belongs to the interface and carried packets. `v`: the interface. */
-static void queue_add(struct view_input *in, const struct rates *r, unsigned device,
-		      const struct rates_queue *q, const struct view_device *v,
-		      struct view_device devices[TRAFFIC_DEVICES])
-{
-	const struct rates_loss *l = r->losses.at;
-	uint64_t lost = 0;
-
-	for (unsigned i = 0; i < r->losses.n; i++) {
-		if (l[i].device == device && l[i].loss.item->queue == q->queue &&
-		    l[i].loss.item->row->class == NIC_LOSS)
-			lost += l[i].loss.packets;
-	}
-	if (q->device != device || !q->moved || in->n_devices == TRAFFIC_DEVICES)
-		return;
-	devices[in->n_devices] = carried(*v, &q->stats, lost, r->interval);
-	devices[in->n_devices++].queue = q->queue;
-}
-
 /*
  * Adds the traffic of a namespace in its last interval. `ifname`: only this interface, NULL: all.
  */
-static void traffic_add(struct view_input *in, const struct rates *r, const char *netns,
-			const char *ifname, struct view_device devices[TRAFFIC_DEVICES])
+static void traffic_add(struct top *t, const struct rates *r, const char *netns, const char *ifname)
 {
+	struct view_traffic *sum = &t->in.traffic;
 	const struct rates_device *d = r->devices.at;
-	struct view_traffic *sum = &in->traffic;
+	const uint64_t ns = r->interval;
 
 	/* the names of procnet_snmp() and of snmp6 */
 	sum->read_pps += sum_of(r, "Udp:InDatagrams", "Udp6InDatagrams");
 	sum->sent_pps += sum_of(r, "Udp:OutDatagrams", "Udp6OutDatagrams");
 	for (unsigned i = 0; i < r->devices.n; i++, d++) {
-		const struct rtnl_link_stats64 *t = &d->link.stats;
-		struct view_device v = carried(
-			(struct view_device){.netns = netns, .inum = r->inum, .queue = -1}, t,
-			t->rx_dropped + t->tx_dropped + t->rx_missed_errors + d->qdisc.drops,
-			r->interval);
+		const struct rtnl_link_stats64 *s = &d->link.stats;
+		struct view_device *v = &t->devices[t->in.n_devices];
 
-		memcpy(v.ifname, d->link.ifname, sizeof(v.ifname));
-		if (ifname && strcmp(v.ifname, ifname))
+		if (t->in.n_devices == TRAFFIC_DEVICES ||
+		    (ifname && strcmp(d->link.ifname, ifname)))
 			continue;
-		if (strcmp(v.ifname, "lo") || ifname) {
-			sum->in_pps += v.rx_pps;
-			sum->in_bps += v.rx_bps;
-			sum->out_pps += v.tx_pps;
-			sum->out_bps += v.tx_bps;
+		*v = (struct view_device){
+			.netns = netns,
+			.inum = r->inum,
+			.rx_pps = per_second(s->rx_packets, ns),
+			.rx_bps = per_second(s->rx_bytes * 8, ns),
+			.tx_pps = per_second(s->tx_packets, ns),
+			.tx_bps = per_second(s->tx_bytes * 8, ns),
+			.dropped_pps = per_second(s->rx_dropped + s->tx_dropped + s->rx_missed_errors +
+							  d->qdisc.drops,
+						  ns),
+		};
+		memcpy(v->ifname, d->link.ifname, sizeof(v->ifname));
+		if (strcmp(v->ifname, "lo") || ifname) {
+			sum->in_pps += v->rx_pps;
+			sum->in_bps += v->rx_bps;
+			sum->out_pps += v->tx_pps;
+			sum->out_bps += v->tx_bps;
 		}
-		if (d->up && in->n_devices < TRAFFIC_DEVICES)
-			devices[in->n_devices++] = v;
-		for (unsigned j = 0; d->up && j < r->queues.n; j++)
-			queue_add(in, r, i, &((const struct rates_queue *)r->queues.at)[j], &v,
-				  devices);
+		t->in.n_devices += d->up;
 	}
 }
 
@@ -239,28 +213,21 @@ static void spaces_sample(struct top *t)
 	const uint32_t only = t->view.netns;
 	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct owners *owners = t->session.spec.owners;
-	uint32_t inums[SPACES_MAX];
 	struct space *s = t->spaces.at;
+	uint32_t inums[SPACES_MAX];
 	unsigned n, kept = 0;
 	struct netns ns;
 
 	if (!only && t->samples > 1 && clock_now() - t->sampled_ns <= WORK_SHARE * t->sample_ns)
 		return;
 	for (unsigned i = 0; i < t->spaces.n; i++)
-		s[i].found = false;
+		s[i].found = only && s[i].inum != only;
 	n = owners_netns_list(owners, inums, SPACES_MAX);
 	for (unsigned i = 0; i < n; i++) {
-		if (owners_netns_is_own(owners, inums[i]))
+		if (owners_netns_is_own(owners, inums[i]) || (only && only != inums[i]) ||
+		    owners_netns_open(owners, inums[i], &ns, &(struct error){}))
 			continue;
-		s = list_find(&t->spaces, offsetof(struct space, inum), &inums[i],
-			      sizeof(inums[i]));
-		if (only && only != inums[i]) {
-			if (s)
-				s->found = true;
-			continue;
-		}
-		if (owners_netns_open(owners, inums[i], &ns, &(struct error){}))
-			continue;
+		s = list_find(&t->spaces, offsetof(struct space, inum), &inums[i], sizeof(inums[i]));
 		if (!s) {
 			s = list_add(&t->spaces);
 			s->inum = s->rates.inum = inums[i];
@@ -279,26 +246,9 @@ static void spaces_sample(struct top *t)
 			rates_close(&s[i].rates);
 	}
 	t->spaces.n = kept;
-	if (only)
-		return;
-	t->samples++;
+	t->samples += !only;
 	t->sampled_ns = clock_now();
 	t->sample_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
-}
-
-/* Sorts busy interfaces first, and otherwise keeps the order. */
-static void busy_first(struct view_device *d, unsigned n)
-{
-	struct view_device idle[TRAFFIC_DEVICES];
-	unsigned kept = 0, moved = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		if (d[i].rx_pps + d[i].tx_pps + d[i].dropped_pps > 0)
-			d[kept++] = d[i];
-		else
-			idle[moved++] = d[i];
-	}
-	memcpy(&d[kept], idle, moved * sizeof(*d));
 }
 
 /* Reads the traffic of the same scope as the losses next to it. */
@@ -316,13 +266,12 @@ static void traffic_read(struct top *t)
 	in->traffic = (struct view_traffic){};
 	in->n_devices = 0;
 	if (!only || only == first->inum)
-		traffic_add(in, first, first->netns, spec->ifname, t->devices);
+		traffic_add(t, first, first->netns, spec->ifname);
 	for (unsigned i = 0; i < t->spaces.n; i++) {
 		known |= s[i].rates.interval;
 		if (s[i].rates.interval && (!only || only == s[i].inum))
-			traffic_add(in, &s[i].rates, s[i].name, NULL, t->devices);
+			traffic_add(t, &s[i].rates, s[i].name, NULL);
 	}
-	busy_first(t->devices, in->n_devices);
 	if (!known)
 		in->traffic = (struct view_traffic){-1, -1, -1, -1, -1, -1};
 	else if (spec->ifname) /* sockets count packets of all interfaces */
@@ -381,25 +330,26 @@ static void rows_in_scope(const struct top *t, const struct live_table *from, st
 static void take(struct top *t, bool ended)
 {
 	const struct live *l = t->session.live;
-	struct live_table now, total;
-	struct view_input last = t->in;
+	const struct live_table *now = t->in.now;
+	const uint64_t time_ns = t->in.time_ns, interval_ns = t->in.interval_ns;
+	struct live_table rows;
 
-	rows_in_scope(t, live_interval(l), &now);
-	t->in.now = &now;
+	rows_in_scope(t, live_interval(l), &rows);
+	t->in.now = &rows;
 	t->in.time_ns = live_time(l, &t->in.interval_ns);
 	if (ended)
 		view_add(&t->view, &t->in);
+	t->in.now = now;
 	if (ended && t->view.paused) {
-		table_free(&now);
-		t->in = last;
+		t->in.time_ns = time_ns;
+		t->in.interval_ns = interval_ns;
+		table_free(&rows);
 		return;
 	}
-	rows_in_scope(t, live_total(l), &total);
 	table_free(&t->now);
 	table_free(&t->total);
-	t->now = now;
-	t->total = total;
-	t->in.now = &t->now;
+	t->now = rows;
+	rows_in_scope(t, live_total(l), &t->total);
 	live_own(l, &t->in.own);
 	traffic_read(t);
 	name_scope(t);
@@ -411,8 +361,7 @@ static void on_drop(void *arg, const struct live_drop *drop)
 	struct top *t = arg;
 	char text[PACKET_TEXT];
 
-	if (!t->view.open ||
-	    !view_is_part(&drop->what->row, t->view.opened.rows, t->view.opened_by))
+	if (!view_is_open(&t->view, &drop->what->row))
 		return;
 	snprintf(t->packet[t->n_packets++ % PACKETS], PACKET_LINE, "%s.%06u  %s\n",
 		 when_text(drop->realtime_ns, false),
@@ -439,14 +388,28 @@ static void read_packets(struct top *t)
 	t->in.packets = t->packets;
 }
 
+/* Opens a page whose text replaces *text once page->out is closed. Returns false without memory. */
+static bool text_begin(const struct top *t, struct page *page, char **text)
+{
+	static size_t size;
+	FILE *out;
+
+	free(*text);
+	*text = NULL;
+	out = open_memstream(text, &size);
+	if (out) {
+		*page = page_open(out, false, t->balance.sum.retransmitted);
+		page->width = t->canvas.cols - 2;
+	}
+	return out;
+}
+
 /* Reads the outcome of TCP retransmissions so far, as text of print_tcp(). */
 static void read_tcp(struct top *t)
 {
 	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct json_object *end;
 	struct page page;
-	size_t size;
-	FILE *out;
 
 	if (!t->tcp || clock_now() - t->looked_ns <= WORK_SHARE * t->look_ns)
 		return;
@@ -454,18 +417,13 @@ static void read_tcp(struct top *t)
 	if (tcp_account_look(t->tcp, &t->balance))
 		return;
 	t->look_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
-	free(t->tcp_text);
-	t->tcp_text = NULL;
-	out = open_memstream(&t->tcp_text, &size);
-	if (!out)
-		return;
-	page = page_open(out, false, t->balance.sum.retransmitted);
-	page.width = t->canvas.cols - 1;
-	end = json_object_new_object();
-	json_put(end, "tcp", json_tcp(&t->balance));
-	print_tcp(&page, end);
-	json_object_put(end);
-	fclose(out);
+	if (text_begin(t, &page, &t->tcp_text)) {
+		end = json_object_new_object();
+		json_put(end, "tcp", json_tcp(&t->balance));
+		print_tcp(&page, end);
+		json_object_put(end);
+		fclose(page.out);
+	}
 	t->in.tcp = t->tcp_text;
 }
 
@@ -518,27 +476,20 @@ static void explain(struct top *t)
 	struct live_table rows;
 	struct json_object *finding;
 	struct page page;
-	size_t size;
-	FILE *out;
 
-	free(t->advice);
-	t->in.advice = t->advice = NULL;
-	out = open_memstream(&t->advice, &size);
-	if (!out)
-		return;
-	page = page_open(out, false, 0);
-	page.width = t->canvas.cols - 2;
-	view_chosen(&t->view, &t->in, &rows);
-	live_summarise(t->session.live, t->session.why, &rows, &s);
-	for (unsigned i = 0; i < s.n_findings; i++) {
-		finding = json_finding(&s.finding[i]);
-		if (t->canvas.rows < VIEW_MIN_ROWS + 5) /* advice has priority */
-			json_object_object_del(finding, "facts");
-		page_finding(&page, NULL, finding);
-		json_object_put(finding);
+	if (text_begin(t, &page, &t->advice)) {
+		view_chosen(&t->view, &t->in, &rows);
+		live_summarise(t->session.live, t->session.why, &rows, &s);
+		for (unsigned i = 0; i < s.n_findings; i++) {
+			finding = json_finding(&s.finding[i]);
+			if (t->canvas.rows < VIEW_MIN_ROWS + 5) /* advice has priority */
+				json_object_object_del(finding, "facts");
+			page_finding(&page, NULL, finding);
+			json_object_put(finding);
+		}
+		table_free(&rows);
+		fclose(page.out);
 	}
-	table_free(&rows);
-	fclose(out);
 	t->in.advice = t->advice;
 }
 
@@ -559,7 +510,8 @@ static bool on_input(void *arg)
 		take(t, false);
 	if (t->view.open)
 		explain(t);
-	read_packets(t);
+	if (!t->view.paused)
+		read_packets(t);
 	show(t);
 	return true;
 }

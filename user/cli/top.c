@@ -49,12 +49,25 @@ static wchar_t next_char(const char **text)
 	return ch < 0x3000 ? ch : L'?';
 }
 
+/* Draws a text, shortened to `width` columns. Returns the column after it. */
+static unsigned canvas_field(struct canvas *c, unsigned x, unsigned y, unsigned style,
+			     const char *text, unsigned width)
+{
+	const unsigned end = x + width;
+
+	while (*text && x < c->cols && x < end) {
+		const wchar_t ch = next_char(&text);
+
+		x++;
+		canvas_put(c, x - 1, y, style, x < end || !*text ? ch : c->ascii ? L'~' : L'…');
+	}
+	return x;
+}
+
 static unsigned canvas_text(struct canvas *c, unsigned x, unsigned y, unsigned style,
 			    const char *text)
 {
-	while (*text && x < c->cols)
-		canvas_put(c, x++, y, style, next_char(&text));
-	return x;
+	return canvas_field(c, x, y, style, text, c->cols);
 }
 
 static unsigned canvas_printf(struct canvas *c, unsigned x, unsigned y, unsigned style,
@@ -77,83 +90,142 @@ static void canvas_right(struct canvas *c, unsigned end, unsigned y, unsigned st
 	canvas_text(c, len < end ? end - (unsigned)len : 0, y, style, text);
 }
 
-static void canvas_number(struct canvas *c, unsigned end, unsigned y, unsigned style, double v)
+/* Turns a line into a heading, or marks it as chosen: it keeps its colour, unlike a heading. */
+static void canvas_invert(struct canvas *c, unsigned y, bool chosen)
 {
-	canvas_right(c, end, y, style, fmt_short(v));
+	for (unsigned x = 0; y < c->rows && x < c->cols; x++) {
+		struct cell *cell = cell_at(c, x, y);
+
+		cell->style = CANVAS_REVERSED | (chosen ? cell->style : STYLE_BOLD);
+		if (chosen && !x && cell->at == L' ')
+			cell->at = L'>';
+	}
 }
 
-/* Turns the whole line into a heading, whatever its contents. */
-static void canvas_heading(struct canvas *c, unsigned y)
+/* Grids: tables of the screen */
+
+struct column {
+	const char *title;
+	unsigned width; /* columns, 0: not shown */
+	bool number;	/* aligned right */
+	bool sorted;
+	bool gives; /* a name that is known from elsewhere, shortened first */
+};
+
+struct grid {
+	struct column *column;
+	unsigned columns, rows;
+	/* Returns the text of a cell, kept like fmt_buffer(), and the style of its row. */
+	const char *(*cell)(const void *arg, unsigned row, unsigned column, enum style *style);
+	const void *arg;
+};
+
+#define GRID_LEFT 1 /* column of the first cell */
+
+/* Returns the index of the chosen row, or of the last row if there are fewer now. */
+static unsigned chosen(unsigned at, unsigned n)
 {
-	for (unsigned x = 0; y < c->rows && x < c->cols; x++)
-		cell_at(c, x, y)->style = STYLE_BOLD | CANVAS_REVERSED;
+	return at < n ? at : n ? n - 1 : 0;
 }
 
-/* Marks the chosen line, which keeps its colour, unlike a heading. */
-static void canvas_select(struct canvas *c, unsigned y)
+#define TEXT_LEAST 8 /* columns of a name that is shortened first */
+
+/* Gives each text the width of its contents, and then the widest ones less, as necessary. */
+static void fit(const struct grid *g, unsigned cols)
 {
-	for (unsigned x = 0; y < c->rows && x < c->cols; x++)
-		cell_at(c, x, y)->style |= CANVAS_REVERSED;
-	if (cell_at(c, 0, y)->at == L' ')
-		cell_at(c, 0, y)->at = L'>';
+	unsigned width = GRID_LEFT;
+
+	for (unsigned k = 0; k < g->columns; k++) {
+		struct column *column = &g->column[k];
+		enum style style;
+
+		if (column->width && !column->number) {
+			column->width = 0; /* a column without contents is not shown */
+			for (unsigned i = 0; i < g->rows; i++)
+				column->width = larger(column->width,
+						       utf8_columns(g->cell(g->arg, i, k, &style), SIZE_MAX));
+			column->width = column->width ? larger(column->width, strlen(column->title)) : 0;
+		}
+		width += column->width ? column->width + 2 : 0;
+	}
+	for (; width > cols + 2; width--) {
+		struct column *widest = NULL;
+		unsigned most = 1;
+
+		for (unsigned k = 0; k < g->columns; k++) {
+			const struct column *column = &g->column[k];
+			const bool first = column->gives && column->width > TEXT_LEAST;
+			const unsigned size = column->width + (first ? cols : 0);
+
+			if (!column->number && size >= most) {
+				widest = &g->column[k];
+				most = size;
+			}
+		}
+		if (!widest || widest->width <= 1)
+			break;
+		widest->width--;
+	}
 }
 
-/* The lower half: the last minute of each stage, and the worst rows. */
+static void draw_cells(struct canvas *c, const struct grid *g, unsigned y, int row)
+{
+	unsigned x = GRID_LEFT;
+
+	for (unsigned k = 0; k < g->columns; k++) {
+		const struct column *column = &g->column[k];
+		enum style style = STYLE_BOLD;
+		const char *text = row < 0 ? column->title : g->cell(g->arg, (unsigned)row, k, &style);
+		unsigned end = x + column->width;
+
+		if (!column->width)
+			continue;
+		if (column->number)
+			canvas_right(c, end, y, style, text);
+		else
+			end = canvas_field(c, x, y, style, text, column->width);
+		if (row < 0 && column->sorted)
+			canvas_put(c, end, y, style, c->ascii ? L'v' : L'↓');
+		x += column->width + 2;
+	}
+}
+
+/*
+ * Draws the grid above line `end`. `at`: the chosen row, which stays visible, or NULL. Returns the
+ * first line below.
+ */
+static unsigned draw_grid(struct canvas *c, const struct grid *g, unsigned y, unsigned end,
+			  unsigned *at)
+{
+	const unsigned room = end - y - 1;
+	unsigned first = 0;
+
+	fit(g, c->cols);
+	draw_cells(c, g, y, -1);
+	canvas_invert(c, y++, false);
+	if (at) {
+		*at = chosen(*at, g->rows);
+		first = *at < room ? 0 : *at - room + 1;
+	}
+	for (unsigned i = first; i < g->rows && i < first + room; i++, y++) {
+		draw_cells(c, g, y, (int)i);
+		if (at && i == *at)
+			canvas_invert(c, y, true);
+	}
+	if (at && first + room < g->rows)
+		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", g->rows - first - room);
+	return y;
+}
+
+/* The history: the last minute of each stage */
 
 #define SMALL_ROWS  20 /* a lower screen only shows the most important parts */
 #define FEW_ROWS    30 /* a lower screen omits stages without losses */
 #define LABEL_COLS  15
 #define NUMBER_COLS 8
-#define TEXT_MAX    48 /* columns of a field, at most */
-#define TEXT_LEAST  8  /* columns of a field, at least, even with little room */
 #define WIDE_COLS   80
 #define BYTES_COLS  100 /* fewer columns leave no room for bytes next to the loss percentage */
-#define TEXTS_AT(c) (((c)->cols < BYTES_COLS ? 3 : 4) * (NUMBER_COLS + 2))
-
-/* Groupings of the table's rows, in addition to the stage. Groupings with flows come last. */
-enum {
-	GROUP_SOCKETS,
-	GROUP_REASONS,
-	GROUP_IFNAMES,
-	GROUP_PROCESSES,
-	GROUP_CGROUPS,
-	GROUP_CPUS,
-	GROUP_FLOWS
-};
-
-static const struct view_grouping {
-	const char *name;
-	unsigned by; /* LIVE_BIT()s */
-} view_groupings[] = {
-	[GROUP_SOCKETS] = {"sockets",
-			   LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_NETNS)},
-	[GROUP_REASONS] = {"reasons", LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION)},
-	[GROUP_IFNAMES] = {"interfaces",
-			   LIVE_BIT(LIVE_DIRECTION) | LIVE_BIT(LIVE_IFNAME) | LIVE_BIT(LIVE_NETNS)},
-	[GROUP_PROCESSES] = {"processes", LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CONTAINER) |
-						  LIVE_BIT(LIVE_POD)},
-	[GROUP_CGROUPS] = {"cgroups", LIVE_BIT(LIVE_CGROUP)},
-	[GROUP_CPUS] = {"CPUs", LIVE_BIT(LIVE_CPU)},
-	[GROUP_FLOWS] = {"flows", LIVE_BIT(LIVE_FLOW)},
-};
-
-#define GROUPINGS (sizeof(view_groupings) / sizeof(*view_groupings))
-
-/* Sort columns of the rows: a number, or one of the texts after it. */
-enum { SORT_RATE, SORT_BYTES, SORT_PACKETS, SORT_TEXT, SORTS = SORT_TEXT + LIVE_FIELD_COUNT };
-
-static const char *const number_names[SORT_TEXT] = {"pps", "bytes/s", "packets"};
-
-static unsigned grouped_by(unsigned grouping)
-{
-	return view_groupings[grouping].by | LIVE_BIT(LIVE_STAGE);
-}
-
-/* Returns whether rows of this grouping have the sort column. */
-static bool sort_is_shown(const struct view *v, unsigned grouping)
-{
-	return v->sort < SORT_TEXT || grouped_by(grouping) & LIVE_BIT(v->sort - SORT_TEXT);
-}
+#define CAUSE_COLS  132 /* columns from which sockets have a reason and an interface */
 
 /* Computes losses per second at each stage. Returns the sum. */
 static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAGE_COUNT])
@@ -167,13 +239,35 @@ static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAG
 	return sum;
 }
 
-/* Returns the maximum of the newest `n`. */
-static double most_of(const double *pps, const struct view *v, unsigned n)
+void view_add(struct view *v, const struct view_input *in)
+{
+	losses_of(in->now, in->interval_ns, v->history[v->added++ % VIEW_HISTORY]);
+	if (!v->paused)
+		v->shown = v->added;
+}
+
+/* Returns the number of intervals in the history, at most `n`. */
+static unsigned history_length(const struct view *v, unsigned n)
+{
+	return (unsigned)smaller(smaller(v->shown, n), VIEW_HISTORY - (v->added - v->shown));
+}
+
+/* Returns the losses/s of a stage, `ago` intervals before the newest one shown. */
+static double lost_then(const struct view *v, enum stage stage, unsigned ago)
+{
+	return v->history[(v->shown - 1 - ago) % VIEW_HISTORY][stage];
+}
+
+/* Returns the maximum, or the sum, of the newest `n`. */
+static double most_of(const struct view *v, enum stage stage, unsigned n, double *sum)
 {
 	double most = 0;
 
-	for (unsigned i = 1; i <= n; i++)
-		most = fmax(most, pps[(v->head + VIEW_HISTORY - i) % VIEW_HISTORY]);
+	*sum = 0;
+	for (unsigned i = 0; i < n; i++) {
+		most = fmax(most, lost_then(v, stage, i));
+		*sum += lost_then(v, stage, i);
+	}
 	return most;
 }
 
@@ -181,7 +275,7 @@ static double most_of(const double *pps, const struct view *v, unsigned n)
  * Draws the last `n` values, the newest on the right. A column shows the maximum of its values,
  * relative to `most`.
  */
-static void draw_spark(const double *pps, const struct view *v, struct canvas *c, unsigned x,
+static void draw_spark(const struct view *v, enum stage stage, struct canvas *c, unsigned x,
 		       unsigned y, unsigned n, unsigned cols, double most)
 {
 	static const wchar_t bars[] = L"▁▂▃▄▅▆▇█", plain[] = L".:-=+*%#";
@@ -192,7 +286,7 @@ static void draw_spark(const double *pps, const struct view *v, struct canvas *c
 		unsigned level;
 
 		for (; j * cols < (i + 1) * n; j++)
-			p = fmax(p, pps[(v->head + VIEW_HISTORY - n + j) % VIEW_HISTORY]);
+			p = fmax(p, lost_then(v, stage, n - 1 - j));
 		level = most > 0 ? (unsigned)(p / most * 7.999) : 0;
 		canvas_put(c, x + i, y, p > 0 ? STYLE_BAD : STYLE_DIM,
 			   !p ? L' ' : (c->ascii ? plain : bars)[level]);
@@ -202,15 +296,11 @@ static void draw_spark(const double *pps, const struct view *v, struct canvas *c
 /* Draws the stages with the most losses in the last minute, in descending order. */
 static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y, unsigned lines)
 {
-	unsigned newest = (v->head + VIEW_HISTORY - 1) % VIEW_HISTORY;
-	const unsigned n = v->filled < VIEW_LAST ? v->filled : VIEW_LAST;
-	double sum[STAGE_COUNT] = {0}, most = 0; /* one scale, so that lines can be compared */
+	const unsigned n = history_length(v, VIEW_LAST);
+	double sum[STAGE_COUNT], most = 0; /* one scale, so that lines can be compared */
 
-	for (unsigned s = 0; s < STAGE_COUNT; s++) {
-		most = fmax(most, most_of(v->history[s], v, n));
-		for (unsigned i = 1; i <= VIEW_LAST && i <= v->filled; i++)
-			sum[s] += v->history[s][(v->head + VIEW_HISTORY - i) % VIEW_HISTORY];
-	}
+	for (unsigned s = 0; s < STAGE_COUNT; s++)
+		most = fmax(most, most_of(v, s, n, &sum[s]));
 	for (; lines; lines--, y++) {
 		enum stage worst = 0;
 
@@ -220,12 +310,62 @@ static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y,
 			break;
 		sum[worst] = 0;
 		canvas_text(c, 1, y, STYLE_PLAIN, stage_name(worst));
-		canvas_number(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
-			      v->history[worst][newest]);
-		draw_spark(v->history[worst], v, c, LABEL_COLS + NUMBER_COLS + 2, y,
-			   n, VIEW_LAST, most);
+		canvas_right(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
+			     fmt_short(lost_then(v, worst, 0)));
+		draw_spark(v, worst, c, LABEL_COLS + NUMBER_COLS + 2, y, n, VIEW_LAST, most);
 	}
 	return y;
+}
+
+/* Groupings of the table's rows, in addition to the stage. Groupings with flows come last. */
+enum {
+	GROUP_SOCKETS,
+	GROUP_REASONS,
+	GROUP_IFNAMES,
+	GROUP_PROCESSES,
+	GROUP_CGROUPS,
+	GROUP_CPUS,
+	GROUP_FLOWS
+};
+
+static const struct {
+	const char *name;
+	unsigned by; /* LIVE_BIT()s */
+} groupings[] = {
+	[GROUP_SOCKETS] = {"sockets",
+			   LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_NETNS)},
+	[GROUP_REASONS] = {"reasons", LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION)},
+	[GROUP_IFNAMES] = {"interfaces",
+			   LIVE_BIT(LIVE_DIRECTION) | LIVE_BIT(LIVE_IFNAME) | LIVE_BIT(LIVE_NETNS)},
+	[GROUP_PROCESSES] = {"processes", LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CONTAINER) |
+						  LIVE_BIT(LIVE_POD)},
+	[GROUP_CGROUPS] = {"cgroups", LIVE_BIT(LIVE_CGROUP)},
+	[GROUP_CPUS] = {"CPUs", LIVE_BIT(LIVE_CPU)},
+	[GROUP_FLOWS] = {"flows", LIVE_BIT(LIVE_FLOW)},
+};
+
+/* Fields with names that are known from elsewhere. */
+#define NAMES                                                                                      \
+	(LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) | LIVE_BIT(LIVE_POD))
+
+/* Columns of the rows: numbers, then the texts. Rows can be sorted by those up to the stage. */
+enum { ROW_RATE, ROW_BYTES, ROW_PACKETS, ROW_LOSS, ROW_TEXT };
+#define ROW_STAGE   (ROW_TEXT + LIVE_STAGE)
+#define ROW_COLUMNS (ROW_TEXT + LIVE_FIELD_COUNT)
+
+static const char *column_title(unsigned column)
+{
+	static const char *const numbers[] = {"pps", "bytes/s", "packets", "loss"};
+
+	return column < ROW_TEXT ? numbers[column] : live_field_name(column - ROW_TEXT);
+}
+
+static unsigned grouped_by(const struct view *v, unsigned grouping)
+{
+	const unsigned cause = LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_IFNAME);
+
+	return groupings[grouping].by | LIVE_BIT(LIVE_STAGE) |
+	       (v->wide && grouping == GROUP_SOCKETS ? cause : 0);
 }
 
 /* Compares rows of tables with the same grouping. Returns 0 if they are the same. */
@@ -240,7 +380,7 @@ static int compare_texts(const void *x, const void *y)
 }
 
 /* Returns whether `part` was added to `row`, which is grouped by these fields. */
-bool view_is_part(const struct live_row *part, const struct live_row *row, unsigned by)
+static bool is_part(const struct live_row *part, const struct live_row *row, unsigned by)
 {
 	unsigned f = 0;
 
@@ -250,133 +390,23 @@ bool view_is_part(const struct live_row *part, const struct live_row *row, unsig
 	return f == LIVE_FIELD_COUNT && part->class == row->class;
 }
 
-struct columns {
-	unsigned at;   /* column where the texts begin */
-	unsigned loss; /* column where the loss percentage ends */
-	bool bytes;    /* show bytes/s, else the percentage takes their place */
-	unsigned shown, width[LIVE_FIELD_COUNT];
-};
-
-/* Measures the columns. Omits a column without contents. */
-static void measure(struct columns *k, const struct live_table *t)
+bool view_is_open(const struct view *v, const struct live_row *row)
 {
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-		unsigned widest = 0, title = (unsigned)strlen(live_field_name(f));
-
-		for (unsigned i = 0; i < t->n; i++) {
-			unsigned w = utf8_columns(t->rows[i].text[f], SIZE_MAX);
-
-			widest = w > widest ? w : widest;
-		}
-		if (!widest)
-			k->shown &= ~LIVE_BIT(f);
-		k->width[f] = widest < title ? title : widest < TEXT_MAX ? widest : TEXT_MAX;
-	}
+	return v->open && v->opened.n && is_part(row, v->opened.rows, v->opened_by);
 }
 
-static unsigned texts_end(const struct columns *k)
-{
-	unsigned end = k->at;
-
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		end += k->shown & LIVE_BIT(f) ? k->width[f] + 2 : 0;
-	return end;
-}
-
-/*
- * Shortens columns to the width: first names that are known from elsewhere, which are removed if
- * necessary.
- */
-static void fit(struct columns *k, unsigned cols)
-{
-	static const enum live_field order[] = {LIVE_NETNS,  LIVE_CGROUP,  LIVE_CONTAINER, LIVE_POD,
-						LIVE_SOCKET, LIVE_PROCESS, LIVE_LOCATION};
-
-	for (unsigned i = 0; i < LENGTH(order); i++) {
-		unsigned f = order[i], end = texts_end(k), by;
-		unsigned title = (unsigned)strlen(live_field_name(f));
-		unsigned least = title > TEXT_LEAST ? title : TEXT_LEAST;
-
-		by = end > cols + 2 ? end - cols - 2 : 0; /* columns missing to show everything */
-		if (k->shown & LIVE_BIT(f) && k->width[f] > least)
-			k->width[f] = k->width[f] - least < by ? least : k->width[f] - by;
-	}
-	for (unsigned i = 0; i < LENGTH(order) && texts_end(k) > cols + 2; i++)
-		k->shown &= ~LIVE_BIT(order[i]);
-	for (unsigned f = LIVE_FIELD_COUNT; f--;) { /* the last field may use the remaining
-						     * columns */
-		if (k->shown & LIVE_BIT(f)) {
-			k->width[f] += cols + 2 > texts_end(k) ? cols + 2 - texts_end(k) : 0;
-			break;
-		}
-	}
-}
-
-/* Returns the offset in `text` of character number `n`. */
-static size_t skip_columns(const char *text, unsigned n)
-{
-	const char *at = text;
-
-	while (*at && n--)
-		next_char(&at);
-	return (size_t)(at - text);
-}
-
-static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struct columns *k,
-		       const struct live_row *row)
-{
-	unsigned x = k->at;
-
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-		const char *text = row ? row->text[f] : live_field_name(f);
-		unsigned length, end;
-
-		if (!(k->shown & LIVE_BIT(f)))
-			continue;
-		canvas_text(c, x, y, style, text);
-		x += k->width[f] + 2;
-		length = utf8_columns(text, SIZE_MAX);
-		if (length <= k->width[f])
-			continue;
-		/* the text does not fit, and namespaces often differ only at the end */
-		end = f == LIVE_NETNS ? (k->width[f] - 1) / 2 : 0;
-		for (unsigned i = x - 3 - end; i < c->cols; i++)
-			canvas_put(c, i, y, style, L' ');
-		canvas_put(c, x - 3 - end, y, style, c->ascii ? L'~' : L'…');
-		canvas_text(c, x - 2 - end, y, style, text + skip_columns(text, length - end));
-	}
-}
-
-/* A row of the table: since the start, and in the last interval (NULL: no losses then). */
+/* A row since the start, and its losses in the last interval. */
 struct line {
-	const struct live_row *row, *last;
+	const struct live_row *row;
+	struct live_counts now;
 };
-
-static void draw_row(const struct view_input *in, struct canvas *c, unsigned y,
-		     const struct columns *k, const struct line *line)
-{
-	const struct live_row *row = line->row, *last = line->last;
-	unsigned style = row->class == CLASS_LOSS ? last ? STYLE_BAD : STYLE_PLAIN : STYLE_DIM;
-	double seconds = (double)in->interval_ns / 1e9;
-
-	if (last && seconds > 0) {
-		canvas_number(c, NUMBER_COLS, y, style, (double)last->counts.packets / seconds);
-		if (k->bytes)
-			canvas_number(c, 2 * NUMBER_COLS + 2, y, style,
-				      (double)last->counts.bytes / seconds);
-	}
-	canvas_number(c, 3 * NUMBER_COLS + 4, y, style, (double)row->counts.packets);
-	if (row->class == CLASS_LOSS && k->loss)
-		canvas_right(c, k->loss, y, style,
-			     page_share(row->counts.packets,
-					table_sum(in->total, 1u << CLASS_LOSS, STAGE_NONE).packets));
-	draw_texts(c, y, style, k, row);
-}
 
 /* The table in its current grouping, filter and order. */
 struct lines {
+	const struct view_input *in;
 	struct live_table now, total;
 	struct line *at;
+	uint64_t lost; /* packets, since the start */
 	unsigned n, by;
 };
 
@@ -393,36 +423,21 @@ static int by_number(uint64_t a, uint64_t b)
 	return (a < b) - (a > b);
 }
 
-/* Sorts like trace: in the order of the path, then alphabetically, unknown values last. */
-static int by_field(const struct live_row *a, const struct live_row *b, enum live_field f)
-{
-	if (f == LIVE_STAGE)
-		return (a->stage > b->stage) - (a->stage < b->stage);
-	if (!*a->text[f] || !*b->text[f])
-		return !*a->text[f] - !*b->text[f];
-	return strcmp(a->text[f], b->text[f]);
-}
-
 /* Compares two lines. Equal values are ordered by losses now, then by total losses. */
 static int compare_lines(const void *x, const void *y, void *arg)
 {
-	static const struct live_counts none;
 	const struct line *a = x, *b = y;
-	const struct live_counts *now = a->last ? &a->last->counts : &none;
-	const struct live_counts *other = b->last ? &b->last->counts : &none;
 	const unsigned sort = *(const unsigned *)arg;
-	int rc = sort >= SORT_TEXT	? by_field(a->row, b->row, sort - SORT_TEXT)
-		 : sort == SORT_PACKETS ? by_number(a->row->counts.packets, b->row->counts.packets)
-		 : sort == SORT_BYTES	? by_number(now->bytes, other->bytes)
-					: 0;
+	int rc = sort == ROW_STAGE   ? by_number(b->row->stage, a->row->stage)
+		 : sort == ROW_BYTES ? by_number(a->now.bytes, b->now.bytes)
+		 : sort == ROW_RATE  ? 0
+				     : by_number(a->row->counts.packets, b->row->counts.packets);
 
 	if (!rc)
-		rc = by_number(now->packets, other->packets);
+		rc = by_number(a->now.packets, b->now.packets);
 	if (!rc)
 		rc = by_number(a->row->counts.packets, b->row->counts.packets);
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT && !rc; f++)
-		rc = by_field(a->row, b->row, f);
-	return rc;
+	return rc ? rc : compare_texts(a->row, b->row);
 }
 
 static bool row_has(const struct live_row *row, const char *text)
@@ -438,30 +453,25 @@ static void lines_of(const struct view *v, const struct view_input *in, unsigned
 		     struct lines *l)
 {
 	const unsigned classes = v->benign ? 0 : 1u << CLASS_LOSS | 1u << CLASS_SUSPECTED;
-	unsigned sort = sort_is_shown(v, grouping) ? v->sort : SORT_RATE;
+	unsigned sort = v->sort;
 
-	*l = (struct lines){.by = grouped_by(grouping)};
+	*l = (struct lines){.in = in, .by = grouped_by(v, grouping)};
+	l->lost = table_sum(in->total, 1u << CLASS_LOSS, STAGE_NONE).packets;
 	table_group(&l->now, in->now, l->by, classes);
 	table_group(&l->total, in->total, l->by, classes);
 	l->at = mem_zero(l->total.n, sizeof(*l->at));
 	if (l->now.n)
 		qsort(l->now.rows, l->now.n, sizeof(*l->now.rows), compare_texts);
 	for (unsigned i = 0; i < l->total.n; i++) {
-		const struct live_row *row = &l->total.rows[i];
+		const struct live_row *row = &l->total.rows[i], *now = NULL;
 
-		if (row_has(row, v->text))
-			l->at[l->n++] =
-				(struct line){row, l->now.n ? bsearch(row, l->now.rows, l->now.n,
-								      sizeof(*row), compare_texts)
-							    : NULL};
+		if (!row_has(row, v->text))
+			continue;
+		if (l->now.n)
+			now = bsearch(row, l->now.rows, l->now.n, sizeof(*row), compare_texts);
+		l->at[l->n++] = (struct line){row, now ? now->counts : (struct live_counts){}};
 	}
 	qsort_r(l->at, l->n, sizeof(*l->at), compare_lines, &sort);
-}
-
-/* Returns the chosen row, or the last row if there are fewer now. */
-static unsigned chosen(const struct view *v, unsigned n)
-{
-	return v->at < n ? v->at : n ? n - 1 : 0;
 }
 
 /* Returns the chosen line. An open row stays chosen wherever it is sorted. */
@@ -471,7 +481,7 @@ static unsigned chosen_line(const struct view *v, const struct lines *l)
 		if (!compare_texts(l->at[i].row, v->opened.rows))
 			return i;
 	}
-	return chosen(v, l->n);
+	return chosen(v->at, l->n);
 }
 
 void view_chosen(const struct view *v, const struct view_input *in, struct live_table *rows)
@@ -483,7 +493,7 @@ void view_chosen(const struct view *v, const struct view_input *in, struct live_
 	lines_of(v, in, v->grouping, &l);
 	row = l.n ? l.at[chosen_line(v, &l)].row : NULL;
 	for (unsigned i = 0; row && i < in->total->n; i++) {
-		if (view_is_part(&in->total->rows[i], row, l.by))
+		if (is_part(&in->total->rows[i], row, l.by))
 			table_add(rows, &in->total->rows[i], ~0u);
 	}
 	lines_free(&l);
@@ -498,7 +508,7 @@ static void open_row(struct view *v, const struct view_input *in, int below)
 	lines_of(v, in, v->grouping, &l);
 	v->at = chosen_line(v, &l);
 	v->at = below + (int)v->at < 0 ? 0 : v->at + (unsigned)below;
-	v->at = chosen(v, l.n);
+	v->at = chosen(v->at, l.n);
 	v->open = l.n > 0;
 	row = v->open ? l.at[v->at].row : NULL;
 	if (row && (!last || compare_texts(row, last))) {
@@ -511,20 +521,120 @@ static void open_row(struct view *v, const struct view_input *in, int below)
 	lines_free(&l);
 }
 
-static bool device_shown(const struct view *v, const struct view_device *d)
+static const char *row_cell(const void *arg, unsigned i, unsigned column, enum style *style)
 {
-	return strcasestr(d->ifname, v->text) || strcasestr(d->netns, v->text);
+	const struct lines *l = arg;
+	const struct live_row *row = l->at[i].row;
+	const struct live_counts *now = &l->at[i].now;
+	const bool lost = row->class == CLASS_LOSS;
+
+	*style = !lost ? STYLE_DIM : now->packets ? STYLE_BAD : STYLE_PLAIN;
+	switch (column) {
+	case ROW_RATE:
+	case ROW_BYTES:
+		if (!now->packets || !l->in->interval_ns)
+			return "";
+		return fmt_short(per_second(column == ROW_RATE ? now->packets : now->bytes,
+					    l->in->interval_ns));
+	case ROW_PACKETS:
+		return fmt_short((double)row->counts.packets);
+	case ROW_LOSS:
+		return lost ? page_share(row->counts.packets, l->lost) : "";
+	default:
+		return row->text[column - ROW_TEXT];
+	}
 }
 
-/* Returns the n-th interface shown, or NULL. */
-static const struct view_device *device_at(const struct view *v, const struct view_input *in,
-					   unsigned n)
+/*
+ * Draws rows of this grouping above line `end`. Returns the first line below. A row is only chosen
+ * in the user's grouping.
+ */
+static unsigned draw_rows(struct view *v, const struct view_input *in, struct canvas *c, unsigned y,
+			  unsigned end, unsigned grouping)
 {
-	for (unsigned i = 0; i < in->n_devices; i++) {
-		if (device_shown(v, &in->devices[i]) && !n--)
-			return &in->devices[i];
+	const bool main = grouping == v->grouping;
+	struct column column[ROW_COLUMNS] = {};
+	struct lines l;
+	struct grid g = {column, ROW_COLUMNS, 0, row_cell, &l};
+	unsigned shown;
+
+	if (y + 1 >= end)
+		return y;
+	lines_of(v, in, grouping, &l);
+	g.rows = l.n;
+	shown = l.by & ~(v->netns || in->one_scope ? LIVE_BIT(LIVE_NETNS) : 0);
+	if (c->cols < WIDE_COLS) /* which program it is stays */
+		shown &= ~(LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_SOCKET));
+	for (unsigned k = 0; k < ROW_COLUMNS; k++) {
+		if (k < ROW_TEXT || shown & LIVE_BIT(k - ROW_TEXT))
+			column[k] = (struct column){
+				column_title(k), NUMBER_COLS, k < ROW_TEXT, k == v->sort,
+				k > ROW_STAGE && NAMES & LIVE_BIT(k - ROW_TEXT)};
 	}
-	return NULL;
+	if (c->cols < BYTES_COLS) /* bytes/s take the place of the percentage */
+		column[v->sort == ROW_BYTES ? ROW_LOSS : ROW_BYTES].width = 0;
+	if (l.n || main)
+		y = draw_grid(c, &g, y, end, main ? &v->at : NULL);
+	if (!l.n && main)
+		canvas_printf(c, 1, y++, STYLE_DIM,
+			      *v->text ? "no row has \"%s\"" : "nothing was lost so far", v->text);
+	lines_free(&l);
+	return y;
+}
+
+/* Interfaces */
+
+/* Interfaces shown. Idle interfaces are shown only to be chosen. */
+struct devices {
+	const struct view_device **at;
+	unsigned n;
+};
+
+static struct devices devices_of(const struct view *v, const struct view_input *in, bool main)
+{
+	struct devices list = {.at = mem_zero(in->n_devices + 1, sizeof(*list.at))};
+
+	for (unsigned i = 0; i < in->n_devices; i++) {
+		const struct view_device *d = &in->devices[i];
+
+		if ((strcasestr(d->ifname, v->text) || strcasestr(d->netns, v->text)) &&
+		    (main || d->rx_pps + d->tx_pps + d->dropped_pps > 0))
+			list.at[list.n++] = d;
+	}
+	return list;
+}
+
+static const char *device_cell(const void *arg, unsigned row, unsigned column, enum style *style)
+{
+	const struct devices *list = arg;
+	const struct view_device *d = list->at[row];
+	const double rates[] = {d->rx_pps, d->rx_bps, d->tx_pps, d->tx_bps, d->dropped_pps};
+	char *name = fmt_buffer();
+
+	*style = d->dropped_pps > 0 ? STYLE_BAD : STYLE_PLAIN;
+	if (column)
+		return fmt_short(rates[column - 1]);
+	snprintf(name, FMT_MAX, "%s%s%s", d->ifname, *d->netns ? " in " : "", d->netns);
+	return name;
+}
+
+/* Draws interfaces above line `end`. `main`: one of them is chosen. */
+static void draw_devices(struct view *v, const struct view_input *in, struct canvas *c, unsigned y,
+			 unsigned end, bool main)
+{
+	static const char *const titles[] = {"interface", "rx pps",   "rx bit/s",
+					     "tx pps",	  "tx bit/s", "drops/s"};
+	struct column column[LENGTH(titles)];
+	struct devices list = devices_of(v, in, main);
+	struct grid g = {column, LENGTH(column), list.n, device_cell, &list};
+
+	for (unsigned k = 0; k < LENGTH(titles); k++)
+		column[k] = (struct column){titles[k], NUMBER_COLS, k, false, !k};
+	if (c->cols < WIDE_COLS)
+		column[2].width = column[4].width = 0;
+	if (y + 1 < end && (list.n || main))
+		draw_grid(c, &g, y, end, main ? &v->at : NULL);
+	free(list.at);
 }
 
 /*
@@ -533,13 +643,17 @@ static const struct view_device *device_at(const struct view *v, const struct vi
  */
 static uint32_t chosen_netns(const struct view *v, const struct view_input *in)
 {
-	const struct view_device *device = v->devices ? device_at(v, in, v->at) : NULL;
-	uint32_t netns = device ? device->inum : 0;
+	uint32_t netns = 0;
 	struct live_table rows;
 	uint64_t most = 0;
 
-	if (v->devices)
+	if (v->devices) {
+		struct devices list = devices_of(v, in, true);
+
+		netns = list.n ? list.at[chosen(v->at, list.n)]->inum : 0;
+		free(list.at);
 		return netns;
+	}
 	view_chosen(v, in, &rows);
 	for (unsigned i = 0; i < rows.n; i++) {
 		if (rows.rows[i].netns && rows.rows[i].counts.packets > most) {
@@ -551,73 +665,9 @@ static uint32_t chosen_netns(const struct view *v, const struct view_input *in)
 	return netns;
 }
 
-/* Draws an arrow next to the name of the sort column. */
-static void mark_sorted(struct canvas *c, unsigned y, unsigned sort, const struct columns *k)
-{
-	unsigned x = NUMBER_COLS + sort * (NUMBER_COLS + 2);
+/* The open row */
 
-	if (sort >= SORT_TEXT) {
-		x = k->at + (unsigned)strlen(live_field_name(sort - SORT_TEXT));
-		for (unsigned f = 0; f < sort - SORT_TEXT; f++)
-			x += k->shown & LIVE_BIT(f) ? k->width[f] + 2 : 0;
-	}
-	canvas_put(c, x, y, STYLE_BOLD, c->ascii ? L'v' : L'↓');
-}
-
-/*
- * Draws rows of this grouping above line `end`. Returns the first line below. A row is only chosen
- * in the user's grouping.
- */
-static unsigned draw_table(struct view *v, const struct view_input *in, struct canvas *c,
-			   unsigned y, unsigned end, unsigned grouping)
-{
-	const bool main = grouping == v->grouping;
-	unsigned room, first = 0;
-	struct columns k;
-	struct lines l;
-
-	if (y + 1 >= end)
-		return y;
-	lines_of(v, in, grouping, &l);
-	if (!l.n && !main) {
-		lines_free(&l);
-		return y;
-	}
-	k.at = TEXTS_AT(c);
-	k.bytes = c->cols >= BYTES_COLS || v->sort == SORT_BYTES;
-	k.loss = c->cols >= BYTES_COLS ? 4 * NUMBER_COLS + 6 : k.bytes ? 0 : 2 * NUMBER_COLS + 2;
-	k.shown = l.by & ~(v->netns || in->one_scope ? LIVE_BIT(LIVE_NETNS) : 0);
-	measure(&k, &l.total);
-	fit(&k, c->cols);
-	for (unsigned i = 0; i < SORT_TEXT; i++) {
-		if (i != SORT_BYTES || k.bytes)
-			canvas_right(c, NUMBER_COLS + i * (NUMBER_COLS + 2), y, STYLE_BOLD,
-				     number_names[i]);
-	}
-	if (k.loss)
-		canvas_right(c, k.loss, y, STYLE_BOLD, "loss");
-	draw_texts(c, y, STYLE_BOLD, &k, NULL);
-	mark_sorted(c, y, sort_is_shown(v, grouping) ? v->sort : SORT_RATE, &k);
-	canvas_heading(c, y++);
-	room = end - y;
-	if (main) {
-		v->at = chosen(v, l.n);
-		first = v->at < room ? 0 : v->at - room + 1;
-	}
-	for (unsigned i = 0; i < room && first + i < l.n; i++) {
-		draw_row(in, c, y + i, &k, &l.at[first + i]);
-		if (main && first + i == v->at)
-			canvas_select(c, y + i);
-	}
-	if (!l.n)
-		canvas_printf(c, 1, y, STYLE_DIM,
-			      *v->text ? "no row has \"%s\"" : "nothing was lost so far", v->text);
-	else if (main && first + room < l.n)
-		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", l.n - first - room);
-	y += !l.n ? 1 : l.n - first < room ? l.n - first : room;
-	lines_free(&l);
-	return y;
-}
+#define LAST_LEAST 3 /* packets shown even if there is much advice */
 
 static unsigned count_lines(const char *text)
 {
@@ -651,8 +701,8 @@ static unsigned draw_lines(const char *text, struct canvas *c, unsigned y, unsig
 	return y;
 }
 
-/* Draws the fields of the row, one per line or, with little room, one after the other. */
-static unsigned draw_fields(const struct live_row *row, struct canvas *c, unsigned y, bool roomy)
+/* Draws the fields of the row one after the other. */
+static unsigned draw_fields(const struct live_row *row, struct canvas *c, unsigned y)
 {
 	unsigned x = 1;
 
@@ -660,220 +710,115 @@ static unsigned draw_fields(const struct live_row *row, struct canvas *c, unsign
 		const char *name = f < LIVE_FIELD_COUNT ? live_field_name(f) : "packets";
 		const char *value = f < LIVE_FIELD_COUNT ? row->text[f]
 							 : fmt_short((double)row->counts.packets);
-		unsigned wide = (unsigned)strlen(name) + 1 + utf8_columns(value, SIZE_MAX);
 
 		if (!*value)
 			continue;
-		if (x > 1 && (roomy || x + wide > c->cols)) {
+		if (x > 1 && x + strlen(name) + 1 + utf8_columns(value, SIZE_MAX) > c->cols) {
 			y++;
 			x = 1;
 		}
-		x = canvas_printf(c, x, y, roomy ? STYLE_PLAIN : STYLE_DIM,
-				  roomy ? "%-12s " : "%s ", name);
+		x = canvas_printf(c, x, y, STYLE_DIM, "%s ", name);
 		x = canvas_text(c, x, y, f == LIVE_STAGE ? STYLE_BOLD : STYLE_PLAIN, value) + 2;
 	}
 	return y + 1;
 }
 
-#define OPEN_HISTORY 3 /* lines: empty, title, minutes */
-#define LAST_LEAST   3 /* packets shown even if there is much other text */
-
 /*
- * Draws all details of the chosen row. Without room for everything, the order is: advice, some of
- * the last packets, the last minutes.
+ * Draws the chosen row with its advice, its last packets and its history. With little room, advice
+ * is shown first, then some packets.
  */
 static bool draw_open(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
 {
 	const unsigned end = c->rows - 1, all = count_lines(in->packets);
-	const char *advice = in->advice ? in->advice + strspn(in->advice, "\n") : NULL;
-	unsigned said = advice && *advice ? count_lines(advice) + 1 : 0, last = all, room;
-	unsigned fields = 1; /* the packets */
-	const struct live_row *row;
+	const char *advice = in->advice ? in->advice + strspn(in->advice, "\n") : "";
+	unsigned room, packets = c->rows < SMALL_ROWS ? 0 : (unsigned)smaller(all, LAST_LEAST);
+	unsigned n = history_length(v, VIEW_HISTORY);
+	enum stage stage;
 	struct lines l;
-	bool roomy;
+	double sum, most;
 
 	lines_of(v, in, v->grouping, &l);
 	v->at = chosen_line(v, &l);
-	row = l.n ? l.at[v->at].row : NULL;
-	if (!row) {
+	if (!l.n) {
 		lines_free(&l);
 		return false;
 	}
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		fields += *row->text[f] != '\0';
-	roomy = y + fields + said + OPEN_HISTORY + (all ? all + 2 : 0) <= end;
-	y = draw_fields(row, c, y, roomy);
-	room = end > y ? end - y : 0;
-	if (all) {
-		unsigned other = said + OPEN_HISTORY + 2;
-		unsigned least = c->rows < SMALL_ROWS ? 0 : all < LAST_LEAST ? all : LAST_LEAST;
-
-		last = room > other ? larger(room - other, least) : least;
-		last = last < all ? last : all;
-	}
-	room -= last ? last + 2 < room ? last + 2 : room : 0;
-	if (said)
-		y = draw_lines(advice, c, y + 1, 0, room > said ? said - 1 : room - (room > 0));
-	room = room > said ? room - said : 0;
-	if (room >= OPEN_HISTORY) {
-		canvas_printf(c, 1, y + 1, STYLE_DIM,
-			      "the stage in the last %u intervals, at most %s/s", v->filled,
-			      fmt_short(most_of(v->history[row->stage], v, v->filled)));
-		draw_spark(v->history[row->stage], v, c, 1, y + 2, v->filled, c->cols - 2,
-			   most_of(v->history[row->stage], v, v->filled));
-		y += OPEN_HISTORY;
-	}
-	if (last) {
-		canvas_text(c, 1, y + 1, STYLE_DIM, "lost lately");
-		draw_lines(in->packets, c, y + 2, all - last, last);
-	}
+	stage = l.at[v->at].row->stage;
+	y = draw_fields(l.at[v->at].row, c, y) + 1;
 	lines_free(&l);
+	packets += packets ? 2 : 0; /* with the heading */
+	room = end > y + packets ? end - y - packets : 0;
+	if (*advice)
+		y = draw_lines(advice, c, y, 0, room) + 1;
+	room = end > y ? end - y : 0;
+	if (all && room > 1) {
+		packets = (unsigned)smaller(all, room - 1);
+		canvas_text(c, 1, y, STYLE_DIM, "lost lately");
+		y = draw_lines(in->packets, c, y + 1, all - packets, packets) + 1;
+	}
+	if (y + 2 > end || stage == STAGE_NONE)
+		return true;
+	most = most_of(v, stage, n, &sum);
+	canvas_printf(c, 1, y, STYLE_DIM, "the stage in the last %u intervals, at most %s/s", n,
+		      fmt_short(most));
+	draw_spark(v, stage, c, 1, y + 1, n, c->cols - 2, most);
 	return true;
-}
-
-#define DEVICE_COLS   24 /* columns of its name, bit/s only if they fit */
-#define DEVICE_NARROW 22
-
-static const char *const device_columns[] = {"rx pps", "rx bit/s", "tx pps", "tx bit/s", "drops/s"};
-
-/* Returns whether to show the interface. Idle interfaces are shown only to be chosen. */
-static bool device_counts(const struct view *v, const struct view_device *d, bool main)
-{
-	return device_shown(v, d) && (main || d->rx_pps + d->tx_pps + d->dropped_pps > 0);
-}
-
-/* Draws interfaces and their queues above line `end`. `main`: one of them is chosen. */
-static void draw_devices(struct view *v, const struct view_input *in, struct canvas *c, unsigned y,
-			 unsigned end, bool main)
-{
-	const unsigned room = y + 1 < end ? end - y - 1 : 0;
-	const bool bits = c->cols >= DEVICE_COLS + 1 + 9 * LENGTH(device_columns);
-	const unsigned wide = bits ? DEVICE_COLS : DEVICE_NARROW;
-	unsigned n = 0, first = 0, shown = 0;
-
-	for (unsigned i = 0; i < in->n_devices; i++)
-		n += device_counts(v, &in->devices[i], main);
-	if (!room || (!n && !main))
-		return;
-	canvas_text(c, 1, y, STYLE_BOLD, "interface");
-	for (unsigned k = 0, x = wide + 1; k < LENGTH(device_columns); k++) {
-		if (bits || k % 2 == 0)
-			canvas_right(c, x += 9, y, STYLE_BOLD, device_columns[k]);
-	}
-	canvas_heading(c, y++);
-	if (main) {
-		v->at = chosen(v, n);
-		first = v->at < room ? 0 : v->at - room + 1;
-	}
-	for (unsigned i = 0; i < in->n_devices && shown < first + room; i++) {
-		const struct view_device *d = &in->devices[i];
-		const double rates[] = {d->rx_pps, d->rx_bps, d->tx_pps, d->tx_bps, d->dropped_pps};
-		unsigned style = d->dropped_pps > 0 ? STYLE_BAD : STYLE_PLAIN;
-		char name[2 * DEVICE_COLS], queue[24] = "";
-		int left, more;
-
-		if (!device_counts(v, d, main) || shown++ < first)
-			continue;
-		if (d->queue >= 0)
-			snprintf(queue, sizeof(queue), " queue %d", d->queue);
-		/* truncate the namespace (or pod) name first, then the interface name */
-		left = (int)(wide - strlen(queue));
-		more = left - (int)strlen(d->ifname) - 1;
-		snprintf(name, sizeof(name), "%.*s%s%s", more > 0 ? more : 0, d->netns,
-			 *d->netns ? "/" : "", d->ifname);
-		canvas_printf(c, 1, y, style, "%.*s%s", left, name, queue);
-		for (unsigned k = 0, x = wide + 1; k < LENGTH(rates); k++) {
-			if (bits || k % 2 == 0)
-				canvas_number(c, x += 9, y, style, rates[k]);
-		}
-		if (main && shown - 1 == v->at)
-			canvas_select(c, y);
-		y++;
-	}
-	if (main && first + room < n)
-		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", n - first - room);
 }
 
 /*
  * The path: a chain of stages per direction, on as many lines as needed, with the current losses
- * below each stage's name. With few lines, stages without losses are drawn as "...".
+ * next to each stage's name. With few lines, stages without losses are drawn as "...".
  */
 
-#define INDENT 2
-
-/* Stages without a place on a datagram's path, drawn after it. */
-static const enum stage elsewhere[] = {STAGE_TCP_LISTEN, STAGE_TCP_BACKLOG, STAGE_TCP_STATE,
-				       STAGE_TCP_RCVBUF, STAGE_TCP,	    STAGE_ICMP,
-				       STAGE_OTHER};
-
-struct chain {
-	struct canvas *c;
-	unsigned x, y;
-	bool lost; /* there is text below the names of this line */
-};
-
-/*
- * Appends `text` after the text before, separated by `with` (NULL: first text), or on a new line.
- */
-static void add(struct chain *k, const char *with, unsigned style, const char *text,
-		const char *below)
+/* Appends `text` after the text before, separated by `with` (NULL: first text), or on a new line. */
+static void add(struct canvas *c, unsigned *x, unsigned *y, const char *with, unsigned style,
+		const char *text)
 {
-	unsigned width = larger(utf8_columns(text, SIZE_MAX), utf8_columns(below, SIZE_MAX));
-
-	if (k->x + width + (with ? 3 : 0) >= k->c->cols) {
-		k->x = INDENT;
-		k->y += k->lost ? 2 : 1;
-		k->lost = false;
+	if (*x + utf8_columns(text, SIZE_MAX) + (with ? 3 : 0) >= c->cols) {
+		*x = 2;
+		++*y;
 	}
-	if (with && k->x + 3 < k->c->cols)
-		k->x = canvas_printf(k->c, k->x, k->y, STYLE_DIM, " %s ", with);
-	canvas_text(k->c, k->x, k->y, style, text);
-	canvas_text(k->c, k->x, k->y + 1, STYLE_BAD, below);
-	k->lost |= *below;
-	k->x += width;
+	if (with)
+		*x = canvas_printf(c, *x, *y, STYLE_DIM, " %s ", with);
+	*x = canvas_text(c, *x, *y, style, text);
 }
 
-static void add_end(struct chain *k, const char *with, const char *label, double pps)
+static const char *end_text(const char *label, double pps)
 {
-	char text[48];
+	char *text = fmt_buffer();
 
-	snprintf(text, sizeof(text), "%s%s%s%s", label, pps < 0 ? "" : " ",
-		 pps < 0 ? "" : fmt_short(pps), pps < 0 ? "" : "/s");
-	add(k, with, STYLE_BOLD, text, "");
+	snprintf(text, FMT_MAX, pps < 0 ? "%s" : "%s %s/s", label, fmt_short(pps));
+	return text;
 }
 
-/* Draws a chain of stages, which are numbered in the order of the path. */
+/* Draws a chain of stages, which are numbered in the order of the path, between its ends. */
 static unsigned draw_chain(struct canvas *c, unsigned y, enum stage first, enum stage last,
-			   const double pps[], const double ever[], const char *from,
-			   double from_pps, const char *to, double to_pps)
+			   const double pps[], const double ever[], const char *from, const char *to)
 {
-	const char *arrow = c->ascii ? ">" : "▶", *line = c->ascii ? "-" : "─";
-	struct chain k = {.c = c, .x = 1, .y = y};
+	const char *with = c->ascii ? ">" : "▶", *lost = c->ascii ? "v" : "▼";
 	bool left_out = false;
-	char lost[32];
+	unsigned x = 1;
+	char text[64];
 
-	add_end(&k, NULL, from, from_pps);
+	add(c, &x, &y, NULL, STYLE_BOLD, from);
 	for (enum stage s = first; s <= last; s++) {
-		if (c->rows < FEW_ROWS && pps[s] <= 0 && ever[s] <= 0) {
-			if (!left_out)
-				add(&k, s > first ? line : arrow, STYLE_DIM, c->ascii ? "..." : "…",
-				    "");
-			left_out = true;
-			continue;
+		const bool skipped = c->rows < FEW_ROWS && pps[s] <= 0 && ever[s] <= 0;
+
+		if (!skipped || !left_out) {
+			snprintf(text, sizeof(text), "%s%s%s", skipped ? "..." : stage_name(s),
+				 pps[s] > 0 ? lost : "", pps[s] > 0 ? fmt_short(pps[s]) : "");
+			add(c, &x, &y, with,
+			    skipped	  ? STYLE_DIM
+			    : pps[s] > 0  ? STYLE_BAD
+			    : ever[s] > 0 ? STYLE_WARN
+					  : STYLE_PLAIN,
+			    text);
 		}
-		left_out = false;
-		*lost = '\0';
-		if (pps[s] > 0)
-			snprintf(lost, sizeof(lost), "%s%s", c->ascii ? "v" : "▼",
-				 fmt_short(pps[s]));
-		add(&k, s > first ? line : arrow,
-		    *lost	  ? STYLE_BAD | CANVAS_REVERSED
-		    : ever[s] > 0 ? STYLE_WARN
-				  : STYLE_PLAIN,
-		    stage_name(s), lost);
+		left_out = skipped;
+		with = c->ascii ? "-" : "─";
 	}
-	add_end(&k, arrow, to, to_pps);
-	return k.y + (k.lost ? 2 : 1);
+	add(c, &x, &y, c->ascii ? ">" : "▶", STYLE_BOLD, to);
+	return y + 1;
 }
 
 static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigned y)
@@ -884,18 +829,17 @@ static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigne
 
 	losses_of(in->now, in->interval_ns, pps);
 	losses_of(in->total, 1000000000, ever);
-	y = draw_chain(c, y, STAGE_NIC_RING, STAGE_SOCKET_CLOSE, pps, ever, "in", t->in_pps, "read",
-		       t->read_pps) +
+	y = draw_chain(c, y, STAGE_NIC_RING, STAGE_SOCKET_CLOSE, pps, ever, end_text("in", t->in_pps),
+		       end_text("read", t->read_pps)) +
 	    (c->rows >= SMALL_ROWS);
-	y = draw_chain(c, y, STAGE_TX_SOCKET, STAGE_TX_DEVICE, pps, ever, "sent", t->sent_pps,
-		       "out", t->out_pps);
-	for (unsigned i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
-		enum stage s = elsewhere[i];
-
-		if (pps[s] > 0)
-			x = canvas_printf(c, x, y, STYLE_BAD, "%s%s %s/s",
-					  x > 1 ? ", " : "also lost: ", stage_name(s),
-					  fmt_short(pps[s]));
+	y = draw_chain(c, y, STAGE_TX_SOCKET, STAGE_TX_DEVICE, pps, ever, end_text("sent", t->sent_pps),
+		       end_text("out", t->out_pps));
+	for (enum stage s = 0; s < STAGE_COUNT; s++) { /* without a place on a datagram's path */
+		if (pps[s] <= 0 || (s >= STAGE_NIC_RING && s <= STAGE_SOCKET_CLOSE) ||
+		    (s >= STAGE_TX_SOCKET && s <= STAGE_TX_DEVICE))
+			continue;
+		x = canvas_printf(c, x, y, STYLE_BAD, "%s%s %s/s", x > 1 ? ", " : "also lost: ",
+				  stage_name(s), fmt_short(pps[s]));
 	}
 	return x > 1 ? y + 1 : y;
 }
@@ -923,7 +867,7 @@ static const char *const help[] = {
 	"        Esc drops it",
 	"g       group by sockets, reasons, interfaces ...",
 	"s       sort by the next column",
-	"d       devices, queues: packets and bits/s",
+	"d       interfaces: packets and bits/s",
 	"b       expected ends   t  with --balance: all rows",
 	"space   pause; counting goes on    q  leave",
 };
@@ -937,7 +881,7 @@ static void draw_keys(struct canvas *c)
 	char text[128] = "";
 	size_t n = 0;
 
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+	for (unsigned i = 0; i < LENGTH(keys); i++) {
 		if (n + strlen(keys[i]) + MORE_COLS < c->cols)
 			n += (size_t)sprintf(text + n, " %s ", keys[i]);
 	}
@@ -947,28 +891,14 @@ static void draw_keys(struct canvas *c)
 /* Draws the scope of the view and its settings. */
 static void draw_scope(const struct view *v, const struct view_input *in, struct canvas *c)
 {
-	const char *sort =
-		v->sort < SORT_TEXT ? number_names[v->sort] : live_field_name(v->sort - SORT_TEXT);
 	unsigned x = canvas_text(c, 1, 2, STYLE_BOLD, in->scope);
 
 	if (!v->devices && (c->cols >= WIDE_COLS || !(v->typing || *v->text)))
 		x = canvas_printf(c, x, 2, STYLE_DIM, ", by %s, sorted by %s",
-				  view_groupings[v->grouping].name, sort);
+				  groupings[v->grouping].name, column_title(v->sort));
 	if (v->typing || *v->text)
 		canvas_printf(c, x, 2, v->typing ? STYLE_BOLD : STYLE_WARN, ", rows with \"%s%s",
 			      v->text, v->typing ? "_" : "\"");
-}
-
-void view_add(struct view *v, const struct view_input *in)
-{
-	double pps[STAGE_COUNT];
-
-	losses_of(in->now, in->interval_ns, pps);
-	for (unsigned s = 0; s < STAGE_COUNT; s++)
-		v->history[s][v->head] = pps[s];
-	v->head = (v->head + 1) % VIEW_HISTORY;
-	if (v->filled < VIEW_HISTORY)
-		v->filled++;
 }
 
 static void draw_title(const struct view *v, const struct view_input *in, struct canvas *c)
@@ -977,20 +907,22 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 	double pps[STAGE_COUNT], lost = losses_of(in->now, in->interval_ns, pps);
 	const double all = fmax(in->traffic.in_pps, 0) + fmax(in->traffic.sent_pps, 0);
 	char right[96], share[16];
+	unsigned x;
 
 	canvas_printf(c, 1, 0, STYLE_BOLD, "pktledger top  %s%s%s", in->host, in->what ? "  " : "",
 		      in->what ? in->what : "");
 	snprintf(right, sizeof(right), " %s%s  %.3g s ", v->paused ? "PAUSED  " : "",
 		 in->clock_text, seconds);
 	canvas_right(c, c->cols, 0, STYLE_BOLD, right);
-	canvas_heading(c, 0);
+	canvas_invert(c, 0, false);
 	snprintf(share, sizeof(share), " %s", lost > 0 && all > 0 ? page_percent(fmin(lost / all, 1))
 								   : "");
-	canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s%s", fmt_short(lost),
-		      share);
+	x = canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s%s", fmt_short(lost),
+			  share);
 	if (in->traffic.in_bps >= 0)
-		canvas_printf(c, 24, 1, STYLE_PLAIN, "in %sbit/s, out %sbit/s",
-			      fmt_short(in->traffic.in_bps), fmt_short(in->traffic.out_bps));
+		canvas_printf(c, c->cols < WIDE_COLS ? x + 1 : larger(x + 2, 24), 1, STYLE_PLAIN,
+			      "in %sbit/s out %sbit/s", fmt_short(in->traffic.in_bps),
+			      fmt_short(in->traffic.out_bps));
 	if (c->cols < WIDE_COLS)
 		return;
 	snprintf(right, sizeof(right), "overhead: %.1f %% of a CPU ",
@@ -1012,10 +944,10 @@ static void draw_tables(struct view *v, const struct view_input *in, struct canv
 
 	if (below == v->grouping)
 		below = GROUP_PROCESSES;
-	y = draw_table(v, in, c, y, large ? y + room / 2 : end, v->grouping) + 1;
+	y = draw_rows(v, in, c, y, large ? y + room / 2 : end, v->grouping) + 1;
 	if (!large)
 		return;
-	y = draw_table(v, in, c, y, y + (end - y) / 2, below) + 1;
+	y = draw_rows(v, in, c, y, y + (end - y) / 2, below) + 1;
 	draw_devices(v, in, c, y, end, false);
 }
 
@@ -1030,9 +962,10 @@ void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 		canvas_printf(c, 0, 1, STYLE_PLAIN, "%ux%u at least", VIEW_MIN_COLS, VIEW_MIN_ROWS);
 		return;
 	}
+	v->wide = c->cols >= CAUSE_COLS;
 	draw_title(v, in, c);
 	draw_scope(v, in, c);
-	for (unsigned i = 0; v->help && i < sizeof(help) / sizeof(*help); i++)
+	for (unsigned i = 0; v->help && i < LENGTH(help); i++)
 		canvas_text(c, 1, 3 + i, STYLE_PLAIN, help[i]);
 	if (v->help)
 		return;
@@ -1101,10 +1034,8 @@ bool view_key(struct view *v, int key, const struct view_input *in)
 	case 'Q':
 		return true;
 	case 'g':
-		v->grouping = (v->grouping + 1) % (in->by_flow ? GROUPINGS : GROUPINGS - 1);
+		v->grouping = (v->grouping + 1) % (LENGTH(groupings) - !in->by_flow);
 		v->at = 0;
-		if (!sort_is_shown(v, v->grouping))
-			v->sort = SORT_RATE;
 		break;
 	case '\n':
 	case '\r':
@@ -1115,9 +1046,7 @@ bool view_key(struct view *v, int key, const struct view_input *in)
 			open_row(v, in, 0);
 		break;
 	case 's':
-		do
-			v->sort = (v->sort + 1) % SORTS;
-		while (!sort_is_shown(v, v->grouping));
+		v->sort = v->sort == ROW_STAGE ? 0 : v->sort == ROW_PACKETS ? ROW_STAGE : v->sort + 1;
 		break;
 	case 'n':
 		switch_netns(v, in);
@@ -1145,6 +1074,7 @@ bool view_key(struct view *v, int key, const struct view_input *in)
 	case ' ':
 	case 'p':
 		v->paused = !v->paused;
+		v->shown = v->paused ? v->shown : v->added;
 		break;
 	case 'h':
 	case '?':

@@ -49,7 +49,6 @@ struct view_traffic {
 
 struct view_device {
 	char ifname[16];
-	int queue;	   /* queue of the interface, -1 for the whole interface */
 	const char *netns; /* "" for the own namespace */
 	uint32_t inum;	   /* inode of that namespace */
 	double rx_pps, rx_bps, tx_pps, tx_bps, dropped_pps;
@@ -75,20 +74,22 @@ struct view_input {
 };
 
 struct view {
-	unsigned grouping; /* index of a preset */
+	unsigned grouping; /* index of a list */
 	unsigned sort;	   /* sort column, from the left */
-	bool paused, benign, devices, help;
+	bool paused; /* everything stays as it is */
+	bool benign, devices, help;
+	bool wide;		  /* the screen has room for more columns */
 	bool no_tcp;		  /* show rows instead of the TCP balance */
 	bool open;		  /* the chosen row fills the screen: */
 	struct live_table opened; /* a copy of the row, freed by the caller */
-	unsigned opened_by;	  /* grouping of the row, for view_is_part() */
+	unsigned opened_by;	  /* grouping of the row */
 	unsigned openings;	  /* incremented for each opened row */
 	bool typing;		  /* keys are letters of `text` */
 	char text[48];		  /* only show rows with this text, "": all */
 	unsigned at;		  /* index of the chosen row or interface */
 	uint32_t netns;		  /* inode of the only namespace to show, 0: all */
-	double history[STAGE_COUNT][VIEW_HISTORY]; /* lost packets/s, newest at head - 1 */
-	unsigned head, filled;
+	double history[VIEW_HISTORY][STAGE_COUNT]; /* lost packets/s of each interval, in a ring */
+	uint64_t added, shown; /* intervals added to the history, and those that are shown */
 };
 
 /*
@@ -97,8 +98,8 @@ struct view {
  */
 void view_chosen(const struct view *v, const struct view_input *in, struct live_table *rows);
 
-/* Returns whether `part` is among the rows that the row stands for. */
-bool view_is_part(const struct live_row *part, const struct live_row *row, unsigned by);
+/* Returns whether the row is among those that the open row stands for. */
+bool view_is_open(const struct view *v, const struct live_row *row);
 
 /* Adds an interval to the history. Call this function even while the view is paused. */
 void view_add(struct view *v, const struct view_input *in);
