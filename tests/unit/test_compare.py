@@ -162,5 +162,17 @@ def a_capture_is_not_a_result():
         assert result.status == USAGE and "report compares two, one of each end" in result.err
 
 
+@case
+def a_matrix_joins_senders_and_receivers():
+    seed = Path(__file__).resolve().parent.parent / "fuzz/seeds/report/ends-lines"
+    lines = seed.read_bytes()[1:].splitlines()
+    with directory() as d:
+        (d / "ends").write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(t), t) for t in lines))
+        result = pktledger("report", "-j", "--matrix", d / "ends")
+    assert result.status == KEPT, result
+    assert [(p["from"], p["to"], p["sent"]) for p in result.json["matrix"]["pairs"]] == [
+        ("host-1", "host-1", 20)], result
+
+
 if __name__ == "__main__":
     main()

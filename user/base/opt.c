@@ -461,7 +461,7 @@ static int take_option(struct parser *p, const struct opt_ref *ref, const char *
 {
 	const struct opt *o = ref->opt;
 	void *field = p->options + ref->base + o->offset;
-	char who[WORD_MAX], more[WORD_MAX];
+	char who[WORD_MAX], more[WORD_MAX], number[OPT_TEXT_MAX] = "";
 	int code = 0;
 
 	snprintf(who, sizeof(who), "--%s", o->name);
@@ -488,6 +488,12 @@ static int take_option(struct parser *p, const struct opt_ref *ref, const char *
 		*(bool *)field = true;
 	else
 		++*(unsigned *)field;
+	if (text && !code && (types[o->type].text || o->type == OPT_RATE)) {
+		const struct opt plain = {.type = o->type, .offset = o->offset};
+
+		opt_default_text(&plain, p->options + ref->base, number, sizeof(number));
+	}
+	text = *number ? number : text;
 	keep(p, "--%s%s%s", o->name, text ? "=" : "", text ? text : "");
 	if (!opt_given(p->seen, o) && p->seen->n < OPT_OPTIONS_MAX)
 		p->seen->given[p->seen->n++] = o;

@@ -234,7 +234,7 @@ static int report(struct report_options *o, struct error *err)
 		show_damage(&l->file[i]);
 	if (!l->documents)
 		rc = nothing(&o->window, l->file, err);
-	else if (o->join)
+	else if (o->join || (o->view.matrix && joined_wanted(l)))
 		rc = joined_tcp_wanted(l) ? joined_tcp_make(l, true, err) : joined_make(l, err);
 	else if (o->compare)
 		rc = choose_pair(l, &o->view.a, &o->view.b, err);

@@ -530,8 +530,7 @@ static void print_value(struct page *p, enum style style, const char *name, stru
 /* Returns true if the differences already include a member with the meaning of the option. */
 static bool is_told(const struct json_object *comparison, const char *option)
 {
-	const char *member = !strcmp(option, "-r")	 ? "rate_pps"
-			     : !strcmp(option, "--rate") ? "rate_pps"
+	const char *member = !strcmp(option, "--rate")	 ? "rate_pps"
 			     : !strcmp(option, "--size") ? "frame_bytes"
 			     : !strcmp(option, "--tx")	 ? "tx"
 			     : !strcmp(option, "--rx")	 ? "rx"

@@ -107,12 +107,11 @@ static struct live_row row_of(const char *class, const char *stage, const char *
 }
 
 /* Writes the total of an interval or a run. */
-static void put_whole(const struct row *r, const struct part *p)
+static void put_whole(const struct row *r, const struct part *p, const struct json_object *from)
 {
-	const bool trace = r->d->parts;
-	const struct live_row row = row_of(trace ? "" : "loss", "", "", "", "", p->dropped);
+	const struct live_row row = row_of(r->d->parts ? "" : "loss", "", "", "", "", p->dropped);
 
-	put_row(r, &row, trace ? NULL : p);
+	put_row(r, &row, json_get(from, "sent") ? p : NULL);
 }
 
 /* Writes the rows of an interval or an end. */
@@ -184,7 +183,7 @@ void csv_document(FILE *out, const struct ledgers_document *d)
 	for (struct parts p = parts_of(d); parts_next(&p) && p.item != end;) {
 		r.time = json_time(p.to_ns);
 		r.length_ns = p.now.interval_ns;
-		put_whole(&r, &p.now);
+		put_whole(&r, &p.now, p.item);
 		if (d->parts)
 			put_rows(&r, p.item);
 		for (int s = 0; s < STAGE_COUNT && !d->parts; s++) {
@@ -205,6 +204,6 @@ void csv_document(FILE *out, const struct ledgers_document *d)
 	if (d->parts)
 		return;
 	part_read(&whole, end);
-	put_whole(&r, &whole);
+	put_whole(&r, &whole, end);
 	put_rows(&r, end);
 }

@@ -171,6 +171,24 @@ static void check_error(int code, const char *text, int line)
 #define BAD(text, ...)	    check_error(PARSE(__VA_ARGS__), text, __LINE__)
 #define BAD_SEND(text, ...) check_error(SEND(__VA_ARGS__), text, __LINE__)
 
+/* Options with the same value are kept in the same spelling. */
+CASE(command_lines_are_canonical)
+{
+	static const char *const kept[] = {"pktledger", "run", "--rate=100k", "--wait=500ms",
+					   "--count=1M", "--size=64k", "--rate=50%"};
+
+	seen.keeps = true;
+	assert_int_equal(PARSE("-r", "100000", "--wait", "0.5", "-c1000000", "--size=65536", "-r50%"),
+			 OPT_NEXT_RUN);
+	seen.keeps = false;
+	assert_int_equal(seen.argc, LENGTH(kept));
+	for (int i = 0; i < seen.argc; i++) {
+		assert_string_equal(seen.argv[i], kept[i]);
+		free(seen.argv[i]);
+	}
+	free(seen.argv);
+}
+
 CASE(test_defaults)
 {
 	assert_int_equal(PARSE(), OPT_NEXT_RUN);
