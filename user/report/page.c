@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/num.h"
@@ -27,8 +28,10 @@ struct page page_open(FILE *out, bool colour, uint64_t most)
 {
 	struct page p = {.out = out, .colour = colour, .width = PAGE_WIDTH};
 	struct winsize size;
+	/* base/output.h replaces stdout by a queue, which has no descriptor */
+	const int fd = out == stdout ? STDOUT_FILENO : fileno(out);
 
-	if (!ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
+	if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
 		p.width = (unsigned)larger(size.ws_col, PAGE_LEAST);
 
 	p.count_width = (unsigned)strlen(fmt_count(most));
