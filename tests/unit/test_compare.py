@@ -23,8 +23,8 @@ END = {"attempted": 1000, "sent": 1000, "delivered": 990, "dropped": 10, "in_fli
        "stages": [{"stage": "rcvbuf", "packets": 10}]}
 
 
-def ledger(path, **changes):
-    lines = [{"event": "start", "schema": "pktledger/run/1", "data": START},
+def ledger(path, start=START, **changes):
+    lines = [{"event": "start", "schema": "pktledger/run/1", "data": start},
              {"event": "end", "data": {**copy.deepcopy(END), **changes}}]
     texts = [json.dumps(line, separators=(",", ":")).encode() for line in lines]
     path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(t), t) for t in texts))
@@ -96,6 +96,19 @@ def two_results_are_shown():
         assert_valid(shown)
         assert pktledger("report", *files).out.count("run on h") == 2
         assert "comparison" in pktledger("report", "-j", "--compare", *files).json
+
+
+@table([("no hosts", lambda i: {}, 2, FAILED, "no run"), ("64 hosts", lambda i: hosts(i), 64, KEPT, ""),
+        ("65 hosts", lambda i: hosts(i), 65, USAGE, "64")])
+@rootless
+def matrix(more, runs, status, words):
+    with directory() as d:
+        result = pktledger("report", "--matrix", *(ledger(d / str(i), {**START, **more(i)}) for i in range(runs)))
+    assert result.status == status and words in result.err, result
+
+
+def hosts(i):
+    return {"hosts": {"tx": {"name": f"host{i}"}, "rx": {"name": "host0"}}}
 
 
 @case

@@ -129,60 +129,6 @@ static void assert_packets(const struct json_object *o, uint64_t packets)
 	assert_int_equal(flows, packets);
 }
 
-CASE_WITH(whole_trace, NULL, remove_file)
-{
-	const struct ledgers_document *d;
-	struct json_object *sum;
-	struct ledgers *l;
-
-	write_trace(9);
-	l = load(0, UINT64_MAX);
-	d = only(l);
-	assert_string_equal(d->command, "trace");
-	assert_string_equal(json_get_text(d->json, "schema"), "pktledger/trace/1");
-	assert_int_equal(json_get_length(d->json, "intervals"), 9);
-	assert_int_equal(json_get_length(d->json, "limits"), 1);
-	assert_non_null(json_get(d->json, "end"));
-	sum = json_get(d->json, "sum");
-	assert_packets(sum, 45);
-	assert_int_equal(json_get_u64(sum, "interval_ns"), 9 * S);
-	assert_int_equal(json_get_length(json_get_item(sum, "stages", 0), "causes"), 2);
-	assert_string_equal(
-		json_get_text(json_get_item(json_get_item(sum, "stages", 0), "causes", 0),
-			      "socket"),
-		"*:5001"); /* 25 of 45 */
-	assert_int_equal(json_get_length(sum, "flows"), 2);
-	assert_packets(json_get_item(d->json, "worst", 0), 9);
-	assert_packets(json_get_item(d->json, "worst", 8), 1);
-	assert_string_equal(json_get_text(json_get_item(d->json, "worst", 0), "time"),
-			    "2024-05-01T12:00:09.000000Z");
-	assert_int_equal(d->from_ns, START * S);
-	assert_int_equal(d->to_ns, (START + 9) * S);
-	ledgers_free(l);
-}
-
-CASE_WITH(a_window_of_it, NULL, remove_file)
-{
-	const struct ledgers_document *d;
-	const struct ledgers_file *file;
-	struct ledgers *l;
-
-	write_trace(9);
-	l = load(START + 4, START + 5); /* 4 and 6 touch it */
-	d = only(l);
-	assert_int_equal(json_get_length(d->json, "intervals"), 3);
-	assert_packets(json_get(d->json, "sum"), 4 + 5 + 6);
-	assert_int_equal(json_get_length(d->json, "limits"), 0);
-	ledgers_free(l);
-	l = load(START + 60, UINT64_MAX);
-	assert_int_equal(l->documents, 0);
-	file = l->file;
-	assert_int_equal(file->documents, 1);
-	assert_int_equal(file->from_ns, START * S);
-	assert_int_equal(file->to_ns, (START + 9) * S);
-	ledgers_free(l);
-}
-
 /* However many there are: no packet is left out, and the time is covered without gaps. */
 CASE_WITH(thousands_of_intervals, NULL, remove_file)
 {
@@ -212,62 +158,6 @@ CASE_WITH(thousands_of_intervals, NULL, remove_file)
 	assert_int_equal(packets, (uint64_t)n * (n + 1) / 2);
 	assert_packets(json_get(d->json, "sum"), packets);
 	assert_packets(json_get_item(d->json, "worst", 0), n);
-	ledgers_free(l);
-}
-
-static void write_runs(void)
-{
-	const struct result_cause full = {.stage = STAGE_RCVBUF, .direction = "rx"};
-
-	for (unsigned run = 0; run < 2; run++) {
-		struct ledgerfile *lf = begin("pktledger/run/1", run * 60);
-
-		for (unsigned i = 1; i <= 3000; i++)
-			put(lf, "interval",
-			    object("{\"time_ns\":%llu,\"sent\":%u,\"dropped\":%u}", i * S / 1000,
-				   i * 10, i < 2000 ? 0 : 7));
-		note(lf, 1, 0, 99, "delivered", NULL);
-		note(lf, 1, 100, 109, "dropped", &full);
-		note(lf, 1, 110, 119, "delivered", NULL);
-		note(lf, 2, 0, 9, "delivered", NULL);
-		put(lf, "end",
-		    object("{\"duration_ns\":%llu,\"delivered\":%u,\"dropped\":10}", 3 * S,
-			   run ? 120 : 121));
-		finish(lf);
-	}
-}
-
-CASE_WITH(runs_are_apart, NULL, remove_file)
-{
-	const struct ledgers_document *d;
-	struct json_object *fate, *list, *last;
-	struct ledgers *l;
-
-	write_runs();
-	l = load(0, UINT64_MAX);
-	d = l->document;
-	assert_int_equal(l->documents, 2);
-	assert_int_equal(d[1].number, 2);
-	assert_non_null(json_get(d[0].json, "outcomes_agree"));
-	assert_false(json_get_bool(d[0].json, "outcomes_agree"));
-	assert_true(json_get_bool(d[1].json, "outcomes_agree"));
-	list = json_get(d[0].json, "intervals");
-	assert_int_equal(json_object_array_length(list), 750);
-	last = json_object_array_get_idx(list, 749);
-	assert_int_equal(json_get_u64(last, "sent"), 30000); /* counters are not added up */
-	assert_int_equal(json_get_length(d[0].json, "worst"), 1);
-	assert_int_equal(json_get_u64(json_get_item(d[0].json, "worst", 0), "time_ns"), 2 * S);
-	fate = json_get_item(d[0].json, "outcomes", 0);
-	assert_string_equal(json_get_text(fate, "outcome"), "delivered");
-	assert_int_equal(json_get_u64(fate, "packets"), 120);
-	assert_int_equal(json_get_u64(fate, "ranges"), 3);
-	assert_int_equal(json_get_u64(fate, "longest"), 100);
-	fate = json_get_item(d[0].json, "outcomes", 1);
-	assert_string_equal(json_get_text(fate, "stage"), "rcvbuf");
-	assert_int_equal(json_get_u64(fate, "packets"), 10);
-	ledgers_free(l);
-	l = load(START + 30, START + 61);
-	assert_int_equal(only(l)->number, 2);
 	ledgers_free(l);
 }
 
@@ -312,81 +202,6 @@ static void write_sweep(bool whole)
 		put(lf, "series_end", object("{\"trials\":3,\"failed\":1}"));
 	put_run(lf, "run", 9, 30);
 	finish(lf);
-}
-
-static void text_of(const struct ledgers_document *d, char *text, size_t size)
-{
-	FILE *out = fmemopen(text, size, "w");
-	const struct print_view view = {.out = out, .width = 80};
-
-	print_document(&view, d);
-	fclose(out);
-}
-
-CASE_WITH(a_sweep_is_one_document, NULL, remove_file)
-{
-	const struct ledgers_document *d;
-	struct json_object *trial;
-	char text[8192];
-	struct ledgers *l;
-
-	for (int whole = 0; whole < 2; whole++) {
-		unlink(path);
-		write_sweep(whole);
-		l = load(0, UINT64_MAX);
-		d = l->document;
-		assert_int_equal(l->documents, 2);
-		assert_string_equal(d[0].command, "sweep");
-		assert_int_equal(d[0].number, 1);
-		assert_int_equal(d[0].from_ns, START * S);
-		assert_int_equal(d[0].to_ns, (START + 3) * S);
-		assert_int_equal(json_get_length(d[0].json, "trials"), 3);
-		assert_int_equal(json_get(d[0].json, "end") != NULL, whole);
-		trial = json_get_item(d[0].json, "trials", 2);
-		assert_int_equal(json_get_u64(trial, "sent"), 20);
-		assert_string_equal(json_get_text(json_get(trial, "parameters"), "rate"), "20");
-		assert_null(json_get(json_get_item(d[0].json, "trials", 1), "sent"));
-		assert_string_equal(d[1].command, "run");
-		assert_int_equal(d[1].number, 4);
-		text_of(&d[0], text, sizeof(text));
-		assert_non_null(strstr(text, "\nrate"));
-		assert_non_null(strstr(text, "\n15"));
-		assert_non_null(strstr(text, "failed: no luck"));
-		assert_int_equal(strstr(text, "was killed") == NULL, whole);
-		ledgers_free(l);
-	}
-}
-
-/* A soak that was killed: what it knew is shown, and not that there were no trials. */
-CASE_WITH(a_trial_that_was_cut, NULL, remove_file)
-{
-	struct json_object *start = command("run", 0);
-	const struct ledgers_document *d;
-	struct ledgerfile *lf;
-	struct error err = {};
-	struct ledgers *l;
-
-	for (unsigned trials = 0; trials < 2; trials++) {
-		assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
-		assert_int_equal(ledgerfile_event(lf, "series", "pktledger/sweep/1", start), 0);
-		if (trials) {
-			put_run(lf, "run", 1, 10);
-			put(lf, "trial", object("{\"trial\":1}"));
-		}
-		assert_int_equal(ledgerfile_start(lf, "pktledger/run/1", start), 0);
-		put(lf, "interval", object("{\"time_ns\":1000000000,\"sent\":7}"));
-		finish(lf);
-		l = load(0, UINT64_MAX);
-		d = l->document;
-		assert_int_equal(l->documents, trials + 1);
-		assert_string_equal(d[trials].command, "run");
-		assert_int_equal(json_get_length(d[trials].json, "intervals"), 1);
-		if (trials)
-			assert_int_equal(json_get_length(d[0].json, "trials"), 1);
-		ledgers_free(l);
-		unlink(path);
-	}
-	json_object_put(start);
 }
 
 /* At whatever byte it was cut, all before it is used. */

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+
+#include "cases.h"
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/document.h"
+#include "out_sample.h"
+
+#define SCHEMA "pktledger/run/1"
+
+/* What is known of this host changes: a document has something else in its place. */
+#define ENV "{\"version\":\"1.0\",\"kernel\":\"6.18.0\",\"quirks\":{}}"
+
+static struct result res;
+
+static struct json_object *parse(const char *text)
+{
+	enum json_tokener_error error;
+	struct json_object *o = json_tokener_parse_verbose(text, &error);
+
+	if (!o)
+		fail_msg("not JSON (%s): %s", json_tokener_error_desc(error), text);
+	return o;
+}
+
+/* The document or the lines of one run. The caller frees. */
+static char *print(enum json_mode mode, const struct run_header *head, const struct result *r,
+		   const struct error *err)
+{
+	struct experiment_interval interval = {.time_ns = 5,
+					       .sent = 4,
+					       .delivered = 3,
+					       .dropped = 1,
+					       .tx_cpu_ns = 21,
+					       .rx_cpu_ns = 22,
+					       .memory_bytes = 4096};
+	const struct limit limit = {STAGE_NONE, LIMIT_SHARE, 0.5};
+	struct json_out *o;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	o = json_out_new(f, mode, SCHEMA);
+	assert_non_null(o);
+	if (head)
+		json_out_once(o, "start", json_start(head, parse(ENV)));
+	for (; head && interval.time_ns < 8; interval.time_ns++)
+		json_out_each(o, "interval", json_interval(&interval));
+	if (r) {
+		json_out_each(o, "limit", json_limit(&limit, 0.75, true));
+		json_out_once(o, "end", json_end(r));
+	}
+	if (err)
+		json_out_once(o, "error", json_error(err));
+	assert_int_equal(json_out_finish(o), 0);
+	fclose(f);
+	return text;
+}
+
+/* A member by its path, "end.stages.0.packets". */
+static struct json_object *at(struct json_object *o, const char *path)
+{
+	char copy[128], *save = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	for (char *key = strtok_r(copy, ".", &save); key; key = strtok_r(NULL, ".", &save)) {
+		if (json_object_is_type(o, json_type_array))
+			o = json_object_array_get_idx(o, strtoul(key, NULL, 10));
+		else if (!json_object_object_get_ex(o, key, &o))
+			fail_msg("%s: no %s", path, key);
+	}
+	return o;
+}
+
+static void assert_golden(const char *name, void sample(struct result *r))
+{
+	const struct run_header head = sample_header();
+	char path[64], *text;
+	struct json_object *doc, *golden;
+
+	snprintf(path, sizeof(path), "tests/golden/%s.json", name);
+	sample(&res);
+	text = print(JSON_DOC, &head, &res, NULL);
+	if (getenv("UPDATE") && !strcmp(getenv("UPDATE"), name)) {
+		FILE *f = fopen(path, "w");
+
+		fputs(text, f);
+		fclose(f);
+	}
+	doc = parse(text);
+	golden = json_object_from_file(path);
+	assert_non_null(golden);
+	if (!json_object_equal(doc, golden))
+		fail_msg("not as in %s: %s", path, text);
+	json_object_put(doc);
+	json_object_put(golden);
+	free(text);
+}
+
+/* tests/unit/test_golden.py has their text and tables. UPDATE=NAME writes one of them. */
+CASE(results_are_documents)
+{
+	assert_golden("run-clean", sample_clean);
+	assert_golden("run-losses", sample_losses);
+	assert_golden("run-wrong", sample_wrong);
+}
+
+CASE(lines_are_the_document)
+{
+	struct run_header head = sample_header();
+	char *doc_text, *lines, *line, *save = NULL;
+	struct json_object *doc, *put;
+	unsigned n = 0;
+
+	sample_wrong(&res);
+	doc_text = print(JSON_DOC, &head, &res, NULL);
+	lines = print(JSON_LINES, &head, &res, NULL);
+	doc = parse(doc_text);
+	put = json_object_new_object();
+	for (line = strtok_r(lines, "\n", &save); line; line = strtok_r(NULL, "\n", &save), n++) {
+		struct json_object *o = parse(line), *list;
+		const char *event = json_object_get_string(at(o, "event"));
+		struct json_object *data = json_object_get(at(o, "data"));
+		char plural[32];
+
+		if (!n)
+			json_put(put, "schema", json_object_get(at(o, "schema")));
+		snprintf(plural, sizeof(plural), "%ss", event);
+		if (strcmp(event, "interval") && strcmp(event, "limit")) {
+			json_put(put, event, data);
+		} else {
+			if (!json_object_object_get_ex(put, plural, &list)) {
+				list = json_object_new_array();
+				json_put(put, plural, list);
+			}
+			json_object_array_add(list, data);
+		}
+		json_object_put(o);
+	}
+	assert_int_equal(n, 6);
+	assert_true(json_object_equal(doc, put));
+	json_object_put(doc);
+	json_object_put(put);
+	free(doc_text);
+	free(lines);
+}
+
+CASE(error_alone_is_a_document)
+{
+	const struct error err = {STATUS_UNABLE, "no BTF", ""};
+	char *text = print(JSON_DOC, NULL, NULL, &err);
+	struct json_object *doc = parse(text);
+
+	assert_string_equal(json_object_get_string(at(doc, "error.message")), "no BTF");
+	assert_int_equal(json_object_get_int(at(doc, "error.status")), 3);
+	assert_null(at(doc, "error.hint"));
+	json_object_put(doc);
+	free(text);
+	text = print(JSON_DOC, NULL, NULL, NULL); /* ended before anything was known */
+	json_object_put(parse(text));
+	free(text);
+}
+
+CASE(no_name_spoils_the_json)
+{
+	static const struct {
+		const char *in, *out;
+	} texts[] = {
+		{"a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+		{"\xc3", "\xef\xbf\xbd"},
+		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},		  /* overlong */
+		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
+		{"\xf4\x90\x80\x80z",
+		 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz"}, /* beyond U+10FFFF */
+	};
+	struct json_object *o = json_object_new_object();
+
+	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct json_object *s = json_text(texts[i].in);
+
+		assert_string_equal(json_object_get_string(s), texts[i].out);
+		json_object_put(s);
+	}
+	json_put_double(o, "nan", NAN);
+	json_put_double(o, "inf", INFINITY);
+	json_put_double(o, "big", 1e15);
+	assert_null(at(o, "nan"));
+	assert_null(at(o, "inf"));
+	assert_string_equal(json_object_to_json_string(at(o, "big")), "1000000000000000.000");
+	json_object_put(o);
+}
+
+CASE(full_disk_is_told)
+{
+	struct run_header head = sample_header();
+	FILE *f = fopen("/dev/full", "w");
+	struct json_out *o;
+
+	if (!f)
+		skip();
+	o = json_out_new(f, JSON_DOC, SCHEMA);
+	json_out_once(o, "start", json_start(&head, NULL));
+	assert_int_equal(json_out_finish(o), -ENOSPC);
+	fclose(f);
+}
