@@ -361,27 +361,13 @@ static int usage(const struct parser *p, struct error *err, const char *what, co
 	return error_usage(err, p->hint, "%s %s%s", what, quote(quoted, text), more);
 }
 
-/*
- * Returns " (did you mean --a or --b?)" or "": all names that start with `word`, else the nearest
- * name.
- */
+/* Returns " (did you mean --a?)" or "". */
 static char *suggest(char *buf, size_t size, const char *dashes, const char *word,
 		     const char *const names[], unsigned n)
 {
 	const char *near = opt_nearest(word, names, n);
-	size_t at = 0;
 
-	buf[0] = '\0';
-	if (!near)
-		return buf;
-	for (unsigned i = 0; i < n && at < size; i++)
-		if (*word && !strncmp(names[i], word, strlen(word)))
-			at += snprintf(buf + at, size - at, "%s%s%s",
-				       at ? " or " : " (did you mean ", dashes, names[i]);
-	if (!at)
-		at = snprintf(buf, size, " (did you mean %s%s", dashes, near);
-	if (at < size)
-		snprintf(buf + at, size - at, "?)");
+	snprintf(buf, size, near ? " (did you mean %s%s?)" : "", dashes, near);
 	return buf;
 }
 
@@ -433,9 +419,7 @@ static int take_value(struct parser *p, const struct opt_ref *ref, const char *w
 		      const char *text, struct error *err)
 {
 	const struct opt *o = ref->opt;
-	char *base = p->options + ref->base, quoted[OPT_QUOTE_MAX];
-	struct opt_ref vary;
-	int code;
+	char *base = p->options + ref->base;
 
 	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what has values takes one */
 	if (o->values && !strcmp(text, "help")) {
@@ -444,12 +428,7 @@ static int take_value(struct parser *p, const struct opt_ref *ref, const char *w
 	}
 	if (o->set_offset)
 		*(bool *)(base + o->set_offset - 1) = true;
-	code = parse_value(o, who, text, base + o->offset, opt_given(p->seen, o), err);
-	if (code && !*err->hint && (strchr(text, ',') || strstr(text, "..")) &&
-	    find(p->cmd, "vary", strlen("vary"), 0, &vary))
-		snprintf(err->hint, sizeof(err->hint), "several values: --vary %s=%s", o->name,
-			 quote(quoted, text));
-	return code;
+	return parse_value(o, who, text, base + o->offset, opt_given(p->seen, o), err);
 }
 
 /*

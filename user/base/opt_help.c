@@ -9,9 +9,10 @@
 #include "base/json.h"
 #include "base/record.h"
 
-#define LEFT_MAX     28 /* a longer option is printed on a separate line */
+#define LEFT_WIDTH   23 /* columns, a longer option is printed on a separate line */
 #define WIDTH_PLAIN  80
 #define WIDTH_MAX    100
+#define COMMAND_WIDTH 8
 #define CAP_WIDTH    15 /* CAP_SYS_PTRACE and most others */
 #define BRIEF_DEFAULT 24 /* a longer default is only shown by --help all */
 #define VALUES_SHOWN 60 /* a longer closed set is only shown by the value `help` */
@@ -64,24 +65,17 @@ static void wrap(FILE *out, const char *text, unsigned at, unsigned indent, unsi
 	fputc('\n', out);
 }
 
-/*
- * Prints `left` in a column of `left_width`, and `right` wrapped next to it, or below if left is
- * too long.
- */
-static void two_columns(FILE *out, const char *left, unsigned left_width, const char *right,
+/* Prints `left`, and `right` wrapped next to it, or below if left is longer than `most`. */
+static void two_columns(FILE *out, const char *left, unsigned most, const char *right,
 			unsigned width)
 {
-	unsigned n = utf8_columns(left, SIZE_MAX), at = left_width + 4;
+	const unsigned n = utf8_columns(left, SIZE_MAX), at = most + 4;
 
 	fprintf(out, "  %s", left);
-	if (!*right) {
-		fputc('\n', out);
-		return;
-	}
-	if (n > left_width)
+	if (n > most && *right)
 		fprintf(out, "\n%*s", at, "");
-	else
-		fprintf(out, "%*s", left_width - n + 2, "");
+	else if (*right)
+		fprintf(out, "%*s", most - n + 2, "");
 	wrap(out, right, at, at, width);
 }
 
@@ -145,24 +139,6 @@ static void right_of(const struct opt *o, const char *base, bool brief, char *bu
 		 *notes ? ")" : "");
 }
 
-static unsigned left_width(const struct command *cmd)
-{
-	char left[OPT_TEXT_MAX];
-	unsigned most = 8;
-
-	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
-		for (const struct opt *o = g->opts; o->name; o++) {
-			unsigned n;
-
-			left_of(o, left, sizeof(left));
-			n = utf8_columns(left, SIZE_MAX);
-			if (n > most && n <= LEFT_MAX)
-				most = n;
-		}
-	}
-	return most;
-}
-
 static void print_usage(FILE *out, const struct command *cmd)
 {
 	fprintf(out, "Usage: %s %s", OPT_PROGRAM, cmd->name);
@@ -193,11 +169,11 @@ static bool is_everyday(const struct command *cmd, const struct opt *o)
 enum rows { ARGUMENTS, OPTIONS, EVERYDAY };
 
 static void print_options(FILE *out, const struct command *cmd, const struct opt *opts,
-			  const char *base, enum rows rows, unsigned left_w, unsigned width)
+			  const char *base, enum rows rows, unsigned width)
 {
 	char left[OPT_TEXT_MAX], right[OPT_TEXT_MAX * 8];
 
-	for (const struct opt *o = opts; o->name; o++) {
+	for (const struct opt *o = opts; o && o->name; o++) {
 		if (rows == EVERYDAY && !is_everyday(cmd, o))
 			continue;
 		if (rows == ARGUMENTS)
@@ -205,7 +181,7 @@ static void print_options(FILE *out, const struct command *cmd, const struct opt
 		else
 			left_of(o, left, sizeof(left));
 		right_of(o, base, rows == EVERYDAY, right, sizeof(right));
-		two_columns(out, left, left_w, right, width);
+		two_columns(out, left, LEFT_WIDTH, right, width);
 	}
 }
 
@@ -239,46 +215,28 @@ static void print_examples(FILE *out, const struct command *cmd, unsigned most, 
 	}
 }
 
-static void help_everyday(FILE *out, const struct command *cmd)
-{
-	unsigned width = width_of(out), left_w = left_width(cmd);
-	const char *defaults = cmd->defaults;
-
-	print_usage(out, cmd);
-	wrap(out, cmd->summary, 0, 0, width);
-	fputc('\n', out);
-	if (cmd->args)
-		print_options(out, cmd, cmd->args, defaults, ARGUMENTS, left_w, width);
-	for (const struct opt_group *g = cmd->groups; g && g->opts; g++)
-		print_options(out, cmd, g->opts, defaults ? defaults + g->base : NULL, EVERYDAY,
-			      left_w, width);
-	print_examples(out, cmd, 2, width);
-	fprintf(out, "\nAll options: %s %s --help all. Manual: %s-%s(8).\n", OPT_PROGRAM,
-		cmd->name, OPT_PROGRAM, cmd->name);
-}
-
 void opt_help(FILE *out, const struct command *cmd, bool all)
 {
-	unsigned width = width_of(out), left_w = left_width(cmd);
+	const unsigned width = width_of(out);
 	const char *defaults = cmd->defaults;
 
+	print_usage(out, cmd);
+	fputs(all ? "\n" : "", out);
+	wrap(out, all && cmd->description ? cmd->description : cmd->summary, 0, 0, width);
+	fputs(!all ? "\n" : cmd->args ? "\nArguments:\n" : "", out);
+	print_options(out, cmd, cmd->args, defaults, ARGUMENTS, width);
+	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
+		if (all)
+			fprintf(out, "\n%s:\n", g->title);
+		print_options(out, cmd, g->opts, defaults ? defaults + g->base : NULL,
+			      all ? OPTIONS : EVERYDAY, width);
+	}
+	print_examples(out, cmd, all ? UINT_MAX : 2, width);
 	if (!all) {
-		help_everyday(out, cmd);
+		fprintf(out, "\nAll options: %s %s --help all. Manual: %s-%s(8).\n", OPT_PROGRAM,
+			cmd->name, OPT_PROGRAM, cmd->name);
 		return;
 	}
-	print_usage(out, cmd);
-	fputc('\n', out);
-	wrap(out, cmd->description ? cmd->description : cmd->summary, 0, 0, width);
-	if (cmd->args) {
-		fputs("\nArguments:\n", out);
-		print_options(out, cmd, cmd->args, defaults, ARGUMENTS, left_w, width);
-	}
-	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
-		fprintf(out, "\n%s:\n", g->title);
-		print_options(out, cmd, g->opts, defaults ? defaults + g->base : NULL, OPTIONS,
-			      left_w, width);
-	}
-	print_examples(out, cmd, UINT_MAX, width);
 	if (cmd->needs)
 		print_needs(out, cmd, width);
 	fputs("\nExit status:\n", out);
@@ -288,24 +246,14 @@ void opt_help(FILE *out, const struct command *cmd, bool all)
 
 void opt_list_commands(FILE *out, const struct command *const *cmds)
 {
-	unsigned most = 0, width = width_of(out);
-
 	for (unsigned i = 0; cmds[i]; i++)
-		if (strlen(cmds[i]->name) > most)
-			most = strlen(cmds[i]->name);
-	for (unsigned i = 0; cmds[i]; i++)
-		two_columns(out, cmds[i]->name, most, cmds[i]->summary, width);
+		two_columns(out, cmds[i]->name, COMMAND_WIDTH, cmds[i]->summary, width_of(out));
 }
 
 void opt_list_values(FILE *out, const struct opt *opt)
 {
-	unsigned most = 0, width = width_of(out);
-
 	for (const struct opt_value *v = opt->values; v->name; v++)
-		if (strlen(v->name) > most)
-			most = strlen(v->name);
-	for (const struct opt_value *v = opt->values; v->name; v++)
-		two_columns(out, v->name, most, v->title ? v->title : "", width);
+		two_columns(out, v->name, LEFT_WIDTH, v->title ? v->title : "", width_of(out));
 }
 
 /* Members of tables that opt_describe() copies unchanged. */
