@@ -426,7 +426,7 @@ def slow_callers_are_sent_away():
     ("directory that is not there", ["--textfile", "/pl-none/x.prom"], FAILED, "cannot write"),
     ("file of others", ["--textfile", str(RULES)], USAGE, "not written by pktledger"),
     ("JSON", ["-j"], USAGE, "use trace"),
-    ("address of another host", ["--listen", "198.18.77.1"], FAILED, "no such address"),
+    ("address of another host", ["--listen", "198.18.77.1"], FAILED, "does not have the address"),
     ("port without address", ["--listen", "9100"], USAGE, "--listen"),
     ("no series", ["--max-series", "0"], USAGE, "--max-series"),
     ("filter", ["udp porrt 5"], USAGE, "syntax error"),

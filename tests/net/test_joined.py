@@ -453,7 +453,7 @@ def ledgers_that_do_not_belong_together():
     with changed(fleet, "c", of_numbers_that_no_stamp_holds):
         assert_error(fleet.report(names=("a", "x", "b")), FAILED, "has nothing to show")
     Path(fleet.file("x")).write_text("something else\n")
-    assert_error(fleet.report(names=("a", "x", "b")), USAGE, "is no ledger")
+    assert_error(fleet.report(names=("a", "x", "b")), USAGE, "is not a ledger file")
     Path(fleet.file("x")).unlink()
 
 

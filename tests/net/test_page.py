@@ -217,7 +217,7 @@ def in_each_look():
         with chromium.browser() as browser:
             for args, words, pictures in (
                     (["run"], "12.30 % lost", 6), (["sweep"], "differ by more than 2x", 20),
-                    (["search"], "lost below the NDR 9", 20), (["run", "soak"], "A and B in one picture", 12),
+                    (["search"], "lost below the NDR 9", 20), (["run", "soak"], "A and B compared", 12),
                     (["--matrix", "pairs"], "50.00 %", 0), (["a.pcap", "b.pcap"], "9.00 % lost between", 2)):
                 files = [word if word[0] == "-" else str(d / word) for word in args]
                 assert_ok(pktledger("report", "--html", str(d / "page.html"), *files))

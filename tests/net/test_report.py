@@ -392,10 +392,10 @@ LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1
 @table([
     ("keep alone", ["trace", "--keep", "1h"], USAGE, "--keep needs --ledger"),
     ("keep too short", ["trace", "--ledger", "{new}", "--keep", "1ms"], USAGE, "--keep"),
-    ("foreign file", ["trace", "--ledger", "{text}"], USAGE, "is no ledger"),
+    ("foreign file", ["trace", "--ledger", "{text}"], USAGE, "is not a ledger file"),
     ("no directory", ["trace", "--ledger", "{none}/x"], FAILED, "cannot open"),
     ("JSON of a list", ["report", "{labs}"], USAGE, "is of lab -j"),
-    ("foreign report", ["report", "{text}"], USAGE, "is no ledger"),
+    ("foreign report", ["report", "{text}"], USAGE, "is not a ledger file"),
     ("absent report", ["report", "{none}"], FAILED, "cannot open"),
     ("directory", ["report", "{dir}"], USAGE, "is a directory"),
     ("pipe", ["report", "{pipe}"], USAGE, "is a pipe"),

@@ -288,7 +288,7 @@ def only(options, found):
 
 
 @table([
-    ("process", ["--pid", "4194304"], 1, "there is no process"),
+    ("process", ["--pid", "4194304"], 1, "process 4194304 not found"),
     ("namespace", ["--netns", "pl-none"], 1, "no network namespace pl-none"),
     ("interface", ["-i", "pl-none"], 1, "no interface pl-none"),
     ("cgroup", ["--cgroup", "/pl-none"], 1, "no cgroup /pl-none"),

@@ -172,7 +172,7 @@ def a_capture_is_not_a_result():
     with directory() as d:
         (d / "x.pcapng").write_bytes(b"\x0a\x0d\x0d\x0a" + bytes(24))
         result = pktledger("report", str(d / "x.pcapng"))
-        assert result.status == USAGE and "report compares two, one of each end" in result.err
+        assert result.status == USAGE and "compares two captures, one from each end" in result.err
 
 
 @case

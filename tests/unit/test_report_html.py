@@ -173,7 +173,7 @@ def two_runs_are_compared():
         ledger(d / "b", b)
         found = page(d / "page.html", d / "a", d / "b", options=["--compare"])
         assert len(found.documents) == 2
-        assert found.text.index("A lost 12.3 % of what it sent, B nothing, ") < found.text.index("12.30 % lost")
+        assert found.text.index("A lost 12.3 % of the packets it sent, B nothing, ") < found.text.index("12.30 % lost")
         assert {"name": "kernel", "a": "6.1", "b": "6.12"} in found.view["comparison"]["env"]
 
 
@@ -366,10 +366,10 @@ def more_than_two_stand_one_below_the_other():
     ("cut", '{"schema":"pktledger/run/1","start":{', FAILED, "is cut"),
     ("of another program", '{"start":{}}', USAGE, "not of pktledger"),
     ("of another version", '{"schema":"pktledger/run/2","start":{}}', USAGE, "another version"),
-    ("a page of somebody else", "<!DOCTYPE html><p>", USAGE, "no page of pktledger"),
+    ("a page of somebody else", "<!DOCTYPE html><p>", USAGE, "is not a pktledger page"),
     ("a page that is cut", '<!DOCTYPE html><script type="application/json" '
      'class="pktledger-document" data-name="">{"sch', FAILED, "is cut"),
-    ("no ledger", "something else", USAGE, "no ledger"),
+    ("no ledger", "something else", USAGE, "is not a ledger file"),
 ])
 def bad_input(text, status, said):
     """What was there before stays."""

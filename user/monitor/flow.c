@@ -130,9 +130,9 @@ static void put_residual(struct json_object *list, const struct flow_balance *b)
 	if (b->unaccounted > 0)
 		json_add_line(
 			list,
-			"%s seen nowhere after arriving: in a queue below the sockets, taken by a "
-			"part of the kernel that reads without recv() (of a tunnel, --inner "
-			"follows what is in them), or lost where the kernel reports nothing",
+			"%s not seen after arriving: still in a queue below the sockets, read "
+			"inside the kernel without recv() (for a tunnel, --inner follows the "
+			"packets inside), or lost where the kernel reports no drop",
 			fmt_many(n, "datagram was|datagrams were"));
 	else
 		json_add_line(list,
@@ -150,39 +150,39 @@ static const struct {
 	[DOUBT_SUSPECT] = {"datagram was|datagrams were",
 			   "dropped where it is not known whether that is a loss"},
 	[DOUBT_UNDECIDED] = {"read|reads",
-			     "from a port at which other datagrams arrive too: the program did not "
-			     "ask for the source, so it is unknown which it read; use an EXPR that "
-			     "matches all datagrams to that port"},
+			     "on a port that also receives other datagrams: the program did not ask "
+			     "for the source address, so pktledger cannot tell which datagrams it "
+			     "read; use an EXPR that matches all datagrams to that port"},
 	[DOUBT_UNSIZED] = {"read", "returned several merged datagrams (UDP_GRO) of different "
 				   "sizes, so how many is not known"},
 	[DOUBT_ELSEWHERE] = {"datagram was|datagrams were",
 			     "received in a network namespace without being seen to arrive there: "
 			     "macvlan, ipvlan, VLAN devices on another namespace's device and "
 			     "bpf_redirect_peer() bypass the place where arrivals are counted"},
-	[DOUBT_MOVED] = {NULL, "the flow never paused long enough to look at all counts and queues "
-			       "at one moment"},
+	[DOUBT_MOVED] = {NULL, "the flow never paused long enough to read all counts and queues at "
+			       "one moment"},
 	[DOUBT_UNJUDGED] = {"cause of drops is|causes of drops are",
-			    "not in the stage map: whether what was dropped had arrived is not "
-			    "sure"},
+			    "not in the stage map: the dropped packets may not have arrived "
+			    "before"},
 	[DOUBT_FILTER] = {"packet",
-			  "of this flow or another could not be read as far as EXPR asks"},
+			  "of this flow or another could not be parsed far enough for EXPR"},
 	[DOUBT_MISSED] = {"packet",
 			  "of this flow or another passed unseen because a checkpoint was "
 			  "busy on that CPU"},
 	[DOUBT_NAT] = {"namespace has|namespaces have",
-		       "NAT that cannot be followed, which takes Linux 6.4 with "
-		       "CONFIG_NETFILTER_BPF_LINK and CAP_NET_ADMIN there: what it renames may be "
-		       "delivered or dropped under another name"},
-	[DOUBT_NUMBERS] = {"packet", "had the number in a page that could not be read, which takes "
-				     "Linux 6.12: what was lost before is not known"},
+		       "NAT cannot be followed (needs Linux 6.4 with CONFIG_NETFILTER_BPF_LINK, and "
+		       "CAP_NET_ADMIN): packets with translated addresses may be delivered or "
+		       "dropped unnoticed"},
+	[DOUBT_NUMBERS] = {"packet", "had the number in a page that could not be read (needs Linux "
+				     "6.12): earlier losses are unknown"},
 	[DOUBT_CROWDED] = {"packet was|packets were",
-			   "of streams that found no room: what was lost before is not known"},
+			   "of streams that exceeded the table: their earlier losses are unknown"},
 	[DOUBT_NO_STREAM] = {NULL,
 			     "no two packets came in sequence: they are not numbered as --seq "
 			     "says"},
 	[DOUBT_INTERFACES] = {"packet was|packets were",
-			      "lost by interfaces of this host meanwhile, of any flow: some of the "
-			      "missing numbers may be among them"},
+			      "lost by interfaces of this host in the same time, for any flow: some "
+			      "of the missing numbers may be among these packets"},
 };
 
 static void put_before(struct json_object *list, const struct flow_balance *b)
@@ -193,12 +193,12 @@ static void put_before(struct json_object *list, const struct flow_balance *b)
 		json_add_line(list, "%s dropped here because fragments never came to this host",
 			      fmt_many(b->before, "datagram was|datagrams were"));
 	else if (b->sent && !b->entered)
-		json_add_line(list, "what became of what was sent the other host shows: `run "
-				    "--to`, or captures of both for `report`");
+		json_add_line(list, "the other host decides the outcome of sent packets: use `run "
+				    "--to`, or `report` with captures of both hosts");
 	else if (!b->facts.numbered)
-		json_add_line(list, "what was lost before this host is not seen without --seq");
+		json_add_line(list, "losses before this host are not visible without --seq");
 	else if (!s->streams)
-		json_add_line(list, "no numbers, so what was lost before this host is not known");
+		json_add_line(list, "no numbers, so losses before this host are unknown");
 	else
 		json_add_line(list, "missing where the flow enters this host: %s of %s in %s",
 			      fmt_count(s->missing), fmt_many(s->missing + s->seen, "number"),
@@ -230,7 +230,7 @@ static void put_rows(struct json_object *list, const struct flow_balance *b)
 static void put_arrived(struct json_object *list, const struct flow_balance *b)
 {
 	if (!b->balanced)
-		json_add_line(list, "what arrived does not balance");
+		json_add_line(list, "not all arrived packets are accounted for");
 	else if (b->arrived <= 0 && b->facts.benign)
 		json_add_line(list,
 			      "%s of the flow came and nothing here takes them: --all shows where "
@@ -241,7 +241,7 @@ static void put_arrived(struct json_object *list, const struct flow_balance *b)
 	else if (b->arrived <= 0)
 		json_add_line(list, "nothing of the flow arrived");
 	else if (b->arrived == 1)
-		json_add_line(list, "the only one that arrived has its place");
+		json_add_line(list, "the only packet that arrived is accounted for");
 	else
 		json_add_line(list, "all %s that arrived have their place",
 			      fmt_count((uint64_t)b->arrived));
@@ -317,7 +317,7 @@ int flow_expressions(struct flow_expressions *e, const char *expr, struct error 
 	udp = may_match(expr, "udp", e->udp);
 	if (!tcp && !udp)
 		return error_usage(err, "for example: udp port 5060, or tcp port 443",
-				   "--balance is for UDP or TCP: '%s' matches none of them", expr);
+				   "--balance supports UDP and TCP: '%s' matches neither", expr);
 	/* libpcap does not detect all contradictions, so the words of the expression decide */
 	if (tcp && udp && filter_has_word(expr, "tcp") != filter_has_word(expr, "udp"))
 		tcp = !(udp = filter_has_word(expr, "udp"));

@@ -148,7 +148,7 @@ static int resolve_reasons(const char *list, const struct reasons *r, struct wat
 {
 	if (!reasons_count(r))
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "leave --reason out",
-				 "this kernel shows no drop reasons (Linux 5.17)");
+				 "this kernel has no drop reasons (introduced in Linux 5.17)");
 	out->cfg.has_reasons = true;
 	for (const char *p = list;; p++) {
 		size_t len = strcspn(p, ",");
@@ -184,7 +184,7 @@ int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err
 	}
 	if (rc == -ENOENT || rc == -EAGAIN)
 		return error_set(err, STATUS_FAILED, -ENOENT, "see: ip netns; lsns -t net",
-				 "there is no network namespace %s", spec->netns);
+				 "network namespace %s not found", spec->netns);
 	if (rc)
 		*err = quiet;
 	return rc;
@@ -259,7 +259,7 @@ static int resolve_spec(const struct live *l, struct watch_spec *out, struct err
 	if (!rc && (spec->netns || spec->ifname))
 		rc = resolve_places(spec, out, err);
 	if (!rc && no_process(spec))
-		rc = error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
+		rc = error_set(err, STATUS_FAILED, -ESRCH, NULL, "process %d not found",
 			       (int)spec->pid);
 	if (!rc && no_cgroup(spec))
 		rc = error_set(err, STATUS_FAILED, -ENOENT, "see: systemd-cgls",
@@ -696,7 +696,7 @@ int live_collect(struct live *l, struct error *err)
 			source[i].collect(source[i].arg, l);
 	}
 	l->own.collect_ns = clock_now() - now;
-	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read what was dropped");
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read the counts of drops");
 }
 
 uint64_t live_time(const struct live *l, uint64_t *interval_ns)

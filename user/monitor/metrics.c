@@ -376,7 +376,7 @@ static void put_tcp(struct writer *w)
 	static const char *const names[] = {"cause", "stage", "why"};
 
 	begin(w, "tcp_retransmits", &counter, NULL,
-	      "Segments that TCP sent again, by what became of the transmission before.");
+	      "Segments retransmitted by TCP, by outcome of the previous transmission.");
 	for (unsigned i = 0; i < TCP_ROWS; i++) {
 		const bool here = i < STAGE_COUNT, open = i >= TCP_UNDECIDED && i < TCP_BEYOND;
 		const char *const labels[] = {here		  ? "lost_here"
@@ -399,24 +399,24 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	errno = 0;
 	/* the first family, see METRICS_BEGIN */
 	begin(&w, "stage_lost_packets", &counter, "packets",
-	      "Packets lost at a stage; all stages are there from the start.");
+	      "Packets lost, by stage. All stages are present from the start.");
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (s != STAGE_WIRE) /* between hosts, not observable from one host */
 			put_by(&w, "stage", stage_name(s), m->lost[s]);
 	}
 	put_series(&w, "lost_packets", CLASS_LOSS, false,
-		   "Packets lost, by stage, reason and whose they were.");
+		   "Packets lost, by stage, reason and owner.");
 	put_series(&w, "lost_bytes", CLASS_LOSS, true,
-		   "Bytes of lost packets; counters of devices do not have them.");
+		   "Bytes of lost packets. Losses known from interface counters have no bytes.");
 	put_series(&w, "suspected_packets", CLASS_SUSPECTED, false,
-		   "Packets dropped that may be losses; what they were is not known.");
+		   "Packets dropped whose loss is suspected but not certain.");
 	put_series(&w, "expected_packets", CLASS_EXPECTED, false,
-		   "Packets dropped as they should be; no loss to anybody.");
+		   "Expected drops, which do not count as loss.");
 	if (m->has_tcp)
 		put_tcp(&w);
 	/* missed events of the exporter */
 	begin(&w, "missed_events", &counter, NULL,
-	      "What the exporter itself missed or could not distinguish.");
+	      "Events that the exporter missed or could not distinguish.");
 	live_own_losses(&m->own, losses);
 	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
 		put_by(&w, "kind", losses[i].name, losses[i].n);
@@ -433,7 +433,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	put_value(&w, "series", &gauge, NULL, m->series, "Time series that exist now.");
 	put_value(&w, "series_limit", &gauge, NULL, m->max, "Time series that may exist at most.");
 	put_value(&w, "series_merged", &counter, NULL, m->merged,
-		  "Additions to the series of others, for want of room.");
+		  "Additions to the series named other because the table was full.");
 	put_value(&w, "series_expired", &counter, NULL, m->expired,
 		  "Time series removed after an hour without change.");
 	put_seconds(&w, "cpu_seconds", &counter, m->own.cpu_ns,

@@ -168,7 +168,8 @@ static void open_losses(struct sources *s, const struct live *l)
 			 err.message);
 	else if (*xdplosses_missing(s->losses))
 		snprintf(s->gaps, sizeof(s->gaps),
-			 "some losses of XDP are not seen; this kernel has not, or otherwise: %s",
+			 "some XDP losses are not visible, because this kernel lacks a tracepoint "
+			 "or changed it: %s",
 			 xdplosses_missing(s->losses));
 }
 

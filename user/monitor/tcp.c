@@ -33,10 +33,10 @@ static const struct {
 	const char *of, *text;
 } why_text[TCP_WHYS] = {
 	[TCP_WHY_LATE] = {"retransmission is|retransmissions are",
-			  "of what was sent before tracing began"},
+			  "for segments that were sent before tracing began"},
 	[TCP_WHY_OPEN] = {"retransmission was|retransmissions were",
-			  "not acknowledged when tracing ended: whether what it repeats was lost "
-			  "is not known"},
+			  "not acknowledged when tracing ended: the loss of the original is not "
+			  "certain"},
 	[TCP_WHY_FULL] = {"retransmission", "may be of drops that found no room in the ring or "
 					    "were forgotten"},
 	[TCP_WHY_UNSEEN] = {"retransmission was|retransmissions were",
@@ -44,14 +44,14 @@ static const struct {
 			    "suppressed, or a program was busy on that CPU"},
 	[TCP_WHY_NO_SACK] = {"retransmission", "went to peers without SACK, which cannot report "
 					       "that they had it already"},
-	[TCP_WHY_INSIDE] = {"retransmission", "went by a device that leads to another namespace "
-					      "of this kernel, no event showed a drop, and none "
-					      "was seen to leave this host: an XDP program, a "
-					      "queue that only counts, or a loss behind NAT, "
-					      "which is not followed"},
+	[TCP_WHY_INSIDE] = {"retransmission", "entered another namespace of this host and "
+					      "disappeared without a drop event. Possible causes: "
+					      "an XDP program, a queue that only counts drops, or a "
+					      "drop after NAT (not followed)"},
 	[TCP_WHY_DEVICE] = {"retransmission is|retransmissions are",
-			    "of what the device may have lost: it counts drops or errors "
-			    "without an event, or its counters could not be read at the end"},
+			    "for segments that an interface may have lost: it counted drops or "
+			    "errors without an event, or its counters could not be read at the "
+			    "end"},
 };
 
 /* Counters by namespace */
@@ -558,30 +558,30 @@ struct json_object *tcp_balance_rests_on(const struct tcp_balance *b)
 		{s->overcounted, "more retransmission was|more retransmissions were",
 		 "reported than sockets counted"},
 		{s->torn, "socket",
-		 "never paused long enough to be read at one moment: what was "
-		 "sent does not add up"},
+		 "never paused long enough to be read at one moment: the sums of sent segments do "
+		 "not match"},
 		{b->own.unkept, "socket is|sockets are",
 		 "not in the sums: there was no memory for more"},
 		{b->balanced ? 0 : b->missed,
 		 "event, of this flow or another, was|events, of this flow or another, were",
-		 "not seen because a program was busy on that CPU: what is lost beyond, undecided "
-		 "or does not add up may be of this"},
+		 "missed while the tracer was active on that CPU: downstream and undecided losses "
+		 "may be among these events"},
 		{s->beyond ? b->own.unplaced : 0, "packet of the flow was|packets of the flow were",
-		 "dropped, and nothing shows in which namespace: what is called lost beyond may be "
-		 "of this"},
+		 "dropped in an unknown namespace: downstream losses may be among these segments"},
 		{s->beyond ? b->own.unread : 0,
 		 "packet, of this flow or another, was|packets, of this flow or another, were",
-		 "dropped with the headers in pages: what is called lost beyond may be of this"},
+		 "dropped with their headers in pages: downstream losses may be among these "
+		 "segments"},
 		{b->uncompared, "namespace has|namespaces have",
-		 "counters that cannot be read: what events showed there is not compared"},
+		 "counters that cannot be read: events there are not compared with counters"},
 		{b->refused, "record is|records are",
-		 "of flows that found no room (--flows): what those lost is not known"},
+		 "of flows that exceeded the table (--flows): their losses are unknown"},
 		{s->not_resent, "segment was|segments were",
 		 "dropped here and not sent again: the connection ended, or the time has not come"},
 	};
 
 	if (!b->balanced)
-		json_add_line(list, "what was retransmitted does not balance");
+		json_add_line(list, "not every retransmission is explained");
 	else if (!s->retransmitted)
 		json_add_line(list, "nothing was retransmitted from here");
 	else

@@ -149,7 +149,7 @@ static int read_packets(pcap_t *file, int (*each)(void *arg, const struct capfil
 	state->cut = !strncmp(pcap_geterr(file), "truncated", 9);
 	if (state->cut)
 		return 0;
-	return error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s is spoilt after %s: %s", path,
+	return error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s is damaged after %s: %s", path,
 			 fmt_many(state->packets, "packet"), pcap_geterr(file));
 }
 

@@ -417,7 +417,8 @@ static void put_verdict(struct json_object *comparison, const struct json_object
 		return;
 	}
 	if (less <= 0)
-		snprintf(amount, sizeof(amount), "%.3g %% of what it sent, %c nothing", 100 * more,
+		snprintf(amount, sizeof(amount), "%.3g %% of the packets it sent, %c "
+						 "nothing", 100 * more,
 			 more_b ? 'A' : 'B');
 	else if (more < 1.005 * less)
 		snprintf(amount, sizeof(amount), "the same fraction as %c, %.3g %%",
@@ -774,7 +775,7 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 	}
 	if (!rc && !pairs.n)
 		rc = error_set(err, STATUS_FAILED, -ENODATA,
-			       "a matrix is made of runs from one host to another",
+			       "a matrix needs runs from one host to another",
 			       "no run reports both its ends");
 	json_put(matrix, "pairs", record_items(runs_rows, &pairs));
 	list_free(&pairs);

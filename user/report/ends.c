@@ -497,7 +497,7 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	put_count(&p, "unknown", e.doubt, "lost, or dropped or cut by the capture of B");
 	page_entry(&p, STYLE_BOLD, 0, "in A and B", e.matched, whole, "%s", "");
 	put_count(&p, "duplicated", e.duplicated, "more often in B than in A");
-	put_count(&p, "reordered", e.reordered, "behind a later one of the same flow");
+	put_count(&p, "reordered", e.reordered, "after a later packet of the same flow");
 	put_count(&p, "in B only", e.only_b, "");
 	put_count(&p, "alike", e.ambiguous,
 		  "look the same as another packet: which of them was lost is not known");

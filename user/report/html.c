@@ -530,7 +530,7 @@ int html_file(const char *path, const struct html_page *page, struct error *err)
 	rc = is_stdout ? 0 : replace_begin(&file, path, HTML_BEGIN, 0644 & ~mask);
 	if (rc == -EEXIST)
 		return error_set(err, STATUS_USAGE, -EEXIST, "name another file, or remove it",
-				 "%s is there, and is no page", path);
+				 "%s exists and is not a pktledger page; not overwritten", path);
 	if (!rc) {
 		rc = html_write(file.out, page);
 		if (!is_stdout)

@@ -523,7 +523,7 @@ function losses(name, end) {
 		["of all", (r) => r.kind ? 0 : num(r.packets) / whole, (r) => r.kind ? r.kind
 			: percent(r.packets, whole)],
 		...members.map(([m, head]) => [head ?? m, (r) => r[m]]), ["counters agree", (r) =>
-			r.agree]], rows, "what was lost, by cause"));
+			r.agree]], rows, "losses by cause"));
 }
 
 /* Draws the path and its exits, in order. On narrow pages, bars are drawn instead. */
@@ -720,14 +720,14 @@ function lossOverRate(name, doc) {
 	const kind = (t) => t.parameters?.phase === "warm-up" ? "waiting" : worst(t)
 		? colour(worst(t).stage) : lossOf(t) > 0 ? "refused" : "flow";
 	const say = (t) => `${rate(loadOf(t))}: ${percent(lossOf(t), 1)} lost${worst(t) ? `, most at ${worst(t).stage}` : ""}`;
-	return section("What this path can take",
+	return section("Capacity of this path",
 		"a dot is a trial, coloured by the stage that lost most",
 		goals.length > 0 && tiles(GOALS.filter(([k]) => end[k]).map(([k, title]) =>
 			[title, rate(found(end, k)),
 			`${end[k].upper_pps > end[k].lower_pps && k !== "mrr" ? `${rate(end[k].upper_pps)} did not hold${end[k].stage ? `: ${end[k].stage}` : ""}` : k !== "mrr" ? `at least that${end[k].done === false ? "; not finished" : ""}` : end[k].stage ? `limited by ${end[k].stage}` : ""}${end[k].lost_below > 0 ? `; ${end[k].lost_below} of ${many(num(end[k].trials_below), "trial")} up to the lower rate lost more` : ""}`])),
 		chart({
 			id: `${name}-loss`, title: "Loss over rate",
-				unit: "lost or unsent; at the bottom: nothing",
+				unit: "lost or unsent (bottom: nothing)",
 			shown: () => ({
 				x: most(tried.map(loadOf)) > 30 * Math.min(...tried.map(loadOf))
 					? LOG(tried.map(loadOf), {label: short, title: PER_S})
@@ -830,8 +830,8 @@ function comparison(c, docs) {
 		: typeof v === "number" ? String(Number(v.toPrecision(6))) : String(v);
 	return [el("header", {}, el("p", {class: "dim"}, "comparison"), el("h1", {}, c.verdict
 		?? "A and B compared")),
-		section("A and B in one picture", "", stages.length > 0 && el("figure", {}, el("figcaption",
-			{}, el("b", {}, "Losses"), " ", dim("percentage of what was sent")),
+		section("A and B compared", "", stages.length > 0 && el("figure", {}, el("figcaption",
+			{}, el("b", {}, "Losses"), " ", dim("percentage of sent packets")),
 			el("div", {class: "pairs"},
 				stages.map((s) => [named(s),
 				el("div", {}, both.map((of, i) => el("div", {class: "pair"},
@@ -844,11 +844,11 @@ function comparison(c, docs) {
 			["A", (r) => r.a, (r) => value(r.a)], ["B", (r) => r.b, (r) => value(r.b)],
 			["change", (r) => r.change ?? 0, (r) => r.change === null ? "–"
 				: `${r.change > 0 ? "+" : ""}${(100 * r.change).toFixed(1)} %`]], list(c.results),
-				"what A and B reported")),
+				"results of A and B")),
 		[...list(c.setup), ...list(c.env)].length > 0 && section("What was different", "",
 			table("different", [["", (r) => r.name], ["A", (r) => value(r.a)],
 			["B", (r) => value(r.b)]], [...list(c.setup), ...list(c.env)],
-			"what was set differently"))];
+			"different settings"))];
 }
 
 /* Shows any object completely, for readers in search of details. */

@@ -329,9 +329,10 @@ int http_open(struct http **out, const struct http_spec *spec, struct error *err
 		return error_errno(
 			err, fd == -EACCES ? STATUS_UNABLE : STATUS_FAILED, fd,
 			fd == -EADDRINUSE      ? "another port with --listen, or end that program"
-			: fd == -EADDRNOTAVAIL ? "this host has no such address; see: ip address"
+			: fd == -EADDRNOTAVAIL ? "this host does not have the address (list: ip "
+						 "address)"
 			: fd == -EACCES
-				? "a port of 1024 or more; those below need CAP_NET_BIND_SERVICE"
+				? "use a port of 1024 or more, or grant CAP_NET_BIND_SERVICE"
 				: NULL,
 			"cannot listen at %s", num_text_endpoint(&spec->listen));
 	h = mem_new(h);

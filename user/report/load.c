@@ -286,9 +286,8 @@ static int check_kind(const char *path, struct error *err)
 		       sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{'))
 		return 0;
 	return error_usage(err,
-			   "report reads what --ledger of a command wrote, what -j has printed, "
-			   "and captures",
-			   "%s is no ledger", path);
+			   "report reads --ledger files, -j output and captures",
+			   "%s is not a ledger file", path);
 }
 
 /* Extracts "run" from "pktledger/run/1". Returns false for foreign schemas and other versions. */
@@ -342,8 +341,9 @@ static const struct ledgers_document *only(const struct ledgers *l, const char *
 		}
 	}
 	if (of_file != 1)
-		error_usage(err, "choose one by --number, or by --since",
-			    "%s holds %u, and of two files one each is compared", path, of_file);
+		error_usage(err, "choose a result with --number or --since",
+			    "%s holds %u results, and a comparison takes one result per "
+			    "file", path, of_file);
 	else if (!json_get(found->json, "end"))
 		error_set(err, STATUS_FAILED, -ENODATA, "report it alone",
 			  "%s has no end that could be compared", path);
@@ -738,8 +738,7 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 			       file->path);
 	} else if (!command_of(schema, d.command)) {
 		rc = error_usage(err,
-				 "report takes what -j has printed, what --ledger has kept, and "
-				 "its own pages",
+				 "report reads -j output, --ledger files and its own pages",
 				 "%s is not of pktledger, or of another version of it", file->path);
 	} else if (!is_one_of(d.command, readable, LENGTH(readable)) ||
 		   !json_object_is_type(json_get(json, "start"), json_type_object)) {
@@ -791,7 +790,7 @@ static int read_printed(struct ledgers *l, const struct load_spec *spec, struct 
 	}
 	free(text);
 	if (!rc && !file->documents)
-		rc = error_usage(err, NULL, "%s is no page of pktledger", file->path);
+		rc = error_usage(err, NULL, "%s is not a pktledger page", file->path);
 	return rc;
 }
 
@@ -805,7 +804,8 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 	if (capfile_is(path))
 		return error_usage(err, "Wireshark shows a capture of `trace -w`, and `trace -o` keeps "
 					"the same losses for report",
-				   "%s is a capture: report compares two, one of each end", path);
+				   "%s is a capture: report compares two captures, one from each "
+				   "end", path);
 	if (printed_is(path))
 		return read_printed(l, spec, file, err);
 	rc = check_kind(path, err);

@@ -485,7 +485,7 @@ static void put_evidence(struct page *p, const struct json_object *facts)
 		  "{?rmem_max_bytes}; net.core.rmem_max {rmem_max_bytes}"}},
 		{"rates", "arrival_pps",
 		 {"{arrival_pps#} arriving", "{?read_pps}, {read_pps#} read",
-		  "{?per_packet_ns} (one packet in {per_packet_ns#})"}},
+		  "{?per_packet_ns} (1 packet in {per_packet_ns#})"}},
 		{"receiver", "reader", {"{reader}"}},
 		{"activity", "watched_ns",
 		 {"{watched_ns#} with losses: running {running_percent:0} %, waiting for a CPU "

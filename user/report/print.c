@@ -271,10 +271,10 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s", when_text(ns, true));
 	if (json_get_u64(json_get(d->json, "covers"), "joined") >= 2)
 		page_fill_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN, d->json,
-			       "{covers.intervals#}, put together by up to {covers.joined}");
+			       "{covers.intervals#}, grouped by up to {covers.joined}");
 	if (json_denies(d->json, "outcomes_agree"))
 		page_line(&p, 2, STYLE_BAD, "outcomes  ", STYLE_BAD,
-			  "those of the numbers do not add up to the ledger");
+			  "the sums over all numbers differ from the ledger");
 	if (json_get(d->json, "error")) {
 		page_text(&p, 2, STYLE_BAD, "failed    ");
 		page_fill(&p, STYLE_BAD, d->json, "{error.message}");

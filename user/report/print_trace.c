@@ -440,7 +440,7 @@ static void put_own_losses(struct page *p, const struct json_object *losses)
 		{"without_netns", "could not be assigned to a namespace"},
 		{"without_sample", "counted, not shown: too fast"},
 		{"without_window", "counted, not in a window: too fast"},
-		{"rows_merged", "rows counted as others"},
+		{"rows_merged", "rows counted as other"},
 		{"filter_unread", "unreadable by the filter"},
 	};
 
@@ -458,7 +458,7 @@ static void put_own_cost(struct page *p, const struct json_object *own, bool mor
 	if (more)
 		page_fill(p, STYLE_DIM, own,
 			  "{slots_used} of {slots} slots and {overflow_keys_used} of "
-			  "{overflow_keys} keys beside them in use");
+			  "{overflow_keys} overflow keys in use");
 	page_end(p);
 }
 
@@ -479,9 +479,9 @@ static void put_sums(struct page *p, const struct json_object *end)
 		{"unaccounted", "unaccounted", STYLE_WARN, STYLE_WARN,
 		 .text = "{<unaccounted}more accounted for than arrived"},
 		{"passed on", "probes.left", STYLE_DIM, STYLE_DIM,
-		 .text = "entered this host and left it again; not in the sum", .omitted = true},
+		 .text = "crossed this host (not in the sum)", .omitted = true},
 		{"sent", "probes.sent", STYLE_DIM, STYLE_DIM,
-		 .text = "from here to an interface's queue; not in the sum", .omitted = true},
+		 .text = "sent by this host (not in the sum)", .omitted = true},
 	};
 
 	page_facts(p, end, arrived > 0 ? (uint64_t)arrived : 0, sums, LENGTH(sums));

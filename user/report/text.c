@@ -368,7 +368,8 @@ static void put_bound(struct page *p, const char *bound)
 				  "other engines"
 			: !strcmp(bound, "interface")
 				? "the interface, or a queue in front of it, accepts no more"
-				: "the receiver is slower; sending waited until numbers were resolved");
+				: "the receiver is slower, so the sender waited until numbers were "
+				  "resolved");
 }
 
 static void put_sent(struct page *p, const struct result *r)
@@ -461,15 +462,16 @@ static void put_verdict(struct page *p, const struct run_header *h, const struct
 			   fmt_many(disagree, "counter of the kernel disagrees|"
 					      "counters of the kernel disagree"));
 	if (disagree && (!h->in_lab || *h->lab))
-		page_words(p, STYLE_PLAIN, "Traffic of others counts there, too.");
+		page_words(p, STYLE_PLAIN, "These counters include other traffic.");
 	if (r->interrupted)
-		page_words(p, STYLE_WARN, "Interrupted: this is the ledger of what was sent.");
+		page_words(p, STYLE_WARN, "Interrupted: the ledger covers the packets sent so "
+					  "far.");
 	page_end(p);
 	if (!r->remote.lost) /* lost connection */
 		return;
 	page_line(p, 0, STYLE_WARN, "", STYLE_WARN, "The other host is unknown since %s.",
 		  page_ns(r->remote.since_ns));
-	page_sums(p, "Until then it had reported ", STYLE_WARN, reported, LENGTH(reported));
+	page_sums(p, "Until that time it reported ", STYLE_WARN, reported, LENGTH(reported));
 }
 
 void text_run(const struct print_view *v, const struct run_header *h, const struct result *r)
@@ -604,8 +606,8 @@ void text_found(FILE *out, const struct json_object *end)
 	if (generator && low > 0 && low < json_get_double(end, "generator_pps") * (1 - UNSTEADY)) {
 		page_fill(&p, STYLE_PLAIN, end,
 			  "this host is not steady: it generated {generator_low_pps#} at one time "
-			  "and "
-			  "{generator_pps#} at another, and another search may find another rate");
+			  "and {generator_pps#} at another, so another search may find another "
+			  "rate");
 		page_end(&p);
 	}
 }

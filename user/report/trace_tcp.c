@@ -404,8 +404,8 @@ static void put_resent(struct page *p, const struct json_object *tcp, uint64_t s
 		    "{interface} {segments#}");
 	if (beyond)
 		page_fill_line(p, 4, STYLE_DIM, "", STYLE_DIM, tcp,
-			       "{?without_data}of one without data it may be the acknowledgment, "
-			       "on its way back");
+			       "{?without_data}for a segment without data, its acknowledgment may "
+			       "be lost instead");
 	page_facts(p, tcp, again, rest, 1);
 	page_row(p, json_get_u64(tcp, "undecided") ? STYLE_WARN : STYLE_PLAIN, 2, "undecided",
 		 json_get_u64(tcp, "undecided"), again);
@@ -424,7 +424,7 @@ static void put_flows(struct page *p, const struct json_object *tcp)
 	if (!flows)
 		return;
 	page_line(p, 0, STYLE_BOLD, "flows           ", STYLE_PLAIN,
-		  "%s of %s, the worst first; memory: %s",
+		  "%s of %s, worst first (memory: %s)",
 		  fmt_count(flows < FLOWS_PRINTED ? flows : FLOWS_PRINTED),
 		  fmt_count(json_get_u64(tcp, "all_flows")),
 		  page_glue(fmt_bytes(json_get_u64(tcp, "memory_bytes"))));

@@ -37,7 +37,7 @@ CASE(verdicts)
 		 "instead of 4m."},
 		{RUN(",\"--work=9us\",\"-q\"", 100, 60, LOST("rcvbuf", 30) "," LOST("xdp", 10)),
 		 RUN(",\"-j\"", 10, 10, ""),
-		 "A lost 40 % of what it sent, B nothing, most of it at rcvbuf; its --work was 9us "
+		 "A lost 40 % of the packets it sent, B nothing, most of it at rcvbuf; its --work was 9us "
 		 "instead of the default."},
 		{RUN(",\"--gso\",\"--seed=1\"", 100, 90, ""),
 		 RUN(",\"--seed=2\"", 100, 90, ""), "B lost the same fraction as A, 10 %."},
