@@ -16,7 +16,7 @@
 
 #define POINTS	  240 /* maximum points of a history */
 #define MANY	  20  /* more trials than this are reduced in the data */
-#define ROWS_MOST 500 /* maximum rows of the table for readers without script */
+#define PLAIN_MOST 65536 /* bytes of the text of a document for readers without script */
 
 /* Script and style as emitted, and their hashes for the page's Content-Security-Policy:
  * "sha256-..". */
@@ -367,79 +367,20 @@ static struct json_object *view_of(const struct html_page *page)
 
 /* Fallback without script */
 
-static void put_row(FILE *out, const char *stage, const struct json_object *counts,
-		    const struct json_object *end)
+/* Writes the end of a document in detail, as text. */
+static void put_end(FILE *out, const struct ledgers_document *d)
 {
-	static const char *const names[] = {"reason", "location", "ifname", "netns", "process"};
-	uint64_t packets = json_get_u64(counts, "packets");
-	const char *whole = json_get(end, "sent")      ? "sent"
-			    : json_get(end, "arrived") ? "arrived"
-						       : "dropped";
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
 
-	fputs("<tr>", out);
-	put_in(out, "td", stage);
-	put_in(out, "td class=\"n\"", fmt_count(packets));
-	put_in(out, "td class=\"n\"", page_share(packets, json_get_u64(end, whole)));
-	for (unsigned i = 0; i < LENGTH(names); i++)
-		put_in(out, "td", json_get_text(counts, names[i]));
-	fputs("</tr>\n", out);
-}
-
-static void put_losses(FILE *out, const struct json_object *end)
-{
-	unsigned n = 0;
-
-	if (!json_get_length(end, "stages"))
-		return;
-	fputs("<div class=\"scroll\"><table><thead><tr><th>stage</th><th class=\"n\">packets</th>"
-	      "<th class=\"n\">of all</th><th>reason</th><th>function</th><th>interface</th>"
-	      "<th>namespace</th><th>process</th></tr></thead><tbody>\n",
-	      out);
-	for (struct json_each s = json_each(end, "stages"); json_next(&s);) {
-		const char *stage = json_get_text(s.item, "stage");
-
-		if (!json_get_length(s.item, "causes") && n++ < ROWS_MOST)
-			put_row(out, stage, s.item, end);
-		for (struct json_each c = json_each(s.item, "causes"); json_next(&c);) {
-			if (n++ < ROWS_MOST)
-				put_row(out, stage, c.item, end);
-		}
-	}
-	fputs("</tbody></table></div>\n", out);
-	if (n > ROWS_MOST)
-		fprintf(out, "<p>%s more are in the data.</p>\n", fmt_many(n - ROWS_MOST, "row"));
-}
-
-static void put_facts(FILE *out, struct json_object *o)
-{
-	static const char *const said[] = {"id",   "stage", "severity", "text",
-					   "host", "netns", "cause",	"subject"};
-
-	json_object_object_foreach (o, key, value) {
-		if (json_object_is_type(value, json_type_object)) {
-			put_facts(out, value);
-		} else if (json_object_is_type(value, json_type_string) &&
-			   !is_one_of(key, said, LENGTH(said))) {
-			put_in(out, "dt", key);
-			put_in(out, "dd", json_object_get_string(value));
-		}
-	}
-}
-
-static void put_findings(FILE *out, const struct json_object *end)
-{
-	for (struct json_each f = json_each(end, "findings"); json_next(&f);) {
-		const char *cause = json_get_text(f.item, "cause");
-
-		if (!json_object_is_type(f.item, json_type_object))
-			continue;
-		fputs("<article class=\"finding\">", out);
-		put_in(out, "h3", json_get_text(f.item, "id"));
-		put_in(out, "p", *cause ? cause : json_get_text(f.item, "text"));
-		fputs("<dl>", out);
-		put_facts(out, f.item);
-		fputs("</dl></article>\n", out);
-	}
+	print_end(&(struct print_view){.out = f, .verbosity = 1}, d);
+	fclose(f);
+	if (size > PLAIN_MOST)
+		strcpy(text + PLAIN_MOST - 4, "...");
+	if (size)
+		put_in(out, "pre", text);
+	free(text);
 }
 
 /* Writes the fallback. `view`: from view_of(). */
@@ -453,12 +394,9 @@ static void put_plain(FILE *out, const struct html_page *page, const struct json
 		fprintf(out, "<h1>Loss between %zu hosts</h1>\n",
 			json_get_length(page->matrix, "nodes"));
 	for (unsigned i = 0; i < page->n && !page->matrix; i++) {
-		struct json_object *doc = page->docs[i].json, *end = end_of(doc);
-
-		put_in(out, "p class=\"dim\"", json_get_text(doc, "schema"));
+		put_in(out, "p class=\"dim\"", json_get_text(page->docs[i].json, "schema"));
 		put_in(out, "h1", json_get_item_text(view, "headlines", i));
-		put_losses(out, end);
-		put_findings(out, end);
+		put_end(out, &page->docs[i]);
 	}
 }
 

@@ -339,6 +339,21 @@ void print_run(const struct print_view *v, const struct json_object *start,
 	free(r);
 }
 
+void print_end(const struct print_view *v, const struct ledgers_document *d)
+{
+	const struct json_object *start = json_get(d->json, "start");
+	const struct json_object *end = json_get(d->json, "end");
+
+	if (end && d->parts)
+		print_trace_end(v, start, end);
+	else if (end && !strcmp(d->command, "run"))
+		print_run(v, start, end);
+	else if (end && (!strcmp(d->command, "send") || !strcmp(d->command, "recv")))
+		text_one_end(v, end);
+	else if (end && !strcmp(d->command, "check"))
+		print_check(v, end);
+}
+
 void print_document(const struct print_view *v, const struct ledgers_document *d)
 {
 	const struct json_object *end = json_get(d->json, "end");
@@ -361,12 +376,7 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 	}
 	if (end) {
 		fputc('\n', v->out);
-		if (!strcmp(d->command, "run"))
-			print_run(v, json_get(d->json, "start"), end);
-		else if (!strcmp(d->command, "send") || !strcmp(d->command, "recv"))
-			text_one_end(v, end);
-		else if (!strcmp(d->command, "check"))
-			print_check(v, end);
+		print_end(v, d);
 	}
 	if (json_get(d->json, "between"))
 		ends_print(v, json_get(d->json, "between"));

@@ -36,6 +36,9 @@ struct print_view {
 /* Prints a document: origin and time, history, ledger or sums, findings. */
 void print_document(const struct print_view *v, const struct ledgers_document *d);
 
+/* Prints the end of a document without its history, nothing for a set of trials. */
+void print_end(const struct print_view *v, const struct ledgers_document *d);
+
 /* Prints the trials of `run --repeat`, each a document, as `run` printed them. */
 void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n);
 
