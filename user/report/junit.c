@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "report/print.h"
 
 #define BEGIN "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites"
 
@@ -31,32 +32,11 @@ struct junit *junit_new(const char *command)
 	return j;
 }
 
-/* Prints text as valid XML 1.0. Invalid bytes become '?'. */
-static void put(FILE *out, const char *s)
-{
-	for (size_t n; *s; s += n) {
-		const char *name = *s == '<'   ? "&lt;"
-				   : *s == '>' ? "&gt;"
-				   : *s == '&' ? "&amp;"
-				   : *s == '"' ? "&quot;"
-					       : NULL;
-
-		n = utf8_shown(s);
-		if (name)
-			fputs(name, out);
-		else if (n)
-			fwrite(s, 1, n, out);
-		else
-			fputc('?', out);
-		n = n ? n : 1;
-	}
-}
-
 /* Adds a case that fails with `message`, or passes if `message` is NULL. `more` may be "". */
 static void add_case(struct junit *j, const char *name, const char *message, const char *more)
 {
 	fprintf(j->cases, "    <testcase classname=\"pktledger.%s\" name=\"", j->command);
-	put(j->cases, name);
+	html_text(j->cases, name);
 	j->tests++;
 	if (!message) {
 		fputs("\"/>\n", j->cases);
@@ -64,9 +44,9 @@ static void add_case(struct junit *j, const char *name, const char *message, con
 	}
 	j->failures++;
 	fputs("\">\n      <failure message=\"", j->cases);
-	put(j->cases, message);
+	html_text(j->cases, message);
 	fputs("\">", j->cases);
-	put(j->cases, more);
+	html_text(j->cases, more);
 	fputs("</failure>\n    </testcase>\n", j->cases);
 }
 

@@ -258,30 +258,22 @@ static bool fatesum_agrees(const struct fatesum *f, const struct json_object *en
 
 /* Files and documents. */
 
-/* Reads the start of a file, terminated. Returns its length, or -1 if the file cannot be read,
- * which its reader will report. */
-static int read_head(const char *path, char *head, size_t size)
-{
-	FILE *f = fopen(path, "re");
-	size_t n;
-
-	if (!f)
-		return -1;
-	n = fread(head, 1, size - 1, f);
-	head[n] = '\0';
-	fclose(f);
-	return (int)n;
-}
-
-/* Returns 0 if a file can be a ledger, judged by its first bytes, else STATUS_USAGE. */
+/*
+ * Returns 1 if a file looks like printed documents, from -j or in a page, 0 if it can be a ledger,
+ * judged by its first bytes, else STATUS_USAGE. A file that cannot be read is left to its reader.
+ */
 static int check_kind(const char *path, struct error *err)
 {
-	char head[11], brace;
+	char head[sizeof(HTML_BEGIN)] = "", brace;
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(head, 1, sizeof(head) - 1, f) : 0;
 	unsigned crc;
-	int n;
 
+	if (f)
+		fclose(f);
+	if (*head == '{' || !strcmp(head, HTML_BEGIN))
+		return 1;
 	/* a ledger starts with a CRC and an object, even if its first line is truncated */
-	n = read_head(path, head, sizeof(head));
 	if (n < 10 || (strspn(head, "0123456789abcdef") == 8 &&
 		       sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{'))
 		return 0;
@@ -302,14 +294,6 @@ static bool command_of(const char *schema, char command[16])
 static bool is_one_end(const char *command)
 {
 	return !strcmp(command, "send") || !strcmp(command, "recv");
-}
-
-bool printed_is(const char *path)
-{
-	char head[sizeof(HTML_BEGIN)];
-
-	return read_head(path, head, sizeof(head)) > 0 &&
-	       (*head == '{' || !strcmp(head, HTML_BEGIN));
 }
 
 static void forget(struct ledgers_document *d)
@@ -806,10 +790,10 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 					"the same losses for report",
 				   "%s is a capture: report compares two captures, one from each "
 				   "end", path);
-	if (printed_is(path))
-		return read_printed(l, spec, file, err);
 	rc = check_kind(path, err);
-	return rc ? rc : read_lines(l, spec, file, err);
+	return rc < 0    ? rc
+	       : rc == 1 ? read_printed(l, spec, file, err)
+			 : read_lines(l, spec, file, err);
 }
 
 static void forget_documents(struct ledgers *l)

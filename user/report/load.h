@@ -113,9 +113,6 @@ void ledgers_free(struct ledgers *l); /* NULL is allowed */
 /* Replaces all documents. Takes over the array and the JSON objects. */
 void ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
 
-/* Returns true if a file looks like printed documents, from -j or in a page of --html. */
-bool printed_is(const char *path);
-
 /*
  * Finds the two documents of --compare: one per file, of the same command, which is not trace.
  * STATUS_USAGE: the documents differ in kind, or a file has several documents. STATUS_FAILED: a
