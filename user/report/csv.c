@@ -96,8 +96,7 @@ static struct live_row row_of(const char *class, const char *stage, const char *
 {
 	struct live_row row = {.counts.packets = packets};
 
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		row.text[f] = "";
+	live_row_begin(&row, "", "");
 	row.text[LIVE_CLASS] = class;
 	row.text[LIVE_STAGE] = stage;
 	row.text[LIVE_REASON] = reason;

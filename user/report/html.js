@@ -987,12 +987,13 @@ if (view.live) {
 		held = null;
 		pause.textContent = paused ? "Go on" : "Pause";
 	});
-	new EventSource("live").addEventListener("message", (event) => {
+	const ask = () => fetch("live").then((answer) => answer.json()).then((state) => {
 		last = Date.now();
-		held = JSON.parse(event.data);
+		held = state;
 		if (!paused)
 			show(held);
-	});
+	}).catch(() => {}).finally(() => setTimeout(ask, 1000)); /* the age shows a failure */
+	ask();
 	setInterval(() => {
 		const seconds = Math.round((Date.now() - last) / 1000);
 		age.textContent = `${paused ? "paused, " : ""}updated ${seconds} s ago`;

@@ -26,7 +26,6 @@
 #define TLS_VERSIONS "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 #define PAGE_NS 1000000000ULL	/* ns, lifetime of a page, for any number of viewers */
-#define RETRY	"retry: 1000\n" /* ms until the browser reconnects */
 
 struct guest {
 	int fd;
@@ -136,26 +135,6 @@ static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, co
 	return done;
 }
 
-/* Formats text as the data of one event: each line gets a field name. */
-static char *as_event(char *text, size_t *len)
-{
-	char *event = NULL, *rest = text, *line;
-	FILE *out = open_memstream(&event, len);
-
-	if (out) {
-		fputs(RETRY, out);
-		while ((line = strsep(&rest, "\n")))
-			fprintf(out, "data: %s\n", line);
-		fputc('\n', out);
-		if (fclose(out)) {
-			free(event);
-			event = NULL;
-		}
-	}
-	free(text);
-	return event;
-}
-
 static void forget(struct http *h, unsigned made)
 {
 	if (h->made[made].response)
@@ -170,12 +149,10 @@ static struct MHD_Response *make(const struct http *h, enum made what)
 	char *text = what < PAGE ? h->spec.text(h->spec.arg, (enum expose_format)what, &len)
 				 : h->spec.page(h->spec.arg, what == PAGE, &len);
 
-	if (text && what == LIVE)
-		text = as_event(text, &len);
 	if (text)
 		r = response_of(text, len,
 				what == PAGE   ? "text/html; charset=utf-8"
-				: what == LIVE ? "text/event-stream"
+				: what == LIVE ? "application/json"
 					       : expose_content_type((enum expose_format)what));
 	free(text);
 	if (r && what >= PAGE)

@@ -2,9 +2,8 @@
 /*
  * HTTP server for scrapes (GET /metrics) and browsers (GET /), based on libmicrohttpd, run in the
  * caller's thread. A connection serves one request and is closed after ten seconds at the latest.
- * If there are too many connections, the oldest is closed. A live page therefore asks for each
- * state separately: /live is a stream of server-sent events that ends after one event, which
- * contains the time after which the browser reconnects.
+ * If there are too many connections, the oldest is closed. The script of the page asks for each state
+ * separately: /live is JSON.
  *
  * A server that listens on loopback must not be reachable under a foreign name (DNS rebinding), so
  * Host must be an address or localhost.
@@ -34,7 +33,7 @@ struct http_spec {
 	void (*before)(void *arg);
 	/* Returns the metrics, freed by the server. NULL: not readable, answered with 503. */
 	char *(*text)(void *arg, enum expose_format format, size_t *len);
-	/* Returns the page (`all`) or its changing part, freed by the server. NULL as in text().
+	/* Returns the page (`all`) or its state as JSON, freed by the server. NULL as in text().
 	 * Called at most once per second. */
 	char *(*page)(void *arg, bool all, size_t *len);
 	void *arg;

@@ -81,15 +81,11 @@ const char *rows_worst_stage(const uint64_t packets[STAGE_COUNT])
 
 static struct live_row row_of(const struct json_object *stage, enum drop_class class)
 {
-	struct live_row row = {.class = class};
+	const char *name = json_get_text(stage, "stage");
+	struct live_row row = {.class = class, .stage = rows_stage(name)};
 
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		row.text[f] = "";
-	row.text[LIVE_STAGE] = json_get_text(stage, "stage");
-	row.text[LIVE_CLASS] = class_name(class);
-	row.text[LIVE_SOURCE] = json_get_text(stage, "source");
-	row.text[LIVE_SCOPE] = json_get_text(stage, "scope");
-	row.stage = rows_stage(row.text[LIVE_STAGE]);
+	live_row_begin(&row, json_get_text(stage, "source"), json_get_text(stage, "scope"));
+	row.text[LIVE_STAGE] = name; /* also of a later version */
 	return row;
 }
 
