@@ -173,15 +173,21 @@ static void sample_readers(struct facts_reader *r)
 	r->last = r->now;
 }
 
-static int list_links(struct facts_reader *r, struct error *err)
+static void went_away(struct facts *f, const char *ifname)
+{
+	unread(f, ifname, "the interface went away meanwhile");
+}
+
+static int read_links(struct facts_reader *r, struct error *err)
 {
 	struct link_info *links = NULL;
 	struct facts *f = r->f;
 	unsigned more = 0;
-	int n = links_read(r->spec.ns, 0, &links);
+	int n = links_read(r->spec.ns, 0, &links), ret = n < 0 ? n : 0;
 
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n && !ret; i++) {
 		const bool usual = links[i].flags & IFF_UP && !(links[i].flags & IFF_LOOPBACK);
+		struct facts_link *link = &f->link[f->n_links];
 
 		if (r->spec.ifname ? strcmp(r->spec.ifname, links[i].ifname) : !usual)
 			continue;
@@ -189,14 +195,16 @@ static int list_links(struct facts_reader *r, struct error *err)
 			more++;
 			continue;
 		}
-		if (netdev_get(r->spec.ns, links[i].ifname, &f->link[f->n_links].dev))
-			continue;
-		r->names[f->n_links] = f->link[f->n_links].dev.link.ifname;
-		f->n_links++;
+		ret = facts_link_read(r->spec.ns, links[i].ifname, link);
+		if (!ret)
+			r->names[f->n_links++] = link->dev.link.ifname;
+		else if (ret == -ENODEV)
+			went_away(f, links[i].ifname);
+		ret = ret == -ENODEV ? 0 : ret;
 	}
 	free(links);
-	if (n < 0)
-		return error_errno(err, STATUS_FAILED, n, NULL, "cannot list the interfaces");
+	if (ret)
+		return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read the interfaces");
 	if (more)
 		unread(f, "interfaces", "%u more than %d; choose by -i", more, FACTS_LINKS);
 	if (r->spec.ifname && !f->n_links)
@@ -264,11 +272,6 @@ bool facts_undecided(const struct facts_reader *r)
 			return true;
 	}
 	return false;
-}
-
-static void went_away(struct facts *f, const char *ifname)
-{
-	unread(f, ifname, "the interface went away meanwhile");
 }
 
 /*
@@ -393,39 +396,12 @@ static void join(struct facts_reader *r)
 		       FACTS_SOCKS);
 }
 
-/*
- * Reads the links. r->names keeps the order of the list: the entry of a missing interface is reused
- * by the next.
- */
-static int read_links(struct facts_reader *r)
-{
-	struct facts *f = r->f;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < f->n_links; i++) {
-		const struct netdev dev = f->link[i].dev; /* reading the link clears its name */
-		int ret = facts_link_read(r->spec.ns, dev.link.ifname, &f->link[n]);
-
-		if (!ret)
-			n++;
-		else if (ret == -ENODEV)
-			went_away(f, dev.link.ifname);
-		else
-			return ret;
-	}
-	f->n_links = n;
-	r->names[n] = NULL;
-	return 0;
-}
-
 static int begin(struct facts_reader *r)
 {
 	const struct netns *ns = r->spec.ns;
 	struct facts *f = r->f;
-	int ret = read_links(r);
+	int ret;
 
-	if (ret)
-		return ret;
 	facts_stack_read(ns, &r->host, &f->stack);
 	if (access("/sys/class/net", F_OK))
 		unread(f, "/sys", "not mounted: no interrupts, RPS, XPS, threads, CPU speeds, BTF");
@@ -524,7 +500,7 @@ int facts_begin(struct facts_reader **out, const struct facts_spec *spec, struct
 	if (netns_open(&r->host, "/proc/1/ns/net", NULL))
 		r->host = NETNS_NONE;
 	netns_open_sysfs(&r->host);
-	ret = list_links(r, err);
+	ret = read_links(r, err);
 	if (!ret)
 		ret = error_errno(err, STATUS_FAILED, begin(r), NULL, "cannot read this host");
 	if (ret) {

@@ -51,20 +51,14 @@ struct cpu_sample {
  */
 void cpu_sample_parse(struct cpu_sample *s, const char *text);
 
-/* `ticked`: the fractions of the window are known. Unknown texts are "", unknown numbers 0. */
-#define FACTS_CPU(F)                                                                               \
-	F(bool online, BOOL, "online", online)                                                     \
-	F(bool ticked, BOOL, "ticked", ticked)                                                     \
-	F(double idle, DOUBLE, "idle", idle)                                                       \
-	F(double softirq, DOUBLE, "softirq", softirq)                                              \
-	F(char governor[24], TEXT, "governor", governor)                                           \
-	F(unsigned mhz, UINT, "mhz", mhz)                                                          \
-	F(unsigned mhz_max, UINT, "mhz_max", mhz_max)                                              \
-	F(char idle_state[24], TEXT, "idle_state", idle_state) /* deepest enabled state */         \
-	F(unsigned idle_latency_us, UINT, "idle_latency_us", idle_latency_us)
+/* `ticked`: the fractions of the window are known. `idle_state`: the deepest one that is enabled. */
+#define FACTS_CPU(U, Q, B, T, K, L, X)                                                             \
+	B(online) B(ticked) X(double idle, DOUBLE, "idle", idle)                                   \
+	X(double softirq, DOUBLE, "softirq", softirq) T(governor, 24) U(mhz) U(mhz_max)            \
+	T(idle_state, 24) U(idle_latency_us)
 
 struct facts_cpu {
-	FACTS_CPU(FACT_MEMBER)
+	FACTS(FACTS_CPU)
 };
 
 struct facts_cpus {
@@ -89,17 +83,13 @@ void facts_cpus_read(int root, struct facts_cpus *cpus);
  * `target`: CPU to which the interrupt is routed, -1 if unknown or several. `moving`: it moves to
  * another CPU with the next interrupt, which does not occur during polling.
  */
-#define FACTS_IRQ(F)                                                                               \
-	F(unsigned irq, UINT, "irq", irq)                                                          \
-	F(char name[48], TEXT, "name", name) /* by the driver: "eth0-TxRx-3" */                    \
-	F(uint64_t fired, UINT, "fired", fired)                                                    \
-	F(char allowed[32], TEXT, "affinity", allowed) /* "0-3,8" */                               \
-	F(bool moving, BOOL, "moving", moving)                                                     \
-	F(int cpu, INT, "cpu", cpu)                                                                \
-	F(int target, INT, "target", target)
+#define FACTS_IRQ(U, Q, B, T, K, L, X)                                                             \
+	U(irq) T(name, 48) /* by the driver: "eth0-TxRx-3" */ Q(fired)                             \
+	X(char allowed[32], TEXT, "affinity", allowed) /* "0-3,8" */                               \
+	B(moving) X(int cpu, INT, "cpu", cpu) X(int target, INT, "target", target)
 
 struct facts_irq {
-	FACTS_IRQ(FACT_MEMBER)
+	FACTS(FACTS_IRQ)
 	uint64_t most; /* interrupts on `cpu` */
 };
 
@@ -132,45 +122,34 @@ bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, ch
 		unsigned size);
 
 /* `lost`: packets in the window. `total`: value of the counter, 0 for several counters. */
-#define FACTS_LOSS(F)                                                                              \
-	F(enum nic_cause cause, ENUM, "cause", cause, RECORD_NAMES(nic_cause_names))               \
-	F(enum nic_class class, ENUM, "class", class, RECORD_NAMES(nic_class_names))               \
-	F(char counter[NIC_NAME], TEXT, "counter", counter)                                        \
-	F(uint64_t lost, UINT, "lost", lost)                                                       \
-	F(uint64_t total, UINT, "total", total)
+#define FACTS_LOSS(U, Q, B, T, K, L, X)                                                            \
+	X(enum nic_cause cause, ENUM, "cause", cause, RECORD_NAMES(nic_cause_names))               \
+	X(enum nic_class class, ENUM, "class", class, RECORD_NAMES(nic_class_names))               \
+	T(counter, NIC_NAME) Q(lost) Q(total)
 
 struct link_loss {
-	FACTS_LOSS(FACT_MEMBER)
+	FACTS(FACTS_LOSS)
 	enum stage stage;
 };
 
-/* Settings of queue 0 are "" or 0 if the kernel does not support them. */
-#define FACTS_LINK(F)                                                                              \
-	F(char master_name[16], TEXT, "master", master_name) /* its bridge, bond ... */            \
-	F(unsigned peer_mtu, UINT, "peer_mtu", peer_mtu, .how = RECORD_NULL) /* of a veth */       \
-	F(bool features_known, BOOL, "features_known", features_known)                             \
-	F(bool native_xdp, BOOL, "native_xdp", native_xdp) /* of the driver (Linux 6.3) */         \
-	F(bool zero_copy, BOOL, "zero_copy", zero_copy)                                            \
-	F(bool threaded, BOOL, "threaded_napi", threaded)                                          \
-	F(char qdisc[64], TEXT, "qdisc", qdisc) /* with its limit: "pfifo limit 1000" */           \
-	F(char rps_cpus[128], TEXT, "rps_cpus", rps_cpus)                                          \
-	F(char xps_cpus[128], TEXT, "xps_cpus", xps_cpus)                                          \
-	F(unsigned rps_flow_cnt, UINT, "rps_flow_cnt", rps_flow_cnt)                               \
-	F(char rp_filter[8], TEXT, "rp_filter", rp_filter) /* effective: the larger of its own and `all` */ \
-	F(bool gro, BOOL, "gro", gro)                                                              \
-	F(bool gro_hw, BOOL, "gro_hw", gro_hw)                                                     \
-	F(bool lro, BOOL, "lro", lro)                                                              \
-	F(bool gso, BOOL, "gso", gso)                                                              \
-	F(bool udp_gso, BOOL, "udp_gso", udp_gso)                                                  \
-	F(bool rx_csum, BOOL, "rx_checksum", rx_csum)                                              \
-	F(bool tx_csum, BOOL, "tx_checksum", tx_csum)                                              \
-	F(uint64_t rx_packets, UINT, "rx_packets", rx_packets) /* in the window, see facts_end() */ \
-	F(uint64_t tx_packets, UINT, "tx_packets", tx_packets)
+/*
+ * `peer_mtu`: of the other end of a veth. `rp_filter`: effective, the larger of its own and `all`.
+ * `qdisc`: with its limit, "pfifo limit 1000". The packets are set by facts_end(). Settings of queue
+ * 0 are "" or 0 if the kernel does not support them.
+ */
+#define FACTS_LINK(U, Q, B, T, K, L, X)                                                            \
+	X(char master_name[16], TEXT, "master", master_name) /* its bridge, bond ... */            \
+	X(unsigned peer_mtu, UINT, "peer_mtu", peer_mtu, .how = RECORD_NULL)                       \
+	B(features_known) B(native_xdp) B(zero_copy) /* of the driver (Linux 6.3) */               \
+	X(bool threaded, BOOL, "threaded_napi", threaded) T(qdisc, 64)                             \
+	T(rps_cpus, 128) T(xps_cpus, 128) U(rps_flow_cnt) T(rp_filter, 8)                          \
+	B(gro) B(gro_hw) B(lro) B(gso) B(udp_gso) X(bool rx_csum, BOOL, "rx_checksum", rx_csum)    \
+	X(bool tx_csum, BOOL, "tx_checksum", tx_csum) Q(rx_packets) Q(tx_packets)
 
 struct facts_link {
 	struct netdev dev;
 	struct netdev_settings set;
-	FACTS_LINK(FACT_MEMBER)
+	FACTS(FACTS_LINK)
 	struct facts_irq irq[FACTS_IRQS]; /* interrupts with a line in /proc/interrupts */
 	unsigned n_irqs;
 	struct link_loss loss[FACTS_LINK_LOSSES];
@@ -199,29 +178,23 @@ uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause);
  * `truesize`: mean bytes per queued packet. `young`: opened in the window, so that rates of the
  * window do not apply. `pid`: the owner, one of several, 0 if not found.
  */
-#define FACTS_SOCK(F)                                                                              \
-	F(uint16_t port, UINT, "port", port)                                                       \
-	F(char process[16], TEXT, "process", process)                                              \
-	F(pid_t pid, INT, "pid", pid, .how = RECORD_NULL)                                          \
-	F(unsigned holders, UINT, "holders", holders)                                              \
-	F(char bound[FMT_MAX], TEXT, "bound", bound) /* local address, "" for any */               \
-	F(char peer[FMT_MAX], TEXT, "peer", peer) /* address and port if connected */              \
-	F(uint64_t queued, UINT, "queued_bytes", queued)                                           \
-	F(uint64_t queued_before, UINT, "queued_before_bytes", queued_before)                      \
-	F(uint64_t truesize, UINT, "truesize_bytes", truesize)                                     \
-	F(uint64_t rcvbuf, UINT, "rcvbuf_bytes", rcvbuf, .how = RECORD_NULL) /* getsockopt() */    \
-	F(uint64_t sndbuf, UINT, "sndbuf_bytes", sndbuf, .how = RECORD_NULL)                       \
-	F(uint32_t drops, UINT, "drops", drops) /* since it was opened */                          \
-	F(uint32_t lost, UINT, "lost", lost)                                                       \
-	F(bool young, BOOL, "young", young)                                                        \
-	F(uint64_t reads, UINT, "reads", reads, RECORD_WHEN(facts_sock, reads_known))
+#define FACTS_SOCK(U, Q, B, T, K, L, X)                                                            \
+	X(uint16_t port, UINT, "port", port) T(process, 16)                                        \
+	X(pid_t pid, INT, "pid", pid, .how = RECORD_NULL) U(holders)                               \
+	T(bound, FMT_MAX) /* local address, "" for any */                                          \
+	T(peer, FMT_MAX) /* address and port if connected */                                       \
+	K(queued, "queued_bytes") K(queued_before, "queued_before_bytes")                          \
+	K(truesize, "truesize_bytes") K(rcvbuf, "rcvbuf_bytes") K(sndbuf, "sndbuf_bytes")          \
+	X(uint32_t drops, UINT, "drops", drops) /* since it was opened */                          \
+	X(uint32_t lost, UINT, "lost", lost) B(young)                                              \
+	X(uint64_t reads, UINT, "reads", reads, RECORD_WHEN(facts_sock, reads_known))
 
 struct facts_sock {
 	uint64_t inode;
 	uint64_t cookie; /* 0 if unknown */
 	int family;	 /* AF_INET, AF_INET6 */
 	bool reads_known;
-	FACTS_SOCK(FACT_MEMBER)
+	FACTS(FACTS_SOCK)
 	struct reading reading; /* work of the reader during losses, window_ns 0 if unknown */
 };
 
@@ -300,45 +273,36 @@ int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps 
 
 /* Limits of the network stack, next to the current usage. 0 if unknown, where 0 is meaningless. */
 
-/* Counters without another place, in both samples. */
-#define FACTS_SAMPLE(F)                                                                            \
-	/* table full or no memory, without early_drop, which made room */                         \
-	F(uint64_t conntrack_drops, UINT, "conntrack_drops", conntrack_drops)                      \
-	F(uint64_t conntrack_clashes, UINT, "conntrack_clashes", conntrack_clashes)                \
-	F(uint64_t nfqueue_drops, UINT, "nfqueue_drops", nfqueue_drops) /* a queue was full */     \
-	F(uint64_t ovs_lost, UINT, "ovs_lost", ovs_lost) /* not passed to the daemon */
+/*
+ * Counters without another place, in both samples. `conntrack_drops`: table full or no memory,
+ * without early_drop, which made room. `ovs_lost`: not passed to the daemon of Open vSwitch.
+ */
+#define FACTS_SAMPLE(U, Q, B, T, K, L, X)                                                          \
+	Q(conntrack_drops) Q(conntrack_clashes) Q(nfqueue_drops) Q(ovs_lost)
 
 struct stack_sample {
-	FACTS_SAMPLE(FACT_MEMBER)
+	FACTS(FACTS_SAMPLE)
 };
 
 enum { STACK_V4, STACK_V6, STACK_FAMILIES };
 
-#define FACTS_STACK(F, L)                                                                          \
-	F(uint64_t rmem_default, UINT, "rmem_default", rmem_default)                               \
-	F(uint64_t rmem_max, UINT, "rmem_max", rmem_max)                                           \
-	F(uint64_t wmem_default, UINT, "wmem_default", wmem_default)                               \
-	F(uint64_t wmem_max, UINT, "wmem_max", wmem_max)                                           \
-	L(uint64_t udp_mem[3], UINT, "udp_mem", udp_mem) /* pages */                               \
-	F(uint64_t udp_pages, UINT, "udp_pages", udp_pages) /* used by the whole host */           \
-	F(uint64_t page_bytes, UINT, "page_bytes", page_bytes)                                     \
-	F(uint64_t max_backlog, UINT, "netdev_max_backlog", max_backlog)                           \
-	F(uint64_t budget, UINT, "netdev_budget", budget)                                          \
-	F(uint64_t budget_usecs, UINT, "netdev_budget_usecs", budget_usecs)                        \
-	F(uint64_t flow_entries, UINT, "rps_sock_flow_entries", flow_entries,                      \
+#define FACTS_STACK(U, Q, B, T, K, L, X)                                                           \
+	Q(rmem_default) Q(rmem_max) Q(wmem_default) Q(wmem_max)                                    \
+	L(udp_mem, 3) Q(udp_pages) /* pages, used by the whole host */ Q(page_bytes)               \
+	K(max_backlog, "netdev_max_backlog") K(budget, "netdev_budget")                            \
+	K(budget_usecs, "netdev_budget_usecs")                                                     \
+	X(uint64_t flow_entries, UINT, "rps_sock_flow_entries", flow_entries,                      \
 	  RECORD_WHEN(facts_stack, flow_entries_known))                                            \
-	F(char flow_limit_cpus[128], TEXT, "flow_limit_cpu_bitmap", flow_limit_cpus)               \
-	F(uint64_t conntrack, UINT, "conntrack", conntrack)                                        \
-	F(uint64_t conntrack_max, UINT, "conntrack_max", conntrack_max)                            \
-	/* of both families: bytes, and gc_thresh3 */                                              \
-	L(uint64_t frag_high[STACK_FAMILIES], UINT, "frag_high_thresh", frag_high)                 \
-	L(uint64_t frag_memory[STACK_FAMILIES], UINT, "frag_memory", frag_memory)                  \
-	L(uint64_t neighbours[STACK_FAMILIES], UINT, "neighbours", neighbours)                     \
-	L(uint64_t neighbours_max[STACK_FAMILIES], UINT, "neighbours_max", neighbours_max)
+	X(char flow_limit_cpus[128], TEXT, "flow_limit_cpu_bitmap", flow_limit_cpus)               \
+	Q(conntrack) Q(conntrack_max)                                                              \
+	/* of both families: bytes, and entries of the whole host (gc_thresh3) */                  \
+	L(frag_high, STACK_FAMILIES)                 \
+	L(frag_memory, STACK_FAMILIES) L(neighbours, STACK_FAMILIES)                               \
+	L(neighbours_max, STACK_FAMILIES)
 
 struct facts_stack {
 	bool flow_entries_known;
-	FACTS_STACK(FACT_MEMBER, FACT_MEMBER)
+	FACTS(FACTS_STACK)
 	struct stack_sample before, after;
 };
 
@@ -367,16 +331,14 @@ void stack_conntrack_parse(const char *text, struct stack_sample *sample);
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample);
 
 /* Abilities of pktledger on this host. */
-#define FACTS_SELF(F)                                                                              \
-	F(bool btf, BOOL, "btf", btf)                                                              \
-	F(char missing_caps[96], TEXT, "missing_capabilities", missing_caps)                       \
-	F(unsigned reasons, UINT, "drop_reasons", reasons) /* 0: functions only */                 \
-	F(bool drop_socket, BOOL, "drop_socket", drop_socket) /* of a drop (Linux 6.11) */         \
-	F(bool af_xdp, BOOL, "af_xdp", af_xdp)                                                     \
-	F(bool xdp_features, BOOL, "xdp_features", xdp_features) /* of drivers (Linux 6.3) */
+#define FACTS_SELF(U, Q, B, T, K, L, X)                                                            \
+	B(btf) X(char missing_caps[96], TEXT, "missing_capabilities", missing_caps)                \
+	X(unsigned reasons, UINT, "drop_reasons", reasons) /* 0: functions only */                 \
+	B(drop_socket) /* of a drop (Linux 6.11) */ B(af_xdp)                                      \
+	B(xdp_features) /* of drivers (Linux 6.3) */
 
 struct facts_self {
-	FACTS_SELF(FACT_MEMBER)
+	FACTS(FACTS_SELF)
 };
 
 /* All facts. */

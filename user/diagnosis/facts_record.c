@@ -10,31 +10,37 @@
 
 #define BUNDLE_COUNTERS 100000 /* more counters than any namespace has */
 
-#define ROW(declaration, kind, key, member, ...)  RECORD(key, kind, OF, member, ##__VA_ARGS__),
-#define LIST(declaration, kind, key, member, ...) RECORD_LIST(key, kind, OF, member, ##__VA_ARGS__),
+#define ROWS(list)	     list(ROW_U, ROW_U, ROW_B, ROW_T, ROW_K, ROW_L, ROW_X)
+#define ROW_U(member)	     RECORD(#member, UINT, OF, member),
+#define ROW_B(member)	     RECORD(#member, BOOL, OF, member),
+#define ROW_T(member, size)  RECORD(#member, TEXT, OF, member),
+#define ROW_K(member, key)   RECORD(key, UINT, OF, member),
+#define ROW_L(member, n)     RECORD_LIST(#member, UINT, OF, member),
+#define ROW_X(declaration, kind, key, member, ...)                                                 \
+	RECORD(key, kind, OF, member, ##__VA_ARGS__),
 
 #define OF facts_cpu
-static const struct record_field cpu_rows[] = {FACTS_CPU(ROW) {0}};
+static const struct record_field cpu_rows[] = {ROWS(FACTS_CPU){0}};
 #undef OF
 #define OF facts_irq
-static const struct record_field irq_rows[] = {FACTS_IRQ(ROW) {0}};
+static const struct record_field irq_rows[] = {ROWS(FACTS_IRQ){0}};
 #undef OF
 #define OF link_loss
-static const struct record_field loss_rows[] = {FACTS_LOSS(ROW) {0}};
+static const struct record_field loss_rows[] = {ROWS(FACTS_LOSS){0}};
 #undef OF
 #define OF reading
-const struct record_field facts_reading_rows[] = {READING(ROW) {0}};
+const struct record_field facts_reading_rows[] = {ROWS(READING){0}};
 #undef OF
 #define OF stack_sample
-static const struct record_field sample_rows[] = {FACTS_SAMPLE(ROW) {0}};
+static const struct record_field sample_rows[] = {ROWS(FACTS_SAMPLE){0}};
 #undef OF
 #define OF facts_self
-const struct record_field facts_self_rows[] = {FACTS_SELF(ROW) {0}};
+const struct record_field facts_self_rows[] = {ROWS(FACTS_SELF){0}};
 #undef OF
 
 #define OF facts_stack
 static const struct record_field stack_rows[] = {
-	FACTS_STACK(ROW, LIST)
+	ROWS(FACTS_STACK)
 	RECORD("before", NESTED, facts_stack, before, .rows = sample_rows),
 	RECORD("after", NESTED, facts_stack, after, .rows = sample_rows),
 	{0},
@@ -43,7 +49,7 @@ static const struct record_field stack_rows[] = {
 
 #define OF facts_sock
 const struct record_field facts_sock_rows[] = {
-	FACTS_SOCK(ROW)
+	ROWS(FACTS_SOCK)
 	RECORD("reading", NESTED, facts_sock, reading, .rows = facts_reading_rows),
 	{0},
 };
@@ -107,7 +113,7 @@ const struct record_field facts_link_rows[] = {
 	RECORD_PART("pause", pause_rows, RECORD_WHEN(facts_link, set.pause.known)),
 	RECORD_PART("channels", channel_rows, RECORD_WHEN(facts_link, set.channels.known)),
 	RECORD_PART("rss", rss_rows, RECORD_WHEN(facts_link, set.rss.known)),
-	FACTS_LINK(ROW)
+	ROWS(FACTS_LINK)
 	RECORD_LIST("irqs", NESTED, facts_link, irq, .rows = irq_rows,
 		    RECORD_COUNT(facts_link, n_irqs)),
 	RECORD_LIST("losses", NESTED, facts_link, loss, .rows = loss_rows,

@@ -32,66 +32,46 @@ const struct record_field finding_fact_rows[] = {
 
 /* Filling texts */
 
-static uint64_t number(const void *at, size_t size)
+/* Formats a fact. `unit`: the text after #, NULL for the plain value. */
+static const char *value_text(const char *key, struct json_object *value, const char *unit,
+			      unsigned factor)
 {
-	return size == 8 ? *(const uint64_t *)at : *(const uint32_t *)at;
-}
+	const size_t n = strlen(key);
+	uint64_t v;
+	char *buf;
 
-static bool ends_with(const char *key, const char *end)
-{
-	const size_t n = strlen(key), m = strlen(end);
-
-	return n > m && !strcmp(key + n - m, end);
-}
-
-/* Formats a number. `unit`: the text after #, NULL for the plain value. */
-static const char *number_text(const struct record_field *row, uint64_t v, const char *unit)
-{
-	char *buf = fmt_buffer();
-
-	if (unit && ends_with(row->key, "_ns"))
+	if (json_object_is_type(value, json_type_string))
+		return json_object_get_string(value);
+	if (json_object_is_type(value, json_type_double))
+		return fmt_rate(json_object_get_double(value));
+	v = factor * json_object_get_uint64(value);
+	if (unit && n > 3 && !strcmp(key + n - 3, "_ns"))
 		return fmt_ns(v);
 	if (unit)
 		return *unit ? fmt_many(v, unit) : fmt_count(v);
+	buf = fmt_buffer();
 	snprintf(buf, FMT_MAX, "%" PRIu64, v);
 	return buf;
 }
 
 /* Returns the text of a fact, or NULL if unknown. `key`: NAME, NAME#, NAME#noun or NAME*2. */
-static const char *fact_text(const struct finding_facts *f, const char *key)
+static const char *fact_text(const struct json_object *facts, char *key)
 {
 	const size_t n = strcspn(key, "#*");
 	const char *unit = key[n] == '#' ? key + n + 1 : NULL;
 	const unsigned factor = key[n] == '*' ? 2 : 1;
-	const struct record_field *row = finding_fact_rows;
-	const char *at, *text;
-	char *list;
+	struct json_object *value;
+	char *list = fmt_buffer();
 	size_t used = 0;
-	bool zero = true;
 
-	while (row->key && (strncmp(row->key, key, n) || row->key[n]))
-		row++;
-	if (!row->key)
-		return NULL;
-	at = (const char *)f + row->offset;
-	for (size_t i = 0; i < row->size * (row->items ? row->items : 1); i++)
-		zero &= !at[i];
-	if (row->when ? !((const char *)f)[row->when - 1] : zero)
-		return NULL;
-	if (row->type == RECORD_TEXT)
-		return at;
-	if (row->type == RECORD_POINTER) {
-		text = *(const char *const *)at;
-		return *text ? text : NULL;
-	}
-	if (row->type == RECORD_DOUBLE)
-		return fmt_rate(*(const double *)at);
-	if (!row->items)
-		return number_text(row, factor * number(at, row->size), unit);
-	list = fmt_buffer();
-	for (size_t i = 0; i < row->items; i++)
-		used += (size_t)snprintf(list + used, FMT_MAX - used, "%s%" PRIu64, i ? " " : "",
-					 factor * number(at + i * row->size, row->size));
+	key[n] = '\0';
+	value = json_get(facts, key);
+	if (!json_object_is_type(value, json_type_array))
+		return value ? value_text(key, value, unit, factor) : NULL;
+	for (size_t i = 0; i < json_object_array_length(value); i++)
+		used += (size_t)snprintf(list + used, FMT_MAX - used, "%s%s", i ? " " : "",
+					 value_text(key, json_object_array_get_idx(value, i), unit,
+						    factor));
 	return list;
 }
 
@@ -100,7 +80,7 @@ static const char *fact_text(const struct finding_facts *f, const char *key)
  * unchanged.
  */
 static bool fill_part(char *out, size_t size, size_t *n, const char *p, const char *end,
-		      const struct finding_facts *f)
+		      const struct json_object *facts)
 {
 	size_t at = *n;
 
@@ -111,7 +91,7 @@ static bool fill_part(char *out, size_t size, size_t *n, const char *p, const ch
 
 		if (close) {
 			snprintf(key, sizeof(key), "%.*s", (int)(close - p - 1), p + 1);
-			text = fact_text(f, key);
+			text = fact_text(facts, key);
 			if (!text) {
 				out[*n] = 0;
 				return false;
@@ -131,7 +111,7 @@ static bool fill_part(char *out, size_t size, size_t *n, const char *p, const ch
 	return true;
 }
 
-bool finding_fill(char *out, size_t size, const char *template, const struct finding_facts *f)
+bool finding_fill(char *out, size_t size, const char *template, const struct json_object *facts)
 {
 	const char *p = template;
 	size_t n = 0;
@@ -144,7 +124,7 @@ bool finding_fill(char *out, size_t size, const char *template, const struct fin
 
 		if (!n && optional && !strncmp(begin, "; ", 2)) /* no text precedes it */
 			begin += 2;
-		if (!fill_part(out, size, &n, begin, end, f) && !optional) {
+		if (!fill_part(out, size, &n, begin, end, facts) && !optional) {
 			out[0] = 0;
 			return false;
 		}
@@ -388,15 +368,6 @@ void finding_add_fact(struct finding *f, const char *key, const char *text)
 	put_facts(f, facts);
 }
 
-/* Removes new values, which are part of the fix and of its command if they are advised. */
-static void drop_advice(struct json_object *facts)
-{
-	for (const struct record_field *r = finding_fact_rows; r->key; r++) {
-		if (strstr(r->key, "_fix") || strstr(r->key, "_request"))
-			json_object_object_del(facts, r->key);
-	}
-}
-
 void finding_write(const struct finding_row *row, const struct finding_facts *f,
 		   struct finding *out, struct change *change)
 {
@@ -404,26 +375,20 @@ void finding_write(const struct finding_row *row, const struct finding_facts *f,
 	char text[2 * FINDING_TEXT];
 
 	memset(out, 0, sizeof(*out));
+	memset(change, 0, sizeof(*change));
 	out->id = row->id;
 	out->stage = row->stage;
 	out->severity = row->severity;
-	finding_fill(out->cause, sizeof(out->cause), row->cause, f);
-	drop_advice(facts);
-	if (finding_fill(text, sizeof(text), row->seen, f))
-		json_put_text(facts, "seen", text);
-	if (finding_fill(text, sizeof(text), row->setting, f))
-		json_put_text(facts, "setting", text);
-	put_facts(out, facts);
-	memset(change, 0, sizeof(*change));
-	finding_fill(out->fix, sizeof(out->fix), row->fix, f);
-	finding_fill(out->command, sizeof(out->command), row->command, f);
 	change->kind = row->change.kind;
-	finding_fill(change->ifname, sizeof(change->ifname), row->change.ifname, f);
-	finding_fill(change->wanted, sizeof(change->wanted), row->change.wanted, f);
-	finding_fill(change->old, sizeof(change->old), row->change.old, f);
+	finding_fill(out->cause, sizeof(out->cause), row->cause, facts);
+	finding_fill(out->fix, sizeof(out->fix), row->fix, facts);
+	finding_fill(out->command, sizeof(out->command), row->command, facts);
+	finding_fill(change->ifname, sizeof(change->ifname), row->change.ifname, facts);
+	finding_fill(change->wanted, sizeof(change->wanted), row->change.wanted, facts);
+	finding_fill(change->old, sizeof(change->old), row->change.old, facts);
 	/* A change with unknown parts is dropped. */
 	if (change->wanted[0] && (!row->change.ifname || change->ifname[0]))
-		finding_fill(change->name, sizeof(change->name), row->change.name, f);
+		finding_fill(change->name, sizeof(change->name), row->change.name, facts);
 	if (change->name[0]) {
 		change_command(change, false, out->command, sizeof(out->command));
 		if (change->old[0])
@@ -432,7 +397,17 @@ void finding_write(const struct finding_row *row, const struct finding_facts *f,
 	}
 	/* A risk requires an action. */
 	if (out->command[0] || out->fix[0])
-		finding_fill(out->risk, sizeof(out->risk), row->risk, f);
+		finding_fill(out->risk, sizeof(out->risk), row->risk, facts);
+	if (finding_fill(text, sizeof(text), row->seen, facts))
+		json_put_text(facts, "seen", text);
+	if (finding_fill(text, sizeof(text), row->setting, facts))
+		json_put_text(facts, "setting", text);
+	/* new values are part of the fix, and of its command, if they are advised */
+	for (const struct record_field *r = finding_fact_rows; r->key; r++) {
+		if (strstr(r->key, "_fix") || strstr(r->key, "_request"))
+			json_object_object_del(facts, r->key);
+	}
+	put_facts(out, facts);
 }
 
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,

@@ -99,15 +99,12 @@
 	/* Others. `flows`, `again`: TCP black holes, retransmissions. */                          \
 	B(generic_xdp) B(no_btf) U(taps) U(raws) S(processes) S(missing) U(flows) U(again)
 
-#define FACT_U(member, ...)	uint64_t member;
-#define FACT_D(member)		double member;
-#define FACT_S(member)		const char *member;
-#define FACT_B(member)		bool member;
-#define FACT_L(member, n)	uint64_t member[n];
-#define FACT_X(...)
+#define FACT_D(member)	 double member;
+#define FACT_S(member)	 const char *member;
+#define FACT_NONE(...)
 
 struct finding_facts {
-	FINDING_FACT_LIST(FACT_U, FACT_U, FACT_D, FACT_S, FACT_B, FACT_U, FACT_L, FACT_X)
+	FINDING_FACT_LIST(FACT_Q, FACT_Q, FACT_D, FACT_S, FACT_B, FACT_Q, FACT_L, FACT_NONE)
 	const char *process;	  /* "name (pid)" */
 	struct reading reading;	  /* work of the reader, unknown with window_ns 0 or samples 0 */
 	enum nic_cause nic;	  /* cause of a driver's counter */
@@ -198,8 +195,8 @@ int findings_for_stage(enum stage stage, const struct finding_facts *facts, stru
 /* Appends a text to `facts` of a finding, with the name of a fact as key. */
 void finding_add_fact(struct finding *f, const char *key, const char *text);
 
-/* Fills a template of a row. Returns false, and "", if a fact is unknown. */
-bool finding_fill(char *out, size_t size, const char *template, const struct finding_facts *f);
+/* Fills a template of a row. `facts`: by finding_fact_rows. Returns false, and "", if one is unknown. */
+bool finding_fill(char *out, size_t size, const char *template, const struct json_object *facts);
 
 /* Fills a template without facts, as a description: {ifname} is IFNAME, optional parts are left out. */
 void finding_outline(char *out, size_t size, const char *template);

@@ -29,10 +29,17 @@
 #include "drops/owners.h"
 
 /*
- * Facts of a host are declared once: F(declaration, kind, key, member), L() for a list, is a member
- * of the struct and its row in documents and bundles (base/record.h).
+ * Facts of a host are declared once, in a list: each is a member of the struct and its row in
+ * documents and bundles (base/record.h). U() is unsigned, Q() a uint64_t, B() a bool, T() a text. K()
+ * has another name than its member, X() is anything else, L() a list.
  */
-#define FACT_MEMBER(declaration, ...) declaration;
+#define FACTS(list)		   list(FACT_N, FACT_Q, FACT_B, FACT_T, FACT_Q, FACT_L, FACT_X)
+#define FACT_N(member)		   unsigned member;
+#define FACT_Q(member, ...)	   uint64_t member;
+#define FACT_B(member)		   bool member;
+#define FACT_T(member, size)	   char member[size];
+#define FACT_L(member, n)	   uint64_t member[n];
+#define FACT_X(declaration, ...)   declaration;
 
 /* Sockets known at a time. The socket with the longest time since its last loss is evicted. */
 #define READING_SOCKETS 64
@@ -53,33 +60,24 @@ struct reading_socket {
  * The thread that reads: of the threads seen in a receive call on this socket, else of all, the
  * thread that ran or waited for a CPU the longest. Times cover intervals with losses.
  */
-#define READING(F)                                                                                 \
-	F(pid_t pid, INT, "pid", pid)                                                              \
-	F(pid_t tid, INT, "tid", tid)                                                              \
-	F(char process[16], TEXT, "process", process)                                              \
-	F(char thread[16], TEXT, "thread", thread) /* the process's name in most of them */        \
-	F(unsigned threads, UINT, "threads", threads) /* of the process */                         \
-	F(unsigned holders, UINT, "holders", holders) /* processes that may read */                \
-	/* the thread was seen in a receive call, else it is a guess if threads > 1 */             \
-	F(bool seen, BOOL, "seen", seen)                                                           \
-	F(uint64_t window_ns, UINT, "window_ns", window_ns) /* 0 if nothing is known */            \
-	F(uint64_t run_ns, UINT, "run_ns", run_ns) /* on a CPU */                                  \
-	F(uint64_t wait_ns, UINT, "wait_ns", wait_ns) /* runnable. Else the thread slept */        \
-	F(uint64_t throttled_ns, UINT, "throttled_ns", throttled_ns) /* by a quota, all CPUs */    \
-	F(bool stopped, BOOL, "stopped", stopped) /* by a signal or debugger, in most samples */   \
-	F(char sleeps_in[48], TEXT, "sleeps_in", sleeps_in) /* most often, "" if unknown */        \
-	/* while the thread slept, which distinguishes a blocked reader from an idle reader */     \
-	F(unsigned samples, UINT, "samples", samples)                                              \
-	F(uint64_t queue_bytes, UINT, "queue_bytes", queue_bytes) /* mean truesize */              \
-	F(unsigned full, UINT, "full", full) /* samples with three quarters full */                \
-	F(uint64_t burst, UINT, "burst", burst) /* most UDP packets lost in one go */              \
-	F(uint64_t truesize, UINT, "truesize", truesize) /* bytes per packet in a full queue */    \
-	F(uint64_t lost, UINT, "lost", lost) /* packets, as noted */                               \
-	/* packets of all UDP sockets of its namespace and family (InDatagrams) */                 \
-	F(uint64_t received_around, UINT, "received_around", received_around)
+#define READING(U, Q, B, T, K, L, X)                                                               \
+	X(pid_t pid, INT, "pid", pid) X(pid_t tid, INT, "tid", tid)                                \
+	T(process, 16) T(thread, 16) /* the same name in most processes */                         \
+	U(threads) /* of the process */ U(holders) /* processes that may read */                   \
+	B(seen) /* in a receive call, else the thread is a guess if threads > 1 */                 \
+	/* 0 if nothing is known; on a CPU; runnable, else it slept; withheld by a quota, all CPUs */\
+	Q(window_ns) Q(run_ns) Q(wait_ns) Q(throttled_ns)                                          \
+	B(stopped) /* by a signal or a debugger, in most samples */                                \
+	T(sleeps_in, 48) /* kernel function in which it slept most often, "" if unknown */         \
+	/* The queue while it slept, which distinguishes a blocked reader from an idle reader:     \
+	 * samples, of these three quarters full, mean truesize. */                                \
+	U(samples) U(full) Q(queue_bytes)                                                          \
+	/* most UDP packets lost in one go, bytes per packet in the full queue, packets as noted,  \
+	 * packets of all UDP sockets of its namespace and family (InDatagrams) */                 \
+	Q(burst) Q(truesize) Q(lost) Q(received_around)
 
 struct reading {
-	READING(FACT_MEMBER)
+	FACTS(READING)
 };
 
 /* Creates readings. `owners` and its root are borrowed. */

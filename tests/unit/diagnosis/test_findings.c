@@ -88,7 +88,7 @@ static void fill_texts(struct finding_facts *f)
 }
 
 static void assert_whole(const struct finding_row *row, const char *template,
-			 const struct finding_facts *f, size_t size)
+			 const struct json_object *f, size_t size)
 {
 	char text[FINDING_TEXT * 4];
 	size_t n = 0, length;
@@ -137,19 +137,20 @@ CASE(texts_are_whole)
 {
 	struct finding_facts f = {}, own;
 	struct finding *out = calloc(1, sizeof(*out));
-	struct json_object *facts;
+	struct json_object *all, *facts;
 	struct change change;
 
 	fill_texts(&f);
+	all = record_write(finding_fact_rows, &f);
 	for (unsigned r = 0; r < finding_rows_n; r++) {
 		const struct finding_row *row = &finding_rows[r];
 
-		assert_whole(row, row->cause, &f, sizeof(out->cause));
-		assert_whole(row, row->seen, &f, FINDING_TEXT * 2);
-		assert_whole(row, row->setting, &f, FINDING_TEXT * 2);
-		assert_whole(row, row->fix, &f, sizeof(out->fix));
-		assert_whole(row, row->command, &f, sizeof(out->command));
-		assert_whole(row, row->risk, &f, sizeof(out->risk));
+		assert_whole(row, row->cause, all, sizeof(out->cause));
+		assert_whole(row, row->seen, all, FINDING_TEXT * 2);
+		assert_whole(row, row->setting, all, FINDING_TEXT * 2);
+		assert_whole(row, row->fix, all, sizeof(out->fix));
+		assert_whole(row, row->command, all, sizeof(out->command));
+		assert_whole(row, row->risk, all, sizeof(out->risk));
 		own = f;
 		keep_named(row, &own);
 		finding_write(row, &own, out, &change);
@@ -157,6 +158,7 @@ CASE(texts_are_whole)
 		assert_non_null(facts); /* all of them */
 		json_object_put(facts);
 	}
+	json_object_put(all);
 	free(out);
 }
 
