@@ -442,6 +442,10 @@ static void read_rules(struct facts_reader *r)
 		    (!f->port || !rule->dport || rule->dport == f->port))
 			f->rule[f->n_rules++] = *rule;
 	}
+	for (unsigned i = 0; i < f->n_rules; i++) {
+		way_rule_text(r->spec.ns, &f->rule[i], f->rule_text[i],
+			      sizeof(f->rule_text[i]));
+	}
 	free(all);
 }
 

@@ -376,6 +376,7 @@ struct facts {
 
 	/* Netfilter rules that dropped packets, and the length of their observation. */
 	struct nft_rule rule[FACTS_RULES];
+	char rule_text[FACTS_RULES][256]; /* as nft prints it, "" if unknown */
 	unsigned n_rules;
 	uint64_t rules_ns;
 

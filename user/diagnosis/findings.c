@@ -158,7 +158,7 @@ void finding_outline(char *out, size_t size, const char *template)
 
 /* Losses of this many full buffers are not a burst: the reader is too slow. */
 #define BURSTS 8
-#define STEADY 0.1
+#define STEADY 0.1 /* fraction of the arrivals that a burst may lose */
 
 #define KERNEL_BACKLOG 1000 /* net_hotdata.max_backlog */
 
@@ -172,6 +172,8 @@ static bool is_burst(const struct finding_facts *f)
 	double came = f->arrival_pps * (double)f->window_ns * 1e-9;
 
 	if (!f->truesize || f->lost > BURSTS * (f->rcvbuf / f->truesize))
+		return false;
+	if (f->read_pps > 0 && f->read_pps < (1 - STEADY) * f->arrival_pps)
 		return false;
 	return came > 0 ? (double)f->lost <= STEADY * came : f->sent;
 }

@@ -77,6 +77,7 @@
 	U(used) U(limit) X("used_percent", UINT, d.used_percent) U(family) S(limit_sysctl)         \
 	/* Queues, interfaces, rules. `qdisc_limit` is in tc syntax, `qdisc_fix` a better limit,   \
 	 * "pfifo limit 1000". `rule_chain`: "inet filter input", NULL if no counter increased.    \
+	 * `rule`, `rule_handle`: as nft prints it, if it was one rule.                            \
 	 * `clsact`: filters of both directions, which share a counter. `nfqueue`, `ovs`: a        \
 	 * program that judges packets was too slow. `arriving`, `leaving`: fragments. */          \
 	S(qdisc) S(qdisc_limit) S(qdisc_fix) K(tsq, "tcp_limit_output_bytes")                      \
@@ -86,7 +87,7 @@
 	X("silent_on", TEXT, dnat.ifname) X("nat_rule", TEXT, dnat.rule)                           \
 	X("entries", TEXT, dnat.entries) X("silent", TEXT, silent.address)                         \
 	X("silent_in", TEXT, silent.netns) X("silent_enter", TEXT, silent.enter)                   \
-	S(rules) S(rule_chain) B(clsact) B(nfqueue) B(ovs) B(arriving) B(leaving)                  \
+	S(rules) S(rule_chain) S(rule) U(rule_handle) B(clsact) B(nfqueue) B(ovs) B(arriving) B(leaving)                  \
 	S(pause_tx) S(pause_rx) S(pause_fix) S(driver) S(master) S(other) U(other_mtu)             \
 	U(flow_cnt) U(flow_entries_fix)                                                            \
 	/* CPUs. `ring_ns`: in which a ring fills. */                                              \

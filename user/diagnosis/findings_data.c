@@ -284,6 +284,21 @@ const struct finding_row finding_rows[] = {
 		  "interface or its qdisc moves.",
 	 .fix = "keep the link up, and do not replace qdiscs under traffic",
 	 .command = "ip -s -s link show dev {ifname}"},
+	{STAGE_QDISC, "qdisc-horizon", SEVERITY_WARNING, PROOF_DATA, .reason = "FQ_HORIZON_LIMIT",
+	 .cause = "The launch time of the packets is beyond the horizon of fq[ on {ifname}]: it is too far in "
+		  "the future.",
+	 .about = "SO_TXTIME, SO_MAX_PACING_RATE or a BPF program gives a packet the time at which fq sends "
+		  "it. More than the horizon (10 seconds) ahead it is dropped. Usually the time comes from "
+		  "another clock than CLOCK_MONOTONIC, or a very low pacing rate has a long queue.",
+	 .fix = "correct the launch times or the pacing rate of the sender, or raise the horizon of fq",
+	 .command = "tc -s qdisc show dev {ifname}"},
+	{STAGE_QDISC, "qdisc-burst", SEVERITY_WARNING, PROOF_DATA, .reason = "QDISC_BURST_DROP",
+	 .cause = "More packets waited for the lock of the queue[ of {ifname}] than net.core.qdisc_max_burst "
+		  "allows: many CPUs send at once.",
+	 .about = "From Linux 7.2, CPUs that find the lock of a qdisc taken put their packets in a list, at "
+		  "most net.core.qdisc_max_burst packets.",
+	 .fix = "raise net.core.qdisc_max_burst, or use a qdisc with several queues (mq)",
+	 .command = "sysctl net.core.qdisc_max_burst"},
 	{STAGE_QDISC, "qdisc", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The queue[ ({qdisc})][ of {ifname}] was full: packets are sent faster than it lets "
 		  "them out. send() succeeded.",
@@ -565,15 +580,28 @@ const struct finding_row finding_rows[] = {
 	 .fix = "raise nf_conntrack_max[ to {limit*2}]",
 	 .change = SYSCTL("net/netfilter/nf_conntrack_max", "{limit*2}", "{limit}"),
 	 .risk = "more kernel memory, about 300 bytes per entry"},
-	{STAGE_NETFILTER, "netfilter-rule", SEVERITY_WARNING, PROOF_LAB, HAS(rule_chain),
+	{STAGE_NETFILTER, "netfilter-rule", SEVERITY_WARNING, PROOF_LAB, HAS(rule_handle),
 	 .cause = "A firewall rule[ in the {hook} hook] dropped the packets.",
-	 .about = "The counter of the rule moved by as much in the same time.",
-	 .seen = "{rules}", .fix = "review the rule", .command = "nft -a list chain {rule_chain}"},
+	 .about = "The counter of the rule moved by as much in the same time. The command deletes it.",
+	 .seen = "{rules}", .setting = "[{rule}]",
+	 .fix = "review the rule, and delete it if it drops more than it should",
+	 .command = "nft delete rule {rule_chain} handle {rule_handle}",
+	 .risk = "all packets that the rule dropped pass, unless a later rule drops them"},
+	{STAGE_NETFILTER, "netfilter-chain", SEVERITY_WARNING, PROOF_DATA, HAS(rule_chain),
+	 .cause = "Rules of one firewall chain[ in the {hook} hook] dropped the packets.",
+	 .about = "The counters of the rules, or the policy, account for the packets. `nft -a list chain` "
+		  "prints the rules with the handles by which they can be deleted.",
+	 .seen = "{rules}", .fix = "review the rules", .command = "nft -a list chain {rule_chain}"},
 	{STAGE_NETFILTER, "netfilter", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "A firewall rule[ in the {hook} hook] dropped the packets.",
 	 .about = "In the output and postrouting hooks send() returns EPERM. Rules with counters "
 		  "show which rule it was.",
 	 .seen = "[{rules}]", .fix = "review the rule", .command = "nft -a list ruleset"},
+	{STAGE_IP_ROUTE, "ip-route-dnat", SEVERITY_ERROR, PROOF_DATA, HAS(dnat.backend),
+	 .cause = "NAT redirects packets for {asked} to {backend}, and no route leads there, or one that "
+		  "discards packets.",
+	 .about = "The backend is gone, and its route with it. A connection tracking entry outlives both.",
+	 .setting = "[rule {nat_rule}]", .fix = NAT_FIX, .command = "{entries}"},
 	{STAGE_IP_ROUTE, "ip-rpfilter-no-route", SEVERITY_WARNING, PROOF_LAB, has_no_way_back,
 	 .reason = "IP_RPFILTER",
 	 .cause = "Reverse path filtering dropped the packets: there is no route back to {source}[, whose "
@@ -842,7 +870,8 @@ const struct finding_row finding_rows[] = {
 		"would have held the lost packets",
 	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK},
 	{STAGE_RCVBUF, "rcvbuf-slow", SEVERITY_WARNING, PROOF_LAB, is_slow,
-	 .cause = "Packets arrived faster than[ {program}] read them. A larger buffer only delays the loss.",
+	 .cause = "Packets arrived faster than the receiver[ {program}] read them. A larger buffer only delays "
+		  "the loss.",
 	 .about = "Does the reader work between two reads, wait for a lock or a disk, run on the "
 		  "CPU that also receives, or in a cgroup without CPU time?",
 	 .fix = "speed up the reader (recvmmsg(), less work between reads), or add readers "

@@ -37,7 +37,7 @@ struct check_finding *judge_add(struct check_findings *out, const struct facts *
 	*c = (struct check_finding){
 		.scope = scope,
 		.losing = facts->lost,
-		.asked = facts->port_closed || (scope == CHECK_SOCKET && (f->port || f->pid)),
+		.asked = (f->port && facts->port == f->port) || (scope == CHECK_SOCKET && f->pid),
 		.loss_pps = facts->loss_pps,
 		.order = out->n++,
 	};
@@ -50,7 +50,7 @@ struct check_finding *judge_add(struct check_findings *out, const struct facts *
 	return c;
 }
 
-void judge_history(struct check_findings *out, enum stage stage, const char *counter,
+void judge_history(struct check_findings *out, enum stage stage, bool host, const char *counter,
 		   uint64_t total)
 {
 	struct check_history *h;
@@ -59,7 +59,7 @@ void judge_history(struct check_findings *out, enum stage stage, const char *cou
 		return;
 	out->history = list_room(out->history, out->n_history, sizeof(*h));
 	h = &out->history[out->n_history++];
-	*h = (struct check_history){.stage = stage, .total = total};
+	*h = (struct check_history){.stage = stage, .host = host, .total = total};
 	snprintf(h->counter, sizeof(h->counter), "%s", counter);
 }
 
@@ -70,7 +70,7 @@ bool judge_moved(const struct facts *f, struct check_findings *out, enum stage s
 	facts->lost = facts_moved(f, scope, name);
 	facts->total = facts_total(f, scope, name);
 	if (!facts->lost)
-		judge_history(out, stage, name, facts->total);
+		judge_history(out, stage, !strcmp(scope, FACTS_HOST), name, facts->total);
 	return facts->lost;
 }
 

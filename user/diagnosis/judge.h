@@ -26,7 +26,7 @@ struct check_finding {
 	double loss_pps;	/* loss rate, 0 if not counted in packets */
 	struct change *changes; /* changes that would help */
 	unsigned n_changes;
-	bool asked;	/* about a socket of the requested port or process */
+	bool asked;	/* about the requested port, or a socket of the requested process */
 	bool near;	/* belongs to the current namespace, if that is not the host's */
 	bool on_host;	/* changes apply to the host, not to the namespace, set by check_plan() */
 	unsigned order; /* private: order in which rules added findings */
@@ -35,6 +35,7 @@ struct check_finding {
 /* A loss that has ended: its counter did not increase. */
 struct check_history {
 	enum stage stage;
+	bool host; /* counted for the whole host, in any of its namespaces */
 	char counter[COUNTER_NAME_LEN];
 	uint64_t total;
 };
@@ -86,7 +87,7 @@ struct check_finding *judge_add(struct check_findings *out, const struct facts *
 				enum check_scope scope, struct finding_facts *facts);
 
 /* Adds a loss that has ended, unless `total` is 0. */
-void judge_history(struct check_findings *out, enum stage stage, const char *counter,
+void judge_history(struct check_findings *out, enum stage stage, bool host, const char *counter,
 		   uint64_t total);
 
 /* Sets counter, total and lost of `facts`. Returns whether it moved, else adds it to the history. */

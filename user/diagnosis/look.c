@@ -334,21 +334,24 @@ static void forget_changes(struct check_findings *list, const char *enter)
 }
 
 /*
- * Turns findings about host counters into notes for a check of a single namespace or port, because
- * their losses may belong elsewhere: a note does not fail the check, and is changed only if its ID
- * is given.
+ * Turns findings about counters of the host into notes for a check of a single namespace, port or
+ * process, and counters of the namespace for a port or process, because their losses may belong
+ * elsewhere: a note does not fail the check, and is changed only if its ID is given.
  */
-static void note_host(struct check_findings *list)
+static void note_others(struct check_findings *list, bool namespaces)
 {
 	for (unsigned i = 0; i < list->n; i++) {
 		struct check_finding *c = &list->at[i];
 
-		if (c->scope != CHECK_HOST || !c->losing)
+		if (!c->losing || c->asked ||
+		    (c->scope != CHECK_HOST && (c->scope != CHECK_NAMESPACE || !namespaces)))
 			continue;
 		c->losing = false;
 		c->finding.severity = SEVERITY_INFO;
 		finding_add_fact(&c->finding, "scope",
-				 "counted for the whole host, in any of its namespaces");
+				 c->scope == CHECK_HOST
+					 ? "counted for the whole host, in any of its namespaces"
+					 : "counted for the whole namespace, on any port");
 	}
 }
 
@@ -377,7 +380,7 @@ static void judge_places(struct look *l, bool here, const struct look_spec *spec
 		for (unsigned j = 0; j < found.n; j++)
 			found.at[j].near = inside && !i && found.at[j].scope != CHECK_HOST;
 		if (spec && (spec->netns || spec->port || spec->pid))
-			note_host(&found);
+			note_others(&found, spec->port || spec->pid);
 		if (here)
 			check_plan(&found, p->ns.fd < 0 ? NULL : &p->ns, p->enter);
 		else

@@ -314,7 +314,8 @@ static void judge_events(const struct facts *f, struct check_findings *out, cons
 	};
 
 	((bool *)&facts)[rules[i].flag - 1] = true;
-	if (!facts.events || f->counters_only || (facts.send_full && lost_after_sockets(f)))
+	if (!facts.events || f->counters_only ||
+	    (facts.send_full && (f->port || lost_after_sockets(f))))
 		return;
 	if (facts.send_full)
 		put_small_sndbuf(f, &facts, process);
@@ -335,13 +336,14 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 	if (!judge_moved(f, out, stage, host ? FACTS_HOST : FACTS_HERE, name, &facts) ||
 	    (rules[i].of == HISTORY && !f->counters_only))
 		return;
-	/* the finding about the closed port includes them */
-	if (stage == STAGE_UDP_LOOKUP && f->port && !f->socks.n && !f->socks.more)
+	if (stage == STAGE_UDP_LOOKUP)
+		put_sockets(f, &facts, process);
+	/* of other ports, unless the sockets of this port do not take all packets */
+	if (f->port && (stage == STAGE_TCP_LISTEN || stage == STAGE_TCP_BACKLOG ||
+			stage == STAGE_TCP_RCVBUF || (stage == STAGE_UDP_LOOKUP && !facts.port)))
 		return;
 	if (facts.reason && !strcmp(facts.reason, "IP_RPFILTER"))
 		put_strict_link(f, &facts);
-	if (stage == STAGE_UDP_LOOKUP)
-		put_sockets(f, &facts, process);
 	if (stage == STAGE_NEIGH) {
 		facts.silent = f->silent;
 		if (*f->silent.address && !*f->silent.netns)
@@ -365,7 +367,7 @@ static void judge_backlog(const struct facts *f, struct check_findings *out)
 	};
 
 	if (!facts.lost) {
-		judge_history(out, STAGE_BACKLOG, "softnet:dropped", facts.total);
+		judge_history(out, STAGE_BACKLOG, true, "softnet:dropped", facts.total);
 		return;
 	}
 	if (2 * judge_softnet(f, "flow_limit", false) >= facts.lost) {
@@ -484,8 +486,11 @@ static void judge_rules(const struct facts *f, struct check_findings *out)
 		const struct nft_rule *r = &f->rule[i];
 		char rule[416], text[440], chain[2 * NFT_NAME + 16];
 		struct finding_facts facts = {
+			.port = r->dport <= UINT16_MAX ? r->dport : 0,
 			.rules = text,
 			.rule_chain = chain,
+			.rule = f->rule_text[i],
+			.rule_handle = r->handle,
 			.window_ns = f->rules_ns,
 			.lost = r->packets,
 		};
@@ -515,8 +520,11 @@ static void judge_silent(const struct facts *f, struct check_findings *out)
 	    !facts_moved(f, FACTS_HOST, "ndisc_cache:unresolved_discards"))
 		judge_add(out, f, STAGE_NEIGH, CHECK_NAMESPACE, &waiting);
 	if (*f->dnat.backend)
-		judge_add(out, f, *f->dnat.ifname ? STAGE_NEIGH : STAGE_UDP_LOOKUP, CHECK_NAMESPACE,
-			  &(struct finding_facts){.dnat = f->dnat});
+		judge_add(out, f,
+			  *f->dnat.ifname	? STAGE_NEIGH
+			  : f->dnat.unreachable ? STAGE_IP_ROUTE
+						: STAGE_UDP_LOOKUP,
+			  CHECK_NAMESPACE, &(struct finding_facts){.dnat = f->dnat});
 }
 
 void judge_stack(const struct facts *f, struct check_findings *out)

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
@@ -160,6 +161,17 @@ static bool is_silent(const struct netns *ns, const struct endpoint *to, unsigne
 	return hop == HOP_ASKED || hop == HOP_SILENT;
 }
 
+/* Returns whether no route leads to the address, or one of type blackhole, unreachable or prohibit. */
+static bool is_unreachable(const struct netns *ns, const struct endpoint *to)
+{
+	struct in6_addr source;
+	uint8_t mac[6];
+	unsigned ifindex;
+	int ret = netdev_next_hop(ns, to, &ifindex, mac, &source);
+
+	return ret && ret != -ENOENT;
+}
+
 bool way_silent_read(const struct netns *ns, struct way_silent *silent)
 {
 	struct endpoint who;
@@ -212,6 +224,26 @@ static uint32_t closed_at(const struct translated *t)
 	if (t->protocol == IPPROTO_UDP)
 		netns_each(search_port, &s);
 	return s.open || s.spaces > 1 ? 0 : s.at;
+}
+
+void way_rule_text(const struct netns *ns, const struct nft_rule *rule, char *out, size_t size)
+{
+	char *const argv[] = {"nft",		   "-a",	      "list", "chain", (char *)rule->family,
+			      (char *)rule->table, (char *)rule->chain, NULL};
+	char *text, *at, handle[40];
+
+	*out = '\0';
+	if (!rule->handle || netns_exec_read(ns, argv, RULES_MS, RULES_BYTES, &text, NULL))
+		return;
+	snprintf(handle, sizeof(handle), " # handle %llu\n", (unsigned long long)rule->handle);
+	at = strstr(text, handle);
+	if (at) {
+		*at = '\0';
+		at = strrchr(text, '\n');
+		at = at ? at + 1 : text;
+		snprintf(out, size, "%s", at + strspn(at, " \t"));
+	}
+	free(text);
 }
 
 /*
@@ -285,9 +317,11 @@ bool way_dnat_read(const struct netns *ns, struct way_dnat *dnat)
 
 		if (silent)
 			device_name(ns, ifindex, dnat->ifname);
+		else if (is_unreachable(ns, &t[i].backend))
+			dnat->unreachable = true;
 		else
 			dnat->closed_at = closed_at(&t[i]);
-		known = silent || dnat->closed_at;
+		known = silent || dnat->unreachable || dnat->closed_at;
 		if (known)
 			describe_dnat(ns, &t[i], dnat);
 	}

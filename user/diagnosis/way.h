@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/num.h"
+#include "drops/nftrules.h"
 #include "drops/owners.h"
 #include "host/netns.h"
 
@@ -45,6 +46,9 @@ void way_sources_close(struct survey_bpf *sources); /* NULL is allowed */
 bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 		      const char *ifname, uint64_t until_ns, struct way_back *back);
 
+/* Sets the text of a rule of `ns` as nft prints it, "" if nft does not. */
+void way_rule_text(const struct netns *ns, const struct nft_rule *rule, char *out, size_t size);
+
 /* A next hop that is being resolved and does not answer. */
 struct way_silent {
 	char address[FMT_MAX]; /* "" if not found */
@@ -65,7 +69,8 @@ bool way_silent_read(const struct netns *ns, struct way_silent *silent);
 /*
  * A destination that NAT changes to a missing destination. Connection tracking has an entry without
  * an answer (IPS_DST_NAT, not IPS_SEEN_REPLY), and either no host answers for the new address, or
- * the address belongs to this host, in any namespace, and the UDP port is closed.
+ * no route leads to it, or the address belongs to this host, in any namespace, and the UDP port is
+ * closed.
  */
 struct way_dnat {
 	char asked[FMT_MAX], backend[FMT_MAX]; /* "198.18.0.9:53", "" if not found */
@@ -74,6 +79,7 @@ struct way_dnat {
 	char rule[160];	    /* nftables rule with this backend, "ip nat pre handle 4", or "" */
 	char entries[256];  /* the command that deletes the entries */
 	uint32_t closed_at; /* namespace that has the address, 0 if no host answers for it */
+	bool unreachable;   /* there is no route, or one that discards packets */
 };
 
 #define WAY_ENTRIES 100000 /* larger tables are not searched */

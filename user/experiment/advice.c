@@ -151,8 +151,8 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 		if (c)
 			memcpy(out->host, c->host, sizeof(c->host));
 		/* the test network is removed before printing, host settings remain */
-		if (!s->lone && !s->spec->port_a && !s->spec->lab &&
-		    (!change.name[0] || change_belongs(&change, &s->lab.rx_ns)))
+		if (f.injected || (!s->lone && !s->spec->port_a && !s->spec->lab &&
+				   (!change.name[0] || change_belongs(&change, &s->lab.rx_ns))))
 			finding_forget(out);
 		else if (c && !*c->host)
 			enter_named(s->spec, c->netns, out, &change);

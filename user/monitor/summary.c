@@ -35,6 +35,7 @@ struct why {
 
 	struct reading reading;
 	char reader[READING_TEXT], rules_text[1024], chain[2 * NFT_NAME + 16];
+	char rule_text[256];
 };
 
 struct conntrack_noted {
@@ -214,6 +215,8 @@ static void put_rules(struct why *w, const struct nft_result *result, uint64_t e
 	snprintf(w->chain, sizeof(w->chain), "%s %s %s", result->rule[0].family,
 		 result->rule[0].table, result->rule[0].chain);
 	f->rule_chain = w->chain;
+	if (shown == 1 && result->rule[0].exact)
+		f->rule_handle = result->rule[0].handle;
 }
 
 static void fill_rules(struct why *w, const struct live_row *row, struct finding_facts *f)
@@ -225,6 +228,10 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 		return;
 	nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]), &result);
 	put_rules(w, &result, row->counts.events, f);
+	if (f->rule_handle) {
+		way_rule_text(&ns, &result.rule[0], w->rule_text, sizeof(w->rule_text));
+		f->rule = w->rule_text;
+	}
 	netns_close(&ns);
 }
 
@@ -353,15 +360,17 @@ static void look_around(const struct live *l, struct why *why, const struct live
 		}
 		free(links);
 	}
-	if (why && (row->stage == STAGE_NEIGH || row->stage == STAGE_UDP_LOOKUP)) {
-		why->netns = row->stage == STAGE_NEIGH ? 0 : row->netns;
-		if (row->stage == STAGE_NEIGH) {
-			find_dnat(why, &ns);
-			way_silent_read(&ns, &f->silent);
-		} else {
+	if (why && (row->stage == STAGE_NEIGH || row->stage == STAGE_IP_ROUTE ||
+		    row->stage == STAGE_UDP_LOOKUP)) {
+		why->netns = row->stage == STAGE_UDP_LOOKUP ? row->netns : 0;
+		if (row->stage == STAGE_UDP_LOOKUP)
 			netns_each(find_dnat, why);
-		}
-		f->dnat = why->dnat;
+		else
+			find_dnat(why, &ns);
+		if (row->stage == STAGE_NEIGH)
+			way_silent_read(&ns, &f->silent);
+		if (why->dnat.unreachable == (row->stage == STAGE_IP_ROUTE))
+			f->dnat = why->dnat;
 	}
 	netns_close(&ns);
 }

@@ -121,6 +121,7 @@ static struct json_object *finding_json(const struct check_finding *c)
 
 static const struct record_field history_rows[] = {
 	RECORD("stage", ENUM, check_history, stage, RECORD_NAMES(stage_names)),
+	RECORD("host", BOOL, check_history, host),
 	RECORD("counter", TEXT, check_history, counter),
 	RECORD("total", UINT, check_history, total),
 	{0},
@@ -335,8 +336,9 @@ static void put_beside(struct page *p, const struct json_object *end)
 		begin_line(p, STYLE_DIM, "lost earlier");
 	for (struct json_each h = json_each(end, "history"); json_next(&h);)
 		page_fill(p, STYLE_PLAIN, h.item,
-			  h.next < n ? "{stage}\v{total#}\v({counter}),"
-				     : "{stage}\v{total#}\v({counter}); -t watches for longer");
+			  h.next < n ? "{stage}\v{total#}\v({counter}{host|, whole\vhost|}),"
+				     : "{stage}\v{total#}\v({counter}{host|, whole\vhost|}); -t watches "
+				       "for longer");
 	if (n)
 		page_end(p);
 	for (struct json_each o = json_each(end, "unread"); json_next(&o);) {
@@ -407,10 +409,10 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 		  "{?namespaces_losing_unread}; {namespaces_losing_unread} more of these lose "
 		  "packets: --netns looks at one");
 	page_end(p);
-	begin_line(p, STYLE_DIM, "not counted");
+	begin_line(p, STYLE_DIM, "not covered");
 	page_words(p, STYLE_PLAIN,
-		   "what rules without a counter, bridges, tcx and XDP programs drop: `pktledger "
-		   "trace` shows it");
+		   "drops by rules without counters, bridges, tcx and XDP programs; `pktledger trace` "
+		   "shows these");
 	page_end(p);
 }
 

@@ -481,7 +481,7 @@ static void put_evidence(struct page *p, const struct json_object *facts)
 		  "{?total}; {total#} since {since}"}},
 		{"buffer", "rcvbuf_bytes",
 		 {"{rcvbuf_bytes} bytes", "{?burst_packets}, holds {burst_packets#packet}",
-		  "{?truesize_bytes} of {truesize_bytes} bytes", "{?burst_ns} ({burst_ns#} of traffic)",
+		  "{?truesize_bytes} ({truesize_bytes} bytes of memory each)", "{?burst_ns} ({burst_ns#} of traffic)",
 		  "{?rmem_max_bytes}; net.core.rmem_max {rmem_max_bytes}"}},
 		{"rates", "arrival_pps",
 		 {"{arrival_pps#} arriving", "{?read_pps}, {read_pps#} read",

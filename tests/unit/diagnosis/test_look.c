@@ -317,35 +317,31 @@ CASE(changes_of_others)
 	}
 }
 
-/* What the host counts is a note where one namespace was asked for; all else stays a loss. */
-CASE(losses_of_the_host)
+/* Counters of the host are notes for a namespace, and counters of the namespace for a port. */
+CASE(losses_of_others)
 {
 	static const struct {
 		enum check_scope scope;
-		bool losing, noted;
+		bool losing, asked, of_namespace, of_port;
 	} rows[] = {
-		{CHECK_HOST, true, true},	{CHECK_HOST, false, false},
-		{CHECK_NAMESPACE, true, false}, {CHECK_SOCKET, false, false},
-		{CHECK_INTERFACE, true, false}, {CHECK_HOST, true, true},
-		{CHECK_HOST, true, false}, /* beyond the last */
+		{CHECK_HOST, true, false, true, true},	  {CHECK_HOST, false, false, false, false},
+		{CHECK_SOCKET, true, false, false, false}, {CHECK_INTERFACE, true, false, false, false},
+		{CHECK_NAMESPACE, true, false, false, true}, {CHECK_NAMESPACE, true, true, false, false},
 	};
-	const unsigned n = sizeof(rows) / sizeof(rows[0]);
-	struct check_finding at[sizeof(rows) / sizeof(rows[0])] = {};
-	struct check_findings list = {.at = at, .n = n - 1};
 
-	for (unsigned i = 0; i < n; i++) {
-		at[i].scope = rows[i].scope;
-		at[i].losing = rows[i].losing;
-		at[i].finding.severity = SEVERITY_ERROR;
-		strcpy(at[i].finding.facts, "{\"lost\":12}");
-	}
-	note_host(&list);
-	for (unsigned i = 0; i < n; i++) {
-		assert_int_equal(at[i].losing, rows[i].losing && !rows[i].noted);
-		assert_int_equal(at[i].finding.severity,
-				 rows[i].noted ? SEVERITY_INFO : SEVERITY_ERROR);
-		assert_string_equal(fact(&at[i].finding, "lost"), "12");
-		assert_int_equal(*fact(&at[i].finding, "scope") != '\0', rows[i].noted);
+	for (unsigned i = 0; i < 2 * LENGTH(rows); i++) {
+		const bool noted = i % 2 ? rows[i / 2].of_port : rows[i / 2].of_namespace;
+		struct check_finding c = {.scope = rows[i / 2].scope,
+					  .losing = rows[i / 2].losing,
+					  .asked = rows[i / 2].asked,
+					  .finding.severity = SEVERITY_ERROR,
+					  .finding.facts = "{\"lost\":12}"};
+
+		note_others(&(struct check_findings){.at = &c, .n = 1}, i % 2);
+		assert_int_equal(c.losing, rows[i / 2].losing && !noted);
+		assert_int_equal(c.finding.severity, noted ? SEVERITY_INFO : SEVERITY_ERROR);
+		assert_string_equal(fact(&c.finding, "lost"), "12");
+		assert_int_equal(*fact(&c.finding, "scope") != '\0', noted);
 	}
 }
 

@@ -229,6 +229,7 @@ CASE(translated_destinations)
 		const char *ifname, *entries, *listens;
 		bool tcp, closed, answered;
 		bool unnamed; /* no rule has this address */
+		const char *then; /* what changes after the entry was made */
 	} rows[] = {
 		{.rule = "udp dport 54 dnat to 198.18.0.77", .to = "198.18.0.2:53"},
 		{.rule = "udp dport 53 dnat to 198.18.0.77:5353",
@@ -278,6 +279,14 @@ CASE(translated_destinations)
 			 "conntrack -D -p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
 			 "198.18.0.77",
 		 .unnamed = true},
+		{.rule = "udp dport 53 dnat to 198.18.0.77:5353",
+		 .to = "198.18.0.2:53",
+		 .backend = "198.18.0.77:5353",
+		 .ifname = "",
+		 .entries =
+			 "conntrack -D -p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
+			 "198.18.0.77",
+		 .then = "ip route add blackhole 198.18.0.77/32"},
 		{.rule = "udp dport 53 dnat to [2001:2::77]:5353",
 		 .to = "[2001:2::2]:53",
 		 .backend = "[2001:2::77]:5353",
@@ -339,6 +348,7 @@ CASE(translated_destinations)
 			close(fd[0]);
 			fd[0] = -1;
 		}
+		assert_true(!rows[i].then || done(&pair.tx_ns, "%s", rows[i].then));
 		pid = live_in(&pair.rx_ns);
 		if (way_dnat_read(&pair.tx_ns, &dnat) != (rows[i].backend != NULL))
 			fail_msg("row %u: %s %s %s", i, dnat.asked, dnat.backend, dnat.rule);
@@ -353,6 +363,7 @@ CASE(translated_destinations)
 			assert_string_equal(dnat.asked, "");
 		}
 		assert_int_equal(dnat.closed_at, rows[i].closed ? pair.rx_ns.inum : 0);
+		assert_int_equal(dnat.unreachable, rows[i].then != NULL);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		close(fd[0]);
