@@ -324,7 +324,7 @@ def by_tls_and_with_a_token():
                               (["--tls-cert", key, "--tls-key", cert], "no certificate and its key"),
                               (["--tls-cert", cert, "--tls-key", key_of_another], "its key"),
                               (["--tls-cert", "/pl-none", "--tls-key", key], "cannot read /pl-none"),
-                              (["--token-file", path], "others may read it"),
+                              (["--token-file", path], "other users may read it"),
                               (["--textfile", f"{directory}/x.prom", "--token-file", path],
                                "add --listen")):
             result = pktledger("export", *options)

@@ -174,7 +174,7 @@ def only_the_namespace_that_is_named():
 def prints_lines_where_there_is_no_screen(term, word):
     with top("-t", "0.5", "-I", "0.2", term=term) as screen:
         assert screen.ends() == 0
-        assert word in screen.seen and "tracing what this host drops" in screen.seen, screen.seen
+        assert word in screen.seen and "tracing drops on this host" in screen.seen, screen.seen
         assert "\x1b[?1049h" not in screen.raw, screen.raw
 
 

@@ -138,7 +138,7 @@ def packets_or_bits():
     """A rate that may have been meant in bits says once what it is."""
     for rate, said in ("100M", 1), ("1M", 0), ("100Mbit", 0):
         err = pktledger("run", "--rate", rate, "-c", "10").err
-        assert err.count(f"{rate} means pps; for bit/s write {rate}bit") == said, err
+        assert err.count(f"{rate} means pps (for bit/s write {rate}bit)") == said, err
 
 
 @case

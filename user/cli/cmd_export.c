@@ -244,7 +244,7 @@ static void take_tcp(struct export *e)
 	e->tcp_error = tcp_account_look(e->tcp, &e->balance);
 	if (e->tcp_error)
 		log_error(
-			"cannot read the balance of TCP: %s; its metrics stay at their last values",
+			"cannot read the balance of TCP: %s (its metrics keep their last values)",
 			strerror(-e->tcp_error));
 	else
 		metrics_tcp(e->metrics, &e->balance);
@@ -262,7 +262,7 @@ static bool on_interval(void *arg)
 	if (e->o->textfile) {
 		failed = metrics_file(e->metrics, e->o->textfile, &err) != 0;
 		if (failed && !e->file_failed)
-			log_warn("%s; it is tried again at each interval", err.message);
+			log_warn("%s (retrying at each interval)", err.message);
 		else if (!failed && e->file_failed)
 			log_warn("%s can be written again", e->o->textfile);
 		e->file_failed = failed;
@@ -298,7 +298,7 @@ static int open_outlets(struct export *e, struct error *err)
 			 "it",
 			 num_text_endpoint(&http.listen));
 	if (!rc && file && fnmatch("*.prom", file, 0) && strncmp(file, "/dev/", 5))
-		log_warn("node_exporter reads files whose names end with .prom only");
+		log_warn("the name must end with .prom, or node_exporter ignores the file");
 	return rc;
 }
 
@@ -311,7 +311,7 @@ static int check(struct export *e, struct error *err)
 		return error_usage(err, "use trace --json-lines", "export is for Prometheus");
 	if (e->o->textfile && !option_given("listen") && (e->o->cert || e->o->token_file))
 		return error_usage(err, "add --listen",
-				   "%s protects a port, and with --textfile alone there is none",
+				   "%s protects a port, and --textfile alone opens no port",
 				   e->o->cert ? "--tls-cert" : "--token-file");
 	if (o->balance && (o->spec.netns || o->pod))
 		return error_usage(err, "narrow EXPR instead",

@@ -44,7 +44,7 @@ static const struct opt lab_opts[] = {
 	{"mtu", 0, OPT_SIZE, AT(mtu), .min = 1280, .max = 65535, .help = "MTU of the links"},
 	{"fault", 0, OPT_CUSTOM, AT(faults), .metavar = "LIST", .values = fault_values,
 	 .parse = parse_faults, .default_text = "none",
-	 .help = "drop UDP packets on purpose, as with run --fault"},
+	 .help = "drop UDP packets on purpose (like run --fault)"},
 	{0},
 };
 

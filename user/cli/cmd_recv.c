@@ -160,7 +160,7 @@ static void on_listening(void *arg)
 		 at->family ? num_text_endpoint(at) : "loopback only", (unsigned)s->cfg.spec->port);
 	show_limits(s->cfg.max_pps);
 	if (s->insecure)
-		log_warn("INSECURE: everybody who reaches this address is served");
+		log_warn("INSECURE: no authentication, anyone who can connect is served");
 	if (!s->json)
 		return;
 	start = json_origin(program_argc, program_argv, env_read(NULL));
@@ -251,19 +251,19 @@ static int check_listen(const struct recv_options *o, struct error *err)
 		return error_usage(err, "give the port by --control-port",
 				   "--listen takes no port");
 	if (o->new_token && o->insecure)
-		return error_usage(err, "leave one of them out",
-				   "--insecure asks for no token, and --new-token makes one");
+		return error_usage(err, "remove one of the two options",
+				   "--insecure excludes tokens, and --new-token creates a token");
 	if ((o->token_file || o->new_token) && !tls)
 		return error_set(err, STATUS_UNABLE, -ENOSYS,
-				 "`run --to USER@HOST` goes by ssh and needs no token",
+				 "`run --to USER@HOST` uses ssh and needs no token",
 				 "this build has no TLS, and so no tokens");
 	if (num_is_loopback(&o->listen) || o->token_file || o->new_token || o->insecure)
 		return 0;
 	return error_usage(err,
 			   "--new-token FILE makes one; `run --to USER@HOST` by ssh needs neither; "
 			   "or --insecure",
-			   "beyond loopback a token is needed: everybody could have this host send "
-			   "and receive");
+			   "an address other than loopback needs a token, because anyone who can "
+			   "connect could use this host");
 }
 
 /* Serves, and prints a line per run. Returns the exit status. */

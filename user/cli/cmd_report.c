@@ -164,10 +164,10 @@ static void show_damage(const struct ledgers_file *f)
 	unsigned long long others = s->bad - s->cut;
 
 	if (s->cut)
-		log_warn("%s is cut off in line %llu, at byte %llu: what is before that is used",
+		log_warn("%s is truncated in line %llu, at byte %llu: using the lines before",
 			 f->path, (unsigned long long)s->cut_line, (unsigned long long)s->cut_at);
 	if (others)
-		log_warn("%s: %s not match the checksum (the first: line %llu); the rest is used",
+		log_warn("%s: %s not match the checksum (first: line %llu), using all other lines",
 			 f->path, fmt_many(others, "line does|lines do"),
 			 (unsigned long long)s->bad_line);
 	if (f->odd)
@@ -239,7 +239,7 @@ static int report(struct report_options *o, struct error *err)
 	else if (o->compare)
 		rc = choose_pair(l, &o->view.a, &o->view.b, err);
 	else if (joined_tcp_wanted(l) || joined_wanted(l))
-		log_info("--join makes one ledger of these");
+		log_info("join the files into one ledger with --join");
 	if (!rc)
 		rc = show_ledgers(&o->view, l, err);
 	if (!rc && show_disagrees(l))

@@ -147,9 +147,9 @@ static int check_ports(const struct run_options *o, struct error *err)
 		 "--mtu, --queues, --interface-gro, --threaded-napi and --rps are for the lab that "
 		 "run makes",
 		 "leave -i, --to and --lab out"},
-		{far && spec->topology_set, "what lies between two hosts is as it is",
+		{far && spec->topology_set, "pktledger cannot change the path between two hosts",
 		 "leave --topology out"},
-		{far && o->ports.n > 1, "with --to, -i takes one interface",
+		{far && o->ports.n > 1, "with --to, give -i a single interface",
 		 "name the interface of this host"},
 		{!far && !in_lab(o) && o->ports.n != 2, "-i needs two interfaces",
 		 "sender first: -i A,B"},
@@ -176,10 +176,10 @@ static int check_receiver(const struct run_options *o, struct error *err)
 		{t->spec.pass && t->rx != RX_XDP, "--pass is for the receiving engine xdp",
 		 "add --rx xdp"},
 		{t->pcap && !t->stamp,
-		 "run follows numbered packets, and those of a capture have no numbers",
+		 "run needs numbered packets, and captured packets have no numbers",
 		 "add --sequence-header, or use `send`"},
 		{t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1,
-		 "a socket receives at one port: --dst-port is a range", "use --rx xsk"},
+		 "a socket receives on a single port, and --dst-port is a range", "use --rx xsk"},
 		{t->rx == RX_SOCKET && t->spec.vlan && in_lab(o),
 		 "the lab has no VLAN device for a socket to receive by", "use --rx xsk"},
 		{0},
@@ -241,7 +241,8 @@ static void show_repair(void *arg, const struct journal_record *rec, const char 
 		log_warn("%s is '%s' again: pktledger (pid %d) had ended without putting it back",
 			 rec->target, rec->old, (int)rec->pid);
 	else
-		log_warn("%s stays '%s': it is no longer what pktledger (pid %d) had set",
+		log_warn("%s stays '%s': the value differs from the value that pktledger (pid %d) "
+			 "set",
 			 rec->target, current, (int)rec->pid);
 }
 

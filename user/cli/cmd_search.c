@@ -272,7 +272,8 @@ static void check_found(const struct json_object *end, const struct search *s, s
 
 		if (json_get(rate, "lower_pps") || !json_get_bool(rate, "done"))
 			continue;
-		error_set(err, STATUS_FAILED, -ERANGE, "give a lower --min-rate, or see what loses",
+		error_set(err, STATUS_FAILED, -ERANGE, "lower --min-rate, or find the cause of the "
+						       "loss",
 			  "%s: even the lowest rate, %.0f packets/s, loses more than %g %%%s%s",
 			  found_goals[g], json_get_double(end, "min_rate_pps"),
 			  json_get_double(rate, "loss_ratio") * 100,
@@ -282,8 +283,9 @@ static void check_found(const struct json_object *end, const struct search *s, s
 		error_set(
 			err, STATUS_FAILED, -EDOM,
 			"stop other work on this host, or try --nice -20, or longer trials with -t",
-			"noise: some trials lost packets from %s on, and others lost none up to "
-			"%s; the search ends because it cannot distinguish such noise from loss",
+			"noise: some trials lost packets at %s and above, while other trials lost "
+			"no packets up to %s, so the search stops: it cannot distinguish such noise "
+			"from loss",
 			fmt_rate(json_get_double(end, "lost_from_pps")),
 			fmt_rate(json_get_double(end, "held_to_pps")));
 }

@@ -36,8 +36,7 @@ static const struct opt selftest_opts[] = {
 	 .help = "number of packets per fault"},
 	{"ipv6", '6', OPT_FLAG, AT(ipv6), .help = "use IPv6"},
 	{"host-global", 0, OPT_FLAG, AT(host_global),
-	 .help = "also inject faults that affect the whole host meanwhile (udp_mem, "
-		 "backlog:flow_limit)"},
+	 .help = "also inject faults that affect the whole host (udp_mem, backlog:flow_limit)"},
 	{0},
 };
 

@@ -52,7 +52,7 @@ static int check_name(const struct opt_vary *vary, unsigned n, struct error *err
 				   opt->name);
 	for (unsigned i = 0; i < n; i++) {
 		if (vary[i].ref.opt == opt)
-			return error_usage(err, "put its values in one list",
+			return error_usage(err, "put all values into one list",
 					   "--vary %s is given twice", opt->name);
 	}
 	return 0;

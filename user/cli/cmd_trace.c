@@ -187,7 +187,7 @@ static void goes_on(int *first, const char *file, int rc)
 	if (!rc || *first)
 		return;
 	*first = rc;
-	log_error("cannot write %s: %s; the trace goes on without it", file, strerror(-rc));
+	log_error("cannot write %s: %s (continuing without the file)", file, strerror(-rc));
 }
 
 static void written(struct trace *t, int rc)
@@ -326,7 +326,7 @@ static void events_read(struct trace *t, bool all)
 	n = live_read_drops(t->session.live, all ? 0 : EVENTS_NS);
 	if (n < 0) {
 		e->read_error = (int)n;
-		log_error("cannot read samples of drops: %s; the trace goes on without them",
+		log_error("cannot read samples of drops: %s (continuing without samples)",
 			  strerror(-e->read_error));
 	}
 	if (e->file)
@@ -436,7 +436,7 @@ static void on_start(void *arg)
 	written(t, ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
 	json_out_once(t->json, "start", json_object_get(t->start));
 	if (!t->json)
-		log_info("tracing what this host drops%s%s%s%s", asked.expr ? " of: " : "",
+		log_info("tracing drops on this host%s%s%s%s", asked.expr ? " matching: " : "",
 			 asked.expr ? asked.expr : "", asked.inner ? ", also in tunnels" : "",
 			 t->o->command || t->o->live.duration_ns ? "" : "; Ctrl-C ends");
 }
@@ -516,7 +516,7 @@ static bool on_interval(void *arg)
 	}
 	if (!t->gone && live_gone(l, what, sizeof(what))) {
 		t->gone = true;
-		log_warn("%s is gone: a new one of this name is not traced", what);
+		log_warn("%s was deleted: a new namespace of the same name is not traced", what);
 	}
 	log_progress("%.0f s%s: %s lost", (double)time * 1e-9,
 		     fmt_left((double)time, (double)t->o->live.duration_ns, time), fmt_count(lost));
@@ -596,13 +596,13 @@ static int check_options(const struct trace *t, struct error *err)
 		{o->live.balance && !udp && o->seq.kind != NUMBERS_NONE,
 		 "--seq is for UDP: TCP has its own", "leave it out"},
 		{o->live.balance && !tcp && option_given("flows"),
-		 "--flows is for TCP: the balance of UDP keeps none", "leave it out"},
+		 "--flows is for TCP: the balance of UDP has no table of flows", "leave it out"},
 		{o->live.balance && !udp && option_given("settle"),
-		 "--settle is for UDP: TCP sends again what is lost", "leave it out"},
+		 "--settle is for UDP: TCP retransmits lost segments", "leave it out"},
 		{tcp && o->live.spec.inner,
 		 "--inner and --balance of TCP cannot be given together: TCP sockets do not know "
 		 "the tunnel",
-		 "leave one of them out"},
+		 "remove one of the two options"},
 		{0},
 	};
 

@@ -373,9 +373,9 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 	const bool headers = has_ranges(s) || spec->vlan || spec->tos || spec->ttl;
 	const struct contradiction list[] = {
 		{s->frames && (spec->tuning.send.gso || spec->tuning.send.unconnected),
-		 "--gso and --unconnected need packets that are all alike, and an option asks for "
-		 "different ones",
-		 "leave one of them out"},
+		 "--gso and --unconnected need identical packets, and another option makes packets "
+		 "differ",
+		 "remove one of the two options"},
 		{t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX,
 		 "--profile onoff needs a --rate for its bursts", "for example --rate 100k"},
 		{has_schedule(t) && !t->pcap && t->rate_set,
@@ -517,7 +517,7 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 	if (spec->duration_ns && !t->count_set)
 		spec->count = UINT64_MAX;
 	if (!rc && spec->rate.unit == RATE_PPS && spec->rate.value >= PERHAPS_BITS)
-		log_info("%s means pps; for bit/s write %sbit",
+		log_info("%s means pps (for bit/s write %sbit)",
 			 num_text_rate(&spec->rate), num_text_rate(&spec->rate));
 	return rc ? rc : plan_shape(t, spec, err);
 }
@@ -705,12 +705,12 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 		{via->command && via->login, "--via already says how the other host is reached",
 		 "leave USER@ out of --to"},
 		{via->command && o->target.to.port,
-		 "with --via, --to has no port: that of the data is --port", "leave it out"},
+		 "with --via, --to takes no port: set the data port with --port", "leave it out"},
 		{!by_via && via->remote, "--remote is for a host that is reached by ssh or --via",
 		 "--to USER@HOST"},
 		{by_via && (o->token_file || o->insecure || o->scheme),
-		 "tls://, tcp://, --token-file and --insecure are for `recv --serve`; ssh and "
-		 "--via do the authentication themselves",
+		 "tls://, tcp://, --token-file and --insecure are for `recv --serve`, while ssh and "
+		 "--via authenticate themselves",
 		 "leave it out"},
 		{o->scheme == REMOTE_TLS && !o->token_file, "TLS needs the token of the other host",
 		 "add --token-file FILE"},
@@ -749,10 +749,10 @@ int remote_connect(const struct remote_options *o, uint16_t port, struct peer **
 	if (!o->token_file && !o->insecure && !peer_is_via(&target) && !num_is_loopback(&target.to))
 		return error_usage(
 			err,
-			"--to USER@HOST goes by ssh; or --token-file FILE, which `recv --serve "
-			"--new-token` makes; or --insecure",
-			"without a token anybody on the path could read and change what the hosts "
-			"exchange");
+			"use --to USER@HOST (ssh), --token-file FILE (created by `recv --serve "
+			"--new-token`), or --insecure",
+			"without a token, any host on the path could read and change the control "
+			"connection");
 	watch_unblock_signals(); /* nothing is half done yet */
 	if (o->token_file)
 		rc = token_read(&target.token, o->token_file, err);

@@ -858,7 +858,7 @@ static bool shows_tcp(const struct view *v, const struct view_input *in)
 
 /* No line exceeds the narrowest screen, and all lines fit on the lowest screen. */
 static const char *const help[] = {
-	"A stage in red loses packets now, one in yellow",
+	"A red stage loses packets now, a yellow stage",
 	"has lost some.",
 	"up/down choose a row",
 	"Enter   what to do, its last minutes and packets",

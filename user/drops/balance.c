@@ -250,7 +250,8 @@ static int load_error(const struct balance *b, struct error *err, int rc)
 {
 	if (!b->by_functions || !(rc == -EPERM || trace_load_again(rc)))
 		return trace_load_error(err, rc);
-	return error_set(err, STATUS_UNABLE, rc, "trace without it shows what is dropped",
+	return error_set(err, STATUS_UNABLE, rc, "use trace without --balance, which shows drops "
+						 "only",
 			 "--balance needs Linux 6.3, or before that fexit on udp_recvmsg: this "
 			 "kernel does not report what sockets read");
 }
@@ -762,7 +763,7 @@ static int parse_offset(const char *text, struct balance_numbering *n, struct er
 	step = value[2];
 	if (offset + bytes > PAYLOAD_MAX)
 		return error_set(err, STATUS_USAGE, -ERANGE, HINT,
-				 "'%s' is beyond the end of any payload", text);
+				 "'%s' exceeds the maximum payload length", text);
 	if (step > (~0ULL >> (64 - 8 * bytes)) / 4)
 		return error_set(err, STATUS_USAGE, -ERANGE, HINT,
 				 "'%s': the step is too large for a number of so few bytes", text);

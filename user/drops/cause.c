@@ -38,11 +38,11 @@ const struct class_row class_rows[] = {
 
 	/* Multicast to groups that this host has not joined. */
 	{NULL, "ip6_mc_input ip_mc_input", 0, PROTOCOL_ANY, EXPECTED,
-	 "multicast that nobody here has joined (ip6_mc_input)"},
+	 "multicast group without a member on this host (ip6_mc_input)"},
 	{"NOT_SPECIFIED IP_INADDRERRORS", IP_ROUTE, OF_TO_MANY, PROTOCOL_ANY, EXPECTED,
-	 "multicast that nobody here has joined (ip_rcv_finish_core)"},
+	 "multicast group without a member on this host (ip_rcv_finish_core)"},
 	{"IP_INNOROUTES", "ip6_pkt_*", OF_TO_MANY, PROTOCOL_ANY, EXPECTED,
-	 "multicast that nobody here routes (ip6_pkt_discard)"},
+	 "multicast group without a route on this host (ip6_pkt_discard)"},
 	{"NOT_SPECIFIED NO_SOCKET", UDP_RCV, OF_TO_MANY, PROTOCOL_ANY, EXPECTED,
 	 "broadcast or multicast without a listener (__udp4_lib_mcast_deliver)"},
 	{"UNHANDLED_PROTO PTYPE_ABSENT", NULL, 0, PROTOCOL_NOT_IP, EXPECTED,
@@ -86,9 +86,9 @@ const struct class_row class_rows[] = {
 	 "dev_reset_queue dev_qdisc_* qdisc_reset qdisc_destroy",
 	 0, PROTOCOL_ANY, SUSPECTED, "waited in a qdisc that was reset or removed (qdisc_reset)"},
 	{NULL, "flush_backlog dev_cpu_dead", 0, PROTOCOL_ANY, SUSPECTED,
-	 "waited for a device that went away (flush_backlog)"},
+	 "queued for an interface that was deleted (flush_backlog)"},
 	{NULL, "*_clean_tx* *_free_tx_* *_unmap_and_free_tx*", 0, PROTOCOL_ANY, SUSPECTED,
-	 "in the transmit ring when it was cleaned: perhaps sent (ndo_stop)"},
+	 "in the transmit ring during its cleanup, possibly sent (ndo_stop)"},
 	{"QUEUE_PURGE", "neigh_* skb_queue_purge* skb_errqueue_purge*", 0, PROTOCOL_ANY, SUSPECTED,
 	 "in a queue that was emptied (skb_queue_purge_reason)"},
 };
@@ -190,7 +190,7 @@ static void judge(struct judged_cause *c, const struct reasons *r, const struct 
 	c->verdict = judge_drop(&e);
 	if (key->flags & WATCH_ABORTED) {
 		snprintf(c->reason, sizeof(c->reason), "XDP_ABORTED"); /* without a reason */
-		c->verdict.note = "the XDP program aborted, or its verdict is none "
+		c->verdict.note = "the XDP program aborted or returned an invalid verdict "
 				  "(trace_xdp_exception)";
 	}
 }

@@ -158,7 +158,7 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		return 0;
 	}
 	checkpoints_close(c);
-	return error_errno(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
+	return error_errno(err, STATUS_UNABLE, rc, "run with -vv to see the messages of libbpf",
 			   "cannot attach the checkpoints");
 }
 

@@ -138,11 +138,11 @@ const char *arrivals_clock_doubt(const struct arrivals *a)
 	if (!l->measured || l->max < DELAY_DOUBT_NS)
 		return NULL;
 	if (l->min < DELAY_DOUBT_NS)
-		return "some delays are above 10 s: either a clock was set meanwhile, or packets "
-		       "were held for that long";
+		return "some latencies exceed 10 s: a clock was set during the run, or packets were "
+		       "held for that long";
 	if (l->min > TAI_OFFSET_NS - TAI_NEAR_NS && l->min < TAI_OFFSET_NS + TAI_NEAR_NS)
-		return "every delay is about 37 s: one end's kernel does not know the offset of "
-		       "TAI";
+		return "every latency is about 37 s: the TAI offset is not set in the kernel of one "
+		       "end";
 	return "even the shortest delay is above 10 s: the clocks of both ends differ";
 }
 

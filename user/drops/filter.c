@@ -668,7 +668,8 @@ int filter_check_inner(const struct filter *f, struct error *err)
 {
 	static const char *const outer[] = {"vxlan", "geneve"}; /* keywords for a tunnel itself */
 	static const char hint[] =
-		"use what IP and the protocols in it have: host, net, port, proto, ip[..], udp[..]";
+		"use primitives of IP and the protocols inside: host, net, port, proto, ip[..], "
+		"udp[..]";
 
 	for (unsigned i = 0; i < sizeof(outer) / sizeof(outer[0]); i++) {
 		if (filter_has_word(f->expression, outer[i]))
@@ -679,8 +680,8 @@ int filter_check_inner(const struct filter *f, struct error *err)
 	}
 	if (filter_l3_refusal(f))
 		return error_set(err, STATUS_USAGE, -EINVAL, hint,
-				 "--inner applies EXPR from the IP header on, and this one cannot "
-				 "be: %s",
+				 "--inner applies EXPR to the IP header and after, which is not "
+				 "possible for this EXPR: %s",
 				 filter_l3_refusal(f));
 	return 0;
 }

@@ -122,7 +122,7 @@ static int read_symbols(struct ksyms *k, const char *path, struct error *err)
 		return error_set(err, STATUS_UNABLE, -EPERM,
 				 "run as root or with CAP_SYSLOG; kernel.kptr_restrict must not be "
 				 "2",
-				 "%s shows no addresses: CAP_SYSLOG is missing", path);
+				 "%s hides addresses: CAP_SYSLOG is missing", path);
 	sort(k);
 	return 0;
 }

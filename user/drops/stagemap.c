@@ -201,8 +201,9 @@ static const struct error_note redirect_notes[] = {
 };
 
 static const struct error_note live_notes[] = {
-	{0, "the device's ring was full; of a batch the tail died (bq_xmit_all)"},
-	{ENXIO, "the device takes no XDP frames; the peer of a veth needs NAPI (veth_xdp_xmit)"},
+	{0, "the interface ring was full, and the end of a batch was lost (bq_xmit_all)"},
+	{ENXIO, "the interface does not accept XDP frames (the peer of a veth needs NAPI) "
+		"(veth_xdp_xmit)"},
 	{ENETDOWN, "the device was down (ndo_xdp_xmit)"},
 	{ANY_ERROR, "the device refused the frames (bq_xmit_all)"},
 };
@@ -314,5 +315,5 @@ const char *stage_title(enum stage stage)
 	static const char *const titles[STAGE_COUNT] = {STAGES(STAGE_TITLE)};
 #undef STAGE_TITLE
 
-	return stage < STAGE_COUNT ? titles[stage] : "no loss of a packet of its own";
+	return stage < STAGE_COUNT ? titles[stage] : "not a loss of another packet";
 }

@@ -55,7 +55,8 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "List filters, programs and their counters with `tc -s filter show dev IFNAME egress` and "
 	 "`bpftool net`."},
 	{STAGE_QDISC, "limit of a qdisc, AQM, replaced or reset qdisc",
-	 "kfree_skb: QDISC_*, FQ_*, CAKE_*", "the kernel's counter counts a GSO packet as one",
+	 "kfree_skb: QDISC_*, FQ_*, CAKE_*", "the kernel's counter counts a GSO packet as a single "
+					     "packet",
 	 "The queueing discipline of the interface. send() succeeds unless the socket has "
 	 "IP_RECVERR, in which case it fails with ENOBUFS.",
 	 "Packets are sent faster than the interface or the shaper transmits them, for longer than "
@@ -77,8 +78,8 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	{STAGE_WIRE, "cables and switches between two hosts", "none",
 	 "needs both ends: packets seen at one probe and not at the next; no fault: a test network "
 	 "has no wire",
-	 "Packets left one host and did not reach the other host. Such a loss is always the "
-	 "difference of two probes, never a residual.",
+	 "Packets left a host and did not reach the next host. Such a loss is always the difference "
+	 "of two probes, never a residual.",
 	 "A switch with a full queue, a policer, a damaged cable or transceiver, a congested link, "
 	 "or a loss at the receiver's port before its first counter.",
 	 "Read the counters of the switches on the path. `ethtool -S IFNAME` on both hosts shows "
@@ -193,7 +194,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "kfree_skb: FRAG_REASM_TIMEOUT, DUP_FRAG; NOT_SPECIFIED by function",
 	 "30 s late (60 s for IPv6) unless a test network shortens the time; a fragment whose "
 	 "first fragment was not seen cannot be assigned to a datagram",
-	 "Fragments wait until their datagram is complete. One lost fragment loses the whole "
+	 "Fragments wait until their datagram is complete. A lost fragment loses the whole "
 	 "datagram.",
 	 "A fragment did not arrive within ipfrag_time. The memory for fragments is full "
 	 "(ipfrag_high_thresh). Fragments overlap or arrive twice.",

@@ -145,7 +145,8 @@ static int load(struct tcp_observer *o, bool kfuncs, struct error *err)
 /* Failed retransmissions cannot be detected in another way. */
 static int no_fexit(struct error *err, int rc)
 {
-	return error_set(err, STATUS_UNABLE, rc, "trace without --balance shows what is dropped",
+	return error_set(err, STATUS_UNABLE, rc, "use trace without --balance, which shows drops "
+						 "only",
 			 "--balance of TCP needs Linux 6.17, or before that fexit on "
 			 "__tcp_retransmit_skb: this kernel does not report which "
 			 "retransmissions failed (tcp:tcp_retransmit_skb without err)");

@@ -155,7 +155,8 @@ static const struct {
 } kinds[XDPLOSS_KINDS] = {
 	[XDPLOSS_REDIRECT] = {OBSERVER_REDIRECT_ERR, "xdp_redirect_err", NULL},
 	[XDPLOSS_EXCEPTION] = {OBSERVER_XDP_EXCEPTION, "xdp_exception",
-			       "the XDP program's verdict is none (bpf_warn_invalid_xdp_action)"},
+			       "the XDP program returned an invalid verdict "
+			       "(bpf_warn_invalid_xdp_action)"},
 	[XDPLOSS_DEVMAP] = {OBSERVER_DEVMAP_XMIT, "xdp_devmap_xmit", NULL},
 	[XDPLOSS_BULK_TX] = {OBSERVER_BULK_TX, "xdp_bulk_tx", NULL},
 	[XDPLOSS_CPUMAP_QUEUE] = {OBSERVER_CPUMAP, "xdp_cpumap_enqueue", NULL},

@@ -66,8 +66,8 @@ static void name_bridge(struct site *s)
 		.named = {.stage = STAGE_L2,
 			  .direction = "forward",
 			  .netns = "bridge",
-			  .note = "came into the bridge, and did not leave it towards the "
-				  "receiver; no event shows why"},
+			  .note = "entered the bridge and did not leave towards the receiver, "
+				  "without a drop event"},
 	};
 
 	snprintf(in_bridge.named.ifname, sizeof(in_bridge.named.ifname), "%s",

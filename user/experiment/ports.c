@@ -55,7 +55,7 @@ static int open_port(const char *text, struct netns *ns, struct netdev *dev, str
 	if (rc)
 		return rc;
 	if (dev->link.flags & IFF_LOOPBACK)
-		return error_usage(err, "run without -i makes a lab of its own",
+		return error_usage(err, "run without -i creates its own test network",
 				   "%s is the loopback device, not a port", dev->link.ifname);
 	if (dev->default_route)
 		return error_usage(err, "use ports that carry nothing else",
@@ -137,8 +137,8 @@ static int find_next_hop(struct site *s, struct error *err)
 		rc = -EHOSTUNREACH;
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc,
-				   "look at `ip route get`; reach the target once (ping) so that "
-				   "its neighbour entry is there",
+				   "check `ip route get`, and ping the target once to resolve its "
+				   "neighbour entry",
 				   "no known next hop to the target by %s", s->lab.tx.ifname);
 	memcpy(s->flow.src_mac, s->lab.tx.mac, sizeof(s->flow.src_mac));
 	s->flow.src_port = SRC_PORT;

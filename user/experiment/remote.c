@@ -40,7 +40,7 @@ static int lose(struct peer *p, int rc, struct error *err)
 	p->lost = true;
 	return error_set(err, STATUS_FAILED, rc,
 			 p->via.words ? "see the messages above, of the command that leads there"
-				      : "see what `recv --serve` prints there",
+				      : "see the output of `recv --serve` on the other host",
 			 "the other host is lost: %s", why);
 }
 
@@ -249,8 +249,8 @@ static int refuse_via(const struct peer *p, int rc, int status, struct error *er
 				 "there is no %s on the other host (%s: exit status %d)",
 				 remote ? remote : "pktledger", name, status);
 	return error_set(err, STATUS_FAILED, rc,
-			 "see its messages above; if pktledger is not in the PATH there, give its "
-			 "path: --remote PATH",
+			 "see its messages above (if pktledger is not in the PATH there, use "
+			 "--remote PATH)",
 			 "%s ended with status %d before pktledger answered there", name, status);
 }
 
@@ -369,7 +369,8 @@ static int find_way(struct peer *p, const struct run_spec *spec, const struct ex
 	int fd = probe_open(spec->ipv6, spec->reverse ? (unsigned)spec->port : 0), rc;
 
 	if (fd < 0)
-		return error_errno(err, STATUS_FAILED, fd, "another --port, or end what uses it",
+		return error_errno(err, STATUS_FAILED, fd, "use another --port, or stop the program "
+							   "that uses it",
 				   "cannot use UDP port %u", (unsigned)spec->port);
 	to.port = (uint16_t)spec->port;
 	find_self(p, &to);
@@ -383,8 +384,8 @@ static int find_way(struct peer *p, const struct run_spec *spec, const struct ex
 		return rc;
 	if (p->seen.family)
 		return error_set(err, STATUS_FAILED, rc,
-				 "a firewall or NAT on the path lets nothing in; start the run on "
-				 "the other host instead",
+				 "a firewall or NAT blocks the path in this direction: start the "
+				 "run on the other host",
 				 "--reverse does not work: nothing that %s sends reaches %s",
 				 p->hello.host, num_text_endpoint(&p->seen));
 	return error_set(err, STATUS_FAILED, rc, "check the firewall there",

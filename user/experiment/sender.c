@@ -80,7 +80,7 @@ static bool is_stuck(struct sending *me)
 	if (me->stuck < STUCK_TRIES || now - me->stuck_ns < STUCK_NS)
 		return false;
 	error_set(&me->worker.error, STATUS_FAILED, -ETIMEDOUT,
-		  "tc -s qdisc and ip -s link show the device whose queue stands still",
+		  "find the interface with a stalled queue: tc -s qdisc, ip -s link",
 		  "sending stopped: for %d s no packet could be sent",
 		  (int)(STUCK_NS / 1000000000));
 	return true;

@@ -133,7 +133,8 @@ static int do_probe(struct caller *s, struct json_object *msg)
 		s->probe_fd = probe_open(p->ipv6, p->port);
 	}
 	if (s->probe_fd < 0) {
-		error_errno(&why, STATUS_FAILED, s->probe_fd, "another --port, or end what uses it",
+		error_errno(&why, STATUS_FAILED, s->probe_fd, "use another --port, or stop the "
+							      "program that uses it",
 			    "cannot receive at UDP port %u", p->port);
 		return refuse(s, &why);
 	}
@@ -225,7 +226,8 @@ static int complete_plan(struct caller *s, struct error *why)
 				   "packets go where the control connection or the probes come "
 				   "from, by the same IP");
 	if (!spec->tx && !spec->rx)
-		return error_usage(why, NULL, "the server knows no engine '%s'", plan->engine);
+		return error_usage(why, NULL, "the server does not support engine "
+					      "'%s'", plan->engine);
 	if (plan->numbers.window > window_most(plan->numbers.streams))
 		return error_set(why, STATUS_FAILED, -ENOMEM, "a smaller --count needs less",
 				 "the server has not the memory for so many numbers");

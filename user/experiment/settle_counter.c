@@ -209,7 +209,7 @@ void settle_by_counter(const struct countercheck *check, const struct counters *
 				.agrees = site->unread_confirmed == site->unread,
 				.documented = site->unread_confirmed < site->unread,
 				.scope = "flow",
-				.note = "no counter knows this loss; the numbers were read from "
+				.note = "no counter records this loss: the numbers were read from "
 					"the queue before",
 			},
 			res);

@@ -44,13 +44,14 @@ int token_read(struct token *token, const char *path, struct error *err)
 	if (n < 0)
 		return refuse(path, "cannot be read", "", err);
 	if (S_ISREG(st.st_mode) && st.st_mode & (S_IRWXG | S_IRWXO))
-		return refuse(path, "others may read it", "chmod 600 the file", err);
+		return refuse(path, "other users may read it", "chmod 600 the file", err);
 	end = memchr(bytes, '\n', (size_t)n);
 	token->len = end ? (size_t)(end - bytes) : (size_t)n;
 	if (token->len < TOKEN_MIN || token->len > TOKEN_MAX) {
 		token->len = 0;
 		return refuse(path, "its first line is no token of 32 to 256 bytes",
-			      "`recv --serve --new-token FILE` makes one, or openssl rand -hex 32",
+			      "create a token with `recv --serve --new-token FILE` or openssl rand "
+			      "-hex 32",
 			      err);
 	}
 	memcpy(token->bytes, bytes, token->len);
@@ -75,7 +76,7 @@ int token_new(const char *path, struct error *err)
 
 	if (rc)
 		return error_usage(err,
-				   rc == -EEXIST ? "--token-file uses one that is there" : NULL,
+				   rc == -EEXIST ? "use an existing token with --token-file" : NULL,
 				   "--new-token %s: %s", path, strerror(-rc));
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		rc = -errno;

@@ -80,12 +80,12 @@ static int no_reading(const struct change *c, int code, struct error *err)
 	change_title(c, title, sizeof(title));
 	if (code == -ENODEV)
 		return error_set(err, STATUS_FAILED, code, "`ip link` lists the interfaces",
-				 "there is no interface '%s'", c->ifname);
+				 "interface '%s' not found", c->ifname);
 	if (code == -ENOENT)
 		return error_set(err, STATUS_UNABLE, code, NULL, "there is no %s here", title);
 	if (code == -EDOM)
 		return error_set(err, STATUS_UNABLE, code, "change it by hand",
-				 "%s is set up in a way that could not be put back", title);
+				 "the configuration of %s could not be restored", title);
 	if (code == -EXDEV)
 		return error_set(err, STATUS_UNABLE, code,
 				 "enter the namespace by `ip netns exec` or `nsenter --all`",
@@ -110,7 +110,7 @@ static int no_value(const struct change *c, const char *wanted, uint64_t max, in
 	if (code == -EDOM)
 		return error_set(
 			err, STATUS_UNABLE, code, "change it by hand",
-			"%s is %s: to put that back as it is takes more than is known here", title,
+			"%s is %s, which pktledger cannot restore exactly", title,
 			c->old);
 	return error_set(err, STATUS_FAILED, code, NULL, "%s cannot be '%s': %s", title, wanted,
 			 code == -EINVAL   ? "not a value of it"
@@ -471,7 +471,7 @@ static int prepare(struct batch *b, struct error *err)
 		return ret;
 	ret = journal_kept_save(&b->file);
 	return error_errno(err, STATUS_UNABLE, ret, hint(ret, &why),
-			   "cannot write down what is changed, so nothing is");
+			   "cannot record the change, so nothing is changed");
 }
 
 static void report(const struct batch *b, unsigned i, enum change_outcome outcome, const char *why)
@@ -624,7 +624,7 @@ static enum change_outcome undo(struct json_object *o, struct step *s, int lock)
 		snprintf(s->report.title, sizeof(s->report.title), "%s %s %s",
 			 json_get_text(o, "kind"), json_get_text(o, "ifname"),
 			 json_get_text(o, "name"));
-		return because(s, CHANGE_KEPT, "this version does not know what it is");
+		return because(s, CHANGE_KEPT, "unknown to this version");
 	}
 	s->e.change.ns = &s->ns;
 	s->report.change = &s->e.change;
@@ -737,7 +737,7 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 	if (!ret)
 		ret = check_whole(&file, err);
 	journal_kept_close(&file);
-	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read what was changed");
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read the record of changes");
 }
 
 /*

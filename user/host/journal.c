@@ -451,8 +451,8 @@ int journal_restore(struct journal_change *change, struct error *err)
 	ret = settle(change);
 	if (ret == -ESTALE)
 		error_set(err, STATUS_FAILED, ret, "check its value",
-			  "/proc/sys/%s was changed by something else meanwhile and stays as it "
-			  "is; before it was %s",
+			  "/proc/sys/%s was changed by another program and stays as it is (original "
+			  "value: %s)",
 			  rec->target, rec->old);
 	error_errno(err, STATUS_FAILED, ret, "set it by hand", "cannot put /proc/sys/%s back to %s",
 		    rec->target, rec->old);
@@ -510,7 +510,7 @@ int journal_repair(journal_repair_cb cb, void *arg, struct error *err)
 		ret = repair(&e, cb, arg);
 		if (ret < 0)
 			error_errno(err, STATUS_FAILED, ret, "run it as root, or set it by hand",
-				    "cannot restore what %s says", e.path);
+				    "cannot restore the changes recorded in %s", e.path);
 		else
 			settled += ret;
 		entry_close(&e);

@@ -783,7 +783,7 @@ static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct erro
 
 	if (queues > 1)
 		return error_usage(err, "use one thread (-P 1)",
-				   "the taps of a lab have one queue each");
+				   "each tap of a test network has a single queue");
 	ret = lab_taps_open(&lab->taps, &lab->tx, &lab->rx, err);
 	if (!ret)
 		ret = set_up_link(&lab->tx, &lab->rx, mtu, err);

@@ -142,7 +142,7 @@ int trace_load_error(struct error *err, int rc)
 				   "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; "
 				   "a container's seccomp profile has to allow bpf(), too",
 				   "no permission to load tracing programs");
-	return error_errno(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
+	return error_errno(err, STATUS_UNABLE, rc, "run with -vv to see the messages of libbpf",
 			   "cannot load the tracing programs");
 }
 

@@ -143,7 +143,7 @@ int netns_open(struct netns *ns, const char *name, struct error *err)
 	ns->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (ns->fd < 0)
 		return error_errno(err, STATUS_UNABLE, -errno,
-				   errno == ENOENT ? "`ip netns list` shows those that exist"
+				   errno == ENOENT ? "list existing namespaces with `ip netns list`"
 						   : NULL,
 				   "cannot open the network namespace %s", name);
 	ret = read_inum(ns);

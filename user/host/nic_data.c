@@ -25,10 +25,10 @@
 	    ##__VA_ARGS__)
 #define BAD_SUM(counter_)                                                                          \
 	ROW(counter_, EVENT, NONE, CSUM,                                                           \
-	    "wrong IP, TCP or UDP checksum; the stack gets the packet and decides")
+	    "wrong IP, TCP or UDP checksum (the IP stack receives the packet and decides)")
 #define REFILL(counter_, ...)                                                                      \
 	ROW(counter_, EVENT, NIC_RING, ALLOC,                                                      \
-	    "no memory for a receive buffer; the ring runs empty if it goes on", ##__VA_ARGS__)
+	    "no memory for a receive buffer (the ring runs empty if this continues)", ##__VA_ARGS__)
 #define SAME(counter_, owners, ...)                                                                \
 	ROW(counter_, LOSS, NIC_RING, RING, "the same packets again", .repeats = (owners),         \
 	    ##__VA_ARGS__)
@@ -48,7 +48,7 @@
 #define NO_MEMORY(c, ...)     ROW(c, LOSS, NIC_RING, ALLOC, "no memory for the packet", ##__VA_ARGS__)
 #define KEPT_MAYBE(c)                                                                              \
 	ROW(c, EVENT, NIC_RING, RING,                                                              \
-	    "no descriptor was free; the port may have kept the packet (RNBC)")
+	    "no descriptor was free, the port may have kept the packet (RNBC)")
 #define SHORTAGE(c, cause_, what_) ROW(c, EVENT, NIC_RING, cause_, what_)
 #define FILTERED(c, what_)	   ROW(c, EVENT, NONE, FILTER, what_)
 #define SPOILT_AGAIN(c, owners)	   SPOILT(c, .repeats = (owners))
@@ -89,7 +89,7 @@ const struct nic_driver nic_drivers[] = {
 	{"i40e", ETH "intel/i40e/i40e_main.c (i40e_update_vsi_stats)",
 	 ROWS(NO_DESCRIPTOR("rx_missed_errors", " (GLV_RDPC)"),
 	      ROW("rx_dropped", LOSS, NIC_RING, RING,
-		  "no receive descriptor was free; newer kernels: other discards (GL_RXERR1)"),
+		  "no receive descriptor was free, or in newer kernels other discards (GL_RXERR1)"),
 	      PORT_FULL("port.rx_discards", " (GLPRT_RDPC)"),
 	      PORT_FULL("port.rx_dropped", " (GLPRT_RDPC)"),
 	      SAME("link:rx_missed_errors", "rx_missed_errors|rx_dropped"),
@@ -146,7 +146,7 @@ const struct nic_driver nic_drivers[] = {
 	      PAUSED("rx_flow_control_xoff"), PAUSES("tx_flow_control_xoff"))},
 	{"e1000e|e1000", ETH "intel/e1000e/netdev.c (e1000e_update_stats)",
 	 ROWS(ROW("rx_missed_errors", LOSS, NIC_RING, PORT,
-		  "the port's buffer was full, as a rule for want of descriptors (MPC)"),
+		  "the port's buffer was full, usually because descriptors were missing (MPC)"),
 	      SAME("link:rx_missed_errors", "rx_missed_errors"), KEPT_MAYBE("rx_no_buffer_count"),
 	      REFILL("alloc_rx_buff_failed"), REFILL("rx_dma_failed"),
 	      AGAIN("rx_over_errors", BOUND, NIC_RING, PORT, "rx_missed_errors"),
@@ -186,8 +186,8 @@ const struct nic_driver nic_drivers[] = {
 	      REFILL("rx_buff_alloc_err"),
 	      REFILL("rx#_buff_alloc_err", .repeats = "rx_buff_alloc_err"),
 	      ROW("rx_xsk_buff_alloc_err", EVENT, XSK, ALLOC,
-		  "the fill ring of an AF_XDP socket was empty; packets are lost in the NIC's "
-		  "ring"),
+		  "the fill ring of an AF_XDP socket was empty (packets are lost in the NIC's "
+		  "ring)"),
 	      XDP_ENDED("rx_xdp_drop", .events = XDP_FAILED),
 	      ROW("rx_xsk_xdp_drop", LOSS, XDP, XDP,
 		  "verdict of the XDP program on an AF_XDP queue, or its action failed",
@@ -204,7 +204,8 @@ const struct nic_driver nic_drivers[] = {
 	      SPOILT("rx_out_of_range_len_phy"), SPOILT("rx_oversize_pkts_phy"),
 	      SPOILT_AGAIN("link:rx_length_errors", "rx_in_range_len_errors_phy"),
 	      SPOILT("rx_undersize_pkts_phy"), SPOILT("rx_fragments_phy"), SPOILT("rx_jabbers_phy"),
-	      SHORTAGE("rx_cache_empty", ALLOC, "no recycled page was left, and one was allocated"),
+	      SHORTAGE("rx_cache_empty", ALLOC, "no recycled page was left, so a page was "
+						"allocated"),
 	      ROW("rx_symbol_err_phy", EVENT, NONE, DAMAGED, "errors of the line, not frames"),
 	      ROW("rx_pcs_symbol_err_phy", EVENT, NONE, DAMAGED, "errors of the line, not frames"),
 	      SHORTAGE("outbound_pci_stalled_rd", PORT, "the PCIe bus or the memory could not keep up"),
@@ -220,7 +221,7 @@ const struct nic_driver nic_drivers[] = {
 	      AGAIN("rx#_dropped", LOSS, NIC_RING, RING, "rx_dropped"),
 	      SAME("link:rx_dropped", "rx_dropped"),
 	      ROW("rx_fifo_errors", BOUND, NIC_RING, PORT,
-		  "the port's buffer was full (RdropOvflw); may be in rx_dropped"),
+		  "the port's buffer was full (RdropOvflw), possibly also counted in rx_dropped"),
 	      SAME("link:rx_fifo_errors", "rx_fifo_errors"),
 	      XDP_VERDICT("rx_xdp_drop", .events = NIC_EV_EXCEPTION),
 	      AGAIN("rx#_xdp_drop", LOSS, XDP, XDP, "rx_xdp_drop"),
@@ -349,7 +350,7 @@ const struct nic_driver nic_drivers[] = {
 		  .bits = 16),
 	      SAME("link:rx_missed_errors", "rx_missed", .bits = 16),
 	      ROW("align_errors", LOSS, WIRE, DAMAGED, "the frame came damaged", .bits = 16),
-	      ROW("rx_errors", BOUND, WIRE, DAMAGED, "damaged frames and others"),
+	      ROW("rx_errors", BOUND, WIRE, DAMAGED, "damaged and other frames"),
 	      ROW("tx_underrun", LOSS, TX_DEVICE, SEND, "the NIC ran out of data while sending",
 		  .bits = 16))},
 	/* ---- boards ---- */
@@ -411,7 +412,8 @@ const struct nic_driver nic_drivers[] = {
 	      BAD_SUM("queue_#_rx_csum_bad"), BAD_SUM("queue_#_rx_bad_csum"),
 	      XDP_VERDICT("queue_#_rx_xdp_drop"),
 	      XDP_FAULT("queue_#_rx_xdp_aborted", XDP, "aborted, or the program's action failed"),
-	      XDP_FAULT("queue_#_rx_xdp_invalid", XDP, "the XDP program's verdict is none"),
+	      XDP_FAULT("queue_#_rx_xdp_invalid", XDP, "the XDP program returned an invalid "
+						       "verdict"),
 	      /* freed by consume_skb() */
 	      ROW("queue_#_tx_dma_mapping_err", LOSS, TX_DEVICE, SEND, "could not be mapped",
 		  .events = NIC_EV_KFREE, .places = "ena_start_xmit"),
@@ -424,7 +426,7 @@ const struct nic_driver nic_drivers[] = {
 	{"gve", ETH "google/gve/gve_ethtool.c",
 	 ROWS(ROW("rx_queue_drop_cnt[#]", LOSS, NIC_RING, RING, "the device had no receive buffer"),
 	      ROW("rx_no_buffers_posted[#]", BOUND, NIC_RING, RING,
-		  "no receive buffer was posted; may be in rx_queue_drop_cnt"),
+		  "no receive buffer was posted, possibly also counted in rx_queue_drop_cnt"),
 	      ROW("rx_desc_err_dropped_pkt", LOSS, NIC_RING, OTHER, "the device reported an error"),
 	      NO_MEMORY("rx_skb_alloc_fail"), REFILL("rx_buf_alloc_fail"),
 	      AGAIN("rx_dropped", BOUND, NIC_RING, OTHER, "rx_desc_err_dropped_pkt"),
@@ -443,7 +445,7 @@ const struct nic_driver nic_drivers[] = {
 	 ROWS(ROW("rx_no_memory", LOSS, NIC_RING, ALLOC,
 		  "no memory for the packet (netvsc_recv_callback)"),
 	      SHORTAGE("rx_comp_busy", RING,
-		       "a receive buffer could not be given back at once, as the host's ring was "
+		       "a receive buffer could not be returned at once because the host's ring was "
 		       "full"),
 	      ROW("vlan_error", EVENT, NONE, OTHER, "no memory for a VLAN tag"),
 	      XDP_VERDICT("rx_queue_#_xdp_drop", .events = NIC_EV_REDIRECT),
@@ -511,8 +513,8 @@ const struct nic_driver nic_drivers[] = {
 	      AGAIN("link:rx_dropped", LOSS, XDP, OTHER, "rx_queue_#_drops"))},
 	/* Also drops by the stack, as on every interface. */
 	{"tun", "drivers/net/tun.c (tun_net_get_stats64)",
-	 ROWS(UNSENT("link:tx_dropped", "the queue to the reading program was full, or nobody has "
-					"it open (tun_net_xmit)"),
+	 ROWS(UNSENT("link:tx_dropped", "the queue to the reading program was full, or no program "
+					"has it open (tun_net_xmit)"),
 	      ROW("link:rx_dropped", BOUND, XDP, XDP,
 		  "XDP ended it, or the program that wrote it is at fault (tun_xdp_act)",
 		  .events = XDP_FAILED | NIC_EV_KFREE, .places = STACK_PLACES " tun_get_user"),
@@ -520,7 +522,7 @@ const struct nic_driver nic_drivers[] = {
 		  "a program wrote a packet with a wrong header (tun_get_user)"))},
 	/* Software interfaces, which have an event for every loss. */
 	{"bridge|bonding|team|dummy|ifb|802.1Q|macvlan|macvtap|ipvlan|vxlan|geneve",
-	 "devices of software; those of ports and lower devices are in them",
+	 "software interfaces, whose counters include ports and lower interfaces",
 	 ROWS(ROW("link:*", EVENT, NONE, OTHER, "reported by events", .events = NIC_EV_ALL))},
 };
 
@@ -574,7 +576,7 @@ const struct nic_row *const nic_common_rows = ROWS(
 	REFILL("qstat:rx-alloc-fail"),
 	REFILL("qstat:rx-#-alloc-fail", .repeats = "qstat:rx-alloc-fail"),
 	ROW("qstat:rx-csum-bad", EVENT, NONE, CSUM,
-	    "wrong IP, TCP or UDP checksum; the stack gets the packet and decides"),
+	    "wrong IP, TCP or UDP checksum (the IP stack receives the packet and decides)"),
 	UNSENT_SILENT("qstat:tx-hw-drops", "reached the device and never left it (tx-hw-drops)"),
 	AGAIN("qstat:tx-#-hw-drops", LOSS, TX_DEVICE, SEND, "qstat:tx-hw-drops"),
 	ROW("qstat:tx-hw-drop-errors", LOSS, TX_DEVICE, SEND, "malformed (tx-hw-drop-errors)",
@@ -588,7 +590,8 @@ const struct nic_row *const nic_common_rows = ROWS(
 	 * `dropped` fields (dev_get_stats()), and stack drops have events.
 	 */
 	ROW("link:rx_dropped", BOUND, NIC_RING, OTHER,
-	    "the stack dropped it, or the driver for want of memory", .events = NIC_EV_ALL),
+	    "dropped by the IP stack, or by the driver because memory was "
+	    "missing", .events = NIC_EV_ALL),
 	UNSENT("link:tx_dropped", "the driver could not send it"),
 	UNSENT_SILENT("link:tx_carrier_errors", "the link was lost while sending"),
 	ROW("link:tx_fifo_errors", BOUND, TX_DEVICE, SEND, "the device ran out of data or room"),

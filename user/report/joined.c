@@ -125,15 +125,16 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 			fill_side(&j->receiver[j->receivers++], &d[i]);
 		} else {
 			rc = error_usage(err,
-					 "report it alone; of UDP `run --to`, or captures of both "
-					 "hosts, say what was lost between them",
+					 "report the file alone (for UDP, use `run --to` or "
+					 "captures of both hosts to find losses between them)",
 					 "%s is of %s: only send and recv are joined, and TCP of "
 					 "`trace --balance --ledger`",
 					 d[i].path, d[i].command);
 		}
 	}
 	if (!rc && !(j->senders && j->receivers))
-		rc = error_usage(err, "`send --ledger` and `recv --ledger` keep what can be joined",
+		rc = error_usage(err, "only files of `send --ledger` and `recv --ledger` can be "
+				      "joined",
 				 "the ledger of %s is missing",
 				 j->senders ? "the receiver" : "the senders");
 	return rc;
@@ -154,7 +155,7 @@ bool ledgers_apart(const struct ledgers_document *a, uint64_t a_ns,
 {
 	if (a->from_ns <= b_ns && b->from_ns <= a_ns)
 		return false;
-	error_usage(err, "name those of one run, or choose by --number or --since",
+	error_usage(err, "name the files of a single run, or choose with --number or --since",
 		    "%s (%s) and %s (%s) are of different runs", a->path,
 		    when_text(a->from_ns, true), b->path, when_text(b->from_ns, true));
 	return true;
@@ -481,7 +482,8 @@ static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 
 	if (!s->end)
 		json_add_line(j->notes,
-			      "%s has no end: what %s sent after its last line is not known",
+			      "%s is incomplete: packets that %s sent after its last line are "
+			      "unknown",
 			      s->d->path, name);
 	if (s->d->damaged)
 		json_add_line(j->notes, "lines of %s are missing: of %s it shows nothing",
@@ -489,11 +491,12 @@ static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 	if (s->to && s->by_time && j->one->sent)
 		json_add_line(
 			j->notes,
-			"nothing of %s came to %s; that it was there is by the clocks of both",
+			"no packet of %s reached %s (matched by the clocks of both)",
 			name, s->to->name);
 	if (s->to && clocks_of(s, &offset) && (offset < 0 || offset > CLOCKS_DIFFER_NS))
 		json_add_line(j->notes,
-			      "the clock of %s is %s %s that of %s: times are each host's own",
+			      "the clock of %s is %s %s the clock of %s: each host shows its own "
+			      "time",
 			      s->to->name, fmt_ns((uint64_t)(offset < 0 ? -offset : offset)),
 			      offset < 0 ? "behind" : "ahead of", name);
 }
@@ -619,13 +622,14 @@ static void fill_received(struct joining *j)
 	if (!j->to)
 		json_add_line(
 			j->notes,
-			"the ledger of %s is missing: what became of the packets is not known",
+			"the ledger of %s is missing: the outcome of its packets is unknown",
 			j->target);
 	else if (!end)
-		json_add_line(j->notes, "%s has no end: what came after its last line is not known",
+		json_add_line(j->notes, "%s is incomplete: packets that arrived after its last line "
+					"are unknown",
 			      j->to->d->path);
 	else if (j->to->d->damaged)
-		json_add_line(j->notes, "lines of %s are missing: what did not come is not known",
+		json_add_line(j->notes, "lines of %s are missing: losses cannot be determined",
 			      j->to->d->path);
 	if (sum->late)
 		json_add_line(j->notes, "%s came too late to be counted",

@@ -190,11 +190,11 @@ static const struct {
 	const char *of, *text;
 } why_text[JOIN_WHYS] = {
 	[JOIN_ELSEWHERE] = {"is|are",
-			    "of flows that no other of these hosts has seen, by their addresses "
-			    "or by their first number and one address"},
+			    "of flows that no other host has seen (compared by addresses, or by the "
+			    "initial sequence number and an address)"},
 	[JOIN_SEQUENCE] = {"is|are",
-			   "of flows that others have seen with other sequence numbers: a proxy, "
-			   "a SYN proxy or an adjustment of them is between"},
+			   "of flows that other hosts have seen with other sequence numbers: a "
+			   "proxy, a SYN proxy or a sequence adjustment is on the path"},
 	[JOIN_WRAPPED] = {"is|are",
 			  "of flows that were there before and have moved more than 2 GiB: their "
 			  "numbers came several times"},
@@ -207,8 +207,8 @@ static const struct {
 			 "other host: it goes another way, or tracing is suppressed there"},
 	[JOIN_FULL] = {"may be|may be", "of records that found no room, or of events that were "
 					"not seen because a program was busy on that CPU"},
-	[JOIN_NO_EVENT] = {"came|came", "to the last of these hosts, and no event showed the end: "
-					"lost there without one, or behind it"},
+	[JOIN_NO_EVENT] = {"came|came", "on the last host without a drop event: lost there without "
+					"an event, or downstream"},
 };
 
 /* Adds the interface counters at `stage` that may include lost segments. Returns their sum. */
@@ -448,7 +448,7 @@ int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 		if (!json_get(tcp_of(d), "trail"))
 			continue;
 		if (h->n == TCP_JOIN_HOSTS) {
-			rc = error_usage(err, "name those of the way of a flow",
+			rc = error_usage(err, "name the files of the hosts on the path of a flow",
 					 "ledgers of more than %u hosts are not joined",
 					 TCP_JOIN_HOSTS);
 			break;

@@ -457,7 +457,7 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 	if (!ours)
 		return error_set(err, STATUS_USAGE, -EEXIST,
 				 "name a new file, or a ledger to append to",
-				 "%s exists and is no ledger", lf->path);
+				 "%s exists and is not a ledger file", lf->path);
 	if (pread(lf->fd, &last, 1, st.st_size - 1) != 1)
 		return error_set(err, STATUS_FAILED, -EIO, NULL, "cannot read %s", lf->path);
 	if (last != '\n')
@@ -480,7 +480,8 @@ static int open_locked(struct ledgerfile *lf, struct error *err)
 					   "cannot open %s", lf->path);
 		if (flock(lf->fd, LOCK_EX | LOCK_NB))
 			return error_set(err, STATUS_FAILED, -EBUSY,
-					 "give each run a file of its own", "another run writes %s",
+					 "use a separate file for each "
+					 "run", "another run writes %s",
 					 lf->path);
 	} while (fstat(lf->fd, &opened) || stat(lf->path, &named) ||
 		 opened.st_ino != named.st_ino || opened.st_dev != named.st_dev);
@@ -565,7 +566,8 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 	if (!lf->rc && fsync(lf->fd) && errno != EINVAL)
 		lf->rc = -errno;
 	rc = error_errno(err, STATUS_FAILED, lf->rc,
-			 lf->rc == -ENOSPC ? "make room; the lines written before are whole" : NULL,
+			 lf->rc == -ENOSPC ? "free disk space (all lines written before are "
+					     "intact)" : NULL,
 			 "the ledger %s is not complete", lf->path);
 	ledgerfile_free(lf);
 	return rc;

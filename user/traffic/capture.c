@@ -31,7 +31,8 @@ static int check(const struct pcap_pkthdr *head, const char *path, uint32_t n, s
 		return refuse(err, path, n, NULL, "is longer than 65535 bytes");
 	if (head->ts.tv_sec < 0 || head->ts.tv_sec > UINT32_MAX || head->ts.tv_usec < 0 ||
 	    head->ts.tv_usec >= 1000000000)
-		return refuse(err, path, n, "editcap -t can mend times", "has an impossible time");
+		return refuse(err, path, n, "editcap -t can correct "
+					    "times", "has an impossible time");
 	return 0;
 }
 

@@ -145,7 +145,7 @@ int rx_prog_attach(struct rx_prog *prog, const char *ifname, unsigned queues, st
 		return error_set(err, STATUS_UNABLE, -E2BIG,
 				 "reduce them (ethtool -L; in a lab -P or --queues), or use the "
 				 "engine socket",
-				 "%s has %u receive queues; the engine xsk serves %u", ifname,
+				 "%s has %u receive queues, and the engine xsk serves %u", ifname,
 				 queues, max);
 	if (!ifindex)
 		return error_set(err, STATUS_FAILED, -ENODEV, NULL, "no interface %s here", ifname);

@@ -142,7 +142,8 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
 	s->flows = flows ? flows : (uint64_t)all;
 	if (s->flows < threads)
 		return error_usage(err, "use fewer threads, or more flows",
-				   "%u sending threads need as many flows; these ranges make %llu",
+				   "%u sending threads need as many flows, and these ranges make "
+				   "%llu",
 				   threads, (unsigned long long)s->flows);
 	return 0;
 }

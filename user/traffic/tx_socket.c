@@ -99,8 +99,8 @@ static int bind_and_connect(int fd, const struct flow *f, bool connected, struct
 
 	if (bind(fd, (void *)&a, len))
 		return error_errno(err, STATUS_FAILED, -errno,
-				   errno == EADDRINUSE ? "free the port, or choose others"
-						       : "choose others: --src-port, --src-addr",
+				   errno == EADDRINUSE ? "free the port, or choose other ports"
+						       : "choose another: --src-port, --src-addr",
 				   "cannot use source port %u", f->src_port);
 	len = address_of(f, false, &a);
 	if (connected && connect(fd, (void *)&a, len))

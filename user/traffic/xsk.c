@@ -204,8 +204,8 @@ static int open_error(const struct xsk_port_config *cfg, int ret, struct error *
 	case -EBUSY:
 		return error_set(
 			err, STATUS_UNABLE, ret,
-			"end the other program, take another queue, or wait until what was sent "
-			"before has left its queues",
+			"stop the other program, use another queue, or wait until earlier packets "
+			"have left its queues",
 			"queue %u of %s is in use by another AF_XDP socket", cfg->queue,
 			cfg->ifname);
 	case -ENODEV:

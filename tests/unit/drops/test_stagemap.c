@@ -474,7 +474,7 @@ CASE(stages_have_names)
 	assert_string_equal(stage_name(STAGE_UDP_MEM), "udp_mem");
 	assert_string_equal(stage_title(STAGE_QDISC), "queueing discipline");
 	assert_string_equal(stage_name(STAGE_NONE), "none");
-	assert_string_equal(stage_title(STAGE_NONE), "no loss of a packet of its own");
+	assert_string_equal(stage_title(STAGE_NONE), "not a loss of another packet");
 }
 
 /* The last of the cases: a row without one could say anything. */

@@ -483,7 +483,7 @@ CASE(plans_on_this_host)
 			 -EINVAL);
 	err = (struct error){};
 	assert_int_equal(change_plan(&c, NULL, CHANGE_RING, "pl-none", "rx", "64", &err), -ENODEV);
-	assert_string_equal(err.message, "there is no interface 'pl-none'");
+	assert_string_equal(err.message, "interface 'pl-none' not found");
 	err = (struct error){};
 	assert_int_equal(change_plan(&c, NULL, CHANGE_SYSFS, "../net/lo", "queues/rx-0/rps_cpus",
 				     "1", &err),

@@ -199,7 +199,7 @@ static int plan_tunnel_header(struct fault_plan *p)
 	reasons_free(reasons);
 	return ret >= 0 ? 0
 			: fault_plan_refuse(p, -EOPNOTSUPP, "it needs Linux 6.12 or newer",
-					    ": this kernel gives what is no VXLAN back to UDP");
+					    ": this kernel returns packets without VXLAN to UDP");
 }
 
 /* Our sequence header is not a VXLAN header: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()). */

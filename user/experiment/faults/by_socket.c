@@ -46,7 +46,7 @@ static int plan_udp_mem(struct fault_plan *p)
 	p->fx->notes[p->fx->n_notes++] =
 		"udp_mem: all UDP of this host is short of memory while the sender runs";
 	return fault_plan_count(p, (MIB(1) + 2 * reserve) / p->truesize * p->frames,
-				"what is left of the memory");
+				"the remaining memory");
 }
 
 /*

@@ -131,7 +131,7 @@ static int warm_up(struct hunt *h, struct found_trial *t, struct error *err)
 			return error_set(err, STATUS_FAILED, -EHOSTUNREACH,
 					 "`pktledger run` with the same options shows where they "
 					 "are lost",
-					 "none of %s arrived: there is no rate to search for",
+					 "none of %s arrived, so a search is not possible",
 					 fmt_many(h->last->sent, "packet"));
 		speed[f->warmups] = h->last->tx_pps;
 		f->generator_low = f->warmups ? fmin(f->generator_low, speed[f->warmups])
