@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Structs as text, for tests with recorded inputs and results: "bytes=5 lost_at.qdisc=3" is a struct
+ * whose other fields are 0. A file has lines "VERB TEXT"; a line "case NAME" begins a case, and a
+ * line with '#' is a comment. What a struct is compared with is its whole text, so no field of its
+ * table goes unnoticed.
+ */
+#ifndef PKTLEDGER_RECORDED_H
+#define PKTLEDGER_RECORDED_H
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+/*
+ * An unsigned number, or an array of them. `names`: of its elements, or of the values of an
+ * enumeration (n is 0); NULL: numbers.
+ */
+struct recorded_field {
+	const char *name;
+	size_t at, size;
+	unsigned n;
+	const char *const *names;
+};
+
+#define FIELD(type, member) {#member, offsetof(type, member), sizeof(((type *)0)->member), 1, NULL}
+#define FIELD_ENUM(type, member, names)                                                            \
+	{#member, offsetof(type, member), sizeof(((type *)0)->member), 0, names}
+#define FIELDS(type, member, names)                                                                \
+	{#member, offsetof(type, member), sizeof(((type *)0)->member[0]),                          \
+	 LENGTH(((type *)0)->member), names}
+
+#define RECORDED_TEXT 2048
+
+static const char *recorded_name(const struct recorded_field *f, unsigned i, char buf[64])
+{
+	if (f->n <= 1)
+		snprintf(buf, 64, "%s", f->name);
+	else if (f->names)
+		snprintf(buf, 64, "%s.%s", f->name, f->names[i]);
+	else
+		snprintf(buf, 64, "%s.%u", f->name, i);
+	return buf;
+}
+
+static inline const char *recorded_text(const struct recorded_field *f, const void *from)
+{
+	static char text[RECORDED_TEXT];
+	size_t len = 0;
+	char name[64];
+
+	*text = '\0';
+	for (; f->name; f++) {
+		for (unsigned i = 0; i < larger(f->n, 1); i++) {
+			uint64_t value = 0;
+
+			memcpy(&value, (const char *)from + f->at + i * f->size, f->size);
+			if (!value)
+				continue;
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s=",
+						len ? " " : "", recorded_name(f, i, name));
+			len += (size_t)(f->n ? snprintf(text + len, sizeof(text) - len, "%" PRIu64,
+							value)
+					     : snprintf(text + len, sizeof(text) - len, "%s",
+							f->names[value]));
+		}
+	}
+	assert_true(len < sizeof(text));
+	return text;
+}
+
+static void recorded_set(const struct recorded_field *f, const char *word, const char *text,
+			 void *to)
+{
+	uint64_t value = strtoull(text, NULL, 10);
+	char name[64];
+
+	for (; f->name; f++) {
+		for (unsigned i = 0; i < larger(f->n, 1); i++) {
+			if (strcmp(recorded_name(f, i, name), word))
+				continue;
+			while (!f->n && strcmp(f->names[value], text))
+				value++;
+			memcpy((char *)to + f->at + i * f->size, &value, f->size);
+			return;
+		}
+	}
+	fail_msg("no field %s", word);
+}
+
+/* Sets the fields of a text, which is used up. */
+static inline void recorded_read(const struct recorded_field *f, char *text, void *to)
+{
+	for (char *word; (word = strsep(&text, " "));) {
+		char *value = strchr(word, '=');
+
+		if (!value)
+			continue;
+		*value++ = '\0';
+		recorded_set(f, word, value, to);
+	}
+}
+
+/* Calls `line` for each line of the file, and for "case" at its end. */
+static inline void recorded_each(const char *path,
+				 void (*line)(void *arg, const char *verb, char *text), void *arg)
+{
+	FILE *f = fopen(path, "r");
+	char *text = NULL, end[] = "";
+	size_t size = 0;
+	ssize_t n;
+
+	if (!f)
+		fail_msg("cannot open %s (run from the top of the tree)", path);
+	while ((n = getline(&text, &size, f)) > 0) {
+		char *rest = text, *verb;
+
+		text[n - 1] = '\0';
+		verb = strsep(&rest, " ");
+		if (*verb && *verb != '#')
+			line(arg, verb, rest ? rest : end);
+	}
+	line(arg, "case", end);
+	free(text);
+	fclose(f);
+}
+
+#endif
