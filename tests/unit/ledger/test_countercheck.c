@@ -1,152 +1,147 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Every case is an experiment with known truth: what the tracer saw, what the counters did. */
-
-#include <stdio.h>
+/* Every case of tests/fixtures/counters/experiments is an experiment with known truth. */
 #include <string.h>
 
 #include "cases.h"
 #include "ledger/ledger.h"
-#include "unit/countercheck_experiments.h"
+#include "recorded.h"
 
-static struct countercheck compare(const struct experiment *x)
+#define FACT(member) FIELD(struct engine_facts, member)
+static const struct recorded_field fact_fields[] = {
+	FACT(family),	    FACT(private_ns), FACT(any_traffic), FACT(tx_socket), FACT(xsk_zerocopy),
+	FACT(rx_in_sender), FACT(xdp_native), FACT(eagain),	 FACT(short_calls), FACT(refused),
+	FACT(xdp_sink),	    {0}};
+
+/* "rcvbuf 495 of 495..495 agrees flow rx Udp:RcvbufErrors" */
+static const char *row_text(const struct result_counter *row)
 {
-	struct counter items[MAX_COUNTERS] = {0};
-	struct counters deltas = {.items = items};
-	struct countercheck check;
-	size_t n = 0;
+	static char text[256];
 
-	for (; deltas.n < MAX_COUNTERS && x->counters[deltas.n].name; deltas.n++) {
-		const struct moved *m = &x->counters[deltas.n];
+	snprintf(text, sizeof(text), "%s %" PRIu64 " of %" PRIu64 "..%" PRIu64 " %s %s %s",
+		 stage_name(row->stage), row->delta, row->expected, row->expected_max,
+		 row->agrees	   ? "agrees"
+		 : row->documented ? "documented"
+				   : "disagrees",
+		 row->scope, row->name);
+	return text;
+}
 
-		snprintf(items[deltas.n].scope, sizeof(items->scope), "%s", m->scope);
-		snprintf(items[deltas.n].name, sizeof(items->name), "%s", m->name);
-		items[deltas.n].value = m->delta;
+struct run {
+	char name[96]; /* of the case */
+	struct engine_facts facts;
+	char qdisc[16], ends[8][16];
+	struct engine_link link[2];
+	struct ledger_cause cause[6];
+	struct counter counter[10];
+	struct counters moved;
+	size_t causes;
+	bool compared;
+	struct countercheck found;
+	size_t rows, unexplained; /* that were looked at */
+};
+
+/* Copies a word; "-" is none. */
+static void take(char *to, size_t size, char **text)
+{
+	const char *word = strsep(text, " ");
+
+	snprintf(to, size, "%s", strcmp(word, "-") ? word : "");
+}
+
+static enum stage stage_of(const char *name)
+{
+	enum stage stage = 0;
+
+	while (stage < STAGE_COUNT && strcmp(stage_name(stage), name))
+		stage++;
+	return stage;
+}
+
+static void take_loss(struct result_cause *c, struct trace_count *count, char *text)
+{
+	c->stage = stage_of(strsep(&text, " "));
+	take(c->reason, sizeof(c->reason), &text);
+	take(c->location, sizeof(c->location), &text);
+	take(c->netns, sizeof(c->netns), &text);
+	take(c->ifname, sizeof(c->ifname), &text);
+	assert_int_equal(sscanf(text, "%llu %llu", &count->events, &count->packets), 2);
+}
+
+static void take_counter(struct counter *c, char *text)
+{
+	take(c->scope, sizeof(c->scope), &text);
+	c->value = strtoull(text, &text, 10);
+	snprintf(c->name, sizeof(c->name), "%s", text + 1);
+}
+
+static void take_link(struct run *r, char *text)
+{
+	char(*word)[16] = &r->ends[4 * r->facts.n_links];
+
+	for (unsigned i = 0; i < 4; i++)
+		take(word[i], sizeof(word[i]), &text);
+	r->link[r->facts.n_links++] = (struct engine_link){{{word[0], word[1]}, {word[2], word[3]}}};
+}
+
+static void compare(struct run *r)
+{
+	if (r->compared)
+		return;
+	r->compared = true;
+	r->moved.items = r->counter;
+	r->facts.links = r->link;
+	r->facts.tx_qdisc = *r->qdisc ? r->qdisc : NULL;
+	countercheck_compare(&r->moved, r->cause, r->causes, &r->facts, &r->found);
+}
+
+static void check(const struct run *r, const struct result_counter *rows, size_t n, size_t i,
+		  const char *wanted)
+{
+	if (i >= n || strcmp(row_text(&rows[i]), wanted))
+		fail_msg("%s\n   %s\nis %s", r->name, wanted, i < n ? row_text(&rows[i]) : "none");
+	if (rows[i].documented)
+		assert_memory_equal(rows[i].note, "documented:", 11);
+}
+
+static void take_line(void *arg, const char *verb, char *text)
+{
+	struct run *r = arg;
+
+	if (!strcmp(verb, "case")) {
+		compare(r);
+		if (r->rows != r->found.n_rows || r->unexplained != r->found.n_unexplained)
+			fail_msg("%s: more rows", r->name);
+		countercheck_free(&r->found);
+		*r = (struct run){};
+		snprintf(r->name, sizeof(r->name), "%s", text);
+	} else if (!strcmp(verb, "facts")) {
+		recorded_read(fact_fields, text, &r->facts);
+	} else if (!strcmp(verb, "qdisc")) {
+		take(r->qdisc, sizeof(r->qdisc), &text);
+	} else if (!strcmp(verb, "link")) {
+		take_link(r, text);
+	} else if (!strcmp(verb, "loss")) {
+		assert_true(r->causes < LENGTH(r->cause));
+		take_loss(&r->cause[r->causes].named, &r->cause[r->causes].raw.count, text);
+		r->causes++;
+	} else if (!strcmp(verb, "counter")) {
+		assert_true(r->moved.n < LENGTH(r->counter));
+		take_counter(&r->counter[r->moved.n++], text);
+	} else if (!strcmp(verb, "row")) {
+		compare(r);
+		check(r, r->found.rows, r->found.n_rows, r->rows++, text);
+	} else {
+		assert_string_equal(verb, "unexplained");
+		compare(r);
+		check(r, r->found.unexplained, r->found.n_unexplained, r->unexplained++, text);
 	}
-	while (n < MAX_EVENTS && x->ev[n].raw.count.events)
-		n++;
-	countercheck_compare(&deltas, x->ev, n, &x->facts, &check);
-	return check;
-}
-
-static uint64_t excess(const struct result_counter *u)
-{
-	return u->delta - u->expected_max;
-}
-
-/* Whether all rows of the stage agree, or disagree as documented; true if it has none. */
-static bool agree(const struct countercheck *b, enum stage stage)
-{
-	bool all = true;
-
-	for (size_t i = 0; i < b->n_rows; i++)
-		all &= b->rows[i].stage != stage || b->rows[i].agrees || b->rows[i].documented;
-	return all;
-}
-
-static void print(const struct countercheck *b)
-{
-	for (size_t i = 0; i < b->n_rows; i++)
-		print_message("  stage %d %s: %llu, expected %llu..%llu%s%s\n", b->rows[i].stage,
-			      b->rows[i].name, (unsigned long long)b->rows[i].delta,
-			      (unsigned long long)b->rows[i].expected,
-			      (unsigned long long)b->rows[i].expected_max,
-			      b->rows[i].agrees ? "" : " DISAGREES",
-			      b->rows[i].documented ? " (documented)" : "");
-	for (size_t i = 0; i < b->n_unexplained; i++)
-		print_message("  unexplained %s: %llu too many\n", b->unexplained[i].name,
-			      (unsigned long long)excess(&b->unexplained[i]));
 }
 
 CASE(all_experiments)
 {
-	unsigned failed = 0;
+	struct run r = {};
 
-	for (size_t i = 0; i < sizeof(experiments) / sizeof(experiments[0]); i++) {
-		const struct experiment *x = &experiments[i];
-		struct countercheck b = compare(x);
-		unsigned documented = 0, disagree = 0;
-
-		for (size_t r = 0; r < b.n_rows; r++) {
-			const struct result_counter *row = &b.rows[r];
-
-			assert_true(!r || row[-1].stage <= row->stage);
-			documented += row->documented;
-			disagree += !row->agrees && !row->documented;
-			if (row->documented) {
-				assert_false(row->agrees);
-				assert_memory_equal(row->note, "documented:", 11);
-			}
-		}
-		if (b.n_rows != x->truth.rows || documented != x->truth.documented ||
-		    disagree != x->truth.disagree || b.n_unexplained != x->truth.unexplained) {
-			print_message("%s:\n", x->name);
-			print(&b);
-			failed++;
-		}
-		countercheck_free(&b);
-	}
-	assert_int_equal(failed, 0);
-}
-
-static const struct experiment *named(const char *name)
-{
-	for (size_t i = 0; i < sizeof(experiments) / sizeof(experiments[0]); i++) {
-		if (!strcmp(experiments[i].name, name))
-			return &experiments[i];
-	}
-	fail_msg("no experiment \"%s\"", name);
-	return NULL;
-}
-
-CASE(unexplained_names_the_stage)
-{
-	struct countercheck b = compare(named("tracer blind: fewer events than the counters say"));
-	unsigned found = 0;
-
-	for (size_t i = 0; i < b.n_unexplained; i++) {
-		const struct result_counter *u = &b.unexplained[i];
-
-		assert_int_equal(excess(u), 95);
-		assert_string_equal(u->scope, "flow");
-		/* InErrors serves many stages, RcvbufErrors one. */
-		if (!strcmp(u->name, "rx Udp:RcvbufErrors")) {
-			assert_int_equal(u->stage, STAGE_RCVBUF);
-			found++;
-		} else {
-			assert_int_equal(u->stage, STAGE_NONE);
-		}
-	}
-	assert_int_equal(found, 1);
-	assert_false(agree(&b, STAGE_RCVBUF));
-	assert_true(agree(&b, STAGE_QDISC));
-	countercheck_free(&b);
-
-	b = compare(named("softnet is the host's"));
-	assert_string_equal(b.unexplained[0].scope, "host");
-	assert_true(agree(&b, STAGE_BACKLOG));
-	countercheck_free(&b);
-}
-
-CASE(documented_is_agreement)
-{
-	struct countercheck b = compare(named("E4 udp_mem on 6.18: only the socket counts"));
-
-	assert_true(agree(&b, STAGE_UDP_MEM));
-	countercheck_free(&b);
-	b = compare(named("E4 until 6.12 but not counted: not documented"));
-	assert_false(agree(&b, STAGE_UDP_MEM));
-	countercheck_free(&b);
-}
-
-CASE(sums_have_a_pattern)
-{
-	struct countercheck b = compare(named("e9 XDP_DROP, native"));
-
-	assert_int_equal(b.n_rows, 1);
-	assert_string_equal(b.rows[0].name, "rx ethtool:v-rx:rx_queue_*_xdp_drops");
-	assert_int_equal(b.rows[0].delta, 300);
-	assert_string_equal(b.rows[0].scope, "interface");
-	countercheck_free(&b);
+	recorded_each("tests/fixtures/counters/experiments", take_line, &r);
 }
 
 /* What no counter of its own knows, or only some, has a word on that in the catalogue. */
