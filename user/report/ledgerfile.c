@@ -80,117 +80,7 @@ bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line)
 	       near_number(json, len, "\"interval_ns\":", &line->length_ns);
 }
 
-#define PARTS	  16 /* the file may exceed the time to keep by 1 / PARTS */
 #define LINE_MORE 10 /* bytes of a line in addition to its JSON: CRC, blank, LF */
-
-static uint64_t later(uint64_t time_ns, int64_t step)
-{
-	return step < 0 && time_ns < (uint64_t)-step ? 0 : time_ns + (uint64_t)step;
-}
-
-void ledgerkeep_clock(struct ledgerkeep *k, uint64_t realtime_ns, uint64_t boottime_ns)
-{
-	int64_t clock = (int64_t)(realtime_ns - boottime_ns);
-	int64_t step = k->clock_ns ? clock - k->clock_ns : 0;
-
-	k->clock_ns = clock;
-	for (unsigned i = 0; i < k->n; i++)
-		k->mark[i].time_ns = later(k->mark[i].time_ns, step);
-	k->started_ns = later(k->started_ns, step);
-	k->pause_ns = later(k->pause_ns, step);
-}
-
-/* Adds a mark. Lines before it count as at most as new as the mark, even if the clock was set back
- * since. */
-static void add_mark(struct ledgerkeep *k, uint64_t time_ns, off_t at)
-{
-	for (unsigned i = k->n; i-- > 0 && k->mark[i].time_ns > time_ns;)
-		k->mark[i].time_ns = time_ns;
-	if (k->n && time_ns < k->mark[k->n - 1].time_ns + k->keep_ns / PARTS)
-		return;
-	if (k->n == LEDGERKEEP_MARKS) { /* the file is very old: remove every second mark */
-		k->n /= 2;
-		for (unsigned i = 0; i < k->n; i++)
-			k->mark[i] = k->mark[2 * i];
-	}
-	k->mark[k->n++] = (struct ledgerkeep_mark){time_ns, at, k->start, k->start_len};
-}
-
-void ledgerkeep_line(struct ledgerkeep *k, const char *json, size_t len, off_t at)
-{
-	struct ledgerline line;
-	uint64_t time_ns;
-
-	if (!ledgerline_peek(json, len, &line))
-		return;
-	if (line.kind == LEDGERLINE_START) {
-		k->others |= !line.of_trace;
-		k->start = at;
-		k->start_len = (off_t)len + LINE_MORE;
-		k->started_ns = line.realtime_ns;
-		add_mark(k, line.realtime_ns, at);
-	} else if (line.kind == LEDGERLINE_INTERVAL) {
-		time_ns = line.realtime_ns ? line.realtime_ns : k->started_ns + line.time_ns;
-		add_mark(k, time_ns - (time_ns > line.length_ns ? line.length_ns : 0), at);
-	}
-}
-
-bool ledgerkeep_due(struct ledgerkeep *k, uint64_t now_ns, struct ledgerkeep_mark *cut)
-{
-	uint64_t oldest = now_ns > k->keep_ns ? now_ns - k->keep_ns : 0;
-	unsigned last = 0;
-
-	while (last + 1 < k->n && k->mark[last + 1].time_ns <= oldest)
-		last++;
-	memmove(k->mark, k->mark + last, (k->n - last) * sizeof(k->mark[0]));
-	k->n -= last;
-	/* do not cut if only the newest start line precedes the data */
-	if (now_ns < k->pause_ns || !k->n || k->mark[0].time_ns > oldest ||
-	    k->mark[0].at <= k->mark[0].start_len)
-		return false;
-	k->pause_ns = now_ns + k->keep_ns / PARTS;
-	*cut = k->mark[0];
-	return true;
-}
-
-static int copy_part(int to, int from, off_t at, off_t end)
-{
-	while (at < end) {
-		ssize_t n = sendfile(to, from, &at, (size_t)(end - at));
-
-		if (n <= 0)
-			return n ? -errno : -EIO;
-	}
-	return 0;
-}
-
-static int fill(int to, int from, off_t size, const struct ledgerkeep_mark *cut)
-{
-	struct stat st;
-	int rc = 0;
-
-	if (flock(to, LOCK_EX | LOCK_NB) || fstat(from, &st) || fchmod(to, st.st_mode & 0777))
-		return -errno;
-	if (cut->start < cut->at)
-		rc = copy_part(to, from, cut->start, cut->start + cut->start_len);
-	if (!rc)
-		rc = copy_part(to, from, cut->at, size);
-	return !rc && fsync(to) ? -errno : rc;
-}
-
-/* Subtracts the removed bytes from all offsets. */
-static void move_marks(struct ledgerkeep *k, const struct ledgerkeep_mark *cut)
-{
-	off_t head = cut->start < cut->at ? cut->start_len : 0, gone = cut->at - head;
-
-	for (unsigned i = 0; i < k->n; i++) {
-		struct ledgerkeep_mark *m = &k->mark[i];
-
-		m->start = m->start == cut->start ? 0 : m->start - gone;
-		m->at -= gone;
-	}
-	k->start = k->start == cut->start ? 0 : k->start - gone;
-}
 
 #define PREFIX 9 /* bytes of CRC and blank */
 
@@ -274,14 +164,30 @@ struct ledgerfile_outcome {
 	struct result_cause cause; /* only set if dropped */
 };
 
+/*
+ * The times of a trace are those since its start, so a host whose clock is set does not change
+ * their order or age.
+ */
+struct keep {
+	uint64_t keep_ns; /* 0: keep everything */
+	uint64_t next_ns; /* CLOCK_BOOTTIME, the file is not read again before this time */
+	char *beside;	  /* path of the new file that replaces this file */
+	bool others;	  /* the file contains documents other than traces */
+	uint64_t started_ns, now_ns; /* CLOCK_REALTIME at the start of the newest trace, plus the
+					time from there to its newest line */
+	uint64_t oldest_ns;	     /* wanted: data before this time are cut */
+	off_t start, start_len;	     /* start line of the newest trace */
+	off_t cut, head, head_len; /* data before `cut` are older, except for the start line of the
+				      trace that continues there */
+};
+
 struct ledgerfile {
 	int fd;
 	int rc; /* -errno of the first failed write */
 	char *path;
-	char *beside; /* with `keep`: path of the new file that replaces this file */
 	bool is_file;
-	off_t size;		     /* bytes in the file */
-	struct ledgerkeep *keep;     /* NULL: keep everything */
+	off_t size; /* bytes in the file */
+	struct keep keep;
 	struct ledgerfile_state old; /* state of the existing file while it is read */
 	struct printbuf *waiting;
 	struct list outcome; /* struct ledgerfile_outcome */
@@ -312,6 +218,32 @@ static int flush(struct ledgerfile *lf)
 	return lf->rc;
 }
 
+/* Sees the times of a line, which begins at `old.at` if the file is read. */
+static int see_line(void *arg, const char *json, size_t len)
+{
+	struct ledgerfile *lf = arg;
+	struct keep *k = &lf->keep;
+	struct ledgerline line;
+	uint64_t begin;
+
+	if (!ledgerline_peek(json, len, &line) || line.kind > LEDGERLINE_INTERVAL)
+		return 0;
+	if (line.kind == LEDGERLINE_START) {
+		k->others |= !line.of_trace;
+		k->start = (off_t)lf->old.at;
+		k->start_len = (off_t)len + LINE_MORE;
+		k->started_ns = line.realtime_ns;
+	}
+	k->now_ns = k->started_ns + line.time_ns;
+	begin = k->now_ns - (line.length_ns < line.time_ns ? line.length_ns : line.time_ns);
+	if (begin <= k->oldest_ns) {
+		k->cut = (off_t)lf->old.at;
+		k->head = k->start;
+		k->head_len = k->start < k->cut ? k->start_len : 0;
+	}
+	return 0;
+}
+
 static int append_line(struct ledgerfile *lf, const char *json, size_t len)
 {
 	char crc[PREFIX + 1];
@@ -320,8 +252,8 @@ static int append_line(struct ledgerfile *lf, const char *json, size_t len)
 		flush(lf);
 	if (lf->rc)
 		return lf->rc;
-	if (lf->keep)
-		ledgerkeep_line(lf->keep, json, len, lf->size + lf->waiting->bpos);
+	if (lf->keep.keep_ns)
+		see_line(lf, json, len);
 	snprintf(crc, sizeof(crc), "%08lx ", crc32_z(0, (const void *)json, len));
 	if (len > INT_MAX || printbuf_memappend(lf->waiting, crc, PREFIX) < 0 ||
 	    printbuf_memappend(lf->waiting, json, (int)len) < 0 ||
@@ -373,30 +305,72 @@ int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_obje
 	return append_event(lf, "start", schema, data);
 }
 
+static int copy_part(int to, int from, off_t at, off_t end)
+{
+	while (at < end) {
+		ssize_t n = sendfile(to, from, &at, (size_t)(end - at));
+
+		if (n <= 0)
+			return n ? -errno : -EIO;
+	}
+	return 0;
+}
+
+static int fill(int to, const struct ledgerfile *lf)
+{
+	const struct keep *k = &lf->keep;
+	struct stat st;
+	int rc;
+
+	if (flock(to, LOCK_EX | LOCK_NB) || fstat(lf->fd, &st) || fchmod(to, st.st_mode & 0777))
+		return -errno;
+	rc = copy_part(to, lf->fd, k->head, k->head + k->head_len);
+	if (!rc)
+		rc = copy_part(to, lf->fd, k->cut, lf->size);
+	/* set O_APPEND only now, because sendfile() rejects it */
+	return !rc && (fsync(to) || fcntl(to, F_SETFL, O_APPEND)) ? -errno : rc;
+}
+
+/* Returns true if the open file still is the file with its name. */
+static bool is_named(const struct ledgerfile *lf)
+{
+	struct stat opened, named;
+
+	return !fstat(lf->fd, &opened) && !stat(lf->path, &named) &&
+	       opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+#define PARTS 16 /* the file may exceed the time to keep by 1 / PARTS */
+
 /*
  * Replaces the file by a copy without expired data, and locks the copy in the same way. If the
  * replacement fails, the file keeps growing.
  */
 static void drop_old(struct ledgerfile *lf)
 {
-	struct ledgerkeep_mark cut;
+	const uint64_t now = clock_ns(CLOCK_BOOTTIME);
+	struct keep *k = &lf->keep;
 	int to;
 
-	if (lf->rc || !ledgerkeep_due(lf->keep, when_now(), &cut))
+	if (lf->rc || !k->keep_ns || now < k->next_ns)
 		return;
-	unlink(lf->beside);
-	to = open(lf->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	k->next_ns = now + k->keep_ns / PARTS;
+	k->oldest_ns = k->now_ns > k->keep_ns ? k->now_ns - k->keep_ns : 0;
+	k->cut = k->head_len = 0;
+	/* do not cut if only the start line precedes the data */
+	if (!is_named(lf) || ledgerfile_read(lf->path, see_line, lf, &lf->old, NULL) ||
+	    k->cut <= k->head_len)
+		return;
+	unlink(k->beside);
+	to = open(k->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (to < 0)
 		return;
-	/* set O_APPEND only now, because sendfile() rejects it */
-	if (fill(to, lf->fd, lf->size, &cut) || fcntl(to, F_SETFL, O_APPEND) ||
-	    rename(lf->beside, lf->path)) {
-		unlink(lf->beside);
+	if (fill(to, lf) || rename(k->beside, lf->path)) {
+		unlink(k->beside);
 		close(to);
 		return;
 	}
-	lf->size = lseek(to, 0, SEEK_END);
-	move_marks(lf->keep, &cut);
+	lf->size -= k->cut - k->head_len;
 	close(lf->fd);
 	lf->fd = to;
 }
@@ -405,11 +379,8 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 {
 	if (!lf)
 		return 0;
-	if (lf->keep)
-		ledgerkeep_clock(lf->keep, when_now(), clock_ns(CLOCK_BOOTTIME));
 	ledgerfile_event(lf, "interval", NULL, data);
-	if (lf->keep)
-		drop_old(lf);
+	drop_old(lf);
 	return lf->rc;
 }
 
@@ -468,8 +439,6 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 /* Repeats until the locked file is the file with that name: --keep may have replaced it. */
 static int open_locked(struct ledgerfile *lf, struct error *err)
 {
-	struct stat opened, named;
-
 	do {
 		if (lf->fd >= 0)
 			close(lf->fd);
@@ -483,8 +452,7 @@ static int open_locked(struct ledgerfile *lf, struct error *err)
 					 "use a separate file for each "
 					 "run", "another run writes %s",
 					 lf->path);
-	} while (fstat(lf->fd, &opened) || stat(lf->path, &named) ||
-		 opened.st_ino != named.st_ino || opened.st_dev != named.st_dev);
+	} while (!is_named(lf));
 	return check_old(lf, err);
 }
 
@@ -494,9 +462,8 @@ static void ledgerfile_free(struct ledgerfile *lf)
 		close(lf->fd);
 	list_free(&lf->outcome);
 	printbuf_free(lf->waiting);
-	free(lf->keep);
+	free(lf->keep.beside);
 	free(lf->path);
-	free(lf->beside);
 	free(lf);
 }
 
@@ -518,14 +485,6 @@ int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err
 	return rc;
 }
 
-static int scan_line(void *arg, const char *json, size_t len)
-{
-	struct ledgerfile *lf = arg;
-
-	ledgerkeep_line(lf->keep, json, len, (off_t)lf->old.at);
-	return 0;
-}
-
 int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 {
 	char *path;
@@ -538,20 +497,16 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot find %s", lf->path);
 	free(lf->path);
 	lf->path = path;
-	lf->beside = mem_print("%s.pktledger~", path);
-	lf->keep = mem_new(lf->keep);
-	lf->keep->keep_ns = keep_ns;
-	rc = ledgerfile_read(path, scan_line, lf, &lf->old, err);
-	if (!rc && lf->keep->others)
+	rc = ledgerfile_read(path, see_line, lf, &lf->old, err);
+	if (!rc && lf->keep.others)
 		rc = error_set(err, STATUS_USAGE, -EEXIST, "name a new file",
 			       "%s holds more than traces, which --keep would drop", path);
-	if (rc) {
-		free(lf->keep);
-		lf->keep = NULL;
-	} else {
-		unlink(lf->beside); /* left by a rewrite that was killed */
-	}
-	return rc;
+	if (rc)
+		return rc;
+	lf->keep.beside = mem_print("%s.pktledger~", path);
+	lf->keep.keep_ns = keep_ns;
+	unlink(lf->keep.beside); /* left by a rewrite that was killed */
+	return 0;
 }
 
 int ledgerfile_close(struct ledgerfile *lf, struct error *err)

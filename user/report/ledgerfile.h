@@ -47,7 +47,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/err.h"
 #include "ledger/result.h"
@@ -138,46 +137,5 @@ struct ledgerline {
 /* Determines the kind of a line. `json` is from ledgerfile_read(). Returns false if the time of a
  * start or an interval is invalid. */
 bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line);
-
-/*
- * Finds the expired part of a ledger file, and writes a file without that part. If the cut is in
- * the middle of a trace, the start line of the trace is kept.
- */
-
-#define LEDGERKEEP_MARKS 64
-
-/* Data before offset `at` is older than `time_ns`. */
-struct ledgerkeep_mark {
-	uint64_t time_ns; /* ns, CLOCK_REALTIME */
-	off_t at;
-	off_t start; /* offset of the start line of the trace that continues at `at` */
-	off_t start_len;
-};
-
-/* Zero-initialise all members except `keep_ns`. */
-struct ledgerkeep {
-	uint64_t keep_ns;
-	bool others; /* the file contains documents other than traces */
-	struct ledgerkeep_mark mark[LEDGERKEEP_MARKS];
-	unsigned n;
-	off_t start, start_len; /* start line of the newest trace */
-	uint64_t started_ns;
-	uint64_t pause_ns; /* ns, no cut before this time */
-	int64_t clock_ns;  /* ns, CLOCK_REALTIME - CLOCK_BOOTTIME at the last reading, 0: not read
-			      yet */
-};
-
-/*
- * Updates the clocks. Call before each line is written. If the host's clock is set, the age of the
- * data in the file does not change.
- */
-void ledgerkeep_clock(struct ledgerkeep *k, uint64_t realtime_ns, uint64_t boottime_ns);
-
-/* Processes the line at offset `at`, in file order. `json` is from ledgerfile_read(). */
-void ledgerkeep_line(struct ledgerkeep *k, const char *json, size_t len, off_t at);
-
-/* Returns true if the file should be cut now: `cut` is the start of the data to keep, and older
- * data precedes it. Limits the frequency of cuts. */
-bool ledgerkeep_due(struct ledgerkeep *k, uint64_t now_ns, struct ledgerkeep_mark *cut);
 
 #endif

@@ -267,13 +267,16 @@ CASE_WITH(much_is_kept, NULL, remove_file)
 
 #define S 1000000000ULL
 
+static uint64_t started; /* ns, CLOCK_REALTIME of the newest start line */
+static uint64_t set;	 /* ns by which the clock of the host was set since then */
+
 /* An interval of a second that ended at `ns`, CLOCK_REALTIME. */
 static void put_interval(struct ledgerfile *lf, uint64_t ns, uint64_t n)
 {
 	struct json_object *data = json_object_new_object();
-	json_put_u64(data, "time_ns", n * S);
+	json_put_u64(data, "time_ns", ns - started);
 	json_put_u64(data, "interval_ns", S);
-	json_put_text(data, "time", json_time(ns));
+	json_put_text(data, "time", json_time(ns + set));
 	json_put_u64(data, "n", n);
 	assert_int_equal(ledgerfile_interval(lf, data), 0);
 	json_object_put(data);
@@ -285,6 +288,7 @@ static void put_start(struct ledgerfile *lf, const char *schema, uint64_t ns)
 	json_put_text(data, "time", json_time(ns));
 	assert_int_equal(ledgerfile_start(lf, schema, data), 0);
 	json_object_put(data);
+	started = ns;
 }
 
 /* What is in the file: `starts` lines of that event, then intervals without a gap up to `last`. */
@@ -311,10 +315,10 @@ static uint64_t first_of(uint64_t last, unsigned starts)
 	return first;
 }
 
-/* 200 seconds that end now, and 32 are kept: those and at most an eighth more. */
+/* 32 s are kept: those and what is needed to begin with an interval. */
 CASE_WITH(the_old_is_dropped, NULL, remove_file)
 {
-	uint64_t now = when_now(), then = now - 200 * S;
+	uint64_t then = when_now() - 241 * S;
 	struct ledgerfile *lf;
 	struct error err = {0};
 	struct stat file;
@@ -331,7 +335,7 @@ CASE_WITH(the_old_is_dropped, NULL, remove_file)
 	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
 	put_start(lf, "pktledger/trace/1", then + 150 * S);
 	for (unsigned i = 151; i <= 200; i++) {
-		put_interval(lf, then + i * S, i);
+		put_interval(lf, then + (i + 40) * S, i);
 		if (i == 151) /* one start line, and not two */
 			assert_int_equal(first_of(151, 1), 151);
 	}
@@ -339,8 +343,8 @@ CASE_WITH(the_old_is_dropped, NULL, remove_file)
 	assert_int_equal(first_of(200, 1), 151);
 	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
 	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
-	put_interval(lf, now, 201);
-	assert_in_range(first_of(201, 1), 165, 169);
+	put_interval(lf, then + 241 * S, 201);
+	assert_int_equal(first_of(201, 1), 170);
 	assert_int_equal(ledgerfile_close(lf, &err), 0);
 	assert_int_equal(stat(path, &file), 0);
 	assert_int_equal(file.st_mode & 0777, 0640);
@@ -361,7 +365,7 @@ CASE_WITH(a_start_line_stays, NULL, remove_file)
 	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
 	assert_int_equal(ledgerfile_keep(lf, 100 * S, &err), 0);
 	put_interval(lf, then + 991 * S, 991);
-	assert_in_range(first_of(991, 1), 890, 901);
+	assert_int_equal(first_of(991, 1), 892);
 	put_start(lf, "pktledger/trace/1", then + 991 * S);
 	put_interval(lf, then + 992 * S, 992);
 	first_of(992, 2);
@@ -381,65 +385,41 @@ CASE_WITH(others_are_not_dropped, NULL, remove_file)
 	assert_int_equal(read_back().lines, 9);
 }
 
-#define LINE_AT 1000 /* bytes from one line to the next */
-
-/* An interval of a second, the n-th line. */
-static void note_interval(struct ledgerkeep *k, uint64_t realtime_ns, unsigned n)
+/* Returns the first interval kept of 100 since `before` and 40 since `now`, if 32 s are kept. */
+static uint64_t kept_of_two(uint64_t before, uint64_t now)
 {
-	char line[200];
+	struct ledgerfile *lf;
+	struct error err = {0};
 
-	snprintf(line, sizeof(line),
-		 "{\"event\":\"interval\",\"data\":{\"interval_ns\":%llu,\"time\":\"%s\"}}", S,
-		 json_time(realtime_ns));
-	ledgerkeep_line(k, line, strlen(line), (off_t)n * LINE_AT);
+	unlink(path);
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	put_start(lf, "pktledger/trace/1", before);
+	for (unsigned i = 1; i <= 100; i++)
+		put_interval(lf, before + i * S, i);
+	put_start(lf, "pktledger/trace/1", now);
+	for (unsigned i = 101; i <= 140; i++)
+		put_interval(lf, now + (i - 100) * S, i);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
+	put_interval(lf, now + 41 * S, 141);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	return first_of(141, 1);
 }
 
-/* 32 s are kept, whatever the clock of the host is set to after 100. */
-static void assert_kept(uint64_t realtime_ns, int64_t step_ns)
+/* What was written in a time that is to come is no newer than what is behind it. */
+CASE_WITH(the_clock_is_set, NULL, remove_file)
 {
-	struct ledgerkeep_mark cut = {0};
-	struct ledgerkeep k = {.keep_ns = 32 * S};
+	uint64_t now = when_now(), year = 365 * 86400 * S;
 
-	for (unsigned n = 1; n <= 300; n++, realtime_ns += S) {
-		if (n == 100)
-			realtime_ns += (uint64_t)step_ns;
-		ledgerkeep_clock(&k, realtime_ns, 1000 * S + n * S);
-		note_interval(&k, realtime_ns, n);
-		ledgerkeep_due(&k, realtime_ns, &cut);
-		assert_true(cut.at <= (n < 32 ? 1 : n - 31) * (off_t)LINE_AT);
-		if (n > 40)
-			assert_true(cut.at >= (n - 38) * (off_t)LINE_AT);
+	assert_in_range(kept_of_two(now - 100 * S, now), 109, 111);
+	assert_in_range(kept_of_two(now + 1000 * S, now), 109, 111);
+	assert_in_range(kept_of_two(5 * S, now), 109, 111);
+	for (unsigned i = 0; i < 4; i++) {
+		set = (uint64_t[]){year, -year, 10 * S, -10 * S}[i];
+		assert_in_range(kept_of_two(now - 100 * S, now), 109, 111);
 	}
-}
-
-CASE(the_clock_is_set)
-{
-	const int64_t year = 365 * 86400 * (int64_t)S;
-	uint64_t now = when_now();
-
-	assert_kept(now, 0);
-	assert_kept(now, year);
-	assert_kept(now, -year);
-	assert_kept(now, 10 * (int64_t)S);
-	assert_kept(now, -10 * (int64_t)S);
-	assert_kept(5 * S, 40 * year); /* a host that does not know the time until it is told */
-}
-
-/* What another trace has written in a time that is to come is no newer than what is behind it. */
-CASE(the_clock_was_set_back_before)
-{
-	struct ledgerkeep_mark cut = {0};
-	uint64_t now = when_now();
-	struct ledgerkeep k = {.keep_ns = 32 * S};
-
-	for (unsigned n = 1; n <= 100; n++)
-		note_interval(&k, now + (1000 + n) * S, n);
-	for (unsigned n = 101; n <= 140; n++) {
-		ledgerkeep_clock(&k, now + n * S, n * S);
-		note_interval(&k, now + n * S, n);
-		ledgerkeep_due(&k, now + n * S, &cut);
-	}
-	assert_in_range(cut.at, 101 * LINE_AT, 109 * LINE_AT);
+	set = 0;
 }
 
 static void write_for_ever(void)
