@@ -138,6 +138,31 @@ def schema(name):
             part[key] = value
 
 
+@table([(command, command) for command in (
+    "run", "send", "recv", "trace", "sweep", "search", "check", "lab", "report", "selftest", "help")])
+@rootless
+def references(command):
+    """Each leads to a type."""
+    document = pktledger("help", "--schema", command).json
+    text = json.dumps(document)
+    assert document["title"] and not re.search(r'"":', text), document["title"]
+    assert set(re.findall(r'"#/\$defs/(\w+)"', text)) <= document.get("$defs", {}).keys(), command
+
+
+@case
+@rootless
+def types_words_and_what_is_always_there():
+    assert pktledger("help", "--schema", "ru").status == 2
+    definitions = pktledger("help", "--schema", "run").json["$defs"]
+    cause, end = definitions["cause"], definitions["end"]
+    assert cause["properties"]["stream"] == {"type": "integer", "minimum": 0, "maximum": 65535}, cause
+    assert end["properties"]["sent"]["maximum"] == 2 ** 64 - 1, end
+    assert definitions["counter"]["properties"]["scope"] == {"enum": ["flow", "interface", "host", None]}
+    assert {"reason"} <= {*cause["required"]} and "host" not in cause["required"], cause
+    told = re.findall(r"^  (\w+)  ", pktledger("run", "--topology", "help").out, re.M)
+    assert f'"enum": {json.dumps(told)}' in json.dumps(definitions["start"]["properties"]["lab"]), told
+
+
 @case
 @rootless
 def each_result_has_its_outputs():
