@@ -12,16 +12,19 @@ import fcntl
 import json
 import os
 import pty
+import random
 import re
 import shlex
 import struct
 import sys
 import termios
 import threading
+import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import ROOT, case, main, pktledger, require, rootless, table, validator
+from html_check import Page
+from lib import EVERYTHING, ROOT, case, directory, main, pktledger, require, rootless, table, validator
 
 GOLDEN = ROOT / "tests/golden"
 SOURCES = "json", "ledger", "args"
@@ -39,6 +42,7 @@ NAMED = sys.argv[1:] if os.environ.get("UPDATE") else []
 FILES = sorted({path.name for path in GOLDEN.iterdir() if path.is_file()} | set(NAMED))
 RESULTS = {name.partition(".")[0]: name for name in FILES if name.partition(".")[2] in SOURCES}
 EXPECTED = [name for name in FILES if name not in RESULTS.values()]
+PLAIN = [name for name, file in RESULTS.items() if not file.endswith(".args")]
 DOCUMENTS = [name for name in RESULTS.values() if name.endswith(".json")]
 
 
@@ -118,6 +122,79 @@ def output(name):
 def colour_adds_nothing_else(result):
     text = shown(result, ["-v"], WIDTH)
     assert without_colour(text) == shown(result, ["-v"]), text
+
+
+@table([(name, name) for name in RESULTS if name != "run-error-alone"])
+@rootless
+def page(result):
+    """It has the text of `report`, and the document, from which `report` makes the same page again."""
+    made = pktledger("report", "--html", "-", *words(result), cwd=GOLDEN, env=ENVIRONMENT)
+    text = pktledger("report", *words(result), cwd=GOLDEN, env=ENVIRONMENT)
+    assert made.status == text.status in (0, 4) and made.err == text.err, (made.err, text.err)
+    found = Page(made.out)
+    assert found.pre == text.out, found.pre
+    if RESULTS[result].endswith(".json"):
+        (document,), golden = found.documents, json.loads((GOLDEN / RESULTS[result]).read_text())
+        assert document["start"] == golden["start"], document["start"]
+        assert document.get("end") == golden.get("end"), document.get("end")
+        with directory() as where:
+            (where / "page.html").write_text(made.out)
+            again = pktledger("report", "--html", "-", str(where / "page.html"), env=ENVIRONMENT)
+            assert Page(again.out).documents == found.documents, again
+
+
+OTHER = [None, True, -1, 2 ** 64 - 1, 1e308, [], [[1]], [{}], {"stage": 1}, "", [None], "x" * 20000,
+         "<b id=zq></script><!--<script>\"'&\u00e9\u0001\u001b[2J"]
+
+
+def spoilt(value, dice, depth=0):
+    """The same with another value in the place of some members."""
+    if isinstance(value, list):
+        return [spoilt(item, dice, depth + 1) for item in value]
+    if not isinstance(value, dict) or depth > 8:
+        return value
+    return {key: dice.choice(OTHER) if dice.random() < 0.04 else spoilt(item, dice, depth + 1)
+            for key, item in value.items()}
+
+
+def write_spoilt(source, path, dice):
+    if source.suffix == ".json":
+        path.write_text(json.dumps(spoilt(json.loads(source.read_text()), dice)))
+        return
+    lines = [json.loads(line[9:]) for line in source.read_bytes().splitlines() if line[8:9] == b" " and line[9:10]
+             == b"{" and line.endswith(b"}")]
+    texts = [json.dumps({**line, "data": spoilt(line.get("data"), dice)}).encode() for line in lines]
+    path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(text), text) for text in texts))
+
+
+WAYS = [[], ["-v"], ["-j"], ["--csv"], ["--redact"], ["--html", "-"], ["--html", "-"], ["--matrix"], ["--compare"],
+        ["--compare", "--html", "-"], ["--join"]]
+
+
+@table([(f"{seed}", seed) for seed in range(1000 if EVERYTHING else 60)])
+@rootless
+def any_result(seed):
+    """Whatever a stranger has put into it: one error, or an output in which it is harmless."""
+    dice = random.Random(seed)
+    with directory() as where:
+        paths = [where / "a", where / os.fsdecode(b"b\xff<b id=zq>\x1b[2J")]
+        kind = dice.choice(PLAIN).partition("-")[0]
+        pool = [name for name in PLAIN if name.startswith(kind)]
+        for path in paths:
+            write_spoilt(GOLDEN / RESULTS[dice.choice(pool)], path, dice)
+        for options in dice.sample(WAYS, 3):
+            both = {"--matrix", "--compare", "--join"} & set(options)
+            files = paths if both else paths[seed % 2:][:1]
+            result = pktledger("report", *options, *map(str, files), env=ENVIRONMENT)
+            assert result.status in (0, 1, 2, 4), result
+            assert result.err.count("error: ") == (result.status in (1, 2)), result
+            if "--html" in options and result.status in (0, 4):
+                Page(result.out)
+                assert "<b id=zq>" not in result.out, result
+            elif "-j" in options:
+                assert result.json["schema"] == "pktledger/report/1", result
+            else:
+                assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", result.out), result
 
 
 @table([(name, name) for name in DOCUMENTS])

@@ -142,9 +142,14 @@ def it_is_made_to_be_given_away():
 @case
 def a_long_run_is_a_bounded_history():
     with directory() as d:
-        ledger(d / "soak", document(7200))
+        run = document(7200)
+        for i, interval in enumerate(run["intervals"]):  # all is lost in one of them
+            interval["dropped"] = 7000 * (i >= 3600)
+        ledger(d / "soak", run)
         found = page(d / "soak.html", d / "soak")
         history = found.documents[0]["intervals"]
+        assert [i for i, interval in enumerate(history) if interval["peak_pps"]] == [3600 // 32], history
+        assert history[3600 // 32]["peak_pps"] == 7000 / 0.1, history
         assert 120 < len(history) <= 240, len(history)
         assert (history[-1]["sent"], history[-1]["time_ns"]) == (SENT, 7200 * 100000000)
         assert {s["stage"]: s["packets"] for s in history[-1]["stages"]} == LOST

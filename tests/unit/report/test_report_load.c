@@ -12,14 +12,6 @@
 #include "report/series.h"
 #include "unit/scratch.h"
 
-static int note(struct ledgerfile *lf, unsigned stream, uint64_t first, uint64_t last,
-		const char *outcome, const struct result_cause *cause)
-{
-	const struct range r = {.first = first, .last = last, .stream = (uint16_t)stream};
-
-	return ledgerfile_range(lf, &r, outcome, cause);
-}
-
 #define S     1000000000ULL
 #define START 1714564800ULL /* 2024-05-01T12:00:00Z, s */
 
@@ -161,49 +153,6 @@ CASE_WITH(thousands_of_intervals, NULL, remove_file)
 	ledgers_free(l);
 }
 
-static struct json_object *command(const char *word, unsigned second)
-{
-	return object(
-		"{\"time\":\"2024-05-01T12:00:%02u.000000Z\",\"command\":[\"pktledger\",\"%s\"],"
-		"\"parameters\":[\"rate\"]}",
-		second, word);
-}
-
-static void put_run(struct ledgerfile *lf, const char *word, unsigned second, unsigned sent)
-{
-	struct json_object *start = command(word, second);
-
-	assert_int_equal(ledgerfile_start(lf, "pktledger/run/1", start), 0);
-	json_object_put(start);
-	note(lf, 1, 0, sent - 1, "delivered", NULL);
-	put(lf, "end",
-	    object("{\"attempted\":%u,\"sent\":%u,\"delivered\":%u,\"dropped\":0,"
-		   "\"duration_ns\":1000000000,\"tx_pps\":%u,\"balanced\":true}",
-		   sent, sent, sent, sent));
-}
-
-/* Two trials, one that failed, and an end if it has one; then a run of its own. */
-static void write_sweep(bool whole)
-{
-	struct json_object *start = command("sweep", 0);
-	struct ledgerfile *lf;
-	struct error err = {};
-
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
-	assert_int_equal(ledgerfile_event(lf, "series", "pktledger/sweep/1", start), 0);
-	json_object_put(start);
-	put_run(lf, "sweep", 1, 10);
-	put(lf, "trial", object("{\"parameters\":{\"rate\":\"10\"},\"trial\":1}"));
-	put(lf, "trial",
-	    object("{\"parameters\":{\"rate\":\"15\"},\"error\":{\"message\":\"no luck\"}}"));
-	put_run(lf, "sweep", 2, 20);
-	put(lf, "trial", object("{\"parameters\":{\"rate\":\"20\"},\"trial\":1}"));
-	if (whole)
-		put(lf, "series_end", object("{\"trials\":3,\"failed\":1}"));
-	put_run(lf, "run", 9, 30);
-	finish(lf);
-}
-
 /* At whatever byte it was cut, all before it is used. */
 CASE_WITH(any_cut, NULL, remove_file)
 {
@@ -292,72 +241,6 @@ CASE_WITH(foreign_files, NULL, remove_file)
 		if (!ledgers_load(&l, &spec, &err) || err.status != rows[i].status || l)
 			fail_msg("'%s': %d %s", rows[i].text, err.status, err.message);
 	}
-}
-
-/* Lines that are whole, with all that JSON can be in the place of what is expected. */
-CASE_WITH(odd_lines, NULL, remove_file)
-{
-	static const char *const values[] = {
-		"null", "{}",	 "[]",	   "\"x\"", "-1",
-		"1e99", "[[1]]", "[null]", "true",  "18446744073709551615"};
-	const struct print_view view = {.out = fopen("/dev/null", "w"), .width = 80};
-	char *whole = NULL;
-	size_t size = 0;
-	const char *test = getenv("PKTLEDGER_TEST");
-	bool all = test && !strcmp(test, "all"); /* else another value for each fifth */
-	unsigned n = 0, place = 0;
-	FILE *f;
-
-	write_trace(3);
-	write_sweep(true);
-	f = fopen(path, "r");
-	assert_true(getdelim(&whole, &size, '\0', f) > 0);
-	fclose(f);
-	for (char *colon = whole; (colon = strchr(colon + 1, ':'));) {
-		char *line = colon, *end = colon + 1 + strcspn(colon + 1, ",}\n");
-		char text[8192];
-
-		while (line > whole && line[-1] != '\n')
-			line--;
-		if (line + 9 > colon || line[9] != '{')
-			continue;
-		place++;
-		for (unsigned v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
-			struct ledgers *l = NULL;
-			struct error err = {};
-			const char *const paths[] = {path};
-			const struct load_spec spec = {
-				.path = paths, .n = 1, .until_ns = UINT64_MAX};
-			int len = snprintf(text, sizeof(text), "%.*s%s%.*s",
-					   (int)(colon + 1 - line - 9), line + 9, values[v],
-					   (int)strcspn(end, "\n"), end);
-
-			if (!all &&
-			    (place % 5 || v != place / 5 % (sizeof(values) / sizeof(*values))))
-				continue;
-			assert_true(len > 0 && (size_t)len < sizeof(text));
-			unlink(path);
-			f = fopen(path, "w");
-			fwrite(whole, 1, (size_t)(line - whole), f);
-			fprintf(f, "%08lx %s\n", crc32_z(0, (const void *)text, (size_t)len), text);
-			fputs(end + strcspn(end, "\n") + 1, f);
-			fclose(f);
-			if (ledgers_load(&l, &spec, &err)) {
-				assert_true(*err.message);
-				continue;
-			}
-			assert_int_equal(l->file->state.bad, 0);
-			for (unsigned i = 0; i < l->documents; i++) {
-				print_document(&view, &l->document[i]);
-				csv_document(view.out, &l->document[i]);
-			}
-			ledgers_free(l);
-			n++;
-		}
-	}
-	fclose(view.out);
-	free(whole);
-	assert_true(n > (all ? 300 : 30));
 }
 
 /* What is printed of them by -j would be no JSON. */

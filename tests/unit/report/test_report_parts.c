@@ -208,34 +208,6 @@ CASE(many_names_are_hidden)
 	json_object_put(o);
 }
 
-/* Ends in which everything is of another type than it should be are read as if it were not there.
- */
-CASE(strangers_are_read)
-{
-	static const char *const values[] = {"[]",   "{}",   "5",    "\"a\"", "null",
-					     "true", "[[]]", "[{}]", "[5]",   "{\"a\":[]}"};
-	static struct recv_result r;
-	struct json_object *end;
-
-	memset(&r, 0, sizeof(r));
-	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-		end = json_recv_end(&r);
-		json_object_object_foreach (end, key, value) {
-			struct json_object *copy = object(json_object_to_json_string(end));
-			FILE *nowhere = fopen("/dev/null", "w");
-
-			(void)value;
-			json_put(copy, key, object(values[i][0] == 'n' ? "[null]" : values[i]));
-			json_put(copy, "refused_by", object(i == 4 ? "[]" : values[0]));
-			text_one_end(&(struct print_view){.out = nowhere}, copy);
-			print_run(&(struct print_view){.out = nowhere}, NULL, copy);
-			fclose(nowhere);
-			json_object_put(copy);
-		}
-		json_object_put(end);
-	}
-}
-
 /* Intervals of a length that lose two packets each: steps of another, no packet left out. */
 static void in_steps(uint64_t span_ns, uint64_t interval_ns, uint64_t step_ns)
 {
