@@ -293,7 +293,7 @@ def traced_thing_removed(args, how):
         process.send_signal(signal.SIGINT)
         document, result = ended(process)
     assert result.status == OK, result
-    assert result.err.count("is gone") == 1, result
+    assert result.err.count("was deleted") == 1, result
 
 
 def in_namespace(name, rows):

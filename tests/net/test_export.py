@@ -429,7 +429,7 @@ def slow_callers_are_sent_away():
     ("port without address", ["--listen", "9100"], USAGE, "--listen"),
     ("no series", ["--max-series", "0"], USAGE, "--max-series"),
     ("filter", ["udp porrt 5"], USAGE, "syntax error"),
-    ("namespace", ["--netns", "pl-none"], FAILED, "no network namespace pl-none"),
+    ("namespace", ["--netns", "pl-none"], FAILED, "network namespace pl-none not found"),
 ]))
 def refused(options, status, said):
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -1727,7 +1727,7 @@ def usage_of_export(args, word):
 
 
 @table([
-    ("neither", ["icmp"], "none of them"),
+    ("neither", ["icmp"], "matches neither"),
     ("--seq", ["--seq", "rtp", EXPR], "--seq"),
     ("--settle", ["--settle", "1", EXPR], "--settle"),
     ("--flows", ["--flows", "100", f"udp port {PORT}"], "--flows"),

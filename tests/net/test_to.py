@@ -712,7 +712,7 @@ def nobody_to_talk_to(answer, words):
     ("TLS by ssh", ["run", "--to", f"tls://root@{TARGET[4]}", "-r", "1k"], ["root@"]),
     ("no such token", ["recv", "--serve", "--token-file", "/nowhere/at-all"], ["No such file"]),
     ("a rate in bits", ["recv", "--serve", "--max-rate", "1Gbit"], ["packets/s"]),
-    ("no token", ["recv", "--serve", "--listen", "::"], ["a token is needed", "--new-token", "ssh"]),
+    ("no token", ["recv", "--serve", "--listen", "::"], ["needs a token", "--new-token", "ssh"]),
     ("a token that is there", ["recv", "--serve", "--new-token", "/dev/null"],
      ["File exists", "--token-file"]),
     ("two answers", ["recv", "--serve", "--insecure", "--new-token", "/dev/null"], ["--insecure"]),

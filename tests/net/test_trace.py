@@ -289,7 +289,7 @@ def only(options, found):
 
 @table([
     ("process", ["--pid", "4194304"], 1, "process 4194304 not found"),
-    ("namespace", ["--netns", "pl-none"], 1, "no network namespace pl-none"),
+    ("namespace", ["--netns", "pl-none"], 1, "network namespace pl-none not found"),
     ("interface", ["-i", "pl-none"], 1, "no interface pl-none"),
     ("cgroup", ["--cgroup", "/pl-none"], 1, "no cgroup /pl-none"),
     ("reason", ["--reason", "SOCKET_RCVBUF"], 2, "did you mean SOCKET_RCVBUFF?"),

@@ -260,8 +260,8 @@ static int check_listen(const struct recv_options *o, struct error *err)
 	if (num_is_loopback(&o->listen) || o->token_file || o->new_token || o->insecure)
 		return 0;
 	return error_usage(err,
-			   "--new-token FILE makes one; `run --to USER@HOST` by ssh needs neither; "
-			   "or --insecure",
+			   "create a token with --new-token FILE, let the client use `run --to "
+			   "USER@HOST` (ssh), or use --insecure",
 			   "an address other than loopback needs a token, because anyone who can "
 			   "connect could use this host");
 }

@@ -516,7 +516,7 @@ static bool on_interval(void *arg)
 	}
 	if (!t->gone && live_gone(l, what, sizeof(what))) {
 		t->gone = true;
-		log_warn("%s was deleted: a new namespace of the same name is not traced", what);
+		log_warn("%s was deleted, and stays untraced if it is created again", what);
 	}
 	log_progress("%.0f s%s: %s lost", (double)time * 1e-9,
 		     fmt_left((double)time, (double)t->o->live.duration_ns, time), fmt_count(lost));
