@@ -905,39 +905,22 @@ struct json_object *json_found(const struct found *f)
 
 const struct record_field *document_table(const char *name)
 {
+#define TABLE(name)                                                                                \
+	{                                                                                          \
+		#name, name##_rows                                                                 \
+	}
 	static const struct {
 		const char *name;
 		const struct record_field *rows;
 	} tables[] = {
-		{"origin", origin_rows},
-		{"start", start_rows},
-		{"repeat", repeat_rows},
-		{"interval", interval_rows},
-		{"limit", limit_rows},
-		{"send_end", send_end_rows},
-		{"recv_end", recv_end_rows},
-		{"end", end_rows},
-		{"sums", sums_rows},
-		{"cause", cause_rows},
-		{"counter", counter_rows},
-		{"finding", advice_rows},
-		{"seen", seen_rows},
-		{"losses", losses_rows},
-		{"clocks", clocks_rows},
-		{"remote", remote_rows},
-		{"send", send_rows},
-		{"recv", recv_rows},
-		{"recv_stream", recv_stream_rows},
-		{"parameters", parameters_rows},
-		{"found_trial", found_trial_rows},
-		{"rate", rate_rows},
-		{"found", found_rows},
-		{"host", host_rows},
-		{"clock", clock_rows},
-		{"reordering", reordering_rows},
-		{"gaps", gaps_rows},
-		{"port", port_rows},
-		{"rx_port", rx_port_rows},
+		TABLE(origin),	   TABLE(start),       TABLE(repeat),	TABLE(interval),
+		TABLE(limit),	   TABLE(send_end),    TABLE(recv_end), TABLE(end),
+		TABLE(sums),	   TABLE(cause),       TABLE(counter),	TABLE(seen),
+		TABLE(losses),	   TABLE(clocks),      TABLE(remote),	TABLE(send),
+		TABLE(recv),	   TABLE(recv_stream), TABLE(rate),	TABLE(found),
+		TABLE(parameters), TABLE(found_trial), TABLE(host),	TABLE(clock),
+		TABLE(reordering), TABLE(gaps),	       TABLE(port),	TABLE(rx_port),
+		TABLE(advice),
 	};
 
 	for (unsigned i = 0; i < LENGTH(tables); i++) {

@@ -68,8 +68,15 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 	unsigned run = 0; /* trials of one --repeat so far */
 
 	for (unsigned i = 0; i < n; i++) {
+		/* a comparison of two captures, which has no file */
+		struct json_object *between = d[i].path ? NULL : json_get(d[i].json, "between");
+
 		run = i && goes_on(&d[i - 1], &d[i]) ? run + 1 : 1;
-		if (v->json) {
+		if (between && v->json) {
+			json_out_once(v->json, "between", json_object_get(between));
+		} else if (between) {
+			ends_print(&v->text, between);
+		} else if (v->json) {
 			json_out_each(v->json, "document", json_object_get(d[i].json));
 		} else if (v->csv && trialset_is(&d[i])) {
 			rows_print(out, true, d[i].json);
@@ -96,7 +103,7 @@ struct json_object *show_joined_lines(const struct ledgers_document *d, unsigned
 	if (text)
 		json_object_array_add(list, json_text(text));
 	free(text);
-	for (unsigned i = 0; n <= JOINED_COUNTS && i < n * n; i++) {
+	for (unsigned i = 0; n > 1 && n <= JOINED_COUNTS && i < n * n; i++) {
 		text = joined_udp_text(&d[i / n], &d[i % n]);
 		if (text)
 			json_add_line(list, JOINED_UDP "%s", text);
@@ -162,7 +169,7 @@ int show_ledgers(const struct show_view *asked, struct ledgers *l, struct error 
 	for (unsigned i = 0; i < n; i++)
 		redact_learn(r, json_get(d[i].json, "start"));
 	for (unsigned i = 0; i < n; i++) {
-		if (v->redact) /* otherwise its path would be shown */
+		if (v->redact && d[i].path) /* otherwise its path would be shown */
 			json_put_text(d[i].json, "file", document_file(&d[i]));
 		redact_learn(r, d[i].json);
 	}
@@ -207,33 +214,15 @@ int show_ledgers(const struct show_view *asked, struct ledgers *l, struct error 
 
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err)
 {
-	struct redact *r = v->redact ? redact_new() : NULL;
-	struct json_object *start = json_origin(v->argc, v->argv, NULL);
-	struct json_object *doc = json_object_new_object();
-	const struct ledgers_document shown = {.json = doc};
-	struct print_view text = v->text;
-	char *printed = NULL;
-	size_t size;
-	int rc = 0;
+	struct ledgers_document d = {.json = json_object_new_object()};
+	struct ledgers l = {.document = &d, .documents = 1};
+	int rc;
 
-	hide_names(r, ends);
-	hide_names(r, start);
-	json_put_text(doc, "schema", "pktledger/report/1");
-	json_put(doc, "start", start);
-	json_put(doc, "between", json_object_get(ends));
-	if (v->html)
-		text = (struct print_view){.out = open_memstream(&printed, &size)};
-	if (v->json) {
-		json_out_once(v->json, "start", json_object_get(start));
-		json_out_once(v->json, "between", json_object_get(ends));
-	} else {
-		ends_print(&text, ends);
-	}
-	if (v->html)
-		rc = show_page(v, &(struct html_page){.docs = &shown, .n = 1}, text.out, &printed,
-			       0, err);
-	json_object_put(doc);
-	redact_free(r);
+	json_put_text(d.json, "schema", "pktledger/report/1");
+	json_put(d.json, "start", json_origin(v->argc, v->argv, NULL));
+	json_put(d.json, "between", json_object_get(ends));
+	rc = show_ledgers(v, &l, err);
+	json_object_put(d.json);
 	return rc;
 }
 
