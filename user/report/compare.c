@@ -696,7 +696,8 @@ static int add_node(struct json_object *nodes, const char *name, struct error *e
 	return 0;
 }
 
-struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to)
+/* Returns the pair of two nodes, borrowed, or NULL without a run. */
+static struct json_object *pair_of(struct json_object *matrix, const char *from, const char *to)
 {
 	for (struct json_each pair = json_each(matrix, "pairs"); json_next(&pair);) {
 		if (!strcmp(json_get_text(pair.item, "from"), from) &&
@@ -820,7 +821,7 @@ void matrix_print(const struct print_view *v, struct json_object *matrix)
 
 		page_cell(&p, STYLE_PLAIN, from);
 		for (unsigned k = 0; k < n; k++)
-			print_pair(&p, matrix_pair(matrix, from, columns[1 + k].name));
+			print_pair(&p, pair_of(matrix, from, columns[1 + k].name));
 		page_end(&p);
 	}
 }

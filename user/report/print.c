@@ -166,7 +166,8 @@ const char *print_worst_stage(const struct json_object *end)
 	return rows_worst_stage(packets);
 }
 
-void print_worst(const struct print_view *v, const struct ledgers_document *d)
+/* Prints the intervals of a long document with the highest loss rate, to be examined next. */
+static void put_worst(const struct print_view *v, const struct ledgers_document *d)
 {
 	size_t n = json_get_length(d->json, "worst");
 	struct page p = print_page(v, 0);
@@ -260,7 +261,8 @@ void print_joined(const struct print_view *v, const struct json_object *document
 			  json_get_item_text(document, "notes", i));
 }
 
-void print_state(const struct print_view *v, const struct ledgers_document *d)
+/* Prints problems of a document: missing lines, an error, or a missing end. */
+static void put_state(const struct print_view *v, const struct ledgers_document *d)
 {
 	struct page p = print_page(v, 0);
 	uint64_t ns;
@@ -359,7 +361,7 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 	const struct json_object *end = json_get(d->json, "end");
 
 	put_title(v, d);
-	print_state(v, d);
+	put_state(v, d);
 	if (trialset_is(d)) {
 		fputc('\n', v->out);
 		if (!strcmp(d->command, "search"))
@@ -369,7 +371,7 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 		return;
 	}
 	print_steps(v, d);
-	print_worst(v, d);
+	put_worst(v, d);
 	if (d->parts) {
 		print_trace(v, d);
 		return;

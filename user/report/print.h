@@ -69,12 +69,6 @@ struct page print_page(const struct print_view *v, uint64_t most);
 /* Prints joined ledgers: the part of each sender, and missing parts. */
 void print_joined(const struct print_view *v, const struct json_object *document);
 
-/* Prints problems of a document: missing lines, an error, or a missing end. */
-void print_state(const struct print_view *v, const struct ledgers_document *d);
-
-/* Prints the intervals of a long document with the highest loss rate, to be examined next. */
-void print_worst(const struct print_view *v, const struct ledgers_document *d);
-
 /* Returns the loss at a stage, an item of "stages", or NULL without a loss. */
 struct json_object *print_stage(const struct json_object *end, const char *name);
 
@@ -109,9 +103,6 @@ void text_found_spread(FILE *out, const struct json_object *end);
 /* Returns the cause of the loss: "rcvbuf", "the generator", "the sender's queue", or "" if there is
  * no cause. */
 const char *found_culprit(const struct json_object *rate);
-/* Returns the text for a bound that no trial exceeded: "this host generates steadily", to follow
- * "the highest rate that". */
-const char *found_highest(const struct json_object *end);
 
 /*
  * A limit on the change from A to B: NAME=+N% or NAME=-N%. `loss` changes in percentage points of
@@ -213,9 +204,6 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_object **matrix,
 	       struct error *err);
 
-/* Returns the pair of two nodes, borrowed, or NULL without a run. */
-struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to);
-
 /* Prints the matrix as a table: senders down, receivers across. */
 void matrix_print(const struct print_view *v, struct json_object *matrix);
 
@@ -297,7 +285,7 @@ struct trials {
 	double *value;		     /* `max` values per measure */
 };
 
-/* Creates a collection of trials, freed with trials_free(). */
+/* Creates a collection of trials, freed with free(). */
 struct trials *trials_new(unsigned max);
 
 /* Adds the `end` of a run, and its payload size in bytes (0: unknown). */

@@ -224,12 +224,11 @@ static void put_counter(struct page *p, const struct result_counter *c, const ch
 			bool details)
 {
 	const char *delta = fmt_count(c->delta), *note = c->note ? c->note : "";
+	const size_t n = strlen(netns);
+	const bool known = n && !strncmp(c->name, netns, n) && c->name[n] == ' ';
 	char name[sizeof(c->name)];
-	size_t n = strlen(netns);
 
-	snprintf(name, sizeof(name), "%s", c->name);
-	if (n && !strncmp(name, netns, n) && name[n] == ' ')
-		memmove(name, name + n + 1, strlen(name + n));
+	snprintf(name, sizeof(name), "%s", c->name + (known ? n + 1 : 0));
 	page_glue(name);
 	if (!c->agrees)
 		page_words(p, c->documented ? STYLE_WARN : STYLE_BAD, "%s\v+%s,\vexpected\v+%s",
@@ -520,7 +519,8 @@ const char *found_culprit(const struct json_object *rate)
 	return stage == STAGE_NONE ? "" : stage_name(stage);
 }
 
-const char *found_highest(const struct json_object *end)
+/* Returns the text for a bound that no trial exceeded, to follow "the highest rate that". */
+static const char *highest_of(const struct json_object *end)
 {
 	return json_get_bool(end, "held_back")		 ? "the sender's interface takes"
 	       : json_get_bool(end, "generator_limited") ? "this host generates steadily"
@@ -578,7 +578,7 @@ void text_found(FILE *out, const struct json_object *end)
 {
 	const bool held_back = json_get_bool(end, "held_back");
 	const bool generator = json_get_bool(end, "generator_limited");
-	const char *highest = found_highest(end);
+	const char *highest = highest_of(end);
 	const double low = json_get_double(end, "generator_low_pps");
 	struct page p = page_open(out, false, 0);
 
