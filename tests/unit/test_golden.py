@@ -124,7 +124,7 @@ def colour_adds_nothing_else(result):
     assert without_colour(text) == shown(result, ["-v"]), text
 
 
-@table([(name, name) for name in RESULTS if name != "run-error-alone"])
+@table([(name, name) for name in RESULTS if name not in ("run-error-alone", "captures-empty")])
 @rootless
 def page(result):
     """It has the text of `report`, and the document, from which `report` makes the same page again."""
@@ -195,6 +195,23 @@ def any_result(seed):
                 assert result.json["schema"] == "pktledger/report/1", result
             else:
                 assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", result.out), result
+
+
+@table([(f"{seed}", seed) for seed in range(500 if EVERYTHING else 20)])
+@rootless
+def any_capture(seed):
+    """One of its bytes in so many is another, or its end is missing."""
+    dice = random.Random(seed)
+    first = GOLDEN / "parts" / dice.choice(["number-a.pcap", "drops-a.pcap", "cut-a.pcap"])
+    data = bytearray((GOLDEN / "parts" / first.name.replace("-a", "-b")).read_bytes())
+    for _ in range(4):
+        data[dice.randrange(len(data))] = dice.randrange(256)
+    with directory() as where:
+        (where / "b").write_bytes(data[:dice.choice([len(data), dice.randrange(len(data))])])
+        for options in [], ["-j"], ["--match", "bytes"]:
+            result = pktledger("report", *options, str(first), str(where / "b"))
+            assert result.status in (0, 1, 2), result
+            assert result.err.count("error: ") == (result.status > 0), result
 
 
 @table([(name, name) for name in DOCUMENTS])
