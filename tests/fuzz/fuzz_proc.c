@@ -6,6 +6,7 @@
 
 #include "diagnosis/facts.h"
 #include "host/counters.h"
+#include "host/nic.h"
 #include "drops/ksym.h"
 #include "drops/owners.h"
 
@@ -82,6 +83,38 @@ static void read_symbols(char *text)
 	close(fd);
 }
 
+/* `ethtool -S` of two times, as each driver has it: halves of the text. */
+static void read_nic(char *text)
+{
+	struct nic_sample all = {0}, after = {0}, before = {0};
+	const size_t half = strlen(text) / 2;
+	struct nic_loss loss[16];
+
+	for (char *at = text, *save; (at = strtok_r(at, "\n", &save)); at = NULL) {
+		char *colon = strrchr(at, ':');
+
+		if (!colon)
+			continue;
+		*colon = '\0';
+		nic_sample_add(at < text + half ? &all : &after, at, strtoull(colon + 1, NULL, 10));
+	}
+	nic_sample_match(&all, &after, &before);
+	for (unsigned i = 0; i < nic_driver_count; i++) {
+		char name[32];
+		struct nic_plan *plan;
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(nic_drivers[i].names, "|"),
+			 nic_drivers[i].names);
+		plan = nic_plan_new(name, &after);
+		if (nic_plan_fits(plan, &before))
+			MUST(nic_losses(plan, &before, &after, loss, 16) <= after.n);
+		nic_plan_free(plan);
+	}
+	nic_sample_free(&all);
+	nic_sample_free(&after);
+	nic_sample_free(&before);
+}
+
 /* These need no NUL. */
 static void read_counters(const char *text, size_t len)
 {
@@ -97,7 +130,8 @@ static void read_counters(const char *text, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const readers[])(char *text) = {read_cpus,  read_irqs,  read_sockets,
-						      read_stack, read_group, read_symbols};
+						      read_stack, read_group, read_symbols,
+						      read_nic};
 	char *bare = malloc(size ? size : 1);
 
 	MUST(bare);

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 #include "cases.h"
-#include "check_host.h"
+#include "diagnosis/facts.h"
 #include "fake_root.h"
 #include "host/change.h"
 #include "base/proc.h"
@@ -59,25 +59,24 @@ static void laptop(void)
 	}
 }
 
-/* What the tree shows instead of what the host was made with. */
-static void read_cpus(struct host *h, unsigned n)
-{
-	struct facts_cpus *cpus = &h->f.cpus;
+static struct facts_cpu cpu[3]; /* two, and one after the last */
 
-	cpus->n = cpus->online = n;
-	for (unsigned i = 0; i <= n; i++) /* and one behind the last */
-		cpus->at[i] = (struct facts_cpu){.online = true, .ticked = true, .idle = 0.9};
-	facts_cpus_read(root, cpus);
+static void read_cpus(void)
+{
+	static struct facts_cpus cpus;
+
+	cpus = (struct facts_cpus){.n = 2, .online = 2};
+	for (unsigned i = 0; i < 3; i++)
+		cpus.at[i].online = true;
+	facts_cpus_read(root, &cpus);
+	memcpy(cpu, cpus.at, sizeof(cpu));
 }
 
 CASE_WITH(cpus_of_a_laptop, begin, end_tree)
 {
-	struct host *h = healthy_host();
-	const struct facts_cpu *cpu = h->f.cpus.at;
-
 	laptop();
 	cpu_file(2, "cpufreq/scaling_governor", "schedutil\n");
-	read_cpus(h, 2);
+	read_cpus();
 	assert_string_equal(cpu[0].governor, "powersave");
 	assert_string_equal(cpu[2].governor, ""); /* none of the two */
 	assert_int_equal(cpu[0].mhz, 2899);
@@ -88,64 +87,22 @@ CASE_WITH(cpus_of_a_laptop, begin, end_tree)
 	assert_int_equal(cpu[1].idle_latency_us, 133);
 	cpu_file(1, "cpuidle/state1/disable", "1\n");
 	cpu_file(1, "cpuidle/state2/disable", "1\n");
-	read_cpus(h, 2);
+	read_cpus();
 	assert_string_equal(cpu[1].idle_state,
 			    "POLL"); /* as tuned's low-latency profiles have it */
-	end(h, &(struct check_findings){0});
 }
 
 /* A guest has no such files, and numbers may be none. */
 CASE_WITH(cpus_that_tell_nothing, begin, end_tree)
 {
-	struct host *h = healthy_host();
-	struct check_findings list;
-
 	cpu_file(0, "cpufreq/scaling_cur_freq", "<unknown>\n");
 	cpu_file(0, "cpufreq/cpuinfo_max_freq", "\n");
 	cpu_file(0, "cpuidle/state0/latency", "-1\n");
-	read_cpus(h, 2);
+	read_cpus();
 	for (unsigned i = 0; i < 2; i++) {
-		const struct facts_cpu *cpu = &h->f.cpus.at[i];
-
-		assert_string_equal(cpu->governor, "");
-		assert_true(!cpu->mhz && !cpu->mhz_max && !cpu->idle_latency_us);
+		assert_string_equal(cpu[i].governor, "");
+		assert_true(!cpu[i].mhz && !cpu[i].mhz_max && !cpu[i].idle_latency_us);
 	}
-	ring(h);
-	judge_host(h, &list);
-	assert_null(by_id(&list, "cpu-governor"));
-	end(h, &list);
-}
-
-CASE_WITH(slow_governor, begin, end_tree)
-{
-	struct host *h = healthy_host();
-	const struct check_finding *c;
-	struct check_findings list;
-
-	laptop();
-	read_cpus(h, 2);
-	judge_host(h, &list);
-	assert_int_equal(list.n, 0); /* no loss, no finding */
-	check_findings_free(&list);
-
-	ring(h);
-	judge_host(h, &list);
-	c = by_id(&list, "cpu-governor");
-	assert_non_null(c);
-	assert_string_equal(fact(&c->finding, "seen"), "CPU 1 at 800 of 3000 MHz");
-	assert_string_equal(fact(&c->finding, "setting"), "governor powersave");
-	assert_int_equal(c->n_changes, 1); /* the other one runs fast */
-	assert_int_equal(c->changes[0].kind, CHANGE_GOVERNOR);
-	assert_string_equal(c->changes[0].name, "1");
-	assert_string_equal(c->changes[0].wanted, "performance");
-	assert_string_equal(c->changes[0].old, "powersave");
-	check_findings_free(&list);
-
-	cpu_file(1, "cpufreq/scaling_governor", "performance\n");
-	read_cpus(h, 2);
-	judge_host(h, &list);
-	assert_null(by_id(&list, "cpu-governor"));
-	end(h, &list);
 }
 
 CASE_WITH(governor_is_written, begin, end_tree)
@@ -271,45 +228,3 @@ CASE_WITH(names_of_drivers, begin, end_tree)
 	}
 }
 
-/* Queues whose interrupts are off because they are never empty: by where these would go. */
-CASE_WITH(polled_queues, begin, end_tree)
-{
-	struct host *h = healthy_host();
-	struct facts_link *l = &h->f.link[0];
-	const struct check_finding *c;
-	struct check_findings list;
-
-	busy(h);
-	for (unsigned i = 0; i < 4; i++) {
-		char path[64];
-
-		l->irq[i] = (struct facts_irq){.irq = 64 + i, .cpu = -1, .name = "eth1-TxRx"};
-		snprintf(path, sizeof(path), "proc/irq/%u/effective_affinity_list", 64 + i);
-		fake_file(path, i == 3 ? "1\n" : "0\n");
-	}
-	irq_affinities(root, l->irq, 4);
-	l->irq[4] = (struct facts_irq){
-		.irq = 70, .fired = 9, .most = 9, .cpu = 0, .target = 0, .name = "eth1-tx-0"};
-	l->n_irqs = 5;
-	judge_host(h, &list);
-	assert_int_equal(list.n, 1);
-	c = &list.at[0];
-	assert_string_equal(c->finding.id, "nic-irq");
-	assert_string_equal(c->subject, "eth1");
-	assert_non_null(strstr(c->finding.cause, "CPU 0 serves 3 queues"));
-	assert_non_null(strstr(fact(&c->finding, "seen"), "interrupts 64, 65, 66"));
-	assert_int_equal(c->changes[0].kind, CHANGE_IRQ);
-	check_findings_free(&list);
-
-	l->irq[0].moving = l->irq[1].moving = true; /* done, and will take effect */
-	judge_host(h, &list);
-	assert_string_equal(list.at[0].finding.id, "cpu-softirq");
-	check_findings_free(&list);
-
-	l->n_irqs = 4;
-	l->rx_packets = 0; /* it has nothing to do with it */
-	judge_host(h, &list);
-	assert_string_equal(list.at[0].finding.id, "cpu-softirq");
-	assert_string_equal(list.at[0].subject, "");
-	end(h, &list);
-}

@@ -176,66 +176,11 @@ CASE(sockets)
 	free(after);
 }
 
-#define MANY 10000
-
-/* `n` sockets, of which the last `lossy` have lost `drops` each. */
-static void parse_many(struct facts_socks *socks, unsigned n, unsigned lossy, unsigned drops)
-{
-	char *text = malloc(n * 128), *at = text;
-
-	assert_non_null(text);
-	for (unsigned i = 0; i < n; i++)
-		at += sprintf(at,
-			      "%5u: 00000000:%04X 00000000:0000 07 00000000:00000000 00:00000000 "
-			      "00000000 0 0 %u 2 0000000000000000 %u\n",
-			      i, 1000 + i, 100000 + i, i + lossy < n ? 0 : drops);
-	memset(socks, 0, sizeof(*socks));
-	sockmem_parse(text, strlen(text), AF_INET, facts_socks_add, socks);
-	free(text);
-}
-
-static unsigned sum_of_lost(const struct facts_socks *socks)
-{
-	unsigned sum = 0;
-
-	for (unsigned i = 0; i < socks->n; i++)
-		sum += socks->at[i].lost;
-	return sum;
-}
-
-/* Those that lose are kept, wherever they stand, and what they lost long ago is not of now. */
-CASE(many_sockets)
-{
-	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
-
-	parse_many(before, MANY, 3, 0);
-	parse_many(after, MANY, 3, 7);
-	assert_int_equal(after->all, MANY);
-	assert_int_equal(after->n, FACTS_SOCKS);
-	assert_int_equal(after->more, MANY - FACTS_SOCKS);
-	assert_false(after->more_lose);
-	facts_socks_rates(before, after);
-	assert_int_equal(sum_of_lost(after), 3 * 7);
-	parse_many(before, MANY, 3, 7);
-	facts_socks_rates(before, after);
-	assert_int_equal(sum_of_lost(after), 0);
-
-	parse_many(before, MANY, MANY - 100, 7);
-	parse_many(after, MANY, MANY - 50, 7);
-	assert_true(before->more_lose);
-	facts_socks_rates(before, after);
-	assert_int_equal(sum_of_lost(after), 0);
-	free(before);
-	free(after);
-}
-
 CASE(taps)
 {
 	char *packet = load("check/packet.txt"), *raw = load("check/raw.txt");
 	char *raw6 = load("check/raw6.txt");
-	int own = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
 	struct facts_taps t = {.taps = 0};
-	struct stat st;
 
 	facts_taps_parse(&t, false, packet);
 	assert_int_equal(t.taps, 1); /* of all protocols; the other is of IP only */
@@ -245,16 +190,6 @@ CASE(taps)
 	assert_int_equal(t.raws, 2); /* UDP, not ICMP */
 	assert_int_equal(t.raw[0].inode, 795911);
 	assert_int_equal(t.raw[1].inode, 795913);
-	if (own >= 0) { /* of this namespace, in which others may have some */
-		bool found = false;
-
-		assert_int_equal(fstat(own, &st), 0);
-		assert_int_equal(facts_taps_read(NULL, NULL, &t), 0);
-		for (unsigned i = 0; i < t.taps && i < FACTS_TAPS; i++)
-			found |= t.tap[i].inode == st.st_ino;
-		assert_true(found || t.taps > FACTS_TAPS);
-		close(own);
-	}
 	free(packet);
 	free(raw);
 	free(raw6);
@@ -360,36 +295,6 @@ CASE(interrupts_of_many_cpus)
 	strcpy(at, " rx\n");
 	assert_int_equal(irq_rates(text, text, &(unsigned){38}, 1, irq), 1);
 	assert_string_equal(irq[0].name, "rx");
-}
-
-/* A socket of this process, and one that nobody has. */
-CASE(owners)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct facts_owner owner[2] = {{.inode = UINT64_MAX}};
-	char name[16]; /* valgrind gives us its own */
-	struct error err = {};
-	struct owners *o;
-	struct stat st;
-
-	assert_true(fd >= 0);
-	assert_int_equal(fstat(fd, &st), 0);
-	owner[1].inode = st.st_ino;
-	assert_int_equal(owners_open(&o, NULL, &err), 0);
-	facts_owners_find(o, owner, 2, 0); /* others may be closed to us */
-	assert_int_equal(owner[1].pid, getpid());
-	assert_int_equal(prctl(PR_GET_NAME, name), 0);
-	assert_string_equal(owner[1].process, name);
-	assert_int_equal(owner[0].pid, 0);
-	owner[1] = (struct facts_owner){.inode = st.st_ino};
-	assert_int_equal(facts_owners_find(NULL, owner, 2, 0), 0);
-	assert_int_equal(owner[1].pid, 0);
-	owners_close(o);
-	assert_int_equal(owners_open(&o, NULL, &err), 0);
-	assert_int_equal(facts_owners_find(o, owner, 2, getppid()), 0); /* not the parent's */
-	assert_int_equal(owner[1].pid, 0);
-	owners_close(o);
-	close(fd);
 }
 
 /* No parser reads beyond a text that ends in the middle, or trips over it. */
@@ -515,6 +420,7 @@ CASE(owners_of_one)
 	struct error err = {};
 	struct owners *o;
 	struct stat st;
+	char name[16];
 
 	assert_int_equal(fstat(fd, &st), 0);
 	for (unsigned i = 0; i < FACTS_SOCKS; i++)
@@ -529,6 +435,8 @@ CASE(owners_of_one)
 	assert_int_equal(facts_holders_find(o, socks, getpid()), 0);
 	assert_int_equal(socks->at[0].pid, getpid());
 	assert_int_equal(socks->at[0].holders, 1);
+	assert_int_equal(prctl(PR_GET_NAME, name), 0); /* valgrind gives its own */
+	assert_string_equal(socks->at[0].process, name);
 	assert_int_equal(socks->at[1].pid, 77);
 	/* known by now, and still no other's */
 	assert_int_equal(facts_holders_find(o, socks, getppid()), 0);
@@ -627,28 +535,6 @@ CASE(lost_of_a_link)
 	assert_int_equal(facts_link_lost(link, NIC_RING), 1 + 4);
 	assert_int_equal(facts_link_lost(link, NIC_PORT), 2);
 	assert_int_equal(facts_link_lost(link, NIC_XDP), 0);
-	free(link);
-}
-
-/* Of a driver with very many queues those are summed that there is room for. */
-CASE(many_queues)
-{
-	struct counters_device before = {.driver = "igb"}, after = {.driver = "igb"};
-	struct facts_link *link = calloc(1, sizeof(*link));
-
-	for (unsigned i = 0; i < 300; i++) {
-		char name[NIC_NAME];
-
-		snprintf(name, sizeof(name), "rx_queue_%u_drops", i);
-		nic_sample_add(&before.nic, name, 0);
-		nic_sample_add(&after.nic, name, 1);
-	}
-	facts_link_rates(link, &before, &after);
-	assert_int_equal(link->n_losses, 1);
-	assert_int_equal(facts_link_lost(link, NIC_RING), 256);
-	nic_plan_free(after.plan);
-	nic_sample_free(&before.nic);
-	nic_sample_free(&after.nic);
 	free(link);
 }
 

@@ -704,58 +704,6 @@ CASE(described)
 	}
 }
 
-static void keep_row(void *arg, const struct sockmem_row *row)
-{
-	struct sockmem_row *rows = arg;
-
-	for (int i = 0; i < 2; i++) {
-		if (rows[i].inode == row->inode)
-			rows[i] = *row;
-	}
-}
-
-/* On this host: the sockets of this test. */
-CASE(queues)
-{
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct sockmem_row rows[2] = {};
-	int size = 50000, fd[2], got;
-	socklen_t len = sizeof(to);
-	struct stat st;
-
-	for (int i = 0; i < 2; i++) {
-		fd[i] = socket(AF_INET, SOCK_DGRAM, 0);
-		to.sin_port = 0;
-		assert_int_equal(bind(fd[i], (struct sockaddr *)&to, sizeof(to)), 0);
-		assert_int_equal(getsockname(fd[i], (struct sockaddr *)&to, &len), 0);
-		assert_int_equal(fstat(fd[i], &st), 0);
-		rows[i] = (struct sockmem_row){.inode = st.st_ino};
-	}
-	assert_int_equal(setsockopt(fd[1], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
-	if (sendto(fd[0], "x", 1, 0, (struct sockaddr *)&to, sizeof(to)) != 1)
-		skip(); /* loopback is down */
-	for (int i = 0; i < 200; i++)
-		sendto(fd[0], "x", 1, 0, (struct sockaddr *)&to, sizeof(to));
-	got = sockmem_udp(NULL, AF_INET, 0, keep_row, rows);
-	if (got == -ENOENT)
-		skip(); /* no udp_diag */
-	assert_int_equal(got, 0);
-	assert_int_equal(rows[0].rmem, 0);
-	assert_int_equal(rows[1].port, ntohs(to.sin_port));
-	assert_int_equal(rows[1].rcvbuf, 100000);
-	assert_true(rows[1].rmem > 50000);
-	assert_true(rows[1].drops > 0 && rows[1].drops < 201);
-
-	/* by the port alone */
-	rows[0].port = 0;
-	rows[1].rmem = 0;
-	assert_int_equal(sockmem_udp(NULL, AF_INET, rows[1].port, keep_row, rows), 0);
-	assert_int_equal(rows[0].port, 0);
-	assert_true(rows[1].rmem > 50000);
-	close(fd[0]);
-	close(fd[1]);
-}
-
 /* What a process that sleeps loses in one go, with its buffer full. */
 CASE(queue_of_a_sleeper)
 {
