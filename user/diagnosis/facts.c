@@ -85,7 +85,7 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
 }
 
 #define TICK_NS	  100000000
-#define SOURCE_NS 500000000 /* ns until a packet shows the rejected source */
+#define SOURCE_NS 500000000 /* ns until a packet shows the rejected source, or a stray frame */
 
 /* Data that is sampled twice. */
 struct moment {
@@ -307,6 +307,9 @@ static void join_links(struct facts_reader *r)
 		snprintf(name, sizeof(name), "%s:tx_packets", ifname);
 		link->tx_packets = facts_moved(f, FACTS_HERE, name);
 		facts_link_rates(link, before, after);
+		if (facts_strays(f, ifname))
+			way_stray_read(r->spec.ns, (unsigned)of->ifindex, clock_now() + SOURCE_NS,
+				       &link->stray);
 		if (r->before.interrupts && r->after.interrupts)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
 						 link->irq);
@@ -533,6 +536,15 @@ uint64_t facts_moved(const struct facts *f, const char *scope, const char *name)
 	uint64_t v;
 
 	return counters_get(&f->moved, scope, name, &v) ? v : 0;
+}
+
+uint64_t facts_strays(const struct facts *f, const char *ifname)
+{
+	char name[2][COUNTER_NAME_LEN];
+
+	snprintf(name[0], sizeof(name[0]), "%s:rx_dropped", ifname);
+	snprintf(name[1], sizeof(name[1]), "%s:rx_otherhost_dropped", ifname);
+	return facts_moved(f, FACTS_HERE, name[0]) + facts_moved(f, FACTS_HERE, name[1]);
 }
 
 uint64_t facts_total(const struct facts *f, const char *scope, const char *name)

@@ -150,6 +150,7 @@ struct facts_link {
 	struct netdev dev;
 	struct netdev_settings set;
 	FACTS(FACTS_LINK)
+	struct way_stray stray;		  /* frames that rx_dropped counts */
 	struct facts_irq irq[FACTS_IRQS]; /* interrupts with a line in /proc/interrupts */
 	unsigned n_irqs;
 	struct link_loss loss[FACTS_LINK_LOSSES];
@@ -430,6 +431,9 @@ extern const struct record_field facts_link_rows[], facts_sock_rows[], facts_rea
 /* Returns the increase of a counter, and its value. 0 if it does not exist. */
 uint64_t facts_moved(const struct facts *f, const char *scope, const char *name);
 uint64_t facts_total(const struct facts *f, const char *scope, const char *name);
+
+/* Returns the frames in the window that the kernel dropped because they have no receiver, at most. */
+uint64_t facts_strays(const struct facts *f, const char *ifname);
 
 /* The environment of a measurement, which two results must share to be comparable. */
 

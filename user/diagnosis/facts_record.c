@@ -114,6 +114,8 @@ const struct record_field facts_link_rows[] = {
 	RECORD_PART("channels", channel_rows, RECORD_WHEN(facts_link, set.channels.known)),
 	RECORD_PART("rss", rss_rows, RECORD_WHEN(facts_link, set.rss.known)),
 	ROWS(FACTS_LINK)
+	RECORD("stray", TEXT, facts_link, stray.what),
+	RECORD("stray_vlan", UINT, facts_link, stray.vlan),
 	RECORD_LIST("irqs", NESTED, facts_link, irq, .rows = irq_rows,
 		    RECORD_COUNT(facts_link, n_irqs)),
 	RECORD_LIST("losses", NESTED, facts_link, loss, .rows = loss_rows,

@@ -89,7 +89,7 @@
 	X("silent_in", TEXT, silent.netns) X("silent_enter", TEXT, silent.enter)                   \
 	S(rules) S(rule_chain) S(rule) U(rule_handle) B(clsact) B(nfqueue) B(ovs) B(arriving) B(leaving)                  \
 	S(pause_tx) S(pause_rx) S(pause_fix) S(driver) S(master) S(other) U(other_mtu)             \
-	U(flow_cnt) U(flow_entries_fix)                                                            \
+	U(flow_cnt) U(flow_entries_fix) S(stray) U(stray_vlan)                                     \
 	/* CPUs. `ring_ns`: in which a ring fills. */                                              \
 	B(of_cpu) I(cpu, "cpu", of_cpu) I(softirq_percent, "softirq_percent", of_cpu) U(cpus)      \
 	D(processed_pps) U(queues) U(queues_max) U(queues_fix) U(rss_used) S(channel)              \

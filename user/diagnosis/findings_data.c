@@ -520,6 +520,19 @@ const struct finding_row finding_rows[] = {
 		  "the smaller MTU are dropped without a message.",
 	 .setting = "{ifname} MTU {mtu}, {other} {other_mtu}", .fix = "set the same MTU on both ports",
 	 .command = "ip link show master {master}"},
+	{STAGE_L2, "l2-vlan", SEVERITY_WARNING, PROOF_DATA, HAS(stray_vlan),
+	 .cause = "{ifname} receives frames of VLAN {stray_vlan}, for which it has no VLAN interface: rx_dropped "
+		  "counts them.",
+	 .about = "The switch port is a trunk, or the VLAN is tagged by mistake.",
+	 .fix = "add a VLAN interface if the frames are for this host, or remove the VLAN from the switch port",
+	 .command = "ip link add link {ifname} name {ifname}.{stray_vlan} type vlan id {stray_vlan}"},
+	{STAGE_L2, "l2-stray", SEVERITY_INFO, PROOF_DATA, HAS(stray),
+	 .cause = "rx_dropped of {ifname} counts frames that nothing here takes: {stray}. No packet for this "
+		  "host is lost.",
+	 .about = "Switches send LLDP and STP, and an interface in promiscuous mode gets frames for others. "
+		  "The kernel counts a frame whose protocol it does not know as dropped.",
+	 .fix = "ignore the counter, or stop the sender of these frames",
+	 .command = "ip -s -s link show dev {ifname}"},
 	{STAGE_L2, "l2-otherhost", SEVERITY_WARNING, PROOF_LAB, .reason = "OTHERHOST",
 	 .cause = "The frames were addressed to another MAC address than the receiving interface has[ "
 		  "({ifname})].",

@@ -195,9 +195,16 @@ static void judge_settings(const struct facts *f, struct check_findings *out,
 	const struct link_info *info = &link->dev.link;
 	const struct facts_link *port = larger_port(f, link);
 	const struct finding_facts mtu = {.ifname = info->ifname, .mtu = info->mtu};
+	struct finding_facts stray = {.ifname = info->ifname,
+				      .counter = "rx_dropped, rx_otherhost_dropped",
+				      .events = facts_strays(f, info->ifname),
+				      .stray = link->stray.what,
+				      .stray_vlan = link->stray.vlan};
 	struct finding_facts bridge = mtu, peer = mtu;
 	bool lossless = true;
 
+	if (*link->stray.what)
+		judge_add(out, f, STAGE_L2, CHECK_INTERFACE, &stray);
 	if (info->xdp_attached == XDP_ATTACHED_SKB && link->features_known && link->native_xdp)
 		judge_add(out, f, STAGE_XDP, CHECK_INTERFACE,
 			  &(struct finding_facts){.generic_xdp = true,

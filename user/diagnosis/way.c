@@ -5,16 +5,24 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/list.h"
+#include "base/proc.h"
+#include "diagnosis/facts.h"
 #include "drops/reason.h"
 #include "host/load.h"
 #include "host/netdev.h"
@@ -101,6 +109,135 @@ bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, 
 		return false;
 	way_back_read(ns, back);
 	return true;
+}
+
+/* Frames without a receiver */
+
+#define STRAYS	    32 /* frames that are enough */
+#define STRAY_KINDS 8
+#define ANCILLARY(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (__u32)SKF_AD_OFF + (field))
+
+/* A socket that gets frames for others, with a VLAN tag, and of other protocols than IP and ARP. */
+static int stray_socket(const struct netns *ns, unsigned ifindex)
+{
+	struct sock_filter code[] = {
+		ANCILLARY(SKF_AD_PKTTYPE),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 7, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OTHERHOST, 5, 0),
+		ANCILLARY(SKF_AD_VLAN_TAG_PRESENT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 3, 0),
+		ANCILLARY(SKF_AD_PROTOCOL),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, 64),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog program = {LENGTH(code), code};
+	const struct sockaddr_ll at = {.sll_family = AF_PACKET,
+				       .sll_protocol = htons(ETH_P_ALL),
+				       .sll_ifindex = (int)ifindex};
+	const int on = 1;
+	int saved = netns_push(ns), fd;
+
+	fd = saved < 0 ? -1 : socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	netns_pop(saved);
+	if (fd >= 0 &&
+	    (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ||
+	     setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) ||
+	     bind(fd, (const struct sockaddr *)&at, sizeof(at))))
+		fd_close(&fd);
+	return fd;
+}
+
+/* Returns whether a file of /proc/net has a line that `fmt` reads this number from. */
+static bool is_in_file(const struct netns *ns, const char *file, const char *fmt, unsigned number)
+{
+	char path[64], *text = NULL;
+	unsigned value;
+	bool found = false;
+	int saved = netns_push(ns);
+
+	snprintf(path, sizeof(path), "/proc/thread-self/net/%s", file);
+	if (saved >= 0)
+		file_read(path, &text, NULL);
+	netns_pop(saved);
+	for (const char *line = text; line; line = next_line(line))
+		found |= sscanf(line, fmt, &value) == 1 && value == number;
+	free(text);
+	return found;
+}
+
+/* Describes a frame. Returns false if a protocol takes it. */
+static bool describe_stray(const struct netns *ns, const struct sockaddr_ll *from, unsigned vlan,
+			   struct way_stray *out)
+{
+	static const struct {
+		unsigned type;
+		const char *name;
+	} known[] = {{0x88cc, "LLDP"},	  {ETH_P_802_2, "802.2 (STP, CDP)"},
+		     {ETH_P_SLOW, "LACP"}, {ETH_P_PAE, "EAPOL"},
+		     {ETH_P_1588, "PTP"},  {ETH_P_LOOPBACK, "loopback tests"}};
+	const unsigned type = ntohs(from->sll_protocol);
+	const char *name = "protocol";
+
+	*out = (struct way_stray){.vlan = vlan};
+	if (vlan) {
+		snprintf(out->what, sizeof(out->what), "frames of VLAN %u", vlan);
+		return !is_in_file(ns, "vlan/config", "%*[^|]| %u", vlan);
+	}
+	if (from->sll_pkttype == PACKET_OTHERHOST) {
+		snprintf(out->what, sizeof(out->what), "frames for other MAC addresses");
+		return true;
+	}
+	for (unsigned i = 0; i < LENGTH(known); i++)
+		name = known[i].type == type ? known[i].name : name;
+	snprintf(out->what, sizeof(out->what), "%s (0x%04x)", name, type);
+	return !is_in_file(ns, "ptype", "%x", type);
+}
+
+bool way_stray_read(const struct netns *ns, unsigned ifindex, uint64_t until_ns,
+		    struct way_stray *stray)
+{
+	struct {
+		struct way_stray is;
+		unsigned seen;
+	} kind[STRAY_KINDS] = {}, *most = kind;
+	int fd = stray_socket(ns, ifindex);
+	unsigned left = STRAYS, i;
+
+	while (fd >= 0 && left && clock_now() < until_ns) {
+		struct pollfd ready = {.fd = fd, .events = POLLIN};
+		char frame[64], control[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+		struct iovec data = {frame, sizeof(frame)};
+		struct sockaddr_ll from;
+		struct msghdr msg = {.msg_name = &from,
+				     .msg_namelen = sizeof(from),
+				     .msg_iov = &data,
+				     .msg_iovlen = 1,
+				     .msg_control = control,
+				     .msg_controllen = sizeof(control)};
+		struct tpacket_auxdata aux = {};
+		struct way_stray is;
+
+		poll(&ready, 1, (int)((until_ns - smaller(clock_now(), until_ns)) / 1000000));
+		if (recvmsg(fd, &msg, 0) < 0)
+			continue;
+		if (CMSG_FIRSTHDR(&msg))
+			memcpy(&aux, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(aux));
+		if (!describe_stray(ns, &from,
+				    aux.tp_status & TP_STATUS_VLAN_VALID ? aux.tp_vlan_tci & 0xfff : 0,
+				    &is))
+			continue;
+		for (i = 0; i < STRAY_KINDS - 1 && kind[i].seen && strcmp(kind[i].is.what, is.what);)
+			i++;
+		kind[i].is = is;
+		kind[i].seen++;
+		most = kind[i].seen > most->seen ? &kind[i] : most;
+		left--;
+	}
+	fd_close(&fd);
+	*stray = most->is;
+	return most->seen;
 }
 
 /* Connection tracking */

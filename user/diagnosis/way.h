@@ -46,6 +46,19 @@ void way_sources_close(struct survey_bpf *sources); /* NULL is allowed */
 bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 		      const char *ifname, uint64_t until_ns, struct way_back *back);
 
+/* Frames that arrive and that no part of the kernel takes. */
+struct way_stray {
+	char what[FMT_MAX]; /* "LLDP (0x88cc)", "frames for other MAC addresses", "" if not seen */
+	unsigned vlan;	    /* ID for which there is no VLAN interface, 0: another kind */
+};
+
+/*
+ * Finds the most frequent kind at an interface of `ns` until `until_ns` (CLOCK_MONOTONIC), with a
+ * packet socket (CAP_NET_RAW). Returns false if no such frame arrived.
+ */
+bool way_stray_read(const struct netns *ns, unsigned ifindex, uint64_t until_ns,
+		    struct way_stray *stray);
+
 /* Sets the text of a rule of `ns` as nft prints it, "" if nft does not. */
 void way_rule_text(const struct netns *ns, const struct nft_rule *rule, char *out, size_t size);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What the kernel of a lab says of the way of packets that are lost there. */
 #include <errno.h>
+#include <linux/if_packet.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -204,6 +205,68 @@ static pid_t live_in(const struct netns *ns)
 	}
 	netns_pop(saved);
 	return pid;
+}
+
+/* Sends frames of this ethertype, for another MAC address or with a VLAN tag, until it is killed. */
+static pid_t send_frames(const struct netns *ns, uint16_t type, bool other, uint16_t vlan)
+{
+	const struct sockaddr_ll at = {.sll_family = AF_PACKET,
+				       .sll_ifindex = (int)lab.rx.ifindex};
+	uint8_t frame[64] = {0x33, 0x33, 0, 0, 0, 1, 2};
+	int saved = netns_push(ns), fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	pid_t pid;
+
+	netns_pop(saved);
+	assert_true(fd >= 0);
+	if (other)
+		memset(frame, 2, 6);
+	*(uint16_t *)(frame + 12) = htons(vlan ? 0x8100 : type);
+	*(uint16_t *)(frame + 14) = htons(vlan);
+	*(uint16_t *)(frame + 16) = htons(type);
+	pid = fork();
+	while (!pid) {
+		struct sockaddr_ll to = at;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		to.sll_ifindex = (int)lab.router_rx.ifindex;
+		sendto(fd, frame, sizeof(frame), 0, (void *)&to, sizeof(to));
+		clock_sleep(1000000);
+	}
+	close(fd);
+	return pid;
+}
+
+/* Frames that rx_dropped counts are named, and none that the kernel takes. */
+CASE(stray_frames)
+{
+	static const struct {
+		uint16_t type;
+		bool other;
+		uint16_t vlan;
+		const char *what;
+	} rows[] = {
+		{0x88cc, false, 0, "LLDP (0x88cc)"},
+		{0x1234, false, 0, "protocol (0x1234)"},
+		{0x0800, true, 0, "frames for other MAC addresses"},
+		{0x0800, false, 7, "frames of VLAN 7"},
+		{0x0806, false, 0, ""},
+	};
+
+	if (geteuid())
+		skip();
+	for (unsigned i = 0; i < LENGTH(rows); i++) {
+		pid_t pid = send_frames(&lab.router_ns, rows[i].type, rows[i].other, rows[i].vlan);
+		struct way_stray stray;
+
+		assert_int_equal(way_stray_read(&lab.rx_ns, lab.rx.ifindex,
+						clock_now() + (*rows[i].what ? 20000 : 100) * 1000000ULL,
+						&stray),
+				 *rows[i].what != '\0');
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		assert_string_equal(stray.what, rows[i].what);
+		assert_int_equal(stray.vlan, rows[i].vlan);
+	}
 }
 
 /* With an address of the receiver for OWN: that of a lab may be in those of others, too. */
