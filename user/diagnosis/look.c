@@ -163,73 +163,42 @@ static int by_loss(const void *a, const void *b)
 }
 
 /*
- * Adds places for namespaces with the most losses. A namespace that no longer exists has no place.
+ * Adds places for namespaces, those with the most losses first. A namespace that no longer exists
+ * has no place. `own`: also for this namespace.
  */
-static void add_losing(struct looker *k)
+static int add_places(struct looker *k, bool own, struct error *err)
 {
 	struct space *s = k->spaces.at;
-	struct netns ns;
-
-	if (k->spaces.n)
-		qsort(s, k->spaces.n, sizeof(*s), by_loss);
-	for (unsigned i = 0; i < k->spaces.n && s[i].lost; i++) {
-		if (owners_netns_is_own(k->l->owners, s[i].inum))
-			continue;
-		if (k->l->n == LOOK_PLACES)
-			k->l->losing++;
-		else if (!owners_netns_open(k->l->owners, s[i].inum, &ns, NULL) &&
-			 add_place(k, &ns, NULL))
-			return;
-	}
-}
-
-/* Places to examine */
-
-/* Namespaces in which the port is open. */
-struct open_port {
-	struct looker *k;
-	uint32_t inum[LOOK_PLACES];
-	unsigned n;
-	struct facts_socks socks;
-};
-
-static int find_port(void *arg, const struct netns *ns)
-{
-	struct open_port *p = arg;
-
-	for (unsigned i = 0; i < p->n; i++) {
-		if (p->inum[i] == ns->inum)
-			return 0;
-	}
-	if (facts_socks_read(ns, p->k->spec->port, &p->socks) || !p->socks.n)
-		return 0;
-	p->inum[p->n++] = ns->inum;
-	if (owners_netns_is_own(p->k->l->owners, ns->inum)) {
-		p->inum[p->n - 1] = p->inum[0];
-		p->inum[0] = ns->inum;
-	}
-	return p->n == LOOK_PLACES;
-}
-
-/*
- * Adds places in which the port is open, this namespace first. Adds nothing if no readable
- * namespace has it open.
- */
-static int add_open(struct looker *k, struct error *err)
-{
-	struct open_port *p = mem_new(p);
 	struct netns ns = NETNS_NONE;
 	int rc = 0;
 
-	p->k = k;
-	netns_each(find_port, p);
-	for (unsigned i = 0; i < p->n && !rc; i++) {
-		if (owners_netns_is_own(k->l->owners, p->inum[i]) ||
-		    !owners_netns_open(k->l->owners, p->inum[i], &ns, err))
+	if (k->spaces.n)
+		qsort(s, k->spaces.n, sizeof(*s), by_loss);
+	for (unsigned i = 0; i < k->spaces.n && s[i].lost && !rc; i++) {
+		const bool is_own = owners_netns_is_own(k->l->owners, s[i].inum);
+
+		if (is_own && !own)
+			continue;
+		if (k->l->n == LOOK_PLACES)
+			k->l->losing++;
+		else if (is_own || !owners_netns_open(k->l->owners, s[i].inum, &ns, NULL))
 			rc = add_place(k, &ns, err);
+		ns = NETNS_NONE;
 	}
-	free(p);
 	return rc;
+}
+
+/* Marks namespaces in which the port is open, this namespace most. */
+static int find_port(void *arg, const struct netns *ns)
+{
+	struct looker *k = arg;
+	struct facts_socks *socks = mem_new(socks);
+	struct space *s = space_of(k, ns->inum);
+
+	if (s && !facts_socks_read(ns, k->spec->port, socks) && socks->n)
+		s->lost = owners_netns_is_own(k->l->owners, ns->inum) ? 2 : 1;
+	free(socks);
+	return 0;
 }
 
 /* Opens the requested namespace, by its name or its process. NETNS_NONE: the thread's own. */
@@ -250,11 +219,17 @@ static int open_asked(const struct look_spec *spec, struct netns *ns, struct err
 	return netns_open(ns, spec->netns ? spec->netns : path, err);
 }
 
+/* Adds the places in which the port is open, or else the namespace that was asked for. */
 static int add_first(struct looker *k, bool any, struct error *err)
 {
 	struct netns ns;
-	int rc = any && k->spec->port ? add_open(k, err) : 0;
+	int rc = 0;
 
+	if (any && k->spec->port) {
+		netns_each(find_port, k);
+		rc = add_places(k, true, err);
+		k->spaces.n = k->l->losing = 0;
+	}
 	if (rc || k->l->n)
 		return rc;
 	rc = open_asked(k->spec, &ns, err);
@@ -297,7 +272,7 @@ static void watch(struct looker *k, bool all)
 		return;
 	if (all) {
 		losing = watch_spaces(k, clock_now() - start, &enough);
-		add_losing(k);
+		add_places(k, false, &(struct error){});
 	}
 	if (asked) {
 		wait_until(k, start, asked, asked);

@@ -28,10 +28,35 @@
 #define ENDED	    0	  /* no thread has this number */
 #define MANY_LOSSES 10000 /* between two samples, which are 100 ms apart */
 
-void threads_init(struct threads *t, int root, pid_t pid, int fd, bool newborn)
-{
-	*t = (struct threads){.root = root, .pid = pid, .fd = fd, .begun = newborn};
-}
+/*
+ * The threads of a process between samples: on a CPU, runnable without a CPU, asleep.
+ * /proc/PID/task/TID/schedstat: sum_exec_runtime and run_delay, ns. The first value lags by a
+ * scheduler tick, and the second includes a wait only after its end.
+ */
+
+#define THREADS_MAX 64 /* per process, the first threads */
+
+struct thread {
+	pid_t tid;
+	char name[PROC_NAME];
+	uint64_t run_ns, wait_ns; /* sums over the samples that were kept */
+	bool receives;		  /* in a sample the thread waited in a receive call */
+
+	uint64_t last_run, last_wait; /* as read */
+	uint64_t new_run, new_wait;   /* since the last threads_keep() */
+	bool new_receives;
+	bool seen;
+};
+
+struct threads {
+	int root;
+	pid_t pid;
+	int fd; /* descriptor of the socket */
+	struct thread at[THREADS_MAX];
+	unsigned n;
+	unsigned all; /* threads of the process */
+	bool begun;   /* a thread not seen before is new */
+};
 
 static struct thread *find_thread(struct threads *t, pid_t tid)
 {
@@ -74,13 +99,17 @@ static void sample_one(struct threads *t, pid_t tid, bool receives)
 	th->new_receives |= receives && proc_receives(t->root, t->pid, tid, t->fd);
 }
 
-int threads_sample(struct threads *t, bool receives)
+/*
+ * Takes a sample. `receives`: also looks for threads that wait in a receive call. A process that has
+ * ended keeps its times.
+ */
+static void threads_sample(struct threads *t, bool receives)
 {
 	DIR *tasks = proc_dir(t->root, "proc/%d/task", t->pid);
 	uint64_t id;
 
 	if (!tasks)
-		return -ESRCH;
+		return;
 	for (unsigned i = 0; i < t->n; i++)
 		t->at[i].seen = false;
 	for (t->all = 0; proc_next_number(tasks, &id); t->all++) {
@@ -94,10 +123,10 @@ int threads_sample(struct threads *t, bool receives)
 			t->at[i].tid = ENDED;
 	}
 	t->begun = true;
-	return t->all ? 0 : -ESRCH;
 }
 
-void threads_keep(struct threads *t, bool keep)
+/* Adds the increase since the last call to the sums, or drops it. */
+static void threads_keep(struct threads *t, bool keep)
 {
 	for (unsigned i = 0; i < t->n; i++) {
 		struct thread *th = &t->at[i];
@@ -122,7 +151,12 @@ static bool receives(const struct thread *th)
 	return th->receives || th->new_receives;
 }
 
-const struct thread *threads_reader(const struct threads *t)
+/*
+ * Returns the thread that reads: of the threads seen in a receive call, else of all, the thread
+ * that ran and waited the longest. NULL without a sample, or if the kernel does not keep these
+ * times.
+ */
+static const struct thread *threads_reader(const struct threads *t)
 {
 	const struct thread *best = NULL;
 
@@ -341,7 +375,9 @@ static void find_reader(struct readings *r, struct reading_sock *s)
 		born = st.start * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 	if (born > r->interval_end && born < now)
 		beginning = clock_now() - (now - born);
-	threads_init(&s->threads, r->root, who.pid, who.fd, beginning);
+	/* of a newborn process, also the work before the first sample counts */
+	s->threads = (struct threads){
+		.root = r->root, .pid = who.pid, .fd = who.fd, .begun = beginning};
 	memcpy(s->process, who.process, sizeof(s->process));
 	s->beginning = beginning;
 	s->sum = (struct reading_sums){};
@@ -491,10 +527,6 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 	return 0;
 }
 
-/*
- * Describes the reader: "sip[812]", "the thread rtp-3[814] of sip[812] (one of 4 processes that
- * have the socket)".
- */
 /*
  * Fraction of the samples asleep with a full buffer: between bursts the buffer is not full, however
  * long it is empty. So few samples show nothing.

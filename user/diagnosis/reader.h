@@ -106,58 +106,6 @@ void readings_interval(struct readings *r);
 /* Returns the reading of a socket. -ENOENT if no process was found, or no interval is complete. */
 int readings_get(const struct readings *r, uint64_t inode, struct reading *out);
 
-/*
- * The threads of a process between samples: on a CPU, runnable without a CPU, asleep.
- * /proc/PID/task/TID/schedstat: sum_exec_runtime and run_delay, ns. The first value lags by a
- * scheduler tick, and the second includes a wait only after its end.
- */
-
-#define THREADS_MAX 64 /* per process, the first threads */
-
-struct thread {
-	pid_t tid;
-	char name[PROC_NAME];
-	uint64_t run_ns, wait_ns; /* sums over the samples that were kept */
-	bool receives;		  /* in a sample the thread waited in a receive call */
-
-	uint64_t last_run, last_wait; /* as read */
-	uint64_t new_run, new_wait;   /* since the last threads_keep() */
-	bool new_receives;
-	bool seen;
-};
-
-struct threads {
-	int root;
-	pid_t pid;
-	int fd; /* descriptor of the socket */
-	struct thread at[THREADS_MAX];
-	unsigned n;
-	unsigned all; /* threads of the process */
-	bool begun;   /* a thread not seen before is new */
-};
-
-/*
- * Initialises. `root`: proc_root(). newborn: also counts the work of its threads before the first
- * sample.
- */
-void threads_init(struct threads *t, int root, pid_t pid, int fd, bool newborn);
-
-/*
- * Takes a sample. `receives`: also looks for threads that wait in a receive call. Returns 0, or
- * -ESRCH if the process has ended.
- */
-int threads_sample(struct threads *t, bool receives);
-
-/* Adds the increase since the last call to the sums, or drops it. */
-void threads_keep(struct threads *t, bool keep);
-
-/*
- * Returns the thread that reads: of the threads seen in a receive call, else of all, the thread
- * that ran and waited the longest. NULL without a sample, or if the kernel does not keep these
- * times.
- */
-const struct thread *threads_reader(const struct threads *t);
-
 /* Returns the fraction of the observed time, 0 if unknown. */
 double reading_fraction(const struct reading *r, uint64_t ns);
 

@@ -215,7 +215,7 @@ CASE(no_place_is_left)
 	assert_int_equal(owners_open(&l.owners, NULL, &err), 0);
 	spaces_that_lost(&k, at, lost, 5);
 	at[0].inum = own.inum;
-	add_losing(&k);
+	assert_int_equal(add_places(&k, false, &err), 0);
 	assert_int_equal(l.losing, 3);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(at[i].lost, ((uint64_t[]){9, 9, 7, 5, 0})[i]);
@@ -343,40 +343,6 @@ CASE(losses_of_others)
 		assert_string_equal(fact(&c.finding, "lost"), "12");
 		assert_int_equal(*fact(&c.finding, "scope") != '\0', noted);
 	}
-}
-
-/* The port is open in this namespace, too: that is the first, and each is found once. */
-CASE_WITH(open_here, open_sockets, close_sockets)
-{
-	const struct look_spec spec = {.port = port}, other = {.port = 1};
-	struct look l = {};
-	struct looker k = {.l = &l, .spec = &spec};
-	struct open_port p = {.k = &k, .inum = {NOBODYS, NOBODYS + 1}, .n = 2};
-	struct netns own = NETNS_NONE;
-	struct error err = {};
-
-	assert_int_equal(netns_current(&own, &err), 0);
-	assert_int_equal(owners_open(&l.owners, NULL, &err), 0);
-	k.spec = &other;
-	assert_int_equal(find_port(&p, &own), 0);
-	assert_int_equal(p.n, 2);
-	k.spec = &spec;
-	for (unsigned again = 0; again < 2; again++) {
-		assert_int_equal(find_port(&p, &own), 0);
-		assert_int_equal(p.n, 3);
-		assert_int_equal(p.inum[0], own.inum);
-		assert_int_equal(p.inum[1], NOBODYS + 1);
-		assert_int_equal(p.inum[2], NOBODYS);
-	}
-	for (unsigned n = LOOK_PLACES - 2; n < LOOK_PLACES; n++) {
-		for (unsigned i = 0; i < n; i++)
-			p.inum[i] = NOBODYS + i;
-		p.n = n;
-		assert_int_equal(find_port(&p, &own), n == LOOK_PLACES - 1);
-		assert_int_equal(p.n, n + 1);
-	}
-	netns_close(&own);
-	owners_close(l.owners);
 }
 
 /* Read elsewhere: what this host's commands would change is not advised, and no host counted twice.

@@ -70,121 +70,6 @@ static void receives(int tid, int fd)
 	fake_file(path, text);
 }
 
-CASE_WITH(times_of_threads, begin, end)
-{
-	const struct thread *th;
-	struct threads *t = malloc(sizeof(*t));
-
-	thread(100, "main", 1000, 10);
-	thread(101, "busy", 5000, 20);
-	threads_init(t, root, 100, 7, false);
-	assert_null(threads_reader(t));
-	assert_int_equal(threads_sample(t, true), 0);
-	assert_int_equal(t->all, 2);
-
-	/* in this interval: who waited for a CPU is as busy as who had one */
-	schedstat(100, 1100, 10);
-	schedstat(101, 5000, 220);
-	threads_sample(t, true);
-	assert_string_equal(threads_reader(t)->name, "busy");
-	threads_keep(t, false);
-	schedstat(101, 5050, 220);
-	schedstat(100, 1101, 15);
-	threads_sample(t, true);
-	assert_string_equal(threads_reader(t)->name, "busy");
-	threads_keep(t, false);
-
-	schedstat(100, 1102, 15);
-	schedstat(101, 5650, 420);
-	thread(102, "new", 40, 5); /* what it has done is all its own */
-	threads_sample(t, true);
-	threads_keep(t, true);
-	th = threads_reader(t);
-	assert_string_equal(th->name, "busy");
-	assert_int_equal(th->run_ns, 600 * MS);
-	assert_int_equal(th->wait_ns, 200 * MS);
-	assert_int_equal(t->at[2].run_ns, 40 * MS);
-	assert_int_equal(t->at[2].wait_ns, 5 * MS);
-
-	/* an interval that is not kept leaves no trace */
-	schedstat(101, 9000, 900);
-	threads_sample(t, true);
-	threads_keep(t, false);
-	schedstat(101, 9010, 900);
-	threads_sample(t, true);
-	threads_keep(t, true);
-	assert_int_equal(threads_reader(t)->run_ns, 610 * MS);
-
-	/* whoever waits in recv() on the socket reads it, however little it runs */
-	receives(100, 8);
-	threads_sample(t, true);
-	assert_string_equal(threads_reader(t)->name, "busy");
-	receives(100, 7);
-	threads_sample(t, false);
-	assert_string_equal(threads_reader(t)->name, "busy");
-	threads_sample(t, true);
-	assert_string_equal(threads_reader(t)->name, "main");
-	free(t);
-}
-
-CASE_WITH(born_in_the_interval, begin, end)
-{
-	struct threads *t = malloc(sizeof(*t));
-
-	thread(100, "main", 30, 3);
-	threads_init(t, root, 100, 7, true);
-	threads_sample(t, true);
-	threads_keep(t, true);
-	assert_int_equal(threads_reader(t)->run_ns, 30 * MS);
-	free(t);
-}
-
-/* Threads come and go: their places are used again. */
-CASE_WITH(many_threads, begin, end)
-{
-	struct threads *t = malloc(sizeof(*t));
-	char path[64];
-
-	thread(100, "main", 10, 0);
-	threads_init(t, root, 100, 7, false);
-	threads_sample(t, true);
-	for (int i = 0; i < 3 * THREADS_MAX; i++) {
-		thread(1000 + i, "worker", 1, 0);
-		threads_sample(t, true);
-		assert_int_equal(t->all, 2);
-		for (const char *const *f =
-			     (const char *const[]){"stat", "syscall", "schedstat", NULL};
-		     *f; f++) {
-			snprintf(path, sizeof(path), "proc/100/task/%d/%s", 1000 + i, *f);
-			unlink(fake_path(path));
-		}
-		*strrchr(path, '/') = '\0';
-		rmdir(fake_path(path));
-	}
-	assert_int_equal(t->n, THREADS_MAX);
-	schedstat(100, 500, 0);
-	threads_sample(t, true);
-	threads_keep(t, true);
-	assert_string_equal(threads_reader(t)->name, "main");
-	free(t);
-}
-
-/* Without CONFIG_SCHED_INFO all is 0; and the process may be gone. */
-CASE_WITH(nothing_known, begin, end)
-{
-	struct threads *t = malloc(sizeof(*t));
-
-	thread(100, "main", 0, 0);
-	threads_init(t, root, 100, 7, false);
-	assert_int_equal(threads_sample(t, true), 0);
-	threads_keep(t, true);
-	assert_null(threads_reader(t));
-	threads_init(t, root, 999, 7, false);
-	assert_int_equal(threads_sample(t, true), -ESRCH);
-	assert_null(threads_reader(t));
-	free(t);
-}
-
 CASE_WITH(quota, begin, end)
 {
 	uint64_t ns[8];
@@ -333,69 +218,6 @@ CASE_WITH(intervals, begin, end)
 	readings_close(NULL);
 }
 
-/* Who receives reads; of two alike who ran or waited longer, of that too the first. */
-CASE(which_thread_reads)
-{
-	static const struct {
-		struct thread at[3];
-		int reads; /* -1: none */
-	} rows[] = {
-		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1, .run_ns = 5}, {.last_run = 1}}, 1},
-		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1, .new_run = 5}, {.last_run = 1}}, 1},
-		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1, .wait_ns = 5}, {.last_run = 1}}, 1},
-		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1, .new_wait = 5}, {.last_run = 1}},
-		 1},
-		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1, .run_ns = 3}, {.last_run = 1}}, 0},
-		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1}, {.last_run = 1, .receives = 1}},
-		 2},
-		{{{.last_run = 1, .new_receives = 1},
-		  {.last_run = 1, .run_ns = 3},
-		  {.last_run = 1, .receives = 1, .run_ns = 1}},
-		 2},
-		{{{.run_ns = 3}, {.last_run = 1}, {.last_run = 1}}, -1},
-		{{{.last_run = 1, .run_ns = 9}, {.last_run = 1, .wait_ns = 5}, {.last_run = 1}}, 0},
-		{{{.last_run = 1, .run_ns = 9, .new_run = 2}, {.last_run = 1, .run_ns = 10}}, 0},
-		{{{.last_run = 1, .run_ns = 9, .wait_ns = 2}, {.last_run = 1, .run_ns = 10}}, 0},
-		{{{.last_run = 1, .run_ns = 9, .new_wait = 2}, {.last_run = 1, .run_ns = 10}}, 0},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		static struct threads t;
-		const struct thread *reader;
-
-		t.n = 3;
-		memcpy(t.at, rows[i].at, sizeof(rows[i].at));
-		t.at[3] = (struct thread){.last_run = 1, .receives = true}; /* none of them */
-		reader = threads_reader(&t);
-		assert_int_equal(reader ? reader - t.at : -1, rows[i].reads);
-	}
-}
-
-/* Whichever of three ends, it alone has ended. */
-CASE_WITH(one_of_three, begin, end)
-{
-	struct threads *t = malloc(sizeof(*t));
-	char path[64];
-
-	for (int ends = 0; ends < 3; ends++) {
-		for (int i = 100; i < 103; i++)
-			thread(i, "x", 10, 0);
-		threads_init(t, root, 100, 7, false);
-		threads_sample(t, true);
-		assert_int_equal(t->n, 3);
-		snprintf(path, sizeof(path), "proc/100/task/%d", t->at[ends].tid);
-		nftw(fake_path(path), fake_remove, 16, FTW_DEPTH | FTW_PHYS);
-		threads_sample(t, true);
-		assert_int_equal(t->all, 2);
-		for (unsigned i = 0, seen = 0; i < 3; i++) {
-			seen += t->at[i].tid == 0;
-			assert_int_equal(t->at[i].tid != 0, t->at[i].seen);
-			assert_true(i < 2 || seen == 1);
-		}
-	}
-	free(t);
-}
-
 static struct readings *r;
 static struct owners *o;
 
@@ -434,6 +256,78 @@ static void sleeps(int pid, const char *where)
 	snprintf(text, sizeof(text), "%d (x) %c 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n",
 		 pid, where ? 'S' : 'R');
 	fake_file(path, text);
+}
+
+static struct reading next_interval(bool loses)
+{
+	struct reading got;
+
+	if (loses)
+		note(1001, 30);
+	readings_interval(r);
+	readings_get(r, 1001, &got);
+	return got;
+}
+
+/* The busiest thread reads, or a thread in recv() on the socket, however little it runs. */
+CASE_WITH(threads_of_a_reader, begin_readings, end_readings)
+{
+	struct reading got;
+	char path_of[64];
+
+	fake_process(100, "main", 500, 1, "0::/\n");
+	fake_fd(100, 7, 1001);
+	thread(100, "main", 1000, 10);
+	thread(101, "busy", 5000, 20);
+	next_interval(true);
+	/* who waited for a CPU is as busy as who had one; an interval without a loss is dropped */
+	schedstat(100, 1100, 10);
+	schedstat(101, 5000, 220);
+	next_interval(false);
+	schedstat(100, 1102, 15);
+	schedstat(101, 5600, 420);
+	thread(102, "new", 40, 5); /* all that it did is new */
+	got = next_interval(true);
+	assert_string_equal(got.thread, "busy");
+	assert_int_equal(got.threads, 3);
+	assert_false(got.seen);
+	assert_int_equal(got.run_ns, 600 * MS);
+	assert_int_equal(got.wait_ns, 200 * MS);
+	schedstat(102, 2040, 5);
+	got = next_interval(true);
+	assert_string_equal(got.thread, "new");
+	assert_int_equal(got.run_ns, 2040 * MS);
+
+	receives(100, 8); /* another socket */
+	assert_string_equal(next_interval(true).thread, "new");
+	receives(100, 7);
+	got = next_interval(true);
+	assert_string_equal(got.thread, "main");
+	assert_true(got.seen);
+	assert_int_equal(got.run_ns, 2 * MS);
+
+	/* the times of a thread that ended stay, and other threads take places */
+	nftw(fake_path("proc/100/task/102"), fake_remove, 16, FTW_DEPTH | FTW_PHYS);
+	for (int i = 0; i < 100; i++) {
+		thread(1000 + i, "worker", 1, 0);
+		assert_int_equal(next_interval(true).threads, 3);
+		snprintf(path_of, sizeof(path_of), "proc/100/task/%d", 1000 + i);
+		nftw(fake_path(path_of), fake_remove, 16, FTW_DEPTH | FTW_PHYS);
+	}
+	assert_string_equal(next_interval(true).thread, "main");
+}
+
+/* Without CONFIG_SCHED_INFO all times are 0. */
+CASE_WITH(kernel_without_times, begin_readings, end_readings)
+{
+	struct reading got;
+
+	fake_process(100, "main", 500, 1, "0::/\n");
+	fake_fd(100, 7, 1001);
+	thread(100, "main", 0, 0);
+	next_interval(true);
+	next_interval(true);
+	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
 }
 
 /* Three processes with a socket each: what one does is not another's. */
