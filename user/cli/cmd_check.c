@@ -406,7 +406,8 @@ static const struct opt check_opts[] = {
 	 .help = "write all data and a selftest (one minute) to FILE, with names replaced as in "
 		 "report --redact"},
 	{"from", 0, OPT_STRING, AT(from), .metavar = "FILE",
-	 .help = "analyze a --bundle file instead of this host"},
+	 .help = "analyze a --bundle file or text of nstat, netstat -s, ethtool -S or ss -uam, or two "
+		 "texts as BEFORE,AFTER"},
 	{"explain", 0, OPT_STRING, AT(explain), .metavar = "ID", .default_text = "",
 	 .help = "explain a finding, stage, drop reason (NO_SOCKET) or counter (RcvbufErrors), or "
 		 "list `all` findings"},
@@ -620,6 +621,12 @@ static int judge_bundle(const struct check_options *o, struct json_out *json, st
 		others ? error_usage(err, NULL, "--from goes with --limit and forms of output only")
 		       : bundle_read(o->from, &l, &start, err);
 
+	if (!rc && !start) { /* of texts: the host is not known */
+		struct json_object *env = json_object_new_object();
+
+		json_put_text(env, "version", PKTLEDGER_VERSION);
+		start = json_origin(program_argc, program_argv, env);
+	}
 	if (!rc) {
 		json_out_once(json, "start", json_object_get(start));
 		rc = show(o, &l, NULL, json, err);

@@ -424,6 +424,13 @@ void facts_free(struct facts *facts);
 struct json_object *facts_write(const struct facts *facts);
 void facts_load(const struct json_object *o, struct facts *facts);
 
+/*
+ * Reads facts from texts: of nstat, netstat -s, ethtool -S, ss -uam, /proc/net/snmp, netstat or
+ * softnet_stat. `before`: the same of an earlier time, NULL: nothing moved. Their distance is unknown
+ * (window_ns 0). Returns false if `after` is none of these. `f`: zero-initialised, freed in any case.
+ */
+bool facts_text(struct facts *f, const char *before, const char *after);
+
 /* Rows of documents. */
 extern const struct record_field facts_link_rows[], facts_sock_rows[], facts_reading_rows[],
 	facts_unread_rows[], facts_self_rows[];

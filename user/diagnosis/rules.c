@@ -105,6 +105,9 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 		.truesize = s->truesize,
 	};
 
+	snprintf(reader, sizeof(reader), "drops of port %u", s->port);
+	if (!s->lost && !f->window_ns) /* only the total is known */
+		judge_history(out, STAGE_RCVBUF, false, reader, s->drops);
 	if (!s->lost && !is_filling(s))
 		return;
 	memcpy(facts.udp_mem, f->stack.udp_mem, sizeof(facts.udp_mem));

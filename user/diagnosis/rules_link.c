@@ -66,6 +66,10 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 				    judge_softnet(f, "dropped", false) >= l->lost))
 		return;
 	stage = causes[i].stage;
+	if (!l->lost) { /* only the total is known */
+		judge_history(out, stage, false, l->counter, l->total);
+		return;
+	}
 	if (l->cause == NIC_RING) {
 		facts.ring = s->ring.rx;
 		facts.ring_max = s->ring.rx_max;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
-#include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -267,12 +268,50 @@ static int read_line(void *arg, const char *json, size_t len)
 	return 0;
 }
 
+/* Takes texts of other programs, FILE or BEFORE,AFTER. `*text`: whether they are. */
+static int texts_read(const char *paths, struct look *l, bool *text, struct error *err)
+{
+	const char *comma = strchr(paths, ',');
+	char *at[2] = {NULL, NULL}, name[PATH_MAX];
+	int rc = 0;
+
+	for (unsigned i = 0; i < (comma ? 2 : 1) && !rc; i++) {
+		const char *path = i ? comma + 1 : paths;
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(path, ","), path);
+		rc = file_read(name, &at[i], NULL);
+		if (rc)
+			error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", name);
+	}
+	*text = !rc && (comma || *at[0] != '{');
+	if (*text) {
+		l->at[0] = mem_new(l->at[0]);
+		l->at[0]->ns = NETNS_NONE;
+		l->n = 1;
+		if (!facts_text(&l->at[0]->facts, comma ? at[0] : NULL, at[comma ? 1 : 0]))
+			rc = error_usage(err,
+					 "write one by check --bundle, or take the text of nstat -az, netstat -s, "
+					 "ethtool -S, ss -uam, /proc/net/snmp or softnet_stat",
+					 "%s has nothing that check could judge", paths);
+		else
+			look_judge(l);
+	}
+	free(at[0]);
+	free(at[1]);
+	return rc;
+}
+
 int bundle_read(const char *path, struct look *l, struct json_object **start, struct error *err)
 {
 	struct bundle_reading r = {.look = l};
 	struct ledgerfile_state state;
-	int rc = ledgerfile_read(path, read_line, &r, &state, err);
+	bool text;
+	int rc = texts_read(path, l, &text, err);
 
+	*start = NULL;
+	if (rc || text)
+		return rc;
+	rc = ledgerfile_read(path, read_line, &r, &state, err);
 	*start = r.start;
 	if (rc)
 		return rc;
@@ -337,8 +376,9 @@ static void put_beside(struct page *p, const struct json_object *end)
 	for (struct json_each h = json_each(end, "history"); json_next(&h);)
 		page_fill(p, STYLE_PLAIN, h.item,
 			  h.next < n ? "{stage}\v{total#}\v({counter}{host|, whole\vhost|}),"
-				     : "{stage}\v{total#}\v({counter}{host|, whole\vhost|}); -t watches "
-				       "for longer");
+			  : json_get_u64(end, "window_ns")
+				  ? "{stage}\v{total#}\v({counter}{host|, whole\vhost|}); -t watches for longer"
+				  : "{stage}\v{total#}\v({counter})");
 	if (n)
 		page_end(p);
 	for (struct json_each o = json_each(end, "unread"); json_next(&o);) {
@@ -394,6 +434,14 @@ static void put_self(struct page *p, const struct json_object *o)
 static void put_verdict(struct page *p, const struct json_object *end, bool losing, bool likely)
 {
 	p->indent = 0;
+	if (!json_get_u64(end, "window_ns")) {
+		page_words(p, STYLE_PLAIN, "%s",
+			   losing ? "compared two texts of another host"
+				  : "counted since boot; --from BEFORE,AFTER compares two texts, and shows "
+				    "current losses");
+		page_end(p);
+		return;
+	}
 	if (!losing)
 		page_fill(p, likely ? STYLE_WARN : STYLE_GOOD, end,
 			  likely ? "no counter of losses moved in {window_ns#};"
