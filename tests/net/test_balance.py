@@ -401,7 +401,7 @@ def at_the_sender():
             sent = send(V4, 60) + send(V4, 20, size=4000)
             end = assert_balance(t.stop(), 0, 0)
         assert end["probes"]["sent"] == sent and end["verdict"] == "none_seen", end
-        assert any("the other host shows" in line for line in end["rests_on"]), end["rests_on"]
+        assert any("the other host decides" in line for line in end["rests_on"]), end["rests_on"]
 
 
 # Whose packets they are
