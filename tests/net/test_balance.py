@@ -579,13 +579,13 @@ def iperf3():
 
 @table([
     ("no EXPR", ["--balance"], 2, "EXPR"),
-    ("neither UDP nor TCP", ["--balance", "icmp"], 2, "UDP or TCP"),
+    ("neither UDP nor TCP", ["--balance", "icmp"], 2, "UDP and TCP"),
     ("no expression", ["--balance", "udp", "prot", "80"], 2, "syntax error"),
     ("a part of the losses", ["--balance", "--stage", "rcvbuf", "udp"], 2, "--stage"),
     ("--seq alone", ["--seq", "rtp", "udp"], 2, "--balance"),
     ("--seq of nothing", ["--balance", "--seq", "mpeg", "udp"], 2, "rtp"),
     ("--seq of no bytes", ["--balance", "--seq", "4:0", "udp"], 2, "1 to 8"),
-    ("--seq too far", ["--balance", "--seq", "65526:4", "udp"], 2, "the end of any payload"),
+    ("--seq too far", ["--balance", "--seq", "65526:4", "udp"], 2, "the maximum payload length"),
 ])
 @rootless
 def usage(args, status, word):

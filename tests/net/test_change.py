@@ -177,7 +177,7 @@ def entry_that_says_something_else():
         file.write_text(record.replace('["ethtool","-L","v0","rx","1"]',
                                        '["touch","/tmp/x"]'))
         result = undo(file, "kept")
-        assert "does not know" in result.lines[0][3], result
+        assert "unknown to this version" in result.lines[0][3], result
         file.write_text(record)
         undo(file, "done")
 
@@ -239,7 +239,7 @@ def value_that_does_not_stay():
 def refused():
     with scene() as file:
         for change, status, words in [
-                (["ring", "v9", "rx", "64"], 1, "no interface 'v9'"),
+                (["ring", "v9", "rx", "64"], 1, "interface 'v9' not found"),
                 (["ring", "v0", "rx", "64"], 3, "does not report: v0 rx ring"),
                 (["channels", "v0", "rx", "3"], 1, "it is at most 2"),
                 (["feature", "v0", "rx-gro", "on"], 2, ""),

@@ -218,7 +218,7 @@ def test_file_that_cannot_be_made(path, why):
 
 
 @table([("hex alone", ["--hex"], "--events"), ("stack alone", ["--stack"], "--events"),
-        ("nothing to keep", ["--snaplen", "100"], "--events or -w"),
+        ("nothing to keep", ["--snaplen", "100"], "--snaplen needs --events or --write"),
         ("stdout", ["-w", "-"], "stdout is used for the tables"),
         ("too long", ["--events", "--snaplen", "65536"], "--snaplen")])
 def test_usage(words, said):

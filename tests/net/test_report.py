@@ -244,7 +244,7 @@ def test_what_run_printed():
         assert only(spoilt.json)["outcomes_agree"] is None
         file.write_bytes(b"".join(lines[:at] + lines[at + 1:]))  # gone without a trace
         missing = pktledger("report", str(file))
-        assert missing.status == BROKEN and "do not add up" in missing.out, missing
+        assert missing.status == BROKEN and "differ from the ledger" in missing.out, missing
 
 
 @thorough

@@ -133,7 +133,7 @@ def settings_of_the_lab():
     assert {p["mtu"] for p in document["start"]["env"]["interfaces"]} == {1450}
     assert tx["rx_queues"] == rx["rx_queues"] == rx["tx_queues"] == 3
     assert rx["threaded_napi"] is True and tx["threaded_napi"] is False
-    assert rx["offloads"]["rx-gro"] and not tx["offloads"]["rx-gro"]
+    assert rx["gro"] and not tx["gro"]
     masks = [int(port["rps_cpus"].replace(",", ""), 16) for port in (tx, rx)]
     assert masks == [0, 1], masks
 
@@ -180,8 +180,8 @@ def repeat():
     ("threads=1,99999", "out of range"),
     ("length=5", "no room for the sequence header"),
     ("settle=1,2", "is given, and also in --vary"),
-    ("json=on,off", "cannot be in --vary"),
-    ("repeat=1,2", "cannot be in --vary"),
+    ("json=on,off", "--vary cannot switch it off"),
+    ("repeat=1,2", "not for a trial"),
     ("gro=maybe", "not on or off"),
 )])
 @rootless

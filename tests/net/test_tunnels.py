@@ -303,7 +303,7 @@ def larger_than_the_mtu_below():
 @case
 def refused():
     """What cannot be asked inside of every tunnel, and what could be asked instead."""
-    for words, text in ((["ether host 2:2:2:2:2:2"], "from the IP header on"),
+    for words, text in ((["ether host 2:2:2:2:2:2"], "applies EXPR to the IP header"),
                         (["geneve 42 and udp"], "'geneve' is about the tunnel"),
                         ([], "--inner needs an EXPR")):
         result = pktledger("trace", "--json", "--inner", "-t", "1", *words)
