@@ -19,7 +19,6 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "drops/filter.h"
 #include "headers.h"
 #include "stamp.h"
 
@@ -246,54 +245,6 @@ void datagram_read(struct datagram *d, const struct capfile_packet *p)
 	d->id = h.version == 4 ? (uint16_t)h.id : 0;
 	if (h.proto == IPPROTO_UDP && h.next == HEADER_PAYLOAD)
 		read_udp(d, &h);
-}
-
-/* A filter of packets */
-
-struct packetfilter {
-	struct filter_code ethernet, ip;
-};
-
-int packetfilter_new(struct packetfilter **out, const char *expr, struct error *err)
-{
-	struct packetfilter *f;
-	char why[256] = "it is too long";
-	int rc;
-
-	*out = NULL;
-	if (!expr || !*expr)
-		return 0;
-	f = mem_new(f);
-	rc = filter_pcap_compile(&f->ethernet, expr, FILTER_L2, why, sizeof(why));
-	if (rc) {
-		packetfilter_free(f);
-		return error_set(err, STATUS_USAGE, rc, "see pcap-filter(7)", "'%.100s': %s", expr,
-				 why);
-	}
-	/* stays empty if the expression applies to Ethernet only */
-	filter_pcap_compile(&f->ip, expr, FILTER_L3, why, sizeof(why));
-	*out = f;
-	return 0;
-}
-
-void packetfilter_free(struct packetfilter *f)
-{
-	if (!f)
-		return;
-	filter_pcap_free(&f->ethernet);
-	filter_pcap_free(&f->ip);
-	free(f);
-}
-
-bool packetfilter_match(const struct packetfilter *f, const struct capfile_packet *p,
-			const struct datagram *d)
-{
-	if (!f)
-		return true;
-	if (p->link == DLT_EN10MB)
-		return filter_pcap_match(&f->ethernet, p->bytes, p->len, p->wire_len);
-	return f->ip.n && d->flow.family &&
-	       filter_pcap_match(&f->ip, d->ip, d->ip_len, d->ip_wire_len);
 }
 
 /* Packet identification */

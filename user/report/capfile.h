@@ -2,8 +2,8 @@
 /*
  * Reads captures packet by packet: pcapng including its statistics of lost packets, which libpcap
  * does not report, and classic pcap, both in either byte order (draft-ietf-opsawg-pcapng,
- * draft-ietf-opsawg-pcap). Also parses the headers of each packet, matches filters, and computes
- * the key that identifies a packet in another capture.
+ * draft-ietf-opsawg-pcap). Also parses the headers of each packet, and computes the key that
+ * identifies a packet in another capture.
  */
 #ifndef PKTLEDGER_REPORT_CAPFILE_H
 #define PKTLEDGER_REPORT_CAPFILE_H
@@ -56,19 +56,6 @@ struct datagram {
 /* Parses Ethernet with VLAN tags, Linux cooked captures, and raw IP. The family stays 0 for other
  * link types. */
 void datagram_read(struct datagram *d, const struct capfile_packet *p);
-
-/* A pcap-filter(7) expression for captured packets of any link type. */
-struct packetfilter;
-
-/* Compiles a filter. If `expr` is NULL or "", *f stays NULL and matches all packets. STATUS_USAGE:
- * libpcap rejects the expression. */
-int packetfilter_new(struct packetfilter **f, const char *expr, struct error *err);
-void packetfilter_free(struct packetfilter *f); /* NULL is allowed */
-
-/* Returns true if the packet matches. `d`: result of datagram_read() for `p`. Packets without an
- * Ethernet header match by their IP header. */
-bool packetfilter_match(const struct packetfilter *f, const struct capfile_packet *p,
-			const struct datagram *d);
 
 /* Packet fields that stay constant along the path and identify the packet at the other end. */
 enum packetid_method {

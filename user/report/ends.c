@@ -2,6 +2,7 @@
 #include "report/capfile.h"
 
 #include <errno.h>
+#include <pcap/dlt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "base/json.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "drops/filter.h"
 #include "monitor/describe.h"
 #include "report/document.h"
 #include "report/print.h"
@@ -86,7 +88,7 @@ struct ends {
 	const struct ends_spec *spec;
 	enum packetid_method method;
 	const char *method_name;
-	struct packetfilter *filter;
+	struct filter *filter; /* NULL: all packets */
 	struct list packet;	     /* struct packet, packets of A */
 	struct list flow;	     /* struct endflow */
 	struct list delay;	     /* int64_t ns, latencies of matched packets */
@@ -138,6 +140,18 @@ static int find_flow(struct ends *e, const struct watch_flow *flow)
 	}
 }
 
+/* Returns true if the packet matches. Without an Ethernet header, its IP header is filtered. */
+static bool is_selected(const struct filter *f, const struct capfile_packet *p,
+			const struct datagram *d)
+{
+	if (!f)
+		return true;
+	if (p->link == DLT_EN10MB)
+		return filter_match_user(f, FILTER_L2, p->bytes, p->len, p->wire_len);
+	return d->flow.family &&
+	       filter_match_user(f, FILTER_L3, d->ip, d->ip_len, d->ip_wire_len);
+}
+
 /* Returns true if the packet can be compared, else counts the reason. */
 static bool identify(const struct ends *e, struct end *end, const struct capfile_packet *p,
 		     struct datagram *d, uint64_t *key)
@@ -148,7 +162,7 @@ static bool identify(const struct ends *e, struct end *end, const struct capfile
 		end->first_ns = p->time_ns;
 	end->last_ns = larger(end->last_ns, p->time_ns);
 	datagram_read(d, p);
-	if (!packetfilter_match(e->filter, p, d))
+	if (!is_selected(e->filter, p, d))
 		return false;
 	id = packetid_of(e->method, d, key);
 	end->cut += id == PACKETID_CUT;
@@ -377,7 +391,7 @@ static const struct record_field ends_rows[] = {
 static int compare(struct ends *e, struct error *err)
 {
 	const struct ends_spec *spec = e->spec;
-	int rc = packetfilter_new(&e->filter, spec->expr, err);
+	int rc = spec->expr && *spec->expr ? filter_compile(&e->filter, spec->expr, err) : 0;
 
 	if (!rc && spec->choose) {
 		rc = capfile_read(spec->a, check_for_stamp, e, &e->a.state, err);
@@ -417,7 +431,7 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 	int rc = compare(&e, err);
 
 	*out = rc ? NULL : record_write(ends_rows, &e);
-	packetfilter_free(e.filter);
+	filter_free(e.filter);
 	list_free(&e.packet);
 	list_free(&e.flow);
 	list_free(&e.delay);
