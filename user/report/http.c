@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/http.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <stdio.h>
@@ -176,22 +175,15 @@ static enum MHD_Result answer_made(struct http *h, struct MHD_Connection *c, enu
 	return MHD_queue_response(c, MHD_HTTP_OK, h->made[what].response);
 }
 
-/* Returns true if `host`, a Host field with port or NULL, is an address or localhost. */
+/* Returns true if `host`, a Host field or NULL, is an address or localhost, with or without a port. */
 static bool is_local(const char *host)
 {
-	char name[INET6_ADDRSTRLEN];
-	struct in6_addr address;
-	size_t n;
+	static const char name[] = "localhost";
+	const size_t n = strlen(name);
+	struct endpoint ep;
 
-	if (!host)
-		return true; /* HTTP/1.0, not a browser */
-	n = *host == '[' ? strcspn(++host, "]") : strcspn(host, ":");
-	if (n >= sizeof(name))
-		return false;
-	memcpy(name, host, n);
-	name[n] = '\0';
-	return !strcasecmp(name, "localhost") || inet_pton(AF_INET, name, &address) == 1 ||
-	       inet_pton(AF_INET6, name, &address) == 1;
+	return !host /* HTTP/1.0, not a browser */ || !num_endpoint(host, &ep) ||
+	       (!strncasecmp(host, name, n) && (!host[n] || host[n] == ':'));
 }
 
 static bool may_read(const struct http *h, struct MHD_Connection *c)

@@ -25,31 +25,35 @@ struct trace_text {
 	int verbosity;
 	bool all;	   /* show expected drops */
 	const char *netns; /* namespace of the trace, omitted in text, "": unknown */
+	struct live_table rows;
 };
 
-/* The classes of losses in an interval or an end. */
-static const struct class
-{
-	const char *key;
-	enum drop_class class;
+/* Style of a class, and the mark after the stage. */
+static const struct {
 	enum style style;
-	const char *mark; /* text after the stage: suspected losses */
-} lost = {"stages", CLASS_LOSS, STYLE_BAD, ""},
-  suspect = {"suspected", CLASS_SUSPECTED, STYLE_WARN, "?"},
-  benign = {"expected", CLASS_EXPECTED, STYLE_DIM, ""};
+	const char *mark;
+} classes[ROWS_CLASSES] = {[CLASS_LOSS] = {STYLE_BAD, ""},
+			   [CLASS_SUSPECTED] = {STYLE_WARN, "?"},
+			   [CLASS_EXPECTED] = {STYLE_DIM, ""}};
 
-/* Returns the state for a page that fits the widest count of `o`. */
+static struct live_counts sum_of(const struct trace_text *t, enum drop_class class)
+{
+	return table_sum(&t->rows, 1u << class, STAGE_NONE);
+}
+
+/* Returns the rows of `o`, on a page that fits its widest count. The caller frees t.rows. */
 static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
 				 const struct json_object *o)
 {
-	uint64_t packets = json_get_u64(o, "dropped"), nobody = json_sum(o, benign.key, "packets");
 	struct trace_text t = {
-		.page = print_page(v, packets > nobody ? packets : nobody),
 		.verbosity = v->verbosity,
 		.all = json_get(start, "all") ? json_get_bool(start, "all") : v->verbosity > 0,
 		.netns = json_get_text(start, "netns"),
 	};
 
+	table_init(&t.rows, LIVE_ROWS);
+	rows_add(&t.rows, o, ~0u);
+	t.page = print_page(v, larger(json_get_u64(o, "dropped"), sum_of(&t, CLASS_EXPECTED).packets));
 	return t;
 }
 
@@ -99,27 +103,6 @@ static void put_details(struct trace_text *t, const struct live_row *row)
 		put_burst(&t->page, &row->burst);
 }
 
-static const char *label_of(const struct live_row *row, const struct class *c)
-{
-	const char *name = row->text[LIVE_STAGE];
-	char *label = fmt_buffer();
-
-	snprintf(label, FMT_MAX, "%s%s", *name ? name : "copy", c->mark);
-	return label;
-}
-
-/* Returns the rows of a class, grouped by some fields, freed by the caller. */
-static void rows_of(struct live_table *rows, const struct json_object *o, const struct class *c,
-		    unsigned by)
-{
-	struct live_table all;
-
-	table_init(&all, LIVE_ROWS);
-	rows_add(&all, o, by | LIVE_BIT(LIVE_CLASS));
-	table_group(rows, &all, by, 1u << c->class);
-	table_free(&all);
-}
-
 /* Intervals */
 
 /* Formats small rates as whole packets, because an interval is never exactly a second. */
@@ -144,12 +127,13 @@ static void put_head(struct page *p)
 }
 
 /* Starts a row: packets, their percentage of `whole` (0: no percentage), and its label. */
-static void put_row(struct page *p, enum style style, const char *label, uint64_t packets,
-		    uint64_t whole)
+static void put_row(struct page *p, enum style style, const char *label, const char *mark,
+		    uint64_t packets, uint64_t whole)
 {
 	char head[192];
 
-	snprintf(head, sizeof(head), ROW, fmt_count(packets), page_share(packets, whole), label);
+	snprintf(head, sizeof(head), ROW "%s", fmt_count(packets), page_share(packets, whole), label,
+		 mark);
 	page_text(p, 0, style, head);
 	page_detail(p, 2, ROW_DETAIL);
 }
@@ -158,21 +142,21 @@ static void put_row(struct page *p, enum style style, const char *label, uint64_
  * Prints the rows of a class, each with its percentage of `whole` (0: no percentage). If there are
  * more than `most`, the smallest are combined into one row.
  */
-static void put_rows(struct trace_text *t, const struct json_object *o, const struct class *c,
-		     unsigned most, uint64_t whole)
+static void put_rows(struct trace_text *t, enum drop_class class, unsigned most, uint64_t whole)
 {
 	struct live_counts others = {};
 	struct page *p = &t->page;
 	struct live_table rows;
 	unsigned shown;
 
-	rows_of(&rows, o, c, ~0u);
+	table_group(&rows, &t->rows, ~0u, 1u << class);
 	shown = rows.n > most ? most : rows.n;
 	table_sort(&rows, shown < rows.n ? TABLE_BY_PACKETS : TABLE_BY_PATH);
 	for (unsigned i = 0; i < shown; i++) {
 		const struct live_row *row = &rows.rows[i];
 
-		put_row(p, c->style, label_of(row, c), row->counts.packets, whole);
+		put_row(p, classes[class].style, *row->text[LIVE_STAGE] ? row->text[LIVE_STAGE] : "copy",
+			classes[class].mark, row->counts.packets, whole);
 		put_details(t, row);
 		if (most > ROWS_MAX && row->note && *row->note) {
 			page_break(p);
@@ -183,7 +167,7 @@ static void put_rows(struct trace_text *t, const struct json_object *o, const st
 	for (unsigned i = shown; i < rows.n; i++)
 		live_counts_add(&others, &rows.rows[i].counts);
 	if (shown < rows.n) {
-		put_row(p, STYLE_DIM, "others", others.packets, whole);
+		put_row(p, STYLE_DIM, "others", "", others.packets, whole);
 		page_words(p, STYLE_DIM, "%s more", fmt_many(rows.n - shown, "row"));
 		page_end(p);
 	}
@@ -196,8 +180,8 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	const uint64_t packets = json_get_u64(interval, "dropped");
 	uint64_t time_ns = 0;
 
-	if (!json_sum(interval, lost.key, "events") && !json_sum(interval, suspect.key, "events") &&
-	    !(t->all && json_sum(interval, benign.key, "events")))
+	if (!sum_of(t, CLASS_LOSS).events && !sum_of(t, CLASS_SUSPECTED).events &&
+	    !(t->all && sum_of(t, CLASS_EXPECTED).events))
 		return;
 	if (!*headed)
 		put_head(&t->page);
@@ -205,10 +189,10 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	when_date(json_get_text(interval, "time"), &time_ns);
 	page_line(&t->page, 0, STYLE_BOLD, when_text(time_ns, false), STYLE_BOLD, "\v\v%s lost, %s",
 		  fmt_count(packets), page_glue(rate_text(per_second(packets, ns))));
-	put_rows(t, interval, &lost, ROWS_MAX, packets);
-	put_rows(t, interval, &suspect, ROWS_MAX, 0);
+	put_rows(t, CLASS_LOSS, ROWS_MAX, packets);
+	put_rows(t, CLASS_SUSPECTED, ROWS_MAX, 0);
 	if (t->all)
-		put_rows(t, interval, &benign, ROWS_MAX, 0);
+		put_rows(t, CLASS_EXPECTED, ROWS_MAX, 0);
 }
 
 /* Counters */
@@ -374,24 +358,28 @@ static void put_counters(struct page *p, const struct json_object *rates)
 void print_trace_interval(const struct print_view *v, const struct json_object *start,
 			  const struct json_object *interval, bool *headed)
 {
-	struct trace_text t = text_of(v, start, NULL);
+	struct trace_text t;
 
 	if (v->verbosity < 0)
 		return;
+	t = text_of(v, start, interval);
 	put_interval(&t, interval, headed);
 	put_counters(&t.page, json_get(interval, "counters"));
+	table_free(&t.rows);
 }
 
 /* The sum */
 
 /* Prints one line: the number of expected drops, and their main places. */
-static void put_benign(struct page *p, const struct json_object *o)
+static void put_benign(struct trace_text *t)
 {
+	struct page *p = &t->page;
 	struct live_table rows;
 
-	rows_of(&rows, o, &benign, LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION));
+	table_group(&rows, &t->rows, LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION),
+		    1u << CLASS_EXPECTED);
 	table_sort(&rows, TABLE_BY_PACKETS);
-	page_row(p, STYLE_DIM, 0, "expected", json_sum(o, benign.key, "packets"), 0);
+	page_row(p, STYLE_DIM, 0, "expected", sum_of(t, CLASS_EXPECTED).packets, 0);
 	for (unsigned i = 0; i < rows.n && i < BENIGN_PLACES; i++) {
 		const struct live_row *row = &rows.rows[i];
 		const char *at = row->text[LIVE_LOCATION];
@@ -408,7 +396,7 @@ static void put_benign(struct page *p, const struct json_object *o)
 static void put_total(struct trace_text *t, const struct json_object *o, uint64_t duration_ns)
 {
 	const uint64_t packets = json_get_u64(o, "dropped");
-	const uint64_t perhaps = json_sum(o, suspect.key, "packets");
+	const uint64_t perhaps = sum_of(t, CLASS_SUSPECTED).packets;
 	const unsigned most = t->verbosity > 0 ? UINT_MAX : ROWS_END;
 	struct page *p = &t->page;
 
@@ -419,16 +407,16 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 	page_end(p);
 	if (packets || perhaps)
 		put_head(p);
-	put_rows(t, o, &lost, most, packets);
+	put_rows(t, CLASS_LOSS, most, packets);
 	if (perhaps) {
 		page_row(p, STYLE_BOLD, 0, "suspected", perhaps, 0);
 		page_end(p);
-		put_rows(t, o, &suspect, most, 0);
+		put_rows(t, CLASS_SUSPECTED, most, 0);
 	}
-	if (json_sum(o, benign.key, "packets"))
-		put_benign(p, o);
+	if (sum_of(t, CLASS_EXPECTED).packets)
+		put_benign(t);
 	if (t->all)
-		put_rows(t, o, &benign, most, 0);
+		put_rows(t, CLASS_EXPECTED, most, 0);
 }
 
 static void put_own_losses(struct page *p, const struct json_object *losses)
@@ -574,6 +562,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 	put_own_losses(&t.page, json_get(end, "missed"));
 	put_balance(&t.page, end);
 	text_findings(&t.page, end, t.verbosity > 0);
+	table_free(&t.rows);
 }
 
 /* Documents */
@@ -604,13 +593,14 @@ static void put_worst(const struct print_view *v, struct live_table *t, const ch
 	}
 }
 
-static void put_sockets_and_flows(const struct print_view *v, const struct json_object *sum)
+static void put_sockets_and_flows(const struct print_view *v, const struct trace_text *t,
+				  const struct json_object *sum)
 {
-	struct live_table rows = {.max = LIVE_ROWS}, flows = rows;
+	const unsigned by = LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
+			    LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_POD);
+	struct live_table rows, flows = {.max = LIVE_ROWS};
 
-	rows_add(&rows, sum,
-		 LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
-			 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_POD));
+	table_group(&rows, &t->rows, by, 0);
 	rows_add_flows(&flows, sum);
 	put_worst(v, &rows, "lost by socket");
 	put_worst(v, &flows, "lost by flow");
@@ -671,11 +661,12 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 		print_tcp(&t.page, sum);
 	}
 	if (sum)
-		put_sockets_and_flows(v, sum);
+		put_sockets_and_flows(v, &t, sum);
 	put_limits(v, d->json);
 	if (!whole && end) {
 		put_balance(&t.page, end);
 		text_findings(&t.page, end, t.verbosity > 0);
 	}
 	print_joined_tcp(&t.page, d->json);
+	table_free(&t.rows);
 }
