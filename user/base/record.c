@@ -371,7 +371,7 @@ static struct json_object *schema_of(const struct record_field *f)
 	const uint64_t most = f->size < sizeof(most) ? (1ULL << 8 * f->size) - 1 : UINT64_MAX;
 	struct json_object *o, *words;
 
-	if (f->type == RECORD_NESTED || f->type == RECORD_ROWS)
+	if (f->type == RECORD_NESTED)
 		return record_schema(f->rows);
 	if (f->type == RECORD_TIME)
 		return record_schema_time();
@@ -399,26 +399,17 @@ static bool may_be_null(const struct record_field *f)
 	       (!f->items && has_null(f->type) && f->type != RECORD_OWN && f->type != RECORD_JSON);
 }
 
-struct json_object *record_schema(const struct record_field *rows)
+static void add_schemas(struct json_object *properties, struct json_object *required,
+			const struct record_field *rows)
 {
-	struct json_object *o = json_object_new_object(), *required, *properties;
-
-	json_put_text(o, "type", "object");
-	required = json_put_list(o, "required");
-	properties = json_put_object(o, "properties");
 	for (const struct record_field *f = rows; f && f->key; f++) {
-		struct json_object *member = schema_of(f), *list;
+		struct json_object *member, *list;
 
 		if (f->type == RECORD_ROWS) {
-			json_object_object_foreach (json_get(member, "properties"), key, value)
-				json_put(properties, key, json_object_get(value));
-			for (size_t i = 0; i < json_get_length(member, "required"); i++)
-				json_object_array_add(required,
-						      json_object_get(json_get_item(
-							      member, "required", i)));
-			json_object_put(member);
+			add_schemas(properties, required, f->rows);
 			continue;
 		}
+		member = schema_of(f);
 		if (f->items) {
 			list = json_object_new_object();
 			json_put_text(list, "type", "array");
@@ -431,5 +422,14 @@ struct json_object *record_schema(const struct record_field *rows)
 		if (!(f->how & (RECORD_OMITTED | RECORD_OPTIONAL)))
 			json_object_array_add(required, json_text(f->key));
 	}
+}
+
+struct json_object *record_schema(const struct record_field *rows)
+{
+	struct json_object *o = json_object_new_object(), *required;
+
+	json_put_text(o, "type", "object");
+	required = json_put_list(o, "required");
+	add_schemas(json_put_object(o, "properties"), required, rows);
 	return o;
 }
