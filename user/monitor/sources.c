@@ -19,19 +19,14 @@
 #include "monitor/describe.h"
 
 #define SPACES_MAX   4096 /* maximum number of namespaces to check */
-#define PLACES_MAX   16	  /* distinct lists of places in the table of counters */
 
-/*
- * Packets counted at an interface. For a row of the table: the counter's sum over all queues, and
- * the part already reported in rows of the collector. For a place named by a row of the table: the
- * packets that kfree_skb reported there.
- */
+/* Packets counted at an interface: the counter's sum over all queues. */
 struct counted {
-	const struct nic_row *row; /* NULL: AF_XDP sockets, or a place */
+	const struct nic_row *row; /* NULL: AF_XDP sockets */
 	uint32_t netns, ifindex;
 	char ifname[16];
-	char what[KSYM_NAME]; /* name of the counter or the place */
-	uint64_t packets, shown;
+	char what[COUNTER_NAME_LEN]; /* name of the counter */
+	uint64_t packets, shown;     /* shown: already reported in rows */
 };
 
 /* A socket with drops that have no event. Its own counter has them. */
@@ -62,6 +57,12 @@ struct space_shown {
 	uint64_t packets;
 };
 
+/* Packets of a loss of XDP already reported in rows. */
+struct xdp_shown {
+	struct xdploss_key key;
+	uint64_t packets;
+};
+
 struct sources {
 	struct live_spec spec;
 	const struct live *live;
@@ -75,8 +76,7 @@ struct sources {
 	uint32_t netns; /* inode number to filter by, 0: all */
 	struct xdploss now[XDPLOSS_KEYS];
 	int now_n;
-	struct xdploss shown[XDPLOSS_KEYS]; /* packets per key already reported in rows */
-	int shown_n;
+	struct list shown; /* struct xdp_shown */
 	uint64_t uncounted;
 
 	bool walks;	    /* walk over sockets with silent drops */
@@ -93,9 +93,7 @@ struct sources {
 	uint64_t checked_ns, check_ns;
 
 	struct rates rates;
-	struct list counted, dropped; /* struct counted */
-	const char *places[PLACES_MAX];
-	unsigned places_n;
+	struct list counted; /* struct counted */
 };
 
 #define WORK_SHARE 300 /* the most expensive readings may use 1 / WORK_SHARE of the time */
@@ -222,19 +220,14 @@ static void collect_losses(struct sources *s, struct live *l)
 	s->now_n = n;
 	for (int i = 0; i < n; i++) {
 		const struct xdploss_key *key = &s->now[i].key;
-		uint64_t packets = s->now[i].count.packets;
-		int at = 0;
+		struct xdp_shown *was = list_find(&s->shown, offsetof(struct xdp_shown, key), key,
+						  sizeof(*key));
 
-		while (at < s->shown_n && memcmp(&s->shown[at].key, key, sizeof(*key)))
-			at++; /* search for the key, since the map has no order */
-		if (at == XDPLOSS_KEYS)
-			continue;
-		if (at == s->shown_n)
-			s->shown[s->shown_n++] = (struct xdploss){.key = *key};
-		if (packets > s->shown[at].count.packets) {
-			add_loss(s, l, key, packets - s->shown[at].count.packets);
-			s->shown[at].count.packets = packets;
+		if (!was) {
+			was = list_add(&s->shown);
+			was->key = *key;
 		}
+		add_loss(s, l, key, unshown(&was->packets, s->now[i].count.packets));
 	}
 	/* losses with a key that did not fit into the map are reported as unknown */
 	add_loss(s, l, &unknown, unshown(&s->uncounted, xdplosses_uncounted(s->losses)));
@@ -269,29 +262,16 @@ static uint64_t lost_by_xdp(const struct sources *s, const struct counted *c, un
 
 /* Counters */
 
-static void add_places(struct sources *s, const struct nic_row *rows)
+/* Returns the sum of the counter. */
+static struct counted *find(struct sources *s, const struct counted *key)
 {
-	for (const struct nic_row *r = rows; r->counter; r++) {
-		bool known = !r->places;
+	struct counted *c = s->counted.at;
 
-		for (unsigned i = 0; i < s->places_n && !known; i++)
-			known = !strcmp(s->places[i], r->places);
-		if (!known && s->places_n < PLACES_MAX)
-			s->places[s->places_n++] = r->places;
-	}
-}
-
-/* Returns the sum for such packets: counters by their row, drops by their place. */
-static struct counted *find(const struct sources *s, struct list *list, const struct counted *key)
-{
-	struct counted *c = list->at;
-
-	for (unsigned i = 0; i < list->n; i++, c++) {
-		if (c->row == key->row && c->netns == key->netns && c->ifindex == key->ifindex &&
-		    (list == &s->counted || !strcmp(c->what, key->what)))
+	for (unsigned i = 0; i < s->counted.n; i++, c++) {
+		if (c->row == key->row && c->netns == key->netns && c->ifindex == key->ifindex)
 			return c;
 	}
-	c = list_add(list);
+	c = list_add(&s->counted);
 	*c = *key;
 	return c;
 }
@@ -314,7 +294,7 @@ static void count_losses(struct sources *s)
 			continue;
 		memcpy(key.ifname, d->link.ifname, sizeof(key.ifname));
 		snprintf(key.what, sizeof(key.what), "%s", loss->name);
-		c = find(s, &s->counted, &key);
+		c = find(s, &key);
 		c->packets += loss->packets;
 		if (strcmp(c->what, loss->name)) /* per-queue counters: use the name pattern */
 			snprintf(c->what, sizeof(c->what), "%s", key.row->counter);
@@ -336,7 +316,7 @@ static void count_sockets(struct sources *s)
 		if (!lost || other_device(s, x[i].ifname))
 			continue;
 		snprintf(key.ifname, sizeof(key.ifname), "%s", x[i].ifname);
-		find(s, &s->counted, &key)->packets += lost;
+		find(s, &key)->packets += lost;
 	}
 }
 
@@ -421,7 +401,7 @@ static int walk_silent(struct sources *s)
 
 #define BY_COUNTER                                                                                 \
 	(LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION) |                  \
-	 LIVE_BIT(LIVE_NETNS))
+	 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_IFNAME))
 #define CHECKED "host" /* scope of all these counters, the namespace is in `inum` */
 
 static bool is_checked(const struct counter *it)
@@ -673,9 +653,8 @@ static void check_events(struct sources *s, struct live *l, struct space *x)
 /* Counts events that counters also count, as callback. */
 static void note(void *arg, const struct watch_entry *e, const struct live_row *row)
 {
-	struct counted key = {.netns = e->key.netns, .ifindex = e->key.ifindex};
 	struct sources *s = arg;
-	bool counts = false, known = false;
+	bool known = false;
 
 	for (unsigned i = 0; i < s->silent.n; i++) {
 		struct silent *x = (struct silent *)s->silent.at + i;
@@ -692,29 +671,24 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 	    (row->stage == STAGE_TCP || row->stage == STAGE_SOCKET_FILTER))
 		*(struct silent *)list_add(&s->silent) =
 			(struct silent){.cookie = e->key.aux, .events = row->counts.packets};
-	if (s->checks)
-		table_add(&s->events, row, BY_COUNTER);
-	snprintf(key.what, sizeof(key.what), "%s", row->text[LIVE_LOCATION]);
-	for (unsigned i = 0; i < s->places_n && !counts; i++)
-		counts = stagemap_listed(s->places[i], key.what);
-	if (counts)
-		find(s, &s->dropped, &key)->packets += row->counts.packets;
+	table_add(&s->events, row, BY_COUNTER);
 }
 
 /* Returns the packets of a counter that have an event. */
 static uint64_t repeated(const struct sources *s, const struct counted *c)
 {
-	const struct counted *d = s->dropped.at;
 	uint64_t sum = 0;
 
 	if (!c->row)
 		return lost_by_xdp(s, c, 0);
 	if (c->row->events & ~NIC_EV_KFREE)
 		sum = lost_by_xdp(s, c, c->row->events);
-	for (unsigned i = 0; c->row->places && i < s->dropped.n; i++) {
-		if (d[i].netns == c->netns && d[i].ifindex == c->ifindex &&
-		    stagemap_listed(c->row->places, d[i].what))
-			sum += d[i].packets;
+	for (unsigned i = 0; c->row->places && i < s->events.n; i++) {
+		const struct live_row *row = &s->events.rows[i];
+
+		if (row->netns == c->netns && !strcmp(row->text[LIVE_IFNAME], c->ifname) &&
+		    stagemap_listed(c->row->places, row->text[LIVE_LOCATION]))
+			sum += row->counts.packets;
 	}
 	return sum;
 }
@@ -820,7 +794,7 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		.live = l,
 		.ns = NETNS_NONE,
 		.counted.size = sizeof(struct counted),
-		.dropped.size = sizeof(struct counted),
+		.shown.size = sizeof(struct xdp_shown),
 		.silent.size = sizeof(struct silent),
 		.spaces.size = sizeof(struct space),
 		.rates = {.netns = spec->netns ? spec->netns : "",
@@ -848,9 +822,6 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	s->checks = source.collect && !spec->expr && !spec->ifname && spec->owners;
 	table_init(&s->events, LIVE_ROWS);
 	s->rates.inum = s->inum;
-	add_places(s, nic_unknown_rows);
-	for (unsigned i = 0; i < nic_driver_count; i++)
-		add_places(s, nic_drivers[i].rows);
 	live_add_source(l, &source);
 	return 0;
 }
@@ -868,7 +839,7 @@ void sources_close(struct sources *s)
 	rates_close(&s->rates);
 	netns_close(&s->ns);
 	list_free(&s->counted);
-	list_free(&s->dropped);
+	list_free(&s->shown);
 	free(s);
 }
 
