@@ -13,6 +13,7 @@
 #include <linux/if_packet.h>
 
 #include "cases.h"
+#include "drops/cause.h"
 #include "drops/reason.h"
 #include "drops/stagemap.h"
 #include "trace_abi.h"
@@ -55,26 +56,10 @@ static int read_fixtures(void **state)
 
 static bool shown[256]; /* rows of the map that a case has met */
 
-static struct verdict look_up(const char *reason, const char *location, unsigned flags)
+static void note_shown(const struct verdict *v)
 {
-	struct stagemap_event e = {
-		.reason = reason,
-		.location = location,
-		.aux = "",
-		.observer = OBSERVER_KFREE_SKB,
-		.flags = flags,
-	};
-
-	return stagemap_judge(&e);
-}
-
-static struct verdict judge(const char *reason, const char *location, unsigned flags)
-{
-	struct verdict v = look_up(reason, location, flags);
-
 	for (unsigned i = 0; i < stagemap_row_count; i++)
-		shown[i] |= stagemap_rows[i].note == v.note;
-	return v;
+		shown[i] |= stagemap_rows[i].note == v->note;
 }
 
 /* Whether a row names the reason, for a place that no row knows. */
@@ -119,7 +104,11 @@ CASE(every_reason_has_a_row)
 		if (!has_reason(names[i]))
 			fail_msg("no row for %s", names[i]);
 		/* At an unknown place too, except the one reason that says nothing. */
-		if (strcmp(names[i], "NOT_SPECIFIED") && !look_up(names[i], "nowhere", 0).known)
+		if (strcmp(names[i], "NOT_SPECIFIED") &&
+		    !stagemap_judge(&(struct stagemap_event){.reason = names[i],
+							     .location = "nowhere",
+							     .aux = ""})
+			     .known)
 			fail_msg("%s is unknown at an unknown place", names[i]);
 	}
 	assert_false(has_reason("NO_SUCH_REASON"));
@@ -153,6 +142,17 @@ CASE(rows_are_sound)
 	}
 }
 
+CASE(class_rows_are_sound)
+{
+	for (unsigned i = 0; i < class_row_count; i++) {
+		const struct class_row *r = &class_rows[i];
+
+		assert_true(r->reasons || r->locations || r->packets);
+		assert_in_range(r->class, CLASS_LOSS, CLASS_EXPECTED);
+		assert_true(r->packets < 1 << 6);
+	}
+}
+
 /* No row may stand behind one that takes all it could take. */
 CASE(no_row_is_hidden)
 {
@@ -172,36 +172,94 @@ CASE(no_row_is_hidden)
 	}
 }
 
+/* What a line of the file asks for, and what it says of the answer. */
+struct place {
+	char reason[64], location[64], aux[64], stage[32], class[16];
+	char then[16]; /* class in all traffic, by judge_drop(); "": not said */
+	char direction[16], hook[32];
+	struct stagemap_event e;
+	bool unknown;
+};
+
+/* Takes a word behind stage and class. */
+static void take_word(struct place *p, const char *word)
+{
+	static const struct {
+		const char *word;
+		unsigned flag;
+	} flags[] = {{"sk", CAUSE_SK}, {"dst", CAUSE_DST}, {"nodev", CAUSE_NO_DEV},
+		     {"copy", CAUSE_COPY}};
+
+	for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (!strcmp(word, flags[i].word)) {
+			p->e.flags |= flags[i].flag;
+			return;
+		}
+	}
+	if (!strcmp(word, "unknown"))
+		p->unknown = true;
+	else if (!strcmp(word, "numbered"))
+		p->e.numbered = true;
+	else if (!strcmp(word, "consumed"))
+		p->e.observer = OBSERVER_CONSUME_SKB;
+	else if (sscanf(word, "aux=%63s", p->aux) != 1 && sscanf(word, "hook=%31s", p->hook) != 1 &&
+		 sscanf(word, "then=%15s", p->then) != 1 &&
+		 sscanf(word, "type=%u", &p->e.pkt_type) != 1 &&
+		 sscanf(word, "proto=%hx", &p->e.protocol) != 1)
+		snprintf(p->direction, sizeof(p->direction), "%s", word);
+}
+
+/* "output", "bridge_input" ... */
+static bool is_hook(const char *name, enum netfilter_hook hook)
+{
+	char known[32];
+
+	snprintf(known, sizeof(known), "%s",
+		 netfilter_hook_names[hook] ? netfilter_hook_names[hook] : "none");
+	for (char *blank; (blank = strchr(known, ' '));)
+		*blank = '_';
+	return !strcmp(known, name);
+}
+
 CASE(known_places)
 {
-	char line[256], reason[64], place[64], stage[32], class[16];
 	FILE *f = fopen("tests/fixtures/reasons/places", "r");
+	char line[256];
 	unsigned n = 0;
 
 	assert_non_null(f);
 	while (fgets(line, sizeof(line), f)) {
+		struct place p = {};
 		struct verdict v;
+		int at = 0, more = 0;
+		char word[64];
 
-		if (line[0] == '#')
+		if (line[0] == '#' || line[0] == '\n')
 			continue;
-		assert_int_equal(sscanf(line, "%63s %63s %31s %15s", reason, place, stage, class),
+		assert_int_equal(sscanf(line, "%63s %63s %31s %15s%n", p.reason, p.location,
+					p.stage, p.class, &at),
 				 4);
-		v = judge(strcmp(reason, "-") ? reason : "", place, 0);
-		if (strcmp(stage_name(v.stage), stage) || !v.known ||
-		    strcmp(class_name(v.class), class))
-			fail_msg("%s @%s: %s %s, not %s %s", reason, place, stage_name(v.stage),
-				 class_name(v.class), stage, class);
+		for (; sscanf(line + at, "%63s%n", word, &more) == 1; at += more)
+			take_word(&p, word);
+		p.e.reason = strcmp(p.reason, "-") ? p.reason : "";
+		p.e.location = strcmp(p.location, "-") ? p.location : "";
+		p.e.aux = p.aux;
+		v = stagemap_judge(&p.e);
+		note_shown(&v);
+		if (strcmp(stage_name(v.stage), p.stage) || v.known == p.unknown ||
+		    strcmp(class_name(v.class), p.class) ||
+		    (*p.direction && strcmp(direction_names[v.direction], p.direction)) ||
+		    (*p.hook && !is_hook(p.hook, v.hook)))
+			fail_msg("%sis %s %s %s %s", line, stage_name(v.stage), class_name(v.class),
+				 direction_names[v.direction],
+				 v.hook ? netfilter_hook_names[v.hook] : "");
+		v = judge_drop(&p.e);
+		if (*p.then && strcmp(class_name(v.class), p.then))
+			fail_msg("%sis %s in all traffic", line, class_name(v.class));
 		n++;
 	}
 	fclose(f);
-	assert_int_equal(n, 224);
-}
-
-/* A blackhole of IPv6 ends both ways in dst_discard(). */
-CASE(blackholes)
-{
-	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", CAUSE_SK).stage, STAGE_TX_ROUTE);
-	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", 0).stage, STAGE_IP_ROUTE);
+	assert_int_equal(n, 334);
 }
 
 /* Reasons of a kernel of tomorrow: as many names as fit, and not a byte more. */
@@ -244,145 +302,9 @@ CASE(names_that_do_not_fit)
 	btf__free(btf);
 }
 
-CASE(unknown_places)
+CASE(hooks_have_names)
 {
-	struct verdict v = judge("NOT_SPECIFIED", "some_driver_poll", 0);
-
-	assert_int_equal(v.stage, STAGE_OTHER);
-	assert_int_equal(v.class, CLASS_LOSS);
-	assert_false(v.known);
-	assert_int_equal(judge("REASON#200", "", 0).stage, STAGE_OTHER);
-	assert_int_equal(judge("REASON#200", "br_flood", 0).stage, STAGE_L2);
-	assert_int_equal(judge("", "", 0).stage, STAGE_OTHER);
-}
-
-CASE(copies)
-{
-	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).class, CLASS_COPY);
-	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).stage, STAGE_L2);
-	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", 0).class, CLASS_LOSS);
-	assert_int_equal(judge("NOT_SPECIFIED", "skb_release_data", CAUSE_COPY).class,
-			 CLASS_NONE);
-}
-
-/* What a driver frees when it has been sent is no loss, whatever call it frees it by. */
-CASE(transmissions)
-{
-	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_tq_tx_complete", 0).class, CLASS_NONE);
-	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_rq_rx_complete", 0).class, CLASS_LOSS);
-}
-
-/* Who sends still has its socket; of what came from elsewhere ip_rcv_core() took it. */
-CASE(directions)
-{
-	enum { BY_SOCKET = -1 };
-	static const struct {
-		const char *reason, *location;
-		int direction;
-		enum stage stage;
-	} rows[] = {
-		{"QDISC_DROP", "__dev_queue_xmit", BY_SOCKET, STAGE_QDISC},
-		{"QDISC_DROP", "noop_enqueue", BY_SOCKET, STAGE_QDISC},
-		{"TC_EGRESS", "__dev_queue_xmit", BY_SOCKET, STAGE_TC_EGRESS},
-		{"NEIGH_FAILED", "neigh_invalidate", BY_SOCKET, STAGE_NEIGH},
-		{"PKT_TOO_BIG", "ip_do_fragment", BY_SOCKET, STAGE_TX_SOCKET},
-		{"NOT_SPECIFIED", "veth_xmit", BY_SOCKET, STAGE_TX_DEVICE},
-		{"FULL_RING", "tun_net_xmit", DIRECTION_TX, STAGE_TX_DEVICE},
-		{"NOMEM", "tap_handle_frame", DIRECTION_TX, STAGE_TX_DEVICE},
-		{"NOT_SPECIFIED", "tun_get_user", DIRECTION_RX, STAGE_TX_DEVICE},
-		{"NOT_SPECIFIED", "tap_get_user", DIRECTION_RX, STAGE_TX_DEVICE},
-		{"IP_OUTNOROUTES", "ip6_pkt_discard_out", DIRECTION_TX, STAGE_TX_ROUTE},
-		{"IP_INHDR", "ip_forward", DIRECTION_FORWARD, STAGE_IP_FORWARD},
-		{"CPU_BACKLOG", "enqueue_to_backlog", DIRECTION_RX, STAGE_BACKLOG},
-		{"SOCKET_RCVBUFF", "x", DIRECTION_RX, STAGE_RCVBUF},
-	};
-
-	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
-		const bool sent = i % 2;
-		struct verdict v =
-			judge(rows[i / 2].reason, rows[i / 2].location, sent ? CAUSE_SK : 0);
-
-		assert_int_equal(v.stage, rows[i / 2].stage);
-		assert_int_equal(v.direction, rows[i / 2].direction != BY_SOCKET
-						      ? rows[i / 2].direction
-					      : sent ? DIRECTION_TX
-						     : DIRECTION_FORWARD);
-	}
-	assert_non_null(strstr(judge("QDISC_DROP", "noop_enqueue", 0).note, "link was down"));
-	assert_null(strstr(judge("QDISC_DROP", "__dev_queue_xmit", 0).note, "link was down"));
-}
-
-static struct verdict judge_hook(unsigned flags, const char *aux, unsigned pkt_type)
-{
-	return stagemap_judge(&(struct stagemap_event){
-		.reason = "NETFILTER_DROP",
-		.location = "nft_do_chain",
-		.aux = aux,
-		.flags = flags,
-		.pkt_type = pkt_type,
-	});
-}
-
-CASE(hooks)
-{
-	static const struct {
-		unsigned flags;
-		const char *aux;
-		enum netfilter_hook hook;
-		enum direction direction;
-	} cases_hook[] = {
-		{CAUSE_NO_DEV | CAUSE_SK | CAUSE_DST, "dst_discard", HOOK_OUTPUT, DIRECTION_TX},
-		{CAUSE_NO_DEV | CAUSE_SK | CAUSE_DST, "ip6_forward", HOOK_OUTPUT, DIRECTION_TX},
-		{CAUSE_DST, "ip_local_deliver", HOOK_INPUT, DIRECTION_RX},
-		{CAUSE_DST, "ip6_input", HOOK_INPUT, DIRECTION_RX},
-		{CAUSE_DST, "ip6_mc_input", HOOK_INPUT, DIRECTION_RX},
-		/* the socket found early (udp_v4_early_demux) */
-		{CAUSE_DST | CAUSE_SK, "ip_local_deliver", HOOK_INPUT, DIRECTION_RX},
-		{CAUSE_DST, "ip_forward", HOOK_FORWARD, DIRECTION_FORWARD},
-		{CAUSE_DST, "ip6_forward", HOOK_FORWARD, DIRECTION_FORWARD},
-		{CAUSE_DST | CAUSE_SK, "dst_discard", HOOK_POSTROUTING, DIRECTION_TX},
-		{CAUSE_DST | CAUSE_SK, "ip6_forward", HOOK_POSTROUTING, DIRECTION_TX},
-		{CAUSE_DST, "__netif_receive_skb_core", HOOK_INGRESS, DIRECTION_RX},
-		{CAUSE_DST | CAUSE_SK, "__dev_queue_xmit", HOOK_EGRESS, DIRECTION_TX},
-		{CAUSE_DST, "__dev_queue_xmit", HOOK_EGRESS, DIRECTION_FORWARD},
-		{0, "", HOOK_PREROUTING, DIRECTION_RX},
-		{CAUSE_SK, "", HOOK_INGRESS, DIRECTION_RX},
-		{CAUSE_DST, "nft_do_chain", HOOK_BRIDGE_PREROUTING, DIRECTION_RX},
-		{CAUSE_DST, "br_nf_pre_routing_finish", HOOK_BRIDGE_PREROUTING, DIRECTION_RX},
-		{CAUSE_DST, "br_pass_frame_up", HOOK_BRIDGE_INPUT, DIRECTION_RX},
-		{CAUSE_DST | CAUSE_SK, "__br_forward", HOOK_BRIDGE_OUTPUT, DIRECTION_TX},
-		{CAUSE_DST, "br_forward_finish", HOOK_BRIDGE_POSTROUTING, DIRECTION_TX},
-		{CAUSE_DST, "arp_rcv", HOOK_ARP_INPUT, DIRECTION_RX},
-		{CAUSE_DST, "arp_xmit", HOOK_ARP_OUTPUT, DIRECTION_TX},
-		/* IP's, run where a bridge has hooks, too */
-		{CAUSE_DST, "ip_rcv", HOOK_PREROUTING, DIRECTION_RX},
-		{CAUSE_DST, "br_nf_pre_routing", HOOK_PREROUTING, DIRECTION_RX},
-		{CAUSE_DST, "br_nf_forward", HOOK_FORWARD, DIRECTION_FORWARD},
-		{CAUSE_DST, "br_nf_post_routing", HOOK_POSTROUTING, DIRECTION_FORWARD},
-		{CAUSE_DST | CAUSE_SK, "ip6_output", HOOK_POSTROUTING, DIRECTION_TX},
-	};
-
-	for (unsigned i = 0; i < sizeof(cases_hook) / sizeof(cases_hook[0]); i++) {
-		struct verdict v = judge_hook(cases_hook[i].flags, cases_hook[i].aux, PACKET_HOST);
-
-		assert_int_equal(v.stage, STAGE_NETFILTER);
-		assert_int_equal(v.hook, cases_hook[i].hook);
-		assert_int_equal(v.direction, cases_hook[i].direction);
-	}
-	/* what a bridge forwards; with a socket: from another namespace, by veth */
-	for (unsigned type = PACKET_BROADCAST; type <= PACKET_OTHERHOST; type++) {
-		struct verdict v = judge_hook(CAUSE_DST | CAUSE_SK, "__br_forward", type);
-
-		assert_int_equal(v.hook, HOOK_BRIDGE_FORWARD);
-		assert_int_equal(v.direction, DIRECTION_FORWARD);
-		v = judge_hook(CAUSE_DST | CAUSE_SK, "br_forward_finish", type);
-		assert_int_equal(v.hook, HOOK_BRIDGE_POSTROUTING);
-		assert_int_equal(v.direction, DIRECTION_FORWARD);
-	}
-	assert_int_equal(judge("NO_SOCKET", "udp_rcv", 0).hook, HOOK_NONE);
 	assert_null(netfilter_hook_names[HOOK_NONE]);
-	assert_string_equal(netfilter_hook_names[HOOK_POSTROUTING], "postrouting");
-	assert_string_equal(netfilter_hook_names[HOOK_EGRESS], "egress");
 	for (int hook = HOOK_NONE + 1; hook < HOOK_COUNT; hook++)
 		assert_non_null(netfilter_hook_names[hook]);
 }
