@@ -5,14 +5,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/num.h"
 
 #define PATH_SIZE 640
 
@@ -230,40 +233,42 @@ bool cgroup_of(int root, pid_t pid, struct cgroup *group)
 	return found;
 }
 
+int cgroup_mount_v2(int root)
+{
+	/* alone, or next to version 1 */
+	static const char *const mounts[] = {"sys/fs/cgroup", "sys/fs/cgroup/unified"};
+
+	for (unsigned i = 0; i < LENGTH(mounts); i++) {
+		int fd = openat(root, mounts[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		struct statfs fs;
+
+		if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC)
+			return fd;
+		fd_close(&fd);
+	}
+	return -ENOENT;
+}
+
 int cgroup_open_v2(void)
 {
-	char at[256] = "", root[256], own[8192], whole[1024], *mounts, *path, *save = NULL;
-	bool found = false;
-	int ret = file_read("/proc/self/mountinfo", &mounts, NULL);
+	int root = proc_root(NULL), mount = cgroup_mount_v2(root), ret = mount;
+	char own[8192] = "\n", *path = NULL;
 
-	if (ret)
-		return ret;
-	/*
-	 * "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw": the line must match as a
-	 * whole
-	 */
-	for (char *line = strtok_r(mounts, "\n", &save); line && !found;
-	     line = strtok_r(NULL, "\n", &save)) {
-		const char *type = strstr(line, " - ");
-
-		found = type && !strncmp(type, " - cgroup2 ", 11) &&
-			sscanf(line, "%*s %*s %*s %255s %255s", root, at) == 2 &&
-			!strcmp(root, "/");
+	if (mount >= 0)
+		ret = proc_read(AT_FDCWD, own + 1, sizeof(own) - 1, "/proc/self/cgroup");
+	if (ret >= 0)
+		path = strstr(own, "\n0::/");
+	if (path) {
+		path += strlen("\n0::/");
+		path[strcspn(path, "\n")] = '\0';
+		ret = openat(mount, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		ret = ret < 0 ? -errno : ret;
+	} else if (ret >= 0) {
+		ret = -ENOENT;
 	}
-	free(mounts);
-	*own = '\n';
-	ret = proc_read(AT_FDCWD, own + 1, sizeof(own) - 1, "/proc/self/cgroup");
-	if (ret < 0)
-		return ret;
-	path = strstr(own, "\n0::/");
-	if (!found || !path)
-		return -ENOENT;
-	path += 4;
-	path[strcspn(path, "\n")] = '\0';
-	if (snprintf(whole, sizeof(whole), "%s%s", at, path) >= (int)sizeof(whole))
-		return -ENAMETOOLONG;
-	ret = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return ret < 0 ? -errno : ret;
+	fd_close(&mount);
+	fd_close(&root);
+	return ret;
 }
 
 bool cgroup_up(struct cgroup *group)

@@ -73,9 +73,11 @@ struct cgroup {
 bool cgroup_of(int root, pid_t pid, struct cgroup *group);
 
 /*
- * Opens the caller's group in the unified hierarchy, wherever mounted. Returns a descriptor of its
- * directory or -errno, -ENOENT if the hierarchy is not mounted.
+ * Opens the root of the unified hierarchy where systemd mounts it, or the caller's group in it.
+ * Return a descriptor of the directory or -errno, -ENOENT if the hierarchy is not mounted. `root`:
+ * proc_root().
  */
+int cgroup_mount_v2(int root);
 int cgroup_open_v2(void);
 
 /* Moves to the parent group. Returns false at the root of the hierarchy. */

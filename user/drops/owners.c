@@ -10,13 +10,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -128,31 +126,6 @@ static void *get(struct idmap *map, uint64_t id, size_t size, bool empty)
 
 /* Control groups */
 
-/* Mount points of version 2: alone, or next to version 1. */
-static const char *const mounts[] = {"sys/fs/cgroup", "sys/fs/cgroup/unified"};
-
-/*
- * Opens the directory of version 2 (`real`), else the directory that replaces it in a test. -1: not
- * found.
- */
-static int open_mount(int root, bool *real)
-{
-	int found = -1;
-
-	*real = false;
-	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]) && !*real; i++) {
-		int fd = openat(root, mounts[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		struct statfs fs;
-
-		if (fd < 0)
-			continue;
-		fd_close(&found);
-		found = fd;
-		*real = !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC;
-	}
-	return found;
-}
-
 /* Reads the path of the ID's descriptor, without the path of `mount`. */
 static int path_by_handle(int mount, uint64_t id, char *buf, size_t size)
 {
@@ -219,15 +192,15 @@ static int walk_cgroups(int fd, uint64_t id, char *buf, size_t size, size_t at, 
  */
 static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
 {
-	bool real;
 	unsigned left = WALK_MOST;
-	int mount = open_mount(root, &real);
-	int ret = -EPERM;
+	int mount = cgroup_mount_v2(root), ret = -EPERM;
 
+	if (mount >= 0)
+		ret = path_by_handle(mount, id, buf, size);
+	else /* a directory that replaces it in a test */
+		mount = openat(root, "sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (mount < 0)
 		return -ENOENT;
-	if (real)
-		ret = path_by_handle(mount, id, buf, size);
 	if (ret == -EPERM)
 		return walk_cgroups(mount, id, buf, size, 0, 0, &left);
 	close(mount);
