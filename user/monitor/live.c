@@ -220,14 +220,16 @@ static bool is_netns_gone(const struct live *l)
 	return rc == -ENOENT;
 }
 
-static int resolve_places(const struct live_spec *spec, struct watch_spec *out, struct error *err)
+static int resolve_places(struct live *l, struct watch_spec *out, struct error *err)
 {
+	const struct live_spec *spec = &l->spec;
 	struct netns ns = NETNS_NONE;
 	int rc = live_netns(spec, &ns, err), ifindex;
 
 	if (rc)
 		return rc;
 	out->cfg.netns = ns.inum;
+	netns_cookie(&ns, &l->cookie);
 	if (spec->ifname) {
 		ifindex = nl_ifindex(&ns, spec->ifname);
 		if (ifindex > 0)
@@ -251,13 +253,13 @@ static bool no_cgroup(const struct live_spec *spec)
 	return spec->cgroup && !cgroup_exists(spec->cgroup);
 }
 
-static int resolve_spec(const struct live *l, struct watch_spec *out, struct error *err)
+static int resolve_spec(struct live *l, struct watch_spec *out, struct error *err)
 {
 	const struct live_spec *spec = &l->spec;
 	int rc = spec->reasons ? resolve_reasons(spec->reasons, l->parts.reasons, out, err) : 0;
 
 	if (!rc && (spec->netns || spec->ifname))
-		rc = resolve_places(spec, out, err);
+		rc = resolve_places(l, out, err);
 	if (!rc && no_process(spec))
 		rc = error_set(err, STATUS_FAILED, -ESRCH, NULL, "process %d not found",
 			       (int)spec->pid);
@@ -316,15 +318,6 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		rc = resolve_spec(l, &watch, err);
 	if (!rc && spec->pid)
 		rc = owners_sockets(spec->owners, spec->pid, &l->inodes, err);
-	if (!rc && spec->netns) {
-		struct netns ns;
-
-		rc = live_netns(spec, &ns, err);
-		if (!rc) {
-			netns_cookie(&ns, &l->cookie);
-			netns_close(&ns);
-		}
-	}
 	if (rc)
 		return rc;
 	l->parts.netns = watch.cfg.netns;
