@@ -501,7 +501,10 @@ CASE(what_became_of_it)
 	other = *c;
 	strcpy(other.finding.netns, "another");
 	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), -ENODATA);
-	assert_int_equal(look_again(&l, &spec, refused_in(&l, 9), &remedy, &err), 0);
+	other = *refused_in(&l, 9); /* of the namespace: a note in a check of a process */
+	assert_false(other.losing);
+	other.losing = true;
+	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), 0);
 	assert_outcome(&remedy, REMEDY_NO_HELP);
 	assert_true(remedy.lost_pps_after > 0);
 	/* what has no subject any more, or another one */

@@ -390,7 +390,7 @@ def rule_with_a_counter():
         f" udp dport {PORT} counter drop comment \"no voice\"; }}; }}")
     assert found["id"] == "netfilter-rule", found
     assert f"rule with handle {number} of chain inet t c (no voice): 40 packets" in found["facts"]["seen"], found
-    assert found["command"] == f"ip netns exec {RX} nft -a list chain inet t c", found
+    assert found["command"] == f"ip netns exec {RX} nft delete rule inet t c handle {number}", found
     assert found["netns"] == RX, found
 
 
