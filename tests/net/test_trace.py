@@ -586,6 +586,26 @@ def limit(value, broken):
 
 
 @case
+def detaches_when_it_costs_too_much():
+    """And counts again later, by the events of an interval."""
+    with lab(), started("trace", "--json-lines", "-I", "500ms", "--max-cpu", "0.1%", "-n", RX,
+                        f"udp port {PORT}") as process:
+        for said in "the programs are detached for", "the programs are attached again":
+            line = process.stderr.readline()
+            while said not in line:
+                assert line, f"trace ended without {said!r}"
+                line = process.stderr.readline()
+        lost = send(V4, 50)
+        intervals = (json.loads(line)["data"] for line in process.stdout)
+        row = next(row for interval in intervals for row in interval.get("stages", []))
+        assert (row["stage"], row["packets"]) == ("udp_lookup", lost), row
+        assert row["source"] == "event", row
+        process.send_signal(signal.SIGINT)
+        end = json.loads(process.communicate(timeout=30 * PATIENCE)[0].splitlines()[-1])["data"]
+        assert end["overhead"]["paused_ns"] > 1e8, end["overhead"]
+
+
+@case
 def reader_of_the_pipe_goes():
     with started("trace", "-I", "100ms", "--json-lines") as process:
         process.stdout.readline()

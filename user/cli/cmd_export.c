@@ -56,6 +56,7 @@ static const struct opt export_opts[] = {
 	 .help = "time between two readings of the counts (each scrape also reads them)"},
 	{"duration", 't', OPT_TIME, AT(live.duration_ns), .min = 1,
 	 .default_text = "until a signal", .help = "stop after this long"},
+	MAX_CPU_OPT(AT(live.max_cpu)),
 	{"max-series", 0, OPT_UINT, AT(max_series), .min = 1, .max = 100000,
 	 .help = "limit the number of time series and sum the rest as \"others\""},
 	{"process", 0, OPT_FLAG, AT(process),
@@ -82,6 +83,7 @@ struct export
 	struct http *http;	      /* NULL if no port is open */
 	/* Events of a trace, for the page. */
 	struct json_object *start, *intervals;
+	struct overhead overhead;
 	struct live_table since; /* losses that are not in an interval yet */
 	uint64_t drawn_ns;	 /* ns, end of the last interval */
 	struct endpoint where;
@@ -201,7 +203,7 @@ static void on_start(void *arg)
 	e->intervals = json_object_new_array();
 	table_init(&e->since, LIVE_ROWS);
 	caps_give_up(cmd_export.needs, e->o->textfile ? "--textfile" : NULL, CAPS_ONCE);
-	caps_bar_calls(false, e->tcp);
+	caps_bar_calls(false, e->tcp || e->o->live.max_cpu > 0);
 	if (*sources_gaps(e->session.sources))
 		log_warn("%s", sources_gaps(e->session.sources));
 	trace_show_gaps(e->session.live);
@@ -259,6 +261,7 @@ static bool on_interval(void *arg)
 
 	take(e);
 	take_tcp(e);
+	overhead_limit(&e->overhead, e->o->live.max_cpu, e->session.live);
 	if (e->o->textfile) {
 		failed = metrics_file(e->metrics, e->o->textfile, &err) != 0;
 		if (failed && !e->file_failed)

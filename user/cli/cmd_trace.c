@@ -59,6 +59,7 @@ static const struct opt trace_opts[] = {
 	 .help = "exit with 4 if losses exceed a limit: loss=0, rcvbuf=100/s"},
 	{"junit", 0, OPT_STRING, AT(junit), .metavar = "FILE", .default_text = "none",
 	 .help = "write limits and findings as JUnit XML, for CI"},
+	MAX_CPU_OPT(AT(live.max_cpu)),
 	{"until-limit", 0, OPT_FLAG, AT(until_limit), .needs = "limit",
 	 .help = "stop as soon as a limit is broken"},
 	{"microburst", 0, OPT_TIME, AT(burst_ns), .min = BURST_NS_MIN, .max = BURST_NS_MAX,
@@ -163,6 +164,7 @@ struct trace {
 	bool shows_intervals; /* with a balance, only the end is shown by default */
 	bool headed;	      /* column headings are printed */
 	bool incomplete;      /* a requested file is incomplete */
+	struct overhead overhead;
 	bool gone;	      /* the traced object disappeared, and this was reported */
 };
 
@@ -507,6 +509,7 @@ static bool on_interval(void *arg)
 	events_read(t, false);
 	log_progress_clear();
 	show_interval(t);
+	overhead_limit(&t->overhead, t->o->live.max_cpu, t->session.live);
 	for (unsigned i = 0; i < t->limits.n; i++) {
 		if (limits_crossed(&t->limits, i, live_interval(l), live_total(l), length)) {
 			t->broken[i] = t->limits.at[i].measured;

@@ -213,6 +213,7 @@ struct live_options {
 	struct opt_enums stages, by; /* by: enum live_field */
 	uint64_t pid, interval_ns, duration_ns;
 	uint64_t flows; /* for the balance of TCP */
+	double max_cpu; /* fraction of a CPU, 0: no limit */
 	bool all, counters, balance, interval_set;
 	const char *pod;       /* NULL: all */
 	struct opt_words expr; /* "" if not given */
@@ -240,6 +241,28 @@ int trace_spec(const struct live_options *o, struct live_spec *spec, struct erro
 struct flow_expressions; /* monitor/session.h */
 int balance_spec(const struct live_options *o, const char *command, struct flow_expressions *flow,
 		 struct live_spec *spec, struct error *err);
+
+/* The row of --max-cpu at this offset, for trace and export. */
+#define MAX_CPU_OPT(at)                                                                            \
+	{                                                                                          \
+		"max-cpu", 0, OPT_CUSTOM, at, .metavar = "PERCENT", .parse = max_cpu_parse,        \
+		.excludes = "balance", .default_text = "no limit",                                 \
+		.help = "detach the programs when they cost more than this part of a CPU, and try" \
+			" again later"                                                             \
+	}
+int max_cpu_parse(const char *value, void *field, struct error *err);
+
+/* Overhead as of the last interval, for --max-cpu. */
+struct overhead {
+	uint64_t cost_ns, time_ns;
+	uint64_t resume_ns; /* 0: attached */
+};
+
+/*
+ * Detaches the programs if the interval that ended cost more than `max`, for so long that the
+ * average is `max`. Attaches them again after that time. Says so.
+ */
+void overhead_limit(struct overhead *o, double max, struct live *l);
 
 /* Runs `trace` with these options, for `top` without a screen. */
 int trace_lines(const struct live_options *o, struct error *err);

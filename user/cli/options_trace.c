@@ -2,7 +2,9 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "monitor/session.h"
 
@@ -146,4 +148,43 @@ void trace_show_gaps(const struct live *l)
 	if (own.no_sockets)
 		log_warn("this kernel does not report which socket dropped a packet (Linux 6.11 "
 			 "does): UDP sockets are found by the packets' destination address");
+}
+
+#define EVENT_NS 100 /* cost of an event in the kernel, which keeps no statistics by default */
+
+int max_cpu_parse(const char *value, void *field, struct error *err)
+{
+	struct rate percent;
+
+	if (num_rate(value, &percent) || percent.unit != RATE_PERCENT)
+		return error_usage(err, NULL, "'%.40s' is not a percentage (examples: 1%%, 0.5%%)",
+				   value);
+	*(double *)field = percent.value / 100;
+	return 0;
+}
+
+void overhead_limit(struct overhead *o, double max, struct live *l)
+{
+	const uint64_t now = clock_now(), time_ns = now - o->time_ns;
+	const bool begun = o->time_ns;
+	struct live_own own;
+	uint64_t cost_ns, pause_ns;
+	int rc;
+
+	live_own(l, &own);
+	cost_ns = own.cpu_ns + (own.watch.runs ? own.watch.run_ns : own.events * EVENT_NS);
+	pause_ns = max > 0 ? (uint64_t)((double)(cost_ns - o->cost_ns) / max) : 0;
+	*o = (struct overhead){cost_ns, now, o->resume_ns};
+	if (o->resume_ns && now >= o->resume_ns) {
+		rc = live_resume(l);
+		log_warn(rc ? "cannot attach the programs again: %s" : "the programs are attached again",
+			 strerror(-rc));
+		o->resume_ns = 0;
+	} else if (!o->resume_ns && begun && pause_ns > time_ns) { /* not what the start costs */
+		live_pause(l);
+		o->resume_ns = now + pause_ns - time_ns;
+		log_warn("the overhead is %.1f %% of a CPU: the programs are detached for %s, and "
+			 "only counters show drops",
+			 (double)pause_ns / (double)time_ns * max * 100, fmt_ns(pause_ns - time_ns));
+	}
 }

@@ -39,8 +39,12 @@ struct watch_samples {
 	uint8_t tagged[SAMPLE_SNAPLEN_MAX + TAG_LEN];
 };
 
+#define WATCH_LINKS 16 /* more than it has programs */
+
 struct watch {
 	struct watch_bpf *skel;
+	int links[WATCH_LINKS]; /* of watch_attach_again() */
+	unsigned n_links;
 	struct bpf_program *prog; /* on kfree_skb */
 	struct nat *nat;	  /* for our programs, borrowed; NULL: not used */
 	bool by_flow, has_filter;
@@ -237,12 +241,34 @@ int watch_attach(struct watch *w, const struct trace_places *places, struct erro
 void watch_detach(struct watch *w)
 {
 	watch_bpf__detach(w->skel);
+	while (w->n_links)
+		fd_close(&w->links[--w->n_links]);
+}
+
+int watch_attach_again(struct watch *w)
+{
+	struct bpf_program *prog;
+	int fd;
+
+	/* without libbpf: its kind of link is blocked by now, as in drops/tcp.c */
+	bpf_object__for_each_program(prog, w->skel->obj) {
+		if (bpf_program__fd(prog) < 0 || w->n_links == WATCH_LINKS ||
+		    bpf_program__type(prog) != BPF_PROG_TYPE_TRACING)
+			continue;
+		fd = bpf_raw_tracepoint_open(NULL, bpf_program__fd(prog));
+		if (fd < 0)
+			return fd;
+		w->links[w->n_links++] = fd;
+	}
+	return 0;
 }
 
 void watch_close(struct watch *w)
 {
 	if (!w)
 		return;
+	while (w->n_links)
+		fd_close(&w->links[--w->n_links]);
 	ring_buffer__free(w->samples.ring);
 	trace_unmap(w->slot, w->slots_size);
 	trace_unmap(w->other, w->others_size);

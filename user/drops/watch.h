@@ -71,6 +71,9 @@ int watch_attach(struct watch *w, const struct trace_places *places, struct erro
 /* Stops counting. Counts can still be read. */
 void watch_detach(struct watch *w);
 
+/* Counts again after watch_detach(). Needs no capability. Returns 0 or -errno. */
+int watch_attach_again(struct watch *w);
+
 /*
  * Ends an interval: calls `each`, unless it is NULL, for all counts since watch_attach() or the
  * last call. Takes an RCU grace period, about 10 ms. Returns 0 or -errno; counts that could not be

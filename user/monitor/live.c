@@ -41,6 +41,7 @@ struct live {
 	struct list sources;	      /* struct live_source */
 	uint64_t end_ns, interval_ns; /* ktime_now() of the last interval, its length */
 	uint64_t start_cpu_ns;
+	uint64_t paused_at_ns; /* 0: attached */
 	struct live_own own;
 	struct watch_count uncounted; /* events already reported in rows */
 	struct entries entries;	      /* entries of this interval read so far */
@@ -373,6 +374,19 @@ int live_start(struct live *l, struct error *err)
 int live_discard(struct live *l)
 {
 	return watch_collect(l->watch, NULL, NULL);
+}
+
+void live_pause(struct live *l)
+{
+	watch_detach(l->watch);
+	l->paused_at_ns = clock_now();
+}
+
+int live_resume(struct live *l)
+{
+	l->own.paused_ns += clock_now() - l->paused_at_ns;
+	l->paused_at_ns = 0;
+	return watch_attach_again(l->watch);
 }
 
 static void add_burst(void *list, const struct burst *b)
@@ -762,6 +776,8 @@ void live_own(const struct live *l, struct live_own *own)
 {
 	*own = l->own;
 	own->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - l->start_cpu_ns;
+	if (l->paused_at_ns)
+		own->paused_ns += clock_now() - l->paused_at_ns;
 	if (l->spec.few_samples)
 		own->watch.loss.unsampled = 0;
 }

@@ -65,6 +65,7 @@ struct live_own {
 	uint64_t rows_merged; /* rows merged into a row of "others" */
 	uint64_t cpu_ns;      /* user and system time of this process */
 	uint64_t collect_ns;  /* duration of the last live_collect() */
+	uint64_t paused_ns;   /* time between live_pause() and live_resume() */
 	bool no_places;	      /* without CAP_SYSLOG: kernel functions cannot be named */
 	bool no_reasons;      /* the kernel has no drop reasons (before 5.17) */
 	bool no_sockets;      /* the kernel does not report the socket that dropped the packet
@@ -112,6 +113,13 @@ int live_discard(struct live *l);
  * that end before the collector does. Returns 0 or -errno.
  */
 int live_mark(struct live *l);
+
+/*
+ * Detach the programs, which then cost and count nothing, and attach them again. Not during a
+ * balance. live_resume() returns 0 or -errno.
+ */
+void live_pause(struct live *l);
+int live_resume(struct live *l);
 
 /* Looks up the owners of sockets that just lost packets. Call several times per second. */
 void live_tick(struct live *l);

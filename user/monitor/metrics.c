@@ -446,6 +446,8 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 		    "When these numbers were read from the kernel, since the epoch.");
 	put_seconds(&w, "collect_duration_seconds", &gauge, m->own.collect_ns,
 		    "How long that took.");
+	put_seconds(&w, "paused_seconds", &counter, m->own.paused_ns,
+		    "Time without counting drops, because of --max-cpu.");
 	begin(&w, "build", &info, NULL, "This program.");
 	put_by(&w, "version", PKTLEDGER_VERSION, 1);
 	if (!w.text)

@@ -429,6 +429,7 @@ static struct json_object *own_cost(const struct live_own *own)
 		RECORD("events", UINT, live_own, events),
 		RECORD("ignored_events", UINT, live_own, ignored),
 		RECORD("cpu_ns", UINT, live_own, cpu_ns),
+		RECORD("paused_ns", UINT, live_own, paused_ns, .how = RECORD_OMITTED),
 		RECORD("map_bytes", UINT, live_own, map_bytes),
 		RECORD("slots", UINT, live_own, watch.slots),
 		RECORD("slots_used", UINT, live_own, watch.slots_used),

@@ -441,6 +441,7 @@ static void put_own_cost(struct page *p, const struct json_object *own, bool mor
 	page_fill(p, STYLE_DIM, own, "{cpu_ns#} of CPU time");
 	page_fill(p, STYLE_DIM, own, "{?kernel_ns}and {kernel_ns#} in the kernel,");
 	page_fill(p, STYLE_DIM, own, "for {events#event};");
+	page_fill(p, STYLE_WARN, own, "{?paused_ns}detached for {paused_ns#};");
 	page_words(p, STYLE_DIM, "tables of %s%s",
 		   page_glue(fmt_bytes(json_get_u64(own, "map_bytes"))), more ? "," : "");
 	if (more)

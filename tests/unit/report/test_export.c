@@ -389,7 +389,7 @@ CASE(the_table_of_families_is_sound)
 			assert_true(!strncmp(line, name[n - 1], strlen(name[n - 1])));
 		}
 	}
-	assert_int_equal(n, 18);
+	assert_int_equal(n, 19);
 	assert_int_equal(helps, n);
 	free(text);
 	metrics_free(m);
