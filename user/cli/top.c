@@ -364,35 +364,13 @@ static unsigned grouped_by(const struct view *v, unsigned grouping)
 {
 	const unsigned cause = LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_IFNAME);
 
-	return groupings[grouping].by | LIVE_BIT(LIVE_STAGE) |
+	return groupings[grouping].by | LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CLASS) |
 	       (v->wide && grouping == GROUP_SOCKETS ? cause : 0);
-}
-
-/* Compares rows of tables with the same grouping. Returns 0 if they are the same. */
-static int compare_texts(const void *x, const void *y)
-{
-	const struct live_row *a = x, *b = y;
-	int rc = (a->class > b->class) - (a->class < b->class);
-
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT && !rc; f++)
-		rc = strcmp(a->text[f], b->text[f]);
-	return rc;
-}
-
-/* Returns whether `part` was added to `row`, which is grouped by these fields. */
-static bool is_part(const struct live_row *part, const struct live_row *row, unsigned by)
-{
-	unsigned f = 0;
-
-	while (f < LIVE_FIELD_COUNT &&
-	       (!(by & LIVE_BIT(f)) || !strcmp(part->text[f], row->text[f])))
-		f++;
-	return f == LIVE_FIELD_COUNT && part->class == row->class;
 }
 
 bool view_is_open(const struct view *v, const struct live_row *row)
 {
-	return v->open && v->opened.n && is_part(row, v->opened.rows, v->opened_by);
+	return v->open && v->opened.n && table_find(&v->opened, row, v->opened_by);
 }
 
 /* A row since the start, and its losses in the last interval. */
@@ -437,7 +415,7 @@ static int compare_lines(const void *x, const void *y, void *arg)
 		rc = by_number(a->now.packets, b->now.packets);
 	if (!rc)
 		rc = by_number(a->row->counts.packets, b->row->counts.packets);
-	return rc ? rc : compare_texts(a->row, b->row);
+	return rc ? rc : by_number((uintptr_t)b->row, (uintptr_t)a->row);
 }
 
 static bool row_has(const struct live_row *row, const char *text)
@@ -460,15 +438,12 @@ static void lines_of(const struct view *v, const struct view_input *in, unsigned
 	table_group(&l->now, in->now, l->by, classes);
 	table_group(&l->total, in->total, l->by, classes);
 	l->at = mem_zero(l->total.n, sizeof(*l->at));
-	if (l->now.n)
-		qsort(l->now.rows, l->now.n, sizeof(*l->now.rows), compare_texts);
 	for (unsigned i = 0; i < l->total.n; i++) {
-		const struct live_row *row = &l->total.rows[i], *now = NULL;
+		const struct live_row *row = &l->total.rows[i], *now;
 
 		if (!row_has(row, v->text))
 			continue;
-		if (l->now.n)
-			now = bsearch(row, l->now.rows, l->now.n, sizeof(*row), compare_texts);
+		now = table_find(&l->now, row, ~0u);
 		l->at[l->n++] = (struct line){row, now ? now->counts : (struct live_counts){}};
 	}
 	qsort_r(l->at, l->n, sizeof(*l->at), compare_lines, &sort);
@@ -477,8 +452,12 @@ static void lines_of(const struct view *v, const struct view_input *in, unsigned
 /* Returns the chosen line. An open row stays chosen wherever it is sorted. */
 static unsigned chosen_line(const struct view *v, const struct lines *l)
 {
-	for (unsigned i = 0; v->open && v->opened.n && i < l->n; i++) {
-		if (!compare_texts(l->at[i].row, v->opened.rows))
+	const struct live_row *open = v->open && v->opened.n
+					      ? table_find(&l->total, v->opened.rows, ~0u)
+					      : NULL;
+
+	for (unsigned i = 0; open && i < l->n; i++) {
+		if (l->at[i].row == open)
 			return i;
 	}
 	return chosen(v->at, l->n);
@@ -493,7 +472,7 @@ void view_chosen(const struct view *v, const struct view_input *in, struct live_
 	lines_of(v, in, v->grouping, &l);
 	row = l.n ? l.at[chosen_line(v, &l)].row : NULL;
 	for (unsigned i = 0; row && i < in->total->n; i++) {
-		if (is_part(&in->total->rows[i], row, l.by))
+		if (table_find(&l.total, &in->total->rows[i], l.by) == row)
 			table_add(rows, &in->total->rows[i], ~0u);
 	}
 	lines_free(&l);
@@ -502,7 +481,8 @@ void view_chosen(const struct view *v, const struct view_input *in, struct live_
 /* Opens the row `by` lines below the open or chosen row. */
 static void open_row(struct view *v, const struct view_input *in, int below)
 {
-	const struct live_row *row, *last = v->open && v->opened.n ? v->opened.rows : NULL;
+	const bool again = v->open;
+	const struct live_row *row;
 	struct lines l;
 
 	lines_of(v, in, v->grouping, &l);
@@ -511,7 +491,7 @@ static void open_row(struct view *v, const struct view_input *in, int below)
 	v->at = chosen(v->at, l.n);
 	v->open = l.n > 0;
 	row = v->open ? l.at[v->at].row : NULL;
-	if (row && (!last || compare_texts(row, last))) {
+	if (row && !(again && table_find(&v->opened, row, ~0u))) {
 		table_free(&v->opened);
 		table_init(&v->opened, LIVE_ROWS);
 		table_add(&v->opened, row, ~0u);
@@ -562,7 +542,7 @@ static unsigned draw_rows(struct view *v, const struct view_input *in, struct ca
 		return y;
 	lines_of(v, in, grouping, &l);
 	g.rows = l.n;
-	shown = l.by & ~(v->netns || in->one_scope ? LIVE_BIT(LIVE_NETNS) : 0);
+	shown = l.by & ~LIVE_BIT(LIVE_CLASS) & ~(v->netns || in->one_scope ? LIVE_BIT(LIVE_NETNS) : 0);
 	if (c->cols < WIDE_COLS) /* which program it is stays */
 		shown &= ~(LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_SOCKET));
 	for (unsigned k = 0; k < ROW_COLUMNS; k++) {
@@ -711,7 +691,7 @@ static unsigned draw_fields(const struct live_row *row, struct canvas *c, unsign
 		const char *value = f < LIVE_FIELD_COUNT ? row->text[f]
 							 : fmt_short((double)row->counts.packets);
 
-		if (!*value)
+		if (!*value || (f == LIVE_CLASS && row->class == CLASS_LOSS))
 			continue;
 		if (x > 1 && x + strlen(name) + 1 + utf8_columns(value, SIZE_MAX) > c->cols) {
 			y++;
