@@ -61,14 +61,12 @@ struct top {
 
 static SCREEN *terminal;
 
-/* A pair of colours per style. 0: the terminal's default. */
+/* A colour per style, and its pair of the same number. 0: the terminal's default. */
 static const short colours[] = {
 	[STYLE_GOOD] = COLOR_GREEN,
 	[STYLE_BAD] = COLOR_RED,
 	[STYLE_WARN] = COLOR_YELLOW,
 };
-
-#define N_COLOURS (sizeof(colours) / sizeof(*colours))
 
 #define ESCAPE_MS 25 /* from Esc to a following character, if Esc starts the code of another key */
 
@@ -111,10 +109,8 @@ static int screen_open(struct error *err)
 	if (has_colors() && log_colour(STDOUT_FILENO)) {
 		start_color();
 		use_default_colors();
-		for (unsigned i = 0; i < N_COLOURS; i++) {
-			if (colours[i])
-				init_pair((short)i, colours[i], -1);
-		}
+		for (unsigned i = 0; i < LENGTH(colours); i++)
+			init_pair((short)i, (short)(colours[i] ? colours[i] : -1), -1);
 	}
 	return 0;
 }
@@ -122,28 +118,9 @@ static int screen_open(struct error *err)
 /* Draws the screen in the terminal's current size. */
 static void show(struct top *t)
 {
-	struct canvas *c = &t->canvas;
-	int rows, cols;
-
-	getmaxyx(stdscr, rows, cols);
-	c->ascii = strcmp(nl_langinfo(CODESET), "UTF-8");
-	canvas_resize(c, cols > 0 ? (unsigned)cols : 0, rows > 0 ? (unsigned)rows : 0);
-	view_draw(&t->view, &t->in, c);
-	for (unsigned i = 0; i < c->cols * c->rows; i++) {
-		const struct cell *cell = &c->cells[i];
-		const unsigned style = cell->style & ~(unsigned)CANVAS_REVERSED;
-		const bool coloured = has_colors() && style < N_COLOURS && colours[style];
-		const wchar_t text[2] = {cell->at, 0};
-		cchar_t out;
-
-		setcchar(&out, text,
-			 (cell->style & CANVAS_REVERSED ? A_REVERSE : A_NORMAL) |
-				 (style == STYLE_BOLD  ? A_BOLD
-				  : style == STYLE_DIM ? A_DIM
-						       : A_NORMAL),
-			 coloured ? (short)style : 0, NULL);
-		mvadd_wch((int)(i / c->cols), (int)(i % c->cols), &out);
-	}
+	t->canvas = (struct canvas){(unsigned)COLS, (unsigned)LINES,
+				    strcmp(nl_langinfo(CODESET), "UTF-8")};
+	view_draw(&t->view, &t->in, &t->canvas);
 	refresh();
 }
 
@@ -612,7 +589,6 @@ static int top_run(void *options, struct error *err)
 		print_sum(&t, err);
 	tcp_account_close(t.tcp);
 	session_end(&t.session);
-	free(t.canvas.cells);
 	free(t.advice);
 	free(t.tcp_text);
 	for (unsigned i = 0; i < t.spaces.n; i++)

@@ -13,64 +13,54 @@
 #include "base/num.h"
 #include "report/page.h"
 
-static struct cell *cell_at(const struct canvas *c, unsigned x, unsigned y)
+attr_t view_attribute(enum style style)
 {
-	return &c->cells[(size_t)y * c->cols + x];
+	return (style == STYLE_BOLD  ? A_BOLD
+		: style == STYLE_DIM ? A_DIM
+				     : A_NORMAL) |
+	       (COLORS > 0 ? (attr_t)COLOR_PAIR(style) : A_NORMAL);
 }
 
-void canvas_resize(struct canvas *c, unsigned cols, unsigned rows)
-{
-	c->cells = mem_resize(c->cells, (size_t)cols * rows, sizeof(*c->cells));
-	c->cols = cols;
-	c->rows = rows;
-}
-
-static void canvas_put(struct canvas *c, unsigned x, unsigned y, unsigned style, wchar_t ch)
-{
-	if (x < c->cols && y < c->rows)
-		*cell_at(c, x, y) = (struct cell){ch, (uint8_t)style};
-}
+#define FIELD_MAX 512 /* columns drawn at once */
 
 /*
- * Reads one character. Wide and combining characters would shift the columns, so they become '?'
- * too.
+ * Draws a text, shortened to `width` columns. Returns the column after it. What cannot be shown, and
+ * wide characters, which would shift the columns, become '?'.
  */
-static wchar_t next_char(const char **text)
-{
-	const unsigned char *p = (const unsigned char *)*text;
-	unsigned length = utf8_shown(*text);
-	wchar_t ch = length == 3 ? *p & 0x0f : length == 2 ? *p & 0x1f : *p;
-
-	*text += length ? length : 1;
-	if (!length || length > 3)
-		return L'?';
-	for (unsigned i = 1; i < length; i++)
-		ch = ch << 6 | (p[i] & 0x3f);
-	return ch < 0x3000 ? ch : L'?';
-}
-
-/* Draws a text, shortened to `width` columns. Returns the column after it. */
-static unsigned canvas_field(struct canvas *c, unsigned x, unsigned y, unsigned style,
+static unsigned canvas_field(const struct canvas *c, unsigned x, unsigned y, enum style style,
 			     const char *text, unsigned width)
 {
-	const unsigned end = x + width;
+	char out[4 * FIELD_MAX], *to = out;
+	unsigned n = 0;
 
-	while (*text && x < c->cols && x < end) {
-		const wchar_t ch = next_char(&text);
+	if (x >= c->cols || y >= c->rows)
+		return x;
+	width = (unsigned)smaller(width, smaller(c->cols - x, FIELD_MAX));
+	while (*text && n++ < width) {
+		const unsigned len = utf8_shown(text), next = len ? len : 1;
 
-		x++;
-		canvas_put(c, x - 1, y, style, x < end || !*text ? ch : c->ascii ? L'~' : L'…');
+		if (n == width && text[next]) {
+			to = stpcpy(to, c->ascii ? "~" : "…");
+		} else if (!len || (unsigned char)*text >= 0xe3 || (c->ascii && len > 1)) {
+			*to++ = '?';
+		} else {
+			to = mempcpy(to, text, len);
+		}
+		text += next;
 	}
-	return x;
+	*to = '\0';
+	attrset((int)view_attribute(style));
+	mvaddstr((int)y, (int)x, out);
+	return x + (unsigned)smaller(n, width);
 }
 
-static unsigned canvas_text(struct canvas *c, unsigned x, unsigned y, unsigned style,
+static unsigned canvas_text(const struct canvas *c, unsigned x, unsigned y, enum style style,
 			    const char *text)
 {
 	return canvas_field(c, x, y, style, text, c->cols);
 }
 
-static unsigned canvas_printf(struct canvas *c, unsigned x, unsigned y, unsigned style,
+static unsigned canvas_printf(const struct canvas *c, unsigned x, unsigned y, enum style style,
 			      const char *fmt, ...)
 {
 	char text[512];
@@ -82,7 +72,7 @@ static unsigned canvas_printf(struct canvas *c, unsigned x, unsigned y, unsigned
 	return canvas_text(c, x, y, style, text);
 }
 
-static void canvas_right(struct canvas *c, unsigned end, unsigned y, unsigned style,
+static void canvas_right(const struct canvas *c, unsigned end, unsigned y, enum style style,
 			 const char *text)
 {
 	size_t len = strlen(text);
@@ -90,16 +80,11 @@ static void canvas_right(struct canvas *c, unsigned end, unsigned y, unsigned st
 	canvas_text(c, len < end ? end - (unsigned)len : 0, y, style, text);
 }
 
-/* Turns a line into a heading, or marks it as chosen: it keeps its colour, unlike a heading. */
-static void canvas_invert(struct canvas *c, unsigned y, bool chosen)
+/* Turns a line into a heading. */
+static void canvas_heading(const struct canvas *c, unsigned y)
 {
-	for (unsigned x = 0; y < c->rows && x < c->cols; x++) {
-		struct cell *cell = cell_at(c, x, y);
-
-		cell->style = CANVAS_REVERSED | (chosen ? cell->style : STYLE_BOLD);
-		if (chosen && !x && cell->at == L' ')
-			cell->at = L'>';
-	}
+	if (y < c->rows)
+		mvchgat((int)y, 0, -1, A_REVERSE | A_BOLD, 0, NULL);
 }
 
 /* Grids: tables of the screen */
@@ -168,13 +153,14 @@ static void fit(const struct grid *g, unsigned cols)
 	}
 }
 
-static void draw_cells(struct canvas *c, const struct grid *g, unsigned y, int row)
+/* Draws a row, or the titles if it is negative. Returns the style of the last cell. */
+static enum style draw_cells(const struct canvas *c, const struct grid *g, unsigned y, int row)
 {
+	enum style style = STYLE_BOLD;
 	unsigned x = GRID_LEFT;
 
 	for (unsigned k = 0; k < g->columns; k++) {
 		const struct column *column = &g->column[k];
-		enum style style = STYLE_BOLD;
 		const char *text = row < 0 ? column->title : g->cell(g->arg, (unsigned)row, k, &style);
 		unsigned end = x + column->width;
 
@@ -185,16 +171,17 @@ static void draw_cells(struct canvas *c, const struct grid *g, unsigned y, int r
 		else
 			end = canvas_field(c, x, y, style, text, column->width);
 		if (row < 0 && column->sorted)
-			canvas_put(c, end, y, style, c->ascii ? L'v' : L'↓');
+			canvas_text(c, end, y, style, c->ascii ? "v" : "↓");
 		x += column->width + 2;
 	}
+	return style;
 }
 
 /*
  * Draws the grid above line `end`. `at`: the chosen row, which stays visible, or NULL. Returns the
  * first line below.
  */
-static unsigned draw_grid(struct canvas *c, const struct grid *g, unsigned y, unsigned end,
+static unsigned draw_grid(const struct canvas *c, const struct grid *g, unsigned y, unsigned end,
 			  unsigned *at)
 {
 	const unsigned room = end - y - 1;
@@ -202,15 +189,18 @@ static unsigned draw_grid(struct canvas *c, const struct grid *g, unsigned y, un
 
 	fit(g, c->cols);
 	draw_cells(c, g, y, -1);
-	canvas_invert(c, y++, false);
+	canvas_heading(c, y++);
 	if (at) {
 		*at = chosen(*at, g->rows);
 		first = *at < room ? 0 : *at - room + 1;
 	}
 	for (unsigned i = first; i < g->rows && i < first + room; i++, y++) {
-		draw_cells(c, g, y, (int)i);
-		if (at && i == *at)
-			canvas_invert(c, y, true);
+		const enum style style = draw_cells(c, g, y, (int)i);
+
+		if (!at || i != *at)
+			continue;
+		canvas_text(c, 0, y, style, ">");
+		mvchgat((int)y, 0, -1, A_REVERSE | (view_attribute(style) & ~A_COLOR), (short)style, NULL);
 	}
 	if (at && first + room < g->rows)
 		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", g->rows - first - room);
@@ -275,10 +265,11 @@ static double most_of(const struct view *v, enum stage stage, unsigned n, double
  * Draws the last `n` values, the newest on the right. A column shows the maximum of its values,
  * relative to `most`.
  */
-static void draw_spark(const struct view *v, enum stage stage, struct canvas *c, unsigned x,
+static void draw_spark(const struct view *v, enum stage stage, const struct canvas *c, unsigned x,
 		       unsigned y, unsigned n, unsigned cols, double most)
 {
-	static const wchar_t bars[] = L"▁▂▃▄▅▆▇█", plain[] = L".:-=+*%#";
+	static const char bars[][4] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+			  plain[][4] = {".", ":", "-", "=", "+", "*", "%", "#"};
 
 	cols = n < cols ? n : cols;
 	for (unsigned i = 0, j = 0; i < cols; i++) {
@@ -288,13 +279,12 @@ static void draw_spark(const struct view *v, enum stage stage, struct canvas *c,
 		for (; j * cols < (i + 1) * n; j++)
 			p = fmax(p, lost_then(v, stage, n - 1 - j));
 		level = most > 0 ? (unsigned)(p / most * 7.999) : 0;
-		canvas_put(c, x + i, y, p > 0 ? STYLE_BAD : STYLE_DIM,
-			   !p ? L' ' : (c->ascii ? plain : bars)[level]);
+		canvas_text(c, x + i, y, STYLE_BAD, p <= 0 ? " " : (c->ascii ? plain : bars)[level]);
 	}
 }
 
 /* Draws the stages with the most losses in the last minute, in descending order. */
-static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y, unsigned lines)
+static unsigned draw_history(const struct view *v, const struct canvas *c, unsigned y, unsigned lines)
 {
 	const unsigned n = history_length(v, VIEW_LAST);
 	double sum[STAGE_COUNT], most = 0; /* one scale, so that lines can be compared */
@@ -529,7 +519,7 @@ static const char *row_cell(const void *arg, unsigned i, unsigned column, enum s
  * Draws rows of this grouping above line `end`. Returns the first line below. A row is only chosen
  * in the user's grouping.
  */
-static unsigned draw_rows(struct view *v, const struct view_input *in, struct canvas *c, unsigned y,
+static unsigned draw_rows(struct view *v, const struct view_input *in, const struct canvas *c, unsigned y,
 			  unsigned end, unsigned grouping)
 {
 	const bool main = grouping == v->grouping;
@@ -599,7 +589,7 @@ static const char *device_cell(const void *arg, unsigned row, unsigned column, e
 }
 
 /* Draws interfaces above line `end`. `main`: one of them is chosen. */
-static void draw_devices(struct view *v, const struct view_input *in, struct canvas *c, unsigned y,
+static void draw_devices(struct view *v, const struct view_input *in, const struct canvas *c, unsigned y,
 			 unsigned end, bool main)
 {
 	static const char *const titles[] = {"interface", "rx pps",   "rx bit/s",
@@ -662,7 +652,7 @@ static unsigned count_lines(const char *text)
  * Draws a number of lines of the text, skipping the first lines, or with "..." in place of missing
  * lines at the end.
  */
-static unsigned draw_lines(const char *text, struct canvas *c, unsigned y, unsigned without,
+static unsigned draw_lines(const char *text, const struct canvas *c, unsigned y, unsigned without,
 			   unsigned lines)
 {
 	unsigned x = 0;
@@ -682,7 +672,7 @@ static unsigned draw_lines(const char *text, struct canvas *c, unsigned y, unsig
 }
 
 /* Draws the fields of the row one after the other. */
-static unsigned draw_fields(const struct live_row *row, struct canvas *c, unsigned y)
+static unsigned draw_fields(const struct live_row *row, const struct canvas *c, unsigned y)
 {
 	unsigned x = 1;
 
@@ -707,7 +697,7 @@ static unsigned draw_fields(const struct live_row *row, struct canvas *c, unsign
  * Draws the chosen row with its advice, its last packets and its history. With little room, advice
  * is shown first, then some packets.
  */
-static bool draw_open(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
+static bool draw_open(struct view *v, const struct view_input *in, const struct canvas *c, unsigned y)
 {
 	const unsigned end = c->rows - 1, all = count_lines(in->packets);
 	const char *advice = in->advice ? in->advice + strspn(in->advice, "\n") : "";
@@ -751,7 +741,7 @@ static bool draw_open(struct view *v, const struct view_input *in, struct canvas
  */
 
 /* Appends `text` after the text before, separated by `with` (NULL: first text), or on a new line. */
-static void add(struct canvas *c, unsigned *x, unsigned *y, const char *with, unsigned style,
+static void add(const struct canvas *c, unsigned *x, unsigned *y, const char *with, unsigned style,
 		const char *text)
 {
 	if (*x + utf8_columns(text, SIZE_MAX) + (with ? 3 : 0) >= c->cols) {
@@ -772,7 +762,7 @@ static const char *end_text(const char *label, double pps)
 }
 
 /* Draws a chain of stages, which are numbered in the order of the path, between its ends. */
-static unsigned draw_chain(struct canvas *c, unsigned y, enum stage first, enum stage last,
+static unsigned draw_chain(const struct canvas *c, unsigned y, enum stage first, enum stage last,
 			   const double pps[], const double ever[], const char *from, const char *to)
 {
 	const char *with = c->ascii ? ">" : "▶", *lost = c->ascii ? "v" : "▼";
@@ -801,7 +791,7 @@ static unsigned draw_chain(struct canvas *c, unsigned y, enum stage first, enum 
 	return y + 1;
 }
 
-static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigned y)
+static unsigned draw_path(const struct view_input *in, const struct canvas *c, unsigned y)
 {
 	const struct view_traffic *t = &in->traffic;
 	double pps[STAGE_COUNT], ever[STAGE_COUNT];
@@ -856,7 +846,7 @@ static const char *const help[] = {
 static const char *const keys[] = {"q quit",  "? help",	     "Enter open", "/ filter",	 "s sort",
 				   "g group", "n namespace", "d devices",  "space pause"};
 
-static void draw_keys(struct canvas *c)
+static void draw_keys(const struct canvas *c)
 {
 	char text[128] = "";
 	size_t n = 0;
@@ -869,7 +859,7 @@ static void draw_keys(struct canvas *c)
 }
 
 /* Draws the scope of the view and its settings. */
-static void draw_scope(const struct view *v, const struct view_input *in, struct canvas *c)
+static void draw_scope(const struct view *v, const struct view_input *in, const struct canvas *c)
 {
 	unsigned x = canvas_text(c, 1, 2, STYLE_BOLD, in->scope);
 
@@ -881,7 +871,7 @@ static void draw_scope(const struct view *v, const struct view_input *in, struct
 			      v->text, v->typing ? "_" : "\"");
 }
 
-static void draw_title(const struct view *v, const struct view_input *in, struct canvas *c)
+static void draw_title(const struct view *v, const struct view_input *in, const struct canvas *c)
 {
 	double seconds = round((double)in->interval_ns / 5e7) / 20; /* interval as requested */
 	double pps[STAGE_COUNT], lost = losses_of(in->now, in->interval_ns, pps);
@@ -894,7 +884,7 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 	snprintf(right, sizeof(right), " %s%s  %.3g s ", v->paused ? "PAUSED  " : "",
 		 in->clock_text, seconds);
 	canvas_right(c, c->cols, 0, STYLE_BOLD, right);
-	canvas_invert(c, 0, false);
+	canvas_heading(c, 0);
 	snprintf(share, sizeof(share), " %s", lost > 0 && all > 0 ? page_percent(fmin(lost / all, 1))
 								   : "");
 	x = canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s%s", fmt_short(lost),
@@ -916,7 +906,7 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
  * Draws the table of the chosen grouping. A large screen also has another table and the interfaces
  * in the remaining room or in half of it.
  */
-static void draw_tables(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
+static void draw_tables(struct view *v, const struct view_input *in, const struct canvas *c, unsigned y)
 {
 	const unsigned end = c->rows - 1, room = end > y ? end - y : 0;
 	const bool large = room >= LARGE_ROOM;
@@ -931,12 +921,11 @@ static void draw_tables(struct view *v, const struct view_input *in, struct canv
 	draw_devices(v, in, c, y, end, false);
 }
 
-void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
+void view_draw(struct view *v, const struct view_input *in, const struct canvas *c)
 {
 	unsigned y, lines;
 
-	for (size_t i = 0; i < (size_t)c->cols * c->rows; i++)
-		c->cells[i] = (struct cell){L' ', STYLE_PLAIN};
+	erase();
 	if (c->cols < VIEW_MIN_COLS || c->rows < VIEW_MIN_ROWS) {
 		canvas_printf(c, 0, 0, STYLE_BAD, "too small: %ux%u", c->cols, c->rows);
 		canvas_printf(c, 0, 1, STYLE_PLAIN, "%ux%u at least", VIEW_MIN_COLS, VIEW_MIN_ROWS);

@@ -9,30 +9,21 @@
 #ifndef PKTLEDGER_CLI_TOP_H
 #define PKTLEDGER_CLI_TOP_H
 
+#include <ncurses.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <wchar.h>
 
 #include "monitor/live.h"
 #include "report/page.h"
 
-/* A grid of characters with styles: the contents of the screen, drawn without a terminal. */
-
-#define CANVAS_REVERSED 0x80 /* added to a style */
-
-struct cell {
-	wchar_t at;
-	uint8_t style;
-};
-
+/* The screen, which ncurses draws: cmd_top.c opens it. */
 struct canvas {
 	unsigned cols, rows;
 	bool ascii; /* the terminal only has ASCII: lines are drawn with plain characters */
-	struct cell *cells;
 };
 
-/* Changes the size of a canvas. The caller frees its cells. */
-void canvas_resize(struct canvas *c, unsigned cols, unsigned rows);
+/* Returns the attribute of a style, with the pair of colours of the same number. */
+attr_t view_attribute(enum style style);
 
 /* The view */
 
@@ -104,7 +95,8 @@ bool view_is_open(const struct view *v, const struct live_row *row);
 /* Adds an interval to the history. Call this function even while the view is paused. */
 void view_add(struct view *v, const struct view_input *in);
 
-void view_draw(struct view *v, const struct view_input *in, struct canvas *c);
+/* Draws on the current screen of ncurses, without refresh(). */
+void view_draw(struct view *v, const struct view_input *in, const struct canvas *c);
 
 /*
  * Handles a character, or KEY_UP and similar keys of ncurses. Returns true if the user quits. `in`
