@@ -11,13 +11,14 @@
 
 #define SECOND 1000000000ULL
 
-struct fixture {
+/* Everything that is shown, as set by set_up(). */
+static struct {
 	struct live_table now, total;
 	struct view_device devices[2];
 	struct view_input in;
 	struct view view;
 	struct canvas c;
-};
+} f;
 
 static const char *netns = ""; /* of the rows that are added */
 static uint32_t inum;
@@ -40,58 +41,54 @@ static void add(struct live_table *t, enum stage stage, enum drop_class class, c
 	assert_true(table_add(t, &row, ~0u));
 }
 
-static void set_size(struct fixture *f, unsigned cols, unsigned rows)
+static void set_size(unsigned cols, unsigned rows)
 {
 	assert_int_equal(resizeterm((int)rows, (int)cols), OK);
-	f->c.cols = cols;
-	f->c.rows = rows;
+	f.c.cols = cols;
+	f.c.rows = rows;
 }
 
-static void set_up(struct fixture *f, unsigned cols, unsigned rows)
+static void set_up(unsigned cols, unsigned rows)
 {
-	memset(f, 0, sizeof(*f));
-	table_init(&f->now, LIVE_ROWS);
-	table_init(&f->total, LIVE_ROWS);
-	add(&f->now, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 60240);
-	add(&f->now, STAGE_NETFILTER, CLASS_LOSS, "NETFILTER_DROP", "", "", 622);
-	add(&f->total, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd",
+	table_free(&f.now);
+	table_free(&f.total);
+	table_free(&f.view.opened);
+	memset(&f, 0, sizeof(f));
+	table_init(&f.now, LIVE_ROWS);
+	table_init(&f.total, LIVE_ROWS);
+	add(&f.now, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 60240);
+	add(&f.now, STAGE_NETFILTER, CLASS_LOSS, "NETFILTER_DROP", "", "", 622);
+	add(&f.total, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd",
 	    1203112);
-	add(&f->total, STAGE_NETFILTER, CLASS_LOSS, "NETFILTER_DROP", "", "", 9000);
-	add(&f->total, STAGE_QDISC, CLASS_LOSS, "QDISC_DROP", "", "", 17);
-	add(&f->total, STAGE_L2, CLASS_EXPECTED, "OTHERHOST", "", "", 4000);
-	f->devices[0] = (struct view_device){"eth0", "", 1, 812000, 3.4e9, 1200, 1e6, 311};
-	f->devices[1] = (struct view_device){"v-rx", "lab-rx", 2, 5, 4000, 0, 0, 0};
-	f->in = (struct view_input){
-		.now = &f->now,
-		.total = &f->total,
+	add(&f.total, STAGE_NETFILTER, CLASS_LOSS, "NETFILTER_DROP", "", "", 9000);
+	add(&f.total, STAGE_QDISC, CLASS_LOSS, "QDISC_DROP", "", "", 17);
+	add(&f.total, STAGE_L2, CLASS_EXPECTED, "OTHERHOST", "", "", 4000);
+	f.devices[0] = (struct view_device){"eth0", "", 1, 812000, 3.4e9, 1200, 1e6, 311};
+	f.devices[1] = (struct view_device){"v-rx", "lab-rx", 2, 5, 4000, 0, 0, 0};
+	f.in = (struct view_input){
+		.now = &f.now,
+		.total = &f.total,
 		.time_ns = 60 * SECOND,
 		.interval_ns = 2 * SECOND,
 		.traffic = {812000, 3.4e9, 1200, 1e6, 781000, 1100},
-		.devices = f->devices,
+		.devices = f.devices,
 		.n_devices = 2,
 		.what = "udp port 5060",
 		.scope = "all namespaces",
 		.host = "sick",
 		.clock_text = "12:03:44",
 	};
-	set_size(f, cols, rows);
-}
-
-static void tear_down(struct fixture *f)
-{
-	table_free(&f->now);
-	table_free(&f->total);
-	table_free(&f->view.opened);
+	set_size(cols, rows);
 }
 
 /* The screen as text; to be looked at with TOP_SHOW=1. */
-static const char *drawn(struct fixture *f)
+static const char *drawn(void)
 {
 	static char text[65536];
 	char *to = text;
 
-	view_draw(&f->view, &f->in, &f->c);
-	for (unsigned y = 0; y < f->c.rows; y++) {
+	view_draw(&f.view, &f.in, &f.c);
+	for (unsigned y = 0; y < f.c.rows; y++) {
 		int n = mvinnstr((int)y, 0, to, 1000);
 
 		while (n > 0 && to[n - 1] == ' ')
@@ -118,12 +115,12 @@ static void assert_hides(const char *screen, const char *what)
 }
 
 /* The stage of the chosen row, and all that was lost by what it stands for. */
-static enum stage chosen_stage(struct fixture *f, uint64_t *packets)
+static enum stage chosen_stage(uint64_t *packets)
 {
 	enum stage stage = STAGE_NONE;
 	struct live_table rows;
 
-	view_chosen(&f->view, &f->in, &rows);
+	view_chosen(&f.view, &f.in, &rows);
 	*packets = table_sum(&rows, 0, STAGE_NONE).packets;
 	for (unsigned i = 0; i < rows.n; i++) {
 		assert_true(!i || rows.rows[i].stage == stage);
@@ -136,15 +133,14 @@ static enum stage chosen_stage(struct fixture *f, uint64_t *packets)
 CASE(test_sizes)
 {
 	static const unsigned sizes[][2] = {{80, 24}, {200, 60}, {60, 16}, {133, 40}, {50, 15}};
-	struct fixture f;
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		const unsigned cols = sizes[i][0], rows = sizes[i][1];
 		const char *screen;
 
-		set_up(&f, cols, rows);
+		set_up(cols, rows);
 		view_add(&f.view, &f.in);
-		screen = drawn(&f);
+		screen = drawn();
 		assert_shows(screen, "pktledger top  sick  udp port 5060");
 		assert_shows(screen, "12:03:44  2 s");
 		assert_shows(screen, "all namespaces, by sockets");
@@ -165,109 +161,98 @@ CASE(test_sizes)
 		if (rows >= 24)
 			assert_shows(screen, "out 1.20k/s");
 		assert_hides(screen, "too small");
-		tear_down(&f);
 	}
 }
 
 CASE(test_too_small)
 {
 	static const unsigned sizes[][2] = {{20, 5}, {1, 1}, {49, 40}, {80, 14}};
-	struct fixture f;
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		set_up(&f, sizes[i][0], sizes[i][1]);
+		set_up(sizes[i][0], sizes[i][1]);
 		if (sizes[i][0] >= 20)
-			assert_shows(drawn(&f), "too small");
+			assert_shows(drawn(), "too small");
 		else
-			drawn(&f);
-		tear_down(&f);
+			drawn();
 	}
 }
 
 CASE(test_table)
 {
-	struct fixture f;
 	const char *screen;
 
-	set_up(&f, 120, 40);
-	screen = drawn(&f);
+	set_up(120, 40);
+	screen = drawn();
 	assert_shows(screen, "30.1k     16.3M     1.20M   99.26 %  rcvbuf");
 	assert_shows(screen, "198.18.0.2:5060  sipd");
 	assert_hides(screen, "OTHERHOST");
 	view_key(&f.view, 'g', &f.in);
-	screen = drawn(&f);
+	screen = drawn();
 	assert_shows(screen, "SOCKET_RCVBUFF");
 	assert_shows(screen, "by reasons");
 	/* what has lost before stands behind what loses now */
 	assert_true(strstr(screen, "QDISC_DROP") > strstr(screen, "NETFILTER_DROP"));
 	view_key(&f.view, 'b', &f.in);
-	assert_shows(drawn(&f), "OTHERHOST");
+	assert_shows(drawn(), "OTHERHOST");
 	view_key(&f.view, 'd', &f.in);
-	screen = drawn(&f);
+	screen = drawn();
 	assert_shows(screen, "v-rx in lab-rx");
 	assert_shows(screen, "3.40G");
 	view_key(&f.view, 'h', &f.in);
-	assert_shows(drawn(&f), "group by sockets");
+	assert_shows(drawn(), "group by sockets");
 	view_key(&f.view, 'x', &f.in); /* any key leaves it */
-	assert_hides(drawn(&f), "group by sockets");
-	tear_down(&f);
+	assert_hides(drawn(), "group by sockets");
 }
 
 /* In place of the last minute, above rows; t shows more of these. */
 CASE(test_balance_of_tcp)
 {
-	struct fixture f;
 	const char *screen;
 
-	set_up(&f, 120, 40);
+	set_up(120, 40);
 	f.in.tcp = "retransmitted   56\n  lost here     55  98.21 %  netfilter 55\n";
-	screen = drawn(&f);
+	screen = drawn();
 	assert_shows(screen, "\n retransmitted   56");
 	assert_shows(screen, "\n   lost here     55  98.21 %  netfilter 55");
 	assert_shows(screen, "198.18.0.2:5060  sipd");
 	view_key(&f.view, 'd', &f.in);
-	assert_hides(drawn(&f), "retransmitted");
+	assert_hides(drawn(), "retransmitted");
 	view_key(&f.view, 'd', &f.in);
 	view_key(&f.view, 't', &f.in);
-	screen = drawn(&f);
+	screen = drawn();
 	assert_hides(screen, "retransmitted");
 	assert_shows(screen, "198.18.0.2:5060  sipd");
 	view_key(&f.view, 't', &f.in);
-	assert_shows(drawn(&f), "retransmitted");
-	set_size(&f, VIEW_MIN_COLS, VIEW_MIN_ROWS);
-	assert_shows(drawn(&f), "retransmitted");
-	tear_down(&f);
+	assert_shows(drawn(), "retransmitted");
+	set_size(VIEW_MIN_COLS, VIEW_MIN_ROWS);
+	assert_shows(drawn(), "retransmitted");
 }
 
 /* A namespace may be called by its pod: its name is cut, interfaces are told apart. */
 CASE(test_long_names)
 {
 	char pod[50];
-	struct fixture f;
 
 	memset(pod, 'p', sizeof(pod) - 1);
 	pod[sizeof(pod) - 1] = '\0';
-	set_up(&f, 80, 24);
+	set_up(80, 24);
 	f.devices[0].netns = pod;
 	f.view.devices = true;
-	assert_shows(drawn(&f), "\n>eth0 in pppppppppppppppppppp…      812k     3.40G");
-	tear_down(&f);
-	set_up(&f, 50, 15); /* no room for bits/s */
+	assert_shows(drawn(), "\n>eth0 in pppppppppppppppppppp…      812k     3.40G");
+	set_up(50, 15); /* no room for bits/s */
 	f.view.devices = true;
-	assert_shows(drawn(&f), "\n interface         rx pps    tx pps   drops/s");
-	tear_down(&f);
+	assert_shows(drawn(), "\n interface         rx pps    tx pps   drops/s");
 }
 
 /* On a large screen another grouping and the busy interfaces stand below. */
 CASE(test_large)
 {
-	struct fixture f;
 	const char *screen, *at;
 
-	set_up(&f, 200, 60);
+	set_up(200, 60);
 	f.devices[1].rx_pps = 0; /* idle */
 	f.view.grouping = 1;
-	screen = drawn(&f);
+	screen = drawn();
 	at = strstr(screen, "SOCKET_RCVBUFF");
 	at = at ? strstr(at, "stage      process") : NULL;
 	at = at ? strstr(at, "rcvbuf     sipd") : NULL;
@@ -277,40 +262,35 @@ CASE(test_large)
 	assert_shows(at, "\n eth0           812k");
 	assert_hides(at, "v-rx");
 	f.in.by_flow = true;
-	assert_shows(drawn(&f), "stage      flow");
-	tear_down(&f);
+	assert_shows(drawn(), "stage      flow");
 }
 
 /* A history longer than the screen is wide is shown whole, with its peak. */
 CASE(test_long_history)
 {
-	struct fixture f;
 	const char *screen;
 
-	set_up(&f, 80, 24);
+	set_up(80, 24);
 	for (unsigned i = 0; i < 500; i++) {
 		f.in.interval_ns = i == 3 ? SECOND : 100 * SECOND; /* the most, a hundred times */
 		view_add(&f.view, &f.in);
 	}
 	f.view.open = true;
-	screen = drawn(&f);
+	screen = drawn();
 	assert_shows(screen, "the stage in the last 500 intervals, at most 60.2k/s");
 	assert_shows(screen, "\n █▁▁▁▁");
-	tear_down(&f);
 }
 
 /* Nothing of the help is cut on the smallest screen. */
 CASE(test_help_fits)
 {
-	struct fixture f;
 	const char *screen;
 
-	set_up(&f, VIEW_MIN_COLS, VIEW_MIN_ROWS);
+	set_up(VIEW_MIN_COLS, VIEW_MIN_ROWS);
 	view_key(&f.view, '?', &f.in);
-	screen = drawn(&f);
+	screen = drawn();
 	assert_shows(screen, "interfaces: packets and bits/s\n");
 	assert_shows(screen, "q  leave\n");
-	tear_down(&f);
 }
 
 /* `s` goes through the columns, numbers first, and marks the one it sorts by. */
@@ -325,61 +305,55 @@ CASE(test_sort)
 		{"sorted by stage", "stage↓", "%  netfilter", "%  rcvbuf"},
 		{"sorted by pps", "pps↓", "%  rcvbuf", "%  l2"},
 	};
-	struct fixture f;
 
-	set_up(&f, 120, 40);
+	set_up(120, 40);
 	add(&f.total, STAGE_L2, CLASS_LOSS, "", "", "zed", 2000000);
 	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		const char *screen = drawn(&f);
+		const char *screen = drawn();
 
 		assert_shows(screen, table[i].title);
 		assert_shows(screen, table[i].marked);
 		assert_true(strstr(screen, table[i].first) < strstr(screen, table[i].then));
 		view_key(&f.view, 's', &f.in);
 	}
-	tear_down(&f);
 }
 
 CASE(test_filter_of_rows)
 {
-	struct fixture f;
 	const char *screen;
 	uint64_t packets;
 
-	set_up(&f, 120, 40);
+	set_up(120, 40);
 	view_key(&f.view, '/', &f.in);
 	for (const char *k = "Qdix"; *k; k++) /* of which q does not leave */
 		assert_false(view_key(&f.view, *k, &f.in));
-	assert_shows(drawn(&f), "no row has \"Qdix\"");
+	assert_shows(drawn(), "no row has \"Qdix\"");
 	view_key(&f.view, KEY_BACKSPACE, &f.in);
-	screen = drawn(&f);
+	screen = drawn();
 	assert_shows(screen, "rows with \"Qdi_");
 	assert_shows(screen, "<0.01 %  qdisc");
 	assert_hides(screen, "%  rcvbuf");
-	assert_int_equal(chosen_stage(&f, &packets), STAGE_QDISC);
+	assert_int_equal(chosen_stage(&packets), STAGE_QDISC);
 	assert_int_equal(packets, 17);
 	view_key(&f.view, '\r', &f.in);
-	assert_shows(drawn(&f), "rows with \"Qdi\"");
+	assert_shows(drawn(), "rows with \"Qdi\"");
 	assert_true(view_key(&f.view, 'q', &f.in));
 	view_key(&f.view, 0x1b, &f.in);
-	screen = drawn(&f);
+	screen = drawn();
 	assert_hides(screen, "rows with");
 	assert_shows(screen, "%  rcvbuf");
 	view_key(&f.view, 'd', &f.in);
 	view_key(&f.view, '/', &f.in);
 	view_key(&f.view, 'v', &f.in);
-	screen = drawn(&f);
+	screen = drawn();
 	assert_shows(screen, "v-rx in lab-rx");
 	assert_hides(screen, "eth0");
-	tear_down(&f);
 }
 
 /* `n` takes the namespace of the chosen row, where it lost most, or of the device. */
 CASE(test_scope)
 {
-	struct fixture f;
-
-	set_up(&f, 120, 40);
+	set_up(120, 40);
 	inum = 7;
 	netns = "small";
 	add(&f.total, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 10);
@@ -407,87 +381,80 @@ CASE(test_scope)
 	f.in.one_scope = true;
 	view_key(&f.view, 'n', &f.in);
 	assert_int_equal(f.view.netns, 0);
-	tear_down(&f);
 }
 
 /* Where there is no room for all columns, the longest names are cut. */
 CASE(test_columns_fit)
 {
-	struct fixture f;
 	const char *screen;
 
 	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd";
-	set_up(&f, 80, 24);
+	set_up(80, 24);
 	netns = "";
-	screen = drawn(&f);
+	screen = drawn();
 	assert_shows(screen, "rcvbuf     cni-8d0f4bd…  198.18.0.2:5060  sipd\n");
 	f.in.one_scope = true; /* that all rows are of it is said above */
-	screen = drawn(&f);
+	screen = drawn();
 	assert_hides(screen, "cni-");
 	assert_shows(screen, "rcvbuf     198.18.0.2:5060  sipd\n");
-	set_size(&f, 50, 15); /* no room for all: which program it is stays */
-	assert_shows(drawn(&f), "rcvbuf     sipd\n");
-	tear_down(&f);
+	set_size(50, 15); /* no room for all: which program it is stays */
+	assert_shows(drawn(), "rcvbuf     sipd\n");
 }
 
 /* The chosen row is open: all of its texts, what to do, its last minutes. */
 CASE(test_open_row)
 {
-	struct fixture f = {0};
 	const char *screen;
 	uint64_t packets;
 
-	set_up(&f, 80, 24);
+	set_up(80, 24);
 	add(&f.total, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "*:53", "named", 40);
 	for (unsigned i = 0; i < 70; i++)
 		view_add(&f.view, &f.in);
 	/* not what another socket lost at the same stage */
-	assert_int_equal(chosen_stage(&f, &packets), STAGE_RCVBUF);
+	assert_int_equal(chosen_stage(&packets), STAGE_RCVBUF);
 	assert_int_equal(packets, 1203112);
 	f.in.advice = "\nrcvbuf - full\n  fix  read faster";
 	view_key(&f.view, '\r', &f.in);
-	screen = drawn(&f);
+	screen = drawn();
 	assert_shows(screen, "stage rcvbuf  socket 198.18.0.2:5060  process sipd  packets 1.20M");
 	assert_shows(screen, "the stage in the last 70 intervals, at most ");
 	assert_shows(screen, "\n   fix  read faster");
 	assert_hides(screen, "  stage      socket");
 	view_key(&f.view, KEY_DOWN, &f.in);
 	f.in.advice = NULL;
-	screen = drawn(&f);
-	assert_int_not_equal(chosen_stage(&f, &packets), STAGE_RCVBUF);
+	screen = drawn();
+	assert_int_not_equal(chosen_stage(&packets), STAGE_RCVBUF);
 	assert_hides(screen, "process sipd");
 	for (unsigned i = 0; i < 100; i++) /* no further than to the last row */
 		view_key(&f.view, KEY_DOWN, &f.in);
-	drawn(&f);
+	drawn();
 	assert_in_range(f.view.at, 1, 20);
 	view_key(&f.view, KEY_ENTER, &f.in);
-	assert_shows(drawn(&f), "  stage      socket");
-	tear_down(&f);
+	assert_shows(drawn(), "  stage      socket");
 }
 
 /* Others lose more now, but what is open is what was opened. */
 CASE(test_open_row_stays)
 {
-	struct fixture f;
 	uint64_t packets;
 
-	set_up(&f, 80, 24);
+	set_up(80, 24);
 	view_key(&f.view, KEY_DOWN, &f.in);
 	view_key(&f.view, '\r', &f.in);
-	assert_int_equal(chosen_stage(&f, &packets), STAGE_NETFILTER);
+	assert_int_equal(chosen_stage(&packets), STAGE_NETFILTER);
 	assert_int_equal(f.view.openings, 1);
 	add(&f.now, STAGE_NETFILTER, CLASS_LOSS, "NETFILTER_DROP", "", "", 1000000);
-	assert_shows(drawn(&f), "\n stage netfilter");
+	assert_shows(drawn(), "\n stage netfilter");
 	assert_int_equal(f.view.at, 0); /* where it stands now */
 	add(&f.now, STAGE_QDISC, CLASS_LOSS, "QDISC_DROP", "", "", 2000000);
 	view_key(&f.view, 'b', &f.in);
-	assert_int_equal(chosen_stage(&f, &packets), STAGE_NETFILTER);
+	assert_int_equal(chosen_stage(&packets), STAGE_NETFILTER);
 	assert_int_equal(f.view.openings, 1);
 	view_key(&f.view, KEY_UP, &f.in); /* the next to it, as they are sorted now */
-	assert_int_equal(chosen_stage(&f, &packets), STAGE_QDISC);
+	assert_int_equal(chosen_stage(&packets), STAGE_QDISC);
 	assert_int_equal(f.view.openings, 2);
-	assert_shows(drawn(&f), "\n stage qdisc");
-	tear_down(&f);
+	assert_shows(drawn(), "\n stage qdisc");
 }
 
 /* With little room: what to do, the newest packets, the last minutes, in that order. */
@@ -497,16 +464,15 @@ CASE(test_open_row_shares_room)
 		"\nrcvbuf - full\n  loss      1\n            2\n            3\n"
 		"            4\n            5\n            6\n  fix       7\n";
 	static const char packets[] = "first\nb\nc\nd\ne\nf\ng\nlast\n";
-	struct fixture f;
 	const char *screen;
 
 	for (unsigned rows = 60; rows >= 15; rows--) {
-		set_up(&f, rows < 20 ? 50 : 80, rows);
+		set_up(rows < 20 ? 50 : 80, rows);
 		view_add(&f.view, &f.in);
 		f.in.advice = advice;
 		f.in.packets = packets;
 		view_key(&f.view, '\r', &f.in);
-		screen = drawn(&f);
+		screen = drawn();
 		assert_shows(screen, "\n stage rcvbuf  socket 198.18.0.2:5060");
 		assert_shows(screen, "\n rcvbuf - full\n");
 		assert_shows(screen, "Enter close");
@@ -520,32 +486,28 @@ CASE(test_open_row_shares_room)
 			assert_shows(screen, "\n first\n");
 		if (rows >= 28)
 			assert_shows(screen, "the stage in the last 1 intervals");
-		tear_down(&f);
 	}
-	set_up(&f, 50, 15);
+	set_up(50, 15);
 	f.in.advice = "1\n2\n3\n4\n5\n6\n7\nas far as it goes\n9\n";
 	view_key(&f.view, '\r', &f.in);
-	assert_shows(drawn(&f), "\n as far as it goes …\n");
-	tear_down(&f);
+	assert_shows(drawn(), "\n as far as it goes …\n");
 }
 
 /* Space: nothing that is drawn changes, and the history has no gap afterwards. */
 CASE(test_pause_freezes)
 {
 	char before[65536];
-	struct fixture f;
 
-	set_up(&f, 80, 24);
+	set_up(80, 24);
 	view_add(&f.view, &f.in);
 	view_key(&f.view, ' ', &f.in);
-	strcpy(before, drawn(&f));
+	strcpy(before, drawn());
 	assert_shows(before, "PAUSED");
 	for (unsigned i = 0; i < VIEW_LAST; i++)
 		view_add(&f.view, &f.in);
-	assert_string_equal(drawn(&f), before);
+	assert_string_equal(drawn(), before);
 	view_key(&f.view, ' ', &f.in);
-	assert_shows(drawn(&f), "█████");
-	tear_down(&f);
+	assert_shows(drawn(), "█████");
 }
 
 CASE(test_keys)
@@ -573,35 +535,30 @@ CASE(test_keys)
 /* The last minute: what was a minute ago is gone. */
 CASE(test_history)
 {
-	struct fixture f;
-
-	set_up(&f, 120, 40);
+	set_up(120, 40);
 	view_add(&f.view, &f.in);
 	assert_true(f.view.history[0][STAGE_RCVBUF] == 30120);
 	assert_true(f.view.history[0][STAGE_NETFILTER] == 311);
 	assert_true(f.view.history[0][STAGE_L2] == 0);
-	assert_shows(drawn(&f), "█");
+	assert_shows(drawn(), "█");
 	table_clear(&f.now);
 	for (unsigned i = 0; i < VIEW_HISTORY; i++)
 		view_add(&f.view, &f.in);
 	assert_true(f.view.history[0][STAGE_RCVBUF] == 0);
-	assert_hides(drawn(&f), "█");
-	tear_down(&f);
+	assert_hides(drawn(), "█");
 }
 
 CASE(test_plain_characters)
 {
-	struct fixture f;
 	const char *screen;
 
-	set_up(&f, 80, 24);
+	set_up(80, 24);
 	f.c.ascii = true;
 	f.in.host = "h\x01\xff\xc3\xa4\xe4\xb8\x96";
 	view_add(&f.view, &f.in);
-	screen = drawn(&f);
+	screen = drawn();
 	assert_shows(screen, "in 812k/s > ... - netfilterv311 - ... - rcvbufv30.1k");
 	assert_shows(screen, "h????  udp"); /* nothing else than ASCII */
-	tear_down(&f);
 }
 
 int main(void)
