@@ -542,8 +542,11 @@ void opt_names_text(const char *names, const char *word, char *buf, size_t size)
 		const size_t len = strcspn(n, "= "), value = strcspn(n + len, " ");
 
 		at += snprintf(buf + at, size - at, "%s--%.*s%s%.*s",
-			       !at ? "" : n[len + value] ? ", " : word, (int)len, n, value ? " " : "",
-			       value ? (int)value - 1 : 0, value ? n + len + 1 : "");
+			       !at		? ""
+			       : n[len + value] ? ", "
+						: word,
+			       (int)len, n, value ? " " : "", value ? (int)value - 1 : 0,
+			       value ? n + len + 1 : "");
 	}
 }
 
@@ -835,7 +838,8 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 	if (range_value(o, r->first, &unit, &first) || range_value(o, r->last, &other, &last) ||
 	    unit != other || (rates && unit == RATE_MAX))
 		return vary_usage(err, VARY_HINT,
-				  "--vary: the ends of '%s' are not two values of one unit", r->text);
+				  "--vary: the ends of '%s' are not two values of one unit",
+				  r->text);
 	if (first > last)
 		return vary_usage(err, "the lower end first: FIRST..LAST/STEP",
 				  "--vary: '%s' runs backwards", r->text);
@@ -844,8 +848,8 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 				factor.value <= 1 || first == 0
 		      : range_value(o, r->step, &other, &step) || other != unit || step == 0)
 		return vary_usage(err, "FIRST..LAST/STEP, or /x2 to double",
-				  "--vary: '%s' needs a step above 0, or a factor above 1 and a start "
-				  "above 0",
+				  "--vary: '%s' needs a step above 0, or a factor above 1 and a "
+				  "start above 0",
 				  r->text);
 	now = first;
 	for (unsigned i = 1; !rc && now <= last * (rates ? 1 + ROUNDING : 1); i++, now = next) {

@@ -38,7 +38,6 @@ struct top {
 	struct session session;
 	struct view view;
 	struct view_input in;
-	struct canvas canvas;
 	struct live_table now, total; /* rows shown, limited to the scope. `now` is frozen while
 				       * paused */
 	struct list spaces;	      /* struct space */
@@ -115,12 +114,9 @@ static int screen_open(struct error *err)
 	return 0;
 }
 
-/* Draws the screen in the terminal's current size. */
 static void show(struct top *t)
 {
-	t->canvas = (struct canvas){(unsigned)COLS, (unsigned)LINES,
-				    strcmp(nl_langinfo(CODESET), "UTF-8")};
-	view_draw(&t->view, &t->in, &t->canvas);
+	view_draw(&t->view, &t->in);
 	refresh();
 }
 
@@ -165,8 +161,8 @@ static void traffic_add(struct top *t, const struct rates *r, const char *netns,
 			.rx_bps = per_second(s->rx_bytes * 8, ns),
 			.tx_pps = per_second(s->tx_packets, ns),
 			.tx_bps = per_second(s->tx_bytes * 8, ns),
-			.dropped_pps = per_second(s->rx_dropped + s->tx_dropped + s->rx_missed_errors +
-							  d->qdisc.drops,
+			.dropped_pps = per_second(s->rx_dropped + s->tx_dropped +
+							  s->rx_missed_errors + d->qdisc.drops,
 						  ns),
 		};
 		memcpy(v->ifname, d->link.ifname, sizeof(v->ifname));
@@ -204,7 +200,8 @@ static void spaces_sample(struct top *t)
 		if (owners_netns_is_own(owners, inums[i]) || (only && only != inums[i]) ||
 		    owners_netns_open(owners, inums[i], &ns, &(struct error){}))
 			continue;
-		s = list_find(&t->spaces, offsetof(struct space, inum), &inums[i], sizeof(inums[i]));
+		s = list_find(&t->spaces, offsetof(struct space, inum), &inums[i],
+			      sizeof(inums[i]));
 		if (!s) {
 			s = list_add(&t->spaces);
 			s->inum = s->rates.inum = inums[i];
@@ -376,7 +373,7 @@ static bool text_begin(const struct top *t, struct page *page, char **text)
 	out = open_memstream(text, &size);
 	if (out) {
 		*page = page_open(out, false, t->balance.sum.retransmitted);
-		page->width = t->canvas.cols - 2;
+		page->width = (unsigned)COLS - 2;
 	}
 	return out;
 }
@@ -459,7 +456,7 @@ static void explain(struct top *t)
 		live_summarise(t->session.live, t->session.why, &rows, &s);
 		for (unsigned i = 0; i < s.n_findings; i++) {
 			finding = json_finding(&s.finding[i]);
-			if (t->canvas.rows < VIEW_MIN_ROWS + 5) /* advice has priority */
+			if (LINES < VIEW_MIN_ROWS + 5) /* advice has priority */
 				json_object_object_del(finding, "facts");
 			page_finding(&page, NULL, finding);
 			json_object_put(finding);
@@ -505,6 +502,7 @@ static bool on_tick(void *arg)
 static int open_parts(struct top *t, struct error *err)
 {
 	struct live_spec *spec = &t->session.spec;
+	int rc;
 
 	if (balance_spec(t->o, cmd_top.name, &t->flow, spec, err) ||
 	    caps_require(&cmd_top, NULL, err))
@@ -520,7 +518,9 @@ static int open_parts(struct top *t, struct error *err)
 	t->in.scope = t->scope;
 	t->in.one_scope = spec->netns || spec->ifname;
 	t->view.benign = t->o->all;
-	return screen_open(err);
+	rc = screen_open(err);
+	t->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8");
+	return rc;
 }
 
 /* Prints the result that stays on the terminal after the screen is closed. */

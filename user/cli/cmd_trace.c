@@ -206,8 +206,8 @@ static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64
 }
 
 /*
- * Returns an interval, the same for JSON, ledger and screen. `from` NULL: without losses. The caller
- * owns it.
+ * Returns an interval, the same for JSON, ledger and screen, owned by the caller. `from` NULL:
+ * without losses.
  */
 static struct json_object *interval_json(const struct trace *t, const struct live_table *from,
 					 const struct trace_time *time)

@@ -677,8 +677,8 @@ const struct opt remote_opts[] = {
 	{"insecure", 0, OPT_FLAG, offsetof(struct remote_options, insecure),
 	 .excludes = "token-file", .needs = "to",
 	 .help = "connect to `recv --serve --insecure` unencrypted, also outside loopback"},
-	{"shared-clock", 0, OPT_FLAG, offsetof(struct remote_options, target.shared_clock), .needs = "to",
-	 .help = "report one-way latency (clocks synchronized, PTP)"},
+	{"shared-clock", 0, OPT_FLAG, offsetof(struct remote_options, target.shared_clock),
+	 .needs = "to", .help = "report one-way latency (clocks synchronized, PTP)"},
 	{0},
 };
 

@@ -177,7 +177,8 @@ void overhead_limit(struct overhead *o, double max, struct live *l)
 	*o = (struct overhead){cost_ns, now, o->resume_ns};
 	if (o->resume_ns && now >= o->resume_ns) {
 		rc = live_resume(l);
-		log_warn(rc ? "cannot attach the programs again: %s" : "the programs are attached again",
+		log_warn(rc ? "cannot attach the programs again: %s"
+			    : "the programs are attached again",
 			 strerror(-rc));
 		o->resume_ns = 0;
 	} else if (!o->resume_ns && begun && pause_ns > time_ns) { /* not what the start costs */
@@ -185,6 +186,7 @@ void overhead_limit(struct overhead *o, double max, struct live *l)
 		o->resume_ns = now + pause_ns - time_ns;
 		log_warn("the overhead is %.1f %% of a CPU: the programs are detached for %s, and "
 			 "only counters show drops",
-			 (double)pause_ns / (double)time_ns * max * 100, fmt_ns(pause_ns - time_ns));
+			 (double)pause_ns / (double)time_ns * max * 100,
+			 fmt_ns(pause_ns - time_ns));
 	}
 }

@@ -91,8 +91,8 @@ static int add_line(struct points *points, char *line, int argc, char **argv, st
 
 	if (name)
 		*name = '\0';
-	for (char *w = strtok_r(line, " \t", &save); w && n < LINE_WORDS; w = strtok_r(NULL, " \t", &save))
-		word[n++] = w;
+	for (char *rest = line; n < LINE_WORDS && (word[n] = strtok_r(rest, " \t", &save)); n++)
+		rest = NULL;
 	if (!name || !n || strcmp(*word, "run") || n == LINE_WORDS || points->n == POINTS_MAX)
 		return error_set(err, STATUS_FAILED, -EINVAL, "write: run OPTIONS # NAME",
 				 "command %u of the preset is not valid", points->n + 1);
@@ -203,8 +203,8 @@ static int check_given(const struct points *points, const struct point *point,
 		const struct opt *opt = seen->given[i];
 
 		if (is_one_of(opt->name, whole, LENGTH(whole)) && !opt_given(&program_options, opt))
-			return error_usage(err, NULL, "--%s is for the whole sweep, not for a trial",
-					   opt->name);
+			return error_usage(err, NULL,
+					   "--%s is for the whole sweep, not for a trial", opt->name);
 		for (unsigned k = 0; k < points->columns; k++) {
 			if (opt->type == OPT_FLAG && !strcmp(points->column[k], opt->name) &&
 			    strcmp(point->text[k], "on"))

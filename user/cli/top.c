@@ -13,7 +13,20 @@
 #include "base/num.h"
 #include "report/page.h"
 
-attr_t view_attribute(enum style style)
+static bool ascii; /* of the view that is drawn */
+
+static unsigned cols(void)
+{
+	return (unsigned)COLS;
+}
+
+static unsigned rows(void)
+{
+	return (unsigned)LINES;
+}
+
+/* Returns the attribute of a style, with the pair of colours of the same number. */
+static attr_t attribute(enum style style)
 {
 	return (style == STYLE_BOLD  ? A_BOLD
 		: style == STYLE_DIM ? A_DIM
@@ -24,24 +37,24 @@ attr_t view_attribute(enum style style)
 #define FIELD_MAX 512 /* columns drawn at once */
 
 /*
- * Draws a text, shortened to `width` columns. Returns the column after it. What cannot be shown, and
- * wide characters, which would shift the columns, become '?'.
+ * Draws a text, shortened to `width` columns. Returns the column after it. Wide characters, which
+ * would shift the columns, and what cannot be shown become '?'.
  */
-static unsigned canvas_field(const struct canvas *c, unsigned x, unsigned y, enum style style,
-			     const char *text, unsigned width)
+static unsigned put_field(unsigned x, unsigned y, enum style style,
+			  const char *text, unsigned width)
 {
 	char out[4 * FIELD_MAX], *to = out;
 	unsigned n = 0;
 
-	if (x >= c->cols || y >= c->rows)
+	if (x >= cols() || y >= rows())
 		return x;
-	width = (unsigned)smaller(width, smaller(c->cols - x, FIELD_MAX));
+	width = (unsigned)smaller(width, smaller(cols() - x, FIELD_MAX));
 	while (*text && n++ < width) {
 		const unsigned len = utf8_shown(text), next = len ? len : 1;
 
 		if (n == width && text[next]) {
-			to = stpcpy(to, c->ascii ? "~" : "…");
-		} else if (!len || (unsigned char)*text >= 0xe3 || (c->ascii && len > 1)) {
+			to = stpcpy(to, ascii ? "~" : "…");
+		} else if (!len || (unsigned char)*text >= 0xe3 || (ascii && len > 1)) {
 			*to++ = '?';
 		} else {
 			to = mempcpy(to, text, len);
@@ -49,19 +62,17 @@ static unsigned canvas_field(const struct canvas *c, unsigned x, unsigned y, enu
 		text += next;
 	}
 	*to = '\0';
-	attrset((int)view_attribute(style));
+	attrset((int)attribute(style));
 	mvaddstr((int)y, (int)x, out);
 	return x + (unsigned)smaller(n, width);
 }
 
-static unsigned canvas_text(const struct canvas *c, unsigned x, unsigned y, enum style style,
-			    const char *text)
+static unsigned put_text(unsigned x, unsigned y, enum style style, const char *text)
 {
-	return canvas_field(c, x, y, style, text, c->cols);
+	return put_field(x, y, style, text, cols());
 }
 
-static unsigned canvas_printf(const struct canvas *c, unsigned x, unsigned y, enum style style,
-			      const char *fmt, ...)
+static unsigned put_printf(unsigned x, unsigned y, enum style style, const char *fmt, ...)
 {
 	char text[512];
 	va_list args;
@@ -69,21 +80,20 @@ static unsigned canvas_printf(const struct canvas *c, unsigned x, unsigned y, en
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	return canvas_text(c, x, y, style, text);
+	return put_text(x, y, style, text);
 }
 
-static void canvas_right(const struct canvas *c, unsigned end, unsigned y, enum style style,
-			 const char *text)
+static void put_right(unsigned end, unsigned y, enum style style, const char *text)
 {
 	size_t len = strlen(text);
 
-	canvas_text(c, len < end ? end - (unsigned)len : 0, y, style, text);
+	put_text(len < end ? end - (unsigned)len : 0, y, style, text);
 }
 
 /* Turns a line into a heading. */
-static void canvas_heading(const struct canvas *c, unsigned y)
+static void put_heading(unsigned y)
 {
-	if (y < c->rows)
+	if (y < rows())
 		mvchgat((int)y, 0, -1, A_REVERSE | A_BOLD, 0, NULL);
 }
 
@@ -116,31 +126,32 @@ static unsigned chosen(unsigned at, unsigned n)
 #define TEXT_LEAST 8 /* columns of a name that is shortened first */
 
 /* Gives each text the width of its contents, and then the widest ones less, as necessary. */
-static void fit(const struct grid *g, unsigned cols)
+static void fit(const struct grid *g)
 {
 	unsigned width = GRID_LEFT;
 
 	for (unsigned k = 0; k < g->columns; k++) {
 		struct column *column = &g->column[k];
+		unsigned widest = 0;
 		enum style style;
 
-		if (column->width && !column->number) {
-			column->width = 0; /* a column without contents is not shown */
-			for (unsigned i = 0; i < g->rows; i++)
-				column->width = larger(column->width,
-						       utf8_columns(g->cell(g->arg, i, k, &style), SIZE_MAX));
-			column->width = column->width ? larger(column->width, strlen(column->title)) : 0;
+		for (unsigned i = 0; column->width && !column->number && i < g->rows; i++) {
+			const char *text = g->cell(g->arg, i, k, &style);
+
+			widest = larger(widest, utf8_columns(text, SIZE_MAX));
 		}
+		if (!column->number) /* a column without contents is not shown */
+			column->width = widest ? larger(widest, strlen(column->title)) : 0;
 		width += column->width ? column->width + 2 : 0;
 	}
-	for (; width > cols + 2; width--) {
+	for (; width > cols() + 2; width--) {
 		struct column *widest = NULL;
 		unsigned most = 1;
 
 		for (unsigned k = 0; k < g->columns; k++) {
 			const struct column *column = &g->column[k];
 			const bool first = column->gives && column->width > TEXT_LEAST;
-			const unsigned size = column->width + (first ? cols : 0);
+			const unsigned size = column->width + (first ? cols() : 0);
 
 			if (!column->number && size >= most) {
 				widest = &g->column[k];
@@ -154,24 +165,25 @@ static void fit(const struct grid *g, unsigned cols)
 }
 
 /* Draws a row, or the titles if it is negative. Returns the style of the last cell. */
-static enum style draw_cells(const struct canvas *c, const struct grid *g, unsigned y, int row)
+static enum style draw_cells(const struct grid *g, unsigned y, int row)
 {
 	enum style style = STYLE_BOLD;
 	unsigned x = GRID_LEFT;
 
 	for (unsigned k = 0; k < g->columns; k++) {
 		const struct column *column = &g->column[k];
-		const char *text = row < 0 ? column->title : g->cell(g->arg, (unsigned)row, k, &style);
+		const char *text =
+			row < 0 ? column->title : g->cell(g->arg, (unsigned)row, k, &style);
 		unsigned end = x + column->width;
 
 		if (!column->width)
 			continue;
 		if (column->number)
-			canvas_right(c, end, y, style, text);
+			put_right(end, y, style, text);
 		else
-			end = canvas_field(c, x, y, style, text, column->width);
+			end = put_field(x, y, style, text, column->width);
 		if (row < 0 && column->sorted)
-			canvas_text(c, end, y, style, c->ascii ? "v" : "↓");
+			put_text(end, y, style, ascii ? "v" : "↓");
 		x += column->width + 2;
 	}
 	return style;
@@ -181,29 +193,29 @@ static enum style draw_cells(const struct canvas *c, const struct grid *g, unsig
  * Draws the grid above line `end`. `at`: the chosen row, which stays visible, or NULL. Returns the
  * first line below.
  */
-static unsigned draw_grid(const struct canvas *c, const struct grid *g, unsigned y, unsigned end,
-			  unsigned *at)
+static unsigned draw_grid(const struct grid *g, unsigned y, unsigned end, unsigned *at)
 {
 	const unsigned room = end - y - 1;
 	unsigned first = 0;
 
-	fit(g, c->cols);
-	draw_cells(c, g, y, -1);
-	canvas_heading(c, y++);
+	fit(g);
+	draw_cells(g, y, -1);
+	put_heading(y++);
 	if (at) {
 		*at = chosen(*at, g->rows);
 		first = *at < room ? 0 : *at - room + 1;
 	}
 	for (unsigned i = first; i < g->rows && i < first + room; i++, y++) {
-		const enum style style = draw_cells(c, g, y, (int)i);
+		const enum style style = draw_cells(g, y, (int)i);
 
 		if (!at || i != *at)
 			continue;
-		canvas_text(c, 0, y, style, ">");
-		mvchgat((int)y, 0, -1, A_REVERSE | (view_attribute(style) & ~A_COLOR), (short)style, NULL);
+		put_text(0, y, style, ">");
+		mvchgat((int)y, 0, -1, A_REVERSE | (attribute(style) & ~A_COLOR), (short)style,
+			NULL);
 	}
 	if (at && first + room < g->rows)
-		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", g->rows - first - room);
+		put_printf(1, rows() - 1, STYLE_DIM, "%u more", g->rows - first - room);
 	return y;
 }
 
@@ -265,26 +277,26 @@ static double most_of(const struct view *v, enum stage stage, unsigned n, double
  * Draws the last `n` values, the newest on the right. A column shows the maximum of its values,
  * relative to `most`.
  */
-static void draw_spark(const struct view *v, enum stage stage, const struct canvas *c, unsigned x,
-		       unsigned y, unsigned n, unsigned cols, double most)
+static void draw_spark(const struct view *v, enum stage stage, unsigned x,
+		       unsigned y, unsigned n, unsigned most_cols, double most)
 {
 	static const char bars[][4] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 			  plain[][4] = {".", ":", "-", "=", "+", "*", "%", "#"};
 
-	cols = n < cols ? n : cols;
-	for (unsigned i = 0, j = 0; i < cols; i++) {
+	const unsigned width = n < most_cols ? n : most_cols;
+	for (unsigned i = 0, j = 0; i < width; i++) {
 		double p = 0;
 		unsigned level;
 
-		for (; j * cols < (i + 1) * n; j++)
+		for (; j * width < (i + 1) * n; j++)
 			p = fmax(p, lost_then(v, stage, n - 1 - j));
 		level = most > 0 ? (unsigned)(p / most * 7.999) : 0;
-		canvas_text(c, x + i, y, STYLE_BAD, p <= 0 ? " " : (c->ascii ? plain : bars)[level]);
+		put_text(x + i, y, STYLE_BAD, p <= 0 ? " " : (ascii ? plain : bars)[level]);
 	}
 }
 
 /* Draws the stages with the most losses in the last minute, in descending order. */
-static unsigned draw_history(const struct view *v, const struct canvas *c, unsigned y, unsigned lines)
+static unsigned draw_history(const struct view *v, unsigned y, unsigned lines)
 {
 	const unsigned n = history_length(v, VIEW_LAST);
 	double sum[STAGE_COUNT], most = 0; /* one scale, so that lines can be compared */
@@ -299,10 +311,10 @@ static unsigned draw_history(const struct view *v, const struct canvas *c, unsig
 		if (sum[worst] <= 0)
 			break;
 		sum[worst] = 0;
-		canvas_text(c, 1, y, STYLE_PLAIN, stage_name(worst));
-		canvas_right(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
-			     fmt_short(lost_then(v, worst, 0)));
-		draw_spark(v, worst, c, LABEL_COLS + NUMBER_COLS + 2, y, n, VIEW_LAST, most);
+		put_text(1, y, STYLE_PLAIN, stage_name(worst));
+		put_right(LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
+			  fmt_short(lost_then(v, worst, 0)));
+		draw_spark(v, worst, LABEL_COLS + NUMBER_COLS + 2, y, n, VIEW_LAST, most);
 	}
 	return y;
 }
@@ -336,7 +348,8 @@ static const struct {
 
 /* Fields with names that are known from elsewhere. */
 #define NAMES                                                                                      \
-	(LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) | LIVE_BIT(LIVE_POD))
+	(LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |                 \
+	 LIVE_BIT(LIVE_POD))
 
 /* Columns of the rows: numbers, then the texts. Rows can be sorted by those up to the stage. */
 enum { ROW_RATE, ROW_BYTES, ROW_PACKETS, ROW_LOSS, ROW_TEXT };
@@ -519,7 +532,7 @@ static const char *row_cell(const void *arg, unsigned i, unsigned column, enum s
  * Draws rows of this grouping above line `end`. Returns the first line below. A row is only chosen
  * in the user's grouping.
  */
-static unsigned draw_rows(struct view *v, const struct view_input *in, const struct canvas *c, unsigned y,
+static unsigned draw_rows(struct view *v, const struct view_input *in, unsigned y,
 			  unsigned end, unsigned grouping)
 {
 	const bool main = grouping == v->grouping;
@@ -532,8 +545,10 @@ static unsigned draw_rows(struct view *v, const struct view_input *in, const str
 		return y;
 	lines_of(v, in, grouping, &l);
 	g.rows = l.n;
-	shown = l.by & ~LIVE_BIT(LIVE_CLASS) & ~(v->netns || in->one_scope ? LIVE_BIT(LIVE_NETNS) : 0);
-	if (c->cols < WIDE_COLS) /* which program it is stays */
+	shown = l.by & ~LIVE_BIT(LIVE_CLASS);
+	if (v->netns || in->one_scope)
+		shown &= ~LIVE_BIT(LIVE_NETNS);
+	if (cols() < WIDE_COLS) /* which program it is stays */
 		shown &= ~(LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_SOCKET));
 	for (unsigned k = 0; k < ROW_COLUMNS; k++) {
 		if (k < ROW_TEXT || shown & LIVE_BIT(k - ROW_TEXT))
@@ -541,13 +556,13 @@ static unsigned draw_rows(struct view *v, const struct view_input *in, const str
 				column_title(k), NUMBER_COLS, k < ROW_TEXT, k == v->sort,
 				k > ROW_STAGE && NAMES & LIVE_BIT(k - ROW_TEXT)};
 	}
-	if (c->cols < BYTES_COLS) /* bytes/s take the place of the percentage */
+	if (cols() < BYTES_COLS) /* bytes/s take the place of the percentage */
 		column[v->sort == ROW_BYTES ? ROW_LOSS : ROW_BYTES].width = 0;
 	if (l.n || main)
-		y = draw_grid(c, &g, y, end, main ? &v->at : NULL);
+		y = draw_grid(&g, y, end, main ? &v->at : NULL);
 	if (!l.n && main)
-		canvas_printf(c, 1, y++, STYLE_DIM,
-			      *v->text ? "no row has \"%s\"" : "nothing was lost so far", v->text);
+		put_printf(1, y++, STYLE_DIM,
+			   *v->text ? "no row has \"%s\"" : "nothing was lost so far", v->text);
 	lines_free(&l);
 	return y;
 }
@@ -589,7 +604,7 @@ static const char *device_cell(const void *arg, unsigned row, unsigned column, e
 }
 
 /* Draws interfaces above line `end`. `main`: one of them is chosen. */
-static void draw_devices(struct view *v, const struct view_input *in, const struct canvas *c, unsigned y,
+static void draw_devices(struct view *v, const struct view_input *in, unsigned y,
 			 unsigned end, bool main)
 {
 	static const char *const titles[] = {"interface", "rx pps",   "rx bit/s",
@@ -600,10 +615,10 @@ static void draw_devices(struct view *v, const struct view_input *in, const stru
 
 	for (unsigned k = 0; k < LENGTH(titles); k++)
 		column[k] = (struct column){titles[k], NUMBER_COLS, k, false, !k};
-	if (c->cols < WIDE_COLS)
+	if (cols() < WIDE_COLS)
 		column[2].width = column[4].width = 0;
 	if (y + 1 < end && (list.n || main))
-		draw_grid(c, &g, y, end, main ? &v->at : NULL);
+		draw_grid(&g, y, end, main ? &v->at : NULL);
 	free(list.at);
 }
 
@@ -652,8 +667,7 @@ static unsigned count_lines(const char *text)
  * Draws a number of lines of the text, skipping the first lines, or with "..." in place of missing
  * lines at the end.
  */
-static unsigned draw_lines(const char *text, const struct canvas *c, unsigned y, unsigned without,
-			   unsigned lines)
+static unsigned draw_lines(const char *text, unsigned y, unsigned without, unsigned lines)
 {
 	unsigned x = 0;
 
@@ -663,16 +677,16 @@ static unsigned draw_lines(const char *text, const struct canvas *c, unsigned y,
 		n = strcspn(text, "\n");
 		if (without && without--)
 			continue;
-		x = canvas_printf(c, 1, y++, STYLE_PLAIN, "%.*s", (int)n, text);
+		x = put_printf(1, y++, STYLE_PLAIN, "%.*s", (int)n, text);
 		lines--;
 	}
 	if (x && *text)
-		canvas_text(c, x, y - 1, STYLE_DIM, c->ascii ? " ..." : " …");
+		put_text(x, y - 1, STYLE_DIM, ascii ? " ..." : " …");
 	return y;
 }
 
 /* Draws the fields of the row one after the other. */
-static unsigned draw_fields(const struct live_row *row, const struct canvas *c, unsigned y)
+static unsigned draw_fields(const struct live_row *row, unsigned y)
 {
 	unsigned x = 1;
 
@@ -683,12 +697,12 @@ static unsigned draw_fields(const struct live_row *row, const struct canvas *c, 
 
 		if (!*value || (f == LIVE_CLASS && row->class == CLASS_LOSS))
 			continue;
-		if (x > 1 && x + strlen(name) + 1 + utf8_columns(value, SIZE_MAX) > c->cols) {
+		if (x > 1 && x + strlen(name) + 1 + utf8_columns(value, SIZE_MAX) > cols()) {
 			y++;
 			x = 1;
 		}
-		x = canvas_printf(c, x, y, STYLE_DIM, "%s ", name);
-		x = canvas_text(c, x, y, f == LIVE_STAGE ? STYLE_BOLD : STYLE_PLAIN, value) + 2;
+		x = put_printf(x, y, STYLE_DIM, "%s ", name);
+		x = put_text(x, y, f == LIVE_STAGE ? STYLE_BOLD : STYLE_PLAIN, value) + 2;
 	}
 	return y + 1;
 }
@@ -697,11 +711,11 @@ static unsigned draw_fields(const struct live_row *row, const struct canvas *c, 
  * Draws the chosen row with its advice, its last packets and its history. With little room, advice
  * is shown first, then some packets.
  */
-static bool draw_open(struct view *v, const struct view_input *in, const struct canvas *c, unsigned y)
+static bool draw_open(struct view *v, const struct view_input *in, unsigned y)
 {
-	const unsigned end = c->rows - 1, all = count_lines(in->packets);
+	const unsigned end = rows() - 1, all = count_lines(in->packets);
 	const char *advice = in->advice ? in->advice + strspn(in->advice, "\n") : "";
-	unsigned room, packets = c->rows < SMALL_ROWS ? 0 : (unsigned)smaller(all, LAST_LEAST);
+	unsigned room, packets = rows() < SMALL_ROWS ? 0 : (unsigned)smaller(all, LAST_LEAST);
 	unsigned n = history_length(v, VIEW_HISTORY);
 	enum stage stage;
 	struct lines l;
@@ -714,24 +728,24 @@ static bool draw_open(struct view *v, const struct view_input *in, const struct 
 		return false;
 	}
 	stage = l.at[v->at].row->stage;
-	y = draw_fields(l.at[v->at].row, c, y) + 1;
+	y = draw_fields(l.at[v->at].row, y) + 1;
 	lines_free(&l);
 	packets += packets ? 2 : 0; /* with the heading */
 	room = end > y + packets ? end - y - packets : 0;
 	if (*advice)
-		y = draw_lines(advice, c, y, 0, room) + 1;
+		y = draw_lines(advice, y, 0, room) + 1;
 	room = end > y ? end - y : 0;
 	if (all && room > 1) {
 		packets = (unsigned)smaller(all, room - 1);
-		canvas_text(c, 1, y, STYLE_DIM, "lost lately");
-		y = draw_lines(in->packets, c, y + 1, all - packets, packets) + 1;
+		put_text(1, y, STYLE_DIM, "lost lately");
+		y = draw_lines(in->packets, y + 1, all - packets, packets) + 1;
 	}
 	if (y + 2 > end || stage == STAGE_NONE)
 		return true;
 	most = most_of(v, stage, n, &sum);
-	canvas_printf(c, 1, y, STYLE_DIM, "the stage in the last %u intervals, at most %s/s", n,
-		      fmt_short(most));
-	draw_spark(v, stage, c, 1, y + 1, n, c->cols - 2, most);
+	put_printf(1, y, STYLE_DIM, "the stage in the last %u intervals, at most %s/s", n,
+		   fmt_short(most));
+	draw_spark(v, stage, 1, y + 1, n, cols() - 2, most);
 	return true;
 }
 
@@ -740,17 +754,16 @@ static bool draw_open(struct view *v, const struct view_input *in, const struct 
  * next to each stage's name. With few lines, stages without losses are drawn as "...".
  */
 
-/* Appends `text` after the text before, separated by `with` (NULL: first text), or on a new line. */
-static void add(const struct canvas *c, unsigned *x, unsigned *y, const char *with, unsigned style,
-		const char *text)
+/* Appends `text` after the text before, separated by `with` (NULL: first), or on a new line. */
+static void add(unsigned *x, unsigned *y, const char *with, unsigned style, const char *text)
 {
-	if (*x + utf8_columns(text, SIZE_MAX) + (with ? 3 : 0) >= c->cols) {
+	if (*x + utf8_columns(text, SIZE_MAX) + (with ? 3 : 0) >= cols()) {
 		*x = 2;
 		++*y;
 	}
 	if (with)
-		*x = canvas_printf(c, *x, *y, STYLE_DIM, " %s ", with);
-	*x = canvas_text(c, *x, *y, style, text);
+		*x = put_printf(*x, *y, STYLE_DIM, " %s ", with);
+	*x = put_text(*x, *y, style, text);
 }
 
 static const char *end_text(const char *label, double pps)
@@ -762,36 +775,35 @@ static const char *end_text(const char *label, double pps)
 }
 
 /* Draws a chain of stages, which are numbered in the order of the path, between its ends. */
-static unsigned draw_chain(const struct canvas *c, unsigned y, enum stage first, enum stage last,
-			   const double pps[], const double ever[], const char *from, const char *to)
+static unsigned draw_chain(unsigned y, enum stage first, enum stage last, const double pps[],
+			   const double ever[], const char *from, const char *to)
 {
-	const char *with = c->ascii ? ">" : "▶", *lost = c->ascii ? "v" : "▼";
+	const char *with = ascii ? ">" : "▶", *lost = ascii ? "v" : "▼";
 	bool left_out = false;
 	unsigned x = 1;
 	char text[64];
 
-	add(c, &x, &y, NULL, STYLE_BOLD, from);
+	add(&x, &y, NULL, STYLE_BOLD, from);
 	for (enum stage s = first; s <= last; s++) {
-		const bool skipped = c->rows < FEW_ROWS && pps[s] <= 0 && ever[s] <= 0;
+		const bool skipped = rows() < FEW_ROWS && pps[s] <= 0 && ever[s] <= 0;
 
 		if (!skipped || !left_out) {
 			snprintf(text, sizeof(text), "%s%s%s", skipped ? "..." : stage_name(s),
 				 pps[s] > 0 ? lost : "", pps[s] > 0 ? fmt_short(pps[s]) : "");
-			add(c, &x, &y, with,
-			    skipped	  ? STYLE_DIM
+			add(&x, &y, with, skipped	  ? STYLE_DIM
 			    : pps[s] > 0  ? STYLE_BAD
 			    : ever[s] > 0 ? STYLE_WARN
 					  : STYLE_PLAIN,
 			    text);
 		}
 		left_out = skipped;
-		with = c->ascii ? "-" : "─";
+		with = ascii ? "-" : "─";
 	}
-	add(c, &x, &y, c->ascii ? ">" : "▶", STYLE_BOLD, to);
+	add(&x, &y, ascii ? ">" : "▶", STYLE_BOLD, to);
 	return y + 1;
 }
 
-static unsigned draw_path(const struct view_input *in, const struct canvas *c, unsigned y)
+static unsigned draw_path(const struct view_input *in, unsigned y)
 {
 	const struct view_traffic *t = &in->traffic;
 	double pps[STAGE_COUNT], ever[STAGE_COUNT];
@@ -799,17 +811,17 @@ static unsigned draw_path(const struct view_input *in, const struct canvas *c, u
 
 	losses_of(in->now, in->interval_ns, pps);
 	losses_of(in->total, 1000000000, ever);
-	y = draw_chain(c, y, STAGE_NIC_RING, STAGE_SOCKET_CLOSE, pps, ever, end_text("in", t->in_pps),
+	y = draw_chain(y, STAGE_NIC_RING, STAGE_SOCKET_CLOSE, pps, ever, end_text("in", t->in_pps),
 		       end_text("read", t->read_pps)) +
-	    (c->rows >= SMALL_ROWS);
-	y = draw_chain(c, y, STAGE_TX_SOCKET, STAGE_TX_DEVICE, pps, ever, end_text("sent", t->sent_pps),
-		       end_text("out", t->out_pps));
+	    (rows() >= SMALL_ROWS);
+	y = draw_chain(y, STAGE_TX_SOCKET, STAGE_TX_DEVICE, pps, ever,
+		       end_text("sent", t->sent_pps), end_text("out", t->out_pps));
 	for (enum stage s = 0; s < STAGE_COUNT; s++) { /* without a place on a datagram's path */
 		if (pps[s] <= 0 || (s >= STAGE_NIC_RING && s <= STAGE_SOCKET_CLOSE) ||
 		    (s >= STAGE_TX_SOCKET && s <= STAGE_TX_DEVICE))
 			continue;
-		x = canvas_printf(c, x, y, STYLE_BAD, "%s%s %s/s", x > 1 ? ", " : "also lost: ",
-				  stage_name(s), fmt_short(pps[s]));
+		x = put_printf(x, y, STYLE_BAD, "%s%s %s/s", x > 1 ? ", " : "also lost: ",
+			       stage_name(s), fmt_short(pps[s]));
 	}
 	return x > 1 ? y + 1 : y;
 }
@@ -846,32 +858,32 @@ static const char *const help[] = {
 static const char *const keys[] = {"q quit",  "? help",	     "Enter open", "/ filter",	 "s sort",
 				   "g group", "n namespace", "d devices",  "space pause"};
 
-static void draw_keys(const struct canvas *c)
+static void draw_keys(void)
 {
 	char text[128] = "";
 	size_t n = 0;
 
 	for (unsigned i = 0; i < LENGTH(keys); i++) {
-		if (n + strlen(keys[i]) + MORE_COLS < c->cols)
+		if (n + strlen(keys[i]) + MORE_COLS < cols())
 			n += (size_t)sprintf(text + n, " %s ", keys[i]);
 	}
-	canvas_right(c, c->cols, c->rows - 1, STYLE_DIM, text);
+	put_right(cols(), rows() - 1, STYLE_DIM, text);
 }
 
 /* Draws the scope of the view and its settings. */
-static void draw_scope(const struct view *v, const struct view_input *in, const struct canvas *c)
+static void draw_scope(const struct view *v, const struct view_input *in)
 {
-	unsigned x = canvas_text(c, 1, 2, STYLE_BOLD, in->scope);
+	unsigned x = put_text(1, 2, STYLE_BOLD, in->scope);
 
-	if (!v->devices && (c->cols >= WIDE_COLS || !(v->typing || *v->text)))
-		x = canvas_printf(c, x, 2, STYLE_DIM, ", by %s, sorted by %s",
-				  groupings[v->grouping].name, column_title(v->sort));
+	if (!v->devices && (cols() >= WIDE_COLS || !(v->typing || *v->text)))
+		x = put_printf(x, 2, STYLE_DIM, ", by %s, sorted by %s",
+			       groupings[v->grouping].name, column_title(v->sort));
 	if (v->typing || *v->text)
-		canvas_printf(c, x, 2, v->typing ? STYLE_BOLD : STYLE_WARN, ", rows with \"%s%s",
-			      v->text, v->typing ? "_" : "\"");
+		put_printf(x, 2, v->typing ? STYLE_BOLD : STYLE_WARN, ", rows with \"%s%s",
+			   v->text, v->typing ? "_" : "\"");
 }
 
-static void draw_title(const struct view *v, const struct view_input *in, const struct canvas *c)
+static void draw_title(const struct view *v, const struct view_input *in)
 {
 	double seconds = round((double)in->interval_ns / 5e7) / 20; /* interval as requested */
 	double pps[STAGE_COUNT], lost = losses_of(in->now, in->interval_ns, pps);
@@ -879,81 +891,82 @@ static void draw_title(const struct view *v, const struct view_input *in, const 
 	char right[96], share[16];
 	unsigned x;
 
-	canvas_printf(c, 1, 0, STYLE_BOLD, "pktledger top  %s%s%s", in->host, in->what ? "  " : "",
-		      in->what ? in->what : "");
+	put_printf(1, 0, STYLE_BOLD, "pktledger top  %s%s%s", in->host, in->what ? "  " : "",
+		   in->what ? in->what : "");
 	snprintf(right, sizeof(right), " %s%s  %.3g s ", v->paused ? "PAUSED  " : "",
 		 in->clock_text, seconds);
-	canvas_right(c, c->cols, 0, STYLE_BOLD, right);
-	canvas_heading(c, 0);
-	snprintf(share, sizeof(share), " %s", lost > 0 && all > 0 ? page_percent(fmin(lost / all, 1))
-								   : "");
-	x = canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s%s", fmt_short(lost),
-			  share);
+	put_right(cols(), 0, STYLE_BOLD, right);
+	put_heading(0);
+	snprintf(share, sizeof(share), " %s",
+		 lost > 0 && all > 0 ? page_percent(fmin(lost / all, 1)) : "");
+	x = put_printf(1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s%s", fmt_short(lost),
+		       share);
 	if (in->traffic.in_bps >= 0)
-		canvas_printf(c, c->cols < WIDE_COLS ? x + 1 : larger(x + 2, 24), 1, STYLE_PLAIN,
-			      "in %sbit/s out %sbit/s", fmt_short(in->traffic.in_bps),
-			      fmt_short(in->traffic.out_bps));
-	if (c->cols < WIDE_COLS)
+		put_printf(cols() < WIDE_COLS ? x + 1 : larger(x + 2, 24), 1, STYLE_PLAIN,
+			   "in %sbit/s out %sbit/s", fmt_short(in->traffic.in_bps),
+			   fmt_short(in->traffic.out_bps));
+	if (cols() < WIDE_COLS)
 		return;
 	snprintf(right, sizeof(right), "overhead: %.1f %% of a CPU ",
 		 in->time_ns ? 100.0 * (double)(in->own.cpu_ns + in->own.watch.run_ns) /
 				       (double)in->time_ns
 			     : 0);
-	canvas_right(c, c->cols, 1, STYLE_DIM, right);
+	put_right(cols(), 1, STYLE_DIM, right);
 }
 
 /*
  * Draws the table of the chosen grouping. A large screen also has another table and the interfaces
  * in the remaining room or in half of it.
  */
-static void draw_tables(struct view *v, const struct view_input *in, const struct canvas *c, unsigned y)
+static void draw_tables(struct view *v, const struct view_input *in, unsigned y)
 {
-	const unsigned end = c->rows - 1, room = end > y ? end - y : 0;
+	const unsigned end = rows() - 1, room = end > y ? end - y : 0;
 	const bool large = room >= LARGE_ROOM;
 	unsigned below = in->by_flow ? GROUP_FLOWS : GROUP_REASONS;
 
 	if (below == v->grouping)
 		below = GROUP_PROCESSES;
-	y = draw_rows(v, in, c, y, large ? y + room / 2 : end, v->grouping) + 1;
+	y = draw_rows(v, in, y, large ? y + room / 2 : end, v->grouping) + 1;
 	if (!large)
 		return;
-	y = draw_rows(v, in, c, y, y + (end - y) / 2, below) + 1;
-	draw_devices(v, in, c, y, end, false);
+	y = draw_rows(v, in, y, y + (end - y) / 2, below) + 1;
+	draw_devices(v, in, y, end, false);
 }
 
-void view_draw(struct view *v, const struct view_input *in, const struct canvas *c)
+void view_draw(struct view *v, const struct view_input *in)
 {
 	unsigned y, lines;
 
 	erase();
-	if (c->cols < VIEW_MIN_COLS || c->rows < VIEW_MIN_ROWS) {
-		canvas_printf(c, 0, 0, STYLE_BAD, "too small: %ux%u", c->cols, c->rows);
-		canvas_printf(c, 0, 1, STYLE_PLAIN, "%ux%u at least", VIEW_MIN_COLS, VIEW_MIN_ROWS);
+	if (cols() < VIEW_MIN_COLS || rows() < VIEW_MIN_ROWS) {
+		put_printf(0, 0, STYLE_BAD, "too small: %ux%u", cols(), rows());
+		put_printf(0, 1, STYLE_PLAIN, "%ux%u at least", VIEW_MIN_COLS, VIEW_MIN_ROWS);
 		return;
 	}
-	v->wide = c->cols >= CAUSE_COLS;
-	draw_title(v, in, c);
-	draw_scope(v, in, c);
+	ascii = v->ascii;
+	v->wide = cols() >= CAUSE_COLS;
+	draw_title(v, in);
+	draw_scope(v, in);
 	for (unsigned i = 0; v->help && i < LENGTH(help); i++)
-		canvas_text(c, 1, 3 + i, STYLE_PLAIN, help[i]);
+		put_text(1, 3 + i, STYLE_PLAIN, help[i]);
 	if (v->help)
 		return;
-	if (v->open && draw_open(v, in, c, c->rows < SMALL_ROWS ? 3 : 4)) {
-		canvas_right(c, c->cols, c->rows - 1, STYLE_DIM,
-			     " Enter close  up/down next  q quit ");
+	if (v->open && draw_open(v, in, rows() < SMALL_ROWS ? 3 : 4)) {
+		put_right(cols(), rows() - 1, STYLE_DIM,
+			  " Enter close  up/down next  q quit ");
 		return;
 	}
-	y = draw_path(in, c, 3) + (c->rows >= TALL_ROWS);
-	lines = c->rows > y + 4 * HISTORY_LINES ? (c->rows - y) / 2 : HISTORY_LINES;
+	y = draw_path(in, 3) + (rows() >= TALL_ROWS);
+	lines = rows() > y + 4 * HISTORY_LINES ? (rows() - y) / 2 : HISTORY_LINES;
 	if (shows_tcp(v, in))
-		y = draw_lines(in->tcp, c, y, 0, c->rows - 1 > y ? c->rows - 1 - y : 0) + 1;
-	else if (y + lines + 4 < c->rows)
-		y = draw_history(v, c, y, lines) + 1;
+		y = draw_lines(in->tcp, y, 0, rows() - 1 > y ? rows() - 1 - y : 0) + 1;
+	else if (y + lines + 4 < rows())
+		y = draw_history(v, y, lines) + 1;
 	if (v->devices)
-		draw_devices(v, in, c, y, c->rows - 1, true);
+		draw_devices(v, in, y, rows() - 1, true);
 	else
-		draw_tables(v, in, c, y);
-	draw_keys(c);
+		draw_tables(v, in, y);
+	draw_keys();
 }
 
 /* Handles a key while the user types the filter text. */
@@ -1015,7 +1028,9 @@ bool view_key(struct view *v, int key, const struct view_input *in)
 			open_row(v, in, 0);
 		break;
 	case 's':
-		v->sort = v->sort == ROW_STAGE ? 0 : v->sort == ROW_PACKETS ? ROW_STAGE : v->sort + 1;
+		v->sort = v->sort == ROW_PACKETS ? ROW_STAGE
+			  : v->sort == ROW_STAGE ? 0
+						 : v->sort + 1;
 		break;
 	case 'n':
 		switch_netns(v, in);

@@ -9,21 +9,11 @@
 #ifndef PKTLEDGER_CLI_TOP_H
 #define PKTLEDGER_CLI_TOP_H
 
-#include <ncurses.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "monitor/live.h"
 #include "report/page.h"
-
-/* The screen, which ncurses draws: cmd_top.c opens it. */
-struct canvas {
-	unsigned cols, rows;
-	bool ascii; /* the terminal only has ASCII: lines are drawn with plain characters */
-};
-
-/* Returns the attribute of a style, with the pair of colours of the same number. */
-attr_t view_attribute(enum style style);
 
 /* The view */
 
@@ -69,6 +59,7 @@ struct view {
 	unsigned sort;	   /* sort column, from the left */
 	bool paused; /* everything stays as it is */
 	bool benign, devices, help;
+	bool ascii;		  /* the terminal only has ASCII: lines are plain characters */
 	bool wide;		  /* the screen has room for more columns */
 	bool no_tcp;		  /* show rows instead of the TCP balance */
 	bool open;		  /* the chosen row fills the screen: */
@@ -96,7 +87,7 @@ bool view_is_open(const struct view *v, const struct live_row *row);
 void view_add(struct view *v, const struct view_input *in);
 
 /* Draws on the current screen of ncurses, without refresh(). */
-void view_draw(struct view *v, const struct view_input *in, const struct canvas *c);
+void view_draw(struct view *v, const struct view_input *in);
 
 /*
  * Handles a character, or KEY_UP and similar keys of ncurses. Returns true if the user quits. `in`

@@ -17,7 +17,6 @@ static struct {
 	struct view_device devices[2];
 	struct view_input in;
 	struct view view;
-	struct canvas c;
 } f;
 
 static const char *netns = ""; /* of the rows that are added */
@@ -44,8 +43,6 @@ static void add(struct live_table *t, enum stage stage, enum drop_class class, c
 static void set_size(unsigned cols, unsigned rows)
 {
 	assert_int_equal(resizeterm((int)rows, (int)cols), OK);
-	f.c.cols = cols;
-	f.c.rows = rows;
 }
 
 static void set_up(unsigned cols, unsigned rows)
@@ -87,9 +84,9 @@ static const char *drawn(void)
 	static char text[65536];
 	char *to = text;
 
-	view_draw(&f.view, &f.in, &f.c);
-	for (unsigned y = 0; y < f.c.rows; y++) {
-		int n = mvinnstr((int)y, 0, to, 1000);
+	view_draw(&f.view, &f.in);
+	for (int y = 0; y < LINES; y++) {
+		int n = mvinnstr(y, 0, to, 1000);
 
 		while (n > 0 && to[n - 1] == ' ')
 			n--;
@@ -553,7 +550,7 @@ CASE(test_plain_characters)
 	const char *screen;
 
 	set_up(80, 24);
-	f.c.ascii = true;
+	f.view.ascii = true;
 	f.in.host = "h\x01\xff\xc3\xa4\xe4\xb8\x96";
 	view_add(&f.view, &f.in);
 	screen = drawn();
