@@ -24,7 +24,7 @@
 #include "report/ledgerfile.h"
 #include "report/series.h"
 
-/* Bounds of the data on the screen and in a ledger. JSON alone has all rows. */
+/* Bounds of the data on the screen and in a ledger. Next to JSON, a ledger has all rows. */
 #define ROWS_MAX     32 /* rows per interval, most intervals have only a few */
 #define FLOWS_MAX    16 /* only in a ledger */
 #define END_ROWS_MAX 256
@@ -205,27 +205,19 @@ static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64
 	return (struct trace_time){when_now() - ago_ns, time_ns, length_ns};
 }
 
-/*
- * Returns an interval, the same for JSON, ledger and screen, owned by the caller. `from` NULL:
- * without losses.
- */
-static struct json_object *interval_json(const struct trace *t, const struct live_table *from,
+/* Returns an interval for JSON or a ledger, owned by the caller. */
+static struct json_object *interval_json(const struct trace *t, const struct live_table *rows,
 					 const struct trace_time *time)
 {
 	const bool by_flow = t->ledger.file && t->session.spec.by & LIVE_BIT(LIVE_FLOW);
-	static const struct live_table nothing;
-	struct live_table rows = {}, flows = {};
+	struct live_table flows = {};
 	struct json_object *o;
 
-	if (!from)
-		from = &nothing;
-	if (!t->json)
-		worst_rows(&rows, from, t->by, 0, ROWS_MAX);
 	if (by_flow)
-		worst_rows(&flows, from, ROWS_BY_FLOW, 1u << CLASS_LOSS, FLOWS_MAX);
-	o = json_trace_interval(t->json ? from : &rows, by_flow ? &flows : NULL, t->by, time);
+		worst_rows(&flows, live_interval(t->session.live), ROWS_BY_FLOW, 1u << CLASS_LOSS,
+			   FLOWS_MAX);
+	o = json_trace_interval(rows, by_flow ? &flows : NULL, t->by, time);
 	table_free(&flows);
-	table_free(&rows);
 	return o;
 }
 
@@ -233,11 +225,12 @@ static struct json_object *interval_json(const struct trace *t, const struct liv
 static void write_quiet(struct trace *t, uint64_t time_ns)
 {
 	const struct trace_time time = time_of(t, time_ns, t->ledger.quiet_ns);
+	static const struct live_table nothing;
 	struct json_object *o;
 
 	if (!t->ledger.quiet_ns)
 		return;
-	o = interval_json(t, NULL, &time);
+	o = json_trace_interval(&nothing, NULL, t->by, &time);
 	written(t, ledgerfile_interval(t->ledger.file, o));
 	json_object_put(o);
 	t->ledger.quiet_ns = 0;
@@ -479,21 +472,32 @@ static void keep_tcp(struct trace *t, struct json_object *o, uint64_t time_ns)
 		json_put(o, "tcp", part);
 }
 
+/* Shows an interval: all rows as JSON, or the largest, which a ledger gets too. */
 static void show_interval(struct trace *t)
 {
+	const struct rates *rates = t->o->live.counters ? sources_rates(t->session.sources) : NULL;
 	uint64_t length_ns, time_ns = live_time(t->session.live, &length_ns);
 	const struct trace_time time = time_of(t, time_ns, length_ns);
-	struct json_object *o = interval_json(t, live_interval(t->session.live), &time);
+	struct json_object *counters = rates ? json_rates(rates, t->o->live.all) : NULL, *o = NULL;
+	const struct live_table *now = live_interval(t->session.live);
+	struct live_table rows = {};
 
-	if (t->o->live.counters && sources_rates(t->session.sources))
-		json_put(o, "counters",
-			 json_rates(sources_rates(t->session.sources), t->o->live.all));
+	if (!t->json) {
+		worst_rows(&rows, now, t->by, 0, ROWS_MAX);
+		now = &rows;
+	}
+	if (t->json || t->ledger.file)
+		o = interval_json(t, now, &time);
+	if (o && counters)
+		json_put(o, "counters", json_object_get(counters));
 	if (t->ledger.file)
 		keep_tcp(t, o, time_ns);
 	write_interval(t, &time, o);
 	if (!t->json && t->shows_intervals)
-		print_trace_interval(&t->text, t->start, o, &t->headed);
+		print_trace_interval(&t->text, t->start, now, &time, counters, &t->headed);
 	json_out_each(t->json, "interval", o);
+	json_object_put(counters);
+	table_free(&rows);
 	output_flush();
 }
 

@@ -174,11 +174,9 @@ static void put_rows(struct trace_text *t, enum drop_class class, unsigned most,
 	table_free(&rows);
 }
 
-static void put_interval(struct trace_text *t, const struct json_object *interval, bool *headed)
+static void put_interval(struct trace_text *t, const struct trace_time *time, bool *headed)
 {
-	const uint64_t ns = json_get_u64(interval, "interval_ns");
-	const uint64_t packets = json_get_u64(interval, "dropped");
-	uint64_t time_ns = 0;
+	const uint64_t packets = sum_of(t, CLASS_LOSS).packets;
 
 	if (!sum_of(t, CLASS_LOSS).events && !sum_of(t, CLASS_SUSPECTED).events &&
 	    !(t->all && sum_of(t, CLASS_EXPECTED).events))
@@ -186,9 +184,9 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	if (!*headed)
 		put_head(&t->page);
 	*headed = true;
-	when_date(json_get_text(interval, "time"), &time_ns);
-	page_line(&t->page, 0, STYLE_BOLD, when_text(time_ns, false), STYLE_BOLD, "\v\v%s lost, %s",
-		  fmt_count(packets), page_glue(rate_text(per_second(packets, ns))));
+	page_line(&t->page, 0, STYLE_BOLD, when_text(time->realtime_ns, false), STYLE_BOLD,
+		  "\v\v%s lost, %s", fmt_count(packets),
+		  page_glue(rate_text(per_second(packets, time->interval_ns))));
 	put_rows(t, CLASS_LOSS, ROWS_MAX, packets);
 	put_rows(t, CLASS_SUSPECTED, ROWS_MAX, 0);
 	if (t->all)
@@ -356,14 +354,39 @@ static void put_counters(struct page *p, const struct json_object *rates)
 }
 
 void print_trace_interval(const struct print_view *v, const struct json_object *start,
-			  const struct json_object *interval, bool *headed)
+			  const struct live_table *rows, const struct trace_time *time,
+			  const struct json_object *rates, bool *headed)
 {
 	struct trace_text t;
 
 	if (v->verbosity < 0)
 		return;
+	t = text_of(v, start, NULL);
+	for (unsigned i = 0; i < rows->n; i++) {
+		struct live_row row = rows->rows[i];
+
+		if (row.class == CLASS_COPY) { /* as in a document, with expected drops */
+			row.class = CLASS_EXPECTED;
+			row.text[LIVE_CLASS] = class_name(row.class);
+		}
+		table_add(&t.rows, &row, ~0u);
+	}
+	put_interval(&t, time, headed);
+	put_counters(&t.page, rates);
+	table_free(&t.rows);
+}
+
+static void print_recorded(const struct print_view *v, const struct json_object *start,
+			   const struct json_object *interval, bool *headed)
+{
+	struct trace_time time = {.interval_ns = json_get_u64(interval, "interval_ns")};
+	struct trace_text t;
+
+	if (v->verbosity < 0)
+		return;
 	t = text_of(v, start, interval);
-	put_interval(&t, interval, headed);
+	when_date(json_get_text(interval, "time"), &time.realtime_ns);
+	put_interval(&t, &time, headed);
 	put_counters(&t.page, json_get(interval, "counters"));
 	table_free(&t.rows);
 }
@@ -653,8 +676,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 		    (lossy > INTERVALS_SHOWN && v->verbosity <= 0))
 			n = 0;
 		for (size_t i = 0; i < n; i++)
-			print_trace_interval(v, start, json_get_item(d->json, "intervals", i),
-					     &headed);
+			print_recorded(v, start, json_get_item(d->json, "intervals", i), &headed);
 		print_trace_end(v, start, end);
 	} else if (sum) {
 		put_total(&t, sum, json_get_u64(sum, "interval_ns"));

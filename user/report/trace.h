@@ -98,12 +98,13 @@ void print_verdict(struct page *p, const struct json_object *balance);
  */
 
 /*
- * Prints the losses of an interval as a table, with its counters, if any. Prints
- * nothing without losses, or if the verbosity is negative. `start`: first event of the document.
- * `headed`: whether the column headings are printed already, updated.
+ * Prints the losses of an interval as a table, and its counters, "counters" of an interval, or NULL.
+ * Prints nothing without losses, or if the verbosity is negative. `start`: first event of the
+ * document. `headed`: whether the column headings are printed already, updated.
  */
 void print_trace_interval(const struct print_view *v, const struct json_object *start,
-			  const struct json_object *interval, bool *headed);
+			  const struct live_table *rows, const struct trace_time *time,
+			  const struct json_object *rates, bool *headed);
 
 /*
  * Prints all losses and their places, missed events and overhead, the balance of a flow, and fixes.
