@@ -108,8 +108,8 @@ def files_are_its_users_own():
     (["send", "127.0.0.1"], "no default rate"),
     (["run", "-i", "lo,lo"], "no default rate"),
     (["run", "--to", "127.0.0.1"], "no default rate"),
-    (["run", "-i", "lo,lo", "--rate", "1k", "--fault", "netfilter"], "faults are for labs"),
-    (["run", "--to", "127.0.0.1", "--rate", "1k", "--fault", "netfilter"], "faults are for labs"))]))
+    (["run", "-i", "lo,lo", "--rate", "1k", "--fault", "netfilter"], "--fault and --interface"),
+    (["run", "--to", "127.0.0.1", "--rate", "1k", "--fault", "netfilter"], "--fault and --to"))]))
 @rootless
 def not_outside_a_lab(args, words):
     result = pktledger(*args)

@@ -70,7 +70,7 @@ def help_of_a_command():
     (["--fault", "rcvbuf", "--rx", "xsk"], ["--rx socket"]),
     (["--fault", "qdisc", "--tx", "xsk"], ["--tx socket"]),
     (["--fault", "socket_read:csum", "--length", "68"], ["69"]),
-    (["--fault", "rcvbuf", "-i", "lo,lo"], ["faults", "lab"]),
+    (["--fault", "rcvbuf", "-i", "lo,lo"], ["--fault and --interface"]),
     (["-i", "lo"], ["-i"]),
 ]])
 def usage(args, words):

@@ -39,7 +39,7 @@ const struct opt run_opts[] = {
 	{"rcvbuf", 0, OPT_SIZE, AT(traffic.spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
 	 .default_text = "the host's", .help = "receive buffer in bytes"},
 	{"fault", 0, OPT_CUSTOM, AT(traffic.spec.faults), .metavar = "LIST", .values = fault_values,
-	 .parse = parse_faults, .default_text = "none",
+	 .parse = parse_faults, .excludes = "interface to", .default_text = "none",
 	 .help = "drop packets: STAGE[:VARIANT][=VALUE],... (VALUE: percentage, or rate for "
 		 "qdisc)"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
@@ -58,7 +58,7 @@ const struct opt run_opts[] = {
 	 .default_text = "a new one", .help = "run in a test network created by `lab up`"},
 	{"topology", 0, OPT_ENUM, AT(traffic.spec.topology), .values = lab_topologies,
 	 .set_offset = OPT_SET(struct run_options, traffic.spec.topology_set),
-	 .excludes = "interface", .default_text = "pair or as the faults require",
+	 .excludes = "interface to lab", .default_text = "pair or as the faults require",
 	 .help = "topology of the network"},
 	{"interface", 'i', OPT_STRINGS, AT(ports), .metavar = "A,B", .max = 2,
 	 .default_text = "none",
@@ -66,21 +66,27 @@ const struct opt run_opts[] = {
 	{0},
 };
 
+#define NO_NEW_LAB "interface to lab" /* options with which run creates no test network */
+
 const struct opt lab_opts[] = {
 	{"mtu", 0, OPT_UINT, offsetof(struct lab_wish, mtu), .min = 1280, .max = 65535,
+	 .excludes = NO_NEW_LAB,
 	 .metavar = "BYTES", .default_text = "1500",
 	 .help = "MTU of the test network's interfaces"},
 	{"queues", 0, OPT_UINT, offsetof(struct lab_wish, queues), .min = 1, .max = 256,
-	 .default_text = "as needed",
+	 .excludes = NO_NEW_LAB, .default_text = "as needed",
 	 .help = "number of queues per test network interface"},
 	{"interface-gro", 0, OPT_FLAG, offsetof(struct lab_wish, gro), .formerly = "device-gro",
+	 .excludes = NO_NEW_LAB,
 	 .help = "use GRO and NAPI at the receiving interface (datagrams are merged only with "
 		 "--gro)"},
 	{"threaded-napi", 0, OPT_FLAG, offsetof(struct lab_wish, threaded_napi),
+	 .excludes = NO_NEW_LAB,
 	 .help = "run NAPI of the receiving interface in a kernel thread"},
 	{"rps", 0, OPT_UINT, offsetof(struct lab_wish, rps_cpu),
 	 .set_offset = OPT_SET(struct lab_wish, rps_set), .max = 8191, .metavar = "CPU",
-	 .default_text = "off", .help = "steer packets of the receiving interface to this CPU"},
+	 .excludes = NO_NEW_LAB, .default_text = "off",
+	 .help = "steer packets of the receiving interface to this CPU"},
 	{0},
 };
 
@@ -139,28 +145,16 @@ static enum tx_choice choose_tx(const struct run_options *o)
 /* Checks the ports of the run, and the options that they exclude. */
 static int check_ports(const struct run_options *o, struct error *err)
 {
-	static const struct lab_wish none;
 	const struct run_spec *spec = &o->traffic.spec;
 	const bool far = o->far.target.to.family;
 	const struct contradiction list[] = {
-		{(!in_lab(o) || spec->lab) && memcmp(&spec->wish, &none, sizeof(none)),
-		 "--mtu, --queues, --interface-gro, --threaded-napi and --rps are for the lab that "
-		 "run makes",
-		 "leave -i, --to and --lab out"},
-		{far && spec->topology_set, "pktledger cannot change the path between two hosts",
-		 "leave --topology out"},
 		{far && o->ports.n > 1, "with --to, give -i a single interface",
 		 "name the interface of this host"},
 		{!far && !in_lab(o) && o->ports.n != 2, "-i needs two interfaces",
 		 "sender first: -i A,B"},
-		{!in_lab(o) && spec->faults.set, "faults are for labs only",
-		 "leave -i and --to out: run makes a lab"},
 		{0},
 	};
 
-	if (spec->lab && spec->topology_set)
-		return error_usage(err, "leave --topology out",
-				   "the lab '%s' has a topology already", spec->lab);
 	if (contradiction_check(list, err))
 		return -EINVAL;
 	if (!in_lab(o))
