@@ -298,16 +298,16 @@ const struct opt shape_opts[] = {
 	 .help = "mix frame sizes with FCS: simple (7 x 64, 4 x 594, 1 x 1518) or "
 		 "64:7,594:4,1518:1 (SIZE:WEIGHT)"},
 	{"src-addr", 0, OPT_CUSTOM, AT(spec.shape.src_addr), .metavar = "RANGE",
-	 .parse = parse_addrs, .default_text = "the port's",
+	 .parse = parse_addrs, .excludes = "reverse", .default_text = "the port's",
 	 .help = "source addresses: ADDR, FIRST..LAST or ADDR/PREFIX"},
 	{"dst-addr", 0, OPT_CUSTOM, AT(spec.shape.dst_addr), .metavar = "RANGE",
-	 .parse = parse_addrs, .default_text = "the receiver's",
+	 .parse = parse_addrs, .excludes = "to", .default_text = "the receiver's",
 	 .help = "destination addresses, given like --src-addr"},
 	{"src-port", 0, OPT_CUSTOM, AT(spec.shape.src_port), .metavar = "RANGE",
 	 .parse = parse_ports, .default_text = "from 40000",
 	 .help = "source ports: PORT or FIRST..LAST"},
 	{"dst-port", 0, OPT_CUSTOM, AT(spec.shape.dst_port), .metavar = "RANGE",
-	 .parse = parse_ports, .default_text = "--port",
+	 .parse = parse_ports, .excludes = "to", .default_text = "--port",
 	 .help = "destination ports (more than one requires --rx xsk or xdp)"},
 	{"random", 0, OPT_FLAG, AT(spec.shape.random),
 	 .help = "choose flows and sizes at random instead of in turn"},
@@ -320,7 +320,7 @@ const struct opt shape_opts[] = {
 	{"ttl", 0, OPT_UINT, AT(spec.ttl), .min = 1, .max = 255, .default_text = "64",
 	 .help = "TTL or hop limit"},
 	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
-	 .excludes = "tx=socket imix src-addr dst-addr src-port dst-port vlan tos ttl",
+	 .excludes = "tx=socket reverse imix src-addr dst-addr src-port dst-port vlan tos ttl",
 	 .help = "send the frames of a capture, with its timing unless --rate is given and once "
 		 "unless --count is given"},
 	{"sequence-header", 0, OPT_FLAG, AT(stamp), .formerly = "stamp",
@@ -698,7 +698,6 @@ static void on_noise(char *text)
 
 int remote_check(const struct remote_options *o, const struct run_spec *spec, struct error *err)
 {
-	const struct shape *shape = &spec->shape;
 	const struct via_config *via = &o->target.via;
 	const bool far = o->target.to.family, by_via = peer_is_via(&o->target);
 	const struct contradiction list[] = {
@@ -715,18 +714,10 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 		{o->scheme == REMOTE_TLS && !o->token_file, "TLS needs the token of the other host",
 		 "add --token-file FILE"},
 		{o->scheme == REMOTE_TCP && o->token_file, "a token is for TLS", "--to tls://ADDR"},
-		{far && o->reverse && shape->capture,
-		 "--pcap names a file on this host, and with --reverse the other host sends",
-		 "start it there, without --reverse"},
-		{far && o->reverse && shape->src_addr.n,
-		 "the other host sends from its own address only", "leave --src-addr out"},
 		{far && !o->reverse && spec->tuning.reader.log,
 		 "--log is written by the reader, which is on the other host and writes no files "
 		 "for clients",
 		 "add --reverse, or leave --log out"},
-		{far && (shape->dst_port.n || shape->dst_addr.n),
-		 "packets go to the other host, at the port on which it receives",
-		 "leave --dst-port and --dst-addr out"},
 		{0},
 	};
 
