@@ -22,7 +22,7 @@
 struct search_options {
 	struct run_options run;
 	struct search search; /* bounds and times of the search */
-	bool pdr_set, sum_set, exceed_set, time_set;
+	bool sum_set, exceed_set, time_set;
 	bool rfc2544, tst009, mrr;
 	double pdr, precision, exceed;
 	uint64_t sum_ns;
@@ -72,7 +72,7 @@ static const struct opt search_opts[] = {
 	 .help = "lowest rate"},
 	{"max-rate", 0, OPT_RATE, AT(search.max), .set_offset = SET(search.max_set),
 	 .default_text = "the maximum of this host", .help = "highest rate"},
-	{"pdr", 0, OPT_CUSTOM, AT(pdr), .set_offset = SET(pdr_set), .metavar = "PERCENT",
+	{"pdr", 0, OPT_CUSTOM, AT(pdr), .metavar = "PERCENT",
 	 .parse = parse_share, .default_text = "0.5%",
 	 .help = "loss allowed for the PDR"},
 	{"precision", 0, OPT_CUSTOM, AT(precision), .metavar = "PERCENT", .parse = parse_share,
@@ -89,11 +89,11 @@ static const struct opt search_opts[] = {
 	 .help = "start no trial after this time"},
 	{"max-trials", 0, OPT_COUNT, AT(search.most_trials), .min = 1,
 	 .help = "run at most N trials after the warm-up, show the bounds so far"},
-	{"rfc2544", 0, OPT_FLAG, AT(rfc2544),
+	{"rfc2544", 0, OPT_FLAG, AT(rfc2544), .excludes = "tst009 mrr pdr",
 	 .help = "follow RFC 2544: a single trial of 60 s without loss decides"},
-	{"tst009", 0, OPT_FLAG, AT(tst009),
+	{"tst009", 0, OPT_FLAG, AT(tst009), .excludes = "mrr pdr",
 	 .help = "follow ETSI TST 009 with loss verification: one of two trials of 60 s decides"},
-	{"mrr", 0, OPT_FLAG, AT(mrr),
+	{"mrr", 0, OPT_FLAG, AT(mrr), .excludes = "pdr",
 	 .help = "skip the search, measure ten trials at the highest rate"},
 	{0},
 };
@@ -108,8 +108,6 @@ static int check(const struct search_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->run.traffic;
 	const struct contradiction list[] = {
-		{o->rfc2544 + o->tst009 + o->mrr > 1,
-		 "only one of --rfc2544, --tst009 and --mrr can be given", NULL},
 		{t->rate_set, "a search picks the rates itself",
 		 "--min-rate and --max-rate bound them"},
 		{t->count_set, "-c cannot be given to a search: the length of its trials is a time",
@@ -122,8 +120,6 @@ static int check(const struct search_options *o, struct error *err)
 		{o->search.min.unit == RATE_MAX ||
 			 (o->search.max_set && o->search.max.unit == RATE_MAX),
 		 "--min-rate and --max-rate need numbers", NULL},
-		{o->pdr_set && (o->rfc2544 || o->tst009 || o->mrr),
-		 "--rfc2544, --tst009 and --mrr look for no partial drop rate", "leave --pdr out"},
 		{0},
 	};
 
