@@ -45,8 +45,8 @@ struct top {
 						  * its CPU time */
 	struct view_device devices[TRAFFIC_DEVICES];
 	char clock_text[16], host[64], scope[OWNER_NETNS + 64], *advice;
-	unsigned openings; /* `view.openings` when `packet` was reset */
-	char packet[PACKETS][PACKET_LINE], packets[PACKETS * PACKET_LINE];
+	unsigned openings; /* `view.openings` when `packets` was emptied */
+	char packets[PACKETS * PACKET_LINE + 1]; /* a line for each, the oldest first */
 	unsigned n_packets;
 	struct flow_expressions flow; /* expressions of the balance */
 	struct tcp_account *tcp;      /* NULL if no balance was requested */
@@ -304,22 +304,18 @@ static void rows_in_scope(const struct top *t, const struct live_table *from, st
 static void take(struct top *t, bool ended)
 {
 	const struct live *l = t->session.live;
-	const struct live_table *now = t->in.now;
-	const uint64_t time_ns = t->in.time_ns, interval_ns = t->in.interval_ns;
+	uint64_t interval_ns, time_ns = live_time(l, &interval_ns);
 	struct live_table rows;
 
 	rows_in_scope(t, live_interval(l), &rows);
-	t->in.now = &rows;
-	t->in.time_ns = live_time(l, &t->in.interval_ns);
 	if (ended)
-		view_add(&t->view, &t->in);
-	t->in.now = now;
+		view_add(&t->view, &rows, interval_ns);
 	if (ended && t->view.paused) {
-		t->in.time_ns = time_ns;
-		t->in.interval_ns = interval_ns;
 		table_free(&rows);
 		return;
 	}
+	t->in.time_ns = time_ns;
+	t->in.interval_ns = interval_ns;
 	table_free(&t->now);
 	table_free(&t->total);
 	t->now = rows;
@@ -333,11 +329,15 @@ static void take(struct top *t, bool ended)
 static void on_drop(void *arg, const struct live_drop *drop)
 {
 	struct top *t = arg;
-	char text[PACKET_TEXT];
+	char text[PACKET_TEXT], *second = strchr(t->packets, '\n');
 
 	if (!view_is_open(&t->view, &drop->what->row))
 		return;
-	snprintf(t->packet[t->n_packets++ % PACKETS], PACKET_LINE, "%s.%06u  %s\n",
+	if (t->n_packets == PACKETS)
+		memmove(t->packets, second + 1, strlen(second + 1) + 1);
+	else
+		t->n_packets++;
+	snprintf(t->packets + strlen(t->packets), PACKET_LINE, "%s.%06u  %s\n",
 		 when_text(drop->realtime_ns, false),
 		 (unsigned)(drop->realtime_ns % 1000000000 / 1000),
 		 packet_text(&drop->packet, text, sizeof(text)));
@@ -346,20 +346,13 @@ static void on_drop(void *arg, const struct live_drop *drop)
 /* Reads packets of the open row. Samples are taken only while a row is open. */
 static void read_packets(struct top *t)
 {
-	unsigned kept;
-	size_t n = 0;
-
 	live_sampling(t->session.live, t->view.open);
-	if (t->openings != t->view.openings)
+	if (t->openings != t->view.openings) {
 		t->n_packets = 0;
+		*t->packets = '\0';
+	}
 	t->openings = t->view.openings;
 	live_read_drops(t->session.live, PACKETS_NS); /* after a failure no new packets are shown */
-	kept = t->n_packets < PACKETS ? t->n_packets : PACKETS;
-	*t->packets = '\0';
-	for (unsigned i = t->n_packets - kept; i < t->n_packets; i++)
-		n += (size_t)snprintf(t->packets + n, sizeof(t->packets) - n, "%s",
-				      t->packet[i % PACKETS]);
-	t->in.packets = t->packets;
 }
 
 /* Opens a page whose text replaces *text once page->out is closed. Returns false without memory. */
@@ -563,6 +556,7 @@ static int top_run(void *options, struct error *err)
 		       .host = t.host,
 		       .clock_text = t.clock_text,
 		       .devices = t.devices,
+		       .packets = t.packets,
 		       .traffic = {-1, -1, -1, -1, -1, -1}},
 	};
 	int rc;

@@ -241,9 +241,9 @@ static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAG
 	return sum;
 }
 
-void view_add(struct view *v, const struct view_input *in)
+void view_add(struct view *v, const struct live_table *now, uint64_t interval_ns)
 {
-	losses_of(in->now, in->interval_ns, v->history[v->added++ % VIEW_HISTORY]);
+	losses_of(now, interval_ns, v->history[v->added++ % VIEW_HISTORY]);
 	if (!v->paused)
 		v->shown = v->added;
 }

@@ -50,7 +50,7 @@ struct view_input {
 	const char *clock_text; /* "12:03:44" */
 	bool by_flow;		/* flows are counted separately */
 	const char *advice;	/* lines about the open row, or NULL */
-	const char *packets;	/* lines about recently lost packets of the open row, or NULL */
+	const char *packets;	/* lines about recently lost packets of the open row */
 	const char *tcp;	/* lines of the TCP balance so far, NULL without a balance */
 };
 
@@ -84,7 +84,7 @@ void view_chosen(const struct view *v, const struct view_input *in, struct live_
 bool view_is_open(const struct view *v, const struct live_row *row);
 
 /* Adds an interval to the history. Call this function even while the view is paused. */
-void view_add(struct view *v, const struct view_input *in);
+void view_add(struct view *v, const struct live_table *now, uint64_t interval_ns);
 
 /* Draws on the current screen of ncurses, without refresh(). */
 void view_draw(struct view *v, const struct view_input *in);

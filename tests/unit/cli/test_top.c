@@ -136,7 +136,7 @@ CASE(test_sizes)
 		const char *screen;
 
 		set_up(cols, rows);
-		view_add(&f.view, &f.in);
+		view_add(&f.view, &f.now, f.in.interval_ns);
 		screen = drawn();
 		assert_shows(screen, "pktledger top  sick  udp port 5060");
 		assert_shows(screen, "12:03:44  2 s");
@@ -270,7 +270,7 @@ CASE(test_long_history)
 	set_up(80, 24);
 	for (unsigned i = 0; i < 500; i++) {
 		f.in.interval_ns = i == 3 ? SECOND : 100 * SECOND; /* the most, a hundred times */
-		view_add(&f.view, &f.in);
+		view_add(&f.view, &f.now, f.in.interval_ns);
 	}
 	f.view.open = true;
 	screen = drawn();
@@ -360,7 +360,7 @@ CASE(test_scope)
 	add(&f.total, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 80);
 	inum = 0;
 	netns = "";
-	view_add(&f.view, &f.in);
+	view_add(&f.view, &f.now, f.in.interval_ns);
 	view_key(&f.view, 'n', &f.in); /* by sockets: each namespace has its row */
 	assert_int_equal(f.view.netns, 7);
 	assert_int_equal(f.view.shown, 1); /* the history is kept */
@@ -407,7 +407,7 @@ CASE(test_open_row)
 	set_up(80, 24);
 	add(&f.total, STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", "*:53", "named", 40);
 	for (unsigned i = 0; i < 70; i++)
-		view_add(&f.view, &f.in);
+		view_add(&f.view, &f.now, f.in.interval_ns);
 	/* not what another socket lost at the same stage */
 	assert_int_equal(chosen_stage(&packets), STAGE_RCVBUF);
 	assert_int_equal(packets, 1203112);
@@ -465,7 +465,7 @@ CASE(test_open_row_shares_room)
 
 	for (unsigned rows = 60; rows >= 15; rows--) {
 		set_up(rows < 20 ? 50 : 80, rows);
-		view_add(&f.view, &f.in);
+		view_add(&f.view, &f.now, f.in.interval_ns);
 		f.in.advice = advice;
 		f.in.packets = packets;
 		view_key(&f.view, '\r', &f.in);
@@ -496,12 +496,12 @@ CASE(test_pause_freezes)
 	char before[65536];
 
 	set_up(80, 24);
-	view_add(&f.view, &f.in);
+	view_add(&f.view, &f.now, f.in.interval_ns);
 	view_key(&f.view, ' ', &f.in);
 	strcpy(before, drawn());
 	assert_shows(before, "PAUSED");
 	for (unsigned i = 0; i < VIEW_LAST; i++)
-		view_add(&f.view, &f.in);
+		view_add(&f.view, &f.now, f.in.interval_ns);
 	assert_string_equal(drawn(), before);
 	view_key(&f.view, ' ', &f.in);
 	assert_shows(drawn(), "█████");
@@ -533,14 +533,14 @@ CASE(test_keys)
 CASE(test_history)
 {
 	set_up(120, 40);
-	view_add(&f.view, &f.in);
+	view_add(&f.view, &f.now, f.in.interval_ns);
 	assert_true(f.view.history[0][STAGE_RCVBUF] == 30120);
 	assert_true(f.view.history[0][STAGE_NETFILTER] == 311);
 	assert_true(f.view.history[0][STAGE_L2] == 0);
 	assert_shows(drawn(), "█");
 	table_clear(&f.now);
 	for (unsigned i = 0; i < VIEW_HISTORY; i++)
-		view_add(&f.view, &f.in);
+		view_add(&f.view, &f.now, f.in.interval_ns);
 	assert_true(f.view.history[0][STAGE_RCVBUF] == 0);
 	assert_hides(drawn(), "█");
 }
@@ -552,7 +552,7 @@ CASE(test_plain_characters)
 	set_up(80, 24);
 	f.view.ascii = true;
 	f.in.host = "h\x01\xff\xc3\xa4\xe4\xb8\x96";
-	view_add(&f.view, &f.in);
+	view_add(&f.view, &f.now, f.in.interval_ns);
 	screen = drawn();
 	assert_shows(screen, "in 812k/s > ... - netfilterv311 - ... - rcvbufv30.1k");
 	assert_shows(screen, "h????  udp"); /* nothing else than ASCII */
