@@ -146,7 +146,7 @@ def too_few_queues():
 
 
 @table([(" ".join(o), o, message) for o, message in (
-    (["--lab", "x", "--queues", "2"], "for the lab that run makes"),
+    (["--lab", "x", "--queues", "2"], "--queues and --lab cannot be given together"),
     (["--rps", "99999"], "out of range"),
     (["--queues", "0"], "out of range"),
     (["--mtu", "1279"], "out of range"),
