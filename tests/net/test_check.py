@@ -437,6 +437,45 @@ def socket_that_takes_other_packets(address, peer, words, ids):
         assert not [f for f in findings("--port", str(PORT)) if f["stage"] == "udp_lookup"]
 
 
+def nft(side, text):
+    subprocess.run(["ip", "netns", "exec", f"{NAME}-{side}", "nft", "-f", "-"], input=text, text=True,
+                   check=True, capture_output=True)
+
+
+@case
+def other_ports_are_not_the_port_s():
+    """--port: neither shown nor changed is what other ports lose; what may be of any port is a note."""
+    with Lab() as lab:
+        lab.start("rx", HOLDER, "0.0.0.0", PORT)
+        nft("rx", "table inet t { chain in { type filter hook input priority 0; "
+                  "udp dport 10 counter drop; ip saddr 198.18.0.9 counter drop; }; }")
+        ip("tx", "addr", "add", "198.18.0.9/24", "dev", "v-tx")
+        lab.sender(20, 0.01, port=9)
+        lab.sender(20, 0.01, port=10)
+        lab.sender(20, 0.01, source="198.18.0.9", port=11)
+        lost = {f["id"] for f in findings() if f["losing"]}
+        assert {"udp_lookup", "netfilter-rule"} <= lost, lost
+        of_port = findings("--port", str(PORT))
+        assert not [f for f in of_port if f["losing"] or f["stage"] == "udp_lookup"], of_port
+        (rule,) = [f for f in of_port if f["id"] == "netfilter-rule"]
+        assert rule["severity"] == "info" and "any port" in rule["facts"]["scope"], rule
+
+
+@case
+def rule_as_nft_prints_it():
+    """The command deletes the rule, and the loss is gone."""
+    with Lab() as lab:
+        nft("rx", "table inet t { chain in { type filter hook input priority 0; "
+                  'udp dport 9 counter drop comment "no discard"; }; }')
+        lab.sender(20, 0.01, port=9)
+        (f,) = [f for f in findings() if f["id"] == "netfilter-rule"]
+        assert "udp dport 9 counter packets" in f["facts"]["setting"], f
+        assert 'drop comment "no discard"' in f["facts"]["setting"], f
+        assert f["command"].startswith(f"ip netns exec {NAME}-rx nft delete rule inet t in handle "), f
+        subprocess.run(f["command"].split(), check=True)
+        assert {f["id"] for f in findings() if f["losing"]} == {"udp_lookup"}
+
+
 @case
 @proves("taps")
 def tap_is_a_note():

@@ -45,7 +45,7 @@ static const struct opt apply_opts[] = {
 	{"undo", 0, OPT_FLAG, OF(undo), .excludes = "persist",
 	 .help = "undo all changes made by --apply since the last boot, without a check"},
 	{"persist", 0, OPT_FLAG, OF(persist), .excludes = "apply",
-	 .help = "print files that make these changes, and earlier ones, at each boot"},
+	 .help = "print files that make these and earlier changes at each boot"},
 	{"undo-file", 0, OPT_STRING, OF(undo_file), .metavar = "FILE",
 	 .default_text = CHANGE_UNDO_FILE, .help = "record the changes in FILE"},
 	{0},
@@ -77,7 +77,7 @@ static int apply_check(const struct apply_options *o, struct error *err)
 					   "there is no finding '%s'", o->ids.at[i]);
 	}
 	if (o->apply && !o->yes && !isatty(STDIN_FILENO))
-		return error_usage(err, "see what `check` advises, then give --yes",
+		return error_usage(err, "read the output of `check` first, then add --yes",
 				   "--apply asks before each change, and stdin is no terminal");
 	return 0;
 }
@@ -97,10 +97,10 @@ static int check_ids(const struct opt_strings *ids, const struct check_findings 
 		}
 		if (!changes)
 			return error_set(err, STATUS_FAILED, -ENOENT,
-					 "`check` shows the findings of this host, `check "
-					 "--explain ID` what one means",
+					 "`check` shows the findings of this host, and "
+					 "`check --explain ID` explains a finding",
 					 here ? "the finding '%s' has no change that can be made"
-					      : "the finding '%s' is not among those of this host",
+					      : "this host has no finding '%s'",
 					 ids->at[i]);
 	}
 	return 0;
@@ -272,10 +272,10 @@ static void say_left(const struct apply_options *o, const struct check_findings 
 
 		if (f->finding.severity > SEVERITY_INFO && !f->n_changes)
 			log_info("%s: %s", f->finding.id,
-				 "no setting of this host mends it; see what is wanted");
+				 "no setting of this host fixes it: follow the fix of the finding");
 		else if (f->finding.severity == SEVERITY_INFO && f->scope == CHECK_HOST &&
 			 f->n_changes)
-			log_info("%s: it is of the whole host, and changed only if its ID is given",
+			log_info("%s: it concerns the whole host: give its ID to change it",
 				 f->finding.id);
 	}
 }
@@ -305,7 +305,7 @@ static int apply_make(const struct apply_options *o, const struct look *l,
 	if (!ret && !c.n)
 		log_info("nothing is changed");
 	else if (!ret)
-		log_info("pktledger check --undo%s%s takes it back",
+		log_info("undo: pktledger check --undo%s%s",
 			 o->undo_file ? " --undo-file " : "", o->undo_file ? o->undo_file : "");
 	free(c.at);
 	free(c.why);
@@ -348,7 +348,7 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 		choose(&c, &made[i], NULL);
 	text = change_persist(c.at, c.n);
 	if (!ret && !c.n)
-		log_info("none was made, and no finding here has a change that can be kept");
+		log_info("no change was made, and no finding here has a permanent change");
 	if (!ret && json)
 		json_put(json, "persist", json_object_new_string(text));
 	else if (!ret)
@@ -375,7 +375,7 @@ static const struct check_options defaults = {.limit = FAIL_NEVER};
 static const struct opt_value severities[] = {
 	{"info", SEVERITY_INFO, "worth knowing"},
 	{"warning", SEVERITY_WARNING, "packets are lost, or will be"},
-	{"error", SEVERITY_ERROR, "nothing gets through, or not what was meant"},
+	{"error", SEVERITY_ERROR, "no packets pass, or the wrong packets"},
 	{"never", FAIL_NEVER, "findings do not fail the check"},
 	{0},
 };

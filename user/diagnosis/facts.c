@@ -175,7 +175,7 @@ static void sample_readers(struct facts_reader *r)
 
 static void went_away(struct facts *f, const char *ifname)
 {
-	unread(f, ifname, "the interface went away meanwhile");
+	unread(f, ifname, "the interface was removed during the check");
 }
 
 static int read_links(struct facts_reader *r, struct error *err)
@@ -208,8 +208,8 @@ static int read_links(struct facts_reader *r, struct error *err)
 	if (more)
 		unread(f, "interfaces", "%u more than %d; choose by -i", more, FACTS_LINKS);
 	if (r->spec.ifname && !f->n_links)
-		return error_set(err, STATUS_FAILED, -ENODEV, "ip link shows those there are",
-				 "there is no interface %s here", r->spec.ifname);
+		return error_set(err, STATUS_FAILED, -ENODEV, "ip link shows all interfaces",
+				 "cannot find interface %s", r->spec.ifname);
 	return 0;
 }
 
@@ -376,7 +376,7 @@ static void join(struct facts_reader *r)
 	if (full)
 		unread_if(f, read_queues(r->spec.ns, &f->socks), "packets in sockets");
 	if (facts_holders_find(r->spec.owners, &f->socks, r->spec.pid) == -EACCES)
-		unread(f, "owners of sockets", "processes of others; needs CAP_SYS_PTRACE");
+		unread(f, "owners of sockets", "requires CAP_SYS_PTRACE for processes of other users");
 	read_back(r);
 	/* the counter is global: its packets may be in any namespace */
 	if (!way_dnat_read(r->spec.ns, &f->dnat) && !way_silent_read(r->spec.ns, &f->silent) &&

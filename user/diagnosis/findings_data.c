@@ -189,9 +189,9 @@ const struct finding_row finding_rows[] = {
 	 .location = "ip_fragment ip_do_fragment ip6_fragment", /* most kernels give no reason */
 	 .cause = "Packets are larger than the MTU of the interface that they leave by[ ({ifname}, "
 		  "{mtu})], and must not be fragmented.",
-	 .about = "Usually the packet comes out of a tunnel whose interface has an MTU that leaves "
-		  "no room for the tunnel's headers (VXLAN adds 50 bytes over IPv4, 70 over IPv6). "
-		  "Small packets pass, large ones never do.",
+	 .about = "Usually a tunnel interface has an MTU without room for the headers of the tunnel "
+		  "(VXLAN adds 50 bytes over IPv4, 70 over IPv6). Small packets pass, large ones never "
+		  "do.",
 	 .setting = "[{ifname} MTU {mtu}]",
 	 .fix = "lower the MTU of the tunnel interface by the size of its headers, or raise the MTU of "
 		"every link on the path",
@@ -233,9 +233,9 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NEIGH, "neigh-queue", SEVERITY_WARNING, PROOF_LAB, is_not_silent,
 	 .reason = "NEIGH_QUEUEFULL",
 	 .cause = "Too many packets were sent before the MAC address of the next hop was known.",
-	 .about = "While the kernel resolves the MAC address, a short queue (unres_qlen_bytes) "
-		  "holds the packets. Further packets push out older ones. A static neighbour "
-		  "entry, or one packet sent well before the traffic, avoids the loss.",
+	 .about = "While the kernel resolves the MAC address, a short queue (unres_qlen_bytes) holds the "
+		  "packets. Further packets push out older packets. A static neighbour entry, or a packet "
+		  "sent well before the traffic, avoids the loss.",
 	 .fix = "resolve the neighbour before the traffic starts",
 	 .command = "ip neigh show[ dev {ifname}]"},
 	{STAGE_NEIGH, "neigh-dnat", SEVERITY_ERROR, PROOF_LAB, HAS(dnat.backend),
@@ -285,16 +285,16 @@ const struct finding_row finding_rows[] = {
 	 .fix = "keep the link up, and do not replace qdiscs under traffic",
 	 .command = "ip -s -s link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc-horizon", SEVERITY_WARNING, PROOF_DATA, .reason = "FQ_HORIZON_LIMIT",
-	 .cause = "The launch time of the packets is beyond the horizon of fq[ on {ifname}]: it is too far in "
-		  "the future.",
+	 .cause = "fq[ on {ifname}] dropped packets because their launch time is too far in the future "
+		  "(horizon).",
 	 .about = "SO_TXTIME, SO_MAX_PACING_RATE or a BPF program gives a packet the time at which fq sends "
 		  "it. More than the horizon (10 seconds) ahead it is dropped. Usually the time comes from "
 		  "another clock than CLOCK_MONOTONIC, or a very low pacing rate has a long queue.",
 	 .fix = "correct the launch times or the pacing rate of the sender, or raise the horizon of fq",
 	 .command = "tc -s qdisc show dev {ifname}"},
 	{STAGE_QDISC, "qdisc-burst", SEVERITY_WARNING, PROOF_DATA, .reason = "QDISC_BURST_DROP",
-	 .cause = "More packets waited for the lock of the queue[ of {ifname}] than net.core.qdisc_max_burst "
-		  "allows: many CPUs send at once.",
+	 .cause = "More packets waited for the lock of the queue[ of {ifname}] than "
+		  "net.core.qdisc_max_burst allows: many CPUs send at once.",
 	 .about = "From Linux 7.2, CPUs that find the lock of a qdisc taken put their packets in a list, at "
 		  "most net.core.qdisc_max_burst packets.",
 	 .fix = "raise net.core.qdisc_max_burst, or use a qdisc with several queues (mq)",
@@ -380,7 +380,7 @@ const struct finding_row finding_rows[] = {
 	 .seen = SOFTIRQ, .setting = "{queues} of {queues_max} queues, {cpus#CPU}",
 	 .fix = "use {queues_fix} queues",
 	 .change = {CHANGE_CHANNELS, "{ifname}", "{channel}", "{queues_fix}", "{queues}"},
-	 .risk = "the link goes down for a moment; a single flow still uses one queue"},
+	 .risk = "the link goes down for a moment, and a single flow still uses one queue"},
 	{STAGE_NIC_RING, "nic-rss", SEVERITY_WARNING, PROOF_DATA, HAS(rss_used),
 	 .cause = "RSS spreads the packets of {ifname} over only {rss_used} of its {queues} queues, and "
 		  "a CPU is at its limit.",
@@ -391,20 +391,20 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "nic-irq", SEVERITY_WARNING, PROOF_GUEST, HAS(irqs),
 	 .cause = "CPU {cpu} serves {irqs} queues of {ifname} and is at its limit, while CPU {idle_cpu} "
 		  "is idle.",
-	 .about = "irqbalance may do this better, or revert the change. The change takes effect "
-		  "once the queue was empty: until then its CPU polls it without interrupts.",
+	 .about = "irqbalance may choose a better CPU, or revert the change. The interrupt moves when "
+		  "the queue is empty: until then its CPU polls the queue without interrupts.",
 	 .seen = SOFTIRQ "; interrupts {irq_list}", .setting = "interrupt {irq} on CPU {cpu}",
 	 .fix = "move interrupt {irq} to CPU {idle_cpu}",
 	 .change = {CHANGE_IRQ, NULL, "{irq}", "{idle_cpu}", NULL},
 	 .risk = "irqbalance, if it runs, moves the interrupt again"},
 	{STAGE_NIC_RING, "nic-rps", SEVERITY_WARNING, PROOF_DATA, HAS(rps_fix),
-	 .cause = "One CPU does the receive work of {ifname} and is at its limit. The NIC has one queue, "
-		  "and RPS is off.",
+	 .cause = "One CPU does the receive work of {ifname} and is at its limit. The NIC has a single "
+		  "queue, and RPS is off.",
 	 .about = "With RPS that CPU only sorts packets and hands them to other CPUs.",
 	 .seen = SOFTIRQ, .setting = "queues/rx-0/rps_cpus {rps}",
 	 .fix = "turn on RPS to the other CPUs",
 	 .change = {CHANGE_SYSFS, "{ifname}", "queues/rx-0/rps_cpus", "{rps_fix}", "{rps}"},
-	 .risk = "more work in total; a single flow still uses one CPU"},
+	 .risk = "more work in total, and a single flow still uses one CPU"},
 	{STAGE_NIC_RING, "nic-coalesce", SEVERITY_WARNING, PROOF_DATA, HAS(rx_usecs),
 	 .cause = "{ifname} waits {rx_usecs} us before it interrupts. At this rate more than half of its "
 		  "ring fills in that time.",
@@ -438,8 +438,8 @@ const struct finding_row finding_rows[] = {
 	 .fix = "disable idle states deeper than {idle_latency_fix_us} us",
 	 .command = "cpupower idle-set -D {idle_latency_fix_us}", .risk = "more power and heat"},
 	{STAGE_NIC_RING, "cpu-steal", SEVERITY_WARNING, PROOF_DATA, HAS(steal_percent),
-	 .cause = "The hypervisor took {steal_percent} % of this machine's CPU time. Rings and sockets "
-		  "fill meanwhile.",
+	 .cause = "The hypervisor took {steal_percent} % of this machine's CPU time, while rings and "
+		  "sockets filled.",
 	 .seen = "{steal_percent} % of {window_ns#} stolen",
 	 .fix = "reserve CPUs for this machine, or move it to a less crowded host"},
 	{STAGE_NIC_RING, "cpu-softirq", SEVERITY_WARNING, PROOF_DATA, HAS(of_cpu),
@@ -521,16 +521,17 @@ const struct finding_row finding_rows[] = {
 	 .setting = "{ifname} MTU {mtu}, {other} {other_mtu}", .fix = "set the same MTU on both ports",
 	 .command = "ip link show master {master}"},
 	{STAGE_L2, "l2-vlan", SEVERITY_WARNING, PROOF_DATA, HAS(stray_vlan),
-	 .cause = "{ifname} receives frames of VLAN {stray_vlan}, for which it has no VLAN interface: rx_dropped "
-		  "counts them.",
+	 .cause = "{ifname} receives frames of VLAN {stray_vlan}, for which it has no VLAN interface: "
+		  "rx_dropped counts them.",
 	 .about = "The switch port is a trunk, or the VLAN is tagged by mistake.",
-	 .fix = "add a VLAN interface if the frames are for this host, or remove the VLAN from the switch port",
+	 .fix = "add a VLAN interface if the frames are for this host, or remove the VLAN from the switch "
+		"port",
 	 .command = "ip link add link {ifname} name {ifname}.{stray_vlan} type vlan id {stray_vlan}"},
 	{STAGE_L2, "l2-stray", SEVERITY_INFO, PROOF_DATA, HAS(stray),
-	 .cause = "rx_dropped of {ifname} counts frames that nothing here takes: {stray}. No packet for this "
-		  "host is lost.",
-	 .about = "Switches send LLDP and STP, and an interface in promiscuous mode gets frames for others. "
-		  "The kernel counts a frame whose protocol it does not know as dropped.",
+	 .cause = "rx_dropped of {ifname} counts frames that nothing here takes: {stray}. No packet for "
+		  "this host is lost.",
+	 .about = "Switches send LLDP and STP, and an interface in promiscuous mode receives frames for "
+		  "other hosts. The kernel counts frames of unknown protocols as dropped.",
 	 .fix = "ignore the counter, or stop the sender of these frames",
 	 .command = "ip -s -s link show dev {ifname}"},
 	{STAGE_L2, "l2-otherhost", SEVERITY_WARNING, PROOF_LAB, .reason = "OTHERHOST",
@@ -617,11 +618,10 @@ const struct finding_row finding_rows[] = {
 	 .setting = "[rule {nat_rule}]", .fix = NAT_FIX, .command = "{entries}"},
 	{STAGE_IP_ROUTE, "ip-rpfilter-no-route", SEVERITY_WARNING, PROOF_LAB, has_no_way_back,
 	 .reason = "IP_RPFILTER",
-	 .cause = "Reverse path filtering dropped the packets: there is no route back to {source}[, whose "
-		  "packets arrive on {ifname}].",
-	 .about = "Loose mode (2) drops such packets too. Mode 0 accepts any source. Multicast "
-		  "from another network is the usual case: receivers never answer, so the missing "
-		  "route went unnoticed.",
+	 .cause = "Reverse path filtering dropped the packets[ on {ifname}]: this host has no route to "
+		  "their source {source}.",
+	 .about = "Loose mode (2) also drops such packets. Mode 0 accepts any source. Multicast from "
+		  "another network is the usual case, because receivers never answer.",
 	 .setting = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
 	 .fix = "add a route to {source}[ on {ifname}: `ip route add {source} dev {ifname}`, with `via` "
 		"if a gateway is between]",
@@ -638,8 +638,8 @@ const struct finding_row finding_rows[] = {
 	 .change = SYSCTL("net/ipv4/conf/{ifname}/rp_filter", "2", "{rp_filter}"),
 	 .risk = "packets with forged sources pass more easily"},
 	{STAGE_IP_ROUTE, "ip-rpfilter-unseen", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_RPFILTER",
-	 .cause = "Reverse path filtering dropped the packets: the route back to their source leaves by "
-		  "another interface than the one they arrived on[ ({ifname})], or there is none.",
+	 .cause = "Reverse path filtering dropped the packets: the route to their source is missing, or "
+		  "leaves on an interface other than the receiving interface[ ({ifname})].",
 	 .about = "Too few packets arrived to look up their source, or the kernel gives no drop "
 		  "reasons. The counter does not name the interface: shown is the strict one with "
 		  "the most traffic.",
@@ -661,8 +661,8 @@ const struct finding_row finding_rows[] = {
 	 .command = "sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding"},
 	{STAGE_IP_ROUTE, "ip-no-route", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_INNOROUTES",
 	 .cause = "This router has no route to the packets' destination[; they arrived on {ifname}].",
-	 .about = "A route of type unreachable counts too. The sender gets ICMP messages at a "
-		  "limited rate.",
+	 .about = "This includes routes of type unreachable. The sender gets ICMP messages at a limited "
+		  "rate.",
 	 .fix = "add a route to the destination",
 	 .command = "pktledger trace --by reason,location,flow --stage ip_route"},
 	{STAGE_IP_ROUTE, "ip-discard", SEVERITY_WARNING, PROOF_LAB,
@@ -676,8 +676,7 @@ const struct finding_row finding_rows[] = {
 	 .command = "pktledger trace --by reason,location,flow --stage ip_route"},
 	{STAGE_IP_ROUTE, "ip-own-source", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_LOCAL_SOURCE",
 	 .cause = "The packets[ on {ifname}] have a source address that this host has itself.",
-	 .about = "Another host has the same address, or packets of this host come back to it in a "
-		  "loop.",
+	 .about = "Another host has the same address, or a loop returns packets of this host.",
 	 .fix = "give each address to one host only, and remove loops", .command = "ip addr show"},
 	{STAGE_IP_ROUTE, "mcast-not-joined", SEVERITY_INFO, PROOF_LAB, HAS(not_joined),
 	 .cause = "The packets are multicast to a group that no program has joined[ on {ifname}].",
@@ -739,8 +738,8 @@ const struct finding_row finding_rows[] = {
 	 .cause = "No UDP socket is open on port {port}, so packets for it are refused.",
 	 .about = "The program does not run, listens on another port or address family, or runs in "
 		  "another namespace (--netns, --pid).",
-	 .seen = "[{refused#datagram} in this namespace arrived for ports without a socket, this one or "
-		 "others]",
+	 .seen = "[{refused#datagram} arrived in this namespace for ports without a socket, including "
+		 "other ports]",
 	 .fix = "start a receiver on port {port}", .command = "ss -ulpn sport = :{port}"},
 	{STAGE_UDP_LOOKUP, "udp-lookup-peer", SEVERITY_ERROR, PROOF_LAB, HAS(peer),
 	 .cause = "The socket on port {port}[ of {program}] is connected to {peer} and takes only packets "
@@ -755,7 +754,7 @@ const struct finding_row finding_rows[] = {
 	 .fix = "bind the receiver to 0.0.0.0 (or ::), or send to {bound}",
 	 .command = "ss -uanp sport = :{port}"},
 	{STAGE_UDP_LOOKUP, "udp_lookup", SEVERITY_ERROR, PROOF_LAB,
-	 .cause = "No socket took the packets[ for port {port}]: none is open, or the open one is bound to "
+	 .cause = "No socket took the packets[ for port {port}]: no socket is open, or it is bound to "
 		  "another address or interface, or connected to another peer.",
 	 .fix = "start a receiver for that address, port and sender before the sender",
 	 .command = "ss -uanp[ sport = :{port}]"},
@@ -825,11 +824,11 @@ const struct finding_row finding_rows[] = {
 		  "with idle CPUs. In a container this is its CPU limit, in Kubernetes the limit "
 		  "of the pod.",
 	 .seen = "the quota withheld {throttled_ns#} of CPU time",
-	 .fix = "raise the quota (cpu.max, CPUQuota=, the CPU limit of the container), or reduce the work in "
-		"the cgroup"},
+	 .fix = "raise the quota (cpu.max, CPUQuota=, the CPU limit of the container), or reduce the work "
+		"in the cgroup"},
 	{STAGE_RCVBUF, "rcvbuf-cpu", SEVERITY_WARNING, PROOF_LAB, waited_for_cpu,
-	 .cause = "The receive buffer was full because {reader} waited for a CPU: there are too few CPUs, or "
-		  "other work came first.",
+	 .cause = "The receive buffer was full because {reader} waited for a CPU: there are too few CPUs, "
+		  "or other work came first.",
 	 .about = "Other processes, interrupts or the hypervisor used the CPUs. A larger buffer "
 		  "only bridges short waits.",
 	 .fix = "reserve a CPU for the reader, raise its priority, or move other work away"},
@@ -840,8 +839,8 @@ const struct finding_row finding_rows[] = {
 		  "help.",
 	 .fix = "reduce the work per packet, use recvmmsg(), or add readers (SO_REUSEPORT)"},
 	{STAGE_RCVBUF, "rcvbuf-futex", SEVERITY_WARNING, PROOF_DATA, is_in_futex,
-	 .cause = "The receive buffer was full because {reader} waited for another thread (futex): for a "
-		  "lock, or for room in a queue of its own program.",
+	 .cause = "The receive buffer was full because {reader} waited for another thread of its program "
+		  "(futex): for a lock, or for room in a queue.",
 	 .about = "It hands packets to other threads of its program, and these are slower. A "
 		  "dedicated receiving thread does not help, because it is one already. rsyslog, "
 		  "for example, blocks its receiver while its main queue is full.",
@@ -883,8 +882,8 @@ const struct finding_row finding_rows[] = {
 		"would have held the lost packets",
 	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK},
 	{STAGE_RCVBUF, "rcvbuf-slow", SEVERITY_WARNING, PROOF_LAB, is_slow,
-	 .cause = "Packets arrived faster than the receiver[ {program}] read them. A larger buffer only delays "
-		  "the loss.",
+	 .cause = "Packets arrived faster than the receiver[ {program}] read them. A larger buffer only "
+		  "delays the loss.",
 	 .about = "Does the reader work between two reads, wait for a lock or a disk, run on the "
 		  "CPU that also receives, or in a cgroup without CPU time?",
 	 .fix = "speed up the reader (recvmmsg(), less work between reads), or add readers "
@@ -893,8 +892,8 @@ const struct finding_row finding_rows[] = {
 	 .cause = "The receive buffer was full. Too little was seen to tell bursts from a slow reader.",
 	 .fix = "watch the reader for longer with `pktledger check -t 10`"},
 	{STAGE_SOCKET_READ, "socket_read", SEVERITY_ERROR, PROOF_LAB,
-	 .cause = "Packets were taken from the socket's queue but not delivered: their checksum was wrong, or "
-		  "recv() got an invalid buffer.",
+	 .cause = "Packets were taken from the socket's queue but not delivered: their checksum was "
+		  "wrong, or recv() got an invalid buffer.",
 	 .fix = "send complete checksums, and pass valid buffers to recv()"},
 	{STAGE_SOCKET_CLOSE, "socket_close", SEVERITY_INFO, PROOF_LAB,
 	 .cause = "Packets still waited in the socket when it was closed. No kernel counter shows them.",
@@ -951,8 +950,8 @@ const struct finding_row finding_rows[] = {
 	 .cause = "The segments did not fit the state of their connection.",
 	 .fix = "look for connections that one end closed early", .command = "ss -tan"},
 	{STAGE_TCP_RCVBUF, "tcp-prune", SEVERITY_WARNING, PROOF_LAB, .reason = "TCP_OFO_QUEUE_PRUNE",
-	 .cause = "A TCP connection discarded data that it had already received: its receive buffer was full "
-		  "of data after a gap.",
+	 .cause = "A TCP connection discarded data that it had already received: its receive buffer was "
+		  "full of data after a gap.",
 	 .about = "Later segments waited for a lost one, and there was no more room. The kernel "
 		  "discarded the newest of them (tcp_prune_ofo_queue()), although it had "
 		  "acknowledged them selectively. The first loss is the cause.",
@@ -990,16 +989,16 @@ const struct finding_row finding_rows[] = {
 		"maxseg size set rt mtu), or set net.ipv4.tcp_mtu_probing to 1",
 	 .command = "ss -tin"},
 	{STAGE_TCP, "tcp-reordered", SEVERITY_WARNING, PROOF_LAB, HAS(again),
-	 .cause = "Segments were retransmitted although they had arrived: they arrived late or reordered, or "
-		  "their acknowledgment was lost downstream.",
+	 .cause = "Segments were retransmitted although they had arrived: they arrived late or reordered, "
+		  "or their acknowledgment was lost downstream.",
 	 .about = "One host cannot tell the causes apart: join the ledgers of both hosts with "
 		  "`report` to see the losses on the way back. Paths of unequal latency (bonding "
 		  "without a layer 4 hash, packets sprayed over links, queues of several CPUs) "
 		  "reorder packets, and a latency that jumps ends a timer. Without SACK a timeout "
 		  "retransmits everything.",
 	 .seen = "{lost} of {again} retransmissions were not needed",
-	 .fix = "remove losses on the way back; otherwise keep each connection on one path (a hash of "
-		"addresses and ports), and the latency steady",
+	 .fix = "remove losses on the return path, and keep each connection on one path (a hash of "
+		"addresses and ports) with steady latency",
 	 .command = "ss -tin"},
 	{STAGE_TCP, "tcp", SEVERITY_INFO, PROOF_LAB, .cause = "TCP dropped the segments.",
 	 .fix = "look at the reason", .command = "ss -tin"},

@@ -213,7 +213,7 @@ static int open_asked(const struct look_spec *spec, struct netns *ns, struct err
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d", spec->pid);
 	if (spec->pid && access(path, F_OK))
-		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
+		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "cannot find process %d",
 				 spec->pid);
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", spec->pid);
 	return netns_open(ns, spec->netns ? spec->netns : path, err);

@@ -94,9 +94,9 @@ void print_remedy(const struct print_view *v, const struct remedy *r)
 		const char *text;
 	} texts[] = {
 		[REMEDY_HELPED] = {STYLE_GOOD, ""},
-		[REMEDY_NO_HELP] = {STYLE_BAD, "; that does not help, and is taken back"},
+		[REMEDY_NO_HELP] = {STYLE_BAD, ", so the change is undone"},
 		[REMEDY_NO_TRAFFIC] = {STYLE_WARN,
-				       "; too little came meanwhile to say that it helped"},
+				       ", with too little traffic for a comparison"},
 	};
 	struct page p = print_page(v, 0);
 
@@ -536,6 +536,6 @@ void print_change_report(const struct print_view *v, const struct change_report 
 		  STYLE_PLAIN, "%s%s%s%s%s", report->title, *report->current ? ": " : "",
 		  report->current, *report->why ? "; " : "", report->why);
 	if ((report->outcome == CHANGE_FOREIGN || report->outcome == CHANGE_KEPT) && report->change)
-		put_command(&p, 9, "to put it back all the same: ",
+		put_command(&p, 9, "to restore it anyway: ",
 			    change_command(report->change, true, command, sizeof(command)));
 }
