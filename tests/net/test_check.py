@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import labs
-from ends import PORT, enter, sysctl
+from ends import PORT, enter, nft, sysctl
 from lib import exclusive, first as named_first
 from lib import (EVERYTHING, assert_findings, assert_valid, case, directory, first_finding, main,
                  pktledger, proves, require, rootless, skip, started,
@@ -201,6 +201,30 @@ def another_namespace_loses():
 
 @case
 @exclusive
+def more_namespaces_than_are_read():
+    """The others are judged by their counters, each once; the window is long enough for all of them."""
+    sender = SENDER.replace("s.bind", "0 and s.bind")
+    names = [f"{NAME}-{i}" for i in range(10)]
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            subprocess.run(["ip", "netns", "add", name], check=True)
+            stack.callback(subprocess.run, ["ip", "netns", "del", name], check=True)
+            subprocess.run(["ip", "-n", name, "link", "set", "lo", "up"], check=True)
+            process = subprocess.Popen([sys.executable, "-c", sender, TX, "127.0.0.1", "9", "5", "0.1",
+                                        "9"], stdout=subprocess.DEVNULL,
+                                       preexec_fn=lambda name=name: enter(name))
+            stack.callback(lambda process=process: (process.kill(), process.wait()))
+        end = pktledger("check", "-j").json["end"]
+        found = [f["netns"] for f in end["findings"] if f["losing"] and f.get("netns") in names]
+        assert sorted(found) == names, end
+        assert all(f["command"].startswith(f"ip netns exec {f['netns']} ss ") for f in end["findings"]
+                   if f.get("netns") in names), end
+        assert end["namespaces_losing_unread"] >= 3, end  # this one has a place
+        assert end["window_ns"] > 1.5e9, end  # one second shows 50 losses of each
+
+
+@case
+@exclusive
 def neighbour_of_another_namespace():
     """Its counter is the host's: neither place nor command are of the namespace that was asked for."""
     require(Path("/proc/net/stat/arp_cache").exists(), "not the first network namespace")
@@ -375,7 +399,7 @@ def no_route_back(mode, command):
         else:
             traced = pktledger("trace", "-j", "-t", "1", "--netns", f"{NAME}-rx").json["end"]
             found = assert_findings(traced["findings"], "ip-rpfilter-no-route")
-        assert found["id"] == "ip-rpfilter-no-route" and "back to 198.19.0.1" in found["cause"], found
+        assert found["id"] == "ip-rpfilter-no-route" and "source 198.19.0.1" in found["cause"], found
         assert not found["undo"] and "rp_filter=" not in found["command"], found
         advice = re.search(r"`(ip route add [^`]*)`", found["fix"])[1]
         labs.do(f"{NAME}-rx", *advice.split())
@@ -437,17 +461,12 @@ def socket_that_takes_other_packets(address, peer, words, ids):
         assert not [f for f in findings("--port", str(PORT)) if f["stage"] == "udp_lookup"]
 
 
-def nft(side, text):
-    subprocess.run(["ip", "netns", "exec", f"{NAME}-{side}", "nft", "-f", "-"], input=text, text=True,
-                   check=True, capture_output=True)
-
-
 @case
 def other_ports_are_not_the_port_s():
     """--port: neither shown nor changed is what other ports lose; what may be of any port is a note."""
     with Lab() as lab:
         lab.start("rx", HOLDER, "0.0.0.0", PORT)
-        nft("rx", "table inet t { chain in { type filter hook input priority 0; "
+        nft(f"{NAME}-rx", "table inet t { chain in { type filter hook input priority 0; "
                   "udp dport 10 counter drop; ip saddr 198.18.0.9 counter drop; }; }")
         ip("tx", "addr", "add", "198.18.0.9/24", "dev", "v-tx")
         lab.sender(20, 0.01, port=9)
@@ -465,7 +484,7 @@ def other_ports_are_not_the_port_s():
 def rule_as_nft_prints_it():
     """The command deletes the rule, and the loss is gone."""
     with Lab() as lab:
-        nft("rx", "table inet t { chain in { type filter hook input priority 0; "
+        nft(f"{NAME}-rx", "table inet t { chain in { type filter hook input priority 0; "
                   'udp dport 9 counter drop comment "no discard"; }; }')
         lab.sender(20, 0.01, port=9)
         (f,) = [f for f in findings() if f["id"] == "netfilter-rule"]

@@ -283,7 +283,7 @@ static int texts_read(const char *paths, struct look *l, bool *text, struct erro
 		if (rc)
 			error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", name);
 	}
-	*text = !rc && (comma || *at[0] != '{');
+	*text = !rc && (comma || !strstr(at[0], "\"event\":"));
 	if (*text) {
 		l->at[0] = mem_new(l->at[0]);
 		l->at[0]->ns = NETNS_NONE;

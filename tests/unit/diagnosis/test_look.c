@@ -114,8 +114,6 @@ static const struct check_finding *finding(const struct look *l, const char *id)
 	return found;
 }
 
-#define NOBODYS 1 /* inodes of namespaces that nobody has: from here */
-
 /*
  * Of a device that was there before: what its root qdisc dropped, if it is the same one, and what
  * its NIC lost.
@@ -158,130 +156,6 @@ CASE(losses_of_devices)
 			nic_plan_free(device[at].plan);
 		}
 	}
-}
-
-/* `n` namespaces of which nothing is read any more; another follows, which is not to be seen. */
-static void spaces_that_lost(struct looker *k, struct space *at, const uint64_t *lost, unsigned n)
-{
-	k->spaces = (struct list){.at = at, .size = sizeof(*at), .n = n};
-	for (unsigned i = 0; i <= n; i++)
-		at[i] = (struct space){
-			.inum = NOBODYS + i, .now_read = true, .lost = i < n ? lost[i] : 50};
-}
-
-/* Enough is seen of all that lose, or it is not. */
-CASE(enough_of_each)
-{
-	static const struct {
-		uint64_t lost[3];
-		unsigned losing;
-		bool enough;
-	} rows[] = {
-		{{0, 0, 0}, 0, true},
-		{{1, 0, 0}, 1, false},
-		{{0, 0, LOOK_ENOUGH - 1}, 1, false},
-		{{0, LOOK_ENOUGH, 0}, 1, true},
-		{{LOOK_ENOUGH - 1, LOOK_ENOUGH, 0}, 2, false},
-		{{LOOK_ENOUGH + 1, 0, LOOK_ENOUGH - 1}, 2, false},
-		{{LOOK_ENOUGH, LOOK_ENOUGH, LOOK_ENOUGH}, 3, true},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct looker k = {};
-		struct space at[4];
-		bool enough;
-
-		spaces_that_lost(&k, at, rows[i].lost, 3);
-		assert_int_equal(watch_spaces(&k, LOOK_NS, &enough), rows[i].losing);
-		assert_int_equal(enough, rows[i].enough);
-		assert_true(k.again && clock_now() - k.read_ns < LOOK_LONGEST_NS);
-		for (unsigned s = 0; s < 3; s++)
-			assert_false(at[s].now_read);
-		assert_true(at[3].now_read);
-	}
-}
-
-/* Those that lose most come first; for whom there is no place is counted, this one has one. */
-CASE(no_place_is_left)
-{
-	static const uint64_t lost[] = {7, 0, 9, 9, 5};
-	struct look l = {.n = LOOK_PLACES};
-	struct looker k = {.l = &l};
-	struct netns own = NETNS_NONE;
-	struct error err = {};
-	struct space at[6];
-
-	assert_int_equal(netns_current(&own, &err), 0);
-	assert_int_equal(owners_open(&l.owners, NULL, &err), 0);
-	spaces_that_lost(&k, at, lost, 5);
-	at[0].inum = own.inum;
-	assert_int_equal(add_places(&k, false, &err), 0);
-	assert_int_equal(l.losing, 3);
-	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(at[i].lost, ((uint64_t[]){9, 9, 7, 5, 0})[i]);
-	assert_int_equal(by_loss(&at[0], &at[1]), 0);
-	netns_close(&own);
-	owners_close(l.owners);
-}
-
-/* By counters alone: what is found of a namespace already is not found again. */
-CASE(by_counters_alone)
-{
-	static const uint64_t lost[] = {7, 7, 7, 0, 7, 7};
-	enum { FOUND, LAST, SILENT, NOTHING, OWN, UNKNOWN };
-	struct look l = {};
-	struct looker k = {.l = &l, .spec = &(struct look_spec){}};
-	struct netns own = NETNS_NONE;
-	struct check_finding *c;
-	char name[OWNER_NETNS];
-	struct error err = {};
-	struct space at[7];
-
-	assert_int_equal(netns_current(&own, &err), 0);
-	assert_int_equal(owners_open(&l.owners, NULL, &err), 0);
-	for (unsigned again = 0; again < 2; again++) {
-		static const unsigned of[] = {FOUND, SILENT, LAST};
-
-		spaces_that_lost(&k, at, lost, 6);
-		at[OWN].inum = own.inum;
-		for (unsigned i = 0; i < 7; i++) {
-			at[i].found.at = c = list_room(NULL, 0, sizeof(*c));
-			at[i].found.n = 1;
-			c->losing = true;
-			snprintf(c->subject, sizeof(c->subject), "%u", i);
-			strcpy(c->finding.command, "ss -u");
-		}
-		for (unsigned i = 0; i < 3; i++) {
-			l.findings.at = list_room(l.findings.at, l.findings.n, sizeof(*c));
-			c = &l.findings.at[l.findings.n++];
-			c->losing = of[i] != SILENT;
-			owners_netns(l.owners, at[of[i]].inum, c->finding.netns);
-		}
-		/* as read a moment ago, or so long ago that they are read again */
-		k.again = false;
-		k.read_ns = clock_now() - (again ? LOOK_NS / 4 : 0);
-		conclude(&k, LOOK_NS, false);
-		assert_int_equal(l.findings.n, 3);
-		conclude(&k, LOOK_NS, true);
-		assert_int_equal(k.again, again);
-		assert_int_equal(l.findings.n, 5);
-		for (unsigned i = 0; i < 2; i++) {
-			c = &l.findings.at[3 + i];
-			assert_string_equal(c->subject, i ? "5" : "2");
-			owners_netns(l.owners, at[i ? UNKNOWN : SILENT].inum, name);
-			assert_string_equal(c->finding.netns, name);
-			assert_string_equal(c->finding.command, ""); /* who knows how to enter it */
-		}
-		assert_true(at[FOUND].lost == 0 && at[LAST].lost == 0);
-		for (unsigned i = 0; i < 7; i++) {
-			counters_free(&at[i].now);
-			check_findings_free(&at[i].found);
-		}
-		check_findings_free(&l.findings);
-		l.findings = (struct check_findings){};
-	}
-	netns_close(&own);
-	owners_close(l.owners);
 }
 
 /* A command is run where it belongs, if there is one and it is known how; none is left to change.
