@@ -341,7 +341,7 @@ def nothing_to_do():
         result = pktledger("check", "--undo", "--undo-file", str(file))
         assert result.status == 0 and "nothing to undo" in result.err, result
         result = check("--apply", "--yes", "--undo-file", str(file), "ip-rpfilter")
-        assert result.status == 1 and "not among those" in result.err, result
+        assert result.status == 1 and "has no finding" in result.err, result
 
 
 @case

@@ -488,8 +488,8 @@ def rule_as_nft_prints_it():
                   'udp dport 9 counter drop comment "no discard"; }; }')
         lab.sender(20, 0.01, port=9)
         (f,) = [f for f in findings() if f["id"] == "netfilter-rule"]
-        assert "udp dport 9 counter packets" in f["facts"]["setting"], f
-        assert 'drop comment "no discard"' in f["facts"]["setting"], f
+        assert "udp dport 9 counter packets" in f["facts"]["rule"], f
+        assert 'drop comment "no discard"' in f["facts"]["rule"], f
         assert f["command"].startswith(f"ip netns exec {NAME}-rx nft delete rule inet t in handle "), f
         subprocess.run(f["command"].split(), check=True)
         assert {f["id"] for f in findings() if f["losing"]} == {"udp_lookup"}

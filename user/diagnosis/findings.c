@@ -142,10 +142,10 @@ void finding_outline(char *out, size_t size, const char *template)
 			p += strcspn(p, "]");
 		} else if (*p == '{') {
 			for (p++; *p != '}' && n + 1 < size; p++) {
-				if (isalpha((unsigned char)*p) || *p == '_')
-					out[n++] = (char)toupper((unsigned char)*p);
-				else
+				if (*p == '#')
 					p += strcspn(p, "}") - 1;
+				else
+					out[n++] = (char)toupper((unsigned char)*p);
 			}
 		} else {
 			out[n++] = *p;

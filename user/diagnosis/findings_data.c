@@ -597,7 +597,7 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NETFILTER, "netfilter-rule", SEVERITY_WARNING, PROOF_LAB, HAS(rule_handle),
 	 .cause = "A firewall rule[ in the {hook} hook] dropped the packets.",
 	 .about = "The counter of the rule moved by as much in the same time. The command deletes it.",
-	 .seen = "{rules}", .setting = "[{rule}]",
+	 .seen = "{rules}[: {rule}]",
 	 .fix = "review the rule, and delete it if it drops more than it should",
 	 .command = "nft delete rule {rule_chain} handle {rule_handle}",
 	 .risk = "all packets that the rule dropped pass, unless a later rule drops them"},

@@ -241,7 +241,7 @@ CASE(outline)
 	char text[64];
 
 	finding_outline(text, sizeof(text), "{used#} of {limit*2}[ on {ifname}], {a_b#packet}");
-	assert_string_equal(text, "USED of LIMIT, A_B");
+	assert_string_equal(text, "USED of LIMIT*2, A_B");
 	finding_outline(text, 4, "{ifname}");
 	assert_string_equal(text, "IFN");
 }

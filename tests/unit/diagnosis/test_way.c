@@ -603,7 +603,7 @@ CASE(all_that_is_read)
 
 	assert_true(facts.window_ns >= took);
 	assert_int_equal(facts.n_links, FACTS_LINKS - 2);
-	assert_int_equal(unread(&facts, "d1", "went away") + unread(&facts, "e1", "went away"), 2);
+	assert_int_equal(unread(&facts, "d1", "removed") + unread(&facts, "e1", "removed"), 2);
 	for (unsigned i = 0; i < facts.n_links; i++) {
 		const struct facts_link *link = &facts.link[i];
 
