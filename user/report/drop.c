@@ -14,7 +14,6 @@
 #include "base/num.h"
 #include "monitor/describe.h"
 #include "report/capfile.h"
-#include "report/series.h"
 #include "watch_abi.h"
 
 #define HEX_LINE 16 /* bytes per line, half of them if the page is narrower */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The balance of TCP flows: "tcp" of the end of a trace, and its text. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"

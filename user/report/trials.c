@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/record.h"
-#include "drops/stagemap.h"
 #include "report/load.h"
 #include "report/page.h"
 #include "report/series.h"
