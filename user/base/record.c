@@ -249,18 +249,26 @@ static int read_value(struct json_object *o, const struct record_field *f, void 
  * Zeroes each member separately: parts of an object may be anywhere in the struct, so memset() does
  * not do.
  */
-static void clear(const struct record_field *f, void *to)
+static void clear(const struct record_field *rows, void *to)
 {
-	size_t n = f->items ? f->items : 1;
+	for (const struct record_field *f = rows; f && f->key; f++) {
+		char *at = (char *)to + f->offset;
+		const size_t n = f->items ? f->items : 1;
 
-	if (f->type == RECORD_NESTED || f->type == RECORD_ROWS) {
-		for (size_t i = 0; i < n; i++)
-			record_read(NULL, f->rows, (char *)to + i * f->size);
-	} else if (f->type == RECORD_ENUM) {
-		for (size_t i = 0; i < n; i++)
-			((int *)to)[i] = f->unknown;
-	} else {
-		memset(to, 0, n * f->size);
+		if (f->count)
+			*(unsigned *)((char *)to + f->count - 1) = 0;
+		if (f->when)
+			*(bool *)((char *)to + f->when - 1) = false;
+		if (f->type == RECORD_OWN && f->read)
+			f->read(NULL, at);
+		else if (f->type != RECORD_NESTED && f->type != RECORD_ROWS)
+			memset(at, 0, n * f->size);
+		for (size_t i = 0; i < n; i++) {
+			if (f->type == RECORD_NESTED || f->type == RECORD_ROWS)
+				clear(f->rows, at + i * f->size);
+			else if (f->type == RECORD_ENUM)
+				((int *)at)[i] = f->unknown;
+		}
 	}
 }
 
@@ -314,26 +322,27 @@ static int read_field(const struct json_object *o, const struct record_field *f,
 	return rc;
 }
 
-int record_read(const struct json_object *o, const struct record_field *rows, void *to)
+static int read_rows(const struct json_object *o, const struct record_field *rows, void *to)
 {
 	int rc = 0;
 
 	for (const struct record_field *f = rows; f && f->key; f++) {
-		clear(f, (char *)to + f->offset);
-		if (f->count)
-			*(unsigned *)((char *)to + f->count - 1) = 0;
-		if (f->when)
-			*(bool *)((char *)to + f->when - 1) = false;
-	}
-	for (const struct record_field *f = rows; f && f->key; f++) {
-		if (f->type == RECORD_ROWS ? record_read(o, f->rows, (char *)to + f->offset)
+		char *at = (char *)to + f->offset;
+
+		if (f->type == RECORD_ROWS ? read_rows(o, f->rows, at)
 		    : f->type != RECORD_OWN ? read_field(o, f, to)
 					    : 0)
 			rc = -EBADMSG;
 		if (f->type == RECORD_OWN && f->read)
-			f->read(json_get(o, f->key), (char *)to + f->offset);
+			f->read(json_get(o, f->key), at);
 	}
 	return rc;
+}
+
+int record_read(const struct json_object *o, const struct record_field *rows, void *to)
+{
+	clear(rows, to);
+	return read_rows(o, rows, to);
 }
 
 /* Schemas */
