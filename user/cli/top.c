@@ -558,6 +558,8 @@ static unsigned draw_rows(struct view *v, const struct view_input *in, unsigned 
 	}
 	if (cols() < BYTES_COLS) /* bytes/s take the place of the percentage */
 		column[v->sort == ROW_BYTES ? ROW_LOSS : ROW_BYTES].width = 0;
+	if (cols() < WIDE_COLS && v->sort != ROW_PACKETS)
+		column[ROW_PACKETS].width = 0;
 	if (l.n || main)
 		y = draw_grid(&g, y, end, main ? &v->at : NULL);
 	if (!l.n && main)

@@ -149,9 +149,10 @@ CASE(test_sizes)
 		assert_shows(screen, "read 781k/s");
 		assert_shows(screen, "lost 30.4k/s 3.74 %");
 		assert_shows(screen, "pps↓");
-		assert_shows(screen, cols < 100 ? "\n>   30.1k     1.20M   99.26 %  rcvbuf"
-						: "\n>   30.1k     16.3M     1.20M   99.26 %  rcvbuf");
-		assert_shows(screen, cols < 100 ? "    17   <0.01 %  qdisc" : " 17   <0.01 %  qdisc");
+		assert_shows(screen, cols < 80	 ? "\n>   30.1k   99.26 %  rcvbuf"
+				     : cols < 100 ? "\n>   30.1k     1.20M   99.26 %  rcvbuf"
+						  : "\n>   30.1k     16.3M     1.20M   99.26 %  rcvbuf");
+		assert_shows(screen, cols < 80 ? "   <0.01 %  qdisc" : " 17   <0.01 %  qdisc");
 		assert_shows(screen, "q quit  ? help  Enter open");
 		/* a wide screen also has the cause and the interface */
 		assert_int_equal(strstr(screen, "SOCKET_RCVBUFF  eth0") != NULL, cols >= 132);
