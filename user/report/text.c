@@ -273,7 +273,7 @@ static void put_stage(struct page *p, const struct result *r, enum stage stage, 
 	const struct result_stage *sums = &r->stage[stage];
 	unsigned n = group_causes(r, stage, group);
 
-	page_row(p, STYLE_BOLD, 2, stage_name(stage), sums->packets, sums->packets ? r->sent : 0);
+	page_row(p, STYLE_BAD, 2, stage_name(stage), sums->packets, sums->packets ? r->sent : 0);
 	if (n == 1)
 		put_cause(p, &group[0], verbosity);
 	else if (n)
