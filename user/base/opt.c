@@ -367,7 +367,9 @@ static char *suggest(char *buf, size_t size, const char *dashes, const char *wor
 {
 	const char *near = opt_nearest(word, names, n);
 
-	snprintf(buf, size, near ? " (did you mean %s%s?)" : "", dashes, near);
+	*buf = '\0';
+	if (near)
+		snprintf(buf, size, " (did you mean %s%s?)", dashes, near);
 	return buf;
 }
 

@@ -401,7 +401,7 @@ static void put_link(struct page *p, const struct json_object *l)
 		"{?rss}RSS over\v{rss.used},",
 		"qdisc\v{qdisc:none},",
 		"{?rp_filter}rp_filter\v{rp_filter},",
-		"GSO\v{gso|on|off}, GRO\v{gro|on|off}{gro_hw|\vin\vhardware}{lro|, LRO\von}, "
+		"GSO\v{gso|on|off}, GRO\v{gro|on|off}{gro_hw|\vin\vhardware}{lro|, LRO\von},",
 		"NAPI\v{threaded_napi|threads|softirq}, XDP\v{xdp:none}",
 		"{?native_xdp}(AF_XDP {zero_copy|zero-copy|native})",
 	};
