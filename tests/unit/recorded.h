@@ -62,7 +62,7 @@ static inline const char *recorded_text(const struct recorded_field *f, const vo
 				continue;
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s=",
 						len ? " " : "", recorded_name(f, i, name));
-			len += (size_t)(f->n ? snprintf(text + len, sizeof(text) - len, "%" PRIu64,
+			len += (size_t)(f->n ? snprintf(text + len, sizeof(text) - len, "%" PRId64,
 							value)
 					     : snprintf(text + len, sizeof(text) - len, "%s",
 							f->names[value]));

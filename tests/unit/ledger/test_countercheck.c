@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Every case of tests/fixtures/counters is an experiment with known truth, or a row of the table. */
+/* tests/fixtures/counters: experiments with known truth, and rows of the table. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -108,10 +108,10 @@ static void check(const struct run *r, const struct result_counter *rows, size_t
 #define MOVED 7
 
 /*
- * "moves may tx v-tx:tx_dropped xdp - xdp_bulk_tx tx fq": how surely (never, must, may, quirk: which
- * may be documented) seven skbs lost there move each of the counters, with a fact of the engines.
- * Both devices are a pair of veth; without more, send() has no qdisc, and fills the receiver's backlog
- * within the call.
+ * "moves may tx v-tx:tx_dropped xdp - xdp_bulk_tx tx fq": how surely (never, must, may, or quirk,
+ * which may be documented) seven skbs lost there move each of the counters, with a fact of the
+ * engines. Both devices are a pair of veth; without more, send() has no qdisc, and fills the
+ * receiver's backlog within the call.
  */
 static void moves(char *text)
 {
