@@ -1,199 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cases.h"
-#include "base/num.h"
+#include "recorded.h"
 
-#define UNTOUCHED 0xdeadbeefULL
-
-struct number_case {
-	const char *text;
-	int code;
-	uint64_t value;
+/* A number of any kind. What is refused changes nothing. */
+union number {
+	uint64_t u64;
+	struct rate rate;
+	struct limit limit;
+	struct endpoint endpoint;
 };
 
-static void check_numbers(int (*parse)(const char *, uint64_t *), const struct number_case *c)
+static int parse(const char *kind, const char *word, union number *n)
 {
-	for (; c->text; c++) {
-		uint64_t v = UNTOUCHED;
-		int code = parse(c->text, &v);
-
-		if (code != c->code || v != (code ? UNTOUCHED : c->value))
-			fail_msg("'%s': %d, %llu; wanted %d, %llu", c->text, code,
-				 (unsigned long long)v, c->code, (unsigned long long)c->value);
-	}
+	return !strcmp(kind, "u64")	? num_u64(word, 0, UINT64_MAX, &n->u64)
+	       : !strcmp(kind, "port")	? num_u64(word, 1, 65535, &n->u64)
+	       : !strcmp(kind, "count") ? num_count(word, &n->u64)
+	       : !strcmp(kind, "size")	? num_size(word, &n->u64)
+	       : !strcmp(kind, "time")	? num_time(word, &n->u64)
+	       : !strcmp(kind, "rate")	? num_rate(word, &n->rate)
+	       : !strcmp(kind, "limit") ? num_limit(word, &n->limit)
+					: num_endpoint(word, &n->endpoint);
 }
 
-/* Calls refused(word, code) for each of the words that bars separate; the empty word is one, too.
- */
-static void each_word(const char *words, int code, void (*refused)(const char *word, int code))
+static const char *print(const char *kind, const union number *n)
+{
+	static char plain[24];
+
+	snprintf(plain, sizeof(plain), "%" PRIu64, n->u64);
+	return !strcmp(kind, "count")	   ? num_text_count(n->u64)
+	       : !strcmp(kind, "size")	   ? num_text_size(n->u64)
+	       : !strcmp(kind, "time")	   ? num_text_time(n->u64)
+	       : !strcmp(kind, "rate")	   ? num_text_rate(&n->rate)
+	       : !strcmp(kind, "limit")	   ? num_text_limit(&n->limit)
+	       : !strcmp(kind, "endpoint") ? num_text_endpoint(&n->endpoint)
+					   : plain;
+}
+
+/* Words separated by bars; the empty word is one, too. */
+static void refused(const char *kind, const char *words, int code)
 {
 	char word[80];
 
 	for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
+		union number n, before;
+
+		memset(&n, 0x5a, sizeof(n));
+		before = n;
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, "|"), at);
-		refused(word, code);
+		if (parse(kind, word, &n) != code)
+			fail_msg("%s '%s' is not %d", kind, word, code);
+		assert_memory_equal(&n, &before, sizeof(n));
 	}
 }
 
-static int (*parse_number)(const char *, uint64_t *);
-
-static void number_refused(const char *word, int code)
+static void take_line(void *arg, const char *verb, char *text)
 {
-	check_numbers(parse_number, (struct number_case[]){{word, code, 0}, {0}});
-}
+	const char *kind = strsep(&text, " "), *word;
+	union number n;
 
-/* What is no number of this kind, and what is too large for one; and what is none of any. */
-static void refuse(int (*parse)(const char *, uint64_t *), const char *invalid, const char *range)
-{
-	parse_number = parse;
-	each_word(invalid, -EINVAL, number_refused);
-	each_word(range, -ERANGE, number_refused);
-	each_word("| |-1|+1| 1|1 |1\n|12abc|abc|0x10|1e3|1,000|1.|.5|1.5.5|1 k|1kk|k|nan|inf|--|"
-		  "\xd9\xa1|1\xc2\xa0",
-		  -EINVAL, number_refused);
-	each_word("18446744073709551616|99999999999999999999999999", -ERANGE, number_refused);
-}
-
-static int parse_u64(const char *s, uint64_t *out)
-{
-	return num_u64(s, 0, UINT64_MAX, out);
-}
-
-static int parse_port(const char *s, uint64_t *out)
-{
-	return num_u64(s, 1, 65535, out);
-}
-
-CASE(test_u64)
-{
-	static const struct number_case good[] = {
-		{"0", 0, 0},
-		{"007", 0, 7},
-		{"18446744073709551615", 0, UINT64_MAX},
-		{0},
-	};
-	static const struct number_case port[] = {{"1", 0, 1}, {"65535", 0, 65535}, {0}};
-
-	check_numbers(parse_u64, good);
-	refuse(parse_u64, "1.5|1k|99999999999999999999x", "18446744073709551616");
-	check_numbers(parse_port, port);
-	refuse(parse_port, "1.5|1k", "0|65536");
-}
-
-CASE(test_count)
-{
-	static const struct number_case cases[] = {
-		{"0", 0, 0},
-		{"1000000", 0, 1000000},
-		{"10k", 0, 10000},
-		{"10K", 0, 10000},
-		{"1.5M", 0, 1500000},
-		{"2G", 0, 2000000000},
-		{"0.001k", 0, 1},
-		{"1.000", 0, 1},
-		{"1.500k", 0, 1500},
-		{"18446744073.709551615G", 0, UINT64_MAX},
-		{0},
-	};
-
-	check_numbers(num_count, cases);
-	refuse(num_count, "0.0001k|1.5|1.0005k|1m|1g|1T|1kB",
-	       "18446744073.709551616G|18446744073709551615k");
-}
-
-CASE(test_size)
-{
-	static const struct number_case cases[] = {
-		{"0", 0, 0},
-		{"1500", 0, 1500},
-		{"64k", 0, 65536},
-		{"64K", 0, 65536},
-		{"64KiB", 0, 65536},
-		{"64kiB", 0, 65536},
-		{"1.5k", 0, 1536},
-		{"1m", 0, 1 << 20},
-		{"1M", 0, 1 << 20},
-		{"0.5MiB", 0, 1 << 19},
-		{"1g", 0, 1 << 30},
-		{"1GiB", 0, 1 << 30},
-		{"17179869183g", 0, 17179869183ULL << 30},
-		{0},
-	};
-
-	check_numbers(num_size, cases);
-	refuse(num_size, "0.1k|64kB|64kb|64B|64kib|64iB", "17179869184g");
-}
-
-CASE(test_time)
-{
-	static const struct number_case cases[] = {
-		{"0", 0, 0},
-		{"5", 0, 5000000000},
-		{"0.5", 0, 500000000},
-		{"0.000000001", 0, 1},
-		{"7ns", 0, 7},
-		{"1.5us", 0, 1500},
-		{"200ms", 0, 200000000},
-		{"10s", 0, 10000000000},
-		{"2m", 0, 120000000000},
-		{"1.5h", 0, 5400000000000},
-		{"1d", 0, 86400000000000},
-		{"213503d", 0, 213503 * 86400000000000ULL},
-		{0},
-	};
-
-	check_numbers(num_time, cases);
-	refuse(num_time, "0.0000000001|1.5ns|5S|5sec|1h30m|5M", "213504d");
-}
-
-static void rate_refused(const char *word, int code)
-{
-	struct rate r = {.unit = RATE_PERCENT, .value = 7};
-
-	if (num_rate(word, &r) != code)
-		fail_msg("'%s' is not %d", word, code);
-	assert_true(r.unit == RATE_PERCENT && r.value == 7);
-}
-
-CASE(test_rate)
-{
-	static const struct {
-		const char *text;
-		enum rate_unit unit;
-		double value;
-	} good[] = {
-		{"max", RATE_MAX, 0},
-		{"1", RATE_PPS, 1},
-		{"0.5", RATE_PPS, 0.5},
-		{"200k", RATE_PPS, 200e3},
-		{"200kpps", RATE_PPS, 200e3},
-		{"1.488M", RATE_PPS, 1488e3},
-		{"1.5Gbit", RATE_L2_BPS, 1.5e9},
-		{"1.5Gbit/l2", RATE_L2_BPS, 1.5e9},
-		{"1.5Gbit/l1", RATE_L1_BPS, 1.5e9},
-		{"800bit", RATE_L2_BPS, 800},
-		{"1m", RATE_PPS, 1e6},
-		{"1Tbit", RATE_L2_BPS, 1e12},
-		{"50%", RATE_PERCENT, 50},
-		{"0.1%", RATE_PERCENT, 0.1},
-		{"100%", RATE_PERCENT, 100},
-		{NULL, 0, 0},
-	};
-	struct rate r;
-
-	for (unsigned i = 0; good[i].text; i++) {
-		assert_int_equal(num_rate(good[i].text, &r), 0);
-		assert_int_equal(r.unit, good[i].unit);
-		assert_true(r.value == good[i].value);
+	(void)arg;
+	if (!strcmp(verb, "valid")) {
+		word = strsep(&text, " ");
+		if (parse(kind, word, &n) || strcmp(print(kind, &n), text) ||
+		    parse(kind, text, &n) || strcmp(print(kind, &n), text))
+			fail_msg("%s '%s' is not %s", kind, word, text);
+	} else if (strcmp(verb, "case")) {
+		refused(kind, text, strcmp(verb, "range") ? -EINVAL : -ERANGE);
 	}
-	each_word("|12abc|-1|+5k|k|MAX|maximum|max |1g|1Gb|1Gbps|1Gbit/|1Gbit/l3|1Gbit/s|1 "
-		  "Gbit|1kk|50%%|50k%|%|1e6",
-		  -EINVAL, rate_refused);
-	each_word("0|0.0|0%|0bit|100.1%|1001Tbit|99999999999999999999", -ERANGE, rate_refused);
+}
+
+CASE(words)
+{
+	static const char *const whole[] = {"u64", "port", "count", "size", "time"};
+
+	recorded_each("tests/fixtures/numbers", take_line, NULL);
+	for (unsigned i = 0; i < LENGTH(whole); i++) { /* what is no number of any of these */
+		refused(whole[i],
+			"| |-1|+1| 1|1 |1\n|12abc|abc|0x10|1e3|1,000|1.|.5|1.5.5|1 k|1kk|k|nan|inf|--|"
+			"\xd9\xa1|1\xc2\xa0",
+			-EINVAL);
+		refused(whole[i], "18446744073709551616|99999999999999999999999999", -ERANGE);
+	}
 }
 
 CASE(test_rate_to_pps)
@@ -216,138 +108,6 @@ CASE(test_rate_to_pps)
 	assert_int_equal(rate_to_pps(&(struct rate){RATE_PERCENT, 50}, 64, 0, &pps), -ENODATA);
 	assert_int_equal(rate_to_pps(&(struct rate){RATE_L2_BPS, 1e9}, 0, -1, &pps), -EINVAL);
 	assert_true(pps == -1);
-}
-
-static void limit_refused(const char *word, int code)
-{
-	const struct limit before = {STAGE_XSK, LIMIT_SHARE, 7};
-	struct limit l = before;
-
-	assert_int_equal(num_limit(word, &l), code);
-	assert_memory_equal(&l, &before, sizeof(l));
-}
-
-CASE(test_limit)
-{
-	static const struct {
-		const char *text;
-		struct limit limit;
-	} good[] = {
-		{"loss=0.1%", {STAGE_NONE, LIMIT_SHARE, 0.1 / 100}},
-		{"loss=0", {STAGE_NONE, LIMIT_PACKETS, 0}},
-		{"rcvbuf=12", {STAGE_RCVBUF, LIMIT_PACKETS, 12}},
-		{"qdisc=10k", {STAGE_QDISC, LIMIT_PACKETS, 10000}},
-		{"icmp=100/s", {STAGE_ICMP, LIMIT_PER_SECOND, 100}},
-		{"tx_socket=1.5k/s", {STAGE_TX_SOCKET, LIMIT_PER_SECOND, 1500}},
-		{"xdp=100%", {STAGE_XDP, LIMIT_SHARE, 1}},
-		{0},
-	};
-	struct limit l;
-
-	for (unsigned i = 0; good[i].text; i++) {
-		if (num_limit(good[i].text, &l))
-			fail_msg("'%s' is refused", good[i].text);
-		assert_int_equal(l.stage, good[i].limit.stage);
-		assert_int_equal(l.unit, good[i].limit.unit);
-		assert_true(l.value == good[i].limit.value);
-	}
-	each_word("|=|loss|loss=|=12|los=1|losss=1|Loss=1|rcv=1|rcvbuff=1|rcvbuf =1|rcvbuf= "
-		  "1|rcvbuf=-1|rcvbuf=1.5|rcvbuf=12abc|rcvbuf=%|rcvbuf=/s|rcvbuf=1/m|rcvbuf=1/"
-		  "|rcvbuf=1%/s|rcvbuf=1/s%|rcvbuf=1=2",
-		  -EINVAL, limit_refused);
-	each_word("loss=101%|loss=99999999999999999999|rcvbuf=0.00000000000009%|rcvbuf=0."
-		  "0000000000000009/s",
-		  -ERANGE, limit_refused);
-}
-
-static void endpoint_refused(const char *word, int code)
-{
-	struct endpoint ep = {.family = 77};
-
-	if (num_endpoint(word, &ep) != code)
-		fail_msg("'%s' is taken", word);
-	assert_int_equal(ep.family, 77);
-}
-
-CASE(test_endpoint)
-{
-	static const struct {
-		const char *text, *addr;
-		int family;
-		uint16_t port;
-	} good[] = {
-		{"198.18.0.2", "198.18.0.2", AF_INET, 0},
-		{"198.18.0.2:1", "198.18.0.2", AF_INET, 1},
-		{"198.18.0.2:65535", "198.18.0.2", AF_INET, 65535},
-		{"2001:2::2", "2001:2::2", AF_INET6, 0},
-		{"2001:2::2:80", "2001:2::2:80", AF_INET6, 0},
-		{"[2001:2::2]", "2001:2::2", AF_INET6, 0},
-		{"[2001:2::2]:9", "2001:2::2", AF_INET6, 9},
-		{"::", "::", AF_INET6, 0},
-		{0},
-	};
-	struct endpoint ep;
-
-	for (unsigned i = 0; good[i].text; i++) {
-		char addr[INET6_ADDRSTRLEN];
-
-		if (num_endpoint(good[i].text, &ep))
-			fail_msg("'%s' is refused", good[i].text);
-		assert_int_equal(ep.family, good[i].family);
-		assert_int_equal(ep.port, good[i].port);
-		inet_ntop(ep.family, ep.family == AF_INET ? (void *)&ep.ip4 : &ep.ip6, addr,
-			  sizeof(addr));
-		assert_string_equal(addr, good[i].addr);
-	}
-	each_word("|:|:80|host|host:80|198.18.0|198.18.0.256|198.18.0.2:|198.18.0.2:x|198.18.0.2:-"
-		  "1|198.18.0.2: 80|198.18.0.2 "
-		  "|198.18.0.2:80x|198.18.0.2/"
-		  "24|[198.18.0.2]:80|[2001:2::2|2001:2::2]|[2001:2::2]80|[2001:2::2]:|[2001:2::2]:"
-		  "x|[]|[]:80|[|2001:2:::2|2001:2::g|1111:2222:3333:4444:5555:6666:7777:8888:9999:"
-		  "aaaa:bbbb:cccc:dddd:eeee",
-		  -EINVAL, endpoint_refused);
-	each_word("198.18.0.2:0|[::1]:65536", -ERANGE, endpoint_refused);
-}
-
-CASE(test_text_reads_back)
-{
-	static const uint64_t values[] = {
-		0, 1, 999, 1000, 1024, 1536, 65536, 1000000, 1500000, 3600000000000, UINT64_MAX,
-	};
-	static const char *const rates[] = {"max",	"200k",	 "0.5", "1500Mbit",
-					    "7Gbit/l1", "33.3%", NULL};
-	static const char *const limits[] = {"loss=0.1%",   "rcvbuf=12k", "xdp=0.00001%",
-					     "qdisc=1.5/s", "loss=0%",	  "udp_mem=0",
-					     NULL};
-	static const char *const endpoints[] = {"198.18.0.2", "198.18.0.2:9", "2001:2::2",
-						"[2001:2::2]:9", NULL};
-	struct endpoint ep;
-	struct limit l;
-	struct rate r;
-	uint64_t v;
-
-	for (unsigned i = 0; i < sizeof(values) / sizeof(*values); i++) {
-		assert_int_equal(num_count(num_text_count(values[i]), &v), 0);
-		assert_true(v == values[i]);
-		assert_int_equal(num_size(num_text_size(values[i]), &v), 0);
-		assert_true(v == values[i]);
-		assert_int_equal(num_time(num_text_time(values[i]), &v), 0);
-		assert_true(v == values[i]);
-	}
-	for (unsigned i = 0; rates[i]; i++) {
-		assert_int_equal(num_rate(rates[i], &r), 0);
-		assert_string_equal(num_text_rate(&r), rates[i]);
-	}
-	for (unsigned i = 0; limits[i]; i++) {
-		assert_int_equal(num_limit(limits[i], &l), 0);
-		assert_string_equal(num_text_limit(&l), limits[i]);
-	}
-	for (unsigned i = 0; endpoints[i]; i++) {
-		assert_int_equal(num_endpoint(endpoints[i], &ep), 0);
-		assert_string_equal(num_text_endpoint(&ep), endpoints[i]);
-	}
-	assert_string_equal(num_text_size(65536), "64k");
-	assert_string_equal(num_text_time(200000000), "200ms");
 }
 
 CASE(test_fmt)
