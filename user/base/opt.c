@@ -14,8 +14,6 @@
 /* Length up to which an error lists a closed set. For a longer set the error refers to `help`. */
 #define VALUES_INLINE 80
 
-#define OPT_QUOTE_MAX 64
-
 static int plain_number(const char *s, uint64_t *out)
 {
 	return num_u64(s, 0, UINT64_MAX, out);
@@ -80,28 +78,15 @@ const char *opt_metavar(const struct opt *opt)
 	return opt_takes_value(opt) ? types[opt->type].metavar : "";
 }
 
-/* Copies untrusted text for a message, and cuts long text. Returns buf. */
-static char *quote(char buf[OPT_QUOTE_MAX], const char *text)
-{
-	size_t len = strlen(text), keep = len < OPT_QUOTE_MAX ? len : OPT_QUOTE_MAX - 4;
-
-	/* do not cut within a UTF-8 character */
-	while (keep < len && keep && (text[keep] & 0xc0) == 0x80)
-		keep--;
-	snprintf(buf, OPT_QUOTE_MAX, "%.*s%s", (int)keep, text, keep < len ? "..." : "");
-	return buf;
-}
-
 /* Reports that the type's parser refused the value with `code`. Returns 0 if it did not. */
 static int complain(const struct opt *opt, const char *who, const char *text, int code,
 		    struct error *err)
 {
 	const struct type *type = &types[opt->type];
-	char quoted[OPT_QUOTE_MAX];
 
 	if (!code)
 		return 0;
-	return error_usage(err, NULL, "%s: '%s' is %s%s (examples: %s)", who, quote(quoted, text),
+	return error_usage(err, NULL, "%s: '%.60s' is %s%s (examples: %s)", who, text,
 			   code == -ERANGE ? "out of range" : "not ",
 			   code == -ERANGE ? "" : type->what, type->examples);
 }
@@ -113,7 +98,7 @@ static int parse_number(const struct opt *opt, const char *who, const char *text
 	uint64_t top = opt->type == OPT_UINT ? UINT_MAX : UINT64_MAX, v;
 	int code = type->number(text, &v);
 	bool too_large = code == -ERANGE || (!code && v > top);
-	char quoted[OPT_QUOTE_MAX], why[FMT_MAX * 3] = "too large";
+	char why[FMT_MAX * 3] = "too large";
 
 	if (code && !too_large)
 		return complain(opt, who, text, code, err);
@@ -124,7 +109,7 @@ static int parse_number(const struct opt *opt, const char *who, const char *text
 		else if (!too_large)
 			snprintf(why, sizeof(why), "out of range (at least %s)",
 				 type->text(opt->min));
-		return error_usage(err, NULL, "%s: '%s' is %s", who, quote(quoted, text), why);
+		return error_usage(err, NULL, "%s: '%.60s' is %s", who, text, why);
 	}
 	if (opt->type == OPT_UINT)
 		*(unsigned *)field = v;
@@ -137,11 +122,10 @@ static int complain_value(const struct opt *opt, const char *who, const char *te
 			  struct error *err)
 {
 	const char *names[OPT_TEXT_MAX], *near;
-	char quoted[OPT_QUOTE_MAX], list[VALUES_INLINE] = "", hint[128];
+	char list[VALUES_INLINE] = "", hint[128];
 	size_t at = 0;
 	unsigned n = 0;
 
-	quote(quoted, text);
 	snprintf(hint, sizeof(hint), "%s help lists them", opt->required ? "the word" : who);
 	for (const struct opt_value *v = opt->values; v->name && n < OPT_TEXT_MAX; v++) {
 		if (at < sizeof(list))
@@ -151,11 +135,11 @@ static int complain_value(const struct opt *opt, const char *who, const char *te
 	}
 	near = n ? opt_nearest(text, names, n) : NULL;
 	if (near)
-		return error_usage(err, hint, "%s: '%s' is not known (did you mean %s?)", who,
-				   quoted, near);
+		return error_usage(err, hint, "%s: '%.60s' is not known (did you mean %s?)", who,
+				   text, near);
 	if (at < sizeof(list))
-		return error_usage(err, NULL, "%s: '%s' is not one of %s", who, quoted, list);
-	return error_usage(err, hint, "%s: '%s' is not known", who, quoted);
+		return error_usage(err, NULL, "%s: '%.60s' is not one of %s", who, text, list);
+	return error_usage(err, hint, "%s: '%.60s' is not known", who, text);
 }
 
 static int parse_enum(const struct opt *opt, const char *who, const char *text, int *field,
@@ -202,7 +186,7 @@ static int parse_list(const struct opt *opt, const char *who, const char *text, 
 {
 	unsigned *n = field; /* the first member of every list */
 	unsigned most = opt->max ? opt->max : OPT_LIST_MAX;
-	char item[OPT_ITEM_LEN], quoted[OPT_QUOTE_MAX];
+	char item[OPT_ITEM_LEN];
 	int code;
 
 	if (!again)
@@ -213,8 +197,7 @@ static int parse_list(const struct opt *opt, const char *who, const char *text, 
 		if (!len)
 			return error_usage(err, NULL, "%s: an item of the list is empty", who);
 		if (len >= sizeof(item))
-			return error_usage(err, NULL, "%s: '%s' is too long", who,
-					   quote(quoted, text));
+			return error_usage(err, NULL, "%s: '%.60s' is too long", who, text);
 		if (*n >= most)
 			return error_usage(err, NULL, "%s: more than %u in the list", who, most);
 		memcpy(item, text, len);
@@ -236,7 +219,6 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 	struct opt_words *words = field;
 	struct opt_args *args = field;
 	struct error own = {0};
-	char quoted[OPT_QUOTE_MAX];
 	size_t used;
 	int code;
 
@@ -265,8 +247,7 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 	case OPT_CUSTOM:
 		code = opt->parse(text, field, &own);
 		if (code && own.status == STATUS_OK)
-			return error_usage(err, NULL, "%s: '%s' is not valid", who,
-					   quote(quoted, text));
+			return error_usage(err, NULL, "%s: '%.60s' is not valid", who, text);
 		return code ? error_set(err, own.status, code, own.hint, "%s: %s", who, own.message)
 			    : 0;
 	case OPT_ENUM:
@@ -356,9 +337,7 @@ static void keep_words(struct parser *p)
 static int usage(const struct parser *p, struct error *err, const char *what, const char *text,
 		 const char *more)
 {
-	char quoted[OPT_QUOTE_MAX];
-
-	return error_usage(err, p->hint, "%s %s%s", what, quote(quoted, text), more);
+	return error_usage(err, p->hint, "%s %.60s%s", what, text, more);
 }
 
 /* Returns " (did you mean --a?)" or "". */
@@ -484,7 +463,7 @@ static int take_option(struct parser *p, const struct opt_ref *ref, const char *
 /* Parses --name and --name=value. */
 static int take_long(struct parser *p, const char *word, struct error *err)
 {
-	char name[OPT_QUOTE_MAX], full[OPT_QUOTE_MAX + 2];
+	char name[OPT_ITEM_LEN], full[OPT_ITEM_LEN + 2];
 	size_t len = strcspn(word + 2, "=");
 	struct opt_ref ref;
 
@@ -543,8 +522,7 @@ void opt_names_text(const char *names, const char *word, char *buf, size_t size)
 	for (const char *n = next_name(names, NULL); n && at < size; n = next_name(names, n)) {
 		const size_t len = strcspn(n, "= "), value = strcspn(n + len, " ");
 
-		at += snprintf(buf + at, size - at, "%s--%.*s%s%.*s",
-			       !at		? ""
+		at += snprintf(buf + at, size - at, "%s--%.*s%s%.*s", !at		? ""
 			       : n[len + value] ? ", "
 						: word,
 			       (int)len, n, value ? " " : "", value ? (int)value - 1 : 0,
@@ -673,7 +651,7 @@ const struct command *opt_command(const struct command *const *cmds, const char 
 				  struct error *err)
 {
 	const char *names[OPT_OPTIONS_MAX];
-	char more[160], quoted[OPT_QUOTE_MAX];
+	char more[160];
 	unsigned n = 0;
 
 	for (; cmds[n] && n < OPT_OPTIONS_MAX; n++) {
@@ -681,7 +659,7 @@ const struct command *opt_command(const struct command *const *cmds, const char 
 			return cmds[n];
 		names[n] = cmds[n]->name;
 	}
-	error_usage(err, "see " OPT_PROGRAM " --help", "unknown command %s%s", quote(quoted, name),
+	error_usage(err, "see " OPT_PROGRAM " --help", "unknown command %.60s%s", name,
 		    suggest(more, sizeof(more), "", name, names, n));
 	return NULL;
 }
@@ -743,13 +721,6 @@ const char *opt_nearest(const char *word, const char *const names[], unsigned n)
 #define VARY_HINT "OPTION=VALUE,VALUE or OPTION=FIRST..LAST/STEP"
 #define ROUNDING  1e-9 /* for steps of rates, which are not whole numbers */
 
-static int vary_usage(struct error *err, const char *hint, const char *what, const char *text)
-{
-	char quoted[OPT_QUOTE_MAX];
-
-	return error_usage(err, hint, what, quote(quoted, text));
-}
-
 /* FIRST..LAST/STEP, split. */
 struct range {
 	const char *text; /* as given */
@@ -766,11 +737,11 @@ static int add_value(struct opt_vary *v, const char *text, struct error *err)
 		return error_usage(err, "use a larger step", "--vary %s: more than %u values", name,
 				   OPT_VARY_MAX);
 	if (v->ref.opt->type == OPT_FLAG && strcmp(text, "on") && strcmp(text, "off"))
-		return error_usage(err, NULL, "--vary %s: '%s' is not on or off", name, text);
+		return error_usage(err, NULL, "--vary %s: '%.60s' is not on or off", name, text);
 	for (unsigned i = 0; i < v->n; i++) {
 		if (!strcmp(v->at[i].text, text))
 			return error_usage(err, "--repeat measures a value again",
-					   "--vary %s: '%s' is given twice", name, text);
+					   "--vary %s: '%.60s' is given twice", name, text);
 	}
 	snprintf(value->text, sizeof(value->text), "%s", text);
 	*value->word = '\0';
@@ -839,20 +810,20 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 
 	if (range_value(o, r->first, &unit, &first) || range_value(o, r->last, &other, &last) ||
 	    unit != other || (rates && unit == RATE_MAX))
-		return vary_usage(err, VARY_HINT,
-				  "--vary: the ends of '%s' are not two values of one unit",
-				  r->text);
+		return error_usage(err, VARY_HINT,
+				   "--vary: the ends of '%.60s' are not two values of one unit",
+				   r->text);
 	if (first > last)
-		return vary_usage(err, "the lower end first: FIRST..LAST/STEP",
-				  "--vary: '%s' runs backwards", r->text);
+		return error_usage(err, "the lower end first: FIRST..LAST/STEP",
+				   "--vary: '%.60s' runs backwards", r->text);
 	/* a factor is a plain number above 1, fractions allowed */
 	if (r->factor ? num_rate(r->step, &factor) || factor.unit != RATE_PPS ||
 				factor.value <= 1 || first == 0
 		      : range_value(o, r->step, &other, &step) || other != unit || step == 0)
-		return vary_usage(err, "FIRST..LAST/STEP, or /x2 to double",
-				  "--vary: '%s' needs a step above 0, or a factor above 1 and a "
-				  "start above 0",
-				  r->text);
+		return error_usage(err, "FIRST..LAST/STEP, or /x2 to double",
+				   "--vary: '%.60s' needs a step above 0, or a factor above 1 and "
+				   "a start above 0",
+				   r->text);
 	now = first;
 	for (unsigned i = 1; !rc && now <= last * (rates ? 1 + ROUNDING : 1); i++, now = next) {
 		rc = add_value(v, range_text(o, unit, now), err);
@@ -893,17 +864,17 @@ int opt_vary_parse(const struct command *cmd, const char *text, struct opt_vary 
 
 	v->n = 0;
 	if (!text[len] || !len || len >= sizeof(name))
-		return vary_usage(err, VARY_HINT, "--vary: '%s' is not OPTION=LIST", text);
+		return error_usage(err, VARY_HINT, "--vary: '%.60s' is not OPTION=LIST", text);
 	snprintf(name, sizeof(name), "%.*s", (int)len, text);
 	snprintf(p.hint, sizeof(p.hint), "see %s %s --help", OPT_PROGRAM, cmd->name);
 	rc = find(cmd, text, len, 0, &v->ref) ? 0 : unknown(&p, name, name, err);
 	for (text += len + 1; !rc; text += len + 1) {
 		len = strcspn(text, ",");
 		if (!len)
-			return vary_usage(err, VARY_HINT,
-					  "--vary %s: the list is empty, or an item of it", name);
+			return error_usage(err, VARY_HINT,
+					   "--vary %s: the list is empty, or an item of it", name);
 		if (len >= sizeof(item))
-			return vary_usage(err, NULL, "--vary: '%s' is too long", text);
+			return error_usage(err, NULL, "--vary: '%.60s' is too long", text);
 		snprintf(item, sizeof(item), "%.*s", (int)len, text);
 		rc = vary_item(v, item, err);
 		if (!text[len])
