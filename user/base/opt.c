@@ -262,33 +262,37 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 	}
 }
 
-/* Writes the field as text that parses to the same value, "" for an empty or zero field. */
+/* Returns the field as text that parses to the same value, NULL for an empty or zero field. */
+static const char *field_text(const struct opt *opt, const void *field)
+{
+	const struct opt_value *v = opt->values;
+	uint64_t n;
+
+	if (types[opt->type].text) {
+		n = opt->type == OPT_UINT ? *(const unsigned *)field : *(const uint64_t *)field;
+		return n ? types[opt->type].text(n) : NULL;
+	}
+	switch (opt->type) {
+	case OPT_RATE:
+		return num_text_rate(field);
+	case OPT_ENDPOINT:
+		return ((const struct endpoint *)field)->family ? num_text_endpoint(field) : NULL;
+	case OPT_ENUM:
+		while (v->name && v->value != *(const int *)field)
+			v++;
+		return v->name;
+	default:
+		return opt->type == OPT_STRING ? *(const char *const *)field : NULL;
+	}
+}
+
 void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t size)
 {
-	const void *field = base ? base + opt->offset : NULL;
 	const char *text = opt->default_text;
 
-	buf[0] = '\0';
-	if (text || !field) {
-		snprintf(buf, size, "%s", text ? text : "");
-	} else if (types[opt->type].text) {
-		uint64_t v =
-			opt->type == OPT_UINT ? *(const unsigned *)field : *(const uint64_t *)field;
-
-		if (v)
-			snprintf(buf, size, "%s", types[opt->type].text(v));
-	} else if (opt->type == OPT_RATE) {
-		snprintf(buf, size, "%s", num_text_rate(field));
-	} else if (opt->type == OPT_ENDPOINT && ((const struct endpoint *)field)->family) {
-		snprintf(buf, size, "%s", num_text_endpoint(field));
-	} else if (opt->type == OPT_ENUM) {
-		for (const struct opt_value *v = opt->values; v->name; v++) {
-			if (v->value == *(const int *)field)
-				snprintf(buf, size, "%s", v->name);
-		}
-	} else if (opt->type == OPT_STRING && *(const char *const *)field) {
-		snprintf(buf, size, "%s", *(const char *const *)field);
-	}
+	if (!text && base)
+		text = field_text(opt, base + opt->offset);
+	snprintf(buf, size, "%s", text ? text : "");
 }
 
 #define WORD_MAX 48 /* longest word that opt_nearest() compares */
@@ -421,7 +425,8 @@ static int take_option(struct parser *p, const struct opt_ref *ref, const char *
 {
 	const struct opt *o = ref->opt;
 	void *field = p->options + ref->base + o->offset;
-	char who[WORD_MAX], more[WORD_MAX], number[OPT_TEXT_MAX] = "";
+	char who[WORD_MAX], more[WORD_MAX];
+	const char *number = NULL;
 	int code = 0;
 
 	snprintf(who, sizeof(who), "--%s", o->name);
@@ -448,12 +453,9 @@ static int take_option(struct parser *p, const struct opt_ref *ref, const char *
 		*(bool *)field = true;
 	else
 		++*(unsigned *)field;
-	if (text && !code && (types[o->type].text || o->type == OPT_RATE)) {
-		const struct opt plain = {.type = o->type, .offset = o->offset};
-
-		opt_default_text(&plain, p->options + ref->base, number, sizeof(number));
-	}
-	text = *number ? number : text;
+	if (text && !code && (types[o->type].text || o->type == OPT_RATE))
+		number = field_text(o, field);
+	text = number ? number : text;
 	keep(p, "--%s%s%s", o->name, text ? "=" : "", text ? text : "");
 	if (!opt_given(p->seen, o) && p->seen->n < OPT_OPTIONS_MAX)
 		p->seen->given[p->seen->n++] = o;
@@ -607,7 +609,7 @@ static int parse(struct parser *p, struct error *err)
 		command++;
 	if (p->at++ < p->argc && command && command->name) {
 		if (p->at == p->argc)
-			return usage(p, err, "behind", "--", " there is no command");
+			return usage(p, err, "no command after", "--", "");
 		*(char *const **)(p->options + command->offset) = p->argv + p->at;
 		for (int i = p->at - 1; p->words && i < p->argc; i++)
 			p->words[p->n++] = p->argv[i];
