@@ -56,7 +56,7 @@ def short_help(command):
     assert "help" in everyday and everyday <= set(options), everyday
     for option in options:
         assert f"--{option}" in whole.out, option
-    assert "Exit status:" in whole.out and "Exit status:" not in short.out
+    assert "Manual: pktledger-" in whole.out and "Manual: pktledger-" in short.out
 
 
 @case

@@ -148,7 +148,7 @@ struct opt_need {
 	unsigned before;     /* kept only on kernels older than this: OPT_KERNEL(). 0: on all */
 };
 
-/* The text of --help and the manual about capabilities that are not kept. */
+/* The text of the manual about capabilities that are not kept. */
 #define OPT_GIVEN_UP                                                                               \
 	"All threads drop the other capabilities once everything is attached."
 

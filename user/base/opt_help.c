@@ -13,7 +13,6 @@
 #define WIDTH_PLAIN  80
 #define WIDTH_MAX    100
 #define COMMAND_WIDTH 8
-#define CAP_WIDTH    15 /* CAP_SYS_PTRACE and most others */
 #define BRIEF_DEFAULT 24 /* a longer default is only shown by --help all */
 #define VALUES_SHOWN 60 /* a longer closed set is only shown by the value `help` */
 
@@ -185,26 +184,6 @@ static void print_options(FILE *out, const struct command *cmd, const struct opt
 	}
 }
 
-static void print_needs(FILE *out, const struct command *cmd, unsigned width)
-{
-	char right[OPT_TEXT_MAX * 4];
-
-	fputs("\nCapabilities:\n", out);
-	for (const struct opt_need *n = cmd->needs; n->name; n++) {
-		snprintf(right, sizeof(right), "%s%s%s%s%s%s%s%s", n->when ? n->when : "",
-			 n->when ? ": " : "", n->what, n->without ? ". Without it, " : "",
-			 n->without ? n->without : "", n->keeps ? ". Kept " : "",
-			 n->keeps ? n->keeps : "", n->without || n->keeps ? "." : "");
-		two_columns(out, n->name, CAP_WIDTH, right, width);
-	}
-	fputs("  ", out);
-	wrap(out, OPT_GIVEN_UP, 2, 2, width);
-	if (cmd->again) {
-		fputs("  ", out);
-		wrap(out, cmd->again, 2, 2, width);
-	}
-}
-
 static void print_examples(FILE *out, const struct command *cmd, unsigned most, unsigned width)
 {
 	if (cmd->examples)
@@ -232,16 +211,10 @@ void opt_help(FILE *out, const struct command *cmd, bool all)
 			      all ? OPTIONS : EVERYDAY, width);
 	}
 	print_examples(out, cmd, all ? UINT_MAX : 2, width);
-	if (!all) {
-		fprintf(out, "\nAll options: %s %s --help all. Manual: %s-%s(8).\n", OPT_PROGRAM,
-			cmd->name, OPT_PROGRAM, cmd->name);
-		return;
-	}
-	if (cmd->needs)
-		print_needs(out, cmd, width);
-	fputs("\nExit status:\n", out);
-	for (const struct opt_value *v = opt_exit_status; v->name; v++)
-		two_columns(out, v->name, 1, v->title, width);
+	fputc('\n', out);
+	if (!all)
+		fprintf(out, "All options: %s %s --help all. ", OPT_PROGRAM, cmd->name);
+	fprintf(out, "Manual: %s-%s(8).\n", OPT_PROGRAM, cmd->name);
 }
 
 void opt_list_commands(FILE *out, const struct command *const *cmds)
