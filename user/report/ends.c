@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pcap/dlt.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,71 +18,27 @@
 #include "watch_abi.h"
 
 #define FLOWS_SHOWN 16
-#define SLOTS_FIRST 8192
-#define NONE	    0x7fffffffu
-
-/* A packet of A, in capture order. There may be tens of millions. */
-struct packet {
-	uint64_t time_ns;
-	uint32_t flow;
-	uint32_t next : 31; /* index of the next packet with the same key, NONE: last */
-	uint32_t taken : 1;
-};
 
 struct endflow {
 	struct watch_flow flow;
 	uint64_t packets, matched, missing;
-	uint32_t highest; /* highest index among the matched packets of A */
+	uint32_t highest; /* highest position among the matched packets of A */
 };
 
-/* Chains by key, which find the next packet in one step even if many packets have the same key. */
-struct slot {
-	uint64_t key;
-	uint32_t head, tail; /* packets not matched yet, head NONE: all are matched */
-	bool used;
+/* There may be tens of millions. */
+struct packet {
+	uint64_t key, time_ns;
+	struct endflow *flow; /* of a packet of B: that of its match, NULL: no match */
+	uint32_t at;	      /* position in its capture */
+	uint32_t match;	      /* position of the match in A; in A: not 0 if there is one */
 };
-
-struct table {
-	struct slot *slot;
-	uint32_t slots, used;
-};
-
-/* Returns the slot of the key, or the free slot for it. */
-static struct slot *slot_of(const struct table *t, uint64_t key)
-{
-	uint32_t at = (uint32_t)key & (t->slots - 1);
-
-	while (t->slot[at].used && t->slot[at].key != key)
-		at = (at + 1) & (t->slots - 1);
-	return &t->slot[at];
-}
-
-/* Makes space for one more key: at least half of the slots stay free. */
-static int make_room(struct table *t)
-{
-	struct table more = {.slots = t->slots ? t->slots * 2 : SLOTS_FIRST, .used = t->used};
-
-	if (t->used * 2 < t->slots)
-		return 0;
-	more.slot = calloc(more.slots, sizeof(*more.slot));
-	if (!more.slot)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->slots; i++) {
-		if (t->slot[i].used)
-			*slot_of(&more, t->slot[i].key) = t->slot[i];
-	}
-	free(t->slot);
-	*t = more;
-	return 0;
-}
-
-/* The comparison */
 
 struct end {
 	const char *file;
 	struct capfile_state state;
 	uint64_t compared, cut;
 	uint64_t first_ns, last_ns; /* ns, time range of all packets, regardless of the filter */
+	struct list packet;	    /* struct packet */
 };
 
 struct ends {
@@ -89,11 +46,10 @@ struct ends {
 	enum packetid_method method;
 	const char *method_name;
 	struct filter *filter; /* NULL: all packets */
-	struct list packet;	     /* struct packet, packets of A */
-	struct list flow;	     /* struct endflow */
-	struct list delay;	     /* int64_t ns, latencies of matched packets */
-	struct table packets, flows; /* packets by key, flows by hash */
-	struct end a, b;
+	void *flows;	       /* tree of struct endflow, for tsearch() */
+	struct list flow;      /* the same, struct endflow * */
+	struct list delay;     /* int64_t ns, latencies of matched packets */
+	struct end a, b, *now; /* now: the capture that is read */
 	uint64_t matched, duplicated, reordered, only_b;
 	uint64_t ambiguous; /* packets that share their key with another packet */
 	uint64_t missing, lost, doubt, outside, gaps, longest;
@@ -102,42 +58,24 @@ struct ends {
 	int64_t latency[5]; /* ns, quantiles */
 };
 
-static struct packet *packet_at(const struct ends *e, uint32_t i)
+static int by_flow(const void *a, const void *b)
 {
-	return (struct packet *)e->packet.at + i;
+	return memcmp(a, b, sizeof(struct watch_flow));
 }
 
-static struct endflow *flow_at(const struct ends *e, uint32_t i)
+/* Returns the flow, which is added if new. */
+static struct endflow *find_flow(struct ends *e, const struct watch_flow *flow)
 {
-	return (struct endflow *)e->flow.at + i;
-}
-
-/* Returns the index of a flow, which is added if new, or -ENOMEM. Flows with equal hashes use
- * adjacent slots. */
-static int find_flow(struct ends *e, const struct watch_flow *flow)
-{
-	const uint8_t *p = (const uint8_t *)flow;
-	uint32_t hash = 2166136261u; /* FNV-1a */
+	struct endflow *const *node = tfind(flow, &e->flows, by_flow);
 	struct endflow *added;
-	struct slot *slot;
 
-	if (make_room(&e->flows))
-		return -ENOMEM;
-	for (unsigned i = 0; i < sizeof(*flow); i++)
-		hash = (hash ^ p[i]) * 16777619u;
-	for (uint64_t key = hash ^ hash >> 15;; key++) {
-		slot = slot_of(&e->flows, key);
-		if (!slot->used) {
-			added = list_ask(&e->flow);
-			if (!added)
-				return -ENOMEM;
-			added->flow = *flow;
-			*slot = (struct slot){.key = key, .head = e->flow.n - 1, .used = true};
-			e->flows.used++;
-		}
-		if (!memcmp(&flow_at(e, slot->head)->flow, flow, sizeof(*flow)))
-			return (int)slot->head;
-	}
+	if (node)
+		return *node;
+	added = mem_new(added);
+	added->flow = *flow;
+	*(struct endflow **)list_add(&e->flow) = added;
+	mem_need(tsearch(added, &e->flows, by_flow));
+	return added;
 }
 
 /* Returns true if the packet matches. Without an Ethernet header, its IP header is filtered. */
@@ -181,78 +119,88 @@ static int check_for_stamp(void *arg, const struct capfile_packet *p)
 	return e->has_stamps;
 }
 
-static int take_a(void *arg, const struct capfile_packet *p)
+static int take(void *arg, const struct capfile_packet *p)
 {
 	struct ends *e = arg;
+	const bool is_a = e->now == &e->a;
 	struct packet *added;
 	struct datagram d;
-	struct slot *slot;
 	uint64_t key;
-	uint32_t at = e->packet.n;
-	int flow;
 
-	if (p->time_ns < e->spec->since_ns || p->time_ns > e->spec->until_ns ||
-	    !identify(e, &e->a, p, &d, &key))
+	if ((is_a && (p->time_ns < e->spec->since_ns || p->time_ns > e->spec->until_ns)) ||
+	    !identify(e, e->now, p, &d, &key))
 		return 0;
-	flow = find_flow(e, &d.flow);
-	if (flow < 0)
-		return flow;
-	flow_at(e, (uint32_t)flow)->packets++;
-	if (at >= NONE / 2)
-		return -EFBIG;
-	added = make_room(&e->packets) ? NULL : list_ask(&e->packet);
+	added = e->now->packet.n < UINT32_MAX ? list_ask(&e->now->packet) : NULL;
 	if (!added)
 		return -ENOMEM;
-	*added = (struct packet){.time_ns = p->time_ns, .flow = (uint32_t)flow, .next = NONE};
-	slot = slot_of(&e->packets, key);
-	if (slot->used) {
-		e->ambiguous += slot->head == slot->tail ? 2 : 1;
-		packet_at(e, slot->tail)->next = at;
-		slot->tail = at;
-	} else {
-		*slot = (struct slot){key, at, at, true};
-		e->packets.used++;
-	}
+	*added = (struct packet){.key = key, .time_ns = p->time_ns, .at = e->now->packet.n};
+	if (!is_a)
+		return 0;
+	added->flow = find_flow(e, &d.flow);
+	added->flow->packets++;
 	return 0;
 }
 
-/* Matches a packet of B with the first unmatched packet of the same key. */
-static int take_b(void *arg, const struct capfile_packet *p)
+static int by_position(const void *a, const void *b)
 {
-	struct ends *e = arg;
-	struct packet *of_a;
-	struct endflow *flow;
-	struct datagram d;
-	struct slot *slot;
-	int64_t *delay;
-	uint64_t key;
-	uint32_t at;
+	const struct packet *x = a, *y = b;
 
-	if (!identify(e, &e->b, p, &d, &key))
-		return 0;
-	slot = e->packets.slots ? slot_of(&e->packets, key) : NULL;
-	if (!slot || !slot->used) {
-		e->only_b++;
-		return 0;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct packet *x = a, *y = b;
+
+	return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : by_position(a, b);
+}
+
+static void sort(struct list *l, int (*by)(const void *, const void *))
+{
+	if (l->n)
+		qsort(l->at, l->n, l->size, by);
+}
+
+/* Matches each packet of B with the first unmatched packet of A with its key. */
+static int match(struct ends *e)
+{
+	struct packet *a = e->a.packet.at, *end_a = a + e->a.packet.n;
+	struct packet *b = e->b.packet.at, *end_b = b + e->b.packet.n, *at = a;
+
+	sort(&e->a.packet, by_key);
+	sort(&e->b.packet, by_key);
+	for (const struct packet *p = a; p < end_a; p++)
+		e->ambiguous += (p > a && p[-1].key == p->key) ||
+				(p + 1 < end_a && p[1].key == p->key);
+	for (struct packet *p = b; p < end_b; p++) {
+		int64_t *delay;
+
+		while (at < end_a && at->key < p->key)
+			at++;
+		if (at == end_a || at->key != p->key) {
+			if (at > a && at[-1].key == p->key)
+				e->duplicated++;
+			else
+				e->only_b++;
+			continue;
+		}
+		delay = list_ask(&e->delay);
+		if (!delay)
+			return -ENOMEM;
+		*delay = (int64_t)(p->time_ns - at->time_ns);
+		p->flow = at->flow;
+		p->match = at->at;
+		at++->match = p->at;
+		e->matched++;
 	}
-	at = slot->head;
-	if (at == NONE) {
-		e->duplicated++;
-		return 0;
+	sort(&e->a.packet, by_position);
+	sort(&e->b.packet, by_position);
+	for (const struct packet *p = b; p < end_b; p++) {
+		if (p->flow && p->flow->matched++ && p->match < p->flow->highest)
+			e->reordered++;
+		else if (p->flow)
+			p->flow->highest = p->match;
 	}
-	of_a = packet_at(e, at);
-	slot->head = of_a->next;
-	of_a->taken = true;
-	flow = flow_at(e, of_a->flow);
-	if (flow->matched++ && at < flow->highest)
-		e->reordered++;
-	else
-		flow->highest = at;
-	delay = list_ask(&e->delay);
-	if (!delay)
-		return -ENOMEM;
-	*delay = (int64_t)(p->time_ns - of_a->time_ns);
-	e->matched++;
 	return 0;
 }
 
@@ -273,11 +221,11 @@ static void judge_missing(struct ends *e)
 	int64_t median = e->matched ? quantile(e, 0.5) : 0;
 	uint64_t run = 0;
 
-	for (uint32_t i = 0; i < e->packet.n; i++) {
-		const struct packet *p = packet_at(e, i);
+	for (uint32_t i = 0; i < e->a.packet.n; i++) {
+		const struct packet *p = (struct packet *)e->a.packet.at + i;
 		int64_t due = (int64_t)p->time_ns + median;
 
-		if (p->taken) {
+		if (p->match) {
 			run = 0;
 		} else if (due < (int64_t)e->b.first_ns || due > (int64_t)e->b.last_ns) {
 			/* B had not started yet, or had already ended, when the packet should have
@@ -286,7 +234,7 @@ static void judge_missing(struct ends *e)
 			run = 0;
 		} else {
 			e->missing++;
-			flow_at(e, p->flow)->missing++;
+			p->flow->missing++;
 			e->gaps += !run++;
 			e->longest = larger(e->longest, run);
 		}
@@ -343,7 +291,7 @@ static int by_missing(const void *a, const void *b)
 
 	if (x->missing != y->missing)
 		return x->missing < y->missing ? 1 : -1;
-	return (x > y) - (x < y);
+	return by_flow(x, y);
 }
 
 /* Returns the flows with the most missing packets: [{"flow","packets","matched","missing"}]. */
@@ -351,12 +299,10 @@ static struct json_object *flows_json(const void *at)
 {
 	const struct ends *e = at;
 	struct json_object *list = json_object_new_array();
-	struct endflow **sorted = mem_zero(e->flow.n, sizeof(*sorted));
+	struct endflow *const *sorted = e->flow.at;
 	char text[FLOW_TEXT];
 
-	for (uint32_t i = 0; i < e->flow.n; i++)
-		sorted[i] = flow_at(e, i);
-	qsort(sorted, e->flow.n, sizeof(*sorted), by_missing);
+	qsort(e->flow.at, e->flow.n, e->flow.size, by_missing);
 	for (unsigned i = 0; i < FLOWS_SHOWN && i < e->flow.n && sorted[i]->missing; i++) {
 		struct json_object *o = json_add_object(list);
 
@@ -365,7 +311,6 @@ static struct json_object *flows_json(const void *at)
 		json_put_u64(o, "matched", sorted[i]->matched);
 		json_put_u64(o, "missing", sorted[i]->missing);
 	}
-	free(sorted);
 	return list;
 }
 
@@ -398,17 +343,19 @@ static int compare(struct ends *e, struct error *err)
 		e->method = e->has_stamps ? PACKETID_STAMP : PACKETID_BYTES;
 		rc = rc < 0 ? rc : 0;
 	}
+	e->now = &e->a;
 	if (!rc)
-		rc = capfile_read(spec->a, take_a, e, &e->a.state, err);
+		rc = capfile_read(spec->a, take, e, &e->a.state, err);
+	e->now = &e->b;
 	if (!rc)
-		rc = capfile_read(spec->b, take_b, e, &e->b.state, err);
+		rc = capfile_read(spec->b, take, e, &e->b.state, err);
+	rc = rc ? rc : match(e);
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot compare");
 	if (!e->a.compared)
 		return error_set(err, STATUS_FAILED, -ENODATA, "name the sender's capture first",
 				 "%s has no packet to be looked for in %s", spec->a, spec->b);
-	if (e->matched)
-		qsort(e->delay.at, e->matched, sizeof(int64_t), by_value);
+	sort(&e->delay, by_value);
 	e->timed = e->matched;
 	for (unsigned i = 0; e->timed && i < LENGTH(quantiles); i++)
 		e->latency[i] = quantile(e, quantiles[i]);
@@ -424,19 +371,20 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 		.method = spec->method,
 		.a.file = spec->a,
 		.b.file = spec->b,
-		.packet.size = sizeof(struct packet),
-		.flow.size = sizeof(struct endflow),
+		.a.packet.size = sizeof(struct packet),
+		.b.packet.size = sizeof(struct packet),
+		.flow.size = sizeof(struct endflow *),
 		.delay.size = sizeof(int64_t),
 	};
 	int rc = compare(&e, err);
 
 	*out = rc ? NULL : record_write(ends_rows, &e);
 	filter_free(e.filter);
-	list_free(&e.packet);
+	tdestroy(e.flows, free);
+	list_free(&e.a.packet);
+	list_free(&e.b.packet);
 	list_free(&e.flow);
 	list_free(&e.delay);
-	free(e.packets.slot);
-	free(e.flows.slot);
 	return rc;
 }
 
