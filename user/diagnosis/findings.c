@@ -481,18 +481,10 @@ void finding_forget(struct finding *f)
 void finding_enter(struct finding *f, const struct change *change, const struct netns *ns,
 		   const char *enter)
 {
-	struct change there = *change;
-
-	if (!change->name[0]) {
-		put_before(f->command, enter);
+	if (change->name[0] && !change_belongs(change, ns))
 		return;
-	}
-	if (!change_belongs(change, ns))
-		return;
-	there.enter = enter;
-	change_command(&there, false, f->command, sizeof(f->command));
-	if (f->undo[0])
-		change_command(&there, true, f->undo, sizeof(f->undo));
+	put_before(f->command, enter);
+	put_before(f->undo, enter);
 }
 
 /* Compares names with `-` equal to `_`: findings of a stage have its name. */

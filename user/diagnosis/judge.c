@@ -99,8 +99,6 @@ static int compare(const void *a, const void *b)
 	if (!order)
 		order = y->losing - x->losing;
 	if (!order)
-		order = y->near - x->near;
-	if (!order)
 		order = (x->loss_pps < y->loss_pps) - (x->loss_pps > y->loss_pps);
 	if (!order)
 		order = (int)y->finding.severity - (int)x->finding.severity;

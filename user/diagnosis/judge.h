@@ -27,7 +27,6 @@ struct check_finding {
 	struct change *changes; /* changes that would help */
 	unsigned n_changes;
 	bool asked;	/* about the requested port, or a socket of the requested process */
-	bool near;	/* belongs to the current namespace, if that is not the host's */
 	bool on_host;	/* changes apply to the host, not to the namespace, set by check_plan() */
 	unsigned order; /* private: order in which rules added findings */
 };
@@ -49,8 +48,8 @@ struct check_findings {
 
 /*
  * Judges the facts. Zero-initialise `out`, and free it with check_findings_free(). Order: findings
- * about the requested port or process, then current losses, of these nearby ones first, then by
- * severity and rate, a cause before its effects.
+ * about the requested port or process, then current losses, by rate, then by severity, a cause before
+ * its effects.
  */
 void judge(const struct facts *f, struct check_findings *out);
 

@@ -330,30 +330,14 @@ static void note_others(struct check_findings *list, bool namespaces)
 	}
 }
 
-/* Returns whether the caller is in a separate namespace, such as a container. */
-static bool is_inside(void)
-{
-	struct netns own = NETNS_NONE, host = NETNS_NONE;
-	bool inside = !netns_current(&own, &(struct error){}) &&
-		      !netns_open(&host, "/proc/1/ns/net", NULL) && own.inum != host.inum;
-
-	netns_close(&own);
-	netns_close(&host);
-	return inside;
-}
-
 /* Judges the places. `here`: changes are possible. `spec` NULL: unknown. */
 static void judge_places(struct look *l, bool here, const struct look_spec *spec)
 {
-	const bool inside = here && is_inside();
-
 	for (unsigned i = 0; i < l->n; i++) {
 		struct look_place *p = l->at[i];
 		struct check_findings found = {0};
 
 		judge(&p->facts, &found);
-		for (unsigned j = 0; j < found.n; j++)
-			found.at[j].near = inside && !i && found.at[j].scope != CHECK_HOST;
 		if (spec && (spec->netns || spec->port || spec->pid))
 			note_others(&found, spec->port || spec->pid);
 		if (here)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What check reads: its parsers on recorded texts, whole and cut at every place. */
+/* What check reads: its parsers on recorded texts, whole. tests/fuzz/fuzz_proc.c has them spoilt. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -295,47 +295,6 @@ CASE(interrupts_of_many_cpus)
 	strcpy(at, " rx\n");
 	assert_int_equal(irq_rates(text, text, &(unsigned){38}, 1, irq), 1);
 	assert_string_equal(irq[0].name, "rx");
-}
-
-/* No parser reads beyond a text that ends in the middle, or trips over it. */
-CASE(cut_texts)
-{
-	static const char *const files[] = {
-		"check/stat-after.txt",	    "check/interrupts-queues-after.txt",
-		"check/packet.txt",	    "check/raw.txt",
-		"check/raw6.txt",	    "check/sockstat.txt",
-		"check/stat-arp_cache.txt", "check/nfnetlink_queue.txt",
-		"proc/udp-1.txt",	    "proc/softnet_stat-1.txt",
-	};
-	static const unsigned wanted[] = {64, 65, 66, 67, 164};
-	struct cpu_sample *cpus = calloc(1, sizeof(*cpus));
-	struct facts_socks *socks = calloc(1, sizeof(*socks));
-	struct facts_irq irq[FACTS_IRQS];
-	uint64_t v;
-
-	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		char *whole = load(files[i]);
-
-		for (size_t n = 0; n <= strlen(whole); n++) {
-			char *part = strndup(whole, n); /* its end is the end of the memory */
-			struct facts_taps t = {.taps = 0};
-
-			cpu_sample_parse(cpus, part);
-			irq_rates(whole, part, wanted, 5, irq);
-			irq_rates(part, part, wanted, 5, irq);
-			memset(socks, 0, sizeof(*socks));
-			sockmem_parse(part, strlen(part), AF_INET, facts_socks_add, socks);
-			facts_taps_parse(&t, false, part);
-			facts_taps_parse(&t, true, part);
-			sockstat_value(part, "UDP", "mem", &v);
-			procnet_column(part, strlen(part), "table_fulls", true, &v);
-			nfqueue_drops(part);
-			free(part);
-		}
-		free(whole);
-	}
-	free(cpus);
-	free(socks);
 }
 
 CASE(interface_that_is_asked_for)

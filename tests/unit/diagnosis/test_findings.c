@@ -211,13 +211,10 @@ CASE(settings_of_namespaces)
 	finding_enter(&f, &c, NULL, "e");
 	assert_string_equal(f.command, "as it was");
 	strcpy(c.name, "net/ipv4/ip_forward");
+	strcpy(f.undo, "echo 0 >/x");
 	finding_enter(&f, &c, NULL, "e");
-	assert_string_equal(f.command, "e sysctl -w net.ipv4.ip_forward=1");
-	assert_string_equal(f.undo, "");
-	strcpy(f.undo, "as it was");
-	finding_enter(&f, &c, NULL, "e");
-	assert_string_equal(f.command, "e sysctl -w net.ipv4.ip_forward=1");
-	assert_string_equal(f.undo, "e sysctl -w net.ipv4.ip_forward=0");
+	assert_string_equal(f.command, "e as it was");
+	assert_string_equal(f.undo, "e sh -c 'echo 0 >/x'");
 }
 
 CASE(silence)

@@ -211,11 +211,6 @@ CASE(several_namespaces)
 	all.at[3] = swapped;
 	check_findings_sort(&all);
 	assert_string_equal(all.at[3].finding.netns, "red");
-	all.at[3].near = true; /* its own namespace asks */
-	check_findings_sort(&all);
-	check_findings_sort(&all);			       /* and is where it belongs */
-	assert_string_equal(all.at[0].finding.id, "nic_ring"); /* this one loses */
-	assert_true(all.at[1].near);
 	assert_int_equal(all.n_history, 1);
 	assert_string_equal(all.history[0].counter, "Udp:RcvbufErrors");
 	end(one, &all);

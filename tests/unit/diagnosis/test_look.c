@@ -242,7 +242,7 @@ CASE(two_places_of_another_host)
 	for (unsigned i = 0; i < l.findings.n; i++) {
 		const struct check_finding *c = &l.findings.at[i];
 
-		assert_false(c->near || c->n_changes);
+		assert_int_equal(c->n_changes, 0);
 		assert_string_equal(c->finding.command, "");
 		assert_string_equal(c->finding.undo, "");
 		hosts += c->finding.stage == STAGE_NEIGH && c->losing;
@@ -359,55 +359,4 @@ CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 	look_close(&again);
 	look_close(&l);
 	rx = dup(0);
-}
-
-/* In a namespace of its own what is found first of it comes first; at home nothing is nearer. */
-CASE(near_from_inside)
-{
-	struct netns own = NETNS_NONE;
-	struct error err = {};
-	char parent[32];
-
-	if (unshare(CLONE_NEWNS))
-		skip();
-	/* PID 1 itself may not be looked into, in containers */
-	snprintf(parent, sizeof(parent), "/proc/%d", getppid());
-	assert_int_equal(mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL), 0);
-	assert_int_equal(mount(parent, "/proc/1", "none", MS_BIND, NULL), 0);
-	assert_int_equal(netns_create(&own, &err), 0);
-	for (unsigned row = 0; row < 6; row++) {
-		const bool inside = row & 1, asked = row & 2, here = row < 4;
-		const struct look_spec spec = {.port = asked};
-		int saved = inside ? netns_push(&own) : -1;
-		unsigned near = 0, of_it = 0, noted = 0;
-		struct look l = {.n = 2};
-
-		assert_int_equal(saved >= 0, inside);
-		for (unsigned i = 0; i < l.n; i++) {
-			struct look_place *p = l.at[i] = mem_new(p);
-
-			p->ns = NETNS_NONE;
-			strcpy(p->name, i ? "away" : "");
-			p->facts.window_ns = LOOK_NS;
-			counters_add(&p->facts.moved, FACTS_HERE, "Udp:NoPorts", 50);
-			counters_add(&p->facts.moved, FACTS_HOST, "arp_cache:unresolved_discards",
-				     50);
-		}
-		judge_places(&l, here, &spec);
-		netns_pop(saved);
-		for (unsigned i = 0; i < l.findings.n; i++) {
-			const struct check_finding *c = &l.findings.at[i];
-			const bool first = !*c->finding.netns && c->scope != CHECK_HOST;
-
-			assert_int_equal(c->near, inside && here && first);
-			near += c->near;
-			of_it += first;
-			noted += c->finding.stage == STAGE_NEIGH && !c->losing;
-		}
-		assert_true(of_it);
-		assert_int_equal(near, inside && here ? of_it : 0);
-		assert_int_equal(noted, asked);
-		look_close(&l);
-	}
-	netns_close(&own);
 }
