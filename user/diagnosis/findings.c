@@ -197,22 +197,6 @@ static unsigned percent(double fraction)
 	return (unsigned)(100 * fmin(fraction, 1) + 0.5);
 }
 
-/*
- * Returns whether the reader waits with an empty buffer: otherwise it may wait for another socket.
- */
-static bool waits_for_data(const struct finding_facts *f)
-{
-	static const char *const in[] = {"poll_schedule_timeout", "ep_poll", "do_epoll_wait",
-					 "__skb_wait_for_more_packets"};
-
-	for (unsigned i = 0; i < LENGTH(in); i++) {
-		if (reading_had_room(&f->reading) &&
-		    !strncmp(f->reading.sleeps_in, in[i], strlen(in[i])))
-			return true;
-	}
-	return false;
-}
-
 static void derive_reader(struct finding_facts *f)
 {
 	const struct reading *r = &f->reading;
@@ -223,7 +207,7 @@ static void derive_reader(struct finding_facts *f)
 	f->d.sleeping = percent(reading_fraction(r, reading_sleep_ns(r)));
 	f->d.queue = reading_full(r) >= 0;
 	f->d.full = f->d.queue ? percent(reading_full(r)) : 0;
-	if (waits_for_data(f))
+	if (reading_had_room(r) && reading_waits(r))
 		snprintf(f->d.sleeps, sizeof(f->d.sleeps), "waiting for data");
 	else if (*r->sleeps_in)
 		snprintf(f->d.sleeps, sizeof(f->d.sleeps), "in %s", r->sleeps_in);

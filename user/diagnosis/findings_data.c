@@ -46,9 +46,16 @@ static bool had_room(const struct finding_facts *f)
 	return reading_had_room(&f->reading);
 }
 
+/* Returns whether it slept for something else than data, while packets waited. */
+static bool sleeps_elsewhere(const struct finding_facts *f)
+{
+	return *f->reading.sleeps_in && !reading_waits(&f->reading) && f->reading.queue_bytes;
+}
+
+/* Returns whether it slept with room in the buffer, and for data unless none waited. */
 static bool rested(const struct finding_facts *f)
 {
-	return slept(f) >= RESTED && had_room(f);
+	return slept(f) >= RESTED && had_room(f) && !sleeps_elsewhere(f);
 }
 
 /*
@@ -68,7 +75,7 @@ static bool is_busy(const struct finding_facts *f)
 
 static bool is_asleep(const struct finding_facts *f)
 {
-	return reading_full(&f->reading) >= 0 && !had_room(f) &&
+	return reading_full(&f->reading) >= 0 && (!had_room(f) || sleeps_elsewhere(f)) &&
 	       (slept(f) >= ASLEEP || sleep_is_enough(f));
 }
 
@@ -712,12 +719,12 @@ const struct finding_row finding_rows[] = {
 	{STAGE_IP_FORWARD, "ip-ttl", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_INHDR",
 	 .cause = "The TTL of the packets expired on a router[, where they arrived on {ifname}].",
 	 .about = "Multicast has a TTL of 1 unless its sender asks for more.",
-	 .setting = "TTL {ttl}", .fix = "send with a larger TTL, or remove the routing loop"},
+	 .setting = "[TTL {ttl}]", .fix = "send with a larger TTL, or remove the routing loop"},
 	{STAGE_IP_FORWARD, "ip-too-big", SEVERITY_WARNING, PROOF_LAB, .reason = "PKT_TOO_BIG",
 	 .cause = "The packets are larger than the MTU of the next link and must not be fragmented.",
 	 .about = "The sender gets an ICMP message with the MTU that fits. Firewalls often drop "
 		  "it, and then all large packets stay lost.",
-	 .setting = "MTU {mtu}", .fix = "send smaller packets, or raise the MTU of the path"},
+	 .setting = "[MTU {mtu}]", .fix = "send smaller packets, or raise the MTU of the path"},
 	{STAGE_IP_FORWARD, "ip_forward", SEVERITY_WARNING, PROOF_NOT,
 	 .cause = "A router did not forward the packets.",
 	 .fix = "review the router's settings"},

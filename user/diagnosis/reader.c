@@ -556,6 +556,19 @@ bool reading_had_room(const struct reading *r)
 	return full >= 0 && full < FULL;
 }
 
+bool reading_waits(const struct reading *r)
+{
+	static const char *const in[] = {"poll_schedule_timeout", "ep_poll", "do_epoll_wait",
+					 "__skb_wait_for_more_packets", "io_cqring_wait",
+					 "wait_woken"};
+
+	for (unsigned i = 0; i < LENGTH(in); i++) {
+		if (!strncmp(r->sleeps_in, in[i], strlen(in[i])))
+			return true;
+	}
+	return false;
+}
+
 bool reading_decides(const struct reading *r)
 {
 	return r->window_ns && (r->stopped || r->samples >= SAMPLES_LEAST ||

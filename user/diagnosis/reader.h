@@ -117,6 +117,9 @@ double reading_full(const struct reading *r);
 /* Returns whether the buffer was not full while the reader slept. */
 bool reading_had_room(const struct reading *r);
 
+/* Returns whether it slept in a function that waits for data, of this or another socket. */
+bool reading_waits(const struct reading *r);
+
 /* Returns whether enough is known to tell why the socket was full. */
 bool reading_decides(const struct reading *r);
 

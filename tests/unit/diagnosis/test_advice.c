@@ -94,6 +94,7 @@ static struct json_object *judged(const struct json_object *from)
 	struct json_object *o = json_object_new_object(), *list = json_object_new_array(), *one;
 	struct facts *facts = calloc(1, sizeof(*facts));
 	struct check_findings found = {0};
+	const struct finding_row *row;
 
 	facts_load(from, facts);
 	judge(facts, &found);
@@ -110,6 +111,11 @@ static struct json_object *judged(const struct json_object *from)
 		if (!*c->finding.cause || !*c->finding.fix)
 			fail_msg("%s lacks a fact: '%s', '%s'", c->finding.id, c->finding.cause,
 				 c->finding.fix);
+		row = finding_row(c->finding.id);
+		assert_true(!row->seen || *row->seen == '[' || json_get(json_get(one, "facts"), "seen"));
+		if (row->setting && *row->setting != '[' && !facts->counters_only &&
+		    !json_get(json_get(one, "facts"), "setting"))
+			fail_msg("%s: no setting", c->finding.id);
 		assert_int_equal(c->losing, json_get_u64(json_get(one, "facts"), "lost") > 0);
 	}
 	if (found.n_history)

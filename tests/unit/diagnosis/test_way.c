@@ -284,6 +284,9 @@ static const char *own(const char *text)
 	return out[last % 4];
 }
 
+#define ENTRIES(protocol, to, backend)                                                             \
+	"conntrack -D -p " protocol " --orig-dst " to " --orig-port-dst 53 --reply-src " backend
+
 /* Destinations that the sender's NAT changes, each in a lab of its own. */
 CASE(translated_destinations)
 {
@@ -299,23 +302,18 @@ CASE(translated_destinations)
 		 .to = "198.18.0.2:53",
 		 .backend = "198.18.0.77:5353",
 		 .ifname = "v-tx",
-		 .entries =
-			 "conntrack -D -p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
-			 "198.18.0.77"},
+		 .entries = ENTRIES("udp", "198.18.0.2", "198.18.0.77")},
 		{.rule = "tcp dport 53 dnat to 198.18.0.77",
 		 .to = "198.18.0.2:53",
 		 .backend = "198.18.0.77:53",
 		 .ifname = "v-tx",
-		 .entries =
-			 "conntrack -D -p tcp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
-			 "198.18.0.77",
+		 .entries = ENTRIES("tcp", "198.18.0.2", "198.18.0.77"),
 		 .tcp = true},
 		{.rule = "udp dport 53 dnat to OWN:5353",
 		 .to = "198.18.0.9:53",
 		 .backend = "OWN:5353",
 		 .ifname = "",
-		 .entries = "conntrack -D -p udp --orig-dst 198.18.0.9 --orig-port-dst 53 "
-			    "--reply-src OWN",
+		 .entries = ENTRIES("udp", "198.18.0.9", "OWN"),
 		 .listens = "OWN:5354",
 		 .closed = true},
 		{.rule = "udp dport 53 dnat to OWN:5353",
@@ -330,25 +328,20 @@ CASE(translated_destinations)
 		 .to = "198.18.0.2:53",
 		 .backend = "OWN:5354",
 		 .ifname = "",
-		 .entries = "conntrack -D -p udp --orig-dst 198.18.0.2 --orig-port-dst 53 "
-			    "--reply-src OWN",
+		 .entries = ENTRIES("udp", "198.18.0.2", "OWN"),
 		 .listens = "OWN:5353",
 		 .closed = true},
 		{.rule = "dnat to udp dport map { 53 : 198.18.0.77 }",
 		 .to = "198.18.0.2:53",
 		 .backend = "198.18.0.77:53",
 		 .ifname = "v-tx",
-		 .entries =
-			 "conntrack -D -p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
-			 "198.18.0.77",
+		 .entries = ENTRIES("udp", "198.18.0.2", "198.18.0.77"),
 		 .unnamed = true},
 		{.rule = "udp dport 53 dnat to 198.18.0.77:5353",
 		 .to = "198.18.0.2:53",
 		 .backend = "198.18.0.77:5353",
 		 .ifname = "",
-		 .entries =
-			 "conntrack -D -p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
-			 "198.18.0.77",
+		 .entries = ENTRIES("udp", "198.18.0.2", "198.18.0.77"),
 		 .then = "ip route add blackhole 198.18.0.77/32"},
 		{.rule = "udp dport 53 dnat to [2001:2::77]:5353",
 		 .to = "[2001:2::2]:53",
