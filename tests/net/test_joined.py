@@ -19,7 +19,6 @@ import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from html_check import Page
 from ends import enter, inside, libc, nft, nft_counters
 from labs import EACH, PORT, TARGET, Hosts, share
 from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_error, assert_valid, case, lost, main,
@@ -172,31 +171,6 @@ def three_senders_and_their_receiver():
     for cause in netfilter["causes"]:
         by_host[cause["host"]] = by_host.get(cause["host"], 0) + cause["packets"]
     assert by_host == {"host-a": share(5), "host-b": netfilter["packets"] - share(5)}, by_host
-
-
-def assert_forms(fleet):
-    """For people, for spreadsheets, as a page, and as a matrix."""
-    text = fleet.report()
-    assert text.status == 0 and "balanced: every packet is accounted for." in text.out, text
-    for side in SENDERS:
-        assert f"host-{side}" in text.out and fleet.file(side) in text.out, text
-    rows = [row.split(",") for row in fleet.report("--csv").out.splitlines()]
-    wire = sum(int(dict(zip(rows[0], row))["packets"]) for row in rows[1:] if "wire" in row)
-    assert wire == sum(fleet.truth.values()), rows
-    page = fleet.report("--html", "-")
-    senders = Page(page.out).documents[0]["senders"]
-    assert {s["start"]["hosts"]["tx"]["name"] for s in senders} == {f"host-{s}" for s in SENDERS}
-    matrix = fleet.report("--matrix", "-j").json["matrix"]
-    assert {(p["from"], p["to"]) for p in matrix["pairs"]} == {(f"host-{s}", "host-b")
-                                                             for s in SENDERS}, matrix
-    hidden = fleet.report("--redact")
-    assert "host-" not in hidden.out.replace("host-1", "").replace("host-2", "").replace(
-        "host-3", "").replace("host-4", ""), hidden
-
-
-@thorough
-def all_forms():
-    assert_forms(kept())
 
 
 ENGINES = [

@@ -247,30 +247,6 @@ def test_what_run_printed():
         assert missing.status == BROKEN and "differ from the ledger" in missing.out, missing
 
 
-@thorough
-def test_two_runs():
-    with directory() as path:
-        a, b, t = (str(path / name) for name in "abt")
-        for file, *options in ((a, "--rate", "50k"), (b, "--rate", "50k", "--fault", "netfilter"),
-                               (b, "--rate", "20k")):
-            result = assert_ran(pktledger("run", "-q", "-c", "2k", "--tx", "socket", "--ledger",
-                                          file, *options))
-        assert pktledger("trace", "-q", "--ledger", t, "--", "true").status == 0
-        document = report("--compare", "--number", "1", a, b)["comparison"]
-        assert document["env"] == [], document["env"]  # one host
-        assert [d["name"] for d in document["setup"]] == ["faults"], document["setup"]
-        results = {r["name"]: r for r in document["results"]}
-        assert results["sent"]["a"] == results["sent"]["b"] == 2000 and not results["sent"]["change"]
-        assert results["netfilter"]["a"] == 0 and 300 < results["netfilter"]["b"] < 500, results
-        assert results["delivered"]["b_fraction"] == (2000 - results["netfilter"]["b"]) / 2000, results
-        text = pktledger("report", "--compare", "--number", "1", a, b)
-        assert text.status == 0 and "netfilter" in text.out and "hosts: the same" in text.out, text
-        assert len(report(b)["documents"]) == 2
-        for args, said in (([a, b], "holds 2"), ([a, t], "t of trace"), ([a, b, a], "needs two files")):
-            result = pktledger("report", "--compare", *args)
-            assert result.status == USAGE and said in result.err, result
-
-
 # Captures
 
 

@@ -137,6 +137,10 @@ def the_whole_comes_first():
     page = report(*two_ways(), options=("--html", "-")).out
     assert page.split("<h1>", 1)[1].startswith(f"{WHOLE}</h1>"), page.split("<h1>", 1)[1][:300]
     assert "Nothing was lost" not in page and "UDP: 1,000 sent by left, 970 arrived at right" in page
+    assert 'class="pktledger-document"' in page and '"trail"' not in page
+    left, _ = json.loads(report(*two_ways()).out)["documents"]
+    _, turned = json.loads(report(*two_ways()[::-1]).out)["documents"]
+    assert turned["joined"] == left["joined"], "the order of the files does not matter"
     hidden = " ".join(report(*two_ways(), options=("--redact",)).out.split())
     assert "1.00 % netns-1 to netns-2, 2.00 % netns-2 to netns-1" in hidden, hidden
     rows = [line.split(",") for line in report(*two_ways(), options=("--csv",)).out.splitlines()]

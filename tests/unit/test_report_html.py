@@ -208,22 +208,6 @@ def of_many_trials_there_is_what_is_shown():
 
 
 @case
-def what_commands_print_and_pages_are_read():
-    sweep = {"schema": "pktledger/sweep/1", "start": {**start(), "parameters": ["rcvbuf"]},
-             "trials": [{**end(), "parameters": {"rcvbuf": EVIL}} for _ in range(3)],
-             "end": {"trials": 3, "failed": 0, "interrupted": False, "points": [
-                 {"parameters": {"rcvbuf": EVIL}, "trials": 3, "stage": "qdisc",
-                  "tx_pps": {"median": 123456, "min": 1, "max": 200000, "spread": 1},
-                  "lost_fraction": {"median": 0.123, "min": 0.1, "max": 0.2, "spread": 1}}]}}
-    with directory() as d:
-        (d / "sweep.json").write_text(json.dumps(sweep, indent=1))
-        first = page(d / "1.html", d / "sweep.json")
-        again = page(d / "2.html", d / "1.html")
-        assert first.documents == again.documents == [sweep]
-        assert "3 trials" in first.text
-
-
-@case
 def what_tracing_saw_is_a_sentence():
     """What is lost or not, perhaps lost, and what does not balance."""
     def headline(**reported):
