@@ -42,19 +42,6 @@ while True:
         time.sleep(pause)
 """
 
-BUSY_READER = """
-import socket, sys, time
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 100000)
-s.bind(("0.0.0.0", int(sys.argv[1])))
-print("ready", flush=True)
-while True:
-    s.recv(65536)
-    end = time.monotonic() + 0.01
-    while time.monotonic() < end:
-        pass
-"""
-
 MEMBER = f"""
 import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -102,10 +89,6 @@ TX, RX = "198.18.0.1", "198.18.0.2"
 
 def ip(side, *args):
     subprocess.run(["ip", "-n", f"{NAME}-{side}", *args], check=True, capture_output=True)
-
-
-def tc(side, *args):
-    subprocess.run(["tc", "-n", f"{NAME}-{side}", *args], check=True, capture_output=True)
 
 
 class Lab(contextlib.ExitStack):
@@ -298,37 +281,6 @@ def buffer_cut_by_rmem_max():
         assert [x["id"] for x in by_pid["findings"] if x["scope"] == "socket"] == [f["id"]]
 
 
-@case
-def slow_reader_with_a_buffer_of_its_choice():
-    with Lab() as lab:
-        lab.reader(0.01, rcvbuf=100000)
-        lab.sender(100, 0.01)
-        f = first("-t", "1")
-        assert f["id"] == "rcvbuf-asleep" and f["losing"], f
-        assert "python" in f["cause"] and not f["changes"], f
-        assert f["facts"]["truesize_bytes"] and f["facts"]["full_percent"], f
-
-
-@thorough
-def reader_that_is_stopped():
-    with Lab() as lab:
-        os.kill(lab.reader(0, rcvbuf=100000), signal.SIGSTOP)
-        lab.sender(100, 0.01)
-        f = first("-t", "1")
-        assert f["id"] == "rcvbuf-stopped" and f["severity"] == "error" and f["losing"], f
-
-
-@thorough
-@exclusive
-def reader_that_works_too_much():
-    """Where others want the CPUs too, it has to wait for one: that is said then."""
-    with Lab() as lab:
-        lab.start("rx", BUSY_READER, PORT)
-        lab.sender(100, 0.01)
-        f = first("-t", "1")
-        assert f["id"] in ("rcvbuf-busy", "rcvbuf-cpu") and f["losing"], f
-
-
 @table(named_first(1, [(f"{name}, {busy} busy processes", args, busy) for busy in (0, 2)
                        for name, *args in [("check", "check", "-t", "2"),
                                            ("trace", "trace", "-t", "3")]]))
@@ -345,35 +297,6 @@ def bursts_for_an_idle_reader(args, busy):
             found = [f for f in end["findings"] if f["stage"] == "rcvbuf"]
             assert [f["id"] for f in found] == ["rcvbuf-bursts"], found
             assert found[0]["facts"]["lost_at_once"], found
-
-
-@case
-def reader_that_stands_still():
-    with Lab() as lab:
-        lab.reader(-1, rcvbuf=100000)
-        lab.sender(115, 3600)  # some 147 of 200 KB: no loss yet
-        f = first()
-        assert f["id"] == "rcvbuf-filling" and not f["losing"], f
-
-
-@case
-def reverse_path_filter():
-    with Lab() as lab:
-        ip("tx", "addr", "add", "198.19.0.1/32", "dev", "v-tx")
-        ip("rx", "link", "add", "other", "type", "veth", "peer", "name", "elsewhere")
-        ip("rx", "link", "set", "other", "up")
-        ip("rx", "link", "set", "elsewhere", "up")
-        ip("rx", "route", "add", "198.19.0.0/16", "dev", "other")
-        for name in ("all", "other", "elsewhere"):
-            sysctl(f"{NAME}-rx", f"net/ipv4/conf/{name}/rp_filter", 0)
-        sysctl(f"{NAME}-rx", "net/ipv4/conf/v-rx/rp_filter", 1)
-        lab.reader(0)
-        lab.sender(10, 0.01, source="198.19.0.1")
-        f = first()
-        assert f["id"] == "ip-rpfilter" and f["stage"] == "ip_route", f
-        assert f["subject"] == "v-rx" and "v-rx.rp_filter=2" in f["command"], f
-        assert "v-rx.rp_filter=1" in f["undo"], f
-        assert "source 198.19.0.1 leaves by other, and the packets arrived on v-rx" in f["cause"], f
 
 
 def dropped_by_reverse_path():
@@ -406,20 +329,6 @@ def no_route_back(mode, command):
         before = dropped_by_reverse_path()
         time.sleep(0.2)
         assert dropped_by_reverse_path() == before
-
-
-@case
-def qdisc_with_a_small_limit():
-    with Lab() as lab:
-        try:
-            tc("tx", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "1mbit", "burst", "2kb",
-               "limit", "3kb")
-        except subprocess.CalledProcessError:
-            skip("no tbf here")
-        lab.reader(0)
-        lab.sender(100, 0.01)
-        f = first(side="tx")
-        assert f["id"] == "qdisc" and f["subject"] == "v-tx" and "tbf" in f["facts"]["setting"], f
 
 
 @case
@@ -496,20 +405,6 @@ def rule_as_nft_prints_it():
 
 
 @case
-@proves("taps")
-def tap_is_a_note():
-    with Lab() as lab:
-        lab.start("rx", """
-import socket, time
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-print("ready", flush=True)
-time.sleep(3600)
-""")
-        f = first("--limit", "info", status=4)
-        assert f["id"] == "taps" and f["severity"] == "info" and "python" in f["facts"]["seen"], f
-
-
-@case
 @proves("mtu-mismatch")
 def bridge_of_two_mtus():
     with Lab():
@@ -522,17 +417,6 @@ def bridge_of_two_mtus():
             ip("rx", "link", "set", name, "mtu", mtu, "master", "br0", "up")
         f = first()
         assert f["id"] == "mtu-mismatch" and f["subject"] == "p1", f
-
-
-@case
-@proves("mtu-peer")
-def two_ends_of_a_link():
-    with Lab():
-        ip("tx", "link", "set", "v-tx", "mtu", "9000")
-        for side, subject in (("rx", "v-rx"), ("tx", "v-tx")):
-            f = first(side=side)
-            assert f["id"] == "mtu-peer" and f["subject"] == subject, f
-            assert "9000" in f["facts"]["setting"], f
 
 
 @case

@@ -280,11 +280,7 @@ def while_losing(process, prepare=None):
     if prepare:
         prepare(process)
     with tracing(f"udp port {PORT}") as t:
-        intervals = 0
-        while intervals < 4:
-            fill()
-            line = t.read_line()
-            intervals += line["event"] == "interval" and line["data"]["dropped"] > 0
+        lossy(t)
         return finding(t.stop(), "rcvbuf")
 
 
@@ -487,15 +483,6 @@ def status_of_the_command(command, status):
         if options:
             assert result.json["schema"] == "pktledger/trace/1", result
             assert ("error" in result.json) == (status in (126, 127)), result
-
-
-@thorough
-def output_of_the_command():
-    result = pktledger("trace", "-q", "--", "echo", "from the command")
-    assert "from the command" in result.out, result
-    result = pktledger("trace", "-j", "--", "echo", "from the command")
-    assert "from the command" in result.err, result
-    assert result.json["end"], result
 
 
 @case

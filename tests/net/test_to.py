@@ -160,14 +160,6 @@ def a_rate_that_grows(args):
 
 
 @thorough
-def a_slow_reader_on_the_other_host():
-    with Hosts() as hosts:
-        document = hosts.ledger("--work", "200us", "--rcvbuf", "4k")
-        assert_balanced(document, COUNT)
-        assert set(lost(document)) == {"rcvbuf"}, lost(document)
-
-
-@thorough
 def a_limit_between_the_hosts():
     """Drops by time, not by number: its own counter knows how many."""
     with Hosts() as hosts:
@@ -486,25 +478,6 @@ def server_limits():
         second = hosts.start("b", "recv", "--serve", "--listen", "::", "--insecure")
         _, err = second.communicate(timeout=TIMEOUT)
         assert second.returncode == FAILED and f"TCP port {PORT}" in err, err
-
-
-@thorough
-def silent_callers_keep_nobody_out():
-    """Whoever connects and says nothing is heard beside the others."""
-    with Hosts() as hosts, hosts.serve("--stay") as server, contextlib.ExitStack() as stack:
-        def call():
-            hosts.inside("a")()
-            for _ in range(40):
-                stack.callback(socket.create_connection((TARGET[4], PORT)).close)
-
-        caller = threading.Thread(target=call)
-        caller.start()
-        caller.join()
-        begun = time.monotonic()
-        result = hosts.run(*SHORT, "-j")
-        assert result.status == 0 and result.json["end"]["delivered"] == 100, result
-        assert time.monotonic() - begun < 10 * PATIENCE, time.monotonic() - begun
-        assert server.poll() is None
 
 
 @thorough
