@@ -53,6 +53,12 @@ def shell(netns, *command, stdin=None):
                           capture_output=True, check=False)
 
 
+def need(netns, *command):
+    """Runs a command that not every host can do; where it fails the case is skipped."""
+    done = shell(netns, *command)
+    require(done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}")
+
+
 def do(netns, *command, text=None, become=enter):
     """What a command prints that must not fail."""
     done = subprocess.run(command, preexec_fn=lambda: become(netns), input=text, text=True,
@@ -121,8 +127,7 @@ def tun(name, address="198.18.5.1"):
     with inside(name), open("/dev/net/tun", "r+b", buffering=0) as device:
         fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"t0", IFF_TUN | IFF_NO_PI))
         for line in (f"addr add {address}/24 dev t0", "link set t0 up"):
-            done = shell(name, "ip", *line.split())
-            require(done.returncode == 0, f"ip {line}: {done.stderr.strip()}")
+            need(name, "ip", *line.split())
         os.set_blocking(device.fileno(), False)
         yield device
 

@@ -133,6 +133,15 @@ def until(condition, seconds, what):
         time.sleep(0.005)
 
 
+def paced(count, each=1, pause=0.005):
+    """Numbers from 0, with a pause after each so many of them: what receives may be a thread that waits
+    for a CPU."""
+    for n in range(count):
+        yield n
+        if n % each == each - 1:
+            time.sleep(pause)
+
+
 # The program
 
 

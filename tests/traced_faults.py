@@ -9,7 +9,7 @@ import socket
 from pathlib import Path
 
 import ends
-from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, shell, udp, verdict, xdp)
+from ends import PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, need, shell, udp, verdict, xdp
 from lib import require
 from traced import RX
 
@@ -70,8 +70,7 @@ def nft(hook, place, address, **fields):
 
 @contextlib.contextmanager
 def tc_ingress(address):
-    done = shell(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
-    require(done.returncode == 0, f"tc: {done.stderr.strip()}")
+    need(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
     try:
         number = "ipv6" if ":" in address else "ip"
         done = shell(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", number,

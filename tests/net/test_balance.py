@@ -15,13 +15,11 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (TIMEOUT, assert_usage, case, first, main, pktledger, require, rootless, table,
-                 thorough)
+from lib import TIMEOUT, assert_usage, case, main, pktledger, require, rootless, table, thorough
 import ends
-from ends import PORT, SO_RCVBUFFORCE, datagram, read_all, shell, tun, udp
+from ends import PORT, SO_RCVBUFFORCE, datagram, need, read_all, shell, tun, udp
 from traced import BROKEN, RX, TX, V4, V6, lab, send, tracing
-from traced_faults import (closed_port, filter_on_socket, generic_xdp, nft, tc_ingress,
-                           tiny_rcvbuf, unread_at_close)
+from traced_faults import nft, tiny_rcvbuf, unread_at_close
 
 EXPR = f"udp port {PORT}"
 UNABLE = 3  # exit status
@@ -66,49 +64,6 @@ def balancing(*args):
 
 
 @case
-def all_delivered():
-    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        with balancing(EXPR) as t:
-            sent = 0
-            for _ in range(10):
-                sent += send(V4, 100)
-                assert read_all(sock, 0.02) == 100
-            end = assert_balance(t.stop(), sent, sent)
-        assert end["verdict"] == "none_seen", end["verdict"]
-        assert end["culprit"] is None, end["culprit"]
-        assert end["probes"]["runs"] >= 3 * sent, end["probes"]
-
-
-PLACES = [
-    ("receive buffer", tiny_rcvbuf, V4),
-    ("nft input, IPv6", lambda a: nft("input", RX, a), V6),
-    ("generic XDP", generic_xdp, V4),
-    ("nft output", lambda a: nft("output", TX, a), V4),
-    ("closed port", closed_port, V4),
-    ("receive buffer, IPv6", tiny_rcvbuf, V6),
-    ("socket filter", filter_on_socket, V4),
-    ("nft input", lambda a: nft("input", RX, a), V4),
-    ("nft prerouting, IPv6", lambda a: nft("prerouting", RX, a), V6),
-    ("nft postrouting, IPv6", lambda a: nft("postrouting", TX, a), V6),
-    ("tc ingress", tc_ingress, V4),
-]
-
-
-@table(first(2, PLACES))
-def lost_here(fault, address):
-    with lab(), fault(address) as about, balancing(EXPR) as t:
-        sent = send(address)
-        received = read_all(about["reader"]) if "reader" in about else 0
-        end = assert_balance(t.stop(), sent, received, **{about["stage"]: sent - received})
-        assert end["verdict"] == "this_host", end["verdict"]
-        assert end["culprit"]["stage"] == about["stage"], end["culprit"]
-        assert end["culprit"]["packets"] == sent - received, end["culprit"]
-        if about.get("process") and not end["missed"]["no_sockets"]:
-            assert end["culprit"]["process"] == about["process"], end["culprit"]
-            assert end["culprit"]["socket"] == about["socket"], end["culprit"]
-
-
-@case
 def one_stage_at_two_places():
     """What is said of the stage is of both."""
     with lab(), nft("input", RX, V4), balancing(EXPR) as t:
@@ -119,63 +74,59 @@ def one_stage_at_two_places():
         assert end["culprit"]["packets"] == sent, end["culprit"]
 
 
+@contextlib.contextmanager
+def members(group, *sizes):
+    """Sockets with these buffers that are members of the group, and a sender to it."""
+    family = socket.AF_INET6 if ":" in group else socket.AF_INET
+    indexes = []
+    for netns, ifname in (RX, "v-rx"), (TX, "v-tx"):
+        with ends.inside(netns):
+            indexes.append(socket.if_nametoindex(ifname))
+    with contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(udp(RX, family, rcvbuf=size)) for size in sizes]
+        for sock in socks:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind(("", PORT))
+            member = socket.inet_pton(family, group)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
+                                member + struct.pack("@I", indexes[0]))
+            else:
+                sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member + socket.inet_aton(V4))
+        sender = stack.enter_context(udp(TX, family))
+        if family == socket.AF_INET6:
+            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, indexes[1])
+            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 0)
+        else:
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("198.18.0.1"))
+        yield socks, sender
+
+
 @case
 def members_of_a_group():
     """Copies for each do not add up, and yet it is certain who lost some."""
-    group = socket.inet_aton("239.18.0.9") + socket.inet_aton(V4)
-    with lab(), contextlib.ExitStack() as stack:
-        members = [stack.enter_context(udp(RX, socket.AF_INET, rcvbuf=size)) for size in (2304, 1 << 20)]
-        for sock in members:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind(("", PORT))
-            sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
-        sender = stack.enter_context(udp(TX, socket.AF_INET))
-        sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("198.18.0.1"))
-        with balancing(EXPR) as t:
-            for _ in range(50):
-                sender.sendto(bytes(100), ("239.18.0.9", PORT))
-            full, whole = (read_all(sock) for sock in members)
-            end = t.stop()["end"]
-        assert (end["arrived"], end["delivered"], whole) == (50, full + whole, 50), end
-        assert lost(end) == {"rcvbuf": 50 - full} and end["culprit"]["stage"] == "rcvbuf", end
-        assert end["verdict"] == "this_host" and not end["balanced"], end
+    with lab(), members("239.18.0.9", 2304, 1 << 20) as (socks, sender), balancing(EXPR) as t:
+        for _ in range(50):
+            sender.sendto(bytes(100), ("239.18.0.9", PORT))
+        full, whole = (read_all(sock) for sock in socks)
+        end = t.stop()["end"]
+    assert (end["arrived"], end["delivered"], whole) == (50, full + whole, 50), end
+    assert lost(end) == {"rcvbuf": 50 - full} and end["culprit"]["stage"] == "rcvbuf", end
+    assert end["verdict"] == "this_host" and not end["balanced"], end
 
 
-@table([("IPv4", V4, "239.18.0.9"), ("IPv6", V6, "ff15::9")])
-def copies_of_a_group(address, group):
+@table([("IPv4", "239.18.0.9"), ("IPv6", "ff15::9")])
+def copies_of_a_group(group):
     """Each member gets a copy, and how many copies that makes is said."""
-    v6 = ":" in group
-    family = socket.AF_INET6 if v6 else socket.AF_INET
-    with lab(), contextlib.ExitStack() as stack:
-        members = [stack.enter_context(udp(RX, family)) for _ in range(3)]
-        with ends.inside(RX):
-            index = socket.if_nametoindex("v-rx")
-        for sock in members:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind(("", PORT))
-            if v6:
-                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
-                                socket.inet_pton(family, group) + struct.pack("@I", index))
-            else:
-                sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
-                                socket.inet_aton(group) + socket.inet_aton(address))
-        sender = stack.enter_context(udp(TX, family))
-        with ends.inside(TX):
-            out = socket.if_nametoindex("v-tx")
-        if v6:
-            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, out)
-            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 0)
-        else:
-            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF,
-                              socket.inet_aton("198.18.0.1"))
-        with balancing("--settle", "300ms", EXPR) as t:
-            for _ in range(40):
-                sender.sendto(bytes(100), (group, PORT))
-            assert [read_all(sock) for sock in members] == [40, 40, 40]
-            end = t.stop()["end"]
-        assert t.process.returncode == BROKEN, t.process.returncode
-        assert (end["arrived"], end["delivered"], end["unaccounted"]) == (40, 120, -80), end
-        assert any(line.startswith("not balanced: 80 copies") for line in end["rests_on"]), end
+    with lab(), members(group, None, None, None) as (socks, sender), \
+            balancing("--settle", "300ms", EXPR) as t:
+        for _ in range(40):
+            sender.sendto(bytes(100), (group, PORT))
+        assert [read_all(sock) for sock in socks] == [40, 40, 40]
+        end = t.stop()["end"]
+    assert t.process.returncode == BROKEN, t.process.returncode
+    assert (end["arrived"], end["delivered"], end["unaccounted"]) == (40, 120, -80), end
+    assert any(line.startswith("not balanced: 80 copies") for line in end["rests_on"]), end
 
 
 @table([("IPv4", "198.18.0.5", "198.18.0.5/24"), ("IPv6", "2001:2::5", "2001:2::5/64")])
@@ -186,9 +137,8 @@ def arrivals_that_no_tracepoint_shows(to, address):
     with lab(), contextlib.ExitStack() as stack:
         ends.do(RX, "ip", "netns", "add", inner)
         stack.callback(subprocess.run, ["ip", "netns", "del", inner], check=False)
-        made = shell(RX, "ip", "link", "add", "link", "v-rx", "name", "mv", "type", "macvlan",
-                     "mode", "bridge")
-        require(made.returncode == 0, f"macvlan: {made.stderr.strip()}")
+        need(RX, "ip", "link", "add", "link", "v-rx", "name", "mv", "type", "macvlan",
+             "mode", "bridge")
         ends.do(RX, "ip", "link", "set", "mv", "netns", inner)
         for line in (f"addr add {address} dev mv" + (" nodad" if ":" in to else ""),
                      "link set mv up"):
@@ -234,29 +184,6 @@ def left_unread():
             for _ in range(30):
                 sock.recv(65536)
             assert_balance(t.stop(), sent, 30, before + sent - 30 - before)
-
-
-@thorough
-def queueing_discipline_of_the_sender():
-    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        done = shell(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "2mbit",
-                     "burst", "2k", "limit", "20k")
-        require(done.returncode == 0, f"tc: {done.stderr.strip()}")
-        with balancing(EXPR) as t:
-            sent = send(V4, size=500)
-            received = read_all(sock, 0.5)
-            assert 0 < received < sent
-            assert_balance(t.stop(), sent, received, qdisc=sent - received)
-
-
-@thorough
-def fragments():
-    """Some datagrams lack a fragment: a datagram counts once, however many parts it has."""
-    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, balancing(EXPR) as t:
-        sent = send(V4, 100, size=4000)
-        received = read_all(sock)
-        assert_balance(t.stop(), sent, received,
-                     **({"rcvbuf": sent - received} if received < sent else {}))
 
 
 def fragment_frames(to, mac, ident, payload):
@@ -378,8 +305,7 @@ def out_of_the_host():
         for place, line in ((RX, "sysctl -q -w net.ipv4.ip_forward=1"),
                             (RX, "ip link set t0 txqueuelen 100"),
                             (TX, f"ip route add 198.18.5.0/24 via {V4}")):
-            done = shell(place, *line.split())
-            require(done.returncode == 0, f"{line}: {done.stderr.strip()}")
+            need(place, *line.split())
         with balancing(EXPR) as t:
             sent = send("198.18.5.9")
             left = 0

@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, do, nft, nft_counters, read_all, send, shell
+from ends import PORT, do, nft, nft_counters, send, shell
 from labs import PORT as RUN_PORT
 from lib import assert_ran, first, main, pktledger, require, table
-from test_balance import EXPR, assert_balance, balancing
-from test_others import family_of, patient
+from test_balance import EXPR
 from traced import NAME, TX, V4, V6, assert_only, lab, tracing
 
 BRIDGE = f"{NAME}-bridge"
@@ -114,20 +113,6 @@ def of_arp(hook, way):
         dropped = nft_counters(TX)[None]
         assert dropped, "nobody asked"
         assert_only(document, "netfilter", dropped, hook=f"arp {hook}", direction=way, netns=TX)
-
-
-@table(first(0, [(f"{hook}, IPv{6 if ':' in to else 4}", hook, to)
-                 for hook in ("prerouting", "forward", "postrouting") for to in (V4, V6)]))
-def balance(hook, to):
-    """A datagram that a bridge on the way drops has entered, and is lost once."""
-    with bridged(), patient(family_of(to)) as sock:
-        send(TX, to, 1, port=PORT + 1)
-        nft(BRIDGE, chain("bridge", hook, f"udp dport {PORT} numgen inc mod 5 0"))
-        with balancing(EXPR) as t:
-            sent = send(TX, to, 500)
-            received = read_all(sock)
-            assert_balance(t.stop(), sent, received, netfilter=sent - received)
-        assert nft_counters(BRIDGE)[None] == sent - received == 100, (sent, received)
 
 
 @table(first(0, [(hook, hook, way) for hook, way in

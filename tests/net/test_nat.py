@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Flows that NAT renames on this host, for `trace` and its balance: what sockets got and rules
-counted is the truth."""
+counted is the truth. Losses behind each kind of NAT are in test_scenes.py."""
 
 import contextlib
 import socket
@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, datagram, inside, nft, nft_counters, read_all, repeating, tun, udp
-from lib import first, first_finding, main, pktledger, proves, table, thorough
+from ends import PORT, datagram, inside, nft, read_all, repeating, tun, udp
+from lib import first, first_finding, main, paced, pktledger, proves, table, thorough
 from test_balance import EXPR, assert_balance, balancing
 from test_others import BOTH, family_of, patient
-from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
+from traced import NAME, RX, TX, V4, lab, send
 
 NEW = PORT + 3
 ROUTER = f"{NAME}-router"
@@ -53,138 +53,16 @@ def at(address, port):
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-# What becomes of packets behind the translation: each returns the reader and the stage
-
-
-@contextlib.contextmanager
-def all_read(address):
-    with patient(family_of(address), NEW) as sock:
-        yield sock, None
-
-
-@contextlib.contextmanager
-def small_buffer(address):
-    with udp(RX, family_of(address), ("", NEW), rcvbuf=5000) as sock:
-        yield sock, "rcvbuf"
-
-
-@contextlib.contextmanager
-def nobody(_):
-    yield None, "udp_lookup"
-
-
-@contextlib.contextmanager
-def rule_in_input(address):
-    nft(RX, f"table {ruleset(address)} f {{ chain c {{ type filter hook input priority 0; "
-            f"udp dport {NEW} numgen inc mod 5 0 counter drop; }}; }}")
-    with patient(family_of(address), NEW) as sock:
-        yield sock, "netfilter"
-
-
-@contextlib.contextmanager
-def unread(address):
-    """The socket is closed with all that came."""
-    with patient(family_of(address), NEW) as sock:
-        yield sock, "socket_close"
-
-
-FATES = [(what.__name__.replace("_", " "), what) for what in
-         (all_read, small_buffer, nobody, rule_in_input, unread)]
-EACH = [(f"{name}, {family}", fate, address) for name, fate in FATES for family, address in BOTH]
-
-
-def traffic(sock, stage, to, port=PORT):
-    """Returns what was sent and what was received."""
-    sent = sum(send(to, 100, port=port) for _ in range(SENT // 100))
-    if stage == "socket_close":
-        sock.close()
-        time.sleep(0.2)
-        return sent, 0
-    return sent, read_all(sock) if sock else 0
-
-
-def assert_flow(document, sent, received, stage):
-    lost = {stage: sent - received} if stage else {}
-    end = assert_balance(document, sent, received, **lost)
-    assert end["verdict"] == ("this_host" if stage else "none_seen"), end["verdict"]
-    assert received < sent if stage else received == sent, (sent, received)
-    return end
-
-
-@table(first(1, EACH))
-def redirected(fate, address):
-    with lab(), fate(address) as (sock, stage):
-        redirect(address)
-        with balancing(EXPR) as t:
-            sent, received = traffic(sock, stage, address)
-            end = assert_flow(t.stop(), sent, received, stage)
-        assert shown(end, "destination", at(address, NEW))["datagrams"] >= received
-
-
-@table(first(1, EACH[2:]))
-def redirected_without_balance(fate, address):
-    """Drops of what has another name by then are found by the old one."""
-    with lab(), fate(address) as (sock, stage):
-        redirect(address)
-        with tracing(EXPR) as t:
-            sent, received = traffic(sock, stage, address)
-            document = t.stop()
-        if stage == "netfilter":
-            assert sent - received == nft_counters(RX)[None], nft_counters(RX)
-        assert_only(document, stage, sent - received)
-
-
-@table(first(1, EACH[1:]))
-def forwarded(fate, address):
-    """A port of the receiver behind the router stands for another one."""
-    with lab("--topology", "router"), fate(address) as (sock, stage):
-        translate(ROUTER, address, "prerouting",
-                  f"udp dport {PORT} counter dnat to {at(far(address), NEW)}")
-        with balancing(EXPR) as t:
-            sent, received = traffic(sock, stage, far(address))
-            end = assert_flow(t.stop(), sent, received, stage)
-        shown(end, "destination", at(far(address), NEW))
-
-
-# Other ways of NAT
-
-
-@table(first(0, EACH[2:]))
-def masqueraded(fate, address):
-    """On the way out of the router the sender has another address."""
-    source, outside = (("2001:2::1", "2001:2:0:1::fe") if ":" in address else
-                       ("198.18.0.1", "198.18.1.254"))
-    with lab("--topology", "router"), fate(address) as (sock, stage):
-        translate(ROUTER, address, "postrouting", 'oifname "v-r1" counter masquerade')
-        with balancing(f"udp dst port {NEW} and src host {source}") as t:
-            sent, received = traffic(sock, stage, far(address), NEW)
-            end = assert_flow(t.stop(), sent, received, stage)
-        assert shown(end, "source", outside)["from"] == source, end["nat"]
-
-
 @table(first(0, BOTH))
 def of_this_host_itself(address):
     """Translated before it is sent, over loopback."""
     with lab(), patient(family_of(address), NEW) as sock:
         redirect(address, hook="output")
         with udp(RX, family_of(address)) as sender, balancing(EXPR) as t:
-            for n in range(SENT):
+            for _ in paced(SENT, 50, 0.005):
                 sender.sendto(b"x" * 100, (address, PORT))
-                if n % 50 == 49:
-                    time.sleep(0.005)
             received = read_all(sock)
-            assert_flow(t.stop(), SENT, received, None)
-
-
-@table(first(1, [(f"{name}, {family}", fate, address) for name, fate in FATES[1::2]
-                 for family, address in BOTH]))
-def only_the_new_name_is_asked_for(fate, address):
-    """It enters where it is given that name."""
-    with lab(), fate(address) as (sock, stage):
-        redirect(address)
-        with balancing(f"udp port {NEW}") as t:
-            sent, received = traffic(sock, stage, address)
-            assert_flow(t.stop(), sent, received, stage)
+            assert_balance(t.stop(), SENT, received)
 
 
 # What leads to where nobody is: `check` and `trace` name the entry, the rule and the backend
@@ -260,10 +138,8 @@ def from_outside_with_replies():
     with lab(), tun(RX) as device, patient(port=NEW) as sock:
         redirect(V4)
         with balancing(EXPR) as t:
-            for n in range(300):
+            for _ in paced(300, 50, 0.01):
                 device.write(datagram(PORT, b"x" * 100))
-                if n % 50 == 49:
-                    time.sleep(0.01)
             received = 0
             sock.settimeout(0.3)
             with contextlib.suppress(TimeoutError):
@@ -278,13 +154,6 @@ def from_outside_with_replies():
             end = assert_balance(t.stop(), 300, 300)
         assert (received, replies) == (300, 300), (received, replies)
         assert shown(end, "destination", f"198.18.5.1:{NEW}")["datagrams"] == 600, end["nat"]
-
-
-@thorough
-def five_rounds():
-    for _ in range(5):
-        redirected(all_read, V4)
-        redirected(all_read, V6)
 
 
 @thorough

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, assert_ok, assert_valid, case, first, lost, main, pktledger, require,
                  table, thorough)
-from ends import PORT, XDP_GENERIC, XDP_NATIVE, inside, redirect, shell, udp, verdict, xdp
+from ends import PORT, XDP_GENERIC, XDP_NATIVE, inside, need, redirect, shell, udp, verdict, xdp
 from traced import NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 
 PACKETS = 300
@@ -184,8 +184,7 @@ def as_many_as_in_the_ledger(stage, which, place, options):
 
 @contextlib.contextmanager
 def stolen(netns, ifname, side):
-    done = shell(netns, "tc", "qdisc", "add", "dev", ifname, "clsact")
-    require(done.returncode == 0, f"tc: {done.stderr.strip()}")
+    need(netns, "tc", "qdisc", "add", "dev", ifname, "clsact")
     done = shell(netns, "tc", "filter", "add", "dev", ifname, side, "protocol", "ip", "bpf",
                  "direct-action", "bytecode", "1,6 0 0 4")  # TC_ACT_STOLEN
     require(done.returncode == 0, f"tc: {done.stderr.strip()}")

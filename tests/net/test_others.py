@@ -18,9 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
-from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, await_reassembly, datagram, nft,
-                  nft_counters, read_all, shell, sysctl, tun, udp, xdp)
-from lib import case, first, main, require, skip, table, thorough, until
+from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, await_reassembly, datagram, need,
+                  nft, nft_counters, read_all, sysctl, tun, udp, xdp)
+from lib import case, first, main, paced, require, skip, table, thorough, until
 from test_balance import EXPR, assert_balance, balancing, lost
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
 
@@ -41,61 +41,9 @@ def family_of(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def drop_fragments(address, hook="prerouting"):
-    """The last fragment of each fifth datagram of 8000 bytes is dropped."""
-    family = "ip6" if ":" in address else "ip"
-    last = "frag frag-off > 800" if ":" in address else "ip frag-off & 0x1fff > 800"
-    nft(RX, f"table {family} t {{ chain c {{ type filter hook {hook} priority -450; "
-            f"{last} numgen inc mod 5 0 counter drop; }}; }}")
-    for name in "net/ipv4/ipfrag_time", "net/ipv6/ip6frag_time":
-        sysctl(RX, name, 1)
-
-
-def refuse(netns, line):
-    done = shell(netns, *line.split())
-    require(done.returncode == 0, f"{line}: {done.stderr.strip()}")
-
-
 # Fragments
 
 BOTH = [("IPv4", V4), ("IPv6", V6)]
-
-
-@table(first(0, BOTH))
-def whole_in_fragments(address):
-    with lab(), patient(family_of(address)) as sock, balancing(EXPR) as t:
-        send(address, 100, size=8000)
-        assert read_all(sock) == 100
-        assert_balance(t.stop(), 100, 100)
-
-
-@table(first(1, BOTH[::-1]))
-def later_fragment_dropped_balance(address):
-    with lab(), patient(family_of(address)) as sock:
-        drop_fragments(address)
-        with balancing(EXPR) as t:
-            send(address, SEEN, size=8000)
-            received = read_all(sock)
-            await_reassembly(RX, SEEN - received)
-            gone = nft_counters(RX)[None]
-            assert gone and received == SEEN - gone, (received, gone)
-            end = assert_balance(t.stop(), SEEN, received, netfilter=gone)
-        assert end["verdict"] == "this_host", end["verdict"]
-
-
-@table(first(0, [("--netns, IPv4", ["--netns", RX, "udp"], V4), ("udp port, IPv6", [EXPR], V6),
-                 ("udp port, IPv4", [EXPR], V4), ("--netns, IPv6", ["--netns", RX, "udp"], V6)]))
-def later_fragment_dropped(expr, address):
-    """The stage is that of the fragment which was lost; the unit is the datagram."""
-    with lab(), patient(family_of(address)) as sock:
-        drop_fragments(address)
-        with tracing(*expr) as t:
-            send(address, SEEN, size=8000)
-            received = read_all(sock)
-            await_reassembly(RX, SEEN - received)
-            gone = nft_counters(RX)[None]
-            assert gone and received == SEEN - gone, (received, gone)
-            assert_only(t.stop(), "netfilter", gone)
 
 
 @thorough
@@ -130,10 +78,8 @@ def destination_options():
     with lab(), patient(socket.AF_INET6) as sock, udp(TX, socket.AF_INET6) as sender:
         sender.setsockopt(socket.IPPROTO_IPV6, IPV6_DSTOPTS, bytes([0, 0, 1, 4, 0, 0, 0, 0]))
         with balancing(EXPR) as t:
-            for n in range(SEEN):
+            for _ in paced(SEEN, 50, 0.01):
                 sender.sendto(b"x" * 100, (V6, PORT))
-                if n % 50 == 49:
-                    time.sleep(0.01)
             assert read_all(sock) == SEEN
             assert_balance(t.stop(), SEEN, SEEN)
 
@@ -142,7 +88,7 @@ def destination_options():
 def packet_too_big():
     """The first one dies at a router with a smaller MTU behind it; the sender cuts the others."""
     with lab("--topology", "router"), patient(socket.AF_INET6) as sock:
-        refuse(f"{NAME}-router", "ip link set v-r1 mtu 1400")
+        need(f"{NAME}-router", *"ip link set v-r1 mtu 1400".split())
         with balancing(EXPR) as t:
             for _ in range(5):
                 send("2001:2:0:1::2", 100, size=1440)
@@ -152,21 +98,6 @@ def packet_too_big():
             end = t.stop()["end"]
             assert end["arrived"] == 500 and end["delivered"] == received, end
             assert sum(lost(end).values()) == 500 - received and end["balanced"], end
-
-
-# Next hops
-
-
-@table(first(1, [("IPv6", "2001:2::77"), ("IPv4", "198.18.0.77")]))
-def neighbour_that_does_not_answer(address):
-    with lab(), balancing(EXPR) as t:
-        for family in "ipv4", "ipv6":
-            sysctl(TX, f"net/{family}/neigh/v-tx/retrans_time_ms", 100)
-        for _ in range(20):
-            send(address, 10)
-        t.until(200)  # after the solicitations
-        end = assert_balance(t.stop(), 200, 0, neigh=200)
-    assert end["verdict"] == "this_host", end["verdict"]
 
 
 @case
@@ -190,10 +121,9 @@ def stolen_by_tc():
     """TC_ACT_STOLEN frees a packet as used: with --consumed a drop, and in the balance one."""
     code = f"4,40 0 0 36,21 0 1 {PORT + 1},6 0 0 4,6 0 0 0"
     with lab(), patient() as sock:
-        refuse(RX, "tc qdisc add dev v-rx clsact")
-        done = shell(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "ip", "bpf",
-                     "direct-action", "bytecode", code)
-        require(done.returncode == 0, f"tc: {done.stderr.strip()}")
+        need(RX, *"tc qdisc add dev v-rx clsact".split())
+        need(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "ip", "bpf",
+             "direct-action", "bytecode", code)
         with balancing("--consumed", f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
             for _ in range(10):
                 send(V4, 90)
@@ -222,8 +152,7 @@ def tap(name):
         fcntl.ioctl(device, ends.TUNSETIFF, struct.pack("16sH22x", b"t0", TAP | NO_PI))
         for line in ("link set t0 address 02:00:00:00:00:05", "addr add 198.18.5.1/24 dev t0",
                      "link set t0 up"):
-            done = shell(name, "ip", *line.split())
-            require(done.returncode == 0, f"ip {line}: {done.stderr.strip()}")
+            need(name, "ip", *line.split())
         yield device
 
 

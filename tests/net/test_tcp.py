@@ -26,9 +26,9 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, do, inside, nft, read_all, send, shell, stolen, sysctl, tun, udp
+from ends import PORT, do, inside, need, nft, read_all, send, shell, stolen, sysctl, tun, udp
 from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, assert_usage, case, exclusive,
-                 first, main, observed, pktledger, proves, require, rootless, started, table,
+                 first, main, observed, paced, pktledger, proves, require, rootless, started, table,
                  thorough, until)
 from test_export import exporting, total
 from test_nat import forget_connections
@@ -266,12 +266,17 @@ def assert_sums(tcp, hidden=0, size=1):
     assert all(c["agrees"] for c in tcp["counters"] if c["agrees"] is not None), text
 
 
+def summed(document):
+    """The balance of TCP, once its sums are right; Hidden where the host hid events."""
+    look_for_hidden(document)
+    assert_sums(document["end"]["tcp"])
+    return document["end"]["tcp"]
+
+
 def assert_balance(document, truth, size, again):
     """`truth`: what sockets told; `size`: bytes given to them; `again`: RetransSegs."""
-    tcp = document["end"]["tcp"]
+    tcp = summed(document)
     text = json.dumps(tcp)[:3000]
-    look_for_hidden(document)
-    assert_sums(tcp)
     assert tcp["balanced"] and document["end"]["balanced"], text
     assert tcp["undecided"] == 0 and not tcp["downstream"], text
     moved = tcp["bytes"]
@@ -346,9 +351,7 @@ def of_iperf3(control):
                 reader.communicate(timeout=10 * PATIENCE)
             document = t.stop()
         again = resent(TX) + resent(RX)
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    tcp = summed(document)
     assert tcp["balanced"] and tcp["retransmitted"] == again, tcp
     assert again >= told["end"]["sum_sent"]["retransmits"] > 0, (again, told["end"]["sum_sent"])
     assert 0 < told["end"]["sum_received"]["bytes"] <= tcp["bytes"]["new"], tcp["bytes"]
@@ -429,9 +432,7 @@ def of_a_web_server(nginx, control, count):
             document = t.stop()
         again = resent(TX) + resent(RX)
         packets, _ = dropped(TX)
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    tcp = summed(document)
     connects, *sizes = [sum(column) for column in zip(*(map(int, line.split())
                                                         for line in told.splitlines()))]
     assert connects == count and sizes[-1] == count * len(PAGE), (connects, sizes)
@@ -572,9 +573,8 @@ def queue_of_the_sender(control, state):
 def fq_of_the_sender():
     """It drops what a connection has in it beyond flow_limit."""
     with lab(), server():
-        made = shell(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "fq", "flow_limit", "3", "maxrate",
-                     "50mbit")
-        require(made.returncode == 0, f"tc: {made.stderr.strip()}")
+        need(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "fq", "flow_limit", "3", "maxrate",
+             "50mbit")
         offloads("off")
         with balancing() as t:
             truth = transfer(V4, 500000)
@@ -654,15 +654,32 @@ class Peer(threading.Thread):
     later, and what is larger than the `mtu` never does. With a `hole` in what it sends itself all that
     comes is smaller, by the option that reports it (SACK)."""
 
-    SEGMENT = 1000
+    SEGMENT, THERE = 1000, "198.18.5.9"
 
-    def __init__(self, device, lose, twice, late=(), mtu=1500, hole=False):
+    def __init__(self, device, lose=(), twice=(), late=(), mtu=1500, hole=False):
         super().__init__()
         self.hole = hole
         self.late, self.held, self.mtu = set(late), [], mtu
         self.device, self.lose, self.twice = device, set(lose), set(twice)
         self.lost, self.doubled, self.stopped = 0, 0, False
         self.isn, self.first, self.have, self.ahead = 1000, None, None, {}
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped = True
+        self.join()
+
+    @contextlib.contextmanager
+    def connection(self, reset=False):
+        with inside(TX):
+            sock = socket.create_connection((self.THERE, PORT))
+        with sock:
+            if reset:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            yield sock
 
     def run(self):
         while not self.stopped:
@@ -822,28 +839,15 @@ def checksum(data):
 @where_seen
 def beyond(lose, twice):
     """Behind the device that packets leave by; and what the peer has twice."""
-    with lab(), tun(TX) as device:
-        peer = Peer(device, lose, twice)
-        peer.start()
-        try:
-            with balancing() as t:
-                with inside(TX):
-                    sock = socket.create_connection(("198.18.5.9", PORT))
-                with sock:
-                    for _ in range(13):  # the last one has nothing behind it
-                        sock.sendall(bytes(Peer.SEGMENT))
-                        time.sleep(0.005)
-                    until(lambda: (peer.lost, peer.doubled) >= (len(lose), len(twice)), 5,
-                          "what was lost and what came twice")
-                    time.sleep(0.5)
-                    truth = list(info(sock))
-                document = t.stop()
-        finally:
-            peer.stopped = True
-            peer.join()
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    with lab(), tun(TX) as device, Peer(device, lose, twice) as peer, balancing() as t:
+        with peer.connection() as sock:
+            for _ in paced(13):  # the last one has nothing behind it
+                sock.sendall(bytes(Peer.SEGMENT))
+            until(lambda: (peer.lost, peer.doubled) >= (len(lose), len(twice)), 5,
+                  "what was lost and what came twice")
+            time.sleep(0.5)
+            truth = list(info(sock))
+        tcp = summed(t.stop())
     # on a busy host TCP sends more twice, and the peer says so
     assert peer.lost == len(lose) and peer.doubled >= len(twice), (peer.lost, peer.doubled)
     assert tcp["balanced"] and tcp["lost_here"] == 0, tcp
@@ -867,27 +871,17 @@ def soon_again(device):
 @where_seen
 def what_is_beyond(which, findings):
     """What a path does that this host sees nothing of, by what its peer answers."""
-    with lab(), tun(TX) as device, balancing() as t:
-        peer = Peer(device, **{"lose": (), "twice": (), **which})
+    with lab(), tun(TX) as device, balancing() as t, Peer(device, **which) as peer:
         if "mtu" in which:
             soon_again("t0")
-        peer.start()
-        try:
-            with inside(TX):
-                sock = socket.create_connection(("198.18.5.9", PORT))
-            with sock:
-                for _ in range(10 if "mtu" in which else 100):  # or the send buffer fills
-                    sock.sendall(bytes(Peer.SEGMENT))
-                    time.sleep(0.002)
-                until(lambda: not unacknowledged(sock) if "mtu" not in which else timeouts(sock) > 2,
-                      5, "all is there, or is not for long")
-                time.sleep(0.1)
-            document = t.stop()
-        finally:
-            peer.stopped = True
-            peer.join()
-    look_for_hidden(document)
-    assert_sums(document["end"]["tcp"])
+        with peer.connection() as sock:
+            for _ in paced(10 if "mtu" in which else 100, pause=0.002):  # or the send buffer fills
+                sock.sendall(bytes(Peer.SEGMENT))
+            until(lambda: not unacknowledged(sock) if "mtu" not in which else timeouts(sock) > 2,
+                  5, "all is there, or is not for long")
+            time.sleep(0.1)
+        document = t.stop()
+    summed(document)
     assert_findings(document["end"]["findings"], *findings)
 
 
@@ -924,9 +918,7 @@ def what_a_path_does(passes, size, findings):
             document = t.stop()
             if large:  # its reader waits for the rest
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    tcp = summed(document)
     assert_findings(document["end"]["findings"], *findings)
     if not large:
         lost = {"t0": wire.lost} if wire.lost else {}
@@ -939,26 +931,12 @@ def what_a_path_does(passes, size, findings):
 def beyond_a_device_that_is_gone():
     """Nobody knows what it counted."""
     with lab(), balancing() as t:
-        with tun(TX) as device:
-            peer = Peer(device, [3], [])
-            peer.start()
-            try:
-                with inside(TX):
-                    sock = socket.create_connection(("198.18.5.9", PORT))
-                with sock:
-                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                    for _ in range(9):
-                        sock.sendall(bytes(Peer.SEGMENT))
-                        time.sleep(0.005)
-                    until(lambda: info(sock)[2], 5, "a retransmission")
-                    time.sleep(0.1)
-            finally:
-                peer.stopped = True
-                peer.join()
-        document = t.stop()
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+        with tun(TX) as device, Peer(device, [3]) as peer, peer.connection(reset=True) as sock:
+            for _ in paced(9):
+                sock.sendall(bytes(Peer.SEGMENT))
+            until(lambda: info(sock)[2], 5, "a retransmission")
+            time.sleep(0.1)
+        tcp = summed(t.stop())
     assert tcp["spurious"] == peer.doubled and not tcp["downstream"], tcp
     assert tcp["undecided_why"] == [{"why": "interface", "segments": 1}], tcp
 
@@ -968,32 +946,28 @@ def beyond_a_device_that_is_gone():
 def beyond_of_flows_that_are_folded():
     """Where flows find no room any more their losses stay with their device."""
     connections = 40
-    with lab(), tun(TX) as device:
-        peer = Peer(device, [], [])
-        peer.start()
-        try:
-            with tracing("--balance", "--flows", "16", EXPR) as t:
-                for i in range(connections):
-                    peer.lose = {2}
-                    with inside(TX):
-                        sock = socket.create_connection(("198.18.5.9", PORT))
-                    with sock:
-                        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                        for _ in range(8):
-                            sock.sendall(bytes(Peer.SEGMENT))
-                            time.sleep(0.002)
-                        until(lambda: peer.lost == i + 1 and info(sock)[2], 5, "a retransmission")
-                        time.sleep(0.02)
-                document = t.stop()
-        finally:
-            peer.stopped = True
-            peer.join()
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    with lab(), tun(TX) as device, Peer(device) as peer, balancing("--flows", "16") as t:
+        for i in range(connections):
+            peer.lose = {2}
+            with peer.connection(reset=True) as sock:
+                for _ in paced(8, pause=0.002):
+                    sock.sendall(bytes(Peer.SEGMENT))
+                until(lambda: peer.lost == i + 1 and info(sock)[2], 5, "a retransmission")
+                time.sleep(0.02)
+        tcp = summed(t.stop())
     assert len(tcp["flows"]) < connections <= tcp["all_flows"], tcp
     assert [(b["interface"], b["segments"]) for b in tcp["downstream"]] == [("t0", connections)], tcp
     assert tcp["spurious"] == peer.doubled and tcp["verdict"] == "downstream", tcp
+
+
+def send_behind_a_router(peer, then=lambda: None):
+    way = json.loads(do(TX, "ip", "-j", "route", "get", "198.18.1.2"))[0]
+    do(TX, "ip", "route", "add", "198.18.5.0/24", "via", way["gateway"])
+    with peer.connection() as sock:
+        for _ in paced(200):
+            sock.sendall(bytes(Peer.SEGMENT))
+        time.sleep(1)
+        return then()
 
 
 @thorough
@@ -1007,26 +981,9 @@ def beyond_another_namespace():
             if translated:
                 nft(router, "table ip n {\n chain c {\n type nat hook postrouting priority 100\n"
                             ' oifname "t0" masquerade\n }\n}\n')
-            way = json.loads(do(TX, "ip", "-j", "route", "get", "198.18.1.2"))[0]
-            do(TX, "ip", "route", "add", "198.18.5.0/24", "via", way["gateway"])
-            peer = Peer(device, range(5, 200, 20), [])
-            peer.start()
-            try:
-                with balancing() as t:
-                    with inside(TX):
-                        sock = socket.create_connection(("198.18.5.9", PORT))
-                    with sock:
-                        for _ in range(200):
-                            sock.sendall(bytes(Peer.SEGMENT))
-                            time.sleep(0.005)
-                        time.sleep(0.5)
-                    document = t.stop()
-            finally:
-                peer.stopped = True
-                peer.join()
-        look_for_hidden(document)
-        tcp = document["end"]["tcp"]
-        assert_sums(tcp)
+            with Peer(device, range(5, 200, 20)) as peer, balancing() as t:
+                send_behind_a_router(peer)
+                tcp = summed(t.stop())
         assert peer.lost == 10 and tcp["lost_here"] == 0, (peer.lost, tcp)
         if translated:
             assert not tcp["downstream"] and tcp["spurious"] == peer.doubled, (tcp, peer.doubled)
@@ -1212,9 +1169,7 @@ def of_senders_elsewhere():
             while received < 9 * size:
                 received += len(connection.recv(1 << 16))
             document = t.stop()
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    tcp = summed(document)
     assert packets == 3 and (tcp["received"], tcp["received_again"]) == (packets, packets), tcp
     assert tcp["received_timed"] == packets, tcp
     assert stages(tcp, "received_stages") == {"netfilter": packets}, tcp
@@ -1238,9 +1193,7 @@ def overtaken():
             assert connection.recv(2 * size, socket.MSG_WAITALL) == bytes(2 * size)
             refused = too_old(TX)
             document = t.stop()
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    tcp = summed(document)
     assert refused == tcp["received_again"] == 1, (refused, tcp)
     assert stages(tcp, "received_stages") == {"tcp_state": refused}, tcp
 
@@ -1259,9 +1212,7 @@ def behind_the_end():
                 device.write(segment(peer, PORT, 100, theirs + 1, 0x11, b"", bytes(1000)))
             time.sleep(0.2)
             document = t.stop()
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    tcp = summed(document)
     assert tcp["received"] == 0 and tcp["verdict"] == "none_seen", tcp
 
 
@@ -1277,13 +1228,10 @@ def in_the_middle(which, sockets):
             sock.sendall(bytes(300000))
             time.sleep(0.2)
             with balancing(expr="tcp " + which.format(PORT)) as t:
-                for _ in range(100):
+                for _ in paced(100, pause=0.002):
                     sock.sendall(bytes(20000))
-                    time.sleep(0.002)
                 document = t.stop()
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    tcp = summed(document)
     assert tcp["sockets"] == sockets and tcp["lost_here"] > 0, tcp
     assert 2000000 - 500000 <= tcp["bytes"]["new"] <= 2000000, tcp
     assert {row["why"] for row in tcp["undecided_why"]} <= {"late", "open"}, tcp
@@ -1449,9 +1397,7 @@ def accept_queue_full(backlog, somaxconn, findings):
             time.sleep(1.5)  # a SYN comes again after a second
             document = t.stop()
         listener.close()
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    tcp = summed(document)
     assert tcp["kinds"]["syn"] > 0 and tcp["undecided"] == tcp["retransmitted"], tcp
     assert any("ListenOverflows" in line for line in tcp["rests_on"]), tcp["rests_on"]
     lost, = (c["delta"] for c in tcp["counters"] if c["name"] == "TcpExt:ListenDrops")
@@ -1577,9 +1523,7 @@ def no_entry_for_a_connection():
                 sock.settimeout(10 * PATIENCE)
                 sock.connect((V4, PORT))
             document = t.stop()
-    look_for_hidden(document)
-    tcp = document["end"]["tcp"]
-    assert_sums(tcp)
+    tcp = summed(document)
     assert stages(tcp) == {"netfilter": tcp["retransmitted"]} and tcp["kinds"]["syn"] > 0, tcp
     found = assert_findings(document["end"]["findings"], "netfilter-conntrack")
     assert f"nf_conntrack_max={2 * most}" in found["command"], found
@@ -1646,28 +1590,19 @@ def exported():
     with lab("--topology", "router"), server(), tun(router) as device:
         offloads("off")
         nft(RX, rule("input", DATA, 20))
-        way = json.loads(do(TX, "ip", "-j", "route", "get", "198.18.1.2"))[0]
-        do(TX, "ip", "route", "add", "198.18.5.0/24", "via", way["gateway"])
-        peer = Peer(device, range(5, 200, 20), [199])  # the last has nothing behind it
-        peer.start()
-        try:
-            with exporting("--balance", "-I", "500ms") as exporter:
-                assert resent_so_far(exporter) == 0
-                transfer("198.18.1.2", 1000000)
-                with inside(TX):
-                    sock = socket.create_connection(("198.18.5.9", PORT))
-                with sock:
-                    for _ in range(200):
-                        sock.sendall(bytes(Peer.SEGMENT))
-                        time.sleep(0.005)
-                    time.sleep(1)
-                    assert resent_so_far(exporter) == 0, "what is new may still change"
-                    until(lambda: resent_so_far(exporter) == resent(TX), 20, "all that was sent again")
-                    told = {cause: resent_so_far(exporter, f"cause={cause}")
-                            for cause in ("lost_here", "downstream", "spurious", "undecided")}
-        finally:
-            peer.stopped = True
-            peer.join()
+        # the last has nothing behind it
+        with Peer(device, range(5, 200, 20), [199]) as peer, \
+                exporting("--balance", "-I", "500ms") as exporter:
+            assert resent_so_far(exporter) == 0
+            transfer("198.18.1.2", 1000000)
+
+            def told():
+                assert resent_so_far(exporter) == 0, "what is new may still change"
+                until(lambda: resent_so_far(exporter) == resent(TX), 20, "all that was sent again")
+                return {cause: resent_so_far(exporter, f"cause={cause}")
+                        for cause in ("lost_here", "downstream", "spurious", "undecided")}
+
+            told = send_behind_a_router(peer, told)
         packets, _ = dropped(RX)
     assert peer.lost == 10 and packets > 0
     assert told == {"lost_here": packets, "downstream": 10, "spurious": peer.doubled,
@@ -1703,39 +1638,25 @@ def on_the_screen(waits):
     assert f"netfilter {packets}" in screen.seen and "this_host" in screen.seen, screen.seen
 
 
-@table([
-    ("UDP", ["--balance", f"udp port {PORT}"], "is UDP"),
-    ("UDP and TCP", ["--balance", f"port {PORT}"], "both"),
-    ("part", ["--balance", "--pid", "1"], "--pid"),
-    ("--inner", ["--balance", "--inner"], "--inner"),
-    ("--flows", ["--flows", "100"], "--flows"),
-])
+@table([(f"{command}, {name}", word, command, *words.split()) for command, name, words, word in [
+    ("top", "UDP", f"--balance udp port {PORT}", "is UDP"),
+    ("top", "UDP and TCP", f"--balance port {PORT}", "both"),
+    ("top", "part", "--balance --pid 1", "--pid"),
+    ("top", "--inner", "--balance --inner", "--inner"),
+    ("top", "--flows", "--flows 100", "--flows"),
+    ("export", "UDP", f"--balance udp port {PORT}", "is UDP"),
+    ("export", "UDP and TCP", f"--balance port {PORT}", "both"),
+    ("export", "part", "--balance --netns x", "--netns"),
+    ("export", "--flows", "--flows 100", "--flows"),
+    ("trace", "neither", "--balance icmp", "matches neither"),
+    ("trace", "--seq", f"--balance --seq rtp {EXPR}", "--seq"),
+    ("trace", "--settle", f"--balance --settle 1 {EXPR}", "--settle"),
+    ("trace", "--flows", f"--balance --flows 100 udp port {PORT}", "--flows"),
+    ("trace", "--inner", f"--balance --inner {EXPR}", "--inner"),
+]])
 @rootless
-def usage_of_top(args, word):
-    assert_usage(word, "top", *args)
-
-
-@table([
-    ("UDP", ["--balance", f"udp port {PORT}"], "is UDP"),
-    ("UDP and TCP", ["--balance", f"port {PORT}"], "both"),
-    ("part", ["--balance", "--netns", "x"], "--netns"),
-    ("--flows", ["--flows", "100"], "--flows"),
-])
-@rootless
-def usage_of_export(args, word):
-    assert_usage(word, "export", *args)
-
-
-@table([
-    ("neither", ["icmp"], "matches neither"),
-    ("--seq", ["--seq", "rtp", EXPR], "--seq"),
-    ("--settle", ["--settle", "1", EXPR], "--settle"),
-    ("--flows", ["--flows", "100", f"udp port {PORT}"], "--flows"),
-    ("--inner", ["--inner", EXPR], "--inner"),
-])
-@rootless
-def usage(args, word):
-    assert_usage(word, "trace", "--balance", *args)
+def usage(*args):
+    assert_usage(*args)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,9 @@
 each of which the others are strangers; nft's counters on the way are the truth."""
 
 import contextlib
-import html
 import json
 import os
 import random
-import re
 import signal
 import socket
 import struct
@@ -20,9 +18,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
 from ends import PORT, do, inside, nft, nft_counters, stolen, sysctl, xdp
-from lib import (PATIENCE, assert_valid, case, first, main, pktledger, require, started, table, thorough,
-                 until)
-from test_scenes import SOME_LARGE, scenes
+from lib import (PATIENCE, assert_valid, case, first, main, paced, pktledger, require, started,
+                 table, thorough, until)
+from test_random import SOME_LARGE, scenes
 from test_tcp import (DATA, EXPR, Hidden, dropped, look_for_hidden, offloads, queue_drops, refusal,
                       resent, rule, server, transfer, unacknowledged, where_seen)
 from traced import BROKEN, NAME, RX, TX, lab
@@ -156,34 +154,6 @@ def between_and_there(version, control):
     assert joined["balanced"] and joined["unjoined"] == 0, joined
     tcp = document["documents"][0]["end"]["tcp"]
     assert tcp["rejected_locally"] > 0 and "joined" not in document["documents"][1], tcp
-
-
-@case
-@where_seen
-def said_in_all_forms():
-    with lab("--topology", "router"), server():
-        singly()
-        nft(ROUTER, rule("forward", DATA, 50))
-        nft(RX, rule("input", DATA, 70))
-        with Ledgers(TX, RX) as l:
-            transfer(FAR[4], SIZE)
-            joined, _ = l.joined()
-            text = l.report().out
-            page = l.report("--html", "-").out
-            turned = json.loads(l.report("-j", hosts=(RX, TX)).out)["documents"][1]["joined"]
-            hidden = l.report("--redact").out
-    del joined["told_not_lost"], joined["proven"]
-    assert turned == joined, "the order of the files does not matter"
-    assert 'class="pktledger-document"' in page and '"trail"' not in page
-    shown = re.sub(r"<[^>]*>", " ", page)
-    for form in text, html.unescape(shown):
-        form = " ".join(form.split())
-        form = form.replace("wire between the hosts", "wire")
-        for label, n in (("joined", joined["segments"]), ("lost there", joined["lost"][0]["segments"]),
-                         ("wire", joined["wire"][0]["segments"]), ("spurious", joined["spurious"]), ("undecided", 0)):
-            assert re.search(rf"{label} {n}\b", form), (label, n, form[form.find("joined"):][:2000])
-        assert f"netfilter at {RX}" in form and f"{TX} to {RX}" in form, form[:3000]
-    assert TX not in hidden and RX not in hidden and "198.18" not in hidden, hidden
 
 
 @thorough
@@ -515,9 +485,8 @@ def begun_in_the_middle(late):
                     l.begin(host)
                 nft(ROUTER, rule("forward", DATA, 50))
                 nft(RX, rule("input", DATA, 70))
-                for _ in range(50):
+                for _ in paced(50, pause=0.002):
                     sock.sendall(bytes(20000))
-                    time.sleep(0.002)
                 sock.shutdown(socket.SHUT_WR)
                 assert sock.recv(1) == b""
             joined, document = l.joined(BROKEN if unseen else 0)
@@ -545,7 +514,7 @@ def what_cannot_be_joined():
 
 
 class Scene:
-    """What is lost where; PKTLEDGER_SEED and PKTLEDGER_SCENES as in test_scenes.py."""
+    """What is lost where; PKTLEDGER_SEED and PKTLEDGER_SCENES as in test_random.py."""
 
     def __init__(self, seed):
         pick = random.Random(seed)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`trace`: traffic of plain sockets, lost by plain means, is attributed to the stage, socket and
-process that lost it, and every packet of it."""
+"""`trace`: causes of one stage, filters and groups, many flows, times, limits and ends. That each
+packet is attributed to its stage, socket and process is in test_scenes.py."""
 
 import contextlib
 import datetime
@@ -18,121 +18,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_ok, assert_usage, assert_valid, case, first,
-                 main, observed, pktledger, require, rootless, started, table, thorough, until)
+                 main, paced, pktledger, require, rootless, started, table, thorough, until)
 from ends import PORT, datagram, do, inside, read_all, sysctl, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
-from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
-                           tiny_rcvbuf, unread_at_close)
+from traced_faults import name_of_this, nft
 
 ROUNDS = 10 if EVERYTHING else 1
-
-
-# Attribution
-
-
-def expected(about, document, address):
-    """What a row says, as far as this kernel tells it."""
-    fields = {"netns": RX, "direction": "rx", "source": "event", "scope": "flow", **about}
-    if fields["stage"] == "socket_close":
-        fields.pop("netns")  # it has none any more
-    if document["end"]["missed"]["no_sockets"]:  # before Linux 6.11
-        fields.pop("process", None)
-        if fields.get("socket"):
-            fields["socket"] = f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
-    return fields
-
-
-def attributed(fault, address, **known):
-    """Every packet that was sent and not read is at the stage of the fault, and nowhere else. Returns
-    what trace told if the RCU callback of a closed socket ran on top of PID 1, which hides it."""
-    with fault(address) as about:
-        about |= known
-        reader, to_close = about.pop("reader", None), about.pop("close", None)
-        waiting = send(address, 1)  # resolves the neighbour before tracing
-        time.sleep(0.05)
-        if reader:
-            read_all(reader)
-        with tracing(f"udp port {PORT}") as t:
-            lost = send(address)
-            if reader:
-                lost -= read_all(reader)
-            if to_close:
-                to_close.close()
-                lost += waiting
-            time.sleep(0.3)  # RCU callbacks of a closed socket
-            document = t.stop()
-        if to_close and not document["end"]["dropped"]:
-            return document
-        fields = expected(about, document, address)
-        assert_only(document, fields.pop("stage"), lost, **fields)
-        return None
-
-
-@table(first(3, [
-    ("closed port, IPv6", closed_port, V6, {"ifname": "v-rx"}),
-    ("receive buffer", tiny_rcvbuf, V4, {"ifname": "v-rx"}),
-    ("unread at close, IPv6", unread_at_close, V6, {}),
-    ("socket filter", filter_on_socket, V4, {"ifname": "v-rx"}),
-    ("nft prerouting, IPv6", lambda a: nft("prerouting", RX, a), V6, {"ifname": "v-rx"}),
-    ("closed port", closed_port, V4, {"ifname": "v-rx"}),
-    ("receive buffer, IPv6", tiny_rcvbuf, V6, {"ifname": "v-rx"}),
-    ("unread at close", unread_at_close, V4, {}),
-    ("nft input", lambda a: nft("input", RX, a), V4, {"ifname": "v-rx"}),
-    ("nft output", lambda a: nft("output", TX, a, netns=TX, direction="tx"), V4, {}),
-    ("tc ingress", tc_ingress, V4, {"ifname": "v-rx"}),
-    ("generic XDP", generic_xdp, V4, {"ifname": "v-rx"}),
-]))
-def attribution(fault, address, known):
-    with lab():
-        for _ in range(ROUNDS):
-            hidden = observed(lambda: attributed(fault, address, **known), bool)
-            assert not hidden, hidden
-
-
-LAB_FAULTS = [
-    ("netfilter=30%", {"stage": "netfilter", "hook": "input"}),
-    ("netfilter:egress=30%", {"stage": "netfilter", "hook": "egress", "direction": "tx", "netns": TX,
-                              "ifname": "v-tx"}),
-    ("netfilter:ingress=30%", {"stage": "netfilter", "hook": "ingress"}),
-    ("socket_read:csum=30%", {"stage": "socket_read", "reason": "UDP_CSUM", "ifname": None,
-                              "netns": None}),
-    ("tc_egress=30%", {"stage": "tc_egress", "direction": "tx", "netns": TX, "ifname": "v-tx"}),
-    ("xdp=30%", {"stage": "xdp", "location": "veth_xdp_rcv_skb"}),
-    ("xdp:generic=30%", {"stage": "xdp", "location": "do_xdp_generic"}),
-    ("xdp:aborted=30%", {"stage": "xdp", "location": "veth_xdp_rcv_skb"}),
-    ("tc_ingress=30%", {"stage": "tc_ingress"}),
-    ("l2:address", {"stage": "l2", "reason": "OTHERHOST"}),
-    ("ip_header=30%", {"stage": "ip_header", "reason": "IP_CSUM"}),
-    ("netfilter:prerouting=30%", {"stage": "netfilter", "hook": "prerouting"}),
-    ("netfilter:forward=30%", {"stage": "netfilter", "hook": "forward", "direction": "forward",
-                               "netns": f"{NAME}-router", "ifname": "v-r0"}),
-    ("netfilter:postrouting=30%", {"stage": "netfilter", "hook": "postrouting", "direction": "tx",
-                                   "netns": TX, "ifname": "v-tx"}),
-    ("netfilter:output=30%", {"stage": "netfilter", "hook": "output", "direction": "tx",
-                              "netns": TX, "ifname": None}),
-    ("ip_route:rp_filter", {"stage": "ip_route", "reason": "IP_RPFILTER"}),
-    ("ip_route:blackhole", {"stage": "ip_route", "netns": f"{NAME}-router", "ifname": "v-r0"}),
-    ("udp_header=30%", {"stage": "udp_header", "reason": "PKT_TOO_SMALL"}),
-]
-
-
-@table([(name, name, known) for name, known in (LAB_FAULTS if EVERYTHING else LAB_FAULTS[:2])])
-def fault_of_a_lab(name, known):
-    """`lab up --fault`: the packets are those of any program."""
-    known = {"netns": RX, "direction": "rx", "ifname": "v-rx", **known}
-    known = {key: value for key, value in known.items() if value is not None}
-    stage = known.pop("stage")
-    with lab("--fault", name), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        sock.setsockopt(socket.SOL_SOCKET, 33, 4 << 20)  # SO_RCVBUFFORCE
-        address = "198.18.1.2" if os.path.exists(f"/run/netns/{NAME}-router") else V4
-        send(address, 1)  # resolves the neighbours before tracing
-        time.sleep(0.05)
-        read_all(sock)
-        for _ in range(ROUNDS):
-            with tracing(f"udp port {PORT}") as t:
-                lost = send(address) - read_all(sock)
-                document = t.stop()
-            assert_only(document, stage, lost, "suspected" if stage == "l2" else "stages", **known)
 
 
 # A stage with two causes
@@ -466,9 +357,8 @@ def microburst_among_spread_losses():
     with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock, \
             udp(TX, socket.AF_INET) as out:
         with tracing("--microburst", "1ms", f"udp port {PORT}") as t:
-            for i in range(200):
+            for i in paced(200, pause=0.002):
                 out.sendto(b"x" * 100, (V4, PORT))
-                time.sleep(0.002)
                 if i == 100:
                     begin = time.time()
                     for _ in range(2000):
@@ -524,9 +414,8 @@ def windows_of_a_long_interval():
     """More of them than the kernel's list holds: it is read in parts meanwhile."""
     with lab(), udp(TX, socket.AF_INET) as out:
         with tracing("--microburst", "100us", "-I", "1h", f"udp port {PORT}") as t:
-            for i in range(20000):
+            for i in paced(20000, pause=0.0001):
                 out.sendto(b"x" * 100, (V4, PORT))
-                time.sleep(0.0001)
                 if i == 3000:
                     begin = time.time()
                     for _ in range(1000):
@@ -567,6 +456,7 @@ def output_of_the_command_is_apart():
     result = pktledger("trace", "-j", "--", "echo", "hello")
     assert result.status == 0 and "hello" in result.err, result
     assert_valid(result.json)
+    assert "hello" in pktledger("trace", "-q", "--", "echo", "hello").out
 
 
 @table(first(2, [("per second", "udp_lookup=20/s", True), ("of another stage", "rcvbuf=0", False),

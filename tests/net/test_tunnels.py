@@ -11,10 +11,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import (PORT, await_reassembly, do, inside, nft, nft_counters, read_all, shell, sysctl,
-                  udp)
-from lib import (assert_findings, case, first, main, pktledger, proves, require, table,
-                 thorough)
+from ends import PORT, await_reassembly, do, inside, nft, nft_counters, read_all, sysctl, udp
+from lib import assert_findings, case, first, main, pktledger, proves, table, thorough
 from test_balance import EXPR, assert_balance, balancing
 from test_others import family_of, patient
 from traced import RX, TX, V4, V6, assert_only, lab, send, tracing
@@ -71,84 +69,6 @@ def not_asked_for():
         assert_only(document, "netfilter", nft_counters(RX)[None])
         flows = {c["flow"] for s in document["end"]["stages"] for c in s["causes"]}
         assert flows and all(f.endswith(f" > {V4}:{VXLAN}") for f in flows), flows
-
-
-@contextlib.contextmanager
-def rule_for_the_tunnel(address):
-    drop_outer()
-    with patient(family_of(address)) as sock:
-        yield sock, "netfilter"
-
-
-@contextlib.contextmanager
-def rule_at_the_sender(address):
-    drop_outer(TX, "postrouting")
-    with patient(family_of(address)) as sock:
-        yield sock, "netfilter"
-
-
-@contextlib.contextmanager
-def full_queue(address):
-    done = shell(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "2mbit", "burst",
-                 "2k", "limit", "20k")
-    require(done.returncode == 0, f"tc: {done.stderr.strip()}")
-    with patient(family_of(address)) as sock:
-        yield sock, "qdisc"
-
-
-@contextlib.contextmanager
-def no_device(address):
-    """The tunnel ends nowhere: its packets come to a port that nobody has."""
-    do(RX, "ip", "link", "del", "x-rx")
-    with patient(family_of(address)) as sock:
-        yield sock, "udp_lookup"
-
-
-@contextlib.contextmanager
-def closed_port(_):
-    yield None, "udp_lookup"
-
-
-@contextlib.contextmanager
-def small_buffer(address):
-    with udp(RX, family_of(address), ("", PORT), rcvbuf=5000) as sock:
-        yield sock, "rcvbuf"
-
-
-@contextlib.contextmanager
-def other_network(address):
-    """The receiver's device is of another network (VNI)."""
-    do(RX, "ip", "link", "del", "x-rx")
-    do(RX, "ip", "link", "add", "x-rx", "type", "vxlan", "id", "7", "remote", "198.18.0.1", "dev",
-       "v-rx", "dstport", str(VXLAN))
-    do(RX, "ip", "link", "set", "x-rx", "up")
-    with patient(family_of(address)) as sock:
-        yield sock, "tunnel"
-
-
-@contextlib.contextmanager
-def nothing_lost(address):
-    with patient(family_of(address)) as sock:
-        yield sock, None
-
-
-FATES = [(what.__name__.replace("_", " "), what) for what in
-         (rule_for_the_tunnel, full_queue, small_buffer, nothing_lost, closed_port, other_network,
-          no_device, rule_at_the_sender)]
-EACH = [(f"{name}, {family}", fate, address) for i, (name, fate) in enumerate(FATES)
-        for family, address in (BOTH if i % 2 else BOTH[::-1])]
-
-
-@table(first(1, EACH[::2] + EACH[1::2]))
-def one_datagram(fate, address):
-    """It enters once, in the tunnel's packet or before, and is read or lost once."""
-    with tunnel(), fate(address) as (sock, stage), balancing("--inner", EXPR) as t:
-        sent = sum(send(address, 100) for _ in range(SENT // 100))
-        received = read_all(sock, 0.5) if sock else 0
-        end = assert_balance(t.stop(), sent, received,
-                             **({stage: sent - received} if stage else {}))
-        assert received < sent if stage else received == sent, (sent, received)
-        assert end["verdict"] == ("this_host" if stage else "none_seen"), end["verdict"]
 
 
 @table(first(1, [(f"{way}, {family}", way, address) for way in ("tunnel", "datagram")
