@@ -113,7 +113,7 @@ static void show_twice(const char *path)
 	snprintf(again, sizeof(again), "%s", path);
 	if (ledgers_load(&l, &spec, &err))
 		return;
-	if (!choose_pair(l, &a, &b, &err) && a)
+	if (l->documents && !choose_pair(l, &a, &b, &err))
 		show_beside(l, a, b);
 	ledgers_free(l);
 }
