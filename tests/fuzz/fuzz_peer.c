@@ -10,7 +10,7 @@
 
 static const struct record_field *const tables[] = {
 	msg_hello, msg_welcome, msg_probe, msg_seen,  msg_plan, msg_ready, msg_status,
-	msg_upto,  msg_fates,	msg_time,  msg_error, msg_end,	msg_cause,
+	msg_upto,  msg_outcomes, msg_time, msg_error, msg_end, msg_cause,
 };
 
 static struct fates fates;
@@ -59,13 +59,13 @@ static void take_plan(struct json_object *msg)
 static void take_fates(struct json_object *msg)
 {
 	static struct runs shown;
-	struct range run;
 	const char *at = shown.text;
+	struct range run;
 
-	if (record_read(msg, msg_fates, &shown))
+	if (record_read(msg, msg_outcomes, &shown))
 		return;
 	run = (struct range){.stream = shown.slot, .last = shown.first - 1};
-	while (runs_next(&at, &run) > 0) {
+	while (runs_next(&at, &run)) {
 		if (!join_check(&join, &run))
 			MUST(run.stream < fates.streams && run.last < fates.window);
 	}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -157,7 +158,7 @@ const struct record_field msg_status[] = {
 
 const struct record_field msg_upto[] = {RECORD_LIST("upto", UINT, peer_upto, upto), {0}};
 
-const struct record_field msg_fates[] = {
+const struct record_field msg_outcomes[] = {
 	RECORD("slot", UINT, runs, slot),
 	RECORD("first", UINT, runs, first, .max = 1ULL << 44),
 	RECORD("runs", TEXT, runs, text),
@@ -257,79 +258,31 @@ const struct record_field msg_cause[] = {
 	{0},
 };
 
-/* Letters of the outcomes as text. */
-
-static const char letters[] = {
-	[OUTCOME_OPEN] = 'o',
-	[OUTCOME_REFUSED] = 'r',
-	[OUTCOME_DROPPED] = 'c',
-	[OUTCOME_DELIVERED] = 'd',
-};
-
-void runs_begin(struct runs *r)
-{
-	r->used = 0;
-	r->text[0] = '\0';
-}
-
 int runs_put(struct runs *r, const struct range *run)
 {
-	char one[40];
-	int len;
+	const uint64_t word = range_packets(run) << 16 | (uint64_t)run->detail << 8 | run->outcome;
 
 	if (r->used && (run->stream != r->slot || run->first != r->next))
 		return -ENOSPC;
-	len = snprintf(one, sizeof(one), "%s%c%ux%" PRIu64, r->used ? "," : "",
-		       letters[run->outcome], run->detail, range_packets(run));
-	if (r->used + (size_t)len >= sizeof(r->text))
+	if (sizeof(r->text) - r->used < RUN_TEXT)
 		return -ENOSPC;
 	if (!r->used) {
 		r->slot = run->stream;
 		r->first = run->first;
 	}
-	memcpy(r->text + r->used, one, (size_t)len + 1);
-	r->used += (size_t)len;
+	r->used += (size_t)sprintf(r->text + r->used, "%s%" PRIx64, r->used ? " " : "", word);
 	r->next = run->last + 1;
 	return 0;
 }
 
-/* Parses digits only, at most `max`. */
-static int number(const char **at, uint64_t max, uint64_t *out)
+bool runs_next(const char **at, struct range *run)
 {
-	const char *p = *at;
-	uint64_t v = 0;
+	const char *from = *at;
+	uint64_t word = strtoull(from, (char **)at, 16);
 
-	if (*p < '0' || *p > '9')
-		return -EBADMSG;
-	for (; *p >= '0' && *p <= '9'; p++) {
-		v = v * 10 + (uint64_t)(*p - '0');
-		if (v > max)
-			return -EBADMSG;
-	}
-	*at = p;
-	*out = v;
-	return 0;
-}
-
-int runs_next(const char **at, struct range *run)
-{
-	const char *p = *at, *letter;
-	uint64_t detail, n;
-
-	if (!*p)
-		return 0;
-	letter = memchr(letters + OUTCOME_OPEN, *p++, sizeof(letters) - OUTCOME_OPEN);
-	if (!letter || number(&p, UINT8_MAX, &detail) || *p++ != 'x' ||
-	    number(&p, STAMP_SPAN, &n) || !n)
-		return -EBADMSG;
-	if (*p == ',' && p[1])
-		p++;
-	else if (*p)
-		return -EBADMSG;
-	run->outcome = (enum outcome)(letter - letters);
-	run->detail = (uint16_t)detail;
+	run->outcome = (enum outcome)(word & UINT8_MAX);
+	run->detail = word >> 8 & UINT8_MAX;
 	run->first = run->last + 1;
-	run->last += n;
-	*at = p;
-	return 1;
+	run->last += word >> 16;
+	return *at > from;
 }

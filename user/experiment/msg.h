@@ -14,7 +14,7 @@
  *	        status -> status {running, idle, caught_up, delivered, dropped, in_queues, next}
  *	        mark {upto} -> status
  *	        stop  ->  status
- *	        fold {upto} -> cause {..} *, fates {slot, first, runs} *, folded
+ *	        fold {upto} -> cause {..} *, outcomes {slot, first, runs} *, folded
  *	        end   ->  end {..}
  *	        time  ->  time {tai_ns}
  *
@@ -36,14 +36,12 @@
 #include "ledger/join.h"
 
 /*
- * Outcomes as text, for one line between two hosts: consecutive runs without gaps,
- *
- *	d0x70212,c3x2,d0x9,o1x1
- *
- * A letter (d delivered, c dropped, r refused, o open), its detail as in struct range, and
- * the count of numbers. Pure.
+ * Outcomes of consecutive numbers of a stream as text, for one line between two hosts: a
+ * hexadecimal word for each run of the same outcome, which is the count of numbers, 8 bits of
+ * detail as in struct range, and 8 bits of enum outcome.
  */
 #define RUNS_TEXT 49152 /* bytes of a text, including its NUL */
+#define RUN_TEXT  18	/* bytes of a word at most, with the blank before it and the NUL */
 
 struct runs {
 	uint16_t slot;
@@ -52,21 +50,16 @@ struct runs {
 	size_t used;
 };
 
-/*
- * Appends a run. -ENOSPC if there is no room or the run does not follow: call runs_begin() first.
- */
+/* Appends a run. -ENOSPC if there is no room or the run does not follow: set `used` to 0 first. */
 int runs_put(struct runs *r, const struct range *run);
 
-/* Clears the text. The next run may start anywhere. */
-void runs_begin(struct runs *r);
-
 /*
- * Reads the next run of a text, from number run->last + 1, and advances *at. Returns 1, 0 at the
- * end, or -EBADMSG.
+ * Reads the next run of a text, from number run->last + 1, and advances *at. Returns false if no
+ * word follows. The run may be impossible: join_check().
  */
-int runs_next(const char **at, struct range *run);
+bool runs_next(const char **at, struct range *run);
 
-#define PEER_PROTOCOL 5
+#define PEER_PROTOCOL 6
 #define PEER_NICE_0   20 /* nice value not requested */
 
 #define PEER_BUFFER_MAX (INT32_MAX / 2) /* bytes requested: the kernel doubles them */
@@ -133,7 +126,7 @@ extern const struct record_field msg_hello[], msg_welcome[], msg_probe[], msg_se
 extern const struct record_field msg_end[];
 
 /* Members of struct runs. */
-extern const struct record_field msg_fates[];
+extern const struct record_field msg_outcomes[];
 
 /* Members of struct ledger_cause: its names, raw.count and raw.index. */
 extern const struct record_field msg_cause[];

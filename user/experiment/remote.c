@@ -586,19 +586,16 @@ static int take_cause(struct remote *r, struct json_object *msg)
 static int take_runs(struct remote *r, struct json_object *msg)
 {
 	struct runs *runs = r->runs;
-	const struct runs before = {.slot = runs->slot, .next = runs->next};
+	const uint64_t slot = runs->slot, after = runs->next;
 	const char *at = runs->text;
 	struct range next;
-	int rc;
+	int rc = record_read(msg, msg_outcomes, runs);
 
-	if (record_read(msg, msg_fates, runs) || !*at || runs->slot < before.slot ||
-	    (runs->slot == before.slot && runs->first < before.next))
+	if (rc || !*at || runs->slot < slot || (runs->slot == slot && runs->first < after))
 		return -EBADMSG;
 	next = (struct range){.stream = runs->slot, .last = runs->first - 1};
-	while ((rc = runs_next(&at, &next)) > 0) {
-		rc = join_check(&r->join, &next);
-		if (rc)
-			return rc;
+	while (*at && !rc) {
+		rc = runs_next(&at, &next) ? join_check(&r->join, &next) : -EBADMSG;
 		*(struct range *)list_add(&r->range) = next;
 	}
 	runs->next = next.last + 1;
@@ -615,7 +612,7 @@ static void take_folded(struct remote *r, struct json_object *msg)
 	if (!strcmp(type, "folded"))
 		r->folded = true;
 	else
-		rc = strcmp(type, "fates") ? -EBADMSG : take_runs(r, msg);
+		rc = strcmp(type, "outcomes") ? -EBADMSG : take_runs(r, msg);
 	json_object_put(msg);
 	if (rc)
 		lose(r->peer, rc, r->err);

@@ -309,9 +309,9 @@ static int do_status(struct caller *s, struct json_object *msg)
 
 static void flush_runs(struct caller *s)
 {
-	if (s->runs.used && answer(s, "fates", msg_fates, &s->runs))
+	if (s->runs.used && answer(s, "outcomes", msg_outcomes, &s->runs))
 		conn_close(&s->conn); /* the next message reports it */
-	runs_begin(&s->runs);
+	s->runs.used = 0;
 }
 
 static void on_range(void *arg, const struct range *r)
@@ -351,7 +351,6 @@ static int do_fold(struct caller *s, struct json_object *msg)
 	}
 	if (rc)
 		return rc;
-	runs_begin(&s->runs);
 	site_fold(s->site, fold.upto, &visitor);
 	flush_runs(s);
 	return s->conn.in < 0 ? -EPIPE : answer(s, "folded", NULL, NULL);

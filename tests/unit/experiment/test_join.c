@@ -311,7 +311,7 @@ CASE_WITH(causes_may_be_too_many, open_fates, close_fates)
 	assert_int_equal(join_cause(&j, 1), JOIN_WIRE - 1);
 }
 
-/* Fates as text. */
+/* Outcomes in a message. */
 
 CASE(runs_come_back)
 {
@@ -324,16 +324,15 @@ CASE(runs_come_back)
 	struct range out = {.stream = 3, .last = 999};
 	const char *text = r.text;
 
-	runs_begin(&r);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(runs_put(&r, &in[i]), 0);
-	assert_string_equal(r.text, "d0x70,c254x1,r105x49998930,o131x9");
 	assert_int_equal(r.first, 1000);
+	assert_string_equal(r.text, "460007 1fe05 2faec526902 98301");
 	for (unsigned i = 0; i < 4; i++) {
-		assert_int_equal(runs_next(&text, &out), 1);
+		assert_true(runs_next(&text, &out));
 		assert_memory_equal(&out, &in[i], sizeof(out));
 	}
-	assert_int_equal(runs_next(&text, &out), 0);
+	assert_false(runs_next(&text, &out));
 }
 
 CASE(runs_have_room)
@@ -342,7 +341,6 @@ CASE(runs_have_room)
 	struct range run = {0, 0, 0, 1, OUTCOME_OPEN}, other = {1, 1, 1, 1, OUTCOME_OPEN};
 	unsigned n = 0;
 
-	runs_begin(&r);
 	assert_int_equal(runs_put(&r, &run), 0);
 	assert_int_equal(runs_put(&r, &run), -ENOSPC);	 /* not the next number */
 	assert_int_equal(runs_put(&r, &other), -ENOSPC); /* not this stream */
@@ -350,48 +348,13 @@ CASE(runs_have_room)
 		run.first = run.last = ++n;
 	} while (!runs_put(&r, &run));
 	assert_true(strlen(r.text) == r.used && r.used < sizeof(r.text));
-	assert_true(n > RUNS_TEXT / 6);
-	assert_int_equal(r.next, n);
-}
-
-CASE(bad_texts_are_told)
-{
-	static const char *const bad[] = {
-		"x0x1",
-		"d",
-		"d0",
-		"d0x",
-		"d0x0",
-		"d256x1",
-		"d-1x1",
-		"dx1",
-		"d0x1,",
-		"d0x1,,d0x1",
-		"d0x1 ",
-		"D0x1",
-		"d0x99999999999999999999",
-		"d0x1;d0x1",
-		",d0x1",
-		"d0xd0x1",
-		"g0x1",
-		" ",
-	};
-
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct range run = {.last = UINT64_MAX};
-		const char *at_text = bad[i];
-		int rc;
-
-		while ((rc = runs_next(&at_text, &run)) > 0)
-			;
-		assert_int_equal(rc, -EBADMSG);
-	}
+	assert_true(n > RUNS_TEXT / 7 && r.next == n);
 }
 
 /* Whatever comes, each number is counted once. */
 CASE_WITH(garbage_does_no_harm, open_fates, close_fates)
 {
-	static const char alphabet[] = "dcro0123456789x,";
+	static const char alphabet[] = "00000123456789abcdef x-";
 	uint64_t folded = 0;
 
 	srandom(1);
@@ -405,7 +368,7 @@ CASE_WITH(garbage_does_no_harm, open_fates, close_fates)
 			text[c] = alphabet[(size_t)random() % (sizeof(alphabet) - 1)];
 		begin(random() % 2);
 		join_cause(&j, (uint8_t)(random() % 10));
-		while (j.there.n < 16 && runs_next(&at_text, &run) > 0 && !join_check(&j, &run))
+		while (j.there.n < 16 && runs_next(&at_text, &run) && !join_check(&j, &run))
 			noted[j.there.n++] = run;
 		for (unsigned s = 0; s < STREAMS; s++)
 			fates_fold(&f, (uint16_t)s, f.tail[s] + 1, ignored,

@@ -21,7 +21,7 @@
 
 static const struct record_field *const tables[] = {
 	msg_hello, msg_welcome, msg_probe, msg_seen,  msg_plan, msg_ready, msg_status,
-	msg_upto,  msg_fates,	msg_time,  msg_error, msg_end,	msg_cause,
+	msg_upto,  msg_outcomes, msg_time, msg_error, msg_end, msg_cause,
 };
 static const size_t sizes[] = {
 	sizeof(struct peer_hello),  sizeof(struct peer_welcome), sizeof(struct peer_probe),
@@ -336,11 +336,11 @@ CASE_WITH(fates_fit_a_line, open_pipe, close_pipe)
 	struct json_object *msg;
 
 	memset(fates.text, '9', sizeof(fates.text) - 1);
-	assert_int_equal(conn_send(&p->conn, msg_make("fates", msg_fates, &fates), 0), 0);
+	assert_int_equal(conn_send(&p->conn, msg_make("outcomes", msg_outcomes, &fates), 0), 0);
 	conn_close(&p->conn);
 	conn_init(&p->conn, p->far, p->far);
 	assert_int_equal(conn_receive(&p->conn, &msg, 0), 0);
-	assert_int_equal(record_read(msg, msg_fates, &fates), 0);
+	assert_int_equal(record_read(msg, msg_outcomes, &fates), 0);
 	assert_int_equal(strlen(fates.text), sizeof(fates.text) - 1);
 	json_object_put(msg);
 	p->far = dup(p->conn.in);
@@ -374,7 +374,7 @@ CASE(pipes_that_block)
 	conn_init(&conn, from[0], to[1]);
 	assert_int_equal(conn_receive(&conn, &msg, 1), -ETIMEDOUT);
 	memset(fates.text, '9', sizeof(fates.text) - 1);
-	while (!conn_send(&conn, msg_make("fates", msg_fates, &fates), 1))
+	while (!conn_send(&conn, msg_make("outcomes", msg_outcomes, &fates), 1))
 		sent++;
 	assert_int_equal(sent, 1); /* of 48 KiB each, into the 64 of a pipe */
 	assert_int_equal(fcntl(to[1], F_GETFL) & O_NONBLOCK, 0);
