@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "trace_abi.h"
 
 bool stagemap_listed(const char *list, const char *name)
@@ -81,7 +82,7 @@ static const struct {
  */
 static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
 {
-	for (unsigned i = 0; i < sizeof(hook_runners) / sizeof(hook_runners[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(hook_runners); i++) {
 		if (!stagemap_listed(hook_runners[i].functions, e->aux))
 			continue;
 		if (hook_runners[i].hook == HOOK_BRIDGE_FORWARD && e->pkt_type == PACKET_HOST)
@@ -173,104 +174,81 @@ static struct verdict judge_kfree(const struct stagemap_event *e)
 	return v;
 }
 
-/* Notes for an errno of a redirect. The last row: any other errno. */
-struct error_note {
-	int error;
-	const char *note;
-};
-
 #define ANY_ERROR (-1)
 
-/* XSKMAP: errors of xsk_rcv_check(), __xsk_rcv() and xskq_prod_reserve_desc(). */
-static const struct error_note xsk_notes[] = {
-	{ENOBUFS, "the socket's RX ring was full (xskq_prod_reserve_desc)"},
-	{ENOMEM, "the fill ring was empty (xsk_buff_alloc)"},
-	{ENOSPC, "frame larger than the socket's, or RX ring full before 5.19 (__xsk_rcv)"},
-	{EINVAL, "the socket is bound to another device or queue (xsk_rcv_check)"},
-	{ENXIO, "the socket is not bound (xsk_rcv_check)"},
-	{ANY_ERROR, "redirect to the socket failed (__xsk_map_redirect)"},
+/* What a row of XDP needs besides its observer. */
+enum xdp_path {
+	PATH_ANY,
+	PATH_XSK,  /* the redirect was to a socket */
+	PATH_LIVE, /* the frame was sent by BPF_PROG_RUN */
 };
 
-static const struct error_note redirect_notes[] = {
-	{EINVAL, "redirect to a device or map entry that does not exist (xdp_do_redirect)"},
-	{ENETDOWN, "redirect to a device that is down (xdp_ok_fwd_dev)"},
-	{EOPNOTSUPP, "redirect to a device without ndo_xdp_xmit (__xdp_enqueue)"},
-	{EMSGSIZE, "redirect of a frame above the target's MTU (xdp_ok_fwd_dev)"},
-	{ENOSPC, "the frame could not be queued (xdp_do_redirect)"},
-	{ANY_ERROR, "redirect failed (xdp_do_redirect)"},
+/* Losses at tracepoints of XDP, and in the queue of a socket. The first row that fits decides. */
+static const struct {
+	unsigned observer;
+	enum xdp_path path;
+	int error;
+	enum stage stage;
+	enum direction direction;
+	const char *note;
+} xdp_rows[] = {
+#define XSK(error, note)                                                                           \
+	{OBSERVER_REDIRECT_ERR, PATH_XSK, error, STAGE_XSK, DIRECTION_RX, note}
+	/* xsk_rcv_check(), __xsk_rcv() and xskq_prod_reserve_desc() */
+	XSK(ENOBUFS, "the socket's RX ring was full (xskq_prod_reserve_desc)"),
+	XSK(ENOMEM, "the fill ring was empty (xsk_buff_alloc)"),
+	XSK(ENOSPC, "frame larger than the socket's, or RX ring full before 5.19 (__xsk_rcv)"),
+	XSK(EINVAL, "the socket is bound to another device or queue (xsk_rcv_check)"),
+	XSK(ENXIO, "the socket is not bound (xsk_rcv_check)"),
+	XSK(ANY_ERROR, "redirect to the socket failed (__xsk_map_redirect)"),
+#define REDIRECT(error, note)                                                                      \
+	{OBSERVER_REDIRECT_ERR, PATH_ANY, error, STAGE_XDP, DIRECTION_RX, note}
+	REDIRECT(EINVAL, "redirect to a device or map entry that does not exist (xdp_do_redirect)"),
+	REDIRECT(ENETDOWN, "redirect to a device that is down (xdp_ok_fwd_dev)"),
+	REDIRECT(EOPNOTSUPP, "redirect to a device without ndo_xdp_xmit (__xdp_enqueue)"),
+	REDIRECT(EMSGSIZE, "redirect of a frame above the target's MTU (xdp_ok_fwd_dev)"),
+	REDIRECT(ENOSPC, "the frame could not be queued (xdp_do_redirect)"),
+	REDIRECT(ANY_ERROR, "redirect failed (xdp_do_redirect)"),
+#define LIVE(error, note)                                                                          \
+	{OBSERVER_DEVMAP_XMIT, PATH_LIVE, error, STAGE_TX_DEVICE, DIRECTION_TX, note}
+	LIVE(0, "the interface ring was full, and the end of a batch was lost (bq_xmit_all)"),
+	LIVE(ENXIO, "the interface does not accept XDP frames (the peer of a veth needs NAPI) "
+		    "(veth_xdp_xmit)"),
+	LIVE(ENETDOWN, "the device was down (ndo_xdp_xmit)"),
+	LIVE(ANY_ERROR, "the device refused the frames (bq_xmit_all)"),
+	{OBSERVER_DEVMAP_XMIT, PATH_ANY, ANY_ERROR, STAGE_XDP, DIRECTION_FORWARD,
+	 "the target device refused the frames (bq_xmit_all)"},
+	{OBSERVER_XDP_EXCEPTION, PATH_ANY, ANY_ERROR, STAGE_XDP, DIRECTION_RX,
+	 "aborted, an invalid verdict, or XDP_TX failed (trace_xdp_exception)"},
+	{OBSERVER_BULK_TX, PATH_ANY, ANY_ERROR, STAGE_XDP, DIRECTION_TX,
+	 "the device refused the frames of XDP_TX (trace_xdp_bulk_tx)"},
+	{OBSERVER_CPUMAP, PATH_ANY, ANY_ERROR, STAGE_XDP, DIRECTION_RX,
+	 "the queue of the target CPU was full (bq_flush_to_queue)"},
+	{OBSERVER_SOCKET_QUEUE, PATH_ANY, ANY_ERROR, STAGE_SOCKET_CLOSE, DIRECTION_RX,
+	 "unread in the queue when the socket closed (udp_destruct_common)"},
 };
-
-static const struct error_note live_notes[] = {
-	{0, "the interface ring was full, and the end of a batch was lost (bq_xmit_all)"},
-	{ENXIO, "the interface does not accept XDP frames (the peer of a veth needs NAPI) "
-		"(veth_xdp_xmit)"},
-	{ENETDOWN, "the device was down (ndo_xdp_xmit)"},
-	{ANY_ERROR, "the device refused the frames (bq_xmit_all)"},
-};
-
-static const char *note_of(const struct error_note *row, int error)
-{
-	while (row->error != error && row->error != ANY_ERROR)
-		row++;
-	return row->note;
-}
-
-static struct verdict judge_xdp(const struct stagemap_event *e)
-{
-	struct verdict v = {.stage = STAGE_XDP, .known = true, .direction = DIRECTION_RX};
-
-	switch (e->observer) {
-	case OBSERVER_REDIRECT_ERR:
-		v.note = note_of(redirect_notes, e->error);
-		if (e->map_type == BPF_MAP_TYPE_XSKMAP && !(e->flags & CAUSE_LIVE)) {
-			v.stage = STAGE_XSK;
-			v.note = note_of(xsk_notes, e->error);
-		}
-		break;
-	case OBSERVER_XDP_EXCEPTION:
-		v.note = "aborted, an invalid verdict, or XDP_TX failed (trace_xdp_exception)";
-		break;
-	case OBSERVER_DEVMAP_XMIT:
-		v.direction = DIRECTION_FORWARD;
-		v.note = e->flags & CAUSE_LIVE
-				 ? note_of(live_notes, e->error)
-				 : "the target device refused the frames (bq_xmit_all)";
-		break;
-	case OBSERVER_BULK_TX:
-		v.direction = DIRECTION_TX;
-		v.note = "the device refused the frames of XDP_TX (trace_xdp_bulk_tx)";
-		break;
-	default:
-		v.note = "the queue of the target CPU was full (bq_flush_to_queue)";
-		break;
-	}
-	if (e->flags & CAUSE_LIVE &&
-	    (e->observer == OBSERVER_REDIRECT_ERR || e->observer == OBSERVER_DEVMAP_XMIT)) {
-		v.stage = STAGE_TX_DEVICE;
-		v.direction = DIRECTION_TX;
-	}
-	return v;
-}
 
 struct verdict stagemap_judge(const struct stagemap_event *e)
 {
-	switch (e->observer) {
-	case OBSERVER_REDIRECT_ERR:
-	case OBSERVER_XDP_EXCEPTION:
-	case OBSERVER_DEVMAP_XMIT:
-	case OBSERVER_BULK_TX:
-	case OBSERVER_CPUMAP:
-		return judge_xdp(e);
-	case OBSERVER_SOCKET_QUEUE:
-		return (struct verdict){
-			.stage = STAGE_SOCKET_CLOSE,
-			.direction = DIRECTION_RX,
-			.note = "unread in the queue when the socket closed (udp_destruct_common)",
-			.known = true,
-		};
-	default:
-		return judge_kfree(e);
+	const enum xdp_path path = e->flags & CAUSE_LIVE		     ? PATH_LIVE
+				   : e->map_type == BPF_MAP_TYPE_XSKMAP ? PATH_XSK
+									     : PATH_ANY;
+
+	for (unsigned i = 0; i < LENGTH(xdp_rows); i++) {
+		struct verdict v = {xdp_rows[i].stage, .note = xdp_rows[i].note, .known = true,
+				    .direction = xdp_rows[i].direction};
+
+		if (xdp_rows[i].observer != e->observer ||
+		    (xdp_rows[i].path && xdp_rows[i].path != path) ||
+		    (xdp_rows[i].error != ANY_ERROR && xdp_rows[i].error != e->error))
+			continue;
+		if (path == PATH_LIVE && e->observer == OBSERVER_REDIRECT_ERR) {
+			v.stage = STAGE_TX_DEVICE;
+			v.direction = DIRECTION_TX;
+		}
+		return v;
 	}
+	return judge_kfree(e);
 }
 
 #define STAGE_NAME(id, name, title) [STAGE_##id] = name,
