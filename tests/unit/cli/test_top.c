@@ -99,17 +99,18 @@ static const char *drawn(void)
 	return text;
 }
 
-static void assert_shows(const char *screen, const char *what)
+static void check_screen(bool shown, const char *const *texts)
 {
-	if (!strstr(screen, what))
-		fail_msg("no \"%s\" in:\n%s", what, screen);
+	const char *screen = drawn();
+
+	for (; *texts; texts++) {
+		if (!strstr(screen, *texts) == shown)
+			fail_msg("%s \"%s\" in:\n%s", shown ? "no" : "a", *texts, screen);
+	}
 }
 
-static void assert_hides(const char *screen, const char *what)
-{
-	if (strstr(screen, what))
-		fail_msg("\"%s\" in:\n%s", what, screen);
-}
+#define shows(...) check_screen(true, (const char *[]){__VA_ARGS__, NULL})
+#define hides(...) check_screen(false, (const char *[]){__VA_ARGS__, NULL})
 
 /* The stage of the chosen row, and all that was lost by what it stands for. */
 static enum stage chosen_stage(uint64_t *packets)
@@ -127,6 +128,12 @@ static enum stage chosen_stage(uint64_t *packets)
 	return stage;
 }
 
+static void press(const char *keys)
+{
+	while (*keys)
+		view_key(&f.view, *keys++, &f.in);
+}
+
 CASE(test_sizes)
 {
 	static const unsigned sizes[][2] = {{80, 24}, {200, 60}, {60, 16}, {133, 40}, {50, 15}};
@@ -138,27 +145,23 @@ CASE(test_sizes)
 		set_up(cols, rows);
 		view_add(&f.view, &f.now, f.in.interval_ns);
 		screen = drawn();
-		assert_shows(screen, "pktledger top  sick  udp port 5060");
-		assert_shows(screen, "12:03:44  2 s");
-		assert_shows(screen, "all namespaces, by sockets");
+		shows("pktledger top  sick  udp port 5060", "12:03:44  2 s");
+		shows("all namespaces, by sockets");
 		/* stages without loss collapse */
-		assert_shows(screen, rows < 30 ? "in 812k/s ▶ ... ─ netfilter▼311 ─ ..."
+		shows(rows < 30 ? "in 812k/s ▶ ... ─ netfilter▼311 ─ ..."
 					       : "in 812k/s ▶ nic_ring ─ xdp");
-		assert_shows(screen, "netfilter▼311 ─");
-		assert_shows(screen, "rcvbuf▼30.1k ─");
-		assert_shows(screen, "read 781k/s");
-		assert_shows(screen, "lost 30.4k/s 3.74 %");
-		assert_shows(screen, "pps↓");
-		assert_shows(screen, cols < 80	 ? "\n>   30.1k   99.26 %  rcvbuf"
+		shows("netfilter▼311 ─", "rcvbuf▼30.1k ─", "read 781k/s", "lost 30.4k/s 3.74 %");
+		shows("pps↓");
+		shows(cols < 80	 ? "\n>   30.1k   99.26 %  rcvbuf"
 				     : cols < 100 ? "\n>   30.1k     1.20M   99.26 %  rcvbuf"
 						  : "\n>   30.1k     16.3M     1.20M   99.26 %  rcvbuf");
-		assert_shows(screen, cols < 80 ? "   <0.01 %  qdisc" : " 17   <0.01 %  qdisc");
-		assert_shows(screen, "q quit  ? help  Enter open");
+		shows(cols < 80 ? "   <0.01 %  qdisc" : " 17   <0.01 %  qdisc");
+		shows("q quit  ? help  Enter open");
 		/* a wide screen also has the cause and the interface */
 		assert_int_equal(strstr(screen, "SOCKET_RCVBUFF  eth0") != NULL, cols >= 132);
 		if (rows >= 24)
-			assert_shows(screen, "out 1.20k/s");
-		assert_hides(screen, "too small");
+			shows("out 1.20k/s");
+		hides("too small");
 	}
 }
 
@@ -169,7 +172,7 @@ CASE(test_too_small)
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		set_up(sizes[i][0], sizes[i][1]);
 		if (sizes[i][0] >= 20)
-			assert_shows(drawn(), "too small");
+			shows("too small");
 		else
 			drawn();
 	}
@@ -181,49 +184,40 @@ CASE(test_table)
 
 	set_up(120, 40);
 	screen = drawn();
-	assert_shows(screen, "30.1k     16.3M     1.20M   99.26 %  rcvbuf");
-	assert_shows(screen, "198.18.0.2:5060  sipd");
-	assert_hides(screen, "OTHERHOST");
-	view_key(&f.view, 'g', &f.in);
+	shows("30.1k     16.3M     1.20M   99.26 %  rcvbuf", "198.18.0.2:5060  sipd");
+	hides("OTHERHOST");
+	press("g");
 	screen = drawn();
-	assert_shows(screen, "SOCKET_RCVBUFF");
-	assert_shows(screen, "by reasons");
+	shows("SOCKET_RCVBUFF", "by reasons");
 	/* what has lost before stands behind what loses now */
 	assert_true(strstr(screen, "QDISC_DROP") > strstr(screen, "NETFILTER_DROP"));
-	view_key(&f.view, 'b', &f.in);
-	assert_shows(drawn(), "OTHERHOST");
-	view_key(&f.view, 'd', &f.in);
+	press("b");
+	shows("OTHERHOST");
+	press("d");
 	screen = drawn();
-	assert_shows(screen, "v-rx in lab-rx");
-	assert_shows(screen, "3.40G");
-	view_key(&f.view, 'h', &f.in);
-	assert_shows(drawn(), "group by sockets");
-	view_key(&f.view, 'x', &f.in); /* any key leaves it */
-	assert_hides(drawn(), "group by sockets");
+	shows("v-rx in lab-rx", "3.40G");
+	press("h");
+	shows("group by sockets");
+	press("x"); /* any key leaves it */
+	hides("group by sockets");
 }
 
 /* In place of the last minute, above rows; t shows more of these. */
 CASE(test_balance_of_tcp)
 {
-	const char *screen;
-
 	set_up(120, 40);
 	f.in.tcp = "retransmitted   56\n  lost here     55  98.21 %  netfilter 55\n";
-	screen = drawn();
-	assert_shows(screen, "\n retransmitted   56");
-	assert_shows(screen, "\n   lost here     55  98.21 %  netfilter 55");
-	assert_shows(screen, "198.18.0.2:5060  sipd");
-	view_key(&f.view, 'd', &f.in);
-	assert_hides(drawn(), "retransmitted");
-	view_key(&f.view, 'd', &f.in);
-	view_key(&f.view, 't', &f.in);
-	screen = drawn();
-	assert_hides(screen, "retransmitted");
-	assert_shows(screen, "198.18.0.2:5060  sipd");
-	view_key(&f.view, 't', &f.in);
-	assert_shows(drawn(), "retransmitted");
+	shows("\n retransmitted   56", "\n   lost here     55  98.21 %  netfilter 55");
+	shows("198.18.0.2:5060  sipd");
+	press("d");
+	hides("retransmitted");
+	press("dt");
+	hides("retransmitted");
+	shows("198.18.0.2:5060  sipd");
+	press("t");
+	shows("retransmitted");
 	set_size(VIEW_MIN_COLS, VIEW_MIN_ROWS);
-	assert_shows(drawn(), "retransmitted");
+	shows("retransmitted");
 }
 
 /* A namespace may be called by its pod: its name is cut, interfaces are told apart. */
@@ -236,10 +230,10 @@ CASE(test_long_names)
 	set_up(80, 24);
 	f.devices[0].netns = pod;
 	f.view.devices = true;
-	assert_shows(drawn(), "\n>eth0 in pppppppppppppppppppp…      812k     3.40G");
+	shows("\n>eth0 in pppppppppppppppppppp…      812k     3.40G");
 	set_up(50, 15); /* no room for bits/s */
 	f.view.devices = true;
-	assert_shows(drawn(), "\n interface         rx pps    tx pps   drops/s");
+	shows("\n interface         rx pps    tx pps   drops/s");
 }
 
 /* On a large screen another grouping and the busy interfaces stand below. */
@@ -257,38 +251,30 @@ CASE(test_large)
 	at = at ? strstr(at, "interface") : NULL;
 	if (!at)
 		fail_msg("no processes and interfaces below the reasons:\n%s", screen);
-	assert_shows(at, "\n eth0           812k");
-	assert_hides(at, "v-rx");
+	assert_non_null(strstr(at, "\n eth0           812k"));
+	assert_null(strstr(at, "v-rx"));
 	f.in.by_flow = true;
-	assert_shows(drawn(), "stage      flow");
+	shows("stage      flow");
 }
 
 /* A history longer than the screen is wide is shown whole, with its peak. */
 CASE(test_long_history)
 {
-	const char *screen;
-
 	set_up(80, 24);
 	for (unsigned i = 0; i < 500; i++) {
 		f.in.interval_ns = i == 3 ? SECOND : 100 * SECOND; /* the most, a hundred times */
 		view_add(&f.view, &f.now, f.in.interval_ns);
 	}
 	f.view.open = true;
-	screen = drawn();
-	assert_shows(screen, "the stage in the last 500 intervals, at most 60.2k/s");
-	assert_shows(screen, "\n █▁▁▁▁");
+	shows("the stage in the last 500 intervals, at most 60.2k/s", "\n █▁▁▁▁");
 }
 
 /* Nothing of the help is cut on the smallest screen. */
 CASE(test_help_fits)
 {
-	const char *screen;
-
 	set_up(VIEW_MIN_COLS, VIEW_MIN_ROWS);
-	view_key(&f.view, '?', &f.in);
-	screen = drawn();
-	assert_shows(screen, "interfaces: packets and bits/s\n");
-	assert_shows(screen, "q  leave\n");
+	press("?");
+	shows("interfaces: packets and bits/s\n", "q  leave\n");
 }
 
 /* `s` goes through the columns, numbers first, and marks the one it sorts by. */
@@ -309,43 +295,35 @@ CASE(test_sort)
 	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
 		const char *screen = drawn();
 
-		assert_shows(screen, table[i].title);
-		assert_shows(screen, table[i].marked);
+		shows(table[i].title, table[i].marked);
 		assert_true(strstr(screen, table[i].first) < strstr(screen, table[i].then));
-		view_key(&f.view, 's', &f.in);
+		press("s");
 	}
 }
 
 CASE(test_filter_of_rows)
 {
-	const char *screen;
 	uint64_t packets;
 
 	set_up(120, 40);
-	view_key(&f.view, '/', &f.in);
+	press("/");
 	for (const char *k = "Qdix"; *k; k++) /* of which q does not leave */
 		assert_false(view_key(&f.view, *k, &f.in));
-	assert_shows(drawn(), "no row has \"Qdix\"");
+	shows("no row has \"Qdix\"");
 	view_key(&f.view, KEY_BACKSPACE, &f.in);
-	screen = drawn();
-	assert_shows(screen, "rows with \"Qdi_");
-	assert_shows(screen, "<0.01 %  qdisc");
-	assert_hides(screen, "%  rcvbuf");
+	shows("rows with \"Qdi_", "<0.01 %  qdisc");
+	hides("%  rcvbuf");
 	assert_int_equal(chosen_stage(&packets), STAGE_QDISC);
 	assert_int_equal(packets, 17);
-	view_key(&f.view, '\r', &f.in);
-	assert_shows(drawn(), "rows with \"Qdi\"");
+	press("\r");
+	shows("rows with \"Qdi\"");
 	assert_true(view_key(&f.view, 'q', &f.in));
 	view_key(&f.view, 0x1b, &f.in);
-	screen = drawn();
-	assert_hides(screen, "rows with");
-	assert_shows(screen, "%  rcvbuf");
-	view_key(&f.view, 'd', &f.in);
-	view_key(&f.view, '/', &f.in);
-	view_key(&f.view, 'v', &f.in);
-	screen = drawn();
-	assert_shows(screen, "v-rx in lab-rx");
-	assert_hides(screen, "eth0");
+	hides("rows with");
+	shows("%  rcvbuf");
+	press("d/v");
+	shows("v-rx in lab-rx");
+	hides("eth0");
 }
 
 /* `n` takes the namespace of the chosen row, where it lost most, or of the device. */
@@ -362,47 +340,41 @@ CASE(test_scope)
 	inum = 0;
 	netns = "";
 	view_add(&f.view, &f.now, f.in.interval_ns);
-	view_key(&f.view, 'n', &f.in); /* by sockets: each namespace has its row */
+	press("n"); /* by sockets: each namespace has its row */
 	assert_int_equal(f.view.netns, 7);
 	assert_int_equal(f.view.shown, 1); /* the history is kept */
-	view_key(&f.view, 'n', &f.in);
+	press("n");
 	assert_int_equal(f.view.netns, 0);
-	view_key(&f.view, 'g', &f.in); /* by reasons: both are one row */
-	view_key(&f.view, 'n', &f.in);
+	press("g"); /* by reasons: both are one row */
+	press("n");
 	assert_int_equal(f.view.netns, 9);
-	view_key(&f.view, 'n', &f.in);
-	view_key(&f.view, 'd', &f.in);
+	press("nd");
 	view_key(&f.view, KEY_DOWN, &f.in);
-	view_key(&f.view, 'n', &f.in);
+	press("n");
 	assert_int_equal(f.view.netns, 2);
-	view_key(&f.view, 'n', &f.in);
+	press("n");
 	f.in.one_scope = true;
-	view_key(&f.view, 'n', &f.in);
+	press("n");
 	assert_int_equal(f.view.netns, 0);
 }
 
 /* Where there is no room for all columns, the longest names are cut. */
 CASE(test_columns_fit)
 {
-	const char *screen;
-
 	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd";
 	set_up(80, 24);
 	netns = "";
-	screen = drawn();
-	assert_shows(screen, "rcvbuf     cni-8d0f4bd…  198.18.0.2:5060  sipd\n");
+	shows("rcvbuf     cni-8d0f4bd…  198.18.0.2:5060  sipd\n");
 	f.in.one_scope = true; /* that all rows are of it is said above */
-	screen = drawn();
-	assert_hides(screen, "cni-");
-	assert_shows(screen, "rcvbuf     198.18.0.2:5060  sipd\n");
+	hides("cni-");
+	shows("rcvbuf     198.18.0.2:5060  sipd\n");
 	set_size(50, 15); /* no room for all: which program it is stays */
-	assert_shows(drawn(), "rcvbuf     sipd\n");
+	shows("rcvbuf     sipd\n");
 }
 
 /* The chosen row is open: all of its texts, what to do, its last minutes. */
 CASE(test_open_row)
 {
-	const char *screen;
 	uint64_t packets;
 
 	set_up(80, 24);
@@ -413,23 +385,20 @@ CASE(test_open_row)
 	assert_int_equal(chosen_stage(&packets), STAGE_RCVBUF);
 	assert_int_equal(packets, 1203112);
 	f.in.advice = "\nrcvbuf - full\n  fix  read faster";
-	view_key(&f.view, '\r', &f.in);
-	screen = drawn();
-	assert_shows(screen, "stage rcvbuf  socket 198.18.0.2:5060  process sipd  packets 1.20M");
-	assert_shows(screen, "the stage in the last 70 intervals, at most ");
-	assert_shows(screen, "\n   fix  read faster");
-	assert_hides(screen, "  stage      socket");
+	press("\r");
+	shows("stage rcvbuf  socket 198.18.0.2:5060  process sipd  packets 1.20M");
+	shows("the stage in the last 70 intervals, at most ", "\n   fix  read faster");
+	hides("  stage      socket");
 	view_key(&f.view, KEY_DOWN, &f.in);
 	f.in.advice = NULL;
-	screen = drawn();
 	assert_int_not_equal(chosen_stage(&packets), STAGE_RCVBUF);
-	assert_hides(screen, "process sipd");
+	hides("process sipd");
 	for (unsigned i = 0; i < 100; i++) /* no further than to the last row */
 		view_key(&f.view, KEY_DOWN, &f.in);
 	drawn();
 	assert_in_range(f.view.at, 1, 20);
 	view_key(&f.view, KEY_ENTER, &f.in);
-	assert_shows(drawn(), "  stage      socket");
+	shows("  stage      socket");
 }
 
 /* Others lose more now, but what is open is what was opened. */
@@ -439,20 +408,20 @@ CASE(test_open_row_stays)
 
 	set_up(80, 24);
 	view_key(&f.view, KEY_DOWN, &f.in);
-	view_key(&f.view, '\r', &f.in);
+	press("\r");
 	assert_int_equal(chosen_stage(&packets), STAGE_NETFILTER);
 	assert_int_equal(f.view.openings, 1);
 	add(&f.now, STAGE_NETFILTER, CLASS_LOSS, "NETFILTER_DROP", "", "", 1000000);
-	assert_shows(drawn(), "\n stage netfilter");
+	shows("\n stage netfilter");
 	assert_int_equal(f.view.at, 0); /* where it stands now */
 	add(&f.now, STAGE_QDISC, CLASS_LOSS, "QDISC_DROP", "", "", 2000000);
-	view_key(&f.view, 'b', &f.in);
+	press("b");
 	assert_int_equal(chosen_stage(&packets), STAGE_NETFILTER);
 	assert_int_equal(f.view.openings, 1);
 	view_key(&f.view, KEY_UP, &f.in); /* the next to it, as they are sorted now */
 	assert_int_equal(chosen_stage(&packets), STAGE_QDISC);
 	assert_int_equal(f.view.openings, 2);
-	assert_shows(drawn(), "\n stage qdisc");
+	shows("\n stage qdisc");
 }
 
 /* With little room: what to do, the newest packets, the last minutes, in that order. */
@@ -462,33 +431,29 @@ CASE(test_open_row_shares_room)
 		"\nrcvbuf - full\n  loss      1\n            2\n            3\n"
 		"            4\n            5\n            6\n  fix       7\n";
 	static const char packets[] = "first\nb\nc\nd\ne\nf\ng\nlast\n";
-	const char *screen;
-
 	for (unsigned rows = 60; rows >= 15; rows--) {
 		set_up(rows < 20 ? 50 : 80, rows);
 		view_add(&f.view, &f.now, f.in.interval_ns);
 		f.in.advice = advice;
 		f.in.packets = packets;
-		view_key(&f.view, '\r', &f.in);
-		screen = drawn();
-		assert_shows(screen, "\n stage rcvbuf  socket 198.18.0.2:5060");
-		assert_shows(screen, "\n rcvbuf - full\n");
-		assert_shows(screen, "Enter close");
+		press("\r");
+		shows("\n stage rcvbuf  socket 198.18.0.2:5060", "\n rcvbuf - full\n");
+		shows("Enter close");
 		if (rows >= 17)
-			assert_shows(screen, "\n   fix       7\n");
+			shows("\n   fix       7\n");
 		if (rows >= 20)
-			assert_shows(screen, "\n lost lately\n");
+			shows("\n lost lately\n");
 		if (rows >= 20)
-			assert_shows(screen, "\n g\n last\n");
+			shows("\n g\n last\n");
 		if (rows >= 28)
-			assert_shows(screen, "\n first\n");
+			shows("\n first\n");
 		if (rows >= 28)
-			assert_shows(screen, "the stage in the last 1 intervals");
+			shows("the stage in the last 1 intervals");
 	}
 	set_up(50, 15);
 	f.in.advice = "1\n2\n3\n4\n5\n6\n7\nas far as it goes\n9\n";
-	view_key(&f.view, '\r', &f.in);
-	assert_shows(drawn(), "\n as far as it goes …\n");
+	press("\r");
+	shows("\n as far as it goes …\n");
 }
 
 /* Space: nothing that is drawn changes, and the history has no gap afterwards. */
@@ -498,14 +463,14 @@ CASE(test_pause_freezes)
 
 	set_up(80, 24);
 	view_add(&f.view, &f.now, f.in.interval_ns);
-	view_key(&f.view, ' ', &f.in);
+	press(" ");
 	strcpy(before, drawn());
-	assert_shows(before, "PAUSED");
+	shows("PAUSED");
 	for (unsigned i = 0; i < VIEW_LAST; i++)
 		view_add(&f.view, &f.now, f.in.interval_ns);
 	assert_string_equal(drawn(), before);
-	view_key(&f.view, ' ', &f.in);
-	assert_shows(drawn(), "█████");
+	press(" ");
+	shows("█████");
 }
 
 CASE(test_keys)
@@ -538,25 +503,22 @@ CASE(test_history)
 	assert_true(f.view.history[0][STAGE_RCVBUF] == 30120);
 	assert_true(f.view.history[0][STAGE_NETFILTER] == 311);
 	assert_true(f.view.history[0][STAGE_L2] == 0);
-	assert_shows(drawn(), "█");
+	shows("█");
 	table_clear(&f.now);
 	for (unsigned i = 0; i < VIEW_HISTORY; i++)
 		view_add(&f.view, &f.now, f.in.interval_ns);
 	assert_true(f.view.history[0][STAGE_RCVBUF] == 0);
-	assert_hides(drawn(), "█");
+	hides("█");
 }
 
 CASE(test_plain_characters)
 {
-	const char *screen;
-
 	set_up(80, 24);
 	f.view.ascii = true;
 	f.in.host = "h\x01\xff\xc3\xa4\xe4\xb8\x96";
 	view_add(&f.view, &f.now, f.in.interval_ns);
-	screen = drawn();
-	assert_shows(screen, "in 812k/s > ... - netfilterv311 - ... - rcvbufv30.1k");
-	assert_shows(screen, "h????  udp"); /* nothing else than ASCII */
+	shows("in 812k/s > ... - netfilterv311 - ... - rcvbufv30.1k");
+	shows("h????  udp"); /* nothing else than ASCII */
 }
 
 int main(void)
