@@ -71,6 +71,14 @@ static const struct loss_case cases[] = {
 	{"generic: empty slot of a map", EMPTY_SLOT, XDP_ABORTED, true, 0, COUNT, 0, NULL, 0},
 };
 
+static void gro(const char *to)
+{
+	struct recipe r = RECIPE;
+
+	recipe_add(&r, RECIPE_ETHTOOL, &host.far, "-K pl-d gro %s", to);
+	assert_int_equal(recipe_run(&r, "change GRO", &err), 0);
+}
+
 static void prepare(const struct loss_case *c)
 {
 	int prog;
@@ -83,7 +91,7 @@ static void prepare(const struct loss_case *c)
 		prog = redirect_program((unsigned)c->value);
 		break;
 	case REDIRECT_DOWN:
-		assert_int_equal(netdev_set_feature(&host.far, "pl-d", "rx-gro", true), 0);
+		gro("on");
 		assert_int_equal(netdev_set_up(&host.rx, "pl-c", false), 0);
 		prog = redirect_program(host.c);
 		break;
@@ -102,7 +110,7 @@ static void prepare(const struct loss_case *c)
 			attach(1, &host.far, "pl-d", host.progs[1], false);
 			prog = redirect_program(host.c);
 		} else {
-			assert_int_equal(netdev_set_feature(&host.far, "pl-d", "rx-gro", true), 0);
+			gro("on");
 			host.maps[0] = devmap(host.c, host.progs[1]);
 			prog = map_program(host.maps[0], 0);
 		}
@@ -136,7 +144,7 @@ static void undo(void)
 		close_fd(&host.progs[i]);
 		close_fd(&host.maps[i]);
 	}
-	netdev_set_feature(&host.far, "pl-d", "rx-gro", false);
+	gro("off");
 	netdev_set_up(&host.rx, "pl-c", true);
 }
 

@@ -13,6 +13,7 @@
 #include "traffic/rx.h"
 #include "helpers.h"
 #include "host/netdev.h"
+#include "host/recipe.h"
 #include "drops/ksym.h"
 #include "drops/reason.h"
 
@@ -175,20 +176,15 @@ static unsigned index_of(const struct netns *ns, const char *ifname)
 	struct netdev dev;
 
 	assert_int_equal(netdev_get(ns, ifname, &dev), 0);
-	assert_int_equal(netdev_set_up(ns, ifname, true), 0);
-	netdev_set_feature(ns, ifname, "rx-gro", false);
 	return dev.link.ifindex;
 }
 
 static int set_up(void **state)
 {
-	static const uint8_t macs[4][6] = {{2, 0x70, 0x6b, 1, 0, 1},
-					   {2, 0x70, 0x6b, 1, 0, 2},
-					   {2, 0x70, 0x6b, 1, 0, 3},
-					   {2, 0x70, 0x6b, 1, 0, 4}};
-	struct in_addr from = {htonl(0xc6120001)}, to = {htonl(0xc6120002)};
+	struct in_addr to = {htonl(0xc6120002)};
 	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr = to};
 	struct netns *const all[] = {&host.tx, &host.rx, &host.far};
+	struct recipe r = RECIPE;
 	int saved;
 
 	(void)state;
@@ -197,16 +193,24 @@ static int set_up(void **state)
 			return -1;
 		quiet(all[i]);
 	}
-	assert_int_equal(netdev_add_veth(&host.tx, "pl-a", macs[0], &host.rx, "pl-b", macs[1], 1),
-			 0);
-	assert_int_equal(netdev_add_veth(&host.rx, "pl-c", macs[2], &host.far, "pl-d", macs[3], 1),
-			 0);
+	recipe_add_other(&r, RECIPE_IP, &host.rx, &host.tx,
+			 "link add pl-b address 02:70:6b:01:00:02 type veth peer name pl-a netns "
+			 RECIPE_OTHER " address 02:70:6b:01:00:01");
+	recipe_add_other(&r, RECIPE_IP, &host.rx, &host.far,
+			 "link add pl-c type veth peer name pl-d netns " RECIPE_OTHER);
+	recipe_add(&r, RECIPE_IP, &host.rx, "link set pl-b up");
+	recipe_add(&r, RECIPE_IP, &host.rx, "link set pl-c up");
+	recipe_add(&r, RECIPE_IP, &host.far, "link set pl-d up");
+	recipe_add(&r, RECIPE_IP, &host.tx, "link set pl-a up");
+	recipe_add(&r, RECIPE_IP, &host.tx, "addr add 198.18.0.1/24 dev pl-a");
+	recipe_add(&r, RECIPE_IP, &host.tx,
+		   "neigh add 198.18.0.2 lladdr 02:70:6b:01:00:02 dev pl-a nud permanent");
+	if (recipe_run(&r, "set up", &err))
+		fail_msg("%s", err.message);
 	host.a = index_of(&host.tx, "pl-a");
 	host.b = index_of(&host.rx, "pl-b");
 	host.c = index_of(&host.rx, "pl-c");
 	host.d = index_of(&host.far, "pl-d");
-	assert_int_equal(netdev_add_addr(&host.tx, host.a, AF_INET, &from, 24), 0);
-	assert_int_equal(netdev_set_neigh(&host.tx, host.a, AF_INET, &to, macs[1]), 0);
 	saved = netns_push(&host.tx);
 	host.socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(connect(host.socket, (void *)&addr, sizeof(addr)), 0);

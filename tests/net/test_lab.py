@@ -3,6 +3,7 @@
 """`lab`: named namespaces to play in, and `run` between ports that are already there."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -159,7 +160,7 @@ def faults_together():
 
 @case
 def killed_before_it_was_finished():
-    """nft is the second that is run: it is another here, which kills who runs it."""
+    """nft is run last: it is another here, which kills its parent. A network has no name before."""
     with tempfile.TemporaryDirectory() as directory:
         nft = Path(directory, "nft")
         nft.write_text("#!/bin/sh\nkill -9 $PPID\n")
@@ -167,38 +168,64 @@ def killed_before_it_was_finished():
         done = subprocess.run(
             [BINARY, "lab", "up", NAME, "--fault", "tc_ingress=50%,netfilter=50%"],
             env={**os.environ, "PATH": f"{directory}:{os.environ['PATH']}"}, check=False)
-    try:
-        assert done.returncode == -signal.SIGKILL, done
+    assert done.returncode == -signal.SIGKILL, done
+    assert not ours()
+
+
+@table([(role, role) for role in ("tx", "rx", "router")])
+def namespace_is_missing(role):
+    with lab("--topology", "router"):
+        subprocess.run(["ip", "netns", "del", f"{NAME}-{role}"], check=True)
         row, = [row for row in pktledger("lab", "list", "-j").json["labs"] if row["name"] == NAME]
-        assert not row["whole"] and not row["finished"], row
-        shown, = [line for line in pktledger("lab", "list").out.splitlines() if NAME in line]
-        assert "did not finish" in shown, shown
+        assert not row["whole"], row
         result = pktledger("run", "--count", "10", "--lab", NAME)
         assert result.status == 1 and "lab down" in result.err, result
-        assert ours()
-    finally:
-        result = pktledger("lab", "down", NAME)
-    assert result.status == 0, result
     assert not ours()
-    with lab():
-        row, = [row for row in pktledger("lab", "list", "-j").json["labs"] if row["name"] == NAME]
-        assert row["whole"] and row["finished"], row
 
 
 @case
-def a_mark_that_is_none():
-    """A pipe in its place is not waited for."""
-    mark = Path("/run/pktledger/labs", NAME)
-    with lab():
-        kept = mark.rename(mark.with_name(f".{NAME}"))
-        os.mkfifo(mark)
-        try:
-            row, = [row for row in pktledger("lab", "list", "-j").json["labs"] if row["name"] == NAME]
-            assert not row["whole"], row
-            result = pktledger("lab", "down", NAME)
-            assert result.status == 1 and "cannot read" in result.err, result
-        finally:
-            kept.rename(mark)
+def namespace_of_somebody_else():
+    subprocess.run(["ip", "netns", "add", f"{NAME}-tx"], check=True)
+    try:
+        assert NAME not in pktledger("lab", "list").out
+        for action in "up", "down":
+            result = pktledger("lab", action, NAME)
+            assert result.status == 1 and NAME in result.err, result
+        assert ours() == {f"{NAME}-tx"}
+    finally:
+        subprocess.run(["ip", "netns", "del", f"{NAME}-tx"], check=True)
+
+
+@table([(name, name) for name in ("pair", "router", "bridge", "vxlan")])
+def printed_commands(topology):
+    """A shell makes the same of them, and nothing was done by printing."""
+    printed = pktledger("lab", "up", NAME, "--topology", topology, "--fault", "netfilter=50%",
+                        "--print")
+    assert printed.status == 0 and not ours(), printed
+    try:
+        done = subprocess.run(["sh", "-e"], input=printed.out, capture_output=True, text=True,
+                              check=False)
+        assert done.returncode == 0, done
+        document = run("--count", "2000", "--lab", NAME)
+        assert_balanced(document, attempted=2000)
+        assert document["start"]["lab"]["topology"] == topology, document["start"]
+        assert 500 < lost(document)["netfilter"] < 1500, lost(document)
+    finally:
+        pktledger("lab", "down", NAME)
+
+
+@case
+def step_that_fails():
+    """The command that failed is named: here another `ip` is told a device that is not there."""
+    with tempfile.TemporaryDirectory() as directory:
+        ip = Path(directory, "ip")
+        ip.write_text(f'#!/bin/sh\nsed "s/24 dev v-tx/24 dev v-no/" | {shutil.which("ip")} "$@"\n')
+        ip.chmod(0o755)
+        done = subprocess.run([BINARY, "lab", "up", NAME], capture_output=True, text=True, env={
+            **os.environ, "PATH": f"{directory}:{os.environ['PATH']}"}, check=False)
+    assert done.returncode == 3, done
+    assert "ip addr add 198.18.0.1/24 dev v-tx" in done.stderr, done
+    assert not ours()
 
 
 @table([

@@ -214,7 +214,7 @@ def shows_payloads_to_a_group(root):
 def installs_works_and_goes(suite):
     need()
     root = debian(suite)
-    inside(root, f"apt-get -qq update; {APT} install nftables")
+    inside(root, f"apt-get -qq update; {APT} install iproute2 nftables")
     before, known = listing(root), packages(root)
     shutil.copy(workshop() + debs()["amd64"], f"{root}/tmp/pktledger.deb")
     inside(root, f"{APT} install /tmp/pktledger.deb")
@@ -380,7 +380,7 @@ def rpm_installs_works_and_goes(suite):
     shutil.copy(workshop() + debs()["amd64"], f"{root}/tmp/pktledger.deb")
     for name, path in rpms().items():
         shutil.copy(workshop() + path, f"{root}/tmp/{name}.rpm")
-    inside(root, f"apt-get -qq update; {APT} install rpm nftables /tmp/pktledger.deb; "
+    inside(root, f"apt-get -qq update; {APT} install rpm iproute2 nftables /tmp/pktledger.deb; "
                  f"{APT} purge pktledger")
     before = listing(root)
     inside(root, "rpm --noplugins -i --nodeps /tmp/pktledger.rpm")

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
-#include <arpa/inet.h>
 #include <stdio.h>
 
 #include "cli/options.h"
@@ -18,6 +17,7 @@ struct lab_options {
 	unsigned queues;
 	uint64_t mtu;
 	struct fault_list faults;
+	bool print;
 };
 
 static const struct lab_options defaults = {.name = "lab", .queues = 1, .mtu = 1500};
@@ -45,6 +45,8 @@ static const struct opt lab_opts[] = {
 	{"fault", 0, OPT_CUSTOM, AT(faults), .metavar = "LIST", .values = fault_values,
 	 .parse = parse_faults, .default_text = "none",
 	 .help = "drop UDP packets on purpose (like run --fault)"},
+	{"print", 0, OPT_FLAG, AT(print),
+	 .help = "print the commands that lab up runs, and change nothing"},
 	{0},
 };
 
@@ -65,11 +67,11 @@ static const struct opt_group lab_groups[] = {
 static struct json_object *port_json(const struct lab_port *p)
 {
 	struct json_object *o = json_object_new_object();
-	char v4[INET_ADDRSTRLEN], v6[INET6_ADDRSTRLEN];
+	const struct lab_text text = lab_text(p);
 
 	json_put_text(o, "ifname", p->ifname);
-	json_put_text(o, "ipv4", inet_ntop(AF_INET, &p->ip4, v4, sizeof(v4)));
-	json_put_text(o, "ipv6", inet_ntop(AF_INET6, &p->ip6, v6, sizeof(v6)));
+	json_put_text(o, "ipv4", text.ip4);
+	json_put_text(o, "ipv6", text.ip6);
 	return o;
 }
 
@@ -97,25 +99,46 @@ static void show_lab(const struct lab_options *o, struct json_out *json, const s
 		       o->name, o->name, o->name);
 }
 
-static int up(const struct lab_options *o, struct json_out *json, struct error *err)
+/* Prints the commands for a test network, with any faults: also those that only `run` can make. */
+static int print(const struct lab_options *o, const struct lab_spec *spec, struct error *err)
 {
-	struct lab_spec spec = {.topology = o->topology,
-				.queues = o->queues,
-				.mtu = (unsigned)o->mtu,
-				.name = o->name};
+	struct recipe r = RECIPE;
 	struct lab lab;
 	int rc;
 
-	if (fault_lab_topology(&o->faults, &spec.topology, err) || lab_open(&lab, &spec, err))
-		return -EINVAL;
+	lab_plan(&lab, spec);
+	lab_recipe(&lab, spec, &r);
+	rc = fault_lab_recipe(&o->faults, &lab, &r, err);
+	if (rc)
+		list_free(&r.steps);
+	else
+		lab_print(&lab, o->name, &r, stdout);
+	return rc;
+}
+
+static int up(const struct lab_options *o, struct json_out *json, struct error *err)
+{
+	struct lab_spec spec = {
+		.topology = o->topology, .queues = o->queues, .mtu = (unsigned)o->mtu};
+	struct lab lab;
+	int rc = fault_lab_topology(&o->faults, o->print, &spec.topology, err);
+
+	if (!rc && spec.topology == LAB_TAP)
+		rc = error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "use run --topology tap",
+			       "a lab of taps is there only while a process carries its frames");
+	if (!rc)
+		rc = lab_check_free(o->name, err);
+	if (rc || o->print)
+		return rc ? rc : print(o, &spec, err);
+	rc = lab_open(&lab, &spec, err);
+	if (rc)
+		return rc;
 	rc = fault_lab_apply(&o->faults, &lab, err);
 	if (!rc)
-		rc = lab_finish(&lab, err);
+		rc = lab_publish(&lab, o->name, err);
 	if (!rc)
 		show_lab(o, json, &lab);
 	lab_close(&lab);
-	if (rc)
-		lab_remove(o->name, &(struct error){});
 	return rc;
 }
 
@@ -128,7 +151,6 @@ static int add_lab(void *arg, const struct lab_info *info)
 	json_put_u64(o, "queues", info->queues);
 	json_put_u64(o, "mtu", info->mtu);
 	json_put_bool(o, "whole", info->whole);
-	json_put_bool(o, "finished", info->finished);
 	return 0;
 }
 
@@ -144,9 +166,7 @@ static int list(struct json_out *json, struct error *err)
 		printf("%-20s %-8s %2u queue%s  mtu %u%s\n", json_get_text(lab, "name"),
 		       json_get_text(lab, "topology"), (unsigned)queues, queues == 1 ? " " : "s",
 		       (unsigned)json_get_u64(lab, "mtu"),
-		       !json_get_bool(lab, "finished")
-			       ? "  (lab up did not finish: remove it with lab down)"
-		       : json_get_bool(lab, "whole")
+		       json_get_bool(lab, "whole")
 			       ? ""
 			       : "  (a namespace is missing: remove it with lab down)");
 	}
@@ -160,8 +180,10 @@ static int act(const struct lab_options *o, struct json_out *json, struct error 
 
 	if (o->action == LAB_LIST)
 		return list(json, err);
-	if (o->action != LAB_UP && o->faults.set)
-		return error_usage(err, NULL, "--fault is for lab up");
+	if (o->action != LAB_UP && (o->faults.set || o->print))
+		return error_usage(err, NULL, "--fault and --print are for lab up");
+	if (o->print)
+		return up(o, json, err);
 	if (caps_require(&cmd_lab, o->faults.set ? "up --fault" : NULL, err))
 		return -EPERM;
 	if (o->action == LAB_UP)
@@ -192,6 +214,7 @@ static const struct opt_example examples[] = {
 	{"lab up", "create a test network named 'lab'"},
 	{"lab up --fault netfilter=5%,tc_ingress",
 	 "create one that drops UDP packets, for example to try trace"},
+	{"lab up --fault netfilter=5% --print", "print the commands that create it"},
 	{"run --lab lab -c 100k", "run an experiment in it"},
 	{"lab down", "remove it"},
 	{0},

@@ -2,6 +2,7 @@
 /* Opens a site: observers, ends, counters. close.c has its results. */
 #include "experiment/site.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/if.h>
@@ -258,6 +259,14 @@ static int open_receiver(struct site *s, struct error *err)
 	return rc;
 }
 
+static int switch_gro(const struct lab_port *port, const char *to, struct error *err)
+{
+	struct recipe r = RECIPE;
+
+	recipe_add(&r, RECIPE_ETHTOOL, port->ns, "-K %s gro %s", port->ifname, to);
+	return recipe_run(&r, "change GRO", err);
+}
+
 /*
  * Enables NAPI, through GRO or a native XDP program, on the peer of a veth, which requires it for
  * live frames. UDP is not merged unless a socket requests it. Only in a test network: ports of the
@@ -267,16 +276,11 @@ static int give_napi(struct site *s, struct error *err)
 {
 	const struct lab_port *peer = lab_link_peer(&s->lab);
 	bool on;
-	int rc;
 
 	if (s->spec->port_a || netdev_get_feature(peer->ns, peer->ifname, "rx-gro", &on) || on)
 		return 0;
-	rc = netdev_set_feature(peer->ns, peer->ifname, "rx-gro", true);
-	if (rc)
-		return error_errno(err, STATUS_UNABLE, rc, NULL, "cannot switch on GRO of %s",
-				   peer->ifname);
 	s->gro = peer;
-	return 0;
+	return switch_gro(peer, "on", err);
 }
 
 /*
@@ -362,24 +366,22 @@ static int plan_faults(struct site *s, const struct experiment_view *view, struc
 static int open_routes(struct site *s, struct error *err)
 {
 	const struct shape_addrs *to = &s->spec->shape.dst_addr;
-	const struct lab *lab = &s->lab;
-	const void *via;
+	const struct lab_port *tx = &s->lab.tx, *rx = &s->lab.rx;
+	struct recipe r = RECIPE;
+	char net[INET6_ADDRSTRLEN];
 	struct shape_addrs base;
+	struct lab_text via;
 	unsigned prefix;
-	int rc;
 
 	if (!to->n || s->spec->port_a || s->spec->lab)
 		return 0;
 	prefix = shape_addrs_prefix(to, &base);
-	via = to->family == AF_INET6 ? (const void *)&lab_next_hop(lab)->ip6
-				     : (const void *)&lab_next_hop(lab)->ip4;
-	rc = netdev_add_route(&lab->rx_ns, RTN_LOCAL, lab->rx.ifindex, to->family, base.first,
-			      prefix, NULL);
-	if (!rc)
-		rc = netdev_add_route(&lab->tx_ns, RTN_UNICAST, lab->tx.ifindex, to->family,
-				      base.first, prefix, via);
-	return error_errno(err, STATUS_FAILED, rc, NULL,
-			   "cannot route the destination addresses in the lab");
+	inet_ntop(to->family, base.first, net, sizeof(net));
+	via = lab_text(lab_next_hop(&s->lab));
+	recipe_add(&r, RECIPE_IP, rx->ns, "route add local %s/%u dev %s", net, prefix, rx->ifname);
+	recipe_add(&r, RECIPE_IP, tx->ns, "route add %s/%u via %s dev %s", net, prefix,
+		   to->family == AF_INET6 ? via.ip6 : via.ip4, tx->ifname);
+	return recipe_run(&r, "route the destination addresses in the lab", err);
 }
 
 static void add_engine_counters(struct site *s, struct counters *c)
@@ -497,8 +499,8 @@ void site_close(struct site *s)
 	sender_close(s->sender);
 	receiver_close(s->receiver);
 	fault_close(s->faults);
-	if (s->gro)
-		netdev_set_feature(s->gro->ns, s->gro->ifname, "rx-gro", false);
+	if (s->gro && s->spec->lab) /* another test network goes as a whole */
+		switch_gro(s->gro, "off", NULL);
 	rx_prog_close(s->prog);
 	tracer_close(&s->tracer);
 	legs_close(s->legs);

@@ -26,6 +26,8 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 
 	l->ifindex = ifi->ifi_index;
 	l->flags = ifi->ifi_flags;
+	nl_text(nl_attr(nlh, sizeof(*ifi), IFLA_IFALIAS), l->alias, sizeof(l->alias));
+	l->operstate = (uint8_t)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_OPERSTATE));
 	nl_text(nl_attr(nlh, sizeof(*ifi), IFLA_IFNAME), l->ifname, sizeof(l->ifname));
 	nl_mac(nl_attr(nlh, sizeof(*ifi), IFLA_ADDRESS), l->mac);
 	l->mtu = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_MTU));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The ethtool ioctl: reads and changes driver settings. */
+/* The ethtool ioctl: reads driver settings. */
 #include "host/netdev.h"
 
 #include <errno.h>
@@ -106,50 +106,22 @@ static int find_feature(const struct netns *ns, const char *ifname, const char *
 	return ret;
 }
 
-/* Sets the feature if `want` is not NULL. *on: its resulting state. */
-static int do_feature(const struct netns *ns, const char *ifname, const char *feature,
-		      const bool *want, bool *on)
+int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on)
 {
 	struct ethtool_gfeatures *get;
-	struct ethtool_sfeatures *set;
 	unsigned count = 0, blocks;
-	int bit = find_feature(ns, ifname, feature, &count), ret = 0;
+	int bit = find_feature(ns, ifname, feature, &count), ret;
 
 	if (bit < 0)
 		return bit;
 	blocks = (count + 31) / 32;
 	get = mem_zero(1, sizeof(*get) + blocks * sizeof(get->features[0]));
-	set = mem_zero(1, sizeof(*set) + blocks * sizeof(set->features[0]));
-	if (want) {
-		set->cmd = ETHTOOL_SFEATURES;
-		set->size = blocks;
-		set->features[bit / 32].valid = 1u << bit % 32;
-		set->features[bit / 32].requested = *want ? 1u << bit % 32 : 0;
-		ret = netdev_ethtool(ns, ifname, set);
-	}
-	if (ret >= 0) {
-		get->cmd = ETHTOOL_GFEATURES;
-		get->size = blocks;
-		ret = netdev_ethtool(ns, ifname, get);
-		*on = get->features[bit / 32].active >> (bit % 32) & 1;
-	}
+	get->cmd = ETHTOOL_GFEATURES;
+	get->size = blocks;
+	ret = netdev_ethtool(ns, ifname, get);
+	*on = get->features[bit / 32].active >> (bit % 32) & 1;
 	free(get);
-	free(set);
 	return ret;
-}
-
-int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on)
-{
-	return do_feature(ns, ifname, feature, NULL, on);
-}
-
-/* ETHTOOL_SFEATURES may succeed without effect: only the resulting state counts. */
-int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on)
-{
-	bool now = !on;
-	int ret = do_feature(ns, ifname, feature, &on, &now);
-
-	return ret ? ret : now == on ? 0 : -EOPNOTSUPP;
 }
 
 static int read_stats(const struct netns *ns, const char *ifname,

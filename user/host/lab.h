@@ -26,9 +26,7 @@
 
 #include "base/err.h"
 #include "base/opt.h"
-#include "host/netns.h"
-
-#define LAB_DIR "/run/pktledger/labs"
+#include "host/recipe.h"
 
 enum lab_topology { LAB_PAIR, LAB_ROUTER, LAB_BRIDGE, LAB_TAP, LAB_VXLAN };
 
@@ -49,11 +47,6 @@ struct lab_spec {
 	unsigned queues; /* per veth, at most 256, 0: 1 */
 	unsigned mtu;	 /* 1280 to 65535, 0: 1500 */
 	bool other_vni;	 /* the tunnel's ends use different VNIs: all packets are lost */
-	/*
-	 * NULL: anonymous. Else prefix of the namespaces NAME-tx, NAME-rx (, NAME-router or
-	 * NAME-bridge)
-	 */
-	const char *name;
 };
 
 /* An interface at one end of a link. */
@@ -96,11 +89,25 @@ struct lab {
 };
 
 /*
- * Builds the test network, with all links up on return. Undo it with lab_close(). -EEXIST if the
- * name is taken. Without IPv6 in the kernel the ip6 of the ports are ::. Removes everything on
- * failure.
+ * Builds an anonymous test network, with all links up on return. Undo it with lab_close(). Without
+ * IPv6 in the kernel the ip6 of the ports are ::. Removes everything on failure.
  */
 int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err);
+
+/* Fills names, addresses, MTUs and queues of a test network that does not exist yet. */
+void lab_plan(struct lab *lab, const struct lab_spec *spec);
+
+/* Adds the steps that set up the namespaces of lab_plan(), all but taps. */
+void lab_recipe(const struct lab *lab, const struct lab_spec *spec, struct recipe *r);
+
+/* Prints the recipe for namespaces NAME-tx, NAME-rx ..., and empties it. */
+void lab_print(const struct lab *lab, const char *name, struct recipe *r, FILE *out);
+
+/* The addresses of a port as text, "" for none. */
+struct lab_text {
+	char mac[18], ip4[INET_ADDRSTRLEN], ip6[INET6_ADDRSTRLEN];
+};
+struct lab_text lab_text(const struct lab_port *port);
 
 /*
  * Returns the next hop's port for the sender's frames: lab->rx in a pair, router_tx with a router.
@@ -114,10 +121,13 @@ unsigned lab_ports(const struct lab *lab);
 const struct lab_port *lab_link_peer(const struct lab *lab);
 
 /*
- * Marks a named test network as finished. Before that it is listed as unfinished and cannot be
- * attached to. A process killed earlier leaves a test network that only lab_remove() accepts.
+ * Names the namespaces NAME-tx, NAME-rx (, NAME-router or NAME-bridge), so that the test network
+ * stays until lab_remove(). -EEXIST if the name is taken.
  */
-int lab_finish(const struct lab *lab, struct error *err);
+int lab_publish(struct lab *lab, const char *name, struct error *err);
+
+/* Returns -EEXIST if another test network has the name, -EINVAL if it is invalid. */
+int lab_check_free(const char *name, struct error *err);
 
 /*
  * Attaches to a test network opened by another process. -ENOENT if not found. Undo with
@@ -132,19 +142,17 @@ int lab_topology_of(const char *name, enum lab_topology *topology, struct error 
 void lab_close(struct lab *lab);
 
 /*
- * Removes a named test network. -ENOENT if not found. Only deletes namespaces created by
- * lab_open(): each test network has a file in LAB_DIR with their inode numbers. Processes still
- * running in the namespaces keep them alive without a name.
+ * Removes a named test network. -ENOENT if not found. Only deletes namespaces that lab_open() has
+ * marked: their loopback interface has an alias. Processes still running in the namespaces keep them alive
+ * without a name.
  */
 int lab_remove(const char *name, struct error *err);
 
 struct lab_info {
 	char name[32];
 	enum lab_topology topology;
-	unsigned queues, mtu;
-	bool finished; /* lab_finish() was called */
-	bool whole;    /* false: a namespace is missing or the test network is unfinished, only
-			* lab_remove() works */
+	unsigned queues, mtu; /* 0: unknown */
+	bool whole;	      /* false: a namespace is missing, only lab_remove() works */
 };
 
 /*

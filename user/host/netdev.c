@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Interfaces, addresses, routes and qdiscs over rtnetlink, and IPsec policies. */
+/* Interfaces, addresses, routes, neighbours and qdiscs over rtnetlink. */
 #include "host/netdev.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/if_bridge.h>
-#include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
-#include <linux/veth.h>
-#include <linux/xfrm.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -22,17 +18,6 @@
 #include "base/proc.h"
 #include "host/counters.h"
 #include "host/nl.h"
-
-static struct nlmsghdr *link_header(char *buf, uint16_t type, uint16_t flags,
-				    const struct ifinfomsg *change)
-{
-	struct nlmsghdr *nlh = nl_header(buf, type, flags);
-	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-
-	if (change)
-		*ifi = *change;
-	return nlh;
-}
 
 static int on_addr(const struct nlmsghdr *nlh, void *arg)
 {
@@ -107,150 +92,19 @@ int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 	return ret;
 }
 
-static void put_end(struct nlmsghdr *nlh, const struct netns *ns, const char *ifname,
-		    const uint8_t mac[6], unsigned queues)
-{
-	if (ifname)
-		mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	mnl_attr_put(nlh, IFLA_ADDRESS, 6, mac);
-	mnl_attr_put_u32(nlh, IFLA_NUM_TX_QUEUES, queues);
-	mnl_attr_put_u32(nlh, IFLA_NUM_RX_QUEUES, queues);
-	if (ns && ns->fd >= 0)
-		mnl_attr_put_u32(nlh, IFLA_NET_NS_FD, ns->fd);
-}
-
-/* Attributes specific to the kind of interface go between kind_begin() and kind_end(). */
-struct kind {
-	struct nlattr *info, *data;
-};
-
-static struct kind kind_begin(struct nlmsghdr *nlh, const char *name)
-{
-	struct kind k = {.info = mnl_attr_nest_start(nlh, IFLA_LINKINFO)};
-
-	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, name);
-	k.data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
-	return k;
-}
-
-static void kind_end(struct nlmsghdr *nlh, const struct kind *k)
-{
-	mnl_attr_nest_end(nlh, k->data);
-	mnl_attr_nest_end(nlh, k->info);
-}
-
-/* Creates both ends inside their namespaces, so they never appear elsewhere. */
-int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a[6],
-		    const struct netns *ns_b, const char *b, const uint8_t mac_b[6],
-		    unsigned queues)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
-	struct nlattr *peer;
-	struct kind kind;
-
-	put_end(nlh, ns_a, a, mac_a, queues);
-	kind = kind_begin(nlh, "veth");
-	peer = mnl_attr_nest_start(nlh, VETH_INFO_PEER);
-	mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
-	put_end(nlh, ns_b, b, mac_b, queues);
-	mnl_attr_nest_end(nlh, peer);
-	kind_end(nlh, &kind);
-	return nl_request(NULL, nlh);
-}
-
-/* Builds a request for another interface of this kind. */
-static struct nlmsghdr *new_link(char *buf, const char *ifname, const char *name, struct kind *kind)
-{
-	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
-
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	*kind = kind_begin(nlh, name);
-	return nlh;
-}
-
-int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port,
-		     const struct netdev_vxlan *to)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct kind kind;
-	struct nlmsghdr *nlh = new_link(buf, ifname, "vxlan", &kind);
-
-	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(port));
-	if (to) {
-		mnl_attr_put_u32(nlh, IFLA_VXLAN_ID, to->vni);
-		mnl_attr_put_u32(nlh, IFLA_VXLAN_GROUP, to->remote.s_addr);
-		mnl_attr_put_u32(nlh, IFLA_VXLAN_LINK, to->underlay);
-		mnl_attr_put_u8(nlh, IFLA_VXLAN_LEARNING, 0);
-	} else {
-		mnl_attr_put_u8(nlh, IFLA_VXLAN_COLLECT_METADATA, 1);
-	}
-	kind_end(nlh, &kind);
-	if (to)
-		put_end(nlh, NULL, NULL, to->mac, to->queues);
-	return nl_request(ns, nlh);
-}
-
-int netdev_add_bridge(const struct netns *ns, const char *ifname)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct kind kind;
-	struct nlmsghdr *nlh = new_link(buf, ifname, "bridge", &kind);
-
-	mnl_attr_put_u8(nlh, IFLA_BR_MCAST_SNOOPING, 0);
-	mnl_attr_put_u32(nlh, IFLA_BR_STP_STATE, 0);
-	kind_end(nlh, &kind);
-	return nl_request(ns, nlh);
-}
-
-int netdev_set_bridge_port(const struct netns *ns, unsigned ifindex,
-			   const struct netdev_bridge_port *port)
-{
-	const struct ifinfomsg which = {.ifi_family = AF_BRIDGE, .ifi_index = (int)ifindex};
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_SETLINK, 0, &which);
-	struct nlattr *info = mnl_attr_nest_start(nlh, IFLA_PROTINFO);
-
-	mnl_attr_put_u8(nlh, IFLA_BRPORT_STATE,
-			port->blocked ? BR_STATE_DISABLED : BR_STATE_FORWARDING);
-	mnl_attr_put_u8(nlh, IFLA_BRPORT_UNICAST_FLOOD, port->floods);
-	mnl_attr_put_u8(nlh, IFLA_BRPORT_LEARNING, port->learns);
-	if (!port->learns)
-		mnl_attr_put(nlh, IFLA_BRPORT_FLUSH, 0, NULL);
-	mnl_attr_nest_end(nlh, info);
-	return nl_request(ns, nlh);
-}
-
-static int change_link(const struct netns *ns, const char *ifname, const struct ifinfomsg *change,
-		       uint16_t attr, uint32_t value)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, 0, change);
-
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	if (attr != IFLA_UNSPEC)
-		mnl_attr_put_u32(nlh, attr, value);
-	return nl_request(ns, nlh);
-}
-
 int netdev_set_up(const struct netns *ns, const char *ifname, bool up)
 {
-	struct ifinfomsg change = {.ifi_change = IFF_UP, .ifi_flags = up ? IFF_UP : 0};
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWLINK, 0);
+	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
 
-	return change_link(ns, ifname, &change, IFLA_UNSPEC, 0);
+	ifi->ifi_change = IFF_UP;
+	ifi->ifi_flags = up ? IFF_UP : 0;
+	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
+	return nl_request(ns, nlh);
 }
 
-int netdev_set_mtu(const struct netns *ns, const char *ifname, unsigned mtu)
-{
-	return change_link(ns, ifname, NULL, IFLA_MTU, mtu);
-}
-
-int netdev_set_master(const struct netns *ns, const char *ifname, unsigned master_ifindex)
-{
-	return change_link(ns, ifname, NULL, IFLA_MASTER, master_ifindex);
-}
-
-/* ---- addresses, neighbours and routes ---- */
+/* ---- neighbours and routes ---- */
 
 #define NUD_USABLE (NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)
 
@@ -259,46 +113,15 @@ static size_t addr_len(int family)
 	return family == AF_INET6 ? sizeof(struct in6_addr) : sizeof(struct in_addr);
 }
 
-int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const void *addr,
-		    unsigned prefix)
+static struct nlmsghdr *neigh_request(char *buf, unsigned ifindex, int family, const void *addr)
 {
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
-	struct ifaddrmsg *ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
-
-	ifa->ifa_family = family;
-	ifa->ifa_prefixlen = prefix;
-	ifa->ifa_scope = RT_SCOPE_UNIVERSE;
-	ifa->ifa_index = ifindex;
-	mnl_attr_put(nlh, IFA_LOCAL, addr_len(family), addr);
-	mnl_attr_put(nlh, IFA_ADDRESS, addr_len(family), addr);
-	return nl_request(ns, nlh);
-}
-
-static struct nlmsghdr *neigh_request(char *buf, uint16_t type, uint16_t flags, unsigned ifindex,
-				      int family, const void *addr)
-{
-	struct nlmsghdr *nlh = nl_header(buf, type, flags);
+	struct nlmsghdr *nlh = nl_header(buf, RTM_GETNEIGH, 0);
 	struct ndmsg *nd = mnl_nlmsg_put_extra_header(nlh, sizeof(*nd));
 
 	nd->ndm_family = family;
 	nd->ndm_ifindex = ifindex;
-	nd->ndm_state = type == RTM_NEWNEIGH ? NUD_PERMANENT : 0;
 	mnl_attr_put(nlh, NDA_DST, addr_len(family), addr);
 	return nlh;
-}
-
-int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
-		     const uint8_t *mac)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh =
-		neigh_request(buf, mac ? RTM_NEWNEIGH : RTM_DELNEIGH,
-			      mac ? NLM_F_CREATE | NLM_F_REPLACE : 0, ifindex, family, addr);
-
-	if (mac)
-		mnl_attr_put(nlh, NDA_LLADDR, 6, mac);
-	return nl_request(ns, nlh);
 }
 
 #define RECENT 200 /* in 1/100 s, time since a packet was last queued there */
@@ -335,30 +158,6 @@ bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex, struct endpoint
 		return false;
 	*who = asked.who;
 	return who->family;
-}
-
-int netdev_add_route(const struct netns *ns, int type, unsigned ifindex, int family,
-		     const void *dst, unsigned prefix, const void *via)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
-	struct rtmsg *rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
-
-	rt->rtm_family = family;
-	rt->rtm_dst_len = prefix;
-	rt->rtm_table = type == RTN_LOCAL ? RT_TABLE_LOCAL : RT_TABLE_MAIN;
-	rt->rtm_protocol = RTPROT_STATIC;
-	rt->rtm_scope = type == RTN_LOCAL				     ? RT_SCOPE_HOST
-			: via || family == AF_INET6 || type == RTN_BLACKHOLE ? RT_SCOPE_UNIVERSE
-									     : RT_SCOPE_LINK;
-	rt->rtm_type = type;
-	if (prefix)
-		mnl_attr_put(nlh, RTA_DST, addr_len(family), dst);
-	if (via)
-		mnl_attr_put(nlh, RTA_GATEWAY, addr_len(family), via);
-	if (ifindex)
-		mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
-	return nl_request(ns, nlh);
 }
 
 /* The kernel's answer to a route lookup. */
@@ -433,7 +232,7 @@ enum netdev_hop netdev_hop(const struct netns *ns, const struct endpoint *to, un
 	*ifindex = r.ifindex;
 	if (r.type == RTN_LOCAL)
 		return HOP_LOCAL;
-	nl_query(ns, neigh_request(buf, RTM_GETNEIGH, 0, r.ifindex, r.family, r.hop), on_state,
+	nl_query(ns, neigh_request(buf, r.ifindex, r.family, r.hop), on_state,
 		 &state);
 	return state & NUD_FAILED ? HOP_SILENT : state & NUD_INCOMPLETE ? HOP_ASKED : HOP_UNKNOWN;
 }
@@ -465,47 +264,11 @@ int netdev_next_hop(const struct netns *ns, const struct endpoint *to, unsigned 
 		return 0;
 	if (r.type != RTN_UNICAST)
 		return -ENETUNREACH;
-	return nl_query(ns, neigh_request(buf, RTM_GETNEIGH, 0, r.ifindex, r.family, r.hop),
+	return nl_query(ns, neigh_request(buf, r.ifindex, r.family, r.hop),
 			on_neigh, mac);
 }
 
 /* ---- qdiscs ---- */
-
-/* Creates or replaces the root qdisc. */
-static struct nlmsghdr *root_qdisc(char *buf, unsigned ifindex)
-{
-	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE);
-	struct tcmsg *tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
-
-	tc->tcm_family = AF_UNSPEC;
-	tc->tcm_ifindex = ifindex;
-	tc->tcm_parent = TC_H_ROOT;
-	return nlh;
-}
-
-int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps, uint32_t burst,
-		     uint32_t limit)
-{
-	uint64_t rate = rate_bps / 8; /* bytes/s, the unit of tbf */
-	struct tc_tbf_qopt opt = {
-		.rate.rate = rate < UINT32_MAX ? rate : UINT32_MAX,
-		.rate.linklayer = TC_LINKLAYER_ETHERNET, /* else tbf_change() requires a rate
-							  * table */
-		.limit = limit,
-	};
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = root_qdisc(buf, ifindex);
-	struct nlattr *nest;
-
-	mnl_attr_put_strz(nlh, TCA_KIND, "tbf");
-	nest = mnl_attr_nest_start(nlh, TCA_OPTIONS);
-	mnl_attr_put(nlh, TCA_TBF_PARMS, sizeof(opt), &opt);
-	mnl_attr_put_u32(nlh, TCA_TBF_BURST, burst);
-	if (rate >= UINT32_MAX)
-		mnl_attr_put_u64(nlh, TCA_TBF_RATE64, rate);
-	mnl_attr_nest_end(nlh, nest);
-	return nl_request(ns, nlh);
-}
 
 #define LIMIT_STRUCT UINT16_MAX /* the options are a struct tc_fifo_qopt, not attributes */
 
@@ -533,37 +296,6 @@ static uint16_t limit_attr(const char *kind)
 	return 0;
 }
 
-bool netdev_qdisc_limited(const char *kind)
-{
-	return limit_attr(kind);
-}
-
-int netdev_qdisc_set(const struct netns *ns, unsigned ifindex, bool inner,
-		     const struct netdev_qdisc *q)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = root_qdisc(buf, ifindex);
-	struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
-	uint16_t attr = q->limited ? limit_attr(q->kind) : 0;
-	struct netdev_qdisc root;
-	int ret = inner ? netdev_qdisc_root(ns, ifindex, &root) : 0;
-
-	if (ret)
-		return ret;
-	if (inner) /* a tbf has one class, the minor number is ignored (tbf_find()) */
-		tc->tcm_parent = root.handle | 1;
-	mnl_attr_put_strz(nlh, TCA_KIND, q->kind);
-	if (attr == LIMIT_STRUCT) {
-		mnl_attr_put_u32(nlh, TCA_OPTIONS, q->limit);
-	} else if (attr) {
-		struct nlattr *nest = mnl_attr_nest_start(nlh, TCA_OPTIONS);
-
-		mnl_attr_put_u32(nlh, attr, q->limit);
-		mnl_attr_nest_end(nlh, nest);
-	}
-	return nl_request(ns, nlh);
-}
-
 void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
@@ -587,43 +319,6 @@ int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qd
 
 	*q = ret ? (struct netdev_qdisc){} : of_link.root;
 	return ret || *q->kind ? ret : -ENOENT;
-}
-
-/* ---- IPsec policies ---- */
-
-int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *p)
-{
-	const struct xfrm_user_tmpl esp = {
-		.id.proto = IPPROTO_ESP,
-		.family = (uint16_t)p->family,
-		.mode = XFRM_MODE_TRANSPORT,
-		.aalgos = UINT32_MAX,
-		.ealgos = UINT32_MAX,
-		.calgos = UINT32_MAX,
-	};
-	const struct xfrm_mark mark = {p->mark, p->mark};
-	struct xfrm_userpolicy_info *info;
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = nl_header(buf, XFRM_MSG_NEWPOLICY, NLM_F_CREATE | NLM_F_EXCL);
-
-	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
-	info->sel = (struct xfrm_selector){
-		.family = (uint16_t)p->family,
-		.proto = IPPROTO_UDP,
-		.dport = htons(p->port),
-		.dport_mask = p->port ? UINT16_MAX : 0,
-	};
-	/* valid for ever, even if unused */
-	info->lft.soft_byte_limit = info->lft.hard_byte_limit = XFRM_INF;
-	info->lft.soft_packet_limit = info->lft.hard_packet_limit = XFRM_INF;
-	info->dir = p->out ? XFRM_POLICY_OUT : XFRM_POLICY_IN;
-	info->action = p->esp ? XFRM_POLICY_ALLOW : XFRM_POLICY_BLOCK;
-	info->share = XFRM_SHARE_ANY;
-	if (p->esp)
-		mnl_attr_put(nlh, XFRMA_TMPL, sizeof(esp), &esp);
-	if (p->mark)
-		mnl_attr_put(nlh, XFRMA_MARK, sizeof(mark), &mark);
-	return nl_query_bus(ns, NETLINK_XFRM, nlh, NULL, NULL);
 }
 
 /* ---- fragments ---- */

@@ -39,6 +39,8 @@ struct link_info {
 	int peer_netnsid;      /* -1: the same namespace */
 	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
 	unsigned xdp_program;  /* ID of the program in any mode, 0: none or several */
+	char alias[24];	   /* IFLA_IFALIAS */
+	uint8_t operstate; /* IF_OPER_* of <linux/if.h> */
 	bool bridge_port;
 	char qdisc[32]; /* kind */
 	struct rtnl_link_stats64 stats;
@@ -65,59 +67,13 @@ struct netdev {
 /* Reads an interface. -ENODEV if it does not exist. */
 int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev);
 
-/* Adds a veth pair: `a` in ns_a, `b` in ns_b, each with `queues` rx and tx queues and its MAC. */
-int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a[6],
-		    const struct netns *ns_b, const char *b, const uint8_t mac_b[6],
-		    unsigned queues);
-
-/* A tunnel that sends all its packets to `remote` through the interface `underlay`. */
-struct netdev_vxlan {
-	const uint8_t *mac;
-	uint32_t vni;
-	struct in_addr remote;
-	unsigned underlay; /* ifindex */
-	unsigned queues;
-};
-
-/*
- * Adds a VXLAN interface on this UDP port, down. `to` NULL: for any network (collect_metadata). Its
- * sockets exist while it is up. -EEXIST, or -EOPNOTSUPP without CONFIG_VXLAN.
- */
-int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port,
-		     const struct netdev_vxlan *to);
-
-/* Adds a bridge without snooping and spanning tree, down. -EOPNOTSUPP without CONFIG_BRIDGE. */
-int netdev_add_bridge(const struct netns *ns, const char *ifname);
-
-/* Settings of a port of a bridge. */
-struct netdev_bridge_port {
-	bool blocked; /* forwards no frames: BR_STATE_DISABLED, because the bridge itself undoes
-		       * blocking */
-	bool floods;  /* flood frames with an unknown destination address */
-	bool learns;  /* learn source addresses, if false also flush learned entries */
-};
-int netdev_set_bridge_port(const struct netns *ns, unsigned ifindex,
-			   const struct netdev_bridge_port *port);
 int netdev_set_up(const struct netns *ns, const char *ifname, bool up);
-int netdev_set_mtu(const struct netns *ns, const char *ifname, unsigned mtu);
-int netdev_set_master(const struct netns *ns, const char *ifname, unsigned master_ifindex);
-int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const void *addr,
-		    unsigned prefix);
-/* Sets a static (NUD_PERMANENT) neighbour. `mac` NULL deletes it, -ENOENT if it does not exist. */
-int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
-		     const uint8_t *mac);
 /*
  * Returns whether neighbour resolution is in progress (NUD_INCOMPLETE) on this interface (0: on
  * any, or has just failed). Packets may be queued for it, and the kernel does not report how many.
  * False if the table cannot be read.
  */
 bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex, struct endpoint *who);
-/*
- * Adds a route. `type`: RTN_UNICAST, RTN_LOCAL (the namespace receives packets to these addresses),
- * or RTN_BLACKHOLE, ifindex 0 (packets are dropped silently). prefix 0: default route.
- */
-int netdev_add_route(const struct netns *ns, int type, unsigned ifindex, int family,
-		     const void *dst, unsigned prefix, const void *via);
 /*
  * Looks up the kernel's path to this address: interface, source address, and MAC from the neighbour
  * entry of the next hop, zeros for a local address. Only reads the table: -ENOENT if it has no
@@ -139,15 +95,10 @@ enum netdev_hop {
 enum netdev_hop netdev_hop(const struct netns *ns, const struct endpoint *to, unsigned *ifindex);
 
 /*
- * Sets an ethtool feature by name, e.g. "tx-checksum-ip-generic", "rx-gro". -ENOENT: unknown to the
- * kernel, -EOPNOTSUPP: the interface rejects the change.
+ * Reads an ethtool feature by name, e.g. "tx-checksum-ip-generic", "rx-gro". -ENOENT: unknown to
+ * the kernel.
  */
-int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on);
 int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on);
-
-/* Sets a root tbf qdisc: rate in bit/s, burst and limit in bytes. */
-int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps, uint32_t burst,
-		     uint32_t limit);
 
 /* Reads a qdisc from an answer to RTM_GETQDISC. */
 struct nlmsghdr;
@@ -155,13 +106,6 @@ void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q);
 
 /* Reads the root qdisc. -ENOENT if it has no qdisc, for example before it was ever up. */
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
-
-/* Replaces the root qdisc, or with `inner` the queue inside a tbf at the root. */
-int netdev_qdisc_set(const struct netns *ns, unsigned ifindex, bool inner,
-		     const struct netdev_qdisc *q);
-
-/* Returns whether the limit of qdiscs of this kind is supported here. */
-bool netdev_qdisc_limited(const char *kind);
 
 /*
  * Appends the output of `ethtool -S` to `s` with the driver's counter names, and returns the
@@ -220,21 +164,6 @@ struct netdev_settings {
 
 /* Reads the settings. Returns 0 or -errno (-ENODEV). */
 int netdev_settings_read(const struct netns *ns, const char *ifname, struct netdev_settings *out);
-
-/* An IPsec policy for UDP to a port, from any source. */
-struct xfrm_policy {
-	int family;    /* AF_INET, AF_INET6 */
-	uint16_t port; /* destination, host order, 0: any */
-	bool out;      /* for outgoing packets, else for local delivery */
-	bool esp;      /* require ESP, transport mode, else block */
-	uint32_t mark; /* only packets with all these bits in their mark, 0: any */
-};
-
-/*
- * Adds a policy, which is removed with the namespace. -EPROTONOSUPPORT without CONFIG_XFRM_USER,
- * -EEXIST, or -errno.
- */
-int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *policy);
 
 /* IP fragments waiting for reassembly, and fragmented sending. */
 

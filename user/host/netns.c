@@ -305,6 +305,19 @@ int netns_sysctl(const struct netns *ns, const char *path, const char *value, ch
 	return ret;
 }
 
+int netns_file(const struct netns *ns, const char *path, const char *value, char *buf,
+	       unsigned size)
+{
+	char below[PATH_MAX];
+
+	if (!strncmp(path, "/sys/", strlen("/sys/")))
+		return netns_sysfs(ns, path + strlen("/sys/"), value, buf, size);
+	if (value && !strncmp(path, "/proc/sys/", strlen("/proc/sys/")))
+		return netns_sysctl_write(ns, path + strlen("/proc/sys/"), value);
+	snprintf(below, sizeof(below), "../%s", path + strlen("/proc/"));
+	return netns_sysctl(ns, below, value, buf, size);
+}
+
 int netns_sysctl_write(const struct netns *ns, const char *path, const char *value)
 {
 	int ret = netns_sysctl(ns, path, value, NULL, 0);
@@ -559,7 +572,7 @@ static int wait_for(const char *command, pid_t pid, int timeout_ms, int errout, 
 	struct pollfd end = {.fd = pidfd_open(pid, 0), .events = POLLIN};
 	bool late = timeout_ms >= 0 && !poll(&end, 1, timeout_ms);
 	int wstatus = 0;
-	char line[200];
+	char line[400], *rest = NULL;
 	ssize_t n;
 
 	if (late)
@@ -580,8 +593,10 @@ static int wait_for(const char *command, pid_t pid, int timeout_ms, int errout, 
 				 command, WTERMSIG(wstatus));
 	n = pread(errout, line, sizeof(line) - 1, 0);
 	line[n > 0 ? n : 0] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	return error_set(err, STATUS_FAILED, -EIO, NULL, "%s failed with status %d%s%s", command,
+	rest = strchr(line, '\n');
+	if (rest)
+		*rest++ = '\0';
+	return error_set(err, STATUS_FAILED, -EIO, rest, "%s failed with status %d%s%s", command,
 			 WEXITSTATUS(wstatus), *line ? ": " : "", line);
 }
 

@@ -93,14 +93,18 @@ int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsig
  */
 int netns_sysctl_write(const struct netns *ns, const char *path, const char *value);
 
+/* Reads or writes a file given by its path: below /sys as netns_sysfs(), or below /proc. */
+int netns_file(const struct netns *ns, const char *path, const char *value, char *buf,
+	       unsigned size);
+
 /* Reads the first `n` numbers. Returns false, with all zero, if unreadable or fewer than `n`. */
 bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *number, unsigned n);
 
 /*
  * Runs argv[0] (found by netns_exec_finds()) in the namespace and waits for it, with `input` on its
- * stdin (may be NULL) and stdout discarded. -EIO if it fails: the first line of its stderr is in
- * `err`. Safe with other threads running. `lock`: a descriptor that it inherits, for a program that
- * continues when we are killed, or -1.
+ * stdin (may be NULL) and stdout discarded. -EIO if it fails: the first line of its stderr is the
+ * message in `err`, the next ones the hint. Safe with other threads running. `lock`: a descriptor
+ * that it inherits as its descriptor 3: a lock, or another namespace, or -1.
  */
 int netns_exec(const struct netns *ns, char *const argv[], const char *input, int lock,
 	       struct error *err);

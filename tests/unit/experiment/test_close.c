@@ -749,11 +749,13 @@ CASE_WITH(counters_that_have_to_know, open_ends, close_ends)
 		const struct result_counter *found = NULL;
 		struct run_spec spec = both;
 
-		if (is & PFIFO)
-			assert_int_equal(netdev_qdisc_set(&s.lab.tx_ns, s.lab.tx.ifindex, false,
-							  &(struct netdev_qdisc){.kind = "pfifo",
-										 .limit = 10}),
-					 0);
+		if (is & PFIFO) {
+			struct recipe r = RECIPE;
+
+			recipe_add(&r, RECIPE_TC, &s.lab.tx_ns,
+				   "qdisc replace dev v-tx root pfifo limit 10");
+			assert_int_equal(recipe_run(&r, "add a pfifo", &err), 0);
+		}
 		spec.tx = is & TX_XDP ? &tx_xdp : is & TX_XSK ? &tx_xsk : &tx_socket;
 		spec.rx = is & RX_XDP ? &rx_xdp : &rx_socket;
 		spec.port_a = is & PORTS ? "a" : NULL;

@@ -154,6 +154,29 @@ CASE(test_stages_without_fault)
 	}
 }
 
+/* What no packet passes excludes all that follows, and nothing that precedes. */
+CASE(test_order)
+{
+	for (unsigned i = 0; i < fault_count(); i++) {
+		for (unsigned j = 0; j < fault_count(); j++) {
+			const struct fault_row *a = fault_row(i), *b = fault_row(j);
+			struct fault_list list = {0};
+			struct error err = {0};
+			char text[128];
+
+			snprintf(text, sizeof(text), "%s,%s", a->name, b->name);
+			if (i == j || !(a->is & ALL_LOST))
+				continue;
+			if (b->at >= a->at)
+				assert_int_equal(fault_parse(text, false, &list, &err), -EINVAL);
+			else if (fault_parse(text, false, &list, &err))
+				assert_true(b->is & ALL_LOST || (a->in && b->in) ||
+					    strstr(err.message, "router accepts") ||
+					    strstr(err.message, "kept packet"));
+		}
+	}
+}
+
 CASE(test_contradictions)
 {
 	static const char *const pairs[][2] = {
@@ -209,28 +232,13 @@ CASE(test_contradictions)
 	refused("rcvbuf", "udp_lookup", "");
 }
 
-static bool is_stage(const char *name, size_t len)
-{
-	static const char *const names[] = {
-#define STAGE_NAME(id, name, title) name,
-		STAGES(STAGE_NAME)
-#undef STAGE_NAME
-	};
-
-	for (unsigned i = 0; i < STAGE_COUNT; i++) {
-		if (strlen(names[i]) == len && !strncmp(names[i], name, len))
-			return true;
-	}
-	return false;
-}
-
 CASE(test_each)
 {
 	for (unsigned i = 0; i < fault_count(); i++) {
 		const struct opt_value *v = &fault_values[i];
 		struct fault_list list = parsed(v->name);
 
-		assert_true(is_stage(v->name, strcspn(v->name, ":")));
+		assert_int_not_equal(fault_stage(i), STAGE_OTHER);
 		assert_int_equal(v->value, i);
 		assert_int_equal(list.set, FAULT_BIT(i));
 		if (i)
@@ -238,71 +246,6 @@ CASE(test_each)
 		assert_true(strlen(v->title) > 0);
 	}
 	assert_null(fault_values[fault_count()].name);
-}
-
-/* Whether a row does anything to packets: in the lab, by a program, or by what it asks of others.
- */
-static bool acts(const struct fault_row *row)
-{
-	const struct fault_config silent = {0};
-	struct run_spec req = plain;
-	struct fault_effects before = {.port = req.port, .tx_cpu = -1, .busy_cpu = -1};
-	struct fault_effects fx = before;
-	struct error err = {0};
-	struct fault_plan p = {.spec = &req, .fx = &fx, .err = &err};
-	bool shown = memcmp(&row->cfg, &silent, sizeof(silent));
-
-	req.payload = row->payload ? row->payload : req.payload;
-	if (row->rx && !strcmp(row->rx, "xsk"))
-		req.rx = &rx_xsk;
-	req.count = 10000; /* the queues and the memory of every host are between that and this */
-	fault_plan_measure(&p);
-	if (fault_plan_row(&p, row) && err.status != STATUS_UNABLE)
-		return false; /* a plan has to take what its row says that it needs */
-	/* Without a share a program has to be one that needs none. */
-	if (row->value == FAULT_VALUE_SHARE && !shown && !row->apply)
-		return false;
-	if (shown && !row->programs)
-		return false;
-	return row->apply || row->begin || row->programs || err.status == STATUS_UNABLE ||
-	       memcmp(&before, &fx, sizeof(fx));
-}
-
-CASE(test_each_row_acts)
-{
-	const struct fault_row name_only = {.name = "xdp", .title = "nothing at all"};
-	const struct fault_row unshared = {"xdp", "of all, none", FAULT_VALUE_SHARE,
-					   .programs = PROGRAM(XDP)};
-	const struct fault_row unloaded = {"xdp", "nobody reads it", FAULT_VALUE_SHARE,
-					   .cfg.xdp_share = 1};
-
-	assert_false(acts(&name_only));
-	assert_false(acts(&unshared));
-	assert_false(acts(&unloaded));
-	for (unsigned i = 0; i < fault_count(); i++) {
-		const struct fault_row *row = fault_row(i);
-
-		if (!acts(row))
-			fail_msg("%s loses nothing", row->name);
-		if (row->midway)
-			assert_true(planned(row->name, &plain).midway > 0);
-	}
-}
-
-/* None was left out for lack of room, and no name is there twice. */
-CASE(test_all_are_listed)
-{
-	static const struct fault_row *const mechanisms[] = {
-		faults_by_program, faults_by_nft, faults_by_qdisc,
-		faults_by_link,	   faults_by_ip,  faults_by_socket,
-	};
-	unsigned n = 0;
-
-	for (unsigned m = 0; m < sizeof(mechanisms) / sizeof(*mechanisms); m++) {
-		for (const struct fault_row *r = mechanisms[m]; r->name; r++, n++)
-			assert_ptr_equal(fault_row(named(r->name)), r);
-	}
-	assert_int_equal(n, fault_count());
 }
 
 CASE(test_no_fault_no_effect)
@@ -359,42 +302,33 @@ CASE(test_tx_device_place)
 	assert_true(fx.tc_burn_ns > 0 && !fx.xdp_burn_ns && !fx.xdp);
 }
 
-CASE(test_router)
-{
-	struct fault_effects fx = planned("ip_forward:ttl", &plain);
-
-	assert_int_equal(fx.topology, LAB_ROUTER);
-	assert_int_equal(fx.ttl, 1);
-	fx = planned("netfilter:forward", &plain);
-	assert_int_equal(fx.topology, LAB_ROUTER);
-	assert_int_equal(fx.ttl, 0);
-	assert_int_equal(planned("netfilter", &plain).topology, LAB_PAIR);
-}
-
 /* The user's choice, if there is one; the faults' need, if there is none. */
 CASE(test_topology)
 {
 	struct run_spec req = plain;
 	struct fault_effects fx;
 
+	assert_int_equal(planned("netfilter", &req).topology, LAB_PAIR);
+	assert_int_equal(planned("netfilter:forward", &req).topology, LAB_ROUTER);
+	assert_int_equal(planned("ip_forward:ttl", &req).ttl, 1);
 	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
 	assert_int_equal(planned("l2:flood,qdisc", &req).topology, LAB_BRIDGE);
 	assert_int_equal(planned("tx_device:tap", &req).topology, LAB_TAP);
 	assert_int_equal(planned("tunnel", &req).topology, LAB_VXLAN);
 	assert_true(planned("tunnel", &req).other_vni);
 	req.topology_set = true;
-	not_planned("l2:blocked", &req, -EINVAL, STATUS_USAGE, "need the topology bridge");
+	not_planned("l2:blocked", &req, -EINVAL, STATUS_USAGE, "needs the topology bridge");
 	req.topology = LAB_BRIDGE;
 	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
 	assert_int_equal(planned("rcvbuf", &req).topology, LAB_BRIDGE);
 	assert_int_equal(fault_plan(&req, &fx, NULL), 0);
 	assert_int_equal(fx.topology, LAB_BRIDGE);
-	not_planned("ip_forward:ttl", &req, -EINVAL, STATUS_USAGE, "need the topology router");
+	not_planned("ip_forward:ttl", &req, -EINVAL, STATUS_USAGE, "needs the topology router");
 	req.topology = LAB_TAP;
-	not_planned("tx_device", &req, -EINVAL, STATUS_USAGE, "needs a veth, not a tap");
+	not_planned("tx_device", &req, -EINVAL, STATUS_USAGE, "needs the topology pair, not tap");
 	assert_int_equal(planned("netfilter", &req).topology, LAB_TAP);
 	req.topology = LAB_VXLAN;
-	not_planned("xdp:devmap", &req, -EINVAL, STATUS_USAGE, "needs a veth, not a vxlan");
+	not_planned("xdp:devmap", &req, -EINVAL, STATUS_USAGE, "needs the topology pair, not vxlan");
 }
 
 /* The limit is well below what the sender may have in flight, at any size. */
@@ -445,18 +379,6 @@ CASE(test_replacing)
 		}
 	}
 	assert_int_equal(planned("qdisc", &plain).midway, 0);
-}
-
-/* A pfifo holds packets, fewer than the tbf holds bytes of. */
-CASE(test_pfifo)
-{
-	struct fault_effects tbf = planned("qdisc", &plain), fx = planned("qdisc:pfifo", &plain);
-
-	assert_int_equal(tbf.pfifo_limit, 0);
-	assert_int_equal(tbf.slow_bps, 0);
-	assert_in_range(fx.pfifo_limit, 1, fx.tbf_limit / 554 / 2);
-	assert_int_equal(fx.tbf_bps, tbf.tbf_bps);
-	assert_int_equal(fx.tbf_burst, tbf.tbf_burst);
 }
 
 /* It is full before the tbf is as fast as planned, whatever the pace; most packets come later. */

@@ -9,26 +9,23 @@
 #include "drops/reason.h"
 #include "experiment/faults/row.h"
 #include "host/lab.h"
-#include "host/netdev.h"
-#include "host/nl.h"
 
 #define VETH_RING	256	   /* VETH_RING_SIZE */
 #define BURN_NS		20000	   /* ns per packet, for a slow CPU: 50 kpps */
 #define NEIGH_FLIGHT	4096	   /* above the default room of unres_qlen_bytes */
 #define NEIGH_SETTLE	4000000000 /* ns, three solicitations, 1 s apart (mcast_solicit) */
-#define TUNNEL_DEVICE	"v-vxlan"
 #define TAP_RING	"the ring of the tap"
 #define FLOW_LIMIT_PATH "net/core/flow_limit_cpu_bitmap"
 
 /* Deletes the static entries. The resulting address requests are dropped (PROGRAM_DEAF). */
-static int apply_neigh(struct fault_state *s, struct error *err)
+static void apply_neigh(struct fault_state *s)
 {
-	const struct lab_port *tx = &s->lab->tx, *hop = lab_next_hop(s->lab);
-	int ret = netdev_set_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4, NULL);
+	const struct lab_port *tx = &s->lab->tx;
+	const struct lab_text hop = lab_text(lab_next_hop(s->lab));
 
-	if (!ret)
-		ret = netdev_set_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6, NULL);
-	return lab_failed(ret == -ENOENT ? 0 : ret, "forget the neighbour", NULL, err);
+	port_step(s, RECIPE_IP, tx, "neigh del %s dev %s", hop.ip4, tx->ifname);
+	if (*hop.ip6)
+		port_step(s, RECIPE_IP, tx, "neigh del %s dev %s", hop.ip6, tx->ifname);
 }
 
 static int plan_ring(struct fault_plan *p)
@@ -136,51 +133,44 @@ static int limit_flows(struct fault_state *s, struct error *err)
 	return journal_change_sysctl(&s->flow_limit, FLOW_LIMIT_PATH, mask, err);
 }
 
-static int misaddress(struct fault_state *s, struct error *err)
+static void misaddress(struct fault_state *s)
 {
-	const struct lab_port *tx = &s->lab->tx, *hop = lab_next_hop(s->lab);
-	uint8_t nobody[6];
-	int ret;
+	const struct lab_port *tx = &s->lab->tx;
+	struct lab_port nobody = *lab_next_hop(s->lab);
+	struct lab_text hop;
 
-	memcpy(nobody, hop->mac, sizeof(nobody));
-	nobody[5] ^= 0x80;
-	ret = netdev_set_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4, nobody);
-	if (!ret && !IN6_IS_ADDR_UNSPECIFIED(&hop->ip6))
-		ret = netdev_set_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6, nobody);
-	return lab_failed(ret, "change the neighbour", NULL, err);
+	nobody.mac[5] ^= 0x80;
+	hop = lab_text(&nobody);
+	port_step(s, RECIPE_IP, tx, "neigh replace %s lladdr %s dev %s nud permanent", hop.ip4,
+		  hop.mac, tx->ifname);
+	if (*hop.ip6)
+		port_step(s, RECIPE_IP, tx, "neigh replace %s lladdr %s dev %s nud permanent",
+			  hop.ip6, hop.mac, tx->ifname);
 }
 
-static int block_port(struct fault_state *s, struct error *err)
+/* Disabled (0), because the bridge itself undoes blocking. */
+static void block_port(struct fault_state *s)
 {
-	const struct netdev_bridge_port port = {.blocked = true, .floods = true, .learns = true};
+	const struct lab_port *port = &s->lab->router_tx;
 
-	return lab_failed(
-		netdev_set_bridge_port(&s->lab->router_ns, s->lab->router_tx.ifindex, &port),
-		"block a port", NULL, err);
+	port_step(s, RECIPE_BRIDGE, port, "link set dev %s state 0", port->ifname);
 }
 
 /*
  * Makes the bridge forget the receiver's port and excludes that port from flooding: it floods only
  * a third port, whose owner drops the packet as another host's, or keeps it (PROGRAM_KEEP).
  */
-static int flood(struct fault_state *s, struct error *err)
+static void flood(struct fault_state *s)
 {
-	static const uint8_t mac[2][6] = {{2, 0x70, 0x6b, 2, 0, 1}, {2, 0x70, 0x6b, 2, 0, 2}};
-	const struct netdev_bridge_port deaf = {.learns = false};
-	const struct netns *ns = &s->lab->router_ns;
-	int bridge = nl_ifindex(ns, LAB_BRIDGE_NAME);
-	int ret = bridge < 0 ? bridge
-			     : netdev_add_veth(ns, "v-b2", mac[0], ns, FAULT_THIRD, mac[1], 1);
+	const struct lab_port *port = &s->lab->router_rx;
 
-	if (!ret)
-		ret = netdev_set_master(ns, "v-b2", (unsigned)bridge);
-	if (!ret)
-		ret = netdev_set_up(ns, FAULT_THIRD, true);
-	if (!ret)
-		ret = netdev_set_up(ns, "v-b2", true);
-	if (!ret)
-		ret = netdev_set_bridge_port(ns, s->lab->router_rx.ifindex, &deaf);
-	return lab_failed(ret, "keep the bridge from flooding", NULL, err);
+	port_step(s, RECIPE_IP, port,
+		  "link add v-b2 address 02:70:6b:02:00:01 type veth peer name " FAULT_THIRD
+		  " address 02:70:6b:02:00:02");
+	port_step(s, RECIPE_IP, port, "link set " FAULT_THIRD " up");
+	port_step(s, RECIPE_IP, port, "link set v-b2 master " LAB_BRIDGE_NAME " up");
+	port_step(s, RECIPE_IP, port,
+		  "link set %s type bridge_slave flood off learning off fdb_flush", port->ifname);
 }
 
 /*
@@ -203,53 +193,52 @@ static int plan_tunnel_header(struct fault_plan *p)
 }
 
 /* Our sequence header is not a VXLAN header: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()). */
-static int apply_tunnel_header(struct fault_state *s, struct error *err)
+static void apply_tunnel_header(struct fault_state *s)
 {
-	const struct netns *ns = &s->lab->rx_ns;
-	int ret = netdev_add_vxlan(ns, TUNNEL_DEVICE, s->fx->port, NULL);
-
-	if (ret == -EOPNOTSUPP)
-		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_VXLAN",
-				 "this kernel makes no VXLAN device");
-	if (!ret)
-		ret = netdev_set_up(ns, TUNNEL_DEVICE, true);
-	return lab_failed(ret, "set up a tunnel", NULL, err);
+	port_step(s, RECIPE_IP, &s->lab->rx, "link add v-vxlan type vxlan dstport %u external",
+		  s->fx->port);
+	port_step(s, RECIPE_IP, &s->lab->rx, "link set v-vxlan up");
 }
 
 const struct fault_row faults_by_link[] = {
-	{"neigh", "the next hop does not answer ARP or ND", .is = UNRESOLVED, .tx = "socket",
-	 .programs = PROGRAM(DEAF), .fx.settle_ns = NEIGH_SETTLE, .flight = NEIGH_FLIGHT,
-	 .apply = apply_neigh},
+	{"neigh", "the next hop does not answer ARP or ND", .at = AT_NEIGH, .is = ALL_LOST,
+	 .tx = "socket", .programs = PROGRAM(DEAF), .fx.settle_ns = NEIGH_SETTLE,
+	 .flight = NEIGH_FLIGHT, .apply = apply_neigh},
 	/* requires a large SO_SNDBUF, set by the program */
-	{"tx_device", "the next device's ring is full: its reader is slow",
-	 .is = RING_FULL | OF_VETH | OF_PROGRAM, .fx.threaded_napi = true, .flight = 8 * VETH_RING,
-	 .holds = 2 * VETH_RING, .where = "the ring of the device", .plan = plan_ring},
+	{"tx_device", "the next device's ring is full: its reader is slow", .at = AT_LINK,
+	 .is = OF_PROGRAM | NO_BACKLOG, .slot = SLOT_QUEUE, .in = IN_VETHS,
+	 .fx.threaded_napi = true, .flight = 8 * VETH_RING, .holds = 2 * VETH_RING,
+	 .where = "the ring of the device", .plan = plan_ring},
 	{"tx_device:tap", "the ring of a tap is full: its reader is slow",
-	 .is = TAPPED | OF_PROGRAM, .holds = LAB_TAP_RING, .where = TAP_RING, .apply = slow_taps},
+	 .at = AT_LINK, .is = OF_PROGRAM, .in = IN_TAPS, .holds = LAB_TAP_RING,
+	 .where = TAP_RING, .begin = slow_taps},
 	/*
 	 * Live frames in the ring are freed without an event (tun_ptr_free()). The kernel's own
 	 * IPv6 reports would appear in the interface's counter, so they are blocked.
 	 */
 	{"tx_device:detach", "a tap is not read, and closed with packets in its ring",
-	 .is = TAPPED | TAP_ENDS | OF_PROGRAM, .not_tx = "xdp", .programs = PROGRAM(MUTE),
-	 .holds = LAB_TAP_RING, .where = TAP_RING, .begin = pause_taps, .end = detach_taps},
+	 .at = AT_LINK, .is = ALL_LOST | OF_PROGRAM, .in = IN_TAPS, .not_tx = "xdp",
+	 .programs = PROGRAM(MUTE), .holds = LAB_TAP_RING, .where = TAP_RING, .begin = pause_taps,
+	 .end = detach_taps},
 	{"backlog", "RPS to a CPU that is slow",
-	 .is = AT_BACKLOG | OF_VETH | RX_DEVICE | OF_PROGRAM, .rx = "socket", .plan = plan_backlog},
+	 .at = AT_RECEIVER, .is = OF_PROGRAM, .slot = SLOT_BACKLOG, .in = IN_VETHS, .rx = "socket",
+	 .plan = plan_backlog},
 	{"backlog:flow_limit", "the same, and this host limits a flow's share of the queue",
-	 .is = AT_BACKLOG | OF_VETH | RX_DEVICE | OF_PROGRAM | HOST_GLOBAL, .rx = "socket",
-	 .plan = plan_backlog, .begin = limit_flows},
-	{"l2:address", "frames go to a MAC address that no device has", .is = FRAME_REFUSED,
-	 .tx = "socket", .rx = "socket", .apply = misaddress},
-	{"l2:blocked", "the sender's port of a bridge is blocked", .is = BRIDGED,
-	 .apply = block_port},
-	{"l2:flood", "a bridge knows no address and floods, but not to the receiver", .is = BRIDGED,
-	 .apply = flood},
+	 .at = AT_RECEIVER, .is = OF_PROGRAM | HOST_GLOBAL, .slot = SLOT_BACKLOG, .in = IN_VETHS,
+	 .rx = "socket", .plan = plan_backlog, .begin = limit_flows},
+	{"l2:address", "frames go to a MAC address that no device has", .at = AT_ADDRESS,
+	 .is = ALL_LOST, .tx = "socket", .rx = "socket", .apply = misaddress},
+	{"l2:blocked", "the sender's port of a bridge is blocked", .at = AT_BRIDGE, .is = ALL_LOST,
+	 .in = IN_BRIDGE, .apply = block_port},
+	{"l2:flood", "a bridge knows no address and floods, but not to the receiver",
+	 .at = AT_BRIDGE, .is = ALL_LOST, .in = IN_BRIDGE, .apply = flood},
 	{"l2:silent", "the same, and the port that gets it keeps it: no event shows it",
-	 .is = BRIDGED | SILENT | OF_PROGRAM, .programs = PROGRAM(KEEP), .apply = flood},
-	{"tunnel", "the ends of a VXLAN tunnel have different VNIs", .is = TUNNELLED | OF_PROGRAM,
-	 .fx.other_vni = true},
+	 .at = AT_BRIDGE, .is = ALL_LOST | SILENT | OF_PROGRAM, .in = IN_BRIDGE,
+	 .programs = PROGRAM(KEEP), .apply = flood},
+	{"tunnel", "the ends of a VXLAN tunnel have different VNIs", .at = AT_LINK,
+	 .is = ALL_LOST | OF_PROGRAM, .in = IN_TUNNEL, .fx.other_vni = true},
 	{"tunnel:header", "a VXLAN device has the port, and packets are not VXLAN",
-	 .is = TUNNEL_PORT | RX_SOCKET | OF_PROGRAM, .rx = "socket", .plan = plan_tunnel_header,
+	 .at = AT_LOOKUP, .is = ALL_LOST | OF_PROGRAM, .rx = "socket", .plan = plan_tunnel_header,
 	 .apply = apply_tunnel_header},
 	{0},
 };

@@ -17,7 +17,6 @@
 #include "fault.skel.h"
 #include "base/proc.h"
 #include "host/load.h"
-#include "host/netdev.h"
 #include "host/nl.h"
 
 #define TC_PRIORITY    100     /* filters of other programs with a smaller number run first */
@@ -72,64 +71,84 @@ static int plan_read_csum(struct fault_plan *p)
 							 " needs more than 68 bytes of payload");
 }
 
+/*
+ * Creates a veth that is up with a peer that is down: the interface accepts redirects because the
+ * peer once had NAPI, but its ndo_xdp_xmit() refuses every batch with ENXIO (veth_xdp_xmit()).
+ */
+static void make_target(struct fault_state *s)
+{
+	const struct lab_port *rx = &s->lab->rx;
+
+	port_step(s, RECIPE_IP, rx,
+		  "link add " TARGET " address 02:70:6b:01:00:01 type veth peer name " AWAY
+		  " address 02:70:6b:01:00:02");
+	port_step(s, RECIPE_ETHTOOL, rx, "-K " AWAY " gro on");
+	port_step(s, RECIPE_IP, rx, "link set " AWAY " up");
+	port_step(s, RECIPE_IP, rx, "link set " TARGET " up");
+	port_step(s, RECIPE_IP, rx, "link set " AWAY " down");
+}
+
 const struct fault_row faults_by_program[] = {
 	{"tx_socket", "an egress program of the cgroup refuses a share: EPERM", FAULT_VALUE_SHARE,
-	 OF_PROGRAM | GOES | BEFORE_NEIGH, .tx = "socket", .programs = PROGRAM(CGROUP),
+	 AT_POSTROUTING, OF_PROGRAM | GOES, .tx = "socket", .programs = PROGRAM(CGROUP),
 	 .cfg.cgroup_share = 1},
-	{"tc_egress", "a tc program of the sender drops a share", FAULT_VALUE_SHARE, AT_TC_EGRESS,
-	 .tx = "socket", .programs = PROGRAM(EGRESS),
+	{"tc_egress", "a tc program of the sender drops a share", FAULT_VALUE_SHARE, AT_SENDER,
+	 .slot = SLOT_TC_EGRESS, .tx = "socket", .programs = PROGRAM(EGRESS),
 	 .cfg = {.egress_share = 1, .egress_verdict = TC_ACT_SHOT}},
 	{"tc_egress:stolen", "a tc program returns TC_ACT_STOLEN for a share and discards it",
-	 FAULT_VALUE_SHARE, AT_TC_EGRESS | STOLEN, .tx = "socket", .programs = PROGRAM(EGRESS),
+	 FAULT_VALUE_SHARE, AT_SENDER, .slot = SLOT_TC_EGRESS, .tx = "socket", .fx.consumed = true,
+	 .programs = PROGRAM(EGRESS),
 	 .cfg = {.egress_share = 1, .egress_verdict = TC_ACT_STOLEN}},
 	{"xdp", "an XDP program drops a share", FAULT_VALUE_SHARE,
-	 NATIVE_XDP | OF_VETH | RX_DEVICE | GOES, .programs = PROGRAM(XDP),
+	 AT_RECEIVER, GOES | NO_BACKLOG, SLOT_XDP, IN_VETHS, .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_verdict = XDP_DROP}, .plan = plan_native_xdp},
-	{"xdp:aborted", "an XDP program aborts on a share", FAULT_VALUE_SHARE,
-	 NATIVE_XDP | OF_VETH | RX_DEVICE | GOES, .not_tx = "xdp", .programs = PROGRAM(XDP),
+	{"xdp:aborted", "an XDP program aborts on a share", FAULT_VALUE_SHARE, AT_RECEIVER,
+	 GOES | NO_BACKLOG, SLOT_XDP, IN_VETHS, .not_tx = "xdp", .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_verdict = XDP_ABORTED}, .plan = plan_native_xdp},
 	{"xdp:generic", "the same in generic (skb) mode", FAULT_VALUE_SHARE,
-	 GENERIC_XDP | RX_DEVICE | GOES, .programs = PROGRAM(XDP),
+	 AT_RECEIVER, GOES, SLOT_XDP, .fx.xdp_generic = true, .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_verdict = XDP_DROP}},
 	{"xdp:redirect", "an XDP program redirects a share to a device that is not there",
-	 FAULT_VALUE_SHARE, NATIVE_XDP | OF_XDP_DRIVER | RX_DEVICE | GOES, .programs = PROGRAM(XDP),
+	 FAULT_VALUE_SHARE, AT_RECEIVER, GOES | NO_BACKLOG, SLOT_XDP, IN_VETHS | IN_TAPS,
+	 .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_NOWHERE}, .plan = plan_native_xdp},
 	/* live frames also wait in batches, of the same CPU */
 	{"xdp:devmap",
 	 "an XDP program redirects a share, by a devmap, to a device that takes no frames",
-	 FAULT_VALUE_SHARE, NATIVE_XDP | OF_XDP_DRIVER | RX_DEVICE, .not_tx = "xdp",
+	 FAULT_VALUE_SHARE, AT_RECEIVER, NO_BACKLOG, SLOT_XDP, IN_VETHS | IN_TAPS, .not_tx = "xdp",
 	 .programs = PROGRAM(XDP), .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_DEVICE},
-	 .plan = plan_native_xdp},
+	 .plan = plan_native_xdp, .apply = make_target},
 	/* an XDP frame has no flag for a checksum still to be computed */
 	{"xdp:cpumap", "an XDP program redirects all, by a cpumap, to a CPU that is slow",
-	 FAULT_VALUE_NONE, NATIVE_XDP | OF_VETH | RX_DEVICE | GOES | CSUM_OFF | OF_PROGRAM,
-	 .rx = "socket", .not_tx = "xdp", .programs = PROGRAM(XDP) | PROGRAM(CPU),
+	 FAULT_VALUE_NONE, AT_RECEIVER, GOES | OF_PROGRAM | NO_BACKLOG, SLOT_XDP, IN_VETHS,
+	 .fx.tx_csum_off = true, .rx = "socket", .not_tx = "xdp",
+	 .programs = PROGRAM(XDP) | PROGRAM(CPU),
 	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_CPU, .cpu_burn_ns = CPUMAP_BURN_NS},
 	 .plan = plan_native_xdp, .holds = CPUMAP_QUEUE, .where = "the queue of the CPU"},
 	{"gso", "a router merges packets (GRO), and a share cannot be segmented again",
-	 FAULT_VALUE_SHARE, MERGED | ROUTED | RX_SOCKET | OF_PROGRAM, .rx = "socket",
+	 FAULT_VALUE_SHARE, AT_SOCKET, OF_PROGRAM | NO_BACKLOG, SLOT_XDP, IN_ROUTER, .rx = "socket",
 	 .programs = PROGRAM(MERGED), .cfg.merged_share = 1, .fx.threaded_napi = true,
 	 .plan = plan_gso},
 	{"tc_ingress", "a tc program of the receiver drops a share", FAULT_VALUE_SHARE,
-	 AT_TC_INGRESS | RX_DEVICE, .rx = "socket", .programs = PROGRAM(INGRESS),
+	 AT_RECEIVER, .slot = SLOT_TC_INGRESS, .rx = "socket", .programs = PROGRAM(INGRESS),
 	 .cfg = {.ingress_share = 1, .ingress_verdict = TC_ACT_SHOT}},
 	{"tc_ingress:stolen", "a tc program returns TC_ACT_STOLEN for a share and discards it",
-	 FAULT_VALUE_SHARE, AT_TC_INGRESS | STOLEN | RX_DEVICE, .rx = "socket",
-	 .programs = PROGRAM(INGRESS),
+	 FAULT_VALUE_SHARE, AT_RECEIVER, .slot = SLOT_TC_INGRESS, .rx = "socket",
+	 .fx.consumed = true, .programs = PROGRAM(INGRESS),
 	 .cfg = {.ingress_share = 1, .ingress_verdict = TC_ACT_STOLEN}},
 	{"ip_header", "invalid IP headers: checksum, with IPv6 the length", FAULT_VALUE_SHARE,
-	 RX_IP, .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.ip_header_share = 1},
-	{"udp_header", "invalid UDP lengths", FAULT_VALUE_SHARE, RX_SOCKET | OF_UDP_HEADER,
+	 AT_IP_HEADER, .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.ip_header_share = 1},
+	{"udp_header", "invalid UDP lengths", FAULT_VALUE_SHARE, AT_UDP_HEADER,
 	 .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.udp_header_share = 1},
 	/* GRO, which live frames require, verifies the checksum before it is corrupted */
 	{"udp_csum", "wrong UDP checksums, verified early for a socket filter", FAULT_VALUE_SHARE,
-	 RX_SOCKET | CSUM_EARLY | CSUM_OFF | OF_PROGRAM, .rx = "socket", .not_tx = "xdp",
-	 .programs = PROGRAM(SPOIL) | PROGRAM(FILTER), .cfg.udp_csum_share = 1},
+	 AT_SOCKET, OF_PROGRAM, SLOT_CHECKSUM, .fx.tx_csum_off = true, .rx = "socket",
+	 .not_tx = "xdp", .programs = PROGRAM(SPOIL) | PROGRAM(FILTER), .cfg.udp_csum_share = 1},
 	{"socket_filter", "a filter on the socket refuses a share", FAULT_VALUE_SHARE,
-	 RX_SOCKET | CSUM_EARLY | OF_PROGRAM | GOES, .rx = "socket", .programs = PROGRAM(FILTER),
+	 AT_SOCKET, OF_PROGRAM | GOES, .rx = "socket", .programs = PROGRAM(FILTER),
 	 .cfg.filter_share = 1},
 	{"socket_read:csum", "wrong UDP checksums, verified by recv()", FAULT_VALUE_SHARE,
-	 RX_SOCKET | CSUM_LATE | CSUM_OFF, .rx = "socket", .not_tx = "xdp",
+	 AT_SOCKET, .slot = SLOT_CHECKSUM, .fx.tx_csum_off = true, .rx = "socket", .not_tx = "xdp",
 	 .programs = PROGRAM(SPOIL), .cfg.udp_csum_share = 1, .plan = plan_read_csum},
 	{0},
 };
@@ -170,6 +189,12 @@ static int program_fd(const struct fault_state *s, enum fault_program which)
 	return bpf_program__fd(program(s, which));
 }
 
+/* Returns 0, or STATUS_UNABLE for -errno: "cannot WHAT of PORT: ...". */
+static int failed(int ret, const char *what, const struct lab_port *port, struct error *err)
+{
+	return error_errno(err, STATUS_UNABLE, ret, NULL, "cannot %s of %s", what, port->ifname);
+}
+
 static int tc_port(const struct fault_state *s, enum fault_program which, struct lab_port *port,
 		   struct error *err)
 {
@@ -189,7 +214,7 @@ static int tc_port(const struct fault_state *s, enum fault_program which, struct
 		*port = (struct lab_port){.ns = &s->lab->router_ns, .ifname = FAULT_THIRD};
 		index = nl_ifindex(port->ns, FAULT_THIRD);
 		port->ifindex = (unsigned)index;
-		return index < 0 ? lab_failed(index, "find the device", port, err) : 0;
+		return index < 0 ? failed(index, "find the device", port, err) : 0;
 	default:
 		*port = s->lab->rx;
 		return 0;
@@ -277,7 +302,7 @@ static int attach_tc(const struct fault_state *s, enum fault_program which, stru
 			ret = bpf_tc_attach(&hook, &opts);
 		netns_pop(saved);
 	}
-	return lab_failed(
+	return failed(
 		ret, egress ? "attach a program to tc egress" : "attach a program to tc ingress",
 		&port, err);
 }
@@ -302,33 +327,12 @@ static int attach_cgroup(struct fault_state *s, struct error *err)
 	return 0;
 }
 
-/*
- * Creates a veth that is up with a peer that is down: the interface accepts redirects because the
- * peer once had NAPI, but its ndo_xdp_xmit() refuses every batch with ENXIO (veth_xdp_xmit()).
- */
-static int make_target(const struct netns *ns)
-{
-	static const uint8_t mac[2][6] = {{2, 0x70, 0x6b, 1, 0, 1}, {2, 0x70, 0x6b, 1, 0, 2}};
-	int ret = netdev_add_veth(ns, TARGET, mac[0], ns, AWAY, mac[1], 1);
-
-	if (!ret)
-		ret = netdev_set_feature(ns, AWAY, "rx-gro", true);
-	if (!ret)
-		ret = netdev_set_up(ns, AWAY, true);
-	if (!ret)
-		ret = netdev_set_up(ns, TARGET, true);
-	return ret ? ret : netdev_set_up(ns, AWAY, false);
-}
-
 /* The map takes an index of the namespace that the thread is in. */
 static int open_device(const struct netns *ns, int map_fd, unsigned *target)
 {
-	int ret = make_target(ns), saved;
+	int ret = nl_ifindex(ns, TARGET), saved;
 	uint32_t slot = 0, index;
 
-	if (ret)
-		return ret;
-	ret = nl_ifindex(ns, TARGET);
 	if (ret < 0)
 		return ret;
 	*target = index = (uint32_t)ret;
@@ -365,12 +369,12 @@ static int open_redirects(struct fault_state *s, const struct tracer *tracer, st
 	int ret = 0;
 
 	if (s->cfg.xdp_way == FAULT_XDP_TO_DEVICE) {
-		ret = lab_failed(open_device(ns, bpf_map__fd(skel->maps.devices), &r.target),
-				 "make a device to redirect to", NULL, err);
+		ret = failed(open_device(ns, bpf_map__fd(skel->maps.devices), &r.target),
+			     "redirect to the peer", &s->lab->rx, err);
 	} else if (s->cfg.xdp_way == FAULT_XDP_TO_CPU) {
 		r.cpumap_fd = bpf_map__fd(skel->maps.cpus);
-		ret = lab_failed(open_cpus(r.cpumap_fd, bpf_program__fd(skel->progs.fault_cpu)),
-				 "make a map of CPUs to redirect to", NULL, err);
+		ret = failed(open_cpus(r.cpumap_fd, bpf_program__fd(skel->progs.fault_cpu)),
+			     "make a map of CPUs for packets", &s->lab->rx, err);
 	}
 	return ret || !tracer ? ret : drops_watch_redirects(tracer->drops, &r, err);
 }
@@ -401,16 +405,11 @@ int fault_programs_open(struct fault_state *s, const struct tracer *tracer, stru
 	return ret;
 }
 
-static bool is_generic(const struct fault_state *s)
-{
-	return fault_with(s->list, GENERIC_XDP);
-}
-
 int fault_attach_xdp(struct fault_state *s, bool stay, struct error *err)
 {
 	int fd = program_fd(s, PROGRAM_XDP);
 	const struct lab_port *port = &s->lab->rx;
-	unsigned mode = is_generic(s) ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
+	unsigned mode = s->fx->xdp_generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode);
 	int saved = netns_push(port->ns), ret = saved;
 
@@ -419,14 +418,14 @@ int fault_attach_xdp(struct fault_state *s, bool stay, struct error *err)
 	else if (saved >= 0)
 		ret = s->xdp_link = bpf_link_create(fd, (int)port->ifindex, BPF_XDP, &opts);
 	netns_pop(saved);
-	return lab_failed(ret < 0 ? ret : 0, "attach an XDP program to the device", port, err);
+	return failed(ret < 0 ? ret : 0, "attach an XDP program to the device", port, err);
 }
 
 int fault_xdp(struct fault_state *s, int next_fd, bool *native, struct error *err)
 {
 	const uint32_t slot = 0;
 
-	*native = !is_generic(s);
+	*native = !s->fx->xdp_generic;
 	if (next_fd >= 0 &&
 	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.next), &slot, &next_fd, BPF_ANY))
 		return error_errno(err, STATUS_UNABLE, -errno, NULL,

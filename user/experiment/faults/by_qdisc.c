@@ -2,9 +2,9 @@
 /*
  * Faults by the qdisc of the sender's interface: a tbf, the queue in it, and replacing the qdisc.
  */
+#include <inttypes.h>
 
 #include "experiment/faults/row.h"
-#include "host/netdev.h"
 
 #define TBF_SHARE     (2.0 / 3) /* fraction of the sent packets that passes a tbf */
 #define TBF_LIMIT     256	/* frames, well below QDISC_FLIGHT */
@@ -106,52 +106,53 @@ static int plan_replace(struct fault_plan *p)
 /*
  * Keeps queued packets. A tbf's limit is the limit of a fifo in it, in its unit (fifo_set_limit()).
  */
-static int set_tbf(const struct fault_state *s, uint64_t bps, const char *what, struct error *err)
+static void set_tbf(struct fault_state *s, uint64_t bps)
 {
 	const struct fault_effects *fx = s->fx;
 	const struct lab_port *tx = &s->lab->tx;
 
-	return lab_failed(netdev_qdisc_tbf(tx->ns, tx->ifindex, bps, fx->tbf_burst,
-					   fx->pfifo_limit ? fx->pfifo_limit : fx->tbf_limit),
-			  what, tx, err);
+	port_step(s, RECIPE_TC, tx,
+		  "qdisc replace dev %s root handle 1: tbf rate %" PRIu64 "bit burst %u limit %u",
+		  tx->ifname, bps, fx->tbf_burst,
+		  fx->pfifo_limit ? fx->pfifo_limit : fx->tbf_limit);
 }
 
-static int apply_tbf(struct fault_state *s, struct error *err)
+static void apply_tbf(struct fault_state *s)
 {
-	const struct netdev_qdisc pfifo = {
-		.kind = "pfifo", .limited = true, .limit = s->fx->pfifo_limit};
 	const struct lab_port *tx = &s->lab->tx;
-	int ret = set_tbf(s, s->fx->tbf_bps, "set the qdisc", err);
 
-	return ret || !pfifo.limit ? ret
-				   : lab_failed(netdev_qdisc_set(tx->ns, tx->ifindex, true, &pfifo),
-						"set the qdisc", tx, err);
+	set_tbf(s, s->fx->tbf_bps);
+	if (s->fx->pfifo_limit)
+		port_step(s, RECIPE_TC, tx, "qdisc replace dev %s parent 1:1 pfifo limit %u",
+			  tx->ifname, s->fx->pfifo_limit);
 }
 
 /* Uses the slow rate from the start to midway. */
 static int change_rate(struct fault_state *s, struct error *err)
 {
-	return set_tbf(s, s->midway_due ? s->fx->slow_bps : s->fx->tbf_bps, "change the tbf", err);
+	set_tbf(s, s->midway_due ? s->fx->slow_bps : s->fx->tbf_bps);
+	return recipe_run(&s->recipe, "change the tbf", err);
 }
 
 static int replace(struct fault_state *s, struct error *err)
 {
-	const struct netdev_qdisc after = {.kind = "pfifo", .limited = true, .limit = AFTER};
 	const struct lab_port *tx = &s->lab->tx;
 
-	return lab_failed(netdev_qdisc_set(tx->ns, tx->ifindex, false, &after), "replace the qdisc",
-			  tx, err);
+	port_step(s, RECIPE_TC, tx, "qdisc replace dev %s root handle 2: pfifo limit %u",
+		  tx->ifname, AFTER);
+	return recipe_run(&s->recipe, "replace the qdisc", err);
 }
 
 const struct fault_row faults_by_qdisc[] = {
 	{"qdisc", "a tbf on the sender's device, of the rate VALUE", FAULT_VALUE_RATE,
-	 IN_QDISC | OF_VETH, .tx = "socket", .fx.threaded_napi = true, .flight = QDISC_FLIGHT,
-	 .plan = plan_tbf, .apply = apply_tbf},
+	 AT_SENDER, NO_BACKLOG, SLOT_QUEUE, IN_VETHS, .tx = "socket", .fx.threaded_napi = true,
+	 .flight = QDISC_FLIGHT, .plan = plan_tbf, .apply = apply_tbf},
 	{"qdisc:pfifo", "a short pfifo in a tbf that is slow at the beginning of a run",
-	 .is = IN_QDISC | OF_VETH, .tx = "socket", .fx.threaded_napi = true, .flight = QDISC_FLIGHT,
-	 .plan = plan_pfifo, .apply = apply_tbf, .begin = change_rate, .midway = change_rate},
+	 FAULT_VALUE_NONE, AT_SENDER, NO_BACKLOG, SLOT_QUEUE, IN_VETHS, .tx = "socket",
+	 .fx.threaded_napi = true, .flight = QDISC_FLIGHT, .plan = plan_pfifo,
+	 .apply = apply_tbf, .begin = change_rate, .midway = change_rate},
 	{"qdisc:replace", "the sender's qdisc is replaced in mid-run, with its queue full",
-	 .is = IN_QDISC | OF_VETH | OF_PROGRAM, .tx = "socket",
+	 FAULT_VALUE_NONE, AT_SENDER, OF_PROGRAM | NO_BACKLOG, SLOT_QUEUE, IN_VETHS, .tx = "socket",
 	 .fx = {.threaded_napi = true, .qdisc_replaced = true, .tbf_bps = SLOW_BPS},
 	 .plan = plan_replace, .apply = apply_tbf, .midway = replace},
 	{0},

@@ -7,13 +7,6 @@
 #include <unistd.h>
 
 #include "experiment/faults/row.h"
-#include "host/netdev.h"
-
-int lab_failed(int ret, const char *what, const struct lab_port *port, struct error *err)
-{
-	return error_errno(err, STATUS_UNABLE, ret, NULL, "cannot %s %s %s", what,
-			   port ? "of" : "in", port ? port->ifname : "the lab");
-}
 
 char *lab_cpu_mask(char *buf, size_t size, unsigned cpu)
 {
@@ -24,97 +17,60 @@ char *lab_cpu_mask(char *buf, size_t size, unsigned cpu)
 	return buf;
 }
 
-static int switch_off_tso(const struct lab_port *port, struct error *err)
-{
-	static const char *const tso[] = {
-		"tx-tcp-segmentation",
-		"tx-tcp6-segmentation",
-		"tx-tcp-ecn-segmentation",
-		"tx-tcp-mangleid-segmentation",
-	};
-	int ret = 0;
-
-	for (unsigned i = 0; i < LENGTH(tso) && !ret; i++)
-		ret = netdev_set_feature(port->ns, port->ifname, tso[i], false);
-	return lab_failed(ret, "switch off TSO", port, err);
-}
-
 /*
  * Enables NAPI for `to`, optionally in a kernel thread. `from` is the interface that sends to it.
  * GRO enables a veth's NAPI, but packets use it only if the sending side has TSO off
  * (veth_skb_is_eligible_for_gro()). UDP is not merged unless a socket requests it.
  */
-static int give_napi(const struct lab_port *from, const struct lab_port *to, bool threaded,
-		     struct error *err)
+static void give_napi(struct recipe *r, const struct lab_port *from, const struct lab_port *to,
+		      bool threaded)
 {
-	char path[64];
-	int ret = switch_off_tso(from, err);
-
-	if (!ret)
-		ret = lab_failed(netdev_set_feature(to->ns, to->ifname, "rx-gro", true),
-				 "switch on GRO", to, err);
-	if (ret || !threaded)
-		return ret;
-	snprintf(path, sizeof(path), "class/net/%s/threaded", to->ifname);
-	return lab_failed(netns_sysfs(to->ns, path, "1", NULL, 0), "thread the NAPI", to, err);
-}
-
-/*
- * Enables merging of forwarded UDP on a router's port, which has NAPI, and the wait for more
- * packets.
- */
-static int merge_udp(const struct lab_port *port, uint64_t ns, struct error *err)
-{
-	char path[64], text[24];
-	int ret = netdev_set_feature(port->ns, port->ifname, "rx-udp-gro-forwarding", true);
-
-	snprintf(path, sizeof(path), "class/net/%s/gro_flush_timeout", port->ifname);
-	snprintf(text, sizeof(text), "%" PRIu64, ns);
-	if (!ret)
-		ret = netns_sysfs(port->ns, path, text, NULL, 0);
-	return lab_failed(ret, "merge the packets", port, err);
+	recipe_add(r, RECIPE_ETHTOOL, from->ns, "-K %s tso off", from->ifname);
+	recipe_add(r, RECIPE_ETHTOOL, to->ns, "-K %s gro on", to->ifname);
+	if (threaded)
+		recipe_add(r, RECIPE_FILE, to->ns, "/sys/class/net/%s/threaded=1", to->ifname);
 }
 
 /* Steers all queues of the port to one CPU (RPS). */
-static int steer(const struct lab_port *port, unsigned cpu, struct error *err)
+static int steer(struct recipe *r, const struct lab_port *port, unsigned cpu, struct error *err)
 {
-	char path[96], mask[LAB_MASK_LEN];
-	int ret = 0;
+	char mask[LAB_MASK_LEN];
 
 	if (cpu >= (unsigned)sysconf(_SC_NPROCESSORS_CONF))
 		return error_usage(err, "`lscpu` lists them",
 				   "there is no CPU %u to hand packets to", cpu);
 	lab_cpu_mask(mask, sizeof(mask), cpu);
-	for (unsigned queue = 0; queue < port->queues && !ret; queue++) {
-		snprintf(path, sizeof(path), "class/net/%s/queues/rx-%u/rps_cpus", port->ifname,
-			 queue);
-		ret = netns_sysfs(port->ns, path, mask, NULL, 0);
-	}
-	return lab_failed(ret, "set RPS", port, err);
+	for (unsigned queue = 0; queue < port->queues; queue++)
+		recipe_add(r, RECIPE_FILE, port->ns, "/sys/class/net/%s/queues/rx-%u/rps_cpus=%s",
+			   port->ifname, queue, mask);
+	return 0;
 }
 
-int fault_apply_devices(const struct fault_state *s, struct error *err)
+/*
+ * With merge_ns a router's port, which has NAPI, merges forwarded UDP, and waits for more packets.
+ */
+int fault_apply_devices(struct fault_state *s, struct error *err)
 {
 	const struct fault_effects *fx = s->fx;
 	const struct lab_port *tx = &s->lab->tx, *peer = lab_link_peer(s->lab);
-	int ret = 0;
 
 	if (fx->tx_csum_off)
-		ret = lab_failed(
-			netdev_set_feature(tx->ns, tx->ifname, "tx-checksum-ip-generic", false),
-			"switch off checksum offload", tx, err);
-	if (!ret && fx->threaded_napi)
-		ret = give_napi(tx, peer, true, err);
-	if (!ret && fx->merge_ns)
-		ret = merge_udp(peer, fx->merge_ns, err);
-	if (!ret && fx->busy_cpu >= 0)
-		ret = steer(&s->lab->rx, (unsigned)fx->busy_cpu, err);
-	return ret;
+		port_step(s, RECIPE_ETHTOOL, tx, "-K %s tx-checksum-ip-generic off", tx->ifname);
+	if (fx->threaded_napi)
+		give_napi(&s->recipe, tx, peer, true);
+	if (fx->merge_ns) {
+		port_step(s, RECIPE_ETHTOOL, peer, "-K %s rx-udp-gro-forwarding on", peer->ifname);
+		port_step(s, RECIPE_FILE, peer, "/sys/class/net/%s/gro_flush_timeout=%" PRIu64,
+			  peer->ifname, fx->merge_ns);
+	}
+	return fx->busy_cpu < 0 ? 0
+				: steer(&s->recipe, &s->lab->rx, (unsigned)fx->busy_cpu, err);
 }
 
 int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *err)
 {
 	const struct lab_port *from = lab_middle(lab->topology) ? &lab->router_rx : &lab->tx;
+	struct recipe r = RECIPE;
 	int ret = 0;
 
 	if (lab_wish_moves(wish) && (lab->topology == LAB_TAP || lab->topology == LAB_VXLAN))
@@ -122,8 +78,8 @@ int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *e
 				   "the device that receives is no veth, but of a %s",
 				   lab_topologies[lab->topology].name);
 	if (wish->threaded_napi || wish->gro)
-		ret = give_napi(from, &lab->rx, wish->threaded_napi, err);
-	if (!ret && wish->rps_set)
-		ret = steer(&lab->rx, wish->rps_cpu, err);
-	return ret;
+		give_napi(&r, from, &lab->rx, wish->threaded_napi);
+	if (wish->rps_set)
+		ret = steer(&r, &lab->rx, wish->rps_cpu, err);
+	return ret ? ret : recipe_run(&r, "change the receiver's interface", err);
 }

@@ -86,6 +86,7 @@ struct fault_effects {
 	bool xdp;	     /* fault_xdp() must be called */
 	bool other_vni;	     /* lab_spec.other_vni */
 	bool consumed;	     /* some packets are freed as consumed: tracer_spec */
+	bool xdp_generic;	     /* the XDP program runs in generic (skb) mode */
 	bool qdisc_replaced; /* in mid-run, with the loss of its counters */
 	uint64_t settle_ns;  /* ns, extra time that queues need to drain */
 	uint64_t midway; /* number of sent datagrams at which fault_watch() acts, 0: does not act */
@@ -130,11 +131,18 @@ int fault_check_named(const struct fault_list *list, const char *lab, struct err
 /*
  * Injects faults into a named test network, for UDP traffic from any program, until the network is
  * removed. Call fault_lab_topology() before creating it: -EINVAL with STATUS_USAGE for a fault that
- * requires our sending or receiving program. Extends *topology if necessary.
+ * requires our sending or receiving program, unless `any`. Extends *topology if necessary.
  */
-int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
+int fault_lab_topology(const struct fault_list *list, bool any, enum lab_topology *topology,
 		       struct error *err);
 int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err);
+
+/*
+ * Adds the steps of any faults to the recipe of a planned test network, and a note for each that
+ * needs more than commands.
+ */
+int fault_lab_recipe(const struct fault_list *list, struct lab *lab, struct recipe *r,
+		     struct error *err);
 
 /*
  * Attaches the faults' XDP program to the receiver's interface. It tail-calls `next_fd` (-1:

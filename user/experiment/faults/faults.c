@@ -37,49 +37,13 @@ struct opt_value fault_values[FAULT_MAX + 1];
 static const struct fault_row *rows[FAULT_MAX]; /* in path order */
 static unsigned n_rows;
 
-/* Any fault of `a` excludes any other of `b`, except those in `except`. */
+/* Exceptions to the rules of row.h. */
 static const struct {
-	uint64_t a, b, except;
-	const char *why;
-} conflicts[] = {
-#define ANY	    (~0ULL)
-#define IN_IP	    (RX_IP | RX_SOCKET)
-#define AT_RECEIVER (RX_DEVICE | IN_IP)
-#define BY_XDP	    (NATIVE_XDP | GENERIC_XDP)
-	{UNROUTED, ANY, BEFORE_ROUTE, "no packet leaves the sender"},
-	{UNRESOLVED, ANY, BEFORE_ROUTE | BEFORE_NEIGH, "no packet leaves the sender"},
-	{ROUTER_ENDS, ROUTER_ENDS | IN_ROUTER | AT_RECEIVER, 0, "no packet comes past the router"},
-	{ROUTED, BRIDGED, 0, "one needs a router, one a bridge"},
-	{TUNNELLED, ROUTED | BRIDGED | TAPPED, 0, "one needs a tunnel, one another topology"},
-	{TUNNELLED, OF_VETH, 0, "one needs a tunnel, one a veth"},
-	{TUNNELLED, AT_RECEIVER | FRAME_REFUSED, 0, "no packet leaves the tunnel"},
-	{TAPPED, ROUTED | BRIDGED, 0, "one needs taps, one another topology"},
-	{TAPPED, TAPPED | OF_VETH, 0, "one needs taps, one a veth"},
-	{TAP_ENDS, AT_RECEIVER | FRAME_REFUSED, 0, "no frame leaves the tap"},
-	{BRIDGED, BRIDGED | FRAME_REFUSED | AT_RECEIVER, 0, "no frame comes past the bridge"},
-	{SILENT, STOLEN, 0, "what is kept elsewhere would be seen"},
-	{FRAME_REFUSED, ROUTER_ENDS | IN_ROUTER | IN_IP, 0, "no frame is taken"},
-	{ROUTE_REFUSED, ROUTE_REFUSED | AT_INPUT | OF_FRAGMENTS | NO_REASSEMBLY | RX_SOCKET, 0,
-	 "no packet comes past the routing"},
-	{OF_FRAGMENTS, OF_FRAGMENTS, 0, "one program does one thing"},
-	{NO_REASSEMBLY, OF_FRAGMENTS | AT_INPUT | RX_SOCKET, 0, "no datagram is put together"},
-	{MERGED, OF_FRAGMENTS | NO_REASSEMBLY, 0, "fragments are not merged"},
-	{NO_SOCKET, RX_SOCKET, 0, "there is no socket"},
-	{TUNNEL_PORT, RX_SOCKET, OF_UDP_HEADER, "the port is a tunnel's"},
-	{AT_TC_EGRESS, AT_TC_EGRESS, 0, "one program says one thing"},
-	{AT_TC_INGRESS, AT_TC_INGRESS, 0, "one program says one thing"},
-	{AT_XSK, AT_XSK, 0, "the socket has one way to lose"},
-	{BY_XDP, BY_XDP, 0, "a device runs one XDP program, in one mode"},
-	{AT_BACKLOG, MERGED | COMES_TWICE, 0, "what comes in again does so by the backlog"},
-	{AT_BACKLOG, AT_BACKLOG, 0, "a flow's share is used up before the whole queue is"},
-	{AT_BACKLOG, NATIVE_XDP | RING_FULL | IN_QDISC, 0,
-	 "with NAPI on the veth no backlog is used"},
-	{MERGED, NATIVE_XDP, 0, "native XDP is given single packets"},
-	{IN_QDISC, IN_QDISC, 0, "a device has one qdisc"},
-	{RING_FULL, IN_QDISC, 0, "a qdisc waits for a full ring"},
-	{BY_POLICY, BY_POLICY, 0, "a packet has one policy"},
-	{SMALL_BUFFER, LARGE_BUFFER, 0, "one needs a small buffer, one a large"},
-	{CSUM_LATE, CSUM_EARLY, 0, "with a socket filter checksums are verified early"},
+	const char *a, *b, *why;
+} exceptions[] = {
+	{"l2:address", "netfilter:forward", "the router accepts no frame"},
+	{"l2:silent", "tc_egress:stolen", "a kept packet would be seen"},
+	{"socket_filter", "socket_read:csum", "a socket filter verifies checksums early"},
 };
 
 static enum stage stage_of(const char *name)
@@ -132,12 +96,13 @@ enum stage fault_stage(unsigned fault)
 	return stage_of(rows[fault]->name);
 }
 
-uint64_t fault_with(const struct fault_list *list, uint64_t kinds)
+/* Returns the faults in the list that have any of the properties. */
+static uint64_t fault_with(const struct fault_list *list, unsigned properties)
 {
 	uint64_t set = 0;
 
 	for (unsigned i = 0; i < n_rows; i++) {
-		if (fault_has(list, i) && (kinds == ANY || fault_is(i, kinds)))
+		if (fault_has(list, i) && fault_is(i, properties))
 			set |= FAULT_BIT(i);
 	}
 	return set;
@@ -223,17 +188,40 @@ static int add(struct fault_list *list, char *item, struct error *err)
 	return set_value(list, i, value, err);
 }
 
+/* Returns why `a` excludes `b`, or NULL. */
+static const char *excludes(const struct fault_row *a, const struct fault_row *b, char why[96])
+{
+	for (unsigned i = 0; i < LENGTH(exceptions); i++) {
+		if (!strcmp(a->name, exceptions[i].a) && !strcmp(b->name, exceptions[i].b))
+			return exceptions[i].why;
+	}
+	if (a->slot && !strcmp(a->slot, SLOT_BACKLOG) && b->is & NO_BACKLOG)
+		return "with NAPI on the veth the backlog is not used";
+	if (a->is & ALL_LOST && b->at >= a->at)
+		snprintf(why, 96, "no packet passes %s", a->name);
+	else if (a->in && b->in && !(a->in & b->in))
+		snprintf(why, 96, "they need different topologies");
+	else if (a->slot && b->slot && !strcmp(a->slot, b->slot))
+		snprintf(why, 96, "both need %s", a->slot);
+	else
+		return NULL;
+	return why;
+}
+
 static int check_conflicts(const struct fault_list *list, struct error *err)
 {
-	for (unsigned i = 0; i < LENGTH(conflicts); i++) {
-		uint64_t a = fault_with(list, conflicts[i].a), b = fault_with(list, conflicts[i].b);
+	char buf[96];
 
-		a &= -a; /* the first of these faults */
-		b &= ~(a | fault_with(list, conflicts[i].except));
-		if (a && b)
+	for (unsigned i = 0; i < n_rows * n_rows; i++) {
+		unsigned a = i / n_rows, b = i % n_rows;
+		const char *why = a != b && fault_has(list, a) && fault_has(list, b)
+					  ? excludes(rows[a], rows[b], buf)
+					  : NULL;
+
+		if (why)
 			return error_usage(err, "inject them one by one",
-					   "%s and %s contradict each other: %s", first_name(a),
-					   first_name(b), conflicts[i].why);
+					   "%s and %s contradict each other: %s", rows[a]->name,
+					   rows[b]->name, why);
 	}
 	return 0;
 }
@@ -264,7 +252,7 @@ int fault_parse(const char *text, bool each, struct fault_list *list, struct err
 	return ret;
 }
 
-void fault_plan_measure(struct fault_plan *p)
+static void measure(struct fault_plan *p)
 {
 	const struct run_spec *spec = p->spec;
 	unsigned ip = spec->ipv6 ? 40 : 20;
@@ -333,38 +321,34 @@ int fault_plan_count(struct fault_plan *p, uint64_t frames, const char *what)
 	return fault_plan_refuse(p, -EINVAL, hint, ": %" PRIu64 " packets fit in %s", queue, what);
 }
 
-/* Returns the topology that the faults require. */
+/* Returns the first topology that has room for all faults, given that no two exclude each other. */
 static enum lab_topology needed_topology(const struct fault_list *list)
 {
-	return fault_with(list, ROUTED)	     ? LAB_ROUTER
-	       : fault_with(list, TAPPED)    ? LAB_TAP
-	       : fault_with(list, TUNNELLED) ? LAB_VXLAN
-	       : fault_with(list, BRIDGED)   ? LAB_BRIDGE
-					     : LAB_PAIR;
+	unsigned in = ~0U;
+
+	for (unsigned i = 0; i < n_rows; i++)
+		in &= fault_has(list, i) && rows[i]->in ? rows[i]->in : ~0U;
+	return (enum lab_topology)__builtin_ctz(in);
 }
 
-/* Checks that packets pass the point of loss. */
-static int plan_topology(const struct fault_plan *p)
+/* Checks that packets pass the place of the loss. */
+static int plan_topology(struct fault_plan *p)
 {
 	const struct run_spec *spec = p->spec;
 	const bool fixed = spec->topology_set || spec->lab || spec->port_a;
 	enum lab_topology needed = needed_topology(&spec->faults);
-	enum lab_topology topology = fixed ? spec->topology : needed;
-	uint64_t foreign = topology == LAB_TAP ? fault_with(&spec->faults, OF_VETH)
-			   : topology == LAB_VXLAN
-				   ? fault_with(&spec->faults, OF_VETH | OF_XDP_DRIVER)
-				   : 0;
 
-	p->fx->topology = topology;
-	if (foreign)
-		return error_usage(p->err, "leave --topology out",
-				   "--fault %s needs a veth, not a %s", first_name(foreign),
-				   lab_topologies[topology].name);
-	if (needed == LAB_PAIR || needed == topology)
-		return 0;
-	return error_usage(p->err, "leave --lab and --topology out",
-			   "these faults need the topology %s, not %s", lab_topologies[needed].name,
-			   lab_topologies[topology].name);
+	p->fx->topology = fixed ? spec->topology : needed;
+	for (p->fault = 0; p->fault < n_rows; p->fault++) {
+		unsigned in = rows[p->fault]->in;
+
+		if (fault_has(&spec->faults, p->fault) && in && !(in >> p->fx->topology & 1))
+			return fault_plan_refuse(p, -EINVAL, "leave --lab and --topology out",
+						 " needs the topology %s, not %s",
+						 lab_topologies[needed].name,
+						 lab_topologies[p->fx->topology].name);
+	}
+	return 0;
 }
 
 static int check_row(struct fault_plan *p)
@@ -388,13 +372,28 @@ static int check_row(struct fault_plan *p)
 	return 0;
 }
 
-int fault_plan_row(struct fault_plan *p, const struct fault_row *row)
+/* Adds the requirements of a row. A value that several rows have is the largest. */
+static void merge(struct fault_effects *fx, const struct fault_effects *row)
 {
-	const char *bits = (const char *)&row->fx;
+	fx->no_receiver |= row->no_receiver;
+	fx->reader = larger(fx->reader, row->reader);
+	fx->xsk_frames = larger(fx->xsk_frames, row->xsk_frames);
+	fx->ttl = larger(fx->ttl, row->ttl);
+	fx->other_vni |= row->other_vni;
+	fx->consumed |= row->consumed;
+	fx->xdp_generic |= row->xdp_generic;
+	fx->qdisc_replaced |= row->qdisc_replaced;
+	fx->settle_ns += row->settle_ns;
+	fx->tx_csum_off |= row->tx_csum_off;
+	fx->threaded_napi |= row->threaded_napi;
+	fx->tbf_bps = larger(fx->tbf_bps, row->tbf_bps);
+}
+
+static int plan_row(struct fault_plan *p, const struct fault_row *row)
+{
 	int ret;
 
-	for (size_t i = 0; i < sizeof(row->fx); i++)
-		((char *)p->fx)[i] |= bits[i];
+	merge(p->fx, &row->fx);
 	if (row->flight)
 		fault_plan_flight(p, row->flight);
 	ret = row->plan ? row->plan(p) : 0;
@@ -411,15 +410,13 @@ int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct err
 	ret = plan_topology(&p);
 	if (ret || !list->set)
 		return ret;
-	fault_plan_measure(&p);
-	fx->tx_csum_off = fault_with(list, CSUM_OFF);
-	fx->consumed = fault_with(list, STOLEN);
+	measure(&p);
 	if (spec->rx == &rx_socket)
 		fx->rcvbuf = RCVBUF_ROOMY;
 	for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
 		ret = fault_has(list, p.fault) ? check_row(&p) : 0;
 	for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
-		ret = fault_has(list, p.fault) ? fault_plan_row(&p, rows[p.fault]) : 0;
+		ret = fault_has(list, p.fault) ? plan_row(&p, rows[p.fault]) : 0;
 	return ret;
 }
 
@@ -444,6 +441,18 @@ static int act(struct fault_state *s, size_t at, struct error *err)
 
 #define ACT(s, step, err) act(s, offsetof(struct fault_row, step), err)
 
+/* Adds the steps of all faults to the recipe. */
+static int add_steps(struct fault_state *s, struct error *err)
+{
+	int ret = fault_apply_devices(s, err);
+
+	for (s->fault = 0; s->fault < n_rows && !ret; s->fault++) {
+		if (fault_has(s->list, s->fault) && rows[s->fault]->apply)
+			rows[s->fault]->apply(s);
+	}
+	return ret;
+}
+
 int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
 		const struct tracer *tracer, struct fault_state **state, struct error *err)
 {
@@ -451,11 +460,15 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 	int ret;
 
 	*state = NULL;
-	*s = (struct fault_state){
-		.list = list, .fx = fx, .lab = lab, .xdp_link = -1, .cgroup_link = -1};
-	ret = fault_apply_devices(s, err);
+	*s = (struct fault_state){.list = list,
+				  .fx = fx,
+				  .lab = lab,
+				  .recipe = RECIPE,
+				  .xdp_link = -1,
+				  .cgroup_link = -1};
+	ret = add_steps(s, err);
 	if (!ret)
-		ret = ACT(s, apply, err);
+		ret = recipe_run(&s->recipe, "apply the faults", err);
 	if (!ret)
 		ret = fault_programs_open(s, tracer, err);
 	if (ret)
@@ -475,10 +488,10 @@ int fault_check_named(const struct fault_list *list, const char *lab, struct err
 			   "--fault %s would stay in the lab '%s'", first_name(staying), lab);
 }
 
-int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
+int fault_lab_topology(const struct fault_list *list, bool any, enum lab_topology *topology,
 		       struct error *err)
 {
-	uint64_t others = fault_with(list, OF_PROGRAM);
+	uint64_t others = any ? 0 : fault_with(list, OF_PROGRAM);
 
 	if (others)
 		return error_usage(
@@ -494,22 +507,35 @@ int fault_lab_topology(const struct fault_list *list, enum lab_topology *topolog
  * Plans for unknown senders: only ordinary sockets are assumed, possibly with small datagrams, so a
  * queue must be short to overflow within their SO_SNDBUF.
  */
-int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err)
+static int plan_lab(const struct fault_list *list, const struct lab *lab, struct fault_effects *fx,
+		    struct error *err)
 {
-	const struct run_spec spec = {
+	struct run_spec spec = {
 		.tx = &tx_socket,
 		.rx = &rx_socket,
+		.topology = lab->topology,
+		.topology_set = true,
 		.faults = *list,
-		.payload = fault_with(list, OF_FRAGMENTS | NO_REASSEMBLY) ? 2 * lab->rx.mtu
-			   : fault_with(list, ROUTER_MTU) ? lab->tx.mtu - LAB_HEADERS
-							  : LAB_PAYLOAD,
+		.payload = LAB_PAYLOAD,
 		.wish.mtu = lab->rx.mtu,
 		.threads = 1,
 		.count = UINT64_MAX,
 	};
+
+	/* A row that requires a length has it for MTUs of 1500. */
+	for (unsigned i = 0; i < n_rows; i++) {
+		if (fault_has(list, i) && rows[i]->payload)
+			spec.payload = rows[i]->payload > 1500 ? 2 * lab->rx.mtu
+							       : lab->tx.mtu - LAB_HEADERS;
+	}
+	return fault_plan(&spec, fx, err);
+}
+
+int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err)
+{
 	struct fault_state *state;
 	struct fault_effects fx;
-	int ret = fault_plan(&spec, &fx, err);
+	int ret = plan_lab(list, lab, &fx, err);
 
 	if (ret)
 		return ret;
@@ -517,6 +543,25 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
 	if (!ret && fx.xdp)
 		ret = fault_attach_xdp(state, true, err);
 	fault_close(state);
+	return ret;
+}
+
+/* The programs are ours, and what the ends do is their own: no command has their effect. */
+int fault_lab_recipe(const struct fault_list *list, struct lab *lab, struct recipe *r,
+		     struct error *err)
+{
+	struct fault_effects fx;
+	struct fault_state s = {.list = list, .fx = &fx, .lab = lab, .recipe = *r};
+	int ret = plan_lab(list, lab, &fx, err);
+
+	if (!ret)
+		ret = add_steps(&s, err);
+	for (unsigned i = 0; i < n_rows; i++) {
+		if (fault_has(list, i) && (rows[i]->programs || !rows[i]->apply))
+			recipe_add(&s.recipe, RECIPE_NOTE, NULL, "%s: pktledger itself: %s",
+				   rows[i]->name, rows[i]->title);
+	}
+	*r = s.recipe;
 	return ret;
 }
 
@@ -554,5 +599,6 @@ void fault_close(struct fault_state *state)
 	fault_end(state, NULL);
 	journal_restore(state->flow_limit, NULL);
 	fault_programs_close(state);
+	list_free(&state->recipe.steps);
 	free(state);
 }

@@ -2,7 +2,8 @@
 /*
  * A fault is a row in the array of its mechanism (by_*.c): its name, its requirements, and how it
  * is planned and applied. To add a fault, add its row in the order of the stage that starts its
- * name. faults.c lists by kind which faults exclude each other.
+ * name. Two faults exclude each other if one lets no packet past its place and the other follows,
+ * if both need the same slot, or if no topology has room for both.
  */
 #ifndef PKTLEDGER_EXPERIMENT_FAULTS_ROW_H
 #define PKTLEDGER_EXPERIMENT_FAULTS_ROW_H
@@ -14,56 +15,56 @@
 #include "fault_abi.h"
 #include "host/journal.h"
 
-/* Kinds of faults, for the table of contradictions and for queries. */
-#define OF_PROGRAM  (1ULL << 0)	 /* made by, or dependent on, the sending or receiving program */
-#define GOES	    (1ULL << 1)	 /* does not change the test network: detached on exit */
-#define BY_TIMER    (1ULL << 2)	 /* lost in a timer, which interrupts any task */
-#define HARMLESS    (1ULL << 3)	 /* loses no packets */
-#define SILENT	    (1ULL << 4)	 /* no event shows it, but two probes do */
-#define HOST_GLOBAL (1ULL << 5)	 /* changes host-wide settings while it runs */
-#define CSUM_OFF    (1ULL << 6)	 /* the sender's interface must not compute checksums */
-#define STOLEN	    (1ULL << 7)	 /* its losses are freed as consumed */
-#define ROUTED	    (1ULL << 8)	 /* needs a router, */
-#define BRIDGED	    (1ULL << 9)	 /* a bridge, */
-#define TAPPED	    (1ULL << 10) /* taps, */
-#define TUNNELLED   (1ULL << 11) /* a tunnel */
-/* veth only: its NAPI is threaded, or it loses by native XDP, which has no event on a tap. */
-#define OF_VETH	      (1ULL << 12)
-#define OF_XDP_DRIVER (1ULL << 13) /* the driver of a tap supports XDP programs, a vxlan does not */
-#define NATIVE_XDP    (1ULL << 14)
-#define GENERIC_XDP   (1ULL << 15)
-#define RX_DEVICE     (1ULL << 16) /* at the receiver: up to its IP layer, */
-#define RX_IP	      (1ULL << 17) /* in that, */
-#define RX_SOCKET     (1ULL << 18) /* after it */
-#define AT_XSK	      (1ULL << 19)
-#define AT_BACKLOG    (1ULL << 20)
-#define IN_QDISC      (1ULL << 21)
-#define RING_FULL     (1ULL << 22) /* of the next interface */
-#define BY_POLICY     (1ULL << 23)
-#define AT_TC_EGRESS  (1ULL << 24)
-#define AT_TC_INGRESS (1ULL << 25)
-#define UNROUTED      (1ULL << 26) /* no packet gets an outgoing route, */
-#define BEFORE_ROUTE  (1ULL << 27) /* but may be lost earlier */
-#define UNRESOLVED    (1ULL << 28) /* no packet gets past the neighbour, */
-#define BEFORE_NEIGH  (1ULL << 29) /* but may be lost earlier */
-#define ROUTER_ENDS   (1ULL << 30) /* packets end at the router, */
-#define IN_ROUTER     (1ULL << 31) /* only some packets end there */
-#define TAP_ENDS      (1ULL << 32) /* no frame leaves the tap */
-#define FRAME_REFUSED (1ULL << 33) /* no frame is accepted */
-#define ROUTE_REFUSED (1ULL << 34) /* packets end at the receiver's routing */
-#define AT_INPUT      (1ULL << 35) /* acts on whole datagrams */
-#define OF_FRAGMENTS  (1ULL << 36)
-#define NO_REASSEMBLY (1ULL << 37)
-#define MERGED	      (1ULL << 38)
-#define COMES_TWICE   (1ULL << 39)
-#define NO_SOCKET     (1ULL << 40)
-#define TUNNEL_PORT   (1ULL << 41)
-#define OF_UDP_HEADER (1ULL << 42)
-#define SMALL_BUFFER  (1ULL << 43)
-#define LARGE_BUFFER  (1ULL << 44)
-#define CSUM_LATE     (1ULL << 45) /* checksums verified by recv(), */
-#define CSUM_EARLY    (1ULL << 46) /* before a socket filter */
-#define ROUTER_MTU    (1ULL << 47) /* requires packets almost as large as the first link's MTU */
+/* Properties of a fault. */
+#define OF_PROGRAM  (1U << 0) /* made by, or dependent on, the sending or receiving program */
+#define GOES	    (1U << 1) /* does not change the test network: detached on exit */
+#define BY_TIMER    (1U << 2) /* lost in a timer, which interrupts any task */
+#define HARMLESS    (1U << 3) /* loses no packets */
+#define SILENT	    (1U << 4) /* no event shows it, but two probes do */
+#define HOST_GLOBAL (1U << 5) /* changes host-wide settings while it runs */
+#define ALL_LOST    (1U << 6) /* lets no packet past its place */
+#define NO_BACKLOG  (1U << 7) /* enables NAPI on the veth, or uses the backlog for other packets */
+
+/* Topologies in which a fault is possible. */
+#define IN_ROUTER (1U << LAB_ROUTER)
+#define IN_BRIDGE (1U << LAB_BRIDGE)
+#define IN_TAPS	  (1U << LAB_TAP)
+#define IN_TUNNEL (1U << LAB_VXLAN)
+#define IN_VETHS  (1U << LAB_PAIR | IN_ROUTER | IN_BRIDGE)
+
+/* The place of a loss, in path order. */
+enum fault_place {
+	AT_OUTPUT, /* the sender's IP layer: output hook, */
+	AT_ROUTE,
+	AT_POSTROUTING,
+	AT_NEIGH,
+	AT_SENDER,   /* the sender's interface */
+	AT_LINK,     /* the ring of the next interface, or the tunnel */
+	AT_BRIDGE,   /* a bridge in the middle, */
+	AT_ROUTER,   /* or a router: its route, */
+	AT_FORWARD,  /* and its forward hook */
+	AT_RECEIVER, /* the receiver's interface */
+	AT_ADDRESS,  /* the MAC address of the next hop */
+	AT_IP_HEADER,
+	AT_IP_ROUTE,
+	AT_REASSEMBLY,
+	AT_INPUT,
+	AT_UDP_HEADER,
+	AT_LOOKUP,
+	AT_SOCKET,
+};
+
+/* What only one fault of an experiment can have: "both need ...". */
+#define SLOT_TC_EGRESS	"the tc program of the sender"
+#define SLOT_TC_INGRESS "the tc program of the receiver"
+#define SLOT_QUEUE	"the queue of the sender's interface"
+#define SLOT_XDP	"the first program that reads a frame"
+#define SLOT_XSK	"the AF_XDP socket"
+#define SLOT_BACKLOG	"the backlog of a CPU"
+#define SLOT_FRAGMENTS	"the program that changes fragments"
+#define SLOT_POLICY	"the IPsec policy of a packet"
+#define SLOT_CHECKSUM	"the checksum of a packet"
+#define SLOT_BUFFER	"the receive buffer"
 
 enum fault_value {
 	FAULT_VALUE_NONE,
@@ -110,7 +111,8 @@ struct fault_state {
 	const struct fault_list *list;
 	const struct fault_effects *fx;
 	struct lab *lab;
-	unsigned fault; /* fault being applied */
+	struct recipe recipe; /* not yet run, or to be printed */
+	unsigned fault;	      /* fault being applied */
 	struct fault_config cfg;
 	struct fault_bpf *skel;			     /* the programs, NULL: not needed */
 	int xdp_link, cgroup_link;		     /* -1: not attached */
@@ -121,7 +123,10 @@ struct fault_state {
 struct fault_row {
 	const char *name, *title; /* name: STAGE[:VARIANT] */
 	enum fault_value value;
-	uint64_t is;	     /* kinds of the fault */
+	enum fault_place at;
+	unsigned is; /* its properties */
+	const char *slot; /* SLOT_*, or NULL */
+	unsigned in;	     /* topologies, 0: any */
 	const char *tx, *rx; /* the only compatible engine, NULL: any */
 	const char *not_tx;  /* a sending engine for which it has no effect or no visible effect */
 	int family;	     /* only possible family: AF_INET, AF_INET6, 0: any */
@@ -132,8 +137,8 @@ struct fault_row {
 		cfg; /* ... and their parameters. A fraction of 1 is replaced by the fault's */
 
 	/*
-	 * Requirements on the experiment in addition to the kinds: each bit of fx, and of frames
-	 * ...
+	 * Requirements on the experiment: the members of fx that fault_effects_merge() reads, and
+	 * frames ...
 	 */
 	struct fault_effects fx;
 	unsigned flight; /* ... in flight per sending thread, 0: default */
@@ -141,8 +146,8 @@ struct fault_row {
 	const char *where;
 	/* Plans the parts that depend on the experiment, in path order. NULL: not needed. */
 	int (*plan)(struct fault_plan *p);
-	/* Applies the fault to the open test network. NULL: programs or the plan do everything. */
-	int (*apply)(struct fault_state *s, struct error *err);
+	/* Adds the steps that apply the fault to the test network. NULL: not needed. */
+	void (*apply)(struct fault_state *s);
 	/*
 	 * Called before the first packet, after fx->midway packets (or at the end), and after the
 	 * last.
@@ -163,32 +168,21 @@ extern const struct fault_row faults_by_program[], faults_by_nft[], faults_by_qd
 #define LAB_MASK_LEN 1024
 char *lab_cpu_mask(char *buf, size_t size, unsigned cpu);
 
-/*
- * Returns 0, or STATUS_UNABLE for -errno: "cannot WHAT of PORT: ...". port NULL: the test network.
- */
-int lab_failed(int ret, const char *what, const struct lab_port *port, struct error *err);
+/* Adds a step in the namespace of a port. */
+#define port_step(s, tool, port, ...) recipe_add(&(s)->recipe, tool, (port)->ns, __VA_ARGS__)
 
-/* Applies the plan's interface settings: checksums, NAPI, RPS. */
-int fault_apply_devices(const struct fault_state *s, struct error *err);
+/* Adds the steps of the plan's interface settings: checksums, NAPI, RPS. */
+int fault_apply_devices(struct fault_state *s, struct error *err);
 
 /* The interface that receives frames flooded by a bridge. */
 #define FAULT_THIRD "v-third"
 
 const struct fault_row *fault_row(unsigned fault);
 
-static inline bool fault_is(unsigned fault, uint64_t kinds)
+static inline bool fault_is(unsigned fault, unsigned properties)
 {
-	return fault_row(fault)->is & kinds;
+	return fault_row(fault)->is & properties;
 }
-
-/* Returns the faults in the list that have any of the kinds. */
-uint64_t fault_with(const struct fault_list *list, uint64_t kinds);
-
-/* Measures the spec for the rows' plans. spec, fx and err belong to the caller. */
-void fault_plan_measure(struct fault_plan *p);
-
-/* Plans everything a row defines, with its requirements in p->fx. */
-int fault_plan_row(struct fault_plan *p, const struct fault_row *row);
 
 /* Limits a buffer size in bytes to the range of setsockopt(): the kernel doubles it. */
 int fault_plan_ask(uint64_t bytes);
