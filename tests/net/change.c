@@ -10,6 +10,7 @@
  * KIND is the word of the journal; IFNAME "-" is none. A line for each that change.h tells:
  * outcome, title, value now, why. The exit status is that of the error.
  */
+#include <err.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,18 +53,18 @@ static const char *device(const char *arg)
 }
 
 /* Plans argv in fours. Those that are so already are left out, and shown. */
-static unsigned plan(struct change *c, char **argv, struct error *err)
+static unsigned plan(struct change *c, char **argv)
 {
 	unsigned n = 0;
 
 	for (; argv[0] && argv[1] && argv[2] && argv[3]; argv += 4) {
 		int ret = change_plan(&c[n], NULL, kind_of(argv[0]), device(argv[1]), argv[2],
-				      argv[3], err);
+				      argv[3]);
 
 		if (ret == -EALREADY)
 			printf("already|%s\n", argv[2]);
 		else if (ret)
-			exit(fail(err));
+			errx(STATUS_FAILED, "%s", strerror(-ret));
 		else
 			n++;
 	}
@@ -81,13 +82,13 @@ int main(int argc, char **argv)
 	if (!changes || argc < 3)
 		return STATUS_USAGE;
 	if (!strcmp(argv[1], "apply")) {
-		unsigned n = plan(changes, argv + 3, &err);
+		unsigned n = plan(changes, argv + 3);
 
 		ret = change_apply(changes, n, argv[2], show, NULL, &err);
 	} else if (!strcmp(argv[1], "undo")) {
 		ret = change_undo(argv[2], NULL, 0, show, NULL, &err);
 	} else if (!strcmp(argv[1], "command")) {
-		unsigned n = plan(changes, argv + 2, &err);
+		unsigned n = plan(changes, argv + 2);
 
 		for (unsigned i = 0; i < n; i++) {
 			puts(change_command(&changes[i], false, buf, sizeof(buf)));

@@ -191,7 +191,7 @@ void check_plan(struct check_findings *list, const struct netns *ns, const char 
 
 			if (change_belongs(&wish, where) &&
 			    !change_plan(&c->changes[c->n_changes], where, wish.kind, wish.ifname,
-					 wish.name, wish.wanted, NULL))
+					 wish.name, wish.wanted))
 				c->changes[c->n_changes++].enter = where ? enter : NULL;
 		}
 		c->finding.command[0] = c->finding.undo[0] = '\0';

@@ -5,6 +5,7 @@
  */
 #include "host/change.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -73,73 +74,30 @@ int change_read(const struct netns *ns, enum change_kind kind, const char *ifnam
 	return read_now(&c, value);
 }
 
-static int no_reading(const struct change *c, int code, struct error *err)
+static bool is_value(const char *text)
 {
-	char title[CHANGE_TITLE_SIZE];
+	size_t len = strlen(text);
 
-	change_title(c, title, sizeof(title));
-	if (code == -ENODEV)
-		return error_set(err, STATUS_FAILED, code, "`ip link` lists the interfaces",
-				 "interface '%s' not found", c->ifname);
-	if (code == -ENOENT)
-		return error_set(err, STATUS_UNABLE, code, NULL, "there is no %s here", title);
-	if (code == -EDOM)
-		return error_set(err, STATUS_UNABLE, code, "change it by hand",
-				 "the configuration of %s could not be restored", title);
-	if (code == -EXDEV)
-		return error_set(err, STATUS_UNABLE, code,
-				 "enter the namespace by `ip netns exec` or `nsenter --all`",
-				 "/sys shows the devices of another network namespace, no %s",
-				 title);
-	if (code == -EOPNOTSUPP)
-		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not report: %s",
-				 title);
-	return error_errno(err, STATUS_UNABLE, code, NULL, "cannot read %s", title);
-}
-
-static int no_value(const struct change *c, const char *wanted, uint64_t max, int code,
-		    struct error *err)
-{
-	char title[CHANGE_TITLE_SIZE];
-
-	change_title(c, title, sizeof(title));
-	if (code == -ERANGE && max)
-		return error_set(err, STATUS_FAILED, code, NULL,
-				 "%s cannot be %s: it is at most %llu", title, wanted,
-				 (unsigned long long)max);
-	if (code == -EDOM)
-		return error_set(
-			err, STATUS_UNABLE, code, "change it by hand",
-			"%s is %s, which pktledger cannot restore exactly", title,
-			c->old);
-	return error_set(err, STATUS_FAILED, code, NULL, "%s cannot be '%s': %s", title, wanted,
-			 code == -EINVAL   ? "not a value of it"
-			 : code == -ERANGE ? "out of range"
-					   : strerror(-code));
+	for (const char *c = text; *c; c++) {
+		if (!isprint((unsigned char)*c))
+			return false;
+	}
+	return len && len < JOURNAL_VALUE_SIZE;
 }
 
 int change_plan(struct change *change, const struct netns *ns, enum change_kind kind,
-		const char *ifname, const char *name, const char *wanted, struct error *err)
+		const char *ifname, const char *name, const char *wanted)
 {
-	const struct change_ops *ops = &change_ops[kind];
-	const struct change_setting *set;
-	uint64_t max;
 	int ret;
 
 	*change = change_of(ns, kind, ifname, name);
-	ret = read_now(change, change->old);
+	ret = is_value(wanted) ? read_now(change, change->old) : -EINVAL;
 	if (ret)
-		return no_reading(change, ret, err);
-	set = change_setting(kind, name);
-	max = set->max;
-	if (set->max_offset)
-		ret = change_limit(change, &max);
-	if (!ret)
-		ret = ops->check ? ops->check(change, wanted, change->wanted)
-				 : change_form(set, max, change->old, wanted, change->wanted);
-	if (ret)
-		return no_value(change, wanted, max, ret, err);
-	return strcmp(change->old, change->wanted) ? 0 : -EALREADY;
+		return ret;
+	snprintf(change->wanted, sizeof(change->wanted), "%s", wanted);
+	if (!strcmp(change->old, wanted))
+		return -EALREADY;
+	return change_ops[kind].check ? change_ops[kind].check(change) : 0;
 }
 
 char *change_quote(const char *word, char *buf, size_t size)
@@ -164,74 +122,15 @@ char *change_quote(const char *word, char *buf, size_t size)
 	return buf;
 }
 
-struct json_object *change_argv(const struct change *change, bool undo)
-{
-	struct json_object *argv = json_object_new_array();
-
-	change_ops[change->kind].argv(change, undo, argv);
-	return argv;
-}
-
-static const char *word_at(const struct json_object *argv, size_t i)
-{
-	return json_object_get_string(json_object_array_get_idx(argv, i));
-}
-
-static bool redirects(const struct json_object *argv)
-{
-	return json_object_array_length(argv) > 2 && !strcmp(word_at(argv, 2), ">");
-}
-
-/* Quotes the value of name=value only if needed. The > of a file belongs to the shell. */
-static char *print_argv(const struct json_object *argv, char *buf, size_t size)
-{
-	char quoted[2 * JOURNAL_VALUE_SIZE], word[CHANGE_COMMAND_SIZE];
-	size_t n = 0;
-
-	*buf = '\0';
-	for (size_t i = 0; i < json_object_array_length(argv) && n < size; i++) {
-		char *value;
-
-		snprintf(word, sizeof(word), "%s", word_at(argv, i));
-		value = strchr(word, '=');
-		if (value)
-			*value++ = '\0';
-		n += snprintf(buf + n, size - n, "%s%s%s", i ? " " : "",
-			      i == 2 && redirects(argv)
-				      ? ">"
-				      : change_quote(word, quoted, sizeof(quoted)),
-			      value ? "=" : "");
-		if (value && n < size)
-			n += snprintf(buf + n, size - n, "%s",
-				      change_quote(value, quoted, sizeof(quoted)));
-	}
-	return buf;
-}
-
 char *change_command(const struct change *change, bool undo, char *buf, size_t size)
 {
-	/* unlike `ip netns exec`, nsenter -n keeps the host's /sys */
-	static const char mount[] = "mount -t sysfs sysfs /sys && ";
-	char command[sizeof(mount) + CHANGE_COMMAND_SIZE], quoted[2 * sizeof(command)];
-	struct json_object *argv = change_argv(change, undo);
-	const char *enter = change->enter;
-	bool nsenter;
+	const struct recipe_step step = change_step(change, undo);
+	const bool inside = change_ops[change->kind].of_namespace;
 
-	if (!enter || !*enter || !change_ops[change->kind].of_namespace) {
-		print_argv(argv, buf, size);
-	} else if (!redirects(argv)) {
-		print_argv(argv, command, sizeof(command));
-		snprintf(buf, size, "%s %s", enter, command);
-	} else {
-		/* The file must be in the namespace's /sys, not in the shell's. */
-		nsenter = !strncmp(enter, "nsenter ", strlen("nsenter "));
-		snprintf(command, sizeof(command), "%s", nsenter ? mount : "");
-		print_argv(argv, command + strlen(command), CHANGE_COMMAND_SIZE);
-		snprintf(buf, size, "%s %ssh -c %s", enter, nsenter ? "unshare -m " : "",
-			 change_quote(command, quoted, sizeof(quoted)));
-	}
-	json_object_put(argv);
-	return buf;
+	*buf = '\0';
+	if (!*step.text)
+		return buf;
+	return recipe_command(&step, inside ? change->enter : NULL, buf, size);
 }
 
 bool change_same_setting(const struct change *a, const struct change *b)
@@ -267,44 +166,27 @@ char *change_title(const struct change *change, char *buf, size_t size)
 	return buf;
 }
 
-static int run(const struct change *c, bool undo, int lock, struct error *why)
-{
-	struct json_object *list = change_argv(c, undo);
-	size_t n = json_object_array_length(list);
-	char *argv[n + 1];
-	int ret;
-
-	for (size_t i = 0; i < n; i++)
-		argv[i] = (char *)word_at(list, i);
-	argv[n] = NULL;
-	ret = n ? netns_exec(c->ns, argv, NULL, lock, why) : -EINVAL;
-	json_object_put(list);
-	return ret;
-}
-
 /*
- * Makes or undoes the change and reads it back. Skips a change that is already in effect. Executes
- * the same steps that change_command() shows: writes a file, or runs a program without a shell.
- * -ERANGE: the kernel or the interface changed the value. `why` explains the failure of a program.
- * `lock`: the undo file's lock, inherited by the program so that its next owner waits for it.
+ * Makes or undoes the change and reads it back into `now`. Executes the same steps that
+ * change_command() shows: writes a file, or runs a program without a shell. -ERANGE: the old value
+ * is not replaced, or not restored. `why` explains the failure of a program. `lock`: the undo
+ * file's lock, inherited by the program so that its next owner waits for it.
  */
-static int set(const struct change *c, bool undo, int lock, struct error *why)
+static int set(const struct change *c, bool undo, int lock, char now[JOURNAL_VALUE_SIZE],
+	       struct error *why)
 {
 	const struct change_ops *ops = &change_ops[c->kind];
-	const char *value = undo ? c->old : c->wanted;
-	char now[JOURNAL_VALUE_SIZE];
-	int ret = read_now(c, now);
+	const struct recipe_step step = change_step(c, undo);
+	int ret = recipe_step_run(&step, lock, why);
+	bool is_old = !undo;
 
-	if (ret || !strcmp(now, value))
-		return ret;
-	ret = ops->front ? change_write_file(c, value) : run(c, undo, lock, why);
-	if (!ret)
+	for (unsigned ms = 0; !ret && is_old != undo && ms <= ops->wait_ms; ms += POLL_MS) {
+		if (ms)
+			clock_sleep(POLL_MS * 1000000);
 		ret = read_now(c, now);
-	for (unsigned ms = 0; !ret && strcmp(now, value) && ms < ops->wait_ms; ms += POLL_MS) {
-		clock_sleep(POLL_MS * 1000000);
-		ret = read_now(c, now);
+		is_old = !strcmp(now, c->old);
 	}
-	return ret ? ret : strcmp(now, value) ? -ERANGE : 0;
+	return ret ? ret : is_old == undo ? 0 : -ERANGE;
 }
 
 /* Returns a hint for an errno of set(), or NULL. */
@@ -335,7 +217,7 @@ struct entry {
 	uint64_t netns;	  /* netns_cookie(), unique until the next boot */
 	unsigned ifindex; /* of its interface, 0: not tied to an interface */
 	struct change change;
-	struct json_object *apply, *undo; /* argv */
+	char made[JOURNAL_VALUE_SIZE]; /* value read back, "": not known, the program was killed */
 };
 
 static const struct record_field entry_rows[] = {
@@ -349,9 +231,8 @@ static const struct record_field entry_rows[] = {
 	RECORD("ifname", TEXT, entry, change.ifname),
 	RECORD("name", TEXT, entry, change.name),
 	RECORD("old", TEXT, entry, change.old),
-	RECORD("new", TEXT, entry, change.wanted),
-	RECORD("apply", JSON, entry, apply),
-	RECORD("undo", JSON, entry, undo),
+	RECORD("wanted", TEXT, entry, change.wanted),
+	RECORD("new", TEXT, entry, made),
 	{0},
 };
 
@@ -362,22 +243,14 @@ static bool this_boot(const struct entry *e)
 	return proc_read(AT_FDCWD, boot, sizeof(boot), BOOT_ID) > 0 && !strcmp(boot, e->boot);
 }
 
-/* Parses an entry. The entry is invalid unless its commands equal those that the change implies. */
 static int read_entry(struct json_object *o, struct entry *e)
 {
-	struct json_object *apply, *undo;
 	const struct change *c = &e->change;
-	bool same;
 
-	if (journal_read(o, entry_rows, e) || !change_setting(c->kind, c->name) ||
-	    !*c->ifname == change_ops[c->kind].of_interface)
-		return -EINVAL;
-	apply = change_argv(c, false);
-	undo = change_argv(c, true);
-	same = json_object_equal(apply, e->apply) && json_object_equal(undo, e->undo);
-	json_object_put(apply);
-	json_object_put(undo);
-	return same ? 0 : -EINVAL;
+	return journal_read(o, entry_rows, e) || !change_setting(c->kind, c->name) ||
+			       !*c->ifname == change_ops[c->kind].of_interface
+		       ? -EINVAL
+		       : 0;
 }
 
 struct batch {
@@ -400,9 +273,8 @@ static int cannot(const struct change *c, int code, const struct error *why, str
 				 "%s is no longer '%s'; nothing was changed", title, c->old);
 	if (code == -ERANGE)
 		return error_set(err, STATUS_FAILED, code, NULL,
-				 "%s does not become '%s': the kernel or the device makes another "
-				 "value of it",
-				 title, c->wanted);
+				 "%s does not become '%s': the kernel or the device keeps '%s'",
+				 title, c->wanted, c->old);
 	return error_set(err, STATUS_UNABLE, code, hint(code, why), "cannot set %s to '%s': %s",
 			 title, c->wanted, reason(code, why));
 }
@@ -424,21 +296,9 @@ static int add_entry(struct batch *b, const struct change *c)
 	if (ret < 0)
 		return ret;
 	e.ifindex = ret;
-	e.apply = change_argv(c, false);
-	e.undo = change_argv(c, true);
 	o = record_write(entry_rows, &e);
-	json_object_put(e.apply);
-	json_object_put(e.undo);
 	json_object_array_add(b->file.entries, o);
 	return read_entry(o, &again) ? -EILSEQ : 0; /* an interface name may contain any bytes */
-}
-
-static int check_whole(const struct journal_kept *f, struct error *err)
-{
-	if (!f->damaged)
-		return 0;
-	return error_set(err, STATUS_FAILED, -EBADMSG, "check it, and remove it",
-			 "%s cannot be read from line %u on", f->path, f->damaged);
 }
 
 /*
@@ -449,7 +309,7 @@ static int prepare(struct batch *b, struct error *err)
 {
 	struct error why = {};
 	char now[JOURNAL_VALUE_SIZE];
-	int ret = check_whole(&b->file, err);
+	int ret = 0;
 
 	for (unsigned i = 0; i < b->n && !ret; i++) {
 		const struct change *c = &b->changes[i];
@@ -485,14 +345,24 @@ static void report(const struct batch *b, unsigned i, enum change_outcome outcom
 	b->cb(b->arg, &report);
 }
 
+/* Restores the old value unless it is in force. */
+static int put_back_one(const struct change *c, int lock, char now[JOURNAL_VALUE_SIZE],
+			struct error *why)
+{
+	int ret = read_now(c, now);
+
+	return ret || !strcmp(now, c->old) ? ret : set(c, true, lock, now, why);
+}
+
 /*
  * Reverts changes[0 .. failed] after changes[failed] failed. Only permanent changes have entries.
  */
 static void put_back(struct batch *b, unsigned failed, const char *why)
 {
 	for (unsigned i = b->n; i-- > 0;) {
+		char now[JOURNAL_VALUE_SIZE];
 		struct error err = {};
-		int ret = i > failed ? 0 : set(&b->changes[i], true, b->file.fd, &err);
+		int ret = i > failed ? 0 : put_back_one(&b->changes[i], b->file.fd, now, &err);
 
 		if (i == failed)
 			report(b, i, CHANGE_FAILED, why);
@@ -520,18 +390,20 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 		json_object_array_del_idx(b.file.entries, b.first,
 					  json_object_array_length(b.file.entries) - b.first);
 	for (unsigned i = 0; i < n && !ret; i++) {
+		char now[JOURNAL_VALUE_SIZE];
 		struct error why = {};
 
-		ret = set(&changes[i], false, b.file.fd, &why);
+		ret = set(&changes[i], false, b.file.fd, now, &why);
 		if (ret) {
 			cannot(&changes[i], ret, &why, err);
 			put_back(&b, i, reason(ret, &why));
 		} else {
+			json_put_text(json_object_array_get_idx(b.file.entries, b.first + i), "new",
+				      now);
 			report(&b, i, CHANGE_DONE, "");
 		}
 	}
-	if (ret)
-		journal_kept_save(&b.file); /* on failure, unused entries remain */
+	journal_kept_save(&b.file); /* on failure, the first version remains */
 	for (unsigned i = 0; i < n; i++)
 		journal_release(b.holds[i]);
 	free(b.holds);
@@ -600,11 +472,9 @@ static enum change_outcome settle(struct step *s, int lock)
 		return because(s, CHANGE_KEPT, "%s", strerror(-ret));
 	if (!strcmp(s->report.current, c->old))
 		return CHANGE_NOTHING;
-	if (strcmp(s->report.current, c->wanted))
+	if (*s->e.made && strcmp(s->report.current, s->e.made))
 		return because(s, CHANGE_FOREIGN, "something else has changed it");
-	ret = set(c, true, lock, &err);
-	if (read_now(c, s->report.current))
-		*s->report.current = '\0';
+	ret = set(c, true, lock, s->report.current, &err);
 	if (!ret)
 		return CHANGE_DONE;
 	if (ret == -ERANGE)
@@ -653,8 +523,7 @@ static bool is_of(struct json_object *o, const struct change *only, unsigned n, 
 		struct entry e = {};
 
 		if (gone[i] || read_entry(o, &e) || e.change.kind != only[i].kind ||
-		    strcmp(e.change.ifname, only[i].ifname) ||
-		    strcmp(e.change.name, only[i].name) || strcmp(e.change.wanted, only[i].wanted))
+		    strcmp(e.change.ifname, only[i].ifname) || strcmp(e.change.name, only[i].name))
 			continue;
 		if (change_ops[e.change.kind].of_namespace &&
 		    (netns_cookie(only[i].ns, &netns) || netns != e.netns))
@@ -686,7 +555,6 @@ int change_undo(const char *undo_file, const struct change *only, unsigned n, ch
 		if (s.report.outcome != CHANGE_KEPT)
 			json_object_array_del_idx(file.entries, i, 1);
 	}
-	ret = check_whole(&file, err);
 	if (journal_kept_save(&file))
 		ret = error_set(err, STATUS_FAILED, -EIO, "remove it if nothing is left to undo",
 				"cannot write %s", path);
@@ -704,7 +572,7 @@ static bool in_force(const struct entry *e, uint64_t netns)
 
 	return this_boot(e) && (!change_ops[c->kind].of_namespace || e->netns == netns) &&
 	       (!device || nl_ifindex(c->ns, device) == (int)e->ifindex) && !read_now(c, now) &&
-	       !strcmp(now, c->wanted);
+	       !strcmp(now, e->made);
 }
 
 int change_made(const struct netns *ns, const char *undo_file, struct change **changes, unsigned *n,
@@ -734,17 +602,13 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 		(*changes)[k] = e.change;
 		*n += k == *n;
 	}
-	if (!ret)
-		ret = check_whole(&file, err);
 	journal_kept_close(&file);
 	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read the record of changes");
 }
 
 /*
- * Formats changes as files for the next boot. Interface settings become udev rules. A .link file
- * supports some of them, but only the first matching file applies (systemd.link(5)), so a new file
- * would disable the others, including the naming policy. The .link line is printed next to the
- * rule.
+ * Formats changes as files for the next boot. Interface settings become udev rules: of .link files
+ * only the first that matches applies (systemd.link(5)), so a new one would disable the others.
  */
 
 /* An interface renamed during set-up gets its final name with "move". */
@@ -779,21 +643,14 @@ static enum change_file file_of(const struct change *c)
 
 static void print_change(FILE *f, const struct change *c, enum change_file file)
 {
-	const struct change_setting *set = change_setting(c->kind, c->name);
 	char text[CHANGE_COMMAND_SIZE];
 
 	if (file == CHANGE_FILE_SYSCTL) {
 		fprintf(f, "%s = %s\n", change_sysctl_name(c->name, text, sizeof(text)), c->wanted);
 		return;
 	}
-	if (file == CHANGE_FILE_UDEV) {
-		fprintf(f, "# %s", change_title(c, text, sizeof(text)));
-		if (set && set->link) {
-			fputs("; in its .link file, if it has one: ", f);
-			fprintf(f, set->link, c->wanted);
-		}
-		fputc('\n', f);
-	}
+	if (file == CHANGE_FILE_UDEV)
+		fprintf(f, "# %s\n", change_title(c, text, sizeof(text)));
 	change_command(c, false, text, sizeof(text));
 	if (file != CHANGE_FILE_UDEV)
 		fprintf(f, "# %s\n", text);

@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "host/journal.h"
-#include "host/netns.h"
+#include "host/recipe.h"
 
 /*
  *		ifname	name				value
@@ -58,7 +58,7 @@ struct change {
 	char ifname[16]; /* "": not tied to an interface */
 	char name[CHANGE_NAME_SIZE];
 	char old[JOURNAL_VALUE_SIZE];	 /* value read by change_plan() */
-	char wanted[JOURNAL_VALUE_SIZE]; /* value that the changed setting reads back as */
+	char wanted[JOURNAL_VALUE_SIZE]; /* value to set, the kernel may print it differently */
 	const struct netns *ns;		 /* borrowed, NULL: the thread's namespace */
 	/* command prefix that enters the namespace ("ip netns exec b"), borrowed, or NULL */
 	const char *enter;
@@ -74,25 +74,17 @@ int change_read(const struct netns *ns, enum change_kind kind, const char *ifnam
 		char value[JOURNAL_VALUE_SIZE]);
 
 /*
- * Plans the change of one setting to `wanted`: reads the old value and checks the new one, without
- * changing anything. -EALREADY (nothing in `err`) if the setting already has this value, -EINVAL if
- * `wanted` is not a value of the setting, -ERANGE if it is outside the interface's range, -EDOM if
- * it could not be undone (a qdisc configured by hand keeps its kind), else as change_read().
+ * Plans the change of one setting to `wanted`: reads the old value, changes nothing. -EALREADY if
+ * that is `wanted`, -EINVAL if `wanted` cannot be a value, -EDOM if it could not be undone (a qdisc
+ * configured by hand keeps its kind), else as change_read().
  */
 int change_plan(struct change *change, const struct netns *ns, enum change_kind kind,
-		const char *ifname, const char *name, const char *wanted, struct error *err);
+		const char *ifname, const char *name, const char *wanted);
 
 /*
- * Returns the command that makes or undoes the change: argv, a list of texts owned by the caller.
- * For a setting in a file, the equivalent shell command ("sysctl -w x=y", "echo f > file").
- */
-struct json_object *change_argv(const struct change *change, bool undo);
-
-/*
- * Formats the command as a shell line: "sysctl -w net.core.rmem_max=8388608", "ethtool -G eth1 rx
- * 4096", "echo f > /sys/class/net/eth1/...". Includes the prefix that enters the namespace if the
- * setting is per-namespace. Writes at most `size` bytes including the NUL, and returns `buf`.
- * CHANGE_COMMAND_SIZE is always enough.
+ * Formats the command that makes or undoes the change as recipe_command(). Includes the prefix that
+ * enters the namespace if the setting is per-namespace. "" if the old value must be known for it and
+ * is not. CHANGE_COMMAND_SIZE is always enough.
  */
 char *change_command(const struct change *change, bool undo, char *buf, size_t size);
 
@@ -114,7 +106,7 @@ char *change_title(const struct change *change, char *buf, size_t size);
 char *change_persist(const struct change *changes, unsigned n);
 
 enum change_outcome {
-	CHANGE_DONE,	/* made or undone, and verified by reading back */
+	CHANGE_DONE,	/* made or undone, and read back */
 	CHANGE_NOTHING, /* undo: the old value was already in force */
 	CHANGE_FOREIGN, /* undo: changed by another program since, left unchanged, entry removed */
 	CHANGE_GONE,	/* undo: interface or namespace missing, or the host was rebooted, entry
@@ -138,11 +130,11 @@ typedef void (*change_cb)(void *arg, const struct change_report *report);
 #define CHANGE_UNDO_FILE JOURNAL_HOME "/undo"
 
 /*
- * Makes the changes in order, all or none: writes all entries to disk before the first change,
- * reads each value back, and reverts the earlier changes if one fails. Calls `cb` for each.
- * `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer change->old: nothing is
- * changed. -EBUSY if another program holds a lock too long. -ERANGE if a value reads back
- * differently. -EIO if ethtool or tc fails, -ENOENT if it is not installed.
+ * Makes the changes in order, all or none: writes all entries before the first change,
+ * reads each value back, records it, and reverts the earlier changes if one fails. Calls `cb` for
+ * each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer change->old:
+ * nothing is changed. -EBUSY if another program holds a lock too long. -ERANGE if the old value stays. -EIO
+ * if ethtool or tc fails, -ENOENT if it is not installed.
  */
 int change_apply(const struct change *changes, unsigned n, const char *undo_file, change_cb cb,
 		 void *arg, struct error *err);
@@ -151,7 +143,7 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
  * Undoes the changes, newest first, each in its namespace, and calls `cb` for each, including
  * changes that cannot be undone. `only`: limits it to these `n`, just made by change_apply(). NULL:
  * all. Returns 0, even if there is nothing to undo, -EBUSY if another program holds a lock too
- * long, or -EBADMSG if a part of the file is unreadable: that part is kept.
+ * long, or -EBADMSG if the file is unreadable.
  */
 int change_undo(const char *undo_file, const struct change *only, unsigned n, change_cb cb,
 		void *arg, struct error *err);
@@ -167,33 +159,18 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 bool change_same_setting(const struct change *a, const struct change *b);
 
 /*
- * The kinds of changes, their settings, and the forms of values: for change.c, which treats all
- * kinds alike, and for the tests.
- *
- * A new setting is a row of change_settings[]. A new kind is a row of change_ops[] with its
+ * The kinds of changes and their settings: for change.c, which treats all kinds alike, and for the
+ * tests. A new setting is a row of change_settings[]. A new kind is a row of change_ops[] with its
  * phrases, its reader, its name, and either its file or the argv that sets it.
  */
-enum change_form {
-	FORM_NUMBER,  /* decimal, min .. max */
-	FORM_SWITCH,  /* "on" or "off" */
-	FORM_NUMBERS, /* same number count as the old value. Words if it was not numeric */
-	FORM_MASK,    /* CPUs or queues: hexadecimal, a comma before each 32 bits */
-	FORM_CPUS,    /* "0-3,8" */
-	FORM_WORD,
-	FORM_OWN, /* form defined by the kind's check() */
-};
 
 /* A setting, or all settings that match an fnmatch() pattern. */
 struct change_setting {
 	enum change_kind kind;
 	const char *name;
-	enum change_form form;
-	uint64_t min, max;
-	const char *link;   /* line of a systemd .link file, %s for the value, or NULL */
 	const char *risk;   /* NULL: the risk of the kind */
 	const char *effect; /* see change_effect(), NULL: immediate */
-	/* ethtool: offsets of value and maximum in the kind's structure, 0: absent */
-	unsigned offset, max_offset;
+	unsigned offset;    /* ethtool: of the value in the kind's structure */
 };
 
 /* The file that keeps a change for the next boot. */
@@ -212,7 +189,7 @@ struct change_ops {
 	const char *risk;
 	bool of_interface; /* has an ifname */
 	bool of_namespace; /* each network namespace has its own value */
-	unsigned wait_ms;  /* ms until the written value reads back */
+	unsigned wait_ms;  /* ms until a new value reads back */
 	enum change_file file;
 
 	/* For a file setting: the path before and after the name (and interface). */
@@ -222,12 +199,8 @@ struct change_ops {
 	char letter;
 
 	int (*read)(const struct change *c, char value[JOURNAL_VALUE_SIZE]);
-	/*
-	 * FORM_OWN, else NULL: converts `wanted` into the form it reads back as. -EINVAL, -ERANGE,
-	 * or -EDOM if it could not be undone.
-	 */
-	int (*check)(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE]);
-	void (*argv)(const struct change *c, bool undo, struct json_object *argv);
+	int (*check)(const struct change *c); /* -EDOM if it could not be undone, may be NULL */
+	enum recipe_tool tool;
 };
 
 /* Names of the kinds in the journal, must never change. */
@@ -238,18 +211,8 @@ extern const struct change_setting change_settings[]; /* ends with a NULL name *
 /* Finds a setting. NULL if it does not exist or the name is invalid. */
 const struct change_setting *change_setting(enum change_kind kind, const char *name);
 
-/*
- * Converts `wanted` into the form it reads back as. `old` is the template for masks and numbers.
- * -EINVAL, or -ERANGE if it is outside set->min .. max.
- */
-int change_form(const struct change_setting *set, uint64_t max, const char *old, const char *wanted,
-		char value[JOURNAL_VALUE_SIZE]);
-
-/* Reads the maximum that the interface supports, for a setting with max_offset. */
-int change_limit(const struct change *c, uint64_t *max);
-
-/* Writes the value to the setting's file. */
-int change_write_file(const struct change *c, const char *value);
+/* Returns the step that makes or undoes the change. */
+struct recipe_step change_step(const struct change *c, bool undo);
 
 /*
  * Checks that the file is writable or the program installed. Returns 0 or -errno: -EROFS, -EACCES,
@@ -262,9 +225,6 @@ int change_possible(const struct change *c, struct error *why);
  * Returns buf.
  */
 char *change_sysctl_name(const char *path, char *buf, size_t size);
-
-/* Converts a root qdisc for FORM_OWN. Exported for tests. Reads only c->old. */
-int change_qdisc_check(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE]);
 
 /*
  * Returns the interface that the setting disappears with: c->ifname, or the name in

@@ -521,9 +521,8 @@ int journal_repair(journal_repair_cb cb, void *arg, struct error *err)
 
 static int read_all(struct journal_kept *f)
 {
-	char path[32], *text, *at, *end;
+	char path[32], *text;
 	struct stat st;
-	size_t len;
 	int ret;
 
 	if (fstat(f->fd, &st))
@@ -534,28 +533,12 @@ static int read_all(struct journal_kept *f)
 	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))
 		return -EKEYREJECTED;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
-	ret = file_read(path, &text, &len);
+	ret = file_read(path, &text, NULL);
 	if (ret)
 		return ret;
-	f->entries = json_object_new_array();
-	for (at = text; (end = strchr(at, '\n')); at = end + 1) {
-		struct json_object *o;
-
-		*end = '\0';
-		o = json_tokener_parse(at);
-		if (!json_object_is_type(o, json_type_object)) {
-			json_object_put(o);
-			*end = '\n';
-			break;
-		}
-		json_object_array_add(f->entries, o);
-	}
-	f->rest = mem_string(at);
-	if (*at)
-		f->damaged = 1 + json_object_array_length(f->entries);
-	ret = at + strlen(at) < text + len ? -EBADMSG : 0;
+	f->entries = st.st_size ? json_tokener_parse(text) : json_object_new_array();
 	free(text);
-	return ret;
+	return json_object_is_type(f->entries, json_type_array) ? 0 : -EBADMSG;
 }
 
 int journal_kept_open(struct journal_kept *f, const char *path, bool create, struct error *err)
@@ -577,7 +560,7 @@ int journal_kept_open(struct journal_kept *f, const char *path, bool create, str
 		return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
 				 "%s is in use by another pktledger", path);
 	if (ret == -EBADMSG || ret == -EFBIG)
-		return error_set(err, STATUS_FAILED, ret, "remove it, or use another file",
+		return error_set(err, STATUS_FAILED, ret, "check it, or use another file",
 				 "%s is not a file of changes", path);
 	if (ret == -EKEYREJECTED)
 		return error_set(err, STATUS_FAILED, ret, "check it, or use another file",
@@ -587,71 +570,37 @@ int journal_kept_open(struct journal_kept *f, const char *path, bool create, str
 			   "cannot open %s", path);
 }
 
-static int sync_directory(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char dir[PATH_MAX] = ".";
-	int fd, ret;
-
-	if (slash)
-		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path) + 1, path);
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = fsync(fd) && errno != EINVAL ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
-static int write_all(const struct journal_kept *f, int fd)
-{
-	for (size_t i = 0; i < json_object_array_length(f->entries); i++) {
-		struct json_object *o = json_object_array_get_idx(f->entries, i);
-
-		if (dprintf(fd, "%s\n",
-			    json_object_to_json_string_ext(
-				    o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)) <
-		    0)
-			return -errno;
-	}
-	return dprintf(fd, "%s", f->rest) < 0 || fsync(fd) ? -errno : 0;
-}
-
+/* No sync: the changes do not outlive the kernel either. */
 int journal_kept_save(struct journal_kept *f)
 {
 	char next[PATH_MAX];
-	int fd, ret;
+	int fd, ret = 0;
 
+	if (!json_object_array_length(f->entries))
+		return unlink(f->path) && errno != ENOENT ? -errno : 0;
 	if (snprintf(next, sizeof(next), "%s.new", f->path) >= (int)sizeof(next))
 		return -ENAMETOOLONG;
 	/* a file left by a killed program is unused: we hold the lock */
 	if (unlink(next) && errno != ENOENT)
 		return -errno;
-	if (!json_object_array_length(f->entries) && !*f->rest)
-		return unlink(f->path) && errno != ENOENT ? -errno : sync_directory(f->path);
 	fd = open(next, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	/*
-	 * The new file is locked before it gets the name, so that no other program can lock it
-	 * first.
-	 */
-	ret = flock(fd, LOCK_EX | LOCK_NB) ? -errno : write_all(f, fd);
-	if (!ret && rename(next, f->path))
+	/* Locked before it gets the name, so that no other program can lock it first. */
+	if (flock(fd, LOCK_EX | LOCK_NB) ||
+	    json_object_to_fd(fd, f->entries,
+			      JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE) ||
+	    rename(next, f->path))
 		ret = -errno;
-	if (ret) {
+	if (ret)
 		unlink(next);
-		close(fd);
-		return ret;
-	}
-	close(f->fd);
-	f->fd = fd;
-	return sync_directory(f->path);
+	close(ret ? fd : f->fd);
+	f->fd = ret ? f->fd : fd;
+	return ret;
 }
 
 void journal_kept_close(struct journal_kept *f)
 {
 	fd_close(&f->fd);
 	json_object_put(f->entries);
-	free(f->rest);
 }

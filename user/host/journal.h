@@ -101,27 +101,24 @@ int journal_file_lock(const char *path, bool create);
 
 /*
  * Permanent entries: changes that stay until they are undone. They have no guard, and
- * journal_repair() ignores them: they are in a separate file, mode 0600, oldest first, one object
- * per line. The file is always replaced as a whole.
+ * journal_repair() ignores them: they are in a separate file, mode 0600, a JSON array, oldest
+ * first. The file is always replaced as a whole.
  */
 struct journal_kept {
-	struct json_object *entries; /* modifiable list, written to disk by journal_kept_save() */
-	unsigned
-		damaged; /* first line that could not be read, 0: all were readable */
-	char *rest;	 /* unparsed rest of the file, kept after the entries */
-	const char *path; /* borrowed */
-	int fd;		  /* holds the lock */
+	struct json_object *entries; /* modifiable list, written by journal_kept_save() */
+	const char *path;	     /* borrowed */
+	int fd;			     /* holds the lock */
 };
 
 /*
  * Opens the file at `path`, locks it until journal_kept_close(), and reads it. `create`: creates a
  * missing file, and its directory if it is the program's. -EBUSY if another program holds the lock
- * for long. -ENOENT, with `err` empty, if the file does not exist.
+ * for long. -EBADMSG: not such a file. -ENOENT, with `err` empty, if it does not exist.
  */
 int journal_kept_open(struct journal_kept *file, const char *path, bool create, struct error *err);
 
 /*
- * Writes the entries to disk, or removes an empty file. Returns 0, or -errno with the file
+ * Writes the entries, or removes an empty file. Returns 0, or -errno with the file
  * unchanged.
  */
 int journal_kept_save(struct journal_kept *file);

@@ -108,7 +108,9 @@ CASE_WITH(cpus_that_tell_nothing, begin, end_tree)
 CASE_WITH(governor_is_written, begin, end_tree)
 {
 	struct netns ns = {.fd = root}; /* any but -1, which is this one */
-	const struct change at = {.ns = &ns, .kind = CHANGE_GOVERNOR, .name = "1"};
+	const struct change at = {
+		.ns = &ns, .kind = CHANGE_GOVERNOR, .name = "1", .wanted = "performance"};
+	struct recipe_step step;
 	char value[JOURNAL_VALUE_SIZE], text[32];
 
 	laptop();
@@ -116,7 +118,8 @@ CASE_WITH(governor_is_written, begin, end_tree)
 	assert_true(ns.sysfs >= 0);
 	assert_int_equal(change_ops[CHANGE_GOVERNOR].read(&at, value), 0);
 	assert_string_equal(value, "powersave");
-	assert_int_equal(change_write_file(&at, "performance"), 0);
+	step = change_step(&at, false);
+	assert_int_equal(recipe_step_run(&step, -1, NULL), 0);
 	assert_true(proc_read(root, text, sizeof(text), CPU "1/cpufreq/scaling_governor") > 0);
 	assert_string_equal(text, "performance");
 	assert_true(proc_read(root, text, sizeof(text), CPU "0/cpufreq/scaling_governor") > 0);
