@@ -115,6 +115,26 @@ static __always_inline bool is_counted(__u64 word)
 	return cfg.count_all || is_ours(word);
 }
 
+/* Streams that arrived in the namespace cfg.netns of a receiver that does not know its senders. */
+MAP(streams, LRU_HASH, TRACE_STREAMS, __u32, __u8);
+
+/*
+ * Returns true if a packet with this word belongs to the namespace of such a receiver. `netns` 0:
+ * the packet does not tell, as when its socket closes. Then its stream decides. Not static:
+ * verified once.
+ */
+__noinline bool is_of_receiver(__u64 word, __u32 netns)
+{
+	__u32 stream = word >> 32;
+	__u8 known = 1;
+
+	if (!cfg.count_all || !cfg.netns || bpf_map_lookup_elem(&streams, &stream))
+		return true;
+	if (netns)
+		bpf_map_update_elem(&streams, &stream, &known, BPF_ANY);
+	return netns;
+}
+
 __noinline int count(__u32 index, __u64 events, __u64 packets, __u64 bytes, __u64 memory)
 {
 	struct trace_count *c = bpf_map_lookup_elem(&counts, &index);
@@ -421,16 +441,12 @@ static __noinline void cause_device(struct trace_cause *cause, struct sk_buff *s
 /*
  * Returns true for an end in another namespace, if the ledger is limited to one namespace. Called
  * before the packet is parsed, because a receiver on the same host may end millions of packets per
- * second.
+ * second. `netns`: 0: unknown.
  */
-static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
+static __always_inline bool is_elsewhere(__u32 netns, __u64 location)
 {
-	__u32 netns;
-
-	if (!cfg.netns)
-		return false;
-	netns = IN(skb, sk_buff)->dev->nd_net.net->ns.inum; /* 0 without an interface */
-	return netns && netns != cfg.netns && !is_in_any(cfg.handing, TRACE_HANDING, location);
+	return cfg.netns && netns && netns != cfg.netns &&
+	       !is_in_any(cfg.handing, TRACE_HANDING, location);
 }
 
 /* Processes a freed skb. `cause`: fields reported by the tracepoint. `second`: see is_my_turn(). */
@@ -460,6 +476,8 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 		LOSS(foreign, 1);
 		return 0;
 	}
+	if (!is_of_receiver(p.word, drop_netns(skb, rx_sk)))
+		return 0;
 	/* the sink may have taken this packet: it marks the arrival before the skb is freed */
 	arrived = sink_takes ? number_byte(&arrivals, p.word, NULL) : NULL;
 	if (arrived && *arrived)
@@ -509,13 +527,13 @@ static __always_inline int dropped(__u64 *ctx, bool second)
 	if (!is_my_turn(skb, OBSERVER_KFREE_SKB, second))
 		return 0;
 	cause.location = drop_site(ctx);
-	if (is_elsewhere(skb, cause.location) ||
-	    is_in_any(cfg.ignored, TRACE_IGNORED, cause.location))
-		return 0;
 	if (kernel.has_reason)
 		cause.reason = (int)ctx[2];
 	if (kernel.has_rx_sk)
 		rx_sk = (void *)ctx[3];
+	if ((cfg.netns && is_elsewhere(drop_netns(skb, rx_sk), cause.location)) ||
+	    is_in_any(cfg.ignored, TRACE_IGNORED, cause.location))
+		return 0;
 	return end_of_skb(ctx, &cause, rx_sk, second);
 }
 
@@ -673,6 +691,7 @@ static long queue_step(__u32 n, struct queue_walk *w)
 	at = linear_probed(skb);
 	switch (parse(&at, &p)) {
 	case PACKET_STAMPED:
+		is_of_receiver(p.word, cfg.netns);
 		if (unread_settles)
 			settle(p.word, w->index);
 		unread_packets++;

@@ -100,7 +100,7 @@ static __always_inline __u32 drop_netns(struct sk_buff *skb, struct sock *sk)
 	__u32 netns = 0;
 
 	if (!sk && (__s64)dev < 0)
-		netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+		netns = dev->nd_net.net->ns.inum;
 	if (netns >= NETNS_INUM_MIN)
 		return netns;
 	if (!sk)

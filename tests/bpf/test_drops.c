@@ -50,12 +50,17 @@ static int close_tracer(void **state)
 	return 0;
 }
 
-static void send_to_port(uint16_t port, const void *data, unsigned len)
+static void send_to(struct in_addr ip4, uint16_t port, const void *data, unsigned len)
 {
 	const struct sockaddr_in to = {
-		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = lab.rx.ip4};
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = ip4};
 
 	assert_int_equal(sendto(tx, data, len, 0, (const void *)&to, sizeof(to)), len);
+}
+
+static void send_to_port(uint16_t port, const void *data, unsigned len)
+{
+	send_to(lab.rx.ip4, port, data, len);
 }
 
 static void send_bytes(const void *data, unsigned len)
@@ -63,13 +68,18 @@ static void send_bytes(const void *data, unsigned len)
 	send_to_port(TEST_PORT, data, len);
 }
 
-static void send_word(uint64_t word)
+static void send_word_to(struct in_addr ip4, uint64_t word)
 {
 	uint8_t payload[LEN];
 
 	flow_fill(payload, LEN);
 	flow_stamp(payload, LEN, word, 1);
-	send_bytes(payload, LEN);
+	send_to(ip4, TEST_PORT, payload, LEN);
+}
+
+static void send_word(uint64_t word)
+{
+	send_word_to(lab.rx.ip4, word);
 }
 
 static uint64_t word(unsigned slot, uint64_t n)
@@ -279,6 +289,64 @@ CASE_WITH(count_all_counts_foreign_ends, open_tracer, close_tracer)
 	assert_int_equal(settled(), 0);
 }
 
+static uint64_t unread(const struct netns *ns, bool closing)
+{
+	struct error err = {};
+	uint64_t n = NO_NUMBER;
+
+	assert_int_equal(drops_walk_unread(tracer.drops, ns, closing, &n, &err), 0);
+	return n;
+}
+
+static void await_unread(uint64_t n)
+{
+	time_t begin = time(NULL);
+
+	while (unread(&lab.rx_ns, false) != n) {
+		if (!patient(begin))
+			fail_msg("%llu datagrams in the queue, not %llu",
+				 (unsigned long long)unread(&lab.rx_ns, false),
+				 (unsigned long long)n);
+	}
+}
+
+static int bound_in(const struct netns *ns)
+{
+	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
+	int fd = socket_in(ns, AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
+	return fd;
+}
+
+/*
+ * A datagram that is unread when its socket closes does not tell its namespace. The witness counts
+ * those of all namespaces, after the receiver's tracer.
+ */
+CASE_WITH(a_receiver_counts_only_its_own_streams, open_tracer, close_tracer)
+{
+	const struct tracer_spec any = {.streams = STREAMS, .config.port = TEST_PORT};
+	const int here = bound_in(&lab.rx_ns), elsewhere = bound_in(&lab.tx_ns);
+	struct tracer_spec own = any;
+	struct tracer witness;
+	struct error err = {};
+	time_t begin = time(NULL);
+
+	tracer_close(&tracer);
+	own.config.netns = lab.rx_ns.inum;
+	assert_int_equal(tracer_open(&tracer, &own, &err), 0);
+	assert_int_equal(tracer_open(&witness, &any, &err), 0);
+	send_word_to(lab.tx.ip4, word(0, 1));
+	send_word(word(1, 1));
+	await_unread(1);
+	close(elsewhere);
+	close(here);
+	while (drops_packets(witness.drops) < 2)
+		assert_true(patient(begin));
+	assert_int_equal(drops_packets(tracer.drops), 1);
+	tracer_close(&witness);
+}
+
 /*
  * A frame cut anywhere dies in the kernel's own checks. Behind its end lies what the memory held
  * before, which is a whole packet here: nothing is read there.
@@ -344,36 +412,13 @@ CASE_WITH(own_end_stands_before_a_copys, open_tracer, close_tracer)
 	close(tap);
 }
 
-static uint64_t unread(const struct netns *ns, bool closing)
-{
-	struct error err = {};
-	uint64_t n = NO_NUMBER;
-
-	assert_int_equal(drops_walk_unread(tracer.drops, ns, closing, &n, &err), 0);
-	return n;
-}
-
-static void await_unread(uint64_t n)
-{
-	time_t begin = time(NULL);
-
-	while (unread(&lab.rx_ns, false) != n) {
-		if (!patient(begin))
-			fail_msg("%llu datagrams in the queue, not %llu",
-				 (unsigned long long)unread(&lab.rx_ns, false),
-				 (unsigned long long)n);
-	}
-}
-
 /* Both queues of a UDP socket: a read takes all that waits into the reader's. */
 CASE_WITH(unread_datagrams_are_found, open_tracer, close_tracer)
 {
-	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
 	const struct ledger_cause *c;
 	uint8_t none[LEN] = {}, got[LEN];
-	int fd = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
+	int fd = bound_in(&lab.rx_ns);
 
-	assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
 	assert_int_equal(unread(&lab.rx_ns, false), 0);
 	send_bytes(none, LEN); /* no stamp: not counted */
 	for (uint64_t n = 0; n < 4; n++)

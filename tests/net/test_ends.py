@@ -18,8 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import (PATIENCE, assert_valid, case, exclusive, finish, first, main, pktledger, require, rootless,
-                 started, table, thorough, together, until)
+from lib import (PATIENCE, assert_valid, case, finish, first, main, pktledger, require, rootless, started,
+                 table, thorough, together, until)
 
 COUNT = 20000
 labs = itertools.count()  # several at once
@@ -61,9 +61,6 @@ def assert_placed(end, lost):
                                           end["missed"])
 
 
-# Exclusive, because a packet that is unread when its socket closes does not tell its namespace: a lone
-# receiver without a ledger counts those of the whole host.
-@exclusive
 @table(first(2, [(name, recv, send) for name, recv, send in [
     ("AF_XDP receives", ["--rx", "xsk", "-i", "v-rx"], ["198.18.0.2", "-P", "2", "--flows", "4"]),
     ("AF_XDP sends", [], ["198.18.0.2", "--tx", "xsk", "-i", "v-tx"]),
@@ -89,7 +86,6 @@ def both_agree(recv, send):
     assert end["duplicated"] == end["damaged"] == end["invalid"] == 0, end
 
 
-@exclusive
 @case
 def a_small_buffer_is_named():
     with Ends() as lab:

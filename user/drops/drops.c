@@ -204,6 +204,14 @@ void drops_set_tail(struct drops *d, unsigned slot, uint64_t number)
 	__atomic_store_n(&d->tails->at[slot], number, __ATOMIC_RELEASE);
 }
 
+void drops_note_stream(struct drops *d, uint64_t word)
+{
+	const __u32 stream = (__u32)(word >> 32);
+	const __u8 known = 1;
+
+	bpf_map_update_elem(bpf_map__fd(d->skel->maps.streams), &stream, &known, BPF_ANY);
+}
+
 static int read_count(const struct drops *d, __u32 index, struct trace_count *sum)
 {
 	return trace_sum(d->skel->maps.counts, &index, sum, sizeof(*sum));

@@ -93,6 +93,12 @@ int drops_watch_xskmap(struct drops *d, int map_fd);
 /* Numbers below have left the window of the stream, for all programs that share the map. */
 void drops_set_tail(struct drops *d, unsigned slot, uint64_t number);
 
+/*
+ * Marks the stream of this word as one that arrived in config.netns. With config.count_all, packets
+ * that do not tell their namespace, as when their socket closes, count only for such streams.
+ */
+void drops_note_stream(struct drops *d, uint64_t word);
+
 /* Returns the packets of all causes so far, by their weight. Cheap enough for every interval. */
 uint64_t drops_packets(const struct drops *d);
 

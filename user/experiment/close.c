@@ -298,6 +298,16 @@ static void close_unread(struct site *s, uint64_t before)
 	}
 }
 
+/* For packets that are freed with the socket of a receiver that counts causes only. */
+static void note_streams(const struct site *s)
+{
+	const struct sink_streams *streams = receiver_streams(s->receiver);
+
+	for (unsigned i = 0; s->traced && s->lone && i < atomic_load(&streams->n); i++)
+		drops_note_stream(s->tracer.drops, STAMP_WORD(streams->at[i].id,
+							      receiver_next(s->receiver, i)));
+}
+
 int site_stop_receiving(struct site *s, struct error *err)
 {
 	const bool unread = s->fx.reader == READER_NEVER;
@@ -310,6 +320,7 @@ int site_stop_receiving(struct site *s, struct error *err)
 	s->stopped = true;
 	receiver_failed(s->receiver, err);
 	receiver_stop(s->receiver);
+	note_streams(s);
 	before = dropped(s);
 	if (unread)
 		rc = drops_walk_unread(drops, &s->lab.rx_ns, true, &s->unread, err);
