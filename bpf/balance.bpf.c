@@ -14,7 +14,7 @@
 #include "kfree.bpf.h"
 #include "nat.bpf.h"
 #include "skb.bpf.h"
-#include "work.bpf.h"
+#include "watch.bpf.h"
 
 /* Configuration and counters of the probes. */
 
@@ -90,24 +90,6 @@ static __always_inline enum balance_role role_of(struct net_device *dev)
 			return ROLE_STACKED;
 	}
 	return ROLE_EDGE;
-}
-
-/* In a UDP receive queue skb->dev is `dev_scratch`, not a pointer: the namespace is unknown. */
-static __always_inline void cause_device(struct balance_cause *cause, struct sk_buff *skb)
-{
-	struct net_device *dev = IN(skb, sk_buff)->dev;
-	struct net *net = (__s64)dev < 0 ? dev->nd_net.net : NULL;
-	struct sock *sk = IN(skb, sk_buff)->sk;
-	bool known = net && dev->ifindex > 0 && net->ns.inum >= NETNS_INUM_MIN;
-
-	cause->role = known ? role_of(dev) : ROLE_INSIDE;
-	if (!known)
-		cause->key.flags |= WATCH_NO_DEV;
-	if (!sk)
-		return;
-	cause->key.flags |= WATCH_SK;
-	if (!known || sk->__sk_common.skc_net.net == net)
-		cause->flags |= BALANCE_OWN;
 }
 
 /*
@@ -227,25 +209,24 @@ static __always_inline enum datagram_result datagram_fill(struct datagram *d,
 	return DATAGRAM_HERE;
 }
 
+/* `h`, `udp`: scratch. */
 static __always_inline enum datagram_result datagram_behind(const struct skb_view *v,
-							    struct datagram *d, __u16 type)
+							    struct datagram *d, __u16 type,
+							    struct headers *h, __u8 *udp)
 {
-	__u8 udp[UDP_HLEN] WIDE;
-	struct headers h;
-
-	headers_from(&v->at, d->l3, type, &h);
-	if (h.next == HEADER_FRAGMENT)
+	headers_from(&v->at, d->l3, type, h);
+	if (h->next == HEADER_FRAGMENT)
 		return DATAGRAM_LATER;
-	if (h.next == HEADER_CUT && h.proto == PROTO_UDP)
+	if (h->next == HEADER_CUT && h->proto == PROTO_UDP)
 		return v->len > v->at.tail - v->data ? DATAGRAM_HIDDEN : DATAGRAM_NONE;
-	if (h.next != HEADER_PAYLOAD || h.proto != PROTO_UDP ||
-	    bpf_probe_read_kernel(udp, sizeof(udp), v->at.head + h.l4))
+	if (h->next != HEADER_PAYLOAD || h->proto != PROTO_UDP ||
+	    bpf_probe_read_kernel(udp, UDP_HLEN, v->at.head + h->l4))
 		return DATAGRAM_NONE;
-	return datagram_fill(d, v, h.l4, udp, h.fragmented);
+	return datagram_fill(d, v, h->l4, udp, h->fragmented);
 }
 
 /* Uses plain loads instead of a copy if possible: the parser reads the kernel's own structures. */
-static __always_inline enum datagram_result datagram_parse(const struct skb_view *v,
+static SPLIT enum datagram_result datagram_parse(const struct skb_view *v,
 							   struct datagram *d)
 {
 	__u8 b[IP6_HLEN + UDP_HLEN] WIDE;
@@ -281,7 +262,7 @@ static __always_inline enum datagram_result datagram_parse(const struct skb_view
 	if (!has_more_headers(&h))
 		return DATAGRAM_NONE;
 	if (h.proto != PROTO_UDP || (d->version == 4 && h.at != IP4_HLEN))
-		return datagram_behind(v, d, type);
+		return datagram_behind(v, d, type, &h, b);
 	if (l3 + h.at + UDP_HLEN > at->tail)
 		return v->len > at->tail - v->data ? DATAGRAM_HIDDEN : DATAGRAM_NONE;
 	if (d->version == 4)
@@ -418,13 +399,13 @@ __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 fla
 			struct balance_tally *t = tally();
 
 			d->flags = flags;
-			cause = d->lost[FRAGMENT_BALANCE].cause;
-			d->lost[FRAGMENT_BALANCE].cause = 0;
+			cause = d->lost.cause;
+			d->lost.cause = 0;
 			if (cause && t)
 				TALLY(t->dropped[(cause - 1) & (BALANCE_CAUSES - 1)], 1);
 			return true;
 		}
-		if (!(flags & FOLLOWED_COPY) && d->netns && !d->lost[FRAGMENT_BALANCE].ns &&
+		if (!(flags & FOLLOWED_COPY) && d->netns && !d->lost.ns &&
 		    (!d->bytes || d->passed < d->bytes))
 			return false;
 	}
@@ -493,49 +474,10 @@ __noinline int fragment_leaves(const struct linear *at, __u32 program)
 
 	if (!d)
 		return true;
-	if (d->lost[FRAGMENT_BALANCE].ns || d->flags & FOLLOWED_LEFT)
+	if (d->lost.ns || d->flags & FOLLOWED_LEFT)
 		return false;
 	d->flags |= FOLLOWED_LEFT;
 	return true;
-}
-
-enum fragment_drop {
-	FRAGMENT_NO_LOSS,
-	FRAGMENT_LOSS,	  /* its datagram is lost with it */
-	FRAGMENT_PENDING, /* the same, if EXPR matches the datagram: fragment_pend() */
-};
-
-/*
- * Records the drop of a fragment. `first`: the filter assigned it to the flow, otherwise it belongs
- * to the flow if its datagram is known. Returns enum fragment_drop and sets `incomplete`.
- */
-__noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 first,
-				__u32 *incomplete)
-{
-	struct fragment_work *w = fragment_at(at, program);
-	struct followed *d;
-
-	if (!w || !incomplete)
-		return FRAGMENT_NO_LOSS;
-	d = fragment_record(w);
-	if (!d || fragment_is_again(d, FRAGMENT_BALANCE))
-		return FRAGMENT_NO_LOSS;
-	if (first)
-		d->flags |= FOLLOWED_OURS;
-	if (d->flags & FOLLOWED_RECEIVED && (!d->bytes || d->passed < d->bytes))
-		*incomplete |= BALANCE_INCOMPLETE;
-	if (!fragment_is_loss(d, FRAGMENT_BALANCE, w->h.fragment))
-		return FRAGMENT_NO_LOSS;
-	if (!d->flags)
-		return FRAGMENT_PENDING;
-	if (d->flags & FOLLOWED_LEFT) { /* left with the first fragment, but not complete */
-		struct balance_tally *t = tally();
-
-		d->flags &= ~FOLLOWED_LEFT;
-		if (t)
-			TALLY(t->left, -1);
-	}
-	return FRAGMENT_LOSS;
 }
 
 /* Counts the drop after FRAGMENT_PENDING, if the first fragment arrives and EXPR matches it. */
@@ -544,8 +486,8 @@ __noinline int fragment_pend(__u32 program, __u32 index)
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	struct followed *d = w ? bpf_map_lookup_elem(&followed, &w->key) : NULL;
 
-	if (d && !d->flags)
-		d->lost[FRAGMENT_BALANCE].cause = index + 1;
+	if (d && !d->flags && index < BALANCE_CAUSES)
+		d->lost.cause = index + 1;
 	return 0;
 }
 
@@ -681,7 +623,7 @@ static long stream_segment(__u32 n, struct stream_walk *w)
 }
 
 /* Adds a number to its stream. `again`: the packet ends here, and was probably seen on arrival. */
-static __always_inline void stream_see(struct sk_buff *skb, const struct skb_view *v,
+static SPLIT void stream_see(struct sk_buff *skb, const struct skb_view *v,
 				       const struct datagram *d, struct balance_tally *tally,
 				       int again)
 {
@@ -1034,10 +976,7 @@ static __always_inline void receives(struct sk_buff *skb)
 SEC("tp_btf/netif_receive_skb")
 int balance_receive(__u64 *ctx)
 {
-	__u64 begin = work_begin();
-
 	receives((void *)ctx[0]);
-	work_end(begin);
 	return 0;
 }
 
@@ -1087,10 +1026,7 @@ static __always_inline void queues(struct sk_buff *skb)
 SEC("tp_btf/net_dev_queue")
 int balance_queue(__u64 *ctx)
 {
-	__u64 begin = work_begin();
-
 	queues((void *)ctx[0]);
-	work_end(begin);
 	return 0;
 }
 
@@ -1126,10 +1062,7 @@ static __always_inline void names(struct sk_buff *skb)
 SEC("?netfilter")
 int balance_names(struct bpf_nf_ctx *ctx)
 {
-	__u64 begin = work_begin();
-
 	names(ctx->skb);
-	work_end(begin);
 	return NF_ACCEPT;
 }
 
@@ -1249,7 +1182,6 @@ static __always_inline int read_ended(struct sock *sk, int bytes, int flags)
 	__u32 netns = IN(sk, sock)->__sk_common.skc_net.net->ns.inum;
 	struct balance_tally *t = tally();
 	struct balance_cell *cell;
-	__u64 begin;
 
 	if (sk->sk_protocol != PROTO_UDP || is_elsewhere(netns) ||
 	    (!cfg.netns && !*byte_of_port(port)))
@@ -1259,13 +1191,11 @@ static __always_inline int read_ended(struct sock *sk, int bytes, int flags)
 			kind_read(sk, port, 0);
 		return 0;
 	}
-	begin = work_begin();
 	cell = cell_of(netns, port);
 	if (cell && t && cell->came)
 		is_read(t, cell, sk, bytes);
 	else if (cell && t && bytes)
 		TALLY(t->elsewhere, 1);
-	work_end(begin);
 	return 0;
 }
 
@@ -1288,41 +1218,19 @@ int balance_read6(__u64 *ctx)
 	return read_ended((void *)ctx[0], (int)ctx[5], (int)ctx[3]);
 }
 
-/* A freed packet. `consumed`, a constant: freed by consume_skb. */
-struct freed {
-	struct sk_buff *skb;
-	struct sock *rx_sk;
-	__u64 site, hook; /* caller of the hooks, hook_runner() */
-	__u32 reason;
-};
-
+/* Without socket, interface and namespace, which have many values. */
 static __always_inline void fill_cause(struct balance_cause *cause, const struct freed *f,
-				       bool consumed)
+				       __u32 flags)
 {
-	struct sk_buff *skb = f->skb;
-	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
+	__u64 *word = (void *)&cause->key;
 
-	cause->key.location = f->site;
-	cause->key.reason = f->reason;
-	cause->key.protocol = skb->protocol;
-	cause->key.pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
-	cause_device(cause, skb);
-	if (consumed) {
-		cause->key.flags |= WATCH_CONSUMED;
-		if (BPF_CORE_READ_BITFIELD(skb, cloned))
-			cause->key.flags |= WATCH_COPY;
-		return;
-	}
-	if (dst)
-		cause->key.flags |= WATCH_DST;
-	if (f->hook) {
-		cause->key.flags |= WATCH_DST;
-		cause->key.aux = f->hook;
-	} else if (dst && f->reason == kernel.netfilter) {
-		cause->key.aux = (__u64)BPF_CORE_READ(dst, input);
-	}
-	if (is_copy(skb, f->reason, f->rx_sk))
-		cause->key.flags |= WATCH_COPY;
+	cause_words(f, word);
+	word[2] = f->reason;
+	word[3] &= ~0xffffffffULL;
+	cause->role = f->dev ? role_of(f->dev) : ROLE_INSIDE;
+	cause->flags = flags;
+	if (f->sender && (!f->dev || f->sender->__sk_common.skc_net.net == f->dev->nd_net.net))
+		cause->flags |= BALANCE_OWN;
 }
 
 static __always_inline __u32 index_of(const struct freed *f, bool consumed, __u32 flags)
@@ -1332,9 +1240,7 @@ static __always_inline __u32 index_of(const struct freed *f, bool consumed, __u3
 
 	if (!w)
 		return BALANCE_CAUSES;
-	__builtin_memset(&w->now, 0, sizeof(w->now));
-	w->now.flags = flags;
-	fill_cause(&w->now, f, consumed);
+	fill_cause(&w->now, f, flags);
 	if (!words_same(&w->now, &w->last, sizeof(w->now))) {
 		w->index = cause_index(&w->now);
 		w->last = w->now;
@@ -1350,29 +1256,35 @@ static __always_inline __u32 index_of(const struct freed *f, bool consumed, __u3
 static __always_inline bool is_dropped_elsewhere(const struct freed *f, const struct datagram *d,
 						 enum datagram_result found)
 {
-	__u32 netns = drop_netns(f->skb, f->rx_sk);
 	const struct balance_cell *cell;
 
-	if (netns || found != DATAGRAM_HERE)
-		return netns != cfg.netns;
+	if (!cfg.netns)
+		return false;
+	if (f->netns || found != DATAGRAM_HERE)
+		return f->netns != cfg.netns;
 	cell = cell_of(cfg.netns, d->dst_port);
 	return !cell || !(cell->came & BALANCE_OURS);
 }
 
+static SPLIT void find_cause(struct freed *f, __u64 *ctx, bool consumed)
+{
+	cause_fill(f, ctx, consumed, true);
+}
+
+/* Counts the drop of a packet, and the datagram that ends with it. */
 static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed, __u32 look)
 {
 	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
 	struct balance_tally *t = tally();
-	__u32 index, match, segments = 1, flags = 0, drop = FRAGMENT_LOSS;
+	__u32 index, match, segments = 1, flags = 0, more = 0, drop = FRAGMENT_LOSS;
 	enum datagram_result found;
 	struct skb_view v;
 	struct datagram d;
+	bool ends;
 
 	if (!t || !skb_view(&v, f->skb, program))
 		return;
 	found = look_at_packet(&v, &d, t);
-	if (cfg.netns && is_dropped_elsewhere(f, &d, found))
-		return;
 	if (found == DATAGRAM_HERE) {
 		match = of_flow(f->skb, &v, &d, program, look);
 		if (!(match & NAT_MATCHES))
@@ -1380,49 +1292,55 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 		/* on loopback it has entered with that tuple at net_dev_queue */
 		if (match & NAT_NEW_ONLY && !(IN(f->skb, sk_buff)->dev->flags & IFF_LOOPBACK))
 			flags = BALANCE_RENAMED;
-		if (d.fragmented)
-			drop = fragment_dropped(&v.at, program, true, &flags);
 		segments = d.segments;
-	} else if (found == DATAGRAM_LATER) {
-		drop = fragment_dropped(&v.at, program, false, &flags);
-	} else {
+	} else if (found != DATAGRAM_LATER) {
 		return;
 	}
+	freed_place(f);
+	ends = !is_dropped_elsewhere(f, &d, found);
+	if (found == DATAGRAM_LATER || d.fragmented)
+		drop = ends ? fragment_dropped(&v.at, program, found == DATAGRAM_HERE, &more)
+			    : FRAGMENT_NO_LOSS;
 	if (drop == FRAGMENT_NO_LOSS)
 		return;
-	if (!consumed && f->reason == kernel.netfilter)
-		f->hook = hook_runner(ctx, f->skb, IN(f->skb, sk_buff)->dev);
-	index = index_of(f, consumed, flags);
-	if (index >= BALANCE_CAUSES) {
-		__sync_fetch_and_add(&causes_full, segments);
-		return;
+	if (drop == FRAGMENT_AGAIN)
+		f->flags |= WATCH_COPY;
+	if (more & FRAGMENT_INCOMPLETE)
+		flags |= BALANCE_INCOMPLETE;
+	if (more & FRAGMENT_RETURNS)
+		TALLY(t->left, -1);
+	segments ^= no_bits;
+	flags ^= no_bits;
+	drop ^= no_bits;
+	find_cause(f, ctx, consumed);
+	if (drop != FRAGMENT_AGAIN && ends) {
+		index = index_of(f, consumed, flags);
+		if (drop == FRAGMENT_PENDING) {
+			fragment_pend(program, index);
+			return;
+		}
+		if (index < BALANCE_CAUSES)
+			TALLY(t->dropped[index & (BALANCE_CAUSES - 1)], segments);
+		else
+			__sync_fetch_and_add(&causes_full, segments);
+		if (cfg.numbers != NUMBERS_NONE && found == DATAGRAM_HERE)
+			stream_see(f->skb, &v, &d, t, true);
 	}
-	if (drop == FRAGMENT_PENDING) {
-		fragment_pend(program, index);
-		return;
-	}
-	TALLY(t->dropped[index & (BALANCE_CAUSES - 1)], segments);
-	if (found == DATAGRAM_HERE)
-		stream_see(f->skb, &v, &d, t, true);
+	if (watch_cfg.cpus && is_wanted(f))
+		count_freed(ctx, f, &v.at, program, consumed);
 }
 
 SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
 {
-	struct freed f = {.skb = (void *)ctx[0]};
-	__u64 begin = work_begin();
-	const __u32 look = filter_look(f.skb);
+	const __u32 look = filter_look((void *)ctx[0]);
+	struct freed f;
 
-	if (!is_others(look)) {
-		f.site = drop_site(ctx);
-		if (kernel.has_reason)
-			f.reason = ctx[2];
-		f.site = verdict_site(f.skb, f.reason, f.site);
-		if (kernel.has_rx_sk)
-			f.rx_sk = (void *)ctx[3];
+	freed_read(&f, ctx, false);
+	if (watch_cfg.cpus && is_aborted(f.site))
+		f.flags |= WATCH_ABORTED;
+	if (!is_others(look))
 		count_end(ctx, &f, false, look);
-	}
-	work_end(begin);
 	return 0;
 }
 
@@ -1430,14 +1348,12 @@ int balance_drop(__u64 *ctx)
 SEC("?tp_btf/consume_skb")
 int balance_used(__u64 *ctx)
 {
-	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1]};
-	__u64 begin;
+	struct freed f;
 
-	if (!is_in_any(cfg.consumed, WATCH_CONSUMED_MAX, f.site))
+	if (!is_in_any(cfg.consumed, WATCH_CONSUMED_MAX, ctx[1]))
 		return 0;
-	begin = work_begin();
+	freed_read(&f, ctx, true);
 	count_end(ctx, &f, true, filter_look(f.skb));
-	work_end(begin);
 	return 0;
 }
 

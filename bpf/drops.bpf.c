@@ -218,7 +218,7 @@ __noinline int parse(const struct linear *at, struct packet *p)
 }
 
 /* Finds the inner packet of a tunnel. */
-static __always_inline int find_inner(const struct linear *at, struct packet *p)
+static SPLIT int find_inner(const struct linear *at, struct packet *p)
 {
 	struct headers h;
 	__u16 type;
@@ -254,7 +254,7 @@ __noinline int abandon(__u64 word, bool left)
  * has an older datagram. So its own sequence header takes precedence, and is recorded for later
  * fragments.
  */
-static __always_inline int find_fragment(const struct stamp_reader *r, __u64 location,
+static SPLIT int find_fragment(const struct stamp_reader *r, __u64 location,
 					 struct packet *p)
 {
 	bool abandoned = is_in_any(cfg.fragmenting, 2, location);
@@ -414,28 +414,25 @@ static __always_inline __u32 netns_of_sock(struct sock *sk)
 }
 
 /*
- * Sets interface and namespace of the packet. For an skb in a UDP receive queue, skb->dev is reused
- * as `dev_scratch` and is not a pointer: then the ingress interface is used, and the namespace of
- * the socket if there is one. Not inline: together with the fragment code it would exceed the stack
- * on Linux 6.1.
+ * Returns the index of the cause. Not inline, and without hooks at interfaces on Linux 6.1:
+ * together with the fragment code it would exceed the stack there.
  */
-static __noinline void cause_device(struct trace_cause *cause, struct sk_buff *skb,
-				    struct sock *rx_sk)
+static __noinline __u32 index_of(__u64 *ctx, struct freed *f, bool consumed)
 {
-	struct net_device *dev = IN(skb, sk_buff)->dev;
-	int ifindex = dev ? BPF_CORE_READ(dev, ifindex) : 0;
-	__u32 netns = netns_of_dev(dev);
+	struct trace_cause cause = {
+		.location = f->site,
+		.reason = f->reason,
+		.netns = f->netns,
+		.ifindex = f->ifindex,
+		.observer = consumed ? OBSERVER_CONSUME_SKB : OBSERVER_KFREE_SKB,
+	};
 
-	if (ifindex > 0 && netns) {
-		cause->ifindex = ifindex;
-		cause->netns = netns;
-	} else {
-		cause->flags |= CAUSE_NO_DEV;
-		cause->ifindex = skb->skb_iif;
-		cause->netns = netns_of_sock(rx_sk ? rx_sk : IN(skb, sk_buff)->sk);
-	}
-	if (IN(skb, sk_buff)->sk)
-		cause->flags |= CAUSE_SK;
+	cause_fill(f, ctx, consumed, KFUNCS);
+	cause.flags = f->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV);
+	cause.aux = f->aux;
+	if (f->aux)
+		cause.pkt_type = BPF_CORE_READ_BITFIELD(f->skb, pkt_type);
+	return cause_index(&cause);
 }
 
 /*
@@ -449,22 +446,20 @@ static __always_inline bool is_elsewhere(__u32 netns, __u64 location)
 	       !is_in_any(cfg.handing, TRACE_HANDING, location);
 }
 
-/* Processes a freed skb. `cause`: fields reported by the tracepoint. `second`: see is_my_turn(). */
-static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, struct sock *rx_sk,
-				      bool second)
+/* Processes a freed skb. `second`: see is_my_turn(). */
+static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed, bool second)
 {
-	struct sk_buff *skb = (void *)ctx[0];
+	struct sk_buff *skb = f->skb;
 	struct linear at = linear_of(skb);
 	const struct stamp_reader reader = {skb, &at};
 	struct skb_shared_info *shared;
 	__u16 size, segments = 1;
-	struct dst_entry *dst;
 	struct packet p = {};
 	__u8 *arrived;
 	bool known;
 	__u32 index;
 
-	switch (find_number(&reader, cause->location, &p)) {
+	switch (find_number(&reader, f->site, &p)) {
 	case PACKET_OTHER:
 	case PACKET_NONE:
 		return 0;
@@ -476,7 +471,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 		LOSS(foreign, 1);
 		return 0;
 	}
-	if (!is_of_receiver(p.word, drop_netns(skb, rx_sk)))
+	if (!is_of_receiver(p.word, f->netns))
 		return 0;
 	/* the sink may have taken this packet: it marks the arrival before the skb is freed */
 	arrived = sink_takes ? number_byte(&arrivals, p.word, NULL) : NULL;
@@ -484,29 +479,10 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 		return 0;
 	shared = (void *)(at.head + skb->end);
 	size = BPF_CORE_READ(shared, gso_size);
-	if (size && is_in_any(cfg.segmenting, 2, cause->location))
+	if (size && is_in_any(cfg.segmenting, 2, f->site))
 		return 0;
 	known = second && is_settled(p.word);
-	cause_device(cause, skb, rx_sk);
-	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
-	if (cause->reason == kernel.netfilter) {
-		/*
-		 * which hook of the stack dropped it is only visible in the route's input function
-		 */
-		if (KFUNCS) /* on Linux 6.1 there is no room on the stack for it */
-			cause->aux = hook_runner(ctx, skb, IN(skb, sk_buff)->dev);
-		if (cause->aux)
-			cause->pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
-		else if (dst)
-			cause->aux = (__u64)BPF_CORE_READ(dst, input);
-		if (cause->aux)
-			cause->flags |= CAUSE_DST;
-	}
-	if (is_copy(skb, cause->reason, rx_sk))
-		cause->flags |= CAUSE_COPY;
-	cause->location = verdict_site(skb, cause->reason, cause->location);
-
-	index = cause_index(cause);
+	index = index_of(ctx, f, consumed);
 	if (size)
 		segments = BPF_CORE_READ(shared, gso_segs);
 	if (segments > 1)
@@ -520,21 +496,15 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 
 static __always_inline int dropped(__u64 *ctx, bool second)
 {
-	struct trace_cause cause = {.observer = OBSERVER_KFREE_SKB};
-	struct sk_buff *skb = (void *)ctx[0];
-	struct sock *rx_sk = NULL;
+	struct freed f;
 
-	if (!is_my_turn(skb, OBSERVER_KFREE_SKB, second))
+	if (!is_my_turn((void *)ctx[0], OBSERVER_KFREE_SKB, second))
 		return 0;
-	cause.location = drop_site(ctx);
-	if (kernel.has_reason)
-		cause.reason = (int)ctx[2];
-	if (kernel.has_rx_sk)
-		rx_sk = (void *)ctx[3];
-	if ((cfg.netns && is_elsewhere(drop_netns(skb, rx_sk), cause.location)) ||
-	    is_in_any(cfg.ignored, TRACE_IGNORED, cause.location))
+	freed_read(&f, ctx, false);
+	freed_place(&f);
+	if (is_elsewhere(f.netns, f.site) || is_in_any(cfg.ignored, TRACE_IGNORED, f.site))
 		return 0;
-	return end_of_skb(ctx, &cause, rx_sk, second);
+	return end_of_skb(ctx, &f, false, second);
 }
 
 SEC("tp_btf/kfree_skb")
@@ -554,15 +524,14 @@ int kfree_skb_2nd(__u64 *ctx)
  */
 static __always_inline int consumed(__u64 *ctx, bool second)
 {
-	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_CONSUME_SKB};
-	struct sk_buff *skb = (void *)ctx[0];
+	struct freed f;
 
-	if (!is_my_turn(skb, OBSERVER_CONSUME_SKB, second) ||
-	    !is_in_any(cfg.consuming, TRACE_CONSUMING, cause.location))
+	if (!is_my_turn((void *)ctx[0], OBSERVER_CONSUME_SKB, second) ||
+	    !is_in_any(cfg.consuming, TRACE_CONSUMING, ctx[1]))
 		return 0;
-	if (BPF_CORE_READ_BITFIELD(skb, cloned))
-		cause.flags = CAUSE_COPY;
-	return end_of_skb(ctx, &cause, NULL, second);
+	freed_read(&f, ctx, true);
+	freed_place(&f);
+	return end_of_skb(ctx, &f, true, second);
 }
 
 SEC("?tp_btf/consume_skb")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Location of a drop, for programs at skb:kfree_skb. */
+/* Cause of a drop, for programs at skb:kfree_skb and skb:consume_skb. */
 #ifndef PKTLEDGER_KFREE_BPF_H
 #define PKTLEDGER_KFREE_BPF_H
 
@@ -9,6 +9,7 @@
 #include "kernel.h"
 #include "skb.bpf.h"
 #include "trace_abi.h"
+#include "watch_abi.h"
 
 #define SITE_FRAMES 12 /* frames of BPF, tracepoint, freeing function, and its caller */
 
@@ -90,22 +91,68 @@ static __always_inline __u64 verdict_site(struct sk_buff *skb, int reason, __u64
 	return KFUNCS && reason == kernel.qdisc ? site_of_qdisc(skb, site) : site;
 }
 
-/*
- * Returns the namespace of a drop with or without a socket; 0: unknown. skb->sk of a fragment is
- * not a pointer, and in a tree of segments `dev` is part of the node.
- */
-static __always_inline __u32 drop_netns(struct sk_buff *skb, struct sock *sk)
-{
-	struct net_device *dev = IN(skb, sk_buff)->dev;
-	__u32 netns = 0;
+/* A freed packet. */
+struct freed {
+	struct sk_buff *skb;
+	struct sock *rx_sk; /* dropping socket, as reported by the kernel */
+	__u64 site;
+	__u32 reason;
+	__u32 flags; /* enum watch_flag */
+	/* By freed_place(): */
+	struct sock *sender;	/* skb->sk */
+	struct net_device *dev; /* NULL: skb->dev is not an interface */
+	__u32 netns, ifindex;	/* 0: unknown */
+	/* By cause_fill(), for NETFILTER_DROP: */
+	__u64 aux; /* as in struct watch_key */
+};
 
-	if (!sk && (__s64)dev < 0)
-		netns = dev->nd_net.net->ns.inum;
-	if (netns >= NETNS_INUM_MIN)
-		return netns;
-	if (!sk)
-		sk = IN(skb, sk_buff)->sk;
-	return (__s64)sk < 0 ? BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum) : 0;
+/* Reads what the event reports. `consumed`, a constant: freed by consume_skb. */
+static __always_inline void freed_read(struct freed *f, __u64 *ctx, bool consumed)
+{
+	*f = (struct freed){.skb = (void *)ctx[0], .site = ctx[1], .flags = no_bits};
+	if (consumed) {
+		f->flags |= WATCH_CONSUMED;
+		return;
+	}
+	if (kernel.has_reason)
+		f->reason = ctx[2];
+	f->site = verdict_site(f->skb, f->reason, drop_site(ctx));
+	if (kernel.has_rx_sk)
+		f->rx_sk = (void *)ctx[3];
+}
+
+/*
+ * Finds the interface and the namespace. In a UDP queue skb->dev was `dev_scratch`, not a pointer.
+ * In a TCP tree it was part of a node, and then its namespace is not the socket's.
+ */
+static __always_inline void freed_place(struct freed *f)
+{
+	struct net_device *dev = IN(f->skb, sk_buff)->dev;
+	struct sock *sender = IN(f->skb, sk_buff)->sk, *sk = f->rx_sk;
+
+	/* For a fragment in its queue it is `ip_defrag_offset`, not a pointer. */
+	if (sender) {
+		barrier_var(sender); /* two tests: the verifier requires the first separately */
+		if ((__s64)sender < 0)
+			f->sender = sender;
+	}
+	if ((__s64)dev < 0) {
+		struct net *net = dev->nd_net.net;
+
+		if (!sk || net == IN(sk, sock)->__sk_common.skc_net.net) {
+			f->dev = dev;
+			f->ifindex = dev->ifindex;
+			f->netns = net->ns.inum;
+		}
+	}
+	if (f->netns >= NETNS_INUM_MIN)
+		return;
+	f->dev = NULL;
+	f->flags |= WATCH_NO_DEV;
+	f->ifindex = f->skb->skb_iif;
+	f->netns = sk	       ? IN(sk, sock)->__sk_common.skc_net.net->ns.inum
+		   : f->sender ? f->sender->__sk_common.skc_net.net->ns.inum
+			       : 0;
 }
 
 #define IFF_EBRIDGE	0x2 /* of priv_flags, enum netdev_priv_flags */
@@ -178,16 +225,58 @@ static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct
 	return is_in(&places.in, at) || is_in(&places.out, at) ? at : 0;
 }
 
-/* Returns true if it is a copy for a tap or for another port. */
-static __always_inline bool is_copy(struct sk_buff *skb, int reason, struct sock *rx_sk)
+/*
+ * Returns true if it is a copy for a tap or of a flood, or not the packet itself, such as TCP's
+ * clone in a bridge.
+ */
+static __always_inline bool is_copy(const struct freed *f, __u8 pkt_type, bool consumed)
 {
-	__u8 type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
+	struct sock *rx_sk = f->rx_sk;
 
-	if (reason == kernel.packet_sock || type == PACKET_OUTGOING)
+	if (f->reason == kernel.packet_sock || pkt_type == PACKET_OUTGOING)
 		return true;
 	if (rx_sk && rx_sk->__sk_common.skc_family == AF_PACKET)
 		return true;
-	return reason == kernel.otherhost && BPF_CORE_READ_BITFIELD(skb, cloned);
+	return (pkt_type == PACKET_OTHERHOST || consumed) &&
+	       BPF_CORE_READ_BITFIELD(f->skb, cloned) &&
+	       (BPF_CORE_READ_BITFIELD(f->skb, fclone) != SKB_FCLONE_CLONE ||
+		f->reason == kernel.otherhost);
+}
+
+/*
+ * Fills flags and aux, after freed_place(). `hooks`, a constant: find the hook at an interface that
+ * dropped the packet.
+ */
+static __always_inline void cause_fill(struct freed *f, __u64 *ctx, bool consumed, bool hooks)
+{
+	struct dst_entry *dst = (void *)(f->skb->_skb_refdst & SKB_DST_PTRMASK);
+
+	if (f->sender)
+		f->flags |= WATCH_SK;
+	if (is_copy(f, BPF_CORE_READ_BITFIELD(f->skb, pkt_type), consumed))
+		f->flags |= WATCH_COPY;
+	f->flags ^= no_bits;
+	if (consumed || f->rx_sk || f->reason != kernel.netfilter)
+		return;
+	if (hooks)
+		f->aux = hook_runner(ctx, f->skb, f->dev);
+	if (!f->aux && dst)
+		f->aux = (__u64)BPF_CORE_READ(dst, input);
+	if (f->aux)
+		f->flags |= WATCH_DST;
+	f->flags ^= no_bits;
+}
+
+/* Writes the cause as the four words of a struct watch_key. */
+static __always_inline void cause_words(const struct freed *f, __u64 *word)
+{
+	const __u64 pkt_type = BPF_CORE_READ_BITFIELD(f->skb, pkt_type);
+
+	word[0] = f->site;
+	word[1] = f->aux;
+	word[2] = f->reason | (__u64)f->ifindex << 32;
+	word[3] = f->netns | (__u64)f->skb->protocol << 32 | pkt_type << WATCH_PKT_TYPE_SHIFT |
+		  (__u64)f->flags << WATCH_FLAGS_SHIFT;
 }
 
 #endif

@@ -24,10 +24,9 @@
  * A datagram has one fragment per offset: a repeated offset belongs to another datagram with this
  * ID.
  */
-static __always_inline bool fragment_is_loss(struct followed *d, enum fragment_observer observer,
-					     __u32 offset)
+static __always_inline bool fragment_is_loss(struct followed *d, __u32 offset)
 {
-	struct fragment_loss *first = &d->lost[observer];
+	struct fragment_loss *first = &d->lost;
 	__u64 now = bpf_ktime_get_ns();
 
 	if (first->ns && now - first->ns < FRAGMENT_LIFE && first->offset != offset)
@@ -176,12 +175,60 @@ static __always_inline bool fragment_is_new(struct followed *d, const struct fra
 }
 
 /* Records the drop of a fragment. Returns true if the same fragment had arrived before. */
-static __always_inline bool fragment_is_again(struct followed *d, enum fragment_observer observer)
+static __always_inline bool fragment_is_again(struct followed *d)
 {
-	if (d->again_lost[observer] >= d->again)
+	if (d->again_lost >= d->again)
 		return false;
-	__sync_fetch_and_add(&d->again_lost[observer], 1);
+	__sync_fetch_and_add(&d->again_lost, 1);
 	return true;
+}
+
+enum fragment_drop {
+	FRAGMENT_NO_LOSS,
+	FRAGMENT_LOSS,	  /* its datagram is lost with it */
+	FRAGMENT_PENDING, /* the same, if EXPR matches the datagram */
+	FRAGMENT_AGAIN,	  /* the same fragment had arrived before: a copy */
+};
+
+/* More about the datagram: */
+enum fragment_more {
+	FRAGMENT_INCOMPLETE = 1, /* it came from outside, and other fragments are missing */
+	FRAGMENT_RETURNS = 2, /* its first fragment has left this host, but it is not complete */
+	FRAGMENT_DUPLICATE = 4, /* set by the caller: the kernel says that it is a copy */
+};
+
+/*
+ * Records the drop of a fragment. `first`: the filter assigned it to the flow, otherwise it belongs
+ * to the flow if its datagram is known. *more: bits of enum fragment_more are added. Not static:
+ * verified once per program. A packet that is not a fragment is FRAGMENT_LOSS or, unless `first`,
+ * FRAGMENT_PENDING.
+ */
+__noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 first, __u32 *more)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+	struct followed *d;
+
+	if (!w || !at || !more)
+		return FRAGMENT_NO_LOSS;
+	w->at = *at;
+	d = fragment_find(w) ? fragment_record(w) : NULL;
+	if (!d)
+		return first ? FRAGMENT_LOSS : FRAGMENT_PENDING;
+	if (first)
+		d->flags |= FOLLOWED_OURS;
+	if (*more & FRAGMENT_DUPLICATE || fragment_is_again(d))
+		return d->flags ? FRAGMENT_AGAIN : FRAGMENT_NO_LOSS;
+	if (d->flags & FOLLOWED_RECEIVED && (!d->bytes || d->passed < d->bytes))
+		*more |= FRAGMENT_INCOMPLETE;
+	if (!fragment_is_loss(d, w->h.fragment))
+		return FRAGMENT_NO_LOSS;
+	if (!d->flags)
+		return FRAGMENT_PENDING;
+	if (d->flags & FOLLOWED_LEFT) {
+		d->flags &= ~FOLLOWED_LEFT;
+		*more |= FRAGMENT_RETURNS;
+	}
+	return FRAGMENT_LOSS;
 }
 
 /* NAT tuples */
@@ -244,41 +291,54 @@ static __always_inline bool nat_translated(__u64 nfct)
 }
 
 /*
- * Stores the packet's tuple in w->now and its original tuple, unless `nfct` is 0, in w->old.
- * Returns false if it has no tuple. Not static (like the next function): verified once per program.
+ * Parses all headers of a packet, and stores its tuple in w->now.flow. Returns false if it is not
+ * IP. Not static (like the next functions): verified once per program.
  */
-__noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
+__noinline int flow_walk(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
-	struct nf_conn *ct = (void *)(nfct & ~(__u64)NFCT_INFO);
-	struct nf_conntrack_tuple *came;
-	struct watch_flow *now, *old;
+	struct watch_flow *now;
 	__u16 type;
 	int l3;
 
-	if (!nat_followed || !w || !at) /* without NAT the verifier skips the rest */
+	if (!w || !at)
 		return false;
 	w->at = *at;
-	now = &w->now.flow;
-	old = &w->old.flow;
 	l3 = linear_l3(&w->at, &type);
 	if (l3 < 0)
 		return false;
 	headers_from(&w->at, l3, type, &w->h);
-	if (w->h.next != HEADER_PAYLOAD ||
-	    bpf_probe_read_kernel(w->l3, IP6_HLEN, w->at.head + w->h.l3))
+	if (!w->h.version || bpf_probe_read_kernel(w->l3, IP6_HLEN, w->at.head + w->h.l3))
 		return false;
+	now = &w->now.flow;
 	__builtin_memset(now, 0, sizeof(*now));
 	now->family = w->h.version == 4 ? AF_INET : AF_INET6;
 	now->proto = w->h.proto;
 	now->src_port = bpf_htons(w->h.src_port);
 	now->dst_port = bpf_htons(w->h.dst_port);
 	headers_addresses(w->h.version, w->l3, now->src, now->dst);
+	return true;
+}
+
+/*
+ * Stores the packet's tuple in w->now and its original tuple, unless `nfct` is 0, in w->old.
+ * Returns false if it has no tuple.
+ */
+__noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+	struct nf_conn *ct = (void *)(nfct & ~(__u64)NFCT_INFO);
+	struct nf_conntrack_tuple *came;
+	struct watch_flow *old;
+
+	if (!nat_followed || !w || !at || !flow_walk(at, program) || w->h.next != HEADER_PAYLOAD)
+		return false; /* without NAT the verifier skips the rest */
+	old = &w->old.flow;
 	if (!ct)
 		return true;
 	came = (nfct & NFCT_INFO) < IP_CT_IS_REPLY ? &ct->tuplehash[0].tuple
 						   : &ct->tuplehash[1].tuple;
-	*old = *now;
+	*old = w->now.flow;
 	BPF_CORE_READ_INTO(&old->src, came, src.u3);
 	BPF_CORE_READ_INTO(&old->dst, came, dst.u3);
 	BPF_CORE_READ_INTO(&old->src_port, came, src.u.all);

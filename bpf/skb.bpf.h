@@ -32,8 +32,10 @@
  */
 #ifdef WITHOUT_KFUNCS
 #define KFUNCS false
+#define SPLIT  __noinline /* the stack of Linux 6.1 has no room for all in one function */
 #else
 #define KFUNCS true
+#define SPLIT  __always_inline
 #endif
 
 /* Plain loads from any address; Linux 6.2. */

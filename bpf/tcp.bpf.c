@@ -885,31 +885,32 @@ static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
 {
 	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
 	const struct linear at = linear_of(skb);
-	__u8 tcp[TCP_READ] WIDE, ip[IP6_HLEN] WIDE;
+	__u8 b[IP6_HLEN] WIDE; /* the TCP header, then the IP header */
 	__u32 payload, size, len;
 	struct headers h = {};
 	int l4 = find_tcp(&at, &h);
 
 	if (l4 == -2)
 		LOSS(unread);
-	if (l4 < 0 || bpf_probe_read_kernel(tcp, sizeof(tcp), at.head + l4) ||
-	    bpf_probe_read_kernel(ip, sizeof(ip), at.head + h.l3))
+	if (l4 < 0 || bpf_probe_read_kernel(b, TCP_READ, at.head + l4))
 		return false;
 	__builtin_memset(s, 0, sizeof(*s));
 	s->flow.family = h.version == 4 ? AF_INET : AF_INET6;
 	s->flow.proto = PROTO_TCP;
-	s->ttl = h.version == 4 ? ip[8] : ip[7];
-	headers_addresses(h.version, ip, s->flow.src, s->flow.dst);
 	s->flow.src_port = bpf_htons(h.src_port);
 	s->flow.dst_port = bpf_htons(h.dst_port);
-	s->seq = be32_at(tcp + 4);
-	s->ack = be32_at(tcp + 8);
-	s->flags = tcp[13];
-	if (tcp[12] >> 4 >= 8 && be32_at(tcp + TCP_HLEN) == NOP_NOP_TIMESTAMP)
-		s->tsval = be32_at(tcp + TCP_HLEN + 4);
-	else if (tcp[12] >> 4 >= 8 && be32_at(tcp + TCP_HLEN + 4) == SACK_TIMESTAMP)
-		s->tsval = be32_at(tcp + TCP_HLEN + 8);
-	payload = l4 + (tcp[12] >> 4) * 4;
+	s->seq = be32_at(b + 4);
+	s->ack = be32_at(b + 8);
+	s->flags = b[13];
+	if (b[12] >> 4 >= 8 && be32_at(b + TCP_HLEN) == NOP_NOP_TIMESTAMP)
+		s->tsval = be32_at(b + TCP_HLEN + 4);
+	else if (b[12] >> 4 >= 8 && be32_at(b + TCP_HLEN + 4) == SACK_TIMESTAMP)
+		s->tsval = be32_at(b + TCP_HLEN + 8);
+	payload = l4 + (b[12] >> 4) * 4;
+	if (bpf_probe_read_kernel(b, sizeof(b), at.head + h.l3))
+		return false;
+	s->ttl = h.version == 4 ? b[8] : b[7];
+	headers_addresses(h.version, b, s->flow.src, s->flow.dst);
 	size = BPF_CORE_READ(shared, gso_size);
 	s->segs = size ? BPF_CORE_READ(shared, gso_segs) : 1;
 	if (size && s->segs > 1) { /* skb->len counts from data on, at its current position */
@@ -1003,36 +1004,21 @@ static __always_inline bool kept_by_drop(struct sock *sk, const struct segment *
 	return true;
 }
 
-static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct sk_buff *skb,
-				     struct sock *rx_sk)
+/*
+ * Returns the namespace of the drop; 0: unknown. `key`: filled with the cause, or NULL. Not inline:
+ * on Linux 6.1 its caller has no room left on its stack.
+ */
+static __noinline __u32 find_cause(__u64 *ctx, struct watch_key *key)
 {
-	struct net_device *dev = IN(skb, sk_buff)->dev;
-	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
-	struct sock *sk = IN(skb, sk_buff)->sk;
+	struct freed f;
 
-	key->reason = ctx[2];
-	key->location = verdict_site(skb, key->reason, drop_site(ctx));
-	key->protocol = skb->protocol;
-	key->pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
-	/* in an out-of-order queue dev is part of a tree node */
-	if ((__s64)dev < 0 && BPF_CORE_READ(dev, nd_net.net)) {
-		key->ifindex = BPF_CORE_READ(dev, ifindex);
-		key->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
-	} else {
-		key->flags |= WATCH_NO_DEV;
+	freed_read(&f, ctx, false);
+	freed_place(&f);
+	if (key) {
+		cause_fill(&f, ctx, false, true);
+		cause_words(&f, (__u64 *)key);
 	}
-	if ((__s64)sk < 0)
-		key->flags |= WATCH_SK;
-	if (key->reason == kernel.netfilter) {
-		if ((__s64)dev < 0)
-			key->aux = hook_runner(ctx, skb, dev);
-		if (!key->aux && dst)
-			key->aux = (__u64)BPF_CORE_READ(dst, input);
-	}
-	if (dst || key->aux)
-		key->flags |= WATCH_DST;
-	if (is_copy(skb, key->reason, rx_sk))
-		key->flags |= WATCH_COPY;
+	return f.netns;
 }
 
 static __always_inline void open_hole(const struct segment *s)
@@ -1220,7 +1206,7 @@ static __always_inline int dropped(__u64 *ctx, enum tcp_program program)
 		rx_sk = (void *)ctx[3];
 	to = kernel.has_rx_sk ? rx_sk : receiver_of(&s.flow);
 	if (netns)
-		netns = drop_netns(skb, rx_sk);
+		netns = find_cause(ctx, NULL);
 	if (!kernel.has_rx_sk && cfg.netns && !netns && to)
 		netns = netns_of(to);
 	if (netns != cfg.netns) {
@@ -1254,7 +1240,7 @@ static __always_inline int dropped(__u64 *ctx, enum tcp_program program)
 	r->unsent = unsent;
 	r->kind = is_had(to, r->end) || (!kernel.has_rx_sk && was_had(&s.flow, r->end));
 	r->place = place_of(&s.flow, r->seq, s.flags & TCPHDR_SYN);
-	fill_key(&r->key, ctx, skb, rx_sk);
+	find_cause(ctx, &r->key);
 	bpf_ringbuf_submit(r, 0);
 	return 0;
 }

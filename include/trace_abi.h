@@ -120,15 +120,6 @@ struct trace_count {
 	__u64 memory;  /* skb->truesize, the bytes a queue charges for it */
 };
 
-/* Per CPU: the runs of an observer's programs, and the time of sampled runs (bpf/work.bpf.h). */
-#define WORK_TIMED 61 /* sample one run in N; prime, because packets arrive in batches */
-struct trace_work {
-	__u64 runs;
-	__u64 timed, ns; /* number and total ns of timed runs */
-	__u64 wait;	 /* runs until the next timed one */
-	__u64 none;	 /* 0 */
-};
-
 #define TRACE_BULK	 16 /* DEV_MAP_BULK_SIZE: maximum frames passed to an interface at once */
 #define TRACE_BULK_CPU	 8  /* CPU_MAP_BULK_SIZE: maximum frames passed to a CPU at once */
 #define TRACE_BATCH	 32 /* a power of two above it */
@@ -191,20 +182,15 @@ struct fragmented {
 	__u32 pad;
 };
 
-/* The first loss of a datagram that an observer has counted. */
+/* The first loss of a datagram. */
 struct fragment_loss {
 	__u64 ns;     /* CLOCK_MONOTONIC; 0: unset */
 	__u32 offset; /* fragment offset */
 	/*
-	 * FRAGMENT_BALANCE: index + 1 of the cause, while it is unknown whether EXPR matches the
+	 * With --balance: index + 1 of the cause, while it is unknown whether EXPR matches the
 	 * datagram; 0: counted, or not lost.
 	 */
 	__u32 cause;
-};
-
-enum fragment_observer {
-	FRAGMENT_WATCH,	  /* bpf/watch.bpf.c */
-	FRAGMENT_BALANCE, /* bpf/balance.bpf.c */
 };
 
 #define FRAGMENT_UNIT 256 /* bytes of data per bit of a datagram */
@@ -222,9 +208,8 @@ struct followed {
 	__u64 begun;  /* CLOCK_MONOTONIC */
 	__u64 came[FRAGMENT_BITS]; /* arrived fragments, by offset / FRAGMENT_UNIT */
 	__u32 again;		   /* fragments that arrived again */
-	__u32 pad;
-	struct fragment_loss lost[2]; /* by enum fragment_observer */
-	__u32 again_lost[2];	      /* dropped fragments of `again`, by enum fragment_observer */
+	__u32 again_lost;	   /* dropped fragments of `again` */
+	struct fragment_loss lost;
 };
 
 #define FOLLOWED_OURS	  1    /* EXPR matches it */

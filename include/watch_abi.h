@@ -5,7 +5,7 @@
  * Drops are counted per CPU and key. Each CPU has a table of slots: the first key that hashes to a
  * slot claims it until the interval ends. A key that finds both of its slots taken goes to a hash
  * map. Slots and map exist in two sets. User space switches the programs to the other set
- * (`watch_base`), waits until no program can still use the old one (an RCU grace period), reads it
+ * (watch_control.base), waits until no program can still use the old one (an RCU grace period), reads it
  * and empties it. So counts are exact, and stale keys occupy no room.
  */
 #ifndef PKTLEDGER_WATCH_ABI_H
@@ -136,6 +136,13 @@ struct watch_loss {
 	struct watch_count uncounted; /* events without any room: not told apart */
 };
 
+/* The only element of the map `control`. Set by user space unless stated. */
+struct watch_control {
+	__u32 base;	   /* first CPU of the set in use: 0 or watch_config.cpus */
+	__u32 unsampled;   /* skip samples for now */
+	__u32 any_aborted; /* set once by a program: otherwise no drop has to test its mark */
+};
+
 /* In rodata: the selected features. Code for features that are not selected is removed. */
 #define WATCH_SOCKET_REASONS 4
 struct watch_config {
@@ -149,7 +156,7 @@ struct watch_config {
 	__u8 by_sender; /* also record the sending socket if no socket dropped the packet */
 	__u8 stack;	/* add the kernel's stack to samples */
 	/* Filters: */
-	__u8 is_filtered; /* any of these */
+	__u8 is_filtered; /* any of these, except has_expr */
 	__u8 has_reasons; /* only the reasons in the set */
 	__u8 socket_only; /* only packets with a socket, by rx_sk or skb->sk */
 	__u8 has_expr;	  /* EXPR, patched in (bpf/filter.bpf.h) */

@@ -69,8 +69,7 @@ static void begin_with(const char *and, const struct balance_numbering *numberin
 	spec = (struct balance_spec){.filter = filter,
 				     .numbering = numbering ? *numbering : none,
 				     .reasons = reasons,
-				     .ksyms = ksyms,
-				     .shared = {-1, -1}};
+				     .ksyms = ksyms};
 	if (balance_open(&balance, &spec, &err) || balance_attach(balance, &places, &err) ||
 	    balance_begin(balance, &begun, &err))
 		fail_msg("%s", err.message);

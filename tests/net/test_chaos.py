@@ -393,7 +393,7 @@ NEEDED = [
     ("XDP sink", ["run", "-c", "1000", "--rx", "xdp"], "sink_take"),
     ("a fault's", ["run", "-c", "1000", "--fault", "tc_ingress"], "fault_ingress"),
     ("balance", ["trace", "--balance", "-t", "0.1", "udp", "port", "5060"], "balance_drop"),
-    ("top", ["trace", "--by", "flow", "-t", "0.1"], "watch_flows"),
+    ("top", ["trace", "--by", "flow", "-t", "0.1"], "watch_drops"),
     ("recv", ["recv", "--rx", "xdp", "-i", "lo", "-t", "0.1"], "sink_take"),
     ("lab", ["lab", "up", NAME, "--fault", "tc_ingress"], "fault_ingress"),
 ]

@@ -150,7 +150,7 @@ void trace_show_gaps(const struct live *l)
 			 "does): UDP sockets are found by the packets' destination address");
 }
 
-#define EVENT_NS 100 /* cost of an event in the kernel, which keeps no statistics by default */
+#define EVENT_NS 100 /* estimated cost of an event in the kernel */
 
 int max_cpu_parse(const char *value, void *field, struct error *err)
 {
@@ -172,7 +172,7 @@ void overhead_limit(struct overhead *o, double max, struct live *l)
 	int rc;
 
 	live_own(l, &own);
-	cost_ns = own.cpu_ns + (own.watch.runs ? own.watch.run_ns : own.events * EVENT_NS);
+	cost_ns = own.cpu_ns + own.events * EVENT_NS;
 	pause_ns = max > 0 ? (uint64_t)((double)(cost_ns - o->cost_ns) / max) : 0;
 	*o = (struct overhead){cost_ns, now, o->resume_ns};
 	if (o->resume_ns && now >= o->resume_ns) {

@@ -910,9 +910,7 @@ static void draw_title(const struct view *v, const struct view_input *in)
 	if (cols() < WIDE_COLS)
 		return;
 	snprintf(right, sizeof(right), "overhead: %.1f %% of a CPU ",
-		 in->time_ns ? 100.0 * (double)(in->own.cpu_ns + in->own.watch.run_ns) /
-				       (double)in->time_ns
-			     : 0);
+		 in->time_ns ? 100.0 * (double)in->own.cpu_ns / (double)in->time_ns : 0);
 	put_right(cols(), 1, STYLE_DIM, right);
 }
 

@@ -209,12 +209,6 @@ static int configure(struct balance *b, bool paged, bool kfuncs, struct error *e
 	return reasons_kfree(b->spec.reasons, (void *)&b->skel->rodata->kernel, err);
 }
 
-/* `fd` -1: no map to share. */
-static int share(struct bpf_map *map, int fd, unsigned entries)
-{
-	return fd < 0 ? bpf_map__set_max_entries(map, entries) : bpf_map__reuse_fd(map, fd);
-}
-
 /* `paged`: read numbers in pages, too. `kfuncs`: with the kernel functions of bpf/skb.bpf.h. */
 static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 {
@@ -227,10 +221,12 @@ static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 	if (!rc)
 		rc = configure(b, paged, kfuncs, err);
 	if (!rc)
-		rc = share(b->skel->maps.followed, b->spec.shared.followed, FOLLOWED_MAX);
+		rc = bpf_map__set_max_entries(b->skel->maps.followed, FOLLOWED_MAX);
 	if (!rc)
-		rc = share(b->skel->maps.renamed, b->spec.shared.renamed,
-			   b->spec.nat ? NAT_RENAMED : 1);
+		rc = bpf_map__set_max_entries(b->skel->maps.renamed, b->spec.nat ? NAT_RENAMED : 1);
+	if (!rc && b->spec.watch)
+		rc = watch_share(b->spec.watch, b->skel->obj, "balance_drop",
+				 (void *)&b->skel->rodata->watch_cfg);
 	if (!rc)
 		rc = filter_install(b->spec.filter, b->skel->obj, err);
 	if (!rc)
@@ -348,11 +344,6 @@ uint64_t balance_misses(const struct balance *b)
 			sum += trace_misses(prog); /* missed runs of the probes only */
 	}
 	return sum;
-}
-
-struct trace_cost balance_cost(const struct balance *b)
-{
-	return trace_cost(b->skel->maps.work);
 }
 
 /*
@@ -646,7 +637,7 @@ static uint64_t lacking(const struct balance *b)
 	while (!bpf_map_get_next_key(fd, prev, &key)) {
 		prev = &key;
 		n += !bpf_map_lookup_elem(fd, &key, &d) && d.flags & FOLLOWED_OURS && d.netns &&
-		     !d.lost[FRAGMENT_BALANCE].ns && (!d.bytes || d.passed < d.bytes);
+		     !d.lost.ns && (!d.bytes || d.passed < d.bytes);
 	}
 	return n;
 }

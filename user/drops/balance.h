@@ -82,7 +82,7 @@ struct balance_spec {
 	const struct ksyms *ksyms;
 	uint32_t netns;			  /* inode; 0: all namespaces together */
 	bool consumed;			  /* also losses that are freed as consumed */
-	struct watch_shared shared;	  /* maps of an observer of the same drops; -1: unset */
+	struct watch *watch;		  /* also count drops for it: watch_share(); NULL: unset */
 	const struct filter_inner *inner; /* as watch_spec's */
 	struct nat *nat;		  /* where NAT is followed; NULL: not followed */
 	/*
@@ -120,8 +120,7 @@ void balance_read_streams(const struct balance *b, struct balance_streams *s);
 /* Returns the translations of datagrams of the flow by NAT so far, like nat_read(). */
 unsigned balance_translations(const struct balance *b, struct nat_translation *out, unsigned n);
 
-/* Returns the overhead of the probes since they were attached, and their missed events. */
-struct trace_cost balance_cost(const struct balance *b);
+/* Returns the missed events of the probes since they were attached. */
 uint64_t balance_misses(const struct balance *b);
 
 /* Detaches and frees. NULL is allowed. */

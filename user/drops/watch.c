@@ -45,7 +45,7 @@ struct watch {
 	struct watch_bpf *skel;
 	int links[WATCH_LINKS]; /* of watch_attach_again() */
 	unsigned n_links;
-	struct bpf_program *prog; /* on kfree_skb */
+	const struct bpf_program *prog; /* on kfree_skb */
 	struct nat *nat;	  /* for our programs, borrowed; NULL: not used */
 	bool by_flow, has_filter;
 	unsigned programs; /* number with lists of windows */
@@ -56,6 +56,7 @@ struct watch {
 	size_t slot_size, key_size;
 	size_t list_size, slots_size, others_size, bursts_size;
 	char *slot, *other, *burst; /* mapped */
+	struct watch_control *control;
 	uint32_t burst_room;	    /* entries of a list of windows; 0: no lists */
 	int rcu_map, inner_map;
 	uint64_t slots_used, overflow_used;
@@ -81,7 +82,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 {
 	static const char *const of_socket[WATCH_SOCKET_REASONS] = {"SOCKET_RCVBUFF", "PROTO_MEM",
 								    "SOCKET_FILTER", "UDP_CSUM"};
-	struct watch_config *cfg = (void *)&w->skel->rodata->cfg;
+	struct watch_config *cfg = (void *)&w->skel->rodata->watch_cfg;
 
 	*cfg = spec->cfg;
 	for (int i = 0; i < WATCH_SOCKET_REASONS; i++)
@@ -91,8 +92,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 		w->skel->rodata->inner = *spec->inner;
 	cfg->has_expr = spec->filter != NULL;
 	cfg->extensions = spec->filter && filter_asks_extensions(spec->filter);
-	cfg->is_filtered =
-		cfg->has_expr || cfg->has_reasons || cfg->socket_only || cfg->netns || cfg->ifindex;
+	cfg->is_filtered = cfg->has_reasons || cfg->socket_only || cfg->netns || cfg->ifindex;
 	w->skel->rodata->nat_followed = spec->nat && kfuncs;
 	cfg->burst_room = w->burst_room;
 	cfg->consumed_within = around(cfg->consumed, WATCH_CONSUMED_MAX);
@@ -148,11 +148,10 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 		rc = configure(w, spec, r, kfuncs, err);
 	if (!rc) {
 		size_maps(w, spec);
-		w->prog = w->by_flow ? s->progs.watch_flows : s->progs.watch_drops;
-		bpf_program__set_autoload(w->prog, true);
-		bpf_program__set_autoload(w->by_flow ? s->progs.watch_used_flows
-						     : s->progs.watch_used,
-					  w->programs > 1); /* on consume_skb */
+		w->prog = s->progs.watch_drops;
+		bpf_program__set_autoload(s->progs.watch_drops, !spec->followed);
+		bpf_program__set_autoload(s->progs.watch_used, /* on consume_skb */
+					  w->programs > 1 && !spec->followed);
 		bpf_program__set_autoload(s->progs.watch_receives, firsts);
 		bpf_program__set_autoload(s->progs.watch_queues, firsts);
 		bpf_program__set_autoload(s->progs.watch_aborted,
@@ -181,7 +180,8 @@ static int map_slots(struct watch *w)
 	w->slot = trace_map(w->skel->maps.slots, w->slots_size);
 	w->other = trace_map(w->skel->maps.others, w->others_size);
 	w->burst = trace_map(w->skel->maps.bursts, w->bursts_size);
-	if (!w->slot || !w->other || (w->burst_room && !w->burst))
+	w->control = trace_map(w->skel->maps.control, sizeof(*w->control));
+	if (!w->slot || !w->other || !w->control || (w->burst_room && !w->burst))
 		return -errno;
 	w->batch_keys = mem_zero(WATCH_BATCH, w->key_size);
 	w->batch_values = mem_zero((size_t)WATCH_BATCH * w->possible, sizeof(*w->batch_values));
@@ -273,6 +273,7 @@ void watch_close(struct watch *w)
 	trace_unmap(w->slot, w->slots_size);
 	trace_unmap(w->other, w->others_size);
 	trace_unmap(w->burst, w->bursts_size);
+	trace_unmap(w->control, sizeof(*w->control));
 	fd_close(&w->rcu_map);
 	fd_close(&w->inner_map);
 	watch_bpf__destroy(w->skel);
@@ -348,13 +349,13 @@ static int read_overflow(const struct watch *w, int fd, watch_each *each, void *
 
 int watch_collect(struct watch *w, watch_each *each, void *arg)
 {
-	const bool second = w->skel->bss->watch_base != 0;
+	const bool second = w->control->base != 0;
 	const __u32 zero = 0;
 	struct bpf_map *hash = second ? w->skel->maps.overflow1 : w->skel->maps.overflow0;
 	unsigned used;
 	int rc;
 
-	__atomic_store_n(&w->skel->bss->watch_base, second ? 0 : w->cpus, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->control->base, second ? 0 : w->cpus, __ATOMIC_RELEASE);
 	/*
 	 * Waits until no program can be in the old set any more: the kernel waits for that when a
 	 * map in a map is replaced (maybe_wait_bpf_programs(), synchronize_rcu()).
@@ -414,14 +415,11 @@ bool watch_knows_sockets(const struct watch *w)
 
 void watch_state(const struct watch *w, struct watch_state *s)
 {
-	const struct trace_cost cost = trace_cost(w->skel->maps.work);
 	const __u32 zero = 0;
 
 	memset(s, 0, sizeof(*s));
 	trace_sum(w->skel->maps.losses, &zero, &s->loss, sizeof(s->loss));
 	s->recursion_misses = trace_misses(w->prog);
-	s->run_ns = cost.run_ns;
-	s->runs = cost.runs;
 	if (w->has_filter)
 		s->filter_unread = filter_unread(w->skel->obj);
 	s->slots = w->cpus * w->slots;
@@ -430,15 +428,30 @@ void watch_state(const struct watch *w, struct watch_state *s)
 	s->overflow_used = w->overflow_used;
 }
 
-struct watch_shared watch_shared(const struct watch *w)
+int watch_share(struct watch *w, struct bpf_object *other, const char *program,
+		struct watch_config *cfg)
 {
-	return (struct watch_shared){bpf_map__fd(w->skel->maps.followed),
-				     bpf_map__fd(w->skel->maps.renamed)};
+	static const char *const names[] = {
+		"slots",  "others",  "overflow0",   "overflow1", "losses",  "socks",	"devs",
+		"bursts", "samples", "sample_room", "aborted",	 "control", "followed", "renamed",
+	};
+	int rc = 0;
+
+	*cfg = w->skel->rodata->watch_cfg;
+	w->prog = bpf_object__find_program_by_name(other, program);
+	for (unsigned i = 0; i < LENGTH(names) && !rc; i++) {
+		const struct bpf_map *mine = bpf_object__find_map_by_name(w->skel->obj, names[i]);
+		struct bpf_map *map = bpf_object__find_map_by_name(other, names[i]);
+
+		rc = bpf_map__autocreate(mine) ? bpf_map__reuse_fd(map, bpf_map__fd(mine))
+					       : bpf_map__set_autocreate(map, false);
+	}
+	return rc;
 }
 
 void watch_sampling(struct watch *w, bool on)
 {
-	__atomic_store_n(&w->skel->bss->watch_unsampled, !on, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->control->unsampled, !on, __ATOMIC_RELAXED);
 }
 
 /* Returns the i-th list of windows of a set: each program has one per CPU. NULL: no more. */
@@ -453,7 +466,7 @@ static struct burst_list *list_of(const struct watch *w, bool second, unsigned i
 
 void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg)
 {
-	bool second = !w->skel->bss->watch_base; /* the unused set */
+	bool second = !w->control->base; /* the unused set */
 	struct burst_list *list;
 
 	for (unsigned i = 0; (list = list_of(w, second, i)); i++) {
@@ -465,7 +478,7 @@ void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b
 
 bool watch_fills(const struct watch *w)
 {
-	const char *at = w->slot + (w->skel->bss->watch_base ? w->slots_size / WATCH_SETS : 0);
+	const char *at = w->slot + (w->control->base ? w->slots_size / WATCH_SETS : 0);
 	const struct burst_list *list;
 	unsigned used = 0;
 	bool full = false;
@@ -475,7 +488,7 @@ bool watch_fills(const struct watch *w)
 
 		used = (i % w->slots ? used : 0) + !!slot->key.location;
 	}
-	for (unsigned i = 0; (list = list_of(w, w->skel->bss->watch_base, i)); i++)
+	for (unsigned i = 0; (list = list_of(w, w->control->base, i)); i++)
 		full |= list->used > w->burst_room / 4;
 	return full || used > w->slots / 2;
 }

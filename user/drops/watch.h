@@ -35,7 +35,7 @@ struct watch_spec {
 	struct watch_config cfg;
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns, or NULL */
 	const struct filter_inner *inner; /* tunnels in which it is applied, or NULL */
-	bool followed;	   /* other programs fill the maps of watch_shared() with matches of EXPR */
+	bool followed;	   /* another object's programs count: watch_share() */
 	bool unfragmented; /* do not parse packets to find later fragments: EXPR is TCP only */
 	uint32_t ring;	   /* of samples, bytes, a power of 2, at least a page; 0: SAMPLES_RING */
 	struct nat *nat;   /* NAT to follow, with a filter, borrowed; NULL: not followed */
@@ -49,12 +49,11 @@ struct watch_entry {
 	unsigned cpu;
 };
 
-/* Missed events and overhead since watch_attach(). */
+/* Missed events and the use of the tables since watch_attach(). */
 struct watch_state {
 	struct watch_loss loss; /* summed over the CPUs */
 	uint64_t filter_unread; /* no match because they could not be read: drops/filter.h */
 	uint64_t recursion_misses;  /* drop while our program ran on that CPU: missed */
-	uint64_t run_ns, runs;	    /* of our program; 0 unless BPF statistics are enabled */
 	uint64_t slots, slots_used; /* over all CPUs; used: maximum of an interval */
 	uint64_t overflow, overflow_used; /* keys in the hash map, in the same way */
 };
@@ -113,12 +112,14 @@ bool watch_knows_sockets(const struct watch *w);
 /* Reads the current state. Usage is known up to the last watch_collect(). */
 void watch_state(const struct watch *w, struct watch_state *s);
 
-/* Maps for other programs that see the same packets: fragmented datagrams, and tuples after NAT. */
-struct watch_shared {
-	int followed; /* bpf/nat.bpf.h; -1: not available */
-	int renamed;  /* bpf/nat.bpf.h */
-};
-struct watch_shared watch_shared(const struct watch *w);
+/*
+ * Lets `program` of another object, which is not loaded yet, count in the maps of this observer, which
+ * counts nothing itself (spec.followed). *cfg: the configuration for bpf/watch.bpf.h there. Missed
+ * events are those of `program`, so close that object last. Returns 0 or -errno.
+ */
+struct bpf_object;
+int watch_share(struct watch *w, struct bpf_object *other, const char *program,
+		struct watch_config *cfg);
 
 /* Enables or disables samples, if they were requested. Initially enabled. */
 void watch_sampling(struct watch *w, bool on);

@@ -15,8 +15,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "trace_abi.h"
-
 #include "base/file.h"
 #include "base/json.h"
 #include "base/list.h"
@@ -196,19 +194,6 @@ uint64_t trace_misses(const struct bpf_program *prog)
 	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
 		return 0;
 	return info.recursion_misses;
-}
-
-struct trace_cost trace_cost(const struct bpf_map *work)
-{
-	struct trace_work sum;
-	const __u32 zero = 0;
-
-	if (trace_sum(work, &zero, &sum, sizeof(sum)) || !sum.timed)
-		return (struct trace_cost){};
-	return (struct trace_cost){
-		.runs = sum.runs,
-		.run_ns = (uint64_t)((double)sum.ns / (double)sum.timed * (double)sum.runs),
-	};
 }
 
 /* CPU numbers may have gaps. The list ends with the highest number: "0-3,8-11". */

@@ -87,15 +87,6 @@ int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, vo
 /* Returns the events missed because this or another program was running on that CPU, else 0. */
 uint64_t trace_misses(const struct bpf_program *prog);
 
-/*
- * Returns the overhead of an object's programs without the call itself. run_ns is extrapolated from
- * a sample of runs.
- */
-struct trace_cost {
-	uint64_t runs, run_ns;
-};
-struct trace_cost trace_cost(const struct bpf_map *work);
-
 /* Returns the highest possible CPU number + 1: bpf_get_smp_processor_id() is below it. */
 unsigned trace_cpus(void);
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -285,7 +284,7 @@ struct flow_account {
 	struct balance *balance;
 	struct live *live;
 	struct balance_moment begin, end;
-	uint64_t attached, missed;	/* time of attaching, balance_misses() at that time */
+	uint64_t missed;		/* balance_misses() when it began */
 	bool begun, ended;
 };
 
@@ -345,7 +344,6 @@ static int start(void *arg, struct error *err)
 	const struct live_parts parts = live_parts(a->live);
 	int rc = balance_attach(a->balance, &parts.places, err);
 
-	a->attached = clock_now();
 	if (!rc)
 		rc = balance_begin(a->balance, &a->begin, err);
 	a->begun = true;
@@ -378,7 +376,7 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 					  .ksyms = parts.ksyms,
 					  .netns = parts.netns,
 					  .consumed = spec->consumed,
-					  .shared = parts.shared,
+					  .watch = parts.watch,
 					  .nat = parts.nat,
 					  .inner = parts.inner,
 					  .chosen = chosen,
@@ -473,10 +471,8 @@ void flow_account_balance(const struct flow_account *a, const struct live *l,
 {
 	struct flow_facts f = {.begin = a->begin, .end = a->end};
 
-	f.cost = balance_cost(a->balance);
 	f.n_nat = balance_translations(a->balance, f.nat, FLOW_TRANSLATIONS);
 	f.nat_unseen = nat_unseen(live_parts(l).nat);
-	f.measured_ns = clock_now() - a->attached;
 	f.missed = balance_misses(a->balance) - a->missed;
 	f.numbered = a->spec.numbering.kind != NUMBERS_NONE;
 	if (f.numbered)

@@ -331,7 +331,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	rc = watch_open(&l->watch, &watch, l->parts.reasons, err);
 	if (rc)
 		return rc;
-	l->parts.shared = watch_shared(l->watch);
+	l->parts.watch = l->watch;
 	l->parts.knows_sockets = watch_knows_sockets(l->watch);
 	l->own.no_sockets = !l->parts.knows_sockets;
 	l->describer.watch = l->watch;

@@ -163,7 +163,7 @@ bool live_gone(const struct live *l, char *what, size_t size);
 struct live_parts {
 	struct ksyms *ksyms; /* names of kernel functions, NULL: not available */
 	struct reasons *reasons;
-	struct watch_shared shared;
+	struct watch *watch;		  /* the observer of drops */
 	uint32_t netns;			  /* namespace of the spec, 0: no namespace filter */
 	const struct filter_inner *inner; /* as in watch_spec */
 	struct nat *nat;		  /* NULL: NAT is not tracked */

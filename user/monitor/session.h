@@ -55,8 +55,6 @@ struct flow_facts {
 	/* Packets of rows of scope `flow`: losses and suspected losses, and expected drops. */
 	uint64_t in_rows, benign;
 	struct flow_culprit culprit;
-	struct trace_cost cost;	     /* overhead of the probes */
-	uint64_t measured_ns;	     /* ns, duration of the measurement */
 	uint64_t missed;	     /* events missed by the probes during the balance */
 	uint64_t lost_by_interfaces; /* losses of any flow that only interface counters show */
 	struct nat_translation nat[FLOW_TRANSLATIONS]; /* the most frequent translations */

@@ -362,7 +362,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		RECORD("not_streams", UINT, flow_balance, facts.streams.strangers),
 		{0},
 	};
-	/* counts and overhead of the probes */
+	/* counts of the probes */
 	static const struct record_field checkpoints[] = {
 		RECORD("entered", UINT, flow_balance, entered),
 		RECORD("left", UINT, flow_balance, left),
@@ -371,9 +371,6 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		RECORD("queued_before", UINT, flow_balance, facts.begin.queued),
 		RECORD("queued_after", UINT, flow_balance, facts.end.queued),
 		RECORD("window_ns", UINT, flow_balance, window_ns),
-		RECORD("runs", UINT, flow_balance, facts.cost.runs),
-		RECORD("run_ns", UINT, flow_balance, facts.cost.run_ns),
-		RECORD("measured_ns", UINT, flow_balance, facts.measured_ns),
 		RECORD("recursion_misses", UINT, flow_balance, facts.missed),
 		{0},
 	};
@@ -438,12 +435,8 @@ static struct json_object *own_cost(const struct live_own *own)
 		RECORD("overflow_events", UINT, live_own, watch.loss.overflow),
 		{0},
 	};
-	const double ns = (double)own->watch.run_ns, runs = (double)own->watch.runs;
-	struct json_object *o = record_write(rows, own);
 
-	json_put(o, "kernel_ns", runs > 0 ? json_object_new_uint64(own->watch.run_ns) : NULL);
-	json_put(o, "kernel_ns_per_event", runs > 0 ? json_double(ns / runs) : NULL);
-	return o;
+	return record_write(rows, own);
 }
 
 struct json_object *json_trace_end(const struct live_summary *s, unsigned by)

@@ -2,7 +2,6 @@
 #include "report/trace.h"
 
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -461,9 +460,7 @@ static void put_own_losses(struct page *p, const struct json_object *losses)
 static void put_own_cost(struct page *p, const struct json_object *own, bool more)
 {
 	page_text(p, 0, STYLE_DIM, "overhead        ");
-	page_fill(p, STYLE_DIM, own, "{cpu_ns#} of CPU time");
-	page_fill(p, STYLE_DIM, own, "{?kernel_ns}and {kernel_ns#} in the kernel,");
-	page_fill(p, STYLE_DIM, own, "for {events#event};");
+	page_fill(p, STYLE_DIM, own, "{cpu_ns#} of CPU time for {events#event};");
 	page_fill(p, STYLE_WARN, own, "{?paused_ns}detached for {paused_ns#};");
 	page_words(p, STYLE_DIM, "tables of %s%s",
 		   page_glue(fmt_bytes(json_get_u64(own, "map_bytes"))), more ? "," : "");
@@ -545,9 +542,7 @@ void print_verdict(struct page *p, const struct json_object *end)
 
 static void put_balance(struct page *p, const struct json_object *end)
 {
-	const struct json_object *checkpoints = json_get(end, "probes");
 	const bool tcp = json_get(end, "tcp"), udp = json_get(end, "verdict");
-	const uint64_t runs = json_get_u64(checkpoints, "runs");
 
 	/* a blank line before each balance, with titles if there are two */
 	if (tcp && udp)
@@ -564,14 +559,6 @@ static void put_balance(struct page *p, const struct json_object *end)
 	put_sums(p, end);
 	put_numbers(p, json_get(end, "sequence"));
 	print_verdict(p, end);
-	if (!runs)
-		page_line(p, 0, STYLE_DIM, "probes          ", STYLE_DIM, "no packet arrived");
-	else
-		page_line(p, 0, STYLE_DIM, "probes          ", STYLE_DIM,
-			  "%s a packet at each of them, %.2f %% of a CPU",
-			  page_glue(fmt_ns(json_get_u64(checkpoints, "run_ns") / runs)),
-			  100.0 * json_get_double(checkpoints, "run_ns") /
-				  fmax(json_get_double(checkpoints, "measured_ns"), 1));
 }
 
 /* The end */
