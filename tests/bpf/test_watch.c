@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The observer of all drops is loaded and attached with all that can be asked of it: the verifier
  * of each kernel has to take it. What it counts: test_xdplosses.c and tests/net/test_trace*.py. */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/if_ether.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "drops/cause.h"
 #include "drops/watch.h"
+#include "host/load.h"
 
 static struct reasons *reasons;
 static struct ksyms *ksyms;
@@ -82,6 +88,30 @@ CASE(with_all)
 			consumed_ranges(ksyms, spec.cfg.consumed);
 		takes(&spec, n ? "all, with flows" : "all");
 	}
+}
+
+/* What a program refused has the event of a port without a socket. */
+CASE(refused_by_a_program)
+{
+	const struct bpf_insn drop[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = SK_DROP},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	const struct watch_key key = {.location = 1,
+				      .reason = reasons_value(reasons, "NO_SOCKET"),
+				      .protocol = htons(ETH_P_IP)};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_SK_LOOKUP);
+	struct cause_judge before = {.reasons = reasons}, after = before;
+	int fd;
+
+	if (key.reason < 0 || progs_choose_sockets())
+		skip(); /* another program may load one */
+	assert_null(strstr(cause_judge(&before, &key)->verdict.note, "BPF"));
+	fd = bpf_prog_load(BPF_PROG_TYPE_SK_LOOKUP, "refuses", "GPL", drop, 2, &opts);
+	assert_true(fd >= 0);
+	assert_int_equal(cause_judge(&after, &key)->verdict.stage, STAGE_UDP_LOOKUP);
+	assert_non_null(strstr(cause_judge(&after, &key)->verdict.note, "sk_lookup"));
+	close(fd);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "host/load.h"
 #include "trace_abi.h"
 
 /*
@@ -188,6 +189,9 @@ static void judge(struct judged_cause *c, const struct reasons *r, const struct 
 	else if (k && key->flags & WATCH_DST && key->aux && !ksym_find(k, key->aux, &aux))
 		e.aux = aux.name;
 	c->verdict = judge_drop(&e);
+	if (!strcmp(c->reason, "NO_SOCKET") && progs_choose_sockets())
+		c->verdict.note = "no socket took it: none is on the port, or a BPF program "
+				  "refused it (sk_lookup, SO_REUSEPORT)";
 	if (key->flags & WATCH_ABORTED) {
 		snprintf(c->reason, sizeof(c->reason), "XDP_ABORTED"); /* without a reason */
 		c->verdict.note = "the XDP program aborted or returned an invalid verdict "

@@ -209,6 +209,25 @@ unsigned trace_cpus(void)
 	return (unsigned)atoi(last) + 1;
 }
 
+bool progs_choose_sockets(void)
+{
+	bool found = false;
+
+	for (__u32 id = 0; !found && !bpf_prog_get_next_id(id, &id);) {
+		struct bpf_prog_info info = {};
+		__u32 len = sizeof(info);
+		int fd = bpf_prog_get_fd_by_id(id);
+
+		if (fd < 0) /* it is gone */
+			continue;
+		found = !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+			(info.type == BPF_PROG_TYPE_SK_LOOKUP ||
+			 info.type == BPF_PROG_TYPE_SK_REUSEPORT);
+		close(fd);
+	}
+	return found;
+}
+
 static uint64_t bytes_of(int fd)
 {
 	char path[64];

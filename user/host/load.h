@@ -90,6 +90,12 @@ uint64_t trace_misses(const struct bpf_program *prog);
 /* Returns the highest possible CPU number + 1: bpf_get_smp_processor_id() is below it. */
 unsigned trace_cpus(void);
 
+/*
+ * Returns true if this host has a BPF program of type sk_lookup or sk_reuseport, which may refuse a
+ * packet: the event is the same as without a socket. False without CAP_SYS_ADMIN.
+ */
+bool progs_choose_sockets(void);
+
 /* The BPF maps of this process and their memory, as reported by the kernel. */
 struct bpfmap {
 	uint32_t id, type; /* BPF_MAP_TYPE_* */
