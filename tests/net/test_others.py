@@ -375,6 +375,42 @@ def segments_without_a_signature(address):
     assert sum(c["packets"] for c in tcp_causes(document)) == counted, (counted, tcp_causes(document))
 
 
+def segment(source, sequence, acknowledged, flags, stamp, echo):
+    """Of TCP with timestamps, from a port of V4's peer."""
+    options = struct.pack("!BBBBII", 1, 1, 8, 10, stamp, echo)
+    header = [source, PORT, sequence, acknowledged, 8 << 4, flags, 65535, 0, 0]
+    text = struct.pack("!HHIIBBHHH", *header) + options
+    total = sum(struct.unpack(f"!{(12 + len(text)) // 2}H", socket.inet_aton("198.18.0.1") +
+                              socket.inet_aton(V4) + struct.pack("!HH", 6, len(text)) + text))
+    header[7] = ~(total % 0xffff) & 0xffff
+    return struct.pack("!HHIIBBHHH", *header) + options
+
+
+@case
+def wrong_echo_of_a_timestamp():
+    """Ends a handshake with an event; that the listener's own counter has it too makes no more of it."""
+    syn, ack = 2, 16
+    with lab(), contextlib.ExitStack() as open_files:
+        with ends.inside(TX):
+            client = open_files.enter_context(socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP))
+        nft(TX, "table ip t { chain c { type filter hook output priority 0; tcp flags rst drop; }; }")
+        client.settimeout(5)
+        with ends.inside(RX), socket.create_server(("", PORT)), tracing("--netns", RX) as t:
+            for source in range(40000, 40050):
+                client.sendto(segment(source, 7, 0, syn, 1000, 0), (V4, 0))
+                to = 0
+                while to != source:  # others are sent again
+                    answer = client.recv(200)[20:]
+                    to, sequence = struct.unpack("!2xHI", answer[:8])
+                client.sendto(segment(source, 8, sequence + 1 & 0xffffffff, ack, 1001, 12345), (V4, 0))
+            document = t.stop()
+            counted = tcp_counter("TSEcrRejected")
+    require(counted, "this kernel takes any echo")
+    assert counted == 50 and not tcp_causes(document), (counted, tcp_causes(document))
+    assert sum(c["packets"] for s in document["end"]["suspected"] for c in s["causes"]
+               if c["reason"] == "TCP_RFC7323_TSECR") == counted, document["end"]["suspected"]
+
+
 @table([("all namespaces", []), ("one", ["--netns", RX])])
 def only_a_counter_knows(args):
     """A listener that is there for a moment: no event, and nobody who could be asked afterwards."""
