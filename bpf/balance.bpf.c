@@ -1386,18 +1386,10 @@ int balance_looks(struct bpf_iter__bpf_sk_storage_map *ctx)
 SEC("iter/task_file")
 int balance_sockets(struct bpf_iter__task_file *ctx)
 {
-	struct file *file = ctx->file;
+	struct sock *sk = sock_of_file(ctx->file);
 	struct balance_cell *cell;
 	__u32 index, *known;
-	struct socket *sock;
-	struct sock *sk;
 
-	if (!file)
-		return 0;
-	sock = bpf_sock_from_file(file);
-	if (!sock)
-		return 0;
-	sk = sock->sk;
 	if (!sk || sk->sk_protocol != PROTO_UDP ||
 	    (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6) ||
 	    is_elsewhere(sk->__sk_common.skc_net.net->ns.inum))

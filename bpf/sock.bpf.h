@@ -21,6 +21,14 @@ static __always_inline struct sock *sock_of_file(struct file *file)
 	return socket ? socket->sk : NULL;
 }
 
+/* SOCK_INODE(): the inode follows the socket in the same object. 0: closed, or the kernel's own. */
+static __always_inline __u64 sock_inode(struct sock *sk)
+{
+	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
+
+	return s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
+}
+
 static __always_inline void sock_addresses(struct watch_sock *n, struct sock *sk)
 {
 	n->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
@@ -50,12 +58,9 @@ static __always_inline __u64 sock_drops(struct sock *sk)
 
 static __always_inline void sock_full(struct watch_sock *n, struct sock *sk)
 {
-	/* SOCK_INODE(): the inode follows the socket in the same object */
-	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
-
 	n->type = BPF_CORE_READ(sk, sk_type);
 	n->protocol = BPF_CORE_READ(sk, sk_protocol);
-	n->inode = s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
+	n->inode = sock_inode(sk);
 	n->drops = sock_drops(sk);
 	n->rcvbuf = BPF_CORE_READ(sk, sk_rcvbuf);
 	if (bpf_core_field_exists(sk->sk_cgrp_data.cgroup))

@@ -44,10 +44,7 @@ int holders(struct bpf_iter__task_file *ctx)
 SEC("?tp_btf/sock_recv_length")
 int reader(__u64 *ctx)
 {
-	struct sock *sk = (void *)ctx[0];
-	/* SOCK_INODE(): the inode follows the socket in the same object */
-	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
-	__u64 inode = s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
+	__u64 inode = sock_inode((void *)ctx[0]);
 	__u32 *last = bpf_map_lookup_elem(&wanted, &inode);
 
 	if (last && *last && !((int)ctx[2] & MSG_ERRQUEUE))
@@ -217,8 +214,7 @@ SEC("?tp_btf/udp_fail_queue_rcv_skb")
 int lose_one(__u64 *ctx)
 {
 	struct udp_sock *up = (void *)ctx[1];
-	struct socket_alloc *s = (void *)BPF_CORE_READ((struct sock *)up, sk_socket);
-	__u64 inode = s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0, now = bpf_ktime_get_ns();
+	__u64 inode = sock_inode((struct sock *)up), now = bpf_ktime_get_ns();
 	struct burst_record none = {}, *b = bpf_map_lookup_elem(&bursts, &inode);
 
 	losses++;
