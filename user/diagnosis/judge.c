@@ -64,13 +64,16 @@ void judge_history(struct check_findings *out, enum stage stage, bool host, cons
 }
 
 bool judge_moved(const struct facts *f, struct check_findings *out, enum stage stage,
-		 const char *scope, const char *name, struct finding_facts *facts)
+		 const char *scope, const char *name, const char *other,
+		 struct finding_facts *facts)
 {
-	facts->counter = name;
-	facts->lost = facts_moved(f, scope, name);
-	facts->total = facts_total(f, scope, name);
+	const uint64_t lost = facts_moved(f, scope, name), total = facts_total(f, scope, name);
+
+	facts->lost = lost + (other ? facts_moved(f, scope, other) : 0);
+	facts->total = total + (other ? facts_total(f, scope, other) : 0);
+	facts->counter = facts->lost > 2 * lost || (!facts->lost && !total) ? other : name;
 	if (!facts->lost)
-		judge_history(out, stage, !strcmp(scope, FACTS_HOST), name, facts->total);
+		judge_history(out, stage, !strcmp(scope, FACTS_HOST), facts->counter, facts->total);
 	return facts->lost;
 }
 

@@ -89,9 +89,13 @@ struct check_finding *judge_add(struct check_findings *out, const struct facts *
 void judge_history(struct check_findings *out, enum stage stage, bool host, const char *counter,
 		   uint64_t total);
 
-/* Sets counter, total and lost of `facts`. Returns whether it moved, else adds it to the history. */
+/*
+ * Sets counter, total and lost of `facts`, as sums of two counters (`other` may be NULL). Returns
+ * whether one moved, else adds them to the history.
+ */
 bool judge_moved(const struct facts *f, struct check_findings *out, enum stage stage,
-		 const char *scope, const char *name, struct finding_facts *facts);
+		 const char *scope, const char *name, const char *other,
+		 struct finding_facts *facts);
 
 /* Adds a change to the changes of its block. */
 void judge_add_change(struct check_finding *c, const struct change *change);

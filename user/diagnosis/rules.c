@@ -173,7 +173,7 @@ static const struct {
 	{"Ip:InHdrErrors", "Ip6InHdrErrors", STAGE_IP_HEADER, .of = HERE},
 	{"Ip:ReasmFails", "Ip6ReasmFails", STAGE_IP_FRAG, .of = HERE},
 	{"Ip:FragFails", "Ip6FragFails", STAGE_IP_FORWARD, .reason = "PKT_TOO_BIG"},
-	{NULL, "Ip6InTooBigErrors", STAGE_IP_FORWARD, .reason = "PKT_TOO_BIG"},
+	{"Ip6InTooBigErrors", NULL, STAGE_IP_FORWARD, .reason = "PKT_TOO_BIG"},
 	{"Udp:NoPorts", "Udp6NoPorts", STAGE_UDP_LOOKUP, .of = HERE},
 	{"TcpExt:ListenDrops", NULL, STAGE_TCP_LISTEN, .of = HERE},
 	{"TcpExt:TCPBacklogDrop", NULL, STAGE_TCP_BACKLOG, .of = HERE},
@@ -183,8 +183,8 @@ static const struct {
 	{"XfrmInNoPols", NULL, STAGE_XFRM, .of = HERE},
 	{"XfrmInPolBlock", NULL, STAGE_XFRM, .of = HERE},
 	{"XfrmOutPolBlock", NULL, STAGE_XFRM, .of = HERE},
-	{"arp_cache:unresolved_discards", NULL, STAGE_NEIGH, .of = HOST, .reason = "NEIGH_QUEUEFULL"},
-	{NULL, "ndisc_cache:unresolved_discards", STAGE_NEIGH, .of = HOST, .reason = "NEIGH_QUEUEFULL"},
+	{"arp_cache:unresolved_discards", "ndisc_cache:unresolved_discards", STAGE_NEIGH, .of = HOST,
+	 .reason = "NEIGH_QUEUEFULL"},
 	{"Udp:RcvbufErrors", "Udp6RcvbufErrors", STAGE_RCVBUF, .of = HISTORY},
 	{"Udp:MemErrors", "Udp6MemErrors", STAGE_UDP_MEM, .of = HISTORY},
 	{"Udp:InCsumErrors", "Udp6InCsumErrors", STAGE_UDP_CSUM, .of = HISTORY},
@@ -305,16 +305,14 @@ static void put_small_sndbuf(const struct facts *f, struct finding_facts *facts,
 	}
 }
 
-/* Judges a counter of something that loses nothing. */
-static void judge_events(const struct facts *f, struct check_findings *out, const char *name,
-			 unsigned i)
+/* Judges counters of something that loses nothing. */
+static void judge_events(const struct facts *f, struct check_findings *out, unsigned i)
 {
-	char process[PROCESS_SIZE];
 	struct finding_facts facts = {
-		.counter = name,
-		.events = facts_moved(f, FACTS_HERE, name),
-		.total = facts_total(f, FACTS_HERE, name),
+		.counter = facts_moved(f, FACTS_HERE, rules[i].name4) ? rules[i].name4 : rules[i].name6,
+		.events = moved(f, rules[i].name4, rules[i].name6),
 	};
+	char process[PROCESS_SIZE];
 
 	((bool *)&facts)[rules[i].flag - 1] = true;
 	if (!facts.events || f->counters_only ||
@@ -325,8 +323,7 @@ static void judge_events(const struct facts *f, struct check_findings *out, cons
 	judge_add(out, f, rules[i].stage, CHECK_NAMESPACE, &facts);
 }
 
-static void judge_counter(const struct facts *f, struct check_findings *out, const char *name,
-			  unsigned i)
+static void judge_counter(const struct facts *f, struct check_findings *out, unsigned i)
 {
 	const bool host = rules[i].of == HOST;
 	struct finding_facts facts = {.reason = rules[i].reason};
@@ -335,8 +332,9 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 	char process[PROCESS_SIZE];
 
 	if (rules[i].of == EVENTS)
-		return judge_events(f, out, name, i);
-	if (!judge_moved(f, out, stage, host ? FACTS_HOST : FACTS_HERE, name, &facts) ||
+		return judge_events(f, out, i);
+	if (!judge_moved(f, out, stage, host ? FACTS_HOST : FACTS_HERE, rules[i].name4,
+			 rules[i].name6, &facts) ||
 	    (rules[i].of == HISTORY && !f->counters_only))
 		return;
 	if (stage == STAGE_UDP_LOOKUP)
@@ -352,7 +350,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 		if (*f->silent.address && !*f->silent.netns)
 			scope = CHECK_NAMESPACE;
 	}
-	if (stage == STAGE_IP_HEADER && answers_ttl(f, name != rules[i].name4)) {
+	if (stage == STAGE_IP_HEADER && answers_ttl(f, facts.counter == rules[i].name6)) {
 		facts.reason = "IP_INHDR";
 		stage = STAGE_IP_FORWARD;
 	}
@@ -383,12 +381,8 @@ static void judge_backlog(const struct facts *f, struct check_findings *out)
 
 void judge_counters(const struct facts *f, struct check_findings *out)
 {
-	for (unsigned i = 0; i < LENGTH(rules); i++) {
-		if (rules[i].name4)
-			judge_counter(f, out, rules[i].name4, i);
-		if (rules[i].name6)
-			judge_counter(f, out, rules[i].name6, i);
-	}
+	for (unsigned i = 0; i < LENGTH(rules); i++)
+		judge_counter(f, out, i);
 	judge_backlog(f, out);
 }
 

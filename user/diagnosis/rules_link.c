@@ -108,7 +108,7 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 	int n;
 
 	snprintf(name, sizeof(name), "%s:qdisc:drops", link->dev.link.ifname);
-	if (judge_moved(f, out, STAGE_QDISC, FACTS_HERE, name, &facts)) {
+	if (judge_moved(f, out, STAGE_QDISC, FACTS_HERE, name, NULL, &facts)) {
 		n = (int)strcspn(link->qdisc, " ");
 		snprintf(kind, sizeof(kind), "%.*s", n, link->qdisc);
 		facts.qdisc = kind;
@@ -122,7 +122,7 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 		judge_add(out, f, STAGE_QDISC, CHECK_INTERFACE, &facts);
 	}
 	snprintf(name, sizeof(name), "%s:qdisc:clsact", link->dev.link.ifname);
-	if (judge_moved(f, out, STAGE_TC_INGRESS, FACTS_HERE, name, &filters))
+	if (judge_moved(f, out, STAGE_TC_INGRESS, FACTS_HERE, name, NULL, &filters))
 		judge_add(out, f, STAGE_TC_INGRESS, CHECK_INTERFACE, &filters);
 }
 
