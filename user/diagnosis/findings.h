@@ -128,7 +128,7 @@ extern const struct record_field finding_fact_rows[];
 
 /*
  * Proof that a finding is correct. The tests have it: cases under @proves() cause the finding in a
- * test network or a virtual machine, and test_check_sick.c judges data.
+ * test network or a virtual machine, and tests/fixtures/advice has data.
  */
 enum finding_proof {
 	PROOF_NOT,

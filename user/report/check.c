@@ -89,21 +89,15 @@ struct json_object *json_remedy(const struct remedy *r)
 
 void print_remedy(const struct print_view *v, const struct remedy *r)
 {
-	static const struct {
-		enum style style;
-		const char *text;
-	} texts[] = {
-		[REMEDY_HELPED] = {STYLE_GOOD, ""},
-		[REMEDY_NO_HELP] = {STYLE_BAD, ", so the change is undone"},
-		[REMEDY_NO_TRAFFIC] = {STYLE_WARN,
-				       ", with too little traffic for a comparison"},
-	};
+	static const enum style styles[] = {STYLE_GOOD, STYLE_BAD, STYLE_WARN};
+	static const char *const ends[] = {"", ", so the change is undone",
+					   ", with too little traffic for a comparison"};
 	struct page p = print_page(v, 0);
 
-	page_line(&p, 0, texts[r->outcome].style, "measured ", STYLE_PLAIN,
+	page_line(&p, 0, styles[r->outcome], "measured ", STYLE_PLAIN,
 		  "%s%s%s%s%s: %s lost before, %s after%s", r->id, *r->subject ? ", " : "",
 		  r->subject, *r->netns ? " in " : "", r->netns, fmt_rate(r->lost_pps),
-		  fmt_rate(r->lost_pps_after), texts[r->outcome].text);
+		  fmt_rate(r->lost_pps_after), ends[r->outcome]);
 }
 
 static struct json_object *finding_json(const struct check_finding *c)
