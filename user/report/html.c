@@ -288,8 +288,7 @@ static void put_brief(struct json_object *o, const char *key, const struct json_
 /* Puts the intervals of a document as a history of at most POINTS points. */
 static void put_history(struct json_object *o, const struct ledgers_document *d)
 {
-	struct series *s =
-		series_new(d->parts ? SERIES_PARTS : SERIES_COUNTERS, LIVE_BY_STAGE, POINTS);
+	struct series *s = series_new(d->parts, LIVE_BY_STAGE, POINTS);
 	const uint64_t joined = json_get_u64(json_get(d->json, "covers"), "joined");
 	const struct json_object *end = json_get(d->json, "end");
 	struct json_object *covers, *all = json_object_new_object();

@@ -591,8 +591,7 @@ static void begin_document(struct reading *r, struct json_object *line)
 	r->started_ns = d->from_ns;
 	r->intervals = 0;
 	r->bad = r->file->state.bad;
-	r->series = series_new(d->parts ? SERIES_PARTS : SERIES_COUNTERS, rows_by(start),
-			       SERIES_MAX);
+	r->series = series_new(d->parts, rows_by(start), SERIES_MAX);
 	d->fates = fatesum_new(is_one_end(d->command));
 	put_place(d);
 	json_put(d->json, "start", json_object_get(start));

@@ -265,14 +265,14 @@ struct heap {
 };
 
 struct series {
-	enum series_kind kind;
+	bool parts;
 	unsigned by, max;
 	struct json_object *list[SERIES_MAX];
 	double peak[SERIES_MAX];  /* pps, loss rate of the worst interval of each item */
 	unsigned n;
 	unsigned stride, in_open; /* intervals per item, intervals in the newest item */
 	struct heap open;
-	struct part last;			 /* SERIES_COUNTERS: the previous reading */
+	struct part last;			 /* without `parts`: the previous reading */
 	struct json_object *worst[SERIES_WORST]; /* sorted by "dropped_pps" */
 	unsigned worsts;
 	uint64_t count, from_ns, to_ns;
@@ -337,11 +337,11 @@ static struct json_object *heap_json(struct heap *h, unsigned by, double peak_pp
 	return o;
 }
 
-struct series *series_new(enum series_kind kind, unsigned by, unsigned max)
+struct series *series_new(bool parts, unsigned by, unsigned max)
 {
 	struct series *s = mem_new(s);
 
-	s->kind = kind;
+	s->parts = parts;
 	s->by = by;
 	s->max = max;
 	s->stride = 1;
@@ -369,7 +369,7 @@ static void halve(struct series *s)
 		const double peak = fmax(s->peak[i], s->peak[i + 1]);
 		uint64_t to_ns;
 
-		if (s->kind == SERIES_PARTS) {
+		if (s->parts) {
 			if (when_date(json_get_text(two, "time"), &to_ns))
 				to_ns = 0; /* the end is unknown */
 			heap_add(&s->open, one, s->by, 0);
@@ -396,7 +396,7 @@ static void keep(struct series *s, struct json_object *interval, uint64_t to_ns,
 	}
 	s->in_open = (s->in_open + 1) % s->stride;
 	s->peak[s->n - 1] = fmax(s->peak[s->n - 1], peak_pps);
-	if (s->kind == SERIES_PARTS && s->stride > 1) {
+	if (s->parts && s->stride > 1) {
 		heap_add(&s->open, interval, s->by, to_ns);
 		if (!s->in_open)
 			s->list[s->n - 1] = heap_json(&s->open, s->by, s->peak[s->n - 1]);
@@ -419,7 +419,7 @@ static void rank(struct series *s, struct json_object *interval, const struct pa
 		at--;
 	if (!p->dropped || p->dropped > INT64_MAX || at == SERIES_WORST)
 		return; /* negative: counter reset */
-	if (s->kind == SERIES_COUNTERS)
+	if (!s->parts)
 		copy = record_write(part_rows, p);
 	else if (json_object_deep_copy(interval, &copy, NULL))
 		return;
@@ -439,7 +439,7 @@ void series_add(struct series *s, struct json_object *interval, uint64_t from_ns
 	if (!s->count++)
 		s->from_ns = from_ns;
 	s->to_ns = to_ns;
-	read_increase(&p, interval, s->kind == SERIES_PARTS ? NULL : &s->last);
+	read_increase(&p, interval, s->parts ? NULL : &s->last);
 	rank(s, interval, &p, to_ns);
 	keep(s, interval, to_ns, p.peak_pps);
 }
@@ -482,7 +482,7 @@ static void close_open(struct series *s)
 struct json_object *series_intervals(struct series *s)
 {
 	close_open(s);
-	for (unsigned i = 0; i < s->n && s->kind == SERIES_COUNTERS && s->stride > 1; i++) {
+	for (unsigned i = 0; i < s->n && !s->parts && s->stride > 1; i++) {
 		struct json_object *o = json_object_new_object(); /* the reading may be shared */
 
 		json_put_all(o, s->list[i]);
@@ -502,7 +502,7 @@ struct json_object *series_sum(struct series *s)
 {
 	double peak = 0;
 
-	if (s->kind != SERIES_PARTS)
+	if (!s->parts)
 		return NULL;
 	close_open(s);
 	for (unsigned i = 0; i < s->n; i++) {

@@ -15,14 +15,11 @@
 
 struct series;
 
-enum series_kind {
-	SERIES_COUNTERS, /* run, send, recv: counts since the start */
-	SERIES_PARTS,	 /* trace: counts per interval */
-};
-
-/* Creates a series of at most `max` items. `by`: fields that separate the rows of SERIES_PARTS, as in
- * struct live_spec. */
-struct series *series_new(enum series_kind kind, unsigned by, unsigned max);
+/*
+ * Creates a series of at most `max` items. `parts`: counts are per interval, as in a trace, separated
+ * by the fields `by` (struct live_spec), else since the start, as in run, send and recv.
+ */
+struct series *series_new(bool parts, unsigned by, unsigned max);
 void series_free(struct series *s); /* NULL is allowed */
 
 /* Adds an interval. `from_ns` .. `to_ns`: its time range, CLOCK_REALTIME. */
@@ -43,12 +40,12 @@ struct json_object *series_intervals(struct series *s);
 
 /*
  * Returns the intervals with the highest loss rate, worst first:
- * {"time","time_ns","interval_ns","dropped", "dropped_pps"}, for SERIES_PARTS with all members of
+ * {"time","time_ns","interval_ns","dropped", "dropped_pps"}, with `parts` all members of
  * the interval.
  */
 struct json_object *series_worst(struct series *s);
 
-/* Returns the sum of the list as an interval, NULL for SERIES_COUNTERS. Call after
+/* Returns the sum of the list as an interval, NULL without `parts`. Call after
  * the last addition. */
 struct json_object *series_sum(struct series *s);
 

@@ -120,7 +120,7 @@ CASE(steady)
 /* Looks at a balance that grows, each part in an interval: their sum is the last look. */
 CASE(parts_of_a_ledger)
 {
-	struct series *series = series_new(SERIES_PARTS, LIVE_BY_DEFAULT, SERIES_MAX);
+	struct series *series = series_new(true, LIVE_BY_DEFAULT, SERIES_MAX);
 	struct tcp_balance b = {.so_far = true};
 	struct json_object *interval, *sum, *tcp, *last = NULL;
 
@@ -147,7 +147,7 @@ CASE(parts_of_a_ledger)
 
 			assert_true(json_object_array_length(parts) <= SERIES_MAX);
 			series_free(series);
-			series = series_new(SERIES_PARTS, LIVE_BY_DEFAULT, SERIES_MAX);
+			series = series_new(true, LIVE_BY_DEFAULT, SERIES_MAX);
 			for (size_t i = 0; i < json_object_array_length(parts); i++)
 				series_add(series, json_object_array_get_idx(parts, i), i, i);
 			json_object_put(parts);
