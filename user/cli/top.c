@@ -523,6 +523,10 @@ static const char *row_cell(const void *arg, unsigned i, unsigned column, enum s
 		return fmt_short((double)row->counts.packets);
 	case ROW_LOSS:
 		return lost ? page_share(row->counts.packets, l->lost) : "";
+	case ROW_STAGE:
+		if (row->class == CLASS_SUSPECTED) /* as in trace */
+			return strcat(strcpy(fmt_buffer(), row->text[LIVE_STAGE]), "?");
+		/* fallthrough */
 	default:
 		return row->text[column - ROW_TEXT];
 	}

@@ -184,7 +184,9 @@ CASE(test_table)
 
 	set_up(120, 40);
 	screen = drawn();
-	shows("30.1k     16.3M     1.20M   99.26 %  rcvbuf", "198.18.0.2:5060  sipd");
+	add(&f.total, STAGE_RCVBUF, CLASS_SUSPECTED, "", "198.18.0.2:5060", "sipd", 5);
+	shows("30.1k     16.3M     1.20M   99.26 %  rcvbuf ", "198.18.0.2:5060  sipd");
+	shows("         5            rcvbuf?    198.18.0.2:5060  sipd"); /* apart */
 	hides("OTHERHOST");
 	press("g");
 	screen = drawn();
