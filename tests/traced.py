@@ -52,6 +52,11 @@ class Tracing:
             assert time.monotonic() < end, f"{shown()} of {packets} lost packets within {seconds} s"
             self.read_line()
 
+    def pass_intervals(self, number=1):
+        """Waits until so many more have ended."""
+        while number:
+            number -= self.read_line()["event"] == "interval"
+
     def stop(self, seconds=30):
         """The document of a run that ends by a signal, within so long."""
         if self.process.poll() is None:

@@ -306,15 +306,11 @@ def traced_namespace_is_not_held():
     with Lab(NAME) as lab, tracing("--netns", lab.netns("tx"), f"udp port {PORT}") as t:
         ip("netns", "del", lab.netns("tx"))
         until(lambda: RX not in lab.do("rx", "ip", "-br", "link"), 20, "the peer's device is gone")
-        for _ in range(2):
-            while t.read_line()["event"] != "interval":
-                pass
+        t.pass_intervals(2)
         ip("netns", "add", lab.netns("tx"))
         lab.do("tx", "ip", "link", "set", "lo", "up")
         send(lab.netns("tx"), "127.0.0.1", 30)
-        for _ in range(2):
-            while t.read_line()["event"] != "interval":
-                pass
+        t.pass_intervals(2)
         document = t.stop()
         ip("netns", "del", lab.netns("tx"))  # it is not the lab's
     assert not in_namespace(lab.netns("tx"), document["end"]), document["end"]
@@ -330,8 +326,7 @@ def a_new_namespace_has_one_row():
             do(late, "ip", "link", "set", "lo", "up")
             for _ in range(2):
                 send(late, "127.0.0.1", 30)
-                while t.read_line()["event"] != "interval":
-                    pass
+                t.pass_intervals()
             until(lambda: t.read_line()["event"] == "interval" and sum(
                 i["data"]["dropped"] for i in t.lines if i["event"] == "interval") == 60, 20, "all lost")
             document = t.stop()

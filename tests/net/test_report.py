@@ -72,11 +72,11 @@ def test_what_trace_told():
         with tracing("--ledger", str(file), "--limit", "udp_lookup=10/s", "udp", "portrange",
                      f"{PORT}-{PORT + 1}") as t:
             early = send(V4, 300) - read_all(sock)
-            time.sleep(0.3)
+            t.until(early)
             between = datetime.now(timezone.utc)
-            time.sleep(0.3)
+            t.pass_intervals(2)
             late = send(V4, 70, port=PORT + 1)
-            time.sleep(0.3)
+            t.until(early + late)
             shown = t.stop()
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert shown["end"]["dropped"] == early + late, shown["end"]
@@ -345,7 +345,7 @@ def test_table_for_spreadsheets():
         file = path / "ledger"
         with tracing("--ledger", str(file), "udp", "port", str(PORT)) as t:
             sent = send(V4, 100)
-            time.sleep(0.3)
+            t.until(sent)
             t.stop()
         result = pktledger("report", "--csv", str(file))
         rows = list(csv.DictReader(io.StringIO(result.out)))

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Scenes: packets of plain sockets, lost by plain means, and everything that watches them at once:
-`trace`, its ledger as `report` reads it, `trace --balance` and `export`. The truth is what sockets
+`trace`, its ledger as `report` reads it, `trace --balance`, and `export` for a pair. The truth is what sockets
 read and what nft and the kernel counted."""
 
 import contextlib
@@ -276,7 +276,7 @@ def watch(make, to, topology=None, fault=None, options=(), expr=EXPR, port=PORT,
         send(to, 1, port=PORT + 9)  # neighbours
         tracer = stack.enter_context(tracing(*options, "--ledger", f"{path}/ledger", expr))
         balance = stack.enter_context(balancing(*options, expr)) if kind == "stages" else None
-        metrics = None if options else stack.enter_context(exporting(expr))
+        metrics = stack.enter_context(exporting(expr)) if expr == EXPR and not topology and not fault else None
         sent = send(to, packets, port=port, size=size)
         received = read_all(reader) if reader else 0
         lost = sent - received
