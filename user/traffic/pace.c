@@ -35,16 +35,16 @@ void pace_start(struct pace *p, const struct profile *profile, unsigned burst, u
 }
 
 /*
- * Returns the packets of this thread due by then. A silence that starts at a whole number of
- * packets precedes the next packet. The epsilon ensures this for profiles with silences.
+ * Returns the packets of a thread due by then. A silence that starts at a whole number of packets
+ * precedes the next packet. The epsilon ensures this for profiles with silences.
  */
-static double due_by(const struct pace *p, double seconds)
+static double due_by(const struct profile *p, unsigned burst, unsigned slot, unsigned threads,
+		     double seconds)
 {
-	double hair = p->profile->repeat ? HAIR : 0;
-	double all =
-		(floor((profile_packets(p->profile, seconds) - hair) / p->burst) + 1) * p->burst;
+	double hair = p->repeat ? HAIR : 0;
+	double all = (floor((profile_packets(p, seconds) - hair) / burst) + 1) * burst;
 
-	return all <= p->slot ? 0 : ceil((all - p->slot) / p->threads);
+	return all <= slot ? 0 : ceil((all - slot) / threads);
 }
 
 static void count_tokens(struct pace *p, double now_s, unsigned max)
@@ -88,7 +88,8 @@ unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_
 	now_s = now_ns > p->start_ns ? (double)(now_ns - p->start_ns) * 1e-9 : 0;
 	ended = p->end_ns && now_ns >= p->start_ns + p->end_ns;
 	/* one ns earlier, to exclude a packet due exactly at the end */
-	due = due_by(p, ended ? (double)(p->end_ns - 1) * 1e-9 : now_s) -
+	due = due_by(p->profile, p->burst, p->slot, p->threads,
+		     ended ? (double)(p->end_ns - 1) * 1e-9 : now_s) -
 	      (double)(p->done + p->given_up);
 	debt = (profile_packets(p->profile, now_s) - profile_packets(p->profile, now_s - DEBT_S)) /
 	       p->threads;
@@ -379,19 +380,7 @@ uint64_t plan_segments(const struct plan *p, uint64_t k, uint64_t n, uint64_t fi
 
 uint64_t plan_packets(const struct plan *p, uint64_t ns)
 {
-	uint64_t end = ns << GEN_PERIOD_SHIFT, low = 0, high = 1;
-
-	while (high < (1ULL << 50) && plan_due(p, high) < end)
-		high *= 2;
-	if (plan_due(p, 0) >= end)
-		return 0;
-	while (high - low > 1) { /* low is due before the end, high is not */
-		uint64_t middle = low + (high - low) / 2;
-
-		if (plan_due(p, middle) < end)
-			low = middle;
-		else
-			high = middle;
-	}
-	return high;
+	return ns ? (uint64_t)due_by(p->profile, p->burst, p->slot, p->threads,
+				     (double)(ns - 1) * 1e-9)
+		  : 0;
 }

@@ -289,57 +289,44 @@ static bool wait_for_room(struct tx *tx)
 	return p.revents & POLLOUT;
 }
 
-/* Prepares the next n identical numbers for the next socket. Returns the number of messages. */
-static unsigned fill(struct tx *tx, unsigned n)
-{
-	const struct flow *f = tx->cfg->sender->flow;
-	const unsigned len = f->payload, segments = tx->segments;
-	const uint64_t stamp = STAMP_WORD(tx->cfg->stream->id, tx->next);
-	unsigned messages = 0;
-	uint8_t *at = tx->payload;
-	uint64_t tai;
-
-	if (!wait_for_room(tx))
-		return 0;
-	if (n > tx->batch)
-		n = tx->batch;
-	tai = f->time ? pace_tai() : 0;
-	for (unsigned i = 0; i < n; i++, at += len)
-		flow_stamp(at, len, stamp + i, tai);
-	for (unsigned i = 0, one; i < n; i += one, messages++) {
-		one = n - i < segments ? n - i : segments;
-		tx->iov[messages].iov_len = (size_t)one * len;
-	}
-	tx->next += n;
-	return messages;
-}
-
-/* With a shape: collects up to `n` consecutive packets of a flow. */
+/*
+ * Prepares up to `n` numbers for one socket: identical packets for the next one, with a shape
+ * consecutive packets of a flow. Returns the number of messages.
+ */
 static unsigned gather(struct tx *tx, unsigned n)
 {
-	const struct tx_config *cfg = tx->cfg;
-	const struct stream *stream = cfg->stream;
-	unsigned messages = 0;
+	const struct shape *shape = tx->cfg->shape;
+	const struct stream *stream = tx->cfg->stream;
+	const struct flow *flow = tx->cfg->sender->flow;
+	unsigned messages = 0, left = 0, len = flow->payload;
+	struct iovec *iov = NULL;
+	uint8_t *at = tx->payload;
 	uint64_t tai = 0;
 
-	for (; messages < n && messages < BATCH; messages++, tx->next++) {
-		const uint64_t number = tx->next - stream->base;
-		const uint64_t flow = shape_flow(cfg->shape, stream->slot, number);
-		struct iovec *iov = &tx->iov[messages];
+	n = (unsigned)smaller(n, tx->batch);
+	for (unsigned i = 0; i < n; i++, left--, at += tx->longest, tx->next++) {
+		if (shape) {
+			const uint64_t number = tx->next - stream->base;
+			const uint64_t f = shape_flow(shape, stream->slot, number);
 
-		if (messages && flow != tx->at)
+			if (i && f != tx->at)
+				break;
+			tx->at = (unsigned)f;
+			len = shape_payload(shape, flow, stream->slot, number);
+			if (len < STAMP_TIME_LEN) /* a longer packet left its time there */
+				flow_fill(at, len);
+		}
+		if (!i && !wait_for_room(tx))
 			break;
-		tx->at = (unsigned)flow;
-		if (!messages && !wait_for_room(tx))
-			break;
-		if (!messages)
+		if (!i && (flow->time || shape))
 			tai = pace_tai();
-		iov->iov_len =
-			shape_payload(cfg->shape, cfg->sender->flow, stream->slot, number);
-		if (iov->iov_len < STAMP_TIME_LEN) /* a longer packet left its time there */
-			flow_fill(iov->iov_base, (unsigned)iov->iov_len);
-		flow_stamp(iov->iov_base, (unsigned)iov->iov_len, STAMP_WORD(stream->id, tx->next),
-			   tai);
+		if (!left) {
+			iov = &tx->iov[messages++];
+			iov->iov_len = 0;
+			left = tx->segments;
+		}
+		iov->iov_len += len;
+		flow_stamp(at, len, STAMP_WORD(stream->id, tx->next), tai);
 	}
 	return messages;
 }
@@ -373,7 +360,7 @@ static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
 	const uint64_t from = tx->next = cfg->stream->next;
-	unsigned messages = cfg->shape ? gather(tx, n) : fill(tx, n), sent = 0;
+	unsigned messages = gather(tx, n), sent = 0;
 	int rc, error = 0;
 
 	if (messages) {
