@@ -17,17 +17,6 @@
 #define TAP_RING	"the ring of the tap"
 #define FLOW_LIMIT_PATH "net/core/flow_limit_cpu_bitmap"
 
-/* Deletes the static entries. The resulting address requests are dropped (PROGRAM_DEAF). */
-static void apply_neigh(struct fault_state *s)
-{
-	const struct lab_port *tx = &s->lab->tx;
-	const struct lab_text hop = lab_text(lab_next_hop(s->lab));
-
-	port_step(s, RECIPE_IP, tx, "neigh del %s dev %s", hop.ip4, tx->ifname);
-	if (*hop.ip6)
-		port_step(s, RECIPE_IP, tx, "neigh del %s dev %s", hop.ip6, tx->ifname);
-}
-
 static int plan_ring(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
@@ -133,46 +122,6 @@ static int limit_flows(struct fault_state *s, struct error *err)
 	return journal_change_sysctl(&s->flow_limit, FLOW_LIMIT_PATH, mask, err);
 }
 
-static void misaddress(struct fault_state *s)
-{
-	const struct lab_port *tx = &s->lab->tx;
-	struct lab_port nobody = *lab_next_hop(s->lab);
-	struct lab_text hop;
-
-	nobody.mac[5] ^= 0x80;
-	hop = lab_text(&nobody);
-	port_step(s, RECIPE_IP, tx, "neigh replace %s lladdr %s dev %s nud permanent", hop.ip4,
-		  hop.mac, tx->ifname);
-	if (*hop.ip6)
-		port_step(s, RECIPE_IP, tx, "neigh replace %s lladdr %s dev %s nud permanent",
-			  hop.ip6, hop.mac, tx->ifname);
-}
-
-/* Disabled (0), because the bridge itself undoes blocking. */
-static void block_port(struct fault_state *s)
-{
-	const struct lab_port *port = &s->lab->router_tx;
-
-	port_step(s, RECIPE_BRIDGE, port, "link set dev %s state 0", port->ifname);
-}
-
-/*
- * Makes the bridge forget the receiver's port and excludes that port from flooding: it floods only
- * a third port, whose owner drops the packet as another host's, or keeps it (PROGRAM_KEEP).
- */
-static void flood(struct fault_state *s)
-{
-	const struct lab_port *port = &s->lab->router_rx;
-
-	port_step(s, RECIPE_IP, port,
-		  "link add v-b2 address 02:70:6b:02:00:01 type veth peer name " FAULT_THIRD
-		  " address 02:70:6b:02:00:02");
-	port_step(s, RECIPE_IP, port, "link set " FAULT_THIRD " up");
-	port_step(s, RECIPE_IP, port, "link set v-b2 master " LAB_BRIDGE_NAME " up");
-	port_step(s, RECIPE_IP, port,
-		  "link set %s type bridge_slave flood off learning off fdb_flush", port->ifname);
-}
-
 /*
  * A tunnel that returns non-VXLAN packets to UDP loses nothing itself: its socket on the port
  * overflows. Where the kernel drops such packets, it has a drop reason.
@@ -192,18 +141,25 @@ static int plan_tunnel_header(struct fault_plan *p)
 					    ": this kernel returns packets without VXLAN to UDP");
 }
 
-/* Our sequence header is not a VXLAN header: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()). */
-static void apply_tunnel_header(struct fault_state *s)
-{
-	port_step(s, RECIPE_IP, &s->lab->rx, "link add v-vxlan type vxlan dstport %u external",
-		  s->fx->port);
-	port_step(s, RECIPE_IP, &s->lab->rx, "link set v-vxlan up");
-}
+/*
+ * The bridge forgets the receiver's port and excludes that port from flooding: it floods only a
+ * third port, whose owner drops the packet as another host's, or keeps it (PROGRAM_KEEP).
+ */
+#define FLOOD                                                                                      \
+	{                                                                                          \
+		"mid ip link add v-b2 address 02:70:6b:02:00:01 type veth peer name " FAULT_THIRD  \
+		" address 02:70:6b:02:00:02",                                                      \
+			"mid ip link set " FAULT_THIRD " up",                                      \
+			"mid ip link set v-b2 master " LAB_BRIDGE_NAME " up",                      \
+			"mid ip link set {out} type bridge_slave flood off learning off fdb_flush" \
+	}
 
 const struct fault_row faults_by_link[] = {
+	/* deletes the static entries: the resulting requests are dropped (PROGRAM_DEAF) */
 	{"neigh", "the next hop does not answer ARP or ND", .at = AT_NEIGH, .is = ALL_LOST,
 	 .tx = "socket", .programs = PROGRAM(DEAF), .fx.settle_ns = NEIGH_SETTLE,
-	 .flight = NEIGH_FLIGHT, .apply = apply_neigh},
+	 .flight = NEIGH_FLIGHT,
+	 .steps = {"tx ip neigh del {hop4} dev {tx}", "tx6 ip neigh del {hop6} dev {tx}"}},
 	/* requires a large SO_SNDBUF, set by the program */
 	{"tx_device", "the next device's ring is full: its reader is slow", .at = AT_LINK,
 	 .is = OF_PROGRAM | NO_BACKLOG, .slot = SLOT_QUEUE, .in = IN_VETHS,
@@ -227,18 +183,23 @@ const struct fault_row faults_by_link[] = {
 	 .at = AT_RECEIVER, .is = OF_PROGRAM | HOST_GLOBAL, .slot = SLOT_BACKLOG, .in = IN_VETHS,
 	 .rx = "socket", .plan = plan_backlog, .begin = limit_flows},
 	{"l2:address", "frames go to a MAC address that no device has", .at = AT_ADDRESS,
-	 .is = ALL_LOST, .tx = "socket", .rx = "socket", .apply = misaddress},
+	 .is = ALL_LOST, .tx = "socket", .rx = "socket",
+	 .steps = {"tx ip neigh replace {hop4} lladdr {nobody} dev {tx} nud permanent",
+		   "tx6 ip neigh replace {hop6} lladdr {nobody} dev {tx} nud permanent"}},
+	/* disabled (0), because the bridge itself undoes blocking */
 	{"l2:blocked", "the sender's port of a bridge is blocked", .at = AT_BRIDGE, .is = ALL_LOST,
-	 .in = IN_BRIDGE, .apply = block_port},
+	 .in = IN_BRIDGE, .steps = {"mid bridge link set dev {in} state 0"}},
 	{"l2:flood", "a bridge knows no address and floods, but not to the receiver",
-	 .at = AT_BRIDGE, .is = ALL_LOST, .in = IN_BRIDGE, .apply = flood},
+	 .at = AT_BRIDGE, .is = ALL_LOST, .in = IN_BRIDGE, .steps = FLOOD},
 	{"l2:silent", "the same, and the port that gets it keeps it: no event shows it",
 	 .at = AT_BRIDGE, .is = ALL_LOST | SILENT | OF_PROGRAM, .in = IN_BRIDGE,
-	 .programs = PROGRAM(KEEP), .apply = flood},
+	 .programs = PROGRAM(KEEP), .steps = FLOOD},
 	{"tunnel", "the ends of a VXLAN tunnel have different VNIs", .at = AT_LINK,
 	 .is = ALL_LOST | OF_PROGRAM, .in = IN_TUNNEL, .fx.other_vni = true},
+	/* the sequence header is not VXLAN: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()) */
 	{"tunnel:header", "a VXLAN device has the port, and packets are not VXLAN",
 	 .at = AT_LOOKUP, .is = ALL_LOST | OF_PROGRAM, .rx = "socket", .plan = plan_tunnel_header,
-	 .apply = apply_tunnel_header},
+	 .steps = {"rx ip link add v-vxlan type vxlan dstport {port} external",
+		   "rx ip link set v-vxlan up"}},
 	{0},
 };

@@ -71,23 +71,6 @@ static int plan_read_csum(struct fault_plan *p)
 							 " needs more than 68 bytes of payload");
 }
 
-/*
- * Creates a veth that is up with a peer that is down: the interface accepts redirects because the
- * peer once had NAPI, but its ndo_xdp_xmit() refuses every batch with ENXIO (veth_xdp_xmit()).
- */
-static void make_target(struct fault_state *s)
-{
-	const struct lab_port *rx = &s->lab->rx;
-
-	port_step(s, RECIPE_IP, rx,
-		  "link add " TARGET " address 02:70:6b:01:00:01 type veth peer name " AWAY
-		  " address 02:70:6b:01:00:02");
-	port_step(s, RECIPE_ETHTOOL, rx, "-K " AWAY " gro on");
-	port_step(s, RECIPE_IP, rx, "link set " AWAY " up");
-	port_step(s, RECIPE_IP, rx, "link set " TARGET " up");
-	port_step(s, RECIPE_IP, rx, "link set " AWAY " down");
-}
-
 const struct fault_row faults_by_program[] = {
 	{"tx_socket", "an egress program of the cgroup refuses a share: EPERM", FAULT_VALUE_SHARE,
 	 AT_POSTROUTING, OF_PROGRAM | GOES, .tx = "socket", .programs = PROGRAM(CGROUP),
@@ -112,12 +95,20 @@ const struct fault_row faults_by_program[] = {
 	 FAULT_VALUE_SHARE, AT_RECEIVER, GOES | NO_BACKLOG, SLOT_XDP, IN_VETHS | IN_TAPS,
 	 .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_NOWHERE}, .plan = plan_native_xdp},
-	/* live frames also wait in batches, of the same CPU */
+	/*
+	 * A veth that is up with a peer that is down: the interface accepts redirects because the
+	 * peer once had NAPI, but its ndo_xdp_xmit() refuses every batch with ENXIO
+	 * (veth_xdp_xmit()). Live frames also wait in batches, of the same CPU.
+	 */
 	{"xdp:devmap",
 	 "an XDP program redirects a share, by a devmap, to a device that takes no frames",
 	 FAULT_VALUE_SHARE, AT_RECEIVER, NO_BACKLOG, SLOT_XDP, IN_VETHS | IN_TAPS, .not_tx = "xdp",
 	 .programs = PROGRAM(XDP), .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_DEVICE},
-	 .plan = plan_native_xdp, .apply = make_target},
+	 .plan = plan_native_xdp,
+	 .steps = {"rx ip link add " TARGET " address 02:70:6b:01:00:01 type veth peer name " AWAY
+		   " address 02:70:6b:01:00:02",
+		   "rx ethtool -K " AWAY " gro on", "rx ip link set " AWAY " up",
+		   "rx ip link set " TARGET " up", "rx ip link set " AWAY " down"}},
 	/* an XDP frame has no flag for a checksum still to be computed */
 	{"xdp:cpumap", "an XDP program redirects all, by a cpumap, to a CPU that is slow",
 	 FAULT_VALUE_NONE, AT_RECEIVER, GOES | OF_PROGRAM | NO_BACKLOG, SLOT_XDP, IN_VETHS,

@@ -441,14 +441,85 @@ static int act(struct fault_state *s, size_t at, struct error *err)
 
 #define ACT(s, step, err) act(s, offsetof(struct fault_row, step), err)
 
+/* Replaces each {WORD} of the text. */
+static void fill(const struct fault_state *s, const char *text, char *out, size_t size)
+{
+	const struct lab *lab = s->lab;
+	const struct lab_text tx = lab_text(&lab->tx), rx = lab_text(&lab->rx);
+	struct lab_port next = *lab_next_hop(lab);
+	const struct lab_text hop = lab_text(&next);
+	char port[8], dport[16] = "", mark[16];
+	struct lab_text nobody;
+	const struct {
+		const char *word, *value;
+	} words[] = {
+		{"{tx}", lab->tx.ifname},	{"{rx}", lab->rx.ifname},
+		{"{in}", lab->router_tx.ifname}, {"{out}", lab->router_rx.ifname},
+		{"{tx4}", tx.ip4},		{"{rx4}", rx.ip4},
+		{"{rx6}", rx.ip6},		{"{hop4}", hop.ip4},
+		{"{hop6}", hop.ip6},		{"{nobody}", nobody.mac},
+		{"{port}", port},		{"{dport}", dport},
+		{"{mark}", mark},
+	};
+	size_t n = 0;
+
+	next.mac[5] ^= 0x80;
+	nobody = lab_text(&next);
+	snprintf(port, sizeof(port), "%u", s->fx->port);
+	snprintf(mark, sizeof(mark), "%#x", FAULT_MARK_POLICY);
+	if (s->fx->port)
+		snprintf(dport, sizeof(dport), " dport %u", s->fx->port);
+	while (*text && n + 1 < size) {
+		unsigned i = 0;
+
+		while (i < LENGTH(words) && strncmp(text, words[i].word, strlen(words[i].word)))
+			i++;
+		n += i < LENGTH(words)
+			     ? (size_t)snprintf(out + n, size - n, "%s", words[i].value)
+			     : (size_t)snprintf(out + n, size - n, "%c", *text);
+		text += i < LENGTH(words) ? strlen(words[i].word) : 1;
+	}
+}
+
+/*
+ * Adds a row's step: "NS TOOL TEXT". NS: tx, rx or mid (the middle), with a 6 only if the kernel
+ * has IPv6. TOOL: ip, bridge, ethtool or file. TEXT: with the words of fill().
+ */
+static void add_step(struct fault_state *s, const char *step)
+{
+	const struct lab *lab = s->lab;
+	char text[512], where[8], tool[8];
+	int at = 0;
+
+	sscanf(step, "%7s %7s %n", where, tool, &at);
+	if (strchr(where, '6') && IN6_IS_ADDR_UNSPECIFIED(&lab->rx.ip6))
+		return;
+	fill(s, step + at, text, sizeof(text));
+	recipe_add(&s->recipe,
+		   *tool == 'i'	  ? RECIPE_IP
+		   : *tool == 'b' ? RECIPE_BRIDGE
+		   : *tool == 'e' ? RECIPE_ETHTOOL
+				  : RECIPE_FILE,
+		   *where == 't'   ? &lab->tx_ns
+		   : *where == 'r' ? &lab->rx_ns
+				   : &lab->router_ns,
+		   "%s", text);
+}
+
 /* Adds the steps of all faults to the recipe. */
 static int add_steps(struct fault_state *s, struct error *err)
 {
 	int ret = fault_apply_devices(s, err);
 
 	for (s->fault = 0; s->fault < n_rows && !ret; s->fault++) {
-		if (fault_has(s->list, s->fault) && rows[s->fault]->apply)
-			rows[s->fault]->apply(s);
+		const struct fault_row *row = rows[s->fault];
+
+		if (!fault_has(s->list, s->fault))
+			continue;
+		for (unsigned i = 0; i < FAULT_STEPS && row->steps[i]; i++)
+			add_step(s, row->steps[i]);
+		if (row->apply)
+			row->apply(s);
 	}
 	return ret;
 }
@@ -557,7 +628,9 @@ int fault_lab_recipe(const struct fault_list *list, struct lab *lab, struct reci
 	if (!ret)
 		ret = add_steps(&s, err);
 	for (unsigned i = 0; i < n_rows; i++) {
-		if (fault_has(list, i) && (rows[i]->programs || !rows[i]->apply))
+		bool ours = rows[i]->programs || (!rows[i]->apply && !*rows[i]->steps);
+
+		if (fault_has(list, i) && ours)
 			recipe_add(&s.recipe, RECIPE_NOTE, NULL, "%s: pktledger itself: %s",
 				   rows[i]->name, rows[i]->title);
 	}

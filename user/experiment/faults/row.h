@@ -120,6 +120,8 @@ struct fault_state {
 	bool midway_due;
 };
 
+#define FAULT_STEPS 5
+
 struct fault_row {
 	const char *name, *title; /* name: STAGE[:VARIANT] */
 	enum fault_value value;
@@ -146,7 +148,11 @@ struct fault_row {
 	const char *where;
 	/* Plans the parts that depend on the experiment, in path order. NULL: not needed. */
 	int (*plan)(struct fault_plan *p);
-	/* Adds the steps that apply the fault to the test network. NULL: not needed. */
+	/*
+	 * Steps that apply the fault to the test network: "NS TOOL TEXT", see add_steps(), then
+	 * those that apply() adds. NULL: not needed.
+	 */
+	const char *steps[FAULT_STEPS];
 	void (*apply)(struct fault_state *s);
 	/*
 	 * Called before the first packet, after fx->midway packets (or at the end), and after the
