@@ -209,7 +209,9 @@ def printed_commands(topology):
         document = run("--count", "2000", "--lab", NAME)
         assert_balanced(document, attempted=2000)
         assert document["start"]["lab"]["topology"] == topology, document["start"]
-        assert 500 < lost(document)["netfilter"] < 1500, lost(document)
+        # the packets of a tunnel pass the rule twice
+        share = 0.75 if topology == "vxlan" else 0.5
+        assert abs(lost(document)["netfilter"] - 2000 * share) < 200, lost(document)
     finally:
         pktledger("lab", "down", NAME)
 
