@@ -303,7 +303,8 @@ static void keep_own(enum stage stage, struct finding_facts *f)
 		f->ttl = 0;
 }
 
-const struct finding_row *finding_find(enum stage stage, struct finding_facts *f)
+/* Completes the facts and returns the block that holds, or NULL if no advice is needed. */
+static const struct finding_row *find(enum stage stage, struct finding_facts *f)
 {
 	keep_own(stage, f);
 	derive(f);
@@ -400,7 +401,7 @@ int findings_for_stage(enum stage stage, const struct finding_facts *facts, stru
 		       struct change *change)
 {
 	struct finding_facts f = *facts;
-	const struct finding_row *row = finding_find(stage, &f);
+	const struct finding_row *row = find(stage, &f);
 	struct change unused;
 
 	if (row)

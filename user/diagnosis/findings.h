@@ -113,7 +113,7 @@ struct finding_facts {
 	struct way_dnat dnat;	  /* a translation that leads to the place of the loss */
 	struct way_silent silent; /* a next hop that does not answer */
 
-	/* Derived by finding_find(). */
+	/* Derived by findings_for_stage(). */
 	struct {
 		char lost_percent[FMT_MAX], sleeps[80], tcp_rmem_fix[FMT_MAX];
 		unsigned running, waiting, sleeping, full, used_percent;
@@ -179,16 +179,13 @@ extern const unsigned finding_rows_n;
 /* Returns the block of that name, where - and _ are the same, or NULL. For names given by users. */
 const struct finding_row *finding_row(const char *id);
 
-/* Completes the facts and returns the block that holds, or NULL if no advice is needed. */
-const struct finding_row *finding_find(enum stage stage, struct finding_facts *f);
-
 /* Fills `out`, and the change of its command, whose name is empty without a change. */
 void finding_write(const struct finding_row *row, const struct finding_facts *f,
 		   struct finding *out, struct change *change);
 
 /*
- * Combines finding_find() and finding_write(). Returns -ENOENT without advice. `change` may be
- * NULL.
+ * Finds the block that holds for a loss at this stage, and writes it. Returns -ENOENT without
+ * advice. `change` may be NULL.
  */
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,
 		       struct change *change);

@@ -287,8 +287,6 @@ const struct finding_row finding_rows[] = {
 	 .location = "*noop_enqueue* *rtnl_unlock*",
 	 .cause = "[{ifname}: the link was down, or the qdisc was being replaced, so there was no queue. "
 		  "]send() succeeded.",
-	 .about = "Such an interface has a qdisc that takes no packets (noop). No counter of the "
-		  "interface or its qdisc moves.",
 	 .fix = "keep the link up, and do not replace qdiscs under traffic",
 	 .command = "ip -s -s link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc-horizon", SEVERITY_WARNING, PROOF_DATA, .reason = "FQ_HORIZON_LIMIT",
@@ -318,7 +316,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_TX_DEVICE, "mtu-peer", SEVERITY_WARNING, PROOF_LAB, HAS(other_mtu),
 	 .cause = "{ifname} and the other end of its link have different MTUs. Packets larger than the "
 		  "smaller MTU are lost without an ICMP message.",
-	 .about = "Small packets get through, large ones never do.",
 	 .setting = "{ifname} MTU {mtu}, its peer {other_mtu}",
 	 .fix = "set the same MTU at both ends", .command = "ip -d link show dev {ifname}"},
 	{STAGE_TX_DEVICE, "nic-paused", SEVERITY_INFO, PROOF_DATA, .nic = NIC_PAUSE,
@@ -377,8 +374,6 @@ const struct finding_row finding_rows[] = {
 	 .risk = "the link partner holds back all traffic of this port, not only one flow"},
 	{STAGE_NIC_RING, "nic-memory", SEVERITY_WARNING, PROOF_DATA, .nic = NIC_ALLOC,
 	 .cause = "The driver of {ifname} found no memory for packets.",
-	 .about = "The driver allocates in interrupts, where it cannot wait. The kernel reserves "
-		  "vm.min_free_kbytes for that.",
 	 .fix = "raise vm.min_free_kbytes, or make the rings smaller",
 	 .command = "cat /proc/buddyinfo"},
 	{STAGE_NIC_RING, "nic-queues", SEVERITY_WARNING, PROOF_GUEST, HAS(queues_fix),
@@ -407,7 +402,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "nic-rps", SEVERITY_WARNING, PROOF_DATA, HAS(rps_fix),
 	 .cause = "One CPU does the receive work of {ifname} and is at its limit. The NIC has a single "
 		  "queue, and RPS is off.",
-	 .about = "With RPS that CPU only sorts packets and hands them to other CPUs.",
 	 .seen = SOFTIRQ, .setting = "queues/rx-0/rps_cpus {rps}",
 	 .fix = "turn on RPS to the other CPUs",
 	 .change = {CHANGE_SYSFS, "{ifname}", "queues/rx-0/rps_cpus", "{rps_fix}", "{rps}"},
@@ -415,8 +409,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "nic-coalesce", SEVERITY_WARNING, PROOF_DATA, HAS(rx_usecs),
 	 .cause = "{ifname} waits {rx_usecs} us before it interrupts. At this rate more than half of its "
 		  "ring fills in that time.",
-	 .about = "Any further delay loses packets. The advised delay fills one eighth of the "
-		  "ring.",
 	 .seen = "{arrival_pps}; the ring of {ring} fills in {ring_ns#}",
 	 .setting = "rx-usecs {rx_usecs}", .fix = "set rx-usecs to {rx_usecs_fix}",
 	 .change = {CHANGE_COALESCE, "{ifname}", "rx-usecs", "{rx_usecs_fix}", "{rx_usecs}"},
@@ -452,7 +444,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "cpu-softirq", SEVERITY_WARNING, PROOF_DATA, HAS(of_cpu),
 	 .cause = "CPU {cpu} spends its time on receive work alone. Further packets are lost in a ring or "
 		  "a backlog.",
-	 .about = "Programs on that CPU hardly run, including the readers of sockets.",
 	 .seen = SOFTIRQ,
 	 .fix = "reduce the work per packet (offloads, fewer rules and captures), or the traffic",
 	 .command = "cat /proc/softirqs"},
@@ -496,7 +487,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_BACKLOG, "backlog-flow-limit", SEVERITY_WARNING, PROOF_DATA, HAS(flow_limit),
 	 .cause = "The flow limit dropped packets of the largest flow, because a CPU's backlog was half "
 		  "full.",
-	 .about = "The flow limit protects the other flows, on the CPUs in flow_limit_cpu_bitmap.",
 	 .setting = "net.core.flow_limit_cpu_bitmap {flow_limit}",
 	 .fix = "turn off the flow limit if one flow is the purpose of this host",
 	 .change = SYSCTL("net/core/flow_limit_cpu_bitmap", "0", "{flow_limit}"),
@@ -530,7 +520,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_L2, "l2-vlan", SEVERITY_WARNING, PROOF_DATA, HAS(stray_vlan),
 	 .cause = "{ifname} receives frames of VLAN {stray_vlan}, for which it has no VLAN interface: "
 		  "rx_dropped counts them.",
-	 .about = "The switch port is a trunk, or the VLAN is tagged by mistake.",
 	 .fix = "add a VLAN interface if the frames are for this host, or remove the VLAN from the switch "
 		"port",
 	 .command = "ip link add link {ifname} name {ifname}.{stray_vlan} type vlan id {stray_vlan}"},
@@ -578,7 +567,6 @@ const struct finding_row finding_rows[] = {
 	 .risk = "more kernel memory, about 300 bytes per entry"},
 	{STAGE_NETFILTER, "nfqueue", SEVERITY_WARNING, PROOF_DATA, HAS(nfqueue),
 	 .cause = "A program that judges packets through NFQUEUE was too slow, and its queue was full.",
-	 .about = "Without `bypass` in the rule such packets are lost.",
 	 .fix = "speed up the program, lengthen its queue, or use several queues",
 	 .command = "cat /proc/net/netfilter/nfnetlink_queue"},
 	{STAGE_NETFILTER, "netfilter-clash", SEVERITY_WARNING, PROOF_LAB, is_clash,
@@ -603,7 +591,6 @@ const struct finding_row finding_rows[] = {
 	 .risk = "more kernel memory, about 300 bytes per entry"},
 	{STAGE_NETFILTER, "netfilter-rule", SEVERITY_WARNING, PROOF_LAB, HAS(rule_handle),
 	 .cause = "A firewall rule[ in the {hook} hook] dropped the packets.",
-	 .about = "The counter of the rule moved by as much in the same time. The command deletes it.",
 	 .seen = "{rules}[: {rule}]",
 	 .fix = "review the rule, and delete it if it drops more than it should",
 	 .command = "nft delete rule {rule_chain} handle {rule_handle}",
@@ -683,7 +670,6 @@ const struct finding_row finding_rows[] = {
 	 .command = "pktledger trace --by reason,location,flow --stage ip_route"},
 	{STAGE_IP_ROUTE, "ip-own-source", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_LOCAL_SOURCE",
 	 .cause = "The packets[ on {ifname}] have a source address that this host has itself.",
-	 .about = "Another host has the same address, or a loop returns packets of this host.",
 	 .fix = "give each address to one host only, and remove loops", .command = "ip addr show"},
 	{STAGE_IP_ROUTE, "mcast-not-joined", SEVERITY_INFO, PROOF_LAB, HAS(not_joined),
 	 .cause = "The packets are multicast to a group that no program has joined[ on {ifname}].",
@@ -705,12 +691,10 @@ const struct finding_row finding_rows[] = {
 	 .risk = "more kernel memory for fragments that never complete"},
 	{STAGE_IP_FRAG, "frag-arriving", SEVERITY_INFO, PROOF_LAB, HAS(arriving),
 	 .cause = "Datagrams arrive in fragments. If one fragment is lost, the whole datagram is lost.",
-	 .about = "RSS often puts fragments on another queue, and firewalls handle them badly.",
 	 .fix = "send datagrams that fit the MTU of the path"},
 	{STAGE_IP_FRAG, "frag-leaving", SEVERITY_INFO, PROOF_LAB, HAS(leaving),
 	 .cause = "Datagrams larger than the MTU leave in fragments. If one fragment is lost, the whole "
 		  "datagram is lost.",
-	 .about = "Receivers often put fragments on one queue, and firewalls handle them badly.",
 	 .fix = "send datagrams that fit the MTU of the path", .command = "ip link show"},
 	{STAGE_IP_FRAG, "ip_frag", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "Datagrams could not be reassembled: a fragment was lost, or the memory for fragments "
@@ -751,7 +735,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_UDP_LOOKUP, "udp-lookup-peer", SEVERITY_ERROR, PROOF_LAB, HAS(peer),
 	 .cause = "The socket on port {port}[ of {program}] is connected to {peer} and takes only packets "
 		  "of that peer. The lost packets came from other addresses.",
-	 .about = "The other senders get an ICMP message.",
 	 .fix = "send from {peer}, or do not connect the receiving socket",
 	 .command = "ss -uanp sport = :{port}"},
 	{STAGE_UDP_LOOKUP, "udp-lookup-address", SEVERITY_ERROR, PROOF_LAB, HAS(bound),
@@ -842,8 +825,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_RCVBUF, "rcvbuf-busy", SEVERITY_WARNING, PROOF_LAB, is_busy,
 	 .cause = "The receive buffer was full although {reader} ran all the time: it is too slow. A larger "
 		  "buffer only delays the loss.",
-	 .about = "UDP GRO instead of one call per packet, or work moved to other threads, also "
-		  "help.",
 	 .fix = "reduce the work per packet, use recvmmsg(), or add readers (SO_REUSEPORT)"},
 	{STAGE_RCVBUF, "rcvbuf-futex", SEVERITY_WARNING, PROOF_DATA, is_in_futex,
 	 .cause = "The receive buffer was full because {reader} waited for another thread of its program "
@@ -941,7 +922,6 @@ const struct finding_row finding_rows[] = {
 	{STAGE_TCP_LISTEN, "tcp-listen-own", SEVERITY_ERROR, PROOF_LAB, HAS(socket),
 	 .cause = "The accept queue of a listening TCP socket was full: its application asked for a short "
 		  "one.",
-	 .about = "Raising net.core.somaxconn does not help.",
 	 .seen = LISTENER, .setting = "a backlog of {room}[, net.core.somaxconn {somaxconn}]",
 	 .fix = "accept faster in the application, or pass a larger backlog to listen()",
 	 .command = "ss -ltn"},

@@ -20,8 +20,6 @@ void judge_add_change(struct check_finding *c, const struct change *change)
 struct check_finding *judge_add(struct check_findings *out, const struct facts *f, enum stage stage,
 				enum check_scope scope, struct finding_facts *facts)
 {
-	const char *ifname = facts->ifname;
-	const struct finding_row *row;
 	struct check_finding *c;
 	struct change change;
 
@@ -29,9 +27,8 @@ struct check_finding *judge_add(struct check_findings *out, const struct facts *
 		facts->window_ns = f->window_ns;
 	if (!facts->since)
 		facts->since = "boot";
-	row = finding_find(stage, facts);
-	if (!row)
-		return NULL;
+	if (!facts->loss_pps && facts->window_ns)
+		facts->loss_pps = (double)facts->lost * 1e9 / (double)facts->window_ns;
 	out->at = list_room(out->at, out->n, sizeof(*c));
 	c = &out->at[out->n];
 	*c = (struct check_finding){
@@ -39,13 +36,15 @@ struct check_finding *judge_add(struct check_findings *out, const struct facts *
 		.losing = facts->lost,
 		.asked = (f->port && facts->port == f->port) || (scope == CHECK_SOCKET && f->pid),
 		.loss_pps = facts->loss_pps,
-		.order = out->n++,
+		.order = out->n,
 	};
+	if (findings_for_stage(stage, facts, &c->finding, &change))
+		return NULL;
+	out->n++;
 	if (scope == CHECK_SOCKET)
 		snprintf(c->subject, sizeof(c->subject), "port %u", (unsigned)facts->port);
-	else if (ifname)
-		snprintf(c->subject, sizeof(c->subject), "%s", ifname);
-	finding_write(row, facts, &c->finding, &change);
+	else if (facts->ifname)
+		snprintf(c->subject, sizeof(c->subject), "%s", facts->ifname);
 	judge_add_change(c, &change);
 	return c;
 }
