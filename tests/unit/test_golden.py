@@ -30,7 +30,7 @@ GOLDEN = ROOT / "tests/golden"
 SOURCES = "json", "ledger", "args"
 VIEWS = {"txt": [], "csv": ["--csv"], "v.txt": ["-v"], "q.txt": ["-q"], "all.json": ["-j"],
          "redacted.txt": ["--redact"], "redacted.json": ["--redact", "-j"], "matrix.txt": ["--matrix"],
-         "second.txt": ["--number", "2"], "wide.txt": ["-v"],
+         "second.txt": ["--number", "2"], "headline.txt": ["--html", "-"], "wide.txt": ["-v"],
          "window.txt": ["--since", "2024-05-01T12:00:04Z", "--until", "2024-05-01T12:00:05Z"]}
 WIDTHS = {"wide.txt": 170}
 WIDTH = 80
@@ -59,6 +59,8 @@ def shown(result, options, width=None):
     else:
         done = pktledger(*args, cwd=GOLDEN, env=ENVIRONMENT)
         out = pretty(done.json) if "-j" in options else done.out
+        if "--html" in options:
+            out = "\n".join(re.findall("<h1>(.*?)</h1>", out) + Page(out).view["headlines"]) + "\n"
     return out + done.err + (f"exit status {done.status}\n" if done.status else "")
 
 
@@ -109,7 +111,7 @@ def output(name):
     width = WIDTHS.get(view)
     text = without_colour(shown(result, VIEWS[view], width))
     if view.endswith("txt"):
-        assert_tidy(text, width or WIDTH)
+        assert_tidy(text, 2 * WIDTH if view == "headline.txt" else width or WIDTH)
     if name in NAMED:
         (GOLDEN / name).write_text(text)
     expected = (GOLDEN / name).read_text()
@@ -133,6 +135,9 @@ def page(result):
     assert made.status == text.status in (0, 4) and made.err == text.err, (made.err, text.err)
     found = Page(made.out)
     assert found.pre == text.out, found.pre
+    told = pktledger("report", "-j", *words(result), cwd=GOLDEN, env=ENVIRONMENT).json
+    for key in "matrix", "comparison":
+        assert found.view.get(key) == told.get(key), (found.view, told)
     if RESULTS[result].endswith(".json"):
         (document,), golden = found.documents, json.loads((GOLDEN / RESULTS[result]).read_text())
         assert document["start"] == golden["start"], document["start"]
