@@ -176,6 +176,11 @@ static void on_served(void *arg, const struct server_served *v)
 	struct json_object *o;
 	const char *where;
 
+	if (s->cfg.stdio) {
+		if (*v->why)
+			log_warn("pktledger on the far end has failed: %s", v->why);
+		return;
+	}
 	address.port = 0;
 	where = num_text_endpoint(&address);
 	s->refused += v->refused;
@@ -266,21 +271,46 @@ static int check_listen(const struct recv_options *o, struct error *err)
 			   "connect could use this host");
 }
 
+/* stdout belongs to the protocol, so nothing else may be written there. */
+static int take_stdio(const struct recv_options *o, struct server_config *cfg, struct error *err)
+{
+	if (o->global.json || o->global.json_lines)
+		return error_usage(err, "leave it out", "with --stdio, stdout is for `run --to`");
+	if (isatty(STDIN_FILENO))
+		return error_usage(
+			err, "start `pktledger run --to USER@HOST` on the other host",
+			"--stdio is for a program at the other end, and stdin is a terminal");
+	watch_ignore_terminal();
+	cfg->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	cfg->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (cfg->in < 0 || cfg->out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot use stdin and stdout");
+	return 0;
+}
+
 /* Serves, and prints a line per run. Returns the exit status. */
 static int serve(const struct recv_options *o, struct error *err)
 {
 	const char *token = o->new_token ? o->new_token : o->token_file;
 	struct serving s = {
-		.cfg = {.spec = &o->spec, .listen = o->listen, .max_pps = o->max_rate.value},
+		.cfg = {.spec = &o->spec,
+			.listen = o->listen,
+			.stdio = o->stdio,
+			.max_pps = o->max_rate.value},
 		.insecure = o->insecure,
 	};
 	const struct server_view view = {on_listening, on_served, &s};
 	struct json_object *end;
 
+	/* a client with access to stdio could also send by other means */
+	if (o->stdio && !o->max_rate_set)
+		s.cfg.max_pps = 0;
+	if (o->stdio && take_stdio(o, &s.cfg, err))
+		return 0;
 	s.json = global_json_out(&o->global, "pktledger/recv/1");
 	s.cfg.listen.port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
 	if (!check_serve(o, err) && !check_listen(o, err) && !check_max_rate(&o->max_rate, err) &&
-	    !caps_require(&cmd_recv, "--serve", err) &&
+	    !caps_require(&cmd_recv, o->stdio ? "--stdio" : "--serve", err) &&
 	    (!o->new_token || !token_new(o->new_token, err)) &&
 	    (!token || !token_read(&s.cfg.token, token, err))) {
 		watch_block_signals();
@@ -294,44 +324,6 @@ static int serve(const struct recv_options *o, struct error *err)
 		json_out_once(s.json, "end", end);
 	}
 	return output_end(s.json, err);
-}
-
-static void on_stdio_served(void *arg, const struct server_served *v)
-{
-	(void)arg;
-	if (*v->why)
-		log_warn("pktledger on the far end has failed: %s", v->why);
-}
-
-/*
- * Serves over stdio. stdout belongs to the protocol, so nothing else may be written there. The rate
- * is only limited if requested, because a client with this access could also send by other means.
- */
-static int serve_stdio(const struct recv_options *o, struct error *err)
-{
-	const struct server_view view = {.on_served = on_stdio_served};
-	struct server_config cfg = {.spec = &o->spec, .stdio = true};
-
-	if (o->max_rate_set)
-		cfg.max_pps = o->max_rate.value;
-	if (o->global.json || o->global.json_lines)
-		return error_usage(err, "leave it out", "with --stdio, stdout is for `run --to`");
-	if (isatty(STDIN_FILENO))
-		return error_usage(
-			err, "start `pktledger run --to USER@HOST` on the other host",
-			"--stdio is for a program at the other end, and stdin is a terminal");
-	if (check_serve(o, err) || check_max_rate(&o->max_rate, err) ||
-	    caps_require(&cmd_recv, "--stdio", err))
-		return 0;
-	watch_ignore_terminal();
-	watch_block_signals();
-	caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
-	cfg.in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	cfg.out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (cfg.in < 0 || cfg.out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot use stdin and stdout");
-	server_run(&cfg, &view, err);
-	return 0;
 }
 
 static const char *const needs_with[] = {
@@ -351,10 +343,8 @@ static int recv_run(void *options, struct error *err)
 	};
 	static struct recv_result out;
 
-	if (o->serve)
+	if (o->serve || o->stdio)
 		return serve(o, err);
-	if (o->stdio)
-		return serve_stdio(o, err);
 	spec->rx = rx_ops_of(o->rx);
 	spec->tuning.receive.device = spec->ifname;
 	spec->fragments = o->ledger;
