@@ -113,8 +113,7 @@ bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, 
 
 /* Frames without a receiver */
 
-#define STRAYS	    32 /* frames that are enough */
-#define STRAY_KINDS 8
+#define STRAYS 32 /* frames that are enough */
 #define ANCILLARY(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (__u32)SKF_AD_OFF + (field))
 
 /* A socket that gets frames for others, with a VLAN tag, and of other protocols than IP and ARP. */
@@ -198,13 +197,10 @@ static bool describe_stray(const struct netns *ns, const struct sockaddr_ll *fro
 bool way_stray_read(const struct netns *ns, unsigned ifindex, uint64_t until_ns,
 		    struct way_stray *stray)
 {
-	struct {
-		struct way_stray is;
-		unsigned seen;
-	} kind[STRAY_KINDS] = {}, *most = kind;
-	int fd = stray_socket(ns, ifindex);
-	unsigned left = STRAYS, i;
+	int fd = stray_socket(ns, ifindex), votes = 0;
+	unsigned left = STRAYS;
 
+	*stray = (struct way_stray){};
 	while (fd >= 0 && left && clock_now() < until_ns) {
 		struct pollfd ready = {.fd = fd, .events = POLLIN};
 		char frame[64], control[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
@@ -228,16 +224,13 @@ bool way_stray_read(const struct netns *ns, unsigned ifindex, uint64_t until_ns,
 				    aux.tp_status & TP_STATUS_VLAN_VALID ? aux.tp_vlan_tci & 0xfff : 0,
 				    &is))
 			continue;
-		for (i = 0; i < STRAY_KINDS - 1 && kind[i].seen && strcmp(kind[i].is.what, is.what);)
-			i++;
-		kind[i].is = is;
-		kind[i].seen++;
-		most = kind[i].seen > most->seen ? &kind[i] : most;
+		if (!votes) /* Boyer-Moore: the kind of more than half of the frames */
+			*stray = is;
+		votes += strcmp(stray->what, is.what) ? -1 : 1;
 		left--;
 	}
 	fd_close(&fd);
-	*stray = most->is;
-	return most->seen;
+	return *stray->what;
 }
 
 /* Connection tracking */
