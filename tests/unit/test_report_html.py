@@ -319,6 +319,12 @@ def more_than_two_stand_one_below_the_other():
     ("a page that is cut", '<!DOCTYPE html><script type="application/json" '
      'class="pktledger-document" data-name="">{"sch', FAILED, "is cut"),
     ("no ledger", "something else", USAGE, "is not a ledger file"),
+    ("lines without a checksum", '{"event":"start"}\n', USAGE, "not of pktledger"),
+    ("blank lines", 12 * "\n", USAGE, "is not a ledger file"),
+    ("a list", "12345678 [1,2,3]\n", USAGE, "is not a ledger file"),
+    ("a ledger that is cut", '12345678 {"event":"sta', FAILED, ""),
+    ("of a version with more digits", '{"schema":"pktledger/run/10","start":{}}', USAGE, "another version"),
+    ("nothing", "", FAILED, ""),
 ])
 def bad_input(text, status, said):
     """What was there before stays."""

@@ -180,69 +180,6 @@ CASE_WITH(any_cut, NULL, remove_file)
 	}
 }
 
-CASE_WITH(spoilt_lines, NULL, remove_file)
-{
-	const struct ledgers_file *file;
-	struct ledgers *l;
-	char *text;
-	FILE *f;
-	long size;
-
-	write_trace(5);
-	f = fopen(path, "r+");
-	fseek(f, 0, SEEK_END);
-	size = ftell(f);
-	text = calloc(1, (size_t)size + 1);
-	rewind(f);
-	assert_int_equal(fread(text, 1, (size_t)size, f), size);
-	fseek(f, strstr(text, "*:5001") - text, SEEK_SET);
-	fputc('#', f);
-	fclose(f);
-	free(text);
-	l = load(0, UINT64_MAX);
-	assert_packets(json_get(only(l)->json, "sum"), 2 + 3 + 4 + 5);
-	file = l->file;
-	assert_int_equal(file->state.bad, 1);
-	assert_int_equal(file->state.bad_line, 2);
-	assert_false(file->state.cut);
-	ledgers_free(l);
-}
-
-static void write_text(const char *text, size_t len)
-{
-	FILE *f = fopen(path, "w");
-
-	assert_int_equal(fwrite(text, 1, len, f), len);
-	fclose(f);
-}
-
-CASE_WITH(foreign_files, NULL, remove_file)
-{
-	static const struct {
-		const char *text;
-		enum status status;
-	} rows[] = {
-		{"hello, world\n", STATUS_USAGE},
-		{"{\"event\":\"start\"}\n", STATUS_USAGE},
-		{"\n\n\n\n\n\n\n\n\n\n\n\n", STATUS_USAGE},
-		{"12345678 [1,2,3]\n", STATUS_USAGE},
-		{"12345678 {\"event\":\"sta", STATUS_FAILED}, /* cut */
-		{"{\"schema\":\"pktledger/run/10\",\"start\":{}}", STATUS_USAGE},
-		{"", STATUS_FAILED},
-	};
-	const char *const paths[] = {path};
-	const struct load_spec spec = {.path = paths, .n = 1, .until_ns = UINT64_MAX};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct error err = {};
-		struct ledgers *l;
-
-		write_text(rows[i].text, strlen(rows[i].text));
-		if (!ledgers_load(&l, &spec, &err) || err.status != rows[i].status || l)
-			fail_msg("'%s': %d %s", rows[i].text, err.status, err.message);
-	}
-}
-
 /* What is printed of them by -j would be no JSON. */
 CASE_WITH(values_that_json_has_not, NULL, remove_file)
 {
