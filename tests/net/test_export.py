@@ -227,7 +227,7 @@ def a_textfile_on_a_full_disk():
                 while file.write(bytes(1024)):
                     pass
             said = [process.stderr.readline(), process.stderr.readline()]
-            assert "No space left on device; it is tried again" in said[-1], said
+            assert "No space left on device (retrying at each interval)" in said[-1], said
             assert path.read_text().endswith('"} 1\n')
             fill.unlink()
             said.append(process.stderr.readline())
