@@ -58,8 +58,6 @@ static const struct check_finding *by_id(const struct check_findings *list, cons
 	return NULL;
 }
 
-/* What makes it sick. */
-
 static void backlog(struct host *h)
 {
 	move(h, "host", "softnet:cpu1:dropped", 50);
@@ -71,12 +69,6 @@ static void ring(struct host *h)
 
 	l->loss[l->n_losses++] = (struct link_loss){
 		.cause = NIC_RING, .class = NIC_LOSS, .counter = "rx_something", .lost = 40};
-}
-
-static void tap(struct host *h)
-{
-	h->f.taps.taps = 1;
-	h->f.taps.tap[0] = (struct facts_owner){.pid = 5, .process = "tcpdump"};
 }
 
 CASE(names_of_processes)
@@ -104,11 +96,11 @@ CASE(several_namespaces)
 	struct check_finding swapped;
 
 	ring(one);
-	tap(one);
+	one->f.taps.taps = 1;
 	move(one, "here", "Udp:RcvbufErrors", 0);
 	judge_host(one, &list);
 	check_findings_join(&all, &list, "", false);
-	tap(other);
+	other->f.taps.taps = 1;
 	backlog(other);
 	other->f.stack.conntrack = 900;
 	move(other, "here", "Ip:ReasmFails", 0);
@@ -185,7 +177,7 @@ CASE(changes_are_planned)
 	const struct check_finding *c;
 
 	ring(h); /* of a device that is not here */
-	tap(h);
+	h->f.taps.taps = 1;
 	move(h, "host", "softnet:cpu0:time_squeeze", 50);
 	move(h, "host", "softnet:cpu1:dropped", 50);
 	judge_host(h, &list);
