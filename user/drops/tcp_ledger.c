@@ -506,12 +506,13 @@ static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct 
 	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage, &r->outside);
 	struct tcp_flow *f;
 
+	/* also if TCP refused it, as it refuses what a SYN proxy sends (TSEcrRejected) */
+	if ((is == TCP_DROP_LOSS || is == TCP_DROP_UNSURE) && rec->has_ack)
+		add_ack(b, rec);
 	if (is == TCP_DROP_UNSURE)
 		is = rec->bytes && !rec->kind && !was_had(flow_at(b, r->flow), rec->end)
 			     ? TCP_DROP_LOSS
 			     : TCP_DROP_TWICE;
-	if (is == TCP_DROP_LOSS && rec->has_ack)
-		add_ack(b, rec);
 	f = flow_at(b, r->flow); /* add_ack() may have moved the flows */
 	if (is == TCP_DROP_NOTHING || rec->seq == rec->end)
 		return;
