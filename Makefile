@@ -56,7 +56,7 @@ BPFFLAGS := -O2 -g $(HERE) -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -W
 
 # Those that can do without functions of the kernel itself are built a second time without them, for
 # kernels that have none: bpf/skb.bpf.h.
-OLD  := balance checkpoint drops tcp test watch
+OLD  := balance probe drops tcp test watch
 BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c)) $(OLD:%=%_old)
 SKEL := $(BPF:%=$(B)/%.skel.h)
 # The rooms of user/, each with its archive. A room uses itself and those before it in this list, no

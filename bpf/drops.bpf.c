@@ -22,7 +22,7 @@
  * Plain store, no atomic: racing observers of one number write either cause, and both are valid.
  * Outcomes are byte-sized, so neighbours are not touched.
  */
-NUMBER_MAP(fates);
+NUMBER_MAP(outcomes);
 
 /* Shared with xsk.bpf.c: the word of the packet that its program just redirected on this CPU. */
 ONE_PER_CPU(cell, __u64);
@@ -80,12 +80,12 @@ static __always_inline __u32 cause_index(const struct trace_cause *cause)
 /*
  * The end of the packet itself overrules the end of a copy. Otherwise the first observer is right.
  */
-static __always_inline void settle_byte(__u8 *fate, __u32 index)
+static __always_inline void settle_byte(__u8 *outcome, __u32 index)
 {
-	__u8 old = *fate;
+	__u8 old = *outcome;
 
 	if (!old || (cause_is_copy[old] && !cause_is_copy[index & (TRACE_CAUSES - 1)]))
-		*fate = index;
+		*outcome = index;
 }
 
 /*
@@ -94,19 +94,19 @@ static __always_inline void settle_byte(__u8 *fate, __u32 index)
  */
 __noinline bool settle(__u64 word, __u32 index)
 {
-	__u8 *fate = number_byte(&fates, word, loss());
+	__u8 *outcome = number_byte(&outcomes, word, loss());
 
-	if (!fate)
+	if (!outcome)
 		return false;
-	settle_byte(fate, index);
+	settle_byte(outcome, index);
 	return true;
 }
 
 __noinline bool is_settled(__u64 word)
 {
-	__u8 *fate = number_byte(&fates, word, NULL);
+	__u8 *outcome = number_byte(&outcomes, word, NULL);
 
-	return fate && *fate;
+	return outcome && *outcome;
 }
 
 /* Returns true if an end is counted: ends of another run are not, unless the sender is unknown. */

@@ -55,7 +55,7 @@ struct trace_places {
 #define TRACE_PAGE_BITS	       12
 #define TRACE_PAGE_SIZE	       (1 << TRACE_PAGE_BITS)
 
-/* One element of the maps `fates`, `arrivals` and `seen`: one byte per packet. */
+/* One element of the maps `outcomes`, `arrivals` and `seen`: one byte per packet. */
 struct trace_page {
 	__u8 at[TRACE_PAGE_SIZE];
 };
@@ -268,7 +268,7 @@ enum trace_seen {
 	SEEN_ON_INIT = 0x80, /* while `current` was a thread of PID 1: tracing may be suppressed */
 };
 
-_Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
+_Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of outcomes");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
 _Static_assert(sizeof(struct trace_config) ==

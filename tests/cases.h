@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cmocka with what it wants included before it. CASE(name) { ... } is a case of the program that it
- * stands in: no list repeats it. A program has no main() unless something precedes its cases.
+ * cmocka and the headers that it needs. CASE(name) { ... } registers a case of its program, without
+ * a list of cases. A program needs main() only if something runs before its cases.
  */
 #ifndef PKTLEDGER_TESTS_CASES_H
 #define PKTLEDGER_TESTS_CASES_H

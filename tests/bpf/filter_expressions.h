@@ -20,8 +20,9 @@ struct expression {
 	unsigned depth;
 };
 
-/* What `$` and a letter stand for in templates: one of these. `z` is one of `P` or `J`, and `e` a
- * sum. */
+/*
+ * Replacements for `$` and a letter in templates. `z` is replaced by `P` or `J`, and `e` by a sum.
+ */
 static const char *const expression_words[EXPRESSION_LETTERS] = {
 	['4'] = "198.18.0.1,198.18.0.2,198.18.7.1,198.19.255.255,224.0.0.1",
 	['6'] = "2001:2::1,2001:2::2,2001:2:0:7::1,ff02::1",

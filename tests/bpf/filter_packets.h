@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Random frames, by rand(): whole and cut, with what filters look at and what makes them stumble:
- * VLAN tags, IPv4 options, fragments, chains of IPv6 headers, MPLS and PPPoE.
+ * Random frames from rand(), whole and truncated, with all fields that filters read: VLAN tags,
+ * IPv4 options, fragments, chains of IPv6 headers, MPLS and PPPoE.
  */
 #ifndef PKTLEDGER_TESTS_FILTER_PACKETS_H
 #define PKTLEDGER_TESTS_FILTER_PACKETS_H
@@ -19,7 +19,7 @@ struct packet_bytes {
 	uint8_t at[PACKET_MAX];
 	unsigned n;	 /* bytes that are there */
 	unsigned length; /* of the packet */
-	unsigned l3;	 /* offset of what follows the Ethernet header and its tags */
+	unsigned l3;	 /* offset after the Ethernet header and its tags */
 };
 
 static inline bool one_in(int n)
@@ -145,7 +145,7 @@ static inline void packet_arp(struct packet_bytes *p)
 	packet_address4(arp + 24);
 }
 
-/* Behind the type field, and its value. */
+/* Offset after the type field, and the value of the field. */
 static inline unsigned packet_l3(struct packet_bytes *p)
 {
 	switch (rand() % 12) {

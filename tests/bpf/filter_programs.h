@@ -87,7 +87,7 @@ static inline struct sock_filter program_jump(unsigned left)
 		(uint8_t)((unsigned)rand() % left), by == BPF_K ? program_number() : 0};
 }
 
-/* `left`: instructions behind it, at least 1. */
+/* `left`: number of following instructions, at least 1. */
 static inline struct sock_filter program_step(unsigned left)
 {
 	uint32_t word = (uint32_t)rand() % FILTER_MEMORY;

@@ -45,7 +45,7 @@ static inline struct test_bpf *open_test(void)
 
 struct loaded {
 	struct test_bpf *skel;
-	struct filter_test *test; /* what the next run gets */
+	struct filter_test *test; /* input of the next run */
 	int fd;
 };
 

@@ -28,7 +28,7 @@
 #define ETH_BYTES   14
 #define TAG_BYTES   4
 #define UDP_BYTES   8
-#define FILL_BYTES  20 /* payload behind the stamp */
+#define FILL_BYTES  20 /* payload after the sequence header */
 
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -186,8 +186,8 @@ static const struct frame_case {
 };
 
 /*
- * The program's return value for the first `len` bytes of the frame, which are replaced by what it
- * left of them; or -errno.
+ * Returns the program's return value for the first `len` bytes of the frame, or -errno. Replaces
+ * the bytes by the program's output.
  */
 static inline int64_t run_program(int fd, struct frame *f, unsigned len)
 {

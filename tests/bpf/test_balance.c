@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The checkpoints of a flow's balance, on real traffic between two namespaces: what arrives is
+ * The probes of a flow's balance, on real traffic between two namespaces: what arrives is
  * delivered, dropped or waits, whatever happens to it.
  */
 #include <arpa/inet.h>
@@ -53,7 +53,7 @@ static int bound(const struct netns *ns, uint16_t to)
 	return fd;
 }
 
-/* `and`: what follows the port in the expression. */
+/* `and`: the rest of the expression, after the port. */
 static void begin_with(const char *and, const struct balance_numbering *numbering)
 {
 	const struct balance_numbering none = {};
@@ -104,7 +104,7 @@ static void send_from(int fd, unsigned n, unsigned len)
 		assert_int_equal(sendto(fd, payload, len, 0, (const void *)&to, sizeof(to)), len);
 }
 
-/* One datagram, as long as `size`; waits until it is there. -1: none came. */
+/* Receives a datagram of up to `size` bytes. Returns -1 if no datagram arrived in time. */
 static int read_one(int fd, unsigned size, int flags)
 {
 	static uint8_t payload[65536];
@@ -115,7 +115,7 @@ static int read_one(int fd, unsigned size, int flags)
 		       : -1;
 }
 
-/* That many lie in the queue: each is peeked at, behind those before it. */
+/* Peeks at each of the datagrams in the queue, at an increasing offset. */
 static void await_arrival(int fd, unsigned n)
 {
 	struct timeval patience = {.tv_sec = PATIENT_S}, forever = {};
@@ -264,8 +264,8 @@ static struct flow_balance closes_unread(void)
 }
 
 /*
- * The queue is freed by an RCU callback, on top of whatever runs then. Where that is a thread of
- * PID 1, on a host that skips tracing there, nobody sees it: that is no balance, and done again.
+ * An RCU callback frees the queue, in the context of any thread. If the thread belongs to PID 1 on
+ * a host that skips tracing there, no event shows the drops. The case is then repeated.
  */
 CASE_WITH(closed_unread, open_sockets, close_sockets)
 {
@@ -319,7 +319,10 @@ static void read_named(int fd, unsigned n, unsigned size)
 	}
 }
 
-/* Two senders to one port; EXPR wants the second. Both kinds arrive before it begins, too. */
+/*
+ * Two senders use one port, and EXPR matches the second. Packets of both also arrive before the
+ * trace begins.
+ */
 static int other_sender(void)
 {
 	int other = bound(&lab.tx_ns, port + 1);
@@ -362,7 +365,7 @@ CASE_WITH(told_by_connection, open_sockets, close_sockets)
 	close(other);
 }
 
-/* A peek asks for a source, too; a read that does not is undecided. */
+/* A peek also asks for the source. A read without the source is undecided. */
 CASE_WITH(cannot_be_told, open_sockets, close_sockets)
 {
 	int other = other_sender();

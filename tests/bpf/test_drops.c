@@ -17,7 +17,7 @@
 #include "ledger/ledger.h"
 #include "experiment/site.h"
 #include "trace_abi.h"
-#include "checkpoint.skel.h"
+#include "probe.skel.h"
 
 #define STREAMS	  2
 #define LEN	  64 /* payload */
@@ -84,13 +84,13 @@ static void send_word(uint64_t word)
 
 static uint64_t word(unsigned slot, uint64_t n)
 {
-	return STAMP_WORD(tracer.fates.stream0 + slot, tracer.fates.base + n);
+	return STAMP_WORD(tracer.outcomes.stream0 + slot, tracer.outcomes.base + n);
 }
 
-static uint8_t fate(uint16_t slot, uint64_t n)
+static uint8_t outcome(uint16_t slot, uint64_t n)
 {
-	return *(volatile uint8_t *)&tracer.fates
-			.cause[fates_index(&tracer.fates, slot, tracer.fates.base + n)];
+	return *(volatile uint8_t *)&tracer.outcomes
+			.cause[outcomes_index(&tracer.outcomes, slot, tracer.outcomes.base + n)];
 }
 
 /* Waits a little. False: it was too long in all. */
@@ -102,29 +102,29 @@ static bool patient(time_t since)
 
 /*
  * Packets go in order, so when the end of this one is seen, nothing is under way any more. Its
- * fate is the last number of the last stream.
+ * outcome is the last number of the last stream.
  */
 static void send_marker(void)
 {
 	time_t begin = time(NULL);
 
 	send_word(word(STREAMS - 1, TRACE_PAGE_SIZE - 1));
-	while (!fate(STREAMS - 1, TRACE_PAGE_SIZE - 1)) {
+	while (!outcome(STREAMS - 1, TRACE_PAGE_SIZE - 1)) {
 		if (!patient(begin))
 			fail_msg("the end of a packet was not seen");
 	}
 }
 
-/* Numbers with a fate, the marker left out. */
+/* Numbers with a outcome, the marker left out. */
 static unsigned settled(void)
 {
 	unsigned n = 0;
 
 	for (uint16_t slot = 0; slot < STREAMS; slot++) {
 		for (uint64_t i = 0; i < TRACE_PAGE_SIZE; i++)
-			n += !!fate(slot, i);
+			n += !!outcome(slot, i);
 	}
-	return n - !!fate(STREAMS - 1, TRACE_PAGE_SIZE - 1);
+	return n - !!outcome(STREAMS - 1, TRACE_PAGE_SIZE - 1);
 }
 
 static struct trace_loss losses(void)
@@ -165,7 +165,7 @@ CASE_WITH(closed_port, open_tracer, close_tracer)
 	send_marker();
 	assert_int_equal(settled(), 1);
 	assert_int_equal(drops_packets(tracer.drops), 2);
-	assert_no_socket(fate(1, TRACE_PAGE_SIZE - 2), 2, 28 + LEN);
+	assert_no_socket(outcome(1, TRACE_PAGE_SIZE - 2), 2, 28 + LEN);
 	assert_int_equal(losses().foreign + losses().late + losses().stamp_unreadable, 0);
 }
 
@@ -193,7 +193,7 @@ CASE_WITH(place_is_the_callers, open_tracer, close_tracer)
 	send_marker();
 	name_causes();
 	assert_string_equal(
-		ledger_cause(&ledger, fate(STREAMS - 1, TRACE_PAGE_SIZE - 1))->named.location,
+		ledger_cause(&ledger, outcome(STREAMS - 1, TRACE_PAGE_SIZE - 1))->named.location,
 		place);
 	assert_int_equal(drops_read(d, cause, TRACE_CAUSES), 1);
 	assert_int_equal(ksym_find(tracer.ksyms, cause[0].cause.location, &caller), 0);
@@ -218,17 +218,17 @@ CASE_WITH(closed_port_ip6, open_tracer, close_tracer)
 	flow_stamp(payload, STAMP_LEN, word(0, 7), 0);
 	assert_int_equal(sendto(fd, payload, STAMP_LEN, 0, (void *)&to, sizeof(to)), STAMP_LEN);
 	close(fd);
-	while (!fate(0, 7))
+	while (!outcome(0, 7))
 		assert_true(patient(begin));
 	assert_int_equal(settled(), 1);
-	assert_no_socket(fate(0, 7), 1, 48 + STAMP_LEN);
+	assert_no_socket(outcome(0, 7), 1, 48 + STAMP_LEN);
 }
 
 CASE_WITH(other_runs_are_foreign, open_tracer, close_tracer)
 {
 	send_word(word(0, 3) + STAMP_SPAN);
 	send_word(word(0, 3) - (1ULL << 32));
-	send_word(STAMP_WORD(tracer.fates.stream0 - 1, tracer.fates.base));
+	send_word(STAMP_WORD(tracer.outcomes.stream0 - 1, tracer.outcomes.base));
 	send_word(word(STREAMS, 0));
 	send_marker();
 	assert_int_equal(losses().foreign, 4);
@@ -264,15 +264,15 @@ CASE_WITH(what_is_not_the_flow_is_nothing, open_tracer, close_tracer)
 /* The byte of a number that left the window is another number's by now. */
 CASE_WITH(late_numbers_settle_nothing, open_tracer, close_tracer)
 {
-	drops_set_tail(tracer.drops, 0, tracer.fates.base + 10);
+	drops_set_tail(tracer.drops, 0, tracer.outcomes.base + 10);
 	send_word(word(0, 9));
 	send_word(word(0, 10));
 	send_word(word(1, 9));
 	send_marker();
 	assert_int_equal(losses().late, 1);
-	assert_int_equal(fate(0, 9), 0);
-	assert_int_not_equal(fate(0, 10), 0);
-	assert_int_not_equal(fate(1, 9), 0);
+	assert_int_equal(outcome(0, 9), 0);
+	assert_int_not_equal(outcome(0, 10), 0);
+	assert_int_not_equal(outcome(1, 9), 0);
 	assert_int_equal(settled(), 2);
 }
 
@@ -348,8 +348,8 @@ CASE_WITH(a_receiver_counts_only_its_own_streams, open_tracer, close_tracer)
 }
 
 /*
- * A frame cut anywhere dies in the kernel's own checks. Behind its end lies what the memory held
- * before, which is a whole packet here: nothing is read there.
+ * The kernel's own checks drop a truncated frame. The memory after its end holds a complete packet,
+ * which must not be read.
  */
 CASE_WITH(truncated_frames_settle_nothing, open_tracer, close_tracer)
 {
@@ -404,7 +404,7 @@ CASE_WITH(own_end_stands_before_a_copys, open_tracer, close_tracer)
 	assert_int_equal(own, SENT + 1);
 	assert_true(copies > SENT / 2);
 	for (uint64_t n = 0; n < SENT; n++) {
-		const struct ledger_cause *c = ledger_cause(&ledger, fate(0, n));
+		const struct ledger_cause *c = ledger_cause(&ledger, outcome(0, n));
 
 		assert_non_null(c);
 		assert_string_equal(c->named.reason, "NO_SOCKET");
@@ -434,9 +434,9 @@ CASE_WITH(unread_datagrams_are_found, open_tracer, close_tracer)
 
 	assert_int_equal(unread(&lab.rx_ns, true), 5);
 	assert_int_equal(settled(), 5);
-	assert_int_equal(fate(1, 8), fate(0, 0));
+	assert_int_equal(outcome(1, 8), outcome(0, 0));
 	name_causes();
-	c = ledger_cause(&ledger, fate(0, 3));
+	c = ledger_cause(&ledger, outcome(0, 3));
 	assert_non_null(c);
 	assert_int_equal(c->named.stage, STAGE_SOCKET_CLOSE);
 	assert_string_equal(c->named.netns, "rx");
@@ -444,7 +444,7 @@ CASE_WITH(unread_datagrams_are_found, open_tracer, close_tracer)
 	close(fd);
 }
 
-/* What programs of faults redirect is followed as far as there is a target of that kind. */
+/* Packets that programs of faults redirect are followed if a target of that kind exists. */
 CASE_WITH(redirects_are_followed, open_tracer, close_tracer)
 {
 	int cpumap =
@@ -474,17 +474,17 @@ CASE_WITH(redirects_are_followed, open_tracer, close_tracer)
 	close(other);
 }
 
-/* Checkpoints have the same numbers and the same fragments. */
+/* Probes have the same numbers and the same fragments. */
 CASE_WITH(maps_are_shared, open_tracer, close_tracer)
 {
 	static const char *const names[] = {"tails", "fragments", "fragment_counts"};
-	struct checkpoint_bpf *checkpoints = checkpoint_bpf__open();
+	struct probe_bpf *probes = probe_bpf__open();
 
-	assert_non_null(checkpoints);
-	assert_int_equal(drops_share(tracer.drops, checkpoints->obj), 0);
+	assert_non_null(probes);
+	assert_int_equal(drops_share(tracer.drops, probes->obj), 0);
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct bpf_map_info info[2] = {};
-		const int fd[] = {bpf_object__find_map_fd_by_name(checkpoints->obj, names[i]),
+		const int fd[] = {bpf_object__find_map_fd_by_name(probes->obj, names[i]),
 				  drops_map_fd(tracer.drops, names[i])};
 
 		for (unsigned k = 0; k < 2; k++) {
@@ -494,11 +494,11 @@ CASE_WITH(maps_are_shared, open_tracer, close_tracer)
 		}
 		assert_int_equal(info[0].id, info[1].id);
 	}
-	checkpoint_bpf__destroy(checkpoints);
+	probe_bpf__destroy(probes);
 	drops_close(NULL);
 }
 
-/* Indices are given out up to that of the difference; what comes then shares one. */
+/* Indices are assigned up to the index of the difference. All later causes share an index. */
 CASE_WITH(table_of_causes_that_is_full, open_tracer, close_tracer)
 {
 	static const struct {

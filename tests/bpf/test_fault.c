@@ -38,7 +38,10 @@ static int64_t run_on(const struct bpf_program *prog, struct frame *f)
 	return run_program(bpf_program__fd(prog), f, f->len);
 }
 
-/* How often of RUNS the program says `verdict` to an ordinary packet; else it says `other`. */
+/*
+ * Counts in how many of RUNS runs the program returns `verdict` for an ordinary packet. All other
+ * runs must return `other`.
+ */
 static unsigned count_verdicts(const struct bpf_program *prog, uint32_t verdict, uint32_t other)
 {
 	struct frame f = frame_make((struct frame_spec){});
@@ -61,7 +64,7 @@ static void assert_share(unsigned n, double share)
 		fail_msg("%u of %u, not a share of %g", n, RUNS, share);
 }
 
-/* What a program says to frames with other bytes behind the IP header. */
+/* Verdicts for frames with other bytes after the IP header. */
 struct shown {
 	struct frame_spec spec;
 	uint8_t at[2];
@@ -238,7 +241,7 @@ CASE(deaf_to_questions)
 	fault_bpf__destroy(skel);
 }
 
-/* Whoever sends does not hear that his packets are too large. */
+/* The sender gets no message that its packets are too large. */
 CASE(untold_of_the_mtu)
 {
 	static const struct shown frames[] = {
@@ -314,7 +317,7 @@ CASE(fragments_that_are_hurt)
 	}
 }
 
-/* The number of what is redirected in vain is left for the tracer. */
+/* The number of a packet with a failed redirect is left for the tracer. */
 CASE(redirects_leave_the_number)
 {
 	static const enum fault_xdp_way ways[] = {FAULT_XDP_TO_NOWHERE, FAULT_XDP_TO_DEVICE};
@@ -385,7 +388,7 @@ CASE(xdp_drops_the_flow_only)
 }
 
 /* How far it got, for a loss between here and the stack. */
-CASE(xdp_is_a_checkpoint)
+CASE(xdp_is_a_probe)
 {
 	struct fault_bpf *skel = load((struct fault_config){});
 	int fd = bpf_program__fd(skel->progs.fault_xdp);
@@ -408,7 +411,7 @@ CASE(xdp_is_a_checkpoint)
 	fault_bpf__destroy(skel);
 }
 
-/* What is not dropped goes on to the receiver's program, whatever it is. */
+/* Packets that are not dropped reach the receiver's program. */
 CASE(xdp_goes_on_to_the_next)
 {
 	const struct bpf_insn insn[] = {
@@ -465,7 +468,10 @@ CASE(corrupted_checksums_are_wrong)
 	fault_bpf__destroy(skel);
 }
 
-/* Every checksum there is: another modulo 0xffff, never "none"; and "none" is left alone. */
+/*
+ * For each possible checksum: the result differs modulo 0xffff and is never "none". "none" stays
+ * unchanged.
+ */
 CASE(every_checksum_becomes_wrong)
 {
 	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The packet filter in the kernel against libpcap's own interpreter, on random expressions,
- * programs and packets. PKTLEDGER_SEED draws others, PKTLEDGER_FILTERS another number of them; a
- * failure names what it was given.
+ * Compares the packet filter in the kernel with libpcap's interpreter, for random expressions,
+ * programs and packets. PKTLEDGER_SEED changes the seed and PKTLEDGER_FILTERS the number of
+ * filters. A failure prints the filter and the packet.
  */
 #include "cases.h"
 #include "bpf/filter_expressions.h"
@@ -25,7 +25,7 @@ struct tally {
 	unsigned refused, matched, run;
 };
 
-/* One filter, and what may be counted as unread of its packets. */
+/* A filter, and the packets that may be counted as unread. */
 struct candidate {
 	const char *name;
 	struct filter_code layers[2];
@@ -73,7 +73,10 @@ static void print_packet(const struct packet_bytes *p)
 	print_error("\n");
 }
 
-/* The kernel's verdict on what was placed is libpcap's on `p`, as far as the kernel reads. */
+/*
+ * Compares the kernel's verdict on the packet in place with libpcap's verdict on `p`, within the
+ * bytes that the kernel reads.
+ */
 static void compare(struct candidate *c, const struct packet_bytes *p, enum filter_layer layer)
 {
 	const struct filter_code *code = &c->layers[layer];
@@ -93,7 +96,7 @@ static void compare(struct candidate *c, const struct packet_bytes *p, enum filt
 	c->unread_least += filter_pcap_match(code, p->at, p->n, p->length);
 }
 
-/* The packet's tag is beside it. */
+/* The tag is in the skb, not in the packet. */
 static void compare_tagged(struct candidate *c, const struct packet_bytes *p)
 {
 	unsigned type = p->at[TYPE] << 8 | p->at[TYPE + 1];

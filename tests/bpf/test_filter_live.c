@@ -17,7 +17,7 @@ static uint16_t ours; /* a port of this process alone: all drops of the host are
 static struct loaded tracer;
 static struct bpf_link *attached;
 
-/* Counts drops that match `prefix` with our port behind it. */
+/* Counts drops that match `prefix` followed by the port of the test. */
 static void trace(const char *prefix)
 {
 	struct filter *f = NULL;
@@ -47,7 +47,7 @@ static int end_trace(void **state)
 	return 0;
 }
 
-/* Packets end in order: when the last that counts is seen, those before it have ended too. */
+/* Packets end in order: when the last counted packet has ended, all earlier packets have ended. */
 static void await_drops(uint64_t n)
 {
 	const volatile typeof(tracer.skel->bss->dropped) *dropped = &tracer.skel->bss->dropped;
@@ -59,7 +59,7 @@ static void await_drops(uint64_t n)
 	assert_int_equal(unread(&tracer), 0);
 }
 
-/* To ports where nobody listens, one to another port before each to ours. */
+/* Sends to closed ports: before each packet to the port of the test, a packet to another port. */
 static void send_frames(struct frame_spec spec)
 {
 	const struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)lab.tx.ifindex};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Where the packet filter finds a packet of an skb, how long it takes it for, and what it does when
- * it cannot read enough.
+ * Tests where the packet filter finds the packet of an skb, which length it uses, and how it
+ * handles unreadable bytes.
  */
 #include "cases.h"
 #include "bpf/filter_run.h"
@@ -123,7 +123,7 @@ CASE(length_is_the_packets)
 	assert_true(filter_wants(expr, &t));
 }
 
-/* `vlan` sees a tag beside the packet; what does not ask for tags does not. */
+/* `vlan` matches a tag stored in the skb. Filters without `vlan` ignore the tag. */
 CASE(tag_beside_the_packet)
 {
 	const struct frame f = frame_make((struct frame_spec){});
@@ -146,7 +146,7 @@ CASE(tag_beside_the_packet)
 	assert_false(filter_wants("vlan", &t));
 }
 
-/* What is asked for is there but was not read: counted. Beyond the packet: not. */
+/* Unread bytes inside the packet are counted as unread, bytes after its end are not. */
 CASE(unreadable_is_counted)
 {
 	const struct frame f = frame_make((struct frame_spec){});
@@ -164,7 +164,7 @@ CASE(unreadable_is_counted)
 	assert_int_equal(unread(&l), 1);
 	unload(&l);
 
-	l = load_expression("ether[79] = 0"); /* the last byte, and the first behind it */
+	l = load_expression("ether[79] = 0"); /* the last byte, and the first byte after it */
 	place(l.test, &f);
 	assert_int_equal(f.len, 80);
 	l.test->tail = HEADROOM + 79;

@@ -81,7 +81,7 @@ static void load(struct sending *s, int family, unsigned payload, unsigned flows
 	load_shaped(s, family, payload, flows, paced, NULL, 0);
 }
 
-/* Runs the program on `input`; what it made of it is in s->frame. */
+/* Runs the program on `input` and stores the output in s->frame. */
 static unsigned run(struct sending *s, const uint8_t *input)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = input, .data_size_in = s->length,
@@ -155,7 +155,7 @@ CASE(test_numbers_follow_each_other)
 	}
 }
 
-/* The shortest frames, too short for a time: nothing is written behind the stamp. */
+/* The shortest frames have no room for a time: nothing is written after the sequence header. */
 CASE(test_smallest)
 {
 	struct sending s;
@@ -188,7 +188,7 @@ CASE(test_carries_the_time)
 	gen_bpf__destroy(s.skel);
 }
 
-/* A page comes back as a router, or anything else, left it. */
+/* The kernel reuses a page with the changes of a router or another program. */
 CASE(test_writes_spoilt_headers_anew)
 {
 	uint8_t spoilt[ROOM];
@@ -230,7 +230,7 @@ CASE(test_flows_take_turns)
 	}
 }
 
-/* The same as those of engines that ask the shape for each packet. */
+/* The sizes equal the sizes of engines that ask the shape for each packet. */
 CASE(test_flows_of_many_addresses)
 {
 	static const char *const first[] = {"198.18.0.253", "2001:2::fffd"};
@@ -262,7 +262,7 @@ CASE(test_flows_of_many_addresses)
 	}
 }
 
-/* Beyond the last 32 bits the program does not count. */
+/* The program counts in 32 bits only. */
 CASE(test_addresses_that_overflow)
 {
 	const struct shape shape = {
@@ -281,7 +281,7 @@ CASE(test_addresses_that_overflow)
 	assert_int_equal(tx_xdp_describe(&gen, frame, &cfg), 0);
 }
 
-/* Many ports, so that sums of every kind come up, 0 (which is to be written as 0xffff) too. */
+/* Many ports produce all kinds of sums, including 0, which has to be written as 0xffff. */
 CASE(test_checksum_of_every_port)
 {
 	struct sending s;
@@ -334,7 +334,7 @@ static unsigned run_until_dropped(struct sending *s)
 
 #define HOUR 3600000000000ULL
 
-/* What is not due takes no number. */
+/* A packet that is not due does not use a number. */
 CASE(test_keeps_the_pace)
 {
 	struct sending s;
@@ -354,8 +354,8 @@ CASE(test_keeps_the_pace)
 }
 
 /*
- * What is late is caught up: at once as much as two milliseconds hold, the rest faster than the
- * schedule; and no more than the debt, the rest is given up.
+ * Late packets are caught up: immediately up to two milliseconds' worth, then faster than the
+ * schedule, in total at most the debt. Later packets are skipped.
  */
 CASE(test_catches_up)
 {
@@ -409,7 +409,7 @@ CASE(test_follows_the_segments)
 	gen_bpf__destroy(s.skel);
 }
 
-/* What the tracer settles by: the words in the order of redirection. */
+/* The tracer resolves numbers by the words in the order of redirection. */
 CASE(test_leaves_the_words)
 {
 	int cpus = libbpf_num_possible_cpus();

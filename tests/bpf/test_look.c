@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `check` looks at namespaces of processes of this test, in each of which a socket loses what comes
- * over loopback. What others on this host lose meanwhile is not looked at.
+ * `check` examines namespaces of processes of this test, in each of which a socket loses packets
+ * from loopback. Losses of other programs on this host are ignored.
  */
 #include <netinet/in.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static struct {
 
 static volatile enum mode *mode; /* of each, shared with its process */
 
-/* Nobody listens there, of either family: no UDP socket shows it. */
+/* No socket of either family listens there, so no UDP socket shows the loss. */
 static void call_in_vain(int tx)
 {
 	const struct sockaddr_in udp = {.sin_family = AF_INET,
@@ -122,7 +122,7 @@ static int close_spaces(void **state)
 	return 0;
 }
 
-/* Where it is among the places; -1: it is none. */
+/* Returns the index among the places, or -1. */
 static int place_of(const struct look *l, unsigned i)
 {
 	for (unsigned p = 0; p < l->n; p++) {
@@ -166,7 +166,7 @@ static const struct check_finding *refused_in(const struct look *l, unsigned i)
 	return NULL;
 }
 
-/* What was refused is found there, with a command that is run there. */
+/* The refused packets are found in that namespace, with a command that runs there. */
 static void assert_refused(const struct look *l, unsigned i)
 {
 	const struct finding *found = &refused_in(l, i)->finding;
@@ -177,7 +177,7 @@ static void assert_refused(const struct look *l, unsigned i)
 		fail_msg("%u: %s", i, found->command);
 }
 
-/* The socket that nobody reads, and the one that sends to it, which has nothing to tell. */
+/* The socket that is not read, and the sending socket, which has no facts. */
 static void assert_sockets(const struct facts *f, unsigned i)
 {
 	assert_int_equal(f->socks.n, 2);
@@ -200,7 +200,7 @@ static void assert_sockets(const struct facts *f, unsigned i)
 		assert_in_range(r->burst, 1, s->drops);
 		assert_in_range(r->lost, 1, s->drops);
 		assert_true(r->run_ns < r->window_ns);
-		if (r->samples) /* else it waited for a CPU each time */
+		if (r->samples) /* otherwise the process waited for a CPU each time */
 			assert_in_range(r->queue_bytes, s->truesize, 3 * 2304);
 	}
 	if (f->self.xdp_features) /* Linux 6.3, where nothing is missing */
@@ -218,7 +218,10 @@ static void on_second(uint64_t elapsed_ns, uint64_t all_ns, unsigned losing)
 	latest_ns = all_ns;
 }
 
-/* Those that lose most are read, of the others the counters tell it; the slowest is waited for. */
+/*
+ * The sockets with the largest losses are sampled, counters show the losses of all others. The
+ * slowest is waited for.
+ */
 CASE(all_namespaces)
 {
 	const struct look_spec spec = {.on_second = on_second};
@@ -354,7 +357,7 @@ CASE(asked_for)
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	char path[64];
 
-	/* open in this namespace, too: that is the first */
+	/* also open in this namespace, which is the first */
 	for (unsigned own = 0; own < 2; own++) {
 		struct look *l = &at_port[own];
 
@@ -399,7 +402,7 @@ CASE(asked_for)
 	assert_int_equal(by_name.spaces, 0);
 	for (unsigned k = 0; k < 2; k++) {
 		const struct facts_sock *read = &by_name.at[0]->facts.socks.at[k];
-		/* by a tracepoint of Linux 6.3, as what this field is read from */
+		/* by a tracepoint of Linux 6.3, the source of this field */
 		bool traced = by_name.at[0]->facts.self.xdp_features, known = read->reads_known;
 
 		assert_int_equal(known, traced && read->port == TEST_PORT);
@@ -419,7 +422,10 @@ CASE(asked_for)
 	look_close(&nobody);
 }
 
-/* What sockets have not lost others have: the counters' window is within that of the sockets. */
+/*
+ * Losses that no socket shows belong to other programs: the window of the counters lies inside the
+ * window of the sockets.
+ */
 CASE(counters_within_sockets)
 {
 	struct facts_spec spec = {.port = TEST_PORT};
@@ -505,7 +511,7 @@ CASE(what_became_of_it)
 	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), 0);
 	assert_outcome(&remedy, REMEDY_NO_HELP);
 	assert_true(remedy.lost_pps_after > 0);
-	/* what has no subject any more, or another one */
+	/* findings without a subject, or with another subject */
 	other = *c;
 	strcpy(other.subject, "port 1");
 	other.loss_pps = 1;
@@ -521,7 +527,7 @@ CASE(what_became_of_it)
 
 static volatile int *buffer; /* SO_RCVBUF of bursts(), shared with its process */
 
-/* Bursts, each of which is read when it is over: so each loses what does not fit. */
+/* Each burst is read after its end, so each burst loses the packets that do not fit. */
 static void bursts(void)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
@@ -544,7 +550,7 @@ static void bursts(void)
 	}
 }
 
-/* The buffer that is advised is tried: it is enough, and not twice of what is. */
+/* The advised buffer is tried: it suffices, and is not twice the necessary size. */
 CASE(buffer_for_a_burst)
 {
 	struct look_spec spec = {.window_ns = SECOND};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Rules of nft and iptables-nft in a namespace of its own, and datagrams that they drop. */
+/* Rules of nft and iptables-nft in a separate namespace, and datagrams dropped by the rules. */
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static void send_to(int family, uint16_t port, unsigned packets)
 					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
 	int fd = socket_in(&ns, family, SOCK_DGRAM, 0);
 
-	for (unsigned i = 0; i < packets; i++) /* what is refused or dropped may be an error */
+	for (unsigned i = 0; i < packets; i++) /* refused or dropped packets may be an error */
 		sendto(fd, "x", 1, 0, family == AF_INET ? (const void *)&v4 : (const void *)&v6,
 		       family == AF_INET ? sizeof(v4) : sizeof(v6));
 	close(fd);
@@ -142,7 +142,7 @@ CASE_WITH(rules_of_a_hook, open_rules, close_rules)
 	expect(HOOK_BRIDGE_FORWARD, bridge);
 }
 
-/* What a counter had counted before is not said to be of now. */
+/* Earlier increments of a counter are not attributed to this trace. */
 CASE_WITH(only_what_moved, open_rules, close_rules)
 {
 	send_to(AF_INET, 9000, 5);

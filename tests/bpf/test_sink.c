@@ -205,7 +205,7 @@ CASE(test_leaves_others_alone)
 	unload(&r);
 }
 
-/* A number that left the window must not settle the one that has its place now. */
+/* A number that left the window must not resolve the number that has its place now. */
 CASE(test_late_numbers_settle_nothing)
 {
 	struct receiving r;
@@ -221,7 +221,7 @@ CASE(test_late_numbers_settle_nothing)
 	unload(&r);
 }
 
-CASE(test_pass_is_a_checkpoint)
+CASE(test_pass_is_a_probe)
 {
 	struct receiving r;
 
@@ -247,7 +247,7 @@ static void load_learning(struct receiving *r)
 	assert_int_equal(rx_prog_open(&r->prog, &cfg, &err), 0);
 }
 
-/* Streams that nobody has named, two of them in the middle. */
+/* Unknown streams, two of them in the middle. */
 CASE(test_learns_streams)
 {
 	const uint64_t first[] = {BASE + 3, BASE + 3 * SINK_WINDOW, BASE + (7ULL << 32) + 1};
@@ -287,7 +287,7 @@ CASE(test_learns_no_more_than_it_holds)
 		assert_int_equal(arrive(&r, AF_INET, i, BASE), XDP_DROP);
 	assert_int_equal(arrive(&r, AF_INET, SINK_LEARNED, BASE), XDP_PASS);
 	assert_int_equal(counts(&r).sums.foreign, 1);
-	/* what is far behind or ahead of a stream that is known */
+	/* numbers far before or after a known stream */
 	r.prog->tails->at[0] = BASE + 10;
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9), XDP_PASS);
 	assert_int_equal(counts(&r).sums.late, 1);

@@ -30,7 +30,7 @@
 #define LARGE_WINDOW (8 << 20)
 
 static struct run_spec spec;
-static const struct fates_numbers numbers = {TEST_BASE, TRACE_PAGE_SIZE, TEST_STREAM, 2};
+static const struct outcomes_numbers numbers = {TEST_BASE, TRACE_PAGE_SIZE, TEST_STREAM, 2};
 
 enum ends { LAB, PORTS, SENDS, RECEIVES };
 
@@ -111,7 +111,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 	va_end(args);
 }
 
-/* What is so in every experiment of its kind is not said. */
+/* Properties that all experiments of a kind share are omitted. */
 static void say_but(bool is, bool usual, const char *what)
 {
 	if (is != usual)
@@ -152,7 +152,7 @@ static int link_of(const char *name)
 	return -1;
 }
 
-/* How many of those that were sent; what was lost in part is by chance. */
+/* Returns the expected count among the sent packets. Partial losses are random. */
 static const char *amount(uint64_t n)
 {
 	static char text[16];
@@ -177,7 +177,7 @@ static void describe_end(void)
 		if (res.stage[i].packets)
 			say(" %s %s %s %s", stage_name(i), amount(res.stage[i].packets),
 			    res.stage[i].source, res.stage[i].scope);
-		else if (res.stage[i].events) /* of copies, or of what was delivered */
+		else if (res.stage[i].events) /* of copies, or of delivered packets */
 			say(" %s events %s", stage_name(i), amount(res.stage[i].events));
 	}
 	if (res.frame_bytes != PAYLOAD + 46)
@@ -203,7 +203,7 @@ static void describe_end(void)
 
 static unsigned notes;
 
-/* Those of faults, in their order, before one on what is not traced. */
+/* Drops of faults in their order, before a drop that is not traced. */
 static void take_note(void *arg, const char *note)
 {
 	if (notes < s.fx.n_notes)
@@ -311,15 +311,15 @@ static void stop_sending(void)
 static void close_one(void)
 {
 	uint64_t accepted, refused, sent = 0, next[TRACE_STREAMS] = {};
-	const struct fates *f = &s.tracer.fates;
+	const struct outcomes *f = &s.tracer.outcomes;
 
 	site_next(&s, next);
-	f->failed[fates_index(f, 0, f->base + 1)] = EPERM;
+	f->failed[outcomes_index(f, 0, f->base + 1)] = EPERM;
 	site_prepare(&s, next);
 	for (uint16_t t = 0; t < spec.threads && s.by_number; t++) {
 		for (uint64_t n = f->base; n < f->base + 2; n++)
 			say("%s%d", n == f->base ? " " : "",
-			    !!(f->seen[fates_index(f, t, n)] & SEEN_TX_DEVICE));
+			    !!(f->seen[outcomes_index(f, t, n)] & SEEN_TX_DEVICE));
 	}
 	site_fold(&s, next, NULL);
 	site_fold(&s, next, NULL);
@@ -345,7 +345,7 @@ static void close_both(void)
 	while ((!site_is_complete(&s) || (site_status(&s, &st), !st.idle)) && clock_now() < end)
 		pace_wait(1000000);
 	assert_true(clock_now() < end);
-	assert_int_equal(st.delivered + st.dropped, site_fates_seen(&s));
+	assert_int_equal(st.delivered + st.dropped, site_outcomes_seen(&s));
 	assert_int_equal(site_stop_receiving(&s, &err), 0);
 	assert_int_equal(site_stop_receiving(&s, &err), 0); /* it has */
 	site_status(&s, &st);
@@ -410,7 +410,7 @@ CASE(kinds_of_senders)
 	assert_kinds(SENDS, false);
 }
 
-/* As many numbers are kept as time may pass until their fates are known, at this rate. */
+/* As many numbers are kept as time may pass until their outcomes are known, at this rate. */
 CASE(windows)
 {
 	static const struct {
@@ -454,8 +454,7 @@ CASE(windows)
 	}
 }
 
-/* What lies in a socket that is closed unread is lost, also where the kernel's freeing is hidden.
- */
+/* Packets that are unread at close are lost, even if the host hides the kernel's drop events. */
 CASE(closed_unseen)
 {
 	const struct kind k = {.name = "unseen", .ends = LAB, .faults = "socket_close"};
@@ -474,7 +473,7 @@ CASE(closed_unseen)
 	close(other);
 }
 
-/* What the reader has not come to when time is over waits in its socket, and is not lost. */
+/* Packets that are unread at the end of the run wait in the socket and are not lost. */
 CASE(not_read_in_time)
 {
 	const struct kind k = {.name = "waits", .ends = LAB};
@@ -503,7 +502,7 @@ CASE(not_read_in_time)
 	site_close(&s);
 }
 
-/* What waits in queues of the kernel is not idle, and is in flight. */
+/* Packets in queues of the kernel are in flight. */
 CASE(what_waits)
 {
 	static const struct kind rows[] = {
@@ -531,7 +530,7 @@ CASE(what_waits)
 		assert_false(st.idle);
 		assert_int_equal(i == 0, st.in_qdiscs > 0);
 		assert_in_range(st.in_qdiscs, 0, spec.count);
-		s.fragments = false; /* then it is none of its own that waits there */
+		s.fragments = false; /* then the waiting packets belong to other programs */
 		site_status(&s, &st);
 		assert_int_equal(st.in_reassembly, 0);
 		site_stop_sending(&s, &(struct error){});
@@ -548,7 +547,7 @@ static bool routed(const struct endpoint *to)
 	       netdev_way(&s.lab.tx_ns, to) == s.lab.tx.ifindex;
 }
 
-/* A lab has them, what others have set up is left alone. */
+/* A test network has these settings. Settings of other programs stay unchanged. */
 CASE(destinations)
 {
 	static const struct {
@@ -579,7 +578,7 @@ CASE(destinations)
 	}
 }
 
-/* A lone AF_XDP sender knows by its engine what the device did not take. */
+/* The engine of a single-ended AF_XDP sender reports packets that the interface refused. */
 CASE(lost_at_the_device)
 {
 	const struct kind k = {.ends = SENDS, .spec = {.tx = &tx_xsk}};
@@ -655,7 +654,7 @@ CASE(receiver_that_fails)
 	close(other);
 }
 
-/* One end alone does without what it may not have, and says what that is. */
+/* A single end continues without a missing capability, and names it. */
 CASE(without_capabilities)
 {
 	static const int rows[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
@@ -680,7 +679,7 @@ CASE(without_capabilities)
 	netns_pop(saved);
 }
 
-/* One end alone that is to know its fates does not do without; one that receives does. */
+/* A single end that must know outcomes fails without the capability. A receiver continues. */
 CASE(without_capabilities_they_need)
 {
 	static const struct {
@@ -762,7 +761,7 @@ CASE(ports_that_are_no_veth)
 	lab_close(&taps);
 }
 
-/* What the sender's own queue dropped is of its namespace, whatever other host receives. */
+/* Drops in the sender's queue belong to its namespace, whichever host receives. */
 CASE(lost_by_the_sender)
 {
 	const struct kind k = {.ends = SENDS, .spec = {.ledger = 1, .payload = 1000}};

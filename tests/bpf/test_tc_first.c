@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A checkpoint at a tc hook comes before the programs of others, which may end the chain. */
+/* A probe at a tc hook comes before the programs of others, which may end the chain. */
 #include <arpa/inet.h>
 #include <linux/pkt_cls.h>
 
 #include "cases.h"
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
-#include "drops/checkpoint.h"
+#include "drops/probes.h"
 
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS */
 #define PATIENCE    10 /* seconds for what takes microseconds */
@@ -61,7 +61,7 @@ static void assert_next(char what)
 	assert_int_equal(got, what);
 }
 
-/* Somebody's program, which lets everything pass and asks nobody behind it. -1: no tcx here. */
+/* A foreign program that passes all packets and ends the chain. -1: no tcx on this kernel. */
 static int pass_all(int prog)
 {
 	int saved = netns_push(&lab.rx_ns), link;
@@ -72,7 +72,7 @@ static int pass_all(int prog)
 	return link;
 }
 
-/* At once, whoever else lists the links of the host just now and so has a reference to it. */
+/* The detach works immediately, even if another program lists links and holds a reference. */
 static void end_pass_all(int link)
 {
 	if (link >= 0)
@@ -103,7 +103,7 @@ CASE(runs_before_others)
 	close(drop);
 }
 
-/* What is next has its say. */
+/* The next program runs. */
 CASE(passes_on)
 {
 	int unspec = program(TC_ACT_UNSPEC), drop = program(TC_ACT_SHOT), theirs = pass_all(drop);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The observer of all drops is loaded and attached with all that can be asked of it: the verifier
- * of each kernel has to take it. What it counts: test_xdplosses.c and tests/net/test_trace*.py. */
+/*
+ * Loads and attaches the observer of all drops with every option, so that the verifier of each
+ * kernel checks it. test_xdplosses.c and tests/net/test_trace.py test its counts.
+ */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -52,7 +54,7 @@ static void takes(struct watch_spec *spec, const char *what)
 	watch_close(w);
 }
 
-/* `trace`, `trace EXPR`, `trace -w FILE EXPR`, each with --by flow too. */
+/* `trace`, `trace EXPR`, `trace -w FILE EXPR`, each also with --by flow. */
 CASE(with_filter_and_samples)
 {
 	for (unsigned n = 0; n < 8; n++) {
@@ -67,7 +69,7 @@ CASE(with_filter_and_samples)
 	}
 }
 
-/* --consumed, --bursts, senders, and what is left out. */
+/* --consumed, --bursts, senders, and exclusions. */
 CASE(with_all)
 {
 	for (unsigned n = 0; n < 2; n++) {

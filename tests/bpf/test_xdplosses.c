@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * XDP loses datagrams in every way that a pair of veths allows; each must be counted once: by the
- * observer of XDP's losses, by kfree_skb, or, where the kernel says nothing, by the driver's
- * counter with the events taken off.
+ * XDP loses datagrams in every way that a pair of veths allows. Each loss must be counted once: by
+ * the observer of XDP losses, by kfree_skb, or, if the kernel reports no event, by the driver's
+ * counter less the events.
  */
 #include <linux/if_link.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 #include "drops/owners.h"
 #include "xdp_lab.h"
 
-#define COUNT	    240 /* less than a veth's ring holds, should nobody empty it meanwhile */
+#define COUNT	    240 /* less than the capacity of a veth ring, in case the ring is not emptied */
 #define NO_VERDICT  9
 #define ANY	    UINT32_MAX
 #define NOT_THERE   4242 /* interface index */
@@ -23,13 +23,13 @@ enum way {
 	VERDICT,	  /* the program returns `value` */
 	REDIRECT,	  /* bpf_redirect() to the device `value` */
 	REDIRECT_DOWN,	  /* to a device that is down */
-	REDIRECT_NO_XMIT, /* to a veth whose peer has no NAPI */
+	REDIRECT_NO_XMIT, /* to a veth with a peer without NAPI */
 	EMPTY_SLOT,	  /* bpf_redirect_map() to nothing, flags `value` */
-	DEVMAP_PROGRAM,	  /* a devmap whose program returns `value` */
-	CPUMAP_PROGRAM,	  /* a cpumap whose program returns `value` */
+	DEVMAP_PROGRAM,	  /* a devmap with a program that returns `value` */
+	CPUMAP_PROGRAM,	  /* a cpumap with a program that returns `value` */
 	CPUMAP_FULL,	  /* a cpumap with a queue of `value`: it loses some, the rest goes on */
 	XSK_EMPTY,	  /* an AF_XDP socket without a buffer */
-	FAR_VERDICT,	  /* to a veth whose far end has a program that returns `value` */
+	FAR_VERDICT,	  /* to a veth with a program on its peer that returns `value` */
 };
 
 /* What COUNT datagrams are expected to become. */
@@ -184,7 +184,7 @@ static struct xdp_sum sum_xdp(const struct xdplosses *x, const struct loss_case 
 		struct verdict instead = xdplosses_judge(key, XDPLOSS_INSTEAD_OF_KFREE);
 		char name[WATCH_IFNAME];
 
-		/* those of a cpumap are in no namespace; nobody else here has any */
+		/* cpumap losses have no namespace, and no other program on this host causes them */
 		if (key->netns && key->netns != host.rx.inum && key->netns != host.far.inum &&
 		    key->netns != host.tx.inum)
 			continue;
@@ -242,7 +242,7 @@ static void read_counters(struct counters *c)
 	assert_int_equal(counters_read(c, &scope, 1), 0);
 }
 
-/* What the far end's driver counted and no event showed, by the table of counters. */
+/* Returns the losses that the peer's driver counted without an event, by the table of counters. */
 static uint64_t counted_by_driver(struct counters *before, const struct xdp_sum *events)
 {
 	struct nic_sample matched = {0};
@@ -346,7 +346,7 @@ static void run_case(void **state)
 	}
 	if (c->way == XSK_EMPTY)
 		check_socket();
-	/* what XDP then counts instead is exactly what kfree_skb tells with that place */
+	/* the XDP count then equals the kfree_skb count at that function */
 	assert_int_equal(xdp.instead - xdp.beside, kfree.redirect);
 	assert_int_equal(counted_by_driver(&before, &xdp), c->by_counter);
 

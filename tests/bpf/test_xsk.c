@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The program in front of AF_XDP sockets: what it takes, and the number that it leaves. */
+/*
+ * The program in front of AF_XDP sockets: the packets that it accepts, and the number that it
+ * records.
+ */
 #include <linux/if_xdp.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -140,7 +143,7 @@ CASE(without_a_socket_all_passes)
 	}
 }
 
-/* A frame that ends before the stamp does is none of the flow's. */
+/* A frame that ends inside the sequence header does not belong to the flow. */
 CASE(truncated_frames_pass)
 {
 	enter_socket(true);

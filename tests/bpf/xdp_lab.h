@@ -110,7 +110,7 @@ static int cpumap(unsigned size, int program)
 	return fd;
 }
 
-/* An XSKMAP with a socket at queue 0 of pl-b whose fill ring nobody fills. */
+/* An XSKMAP with a socket at queue 0 of pl-b, with an empty fill ring. */
 static int xskmap(void)
 {
 	struct xdp_umem_reg umem = {.len = FRAMES * 4096, .chunk_size = 4096};
@@ -145,7 +145,7 @@ static void attach(unsigned which, const struct netns *ns, const char *ifname, i
 	int saved = netns_push(ns), link = -EBUSY;
 
 	assert_true(saved >= 0);
-	/* whoever lists links holds the one before for a moment */
+	/* a program that lists links holds the previous link for a moment */
 	for (unsigned tries = 0; link == -EBUSY && tries < 200; tries++) {
 		link = bpf_link_create(prog, (int)if_nametoindex(ifname), BPF_XDP, &opts);
 		if (link == -EBUSY)
@@ -156,7 +156,7 @@ static void attach(unsigned which, const struct netns *ns, const char *ifname, i
 	netns_pop(saved);
 }
 
-/* Puts the case's program at b; what it needs beside is kept for undo(). */
+/* Attaches the program of the case at b and keeps its other objects for undo(). */
 static void close_fd(int *fd)
 {
 	if (*fd >= 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The field Accept of a scrape: what is not asked for changes nothing. */
+/* The field Accept of a scrape: unknown media types change nothing. */
 #include "fuzz.h"
 
 #include "report/http.h"

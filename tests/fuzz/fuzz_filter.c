@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A filter expression up to the first NUL, the packet that it judges behind it. */
+/* A filter expression up to the first NUL, followed by a packet. */
 #include "fuzz.h"
 
 #include "drops/filter.h"

@@ -31,7 +31,7 @@ static void in_one_line(const uint8_t *bytes, uint32_t length, bool ethernet, ui
 	MUST(packet_headers(&p) <= length);
 }
 
-/* Each step is given what it may read and no more: a sanitizer sees a byte behind that. */
+/* Each step gets exactly the bytes that it may read: a sanitizer detects any further read. */
 static void steps(struct headers *h, const uint8_t *bytes, uint32_t n)
 {
 	unsigned steps = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Ledger files: each whole line is shown once, what was cut is counted. */
+/* Ledger files: each complete line is shown once, truncated lines are counted. */
 #include "lines.h"
 
 #include "report/ledgerfile.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Rates, sizes, times and shapes: what was read, written as text, reads back as the same. */
+/* Rates, sizes, times and shapes: a parsed value, written as text, parses to the same value. */
 #include "fuzz.h"
 
 #include "traffic/shape.h"

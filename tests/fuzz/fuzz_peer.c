@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What another host says: lines of a control connection, and the fates that it tells. */
+/* What another host says: lines of a control connection, and the outcomes that it tells. */
 #include "lines.h"
 
 #include <errno.h>
@@ -13,23 +13,23 @@ static const struct record_field *const tables[] = {
 	msg_upto,  msg_outcomes, msg_time, msg_error, msg_end, msg_cause,
 };
 
-static struct fates fates;
+static struct outcomes outcomes;
 static struct join join;
 
 static void open_books(void)
 {
-	const struct fates_numbers numbers = {
+	const struct outcomes_numbers numbers = {
 		.base = 1ULL << 32, .window = TRACE_PAGE_SIZE, .stream0 = 1, .streams = 2};
 	struct error err = {0};
 
-	if (!fates.cause) {
-		fates_init_given(&fates, &numbers);
-		MUST(!fates_map(&fates, -1, -1, -1, &err));
+	if (!outcomes.cause) {
+		outcomes_init_given(&outcomes, &numbers);
+		MUST(!outcomes_map(&outcomes, -1, -1, -1, &err));
 	}
-	join_init(&join, &fates, true);
+	join_init(&join, &outcomes, true);
 }
 
-/* What was read can be said again, and is understood. */
+/* A parsed message can be written and parsed again. */
 static void take_all(struct json_object *msg)
 {
 	static struct result kept; /* the largest of all */
@@ -56,7 +56,7 @@ static void take_plan(struct json_object *msg)
 	MUST(plan.spec.payload <= UINT16_MAX && plan.spec.rate_pps >= 0);
 }
 
-static void take_fates(struct json_object *msg)
+static void take_outcomes(struct json_object *msg)
 {
 	static struct runs shown;
 	const char *at = shown.text;
@@ -67,7 +67,7 @@ static void take_fates(struct json_object *msg)
 	run = (struct range){.stream = shown.slot, .last = shown.first - 1};
 	while (runs_next(&at, &run)) {
 		if (!join_check(&join, &run))
-			MUST(run.stream < fates.streams && run.last < fates.window);
+			MUST(run.stream < outcomes.streams && run.last < outcomes.window);
 	}
 }
 
@@ -79,7 +79,7 @@ static void take(struct json_object *msg)
 	take_plan(msg);
 	if (!msg_take_cause(msg, &cause))
 		MUST(join_cause(&join, cause.raw.index));
-	take_fates(msg);
+	take_outcomes(msg);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

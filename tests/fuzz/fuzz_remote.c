@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the other host of `run --to` says, whatever it is asked: the client's side of the wire. */
+/* Messages of the other host of `run --to`, in any order: the client's side of the connection. */
 #include "lines.h"
 #include "site.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What `report`, and `check --from`, make of a file that somebody has sent, in all forms. Lines
- * behind an `L` get the checksum of a ledger, which no chance would find; all else is a file as it
- * is: what -j has printed, a page, a capture.
+ * `report` and `check --from` with a foreign file, in all output formats. Lines after an `L` get
+ * the checksum of a ledger line, which random bytes would never have. All other input is used
+ * unchanged: -j output, a page, a capture.
  */
 #include "lines.h"
 
@@ -100,7 +100,7 @@ static void show_beside(struct ledgers *l, const struct ledgers_document *a,
 		show_text(view, l);
 }
 
-/* The file beside itself. */
+/* The file twice. */
 static void show_twice(const char *path)
 {
 	char again[32];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a client of `recv --stdio` says, in whatever order: the server's side of the wire. */
+/* Messages of a client of `recv --stdio`, in any order: the server's side of the connection. */
 #include "lines.h"
 #include "site.h"
 
 #include "experiment/remote.h"
 
-/* What it reads of this host takes longer than all else. */
+/* Reading the facts of this host takes most of the time. */
 struct json_object *env_read(const struct lab *lab)
 {
 	(void)lab;

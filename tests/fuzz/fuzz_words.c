@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Texts with a language of their own: moments, faults, series of values, presets, the journal. */
+/* Texts with their own syntax: times, faults, series of values, presets, the journal. */
 #include "fuzz.h"
 
 #include "base/clock.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Structure for harnesses whose input is a JSON value a line: ledgers, the wire between two hosts,
- * what nft prints. Lines, members and values are changed, and checksums made right again. To be
- * included once, by who has no mutator of its own.
+ * A mutator for harnesses with one JSON value per line as input: ledgers, messages between two
+ * hosts, nft output. Changes lines, members and values, and corrects checksums. Include it once, in
+ * harnesses without their own mutator.
  */
 #ifndef PKTLEDGER_TESTS_FUZZ_LINES_H
 #define PKTLEDGER_TESTS_FUZZ_LINES_H
@@ -64,7 +64,7 @@ static size_t fuzz_length(const uint8_t *p, size_t size)
 	return strnlen((const char *)p, size);
 }
 
-/* A part of some place; of no length: there is none. */
+/* A random part of the text. Length 0: none. */
 static struct fuzz_part fuzz_pick(enum fuzz_kind kind, const uint8_t *data, size_t size)
 {
 	const size_t from = fuzz_random(size);
@@ -152,7 +152,7 @@ static void fuzz_alike(struct fuzz_out *o, const struct fuzz_part *p)
 	free(text);
 }
 
-/* Left out, replaced by another or by what is like it, or more of them. */
+/* Removes the value, replaces it by another or a similar value, or repeats it. */
 static void fuzz_change(struct fuzz_out *o, const uint8_t *data, size_t size)
 {
 	const enum fuzz_kind kind = !fuzz_random(4) ? FUZZ_LINE : 1 + fuzz_random(2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A site that needs no kernel, in place of the real one, for the harnesses of what two hosts say to
- * each other: it has fates, of which most are open, and causes; its ends only count. Asked for what
- * it cannot have, it aborts. Time passes as it is looked at. To be included once.
+ * A site without a kernel, for the harnesses of the protocol between two hosts. It has outcomes,
+ * most of them open, and causes. Its ends only count. It aborts on requests that it cannot fulfil.
+ * Time advances with each read. Include it once.
  */
 #ifndef PKTLEDGER_TESTS_FUZZ_SITE_H
 #define PKTLEDGER_TESTS_FUZZ_SITE_H
@@ -18,11 +18,11 @@
 #include "experiment/msg.h"
 
 #define SITE_WINDOW 4096
-#define SITE_MOST   (1 << 18) /* bytes of a map of fates */
+#define SITE_MOST   (1 << 18) /* bytes of a map of outcomes */
 #define SITE_STEP   64	      /* numbers that a sender sends until it is asked again */
 #define SITE_COUNT  500	      /* of each stream */
 
-/* Not that of libFuzzer, which goes by another. */
+/* Replaces the clock of pktledger. libFuzzer uses another clock. */
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
 	static uint64_t now_ns = 1000000000;
@@ -129,10 +129,10 @@ static void site_causes(struct site *s)
 int site_open(struct site *s, const struct run_spec *spec, const struct experiment_view *view,
 	      struct error *err)
 {
-	const struct fates_numbers own = {
+	const struct outcomes_numbers own = {
 		.base = 1ULL << 32, .window = SITE_WINDOW, .stream0 = 7, .streams = 2};
-	const struct fates_numbers *numbers = spec->numbers ? spec->numbers : &own;
-	struct fates *f = &s->tracer.fates;
+	const struct outcomes_numbers *numbers = spec->numbers ? spec->numbers : &own;
+	struct outcomes *f = &s->tracer.outcomes;
 
 	(void)view;
 	memset(s, 0, sizeof(*s));
@@ -142,12 +142,12 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	s->receives = spec->rx && !(spec->far && !spec->reverse);
 	s->lone = !s->sends || !s->receives;
 	s->by_number = s->moving = true;
-	MUST(s->sends != s->receives && fates_numbers_valid(numbers));
+	MUST(s->sends != s->receives && outcomes_numbers_valid(numbers));
 	MUST(spec->threads == numbers->streams);
 	if (numbers->streams * numbers->window > SITE_MOST)
 		return error_set(err, STATUS_FAILED, -ENOMEM, "less", "too much");
-	fates_init_given(f, numbers);
-	MUST(!fates_map(f, -1, -1, -1, err));
+	outcomes_init_given(f, numbers);
+	MUST(!outcomes_map(f, -1, -1, -1, err));
 	for (size_t i = 0; i < f->bytes; i += 5)
 		f->seen[i] = SEEN_TX_DEVICE;
 	for (size_t i = 0; i < f->bytes; i += 7)
@@ -160,7 +160,7 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 
 void site_close(struct site *s)
 {
-	fates_unmap(&s->tracer.fates);
+	outcomes_unmap(&s->tracer.outcomes);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -178,7 +178,7 @@ void site_start(struct site *s)
 
 void site_next(const struct site *s, uint64_t next[TRACE_STREAMS])
 {
-	const struct fates *f = &s->tracer.fates;
+	const struct outcomes *f = &s->tracer.outcomes;
 
 	for (unsigned t = 0; s->sender && t < f->streams; t++) {
 		ends.next[t] += s->started && !s->stopped ? SITE_STEP : 0;
@@ -194,7 +194,7 @@ void site_count(struct site *s, unsigned slot, uint64_t *sent, uint64_t *refused
 	*refused = 0;
 }
 
-uint64_t site_fates_seen(const struct site *s)
+uint64_t site_outcomes_seen(const struct site *s)
 {
 	return s->started;
 }
@@ -266,7 +266,7 @@ static void count_range(void *arg, const struct range *r)
 {
 	const struct folding *f = arg;
 
-	tally_add(&f->site->ledger.tally, &f->site->tracer.fates, r);
+	tally_add(&f->site->ledger.tally, &f->site->tracer.outcomes, r);
 	if (f->visitor)
 		f->visitor->range(f->visitor->arg, r);
 }
@@ -281,14 +281,14 @@ static void join_range(void *arg, const struct range *r)
 /* What costs time by the number: never more numbers than there are. */
 void site_fold(struct site *s, const uint64_t *upto, const struct range_visitor *visitor)
 {
-	struct fates *f = &s->tracer.fates;
+	struct outcomes *f = &s->tracer.outcomes;
 	struct folding folding = {s, visitor};
 	const struct range_visitor each = {s->join ? join_range : count_range, &folding};
 
 	for (unsigned t = 0; t < f->streams; t++) {
 		MUST(upto[t] + f->base <= f->tail[t] ||
 		     upto[t] + f->base - f->tail[t] <= f->window);
-		fates_fold(f, (uint16_t)t, f->base + upto[t], s->ledger.ignored, &each);
+		outcomes_fold(f, (uint16_t)t, f->base + upto[t], s->ledger.ignored, &each);
 	}
 }
 
@@ -304,7 +304,7 @@ void site_describe(const struct site *s, struct result *res)
 
 void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
 {
-	ledger_close(&s->ledger, in_queues, s->tracer.fates.stream0, 100, res);
+	ledger_close(&s->ledger, in_queues, s->tracer.outcomes.stream0, 100, res);
 }
 
 void site_end(struct site *s, struct result *res)

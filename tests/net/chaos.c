@@ -51,7 +51,7 @@ static bool calls_kernel(const union bpf_attr *attr)
 	return false;
 }
 
-/* 0, or what the kernel says. */
+/* Returns 0 or the error of the kernel. */
 static int refuse(int command, const union bpf_attr *attr)
 {
 	if (command == BPF_MAP_CREATE && is_listed("CHAOS_NO_MAP", attr->map_name))

@@ -571,7 +571,7 @@ def hundred_thousand_flows():
 @table([("run", ["-t", "3"]), ("AF_XDP", ["-t", "3", "--tx", "xsk", "--rx", "xsk"]),
         ("live frames", ["-t", "3", "--tx", "xdp", "--rx", "xdp"])] if EVERYTHING else [])
 def stopped_for_two_seconds(args):
-    """What was owed meanwhile is not sent all at once, and each number has its fate."""
+    """What was owed meanwhile is not sent all at once, and each number has its outcome."""
     with started("run", "--json-lines", "-I", "50ms", "--rate", "20k", *args) as process:
         process.lines = [process.stdout.readline()]
         until_sent(process)

@@ -275,8 +275,8 @@ def a_gap_that_is_longer_than_the_window():
     stream, base, window, jump = 7, 5 << 32, 1 << 21, 4000000
     numbers = [*range(base, base + 500), *range(base + jump, base + jump + 500)]
     lines = received(stream, numbers)
-    fates = {line["data"]["id"]: line["data"]["outcome"] for line in lines if line["event"] == "outcome"}
-    runs = [(first - base, last - base, fates[i]) for line in lines if line["event"] == "outcomes"
+    outcomes = {line["data"]["id"]: line["data"]["outcome"] for line in lines if line["event"] == "outcome"}
+    runs = [(first - base, last - base, outcomes[i]) for line in lines if line["event"] == "outcomes"
             for first, last, i in line["data"]["ranges"]]
     assert runs[0] == (0, 499, "delivered"), runs
     unknown = [run for run in runs if run[2] == "unknown"]
@@ -371,9 +371,9 @@ def with_a_clock_behind(lines):
         stream["fastest_ns"] -= 3600 * 10 ** 9
 
 
-def without_some_fates(lines):
-    fates = [line for line in lines if line["event"] == "outcomes"]
-    lines.remove(fates[len(fates) // 2])
+def without_some_outcomes(lines):
+    outcomes = [line for line in lines if line["event"] == "outcomes"]
+    lines.remove(outcomes[len(outcomes) // 2])
 
 
 @thorough
@@ -451,7 +451,7 @@ def ledgers_that_are_not_whole():
         end = document["end"]
         assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
     Path(fleet.file("x")).unlink()
-    with changed(fleet, "b", without_some_fates):  # each line is right, and some are not there
+    with changed(fleet, "b", without_some_outcomes):  # each line is right, and some are not there
         assert fleet.report("-j", names=("a", "c", "d", "x")).status == BROKEN
 
 

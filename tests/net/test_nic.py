@@ -169,7 +169,7 @@ IN_LAB = ["--netns", RX], ["--lab", NAME, "--fault", "xsk:ring"]
     ("AF_XDP ring full", "xsk", *IN_LAB, ["--rx", "xsk"]),
 ]))
 def as_many_as_in_the_ledger(stage, which, place, options):
-    """`run` knows the fate of each number, and trace, which does not, says the same."""
+    """`run` knows the outcome of each number, and trace, which does not, says the same."""
     with lab():
         ledger, document = run_under_trace(which, "-c", "20k", *place, *options)
         assert lost(ledger)[stage] > 0, lost(ledger)

@@ -219,7 +219,7 @@ def test_keep_is_shorter_than_the_trace():
 
 @case
 def test_what_run_printed():
-    """To the byte; the fates of all numbers add up to the ledger, unless a line is lost."""
+    """To the byte; the outcomes of all numbers add up to the ledger, unless a line is lost."""
     with directory() as path:
         file = path / "ledger"
         result = assert_ran(pktledger("run", "-c", "20k", "--rate", "100k", "--fault",
@@ -229,10 +229,10 @@ def test_what_run_printed():
         whole = only(report(file))
         assert_valid(whole)
         assert whole["outcomes_agree"] is True
-        fates = {f.get("stage", f["outcome"]): f["packets"] for f in whole["outcomes"]}
-        assert fates["delivered"] == whole["end"]["delivered"], (fates, whole["end"])
-        assert fates["netfilter"] == lost(whole)["netfilter"], (fates, whole["end"])
-        assert sum(fates.values()) == 20000, fates
+        outcomes = {f.get("stage", f["outcome"]): f["packets"] for f in whole["outcomes"]}
+        assert outcomes["delivered"] == whole["end"]["delivered"], (outcomes, whole["end"])
+        assert outcomes["netfilter"] == lost(whole)["netfilter"], (outcomes, whole["end"])
+        assert sum(outcomes.values()) == 20000, outcomes
         page = pktledger("report", "--html", str(path / "page.html"), str(file))
         assert page.status == 0 and not page.out, page
         assert Page((path / "page.html").read_text()).pre == text.out

@@ -37,7 +37,7 @@ def causes(document, stage):
 
 
 def assert_wire(document, which=3):
-    """Found by the difference of two named checkpoints, to the packet."""
+    """Found by the difference of two named probes, to the packet."""
     end, start = document["end"], document["start"]
     expected = sum(share(which, s["count"]) for s in start["streams"])
     row = next(s for s in end["stages"] if s["stage"] == "wire")
@@ -229,7 +229,7 @@ def legs_of_clocks_that_may_differ():
 
 
 @thorough
-def a_ledger_file_has_the_fate_of_each_number():
+def a_ledger_file_has_the_outcome_of_each_number():
     with Hosts() as hosts, tempfile.NamedTemporaryFile() as file:
         os.unlink(file.name)
         hosts.drop("m", "forward", 3)
@@ -237,9 +237,9 @@ def a_ledger_file_has_the_fate_of_each_number():
         text = Path(file.name).read_text()
         lines = [json.loads(line.split(" ", 1)[1]) for line in text.splitlines()]
         Path(file.name).touch()
-        fates = {line["data"]["id"]: line["data"] for line in lines if line["event"] == "outcome"}
+        outcomes = {line["data"]["id"]: line["data"] for line in lines if line["event"] == "outcome"}
         wire = [r for line in lines if line["event"] == "outcomes" for r in line["data"]["ranges"]
-                if fates[r[2]].get("stage") == "wire"]
+                if outcomes[r[2]].get("stage") == "wire"]
         assert [r[:2] for r in wire] == [[n, n] for n in range(3, COUNT, EACH)], wire[:3]
 
 
@@ -514,7 +514,7 @@ STATUS = {"type": "status", "running": True, "idle": False, "caught_up": True, "
 CAUSE = {"type": "cause", "reason": "X", "location": None, "ifname": None, "netns": None,
          "stage": "rcvbuf", "direction": "rx", "hook": None, "id": 3, "events": 0, "packets": 0,
          "bytes": 0, "memory": 0}
-FATES = {"type": "outcomes", "slot": 0, "first": 0, "runs": "10007"}  # one, delivered
+OUTCOMES = {"type": "outcomes", "slot": 0, "first": 0, "runs": "10007"}  # one, delivered
 ANSWERS = {"login": line(type="welcome", port=PORT, max_pps=0.0), "plan": line(**READY),
            "time": line(type="time", tai_ns=0), "start": line(**STATUS), "status": line(**STATUS),
            "stop": line(**STATUS), "fold": line(type="folded")}
@@ -554,8 +554,8 @@ def liar(hosts, to, answer):
 
 LIES = [
     ("a sender that is further than it can be", "status", {**STATUS, "next": [1 << 60]}, ["-R"]),
-    ("the same fates for ever", "fold", FATES, []),
-    ("fates of nothing", "fold", {**FATES, "runs": ""}, []),
+    ("the same outcomes for ever", "fold", OUTCOMES, []),
+    ("outcomes of nothing", "fold", {**OUTCOMES, "runs": ""}, []),
     ("the same cause for ever", "fold", CAUSE, []),
     ("a verdict on the ledger", "plan", {"type": "error", "status": 4, "message": "x", "hint": "y"},
      []),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A directory that stands for "/": files and links of /proc and others, as a test needs them. */
+/* A directory in place of "/": files and links, such as /proc, for a test. */
 #ifndef PKTLEDGER_FAKE_ROOT_H
 #define PKTLEDGER_FAKE_ROOT_H
 
@@ -69,7 +69,10 @@ static inline void fake_link(const char *name, const char *target)
 	assert_int_equal(symlink(target, path), 0);
 }
 
-/* The number that stat() and readdir() agree on, as those of cgroups and namespaces; else skips. */
+/*
+ * Returns the inode number if stat() and readdir() agree on it (as for cgroups and namespaces),
+ * otherwise skips the case.
+ */
 static inline uint64_t fake_inode(const char *name)
 {
 	const char *path = fake_path(name), *last = strrchr(path, '/') + 1;

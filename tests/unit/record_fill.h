@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A struct in which each member that a table names has a value of its own. */
+/* A struct in which each member of a table has a different value. */
 #ifndef PKTLEDGER_TESTS_RECORD_FILL_H
 #define PKTLEDGER_TESTS_RECORD_FILL_H
 

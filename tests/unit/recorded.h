@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Structs as text, for tests with recorded inputs and results: "bytes=5 lost_at.qdisc=3" is a struct
- * whose other fields are 0. A file has lines "VERB TEXT"; a line "case NAME" begins a case, and a
- * line with '#' is a comment. What a struct is compared with is its whole text, so no field of its
- * table goes unnoticed.
+ * Structs as text, for tests with recorded inputs and results: in "bytes=5 lost_at.qdisc=3" all
+ * other fields are 0. A file has lines "VERB TEXT". A line "case NAME" starts a case, and a line
+ * with '#' is a comment. Comparisons use the whole text, so that every field of the table is
+ * compared.
  */
 #ifndef PKTLEDGER_RECORDED_H
 #define PKTLEDGER_RECORDED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The checksum by its definition, not by the code under test: a number modulo 2^16 - 1, taken of
- * the bytes one by one. Right if it is 0, for a sum that is never the number 0 itself.
+ * Computes the checksum by its definition, not with the code under test: modulo 2^16 - 1, byte by
+ * byte. The result 0 means a correct checksum.
  */
 #ifndef PKTLEDGER_RESIDUE_H
 #define PKTLEDGER_RESIDUE_H

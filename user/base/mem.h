@@ -3,8 +3,8 @@
  * Allocation helpers for small, bounded memory that never return NULL. On exhaustion, which Linux
  * reports to a process only at a limit such as RLIMIT_AS (a cgroup kills), they print a message on
  * stderr and exit with status 1, with the same side effects as SIGKILL. Memory whose size a user or
- * another host can make large (fates, rings, a file) is allocated with libc, and exhaustion is an
- * error there.
+ * another host can make large (outcomes, rings, a file) is allocated with libc, and exhaustion is
+ * an error there.
  */
 #ifndef PKTLEDGER_BASE_MEM_H
 #define PKTLEDGER_BASE_MEM_H

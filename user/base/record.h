@@ -65,8 +65,9 @@ struct record_field {
 };
 
 /*
- * Rows for `struct of`, e.g. RECORD("packets", UINT, fate_sums, packets, .how = RECORD_NULL). The
- * second form is for arrays. RECORD_COUNT and RECORD_WHEN follow inside the parentheses of a row.
+ * Rows for `struct of`, e.g. RECORD("packets", UINT, outcome_sums, packets, .how = RECORD_NULL).
+ * The second form is for arrays. RECORD_COUNT and RECORD_WHEN follow inside the parentheses of a
+ * row.
  */
 #define RECORD(name, kind, of, member, ...)                                                        \
 	{                                                                                          \

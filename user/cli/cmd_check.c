@@ -58,7 +58,7 @@ struct chosen {
 	unsigned n;
 };
 
-struct outcomes {
+struct applied {
 	struct json_object *list; /* NULL: text to stdout */
 	unsigned all, others;	  /* all settings, and settings not as before */
 };
@@ -202,7 +202,7 @@ static void ask(struct chosen *c)
 static void show_change(void *arg, const struct change_report *report)
 {
 	const struct print_view view = view_of(stdout, 0);
-	struct outcomes *t = arg;
+	struct applied *t = arg;
 
 	t->all++;
 	t->others += report->outcome == CHANGE_FOREIGN || report->outcome == CHANGE_KEPT;
@@ -230,7 +230,7 @@ static unsigned changes_of(const struct chosen *c, const struct check_finding *w
  * changes that do not help.
  */
 static int measure(const struct apply_options *o, const struct chosen *c, const struct look *l,
-		   const struct look_spec *spec, struct outcomes *t, struct json_object *json,
+		   const struct look_spec *spec, struct applied *t, struct json_object *json,
 		   struct error *err)
 {
 	struct json_object *list = json ? json_put_list(json, "measured") : NULL;
@@ -288,7 +288,7 @@ static void say_left(const struct apply_options *o, const struct check_findings 
 static int apply_make(const struct apply_options *o, const struct look *l,
 		      const struct look_spec *spec, struct json_object *json, struct error *err)
 {
-	struct outcomes t = {};
+	struct applied t = {};
 	struct chosen c;
 	int ret = collect(o, &l->findings, 0, &c, err);
 
@@ -315,7 +315,7 @@ static int apply_make(const struct apply_options *o, const struct look *l,
 /* Reverts all changes in all namespaces, and reports them as "undone". */
 static int apply_undo(const struct apply_options *o, struct json_object *json, struct error *err)
 {
-	struct outcomes t = {};
+	struct applied t = {};
 	int ret;
 
 	t.list = json ? json_put_list(json, "undone") : NULL;

@@ -108,7 +108,7 @@ struct receiving {
 };
 
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
-		     const struct result *res, const struct fates_numbers *streams)
+		     const struct result *res, const struct outcomes_numbers *streams)
 {
 	struct outputs *out = arg;
 
@@ -144,7 +144,7 @@ static void show_limits(double max_pps)
 	struct server_limits l;
 
 	server_limits(&l);
-	log_info("limits of a client: packets sent to it at %s, %s for the fates of %s packets, "
+	log_info("limits of a client: packets sent to it at %s, %s for the outcomes of %s packets, "
 		 "%s, a receive buffer of %s",
 		 max_pps > 0 ? fmt_rate(max_pps) : "any rate", fmt_bytes(l.bytes),
 		 fmt_count(l.numbers), fmt_many(l.threads, "thread"), fmt_bytes(l.rcvbuf));

@@ -59,7 +59,7 @@ struct sending {
 };
 
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
-		     const struct result *res, const struct fates_numbers *streams)
+		     const struct result *res, const struct outcomes_numbers *streams)
 {
 	struct outputs *out = arg;
 

@@ -95,7 +95,7 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 }
 
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
-		     const struct result *so_far, const struct fates_numbers *streams)
+		     const struct result *so_far, const struct outcomes_numbers *streams)
 {
 	struct report *r = arg;
 	bool begins = r->out.json && r->own && !r->shown;

@@ -39,7 +39,7 @@ static int load(struct drops *d, const struct trace_config *cfg, const struct tr
 		goto out;
 	memcpy((void *)&s->rodata->cfg, cfg, sizeof(*cfg));
 	memcpy((void *)&s->rodata->kernel, kernel, sizeof(*kernel));
-	bpf_map__set_max_entries(s->maps.fates, (__u32)pages);
+	bpf_map__set_max_entries(s->maps.outcomes, (__u32)pages);
 	bpf_map__set_max_entries(s->maps.arrivals, (__u32)pages);
 	if (cfg->fragments) {
 		bpf_map__set_max_entries(s->maps.fragments, FRAGMENTS);
@@ -100,7 +100,7 @@ int drops_map_fd(const struct drops *d, const char *name)
 	return bpf_object__find_map_fd_by_name(d->skel->obj, name);
 }
 
-int drops_share(const struct drops *d, const struct bpf_object *checkpoints)
+int drops_share(const struct drops *d, const struct bpf_object *probes)
 {
 	const struct bpf_map *const maps[] = {d->skel->maps.tails, d->skel->maps.fragments,
 					      d->skel->maps.fragment_counts, d->skel->maps.seen};
@@ -108,8 +108,7 @@ int drops_share(const struct drops *d, const struct bpf_object *checkpoints)
 	int rc = 0;
 
 	for (unsigned i = 0; i < n && !rc; i++) {
-		struct bpf_map *same =
-			bpf_object__find_map_by_name(checkpoints, bpf_map__name(maps[i]));
+		struct bpf_map *same = bpf_object__find_map_by_name(probes, bpf_map__name(maps[i]));
 
 		rc = same ? bpf_map__reuse_fd(same, bpf_map__fd(maps[i])) : -ENOENT;
 	}

@@ -42,7 +42,7 @@ int drops_open(struct drops **d, const struct trace_config *cfg, const struct tr
 int drops_attach(struct drops *d, const struct trace_places *places, struct error *err);
 
 /*
- * Returns a map shared with other programs, or mapped: "fates", "arrivals" (sink.bpf.c), "cell"
+ * Returns a map shared with other programs, or mapped: "outcomes", "arrivals" (sink.bpf.c), "cell"
  * (xsk.bpf.c), "batch" (gen.bpf.c), "tails", for all code that looks up bytes of numbers.
  */
 int drops_map_fd(const struct drops *d, const char *name);
@@ -51,7 +51,7 @@ int drops_map_fd(const struct drops *d, const char *name);
  * Gives probes that are not loaded yet the maps of the window and of fragments, and if
  * cfg.fragments is set also the map of how far numbers got. Returns 0 or -errno.
  */
-int drops_share(const struct drops *d, const struct bpf_object *checkpoints);
+int drops_share(const struct drops *d, const struct bpf_object *probes);
 struct trace_fragments drops_read_fragments(const struct drops *d);
 
 struct trace_tails *drops_tails(const struct drops *d); /* the element of `tails`, mapped */

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/hist.h"
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 #include "host/netns.h"
 #include "legs_abi.h"
 

@@ -99,12 +99,12 @@ static void name_given_up(struct site *s)
 
 void site_note_given_up(struct site *s, unsigned slot, uint64_t upto)
 {
-	struct fates *f = &s->tracer.fates;
+	struct outcomes *f = &s->tracer.outcomes;
 
 	if (!s->fragments || !s->lone || !s->receiver)
 		return;
 	for (uint64_t number = f->tail[slot]; number < upto; number++) {
-		size_t i = fates_index(f, (uint16_t)slot, number);
+		size_t i = outcomes_index(f, (uint16_t)slot, number);
 
 		if (s->gives_up[f->cause[i]] && (f->seen[i] & SEEN_MASK) < SEEN_RX_DEVICE)
 			f->cause[i] = TRACE_CAUSE_GIVEN_UP;
@@ -140,22 +140,22 @@ void site_start(struct site *s)
 void site_next(const struct site *s, uint64_t next[TRACE_STREAMS])
 {
 	for (unsigned t = 0; s->sender && t < s->sender_config.threads; t++)
-		next[t] = sender_next(s->sender, t) - s->sender_config.fates->base;
+		next[t] = sender_next(s->sender, t) - s->sender_config.outcomes->base;
 }
 
 /* Counts unfolded numbers whose send call failed. */
-static uint64_t failed_since(const struct fates *f, unsigned slot, uint64_t upto)
+static uint64_t failed_since(const struct outcomes *f, unsigned slot, uint64_t upto)
 {
 	uint64_t n = 0;
 
 	for (uint64_t i = f->tail[slot]; i < upto; i++)
-		n += f->failed[fates_index(f, (uint16_t)slot, i)] != 0;
+		n += f->failed[outcomes_index(f, (uint16_t)slot, i)] != 0;
 	return n;
 }
 
 void site_count(struct site *s, unsigned slot, uint64_t *accepted, uint64_t *refused)
 {
-	const struct fates *f = &s->tracer.fates;
+	const struct outcomes *f = &s->tracer.outcomes;
 	uint64_t next = sender_next(s->sender, slot);
 
 	*refused = s->refused[slot] + failed_since(f, slot, next);
@@ -172,14 +172,14 @@ static uint64_t dropped(const struct site *s)
 	return s->traced ? drops_packets(s->tracer.drops) : 0;
 }
 
-uint64_t site_fates_seen(const struct site *s)
+uint64_t site_outcomes_seen(const struct site *s)
 {
 	return dropped(s) + delivered(s);
 }
 
 void site_mark(const struct site *s, const uint64_t *later)
 {
-	const struct fates *f = &s->tracer.fates;
+	const struct outcomes *f = &s->tracer.outcomes;
 	uint64_t number[TRACE_STREAMS];
 
 	for (unsigned t = 0; t < f->streams; t++)
@@ -238,15 +238,15 @@ static bool rests(const void *arg, uint8_t seen)
 
 bool site_is_complete(struct site *s)
 {
-	const struct fates *f = &s->tracer.fates;
+	const struct outcomes *f = &s->tracer.outcomes;
 
 	if (site_name(s))
 		return false;
 	for (unsigned t = 0; t < f->streams; t++) {
 		uint64_t next = sender_next(s->sender, t);
 
-		s->known[t] = fates_first_open(f, (uint16_t)t, s->known[t], next, s->ledger.ignored,
-					       rests, s);
+		s->known[t] = outcomes_first_open(f, (uint16_t)t, s->known[t], next,
+						  s->ledger.ignored, rests, s);
 		if (s->known[t] < next)
 			return false;
 	}
@@ -345,7 +345,7 @@ int site_stop_receiving(struct site *s, struct error *err)
  */
 static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 {
-	struct fates *f = &s->tracer.fates;
+	struct outcomes *f = &s->tracer.outcomes;
 	struct tx_stats st;
 
 	if (s->spec->tx == &tx_socket)
@@ -356,7 +356,7 @@ static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 			return;
 	}
 	for (uint64_t number = f->tail[slot]; number < upto; number++) {
-		size_t i = fates_index(f, (uint16_t)slot, number);
+		size_t i = outcomes_index(f, (uint16_t)slot, number);
 
 		if (!f->failed[i] && !(f->seen[i] & SEEN_MASK))
 			f->seen[i] |= SEEN_TX_DEVICE;
@@ -365,7 +365,7 @@ static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 
 void site_prepare(struct site *s, const uint64_t *upto)
 {
-	const struct fates *f = &s->tracer.fates;
+	const struct outcomes *f = &s->tracer.outcomes;
 
 	site_name(s);
 	for (unsigned t = 0; t < f->streams; t++)
@@ -394,7 +394,7 @@ static void count_range(void *arg, const struct range *r)
 {
 	const struct folding *f = arg;
 
-	tally_add(&f->site->ledger.tally, &f->site->tracer.fates, r);
+	tally_add(&f->site->ledger.tally, &f->site->tracer.outcomes, r);
 	if (f->visitor)
 		f->visitor->range(f->visitor->arg, r);
 }
@@ -410,7 +410,7 @@ void site_fold(struct site *s, const uint64_t *upto, const struct range_visitor 
 {
 	struct folding folding = {s, visitor};
 	const struct range_visitor each = {s->join ? join_range : count_range, &folding};
-	struct fates *f = &s->tracer.fates;
+	struct outcomes *f = &s->tracer.outcomes;
 
 	f->l3_bytes = shape_sizes_differ(spec_shape(s->spec)) ? l3_bytes_of : NULL;
 	f->l3_arg = s;
@@ -428,12 +428,12 @@ void site_fold(struct site *s, const uint64_t *upto, const struct range_visitor 
 		uint64_t number = larger(f->base + upto[t], f->tail[t]);
 
 		if (has_bridge(s))
-			fates_settle_between(f, (uint16_t)t, number, s->ledger.ignored,
-					     SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
-					     TRACE_CAUSE_DIFFERENCE);
+			outcomes_settle_between(f, (uint16_t)t, number, s->ledger.ignored,
+						SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
+						TRACE_CAUSE_DIFFERENCE);
 		if (!s->receives)
 			s->refused[t] += failed_since(f, t, number);
-		fates_fold(f, (uint16_t)t, number, s->ledger.ignored, &each);
+		outcomes_fold(f, (uint16_t)t, number, s->ledger.ignored, &each);
 		if (s->sender)
 			sender_allow(s->sender, t, number + f->window);
 	}
@@ -441,10 +441,10 @@ void site_fold(struct site *s, const uint64_t *upto, const struct range_visitor 
 
 void site_beyond(struct site *s)
 {
-	struct fates *f = &s->tracer.fates;
+	struct outcomes *f = &s->tracer.outcomes;
 
 	for (unsigned t = 0; t < f->streams; t++)
-		fates_beyond(f, (uint16_t)t, f->tail[t], &s->ledger.tally);
+		outcomes_beyond(f, (uint16_t)t, f->tail[t], &s->ledger.tally);
 }
 
 void site_describe(const struct site *s, struct result *res)
@@ -464,7 +464,7 @@ void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
 	struct result_stage *stage = &res->stage[has_bridge(s) ? STAGE_L2 : STAGE_WIRE];
 	uint64_t packets = 0;
 
-	ledger_close(&s->ledger, in_queues, s->tracer.fates.stream0,
+	ledger_close(&s->ledger, in_queues, s->tracer.outcomes.stream0,
 		     differ ? 0 : shape_l3_bytes(NULL, &s->flow, 0, 0), res);
 	for (unsigned t = 0; t < TRACE_STREAMS; t++)
 		packets += s->ledger.tally.cause[t][TRACE_CAUSE_DIFFERENCE].packets;

@@ -53,9 +53,9 @@ uint64_t discover_window(unsigned streams)
 	return window < TRACE_PAGE_SIZE ? TRACE_PAGE_SIZE : window;
 }
 
-static struct fates *fates_of(const struct discovery *d)
+static struct outcomes *outcomes_of(const struct discovery *d)
 {
-	return &d->site->tracer.fates;
+	return &d->site->tracer.outcomes;
 }
 
 /* Reports with the stream's name in the sequence header, as receivers know it. */
@@ -72,7 +72,7 @@ static void report_range(void *arg, const struct range *r)
 	const struct ledger_cause *c;
 	struct discovery *d = arg;
 
-	tally_add(&d->site->ledger.tally, fates_of(d), r);
+	tally_add(&d->site->ledger.tally, outcomes_of(d), r);
 	if (open && !(r->detail & SEEN_MASK)) {
 		if (d->at[r->stream].blind)
 			report(d, *r, "unknown", NULL);
@@ -125,7 +125,7 @@ static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint
 		return;
 	}
 	site_note_given_up(d->site, i, upto);
-	fates_fold(fates_of(d), (uint16_t)i, upto, d->site->ledger.ignored, &visitor);
+	outcomes_fold(outcomes_of(d), (uint16_t)i, upto, d->site->ledger.ignored, &visitor);
 }
 
 static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t upto)
@@ -138,7 +138,7 @@ static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint6
 		s->missing = from - st->base;
 		s->counted = s->first = from;
 		if (d->site->by_number)
-			fates_of(d)->tail[i] = from;
+			outcomes_of(d)->tail[i] = from;
 	}
 	if (upto <= from)
 		return;
@@ -171,7 +171,7 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	}
 	s->next = s->counted = to;
 	if (d->site->by_number)
-		fates_of(d)->tail[i] = to;
+		outcomes_of(d)->tail[i] = to;
 	s->blind = true;
 	sink_streams_set_tail(t, i, to);
 }
@@ -185,8 +185,8 @@ static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 	s->next = larger(s->next, next);
 	if (!d->site->by_number)
 		return s->next;
-	s->next = larger(s->next, fates_of(d)->tail[i]);
-	return s->next = fates_highest(fates_of(d), (uint16_t)i, s->next, most);
+	s->next = larger(s->next, outcomes_of(d)->tail[i]);
+	return s->next = outcomes_highest(outcomes_of(d), (uint16_t)i, s->next, most);
 }
 
 void discover_move(struct discovery *d, uint64_t now_ns)
@@ -283,7 +283,7 @@ void discover_end(struct discovery *d, struct recv_result *out)
 		end_stream(d, i, out);
 	/* the tracer's counts in this namespace: sums of events, not outcomes */
 	for (int i = 0; !d->site->by_number && i < l->n; i++) {
-		struct fate_cause *f = &l->tally.cause[0][l->cause[i].raw.index];
+		struct outcome_cause *f = &l->tally.cause[0][l->cause[i].raw.index];
 
 		if (site_is_here(d->site, &l->cause[i]))
 			f->packets = l->cause[i].raw.count.packets;

@@ -73,12 +73,12 @@ static bool is_alone(const struct run *r)
 }
 
 /* Returns the stream's progress from received packets if the sender has not reported more. */
-static uint64_t arrived_until(const struct fates *f, unsigned slot, uint64_t reported)
+static uint64_t arrived_until(const struct outcomes *f, unsigned slot, uint64_t reported)
 {
 	uint64_t least = f->base + reported, next = f->tail[slot] + f->window;
 
 	while (next > least &&
-	       !__atomic_load_n(&f->arrivals[fates_index(f, (uint16_t)slot, next - 1)],
+	       !__atomic_load_n(&f->arrivals[outcomes_index(f, (uint16_t)slot, next - 1)],
 				__ATOMIC_RELAXED))
 		next--;
 	return next > least ? next - f->base : reported;
@@ -87,7 +87,7 @@ static uint64_t arrived_until(const struct fates *f, unsigned slot, uint64_t rep
 /* Returns the progress of each stream, from 0, from the sending site. */
 static void streams_at(const struct run *r, uint64_t next[TRACE_STREAMS])
 {
-	const struct fates *f = &r->site.tracer.fates;
+	const struct outcomes *f = &r->site.tracer.outcomes;
 
 	if (!r->remote || !r->remote->sends) {
 		site_next(&r->site, next);
@@ -160,7 +160,7 @@ static void report_range(void *arg, const struct range *x)
 	bool left = is_alone(r) && x->outcome == OUTCOME_OPEN && (x->detail & SEEN_MASK);
 	struct range named = *x;
 
-	named.stream = (uint16_t)(r->site.tracer.fates.stream0 + x->stream);
+	named.stream = (uint16_t)(r->site.tracer.outcomes.stream0 + x->stream);
 	r->view->on_range(r->view->arg, &named, left ? "left" : outcome_name(x->outcome),
 			  c ? &c->named : NULL);
 }
@@ -288,7 +288,7 @@ static int end_receiving(struct run *r)
 static void say_end(struct run *r)
 {
 	const struct capture *capture = r->spec.shape.capture;
-	const struct fates *f = &r->site.tracer.fates;
+	const struct outcomes *f = &r->site.tracer.outcomes;
 	uint64_t gap_ns = END_GAP_NS;
 	struct sockaddr_storage to;
 	socklen_t len = socket_address(&r->spec.to, &to);
@@ -321,15 +321,15 @@ static void say_end(struct run *r)
 	close(fd);
 }
 
-static bool count_fates(void *arg, uint64_t *fates)
+static bool count_outcomes(void *arg, uint64_t *outcomes)
 {
 	struct run *r = arg;
 
-	*fates = site_fates_seen(&r->site);
+	*outcomes = site_outcomes_seen(&r->site);
 	if (!r->remote)
 		return true;
 	remote_refresh(r->remote, ASK_SOON_NS, r->err);
-	*fates += r->remote->status.delivered + r->remote->status.dropped;
+	*outcomes += r->remote->status.delivered + r->remote->status.dropped;
 	return !r->remote->peer->lost;
 }
 
@@ -339,11 +339,11 @@ static bool count_fates(void *arg, uint64_t *fates)
 static bool is_complete(void *arg)
 {
 	struct run *r = arg;
-	uint64_t fates;
+	uint64_t outcomes;
 
 	if (!r->remote)
 		return !r->site.lone && site_is_complete(&r->site);
-	return count_fates(r, &fates) && fates == sent(r);
+	return count_outcomes(r, &outcomes) && outcomes == sent(r);
 }
 
 static bool is_idle(void *arg)
@@ -365,7 +365,7 @@ static bool settle(struct run *r)
 	struct settling s = {
 		.most_ns = r->spec.settle_ns + r->site.fx.settle_ns,
 		.interval_ns = r->spec.interval_ns,
-		.fates = count_fates,
+		.outcomes = count_outcomes,
 		.complete = is_complete,
 		.quiet_ns = r->remote ? QUIET_REMOTE_NS : QUIET_NS,
 		.idle = is_idle,
@@ -386,8 +386,8 @@ static bool settle(struct run *r)
 
 static void announce(struct run *r, struct result *res)
 {
-	const struct fates *f = &r->site.tracer.fates;
-	const struct fates_numbers streams = {f->base, f->window, f->stream0, f->streams};
+	const struct outcomes *f = &r->site.tracer.outcomes;
+	const struct outcomes_numbers streams = {f->base, f->window, f->stream0, f->streams};
 	struct result_host *host = r->discovery ? &res->rx_host : &res->tx_host;
 	struct lab testbed, *lab = is_alone(r) ? NULL : &r->site.lab;
 

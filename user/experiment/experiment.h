@@ -60,7 +60,7 @@ struct run_spec {
 	double rate_pps;    /* replaces `rate`, 0: unthrottled */
 	struct endpoint to; /* address of the other end, with the receiver's port */
 	bool paired;	    /* the peer host requests the results known here */
-	const struct fates_numbers *numbers; /* chosen by the peer host, NULL: chosen here */
+	const struct outcomes_numbers *numbers; /* chosen by the peer host, NULL: chosen here */
 	bool fragments;			     /* datagrams are larger than the MTU */
 	/*
 	 * Reports the outcome of each number: of a sender, or of this many discovered streams of a
@@ -91,7 +91,7 @@ struct experiment_view {
 	void (*on_note)(void *arg, const char *note);
 	/* All is set up, sending has not started. A single receiver has no `streams` yet. */
 	void (*on_start)(void *arg, const struct run_spec *spec, const struct lab *lab,
-			 const struct result *so_far, const struct fates_numbers *streams);
+			 const struct result *so_far, const struct outcomes_numbers *streams);
 	/* Returns false to stop sending, as a signal does. */
 	bool (*on_interval)(void *arg, const struct experiment_interval *now);
 	/*

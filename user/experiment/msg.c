@@ -40,7 +40,7 @@ bool msg_plan_valid(const struct peer_plan *plan)
 {
 	const struct run_spec *spec = &plan->spec;
 
-	if (!fates_numbers_valid(&plan->numbers) || !spec->flows || !spec->count || !spec->port)
+	if (!outcomes_numbers_valid(&plan->numbers) || !spec->flows || !spec->count || !spec->port)
 		return false;
 	return !spec->reverse ||
 	       (spec->payload >= STAMP_LEN &&

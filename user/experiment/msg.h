@@ -98,7 +98,7 @@ bool probe_take(int fd, uint64_t mark, int timeout_ms, struct endpoint *from);
 
 struct peer_plan {
 	char engine[8]; /* for the server: "socket", "xsk", "xdp" */
-	struct fates_numbers numbers;
+	struct outcomes_numbers numbers;
 	struct worker_wish wish; /* for the server's threads */
 	uint32_t nice;		 /* + PEER_NICE_0 */
 	struct run_spec spec;	 /* other fields that the site needs, payload 0: lengths differ */

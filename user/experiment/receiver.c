@@ -95,7 +95,7 @@ static int open_engine(void *arg, struct error *err)
 static void prepare_streams(struct receiver *r)
 {
 	const struct rx_prog *prog = r->cfg->prog;
-	const struct fates *f = r->cfg->fates;
+	const struct outcomes *f = r->cfg->outcomes;
 	struct sink_streams *t = &r->streams;
 
 	pthread_mutex_init(&t->lock, NULL);
@@ -237,7 +237,7 @@ void receiver_pass(const struct receiver *r)
 
 void receiver_mark(struct receiver *r, const uint64_t *later)
 {
-	memcpy(r->later, later, r->cfg->fates->streams * sizeof(*later));
+	memcpy(r->later, later, r->cfg->outcomes->streams * sizeof(*later));
 	for (unsigned t = 0; t < r->cfg->threads; t++)
 		r->at[t].marked = worker_read(&r->at[t].emptied);
 }
@@ -245,7 +245,7 @@ void receiver_mark(struct receiver *r, const uint64_t *later)
 static bool caught_up(const struct receiving *me)
 {
 	const struct receiver *r = me->receiver;
-	const struct fates *f = r->cfg->fates;
+	const struct outcomes *f = r->cfg->outcomes;
 
 	if (worker_read(&me->emptied) != me->marked)
 		return true;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 #include "traffic/rx.h"
 
 #define RECEIVER_THREADS 64

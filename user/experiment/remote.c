@@ -416,7 +416,7 @@ int remote_plan_local(const struct run_spec *spec, const struct experiment_view 
 }
 
 /* Fills the plan for the other site: same spec, but without the shape for a receiver. */
-static void fill_plan(const struct run_spec *spec, const struct fates *f, struct peer_plan *plan)
+static void fill_plan(const struct run_spec *spec, const struct outcomes *f, struct peer_plan *plan)
 {
 	*plan = (struct peer_plan){
 		.numbers = {f->base, f->window, f->stream0, f->streams},
@@ -484,7 +484,7 @@ static int compare_clocks(struct remote *r, struct error *err)
 int remote_open(struct remote *r, struct site *local, struct error *err)
 {
 	const struct run_spec *spec = local->spec;
-	struct fates *f = &local->tracer.fates;
+	struct outcomes *f = &local->tracer.outcomes;
 	struct peer_plan plan;
 	int rc;
 
@@ -534,13 +534,13 @@ static int send_upto(struct remote *r, const char *type, const uint64_t *upto, s
 {
 	struct peer_upto to = {};
 
-	memcpy(to.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
+	memcpy(to.upto, upto, r->local->tracer.outcomes.streams * sizeof(*upto));
 	return send_message(r->peer, type, msg_upto, &to, err);
 }
 
 bool remote_ask(struct remote *r, const char *what, const uint64_t *upto, struct error *err)
 {
-	const struct fates *f = &r->local->tracer.fates;
+	const struct outcomes *f = &r->local->tracer.outcomes;
 	const uint64_t now = clock_now();
 	struct site_status st;
 	int rc = upto ? send_upto(r, what, upto, err) : send_message(r->peer, what, NULL, NULL, err);

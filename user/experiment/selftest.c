@@ -126,7 +126,7 @@ static void judge(const struct result *res, struct selftest_row *row)
 			note(row, "%s due", fmt_many(due, "event is|events are"));
 	}
 	if (fault_is(row->fault, SILENT))
-		note(row, "known by the checkpoints on both sides");
+		note(row, "known by the probes on both sides");
 	if (elsewhere)
 		note(row, "other stages lost %llu more", (unsigned long long)elsewhere);
 }

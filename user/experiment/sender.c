@@ -150,16 +150,16 @@ static struct worker *prepare(void *of, unsigned t)
 	me->sender = s;
 	me->worker.arg = me;
 	me->stream = (struct stream){
-		.id = (uint16_t)(cfg->fates->stream0 + t),
+		.id = (uint16_t)(cfg->outcomes->stream0 + t),
 		.slot = (uint16_t)t,
-		.base = cfg->fates->base,
-		.next = cfg->fates->base,
+		.base = cfg->outcomes->base,
+		.next = cfg->outcomes->base,
 		/* the first threads get one more */
 		.limit = cfg->count == UINT64_MAX
 				 ? UINT64_MAX
 				 : cfg->count / cfg->threads + (t < cfg->count % cfg->threads),
 	};
-	me->allowed = cfg->fates->base + cfg->fates->window;
+	me->allowed = cfg->outcomes->base + cfg->outcomes->window;
 	me->tx_config = (struct tx_config){
 		.sender = cfg,
 		.stream = &me->stream,

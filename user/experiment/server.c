@@ -328,7 +328,7 @@ static int do_fold(struct caller *s, struct json_object *msg)
 {
 	const struct range_visitor visitor = {on_range, s};
 	const struct ledger *l = &s->site->ledger;
-	const struct fates *f = &s->site->tracer.fates;
+	const struct outcomes *f = &s->site->tracer.outcomes;
 	uint64_t next[TRACE_STREAMS] = {};
 	struct peer_upto fold;
 	int rc = record_read(msg, msg_upto, &fold);
@@ -437,7 +437,8 @@ static void close_session(struct caller *s)
 		snprintf(s->served.why, sizeof(s->served.why), "gone in the middle");
 		stop(s, &(struct error){});
 		site_status(s->site, &st);
-		for (unsigned t = 0; s->plan.spec.reverse && t < s->site->tracer.fates.streams; t++)
+		for (unsigned t = 0; s->plan.spec.reverse && t < s->site->tracer.outcomes.streams;
+		     t++)
 			s->served.sent += st.next[t];
 		s->served.delivered += st.delivered;
 	}

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/watch.h"
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 
 #define STEPS	     50	       /* steps per --settle time */
 #define STEP_MIN_NS  20000000  /* ns, the loop that moves the window runs every 5 ms */
@@ -43,7 +43,7 @@ uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned st
 {
 	uint64_t ns = settle_ns + 2 * step_ns(settle_ns) + SLACK_NS;
 	double need = pps * (double)ns * 1e-9;
-	uint64_t size = fates_window(need < (double)count ? (uint64_t)need : count);
+	uint64_t size = outcomes_window(need < (double)count ? (uint64_t)need : count);
 	uint64_t most = window_most(streams);
 
 	while (size > most && size > TRACE_PAGE_SIZE)
@@ -93,18 +93,18 @@ const uint64_t *window_leaving(struct window *w)
 bool settle_wait(const struct settling *s)
 {
 	uint64_t start = clock_now(), next = start + s->interval_ns, quiet_since = start;
-	uint64_t last = 0, turned = start, fates;
+	uint64_t last = 0, turned = start, outcomes;
 
-	while (s->fates(s->arg, &fates)) {
+	while (s->outcomes(s->arg, &outcomes)) {
 		uint64_t now = clock_now(), stood = now - turned, quiet;
 
 		stood -= smaller(stood, SLACK_NS);
 		turned = now;
 		start += stood;
 		quiet_since += stood;
-		if (fates != last)
+		if (outcomes != last)
 			quiet_since = now;
-		last = fates;
+		last = outcomes;
 		quiet = now - quiet_since;
 		if (now - start >= s->most_ns || (quiet >= s->quiet_ns && s->idle(s->arg) &&
 						  (quiet >= s->silent_ns || s->complete(s->arg))))

@@ -76,7 +76,7 @@ struct settling {
 			       * event */
 	uint64_t interval_ns; /* ns between calls of show(), 0: never */
 	/* Returns a number that changes with each new outcome. false: its source is gone. */
-	bool (*fates)(void *arg, uint64_t *fates);
+	bool (*outcomes)(void *arg, uint64_t *outcomes);
 	/* Returns whether every number has an outcome. Called after quiet_ns without a new one. */
 	bool (*complete)(void *arg);
 	uint64_t quiet_ns; /* for duplicates, and outcomes of numbers that were never sent */

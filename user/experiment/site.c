@@ -57,13 +57,13 @@ static int open_tracer(struct site *s, struct error *err)
 	const struct run_spec *spec = s->spec;
 	const struct lab *lab = &s->lab;
 	const struct netns *bridge = lab->topology == LAB_BRIDGE ? &lab->router_ns : NULL;
-	const struct checkpoint_place checkpoints[CHECKPOINTS] = {
-		[CHECKPOINT_TX] = {&lab->tx_ns, lab->tx.ifindex},
-		[CHECKPOINT_RX] = {&lab->rx_ns, lab->rx.ifindex},
-		[CHECKPOINT_BRIDGE_IN] = {bridge, lab->router_tx.ifindex},
-		[CHECKPOINT_BRIDGE_OUT] = {bridge, lab->router_rx.ifindex},
+	const struct probe_place probes[PROBES] = {
+		[PROBE_TX] = {&lab->tx_ns, lab->tx.ifindex},
+		[PROBE_RX] = {&lab->rx_ns, lab->rx.ifindex},
+		[PROBE_BRIDGE_IN] = {bridge, lab->router_tx.ifindex},
+		[PROBE_BRIDGE_OUT] = {bridge, lab->router_rx.ifindex},
 	};
-	const struct fates_numbers room = {
+	const struct outcomes_numbers room = {
 		.streams = (uint16_t)spec->ledger,
 		.window = s->discovers ? discover_window(spec->ledger) : 0,
 	};
@@ -91,7 +91,7 @@ static int open_tracer(struct site *s, struct error *err)
 		tracer.config.netns = s->sends ? lab->tx_ns.inum : lab->rx_ns.inum;
 		tracer.edge_ifindex = lab->rx.ifindex;
 	} else {
-		tracer.checkpoints = checkpoints;
+		tracer.probes = probes;
 	}
 	/*
 	 * Without edges, later fragments cannot be assigned to their datagram, and packets that
@@ -108,7 +108,7 @@ static int open_tracer(struct site *s, struct error *err)
 static int open_observers(struct site *s, struct error *err)
 {
 	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
-	struct fates *f = &s->tracer.fates;
+	struct outcomes *f = &s->tracer.outcomes;
 	char missing[128];
 	int rc;
 
@@ -131,8 +131,8 @@ static int open_observers(struct site *s, struct error *err)
 	}
 	if (!s->sends)
 		return 0;
-	fates_init(f, (uint16_t)s->spec->threads, fates_window(plan_window(s)));
-	return fates_map(f, -1, -1, -1, err);
+	outcomes_init(f, (uint16_t)s->spec->threads, outcomes_window(plan_window(s)));
+	return outcomes_map(f, -1, -1, -1, err);
 }
 
 static int attach_xdp(struct site *s, bool *native, struct error *err)
@@ -232,7 +232,7 @@ static int open_receiver(struct site *s, struct error *err)
 						     : 1,
 		.tuning = &spec->tuning,
 		.shape = spec->shaped && spec->shape.n_payload ? &spec->shape : NULL,
-		.fates = s->by_number ? &s->tracer.fates : NULL,
+		.outcomes = s->by_number ? &s->tracer.outcomes : NULL,
 		.table = s->discovers ? drops_tails(s->tracer.drops) : NULL,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
 		.xsk_frames = fx->xsk_frames,
@@ -327,7 +327,7 @@ static int open_sender(struct site *s, struct error *err)
 		.ifname = s->lone ? spec->ifname : port->ifname,
 		.ifindex = s->lone && spec->tx == &tx_socket ? 0 : port->ifindex,
 		.threads = spec->threads,
-		.fates = &s->tracer.fates,
+		.outcomes = &s->tracer.outcomes,
 		.wants_xdp = wants_xdp(s, s->lone ? spec->ifname : port->ifname),
 		.count = spec->count,
 		.duration_ns = spec->duration_ns,

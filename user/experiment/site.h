@@ -12,9 +12,9 @@
 #include "diagnosis/findings.h"
 #include "experiment/experiment.h"
 #include "experiment/receiver.h"
-#include "drops/checkpoint.h"
+#include "drops/probes.h"
 #include "drops/drops.h"
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 #include "drops/ksym.h"
 #include "drops/reason.h"
 #include "host/counters.h"
@@ -27,11 +27,11 @@
 struct tracer {
 	struct reasons *reasons;
 	struct ksyms *ksyms;
-	struct fates fates; /* in plain memory without observers */
+	struct outcomes outcomes; /* in plain memory without observers */
 	struct trace_config config;
 	struct drops *drops;
-	struct checkpoints *checkpoints; /* NULL: no probes */
-	struct checkpoints *edge;	 /* edge probes, or NULL */
+	struct probes *probes; /* NULL: no probes */
+	struct probes *edge;   /* edge probes, or NULL */
 };
 
 struct tracer_spec {
@@ -42,10 +42,10 @@ struct tracer_spec {
 				     * rest is filled in */
 	bool frames;		    /* packets received here are XDP frames only, no skbs */
 	bool consumed;		    /* also follow packets freed as consumed */
-	const struct checkpoint_place *checkpoints; /* probe location for checkpoints_open(), or
-						     * NULL */
-	const struct fates_numbers *numbers;	    /* chosen by another host, NULL: to be chosen
-						     * here */
+	const struct probe_place *probes;	/* probe location for probes_open(), or
+						 * NULL */
+	const struct outcomes_numbers *numbers; /* chosen by another host, NULL: to be chosen
+						 * here */
 	/* Used instead of probes, or where probes cannot be links. All 0: not used. */
 	struct edge_netns edge;
 	unsigned edge_ifindex; /* as for edge_open() */
@@ -191,7 +191,7 @@ void site_next(const struct site *s, uint64_t next[TRACE_STREAMS]);
 void site_count(struct site *s, unsigned slot, uint64_t *sent, uint64_t *refused);
 
 /* Returns a number that changes with each new outcome. Cheap enough for polling. */
-uint64_t site_fates_seen(const struct site *s);
+uint64_t site_outcomes_seen(const struct site *s);
 void site_status(const struct site *s, struct site_status *st);
 
 /*

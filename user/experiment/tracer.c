@@ -61,10 +61,10 @@ static int find_consumed(struct tracer *t, struct error *err)
 static int configure(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
 	t->config = spec->config;
-	t->config.base = t->fates.base;
-	t->config.window = t->fates.window;
-	t->config.stream0 = t->fates.stream0;
-	t->config.streams = t->fates.streams;
+	t->config.base = t->outcomes.base;
+	t->config.window = t->outcomes.window;
+	t->config.stream0 = t->outcomes.stream0;
+	t->config.streams = t->outcomes.streams;
 	t->config.count_all = !spec->window && !spec->numbers;
 	find_ranges(t);
 	return spec->consumed ? find_consumed(t, err) : 0;
@@ -83,9 +83,9 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	if (!rc)
 		rc = ksyms_open(&t->ksyms, NULL, err);
 	if (!rc && spec->numbers)
-		fates_init_given(&t->fates, spec->numbers);
+		outcomes_init_given(&t->outcomes, spec->numbers);
 	else if (!rc)
-		fates_init(&t->fates, (uint16_t)spec->streams, fates_window(spec->window));
+		outcomes_init(&t->outcomes, (uint16_t)spec->streams, outcomes_window(spec->window));
 	if (!rc)
 		rc = configure(t, spec, err);
 	if (!rc)
@@ -96,20 +96,19 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 										  : DROPS_OF_ALL;
 		rc = drops_open(&t->drops, &t->config, &kernel, of, err);
 	}
-	if (!rc && spec->checkpoints) {
-		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
-				      edge, err);
+	if (!rc && spec->probes) {
+		rc = probes_open(&t->probes, &t->config, t->drops, spec->probes, edge, err);
 		if (rc == -EINVAL && edge) { /* this kernel lacks such links */
 			*err = (struct error){};
 			rc = 0;
 		}
 	}
-	if (!rc && edge && !t->checkpoints)
+	if (!rc && edge && !t->probes)
 		rc = edge_open(&t->edge, &t->config, t->drops, &spec->edge, spec->edge_ifindex,
 			       err);
 	if (!rc)
-		rc = fates_map(&t->fates, drops_map_fd(t->drops, "fates"), tracer_seen_fd(t),
-			       drops_map_fd(t->drops, "arrivals"), err);
+		rc = outcomes_map(&t->outcomes, drops_map_fd(t->drops, "outcomes"),
+				  tracer_seen_fd(t), drops_map_fd(t->drops, "arrivals"), err);
 	if (!rc) {
 		ksym_places(t->ksyms, &places);
 		rc = drops_attach(t->drops, &places, err);
@@ -121,9 +120,9 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 
 int tracer_seen_fd(const struct tracer *t)
 {
-	if (t->checkpoints)
-		return checkpoints_seen_fd(t->checkpoints);
-	return t->edge ? checkpoints_seen_fd(t->edge) : -1;
+	if (t->probes)
+		return probes_seen_fd(t->probes);
+	return t->edge ? probes_seen_fd(t->edge) : -1;
 }
 
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
@@ -162,10 +161,10 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 
 void tracer_close(struct tracer *t)
 {
-	checkpoints_close(t->edge);
-	checkpoints_close(t->checkpoints);
+	probes_close(t->edge);
+	probes_close(t->probes);
 	drops_close(t->drops);
-	fates_unmap(&t->fates);
+	outcomes_unmap(&t->outcomes);
 	ksyms_free(t->ksyms);
 	reasons_free(t->reasons);
 	memset(t, 0, sizeof(*t));

@@ -50,10 +50,10 @@ uint64_t join_to(struct join_walk *w, uint16_t stream, uint64_t number)
 	return r->last + w->base;
 }
 
-void join_init(struct join *j, const struct fates *fates, bool remote_receives)
+void join_init(struct join *j, const struct outcomes *outcomes, bool remote_receives)
 {
 	memset(j, 0, sizeof(*j));
-	j->fates = fates;
+	j->outcomes = outcomes;
 	j->remote_receives = remote_receives;
 	j->lowest = JOIN_WIRE;
 	j->cause_of[TRACE_CAUSE_FULL] = TRACE_CAUSE_FULL;
@@ -150,7 +150,7 @@ static bool can_report(const struct join *j, const struct range *r)
 
 int join_check(const struct join *j, const struct range *r)
 {
-	const struct fates *f = j->fates;
+	const struct outcomes *f = j->outcomes;
 	uint64_t tail;
 
 	if (r->stream >= f->streams || r->first > r->last || !can_report(j, r))

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 
 /*
  * Returns the outcome of a number with outcome `tx` at the sender and `rx` at the receiver: GAP,
@@ -50,14 +50,14 @@ uint64_t join_to(struct join_walk *w, uint16_t stream, uint64_t number);
 #define JOIN_WIRE TRACE_CAUSE_DIFFERENCE
 
 struct join {
-	const struct fates *fates;	/* of the local site */
+	const struct outcomes *outcomes; /* of the local site */
 	bool remote_receives;		/* otherwise the remote site is the sender */
 	uint8_t cause_of[TRACE_CAUSES]; /* local index of a remote cause; 0: not named yet */
 	uint8_t lowest;			/* lowest index given to a remote cause */
 	struct join_walk there;		/* ranges of the remote site */
 };
 
-void join_init(struct join *j, const struct fates *fates, bool remote_receives);
+void join_init(struct join *j, const struct outcomes *outcomes, bool remote_receives);
 
 /*
  * Returns the local index of a cause of the remote site, before its first use. The same cause gets

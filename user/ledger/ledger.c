@@ -144,7 +144,7 @@ void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT]
 }
 
 static void add_cause(struct result *res, const struct ledger_cause *c, uint16_t stream,
-		      const struct fate_cause *f, unsigned l3_bytes)
+		      const struct outcome_cause *f, unsigned l3_bytes)
 {
 	struct result_stage *stage = &res->stage[c->named.stage];
 	struct result_cause *out;
@@ -166,7 +166,7 @@ static void add_cause(struct result *res, const struct ledger_cause *c, uint16_t
 void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, unsigned l3_bytes,
 		  struct result *res)
 {
-	const struct fate_tally *t = &l->tally;
+	const struct outcome_tally *t = &l->tally;
 	struct trace_count seen[STAGE_COUNT] = {};
 
 	res->attempted = t->attempted;
@@ -194,7 +194,7 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 		const struct ledger_cause *c = &l->cause[i];
 
 		for (uint16_t s = 0; s < TRACE_STREAMS; s++) {
-			const struct fate_cause *f = &t->cause[s][c->raw.index];
+			const struct outcome_cause *f = &t->cause[s][c->raw.index];
 
 			if (f->packets)
 				add_cause(res, c, (uint16_t)(stream0 + s), f, l3_bytes);

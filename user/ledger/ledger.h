@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 #include "host/counters.h"
 #include "ledger/result.h"
 #include "drops/drops.h"
@@ -35,7 +35,7 @@ struct ledger {
 	struct ledger_cause cause[TRACE_CAUSES];
 	int n;
 	uint8_t ignored[TRACE_CAUSES]; /* by index: ends no packet */
-	struct fate_tally tally;
+	struct outcome_tally tally;
 };
 
 /* Names the causes read so far. Repeat when new causes appear. */

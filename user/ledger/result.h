@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 #include "drops/owners.h"
 #include "host/change.h"
 #include "stages.h"

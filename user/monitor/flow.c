@@ -148,10 +148,11 @@ static const struct {
 } doubt_text[DOUBTS] = {
 	[DOUBT_SUSPECT] = {"datagram was|datagrams were",
 			   "dropped where it is not known whether that is a loss"},
-	[DOUBT_UNDECIDED] = {"read|reads",
-			     "on a port that also receives other datagrams: the program did not ask "
-			     "for the source address, so pktledger cannot tell which datagrams it "
-			     "read; use an EXPR that matches all datagrams to that port"},
+	[DOUBT_UNDECIDED] =
+		{"read|reads",
+		 "on a port that also receives other datagrams: the program did not ask "
+		 "for the source address, so pktledger cannot tell which datagrams it "
+		 "read; use an EXPR that matches all datagrams to that port"},
 	[DOUBT_UNSIZED] = {"read", "returned several merged datagrams (UDP_GRO) of different "
 				   "sizes, so how many is not known"},
 	[DOUBT_ELSEWHERE] = {"datagram was|datagrams were",
@@ -165,13 +166,13 @@ static const struct {
 			    "before"},
 	[DOUBT_FILTER] = {"packet",
 			  "of this flow or another could not be parsed far enough for EXPR"},
-	[DOUBT_MISSED] = {"packet",
-			  "of this flow or another passed unseen because a checkpoint was "
-			  "busy on that CPU"},
-	[DOUBT_NAT] = {"namespace has|namespaces have",
-		       "NAT cannot be followed (needs Linux 6.4 with CONFIG_NETFILTER_BPF_LINK, and "
-		       "CAP_NET_ADMIN): packets with translated addresses may be delivered or "
-		       "dropped unnoticed"},
+	[DOUBT_MISSED] = {"packet", "of this flow or another passed unseen because a probe was "
+				    "busy on that CPU"},
+	[DOUBT_NAT] =
+		{"namespace has|namespaces have",
+		 "NAT cannot be followed (needs Linux 6.4 with CONFIG_NETFILTER_BPF_LINK, and "
+		 "CAP_NET_ADMIN): packets with translated addresses may be delivered or "
+		 "dropped unnoticed"},
 	[DOUBT_NUMBERS] = {"packet", "had the number in a page that could not be read (needs Linux "
 				     "6.12): earlier losses are unknown"},
 	[DOUBT_CROWDED] = {"packet was|packets were",
@@ -179,9 +180,10 @@ static const struct {
 	[DOUBT_NO_STREAM] = {NULL,
 			     "no two packets came in sequence: they are not numbered as --seq "
 			     "says"},
-	[DOUBT_INTERFACES] = {"packet was|packets were",
-			      "lost by interfaces of this host in the same time, for any flow: some "
-			      "of the missing numbers may be among these packets"},
+	[DOUBT_INTERFACES] =
+		{"packet was|packets were",
+		 "lost by interfaces of this host in the same time, for any flow: some "
+		 "of the missing numbers may be among these packets"},
 };
 
 static void put_before(struct json_object *list, const struct flow_balance *b)

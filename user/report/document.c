@@ -459,7 +459,7 @@ static void fill_shape(struct run_header *h, const struct run_spec *spec)
 
 /* Fills the result. `streams` may be NULL. */
 static void fill_result(struct run_header *h, const struct result *so_far,
-			const struct fates_numbers *streams)
+			const struct outcomes_numbers *streams)
 {
 	if (streams) {
 		h->stream0 = streams->stream0;
@@ -477,7 +477,7 @@ static void fill_result(struct run_header *h, const struct result *so_far,
 }
 
 void run_header_fill(struct run_header *h, const struct run_spec *spec, const struct lab *lab,
-		     const struct result *so_far, const struct fates_numbers *streams)
+		     const struct result *so_far, const struct outcomes_numbers *streams)
 {
 	*h = (struct run_header){
 		.in_lab = !spec->port_a && !spec->far,
@@ -743,7 +743,7 @@ static const struct record_field recv_rows[] = {
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
 				    const struct run_spec *spec, const struct result *res,
-				    const struct fates_numbers *streams)
+				    const struct outcomes_numbers *streams)
 {
 	struct json_object *o = json_origin(argc, argv, env);
 	struct run_header h = {.tx = spec->tx->name, .count = spec->count};

@@ -62,7 +62,7 @@ struct run_header {
  * name. The caller sets argv, faults and trials.
  */
 void run_header_fill(struct run_header *h, const struct run_spec *spec, const struct lab *lab,
-		     const struct result *so_far, const struct fates_numbers *streams);
+		     const struct result *so_far, const struct outcomes_numbers *streams);
 
 /* Return the events of run. `env` is from env_read() and taken over, NULL: left out. */
 struct json_object *json_start(const struct run_header *head, struct json_object *env);
@@ -78,7 +78,7 @@ struct json_object *json_origin(int argc, char *const *argv, struct json_object 
  * left out. */
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
 				    const struct run_spec *spec, const struct result *res,
-				    const struct fates_numbers *streams);
+				    const struct outcomes_numbers *streams);
 struct json_object *json_send_end(const struct result *res);
 struct json_object *json_recv_start(int argc, char *const *argv, struct json_object *env,
 				    const char *rx, uint16_t port, const struct result *res);

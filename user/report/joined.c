@@ -63,9 +63,9 @@ static void fill_side(struct side *s, const struct ledgers_document *d)
 		s->name = d->path;
 	s->target = json_get_text(s->start, "to");
 	s->whole = s->end && !d->damaged;
-	s->all = (struct joined_end){.fates = d->fates, .host = s->name};
-	if (d->fates)
-		s->all.range = fatesum_ranges_kept(d->fates, &s->all.n);
+	s->all = (struct joined_end){.outcomes = d->outcomes, .host = s->name};
+	if (d->outcomes)
+		s->all.range = outcome_sum_ranges_kept(d->outcomes, &s->all.n);
 }
 
 /* Returns the ranges of a stream that start in [first, last]. */
@@ -87,7 +87,7 @@ static int fill_sender(struct side *s, const struct ledgers_document *d, struct 
 	fill_side(s, d);
 	payload = (unsigned)json_get_u64(s->start, "payload_bytes");
 	headers = *s->target == '[' ? 48 : 28;
-	if (!d->fates || !json_get(d->json, "outcomes"))
+	if (!d->outcomes || !json_get(d->json, "outcomes"))
 		return error_usage(err, "keep it by `send --ledger FILE`",
 				   "%s has no numbers that could be joined", d->path);
 	for (size_t i = 0; i < json_get_length(s->start, "streams") && s->streams < TRACE_STREAMS;
@@ -121,7 +121,7 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 	for (unsigned i = 0; i < n && !rc; i++) {
 		if (!strcmp(d[i].command, "send")) {
 			rc = fill_sender(&j->sender[j->senders++], &d[i], err);
-		} else if (!strcmp(d[i].command, "recv") && d[i].fates) {
+		} else if (!strcmp(d[i].command, "recv") && d[i].outcomes) {
 			fill_side(&j->receiver[j->receivers++], &d[i]);
 		} else {
 			rc = error_usage(err,
@@ -283,7 +283,7 @@ static void add_cause(struct result *res, bool together, const struct result_cau
 static void lose(const struct joined_stream *s, const struct joined_end *by, const struct range *r,
 		 uint64_t first, uint64_t last, struct result *res, bool together)
 {
-	const struct json_object *outcome = by ? fatesum_outcome(by->fates, r->detail) : NULL;
+	const struct json_object *outcome = by ? outcome_sum_at(by->outcomes, r->detail) : NULL;
 	struct result_cause c = {
 		.stage = STAGE_WIRE,
 		.direction = "",
@@ -643,8 +643,9 @@ static void fill_received(struct joining *j)
 
 static void add_stranger(struct joining *j, const struct range *run)
 {
-	static const char *const fates[] = {"delivered", "dropped", "came"};
-	const char *fate = json_get_text(fatesum_outcome(j->to->d->fates, run->detail), "outcome");
+	static const char *const outcomes[] = {"delivered", "dropped", "came"};
+	const char *outcome =
+		json_get_text(outcome_sum_at(j->to->d->outcomes, run->detail), "outcome");
 	uint64_t base = run->first & ~(uint64_t)UINT32_MAX;
 	size_t n = json_object_array_length(j->strangers);
 	struct json_object *o = n ? json_object_array_get_idx(j->strangers, n - 1) : NULL;
@@ -653,11 +654,11 @@ static void add_stranger(struct joining *j, const struct range *run)
 		o = json_add_object(j->strangers);
 		json_put_u64(o, "stream", run->stream);
 		json_put_u64(o, "base", base);
-		for (unsigned i = 0; i < LENGTH(fates); i++)
-			json_put_u64(o, fates[i], 0);
+		for (unsigned i = 0; i < LENGTH(outcomes); i++)
+			json_put_u64(o, outcomes[i], 0);
 	}
-	if (json_get(o, fate))
-		json_put_u64(o, fate, json_get_u64(o, fate) + run->last - run->first + 1);
+	if (json_get(o, outcome))
+		json_put_u64(o, outcome, json_get_u64(o, outcome) + run->last - run->first + 1);
 }
 
 /* Finds streams that belong to no sender in these ledgers. */

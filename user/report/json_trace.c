@@ -363,7 +363,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		{0},
 	};
 	/* counts of the probes */
-	static const struct record_field checkpoints[] = {
+	static const struct record_field probes[] = {
 		RECORD("entered", UINT, flow_balance, entered),
 		RECORD("left", UINT, flow_balance, left),
 		RECORD("sent", UINT, flow_balance, sent),
@@ -388,7 +388,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		RECORD("lost_before", UINT, flow_balance, lost_before,
 		       RECORD_WHEN(flow_balance, before_known)),
 		RECORD_PART("sequence", sequence, RECORD_WHEN(flow_balance, facts.numbered)),
-		RECORD_PART("probes", checkpoints),
+		RECORD_PART("probes", probes),
 		{0},
 	};
 	struct json_object *nat;

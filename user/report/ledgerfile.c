@@ -63,7 +63,7 @@ bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line)
 	static const char *const first[] = {
 		[LEDGERLINE_START] = "{\"event\":\"start\"",
 		[LEDGERLINE_INTERVAL] = "{\"event\":\"interval\"",
-		[LEDGERLINE_FATES] = "{\"event\":\"outcomes\"",
+		[LEDGERLINE_OUTCOMES] = "{\"event\":\"outcomes\"",
 		[LEDGERLINE_SERIES] = "{\"event\":\"series\"",
 	};
 	char value[32];
@@ -160,7 +160,7 @@ int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, s
 
 /* An outcome defined by an `outcome` line. Its id is its index in the list. */
 struct ledgerfile_outcome {
-	const char *fate;
+	const char *outcome;
 	struct result_cause cause; /* only set if dropped */
 };
 
@@ -528,11 +528,12 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 	return rc;
 }
 
-static bool same(const struct ledgerfile_outcome *o, const char *fate, const struct result_cause *c)
+static bool same(const struct ledgerfile_outcome *o, const char *outcome,
+		 const struct result_cause *c)
 {
 	const struct result_cause *known = &o->cause;
 
-	if (strcmp(o->fate, fate))
+	if (strcmp(o->outcome, outcome))
 		return false;
 	return !c || (known->stage == c->stage && known->hook == c->hook &&
 		      known->direction == c->direction && !strcmp(known->reason, c->reason) &&
@@ -546,7 +547,7 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 	struct json_object *data = json_object_new_object();
 
 	json_put_u64(data, "id", id);
-	json_put_text(data, "outcome", o->fate);
+	json_put_text(data, "outcome", o->outcome);
 	if (dropped) {
 		json_put_text(data, "stage", stage_name(o->cause.stage));
 		json_put_text(data, "reason", o->cause.reason);
@@ -563,18 +564,18 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 }
 
 /* Returns the id of an outcome, which is added if new. */
-static unsigned find_outcome(struct ledgerfile *lf, const char *fate,
+static unsigned find_outcome(struct ledgerfile *lf, const char *outcome,
 			     const struct result_cause *cause)
 {
 	struct ledgerfile_outcome *known = lf->outcome.at;
 	unsigned id = 0;
 
-	while (id < lf->outcome.n && !same(&known[id], fate, cause))
+	while (id < lf->outcome.n && !same(&known[id], outcome, cause))
 		id++;
 	if (id < lf->outcome.n)
 		return id;
 	known = list_add(&lf->outcome);
-	known->fate = fate;
+	known->outcome = outcome;
 	if (cause)
 		known->cause = *cause;
 	append_outcome(lf, known, id, cause);

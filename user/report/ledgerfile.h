@@ -120,7 +120,7 @@ struct json_object *ledgerline_parse(const char *json, size_t len);
 enum ledgerline_kind {
 	LEDGERLINE_START,
 	LEDGERLINE_INTERVAL,
-	LEDGERLINE_FATES,
+	LEDGERLINE_OUTCOMES,
 	LEDGERLINE_SERIES,
 	LEDGERLINE_OTHER, /* other or unknown kind */
 };

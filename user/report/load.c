@@ -30,20 +30,20 @@ struct named_outcome {
 	uint64_t packets, ranges, longest;
 };
 
-struct fatesum {
+struct outcome_sum {
 	struct list outcome; /* struct named_outcome */
 	bool keep;
 	struct list range; /* struct range */
 };
 
-static struct named_outcome *outcome_at(const struct fatesum *f, unsigned i)
+static struct named_outcome *outcome_at(const struct outcome_sum *f, unsigned i)
 {
 	return (struct named_outcome *)f->outcome.at + i;
 }
 
-struct fatesum *fatesum_new(bool keep)
+struct outcome_sum *outcome_sum_new(bool keep)
 {
-	struct fatesum *f = mem_new(f);
+	struct outcome_sum *f = mem_new(f);
 
 	f->keep = keep;
 	f->outcome.size = sizeof(struct named_outcome);
@@ -51,7 +51,7 @@ struct fatesum *fatesum_new(bool keep)
 	return f;
 }
 
-void fatesum_free(struct fatesum *f)
+void outcome_sum_free(struct outcome_sum *f)
 {
 	if (!f)
 		return;
@@ -84,7 +84,7 @@ static enum outcome outcome_named(const struct json_object *data)
 	return OUTCOME_OPEN;
 }
 
-int fatesum_name(struct fatesum *f, struct json_object *data)
+int outcome_sum_name(struct outcome_sum *f, struct json_object *data)
 {
 	struct named_outcome *more;
 
@@ -129,7 +129,7 @@ static bool stamp_holds(uint64_t stream, uint64_t number)
 	return stream <= UINT16_MAX && number <= STAMP_NUMBER_MASK;
 }
 
-static int add(struct fatesum *f, uint64_t stream, const uint64_t v[3])
+static int add(struct outcome_sum *f, uint64_t stream, const uint64_t v[3])
 {
 	uint64_t packets = v[1] - v[0] + 1;
 	struct range *range;
@@ -159,7 +159,7 @@ static const char *behind(const char *json, size_t len, const char *key)
 }
 
 /* Parsed by hand: there are millions of ranges, and a JSON parser takes ten times as long. */
-int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
+int outcome_sum_ranges(struct outcome_sum *f, const char *json, size_t len)
 {
 	const char *end = json + len, *p = behind(json, len, "\"ranges\":["), *number;
 	uint64_t stream = 0, v[3];
@@ -182,7 +182,7 @@ int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
  * Returns a list of {"outcome","stage",..,"packets","ranges","longest"}: packets, runs of adjacent
  * numbers, and the longest run. NULL: the ledger has no outcomes. The caller owns the list.
  */
-static struct json_object *fatesum_json(const struct fatesum *f)
+static struct json_object *outcome_sum_json(const struct outcome_sum *f)
 {
 	struct json_object *list = f->outcome.n ? json_object_new_array() : NULL;
 
@@ -201,12 +201,12 @@ static struct json_object *fatesum_json(const struct fatesum *f)
 	return list;
 }
 
-static uint64_t packets_of(const struct fatesum *f, const char *fate)
+static uint64_t packets_of(const struct outcome_sum *f, const char *outcome)
 {
 	uint64_t packets = 0;
 
 	for (unsigned i = 0; i < f->outcome.n; i++) {
-		if (!strcmp(json_get_text(outcome_at(f, i)->data, "outcome"), fate))
+		if (!strcmp(json_get_text(outcome_at(f, i)->data, "outcome"), outcome))
 			packets += outcome_at(f, i)->packets;
 	}
 	return packets;
@@ -221,7 +221,7 @@ static int by_number(const void *va, const void *vb)
 	return (a->first > b->first) - (a->first < b->first);
 }
 
-const struct range *fatesum_ranges_kept(struct fatesum *f, size_t *n)
+const struct range *outcome_sum_ranges_kept(struct outcome_sum *f, size_t *n)
 {
 	if (f->range.n)
 		qsort(f->range.at, f->range.n, f->range.size, by_number);
@@ -229,7 +229,7 @@ const struct range *fatesum_ranges_kept(struct fatesum *f, size_t *n)
 	return f->range.at;
 }
 
-const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outcome)
+const struct json_object *outcome_sum_at(const struct outcome_sum *f, unsigned outcome)
 {
 	return outcome < f->outcome.n ? outcome_at(f, outcome)->data : NULL;
 }
@@ -239,7 +239,7 @@ const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outc
  * delivered, refused, and not delivered are equal. Losses resolved only by a counter have no
  * outcome.
  */
-static bool fatesum_agrees(const struct fatesum *f, const struct json_object *end)
+static bool outcome_sum_agrees(const struct outcome_sum *f, const struct json_object *end)
 {
 	uint64_t sent = json_get_u64(end, "sent"), dropped = json_get_u64(end, "dropped");
 	uint64_t not_delivered = packets_of(f, "dropped") + packets_of(f, "unaccounted");
@@ -299,7 +299,7 @@ static bool is_one_end(const char *command)
 static void forget(struct ledgers_document *d)
 {
 	json_object_put(d->json);
-	fatesum_free(d->fates);
+	outcome_sum_free(d->outcomes);
 	*d = (struct ledgers_document){};
 }
 
@@ -439,7 +439,7 @@ static void end_document(struct reading *r)
 {
 	struct ledgers_document *d = &r->now;
 	bool whole = r->file->state.bad == r->bad && !r->file->odd;
-	struct json_object *fates, *end = json_get(d->json, "end");
+	struct json_object *outcomes, *end = json_get(d->json, "end");
 
 	if (!d->json)
 		return;
@@ -448,12 +448,12 @@ static void end_document(struct reading *r)
 	if (r->set.json && d->to_ns > r->set.to_ns)
 		r->set.to_ns = d->to_ns;
 	if (!d->parts) {
-		fates = fatesum_json(d->fates);
-		json_put(d->json, "outcomes", fates);
+		outcomes = outcome_sum_json(d->outcomes);
+		json_put(d->json, "outcomes", outcomes);
 		/* outcomes can only be checked if no line is missing */
 		json_put(d->json, "outcomes_agree",
-			 whole && fates && end
-				 ? json_object_new_boolean(fatesum_agrees(d->fates, end))
+			 whole && outcomes && end
+				 ? json_object_new_boolean(outcome_sum_agrees(d->outcomes, end))
 				 : NULL);
 	}
 	json_put(d->json, "intervals", series_intervals(r->series));
@@ -465,8 +465,8 @@ static void end_document(struct reading *r)
 		if (is_one_end(d->command)) {
 			d->damaged = !whole || json_denies(d->json, "outcomes_agree");
 		} else {
-			fatesum_free(d->fates);
-			d->fates = NULL;
+			outcome_sum_free(d->outcomes);
+			d->outcomes = NULL;
 		}
 		if (is_cut_trial(r)) {
 			forget(&r->cut);
@@ -592,7 +592,7 @@ static void begin_document(struct reading *r, struct json_object *line)
 	r->intervals = 0;
 	r->bad = r->file->state.bad;
 	r->series = series_new(d->parts, rows_by(start), SERIES_MAX);
-	d->fates = fatesum_new(is_one_end(d->command));
+	d->outcomes = outcome_sum_new(is_one_end(d->command));
 	put_place(d);
 	json_put(d->json, "start", json_object_get(start));
 }
@@ -659,7 +659,7 @@ static void take_event(struct reading *r, const char *json, size_t len)
 		json_put(r->now.json, "end", json_object_get(data));
 	else if (!strcmp(event, "limit"))
 		take_limit(r, data);
-	else if (!strcmp(event, "outcome") && fatesum_name(r->now.fates, data))
+	else if (!strcmp(event, "outcome") && outcome_sum_name(r->now.outcomes, data))
 		r->file->odd++;
 	json_object_put(line); /* ignore events of later versions */
 }
@@ -672,14 +672,14 @@ static int take_line(void *arg, const char *json, size_t len)
 
 	if (!ledgerline_peek(json, len, &peek))
 		r->file->odd++;
-	else if (peek.kind != LEDGERLINE_INTERVAL && peek.kind != LEDGERLINE_FATES)
+	else if (peek.kind != LEDGERLINE_INTERVAL && peek.kind != LEDGERLINE_OUTCOMES)
 		take_event(r, json, len);
 	else if (!r->now.json)
 		r->file->headless++;
 	else if (peek.kind == LEDGERLINE_INTERVAL)
 		take_interval(r, &peek, json, len);
 	else
-		rc = fatesum_ranges(r->now.fates, json, len);
+		rc = outcome_sum_ranges(r->now.outcomes, json, len);
 	r->file->odd += rc == -EINVAL;
 	return rc == -ENOMEM ? rc : 0;
 }

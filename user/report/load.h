@@ -40,26 +40,27 @@
 /* Sums the outcomes of all sequence numbers in a ledger file. report/ledgerfile.h describes the
  * lines. */
 
-struct fatesum;
+struct outcome_sum;
 
-struct fatesum *fatesum_new(bool keep); /* `keep`: keep the ranges for fatesum_ranges_kept() */
-void fatesum_free(struct fatesum *f);
+struct outcome_sum *
+outcome_sum_new(bool keep); /* `keep`: keep the ranges for outcome_sum_ranges_kept() */
+void outcome_sum_free(struct outcome_sum *f);
 
 /* Adds the data of an `outcome` line. Returns -EINVAL if it is out of order. */
-int fatesum_name(struct fatesum *f, struct json_object *data);
+int outcome_sum_name(struct outcome_sum *f, struct json_object *data);
 
 /* Adds the JSON of a complete `outcomes` line, not terminated. Returns -EINVAL if it is malformed,
  * or -ENOMEM. */
-int fatesum_ranges(struct fatesum *f, const char *json, size_t len);
+int outcome_sum_ranges(struct outcome_sum *f, const char *json, size_t len);
 
 /*
  * Returns the kept ranges, sorted by stream and number, numbered as in the file. `detail` is the id
  * of the outcome. Borrowed.
  */
-const struct range *fatesum_ranges_kept(struct fatesum *f, size_t *n);
+const struct range *outcome_sum_ranges_kept(struct outcome_sum *f, size_t *n);
 
 /* Returns the data of the `outcome` line of an outcome, borrowed. */
-const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outcome);
+const struct json_object *outcome_sum_at(const struct outcome_sum *f, unsigned outcome);
 
 struct load_spec {
 	const char *const *path;
@@ -90,7 +91,7 @@ struct ledgers_document {
 	const char *path;
 	unsigned number;
 	uint64_t from_ns, to_ns; /* ns, CLOCK_REALTIME, time range of the document */
-	struct fatesum *fates;	 /* kept outcomes of send and recv, else NULL */
+	struct outcome_sum *outcomes; /* kept outcomes of send and recv, else NULL */
 	bool damaged;		 /* some of its lines are missing */
 };
 
@@ -206,7 +207,7 @@ char *joined_udp_text(const struct ledgers_document *a, const struct ledgers_doc
 
 /* Outcomes of a stream reported by one end. Ranges ascend and do not overlap. */
 struct joined_end {
-	struct fatesum *fates; /* defines the outcomes */
+	struct outcome_sum *outcomes; /* defines the outcomes */
 	const struct range *range;
 	size_t n;
 	const char *host;

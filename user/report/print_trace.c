@@ -475,8 +475,8 @@ static void put_own_cost(struct page *p, const struct json_object *own, bool mor
 
 static void put_sums(struct page *p, const struct json_object *end)
 {
-	const struct json_object *checkpoints = json_get(end, "probes");
-	const char *dropped = json_get(checkpoints, "dropped") ? "probes.dropped" : "dropped";
+	const struct json_object *probes = json_get(end, "probes");
+	const char *dropped = json_get(probes, "dropped") ? "probes.dropped" : "dropped";
 	const int64_t arrived = json_get_i64(end, "arrived");
 	const struct page_fact sums[] = {
 		{"arrived", "arrived", STYLE_BOLD, STYLE_BOLD,

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 #include "drops/legs.h"
 #include "sink_abi.h"
 #include "traffic/shape.h"
@@ -174,7 +174,7 @@ struct receiver_config {
 	const char *ifname;
 	unsigned threads;	   /* <= RECEIVER_THREADS */
 	const struct shape *shape; /* shape of the sender, NULL: unknown, or all packets alike */
-	struct fates *fates;	   /* numbers, and records of arrivals, NULL: discover the
+	struct outcomes *outcomes; /* numbers, and records of arrivals, NULL: discover the
 				    * streams */
 	struct trace_tails *table; /* with outcomes: streams are still learned, in this table */
 	int rcvbuf;		   /* bytes (SO_RCVBUFFORCE), 0: the default */

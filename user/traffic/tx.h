@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 #include "traffic/shape.h"
 #include "traffic/worker.h"
 
@@ -27,7 +27,7 @@ struct sender_config {
 	unsigned ifindex;
 	bool wants_xdp;		   /* see tx_attach_pass() */
 	unsigned threads;	   /* <= TRACE_STREAMS */
-	struct fates *fates;	   /* numbers, and where failed sends are noted */
+	struct outcomes *outcomes; /* numbers, and where failed sends are noted */
 	uint64_t count;		   /* packets of all threads, UINT64_MAX: until stopped */
 	uint64_t duration_ns;	   /* 0: no limit */
 	double rate_pps;	   /* pps of all threads, 0: unthrottled */
@@ -54,9 +54,9 @@ struct tx_config {
 /* Records a number that the call did not accept. error: errno, or TX_ERRNO_LOST. */
 static inline void tx_fail(const struct tx_config *cfg, uint64_t number, int error)
 {
-	const struct fates *f = cfg->sender->fates;
+	const struct outcomes *f = cfg->sender->outcomes;
 
-	__atomic_store_n(&f->failed[fates_index(f, cfg->stream->slot, number)], (uint8_t)error,
+	__atomic_store_n(&f->failed[outcomes_index(f, cfg->stream->slot, number)], (uint8_t)error,
 			 __ATOMIC_RELAXED);
 }
 

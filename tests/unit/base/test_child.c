@@ -76,10 +76,10 @@ CASE(failure_is_reported)
 	assert_int_equal(c.status, CHILD_NOT_FOUND);
 	assert_true(child_poll(&c));
 	child_close(&c);
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no process remains */
 }
 
-/* What a command finds, as its output shows it. */
+/* The environment of a command, from its output. */
 static void reads(char *const argv[], bool to_stderr, int fd, char *text, size_t size)
 {
 	struct error err = {};
@@ -160,8 +160,8 @@ CASE(as_from_a_shell)
 }
 
 /*
- * With a stdin from us it is of use to us only: the terminal's signals are not for it, nor for what
- * it starts, whether that handles them (cat has what it was given) or unblocks them (sh does).
+ * A command with a pipe as stdin serves pktledger only. Signals of the terminal must not reach the
+ * command or its children, even if they unblock signals (as sh does).
  */
 CASE(one_that_serves_us)
 {
@@ -305,7 +305,7 @@ CASE(signals)
 	close(ends[1]);
 }
 
-/* A program in a group of its own with a command that a signal to the group ends as well. */
+/* A program in a separate process group, with a command that a signal to the group also ends. */
 static void __attribute__((noreturn)) group_leader(int ready)
 {
 	char *const argv[] = {"sh", "-c", "echo; exec sleep 60", NULL};
@@ -352,6 +352,6 @@ int main(void)
 		printf("no pidfd_open(2): %s\n", strerror(errno));
 		return 77;
 	}
-	signal(SIGINT, SIG_DFL); /* a shell cannot trap what was ignored when it began */
+	signal(SIGINT, SIG_DFL); /* a shell cannot trap signals that were ignored at its start */
 	return run_cases(NULL, NULL);
 }

@@ -14,7 +14,7 @@
 
 #define PACKET_MAX 512
 
-static uint8_t *page, *page_end; /* behind page_end nothing may be read */
+static uint8_t *page, *page_end; /* bytes after page_end must not be read */
 
 static int map_page(void **state)
 {
@@ -203,7 +203,9 @@ CASE(addresses)
 	assert_memory_equal(dst, ip6 + 24, 16);
 }
 
-/* Whatever the bytes: it ends, and reads none behind them; the guard page sees to that. */
+/*
+ * For any input, the parser ends and reads no byte after the end. A guard page detects such reads.
+ */
 CASE(random_bytes)
 {
 	static const uint8_t protos[] = {0, 1, 4, 6, 17, 33, 41, 43, 44, 47, 51, 58, 60, 132, 136};

@@ -15,7 +15,7 @@
 static int saved_stderr = -1;
 static char got[4096];
 
-/* stderr goes to fd, whose reading end is then read by restore(). */
+/* Redirects stderr to fd. restore() reads the other end. */
 static void redirect(int fd, int verbosity)
 {
 	saved_stderr = dup(STDERR_FILENO);
@@ -30,7 +30,7 @@ static void restore(int from)
 
 	dup2(saved_stderr, STDERR_FILENO);
 	close(saved_stderr);
-	/* to the end: EOF of a file, EIO of a terminal that nobody holds open */
+	/* to the end: EOF of a file, EIO of a terminal without open descriptors */
 	while ((n = read(from, got + at, sizeof(got) - 1 - at)) > 0)
 		at += n;
 	got[at] = '\0';
@@ -62,7 +62,7 @@ static void say_all(void)
 	log_progress_clear();
 }
 
-/* What names of files and devices contain cannot make lines of its own, nor drive a terminal. */
+/* Characters in names of files and interfaces cannot add lines or control a terminal. */
 CASE(test_controls)
 {
 	int fd = redirect_file(0);

@@ -47,7 +47,7 @@ static const struct opt_value stage_values[] = {
 		{0},
 };
 
-/* N/M; 0/0 without a message of its own */
+/* N/M; 0/0 has no separate message */
 static int parse_pair(const char *value, void *field, struct error *err)
 {
 	int *pair = field, n = 0;
@@ -159,7 +159,7 @@ static int parse_words(const struct command *cmd, char *const *argv)
 #define PARSE(...) parse_words(&command, (char *[]){"run", ##__VA_ARGS__, NULL})
 #define SEND(...)  parse_words(&with_args, (char *[]){"send", ##__VA_ARGS__, NULL})
 
-/* A usage error whose one line holds `text`. */
+/* Asserts a usage error of one line that contains `text`. */
 static void check_error(int code, const char *text, int line)
 {
 	if (code != -EINVAL || err.status != STATUS_USAGE || !strstr(err.message, text) ||
@@ -338,7 +338,7 @@ CASE(test_words)
 	BAD_SEND("unexpected argument c", "::1", "b", "c");
 }
 
-/* Wherever they stand: behind other letters, with the value in the same word, as a value. */
+/* Options after other letters, with the value in the same word, and as a value. */
 CASE(test_given)
 {
 	const struct opt *count = &own_opts[0], *json = &common_opts[0], *file = &own_opts[8];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Commands that take an expression of several words, and a command behind `--`. */
+/* Commands that take an expression of several words, and a command after `--`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ CASE(words_and_a_command)
 	assert_int_equal(WORDS(&o, &err, "udp", "port", "53"), OPT_NEXT_RUN);
 	assert_string_equal(o.expr.text, "udp port 53");
 	assert_null(o.command);
-	/* options between the words are options, behind -- they are the command's */
+	/* options between the words are options, after -- they belong to the command */
 	assert_int_equal(WORDS(&o, &err, "udp", "-j", "port 53", "--", "dig", "-j", "--"),
 			 OPT_NEXT_RUN);
 	assert_true(o.json);

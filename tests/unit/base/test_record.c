@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Structs as JSON: what is written comes back, and what else comes is refused. */
+/* Structs as JSON: written values are read back, and other values are refused. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -120,7 +120,7 @@ CASE(all_comes_back)
 	json_object_put(o);
 }
 
-/* What has no value is null, or is not there, and reads as zero whatever was in the struct. */
+/* A missing value is null or absent, and reads as zero regardless of the previous content. */
 CASE(nothing_comes_back)
 {
 	struct all in = {.omitted = 0};
@@ -140,7 +140,7 @@ CASE(nothing_comes_back)
 	json_object_put(o);
 }
 
-/* Each is needed, and needed as what it is; all others are read nevertheless. */
+/* Each member is required with its type. The other members are still read. */
 CASE(each_member_is_needed)
 {
 	const struct all in = full();
@@ -163,7 +163,7 @@ CASE(each_member_is_needed)
 	}
 }
 
-/* Whatever stands in place of an object: nothing of it is taken. */
+/* A value in place of an object is ignored. */
 CASE(only_objects_are_read)
 {
 	static const char *const others[] = {"[]", "1", "\"a\"", "true", "1.5", "null"};
@@ -247,7 +247,7 @@ CASE(values_have_bounds)
 	assert_int_equal(take(when, "{\"n\":5}"), -EBADMSG);
 }
 
-/* What others call things is shown on a terminal. */
+/* Foreign names are shown on a terminal. */
 CASE(texts_are_tame)
 {
 	static const struct record_field text[] = {RECORD("n", TEXT, all, text), {0}};
@@ -260,7 +260,7 @@ CASE(texts_are_tame)
 	assert_string_equal(taken.text, "abcdef?"); /* cut inside a character */
 }
 
-/* What is no number has no place in JSON. */
+/* NaN and infinity are not valid JSON. */
 CASE(numbers_are_finite)
 {
 	const struct all in = {.share = NAN, .rate = INFINITY};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The numbers of an application: what is missing, whatever order, wrap and restart there is. */
+/* Numbers of an application: missing numbers are found in spite of reordering, wrap and restart. */
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -127,8 +127,8 @@ static unsigned draw(unsigned below)
 }
 
 /*
- * A stream with losses, packets twice and packets late, each at random, against what is known of
- * it. Its first and last packets arrive in order, so that they are seen as such.
+ * A stream with random losses, duplicates and late packets, compared with the truth. The first and
+ * last packets arrive in order, so that they are recognised.
  */
 static void random_stream(unsigned width, unsigned step)
 {

@@ -88,7 +88,7 @@ CASE(moments)
 		{"03:12", 0, NOON - 10 * 3600 - 48 * 60},
 		{"03:12:30", 0, NOON - 10 * 3600 - 48 * 60 + 30},
 		{"14:01", 0, NOON - 86400 + 60},      /* yesterday */
-		{"15:00", NOON, NOON + 3600},	      /* behind --since */
+		{"15:00", NOON, NOON + 3600},	      /* after --since */
 		{"13:00", NOON, NOON + 86400 - 3600}, /* the next day */
 		{"14:00", NOON, NOON},
 		{"2024-04-30T12:00:00Z", 0, NOON - 86400},

@@ -8,7 +8,7 @@
 
 #include "cases.h"
 #include "base/mem.h"
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 #include "host/netdev.h"
 #include "cli/options.h"
 #include "traffic/worker.h"

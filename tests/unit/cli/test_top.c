@@ -112,7 +112,7 @@ static void check_screen(bool shown, const char *const *texts)
 #define shows(...) check_screen(true, (const char *[]){__VA_ARGS__, NULL})
 #define hides(...) check_screen(false, (const char *[]){__VA_ARGS__, NULL})
 
-/* The stage of the chosen row, and all that was lost by what it stands for. */
+/* The stage of the selected row, and all losses of its group. */
 static enum stage chosen_stage(uint64_t *packets)
 {
 	enum stage stage = STAGE_NONE;
@@ -191,7 +191,7 @@ CASE(test_table)
 	press("g");
 	screen = drawn();
 	shows("SOCKET_RCVBUFF", "by reasons");
-	/* what has lost before stands behind what loses now */
+	/* rows with earlier losses follow rows with current losses */
 	assert_true(strstr(screen, "QDISC_DROP") > strstr(screen, "NETFILTER_DROP"));
 	press("b");
 	shows("OTHERHOST");
@@ -238,7 +238,7 @@ CASE(test_long_names)
 	shows("\n interface         rx pps    tx pps   drops/s");
 }
 
-/* On a large screen another grouping and the busy interfaces stand below. */
+/* On a large screen, another grouping and the busy interfaces follow below. */
 CASE(test_large)
 {
 	const char *screen, *at;
@@ -403,7 +403,7 @@ CASE(test_open_row)
 	shows("  stage      socket");
 }
 
-/* Others lose more now, but what is open is what was opened. */
+/* Other rows lose more now, but the opened row stays open. */
 CASE(test_open_row_stays)
 {
 	uint64_t packets;
@@ -497,7 +497,7 @@ CASE(test_keys)
 	assert_true(view_key(&v, 'q', &in));
 }
 
-/* The last minute: what was a minute ago is gone. */
+/* The last minute: older values are removed. */
 CASE(test_history)
 {
 	set_up(120, 40);

@@ -164,7 +164,7 @@ static struct json_object *traced_case(const struct json_object *c)
 	return o;
 }
 
-/* Compares what follows from each line with its expectations, which are the members of `result`. */
+/* Compares the findings for each line with its expectations, the members of `result`. */
 static void run_file(const char *path, struct json_object *(*result)(const struct json_object *))
 {
 	char *line = NULL, *text = NULL;

@@ -78,7 +78,7 @@ CASE(cpu_that_came)
 	assert_false(cpus->at[3].ticked);
 	assert_false(cpus->at[1].online);
 	assert_float_equal(cpus->steal, 0.5, 1e-9);
-	/* each state has its own number of ticks; what is idle may go backwards */
+	/* each state has its own number of ticks, and idle time may decrease */
 	cpu_sample_parse(before, "cpu0 0 0 0 0 0 0 0 8 0 0\ncpu1 0 0 0 90 0 0 0 0 0 0\n");
 	cpu_sample_parse(after, "cpu0 1 2 4 8 16 32 64 136 0 0\ncpu1 80 0 0 80 0 0 0 0 0 0\n"
 				"cpu1024 1 1 1 1 1 1 1 1 0 0\n");
@@ -127,7 +127,7 @@ CASE(interrupts_of_virtio)
 
 	assert_int_equal(irq_rates(b, a, wanted, 3, irq), 3);
 	assert_string_equal(irq[1].name, "virtio2-input.0");
-	/* A CPU that went away shifts the columns: nothing is said. */
+	/* A removed CPU shifts the columns: no value is reported. */
 	assert_int_equal(irq_rates("CPU0 CPU1\n38: 1 2 x\n", "CPU0\n38: 3 x\n", wanted, 3, irq), 0);
 	assert_int_equal(irq_rates("", "", wanted, 3, irq), 0);
 	/* nor of a line with fewer counts than there are columns */
@@ -157,7 +157,7 @@ CASE(sockets)
 	assert_int_equal(after->at[0].queued, 212992);
 	assert_int_equal(after->at[0].drops, 4744);
 	facts_socks_rates(before, after);
-	assert_int_equal(after->at[0].lost, 4744); /* opened meanwhile */
+	assert_int_equal(after->at[0].lost, 4744); /* opened between the samples */
 	*before = *after;
 	before->at[0].drops = UINT32_MAX - 255; /* the counter has 32 bits */
 	after->at[1].drops = 5;			/* not one of them */
@@ -244,7 +244,7 @@ CASE(qdiscs)
 	free(link);
 }
 
-/* The counters of two queues are one loss, that of the port is another. */
+/* The counters of two queues are one loss, the counter of the port is another. */
 CASE(link_rates)
 {
 	static const struct {
@@ -314,7 +314,7 @@ CASE(interface_that_is_asked_for)
 	facts_free(&facts);
 }
 
-/* Where the list is full, one that loses or waits takes the place of one that does neither. */
+/* If the list is full, a socket that loses or waits replaces a socket that does neither. */
 CASE(sockets_find_room)
 {
 	struct facts_socks *socks = calloc(1, sizeof(*socks));
@@ -346,7 +346,7 @@ CASE(sockets_find_room)
 	free(socks);
 }
 
-/* Whose first count is known has a rate, also where the lists could not hold all. */
+/* A socket with a known first count has a rate, even if the lists are full. */
 CASE(rates_of_sockets)
 {
 	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
@@ -371,7 +371,7 @@ CASE(rates_of_sockets)
 	free(after);
 }
 
-/* Who is asked for alone is found, of the process that is asked for, and nobody else. */
+/* Only the requested socket of the requested process is found. */
 CASE(owners_of_one)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -475,7 +475,7 @@ CASE(owner_of_a_tap)
 	free(t);
 }
 
-/* Of one cause alone, and only what counts packets; what is behind the list is none of it. */
+/* Counters of a single cause that count packets. Entries after the list are ignored. */
 CASE(lost_of_a_link)
 {
 	static const struct link_loss losses[] = {
@@ -497,7 +497,7 @@ CASE(lost_of_a_link)
 	free(link);
 }
 
-/* What is read of loopback, each beside another way to it. */
+/* Facts of loopback, compared with another source. */
 CASE(settings_of_loopback)
 {
 	struct facts_link *link = calloc(1, sizeof(*link));

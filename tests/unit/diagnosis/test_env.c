@@ -177,7 +177,7 @@ CASE(testbed)
 	lab_close(&lab);
 }
 
-/* In a child, where files and directories of these stand for the host's. */
+/* Runs in a child, with these files and directories in place of the host's. */
 static void read_env_over(const char *dir, char *out, size_t size)
 {
 	static const char *const over[] = {"/proc/cpuinfo", "/proc/self/cgroup", "/sys/fs/cgroup",

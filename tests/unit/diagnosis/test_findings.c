@@ -36,7 +36,7 @@ static void row_is_well_formed(const struct finding_row *row)
 		balanced(fields[i]);
 	assert_true(row->cause && *row->cause && row->fix && islower(row->fix[*row->fix == '[']));
 	assert_true(!row->change.name == !row->change.wanted);
-	/* What changes the host says what that may break. */
+	/* A change of the host states its risk. */
 	assert_true(!row->change.name || row->risk || row->stage == STAGE_QDISC);
 	assert_ptr_equal(finding_row(row->id), row); /* the id is its own */
 }
@@ -189,7 +189,7 @@ CASE(commands_of_a_namespace)
 	}
 }
 
-/* Whose settings they are; a path may be as long as its name may be. */
+/* The owner of each setting. A path may have the maximum length of its name. */
 CASE(settings_of_namespaces)
 {
 	const struct netns none = NETNS_NONE, bad = {.fd = 1000000, .sysfs = -1};

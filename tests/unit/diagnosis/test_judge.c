@@ -88,7 +88,7 @@ CASE(names_of_processes)
 		assert_string_equal(judge_process(&rows[i].sock, buf), rows[i].name);
 }
 
-/* Of another namespace: what is the host's is named once, and has its own history. */
+/* Another namespace: host facts appear once, with their own history. */
 CASE(several_namespaces)
 {
 	struct host *one = healthy_host(), *other = healthy_host();
@@ -127,7 +127,7 @@ CASE(several_namespaces)
 	end(other, &list);
 }
 
-/* What is of the host is in no namespace; and a command is entered from where it is typed. */
+/* Host facts have no namespace, and a command enters the namespace from the shell of the user. */
 CASE(whose_findings)
 {
 	const struct netns ns = NETNS_NONE;
@@ -201,7 +201,7 @@ CASE(changes_are_planned)
 	end(h, &list);
 }
 
-/* What belongs to a namespace is changed there, what belongs to the host is not. */
+/* Settings of a namespace are changed in the namespace, settings of the host are not. */
 CASE(changes_of_a_namespace)
 {
 	const char *const enter = "ip netns exec red";
@@ -238,7 +238,7 @@ CASE(changes_of_a_namespace)
 	netns_close(&ns);
 }
 
-/* A text alone is history, two show what was lost in between. */
+/* A single text is history. Two texts show the losses between them. */
 CASE(texts_of_other_programs)
 {
 	static const struct {

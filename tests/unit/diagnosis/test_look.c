@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "cases.h"
 #include "facts_of.h"
-#include "diagnosis/look.c" /* for its parts, which nobody else calls */
+#include "diagnosis/look.c" /* for its static functions */
 
 #define MS	  1000000ULL
 #define WINDOW_NS (300 * MS)
@@ -95,7 +95,7 @@ static uint64_t full_buffers(void)
 	return value;
 }
 
-/* Of the socket, or with this id: others of this host have findings, too. */
+/* The findings of the socket, or with this id. Other programs on this host also have findings. */
 static const struct check_finding *finding(const struct look *l, const char *id)
 {
 	const struct check_finding *found = NULL;
@@ -115,8 +115,8 @@ static const struct check_finding *finding(const struct look *l, const char *id)
 }
 
 /*
- * Of a device that was there before: what its root qdisc dropped, if it is the same one, and what
- * its NIC lost.
+ * For an interface that existed before: the drops of its root qdisc, if the qdisc is unchanged, and
+ * the losses of its NIC.
  */
 CASE(losses_of_devices)
 {
@@ -158,7 +158,9 @@ CASE(losses_of_devices)
 	}
 }
 
-/* A command is run where it belongs, if there is one and it is known how; none is left to change.
+/*
+ * A command runs in its namespace, if the namespace exists and can be entered. Nothing stays
+ * changed.
  */
 CASE(changes_of_others)
 {
@@ -219,7 +221,9 @@ CASE(losses_of_others)
 	}
 }
 
-/* Read elsewhere: what this host's commands would change is not advised, and no host counted twice.
+/*
+ * Facts from another host: commands that would change this host are not advised, and no host is
+ * counted twice.
  */
 CASE(two_places_of_another_host)
 {
@@ -288,7 +292,7 @@ static void assert_settings(const struct facts_stack *stack)
 	assert_int_equal(stack->page_bytes, sysconf(_SC_PAGESIZE));
 }
 
-/* What is known of it, of the host, and what becomes of the loss that nobody mends. */
+/* Facts of the socket, facts of the host, and a loss that is not fixed. */
 CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 {
 	const struct look_spec spec = {.port = port, .window_ns = WINDOW_NS};
@@ -343,7 +347,7 @@ CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 				    facts_moved(f, FACTS_HERE, "Ip6InReceives")),
 			   1);
 	assert_true(remedy.lost_pps_after > 0);
-	/* a busy host sends fewer, or comes late to the sockets */
+	/* a busy host sends fewer packets, or reads the sockets late */
 	if (remedy.arrived_pps_after > 0.8 * remedy.arrived_pps &&
 	    (double)s->lost < 1.2 * (double)facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors")) {
 		assert_int_equal(remedy.outcome, REMEDY_NO_HELP);

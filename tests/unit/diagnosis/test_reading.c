@@ -99,7 +99,10 @@ static void pause_ms(long ms)
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-/* One sample is enough to say in what it sleeps; stopped is who was that in most of them. */
+/*
+ * A single sample names the function in which it sleeps. A process counts as stopped if most
+ * samples show it stopped.
+ */
 CASE_WITH(states, begin, end)
 {
 	const struct reading_socket id = {.inode = 1001, .netns = 1, .port = 5060};
@@ -161,7 +164,7 @@ CASE_WITH(intervals, begin, end)
 	readings_begin(r, NULL, 0);
 	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
 
-	/* the first interval with a loss has no beginning: nobody knew of the socket */
+	/* the first interval with a loss has no start, because the socket was unknown */
 	readings_note(r, &id, 30);
 	readings_interval(r);
 	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
@@ -245,7 +248,7 @@ static void note(unsigned inode, unsigned packets)
 	readings_note(r, &id, packets);
 }
 
-/* Process `pid` sleeps in this function; "0": nobody knows where. NULL: it runs. */
+/* Process `pid` sleeps in this function. "0": unknown function. NULL: running. */
 static void sleeps(int pid, const char *where)
 {
 	char path[64], text[128];
@@ -280,7 +283,7 @@ CASE_WITH(threads_of_a_reader, begin_readings, end_readings)
 	thread(100, "main", 1000, 10);
 	thread(101, "busy", 5000, 20);
 	next_interval(true);
-	/* who waited for a CPU is as busy as who had one; an interval without a loss is dropped */
+	/* waiting for a CPU counts as busy, and an interval without a loss is discarded */
 	schedstat(100, 1100, 10);
 	schedstat(101, 5000, 220);
 	next_interval(false);
@@ -330,7 +333,7 @@ CASE_WITH(kernel_without_times, begin_readings, end_readings)
 	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
 }
 
-/* Three processes with a socket each: what one does is not another's. */
+/* Three processes with a socket each: their samples stay separate. */
 CASE_WITH(three_readers, begin_readings, end_readings)
 {
 	struct reading got;
@@ -366,7 +369,7 @@ CASE_WITH(three_readers, begin_readings, end_readings)
 		readings_sample(r);
 		readings_sample(r);
 	}
-	/* what an interval without loss brings is forgotten */
+	/* an interval without a loss is discarded */
 	for (unsigned i = 0; i < 3; i++)
 		note(1001 + i, 10 * (i + 1));
 	readings_interval(r);
@@ -417,7 +420,7 @@ CASE_WITH(newborn, begin_readings, end_readings)
 	assert_int_equal(got.lost, 30);
 }
 
-/* The one that lost nothing for longest gives way, but none that lost in this interval. */
+/* The socket with the oldest loss is evicted, but not a socket with a loss in this interval. */
 CASE_WITH(more_sockets_than_places, begin_readings, end_readings)
 {
 	struct reading got;
@@ -504,12 +507,14 @@ CASE_WITH(awake, begin_readings, end_readings)
 		fake_file(path, "0 0 17\n");
 		note(inode, 1);
 		readings_interval(r);
-		readings_sample(r); /* nobody has run yet: there is nobody to look at */
+		readings_sample(r); /* no process has run yet, so there is nothing to sample */
 		snprintf(text, sizeof(text), "%llu %llu 17\n",
 			 (unsigned long long)(rows[i].run_ms * MS + 1),
 			 (unsigned long long)(rows[i].wait_ms * MS));
 		fake_file(path, text);
-		/* the time begins with its first sample; the last one is that of the interval */
+		/*
+		 * the time starts at the first sample, and the last sample belongs to the interval
+		 */
 		readings_interval(r);
 		snprintf(text, sizeof(text), "%llu %llu 17\n",
 			 (unsigned long long)(2 * rows[i].run_ms * MS + 2),
@@ -598,7 +603,7 @@ CASE(described)
 	}
 }
 
-/* What a process that sleeps loses in one go, with its buffer full. */
+/* Losses of a sleeping process with a full buffer. */
 CASE(queue_of_a_sleeper)
 {
 	struct reading_socket id = {.family = AF_INET};
@@ -644,7 +649,7 @@ CASE(queue_of_a_sleeper)
 		for (int i = 0; i < 12; i++)
 			assert_int_equal(send(tx, "lost", 4, 0), 4);
 	} while (clock_now() - begun >= 20 * MS && clock_now() < end);
-	for (int i = 0; i < 4; i++) { /* nothing is lost: what comes then is another burst */
+	for (int i = 0; i < 4; i++) { /* without a loss, the next packets are a new burst */
 		pause_ms(60);
 		readings_sample(r);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the kernel of a lab says of the way of packets that are lost there. */
+/* The kernel's path of packets that are lost in a test network. */
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
@@ -21,7 +21,7 @@
 #include "diagnosis/way.h"
 #include "host/lab.h"
 
-#define MOMENT_NS 60000000 /* in which what was sent has come to its end */
+#define MOMENT_NS 60000000 /* until all sent packets have ended */
 
 static struct lab lab;
 
@@ -149,7 +149,10 @@ CASE(refused_sources)
 			sent[i].n);
 		if (i) /* enough were seen */
 			continue;
-		/* too few for a word on who is the most frequent: it waits, and says what it has */
+		/*
+		 * too few samples to name the most frequent owner: waits, and reports the samples
+		 * so far
+		 */
 		begun = clock_now();
 		assert_true(way_sources_back(sources, &lab.router_ns, lab.router_ns.inum, NULL,
 					     begun + 2 * MOMENT_NS, &back));
@@ -175,7 +178,7 @@ CASE(refused_sources)
 	way_sources_close(NULL);
 }
 
-/* A next hop that is asked for; nobody is, where all answer. */
+/* A next hop that is being resolved. No next hop if all are resolved. */
 CASE(silent_neighbour)
 {
 	struct way_silent silent = {.address = "before"};
@@ -192,7 +195,7 @@ CASE(silent_neighbour)
 	assert_string_equal(silent.ifname, "");
 }
 
-/* A namespace is found by those who are in it. */
+/* A namespace is found through its processes. */
 static pid_t live_in(const struct netns *ns)
 {
 	int saved = netns_push(ns);
@@ -269,7 +272,7 @@ CASE(stray_frames)
 	}
 }
 
-/* With an address of the receiver for OWN: that of a lab may be in those of others, too. */
+/* With an address of the receiver for OWN, because other test networks may use the same address. */
 static const char *own(const char *text)
 {
 	static char out[4][256];
@@ -287,7 +290,7 @@ static const char *own(const char *text)
 #define ENTRIES(protocol, to, backend)                                                             \
 	"conntrack -D -p " protocol " --orig-dst " to " --orig-port-dst 53 --reply-src " backend
 
-/* Destinations that the sender's NAT changes, each in a lab of its own. */
+/* Destinations that the sender's NAT changes, each in a separate test network. */
 CASE(translated_destinations)
 {
 	static const struct {
@@ -517,7 +520,7 @@ static unsigned unread(const struct facts *f, const char *what, const char *why)
 	return n;
 }
 
-/* A namespace that loses in four ways, and whose devices come and go meanwhile. */
+/* A namespace with four kinds of losses, and with interfaces that are created and deleted. */
 CASE(all_that_is_read)
 {
 	enum { FULL = 7001, READ, QUIET };
@@ -573,7 +576,7 @@ CASE(all_that_is_read)
 	assert_true(facts_wait(&r, 1, 250000000));
 	took = clock_now() - begun;
 	assert_true(took >= 250000000);
-	/* some come while it looks whose they are */
+	/* some packets arrive during the search for the owners */
 	assert_int_equal(pipe(closed), 0);
 	pid = fork();
 	if (!pid) {
@@ -586,7 +589,7 @@ CASE(all_that_is_read)
 		send(fd[5], data, sizeof(data), 0);
 		clock_sleep(1000000);
 	}
-	/* a socket that two processes have is nobody's */
+	/* a socket of two processes has no owner */
 	close(closed[1]);
 	assert_int_equal(read(closed[0], data, sizeof(data)), 0);
 	close(closed[0]);
@@ -601,7 +604,7 @@ CASE(all_that_is_read)
 		const struct facts_link *link = &facts.link[i];
 
 		assert_string_equal(link->dev.driver, "veth");
-		assert_string_equal(link->rp_filter, "1"); /* that of all */
+		assert_string_equal(link->rp_filter, "1"); /* the sum */
 		assert_string_not_equal(link->dev.link.ifname, "down1");
 		assert_string_not_equal(link->dev.link.ifname, "e1");
 		if (!strcmp(link->dev.link.ifname, "v-r0"))

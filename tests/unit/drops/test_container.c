@@ -44,7 +44,7 @@ CASE(forms)
 	assert_true(n > 30);
 }
 
-/* Each row decides some path of the fixture's kind, so none stands behind one that covers it. */
+/* Each row decides a path of the fixture, so no row is hidden by an earlier row. */
 CASE(every_row_is_reached)
 {
 	for (unsigned i = 0; i < container_rows_n; i++) {

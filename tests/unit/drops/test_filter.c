@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Packet filters without the kernel: what is refused and how, the same filter in user space, and
- * that the translated code has the shape that the verifier asks for. Its meaning: tests/bpf.
+ * Packet filters without the kernel: refused expressions, the same filter in user space, and the
+ * shape of the translated code that the verifier requires. tests/bpf tests its meaning.
  */
 #include <linux/bpf.h>
 
@@ -281,7 +281,7 @@ CASE(room_is_kept)
 	assert_int_equal(code[n - 1].code, 0xee);
 }
 
-/* Marks what the instruction at `at` leads to; false if that is outside. */
+/* Marks the successors of the instruction at `at`. Returns false if a successor is outside. */
 static bool mark_next(bool *reached, unsigned at)
 {
 	const struct bpf_insn *i = &code[at];

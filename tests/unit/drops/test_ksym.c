@@ -39,7 +39,7 @@ CASE(places)
 	/* out of order in the file */
 	assert_place(k, 0xffffffffa0001234, "vxlan_rcv+0x234 [vxlan]");
 	assert_place(k, 0xffffffffa0002000, "vxlan_xmit+0x0 [vxlan]");
-	/* too far behind any function */
+	/* too far after any function */
 	assert_place(k, 0xffffffffa0102000, "?");
 	assert_place(k, 0, "?");
 	ksyms_free(k);
@@ -52,7 +52,7 @@ CASE(ranges)
 
 	assert_int_equal(at.start, 0xffffffff81003000);
 	assert_int_equal(at.end, 0xffffffff81004000);
-	/* of a name that was cut, as of any other */
+	/* of a truncated name, like any other name */
 	at = ksym_range(k, "ip_rcv");
 	assert_int_equal(at.start, 0xffffffff81001000);
 	assert_true(at.end > at.start && at.end <= 0xffffffff81002000);

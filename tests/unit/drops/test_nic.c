@@ -214,7 +214,7 @@ CASE(losses)
 	assert_null(nic_row_find(nic_driver_find("macb")->rows, "rx_resource"));
 }
 
-/* ethtool -L in between: the counters of queues began anew, those of the port did not. */
+/* ethtool -L between the samples resets the counters of the queues, but not of the port. */
 CASE(queues_restarted)
 {
 	struct nic_sample before = load("igb-2-before"), after = load("igb-2-after");
@@ -372,7 +372,7 @@ CASE(table)
 	assert_null(nic_driver_find(""));
 }
 
-/* What a counter contains is looked for by name: all of one name are not of each of them. */
+/* Contained counters are found by name: the sum over all queues is not contained in each queue. */
 CASE(names_that_are_repeated)
 {
 	struct nic_sample s = {0};

@@ -78,8 +78,7 @@ CASE_WITH(one_holder, fake_begin, fake_end)
 	owners_close(o);
 }
 
-/* A pass that is through has settled what it looked for; the next question does not begin another.
- */
+/* A finished pass has resolved its sockets. The next question does not start another pass. */
 CASE_WITH(looks_no_more_than_asked, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
@@ -90,7 +89,7 @@ CASE_WITH(looks_no_more_than_asked, fake_begin, fake_end)
 	owners_tick(o);
 	assert_int_equal(find(o, 1001, 0, 0, &who), 0);
 	assert_int_equal(find(o, 4444, 0, 0, &who), -ESRCH);
-	/* what a pass would find now */
+	/* the result of a pass at this time */
 	fake_fd(100, 4, 4444);
 	assert_int_equal(find(o, 1001, 0, 0, &who), 0);
 	assert_int_equal(find(o, 4444, 0, 0, &who), -ESRCH);
@@ -117,7 +116,7 @@ CASE_WITH(the_reader_of_several, fake_begin, fake_end)
 	assert_int_equal(who.holders, 3);
 	owners_close(o);
 
-	/* whoever waits in recvmsg() reads it */
+	/* a process that waits in recvmsg() reads the socket */
 	o = open_owners();
 	snprintf(call, sizeof(call), "%ld 0x3 0x7ffd 0x0 0x0 0x0 0x0 0x7f 0x7f\n",
 		 (long)SYS_recvmsg);

@@ -97,7 +97,7 @@ CASE(test_any_bytes)
 
 		for (uint32_t i = 0; i < len; i++)
 			bytes[i] = (uint8_t)rand_r(&seed);
-		if (len && rand_r(&seed) % 4) /* mostly as far as the version goes */
+		if (len && rand_r(&seed) % 4) /* usually truncated after the version */
 			bytes[0] = p.protocol == 0x0800 ? 0x45 : 0x60;
 		assert_true(packet_headers(&p) <= len);
 		assert_true(strlen(packet_text(&p, text, sizeof(text))) < sizeof(text));

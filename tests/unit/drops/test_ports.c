@@ -69,7 +69,7 @@ static uint64_t found(int family, const char *address)
 	if (!has_diag())
 		skip();
 	inet_pton(family, address, key.address);
-	owners_close(owners); /* what was found before is forgotten */
+	owners_close(owners); /* earlier results are discarded */
 	assert_int_equal(owners_open(&owners, "/", &err), 0);
 	assert_int_equal(owners_bound(owners, &key, &row), -EAGAIN);
 	owners_tick(owners);
@@ -168,11 +168,11 @@ CASE_WITH(an_answer_is_kept_for_a_while, begin, end)
 	n = 0;
 	assert_int_equal(owners_bound(owners, &key, &row), 0);
 	assert_int_equal(row.inode, at);
-	while (!owners_bound(owners, &key, &row)) /* what is old is looked up again */
+	while (!owners_bound(owners, &key, &row)) /* old entries are looked up again */
 		usleep(50000);
 	assert_int_equal(owners_bound(owners, &key, &row), -ENOENT);
 
-	/* nothing is found where nobody can look */
+	/* nothing is found in a namespace that cannot be read */
 	key.netns = 2;
 	assert_int_equal(owners_bound(owners, &key, &row), -EAGAIN);
 	owners_tick(owners);

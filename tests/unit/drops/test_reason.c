@@ -149,7 +149,7 @@ CASE(no_btf)
 	assert_non_null(strstr(err.message, "/nonexistent/btf"));
 }
 
-/* What a kernel without it says. */
+/* The result on a kernel without reasons. */
 static void assert_refused(struct btf *btf, const char *words)
 {
 	struct tcp_spec spec = {.reasons = open_btf(btf), .flows = 1};

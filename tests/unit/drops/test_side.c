@@ -77,7 +77,7 @@ static const struct expected table[] = {
 	/* before netif_receive_skb */
 	{"CPU_BACKLOG", "enqueue_to_backlog", OUT, IN, IN, OUT, IN, IN},
 	{"NOT_SPECIFIED", "veth_xdp_rcv_skb", OUT, IN, IN, OUT, IN, IN},
-	/* behind it */
+	/* after it */
 	{"NOT_SPECIFIED", "do_xdp_generic", IN, IN, IN, IN, IN, IN},
 	{"TC_INGRESS", "__netif_receive_skb_core", IN, IN, IN, IN, IN, IN},
 	{"IP_RPFILTER", "ip_rcv_finish_core", IN, IN, IN, IN, IN, IN},
@@ -89,7 +89,7 @@ static const struct expected table[] = {
 	{"NEIGH_FAILED", "neigh_invalidate", IN, IN, IN, OUT, OUT, OUT},
 	{"TC_EGRESS", "__dev_queue_xmit", IN, IN, IN, OUT, OUT, OUT},
 	{"BPF_CGROUP_EGRESS", "ip_finish_output", IN, IN, IN, OUT, OUT, OUT},
-	/* behind it */
+	/* after it */
 	{"QDISC_DROP", "__dev_queue_xmit", OUT, IN, IN, OUT, IN, OUT},
 	{"NOT_SPECIFIED", "veth_xmit", OUT, IN, IN, OUT, IN, OUT},
 	{"FULL_RING", "tun_net_xmit", OUT, IN, IN, OUT, IN, OUT},
@@ -160,7 +160,7 @@ CASE(a_place_that_nobody_knows)
 	assert_false(sure);
 }
 
-/* A benign end is one of a packet that had entered; of leftovers it matters what came. */
+/* An expected end belongs to a packet that had entered. For leftovers, the arrivals decide. */
 CASE(ends_that_are_no_loss_here)
 {
 	struct judged_cause c = {.verdict = {.stage = STAGE_IP_FRAG}};

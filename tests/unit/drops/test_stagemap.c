@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The stage map against the enums of kernels and against what was measured on them. */
+/* Compares the stage map with the enums of kernels, and with drops measured on these kernels. */
 #include <bpf/btf.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -81,7 +81,7 @@ CASE(every_reason_has_a_row)
 	for (unsigned i = 0; i < name_count; i++) {
 		if (!has_reason(names[i]))
 			fail_msg("no row for %s", names[i]);
-		/* At an unknown place too, except the one reason that says nothing. */
+		/* Also in an unknown function, except for NOT_SPECIFIED. */
 		if (strcmp(names[i], "NOT_SPECIFIED") &&
 		    !stagemap_judge(&(struct stagemap_event){.reason = names[i],
 							     .location = "nowhere",
@@ -131,7 +131,7 @@ CASE(class_rows_are_sound)
 	}
 }
 
-/* No row may stand behind one that takes all it could take. */
+/* No row may follow a row that matches everything it matches. */
 CASE(no_row_is_hidden)
 {
 	for (unsigned i = 0; i < stagemap_row_count; i++) {

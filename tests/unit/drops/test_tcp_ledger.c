@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What became of the transmission before a retransmission, from records that no kernel made: those
- * of tests/fixtures/tcp/ledger, and many.
+ * The outcome of the transmission before a retransmission, from generated records:
+ * tests/fixtures/tcp/ledger, and random ones.
  */
 #include "cases.h"
 
@@ -14,7 +14,7 @@
 #define MSS 1000
 #define MS  1000000ULL
 
-/* The reason of a drop stands for what it means, its place for the stage. */
+/* The reason of a drop encodes its meaning, its location the stage. */
 static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage, bool *outside)
 {
 	(void)arg;
@@ -62,7 +62,7 @@ static const char *const drop_names[] = {"nothing", "loss", "twice", "unsure"};
 static const struct recorded_field record_fields[] = {
 	SEGMENT, TOTALS(first), TOTALS(last), {0}};
 
-/* The reason of a drop stands for what it means, its location for the stage. */
+/* The reason of a drop encodes its meaning, its location the stage. */
 static const struct recorded_field drop_fields[] = {
 	SEGMENT, FIELD_ENUM(struct tcp_record, key.reason, drop_names),
 	FIELD_ENUM(struct tcp_record, key.location, stage_names), {0}};
@@ -249,7 +249,7 @@ static struct tcp_record resent(const struct scene *s, enum tcp_event event, uns
 	return r;
 }
 
-/* What is old is decided and forgotten; nothing is counted twice, or not at all. */
+/* Old ranges are decided and discarded, each counted exactly once. */
 CASE(little_room)
 {
 	const unsigned n = 1000;
@@ -345,7 +345,7 @@ CASE(room_of_senders_elsewhere)
 	tcp_ledger_free(s.ledger);
 }
 
-/* Those that are over give their room to others: what was shown of them stays in the sum. */
+/* Finished flows free their memory. Their counts stay in the sum. */
 CASE(looked_at_while_flows_come_and_go)
 {
 	struct scene s = begun(16);

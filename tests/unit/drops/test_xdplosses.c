@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the losses of XDP and those freed as used up mean. The events themselves: tests/bpf, net. */
+/*
+ * The meaning of XDP losses and of packets freed as consumed. tests/bpf and tests/net test the
+ * events.
+ */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <string.h>

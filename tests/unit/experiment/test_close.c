@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a site knows of its part: which losses are its own, and what its numbers become. */
+/* The part of a site: which losses belong to it, and the outcomes of its numbers. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,14 +87,14 @@ static struct result res;
 static const struct run_spec plain;
 static const uint64_t all[TRACE_STREAMS] = {8, 8, 8}; /* the third is not theirs */
 
-/* Of the third stream there is memory, too, so that whoever touches it is found out. */
-static int open_fates(struct error *err)
+/* The third stream also has memory, so that any access to it is detected. */
+static int open_outcomes(struct error *err)
 {
-	struct fates *f = &s.tracer.fates;
+	struct outcomes *f = &s.tracer.outcomes;
 	int rc;
 
-	fates_init(f, 3, TRACE_PAGE_SIZE);
-	rc = fates_map(f, -1, -1, -1, err);
+	outcomes_init(f, 3, TRACE_PAGE_SIZE);
+	rc = outcomes_map(f, -1, -1, -1, err);
 	f->streams = 2;
 	return rc;
 }
@@ -110,24 +110,24 @@ static int open_site(void **state)
 	s.lab.tx.ns = s.lab.router_tx.ns = s.lab.router_rx.ns = &s.lab.tx_ns;
 	s.lab.rx.ns = &s.lab.rx_ns;
 	memset(&res, 0, sizeof(res));
-	return open_fates(&err);
+	return open_outcomes(&err);
 }
 
 static int close_site(void **state)
 {
-	fates_unmap(&s.tracer.fates);
+	outcomes_unmap(&s.tracer.outcomes);
 	return 0;
 }
 
 static size_t at(uint64_t number)
 {
-	return fates_index(&s.tracer.fates, 1, s.tracer.fates.base + number);
+	return outcomes_index(&s.tracer.outcomes, 1, s.tracer.outcomes.base + number);
 }
 
-/* What came into a bridge and did not leave it is the bridge's, by difference. */
+/* Packets that entered a bridge and did not leave are losses of the bridge, by difference. */
 CASE_WITH(bridge_that_passes_nothing_on, open_site, close_site)
 {
-	struct fates *f = &s.tracer.fates;
+	struct outcomes *f = &s.tracer.outcomes;
 
 	s.lab.topology = LAB_BRIDGE;
 	strcpy(s.lab.router_rx.ifname, "b1");
@@ -137,9 +137,9 @@ CASE_WITH(bridge_that_passes_nothing_on, open_site, close_site)
 	f->seen[at(3)] = SEEN_TX_DEVICE | SEEN_BRIDGE_IN | SEEN_BRIDGE_OUT;
 	f->failed[at(4)] = f->failed[at(7)] = EPERM;
 	f->failed[at(8)] = EPERM; /* later */
-	f->arrivals[at(9)] = 1;	  /* nobody sent it */
-	f->arrivals[fates_index(f, 0, f->base + 9)] = 1;
-	f->arrivals[fates_index(f, 2, f->base + 9)] = 1;
+	f->arrivals[at(9)] = 1;	  /* never sent */
+	f->arrivals[outcomes_index(f, 0, f->base + 9)] = 1;
+	f->arrivals[outcomes_index(f, 2, f->base + 9)] = 1;
 	assert_int_equal(site_name(&s), 0);
 	site_fold(&s, all, NULL);
 	site_fold(&s, all, NULL);
@@ -161,10 +161,10 @@ CASE_WITH(bridge_that_passes_nothing_on, open_site, close_site)
 	assert_int_equal(f->tail[2], f->base);
 }
 
-/* What is known by difference only is said to be, and nothing beside it. */
+/* Losses known only by difference are marked as such, and no others are. */
 CASE_WITH(lost_on_the_wire, open_site, close_site)
 {
-	struct fates *f = &s.tracer.fates;
+	struct outcomes *f = &s.tracer.outcomes;
 
 	for (unsigned i = 0; i < 2; i++) {
 		s.ledger.cause[i] = (struct ledger_cause){
@@ -174,8 +174,8 @@ CASE_WITH(lost_on_the_wire, open_site, close_site)
 		s.ledger.n = (int)i + 1;
 		memset(&s.ledger.tally, 0, sizeof(s.ledger.tally));
 		f->tail[0] = f->base;
-		f->cause[fates_index(f, 0, f->base)] = TRACE_CAUSE_DIFFERENCE;
-		f->cause[fates_index(f, 0, f->base + 1)] = (uint8_t)i;
+		f->cause[outcomes_index(f, 0, f->base)] = TRACE_CAUSE_DIFFERENCE;
+		f->cause[outcomes_index(f, 0, f->base + 1)] = (uint8_t)i;
 		site_fold(&s, all, NULL);
 		memset(&res, 0, sizeof(res));
 		site_ledger(&s, 0, &res);
@@ -184,7 +184,10 @@ CASE_WITH(lost_on_the_wire, open_site, close_site)
 	}
 }
 
-/* A lone receiver gives up what lacks a fragment; what others lost on this host is not its own. */
+/*
+ * A single-ended receiver releases datagrams with a missing fragment. Losses of other programs are
+ * not counted.
+ */
 CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 {
 	static const struct {
@@ -203,10 +206,10 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 		{"", "neigh_expire", STAGE_NEIGH, RX_NS, CLASS_LOSS, false, false},
 		{"", "", STAGE_OTHER, OTHER_NS, CLASS_COPY, false, false},
 	};
-	struct fates *f = &s.tracer.fates;
+	struct outcomes *f = &s.tracer.outcomes;
 
 	s.fragments = s.lone = true;
-	s.receiver = (void *)&s; /* somebody listens */
+	s.receiver = (void *)&s; /* a socket listens */
 	for (unsigned i = 0; i < 6; i++) {
 		struct ledger_cause *c = &s.ledger.cause[s.ledger.n++];
 
@@ -221,7 +224,7 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 	f->cause[at(6)] = 2; /* whole when it came to the device */
 	f->seen[at(6)] = SEEN_RX_DEVICE;
 	f->cause[at(8)] = 2; /* not yet */
-	f->cause[fates_index(f, 2, f->base)] = 2;
+	f->cause[outcomes_index(f, 2, f->base)] = 2;
 	site_prepare(&s, all);
 	for (unsigned i = 0; i < 6; i++) {
 		assert_int_equal(f->cause[at(i)], rows[i].gives_up ? TRACE_CAUSE_GIVEN_UP : i + 1);
@@ -229,7 +232,7 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 	}
 	assert_int_equal(f->cause[at(6)], 2);
 	assert_int_equal(f->cause[at(8)], 2);
-	assert_int_equal(f->cause[fates_index(f, 2, f->base)], 2);
+	assert_int_equal(f->cause[outcomes_index(f, 2, f->base)], 2);
 	assert_true(ledger_cause(&s.ledger, TRACE_CAUSE_GIVEN_UP)->named.given_up);
 	s.receiver = NULL;
 	site_fold(&s, all, NULL);
@@ -239,10 +242,12 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 	assert_int_equal(res.stage[STAGE_NETFILTER].packets, 0);
 }
 
-/* Nor is anything given up without fragments, where the other end is here, or if none receives. */
+/*
+ * Nothing is released without fragments, if the other end is on this host, or without a receiver.
+ */
 CASE_WITH(what_is_not_given_up, open_site, close_site)
 {
-	struct fates *f = &s.tracer.fates;
+	struct outcomes *f = &s.tracer.outcomes;
 
 	s.gives_up[1] = true;
 	f->cause[at(7)] = 1; /* the last of them */
@@ -263,7 +268,7 @@ CASE_WITH(what_is_not_given_up, open_site, close_site)
 	assert_int_equal(site_name(&s), 0);
 	assert_int_equal(s.ledger.n, 1);
 	assert_null(ledger_cause(&s.ledger, TRACE_CAUSE_GIVEN_UP));
-	s.fragments = true; /* but with them, and without events of its own */
+	s.fragments = true; /* with observers, and without its own events */
 	assert_int_equal(site_name(&s), 0);
 	assert_int_equal(ledger_cause(&s.ledger, TRACE_CAUSE_GIVEN_UP)->raw.count.events, 0);
 }
@@ -276,7 +281,7 @@ static struct site_status status(void)
 	return st;
 }
 
-/* What the reader counted beside its numbers. */
+/* The counts of the receiver besides its numbers. */
 CASE_WITH(end_of_a_receiver, open_site, close_site)
 {
 	s.sink.sums = (struct sink_sums){.delivered = 500,
@@ -293,7 +298,7 @@ CASE_WITH(end_of_a_receiver, open_site, close_site)
 	res.sent = 600;
 	res.duration_ns = 3000000000;
 	site_start(&s);
-	assert_true(s.started && !status().running); /* nobody sends here */
+	assert_true(s.started && !status().running); /* no sender on this host */
 	site_end(&s, &res);
 	assert_int_equal(res.duplicated, 1);
 	assert_int_equal(res.late, 12);
@@ -337,7 +342,7 @@ static int open_ends(void **state)
 						 .ifname = s.lab.tx.ifname,
 						 .ifindex = s.lab.tx.ifindex,
 						 .threads = 2,
-						 .fates = &s.tracer.fates,
+						 .outcomes = &s.tracer.outcomes,
 						 .count = COUNT,
 						 .batch_fd = -1,
 						 .tuning = &both.tuning,
@@ -347,11 +352,11 @@ static int open_ends(void **state)
 						     .ns = &s.lab.rx_ns,
 						     .ifname = s.lab.rx.ifname,
 						     .threads = 1,
-						     .fates = &s.tracer.fates,
+						     .outcomes = &s.tracer.outcomes,
 						     .paused = true,
 						     .tuning = &both.tuning,
 						     .cpu = -1};
-	return open_fates(&err) || receiver_open(&s.receiver, &s.receiver_config, &err) ||
+	return open_outcomes(&err) || receiver_open(&s.receiver, &s.receiver_config, &err) ||
 	       sender_open(&s.sender, &s.sender_config, &err) ||
 	       site_read_counters(&s, &s.before, &err);
 }
@@ -364,7 +369,7 @@ static int close_ends(void **state)
 	receiver_close(s.receiver);
 	counters_free(&s.before);
 	counters_free(&s.after);
-	fates_unmap(&s.tracer.fates);
+	outcomes_unmap(&s.tracer.outcomes);
 	lab_close(&s.lab);
 	return 0;
 }
@@ -418,20 +423,20 @@ CASE_WITH(two_ends, open_ends, close_ends)
 	}
 	s.in_socket = 5;
 	assert_int_equal(status().in_queues, 5);
-	assert_int_equal(site_fates_seen(&s), 0);
+	assert_int_equal(site_outcomes_seen(&s), 0);
 	assert_false(site_is_complete(&s));
-	site_stop_sending(&s, &err); /* what is paused goes on */
+	site_stop_sending(&s, &err); /* a paused sender continues */
 	assert_false(s.stopped);
 	while (!site_is_complete(&s) && clock_now() < end)
 		clock_sleep(1000000);
 	assert_int_equal(status().delivered, COUNT);
-	assert_int_equal(site_fates_seen(&s), COUNT);
+	assert_int_equal(site_outcomes_seen(&s), COUNT);
 	assert_true(status().idle);
 	assert_false(site_failed(&s, &err));
-	site_fold(&s, next, NULL); /* what comes now is late */
+	site_fold(&s, next, NULL); /* later packets are late */
 	for (unsigned t = 0; t < 3; t++)
 		assert_int_equal(receiver_streams(s.receiver)->at[t].tail,
-				 t < 2 ? s.tracer.fates.base + COUNT / 2 : 0);
+				 t < 2 ? s.tracer.outcomes.base + COUNT / 2 : 0);
 	assert_int_equal(site_stop_receiving(&s, &err), 0);
 	assert_true(s.stopped && s.receiver);
 	assert_int_equal(s.sink.sums.delivered, COUNT);
@@ -502,7 +507,7 @@ CASE_WITH(next_hops_that_are_asked_for, open_ends, close_ends)
 	s.sender = sender;
 }
 
-/* Without observers nobody knows what waits in the socket of a receiver that is stopped. */
+/* Without observers, the packets in the socket of a stopped receiver are unknown. */
 CASE_WITH(stopped_while_it_waits, open_ends, close_ends)
 {
 	struct error err = {};
@@ -516,7 +521,7 @@ CASE_WITH(stopped_while_it_waits, open_ends, close_ends)
 }
 
 /* What each number became, or where it rests for good. */
-CASE_WITH(all_fates_are_known, open_ends, close_ends)
+CASE_WITH(all_outcomes_are_known, open_ends, close_ends)
 {
 	static const struct {
 		bool bridge, port_a;
@@ -539,7 +544,7 @@ CASE_WITH(all_fates_are_known, open_ends, close_ends)
 		{true, false, READER_NORMAL, {true, false}, SEEN_BRIDGE, false},
 		{true, false, READER_NORMAL, {true, false}, SEEN_TX_DEVICE, false},
 	};
-	struct fates *f = &s.tracer.fates;
+	struct outcomes *f = &s.tracer.outcomes;
 
 	send_all();
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -549,8 +554,8 @@ CASE_WITH(all_fates_are_known, open_ends, close_ends)
 		s.fx.reader = rows[i].reader;
 		for (uint16_t t = 0; t < 2; t++) {
 			for (uint64_t n = f->base; n < f->base + COUNT / 2; n++) {
-				f->arrivals[fates_index(f, t, n)] = rows[i].arrived[t];
-				f->seen[fates_index(f, t, n)] = rows[i].seen;
+				f->arrivals[outcomes_index(f, t, n)] = rows[i].arrived[t];
+				f->seen[outcomes_index(f, t, n)] = rows[i].seen;
 			}
 		}
 		if (site_is_complete(&s) != rows[i].complete)
@@ -560,7 +565,10 @@ CASE_WITH(all_fates_are_known, open_ends, close_ends)
 	both.port_a = NULL;
 }
 
-/* What an engine without an edge handed to its device was seen there, if it is known which. */
+/*
+ * Packets of an engine without an edge probe count as seen at its interface, if the numbers are
+ * known.
+ */
 CASE_WITH(handed_to_the_device, open_ends, close_ends)
 {
 	static const struct {
@@ -575,16 +583,16 @@ CASE_WITH(handed_to_the_device, open_ends, close_ends)
 		{&tx_xsk, false, true, true, false, false},
 		{&tx_xsk, false, true, true, true, true},
 	};
-	struct fates *f = &s.tracer.fates;
+	struct outcomes *f = &s.tracer.outcomes;
 	uint64_t accepted, refused;
 
 	send_all();
-	f->failed[fates_index(f, 1, f->base)] = EPERM;
+	f->failed[outcomes_index(f, 1, f->base)] = EPERM;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		memset(f->seen + fates_index(f, 0, f->base), 0, TRACE_PAGE_SIZE);
-		memset(f->seen + fates_index(f, 1, f->base), 0, TRACE_PAGE_SIZE);
-		memset(f->seen + fates_index(f, 2, f->base), 0, TRACE_PAGE_SIZE);
-		f->seen[fates_index(f, 0, f->base + 1)] = SEEN_SOCKET;
+		memset(f->seen + outcomes_index(f, 0, f->base), 0, TRACE_PAGE_SIZE);
+		memset(f->seen + outcomes_index(f, 1, f->base), 0, TRACE_PAGE_SIZE);
+		memset(f->seen + outcomes_index(f, 2, f->base), 0, TRACE_PAGE_SIZE);
+		f->seen[outcomes_index(f, 0, f->base + 1)] = SEEN_SOCKET;
 		both.tx = rows[i].tx;
 		both.port_a = rows[i].port_a ? "a" : NULL;
 		s.lone = rows[i].lone;
@@ -598,7 +606,7 @@ CASE_WITH(handed_to_the_device, open_ends, close_ends)
 							 ? SEEN_TX_DEVICE
 							 : 0;
 
-				if (f->seen[fates_index(f, t, f->base + n)] != wanted)
+				if (f->seen[outcomes_index(f, t, f->base + n)] != wanted)
 					fail_msg("row %u, %d of stream %d", i, (int)n, t);
 			}
 		}
@@ -662,8 +670,8 @@ CASE_WITH(window_that_moves, open_ends, close_ends)
 }
 
 /*
- * What the counter check is told of a site decides which counters have to know a loss (a row, with
- * its scope, and with what they count beside it) and which may or cannot.
+ * The properties of a site decide which counters must record a loss (with scope and other counted
+ * events), and which may or cannot.
  */
 CASE_WITH(counters_that_have_to_know, open_ends, close_ends)
 {
@@ -706,7 +714,7 @@ CASE_WITH(counters_that_have_to_know, open_ends, close_ends)
 		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, TUNNEL},
 		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, RX_XDP},
 		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, TX_XDP},
-		/* Whose link it is. */
+		/* The owner of the link. */
 		{STAGE_TX_DEVICE, "veth_xmit", "rx", tx_dropped, "interface", 0},
 		{STAGE_TX_DEVICE, "veth_xmit", "rx", tx_dropped, NULL, LONE},
 		{STAGE_TX_DEVICE, "veth_xmit", "rx", tx_dropped, NULL, TAPS},
@@ -721,7 +729,7 @@ CASE_WITH(counters_that_have_to_know, open_ends, close_ends)
 		{STAGE_XDP, "veth_xdp_rcv_skb", "rx", xdp_drops, "interface", 0},
 		{STAGE_XDP, "veth_xdp_rcv_skb", "rx", xdp_drops, "interface", RX_XDP},
 		{STAGE_XDP, "veth_xdp_rcv_skb", "rx", xdp_drops, "interface", RX_XDP | SKB},
-		/* What send() hears depends on the qdisc, and on whose socket it is. */
+		/* The result of send() depends on the qdisc and on the owner of the socket. */
 		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, NULL, 0},
 		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, "flow", TBF},
 		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, "host", TBF | PORTS},
@@ -764,7 +772,7 @@ CASE_WITH(counters_that_have_to_know, open_ends, close_ends)
 		s.lab.topology = is & TUNNEL ? LAB_VXLAN : is & ROUTER ? LAB_ROUTER : LAB_PAIR;
 		s.lab.taps = is & TAPS ? (void *)&s : NULL;
 		s.lab.router_ns = lab.tx_ns;
-		/* a tunnel's own devices are not those of the link below it */
+		/* the interfaces of a tunnel differ from the interfaces of the underlying link */
 		strcpy(s.lab.tx.ifname, is & TUNNEL ? "lo" : "v-tx");
 		strcpy(s.lab.rx.ifname, is & TUNNEL ? "lo" : "v-rx");
 		strcpy(s.lab.router_tx.ifname, is & (TUNNEL | ROUTER) ? "v-tx" : "");
@@ -807,7 +815,7 @@ CASE_WITH(counters_that_have_to_know, open_ends, close_ends)
 	s.receiver = receiver;
 }
 
-/* What a counter of the flow knows and no event reported stays open, with its evidence. */
+/* Losses that only a counter of the flow shows stay open, with the counter as evidence. */
 CASE(losses_that_tracing_skipped)
 {
 	static struct run_spec spec;

@@ -228,7 +228,7 @@ CASE(test_contradictions)
 		assert_non_null(strstr(err.message, pairs[i][1]));
 		assert_int_equal(list.set, 0);
 	}
-	/* Across two uses of the option too. */
+	/* Also across two uses of the option. */
 	refused("rcvbuf", "udp_lookup", "");
 }
 
@@ -302,7 +302,7 @@ CASE(test_tx_device_place)
 	assert_true(fx.tc_burn_ns > 0 && !fx.xdp_burn_ns && !fx.xdp);
 }
 
-/* The user's choice, if there is one; the faults' need, if there is none. */
+/* The user's choice, otherwise the need of the faults. */
 CASE(test_topology)
 {
 	struct run_spec req = plain;
@@ -331,7 +331,7 @@ CASE(test_topology)
 	not_planned("xdp:devmap", &req, -EINVAL, STATUS_USAGE, "needs the topology pair, not vxlan");
 }
 
-/* The limit is well below what the sender may have in flight, at any size. */
+/* The limit is well below the sender's packets in flight, for any size. */
 CASE(test_qdisc)
 {
 	static const unsigned payloads[] = {18, 512, 1472, 8000, 65507};

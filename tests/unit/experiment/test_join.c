@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* One ledger of two hosts: who is believed, and what may be called lost on the wire. */
+/* One ledger of two hosts: precedence between the hosts, and conditions for a loss on the wire. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,29 +12,29 @@
 #define STREAMS 2
 #define COPY	9 /* a cause here that ends no packet */
 
-static struct fates f;
-static struct fate_tally tally;
+static struct outcomes f;
+static struct outcome_tally tally;
 static struct join j;
 static const uint8_t ignored[TRACE_CAUSES] = {[COPY] = 1};
 
-static int open_fates(void **state)
+static int open_outcomes(void **state)
 {
 	struct error err = {};
 
 	memset(&tally, 0, sizeof(tally));
-	fates_init(&f, STREAMS, TRACE_PAGE_SIZE);
-	return fates_map(&f, -1, -1, -1, &err);
+	outcomes_init(&f, STREAMS, TRACE_PAGE_SIZE);
+	return outcomes_map(&f, -1, -1, -1, &err);
 }
 
-static int close_fates(void **state)
+static int close_outcomes(void **state)
 {
-	fates_unmap(&f);
+	outcomes_unmap(&f);
 	return 0;
 }
 
 static size_t at(uint64_t n)
 {
-	return fates_index(&f, 1, f.base + n);
+	return outcomes_index(&f, 1, f.base + n);
 }
 
 static struct range noted[16];
@@ -67,7 +67,7 @@ static void join(void *arg, const struct range *r)
 
 static void fold(uint64_t upto)
 {
-	fates_fold(&f, 1, f.base + upto, ignored, &(struct range_visitor){join, &j});
+	outcomes_fold(&f, 1, f.base + upto, ignored, &(struct range_visitor){join, &j});
 }
 
 static void left(uint64_t first, uint64_t last)
@@ -76,7 +76,7 @@ static void left(uint64_t first, uint64_t last)
 		f.seen[at(n)] = SEEN_TX_DEVICE;
 }
 
-CASE_WITH(wire_is_what_left_and_never_came, open_fates, close_fates)
+CASE_WITH(wire_is_what_left_and_never_came, open_outcomes, close_outcomes)
 {
 	begin(true);
 	left(0, 79);
@@ -96,11 +96,11 @@ CASE_WITH(wire_is_what_left_and_never_came, open_fates, close_fates)
 	assert_int_equal(tally.unaccounted_seen[0], 20);
 }
 
-CASE_WITH(wire_takes_nothing_that_ended_here, open_fates, close_fates)
+CASE_WITH(wire_takes_nothing_that_ended_here, open_outcomes, close_outcomes)
 {
 	begin(true);
 	left(0, 9);
-	f.cause[at(0)] = 3;    /* dropped behind the checkpoint, as by a driver */
+	f.cause[at(0)] = 3;    /* dropped after the probe, for example by a driver */
 	f.cause[at(1)] = COPY; /* a tap's copy */
 	f.failed[at(2)] = EPERM; /* refused, and yet it left */
 	assert_int_equal(note(OUTCOME_OPEN, 0, 0, 2), 0);
@@ -111,8 +111,8 @@ CASE_WITH(wire_takes_nothing_that_ended_here, open_fates, close_fates)
 	assert_int_equal(tally.attempted, 3);
 }
 
-/* A refused call whose packet never was one stays refused; one that arrived was sent. */
-CASE_WITH(refused_is_what_nobody_saw, open_fates, close_fates)
+/* A refused call without a packet stays refused. If its packet arrived, the packet was sent. */
+CASE_WITH(refused_is_what_nobody_saw, open_outcomes, close_outcomes)
 {
 	begin(true);
 	f.failed[at(0)] = f.failed[at(1)] = f.failed[at(2)] = ENOBUFS;
@@ -124,14 +124,14 @@ CASE_WITH(refused_is_what_nobody_saw, open_fates, close_fates)
 	assert_int_equal(tally.unaccounted, 1);
 }
 
-/* Rows: what the sender reports; columns: what the receiver does. */
+/* Rows: reports of the sender. Columns: reports of the receiver. */
 CASE(who_is_believed)
 {
 	static const enum outcome tx[] = {OUTCOME_OPEN, OUTCOME_REFUSED, OUTCOME_GAP, OUTCOME_SEEN,
 					  OUTCOME_DROPPED};
 	static const enum outcome rx[] = {OUTCOME_NOTHING, OUTCOME_OPEN,     OUTCOME_SEEN,
 					  OUTCOME_DROPPED, OUTCOME_GIVEN_UP, OUTCOME_DELIVERED};
-	enum { DROPPED_TX = 100, DROPPED_RX }; /* whose cause it is */
+	enum { DROPPED_TX = 100, DROPPED_RX }; /* the host of the cause */
 	static const unsigned both[5][6] = {
 		{OUTCOME_OPEN, OUTCOME_OPEN, OUTCOME_OPEN, DROPPED_RX, DROPPED_RX,
 		 OUTCOME_DELIVERED},
@@ -156,7 +156,7 @@ CASE(who_is_believed)
 	}
 }
 
-CASE_WITH(receiver_is_believed_before_sender, open_fates, close_fates)
+CASE_WITH(receiver_is_believed_before_sender, open_outcomes, close_outcomes)
 {
 	uint8_t far;
 
@@ -173,7 +173,7 @@ CASE_WITH(receiver_is_believed_before_sender, open_fates, close_fates)
 	assert_int_equal(tally.delivered, 1);
 }
 
-CASE_WITH(far_sender_tells_what_left, open_fates, close_fates)
+CASE_WITH(far_sender_tells_what_left, open_outcomes, close_outcomes)
 {
 	uint8_t far;
 
@@ -199,8 +199,11 @@ CASE_WITH(far_sender_tells_what_left, open_fates, close_fates)
 	assert_int_equal(tally.unaccounted_seen[SEEN_RX_DEVICE], 1);
 }
 
-/* A receiver gives up what lacks a fragment: where that was lost, the one before it may know. */
-CASE_WITH(given_up_is_asked_further, open_fates, close_fates)
+/*
+ * A receiver releases a datagram with a missing fragment. The previous host may know where the
+ * fragment was lost.
+ */
+CASE_WITH(given_up_is_asked_further, open_outcomes, close_outcomes)
 {
 	uint8_t frag;
 
@@ -227,7 +230,7 @@ CASE_WITH(given_up_is_asked_further, open_fates, close_fates)
 	assert_int_equal(tally.cause[1][TRACE_CAUSE_GIVEN_UP].packets, 1);
 }
 
-CASE_WITH(suppression_is_kept, open_fates, close_fates)
+CASE_WITH(suppression_is_kept, open_outcomes, close_outcomes)
 {
 	begin(true);
 	left(0, 2);
@@ -244,7 +247,7 @@ CASE_WITH(suppression_is_kept, open_fates, close_fates)
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
 }
 
-/* Between the ranges of a stream there is nothing, and behind the last one. */
+/* Between the ranges of a stream, and after the last range, there are no outcomes. */
 CASE(walk_over_ranges)
 {
 	static const struct range ranges[] = {
@@ -270,7 +273,7 @@ CASE(walk_over_ranges)
 	assert_int_equal(join_to(&w, 3, 200), UINT64_MAX);
 }
 
-CASE_WITH(nonsense_is_refused, open_fates, close_fates)
+CASE_WITH(nonsense_is_refused, open_outcomes, close_outcomes)
 {
 	const struct range stream = {0, 0, STREAMS, 0, OUTCOME_DELIVERED};
 
@@ -296,7 +299,7 @@ CASE_WITH(nonsense_is_refused, open_fates, close_fates)
 	assert_int_equal(tally.delivered + tally.dropped, 0);
 }
 
-CASE_WITH(causes_may_be_too_many, open_fates, close_fates)
+CASE_WITH(causes_may_be_too_many, open_outcomes, close_outcomes)
 {
 	uint8_t last = 0, least = TRACE_CAUSE_FULL;
 
@@ -306,7 +309,7 @@ CASE_WITH(causes_may_be_too_many, open_fates, close_fates)
 		least = last < least ? last : least;
 	}
 	assert_int_equal(last, TRACE_CAUSE_FULL);
-	assert_int_equal(least, 128); /* below are those of this host */
+	assert_int_equal(least, 128); /* smaller indices belong to this host */
 	assert_int_equal(join_cause(&j, TRACE_CAUSE_FULL), TRACE_CAUSE_FULL);
 	assert_int_equal(join_cause(&j, 1), JOIN_WIRE - 1);
 }
@@ -352,7 +355,7 @@ CASE(runs_have_room)
 }
 
 /* Whatever comes, each number is counted once. */
-CASE_WITH(garbage_does_no_harm, open_fates, close_fates)
+CASE_WITH(garbage_does_no_harm, open_outcomes, close_outcomes)
 {
 	static const char alphabet[] = "00000123456789abcdef x-";
 	uint64_t folded = 0;
@@ -371,8 +374,8 @@ CASE_WITH(garbage_does_no_harm, open_fates, close_fates)
 		while (j.there.n < 16 && runs_next(&at_text, &run) && !join_check(&j, &run))
 			noted[j.there.n++] = run;
 		for (unsigned s = 0; s < STREAMS; s++)
-			fates_fold(&f, (uint16_t)s, f.tail[s] + 1, ignored,
-				   &(struct range_visitor){join, &j});
+			outcomes_fold(&f, (uint16_t)s, f.tail[s] + 1, ignored,
+				      &(struct range_visitor){join, &j});
 		folded++;
 	}
 	assert_int_equal(tally.attempted, STREAMS * folded);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What two hosts say to each other: what is written comes back, and what else comes is refused. */
+/* Messages between two hosts: written messages are read back, and other input is refused. */
 #include "cases.h"
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ _Static_assert(TABLES == sizeof(sizes) / sizeof(sizes[0]), "a size each");
 
 static struct result scratch[2]; /* the largest of all */
 
-/* Every member gets a value of its own. */
+/* Every member gets a different value. */
 static void fill(const struct record_field *rows, void *to)
 {
 	memset(to, 0, sizeof(scratch[0]));
@@ -74,7 +74,7 @@ CASE(each_member_is_needed)
 	}
 }
 
-/* What the fuzzer begins with is no older than the protocol: no line is refused, all are there. */
+/* The seeds of the fuzzer match the protocol: no line is refused, and every message occurs. */
 CASE(seeds_are_understood)
 {
 	static const char *const seeds[] = {"peer/client",  "peer/server",  "remote/receives",
@@ -191,7 +191,7 @@ CASE(plans_make_sense)
 	assert_true(msg_plan_valid(&p));
 }
 
-/* What a server would send: each of these would break an engine, or send elsewhere. */
+/* Requests that would break an engine or send to another host. */
 CASE(shapes_make_sense)
 {
 	const struct peer_plan good = {
@@ -328,20 +328,20 @@ CASE_WITH(lines_have_an_end, open_pipe, close_pipe)
 	assert_int_equal(conn_receive(&p->conn, &msg, 0), -EBADMSG);
 }
 
-/* The longest fates fit a line, whoever makes them. */
-CASE_WITH(fates_fit_a_line, open_pipe, close_pipe)
+/* The longest message of outcomes fits a line. */
+CASE_WITH(outcomes_fit_a_line, open_pipe, close_pipe)
 {
-	static struct runs fates = {.slot = 63, .first = 1ULL << 44};
+	static struct runs outcomes = {.slot = 63, .first = 1ULL << 44};
 	struct pipe *p = *state;
 	struct json_object *msg;
 
-	memset(fates.text, '9', sizeof(fates.text) - 1);
-	assert_int_equal(conn_send(&p->conn, msg_make("outcomes", msg_outcomes, &fates), 0), 0);
+	memset(outcomes.text, '9', sizeof(outcomes.text) - 1);
+	assert_int_equal(conn_send(&p->conn, msg_make("outcomes", msg_outcomes, &outcomes), 0), 0);
 	conn_close(&p->conn);
 	conn_init(&p->conn, p->far, p->far);
 	assert_int_equal(conn_receive(&p->conn, &msg, 0), 0);
-	assert_int_equal(record_read(msg, msg_outcomes, &fates), 0);
-	assert_int_equal(strlen(fates.text), sizeof(fates.text) - 1);
+	assert_int_equal(record_read(msg, msg_outcomes, &outcomes), 0);
+	assert_int_equal(strlen(outcomes.text), sizeof(outcomes.text) - 1);
 	json_object_put(msg);
 	p->far = dup(p->conn.in);
 }
@@ -361,10 +361,10 @@ CASE_WITH(other_lines_can_be_shown, open_pipe, close_pipe)
 	assert_int_equal(p->conn.bytes[0], '\n');
 }
 
-/* Pipes that were inherited block, and others hold them: nobody waits longer than was said. */
+/* Inherited pipes block, and other processes hold them: no wait exceeds its timeout. */
 CASE(pipes_that_block)
 {
-	static struct runs fates = {.slot = 1};
+	static struct runs outcomes = {.slot = 1};
 	static struct conn conn;
 	struct json_object *msg;
 	int to[2], from[2];
@@ -373,8 +373,8 @@ CASE(pipes_that_block)
 	assert_int_equal(pipe(to) || pipe(from), 0);
 	conn_init(&conn, from[0], to[1]);
 	assert_int_equal(conn_receive(&conn, &msg, 1), -ETIMEDOUT);
-	memset(fates.text, '9', sizeof(fates.text) - 1);
-	while (!conn_send(&conn, msg_make("outcomes", msg_outcomes, &fates), 1))
+	memset(outcomes.text, '9', sizeof(outcomes.text) - 1);
+	while (!conn_send(&conn, msg_make("outcomes", msg_outcomes, &outcomes), 1))
 		sent++;
 	assert_int_equal(sent, 1); /* of 48 KiB each, into the 64 of a pipe */
 	assert_int_equal(fcntl(to[1], F_GETFL) & O_NONBLOCK, 0);
@@ -400,7 +400,7 @@ static void *trickle(void *arg)
 	return NULL;
 }
 
-/* Others' datagrams, one after the other, do not make the wait longer. */
+/* A stream of foreign datagrams does not extend the wait. */
 CASE(a_probe_is_not_waited_for_longer)
 {
 	struct endpoint to = {.family = AF_INET, .ip4.s_addr = htonl(INADDR_LOOPBACK)}, from;
@@ -435,7 +435,7 @@ CASE(probes)
 		assert_int_equal(probe_open(i, any.port), -EADDRINUSE);
 		to.port = any.port;
 		assert_false(probe_take(at, 7, 0, &from));
-		probe_send(by, &to, 6); /* of somebody else */
+		probe_send(by, &to, 6); /* of another host */
 		probe_send(by, &to, 7);
 		assert_true(probe_take(at, 7, 10000, &from));
 		assert_int_equal(from.family, to.family);
@@ -595,7 +595,7 @@ CASE(another_token_is_none)
 	test_free(p);
 }
 
-/* Whoever speaks in the clear, as a client without a token or a web browser. */
+/* An unencrypted client, for example a client without a token or a web browser. */
 CASE(what_is_no_tls_is_none)
 {
 	struct token token = {.bytes = SECRET, .len = strlen(SECRET)};
@@ -616,7 +616,7 @@ CASE(what_is_no_tls_is_none)
 	test_free(c);
 }
 
-/* What the other host says of itself is no verdict on a ledger. */
+/* Statements of the other host do not decide the ledger. */
 CASE(errors_are_failures)
 {
 	struct error refusal = {.message = "no"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A search of a path that is made up: what it finds, and when it ends. */
+/* A search on a simulated path: its results, and when it ends. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static double random_share(struct path *p)
 	return (rand_r(&p->seed) + 0.5) / (RAND_MAX + 1.0);
 }
 
-/* What the generator can do in the next trial. */
+/* The maximum rate of the generator in the next trial. */
 static double generator_speed(struct path *p)
 {
 	double normal = sqrt(-2 * log(random_share(p))) * cos(2 * M_PI * random_share(p));
@@ -225,14 +225,15 @@ CASE(test_no_sharp_edge)
 }
 
 /*
- * All that this host can send gets through. What is found is steady as long as the host is, and no
- * rate that it did not keep to; it takes few trials, and those of a host that is busy are bounded.
+ * The path passes all packets that the host can send. The result is steady while the host is
+ * steady, and never a rate that the host did not reach. A search takes few trials, and their number
+ * is bounded on a busy host.
  */
 CASE(test_generator_is_the_limit)
 {
 	static const struct {
 		struct path path;
-		double near;   /* of searches, found within 2 % of what a quiet one finds */
+		double near;   /* of searches, within 2 % of the result on a quiet host */
 		double trials; /* in the mean */
 	} of[] = {
 		{{.speed = 600000}, 1, 21},

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/watch.h"
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 #include "experiment/settle.h"
 
 #define SECOND	1000000000ULL
@@ -118,18 +118,18 @@ CASE(a_late_loop_loses_nothing)
 	run(5 * SECOND, 10, SECOND / 3 - SECOND / 10);
 }
 
-/* What was on its way before a pause of the machine is so after it. */
+/* Packets in flight before a pause of the machine are in flight after it. */
 CASE(a_pause_is_no_time_to_settle)
 {
 	run(5 * SECOND, 4000, 14 * SECOND);
 	run(5 * SECOND, 4000, 3600 * SECOND);
 }
 
-/* What had to wait for longer, as for a reader, leaves at once when it may. */
+/* Numbers that waited longer, for example for a receiver, leave as soon as possible. */
 CASE(numbers_wait_longer)
 {
 	const struct {
-		uint64_t waits, least; /* least: of what leaves, beside `waits` */
+		uint64_t waits, least; /* minimum of the leaving packets, besides `waits` */
 	} rows[] = {{SECOND, SECOND / 5},
 		    {30 * SECOND, SECOND + SECOND / 5},
 		    {60 * SECOND, SECOND + SECOND / 5},
@@ -153,7 +153,7 @@ CASE(numbers_wait_longer)
 }
 
 struct path {
-	unsigned coming;  /* fates come in so many rounds */
+	unsigned coming;  /* outcomes come in so many rounds */
 	unsigned waiting; /* a queue is not empty in so many */
 	unsigned gone;	  /* who knows is gone in this round; 0: never */
 	unsigned stands;  /* nothing runs for most of a second in this round; 0: never */
@@ -163,7 +163,7 @@ struct path {
 	bool too_early; /* asked while more came, or waited */
 };
 
-static bool fates(void *arg, uint64_t *n)
+static bool outcomes(void *arg, uint64_t *n)
 {
 	struct path *p = arg;
 
@@ -206,7 +206,7 @@ static bool wait_for(struct path *p, uint64_t most_ns, uint64_t interval_ns)
 		.most_ns = most_ns,
 		.silent_ns = 200000000,
 		.interval_ns = interval_ns,
-		.fates = fates,
+		.outcomes = outcomes,
 		.complete = complete,
 		.quiet_ns = 1,
 		.idle = idle,
@@ -243,7 +243,7 @@ CASE(a_full_queue_is_given_all_the_time)
 	assert_true(p.rounds > 2);
 }
 
-/* What waits has the rest of the time all the same. */
+/* Waiting numbers still have the rest of the time. */
 CASE(standing_still_is_no_waiting)
 {
 	struct path p = {.waiting = UINT32_MAX, .stands = 2};
@@ -260,7 +260,7 @@ CASE(ends_with_the_one_who_knows)
 	assert_int_equal(p.rounds, 3);
 }
 
-/* Whoever repeats runs has to know of it. */
+/* Commands that repeat runs need this. */
 CASE(a_signal_ends_it_and_is_told)
 {
 	struct path p = {.waiting = UINT32_MAX};

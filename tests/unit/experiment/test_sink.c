@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a receiver makes of what arrives. */
+/* How a receiver handles arriving packets. */
 #include "cases.h"
 
 #include <endian.h>
@@ -77,7 +77,7 @@ static void arrive(uint16_t id, uint64_t number)
 	sink_packet(&sink, payload(id, number, TAI), LEN, LEN, TAI);
 }
 
-/* What is shown of all lines together. */
+/* The sums over all lines. */
 static const struct arrivals *seen(void)
 {
 	static struct arrivals sum;
@@ -151,7 +151,7 @@ CASE_WITH(other_runs_are_foreign, begin_known, end)
 	assert_int_equal(arrivals[0][WINDOW - 1], 1);
 }
 
-/* What left the window settles nothing, and its place is another number's. */
+/* A number that left the window resolves nothing, and its place belongs to another number. */
 CASE_WITH(late_numbers_are_told, begin_known, end)
 {
 	streams.at[0].tail = BASE + 10;
@@ -164,7 +164,7 @@ CASE_WITH(late_numbers_are_told, begin_known, end)
 	assert_int_equal(arrivals[0][9], 1);
 }
 
-/* Damaged is delivered all the same. */
+/* Damaged packets count as delivered. */
 CASE_WITH(damaged_by_length_and_content, begin_known, end)
 {
 	uint8_t p[LEN + 1];
@@ -205,7 +205,7 @@ CASE_WITH(what_is_not_expected_is_not_compared, begin_known, end)
 	assert_int_equal(sink.sums.delivered, 3);
 }
 
-/* Too short for a time, the pattern begins right behind the stamp. */
+/* Too short for a time: the pattern starts directly after the sequence header. */
 CASE_WITH(content_of_a_payload_without_time, begin_known, end)
 {
 	uint8_t p[STAMP_TIME_LEN];
@@ -297,7 +297,7 @@ CASE_WITH(bad_end_records_tell_nothing, begin_known, end)
 	assert_int_equal(sink.sums.delivered, 0);
 }
 
-/* Only a whole time that lies in the past says anything. */
+/* Only a complete time in the past is valid. */
 CASE_WITH(delay_is_measured, begin_known, end)
 {
 	uint8_t p[LEN];
@@ -345,7 +345,7 @@ CASE_WITH(extents_as_in_rfc4737, begin_known, end)
 	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		arrive(STREAM0, BASE + order[i]);
 	a = seen();
-	assert_int_equal(a->order.packets, 4); /* 1, 2, 3 behind 5; 6 behind 7 */
+	assert_int_equal(a->order.packets, 4); /* 1, 2, 3 after 5, and 6 after 7 */
 	assert_int_equal(a->order.extent_max, 5);
 	assert_int_equal(a->order.extent_unknown, 0);
 	assert_int_equal(a->order.extent[0], 2);
@@ -353,7 +353,7 @@ CASE_WITH(extents_as_in_rfc4737, begin_known, end)
 	assert_int_equal(a->order.extent[3], 1);
 }
 
-/* More jumps than are remembered: what came before them has no extent, but is counted. */
+/* More jumps than recorded: packets before them have no extent, but are counted. */
 CASE_WITH(forgotten_jumps_are_told, begin_known, end)
 {
 	for (unsigned n = 1; n < 2 * LINE_GAPS + 5; n += 2)
@@ -398,7 +398,7 @@ CASE_WITH(too_many_flows_share_a_line, begin_known, end)
 
 #define FAR 60000000 /* that the window of a discovered stream still holds */
 
-/* Two senders with bases and streams of their own; numbers need not begin at the base. */
+/* Two senders with their own bases and streams. Numbers need not start at the base. */
 CASE_WITH(streams_of_two_senders_are_learned, begin_learning, end)
 {
 	const uint64_t other = 900ULL << 32;
@@ -425,8 +425,7 @@ CASE_WITH(streams_of_two_senders_are_learned, begin_learning, end)
 	assert_int_equal(streams.at[0].arrivals[FAR], 1);
 }
 
-/* What nobody can have sent so soon costs nothing: no stream of its own, no number to be counted.
- */
+/* Numbers that no sender can have reached so soon cost nothing: no new stream, and no count. */
 CASE_WITH(numbers_beyond_the_window_are_noted_only, begin_learning, end)
 {
 	arrive(STREAM0, BASE);
@@ -458,7 +457,7 @@ CASE_WITH(end_record_is_learned_from, begin_learning, end)
 
 static uint8_t bytes[3 * KEPT];
 
-/* Into a table that programs write, too. `key`: its first stream's; 0: none is there. */
+/* Into a table that programs also write. `key`: key of its first stream. 0: no stream. */
 static void learn_by_table(unsigned room, uint32_t key)
 {
 	memset(bytes, 0, sizeof(bytes));
@@ -516,7 +515,7 @@ CASE_WITH(a_stream_goes_on_beyond_2_to_the_32, begin_learning, end)
 	arrive(STREAM0, middle - 1);
 	arrive(STREAM0, middle);
 	assert_int_equal(sink.sums.delivered, 3);
-	arrive(STREAM0, middle + KEPT + 7); /* beyond the window, but no other one */
+	arrive(STREAM0, middle + KEPT + 7); /* after the window, without another number */
 	assert_int_equal(streams.at[0].ahead, middle + KEPT + 7);
 	sink_streams_set_tail(&streams, 0, middle + KEPT);
 	arrive(STREAM0, middle + KEPT + 7);
@@ -526,14 +525,15 @@ CASE_WITH(a_stream_goes_on_beyond_2_to_the_32, begin_learning, end)
 	assert_int_equal(sink.sums.foreign, 1);
 	assert_int_equal(streams.n, 1);
 	assert_int_equal(table.key[1], 0);
-	arrive(STREAM0, middle + (2ULL << 32)); /* nobody comes so far at once */
+	arrive(STREAM0, middle + (2ULL << 32)); /* no sender advances so far at once */
 	assert_int_equal(streams.n, 2);
 	assert_int_equal(streams.at[1].base, middle + (2ULL << 32));
 }
 
 CASE_WITH(one_stream_too_many_is_foreign, begin_learning, end)
 {
-	const size_t wanted = (size_t)TRACE_STREAMS << 32; /* a window each; valgrind has less */
+	const size_t wanted = (size_t)TRACE_STREAMS << 32; /* one window each (less memory for
+							    * valgrind) */
 	void *room =
 		mmap(NULL, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -556,7 +556,7 @@ CASE_WITH(one_stream_too_many_is_foreign, begin_learning, end)
 	assert_int_equal(streams.n, 0);
 }
 
-/* Every number has a length of its own: that of another is damage. */
+/* Every number has its own length: another length is damage. */
 CASE_WITH(length_by_number, begin_known, end)
 {
 	static const uint16_t sizes[] = {LEN, 20};
@@ -587,7 +587,7 @@ CASE_WITH(end_of_a_stream_joined_late, begin_learning, end)
 	assert_int_equal(streams.n, 2);
 }
 
-/* Emptied numbers are late; the memory of what follows them is as it was. */
+/* Removed numbers are late. The memory after them is unchanged. */
 CASE_WITH(emptied_numbers_are_late, begin_learning, end)
 {
 	const uint64_t upto = BASE + 100000, most = BASE + 110000;
@@ -607,7 +607,7 @@ CASE_WITH(emptied_numbers_are_late, begin_learning, end)
 
 #define MEETINGS 4000
 
-/* Two threads; what one of them does to a number the other one may do to it at the same time. */
+/* Two threads that may change the same number at the same time. */
 static struct sink_reading {
 	struct sink sink;
 	pthread_t thread;
@@ -643,7 +643,7 @@ static void *deliver_all(void *arg)
 		last = atomic_fetch_add(&met, 1) % 2;
 		while (atomic_load(&met) < 2 * (i + 1))
 			wait_a_little(&tries);
-		/* about what the other one needs to see that */
+		/* about the time that the other thread needs to notice */
 		for (volatile unsigned n = last ? i % 200 : 0; n;)
 			n--;
 		deliver(arg);
@@ -680,7 +680,7 @@ static void end_reading(unsigned threads)
 	}
 }
 
-/* Both came: one of them is the duplicate, whoever was first. */
+/* Both arrived: the second is the duplicate, in any order. */
 CASE_WITH(duplicates_at_two_threads, begin_known, end)
 {
 	met = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Every map of every BPF program has a bound, and what a process has open is found. */
+/* Every map of every BPF program is bounded, and the maps that a process has open are found. */
 #include "cases.h"
 
 #include <bpf/bpf.h>
@@ -14,7 +14,10 @@
 
 #define OBJECTS 12 /* there are more */
 
-/* Storage of sockets is bounded by their number, and freed with them; the kernel wants it so. */
+/*
+ * The number of sockets bounds the socket storage, and the kernel frees the storage with the
+ * socket.
+ */
 static bool has_bound(const struct bpf_map *map)
 {
 	return bpf_map__max_entries(map) || bpf_map__type(map) == BPF_MAP_TYPE_SK_STORAGE;

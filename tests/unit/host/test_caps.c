@@ -71,7 +71,7 @@ static void *waits(void *arg)
 	return (void *)(long)(execve("/bin/false", argv, NULL) && errno == EPERM);
 }
 
-/* 0 if all that is to be refused is, and nothing else; else which was not. */
+/* Returns 0 if exactly the expected calls are refused, otherwise the wrong call. */
 static int barred(bool programs, bool attach)
 {
 	static const int never[] = {BPF_LINK_CREATE, BPF_LINK_UPDATE,	BPF_PROG_ATTACH,
@@ -140,7 +140,7 @@ CASE(bars_calls)
 	}
 }
 
-/* Of the calling thread; no lock and no memory, as it is asked in a child of fork(), too. */
+/* Reads the calling thread without locks and memory, because a child of fork() also calls it. */
 static unsigned long long set_of(const char *name)
 {
 	unsigned long long value = ~0ULL;
@@ -175,7 +175,7 @@ static void *drop_and_look(void *arg)
 	return NULL;
 }
 
-/* In a child: what is given up does not come back. */
+/* In a child: dropped capabilities cannot be regained. */
 static int in_child(bool (*test)(void))
 {
 	pid_t pid = fork();
@@ -197,7 +197,7 @@ static bool drops_all(void)
 	return !pthread_create(&thread, NULL, look, &later) && !pthread_join(thread, NULL) && later;
 }
 
-/* The kernel's sets are those of a thread: another one keeps what it has. */
+/* Capability sets belong to a thread: another thread keeps its capabilities. */
 static bool drops_of_one_thread(void)
 {
 	unsigned long long before = set_of("CapEff");

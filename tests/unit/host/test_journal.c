@@ -50,7 +50,7 @@ CASE(record_round_trip)
 	}
 }
 
-/* What the fuzzer begins with is no older than the format. */
+/* The seeds of the fuzzer match the current format. */
 CASE(seed_is_understood)
 {
 	struct journal_record r = {};
@@ -244,7 +244,7 @@ CASE(files_that_are_others)
 	assert_int_equal(err.status, STATUS_UNABLE);
 }
 
-/* The lock goes with the name, also when the file behind it is replaced. */
+/* The lock belongs to the name, even if the file is replaced. */
 CASE(locked)
 {
 	struct journal_kept f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Asks the running kernel, whatever it has: nothing is an answer too. */
+/* Asks the running kernel. An empty answer is valid. */
 #include "cases.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ CASE(statistics)
 	free(list);
 }
 
-/* The names under which they come into a sample, which the table knows. */
+/* The names in a sample, which the table contains. */
 CASE(names)
 {
 	char name[NIC_NAME];

@@ -42,7 +42,7 @@ struct run {
 	size_t rows, unexplained; /* that were looked at */
 };
 
-/* Copies a word; "-" is none. */
+/* Copies a word. "-" means empty. */
 static void take(char *to, size_t size, char **text)
 {
 	const char *word = strsep(text, " ");
@@ -253,7 +253,7 @@ CASE(sums_of_what_is_no_loss)
 	counters_free(&deltas);
 }
 
-/* What no counter of its own knows, or only some, has a word on that in the catalogue. */
+/* Stages without a dedicated counter have a note in the catalogue. */
 CASE(silent_stages)
 {
 	static const enum stage silent[] = {

@@ -22,7 +22,7 @@ static int close_hist(void **state)
 	return 0;
 }
 
-/* `got` stands for `exact`: never below it, and at most 1/64 (1.6 %) above. */
+/* Asserts that `got` is not below `exact`, and at most 1/64 (1.6 %) above. */
 static void assert_close(uint64_t got, uint64_t exact)
 {
 	assert_true(got >= exact);

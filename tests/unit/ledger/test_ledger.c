@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The closing of the ledger, from raw causes and fates made by hand. */
+/* The closing of the ledger, from raw causes and outcomes made by hand. */
 
 #include <bpf/btf.h>
 #include <errno.h>
@@ -143,7 +143,7 @@ CASE_WITH(causes_have_names, name_causes, NULL)
 	static const char *const texts[] = {
 		[RCVBUF] = "rcvbuf SOCKET_RCVBUFF ip_rcv rx v-rx rx ",
 		[FILTER] = "netfilter NETFILTER_DROP ip_rcv tx  tx output",
-		/* of an interface that is none of the run's */
+		/* of an interface outside of the run */
 		[XSK] = "xsk ENOBUFS xdp_redirect_err rx  rx ",
 		[NO_PACKET] = "other NOT_DROPPED_YET udp_recvmsg rx v-rx rx ",
 		[QUEUE] = "socket_close  socket queue rx  rx ",
@@ -162,7 +162,7 @@ CASE_WITH(what_ends_no_packet_is_ignored, name_causes, NULL)
 		assert_int_equal(ledger.ignored[i], i == NO_PACKET);
 }
 
-/* Naming again with more causes takes nothing from what is folded. */
+/* Naming again with more causes keeps the folded counts. */
 CASE_WITH(naming_again_keeps_the_tally, name_causes, NULL)
 {
 	ledger.tally.delivered = 12;
@@ -172,7 +172,7 @@ CASE_WITH(naming_again_keeps_the_tally, name_causes, NULL)
 	assert_int_equal(ledger.tally.delivered, 12);
 }
 
-/* The table was full: a loss all the same, at a place that is not known. */
+/* The table was full: still a loss, at an unknown function. */
 CASE_WITH(full_table_is_a_cause, name_causes, NULL)
 {
 	const struct drops_cause full = {.index = TRACE_CAUSE_FULL,
@@ -189,13 +189,13 @@ CASE_WITH(full_table_is_a_cause, name_causes, NULL)
 	assert_true(result.balanced);
 }
 
-/* Copies are events; what ends no packet and what was only seen in a queue is none. */
+/* Copies count as events. Events that end no packet, and packets seen in a queue, do not. */
 CASE_WITH(events_of_stages, name_causes, NULL)
 {
 	static const struct trace_count expected[STAGE_COUNT] = {
 		[STAGE_RCVBUF] = {.events = 46, .packets = 46, .bytes = 46 * L3_BYTES},
 		[STAGE_NETFILTER] = {.events = 3, .packets = 30, .bytes = 30 * L3_BYTES},
-		[STAGE_XSK] = {.events = 6, .packets = 7}, /* added to what was there */
+		[STAGE_XSK] = {.events = 6, .packets = 7}, /* added to the previous value */
 		[STAGE_UDP_LOOKUP] = {.events = 2, .packets = 2, .bytes = 2 * L3_BYTES},
 	};
 	struct trace_count stage[STAGE_COUNT] = {[STAGE_XSK] = {.events = 1, .packets = 2}};
@@ -218,7 +218,7 @@ CASE_WITH(events_for_the_counter_check, name_causes, NULL)
 static void lose(uint16_t slot, uint8_t cause, uint64_t packets, uint64_t first, uint64_t last)
 {
 	ledger.tally.cause[slot][cause] =
-		(struct fate_cause){.packets = packets, .first = first, .last = last};
+		(struct outcome_cause){.packets = packets, .first = first, .last = last};
 	ledger.tally.dropped += packets;
 	ledger.tally.attempted += packets;
 }
@@ -296,7 +296,7 @@ CASE_WITH(more_causes_than_fit, name_causes, NULL)
 	assert_int_equal(result.dropped, total);
 }
 
-/* Of what is open only as many are in flight as were found in queues, and never more. */
+/* The number of packets in flight is at most the number found in queues. */
 CASE_WITH(in_flight_is_what_queues_hold, name_causes, NULL)
 {
 	static const struct {
@@ -319,7 +319,7 @@ CASE_WITH(in_flight_is_what_queues_hold, name_causes, NULL)
 	}
 }
 
-CASE_WITH(impossible_fates_do_not_balance, name_causes, NULL)
+CASE_WITH(impossible_outcomes_do_not_balance, name_causes, NULL)
 {
 	ledger.tally.attempted = ledger.tally.delivered = 10;
 	ledger.tally.impossible = 1;
@@ -338,7 +338,7 @@ CASE_WITH(how_far_the_unaccounted_got, name_causes, NULL)
 		assert_int_equal(result.unaccounted_seen[i], i + 1);
 }
 
-/* What was freed as if used up is a loss where the table says so; by a copy it is a copy's. */
+/* A packet freed as consumed is a loss if the table lists it. For a copy it counts as a copy. */
 CASE_WITH(freed_as_used_up, name_causes, NULL)
 {
 	const struct trace_cause at = {RECEIVE_SKB, 0, 0, RX_NS, 2, 0, OBSERVER_CONSUME_SKB, 0};
@@ -382,7 +382,7 @@ CASE_WITH(hooks_by_who_ran_them, name_causes, NULL)
 	assert_int_equal(named(FILTER)->stage, STAGE_SOCKET_CLOSE);
 }
 
-/* Only the namespaces that are given have a role, the first and the last of them too. */
+/* Only the given namespaces have a role, including the first and the last. */
 CASE_WITH(roles_of_namespaces, name_causes, NULL)
 {
 	for (unsigned n = 0; n <= 1; n++) {
@@ -393,7 +393,9 @@ CASE_WITH(roles_of_namespaces, name_causes, NULL)
 	assert_int_equal(named(NO_PACKET)->stage, STAGE_OTHER); /* a document has no other word */
 }
 
-/* A cause that no event had, as of the difference of two checkpoints; again: in its place. */
+/*
+ * A cause without an event, such as the difference of two probes. The second call reuses its place.
+ */
 CASE_WITH(causes_are_added_once, name_causes, NULL)
 {
 	struct ledger_cause more = {.raw.index = COPY + 1, .named.stage = STAGE_WIRE};
@@ -409,7 +411,9 @@ CASE_WITH(causes_are_added_once, name_causes, NULL)
 	assert_int_equal(named(FILTER)->stage, STAGE_NETFILTER);
 }
 
-/* Each stage has its events, the first and the last too, and what never came is a gap of its end.
+/*
+ * Each stage has its events, including the first and the last. Missing numbers are a gap at the
+ * end.
  */
 CASE_WITH(ends_of_all_tables, name_causes, NULL)
 {
@@ -440,7 +444,7 @@ CASE_WITH(ends_of_all_tables, name_causes, NULL)
 	assert_int_equal(result.refused_by[0].error, 0);
 }
 
-/* What the table has behind its last cause is of an earlier naming. */
+/* Entries after the last cause belong to an earlier naming. */
 CASE_WITH(behind_the_last_cause, name_causes, NULL)
 {
 	struct trace_count stage[STAGE_COUNT] = {};

@@ -9,7 +9,7 @@
 #define MSS 1000
 #define ISN 5000u
 
-/* Hosts in the order of the way: the sender first. One flow, if none is named. */
+/* Hosts in path order, the sender first. One flow by default. */
 struct scene {
 	struct tcp_join_host host[4];
 	unsigned hosts, sender;
@@ -133,7 +133,7 @@ static void ends(struct scene *s)
 		trail_free(s->host[i].trail);
 }
 
-CASE(each_fate)
+CASE(each_outcome)
 {
 	struct scene s = begun(2);
 
@@ -143,7 +143,7 @@ CASE(each_fate)
 	comes_again(&s, 1, 1);
 	/* the last of a flight: it came once, as the next one */
 	resends(&s, 3);
-	/* dropped there, and came again; and that twice */
+	/* dropped there and retransmitted, twice */
 	resends(&s, 5);
 	note(&s, 1, TRAIL_DROPPED, 5, STAGE_NETFILTER);
 	comes_again(&s, 1, 5);
@@ -157,7 +157,7 @@ CASE(each_fate)
 	resends(&s, 9);
 	comes_again(&s, 1, 9);
 	note(&s, 1, TRAIL_TWICE, 9, 0);
-	/* came twice, and nobody knows what became of the first */
+	/* arrived twice, with an unknown outcome of the first */
 	resends(&s, 11);
 	comes_again(&s, 1, 11);
 	/* dropped there before it came to the entry */
@@ -165,12 +165,12 @@ CASE(each_fate)
 	note(&s, 1, TRAIL_HOLE, 13, 0);
 	note(&s, 1, TRAIL_OUTSIDE, 13, STAGE_BACKLOG);
 	comes_again(&s, 1, 13);
-	/* lost between, and what came then dropped as data of a connection that has ended */
+	/* lost between the hosts, and later segments dropped as data of a closed connection */
 	resends(&s, 15);
 	note(&s, 1, TRAIL_HOLE, 15, 0);
 	comes_again(&s, 1, 15);
 	note(&s, 1, TRAIL_DROPPED, 15, STAGE_TCP_STATE);
-	/* arrived, then again, which was dropped: that is what is lost */
+	/* arrived, then arrived again and was dropped: only the second is lost */
 	resends(&s, 17);
 	comes_again(&s, 1, 17);
 	note(&s, 1, TRAIL_DROPPED, 17, STAGE_NETFILTER);
@@ -212,7 +212,7 @@ CASE(each_is_taken_once)
 	}
 }
 
-/* A range ends where the next one begins, and one may hold several segments. */
+/* A range ends at the start of the next range, and may contain several segments. */
 CASE(ranges_have_ends)
 {
 	struct scene s = begun(2);
@@ -239,9 +239,9 @@ CASE(ranges_have_ends)
 }
 
 /*
- * Flows with the same numbers, in no order, in lists that are as full as their memory. Of those
- * with an even number all that was sent came, of the others nothing came again; the last one is not
- * known there.
+ * Flows with the same numbers, unordered, in lists that fill their memory. For even flows all
+ * segments arrived, for odd flows no retransmission arrived. The last flow is unknown at the
+ * receiver.
  */
 CASE(flows_beside_each_other)
 {
@@ -274,14 +274,14 @@ CASE(flows_beside_each_other)
 	ends(&s);
 }
 
-/* What never left its sender is not lost behind it. */
+/* A segment that never left its sender is not lost downstream. */
 CASE(the_last_one_stayed)
 {
 	struct scene s = begun(2);
 	struct trail_flow *to = trail_flow(s.host[1].trail, 0);
 
 	to->came = to->taken = 100;
-	/* passed over, came, and was sent again all the same */
+	/* skipped, arrived, and was still retransmitted */
 	resends(&s, 1);
 	note(&s, 1, TRAIL_HOLE, 1, 0);
 	comes_again(&s, 1, 1);
@@ -293,7 +293,7 @@ CASE(the_last_one_stayed)
 	ends(&s);
 }
 
-/* Sockets count what they got: merged with what is new, it has no event when it comes twice. */
+/* Sockets count received segments. A duplicate that is merged with new data causes no event. */
 CASE(twice_without_an_event)
 {
 	for (unsigned missing = 0; missing < 4; missing++) {
@@ -334,7 +334,7 @@ CASE(a_way_of_three)
 			comes_again(&s, host, 2 * i);
 		}
 	}
-	/* the order in the list does not matter, that of the TTL does */
+	/* the order by TTL matters, the order in the list does not */
 	s.host[1] = s.host[3];
 	s.host[3] = middle;
 	joins(&s);
@@ -349,7 +349,7 @@ CASE(a_way_of_three)
 	ends(&s);
 }
 
-/* Dropped at one host, and of those that it let through another one is lost behind it. */
+/* Some segments are dropped at one host, and another segment is lost after that host. */
 CASE(what_is_let_through)
 {
 	for (unsigned stayed = 0; stayed < 2; stayed++) { /* at its sender */
@@ -393,8 +393,8 @@ CASE(as_far_away)
 }
 
 /*
- * A SYN or FIN that came twice had arrived, but not where a listener lost some without an event. Of
- * data nobody can say that.
+ * A SYN or FIN that arrived twice had arrived before, unless a listener lost some without an event.
+ * For data this cannot be concluded.
  */
 CASE(what_is_bare)
 {
@@ -405,7 +405,7 @@ CASE(what_is_bare)
 		{ISN, 0, 1, true},
 		{0, 0, 1, true},
 		{ISN, 100 * MSS - 1, 100 * MSS, true},
-		{ISN, 0, 1 + MSS, false}, /* with data, as of TCP Fast Open */
+		{ISN, 0, 1 + MSS, false}, /* with data, for example TCP Fast Open */
 		{ISN, 99 * MSS, 100 * MSS, false},
 		{ISN, 50 * MSS, 50 * MSS + 1, false},
 	};
@@ -439,7 +439,7 @@ CASE(what_was_not_watched)
 		bool stayed; /* the last one has not left its sender */
 	} rows[] = {
 		{50 * MSS, 50 * MSS, 100 * MSS, 1000000000, JOIN_BEFORE, false},
-		/* the first that was watched, and the one behind the last */
+		/* the first watched segment, and the segment after the last */
 		{10 * MSS + 1, 50 * MSS, 100 * MSS, 1000000000, JOIN_WHYS, false},
 		{10 * MSS + 2, 50 * MSS, 100 * MSS, 1000000000, JOIN_BEFORE, false},
 		{0, 10 * MSS + 1, 100 * MSS, 1000000000, JOIN_AFTER, false},
@@ -448,7 +448,7 @@ CASE(what_was_not_watched)
 		{0, 5 * MSS, 10 * MSS + 2, 1000000000, JOIN_AFTER, false},
 		{0, 5 * MSS, 100 * MSS, 1000000000, JOIN_AFTER,
 		 false},					     /* it has come, unseen there */
-		{0, 5 * MSS, 5 * MSS, 1000, JOIN_AFTER, false},	     /* nobody looked any more */
+		{0, 5 * MSS, 5 * MSS, 1000, JOIN_AFTER, false},	     /* tracing had ended */
 		{0, 5 * MSS, 5 * MSS, 1000000000, JOIN_WHYS, false}, /* it never came */
 		/* sent after 1 ms; the clocks may differ by 100 ms */
 		{0, 5 * MSS, 5 * MSS, 101000000, JOIN_AFTER, false},
@@ -489,7 +489,9 @@ CASE(name_given_again)
 	ends(&s);
 }
 
-/* What was passed over never came, and the receiver has it: then the entry has not seen all. */
+/*
+ * A skipped range never arrived, but the receiver has it: the entry point did not see all segments.
+ */
 CASE(some_went_by)
 {
 	struct scene s = begun(2);
@@ -507,7 +509,7 @@ CASE(some_went_by)
 	ends(&s);
 }
 
-/* But not what is passed over where nobody has got anything yet, whatever the numbers there are. */
+/* A skipped range before the receiver got any data is excluded, regardless of its numbers. */
 CASE(behind_what_has_come)
 {
 	for (unsigned late = 0; late < 2; late++) {
@@ -533,7 +535,7 @@ CASE(behind_what_has_come)
 	}
 }
 
-/* Nothing is concluded from what a host with losses of its own does not report. */
+/* Missing reports of a host with missed events prove nothing. */
 CASE(records_were_lost)
 {
 	for (unsigned how = 0; how < 3; how++) {
@@ -571,7 +573,7 @@ CASE(numbers_of_flows_that_were_there)
 		{false, 0, 1ULL << 32, 1ULL << 31, JOIN_WRAPPED, 0},
 		{false, 0, 1ULL << 32, 1ULL << 31, JOIN_WRAPPED, 100 * MSS},
 		{false, 0, 1ULL << 32, 100 * MSS, JOIN_WRAPPED, 1ULL << 31},
-		/* where one was first looked at the other had ended: it is one connection still */
+		/* one host started to trace after the other had ended: still one connection */
 		{false, 0, (1ULL << 32) + 100 * MSS, 100 * MSS, JOIN_WHYS, 0},
 		{false, 100 * MSS, 1ULL << 32, 100 * MSS, JOIN_WHYS, 0},
 		{false, 0, (1ULL << 32) + 101 * MSS, 100 * MSS, JOIN_SEQUENCE, 0},
@@ -610,7 +612,7 @@ CASE(numbers_of_flows_that_were_there)
 CASE(a_flow_that_is_renamed)
 {
 	static const struct {
-		struct trail_flow to; /* what is added to that of the receiver */
+		struct trail_flow to; /* the addition to the receiver's count */
 		bool late;	      /* the sender's was there before */
 		bool joined;
 	} rows[] = {
@@ -650,7 +652,7 @@ CASE(a_flow_that_is_renamed)
 	}
 }
 
-/* What somebody has made so that it takes for ever ends, and nothing is concluded from it. */
+/* Crafted input that would take forever ends early, without a conclusion. */
 CASE(lists_that_are_made_to_last)
 {
 	struct scene s = begun(2);

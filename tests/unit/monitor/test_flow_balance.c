@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The balance of a flow: what adds up to what, and who is to blame. */
+/* The balance of a flow: its sums, and the cause of a difference. */
 #include "cases.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ static const struct recorded_field terms[] = {
 	BALANCE(before), BALANCE(lost_before), BALANCE(before_known),
 	FIELDS(struct flow_balance, doubt, doubts), {0}};
 
-/* Counts do not begin at 0: those of the time before it are no part of it. */
+/* Counts do not start at 0: earlier counts are excluded. */
 static void close_balance(struct flow_case *c)
 {
 	static const struct balance_moment begin = {

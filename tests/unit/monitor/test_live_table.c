@@ -214,7 +214,7 @@ CASE_WITH(sorted, open_table, close_table)
 	assert_int_equal(find(&t, STAGE_RCVBUF, "*:1")->counts.packets, 6);
 }
 
-/* Nothing is lost: what has no room of its own is with the others. */
+/* Nothing is lost: rows without room are counted as other. */
 CASE_WITH(full, open_table, close_table)
 {
 	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_REASON);
@@ -300,7 +300,7 @@ CASE_WITH(limits, open_table, close_table)
 	table_free(&total);
 }
 
-/* Parts of an interval, in any order: the sum is what one reading shows. */
+/* Parts of an interval, in any order: the sum equals a single reading. */
 CASE(entries_read_in_parts)
 {
 	struct entries list = {};

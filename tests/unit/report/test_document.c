@@ -9,7 +9,7 @@
 
 #define SCHEMA "pktledger/run/1"
 
-/* What is known of this host changes: a document has something else in its place. */
+/* Facts of this host vary: a document has a placeholder for them. */
 #define ENV "{\"version\":\"1.0\",\"kernel\":\"6.18.0\",\"quirks\":{}}"
 
 static struct result res;
@@ -173,7 +173,7 @@ CASE(no_name_spoils_the_json)
 		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},		  /* overlong */
 		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
 		{"\xf4\x90\x80\x80z",
-		 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz"}, /* beyond U+10FFFF */
+		 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz"}, /* above U+10FFFF */
 	};
 	struct json_object *o = json_object_new_object();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What is exported: labels, bounds, both formats to the letter, and which of them is asked for. */
+/* The exported metrics: labels, bounds, both formats exactly, and the choice of the format. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static struct live_row row(enum stage stage, enum drop_class class, const char *
 
 static const struct live_own no_own = {};
 
-/* Adds a row, at the end of an interval of its own. */
+/* Adds a row, at the end of a separate interval. */
 static void take(struct metrics *m, struct live_row *r, uint64_t now_ns)
 {
 	const struct live_table t = {.rows = r, .n = 1};
@@ -46,7 +46,7 @@ static char *text_of(const struct metrics *m, enum expose_format format)
 	return text;
 }
 
-/* The value of a sample by its name and labels; UINT64_MAX: there is none. */
+/* Returns the value of a sample by its name and labels, or UINT64_MAX. */
 static uint64_t value_of(const struct metrics *m, const char *sample)
 {
 	char line[256], *text = text_of(m, EXPOSE_TEXT);
@@ -228,7 +228,7 @@ CASE(what_has_no_room_is_told_as_others)
 
 	for (unsigned i = 0; i < 1000; i++)
 		add(m, STAGE_RCVBUF, CLASS_LOSS, i, 2, i);
-	add(m, STAGE_QDISC, CLASS_LOSS, 0, 5, 1000); /* others of its own stage */
+	add(m, STAGE_QDISC, CLASS_LOSS, 0, 5, 1000); /* other rows of the same stage */
 	add(m, STAGE_QDISC, CLASS_SUSPECTED, 0, 7, 1000);
 	add(m, STAGE_RCVBUF, CLASS_LOSS, 3, 2, 1000); /* its own is still there */
 	assert_int_equal(value_of(m, "pktledger_series"), 10);
@@ -361,7 +361,7 @@ static bool ends_with(const char *text, const char *end)
 	return len > n && text[len - n - 1] == '_' && !strcmp(text + len - n, end);
 }
 
-/* In OpenMetrics, where all that a family has is to be seen: TYPE, UNIT, HELP. */
+/* In OpenMetrics format, which shows all parts of a family: TYPE, UNIT, HELP. */
 CASE(the_table_of_families_is_sound)
 {
 	struct metrics *m = metrics_new(1, false);

@@ -24,9 +24,9 @@ static const char *const outcomes[] = {
 };
 
 /* A ledger of one stream; `ranges` as in its lines, from `base` on. */
-static struct fatesum *ledger(const char *ranges, uint64_t base)
+static struct outcome_sum *ledger(const char *ranges, uint64_t base)
 {
-	struct fatesum *f = fatesum_new(true);
+	struct outcome_sum *f = outcome_sum_new(true);
 	char line[1024], one[128];
 	unsigned long long first, last;
 	unsigned id;
@@ -36,7 +36,7 @@ static struct fatesum *ledger(const char *ranges, uint64_t base)
 	for (unsigned i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
 		struct json_object *data = json_tokener_parse(outcomes[i]);
 
-		assert_int_equal(fatesum_name(f, data), 0);
+		assert_int_equal(outcome_sum_name(f, data), 0);
 		json_object_put(data);
 	}
 	snprintf(line, sizeof(line), "{\"event\":\"outcomes\",\"data\":{\"stream\":%u,\"ranges\":[",
@@ -47,7 +47,7 @@ static struct fatesum *ledger(const char *ranges, uint64_t base)
 		strcat(line, one);
 	}
 	strcat(line, "]}}");
-	assert_int_equal(fatesum_ranges(f, line, strlen(line)), 0);
+	assert_int_equal(outcome_sum_ranges(f, line, strlen(line)), 0);
 	return f;
 }
 
@@ -65,10 +65,10 @@ static void check(const struct expected *e)
 	struct result *res = calloc(3, sizeof(*res)), *sum = res + 1, *again = res + 2;
 	uint64_t open = 0;
 
-	s.tx = (struct joined_end){.fates = ledger(e->tx, 0), .host = "a"};
-	s.rx = (struct joined_end){.fates = ledger(e->rx, BASE), .host = "b"};
-	s.tx.range = fatesum_ranges_kept(s.tx.fates, &s.tx.n);
-	s.rx.range = fatesum_ranges_kept(s.rx.fates, &s.rx.n);
+	s.tx = (struct joined_end){.outcomes = ledger(e->tx, 0), .host = "a"};
+	s.rx = (struct joined_end){.outcomes = ledger(e->rx, BASE), .host = "b"};
+	s.tx.range = outcome_sum_ranges_kept(s.tx.outcomes, &s.tx.n);
+	s.rx.range = outcome_sum_ranges_kept(s.rx.outcomes, &s.rx.n);
 	s.watch_from = BASE + e->watch_from;
 	s.watch_to = e->watch_to == UINT64_MAX ? UINT64_MAX : BASE + e->watch_to;
 	s.whole = !e->cut;
@@ -91,8 +91,8 @@ static void check(const struct expected *e)
 	joined_add(&s, again, sum, &open);
 	assert_int_equal(sum->sent, 2 * res->sent);
 	assert_int_equal(sum->n_causes, res->n_causes);
-	fatesum_free(s.tx.fates);
-	fatesum_free(s.rx.fates);
+	outcome_sum_free(s.tx.outcomes);
+	outcome_sum_free(s.rx.outcomes);
 	free(res);
 }
 
@@ -100,7 +100,7 @@ CASE(each_number_has_one_place)
 {
 	static const struct expected rows[] = {
 		{"0-9:4", "0-9:0", 0, UINT64_MAX, .attempted = 10, .delivered = 10},
-		/* what left and did not come */
+		/* packets that left and did not arrive */
 		{"0-9:4", "0-3:0 6-9:0", 0, UINT64_MAX, .attempted = 10, .delivered = 8, .wire = 2},
 		{"0-9:4", "", 0, UINT64_MAX, .attempted = 10, .wire = 10},
 		/* dropped at either end */
@@ -115,10 +115,10 @@ CASE(each_number_has_one_place)
 		/* never seen to leave is not the wire */
 		{"0-4:3 5-9:4", "0-1:0 5-9:0", 0, UINT64_MAX, .attempted = 10, .delivered = 7,
 		 .nowhere = 3},
-		/* seen to come, and no more; perhaps come */
+		/* arrived without an outcome, possibly arrived */
 		{"0-9:4", "0-4:0 5-6:5 7-9:6", 0, UINT64_MAX, .attempted = 10, .delivered = 5,
 		 .came = 2, .left = 3},
-		/* nobody sent it */
+		/* never sent */
 		{"0-4:4", "0-5:0", 0, UINT64_MAX, .attempted = 5, .delivered = 5, .impossible = 1},
 		{"0-4:4 5-5:7", "0-5:0", 0, UINT64_MAX, .attempted = 5, .delivered = 5,
 		 .impossible = 1},
@@ -128,7 +128,7 @@ CASE(each_number_has_one_place)
 		check(&rows[i]);
 }
 
-/* While the receiver was not there, what it did not see is not lost on the wire. */
+/* Packets sent while the receiver was absent are not lost on the wire. */
 CASE(only_while_somebody_watched)
 {
 	static const struct expected rows[] = {
@@ -147,7 +147,7 @@ CASE(only_while_somebody_watched)
 /* A stamp has 48 bits for them. */
 CASE(numbers_that_no_stamp_holds)
 {
-	struct fatesum *f = ledger("281474976710655-281474976710655:0", 0);
+	struct outcome_sum *f = ledger("281474976710655-281474976710655:0", 0);
 	static const char *const lines[] = {
 		"\"ranges\":[[281474976710656,281474976710656,0]]",
 		"\"stream\":65536,\"ranges\":[[1,1,0]]",
@@ -156,11 +156,11 @@ CASE(numbers_that_no_stamp_holds)
 	};
 
 	for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		assert_int_equal(fatesum_ranges(f, lines[i], strlen(lines[i])), -EINVAL);
-	fatesum_free(f);
+		assert_int_equal(outcome_sum_ranges(f, lines[i], strlen(lines[i])), -EINVAL);
+	outcome_sum_free(f);
 }
 
-/* A sender that was killed: what came was sent, of the rest nothing is known. */
+/* A killed sender: arrived packets were sent, the rest is unknown. */
 CASE(ledgers_with_holes)
 {
 	static const struct expected rows[] = {

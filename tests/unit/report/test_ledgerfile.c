@@ -27,7 +27,7 @@ static int note(struct ledgerfile *lf, unsigned stream, uint64_t first, uint64_t
 
 #define SCHEMA "pktledger/run/1"
 
-static char seen[262144]; /* the JSON of all whole lines, a line each */
+static char seen[262144]; /* the JSON of all complete lines, one per line */
 
 static int collect(void *arg, const char *json, size_t len)
 {
@@ -239,7 +239,7 @@ CASE(full_disk_is_told)
 	json_object_put(data);
 }
 
-/* Many small ranges, and one line larger than what waits. */
+/* Many small ranges, and a line larger than the buffer. */
 CASE_WITH(much_is_kept, NULL, remove_file)
 {
 	struct json_object *data = json_object_new_object();
@@ -291,7 +291,7 @@ static void put_start(struct ledgerfile *lf, const char *schema, uint64_t ns)
 	started = ns;
 }
 
-/* What is in the file: `starts` lines of that event, then intervals without a gap up to `last`. */
+/* The content of the file: `starts` start lines, then intervals without a gap up to `last`. */
 static uint64_t first_of(uint64_t last, unsigned starts)
 {
 	struct ledgerfile_state st = read_back();
@@ -315,7 +315,7 @@ static uint64_t first_of(uint64_t last, unsigned starts)
 	return first;
 }
 
-/* 32 s are kept: those and what is needed to begin with an interval. */
+/* 32 s are kept, and the lines needed to start with an interval. */
 CASE_WITH(the_old_is_dropped, NULL, remove_file)
 {
 	uint64_t then = when_now() - 241 * S;
@@ -330,7 +330,7 @@ CASE_WITH(the_old_is_dropped, NULL, remove_file)
 	assert_int_equal(ledgerfile_close(lf, &err), 0);
 	assert_int_equal(chmod(path, 0640), 0);
 	first_of(150, 1);
-	/* the next trace looks at what the last one left */
+	/* the next trace reads the file of the previous trace */
 	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
 	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
 	put_start(lf, "pktledger/trace/1", then + 150 * S);
@@ -350,7 +350,7 @@ CASE_WITH(the_old_is_dropped, NULL, remove_file)
 	assert_int_equal(file.st_mode & 0777, 0640);
 }
 
-/* Lines of a trace that goes on stay behind its start line, though that is old. */
+/* Lines of a running trace stay after its start line, even if the start line is old. */
 CASE_WITH(a_start_line_stays, NULL, remove_file)
 {
 	uint64_t then = when_now() - 1000 * S;
@@ -407,7 +407,7 @@ static uint64_t kept_of_two(uint64_t before, uint64_t now)
 	return first_of(141, 1);
 }
 
-/* What was written in a time that is to come is no newer than what is behind it. */
+/* Lines with a time in the future are not newer than the lines after them. */
 CASE_WITH(the_clock_is_set, NULL, remove_file)
 {
 	uint64_t now = when_now(), year = 365 * 86400 * S;
@@ -436,7 +436,10 @@ static void write_for_ever(void)
 	}
 }
 
-/* It replaces the file thousands of times; whenever it is killed, what is there is a ledger. */
+/*
+ * The writer replaces the file thousands of times. After a kill at any time the file is a valid
+ * ledger.
+ */
 CASE_WITH(killed_at_any_moment, NULL, remove_file)
 {
 	char beside[96];

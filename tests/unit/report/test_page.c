@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "report/page.h"
 
-/* A shell joins the lines of a command again; columns for which there is no room stand below. */
+/* A shell joins the lines of a command. Columns without room are printed below. */
 CASE(on_a_narrow_terminal)
 {
 	static const struct page_column columns[] = {

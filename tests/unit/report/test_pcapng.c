@@ -244,7 +244,7 @@ static void is_refused(const char *name)
 	assert_null(p);
 }
 
-/* What somebody else has put there is not written to, and what it leads to is not emptied. */
+/* A file of another user is not written, and the target of its link is not truncated. */
 CASE_WITH(test_of_others, name_file, remove_file)
 {
 	const uid_t nobody = 65534;

@@ -180,7 +180,7 @@ CASE_WITH(any_cut, NULL, remove_file)
 	}
 }
 
-/* What is printed of them by -j would be no JSON. */
+/* Printing them with -j would not be valid JSON. */
 CASE_WITH(values_that_json_has_not, NULL, remove_file)
 {
 	static const char *const values[] = {

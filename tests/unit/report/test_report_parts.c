@@ -20,7 +20,7 @@ static struct json_object *object(const char *text)
 	return o;
 }
 
-/* One sentence of two runs: who lost more, where, and the option that it may be for. */
+/* One sentence about two runs: which lost more, where, and the option that may be the cause. */
 CASE(verdicts)
 {
 #define RUN(command, sent, delivered, stages)                                                      \
@@ -66,7 +66,7 @@ static char *csv_of(const char *text)
 	return out;
 }
 
-/* What names of others do to a terminal, and to a spreadsheet. */
+/* The effect of foreign names on a terminal and on a spreadsheet. */
 CASE(a_table_does_nothing)
 {
 	static const char *const cells[][2] = {
@@ -94,7 +94,7 @@ CASE(a_table_does_nothing)
 	}
 }
 
-/* Every column of a document goes that way, whatever stands in it. */
+/* Every column of a document is escaped in this way. */
 CASE(a_table_of_strangers)
 {
 	const struct ledgers_document d = {

@@ -26,7 +26,7 @@ static const struct {
 	{"\xff\xc3", "??"},		   /* no UTF-8; cut short */
 	{"\xc0\x8a\xe0\x80\x8a", "?????"}, /* LF in too many bytes */
 	{"\xed\xa0\x80", "???"},	   /* a surrogate */
-	/* U+202E, U+2069, U+200F and U+061C change the direction of what follows */
+	/* U+202E, U+2069, U+200F and U+061C change the direction of the following text */
 	{"a\xe2\x80\xae"
 	 "b\xe2\x81\xa9\xe2\x80\x8f\xd8\x9c"
 	 "c",
@@ -49,7 +49,7 @@ CASE(what_is_shown)
 	}
 }
 
-/* In JSON they stay what they are, in other bytes. */
+/* JSON keeps these characters, escaped. */
 CASE(what_is_printed_of_json)
 {
 	static const struct {
@@ -95,7 +95,7 @@ CASE(words_on_a_page)
 	free(printed);
 }
 
-/* Whoever may make a namespace may call its devices so. */
+/* A user who may create a namespace can choose such interface names. */
 CASE(a_device_in_a_line_of_trace)
 {
 	static struct described what;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Captures for replay: both formats, and what is wrong with one named by its packet. */
+/* Captures for replay: both formats, and errors that name the packet. */
 #include "cases.h"
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -244,7 +244,8 @@ CASE(test_stamped)
 	assert_memory_equal(out + 30, &to.dst4, 4);
 	assert_int_equal(out[0], 4);
 	assert_int_equal(out[34] << 8 | out[35], 1234);		/* the source port stays */
-	assert_memory_equal(payload + 34, frame + 42 + 34, 66); /* and what is behind the stamp */
+	assert_memory_equal(payload + 34, frame + 42 + 34, 66); /* and the bytes after the
+								 * sequence header */
 	for (unsigned i = 14; i < 34; i += 2)
 		sum += (unsigned)out[i] << 8 | out[i + 1];
 	assert_int_equal(sum % 65535, 0);

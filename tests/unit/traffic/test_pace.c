@@ -15,7 +15,7 @@ static const double rates[] = {1e3, 1000.5, 12345.678, 1e5, 1e6, 3e6, 1e7};
 
 static struct profile profile;
 
-/* A thread of its own at a constant rate; 0: unthrottled. */
+/* A single thread at a constant rate. 0: unthrottled. */
 static void begin(struct pace *p, double rate, uint64_t now)
 {
 	profile_constant(&profile, rate);
@@ -45,7 +45,7 @@ static uint64_t drive(struct pace *p, uint64_t now, uint64_t until, unsigned max
 	return now;
 }
 
-/* No drift: what was sent after ten seconds is the schedule, to the packet. */
+/* No drift: after ten seconds the number of sent packets equals the schedule exactly. */
 CASE(rate_is_exact)
 {
 	for (unsigned i = 0; i < N_RATES; i++) {
@@ -88,7 +88,7 @@ CASE(first_packet_is_due_at_once)
 	}
 }
 
-/* After the wait one is due; shortly before its end none. */
+/* A packet is due after the wait, and no packet is due shortly before its end. */
 CASE(wait_ends_when_one_is_due)
 {
 	for (unsigned i = 0; i < N_RATES; i++) {
@@ -141,7 +141,9 @@ CASE(short_stall_is_caught_up)
 	}
 }
 
-/* After a long stall: a bounded burst, then a little faster; what is too late is given up and said.
+/*
+ * After a long stall: a bounded burst, then a slightly higher rate. Packets that are too late are
+ * skipped and reported.
  */
 CASE(long_stall_slips)
 {
@@ -168,7 +170,7 @@ CASE(long_stall_slips)
 		assert_true(fabs((double)p.slipped_ns - (late - debt) / rates[i] * 1e9) <=
 			    2e9 / rates[i] + 10); /* whole packets */
 
-		/* And then the rate again, with what was given up left out. */
+		/* Then the normal rate, without the skipped packets. */
 		now = drive(&p, now, now + SECOND, max, 500);
 		pace_sent(&p, pace_due(&p, now, max, &wait));
 		assert_true(fabs((double)(p.done + p.given_up) - schedule(rates[i], now - BEGIN)) <=

@@ -68,7 +68,7 @@ CASE(test_checksums)
 	}
 }
 
-/* Some payload makes the sum 0xffff, whose complement, 0, would say that there is no checksum. */
+/* Some payloads produce the sum 0xffff, and its complement 0 would mean "no checksum". */
 CASE(test_checksum_is_never_zero)
 {
 	struct flow flow = make_flow(AF_INET, 64);
@@ -241,15 +241,15 @@ CASE(test_parse_refuses)
 		{AF_INET, 14, 0x55},  /* version */
 		{AF_INET, 17, 19},    /* total length below the header */
 		{AF_INET, 17, 127},   /* and one below the UDP length */
-		{AF_INET, 17, 129},   /* and beyond the frame */
+		{AF_INET, 17, 129},   /* and after the end of the frame */
 		{AF_INET, 20, 0x20},  /* more fragments */
 		{AF_INET, 21, 1},     /* not the first fragment */
 		{AF_INET, 23, 6},     /* TCP */
 		{AF_INET, 39, 7},     /* UDP length below its header */
-		{AF_INET, 39, 109},   /* and beyond the packet */
+		{AF_INET, 39, 109},   /* and after the end of the packet */
 		{AF_INET6, 14, 0x40}, /* version */
 		{AF_INET6, 19, 107},  /* payload length below the UDP length */
-		{AF_INET6, 19, 109},  /* and beyond the frame */
+		{AF_INET6, 19, 109},  /* and after the end of the frame */
 		{AF_INET6, 20, 44},   /* fragment header */
 		{AF_INET6, 59, 7},    {AF_INET6, 59, 109},
 	};

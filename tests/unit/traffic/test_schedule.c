@@ -11,8 +11,8 @@
 #define THREADS 7
 
 /*
- * A thread that always wakes up when it was told to, plus `late` ns, and needs 100 ns a packet.
- * Returns what it sent until `end`.
+ * Simulates a thread that wakes up `late` ns after each requested time and needs 100 ns per packet.
+ * Returns the number of packets sent until `end`.
  */
 static uint64_t drive(struct pace *p, uint64_t end, uint64_t late)
 {
@@ -48,7 +48,7 @@ CASE(test_rate_is_exact_over_threads)
 				sent += drive(&p, start + 3 * SECOND, 55000);
 				assert_int_equal(p.given_up, 0);
 			}
-			/* one packet a thread, and what is due in the time that threads are late */
+			/* one packet per thread, and the packets due while threads are late */
 			assert_true(fabs((double)sent - 3 * rates[r]) <
 				    threads + 1 + rates[r] * 60e-6);
 			assert_true(fabs((double)sent / (3 * rates[r]) - 1) < 0.001);
@@ -146,7 +146,7 @@ CASE(test_inverse)
 			last = at;
 		}
 	}
-	/* what would be due in a silence is due behind it */
+	/* packets due during a silence are due after it */
 	assert_true(fabs(profile_time(&onoff, 500) - 1) < 1e-9);
 }
 
@@ -173,7 +173,7 @@ CASE(test_profiles_are_kept)
 	}
 }
 
-/* The silence has no packet in it, the pulse has all of its own. */
+/* No packet is sent in the silence, and all packets of the pulse are sent. */
 CASE(test_silence)
 {
 	uint64_t wait, now = 0;
@@ -212,7 +212,9 @@ CASE(test_schedule)
 	assert_int_equal(pace.given_up, 0);
 }
 
-/* What is due before the end is sent, however late the thread looks; what is due at it is not. */
+/*
+ * Packets due before the end are sent even if the thread is late. Packets due at the end are not.
+ */
 CASE(test_end)
 {
 	for (unsigned t = 0; t < 2; t++) {

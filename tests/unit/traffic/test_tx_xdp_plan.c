@@ -113,7 +113,7 @@ CASE(steps_and_pulses)
 	check_all(&p, 100000);
 }
 
-/* Parts of every kind one behind the other. */
+/* Parts of every kind, one after another. */
 CASE(random_profiles)
 {
 	srandom(1);

@@ -36,7 +36,7 @@ static int close_umem(void **state)
 	return 0;
 }
 
-/* Every frame of the area is in one pool, and in one only. */
+/* Every frame of the area is in exactly one pool. */
 CASE_WITH(test_pools_are_disjoint_and_complete, open_umem, close_umem)
 {
 	struct umem *umem = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Probes: how far each number got. They pass all packets. */
-#ifndef PKTLEDGER_DROPS_CHECKPOINT_H
-#define PKTLEDGER_DROPS_CHECKPOINT_H
+#ifndef PKTLEDGER_DROPS_PROBE_H
+#define PKTLEDGER_DROPS_PROBE_H
 
 #include <bpf/libbpf.h>
 #include <stdbool.h>
@@ -16,34 +16,33 @@
  * Probes in a test network: at tc egress of the sender's interface and tc ingress of the receiver's
  * interface, and at the ports of a bridge in between.
  */
-struct checkpoints;
+struct probes;
 
-struct checkpoint_place {
+struct probe_place {
 	const struct netns *ns;
 	unsigned ifindex;
 };
 
-enum checkpoint {
-	CHECKPOINT_TX,
-	CHECKPOINT_RX,
-	CHECKPOINT_BRIDGE_IN,
-	CHECKPOINT_BRIDGE_OUT,
-	CHECKPOINTS,
+enum probe_point {
+	PROBE_TX,
+	PROBE_RX,
+	PROBE_BRIDGE_IN,
+	PROBE_BRIDGE_OUT,
+	PROBES,
 };
 
 /*
- * Loads all programs, attaches those in `at` (by enum checkpoint) with a namespace, and passes
+ * Loads all programs, attaches those in `at` (by enum probe_point) with a namespace, and passes
  * fragments to `drops`. `links`: attach by links only, which end with this process; -EINVAL before
  * Linux 6.6.
  */
-int checkpoints_open(struct checkpoints **c, const struct trace_config *cfg,
-		     const struct drops *drops, const struct checkpoint_place at[CHECKPOINTS],
-		     bool links, struct error *err);
+int probes_open(struct probes **c, const struct trace_config *cfg, const struct drops *drops,
+		const struct probe_place at[PROBES], bool links, struct error *err);
 
 /* Returns the map of enum trace_seen bytes, for mapping. */
-int checkpoints_seen_fd(const struct checkpoints *c);
+int probes_seen_fd(const struct probes *c);
 
-void checkpoints_close(struct checkpoints *c); /* NULL is allowed */
+void probes_close(struct probes *c); /* NULL is allowed */
 
 /* Inode numbers of the namespace that packets leave or enter; the other is 0. */
 struct edge_netns {
@@ -57,11 +56,11 @@ struct edge_netns {
  * packets, also a tc program on the interface `ifindex` (0: no program) if the kernel has links for
  * tc (Linux 6.6) and CAP_NET_ADMIN is available: on top of PID 1 tracing may be suppressed.
  */
-int edge_open(struct checkpoints **c, const struct trace_config *cfg, const struct drops *drops,
+int edge_open(struct probes **c, const struct trace_config *cfg, const struct drops *drops,
 	      const struct edge_netns *netns, unsigned ifindex, struct error *err);
 
 /* Returns the location in the kernel: "net_dev_start_xmit", "netif_receive_skb, tcx" .. Static. */
-const char *edge_place(const struct checkpoints *c);
+const char *edge_place(const struct probes *c);
 
 /* A BPF program at a tc hook, before all others. */
 struct tc_first {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "drops/checkpoint.h"
+#include "drops/probes.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint.skel.h"
-#include "checkpoint_old.skel.h"
+#include "probe.skel.h"
+#include "probe_old.skel.h"
 #include "base/mem.h"
 #include "host/load.h"
 
@@ -79,17 +79,17 @@ void tc_first_detach(struct tc_first *tc)
 	*tc = (struct tc_first)TC_FIRST_INIT;
 }
 
-struct checkpoints {
-	struct checkpoint_bpf *skel;
-	struct tc_first at[CHECKPOINTS]; /* in a test network */
+struct probes {
+	struct probe_bpf *skel;
+	struct tc_first at[PROBES];	 /* in a test network */
 	int tcx;			 /* link at the edge of a host; below 0: not attached */
 };
 
-static struct checkpoints *new_checkpoints(void)
+static struct probes *new_probes(void)
 {
-	struct checkpoints *c = mem_new(c);
+	struct probes *c = mem_new(c);
 
-	for (unsigned i = 0; i < CHECKPOINTS; i++)
+	for (unsigned i = 0; i < PROBES; i++)
 		c->at[i] = (struct tc_first)TC_FIRST_INIT;
 	c->tcx = -1;
 	return c;
@@ -99,18 +99,18 @@ static struct checkpoints *new_checkpoints(void)
  * Opens the programs for the numbers in `cfg`, with the maps shared with `drops`, without loading
  * them. `paged`: programs at the edge read sequence headers in pages (bpf/skb.bpf.h).
  */
-static int open_programs(struct checkpoints *c, const struct trace_config *cfg,
+static int open_programs(struct probes *c, const struct trace_config *cfg,
 			 const struct drops *drops, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
-	struct checkpoint_bpf *s = mem_new(s);
+	struct probe_bpf *s = mem_new(s);
 	int rc;
 
-	checkpoint_bpf__destroy(c->skel);
+	probe_bpf__destroy(c->skel);
 	c->skel = s;
-	rc = checkpoint_bpf__create_skeleton(s);
+	rc = probe_bpf__create_skeleton(s);
 	if (!rc)
-		rc = trace_open(s->skeleton, paged ? NULL : checkpoint_old_bpf__elf_bytes);
+		rc = trace_open(s->skeleton, paged ? NULL : probe_old_bpf__elf_bytes);
 	if (rc)
 		return rc;
 	memcpy((void *)&s->rodata->cfg, cfg, sizeof(*cfg));
@@ -118,34 +118,33 @@ static int open_programs(struct checkpoints *c, const struct trace_config *cfg,
 	return drops_share(drops, s->obj);
 }
 
-int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
-		     const struct drops *drops, const struct checkpoint_place at[CHECKPOINTS],
-		     bool links, struct error *err)
+int probes_open(struct probes **out, const struct trace_config *cfg, const struct drops *drops,
+		const struct probe_place at[PROBES], bool links, struct error *err)
 {
-	static const char *const programs[CHECKPOINTS] = {
-		[CHECKPOINT_TX] = "tx_device",
-		[CHECKPOINT_RX] = "rx_device",
-		[CHECKPOINT_BRIDGE_IN] = "bridge_in",
-		[CHECKPOINT_BRIDGE_OUT] = "bridge_out",
+	static const char *const programs[PROBES] = {
+		[PROBE_TX] = "tx_device",
+		[PROBE_RX] = "rx_device",
+		[PROBE_BRIDGE_IN] = "bridge_in",
+		[PROBE_BRIDGE_OUT] = "bridge_out",
 	};
-	struct bpf_program *prog[CHECKPOINTS];
-	struct checkpoints *c = new_checkpoints();
+	struct bpf_program *prog[PROBES];
+	struct probes *c = new_probes();
 	int rc;
 
 	/* tc programs do not call kernel functions */
 	rc = open_programs(c, cfg, drops, false);
-	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++) {
+	for (unsigned i = 0; i < PROBES && !rc; i++) {
 		prog[i] = bpf_object__find_program_by_name(c->skel->obj, programs[i]);
 		bpf_program__set_autoload(prog[i], at[i].ns);
 	}
 	if (!rc)
-		rc = checkpoint_bpf__load(c->skel);
+		rc = probe_bpf__load(c->skel);
 	if (rc) {
-		checkpoints_close(c);
+		probes_close(c);
 		return trace_load_error(err, rc);
 	}
-	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++) {
-		bool egress = i == CHECKPOINT_TX || i == CHECKPOINT_BRIDGE_OUT;
+	for (unsigned i = 0; i < PROBES && !rc; i++) {
+		bool egress = i == PROBE_TX || i == PROBE_BRIDGE_OUT;
 
 		c->at[i].links = links;
 		if (at[i].ns)
@@ -157,19 +156,19 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		*out = c;
 		return 0;
 	}
-	checkpoints_close(c);
+	probes_close(c);
 	return error_errno(err, STATUS_UNABLE, rc, "run with -vv to see the messages of libbpf",
-			   "cannot attach the checkpoints");
+			   "cannot attach the probes");
 }
 
 /*
  * `paged`: read sequence headers in pages. `tc`: also at the interface, which needs CAP_NET_ADMIN.
  */
-static int load_edge(struct checkpoints *c, const struct trace_config *cfg,
-		     const struct drops *drops, const struct edge_netns *netns, bool paged, bool tc)
+static int load_edge(struct probes *c, const struct trace_config *cfg, const struct drops *drops,
+		     const struct edge_netns *netns, bool paged, bool tc)
 {
 	int rc = open_programs(c, cfg, drops, paged);
-	struct checkpoint_bpf *s = c->skel;
+	struct probe_bpf *s = c->skel;
 
 	if (rc)
 		return rc;
@@ -180,14 +179,14 @@ static int load_edge(struct checkpoints *c, const struct trace_config *cfg,
 	bpf_program__set_autoload(s->progs.leave, netns->leave);
 	bpf_program__set_autoload(s->progs.enter, netns->enter);
 	bpf_program__set_autoload(s->progs.enter_tc, tc);
-	rc = checkpoint_bpf__load(s);
-	return rc ? rc : checkpoint_bpf__attach(s);
+	rc = probe_bpf__load(s);
+	return rc ? rc : probe_bpf__attach(s);
 }
 
-int edge_open(struct checkpoints **out, const struct trace_config *cfg, const struct drops *drops,
+int edge_open(struct probes **out, const struct trace_config *cfg, const struct drops *drops,
 	      const struct edge_netns *netns, unsigned ifindex, struct error *err)
 {
-	struct checkpoints *c = new_checkpoints();
+	struct probes *c = new_probes();
 	bool tc = netns->enter && ifindex;
 	int rc;
 
@@ -200,7 +199,7 @@ int edge_open(struct checkpoints **out, const struct trace_config *cfg, const st
 		tc = false;
 	}
 	if (rc) {
-		checkpoints_close(c);
+		probes_close(c);
 		return trace_load_error(err, rc);
 	}
 	if (tc)
@@ -210,25 +209,25 @@ int edge_open(struct checkpoints **out, const struct trace_config *cfg, const st
 	return 0;
 }
 
-const char *edge_place(const struct checkpoints *c)
+const char *edge_place(const struct probes *c)
 {
 	if (c->skel->links.leave)
 		return "net_dev_start_xmit";
 	return c->tcx < 0 ? "netif_receive_skb" : "netif_receive_skb, tcx";
 }
 
-int checkpoints_seen_fd(const struct checkpoints *c)
+int probes_seen_fd(const struct probes *c)
 {
 	return bpf_map__fd(c->skel->maps.seen);
 }
 
-void checkpoints_close(struct checkpoints *c)
+void probes_close(struct probes *c)
 {
 	if (!c)
 		return;
-	for (unsigned i = 0; i < CHECKPOINTS; i++)
+	for (unsigned i = 0; i < PROBES; i++)
 		tc_first_detach(&c->at[i]);
 	link_close(&c->tcx);
-	checkpoint_bpf__destroy(c->skel);
+	probe_bpf__destroy(c->skel);
 	free(c);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* One fate a number: which of several events stands, and that no number is lost or counted twice.
- */
+/* One outcome per number: which of several events decides, and no number is counted twice. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +8,15 @@
 #include <unistd.h>
 
 #include "cases.h"
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 #include "traffic/tx.h"
 #include "stamp.h"
 
 #define WINDOW	TRACE_PAGE_SIZE
 #define IGNORED 9 /* a cause that ends no packet */
 
-static struct fates f;
-static struct fate_tally tally;
+static struct outcomes f;
+static struct outcome_tally tally;
 static const uint8_t ignored[TRACE_CAUSES] = {[IGNORED] = 1};
 
 static uint16_t drawn;
@@ -32,18 +31,18 @@ ssize_t getrandom(void *buf, size_t len, unsigned flags)
 	return (ssize_t)len;
 }
 
-static int open_fates(void **state)
+static int open_outcomes(void **state)
 {
 	struct error err = {};
 
 	memset(&tally, 0, sizeof(tally));
-	fates_init(&f, 2, WINDOW);
-	return fates_map(&f, -1, -1, -1, &err);
+	outcomes_init(&f, 2, WINDOW);
+	return outcomes_map(&f, -1, -1, -1, &err);
 }
 
-static int close_fates(void **state)
+static int close_outcomes(void **state)
 {
-	fates_unmap(&f);
+	outcomes_unmap(&f);
 	return f.cause || f.seen || f.arrivals || f.failed;
 }
 
@@ -54,7 +53,7 @@ struct bytes {
 /* `n`: from 0. */
 static void put(uint16_t slot, uint64_t n, struct bytes b)
 {
-	size_t i = fates_index(&f, slot, f.base + n);
+	size_t i = outcomes_index(&f, slot, f.base + n);
 
 	f.arrivals[i] = b.arrival;
 	f.cause[i] = b.cause;
@@ -74,7 +73,7 @@ static void count(void *arg, const struct range *r)
 
 static void fold_to(uint16_t slot, uint64_t upto, struct range_visitor *then)
 {
-	fates_fold(&f, slot, f.base + upto, ignored, &(struct range_visitor){count, then});
+	outcomes_fold(&f, slot, f.base + upto, ignored, &(struct range_visitor){count, then});
 }
 
 static void fold(uint16_t slot, uint64_t upto)
@@ -84,28 +83,28 @@ static void fold(uint16_t slot, uint64_t upto)
 
 CASE(window_is_a_power_of_two)
 {
-	assert_int_equal(fates_window(0), TRACE_PAGE_SIZE);
-	assert_int_equal(fates_window(TRACE_PAGE_SIZE), TRACE_PAGE_SIZE);
-	assert_int_equal(fates_window(TRACE_PAGE_SIZE + 1), 2 * TRACE_PAGE_SIZE);
-	assert_int_equal(fates_window(1000000), 1 << 20);
-	assert_int_equal(fates_window((1ULL << 32) + 1), 1ULL << 33);
+	assert_int_equal(outcomes_window(0), TRACE_PAGE_SIZE);
+	assert_int_equal(outcomes_window(TRACE_PAGE_SIZE), TRACE_PAGE_SIZE);
+	assert_int_equal(outcomes_window(TRACE_PAGE_SIZE + 1), 2 * TRACE_PAGE_SIZE);
+	assert_int_equal(outcomes_window(1000000), 1 << 20);
+	assert_int_equal(outcomes_window((1ULL << 32) + 1), 1ULL << 33);
 }
 
-CASE_WITH(given_numbers_are_taken, open_fates, close_fates)
+CASE_WITH(given_numbers_are_taken, open_outcomes, close_outcomes)
 {
-	const struct fates_numbers good = {f.base, WINDOW, f.stream0, 2};
+	const struct outcomes_numbers good = {f.base, WINDOW, f.stream0, 2};
 	/* all at their upper ends, and the smallest window */
-	const struct fates_numbers most = {(STAMP_NUMBER_MASK - STAMP_SPAN) >> 32 << 32,
-					   TRACE_PAGE_SIZE, UINT16_MAX - TRACE_STREAMS,
-					   TRACE_STREAMS};
-	struct fates_numbers wide = most, bad[10];
-	struct fates given;
+	const struct outcomes_numbers most = {(STAMP_NUMBER_MASK - STAMP_SPAN) >> 32 << 32,
+					      TRACE_PAGE_SIZE, UINT16_MAX - TRACE_STREAMS,
+					      TRACE_STREAMS};
+	struct outcomes_numbers wide = most, bad[10];
+	struct outcomes given;
 
-	assert_true(fates_numbers_valid(&good));
-	assert_true(fates_numbers_valid(&most));
+	assert_true(outcomes_numbers_valid(&good));
+	assert_true(outcomes_numbers_valid(&most));
 	wide.window = 1ULL << 40;
-	assert_true(fates_numbers_valid(&wide));
-	fates_init_given(&given, &good);
+	assert_true(outcomes_numbers_valid(&wide));
+	outcomes_init_given(&given, &good);
 	assert_true(given.base == f.base && given.window == WINDOW && given.streams == 2);
 	assert_int_equal(given.stream0, f.stream0);
 	assert_int_equal(given.tail[1], f.base);
@@ -123,18 +122,18 @@ CASE_WITH(given_numbers_are_taken, open_fates, close_fates)
 	bad[8].base += 1ULL << 32;
 	bad[9].window = wide.window * 2;
 	for (unsigned i = 0; i < 10; i++)
-		assert_false(fates_numbers_valid(&bad[i]));
+		assert_false(outcomes_numbers_valid(&bad[i]));
 }
 
 CASE(whatever_is_drawn_is_valid)
 {
-	struct fates draw;
+	struct outcomes draw;
 
 	draws = true;
 	do {
-		fates_init(&draw, 1, WINDOW);
-		if (!fates_numbers_valid(&(struct fates_numbers){draw.base, draw.window,
-								 draw.stream0, draw.streams}))
+		outcomes_init(&draw, 1, WINDOW);
+		if (!outcomes_numbers_valid(&(struct outcomes_numbers){draw.base, draw.window,
+								       draw.stream0, draw.streams}))
 			fail_msg("%d", drawn);
 	} while (++drawn);
 	draws = false;
@@ -142,12 +141,12 @@ CASE(whatever_is_drawn_is_valid)
 
 CASE(numbers_are_drawn_apart_from_other_runs)
 {
-	struct fates first, draw;
+	struct outcomes first, draw;
 	unsigned same_base = 0, same_stream = 0;
 
-	fates_init(&first, TRACE_STREAMS, WINDOW);
+	outcomes_init(&first, TRACE_STREAMS, WINDOW);
 	for (int i = 0; i < 200; i++) {
-		fates_init(&draw, TRACE_STREAMS, WINDOW);
+		outcomes_init(&draw, TRACE_STREAMS, WINDOW);
 		assert_int_not_equal(draw.stream0, 0);
 		assert_true(draw.stream0 + TRACE_STREAMS - 1 <= UINT16_MAX);
 		assert_int_not_equal(draw.base, 0);
@@ -161,12 +160,12 @@ CASE(numbers_are_drawn_apart_from_other_runs)
 	assert_true(same_stream < 20);
 }
 
-/* Delivered > a drop; a failed send that anybody saw was a packet. */
-CASE_WITH(precedence, open_fates, close_fates)
+/* Delivered takes precedence over a drop. A failed send with a seen packet was a packet. */
+CASE_WITH(precedence, open_outcomes, close_outcomes)
 {
 	static const struct {
 		struct bytes b;
-		enum outcome fate;
+		enum outcome outcome;
 	} cases[] = {
 		{{1, 0, 0, 0}, OUTCOME_DELIVERED},
 		{{0, 7, 0, 0}, OUTCOME_DROPPED},
@@ -184,21 +183,21 @@ CASE_WITH(precedence, open_fates, close_fates)
 	};
 
 	for (uint64_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		enum outcome fate = cases[i].fate;
+		enum outcome outcome = cases[i].outcome;
 
 		memset(&tally, 0, sizeof(tally));
 		put(0, i, cases[i].b);
 		fold(0, i + 1);
 		assert_int_equal(tally.attempted, 1);
-		assert_int_equal(tally.delivered, fate == OUTCOME_DELIVERED);
-		assert_int_equal(tally.dropped, fate == OUTCOME_DROPPED);
-		assert_int_equal(tally.refused, fate == OUTCOME_REFUSED);
-		assert_int_equal(tally.unaccounted, fate == OUTCOME_OPEN);
+		assert_int_equal(tally.delivered, outcome == OUTCOME_DELIVERED);
+		assert_int_equal(tally.dropped, outcome == OUTCOME_DROPPED);
+		assert_int_equal(tally.refused, outcome == OUTCOME_REFUSED);
+		assert_int_equal(tally.unaccounted, outcome == OUTCOME_OPEN);
 		assert_int_equal(tally.cause[0][cases[i].b.cause].packets, tally.dropped);
 	}
 }
 
-CASE_WITH(refusals_by_errno, open_fates, close_fates)
+CASE_WITH(refusals_by_errno, open_outcomes, close_outcomes)
 {
 	put(0, 0, (struct bytes){.failed = EPERM});
 	put(0, 1, (struct bytes){.failed = 255});
@@ -210,9 +209,9 @@ CASE_WITH(refusals_by_errno, open_fates, close_fates)
 	assert_int_equal(tally.refused_by[255], 2);
 }
 
-CASE_WITH(causes_by_stream_with_first_and_last, open_fates, close_fates)
+CASE_WITH(causes_by_stream_with_first_and_last, open_outcomes, close_outcomes)
 {
-	const struct fate_cause *c;
+	const struct outcome_cause *c;
 
 	put(0, 0, (struct bytes){.cause = 3});
 	put(0, 5, (struct bytes){.cause = 3});
@@ -234,7 +233,7 @@ CASE_WITH(causes_by_stream_with_first_and_last, open_fates, close_fates)
 	assert_int_equal(tally.unaccounted, 6 + 8 - 4);
 }
 
-CASE_WITH(unaccounted_by_last_checkpoint, open_fates, close_fates)
+CASE_WITH(unaccounted_by_last_probe, open_outcomes, close_outcomes)
 {
 	put(0, 1, (struct bytes){.seen = SEEN_TX_DEVICE});
 	put(0, 2, (struct bytes){.seen = SEEN_RX_DEVICE});
@@ -251,7 +250,7 @@ CASE_WITH(unaccounted_by_last_checkpoint, open_fates, close_fates)
 }
 
 /* Three windows through one window of memory, in pieces that do not divide it. */
-CASE_WITH(window_is_a_ring, open_fates, close_fates)
+CASE_WITH(window_is_a_ring, open_outcomes, close_outcomes)
 {
 	enum { STEP = 1000, ALL = 3 * WINDOW };
 
@@ -272,7 +271,7 @@ CASE_WITH(window_is_a_ring, open_fates, close_fates)
 	assert_int_equal(tally.delivered, ALL - ALL / 3);
 	assert_int_equal(tally.cause[0][2].last, ALL - 3);
 	for (uint64_t n = 0; n < WINDOW; n++) {
-		size_t i = fates_index(&f, 0, n);
+		size_t i = outcomes_index(&f, 0, n);
 
 		assert_int_equal(f.arrivals[i] | f.cause[i] | f.seen[i] | f.failed[i], 0);
 	}
@@ -294,7 +293,7 @@ static void note_range(void *arg, const struct range *r)
 	ranges->at[ranges->n++] = *r;
 }
 
-CASE_WITH(visitor_is_told_of_ranges, open_fates, close_fates)
+CASE_WITH(visitor_is_told_of_ranges, open_outcomes, close_outcomes)
 {
 	static const struct range expected[] = {
 		{0, 1, 1, 0, OUTCOME_DELIVERED},   {2, 2, 1, 4, OUTCOME_DROPPED},
@@ -345,7 +344,7 @@ static void cover(void *arg, const struct range *r)
 }
 
 /* Whatever the bytes and the pieces: every number once, and both counts of it agree. */
-CASE_WITH(every_number_has_one_fate, open_fates, close_fates)
+CASE_WITH(every_number_has_one_outcome, open_outcomes, close_outcomes)
 {
 	enum { ALL = 5 * WINDOW };
 	struct covered c = {};
@@ -375,8 +374,8 @@ CASE_WITH(every_number_has_one_fate, open_fates, close_fates)
 	assert_int_equal(tally.cause[0][IGNORED].packets, 0);
 }
 
-/* Those behind the end of one stream's window are the next stream's. */
-CASE_WITH(eight_at_once_end_with_the_window, open_fates, close_fates)
+/* Numbers after the end of a stream's window belong to the next stream. */
+CASE_WITH(eight_at_once_end_with_the_window, open_outcomes, close_outcomes)
 {
 	for (uint64_t n = WINDOW - 3; n < WINDOW + 5; n++)
 		put(0, n, (struct bytes){.arrival = n < WINDOW});
@@ -390,8 +389,8 @@ CASE_WITH(eight_at_once_end_with_the_window, open_fates, close_fates)
 	assert_int_equal(tally.delivered, 8);
 }
 
-/* A fate for a number that nobody sent; being seen or a failed send is none. */
-CASE_WITH(fates_beyond_the_last_are_impossible, open_fates, close_fates)
+/* An outcome for a number that was never sent. A seen packet or a failed send is not an outcome. */
+CASE_WITH(outcomes_beyond_the_last_are_impossible, open_outcomes, close_outcomes)
 {
 	put(0, 10, (struct bytes){.arrival = 1});
 	put(0, 11, (struct bytes){.arrival = 1});
@@ -401,7 +400,7 @@ CASE_WITH(fates_beyond_the_last_are_impossible, open_fates, close_fates)
 	put(1, 20, (struct bytes){.arrival = 1});
 	fold(0, 11);
 	put(0, 11 + WINDOW - 1, (struct bytes){.arrival = 1, .cause = 3});
-	fates_beyond(&f, 0, f.base + 11, &tally);
+	outcomes_beyond(&f, 0, f.base + 11, &tally);
 	assert_int_equal(tally.delivered, 1);
 	assert_int_equal(tally.impossible, 3);
 }
@@ -412,7 +411,7 @@ static unsigned bytes_of(const void *arg, uint16_t slot, uint64_t number)
 	return slot * 1000 + (unsigned)number;
 }
 
-CASE_WITH(bytes_of_drops_where_packets_differ, open_fates, close_fates)
+CASE_WITH(bytes_of_drops_where_packets_differ, open_outcomes, close_outcomes)
 {
 	f.l3_bytes = bytes_of;
 	put(1, 5, (struct bytes){.cause = 3});
@@ -423,8 +422,8 @@ CASE_WITH(bytes_of_drops_where_packets_differ, open_fates, close_fates)
 	assert_int_equal(tally.cause[1][3].packets, 2);
 }
 
-/* Open numbers between two checkpoints, and no others. */
-CASE_WITH(between_two_checkpoints, open_fates, close_fates)
+/* Open numbers between two probes, and no others. */
+CASE_WITH(between_two_probes, open_outcomes, close_outcomes)
 {
 	static const struct bytes settled[] = {
 		{0, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
@@ -444,9 +443,9 @@ CASE_WITH(between_two_checkpoints, open_fates, close_fates)
 	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
 		put(1, n++, others[i]);
 	put(1, n, settled[0]); /* it is not to be settled yet */
-	fates_settle_between(&f, 1, f.base + n, ignored, SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
-			     TRACE_CAUSE_DIFFERENCE);
-	assert_int_equal(f.cause[fates_index(&f, 1, f.base + n)], 0);
+	outcomes_settle_between(&f, 1, f.base + n, ignored, SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
+				TRACE_CAUSE_DIFFERENCE);
+	assert_int_equal(f.cause[outcomes_index(&f, 1, f.base + n)], 0);
 	fold(1, n);
 	assert_int_equal(tally.cause[1][TRACE_CAUSE_DIFFERENCE].packets, 2);
 	assert_int_equal(tally.cause[1][3].packets, 1);
@@ -461,10 +460,11 @@ static bool rests(const void *arg, uint8_t seen)
 
 static uint64_t first_open(uint64_t from, uint64_t upto)
 {
-	return fates_first_open(&f, 1, f.base + from, f.base + upto, ignored, rests, &f) - f.base;
+	return outcomes_first_open(&f, 1, f.base + from, f.base + upto, ignored, rests, &f) -
+	       f.base;
 }
 
-CASE_WITH(first_without_a_fate, open_fates, close_fates)
+CASE_WITH(first_without_a_outcome, open_outcomes, close_outcomes)
 {
 	for (uint64_t n = 0; n < 40; n++)
 		put(1, n, (struct bytes){.arrival = 1});
@@ -485,7 +485,7 @@ CASE_WITH(first_without_a_fate, open_fates, close_fates)
 }
 
 /* Anything that is known of a number shows that it was sent, whichever it is and wherever. */
-CASE_WITH(highest_that_is_known, open_fates, close_fates)
+CASE_WITH(highest_that_is_known, open_outcomes, close_outcomes)
 {
 	static const struct bytes known[] = {
 		{.arrival = 1}, {.cause = 3}, {.seen = SEEN_TX_DEVICE}, {1, 3, SEEN_SOCKET, EPERM}};
@@ -493,28 +493,28 @@ CASE_WITH(highest_that_is_known, open_fates, close_fates)
 
 	put(1, 40, (struct bytes){.failed = EPERM});
 	put(0, 50, (struct bytes){.arrival = 1}); /* of another stream */
-	assert_int_equal(fates_highest(&f, 1, f.base, WINDOW), f.base);
+	assert_int_equal(outcomes_highest(&f, 1, f.base, WINDOW), f.base);
 	for (unsigned i = 0; i < 4; i++) {
 		for (unsigned p = 0; p < 6; p++) {
 			const uint64_t n = places[p];
 
 			put(1, n, known[i]);
-			assert_int_equal(fates_highest(&f, 1, f.base, WINDOW), f.base + n + 1);
-			assert_int_equal(fates_highest(&f, 1, f.base + n, 1), f.base + n + 1);
-			assert_int_equal(fates_highest(&f, 1, f.base + n, UINT64_MAX),
+			assert_int_equal(outcomes_highest(&f, 1, f.base, WINDOW), f.base + n + 1);
+			assert_int_equal(outcomes_highest(&f, 1, f.base + n, 1), f.base + n + 1);
+			assert_int_equal(outcomes_highest(&f, 1, f.base + n, UINT64_MAX),
 					 f.base + n + 1);
-			assert_int_equal(fates_highest(&f, 1, f.base, n), f.base);
-			assert_int_equal(fates_highest(&f, 1, f.base + n + 1, WINDOW),
+			assert_int_equal(outcomes_highest(&f, 1, f.base, n), f.base);
+			assert_int_equal(outcomes_highest(&f, 1, f.base + n + 1, WINDOW),
 					 f.base + n + 1);
 			put(1, n, (struct bytes){});
 		}
 	}
 	put(1, 1, known[0]); /* as the first of the next window it would be known, too */
-	assert_int_equal(fates_highest(&f, 1, f.base + WINDOW, WINDOW), f.base + WINDOW);
-	assert_int_equal(fates_highest(&f, 1, f.base + WINDOW + 9, WINDOW), f.base + WINDOW + 9);
+	assert_int_equal(outcomes_highest(&f, 1, f.base + WINDOW, WINDOW), f.base + WINDOW);
+	assert_int_equal(outcomes_highest(&f, 1, f.base + WINDOW + 9, WINDOW), f.base + WINDOW + 9);
 }
 
-CASE_WITH(impossible_wherever_it_is, open_fates, close_fates)
+CASE_WITH(impossible_wherever_it_is, open_outcomes, close_outcomes)
 {
 	static const uint64_t places[] = {8, 13, 16, WINDOW - 1};
 
@@ -523,7 +523,7 @@ CASE_WITH(impossible_wherever_it_is, open_fates, close_fates)
 			memset(&tally, 0, sizeof(tally));
 			put(1, places[p],
 			    i ? (struct bytes){.cause = 3} : (struct bytes){1, 0, 0, 0});
-			fates_beyond(&f, 1, f.base + 7, &tally);
+			outcomes_beyond(&f, 1, f.base + 7, &tally);
 			assert_int_equal(tally.impossible, 1);
 			put(1, places[p], (struct bytes){});
 		}
@@ -531,7 +531,7 @@ CASE_WITH(impossible_wherever_it_is, open_fates, close_fates)
 }
 
 /* Runs of numbers that did not come, ended by one that did, within a fold and over several. */
-CASE_WITH(gaps_between_arrivals, open_fates, close_fates)
+CASE_WITH(gaps_between_arrivals, open_outcomes, close_outcomes)
 {
 	for (uint64_t n = 0; n < 24; n++)
 		put(0, n,
@@ -545,7 +545,7 @@ CASE_WITH(gaps_between_arrivals, open_fates, close_fates)
 	assert_int_equal(tally.gaps.longest, 3);
 	assert_int_equal(tally.missing[0], 1);
 	fold(0, 24);
-	assert_int_equal(tally.gaps.count, 3); /* what was refused is none */
+	assert_int_equal(tally.gaps.count, 3); /* a refused send is not a packet */
 	assert_int_equal(tally.gaps.packets, 7);
 	assert_int_equal(tally.missing[0], 0);
 	assert_int_equal(tally.attempted, 24);

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The checkpoints: a byte a number, raised only, of this run's numbers only. */
+/* The probes: a byte a number, raised only, of this run's numbers only. */
 #include <sys/mman.h>
 
 #include "cases.h"
 #include "bpf/helpers.h"
 #include "host/load.h"
 #include "trace_abi.h"
-#include "checkpoint.skel.h"
-#include "checkpoint_old.skel.h"
+#include "probe.skel.h"
+#include "probe_old.skel.h"
 
 #define WINDOW	(2 * TRACE_PAGE_SIZE)
 #define STREAMS 2
 #define BYTES	(STREAMS * WINDOW)
 #define UNSPEC	UINT32_MAX /* TC_ACT_UNSPEC: on to the next filter */
 
-static struct checkpoint_bpf *skel;
+static struct probe_bpf *skel;
 static uint8_t *seen;
 static int tx, rx;
 
 static int load_skel(trace_elf_bytes *old)
 {
 	skel = calloc(1, sizeof(*skel));
-	if (!skel || checkpoint_bpf__create_skeleton(skel) || trace_open(skel->skeleton, old))
+	if (!skel || probe_bpf__create_skeleton(skel) || trace_open(skel->skeleton, old))
 		return -1;
 	skel->rodata->cfg = (struct trace_config){
 		.base = TEST_BASE,
@@ -35,14 +35,14 @@ static int load_skel(trace_elf_bytes *old)
 	bpf_program__set_autoload(skel->progs.rx_device, true);
 	bpf_program__set_autoload(skel->progs.bridge_in, true);
 	bpf_program__set_autoload(skel->progs.bridge_out, true);
-	return checkpoint_bpf__load(skel);
+	return probe_bpf__load(skel);
 }
 
 static int open_skel(void **state)
 {
 	if (load_skel(NULL)) { /* Linux before 6.2 */
-		checkpoint_bpf__destroy(skel);
-		if (load_skel(checkpoint_old_bpf__elf_bytes))
+		probe_bpf__destroy(skel);
+		if (load_skel(probe_old_bpf__elf_bytes))
 			return -1;
 	}
 	seen = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(skel->maps.seen),
@@ -55,7 +55,7 @@ static int open_skel(void **state)
 static int close_skel(void **state)
 {
 	munmap(seen, BYTES);
-	checkpoint_bpf__destroy(skel);
+	probe_bpf__destroy(skel);
 	return 0;
 }
 
@@ -90,7 +90,7 @@ static void assert_nothing_seen(void)
 	assert_only(BYTES, 0);
 }
 
-CASE_WITH(checkpoint_is_noted, reset, NULL)
+CASE_WITH(probe_is_noted, reset, NULL)
 {
 	pass(tx, TEST_STREAM, TEST_BASE + 5);
 	assert_only(5, SEEN_TX_DEVICE);
@@ -98,8 +98,8 @@ CASE_WITH(checkpoint_is_noted, reset, NULL)
 	assert_only(5, SEEN_RX_DEVICE);
 }
 
-/* On the way back, or around: what it reached before stands. */
-CASE_WITH(later_checkpoint_stands, reset, NULL)
+/* A packet that returns or loops does not change the probe it reached before. */
+CASE_WITH(later_probe_stands, reset, NULL)
 {
 	pass(rx, TEST_STREAM, TEST_BASE);
 	pass(tx, TEST_STREAM, TEST_BASE);
@@ -116,7 +116,7 @@ CASE_WITH(context_of_init_is_kept, reset, NULL)
 	assert_only(1, SEEN_RX_DEVICE | SEEN_ON_INIT);
 }
 
-/* They are noted beside how far it got, before that and after. */
+/* The test notes these packets before and after the last probe is recorded. */
 CASE_WITH(ports_of_a_bridge_are_noted, reset, NULL)
 {
 	int in = bpf_program__fd(skel->progs.bridge_in);
@@ -137,7 +137,7 @@ CASE_WITH(each_stream_has_its_window, reset, NULL)
 	pass(tx, TEST_STREAM + 1, TEST_BASE + WINDOW - 1);
 	assert_only(2 * WINDOW - 1, SEEN_TX_DEVICE);
 	seen[2 * WINDOW - 1] = 0;
-	pass(tx, TEST_STREAM, TEST_BASE + WINDOW); /* nobody can have sent it yet */
+	pass(tx, TEST_STREAM, TEST_BASE + WINDOW); /* a number that no sender can have used yet */
 	assert_nothing_seen();
 	set_tails(bpf_map__fd(skel->maps.tails), TEST_BASE + 3 * WINDOW, TEST_BASE);
 	pass(tx, TEST_STREAM, TEST_BASE + 3 * WINDOW + TRACE_PAGE_SIZE);

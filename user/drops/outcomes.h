@@ -4,8 +4,8 @@
  * (written by the receiver), how far it was seen (probes), and whether the send call failed
  * (sender). Folding turns a range of numbers into sums and empties it, for endless runs.
  */
-#ifndef PKTLEDGER_DROPS_FATES_H
-#define PKTLEDGER_DROPS_FATES_H
+#ifndef PKTLEDGER_DROPS_OUTCOMES_H
+#define PKTLEDGER_DROPS_OUTCOMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,7 +127,7 @@ const char *arrivals_clock_doubt(const struct arrivals *a);
 /* The kernel did not report the error of a short call of sendmmsg(). */
 #define TX_ERRNO_LOST 255
 
-struct fates {
+struct outcomes {
 	uint64_t base, window; /* as in struct trace_config */
 	uint16_t stream0, streams;
 	uint8_t *cause; /* mapped from BPF; plain memory if there is no tracer */
@@ -182,7 +182,7 @@ struct range_visitor {
 };
 
 /* Sums over the numbers folded so far. */
-struct fate_tally {
+struct outcome_tally {
 	uint64_t attempted, refused, delivered, dropped, unaccounted;
 	uint64_t impossible;			    /* an outcome for a number never attempted */
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last probe; 0: not seen */
@@ -190,39 +190,40 @@ struct fate_tally {
 	struct gaps gaps;			    /* runs of numbers sent and not delivered */
 	uint64_t missing[TRACE_STREAMS];	    /* part of them, the run that is still open */
 	uint64_t refused_by[256];		    /* by errno; TX_ERRNO_LOST: unknown */
-	struct fate_cause {
+	struct outcome_cause {
 		uint64_t packets;
 		uint64_t first, last; /* numbers, from 0 */
-		uint64_t l3_bytes;    /* with fates.l3_bytes only */
+		uint64_t l3_bytes;    /* with outcomes.l3_bytes only */
 	} cause[TRACE_STREAMS][TRACE_CAUSES];
 };
 
 /* The numbers that belong to a run. */
-struct fates_numbers {
+struct outcomes_numbers {
 	uint64_t base, window;
 	uint16_t stream0, streams;
 };
 
 /* Returns the smallest window that holds `count` numbers of one stream. */
-uint64_t fates_window(uint64_t count);
+uint64_t outcomes_window(uint64_t count);
 
 /*
  * Draws stream0 and base at random, so that late packets of another run never match. `streams` and
- * `window` as given. fates_map() allocates the memory.
+ * `window` as given. outcomes_map() allocates the memory.
  */
-void fates_init(struct fates *f, uint16_t streams, uint64_t window);
+void outcomes_init(struct outcomes *f, uint16_t streams, uint64_t window);
 
 /* Initialises with numbers drawn by another site. */
-void fates_init_given(struct fates *f, const struct fates_numbers *numbers);
+void outcomes_init_given(struct outcomes *f, const struct outcomes_numbers *numbers);
 
 /* Returns false if the numbers cannot have been drawn: data of another host may be malicious. */
-bool fates_numbers_valid(const struct fates_numbers *numbers);
+bool outcomes_numbers_valid(const struct outcomes_numbers *numbers);
 
-/* Maps the BPF maps `fates`, `seen` and `arrivals` (-1: plain memory) and the rest. */
-int fates_map(struct fates *f, int fates_fd, int seen_fd, int arrivals_fd, struct error *err);
-void fates_unmap(struct fates *f);
+/* Maps the BPF maps `outcomes`, `seen` and `arrivals` (-1: plain memory) and the rest. */
+int outcomes_map(struct outcomes *f, int outcomes_fd, int seen_fd, int arrivals_fd,
+		 struct error *err);
+void outcomes_unmap(struct outcomes *f);
 
-static inline size_t fates_index(const struct fates *f, uint16_t slot, uint64_t number)
+static inline size_t outcomes_index(const struct outcomes *f, uint16_t slot, uint64_t number)
 {
 	return slot * f->window + (number & (f->window - 1));
 }
@@ -231,34 +232,35 @@ static inline size_t fates_index(const struct fates *f, uint16_t slot, uint64_t 
  * Folds the numbers [tail, upto) of a stream: turns them into ranges, and clears them. `ignored`:
  * causes that end no packet (one byte each, TRACE_CAUSES of them).
  */
-void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
-		const struct range_visitor *visitor);
+void outcomes_fold(struct outcomes *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
+		   const struct range_visitor *visitor);
 
-/* Adds a range, created by fates_fold() or join_here(), to the tally. */
-void tally_add(struct fate_tally *t, const struct fates *f, const struct range *r);
+/* Adds a range, created by outcomes_fold() or join_here(), to the tally. */
+void tally_add(struct outcome_tally *t, const struct outcomes *f, const struct range *r);
 
 /*
  * Assigns this cause to open numbers of [tail, upto) that passed one probe and not the next, flags
  * of `seen`: a difference, for two probes without another place of loss in between.
  */
-void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
-			  uint8_t passed, uint8_t missed, uint8_t cause);
+void outcomes_settle_between(struct outcomes *f, uint16_t slot, uint64_t upto,
+			     const uint8_t *ignored, uint8_t passed, uint8_t missed, uint8_t cause);
 
 /*
  * Returns the first number of [from, upto) that is not folded and has no outcome, and does not rest
- * where no event follows: `rests` gets its `seen`. `upto`: all have. `ignored` as in fates_fold().
+ * where no event follows: `rests` gets its `seen`. `upto`: all have. `ignored` as in
+ * outcomes_fold().
  */
-uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
-			  const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
-			  const void *arg);
+uint64_t outcomes_first_open(const struct outcomes *f, uint16_t slot, uint64_t from, uint64_t upto,
+			     const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
+			     const void *arg);
 
 /*
  * Returns the highest number + 1 with any record, from `from` on, among the next `most` numbers in
  * the window. `from`: no record.
  */
-uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint64_t most);
+uint64_t outcomes_highest(const struct outcomes *f, uint16_t slot, uint64_t from, uint64_t most);
 
 /* Counts outcomes from `next` on, which were never sent, as impossible. After the last fold. */
-void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tally *t);
+void outcomes_beyond(struct outcomes *f, uint16_t slot, uint64_t next, struct outcome_tally *t);
 
 #endif

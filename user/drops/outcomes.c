@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "drops/fates.h"
+#include "drops/outcomes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -138,11 +138,11 @@ const char *arrivals_clock_doubt(const struct arrivals *a)
 	if (!l->measured || l->max < DELAY_DOUBT_NS)
 		return NULL;
 	if (l->min < DELAY_DOUBT_NS)
-		return "some latencies exceed 10 s: a clock was set during the run, or packets were "
-		       "held for that long";
+		return "some latencies exceed 10 s: a clock was set during the run, or packets "
+		       "were held for that long";
 	if (l->min > TAI_OFFSET_NS - TAI_NEAR_NS && l->min < TAI_OFFSET_NS + TAI_NEAR_NS)
-		return "every latency is about 37 s: the TAI offset is not set in the kernel of one "
-		       "end";
+		return "every latency is about 37 s: the TAI offset is not set in the kernel of "
+		       "one end";
 	return "even the shortest delay is above 10 s: the clocks of both ends differ";
 }
 
@@ -158,7 +158,7 @@ const char *outcome_name(enum outcome outcome)
 	return names[outcome];
 }
 
-uint64_t fates_window(uint64_t count)
+uint64_t outcomes_window(uint64_t count)
 {
 	uint64_t window = TRACE_PAGE_SIZE;
 
@@ -167,12 +167,13 @@ uint64_t fates_window(uint64_t count)
 	return window;
 }
 
-void fates_init(struct fates *f, uint16_t streams, uint64_t window)
+void outcomes_init(struct outcomes *f, uint16_t streams, uint64_t window)
 {
 	uint16_t random[2] = {};
 
 	(void)!getrandom(random, sizeof(random), 0); /* does not fail for so few bytes */
-	fates_init_given(f, &(struct fates_numbers){
+	outcomes_init_given(f,
+			    &(struct outcomes_numbers){
 				    .streams = streams,
 				    .window = window,
 				    /* 0 is reserved: observers take a word of 0 as "no number" */
@@ -181,7 +182,7 @@ void fates_init(struct fates *f, uint16_t streams, uint64_t window)
 			    });
 }
 
-void fates_init_given(struct fates *f, const struct fates_numbers *numbers)
+void outcomes_init_given(struct outcomes *f, const struct outcomes_numbers *numbers)
 {
 	memset(f, 0, sizeof(*f));
 	f->streams = numbers->streams;
@@ -193,7 +194,7 @@ void fates_init_given(struct fates *f, const struct fates_numbers *numbers)
 	f->bytes = f->streams * f->window;
 }
 
-bool fates_numbers_valid(const struct fates_numbers *n)
+bool outcomes_numbers_valid(const struct outcomes_numbers *n)
 {
 	return n->streams && n->streams <= TRACE_STREAMS && n->stream0 && n->stream0 <= STREAMS &&
 	       n->base && !(n->base & UINT32_MAX) && n->base >> 32 <= BASES &&
@@ -201,10 +202,11 @@ bool fates_numbers_valid(const struct fates_numbers *n)
 	       !(n->window & (n->window - 1));
 }
 
-int fates_map(struct fates *f, int fates_fd, int seen_fd, int arrivals_fd, struct error *err)
+int outcomes_map(struct outcomes *f, int outcomes_fd, int seen_fd, int arrivals_fd,
+		 struct error *err)
 {
 	uint8_t **part[] = {&f->cause, &f->seen, &f->arrivals, &f->failed};
-	const int fd[] = {fates_fd, seen_fd, arrivals_fd, -1};
+	const int fd[] = {outcomes_fd, seen_fd, arrivals_fd, -1};
 	int rc = 0;
 
 	for (unsigned i = 0; i < 4 && !rc; i++) {
@@ -218,12 +220,12 @@ int fates_map(struct fates *f, int fates_fd, int seen_fd, int arrivals_fd, struc
 	}
 	if (!rc)
 		return 0;
-	fates_unmap(f);
+	outcomes_unmap(f);
 	return error_errno(err, STATUS_FAILED, rc, "a smaller --count needs less",
-			   "cannot map 4 x %zu bytes for the fates", f->bytes);
+			   "cannot map 4 x %zu bytes for the outcomes", f->bytes);
 }
 
-void fates_unmap(struct fates *f)
+void outcomes_unmap(struct outcomes *f)
 {
 	uint8_t **part[] = {&f->cause, &f->seen, &f->arrivals, &f->failed};
 
@@ -249,7 +251,7 @@ static void empty_byte(uint8_t *bytes, size_t i)
 }
 
 /* Delivered overrules any drop. A failed send that an observer saw was a packet after all. */
-static enum outcome outcome_of(const struct fates *f, size_t i, const uint8_t *ignored)
+static enum outcome outcome_of(const struct outcomes *f, size_t i, const uint8_t *ignored)
 {
 	if (byte_at(f->arrivals, i))
 		return OUTCOME_DELIVERED;
@@ -259,7 +261,7 @@ static enum outcome outcome_of(const struct fates *f, size_t i, const uint8_t *i
 								    : OUTCOME_OPEN;
 }
 
-static uint8_t detail_of(const struct fates *f, size_t i, enum outcome outcome)
+static uint8_t detail_of(const struct outcomes *f, size_t i, enum outcome outcome)
 {
 	return outcome == OUTCOME_DROPPED   ? f->cause[i]
 	       : outcome == OUTCOME_REFUSED ? byte_at(f->failed, i)
@@ -267,7 +269,7 @@ static uint8_t detail_of(const struct fates *f, size_t i, enum outcome outcome)
 					    : 0;
 }
 
-static void tally_cause(struct fate_cause *c, const struct fates *f, const struct range *r)
+static void tally_cause(struct outcome_cause *c, const struct outcomes *f, const struct range *r)
 {
 	if (!c->packets)
 		c->first = r->first;
@@ -277,7 +279,7 @@ static void tally_cause(struct fate_cause *c, const struct fates *f, const struc
 		c->l3_bytes += f->l3_bytes(f->l3_arg, r->stream, n);
 }
 
-void tally_add(struct fate_tally *t, const struct fates *f, const struct range *r)
+void tally_add(struct outcome_tally *t, const struct outcomes *f, const struct range *r)
 {
 	const uint64_t n = range_packets(r);
 	uint64_t *missing = &t->missing[r->stream];
@@ -321,7 +323,7 @@ static void empty_eight(uint8_t *bytes, size_t i)
 }
 
 /* Returns true if eight numbers were all delivered, which is the usual case. */
-static bool all_delivered(const struct fates *f, size_t i)
+static bool all_delivered(const struct outcomes *f, size_t i)
 {
 	return eight(f->arrivals, i) == DELIVERED_8 && !eight(f->failed, i);
 }
@@ -343,11 +345,11 @@ static void visit(const struct range_visitor *visitor, struct range *r, uint64_t
 	r->detail = detail;
 }
 
-void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
-			  uint8_t passed, uint8_t missed, uint8_t cause)
+void outcomes_settle_between(struct outcomes *f, uint16_t slot, uint64_t upto,
+			     const uint8_t *ignored, uint8_t passed, uint8_t missed, uint8_t cause)
 {
 	for (uint64_t number = f->tail[slot]; number < upto; number++) {
-		size_t i = fates_index(f, slot, number);
+		size_t i = outcomes_index(f, slot, number);
 
 		if ((f->seen[i] & (passed | missed)) == passed &&
 		    outcome_of(f, i, ignored) == OUTCOME_OPEN)
@@ -355,14 +357,14 @@ void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const u
 	}
 }
 
-void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
-		const struct range_visitor *visitor)
+void outcomes_fold(struct outcomes *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
+		   const struct range_visitor *visitor)
 {
 	struct range r = {.stream = slot};
 	uint64_t number = f->tail[slot];
 
 	while (number < upto) {
-		size_t i = fates_index(f, slot, number);
+		size_t i = outcomes_index(f, slot, number);
 		uint64_t n = number - f->base;
 		enum outcome outcome;
 
@@ -386,14 +388,14 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 	f->tail[slot] = number;
 }
 
-uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
-			  const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
-			  const void *arg)
+uint64_t outcomes_first_open(const struct outcomes *f, uint16_t slot, uint64_t from, uint64_t upto,
+			     const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
+			     const void *arg)
 {
 	uint64_t number = larger(from, f->tail[slot]);
 
 	while (number < upto) {
-		size_t i = fates_index(f, slot, number);
+		size_t i = outcomes_index(f, slot, number);
 
 		if (!(i % EIGHT) && all_delivered(f, i))
 			number += EIGHT;
@@ -405,13 +407,13 @@ uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, u
 	return smaller(number, upto);
 }
 
-uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint64_t most)
+uint64_t outcomes_highest(const struct outcomes *f, uint16_t slot, uint64_t from, uint64_t most)
 {
 	uint64_t end = larger(f->tail[slot] + f->window, from), highest = from;
 
 	end = from + smaller(end - from, most);
 	for (uint64_t number = from; number < end;) {
-		size_t i = fates_index(f, slot, number);
+		size_t i = outcomes_index(f, slot, number);
 
 		if (!(i % EIGHT) && !eight(f->arrivals, i) && !eight(f->cause, i) &&
 		    !eight(f->seen, i)) {
@@ -425,10 +427,10 @@ uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint
 	return highest;
 }
 
-void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tally *t)
+void outcomes_beyond(struct outcomes *f, uint16_t slot, uint64_t next, struct outcome_tally *t)
 {
 	for (uint64_t number = next; number < f->tail[slot] + f->window;) {
-		size_t i = fates_index(f, slot, number);
+		size_t i = outcomes_index(f, slot, number);
 
 		if (!(i % EIGHT) && !eight(f->arrivals, i) && !eight(f->cause, i)) {
 			number += EIGHT;
