@@ -1091,6 +1091,7 @@ def bursts(wire, rcvbuf, sizes):
     with inside(RX), socket.socket() as listener, inside(TX), socket.socket() as sock:
         if rcvbuf:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # after the burst before
         listener.bind(("", PORT))
         listener.listen()
         with Reader(listener) as reader:
