@@ -200,8 +200,8 @@ enum fragment_more {
 /*
  * Records the drop of a fragment. `first`: the filter assigned it to the flow, otherwise it belongs
  * to the flow if its datagram is known. *more: bits of enum fragment_more are added. Not static:
- * verified once per program. A packet that is not a fragment is FRAGMENT_LOSS or, unless `first`,
- * FRAGMENT_PENDING.
+ * verified once per program. A packet that is not a fragment is FRAGMENT_LOSS if `first`, else
+ * FRAGMENT_NO_LOSS.
  */
 __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 first, __u32 *more)
 {
@@ -213,7 +213,7 @@ __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 fi
 	w->at = *at;
 	d = fragment_find(w) ? fragment_record(w) : NULL;
 	if (!d)
-		return first ? FRAGMENT_LOSS : FRAGMENT_PENDING;
+		return first ? FRAGMENT_LOSS : FRAGMENT_NO_LOSS;
 	if (first)
 		d->flags |= FOLLOWED_OURS;
 	if (*more & FRAGMENT_DUPLICATE || fragment_is_again(d))

@@ -651,7 +651,7 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 	*m = s->looks ? s->best : s->last;
 	m->unjudged = b->skel->bss->causes_full;
 	for (unsigned i = 0; i < BALANCE_CAUSES; i++)
-		m->unjudged += b->meaning[i].known && !b->meaning[i].sure;
+		m->unjudged += m->sum.dropped[i] && !b->meaning[i].sure;
 	m->filter_unread = filter_unread(b->skel->obj);
 	m->queued += lacking(b);
 	return 0;
