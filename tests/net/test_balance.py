@@ -511,6 +511,7 @@ def iperf3():
     ("--seq alone", ["--seq", "rtp", "udp"], 2, "--balance"),
     ("--seq of nothing", ["--balance", "--seq", "mpeg", "udp"], 2, "rtp"),
     ("--seq of no bytes", ["--balance", "--seq", "4:0", "udp"], 2, "1 to 8"),
+    ("--max-cpu", ["--balance", "--max-cpu", "5%", "udp"], 2, "--max-cpu"),
     ("--seq too far", ["--balance", "--seq", "65526:4", "udp"], 2, "the maximum payload length"),
 ])
 @rootless

@@ -69,7 +69,7 @@ static const struct opt trace_opts[] = {
 };
 
 static const struct opt balance_opts[] = {
-	{"balance", 0, OPT_FLAG, AT(live.balance), .excludes = TRACE_PARTS,
+	{"balance", 0, OPT_FLAG, AT(live.balance), .excludes = TRACE_PARTS " max-cpu",
 	 .help = "account for every packet of the flow that EXPR selects"},
 	{"seq", 0, OPT_CUSTOM, AT(seq), .metavar = "WHAT", .default_text = "none",
 	 .parse = numbering_parse, .needs = "balance",
