@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_ok, assert_usage, assert_valid, case, first,
-                 main, paced, pktledger, require, rootless, started, table, thorough, until)
+from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_ok, assert_usage, assert_valid, case, exclusive,
+                 first, main, paced, pktledger, require, rootless, started, table, thorough, until)
 from ends import PORT, datagram, do, inside, read_all, sysctl, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 from traced_faults import name_of_this, nft
@@ -378,8 +378,10 @@ def traced_by(process):
 
 
 @case
+@exclusive
 def each_loss_of_bursts_is_looked_at_until_there_are_many():
-    """More than 100,000/s are no burst, and each would pay for the program that counts them."""
+    """Above 100,000 losses/s on the host, the program that measures bursts is detached, because it would
+    run for each loss. Exclusive: losses of other tests also detach the program."""
     with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304), \
             udp(TX, socket.AF_INET) as out, tracing(f"udp port {PORT}") as t:
         send(V4, 100)

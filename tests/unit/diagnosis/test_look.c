@@ -262,32 +262,56 @@ CASE(two_places_of_another_host)
 		assert_int_equal(fcntl(fd[i], F_GETFD), -1);
 }
 
-static void assert_settings(const struct facts_stack *stack)
-{
-	const struct {
-		uint64_t value;
-		const char *path;
-	} rows[] = {
-		{stack->rmem_default, "core/rmem_default"},
-		{stack->rmem_max, "core/rmem_max"},
-		{stack->wmem_default, "core/wmem_default"},
-		{stack->wmem_max, "core/wmem_max"},
-		{stack->max_backlog, "core/netdev_max_backlog"},
-		{stack->budget, "core/netdev_budget"},
-		{stack->budget_usecs, "core/netdev_budget_usecs"},
-		{stack->flow_entries, "core/rps_sock_flow_entries"},
-		{stack->udp_mem[0], "ipv4/udp_mem"},
-		{stack->frag_high[STACK_V4], "ipv4/ipfrag_high_thresh"},
-		{stack->frag_high[STACK_V6], "ipv6/ip6frag_high_thresh"},
-		{stack->neighbours_max[STACK_V4], "ipv4/neigh/default/gc_thresh3"},
-		{stack->neighbours_max[STACK_V6], "ipv6/neigh/default/gc_thresh3"},
-	};
+static const char *const settings[] = {
+	"core/rmem_default",
+	"core/rmem_max",
+	"core/wmem_default",
+	"core/wmem_max",
+	"core/netdev_max_backlog",
+	"core/netdev_budget",
+	"core/netdev_budget_usecs",
+	"core/rps_sock_flow_entries",
+	"ipv4/udp_mem",
+	"ipv4/ipfrag_high_thresh",
+	"ipv6/ip6frag_high_thresh",
+	"ipv4/neigh/default/gc_thresh3",
+	"ipv6/neigh/default/gc_thresh3",
+};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+static void read_settings(uint64_t value[LENGTH(settings)])
+{
+	for (size_t i = 0; i < LENGTH(settings); i++) {
 		char path[128];
 
-		snprintf(path, sizeof(path), "/proc/sys/net/%s", rows[i].path);
-		assert_int_equal(rows[i].value, access(path, R_OK) ? 0 : setting(path));
+		snprintf(path, sizeof(path), "/proc/sys/net/%s", settings[i]);
+		value[i] = access(path, R_OK) ? 0 : setting(path);
+	}
+}
+
+/* `before`: settings before they were read. Other tests may change a setting of the host. */
+static void assert_settings(const struct facts_stack *stack, const uint64_t before[])
+{
+	const uint64_t value[] = {
+		stack->rmem_default,
+		stack->rmem_max,
+		stack->wmem_default,
+		stack->wmem_max,
+		stack->max_backlog,
+		stack->budget,
+		stack->budget_usecs,
+		stack->flow_entries,
+		stack->udp_mem[0],
+		stack->frag_high[STACK_V4],
+		stack->frag_high[STACK_V6],
+		stack->neighbours_max[STACK_V4],
+		stack->neighbours_max[STACK_V6],
+	};
+	uint64_t after[LENGTH(settings)];
+
+	read_settings(after);
+	for (size_t i = 0; i < LENGTH(settings); i++) {
+		if (value[i] != before[i])
+			assert_int_equal(value[i], after[i]);
 	}
 	assert_int_equal(stack->page_bytes, sysconf(_SC_PAGESIZE));
 }
@@ -303,9 +327,10 @@ CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 	struct remedy remedy;
 	struct error err = {};
 	socklen_t len = sizeof(int);
-	uint64_t full = full_buffers();
+	uint64_t full = full_buffers(), before[LENGTH(settings)];
 	int size = 0;
 
+	read_settings(before);
 	assert_int_equal(look(&l, &spec, &err), 0);
 	assert_int_equal(l.n, 1);
 	f = &l.at[0]->facts;
@@ -334,7 +359,7 @@ CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 	assert_int_equal(f->self.btf, !access("/sys/kernel/btf/vmlinux", R_OK));
 	assert_int_equal(f->self.reasons > 50, f->self.btf);
 	assert_int_equal(f->cpus.online, sysconf(_SC_NPROCESSORS_ONLN));
-	assert_settings(&f->stack);
+	assert_settings(&f->stack, before);
 
 	c = finding(&l, NULL);
 	assert_int_equal(c->finding.stage, STAGE_RCVBUF);
