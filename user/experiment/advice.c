@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Adds a finding for every loss of a result, with values of the host that has the loss. */
+/* Adds a finding for each loss in a result, using settings of the host where the loss occurred. */
 #include "experiment/site.h"
 
 #include <arpa/inet.h>
@@ -9,7 +9,7 @@
 #include "diagnosis/facts.h"
 #include "host/netdev.h"
 
-/* Returns the largest cause of a stage, which names the location, or NULL. */
+/* Returns the largest cause at a stage that names a location, or NULL. */
 static const struct result_cause *main_cause(const struct result *res, enum stage stage)
 {
 	const struct result_cause *best = NULL;
@@ -27,9 +27,7 @@ static const struct result_cause *main_cause(const struct result *res, enum stag
 	return best;
 }
 
-/*
- * Returns the memory of a datagram in the full queue, in bytes, from datagrams that were dropped.
- */
+/* Returns the bytes that one datagram uses in the full queue, computed from dropped datagrams. */
 static uint64_t truesize(const struct ledger *l, enum stage stage)
 {
 	struct trace_count sum = {};
@@ -42,8 +40,8 @@ static uint64_t truesize(const struct ledger *l, enum stage stage)
 }
 
 /*
- * Prefixes commands with entering the namespace if it has a name, because they are typed outside
- * it. `role`: role of the namespace in the test network.
+ * Prefixes commands with the command that enters the namespace, if it has a name, because users
+ * type them outside it. `role`: the namespace's role in the test network.
  */
 static void enter_named(const struct run_spec *spec, const char *role, struct finding *f,
 			const struct change *change)
@@ -66,9 +64,9 @@ static void enter_named(const struct run_spec *spec, const char *role, struct fi
 }
 
 /*
- * Stores the pages in use by all UDP sockets if these, plus the possible use by our sockets, are
- * within udp_mem: then another limit left a socket without memory. A fault's changes are already
- * reverted.
+ * Stores the number of pages used by all UDP sockets if that number plus the most that our sockets
+ * may use is within udp_mem. In that case another limit left a socket without memory. Changes made
+ * by a fault are already reverted here.
  */
 static bool is_within_udp_mem(const struct site *s, struct finding_facts *f)
 {
@@ -126,7 +124,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			continue;
 		f.injected = is_injected(s->spec, stage);
 		f.truesize = truesize(&s->ledger, stage);
-		/* A loss known only from a counter has no cause with an interface. */
+		/* A loss that only a counter shows has no cause with an interface. */
 		if (stage == STAGE_NIC_RING && !s->lone) {
 			f.ifname = s->lab.rx.ifname;
 			if (!netdev_settings_read(&s->lab.rx_ns, f.ifname, &set) &&
@@ -150,7 +148,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			continue;
 		if (c)
 			memcpy(out->host, c->host, sizeof(c->host));
-		/* the test network is removed before printing, host settings remain */
+		/* the test network is removed before this is printed, but host settings remain */
 		if (f.injected || (!s->lone && !s->spec->port_a && !s->spec->lab &&
 				   (!change.name[0] || change_belongs(&change, &s->lab.rx_ns))))
 			finding_forget(out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Collects a site's results, from the first packet to its closed ledger. */
+/* Collects a site's results, from the first packet until the ledger is closed. */
 #include "experiment/site.h"
 
 #include <stdio.h>
@@ -10,7 +10,8 @@
 #include "host/lab.h"
 #include "host/netdev.h"
 
-#define CONFIRM_NS	1000000000 /* ns between events of a closed socket: an RCU grace period */
+#define CONFIRM_NS	1000000000 /* ns between events of a closed socket, which is an RCU grace
+				    * period */
 #define CONFIRM_STEP_NS 5000000
 
 static bool has_bridge(const struct site *s)
@@ -18,7 +19,7 @@ static bool has_bridge(const struct site *s)
 	return s->lab.topology == LAB_BRIDGE && !s->spec->port_a;
 }
 
-/* Lists the namespaces and interfaces of a test network, or the namespace of a single end. */
+/* Lists a test network's namespaces and interfaces, or a single end's namespace. */
 static unsigned places_of(const struct site *s, struct ledger_place out[4])
 {
 	const struct lab *lab = &s->lab;
@@ -41,7 +42,7 @@ static unsigned places_of(const struct site *s, struct ledger_place out[4])
 bool site_is_here(const struct site *s, const struct ledger_cause *c)
 {
 	const struct trace_cause *raw = &c->raw.cause;
-	/* our own program's verdict on an skb: a delivery */
+	/* our own program's verdict on an skb, which counts as a delivery */
 	const bool taken = s->prog && s->prog->sink && !s->spec->pass &&
 			   c->verdict.stage == STAGE_XDP && raw->observer == OBSERVER_KFREE_SKB &&
 			   raw->ifindex == s->lab.rx.ifindex && strcmp(c->named.reason, "NOMEM");
@@ -55,8 +56,8 @@ bool site_is_here(const struct site *s, const struct ledger_cause *c)
 }
 
 /*
- * Renames a bridge's cause: a bridge need not drop a frame to lose it, flooding it elsewhere
- * suffices.
+ * Renames a bridge's cause, because a bridge can lose a frame without dropping it, by flooding it
+ * to other ports.
  */
 static void name_bridge(struct site *s)
 {
@@ -75,7 +76,7 @@ static void name_bridge(struct site *s)
 	ledger_add(&s->ledger, &in_bridge);
 }
 
-/* Copies the last such cause for datagrams that arrived incomplete. */
+/* Copies the last cause of datagrams that arrived incomplete. */
 static void name_given_up(struct site *s)
 {
 	struct ledger_cause given_up = {};
@@ -143,7 +144,7 @@ void site_next(const struct site *s, uint64_t next[TRACE_STREAMS])
 		next[t] = sender_next(s->sender, t) - s->sender_config.outcomes->base;
 }
 
-/* Counts unfolded numbers whose send call failed. */
+/* Counts unfolded numbers for which the send call failed. */
 static uint64_t failed_since(const struct outcomes *f, unsigned slot, uint64_t upto)
 {
 	uint64_t n = 0;
@@ -220,13 +221,16 @@ void site_status(const struct site *s, struct site_status *st)
 	st->idle = !st->in_qdiscs && !st->in_reassembly &&
 		   !(reads && !receiver_idle(s->receiver)) &&
 		   !(s->lab.taps && !lab_taps_idle(s->lab.taps));
-	/* a next hop is being resolved: packets may wait for the answer */
+	/* a next hop is being resolved, so packets may be waiting for the reply */
 	for (unsigned i = 0; st->idle && i < n; i++)
 		st->idle = !netdev_asks_neigh(port[i]->ns, port[i]->ifindex, &(struct endpoint){});
 	site_next(s, st->next);
 }
 
-/* Returns whether no outcome can follow: in a bridge that did not forward, in an unread socket. */
+/*
+ * Returns whether no outcome can follow because the packet is in a bridge that did not forward it
+ * or in a socket that is not read.
+ */
 static bool rests(const void *arg, uint8_t seen)
 {
 	const struct site *s = arg;
@@ -271,7 +275,7 @@ void site_stop_sending(struct site *s, struct error *err)
 		return;
 	s->stopped = s->lone;
 	sender_stop(s->sender);
-	sender_join(s->sender, err); /* ends threads inside a long call */
+	sender_join(s->sender, err); /* ends threads that are inside a long call */
 	fault_end(s->faults, err);
 	if (s->receiver && s->fx.reader != READER_NEVER)
 		receiver_resume(s->receiver);
@@ -279,7 +283,7 @@ void site_stop_sending(struct site *s, struct error *err)
 
 /*
  * If the reader is gone for good, packets in its queue are lost when the socket closes. Their
- * numbers were read before that. The kernel's events for freeing them confirm the loss.
+ * numbers were read before that, and the kernel's events for freeing the packets confirm the loss.
  */
 static void close_unread(struct site *s, uint64_t before)
 {
@@ -287,7 +291,7 @@ static void close_unread(struct site *s, uint64_t before)
 
 	receiver_close(s->receiver);
 	s->receiver = NULL;
-	/* after the ledger is closed, they would count for later numbers */
+	/* once the ledger is closed, they would be counted for later numbers */
 	deadline = clock_now() + CONFIRM_NS;
 	while (s->unread_confirmed < s->unread && clock_now() < deadline) {
 		pace_wait(CONFIRM_STEP_NS);
@@ -298,7 +302,7 @@ static void close_unread(struct site *s, uint64_t before)
 	}
 }
 
-/* For packets that are freed with the socket of a receiver that counts causes only. */
+/* Handles packets that are freed with a receiver's socket when the receiver counts only causes. */
 static void note_streams(const struct site *s)
 {
 	const struct sink_streams *streams = receiver_streams(s->receiver);
@@ -340,8 +344,8 @@ int site_stop_receiving(struct site *s, struct error *err)
 }
 
 /*
- * Notes frames below `upto` as seen leaving. AF_XDP and XDP frames bypass the probe at the edge of
- * the sender's host, so the engine's count of frames taken by the interface is used.
+ * Marks frames below `upto` as having left. AF_XDP and XDP frames bypass the probe at the edge of
+ * the sender's host, so this uses the engine's count of frames accepted by the interface.
  */
 static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 {
@@ -352,7 +356,7 @@ static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 		return;
 	if (sender_done(s->sender)) {
 		sender_stats(s->sender, &st);
-		if (st.uncompleted) /* unknown which ones */
+		if (st.uncompleted) /* it is not known which ones */
 			return;
 	}
 	for (uint64_t number = f->tail[slot]; number < upto; number++) {
@@ -376,7 +380,7 @@ void site_prepare(struct site *s, const uint64_t *upto)
 		note_handed(s, t, f->base + upto[t]);
 }
 
-/* Returns the L3 bytes of a number if packets differ. */
+/* Returns the L3 length of a packet in bytes if packets differ in length. */
 static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 {
 	const struct site *s = arg;
@@ -384,7 +388,7 @@ static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 	return shape_l3_bytes(spec_shape(s->spec), &s->flow, slot, number);
 }
 
-/* State while a site's numbers are folded. */
+/* State while a site folds its numbers. */
 struct folding {
 	struct site *site;
 	const struct range_visitor *visitor;
@@ -468,7 +472,8 @@ void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
 		     differ ? 0 : shape_l3_bytes(NULL, &s->flow, 0, 0), res);
 	for (unsigned t = 0; t < TRACE_STREAMS; t++)
 		packets += s->ledger.tally.cause[t][TRACE_CAUSE_DIFFERENCE].packets;
-	if (packets && packets == stage->packets) /* only a counter shows all of its losses */
+	if (packets && packets == stage->packets) /* only a counter shows all losses at this
+						   * stage */
 		stage->source = "difference";
 }
 
@@ -490,7 +495,7 @@ static void end_receiver(const struct site *s, struct result *res)
 		res->rx_pps = (double)sums->delivered * 1e9 / (double)ns;
 }
 
-/* Counts the losses of a single sender from its engine. */
+/* Counts a single sender's losses from its engine. */
 static void end_by_engine(const struct site *s, struct result *res)
 {
 	const bool differ = shape_sizes_differ(spec_shape(s->spec));
@@ -531,7 +536,7 @@ void site_end(struct site *s, struct result *res)
 		tracer_losses(&s->tracer, &s->ledger, res);
 }
 
-/* Describes how the receiver takes packets, if it is here. */
+/* Describes how the receiver takes packets, if it runs on this host. */
 static void receiver_facts(const struct site *s, struct engine_facts *f)
 {
 	const struct lab *lab = &s->lab;
@@ -549,7 +554,7 @@ static void receiver_facts(const struct site *s, struct engine_facts *f)
 		receiver_stats(s->receiver, &rx);
 	f->xdp_native = skb ? ENGINE_NO : ENGINE_YES;
 	f->xsk_zerocopy = rx.zero_copy;
-	/* generic XDP does not count its drops */
+	/* generic XDP does not count packets it drops */
 	f->xdp_sink = skb ? 0 : rx.xdp_drops;
 }
 
@@ -567,7 +572,7 @@ static unsigned links_of(const struct lab *lab, struct engine_link link[2])
 	return middle ? 2 : lab->taps ? 0 : 1;
 }
 
-/* Collects facts known only to this site: from the engines and the test network. */
+/* Collects facts that only this site knows, from the engines and the test network. */
 static void engine_facts(const struct site *s, const struct result *res, struct engine_facts *f,
 			 struct engine_link link[2], struct netdev_qdisc *qdisc)
 {
@@ -580,7 +585,8 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 		f->private_ns = !s->spec->port_a;
 		f->n_links = links_of(lab, link);
 		/*
-		 * packets sent during replacement are lost after send() succeeds (noop_enqueue())
+		 * packets sent while the qdisc is replaced are lost after send() succeeds
+		 * (noop_enqueue())
 		 */
 		f->tx_qdisc = s->fx.qdisc_replaced ? "noop"
 			      : s->fx.tbf_bps	   ? "tbf"

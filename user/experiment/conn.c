@@ -49,7 +49,7 @@ void conn_close(struct conn *c)
 
 /*
  * Returns 0 when the connection is ready or has an error, -ETIMEDOUT, or -errno. Checks for signals
- * even if the peer sends endlessly.
+ * even if the peer never stops sending.
  */
 static int await(int fd, short events, uint64_t deadline_ns)
 {
@@ -151,7 +151,7 @@ void conn_endpoint(const void *addr, struct endpoint *ep)
 
 int conn_name(int fd, bool peer, struct endpoint *ep)
 {
-	struct sockaddr_in6 addr = {}; /* or the other type, which is shorter */
+	struct sockaddr_in6 addr = {}; /* or another message type, which is shorter */
 	socklen_t len = sizeof(addr);
 
 	if (peer ? getpeername(fd, (void *)&addr, &len) : getsockname(fd, (void *)&addr, &len))
@@ -161,8 +161,8 @@ int conn_name(int fd, bool peer, struct endpoint *ep)
 }
 
 /*
- * Never blocks, whatever the flags of an inherited, shared descriptor: writes only as much as
- * poll() guarantees room for in a pipe.
+ * Never blocks, whatever the flags of an inherited, shared descriptor. Writes no more than poll()
+ * guarantees to fit in a pipe.
  */
 static ssize_t put(struct conn *c, const char *bytes, size_t n)
 {

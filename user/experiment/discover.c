@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Discovers the streams of a single receiver from arriving packets. Numbers older than the --settle
- * time are counted and forgotten, so memory use does not grow over time. Neither memory nor CPU
- * time depends on the numbers in forged packets.
+ * Discovers a single receiver's streams from arriving packets. Numbers older than the --settle time
+ * are counted and forgotten, so memory use does not grow over time. Numbers in forged packets
+ * affect neither memory use nor CPU time.
  */
 #include "experiment/site.h"
 
 #include "base/mem.h"
 #include "experiment/settle.h"
 
-#define LOOK_AHEAD    (1 << 16) /* numbers above the highest known, between two moves of the
-				 * window */
+#define LOOK_AHEAD    (1 << 16) /* numbers above the highest known number, between two moves of
+				 * the window */
 #define EIGHT	      8
 #define ARRIVED_8     0x0101010101010101ULL
 #define SETTLE_NS     5000000000
-#define SETTLE_XDP_NS 1000000000 /* ns, SINK_WINDOW holds this much at 14 Mpps */
+#define SETTLE_XDP_NS 1000000000 /* ns, the time in which SINK_WINDOW fills at 14 Mpps */
 
-/* Size of each map with outcomes of a ledger: a byte per number, equal for all streams. */
+/*
+ * Size of each map that holds a ledger's outcomes. A number takes one byte, and all streams have
+ * equal parts.
+ */
 #define WINDOW_BYTES (1ULL << 25)
 
 struct discovery {
 	struct window window;
 	struct discovered {
-		uint64_t counted;   /* numbers below are counted, 0: nothing yet */
-		uint64_t first;	    /* numbers below were not looked at */
-		uint64_t delivered; /* of these numbers */
-		uint64_t missing;   /* the open run of numbers not delivered */
-		uint64_t next;	    /* above the highest number with a record at the last look */
-		bool blind; /* some received numbers were not recorded, up to the first recorded */
+		uint64_t counted;   /* numbers below are counted, 0: none counted yet */
+		uint64_t first;	    /* numbers below were not examined */
+		uint64_t delivered; /* how many of these were delivered */
+		uint64_t missing;   /* the current run of undelivered numbers */
+		uint64_t next;	    /* one more than the highest recorded number at the last
+				     * check */
+		bool blind; /* some received numbers were not recorded, up to the first recorded
+			     * number */
 	} at[TRACE_STREAMS];
 	struct gaps gaps;
 	struct site *site;
@@ -58,7 +63,7 @@ static struct outcomes *outcomes_of(const struct discovery *d)
 	return &d->site->tracer.outcomes;
 }
 
-/* Reports with the stream's name in the sequence header, as receivers know it. */
+/* Reports numbers under the stream's name from the sequence header, which receivers know. */
 static void report(const struct discovery *d, struct range r, const char *outcome,
 		   const struct result_cause *cause)
 {
@@ -96,8 +101,8 @@ static void note(struct discovery *d, struct discovered *s, bool arrived, uint64
 }
 
 /*
- * Resolves numbers that left the window, at most a window full: counts and clears arrivals, or all
- * records of these numbers.
+ * Resolves numbers that left the window, at most one window's worth. Counts and clears arrivals, or
+ * all records for these numbers.
  */
 static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
 		   uint64_t upto)
@@ -148,8 +153,9 @@ static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint6
 }
 
 /*
- * Skips a gap larger than the window: continues at the stream's current position. Admits no new
- * numbers until all records in the window are resolved, because they would be taken for old ones.
+ * Skips a gap larger than the window and continues at the stream's current position. Admits no new
+ * numbers until all records in the window are resolved, because new numbers would be mistaken for
+ * old ones.
  */
 static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t ahead)
 {
@@ -157,7 +163,8 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	uint64_t from = atomic_load(&t->at[i].tail), end = from + t->window;
 	uint64_t to = ahead - t->window / 2;
 
-	sink_streams_set_tail(t, i, STAMP_NUMBER_MASK + 1); /* no valid number: all are late */
+	sink_streams_set_tail(t, i, STAMP_NUMBER_MASK + 1); /* above every valid number, so all
+							     * numbers are late */
 	receiver_pass(d->site->receiver);
 	settle(d, t, i, from, end);
 	if (to > end) {
@@ -176,7 +183,7 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	sink_streams_set_tail(t, i, to);
 }
 
-/* Returns the position above the highest number with any record, including dropped packets. */
+/* Returns one more than the highest number with any record. Dropped packets count too. */
 static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 {
 	uint64_t next = receiver_next(d->site->receiver, i);
@@ -207,7 +214,9 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 
 		count(d, t, i, 0);
 		next[i] = next_of(d, i, LOOK_AHEAD);
-		/* an advancing stream is at its real position, whatever a forged number claims */
+		/*
+		 * a stream that advances is at its real position, whatever a forged number claims
+		 */
 		if (ahead && next[i] == known) {
 			jump(d, t, i, ahead);
 			next[i] = d->at[i].next;
@@ -218,14 +227,14 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t upto = 0;
 
-		/* makes room in a window that fills early */
+		/* makes room in a window that fills up early */
 		if (next[i] > atomic_load(&t->at[i].tail) + t->window / 2)
 			upto = next[i] - t->window / 4;
 		count(d, t, i, leaving && leaving[i] > upto ? leaving[i] : upto);
 	}
 }
 
-/* Reports the totals of a stream at its end, and counts its remaining numbers. */
+/* Reports a stream's totals when it ends, and counts its remaining numbers. */
 static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
 {
 	struct receiver *r = d->site->receiver;
@@ -255,7 +264,7 @@ static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
 	out->tail_known &= ended;
 }
 
-/* Names the streams of the slots, and their numbers from 0. */
+/* Names the streams in the slots. Their numbers start at 0. */
 static void name_streams(struct result *res, const struct recv_result *out)
 {
 	for (unsigned i = 0; i < res->n_causes; i++) {
@@ -281,7 +290,7 @@ void discover_end(struct discovery *d, struct recv_result *out)
 	out->tail_known = out->streams > 0;
 	for (unsigned i = 0; i < out->streams; i++)
 		end_stream(d, i, out);
-	/* the tracer's counts in this namespace: sums of events, not outcomes */
+	/* the tracer's counts in this namespace are sums of events, not outcomes */
 	for (int i = 0; !d->site->by_number && i < l->n; i++) {
 		struct outcome_cause *f = &l->tally.cause[0][l->cause[i].raw.index];
 

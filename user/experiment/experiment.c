@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Runs an experiment, on any combination of sites: open, watch, resolve, close. */
+/*
+ * Runs an experiment on any combination of sites: opens it, watches it, resolves outcomes and
+ * closes it.
+ */
 #include "experiment/experiment.h"
 
 #include <endian.h>
@@ -21,18 +24,19 @@
 #include "stamp.h"
 
 #define QUIET_NS	50000000
-#define QUIET_REMOTE_NS 200000000  /* maximum age of the other site's last report */
+#define QUIET_REMOTE_NS 200000000  /* maximum age of the other site's latest report */
 #define QUIET_ALONE_NS	200000000  /* no other site reports packets in transit */
-#define DRAIN_ALONE_NS	5000000000 /* for the queues of a single sender */
-#define ASK_NS		1000000000 /* maximum interval between requests, to show the server that
-				    * this host is alive */
+#define DRAIN_ALONE_NS	5000000000 /* for a single sender's queues */
+#define ASK_NS		1000000000 /* maximum interval between requests, which show the server
+				    * that this host is alive */
 #define ASK_SOON_NS	20000000
 #define REACHED		0.99	    /* fraction of a rate */
-#define WAITED		0.1	    /* fraction of the time above which waiting is the bottleneck */
-#define READER_MOST_NS	60000000000 /* maximum time that numbers are kept for a stalled reader */
+#define WAITED		0.1	    /* fraction of the time spent waiting that makes waiting the
+				     * bottleneck */
+#define READER_MOST_NS	60000000000 /* maximum time to keep numbers for a stalled reader */
 #define END_RECORDS	4
-#define END_GAP_NS	20000000 /* from the first to the second, each later gap is 3 times
-				  * longer */
+#define END_GAP_NS	20000000 /* gap between the first and the second, each later gap is 3
+				  * times as long */
 
 struct run {
 	struct run_spec spec; /* as requested, with data about the other end */
@@ -42,15 +46,15 @@ struct run {
 	struct remote *remote;	     /* the site on the other host, or NULL */
 	struct discovery *discovery; /* single receiver only, NULL: streams are known */
 	struct window window;
-	struct leaving { /* window position to move to after waiting packets were read */
+	struct leaving { /* window position to move to once waiting packets have been read */
 		bool waits;
 		uint64_t since_ns;
 		uint64_t upto[TRACE_STREAMS];
 	} leaving;
 	char device[IF_NAMESIZE];
 	uint64_t start_ns;
-	uint64_t quiet_ns, last; /* single receiver: start of silence, and packet count at that
-				  * time */
+	uint64_t quiet_ns, last; /* single receiver: when the silence started, and the packet
+				  * count at that time */
 	struct error *err;
 };
 
@@ -66,13 +70,13 @@ static uint64_t memory_in_use(void)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Returns whether this is `send` or `recv`: no other site reports the outcomes of packets. */
+/* Returns whether this is `send` or `recv`, so that no other site reports packet outcomes. */
 static bool is_alone(const struct run *r)
 {
 	return r->site.lone && !r->remote;
 }
 
-/* Returns the stream's progress from received packets if the sender has not reported more. */
+/* Derives the stream's progress from received packets if the sender has not reported more. */
 static uint64_t arrived_until(const struct outcomes *f, unsigned slot, uint64_t reported)
 {
 	uint64_t least = f->base + reported, next = f->tail[slot] + f->window;
@@ -84,7 +88,7 @@ static uint64_t arrived_until(const struct outcomes *f, unsigned slot, uint64_t 
 	return next > least ? next - f->base : reported;
 }
 
-/* Returns the progress of each stream, from 0, from the sending site. */
+/* Returns each stream's progress, from 0, as the sending site reports it. */
 static void streams_at(const struct run *r, uint64_t next[TRACE_STREAMS])
 {
 	const struct outcomes *f = &r->site.tracer.outcomes;
@@ -108,7 +112,7 @@ static uint64_t sent(const struct run *r)
 	return sum;
 }
 
-/* Counts only losses of this namespace while streams are discovered. */
+/* Counts only losses in this namespace while streams are being discovered. */
 static void count_here(struct site *s, struct experiment_interval *i)
 {
 	site_name(s);
@@ -165,7 +169,10 @@ static void report_range(void *arg, const struct range *x)
 			  c ? &c->named : NULL);
 }
 
-/* Folds numbers (from 0) with known outcomes: each site folds its numbers, then they are joined. */
+/*
+ * Folds numbers (from 0) whose outcomes are known. Each site folds its numbers, then the results
+ * are joined.
+ */
 static void fold(struct run *r, const uint64_t *upto)
 {
 	const struct range_visitor visitor = {report_range, r};
@@ -187,9 +194,9 @@ static bool caught_up(const struct run *r)
 }
 
 /*
- * Moves numbers older than the --settle time out of the window, unless they may still be waiting
- * for the reader. This lets the sender continue. A remote site reports such numbers during the run,
- * so their outcomes are known even if the connection is lost.
+ * Moves numbers older than the --settle time out of the window, unless the reader may still have to
+ * read them. This lets the sender continue. A remote site reports these numbers during the run, so
+ * their outcomes are known even if the connection is lost later.
  */
 static void move_window(struct run *r)
 {
@@ -206,7 +213,10 @@ static void move_window(struct run *r)
 		window_note(&r->window, now, next);
 		upto = l->waits ? NULL : window_leaving(&r->window);
 		if (upto) {
-			/* packets that wait for a reader are read before their numbers leave */
+			/*
+			 * packets waiting for a reader are read before their numbers leave the
+			 * window
+			 */
 			site_mark(&r->site, next);
 			if (r->remote && !r->remote->sends)
 				remote_ask(r->remote, "mark", next, r->err);
@@ -220,7 +230,10 @@ static void move_window(struct run *r)
 	}
 }
 
-/* Continues until the count, the time limit, or the end of all senders followed by silence. */
+/*
+ * Continues until the packet count or the time limit is reached, or until all senders have ended
+ * and silence follows.
+ */
 static bool is_receiving(struct run *r)
 {
 	const struct receiver *receiver = r->site.receiver;
@@ -281,9 +294,9 @@ static int end_receiving(struct run *r)
 }
 
 /*
- * Sends end records, which tell a single receiver where each stream ended. Best effort, hence
- * several: a reader that got no CPU time, with a full buffer, may only have room for the last of
- * them. Frames of a capture are sent unchanged, unless they have sequence headers.
+ * Sends end records, which tell a single receiver where each stream ended. Delivery is best effort,
+ * so several are sent. A reader that got no CPU time and has a full buffer may have room only for
+ * the last record. Frames from a capture are sent unchanged, unless they have sequence headers.
  */
 static void say_end(struct run *r)
 {
@@ -334,7 +347,8 @@ static bool count_outcomes(void *arg, uint64_t *outcomes)
 }
 
 /*
- * Checks completeness per number if all are known here, else by sums, and per number when closing.
+ * Checks completeness for each number if all numbers are known here. Otherwise checks the sums, and
+ * checks each number when closing.
  */
 static bool is_complete(void *arg)
 {
@@ -360,7 +374,7 @@ static bool is_idle(void *arg)
 
 static bool settle(struct run *r)
 {
-	/* resolved only by counter: NIC ring drops, and frames that never were an skb */
+	/* only a counter resolves these: drops in a NIC ring, and frames that never were an skb */
 	bool silent = r->remote || r->spec.port_a || r->spec.tx == &tx_xdp;
 	struct settling s = {
 		.most_ns = r->spec.settle_ns + r->site.fx.settle_ns,
@@ -374,7 +388,7 @@ static bool settle(struct run *r)
 	};
 
 	s.silent_ns = silent ? SETTLE_SILENT_NS : s.most_ns;
-	if (is_alone(r)) { /* late drops: in a queue, or for an unresolved neighbour */
+	if (is_alone(r)) { /* late drops, in a queue or because a neighbour is unresolved */
 		if (!r->site.traced)
 			return false;
 		s.most_ns = DRAIN_ALONE_NS;
@@ -432,7 +446,7 @@ static void name_queues(const struct run *r, const struct site_status *here, str
 	}
 }
 
-/* Returns the limit that the sender reached, or NULL if it did what was requested. */
+/* Returns the limit that the sender hit, or NULL if it did what was requested. */
 static const char *bound_of(const struct run *r, const struct result *res)
 {
 	const struct run_spec *spec = &r->spec;
@@ -448,7 +462,10 @@ static const char *bound_of(const struct run *r, const struct result *res)
 	return (double)res->wait_ns > WAITED * ns * spec->threads ? "interface" : "generator";
 }
 
-/* Closes the ledger for all sites: fold, join, sums, ends, counter check, findings. */
+/*
+ * Closes the ledger for all sites: folds and joins numbers, then adds sums, the ends' results, the
+ * counter check and findings.
+ */
 static int close_ledger(struct run *r, struct result *res)
 {
 	uint64_t next[TRACE_STREAMS] = {};
@@ -482,7 +499,7 @@ static int close_ledger(struct run *r, struct result *res)
 	return rc;
 }
 
-/* Opens the local site, and the remote site if another host takes part. */
+/* Opens the local site, and the remote site if another host takes part in the experiment. */
 static int open_sites(struct run *r, struct error *err)
 {
 	int rc = 0;
@@ -502,7 +519,7 @@ static int open_sites(struct run *r, struct error *err)
 	return rc;
 }
 
-/* Runs the traffic to its end, after everything is set up. */
+/* Runs the traffic from start to end once everything is set up. */
 static int go(struct run *r, struct result *res)
 {
 	int rc = r->site.faults ? fault_begin(r->site.faults, r->err) : 0;
@@ -546,7 +563,7 @@ int experiment_run(const struct run_spec *spec, const struct experiment_view *vi
 	else if (!rc)
 		rc = close_ledger(r, res);
 	if (!rc && err->status != STATUS_OK)
-		rc = -EIO; /* an engine ended early, the ledger is still complete */
+		rc = -EIO; /* an engine ended early, but the ledger is still complete */
 	free(r->discovery);
 	site_close(&r->site);
 	free(r->remote);

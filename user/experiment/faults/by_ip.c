@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults by settings of the IP layers: routes, addresses, fragments, MTUs, IPsec policies. */
+/*
+ * Faults made by IP layer settings, such as routes, addresses, fragments, MTUs and IPsec policies.
+ */
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <sys/socket.h>
@@ -28,7 +30,7 @@ static int plan_mtu(struct fault_plan *p)
 				 SMALL_MTU);
 }
 
-/* IPsec policies for UDP. Marked packets come from the program at tc ingress (PROGRAM_SPOIL). */
+/* IPsec policies for UDP. PROGRAM_SPOIL marks packets at tc ingress. */
 #define POLICY4 "xfrm policy add src 0.0.0.0/0 dst 0.0.0.0/0 proto udp{dport} "
 #define POLICY6 "xfrm policy add src ::/0 dst ::/0 proto udp{dport} "
 #define MARKED	"dir in mark {mark} mask {mark} "
@@ -36,8 +38,8 @@ static int plan_mtu(struct fault_plan *p)
 
 const struct fault_row faults_by_ip[] = {
 	/*
-	 * Without a state, and without a daemon to create it, xfrm_lookup_route() gives each packet
-	 * a blackhole route, while xfrm_larval_drop is set.
+	 * Without a state, and without a daemon to create one, xfrm_lookup_route() gives each
+	 * packet a blackhole route while xfrm_larval_drop is set.
 	 */
 	{"tx_route", "an IPsec policy of the sender needs a state that is missing", .at = AT_ROUTE,
 	 .is = ALL_LOST, .tx = "socket", .steps = {"tx file /proc/sys/net/core/xfrm_larval_drop=1",
@@ -47,14 +49,14 @@ const struct fault_row faults_by_ip[] = {
 	 .is = ALL_LOST, .rx = "socket", .family = AF_INET,
 	 .steps = {"rx file /proc/sys/net/ipv4/conf/{rx}/rp_filter=1",
 		   "rx ip route add {tx4}/32 dev lo"}},
-	/* a host accepts no packet from an address of its own (fib_validate_source()) */
+	/* a host accepts no packets from its own addresses (fib_validate_source()) */
 	{"ip_route:martian", "the receiver has the sender's address too (IPv4)",
 	 .at = AT_IP_ROUTE, .is = ALL_LOST, .rx = "socket", .family = AF_INET,
 	 .steps = {"rx ip addr add {tx4}/32 dev lo"}},
 	{"ip_route:blackhole", "a router's route is a blackhole", .at = AT_ROUTER,
 	 .is = ALL_LOST, .in = IN_ROUTER, .steps = {"mid ip route add blackhole {rx4}/32",
 		   "mid6 ip route add blackhole {rx6}/128"}},
-	/* incomplete datagrams fill the usual 4 MiB, and then all fragments are refused */
+	/* incomplete datagrams fill the usual 4 MiB, after which all fragments are refused */
 	{"ip_frag:missing", "of a share the last fragment never arrives", FAULT_VALUE_SHARE,
 	 AT_REASSEMBLY, BY_TIMER, SLOT_FRAGMENTS, .tx = "socket", .rx = "socket",
 	 .payload = FRAGMENTED, .programs = PROGRAM(FRAGMENT),
@@ -71,7 +73,8 @@ const struct fault_row faults_by_ip[] = {
 	 .rx = "socket", .payload = FRAGMENTED, .programs = PROGRAM(FRAGMENT),
 	 .cfg = {.frag_share = 1, .frag_way = FAULT_FRAG_DUPLICATE}, .plan = plan_fragments},
 	/*
-	 * A limit of 0 refuses every new queue (inet_frag_find()). The low limit may not exceed it.
+	 * With a limit of 0, inet_frag_find() refuses every new queue. The low limit must not
+	 * exceed it.
 	 */
 	{"ip_frag:mem", "no memory for fragments at the receiver", .at = AT_REASSEMBLY,
 	 .is = ALL_LOST, .tx = "socket", .rx = "socket", .payload = FRAGMENTED,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults of interfaces and links: rings, RPS, neighbours, bridges, tunnels. */
+/* Interface and link faults: rings, RPS, neighbours, bridges, tunnels. */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define VETH_RING	256	   /* VETH_RING_SIZE */
 #define BURN_NS		20000	   /* ns per packet, for a slow CPU: 50 kpps */
-#define NEIGH_FLIGHT	4096	   /* above the default room of unres_qlen_bytes */
+#define NEIGH_FLIGHT	4096	   /* more than unres_qlen_bytes allows by default */
 #define NEIGH_SETTLE	4000000000 /* ns, three solicitations, 1 s apart (mcast_solicit) */
 #define TAP_RING	"the ring of the tap"
 #define FLOW_LIMIT_PATH "net/core/flow_limit_cpu_bitmap"
@@ -21,7 +21,7 @@ static int plan_ring(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
 
-	/* AF_XDP frames leave before tc. After a router the next hop is the router's port. */
+	/* AF_XDP frames leave before tc. With a router, the next hop is the router's port. */
 	if (p->spec->rx != &rx_socket && fx->topology == LAB_PAIR) {
 		fx->xdp = true;
 		fx->xdp_burn_ns = BURN_NS;
@@ -52,7 +52,7 @@ static int detach_taps(struct fault_state *s, struct error *err)
 	return 0;
 }
 
-/* The sender's CPU and the CPU selected by RPS must differ. */
+/* The sender's CPU must not be the CPU that RPS selects. */
 static int plan_backlog(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
@@ -89,8 +89,8 @@ static int plan_backlog(struct fault_plan *p)
 }
 
 /*
- * Sets the first `cpus` in a mask as written by the kernel. Returns false if it has no room for
- * them.
+ * Sets the first `cpus` bits in a mask that is formatted as the kernel writes it. Returns false if
+ * the mask has no room for them.
  */
 static bool first_cpus(char *mask, unsigned cpus)
 {
@@ -104,9 +104,9 @@ static bool first_cpus(char *mask, unsigned cpus)
 }
 
 /*
- * skb_flow_limit() uses the table of the CPU that hands a packet over, not of its target CPU: any
- * CPU may be the sender's. In force until the state is closed, because its counter is removed with
- * it.
+ * skb_flow_limit() uses the table of the CPU that hands a packet over, not of its target CPU, and
+ * any CPU may be the sender's. The limit applies until the state is closed, because its counter is
+ * removed with it.
  */
 static int limit_flows(struct fault_state *s, struct error *err)
 {
@@ -123,8 +123,8 @@ static int limit_flows(struct fault_state *s, struct error *err)
 }
 
 /*
- * A tunnel that returns non-VXLAN packets to UDP loses nothing itself: its socket on the port
- * overflows. Where the kernel drops such packets, it has a drop reason.
+ * A tunnel that returns non-VXLAN packets to UDP does not lose any itself. Instead, its socket on
+ * the port overflows. Where the kernel drops such packets, it has a drop reason.
  */
 static int plan_tunnel_header(struct fault_plan *p)
 {
@@ -142,8 +142,9 @@ static int plan_tunnel_header(struct fault_plan *p)
 }
 
 /*
- * The bridge forgets the receiver's port and excludes that port from flooding: it floods only a
- * third port, whose owner drops the packet as another host's, or keeps it (PROGRAM_KEEP).
+ * The bridge forgets the receiver's port and excludes that port from flooding. It then floods only
+ * a third port, whose owner drops the packet as addressed to another host, or keeps it
+ * (PROGRAM_KEEP).
  */
 #define FLOOD                                                                                      \
 	{                                                                                          \
@@ -155,12 +156,12 @@ static int plan_tunnel_header(struct fault_plan *p)
 	}
 
 const struct fault_row faults_by_link[] = {
-	/* deletes the static entries: the resulting requests are dropped (PROGRAM_DEAF) */
+	/* deletes the static entries, which causes requests that PROGRAM_DEAF drops */
 	{"neigh", "the next hop does not answer ARP or ND", .at = AT_NEIGH, .is = ALL_LOST,
 	 .tx = "socket", .programs = PROGRAM(DEAF), .fx.settle_ns = NEIGH_SETTLE,
 	 .flight = NEIGH_FLIGHT,
 	 .steps = {"tx ip neigh del {hop4} dev {tx}", "tx6 ip neigh del {hop6} dev {tx}"}},
-	/* requires a large SO_SNDBUF, set by the program */
+	/* requires a large SO_SNDBUF, which the program sets */
 	{"tx_device", "the next device's ring is full: its reader is slow", .at = AT_LINK,
 	 .is = OF_PROGRAM | NO_BACKLOG, .slot = SLOT_QUEUE, .in = IN_VETHS,
 	 .fx.threaded_napi = true, .flight = 8 * VETH_RING, .holds = 2 * VETH_RING,
@@ -169,8 +170,8 @@ const struct fault_row faults_by_link[] = {
 	 .at = AT_LINK, .is = OF_PROGRAM, .in = IN_TAPS, .holds = LAB_TAP_RING,
 	 .where = TAP_RING, .begin = slow_taps},
 	/*
-	 * Live frames in the ring are freed without an event (tun_ptr_free()). The kernel's own
-	 * IPv6 reports would appear in the interface's counter, so they are blocked.
+	 * tun_ptr_free() frees live frames in the ring without an event. The kernel's own IPv6
+	 * reports are blocked, because the interface would count them.
 	 */
 	{"tx_device:detach", "a tap is not read, and closed with packets in its ring",
 	 .at = AT_LINK, .is = ALL_LOST | OF_PROGRAM, .in = IN_TAPS, .not_tx = "xdp",
@@ -186,7 +187,7 @@ const struct fault_row faults_by_link[] = {
 	 .is = ALL_LOST, .tx = "socket", .rx = "socket",
 	 .steps = {"tx ip neigh replace {hop4} lladdr {nobody} dev {tx} nud permanent",
 		   "tx6 ip neigh replace {hop6} lladdr {nobody} dev {tx} nud permanent"}},
-	/* disabled (0), because the bridge itself undoes blocking */
+	/* disabled (0), because the bridge itself undoes the blocking state */
 	{"l2:blocked", "the sender's port of a bridge is blocked", .at = AT_BRIDGE, .is = ALL_LOST,
 	 .in = IN_BRIDGE, .steps = {"mid bridge link set dev {in} state 0"}},
 	{"l2:flood", "a bridge knows no address and floods, but not to the receiver",
@@ -196,7 +197,10 @@ const struct fault_row faults_by_link[] = {
 	 .programs = PROGRAM(KEEP), .steps = FLOOD},
 	{"tunnel", "the ends of a VXLAN tunnel have different VNIs", .at = AT_LINK,
 	 .is = ALL_LOST | OF_PROGRAM, .in = IN_TUNNEL, .fx.other_vni = true},
-	/* the sequence header is not VXLAN: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()) */
+	/*
+	 * the sequence header is not VXLAN, because its flags lack the I bit, 0x08 (RFC 7348,
+	 * vxlan_rcv())
+	 */
 	{"tunnel:header", "a VXLAN device has the port, and packets are not VXLAN",
 	 .at = AT_LOOKUP, .is = ALL_LOST | OF_PROGRAM, .rx = "socket", .plan = plan_tunnel_header,
 	 .steps = {"rx ip link add v-vxlan type vxlan dstport {port} external",

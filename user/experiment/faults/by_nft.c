@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults by nftables: a separate chain per fault, in a table per family and namespace. */
+/* Faults made by nftables. Each fault has its own chain, in a table per family and namespace. */
 #include <stdio.h>
 #include <string.h>
 
 #include "experiment/faults/row.h"
 
-/* Location of a hook: netdev hooks belong to an interface, others to the IP layer. */
+/* Location of a hook. netdev hooks belong to an interface, other hooks to the IP layer. */
 enum { TX_DEVICE, RX_DEVICE, TX_NS, RX_NS, ROUTER_NS };
 
 static void drop_at_hook(struct fault_state *s)

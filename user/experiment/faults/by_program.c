@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults by BPF programs: at the cgroup, tc, XDP and the socket. They serve all rows. */
+/*
+ * Faults made by BPF programs at the cgroup, tc, XDP and the socket. All rows share the programs.
+ */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -19,21 +21,25 @@
 #include "host/load.h"
 #include "host/nl.h"
 
-#define TC_PRIORITY    100     /* filters of other programs with a smaller number run first */
+#define TC_PRIORITY    100     /* filters that other programs attach with a smaller number run
+				* first */
 #define VETH_RING      256     /* VETH_RING_SIZE */
 #define CPUMAP_QUEUE   61      /* frames, not a multiple of a batch, so that a batch is partly
 				* refused */
 #define CPUMAP_BURN_NS 20000   /* ns per packet: 50 kpps */
-#define MERGE_PACKETS  8       /* of a flow, merged by a router */
-#define MERGE_MIN      50000   /* ns of waiting, at least: it is a timer, */
-#define MERGE_MAX      1000000 /* and at most a plausible value */
+#define MERGE_PACKETS  8       /* per flow, merged by a router */
+#define MERGE_MIN      50000   /* ns, minimum waiting time, because it is a timer, */
+#define MERGE_MAX      1000000 /* and a plausible maximum */
 #define TARGET	       "v-out"
-#define AWAY	       "v-away" /* peer of that interface */
+#define AWAY	       "v-away" /* peer of v-out */
 
-/* Native XDP enables NAPI and its ring, which must not overflow itself: fill only half of it. */
+/*
+ * Native XDP enables NAPI with a ring. The plan fills only half of the ring, which must not
+ * overflow itself.
+ */
 static int plan_native_xdp(struct fault_plan *p)
 {
-	/* A quarter, because the kernel doubles it, but room for a datagram. */
+	/* Requests a quarter, because the kernel doubles it, but at least room for one datagram. */
 	uint64_t frames = VETH_RING / 4 / p->threads;
 	int bytes = (frames > p->frames ? frames : p->frames) * (p->truesize / p->frames);
 
@@ -43,9 +49,9 @@ static int plan_native_xdp(struct fault_plan *p)
 }
 
 /*
- * A router merges packets that are not for a local socket (rx-udp-gro-forwarding), and the socket
- * after it accepts only single datagrams. In a kernel thread: a timer ends the wait for more
- * packets.
+ * A router merges packets that are not for a local socket (rx-udp-gro-forwarding), and the next
+ * socket accepts only single datagrams. NAPI runs in a kernel thread, where a timer ends the wait
+ * for more packets.
  */
 static int plan_gso(struct fault_plan *p)
 {
@@ -63,7 +69,7 @@ static int plan_gso(struct fault_plan *p)
 	return 0;
 }
 
-/* __udp4_lib_rcv() verifies datagrams of up to 76 bytes immediately (CHECKSUM_BREAK). */
+/* __udp4_lib_rcv() verifies datagrams of up to 76 bytes at once (CHECKSUM_BREAK). */
 static int plan_read_csum(struct fault_plan *p)
 {
 	return p->spec->payload > 68 ? 0
@@ -96,9 +102,9 @@ const struct fault_row faults_by_program[] = {
 	 .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_NOWHERE}, .plan = plan_native_xdp},
 	/*
-	 * A veth that is up with a peer that is down: the interface accepts redirects because the
-	 * peer once had NAPI, but its ndo_xdp_xmit() refuses every batch with ENXIO
-	 * (veth_xdp_xmit()). Live frames also wait in batches, of the same CPU.
+	 * The fault uses a veth that is up while its peer is down. The interface accepts redirects
+	 * because the peer once had NAPI, but veth_xdp_xmit() refuses every batch with ENXIO. Live
+	 * frames also wait in batches on the same CPU.
 	 */
 	{"xdp:devmap",
 	 "an XDP program redirects a share, by a devmap, to a device that takes no frames",
@@ -109,7 +115,7 @@ const struct fault_row faults_by_program[] = {
 		   " address 02:70:6b:01:00:02",
 		   "rx ethtool -K " AWAY " gro on", "rx ip link set " AWAY " up",
 		   "rx ip link set " TARGET " up", "rx ip link set " AWAY " down"}},
-	/* an XDP frame has no flag for a checksum still to be computed */
+	/* an XDP frame has no flag to say that a checksum still has to be computed */
 	{"xdp:cpumap", "an XDP program redirects all, by a cpumap, to a CPU that is slow",
 	 FAULT_VALUE_NONE, AT_RECEIVER, GOES | OF_PROGRAM | NO_BACKLOG, SLOT_XDP, IN_VETHS,
 	 .fx.tx_csum_off = true, .rx = "socket", .not_tx = "xdp",
@@ -131,7 +137,7 @@ const struct fault_row faults_by_program[] = {
 	 AT_IP_HEADER, .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.ip_header_share = 1},
 	{"udp_header", "invalid UDP lengths", FAULT_VALUE_SHARE, AT_UDP_HEADER,
 	 .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.udp_header_share = 1},
-	/* GRO, which live frames require, verifies the checksum before it is corrupted */
+	/* GRO, which live frames require, verifies the checksum before the program corrupts it */
 	{"udp_csum", "wrong UDP checksums, verified early for a socket filter", FAULT_VALUE_SHARE,
 	 AT_SOCKET, OF_PROGRAM, SLOT_CHECKSUM, .fx.tx_csum_off = true, .rx = "socket",
 	 .not_tx = "xdp", .programs = PROGRAM(SPOIL) | PROGRAM(FILTER), .cfg.udp_csum_share = 1},
@@ -144,7 +150,7 @@ const struct fault_row faults_by_program[] = {
 	{0},
 };
 
-/* Location of a tc program. Other programs attach differently. */
+/* Where a tc program is attached. Other programs attach differently. */
 enum place { AT_RX, AT_TX, AT_HOP, AT_THIRD, AT_BUSY };
 
 #define PROG(name) offsetof(struct fault_bpf, progs.name)
@@ -198,7 +204,7 @@ static int tc_port(const struct fault_state *s, enum fault_program which, struct
 	case AT_HOP:
 		*port = *lab_next_hop(s->lab);
 		return 0;
-	case AT_BUSY: /* RPS target CPU, or else the next interface */
+	case AT_BUSY: /* the RPS target CPU, otherwise the next interface */
 		*port = s->fx->busy_cpu >= 0 ? s->lab->rx : *lab_link_peer(s->lab);
 		return 0;
 	case AT_THIRD:
@@ -212,7 +218,7 @@ static int tc_port(const struct fault_state *s, enum fault_program which, struct
 	}
 }
 
-/* Configures all rows: fractions are added, every other parameter is set by a single row. */
+/* Configures all rows. Fractions are added up. Only one row sets each of the other parameters. */
 static void configure(struct fault_state *s, bool any)
 {
 	enum { SHARES = offsetof(struct fault_config, xdp_verdict) / sizeof(uint64_t) };
@@ -265,7 +271,7 @@ static int load(struct fault_state *s, unsigned which, const struct tracer *trac
 	return ret ? xdp_load_failed(ret, "the programs of the faults", err) : 0;
 }
 
-/* Attaches a program until the port's namespace is removed. */
+/* Attaches a program that stays until the port's namespace is removed. */
 static int attach_tc(const struct fault_state *s, enum fault_program which, struct error *err)
 {
 	bool egress = programs[which].egress;
@@ -276,7 +282,7 @@ static int attach_tc(const struct fault_state *s, enum fault_program which, stru
 
 	if (ret)
 		return ret;
-	/* not LIBBPF_OPTS(): the padding of its copy may be uninitialised */
+	/* not LIBBPF_OPTS(), because padding in its copy may be uninitialised */
 	memset(&hook, 0, sizeof(hook));
 	hook.sz = sizeof(hook);
 	hook.ifindex = (int)port.ifindex;
@@ -298,7 +304,7 @@ static int attach_tc(const struct fault_state *s, enum fault_program which, stru
 		&port, err);
 }
 
-/* Attaches a program to the cgroup of this process, with a link. */
+/* Attaches a program to this process's cgroup, using a link. */
 static int attach_cgroup(struct fault_state *s, struct error *err)
 {
 	int fd = cgroup_open_v2();
@@ -318,7 +324,7 @@ static int attach_cgroup(struct fault_state *s, struct error *err)
 	return 0;
 }
 
-/* The map takes an index of the namespace that the thread is in. */
+/* The map takes a namespace index from the thread's own namespace. */
 static int open_device(const struct netns *ns, int map_fd, unsigned *target)
 {
 	int ret = nl_ifindex(ns, TARGET), saved;
@@ -335,7 +341,7 @@ static int open_device(const struct netns *ns, int map_fd, unsigned *target)
 	return ret;
 }
 
-/* Opens a thread for each CPU that a packet may arrive on. */
+/* Opens a thread for each CPU on which a packet may arrive. */
 static int open_cpus(int map_fd, int prog_fd)
 {
 	const struct bpf_cpumap_val queue = {.qsize = CPUMAP_QUEUE, .bpf_prog.fd = prog_fd};
@@ -349,8 +355,8 @@ static int open_cpus(int map_fd, int prog_fd)
 }
 
 /*
- * Creates the XDP program's redirect targets, in the receiver's namespace, which lose their
- * packets.
+ * Creates redirect targets for the XDP program in the receiver's namespace. The targets lose the
+ * packets they get.
  */
 static int open_redirects(struct fault_state *s, const struct tracer *tracer, struct error *err)
 {

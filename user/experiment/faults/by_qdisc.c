@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Faults by the qdisc of the sender's interface: a tbf, the queue in it, and replacing the qdisc.
+ * Faults made by the qdisc on the sender's interface: a tbf, the queue in it, and replacing the
+ * qdisc.
  */
 #include <inttypes.h>
 
 #include "experiment/faults/row.h"
 
-#define TBF_SHARE     (2.0 / 3) /* fraction of the sent packets that passes a tbf */
+#define TBF_SHARE     (2.0 / 3) /* fraction of the sent packets that pass a tbf */
 #define TBF_LIMIT     256	/* frames, well below QDISC_FLIGHT */
 #define TBF_LEAST     8000	/* bits/s */
-#define TBF_BURST     64	/* frames, below a veth's ring, which would overflow otherwise */
-#define QDISC_FLIGHT  4096	/* maximum frames of the sender in flight */
-#define PFIFO_LIMIT   100	/* packets, fewer than a socket's default number in flight */
+#define TBF_BURST     64	/* frames, less than a veth's ring, which would overflow
+				 * otherwise */
+#define QDISC_FLIGHT  4096	/* maximum frames that the sender has in flight */
+#define PFIFO_LIMIT   100	/* packets, fewer than a socket may have in flight by default */
 #define PFIFO_TIMES   4		/* midway: this multiple of the capacity of queue and tbf has
 				 * been sent ... */
 #define PFIFO_SLOWER  20	/* ... at a 20th of the planned rate until then */
-#define MIDWAY_FLIGHT 2048	/* maximum frames waiting in the qdisc to be replaced */
-#define SLOW_BPS      8000000	/* of a qdisc that must be full at the end */
+#define MIDWAY_FLIGHT 2048	/* maximum frames waiting in the qdisc that will be replaced */
+#define SLOW_BPS      8000000	/* bits/s, for a qdisc that must be full at the end */
 #define AFTER	      (1 << 17) /* packets, limit of the pfifo that replaces another qdisc */
-#define PACED_SECONDS 3		/* duration of a run with a qdisc ... */
-#define PACED_MIN     10000.0	/* ... within these rates: pps, reached by slow hosts */
+#define PACED_SECONDS 3		/* seconds, for a run with a qdisc ... */
+#define PACED_MIN     10000.0	/* ... within these rates, in pps, which slow hosts reach */
 #define PACED_MAX     100000.0
 
-/* Returns the rate given by the user, in bits/s. */
+/* Returns the rate that the user set, in bits/s. */
 static double given_bps(const struct fault_plan *p)
 {
 	const struct rate *rate = &p->spec->faults.rate;
@@ -41,10 +43,10 @@ static double given_bps(const struct fault_plan *p)
 }
 
 /*
- * Paces the sender unless the user set a rate: unthrottled, it outruns any tbf by a factor that
- * depends on the host. A tbf dequeues in a timer, which interrupts any task: the next interface's
- * NAPI in a kernel thread returns packets to a context in which tracing is never suppressed (STAGES
- * 6.1).
+ * Paces the sender unless the user set a rate, because an unthrottled sender outruns any tbf by a
+ * factor that depends on the host. A tbf dequeues in a timer, which interrupts any task. With the
+ * next interface's NAPI in a kernel thread, packets return to a context in which tracing is never
+ * suppressed (STAGES 6.1).
  */
 static int plan_tbf(struct fault_plan *p)
 {
@@ -68,9 +70,9 @@ static int plan_tbf(struct fault_plan *p)
 }
 
 /*
- * Plans a tbf whose inner queue counts packets, not bytes. Some hosts send too slowly to fill it:
- * the tbf starts with a low rate, until several times the capacity of tbf and queue, or a quarter
- * of all packets, were sent.
+ * Plans a tbf whose inner queue counts packets, not bytes. Some hosts send too slowly to fill it,
+ * so the tbf starts at a low rate, until several times the capacity of tbf and queue, or a quarter
+ * of all packets, has been sent.
  */
 static int plan_pfifo(struct fault_plan *p)
 {
@@ -86,8 +88,9 @@ static int plan_pfifo(struct fault_plan *p)
 }
 
 /*
- * Queued packets are dropped with the qdisc: it must not overflow earlier. Senders are held up by a
- * quarter of the packets in the queue, so that most are sent after its replacement.
+ * Plans for queued packets to be dropped with the qdisc, which must not overflow before that.
+ * Senders block when a quarter of the packets are queued, so that most packets are sent after the
+ * qdisc is replaced.
  */
 static int plan_replace(struct fault_plan *p)
 {
@@ -104,7 +107,8 @@ static int plan_replace(struct fault_plan *p)
 }
 
 /*
- * Keeps queued packets. A tbf's limit is the limit of a fifo in it, in its unit (fifo_set_limit()).
+ * Keeps queued packets. A tbf's limit is that of its inner fifo, in the fifo's unit
+ * (fifo_set_limit()).
  */
 static void set_tbf(struct fault_state *s, uint64_t bps)
 {
@@ -127,7 +131,7 @@ static void apply_tbf(struct fault_state *s)
 			  tx->ifname, s->fx->pfifo_limit);
 }
 
-/* Uses the slow rate from the start to midway. */
+/* Applies the slow rate from the start until midway. */
 static int change_rate(struct fault_state *s, struct error *err)
 {
 	set_tbf(s, s->midway_due ? s->fx->slow_bps : s->fx->tbf_bps);

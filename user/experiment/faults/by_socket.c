@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Faults by the receiving program: its buffers, rings and memory, and when it reads. */
+/* Faults made by the receiving program: its buffers, rings and memory, and when it reads. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 #define MIB(n)	       ((uint64_t)(n) << 20)
 #define SLOW_NS	       20000 /* ns per packet of a slow reader */
 #define RCVBUF_SMALL   32    /* packets requested, doubled by the kernel */
-#define XSK_FEW_FRAMES 256   /* of a receiver that runs out of frames, less than XSK_RX_RING */
+#define XSK_FEW_FRAMES 256   /* for a receiver that runs out of frames, less than XSK_RX_RING */
 #define UDP_MEM_PATH   "net/ipv4/udp_mem"
 
 static int plan_xsk_oversize(struct fault_plan *p)
@@ -31,8 +31,8 @@ static void want_rcvbuf(struct fault_plan *p, uint64_t bytes, enum fault_reader 
 }
 
 /*
- * A CPU's UDP memory is added to the sum only per MiB (sk_memory_allocated_add()), so the queue
- * must exceed the limit by that.
+ * sk_memory_allocated_add() adds a CPU's UDP memory to the sum only once it reaches 1 MiB, so the
+ * queue must exceed the limit by that much.
  */
 static int plan_udp_mem(struct fault_plan *p)
 {
@@ -40,7 +40,7 @@ static int plan_udp_mem(struct fault_plan *p)
 
 	netns_sysctl_numbers(NULL, "net/core/mem_pcpu_rsv", &reserve, 1);
 	reserve *= sysconf(_SC_PAGESIZE);
-	if (reserve < MIB(1)) /* SK_MEMORY_PCPU_RESERVE, if it is not configurable */
+	if (reserve < MIB(1)) /* SK_MEMORY_PCPU_RESERVE, if it cannot be configured */
 		reserve = MIB(1);
 	want_rcvbuf(p, sysconf(_SC_NPROCESSORS_CONF) * 8 * reserve, READER_PAUSED);
 	p->fx->notes[p->fx->n_notes++] =
@@ -50,8 +50,8 @@ static int plan_udp_mem(struct fault_plan *p)
 }
 
 /*
- * Sets all three limits equal: UDP has no memory pressure, so above the first a socket gets at most
- * udp_rmem_min, and above the last nothing (__sk_mem_raise_allocated()).
+ * Sets all three limits to the same value. UDP has no memory pressure, so a socket gets at most
+ * udp_rmem_min above the first limit and nothing above the last (__sk_mem_raise_allocated()).
  */
 static int limit_memory(struct fault_state *s, struct error *err)
 {
@@ -72,7 +72,10 @@ static int restore_memory(struct fault_state *s, struct error *err)
 	return journal_restore(change, err);
 }
 
-/* Reads at a third of the packet rate. If the rate is unknown, slower than any sender. */
+/*
+ * Plans a reader at a third of the packet rate. If the rate is unknown, the reader is slower than
+ * any sender.
+ */
 static int plan_rcvbuf(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
@@ -84,7 +87,7 @@ static int plan_rcvbuf(struct fault_plan *p)
 	return 0;
 }
 
-/* The queue must stay below udp_mem[0] and INT_MAX, or other losses occur first. */
+/* The queue must stay below udp_mem[0] and INT_MAX, or other losses would occur first. */
 static int plan_socket_close(struct fault_plan *p)
 {
 	uint64_t room, max;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Interface settings of a test network: requested by the user, and required by faults. */
+/* Interface settings in a test network that the user requests or that faults require. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +18,8 @@ char *lab_cpu_mask(char *buf, size_t size, unsigned cpu)
 }
 
 /*
- * Enables NAPI for `to`, optionally in a kernel thread. `from` is the interface that sends to it.
- * GRO enables a veth's NAPI, but packets use it only if the sending side has TSO off
+ * Enables NAPI for `to`, optionally in a kernel thread. `from` is the interface that sends to `to`.
+ * GRO enables NAPI on a veth, but packets use NAPI only if TSO is off on the sending side
  * (veth_skb_is_eligible_for_gro()). UDP is not merged unless a socket requests it.
  */
 static void give_napi(struct recipe *r, const struct lab_port *from, const struct lab_port *to,
@@ -31,7 +31,7 @@ static void give_napi(struct recipe *r, const struct lab_port *from, const struc
 		recipe_add(r, RECIPE_FILE, to->ns, "/sys/class/net/%s/threaded=1", to->ifname);
 }
 
-/* Steers all queues of the port to one CPU (RPS). */
+/* Steers all of the port's queues to one CPU (RPS). */
 static int steer(struct recipe *r, const struct lab_port *port, unsigned cpu, struct error *err)
 {
 	char mask[LAB_MASK_LEN];
@@ -47,7 +47,7 @@ static int steer(struct recipe *r, const struct lab_port *port, unsigned cpu, st
 }
 
 /*
- * With merge_ns a router's port, which has NAPI, merges forwarded UDP, and waits for more packets.
+ * With merge_ns, a router's port, which has NAPI, merges forwarded UDP packets and waits for more.
  */
 int fault_apply_devices(struct fault_state *s, struct error *err)
 {

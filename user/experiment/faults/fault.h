@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Deliberate losses. A fault sets up a kernel mechanism that then loses packets by itself: this
+ * Deliberate losses. A fault sets up a kernel mechanism that then loses packets by itself. This
  * code neither counts nor simulates losses. For test networks only.
  *
  *	fault_parse()  parses the requested faults
@@ -29,13 +29,13 @@
 #include "drops/drops.h"
 #include "trace_abi.h"
 
-#define FAULT_MAX 64 /* more than exist, a fault is its index in path order */
+#define FAULT_MAX 64 /* more than exist. A fault is identified by its index in path order */
 
-/* The requested faults. {0}: no faults. */
+/* The requested faults. Zero-initialised: no faults. */
 struct fault_list {
 	uint64_t set;		 /* one bit per fault */
-	double share[FAULT_MAX]; /* 0 .. 1, for faults with a percentage */
-	struct rate rate;	 /* rate of the qdisc, RATE_MAX: not given */
+	double share[FAULT_MAX]; /* 0 .. 1, for faults that take a percentage */
+	struct rate rate;	 /* qdisc rate, RATE_MAX: not given */
 };
 
 #define FAULT_BIT(fault) (1ULL << (fault))
@@ -46,14 +46,14 @@ static inline bool fault_has(const struct fault_list *list, unsigned fault)
 }
 
 /*
- * Adds `STAGE[:VARIANT][=VALUE]`, comma-separated, to the list. -EINVAL with STATUS_USAGE for an
- * unknown name (suggests the nearest), a bad value, a duplicate, and two faults that exclude each
- * other (allowed with `each`, which injects them separately). -EOPNOTSUPP with STATUS_UNABLE for a
- * stage where losses cannot be caused deliberately.
+ * Adds `STAGE[:VARIANT][=VALUE]`, comma-separated, to the list. Returns -EINVAL with STATUS_USAGE
+ * for an unknown name (and suggests the nearest), a bad value, a duplicate, or two faults that
+ * exclude each other (allowed with `each`, which injects them separately). Returns -EOPNOTSUPP with
+ * STATUS_UNABLE for a stage where losses cannot be caused deliberately.
  */
 int fault_parse(const char *text, bool each, struct fault_list *list, struct error *err);
 
-/* All faults by name, in path order: the values of --fault. Filled before main(). */
+/* All faults by name, in path order, which are the values of --fault. Filled before main(). */
 extern struct opt_value fault_values[FAULT_MAX + 1];
 unsigned fault_count(void);
 
@@ -62,32 +62,32 @@ struct run_spec;
 enum fault_reader {
 	READER_NORMAL,
 	READER_SLOW,   /* spends reader_ns per packet until fault_end() */
-	READER_PAUSED, /* does not read before fault_end(), then reads all */
-	READER_NEVER,  /* does not read, its socket is closed after fault_end() */
+	READER_PAUSED, /* does not read before fault_end(), then reads everything */
+	READER_NEVER,  /* never reads, its socket is closed after fault_end() */
 };
 
 #define FAULT_NOTES 4
 
-/* Requirements on the experiment. 0 and false: as without faults. */
+/* What the faults require of the experiment. 0 and false: the same as without faults. */
 struct fault_effects {
 	uint16_t port;
 	enum lab_topology topology;
 	bool no_receiver; /* do not open a socket on the port */
 	enum fault_reader reader;
 	uint64_t reader_ns;
-	unsigned xsk_frames; /* frames of an AF_XDP receiver, 0: its default */
+	unsigned xsk_frames; /* frames for an AF_XDP receiver, 0: its default */
 	unsigned xsk_room;   /* usable bytes per frame, 0: for any packet */
 	int rcvbuf, sndbuf;  /* bytes to request, forced, per socket, 0: unchanged */
-	int ttl;	     /* TTL or hop limit of sent packets: flow.ttl */
+	int ttl;	     /* TTL or hop limit for sent packets: flow.ttl */
 	double rate_pps;     /* pace for all threads together, unless the user set a rate */
-	int tx_cpu;	     /* for every sending thread, -1: any */
-	int busy_cpu;	     /* kept busy in softirq, exclude it for senders, -1: none */
+	int tx_cpu;	     /* CPU for every sending thread, -1: any */
+	int busy_cpu;	     /* CPU kept busy in softirq, not to be used by senders, -1: none */
 	bool socket_filter;  /* fault_socket() must be called */
 	bool xdp;	     /* fault_xdp() must be called */
 	bool other_vni;	     /* lab_spec.other_vni */
-	bool consumed;	     /* some packets are freed as consumed: tracer_spec */
+	bool consumed;	     /* some packets are freed as consumed, see tracer_spec */
 	bool xdp_generic;	     /* the XDP program runs in generic (skb) mode */
-	bool qdisc_replaced; /* in mid-run, with the loss of its counters */
+	bool qdisc_replaced; /* replaced mid-run, which loses its counters */
 	uint64_t settle_ns;  /* ns, extra time that queues need to drain */
 	uint64_t midway; /* number of sent datagrams at which fault_watch() acts, 0: does not act */
 	const char *notes[FAULT_NOTES]; /* for stderr, one line per note */
@@ -100,14 +100,14 @@ struct fault_effects {
 	uint64_t tbf_bps;   /* bits/s of frames without FCS */
 	uint32_t tbf_burst, tbf_limit; /* bytes */
 	uint32_t pfifo_limit;	       /* packets, of a pfifo inside the tbf, 0: the tbf's bfifo */
-	uint64_t slow_bps;	       /* of the tbf until `midway`, 0: constant */
+	uint64_t slow_bps;	       /* bits/s, tbf rate until `midway`, 0: constant rate */
 	uint32_t tc_burn_ns, xdp_burn_ns;
 };
 
 /*
- * Plans the faults of an otherwise complete experiment with `rate_pps` set. -EINVAL with
+ * Plans the faults of an otherwise complete experiment with `rate_pps` set. Returns -EINVAL with
  * STATUS_USAGE if an engine or the count is incompatible with a fault (the message names the
- * requirement). -EOPNOTSUPP with STATUS_UNABLE if this host does not support it.
+ * requirement), or -EOPNOTSUPP with STATUS_UNABLE if this host does not support a fault.
  */
 int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct error *err);
 
@@ -117,54 +117,56 @@ struct tracer;
 
 /*
  * Applies the faults. `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on
- * error. `tracer` selects the affected packets and is told of futile redirects. NULL: all packets.
+ * error. `tracer` selects the affected packets and is told about redirects that fail. NULL: all
+ * packets.
  */
 int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
 		const struct tracer *tracer, struct fault_state **state, struct error *err);
 
 /*
- * Checks an experiment in a named test network: -EINVAL with STATUS_USAGE for a fault that would
- * remain after the experiment ends or is killed.
+ * Checks an experiment in a named test network. Returns -EINVAL with STATUS_USAGE for a fault that
+ * would remain after the experiment ends or is killed.
  */
 int fault_check_named(const struct fault_list *list, const char *lab, struct error *err);
 
 /*
  * Injects faults into a named test network, for UDP traffic from any program, until the network is
- * removed. Call fault_lab_topology() before creating it: -EINVAL with STATUS_USAGE for a fault that
- * requires our sending or receiving program, unless `any`. Extends *topology if necessary.
+ * removed. Call fault_lab_topology() before creating the network. It returns -EINVAL with
+ * STATUS_USAGE for a fault that requires our sending or receiving program, unless `any` is set. It
+ * extends *topology if necessary.
  */
 int fault_lab_topology(const struct fault_list *list, bool any, enum lab_topology *topology,
 		       struct error *err);
 int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err);
 
 /*
- * Adds the steps of any faults to the recipe of a planned test network, and a note for each that
- * needs more than commands.
+ * Adds the steps for any faults to the recipe of a planned test network, with a note for each fault
+ * that needs more than commands.
  */
 int fault_lab_recipe(const struct fault_list *list, struct lab *lab, struct recipe *r,
 		     struct error *err);
 
 /*
- * Attaches the faults' XDP program to the receiver's interface. It tail-calls `next_fd` (-1:
- * returns XDP_PASS), which must not be attached itself. Sets *native to the mode. fault_close()
- * detaches it.
+ * Attaches the faults' XDP program to the receiver's interface. It tail-calls `next_fd`, which must
+ * not be attached itself (-1: returns XDP_PASS). Sets *native to the mode. fault_close() detaches
+ * the program.
  */
 int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error *err);
 
-/* Attaches the faults' socket filter to a receiving socket if required. */
+/* Attaches the faults' socket filter to a receiving socket if one is required. */
 int fault_socket(struct fault_state *state, int fd, struct error *err);
 
-/* Returns the stage of the loss, which starts the fault's name. */
+/* Returns the stage of the loss, with which the fault's name starts. */
 enum stage fault_stage(unsigned fault);
 
 /*
- * Changes host-wide settings under the journal's lock, until this process ends, or: udp_mem until
- * fault_end(), the flow limit until fault_close(), because its counter is removed with it. Call it
- * in the initial network namespace.
+ * Changes host-wide settings under the journal's lock. udp_mem changes until fault_end(). The flow
+ * limit changes until fault_close(), because its counter is removed with it. Both also end with
+ * this process. Call this function in the initial network namespace.
  */
 int fault_begin(struct fault_state *state, struct error *err);
 
-/* Applies mid-run changes after `sent` datagrams. `state` may be NULL. */
+/* Applies mid-run changes once `sent` datagrams were sent. `state` may be NULL. */
 int fault_watch(struct fault_state *state, uint64_t sent, struct error *err);
 
 /* Ends the faults. May be called more than once, and without fault_begin(). `state` may be NULL. */
@@ -173,7 +175,7 @@ int fault_end(struct fault_state *state, struct error *err);
 /* Stops the faults and detaches programs and links. `state` may be NULL. */
 void fault_close(struct fault_state *state);
 
-/* Interface settings of a test network that differ from lab_open()'s defaults (all 0). */
+/* Interface settings in a test network that differ from the lab_open() defaults (all 0). */
 struct lab_wish {
 	unsigned mtu;	    /* 0: 1500 */
 	unsigned queues;    /* per interface, 0: as many as the engines need */
@@ -183,28 +185,28 @@ struct lab_wish {
 	unsigned rps_cpu; /* CPU that the receiving interface hands packets to */
 };
 
-/* Returns whether packets are received outside the context of their sender. */
+/* Returns whether packets are received outside their sender's context. */
 static inline bool lab_wish_moves(const struct lab_wish *wish)
 {
 	return wish->gro || wish->threaded_napi || wish->rps_set;
 }
 
 /*
- * Applies the settings. STATUS_UNABLE if the kernel refuses. They are removed with the test
- * network.
+ * Applies the settings, which are removed with the test network. STATUS_UNABLE if the kernel
+ * refuses.
  */
 int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *err);
 
 /*
- * The self-test: injects each loss that this host supports, in a test network, and checks that
- * three sources agree: both ends (sent - delivered), the tracer's events, the kernel's counters.
- * Unrelated losses on a busy host are not a disagreement if a counter confirms them.
+ * The self-test injects each loss that this host supports, in a test network, and checks that three
+ * sources agree: both ends (sent - delivered), the tracer's events and the kernel's counters.
+ * Unrelated losses on a busy host do not count as a disagreement if a counter confirms them.
  */
 
 enum selftest_verdict {
 	SELFTEST_AGREES,
 	SELFTEST_DISAGREES,
-	SELFTEST_SKIPPED, /* not supported by this host, or not requested: see note */
+	SELFTEST_SKIPPED, /* not supported by this host or not requested, see `note` */
 };
 
 const char *selftest_verdict_name(enum selftest_verdict v); /* "agrees", ... */
@@ -212,14 +214,15 @@ const char *selftest_verdict_name(enum selftest_verdict v); /* "agrees", ... */
 struct selftest_row {
 	unsigned fault;
 	enum stage stage;
-	uint64_t injected; /* sent - delivered - losses at other stages according to their
-			    * counters */
+	uint64_t injected; /* sent - delivered - losses that counters show at other stages */
 	uint64_t settled;  /* outcomes at the stage */
 	uint64_t events;
-	unsigned counters, agreeing; /* of the stage, documented deviations count as agreeing */
+	unsigned counters, agreeing; /* counters of the stage, documented deviations count as
+				      * agreeing */
 	enum selftest_verdict verdict;
 	unsigned repeated; /* earlier runs discarded because tracing was suppressed */
-	char note[320];	   /* reason for skipping, the disagreement, or a known kernel issue */
+	char note[320];	   /* why the fault was skipped, the disagreement, or a known kernel
+			    * issue */
 };
 
 struct selftest_spec {
@@ -229,7 +232,7 @@ struct selftest_spec {
 	const struct fault_list *values; /* faults with values, as in `xdp=5%` */
 };
 
-/* Tests one fault. Errors are in the row. -EINTR: a signal, stop testing. */
+/* Tests one fault. Errors are in the row. Returns -EINTR after a signal, when testing must stop. */
 int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct selftest_row *row);
 
 #endif

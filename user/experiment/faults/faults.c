@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * All faults in path order: parsing, requirements on the experiment so that packets are lost at the
- * intended place, on slow and fast hosts, and their steps through a run.
+ * Handles all faults in path order: parses them, derives what the experiment needs so that slow and
+ * fast hosts lose packets at the intended place, and runs the faults' steps during a run.
  *
  * Two rules recur in plans. A queue in the kernel overflows only if more packets can be in flight
- * than it holds, and SO_SNDBUF limits the packets in flight (veth keeps skb->sk). And a queue meant
- * to overflow needs more packets than it holds.
+ * than it holds, and SO_SNDBUF limits the packets in flight (veth keeps skb->sk). And if a queue is
+ * meant to overflow, the run needs more packets than the queue holds.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,13 +24,13 @@
 
 #define ITEM_LEN       64
 #define SHARE_DEFAULT  0.2
-#define SKB_OVERHEAD   (320 + 64 + 14) /* skb_shared_info, headroom, link header */
+#define SKB_OVERHEAD   (320 + 64 + 14) /* skb_shared_info, headroom, link-layer header */
 #define SKB_STRUCT     256	       /* sizeof(struct sk_buff), rounded up */
 #define SKB_SMALL_HEAD 640	       /* SKB_SMALL_HEAD_CACHE_SIZE */
-#define RCVBUF_ROOMY   (32 << 20)      /* bytes, requested so that a reader keeps up */
-#define LAB_PAYLOAD    128	       /* bytes of the datagrams that a test network's queues are
-					* sized for */
-#define LAB_HEADERS    48	       /* bytes, of the largest headers: IPv6 and UDP */
+#define RCVBUF_ROOMY   (32 << 20)      /* bytes, enough for a reader to keep up */
+#define LAB_PAYLOAD    128	       /* bytes, datagram size for which a test network's queues
+					* are sized */
+#define LAB_HEADERS    48	       /* bytes, size of the largest headers, IPv6 and UDP */
 
 struct opt_value fault_values[FAULT_MAX + 1];
 
@@ -58,8 +58,8 @@ static enum stage stage_of(const char *name)
 }
 
 /*
- * Lists faults by stage, and in the order of rows within a stage. Before main(): options refer to
- * it.
+ * Lists faults by stage, and in row order within a stage. Runs before main(), because options refer
+ * to the list.
  */
 static __attribute__((constructor)) void list_faults(void)
 {
@@ -96,7 +96,7 @@ enum stage fault_stage(unsigned fault)
 	return stage_of(rows[fault]->name);
 }
 
-/* Returns the faults in the list that have any of the properties. */
+/* Returns the listed faults that have any of the properties. */
 static uint64_t fault_with(const struct fault_list *list, unsigned properties)
 {
 	uint64_t set = 0;
@@ -125,7 +125,7 @@ static int unknown_name(const char *name, struct error *err)
 
 	for (unsigned i = 0; i < n_rows; i++)
 		names[i] = rows[i]->name;
-	/* A stage without a fault is not a misspelling. */
+	/* A stage without a fault is not a typo. */
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		unsigned i = 0;
 
@@ -188,7 +188,7 @@ static int add(struct fault_list *list, char *item, struct error *err)
 	return set_value(list, i, value, err);
 }
 
-/* Returns why `a` excludes `b`, or NULL. */
+/* Returns the reason why `a` excludes `b`, or NULL. */
 static const char *excludes(const struct fault_row *a, const struct fault_row *b, char why[96])
 {
 	for (unsigned i = 0; i < LENGTH(exceptions); i++) {
@@ -263,7 +263,7 @@ static void measure(struct fault_plan *p)
 	p->frames = 1;
 	if (ip + udp > mtu) {
 		if (spec->ipv6)
-			ip += 8; /* fragment header */
+			ip += 8; /* size of a fragment header */
 		fragment = (mtu - ip) & ~7U;
 		p->frames = (udp + fragment - 1) / fragment;
 	}
@@ -321,7 +321,7 @@ int fault_plan_count(struct fault_plan *p, uint64_t frames, const char *what)
 	return fault_plan_refuse(p, -EINVAL, hint, ": %" PRIu64 " packets fit in %s", queue, what);
 }
 
-/* Returns the first topology that has room for all faults, given that no two exclude each other. */
+/* Returns the first topology that allows all faults, given that no two exclude each other. */
 static enum lab_topology needed_topology(const struct fault_list *list)
 {
 	unsigned in = ~0U;
@@ -331,7 +331,7 @@ static enum lab_topology needed_topology(const struct fault_list *list)
 	return (enum lab_topology)__builtin_ctz(in);
 }
 
-/* Checks that packets pass the place of the loss. */
+/* Checks that packets pass through the place of the loss. */
 static int plan_topology(struct fault_plan *p)
 {
 	const struct run_spec *spec = p->spec;
@@ -372,7 +372,7 @@ static int check_row(struct fault_plan *p)
 	return 0;
 }
 
-/* Adds the requirements of a row. A value that several rows have is the largest. */
+/* Adds a row's requirements. If several rows set a value, the largest wins. */
 static void merge(struct fault_effects *fx, const struct fault_effects *row)
 {
 	fx->no_receiver |= row->no_receiver;
@@ -421,8 +421,8 @@ int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct err
 }
 
 /*
- * Runs a step, given by its offset in the row, for each listed fault. All faults end despite
- * errors.
+ * Runs a step, given by its offset in the row, for each listed fault. Every fault is ended, even
+ * after an error.
  */
 static int act(struct fault_state *s, size_t at, struct error *err)
 {
@@ -441,7 +441,7 @@ static int act(struct fault_state *s, size_t at, struct error *err)
 
 #define ACT(s, step, err) act(s, offsetof(struct fault_row, step), err)
 
-/* Replaces each {WORD} of the text. */
+/* Replaces each {WORD} in the text. */
 static void fill(const struct fault_state *s, const char *text, char *out, size_t size)
 {
 	const struct lab *lab = s->lab;
@@ -482,8 +482,9 @@ static void fill(const struct fault_state *s, const char *text, char *out, size_
 }
 
 /*
- * Adds a row's step: "NS TOOL TEXT". NS: tx, rx or mid (the middle), with a 6 only if the kernel
- * has IPv6. TOOL: ip, bridge, ethtool or file. TEXT: with the words of fill().
+ * Adds a row's step, "NS TOOL TEXT". NS is tx, rx or mid (the middle), followed by 6 for steps that
+ * apply only if the kernel has IPv6. TOOL is ip, bridge, ethtool or file. TEXT may contain the
+ * words that fill() replaces.
  */
 static void add_step(struct fault_state *s, const char *step)
 {
@@ -506,7 +507,7 @@ static void add_step(struct fault_state *s, const char *step)
 		   "%s", text);
 }
 
-/* Adds the steps of all faults to the recipe. */
+/* Adds steps for all faults to the recipe. */
 static int add_steps(struct fault_state *s, struct error *err)
 {
 	int ret = fault_apply_devices(s, err);
@@ -575,8 +576,8 @@ int fault_lab_topology(const struct fault_list *list, bool any, enum lab_topolog
 }
 
 /*
- * Plans for unknown senders: only ordinary sockets are assumed, possibly with small datagrams, so a
- * queue must be short to overflow within their SO_SNDBUF.
+ * Plans for unknown senders, assuming only ordinary sockets and possibly small datagrams. A queue
+ * must therefore be short enough to overflow within the senders' SO_SNDBUF.
  */
 static int plan_lab(const struct fault_list *list, const struct lab *lab, struct fault_effects *fx,
 		    struct error *err)
@@ -593,7 +594,7 @@ static int plan_lab(const struct fault_list *list, const struct lab *lab, struct
 		.count = UINT64_MAX,
 	};
 
-	/* A row that requires a length has it for MTUs of 1500. */
+	/* If a row requires a length, that length is for MTUs of 1500. */
 	for (unsigned i = 0; i < n_rows; i++) {
 		if (fault_has(list, i) && rows[i]->payload)
 			spec.payload = rows[i]->payload > 1500 ? 2 * lab->rx.mtu
@@ -617,7 +618,10 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
 	return ret;
 }
 
-/* The programs are ours, and what the ends do is their own: no command has their effect. */
+/*
+ * Adds a note instead of commands for our BPF programs and for faults in the ends themselves,
+ * because no command has the same effect.
+ */
 int fault_lab_recipe(const struct fault_list *list, struct lab *lab, struct recipe *r,
 		     struct error *err)
 {
@@ -644,7 +648,7 @@ int fault_begin(struct fault_state *state, struct error *err)
 	return ACT(state, begin, err);
 }
 
-/* Runs once, at the latest at the end. */
+/* Runs once, at the end if not earlier. */
 static int midway(struct fault_state *state, struct error *err)
 {
 	bool due = state->midway_due;
