@@ -47,9 +47,9 @@ bool msg_plan_valid(const struct peer_plan *plan)
 		(!spec->shaped || shape_valid(&spec->shape, plan->numbers.streams)));
 }
 
-/* The members of all messages, one table per message. */
+/* Members of all messages, one table per message. */
 
-#define READER_MOST_NS	60000000000 /* ns, longest pause of a simulated slow reader */
+#define READER_MOST_NS	60000000000 /* ns, longest pause that a simulated slow reader makes */
 #define PROFILE_DOUBLES (3 * PROFILE_PARTS)
 
 _Static_assert(sizeof(struct profile_part) == 3 * sizeof(double), "sent as a list of them");
@@ -174,7 +174,7 @@ const struct record_field msg_error[] = {
 	{0},
 };
 
-/* All but the note. */
+/* Everything except the note. */
 static const struct record_field msg_counter[] = {
 	RECORD("name", TEXT, result_counter, name),
 	RECORD("delta", UINT, result_counter, delta),

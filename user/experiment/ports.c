@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Finds the ports of an experiment, and its maximum rate. */
+/* Finds an experiment's ports and its maximum rate. */
 #include "experiment/site.h"
 
 #include <arpa/inet.h>
@@ -13,11 +13,13 @@
 
 #define SRC_PORT 40000
 
-/* For an end without an address that does not need its own: RFC 2544 and RFC 5180. */
+/*
+ * Addresses from RFC 2544 and RFC 5180, for an end that has no address and needs none of its own.
+ */
 #define BENCH_V4 "198.18.0.1"
 #define BENCH_V6 "2001:2::1"
 
-/* `ns` NULL: stay in the current namespace, as the capability to enter one may be missing. */
+/* `ns` NULL: stays in the current namespace, as the capability to enter one may be missing. */
 static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, struct lab_port *port,
 		    struct error *err)
 {
@@ -100,7 +102,10 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 	return 0;
 }
 
-/* Opens an anonymous test network suited to the faults, a named one, or two ports of this host. */
+/*
+ * Opens an anonymous test network that suits the faults, a named test network, or two ports of this
+ * host.
+ */
 static int open_two(struct site *s, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
@@ -124,7 +129,7 @@ static int open_two(struct site *s, struct error *err)
 	return lab_open(&s->lab, &lab_spec, err);
 }
 
-/* Finds the next hop's address, which frames need. For sockets the kernel finds it. */
+/* Finds the next hop's address, which frames need. For sockets, the kernel finds it. */
 static int find_next_hop(struct site *s, struct error *err)
 {
 	const struct endpoint *to = &s->spec->to;
@@ -146,8 +151,9 @@ static int find_next_hop(struct site *s, struct error *err)
 }
 
 /*
- * Opens this namespace with the interface given for an engine, else with the outgoing interface.
- * Packets also arrive there if they take the path of the replies, as in most networks.
+ * Opens this namespace with the interface given for an engine, otherwise with the outgoing
+ * interface. Packets also arrive on the outgoing interface if they take the same path as replies,
+ * as in most networks.
  */
 static int open_one(struct site *s, struct error *err)
 {
@@ -211,8 +217,9 @@ static void plan_flow(struct site *s)
 }
 
 /*
- * Plans datagrams that need fragments. The other fragments of a lost one are freed when reassembly
- * times out. In our own test network the timeout must not exceed the time to close the ledger.
+ * Plans datagrams that need fragmentation. When one fragment is lost, the datagram's other
+ * fragments are freed after reassembly times out. In a test network of our own, that timeout must
+ * not exceed the time to close the ledger.
  */
 static int plan_fragments(struct site *s, struct error *err)
 {
@@ -260,7 +267,7 @@ int ports_rate(const struct run_spec *spec, double *pps, struct error *err)
 	struct netns ns = NETNS_NONE;
 	struct shape_sizes sizes;
 	struct lab_port port;
-	int rc, speed = -1; /* Mbit/s, unknown in a test network */
+	int rc, speed = -1; /* Mbit/s, unknown for a test network */
 	struct netdev dev;
 
 	if (spec->rate.unit == RATE_PERCENT && spec->port_a &&

@@ -11,11 +11,12 @@
 #include "base/clock.h"
 
 #define MAGIC 0x7172b3c4d5e6f708ULL /* first bytes, differs from STAMP_MAGIC and END_MAGIC */
-#define MANY  256		    /* foreign datagrams skipped per call */
+#define MANY  256		    /* other programs' datagrams skipped per call */
 
 struct probe { /* network byte order */
 	uint64_t magic;
-	uint64_t salt; /* unique per probe, so that content-dependent loss does not affect all */
+	uint64_t salt; /* unique per probe, so that a loss that depends on content does not hit
+			* all probes */
 	uint64_t mark;
 };
 

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/watch.h"
 
-#define POLL_MS	 20 /* ms, so that a stop is noticed soon */
+#define POLL_MS	 20 /* ms, short enough to notice a stop quickly */
 #define PAUSE_NS 1000000
 
 struct receiving {
@@ -23,8 +23,8 @@ struct receiving {
 	struct rx_config rx_config;
 	struct rx *rx;
 	struct sink sink;
-	uint64_t delivered; /* as in the sink's sums, for other threads: worker_read() */
-	uint64_t emptied;   /* times the queue was found empty, also for worker_read() */
+	uint64_t delivered; /* same as in the sink's sums, for other threads: worker_read() */
+	uint64_t emptied;   /* number of times the queue was found empty, also for worker_read() */
 	uint64_t marked;    /* value of `emptied` at receiver_mark() */
 	struct reader_state reader;
 	atomic_bool failed;
@@ -37,8 +37,10 @@ struct receiver {
 	int log_fd;
 	uint8_t *fill;
 	struct sink_streams streams;
-	struct trace_tails table; /* of learned streams, unless others learn them too */
-	uint64_t later[TRACE_STREAMS]; /* first number per stream sent after receiver_mark() */
+	struct trace_tails table; /* table of learned streams, unless another component learns
+				   * them too */
+	uint64_t later[TRACE_STREAMS]; /* first number per stream that was sent after
+					* receiver_mark() */
 	struct receiving at[RECEIVER_THREADS];
 };
 
@@ -89,8 +91,9 @@ static int open_engine(void *arg, struct error *err)
 }
 
 /*
- * Prepares streams: a run's streams are known and record arrivals in its outcomes, others are
- * learned in a table of the tracer, of the receiving program, or of this receiver.
+ * Prepares the streams. A run's streams are known and record arrivals in the run's outcomes. Other
+ * streams are learned in a table that belongs to the tracer, the receiving program or this
+ * receiver.
  */
 static void prepare_streams(struct receiver *r)
 {
@@ -137,7 +140,7 @@ static struct worker *prepare(void *of, unsigned t)
 		.streams = &r->streams,
 		.payload = cfg->flow->payload,
 		.shape = cfg->shape,
-		/* captured packets keep their payload */
+		/* captured packets retain their payload */
 		.fill = cfg->flow->payload && !(cfg->shape && cfg->shape->capture) ? r->fill : NULL,
 	};
 	me->sink.timed = cfg->flow->time;
@@ -159,7 +162,7 @@ static int open_log(const struct reader *r, int *fd, struct error *err)
 	*fd = -1;
 	while (r->log && *fd < 0 && !rc) {
 		*fd = file_open_ours(r->log, O_WRONLY | O_APPEND | O_NONBLOCK);
-		if (*fd < 0) /* wait for a reader of the pipe */
+		if (*fd < 0) /* waits until the pipe has a reader */
 			rc = *fd != -ENXIO ? *fd : watch_tick() ? -EINTR : 0;
 		else
 			fcntl(*fd, F_SETFL, O_APPEND);
@@ -355,9 +358,9 @@ int receiver_check_log(const struct receiver *r, struct error *err)
 	return 0;
 }
 
-/* ---- from the sinks of the threads to the results ---- */
+/* ---- from the threads' sinks to the results ---- */
 
-/* Sums: the packet-weighted mean of jitter, and the merged latency histograms. */
+/* Sums jitter as a packet-weighted mean, and merges the latency histograms. */
 struct delays {
 	struct hist *delay;
 	double jitter;
@@ -375,7 +378,7 @@ static void add_delays(struct delays *sum, const struct line *l)
 	hist_merge(sum->delay, l->delay);
 }
 
-/* Fills the result from the sum and frees it. Returns the mean jitter. */
+/* Fills the result from the sum and frees the sum. Returns the mean jitter. */
 static uint64_t take_delays(struct delays *sum, struct result_latency *latency)
 {
 	result_latency_fill(latency, sum->delay);
@@ -383,7 +386,7 @@ static uint64_t take_delays(struct delays *sum, struct result_latency *latency)
 	return sum->delivered ? (uint64_t)(sum->jitter / (double)sum->delivered) : 0;
 }
 
-/* Sums lines[0] and all lines of the same flow, and sets these to NULL. */
+/* Sums lines[0] and all other lines of the same flow, and sets those lines to NULL. */
 static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsigned n,
 		      const struct sink_streams *streams)
 {

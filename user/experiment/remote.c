@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The client's side of the connection, and the proxy of the site at its other end. */
+/* The client's side of the connection, and the proxy for the site at the other end. */
 #include "experiment/remote.h"
 
 #include <errno.h>
@@ -17,17 +17,18 @@
 #include "host/netdev.h"
 
 #define CONNECT_MS 1000
-#define HELLO_MS   1000 /* then the wait is reported */
-#define MUTE_MS	   9000 /* additional time, then a silent peer is not a server */
+#define HELLO_MS   1000 /* after this time the user is told about the wait */
+#define MUTE_MS	   9000 /* extra time before a silent peer is treated as not a pktledger
+			 * server */
 #define TURN_MS	   200	/* between checks whether other clients are waiting for us */
 #define ANSWER_MS  15000
-#define ACK_MS	   2000 /* more than --settle: time for the peer's TCP to acknowledge data */
-#define VIA_MS	   20000  /* for the first output of a program, */
+#define ACK_MS	   2000 /* longer than --settle, to let the peer's TCP acknowledge data */
+#define VIA_MS	   20000  /* for a program's first output, */
 #define LOGIN_MS   120000 /* or if it may ask for a password at the terminal */
-#define READY_MS   120000 /* to load programs on a slow host */
+#define READY_MS   120000 /* for loading programs on a slow host */
 #define CLOCK_ASKS 8
-#define NOISE_MAX  65536 /* bytes, output of login scripts before the hello */
-#define PROBES	   10	 /* probes, some may be lost */
+#define NOISE_MAX  65536 /* bytes of login script output before the hello */
+#define PROBES	   10	 /* number of probes, since some may be lost */
 #define PROBE_MS   100	 /* time for the reply to a probe */
 
 static int lose(struct peer *p, int rc, struct error *err)
@@ -51,7 +52,7 @@ static void report_wait(struct peer *p)
 	p->waits = true;
 }
 
-/* Receives a message. If the server is busy, waits for its current client to finish. */
+/* Receives a message. If the server is busy, waits until its current client has finished. */
 static int await(struct peer *p, struct json_object **msg, int timeout_ms)
 {
 	int rc = conn_receive(&p->conn, msg, timeout_ms);
@@ -66,7 +67,7 @@ static int await(struct peer *p, struct json_object **msg, int timeout_ms)
 	return rc;
 }
 
-/* Receives an answer of `type`, or the error sent instead. */
+/* Receives an answer of `type`, or the error sent in its place. */
 static int receive(struct peer *p, const char *type, struct json_object **msg, int timeout_ms,
 		   struct error *err)
 {
@@ -96,7 +97,7 @@ static int send_message(struct peer *p, const char *type, const struct record_fi
 	return rc ? lose(p, rc, err) : 0;
 }
 
-/* Receives an answer and its members. */
+/* Receives an answer with its members. */
 static int expect(struct peer *p, const char *type, const struct record_field *rows, void *to,
 		  int timeout_ms, struct error *err)
 {
@@ -119,8 +120,8 @@ static int ask(struct peer *p, const char *type, const char *reply, const struct
 }
 
 /*
- * Receives the hello of a program that may first ask for a password or print any text, which is
- * shown if no hello follows.
+ * Receives the hello from a program that may first ask for a password or print any text. Shows the
+ * text if no hello follows.
  */
 static int await_via(struct peer *p, struct json_object **msg)
 {
@@ -137,7 +138,7 @@ static int await_via(struct peer *p, struct json_object **msg)
 			json_object_put(*msg);
 		else if (rc == -EBADMSG && c->line)
 			rc = 0;
-		/* the rest, if no more data follows */
+		/* the rest, once no more data follows */
 		n = rc ? c->have : c->line;
 		if (n > NOISE_MAX - used) {
 			n = NOISE_MAX - used;
@@ -159,7 +160,7 @@ static int await_hello(struct peer *p, struct error *err)
 
 	if (rc == -ETIMEDOUT && p->via.words)
 		return rc;
-	if (rc == -ETIMEDOUT) { /* it may be starting or ending an experiment */
+	if (rc == -ETIMEDOUT) { /* the server may be starting or ending an experiment */
 		report_wait(p);
 		rc = await(p, &msg, MUTE_MS);
 	}
@@ -168,7 +169,7 @@ static int await_hello(struct peer *p, struct error *err)
 				 "the program that listens there does not answer");
 	if (rc)
 		return rc;
-	/* another version may differ in everything but this message */
+	/* in another version, everything except this message may differ */
 	if (strcmp(msg_type(msg), "hello") || record_read(msg, msg_hello, &p->hello))
 		rc = -EBADMSG;
 	json_object_put(msg);
@@ -188,7 +189,7 @@ static int log_in(struct peer *p, struct error *err)
 	if (rc)
 		return rc;
 	gethostname(login.host, sizeof(login.host) - 1);
-	if (!strcmp(login.host, p->hello.host)) { /* two network namespaces of a single host */
+	if (!strcmp(login.host, p->hello.host)) { /* two network namespaces on one host */
 		struct endpoint to = p->target.to;
 
 		to.port = 0;
@@ -229,7 +230,7 @@ static int refuse(const struct peer_target *target, int rc, struct error *err)
 			 target->token.len ? "TLS" : "TCP", why);
 }
 
-/* Reports that the `via` program ended with this status. */
+/* Reports that the `via` program exited with this status. */
 static int refuse_via(const struct peer *p, int rc, int status, struct error *err)
 {
 	const char *remote = p->target.via.remote, *name = p->via.argv[0];
@@ -299,7 +300,7 @@ void peer_close(struct peer *p)
 	free(p);
 }
 
-/* Determines this host's source address towards `to`. */
+/* Determines which source address this host uses towards `to`. */
 static void find_self(struct peer *p, const struct endpoint *to)
 {
 	struct sockaddr_storage addr;
@@ -312,7 +313,10 @@ static void find_self(struct peer *p, const struct endpoint *to)
 		close(fd);
 }
 
-/* Sends probes over `fd` until one arrived there, and until a reply arrived if `back` is set. */
+/*
+ * Sends probes over `fd` until one has arrived there, and also until a reply has arrived if `back`
+ * is set.
+ */
 static int exchange_probes(struct peer *p, int fd, const struct endpoint *to, bool back,
 			   struct error *err)
 {
@@ -322,7 +326,7 @@ static int exchange_probes(struct peer *p, int fd, const struct endpoint *to, bo
 	if (getrandom(&asked.mark, sizeof(asked.mark), 0) != sizeof(asked.mark))
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "getrandom");
 	p->seen.family = AF_UNSPEC;
-	/* the first query opens its socket */
+	/* the first query opens the server's socket */
 	for (unsigned i = 0; i <= PROBES; i++) {
 		struct peer_seen seen;
 		int rc = send_message(p, "probe", msg_probe, &asked, err);
@@ -340,7 +344,7 @@ static int exchange_probes(struct peer *p, int fd, const struct endpoint *to, bo
 	return -EHOSTUNREACH;
 }
 
-/* Reports NAT or a firewall between the hosts. */
+/* Reports NAT or a firewall between the two hosts. */
 static void report_way(const struct peer *p, const struct endpoint *to,
 		       const struct experiment_view *view)
 {
@@ -415,7 +419,10 @@ int remote_plan_local(const struct run_spec *spec, const struct experiment_view 
 	return via ? find_way(spec->far, spec, view, err) : 0;
 }
 
-/* Fills the plan for the other site: same spec, but without the shape for a receiver. */
+/*
+ * Fills the plan for the other site with the same spec, but without the shape if that site
+ * receives.
+ */
 static void fill_plan(const struct run_spec *spec, const struct outcomes *f, struct peer_plan *plan)
 {
 	*plan = (struct peer_plan){
@@ -427,7 +434,7 @@ static void fill_plan(const struct run_spec *spec, const struct outcomes *f, str
 	snprintf(plan->engine, sizeof(plan->engine), "%s",
 		 spec->reverse ? spec->tx->name : spec->rx->name);
 	if (!spec->reverse)
-		plan->spec.flows = 1; /* a sender's also */
+		plan->spec.flows = 1; /* only a sender uses more flows */
 	if (!spec->reverse && shape_sizes_differ(spec_shape(spec)))
 		plan->spec.payload = 0;
 	if (spec->reverse && spec->shaped)
@@ -457,8 +464,8 @@ static int ask_ready(struct peer *p, const struct peer_plan *plan, struct peer_r
 }
 
 /*
- * Measures the other host's CLOCK_TAI minus ours from the fastest of several queries, and the
- * maximum error: half of that query's round trip.
+ * Measures the other host's CLOCK_TAI minus ours, using the fastest of several queries. The maximum
+ * error is half the round trip of that query.
  */
 static int compare_clocks(struct remote *r, struct error *err)
 {
@@ -547,7 +554,7 @@ bool remote_ask(struct remote *r, const char *what, const uint64_t *upto, struct
 
 	if (!rc)
 		rc = expect(r->peer, "status", msg_status, &st, ANSWER_MS, err);
-	/* a sender is at most the window beyond the folded numbers */
+	/* a sender is at most one window ahead of the folded numbers */
 	for (unsigned t = 0; !rc && r->sends && t < f->streams; t++) {
 		if (st.next[t] - (f->tail[t] - f->base) > f->window)
 			rc = lose(r->peer, -EBADMSG, err);
@@ -580,8 +587,8 @@ static int take_cause(struct remote *r, struct json_object *msg)
 }
 
 /*
- * Validates runs: they continue after `next` of `slot`, or in a later slot, and are not empty, so
- * they end.
+ * Validates runs. They must continue after `next` in `slot`, or in a later slot, and must not be
+ * empty, so they end eventually.
  */
 static int take_runs(struct remote *r, struct json_object *msg)
 {
@@ -602,7 +609,7 @@ static int take_runs(struct remote *r, struct json_object *msg)
 	return rc;
 }
 
-/* Processes a message of the answer to "fold". Another follows unless it was the last. */
+/* Processes one message in the answer to "fold". Another message follows unless it was the last. */
 static void take_folded(struct remote *r, struct json_object *msg)
 {
 	const char *type = msg_type(msg);
@@ -636,7 +643,7 @@ static bool more_ranges(void *arg, struct join_walk *w)
 	return w->n;
 }
 
-/* Adds causes named by the other site, and the wire, to the local causes. */
+/* Adds causes that the other site named, and the wire, to the local causes. */
 static void add_causes(struct remote *r)
 {
 	struct ledger *l = &r->local->ledger;
@@ -686,7 +693,7 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 void remote_folded(struct remote *r)
 {
 	while (more_ranges(r, &r->join.there))
-		; /* numbers not folded here */
+		; /* numbers that were not folded on this host */
 	free(r->runs);
 	r->runs = NULL;
 	list_free(&r->range);
@@ -711,13 +718,13 @@ void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct 
 	res->remote.dropped = r->status.dropped;
 	for (unsigned t = 0; t < TRACE_STREAMS; t++)
 		res->remote.sent += r->status.next[t];
-	if (!r->sends) /* it no longer reports these, so they are not missing */
+	if (!r->sends) /* the other site no longer reports these, so they are not missing */
 		res->arrivals.gaps = (struct gaps){};
 }
 
 /*
- * Checks local counters against local observations: removes the other site's causes from the
- * ledger.
+ * Checks local counters against local observations only, by removing the other site's causes from
+ * the ledger.
  */
 static void check_local(struct remote *r, struct result *res)
 {

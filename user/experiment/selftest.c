@@ -13,7 +13,10 @@
 
 #define PORT	28779
 #define PAYLOAD 512
-/* Retries if tracing was suppressed, or may have been in a timer, which is not a disagreement. */
+/*
+ * Attempts if tracing was suppressed, or may have been suppressed in a timer. Neither is a
+ * disagreement.
+ */
 #define TRIES 3
 
 const char *selftest_verdict_name(enum selftest_verdict v)
@@ -23,7 +26,7 @@ const char *selftest_verdict_name(enum selftest_verdict v)
 	return names[v];
 }
 
-/* Sets the note unless it is already set. */
+/* Sets the note unless one is already set. */
 static void note(struct selftest_row *row, const char *fmt, ...)
 {
 	va_list args;
@@ -52,8 +55,8 @@ static void count_counters(const struct result *res, struct selftest_row *row)
 }
 
 /*
- * Returns whether a counter confirms a stage's losses, and only counters known to be wrong
- * disagree.
+ * Returns whether a counter confirms the losses at a stage, and only counters that are known to be
+ * wrong disagree.
  */
 static bool confirmed(const struct result *res, enum stage stage)
 {
@@ -69,7 +72,7 @@ static bool confirmed(const struct result *res, enum stage stage)
 	return agreeing && res->stage[stage].events == res->stage[stage].packets;
 }
 
-/* Returns confirmed losses at other stages, which a slow or busy host caused by itself. */
+/* Returns confirmed losses at other stages, which a slow or busy host caused on its own. */
 static uint64_t lost_elsewhere(const struct result *res, enum stage injected)
 {
 	uint64_t packets = 0;
@@ -91,7 +94,7 @@ static void judge(const struct result *res, struct selftest_row *row)
 	row->events = stage->events;
 	row->counters = row->agreeing = 0;
 	row->note[0] = '\0';
-	/* an event reports a packet: a fragmented datagram has one per fragment */
+	/* an event reports one packet, so a fragmented datagram has one event per fragment */
 	due = fault_is(row->fault, SILENT) ? 0
 	      : res->fragments.made	   ? res->fragments.dropped
 					   : row->settled;
@@ -138,7 +141,7 @@ static void skip(struct selftest_row *row, const char *why)
 	note(row, "%s", why);
 }
 
-/* Takes the fault with the given value, or with its default. */
+/* Uses the fault with the given value, or with its default. */
 static int take_fault(const struct selftest_spec *spec, unsigned fault, struct fault_list *list,
 		      struct error *err)
 {

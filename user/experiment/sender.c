@@ -12,9 +12,10 @@
 
 #define BATCH	     512 /* maximum packets per call of the engine */
 #define INTERRUPT_MS 20
-#define HELD_NS	     1000000	 /* ns between checks whether the window has moved */
-#define STUCK_NS     10000000000 /* ns without a sent packet, */
-#define STUCK_TRIES  32		 /* despite attempts: this process may have been stopped */
+#define HELD_NS	     1000000	 /* ns between checks that the window has moved */
+#define STUCK_NS     10000000000 /* ns during which no packet was sent, */
+#define STUCK_TRIES  32		 /* despite this many attempts, because this process may
+				  * have been stopped */
 
 struct sending {
 	struct sender *sender;
@@ -23,10 +24,10 @@ struct sending {
 	struct tx_config tx_config;
 	struct tx *tx;
 	struct pace pace;
-	uint64_t allowed; /* numbers below may be used */
+	uint64_t allowed; /* numbers below this may be used */
 	uint64_t start_ns, end_ns;
-	uint64_t held_ns;  /* ns, waited for numbers to be allowed */
-	uint64_t stuck_ns; /* ns, start of the time without sending, */
+	uint64_t held_ns;  /* ns spent waiting for numbers to be allowed */
+	uint64_t stuck_ns; /* ns, start of the time in which nothing is sent, */
 	unsigned stuck;	   /* number of failed attempts since then, 0: not stuck */
 };
 
@@ -35,13 +36,14 @@ struct sender {
 	struct worker_team team;
 	atomic_bool stop;
 	int pass;		/* link of tx_attach_pass(), negative: not attached */
-	struct profile profile; /* of a constant rate */
+	struct profile profile; /* profile for a constant rate */
 	uint64_t start_ns;	/* ns, start of the schedule shared by the threads */
 	struct sending at[TRACE_STREAMS];
 };
 
 /*
- * Returns the packets allowed now: limit, window, pace. 0: waited briefly, or the schedule ended.
+ * Returns how many packets the limit, the window and the pace allow now. 0: waited briefly, or the
+ * schedule has ended.
  */
 static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 {
@@ -68,8 +70,8 @@ static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 }
 
 /*
- * Detects a sender that cannot send: a shaper may hold packets for ever, or a driver may stop a
- * queue without restarting it, as veth of Linux 6.18 does after its ring was full.
+ * Detects a sender that cannot send. A shaper may hold packets for ever, or a driver may stop a
+ * queue without restarting it, as veth in Linux 6.18 does after its ring was full.
  */
 static bool is_stuck(struct sending *me)
 {
@@ -98,8 +100,8 @@ static void send_all(void *arg)
 	me->pace.end_ns = cfg->duration_ns;
 	deadline = cfg->duration_ns ? me->sender->start_ns + cfg->duration_ns : 0;
 	/*
-	 * the end of a schedule decides: a late thread may still send overdue packets for a short
-	 * time
+	 * the end of the schedule decides, but a late thread may send overdue packets for a short
+	 * time after it
 	 */
 	if (deadline && me->pace.profile)
 		deadline += 2 * PACE_DEBT_NS;
@@ -154,7 +156,7 @@ static struct worker *prepare(void *of, unsigned t)
 		.slot = (uint16_t)t,
 		.base = cfg->outcomes->base,
 		.next = cfg->outcomes->base,
-		/* the first threads get one more */
+		/* the first threads get one extra */
 		.limit = cfg->count == UINT64_MAX
 				 ? UINT64_MAX
 				 : cfg->count / cfg->threads + (t < cfg->count % cfg->threads),
@@ -177,7 +179,7 @@ static struct worker *prepare(void *of, unsigned t)
 	return &me->worker;
 }
 
-/* Attaches the program in the sender's namespace. Engines work without it if they can. */
+/* Attaches the program in the sender's namespace. Engines that can work without it do so. */
 static int attach_pass(const struct sender_config *cfg)
 {
 	int saved = netns_push(cfg->ns), link;
@@ -235,7 +237,7 @@ void sender_stop(struct sender *s)
 
 int sender_join(struct sender *s, struct error *err)
 {
-	/* a signal just before a blocking call does not interrupt it: repeat */
+	/* a signal just before a blocking call does not interrupt the call, so repeat it */
 	while (atomic_load(&s->stop) && !sender_done(s)) {
 		for (unsigned t = 0; t < s->cfg->threads; t++) {
 			if (!worker_ended(&s->at[t].worker))

@@ -24,31 +24,34 @@
 #define CALLERS_MAX 64
 #define LISTENERS   2
 #define STEP_MS	    20
-#define PROBE_MS    50 /* ms, the probe was sent before the question */
+#define PROBE_MS    50 /* ms, the probe was sent before the request arrived */
 #define PATIENT	    16 /* answers between checks for a signal */
 #define LOGIN_NS    2000000000
-#define REST_NS	    2000000000	 /* without an experiment, then other clients may take their turn */
-#define SILENCE_NS  15000000000	 /* a client silent this long in an experiment is considered gone */
-#define IDLE_NS	    120000000000 /* between experiments, a client may be loading programs on a
-				  * slow host */
+#define REST_NS	    2000000000	 /* without an experiment, after which other clients may
+				  * take a turn */
+#define SILENCE_NS  15000000000	 /* a client that is silent this long during an experiment
+				  * is considered gone */
+#define IDLE_NS	    120000000000 /* between experiments, because a client may be loading
+				  * programs on a slow host */
 
 /*
- * A client connection from login to end: authenticates the client and serves its requests, one
- * experiment after the other.
+ * A client connection from login to end. It authenticates the client and serves its requests, one
+ * experiment after another.
  */
 struct caller {
 	const struct server_config *cfg;
 	struct conn conn;
 	struct peer_hello hello;
 	bool greeted, let_in;
-	int probe_fd; /* -1: no probes from the client */
+	int probe_fd; /* -1: the client sends no probes */
 	struct peer_probe probe;
-	uint64_t heard_ns; /* time of the greeting or the last message */
-	uint64_t rests_ns; /* time since when it could have an experiment but has none */
+	uint64_t heard_ns; /* time of the greeting or of the last message */
+	uint64_t rests_ns; /* time since which the client could have had an experiment but had
+			    * none */
 	struct peer_plan plan;
-	char device[IF_NAMESIZE]; /* interface towards the client, "" unknown */
-	struct site *site;	  /* during an experiment, else NULL */
-	bool stopped;		  /* both ends have stopped */
+	char device[IF_NAMESIZE]; /* interface towards the client, "" if unknown */
+	struct site *site;	  /* NULL when no experiment is running */
+	bool stopped;		  /* both ends are stopped */
 	struct runs runs;
 	struct server_served served;
 };
@@ -88,13 +91,15 @@ static int do_login(struct caller *s, struct json_object *msg)
 	return answer(s, "welcome", msg_welcome, &welcome);
 }
 
-/* Returns whether the TLS handshake is in progress: no messages are exchanged before its end. */
+/*
+ * Returns whether the TLS handshake is still in progress. No messages are exchanged before it ends.
+ */
 static bool is_shaking(const struct caller *s)
 {
 	return s->conn.tls && !s->conn.shaken;
 }
 
-/* Sends the hello once: the login must follow. */
+/* Sends the hello once. The login must follow. */
 static int greet(struct caller *s)
 {
 	bool first = !s->greeted;
@@ -106,13 +111,14 @@ static int greet(struct caller *s)
 		return 0;
 	s->greeted = true;
 	s->heard_ns = clock_now();
-	if (first && s->cfg->stdio) /* a login script may have left an incomplete line */
+	if (first && s->cfg->stdio) /* a login script may have left an incomplete line in the
+				     * stream */
 		rc = conn_send(&s->conn, NULL, SEND_MS);
 	return first && !rc ? answer(s, "hello", msg_hello, &s->hello) : rc;
 }
 
 /*
- * Determines the client's address from its probes when the control connection does not show it.
+ * Determines the client's address from its probes if the control connection does not show it.
  * Answers each probe from a separate socket, along the path that packets would take.
  */
 static int do_probe(struct caller *s, struct json_object *msg)
@@ -151,7 +157,7 @@ static int do_probe(struct caller *s, struct json_object *msg)
 	return answer(s, "seen", msg_seen, &seen);
 }
 
-/* Tells the client that another client is being served. */
+/* Tells the client that another client is being served first. */
 static int put_off(struct caller *s)
 {
 	return is_shaking(s) ? 0 : conn_send(&s->conn, msg_make("busy", NULL, NULL), 0);
@@ -181,8 +187,8 @@ static int check_sending(const struct caller *s, struct error *why)
 }
 
 /*
- * Completes the received plan for the local site. The client's own address is the only allowed
- * destination: `why` explains a refusal.
+ * Completes the received plan for the local site. Packets may be sent only to the client's own
+ * address. `why` explains a refusal.
  */
 static int complete_plan(struct caller *s, struct error *why)
 {
@@ -202,7 +208,7 @@ static int complete_plan(struct caller *s, struct error *why)
 	spec->threads = plan->numbers.streams;
 	spec->tuning.nice = (int)plan->nice - PEER_NICE_0;
 	spec->to =
-		*client; /* and no other host. Unknown for a receiver without a probe */
+		*client; /* and no other host. Unknown for a receiver that got no probe */
 	for (unsigned i = 0; i < 3; i++) {
 		if (spec->reverse && !strcmp(tx[i]->name, plan->engine))
 			spec->tx = tx[i];
@@ -284,7 +290,7 @@ static void stop(struct caller *s, struct error *err)
 	site_stop_receiving(s->site, err);
 }
 
-/* Handles "start", "mark", "stop" and "status". */
+/* Handles the "start", "mark", "stop" and "status" requests. */
 static int do_status(struct caller *s, struct json_object *msg)
 {
 	struct error why = {};
@@ -310,7 +316,7 @@ static int do_status(struct caller *s, struct json_object *msg)
 static void flush_runs(struct caller *s)
 {
 	if (s->runs.used && answer(s, "outcomes", msg_outcomes, &s->runs))
-		conn_close(&s->conn); /* the next message reports it */
+		conn_close(&s->conn); /* the next message reports the error */
 	s->runs.used = 0;
 }
 
@@ -373,7 +379,7 @@ static int do_end(struct caller *s, struct json_object *msg)
 	site_end(s->site, res);
 	res->delivered = s->site->sink.sums.delivered;
 	s->served.delivered += res->delivered;
-	site_check(s->site, res, &(struct error){}); /* unreadable counters are omitted */
+	site_check(s->site, res, &(struct error){}); /* counters that cannot be read are omitted */
 	rc = answer(s, "end", msg_end, res);
 	free(res);
 	end_experiment(s);
@@ -390,7 +396,7 @@ static int do_time(struct caller *s, struct json_object *msg)
 
 static const struct request {
 	const char *type;
-	enum { STRANGER, CLIENT, EXPERIMENT } from; /* minimum state for the request */
+	enum { STRANGER, CLIENT, EXPERIMENT } from; /* minimum state that the request needs */
 	int (*run)(struct caller *s, struct json_object *msg);
 } requests[] = {
 	{"login", STRANGER, do_login},	  {"probe", CLIENT, do_probe},
@@ -402,8 +408,8 @@ static const struct request {
 
 /*
  * Waits up to timeout_ms for a request and answers it. The first request must be the login. Returns
- * 1 when answered, 0 on timeout, -EPIPE if the client ended or disconnected, -EBADMSG on a protocol
- * violation, -EACCES or -EPROTONOSUPPORT if the login is refused.
+ * 1 if it answered, 0 after the timeout, -EPIPE if the client ended or disconnected, -EBADMSG after
+ * a protocol violation, or -EACCES or -EPROTONOSUPPORT if the login is refused.
  */
 static int step(struct caller *s, int timeout_ms)
 {
@@ -428,7 +434,7 @@ static int step(struct caller *s, int timeout_ms)
 	return rc ? rc : 1;
 }
 
-/* Even without a client, completed work counts. */
+/* Work that was completed counts even without a client. */
 static void close_session(struct caller *s)
 {
 	struct site_status st;
@@ -453,8 +459,8 @@ struct server {
 	int listener[LISTENERS];	    /* -1: not listening */
 	struct caller *caller[CALLERS_MAX]; /* in order of arrival */
 	unsigned callers;
-	struct caller *client; /* the client being served, NULL: no client, or logged-in clients
-				* are idle */
+	struct caller *client; /* the client being served, NULL: no client, or all logged-in
+				* clients are idle */
 	unsigned answered;
 	bool served; /* a logged-in client has finished */
 };
@@ -484,10 +490,10 @@ static void serve_none(struct server *srv)
 {
 	srv->client = NULL;
 	for (unsigned k = 0; k < srv->callers; k++)
-		greet(srv->caller[k]); /* a dead client is detected by a later read */
+		greet(srv->caller[k]); /* a later read will detect a dead client */
 }
 
-/* Ends a client connection. `rc`: the reason, 0: normal. */
+/* Ends a client connection. `rc`: the reason, 0 for a normal end. */
 static void end_caller(struct server *srv, unsigned i, int rc)
 {
 	struct caller *s = srv->caller[i];
@@ -506,8 +512,8 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 }
 
 /*
- * Yields the turn of a client without an experiment while others wait. It is served again when it
- * sends a request and its turn comes, after clients that arrived before that.
+ * Ends the turn of a client that has no experiment while others wait. The client is served again
+ * after it sends a request and its turn comes, behind clients that arrived earlier.
  */
 static void let_rest(struct server *srv, unsigned i)
 {
@@ -526,7 +532,7 @@ static int say_first(const struct server *srv, struct caller *s)
 	return srv->client ? put_off(s) : greet(s);
 }
 
-/* Adds a client and takes over its descriptors. */
+/* Adds a client and takes ownership of its descriptors. */
 static void add_caller(struct server *srv, int in, int out)
 {
 	struct caller *s = mem_new(s);
@@ -549,7 +555,7 @@ static void add_caller(struct server *srv, int in, int out)
 		end_caller(srv, srv->callers - 1, rc);
 }
 
-/* Advances each pending TLS handshake by a step, even while another client is served. */
+/* Advances each pending TLS handshake by one step, even while another client is being served. */
 static void shake_hands(struct server *srv)
 {
 	for (unsigned i = 0; i < srv->callers;) {
@@ -582,7 +588,7 @@ static unsigned find_silent(const struct server *srv, bool let_in)
 	return i;
 }
 
-/* Bounded, in case clients arrive endlessly. */
+/* Bounded, in case clients keep arriving without end. */
 static void take_callers(struct server *srv, int listener)
 {
 	for (unsigned n = 0; n < CALLERS_MAX; n++) {
@@ -591,7 +597,10 @@ static void take_callers(struct server *srv, int listener)
 
 		if (fd < 0)
 			break;
-		/* make room: disconnect the first greeted client, else the first idle client */
+		/*
+		 * makes room by disconnecting the first greeted client, otherwise the first idle
+		 * client
+		 */
 		silent = find_silent(srv, false);
 		if (silent == srv->callers)
 			silent = find_silent(srv, true);
@@ -604,7 +613,7 @@ static void take_callers(struct server *srv, int listener)
 	}
 }
 
-/* Handles input of one client. Returns false if its connection ended. */
+/* Handles one client's input. Returns false if its connection ended. */
 static bool hear(struct server *srv, unsigned i, int timeout_ms)
 {
 	struct caller *s = srv->caller[i];
@@ -623,7 +632,7 @@ static bool hear(struct server *srv, unsigned i, int timeout_ms)
 }
 
 /*
- * Serves the first client that logs in, or is logged in and sends a request. The other clients get
+ * Serves the first client that logs in, or that is logged in and sends a request. Other clients get
  * "busy".
  */
 static void hear_callers(struct server *srv)
@@ -652,7 +661,7 @@ static void hear_callers(struct server *srv)
 	}
 }
 
-/* Returns whether a client still has to be served, or is not done. */
+/* Returns whether a client still has to be served or is not yet done. */
 static bool goes_on(const struct server *srv)
 {
 	bool rests = false;
@@ -681,7 +690,7 @@ static void run(struct server *srv)
 			hear_callers(srv);
 		else if (hear(srv, i, STEP_MS) && srv->callers > 1)
 			let_rest(srv, i);
-		/* do not delay a request that follows at once, such as a clock query */
+		/* does not delay a request that follows at once, such as a clock query */
 		if (answered == srv->answered || answered % PATIENT == 0)
 			signalled = watch_tick();
 	}
@@ -701,7 +710,7 @@ void server_limits(struct server_limits *limits)
 	};
 }
 
-/* Opens one or two listeners, because IPv6 may be off. */
+/* Opens one or two listeners, because IPv6 may be disabled. */
 static int listen_at(struct server *srv, const struct endpoint *at, struct error *err)
 {
 	const struct endpoint loopback[] = {

@@ -11,10 +11,10 @@
 
 #define STEPS	     50	       /* steps per --settle time */
 #define STEP_MIN_NS  20000000  /* ns, the loop that moves the window runs every 5 ms */
-#define COARSE	     10	       /* steps per mark, if numbers are kept longer than the --settle
-				* time */
-#define SLACK_NS     300000000 /* ns, margin for late loops and for folding */
-#define GSO_PPS	     12e6      /* pps, many datagrams per call */
+#define COARSE	     10	       /* steps per mark, if numbers are kept for longer than the
+				* --settle time */
+#define SLACK_NS     300000000 /* ns, margin for loops that run late and for folding */
+#define GSO_PPS	     12e6      /* pps, with many datagrams per call */
 #define COPY_PPS     3e6
 #define MEMORY_SHARE 8
 

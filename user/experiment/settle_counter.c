@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Resolves losses that only a counter shows, without an event. */
+/* Resolves losses that only a counter shows and that have no event. */
 #include "experiment/site.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define SOURCE_NOTE "no event shows these losses: this counter is their source"
 
-/* Returns whether the receiver's interface received this many frames. */
+/* Returns whether the receiver's interface received exactly this many frames. */
 static bool received(const struct counters *deltas, const struct site *site, uint64_t frames)
 {
 	char name[COUNTER_NAME_LEN];
@@ -17,7 +17,7 @@ static bool received(const struct counters *deltas, const struct site *site, uin
 	return counters_get(deltas, "rx", name, &delta) && delta == frames;
 }
 
-/* Assigns losses to a stage. Packets must have reached `where`, if their progress was recorded. */
+/* Assigns losses to a stage. If packets' progress was recorded, they must have reached `where`. */
 static void settle(enum stage stage, const char *source, uint64_t n, int where,
 		   const struct site *site, struct result *res)
 {
@@ -45,8 +45,9 @@ static void add_counter(const struct result_counter *c, struct result *res)
 }
 
 /*
- * Resolves packets dropped by the NIC between two ports of this host, which never were an skb. Open
- * numbers seen after the NIC have passed it. Returns false if its counter mixes in other losses.
+ * Resolves packets that the NIC dropped between two ports of this host and that never were an skb.
+ * Open numbers that were seen after the NIC have passed it. Returns false if the NIC's counter also
+ * includes other losses.
  */
 static bool settle_ring(const struct counters *deltas, const struct site *site, struct result *res)
 {
@@ -81,10 +82,10 @@ static bool settle_ring(const struct counters *deltas, const struct site *site, 
 }
 
 /*
- * Resolves frames of the engine `xdp` dropped in the driver by a foreign XDP program: they never
- * were an skb and have no event, but the driver counts them (veth_xdp_rcv_one()). The counter's
- * increase beyond our own program's verdicts is the count of such frames that entered the
- * interface. The counter is the source, so it agrees with the result.
+ * Resolves frames from the `xdp` engine that another program's XDP program dropped in the driver.
+ * They never were an skb and have no event, but the driver counts them (veth_xdp_rcv_one()). The
+ * part of the counter's increase that exceeds our own program's verdicts is the number of such
+ * frames that entered the interface. Since the counter is the source, it agrees with the result.
  */
 static void settle_xdp(const struct countercheck *check, const struct counters *deltas,
 		       const struct site *site, struct result *res)
@@ -118,8 +119,8 @@ static void settle_xdp(const struct countercheck *check, const struct counters *
 }
 
 /*
- * Resolves packets that left one port of this host and were not seen at the other, unless a counter
- * of the interfaces shows other losses.
+ * Resolves packets that left one port of this host and were not seen at the other port, unless an
+ * interface counter shows other losses.
  */
 static void settle_wire(const struct countercheck *check, const struct site *site,
 			struct result *res)
@@ -137,8 +138,8 @@ static void settle_wire(const struct countercheck *check, const struct site *sit
 }
 
 /*
- * Names open numbers if a timer that frees fragments is the only loss: the counter reported it
- * without an event (ip_expire(), ip6frag_expire_frag_queue()). They stay open.
+ * Names open numbers if the only loss is a timer that frees fragments and that the counter shows
+ * without an event (ip_expire(), ip6frag_expire_frag_queue()). The numbers remain open.
  */
 static void name_unseen_timeouts(const struct counters *deltas, struct result *res)
 {
@@ -149,7 +150,7 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 		if (!strcmp(res->cause[i].reason, "FRAG_REASM_TIMEOUT"))
 			shown += res->cause[i].packets;
 	}
-	/* If further fragments were lost, the remaining ones have also timed out. */
+	/* If more fragments were lost, the remaining ones have also timed out. */
 	if (res->dropped != shown || res->fragments.made != res->fragments.seen)
 		return;
 	shown += res->fragments.unmatched;
@@ -164,8 +165,8 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 }
 
 /*
- * Names losses of the flow that a counter shows without an event, because the kernel skipped
- * tracing programs. Their numbers stay open, because they are unknown.
+ * Names losses in the flow that a counter shows without an event, because the kernel skipped
+ * tracing programs. Which numbers were lost is not known, so they remain open.
  */
 static void name_unseen(const struct countercheck *check, struct result *res)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Opens a site: observers, ends, counters. close.c has its results. */
+/* Opens a site with its observers, ends and counters. close.c collects its results. */
 #include "experiment/site.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,9 @@
 #include "host/caps.h"
 #include "host/netdev.h"
 
-/* Time until losses of a single sender are visible: neighbour resolution takes 3 s to fail. */
+/*
+ * Time until a single sender's losses are visible, because neighbour resolution takes 3 s to fail.
+ */
 #define SETTLE_NS 5000000000
 
 #define LINK_NS	     5000000000
@@ -32,7 +34,7 @@ const char *site_place(const struct site *s)
 	return spec->tx == &tx_xdp ? "xdp_devmap_xmit" : edge_place(s->tracer.edge);
 }
 
-/* Returns the numbers kept per stream, if streams are known. */
+/* Returns how many numbers are kept per stream if streams are known. */
 static uint64_t plan_window(struct site *s)
 {
 	const struct run_spec *spec = s->spec;
@@ -73,7 +75,7 @@ static int open_tracer(struct site *s, struct error *err)
 			   .fragments = s->fragments,
 			   .tunnel = lab->topology == LAB_VXLAN ? LAB_VXLAN_PORT : 0,
 			   .learn = s->discovers ? LEARN_LOOK : 0},
-		/* live frames have no skb in this namespace unless they return */
+		/* live frames have no skb in this namespace unless they come back */
 		.frames = s->lone && !s->by_number && spec->tx == &tx_xdp,
 		.consumed = s->fx.consumed,
 		.numbers = spec->numbers,
@@ -94,8 +96,9 @@ static int open_tracer(struct site *s, struct error *err)
 		tracer.probes = probes;
 	}
 	/*
-	 * Without edges, later fragments cannot be assigned to their datagram, and packets that
-	 * left one port of this host and did not reach the other would be unknown.
+	 * Without edge probes, later fragments cannot be assigned to their datagram, and packets
+	 * that left one port of this host and did not reach the other port would have an unknown
+	 * outcome.
 	 */
 	if (s->lone ? s->by_number : spec->port_a != NULL) {
 		tracer.edge.leave = s->sends ? lab->tx_ns.inum : 0;
@@ -104,7 +107,7 @@ static int open_tracer(struct site *s, struct error *err)
 	return tracer_open(&s->tracer, &tracer, err);
 }
 
-/* A single end continues without observers, unless it must report outcomes. */
+/* Lets a single end continue without observers, unless it must report outcomes. */
 static int open_observers(struct site *s, struct error *err)
 {
 	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
@@ -117,7 +120,7 @@ static int open_observers(struct site *s, struct error *err)
 		s->traced = !rc;
 		return rc;
 	}
-	/* an observer of drops costs a tenth of the rate if unrelated drops are frequent */
+	/* an observer of drops costs a tenth of the rate if unrelated drops occur often */
 	s->by_engine = s->sends && !s->by_number && s->spec->tx == &tx_xsk && tx_xsk_knows_losses();
 	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
 		error_set(&s->untraced, STATUS_UNABLE, -EPERM, NULL, "missing %s", missing);
@@ -151,9 +154,9 @@ static int attach_xdp(struct site *s, bool *native, struct error *err)
 }
 
 /*
- * Opens the receiver's XDP program, preceded by a fault's program. With AF_XDP it redirects the
- * flow's packets into a socket per queue, else it receives them, or reads them first. Packets that
- * it reads count as arrived.
+ * Opens the receiver's XDP program, after a fault's program if there is one. With AF_XDP, the
+ * program redirects the flow's packets into one socket per queue. Otherwise it receives them, or
+ * only reads them first. Packets that it reads count as arrived.
  */
 static int open_xdp(struct site *s, struct error *err)
 {
@@ -197,15 +200,15 @@ static int open_xdp(struct site *s, struct error *err)
 	return rc;
 }
 
-/* With --pass the program only reads, and a socket after it receives. */
+/* With --pass the program only reads packets, and a socket after it receives them. */
 static const struct rx_ops *rx_ops_of(const struct run_spec *spec)
 {
 	return spec->rx == &rx_xdp && spec->pass ? &rx_socket : spec->rx;
 }
 
 /*
- * Measures between both interfaces of a test network or two ports of this host. A single receiver
- * measures from any interface on.
+ * Measures between the two interfaces of a test network or two ports of this host. A single
+ * receiver measures from any interface onwards.
  */
 static int open_legs(struct site *s, struct error *err)
 {
@@ -268,9 +271,9 @@ static int switch_gro(const struct lab_port *port, const char *to, struct error 
 }
 
 /*
- * Enables NAPI, through GRO or a native XDP program, on the peer of a veth, which requires it for
- * live frames. UDP is not merged unless a socket requests it. Only in a test network: ports of the
- * host are not changed.
+ * Enables NAPI on the peer of a veth, through GRO or a native XDP program, because live frames
+ * require it. UDP is not merged unless a socket requests it. Done only in a test network, never for
+ * ports of the host.
  */
 static int give_napi(struct site *s, struct error *err)
 {
@@ -284,8 +287,8 @@ static int give_napi(struct site *s, struct error *err)
 }
 
 /*
- * Returns whether frames of xsk or xdp require an XDP program on the interface. The sending end of
- * a veth does not, and a test network has no other interfaces.
+ * Returns whether frames from xsk or xdp require an XDP program on the interface. The sending end
+ * of a veth does not require one, and a test network has no other kind of interface.
  */
 static bool wants_xdp(const struct site *s, const char *ifname)
 {
@@ -296,7 +299,9 @@ static bool wants_xdp(const struct site *s, const char *ifname)
 	       strcmp(dev.driver, "veth");
 }
 
-/* Many drivers restart their interface for an XDP program, which renegotiates the link. */
+/*
+ * Many drivers restart the interface when an XDP program is attached, which renegotiates the link.
+ */
 static void await_link(const struct site *s, const struct lab_port *port)
 {
 	const struct netns *ns = s->lone ? NULL : port->ns;
@@ -362,7 +367,7 @@ static int plan_faults(struct site *s, const struct experiment_view *view, struc
 	return 0;
 }
 
-/* Makes a test network answer for every requested destination address. */
+/* Makes a test network answer for every destination address that the user requested. */
 static int open_routes(struct site *s, struct error *err)
 {
 	const struct shape_addrs *to = &s->spec->shape.dst_addr;
@@ -406,7 +411,7 @@ static void add_engine_counters(struct site *s, struct counters *c)
 	}
 }
 
-/* Reads the kernel's counters of all namespaces of the site, and of our sockets. */
+/* Reads the kernel's counters in all of the site's namespaces and for our sockets. */
 int site_read_counters(struct site *s, struct counters *c, struct error *err)
 {
 	struct lab *lab = &s->lab;
@@ -418,7 +423,7 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 			    tunnel ? lab->router_rx.ifname : NULL, NULL};
 	const char *between[] = {lab->router_tx.ifname, lab->router_rx.ifname, NULL};
 	struct counters_scope scope[3];
-	/* no interface of a test network has a NIC ring */
+	/* no interface in a test network has a NIC ring */
 	unsigned what = COUNTERS_RUN | (s->spec->port_a ? COUNTERS_QUEUES : 0), n = 0;
 	int rc;
 
@@ -499,7 +504,7 @@ void site_close(struct site *s)
 	sender_close(s->sender);
 	receiver_close(s->receiver);
 	fault_close(s->faults);
-	if (s->gro && s->spec->lab) /* another test network goes as a whole */
+	if (s->gro && s->spec->lab) /* other test networks are removed as a whole */
 		switch_gro(s->gro, "off", NULL);
 	rx_prog_close(s->prog);
 	tracer_close(&s->tracer);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A site: one host's part of a running experiment. It has observers, the outcomes of the numbers,
- * the kernel's counters, the queues, and one or two ends: both in a test network or between two
- * ports of this host, one if the other is on another host (`run --to`, at either side) or not
- * controlled by pktledger (`send`, `recv`). The experiment makes the same calls for its own site as
- * a server makes for its client.
+ * A site is one host's part of a running experiment. It has observers, the numbers' outcomes, the
+ * kernel's counters, the queues, and one or two ends. A test network or two ports of this host have
+ * both ends here. There is one end if the other is on another host (`run --to`, at either side) or
+ * is not controlled by pktledger (`send`, `recv`). The experiment makes the same calls for its own
+ * site as a server makes for its client's.
  */
 #ifndef PKTLEDGER_EXPERIMENT_SITE_H
 #define PKTLEDGER_EXPERIMENT_SITE_H
@@ -23,11 +23,11 @@
 #include "ledger/ledger.h"
 #include "traffic/rx.h"
 
-/* The tracer and its data: kernel names, the numbers of the run, their outcomes. */
+/* The tracer and its data: kernel names, the run's numbers, and their outcomes. */
 struct tracer {
 	struct reasons *reasons;
 	struct ksyms *ksyms;
-	struct outcomes outcomes; /* in plain memory without observers */
+	struct outcomes outcomes; /* in plain memory if there are no observers */
 	struct trace_config config;
 	struct drops *drops;
 	struct probes *probes; /* NULL: no probes */
@@ -36,68 +36,71 @@ struct tracer {
 
 struct tracer_spec {
 	unsigned streams;
-	uint64_t window; /* numbers kept per stream, 0: the numbers belong to other programs,
+	uint64_t window; /* numbers kept per stream, 0: the numbers belong to other programs, so
 			  * causes are counted without outcomes */
-	struct trace_config config; /* port, tunnel, fragments, netns, learn are set here, the
+	struct trace_config config; /* port, tunnel, fragments, netns and learn are set here, the
 				     * rest is filled in */
-	bool frames;		    /* packets received here are XDP frames only, no skbs */
+	bool frames;		    /* packets received here are XDP frames only, never skbs */
 	bool consumed;		    /* also follow packets freed as consumed */
 	const struct probe_place *probes;	/* probe location for probes_open(), or
 						 * NULL */
-	const struct outcomes_numbers *numbers; /* chosen by another host, NULL: to be chosen
-						 * here */
+	const struct outcomes_numbers *numbers; /* chosen by another host, NULL: chosen on this
+						 * host */
 	/* Used instead of probes, or where probes cannot be links. All 0: not used. */
 	struct edge_netns edge;
 	unsigned edge_ifindex; /* as for edge_open() */
 };
 
 /*
- * Chooses the numbers, loads and attaches the observers, maps the outcomes. Undoes all on failure.
+ * Chooses the numbers, loads and attaches the observers, and maps the outcomes. On failure, undoes
+ * all of that.
  */
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err);
 
-/* Returns the map of packets seen by the probes, or -1 without probes. */
+/* Returns the map of packets that the probes saw, or -1 without probes. */
 int tracer_seen_fd(const struct tracer *t);
 
 /* Reads the causes seen so far and names them. */
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
 		struct ledger *ledger);
 
-/* Reports events missed by the tracer, and evidence of suppressed tracing in the ledger. */
+/* Reports events that the tracer missed, and evidence of suppressed tracing, in the ledger. */
 void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res);
 
 void tracer_close(struct tracer *t);
 
-/* The sending threads: an engine and a stream per thread, started together, paced together. */
+/*
+ * The sending threads. Each has an engine and a stream. The threads share one start and one pace.
+ */
 struct sender;
 
-/* Starts the threads and opens the engines. Sends nothing yet. `cfg` is borrowed. */
+/* Starts the threads and opens the engines, but sends nothing yet. `cfg` is borrowed. */
 int sender_open(struct sender **s, const struct sender_config *cfg, struct error *err);
 void sender_start(struct sender *s);
 
 bool sender_done(const struct sender *s);
 
-/* Asks the threads to end now. */
+/* Asks the threads to end at once. */
 void sender_stop(struct sender *s);
 
 /*
- * Waits for the threads, each of which finishes its engine. An error that ended a thread early is
- * in `err`. The ledger of sent packets is valid even then.
+ * Waits for the threads, each of which finishes its engine. If an error ended a thread early, it is
+ * stored in `err`. Even then, the ledger of sent packets is valid.
  */
 int sender_join(struct sender *s, struct error *err);
 
-/* Returns the first unclosed number of the stream. May be called while the threads run. */
+/* Returns the stream's first unclosed number. May be called while the threads run. */
 uint64_t sender_next(const struct sender *s, unsigned slot);
 
-/* Returns the CPU time of the threads so far (or until they ended), in ns. */
+/* Returns the threads' CPU time in ns, so far or until they ended. */
 uint64_t sender_cpu_ns(struct sender *s);
 
-/* Allows numbers up to `upto`: the window has moved. Only for runs longer than the window. */
+/* Allows numbers up to `upto` after the window has moved. Only for runs longer than the window. */
 void sender_allow(struct sender *s, unsigned slot, uint64_t upto);
 
 void sender_stats(const struct sender *s, struct tx_stats *st);
 
-/* Fills a result from the threads and the CPU time: waits, slips, duration. */
+/* Fills a result from the threads and the CPU time, with waits, slips and duration. */
 void sender_result(struct sender *s, struct result *res);
 
 const char *sender_mode(const struct sender *s);
@@ -107,27 +110,29 @@ struct site {
 	const struct run_spec *spec;
 	bool sends, receives;
 	bool lone;	/* single-ended */
-	bool by_number; /* the outcome of each number is determined here, else causes are
-			 * counted, and a sender reports its outcomes */
+	bool by_number; /* each number's outcome is determined here, otherwise causes are counted
+			 * and a sender reports its outcomes */
 	bool discovers; /* a receiver that discovers its streams and reports their outcomes */
 	struct lab lab; /* single-ended: its namespace, and its interface if known */
 	bool lab_open;
 	bool fragments;	    /* datagrams are larger than the MTU */
-	bool moving;	    /* more numbers than the window holds, or reported early */
-	uint64_t settle_ns; /* ns, then numbers leave the window */
+	bool moving;	    /* there are more numbers than the window holds, or numbers are
+			     * reported early */
+	uint64_t settle_ns; /* ns until numbers leave the window */
 	double rate_pps;
 	struct fault_effects fx;
 	struct fault_state *faults; /* NULL: no faults */
 	struct tracer tracer;
 	bool traced;
-	struct error untraced; /* reason for running untraced */
-	bool by_engine;	       /* tracing not needed: the engine of a single-ended sender counts
-				* its losses */
+	struct error untraced; /* why the site runs untraced */
+	bool by_engine;	       /* tracing is not needed, because the engine of a single-ended
+				* sender counts its losses */
 	struct ledger ledger;
-	struct join *join; /* data joined with the peer site by site_fold(), or NULL */
-	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that timed out */
-	struct rx_prog *prog;	     /* of the receiving engine, or NULL */
-	const struct lab_port *gro;  /* interface where GRO was enabled to provide NAPI, or NULL */
+	struct join *join; /* data that site_fold() joins with the peer's site, or NULL */
+	bool gives_up[TRACE_CAUSES]; /* for each cause, whether it is a reassembly timeout */
+	struct rx_prog *prog;	     /* program of the receiving engine, or NULL */
+	const struct lab_port *gro;  /* interface on which GRO was enabled to provide NAPI, or
+				      * NULL */
 	struct flow flow;
 	struct legs *legs; /* NULL: latency breakdown not measured */
 	struct receiver_config receiver_config;
@@ -137,86 +142,89 @@ struct site {
 	bool started, stopped;
 	struct counters before, after;
 
-	/* Results of a stopped receiver: */
+	/* Results from a stopped receiver: */
 	struct sink sink; /* sums of its threads */
 	struct arrivals arrivals;
 	struct rx_stats rx;
 	uint64_t rx_cpu_ns;
-	uint64_t unread;	   /* numbers in the queue of a socket before it was closed */
-	uint64_t unread_confirmed; /* kernel events for freeing them */
-	uint64_t in_socket;	   /* packets left in a socket's queue at the end of --settle */
+	uint64_t unread;	   /* numbers in a socket's queue before it was closed */
+	uint64_t unread_confirmed; /* kernel events that confirm freeing them */
+	uint64_t in_socket;	   /* packets left in a socket's queue at the end of the --settle
+				    * time */
 
-	uint64_t refused[TRACE_STREAMS]; /* of a single-ended sender's folded numbers */
-	uint64_t known[TRACE_STREAMS];	 /* for site_is_complete(): all numbers below have
+	uint64_t refused[TRACE_STREAMS]; /* refused packets among a single-ended sender's folded
+					  * numbers */
+	uint64_t known[TRACE_STREAMS];	 /* for site_is_complete(), all numbers below have
 					  * outcomes */
 };
 
-/* The state of a site during the experiment, reported by a remote site. */
+/* A site's state during the experiment, which a remote site reports. */
 struct site_status {
 	bool running;	/* sender: running */
-	bool idle;	/* all queues it can see are empty */
+	bool idle;	/* all queues that the site can see are empty */
 	bool caught_up; /* site_caught_up() */
 	uint64_t delivered, dropped;
-	uint64_t in_queues; /* packets, sum of: */
+	uint64_t in_queues; /* packets, the sum of: */
 	uint64_t in_qdiscs, in_reassembly, in_socket;
-	uint64_t next[TRACE_STREAMS]; /* sender: first unclosed number per stream (from 0) */
+	uint64_t next[TRACE_STREAMS]; /* sender: first unclosed number in each stream (from 0) */
 };
 
 /*
- * Opens everything up to the sender, whose threads are ready: first observers, then counters, then
- * the sender, so that the ledger is complete. Packets are received from now on. Call site_close()
- * even on failure. A single-ended site that does not report outcomes continues without a tracer,
- * `untraced` has the reason.
+ * Opens everything up to the sender, whose threads are then ready. Opens observers first, then
+ * counters, then the sender, so that the ledger is complete. Packets are received from now on. Call
+ * site_close() even on failure. A single-ended site that does not report outcomes continues without
+ * a tracer, and `untraced` has the reason.
  */
 int site_open(struct site *s, const struct run_spec *spec, const struct experiment_view *view,
 	      struct error *err);
 
-/* Opens the namespaces, interfaces and addresses of the flow, for site_open(). */
+/* Opens the flow's namespaces, interfaces and addresses for site_open(). */
 int site_open_ports(struct site *s, struct error *err);
 
-/* Reads the counters of all namespaces of the site and of our sockets, for site_check(). */
+/* Reads the counters in all of the site's namespaces and for our sockets, for site_check(). */
 int site_read_counters(struct site *s, struct counters *c, struct error *err);
 
-/* Returns the location of the probe in the kernel, or the engine if frames bypass the stack. */
+/* Returns where the probe is in the kernel, or the engine if frames bypass the stack. */
 const char *site_place(const struct site *s);
 
 void site_start(struct site *s);
 
-/* Returns the progress of each stream sent here, from 0. */
+/* Returns the progress of each stream that this site sends, from 0. */
 void site_next(const struct site *s, uint64_t next[TRACE_STREAMS]);
 
 /*
- * Returns sent and refused packets of a stream of a single-ended sender, after its threads ended.
+ * Returns a stream's sent and refused packets, for a single-ended sender whose threads have ended.
  */
 void site_count(struct site *s, unsigned slot, uint64_t *sent, uint64_t *refused);
 
-/* Returns a number that changes with each new outcome. Cheap enough for polling. */
+/* Returns a number that changes with each new outcome. Cheap enough to poll. */
 uint64_t site_outcomes_seen(const struct site *s);
 void site_status(const struct site *s, struct site_status *st);
 
 /*
- * site_mark() records packets waiting for a reader that is slow or lacks CPU time. site_caught_up()
- * returns whether they have been read, if this site receives. `later`: first unsent number of each
- * stream (from 0).
+ * site_mark() records packets that are waiting for a reader that is slow or lacks CPU time. If this
+ * site receives, site_caught_up() returns whether they have been read. `later`: first unsent number
+ * in each stream (from 0).
  */
 void site_mark(const struct site *s, const uint64_t *later);
 bool site_caught_up(const struct site *s);
 
 /*
- * Returns whether every number of both ends here has an outcome, or is where no outcome can follow.
+ * Returns whether every number has an outcome or is where no outcome can follow, if both ends are
+ * here.
  */
 bool site_is_complete(struct site *s);
 
 /*
- * Returns whether the run must end: a receiving thread failed (`err`), or a fault cannot act
- * midway.
+ * Returns whether the run must end because a receiving thread failed (`err`), or because a fault
+ * cannot act midway.
  */
 bool site_failed(struct site *s, struct error *err);
 
-/* Stops the sender and the faults. An error that ended the sender early is in `err`. */
+/* Stops the sender and the faults. If an error ended the sender early, it is stored in `err`. */
 void site_stop_sending(struct site *s, struct error *err);
 
-/* Stops the receiver, and keeps its sums. */
+/* Stops the receiver but keeps its sums. */
 int site_stop_receiving(struct site *s, struct error *err);
 
 /*
@@ -224,13 +232,15 @@ int site_stop_receiving(struct site *s, struct error *err);
  */
 int site_name(struct site *s);
 
-/* Returns whether a loss belongs to this site and is not our own program consuming a packet. */
+/*
+ * Returns whether a loss belongs to this site and is not just our own program consuming a packet.
+ */
 bool site_is_here(const struct site *s, const struct ledger_cause *c);
 
 /*
- * Assigns a separate cause, before folding at a single-ended receiver, to numbers below `upto` (as
- * in the sequence header) whose datagrams reassembly gave up because fragments were missing. Those
- * fragments were lost before this host.
+ * Assigns a separate cause to numbers below `upto` (as in the sequence header) whose datagrams
+ * reassembly dropped because fragments were missing. Called before folding at a single-ended
+ * receiver. The missing fragments were lost before they reached this host.
  */
 void site_note_given_up(struct site *s, unsigned slot, uint64_t upto);
 
@@ -239,58 +249,58 @@ void site_note_given_up(struct site *s, unsigned slot, uint64_t upto);
  */
 void site_prepare(struct site *s, const uint64_t *upto);
 
-/* Folds the numbers, and lets a sender reuse their slots. `visitor` may be NULL. */
+/* Folds the numbers and lets a sender reuse their slots. `visitor` may be NULL. */
 void site_fold(struct site *s, const uint64_t *upto, const struct range_visitor *visitor);
 
-/* Counts outcomes of numbers that were never sent, after folding is complete. */
+/* Counts outcomes for numbers that were never sent, after folding is complete. */
 void site_beyond(struct site *s);
 
-/* Describes the set-up before sending: sizes, rate, granted modes. */
+/* Describes the set-up before sending, which is sizes, rate and granted modes. */
 void site_describe(const struct site *s, struct result *res);
 
-/* Fills sums, stages and causes from the folded numbers. */
+/* Fills in sums, stages and causes from the folded numbers. */
 void site_ledger(const struct site *s, uint64_t in_queues, struct result *res);
 
-/* Adds the results of its ends and its tracer, which must be stopped. */
+/* Adds the results from the site's ends and its tracer, which must be stopped. */
 void site_end(struct site *s, struct result *res);
 
 /*
  * Compares the kernel's counters with the observed packets (the counter check). Adds to the
- * counters of `res`, which is closed with this site's causes only, and resolves losses without an
+ * counters in `res`, which is closed with only this site's causes, and resolves losses that have no
  * event by counter. Returns -errno with `err`.
  */
 int site_check(struct site *s, struct result *res, struct error *err);
 
-/* Reads the settings of a receiving site that findings refer to. */
+/* Reads a receiving site's settings that findings refer to. */
 void site_settings(const struct site *s, struct finding_facts *f);
 
 void site_close(struct site *s);
 
 /*
- * Resolves open numbers by counter for site_check(), as many as the counter shows, if the
- * receiver's interface received only this flow: such a loss cannot be assigned to a number. Sets
- * the stage's source to `counter`.
+ * Resolves as many open numbers for site_check() as the counter shows, if the receiver's interface
+ * received only this flow. Such a loss cannot be assigned to one number. Sets the stage's source to
+ * `counter`.
  */
 void settle_by_counter(const struct countercheck *check, const struct counters *deltas,
 		       const struct site *s, struct result *res);
 
 /*
- * Adds a finding for every loss of a result. `remote`: settings of a receiver on another host.
- * NULL: this site's settings.
+ * Adds a finding for each loss in a result. `remote`: settings of a receiver on another host. NULL:
+ * uses this site's settings.
  */
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res);
 
-/* Creates stream discovery for an open single-ended receiver site. Release it with free(). */
+/* Creates stream discovery for a single-ended receiver's open site. Release it with free(). */
 struct discovery;
 struct discovery *discover_new(struct site *s, const struct experiment_view *view);
 
-/* Returns the numbers to keep per stream if the outcomes of `streams` streams are reported. */
+/* Returns how many numbers to keep per stream if the outcomes of `streams` streams are reported. */
 uint64_t discover_window(unsigned streams);
 
-/* Moves the window. Call it often while the receiver runs. */
+/* Moves the window. Call it often while the receiver is running. */
 void discover_move(struct discovery *d, uint64_t now_ns);
 
-/* Counts the remaining numbers after the receiver stopped, and fills `out`. */
+/* Counts the remaining numbers once the receiver has stopped, and fills `out`. */
 void discover_end(struct discovery *d, struct recv_result *out);
 
 #endif

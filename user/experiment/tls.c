@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TLS 1.3 with an external pre-shared key (RFC 8446, section 2.2, with (EC)DHE), using GnuTLS, and
- * the key files. A build without GnuTLS (make TLS=) has only the second half.
+ * TLS 1.3 with an external pre-shared key (RFC 8446, section 2.2, with (EC)DHE), using GnuTLS. Also
+ * handles the key files, which is all that a build without GnuTLS (make TLS=) contains.
  */
 #include "experiment/conn.h"
 
@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 
-#define RANDOM 32 /* bytes of a new token, which is their hexadecimal text */
+#define RANDOM 32 /* bytes in a new token, which is written as hexadecimal text */
 
 static int refuse(const char *path, const char *why, const char *hint, struct error *err)
 {
@@ -95,13 +95,13 @@ int token_new(const char *path, struct error *err)
 
 #include <gnutls/gnutls.h>
 
-/* There is a single key, so the identity that the client sends in the clear has no meaning. */
+/* There is only one key, so the identity that the client sends in clear text has no meaning. */
 #define IDENTITY "pktledger"
 #define CIPHERS	 "NORMAL:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK"
 
 struct tls {
 	gnutls_session_t session;
-	gnutls_psk_client_credentials_t client; /* either client or server */
+	gnutls_psk_client_credentials_t client; /* either the client or the server */
 	gnutls_psk_server_credentials_t server;
 	struct token token;
 };
@@ -155,7 +155,9 @@ static void tls_close(struct tls *t)
 
 static int tls_open(struct tls **out, int fd, const struct token *token, bool is_server)
 {
-	/* no tickets: clients do not resume, and stored tickets could be replayed */
+	/*
+	 * no tickets, because clients do not resume sessions and stored tickets could be replayed
+	 */
 	const unsigned flags = GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS;
 	struct tls *t = mem_new(t);
 
@@ -205,7 +207,7 @@ static int tls_handshake(struct tls *t, short *events)
 	return gnutls_error_is_fatal(rc) ? failed(rc) : -EAGAIN;
 }
 
-/* Returns like read() and write(). */
+/* Return like read() and write(). */
 static ssize_t as_posix(ssize_t n)
 {
 	if (n >= 0)

@@ -11,9 +11,9 @@
 
 /*
  * skb_release_data() frees the children of a freed head, which are not separate packets. vmxnet3
- * frees sent packets as if dropped, before they reach their end. Packets freed where fragments are
- * made are remainders that were not sent. A merged packet whose segments do not fit is freed before
- * its segments, which report their own end.
+ * frees sent packets as if dropped, before they reach their end. Packets freed by fragmentation are
+ * remainders that were not sent. If the segments of a merged packet do not fit, the packet is freed
+ * before them, and the segments report their own end.
  */
 static void find_ranges(struct tracer *t)
 {
@@ -40,8 +40,8 @@ static void find_ranges(struct tracer *t)
 }
 
 /*
- * Finds functions where packets freed as consumed are losses. Only on request, because the
- * tracepoint is the busiest. It reports its caller since Linux 6.3.
+ * Finds functions in which packets freed as consumed are losses. Only on request, because the
+ * tracepoint is the busiest one. It reports its caller since Linux 6.3.
  */
 static int find_consumed(struct tracer *t, struct error *err)
 {
@@ -98,7 +98,7 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	}
 	if (!rc && spec->probes) {
 		rc = probes_open(&t->probes, &t->config, t->drops, spec->probes, edge, err);
-		if (rc == -EINVAL && edge) { /* this kernel lacks such links */
+		if (rc == -EINVAL && edge) { /* this kernel does not have such links */
 			*err = (struct error){};
 			rc = 0;
 		}

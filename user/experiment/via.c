@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #define SELF	"pktledger"
-#define GO_MS	3000 /* ms, to end by itself after its input is closed */
-#define TERM_MS 1000 /* ms, to react to SIGTERM */
+#define GO_MS	3000 /* ms for the program to exit by itself after its input is closed */
+#define TERM_MS 1000 /* ms for it to react to SIGTERM */
 
 static int add_words(struct via *v, const char *words, struct error *err)
 {
@@ -40,7 +40,10 @@ static int add_words(struct via *v, const char *words, struct error *err)
 	return 0;
 }
 
-/* Returns whether a user can answer its questions, which it asks at the terminal, not on stdin. */
+/*
+ * Returns whether a user can answer the program's questions, which it asks on the terminal, not on
+ * stdin.
+ */
 static bool has_terminal(void)
 {
 	int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
@@ -57,15 +60,15 @@ static int add_ssh(struct via *v, const struct via_config *cfg, struct error *er
 	char address[NI_MAXHOST], words[sizeof(v->text)];
 	struct endpoint numeric;
 
-	if (num_endpoint(host, &numeric)) /* a name that may be defined in ssh's configuration */
+	if (num_endpoint(host, &numeric)) /* a name, which may be defined in ssh's configuration */
 		snprintf(address, sizeof(address), "%.*s", (int)strcspn(host, ":"), host);
 	else
 		inet_ntop(to->family, to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4,
 			  address, sizeof(address));
-	/* ends when the connection is cut */
+	/* ssh ends when the connection is cut */
 	snprintf(words, sizeof(words),
 		 "ssh -T -o ServerAliveInterval=2 -o ServerAliveCountMax=2%s",
-		 v->asks ? "" : " -o BatchMode=yes"); /* it would wait for ever */
+		 v->asks ? "" : " -o BatchMode=yes"); /* otherwise ssh would wait for ever */
 	if (to->port)
 		snprintf(words + strlen(words), sizeof(words) - strlen(words), " -p %u", to->port);
 	snprintf(words + strlen(words), sizeof(words) - strlen(words), " -- %.*s%s",
@@ -73,7 +76,10 @@ static int add_ssh(struct via *v, const struct via_config *cfg, struct error *er
 	return add_words(v, words, err);
 }
 
-/* Starts the program with two pipes: it gets one end of each unchanged, our ends never block. */
+/*
+ * Starts the program with two pipes. The program gets one end of each pipe unchanged, and our ends
+ * never block.
+ */
 static int start(struct via *v, struct conn *c, struct error *err)
 {
 	int in[2], out[2], rc;

@@ -13,7 +13,7 @@
 #include "drops/filter.h"
 
 #define ENTRIES_LEAST 1024  /* merge only above this number */
-#define ENTRIES_MOST  65536 /* limit, then the larger half is kept */
+#define ENTRIES_MOST  65536 /* limit, after which the larger half is kept */
 
 char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 {
@@ -80,7 +80,7 @@ static bool has_socket(const struct watch_key *key)
 	       !(key->flags & WATCH_OTHERS);
 }
 
-/* Returns the socket, with family 0 if unknown. */
+/* Returns the socket, with family 0 if it is unknown. */
 static const struct watch_sock *find_sock(struct describer *d, const struct watch_key *key)
 {
 	static const struct watch_sock none;
@@ -120,14 +120,14 @@ static const struct judged_cause *find_cause(struct describer *d, const struct w
 		key.aux = 0;
 	key.flags &= WATCH_COPY | WATCH_SK | WATCH_DST | WATCH_NO_DEV | WATCH_CONSUMED |
 		     WATCH_ABORTED | WATCH_EGRESS;
-	/* a tap's copy is identified by its socket or its packet type, without a drop reason */
+	/* a tap's copy is identified by its socket or packet type, not by a drop reason */
 	if (from->pkt_type == PACKET_OUTGOING ||
 	    (from->flags & WATCH_SOCKET && sock->family == AF_PACKET))
 		key.flags |= WATCH_COPY;
 	return cause_judge(&d->causes, &key);
 }
 
-/* Looks up the socket if the kernel only reports the destination address. Returns -EAGAIN until the
+/* Looks up the socket if the kernel reports only the destination address. Returns -EAGAIN until the
  * lookup is done. */
 int describe_bound(struct owners *owners, uint32_t netns, struct watch_sock *sock)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Turns the numbers that the observer counted into a row of texts. */
+/* Converts the numbers that the observer counted to a row of text fields. */
 #ifndef PKTLEDGER_MONITOR_DESCRIBE_H
 #define PKTLEDGER_MONITOR_DESCRIBE_H
 
@@ -14,14 +14,14 @@
 #define SOCKET_TEXT 64
 #define FLOW_TEXT   144
 
-#define DESCRIBE_SOCKS 512 /* entries per cache, powers of two */
+#define DESCRIBE_SOCKS 512 /* entries per cache, each a power of two */
 #define DESCRIBE_DEVS  64
 
-/* The caller sets the first four members and zeroes the rest. */
+/* The caller sets the first four members and sets the rest to zero. */
 struct describer {
 	const struct watch *watch;
 	struct owners *owners; /* NULL: do not look up owners */
-	unsigned by;	       /* fields to fill, the other fields may stay empty */
+	unsigned by;	       /* fields to fill, the others may stay empty */
 
 	struct cause_judge causes;
 	struct {
@@ -34,59 +34,59 @@ struct describer {
 	} dev[DESCRIBE_DEVS];
 };
 
-/* A row together with the memory of its texts. */
+/* A row with the memory for its text fields. */
 struct described {
 	struct live_row row;
-	struct watch_sock sock; /* socket of the row's cookie, family 0: no socket */
+	struct watch_sock sock; /* socket identified by the row's cookie, family 0: no socket */
 	struct owner owner;
 	char socket[SOCKET_TEXT], flow[FLOW_TEXT];
 	char netns[OWNER_NETNS], process[OWNER_TEXT], cpu[12];
 	char container[OWNER_CGROUP], pod[CONTAINER_POD + CONTAINER_K8S_NS];
 };
 
-/* Clears caches of data that may have changed since the last interval: names of interfaces, levels
- * of sockets. */
+/* Clears caches whose data may have changed since the last interval, such as interface names and
+ * socket levels. */
 void describe_begin(struct describer *d);
 
 /*
- * Returns true if the owner of the entry's socket is not looked up yet. owners_tick() will do it.
+ * Returns true if the owner of the entry's socket has not been looked up yet. owners_tick() will
+ * look it up.
  */
 bool describe_searching(struct describer *d, const struct watch_entry *e);
 
-/* Fills `out`. Texts of the row point into `out` and `d` and are valid until the next call. */
+/* Fills `out`. The row's text fields point into `out` and `d` and are valid until the next call. */
 void describe(struct describer *d, const struct watch_entry *e, struct described *out);
 
 /*
- * Completes a socket that is only known by its address (inode 0): fills inode, rcvbuf and netns.
- * Returns 0, also if there is nothing to do, -ENOENT if no socket has this address, or -EAGAIN:
- * call again after owners_tick().
+ * Completes a socket that is known only by its address (inode 0) by filling in inode, rcvbuf and
+ * netns. Returns 0, also if there is nothing to do, -ENOENT if no socket has this address, or
+ * -EAGAIN if it should be called again after owners_tick().
  */
 int describe_bound(struct owners *owners, uint32_t netns, struct watch_sock *sock);
 
-/* Formats "198.18.0.1:5000", "*:5000" for any address, "[2001:2::1]:5000", "packet" for AF_PACKET
- * ... Returns `buf`. */
+/* Formats "198.18.0.1:5000", "*:5000" for any address, "[2001:2::1]:5000", or "packet" for
+ * AF_PACKET etc. Returns `buf`. */
 char *describe_socket(const struct watch_sock *s, char *buf, size_t size);
 
-/* Formats the namespace as its name, or as its inode number if it has no name, "" for 0. `buf` has
- * OWNER_NETNS bytes. Returns `buf`. */
+/* Formats the namespace as its name, as its inode number if it has no name, or as "" for 0. `buf`
+ * has OWNER_NETNS bytes. Returns `buf`. */
 char *describe_netns(struct owners *owners, uint32_t netns, char *buf);
 
-/* Counts of an interval as read from the kernel, possibly in several reads. */
+/* An interval's counts as read from the kernel, possibly in several reads. */
 struct entries {
 	struct list at;	 /* struct watch_entry, zero-initialise */
 	unsigned merged; /* private: number of entries after the last merge */
-	uint64_t others; /* events since the start that were merged and lost their socket and
-			    flow */
+	uint64_t others; /* merged events since the start that lost their socket and flow */
 };
 
 /*
- * Adds an entry to a struct entries, as callback of watch_collect(). Entries with the same key,
- * flow and CPU may be merged. If there are too many, the smaller entries are counted without socket
+ * Adds an entry to a struct entries. This is a callback for watch_collect(). May merge entries with
+ * the same key, flow and CPU. If there are too many, the smaller entries are counted without socket
  * and flow.
  */
 void entries_add(void *entries, const struct watch_entry *e);
 
-/* Formats "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports if the protocol has no ports, "" if
+/* Formats "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports if the protocol has none, or "" if
  * unknown. Returns `buf`. */
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size);
 

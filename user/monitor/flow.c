@@ -70,7 +70,7 @@ static void find_doubts(struct flow_balance *b)
 	doubt[DOUBT_NUMBERS] = to->unread - from->unread;
 	doubt[DOUBT_CROWDED] = to->crowded - from->crowded;
 	doubt[DOUBT_NO_STREAM] = !f->streams.streams && to->entered > from->entered;
-	/* Packets from local sockets did not arrive through an interface. */
+	/* Packets from local sockets did not arrive on an interface. */
 	if (f->streams.missing && to->received > from->received)
 		doubt[DOUBT_INTERFACES] = f->lost_by_interfaces;
 }
@@ -90,8 +90,8 @@ static uint64_t multicast(const struct flow_balance *b)
 }
 
 /*
- * The losses on this host are reliable even if the sequence numbers are not, and also if only the
- * copies for several members of a multicast group do not add up.
+ * Losses on this host are reliable even if the sequence numbers are not. They are also reliable if
+ * the only mismatch is in copies for several members of a multicast group.
  */
 static enum flow_verdict judge(const struct flow_balance *b)
 {
@@ -142,7 +142,7 @@ static void put_residual(struct json_object *list, const struct flow_balance *b)
 			      copied ? fmt_count(copied) : "");
 }
 
-/* The text after the number, if there is a number. */
+/* The text that follows the number, if there is a number. */
 static const struct {
 	const char *of, *text; /* of: noun for fmt_many(), NULL: no number */
 } doubt_text[DOUBTS] = {
@@ -216,8 +216,8 @@ static void put_culprit(struct json_object *list, const struct flow_balance *b)
 		      socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
 }
 
-/* Reports the difference between rows and balance: the collector cannot start and end at exactly
- * the same moments. */
+/* Reports the difference between the rows and the balance, because the collector cannot start and
+ * end at exactly the same moments. */
 static void put_rows(struct json_object *list, const struct flow_balance *b)
 {
 	const int64_t more = (int64_t)(b->facts.in_rows - b->dropped - b->suspected);
@@ -286,12 +286,12 @@ struct flow_account {
 	struct balance *balance;
 	struct live *live;
 	struct balance_moment begin, end;
-	uint64_t missed;		/* balance_misses() when it began */
+	uint64_t missed;		/* balance_misses() when the balance began */
 	bool begun, ended;
 };
 
-/* Returns true if packets of the protocol may match `expr`. `buf` gets the expression for these
- * packets. */
+/* Returns true if packets of the protocol may match `expr`. `buf` gets the expression that selects
+ * these packets. */
 static bool may_match(const char *expr, const char *protocol, char buf[FLOW_EXPRESSION])
 {
 	struct filter *f;
@@ -319,7 +319,7 @@ int flow_expressions(struct flow_expressions *e, const char *expr, struct error 
 	if (!tcp && !udp)
 		return error_usage(err, "for example: udp port 5060, or tcp port 443",
 				   "--balance supports UDP and TCP: '%s' matches neither", expr);
-	/* libpcap does not detect all contradictions, so the words of the expression decide */
+	/* libpcap does not detect all contradictions, so the words in the expression decide */
 	if (tcp && udp && filter_has_word(expr, "tcp") != filter_has_word(expr, "udp"))
 		tcp = !(udp = filter_has_word(expr, "udp"));
 	if (!tcp)
@@ -329,7 +329,7 @@ int flow_expressions(struct flow_expressions *e, const char *expr, struct error 
 	return 0;
 }
 
-/* Makes the rows of the collector start or end at this moment too, as callback. */
+/* Makes the collector's rows start or end at this moment, too. Used as a callback. */
 static void chosen(void *arg)
 {
 	const struct flow_account *a = arg;
@@ -405,15 +405,15 @@ int flow_account_end(struct flow_account *a, struct error *err)
 	return rc;
 }
 
-/* Returns true if a packet of the flow ended at this row. */
+/* Returns true if this row counts packets of the flow that ended there. */
 static bool is_end(const struct live_row *row)
 {
 	return !strcmp(row->text[LIVE_SCOPE], "flow") && ENDED_CLASSES >> row->class & 1 &&
 	       row->stage < STAGE_COUNT;
 }
 
-/* Finds the socket and process of the largest row at the stage that lost most, and sums the packets
- * of all rows with this socket and process. */
+/* Finds the socket and process of the largest row at the stage that lost the most packets, and sums
+ * all rows with this socket and process. */
 static void find_culprit(const struct live_table *t, const uint64_t lost[STAGE_COUNT],
 			 struct flow_facts *f)
 {
@@ -442,7 +442,7 @@ static void find_culprit(const struct live_table *t, const uint64_t lost[STAGE_C
 	}
 }
 
-/* Adds the rows, and finds the place of the largest loss. */
+/* Adds the rows and finds where the largest loss happened. */
 static void add_rows(const struct live_table *t, struct flow_facts *f)
 {
 	uint64_t lost[STAGE_COUNT] = {};
@@ -451,7 +451,7 @@ static void add_rows(const struct live_table *t, struct flow_facts *f)
 		const struct live_row *row = &t->rows[i];
 
 		if (strcmp(row->text[LIVE_SCOPE], "flow")) {
-			/* stages where packets end before an skb exists */
+			/* stages at which packets end before they have an skb */
 			if (row->class == CLASS_LOSS &&
 			    (row->stage == STAGE_NIC_RING || row->stage == STAGE_XDP ||
 			     row->stage == STAGE_XSK))

@@ -23,47 +23,48 @@
 #include "host/sockdiag.h"
 #include "monitor/describe.h"
 
-#define NETNS_TRIES  3 /* scans of /proc */
-#define SEARCH_TRIES 2 /* the second for sockets that are known by their port */
+#define NETNS_TRIES  3 /* number of /proc scans */
+#define SEARCH_TRIES 2 /* the second search is for sockets that are known by their port */
 
 #define FEW_SAMPLES (256u << 10) /* bytes, a few thousand packets */
 
 struct live {
 	struct live_spec spec;
 	struct live_parts parts;
-	uint32_t ifindex; /* interface of the spec, 0: no interface filter */
+	uint32_t ifindex; /* the spec's interface, 0: no interface filter */
 	struct filter *filter;
 	struct watch *watch;
 	struct filter_inner inner;
-	struct idmap inodes; /* sockets that spec.pid has or had */
+	struct idmap inodes; /* sockets that spec.pid has or used to have */
 	struct describer describer;
 	struct live_table interval, total;
 	struct list sources;	      /* struct live_source */
-	uint64_t end_ns, interval_ns; /* ktime_now() of the last interval, its length */
+	uint64_t end_ns, interval_ns; /* ktime_now() at the end of the last interval, and its
+				       * length */
 	uint64_t start_cpu_ns;
-	uint64_t paused_at_ns; /* 0: attached */
+	uint64_t paused_at_ns; /* 0: programs are attached */
 	struct live_own own;
-	struct watch_count uncounted; /* events already reported in rows */
-	struct entries entries;	      /* entries of this interval read so far */
-	struct list bursts;	      /* struct burst, by key: its largest and its newest window */
-	bool marked;		      /* live_mark() was called: later drops are not counted */
-	struct described what;	      /* the drop being read */
+	struct watch_count uncounted; /* events that rows already include */
+	struct entries entries;	      /* entries of this interval that were read so far */
+	struct list bursts;	      /* struct burst, each key's largest and newest window */
+	bool marked;		      /* live_mark() was called, so later drops are not counted */
+	struct described what;	      /* the drop that is being read */
 
-	uint64_t cookie;   /* cookie of the spec's namespace, 0: no filter or unknown */
-	bool gone, left;   /* gone: the namespace no longer exists, left: it was gone when this
-			      interval started */
+	uint64_t cookie;   /* the cookie of the spec's namespace, 0: no filter or unknown */
+	bool gone, left;   /* gone: the namespace no longer exists. left: it was already gone
+			    * when this interval started */
 	uint64_t realtime_off; /* ns, CLOCK_REALTIME - ktime_now() */
-	struct list bound; /* struct bound: UDP sockets of the namespace, in case they close */
+	struct list bound; /* struct bound, the namespace's UDP sockets, noted in case they close */
 
 	/* Single drops. */
-	bool payload, expected; /* options of live_open_drops() */
+	bool payload, expected; /* options given to live_open_drops() */
 	live_each_drop *each;
 	void *each_arg;
 };
 
 /*
- * A packet freed together with its UDP socket has no namespace any more. It belonged to the spec's
- * namespace if its destination is a local address and a bound port in that namespace.
+ * A packet that is freed together with its UDP socket no longer has a namespace. It belonged to the
+ * spec's namespace if its destination is a local address and a bound port there.
  */
 struct bound {
 	int family;
@@ -83,7 +84,7 @@ static void keep_bound(void *arg, const struct sockmem_row *row)
 		*(struct bound *)list_add(list) = b;
 }
 
-/* Remembers sockets that may be closed when their drops are read. */
+/* Remembers sockets that may be closed by the time their drops are read. */
 static void read_sockets(struct live *l)
 {
 	struct netns ns;
@@ -102,8 +103,8 @@ static int hidden(const char *hint, const char *what, struct error *err)
 			 "addresses of kernel functions are hidden%s", what);
 }
 
-/* Opens the kernel symbols. Without CAP_SYSLOG, functions have no names, and all drops that the
- * reasons do not identify become stage `other`. */
+/* Opens the kernel symbols. Without CAP_SYSLOG, functions have no names, so all drops that their
+ * reasons do not identify are put in stage `other`. */
 static int open_names(struct live *l, struct error *err)
 {
 	struct error quiet = {};
@@ -192,9 +193,9 @@ int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err
 }
 
 /*
- * The namespace is reopened for each use, because an open descriptor would keep the namespace and
- * its interfaces alive. Inode numbers are reused at once, cookies never (no cookies before Linux
- * 5.14).
+ * The namespace is reopened for each use, because an open descriptor would keep it and its
+ * interfaces alive. Inode numbers are reused at once, but cookies never are (there are no cookies
+ * before Linux 5.14).
  */
 int live_netns_again(const struct live *l, struct netns *ns)
 {
@@ -272,7 +273,7 @@ static int resolve_spec(struct live *l, struct watch_spec *out, struct error *er
 	return rc;
 }
 
-/* Prepares the inspection of packets in tunnels. */
+/* Prepares to inspect packets inside tunnels. */
 static int open_inner(struct live *l, struct error *err)
 {
 	int rc = l->filter ? filter_check_inner(l->filter, err) : 0;
@@ -360,7 +361,7 @@ int live_start(struct live *l, struct error *err)
 	ksym_places(l->parts.ksyms, &l->parts.places);
 	rc = watch_attach(l->watch, &l->parts.places, err);
 	if (l->spec.owners)
-		owners_iterate(l->spec.owners); /* takes 20 ms: count drops first */
+		owners_iterate(l->spec.owners); /* takes 20 ms, so drops are counted first */
 	l->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	read_sockets(l);
 	for (unsigned i = 0; i < l->sources.n && !rc; i++) {
@@ -407,7 +408,7 @@ static int by_window(const void *a, const void *b)
 	return order ? order : (x->window > y->window) - (x->window < y->window);
 }
 
-/* Keeps the largest window of each key, and the newest, which may still grow. */
+/* Keeps each key's largest window, and its newest, which may still grow. */
 static void fold_bursts(struct list *list)
 {
 	struct burst *at = list->at;
@@ -429,7 +430,7 @@ static void fold_bursts(struct list *list)
 	list->n = n;
 }
 
-/* Returns the largest burst of the key in this interval. */
+/* Returns the key's largest burst in this interval. */
 static struct live_burst burst_of(const struct live *l, const struct watch_key *key)
 {
 	const struct burst *first = l->bursts.at, *end = first + l->bursts.n;
@@ -446,7 +447,7 @@ static struct live_burst burst_of(const struct live *l, const struct watch_key *
 	return (struct live_burst){b->packets, b->window * ns + l->realtime_off, ns};
 }
 
-/* Reads the observer's entries of this interval so far. */
+/* Reads the observer's entries for this interval so far. */
 static int read_watch(struct live *l)
 {
 	int rc = watch_collect(l->watch, l->marked ? NULL : entries_add, &l->entries);
@@ -482,8 +483,8 @@ void live_add(struct live *l, const struct live_row *row)
 	l->own.rows_merged = l->total.others;
 }
 
-/* Returns true if `to` is a local address. Loopback addresses exist in every namespace and identify
- * no namespace, so they do not count. */
+/* Returns true if `to` is a local address. Loopback addresses do not count, because they exist in
+ * every namespace and identify none. */
 static bool is_address(const struct netns *ns, const struct watch_sock *to)
 {
 	const struct endpoint local = num_endpoint_of(to->family, to->local, 0);
@@ -506,7 +507,8 @@ static bool is_address(const struct netns *ns, const struct watch_sock *to)
 }
 
 /*
- * Returns true if the packet, with unknown namespace in l->what, belonged to the spec's namespace.
+ * Returns true if the packet, whose namespace is unknown in l->what, belonged to the spec's
+ * namespace.
  */
 static bool was_here(const struct live *l)
 {
@@ -517,7 +519,8 @@ static bool was_here(const struct live *l)
 
 	if (to->protocol != IPPROTO_UDP || (to->family != AF_INET && to->family != AF_INET6))
 		return false;
-	for (unsigned i = 0; i < l->bound.n && !found; i++) /* IPv6 sockets also receive IPv4 */
+	for (unsigned i = 0; i < l->bound.n && !found; i++) /* IPv6 sockets also receive IPv4
+							     * packets */
 		found = b[i].port == to->local_port && b[i].family >= to->family;
 	if (!found || (l->spec.netns && live_netns_again(l, &ns)))
 		return false;
@@ -540,7 +543,7 @@ static bool is_in_place(struct live *l)
 	return true;
 }
 
-/* Returns true if the packet matches the spec's process and cgroup. */
+/* Returns true if the packet matches the process and cgroup in the spec. */
 static bool is_wanted(const struct live *l)
 {
 	const char *path = l->what.owner.cgroup, *top = l->spec.cgroup;
@@ -553,7 +556,7 @@ static bool is_wanted(const struct live *l)
 	return !top || (!strncmp(path, top, len) && (!path[len] || path[len] == '/'));
 }
 
-/* Looks up the owners of all sockets of this interval. */
+/* Looks up the owners of all sockets in this interval. */
 static void find_owners(struct live *l)
 {
 	const struct watch_entry *e = l->entries.at.at;
@@ -569,7 +572,7 @@ static void find_owners(struct live *l)
 	}
 }
 
-/* Adds a row of unknown cause for the events that the observer could not distinguish. */
+/* Adds a row with unknown cause for events that the observer could not tell apart. */
 static void add_uncounted(struct live *l)
 {
 	const struct watch_count *now = &l->own.watch.loss.uncounted, *old = &l->uncounted;
@@ -629,8 +632,8 @@ static void add_entries(struct live *l)
 }
 
 /*
- * Converts a drop to a row with texts in l->what. Returns false if the spec's filters exclude it or
- * if it is not a drop.
+ * Converts a drop to a row whose text fields are in l->what. Returns false if the spec's filters
+ * exclude the drop or if it is not a drop at all.
  */
 static bool describe_drop(struct live *l, const struct watch_entry *e)
 {
@@ -643,7 +646,7 @@ static bool describe_drop(struct live *l, const struct watch_entry *e)
 	       is_wanted(l) && is_stage(l, row);
 }
 
-/* Queues a lookup of the socket's owner for owners_tick() if the owner is unknown. */
+/* Queues a lookup by owners_tick() for the socket's owner if the owner is unknown. */
 static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
 {
 	const struct live *l = arg;
@@ -725,7 +728,7 @@ const struct live_table *live_total(const struct live *l)
 
 void live_keep_socket(struct live *l, struct live_row *row, const struct watch_sock *sock)
 {
-	row->cookie = ~sock->inode; /* unique: real cookies are smaller */
+	row->cookie = ~sock->inode; /* unique, because real cookies are smaller */
 	watch_keep_sock(l->watch, row->cookie, sock);
 }
 
@@ -768,7 +771,7 @@ struct live_parts live_parts(const struct live *l)
 void live_last(struct live *l)
 {
 	l->parts.last = true;
-	sample_sources(l); /* the observer is detached next, so later losses have no event */
+	sample_sources(l); /* the observer is detached next, so later losses will have no event */
 	watch_detach(l->watch);
 }
 
@@ -849,7 +852,7 @@ static void take_sample(void *arg, const struct sample *s, const uint64_t *stack
 		return;
 	if (!p->protocol && !p->ethernet && p->len)
 		p->protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
-	/* skip the frames below the drop site: the tracepoint and the BPF program */
+	/* skip the frames below the drop site, which are the tracepoint and the BPF program */
 	while (below < s->frames && stack[below] != s->key.location)
 		below++;
 	if (below == s->frames)

@@ -10,14 +10,17 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-#define FILE_MODE 0644 /* node_exporter runs as a different user */
+#define FILE_MODE 0644 /* node_exporter runs as another user */
 
-/* A series is a row of a table. Its labels are texts of these fields, without what has many values. */
+/*
+ * A series is a row of a table. Its labels are the texts of these fields, except fields with many
+ * values.
+ */
 #define SERIES_BY                                                                                  \
 	((METRICS_BY & ~(LIVE_BIT(LIVE_SOURCE) | LIVE_BIT(LIVE_SCOPE))) | LIVE_BIT(LIVE_PROCESS))
 
-/* Outcomes of retransmissions: lost on this host per stage, undecided per cause. The rest is
- * downstream. */
+/* Outcomes of retransmissions. Losses on this host are per stage, inconclusive ones per cause. All
+ * other outcomes are downstream. */
 enum {
 	TCP_NOT_LOST = STAGE_COUNT,
 	TCP_UNDECIDED,
@@ -26,18 +29,18 @@ enum {
 };
 
 struct metrics {
-	unsigned max;	 /* limit of separate series */
+	unsigned max;	 /* maximum number of separate series */
 	unsigned series; /* number of separate series */
-	uint64_t merged; /* additions to "others" series */
+	uint64_t merged; /* additions to the "others" series */
 	uint64_t expired;
-	struct live_table all; /* `max` does not apply: rows are never merged */
-	uint64_t oldest_ns;    /* no series changed before this time */
+	struct live_table all; /* `max` does not apply, because rows are never merged */
+	uint64_t oldest_ns;    /* no series has changed before this time */
 
 	bool xdp_gaps;
 	bool has_tcp;
 	struct live_own_loss tcp_own[4];
 	uint64_t lost[STAGE_COUNT], tcp[TCP_ROWS];
-	struct live_own own;	       /* state at the last interval */
+	struct live_own own;	       /* state at the end of the last interval */
 	uint64_t time_ns, realtime_ns; /* end of the last interval */
 };
 
@@ -61,9 +64,7 @@ void metrics_free(struct metrics *m)
 
 /* Labels */
 
-/*
- * Strips the PID from "name[pid]", because PIDs are not stable. Returns true if a PID was removed.
- */
+/* Strips the PID from "name[pid]", because PIDs are not stable. Returns true if there was one. */
 static bool cut_pid(char *text)
 {
 	char *open = strrchr(text, '[');
@@ -75,8 +76,9 @@ static bool cut_pid(char *text)
 }
 
 /*
- * Returns the label of the namespace: its name, or the name of its process if it has no name. A
- * namespace known only by number has no label, because every new namespace would add a new value.
+ * Returns the namespace's label, which is its name or, if it has none, the name of its process. A
+ * namespace that is known only by number has no label, because every new namespace would add
+ * another value.
  */
 static const char *label_netns(const struct live_row *row, char buf[OWNER_NETNS])
 {
@@ -90,16 +92,14 @@ static const char *label_netns(const struct live_row *row, char buf[OWNER_NETNS]
 	return buf;
 }
 
-/* Returns "" if several processes have the socket. */
+/* Returns "" if several processes share the socket. */
 static const char *label_process(const struct live_row *row, char buf[OWNER_TEXT])
 {
 	snprintf(buf, OWNER_TEXT, "%s", row->text[LIVE_PROCESS]);
 	return cut_pid(buf) ? buf : "";
 }
 
-/*
- * Returns the service unit of the cgroup. Scopes have no label, because each scope has a new name.
- */
+/* Returns the cgroup's service unit. Scopes have no label, because each scope has a new name. */
 static const char *label_unit(const struct live_row *row, char buf[OWNER_CGROUP])
 {
 	for (const char *p = row->text[LIVE_CGROUP]; *p; p += strspn(p, "/")) {
@@ -122,8 +122,8 @@ static const char *last_part(const char *text)
 }
 
 /*
- * Replaces each byte that cannot be displayed by a byte that is not UTF-8, shown as U+FFFD. So
- * names that look the same share a series, and no name can control a terminal.
+ * Replaces each byte that cannot be displayed with a byte that is not UTF-8 and is shown as U+FFFD.
+ * As a result, names that look the same share a series, and no name can control a terminal.
  */
 static const char *as_shown(const char *from, char to[OWNER_NETNS])
 {
@@ -140,8 +140,8 @@ static const char *as_shown(const char *from, char to[OWNER_NETNS])
 
 /* Series */
 
-/* Removes series that have not changed for METRICS_IDLE_NS. Scans all series only if such a series
- * can exist. */
+/* Removes series that have not changed for METRICS_IDLE_NS. Scans all series only if there can be
+ * such a series. */
 static bool expire(struct metrics *m, uint64_t now_ns)
 {
 	struct live_row *oldest = NULL;
@@ -166,7 +166,7 @@ static bool expire(struct metrics *m, uint64_t now_ns)
 	return true;
 }
 
-/* Adds to the series of these labels, or to the series of others if the limit is reached. */
+/* Adds to the series with these labels, or to the "others" series if the limit is reached. */
 static void add_series(struct metrics *m, struct live_row *key, uint64_t now_ns)
 {
 	bool known = table_find(&m->all, key, SERIES_BY);
@@ -224,7 +224,8 @@ void metrics_take(struct metrics *m, const struct live_table *rows, const struct
 
 /*
  * The outcome of a retransmission may change, for example when an interface counts a loss later.
- * Metrics never decrease in that case: later increments compensate, and the sum is always right.
+ * Metrics never decrease when that happens. Later increments compensate instead, so the sum is
+ * always correct.
  */
 void metrics_tcp(struct metrics *m, const struct tcp_balance *b)
 {
@@ -264,12 +265,12 @@ static const struct type {
 struct writer {
 	FILE *out;
 	const struct metrics *m;
-	bool text;	  /* older text format */
-	const char *name; /* name of the current family, including its unit */
+	bool text;	  /* use the older text format */
+	const char *name; /* name of the current family, with its unit */
 	const struct type *type;
 };
 
-/* Writes the head of a family. `unit`: suffix of the name, or NULL. `help`: a sentence. */
+/* Writes a family's head. `unit`: suffix of the name, or NULL. `help`: a sentence. */
 static void begin(struct writer *w, const char *name, const struct type *type, const char *unit,
 		  const char *help)
 {
@@ -284,7 +285,7 @@ static void begin(struct writer *w, const char *name, const struct type *type, c
 	fprintf(w->out, "# HELP pktledger_%s%s %s\n", name, end, help);
 }
 
-/* Escapes the three characters that both formats escape in a label. Bytes that are not UTF-8 become
+/* Escapes the three characters that both formats escape in labels. Bytes that are not UTF-8 become
  * U+FFFD. */
 static void put_escaped(FILE *out, const char *text)
 {
@@ -303,7 +304,7 @@ static void put_escaped(FILE *out, const char *text)
 	}
 }
 
-/* Writes a sample. An empty label is omitted, which means the same. */
+/* Writes a sample. An empty label is left out, which has the same meaning. */
 static void put_sample(const struct writer *w, const char *const *names, const char *const *labels,
 		       unsigned n, uint64_t value)
 {
@@ -327,7 +328,7 @@ static void put_by(const struct writer *w, const char *name, const char *label, 
 	put_sample(w, &name, &label, 1, value);
 }
 
-/* Labels of a series, named as in Prometheus and Kubernetes. */
+/* Labels of a series, with the names that Prometheus and Kubernetes use. */
 static const char *const label_names[] = {"stage", "reason",	"ifname", "netns",  "pod_namespace",
 					  "pod",   "container", "unit",	  "process"};
 
@@ -397,11 +398,11 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	struct live_own_loss losses[LIVE_OWN_LOSSES];
 
 	errno = 0;
-	/* the first family, see METRICS_BEGIN */
+	/* this family comes first, see METRICS_BEGIN */
 	begin(&w, "stage_lost_packets", &counter, "packets",
 	      "Packets lost, by stage. All stages are present from the start.");
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (s != STAGE_WIRE) /* between hosts, not observable from one host */
+		if (s != STAGE_WIRE) /* lost between hosts, which one host cannot observe */
 			put_by(&w, "stage", stage_name(s), m->lost[s]);
 	}
 	put_series(&w, "lost_packets", CLASS_LOSS, false,
@@ -414,7 +415,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 		   "Expected drops, which do not count as loss.");
 	if (m->has_tcp)
 		put_tcp(&w);
-	/* missed events of the exporter */
+	/* events that the exporter missed */
 	begin(&w, "missed_events", &counter, NULL,
 	      "Events that the exporter missed or could not distinguish.");
 	live_own_losses(&m->own, losses);
@@ -427,7 +428,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	put_by(&w, "what", "reasons", !m->own.no_reasons);
 	put_by(&w, "what", "sockets", !m->own.no_sockets);
 	put_by(&w, "what", "xdp", !m->xdp_gaps);
-	/* the exporter's own metrics */
+	/* metrics about the exporter itself */
 	put_value(&w, "events", &counter, NULL, m->own.events,
 		  "Drops that the kernel has reported, of any class.");
 	put_value(&w, "series", &gauge, NULL, m->series, "Time series that exist now.");

@@ -7,8 +7,8 @@
 
 #include "drops/owners.h"
 
-#define SCOPE	   "0" /* scope of the namespace's counters, any text except "host" */
-#define LOSSES_MAX 512 /* changed loss counters per interface */
+#define SCOPE	   "0" /* scope of the namespace's counters, any text other than "host" */
+#define LOSSES_MAX 512 /* maximum number of changed loss counters per interface */
 
 void rates_close(struct rates *r)
 {
@@ -22,8 +22,8 @@ void rates_close(struct rates *r)
 	list_free(&r->xsks);
 }
 
-/* Subtracts `before` from `now` in place, both `size` bytes of 64-bit counters. Returns true if a
- * counter changed. */
+/* Subtracts `before` from `now` in place. Both are `size` bytes of 64-bit counters. Returns true if
+ * any counter changed. */
 static bool subtract(void *now, const void *before, size_t size)
 {
 	bool moved = false;
@@ -60,7 +60,7 @@ static void add_device(struct rates *r, const struct counters_device *now,
 	d->moved |= d->qdisc.drops || d->qdisc.clsact_drops;
 }
 
-/* Returns the row of a queue of the last interface in the list. Rows are in order. */
+/* Returns the row for a queue of the last interface in the list. Rows are in order. */
 static struct rates_queue *queue_of(struct rates *r, unsigned first, int queue)
 {
 	struct rates_queue *q = r->queues.at;
@@ -100,7 +100,7 @@ static void add_queues(struct rates *r, const struct counters_device *s,
 	}
 }
 
-/* Adds the increments of all interfaces since the last sample. */
+/* Adds all interfaces' increments since the last sample. */
 static void add_devices(struct rates *r, struct counters *now)
 {
 	r->devices.n = r->queues.n = r->losses.n = 0;
@@ -123,7 +123,7 @@ static void add_devices(struct rates *r, struct counters *now)
 	}
 }
 
-/* Reads the AF_XDP sockets of the namespace, through open files if sock_diag is not available. */
+/* Reads the namespace's AF_XDP sockets, through open files if sock_diag is not available. */
 static int read_xsks(struct rates *r, struct xsk_info **list)
 {
 	int n = r->gone ? 0 : xsk_count(r->ns), kept = 0;
@@ -147,7 +147,9 @@ static int read_xsks(struct rates *r, struct xsk_info **list)
 static void add_xsk(struct rates *r, const struct xsk_info *x)
 {
 	const size_t counters = offsetof(struct xsk_info, rx_dropped);
-	/* a new socket: its total is the increment, but the first sample counts nothing */
+	/*
+	 * the total of a new socket is its increment, except that the first sample counts nothing
+	 */
 	struct xsk_info before = r->time ? (struct xsk_info){} : *x;
 	struct rates_xsk *row = list_add(&r->xsks);
 

@@ -14,9 +14,9 @@
 #include "base/watch.h"
 #include "monitor/sources.h"
 
-#define TICK_NS 100000000 /* ns, delay before the owner of a socket is looked up */
+#define TICK_NS 100000000 /* ns to wait before looking up a socket's owner */
 
-/* Waits for a signal, for the command, or until `until`. */
+/* Waits for a signal, for the command, or until the time `until`. */
 static void wait_until(struct session *s, uint64_t until)
 {
 	struct pollfd fds[] = {
@@ -31,7 +31,7 @@ static void wait_until(struct session *s, uint64_t until)
 
 	if (ready > 0 && fds[0].revents &&
 	    read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		/* the first signal ends the session or goes to the command, the next one kills
+		/* the first signal ends the session or is passed to the command, the next one kills
 		 * pktledger */
 		pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL);
 		watch_note_signal();
@@ -45,7 +45,7 @@ static void wait_until(struct session *s, uint64_t until)
 		s->command_ended = child_poll(&s->child);
 }
 
-/* Runs until the session ends. An interval that took too long is not made up for. */
+/* Runs until the session ends. Does not catch up after an interval that took too long. */
 static int run_intervals(struct session *s, struct error *err)
 {
 	uint64_t start = clock_now(), next = start + s->interval_ns, tick = start;
@@ -84,7 +84,7 @@ static int run_intervals(struct session *s, struct error *err)
 			s->left = true;
 		tick = clock_now() + TICK_NS;
 	}
-	/* the session ended before the command: wait for the command */
+	/* the session ended before the command, so wait for the command */
 	while (s->command && !s->command_ended)
 		wait_until(s, clock_now() + TICK_NS);
 	return 0;
@@ -94,8 +94,8 @@ int session_run(struct session *s, struct error *err)
 {
 	int rc;
 
-	/* set the default explicitly: otherwise free() of BTF's megabytes raises the threshold, see
-	 * mallopt(3) */
+	/* set the default explicitly, because free() would otherwise raise the threshold when it
+	 * frees BTF's megabytes, see mallopt(3) */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	rc = owners_open(&s->spec.owners, NULL, err);
 	s->signal_fd = -1;
@@ -116,7 +116,7 @@ int session_run(struct session *s, struct error *err)
 		rc = live_open(&s->live, &s->spec, err);
 	if (!rc)
 		rc = sources_open(&s->sources, &s->spec, s->counters, s->live, err);
-	if (!rc && s->with_why) /* added after the other sources, because it reads their rows */
+	if (!rc && s->with_why) /* added after the other sources because it reads their rows */
 		s->why = why_new(&s->spec, s->live);
 	if (!rc && s->on_open)
 		rc = s->on_open(s->arg, err);
@@ -134,7 +134,7 @@ int session_run(struct session *s, struct error *err)
 void session_end(struct session *s)
 {
 	child_close(&s->child);
-	if (s->signal_fd > 0) /* 0: the session never ran */
+	if (s->signal_fd > 0) /* 0 if the session never ran */
 		close(s->signal_fd);
 	live_close(s->live);
 	why_close(s->why);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A running collector with its sources: starts it, ends each interval in time, and ends the whole
- * at the duration, at a signal or with the command. Also the summary shown at the end.
+ * A running collector with its sources. It starts the collector, ends each interval on time, and
+ * ends the session after the duration, after a signal or with the command. Also the summary shown
+ * at the end.
  */
 #ifndef PKTLEDGER_MONITOR_SESSION_H
 #define PKTLEDGER_MONITOR_SESSION_H
@@ -19,29 +20,30 @@
 #include "monitor/tcp.h"
 
 /*
- * UDP flow balance of this host (`trace --balance`): probes in addition to the drop collector,
- * attached at its start, and the arithmetic and verdict over the probe counts of the flow.
+ * This host's UDP flow balance (`trace --balance`). It consists of probes, which are attached when
+ * the drop collector starts, and of the arithmetic and verdict on what the probes counted for the
+ * flow.
  *
  *	arrived = delivered + dropped + suspected + in_flight + unaccounted
  *
- * All terms are counted by the probes (include/balance_abi.h) between two moments at which probes
- * and queues are read at once. `arrived` counts packets that entered this host, without packets
- * that left it again or were discarded as expected, plus packets dropped before entering or on
- * their way out, counted at the drop. The rows of the collector name the losses. The collector
- * starts and ends as close to these two moments as possible.
+ * The probes count all terms (include/balance_abi.h) between two moments at which probes and queues
+ * are read together. `arrived` counts packets that entered this host, except those that left it
+ * again or were discarded as expected, plus packets dropped before entering or on their way out,
+ * which are counted at the drop. The collector's rows name the losses. The collector starts and
+ * ends as close to these two moments as possible.
  */
 
 enum flow_verdict {
-	FLOW_NONE_SEEN, /* no loss of the flow visible from this host */
+	FLOW_NONE_SEEN, /* this host shows no losses in the flow */
 	FLOW_THIS_HOST, /* lost on this host */
-	FLOW_BEFORE,	/* already missing on arrival */
-	FLOW_BOTH,	/* lost on this host and before */
+	FLOW_BEFORE,	/* packets were already missing on arrival */
+	FLOW_BOTH,	/* lost on this host and before reaching it */
 	FLOW_UNKNOWN,
 	FLOW_VERDICTS,
 };
 extern const char *const flow_verdict_names[FLOW_VERDICTS];
 
-/* The largest loss among the rows of scope `flow`. Strings are borrowed, "" if unknown. */
+/* The largest loss among the rows with scope `flow`. Strings are borrowed, "" if unknown. */
 struct flow_culprit {
 	const char *stage, *socket, *process;
 	uint64_t packets;
@@ -49,24 +51,27 @@ struct flow_culprit {
 
 #define FLOW_TRANSLATIONS 8
 
-/* Inputs of the balance. */
+/* The balance's input data. */
 struct flow_facts {
 	struct balance_moment begin, end;
-	/* Packets of rows of scope `flow`: losses and suspected losses, and expected drops. */
+	/*
+	 * Packets in rows with scope `flow`, first losses and suspected losses, then expected
+	 * drops.
+	 */
 	uint64_t in_rows, benign;
 	struct flow_culprit culprit;
-	uint64_t missed;	     /* events missed by the probes during the balance */
-	uint64_t lost_by_interfaces; /* losses of any flow that only interface counters show */
+	uint64_t missed;	     /* events that the probes missed during the balance */
+	uint64_t lost_by_interfaces; /* losses in any flow that only interface counters show */
 	struct nat_translation nat[FLOW_TRANSLATIONS]; /* the most frequent translations */
 	unsigned n_nat;
-	unsigned nat_unseen; /* namespaces with NAT that cannot be tracked */
+	unsigned nat_unseen; /* namespaces whose NAT cannot be tracked */
 	bool numbered;	     /* --seq */
 	struct balance_streams streams;
 };
 
-/* Reasons for doubt about the balance, each with a number, in the order of display. */
+/* Reasons to doubt the balance, each with a number, in display order. */
 enum flow_doubt {
-	DOUBT_RESIDUAL, /* unaccounted is not 0 */
+	DOUBT_RESIDUAL, /* unaccounted is not zero */
 	DOUBT_SUSPECT,	/* suspected drops */
 	DOUBT_UNDECIDED,
 	DOUBT_UNSIZED,
@@ -76,7 +81,7 @@ enum flow_doubt {
 	DOUBT_FILTER,
 	DOUBT_MISSED,
 	DOUBT_NAT,
-	DOUBT_BALANCE, /* earlier values concern the balance, later values --seq */
+	DOUBT_BALANCE, /* values before this concern the balance, later ones --seq */
 	DOUBT_NUMBERS = DOUBT_BALANCE,
 	DOUBT_CROWDED,
 	DOUBT_NO_STREAM,
@@ -89,23 +94,26 @@ struct flow_balance {
 	uint64_t window_ns, entered;
 	int64_t arrived;
 	uint64_t delivered, dropped, suspected;
-	int64_t in_flight;    /* growth of socket queues, negative: the queues shrank */
-	int64_t unaccounted;  /* negative: more packets ended than arrived */
-	uint64_t left;	      /* entered this host and left it through another interface */
-	uint64_t sent;	      /* queued by local sockets on an interface that leads elsewhere */
+	int64_t in_flight;    /* growth of the socket queues, negative if they shrank */
+	int64_t unaccounted;  /* negative if more packets ended than arrived */
+	uint64_t left;	      /* entered this host and left it on another interface */
+	uint64_t sent;	      /* queued by local sockets on an interface from which packets leave */
 	uint64_t before;      /* datagrams dropped here because their other fragments never
-				 arrived */
+			       * arrived */
 	uint64_t lost_before; /* `before` plus sequence numbers missing on arrival (--seq) */
 	uint64_t doubt[DOUBTS];
-	bool balanced;	   /* nothing unaccounted, and no doubt */
+	bool balanced;	   /* nothing is unaccounted and there is no doubt */
 	bool has_culprit;  /* facts.culprit names a stage */
-	bool before_known; /* lost_before is known, from --seq or fragments */
+	bool before_known; /* lost_before is known, either from --seq or from fragments */
 	enum flow_verdict verdict;
 };
 
 void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts);
 
-/* Returns the basis of the verdict: a list of sentences without full stops, owned by the caller. */
+/*
+ * Returns the reasons for the verdict, as a list of sentences without full stops that the caller
+ * owns.
+ */
 struct json_object *flow_balance_rests_on(const struct flow_balance *b);
 
 struct flow_account;
@@ -114,13 +122,14 @@ struct flow_account_spec {
 	const char *expr; /* from flow_expressions(), borrowed */
 	struct balance_numbering numbering;
 	uint64_t settle_ns;
-	bool consumed; /* as in live_spec */
-	bool alone;    /* the collector's rows contain this flow only */
+	bool consumed; /* same meaning as in live_spec */
+	bool alone;    /* the collector's rows contain only this flow */
 };
 
 /*
- * Splits EXPR into a UDP and a TCP expression, since their balances have different units. "": EXPR
- * cannot match this protocol. STATUS_USAGE: invalid expression, or EXPR matches neither protocol.
+ * Splits EXPR into a UDP and a TCP expression, because their balances have different units. "":
+ * EXPR cannot match this protocol. STATUS_USAGE: the expression is invalid or matches neither
+ * protocol.
  */
 #define FLOW_EXPRESSION 4096
 struct flow_expressions {
@@ -129,17 +138,17 @@ struct flow_expressions {
 int flow_expressions(struct flow_expressions *e, const char *expr, struct error *err);
 
 /*
- * Loads the probes and adds them to the collector, which starts them. STATUS_UNABLE: kernel or
- * capability, or kernel functions cannot be named.
+ * Loads the probes and adds them to the collector, which starts them. STATUS_UNABLE: not possible
+ * with this kernel or these capabilities, or kernel functions cannot be named.
  */
 int flow_account_open(struct flow_account **a, const struct flow_account_spec *spec, struct live *l,
 		      struct error *err);
 
-/* Chooses the end of the balance. Waits up to settle_ns for packets in transit. */
+/* Chooses when the balance ends. Waits up to settle_ns for packets in transit. */
 int flow_account_end(struct flow_account *a, struct error *err);
 
-/* Fills the balance. Call after flow_account_end(). Texts of the culprit are valid as long as `l`
- * and until its next interval. */
+/* Fills the balance. Call this after flow_account_end(). The culprit's strings are valid as long as
+ * `l` exists, until its next interval. */
 void flow_account_balance(const struct flow_account *a, const struct live *l,
 			  struct flow_balance *b);
 
@@ -147,31 +156,32 @@ void flow_account_balance(const struct flow_account *a, const struct live *l,
 void flow_account_close(struct flow_account *a);
 
 /*
- * Explains losses for the findings: samples the threads that read full sockets, and finds the
- * firewall rules that dropped packets. Follows the rows of the collector as one of its sources and
- * takes first samples at its start. Adds no rows. The owners of `spec` are borrowed. A missing
- * facility (nftables, /proc) is not an error and only shortens the explanation.
+ * Explains losses for the findings. It samples the threads that read full sockets and finds the
+ * firewall rules that dropped packets. It follows the collector's rows as one of the collector's
+ * sources and takes first samples at the start, but adds no rows. The owners in `spec` are
+ * borrowed. If something is missing (nftables, /proc), that is not an error and only shortens the
+ * explanation.
  */
 struct why;
 struct sources; /* monitor/sources.h */
 struct why *why_new(const struct live_spec *spec, struct live *l);
-void why_tick(struct why *w);  /* to be called several times per second, after live_tick() */
+void why_tick(struct why *w);  /* call several times per second, after live_tick() */
 void why_close(struct why *w); /* NULL is allowed */
 
-/* The caller fills the first part and zeroes the rest. All functions are called with `arg`. NULL:
- * not called. */
+/* The caller fills the first part and sets the rest to zero. All functions are called with `arg`.
+ * NULL: not called. */
 struct session {
 	struct live_spec spec;			      /* session_run() opens its owners */
-	uint64_t interval_ns, duration_ns;	      /* ns, duration 0: no limit */
+	uint64_t interval_ns, duration_ns;	      /* ns, duration 0: unlimited */
 	char *const *command;			      /* NULL: no command */
 	bool stdout_to_stderr;			      /* redirect the command's stdout to stderr */
 	bool with_why, counters;		      /* with_why: explain losses, counters: collect
 							 all */
-	int (*on_open)(void *arg, struct error *err); /* the last moment to add sources */
+	int (*on_open)(void *arg, struct error *err); /* the last opportunity to add sources */
 	void (*on_start)(void *arg);		      /* counting of drops has started */
 	bool (*on_tick)(void *arg);		      /* several times per second, false: stop */
 	bool (*on_interval)(void *arg);		      /* an interval has ended, false: stop */
-	bool (*on_input)(void *arg); /* input_fd is readable, or a signal arrived, false: stop */
+	bool (*on_input)(void *arg); /* input_fd is readable or a signal arrived, false: stop */
 	int input_fd;
 	int (*on_over)(void *arg, struct error *err); /* before the last interval ends */
 	void *arg;
@@ -180,64 +190,69 @@ struct session {
 	struct sources *sources;
 	struct why *why;
 	struct child child;
-	bool started, interrupted; /* interrupted: by a signal */
+	bool started, interrupted; /* interrupted: a signal ended the session */
 
-	int signal_fd; /* private, like all members below */
+	int signal_fd; /* private, as are all members below */
 	sigset_t signals;
 	bool command_ended, left; /* left: on_input() or on_tick() returned false */
 };
 
 /*
- * Runs until the end. SIGINT, SIGTERM and SIGHUP end the session, which still shows its results. A
- * second signal kills the program. A command receives the signals first, and the session waits for
- * its end. Call session_end() in any case.
+ * Runs until the session ends. SIGINT, SIGTERM and SIGHUP end the session, which still shows its
+ * results. A second signal kills the program. If there is a command, it receives the signals first,
+ * and the session waits until the command exits. Call session_end() in any case.
  */
 int session_run(struct session *s, struct error *err);
 void session_end(struct session *s);
 
-#define TCP_FINDINGS 2 /* findings of a TCP balance without a stage */
+#define TCP_FINDINGS 2 /* findings from a TCP balance that have no stage */
 
-/* Summary shown at the end: the sum of all intervals, findings, overhead. Plain data. */
+/*
+ * The summary shown at the end, with the sum of all intervals, findings and overhead. Plain data.
+ */
 struct live_summary {
 	uint64_t duration_ns;
-	const struct live_table *total; /* valid as long as the collector */
+	const struct live_table *total; /* valid as long as the collector exists */
 	struct live_own own;
-	/* A stage may have several findings with different causes, and a TCP balance adds more. */
+	/*
+	 * A stage may have several findings with different causes, and a TCP balance adds more
+	 * findings.
+	 */
 	struct finding finding[STAGE_COUNT + 16 + TCP_FINDINGS];
 	unsigned n_findings;
 	/* Set by the caller: */
-	bool interrupted;		 /* by a signal */
+	bool interrupted;		 /* a signal ended the session */
 	const struct flow_balance *flow; /* NULL: no UDP balance */
 	const struct tcp_balance *tcp;	 /* NULL: no TCP balance */
 };
 
 /*
- * Fills the summary. `why`: explanations of losses, or NULL. `of`: subset of the rows of
+ * Fills the summary. `why`: explanations of losses, or NULL. `of`: a subset of the rows in
  * live_total(), NULL: all rows. May take a second.
  */
 void live_summarise(const struct live *l, struct why *why, const struct live_table *of,
 		    struct live_summary *out);
 
-/* Adds the findings of the TCP balance. They replace findings of the same stage. */
+/* Adds the TCP balance's findings, which replace findings for the same stage. */
 void live_advise_tcp(const struct live *l, struct why *why, struct live_summary *s);
 
-/* --limit of a continuous collector: detects when a limit is crossed. */
+/* A continuous collector's --limit, which detects when a limit is crossed. */
 struct limits {
 	struct {
 		struct limit limit;
-		double measured; /* value at the last check: total packets, or pps */
+		double measured; /* value at the last check, either total packets or pps */
 		bool above;	 /* exceeded at the last check */
 	} at[OPT_LIST_MAX];
 	unsigned n;
 	bool broken; /* at least one limit was exceeded */
 };
 
-/* Initialises the limits. STATUS_USAGE: a percentage, because the number of packets sent is
- * unknown. */
+/* Initialises the limits. STATUS_USAGE: a percentage, because it is not known how many packets were
+ * sent. */
 int limits_init(struct limits *l, const struct limit *limit, unsigned n, struct error *err);
 
-/* Returns true if this interval crossed limit `i`. Rates are per interval, packets count from the
- * start. */
+/* Returns true if limit `i` was crossed in this interval. Rates apply to the interval, packets
+ * count from the start. */
 bool limits_crossed(struct limits *l, unsigned i, const struct live_table *interval,
 		    const struct live_table *total, uint64_t interval_ns);
 

@@ -20,36 +20,38 @@
 
 #define SPACES_MAX   4096 /* maximum number of namespaces to check */
 
-/* Packets counted at an interface: the counter's sum over all queues. */
+/* Packets that an interface counted, which is the counter's sum over all queues. */
 struct counted {
 	const struct nic_row *row; /* NULL: AF_XDP sockets */
 	uint32_t netns, ifindex;
 	char ifname[16];
 	char what[COUNTER_NAME_LEN]; /* name of the counter */
-	uint64_t packets, shown;     /* shown: already reported in rows */
+	uint64_t packets, shown;     /* shown: rows already include them */
 };
 
-/* A socket with drops that have no event. Its own counter has them. */
+/* A socket that drops packets without an event. Only its own counter shows those drops. */
 struct silent {
 	uint64_t cookie;
-	uint64_t base;	 /* counter at the start of the collector, 0 for sockets opened later */
+	uint64_t base;	 /* counter when the collector started, 0 for sockets opened later */
 	uint64_t drops;	 /* counter at the last reading */
-	uint64_t shown;	 /* packets already reported in rows */
-	uint64_t events; /* packets of this socket that had an event */
+	uint64_t shown;	 /* packets that rows already include */
+	uint64_t events; /* this socket's packets that had an event */
 	bool perhaps;	 /* only its port matches EXPR */
 	struct silent_record last;
 };
 
 /*
- * Loss counters of a namespace, or of the host (inum 0), and the packets already reported in rows.
+ * Loss counters for a namespace, or for the host (inum 0), and the packets that rows already
+ * include.
  */
 struct space {
 	uint32_t inum;
-	uint64_t cookie;	   /* cookie of the namespace, because inode numbers are reused */
+	uint64_t cookie;	   /* the namespace's cookie, because inode numbers are reused */
 	struct counters base, now; /* base: first reading, now: this interval */
 	struct list shown;	   /* struct space_shown */
-	bool late;		   /* created after the start: its listeners counted from 0 */
-	uint64_t refused; /* packets of its listeners without an event already reported in rows */
+	bool late;		   /* created after the start, so its listeners counted from 0 */
+	uint64_t refused; /* packets refused by its listeners without an event, which rows
+			   * already include */
 };
 
 struct space_shown {
@@ -57,7 +59,7 @@ struct space_shown {
 	uint64_t packets;
 };
 
-/* Packets of a loss of XDP already reported in rows. */
+/* Packets from one kind of XDP loss that rows already include. */
 struct xdp_shown {
 	struct xdploss_key key;
 	uint64_t packets;
@@ -66,11 +68,11 @@ struct xdp_shown {
 struct sources {
 	struct live_spec spec;
 	const struct live *live;
-	struct netns ns; /* namespace of the spec, open while it is read, else NETNS_NONE */
+	struct netns ns; /* the spec's namespace, open while it is read, otherwise NETNS_NONE */
 	uint32_t inum;	 /* inode number of that namespace, or of the thread's own namespace */
 	char gaps[512];
 
-	/* Losses of XDP itself, NULL: not available. */
+	/* XDP's own losses, NULL: not available. */
 	struct xdplosses *losses;
 	enum xdploss_mode mode;
 	uint32_t netns; /* inode number to filter by, 0: all */
@@ -79,17 +81,17 @@ struct sources {
 	struct list shown; /* struct xdp_shown */
 	uint64_t uncounted;
 
-	bool walks;	    /* walk over sockets with silent drops */
+	bool walks;	    /* walks the sockets that drop packets without an event */
 	bool knows_sockets; /* watch_knows_sockets() */
-	uint16_t port;	    /* port that all packets of EXPR have, 0: unknown */
+	uint16_t port;	    /* port that all packets matching EXPR have, 0: unknown */
 	struct list silent; /* struct silent */
-	uint64_t walked_ns; /* start and duration of the last walk */
+	uint64_t walked_ns; /* start of the last walk, and its duration */
 	uint64_t walk_ns;
 
 	bool started;
-	bool checks;		  /* compare counters of namespaces with all events */
+	bool checks;		  /* compare namespaces' counters with all events */
 	struct list spaces;	  /* struct space */
-	struct live_table events; /* events by the fields that a counter can distinguish */
+	struct live_table events; /* events, by fields that a counter can distinguish */
 	uint64_t checked_ns, check_ns;
 
 	struct rates rates;
@@ -98,9 +100,9 @@ struct sources {
 
 #define WORK_SHARE 300 /* the most expensive readings may use 1 / WORK_SHARE of the time */
 
-/* A loss to be added as a row. */
+/* A loss that will be added as a row. */
 struct loss {
-	struct verdict verdict; /* stage, direction and note of the loss */
+	struct verdict verdict; /* the loss's stage, direction and note */
 	bool suspect;
 	uint64_t packets;
 	const char *source, *scope, *reason;
@@ -109,7 +111,7 @@ struct loss {
 	uint32_t netns;
 };
 
-/* Returns the packets not reported in rows yet, and marks them as reported. */
+/* Returns the packets that rows do not include yet, and marks them as included. */
 static uint64_t unshown(uint64_t *shown, uint64_t packets)
 {
 	uint64_t n = packets > *shown ? packets - *shown : 0;
@@ -123,7 +125,7 @@ static void add_row(const struct sources *s, struct live *l, const struct loss *
 	char netns[OWNER_NETNS];
 	struct live_row row = {
 		.stage = x->verdict.stage,
-		/* a counter cannot be filtered by packet, so with a filter its losses are only
+		/* a counter cannot filter packets, so with a filter its losses are only
 		 * suspected */
 		.class = x->suspect || (s->spec.expr && !x->sock) ? CLASS_SUSPECTED : CLASS_LOSS,
 		.note = x->verdict.note,
@@ -151,7 +153,7 @@ static bool other_device(const struct sources *s, const char *ifname)
 	return s->spec.ifname && strcmp(ifname, s->spec.ifname);
 }
 
-/* Losses of XDP itself */
+/* XDP's own losses */
 
 static void open_losses(struct sources *s, const struct live *l)
 {
@@ -172,8 +174,8 @@ static void open_losses(struct sources *s, const struct live *l)
 }
 
 /*
- * Claims failed redirects of generic mode, because this source reports them with errno and map. The
- * event would only show the reason XDP.
+ * Claims failed redirects in generic mode, because this source reports them with errno and map. The
+ * event would show only the reason XDP.
  */
 static bool claims(void *arg, const struct watch_entry *e, const struct live_row *row)
 {
@@ -185,7 +187,7 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 	       !strcmp(row->text[LIVE_LOCATION], "do_xdp_generic");
 }
 
-/* Adds a loss located at, for example, "xdp_redirect_err program filter[12] map xsks[3]". */
+/* Adds a loss whose location is, for example, "xdp_redirect_err program filter[12] map xsks[3]". */
 static void add_loss(const struct sources *s, struct live *l, const struct xdploss_key *key,
 		     uint64_t packets)
 {
@@ -229,12 +231,12 @@ static void collect_losses(struct sources *s, struct live *l)
 		}
 		add_loss(s, l, key, unshown(&was->packets, s->now[i].count.packets));
 	}
-	/* losses with a key that did not fit into the map are reported as unknown */
+	/* losses whose key did not fit in the map are reported as unknown */
 	add_loss(s, l, &unknown, unshown(&s->uncounted, xdplosses_uncounted(s->losses)));
 }
 
-/* Returns true if a counter of these events (enum nic_events, 0: AF_XDP sockets) also counts the
- * key. Only in native mode: in generic mode the driver's counters do not move. */
+/* Returns true if a counter for these events (enum nic_events, 0: AF_XDP sockets) also counts the
+ * key. Only in native mode, because the driver's counters do not change in generic mode. */
 static bool repeats(const struct xdploss_key *key, unsigned events)
 {
 	if (!events)
@@ -246,7 +248,7 @@ static bool repeats(const struct xdploss_key *key, unsigned events)
 	return key->kind == XDPLOSS_REDIRECT && events & NIC_EV_REDIRECT;
 }
 
-/* Returns the packets that such events reported at an interface since the start. */
+/* Returns how many packets these events have reported at an interface since the start. */
 static uint64_t lost_by_xdp(const struct sources *s, const struct counted *c, unsigned events)
 {
 	uint64_t sum = 0;
@@ -262,7 +264,7 @@ static uint64_t lost_by_xdp(const struct sources *s, const struct counted *c, un
 
 /* Counters */
 
-/* Returns the sum of the counter. */
+/* Returns the counter's sum. */
 static struct counted *find(struct sources *s, const struct counted *key)
 {
 	struct counted *c = s->counted.at;
@@ -296,12 +298,12 @@ static void count_losses(struct sources *s)
 		snprintf(key.what, sizeof(key.what), "%s", loss->name);
 		c = find(s, &key);
 		c->packets += loss->packets;
-		if (strcmp(c->what, loss->name)) /* per-queue counters: use the name pattern */
+		if (strcmp(c->what, loss->name)) /* use the name pattern for per-queue counters */
 			snprintf(c->what, sizeof(c->what), "%s", key.row->counter);
 	}
 }
 
-/* Counts packets that the rings of AF_XDP sockets did not accept. Packets without a fill ring entry
+/* Counts packets that AF_XDP sockets' rings did not accept. Packets that found no fill ring entry
  * are in rx_dropped (xsk_rcv()). */
 static void count_sockets(struct sources *s)
 {
@@ -320,7 +322,7 @@ static void count_sockets(struct sources *s)
 	}
 }
 
-/* Sockets with drops that have no event */
+/* Sockets that drop packets without an event */
 
 #define SILENT_MAX    4096
 #define SILENT_REASON "sk_drops"
@@ -330,7 +332,7 @@ static bool is_listener(const struct watch_sock *sock)
 	return sock->type == SOCK_STREAM;
 }
 
-/* Returns true if EXPR matches a SYN to the listener from an arbitrary address. */
+/* Returns true if EXPR matches a SYN sent to the listener from any address. */
 static bool takes_syn(const struct sources *s, const struct watch_sock *sock)
 {
 	const struct filter *f = live_parts(s->live).filter;
@@ -368,7 +370,7 @@ static void keep_silent(void *arg, const void *record)
 	taken = !s->spec.expr || (is_listener(&r->sock) && takes_syn(s, &r->sock));
 	if (!taken && (!is_listener(&r->sock) || r->sock.local_port != s->port))
 		return;
-	/* without rx_sk (before Linux 6.11) drops of raw sockets have an event with unknown
+	/* without rx_sk (before Linux 6.11), drops by raw sockets have an event with an unknown
 	 * socket */
 	if (!s->knows_sockets && !is_listener(&r->sock))
 		return;
@@ -397,12 +399,12 @@ static int walk_silent(struct sources *s)
 	return rc;
 }
 
-/* Compares the counters of each namespace with all events in it */
+/* Compares each namespace's counters with all events in the namespace */
 
 #define BY_COUNTER                                                                                 \
 	(LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION) |                  \
 	 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_IFNAME))
-#define CHECKED "host" /* scope of all these counters, the namespace is in `inum` */
+#define CHECKED "host" /* scope of all these counters. The namespace is in `inum` */
 
 static bool is_checked(const struct counter *it)
 {
@@ -410,7 +412,7 @@ static bool is_checked(const struct counter *it)
 	       !strcmp(it->name, "TcpExt:TCPReqQFullDrop");
 }
 
-/* Returns the increase of a counter since the start. */
+/* Returns a counter's increase since the start. */
 static uint64_t moved_in(const struct space *x, const char *name)
 {
 	uint64_t before = 0, after = 0;
@@ -421,7 +423,7 @@ static uint64_t moved_in(const struct space *x, const char *name)
 	return counter_moved(before, after);
 }
 
-/* Reads the loss counters of a namespace, about one counter in seven. */
+/* Reads a namespace's loss counters, about one counter in seven. */
 static int read_space(struct counters *c, const struct netns *ns, unsigned what)
 {
 	const struct counters_scope scope = {.role = CHECKED, .ns = ns, .what = what};
@@ -456,7 +458,7 @@ static struct space *space_of(struct sources *s, uint32_t inum, uint64_t cookie)
 	return x;
 }
 
-/* Compares one namespace. Namespaces without readable counters are skipped, because a namespace may
+/* Compares one namespace. Skips namespaces whose counters cannot be read, because a namespace may
  * vanish at any time. */
 static void check_space(struct sources *s, uint32_t inum, const struct netns *ns, unsigned what)
 {
@@ -497,9 +499,9 @@ static void sample_spaces(struct sources *s)
 }
 
 /*
- * Returns the packets in a listener's own counter that were refused without an event. sk_drops of a
- * listener also counts segments that have an event, such as segments with a wrong MD5 signature.
- * ListenDrops of its namespace does not count them.
+ * Returns how many packets in a listener's own counter were refused without an event. A listener's
+ * sk_drops also counts segments that have an event, such as segments with a wrong MD5 signature.
+ * ListenDrops in its namespace does not count those.
  */
 static uint64_t refused(struct sources *s, struct silent *x, uint64_t rest, const char **note)
 {
@@ -530,10 +532,10 @@ static void collect_silent(struct sources *s, struct live *l)
 {
 	struct silent *x;
 
-	/* if counters of namespaces were read, their losses that no row contains are reported as
-	 * losses without an event */
+	/* if namespace counters were read, losses that they show and that no row contains are
+	 * reported as losses without an event */
 	if (live_parts(l).last || s->checked_ns > s->walked_ns)
-		walk_silent(s); /* unread drops are reported next time */
+		walk_silent(s); /* drops that are not read yet are reported next time */
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++, x++) {
 		const struct watch_sock *sock = &x->last.sock;
@@ -574,7 +576,7 @@ static void add_cause(struct list *causes, const struct live_row *row, const cha
 	snprintf(c->named.netns, sizeof(c->named.netns), "%s", netns);
 }
 
-/* Sums all losses and suspected losses of the namespace by cause. */
+/* Sums all losses and suspected losses in the namespace by cause. */
 static void causes_in(const struct sources *s, uint32_t inum, struct list *causes)
 {
 	const struct silent *silent = s->silent.at;
@@ -640,7 +642,7 @@ static void check_events(struct sources *s, struct live *l, struct space *x)
 		const struct result_counter *row = &check.unexplained[i];
 		uint64_t excess = row->delta - row->expected_max;
 
-		/* drops missed by our program may explain the excess */
+		/* drops that our program missed may explain the excess */
 		if (excess > own.watch.recursion_misses)
 			show_space(s, l, x, row, excess - own.watch.recursion_misses);
 	}
@@ -650,7 +652,7 @@ static void check_events(struct sources *s, struct live *l, struct space *x)
 	list_free(&causes);
 }
 
-/* Counts events that counters also count, as callback. */
+/* Counts events that counters also count. Used as a callback. */
 static void note(void *arg, const struct watch_entry *e, const struct live_row *row)
 {
 	struct sources *s = arg;
@@ -660,13 +662,13 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 		struct silent *x = (struct silent *)s->silent.at + i;
 		const bool same = e->key.flags & WATCH_SOCKET && x->cookie == e->key.aux;
 
-		/* with sockets unknown, the event may belong to any socket */
+		/* without known sockets, the event may belong to any socket */
 		if (same || (!s->knows_sockets && row->stage == STAGE_SOCKET_FILTER &&
 			     x->last.sock.netns == row->netns))
 			x->events += row->counts.packets;
 		known |= same;
 	}
-	/* may be a listener: its counter is read after its events */
+	/* may be a listener, whose counter is read after its events */
 	if (s->walks && !known && e->key.flags & WATCH_SOCKET && s->silent.n < SILENT_MAX / 2 &&
 	    (row->stage == STAGE_TCP || row->stage == STAGE_SOCKET_FILTER))
 		*(struct silent *)list_add(&s->silent) =
@@ -674,7 +676,7 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 	table_add(&s->events, row, BY_COUNTER);
 }
 
-/* Returns the packets of a counter that have an event. */
+/* Returns how many of a counter's packets have an event. */
 static uint64_t repeated(const struct sources *s, const struct counted *c)
 {
 	uint64_t sum = 0;
@@ -716,9 +718,9 @@ static void collect_counter(const struct sources *s, struct live *l, struct coun
 	add_row(s, l, &loss);
 }
 
-/* All of them */
+/* All sources */
 
-/* Opens the namespace of `spec`. Close it with leave(). */
+/* Opens the namespace in `spec`. Close it with leave(). */
 static void enter(struct sources *s)
 {
 	s->rates.gone = s->spec.netns && live_netns_again(s->live, &s->ns);
@@ -736,11 +738,11 @@ static int start(void *arg, struct error *err)
 	int rc = s->losses ? xdplosses_attach(s->losses, &parts.places, err) : 0;
 	struct silent *x;
 
-	if (s->walks) /* reset if its BPF programs cannot be loaded */
+	if (s->walks) /* reset if the BPF programs cannot be loaded */
 		s->walks = !walk_silent(s);
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++)
-		x[i].base = x[i].drops; /* drops before the start do not count */
+		x[i].base = x[i].drops; /* drops before the start are not counted */
 	enter(s);
 	if (s->checks || s->walks)
 		sample_spaces(s);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Losses without a kfree_skb event, as a source of the collector: drops by XDP itself, counters of
- * interfaces and sockets and, if all drops are observed, counters of network namespaces (SNMP) and
- * of the host (softnet, neighbour tables). If a counter also counts packets that have an event,
- * these events are subtracted. Counters are read before events, so the result is a lower bound
- * while packets are in transit.
+ * Losses that have no kfree_skb event, as a source for the collector. These are drops by XDP
+ * itself, counters of interfaces and sockets and, if all drops are observed, counters of network
+ * namespaces (SNMP) and of the host (softnet, neighbour tables). If a counter also counts packets
+ * that have an event, those events are subtracted. Counters are read before events, so the result
+ * is a lower bound while packets are in transit.
  */
 #ifndef PKTLEDGER_MONITOR_SOURCES_H
 #define PKTLEDGER_MONITOR_SOURCES_H
@@ -14,17 +14,18 @@
 #include "monitor/live.h"
 
 /*
- * Rates of the counters along the path, sample by sample: every interface and queue, driver losses,
- * AF_XDP sockets, queueing disciplines, SNMP and softnet. Shows the numbers of `sar -n DEV`,
- * `nstat`, `ethtool -S`, `tc -s` and softnet_stat at one moment. Counters missing on this host are
- * left out.
+ * Rates of the counters along the path, from one sample to the next, for every interface and queue,
+ * driver losses, AF_XDP sockets, queueing disciplines, SNMP and softnet. They are the numbers that
+ * `sar -n DEV`, `nstat`, `ethtool -S`, `tc -s` and softnet_stat show, taken at the same moment.
+ * Counters that this host does not have are left out.
  *
  * All results cover the time between the last two samples and are valid until the next sample.
- * After a counter reset (device reset, changed queues) the result is a lower bound.
+ * After a counter was reset (device reset, changed queues), the result is a lower bound.
  */
 struct rates {
-	const char *netns;   /* name of the namespace, "" for the caller's namespace */
-	uint64_t interval;   /* ns between the last two samples, 0: first sample, no rates yet */
+	const char *netns;   /* the namespace's name, "" for the caller's namespace */
+	uint64_t interval;   /* ns between the last two samples, 0: first sample, so there are no
+			      * rates yet */
 	struct list devices; /* struct rates_device */
 	struct list queues;  /* struct rates_queue */
 	struct list losses;  /* struct rates_loss */
@@ -33,43 +34,43 @@ struct rates {
 	 * namespaces. */
 	struct counters deltas;
 
-	/* Private, state of the last sample */
-	const struct netns *ns; /* borrowed; NULL: the calling thread's */
+	/* Private state of the last sample */
+	const struct netns *ns; /* borrowed, NULL: the calling thread's namespace */
 	uint32_t inum;
 	bool devices_only, gone; /* gone: the namespace no longer exists, so there are no rows */
 	uint64_t time;
 	struct counters counters;
 	struct xsk_info *xsk;
 	int xsk_n;
-	struct files *walk; /* fallback without sock_diag */
+	struct files *walk; /* used without sock_diag */
 	bool no_walk;
 };
 
 struct rates_device {
 	uint32_t netns;		 /* inode number */
-	struct link_info link;	 /* its statistics are increments, as counted by the interface:
-				    merged packets (LRO, GSO) count once */
-	struct link_qdisc qdisc; /* its drops are increments, its backlog is current */
+	struct link_info link;	 /* the statistics are increments, as the interface counts them:
+				  * a merged packet (LRO, GSO) counts once */
+	struct link_qdisc qdisc; /* the drops are increments, the backlog is the current value */
 	char driver[32];	 /* "" unknown */
 	bool up;
-	bool moved; /* any increment, levels do not count */
+	bool moved; /* any increment, but not levels */
 };
 
 struct rates_queue {
 	unsigned device; /* index in `devices` */
 	int queue;
-	struct rtnl_link_stats64 stats; /* only packets and bytes are set */
-	bool has_rx, has_tx;		/* the driver counts this direction */
+	struct rtnl_link_stats64 stats; /* only packets and bytes are filled in */
+	bool has_rx, has_tx;		/* the driver has a counter for this direction */
 	bool moved;
 };
 
-/* A driver counter of losses or of a cause of losses. */
+/* A driver counter for losses, or for something that causes losses. */
 struct rates_loss {
 	unsigned device;
 	struct nic_loss loss;
 };
 
-/* Losses of an AF_XDP socket as increments. */
+/* An AF_XDP socket's losses, as increments. */
 struct rates_xsk {
 	struct xsk_info moved;
 	const char *ifname; /* "" unknown */
@@ -82,22 +83,22 @@ void rates_close(struct rates *r);
 struct sources;
 
 /*
- * Opens the sources for the filters of `spec`, in its namespace or in the caller's namespace, and
- * adds them to `l` before its start. Sources add no rows if the spec filters by process, cgroup or
- * reason, since counters know neither sockets nor reasons. Sources that this host does not allow
- * are left out: see sources_gaps(). `counters`: collect all counters for sources_rates(), not only
- * the counters that rows need.
+ * Opens the sources for the filters in `spec`, in its namespace or in the caller's namespace, and
+ * adds them to `l` before `l` starts. Sources add no rows if the spec filters by process, cgroup or
+ * reason, because counters have no information about sockets or reasons. Sources that this host
+ * does not allow are left out, see sources_gaps(). `counters`: collect all counters for
+ * sources_rates(), not only those that rows need.
  */
 int sources_open(struct sources **s, const struct live_spec *spec, bool counters, struct live *l,
 		 struct error *err);
 
-/* Frees the sources. Call after closing the collector. NULL is allowed. */
+/* Frees the sources. Call this after closing the collector. NULL is allowed. */
 void sources_close(struct sources *s);
 
 /* Returns the counters sampled at the end of each interval, or NULL. */
 const struct rates *sources_rates(const struct sources *s);
 
-/* Returns one line for users about losses that cannot be observed here, with the reason, or "". */
+/* Returns a line that tells users which losses cannot be observed on this host and why, or "". */
 const char *sources_gaps(const struct sources *s);
 
 #endif

@@ -16,9 +16,11 @@
 #include "host/netdev.h"
 
 #define RULES_SHOWN   3
-#define SOURCES_NS    500000000 /* ns after the first loss, to wait for sources */
-#define START_NETNS   256	/* namespaces to read rules from before the first loss */
-#define START_READERS 16	/* namespaces to read sockets from before the first loss */
+#define SOURCES_NS    500000000 /* ns to wait for sources after the first loss */
+#define START_NETNS   256	/* number of namespaces whose rules are read before the first
+				 * loss */
+#define START_READERS 16	/* number of namespaces whose sockets are read before the first
+				 * loss */
 
 struct why {
 	struct live *live;
@@ -26,12 +28,12 @@ struct why {
 	struct readings *readings;
 	struct nftrules *rules;
 	struct list conntracks;	    /* struct conntrack_noted */
-	struct survey_bpf *sources; /* NULL: not needed yet, or not available */
-	uint64_t sources_ns;	    /* time of the request, 0: not requested yet */
+	struct survey_bpf *sources; /* NULL: not needed yet or not available */
+	uint64_t sources_ns;	    /* when they were requested, 0: not requested yet */
 	struct way_dnat dnat;
 	char tunnel[IF_NAMESIZE];
-	uint32_t netns, dnat_netns; /* namespace of a loss, namespace of the NAT that redirects to
-				       it */
+	uint32_t netns, dnat_netns; /* namespace of a loss, and namespace of the NAT that
+				     * redirects to it */
 
 	struct reading reading;
 	char reader[READING_TEXT], rules_text[1024], chain[2 * NFT_NAME + 16];
@@ -54,7 +56,7 @@ static struct reading_socket reading_id(const struct watch_sock *sock)
 }
 
 /*
- * Notes the firewall rules of a namespace, and the drops that no rule caused. `late`: the firewall
+ * Notes a namespace's firewall rules, and the drops that no rule caused. `late`: the firewall has
  * already dropped packets.
  */
 static void note_firewall(struct why *w, uint32_t inum, bool late)
@@ -85,8 +87,8 @@ static int start(void *arg, struct error *err)
 	return 0;
 }
 
-/* Returns true for stages where packets are lost because the receiving or accepting process is too
- * slow. */
+/* Returns true for stages at which packets are lost because the receiving or accepting process is
+ * too slow. */
 static bool is_reader_s(enum stage stage)
 {
 	return stage == STAGE_RCVBUF || stage == STAGE_TCP_RCVBUF || stage == STAGE_TCP_BACKLOG ||
@@ -153,7 +155,7 @@ __attribute__((format(printf, 3, 4))) static void add(char *buf, size_t size, co
 
 	va_start(args, fmt);
 	if (vsnprintf(buf + n, size - n, fmt, args) >= (int)(size - n))
-		buf[n] = '\0'; /* does not fit: append nothing */
+		buf[n] = '\0'; /* does not fit, so nothing is appended */
 	va_end(args);
 }
 
@@ -172,8 +174,8 @@ static bool same_chain(const struct nft_rule *a, const struct nft_rule *b)
 }
 
 /*
- * Adds the rules with moved counters, or the rules that may have dropped if no counter moved.
- * `events`: packets lost, as rules count them. Rules also count packets that EXPR excludes.
+ * Adds the rules whose counters moved or, if none moved, the rules that may have dropped packets.
+ * `events`: lost packets, counted as rules count them. Rules also count packets that EXPR excludes.
  */
 static void put_rules(struct why *w, const struct nft_result *result, uint64_t events,
 		      struct finding_facts *f)
@@ -240,8 +242,8 @@ static bool is_tap(const struct live_row *row)
 	return !strcmp(row->text[LIVE_SOCKET], "packet");
 }
 
-/* Returns the weight of a row. The cause of a full neighbour queue weighs more than the number of
- * drops. Copies for taps weigh nothing. */
+/* Returns a row's weight. The cause of a full neighbour queue outweighs its number of drops. Copies
+ * for taps have no weight. */
 static uint64_t weight(const struct live_row *row)
 {
 	if (is_tap(row))
@@ -251,7 +253,7 @@ static uint64_t weight(const struct live_row *row)
 		       : row->counts.packets;
 }
 
-/* Returns the largest row of a stage, which names the drop site. */
+/* Returns a stage's largest row, which names the drop site. */
 static const struct live_row *main_row(const struct live_table *t, enum stage stage,
 				       enum drop_class class)
 {
@@ -267,8 +269,8 @@ static const struct live_row *main_row(const struct live_table *t, enum stage st
 	return best;
 }
 
-/* Returns the row of multicast to a group without a member. It is not a loss, but explains missing
- * packets. */
+/* Returns the row for multicast to a group that has no member. It is not a loss, but it explains
+ * missing packets. */
 static const struct live_row *not_joined(const struct live_table *t)
 {
 	const struct live_row *v4 = main_row(t, STAGE_IP_ROUTE, CLASS_EXPECTED);
@@ -277,8 +279,8 @@ static const struct live_row *not_joined(const struct live_table *t)
 	return v4 || !v6 || strcmp(v6->text[LIVE_LOCATION], "ip6_mc_input") ? v4 : v6;
 }
 
-/* Adds the prefix that enters the namespace to commands, which are typed in the caller's namespace.
- * If no way to enter is known, the finding has no command. */
+/* Adds the prefix that enters the namespace to commands, because users type them in the caller's
+ * namespace. If there is no known way to enter, the finding has no command. */
 static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
 			const struct change *change)
 {
@@ -300,7 +302,7 @@ static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
 	netns_close(&ns);
 }
 
-/* Finds the NAT rule that redirects to a closed port. Any namespace may have it. */
+/* Finds the NAT rule that redirects packets to a closed port. It may be in any namespace. */
 static int find_dnat(void *arg, const struct netns *ns)
 {
 	struct why *w = arg;
@@ -312,7 +314,7 @@ static int find_dnat(void *arg, const struct netns *ns)
 	return 0;
 }
 
-/* Adds facts about the network path from the namespace of a loss. */
+/* Adds facts about the network path from the namespace in which a loss occurred. */
 static void look_around(const struct live *l, struct why *why, const struct live_row *row,
 			struct finding_facts *f)
 {
@@ -375,14 +377,17 @@ static void look_around(const struct live *l, struct why *why, const struct live
 	netns_close(&ns);
 }
 
-/* Describes the process that reads from the socket or accepts, if known. `why` may be NULL. */
+/*
+ * Describes the process that reads from the socket or accepts connections, if known. `why` may be
+ * NULL.
+ */
 static void describe_reader(struct why *why, uint64_t inode, struct finding_facts *f)
 {
 	if (why && !readings_get(why->readings, inode, &why->reading))
 		reading_describe(&why->reading, why->reader, f);
 }
 
-/* Returns the facts in a row. `known`: texts of the row, NULL: unknown. */
+/* Returns a row's facts. `known`: texts of the row, NULL: unknown. */
 static struct finding_facts facts_of(const struct live_row *row, const struct finding_facts *host,
 				     uint64_t lost)
 {
@@ -392,7 +397,7 @@ static struct finding_facts facts_of(const struct live_row *row, const struct fi
 	for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
 		known[i] = *row->text[i] ? row->text[i] : NULL;
 	f.lost = lost;
-	/* per datagram, like the rates, because a merged packet replaces many datagrams */
+	/* per datagram, like the rates, because a merged packet stands for many datagrams */
 	if (row->counts.packets)
 		f.truesize = row->counts.memory / row->counts.packets;
 	f.reason = known[LIVE_REASON];
@@ -428,18 +433,20 @@ static void advise_row(const struct live *l, struct why *why, struct live_summar
 	s->n_findings++;
 }
 
-/* A cause at a stage: the largest of the rows with the same place and the same advice. */
+/*
+ * A cause at a stage, which is the largest row among those with the same place and the same advice.
+ */
 struct cause_row {
 	const struct live_row *row;
-	const char *id; /* ID of the finding */
+	const char *id; /* the finding's ID */
 	uint64_t lost;
 };
 
-#define STAGE_CAUSES 4	/* causes per stage that get advice, largest first */
-#define STAGE_ROWS   64 /* rows per stage that are examined, largest first */
+#define STAGE_CAUSES 4	/* maximum number of causes per stage that get advice, largest first */
+#define STAGE_ROWS   64 /* maximum number of rows per stage that are examined, largest first */
 
-/* Compares places. Processes are not compared: the process of a socket may have changed, and a
- * process may have many sockets. */
+/* Compares places but not processes, because a socket's process may have changed and a process may
+ * have many sockets. */
 static bool is_same_place(const struct live_row *a, const struct live_row *b)
 {
 	static const enum live_field fields[] = {LIVE_HOOK, LIVE_NETNS, LIVE_SOCKET};
@@ -452,9 +459,7 @@ static bool is_same_place(const struct live_row *a, const struct live_row *b)
 	       !strcmp(a->text[LIVE_PROCESS], b->text[LIVE_PROCESS]);
 }
 
-/*
- * Adds a row to the causes of its stage. A cause with the highest weight explains all other rows.
- */
+/* Adds a row to its stage's causes. A cause with the highest weight explains all other rows. */
 static unsigned add_cause(struct cause_row *causes, unsigned n, const struct live_row *row,
 			  const struct finding_facts *host)
 {
@@ -510,8 +515,8 @@ static void advise_stage(const struct live *l, struct why *why, struct live_summ
 	}
 }
 
-/* Adds the findings. Different sockets, hooks or namespaces and causes with different advice are
- * separate findings. */
+/* Adds the findings. There are separate findings for different sockets, hooks or namespaces, and
+ * for causes with different advice. */
 static void advise(const struct live *l, struct why *why, struct live_summary *s)
 {
 	const unsigned by = LIVE_BY_DEFAULT;
@@ -537,7 +542,7 @@ void live_summarise(const struct live *l, struct why *why, const struct live_tab
 	advise(l, why, out);
 }
 
-/* Adds a finding of the TCP balance. `netns`: namespace, 0: unknown. */
+/* Adds a finding for the TCP balance. `netns`: namespace, 0: unknown. */
 static void advise_tcp(const struct live *l, struct live_summary *s, enum stage stage,
 		       const struct finding_facts *f, uint32_t netns)
 {
@@ -581,9 +586,9 @@ static void advise_listener(const struct live *l, struct why *why, struct live_s
 	advise_tcp(l, s, STAGE_TCP_LISTEN, &f, r->inum);
 }
 
-/* Fewer spurious retransmissions may be chance. */
+/* Fewer spurious retransmissions may be due to chance. */
 #define SPURIOUS       3
-#define SPURIOUS_SHARE 10 /* minimum 1 / SPURIOUS_SHARE of the retransmissions */
+#define SPURIOUS_SHARE 10 /* at least 1 / SPURIOUS_SHARE of the retransmissions */
 
 void live_advise_tcp(const struct live *l, struct why *why, struct live_summary *s)
 {
@@ -599,7 +604,10 @@ void live_advise_tcp(const struct live *l, struct why *why, struct live_summary 
 	struct finding_facts hole = {.flows = sum->large_only};
 	struct finding_facts reordered = {.lost = late, .again = sum->retransmitted};
 
-	/* also segments retransmitted or cut from a GSO packet, unless a router dropped them */
+	/*
+	 * includes segments that were retransmitted or cut from a GSO packet, unless a router
+	 * dropped them
+	 */
 	if (netns && s->tcp->flows[0].flow.netns == netns)
 		queue.lost += sum->lost_at[STAGE_QDISC];
 	if (queue.lost)

@@ -54,7 +54,7 @@ static bool has(unsigned by, unsigned field)
 	return by & LIVE_BIT(field);
 }
 
-/* Copies the texts of the fields that separate rows into one block. */
+/* Copies the texts of the fields that separate rows into a single block. */
 static void keep_texts(struct live_row *row, unsigned by)
 {
 	size_t size = 1;
@@ -73,7 +73,7 @@ static void keep_texts(struct live_row *row, unsigned by)
 }
 
 /*
- * Returns true if the namespace is only known by its number, which is used until its name is found.
+ * Returns true if the namespace is known only by its number, which is used until its name is found.
  */
 static bool is_unnamed(const struct live_row *row)
 {
@@ -83,7 +83,7 @@ static bool is_unnamed(const struct live_row *row)
 	return !strcmp(row->text[LIVE_NETNS], number);
 }
 
-/* Replaces the number of the namespace by its name. */
+/* Replaces the namespace's number with its name. */
 static void name_netns(struct live_row *into, const struct live_row *row)
 {
 	char *before = into->texts;
@@ -93,7 +93,7 @@ static void name_netns(struct live_row *into, const struct live_row *row)
 	free(before);
 }
 
-/* Returns FNV-1a over the texts of the fields in `by`, without the namespace, because its name may
+/* Returns FNV-1a over the texts of the fields in `by`, except the namespace, because its name may
  * change. */
 static unsigned hash(const struct live_row *row, unsigned by)
 {
@@ -121,7 +121,7 @@ static bool same(const struct live_row *a, const struct live_row *b, unsigned by
 	return true;
 }
 
-/* Returns the row's slot in the index, or the free slot for a new row. */
+/* Returns the row's slot in the index, or a free slot for a new row. */
 static unsigned *find(const struct live_table *t, const struct live_row *row, unsigned by)
 {
 	unsigned at = hash(row, by) & (t->slots - 1);
@@ -168,7 +168,9 @@ static void merge(struct live_row *into, const struct live_row *row)
 	live_counts_add(&into->counts, &row->counts);
 	if (row->burst.packets > into->burst.packets)
 		into->burst = row->burst;
-	/* Boyer-Moore majority vote: a cookie with more than half of all packets remains */
+	/*
+	 * Boyer-Moore majority vote, in which a cookie with more than half of all packets remains
+	 */
 	if (into->cookie == row->cookie) {
 		into->votes += packets;
 	} else if (into->votes >= packets) {
@@ -179,7 +181,7 @@ static void merge(struct live_row *into, const struct live_row *row)
 	}
 }
 
-/* Adds a row. Returns false if the row does not exist and the table is full. */
+/* Adds a row. Returns false if there is no such row and the table is full. */
 static bool add(struct live_table *t, const struct live_row *row, unsigned by, unsigned max)
 {
 	struct live_row *new;
@@ -233,7 +235,7 @@ static void add_others(struct live_table *t, const struct live_row *row, unsigne
 		add(t, &others, by & (LIVE_BY_STAGE | LIVE_BY_MANY), UINT32_MAX);
 }
 
-/* Returns true if the row can be merged into a row of "others". */
+/* Returns true if the row may be merged into a row of "others". */
 static bool is_of_many(const struct live_row *row)
 {
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
@@ -244,8 +246,8 @@ static bool is_of_many(const struct live_row *row)
 }
 
 /*
- * Merges the smaller half of the rows into "others", so the table has capacity for later losses. A
- * row with at least 2 / max of all packets is never merged. Returns false if no row can be merged.
+ * Merges the smaller half of the rows into "others", so that the table has room for later losses.
+ * Never merges a row with at least 2 / max of all packets. Returns false if no row can be merged.
  */
 static bool make_room(struct live_table *t, unsigned by)
 {
@@ -313,7 +315,7 @@ static int by_path(const void *x, const void *y)
 
 void table_sort(struct live_table *t, enum table_order order)
 {
-	if (!t->index) /* the table is empty and was never used */
+	if (!t->index) /* the table is empty and has never been used */
 		return;
 	qsort(t->rows, t->n, sizeof(*t->rows), order == TABLE_BY_PATH ? by_path : by_packets);
 	make_index(t);

@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "host/counters.h"
 
-#define SPACES	 256 /* maximum number of namespaces to read counters from */
+#define SPACES	 256 /* maximum number of namespaces whose counters are read */
 #define READINGS 10  /* attempts per namespace to read without a retransmission in between */
 
 const char *const tcp_verdict_names[TCP_VERDICTS] = {
@@ -28,7 +28,7 @@ const char *const tcp_kind_names[TCP_KINDS] = {"fast", "rto", "tlp", "syn", "syn
 const char *const tcp_why_names[TCP_WHYS] = {"late",	"open",	  "full",  "unseen",
 					     "no_sack", "inside", "interface"};
 
-/* Noun for fmt_many(), and the text after the number. */
+/* Noun for fmt_many(), and the text that follows the number. */
 static const struct {
 	const char *of, *text;
 } why_text[TCP_WHYS] = {
@@ -59,7 +59,7 @@ static const struct {
 #define OVERFLOWS "TcpExt:ListenOverflows"
 #define REFUSED	  "TcpExt:ListenDrops"
 
-/* Counters shown. The first COMPARED are compared with the events. */
+/* Counters that are shown. The first COMPARED of them are compared with the events. */
 static const char *const counter_names[] = {
 	"Tcp:RetransSegs",
 	"TcpExt:TCPRetransFail",
@@ -82,7 +82,8 @@ static const char *const counter_names[] = {
 struct space {
 	uint32_t netns;
 	struct counters counters;
-	struct tcp_counted counted[2]; /* events just before and after the counters were read */
+	struct tcp_counted counted[2]; /* events just before the counters were read and just
+					* after */
 };
 
 struct tcp_account {
@@ -92,14 +93,14 @@ struct tcp_account {
 	struct list begin, end; /* struct space */
 	struct list counters;
 	uint64_t began_ns, ended_ns;
-	uint64_t realtime_ns, ktime_ns; /* start of the account */
+	uint64_t realtime_ns, ktime_ns; /* when the account starts */
 	bool ended;
 	unsigned uncompared;
 	int rc;
 };
 
-/* Reads the counters of a namespace. `compared`: with the events, so counters and events must be
- * read at the same moment. */
+/* Reads a namespace's counters. `compared`: counters will be compared with the events, so both must
+ * be read at the same moment. */
 static void read_space(struct tcp_account *a, struct space *s, uint32_t netns, bool compared)
 {
 	struct counters_scope scope = {.role = SCOPE,
@@ -133,7 +134,7 @@ static void free_spaces(struct list *spaces)
 	list_free(spaces);
 }
 
-/* Reads the counters of all namespaces and replaces the previous readings. */
+/* Reads all namespaces' counters and replaces the previous readings. */
 static void read_spaces(struct tcp_account *a, struct list *spaces, bool compared)
 {
 	const uint32_t only = live_parts(a->live).netns;
@@ -157,7 +158,7 @@ static uint64_t counted(const struct space *s, unsigned which, unsigned i)
 	return i == 0 ? c->retrans : i == 1 ? c->failed : c->syn;
 }
 
-/* Adds a counter if it moved or if events moved. A namespace created later started at 0. */
+/* Adds a counter if it moved or if events did. In a namespace created later, it started at 0. */
 static void add_counter(struct tcp_account *a, const struct space *from, const struct space *to,
 			unsigned i)
 {
@@ -185,7 +186,7 @@ static void add_counter(struct tcp_account *a, const struct space *from, const s
 	*(struct tcp_counter *)list_add(&a->counters) = c;
 }
 
-/* Returns the increment of a counter, or UINT64_MAX if it could not be read at the end. */
+/* Returns a counter's increment, or UINT64_MAX if it could not be read at the end. */
 static uint64_t moved_in(const struct tcp_account *a, uint32_t netns, const char *name)
 {
 	const struct space *from = space_of(&a->begin, netns), *to = space_of(&a->end, netns);
@@ -198,8 +199,8 @@ static uint64_t moved_in(const struct tcp_account *a, uint32_t netns, const char
 	return counter_moved(before, after);
 }
 
-/* Reads the losses and errors counted by the interface, which may have no event. Returns false if
- * the interface does not exist. */
+/* Reads losses and errors that the interface counted, which may have no event. Returns false if the
+ * interface does not exist. */
 static bool device_losses(const struct list *s, uint32_t netns, uint32_t ifindex, char *name,
 			  uint64_t *losses)
 {
@@ -218,8 +219,8 @@ static bool device_losses(const struct list *s, uint32_t netns, uint32_t ifindex
 	return false;
 }
 
-/* Returns the interface's losses from begin to end. An interface created later started at 0.
- * UINT64_MAX: unknown, it may have lost any number. */
+/* Returns the interface's losses from start to end. The counters of an interface created later
+ * started at 0. UINT64_MAX: unknown, so the interface may have lost any number. */
 static uint64_t device_moved(const struct tcp_account *a, uint32_t netns, uint32_t ifindex,
 			     char *name)
 {
@@ -238,7 +239,7 @@ static int start(void *arg, struct error *err)
 	int rc = tcp_observer_attach(a->observer, &parts.places, err);
 
 	if (!rc)
-		rc = live_discard(a->live); /* the balance excludes earlier drops */
+		rc = live_discard(a->live); /* the balance does not include earlier drops */
 	if (rc)
 		return rc;
 	read_spaces(a, &a->begin, true);
@@ -318,7 +319,7 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 	return rc ? error_errno(err, STATUS_FAILED, rc, NULL, "the balance of TCP") : 0;
 }
 
-/* Adds the flow's downstream losses, unless its interface itself counts losses. */
+/* Adds the flow's downstream losses, unless the flow's interface counts losses itself. */
 static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struct tcp_flow *f)
 {
 	struct tcp_beyond new = {.segments = f->sum.beyond}, *at = NULL;
@@ -371,7 +372,7 @@ static uint64_t worth(const struct tcp_flow *f)
 	return f->sum.retransmitted + f->sum.returned + f->sum.received;
 }
 
-/* Inserts the flow into the list of shown flows, if it is among the largest. */
+/* Inserts the flow into the list of flows to show if it is one of the largest. */
 static void show_flow(struct tcp_balance *b, const struct tcp_flow *f)
 {
 	unsigned at = b->n_flows;
@@ -397,7 +398,7 @@ static void look_at_flow(void *arg, const struct tcp_flow *f)
 
 	if (f->sum.beyond)
 		add_beyond(x->a, x->b, f);
-	if (f->key.family) /* folded flows have no family */
+	if (f->key.family) /* flows that were folded together have no family */
 		show_flow(x->b, f);
 }
 
@@ -407,7 +408,7 @@ static bool read_stall(struct tcp_stall *s, const struct hist *h)
 	return h->count;
 }
 
-/* Reads the other results of the ledger. */
+/* Reads the ledger's other results. */
 static void read_ledger(const struct tcp_account *a, struct tcp_balance *b)
 {
 	const struct tcp_ledger *ledger = tcp_observer_ledger(a->observer);
@@ -449,8 +450,8 @@ static void add_listener(struct tcp_account *a, struct tcp_balance *b,
 {
 	struct tcp_refusing *r = &b->listeners[b->n_listeners];
 	const uint32_t netns = l->last.sock.netns;
-	/* sk_drops also counts segments that have an event, for example dropped by a filter or with
-	 * a wrong key */
+	/* sk_drops also counts segments that have an event, such as those that a filter dropped or
+	 * that have a wrong key */
 	const uint64_t refused = moved_in(a, netns, REFUSED);
 
 	if (!l->lost || !refused || b->n_listeners == TCP_LISTENERS)
@@ -527,7 +528,7 @@ void tcp_account_close(struct tcp_account *a)
 
 /* Sentences */
 
-/* Adds the counters that disagree with events, and accept queue overflows, which drop SYNs without
+/* Adds counters that disagree with the events, and accept queue overflows, which drop SYNs without
  * an event. */
 static void put_counters(struct json_object *list, const struct tcp_balance *b)
 {

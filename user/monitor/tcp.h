@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TCP balance of this host (`trace --balance` for TCP): runs the observer and its ledger
- * (drops/tcp.h) from start to end of the collector, and reads the kernel's own counters before and
- * after for comparison.
+ * This host's TCP balance (`trace --balance` for TCP). It runs the observer and its ledger
+ * (drops/tcp.h) from the start of the collector to its end, and reads the kernel's own counters
+ * before and after for comparison.
  */
 #ifndef PKTLEDGER_MONITOR_TCP_H
 #define PKTLEDGER_MONITOR_TCP_H
@@ -25,30 +25,31 @@ extern const char *const tcp_verdict_names[TCP_VERDICTS];
 extern const char *const tcp_kind_names[TCP_KINDS]; /* "fast", "rto" ... */
 extern const char *const tcp_why_names[TCP_WHYS];   /* "late", "open" ... */
 
-/* A counter of a namespace (all its sockets), compared with the events in that namespace. */
+/* A namespace's counter (for all its sockets), compared with the events in that namespace. */
 struct tcp_counter {
 	char netns[OWNER_NETNS];
-	const char *name;	/* name as in host/counters.h */
-	uint64_t delta, events; /* events: only if compared */
-	/* Segments retransmitted between reading the counter and reading the events: allowed
-	 * difference. */
+	const char *name;	/* same name as in host/counters.h */
+	uint64_t delta, events; /* events: only for counters that are compared */
+	/* Segments retransmitted between reading the counter and reading the events, which is the
+	 * allowed difference. */
 	uint64_t slack;
 	bool compared, agrees;
 };
 
-/* Segments lost, or possibly lost, downstream of an interface. */
+/* Segments that were lost, or may have been lost, downstream of an interface. */
 struct tcp_beyond {
 	char device[IF_NAMESIZE], netns[OWNER_NETNS];
 	uint64_t segments;
 };
 
-/* A listener that refused connections: its drop counter, and its accept queue at the end. */
+/* A listener that refused connections, with its drop counter and its accept queue at the end. */
 struct tcp_refusing {
 	char socket[SOCKET_TEXT], netns[OWNER_NETNS], process[32];
 	uint64_t lost, waiting, room;
 	uint64_t inode;
-	uint32_t inum;	/* inode number of netns */
-	bool half_open; /* accept queue not full: too many half-open connections, or no memory */
+	uint32_t inum;	/* inode number for netns */
+	bool half_open; /* the accept queue was not full, so there were too many half-open
+			 * connections, or no memory */
 };
 
 #define TCP_FLOWS_SHOWN 32
@@ -57,37 +58,38 @@ struct tcp_refusing {
 
 struct tcp_shown {
 	struct tcp_flow flow;
-	char netns[OWNER_NETNS]; /* namespace of the sender */
+	char netns[OWNER_NETNS]; /* the sender's namespace */
 };
 
-/* Result of the balance. Lists are valid until tcp_account_close(). */
+/* The result of the balance. Lists are valid until tcp_account_close(). */
 struct tcp_balance {
 	struct tcp_sum sum;
 	uint64_t window_ns, undecided;
-	bool so_far;	  /* filled by tcp_account_look() */
-	uint64_t pending; /* segments retransmitted but not decided yet, only if so_far */
-	/* ns, from a drop on this host to its retransmission (stall), and until the data arrived
+	bool so_far;	  /* filled in by tcp_account_look() */
+	uint64_t pending; /* segments that were retransmitted and are still undecided, only if
+			   * so_far */
+	/* ns from a drop on this host to its retransmission (stall), and until the data arrived
 	 * again from a remote sender (received_stall). */
 	struct tcp_stall {
 		uint64_t p50, p99, max;
 	} stall, received_stall;
 	bool has_stall, has_received_stall;
-	uint64_t fresh;	  /* new segments: data_segs_out minus all other kinds */
+	uint64_t fresh;	  /* new segments, which are data_segs_out minus all other kinds */
 	uint64_t refused; /* tcp_ledger_refused() */
 	uint64_t memory;  /* tcp_observer_bytes() */
-	uint64_t received_timed; /* number of sum.received_again with a known recovery time */
+	uint64_t received_timed; /* number of sum.received_again whose recovery time is known */
 	struct tcp_losses own;
 	uint64_t missed;      /* tcp_observer_missed() */
 	struct list counters; /* struct tcp_counter */
-	unsigned disagree;    /* counters of the list that disagree */
-	unsigned uncompared;  /* namespaces with unreadable counters */
+	unsigned disagree;    /* number of counters in the list that disagree */
+	unsigned uncompared;  /* number of namespaces whose counters could not be read */
 	struct tcp_beyond beyond[TCP_BEYOND_MAX];
 	unsigned n_beyond;
 	struct tcp_refusing listeners[TCP_LISTENERS];
 	unsigned n_listeners;
 	struct tcp_shown flows[TCP_FLOWS_SHOWN]; /* largest loss first */
 	unsigned n_flows;
-	uint64_t all_flows;	   /* number of flows, including flows not shown */
+	uint64_t all_flows;	   /* number of flows, including those that are not shown */
 	const struct trail *trail; /* NULL: no trail is kept */
 	uint64_t realtime_ns;	   /* CLOCK_REALTIME at the start of the window */
 	uint64_t began_ns;	   /* bpf_ktime_get_ns() at the start of the window */
@@ -95,36 +97,39 @@ struct tcp_balance {
 	enum tcp_verdict verdict;
 };
 
-/* Returns the basis of the verdict: a list of sentences without full stops, owned by the caller. */
+/*
+ * Returns the reasons for the verdict, as a list of sentences without full stops that the caller
+ * owns.
+ */
 struct json_object *tcp_balance_rests_on(const struct tcp_balance *b);
 
-/* Derives `balanced` and `verdict` from all other members. */
+/* Computes `balanced` and `verdict` from all other members. */
 void tcp_balance_judge(struct tcp_balance *b);
 
 struct tcp_account;
 
 /*
  * Loads the observer and adds it to the collector, which starts it. `expr`: TCP filter, borrowed.
- * `flows`: as for tcp_ledger_new(). `trail`: keep a trail. STATUS_USAGE: `expr` matches Ethernet
- * addresses. STATUS_UNABLE: kernel or capability.
+ * `flows`: same as for tcp_ledger_new(). `trail`: keep a trail. STATUS_USAGE: `expr` matches
+ * Ethernet addresses. STATUS_UNABLE: not possible with this kernel or these capabilities.
  */
 int tcp_account_open(struct tcp_account **a, const char *expr, unsigned flows, bool trail,
 		     struct live *l, struct error *err);
-void tcp_account_tick(struct tcp_account *a); /* to be called several times per second */
+void tcp_account_tick(struct tcp_account *a); /* call several times per second */
 
 /*
- * Reports the outcome so far of segments retransmitted at least TCP_LOOK_NS ago, as
- * tcp_ledger_look() does. By that time, a drop event and an acknowledgment have arrived. Fills the
- * sums, the flows and the missed events only. Returns 0 or -errno, -EALREADY after
+ * Reports the outcome so far for segments that were retransmitted at least TCP_LOOK_NS ago, as
+ * tcp_ledger_look() does. By then, any drop event and acknowledgment have arrived. Fills in only
+ * the sums, the flows and the missed events. Returns 0 or -errno, -EALREADY after
  * tcp_account_end().
  */
 #define TCP_LOOK_NS 5000000000ULL
 int tcp_account_look(struct tcp_account *a, struct tcp_balance *b);
 
-/* Takes the last readings. Call once. */
+/* Takes the last readings. Call this once. */
 int tcp_account_end(struct tcp_account *a, struct error *err);
 
-/* Fills `b`. Call after tcp_account_end(). */
+/* Fills `b`. Call this after tcp_account_end(). */
 void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b);
 void tcp_account_close(struct tcp_account *a); /* NULL is allowed */
 

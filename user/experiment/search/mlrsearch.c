@@ -11,19 +11,22 @@
 #include "base/mem.h"
 
 /*
- * The loads to try: steps 0 .. top, logarithmically even. The step is so small that each requested
- * width is a whole number of steps within 1 %.
+ * The loads to try are steps 0 .. top, evenly spaced on a logarithmic scale. A step is so small
+ * that each requested width is a whole number of steps to within 1 %.
  */
 struct mlr_grid {
 	double min, max;
-	int top; /* step of max, min is step 0 */
+	int top; /* step of the maximum, the minimum is step 0 */
 };
 
-/* Fraction of a width that its whole steps must cover, and where rounding must not decide. */
+/*
+ * Fraction of a width that its whole steps must cover, and the margin within which rounding must
+ * not decide.
+ */
 #define QUALITY_MIN 0.99
 #define QUALITY_MAX 0.999999
 
-/* Fits n relative widths. -ERANGE: too fine. */
+/* Fits a grid to n relative widths. Returns -ERANGE if it would be too fine. */
 static int mlr_grid_init(struct mlr_grid *g, double min, double max, const double *width, unsigned n)
 {
 	double range = log(max) - log(min), candidate = 1;
@@ -69,7 +72,7 @@ static int mlr_grid_step(const struct mlr_grid *g, double load)
 	if (load >= g->max)
 		return g->top;
 	step = (int)floor(log(load / g->min) / log(g->max / g->min) * g->top);
-	/* the logarithm may have a rounding error */
+	/* the logarithm may have been rounded */
 	while (step < g->top && mlr_grid_load(g, step + 1) <= load)
 		step++;
 	while (step > 0 && mlr_grid_load(g, step) > load)
@@ -85,8 +88,8 @@ static int mlr_grid_add(const struct mlr_grid *g, int a, int b)
 }
 
 /*
- * Divides an interval wider than `goal` steps: one part is a power of two times the goal, as even
- * as possible, with the smaller part below.
+ * Divides an interval that is wider than `goal` steps. One part is a power of two times the goal.
+ * The parts are as even as possible, and the smaller one is below.
  */
 static int mlr_grid_middle(int lower, int upper, int goal)
 {
@@ -96,30 +99,33 @@ static int mlr_grid_middle(int lower, int upper, int goal)
 		goal /= 2;
 	if (width == 2 * goal)
 		return lower + goal;
-	if (width < 2 * goal) /* goal is odd: this is the last division */
+	if (width < 2 * goal) /* the goal is odd, so this is the last division */
 		return lower + width / 2;
 	high = goal;
 	while (width - 2 * high > 2 * high)
 		high *= 2;
-	/* either this part below the rest, or the remainder after doubling it */
+	/* either this part below the rest, or what remains after doubling it */
 	low = width - 2 * high;
 	if ((int64_t)high * (width - high) > (int64_t)low * 2 * high)
 		low = high;
 	return lower + low;
 }
 
-/* Results per load: for each target, seconds of good and bad trials. */
+/* Results per load. For each target they are the seconds of good and bad trials. */
 
-/* A goal, or a coarser step on the way to it. */
+/* A goal, or a coarser step towards it. */
 struct mlr_target {
 	struct mlr_need need;
-	int width; /* steps of the grid */
+	int width; /* steps on the grid */
 	int expansion;
 };
 
-#define MLR_NONE (-1) /* no such bound, no load */
+#define MLR_NONE (-1) /* no such bound, or no load */
 
-/* Relevant bounds, as steps: the lowest proven too high, and the highest good step below it. */
+/*
+ * Relevant bounds, as steps. They are the lowest load proven too high, and the highest good load
+ * below it.
+ */
 struct mlr_relevant {
 	int lower, upper; /* or MLR_NONE */
 };
@@ -140,8 +146,8 @@ static void add_load(struct list *loads, const struct mlr_load *load)
 }
 
 /*
- * Appendix A of RFC 9971. Short trials cannot make a load a lower bound. Short high-loss trials make it
- * an upper bound if there are more than the short low-loss trials excuse.
+ * Appendix A of RFC 9971. Short trials cannot make a load a lower bound. Short high-loss trials
+ * make it an upper bound if there are more of them than the short low-loss trials excuse.
  */
 enum mlr_class mlr_classify(const struct mlr_load *trial, unsigned n, const struct mlr_need *need)
 {
@@ -184,7 +190,7 @@ double mlr_conditional_loss(const struct mlr_load *trial, unsigned n, const stru
 	return remaining > 0 ? 1 : loss;
 }
 
-/* Returns the number of consecutive trials from the i-th on with the same load. */
+/* Returns how many consecutive trials, starting with the i-th, have the same load. */
 static unsigned same_load(const struct list *loads, unsigned i)
 {
 	const struct mlr_load *at = loads->at;
@@ -230,24 +236,24 @@ static bool has_both(struct mlr_relevant r)
 
 /*
  * Chooses the next load for one goal. Proceeds from coarse targets to the goal itself, and starts
- * each target with the bounds found by the previous target.
+ * each target with the bounds that the previous target found.
  */
 struct mlr_selector {
 	struct mlr *m;
-	unsigned targets, current; /* the last target is the goal */
+	unsigned targets, current; /* the last target is the goal itself */
 	struct mlr_target target[MLR_TARGETS];
-	struct mlr_relevant initial; /* bounds of the previous target */
-	struct mlr_relevant bounds;  /* of the current target */
-	int next_width;		     /* for the next step outwards */
-	bool down, up; /* the last nominee is a step outwards from the upper, lower bound */
+	struct mlr_relevant initial; /* bounds that the previous target found */
+	struct mlr_relevant bounds;  /* bounds of the current target */
+	int next_width;		     /* width of the next step outwards */
+	bool down, up; /* the last nominee is a step outwards from the upper or lower bound */
 	bool done;
 };
 
-/* A step nominated by a selector. */
+/* A step that a selector nominates. */
 struct mlr_nominee {
 	int step; /* MLR_NONE: no nomination */
 	double trial_s;
-	int width; /* width that led to it */
+	int width; /* width from which it was computed */
 	struct mlr_selector *by;
 };
 
@@ -256,9 +262,9 @@ enum phase { AT_MAX, AT_RATE, AT_RATE_AGAIN, MAIN, OVER };
 struct mlr {
 	struct mlr_grid grid;
 	struct list loads; /* struct mlr_load */
-	int width;	   /* width that led to the previous trial */
+	int width;	   /* width from which the previous trial was computed */
 	enum phase phase;
-	struct mlr_target first; /* target of the initial trials: the strictest of all goals */
+	struct mlr_target first; /* target of the initial trials, the strictest of all goals */
 	int step[2];		 /* steps of the initial trials */
 	struct mlr_selector selector[MLR_GOALS];
 	unsigned goals;
@@ -272,8 +278,8 @@ static int max2(int a, int b)
 }
 
 /*
- * Limits a load to a useful distance from known bounds. An excluded end is already known, an
- * included end replaces loads close to it. Returns MLR_NONE if no useful load remains.
+ * Limits a load to a useful distance from known bounds. A load at an excluded end is already known,
+ * and an included end replaces loads close to it. Returns MLR_NONE if no useful load remains.
  */
 static int limit(const struct mlr_grid *grid, int step, int width, struct mlr_relevant known)
 {
@@ -299,7 +305,7 @@ static const struct mlr_target *target_of(const struct mlr_selector *s)
 	return &s->target[s->current];
 }
 
-/* Returns the next width outwards: the larger of the selector's and the shared width. */
+/* Returns the next width outwards, which is the larger of the selector's and the shared width. */
 static int reach(const struct mlr_selector *s)
 {
 	return max2(s->next_width, s->m->width);
@@ -322,14 +328,14 @@ static bool narrow(const struct mlr_selector *s)
 	return has_both(s->bounds) && s->bounds.upper - s->bounds.lower <= target_of(s)->width;
 }
 
-/* Returns whether the bounds already imply the result of a trial there. */
+/* Returns whether the bounds already imply what a trial there would find. */
 static bool not_worth(const struct mlr_selector *s, int step)
 {
 	return step == MLR_NONE || (s->bounds.lower != MLR_NONE && s->bounds.lower >= step) ||
 	       (s->bounds.upper != MLR_NONE && s->bounds.upper <= step) || narrow(s);
 }
 
-/* A load within the target's own width, so the next step outwards starts from there. */
+/* The load is within the target's own width, so the next step outwards starts from it. */
 static int take(struct mlr_selector *s, int step, int *width)
 {
 	if (not_worth(s, step))
@@ -358,7 +364,7 @@ static int step_from(const struct mlr_selector *s, bool down)
 	return limit(grid, step, target_of(s)->width, s->bounds);
 }
 
-/* Steps outwards from the known bound when the opposite bound is missing. */
+/* Steps outwards from the known bound if the opposite bound is missing. */
 static int extend(struct mlr_selector *s, bool down, int *width)
 {
 	int missing = down ? s->bounds.lower : s->bounds.upper;
@@ -375,8 +381,8 @@ static int extend(struct mlr_selector *s, bool down, int *width)
 }
 
 /*
- * Returns a step outwards if it is better than the middle: a bound from another goal's search may
- * be far away, while the previous target had a nearer bound.
+ * Returns a step outwards if it is better than the middle. A bound from another goal's search may
+ * be far away, while the previous target had a nearer one.
  */
 static int step_out(struct mlr_selector *s, int middle, bool down)
 {
@@ -410,13 +416,13 @@ static int bisect(struct mlr_selector *s, int *width)
 	return middle;
 }
 
-/* Starts a target from the results of the previous target. */
+/* Starts a target with the previous target's results. */
 static void begin_target(struct mlr_selector *s)
 {
 	set_reach(s, has_both(s->initial) ? s->initial.upper - s->initial.lower : 0);
 }
 
-/* Returns the selector's nomination, with MLR_NONE if the search is finished. */
+/* Returns the selector's nomination, or MLR_NONE as its step if the search is finished. */
 static struct mlr_nominee nominate(struct mlr_selector *s)
 {
 	int width = 0, step;
@@ -446,8 +452,8 @@ static struct mlr_nominee nominate(struct mlr_selector *s)
 }
 
 /*
- * Targets before the goal have twice the next target's width, and duration sums evenly spaced in
- * the logarithm between the goal's sum and a single short trial.
+ * Targets before the goal have twice the width of the next target. Their duration sums are evenly
+ * spaced on a logarithmic scale between the goal's sum and a single short trial.
  */
 static void init_selector(struct mlr_selector *s, struct mlr *m, const struct mlr_goal *goal)
 {
@@ -532,7 +538,7 @@ void mlr_free(struct mlr *m)
 	free(m);
 }
 
-/* Prefers lower loads: their results also apply to higher loads. */
+/* Prefers lower loads, because their results also apply to higher loads. */
 static bool is_better(const struct mlr_nominee *a, const struct mlr_nominee *than)
 {
 	if (a->step == MLR_NONE || than->step == MLR_NONE)
@@ -557,12 +563,14 @@ static void begin_main(struct mlr *m)
 	}
 }
 
-/* Plans the first trials: at the highest load, at its throughput, and near that again. */
+/*
+ * Plans the first trials: at the highest load, at the throughput found there, and near that again.
+ */
 static void after_initial(struct mlr *m, int step, double loss)
 {
 	double allowed = m->first.need.loss_ratio;
 	struct mlr_relevant known = {MLR_NONE, step};
-	/* throughput as the offered load, with the allowed loss added */
+	/* the throughput as an offered load, with the allowed loss added */
 	int next = mlr_grid_step(&m->grid,
 				 mlr_grid_load(&m->grid, step) * (1 - loss) * (1 / (1 - allowed)));
 

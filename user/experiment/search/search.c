@@ -12,33 +12,37 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define LATE_SHARE   0.01    /* a trial may take this much longer than intended, */
-#define LATE_NS	     5000000 /* plus this many ns: scheduler hiccups */
+#define LATE_SHARE   0.01    /* a trial may take this many times longer than intended, */
+#define LATE_NS	     5000000 /* plus this many ns for scheduler hiccups */
 #define LATE_AGAIN   2	     /* maximum repetitions of a trial because this host was late */
-#define HELD_SHARE   0.1     /* waiting for this fraction of the time means held back, not slow */
+#define HELD_SHARE   0.1     /* a sender that waits for this fraction of the time is held back,
+			      * not slow */
 #define SAME_RATE    1e-9
-#define WARMUPS	     5	  /* trials to measure the generator */
-#define UNSTEADY     0.1  /* a run this much slower than the fastest hit a slow moment */
-#define HEADROOM     0.03 /* fraction of this host's rate reserved to catch up after a hiccup */
+#define WARMUPS	     5	  /* trials that measure the generator */
+#define UNSTEADY     0.1  /* a run this much slower than the fastest one hit a slow moment */
+#define HEADROOM     0.03 /* fraction of this host's rate kept in reserve to catch up after a
+			   * hiccup */
 #define NOISE	     3	  /* minimum number of trials, */
 #define NOISE_SHARE  0.25 /* and fraction of trials that lost up to a rate, and that held above
-			   * it: noise, */
-#define CLEARLY	     4	  /* if this many widths are between them */
+			   * it, which counts as noise */
+#define CLEARLY	     4	  /* if at least this many widths are between them */
 
 struct hunt {
 	const struct search *s;
 	struct found *found;
 	const struct result *last;
 	struct mlr *mlr;	      /* NULL: not started */
-	struct list log;	      /* struct found_trial: of the search, without the warm-up */
+	struct list log;	      /* struct found_trial: trials of the search, without the
+				       * warm-up */
 	uint64_t start_ns;
 };
 
 /*
- * Judges a trial: counts lost packets, and packets not sent within the planned time. A late sender
- * has sent at a lower rate. Scheduler hiccups are ignored, but a full queue counts even if it was
- * short: the sender waited for room in its send buffer or ring and was late because of it. The path
- * after that queue takes no more packets, however fast this host generates.
+ * Decides a trial's loss from lost packets and packets not sent within the planned time. A late
+ * sender has sent at a lower rate. Scheduler hiccups are ignored, but a full queue counts even if
+ * it was full only briefly, because the sender waited for room in its send buffer or ring and was
+ * late for that reason. The path after that queue accepts no more packets, however fast this host
+ * generates them.
  */
 static void judge(struct found_trial *t, const struct result *res, unsigned threads)
 {
@@ -59,7 +63,9 @@ static void judge(struct found_trial *t, const struct result *res, unsigned thre
 		t->dropped[stage] = res->stage[stage].packets;
 }
 
-/* Returns whether no further trial is allowed: a search that still needs trials is unfinished. */
+/*
+ * Returns whether no further trial is allowed. A search that still needs trials is then unfinished.
+ */
 static bool is_over(struct hunt *h)
 {
 	const struct search *s = h->s;
@@ -71,13 +77,15 @@ static bool is_over(struct hunt *h)
 	return h->found->out_of_trials || h->found->out_of_time;
 }
 
-/* Returns whether this host missed the rate without packet loss: no statement about the path. */
+/*
+ * Returns whether this host missed the rate without packet loss, which says nothing about the path.
+ */
 static bool is_late(const struct hunt *h, const struct found_trial *t)
 {
 	return t->unsent && !t->held_back && h->last->delivered == h->last->sent;
 }
 
-/* Runs one trial. `t`: input as intended, output as measured. */
+/* Runs one trial. `t` contains the intended values on entry and the measured values on return. */
 static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial *t,
 		     struct error *err)
 {
@@ -109,8 +117,8 @@ static const char *who_limits(const struct found *f)
 }
 
 /*
- * Runs several trials at the maximum rate, to measure the generator's limit: the median of the
- * sent rates, without slow moments of this host. `t`: the fastest.
+ * Runs several trials at the maximum rate to measure the generator's limit, which is the median of
+ * the sent rates without this host's slow moments. `t`: the fastest trial.
  */
 static int warm_up(struct hunt *h, struct found_trial *t, struct error *err)
 {
@@ -149,10 +157,7 @@ static int warm_up(struct hunt *h, struct found_trial *t, struct error *err)
 	return 0;
 }
 
-/*
- * Measures the generator's limit, so that packets that were never sent are not attributed to the
- * path.
- */
+/* Measures the generator's limit, so that packets it never sent are not blamed on the path. */
 static int find_limits(struct hunt *h, struct error *err)
 {
 	const struct search *s = h->s;
@@ -203,7 +208,7 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 		return error_usage(err, "longer trials, or a higher --min-rate",
 				   "at %.3g packets/s a trial of %.3g s sends nothing", pps,
 				   time_s);
-	/* a rate that is late repeatedly is beyond the generator */
+	/* the generator cannot reach a rate at which it is late repeatedly */
 	do
 		rc = run_trial(h, &rate, &t, err);
 	while (!rc && is_late(h, &t) && late++ < LATE_AGAIN && !is_over(h));
@@ -213,7 +218,7 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 	return rc;
 }
 
-/* Counts trials between two rates, and trials that lost more than allowed. */
+/* Counts the trials between two rates, and those that lost more than allowed. */
 static void count_trials(const struct hunt *h, double from, double to, struct found_rate *rate)
 {
 	const struct found_trial *log = h->log.at;
@@ -234,7 +239,7 @@ static bool too_many(unsigned n, unsigned all)
 
 /*
  * Returns whether too many trials lost up to a rate, and too many held clearly above it. Near the
- * highest rate that holds, some trials lose on any path without a sharp edge.
+ * highest rate that holds, some trials lose packets on any path without a sharp limit.
  */
 static bool is_noise(const struct hunt *h, const struct mlr_goal *g)
 {
@@ -254,7 +259,7 @@ static bool is_noise(const struct hunt *h, const struct mlr_goal *g)
 	return noise;
 }
 
-/* Searches until all goals are met, or the trials are noise or too many. */
+/* Searches until all goals are met, or until there are too many trials or they are only noise. */
 static int search_all(struct hunt *h, struct error *err)
 {
 	struct found *f = h->found;
@@ -272,7 +277,7 @@ static int search_all(struct hunt *h, struct error *err)
 	return rc;
 }
 
-/* Finds the stage with the most losses in the trials at a rate that lost more than allowed. */
+/* Finds the stage with the most losses in trials at a rate that lost more than allowed. */
 static void find_culprit(const struct hunt *h, double pps, double allowed, struct found_rate *rate)
 {
 	uint64_t dropped[STAGE_COUNT] = {}, unsent = 0, held_back = 0, most = 0;
@@ -300,7 +305,7 @@ static void find_culprit(const struct hunt *h, double pps, double allowed, struc
 		rate->limit = FOUND_LIMIT_PATH;
 }
 
-/* Takes the bounds of a goal, or of its finest trials if the search ended before. */
+/* Takes a goal's bounds, or those of its finest trials if the search ended early. */
 static void take_goal(const struct hunt *h, unsigned goal, struct found_rate *rate)
 {
 	*rate = (struct found_rate){.name = h->s->name[goal],
@@ -341,7 +346,7 @@ static void take_bounds(const struct hunt *h)
 	}
 }
 
-/* Reports the throughput at the highest load: minimum, maximum and median of its trials. */
+/* Reports the throughput at the highest load as the minimum, maximum and median of its trials. */
 static void take_mrr(const struct hunt *h)
 {
 	struct found_rate *mrr = &h->found->mrr;
