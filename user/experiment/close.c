@@ -93,7 +93,7 @@ static void name_given_up(struct site *s)
 	if (!given_up.raw.index)
 		return;
 	given_up.raw.index = TRACE_CAUSE_GIVEN_UP;
-	given_up.raw.count = (struct trace_count){}; /* its events belong to the original cause */
+	given_up.raw.count = (struct trace_count){}; /* the original cause keeps its events */
 	given_up.named.given_up = true;
 	ledger_add(&s->ledger, &given_up);
 }
@@ -197,7 +197,7 @@ bool site_caught_up(const struct site *s)
 void site_status(const struct site *s, struct site_status *st)
 {
 	bool reads = s->receiver && s->fx.reader != READER_NEVER && !s->stopped;
-	/* the interfaces used for sending on this host */
+	/* interfaces used for sending on this host */
 	const struct lab_port *port[] = {
 		&s->lab.tx, lab_middle(s->lab.topology) ? &s->lab.router_rx : &s->lab.router_tx};
 	const unsigned ports = s->sender && s->lab.tx.ifindex ? lab_ports(&s->lab) : 0;
@@ -356,7 +356,7 @@ static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 		return;
 	if (sender_done(s->sender)) {
 		sender_stats(s->sender, &st);
-		if (st.uncompleted) /* it is not known which ones */
+		if (st.uncompleted) /* their numbers are not known */
 			return;
 	}
 	for (uint64_t number = f->tail[slot]; number < upto; number++) {
@@ -480,7 +480,7 @@ void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
 static void end_receiver(const struct site *s, struct result *res)
 {
 	const struct sink_sums *sums = &s->sink.sums;
-	struct gaps gaps = res->arrivals.gaps; /* of the outcomes */
+	struct gaps gaps = res->arrivals.gaps; /* gaps derived from outcomes */
 	uint64_t ns = sums->last_ns - sums->first_ns;
 
 	res->duplicated = sums->duplicated;

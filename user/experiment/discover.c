@@ -29,8 +29,7 @@ struct discovery {
 		uint64_t first;	    /* numbers below were not examined */
 		uint64_t delivered; /* how many of these were delivered */
 		uint64_t missing;   /* the current run of undelivered numbers */
-		uint64_t next;	    /* one more than the highest recorded number at the last
-				     * check */
+		uint64_t next;	    /* highest recorded number at the last check, plus 1 */
 		bool blind; /* some received numbers were not recorded, up to the first recorded
 			     * number */
 	} at[TRACE_STREAMS];
@@ -101,8 +100,8 @@ static void note(struct discovery *d, struct discovered *s, bool arrived, uint64
 }
 
 /*
- * Resolves numbers that left the window, at most one window's worth. Counts and clears arrivals, or
- * all records for these numbers.
+ * Resolves numbers that left the window, at most as many as the window holds. Counts and clears
+ * arrivals, or all records for these numbers.
  */
 static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
 		   uint64_t upto)
@@ -155,7 +154,7 @@ static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint6
 /*
  * Skips a gap larger than the window and continues at the stream's current position. Admits no new
  * numbers until all records in the window are resolved, because new numbers would be mistaken for
- * old ones.
+ * earlier numbers.
  */
 static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t ahead)
 {
@@ -183,7 +182,7 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	sink_streams_set_tail(t, i, to);
 }
 
-/* Returns one more than the highest number with any record. Dropped packets count too. */
+/* Returns the highest number with any record, plus 1. Dropped packets count, too. */
 static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 {
 	uint64_t next = receiver_next(d->site->receiver, i);

@@ -170,8 +170,8 @@ static void report_range(void *arg, const struct range *x)
 }
 
 /*
- * Folds numbers (from 0) whose outcomes are known. Each site folds its numbers, then the results
- * are joined.
+ * Folds numbers (from 0) with known outcomes. Each site folds its numbers, then the results are
+ * joined.
  */
 static void fold(struct run *r, const uint64_t *upto)
 {
@@ -446,7 +446,7 @@ static void name_queues(const struct run *r, const struct site_status *here, str
 	}
 }
 
-/* Returns the limit that the sender hit, or NULL if it did what was requested. */
+/* Returns the limit that the sender hit, or NULL if it met the request. */
 static const char *bound_of(const struct run *r, const struct result *res)
 {
 	const struct run_spec *spec = &r->spec;

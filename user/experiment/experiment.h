@@ -42,8 +42,8 @@ struct run_spec {
 	uint64_t settle_ns;	 /* ns, limit for closing the ledger, 0: as long as losses on
 				  * this host need */
 	uint64_t interval_ns;	 /* ns between calls of on_interval */
-	unsigned vlan, tos, ttl; /* vlan 0: untagged, ttl 0: the default. With frames, only for a
-				  * shape */
+	unsigned vlan, tos, ttl; /* 0: no VLAN tag, TOS 0, the default TTL. With frames, only for
+				  * a shape */
 	bool shaped;		 /* `shape` sets packets and times, otherwise packets are alike
 				  * and evenly spaced */
 	struct shape shape;
@@ -85,7 +85,7 @@ struct experiment_interval {
 	uint64_t time_ns;		       /* ns since the first packet */
 	uint64_t sent, delivered, dropped;     /* since the first packet */
 	uint64_t tx_cpu_ns, rx_cpu_ns;	       /* so far, both ends */
-	uint64_t memory_bytes;		       /* of the process */
+	uint64_t memory_bytes;		       /* memory use of the process */
 	bool settling;			       /* sending has ended and the ledger is being
 						* closed */
 	struct trace_count stage[STAGE_COUNT]; /* packet ends seen since the first packet */
@@ -106,7 +106,7 @@ struct experiment_view {
 	 * Reports a range of a stream's numbers (from 0). The stream is named as in the header.
 	 * cause is NULL unless the packets were dropped. There are outcomes in addition to
 	 * outcome_name(): "left" for a single sender means that the packet left this host. For
-	 * discovered streams, whose numbers are as in the sequence header, "came" means seen only
+	 * discovered streams, which are numbered as in the sequence header, "came" means seen only
 	 * here, and "unknown" means that it may have arrived without a record. Numbers that did not
 	 * arrive are not reported.
 	 */

@@ -20,7 +20,7 @@
  *	        time  ->  time {tai_ns}
  *
  * Any answer may be error {message, hint, status} instead. Only a TCP control connection shows
- * addresses. For others, see struct peer_probe. Sums cover the numbers of the plan, which the
+ * addresses. Without TCP, see struct peer_probe. Sums cover the numbers of the plan, which the
  * client chooses. base/record.h describes the tables of members.
  */
 #ifndef PKTLEDGER_EXPERIMENT_MSG_H
@@ -37,9 +37,9 @@
 #include "ledger/join.h"
 
 /*
- * Outcomes of consecutive numbers in a stream, as text that fits on one line between two hosts.
- * Each run of the same outcome is a hexadecimal word, which consists of the count of numbers, 8
- * bits of detail as in struct range, and 8 bits of enum outcome.
+ * Outcomes of consecutive numbers in a stream, as text that fits on a single line between two
+ * hosts. Each run of the same outcome is a hexadecimal word, which consists of the count of
+ * numbers, 8 bits of detail as in struct range, and 8 bits of enum outcome.
  */
 #define RUNS_TEXT 49152 /* bytes in a text, including its NUL */
 #define RUN_TEXT  18	/* maximum bytes in a word, with the blank before it and the NUL */
@@ -65,7 +65,7 @@ int runs_put(struct runs *r, const struct range *run);
 bool runs_next(const char **at, struct range *run);
 
 #define PEER_PROTOCOL 6
-#define PEER_NICE_0   20 /* nice value if none was requested */
+#define PEER_NICE_0   20 /* nice value that means "not requested" */
 
 #define PEER_BUFFER_MAX (INT32_MAX / 2) /* bytes requested, which the kernel doubles */
 

@@ -386,7 +386,7 @@ static uint64_t take_delays(struct delays *sum, struct result_latency *latency)
 	return sum->delivered ? (uint64_t)(sum->jitter / (double)sum->delivered) : 0;
 }
 
-/* Sums lines[0] and all other lines of the same flow, and sets those lines to NULL. */
+/* Adds all lines of the same flow to lines[0], and sets these lines to NULL. */
 static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsigned n,
 		      const struct sink_streams *streams)
 {

@@ -35,14 +35,14 @@ void receiver_pass(const struct receiver *r);
  * receiver_caught_up() returns whether the threads have read all packets that were waiting at
  * receiver_mark(). Each thread must since have found its queue empty, or received a number of this
  * run that was sent later than `later`, the first unsent number in each stream (as in the sequence
- * header). Only one caller may use these functions.
+ * header). Only for a single caller.
  */
 void receiver_mark(struct receiver *r, const uint64_t *later);
 bool receiver_caught_up(const struct receiver *r);
 
 /*
- * Returns one more than the highest number received in a stream, or 0. May be called while the
- * threads run.
+ * Returns the highest number received in a stream, plus 1, or 0. May be called while the threads
+ * run.
  */
 uint64_t receiver_next(const struct receiver *r, unsigned stream);
 

@@ -74,7 +74,7 @@ struct remote {
 };
 
 /*
- * Plans the local end of an experiment with another host by filling `local`, whose strings are in
+ * Plans the local end of an experiment with another host by filling `local`, with its strings in
  * `device`. If the control connection does not show addresses, both hosts first discover each
  * other's address with probes. Without a reply, --reverse is impossible and returns STATUS_FAILED.
  * Call it before the data port is used.

@@ -156,7 +156,7 @@ static struct worker *prepare(void *of, unsigned t)
 		.slot = (uint16_t)t,
 		.base = cfg->outcomes->base,
 		.next = cfg->outcomes->base,
-		/* the first threads get one extra */
+		/* the first threads get an extra number */
 		.limit = cfg->count == UINT64_MAX
 				 ? UINT64_MAX
 				 : cfg->count / cfg->threads + (t < cfg->count % cfg->threads),

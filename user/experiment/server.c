@@ -46,8 +46,8 @@ struct caller {
 	int probe_fd; /* -1: the client sends no probes */
 	struct peer_probe probe;
 	uint64_t heard_ns; /* time of the greeting or of the last message */
-	uint64_t rests_ns; /* time since which the client could have had an experiment but had
-			    * none */
+	uint64_t rests_ns; /* time since which the client could have had an experiment but did
+			    * not */
 	struct peer_plan plan;
 	char device[IF_NAMESIZE]; /* interface towards the client, "" if unknown */
 	struct site *site;	  /* NULL when no experiment is running */

@@ -14,12 +14,12 @@
 #define WINDOW_MARKS 128
 
 /*
- * The window of a run whose numbers do not all fit in memory, because it is endless or very long.
+ * The window of a run with too many numbers to fit in memory, because it is endless or very long.
  * Numbers older than the --settle time leave the window, and their slots are reused. All functions
  * are pure except window_size().
  *
- * A very late caller was suspended, for example in a paused virtual machine, and probably so were
- * the packets that have to be resolved. That time does not count.
+ * If a caller is very late, it was suspended, for example in a paused virtual machine, and probably
+ * so were the packets that have to be resolved. That time does not count.
  */
 struct window {
 	unsigned streams;
@@ -61,7 +61,7 @@ bool window_is_due(const struct window *w, uint64_t now_ns);
 void window_note(struct window *w, uint64_t now_ns, const uint64_t *next);
 
 /*
- * Returns the positions of the streams whose --settle time is over, so that numbers below them
+ * Returns the streams' positions for which the --settle time is over, so that numbers below them
  * leave the window now. Returns NULL if no position is old enough. The result is valid until the
  * next window_note(). If this is called rarely, numbers may stay longer than necessary.
  */
@@ -71,8 +71,7 @@ const uint64_t *window_leaving(struct window *w);
 
 /*
  * Waits, after the last packet was sent, for every packet's outcome. Packets may be waiting where
- * no queue length is visible, such as in the ring of an interface whose NAPI thread gets no CPU
- * time.
+ * no queue length is visible, such as in an interface's ring if the NAPI thread gets no CPU time.
  */
 struct settling {
 	uint64_t most_ns;
@@ -93,9 +92,9 @@ struct settling {
 };
 
 /*
- * Returns when all outcomes are known, no new ones arrive or most_ns have passed. Also returns when
- * a signal arrived, with true, and then no new work should start. Time while suspended does not
- * count.
+ * Returns when all outcomes are known, when no new outcomes arrive or when most_ns have passed.
+ * Also returns after a signal. It then returns true, and no new work should start. Time while
+ * suspended does not count.
  */
 bool settle_wait(const struct settling *s);
 

@@ -170,7 +170,7 @@ struct site_status {
 };
 
 /*
- * Opens everything up to the sender, whose threads are then ready. Opens observers first, then
+ * Opens everything up to the sender, with its threads ready to send. Opens observers first, then
  * counters, then the sender, so that the ledger is complete. Packets are received from now on. Call
  * site_close() even on failure. A single-ended site that does not report outcomes continues without
  * a tracer, and `untraced` has the reason.
@@ -193,7 +193,8 @@ void site_start(struct site *s);
 void site_next(const struct site *s, uint64_t next[TRACE_STREAMS]);
 
 /*
- * Returns a stream's sent and refused packets, for a single-ended sender whose threads have ended.
+ * Returns a stream's sent and refused packets, for a single-ended sender after its threads have
+ * ended.
  */
 void site_count(struct site *s, unsigned slot, uint64_t *sent, uint64_t *refused);
 
@@ -210,8 +211,8 @@ void site_mark(const struct site *s, const uint64_t *later);
 bool site_caught_up(const struct site *s);
 
 /*
- * Returns whether every number has an outcome or is where no outcome can follow, if both ends are
- * here.
+ * Returns whether every number at both ends here has an outcome, or is at a place after which no
+ * outcome can follow.
  */
 bool site_is_complete(struct site *s);
 
@@ -238,7 +239,7 @@ int site_name(struct site *s);
 bool site_is_here(const struct site *s, const struct ledger_cause *c);
 
 /*
- * Assigns a separate cause to numbers below `upto` (as in the sequence header) whose datagrams
+ * Assigns a separate cause to numbers below `upto` (as in the sequence header) of datagrams that
  * reassembly dropped because fragments were missing. Called before folding at a single-ended
  * receiver. The missing fragments were lost before they reached this host.
  */

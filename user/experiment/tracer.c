@@ -40,8 +40,8 @@ static void find_ranges(struct tracer *t)
 }
 
 /*
- * Finds functions in which packets freed as consumed are losses. Only on request, because the
- * tracepoint is the busiest one. It reports its caller since Linux 6.3.
+ * Finds functions in which packets freed as consumed are losses. Only on request, because no
+ * tracepoint is busier. It reports its caller since Linux 6.3.
  */
 static int find_consumed(struct tracer *t, struct error *err)
 {

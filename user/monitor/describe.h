@@ -21,7 +21,7 @@
 struct describer {
 	const struct watch *watch;
 	struct owners *owners; /* NULL: do not look up owners */
-	unsigned by;	       /* fields to fill, the others may stay empty */
+	unsigned by;	       /* fields to fill, all other fields may stay empty */
 
 	struct cause_judge causes;
 	struct {
@@ -44,7 +44,7 @@ struct described {
 	char container[OWNER_CGROUP], pod[CONTAINER_POD + CONTAINER_K8S_NS];
 };
 
-/* Clears caches whose data may have changed since the last interval, such as interface names and
+/* Clears caches of data that may have changed since the last interval, such as interface names and
  * socket levels. */
 void describe_begin(struct describer *d);
 
@@ -86,8 +86,8 @@ struct entries {
  */
 void entries_add(void *entries, const struct watch_entry *e);
 
-/* Formats "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports if the protocol has none, or "" if
- * unknown. Returns `buf`. */
+/* Formats "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports if the protocol has no ports, or ""
+ * if unknown. Returns `buf`. */
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size);
 
 #endif

@@ -484,7 +484,7 @@ void live_add(struct live *l, const struct live_row *row)
 }
 
 /* Returns true if `to` is a local address. Loopback addresses do not count, because they exist in
- * every namespace and identify none. */
+ * every namespace and do not identify it. */
 static bool is_address(const struct netns *ns, const struct watch_sock *to)
 {
 	const struct endpoint local = num_endpoint_of(to->family, to->local, 0);
@@ -507,8 +507,7 @@ static bool is_address(const struct netns *ns, const struct watch_sock *to)
 }
 
 /*
- * Returns true if the packet, whose namespace is unknown in l->what, belonged to the spec's
- * namespace.
+ * Returns true if the packet, for which l->what has no namespace, belonged to the spec's namespace.
  */
 static bool was_here(const struct live *l)
 {
@@ -632,8 +631,8 @@ static void add_entries(struct live *l)
 }
 
 /*
- * Converts a drop to a row whose text fields are in l->what. Returns false if the spec's filters
- * exclude the drop or if it is not a drop at all.
+ * Converts a drop to a row with text fields in l->what. Returns false if the spec's filters exclude
+ * the drop or if it is not a drop at all.
  */
 static bool describe_drop(struct live *l, const struct watch_entry *e)
 {

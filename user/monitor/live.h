@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * This host's live losses, as seen by one collector with one clock and a model of what it observed.
- * `trace`, `top` and `export` print the model. Nothing is printed here.
+ * Collects this host's losses live, with one collector and one clock, into a model of the
+ * observations. `trace`, `top` and `export` print the model. Nothing is printed here.
  *
  *	live_open() .. live_start() .. live_tick() .. live_collect() .. live_close()
  *
@@ -62,8 +62,7 @@ struct live_own {
 	uint64_t ignored;     /* ignored parts of merged packets and messages between processes,
 			       * included in `events` */
 	uint64_t map_bytes;   /* bpfmaps_bytes() at live_start() */
-	uint64_t unplaced;    /* events whose namespace is unknown while a namespace filter is
-			       * set */
+	uint64_t unplaced;    /* events with unknown namespace while a namespace filter is set */
 	uint64_t rows_merged; /* rows that were merged into a row of "others" */
 	uint64_t cpu_ns;      /* user and system time of this process */
 	uint64_t collect_ns;  /* how long the last live_collect() took */
@@ -78,7 +77,7 @@ struct live_own {
  * An additional source of losses, such as NIC counters. Functions may be NULL. At the end of an
  * interval, all sources' sample() functions run first. Then the observer's drops are read and
  * passed to claims() and note(), and finally collect() runs. Therefore a counter that sample()
- * reads never includes a packet whose event has not been read.
+ * reads never includes a packet with an unread event.
  */
 struct live_source {
 	int (*start)(void *arg, struct error *err); /* called when counting drops has started */
@@ -198,8 +197,8 @@ int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err
 
 /*
  * Reopens the spec's namespace, which must not be NULL. Close it with netns_close(). Returns
- * -ENOENT and sets *ns to NETNS_NONE if the namespace no longer exists or if another one took over
- * its name.
+ * -ENOENT and sets *ns to NETNS_NONE if the namespace no longer exists or if another namespace took
+ * over its name.
  */
 int live_netns_again(const struct live *l, struct netns *ns);
 
@@ -230,7 +229,7 @@ struct live_drop {
 	const struct ksyms *ksyms;
 };
 
-/* Receives one drop, whose pointers are valid until the function returns. */
+/* Receives one drop. Its pointers are valid until the function returns. */
 typedef void live_each_drop(void *arg, const struct live_drop *drop);
 
 /* Opens the samples of a collector that was opened with spec.snaplen. `payload`: keep more than the

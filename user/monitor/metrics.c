@@ -19,8 +19,8 @@
 #define SERIES_BY                                                                                  \
 	((METRICS_BY & ~(LIVE_BIT(LIVE_SOURCE) | LIVE_BIT(LIVE_SCOPE))) | LIVE_BIT(LIVE_PROCESS))
 
-/* Outcomes of retransmissions. Losses on this host are per stage, inconclusive ones per cause. All
- * other outcomes are downstream. */
+/* Outcomes of retransmissions. Losses on this host are per stage, undecided retransmissions per
+ * cause. All other outcomes are downstream. */
 enum {
 	TCP_NOT_LOST = STAGE_COUNT,
 	TCP_UNDECIDED,
@@ -64,7 +64,7 @@ void metrics_free(struct metrics *m)
 
 /* Labels */
 
-/* Strips the PID from "name[pid]", because PIDs are not stable. Returns true if there was one. */
+/* Strips the PID from "name[pid]", because PIDs are not stable. Returns true if it found a PID. */
 static bool cut_pid(char *text)
 {
 	char *open = strrchr(text, '[');
@@ -76,8 +76,8 @@ static bool cut_pid(char *text)
 }
 
 /*
- * Returns the namespace's label, which is its name or, if it has none, the name of its process. A
- * namespace that is known only by number has no label, because every new namespace would add
+ * Returns the namespace's label, which is its name or, if it has no name, the name of its process.
+ * A namespace that is known only by number has no label, because every new namespace would add
  * another value.
  */
 static const char *label_netns(const struct live_row *row, char buf[OWNER_NETNS])
@@ -402,7 +402,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	begin(&w, "stage_lost_packets", &counter, "packets",
 	      "Packets lost, by stage. All stages are present from the start.");
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (s != STAGE_WIRE) /* lost between hosts, which one host cannot observe */
+		if (s != STAGE_WIRE) /* lost between hosts, which a single host cannot observe */
 			put_by(&w, "stage", stage_name(s), m->lost[s]);
 	}
 	put_series(&w, "lost_packets", CLASS_LOSS, false,

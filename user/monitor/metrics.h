@@ -38,7 +38,7 @@ struct metrics;
 
 /*
  * `max_series`: maximum number of separate series, at least 1, without the "others" series.
- * `xdp_gaps`: some of XDP's own losses cannot be observed.
+ * `xdp_gaps`: some losses in XDP itself cannot be observed.
  */
 struct metrics *metrics_new(unsigned max_series, bool xdp_gaps);
 void metrics_free(struct metrics *m); /* NULL is allowed */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A running collector with its sources. It starts the collector, ends each interval on time, and
- * ends the session after the duration, after a signal or with the command. Also the summary shown
- * at the end.
+ * Runs a collector with its sources. Starts the collector, ends each interval on time, and ends the
+ * session after the duration, after a signal or with the command. Also makes the summary shown at
+ * the end.
  */
 #ifndef PKTLEDGER_MONITOR_SESSION_H
 #define PKTLEDGER_MONITOR_SESSION_H
@@ -21,20 +21,19 @@
 
 /*
  * This host's UDP flow balance (`trace --balance`). It consists of probes, which are attached when
- * the drop collector starts, and of the arithmetic and verdict on what the probes counted for the
- * flow.
+ * the drop collector starts, and of the arithmetic and verdict on the flow's probe counts.
  *
  *	arrived = delivered + dropped + suspected + in_flight + unaccounted
  *
  * The probes count all terms (include/balance_abi.h) between two moments at which probes and queues
- * are read together. `arrived` counts packets that entered this host, except those that left it
+ * are read together. `arrived` counts packets that entered this host, except packets that left it
  * again or were discarded as expected, plus packets dropped before entering or on their way out,
  * which are counted at the drop. The collector's rows name the losses. The collector starts and
  * ends as close to these two moments as possible.
  */
 
 enum flow_verdict {
-	FLOW_NONE_SEEN, /* this host shows no losses in the flow */
+	FLOW_NONE_SEEN, /* no loss in the flow is visible from this host */
 	FLOW_THIS_HOST, /* lost on this host */
 	FLOW_BEFORE,	/* packets were already missing on arrival */
 	FLOW_BOTH,	/* lost on this host and before reaching it */
@@ -54,17 +53,14 @@ struct flow_culprit {
 /* The balance's input data. */
 struct flow_facts {
 	struct balance_moment begin, end;
-	/*
-	 * Packets in rows with scope `flow`, first losses and suspected losses, then expected
-	 * drops.
-	 */
+	/* Packets in rows with scope `flow`: losses and suspected losses, then expected drops. */
 	uint64_t in_rows, benign;
 	struct flow_culprit culprit;
 	uint64_t missed;	     /* events that the probes missed during the balance */
 	uint64_t lost_by_interfaces; /* losses in any flow that only interface counters show */
 	struct nat_translation nat[FLOW_TRANSLATIONS]; /* the most frequent translations */
 	unsigned n_nat;
-	unsigned nat_unseen; /* namespaces whose NAT cannot be tracked */
+	unsigned nat_unseen; /* namespaces with NAT that cannot be tracked */
 	bool numbered;	     /* --seq */
 	struct balance_streams streams;
 };
@@ -81,7 +77,7 @@ enum flow_doubt {
 	DOUBT_FILTER,
 	DOUBT_MISSED,
 	DOUBT_NAT,
-	DOUBT_BALANCE, /* values before this concern the balance, later ones --seq */
+	DOUBT_BALANCE, /* values before this concern the balance, later values --seq */
 	DOUBT_NUMBERS = DOUBT_BALANCE,
 	DOUBT_CROWDED,
 	DOUBT_NO_STREAM,
@@ -97,7 +93,8 @@ struct flow_balance {
 	int64_t in_flight;    /* growth of the socket queues, negative if they shrank */
 	int64_t unaccounted;  /* negative if more packets ended than arrived */
 	uint64_t left;	      /* entered this host and left it on another interface */
-	uint64_t sent;	      /* queued by local sockets on an interface from which packets leave */
+	uint64_t sent;	      /* queued by local sockets on an interface that leads out of this
+			       * host */
 	uint64_t before;      /* datagrams dropped here because their other fragments never
 			       * arrived */
 	uint64_t lost_before; /* `before` plus sequence numbers missing on arrival (--seq) */

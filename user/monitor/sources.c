@@ -29,7 +29,7 @@ struct counted {
 	uint64_t packets, shown;     /* shown: rows already include them */
 };
 
-/* A socket that drops packets without an event. Only its own counter shows those drops. */
+/* A socket that drops packets without an event. The drops are only in its own counter. */
 struct silent {
 	uint64_t cookie;
 	uint64_t base;	 /* counter when the collector started, 0 for sockets opened later */
@@ -72,7 +72,7 @@ struct sources {
 	uint32_t inum;	 /* inode number of that namespace, or of the thread's own namespace */
 	char gaps[512];
 
-	/* XDP's own losses, NULL: not available. */
+	/* Losses in XDP itself, NULL: not available. */
 	struct xdplosses *losses;
 	enum xdploss_mode mode;
 	uint32_t netns; /* inode number to filter by, 0: all */
@@ -153,7 +153,7 @@ static bool other_device(const struct sources *s, const char *ifname)
 	return s->spec.ifname && strcmp(ifname, s->spec.ifname);
 }
 
-/* XDP's own losses */
+/* Losses in XDP itself */
 
 static void open_losses(struct sources *s, const struct live *l)
 {
@@ -187,7 +187,7 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 	       !strcmp(row->text[LIVE_LOCATION], "do_xdp_generic");
 }
 
-/* Adds a loss whose location is, for example, "xdp_redirect_err program filter[12] map xsks[3]". */
+/* Adds a loss at a location such as "xdp_redirect_err program filter[12] map xsks[3]". */
 static void add_loss(const struct sources *s, struct live *l, const struct xdploss_key *key,
 		     uint64_t packets)
 {
@@ -231,7 +231,7 @@ static void collect_losses(struct sources *s, struct live *l)
 		}
 		add_loss(s, l, key, unshown(&was->packets, s->now[i].count.packets));
 	}
-	/* losses whose key did not fit in the map are reported as unknown */
+	/* losses with a key that did not fit in the map are reported as unknown */
 	add_loss(s, l, &unknown, unshown(&s->uncounted, xdplosses_uncounted(s->losses)));
 }
 
@@ -458,7 +458,7 @@ static struct space *space_of(struct sources *s, uint32_t inum, uint64_t cookie)
 	return x;
 }
 
-/* Compares one namespace. Skips namespaces whose counters cannot be read, because a namespace may
+/* Compares one namespace. Skips namespaces without readable counters, because a namespace may
  * vanish at any time. */
 static void check_space(struct sources *s, uint32_t inum, const struct netns *ns, unsigned what)
 {
@@ -501,7 +501,7 @@ static void sample_spaces(struct sources *s)
 /*
  * Returns how many packets in a listener's own counter were refused without an event. A listener's
  * sk_drops also counts segments that have an event, such as segments with a wrong MD5 signature.
- * ListenDrops in its namespace does not count those.
+ * ListenDrops in its namespace does not count these segments.
  */
 static uint64_t refused(struct sources *s, struct silent *x, uint64_t rest, const char **note)
 {
@@ -668,7 +668,7 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 			x->events += row->counts.packets;
 		known |= same;
 	}
-	/* may be a listener, whose counter is read after its events */
+	/* may be a listener, so its counter is read after its events */
 	if (s->walks && !known && e->key.flags & WATCH_SOCKET && s->silent.n < SILENT_MAX / 2 &&
 	    (row->stage == STAGE_TCP || row->stage == STAGE_SOCKET_FILTER))
 		*(struct silent *)list_add(&s->silent) =

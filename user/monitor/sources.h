@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Losses that have no kfree_skb event, as a source for the collector. These are drops by XDP
- * itself, counters of interfaces and sockets and, if all drops are observed, counters of network
- * namespaces (SNMP) and of the host (softnet, neighbour tables). If a counter also counts packets
- * that have an event, those events are subtracted. Counters are read before events, so the result
- * is a lower bound while packets are in transit.
+ * Losses without a kfree_skb event, as a source of the collector: drops by XDP itself, counters of
+ * interfaces and sockets and, if all drops are observed, counters of network namespaces (SNMP) and
+ * of the host (softnet, neighbour tables). If a counter also counts packets that have an event,
+ * these events are subtracted. Counters are read before events, so the result is a lower bound
+ * while packets are in transit.
  */
 #ifndef PKTLEDGER_MONITOR_SOURCES_H
 #define PKTLEDGER_MONITOR_SOURCES_H
@@ -87,7 +87,7 @@ struct sources;
  * adds them to `l` before `l` starts. Sources add no rows if the spec filters by process, cgroup or
  * reason, because counters have no information about sockets or reasons. Sources that this host
  * does not allow are left out, see sources_gaps(). `counters`: collect all counters for
- * sources_rates(), not only those that rows need.
+ * sources_rates(), even if rows do not need them.
  */
 int sources_open(struct sources **s, const struct live_spec *spec, bool counters, struct live *l,
 		 struct error *err);

@@ -17,10 +17,10 @@
 
 #define RULES_SHOWN   3
 #define SOURCES_NS    500000000 /* ns to wait for sources after the first loss */
-#define START_NETNS   256	/* number of namespaces whose rules are read before the first
-				 * loss */
-#define START_READERS 16	/* number of namespaces whose sockets are read before the first
-				 * loss */
+#define START_NETNS   256	/* maximum number of namespaces to read rules from before the
+				 * first loss */
+#define START_READERS 16	/* maximum number of namespaces to read sockets from before the
+				 * first loss */
 
 struct why {
 	struct live *live;
@@ -174,8 +174,9 @@ static bool same_chain(const struct nft_rule *a, const struct nft_rule *b)
 }
 
 /*
- * Adds the rules whose counters moved or, if none moved, the rules that may have dropped packets.
- * `events`: lost packets, counted as rules count them. Rules also count packets that EXPR excludes.
+ * Adds the rules with counters that moved or, if no counter moved, the rules that may have dropped
+ * packets. `events`: lost packets, counted as rules count them. Rules also count packets that EXPR
+ * excludes.
  */
 static void put_rules(struct why *w, const struct nft_result *result, uint64_t events,
 		      struct finding_facts *f)
@@ -434,7 +435,8 @@ static void advise_row(const struct live *l, struct why *why, struct live_summar
 }
 
 /*
- * A cause at a stage, which is the largest row among those with the same place and the same advice.
+ * A cause at a stage, which is the largest row among the rows with the same place and the same
+ * advice.
  */
 struct cause_row {
 	const struct live_row *row;

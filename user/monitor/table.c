@@ -181,7 +181,7 @@ static void merge(struct live_row *into, const struct live_row *row)
 	}
 }
 
-/* Adds a row. Returns false if there is no such row and the table is full. */
+/* Adds a row. Returns false if the row does not exist yet and the table is full. */
 static bool add(struct live_table *t, const struct live_row *row, unsigned by, unsigned max)
 {
 	struct live_row *new;

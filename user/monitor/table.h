@@ -44,7 +44,7 @@ enum live_field {
 };
 
 #define LIVE_BIT(field) (1u << (field))
-/* Rows whose values differ in these fields are never merged. */
+/* Rows that differ in these fields are never merged. */
 #define LIVE_BY_STAGE                                                                              \
 	(LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOURCE) | LIVE_BIT(LIVE_SCOPE))
 #define LIVE_BY_DEFAULT                                                                            \
@@ -56,7 +56,8 @@ enum live_field {
 	(LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CGROUP) |                  \
 	 LIVE_BIT(LIVE_CONTAINER) | LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_FLOW))
 
-#define LIVE_OTHERS "others" /* text of a field in a row that stands for several rows */
+#define LIVE_OTHERS "others" /* text of a field with many values in a row that stands for several
+			      * rows */
 
 /* Classes that do not count as losses, as a bit set of 1 << enum drop_class. */
 #define LIVE_NO_LOSS (1u << CLASS_EXPECTED | 1u << CLASS_COPY)
@@ -83,7 +84,7 @@ struct live_row {
 	enum stage stage;		    /* same as text[LIVE_STAGE] if that text is set */
 	enum drop_class class;		    /* same as text[LIVE_CLASS] if that text is set */
 	const char *note; /* one clause about the event, static, NULL: rows of several kinds */
-	uint64_t cookie;  /* socket with more than half of the packets, 0: there is none */
+	uint64_t cookie;  /* socket with more than half of the packets, 0: no such socket */
 	uint32_t netns;	  /* the namespace's inode number, 0: unknown, or several namespaces */
 	struct live_counts counts;
 	struct live_burst burst; /* the largest burst of the merged rows */
@@ -120,8 +121,8 @@ void table_clear(struct live_table *t);		     /* removes the rows, keeps the mem
 
 /*
  * Adds the counts in `row` to the row with the same texts in the fields `by` (LIVE_BIT()s), or adds
- * a row whose other fields are "". If the table is full, merges the smaller half of the rows into
- * rows of "others". Returns false if `row` itself was merged into "others".
+ * a row that has "" in all other fields. If the table is full, merges the smaller half of the rows
+ * into rows of "others". Returns false if `row` itself was merged into "others".
  */
 bool table_add(struct live_table *t, const struct live_row *row, unsigned by);
 
@@ -145,10 +146,10 @@ enum table_order { TABLE_BY_PATH, TABLE_BY_PACKETS };
 void table_sort(struct live_table *t, enum table_order order);
 
 /*
- * Initialises `t` with at most `max` rows from `from`, grouped by `by`. Losses come before
- * suspected drops and those before expected drops, with the largest first in each group. The
- * remaining rows are merged into a few additional rows of "others", so that no packet is left out.
- * The caller frees `t` with table_free().
+ * Initialises `t` with at most `max` rows from `from`, grouped by `by`. Losses come first, then
+ * suspected drops, then expected drops, with the largest first in each group. The remaining rows
+ * are merged into a few additional rows of "others", so that no packet is left out. The caller
+ * frees `t` with table_free().
  */
 void worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
 		unsigned max);

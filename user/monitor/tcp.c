@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "host/counters.h"
 
-#define SPACES	 256 /* maximum number of namespaces whose counters are read */
+#define SPACES	 256 /* maximum number of namespaces to read counters from */
 #define READINGS 10  /* attempts per namespace to read without a retransmission in between */
 
 const char *const tcp_verdict_names[TCP_VERDICTS] = {
@@ -372,7 +372,7 @@ static uint64_t worth(const struct tcp_flow *f)
 	return f->sum.retransmitted + f->sum.returned + f->sum.received;
 }
 
-/* Inserts the flow into the list of flows to show if it is one of the largest. */
+/* Inserts the flow into the list of flows to show if it is among the largest. */
 static void show_flow(struct tcp_balance *b, const struct tcp_flow *f)
 {
 	unsigned at = b->n_flows;
@@ -450,8 +450,8 @@ static void add_listener(struct tcp_account *a, struct tcp_balance *b,
 {
 	struct tcp_refusing *r = &b->listeners[b->n_listeners];
 	const uint32_t netns = l->last.sock.netns;
-	/* sk_drops also counts segments that have an event, such as those that a filter dropped or
-	 * that have a wrong key */
+	/* sk_drops also counts segments that have an event, for example because a filter dropped
+	 * them or their key was wrong */
 	const uint64_t refused = moved_in(a, netns, REFUSED);
 
 	if (!l->lost || !refused || b->n_listeners == TCP_LISTENERS)

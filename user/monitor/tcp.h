@@ -49,7 +49,7 @@ struct tcp_refusing {
 	uint64_t inode;
 	uint32_t inum;	/* inode number for netns */
 	bool half_open; /* the accept queue was not full, so there were too many half-open
-			 * connections, or no memory */
+			 * connections or memory ran out */
 };
 
 #define TCP_FLOWS_SHOWN 32
@@ -77,19 +77,19 @@ struct tcp_balance {
 	uint64_t fresh;	  /* new segments, which are data_segs_out minus all other kinds */
 	uint64_t refused; /* tcp_ledger_refused() */
 	uint64_t memory;  /* tcp_observer_bytes() */
-	uint64_t received_timed; /* number of sum.received_again whose recovery time is known */
+	uint64_t received_timed; /* number of sum.received_again with a known recovery time */
 	struct tcp_losses own;
 	uint64_t missed;      /* tcp_observer_missed() */
 	struct list counters; /* struct tcp_counter */
 	unsigned disagree;    /* number of counters in the list that disagree */
-	unsigned uncompared;  /* number of namespaces whose counters could not be read */
+	unsigned uncompared;  /* number of namespaces with unreadable counters */
 	struct tcp_beyond beyond[TCP_BEYOND_MAX];
 	unsigned n_beyond;
 	struct tcp_refusing listeners[TCP_LISTENERS];
 	unsigned n_listeners;
 	struct tcp_shown flows[TCP_FLOWS_SHOWN]; /* largest loss first */
 	unsigned n_flows;
-	uint64_t all_flows;	   /* number of flows, including those that are not shown */
+	uint64_t all_flows;	   /* number of flows, including flows that are not shown */
 	const struct trail *trail; /* NULL: no trail is kept */
 	uint64_t realtime_ns;	   /* CLOCK_REALTIME at the start of the window */
 	uint64_t began_ns;	   /* bpf_ktime_get_ns() at the start of the window */

@@ -143,7 +143,7 @@ static int plan_tunnel_header(struct fault_plan *p)
 
 /*
  * The bridge forgets the receiver's port and excludes that port from flooding. It then floods only
- * a third port, whose owner drops the packet as addressed to another host, or keeps it
+ * a third port. Its owner drops the packet as addressed to another host, or keeps it
  * (PROGRAM_KEEP).
  */
 #define FLOOD                                                                                      \

@@ -50,8 +50,8 @@ static int plan_native_xdp(struct fault_plan *p)
 
 /*
  * A router merges packets that are not for a local socket (rx-udp-gro-forwarding), and the next
- * socket accepts only single datagrams. NAPI runs in a kernel thread, where a timer ends the wait
- * for more packets.
+ * socket accepts only single datagrams. NAPI runs in a kernel thread, and a timer there ends the
+ * wait for more packets.
  */
 static int plan_gso(struct fault_plan *p)
 {
@@ -295,7 +295,7 @@ static int attach_tc(const struct fault_state *s, enum fault_program which, stru
 	ret = saved = netns_push(port.ns);
 	if (saved >= 0) {
 		ret = bpf_tc_hook_create(&hook);
-		if (!ret || ret == -EEXIST) /* all programs share one clsact */
+		if (!ret || ret == -EEXIST) /* all programs share a single clsact */
 			ret = bpf_tc_attach(&hook, &opts);
 		netns_pop(saved);
 	}

@@ -9,7 +9,7 @@
 
 #define TBF_SHARE     (2.0 / 3) /* fraction of the sent packets that pass a tbf */
 #define TBF_LIMIT     256	/* frames, well below QDISC_FLIGHT */
-#define TBF_LEAST     8000	/* bits/s */
+#define TBF_LEAST     8000	/* bits/s, lowest rate of a tbf */
 #define TBF_BURST     64	/* frames, less than a veth's ring, which would overflow
 				 * otherwise */
 #define QDISC_FLIGHT  4096	/* maximum frames that the sender has in flight */
@@ -70,9 +70,9 @@ static int plan_tbf(struct fault_plan *p)
 }
 
 /*
- * Plans a tbf whose inner queue counts packets, not bytes. Some hosts send too slowly to fill it,
- * so the tbf starts at a low rate, until several times the capacity of tbf and queue, or a quarter
- * of all packets, has been sent.
+ * Plans a tbf with an inner queue that counts packets, not bytes. Some hosts send too slowly to
+ * fill it, so the tbf starts at a low rate, until several times the capacity of tbf and queue, or a
+ * quarter of all packets, has been sent.
  */
 static int plan_pfifo(struct fault_plan *p)
 {

@@ -29,7 +29,7 @@
 #include "drops/drops.h"
 #include "trace_abi.h"
 
-#define FAULT_MAX 64 /* more than exist. A fault is identified by its index in path order */
+#define FAULT_MAX 64 /* more than there are. A fault is identified by its index in path order */
 
 /* The requested faults. Zero-initialised: no faults. */
 struct fault_list {
@@ -76,7 +76,7 @@ struct fault_effects {
 	enum fault_reader reader;
 	uint64_t reader_ns;
 	unsigned xsk_frames; /* frames for an AF_XDP receiver, 0: its default */
-	unsigned xsk_room;   /* usable bytes per frame, 0: for any packet */
+	unsigned xsk_room;   /* usable bytes per frame, 0: enough for any packet */
 	int rcvbuf, sndbuf;  /* bytes to request, forced, per socket, 0: unchanged */
 	int ttl;	     /* TTL or hop limit for sent packets: flow.ttl */
 	double rate_pps;     /* pace for all threads together, unless the user set a rate */
@@ -97,9 +97,10 @@ struct fault_effects {
 	bool tx_csum_off;   /* checksum offload of the sender's interface is off */
 	bool threaded_napi; /* the sender's next hop receives in a kernel thread, */
 	uint64_t merge_ns;  /* ns that GRO waits for more packets of a flow, 0: no GRO */
-	uint64_t tbf_bps;   /* bits/s of frames without FCS */
+	uint64_t tbf_bps;   /* bits/s, tbf rate for frames without FCS */
 	uint32_t tbf_burst, tbf_limit; /* bytes */
-	uint32_t pfifo_limit;	       /* packets, of a pfifo inside the tbf, 0: the tbf's bfifo */
+	uint32_t pfifo_limit;	       /* packets in a pfifo inside the tbf, 0: the tbf's bfifo
+					* is used */
 	uint64_t slow_bps;	       /* bits/s, tbf rate until `midway`, 0: constant rate */
 	uint32_t tc_burn_ns, xdp_burn_ns;
 };
@@ -153,16 +154,16 @@ int fault_lab_recipe(const struct fault_list *list, struct lab *lab, struct reci
  */
 int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error *err);
 
-/* Attaches the faults' socket filter to a receiving socket if one is required. */
+/* Attaches the faults' socket filter to a receiving socket if required. */
 int fault_socket(struct fault_state *state, int fd, struct error *err);
 
-/* Returns the stage of the loss, with which the fault's name starts. */
+/* Returns the stage of the loss, which is the first part of the fault's name. */
 enum stage fault_stage(unsigned fault);
 
 /*
- * Changes host-wide settings under the journal's lock. udp_mem changes until fault_end(). The flow
- * limit changes until fault_close(), because its counter is removed with it. Both also end with
- * this process. Call this function in the initial network namespace.
+ * Changes host-wide settings under the journal's lock. The udp_mem change lasts until fault_end(),
+ * and the flow limit change until fault_close(), because its counter is removed with it. Both end
+ * with this process at the latest. Call this function in the initial network namespace.
  */
 int fault_begin(struct fault_state *state, struct error *err);
 
@@ -180,7 +181,7 @@ struct lab_wish {
 	unsigned mtu;	    /* 0: 1500 */
 	unsigned queues;    /* per interface, 0: as many as the engines need */
 	bool gro;	    /* on the receiving interface */
-	bool threaded_napi; /* on the receiving interface: a kernel thread instead of softirq */
+	bool threaded_napi; /* on the receiving interface, in a kernel thread instead of softirq */
 	bool rps_set;
 	unsigned rps_cpu; /* CPU that the receiving interface hands packets to */
 };
@@ -215,7 +216,7 @@ struct selftest_row {
 	unsigned fault;
 	enum stage stage;
 	uint64_t injected; /* sent - delivered - losses that counters show at other stages */
-	uint64_t settled;  /* outcomes at the stage */
+	uint64_t settled;  /* number of outcomes at the stage */
 	uint64_t events;
 	unsigned counters, agreeing; /* counters of the stage, documented deviations count as
 				      * agreeing */

@@ -141,8 +141,8 @@ struct fault_row {
 		cfg; /* ... and their parameters. A fraction of 1 is replaced by the fault's */
 
 	/*
-	 * Requirements on the experiment: the members of fx that fault_effects_merge() reads, and
-	 * frames ...
+	 * Requirements on the experiment, which are the members of fx that fault_effects_merge()
+	 * reads, and frames ...
 	 */
 	struct fault_effects fx;
 	unsigned flight; /* ... in flight per sending thread, 0: default */

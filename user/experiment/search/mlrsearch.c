@@ -20,8 +20,8 @@ struct mlr_grid {
 };
 
 /*
- * Fraction of a width that its whole steps must cover, and the margin within which rounding must
- * not decide.
+ * Fraction of a width that its whole steps must cover, and fraction above which rounding would
+ * decide.
  */
 #define QUALITY_MIN 0.99
 #define QUALITY_MAX 0.999999
@@ -104,14 +104,14 @@ static int mlr_grid_middle(int lower, int upper, int goal)
 	high = goal;
 	while (width - 2 * high > 2 * high)
 		high *= 2;
-	/* either this part below the rest, or what remains after doubling it */
+	/* either this part below the rest, or the remainder after doubling it */
 	low = width - 2 * high;
 	if ((int64_t)high * (width - high) > (int64_t)low * 2 * high)
 		low = high;
 	return lower + low;
 }
 
-/* Results per load. For each target they are the seconds of good and bad trials. */
+/* Results per load, which for each target are the seconds of good and bad trials. */
 
 /* A goal, or a coarser step towards it. */
 struct mlr_target {
@@ -147,7 +147,7 @@ static void add_load(struct list *loads, const struct mlr_load *load)
 
 /*
  * Appendix A of RFC 9971. Short trials cannot make a load a lower bound. Short high-loss trials
- * make it an upper bound if there are more of them than the short low-loss trials excuse.
+ * make it an upper bound if there are more of them than the short low-loss trials offset.
  */
 enum mlr_class mlr_classify(const struct mlr_load *trial, unsigned n, const struct mlr_need *need)
 {
@@ -328,14 +328,14 @@ static bool narrow(const struct mlr_selector *s)
 	return has_both(s->bounds) && s->bounds.upper - s->bounds.lower <= target_of(s)->width;
 }
 
-/* Returns whether the bounds already imply what a trial there would find. */
+/* Returns whether the bounds already imply the result of a trial there. */
 static bool not_worth(const struct mlr_selector *s, int step)
 {
 	return step == MLR_NONE || (s->bounds.lower != MLR_NONE && s->bounds.lower >= step) ||
 	       (s->bounds.upper != MLR_NONE && s->bounds.upper <= step) || narrow(s);
 }
 
-/* The load is within the target's own width, so the next step outwards starts from it. */
+/* Takes a load within the target's own width, so that the next step outwards starts from it. */
 static int take(struct mlr_selector *s, int step, int *width)
 {
 	if (not_worth(s, step))
@@ -382,7 +382,7 @@ static int extend(struct mlr_selector *s, bool down, int *width)
 
 /*
  * Returns a step outwards if it is better than the middle. A bound from another goal's search may
- * be far away, while the previous target had a nearer one.
+ * be far away, while the previous target had a nearer bound.
  */
 static int step_out(struct mlr_selector *s, int middle, bool down)
 {

@@ -12,19 +12,19 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define LATE_SHARE   0.01    /* a trial may take this many times longer than intended, */
+#define LATE_SHARE   0.01    /* fraction by which a trial may take longer than intended, */
 #define LATE_NS	     5000000 /* plus this many ns for scheduler hiccups */
 #define LATE_AGAIN   2	     /* maximum repetitions of a trial because this host was late */
 #define HELD_SHARE   0.1     /* a sender that waits for this fraction of the time is held back,
 			      * not slow */
 #define SAME_RATE    1e-9
 #define WARMUPS	     5	  /* trials that measure the generator */
-#define UNSTEADY     0.1  /* a run this much slower than the fastest one hit a slow moment */
+#define UNSTEADY     0.1  /* a run this much slower than the fastest run hit a slow moment */
 #define HEADROOM     0.03 /* fraction of this host's rate kept in reserve to catch up after a
 			   * hiccup */
 #define NOISE	     3	  /* minimum number of trials, */
 #define NOISE_SHARE  0.25 /* and fraction of trials that lost up to a rate, and that held above
-			   * it, which counts as noise */
+			   * it, which count as noise */
 #define CLEARLY	     4	  /* if at least this many widths are between them */
 
 struct hunt {
@@ -218,7 +218,7 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 	return rc;
 }
 
-/* Counts the trials between two rates, and those that lost more than allowed. */
+/* Counts the trials between two rates, and the trials that lost more than allowed. */
 static void count_trials(const struct hunt *h, double from, double to, struct found_rate *rate)
 {
 	const struct found_trial *log = h->log.at;
@@ -305,7 +305,7 @@ static void find_culprit(const struct hunt *h, double pps, double allowed, struc
 		rate->limit = FOUND_LIMIT_PATH;
 }
 
-/* Takes a goal's bounds, or those of its finest trials if the search ended early. */
+/* Takes a goal's bounds, or the bounds of its finest trials if the search ended early. */
 static void take_goal(const struct hunt *h, unsigned goal, struct found_rate *rate)
 {
 	*rate = (struct found_rate){.name = h->s->name[goal],

@@ -81,7 +81,9 @@ struct found {
 	unsigned late; /* all sent packets arrived, but this host did not send them in time */
 	uint64_t time_ns; /* ns, total duration */
 	bool interrupted, out_of_time, out_of_trials;
-	/* Ended because too many trials lost packets below rates at which others did not. */
+	/*
+	 * Ended because too many trials lost packets at rates below the rates of lossless trials.
+	 */
 	bool noise;
 	/* first goal: lowest lossy rate (INFINITY: not found), highest rate that held */
 	double lost_from_pps, held_to_pps;
@@ -134,7 +136,7 @@ int search_run(const struct search *s, struct found *found, struct error *err);
  * duration sum, and an upper bound if the goal is missed even if nothing is lost in the rest.
  */
 
-/* What a goal requires of one load (RFC 9971, "Search Goal"). */
+/* A goal's requirements on one load (RFC 9971, "Search Goal"). */
 struct mlr_need {
 	double loss_ratio;   /* Goal Loss Ratio, 0 .. 1, a trial that loses more is a high-loss
 			      * trial */
