@@ -46,7 +46,7 @@ int caps_missing(const int *caps, size_t n, char *names, size_t size)
 	return missing;
 }
 
-/* Returns whether the lists, both separated by ", ", have a word in common. */
+/* Returns whether the two lists, both separated by ", ", share an entry. */
 static bool in_common(const char *one, const char *other)
 {
 	while (*one) {
@@ -94,7 +94,7 @@ int caps_require(const struct command *cmd, const char *with, struct error *err)
 		self[len] = '\0';
 	else
 		snprintf(self, sizeof(self), "%s", program_invocation_short_name);
-	/* all, not only the missing capabilities: setcap replaces the file's set */
+	/* list all capabilities, not just the missing ones: setcap replaces the file's whole set */
 	for (size_t i = 0; i < n; i++)
 		used = add_name(all, sizeof(all), used, ",", caps[i]);
 	snprintf(hint, sizeof(hint), "run it as root, or: setcap %s=ep %s", all, self);
@@ -104,7 +104,7 @@ int caps_require(const struct command *cmd, const char *with, struct error *err)
 
 uint64_t caps_kept(const struct opt_need *needs, const char *with, enum caps_again again)
 {
-	unsigned major, minor, running = 0; /* unknown, treated as the oldest */
+	unsigned major, minor, running = 0; /* unknown: treated as the oldest kernel */
 	uint64_t keep = CAPS_NONE;
 	struct utsname u;
 
@@ -127,8 +127,8 @@ int caps_give_up(const struct opt_need *needs, const char *with, enum caps_again
 }
 
 /*
- * Uses system calls: capset() changes only the calling thread, and libcap-ng may take locks and
- * memory, which a child of fork() must not.
+ * Makes the system calls directly: capset() changes only the calling thread, and libcap-ng may take
+ * locks and allocate memory, which is not safe in a child after fork().
  */
 struct sets {
 	struct __user_cap_header_struct head;
@@ -148,7 +148,7 @@ int caps_drop_but(uint64_t keep)
 
 	if (ret)
 		return ret;
-	/* the kernel checks which exist, and requires CAP_SETPCAP */
+	/* the kernel checks which capabilities exist and requires CAP_SETPCAP */
 	for (int cap = 0; cap < 64; cap++) {
 		if (!(keep & CAPS_BIT(cap)) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
 			break;
@@ -162,7 +162,7 @@ int caps_drop_but(uint64_t keep)
 	return !ret && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : ret;
 }
 
-/* The ambient set loses capabilities that are no longer inheritable (cap_capset()). */
+/* The kernel clears ambient capabilities that are no longer inheritable (cap_capset()). */
 void caps_lend(uint64_t lent, bool lend)
 {
 	struct sets s;
@@ -185,7 +185,7 @@ void caps_lend(uint64_t lent, bool lend)
 #ifdef HAVE_SECCOMP
 int caps_bar_calls(bool programs, bool attach)
 {
-	/* the first two only without `programs` */
+	/* the first two are blocked only without `programs` */
 	static const int calls[] = {
 		SCMP_SYS(execve),	    SCMP_SYS(execveat),		 SCMP_SYS(ptrace),
 		SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(perf_event_open),
@@ -199,7 +199,7 @@ int caps_bar_calls(bool programs, bool attach)
 		SCMP_SYS(adjtimex),	    SCMP_SYS(clock_adjtime),	 SCMP_SYS(pidfd_getfd),
 		SCMP_SYS(mount_setattr),    SCMP_SYS(swapoff),
 	};
-	/* with `attach`, the first is allowed */
+	/* the first is allowed with `attach` */
 	static const int commands[] = {
 		BPF_RAW_TRACEPOINT_OPEN,
 		BPF_LINK_CREATE,
@@ -220,7 +220,7 @@ int caps_bar_calls(bool programs, bool attach)
 	for (size_t i = programs ? 2 : 0; !rc && i < sizeof(calls) / sizeof(*calls); i++)
 		rc = seccomp_rule_add(filter, refuse, calls[i], 0);
 	for (size_t i = attach ? 1 : 0; !rc && i < sizeof(commands) / sizeof(*commands); i++)
-		/* the kernel takes an int: higher bits do not change the command */
+		/* the kernel takes an int, so higher bits do not change the command */
 		rc = seccomp_rule_add(
 			filter, refuse, SCMP_SYS(bpf), 1,
 			SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint64_t)commands[i]));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Handles all kinds of changes: plans, prints, makes and undoes them, and keeps them for the next
- * boot.
+ * Plans, prints, applies and undoes changes of every kind, and writes the files that keep them
+ * across a reboot.
  */
 #include "host/change.h"
 
@@ -40,7 +40,10 @@ const char *change_device(const struct change *c, char buf[16])
 	return buf;
 }
 
-/* Reads the current value if the namespace has the interface, and its name is not a path. */
+/*
+ * Reads the current value, provided that the namespace has the interface and its name is not a
+ * path.
+ */
 static int read_now(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
 	int ret = 0;
@@ -167,10 +170,10 @@ char *change_title(const struct change *change, char *buf, size_t size)
 }
 
 /*
- * Makes or undoes the change and reads it back into `now`. Executes the same steps that
- * change_command() shows: writes a file, or runs a program without a shell. -ERANGE: the old value
- * is not replaced, or not restored. `why` explains the failure of a program. `lock`: the undo
- * file's lock, inherited by the program so that its next owner waits for it.
+ * Applies or undoes the change and reads the result back into `now`. Takes the same steps that
+ * change_command() shows: writes a file or runs a program without a shell. Returns -ERANGE if the
+ * value did not change or was not restored. `why` explains why a program failed. `lock` is the undo
+ * file's lock. The program inherits it, so that the next owner waits for the program.
  */
 static int set(const struct change *c, bool undo, int lock, char now[JOURNAL_VALUE_SIZE],
 	       struct error *why)
@@ -189,7 +192,7 @@ static int set(const struct change *c, bool undo, int lock, char now[JOURNAL_VAL
 	return ret ? ret : is_old == undo ? 0 : -ERANGE;
 }
 
-/* Returns a hint for an errno of set(), or NULL. */
+/* Returns a hint for an error returned by set(), or NULL. */
 static const char *hint(int code, const struct error *why)
 {
 	if (*why->hint)
@@ -208,16 +211,16 @@ static const char *reason(int code, const struct error *why)
 	return !code ? "" : *why->message ? why->message : strerror(-code);
 }
 
-/* The journal entry of a permanent change. */
+/* A permanent change in the journal. */
 struct entry {
 	pid_t pid;	  /* process that made the change */
 	uint64_t start;	  /* start time of that process */
 	uint64_t time;	  /* ns of CLOCK_REALTIME, time of the change */
 	char boot[40];	  /* BOOT_ID */
-	uint64_t netns;	  /* netns_cookie(), unique until the next boot */
-	unsigned ifindex; /* of its interface, 0: not tied to an interface */
+	uint64_t netns;	  /* netns_cookie(), unique until reboot */
+	unsigned ifindex; /* interface index, 0: not tied to an interface */
 	struct change change;
-	char made[JOURNAL_VALUE_SIZE]; /* value read back, "": not known, the program was killed */
+	char made[JOURNAL_VALUE_SIZE]; /* value read back, "": unknown, the program was killed */
 };
 
 static const struct record_field entry_rows[] = {
@@ -256,7 +259,7 @@ static int read_entry(struct json_object *o, struct entry *e)
 struct batch {
 	const struct change *changes;
 	unsigned n;
-	struct journal_change **holds; /* temporary changes of the same sysctls */
+	struct journal_change **holds; /* temporary changes to the same sysctls */
 	struct journal_kept file;
 	size_t first; /* index of the entry of changes[0] */
 	change_cb cb;
@@ -298,12 +301,12 @@ static int add_entry(struct batch *b, const struct change *c)
 	e.ifindex = ret;
 	o = record_write(entry_rows, &e);
 	json_object_array_add(b->file.entries, o);
-	return read_entry(o, &again) ? -EILSEQ : 0; /* an interface name may contain any bytes */
+	return read_entry(o, &again) ? -EILSEQ : 0; /* the name may contain any byte */
 }
 
 /*
- * In this order: takes the locks, checks the planned old values, writes the entries. Changes
- * nothing.
+ * Takes the locks, then checks the planned old values, then writes the entries. Does not change any
+ * setting.
  */
 static int prepare(struct batch *b, struct error *err)
 {
@@ -345,7 +348,7 @@ static void report(const struct batch *b, unsigned i, enum change_outcome outcom
 	b->cb(b->arg, &report);
 }
 
-/* Restores the old value unless it is in force. */
+/* Restores the old value unless it is already in force. */
 static int put_back_one(const struct change *c, int lock, char now[JOURNAL_VALUE_SIZE],
 			struct error *why)
 {
@@ -403,7 +406,7 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 			report(&b, i, CHANGE_DONE, "");
 		}
 	}
-	journal_kept_save(&b.file); /* on failure, the first version remains */
+	journal_kept_save(&b.file); /* on failure, the first version remains in place */
 	for (unsigned i = 0; i < n; i++)
 		journal_release(b.holds[i]);
 	free(b.holds);
@@ -411,7 +414,7 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 	return ret;
 }
 
-/* State of an entry that is being processed. */
+/* An entry being processed. */
 struct step {
 	struct entry e;
 	struct netns ns;
@@ -429,7 +432,7 @@ because(struct step *s, enum change_outcome outcome, const char *fmt, ...)
 	return outcome;
 }
 
-/* Returns CHANGE_DONE if the namespace exists and the interface is still the same. */
+/* Returns CHANGE_DONE if the namespace exists and still has the same interface. */
 static enum change_outcome find_namespace(struct step *s)
 {
 	char name[IF_NAMESIZE], buf[IF_NAMESIZE];
@@ -513,7 +516,8 @@ static enum change_outcome undo(struct json_object *o, struct step *s, int lock)
 }
 
 /*
- * Returns whether the entry belongs to one of the `n` changes. Each has an entry, marked in `gone`.
+ * Returns whether the entry belongs to one of the `n` changes, and marks that change in `gone`.
+ * Each change has one entry.
  */
 static bool is_of(struct json_object *o, const struct change *only, unsigned n, bool *gone)
 {
@@ -563,7 +567,10 @@ int change_undo(const char *undo_file, const struct change *only, unsigned n, ch
 	return ret;
 }
 
-/* The change was made in the namespace with this cookie since boot, and its value is unchanged. */
+/*
+ * Returns whether the change was made in this namespace since boot and its value is still
+ * unchanged.
+ */
 static bool in_force(const struct entry *e, uint64_t netns)
 {
 	const struct change *c = &e->change;
@@ -607,11 +614,12 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 }
 
 /*
- * Formats changes as files for the next boot. Interface settings become udev rules: of .link files
- * only the first that matches applies (systemd.link(5)), so a new one would disable the others.
+ * Formats changes as files that apply them at boot. Interface settings become udev rules. A new
+ * .link file would disable all others, because only the first one that matches applies
+ * (systemd.link(5)).
  */
 
-/* An interface renamed during set-up gets its final name with "move". */
+/* Interfaces renamed during boot get their final name in a "move" event. */
 #define NET_RULE "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"%s\", "
 #define CPU_RULE "ACTION==\"add\", SUBSYSTEM==\"cpu\", KERNEL==\"cpu%s\", "
 
@@ -620,10 +628,12 @@ static const char *const headings[CHANGE_FILES] = {
 	[CHANGE_FILE_UDEV] = "# /etc/udev/rules.d/90-pktledger.rules\n",
 	[CHANGE_FILE_NONE] =
 		"# By no file: the number of an interrupt may be another after a boot.\n",
-	/* udev(7): patterns, and $ and % in commands. sysctl.d(5): also patterns */
+	/*
+	 * udev(7): names are patterns, and commands expand $ and %. sysctl.d(5): names are patterns
+	 */
 	[CHANGE_FILE_NAME] =
 		"# By no file: they would take this name of an interface for a pattern.\n",
-	/* all settings disappear with the namespace */
+	/* all settings are lost with the namespace */
 	[CHANGE_FILE_NETNS] =
 		"# By no file: another network namespace has to be set up whenever it is made.\n",
 };

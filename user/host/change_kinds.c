@@ -14,9 +14,9 @@
 #include "host/netdev.h"
 #include "host/nl.h"
 
-#define RAW_SIZE (2 * JOURNAL_VALUE_SIZE) /* bytes, a value may be written with more blanks */
+#define RAW_SIZE (2 * JOURNAL_VALUE_SIZE) /* bytes: a value may be written with extra blanks */
 
-/* Checks a name that becomes part of a path: it must stay below the directory of its kind. */
+/* Checks a name used in a path, which must not leave the directory of its kind. */
 static bool is_name(enum change_kind kind, const char *name)
 {
 	bool number = kind == CHANGE_IRQ || kind == CHANGE_GOVERNOR;
@@ -51,7 +51,7 @@ static void file_path(const struct change *c, char *buf, size_t size)
 		 ops->rest);
 }
 
-/* The /sys of another namespace may have a different interface with this name. */
+/* Another namespace's /sys may have a different interface with the same name. */
 static int check_sysfs(const struct change *c)
 {
 	int ifindex = nl_ifindex(c->ns, c->ifname), ret;
@@ -91,7 +91,7 @@ int change_possible(const struct change *c, struct error *why)
 	if (!change_ops[c->kind].front && !netns_exec_finds(program, path))
 		ret = error_set(why, STATUS_UNABLE, -ENOENT, "install it", "there is no %s here",
 				program);
-	/* /sys files of another namespace have no path here */
+	/* /sys files of another namespace cannot be reached by a path here */
 	if (!change_ops[c->kind].front || (c->kind == CHANGE_SYSFS && c->ns && c->ns->fd >= 0))
 		return ret;
 	file_path(c, path, sizeof(path));
@@ -115,7 +115,7 @@ char *change_sysctl_name(const char *path, char *buf, size_t size)
 	return buf;
 }
 
-/* ---- the driver of an interface: read by the ioctl, set by ethtool ---- */
+/* ---- driver settings: read with an ioctl, set with ethtool ---- */
 
 /* All of them start with the command, followed by 32-bit fields. */
 union params {
@@ -152,8 +152,8 @@ static int count_rings(const struct change *c, uint32_t *rings)
 }
 
 /*
- * Reads a table that one command can set: entry i has queue start + i % equal. "default" is
- * ethtool_rxfh_indir_default() over all rings, and follows their number.
+ * Reads an RSS table if a single command can set it, that is, if entry i is queue start + i %
+ * equal. "default" is ethtool_rxfh_indir_default() over all rings and follows the number of rings.
  */
 static int read_rss(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
@@ -168,7 +168,7 @@ static int read_rss(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 	start = table->ring_index[0];
 	while (equal < table->size && table->ring_index[equal] != start)
 		equal++;
-	/* A table shorter than the number of rings looks as if there were no more rings. */
+	/* A table with fewer entries than there are rings looks as if there were no more rings. */
 	if (!start && equal == table->size && equal < rings)
 		equal = rings;
 	for (uint32_t i = 0; i < table->size; i++) {
@@ -185,13 +185,13 @@ static int read_rss(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 	return ret;
 }
 
-/* ---- root qdiscs: read by rtnetlink, set by tc ---- */
+/* ---- root qdiscs: read over rtnetlink, set with tc ---- */
 
 /*
- * Reads "default fq_codel limit 10240" for the kernel's default, and "pfifo handle 8001: limit
- * 1000" for a configured qdisc. Two changes can be undone exactly: another limit on a configured
- * qdisc (its other options stay), and a qdisc of ours replacing the default (which returns when
- * ours is removed).
+ * Reads "default fq_codel limit 10240" for the kernel's default and "pfifo handle 8001: limit 1000"
+ * for a configured qdisc. Two changes can be undone exactly: changing the limit of a configured
+ * qdisc (its other options stay the same) and replacing the default with our qdisc (removing ours
+ * brings the default back).
  */
 static int read_qdisc(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
@@ -225,7 +225,7 @@ static int check_qdisc(const struct change *c)
 	return -EDOM;
 }
 
-/* The default qdisc has no handle: ours is 1:. */
+/* The default qdisc has no handle. Ours is 1:. */
 static void qdisc_text(const struct change *c, bool undo, char *buf, size_t size)
 {
 	const char *to = is_default(c->old) ? undo ? "del" : "replace" : "change";
@@ -233,7 +233,7 @@ static void qdisc_text(const struct change *c, bool undo, char *buf, size_t size
 	char kind[16] = "";
 	int end = 0;
 
-	if (!*c->old) /* not known: neither is the command */
+	if (!*c->old) /* without the old value there is no undo command */
 		return;
 	if (!is_default(c->old))
 		sscanf(c->old, "%15s handle %x:%n", kind, &handle, &end);
@@ -309,8 +309,8 @@ const struct change_ops change_ops[CHANGE_KINDS] = {
 };
 
 /*
- * Settings that a finding changes. The first match applies. Names of coalescing parameters:
- * ethtool(8), -C.
+ * Settings that a finding can change. The first match applies. For the names of coalescing
+ * parameters see ethtool(8), -C.
  */
 const struct change_setting change_settings[] = {
 	{CHANGE_SYSCTL, "net/core/[rw]mem_default",

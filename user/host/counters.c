@@ -37,7 +37,7 @@ void counters_free(struct counters *c)
 	*c = (struct counters){0};
 }
 
-/* Copied: shrinking blocks in place leaves holes too small for the next block. */
+/* Copies the array: shrinking blocks in place leaves holes too small for the next block. */
 void counters_keep(struct counters *c, bool (*wanted)(const struct counter *it))
 {
 	struct counter *kept;
@@ -86,7 +86,7 @@ static const struct proc_file namespace_files[] = {
 	{"/proc/thread-self/net/xfrm_stat", procnet_snmp6, NULL},
 };
 
-/* Read once per host. The neighbour tables are visible only in the first namespace. */
+/* Read once per host. Neighbour tables are only visible in the initial namespace. */
 static const struct proc_file host_files[] = {
 	{"/proc/thread-self/net/softnet_stat", procnet_softnet, NULL},
 	{"/proc/thread-self/net/stat/arp_cache", NULL, "arp_cache"},
@@ -101,7 +101,7 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 		size_t len;
 		int err = file_read(files[i].path, &text, &len);
 
-		/* Files that the kernel lacks, or that are not readable for us, are skipped. */
+		/* skip files that this kernel lacks or that we may not read */
 		if (err == -ENOENT || err == -EACCES || err == -EPERM)
 			continue;
 		if (err)
@@ -117,7 +117,10 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 
 #define STAT(name) #name, offsetof(struct rtnl_link_stats64, name)
 
-/* Loss counters belong in the NIC table, which has rows for every software interface. */
+/*
+ * Loss counters go into the NIC sample instead, because the NIC table has rows for every software
+ * interface.
+ */
 static const struct {
 	const char *name;
 	size_t at;
@@ -144,7 +147,7 @@ static uint64_t link_stat(const struct counters_device *d, unsigned i)
 }
 
 /*
- * Formats a name: "link:rx_dropped" becomes "eth0:rx_dropped", "pkts rx OOB" becomes
+ * Formats a counter name: "link:rx_dropped" becomes "eth0:rx_dropped", "pkts rx OOB" becomes
  * "ethtool:eth0:pkts rx OOB".
  */
 static void name_counter(const char *ifname, const char *name, char out[COUNTER_NAME_LEN])
@@ -190,14 +193,14 @@ static void add_names(struct counters *c, const struct counters_device *d)
 	}
 }
 
-/* Dumps that one request returns for all interfaces of a namespace. */
+/* Results of requests that return all interfaces of a namespace at once. */
 struct dumps {
 	struct link_qdisc *qdiscs;
 	struct qstat *qstats;
 	int qdiscs_n, qstats_n;
 };
 
-/* Reads an interface. The thread must be in the namespace of the scope. */
+/* Reads one interface. The thread must already be in the scope's namespace. */
 static int read_device(struct counters *c, const struct counters_scope *s, unsigned what,
 		       const struct link_info *link, const struct dumps *all)
 {
@@ -215,7 +218,7 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 	}
 	if (what & COUNTERS_DRIVERS)
 		err = netdev_ethtool_stats(NULL, link->ifname, d->driver, &d->nic);
-	if (err && !(what & (COUNTERS_ALL | COUNTERS_GOING))) /* else it was removed in the
+	if (err && !(what & (COUNTERS_ALL | COUNTERS_GOING))) /* otherwise it was removed in the
 							       * meantime */
 		return err;
 	for (unsigned i = 0; i < LINK_STATS; i++) {
@@ -313,7 +316,7 @@ static int compare(const void *a, const void *b)
 	return d ? d : strcmp(x->name, y->name);
 }
 
-/* Sums the run of equal names that starts at *i and moves *i past it. */
+/* Sums the run of equal names starting at *i and advances *i past it. */
 static uint64_t take_sum(const struct counters *c, size_t *i)
 {
 	const struct counter *first = &c->items[*i];
@@ -324,7 +327,7 @@ static uint64_t take_sum(const struct counters *c, size_t *i)
 	return sum;
 }
 
-/* Returns the increase of a counter, which may be 32 bits wide. */
+/* Returns the increase of a counter that may be 32 bits wide. */
 static uint64_t delta_of(const struct counter *it, uint64_t before, uint64_t after)
 {
 	bool narrow = !strncmp(it->name, "softnet:", 8) || !strncmp(it->name, "socket:", 7);

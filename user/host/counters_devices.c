@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Interface counters: links and qdiscs from rtnetlink, queues from netdev-genl. */
+/* Interface counters: links and qdiscs over rtnetlink, queues over netdev-genl. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/gen_stats.h>
@@ -106,15 +106,15 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 	struct list *rows = arg;
 	struct link_qdisc *q = rows->at;
 
-	/* mq at the root already sums its children */
+	/* an mq root qdisc already sums its children */
 	if (tc->tcm_parent != TC_H_ROOT && tc->tcm_parent != TC_H_INGRESS)
 		return MNL_CB_OK;
-	/* qdiscs of an interface are consecutive */
+	/* an interface's qdiscs are consecutive */
 	q = rows->n && q[rows->n - 1].ifindex == (unsigned)tc->tcm_ifindex ? &q[rows->n - 1]
 									   : list_add(rows);
 	q->ifindex = (unsigned)tc->tcm_ifindex;
 	nl_copy(nl_nested(stats, TCA_STATS_QUEUE), &queue, sizeof(queue));
-	if (tc->tcm_parent == TC_H_INGRESS) { /* TC_H_CLSACT is the same */
+	if (tc->tcm_parent == TC_H_INGRESS) { /* TC_H_CLSACT has the same value */
 		q->clsact_drops += queue.drops;
 		return MNL_CB_OK;
 	}
@@ -208,8 +208,8 @@ static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 }
 
 /*
- * Appends a dump to `r`. Returns the number of rows, 0 if the kernel lacks the family or command,
- * or -errno.
+ * Appends a dump to `r`. Returns the number of rows, 0 if the kernel lacks the family or the
+ * command, or -errno.
  */
 static int dump_qstats(const struct netns *ns, uint32_t scope, struct list *r)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The ethtool ioctl: reads driver settings. */
+/* Reads driver settings with the ethtool ioctl. */
 #include "host/netdev.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void fill_speed(const struct netns *ns, struct netdev *dev)
 		uint32_t room[sizeof(struct ethtool_link_settings) / 4 + 3 * INT8_MAX];
 	} link = {.is.cmd = ETHTOOL_GLINKSETTINGS};
 
-	/* The first call returns the number of words in a link mode mask as a negative value. */
+	/* The first call returns the number of words in a link mode mask, negated. */
 	if (netdev_ethtool(ns, dev->link.ifname, &link) || link.is.link_mode_masks_nwords >= 0)
 		return;
 	link.is.link_mode_masks_nwords = -link.is.link_mode_masks_nwords;
@@ -58,8 +58,8 @@ void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
 }
 
 /*
- * Reads the names of a string set, ETH_GSTRING_LEN bytes each. -EOPNOTSUPP if the interface lacks
- * it.
+ * Reads the names in a string set, ETH_GSTRING_LEN bytes each. Returns -EOPNOTSUPP if the interface
+ * does not have it.
  */
 static int read_strings(const struct netns *ns, const char *ifname, uint32_t set,
 			struct ethtool_gstrings **strings)
@@ -86,7 +86,7 @@ static int read_strings(const struct netns *ns, const char *ifname, uint32_t set
 }
 
 /*
- * Returns the bit number of a feature. `count` gets the number of features. -ENOENT if not found.
+ * Returns a feature's bit number, or -ENOENT if not found. Sets `count` to the number of features.
  */
 static int find_feature(const struct netns *ns, const char *ifname, const char *feature,
 			unsigned *count)
@@ -128,8 +128,8 @@ static int read_stats(const struct netns *ns, const char *ifname,
 		      const struct ethtool_gstrings *names, struct nic_sample *s)
 {
 	/*
-	 * The kernel writes the current number of counters: leave room for queues added since the
-	 * last call.
+	 * The kernel writes as many counters as there are now, so leave room for queues added since
+	 * the last call.
 	 */
 	size_t room = 2 * (size_t)names->len + 64;
 	struct ethtool_stats *values = mem_zero(1, sizeof(*values) + room * sizeof(uint64_t));
@@ -165,7 +165,7 @@ int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver
 	return ret == -ENODEV ? ret : 0;
 }
 
-#define RSS_MAX 65536 /* entries, mlx5 has several thousand */
+#define RSS_MAX 65536 /* entries: mlx5 has several thousand */
 
 static int compare_queues(const void *a, const void *b)
 {
@@ -177,7 +177,7 @@ static int compare_queues(const void *a, const void *b)
 int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_rxfh_indir **table)
 {
 	struct ethtool_rxfh_indir ask = {.cmd = ETHTOOL_GRXFHINDIR};
-	/* With size 0 the kernel returns the table size. */
+	/* With size 0 the kernel only returns the table size. */
 	int ret = netdev_ethtool(ns, ifname, &ask);
 
 	if (ret < 0)

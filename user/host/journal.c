@@ -24,16 +24,16 @@
 #include "base/proc.h"
 #include "host/caps.h"
 
-#define WAIT_MS	 10000 /* maximum wait for another process's lock */
+#define WAIT_MS	 10000 /* ms, longest wait for another process's lock */
 #define POLL_MS	 20
-#define MAX_SIZE (4 << 20) /* bytes, maximum size of a file of changes */
+#define MAX_SIZE (4 << 20) /* bytes, largest accepted undo file */
 
-/* An entry of JOURNAL_DIR: its file, its lock, and the setting's value. */
+/* An entry in JOURNAL_DIR: its file, its lock and the setting's value. */
 struct entry {
 	struct journal_record rec;
 	char path[PATH_MAX]; /* path of the entry's file */
 	int file;	     /* holds the lock */
-	int value;	     /* the value itself, O_RDWR */
+	int value;	     /* the setting, open O_RDWR */
 };
 
 static int start_time(pid_t pid, uint64_t *start)
@@ -85,7 +85,7 @@ int journal_file_lock(const char *path, bool create)
 			ret = -errno;
 		else if (st.st_nlink)
 			return fd;
-		/* Removed by the previous lock holder: open the next file if it exists. */
+		/* The previous lock holder removed it: open the next file if there is one. */
 		close(fd);
 	}
 	return ret;
@@ -216,9 +216,9 @@ static int value_write(const struct entry *e, const char *value)
 }
 
 /*
- * Restores rec.old if the value is still rec.new, and removes the file. -ESTALE: the value was
- * different and stays, the file is removed. Any other error: the file stays for journal_repair().
- * Async-signal-safe, like all functions it calls.
+ * If the value is still rec.new, restores rec.old and removes the file. Returns -ESTALE if the
+ * value differed: it is kept, and the file is removed. On any other error the file stays for
+ * journal_repair(). Async-signal-safe, like every function it calls.
  */
 static int entry_settle(const struct entry *e)
 {
@@ -235,7 +235,7 @@ static int entry_settle(const struct entry *e)
 	return ours || !strcmp(now, e->rec.old) ? 0 : -ESTALE;
 }
 
-/* The lock is released with the last copy of the descriptors. */
+/* The lock is released when the last copy of the descriptor is closed. */
 static void entry_close(struct entry *e)
 {
 	fd_close(&e->value);
@@ -251,8 +251,8 @@ struct journal_change {
 enum guard_fd { FD_FILE, FD_VALUE, FD_ASK, FD_OWNER, GUARD_FDS };
 
 /*
- * Runs the guard, from fork() to its end. Async-signal-safe throughout: the program may have
- * threads. All signals are blocked since before the fork.
+ * Runs the guard process from fork() until it exits. Everything here is async-signal-safe, because
+ * the program may have threads. All signals have been blocked since before the fork.
  */
 static void __attribute__((noreturn)) guard(struct entry *e, int ask, int owner)
 {
@@ -263,7 +263,7 @@ static void __attribute__((noreturn)) guard(struct entry *e, int ask, int owner)
 
 	setsid();
 	caps_drop_but(CAPS_BIT(CAP_NET_ADMIN)); /* required to write the value */
-	/* Inherit no descriptors: no namespaces of the test network, no end of a pipe. */
+	/* Do not keep inherited descriptors such as test network namespaces or pipe ends. */
 	for (int i = 0; i < GUARD_FDS; i++)
 		fds[i] = fcntl(fds[i], F_DUPFD, GUARD_FDS);
 	for (int i = 0; i < GUARD_FDS; i++)
@@ -271,7 +271,7 @@ static void __attribute__((noreturn)) guard(struct entry *e, int ask, int owner)
 	close_range(GUARD_FDS, ~0U, 0);
 	e->file = FD_FILE;
 	e->value = FD_VALUE;
-	(void)!chdir("/"); /* on failure it only keeps a directory busy */
+	(void)!chdir("/"); /* failure does no harm: it only keeps a directory busy */
 	prctl(PR_SET_NAME, "pktledger-guard");
 	do
 		ret = poll(wait, 2, -1);
@@ -307,7 +307,10 @@ static int start_guard(struct journal_change *c)
 	return ret;
 }
 
-/* Asks the guard to restore the value and waits for it, or restores it if the guard was killed. */
+/*
+ * Asks the guard to restore the value and waits for it. Restores the value itself if the guard was
+ * killed.
+ */
 static int settle(struct journal_change *c)
 {
 	int wstatus;
@@ -349,7 +352,7 @@ static int wait_for_lock(struct entry *e, struct error *err)
 			   "cannot lock %s", e->path);
 }
 
-/* Locks the target. First resolves the entry of an owner that died without a guard. */
+/* Locks the target. If an owner died without a guard, resolves its entry first. */
 static int take(struct entry *e, struct error *err)
 {
 	for (;;) {
@@ -364,11 +367,14 @@ static int take(struct entry *e, struct error *err)
 		ret = entry_settle(&left);
 		if (ret && ret != -ESTALE)
 			return ret;
-		fd_close(&e->file); /* the file is removed, so the lock is void */
+		fd_close(&e->file); /* the file was removed, so the lock is void */
 	}
 }
 
-/* In this order: lock, entry, guard, value. Nothing is changed before everything can be undone. */
+/*
+ * Takes the lock, writes the entry, starts the guard, then sets the value. Nothing changes before
+ * the change can be undone.
+ */
 static int apply(struct journal_change *c, struct error *err)
 {
 	struct entry *e = &c->entry;
@@ -421,7 +427,7 @@ int journal_change_sysctl(struct journal_change **change, const char *path, cons
 		ret = -ENAMETOOLONG;
 	if (value && snprintf(rec->new, sizeof(rec->new), "%s", value) >= (int)sizeof(rec->new))
 		ret = -ENOSPC;
-	/* the file named after the target */
+	/* the file is named after the target */
 	snprintf(c->entry.path, sizeof(c->entry.path), JOURNAL_DIR "/sysctl:%s", rec->target);
 	for (char *name = c->entry.path + sizeof(JOURNAL_DIR); *name; name++)
 		*name = *name == '/' ? ':' : *name;
@@ -468,7 +474,7 @@ void journal_release(struct journal_change *hold)
 	free_change(hold);
 }
 
-/* Returns 1 if the entry was resolved, 0 if it is not accessible to us, or -errno. */
+/* Returns 1 if the entry was resolved, 0 if we may not access it, or -errno. */
 static int repair(struct entry *e, journal_repair_cb cb, void *arg)
 {
 	char now[JOURNAL_VALUE_SIZE];
@@ -529,7 +535,7 @@ static int read_all(struct journal_kept *f)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size > MAX_SIZE)
 		return -EFBIG;
-	/* the file's commands are executed: only its owner may have written it */
+	/* the file's commands are executed, so only its owner may have written to it */
 	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))
 		return -EKEYREJECTED;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
@@ -570,7 +576,7 @@ int journal_kept_open(struct journal_kept *f, const char *path, bool create, str
 			   "cannot open %s", path);
 }
 
-/* No sync: the changes do not outlive the kernel either. */
+/* Does not sync: a kernel crash also loses the changes themselves. */
 int journal_kept_save(struct journal_kept *f)
 {
 	char next[PATH_MAX];
@@ -580,13 +586,13 @@ int journal_kept_save(struct journal_kept *f)
 		return unlink(f->path) && errno != ENOENT ? -errno : 0;
 	if (snprintf(next, sizeof(next), "%s.new", f->path) >= (int)sizeof(next))
 		return -ENAMETOOLONG;
-	/* a file left by a killed program is unused: we hold the lock */
+	/* left by a program that was killed, and unused because we hold the lock */
 	if (unlink(next) && errno != ENOENT)
 		return -errno;
 	fd = open(next, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	/* Locked before it gets the name, so that no other program can lock it first. */
+	/* Lock the file before renaming it, so that no other program can lock it first. */
 	if (flock(fd, LOCK_EX | LOCK_NB) ||
 	    json_object_to_fd(fd, f->entries,
 			      JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE) ||

@@ -45,16 +45,17 @@ const struct lab_port *lab_link_peer(const struct lab *lab)
 	return lab_middle(lab->topology) ? &lab->router_tx : &lab->rx;
 }
 
-#define BRIDGE_LINK   2 /* link byte in the MAC addresses of its ports */
+#define BRIDGE_LINK   2 /* link byte in the MAC addresses of the bridge's ports */
 #define TUNNEL_LINK   3
-#define TUNNEL_HEADER 50 /* IPv4, UDP, VXLAN, Ethernet */
+#define TUNNEL_HEADER 50 /* bytes: IPv4, UDP, VXLAN, Ethernet */
 #define TUNNEL_VNI    0x706b
 
 enum port { TX, RX, ROUTER_TX, ROUTER_RX, NO_PORT };
 
 /*
- * Planned addresses: 198.18.LINK.HOST/24, 2001:2:0:LINK::HOST/64, and MACs. `next`: the port that
- * is reached without a router, `veth`: the other end of a pair made in the namespace of this port.
+ * Planned addresses: 198.18.LINK.HOST/24, 2001:2:0:LINK::HOST/64 and MACs. `next` is the port that
+ * this port reaches without a router. `veth` is the other end if the pair is created in this port's
+ * namespace.
  */
 static const struct {
 	const char *ifname;
@@ -76,9 +77,9 @@ static const struct {
 		       {"v-rx", 0, 2, ROUTER_TX, NO_PORT}},
 };
 
-/* The alias of the loopback interface of our namespaces, followed by the topology. */
+/* Alias of the loopback interface in our namespaces. The topology follows it. */
 #define MARK	 "pktledger-"
-#define LOOPBACK 1 /* its ifindex */
+#define LOOPBACK 1 /* ifindex of the loopback interface */
 
 void lab_plan(struct lab *lab, const struct lab_spec *spec)
 {
@@ -125,9 +126,9 @@ struct lab_text lab_text(const struct lab_port *p)
 	return t;
 }
 
-/* ---- the recipe: quiet namespaces, links, addresses ---- */
+/* ---- the recipe: namespaces without background traffic, links, addresses ---- */
 
-/* Set before the interfaces exist, so that they inherit them. */
+/* Set before the interfaces are created, so that they inherit these values. */
 static const char *const settings[] = {
 	"net/ipv4/conf/all/rp_filter=0",
 	"net/ipv4/conf/default/rp_filter=0",
@@ -144,7 +145,7 @@ static const char *const settings[] = {
 	"net/ipv6/conf/default/use_tempaddr=0",
 	"net/ipv6/conf/default/addr_gen_mode=1", /* IN6_ADDR_GEN_MODE_NONE */
 	/*
-	 * MLDv1, because /proc/net/igmp6 then shows whether a report is pending, and the second
+	 * Use MLDv1, because /proc/net/igmp6 then shows whether a report is pending, and the second
 	 * report follows within the interval set here instead of 10 s.
 	 */
 	"net/ipv6/conf/default/force_mld_version=1",
@@ -162,7 +163,7 @@ static const struct lab_port *next_port(const struct lab *lab, unsigned port)
 	return next == NO_PORT ? NULL : &lab->port[next];
 }
 
-/* Adds one end of the tunnel. The underlay has room for its headers. */
+/* Adds one end of the tunnel. The underlay MTU has room for the tunnel's headers. */
 static void add_tunnel(const struct lab *lab, unsigned port, bool other_vni, struct recipe *r)
 {
 	const struct lab_port *p = &lab->port[port], *below = &lab->port[port + 2];
@@ -175,7 +176,7 @@ static void add_tunnel(const struct lab *lab, unsigned port, bool other_vni, str
 		   LAB_VXLAN_PORT, below->ifname);
 }
 
-/* Adds the addresses of a port. */
+/* Adds a port's addresses. */
 static void add_addresses(const struct lab *lab, unsigned port, struct recipe *r)
 {
 	const struct lab_port *p = &lab->port[port], *peer = next_port(lab, port);
@@ -194,8 +195,8 @@ static void add_addresses(const struct lab *lab, unsigned port, struct recipe *r
 }
 
 /*
- * Adds a bridge that sends no packets by itself: no snooping, which would join a group and report
- * it, no spanning tree, and no IP netfilter, which would reassemble fragments.
+ * Adds a bridge that never originates packets. Disables snooping, which would join a group and
+ * report it, the spanning tree protocol, and IP netfilter, which would reassemble fragments.
  */
 static void add_bridge(const struct lab *lab, struct recipe *r)
 {
@@ -211,7 +212,7 @@ static void add_bridge(const struct lab *lab, struct recipe *r)
 			   netfilter[i]);
 }
 
-/* Adds routes from an end to the network of the other end. */
+/* Adds routes from one end to the other end's network. */
 static void add_routes(const struct lab *lab, unsigned port, struct recipe *r)
 {
 	struct lab_port net = lab->port[port ^ 1];
@@ -236,7 +237,10 @@ static void add_veth(const struct lab_port *a, const struct lab_port *b, struct 
 			 lab_text(b).mac, b->queues, b->queues);
 }
 
-/* Adds the interfaces of a namespace, those below a tunnel first. A veth has GRO off by itself. */
+/*
+ * Adds a namespace's interfaces, starting with those below a tunnel. GRO is off by default on a
+ * veth.
+ */
 static void add_ports(const struct lab *lab, const struct netns *ns, bool other_vni,
 		      struct recipe *r)
 {
@@ -266,7 +270,7 @@ static unsigned roles(enum lab_topology topology)
 	return lab_middle(topology) ? 3 : 2;
 }
 
-/* In the order in which the namespaces are made: the sender's, the middle, the receiver's. */
+/* The order in which the namespaces are created: sender, middle, receiver. */
 static const uint8_t ns_order[] = {0, 2, 1};
 
 static void setting_steps(const struct lab *lab, struct recipe *r)
@@ -329,14 +333,14 @@ void lab_print(const struct lab *lab, const char *name, struct recipe *r, FILE *
 	recipe_print(r, names, n, out);
 }
 
-/* ---- waiting until the kernel has finished its announcements ---- */
+/* ---- waiting until the kernel has sent its announcements ---- */
 
-#define READY_MS       5000 /* far longer than a loaded machine needs */
-#define ADDR_TENTATIVE 0x40 /* IFA_F_TENTATIVE: the multicast groups are not joined yet */
+#define READY_MS       5000 /* ms, far longer than even a loaded machine needs */
+#define ADDR_TENTATIVE 0x40 /* IFA_F_TENTATIVE: multicast groups not joined yet */
 #define OPER_UP	       6    /* IF_OPER_UP of <linux/if.h> */
 #define MLD_TIMER      0x01 /* MAF_TIMER_RUNNING of <net/if_inet6.h>: a report is pending */
 
-/* Returns whether a line of a file below /proc/net for the interface has one of these flags. */
+/* Returns whether a file under /proc/net lists the interface with one of these flags. */
 static int has_flags(const char *path, const char *ifname, unsigned mask)
 {
 	bool addresses = strstr(path, "if_inet6");
@@ -349,7 +353,8 @@ static int has_flags(const char *path, const char *ifname, unsigned mask)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
 		/*
-		 * address ifindex prefix scope flags name, or: ifindex name group users flags timer
+		 * The fields are either "address ifindex prefix scope flags name" or "ifindex name
+		 * group users flags timer".
 		 */
 		int n = addresses ? sscanf(line, "%*s %*s %*s %*s %x %15s", &flags, name)
 				  : sscanf(line, "%*s %15s %*s %*s %x", name, &flags);
@@ -360,7 +365,7 @@ static int has_flags(const char *path, const char *ifname, unsigned mask)
 	return found;
 }
 
-/* Returns whether the kernel has announced the carrier (linkwatch). A tunnel has none of its own. */
+/* Returns whether the kernel has announced the carrier (linkwatch). Tunnels do not have one. */
 static int announced(const struct lab_port *port)
 {
 	struct link_info link;
@@ -371,7 +376,7 @@ static int announced(const struct lab_port *port)
 			     (!link.operstate && !strcmp(link.kind, "vxlan"));
 }
 
-/* Returns whether no report of IPv6 is pending. */
+/* Returns whether no MLD report is pending. */
 static int quiet(const struct lab_port *port)
 {
 	int saved = netns_push(port->ns), ret;
@@ -379,9 +384,9 @@ static int quiet(const struct lab_port *port)
 	if (saved < 0)
 		return saved;
 	/*
-	 * An address joins its group before it stops being tentative, a router's anycast address
-	 * afterwards, but under the same RTNL (addrconf_dad_work()). So acquire the RTNL once, with
-	 * a request that changes nothing.
+	 * An address joins its group before it stops being tentative. A router's anycast address
+	 * joins later but under the same RTNL (addrconf_dad_work()), so acquire the RTNL once with
+	 * a request that does not change anything.
 	 */
 	ret = has_flags("/proc/thread-self/net/if_inet6", port->ifname, ADDR_TENTATIVE);
 	if (!ret)
@@ -409,7 +414,7 @@ static int wait_until(int (*is)(const struct lab_port *port), const struct lab *
 				     "cannot set up the test network: %s", what);
 }
 
-/* Reads ifindex, MTU and queues of a planned port after its interface was created. */
+/* Reads a planned port's ifindex, MTU and queues after its interface has been created. */
 static int read_port(struct lab_port *p)
 {
 	struct netdev dev;
@@ -428,7 +433,7 @@ static int make_interfaces(struct lab *lab, const struct lab_spec *spec, struct 
 
 	setting_steps(lab, &r);
 	ret = recipe_run(&r, "set up the test network", err);
-	/* one queue per interface: a single thread carries the frames */
+	/* each tap has one queue, because a single thread carries the frames */
 	if (!ret && lab->topology == LAB_TAP)
 		ret = spec->queues > 1
 			      ? error_usage(err, "use one thread (-P 1)",
@@ -445,7 +450,7 @@ static int make_interfaces(struct lab *lab, const struct lab_spec *spec, struct 
 	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++)
 		ret = error_errno(err, STATUS_FAILED, read_port(&lab->port[i]), NULL,
 				  "cannot read %s", lab->port[i].ifname);
-	/* With a carrier, each IPv6 address is announced once, at once. */
+	/* If the carrier is already up, each IPv6 address is announced once, immediately. */
 	if (!ret)
 		ret = wait_until(announced, lab, "no carrier", err);
 	if (ret)
@@ -498,7 +503,7 @@ static int check_name(const char *name, struct error *err)
 	return 0;
 }
 
-/* Returns whether the namespace is of a test network, and its topology. */
+/* Returns whether the namespace belongs to a test network, and gets its topology. */
 static bool is_ours(const char *name, const char *role, enum lab_topology *topology)
 {
 	struct netns ns = NETNS_NONE;
@@ -522,13 +527,13 @@ static bool is_ours(const char *name, const char *role, enum lab_topology *topol
 	return false;
 }
 
-/* The roles of all topologies. */
+/* Roles used by any topology. */
 static const struct {
 	unsigned role;
 	enum lab_topology topology;
 } all_roles[] = {{0, LAB_PAIR}, {1, LAB_PAIR}, {2, LAB_ROUTER}, {2, LAB_BRIDGE}};
 
-/* Returns the roles that the test network has, one bit each, and sets its topology. */
+/* Returns the roles found for the test network, one bit each, and gets its topology. */
 static unsigned find_roles(const char *name, enum lab_topology *topology)
 {
 	unsigned found = 0;
@@ -558,7 +563,7 @@ int lab_check_free(const char *name, struct error *err)
 			 "there is a lab '%s' already", name);
 }
 
-/* Runs `ip netns attach` (of the thread's namespace) or `ip netns del`. */
+/* Runs `ip netns attach` (for the thread's namespace) or `ip netns del`. */
 static int ip_netns(const char *action, const char *name, const char *role, struct error *err)
 {
 	char full[64], tid[16];
@@ -580,7 +585,7 @@ static int attach(const struct netns *ns, const char *name, const char *role, st
 	return ret;
 }
 
-/* The sender's name is the last to come and the first to go. */
+/* The sender's name is added last and removed first. */
 int lab_publish(struct lab *lab, const char *name, struct error *err)
 {
 	unsigned n = roles(lab->topology), i = n;
@@ -651,7 +656,7 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 	return ret;
 }
 
-/* Reads what can be read of a test network that may be in parts. */
+/* Reads as much as possible about a test network that may be incomplete. */
 static struct lab_info read_info(const char *name)
 {
 	struct lab_info info = {};
@@ -695,7 +700,7 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 		*role++ = '\0';
 		if (check_name(name, NULL) || !(found = find_roles(name, &topology)) ||
 		    (*role == 'r' && found & 1))
-			continue; /* not ours, or listed by its sender's namespace */
+			continue; /* not ours, or already listed through its sender's namespace */
 		info = read_info(name);
 		ret = cb(arg, &info);
 	}

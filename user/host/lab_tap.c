@@ -19,11 +19,11 @@
 #include "base/mem.h"
 #include "host/caps.h"
 
-#define FRAME_MAX 65550 /* bytes, the largest MTU and an Ethernet header */
-#define POLL_MS	  20	/* ms, so that a change is noticed soon */
+#define FRAME_MAX 65550 /* bytes: largest MTU plus an Ethernet header */
+#define POLL_MS	  20	/* ms, short enough to notice changes quickly */
 
 struct lab_taps {
-	int fd[2]; /* of ports a and b */
+	int fd[2]; /* fds of ports a and b */
 	pthread_t thread;
 	bool started;
 	atomic_bool stop, paused, busy;
@@ -31,7 +31,7 @@ struct lab_taps {
 	uint8_t frame[FRAME_MAX];
 };
 
-/* Forwards a waiting frame. The kernel drops a frame that the other end does not accept. */
+/* Forwards a waiting frame. If the other end does not accept the frame, the kernel drops it. */
 static bool carry(struct lab_taps *t, unsigned from)
 {
 	ssize_t n, sent;
@@ -69,7 +69,7 @@ static void *carrier(void *arg)
 	return NULL;
 }
 
-/* An interface belongs to the namespace in which the file was opened. It outlives its reader. */
+/* The interface belongs to the namespace in which the file was opened, and outlives its reader. */
 static int open_tap(const struct lab_port *port)
 {
 	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI};

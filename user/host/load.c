@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Loads and reads tracing programs, and lists the BPF maps of this process. */
+/* Loads and reads tracing programs, and lists this process's BPF maps. */
 #include "host/load.h"
 
 #include <bpf/bpf.h>
@@ -110,7 +110,7 @@ struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct 
 	union bpf_iter_link_info info = {.map.map_fd = (__u32)bpf_map__fd(map)};
 	struct bpf_iter_attach_opts opts;
 
-	/* not LIBBPF_OPTS(): the padding of its copy may be uninitialised */
+	/* do not use LIBBPF_OPTS(): the padding in its copy may be uninitialised */
 	memset(&opts, 0, sizeof(opts));
 	opts.sz = sizeof(opts);
 	opts.link_info = &info;
@@ -118,7 +118,7 @@ struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct 
 	return bpf_program__attach_iter(prog, &opts);
 }
 
-/* The verifier explains a rejected program, but only runs with the capability. */
+/* The verifier explains why it rejected a program, but it only runs if we have the capability. */
 int trace_load_error(struct error *err, int rc)
 {
 	struct rlimit files;
@@ -126,7 +126,9 @@ int trace_load_error(struct error *err, int rc)
 
 	if (!rc)
 		return 0;
-	/* this also makes libbpf's kernel probes fail, so its missing-feature report is false */
+	/*
+	 * this also makes libbpf's kernel probes fail, so it reports a missing feature that exists
+	 */
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < 128)
 		rc = -EMFILE;
 	log_verifier_last(why, sizeof(why));
@@ -170,7 +172,7 @@ int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size
 int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, void *arg)
 {
 	_Alignas(uint64_t) char buf[4 * TRACE_RECORD];
-	const size_t most = sizeof(buf) / size * size; /* so that a read ends between two records */
+	const size_t most = sizeof(buf) / size * size; /* so that no read ends inside a record */
 	int fd = bpf_iter_create(bpf_link__fd(link)), rc = 0;
 	ssize_t n;
 
@@ -218,7 +220,7 @@ bool progs_choose_sockets(void)
 		__u32 len = sizeof(info);
 		int fd = bpf_prog_get_fd_by_id(id);
 
-		if (fd < 0) /* it is gone */
+		if (fd < 0) /* it has been closed */
 			continue;
 		found = !bpf_obj_get_info_by_fd(fd, &info, &len) &&
 			(info.type == BPF_PROG_TYPE_SK_LOOKUP ||

@@ -11,92 +11,100 @@
 #include "base/err.h"
 
 /*
- * Returns the options for opening tracing programs. When the kernel itself lacks a type, libbpf
- * searches the BTF of all modules, which requires CAP_SYS_ADMIN (bpf_obj_get_next_id) and fails
- * without it in older versions (1.1). Without the capability only the kernel's own BTF is searched.
+ * Returns the options for opening tracing programs. If the kernel itself lacks a type, libbpf
+ * searches the BTF of all modules. That requires CAP_SYS_ADMIN (bpf_obj_get_next_id), and older
+ * versions (1.1) fail without it. So without the capability only the kernel's own BTF is searched.
  */
 const struct bpf_object_open_opts *trace_open_opts(void);
 
-typedef const void *trace_elf_bytes(size_t *size); /* X_bpf__elf_bytes() of a skeleton */
+typedef const void *trace_elf_bytes(size_t *size); /* a skeleton's X_bpf__elf_bytes() */
 
 /*
- * Opens the result of X_bpf__create_skeleton(). `old`: the bytes of X_old, with the same maps and
- * programs for kernels without the functions that X calls (bpf/skb.bpf.h), or NULL. Calls
- * log_libbpf_clear() first. Returns 0 or -errno.
+ * Opens a skeleton returned by X_bpf__create_skeleton(). `old` returns the bytes of X_old, which
+ * has the same maps and programs but supports kernels without the functions that X calls
+ * (bpf/skb.bpf.h). It may be NULL. Calls log_libbpf_clear() first. Returns 0 or -errno.
  */
 int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old);
 
 /*
- * Loads one program of bpf/survey.bpf.c with its map (NULL: no map), and further programs
- * (NULL-terminated, or NULL). Reading the kernel's BTF makes each object slow to load. Free the
- * result with survey_bpf__destroy(). Returns 0 or -errno.
+ * Loads one program of bpf/survey.bpf.c with its map (NULL: no map) and optional further programs
+ * (NULL-terminated list, or NULL). Each object loads slowly, because the kernel's BTF has to be
+ * read. Free the result with survey_bpf__destroy(). Returns 0 or -errno.
  */
 struct survey_bpf;
 int survey_open(struct survey_bpf **skel, const char *program, const char *map,
 		const char *const beside[]);
 
-/* Loads the program and attaches it. User space may set its variables afterwards. */
+/* Loads and attaches the program. Its variables can still be set from user space afterwards. */
 int survey_attach(struct survey_bpf **skel, const char *program, const char *map);
 
 /*
- * Maps the values of a map, `size` bytes, into this process for reading and writing. Undo it with
+ * Maps a BPF map's values (`size` bytes) into this process for reading and writing. Undo it with
  * trace_unmap(). Returns NULL with errno on failure.
  */
 void *trace_map(const struct bpf_map *map, size_t size);
-void trace_unmap(void *at, size_t size); /* may be NULL */
+void trace_unmap(void *at, size_t size); /* `at` may be NULL */
 
 /*
- * Attaches an iterator over the elements of a map. Returns NULL with errno on failure. Attach it
- * together with the program, because the required capabilities may be dropped later.
+ * Attaches an iterator over a map's elements. Returns NULL with errno on failure. Call it when
+ * attaching the program, because the required capabilities may be dropped later.
  */
 struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct bpf_map *map);
 
 /*
  * Detaches and closes a link. Does nothing if the descriptor is negative. Closing alone does not
- * detach while another process holds a reference, as a program that lists the host's links briefly
- * does.
+ * detach the link if another process holds a reference, and a program that lists the host's links
+ * briefly does.
  */
 void link_close(int *link);
 
 /*
- * Explains why a tracing program could not be loaded or attached. `rc`: -errno, or 0 for success,
- * and the return value. Callers that try several variants call log_libbpf_clear() before each.
+ * Explains why a tracing program could not be loaded or attached. `rc` is -errno, or 0 for success,
+ * and is also the return value. Callers that try several variants call log_libbpf_clear() before
+ * each attempt.
  */
 int trace_load_error(struct error *err, int rc);
 
 /*
- * Returns whether a fallback object is worth trying: the failure is not a lack of descriptors,
- * memory or permission.
+ * Returns whether it makes sense to try a fallback object, that is, whether the failure is not due
+ * to a lack of descriptors, memory or permission.
  */
 bool trace_load_again(int rc);
 
 /*
- * Sums an element of a per-CPU map over all CPUs. `size`: bytes of a value, which must consist of
- * 64-bit counters only. Returns 0 or -errno, with a sum of 0.
+ * Sums one element of a per-CPU map over all CPUs. `size` is the size of a value in bytes. A value
+ * must consist of 64-bit counters only. Returns 0 or -errno, in which case the sum is 0.
  */
 int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size);
 
 /*
- * Runs an iterator to its end and passes each record to `each` (may be NULL). Records have `size`
- * bytes, at most TRACE_RECORD. Returns 0 or -errno.
+ * Runs an iterator to its end and passes each record to `each` (may be NULL). A record is `size`
+ * bytes long, at most TRACE_RECORD. Returns 0 or -errno.
  */
 #define TRACE_RECORD 4096
 typedef void trace_each(void *arg, const void *record);
 int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, void *arg);
 
-/* Returns the events missed because this or another program was running on that CPU, else 0. */
+/*
+ * Returns how many events the program missed because it or another program was already running on
+ * that CPU.
+ */
 uint64_t trace_misses(const struct bpf_program *prog);
 
-/* Returns the highest possible CPU number + 1: bpf_get_smp_processor_id() is below it. */
+/*
+ * Returns one more than the highest possible CPU number, so bpf_get_smp_processor_id() is always
+ * less.
+ */
 unsigned trace_cpus(void);
 
 /*
- * Returns true if this host has a BPF program of type sk_lookup or sk_reuseport, which may refuse a
- * packet: the event is the same as without a socket. False without CAP_SYS_ADMIN.
+ * Returns true if this host has a BPF program of type sk_lookup or sk_reuseport. Such a program may
+ * reject a packet, and the event looks the same as if there were no socket. Always false without
+ * CAP_SYS_ADMIN.
  */
 bool progs_choose_sockets(void);
 
-/* The BPF maps of this process and their memory, as reported by the kernel. */
+/* One of this process's BPF maps and its memory, as reported by the kernel. */
 struct bpfmap {
 	uint32_t id, type; /* BPF_MAP_TYPE_* */
 	uint32_t entries;  /* capacity, 0: one per socket */
@@ -105,21 +113,21 @@ struct bpfmap {
 };
 
 /*
- * Lists the maps that this process has open, each once, unordered. The caller frees `*list`. Needs
- * no privilege on Linux 5.19 or newer. Returns the number of maps, or -errno.
+ * Lists the maps this process has open, each once, in no particular order. The caller frees
+ * `*list`. Requires no privilege on Linux 5.19 or newer. Returns the number of maps, or -errno.
  */
 int bpfmaps_read(struct bpfmap **list);
 
 /*
- * bpfmaps_bytes() returns the memory of all maps, bpfmaps_bytes_of() the memory of one object's
- * maps.
+ * bpfmaps_bytes() returns the memory used by all maps, bpfmaps_bytes_of() the memory used by one
+ * object's maps.
  */
 uint64_t bpfmaps_bytes(void);
 uint64_t bpfmaps_bytes_of(const struct bpf_object *obj);
 
 /*
- * Returns {"bytes", "maps": [{"name", "type", "entries", "bytes"}]}, largest first, or NULL if
- * empty.
+ * Returns {"bytes", "maps": [{"name", "type", "entries", "bytes"}]} with the largest map first, or
+ * NULL if there are no maps.
  */
 struct json_object *bpfmaps_json(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Interfaces, addresses, routes, neighbours and qdiscs over rtnetlink. */
+/* Interfaces, addresses, routes, neighbours and qdiscs, over rtnetlink. */
 #include "host/netdev.h"
 
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@ static int on_addr(const struct nlmsghdr *nlh, void *arg)
 	if (ifa->ifa_index != dev->link.ifindex || (!six && ifa->ifa_family != AF_INET) ||
 	    (six && ifa->ifa_scope != RT_SCOPE_UNIVERSE))
 		return MNL_CB_OK;
-	if (!own) /* else IFA_ADDRESS is the peer's address */
+	if (!own) /* otherwise IFA_ADDRESS is the peer's address */
 		own = nl_attr(nlh, sizeof(*ifa), IFA_ADDRESS);
 	if (own && six && IN6_IS_ADDR_UNSPECIFIED(&dev->ip6))
 		memcpy(&dev->ip6, mnl_attr_get_payload(own), sizeof(dev->ip6));
@@ -55,7 +55,7 @@ static int on_route(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-/* Dumps one family. A kernel without IPv6 answers with other families. */
+/* Dumps one address family. A kernel without IPv6 answers with entries of other families. */
 static int dump_family(const struct netns *ns, uint16_t type, int family, mnl_cb_t cb, void *arg)
 {
 	char buf[NL_REQUEST_SIZE];
@@ -63,7 +63,7 @@ static int dump_family(const struct netns *ns, uint16_t type, int family, mnl_cb
 
 	do {
 		struct nlmsghdr *nlh = nl_header(buf, type, NLM_F_DUMP);
-		/* ifaddrmsg and ndmsg also start with the family, and are not longer */
+		/* ifaddrmsg and ndmsg also start with the family and are no longer than rtmsg */
 		struct rtmsg *rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
 
 		rt->rtm_family = family;
@@ -124,7 +124,7 @@ static struct nlmsghdr *neigh_request(char *buf, unsigned ifindex, int family, c
 	return nlh;
 }
 
-#define RECENT 200 /* in 1/100 s, time since a packet was last queued there */
+#define RECENT 200 /* in units of 1/100 s, time since a packet was last queued for the neighbour */
 
 struct asked {
 	unsigned ifindex;
@@ -160,10 +160,10 @@ bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex, struct endpoint
 	return who->family;
 }
 
-/* The kernel's answer to a route lookup. */
+/* The kernel's reply to a route lookup. */
 struct route {
 	int type;   /* RTN_* */
-	int family; /* of the next hop, an IPv4 route can have an IPv6 next hop (RFC 5549) */
+	int family; /* family of the next hop: an IPv4 route can have an IPv6 next hop (RFC 5549) */
 	unsigned ifindex;
 	uint8_t hop[16];
 	uint8_t src[16];
@@ -202,7 +202,7 @@ static int find_route(const struct netns *ns, const struct endpoint *to, struct 
 	rt->rtm_dst_len = len * 8;
 	mnl_attr_put(nlh, RTA_DST, len, addr);
 	*r = (struct route){.family = to->family};
-	memcpy(r->hop, addr, len); /* on the link, unless a gateway follows */
+	memcpy(r->hop, addr, len); /* on-link, unless a gateway follows */
 	return nl_query(ns, nlh, on_way, r);
 }
 
@@ -272,7 +272,7 @@ int netdev_next_hop(const struct netns *ns, const struct endpoint *to, unsigned 
 
 #define LIMIT_STRUCT UINT16_MAX /* the options are a struct tc_fifo_qopt, not attributes */
 
-/* Where the limit is in the options. Omitted options keep their values. */
+/* Which option attribute contains the limit. Options that are left out keep their values. */
 static const struct {
 	const char *kind;
 	uint16_t attr;
@@ -286,7 +286,7 @@ static const struct {
 	{"pie", TCA_PIE_LIMIT},
 };
 
-/* Returns 0 if the kind has no supported limit. */
+/* Returns 0 if limits are not supported for this kind. */
 static uint16_t limit_attr(const char *kind)
 {
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -324,7 +324,7 @@ int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qd
 /* ---- fragments ---- */
 
 #define UDP_HEADER	8
-#define UDP_PAYLOAD_MAX 65507 /* the maximum of IPv4's length field, also used for IPv6 */
+#define UDP_PAYLOAD_MAX 65507 /* bytes, limit of IPv4's length field, also used for IPv6 */
 
 uint64_t reassembly_queues(const struct netns *ns)
 {
@@ -333,7 +333,7 @@ uint64_t reassembly_queues(const struct netns *ns)
 
 	if (saved < 0)
 		return 0;
-	/* /proc/net belongs to the process's first thread */
+	/* /proc/net shows the namespace of the process's first thread */
 	queues = proc_number("/proc/thread-self/net/sockstat", "FRAG: inuse") +
 		 proc_number("/proc/thread-self/net/sockstat6", "FRAG6: inuse");
 	netns_pop(saved);
@@ -347,7 +347,7 @@ unsigned reassembly_best_payload(bool ipv6, unsigned mtu)
 	if (mtu <= header + UDP_HEADER + 8)
 		return 0;
 	whole = mtu - header - UDP_HEADER;
-	fragment = (mtu - header - (ipv6 ? 8 : 0)) & ~7u; /* IPv6: a fragment header of 8 bytes */
+	fragment = (mtu - header - (ipv6 ? 8 : 0)) & ~7u; /* IPv6 adds an 8-byte fragment header */
 	if (!fragment)
 		return whole;
 	n = (UDP_PAYLOAD_MAX + UDP_HEADER) / fragment;

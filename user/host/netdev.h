@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Network interfaces over rtnetlink and the ethtool ioctl. All functions act in the namespace `ns`
+ * Network interfaces over rtnetlink and the ethtool ioctl. All functions work in the namespace `ns`
  * (NULL: the calling thread's) and return 0 or -errno.
  */
 #ifndef PKTLEDGER_HOST_NETDEV_H
@@ -16,12 +16,12 @@
 #include "host/netns.h"
 #include "host/nic.h"
 
-/* The root qdisc of an interface. */
+/* An interface's root qdisc. */
 struct netdev_qdisc {
 	char kind[16];
-	uint32_t handle; /* tc handle: 0x10000 is "1:", 0: the kernel's default */
+	uint32_t handle; /* tc handle: 0x10000 is "1:", 0 is the kernel's default */
 	bool limited;	 /* `limit` is supported and can be set */
-	uint32_t limit;	 /* packets, but bytes for bfifo */
+	uint32_t limit;	 /* packets, except for bfifo: bytes */
 };
 
 /* An interface as reported by rtnetlink. */
@@ -32,10 +32,10 @@ struct link_info {
 	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ..., "" for hardware */
 	uint32_t xdp_prog; /* ID of the native or offloaded program, 0: not attached */
 	uint8_t mac[6];
-	uint16_t tunnel_port; /* UDP port of VXLAN or Geneve, 0: other kinds */
+	uint16_t tunnel_port; /* UDP port of a VXLAN or Geneve interface, 0: other kinds */
 	unsigned mtu, txqueuelen;
 	unsigned rx_queues, tx_queues; /* allocated */
-	unsigned master, peer; /* ifindex of the bridge, bond ..., and of the peer, 0: none */
+	unsigned master, peer; /* ifindex of the master (bridge, bond ...) and the peer, 0: none */
 	int peer_netnsid;      /* -1: the same namespace */
 	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
 	unsigned xdp_program;  /* ID of the program in any mode, 0: none or several */
@@ -47,8 +47,8 @@ struct link_info {
 };
 
 /*
- * Returns whether the interface is up without a link, so that sent packets are discarded (by
- * noop_qdisc or the driver).
+ * Returns whether the interface is up but has no link, so that packets sent through it are
+ * discarded (by noop_qdisc or the driver).
  */
 static inline bool link_has_no_carrier(const struct link_info *link)
 {
@@ -56,84 +56,90 @@ static inline bool link_has_no_carrier(const struct link_info *link)
 }
 
 struct netdev {
-	struct link_info link; /* with the requested name and the queues in use */
+	struct link_info link; /* has the requested name and the number of queues in use */
 	char driver[32];       /* ETHTOOL_GDRVINFO, "" if unknown */
 	int speed_mbit;	       /* -1: unknown */
-	struct in_addr ip4;    /* first address, for IPv6 a global one, 0: none */
+	struct in_addr ip4;    /* first address, a global one for IPv6, 0: none */
 	struct in6_addr ip6;
-	bool default_route; /* has a default route (v4 or v6) */
+	bool default_route; /* a default route (v4 or v6) uses the interface */
 };
 
-/* Reads an interface. -ENODEV if it does not exist. */
+/* Reads an interface. Returns -ENODEV if it does not exist. */
 int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev);
 
 int netdev_set_up(const struct netns *ns, const char *ifname, bool up);
 /*
- * Returns whether neighbour resolution is in progress (NUD_INCOMPLETE) on this interface (0: on
- * any, or has just failed). Packets may be queued for it, and the kernel does not report how many.
- * False if the table cannot be read.
+ * Returns whether neighbour resolution is in progress (NUD_INCOMPLETE) on this interface. With
+ * `ifindex` 0, checks all interfaces, and a resolution that has just failed also counts. Packets
+ * may be queued for the neighbour, and the kernel does not report how many. Returns false if the
+ * table cannot be read.
  */
 bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex, struct endpoint *who);
 /*
- * Looks up the kernel's path to this address: interface, source address, and MAC from the neighbour
- * entry of the next hop, zeros for a local address. Only reads the table: -ENOENT if it has no
- * usable entry, -ENETUNREACH without a route.
+ * Looks up the kernel's path to this address: the interface, the source address, and the MAC
+ * address in the next hop's neighbour entry (zeros for a local address). Only reads the table.
+ * Returns -ENOENT if the table has no usable entry, -ENETUNREACH if there is no route.
  */
 int netdev_next_hop(const struct netns *ns, const struct endpoint *to, unsigned *ifindex,
 		    uint8_t mac[6], void *src_addr);
 
-/* Returns the ifindex of the kernel's path to this address, or 0 without a route. */
+/* Returns the ifindex of the kernel's path to this address, or 0 if there is no route. */
 unsigned netdev_way(const struct netns *ns, const struct endpoint *to);
 
-/* The kernel's state of the next hop. */
+/* The kernel's view of the next hop. */
 enum netdev_hop {
 	HOP_UNKNOWN,
-	HOP_LOCAL,  /* the address belongs to the namespace */
+	HOP_LOCAL,  /* the address belongs to this namespace */
 	HOP_ASKED,  /* neighbour resolution in progress (NUD_INCOMPLETE) */
 	HOP_SILENT, /* resolution failed (NUD_FAILED) */
 };
 enum netdev_hop netdev_hop(const struct netns *ns, const struct endpoint *to, unsigned *ifindex);
 
 /*
- * Reads an ethtool feature by name, e.g. "tx-checksum-ip-generic", "rx-gro". -ENOENT: unknown to
- * the kernel.
+ * Reads an ethtool feature by name, such as "tx-checksum-ip-generic" or "rx-gro". Returns -ENOENT
+ * if the kernel does not know the feature.
  */
 int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on);
 
-/* Reads a qdisc from an answer to RTM_GETQDISC. */
+/* Parses a qdisc from a reply to RTM_GETQDISC. */
 struct nlmsghdr;
 void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q);
 
-/* Reads the root qdisc. -ENOENT if it has no qdisc, for example before it was ever up. */
+/*
+ * Reads the root qdisc. Returns -ENOENT if there is none, for example because the interface has
+ * never been up.
+ */
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
 
 /*
- * Appends the output of `ethtool -S` to `s` with the driver's counter names, and returns the
- * driver's name ("" if unknown). An empty list is not an error. -ENODEV.
+ * Appends the `ethtool -S` counters to `s` under the driver's names, and gets the driver's name (""
+ * if unknown). An empty list is not an error. Returns -ENODEV if the interface does not exist.
  */
 int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver[32],
 			 struct nic_sample *s);
 
 /*
- * Reads driver, speed, and the queues in use (ETHTOOL_GCHANNELS, rtnetlink has the allocated ones).
- * Fields that the driver does not report stay unchanged.
+ * Reads the driver, the speed, and the number of queues in use (from ETHTOOL_GCHANNELS, because
+ * rtnetlink only reports how many are allocated). Fields that the driver does not report stay
+ * unchanged.
  */
 void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev);
 
 /*
- * Runs an ethtool ioctl: `command` is a structure of <linux/ethtool.h> that starts with its number.
- * Returns 0 or more, depending on the command, or -errno.
+ * Runs an ethtool ioctl. `command` points to a structure of <linux/ethtool.h> that starts with the
+ * command number. Returns -errno, or a value of at least 0 that depends on the command.
  */
 int netdev_ethtool(const struct netns *ns, const char *ifname, void *command);
 
 /*
- * Reads the RSS indirection table. The caller frees it. -EOPNOTSUPP if the interface has no table.
+ * Reads the RSS indirection table, which the caller frees. Returns -EOPNOTSUPP if the interface
+ * does not have one.
  */
 struct ethtool_rxfh_indir;
 int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_rxfh_indir **table);
 
 /*
- * The settings of an interface. A part that is not `known` is all zero: the driver does not report
+ * An interface's settings. A part without `known` is all zero because the driver does not report
  * it.
  */
 struct netdev_settings {
@@ -143,7 +149,7 @@ struct netdev_settings {
 	} ring;
 	struct {
 		bool known;
-		unsigned rx, tx, combined; /* in use, a driver may lack combined queues */
+		unsigned rx, tx, combined; /* in use, some drivers have no combined queues */
 		unsigned rx_max, tx_max, combined_max;
 	} channels;
 	struct {
@@ -157,26 +163,26 @@ struct netdev_settings {
 	} pause;
 	struct {
 		bool known;
-		unsigned entries; /* of the indirection table */
-		unsigned used;	  /* number of distinct queues in it */
+		unsigned entries; /* size of the indirection table */
+		unsigned used;	  /* number of distinct queues in the table */
 	} rss;
 };
 
 /* Reads the settings. Returns 0 or -errno (-ENODEV). */
 int netdev_settings_read(const struct netns *ns, const char *ifname, struct netdev_settings *out);
 
-/* IP fragments waiting for reassembly, and fragmented sending. */
+/* IP fragments: reassembly and fragmented sending. */
 
 /*
  * Returns the number of incomplete datagrams in a namespace, both families: `inuse` of FRAG and
- * FRAG6 in /proc/net/sockstat and sockstat6. 0 if unreadable.
+ * FRAG6 in /proc/net/sockstat and sockstat6. Returns 0 if unreadable.
  */
 uint64_t reassembly_queues(const struct netns *ns);
 
 /*
- * Returns the largest UDP payload whose fragments are all full at this MTU: a router then handles
- * the fewest packets per byte. If two fragments do not fit, the payload of a single packet. 0 if
- * even that does not fit.
+ * Returns the largest UDP payload whose fragments all fill the MTU, so that routers handle the
+ * fewest packets per byte. If the maximum payload leaves no room for two fragments, returns the
+ * payload of a single packet. Returns 0 if even that does not fit.
  */
 unsigned reassembly_best_payload(bool ipv6, unsigned mtu);
 

@@ -31,9 +31,9 @@
 #include "host/netdev.h"
 #include "host/nl.h"
 
-#define LOCK_FILENO  (STDERR_FILENO + 1) /* in started programs */
+#define LOCK_FILENO  (STDERR_FILENO + 1) /* in programs that we start */
 #define THREAD_NETNS "/proc/thread-self/ns/net"
-#define STAYED	     INT_MAX /* netns_push() to the namespace the thread is in */
+#define STAYED	     INT_MAX /* netns_push(): the thread is already in the namespace */
 
 #define NEEDS_OWNER                                                                                \
 	"run it as root; it needs CAP_SYS_ADMIN in the user namespace that owns the network "     \
@@ -45,9 +45,9 @@ static bool elsewhere(const struct netns *ns)
 }
 
 /*
- * Mounts sysfs, which shows the network namespace of the task that mounts it
- * (sysfs_init_fs_context()). The mount is never attached to a directory, so no unmounting is
- * needed. Returns -1 if refused, as in containers.
+ * Mounts a sysfs. It shows the network namespace of the task that mounts it
+ * (sysfs_init_fs_context()). The mount is never attached to a directory, so it does not need to be
+ * unmounted. Returns -1 if mounting is not permitted, as in containers.
  */
 static int mount_sysfs(void)
 {
@@ -71,7 +71,7 @@ static int read_inum(struct netns *ns)
 	return ret;
 }
 
-/* Fills `ns` from the namespace that the thread is in. */
+/* Fills `ns` for the namespace that the thread is in. */
 static int describe_current(struct netns *ns)
 {
 	int ret;
@@ -86,7 +86,7 @@ static int describe_current(struct netns *ns)
 }
 
 /*
- * Returns 0 if the calling thread could re-enter its namespace `here`, or -EPERM in a user
+ * Returns 0 if the calling thread could re-enter its namespace `here`, or -EPERM if it is in a user
  * namespace that does not own the network namespace.
  */
 static int can_return(int here)
@@ -171,8 +171,9 @@ void netns_open_sysfs(struct netns *ns)
 }
 
 /*
- * Enters the namespace after checking that the thread can return to `saved` (-1: it does not
- * return). STAYED: the thread is already in it. setns() requires CAP_SYS_ADMIN even then.
+ * Enters the namespace, after checking that the thread can return to `saved` (-1: it will not
+ * return). Returns STAYED if the thread is already there. setns() requires CAP_SYS_ADMIN even in
+ * that case.
  */
 static int enter(const struct netns *ns, int saved)
 {
@@ -216,7 +217,9 @@ void netns_pop(int saved)
 {
 	if (saved == STAYED || saved < 0)
 		return;
-	/* Continuing in the wrong namespace would change a network that is not ours. */
+	/*
+	 * If the thread stayed in the wrong namespace, it would change a network that is not ours.
+	 */
 	if (setns(saved, CLONE_NEWNET))
 		abort();
 	close(saved);
@@ -247,8 +250,8 @@ void netns_close(struct netns *ns)
 }
 
 /*
- * Writes `value` to the opened file, or reads into `buf` if `value` is NULL, without the final
- * newline. A value that does not fit is an error and is not truncated.
+ * Writes `value` to the open file, or, if `value` is NULL, reads the file into `buf` without the
+ * final newline. A value that does not fit is an error rather than truncated.
  */
 static int use_and_close(int fd, const char *value, char *buf, unsigned size)
 {
@@ -270,7 +273,7 @@ static int use_and_close(int fd, const char *value, char *buf, unsigned size)
 
 static int flags_for(const char *value)
 {
-	return O_CLOEXEC | (value ? O_WRONLY | O_TRUNC : O_RDONLY); /* like a shell's > */
+	return O_CLOEXEC | (value ? O_WRONLY | O_TRUNC : O_RDONLY); /* like > in a shell */
 }
 
 int netns_sysfs(const struct netns *ns, const char *path, const char *value, char *buf,
@@ -287,7 +290,7 @@ int netns_sysfs(const struct netns *ns, const char *path, const char *value, cha
 }
 
 /*
- * Reads or writes a sysctl: /proc/sys/net shows the namespace of the task that reads it
+ * Reads or writes a sysctl. /proc/sys/net shows the namespace of the task that accesses it
  * (net_ctl_header_lookup()).
  */
 int netns_sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
@@ -346,7 +349,7 @@ bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *nu
 	return have == n;
 }
 
-/* ---- listing namespaces, and finding one by its cookie ---- */
+/* ---- listing namespaces and finding one by its cookie ---- */
 
 int netns_cookie(const struct netns *ns, uint64_t *cookie)
 {
@@ -362,15 +365,18 @@ int netns_cookie(const struct netns *ns, uint64_t *cookie)
 }
 
 /*
- * A visited namespace, identified by the inode number of its /proc/PID/net/dev, which is readable
- * for any process.
+ * A namespace already visited, identified by the inode number of its /proc/PID/net/dev, which any
+ * process may read.
  */
 struct known {
 	ino_t ino;
-	bool refused; /* and not readable through any other process */
+	bool refused; /* not readable, and not through any other process either */
 };
 
-/* Returns visit() of the namespace at `path`, 0 if the path is not a namespace, or -errno. */
+/*
+ * Calls visit() for the namespace at `path` and returns its result. Returns 0 if the path is not a
+ * namespace, or -errno.
+ */
 static int check(const char *path, netns_visit *visit, void *arg)
 {
 	struct netns ns = NETNS_NONE;
@@ -396,7 +402,7 @@ static int check_process(const char *pid, struct list *seen, netns_visit *visit,
 		return 0; /* not a process, or a dead process */
 	k = list_find(seen, offsetof(struct known, ino), &st.st_ino, sizeof(st.st_ino));
 	if (k && !k->refused)
-		return 0; /* a namespace already visited */
+		return 0; /* already visited */
 	if (!k)
 		k = list_add(seen);
 	snprintf(path, sizeof(path), "/proc/%s/ns/net", pid);
@@ -464,7 +470,7 @@ int netns_find(struct netns *ns, uint64_t cookie)
 		return ret;
 	if (own == cookie) {
 		ret = netns_current(ns, NULL);
-		if (!ret && ns->sysfs < 0) /* refused, as in a container: use /sys */
+		if (!ret && ns->sysfs < 0) /* mounting not permitted, as in a container: use /sys */
 			netns_close(ns);
 		return ret;
 	}
@@ -475,7 +481,7 @@ int netns_find(struct netns *ns, uint64_t cookie)
 
 /* ---- running programs in a namespace ---- */
 
-/* Files instead of pipes: neither side can block the other, and there is no SIGPIPE. */
+/* Uses files instead of pipes: neither side can block the other, and there is no SIGPIPE. */
 static int memory_file(const char *content)
 {
 	size_t len = content ? strlen(content) : 0;
@@ -489,11 +495,11 @@ static int memory_file(const char *content)
 	return -ENOSPC;
 }
 
-/* A binary with file capabilities runs for unprivileged users: ignore their PATH. */
+/* A binary with file capabilities may be run by unprivileged users, so their PATH is ignored. */
 bool netns_exec_finds(const char *program, char path[PATH_MAX])
 {
 	const char *dirs[] = {getauxval(AT_SECURE) ? NULL : getenv("PATH"),
-			      "/usr/sbin:/usr/bin:/sbin:/bin"}; /* also for a PATH without sbin */
+			      "/usr/sbin:/usr/bin:/sbin:/bin"}; /* if PATH lacks sbin */
 
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
 		for (size_t n; dirs[i] && *dirs[i]; dirs[i] += n + (dirs[i][n] == ':')) {
@@ -506,7 +512,7 @@ bool netns_exec_finds(const char *program, char path[PATH_MAX])
 	return false;
 }
 
-/* ... and their environment must not reach a program that runs with lent capabilities. */
+/* Their environment must not reach a program that runs with lent capabilities either. */
 static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_t *files,
 		 const posix_spawnattr_t *attr)
 {
@@ -519,10 +525,10 @@ static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_
 }
 
 /*
- * Spawns the child in the calling thread's namespace, so the thread moves there for the duration of
- * the spawn. posix_spawn() is safe in a threaded program. It gets its own process group: Ctrl-C at
- * the terminal is for us, and must not end a command that restores a setting. The command needs
- * CAP_NET_ADMIN in that namespace, and nothing else.
+ * Spawns the child in the calling thread's namespace, so the thread moves into `ns` while it does
+ * so. posix_spawn() is safe in a threaded program. The child gets its own process group, because
+ * Ctrl-C at the terminal is meant for pktledger and must not end a command that restores a setting.
+ * The child only needs CAP_NET_ADMIN in that namespace.
  */
 static int spawn_in(const struct netns *ns, char *const argv[], const int io[3], int lock,
 		    pid_t *pid)
@@ -564,8 +570,8 @@ static int spawn_in(const struct netns *ns, char *const argv[], const int io[3],
 }
 
 /*
- * Waits for the program. Returns 0, -EIO with its output, or -ETIMEDOUT after killing it at the
- * timeout (-1: no timeout).
+ * Waits for the program. Returns 0, -EIO with the program's output, or -ETIMEDOUT if it had to be
+ * killed after the timeout (-1: no timeout).
  */
 static int wait_for(const char *command, pid_t pid, int timeout_ms, int errout, struct error *err)
 {
@@ -614,7 +620,7 @@ static int take_text(const char *command, int fd, size_t most, char **text, stru
 	return file_read(path, text, NULL);
 }
 
-/* With `text` acts as netns_exec_read(), else as netns_exec(). */
+/* Works like netns_exec_read() if `text` is set, otherwise like netns_exec(). */
 static int run(const struct netns *ns, char *const argv[], const char *input, int lock,
 	       int timeout_ms, size_t most, char **text, struct error *err)
 {

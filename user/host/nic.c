@@ -10,8 +10,8 @@
 struct nic_plan {
 	struct nic_item *items;
 	unsigned n;
-	unsigned *less;		 /* lists of all items */
-	char (*names)[NIC_NAME]; /* names in the sample it was made for */
+	unsigned *less;		 /* included counters of all items */
+	char (*names)[NIC_NAME]; /* names in the sample that the plan was made for */
 	unsigned names_n;
 };
 
@@ -36,7 +36,10 @@ void nic_sample_free(struct nic_sample *s)
 	*s = (struct nic_sample){0};
 }
 
-/* Names repeat (vmxnet3 has a set per queue): match the n-th of a name with the n-th there. */
+/*
+ * Names repeat (vmxnet3 has one set per queue), so the n-th occurrence of a name in one sample
+ * matches the n-th in the other.
+ */
 void nic_sample_match(const struct nic_sample *before, const struct nic_sample *after,
 		      struct nic_sample *out)
 {
@@ -54,7 +57,10 @@ void nic_sample_match(const struct nic_sample *before, const struct nic_sample *
 	}
 }
 
-/* Matches a name against the pattern of `len` bytes. *queue: the number at `#`, else unchanged. */
+/*
+ * Matches a name against a pattern of `len` bytes. Sets *queue to the number that `#` matches, if
+ * any.
+ */
 static bool fits(const char *pattern, size_t len, const char *name, int *queue)
 {
 	const char *end = pattern + len;
@@ -78,7 +84,7 @@ static bool fits(const char *pattern, size_t len, const char *name, int *queue)
 	return !*name;
 }
 
-/* Matches a name against any pattern of a list. */
+/* Matches a name against all patterns in a list. */
 static bool fits_list(const char *list, const char *name, int *queue)
 {
 	for (const char *p = list; *p; p += *p == '|') {
@@ -123,8 +129,8 @@ static const struct nic_row *find_in(const struct nic_row *rows, const char *nam
 }
 
 /*
- * Each counter is subtracted from at most two counters: its queue's and the interface's. If a
- * driver repeats a name more often, the rest is ignored.
+ * A counter is subtracted from at most two others, its queue's and the interface's. If a driver
+ * repeats a name more often, the rest are ignored.
  */
 #define LESS_MAX 2
 
@@ -154,10 +160,10 @@ static void fill(struct nic_plan *p, const struct nic_driver *driver, const stru
 		const char *name = s->at[i].name;
 
 		memcpy(p->names[i], name, NIC_NAME);
-		/* vmxnet3: the value is the queue of the following counters */
+		/* vmxnet3: the value is the queue number for the counters that follow */
 		if (!strcmp(name, "Rx Queue#") || !strcmp(name, "Tx Queue#"))
 			section = (int)s->at[i].value;
-		/* interface counters and other sources follow after the last queue */
+		/* interface counters and other sources come after the last queue */
 		else if (!strcmp(name, "tx timeout count") || !strncmp(name, "link:", 5) ||
 			 !strncmp(name, "qstat:", 6))
 			section = -1;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The driver counters: one entry of nic_drivers[] per driver, ordered by manufacturer. Taken from
- * the drivers of Linux 6.18 and checked against recorded output. Rows note differences in older
- * kernels.
+ * Driver counters: one entry in nic_drivers[] per driver, ordered by manufacturer. Based on the
+ * drivers in Linux 6.18 and checked against recorded output. Rows note where older kernels differ.
  */
 #include <stddef.h>
 
@@ -14,7 +13,7 @@
 		.cause = NIC_##cause_, .what = (what_), ##__VA_ARGS__                              \
 	}
 
-/* Means the same with every driver. */
+/* Has the same meaning for every driver. */
 #define PAUSED(counter_)                                                                           \
 	ROW(counter_, EVENT, NONE, PAUSE, "the other end asked to wait, and sending stopped")
 #define PAUSES(counter_)                                                                           \
@@ -33,14 +32,14 @@
 	ROW(counter_, LOSS, NIC_RING, RING, "the same packets again", .repeats = (owners),         \
 	    ##__VA_ARGS__)
 
-/* Functions of the core that add their drops to an interface's rx_dropped (netdev_core_stats). */
+/* Core functions that add their drops to an interface's rx_dropped (netdev_core_stats). */
 #define STACK_PLACES "__netif_receive_skb* enqueue_to_backlog netif_rx* __netif_rx*"
 
 #define ENA_ALLOWANCE(counter_, what_)                                                             \
 	ROW(counter_, BOUND, WIRE, SHAPER,                                                         \
 	    what_ "; the cloud delays or drops, and does not say which")
 
-/* Common explanations. `its`: " (the name in the hardware)", or "". */
+/* Common explanations. `its` is " (the hardware's name for it)" or "". */
 #define NO_DESCRIPTOR(c, its) ROW(c, LOSS, NIC_RING, RING, "no receive descriptor was free" its)
 #define NO_BUFFER(c, its)     ROW(c, LOSS, NIC_RING, RING, "no receive buffer was posted" its)
 #define PORT_FULL(c, its)     ROW(c, LOSS, NIC_RING, PORT, "the port's buffer was full" its)
@@ -83,8 +82,8 @@ const struct nic_driver nic_drivers[] = {
 	      BAD_SUM("rx_csum_offload_errors"), PAUSED("rx_flow_control_xoff"),
 	      PAUSES("tx_flow_control_xoff"))},
 	/*
-	 * In older kernels rx_dropped is the counter now called rx_missed_errors: the discards of
-	 * the VSI (GLV_RDPC). In newer kernels it counts other discards (GL_RXERR1).
+	 * In older kernels rx_dropped is the counter that is now called rx_missed_errors: the VSI's
+	 * discards (GLV_RDPC). In newer kernels it counts other discards (GL_RXERR1).
 	 */
 	{"i40e", ETH "intel/i40e/i40e_main.c (i40e_update_vsi_stats)",
 	 ROWS(NO_DESCRIPTOR("rx_missed_errors", " (GLV_RDPC)"),
@@ -132,7 +131,7 @@ const struct nic_driver nic_drivers[] = {
 	      FILTERED("rx_unknown_protocol", "a protocol that the NIC does not know"),
 	      UNSENT_SILENT("tx_discards", "discarded by the NIC (GLV_TDPC)"),
 	      AGAIN("link:tx_dropped", LOSS, TX_DEVICE, SEND, "tx_discards"))},
-	/* Also igc. Queue counters restart with the queues (ethtool -L, ip link set down). */
+	/* Also igc. Queue counters restart when the queues do (ethtool -L, ip link set down). */
 	{"igb|igc", ETH "intel/igb/igb_main.c (igb_update_stats)",
 	 ROWS(NO_DESCRIPTOR("rx_queue_#_drops", " (RQDPC)"),
 	      PORT_FULL("rx_missed_errors", " (MPC)"),
@@ -230,7 +229,7 @@ const struct nic_driver nic_drivers[] = {
 	      SPOILT_TWICE("rx_crc_errors"), SPOILT_TWICE("rx_length_errors"), PAUSED("rx_pause"),
 	      PAUSES("tx_pause"), PAUSED("rx_pause_prio_#"), PAUSES("tx_pause_prio_#"))},
 	/* ---- Broadcom ---- */
-	/* Totals survive a reset of the interface, ring counters restart. */
+	/* Totals survive a reset of the interface, but ring counters restart. */
 	{"bnxt_en", ETH "broadcom/bnxt/bnxt.c (bnxt_get_stats64)",
 	 ROWS(NO_BUFFER("[#]: rx_discards", ""), SAME("rx_total_ring_discards", "[#]: rx_discards"),
 	      SAME("link:rx_missed_errors", "rx_total_ring_discards|[#]: rx_discards"),
@@ -422,7 +421,7 @@ const struct nic_driver nic_drivers[] = {
 		  .places = "ena_start_xmit"),
 	      ROW("queue_#_tx_prepare_ctx_err", LOSS, TX_DEVICE, SEND, "the device refused it",
 		  .events = NIC_EV_KFREE, .places = "ena_start_xmit"))},
-	/* Counters of the hardware are updated when it reports (stats_report_trigger_cnt). */
+	/* Hardware counters are updated when the hardware reports (stats_report_trigger_cnt). */
 	{"gve", ETH "google/gve/gve_ethtool.c",
 	 ROWS(ROW("rx_queue_drop_cnt[#]", LOSS, NIC_RING, RING, "the device had no receive buffer"),
 	      ROW("rx_no_buffers_posted[#]", BOUND, NIC_RING, RING,
@@ -453,8 +452,8 @@ const struct nic_driver nic_drivers[] = {
 	      UNSENT("tx_too_big", "too many pages"),
 	      UNSENT("vf_tx_dropped", "the VF did not take it"))},
 	/*
-	 * Drops by the host's side because the ring is empty are visible only if the hypervisor
-	 * reports them (qstat:).
+	 * If the host drops packets because the ring is empty, those drops are visible only if the
+	 * hypervisor reports them (qstat:).
 	 */
 	{"virtio_net", "drivers/net/virtio_net.c (virtnet_stats)",
 	 ROWS(ROW("rx_queue_#_drops", LOSS, NIC_RING, ALLOC,
@@ -473,7 +472,7 @@ const struct nic_driver nic_drivers[] = {
 		  "a header of virtio that makes no sense (virtnet_receive_done)",
 		  .events = NIC_EV_KFREE,
 		  .places = "virtnet_receive_done virtnet_receive receive_buf"))},
-	/* A line "Rx Queue#" before a queue's counters contains its number. */
+	/* A line "Rx Queue#" before a queue's counters has the queue number as its value. */
 	{"vmxnet3", "drivers/net/vmxnet3/vmxnet3_ethtool.c (vmxnet3_get_stats64)",
 	 ROWS(NO_BUFFER("pkts rx OOB", " (pktsRxOutOfBuf)"),
 	      ROW("pkts rx err", LOSS, NIC_RING, OTHER, "the device reported an error"),
@@ -492,7 +491,7 @@ const struct nic_driver nic_drivers[] = {
 	/* ---- software ---- */
 	/*
 	 * A packet that arrives as an skb has its own event when the program drops it. A redirected
-	 * frame has no event.
+	 * frame does not.
 	 */
 	{"veth", "drivers/net/veth.c (veth_get_stats64, veth_xdp_rcv)",
 	 ROWS(ROW("rx_queue_#_xdp_drops", LOSS, XDP, XDP,
@@ -511,7 +510,7 @@ const struct nic_driver nic_drivers[] = {
 	      UNSENT("link:tx_dropped",
 		     "the peer's ring or its CPU's backlog was full, or it is down (veth_xmit)"),
 	      AGAIN("link:rx_dropped", LOSS, XDP, OTHER, "rx_queue_#_drops"))},
-	/* Also drops by the stack, as on every interface. */
+	/* Includes drops by the stack, as on every interface. */
 	{"tun", "drivers/net/tun.c (tun_net_get_stats64)",
 	 ROWS(UNSENT("link:tx_dropped", "the queue to the reading program was full, or no program "
 					"has it open (tun_net_xmit)"),
@@ -520,7 +519,7 @@ const struct nic_driver nic_drivers[] = {
 		  .events = XDP_FAILED | NIC_EV_KFREE, .places = STACK_PLACES " tun_get_user"),
 	      ROW("link:rx_frame_errors", EVENT, NONE, OTHER,
 		  "a program wrote a packet with a wrong header (tun_get_user)"))},
-	/* Software interfaces, which have an event for every loss. */
+	/* Software interfaces. They have an event for every loss. */
 	{"bridge|bonding|team|dummy|ifb|802.1Q|macvlan|macvtap|ipvlan|vxlan|geneve",
 	 "software interfaces, whose counters include ports and lower interfaces",
 	 ROWS(ROW("link:*", EVENT, NONE, OTHER, "reported by events", .events = NIC_EV_ALL))},
@@ -528,7 +527,7 @@ const struct nic_driver nic_drivers[] = {
 
 const unsigned nic_driver_count = sizeof(nic_drivers) / sizeof(nic_drivers[0]);
 
-/* Other counters that also count a queue's packets, and must not be added again. */
+/* Other counters that count the same packets per queue and must not be added again. */
 #define QUEUE_RX                                                                                   \
 	"rx_queue_#_packets|rx#_packets|rx-#.packets|rx-#.rx_packets|[#]: rx_ucast_packets|"       \
 	"queue_#_rx_cnt|rxq#: rx_pkts"
@@ -562,7 +561,10 @@ const struct nic_row *const nic_common_rows = ROWS(
 	TRAFFIC("qstat:tx-#-packets", TX_PACKETS, .repeats = QUEUE_TX),
 	TRAFFIC("qstat:tx-#-bytes", TX_BYTES, .repeats = QUEUE_TX "|tx_bytes[#]"),
 
-	/* netdev-genl means the same on all drivers (Documentation/netlink/specs/netdev.yaml). */
+	/*
+	 * netdev-genl has the same meaning for all drivers
+	 * (Documentation/netlink/specs/netdev.yaml).
+	 */
 	ROW("qstat:rx-hw-drops", LOSS, NIC_RING, RING,
 	    "entered the device and never left it (rx-hw-drops)"),
 	SAME("qstat:rx-#-hw-drops", "qstat:rx-hw-drops"),
@@ -586,7 +588,7 @@ const struct nic_row *const nic_common_rows = ROWS(
 	    .repeats = "qstat:tx-hw-drops"),
 
 	/*
-	 * IFLA_STATS64 if the driver has no rows of its own. The core adds stack drops to both
+	 * IFLA_STATS64 for drivers that have no rows for it. The core adds stack drops to both
 	 * `dropped` fields (dev_get_stats()), and stack drops have events.
 	 */
 	ROW("link:rx_dropped", BOUND, NIC_RING, OTHER,
@@ -599,8 +601,9 @@ const struct nic_row *const nic_common_rows = ROWS(
 	SPOILT("link:rx_frame_errors"));
 
 /*
- * For a driver that is not in the table: the documented meaning of the three fields
- * (Documentation/networking/statistics.rst), although drivers often count one loss in several.
+ * For drivers that are not in the table: the documented meaning of the three fields
+ * (Documentation/networking/statistics.rst), although drivers often count one loss in several of
+ * them.
  */
 const struct nic_row *const nic_unknown_rows = ROWS(
 	ROW("link:rx_missed_errors", LOSS, NIC_RING, RING, "the device had no room",

@@ -10,14 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The kernel sizes dumps by the read buffer, up to 32 KiB (netlink_recvmsg()). */
+/* The kernel sizes dumps according to the read buffer, up to 32 KiB (netlink_recvmsg()). */
 #define NL_ANSWER_SIZE 32768
 
 struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags)
 {
 	struct nlmsghdr *nlh;
 
-	/* libmnl does not clear attribute padding, which would be sent to the kernel */
+	/* libmnl does not clear attribute padding, and the kernel would receive it */
 	memset(buf, 0, NL_REQUEST_SIZE);
 	nlh = mnl_nlmsg_put_header(buf);
 	nlh->nlmsg_type = type;
@@ -51,7 +51,7 @@ static int ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *a
 	_Alignas(struct nlmsghdr) char buf[NL_ANSWER_SIZE];
 	int run = MNL_CB_OK, ret = 0;
 
-	/* A dump ends with NLMSG_DONE, other requests end with the acknowledgement. */
+	/* A dump ends with NLMSG_DONE, any other request with the acknowledgement. */
 	if ((nlh->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
 		nlh->nlmsg_flags |= NLM_F_ACK;
 	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
@@ -237,8 +237,8 @@ static int on_family(const struct nlmsghdr *nlh, void *arg)
 }
 
 /*
- * Queries all families. A query by name would load a missing family (ctrl_getfamily()), and with
- * Open vSwitch also connection tracking, so that a read-only command would change the host.
+ * Queries all families. Querying by name would load a missing family (ctrl_getfamily()) and, with
+ * Open vSwitch, also connection tracking, so a read-only command would change the host.
  */
 int genl_family(const struct netns *ns, const char *name)
 {

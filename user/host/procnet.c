@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Parses files below /proc/net. */
+/* Parses files under /proc/net. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct word {
 struct line {
 	struct word word[WORDS_MAX];
 	unsigned n;
-	const char *cut; /* end of the text if the newline is missing, else NULL */
+	const char *cut; /* end of the text if its last newline is missing, otherwise NULL */
 };
 
 static bool next_line(const char **text, const char *end, struct line *l)
@@ -51,7 +51,7 @@ static bool is(const struct word *w, const char *s)
 	return strlen(s) == (size_t)w->len && !memcmp(w->at, s, w->len);
 }
 
-/* Parses digits only: a sign, a blank or a truncated number is invalid. */
+/* Parses digits only. A sign, a blank or a truncated number is invalid. */
 static bool read_number(const char *at, const char *end, int base, uint64_t *value)
 {
 	const char *known = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
@@ -147,7 +147,10 @@ static void add_softnet_line(struct counters *c, const char *scope, const struct
 
 	while (n <= SOFTNET_CPU && number(l, n, 16, &col[n]))
 		n++;
-	/* A truncated line has lost its CPU number: the row number would name another counter. */
+	/*
+	 * A truncated line has lost its CPU number, and the row number would name a different
+	 * counter.
+	 */
 	if (l->cut && n <= SOFTNET_CPU)
 		return;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]) && i < n; i++) {
@@ -211,7 +214,7 @@ enum udp_column {
 	UDP_DROPS = 12,
 };
 
-/* Parses "<before>:<hex>" after the last colon. */
+/* Parses "<before>:<hex>", taking the number after the last colon. */
 static bool hex_behind_colon(const struct line *l, unsigned i, uint64_t *value)
 {
 	const struct word *w = &l->word[i];
@@ -228,7 +231,7 @@ void sockmem_parse(const char *text, size_t len, int family, sockmem_cb each, vo
 	while (next_line(&text, end, &l)) {
 		uint64_t port, remote, queued, inode, drops;
 
-		/* The line of names has no number in these columns. */
+		/* the header line has no number in these columns */
 		if (number(&l, UDP_DROPS, 10, &drops) && hex_behind_colon(&l, UDP_LOCAL, &port) &&
 		    hex_behind_colon(&l, UDP_REMOTE, &remote) &&
 		    hex_behind_colon(&l, UDP_QUEUES, &queued) && number(&l, UDP_INODE, 10, &inode))

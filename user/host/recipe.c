@@ -28,7 +28,7 @@ void recipe_add_other(struct recipe *r, enum recipe_tool tool, const struct netn
 	va_end(args);
 }
 
-/* Copies the text with the name of the other namespace. */
+/* Copies the text, inserting the other namespace's name. */
 static char *text_of(const struct recipe_step *s, const char *other, char *buf, size_t size)
 {
 	const char *at = s->other ? strstr(s->text, RECIPE_OTHER) : NULL;
@@ -41,7 +41,7 @@ static char *text_of(const struct recipe_step *s, const char *other, char *buf, 
 	return buf;
 }
 
-/* Returns the errno that a tool's message ends with, or -EIO. */
+/* Returns the errno whose text ends a tool's message, or -EIO. */
 static int errno_of(const char *message)
 {
 	size_t len = strlen(message);
@@ -58,7 +58,7 @@ static int errno_of(const char *message)
 	return -EIO;
 }
 
-/* Runs the steps, of one program in one namespace, as one process. */
+/* Runs steps that use the same program and namespace as one process. */
 static int execute(const struct recipe_step *s, unsigned n, int lock, struct error *why)
 {
 	char buf[2 * sizeof(s->text)], *at = buf, *input = NULL;
@@ -92,7 +92,7 @@ static int write_file(const struct recipe_step *s)
 	memcpy(path, s->text, sizeof(path));
 	value = strrchr(path, '=');
 	*value++ = '\0';
-	return netns_file(s->ns, path, *value ? value : "\n", NULL, 0); /* "" would write nothing */
+	return netns_file(s->ns, path, *value ? value : "\n", NULL, 0); /* "" writes nothing */
 }
 
 int recipe_step_run(const struct recipe_step *s, int lock, struct error *why)
@@ -100,7 +100,10 @@ int recipe_step_run(const struct recipe_step *s, int lock, struct error *why)
 	return s->tool == RECIPE_FILE ? write_file(s) : execute(s, 1, lock, why);
 }
 
-/* Returns how many steps from the first one may be one process: they have one other namespace. */
+/*
+ * Returns how many steps, starting with the first, can run as one process. They may involve only
+ * one other namespace.
+ */
 static unsigned batch(const struct recipe_step *s, unsigned n)
 {
 	const struct netns *other = s->other;

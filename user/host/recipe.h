@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is done to a host, as the commands that a person would type: a step is a command, a recipe a
- * list of steps. Steps are run or printed. Consecutive steps of `ip`, `tc` or `bridge` in one
- * namespace are one process (-batch). This program itself writes files below /proc and /sys. No
- * shell is involved: words are separated by one blank.
+ * Changes to a host, expressed as the commands a person would type. A step is a command, and a
+ * recipe is a list of steps that are run or printed. Consecutive `ip`, `tc` or `bridge` steps in
+ * one namespace run as one process (-batch). Files under /proc and /sys are written by pktledger
+ * itself. No shell is involved: words are separated by a single blank.
  */
 #ifndef PKTLEDGER_HOST_RECIPE_H
 #define PKTLEDGER_HOST_RECIPE_H
@@ -14,18 +14,18 @@
 #include "base/list.h"
 #include "host/netns.h"
 
-/* The program is not part of the text. */
+/* Selects the program. Its name is not part of the text. */
 enum recipe_tool {
 	RECIPE_IP,
 	RECIPE_TC,
 	RECIPE_BRIDGE,
 	RECIPE_ETHTOOL,
-	RECIPE_NFT,  /* the text is one word: a script without newlines */
+	RECIPE_NFT,  /* the text is a single word: a script without newlines */
 	RECIPE_FILE, /* "/proc/sys/net/ipv4/ip_forward=1", shown as sysctl or echo */
 	RECIPE_NOTE, /* printed only, as a comment */
 };
 
-/* In the text of a step: the other namespace. */
+/* Placeholder for the other namespace in a step's text. */
 #define RECIPE_OTHER "@other@"
 
 struct recipe_step {
@@ -38,15 +38,15 @@ struct recipe_step {
 #define RECIPE_COMMAND_SIZE (2 * sizeof(((struct recipe_step *)0)->text)) /* as a shell line */
 
 /*
- * Runs a step. Returns 0 or -errno, for a program the one that its message ends with, else -EIO.
- * `why` has the message of a program. `lock`: as for netns_exec().
+ * Runs a step. Returns 0 or -errno. For a program this is the error that ends its message, or -EIO.
+ * `why` is set to the program's message. `lock` is passed to netns_exec().
  */
 int recipe_step_run(const struct recipe_step *s, int lock, struct error *why);
 
 /*
  * Formats a step as a shell line: "sysctl -w net.core.rmem_max=8388608", "ethtool -G eth1 rx 4096",
- * "echo f > /sys/class/net/eth1/...". `enter`: the command that enters the namespace, such as "ip
- * netns exec b", or NULL. Writes at most `size` bytes including the NUL, and returns `buf`.
+ * "echo f > /sys/class/net/eth1/...". `enter` is the command that enters the namespace, such as "ip
+ * netns exec b", or NULL. Writes at most `size` bytes including the NUL and returns `buf`.
  */
 char *recipe_command(const struct recipe_step *s, const char *enter, char *buf, size_t size);
 
@@ -56,16 +56,16 @@ struct recipe {
 
 #define RECIPE ((struct recipe){.steps = {.size = sizeof(struct recipe_step)}})
 
-/* Adds a step in `ns`, which the text connects with `other` or, in the short form, not. */
+/* Adds a step in `ns` whose text refers to `other`. The short form has no other namespace. */
 void recipe_add_other(struct recipe *r, enum recipe_tool tool, const struct netns *ns,
 		      const struct netns *other, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 #define recipe_add(r, tool, ns, ...) recipe_add_other(r, tool, ns, NULL, __VA_ARGS__)
 
 /*
- * Runs the steps in order until one fails, and empties the recipe. STATUS_UNABLE with "cannot
- * `what`: ", the tool's message, the failed command as a hint (if the tool names its line), and the
- * code of recipe_step_run().
+ * Runs the steps in order until one fails, and empties the recipe. On failure returns the error of
+ * recipe_step_run() and sets STATUS_UNABLE, "cannot `what`: " followed by the tool's message, and
+ * the failed command as the hint (if the tool reports its line).
  */
 int recipe_run(struct recipe *r, const char *what, struct error *err);
 
@@ -75,7 +75,7 @@ struct recipe_name {
 	char name[64];
 };
 
-/* Prints the steps as shell commands, with the names of `n` namespaces, and empties the recipe. */
+/* Prints the steps as shell commands, using the names of `n` namespaces, and empties the recipe. */
 void recipe_print(struct recipe *r, const struct recipe_name *names, unsigned n, FILE *out);
 
 #endif

@@ -112,7 +112,7 @@ static int on_xsk(const struct nlmsghdr *nlh, void *arg)
 	x->rx_fill_ring_empty = st.n_fill_ring_empty;
 	x->tx_invalid_descs = st.n_tx_invalid;
 	x->tx_ring_empty = st.n_tx_ring_empty;
-	/* An unbound socket has no interface (omitted by xsk_diag_fill() in some versions). */
+	/* An unbound socket has no interface (some versions of xsk_diag_fill() omit it). */
 	if (!x->ifindex)
 		((struct list *)arg)->n--;
 	return MNL_CB_OK;
