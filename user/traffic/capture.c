@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "traffic/frames.h"
 
-#define FRAME_MIN 14 /* an Ethernet header */
+#define FRAME_MIN 14 /* bytes, an Ethernet header */
 
 static int refuse(struct error *err, const char *path, uint32_t n, const char *hint,
 		  const char *what)
@@ -36,7 +36,7 @@ static int check(const struct pcap_pkthdr *head, const char *path, uint32_t n, s
 	return 0;
 }
 
-/* Grows the arrays for another packet and its bytes. */
+/* Grows the arrays to make room for one more packet and its bytes. */
 static int grow(struct capture *c, uint64_t *room, unsigned bytes)
 {
 	c->at = list_room(c->at, c->packets + 1, sizeof(*c->at));
@@ -56,7 +56,7 @@ static int grow(struct capture *c, uint64_t *room, unsigned bytes)
 static void add(struct capture *c, const struct pcap_pkthdr *head, const uint8_t *bytes,
 		int64_t *first_ns)
 {
-	int64_t ns = (int64_t)head->ts.tv_sec * 1000000000 + head->ts.tv_usec; /* ns as asked */
+	int64_t ns = (int64_t)head->ts.tv_sec * 1000000000 + head->ts.tv_usec; /* nanoseconds */
 	uint64_t last = c->packets ? c->due_ns[c->packets - 1] : 0;
 
 	if (!c->packets)

@@ -19,7 +19,7 @@ struct frames {
 	const struct shape *shape;
 	unsigned slot, room;
 	unsigned payload_at;
-	uint32_t *sum; /* of a payload with sequence header and time 0, by length */
+	uint32_t *sum; /* payload checksums with sequence header and time 0, by length */
 };
 
 void flow_fill(uint8_t *payload, unsigned len)
@@ -28,7 +28,7 @@ void flow_fill(uint8_t *payload, unsigned len)
 		payload[i] = (uint8_t)('a' + i % 26);
 }
 
-/* RFC 1071: adds 16-bit words in network order, with an odd last byte padded with zero. */
+/* RFC 1071: adds up 16-bit words in network order. An odd last byte is padded with zero. */
 static uint32_t add16(const uint8_t *p, unsigned length, uint32_t sum)
 {
 	for (; length > 1; length -= 2, p += 2)
@@ -43,13 +43,13 @@ static uint16_t checksum(uint32_t sum)
 	return (uint16_t)~sum;
 }
 
-/* Folds the sum, so that no data length can overflow the caller's sum. */
+/* Folds the sum, so that the caller's sum cannot overflow whatever the length of the data. */
 static uint32_t short_sum(uint32_t sum)
 {
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* Sums for all lengths, from a pass over the fill with the time and a pass without it. */
+/* Computes the sums for all lengths in one pass over the fill. */
 static void sum_payloads(struct frames *f, unsigned longest)
 {
 	uint8_t *fill = mem_zero(1, longest + 2);
@@ -140,7 +140,8 @@ void frames_prepare(const struct frames *f, void *buffer)
 }
 
 /*
- * Writes addresses into an IP header that ends at `udp`, and its checksum. Returns the address sum.
+ * Writes addresses into an IP header that ends at `udp`, and computes its checksum. Returns the sum
+ * of the addresses.
  */
 static uint32_t write_addresses(uint8_t *ip, const uint8_t *udp, const struct flow *flow)
 {
@@ -163,12 +164,12 @@ static void write_udp(uint8_t *udp, const struct flow *flow, unsigned length, ui
 	put16(udp, flow->src_port);
 	put16(udp + 2, flow->dst_port);
 	put16(udp + 4, length);
-	/* the pseudo header includes the length a second time */
+	/* the pseudo header includes the length, so it is counted twice */
 	check = checksum(sum + flow->src_port + flow->dst_port + length + length + PROTO_UDP);
-	put16(udp + 6, check ? check : 0xffff); /* RFC 768: zero means no checksum */
+	put16(udp + 6, check ? check : 0xffff); /* RFC 768: zero means that there is no checksum */
 }
 
-/* Writes all headers before a payload of `payload` bytes with a known sum. */
+/* Writes all headers in front of a payload of `payload` bytes whose sum is known. */
 static void write_headers(uint8_t *frame, const struct flow *flow, unsigned payload, uint32_t sum)
 {
 	unsigned ttl = flow->ttl ? flow->ttl : TTL_DEFAULT, udp_length = UDP_HLEN + payload;
@@ -213,7 +214,7 @@ static unsigned write_captured(const struct frames *f, uint8_t *buffer, uint64_t
 		flow_stamp(buffer + c->payload_at[n], c->payload[n], word, tai_ns);
 	if (length >= PROTO_FRAME_MIN)
 		return length;
-	/* Ethernet pads short frames, and remains of a longer frame must not be sent */
+	/* Ethernet pads short frames, and remains of an earlier longer frame must not be sent */
 	memset(buffer + length, 0, PROTO_FRAME_MIN - length);
 	return PROTO_FRAME_MIN;
 }
@@ -233,10 +234,13 @@ unsigned frames_write(const struct frames *f, void *buffer, uint64_t number, uin
 	shape_flows_of(s, f->slot, &first);
 	shape_tuple(s, f->flow, first + shape_flow(s, f->slot, number), &one);
 	write_headers(frame, &one, payload, f->sum[payload]);
-	if (payload < STAMP_TIME_LEN) /* a longer packet left its time there */
+	if (payload < STAMP_TIME_LEN) /* a longer packet may have left its time here */
 		flow_fill(frame + f->payload_at, payload);
 	flow_stamp(frame + f->payload_at, payload, word, tai_ns);
-	/* IPv4 with the shortest payload is exactly the minimum frame: no padding */
+	/*
+	 * an IPv4 packet with the shortest payload has exactly the minimum frame length, so there
+	 * is no padding
+	 */
 	return f->payload_at + payload;
 }
 

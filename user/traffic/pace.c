@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 
-#define SPIN_NS	    60000     /* ns, a sleep wakes up about this late */
-#define CAREFUL_NS  100000000 /* ns after a late wake-up, during which the margin is four times
-			       * as long */
-#define LAST_NS	    1000      /* about twice the cost of a scheduler call */
-#define MAX_WAIT_NS 50000000  /* ns, so that a stop is noticed soon */
-#define HAIR	    1e-6      /* packets */
+#define SPIN_NS	    60000     /* ns, a sleeping thread wakes up about this late */
+#define CAREFUL_NS  100000000 /* ns after a late wake-up during which the safety margin is four
+			       * times as long */
+#define LAST_NS	    1000      /* ns, about twice the cost of a call into the scheduler */
+#define MAX_WAIT_NS 50000000  /* ns, short enough to notice a stop quickly */
+#define HAIR	    1e-6      /* packets, an epsilon: see due_by() */
 #define DEPTH_S	    (PACE_DEPTH_NS * 1e-9)
 #define DEBT_S	    (PACE_DEBT_NS * 1e-9)
 
@@ -30,13 +30,13 @@ void pace_start(struct pace *p, const struct profile *profile, unsigned burst, u
 		.slot = slot,
 		.threads = threads,
 		.start_ns = start_ns,
-		.tokens = HUGE_VAL, /* a full bucket */
+		.tokens = HUGE_VAL, /* the bucket starts full */
 	};
 }
 
 /*
- * Returns the packets of a thread due by then. A silence that starts at a whole number of packets
- * precedes the next packet. The epsilon ensures this for profiles with silences.
+ * Returns how many of a thread's packets are due by then. A silence that starts after a whole
+ * number of packets precedes the next packet. The epsilon ensures this for profiles with silences.
  */
 static double due_by(const struct profile *p, unsigned burst, unsigned slot, unsigned threads,
 		     double seconds)
@@ -56,12 +56,15 @@ static void count_tokens(struct pace *p, double now_s, unsigned max)
 		       p->threads;
 
 	depth = fmax(depth, ceil((double)p->burst / p->threads)) + max;
-	/* the schedule rounds to whole packets per thread: one more may be due than was saved */
+	/*
+	 * the schedule rounds to whole packets per thread, so one packet more than was saved up may
+	 * be due
+	 */
 	p->tokens = fmin(p->tokens + PACE_CATCH_UP * fresh, depth);
 	p->at_s = now_s;
 }
 
-/* Returns the wait for the next packet, or for the next token if it is already due. */
+/* Returns the time until the next packet, or, if it is already due, until the next token. */
 static uint64_t next_wait(const struct pace *p, double now_s, double due)
 {
 	double taken = (double)(p->done + p->given_up), at;
@@ -87,7 +90,7 @@ unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_
 		return max;
 	now_s = now_ns > p->start_ns ? (double)(now_ns - p->start_ns) * 1e-9 : 0;
 	ended = p->end_ns && now_ns >= p->start_ns + p->end_ns;
-	/* one ns earlier, to exclude a packet due exactly at the end */
+	/* one ns earlier, to exclude a packet that is due exactly at the end */
 	due = due_by(p->profile, p->burst, p->slot, p->threads,
 		     ended ? (double)(p->end_ns - 1) * 1e-9 : now_s) -
 	      (double)(p->done + p->given_up);
@@ -143,7 +146,7 @@ void pace_wait(uint64_t wait_ns)
 		careful_until = now + CAREFUL_NS;
 }
 
-/* Limits for schedules from other hosts: outside these the integrals lose precision. */
+/* Limits for schedules from other hosts. Outside them the integrals lose precision. */
 
 #define LEAST_SECONDS 1e-9
 #define MOST_SECONDS  1e10
@@ -159,13 +162,13 @@ static double part_packets(const struct profile_part *p)
 	return (p->from + p->to) / 2 * p->seconds;
 }
 
-/* Returns the integral within a part. */
+/* Returns the integral within one part. */
 static double within(const struct profile_part *p, double t)
 {
 	return p->from * t + (p->to - p->from) / p->seconds * t * t / 2;
 }
 
-/* The inverse within a part, using the quadratic formula without cancellation. */
+/* Returns the inverse within one part, using the quadratic formula without cancellation. */
 static double within_inverse(const struct profile_part *p, double c)
 {
 	double slope = (p->to - p->from) / p->seconds;
@@ -174,7 +177,7 @@ static double within_inverse(const struct profile_part *p, double c)
 	return c <= 0 ? 0 : 2 * c / (p->from + sqrt(root > 0 ? root : 0));
 }
 
-/* Sums the packets of all parts, for one pass. */
+/* Returns the number of packets in all parts, for one pass. */
 static double pass_packets(const struct profile *p, double *seconds)
 {
 	double sum = 0;
@@ -187,7 +190,7 @@ static double pass_packets(const struct profile *p, double *seconds)
 	return sum;
 }
 
-/* Returns the packets of a schedule due within one pass, at least one. */
+/* Returns how many packets of a schedule are due within one pass, at least one. */
 static uint64_t scheduled(const struct profile *p, uint64_t ns)
 {
 	uint64_t low = 1, high = p->packets;
@@ -212,7 +215,7 @@ double profile_packets(const struct profile *p, double seconds)
 	if (p->due_ns) {
 		uint64_t ns = (uint64_t)(seconds * 1e9), pass = ns / p->pass_ns;
 
-		/* half a packet after the last due packet: between two packets */
+		/* half a packet past the last due packet: between two packets */
 		return (double)(pass * p->packets + scheduled(p, ns % p->pass_ns)) - 0.5;
 	}
 	if (p->repeat) {
@@ -253,7 +256,7 @@ double profile_time(const struct profile *p, double c)
 	for (unsigned i = 0; i < p->parts; i++) {
 		double packets = part_packets(&p->part[i]);
 
-		/* a packet due at the end of a part precedes any silence that follows */
+		/* a packet due at the end of a part comes before any silence that follows */
 		if (packets > 0 && c < packets)
 			return sum + within_inverse(&p->part[i], c);
 		c -= packets;
@@ -289,9 +292,9 @@ double profile_peak(const struct profile *p)
 	return peak;
 }
 
-#define GROUPS_MAX (1ULL << 30) /* in a segment */
+#define GROUPS_MAX (1ULL << 30) /* per segment */
 #define PROBES	   16
-#define GOLDEN	   0x9e3779b97f4a7c15ULL /* 2^64 divided by the golden ratio: multiples are
+#define GOLDEN	   0x9e3779b97f4a7c15ULL /* 2^64 divided by the golden ratio: its multiples are
 					  * spread out */
 
 double plan_seconds(const struct plan *p, uint64_t k)
@@ -310,7 +313,7 @@ uint64_t plan_due(const struct plan *p, uint64_t k)
 	return (uint64_t)(seconds * 1e9 * (1 << GEN_PERIOD_SHIFT) + 0.5);
 }
 
-/* Returns the packets of this thread from k on that leave together. */
+/* Returns how many of this thread's packets, starting with k, leave together. */
 static uint64_t group_of(const struct plan *p, uint64_t k)
 {
 	uint64_t c = k * p->threads + p->slot;
@@ -319,8 +322,9 @@ static uint64_t group_of(const struct plan *p, uint64_t k)
 }
 
 /*
- * Checks that `groups` of `size` packets from k on, and the following packet, are evenly spaced.
- * Samples positions throughout, and at both ends: a silence delays all later packets.
+ * Checks that `groups` of `size` packets each, starting with k, and the packet after them are
+ * evenly spaced. Samples positions in the middle and at both ends, because a silence delays all
+ * later packets.
  */
 static bool is_even(const struct plan *p, uint64_t k, uint64_t size, uint64_t groups,
 		    uint64_t *period)
@@ -343,7 +347,7 @@ static bool is_even(const struct plan *p, uint64_t k, uint64_t size, uint64_t gr
 	return true;
 }
 
-/* Returns the packets of the longest segment from k on. */
+/* Returns the number of packets in the longest segment that starts with k. */
 static uint64_t plan_one(const struct plan *p, uint64_t k, uint64_t n, uint64_t guess,
 			 struct gen_segment *s)
 {

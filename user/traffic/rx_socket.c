@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Receives from an ordinary UDP socket with recvmmsg(), as any application does. */
+/* Receives from an ordinary UDP socket using recvmmsg(), like any application. */
 #include <errno.h>
 #include <linux/net_tstamp.h>
 #include <linux/sock_diag.h>
@@ -19,10 +19,10 @@
 #define BATCH	64
 #define BUFFER	2048 /* bytes per datagram, unless larger datagrams are expected */
 #define MAX_UDP 65536
-#define BUFFERS (1 << 20) /* bytes in total: more does not stay in the cache */
+#define BUFFERS (1 << 20) /* bytes in total: a larger buffer would not stay in the cache */
 #define SPIN_NS 50000
-#define GAP_NS	50000 /* ns, one batch at 1 Mpps */
-#define LOOK_NS 500   /* ns, if latency is measured, and a sixteenth of the idle time */
+#define GAP_NS	50000 /* ns, time for one batch at 1 Mpps */
+#define LOOK_NS 500   /* ns, if latency is measured, plus a sixteenth of the idle time */
 
 struct rx {
 	const struct receiver_config *cfg;
@@ -30,21 +30,21 @@ struct rx {
 	uint64_t calls;
 	int fd, rcvbuf;
 	uint64_t spin_ns;
-	uint64_t gap_ns; /* ns between calls that find few packets */
+	uint64_t gap_ns; /* ns between calls while they find few packets */
 	unsigned size, batch;
 	uint8_t *buffer;
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
-	struct sockaddr_in6 from[BATCH]; /* or sockaddr_in, if flows are told apart */
-	uint64_t tai_offset; /* CLOCK_TAI - CLOCK_REALTIME, ns, if kernel timestamps are
+	struct sockaddr_in6 from[BATCH]; /* or sockaddr_in, if flows are distinguished */
+	uint64_t tai_offset; /* ns, CLOCK_TAI - CLOCK_REALTIME, if kernel timestamps were
 			      * requested */
 	union {
 		struct cmsghdr align;
 		char room[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(3 * sizeof(struct timespec))];
-	} control[BATCH]; /* GRO: segment size. Latency breakdown: arrival time */
+	} control[BATCH]; /* segment size (GRO), or arrival time (latency breakdown) */
 };
 
-/* Joins the requested multicast group, if any. */
+/* Joins the requested multicast group, if there is one. */
 static int join(int fd, const struct receiver_config *cfg, struct error *err)
 {
 	const struct endpoint *group = &cfg->tuning->receive.group;
@@ -72,7 +72,7 @@ static int set_options(int fd, const struct receiver_config *cfg, struct error *
 		 "this kernel has no UDP_GRO"},
 		{SOL_SOCKET, SO_BUSY_POLL, usec, STATUS_UNABLE, "it takes CAP_NET_ADMIN",
 		 "cannot set SO_BUSY_POLL"},
-		/* has an effect only if the interface defers interrupts */
+		/* only has an effect if the interface defers interrupts */
 		{SOL_SOCKET, SO_PREFER_BUSY_POLL, usec > 0, .what = NULL},
 	};
 
@@ -135,7 +135,7 @@ static void prepare_batch(struct rx *rx)
 	}
 }
 
-/* Enables timestamps. Optional, although every kernel supports them. */
+/* Enables timestamps. Failure is ignored, but every kernel supports them. */
 static void ask_times(struct rx *rx)
 {
 	const int flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
@@ -165,10 +165,11 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 		ask_times(rx);
 	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->rcvbuf, &len);
 	/*
-	 * A call that finds one or two packets competes with the sender's CPU for the queue, and
-	 * wakes it to return its buffers: a pause between calls lets a batch gather. Not if latency
-	 * is measured. The pause is limited so that 1 Mpps, at 1280 bytes per packet in the queue
-	 * (`truesize`), would use at most a sixteenth of the buffer.
+	 * A call that finds only one or two packets competes with the sender's CPU for the queue,
+	 * and wakes the sender to return its buffers. A pause between calls lets a batch build up.
+	 * There is no pause if latency is measured. Its length is limited such that at 1 Mpps, with
+	 * 1280 bytes per queued packet (`truesize`), it would use at most a sixteenth of the
+	 * buffer.
 	 */
 	if (rx->spin_ns && !rx->sink->timed)
 		rx->gap_ns = smaller((uint64_t)rx->rcvbuf * 1000 / 1280 / 16, GAP_NS);
@@ -177,7 +178,7 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 	return 0;
 }
 
-/* MSG_TRUNC: msg_len is the datagram's real length even if the buffer is shorter. */
+/* With MSG_TRUNC, msg_len is the datagram's real length even if the buffer is shorter. */
 static int take(struct rx *rx)
 {
 	worker_add(&rx->calls, 1);
@@ -215,7 +216,7 @@ static int take_or_wait(struct rx *rx, int timeout_ms)
 }
 
 /*
- * Reads the control messages. Returns the bytes per datagram of a message merged by GRO, or 0 for a
+ * Reads the control messages. Returns the datagram size if GRO merged the message, or 0 for a
  * single datagram.
  */
 static unsigned take_control(struct rx *rx, struct msghdr *h)
@@ -237,7 +238,7 @@ static unsigned take_control(struct rx *rx, struct msghdr *h)
 	return bytes > 0 ? (unsigned)bytes : 0;
 }
 
-/* Passes a message's datagrams to the sink, and prepares the message for reuse. */
+/* Passes a message's datagrams to the sink and prepares the message for reuse. */
 static unsigned deliver(struct rx *rx, unsigned i, uint64_t tai)
 {
 	struct msghdr *h = &rx->msg[i].msg_hdr;
@@ -290,7 +291,7 @@ static bool read_memory(const struct rx *rx, uint32_t mem[SK_MEMINFO_VARS])
 	return !getsockopt(rx->fd, SOL_SOCKET, SO_MEMINFO, mem, &len);
 }
 
-/* No socket option reports the queue length in packets, only in bytes. */
+/* Socket options only report the queue length in bytes, not in packets. */
 static uint64_t rx_socket_pending(const struct rx *rx)
 {
 	uint32_t mem[SK_MEMINFO_VARS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiving engine in XDP: the program (struct rx_prog) does all the work, on the CPUs where
- * packets arrive. The single thread only reads its sums.
+ * The XDP receiving engine. The program (struct rx_prog) does all the work, on the CPUs where
+ * packets arrive. The engine's single thread only reads the program's sums.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 struct rx {
 	const struct receiver_config *cfg;
 	struct sink *sink;
-	int end_fd; /* socket for end records passed on by the program, or -1 */
+	int end_fd; /* socket for end records that the program passed on, or -1 */
 	uint64_t calls;
 };
 
@@ -37,8 +37,8 @@ static int rx_xdp_open(struct rx *rx, struct rx_config *thread, struct error *er
 }
 
 /*
- * The program counts order for all streams together, and measures no latency: the first line gets
- * the sum.
+ * The program counts packet order for all streams together and does not measure latency, so the
+ * first line gets the sum.
  */
 static void collect_lines(struct sink *sink, const struct sink_count *c)
 {
@@ -55,7 +55,7 @@ static void collect_lines(struct sink *sink, const struct sink_count *c)
 	}
 }
 
-/* The program's clock lags by less than SINK_CLOCK_EVERY packets. */
+/* The program's clock lags by fewer than SINK_CLOCK_EVERY packets. */
 static void rx_xdp_collect(struct rx *rx)
 {
 	struct sink *sink = rx->sink;
@@ -70,7 +70,7 @@ static void rx_xdp_collect(struct rx *rx)
 
 static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 {
-	struct pollfd p = {.fd = rx->end_fd, .events = POLLIN}; /* ignored if it is -1 */
+	struct pollfd p = {.fd = rx->end_fd, .events = POLLIN}; /* ignored if the fd is -1 */
 	struct bpf_link_info info = {};
 	__u32 len = sizeof(info);
 	int link = rx->cfg->prog->link;
@@ -80,13 +80,13 @@ static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 	poll(&p, 1, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS);
 	worker_add(&rx->calls, 1);
 	rx_xdp_collect(rx);
-	/* packets through the stack only, the program has counted its other passed packets */
+	/* only count packets that came through the stack: the program has counted all others */
 	while (rx->end_fd >= 0 && (n = recv(rx->end_fd, data, sizeof(data), MSG_DONTWAIT)) >= 0) {
 		if (sink_is_end(data, (unsigned)n))
 			sink_packet(rx->sink, data, (unsigned)n, (unsigned)n, 0);
 	}
 	if (link < 0 || bpf_obj_get_info_by_fd(link, &info, &len) || info.xdp.ifindex)
-		return 0; /* else see xdp_dev_bpf_prog_uninstall() */
+		return 0; /* if it is gone, see xdp_dev_bpf_prog_uninstall() */
 	return error_set(err, STATUS_FAILED, -ENODEV, NULL,
 			 "receiving on %s ended: the interface is gone", rx->cfg->ifname);
 }

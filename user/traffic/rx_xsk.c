@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiving engine on AF_XDP. A program (struct rx_prog) redirects packets to it: open() enters
- * the socket into the program's XSKMAP, close() removes it.
+ * The AF_XDP receiving engine. A program (struct rx_prog) redirects packets to it. open() adds the
+ * socket to the program's XSKMAP, and close() removes it.
  *
- * There are twice as many frames as RX ring descriptors, all on the fill ring or in the RX ring: a
- * slow reader sees a full RX ring (rx_ring_full) before the fill ring can run empty. rx_dropped
- * includes rx_fill_ring_empty: never add the two.
+ * There are twice as many frames as RX ring descriptors, all of them either on the fill ring or in
+ * the RX ring. If the reader is slow, the RX ring therefore fills up (rx_ring_full) before the fill
+ * ring can run empty. rx_dropped includes rx_fill_ring_empty, so never add the two.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 
 #define FRAMES	    (2 * XSK_RX_RING)
 #define BATCH	    64
-#define LINK_HEADER (ETH_HLEN + 2 * 4) /* with two VLAN tags */
+#define LINK_HEADER (ETH_HLEN + 2 * 4) /* bytes, including two VLAN tags */
 
 struct rx {
 	const struct receiver_config *cfg;
@@ -52,7 +52,10 @@ static int rx_xsk_open(struct rx *rx, struct rx_config *thread, struct error *er
 	if (ret)
 		return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read the MTU of %s",
 				   cfg->ifname);
-	/* a packet longer than a frame is dropped by the kernel and counted (rx_dropped, ENOSPC) */
+	/*
+	 * the kernel drops packets that are longer than a frame and counts them (rx_dropped,
+	 * ENOSPC)
+	 */
 	port.packet_bytes = dev.link.mtu + LINK_HEADER;
 	if (!umem_frame_size(port.packet_bytes, true))
 		port.packet_bytes = UMEM_FRAME_LARGE - XDP_PACKET_HEADROOM;
@@ -70,7 +73,9 @@ static int rx_xsk_open(struct rx *rx, struct rx_config *thread, struct error *er
 			   "cannot enter queue %u of %s in the XSKMAP", port.queue, port.ifname);
 }
 
-/* Pauses between two polls: relieves the CPU, and leaves the polled cache line to its writer. */
+/*
+ * Pauses between two polls, which relieves the CPU and leaves the polled cache line to its writer.
+ */
 static void spin_rest(void)
 {
 #if defined(__x86_64__)
@@ -81,8 +86,8 @@ static void spin_rest(void)
 }
 
 /*
- * Waits for a packet, or briefly. A removed interface unbinds the socket and sets ENETDOWN, which
- * poll() does not report (xsk_notifier(), xsk_poll()).
+ * Waits for a packet, up to the timeout. When its interface is removed, the socket is unbound and
+ * gets ENETDOWN, which poll() does not report (xsk_notifier(), xsk_poll()).
  */
 static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 {
@@ -152,8 +157,8 @@ static int rx_xsk_poll(struct rx *rx, int timeout_ms, struct error *err)
 		xsk_ring_cons__release(&port->rx, n);
 	}
 	/*
-	 * Also without packets: the kernel publishes descriptors before it frees their room in the
-	 * fill ring (xsk_flush()), so the last frames may still wait here.
+	 * Do this even without packets: the kernel publishes descriptors before it frees their room
+	 * in the fill ring (xsk_flush()), so the last frames may still be waiting here.
 	 */
 	xsk_port_refill(port);
 	return n;
@@ -163,7 +168,7 @@ static uint64_t rx_xsk_pending(const struct rx *rx)
 {
 	const struct xsk_ring_cons *ring = &rx->port.rx;
 
-	/* descriptors written by the kernel and not yet released */
+	/* descriptors that the kernel has written and that are not released yet */
 	return __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE) -
 	       __atomic_load_n(ring->consumer, __ATOMIC_RELAXED);
 }

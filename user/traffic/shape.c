@@ -9,10 +9,10 @@
 
 #include "traffic/worker.h"
 
-/* Purpose of a random draw: draws for the same number must be independent. */
+/* Purpose of a random draw. Different draws for the same number must be independent. */
 enum draw { DRAW_SIZE, DRAW_FLOW };
 
-/* The finaliser of splitmix64 (Steele, Lea, Flood 2014). */
+/* The splitmix64 finaliser (Steele, Lea, Flood 2014). */
 static uint64_t mix(uint64_t x)
 {
 	x ^= x >> 30;
@@ -22,7 +22,10 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Returns 0 .. n - 1, uniform except for 1 in 2^32 (the maximum of n). */
+/*
+ * Returns a number in 0 .. n - 1. The distribution is uniform to within 1 in 2^32 (the maximum of
+ * n).
+ */
 static uint64_t draw_below(const struct shape *s, enum draw what, unsigned slot, uint64_t number,
 			   uint64_t n)
 {
@@ -64,7 +67,7 @@ uint64_t shape_flow(const struct shape *s, unsigned slot, uint64_t number)
 	return s->random ? draw_below(s, DRAW_FLOW, slot, number, n) : number % n;
 }
 
-/* address + n, as one big-endian integer */
+/* Computes address + n, treating the address as one big-endian integer. */
 static void add_address(const struct shape_addrs *a, uint64_t n, uint8_t *out)
 {
 	unsigned len = a->family == AF_INET6 ? 16 : 4;
@@ -77,7 +80,8 @@ static void add_address(const struct shape_addrs *a, uint64_t n, uint8_t *out)
 }
 
 /*
- * Extracts a digit of the mixed-radix number that names a 5-tuple: for a range of n, 0 if n is 0.
+ * Extracts a digit of the mixed-radix number that identifies a 5-tuple, for a range of size n.
+ * Returns 0 if n is 0.
  */
 static uint64_t digit(uint64_t *index, uint64_t n)
 {
@@ -104,7 +108,7 @@ void shape_tuple(const struct shape *s, const struct flow *flow, uint64_t index,
 		add_address(&s->dst_addr, dst, six ? (void *)&out->dst6 : (void *)&out->dst4);
 }
 
-/* Clears the bits after the prefix to get its first address. */
+/* Clears the bits after the prefix, which gives the prefix's first address. */
 static void clear_behind(struct shape_addrs *a, unsigned prefix)
 {
 	for (unsigned i = prefix; i < (a->family == AF_INET6 ? 128 : 32); i++)
@@ -191,7 +195,10 @@ void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_si
 #define ITEM_MAX  64
 #define FRAME_MAX 65535
 
-/* Splits `text` at `sep` into `front` and *rest (NULL: no separator). Returns false if too long. */
+/*
+ * Splits `text` at `sep` into `front` and *rest (NULL if there is no separator). Returns false if a
+ * part is too long.
+ */
 static bool cut(const char *text, const char *sep, char front[ITEM_MAX], const char **rest)
 {
 	const char *at = strstr(text, sep);
@@ -202,7 +209,8 @@ static bool cut(const char *text, const char *sep, char front[ITEM_MAX], const c
 }
 
 /*
- * Parses SIZE:WEIGHT,... and always picks the size furthest behind its weight, to keep runs short.
+ * Parses SIZE:WEIGHT,... The cycle always continues with the size that is furthest behind its
+ * weight, to keep runs short.
  */
 static int parse_weights(const char *text, struct imix *out)
 {
@@ -268,7 +276,7 @@ static int parse_rate(const char *text, struct rate *rate)
 	return rc ? rc : rate->unit == RATE_MAX ? -EINVAL : 0;
 }
 
-/* Parses RATE/TIME. Splits at the last slash, because a rate such as 1Gbit/l1 contains a slash. */
+/* Parses RATE/TIME. Splits at the last slash, because a rate such as 1Gbit/l1 contains one. */
 static int parse_rate_time(const char *text, struct rate *rate, uint64_t *ns)
 {
 	const char *slash = strrchr(text, '/');
@@ -282,7 +290,7 @@ static int parse_rate_time(const char *text, struct rate *rate, uint64_t *ns)
 	return rc ? rc : *ns ? 0 : -ERANGE;
 }
 
-/* Parses FROM..TO/TIME, where FROM may be 0. */
+/* Parses FROM..TO/TIME. FROM may be 0. */
 static int parse_ramp(const char *text, struct rate_plan *plan)
 {
 	char from[ITEM_MAX];
@@ -296,7 +304,7 @@ static int parse_ramp(const char *text, struct rate_plan *plan)
 	return rc ? rc : parse_rate_time(to, &plan->rate[1], &plan->time_ns);
 }
 
-/* RATE,RATE,.../TIME */
+/* Parses RATE,RATE,.../TIME. */
 static int parse_steps(const char *text, struct rate_plan *plan)
 {
 	char item[ITEM_MAX];
@@ -389,7 +397,7 @@ static int parse_address(const char *text, struct shape_addrs *a)
 	return inet_pton(a->family, text, a->first) == 1 ? 0 : -EINVAL;
 }
 
-/* Parses the end of a range of 1 .. 2^32 addresses. */
+/* Parses the end of a range of 1 to 2^32 addresses. */
 static int parse_last(const char *text, struct shape_addrs *a)
 {
 	unsigned __int128 first = 0, last = 0;

@@ -11,8 +11,8 @@
 #include "base/mem.h"
 
 /*
- * RFC 4737, section 4.2: the extent counts from the first packet that arrived with a higher number.
- * That packet jumped over this number, so it is enough to remember jumps.
+ * RFC 4737, section 4.2: the extent is counted from the first packet that arrived with a higher
+ * number. That packet jumped over this number, so remembering jumps is enough.
  */
 static void note_extent(struct line *l, uint64_t number)
 {
@@ -31,7 +31,7 @@ static void note_extent(struct line *l, uint64_t number)
 	l->order.extent_unknown++;
 }
 
-/* Records the first arrival of a number. */
+/* Records a number's first arrival. */
 static void line_arrived(struct line *l, uint64_t number, unsigned bytes)
 {
 	if (number < l->next) {
@@ -47,7 +47,7 @@ static void line_arrived(struct line *l, uint64_t number, unsigned bytes)
 	l->bytes += bytes;
 }
 
-/* The latency counts only if the timestamp is intact. Both ends use CLOCK_TAI. */
+/* Records the latency if the timestamp is intact. Both ends use CLOCK_TAI. */
 static void note_delay(struct sink *s, struct line *l, uint64_t word, const uint8_t *data,
 		       unsigned have, uint64_t now_tai)
 {
@@ -60,7 +60,10 @@ static void note_delay(struct sink *s, struct line *l, uint64_t word, const uint
 	if (t.check != ~t.ns)
 		return;
 	transit = (int64_t)(now_tai - be64toh(t.ns));
-	/* a received timestamp may have any value: modulo 2^64, like clock differences */
+	/*
+	 * a received timestamp may have any value, so subtract modulo 2^64, as for clock
+	 * differences
+	 */
 	d = (int64_t)((uint64_t)transit - (uint64_t)l->transit);
 	if (l->timed)
 		l->jitter += (d < 0 ? -(uint64_t)d : (uint64_t)d) - ((l->jitter + 8) >> 4);
@@ -98,7 +101,7 @@ struct line *sink_line(struct sink *s, uint16_t stream)
 		return l;
 	l = known_line(s, stream, source);
 	if (!l && s->lines >= SINK_LINES - TRACE_STREAMS) {
-		source = &any; /* reserved lines are enough for one line per stream */
+		source = &any; /* enough lines are reserved for one per stream */
 		l = known_line(s, stream, source);
 	}
 	if (!l) {
@@ -111,7 +114,7 @@ struct line *sink_line(struct sink *s, uint16_t stream)
 	return *recent = l;
 }
 
-/* Checks the length and the content that the sender's shape gives this number. */
+/* Checks the length and content that the sender's shape specifies for this number. */
 static bool is_whole(const struct sink *s, const struct line *l, uint64_t number,
 		     const uint8_t *data, unsigned have, unsigned len)
 {
@@ -126,7 +129,10 @@ static bool is_whole(const struct sink *s, const struct line *l, uint64_t number
 	return !s->fill || have <= from || !memcmp(data + from, s->fill + from, have - from);
 }
 
-/* Matches numbers up to the end of the window: another sender may have chosen the same stream. */
+/*
+ * Matches only numbers up to the end of the window, because another sender may have chosen the same
+ * stream ID.
+ */
 static bool is_stream(const struct sink_streams *t, const struct sink_stream *st, uint16_t id,
 		      uint64_t number)
 {
@@ -146,7 +152,7 @@ static uint32_t key_of(const struct sink_streams *t, unsigned slot)
 	return slot < t->room ? __atomic_load_n(&t->table->key[slot], __ATOMIC_ACQUIRE) : 0;
 }
 
-/* Adopts slots below `end`, while there is memory. Requires the streams' lock. */
+/* Adopts slots below `end` as long as there is memory. Requires the streams' lock. */
 static void take_over(struct sink_streams *t, unsigned end)
 {
 	uint32_t key;
@@ -178,7 +184,7 @@ void sink_streams_sync(struct sink_streams *t)
 		return;
 	while (key_of(t, end))
 		end++;
-	/* programs write a slot's tail after its key: give them time to write it */
+	/* programs write a slot's tail after its key, so give them time to do so */
 	if (end > n)
 		pace_wait(TAIL_NS);
 	pthread_mutex_lock(&t->lock);
@@ -197,7 +203,7 @@ static int find_known(const struct sink_streams *t, uint16_t id, uint64_t number
 	return -1;
 }
 
-/* Notes a number above the window of its stream. */
+/* Records a number above its stream's window. */
 static void note_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	for (unsigned i = 0; i < atomic_load(&t->n); i++) {
@@ -211,13 +217,13 @@ static void note_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 }
 
 /*
- * Learns a stream, like bpf/numbers.bpf.h: in the first free slot. Also returns -1 for a number
- * above its stream's window. Requires the streams' lock.
+ * Learns a stream by entering it in the first free slot, like bpf/numbers.bpf.h. Also returns -1
+ * for a number above its stream's window. Requires the streams' lock.
  */
 static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	const uint32_t key = upper_of(id, number);
-	int index = find_known(t, id, number); /* another thread may have been first */
+	int index = find_known(t, id, number); /* another thread may have been faster */
 	bool entered = index >= 0;
 
 	for (unsigned i = 0; i < t->room && !entered; i++) {
@@ -225,7 +231,9 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 
 		entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
 						      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-		/* a receiver that starts mid-stream cannot return to its beginning */
+		/*
+		 * a receiver that starts mid-stream cannot go back to the beginning of the stream
+		 */
 		if (entered && (uint32_t)number >= t->window / 2)
 			__atomic_store_n(&t->table->at[i], number - t->window / 2,
 					 __ATOMIC_RELAXED);
@@ -241,11 +249,11 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 	return index;
 }
 
-/* Returns the index of a stream, or -1 if it is unknown. */
+/* Returns a stream's index, or -1 if it is unknown. */
 static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	unsigned n = atomic_load_explicit(&t->n, memory_order_acquire);
-	uint16_t guess = (uint16_t)(id - t->at[0].id); /* stream ids of a run are consecutive */
+	uint16_t guess = (uint16_t)(id - t->at[0].id); /* a run's stream IDs are consecutive */
 	int index;
 
 	if (guess < n && is_stream(t, &t->at[guess], id, number))
@@ -261,7 +269,7 @@ static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
 	return index;
 }
 
-/* A receiver started after a stream's first 2^32 numbers has assumed a later base. */
+/* If the receiver started after a stream's first 2^32 numbers, it assumed a later base. */
 static int find_ended(struct sink_streams *t, uint16_t id, uint64_t base)
 {
 	unsigned n = atomic_load_explicit(&t->n, memory_order_acquire);
@@ -292,7 +300,7 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 	if (be64toh(end.check) != ~(be16toh(end.stream) ^ base ^ sent ^ refused))
 		return;
 	if (base > STAMP_NUMBER_MASK || sent > STAMP_SPAN || refused > STAMP_SPAN - sent)
-		return; /* no stream has this number */
+		return; /* this number does not belong to any stream */
 	index = find_ended(s->streams, be16toh(end.stream), base);
 	if (index < 0 || s->streams->at[index].base < base)
 		return;
@@ -303,7 +311,7 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 	atomic_store(&st->ended, true);
 }
 
-/* Marks the number. Another thread may receive the duplicate concurrently. */
+/* Marks the number as received. Another thread may be receiving the duplicate at the same time. */
 static bool is_second(const struct sink_streams *t, uint8_t *arrived)
 {
 	if (__atomic_load_n(arrived, __ATOMIC_RELAXED))
@@ -372,7 +380,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 		s->sums.damaged++;
 	note_arrival(s, line, STAMP_NUMBER(word), len);
 	note_delay(s, line, word, data, have, now_tai);
-	if (s->reader) { /* which may take a long time */
+	if (s->reader) { /* this may take a long time */
 		sink_end(s);
 		reader_work(s->reader, STAMP_STREAM(word), STAMP_NUMBER(word), len);
 		sink_begin(s);
@@ -381,7 +389,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 
 void sink_begin(struct sink *s)
 {
-	atomic_fetch_add(&s->turn, 1); /* must precede reading any tail */
+	atomic_fetch_add(&s->turn, 1); /* must come before reading any tail */
 }
 
 void sink_end(struct sink *s)
@@ -418,7 +426,7 @@ void sink_forget(struct sink *s)
 
 void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto)
 {
-	/* the bytes for new numbers have been cleared */
+	/* the bytes for the new numbers have been cleared */
 	atomic_store(&t->at[stream].tail, upto);
 	if (t->table)
 		__atomic_store_n(&t->table->at[stream], upto, __ATOMIC_RELEASE);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sends through ordinary UDP sockets, one per 5-tuple, with sendmmsg(). Identical packets use the
- * sockets in round robin, with a call each. With GSO a message contains many datagrams, each with
- * its own sequence header: it is sent or fails as a whole, so its numbers are closed together. With
- * a shape, packets differ in size and flow: a call carries consecutive packets of a flow, so
- * alternating flows cost a call per packet.
+ * Sends through ordinary UDP sockets, one per 5-tuple, using sendmmsg(). If all packets are alike,
+ * the sockets take turns, and each turn is a separate call. With GSO, a message contains many
+ * datagrams, each with its own sequence header. It is sent or fails as a whole, so its numbers are
+ * closed together. With a shape, packets differ in size and flow. A call carries consecutive
+ * packets of the same flow, so if flows alternate, each packet takes a separate call.
  *
- * When sendmmsg() ends early it does not report the reason: the datagram at which it stopped may
- * have had a packet (a netfilter drop in the output hook gives EPERM and an skb) or not. Its number
- * is closed as failed and never reused, and an observer decides. The socket blocks, so a full send
- * buffer never ends a call early.
+ * When sendmmsg() ends early, it does not report why. The datagram at which it stopped may or may
+ * not have become a packet (a netfilter drop in the output hook returns EPERM and frees an skb).
+ * Its number is closed as failed and never reused, and an observer decides what happened. The
+ * socket blocks, so a full send buffer never ends a call early.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -27,30 +27,30 @@
 #include "host/netdev.h"
 #include "traffic/tx.h"
 
-#define BATCH	    64	      /* messages a call */
-#define BATCH_GSO   4	      /* messages of up to 64 datagrams each */
-#define BATCH_BYTES (1 << 18) /* payload per call: more does not stay in the cache */
-#define BATCH_FLOWS 16	      /* runs of a flow are shorter with several flows */
-#define MAX_SOCKETS 4096      /* with identical packets, */
-#define MAX_SHAPED  16384     /* and with a shape */
-#define GIVE_UP_NS  2000000000ULL /* ns of continuous failure with the same error, */
-#define GIVE_UP	    16		      /* and so often */
+#define BATCH	    64	      /* messages per call */
+#define BATCH_GSO   4	      /* per call, messages of up to 64 datagrams each */
+#define BATCH_BYTES (1 << 18) /* payload bytes per call: more would not stay in the cache */
+#define BATCH_FLOWS 16	      /* with several flows, runs of a flow are shorter */
+#define MAX_SOCKETS 4096      /* if all packets are alike */
+#define MAX_SHAPED  16384     /* with a shape */
+#define GIVE_UP_NS  2000000000ULL /* ns, give up if the same error persists for this long */
+#define GIVE_UP	    16		      /* and occurs this often */
 #define WAIT_MS	    100
 
 struct tx {
 	const struct tx_config *cfg;
 	struct tx_stats stats;
-	uint64_t next; /* the number after the current call's last */
+	uint64_t next; /* the number after the last one in the current call */
 	int *fd;
-	unsigned sockets, at; /* the call uses fd[at] */
-	unsigned batch;	      /* datagrams a call */
-	unsigned segments;    /* datagrams a message */
-	unsigned longest;     /* payload */
+	unsigned sockets, at; /* the current call uses fd[at] */
+	unsigned batch;	      /* datagrams per call */
+	unsigned segments;    /* datagrams per message */
+	unsigned longest;     /* bytes, longest payload */
 	int sndbuf;
-	unsigned failures;    /* in a row, */
-	uint64_t failing_ns;  /* since this time, */
-	int failure;	      /* the error of these failures */
-	uint8_t *payload;  /* batch x longest */
+	unsigned failures;    /* number of failures in a row */
+	uint64_t failing_ns;  /* time of the first of them */
+	int failure;	      /* errno that they have in common */
+	uint8_t *payload;  /* batch x longest bytes */
 	struct sockaddr_storage to;
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
@@ -83,7 +83,7 @@ int socket_set(int fd, const struct socket_option *options, unsigned n, struct e
 	return 0;
 }
 
-/* Converts a flow's source or destination. Returns its length. */
+/* Converts a flow's source or destination. Returns the length of the address. */
 static socklen_t address_of(const struct flow *f, bool source, struct sockaddr_storage *a)
 {
 	const struct endpoint ep = {f->family, source ? f->src4 : f->dst4,
@@ -110,7 +110,9 @@ static int bind_and_connect(int fd, const struct flow *f, bool connected, struct
 	return 0;
 }
 
-/* A socket for the 5-tuple of `f`: buffer, TTL, TOS, GSO. Returns it or -errno. */
+/*
+ * Opens a socket for the 5-tuple of `f`: sets buffer size, TTL, TOS and GSO. Returns it or -errno.
+ */
 static int open_socket(const struct tx *tx, const struct flow *f, bool connected, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
@@ -124,7 +126,7 @@ static int open_socket(const struct tx *tx, const struct flow *f, bool connected
 		 "cannot set TTL or TOS"},
 		{SOL_UDP, UDP_SEGMENT, how->gso ? (int)f->payload : 0, STATUS_UNABLE,
 		 "leave --gso out", "this kernel has no UDP segmentation"},
-		/* several may have the source port, and differ in the destination only */
+		/* several sockets may share the source port and differ only in the destination */
 		{SOL_SOCKET, SO_REUSEADDR, cfg->shape != NULL, .what = NULL},
 		{ip, six ? IPV6_TRANSPARENT : IP_TRANSPARENT,
 		 cfg->shape && cfg->shape->src_addr.n > 0, STATUS_UNABLE,
@@ -159,7 +161,7 @@ static void tx_socket_close(struct tx *tx)
 	free(tx->payload);
 }
 
-/* As many datagrams as fit the cache, a whole number of messages. */
+/* Plans for as many datagrams as fit the cache, in whole messages. */
 static void plan_batch(struct tx *tx)
 {
 	const struct flow *flow = tx->cfg->sender->flow;
@@ -195,8 +197,8 @@ static void prepare_batch(struct tx *tx, bool connected)
 }
 
 /*
- * Connected sockets choose IPv4 IDs individually, unconnected sockets share a host counter per
- * address pair (ip_select_ident_segs()): only shared IDs distinguish the fragments of different
+ * Connected sockets choose IPv4 IDs individually. Unconnected sockets share one host counter per
+ * address pair (ip_select_ident_segs()), and only shared IDs distinguish the fragments of different
  * datagrams.
  */
 static bool is_to_connect(const struct tx_config *cfg)
@@ -219,7 +221,7 @@ static void allow_files(uint64_t n)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* The kernel chooses the source port if the flow has no port. */
+/* If the flow has no source port, the kernel chooses one. */
 static int open_flows(struct tx *tx, uint64_t first, uint64_t flows, bool connected,
 		      struct error *err)
 {
@@ -270,8 +272,8 @@ static int tx_socket_open(struct tx *tx, struct tx_config *cfg, struct error *er
 }
 
 /*
- * Waits while the send buffer is at least half full ("writable" of poll()). Returns false on
- * timeout.
+ * Waits while the send buffer is at least half full (until poll() reports "writable"). Returns
+ * false on timeout.
  */
 static bool wait_for_room(struct tx *tx)
 {
@@ -290,8 +292,8 @@ static bool wait_for_room(struct tx *tx)
 }
 
 /*
- * Prepares up to `n` numbers for one socket: identical packets for the next one, with a shape
- * consecutive packets of a flow. Returns the number of messages.
+ * Prepares up to `n` numbers for one socket: for the next socket if all packets are alike, or
+ * consecutive packets of one flow with a shape. Returns the number of messages.
  */
 static unsigned gather(struct tx *tx, unsigned n)
 {
@@ -313,7 +315,7 @@ static unsigned gather(struct tx *tx, unsigned n)
 				break;
 			tx->at = (unsigned)f;
 			len = shape_payload(shape, flow, stream->slot, number);
-			if (len < STAMP_TIME_LEN) /* a longer packet left its time there */
+			if (len < STAMP_TIME_LEN) /* a longer packet may have left its time here */
 				flow_fill(at, len);
 		}
 		if (!i && !wait_for_room(tx))
@@ -332,8 +334,8 @@ static unsigned gather(struct tx *tx, unsigned n)
 }
 
 /*
- * Closes the numbers of the message at which the call stopped. Returns 0, or -errno if going on
- * makes no sense.
+ * Closes the numbers of the message at which the call stopped. Returns 0, or -errno if it makes no
+ * sense to continue.
  */
 static int fail(struct tx *tx, uint64_t number, int error, struct error *err)
 {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The sending engine with live frames (BPF_PROG_RUN): bpf/gen.bpf.c writes the sequence header and
- * redirects frames in the kernel. It works into a veth pair and with any driver that has
- * ndo_xdp_xmit. The peer of a veth needs NAPI, enabled by GRO or an XDP program.
+ * The sending engine for XDP live frames (BPF_PROG_RUN). bpf/gen.bpf.c writes the sequence header
+ * and redirects frames in the kernel. It can send into a veth pair and through any driver that has
+ * ndo_xdp_xmit. A veth's peer must have NAPI, which GRO or an XDP program enables.
  *
- * send() gets the whole budget, and the program does the pacing. Calls are short: to the kernel
- * each is an RCU reader, and others wait for its end (`ip link set down` does). A call costs 12 us,
- * but 20 ms and more if the program is not attached to any interface: then the kernel registers it
- * with its dispatcher of XDP programs and unregisters it, with a grace period each time. So it is
- * attached where no packets arrive.
+ * send() gets the whole budget, and the program does the pacing. Calls are kept short: to the
+ * kernel each call is an RCU reader, and operations such as `ip link set down` wait for it to end.
+ * A call costs 12 us, but 20 ms or more if the program is not attached to any interface. In that
+ * case the kernel registers the program with its XDP dispatcher and unregisters it again, with a
+ * grace period each time. The program is therefore attached to an interface where no packets
+ * arrive.
  *
- * Between the packets of a paced stream the CPU busy-waits. If threads share CPUs they sleep
- * instead, and send their packets in groups.
+ * Between the packets of a paced stream the CPU busy-waits. If threads share a CPU, they sleep
+ * instead and send their packets in groups.
  *
- * The first packet is sent alone: only its outcome shows whether the interface accepts live frames.
+ * The first packet is sent alone, because only its outcome shows whether the interface accepts live
+ * frames.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -38,25 +40,25 @@
 #include "traffic/tx.h"
 
 /*
- * Frames per run of the program, after which the interface's queue is flushed and its NAPI woken.
- * Not a multiple of 16, so that the tracer can resynchronise (batch_begin() in drops.bpf.c), and
- * well below the 256 entries of a veth's ring.
+ * Frames per program run. After each run the interface's queue is flushed and its NAPI woken. The
+ * value is not a multiple of 16, so that the tracer can resynchronise (batch_begin() in
+ * drops.bpf.c), and well below the 256 entries of a veth's ring.
  */
 #define BATCH 72
 /*
- * Paced frames leave at the end of the batch in which they were due: batches are short if they
- * would affect the packet gaps. Fewer than the interface's own batch of 16.
+ * Paced frames leave at the end of the batch in which they were due, so batches are short if they
+ * would affect the gaps between packets. The value is less than the interface's own batch of 16.
  */
 #define BATCH_PACED 10
 #define BATCH_PPS   100000 /* pps per frame in a batch */
 
 #define FRAME_ROOM 4096
-#define CALL_NS	   20000000 /* a signal ends it then */
-#define AGAIN_NS   1000000  /* a signal just before the call does not end it: repeat */
-#define SLACK_NS   50000000 /* after a schedule */
-#define REST_NS	   500000   /* ns, per thread on a CPU: a wake-up and a call take about 50 us, */
-#define REST_MAX   20000000 /* well below PACE_DEBT_NS */
-#define DISPATCHED 48	    /* BPF_DISPATCHER_MAX: of more than these a call costs as little */
+#define CALL_NS	   20000000 /* ns, then a signal ends the call */
+#define AGAIN_NS   1000000  /* ns, repeat the signal: one sent just before the call is lost */
+#define SLACK_NS   50000000 /* ns, extra time after the schedule */
+#define REST_NS	   500000   /* ns per thread and CPU: a wake-up and a call take 50 us */
+#define REST_MAX   20000000 /* ns, well below PACE_DEBT_NS */
+#define DISPATCHED 48	    /* BPF_DISPATCHER_MAX: with more programs a call costs just as little */
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -66,21 +68,21 @@ struct tx {
 	const struct tx_config *cfg;
 	struct gen_bpf *skel;
 	struct gen_state *state;
-	struct netns nowhere; /* the program is attached to its loopback; */
-	int link;	      /* below 0: it is not, and calls are long */
+	struct netns nowhere; /* the program is attached to its loopback */
+	int link;	      /* negative: not attached, so calls take long */
 	timer_t timer;
 	bool has_timer, proven, paced;
 	uint64_t rest_ns;     /* ns, group packets due within this time, 0: send each when due */
-	uint64_t deadline_ns; /* unthrottled only, 0: no deadline */
-	uint64_t quota;	      /* packets left to send at this time */
+	uint64_t deadline_ns; /* ns, only if unthrottled, 0: no deadline */
+	uint64_t quota;	      /* packets that remain to be sent within the duration */
 	struct plan plan;     /* if there is a schedule */
-	uint64_t origin;      /* number with which it begins */
+	uint64_t origin;      /* number of the first packet in the plan */
 	uint64_t calls;
 	unsigned length, batch;
 	uint8_t frame[FRAME_ROOM];
 };
 
-/* One's complement: removing a word from a sum equals adding its complement. */
+/* In one's complement, removing a word from a sum equals adding its complement. */
 static uint32_t without(uint32_t sum, uint16_t word)
 {
 	sum += (uint16_t)~word;
@@ -139,7 +141,7 @@ int tx_attach_pass(unsigned ifindex)
 	return link;
 }
 
-/* Without it everything works as well, but slowly. */
+/* Attaches the program to an unused interface. Without it calls still work, but slowly. */
 static void attach_nowhere(struct tx *tx)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_SKB_MODE);
@@ -181,7 +183,7 @@ static int load(struct tx *tx, struct error *err)
 		rc = -errno;
 	if (rc)
 		return rc;
-	/* traces the first packet, without tracepoints its outcome is unknown */
+	/* traces the first packet, because without tracepoints its outcome is unknown */
 	tx->skel->links.gen_probe = bpf_program__attach(tx->skel->progs.gen_probe);
 	tx->skel->links.gen_probe_redirect =
 		bpf_program__attach(tx->skel->progs.gen_probe_redirect);
@@ -197,7 +199,7 @@ static int load(struct tx *tx, struct error *err)
 	return 0;
 }
 
-/* Sends a signal to this thread at `when` (CLOCK_MONOTONIC), and again until it is set to 0. */
+/* Sends a signal to this thread at `when` (CLOCK_MONOTONIC), then repeats it until set to 0. */
 static void set_timer(struct tx *tx, uint64_t when)
 {
 	const struct itimerspec at = {
@@ -217,7 +219,7 @@ static void tx_xdp_close(struct tx *tx)
 	gen_bpf__destroy(tx->skel);
 }
 
-/* Grouped packets, and rates above the short batch's limit, need the long batch. */
+/* Grouped packets, and rates above the limit for short batches, need the long batch. */
 static unsigned batch_of(const struct tx_config *cfg, uint64_t rest_ns)
 {
 	const struct sender_config *all = cfg->sender;
@@ -244,7 +246,7 @@ static int tx_xdp_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 		tx->rest_ns = smaller((uint64_t)REST_NS * threads / cpus, REST_MAX);
 	tx->batch = batch_of(cfg, tx->rest_ns);
 	cfg->mode = "live frames";
-	/* the template of all frames */
+	/* the template for all frames */
 	rc = proto_build(tx->frame, sizeof(tx->frame), &flow, cfg->shape ? 0 : cfg->first_flow);
 	if (rc < 0)
 		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
@@ -288,7 +290,10 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 	const char *ifname = tx->cfg->sender->ifname;
 	struct netdev dev;
 
-	/* newer kernels find a veth's peer without NAPI before the driver does (__xdp_enqueue()) */
+	/*
+	 * newer kernels notice that a veth's peer has no NAPI before the driver does
+	 * (__xdp_enqueue())
+	 */
 	if (refusal == -EOPNOTSUPP && !netdev_get(NULL, ifname, &dev) &&
 	    !strcmp(dev.driver, "veth"))
 		refusal = -ENXIO;
@@ -327,7 +332,9 @@ static int prove(struct tx *tx, struct error *err)
 	return 0;
 }
 
-/* Starts the schedule with the program's next run. A time corresponds to a number of packets. */
+/*
+ * Lets the schedule start with the program's next run. Converts a duration to a number of packets.
+ */
 static void begin(struct tx *tx)
 {
 	const struct tx_config *cfg = tx->cfg;
@@ -349,7 +356,7 @@ static void begin(struct tx *tx)
 	}
 }
 
-/* Plans at most n packets. Returns how many that are. */
+/* Plans at most n packets. Returns how many were planned. */
 static uint64_t plan_call(struct tx *tx, uint64_t n)
 {
 	struct gen_state *st = tx->state;
@@ -370,15 +377,16 @@ static uint64_t plan_call(struct tx *tx, uint64_t n)
 	return n;
 }
 
-/* Converts the program's kernel time to our clock. 0: not available yet. */
+/* Converts the program's kernel time to our clock. Returns 0 if not available yet. */
 static uint64_t by_own_clock(uint64_t ktime_ns)
 {
 	return ktime_ns ? ktime_ns + (uint64_t)ktime_offset() : 0;
 }
 
 /*
- * Estimates the end time, 0: when all packets are sent. A paced stream may start late and lose CPU
- * time to other processes. A late estimate is harmless: the program just waits.
+ * Estimates when the call ends, 0: when all packets are sent. A paced stream may start late and
+ * lose CPU time to other processes. An estimate that is too late does no harm: the program just
+ * waits.
  */
 static uint64_t end_of(const struct tx *tx, uint64_t packets)
 {
@@ -392,7 +400,7 @@ static uint64_t end_of(const struct tx *tx, uint64_t packets)
 	       (due >> GEN_PERIOD_SHIFT) + SLACK_NS;
 }
 
-/* Returns the time when the packet after the next k is due, not before the schedule starts. */
+/* Returns when the packet that follows the next k is due, but not before the schedule starts. */
 static uint64_t due_ns(const struct tx *tx, uint64_t k)
 {
 	const struct gen_state *st = tx->state;
@@ -401,7 +409,7 @@ static uint64_t due_ns(const struct tx *tx, uint64_t k)
 	       ((plan_due(&tx->plan, st->next + k - tx->origin) + st->shift) >> GEN_PERIOD_SHIFT);
 }
 
-/* Sleeps until packets are due. Returns the program runs that send them all, 0: not yet. */
+/* Sleeps until packets are due. Returns how many program runs it takes to send them, 0: not yet. */
 static uint64_t rest(const struct tx *tx)
 {
 	uint64_t left = tx->state->limit - tx->state->next, n = 1, now, wake;
@@ -421,7 +429,7 @@ static uint64_t rest(const struct tx *tx)
 	return n;
 }
 
-/* Sends until `end` (0: no end) at most. */
+/* Makes one call that sends until `end` at the latest (0: no limit). */
 static int call_once(struct tx *tx, uint64_t now, uint64_t end)
 {
 	uint64_t left = tx->state->limit - tx->state->next;

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The sending engine on AF_XDP. Frames are filled once, when the engine opens, and a send only
- * rewrites the sequence header. It needs no XDP program on the interface (drivers that require one
- * for zero copy fall back to copying).
+ * The AF_XDP sending engine. Frames are filled once, when the engine opens. Sending only rewrites
+ * the sequence header. It needs no XDP program on the interface (drivers that require one for zero
+ * copy fall back to copying).
  *
  * A number is closed when the kernel has consumed its descriptor, in ring order:
  *
  * - Zero-copy: the driver has taken it, as the ring's consumer index shows.
- * - Copying: our own sendto() does all the work (__xsk_generic_xmit()). EAGAIN: the first
- *   descriptor not consumed could not be sent now and stays. EBUSY: the interface dropped the last
- *   descriptor consumed. Its skb was freed there, which observers see. From 6.17 on the consumer
- *   index is exact when sendto() returns, except after EBUSY on the call's first descriptor, which
- *   a later call shows. Before 6.17 it advances only when the kernel has finished all descriptors
- *   of its last look at the ring. Completions, which never precede consumption, then show more. So
- *   the number that we assume consumed is never too large, and is exact once the ring is drained.
+ * - Copying: our own sendto() does all the work (__xsk_generic_xmit()). EAGAIN means that the first
+ *   descriptor that was not consumed cannot be sent now and stays in the ring. EBUSY means that the
+ *   interface dropped the packet of the last descriptor consumed. Observers see its skb being
+ *   freed. Since 6.17, the consumer index is exact when sendto() returns, except after EBUSY on the
+ *   call's first descriptor, which only a later call shows. Before 6.17, it advances only when the
+ *   kernel has finished all descriptors that it found when it last read the ring. Completions,
+ *   which never precede consumption, then tell us more. The number of descriptors that we assume
+ *   consumed is therefore never too large, and it is exact once the ring is drained.
  *
- * finish() withdraws descriptors that were certainly not consumed. If this is uncertain (zero-copy,
- * or before 6.17), tx_fail() closes their numbers with EAGAIN, and an observer decides.
+ * finish() withdraws descriptors that were definitely not consumed. If that is uncertain
+ * (zero-copy, or before 6.17), their numbers are closed by tx_fail() with EAGAIN, and an observer
+ * decides what happened.
  *
- * finish() ends the engine: send() must not be called after it.
+ * Do not call send() after finish().
  *
- * socket_send.no_wait has no effect: a descriptor waiting in the ring keeps its number.
+ * socket_send.no_wait has no effect, because a descriptor waiting in the ring keeps its number.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,30 +37,30 @@
 #include "traffic/xsk.h"
 
 #ifndef XDP_MAX_TX_SKB_BUDGET
-#define XDP_MAX_TX_SKB_BUDGET 9 /* since 6.17, which also brought the exact consumer index */
+#define XDP_MAX_TX_SKB_BUDGET 9 /* since 6.17, which also made the consumer index exact */
 #endif
 
-#define FLOWS_MAX	 16384 /* per thread, each flow has its own frame */
+#define FLOWS_MAX	 16384 /* per thread, because each flow needs its own frame */
 #define BATCH		 512
-#define BATCH_TIMED	 64 /* all of a batch carry the time at which it was made */
-#define BATCH_OLD_KERNEL 32 /* TX_BATCH_SIZE: maximum descriptors per sendto() */
+#define BATCH_TIMED	 64 /* all packets of a batch carry the time at which it was made */
+#define BATCH_OLD_KERNEL 32 /* TX_BATCH_SIZE: most descriptors that one sendto() processes */
 #define PAUSE_FIRST_NS	 20000L
 #define PAUSE_MAX_NS	 1000000L
-#define STUCK_NS	 1000000000ULL /* finish(): without any progress */
-#define FINISH_NS	 2000000000ULL /* and for each of its two waits, at most */
+#define STUCK_NS	 1000000000ULL /* ns, finish(): give up after this long without progress */
+#define FINISH_NS	 2000000000ULL /* ns, finish(): longest duration of each of its two waits */
 
 struct tx {
 	const struct tx_config *cfg;
 	struct xsk_port port;
-	struct frames *frames; /* with a shape only */
+	struct frames *frames; /* only with a shape */
 	unsigned frame_length, payload_offset;
 	unsigned batch;
 	bool exact;    /* consumption is known exactly */
-	uint64_t next; /* numbers below are handed over */
+	uint64_t next; /* numbers below have been handed over */
 	/* Descriptors since open. The ring's indices are the low 32 bits. */
 	uint64_t submitted, consumed, completed;
-	uint64_t closed; /* consumed, and the stream has moved past their numbers */
-	long pause_ns;	 /* next pause, while nothing moves */
+	uint64_t closed; /* consumed, and the stream has advanced past their numbers */
+	long pause_ns;	 /* ns, next pause while there is no progress */
 	struct tx_stats stats;
 };
 
@@ -68,7 +70,7 @@ static bool stopped(const struct tx *tx)
 }
 
 /*
- * The consumer index may lag behind the position derived from EBUSY and completions, but never
+ * The consumer index may lag behind the position derived from EBUSY and completions, but it never
  * leads.
  */
 static void note_consumed(struct tx *tx)
@@ -99,14 +101,14 @@ static int kick(struct tx *tx)
 	switch (error) {
 	case EBUSY:
 		if (tx->port.zero_copy)
-			break; /* the driver was busy: no packet of ours */
+			break; /* the driver was busy, none of our packets is affected */
 		tx->stats.lost_at_device++;
 		if (tx->consumed == before)
 			tx->consumed++;
 		break;
 	case 0:
 	case EAGAIN:
-	case ENOBUFS: /* no memory for an skb: not consumed */
+	case ENOBUFS: /* no memory for an skb: descriptor not consumed */
 	case EINTR:
 		break;
 	default:
@@ -115,7 +117,9 @@ static int kick(struct tx *tx)
 	return 0;
 }
 
-/* Submits while the kernel accepts descriptors. Processes completions first to make room. */
+/*
+ * Submits packets while the kernel accepts descriptors. Processes completions first to make room.
+ */
 static int hand_over(struct tx *tx)
 {
 	uint64_t before;
@@ -136,7 +140,7 @@ static int hand_over(struct tx *tx)
 	return 0;
 }
 
-/* Writes the n next packets into the ring, or as many as there is room for. */
+/* Writes the next n packets into the ring, or as many as fit. */
 static void submit(struct tx *tx, unsigned n)
 {
 	struct frame_pool *pool = &tx->port.umem.tx;
@@ -169,8 +173,8 @@ static void submit(struct tx *tx, unsigned n)
 }
 
 /*
- * A pause while nothing moves, longer each time. Not poll(): on a copying socket poll() itself
- * sends, and keeps an EBUSY to itself (xsk_poll()).
+ * Pauses while there is no progress, longer each time. Does not use poll(): on a socket in copy
+ * mode poll() itself sends, and does not report EBUSY (xsk_poll()).
  */
 static void pause_a_while(struct tx *tx)
 {
@@ -194,7 +198,10 @@ static void tx_xsk_close(struct tx *tx)
 	xsk_port_close(&tx->port);
 }
 
-/* Fills a template per frame, flows in round robin. With a shape, only the constant parts. */
+/*
+ * Fills a template into each frame, with flows in round robin. With a shape, writes only the
+ * constant parts.
+ */
 static int fill_frames(struct tx *tx, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
@@ -218,7 +225,10 @@ static int fill_frames(struct tx *tx, struct error *err)
 	return ret;
 }
 
-/* In older kernels veth drops frames that are reported as sent. Without a ring the option fails. */
+/*
+ * In older kernels veth drops frames and reports them as sent. The option fails because there is no
+ * ring.
+ */
 bool tx_xsk_knows_losses(void)
 {
 	uint32_t budget = XSK_TX_RING;
@@ -237,7 +247,7 @@ static void set_options(struct tx *tx)
 	int fd = tx->port.fd, sndbuf = tx->cfg->sender->sndbuf;
 	uint32_t budget = XSK_TX_RING;
 
-	/* Without the privilege net.core.wmem_max is the limit: packets wait, but are not lost. */
+	/* without the privilege net.core.wmem_max is the limit: packets wait but are not lost */
 	if (sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
 
@@ -246,8 +256,7 @@ static void set_options(struct tx *tx)
 		return;
 	tx->exact = !setsockopt(fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof(budget));
 	/*
-	 * A batch that a single call can finish also keeps the consumer index of older kernels
-	 * exact.
+	 * If one call can finish a whole batch, the consumer index is exact even in older kernels.
 	 */
 	if (!tx->exact)
 		tx->batch = BATCH_OLD_KERNEL;
@@ -260,7 +269,10 @@ static int tx_xsk_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 		.ifname = cfg->sender->ifname,
 		.queue = cfg->stream->slot,
 		.packet_bytes = frames_longest(flow, cfg->shape),
-		/* a multiple of the flows, so that each has as many frames as any other */
+		/*
+		 * a multiple of the number of flows, so that each flow has the same number of
+		 * frames
+		 */
 		.tx_frames = (XSK_TX_RING + cfg->flows - 1) / cfg->flows * cfg->flows,
 		.stop = cfg->stop,
 	};
@@ -285,13 +297,16 @@ static int tx_xsk_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 		return ret;
 	set_options(tx);
 	/*
-	 * Copy mode has a single transmit path, which builds skbs in any XDP mode of the interface.
+	 * In copy mode there is a single transmit path. It builds skbs whatever the interface's XDP
+	 * mode.
 	 */
 	cfg->mode = tx->port.zero_copy ? "native zero-copy" : "skb";
 	return 0;
 }
 
-/* Moves the stream past descriptors consumed since the last call. Returns their number. */
+/*
+ * Advances the stream past descriptors consumed since the last call. Returns how many there were.
+ */
 static unsigned close_numbers(struct tx *tx)
 {
 	struct stream *stream = tx->cfg->stream;
@@ -330,7 +345,7 @@ static int tx_xsk_send(struct tx *tx, unsigned n, struct error *err)
 	return 0;
 }
 
-/* Waits until *count is *wanted: a bounded time, and only as long as it moves. */
+/* Waits until *count equals *wanted. Gives up after a fixed time, or when there is no progress. */
 static int await(struct tx *tx, const uint64_t *count, const uint64_t *wanted)
 {
 	uint64_t start = clock_now(), since = start, now;
@@ -360,7 +375,10 @@ static int tx_xsk_finish(struct tx *tx, struct error *err)
 	int ret = await(tx, &tx->consumed, &tx->submitted);
 
 	close_numbers(tx);
-	/* If exact: the kernel reads the ring only in our own calls, and no call follows. */
+	/*
+	 * If consumption is exact, the kernel reads the ring only during our own calls, and no call
+	 * follows.
+	 */
 	for (; !tx->exact && stream->next < tx->next; stream->next++)
 		tx_fail(tx->cfg, stream->next, EAGAIN);
 	tx->submitted = tx->consumed;

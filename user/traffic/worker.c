@@ -23,7 +23,7 @@ unsigned worker_cpus(void)
 	return sched_getaffinity(getpid(), sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
-/* The n-th CPU that this process may use. */
+/* Returns the n-th CPU that this process may use. */
 static int allowed_cpu(int n)
 {
 	cpu_set_t set;
@@ -62,16 +62,16 @@ static int settle_in(const struct worker_team *t, unsigned slot, struct error *e
 	if (wish->cpu_set)
 		rc = pin((int)(wish->cpu + slot));
 	else if (t->cpu >= 0)
-		pin(allowed_cpu(t->cpu + (int)slot)); /* our guess: without it all is slower */
+		pin(allowed_cpu(t->cpu + (int)slot)); /* best effort: errors are ignored */
 	if (rc)
 		return error_errno(err, STATUS_UNABLE, rc,
 				   "`taskset -p` shows which CPUs a process may use",
 				   "thread %u cannot run on CPU %u", slot, wish->cpu + slot);
-	/* for this thread only: the kernel's scheduling unit (setpriority(2), NOTES) */
+	/* affects only this thread, the kernel's scheduling unit (setpriority(2), NOTES) */
 	if (tuning->nice && setpriority(PRIO_PROCESS, (id_t)gettid(), tuning->nice))
 		return error_errno(err, STATUS_UNABLE, -errno, "it takes CAP_SYS_NICE",
 				   "cannot set a nice value of %d", tuning->nice);
-	prctl(PR_SET_TIMERSLACK, 1); /* ns, default 50 us: sleeps end between packets */
+	prctl(PR_SET_TIMERSLACK, 1); /* ns, not the default 50 us: sleeps end between packets */
 	if (tuning->rt && sched_setscheduler(0, SCHED_FIFO, &param))
 		return error_errno(
 			err, STATUS_UNABLE, -errno,
@@ -95,10 +95,10 @@ static void *work(void *arg)
 	if (!rc) {
 		while (sem_wait(&t->door)) /* interrupted by a signal */
 			;
-		sem_post(&t->door); /* let the next thread pass */
+		sem_post(&t->door); /* let the next thread through */
 		t->run(w->arg);
 	}
-	/* keep the CPU time. It may be 0 if the hypervisor took the time */
+	/* save the CPU time, which may be 0 if the hypervisor took the time */
 	atomic_store(&w->ended_cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	atomic_store(&w->ended, true);
 	return NULL;
@@ -122,7 +122,7 @@ int worker_team_start(struct worker_team *t, unsigned workers, void *of, struct 
 	}
 	error_errno(err, STATUS_FAILED, rc, NULL, "cannot start a thread");
 	while (started)
-		started -= !sem_wait(&t->ready); /* or interrupted by a signal */
+		started -= !sem_wait(&t->ready); /* unless interrupted by a signal */
 	failed = atomic_load(&t->failed);
 	if (failed)
 		*err = failed->error;
@@ -138,7 +138,7 @@ void worker_join(struct worker *w)
 {
 	struct timespec until;
 
-	while (w->started) { /* a write to a pipe may hang: a second signal must kill the process */
+	while (w->started) { /* if a write to a pipe hangs, a second signal must kill the process */
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec++;
 		w->started = pthread_timedjoin_np(w->thread, NULL, &until) == ETIMEDOUT;
@@ -188,7 +188,7 @@ uint64_t worker_cpu_ns(struct worker *w)
 
 	if (atomic_load(&w->ended))
 		return atomic_load(&w->ended_cpu_ns);
-	/* the clock ends with the thread, which may be now */
+	/* the clock ends with the thread, which may happen right now */
 	if (w->started && !pthread_getcpuclockid(w->thread, &clock) && !clock_gettime(clock, &now))
 		w->cpu_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	return w->cpu_ns;
@@ -201,7 +201,7 @@ static void on_interrupt(int signal)
 
 void worker_allow_interrupts(void)
 {
-	struct sigaction sa = {.sa_handler = on_interrupt}; /* no SA_RESTART: that is the point */
+	struct sigaction sa = {.sa_handler = on_interrupt}; /* no SA_RESTART: let calls end */
 
 	sigaction(SIGURG, &sa, NULL);
 }
@@ -232,7 +232,7 @@ void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsig
 		int n = snprintf(line, sizeof(line), "%u %llu %u\n", stream,
 				 (unsigned long long)number, len);
 
-		errno = ENOSPC; /* on a partial write */
+		errno = ENOSPC; /* for a partial write */
 		if (write(s->log_fd, line, (size_t)n) != n && !s->log_errors++)
 			s->log_errno = errno;
 	}

@@ -34,8 +34,8 @@ static void frame_pool_open(struct frame_pool *pool, uint64_t first, unsigned fr
 }
 
 /*
- * Uses huge pages reserved by the host (vm.nr_hugepages) to save TLB entries. Without them 4 KiB
- * pages are used.
+ * Uses huge pages if the host has reserved any (vm.nr_hugepages), to save TLB entries. Otherwise
+ * uses 4 KiB pages.
  */
 static void *map_area(size_t *bytes)
 {
@@ -57,7 +57,10 @@ int umem_open(struct umem *umem, unsigned rx_frames, unsigned tx_frames, unsigne
 	size_t bytes = ((size_t)rx_frames + tx_frames) * frame_size;
 
 	*umem = (struct umem){.frame_size = frame_size, .bytes = bytes, .mapped = bytes};
-	/* Without the privilege the limit that is there decides, when the area is registered. */
+	/*
+	 * Without the privilege the current limit stays, and is enforced when the area is
+	 * registered.
+	 */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 
 	umem->area = map_area(&umem->mapped);
@@ -81,14 +84,14 @@ void umem_close(struct umem *umem)
 #define REBIND_NS	1000000000L
 #define REBIND_FIRST_NS 1000000L
 
-/* From the best mode to the mode that always works. */
+/* Ordered from the best mode to the mode that always works. */
 static const struct rung {
 	uint16_t bind_flags;
-	unsigned frame_size; /* at least */
-	int after;	     /* only after this error of the previous rung, 0: always */
+	unsigned frame_size; /* minimum */
+	int after;	     /* try only after this error on the previous rung, 0: always */
 } ladder[] = {
 	{XDP_ZEROCOPY, UMEM_FRAME_SMALL, 0},
-	{XDP_ZEROCOPY, UMEM_FRAME_LARGE, -EINVAL}, /* drivers that only accept whole pages */
+	{XDP_ZEROCOPY, UMEM_FRAME_LARGE, -EINVAL}, /* for drivers that only accept whole pages */
 	{XDP_COPY, UMEM_FRAME_SMALL, 0},
 };
 
@@ -103,7 +106,7 @@ static uint32_t ring_size(unsigned frames)
 	return size;
 }
 
-/* xsk_socket__create() leaves the UMEM as it was if it fails, so it can be called again. */
+/* If xsk_socket__create() fails, it leaves the UMEM unchanged, so it can be called again. */
 static int bind_queue(struct xsk_port *port, const struct xsk_port_config *cfg,
 		      const struct xsk_socket_config *xsk_cfg)
 {
@@ -133,7 +136,7 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 		.fill_size = ring_size(cfg->rx_frames),
 		.comp_size = ring_size(cfg->tx_frames),
 		.frame_size = size,
-		/* the rest of a frame after this headroom is the room */
+		/* the headroom leaves `room` bytes of each frame */
 		.frame_headroom = cfg->room && cfg->room < most ? most - cfg->room : 0,
 	};
 	const struct xsk_socket_config xsk_cfg = {
@@ -161,8 +164,8 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 	if (!getsockopt(port->fd, SOL_XDP, XDP_OPTIONS, &opts, &len))
 		port->zero_copy = opts.flags & XDP_OPTIONS_ZEROCOPY;
 	/*
-	 * Some drivers bind a zero-copy queue that cannot send before a native program is attached,
-	 * and report it only at the first wake-up (i40e, ixgbe: ENXIO, others EINVAL).
+	 * Some drivers bind a zero-copy queue that cannot send until a native program is attached,
+	 * and only report that at the first wake-up (ENXIO for i40e and ixgbe, EINVAL for others).
 	 */
 	if (port->zero_copy && cfg->tx_frames &&
 	    sendto(port->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 &&
@@ -178,7 +181,7 @@ static int open_error(const struct xsk_port_config *cfg, int ret, struct error *
 	struct netdev dev;
 	unsigned queues;
 
-	/* a missing queue is -EINVAL, like many other errors */
+	/* a missing queue gives -EINVAL, like many other errors */
 	if (ret == -EINVAL && !netdev_get(NULL, cfg->ifname, &dev)) {
 		queues = cfg->tx_frames ? dev.link.tx_queues : dev.link.rx_queues;
 		if (cfg->queue >= queues)
@@ -238,7 +241,7 @@ int xsk_port_open(struct xsk_port *port, const struct xsk_port_config *cfg, stru
 			return 0;
 		}
 		if (ret == -EBUSY || ret == -ENOMEM)
-			break; /* copying would meet the same */
+			break; /* copy mode would fail the same way */
 	}
 	return open_error(cfg, ret, err);
 }
