@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads and writes numbers in network byte order at any address. */
+/* Reads and writes numbers in network byte order at any alignment. */
 #ifndef PKTLEDGER_BASE_BYTES_H
 #define PKTLEDGER_BASE_BYTES_H
 

@@ -15,12 +15,13 @@
 #include "base/file.h"
 #include "base/num.h"
 
-#define PASS_ON_NS 200000000 /* by then, a signal to the whole group has reached the command */
+#define PASS_ON_NS 200000000 /* ns, by then a signal to the whole group has reached the command */
 
 /*
- * Runs in the child: uses only functions that are safe while other threads may hold locks. Signals
- * are restored to their state before this program changed them: exec resets handlers. SIGPIPE and
- * SIGXFSZ are ignored since main(), and their earlier state is unknown.
+ * Runs in the child and therefore only uses functions that are safe while other threads may hold
+ * locks. Restores signals to the state they were in before this program changed them, except for
+ * handlers, which exec resets. SIGPIPE and SIGXFSZ have been ignored since main(), and their
+ * earlier state is unknown.
  */
 static void __attribute__((noreturn))
 become(char *const argv[], const struct sigaction *sigchld, int in, int out, int go, int failed)
@@ -32,7 +33,10 @@ become(char *const argv[], const struct sigaction *sigchld, int in, int out, int
 	int ret;
 
 	sigemptyset(&blocked);
-	/* both: programs that ask for a password handle them, and shells unblock them */
+	/*
+	 * ignore and block: programs that ask for a password install handlers, and shells unblock
+	 * signals
+	 */
 	for (unsigned i = 0; in >= 0 && i < LENGTH(terminal); i++) {
 		signal(terminal[i], SIG_IGN);
 		sigaddset(&blocked, terminal[i]);
@@ -56,7 +60,7 @@ become(char *const argv[], const struct sigaction *sigchld, int in, int out, int
 }
 
 /*
- * All signals stay blocked from before the fork until the child has restored them, so no signal is
+ * Blocks all signals from before the fork until the child has restored them, so that no signal is
  * lost.
  */
 static int fork_child(struct child *c, char *const argv[], int in, int out)
@@ -74,7 +78,7 @@ static int fork_child(struct child *c, char *const argv[], int in, int out)
 		return ret;
 	}
 	c->failed = failed[0];
-	/* If SIGCHLD is ignored, waitid() has nothing to wait for. */
+	/* If SIGCHLD is ignored, waitid() cannot get the child's status. */
 	sigaction(SIGCHLD, &wait_for, &sigchld);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

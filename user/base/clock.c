@@ -45,7 +45,10 @@ uint64_t ktime_now(void)
 
 #define SECOND 1000000000ULL
 
-/* Reads numbers, one digit per 9 in the form, and the form's other characters. Advances *s. */
+/*
+ * Reads numbers and literal characters according to `form`, in which each 9 is a digit. Advances
+ * *s.
+ */
 static bool read_form(const char **s, const char *form, int *numbers)
 {
 	const char *p = *s;
@@ -62,7 +65,7 @@ static bool read_form(const char **s, const char *form, int *numbers)
 	return true;
 }
 
-/* Reads HH:MM[:SS[.F]]. Digits below 1 ns are dropped. */
+/* Reads HH:MM[:SS[.F]]. Digits below 1 ns are ignored. */
 static bool read_clock(const char **s, struct tm *tm, uint64_t *ns)
 {
 	uint64_t digit = SECOND / 10;
@@ -85,10 +88,10 @@ static bool read_clock(const char **s, struct tm *tm, uint64_t *ns)
 	return at[0] <= 23 && at[1] <= 59 && at[2] <= 60;
 }
 
-/* Reads Z or +HH:MM as seconds east of Greenwich. */
+/* Reads Z or +HH:MM, in seconds east of Greenwich. */
 static bool read_offset(const char *s, long *east)
 {
-	int at[3] = {}; /* the first one precedes the sign */
+	int at[3] = {}; /* the first entry precedes the sign */
 
 	if (!strcmp(s, "Z") || !strcmp(s, "z"))
 		return true;
@@ -117,14 +120,14 @@ int when_date(const char *s, uint64_t *ns)
 	tm.tm_mday = date[2];
 	day = tm;
 	seconds = !*s ? mktime(&tm) : timegm(&tm);
-	/* the day does not exist, or is before 1970 */
+	/* this day does not exist or is before 1970 */
 	if (seconds < 0 || tm.tm_mday != day.tm_mday || tm.tm_mon != day.tm_mon || seconds < east)
 		return -EINVAL;
 	*ns = (uint64_t)(seconds - east) * SECOND + fraction;
 	return 0;
 }
 
-/* Returns that time of the local day `days` after the day of `at_ns`. */
+/* Returns this time of day on the local day `days` after the day of `at_ns`. */
 static uint64_t on_day(uint64_t at_ns, int days, const struct tm *clock, uint64_t fraction)
 {
 	time_t at = (time_t)(at_ns / SECOND);

@@ -16,7 +16,7 @@ static void record(struct error *e, enum status status, const char *hint, const 
 	e->status = status;
 	vsnprintf(e->message, sizeof(e->message), fmt, ap);
 	snprintf(e->hint, sizeof(e->hint), "%s", hint ? hint : "");
-	utf8_tame(e->message); /* the text may contain names and arguments of other programs */
+	utf8_tame(e->message); /* the text may contain other programs' names and arguments */
 	utf8_tame(e->hint);
 }
 
@@ -54,7 +54,7 @@ int(error_errno)(struct error *e, enum status status, int code, const char *hint
 
 	if (!code)
 		return 0;
-	if (code == -EMFILE) /* regardless of the purpose of the descriptor */
+	if (code == -EMFILE) /* whatever the descriptor was for */
 		hint = "raise the limit, for example: ulimit -n 4096";
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);

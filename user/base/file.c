@@ -91,7 +91,7 @@ int file_open_ours(const char *path, int flags)
 	pipe = there && S_ISFIFO(st.st_mode);
 	if (there && !is_trusted(&st))
 		return -EPERM;
-	/* opening a pipe would wait for its reader */
+	/* opening a pipe would wait for a reader */
 	fd = open(path,
 		  flags | O_CREAT | O_CLOEXEC | (link ? 0 : O_NOFOLLOW) | (pipe ? O_NONBLOCK : 0),
 		  0600);
@@ -122,7 +122,7 @@ static bool is_ours(const char *path, const char *begin)
 	return !n || (n == len && !memcmp(head, begin, len));
 }
 
-/* Creates a temporary file in the directory of `path`, so that it can be renamed. */
+/* Creates a temporary file in the same directory as `path`, so that it can be renamed. */
 static FILE *open_beside(struct replace *r, mode_t mode)
 {
 	FILE *f;

@@ -11,8 +11,8 @@ _Static_assert(sizeof(((struct hist *)0)->bucket) == BUCKETS * sizeof(uint64_t) 
 	       "all buckets are in a quarter");
 
 /*
- * Returns the bucket. Values below SUB have one bucket each. Above, the top SUB_BITS + 1 bits
- * select it.
+ * Returns the bucket of a value. Values below SUB have one bucket each. Larger values are assigned
+ * by their top SUB_BITS + 1 bits.
  */
 static unsigned bucket_of(uint64_t value)
 {
@@ -24,7 +24,7 @@ static unsigned bucket_of(uint64_t value)
 	return (shift + 1) * SUB + (unsigned)((value >> shift) & (SUB - 1));
 }
 
-/* Returns the largest value of the bucket. */
+/* Returns the largest value in the bucket. */
 static uint64_t bucket_top(unsigned bucket)
 {
 	unsigned shift;

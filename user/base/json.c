@@ -21,7 +21,7 @@ static bool is_utf8(const char *s, size_t len)
 	return at == len;
 }
 
-/* Rejects values that json-c accepts: NaN, and sequences that only resemble UTF-8. */
+/* Rejects values that json-c accepts: NaN, and byte sequences that only look like UTF-8. */
 static int check(struct json_object *o, int flags, struct json_object *parent, const char *key,
 		 size_t *index, void *all)
 {
@@ -208,8 +208,8 @@ void json_add_line(struct json_object *list, const char *fmt, ...)
 }
 
 /*
- * Returns the bytes of a character at `s` that must not be printed (utf8_shown()), 0 for other
- * characters. ASCII control characters except DEL are escaped already.
+ * Returns the length in bytes of the character at `s` if it must not be printed (utf8_shown()),
+ * otherwise 0. ASCII control characters except DEL have already been escaped.
  */
 static unsigned hidden_length(const char *s)
 {
@@ -273,8 +273,7 @@ void json_put_time(struct json_object *o, const char *key, uint64_t realtime_ns)
 unsigned utf8_length(const char *text)
 {
 	static const struct {
-		unsigned char first, last, low, high; /* bounds of the first byte and of the
-						       * second */
+		unsigned char first, last, low, high; /* bounds of the first and second byte */
 		unsigned length;
 	} forms[] = {
 		{0x01, 0x7f, 0, 0, 1},	     {0xc2, 0xdf, 0x80, 0xbf, 2},
@@ -302,8 +301,8 @@ unsigned utf8_length(const char *text)
 }
 
 /*
- * Returns whether the character only changes the direction of text (Bidi_Control), which makes a
- * name look like another: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069.
+ * Returns whether the character only changes the direction of text (Bidi_Control). Such characters
+ * can make one name look like another: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069.
  */
 static bool is_bidi(const char *s)
 {

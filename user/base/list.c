@@ -56,7 +56,7 @@ void *list_room(void *at, size_t n, size_t size)
 	return at;
 }
 
-/* Returns the index of the first entry not below `id`. */
+/* Returns the index of the first entry whose id is not less than `id`. */
 static unsigned lower_bound(const struct idmap *m, uint64_t id)
 {
 	unsigned low = 0, high = m->n;

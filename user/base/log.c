@@ -22,10 +22,10 @@ static struct {
 	pthread_mutex_t lock;
 	enum log_level level;
 	bool terminal, colour;
-	bool progress; /* the terminal shows a progress line */
+	bool progress; /* the terminal is showing a progress line */
 	bool in_verifier_log;
 	unsigned verifier_n;			 /* number of lines in `verifier` */
-	char verifier[TAIL_LINES][LINE_MAX_LEN]; /* the last lines, long lines cut */
+	char verifier[TAIL_LINES][LINE_MAX_LEN]; /* the most recent lines, truncated if too long */
 } lg = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_LEVEL_INFO};
 
 static const struct {
@@ -57,7 +57,7 @@ bool log_shows(enum log_level level)
 	return level <= lg.level;
 }
 
-/* Returns the columns of stderr, 80 if unknown. */
+/* Returns stderr's width in columns, or 80 if unknown. */
 static int columns(void)
 {
 	struct winsize ws;
@@ -65,7 +65,9 @@ static int columns(void)
 	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) && ws.ws_col > 1 ? ws.ws_col : 80;
 }
 
-/* Breaks lines between words on a terminal. `at` is the number of columns already used. */
+/*
+ * Breaks lines between words if stderr is a terminal. `at` is the number of columns already used.
+ */
 static char *wrap(char *text, size_t at)
 {
 	const size_t width = lg.terminal ? (size_t)columns() : SIZE_MAX;
@@ -91,11 +93,14 @@ static void vlog(enum log_level level, const char *fmt, va_list ap)
 
 	if (log_shows(level) && vasprintf(&text, fmt, ap) >= 0) {
 		pthread_mutex_lock(&lg.lock);
-		/* in one call: stderr is unbuffered, so each call is a separate write(2) */
+		/*
+		 * in a single call, because stderr is unbuffered and every call is a separate
+		 * write(2)
+		 */
 		fprintf(stderr, "%s%s%s%s%s\n", lg.progress ? CLEAR : "",
 			lg.colour ? looks[level].colour : "", looks[level].prefix,
 			lg.colour && *looks[level].colour ? "\033[0m" : "",
-			/* names may contain control sequences for the terminal */
+			/* names may contain terminal control sequences */
 			wrap(utf8_tame(text), strlen(looks[level].prefix)));
 		lg.progress = false;
 		pthread_mutex_unlock(&lg.lock);
@@ -132,7 +137,7 @@ void log_progress(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* a wrapped line could not be overwritten, and the last column may wrap too */
+	/* a wrapped line could not be overwritten, and text in the last column may wrap too */
 	pthread_mutex_lock(&lg.lock);
 	fprintf(stderr, "\r%.*s\033[K", columns() - 1, line);
 	lg.progress = true;
@@ -157,8 +162,8 @@ static bool is_statistics(const char *line)
 }
 
 /*
- * libbpf prints a verifier log as one message between these marks (libbpf.c, bpf_object_load_prog),
- * so it is recognized by line.
+ * libbpf prints a verifier log as a single message between these marks (libbpf.c,
+ * bpf_object_load_prog), so the log is recognised line by line.
  */
 static void keep_line(const char *line, size_t len)
 {
@@ -182,7 +187,7 @@ static int library_message(bool warning, const char *fmt, va_list ap)
 
 	if (!warning && lg.level < level)
 		return 0;
-	/* a verifier log can have megabytes, and only its end matters */
+	/* a verifier log can be megabytes long, and only its end matters */
 	len = vasprintf(&text, fmt, ap);
 	if (len < 0) {
 		errno = saved;

@@ -9,7 +9,10 @@
 
 #include "base/err.h"
 
-/* Uses write() and _exit(): neither needs memory, nor a lock that this thread may hold. */
+/*
+ * Uses write() and _exit(), because they need no memory and no lock that this thread may already
+ * hold.
+ */
 void *mem_need(void *p)
 {
 	static const char text[] = "pktledger: out of memory\n";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Allocation helpers for small, bounded memory that never return NULL. On exhaustion, which Linux
- * reports to a process only at a limit such as RLIMIT_AS (a cgroup kills), they print a message on
- * stderr and exit with status 1, with the same side effects as SIGKILL. Memory whose size a user or
- * another host can make large (outcomes, rings, a file) is allocated with libc, and exhaustion is
- * an error there.
+ * Allocation helpers for small, bounded amounts of memory. They never return NULL. If memory is
+ * exhausted, they print a message on stderr and exit with status 1, which has the same side effects
+ * as SIGKILL. Linux only reports exhaustion to a process at a limit such as RLIMIT_AS. At a cgroup
+ * limit it kills the process. If a user or another host can make the memory large (outcomes, rings,
+ * a file), it is allocated with libc, and exhaustion is an error.
  */
 #ifndef PKTLEDGER_BASE_MEM_H
 #define PKTLEDGER_BASE_MEM_H
@@ -13,16 +13,17 @@
 #include <stddef.h>
 
 /*
- * Allocates a zeroed object of the pointer's type: p = mem_new(p). Free it with free(), like all of
- * these.
+ * Allocates a zeroed object of the type that the pointer points to: p = mem_new(p). Free it with
+ * free(), as with all functions here.
  */
 #define mem_new(p) ((typeof(p))mem_zero(1, sizeof(*(p))))
 
-/* Allocates `n` zeroed objects of `size` bytes. */
+/* Allocates `n` zeroed objects of `size` bytes each. */
 void *mem_zero(size_t n, size_t size) __attribute__((returns_nonnull, malloc));
 
 /*
- * Resizes the array `at` (NULL: empty) to `n` objects of `size` bytes. New objects are not zeroed.
+ * Resizes the array `at` (NULL: empty) to `n` objects of `size` bytes each. New objects are not
+ * zeroed.
  */
 void *mem_resize(void *at, size_t n, size_t size) __attribute__((returns_nonnull));
 
@@ -32,7 +33,7 @@ char *mem_print(const char *fmt, ...)
 char *mem_vprint(const char *fmt, va_list ap)
 	__attribute__((returns_nonnull, malloc, format(printf, 1, 0)));
 
-/* Returns the result of another allocating function. NULL means that memory is exhausted. */
+/* Returns the result of another allocating function. NULL is treated as memory exhaustion. */
 void *mem_need(void *p) __attribute__((returns_nonnull));
 
 #endif

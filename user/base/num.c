@@ -13,7 +13,7 @@
 #define NSEC	 1000000000ULL
 #define RATE_TOP 1e15 /* 1 Pbit/s: faster than any link, and well below 2^53 */
 
-/* digits / 10^scale, without trailing zeros in the fraction */
+/* A decimal number: digits / 10^scale, with no trailing zeros in the fraction. */
 struct decimal {
 	uint64_t digits;
 	unsigned scale;
@@ -25,7 +25,8 @@ struct unit {
 };
 
 /*
- * Descending to factor 1, in the units of formatted texts, followed by units that are only parsed.
+ * Units used when formatting, in descending order down to factor 1, followed by units that are only
+ * parsed.
  */
 static const struct unit count_units[] = {
 	{1000000000, "G"}, {1000000, "M"}, {1000, "k"}, {1, ""}, {1000, "K"}, {0},
@@ -50,7 +51,7 @@ static const struct unit time_units[] = {
 static int read_decimal(const char **s, struct decimal *d)
 {
 	struct decimal r = {0};
-	unsigned zeros = 0; /* zeros in the fraction, ignored unless another digit follows */
+	unsigned zeros = 0; /* zeros in the fraction, which only count if another digit follows */
 	bool fraction = false;
 	const char *p = *s;
 
@@ -81,7 +82,7 @@ static int read_decimal(const char **s, struct decimal *d)
 }
 
 /*
- * Computes with more bits than the result has, so that the result is the nearest double, like
+ * Computes with more bits than the result has, so that the result is the nearest double, as with
  * strtod().
  */
 static double decimal_value(const struct decimal *d)
@@ -233,8 +234,8 @@ int rate_to_pps(const struct rate *rate, double frame_bytes, int link_mbit, doub
 }
 
 /*
- * Returns whether the value is below any measurable loss, and needs more digits than a text can
- * hold.
+ * Returns whether the value is smaller than any measurable loss, and needs more digits than fit
+ * into a text.
  */
 static bool is_tiny(double value)
 {
@@ -393,7 +394,7 @@ char *fmt_buffer(void)
 	return text[made++ % LENGTH(text)];
 }
 
-/* Formats a value in the largest unit that leaves a whole number. */
+/* Formats a value in the largest unit in which it is a whole number. */
 static char *text_exact(uint64_t v, const struct unit *unit)
 {
 	char *text = fmt_buffer();
@@ -420,8 +421,8 @@ char *num_text_time(uint64_t ns)
 }
 
 /*
- * Formats the shortest number that, parsed and divided by `divisor`, is v again. Never uses an
- * exponent.
+ * Formats the shortest number that gives v again when it is parsed and divided by `divisor`. Never
+ * uses an exponent.
  */
 static char *text_double(double v, double divisor)
 {
@@ -532,8 +533,8 @@ static int decimals(double v, int significant)
 }
 
 /*
- * Formats v in the unit that leaves it below `base`, also after rounding. Uses the first unit
- * without decimals if v is whole.
+ * Formats v in the first unit in which it is less than `base`, even after rounding. In the first of
+ * the units, whole numbers have no decimals.
  */
 static char *fmt_scaled(double v, double base, int significant, const char *const *units)
 {
@@ -549,7 +550,7 @@ static char *fmt_scaled(double v, double base, int significant, const char *cons
 		units++;
 		digits = decimals(v, significant);
 	}
-	/* 9.999 with two decimals becomes 10.00: use one decimal less */
+	/* 9.999 with two decimals becomes 10.00, so use one decimal less */
 	if (digits && decimals(round(v * pow(10, digits)) / pow(10, digits), significant) < digits)
 		digits--;
 	snprintf(buf, FMT_MAX, "%.*f %s", digits, v, *units);

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 
-/* Length up to which an error lists a closed set. For a longer set the error refers to `help`. */
+/* Errors list a closed set up to this length. For a longer set they refer to `help`. */
 #define VALUES_INLINE 80
 
 static int plain_number(const char *s, uint64_t *out)
@@ -29,7 +29,7 @@ static char *plain_text(uint64_t v)
 
 static const struct type {
 	const char *name, *metavar;
-	const char *what, *examples; /* "is not WHAT (examples: EXAMPLES)" */
+	const char *what, *examples; /* used in "is not WHAT (examples: EXAMPLES)" */
 	int (*number)(const char *s, uint64_t *out);
 	char *(*text)(uint64_t v);
 } types[OPT_TYPES] = {
@@ -78,7 +78,7 @@ const char *opt_metavar(const struct opt *opt)
 	return opt_takes_value(opt) ? types[opt->type].metavar : "";
 }
 
-/* Reports that the type's parser refused the value with `code`. Returns 0 if it did not. */
+/* Reports that the type's parser rejected the value with `code`. Returns 0 if it was accepted. */
 static int complain(const struct opt *opt, const char *who, const char *text, int code,
 		    struct error *err)
 {
@@ -184,7 +184,7 @@ static int add_item(const struct opt *opt, const char *who, const char *item, vo
 static int parse_list(const struct opt *opt, const char *who, const char *text, void *field,
 		      bool again, struct error *err)
 {
-	unsigned *n = field; /* the first member of every list */
+	unsigned *n = field; /* every list starts with this member */
 	unsigned most = opt->max ? opt->max : OPT_LIST_MAX;
 	char item[OPT_ITEM_LEN];
 	int code;
@@ -210,8 +210,9 @@ static int parse_list(const struct opt *opt, const char *who, const char *text, 
 }
 
 /*
- * Parses `text` into the field. again: the option was given before on this command line, so lists
- * append. `who` is the option's name in messages. After an error the field is undefined.
+ * Parses `text` into the field. `again` means that the option already occurred on this command
+ * line, so lists append. `who` is the option's name in messages. After an error the field is
+ * undefined.
  */
 static int parse_value(const struct opt *opt, const char *who, const char *text, void *field,
 		       bool again, struct error *err)
@@ -262,7 +263,7 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 	}
 }
 
-/* Returns the field as text that parses to the same value, NULL for an empty or zero field. */
+/* Returns the field as text that parses to the same value, or NULL for an empty or zero field. */
 static const char *field_text(const struct opt *opt, const void *field)
 {
 	const struct opt_value *v = opt->values;
@@ -303,13 +304,13 @@ struct parser {
 	char hint[96];
 	int argc, at; /* argv[at] is the current word */
 	char *const *argv;
-	const struct opt *next_arg; /* NULL or nameless: no more arguments are expected */
+	const struct opt *next_arg; /* NULL or without a name: no more arguments are expected */
 	struct opt_seen *seen;
-	char **words; /* words that are not options, to be kept, or NULL */
+	char **words; /* words other than options, to be kept, or NULL */
 	unsigned n;
 };
 
-/* Keeps an option, or a word that precedes all others. */
+/* Keeps an option, or a word that comes before all others. */
 __attribute__((format(printf, 2, 3))) static void keep(const struct parser *p, const char *fmt, ...)
 {
 	struct opt_seen *seen = p->seen;
@@ -324,7 +325,7 @@ __attribute__((format(printf, 2, 3))) static void keep(const struct parser *p, c
 	seen->argv[seen->argc] = NULL;
 }
 
-/* Appends the words to the options, with `--` first if a word looks like an option. */
+/* Appends the words to the options, after `--` if a word looks like an option. */
 static void keep_words(struct parser *p)
 {
 	bool dashes = false;
@@ -356,7 +357,7 @@ static char *suggest(char *buf, size_t size, const char *dashes, const char *wor
 	return buf;
 }
 
-/* Finds the option of that name, or of that letter. Returns false if there is no match. */
+/* Finds the option with this name or letter. Returns false if there is no match. */
 static bool find(const struct command *cmd, const char *name, size_t len, char letter,
 		 struct opt_ref *ref)
 {
@@ -371,7 +372,7 @@ static bool find(const struct command *cmd, const char *name, size_t len, char l
 	return false;
 }
 
-/* Reports an unknown option. `shown`: the word as given, with or without dashes. */
+/* Reports an unknown option. `shown` is the word as given, with or without dashes. */
 static int unknown(const struct parser *p, const char *shown, const char *name, struct error *err)
 {
 	const char *names[OPT_OPTIONS_MAX], *dashes = *shown == '-' ? "--" : "";
@@ -406,7 +407,9 @@ static int take_value(struct parser *p, const struct opt_ref *ref, const char *w
 	const struct opt *o = ref->opt;
 	char *base = p->options + ref->base;
 
-	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what has values takes one */
+	/*
+	 * NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): an option with values takes one
+	 */
 	if (o->values && !strcmp(text, "help")) {
 		p->seen->asked = o;
 		return OPT_NEXT_VALUES;
@@ -417,8 +420,8 @@ static int take_value(struct parser *p, const struct opt_ref *ref, const char *w
 }
 
 /*
- * Takes an option. `text`: the rest of the same word, or NULL. Returns 0, another enum opt_next, or
- * -errno.
+ * Processes an option. `text` is the rest of the same word, or NULL. Returns 0, another enum
+ * opt_next, or -errno.
  */
 static int take_option(struct parser *p, const struct opt_ref *ref, const char *text,
 		       struct error *err)
@@ -476,7 +479,7 @@ static int take_long(struct parser *p, const char *word, struct error *err)
 	return unknown(p, len ? full : word, name, err);
 }
 
-/* Parses -c, -cvalue, and several letters without values. */
+/* Parses -c, -cvalue, and several letters that take no values. */
 static int take_letters(struct parser *p, const char *word, struct error *err)
 {
 	char more[WORD_MAX] = "";
@@ -509,7 +512,7 @@ static int take_word(struct parser *p, const char *text, struct error *err)
 	return take_value(p, &(struct opt_ref){o, 0}, o->name, text, err);
 }
 
-/* Returns the next name of a list, separated by blanks, or NULL. `name` NULL: the first. */
+/* Returns the name that follows `name` (NULL: the first) in a blank-separated list, or NULL. */
 static const char *next_name(const char *list, const char *name)
 {
 	name = name ? strchr(name, ' ') : list;
@@ -532,7 +535,10 @@ void opt_names_text(const char *names, const char *word, char *buf, size_t size)
 	}
 }
 
-/* Returns the first option of a list of names that is given, or has the value named, or NULL. */
+/*
+ * Returns the first entry in a list of names whose option is given or, for NAME=VALUE, has that
+ * value, or NULL.
+ */
 static const char *first_given(const struct parser *p, const char *names, bool *known)
 {
 	struct opt_ref ref;
@@ -557,7 +563,7 @@ static const char *first_given(const struct parser *p, const char *names, bool *
 	return NULL;
 }
 
-/* Checks an option that is given against the others. */
+/* Checks a given option against the other options. */
 static int check_option(const struct parser *p, const struct opt *o, struct error *err)
 {
 	bool known = false, needed = false;
@@ -645,7 +651,7 @@ int opt_parse(const struct command *cmd, int argc, char *const argv[], void *opt
 	}
 	next = parse(&p, err);
 	keep_words(&p);
-	/* -ERANGE and a custom parser's code add nothing to the message */
+	/* -ERANGE and a custom parser's error code add nothing to the message */
 	return next < 0 ? -EINVAL : next;
 }
 
@@ -667,8 +673,8 @@ const struct command *opt_command(const struct command *const *cmds, const char 
 }
 
 /*
- * Returns the edits (insert, delete, replace, swap neighbours) from a to b, both at most WORD_MAX
- * long.
+ * Returns the number of edits (insert, delete, replace, swap neighbours) that turn a into b. Both
+ * are at most WORD_MAX long.
  */
 static unsigned distance(const char *a, const char *b)
 {
@@ -701,7 +707,7 @@ static unsigned distance(const char *a, const char *b)
 const char *opt_nearest(const char *word, const char *const names[], unsigned n)
 {
 	size_t len = strlen(word);
-	unsigned best = (len + 2) / 3 + 1; /* near means at most a third of the letters wrong */
+	unsigned best = (len + 2) / 3 + 1; /* near: at most a third of the letters are wrong */
 	const char *near = NULL;
 
 	if (!len || len > WORD_MAX)
@@ -723,11 +729,11 @@ const char *opt_nearest(const char *word, const char *const names[], unsigned n)
 #define VARY_HINT "OPTION=VALUE,VALUE or OPTION=FIRST..LAST/STEP"
 #define ROUNDING  1e-9 /* for steps of rates, which are not whole numbers */
 
-/* FIRST..LAST/STEP, split. */
+/* FIRST..LAST/STEP, split into its parts. */
 struct range {
 	const char *text; /* as given */
 	char first[OPT_ITEM_LEN], last[OPT_ITEM_LEN], step[OPT_ITEM_LEN];
-	bool factor; /* true if the step multiplies */
+	bool factor; /* whether the step multiplies */
 };
 
 static int add_value(struct opt_vary *v, const char *text, struct error *err)
@@ -764,10 +770,10 @@ static bool split(const char *item, struct range *r)
 	*r = (struct range){.text = item};
 	if (!dots)
 		return false;
-	/* 1Gbit/l1..2Gbit/l1/100Mbit/l1: the step's own unit also has a slash */
+	/* in 1Gbit/l1..2Gbit/l1/100Mbit/l1 the units contain slashes too */
 	if (unit && (!strcmp(unit, "l1") || !strcmp(unit, "l2"))) {
 		slash = memrchr(dots, '/', (size_t)(slash - dots));
-		if (slash && slash[1] == 'l') /* a last value with a unit, without a step */
+		if (slash && slash[1] == 'l') /* the last value has a unit, and there is no step */
 			slash = NULL;
 	}
 	if (!slash)
@@ -779,7 +785,7 @@ static bool split(const char *item, struct range *r)
 	return true;
 }
 
-/* Parses an end of a range, or its step. Whole numbers are exact in a long double. */
+/* Parses an end of a range or its step. Whole numbers are exact in a long double. */
 static int range_value(const struct opt *o, const char *text, enum rate_unit *unit, long double *v)
 {
 	struct rate rate = {0};
@@ -818,7 +824,7 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 	if (first > last)
 		return error_usage(err, "the lower end first: FIRST..LAST/STEP",
 				   "--vary: '%.60s' runs backwards", r->text);
-	/* a factor is a plain number above 1, fractions allowed */
+	/* a factor is a plain number greater than 1, fractions are allowed */
 	if (r->factor ? num_rate(r->step, &factor) || factor.unit != RATE_PPS ||
 				factor.value <= 1 || first == 0
 		      : range_value(o, r->step, &other, &step) || other != unit || step == 0)
@@ -830,7 +836,7 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 	for (unsigned i = 1; !rc && now <= last * (rates ? 1 + ROUNDING : 1); i++, now = next) {
 		rc = add_value(v, range_text(o, unit, now), err);
 		next = r->factor ? now * factor.value : first + i * step;
-		/* without the residue of binary sums: 0.3, not 0.30000000000000004 */
+		/* removes the residue of binary sums: 0.3, not 0.30000000000000004 */
 		snprintf(text, sizeof(text), "%.12Lg", next);
 		next = rates ? strtod(text, NULL) : roundl(next);
 		if (next <= now)
@@ -840,7 +846,8 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 }
 
 /*
- * Adds a single value, if the option takes no numbers or the part before the dots is not a number.
+ * Adds the values of a range. Adds the item as a single value if the option does not take numbers
+ * or the part before the dots is not a number.
  */
 static int vary_item(struct opt_vary *v, const char *item, struct error *err)
 {

@@ -13,8 +13,8 @@
 #define WIDTH_PLAIN  80
 #define WIDTH_MAX    100
 #define COMMAND_WIDTH 8
-#define BRIEF_DEFAULT 24 /* a longer default is only shown by --help all */
-#define VALUES_SHOWN 60 /* a longer closed set is only shown by the value `help` */
+#define BRIEF_DEFAULT 24 /* columns, only --help all shows a longer default */
+#define VALUES_SHOWN 60 /* columns, only the value `help` shows a longer closed set */
 
 const struct opt_value opt_exit_status[] = {
 	{"0", 0, "done (packet loss alone does not count as failure)"},
@@ -35,7 +35,10 @@ static unsigned width_of(FILE *out)
 	return ws.ws_col < WIDTH_MAX ? ws.ws_col : WIDTH_MAX;
 }
 
-/* Prints words from column `at` on, continued at `indent`. \n ends a paragraph. Ends the line. */
+/*
+ * Prints words, starting at column `at` and wrapping to column `indent`. \n ends a paragraph. Ends
+ * the line.
+ */
 static void wrap(FILE *out, const char *text, unsigned at, unsigned indent, unsigned width)
 {
 	bool first = true;
@@ -64,7 +67,9 @@ static void wrap(FILE *out, const char *text, unsigned at, unsigned indent, unsi
 	fputc('\n', out);
 }
 
-/* Prints `left`, and `right` wrapped next to it, or below if left is longer than `most`. */
+/*
+ * Prints `left` with `right` wrapped next to it. If left is longer than `most`, `right` goes below.
+ */
 static void two_columns(FILE *out, const char *left, unsigned most, const char *right,
 			unsigned width)
 {
@@ -88,13 +93,13 @@ static void left_of(const struct opt *o, char *buf, size_t size)
 	snprintf(buf, size, "%s--%s%s%s", letter, o->name, *metavar ? " " : "", metavar);
 }
 
-/* Returns whether the default only means that the option is not given. */
+/* Returns whether the default just means that the option is not given. */
 static bool is_unset(const char *def, bool brief)
 {
 	return !strcmp(def, "none") || (brief && (!strcmp(def, "all") || !strcmp(def, "off")));
 }
 
-/* Appends a note to the parenthesis after a help phrase. The caller closes the parenthesis. */
+/* Appends a note to the parentheses after a help phrase. The caller closes them. */
 static void add_note(char *notes, size_t size, const char *text, const char *value)
 {
 	size_t at = strlen(notes);
@@ -103,7 +108,8 @@ static void add_note(char *notes, size_t size, const char *text, const char *val
 }
 
 /*
- * Writes the help phrase with the closed set, default and exclusion, shortened if `brief` is set.
+ * Writes the help phrase with the closed set, the default and the exclusions, shortened if `brief`
+ * is set.
  */
 static void right_of(const struct opt *o, const char *base, bool brief, char *buf, size_t size)
 {
@@ -152,7 +158,7 @@ static void print_usage(FILE *out, const struct command *cmd)
 	fputc('\n', out);
 }
 
-/* Returns whether the short help shows the option. */
+/* Returns whether the option appears in the short help. */
 static bool is_everyday(const struct command *cmd, const struct opt *o)
 {
 	const size_t len = strlen(o->name);
@@ -229,7 +235,7 @@ void opt_list_values(FILE *out, const struct opt *opt)
 		two_columns(out, v->name, LEFT_WIDTH, v->title ? v->title : "", width_of(out));
 }
 
-/* Members of tables that opt_describe() copies unchanged. */
+/* Table members that opt_describe() copies unchanged. */
 
 static const struct record_field value_rows[] = {
 	RECORD("name", POINTER, opt_value, name),
@@ -264,7 +270,8 @@ static const struct record_field command_rows[] = {
 };
 
 /*
- * Describes a table with `size` bytes per row, which ends where the record's first member is NULL.
+ * Describes a table whose rows are `size` bytes each. The table ends where the first member of the
+ * record is NULL.
  */
 static struct json_object *describe_table(const struct record_field *rows, const void *table,
 					  size_t size)

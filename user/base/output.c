@@ -16,17 +16,16 @@
 #include "base/num.h"
 #include "base/watch.h"
 
-#define WAITING_MOST (64 << 20)	  /* bytes in memory, a writer with more bytes waits */
-#define GIVE_UP_NS   2000000000ULL /* ns without progress, after a signal */
+#define WAITING_MOST (64 << 20)	  /* bytes in memory, a writer that exceeds this waits */
+#define GIVE_UP_NS   2000000000ULL /* ns without progress after a signal */
 #define LOOK_MS	     20		  /* ms between two checks for a signal */
 
 static struct queue {
 	int fd;
-	int error;	  /* -errno of the first failed write, after which nothing more is
-			   * written */
-	char *bytes;	  /* waiting bytes, from `at` to `end` */
+	int error;	  /* -errno of the first failed write, nothing is written after it */
+	char *bytes;	  /* waiting bytes, between `at` and `end` */
 	size_t at, end, size;
-	uint64_t moved_ns; /* ns, last time the reader took bytes, or the wait began */
+	uint64_t moved_ns; /* ns, when the reader last took bytes, or when the wait began */
 } queues[2];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,7 +42,10 @@ static bool has_room(const struct queue *q, int timeout_ms)
 	return poll(&p, 1, timeout_ms) > 0;
 }
 
-/* Writes to a queue. If poll() reports room, a pipe takes PIPE_BUF bytes without blocking. */
+/*
+ * Writes bytes from a queue. If poll() reports room, a pipe accepts PIPE_BUF bytes without
+ * blocking.
+ */
 static size_t put(struct queue *q, const char *from, size_t n)
 {
 	size_t done = 0;
@@ -88,7 +90,7 @@ static void keep(struct queue *q, const char *from, size_t n)
 	q->end += n;
 }
 
-/* Waits until at most `most` bytes are left, or the reader is abandoned. */
+/* Waits until at most `most` bytes are left or the reader is abandoned. */
 static void await_reader(struct queue *q, size_t most)
 {
 	push(q);
@@ -135,7 +137,7 @@ void output_open(void)
 	if (out.st_mode && !S_ISREG(out.st_mode))
 		stdout = open_queue(&queues[0], STDOUT_FILENO,
 				    isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF);
-	/* a single queue keeps the order of lines of both streams */
+	/* a single queue keeps the lines of both streams in order */
 	if (err.st_mode && !S_ISREG(err.st_mode))
 		stderr = open_queue(&queues[other], STDERR_FILENO, _IONBF);
 }

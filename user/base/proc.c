@@ -132,7 +132,7 @@ uint64_t proc_inode(const char *link, const char *kind)
 	return strtoull(link + n + 2, NULL, 10);
 }
 
-/* The name is in parentheses and may contain any byte, so the last parenthesis ends it. */
+/* The name is in parentheses and may contain any byte, so look for the last closing parenthesis. */
 int proc_stat(int root, pid_t pid, pid_t tid, struct proc_stat *st)
 {
 	char text[512];
@@ -148,7 +148,7 @@ int proc_stat(int root, pid_t pid, pid_t tid, struct proc_stat *st)
 	if (!name || !end || end < name)
 		return -EINVAL;
 	*end = '\0';
-	/* fields 3, 20 and 22 of proc(5) */
+	/* fields 3, 20 and 22 in proc(5) */
 	if (sscanf(end + 1,
 		   " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u %*s "
 		   "%llu",
@@ -164,8 +164,8 @@ int proc_stat(int root, pid_t pid, pid_t tid, struct proc_stat *st)
 }
 
 /*
- * Parses "45 0x3 0x7ffd... ...": the call number of the machine's own ABI, and its arguments
- * (proc_pid_syscall).
+ * Parses "45 0x3 0x7ffd... ...": the number of the system call in the machine's native ABI, and its
+ * arguments (proc_pid_syscall).
  */
 bool proc_receives(int root, pid_t pid, pid_t tid, int fd)
 {
@@ -194,8 +194,8 @@ uint32_t proc_netns(int root, pid_t pid)
 }
 
 /*
- * Parses "4:cpu,cpuacct:/a/b" of version 1 and "0::/a/b" of version 2. Returns false if the
- * hierarchy does not control the CPU.
+ * Parses "4:cpu,cpuacct:/a/b" (version 1) or "0::/a/b" (version 2). Returns false if the hierarchy
+ * does not control the CPU.
  */
 static bool read_line(char *line, struct cgroup *group, bool found)
 {
@@ -208,7 +208,7 @@ static bool read_line(char *line, struct cgroup *group, bool found)
 	unified = !*names;
 	if (!unified && strcmp(names, "cpu") && strcmp(names, "cpu,cpuacct"))
 		return false;
-	if (unified && found) /* a hierarchy of version 1 controls the CPU */
+	if (unified && found) /* a version 1 hierarchy already controls the CPU */
 		return false;
 	group->v2 = unified;
 	group->root = (size_t)snprintf(group->dir, sizeof(group->dir), CGROUP_ROOT "%s%s",
@@ -235,7 +235,7 @@ bool cgroup_of(int root, pid_t pid, struct cgroup *group)
 
 int cgroup_mount_v2(int root)
 {
-	/* alone, or next to version 1 */
+	/* alone, or alongside version 1 */
 	static const char *const mounts[] = {"sys/fs/cgroup", "sys/fs/cgroup/unified"};
 
 	for (unsigned i = 0; i < LENGTH(mounts); i++) {

@@ -53,7 +53,7 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 	case RECORD_WORD:
 		return json_text(*(const char *const *)at);
 	case RECORD_ENUM:
-		value = *(const unsigned *)at; /* a negative value is above all names */
+		value = *(const unsigned *)at; /* a negative value exceeds all names */
 		return json_text(value < f->names_n ? f->names[value] : NULL);
 	case RECORD_TIME:
 		ns = *(const uint64_t *)at;
@@ -70,7 +70,7 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 	return NULL;
 }
 
-/* Returns whether the member has the value of a member that was never set. */
+/* Returns whether the member looks as if it had never been set. */
 static bool is_zero(const struct record_field *f, const void *at)
 {
 	const char *bytes = at;
@@ -154,7 +154,7 @@ static int read_uint(struct json_object *o, const struct record_field *f, void *
 {
 	uint64_t most = f->size < sizeof(most) ? (1ULL << 8 * f->size) - 1 : UINT64_MAX, v;
 
-	/* negative numbers are recognised by their sign only: json-c clamps them to 0 */
+	/* a negative number is only recognised by its sign, because json-c clamps it to 0 */
 	if (!json_object_is_type(o, json_type_int) || json_object_get_int64(o) < 0)
 		return -EBADMSG;
 	v = json_object_get_uint64(o);
@@ -219,7 +219,7 @@ static int read_string(struct json_object *o, const struct record_field *f, void
 	return 0;
 }
 
-/* Reads a value. `to` is zeroed. */
+/* Reads a value. `to` has been zeroed. */
 static int read_value(struct json_object *o, const struct record_field *f, void *to)
 {
 	switch (f->type) {
@@ -246,8 +246,8 @@ static int read_value(struct json_object *o, const struct record_field *f, void 
 }
 
 /*
- * Zeroes each member separately: parts of an object may be anywhere in the struct, so memset() does
- * not do.
+ * Zeroes each member individually. Parts of an object may be anywhere in the struct, so memset()
+ * will not do.
  */
 static void clear(const struct record_field *rows, void *to)
 {
@@ -272,7 +272,7 @@ static void clear(const struct record_field *rows, void *to)
 	}
 }
 
-/* Returns whether null is a value of the type. */
+/* Returns whether null is a valid value for the type. */
 static bool has_null(enum record_type type)
 {
 	return type != RECORD_UINT && type != RECORD_INT && type != RECORD_BOOL &&

@@ -44,7 +44,7 @@ void watch_unblock_signals(void)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Used by the watching thread only. */
+/* Only used by the watching thread. */
 static bool came;
 static atomic_bool ever;
 
