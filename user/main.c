@@ -48,7 +48,7 @@ static int fail(const struct error *err)
 	return err->status;
 }
 
-/* For those that end before there is a command: what they print comes to somebody. */
+/* Flushes stdout for calls that end before a command runs, so that write errors are reported. */
 static int flushed(int status)
 {
 	struct error err = {};
@@ -56,7 +56,10 @@ static int flushed(int status)
 	return output_end(NULL, &err) ? fail(&err) : status;
 }
 
-/* A usage error under --json is a document too; the options are not parsed then. */
+/*
+ * Returns true if JSON was requested. A usage error under --json is also a document, and at that
+ * point the options have not been parsed.
+ */
 static bool wants_json(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
@@ -67,7 +70,7 @@ static bool wants_json(int argc, char **argv)
 	return false;
 }
 
-/* Counters of the kernel, findings and faults of a stage, with its texts. */
+/* Returns a stage's kernel counters, findings and faults, with its texts. */
 static struct json_object *stage_json(enum stage stage)
 {
 	struct json_object *o = json_object_new_object(), *list;
@@ -108,9 +111,9 @@ static struct json_object *stage_json(enum stage stage)
 }
 
 /*
- * `help --json`: commands, or the one that --help is asked of, options, capabilities, exit statuses
- * and stages as one document, from the tables that the program itself works with. Manuals and
- * completion are generated from it.
+ * Prints `help --json`, for all commands or for the command whose --help was requested: options,
+ * capabilities, exit statuses and stages as one document. It is built from the tables that the
+ * program itself uses. Manuals and shell completion are generated from it.
  */
 static int print_tables(const struct command *only)
 {
@@ -151,7 +154,7 @@ static void help(const struct command *cmd, bool all, int argc, char **argv)
 		opt_help(stdout, cmd, all);
 }
 
-/* At a limit too small it would end by SIGSEGV. */
+/* Rejects a stack limit so small that the program would die with SIGSEGV. */
 static int check_stack(struct error *err)
 {
 	struct rlimit limit;
@@ -200,7 +203,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 		}
 	}
 	free(options);
-	if (status < 0) /* whose reason is recorded, as a rule */
+	if (status < 0) /* usually the reason is already recorded */
 		error_set(&err, STATUS_FAILED, status, NULL, "%s", strerror(-status));
 	output_end(NULL, &err);
 	if (err.status != STATUS_OK)
@@ -209,7 +212,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	return status > STATUS_OK ? status : (int)err.status;
 }
 
-/* The JSON Schema of what a command prints with -j. */
+/* Prints the JSON Schema for a command's -j output. */
 static int print_schema(const char *command, struct error *err)
 {
 	struct json_object *schema = json_schema(command);
@@ -230,7 +233,7 @@ int main(int argc, char **argv)
 
 	program_argv = argv;
 	program_argc = argc;
-	/* a closed pipe, a file that may not grow: errors of write(), the ledger still closes */
+	/* closed pipes and file size limits become write() errors, and the ledger still closes */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	log_init(0);

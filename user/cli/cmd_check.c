@@ -51,7 +51,7 @@ static const struct opt apply_opts[] = {
 	{0},
 };
 
-/* A chosen change, with the texts of its finding. */
+/* Change that was chosen, with its finding's texts. */
 struct chosen {
 	struct change *at;
 	const struct check_finding **why;
@@ -59,11 +59,11 @@ struct chosen {
 };
 
 struct applied {
-	struct json_object *list; /* NULL: text to stdout */
-	unsigned all, others;	  /* all settings, and settings not as before */
+	struct json_object *list; /* NULL: print text to stdout */
+	unsigned all, others;	  /* number of settings, and how many are not as before */
 };
 
-/* Checks that the options fit together, and that stdin is a terminal if needed. */
+/* Checks that the options go together, and that stdin is a terminal if required. */
 static int apply_check(const struct apply_options *o, struct error *err)
 {
 	if (o->ids.n && !o->apply && !o->persist)
@@ -82,7 +82,7 @@ static int apply_check(const struct apply_options *o, struct error *err)
 	return 0;
 }
 
-/* Checks that each given ID is a finding of this host with a change. */
+/* Checks that each ID given is a finding on this host that has a change. */
 static int check_ids(const struct opt_strings *ids, const struct check_findings *list,
 		     struct error *err)
 {
@@ -107,8 +107,8 @@ static int check_ids(const struct opt_strings *ids, const struct check_findings 
 }
 
 /*
- * Adds a change, unless a finding before it changes the same setting: findings are sorted by
- * weight.
+ * Adds a change unless an earlier finding changes the same setting. Findings are sorted by
+ * importance.
  */
 static void choose(struct chosen *c, const struct change *change, const struct check_finding *why)
 {
@@ -120,7 +120,7 @@ static void choose(struct chosen *c, const struct change *change, const struct c
 	c->why[c->n++] = why;
 }
 
-/* Collects the changes. `more`: room for additional changes. */
+/* Collects the changes. `more`: number of additional changes to leave room for. */
 static int collect(const struct apply_options *o, const struct check_findings *list, unsigned more,
 		   struct chosen *c, struct error *err)
 {
@@ -147,7 +147,7 @@ static int collect(const struct apply_options *o, const struct check_findings *l
 	return 0;
 }
 
-/* Returns the first letter of a line, 'q' at the end of the input. */
+/* Returns the first letter of a line, or 'q' at the end of the input. */
 static char answer(void)
 {
 	char line[64];
@@ -164,8 +164,8 @@ static char answer(void)
 }
 
 /*
- * Keeps the changes that the user confirms. Nothing is changed yet, so a signal may end the
- * command.
+ * Keeps only the changes that the user confirms. Nothing has been changed yet, so a signal may end
+ * the command.
  */
 static void ask(struct chosen *c)
 {
@@ -212,7 +212,7 @@ static void show_change(void *arg, const struct change_report *report)
 		print_change_report(&view, report);
 }
 
-/* Returns the number of distinct changes made for one finding. */
+/* Returns how many different changes were made for one finding. */
 static unsigned changes_of(const struct chosen *c, const struct check_finding *why,
 			   struct change *out)
 {
@@ -226,8 +226,8 @@ static unsigned changes_of(const struct chosen *c, const struct check_finding *w
 }
 
 /*
- * Measures the effect of each change on its loss, if the change takes effect at once, and reverts
- * changes that do not help.
+ * Measures how each change that takes effect at once affects its loss, and reverts changes that do
+ * not help.
  */
 static int measure(const struct apply_options *o, const struct chosen *c, const struct look *l,
 		   const struct look_spec *spec, struct applied *t, struct json_object *json,
@@ -264,7 +264,7 @@ static int measure(const struct apply_options *o, const struct chosen *c, const 
 	return rc;
 }
 
-/* Explains why findings that `check` shows are not changed. */
+/* Explains why some findings that `check` shows are not being changed. */
 static void say_left(const struct apply_options *o, const struct check_findings *list)
 {
 	for (unsigned i = 0; i < list->n && !o->ids.n; i++) {
@@ -281,9 +281,9 @@ static void say_left(const struct apply_options *o, const struct check_findings 
 }
 
 /*
- * Asks for each change of the chosen findings (not with `--yes`), makes the confirmed changes, all
- * or nothing, and measures again. Reports to stdout, or into `json` under "applied" and "measured"
- * (NULL: text).
+ * Asks about each change for the chosen findings (unless `--yes` is given), makes the confirmed
+ * changes, all or none of them, and measures again. Reports in `json` as "applied" and "measured",
+ * or as text to stdout if `json` is NULL.
  */
 static int apply_make(const struct apply_options *o, const struct look *l,
 		      const struct look_spec *spec, struct json_object *json, struct error *err)
@@ -312,7 +312,7 @@ static int apply_make(const struct apply_options *o, const struct look *l,
 	return ret;
 }
 
-/* Reverts all changes in all namespaces, and reports them as "undone". */
+/* Reverts all changes in all namespaces and reports them as "undone". */
 static int apply_undo(const struct apply_options *o, struct json_object *json, struct error *err)
 {
 	struct applied t = {};
@@ -329,7 +329,8 @@ static int apply_undo(const struct apply_options *o, struct json_object *json, s
 }
 
 /*
- * Prints the files that keep the changes of the chosen findings and earlier changes, as "persist".
+ * Prints the files that make changes permanent, for the chosen findings and for earlier changes, as
+ * "persist".
  */
 static int apply_persist(const struct apply_options *o, const struct check_findings *list,
 			 const struct netns *ns, struct json_object *json, struct error *err)
@@ -434,7 +435,7 @@ static void explain_stage(const struct print_view *v, enum stage s)
 	print_about(v, "What to do", NULL, stage_facts[s].remedy);
 }
 
-/* Explains a drop reason of the kernel: every place of the stage map with this reason. */
+/* Explains a kernel drop reason: lists every place in the stage map with this reason. */
 static bool explain_reason(const struct print_view *v, const char *name)
 {
 	enum stage last = STAGE_NONE;
@@ -457,7 +458,7 @@ static bool explain_reason(const struct print_view *v, const char *name)
 	return found;
 }
 
-/* Explains a counter of the kernel or of a driver, named as in nstat, netstat and ethtool -S. */
+/* Explains a kernel or driver counter, named as in nstat, netstat and ethtool -S. */
 static bool explain_counter(const struct print_view *v, const char *name)
 {
 	static const char *const classes[] = {"each is a lost packet", "at most so many were lost",
@@ -499,7 +500,9 @@ static void explain_finding(const struct print_view *v, const struct finding_row
 	print_about(v, row->id, finding_proofs[row->proof], text);
 }
 
-/* Explains a name. `named` may end in a question mark, as tables show a suspected loss. */
+/*
+ * Explains a name. `named` may end in a question mark, which tables use to mark a suspected loss.
+ */
 static int explain(const char *named, struct error *err)
 {
 	char id[64];
@@ -509,7 +512,7 @@ static int explain(const char *named, struct error *err)
 
 	snprintf(id, sizeof(id), "%.*s", (int)strcspn(named, "?"), named);
 	row = finding_row(id);
-	if (row) /* in the spelling of its stage */
+	if (row) /* spelled as its stage is */
 		snprintf(id, sizeof(id), "%s", row->id);
 	found = row || !strcmp(id, "all");
 
@@ -529,7 +532,7 @@ static int explain(const char *named, struct error *err)
 			   "unknown finding, stage, drop reason or counter '%s'", id);
 }
 
-/* Shows the findings and applies changes if requested. */
+/* Shows the findings, and applies changes if requested. */
 static int show(const struct check_options *o, const struct look *l, const struct look_spec *spec,
 		struct json_out *json, struct error *err)
 {
@@ -566,7 +569,7 @@ static void show_second(uint64_t elapsed_ns, uint64_t all_ns, unsigned losing)
 		     losing ? "at most " : "", (double)all_ns * 1e-9, why);
 }
 
-/* Writes the bundle. The rows of selftest are missing without the privileges it needs. */
+/* Writes the bundle. Leaves out the selftest rows without the privileges for selftest. */
 static int write_bundle(const struct check_options *o, const struct look *l, struct error *err)
 {
 	struct json_object *start = json_origin(program_argc, program_argv, env_read(NULL));
@@ -621,7 +624,7 @@ static int judge_bundle(const struct check_options *o, struct json_out *json, st
 		others ? error_usage(err, NULL, "--from goes with --limit and forms of output only")
 		       : bundle_read(o->from, &l, &start, err);
 
-	if (!rc && !start) { /* of texts: the host is not known */
+	if (!rc && !start) { /* the texts do not identify the host */
 		struct json_object *env = json_object_new_object();
 
 		json_put_text(env, "version", PKTLEDGER_VERSION);

@@ -14,9 +14,9 @@
 #include "monitor/sources.h"
 
 #define PORT 28780
-/* Limits the time that scrapes spend reading to one tenth, whatever their number. */
+/* Limits scrapes to a tenth of the time, however many there are. */
 #define REST 9
-/* The page draws the losses of the last hour, in this number of intervals at most. */
+/* The page shows the last hour's losses, in at most this many intervals. */
 #define HOUR	  3600000000000ULL
 #define INTERVALS 360
 
@@ -77,22 +77,22 @@ struct export
 	const struct export_options *o;
 	struct session session;
 	struct metrics *metrics;
-	struct flow_expressions flow; /* expressions of the balance */
-	struct tcp_account *tcp;      /* NULL if no balance was requested */
-	struct tcp_balance balance;   /* as of the last reading */
-	struct http *http;	      /* NULL if no port is open */
-	/* Events of a trace, for the page. */
+	struct flow_expressions flow; /* filter expressions for the balance */
+	struct tcp_account *tcp;      /* NULL: no balance was requested */
+	struct tcp_balance balance;   /* as of the last read */
+	struct http *http;	      /* NULL: no port is open */
+	/* Trace events for the page. */
 	struct json_object *start, *intervals;
 	struct overhead overhead;
-	struct live_table since; /* losses that are not in an interval yet */
+	struct live_table since; /* losses that are not yet in an interval */
 	uint64_t drawn_ns;	 /* ns, end of the last interval */
 	struct endpoint where;
-	bool unread; /* the last scrape could not read the counts */
+	bool unread; /* the last scrape failed to read the counts */
 	int tcp_error;
-	bool file_failed; /* the last write of the file failed */
+	bool file_failed; /* the last write to the file failed */
 };
 
-/* Handles the end of an interval of the collector. */
+/* Handles the end of a collector interval. */
 static void take(struct export *e)
 {
 	const struct live *l = e->session.live;
@@ -122,7 +122,7 @@ static void draw_interval(struct export *e)
 		json_object_array_del_idx(e->intervals, 0, 1);
 }
 
-/* Returns the page of a trace from the start until now. */
+/* Returns the page for a trace, from its start until now. */
 static char *drawn(void *arg, bool all, size_t *len)
 {
 	struct json_object *doc = json_object_new_object();
@@ -159,7 +159,9 @@ static char *drawn(void *arg, bool all, size_t *len)
 	return text;
 }
 
-/* Reads the counts, so that a scrape shows the losses until now, not until the last interval. */
+/*
+ * Reads the counts, so that a scrape shows the losses up to now, not just up to the last interval.
+ */
 static void before_scrape(void *arg)
 {
 	struct export *e = arg;
@@ -214,7 +216,7 @@ static void on_start(void *arg)
 		log_info("metrics in %s", e->o->textfile);
 }
 
-/* Serves requests at a tick or on input. */
+/* Serves requests on a tick or on input. */
 static bool serve(void *arg)
 {
 	struct export *e = arg;
@@ -236,7 +238,7 @@ static bool on_tick(void *arg)
 }
 
 /*
- * Reads the balance at intervals only, because it reads sockets and the interfaces of all
+ * Reads the balance, but only at intervals, because it reads sockets and the interfaces in all
  * namespaces.
  */
 static void take_tcp(struct export *e)
@@ -273,7 +275,7 @@ static bool on_interval(void *arg)
 	return true;
 }
 
-/* Opens the outputs before anything is loaded, so that errors are reported at once. */
+/* Opens the outputs before anything is loaded, so that errors are reported immediately. */
 static int open_outlets(struct export *e, struct error *err)
 {
 	const char *file = e->o->textfile;

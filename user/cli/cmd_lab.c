@@ -99,7 +99,10 @@ static void show_lab(const struct lab_options *o, struct json_out *json, const s
 		       o->name, o->name, o->name);
 }
 
-/* Prints the commands for a test network, with any faults: also those that only `run` can make. */
+/*
+ * Prints the commands that create a test network with any faults, including faults that only `run`
+ * can inject.
+ */
 static int print(const struct lab_options *o, const struct lab_spec *spec, struct error *err)
 {
 	struct recipe r = RECIPE;

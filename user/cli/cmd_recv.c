@@ -13,8 +13,8 @@
 #include "base/watch.h"
 #include "cli/report.h"
 
-#define LEDGER_STREAMS 16 /* capacity of a ledger */
-#define REFUSED_EACH   16 /* refused clients that are logged one by one */
+#define LEDGER_STREAMS 16 /* maximum number of streams in a ledger */
+#define REFUSED_EACH   16 /* rejected clients that are logged individually */
 
 struct recv_options {
 	struct global_options global;
@@ -134,7 +134,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 
 struct serving {
 	struct server_config cfg;
-	struct json_out *json; /* NULL: text */
+	struct json_out *json; /* NULL: print text */
 	unsigned clients, refused;
 	bool insecure;
 };
@@ -187,8 +187,8 @@ static void on_served(void *arg, const struct server_served *v)
 	s->clients += !v->refused;
 	if (v->refused) {
 		/*
-		 * limits log lines about unknown clients: after the first ones, only counts that
-		 * are a power of two are logged
+		 * limit log lines about unknown clients: after the first few, log only counts that
+		 * are a power of two
 		 */
 		if (s->refused <= REFUSED_EACH || !(s->refused & (s->refused - 1)))
 			log_warn("%s was refused: %s%s%s", where, v->why,
@@ -212,8 +212,8 @@ static void on_served(void *arg, const struct server_served *v)
 }
 
 /*
- * Checks the options for --serve and --stdio, where the client decides what is received: refuses
- * options without an effect.
+ * Checks the options for --serve and --stdio, where the client chooses the traffic. Rejects options
+ * that would have no effect.
  */
 static int check_serve(const struct recv_options *o, struct error *err)
 {
@@ -249,7 +249,7 @@ static int check_max_rate(const struct rate *max, struct error *err)
 			   "--max-rate is in packets/s: the client chooses their size");
 }
 
-/* Checks the address: requires a token, or --insecure, outside of loopback. */
+/* Checks the listening address. Outside loopback, requires a token or --insecure. */
 static int check_listen(const struct recv_options *o, struct error *err)
 {
 	if (o->listen.port)
@@ -271,7 +271,7 @@ static int check_listen(const struct recv_options *o, struct error *err)
 			   "connect could use this host");
 }
 
-/* stdout belongs to the protocol, so nothing else may be written there. */
+/* Reserves stdout for the protocol, so that nothing else can be written there. */
 static int take_stdio(const struct recv_options *o, struct server_config *cfg, struct error *err)
 {
 	if (o->global.json || o->global.json_lines)
@@ -288,7 +288,7 @@ static int take_stdio(const struct recv_options *o, struct server_config *cfg, s
 	return 0;
 }
 
-/* Serves, and prints a line per run. Returns the exit status. */
+/* Serves clients and prints a line per run. Returns the exit status. */
 static int serve(const struct recv_options *o, struct error *err)
 {
 	const char *token = o->new_token ? o->new_token : o->token_file;
@@ -302,7 +302,7 @@ static int serve(const struct recv_options *o, struct error *err)
 	const struct server_view view = {on_listening, on_served, &s};
 	struct json_object *end;
 
-	/* a client with access to stdio could also send by other means */
+	/* a client with stdio access could send by other means anyway */
 	if (o->stdio && !o->max_rate_set)
 		s.cfg.max_pps = 0;
 	if (o->stdio && take_stdio(o, &s.cfg, err))

@@ -118,8 +118,8 @@ static int parse_window(struct report_options *o, struct error *err)
 }
 
 /*
- * Splits the words: files up to the first word that is not a file. After captures, the remaining
- * words are an expression.
+ * Splits the arguments. Those before the first word that is not a file are files. After captures,
+ * the remaining words form an expression.
  */
 static int split_words(struct report_options *o, struct opt_words *expr, struct error *err)
 {
@@ -137,7 +137,7 @@ static int split_words(struct report_options *o, struct opt_words *expr, struct 
 					   "write it to a file first: it is read more than once",
 					   "%s is a pipe", words->at[n]);
 	}
-	n += !n; /* the first word has to be a file */
+	n += !n; /* the first word must be a file */
 	o->window.path = words->at;
 	o->window.n = n;
 	if (n == words->n)
@@ -157,7 +157,7 @@ static int split_words(struct report_options *o, struct opt_words *expr, struct 
 	return 0;
 }
 
-/* Reports missing and damaged lines of a file. */
+/* Reports a file's missing and damaged lines. */
 static void show_damage(const struct ledgers_file *f)
 {
 	const struct ledgerfile_state *s = &f->state;

@@ -66,7 +66,7 @@ const struct opt run_opts[] = {
 	{0},
 };
 
-#define NO_NEW_LAB "interface to lab" /* options with which run creates no test network */
+#define NO_NEW_LAB "interface to lab" /* options that keep run from creating a test network */
 
 const struct opt lab_opts[] = {
 	{"mtu", 0, OPT_UINT, offsetof(struct lab_wish, mtu), .min = 1280, .max = 65535,
@@ -92,7 +92,9 @@ const struct opt lab_opts[] = {
 
 static const struct opt_group run_groups[] = {RUN_GROUPS, {0}};
 
-/* Returns the MTU of the test network that run creates, which is assumed for other networks too. */
+/*
+ * Returns the MTU of the test network that run creates. The same MTU is assumed for other networks.
+ */
 static unsigned lab_mtu(const struct run_options *o)
 {
 	return o->traffic.spec.wish.mtu ? o->traffic.spec.wish.mtu : LAB_MTU;
@@ -103,7 +105,7 @@ static bool in_lab(const struct run_options *o)
 	return !o->ports.n && !o->far.target.to.family;
 }
 
-/* Returns whether a packet needs fragments at this MTU, which only --tx socket makes. */
+/* Returns true if a packet needs fragments at this MTU, which only --tx socket can create. */
 static bool needs_fragments(const struct traffic_options *t, unsigned mtu)
 {
 	for (unsigned i = 0; i < t->imix.n; i++) {
@@ -113,10 +115,7 @@ static bool needs_fragments(const struct traffic_options *t, unsigned mtu)
 	return false;
 }
 
-/*
- * Returns the sender. AF_XDP bypasses the IP stack and is the faster sender, if it supports the
- * options.
- */
+/* Returns the sender. AF_XDP bypasses the IP stack and is faster, if it supports the options. */
 static enum tx_choice choose_tx(const struct run_options *o)
 {
 	const struct traffic_options *t = &o->traffic;
@@ -128,7 +127,7 @@ static enum tx_choice choose_tx(const struct run_options *o)
 		return t->tx;
 	if (shape_needs_frames(t))
 		return TX_XSK;
-	if (mtu > UMEM_FRAME_LARGE - 14 - 4) /* a frame may have a VLAN tag */
+	if (mtu > UMEM_FRAME_LARGE - 14 - 4) /* a frame may carry a VLAN tag */
 		mtu = UMEM_FRAME_LARGE - 14 - 4;
 	if (o->far.target.to.family || t->spec.faults.set || send->no_wait || send->gso ||
 	    send->unconnected || t->spec.sndbuf || t->length == LENGTH_BEST ||
@@ -142,7 +141,7 @@ static enum tx_choice choose_tx(const struct run_options *o)
 	return TX_XSK;
 }
 
-/* Checks the ports of the run, and the options that they exclude. */
+/* Checks the run's ports and the options that they rule out. */
 static int check_ports(const struct run_options *o, struct error *err)
 {
 	const struct run_spec *spec = &o->traffic.spec;
@@ -162,7 +161,7 @@ static int check_ports(const struct run_options *o, struct error *err)
 	return spec->lab ? fault_check_named(&spec->faults, spec->lab, err) : 0;
 }
 
-/* Checks the requirements of the traffic on the receiving end. */
+/* Checks the traffic's requirements for the receiving end. */
 static int check_receiver(const struct run_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->traffic;
@@ -182,7 +181,7 @@ static int check_receiver(const struct run_options *o, struct error *err)
 	return contradiction_check(list, err);
 }
 
-/* Checks the longest packet: whether both ends can do without fragments if necessary. */
+/* Checks the longest packet: whether both ends can avoid fragments if they have to. */
 static int check_fit(const struct run_spec *spec, unsigned mtu, struct error *err)
 {
 	if (spec->payload + (spec->ipv6 ? 48 : 28) <= mtu)
@@ -203,7 +202,7 @@ static int check_fit(const struct run_spec *spec, unsigned mtu, struct error *er
 int run_plan(const struct run_options *o, struct run_spec *spec, struct error *err)
 {
 	const struct endpoint *to = &o->far.target.to;
-	const unsigned mtu = in_lab(o) ? lab_mtu(o) : 0; /* 0 if unknown */
+	const unsigned mtu = in_lab(o) ? lab_mtu(o) : 0; /* 0: unknown */
 
 	*spec = o->traffic.spec;
 	if (check_ports(o, err) || check_receiver(o, err) ||

@@ -13,22 +13,22 @@
 
 #define SCHEMA	   "pktledger/search/1"
 #define MRR_TRIALS 10
-#define SHORT_NS   1000000000	/* trials of the first, coarse targets */
-#define RCVBUF	   (16 << 20)	/* absorbs packets that arrive while a receiver waits for its CPU */
-#define TRIAL_NS   500000000	/* default of MLRsearch. Without longer trials, */
-#define MOST_NS	   120000000000 /* a search ends after this time by default */
-#define BUSY	   10		/* reports a busy host if one of so many trials is late */
+#define SHORT_NS   1000000000	/* for trials of the first, coarse targets */
+#define RCVBUF	   (16 << 20)	/* absorbs packets that arrive while a receiver waits for a CPU */
+#define TRIAL_NS   500000000	/* MLRsearch default. Without longer trials, */
+#define MOST_NS	   120000000000 /* by default a search ends after this time */
+#define BUSY	   10		/* one late trial in this many is reported as a busy host */
 
 struct search_options {
 	struct run_options run;
-	struct search search; /* bounds and times of the search */
+	struct search search; /* bounds and times for the search */
 	bool sum_set, exceed_set, time_set;
 	bool rfc2544, tst009, mrr;
 	double pdr, precision, exceed;
 	uint64_t sum_ns;
 };
 
-/* Goals, and the length of their trials. The duration sum is this number of trials. */
+/* Goals and their trial lengths. The duration sum is this number of trials. */
 static const struct method {
 	const char *name;
 	uint64_t trial_ns;
@@ -42,7 +42,7 @@ static const struct method {
 	{"mrr", 1000000000, 1, 0, false},
 };
 
-/* Parses a percentage below 100% with the grammar of a rate of 50%. */
+/* Parses a percentage below 100%. The grammar is the same as for a rate of 50%. */
 static int parse_share(const char *value, void *field, struct error *err)
 {
 	struct rate rate;
@@ -55,7 +55,7 @@ static int parse_share(const char *value, void *field, struct error *err)
 	return 0;
 }
 
-/* Parses --exceed. 0: no trial may exceed the loss, as in RFC 2544. */
+/* Parses --exceed. With 0, no trial may exceed the loss, as in RFC 2544. */
 static int parse_exceed(const char *value, void *field, struct error *err)
 {
 	if (strcmp(value, "0%"))
@@ -165,13 +165,13 @@ static int plan_goals(const struct search_options *o, struct search *s, struct e
 	return 0;
 }
 
-/* One trial. `spec` points into `options`, so both have the same lifetime. */
+/* Single trial. `spec` points into `options`, so they have the same lifetime. */
 struct trial_plan {
 	struct run_options options;
 	struct run_spec spec;
 };
 
-/* Plans a trial with the options of the search, except for rate, count and duration. */
+/* Plans a trial using the search's options, except for rate, count and duration. */
 static int plan_at(const struct report *r, const struct rate *rate, uint64_t time_ns,
 		   uint64_t count, struct trial_plan *plan, struct error *err)
 {
@@ -221,12 +221,12 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 	return rc;
 }
 
-/* Prints a trial from its document, exactly as `report` will read it. */
+/* Prints a trial from its document, just as `report` does. */
 static void on_trial(void *arg, const struct found_trial *t)
 {
 	struct report *r = arg;
 	struct json_object *trial = report_series_trial(r, json_found_trial(t));
-	static unsigned number; /* number of the trial shown */
+	static unsigned number; /* number of the trial being shown */
 
 	log_progress_clear();
 	if (!r->out.json)
@@ -235,7 +235,7 @@ static void on_trial(void *arg, const struct found_trial *t)
 	output_flush();
 }
 
-/* Reports that the search did not finish, and the reason if known. */
+/* Reports that the search did not finish, and why if that is known. */
 static void check_ended(const struct json_object *end, const struct search *s, struct error *err)
 {
 	const uint64_t trials = json_get_u64(end, "trials"),
@@ -259,7 +259,7 @@ static void check_ended(const struct json_object *end, const struct search *s, s
 		  "the search did not finish %s%s", limit, busy);
 }
 
-/* Reports a goal that even the lowest rate does not meet. */
+/* Reports a goal that is not met even at the lowest rate. */
 static void check_found(const struct json_object *end, const struct search *s, struct error *err)
 {
 	check_ended(end, s, err);
@@ -286,7 +286,7 @@ static void check_found(const struct json_object *end, const struct search *s, s
 			fmt_rate(json_get_double(end, "held_to_pps")));
 }
 
-/* Adds the spread of the lower bounds of all searches. */
+/* Adds the spread of the lower bounds over all searches. */
 static void put_spread(struct json_object *end, struct json_object *searches)
 {
 	struct json_object *all = json_object_new_object();

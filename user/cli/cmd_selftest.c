@@ -46,7 +46,7 @@ static const struct opt_group selftest_groups[] = {
 	{0},
 };
 
-/* Returns "flow_limit" of "backlog:flow_limit", or NULL. */
+/* Returns "flow_limit" from "backlog:flow_limit", or NULL. */
 static const char *variant_of(unsigned fault)
 {
 	const char *colon = strchr(fault_values[fault].name, ':');
@@ -98,14 +98,14 @@ static void print_row(const struct selftest_row *row)
 	output_flush();
 }
 
-/* Results of all requested faults. */
+/* Results for all requested faults. */
 struct tested {
-	bool text;		  /* print a row when its fault is tested */
-	struct json_object *rows; /* NULL: rows are not kept */
+	bool text;		  /* print each row once its fault has been tested */
+	struct json_object *rows; /* NULL: do not keep rows */
 	unsigned seen[SELFTEST_SKIPPED + 1], repeated;
 };
 
-/* Tests the faults. Returns nonzero if interrupted before the last fault. */
+/* Tests the faults. Returns nonzero if interrupted before the last one. */
 static int run_faults(const struct selftest_options *o, const char *title, struct tested *t)
 {
 	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};

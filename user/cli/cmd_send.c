@@ -91,7 +91,7 @@ static int plan(const struct send_options *o, struct run_spec *spec, struct erro
 	spec->tuning.send.device = spec->ifname;
 	if (!spec->to.port)
 		spec->to.port = (uint16_t)spec->port;
-	spec->port = 0; /* the other end receives */
+	spec->port = 0; /* receiving is the other end's job */
 	if (traffic_check_rate(t, err) || traffic_family(spec, &spec->to, err) ||
 	    traffic_plan(t, best ? reassembly_path_mtu(&spec->to) : 0, spec, err) ||
 	    tuning_check(spec, 0, err))

@@ -7,8 +7,8 @@
 #include "cli/report.h"
 
 struct sweep_options {
-	struct run_options run; /* first member, required by series_run() */
-	struct opt_args vary;	/* POINTS_COLUMNS at most */
+	struct run_options run; /* must come first for series_run() */
+	struct opt_args vary;	/* at most POINTS_COLUMNS */
 	const char *preset;
 	bool csv;
 };
@@ -100,7 +100,7 @@ static int run_sweep(void *options, struct error *err)
 	return report_finish(report, err);
 }
 
-/* All trials are compared, so all have the same duration. */
+/* All trials have the same duration so that they can be compared. */
 static const struct sweep_options defaults = {
 	.run = {.traffic = TRAFFIC_DEFAULTS, .traffic.timed = true, .repeat = 1}};
 

@@ -18,14 +18,14 @@
 #include "cli/top.h"
 #include "report/trace.h"
 
-#define TRAFFIC_DEVICES 1024 /* interfaces shown at most */
+#define TRAFFIC_DEVICES 1024 /* maximum number of interfaces shown */
 #define SPACES_MAX	512  /* namespaces whose traffic is counted */
 #define PACKETS		8    /* packets shown for the open row */
 #define PACKET_LINE	(PACKET_TEXT + 24)
-#define PACKETS_NS	5000000 /* ns to read these packets, at most */
-#define WORK_SHARE	400	/* part of a CPU's time to read them: 1/400 */
+#define PACKETS_NS	5000000 /* ns, maximum time to read these packets */
+#define WORK_SHARE	400	/* read them with at most this fraction of a CPU: 1/400 */
 
-/* Traffic of a namespace other than the first, which the collector counts. */
+/* Traffic in a namespace other than the first. The collector counts the first. */
 struct space {
 	uint32_t inum;
 	char name[OWNER_NETNS];
@@ -38,40 +38,39 @@ struct top {
 	struct session session;
 	struct view view;
 	struct view_input in;
-	struct live_table now, total; /* rows shown, limited to the scope. `now` is frozen while
-				       * paused */
+	struct live_table now, total; /* rows in the scope. `now` is frozen while paused */
 	struct list spaces;	      /* struct space */
-	uint64_t samples, sampled_ns, sample_ns; /* number of samples, time of the last sample,
-						  * its CPU time */
+	uint64_t samples, sampled_ns, sample_ns; /* number of samples, time of the last one, its
+						    CPU time */
 	struct view_device devices[TRAFFIC_DEVICES];
 	char clock_text[16], host[64], scope[OWNER_NETNS + 64], *advice;
-	unsigned openings; /* `view.openings` when `packets` was emptied */
-	char packets[PACKETS * PACKET_LINE + 1]; /* a line for each, the oldest first */
+	unsigned openings; /* value of `view.openings` when `packets` was cleared */
+	char packets[PACKETS * PACKET_LINE + 1]; /* one line per packet, oldest first */
 	unsigned n_packets;
-	struct flow_expressions flow; /* expressions of the balance */
-	struct tcp_account *tcp;      /* NULL if no balance was requested */
-	struct tcp_balance balance;   /* as of the last reading */
-	char *tcp_text;		      /* text of the balance */
-	uint64_t looked_ns, look_ns;  /* ns, time of the last reading, its CPU time */
+	struct flow_expressions flow; /* filter expressions for the balance */
+	struct tcp_account *tcp;      /* NULL: no balance was requested */
+	struct tcp_balance balance;   /* as of the last read */
+	char *tcp_text;		      /* balance as text */
+	uint64_t looked_ns, look_ns;  /* ns, time of the last read, and its CPU time */
 	bool unbalanced;
 };
 
-/* The terminal, through ncurses */
+/* Terminal access through ncurses */
 
 static SCREEN *terminal;
 
-/* A colour per style, and its pair of the same number. 0: the terminal's default. */
+/* Colour for each style. The colour pair has the same number. 0 is the terminal's default. */
 static const short colours[] = {
 	[STYLE_GOOD] = COLOR_GREEN,
 	[STYLE_BAD] = COLOR_RED,
 	[STYLE_WARN] = COLOR_YELLOW,
 };
 
-#define ESCAPE_MS 25 /* from Esc to a following character, if Esc starts the code of another key */
+#define ESCAPE_MS 25 /* maximum time between Esc and the next character of another key's code */
 
 /*
- * Removes variables that name terminal descriptions, which must not be read with more capabilities
- * than the user has.
+ * Removes variables that name terminal descriptions. A process with more capabilities than its user
+ * must not read such files.
  */
 static void forget_descriptions(void)
 {
@@ -83,7 +82,7 @@ static void forget_descriptions(void)
 }
 
 /*
- * Opens the terminal. Returns -ENOTTY if stdin or stdout is not a terminal, or if ncurses does not
+ * Opens the terminal. Returns -ENOTTY if stdin or stdout is not a terminal or ncurses does not
  * support it.
  */
 static int screen_open(struct error *err)
@@ -120,7 +119,7 @@ static void show(struct top *t)
 	refresh();
 }
 
-/* Traffic next to the losses, from counters of interfaces and sockets */
+/* Traffic shown next to the losses, from interface and socket counters */
 
 static double sum_of(const struct rates *r, const char *name, const char *name6)
 {
@@ -135,16 +134,14 @@ static double sum_of(const struct rates *r, const char *name, const char *name6)
 	return per_second(sum, r->interval);
 }
 
-/*
- * Adds the traffic of a namespace in its last interval. `ifname`: only this interface, NULL: all.
- */
+/* Adds a namespace's traffic in its last interval. `ifname`: only this interface (NULL: all). */
 static void traffic_add(struct top *t, const struct rates *r, const char *netns, const char *ifname)
 {
 	struct view_traffic *sum = &t->in.traffic;
 	const struct rates_device *d = r->devices.at;
 	const uint64_t ns = r->interval;
 
-	/* the names of procnet_snmp() and of snmp6 */
+	/* the names used by procnet_snmp() and in snmp6 */
 	sum->read_pps += sum_of(r, "Udp:InDatagrams", "Udp6InDatagrams");
 	sum->sent_pps += sum_of(r, "Udp:OutDatagrams", "Udp6OutDatagrams");
 	for (unsigned i = 0; i < r->devices.n; i++, d++) {
@@ -177,9 +174,9 @@ static void traffic_add(struct top *t, const struct rates *r, const char *netns,
 }
 
 /*
- * Samples the namespaces with losses, except for the first. Namespaces come and go. A selected
- * namespace is read alone, at little cost. The first two samples do not wait, because no rate is
- * shown before them.
+ * Samples the namespaces with losses, except for the first. Namespaces may appear and disappear. A
+ * selected namespace is sampled alone, which is cheap. The first two samples are taken without
+ * delay, because until then there are no rates to show.
  */
 static void spaces_sample(struct top *t)
 {
@@ -225,7 +222,7 @@ static void spaces_sample(struct top *t)
 	t->sample_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 }
 
-/* Reads the traffic of the same scope as the losses next to it. */
+/* Reads the traffic for the same scope as the losses shown next to it. */
 static void traffic_read(struct top *t)
 {
 	const struct live_spec *spec = &t->session.spec;
@@ -248,11 +245,11 @@ static void traffic_read(struct top *t)
 	}
 	if (!known)
 		in->traffic = (struct view_traffic){-1, -1, -1, -1, -1, -1};
-	else if (spec->ifname) /* sockets count packets of all interfaces */
+	else if (spec->ifname) /* socket counters cover all interfaces */
 		in->traffic.read_pps = in->traffic.sent_pps = -1;
 }
 
-/* Returns the scope for the title: the source of losses and traffic. */
+/* Builds the title's description of which losses and traffic are shown. */
 static void name_scope(struct top *t)
 {
 	const struct live_spec *spec = &t->session.spec;
@@ -288,7 +285,7 @@ static const struct opt_group top_groups[] = {
 	{0},
 };
 
-/* Copies the rows of the scope, limited by memory. */
+/* Copies the rows in scope, as far as memory allows. */
 static void rows_in_scope(const struct top *t, const struct live_table *from, struct live_table *to)
 {
 	table_init(to, LIVE_ROWS);
@@ -299,7 +296,8 @@ static void rows_in_scope(const struct top *t, const struct live_table *from, st
 }
 
 /*
- * Takes over the collector's counts for display. `ended`: an interval has ended, for the history.
+ * Takes over the collector's counts for display. `ended`: an interval has ended and is added to the
+ * history.
  */
 static void take(struct top *t, bool ended)
 {
@@ -343,7 +341,7 @@ static void on_drop(void *arg, const struct live_drop *drop)
 		 packet_text(&drop->packet, text, sizeof(text)));
 }
 
-/* Reads packets of the open row. Samples are taken only while a row is open. */
+/* Reads packets that the open row lost. Samples are taken only while a row is open. */
 static void read_packets(struct top *t)
 {
 	live_sampling(t->session.live, t->view.open);
@@ -352,10 +350,12 @@ static void read_packets(struct top *t)
 		*t->packets = '\0';
 	}
 	t->openings = t->view.openings;
-	live_read_drops(t->session.live, PACKETS_NS); /* after a failure no new packets are shown */
+	live_read_drops(t->session.live, PACKETS_NS); /* if this fails, no new packets are shown */
 }
 
-/* Opens a page whose text replaces *text once page->out is closed. Returns false without memory. */
+/*
+ * Opens a page whose text replaces *text once page->out is closed. Returns false if out of memory.
+ */
 static bool text_begin(const struct top *t, struct page *page, char **text)
 {
 	static size_t size;
@@ -371,7 +371,7 @@ static bool text_begin(const struct top *t, struct page *page, char **text)
 	return out;
 }
 
-/* Reads the outcome of TCP retransmissions so far, as text of print_tcp(). */
+/* Reads the outcomes of TCP retransmissions so far, as text from print_tcp(). */
 static void read_tcp(struct top *t)
 {
 	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -431,12 +431,12 @@ static void on_start(void *arg)
 {
 	const struct top *t = arg;
 
-	why_tick(t->session.why); /* attaches a program, while still permitted */
+	why_tick(t->session.why); /* attaches a program while that is still permitted */
 	caps_give_up(cmd_top.needs, NULL, CAPS_ONCE);
 	caps_bar_calls(true, t->tcp);
 }
 
-/* Explains the open row like trace. This may take a second. */
+/* Explains the open row as trace does. This may take a second. */
 static void explain(struct top *t)
 {
 	static struct live_summary s;
@@ -449,7 +449,7 @@ static void explain(struct top *t)
 		live_summarise(t->session.live, t->session.why, &rows, &s);
 		for (unsigned i = 0; i < s.n_findings; i++) {
 			finding = json_finding(&s.finding[i]);
-			if (LINES < VIEW_MIN_ROWS + 5) /* advice has priority */
+			if (LINES < VIEW_MIN_ROWS + 5) /* the advice is drawn first */
 				json_object_object_del(finding, "facts");
 			page_finding(&page, NULL, finding);
 			json_object_put(finding);
@@ -489,7 +489,7 @@ static bool on_tick(void *arg)
 
 	if (t->tcp)
 		tcp_account_tick(t->tcp);
-	return on_input(arg); /* no signal reports a size change during drawing */
+	return on_input(arg); /* no signal announces a resize while drawing */
 }
 
 static int open_parts(struct top *t, struct error *err)
@@ -501,7 +501,7 @@ static int open_parts(struct top *t, struct error *err)
 	    caps_require(&cmd_top, NULL, err))
 		return -EINVAL;
 	t->in.by_flow = spec->by & LIVE_BIT(LIVE_FLOW);
-	/* the user selects the grouping with a key */
+	/* the user chooses the grouping with a key */
 	spec->by |= LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |
 		    LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CPU);
 	spec->snaplen = LIVE_SNAPLEN;
@@ -516,7 +516,7 @@ static int open_parts(struct top *t, struct error *err)
 	return rc;
 }
 
-/* Prints the result that stays on the terminal after the screen is closed. */
+/* Prints the result that stays on the terminal once the screen is closed. */
 static void print_sum(struct top *t, struct error *err)
 {
 	const struct print_view text = {.out = stdout, .colour = log_colour(STDOUT_FILENO)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `trace`: turns observations into events of its document (report/trace.h), and sends each to the
+ * `trace`: turns observations into document events (report/trace.h) and sends each event to the
  * requested outputs: -j, a ledger, or the text printer.
  */
 #include <errno.h>
@@ -24,12 +24,12 @@
 #include "report/ledgerfile.h"
 #include "report/series.h"
 
-/* Bounds of the data on the screen and in a ledger. Next to JSON, a ledger has all rows. */
-#define ROWS_MAX     32 /* rows per interval, most intervals have only a few */
+/* Limits for data on the screen and in a ledger. A ledger written next to JSON has all rows. */
+#define ROWS_MAX     32 /* rows per interval (most intervals have only a few) */
 #define FLOWS_MAX    16 /* only in a ledger */
 #define END_ROWS_MAX 256
-#define TCP_NS	     10000000000ULL /* ns between two readings of retransmissions */
-#define QUIET_NS     60000000000ULL /* ns, longest quiet period */
+#define TCP_NS	     10000000000ULL /* ns between two reads of the retransmissions */
+#define QUIET_NS     60000000000ULL /* ns, longest quiet period written as one interval */
 
 struct trace_options {
 	struct live_options live;
@@ -120,25 +120,24 @@ static const struct opt_group trace_groups[] = {
 	{"Output", global_opts, AT(live)},	{0},
 };
 
-/* The ledger: events kept in a file, for days */
+/* Ledger: events kept in a file for days */
 
 struct trace_ledger {
-	struct ledgerfile *file; /* NULL if no ledger was requested */
-	uint64_t quiet_ns;	 /* quiet time not written yet */
-	struct live_own last;	 /* missed events, as of the last write */
-	uint64_t tcp_ns;	 /* ns, last reading of retransmissions */
-	struct json_object *tcp; /* retransmissions as of that reading */
-	int rc;			 /* -errno of a failed write, which was reported: the trace
-				  * continues */
+	struct ledgerfile *file; /* NULL: no ledger was requested */
+	uint64_t quiet_ns;	 /* quiet time that has not been written yet */
+	struct live_own last;	 /* missed events as of the last write */
+	uint64_t tcp_ns;	 /* ns, last time the retransmissions were read */
+	struct json_object *tcp; /* the retransmissions at that time */
+	int rc;			 /* -errno of a reported write error (the trace continues) */
 };
 
-/* Single lost packets, shown and captured. */
+/* Individual lost packets, shown and captured. */
 struct events {
 	bool wanted;
-	struct pcapng *file; /* NULL if no capture was requested */
+	struct pcapng *file; /* NULL: no capture was requested */
 	int file_error, read_error;
 	uint64_t seen;
-	uint64_t shown, left_out; /* left_out: packets missing in the document */
+	uint64_t shown, left_out; /* left_out: packets that are not in the document */
 	uint64_t captured;
 	struct page page;
 };
@@ -146,15 +145,15 @@ struct events {
 struct trace {
 	const struct trace_options *o;
 	struct session session;
-	unsigned by;		   /* fields shown */
-	struct json_out *json;	   /* NULL: text */
-	struct json_object *start; /* start of the document */
+	unsigned by;		   /* fields that are shown */
+	struct json_out *json;	   /* NULL: print text */
+	struct json_object *start; /* start event of the document */
 	struct print_view text;
 	char netns[OWNER_NETNS];
 	struct limits limits;
 	double broken[OPT_LIST_MAX]; /* per limit: value measured when exceeded, else 0 */
-	struct junit *junit;	     /* NULL if not requested */
-	struct flow_expressions flow; /* expressions of the balance */
+	struct junit *junit;	     /* NULL: not requested */
+	struct flow_expressions flow; /* filter expressions for the balance */
 	struct flow_account *account;
 	struct flow_balance balance;
 	struct tcp_account *tcp_account;
@@ -162,13 +161,13 @@ struct trace {
 	struct events events;
 	struct trace_ledger ledger;
 	bool shows_intervals; /* with a balance, only the end is shown by default */
-	bool headed;	      /* column headings are printed */
+	bool headed;	      /* the column headings have been printed */
 	bool incomplete;      /* a requested file is incomplete */
 	struct overhead overhead;
 	bool gone;	      /* the traced object disappeared, and this was reported */
 };
 
-/* Opens the ledger, and lets the collector count by flow too, unless --by was given. */
+/* Opens the ledger, and also has the collector count by flow unless --by was given. */
 static int ledger_open(struct trace *t, struct error *err)
 {
 	int rc;
@@ -197,7 +196,7 @@ static void written(struct trace *t, int rc)
 	goes_on(&t->ledger.rc, t->o->ledger, rc);
 }
 
-/* Returns the time `time_ns` after the start. */
+/* Returns the time `time_ns` after the start of the trace. */
 static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64_t length_ns)
 {
 	const uint64_t ago_ns = ktime_now() - live_parts(t->session.live).start_ns - time_ns;
@@ -221,7 +220,7 @@ static struct json_object *interval_json(const struct trace *t, const struct liv
 	return o;
 }
 
-/* Writes quiet intervals as one, up to a minute long, ending at `time_ns`. */
+/* Writes quiet intervals as one that ends at `time_ns` and lasts up to a minute. */
 static void write_quiet(struct trace *t, uint64_t time_ns)
 {
 	const struct trace_time time = time_of(t, time_ns, t->ledger.quiet_ns);
@@ -236,7 +235,7 @@ static void write_quiet(struct trace *t, uint64_t time_ns)
 	t->ledger.quiet_ns = 0;
 }
 
-/* Writes the losses of the interval, if any. */
+/* Writes the interval's losses if there are any. */
 static void write_interval(struct trace *t, const struct trace_time *time, struct json_object *o)
 {
 	const struct live *l = t->session.live;
@@ -267,7 +266,7 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 }
 
 #define EVENTS_NS	   80000000 /* ns per tick */
-#define EVENTS_IN_DOCUMENT 100000   /* in -j, the rest is only counted */
+#define EVENTS_IN_DOCUMENT 100000   /* maximum in -j (further events are only counted) */
 
 static void on_drop(void *arg, const struct live_drop *drop)
 {
@@ -291,7 +290,7 @@ static void on_drop(void *arg, const struct live_drop *drop)
 		goes_on(&e->file_error, t->o->capture, drop_capture(e->file, drop));
 }
 
-/* Opens the file, and starts sampling lost packets. */
+/* Opens the file and starts sampling lost packets. */
 static int events_open(struct trace *t, struct error *err)
 {
 	const struct trace_options *o = t->o;
@@ -305,7 +304,7 @@ static int events_open(struct trace *t, struct error *err)
 	return o->capture ? pcapng_create(&t->events.file, o->capture, spec->snaplen, err) : 0;
 }
 
-/* Shows new samples. `all`: to the last sample, else as many as a tick has time for. */
+/* Shows new samples. With `all`, shows every sample, otherwise as many as a tick has time for. */
 static void events_read(struct trace *t, bool all)
 {
 	struct events *e = &t->events;
@@ -413,16 +412,16 @@ static void on_start(void *arg)
 {
 	struct trace *t = arg;
 	const struct trace_shown shown = {t->o->live.interval_ns, t->o->live.all, t->netns};
-	/* while programs may still be loaded */
+	/* while it is still permitted to load programs */
 	struct json_object *env = t->json || t->ledger.file ? env_read(NULL) : NULL;
 	struct live_spec asked = t->session.spec;
 	int words = 0;
 
-	/* only the name of COMMAND is shown, like for all processes */
+	/* shows only COMMAND's name, as for all processes */
 	while (words < program_argc && strcmp(program_argv[words], "--"))
 		words++;
 	words = words + 2 < program_argc ? words + 2 : program_argc;
-	if (asked.expr) /* as given by the user */
+	if (asked.expr) /* as entered by the user */
 		asked.expr = t->o->live.expr.text;
 	asked.by = t->by;
 	caps_give_up(cmd_trace.needs, option_given("keep") ? "--keep" : NULL, CAPS_ONCE);
@@ -436,7 +435,7 @@ static void on_start(void *arg)
 			 t->o->command || t->o->live.duration_ns ? "" : "; Ctrl-C ends");
 }
 
-/* Shows an exceeded limit. The ledger also gets the time, which live readers know. */
+/* Shows a limit that was exceeded. The ledger also gets the time, which live readers know. */
 static void show_limit(struct trace *t, const struct limit *limit, double measured)
 {
 	const struct trace_time time = time_of(t, live_time(t->session.live, NULL), 0);
@@ -454,7 +453,7 @@ static void show_limit(struct trace *t, const struct limit *limit, double measur
 }
 
 /*
- * Keeps decided retransmissions in the ledger, so that they survive a crash. Reads sockets and
+ * Stores decided retransmissions in the ledger, so that they survive a crash. Reads sockets and
  * interfaces.
  */
 static void keep_tcp(struct trace *t, struct json_object *o, uint64_t time_ns)
@@ -472,7 +471,7 @@ static void keep_tcp(struct trace *t, struct json_object *o, uint64_t time_ns)
 		json_put(o, "tcp", part);
 }
 
-/* Shows an interval: all rows as JSON, or the largest, which a ledger gets too. */
+/* Shows an interval: all rows in JSON, otherwise the largest rows, which also go to a ledger. */
 static void show_interval(struct trace *t)
 {
 	const struct rates *rates = t->o->live.counters ? sources_rates(t->session.sources) : NULL;
@@ -570,7 +569,7 @@ static void put_junit_limits(const struct trace *t)
 static void on_end(struct trace *t, struct error *err)
 {
 	const struct live *l = t->session.live;
-	static struct live_summary s; /* static: too large for a small stack */
+	static struct live_summary s; /* static because it is too large for a small stack */
 	static struct tcp_balance tcp;
 
 	events_read(t, true);
@@ -592,7 +591,7 @@ static void on_end(struct trace *t, struct error *err)
 	show_end(t, &s);
 }
 
-/* Checks the rest of what the rows of the options say. */
+/* Checks requirements that the option rows cannot express. */
 static int check_options(const struct trace *t, struct error *err)
 {
 	const bool udp = *t->flow.udp, tcp = *t->flow.tcp;
@@ -630,7 +629,7 @@ static int check(struct trace *t, struct error *err)
 	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
 	    caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;
-	if (o->live.balance) { /* the ledger of TCP finds its drops independently */
+	if (o->live.balance) { /* the TCP ledger finds its drops independently */
 		spec->followed = *t->flow.udp;
 		spec->unfragmented = !spec->followed;
 		spec->expr = spec->followed ? t->flow.udp : t->flow.tcp;
@@ -645,7 +644,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lists the drop reasons of this kernel for `--reason help`. */
+/* Lists this kernel's drop reasons for `--reason help`. */
 static int list_reasons(struct error *err)
 {
 	struct reasons *r;
@@ -725,7 +724,7 @@ int trace_lines(const struct live_options *o, struct error *err)
 	struct trace_options options = defaults;
 
 	options.live = *o;
-	options.live.interval_set = true; /* the screen was requested */
+	options.live.interval_set = true; /* the user asked for the screen */
 	if (o->balance && !*o->expr.text)
 		snprintf(options.live.expr.text, sizeof(options.live.expr.text), "tcp");
 	return trace_run(&options, err);

@@ -18,7 +18,7 @@
 
 #define FRAME_V4 (14 + 20 + 8 + 4) /* Ethernet, IPv4, UDP, FCS */
 #define FRAME_V6 (14 + 40 + 8 + 4)
-#define MAX_UDP	 65507 /* largest payload that IPv4's length field allows */
+#define MAX_UDP	 65507 /* largest payload that fits IPv4's length field */
 
 char **program_argv;
 int program_argc;
@@ -206,7 +206,7 @@ bool stdout_gone(void)
 	return output_failed() || pipe_closed();
 }
 
-static int flush_errno; /* errno of the first failure, which stdio does not keep */
+static int flush_errno; /* errno of the first failure, because stdio does not keep it */
 
 void output_flush(void)
 {
@@ -434,7 +434,7 @@ static int plan_capture(const struct traffic_options *t, struct run_spec *spec, 
 		rc = capture_measure(s->capture, spec->ipv6 ? AF_INET6 : AF_INET, err);
 	if (rc)
 		return rc;
-	s->payload = s->capture->payload; /* NULL: not stamped, not used */
+	s->payload = s->capture->payload; /* NULL: no sequence header, not used */
 	s->n_payload = s->payload ? s->capture->packets : 0;
 	if (!t->rate_set && !t->profile.kind) {
 		s->scheduled = true;
@@ -498,9 +498,9 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 	return 0;
 }
 
-#define RATED_NS 10000000000ULL /* default length of a run with a rate */
+#define RATED_NS 10000000000ULL /* default run length if a rate is given */
 
-#define PERHAPS_BITS 10e6 /* more packets/s than most ports carry: bit/s may have been meant */
+#define PERHAPS_BITS 10e6 /* more packets/s than most ports carry: bit/s may be meant */
 
 int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec *spec,
 		 struct error *err)
@@ -508,7 +508,7 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 	int rc = traffic_payload(t, spec->ipv6, spec->tx, mtu, &spec->payload, err);
 	const bool open = !t->count_set && !spec->duration_ns && !t->pcap;
 
-	/* at a low rate the default count would take hours */
+	/* at a low rate, sending the default count would take hours */
 	if (open && has_schedule(t))
 		spec->duration_ns =
 			t->profile.time_ns * (t->profile.kind == PLAN_STEPS ? t->profile.n : 1);
@@ -553,7 +553,7 @@ static int parse_nice(const char *value, void *field, struct error *err)
 }
 
 #define OF(member) offsetof(struct tuning, member)
-#define READER	   "rx=socket pass" /* where a socket is read */
+#define READER	   "rx=socket pass" /* engines that read from a socket */
 
 const struct opt socket_send_opts[] = {
 	{"gso", 0, OPT_FLAG, OF(send.gso), .needs = "tx=auto tx=socket",
@@ -628,7 +628,7 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 	return contradiction_check(list, err);
 }
 
-/* Parses [USER@ | tls:// | tcp://]HOST[:PORT]. With a user, the port is the ssh port. */
+/* Parses [USER@ | tls:// | tcp://]HOST[:PORT]. If a user is given, the port is ssh's. */
 static int parse_to(const char *value, void *field, struct error *err)
 {
 	static const char schemes[][8] = {[REMOTE_TLS] = "tls://", [REMOTE_TCP] = "tcp://"};
@@ -744,7 +744,7 @@ int remote_connect(const struct remote_options *o, uint16_t port, struct peer **
 			"--new-token`), or --insecure",
 			"without a token, any host on the path could read and change the control "
 			"connection");
-	watch_unblock_signals(); /* nothing is half done yet */
+	watch_unblock_signals(); /* no half-done work could be left behind yet */
 	if (o->token_file)
 		rc = token_read(&target.token, o->token_file, err);
 	if (!rc)

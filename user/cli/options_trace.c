@@ -16,7 +16,7 @@ static const struct opt_value stage_values[] = {
 };
 
 static const struct opt_value field_values[] = {
-/* Named like the option that filters by the field. */
+/* Has the same name as the option that filters by the field. */
 #define FIELD_VALUE(id, name, title)                                                               \
 	{LIVE_##id == LIVE_IFNAME ? "interface" : name, LIVE_##id, title},
 	LIVE_FIELDS(FIELD_VALUE)
@@ -150,7 +150,7 @@ void trace_show_gaps(const struct live *l)
 			 "does): UDP sockets are found by the packets' destination address");
 }
 
-#define EVENT_NS 100 /* estimated cost of an event in the kernel */
+#define EVENT_NS 100 /* estimated kernel cost of one event */
 
 int max_cpu_parse(const char *value, void *field, struct error *err)
 {
@@ -181,7 +181,7 @@ void overhead_limit(struct overhead *o, double max, struct live *l)
 			    : "the programs are attached again",
 			 strerror(-rc));
 		o->resume_ns = 0;
-	} else if (!o->resume_ns && begun && pause_ns > time_ns) { /* not what the start costs */
+	} else if (!o->resume_ns && begun && pause_ns > time_ns) { /* excludes startup cost */
 		live_pause(l);
 		o->resume_ns = now + pause_ns - time_ns;
 		log_warn("the overhead is %.1f %% of a CPU: the programs are detached for %s, and "

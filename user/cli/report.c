@@ -73,7 +73,7 @@ void outputs_close(struct outputs *o, struct error *err)
 	output_end(o->json, err);
 }
 
-/* Returns "search" of "pktledger/search/1". */
+/* Returns "search" from "pktledger/search/1". */
 static const char *command_of(const char *schema)
 {
 	return !strcmp(schema, SERIES_SCHEMA) ? "sweep" : "search";
@@ -112,7 +112,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 		show_plan(spec, head.rate_pps, spec->far ? so_far->tx_host.name : spec->port_a,
 			  spec->far ? so_far->rx_host.name : spec->port_b);
 	json_object_put(r->start);
-	/* with another host, its side of the path cannot be read here */
+	/* if there is another host, its side of the path cannot be read from here */
 	r->start = json_start(&head,
 			      r->out.ledger || begins ? env_read(spec->far ? NULL : lab) : NULL);
 	ledgerfile_start(r->out.ledger, SCHEMA, r->start);
@@ -124,7 +124,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 
 /*
  * Prints an interval. Long intervals become permanent lines with the CPU cost at both ends, because
- * a soak test is read afterwards.
+ * a soak test is read after it has finished.
  */
 static void show_interval(struct report *r, const struct experiment_interval *now)
 {
@@ -169,7 +169,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 		     fmt_rate(seconds > 0 ? (double)now->sent / seconds : 0), delivered, dropped);
 	if (r->o->traffic.spec.interval_ns >= LINE_NS)
 		show_interval(r, now);
-	/* the document of a series has trials only */
+	/* a series document contains only trials */
 	outputs_interval(
 		&(struct outputs){.json = r->own ? r->out.json : NULL, .ledger = r->out.ledger},
 		now);
@@ -220,7 +220,7 @@ static void show(struct report *r)
 	ledgerfile_event(r->out.ledger, "end", NULL, r->end);
 	log_progress_clear();
 	if (!r->own) {
-		/* by the caller */
+		/* shown by the caller */
 	} else if (r->trials) {
 		trials_add(r->trials, r->end, r->res.payload_bytes);
 		if (r->out.json)
@@ -239,7 +239,7 @@ static void show(struct report *r)
 			 &head, &r->res);
 	}
 	output_flush();
-	if (r->own) /* trials of a search lose packets on purpose */
+	if (r->own) /* search trials lose packets on purpose */
 		junit_end(r->junit, r->end);
 	check_limits(r);
 	r->shown++;
@@ -267,7 +267,7 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 	else
 		rc = experiment_run(&with, &view, &r->res, NULL, err);
 	r->recorded = !rc || r->res.attempted;
-	/* the ledger closes even if an engine ended early */
+	/* the ledger is closed even if an engine ended early */
 	if (r->recorded)
 		show(r);
 	r->broken |= r->res.attempted && !r->res.balanced;
@@ -314,7 +314,7 @@ int report_finish(struct report *r, struct error *err)
 	bool broken = r->broken;
 
 	junit_write(r->junit, r->junit_file, err);
-	if (r->own) /* the document of a series contains it already */
+	if (r->own) /* already part of the series document */
 		keep_error(&r->out, err);
 	ledgerfile_close(r->out.ledger, err);
 	r->out.ledger = NULL;

@@ -18,15 +18,15 @@
 #include "report/document.h"
 #include "report/print.h"
 
-#define LINE_WORDS 48 /* words in a line of a preset */
+#define LINE_WORDS 48 /* maximum number of words on a preset line */
 
-/* Options of the whole sweep, not of a trial. */
+/* Options that apply to the whole sweep, not to a trial. */
 static const char *const whole[] = {
 	"vary",	   "preset",	 "csv",	  "repeat", "ledger", "json",
 	"version", "json-lines", "quiet", "help",   "verbose",
 };
 
-/* Adds a point. The caller fills its `text`. */
+/* Adds a point, whose `text` the caller fills in. */
 static struct point *add_point(struct points *points, char *const *words, int n, char *const *more,
 			       int n_more)
 {
@@ -64,7 +64,7 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 			const struct opt_vary_value *v = &vary[k].at[rest % vary[k].n];
 
 			text[k] = v->text;
-			word[k] = (char *)v->word; /* getopt does not modify it */
+			word[k] = (char *)v->word; /* getopt does not modify the words */
 		}
 		for (unsigned k = 0; k < n; k++) {
 			if (*word[k])
@@ -119,7 +119,7 @@ int preset_parse(struct points *points, const char *text, int argc, char **argv,
 }
 
 /*
- * Finds presets by a pattern of names, relative to the program: in the sources of its build, or
+ * Finds presets by name pattern, relative to the program: in the source tree it was built from, or
  * where `make install` puts them, for any PREFIX. A name with a slash is a file.
  */
 static int find_presets(const char *name, glob_t *found, struct error *err)
@@ -176,7 +176,7 @@ int preset_list(struct error *err)
 }
 
 struct planned {
-	void *options; /* options of the command, beginning with struct run_options */
+	void *options; /* the command's options, which begin with struct run_options */
 	struct run_spec spec;
 };
 
@@ -186,15 +186,15 @@ struct course {
 	unsigned repeat;
 	struct report *report;
 	struct rows rows;
-	struct trials *trials;		     /* trials of one point */
-	struct json_object *start, *summary; /* start: with the rows, summary: of all points */
-	unsigned done, failed;		     /* number of trials */
+	struct trials *trials;		     /* trials for one point */
+	struct json_object *start, *summary; /* start: with the rows, summary: over all points */
+	unsigned done, failed;		     /* number of trials so far */
 	uint64_t start_ns;
 };
 
 /*
- * Refuses an option of the whole sweep in a trial, and a flag of the command line that the trial is
- * to leave out.
+ * Rejects options that apply to the whole sweep if a trial uses them, and flags on the command line
+ * that the trial is meant to leave out.
  */
 static int check_given(const struct points *points, const struct point *point,
 		       const struct opt_seen *seen, struct error *err)
@@ -290,7 +290,7 @@ static void show_point(struct course *c, const struct point *point, const struct
 	put_error(o, failed);
 }
 
-/* Runs a point. Returns false if a signal interrupted it. */
+/* Runs a point. Returns false if interrupted by a signal. */
 static bool run_point(struct course *c, const struct point *point)
 {
 	const unsigned all = c->points->n * c->repeat;
@@ -305,7 +305,7 @@ static bool run_point(struct course *c, const struct point *point)
 		struct error err = {};
 		char title[96];
 
-		/* estimate from the trials before */
+		/* estimated from earlier trials */
 		snprintf(title, sizeof(title), "trial %u of %u%s", c->done + 1, all,
 			 fmt_left(c->done, all, took_ns));
 		report_next(c->report, p.options, title);
@@ -326,7 +326,7 @@ static bool run_point(struct course *c, const struct point *point)
 	return going;
 }
 
-/* Writes the start, with the successive values of each parameter, and the heading of the table. */
+/* Writes the start, including each parameter's successive values, and the table heading. */
 static void put_start(struct course *c)
 {
 	const struct points *points = c->points;
@@ -394,7 +394,7 @@ void series_run(const struct points *points, bool csv, struct report *report,
 	bool timed = true;
 	int rc = 0;
 
-	/* an invalid value is reported before the first packet */
+	/* report invalid values before sending the first packet */
 	for (unsigned i = 0; i < points->n && !rc; i++) {
 		struct planned p;
 

@@ -13,7 +13,7 @@
 #include "base/num.h"
 #include "report/page.h"
 
-static bool ascii; /* of the view that is drawn */
+static bool ascii; /* for the view being drawn */
 
 static unsigned cols(void)
 {
@@ -25,7 +25,7 @@ static unsigned rows(void)
 	return (unsigned)LINES;
 }
 
-/* Returns the attribute of a style, with the pair of colours of the same number. */
+/* Returns the attribute for a style, including the colour pair with the same number. */
 static attr_t attribute(enum style style)
 {
 	return (style == STYLE_BOLD  ? A_BOLD
@@ -34,11 +34,11 @@ static attr_t attribute(enum style style)
 	       (COLORS > 0 ? (attr_t)COLOR_PAIR(style) : A_NORMAL);
 }
 
-#define FIELD_MAX 512 /* columns drawn at once */
+#define FIELD_MAX 512 /* maximum number of columns drawn at once */
 
 /*
- * Draws a text, shortened to `width` columns. Returns the column after it. Wide characters, which
- * would shift the columns, and what cannot be shown become '?'.
+ * Draws a text, truncated to `width` columns. Returns the column after it. Replaces unprintable
+ * characters with '?', and also wide characters, which would shift the columns.
  */
 static unsigned put_field(unsigned x, unsigned y, enum style style,
 			  const char *text, unsigned width)
@@ -97,20 +97,20 @@ static void put_heading(unsigned y)
 		mvchgat((int)y, 0, -1, A_REVERSE | A_BOLD, 0, NULL);
 }
 
-/* Grids: tables of the screen */
+/* Grids: tables on the screen */
 
 struct column {
 	const char *title;
-	unsigned width; /* columns, 0: not shown */
-	bool number;	/* aligned right */
+	unsigned width; /* columns (0: hidden) */
+	bool number;	/* right-aligned */
 	bool sorted;
-	bool gives; /* a name that is known from elsewhere, shortened first */
+	bool gives; /* name also shown elsewhere, truncated first */
 };
 
 struct grid {
 	struct column *column;
 	unsigned columns, rows;
-	/* Returns the text of a cell, kept like fmt_buffer(), and the style of its row. */
+	/* Returns a cell's text, valid for as long as a fmt_buffer(), and its row's style. */
 	const char *(*cell)(const void *arg, unsigned row, unsigned column, enum style *style);
 	const void *arg;
 };
@@ -123,9 +123,12 @@ static unsigned chosen(unsigned at, unsigned n)
 	return at < n ? at : n ? n - 1 : 0;
 }
 
-#define TEXT_LEAST 8 /* columns of a name that is shortened first */
+#define TEXT_LEAST 8 /* width to which such a name may be truncated */
 
-/* Gives each text the width of its contents, and then the widest ones less, as necessary. */
+/*
+ * Makes each text column as wide as its contents, then narrows the widest columns as far as
+ * necessary.
+ */
 static void fit(const struct grid *g)
 {
 	unsigned width = GRID_LEFT;
@@ -140,7 +143,7 @@ static void fit(const struct grid *g)
 
 			widest = larger(widest, utf8_columns(text, SIZE_MAX));
 		}
-		if (!column->number) /* a column without contents is not shown */
+		if (!column->number) /* hide columns without contents */
 			column->width = widest ? larger(widest, strlen(column->title)) : 0;
 		width += column->width ? column->width + 2 : 0;
 	}
@@ -164,7 +167,7 @@ static void fit(const struct grid *g)
 	}
 }
 
-/* Draws a row, or the titles if it is negative. Returns the style of the last cell. */
+/* Draws a row, or the titles if the row is negative. Returns the style of the last cell. */
 static enum style draw_cells(const struct grid *g, unsigned y, int row)
 {
 	enum style style = STYLE_BOLD;
@@ -190,8 +193,8 @@ static enum style draw_cells(const struct grid *g, unsigned y, int row)
 }
 
 /*
- * Draws the grid above line `end`. `at`: the chosen row, which stays visible, or NULL. Returns the
- * first line below.
+ * Draws the grid above line `end`. `at` is the chosen row, which stays visible, or NULL. Returns
+ * the first line below the grid.
  */
 static unsigned draw_grid(const struct grid *g, unsigned y, unsigned end, unsigned *at)
 {
@@ -219,17 +222,17 @@ static unsigned draw_grid(const struct grid *g, unsigned y, unsigned end, unsign
 	return y;
 }
 
-/* The history: the last minute of each stage */
+/* History: each stage over the last minute */
 
-#define SMALL_ROWS  20 /* a lower screen only shows the most important parts */
-#define FEW_ROWS    30 /* a lower screen omits stages without losses */
+#define SMALL_ROWS  20 /* with fewer lines, show only the most important parts */
+#define FEW_ROWS    30 /* with fewer lines, omit stages without losses */
 #define LABEL_COLS  15
 #define NUMBER_COLS 8
 #define WIDE_COLS   80
-#define BYTES_COLS  100 /* fewer columns leave no room for bytes next to the loss percentage */
-#define CAUSE_COLS  132 /* columns from which sockets have a reason and an interface */
+#define BYTES_COLS  100 /* fewer leave no room for bytes next to the loss percentage */
+#define CAUSE_COLS  132 /* from this width on, sockets also have a reason and an interface */
 
-/* Computes losses per second at each stage. Returns the sum. */
+/* Computes the losses per second at each stage. Returns their sum. */
 static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAGE_COUNT])
 {
 	double sum = 0;
@@ -248,19 +251,19 @@ void view_add(struct view *v, const struct live_table *now, uint64_t interval_ns
 		v->shown = v->added;
 }
 
-/* Returns the number of intervals in the history, at most `n`. */
+/* Returns how many intervals the history contains, at most `n`. */
 static unsigned history_length(const struct view *v, unsigned n)
 {
 	return (unsigned)smaller(smaller(v->shown, n), VIEW_HISTORY - (v->added - v->shown));
 }
 
-/* Returns the losses/s of a stage, `ago` intervals before the newest one shown. */
+/* Returns a stage's losses/s, `ago` intervals before the newest interval shown. */
 static double lost_then(const struct view *v, enum stage stage, unsigned ago)
 {
 	return v->history[(v->shown - 1 - ago) % VIEW_HISTORY][stage];
 }
 
-/* Returns the maximum, or the sum, of the newest `n`. */
+/* Returns the maximum or the sum of the newest `n` intervals. */
 static double most_of(const struct view *v, enum stage stage, unsigned n, double *sum)
 {
 	double most = 0;
@@ -274,7 +277,7 @@ static double most_of(const struct view *v, enum stage stage, unsigned n, double
 }
 
 /*
- * Draws the last `n` values, the newest on the right. A column shows the maximum of its values,
+ * Draws the last `n` values, newest on the right. Each column shows the maximum of its values,
  * relative to `most`.
  */
 static void draw_spark(const struct view *v, enum stage stage, unsigned x,
@@ -295,11 +298,11 @@ static void draw_spark(const struct view *v, enum stage stage, unsigned x,
 	}
 }
 
-/* Draws the stages with the most losses in the last minute, in descending order. */
+/* Draws the stages that lost the most in the last minute, in descending order. */
 static unsigned draw_history(const struct view *v, unsigned y, unsigned lines)
 {
 	const unsigned n = history_length(v, VIEW_LAST);
-	double sum[STAGE_COUNT], most = 0; /* one scale, so that lines can be compared */
+	double sum[STAGE_COUNT], most = 0; /* one scale, so lines can be compared */
 
 	for (unsigned s = 0; s < STAGE_COUNT; s++)
 		most = fmax(most, most_of(v, s, n, &sum[s]));
@@ -319,7 +322,7 @@ static unsigned draw_history(const struct view *v, unsigned y, unsigned lines)
 	return y;
 }
 
-/* Groupings of the table's rows, in addition to the stage. Groupings with flows come last. */
+/* Ways to group the table's rows in addition to the stage. Groupings with flows are last. */
 enum {
 	GROUP_SOCKETS,
 	GROUP_REASONS,
@@ -346,12 +349,14 @@ static const struct {
 	[GROUP_FLOWS] = {"flows", LIVE_BIT(LIVE_FLOW)},
 };
 
-/* Fields with names that are known from elsewhere. */
+/* Fields whose names are also shown elsewhere. */
 #define NAMES                                                                                      \
 	(LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |                 \
 	 LIVE_BIT(LIVE_POD))
 
-/* Columns of the rows: numbers, then the texts. Rows can be sorted by those up to the stage. */
+/*
+ * Row columns: first the numbers, then the texts. Rows can be sorted by any column up to the stage.
+ */
 enum { ROW_RATE, ROW_BYTES, ROW_PACKETS, ROW_LOSS, ROW_TEXT };
 #define ROW_STAGE   (ROW_TEXT + LIVE_STAGE)
 #define ROW_COLUMNS (ROW_TEXT + LIVE_FIELD_COUNT)
@@ -376,18 +381,18 @@ bool view_is_open(const struct view *v, const struct live_row *row)
 	return v->open && v->opened.n && table_find(&v->opened, row, v->opened_by);
 }
 
-/* A row since the start, and its losses in the last interval. */
+/* Row with its counts since the start and its losses in the last interval. */
 struct line {
 	const struct live_row *row;
 	struct live_counts now;
 };
 
-/* The table in its current grouping, filter and order. */
+/* Table in its current grouping, filter and order. */
 struct lines {
 	const struct view_input *in;
 	struct live_table now, total;
 	struct line *at;
-	uint64_t lost; /* packets, since the start */
+	uint64_t lost; /* packets since the start */
 	unsigned n, by;
 };
 
@@ -398,13 +403,13 @@ static void lines_free(struct lines *l)
 	free(l->at);
 }
 
-/* Sorts the largest number first. */
+/* Compares numbers, sorting the largest first. */
 static int by_number(uint64_t a, uint64_t b)
 {
 	return (a < b) - (a > b);
 }
 
-/* Compares two lines. Equal values are ordered by losses now, then by total losses. */
+/* Compares two lines. If they are equal, compares current losses, then total losses. */
 static int compare_lines(const void *x, const void *y, void *arg)
 {
 	const struct line *a = x, *b = y;
@@ -452,7 +457,7 @@ static void lines_of(const struct view *v, const struct view_input *in, unsigned
 	qsort_r(l->at, l->n, sizeof(*l->at), compare_lines, &sort);
 }
 
-/* Returns the chosen line. An open row stays chosen wherever it is sorted. */
+/* Returns the chosen line. An open row stays chosen even if sorting moves it. */
 static unsigned chosen_line(const struct view *v, const struct lines *l)
 {
 	const struct live_row *open = v->open && v->opened.n
@@ -481,7 +486,7 @@ void view_chosen(const struct view *v, const struct view_input *in, struct live_
 	lines_free(&l);
 }
 
-/* Opens the row `by` lines below the open or chosen row. */
+/* Opens the row that is `by` lines below the open or chosen row. */
 static void open_row(struct view *v, const struct view_input *in, int below)
 {
 	const bool again = v->open;
@@ -533,8 +538,8 @@ static const char *row_cell(const void *arg, unsigned i, unsigned column, enum s
 }
 
 /*
- * Draws rows of this grouping above line `end`. Returns the first line below. A row is only chosen
- * in the user's grouping.
+ * Draws rows in this grouping above line `end`. Returns the first line below them. A row can be
+ * chosen only in the user's grouping.
  */
 static unsigned draw_rows(struct view *v, const struct view_input *in, unsigned y,
 			  unsigned end, unsigned grouping)
@@ -552,7 +557,7 @@ static unsigned draw_rows(struct view *v, const struct view_input *in, unsigned 
 	shown = l.by & ~LIVE_BIT(LIVE_CLASS);
 	if (v->netns || in->one_scope)
 		shown &= ~LIVE_BIT(LIVE_NETNS);
-	if (cols() < WIDE_COLS) /* which program it is stays */
+	if (cols() < WIDE_COLS) /* keep the name of the program */
 		shown &= ~(LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_SOCKET));
 	for (unsigned k = 0; k < ROW_COLUMNS; k++) {
 		if (k < ROW_TEXT || shown & LIVE_BIT(k - ROW_TEXT))
@@ -560,7 +565,7 @@ static unsigned draw_rows(struct view *v, const struct view_input *in, unsigned 
 				column_title(k), NUMBER_COLS, k < ROW_TEXT, k == v->sort,
 				k > ROW_STAGE && NAMES & LIVE_BIT(k - ROW_TEXT)};
 	}
-	if (cols() < BYTES_COLS) /* bytes/s take the place of the percentage */
+	if (cols() < BYTES_COLS) /* bytes/s replace the percentage */
 		column[v->sort == ROW_BYTES ? ROW_LOSS : ROW_BYTES].width = 0;
 	if (cols() < WIDE_COLS && v->sort != ROW_PACKETS)
 		column[ROW_PACKETS].width = 0;
@@ -575,7 +580,7 @@ static unsigned draw_rows(struct view *v, const struct view_input *in, unsigned 
 
 /* Interfaces */
 
-/* Interfaces shown. Idle interfaces are shown only to be chosen. */
+/* Interfaces shown. Idle interfaces appear only so that they can be chosen. */
 struct devices {
 	const struct view_device **at;
 	unsigned n;
@@ -609,7 +614,7 @@ static const char *device_cell(const void *arg, unsigned row, unsigned column, e
 	return name;
 }
 
-/* Draws interfaces above line `end`. `main`: one of them is chosen. */
+/* Draws interfaces above line `end`. `main`: one of them is the chosen row. */
 static void draw_devices(struct view *v, const struct view_input *in, unsigned y,
 			 unsigned end, bool main)
 {
@@ -629,8 +634,8 @@ static void draw_devices(struct view *v, const struct view_input *in, unsigned y
 }
 
 /*
- * Returns the namespace in which the chosen row lost most, or the namespace of an interface. 0 if
- * unknown.
+ * Returns the namespace where the chosen row lost the most, or the chosen interface's namespace. 0
+ * if unknown.
  */
 static uint32_t chosen_netns(const struct view *v, const struct view_input *in)
 {
@@ -656,9 +661,9 @@ static uint32_t chosen_netns(const struct view *v, const struct view_input *in)
 	return netns;
 }
 
-/* The open row */
+/* Open row */
 
-#define LAST_LEAST 3 /* packets shown even if there is much advice */
+#define LAST_LEAST 3 /* packets shown even if the advice is long */
 
 static unsigned count_lines(const char *text)
 {
@@ -670,8 +675,8 @@ static unsigned count_lines(const char *text)
 }
 
 /*
- * Draws a number of lines of the text, skipping the first lines, or with "..." in place of missing
- * lines at the end.
+ * Draws a number of lines from the text, after skipping the first lines. If lines are left over at
+ * the end, draws "..." in their place.
  */
 static unsigned draw_lines(const char *text, unsigned y, unsigned without, unsigned lines)
 {
@@ -691,7 +696,7 @@ static unsigned draw_lines(const char *text, unsigned y, unsigned without, unsig
 	return y;
 }
 
-/* Draws the fields of the row one after the other. */
+/* Draws the row's fields one after another. */
 static unsigned draw_fields(const struct live_row *row, unsigned y)
 {
 	unsigned x = 1;
@@ -714,8 +719,8 @@ static unsigned draw_fields(const struct live_row *row, unsigned y)
 }
 
 /*
- * Draws the chosen row with its advice, its last packets and its history. With little room, advice
- * is shown first, then some packets.
+ * Draws the chosen row with its advice, its latest packets and its history. If space is tight, the
+ * advice is drawn first, then some packets.
  */
 static bool draw_open(struct view *v, const struct view_input *in, unsigned y)
 {
@@ -736,7 +741,7 @@ static bool draw_open(struct view *v, const struct view_input *in, unsigned y)
 	stage = l.at[v->at].row->stage;
 	y = draw_fields(l.at[v->at].row, y) + 1;
 	lines_free(&l);
-	packets += packets ? 2 : 0; /* with the heading */
+	packets += packets ? 2 : 0; /* including the heading */
 	room = end > y + packets ? end - y - packets : 0;
 	if (*advice)
 		y = draw_lines(advice, y, 0, room) + 1;
@@ -756,11 +761,14 @@ static bool draw_open(struct view *v, const struct view_input *in, unsigned y)
 }
 
 /*
- * The path: a chain of stages per direction, on as many lines as needed, with the current losses
- * next to each stage's name. With few lines, stages without losses are drawn as "...".
+ * Path: a chain of stages for each direction, on as many lines as necessary, with current losses
+ * next to the stage names. If there are few lines, stages without losses are drawn as "...".
  */
 
-/* Appends `text` after the text before, separated by `with` (NULL: first), or on a new line. */
+/*
+ * Appends `text` after the previous text, separated by `with` (NULL: none, this is the first), or
+ * on a new line.
+ */
 static void add(unsigned *x, unsigned *y, const char *with, unsigned style, const char *text)
 {
 	if (*x + utf8_columns(text, SIZE_MAX) + (with ? 3 : 0) >= cols()) {
@@ -780,7 +788,7 @@ static const char *end_text(const char *label, double pps)
 	return text;
 }
 
-/* Draws a chain of stages, which are numbered in the order of the path, between its ends. */
+/* Draws a chain of stages, in path order, between its two ends. */
 static unsigned draw_chain(unsigned y, enum stage first, enum stage last, const double pps[],
 			   const double ever[], const char *from, const char *to)
 {
@@ -822,7 +830,7 @@ static unsigned draw_path(const struct view_input *in, unsigned y)
 	    (rows() >= SMALL_ROWS);
 	y = draw_chain(y, STAGE_TX_SOCKET, STAGE_TX_DEVICE, pps, ever,
 		       end_text("sent", t->sent_pps), end_text("out", t->out_pps));
-	for (enum stage s = 0; s < STAGE_COUNT; s++) { /* without a place on a datagram's path */
+	for (enum stage s = 0; s < STAGE_COUNT; s++) { /* not on a datagram's path */
 		if (pps[s] <= 0 || (s >= STAGE_NIC_RING && s <= STAGE_SOCKET_CLOSE) ||
 		    (s >= STAGE_TX_SOCKET && s <= STAGE_TX_DEVICE))
 			continue;
@@ -838,13 +846,13 @@ static bool shows_tcp(const struct view *v, const struct view_input *in)
 }
 
 #define ESCAPE	      0x1b
-#define HISTORY_LINES 4 /* on a small screen, and half of the remaining lines on a large screen */
+#define HISTORY_LINES 4 /* on a small screen (a large one uses half of the remaining lines) */
 #define PAGE_LINES    10
 #define TALL_ROWS     24
-#define LARGE_ROOM    18 /* lines below the history: room for three tables */
-#define MORE_COLS     14 /* columns in the line of keys for "12345 more" */
+#define LARGE_ROOM    18 /* lines left below the history: enough for three tables */
+#define MORE_COLS     14 /* columns reserved for "12345 more" on the line of keys */
 
-/* No line exceeds the narrowest screen, and all lines fit on the lowest screen. */
+/* No line is wider than the narrowest screen, and all lines fit on the lowest. */
 static const char *const help[] = {
 	"A red stage loses packets now, a yellow stage",
 	"has lost some.",
@@ -860,7 +868,7 @@ static const char *const help[] = {
 	"space   pause; counting goes on    q  leave",
 };
 
-/* In the order of importance: as many as fit. */
+/* Most important first. As many are shown as fit. */
 static const char *const keys[] = {"q quit",  "? help",	     "Enter open", "/ filter",	 "s sort",
 				   "g group", "n namespace", "d devices",  "space pause"};
 
@@ -876,7 +884,7 @@ static void draw_keys(void)
 	put_right(cols(), rows() - 1, STYLE_DIM, text);
 }
 
-/* Draws the scope of the view and its settings. */
+/* Draws the scope and settings of the view. */
 static void draw_scope(const struct view *v, const struct view_input *in)
 {
 	unsigned x = put_text(1, 2, STYLE_BOLD, in->scope);
@@ -919,8 +927,8 @@ static void draw_title(const struct view *v, const struct view_input *in)
 }
 
 /*
- * Draws the table of the chosen grouping. A large screen also has another table and the interfaces
- * in the remaining room or in half of it.
+ * Draws the table in the chosen grouping. A large screen also shows another table and the
+ * interfaces, in the space below it.
  */
 static void draw_tables(struct view *v, const struct view_input *in, unsigned y)
 {
@@ -973,14 +981,14 @@ void view_draw(struct view *v, const struct view_input *in)
 	draw_keys();
 }
 
-/* Handles a key while the user types the filter text. */
+/* Handles a key while the user is typing the filter text. */
 static void type_key(struct view *v, int key)
 {
 	size_t n = strlen(v->text);
 
 	if (key == KEY_BACKSPACE || key == 127 || key == '\b') {
 		while (n && (v->text[--n] & 0xc0) == 0x80)
-			; /* all bytes of a character */
+			; /* all bytes of a multibyte character */
 		v->text[n] = '\0';
 	} else if (key == '\n' || key == '\r' || key == KEY_ENTER || key == ESCAPE) {
 		v->typing = false;
@@ -993,7 +1001,7 @@ static void type_key(struct view *v, int key)
 	v->at = 0;
 }
 
-/* Switches between all namespaces and one. The history is kept. */
+/* Switches between one namespace and all of them. Keeps the history. */
 static void switch_netns(struct view *v, const struct view_input *in)
 {
 	uint32_t netns = v->netns || in->one_scope ? 0 : chosen_netns(v, in);

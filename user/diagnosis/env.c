@@ -17,7 +17,7 @@
 #include "host/load.h"
 #include "base/proc.h"
 
-/* The namespace that decides. */
+/* Namespace whose setting applies. */
 enum side { HOST, TX, RX };
 
 static const struct {
@@ -36,7 +36,7 @@ static const struct {
 	{"net/ipv4/conf/all/rp_filter", RX}, {"net/ipv6/ip6frag_high_thresh", RX},
 };
 
-/* Converts "212992" to a number, "1 2 3" to a list of numbers, anything else to text. */
+/* Converts "212992" to a number, "1 2 3" to a list of numbers, and anything else to text. */
 static struct json_object *sysctl_value(const char *s)
 {
 	struct json_object *list, *value;
@@ -67,7 +67,7 @@ static struct json_object *read_sysctls(const struct lab *lab)
 
 		if (lab && sysctls[i].side != HOST)
 			ns = sysctls[i].side == TX ? &lab->tx_ns : &lab->rx_ns;
-		/* Not all kernels show values of the whole host in other namespaces. */
+		/* Some kernels do not show host-wide values in other namespaces. */
 		if (netns_sysctl_read(ns, path, value, sizeof(value)) < 0 &&
 		    netns_sysctl_read(NULL, path, value, sizeof(value)) < 0)
 			continue;
@@ -79,7 +79,7 @@ static struct json_object *read_sysctls(const struct lab *lab)
 	return o;
 }
 
-/* Returns the settings of an interface, as in `check`, without the parts that need two samples. */
+/* Returns an interface's settings as in `check`, without the parts that need two samples. */
 static struct json_object *read_port(const char *role, const struct lab_port *port)
 {
 	static const char *const measured[] = {"irqs", "losses", "rx_packets", "tx_packets"};
@@ -96,7 +96,7 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 	return o;
 }
 
-/* Adds "model name : AMD EPYC" on x86. arm64 has no such line, but numbers of the part. */
+/* Adds "model name : AMD EPYC" on x86. arm64 has part numbers instead. */
 static void add_cpu_model(struct json_object *env)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");
@@ -130,7 +130,7 @@ static void add_cpus(struct json_object *env)
 		json_put_text(env, "governor", line);
 	if (proc_read(AT_FDCWD, line, sizeof(line), "/sys/devices/system/node/online") > 0)
 		json_put_text(env, "numa_nodes", line);
-	/* Time that the hypervisor gave to other guests, all CPUs since boot. */
+	/* Time that the hypervisor gave to other guests, over all CPUs since boot. */
 	proc_read(AT_FDCWD, line, sizeof(line), "/proc/stat");
 	if (sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1)
 		json_put_u64(env, "steal_ns",
@@ -138,7 +138,8 @@ static void add_cpus(struct json_object *env)
 }
 
 /*
- * Reads the CPUs that a group may use, 0 or less without a limit. v2: "max 100000", v1: two files.
+ * Reads how many CPUs a cgroup may use, 0 or less if unlimited. cgroup v2 has "max 100000", v1 has
+ * two files.
  */
 static bool group_cpus(const char *dir, bool v2, double *cpus)
 {
@@ -151,7 +152,7 @@ static bool group_cpus(const char *dir, bool v2, double *cpus)
 		return false;
 	if (v2)
 		return sscanf(line, "%lf %lf", &quota, &period) != 2 || (*cpus = quota / period);
-	quota = strtod(line, NULL); /* -1: no limit */
+	quota = strtod(line, NULL); /* -1: unlimited */
 	proc_read(AT_FDCWD, line, sizeof(line), "%s/cpu.cfs_period_us", dir);
 	period = strtod(line, NULL);
 	if (period > 0)
@@ -159,7 +160,7 @@ static bool group_cpus(const char *dir, bool v2, double *cpus)
 	return true;
 }
 
-/* Adds the tightest quota from this group up to the root, in CPUs, null without a quota. */
+/* Adds the tightest quota from this cgroup up to the root, in CPUs, or null if there is none. */
 static void add_cgroup(struct json_object *env)
 {
 	struct cgroup group;

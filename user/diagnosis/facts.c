@@ -26,9 +26,12 @@
 #include "survey.skel.h"
 #include "survey_abi.h"
 
-#define ARGS_WITH_SOCKET 4 /* arguments of trace_kfree_skb() */
+#define ARGS_WITH_SOCKET 4 /* trace_kfree_skb() arguments */
 
-/* Reads the abilities of pktledger on this host. Genl families are looked up in `ns`. */
+/*
+ * Reads which kernel features pktledger can use on this host. Looks up generic netlink families in
+ * `ns`.
+ */
 static void facts_self_read(const struct netns *ns, struct facts_self *self)
 {
 	static const int wanted[] = {CAP_BPF,	  CAP_PERFMON,	 CAP_NET_ADMIN,
@@ -37,7 +40,7 @@ static void facts_self_read(const struct netns *ns, struct facts_self *self)
 	struct reasons *reasons;
 
 	memset(self, 0, sizeof(*self));
-	/* AF_XDP exists even without the privilege to open a socket */
+	/* AF_XDP is supported even if we may not open a socket */
 	self->af_xdp = af_xdp >= 0 || errno == EPERM;
 	fd_close(&af_xdp);
 	self->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
@@ -63,9 +66,9 @@ static void take_queue(void *arg, const void *record)
 }
 
 /*
- * Reads the buffer space per packet of UDP sockets with a BPF iterator: no other interface shows
- * it. Fills in `truesize` of the sockets, which are in `ns`. Returns 0 or -errno: -EPERM without
- * CAP_BPF and CAP_PERFMON, other errors if the kernel has no such iterator.
+ * Reads the buffer space used per packet by UDP sockets, using a BPF iterator because nothing else
+ * shows it. Fills in `truesize` for the sockets, which are in `ns`. Returns 0 or -errno: -EPERM
+ * without CAP_BPF and CAP_PERFMON, other errors if the kernel lacks the iterator.
  */
 static int read_queues(const struct netns *ns, struct facts_socks *socks)
 {
@@ -74,7 +77,7 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
 
 	if (ret)
 		return ret;
-	/* it shows the sockets of the namespace in which it was created */
+	/* the iterator shows the sockets in the namespace where it was created */
 	saved = netns_push(ns);
 	ret = saved < 0 ? saved
 			: trace_iterate(skel->links.queue, sizeof(struct queue_record), take_queue,
@@ -85,28 +88,28 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
 }
 
 #define TICK_NS	  100000000
-#define SOURCE_NS 500000000 /* ns until a packet shows the rejected source, or a stray frame */
+#define SOURCE_NS 500000000 /* ns to wait for a rejected source or a stray frame */
 
-/* Data that is sampled twice. */
+/* Data sampled twice. */
 struct moment {
 	uint64_t time_ns;
 	struct counters counters;
 	struct cpu_sample cpus;
-	char *interrupts; /* NULL if unreadable */
+	char *interrupts; /* NULL: unreadable */
 	struct facts_socks socks;
 };
 
 struct facts_reader {
 	struct facts_spec spec;
 	struct facts *f;
-	struct netns host;	  /* NETNS_NONE: the thread's */
+	struct netns host;	  /* NETNS_NONE: the thread's namespace */
 	int root;		  /* proc_root() */
-	struct survey_bpf *reads; /* NULL if not available here */
-	struct nftrules *rules;	  /* NULL if not read */
+	struct survey_bpf *reads; /* NULL: not available here */
+	struct nftrules *rules;	  /* NULL: not read */
 	struct moment before, after;
 
-	/* Work of the readers of sockets during losses. */
-	struct readings *readings; /* NULL if unknown */
+	/* Activity of socket readers during losses. */
+	struct readings *readings; /* NULL: unknown */
 	uint32_t inum;		   /* inode of the namespace */
 	struct facts_socks last, now;
 
@@ -134,7 +137,7 @@ static void unread_if(struct facts *f, int ret, const char *what)
 		unread(f, what, "%s", strerror(-ret));
 }
 
-/* Prepares the readings. Returns 0, or -errno if they are not available. */
+/* Sets up the readings. Returns 0, or -errno if they are not available. */
 static int open_readers(struct facts_reader *r)
 {
 	int ret, saved;
@@ -152,7 +155,7 @@ static int open_readers(struct facts_reader *r)
 	return 0;
 }
 
-/* Checks several times per second which sockets have lost packets since. */
+/* Checks several times per second which sockets have lost more packets. */
 static void sample_readers(struct facts_reader *r)
 {
 	if (facts_socks_read(r->spec.ns, r->spec.port, &r->now))
@@ -214,8 +217,8 @@ static int read_links(struct facts_reader *r, struct error *err)
 }
 
 /*
- * Takes a sample. The window of the counters is inside the window of the sockets, so losses not
- * seen at these sockets belong to other sockets.
+ * Takes a sample. The counters' window lies inside the sockets' window, so losses not seen at these
+ * sockets belong to other sockets.
  */
 static int take_moment(struct facts_reader *r, struct moment *m)
 {
@@ -266,7 +269,7 @@ bool facts_undecided(const struct facts_reader *r)
 	for (unsigned i = 0; r->readings && i < r->last.n; i++) {
 		struct reading reading;
 
-		/* without a known process, the reason stays unknown */
+		/* if the process is unknown, so is the reason */
 		if (!readings_get(r->readings, r->last.at[i].inode, &reading) && reading.lost &&
 		    !reading_decides(&reading))
 			return true;
@@ -275,8 +278,8 @@ bool facts_undecided(const struct facts_reader *r)
 }
 
 /*
- * Joins the samples of interfaces. Interfaces of containers come and go, and without both samples
- * there is nothing to judge.
+ * Joins the two samples of each interface. Container interfaces appear and disappear, and an
+ * interface without both samples cannot be judged.
  */
 static void join_links(struct facts_reader *r)
 {
@@ -314,7 +317,7 @@ static void join_links(struct facts_reader *r)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
 						 link->irq);
 		irq_affinities(r->root, link->irq, link->n_irqs);
-		/* Virtual interfaces have no ring and no interrupts. */
+		/* Virtual interfaces have neither a ring nor interrupts. */
 		if (link->dev.driver[0] && (s->ring.known || link->n_irqs) &&
 		    (!s->ring.known || !s->channels.known || !s->coalesce.known))
 			unread(f, ifname, "driver %s does not report:%s%s%s", link->dev.driver,
@@ -326,7 +329,7 @@ static void join_links(struct facts_reader *r)
 		unread(f, "/proc/interrupts", "not readable");
 }
 
-/* Reads the route back, only if that is worth a BPF program. */
+/* Reads the reverse route, but only if that justifies loading a BPF program. */
 static void read_back(struct facts_reader *r)
 {
 	struct survey_bpf *w;
@@ -363,14 +366,17 @@ static void join(struct facts_reader *r)
 
 	counters_delta(&r->before.counters, &r->after.counters, &f->moved);
 	f->window_ns = r->after.time_ns - r->before.time_ns;
-	f->after = r->after.counters; /* taken over */
+	f->after = r->after.counters; /* taken over by the facts */
 	r->after.counters = (struct counters){0};
 	facts_cpus_rates(&f->cpus, &r->before.cpus, &r->after.cpus);
 	facts_cpus_read(r->root, &f->cpus);
 	join_links(r);
 	facts_socks_rates(&r->before.socks, &r->after.socks);
 	f->socks = r->after.socks;
-	/* Read the buffer space per packet of a full queue, only if that is worth a BPF program. */
+	/*
+	 * Read the buffer space per packet in a full queue, but only if that justifies a BPF
+	 * program.
+	 */
 	for (unsigned i = 0; i < f->socks.n; i++)
 		full |= f->socks.at[i].cookie && f->socks.at[i].lost && f->socks.at[i].queued;
 	if (full)
@@ -378,7 +384,7 @@ static void join(struct facts_reader *r)
 	if (facts_holders_find(r->spec.owners, &f->socks, r->spec.pid) == -EACCES)
 		unread(f, "owners of sockets", "requires CAP_SYS_PTRACE for processes of other users");
 	read_back(r);
-	/* the counter is global: its packets may be in any namespace */
+	/* the counter is global, so its packets may be in any namespace */
 	if (!way_dnat_read(r->spec.ns, &f->dnat) && !way_silent_read(r->spec.ns, &f->silent) &&
 	    (facts_moved(f, FACTS_HOST, "arp_cache:unresolved_discards") ||
 	     facts_moved(f, FACTS_HOST, "ndisc_cache:unresolved_discards")))
@@ -416,7 +422,7 @@ static int begin(struct facts_reader *r)
 	r->rules = nftrules_new();
 	nftrules_note(r->rules, r->inum, ns, false);
 	unread_if(f, open_readers(r), "readers of sockets");
-	/* a BPF program, because no counter shows it: requires Linux 6.3 */
+	/* no counter shows this, so it takes a BPF program and Linux 6.3 */
 	unread_if(f, survey_attach(&r->reads, "read_one", "reads"), "how often sockets are read");
 	ret = take_moment(r, &r->before);
 	if (ret)
@@ -426,7 +432,7 @@ static int begin(struct facts_reader *r)
 }
 
 /*
- * Reads the rules whose counter counts drops. A counter that also counts passing packets shows
+ * Reads the rules whose counters count drops. A counter that also counts passing packets says
  * nothing.
  */
 static void read_rules(struct facts_reader *r)
@@ -463,7 +469,7 @@ static int end(struct facts_reader *r)
 		struct facts_sock *s = &r->after.socks.at[i];
 		int reads = bpf_map__fd(r->reads->maps.reads);
 
-		/* A socket without an entry was not read, or there was no room for it. */
+		/* A socket without an entry was not read, or there was no room for its entry. */
 		s->reads_known = s->cookie && !bpf_map_lookup_elem(reads, &s->cookie, &s->reads);
 	}
 	stack_sample_read(r->spec.ns, &r->f->stack.after);
@@ -501,8 +507,8 @@ int facts_begin(struct facts_reader **out, const struct facts_spec *spec, struct
 	facts->port = spec->port;
 	facts->pid = spec->pid;
 	/*
-	 * The namespace of PID 1 has the global settings. If it cannot be opened, or in a container
-	 * with a separate PID 1, the current namespace is used.
+	 * PID 1's namespace has the global settings. If it cannot be opened, or in a container that
+	 * has its own PID 1, the current namespace is used.
 	 */
 	if (netns_open(&r->host, "/proc/1/ns/net", NULL))
 		r->host = NETNS_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Data that `check` reads from a host: settings once, counters twice, so that rates are known.
- * Unreadable items are listed, and everything else is judged.
+ * Data that `check` reads from a host: settings once, and counters twice to compute rates. Items
+ * that cannot be read are listed, and everything else is judged.
  */
 #ifndef PKTLEDGER_DIAGNOSIS_FACTS_H
 #define PKTLEDGER_DIAGNOSIS_FACTS_H
@@ -31,11 +31,11 @@ static inline const char *next_line(const char *line)
 	return line && line[1] ? line + 1 : NULL;
 }
 
-/* Work of the CPUs between two points in time, and their configuration. */
+/* CPU activity between two points in time, and the CPU configuration. */
 
 #define FACTS_CPUS 1024
 
-/* Ticks since boot of a CPU, from /proc/stat. */
+/* One CPU's ticks since boot, from /proc/stat. */
 struct cpu_ticks {
 	bool online;
 	uint64_t idle, softirq, steal, total;
@@ -46,12 +46,12 @@ struct cpu_sample {
 };
 
 /*
- * Parses the lines "cpuN user nice system idle iowait irq softirq steal ..." of /proc/stat. A CPU
- * with a short line is not online.
+ * Parses the "cpuN user nice system idle iowait irq softirq steal ..." lines in /proc/stat. A CPU
+ * with a short line is offline.
  */
 void cpu_sample_parse(struct cpu_sample *s, const char *text);
 
-/* `ticked`: the fractions of the window are known. `idle_state`: the deepest one that is enabled. */
+/* `ticked`: the window's fractions are known. `idle_state`: deepest enabled state. */
 #define FACTS_CPU(U, Q, B, T, K, L, X)                                                             \
 	B(online) B(ticked) X(double idle, DOUBLE, "idle", idle)                                   \
 	X(double softirq, DOUBLE, "softirq", softirq) T(governor, 24) U(mhz) U(mhz_max)            \
@@ -64,45 +64,46 @@ struct facts_cpu {
 struct facts_cpus {
 	unsigned n; /* highest CPU number + 1 */
 	unsigned online;
-	double steal; /* fraction of all CPUs together */
+	double steal; /* fraction over all CPUs */
 	struct facts_cpu at[FACTS_CPUS];
 };
 
 void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 		      const struct cpu_sample *after);
 
-/* Reads governor, speed and idle states of the online CPUs from sysfs. `root`: proc_root(). */
+/* Reads the online CPUs' governor, frequency and idle states from sysfs. `root`: proc_root(). */
 void facts_cpus_read(int root, struct facts_cpus *cpus);
 
-/* The CPUs that handle the interrupts of an interface. */
+/* CPUs that handle an interface's interrupts. */
 
 #define FACTS_IRQS 128 /* per interface */
 
 /*
- * `fired`: interrupts in the window on all CPUs. `cpu`: CPU with the most of them, -1: none fired.
- * `target`: CPU to which the interrupt is routed, -1 if unknown or several. `moving`: it moves to
- * another CPU with the next interrupt, which does not occur during polling.
+ * `fired`: interrupts in the window, on all CPUs. `cpu`: the CPU that handled most of them, -1:
+ * none fired. `target`: the CPU the interrupt is routed to, -1 if unknown or more than one.
+ * `moving`: the next interrupt will arrive on another CPU, but none occurs during polling.
  */
 #define FACTS_IRQ(U, Q, B, T, K, L, X)                                                             \
-	U(irq) T(name, 48) /* by the driver: "eth0-TxRx-3" */ Q(fired)                             \
+	U(irq) T(name, 48) /* the driver's name for it: "eth0-TxRx-3" */ Q(fired)                  \
 	X(char allowed[32], TEXT, "affinity", allowed) /* "0-3,8" */                               \
 	B(moving) X(int cpu, INT, "cpu", cpu) X(int target, INT, "target", target)
 
 struct facts_irq {
 	FACTS(FACTS_IRQ)
-	uint64_t most; /* interrupts on `cpu` */
+	uint64_t most; /* interrupts handled by `cpu` */
 };
 
 /*
- * Reads the interrupt numbers of an interface from the directory msi_irqs of its device (or of the
- * device below a virtio device). Returns the count, 0 if unknown.
+ * Reads an interface's interrupt numbers from its device's msi_irqs directory (or from the device
+ * below a virtio device). Returns how many there are, 0 if unknown.
  */
 unsigned irq_numbers(const struct netns *ns, const char *ifname, unsigned *irq, unsigned max);
 
 /*
- * Computes how often, and where, each of the `n` interrupts fired between two texts of
- * /proc/interrupts. Skips a line without a count for every CPU. Returns the number of interrupts
- * found, also 0 if a CPU appeared or disappeared in between. irq_affinities() sets the targets.
+ * Computes how often, and on which CPU, each of the `n` interrupts fired between two readings of
+ * /proc/interrupts. Skips lines that lack a count for some CPU. Returns the number of interrupts
+ * found, which is also 0 if a CPU appeared or disappeared in between. The targets are set by
+ * irq_affinities().
  */
 unsigned irq_rates(const char *before, const char *after, const unsigned *irq, unsigned n,
 		   struct facts_irq *out);
@@ -110,18 +111,20 @@ unsigned irq_rates(const char *before, const char *after, const unsigned *irq, u
 /* Sets `target`, `moving` and `allowed` from /proc/irq. `root`: proc_root(). */
 void irq_affinities(int root, struct facts_irq *irq, unsigned n);
 
-/* Returns whether the interrupt is named like the interrupt of a receive queue. */
+/* Returns true if the interrupt has a name typical of receive queues. */
 bool irq_receives(const struct facts_irq *irq);
 
-/* An interface: its configuration, the CPUs of its queues, and losses counted by its driver. */
+/*
+ * Interface: its configuration, the CPUs that serve its queues, and losses counted by its driver.
+ */
 
 #define FACTS_LINK_LOSSES 24
 
-/* Reads /sys/class/net/IFNAME/FILE. Returns false, and "", if unreadable. */
+/* Reads /sys/class/net/IFNAME/FILE. Returns false and sets "" if it cannot be read. */
 bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
 		unsigned size);
 
-/* `lost`: packets in the window. `total`: value of the counter, 0 for several counters. */
+/* `lost`: packets in the window. `total`: counter value, 0 if there are several counters. */
 #define FACTS_LOSS(U, Q, B, T, K, L, X)                                                            \
 	X(enum nic_cause cause, ENUM, "cause", cause, RECORD_NAMES(nic_cause_names))               \
 	X(enum nic_class class, ENUM, "class", class, RECORD_NAMES(nic_class_names))               \
@@ -133,14 +136,14 @@ struct link_loss {
 };
 
 /*
- * `peer_mtu`: of the other end of a veth. `rp_filter`: effective, the larger of its own and `all`.
- * `qdisc`: with its limit, "pfifo limit 1000". The packets are set by facts_end(). Settings of queue
- * 0 are "" or 0 if the kernel does not support them.
+ * `peer_mtu`: MTU at the other end of a veth. `rp_filter`: effective value, the larger of the
+ * interface's and `all`. `qdisc`: includes its limit, "pfifo limit 1000". facts_end() sets the
+ * packets. Queue 0 settings are "" or 0 if the kernel does not support them.
  */
 #define FACTS_LINK(U, Q, B, T, K, L, X)                                                            \
-	X(char master_name[16], TEXT, "master", master_name) /* its bridge, bond ... */            \
+	X(char master_name[16], TEXT, "master", master_name) /* bridge, bond ... it belongs to */  \
 	X(unsigned peer_mtu, UINT, "peer_mtu", peer_mtu, .how = RECORD_NULL)                       \
-	B(features_known) B(native_xdp) B(zero_copy) /* of the driver (Linux 6.3) */               \
+	B(features_known) B(native_xdp) B(zero_copy) /* driver features (Linux 6.3) */             \
 	X(bool threaded, BOOL, "threaded_napi", threaded) T(qdisc, 64)                             \
 	T(rps_cpus, 128) T(xps_cpus, 128) U(rps_flow_cnt) T(rp_filter, 8)                          \
 	B(gro) B(gro_hw) B(lro) B(gso) B(udp_gso) X(bool rx_csum, BOOL, "rx_checksum", rx_csum)    \
@@ -150,40 +153,40 @@ struct facts_link {
 	struct netdev dev;
 	struct netdev_settings set;
 	FACTS(FACTS_LINK)
-	struct way_stray stray;		  /* frames that rx_dropped counts */
-	struct facts_irq irq[FACTS_IRQS]; /* interrupts with a line in /proc/interrupts */
+	struct way_stray stray;		  /* frames counted by rx_dropped */
+	struct facts_irq irq[FACTS_IRQS]; /* interrupts listed in /proc/interrupts */
 	unsigned n_irqs;
 	struct link_loss loss[FACTS_LINK_LOSSES];
 	unsigned n_losses;
 };
 
-/* Reads everything that does not need two samples. Returns 0 or -errno (-ENODEV). */
+/* Reads everything that does not require two samples. Returns 0 or -errno (-ENODEV). */
 int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link);
 
-/* Sets link->qdisc from the text of change_read() for the root. Pure. */
+/* Sets link->qdisc from the text that change_read() returns for the root. Pure. */
 void facts_link_qdisc(struct facts_link *link, const char *value);
 
-/* Computes losses between two snapshots of the interface. */
+/* Computes the losses between two snapshots of the interface. */
 void facts_link_rates(struct facts_link *link, struct counters_device *before,
 		      struct counters_device *after);
 
-/* Returns the sum of the losses of one cause whose counters count packets. */
+/* Returns the sum of losses with one cause, from counters that count packets. */
 uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause);
 
-/* The UDP sockets of a namespace, their owners, and the work of their readers. */
+/* A namespace's UDP sockets, their owners, and the activity of the processes that read them. */
 
-#define FACTS_SOCKS 512 /* further sockets are counted, not judged */
+#define FACTS_SOCKS 512 /* further sockets are counted but not judged */
 
 /*
- * `lost`, `reads`: in the window. A message merged by UDP_GRO is one read. Sizes are 0 if unknown.
- * `truesize`: mean bytes per queued packet. `young`: opened in the window, so that rates of the
- * window do not apply. `pid`: the owner, one of several, 0 if not found.
+ * `lost`, `reads`: in the window. A message merged by UDP_GRO counts as one read. Sizes are 0 if
+ * unknown. `truesize`: mean bytes per queued packet. `young`: opened in the window, so the window's
+ * rates do not apply. `pid`: the owner, or one of several, 0 if not found.
  */
 #define FACTS_SOCK(U, Q, B, T, K, L, X)                                                            \
 	X(uint16_t port, UINT, "port", port) T(process, 16)                                        \
 	X(pid_t pid, INT, "pid", pid, .how = RECORD_NULL) U(holders)                               \
 	T(bound, FMT_MAX) /* local address, "" for any */                                          \
-	T(peer, FMT_MAX) /* address and port if connected */                                       \
+	T(peer, FMT_MAX) /* address and port it is connected to */                                 \
 	K(queued, "queued_bytes") K(queued_before, "queued_before_bytes")                          \
 	K(truesize, "truesize_bytes") K(rcvbuf, "rcvbuf_bytes") K(sndbuf, "sndbuf_bytes")          \
 	X(uint32_t drops, UINT, "drops", drops) /* since it was opened */                          \
@@ -196,44 +199,43 @@ struct facts_sock {
 	int family;	 /* AF_INET, AF_INET6 */
 	bool reads_known;
 	FACTS(FACTS_SOCK)
-	struct reading reading; /* work of the reader during losses, window_ns 0 if unknown */
+	struct reading reading; /* reader activity during losses, window_ns 0 if unknown */
 };
 
 struct facts_socks {
-	uint16_t port; /* port of all listed sockets, 0: any */
-	unsigned all;  /* sockets of the namespace, on any port */
+	uint16_t port; /* port that all listed sockets use (0: any) */
+	unsigned all;  /* sockets in the namespace, on any port */
 	unsigned n;
-	unsigned more;	  /* sockets that did not fit in the list, idle sockets without losses
-			   * first */
-	bool more_lose;	  /* sockets with losses or queued packets did not fit either */
-	unsigned settled; /* private: entries before this index are not replaced */
-	bool no_buffer;	  /* rcvbuf is unknown: the kernel has no udp_diag */
+	unsigned more;	  /* sockets left out for lack of room, idle sockets without losses first */
+	bool more_lose;	  /* sockets with losses or queued packets were left out too */
+	unsigned settled; /* private: entries before this index stay */
+	bool no_buffer;	  /* rcvbuf is unknown because the kernel lacks udp_diag */
 	struct facts_sock at[FACTS_SOCKS];
 };
 
 /*
- * Reads the UDP sockets of `ns` on this port (0: any) with sock_diag, or from the files of /proc if
- * the kernel has no udp_diag. Returns 0 or -errno.
+ * Reads the UDP sockets in `ns` on this port (0: any) using sock_diag, or from /proc if the kernel
+ * lacks udp_diag. Returns 0 or -errno.
  */
 int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *socks);
 
-/* Appends a socket. sockmem_cb of a struct facts_socks. Pure. */
+/* Appends a socket. Works as a sockmem_cb for struct facts_socks. Pure. */
 void facts_socks_add(void *arg, const struct sockmem_row *row);
 
 /*
- * Computes the losses of sockets in `after` since `before`, by inode, and all losses of newer
- * sockets. Losses that are unknown because the list was full are 0.
+ * Computes the losses of the sockets in `after` since `before`, matching them by inode. All losses
+ * of a newer socket count. Losses that are unknown because the list was full are 0.
  */
 void facts_socks_rates(const struct facts_socks *before, struct facts_socks *after);
 
 /*
- * Reads how long the group of a process waited because its CPU quota was used up, ns summed over
- * all CPUs: one value per level from the group upwards, at most `max`. Returns the number of
- * levels, 0 without a quota or if unknown. `root`: proc_root().
+ * Reads how long a process's cgroup was throttled because its CPU quota was used up: ns summed over
+ * all CPUs, one value per level from the group upwards, at most `max`. Returns the number of
+ * levels, 0 if there is no quota or it is unknown. `root`: proc_root().
  */
 unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max);
 
-/* The owners of the sockets, and the CPU time refused to them. */
+/* Owners of the sockets, and the CPU time denied to them. */
 
 struct facts_owner {
 	uint64_t inode;	  /* inode to look up */
@@ -244,39 +246,39 @@ struct facts_owner {
 };
 
 /*
- * Finds the owners of `n` sockets with owners_socket(). `pid` 0: searches all processes, else only
- * this process. `o` NULL: finds no owner. Returns 0, -EACCES if descriptors of some processes
- * cannot be read (CAP_SYS_PTRACE), or -errno.
+ * Finds the owners of `n` sockets using owners_socket(). If `pid` is 0, searches all processes,
+ * otherwise only that process. Finds no owners if `o` is NULL. Returns 0, -EACCES if some
+ * processes' descriptors cannot be read (CAP_SYS_PTRACE), or -errno.
  */
 int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, pid_t pid);
 
-/* Names the owner of each socket. `pid` and the result are the same as in facts_owners_find(). */
+/* Fills in each socket's owner. `pid` and the return value are as in facts_owners_find(). */
 int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid);
 
-/* Sockets that receive a copy of every packet, or of every datagram. */
+/* Sockets that get a copy of every packet or datagram. */
 
-#define FACTS_TAPS 64 /* further sockets are counted without their owner */
+#define FACTS_TAPS 64 /* further sockets are counted without looking up their owner */
 
 struct facts_taps {
-	unsigned taps; /* packet sockets of ETH_P_ALL */
-	unsigned raws; /* raw sockets of IPPROTO_UDP */
+	unsigned taps; /* ETH_P_ALL packet sockets */
+	unsigned raws; /* IPPROTO_UDP raw sockets */
 	struct facts_owner tap[FACTS_TAPS], raw[FACTS_TAPS];
 };
 
 /*
- * Adds the sockets of /proc/net/packet (packet_seq_show()), or of /proc/net/raw and raw6, where the
- * local port is the protocol (raw_sock_seq_show()). Pure.
+ * Adds the sockets listed in /proc/net/packet (packet_seq_show()), or in /proc/net/raw and raw6,
+ * where the local port is the protocol (raw_sock_seq_show()). Pure.
  */
 void facts_taps_parse(struct facts_taps *t, bool raw, const char *text);
 
-/* Reads these sockets. Returns 0 or -errno of facts_owners_find(). */
+/* Reads these sockets. Returns 0, or -errno from facts_owners_find(). */
 int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps *t);
 
-/* Limits of the network stack, next to the current usage. 0 if unknown, where 0 is meaningless. */
+/* Limits in the network stack, with current usage. 0 means unknown if 0 would be meaningless. */
 
 /*
- * Counters without another place, in both samples. `conntrack_drops`: table full or no memory,
- * without early_drop, which made room. `ovs_lost`: not passed to the daemon of Open vSwitch.
+ * Counters that belong nowhere else, in both samples. `conntrack_drops`: table full or out of
+ * memory, excluding early_drop, which made room. `ovs_lost`: not passed to the Open vSwitch daemon.
  */
 #define FACTS_SAMPLE(U, Q, B, T, K, L, X)                                                          \
 	Q(conntrack_drops) Q(conntrack_clashes) Q(nfqueue_drops) Q(ovs_lost)
@@ -296,7 +298,7 @@ enum { STACK_V4, STACK_V6, STACK_FAMILIES };
 	  RECORD_WHEN(facts_stack, flow_entries_known))                                            \
 	X(char flow_limit_cpus[128], TEXT, "flow_limit_cpu_bitmap", flow_limit_cpus)               \
 	Q(conntrack) Q(conntrack_max)                                                              \
-	/* of both families: bytes, and entries of the whole host (gc_thresh3) */                  \
+	/* for both families: bytes, and entries on the whole host (gc_thresh3) */                 \
 	L(frag_high, STACK_FAMILIES)                 \
 	L(frag_memory, STACK_FAMILIES) L(neighbours, STACK_FAMILIES)                               \
 	L(neighbours_max, STACK_FAMILIES)
@@ -307,36 +309,36 @@ struct facts_stack {
 	struct stack_sample before, after;
 };
 
-/* Returns a number after a word in a line of sockstat: ("FRAG", "memory"). */
+/* Returns the number that follows a word on a sockstat line: ("FRAG", "memory"). */
 bool sockstat_value(const char *text, const char *group, const char *word, uint64_t *value);
 
 /* Returns the sum of queue_dropped in /proc/net/netfilter/nfnetlink_queue (seq_show()). */
 uint64_t nfqueue_drops(const char *text);
 
 /*
- * Reads the limits. `host`: namespace with the host's settings. All other settings are read in
- * `ns`.
+ * Reads the limits. `host` is the namespace that has the host's settings. All other settings are
+ * read in `ns`.
  */
 void facts_stack_read(const struct netns *ns, const struct netns *host, struct facts_stack *stack);
 
-/* Reads the pages used by UDP on the whole host. Returns false if unknown. */
+/* Reads how many pages UDP uses on the whole host. Returns false if unknown. */
 bool stack_udp_pages(const struct netns *ns, uint64_t *pages);
 
 /*
- * Sets the packets that connection tracking dropped since boot, from /proc/net/stat/nf_conntrack:
- * because the table was full, or because the new entry clashed with an existing entry
- * (__nf_conntrack_confirm()). Pure.
+ * Sets the number of packets that connection tracking has dropped since boot, from
+ * /proc/net/stat/nf_conntrack: because the table was full, or because the new entry clashed with an
+ * existing entry (__nf_conntrack_confirm()). Pure.
  */
 void stack_conntrack_parse(const char *text, struct stack_sample *sample);
 
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample);
 
-/* Abilities of pktledger on this host. */
+/* Kernel features that pktledger can use on this host. */
 #define FACTS_SELF(U, Q, B, T, K, L, X)                                                            \
 	B(btf) X(char missing_caps[96], TEXT, "missing_capabilities", missing_caps)                \
-	X(unsigned reasons, UINT, "drop_reasons", reasons) /* 0: functions only */                 \
-	B(drop_socket) /* of a drop (Linux 6.11) */ B(af_xdp)                                      \
-	B(xdp_features) /* of drivers (Linux 6.3) */
+	X(unsigned reasons, UINT, "drop_reasons", reasons) /* 0: function names only */            \
+	B(drop_socket) /* available for a drop (Linux 6.11) */ B(af_xdp)                           \
+	B(xdp_features) /* reported by drivers (Linux 6.3) */
 
 struct facts_self {
 	FACTS(FACTS_SELF)
@@ -344,24 +346,24 @@ struct facts_self {
 
 /* All facts. */
 
-#define FACTS_LINKS  64 /* further interfaces are left out, and listed as unread */
+#define FACTS_LINKS  64 /* further interfaces are left out and listed as unread */
 #define FACTS_UNREAD 48
 
-/* Scopes of the counters. */
-#define FACTS_HERE "here" /* the namespace examined */
+/* Counter scopes. */
+#define FACTS_HERE "here" /* the namespace being examined */
 #define FACTS_HOST "host"
 
 struct facts_unread {
 	char what[64], why[96];
 };
 
-#define FACTS_RULES 4 /* the rules with the most drops */
+#define FACTS_RULES 4 /* rules that dropped the most */
 
 struct facts {
 	uint64_t window_ns;
 	uint16_t port;
-	pid_t pid;	    /* requested process, 0: all */
-	bool counters_only; /* only counters were read, no sockets or anything else */
+	pid_t pid;	    /* process to look at (0: all) */
+	bool counters_only; /* only counters were read, nothing else */
 
 	struct counters moved;
 	struct counters after;
@@ -369,13 +371,13 @@ struct facts {
 	struct facts_link link[FACTS_LINKS];
 	unsigned n_links;
 	struct facts_stack stack;
-	struct facts_socks socks; /* the requested sockets */
+	struct facts_socks socks; /* the sockets asked for */
 	struct facts_taps taps;
-	struct way_dnat dnat; /* a translation to a missing destination, if found */
+	struct way_dnat dnat; /* a NAT entry whose new destination does not exist, if found */
 	struct way_silent silent;
-	struct way_back back; /* route back of a source refused by reverse path filtering, if any */
+	struct way_back back; /* reverse route of a source rejected by rp_filter, if any */
 
-	/* Netfilter rules that dropped packets, and the length of their observation. */
+	/* Netfilter rules that dropped packets, and how long they were observed. */
 	struct nft_rule rule[FACTS_RULES];
 	char rule_text[FACTS_RULES][256]; /* as nft prints it, "" if unknown */
 	unsigned n_rules;
@@ -388,68 +390,73 @@ struct facts {
 };
 
 struct facts_spec {
-	const struct netns *ns; /* namespace to read, NULL: the thread's. Borrowed, like the next */
-	struct owners *owners;	/* owners of sockets, NULL: unknown */
+	const struct netns *ns; /* namespace to read, NULL: the thread's. Borrowed, as is the
+				   next */
+	struct owners *owners;	/* socket owners, NULL: unknown */
 	const char *ifname;	/* NULL: all that are up, except loopback */
 	uint16_t port;
 	pid_t pid;
 };
 
 /*
- * Reads the settings and takes the first sample of counters. facts_end() takes the second sample,
- * after which `facts` can be judged. The caller owns `facts` and frees it in any case. Returns
+ * Reads the settings and takes the first counter sample. facts_end() takes the second, after which
+ * `facts` can be judged. The caller owns `facts` and must free it even after an error. Returns
  * -ENODEV if the interface does not exist.
  */
 struct facts_reader;
 int facts_begin(struct facts_reader **r, const struct facts_spec *spec, struct facts *facts,
 		struct error *err);
-int facts_end(struct facts_reader *r, struct error *err); /* frees `r`, also after an error */
+int facts_end(struct facts_reader *r, struct error *err); /* frees `r`, even after an error */
 
 /*
  * Waits `ns` while sampling the threads that read lossy sockets. Returns false after SIGINT,
- * SIGTERM or SIGHUP, which the caller has blocked.
+ * SIGTERM or SIGHUP, which the caller must have blocked.
  */
 bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns);
 
-/* Returns whether a socket loses packets and a longer observation may show the reason. */
+/* Returns true if a socket loses packets and watching longer may show why. */
 bool facts_undecided(const struct facts_reader *r);
 
 void facts_free(struct facts *facts);
 
 /*
- * Write or read the facts as a JSON object, all that judge() needs: a line of a bundle. Names that are
- * read are checked, because commands to be typed may contain them. The caller owns the object, and
- * frees `facts`, zero-initialised, with facts_free().
+ * Write or read the facts as a JSON object that contains everything judge() needs, a line in a
+ * bundle. Names are validated when read, because they may end up in commands that users paste. The
+ * caller owns the object, zero-initialises `facts`, and frees it with facts_free().
  */
 struct json_object *facts_write(const struct facts *facts);
 void facts_load(const struct json_object *o, struct facts *facts);
 
 /*
- * Reads facts from texts: of nstat, netstat -s, ethtool -S, ss -uam, /proc/net/snmp, netstat or
- * softnet_stat. `before`: the same of an earlier time, NULL: nothing moved. Their distance is unknown
- * (window_ns 0). Returns false if `after` is none of these. `f`: zero-initialised, freed in any case.
+ * Reads facts from text: output of nstat, netstat -s, ethtool -S or ss -uam, or the contents of
+ * /proc/net/snmp, netstat or softnet_stat. `before` is the same source at an earlier time, or NULL
+ * if nothing changed. The time between them is unknown (window_ns 0). Returns false if `after` is
+ * none of these. `f` must be zero-initialised, and freed even after an error.
  */
 bool facts_text(struct facts *f, const char *before, const char *after);
 
-/* Rows of documents. */
+/* Document rows. */
 extern const struct record_field facts_link_rows[], facts_sock_rows[], facts_reading_rows[],
 	facts_unread_rows[], facts_self_rows[];
 
-/* Returns the increase of a counter, and its value. 0 if it does not exist. */
+/* Return a counter's increase, and its value. 0 if it does not exist. */
 uint64_t facts_moved(const struct facts *f, const char *scope, const char *name);
 uint64_t facts_total(const struct facts *f, const char *scope, const char *name);
 
-/* Returns the frames in the window that the kernel dropped because they have no receiver, at most. */
+/*
+ * Returns the maximum number of frames the kernel may have dropped in the window because nothing
+ * receives them.
+ */
 uint64_t facts_strays(const struct facts *f, const char *ifname);
 
-/* The environment of a measurement, which two results must share to be comparable. */
+/* Environment of a measurement. Two results are comparable only if their environments match. */
 
 /*
- * Returns versions, quirks (drops/reason.h), open BPF maps (host/load.h), CPUs, the interfaces of
- * `lab` (NULL: no interfaces) and the sysctls that decide where packets are lost. Unreadable values
- * are left out, and null is a value that was read and is not set. Needs no privileges without a
- * lab, but some quirks are only known with the privileges of tracing. The caller owns the object
- * (json_object_put()).
+ * Returns versions, quirks (drops/reason.h), open BPF maps (host/load.h), CPUs, the interfaces in
+ * `lab` (NULL: none), and the sysctls that decide where packets are lost. Unreadable values are
+ * left out, and null means the value was read but is not set. Without a lab no privileges are
+ * needed, but some quirks can be detected only with the privileges for tracing. The caller owns the
+ * object (json_object_put()).
  */
 struct json_object *env_read(const struct lab *lab);
 

@@ -21,8 +21,8 @@ void cpu_sample_parse(struct cpu_sample *s, const char *text)
 		unsigned cpu;
 
 		/*
-		 * Guest time is contained in user and nice. In the line of all CPUs, the user time
-		 * would be taken for a CPU number.
+		 * Guest time is already included in user and nice. On the line for all CPUs, the
+		 * user time would be mistaken for a CPU number.
 		 */
 		if (strncmp(line, "cpu ", 4) == 0 ||
 		    sscanf(line,
@@ -60,7 +60,10 @@ void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 		if (!b->online || !total)
 			continue;
 		cpu->ticked = true;
-		/* Idle time may decrease (get_iowait_time_us()): no fraction then. */
+		/*
+		 * Idle time may go backwards (get_iowait_time_us()), in which case there is no
+		 * fraction.
+		 */
 		cpu->idle = (double)counter_grown(b->idle, a->idle) / (double)total;
 		cpu->softirq = (double)counter_grown(b->softirq, a->softirq) / (double)total;
 		stolen += counter_grown(b->steal, a->steal);
@@ -77,13 +80,13 @@ static bool read_number(int root, unsigned cpu, const char *file, uint64_t *valu
 	return !num_u64(text, 0, UINT64_MAX, value);
 }
 
-/* Reads a word, "" if the file does not exist. */
+/* Reads a word, or "" if the file does not exist. */
 static void read_word(int root, char *buf, size_t size, unsigned cpu, const char *file)
 {
 	proc_read(root, buf, size, CPU_DIR "%s", cpu, file);
 }
 
-/* Reads the idle states, which are sorted by depth: the last enabled one is the deepest. */
+/* Reads the idle states. They are sorted by depth, so the last enabled one is the deepest. */
 static void read_idle(int root, struct facts_cpu *cpu, unsigned n)
 {
 	for (unsigned state = 0;; state++) {
@@ -127,7 +130,7 @@ static int compare(const void *a, const void *b)
 	return (int)*x - (int)*y;
 }
 
-/* Reads msi_irqs, which has one file per interrupt, named by its number. */
+/* Reads msi_irqs, which contains one file per interrupt, named after its number. */
 unsigned irq_numbers(const struct netns *ns, const char *ifname, unsigned *irq, unsigned max)
 {
 	static const char *const places[] = {"device/msi_irqs", "device/../msi_irqs"};
@@ -148,7 +151,7 @@ unsigned irq_numbers(const struct netns *ns, const char *ifname, unsigned *irq, 
 	return n;
 }
 
-/* Returns the line of an interrupt after its number, or NULL. */
+/* Returns the text after the number on an interrupt's line, or NULL. */
 static const char *find_line(const char *text, unsigned irq)
 {
 	for (const char *p = text; p; p = next_line(p)) {
@@ -161,7 +164,7 @@ static const char *find_line(const char *text, unsigned irq)
 	return NULL;
 }
 
-/* Reads the CPUs of the columns from the first line, "CPU0 CPU1 CPU4". */
+/* Reads which CPU each column belongs to from the first line, "CPU0 CPU1 CPU4". */
 static unsigned read_columns(const char *text, unsigned *cpu)
 {
 	const char *end = text + strcspn(text, "\n");
@@ -186,7 +189,7 @@ static bool next_count(const char **p, uint64_t *count)
 	return true;
 }
 
-/* Computes the rate of an interrupt. Returns false if a line has fewer counts than columns. */
+/* Computes an interrupt's rate. Returns false if a line has fewer counts than there are columns. */
 static bool rate_of(struct facts_irq *out, const char *before, const char *after, unsigned columns,
 		    const unsigned *cpu)
 {
@@ -207,7 +210,9 @@ static bool rate_of(struct facts_irq *out, const char *before, const char *after
 			out->cpu = (int)cpu[i];
 		}
 	}
-	/* The last word of the line is the name, after chip, hardware number and trigger. */
+	/*
+	 * The last word on the line is the name. It follows the chip, hardware number and trigger.
+	 */
 	len = (int)strcspn(after, "\n");
 	for (word = after + len; word > after && word[-1] != ' ';)
 		word--;
@@ -230,7 +235,7 @@ unsigned irq_rates(const char *before, const char *after, const unsigned *irq, u
 	return found;
 }
 
-/* Returns whether a list such as "0-3,8" has the CPU. A list that was cut may have it. */
+/* Returns true if a list such as "0-3,8" includes the CPU. A truncated list may include it. */
 static bool list_holds(const char *list, unsigned cpu)
 {
 	for (const char *p = list; *p; p += *p == ',') {
@@ -247,8 +252,8 @@ static bool list_holds(const char *list, unsigned cpu)
 }
 
 /*
- * Reads the affinities. The effective affinity is the actual target, which older kernels report for
- * some chips only.
+ * Reads the affinities. The effective affinity is the actual target, but older kernels report it
+ * only for some chips.
  */
 void irq_affinities(int root, struct facts_irq *irq, unsigned n)
 {

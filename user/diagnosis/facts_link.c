@@ -21,7 +21,7 @@ bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, ch
 	return read;
 }
 
-/* Reads rp_filter. The larger of the two values is in force (IN_DEV_RPFILTER()). */
+/* Reads rp_filter. The larger of the two values applies (IN_DEV_RPFILTER()). */
 static void read_rp_filter(const struct netns *ns, struct facts_link *link)
 {
 	const char *const names[] = {link->dev.link.ifname, "all"};
@@ -46,7 +46,7 @@ static bool feature(const struct netns *ns, const char *ifname, const char *name
 	return !netdev_get_feature(ns, ifname, name, &on) && on;
 }
 
-/* Sets kind and options, without the handle and the origin. */
+/* Sets the kind and its options, without the handle and the origin. */
 void facts_link_qdisc(struct facts_link *link, const char *value)
 {
 	char kind[32];
@@ -75,7 +75,7 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	if (ret)
 		return ret;
 	device_name(ns, attrs->master, link->master_name);
-	/* The other end of a veth may be in a namespace that must not be opened. */
+	/* The other end of a veth may be in a namespace that we may not open. */
 	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
 	    !link_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
 		link->peer_mtu = peer.mtu;
@@ -85,7 +85,7 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 		link->zero_copy = n & XDP_FEATURE_ZEROCOPY;
 	}
 	snprintf(link->qdisc, sizeof(link->qdisc), "%s", attrs->qdisc);
-	/* With its limit, if the kind is known. */
+	/* Includes the limit if the kind is known. */
 	if (!change_read(ns, CHANGE_QDISC, ifname, "root", value))
 		facts_link_qdisc(link, value);
 	link_sysfs(ns, ifname, "threaded", text, sizeof(text));
@@ -108,8 +108,8 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 }
 
 /*
- * Returns the loss of a counter. Counters of queues form one loss, shown with the name of the first
- * and largest.
+ * Returns the loss that a counter belongs to. Per-queue counters form a single loss, shown under
+ * the name of the first and largest.
  */
 static struct link_loss *loss_of(struct facts_link *link, const struct nic_row *row)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The rows of the facts, for documents and bundles. */
+/* Fact rows for documents and bundles. */
 #include "diagnosis/facts.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/record.h"
 
-#define BUNDLE_COUNTERS 100000 /* more counters than any namespace has */
+#define BUNDLE_COUNTERS 100000 /* more counters than in any namespace */
 
 #define ROWS(list)	     list(ROW_U, ROW_U, ROW_B, ROW_T, ROW_K, ROW_L, ROW_X)
 #define ROW_U(member)	     RECORD(#member, UINT, OF, member),
@@ -90,7 +90,7 @@ static const struct record_field rss_rows[] = {
 	{0},
 };
 
-/* Index is XDP_ATTACHED_... Several attached programs are shown as native. */
+/* The index is XDP_ATTACHED_... Several attached programs are shown as native. */
 static const char *const xdp_names[] = {NULL, "native", "generic", "offloaded", "native"};
 
 #define OF facts_link
@@ -203,7 +203,7 @@ static const struct record_field rows[] = {
 	{0},
 };
 
-/* Value at the end of the window, and its increment in the window. */
+/* Counter value at the end of the window, and its increase during the window. */
 struct bundle_counter {
 	char scope[COUNTER_SCOPE_LEN], name[COUNTER_NAME_LEN];
 	uint64_t after, moved;

@@ -10,12 +10,12 @@
 #include "host/sockdiag.h"
 
 /*
- * Adds a socket if it matches and fits. A socket with losses or queued packets replaces an idle
- * socket.
+ * Adds a socket if it matches and there is room. A socket with losses or queued packets replaces an
+ * idle socket.
  */
 /*
- * Writes the addresses. Both texts are "" unless the socket only receives for one address or from
- * one peer.
+ * Writes the addresses. Both are "" unless the socket receives only on one address or from one
+ * peer.
  */
 static void put_addresses(struct facts_sock *s, const struct sockmem_row *row)
 {
@@ -79,15 +79,15 @@ void facts_socks_rates(const struct facts_socks *before, struct facts_socks *aft
 			b = before->at[k].inode == s->inode ? &before->at[k] : NULL;
 		s->young = !b;
 		s->queued_before = b ? b->queued : 0;
-		s->lost = s->drops - (b ? b->drops : 0); /* modulo 2^32, like sk_drops */
-		if (!b && before->more_lose)		 /* the losses may be older than the
-							  * window */
+		s->lost = s->drops - (b ? b->drops : 0); /* modulo 2^32, as for sk_drops */
+		if (!b && before->more_lose)		 /* the losses may predate the window */
 			s->lost = 0;
 	}
 }
 
 /*
- * Reads cpu.stat of both versions: throttled_usec of version 2, throttled_time (ns) of version 1.
+ * Reads cpu.stat for both cgroup versions: throttled_usec in version 2, throttled_time (ns) in
+ * version 1.
  */
 static bool read_throttled(const char *text, uint64_t *ns)
 {

@@ -47,7 +47,7 @@ uint64_t nfqueue_drops(const char *text)
 	return sum;
 }
 
-/* Reads a number, 0 if the sysctl does not exist. */
+/* Reads a number, or 0 if the sysctl does not exist. */
 static uint64_t sysctl_number(const struct netns *ns, const char *path)
 {
 	uint64_t v;
@@ -56,7 +56,7 @@ static uint64_t sysctl_number(const struct netns *ns, const char *path)
 	return v;
 }
 
-/* Reads the value of the namespace or, on older kernels, of the host. */
+/* Reads the namespace's value or, on older kernels, the host's. */
 static uint64_t either(const struct netns *ns, const struct netns *host, const char *path)
 {
 	uint64_t v = sysctl_number(ns, path);
@@ -72,7 +72,7 @@ static char *read_net(const char *file)
 	return file_read(path, &text, NULL) ? NULL : text;
 }
 
-/* Reads one value from a file below /proc/net. */
+/* Reads one value from a file under /proc/net. */
 static uint64_t sockstat(const char *file, const char *group, const char *word)
 {
 	char *text = read_net(file);
@@ -83,7 +83,7 @@ static uint64_t sockstat(const char *file, const char *group, const char *word)
 	return found ? v : 0;
 }
 
-/* Returns the number of entries. The line of each CPU shows the whole table. */
+/* Returns the number of entries. Each CPU's line shows the whole table. */
 static uint64_t entries(const char *file)
 {
 	char *text = read_net(file);
@@ -177,7 +177,10 @@ void stack_conntrack_parse(const char *text, struct stack_sample *sample)
 
 	for (unsigned i = 0; i < LENGTH(names); i++)
 		procnet_column(text, strlen(text), names[i], true, &n[i]);
-	/* `drop` includes both. A chain that is too long counts a failed insert without a drop */
+	/*
+	 * `drop` includes both. A chain that is too long counts as a failed insert but not as a
+	 * drop
+	 */
 	sample->conntrack_clashes = smaller(n[1] - smaller(n[1], n[2]), n[0]);
 	sample->conntrack_drops = n[0] - sample->conntrack_clashes;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Facts of another host, from texts of nstat, netstat -s, ethtool -S, ss -uam and files of /proc. */
+/*
+ * Reads facts about another host from the output of nstat, netstat -s, ethtool -S or ss -uam, or
+ * from /proc files.
+ */
 #include "diagnosis/facts.h"
 
 #include <ctype.h>
@@ -10,14 +13,14 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-/* The contents of one text. */
+/* Contents of one text. */
 struct taken {
 	struct counters counters;
 	struct counters_device device;
 	struct facts_socks socks;
 };
 
-/* Sentences of `netstat -s`, which prints newer counters by name. */
+/* Sentences printed by `netstat -s`, which prints newer counters by name. */
 static const struct {
 	const char *words, *counter;
 } sentences[] = {
@@ -42,7 +45,7 @@ static void add(struct taken *t, const char *group, const char *name, uint64_t v
 	counters_add(&t->counters, FACTS_HERE, whole, value);
 }
 
-/* Reads "UdpNoPorts 12 0.0": nstat has no colon after the group. */
+/* Reads "UdpNoPorts 12 0.0": nstat does not print a colon after the group. */
 static void take_nstat(struct taken *t, const char *name, uint64_t value)
 {
 	static const char *const groups[] = {"TcpExt", "IpExt", "UdpLite", "Udp", "Tcp", "Icmp", "Ip"};
@@ -57,7 +60,7 @@ static void take_nstat(struct taken *t, const char *name, uint64_t value)
 		add(t, "", name, value);
 }
 
-/* Reads a line of `netstat -s` or `ethtool -S` below its heading. */
+/* Reads a `netstat -s` or `ethtool -S` line below its heading. */
 static void take_below(struct taken *t, const char *section, const char *line)
 {
 	char name[64];
@@ -77,7 +80,7 @@ static void take_below(struct taken *t, const char *section, const char *line)
 	}
 }
 
-/* Reads a socket: its address and then its memory, in one line or two. */
+/* Reads a socket: its address, then its memory, on one or two lines. */
 static void take_socket(struct taken *t, const char *line, unsigned *port)
 {
 	struct sockmem_row row = {.family = AF_INET};
@@ -92,7 +95,7 @@ static void take_socket(struct taken *t, const char *line, unsigned *port)
 		   &sndbuf, &drops) != 4)
 		return;
 	row.port = (uint16_t)*port;
-	row.inode = t->socks.all + 1; /* the same in the second text */
+	row.inode = t->socks.all + 1; /* the second text has the same number */
 	row.rmem = queued;
 	row.rcvbuf = rcvbuf;
 	row.sndbuf = sndbuf;
@@ -101,7 +104,7 @@ static void take_socket(struct taken *t, const char *line, unsigned *port)
 	*port = 0;
 }
 
-/* Returns the driver with the most of these counters: texts do not have its name. */
+/* Returns the driver that has the most of these counters, because the texts do not name it. */
 static void find_driver(struct counters_device *d)
 {
 	unsigned most = 0, n;
@@ -156,7 +159,7 @@ bool facts_text(struct facts *f, const char *before, const char *after)
 	const bool found = now->counters.n || now->device.nic.n || now->socks.n;
 	struct facts_link *link = &f->link[0];
 
-	f->self.btf = true; /* not known, and no finding */
+	f->self.btf = true; /* unknown, and not reported as a finding */
 	f->cpus.n = FACTS_CPUS;
 	f->counters_only = !now->socks.n;
 	if (before) {

@@ -30,9 +30,9 @@
 const struct record_field finding_fact_rows[] = {
 	FINDING_FACT_LIST(ROW_U, ROW_K, ROW_D, ROW_S, ROW_B, ROW_I, ROW_L, ROW){0}};
 
-/* Filling texts */
+/* Filling in texts */
 
-/* Formats a fact. `unit`: the text after #, NULL for the plain value. */
+/* Formats a fact. `unit` is the text after #, or NULL for the plain value. */
 static const char *value_text(const char *key, struct json_object *value, const char *unit,
 			      unsigned factor)
 {
@@ -54,7 +54,7 @@ static const char *value_text(const char *key, struct json_object *value, const 
 	return buf;
 }
 
-/* Returns the text of a fact, or NULL if unknown. `key`: NAME, NAME#, NAME#noun or NAME*2. */
+/* Returns a fact as text, or NULL if it is unknown. `key`: NAME, NAME#, NAME#noun or NAME*2. */
 static const char *fact_text(const struct json_object *facts, char *key)
 {
 	const size_t n = strcspn(key, "#*");
@@ -76,8 +76,8 @@ static const char *fact_text(const struct json_object *facts, char *key)
 }
 
 /*
- * Appends [p, end) without brackets. Returns false if a fact is unknown, and leaves `out`
- * unchanged.
+ * Appends [p, end), which contains no brackets. If a fact is unknown, returns false and leaves
+ * `out` unchanged.
  */
 static bool fill_part(char *out, size_t size, size_t *n, const char *p, const char *end,
 		      const struct json_object *facts)
@@ -99,7 +99,7 @@ static bool fill_part(char *out, size_t size, size_t *n, const char *p, const ch
 			len = strlen(text);
 		}
 		p = close ? close + 1 : p + 1;
-		if (at + len >= size) { /* completely or not at all */
+		if (at + len >= size) { /* all or nothing */
 			out[*n] = 0;
 			return false;
 		}
@@ -122,7 +122,7 @@ bool finding_fill(char *out, size_t size, const char *template, const struct jso
 		const char *begin = p + optional,
 			   *end = begin + strcspn(begin, optional ? "]" : "[");
 
-		if (!n && optional && !strncmp(begin, "; ", 2)) /* no text precedes it */
+		if (!n && optional && !strncmp(begin, "; ", 2)) /* nothing precedes it */
 			begin += 2;
 		if (!fill_part(out, size, &n, begin, end, facts) && !optional) {
 			out[0] = 0;
@@ -156,16 +156,16 @@ void finding_outline(char *out, size_t size, const char *template)
 
 /* Deriving facts */
 
-/* Losses of this many full buffers are not a burst: the reader is too slow. */
+/* Losses worth this many full buffers are not a burst: the reader is too slow. */
 #define BURSTS 8
-#define STEADY 0.1 /* fraction of the arrivals that a burst may lose */
+#define STEADY 0.1 /* fraction of arrivals that a burst may lose */
 
 #define KERNEL_BACKLOG 1000 /* net_hotdata.max_backlog */
 
 /*
- * Returns whether the losses were a burst. Packets observed only for a while may continue, and a
- * constant loss rate is not a burst either. Returns false if both the arrivals and the packets sent
- * are unknown.
+ * Returns true if the losses were a burst. They are not if the loss rate is constant, or if packets
+ * were observed only for a while and may continue. Returns false if both the arrivals and the
+ * number of packets sent are unknown.
  */
 static bool is_burst(const struct finding_facts *f)
 {
@@ -179,7 +179,7 @@ static bool is_burst(const struct finding_facts *f)
 }
 
 /*
- * Returns the buffer that would have held the largest burst seen, plus a quarter, or all lost
+ * Returns the buffer size that would have held the largest burst seen plus a quarter, or all lost
  * packets if they were one burst, as in getsockopt. 0 if unknown or unreasonable. The socket
  * accepts packets until their truesize exceeds the buffer (__udp_enqueue_schedule_skb()).
  */
@@ -219,7 +219,7 @@ static void derive_buffer(struct finding_facts *f)
 
 	f->d.rcvbuf_fix = fix;
 	f->d.bursts = fix && is_burst(f);
-	/* setsockopt(SO_RCVBUF) takes half of the size that it then reserves (sk_setsockopt()) */
+	/* setsockopt(SO_RCVBUF) takes half the size that it then reserves (sk_setsockopt()) */
 	f->d.rcvbuf_request = request;
 	f->d.enough = f->rcvbuf < f->rmem_default && f->rmem_default >= fix ? f->rmem_default : 0;
 	f->d.rmem_max_fix = f->rmem_max && f->rmem_max < request ? request : 0;
@@ -252,7 +252,7 @@ static void derive(struct finding_facts *f)
 		snprintf(f->d.tcp_rmem_fix, sizeof(f->d.tcp_rmem_fix), "%" PRIu64 " %" PRIu64 " %" PRIu64,
 			 f->tcp_rmem[0], f->tcp_rmem[1], 2 * f->tcp_rmem[2]);
 	f->d.udp_mem_bytes = f->udp_mem[2] * f->page_bytes;
-	/* the kernel's default, or twice the host's value. 0 if unknown */
+	/* the kernel's default, or twice the host's value, 0 if unknown */
 	f->d.backlog_fix = f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG
 				   ? KERNEL_BACKLOG
 				   : f->netdev_max_backlog * 2;
@@ -279,7 +279,7 @@ static bool is_known(const struct finding_row *row, const struct finding_facts *
 	return !row->has_size;
 }
 
-/* Removes facts about the host, which mean nothing for losses at other stages. */
+/* Removes facts about the host that say nothing about losses at other stages. */
 static void keep_own(enum stage stage, struct finding_facts *f)
 {
 	const bool socket = stage == STAGE_RCVBUF || stage == STAGE_TCP_RCVBUF ||
@@ -303,7 +303,7 @@ static void keep_own(enum stage stage, struct finding_facts *f)
 		f->ttl = 0;
 }
 
-/* Completes the facts and returns the block that holds, or NULL if no advice is needed. */
+/* Completes the facts and returns the block that applies, or NULL if there is no advice to give. */
 static const struct finding_row *find(enum stage stage, struct finding_facts *f)
 {
 	keep_own(stage, f);
@@ -322,8 +322,8 @@ static const struct finding_row *find(enum stage stage, struct finding_facts *f)
 /* Writing */
 
 /*
- * Writes when the fix applies. A setting read when a socket is opened applies after its program is
- * restarted.
+ * Writes when the fix takes effect. A setting that is read when a socket is opened takes effect
+ * once its program is restarted.
  */
 static void write_applies(const struct change *change, const struct finding_facts *f,
 			  struct finding *out)
@@ -373,7 +373,7 @@ void finding_write(const struct finding_row *row, const struct finding_facts *f,
 	finding_fill(change->ifname, sizeof(change->ifname), row->change.ifname, facts);
 	finding_fill(change->wanted, sizeof(change->wanted), row->change.wanted, facts);
 	finding_fill(change->old, sizeof(change->old), row->change.old, facts);
-	/* A change with unknown parts is dropped. */
+	/* Drop a change with unknown parts. */
 	if (change->wanted[0] && (!row->change.ifname || change->ifname[0]))
 		finding_fill(change->name, sizeof(change->name), row->change.name, facts);
 	if (change->name[0]) {
@@ -382,14 +382,14 @@ void finding_write(const struct finding_row *row, const struct finding_facts *f,
 			change_command(change, true, out->undo, sizeof(out->undo));
 		write_applies(change, f, out);
 	}
-	/* A risk requires an action. */
+	/* A risk makes sense only with an action. */
 	if (out->command[0] || out->fix[0])
 		finding_fill(out->risk, sizeof(out->risk), row->risk, facts);
 	if (finding_fill(text, sizeof(text), row->seen, facts))
 		json_put_text(facts, "seen", text);
 	if (finding_fill(text, sizeof(text), row->setting, facts))
 		json_put_text(facts, "setting", text);
-	/* new values are part of the fix, and of its command, if they are advised */
+	/* new values belong to the fix, and to its command, if they are recommended */
 	for (const struct record_field *r = finding_fact_rows; r->key; r++) {
 		if (strstr(r->key, "_fix") || strstr(r->key, "_request"))
 			json_object_object_del(facts, r->key);
@@ -419,9 +419,8 @@ void findings_read_host(const struct netns *ns, struct finding_facts *f)
 }
 
 /*
- * Returns whether a change belongs to the namespace. Host settings are written from outside of
- * namespaces. Namespaces other than the first show some host settings read-only, and do not show
- * the rest.
+ * Returns true if a change belongs to the namespace. Host settings are written from outside
+ * namespaces: namespaces other than the first show some of them read-only and hide the rest.
  */
 bool change_belongs(const struct change *change, const struct netns *ns)
 {
@@ -447,14 +446,14 @@ static void put_before(char command[FINDING_COMMAND], const char *enter)
 	char whole[FINDING_COMMAND], quoted[2 * FINDING_COMMAND];
 	const bool writes = strchr(command, '>');
 
-	/* programs of control groups belong to no namespace */
+	/* cgroup programs do not belong to a namespace */
 	if (!*command || !strncmp(command, "bpftool cgroup", 14))
 		return;
-	/* the file to write must be opened in the namespace, not by the shell */
+	/* the file must be opened for writing inside the namespace, not by the calling shell */
 	if (snprintf(whole, sizeof(whole), "%s %s%s", enter, writes ? "sh -c " : "",
 		     writes ? change_quote(command, quoted, sizeof(quoted)) : command) >=
 	    (int)sizeof(whole))
-		*whole = '\0'; /* no command is better than a cut command */
+		*whole = '\0'; /* no command is better than a truncated one */
 	memcpy(command, whole, sizeof(whole));
 }
 
@@ -472,7 +471,7 @@ void finding_enter(struct finding *f, const struct change *change, const struct 
 	put_before(f->undo, enter);
 }
 
-/* Compares names with `-` equal to `_`: findings of a stage have its name. */
+/* Compares names, treating `-` and `_` as equal, because a stage's findings are named after it. */
 static bool same_id(const char *a, const char *b)
 {
 	while (*a && (*a == *b || (strchr("-_", *a) && *b && strchr("-_", *b)))) {

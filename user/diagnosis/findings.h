@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Turns facts into advice. A finding is one block of the table in findings_data.c: its cause, its
- * condition, the fix, the command, the risk. Facts decide which block holds and fill its texts. If
- * a fact is unknown, the part of a text that needs it is left out: no advice goes further than the
- * evidence.
+ * Turns facts into advice. Each finding is a block in the findings_data.c table: its cause,
+ * condition, fix, command and risk. The facts decide which block applies, and fill in its texts. If
+ * a fact is unknown, the part of the text that needs it is left out, so advice never goes beyond
+ * the evidence.
  */
 #ifndef PKTLEDGER_DIAGNOSIS_FINDINGS_H
 #define PKTLEDGER_DIAGNOSIS_FINDINGS_H
@@ -20,30 +20,30 @@
 #include "ledger/result.h"
 
 /*
- * Facts about one cause, declared once: each is a member of struct finding_facts and a row of
- * finding_fact_rows, with the name that texts use as {name} and JSON as a key. U() is a uint64_t, D()
- * a double, S() a borrowed text, B() a bool. K() has another name than its member. I() is known if a
- * flag is set, all others if they are not zero or empty. L() is a list. X() is a row only, for parts
- * of the members declared in struct finding_facts.
+ * Facts about one cause, declared once. Each is a member of struct finding_facts and a row in
+ * finding_fact_rows, with the name used as {name} in texts and as the key in JSON. U() is a
+ * uint64_t, D() a double, S() a borrowed string, B() a bool. K() has a name that differs from its
+ * member's. I() is known if a flag is set. All others are known if they are not zero or empty. L()
+ * is a list. X() is only a row, for parts of the members declared in struct finding_facts.
  */
 #define FINDING_FACT_LIST(U, K, D, S, B, I, L, X)                                                  \
-	/* The loss. `lost`: packets of this cause in `window_ns`. `total`: packets lost `since` (boot). \
-	 * `events`: increase of `counter` if it does not count lost packets. */                   \
+	/* Loss. `lost`: packets with this cause in `window_ns`. `total`: packets lost `since`     \
+	 * (boot). `events`: increase of `counter` if that does not count lost packets. */         \
 	U(lost) U(sent) X("lost_percent", TEXT, d.lost_percent) U(window_ns) D(loss_pps)           \
 	U(total) S(since) S(counter) U(events) S(reason) S(location)                               \
 	B(injected) /* by --fault */                                                               \
 	X("nic", ENUM, nic, RECORD_NAMES(nic_cause_names))                                         \
-	/* The place. `mtu`: of the outgoing interface. `not_joined`: multicast without a local    \
-	 * member. `tap`: the loss of a packet socket, which only gets copies. `port_closed`: the  \
-	 * requested port has no socket. `refused`: datagrams to any such port of the namespace. */ \
+	/* Place. `mtu`: outgoing interface's. `not_joined`: multicast without a local member.     \
+	 * `tap`: lost by a packet socket, which only gets copies. `port_closed`: no socket on the \
+	 * requested port. `refused`: datagrams to any such port in the namespace. */              \
 	S(ifname) X("program", POINTER, process) U(port)                                           \
 	S(bound) S(peer) /* local and remote address of a socket on that port */                   \
 	S(hook) U(ttl) U(mtu)                                                                      \
-	S(tunnel) /* interface that uses the UDP port */                                           \
+	S(tunnel) /* interface using the UDP port */                                               \
 	B(not_joined) B(no_carrier) B(tap) B(port_closed) U(refused)                               \
-	/* The socket and its reader. Rates are of the time while packets arrived. Buffers are as in \
-	 * getsockopt(): twice the requested size. `queued`: bytes in the queue now, and one window \
-	 * before. */                                                                              \
+	/* Socket and reader. Rates cover the time in which packets arrived. Buffers are as in     \
+	 * getsockopt(): twice the requested size. `queued`: bytes queued now, and one window      \
+	 * earlier. */                                                                             \
 	D(arrival_pps) D(read_pps) X("per_packet_ns", UINT, d.per_packet_ns)                       \
 	K(rcvbuf, "rcvbuf_bytes") X("rcvbuf_fix_bytes", UINT, d.rcvbuf_fix)                        \
 	X("rcvbuf_request_bytes", UINT, d.rcvbuf_request)                                          \
@@ -60,14 +60,14 @@
 	X("full_percent", UINT, d.full, RECORD_WHEN(finding_facts, d.queue))                       \
 	X("sleeps", TEXT, d.sleeps) X("throttled_ns", UINT, reading.throttled_ns)                  \
 	X("lost_at_once", UINT, reading.burst)                                                     \
-	/* A listener: connections waiting, and at most. `half_open`: it refused SYNs. */          \
+	/* Listener: connections waiting, and the maximum. `half_open`: it refused SYNs. */        \
 	S(socket) I(waiting, "waiting", d.listener) I(room, "room", d.listener) U(somaxconn)       \
 	B(half_open)                                                                               \
 	K(sndbuf, "sndbuf_bytes") S(wmem) /* "wmem_default": the setting that limits it */         \
 	K(wmem_now, "wmem_bytes") X("wmem_fix_bytes", UINT, d.wmem_fix) B(send_full)               \
-	/* Limits, udp_mem and udp_pages in pages. `conntrack_clashes`: packets whose new entry    \
-	 * clashed with another. `flow_limit`: the bitmap, if it dropped most packets. `used`,     \
-	 * `limit`: of a table or memory, whose family is 4 or 6. */                               \
+	/* Limits, with udp_mem and udp_pages in pages. `conntrack_clashes`: packets whose new     \
+	 * entry clashed with another. `flow_limit`: bitmap, if it dropped most packets. `used`,   \
+	 * `limit`: for a table or memory. `family`: 4 or 6. */                                    \
 	L(udp_mem, 3) X("udp_mem_bytes", UINT, d.udp_mem_bytes) U(page_bytes)                      \
 	B(udp_pages_known) I(udp_pages, "udp_pages", udp_pages_known)                              \
 	X("limit_pages", UINT, udp_mem[2])                                                         \
@@ -77,9 +77,9 @@
 	U(used) U(limit) X("used_percent", UINT, d.used_percent) U(family) S(limit_sysctl)         \
 	/* Queues, interfaces, rules. `qdisc_limit` is in tc syntax, `qdisc_fix` a better limit,   \
 	 * "pfifo limit 1000". `rule_chain`: "inet filter input", NULL if no counter increased.    \
-	 * `rule`, `rule_handle`: as nft prints it, if it was one rule.                            \
-	 * `clsact`: filters of both directions, which share a counter. `nfqueue`, `ovs`: a        \
-	 * program that judges packets was too slow. `arriving`, `leaving`: fragments. */          \
+	 * `rule`, `rule_handle`: as nft prints them, if it was a single rule. `clsact`: filters   \
+	 * in both directions, which share a counter. `nfqueue`, `ovs`: a program that decides on  \
+	 * packets was too slow. `arriving`, `leaving`: fragments. */                              \
 	S(qdisc) S(qdisc_limit) S(qdisc_fix) K(tsq, "tcp_limit_output_bytes")                      \
 	U(txqueuelen) U(txqueuelen_fix) U(ring) U(ring_max) S(rp_filter)                           \
 	X("source", TEXT, back.source) X("back", TEXT, back.by)                                    \
@@ -90,14 +90,14 @@
 	S(rules) S(rule_chain) S(rule) U(rule_handle) B(clsact) B(nfqueue) B(ovs) B(arriving) B(leaving)                  \
 	S(pause_tx) S(pause_rx) S(pause_fix) S(driver) S(master) S(other) U(other_mtu)             \
 	U(flow_cnt) U(flow_entries_fix) S(stray) U(stray_vlan)                                     \
-	/* CPUs. `ring_ns`: in which a ring fills. */                                              \
+	/* CPUs. `ring_ns`: time to fill a ring. */                                                \
 	B(of_cpu) I(cpu, "cpu", of_cpu) I(softirq_percent, "softirq_percent", of_cpu) U(cpus)      \
 	D(processed_pps) U(queues) U(queues_max) U(queues_fix) U(rss_used) S(channel)              \
 	U(irqs) U(irq) S(irq_list) I(idle_cpu, "idle_cpu", of_cpu) S(rps) S(rps_fix)               \
 	U(rx_usecs) U(rx_usecs_fix) U(ring_ns) S(idle_state) U(idle_latency_us)                    \
 	U(idle_latency_fix_us) S(governor) U(mhz) U(mhz_max) U(steal_percent) U(squeezed)          \
 	U(budget) U(budget_usecs)                                                                  \
-	/* Others. `flows`, `again`: TCP black holes, retransmissions. */                          \
+	/* Other facts. `flows`, `again`: TCP black holes, retransmissions. */                     \
 	B(generic_xdp) B(no_btf) U(taps) U(raws) S(processes) S(missing) U(flows) U(again)
 
 #define FACT_D(member)	 double member;
@@ -107,35 +107,34 @@
 struct finding_facts {
 	FINDING_FACT_LIST(FACT_Q, FACT_Q, FACT_D, FACT_S, FACT_B, FACT_Q, FACT_L, FACT_NONE)
 	const char *process;	  /* "name (pid)" */
-	struct reading reading;	  /* work of the reader, unknown with window_ns 0 or samples 0 */
-	enum nic_cause nic;	  /* cause of a driver's counter */
-	struct way_back back;	  /* route back of a refused packet */
-	struct way_dnat dnat;	  /* a translation that leads to the place of the loss */
-	struct way_silent silent; /* a next hop that does not answer */
+	struct reading reading;	  /* reader activity, unknown if window_ns or samples is 0 */
+	enum nic_cause nic;	  /* cause that a driver counter shows */
+	struct way_back back;	  /* reverse route for a rejected packet */
+	struct way_dnat dnat;	  /* NAT entry that leads to the place of the loss */
+	struct way_silent silent; /* next hop that does not answer */
 
-	/* Derived by findings_for_stage(). */
+	/* Computed by findings_for_stage(). */
 	struct {
 		char lost_percent[FMT_MAX], sleeps[80], tcp_rmem_fix[FMT_MAX];
 		unsigned running, waiting, sleeping, full, used_percent;
-		bool reader, queue, listener; /* the facts of these groups are known */
+		bool reader, queue, listener; /* facts in these groups are known */
 		uint64_t burst, burst_ns, per_packet_ns, enough, udp_mem_bytes, backlog_fix;
 		uint64_t rcvbuf_fix, rcvbuf_request, rmem_max_fix, mem_fix, wmem_fix;
-		bool bursts; /* the losses are a few buffer sizes */
+		bool bursts; /* the losses amount to a few buffers */
 	} d;
 };
 
 extern const struct record_field finding_fact_rows[];
 
 /*
- * Proof that a finding is correct. The tests have it: cases under @proves() cause the finding in a
- * test network or a virtual machine, and tests/fixtures/advice has data.
+ * Evidence that a finding is correct, from the tests: cases under @proves() provoke the finding in
+ * a test network or a virtual machine, and tests/fixtures/advice has recorded data.
  */
 enum finding_proof {
 	PROOF_NOT,
-	PROOF_LAB,   /* caused in namespaces, and listed first */
-	PROOF_GUEST, /* caused in a virtual machine, where settings of the whole host can be
-		      * changed */
-	PROOF_DATA,  /* recorded or written facts are judged */
+	PROOF_LAB,   /* reproduced in namespaces, and listed first */
+	PROOF_GUEST, /* reproduced in a virtual machine, where host-wide settings can be changed */
+	PROOF_DATA,  /* only checked with recorded or hand-written facts */
 };
 
 extern const char *const finding_proofs[PROOF_DATA + 1]; /* "not", "lab", "guest", "data" */
@@ -147,10 +146,10 @@ struct finding_change {
 };
 
 /*
- * A block of the table. Texts refer to facts: {name} unchanged, {name#} formatted for users (a
- * time, a rate, a count with commas), {name#packet} with the noun that it counts, {name*2} doubled.
- * A part in [brackets] is left out if one of its facts is unknown. Outside of brackets an unknown fact
- * empties the text.
+ * Table block. Texts refer to facts: {name} is the plain value, {name#} is formatted for users (a
+ * time, a rate, a count with commas), {name#packet} includes the noun being counted, and {name*2}
+ * is doubled. A part in [brackets] is left out if one of its facts is unknown. Outside brackets, an
+ * unknown fact empties the text.
  */
 struct finding_row {
 	enum stage stage;
@@ -158,78 +157,87 @@ struct finding_row {
 	enum severity severity;
 	enum finding_proof proof;
 	bool (*when)(const struct finding_facts *f); /* NULL: always */
-	size_t has, has_size;			     /* a fact that must be known, 0, 0: no such
-						      * fact */
-	enum nic_cause nic;			     /* cause of a driver's counter, 0: any */
+	size_t has, has_size;			     /* fact that must be known (0, 0: none) */
+	enum nic_cause nic;			     /* cause shown by a driver counter (0: any) */
 	const char *reason, *location;		     /* as in struct stagemap_row, NULL: any */
 	const char *cause;			     /* one or two sentences */
 	const char *about;			     /* background, not a template, NULL: none */
-	const char *seen, *setting;		     /* further evidence, and the current value */
-	const char *fix;			     /* begins with a verb */
-	const char *command;			     /* shows more details. A change has a
-						      * separate command */
+	const char *seen, *setting;		     /* more evidence, and the current value */
+	const char *fix;			     /* starts with a verb */
+	const char *command;			     /* shows more details, unlike the command of
+							a change */
 	struct finding_change change;
 	const char *risk;
 };
 
-/* Sorted as in the manual. The first block that holds for a stage is used. */
+/* Sorted as in the manual. The first matching block for a stage wins. */
 extern const struct finding_row finding_rows[];
 extern const unsigned finding_rows_n;
 
-/* Returns the block of that name, where - and _ are the same, or NULL. For names given by users. */
+/*
+ * Returns the block with that name, treating - and _ as equal, or NULL. For names entered by users.
+ */
 const struct finding_row *finding_row(const char *id);
 
-/* Fills `out`, and the change of its command, whose name is empty without a change. */
+/*
+ * Fills `out` and the change that its command makes. Without a change, the change's name is empty.
+ */
 void finding_write(const struct finding_row *row, const struct finding_facts *f,
 		   struct finding *out, struct change *change);
 
 /*
- * Finds the block that holds for a loss at this stage, and writes it. Returns -ENOENT without
- * advice. `change` may be NULL.
+ * Finds the block that applies to a loss at this stage, and writes it. Returns -ENOENT if there is
+ * no advice. `change` may be NULL.
  */
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,
 		       struct change *change);
 
-/* Appends a text to `facts` of a finding, with the name of a fact as key. */
+/* Appends a text to a finding's `facts`, keyed by the name of a fact. */
 void finding_add_fact(struct finding *f, const char *key, const char *text);
 
-/* Fills a template of a row. `facts`: by finding_fact_rows. Returns false, and "", if one is unknown. */
+/*
+ * Fills a row's template from `facts`, which finding_fact_rows describes. Returns false and sets ""
+ * if a fact is unknown.
+ */
 bool finding_fill(char *out, size_t size, const char *template, const struct json_object *facts);
 
-/* Fills a template without facts, as a description: {ifname} is IFNAME, optional parts are left out. */
+/*
+ * Fills a template without facts, to describe it: {ifname} becomes IFNAME, and optional parts are
+ * left out.
+ */
 void finding_outline(char *out, size_t size, const char *template);
 
 /*
- * Returns whether a drop site means that a neighbour did not answer. A few packets that waited for
- * the neighbour in vain explain many more packets that found the queue full. IPv6 gives no reason.
+ * Returns true if a drop site means that a neighbour did not answer. A few packets that waited for
+ * the neighbour in vain explain many more that found the queue full. IPv6 gives no reason.
  */
 bool finding_is_silence(const char *reason, const char *location);
 
 /*
- * Reads the settings of this host: rmem_max and rmem_default for a socket in `ns` (NULL: this
- * thread's namespace), udp_mem, page_bytes and netdev_max_backlog.
+ * Reads this host's settings: rmem_max and rmem_default for a socket in `ns` (NULL: this thread's
+ * namespace), udp_mem, page_bytes and netdev_max_backlog.
  */
 void findings_read_host(const struct netns *ns, struct finding_facts *f);
 
 /*
- * Returns whether a setting belongs to the namespace and is writable there. NULL: a setting of the
- * host.
+ * Returns true if a setting belongs to the namespace and can be written there. NULL: a host-wide
+ * setting.
  */
 bool change_belongs(const struct change *change, const struct netns *ns);
 
-/* Removes the commands of a finding whose change is not possible from here. */
+/* Removes a finding's commands if its change cannot be made from here. */
 void finding_forget(struct finding *f);
 
 /*
- * Rewrites the commands of a finding for a shell outside of its namespace, with the words `enter`
- * to enter it ("ip netns exec b"). Commands of host settings stay unchanged.
+ * Rewrites a finding's commands for a shell outside its namespace, using the words in `enter` ("ip
+ * netns exec b"). Commands for host-wide settings do not change.
  */
 void finding_enter(struct finding *f, const struct change *change, const struct netns *ns,
 		   const char *enter);
 
-/* Size from which a buffer only adds latency: sk_rcvbuf is an int, too. */
+/* Size above which a buffer only adds latency. sk_rcvbuf is also only an int. */
 #define MEM_SANE (64ULL << 20)
-/* SK_RMEM_MAX and SK_WMEM_MAX of 64-bit kernels: the default buffer of sockets. */
+/* SK_RMEM_MAX and SK_WMEM_MAX on 64-bit kernels: the default socket buffer size. */
 #define KERNEL_MEM 212992
 
 #endif

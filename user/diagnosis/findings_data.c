@@ -14,20 +14,22 @@ const char *const finding_proofs[] = {"not", "lab", "guest", "data"};
 	.has = offsetof(struct finding_facts, fact),                                               \
 	.has_size = sizeof(((struct finding_facts *)0)->fact)
 
-/* Minimum fractions of the time with losses that make them the cause. */
+/* Minimum fractions of the time with losses for something to be the cause. */
 #define THROTTLED 0.1
 #define WAITED	  0.25
 #define BUSY	  0.75
 #define ASLEEP	  0.5
 #define NOTICED	  0.05
-#define RESTED	  0.2 /* asleep with the queue empty: it had caught up */
+#define RESTED	  0.2 /* asleep with an empty queue: it had caught up */
 
 static double slept(const struct finding_facts *f)
 {
 	return reading_fraction(&f->reading, reading_sleep_ns(&f->reading));
 }
 
-/* Returns whether it slept so long per packet that it would lose even with a CPU of its own. */
+/*
+ * Returns true if it slept so long per packet that it would lose packets even with a CPU to itself.
+ */
 static bool sleep_is_enough(const struct finding_facts *f)
 {
 	const struct reading *r = &f->reading;
@@ -46,21 +48,23 @@ static bool had_room(const struct finding_facts *f)
 	return reading_had_room(&f->reading);
 }
 
-/* Returns whether it slept for something else than data, while packets waited. */
+/* Returns true if it slept for something other than data while packets waited. */
 static bool sleeps_elsewhere(const struct finding_facts *f)
 {
 	return *f->reading.sleeps_in && !reading_waits(&f->reading) && f->reading.queue_bytes;
 }
 
-/* Returns whether it slept with room in the buffer, and for data unless none waited. */
+/*
+ * Returns true if it slept while the buffer had room, and slept for data unless no packets waited.
+ */
 static bool rested(const struct finding_facts *f)
 {
 	return slept(f) >= RESTED && had_room(f) && !sleeps_elsewhere(f);
 }
 
 /*
- * Returns whether it waited for a CPU. A reader that empties the queue between bursts has CPU
- * enough.
+ * Returns true if it waited for a CPU. A reader that empties the queue between bursts has enough
+ * CPU time.
  */
 static bool waited_for_cpu(const struct finding_facts *f)
 {
@@ -79,14 +83,14 @@ static bool is_asleep(const struct finding_facts *f)
 	       (slept(f) >= ASLEEP || sleep_is_enough(f));
 }
 
-/* Returns whether it waits for another thread, or for a queue that another thread empties. */
+/* Returns true if it waits for another thread, or for a queue that another thread empties. */
 static bool is_in_futex(const struct finding_facts *f)
 {
 	return is_asleep(f) && !strncmp(f->reading.sleeps_in, "futex", 5);
 }
 
 /*
- * Returns whether packets came in bursts: a larger buffer does not help while the reader is slower
+ * Returns true if packets came in bursts. A larger buffer does not help while the reader is slower
  * than the arrivals.
  */
 static bool came_in_bursts(const struct finding_facts *f)
@@ -94,14 +98,14 @@ static bool came_in_bursts(const struct finding_facts *f)
 	return rested(f) || (!f->reading.window_ns && f->d.bursts);
 }
 
-/* Returns whether the host cut the requested size. */
+/* Returns true if the host reduced the requested size. */
 static bool bursts_and_capped(const struct finding_facts *f)
 {
 	return came_in_bursts(f) && f->rcvbuf && f->rcvbuf == 2 * f->rmem_max &&
 	       4 * f->rmem_max <= MEM_SANE;
 }
 
-/* Returns whether the host has a smaller default than the kernel. */
+/* Returns true if the host's default is smaller than the kernel's. */
 static bool bursts_and_small(const struct finding_facts *f)
 {
 	return came_in_bursts(f) && f->rcvbuf && f->rcvbuf == f->rmem_default &&
@@ -109,8 +113,8 @@ static bool bursts_and_small(const struct finding_facts *f)
 }
 
 /*
- * Returns whether the reader is slow. A reader that slept is not slow: its reason was not seen well
- * enough.
+ * Returns true if the reader is slow. A reader that slept does not count as slow, because it was
+ * not observed well enough to tell why.
  */
 static bool is_slow(const struct finding_facts *f)
 {
@@ -172,7 +176,7 @@ static bool is_somaxconn(const struct finding_facts *f)
 	return f->socket && f->room == f->somaxconn;
 }
 
-/* The blocks */
+/* Blocks */
 
 #define SYSCTL(name, wanted, old)                                                                  \
 	{                                                                                          \
@@ -283,7 +287,7 @@ const struct finding_row finding_rows[] = {
 		  "moves.",
 	 .fix = "connect the link, or route around it", .command = "ip -d link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc-noop", SEVERITY_WARNING, PROOF_LAB,
-	 /* the second: packets in the queue when RTNL is released */
+	 /* second pattern: packets still queued when RTNL is released */
 	 .location = "*noop_enqueue* *rtnl_unlock*",
 	 .cause = "[{ifname}: the link was down, or the qdisc was being replaced, so there was no queue. "
 		  "]send() succeeded.",
@@ -660,7 +664,7 @@ const struct finding_row finding_rows[] = {
 	 .fix = "add a route to the destination",
 	 .command = "pktledger trace --by reason,location,flow --stage ip_route"},
 	{STAGE_IP_ROUTE, "ip-discard", SEVERITY_WARNING, PROOF_LAB,
-	 /* ip_error() has reasons for everything else (Linux 5.19) */
+	 /* ip_error() has drop reasons for all other cases (Linux 5.19) */
 	 .reason = "NOT_SPECIFIED", .location = "ip_error dst_discard*",
 	 .cause = "A route of this router discards packets to the destination: its type is blackhole, "
 		  "unreachable or prohibit[; they arrived on {ifname}].",

@@ -77,8 +77,8 @@ bool judge_moved(const struct facts *f, struct check_findings *out, enum stage s
 }
 
 /*
- * Sums a softnet counter. Lines have the number of their CPU, or of their row if the kernel does
- * not number them.
+ * Sums a softnet counter. Lines carry their CPU number, or their row number if the kernel does not
+ * number them.
  */
 uint64_t judge_softnet(const struct facts *f, const char *what, bool total)
 {
@@ -117,7 +117,7 @@ void judge(const struct facts *f, struct check_findings *out)
 	check_findings_sort(out);
 }
 
-/* An error with a small fraction of the loss is a warning. */
+/* An error that accounts for only a small fraction of the loss is a warning. */
 #define SMALL 0.01
 
 void check_findings_sort(struct check_findings *list)
@@ -149,7 +149,7 @@ void check_findings_join(struct check_findings *list, struct check_findings *fro
 		c = &list->at[list->n];
 		*c = from->at[i];
 		c->order = list->n++;
-		/* a host counter does not tell the namespace */
+		/* a host counter does not reveal the namespace */
 		if (c->scope != CHECK_HOST)
 			snprintf(c->finding.netns, sizeof(c->finding.netns), "%s", netns);
 		from->at[i].changes = NULL;

@@ -13,12 +13,12 @@
 
 #define WATCHED (COUNTERS_SNMP | COUNTERS_DEVICES | COUNTERS_ALL)
 
-/* The counters of a namespace. */
+/* Counters of a namespace. */
 struct space {
 	uint32_t inum;
 	bool now_read; /* read in this pass, so the namespace still exists */
 	struct counters base, now;
-	uint64_t lost;		     /* packets since the base */
+	uint64_t lost;		     /* packets lost since the base */
 	struct check_findings found; /* findings from these counters */
 };
 
@@ -27,11 +27,11 @@ struct looker {
 	const struct look_spec *spec;
 	struct list spaces; /* struct space */
 	struct facts_reader *reader[LOOK_PLACES];
-	bool again;	  /* the counters are read again */
-	uint64_t read_ns; /* time of the last reading */
+	bool again;	  /* the counters are being read again */
+	uint64_t read_ns; /* time of the last read */
 };
 
-/* Begins to read everything in `ns`, which is taken over. */
+/* Starts reading everything in `ns`, which is taken over. */
 static int add_place(struct looker *k, struct netns *ns, struct error *err)
 {
 	struct look *l = k->l;
@@ -62,7 +62,7 @@ static int add_place(struct looker *k, struct netns *ns, struct error *err)
 	return 0;
 }
 
-/* The counters of all namespaces */
+/* Counters in all namespaces */
 
 static struct space *space_of(struct looker *k, uint32_t inum)
 {
@@ -90,7 +90,7 @@ static int read_space(void *arg, const struct netns *ns)
 	return 0;
 }
 
-/* Returns the losses in the drivers' counters. Both snapshots are sorted. */
+/* Returns the losses that driver counters show. Both snapshots are sorted. */
 static uint64_t lost_at_devices(struct space *s)
 {
 	struct facts_link *link = mem_new(link);
@@ -114,7 +114,10 @@ static uint64_t lost_at_devices(struct space *s)
 	return sum;
 }
 
-/* Judges a namespace with the same rules as everything else. `scratch`: zeroed before and after. */
+/*
+ * Judges a namespace with the same rules as everything else. `scratch` is zeroed before and after
+ * use.
+ */
 static void judge_space(struct space *s, struct facts *scratch, uint64_t window_ns)
 {
 	check_findings_free(&s->found);
@@ -130,7 +133,7 @@ static void judge_space(struct space *s, struct facts *scratch, uint64_t window_
 }
 
 /*
- * Reads all namespaces again. Returns the number with losses. `enough`: each of them lost enough
+ * Reads all namespaces again. Returns how many have losses. `enough`: each of these has lost enough
  * packets.
  */
 static unsigned watch_spaces(struct looker *k, uint64_t window_ns, bool *enough)
@@ -163,8 +166,8 @@ static int by_loss(const void *a, const void *b)
 }
 
 /*
- * Adds places for namespaces, those with the most losses first. A namespace that no longer exists
- * has no place. `own`: also for this namespace.
+ * Adds places for namespaces, starting with the namespaces that lost the most. A namespace that no
+ * longer exists gets no place. `own`: include this namespace.
  */
 static int add_places(struct looker *k, bool own, struct error *err)
 {
@@ -188,7 +191,7 @@ static int add_places(struct looker *k, bool own, struct error *err)
 	return rc;
 }
 
-/* Marks namespaces in which the port is open, this namespace most. */
+/* Marks the namespaces where the port is open, giving this namespace the highest priority. */
 static int find_port(void *arg, const struct netns *ns)
 {
 	struct looker *k = arg;
@@ -201,7 +204,7 @@ static int find_port(void *arg, const struct netns *ns)
 	return 0;
 }
 
-/* Opens the requested namespace, by its name or its process. NETNS_NONE: the thread's own. */
+/* Opens the requested namespace, by name or through its process. NETNS_NONE: the thread's own. */
 static int open_asked(const struct look_spec *spec, struct netns *ns, struct error *err)
 {
 	char path[48];
@@ -219,7 +222,7 @@ static int open_asked(const struct look_spec *spec, struct netns *ns, struct err
 	return netns_open(ns, spec->netns ? spec->netns : path, err);
 }
 
-/* Adds the places in which the port is open, or else the namespace that was asked for. */
+/* Adds the places where the port is open, or else the namespace that was asked for. */
 static int add_first(struct looker *k, bool any, struct error *err)
 {
 	struct netns ns;
@@ -259,7 +262,7 @@ static bool is_undecided(const struct looker *k)
 	return false;
 }
 
-/* Watches until the time is over, enough losses are seen, or a signal arrives. */
+/* Watches until time is up, enough losses have been seen, or a signal arrives. */
 static void watch(struct looker *k, bool all)
 {
 	const struct look_spec *spec = k->spec;
@@ -278,7 +281,7 @@ static void watch(struct looker *k, bool all)
 		wait_until(k, start, asked, asked);
 		return;
 	}
-	/* one more second for namespaces that are only read now */
+	/* give namespaces whose full read starts only now one more second */
 	while (((losing && (!enough || elapsed < 2 * first)) || is_undecided(k)) &&
 	       elapsed < LOOK_LONGEST_NS) {
 		if (!facts_wait(k->reader, k->l->n, LOOK_NS))
@@ -292,7 +295,7 @@ static void watch(struct looker *k, bool all)
 }
 
 /*
- * Removes the changes of a namespace that was not read, because their effect is unknown. `enter`:
+ * Removes the changes for a namespace that was not read, because their effect is unknown. `enter`:
  * words to enter it for other commands, "" or NULL if unknown or not possible.
  */
 static void forget_changes(struct check_findings *list, const char *enter)
@@ -309,9 +312,10 @@ static void forget_changes(struct check_findings *list, const char *enter)
 }
 
 /*
- * Turns findings about counters of the host into notes for a check of a single namespace, port or
- * process, and counters of the namespace for a port or process, because their losses may belong
- * elsewhere: a note does not fail the check, and is changed only if its ID is given.
+ * Turns some findings into notes, because their losses may belong elsewhere. When a single
+ * namespace, port or process is checked, this applies to findings about host counters. When a port
+ * or process is checked, it also applies to findings about namespace counters. A note does not fail
+ * the check, and is changed only if its ID is given.
  */
 static void note_others(struct check_findings *list, bool namespaces)
 {
@@ -348,7 +352,10 @@ static void judge_places(struct look *l, bool here, const struct look_spec *spec
 	}
 }
 
-/* Collects the findings of a place, or of the counters of a namespace without a place. */
+/*
+ * Collects the findings for a place, or for a namespace without a place the findings from its
+ * counters.
+ */
 static void conclude(struct looker *k, uint64_t window_ns, bool all)
 {
 	struct look *l = k->l;
@@ -390,7 +397,7 @@ int look(struct look *l, const struct look_spec *spec, struct error *err)
 	if (rc)
 		return rc;
 	owners_iterate(l->owners);
-	owners_netns_list(l->owners, &own, 1); /* all are known then, by name or process */
+	owners_netns_list(l->owners, &own, 1); /* by now all of them are known by name or process */
 	if (all)
 		netns_each(read_space, &k);
 	start = clock_now();
@@ -475,7 +482,7 @@ int look_again(const struct look *l, const struct look_spec *spec,
 	for (unsigned i = 0; i < now.findings.n; i++) {
 		const struct check_finding *f = &now.findings.at[i];
 
-		/* the same loss may now have another name and no subject */
+		/* the same loss may now have a different name and no subject */
 		if (f->finding.stage == finding->finding.stage &&
 		    f->loss_pps > out->lost_pps_after &&
 		    (!*f->subject || !*finding->subject || !strcmp(f->subject, finding->subject)))

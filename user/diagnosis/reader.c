@@ -26,21 +26,21 @@
 #include "survey_abi.h"
 
 #define ENDED	    0	  /* no thread has this number */
-#define MANY_LOSSES 10000 /* between two samples, which are 100 ms apart */
+#define MANY_LOSSES 10000 /* between two samples, taken 100 ms apart */
 
 /*
- * The threads of a process between samples: on a CPU, runnable without a CPU, asleep.
- * /proc/PID/task/TID/schedstat: sum_exec_runtime and run_delay, ns. The first value lags by a
- * scheduler tick, and the second includes a wait only after its end.
+ * Thread times of a process between samples: on a CPU, runnable without a CPU, and asleep. They
+ * come from /proc/PID/task/TID/schedstat: sum_exec_runtime and run_delay, in ns. The first lags by
+ * up to a scheduler tick, and the second includes a wait only once it is over.
  */
 
-#define THREADS_MAX 64 /* per process, the first threads */
+#define THREADS_MAX 64 /* per process (further threads are ignored) */
 
 struct thread {
 	pid_t tid;
 	char name[PROC_NAME];
-	uint64_t run_ns, wait_ns; /* sums over the samples that were kept */
-	bool receives;		  /* in a sample the thread waited in a receive call */
+	uint64_t run_ns, wait_ns; /* sums over the samples kept */
+	bool receives;		  /* a sample found the thread waiting in a receive call */
 
 	uint64_t last_run, last_wait; /* as read */
 	uint64_t new_run, new_wait;   /* since the last threads_keep() */
@@ -51,11 +51,11 @@ struct thread {
 struct threads {
 	int root;
 	pid_t pid;
-	int fd; /* descriptor of the socket */
+	int fd; /* the socket's descriptor */
 	struct thread at[THREADS_MAX];
 	unsigned n;
-	unsigned all; /* threads of the process */
-	bool begun;   /* a thread not seen before is new */
+	unsigned all; /* threads in the process */
+	bool begun;   /* threads not seen before are new */
 };
 
 static struct thread *find_thread(struct threads *t, pid_t tid)
@@ -83,8 +83,8 @@ static void sample_one(struct threads *t, pid_t tid, bool receives)
 			return;
 		t->n += th == &t->at[t->n];
 		/*
-		 * A thread that appeared after the first sample began at 0. The earlier times of
-		 * other threads are unknown.
+		 * A thread that appeared after the first sample started at 0. The earlier times of
+		 * all other threads are unknown.
 		 */
 		*th = (struct thread){.tid = tid,
 				      .last_run = t->begun ? 0 : run,
@@ -100,8 +100,8 @@ static void sample_one(struct threads *t, pid_t tid, bool receives)
 }
 
 /*
- * Takes a sample. `receives`: also looks for threads that wait in a receive call. A process that has
- * ended keeps its times.
+ * Takes a sample. `receives`: also look for threads that wait in a receive call. If the process has
+ * exited, keeps its times.
  */
 static void threads_sample(struct threads *t, bool receives)
 {
@@ -117,7 +117,7 @@ static void threads_sample(struct threads *t, bool receives)
 			sample_one(t, (pid_t)id, receives);
 	}
 	closedir(tasks);
-	/* Threads that ended keep their times while there is room. */
+	/* Keep the times of threads that exited, as long as there is room. */
 	for (unsigned i = 0; i < t->n; i++) {
 		if (!t->at[i].seen)
 			t->at[i].tid = ENDED;
@@ -125,7 +125,7 @@ static void threads_sample(struct threads *t, bool receives)
 	t->begun = true;
 }
 
-/* Adds the increase since the last call to the sums, or drops it. */
+/* Adds the increase since the last call to the sums, or discards it. */
 static void threads_keep(struct threads *t, bool keep)
 {
 	for (unsigned i = 0; i < t->n; i++) {
@@ -152,9 +152,9 @@ static bool receives(const struct thread *th)
 }
 
 /*
- * Returns the thread that reads: of the threads seen in a receive call, else of all, the thread
- * that ran and waited the longest. NULL without a sample, or if the kernel does not keep these
- * times.
+ * Returns the thread that reads. Chosen from the threads seen in a receive call, or else from all
+ * threads: the one that ran and waited the longest. NULL without a sample, or if the kernel does
+ * not record these times.
  */
 static const struct thread *threads_reader(const struct threads *t)
 {
@@ -165,18 +165,16 @@ static const struct thread *threads_reader(const struct threads *t)
 		    (receives(th) == receives(best) ? busy_ns(th) > busy_ns(best) : receives(th)))
 			best = th;
 	}
-	/*
-	 * A thread with a run time of 0 does not exist: without CONFIG_SCHED_INFO all times are 0.
-	 */
+	/* A real thread has run for more than 0 ns. Without CONFIG_SCHED_INFO all times are 0. */
 	return best && best->last_run ? best : NULL;
 }
 
-/* A socket that loses packets, and the process that reads it. */
+/* Socket that loses packets, and the process that reads it. */
 
-#define READING_LEVELS 8 /* cgroup levels with a quota */
-#define AWAKE	       3 /* samples without a sleeping reader */
+#define READING_LEVELS 8 /* cgroup levels that have a quota */
+#define AWAKE	       3 /* samples that never found the reader asleep */
 
-/* Sums while packets are lost. `now`: since the last interval. */
+/* Sums over the time with losses. `now`: since the last interval. */
 struct reading_sums {
 	uint64_t window_ns, queue_bytes, lost, received_around;
 	uint64_t samples, full, sampled, slept, stopped;
@@ -184,21 +182,21 @@ struct reading_sums {
 
 struct reading_sock {
 	struct reading_socket id;
-	struct threads threads; /* pid 0 if the reader is unknown */
+	struct threads threads; /* pid 0: the reader is unknown */
 	char process[PROC_NAME];
 	unsigned holders;
 
 	uint64_t lost_at;   /* CLOCK_MONOTONIC ns, 0: never */
 	bool asleep;	    /* in the last sample */
-	bool noted;	    /* in this interval */
-	uint64_t beginning; /* start of the interval if it has a first sample, else 0 */
+	bool noted;	    /* a loss was noted in this interval */
+	uint64_t beginning; /* start of the interval if it has a first sample, otherwise 0 */
 	struct reading_sums sum, now;
 
-	uint64_t in_datagrams; /* datagrams of the namespace, as read */
+	uint64_t in_datagrams; /* the namespace's datagram counter, as read */
 	bool has_in_datagrams;
 	uint64_t levels[READING_LEVELS], throttled[READING_LEVELS];
 	unsigned n_levels;
-	char sleeps_in[48]; /* majority vote over the samples */
+	char sleeps_in[48]; /* result of a majority vote over the samples */
 	int votes;
 };
 
@@ -228,7 +226,7 @@ static void sample_state(struct reading_sock *s, int root)
 	s->now.stopped += st.state == 'T' || st.state == 't';
 	if (s->asleep && proc_read(root, name, sizeof(name), "proc/%d/task/%d/wchan",
 				   s->threads.pid, th->tid) > 1) {
-		/* Boyer-Moore vote: leaves the value of more than half of the samples. */
+		/* Boyer-Moore vote: finds the value that more than half of the samples have. */
 		if (!s->votes)
 			snprintf(s->sleeps_in, sizeof(s->sleeps_in), "%.47s", name);
 		s->votes += strcmp(s->sleeps_in, name) ? -1 : 1;
@@ -236,7 +234,8 @@ static void sample_state(struct reading_sock *s, int root)
 }
 
 /*
- * Samples received datagrams. /proc/PID/net of a process shows its namespace, usually the socket's.
+ * Samples the number of received datagrams. A process's /proc/PID/net shows its own namespace,
+ * which is usually the socket's.
  */
 static void sample_received(struct reading_sock *s, int root)
 {
@@ -258,7 +257,7 @@ static void sample_received(struct reading_sock *s, int root)
 	counters_free(&c);
 }
 
-/* Samples the fill level of the queue, and what the reader waits for. */
+/* Samples the queue's fill level and the function in which the reader waits. */
 static void sample_socket(struct reading_sock *s, int root, struct owners *owners)
 {
 	struct netns ns;
@@ -275,8 +274,8 @@ static void sample_socket(struct reading_sock *s, int root, struct owners *owner
 }
 
 /*
- * Ends the interval, with the times of the threads: adds the increase since the last interval if
- * packets were lost, else drops it. lately: the socket lost packets in recent intervals.
+ * Ends the interval, including thread times. If packets were lost, adds the increase since the last
+ * interval, otherwise discards it. lately: the socket lost packets in recent intervals.
  */
 static void end_interval(struct reading_sock *s, int root, uint64_t now, bool lately)
 {
@@ -305,18 +304,18 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 	s->noted = false;
 }
 
-#define LATELY_NS 10000000000ULL /* ns of sampling after the last loss of a socket */
+#define LATELY_NS 10000000000ULL /* ns to continue sampling after a socket's last loss */
 
 struct readings {
 	struct owners *owners;
-	int root;		   /* root of the owners */
+	int root;		   /* root used by the owners */
 	struct idmap socks;	   /* struct sock, by inode */
 	uint32_t walked;	   /* namespace whose sockets are being listed */
-	uint64_t interval_end;	   /* CLOCK_BOOTTIME ns, like process births. 0 before the first
-				    * interval */
-	struct survey_bpf *bursts; /* NULL before the first sample, or if not possible here */
+	uint64_t interval_end;	   /* CLOCK_BOOTTIME ns, like process starts, 0 before the first
+				      interval */
+	struct survey_bpf *bursts; /* NULL before the first sample, or if not supported here */
 	bool sampled;		   /* sampled at least once */
-	uint32_t losses;	   /* losses at the last sample */
+	uint32_t losses;	   /* losses as of the last sample */
 };
 
 struct readings *readings_new(struct owners *owners)
@@ -358,7 +357,7 @@ static struct reading_sock *get(struct readings *r, const struct reading_socket 
 	return s;
 }
 
-/* Finds the reader. A different reader than before starts new sums. */
+/* Finds the reader. If it has changed, starts new sums. */
 static void find_reader(struct readings *r, struct reading_sock *s)
 {
 	uint64_t now = clock_ns(CLOCK_BOOTTIME), born = 0, beginning = 0;
@@ -370,12 +369,12 @@ static void find_reader(struct readings *r, struct reading_sock *s)
 	s->holders = who.holders;
 	if (!who.reads || who.pid == s->threads.pid)
 		return;
-	/* A process born in this interval did nothing before it. */
+	/* A process that started in this interval did nothing before it. */
 	if (r->interval_end && !proc_stat(r->root, who.pid, 0, &st))
 		born = st.start * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 	if (born > r->interval_end && born < now)
 		beginning = clock_now() - (now - born);
-	/* of a newborn process, also the work before the first sample counts */
+	/* for a new process, CPU time before the first sample also counts */
 	s->threads = (struct threads){
 		.root = r->root, .pid = who.pid, .fd = who.fd, .begun = beginning};
 	memcpy(s->process, who.process, sizeof(s->process));
@@ -391,8 +390,8 @@ static bool lately(const struct reading_sock *s, uint64_t now)
 }
 
 /*
- * Detaches the burst counter: with so many losses its overhead matters, and the losses are not
- * bursts that a larger buffer would absorb.
+ * Detaches the burst counter. With this many losses its overhead matters, and the losses are not
+ * bursts that a larger buffer could absorb.
  */
 static void end_bursts(struct readings *r)
 {
@@ -514,7 +513,10 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 		.lost = s->sum.lost,
 		.received_around = s->sum.received_around,
 	};
-	/* an ongoing wait is counted after its end, but a thread that never slept has waited */
+	/*
+	 * an ongoing wait is counted only once it is over, but a thread that never slept must have
+	 * waited
+	 */
 	if (s->sum.sampled >= AWAKE && !s->sum.slept && !out->stopped &&
 	    out->run_ns + out->wait_ns < out->window_ns)
 		out->wait_ns = out->window_ns - out->run_ns;
@@ -528,8 +530,8 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 }
 
 /*
- * Fraction of the samples asleep with a full buffer: between bursts the buffer is not full, however
- * long it is empty. So few samples show nothing.
+ * Fraction of asleep samples with a full buffer below which it counts as having had room. Between
+ * bursts the buffer is not full, however long the reader sleeps. A few samples prove nothing.
  */
 #define FULL	      0.2
 #define SAMPLES_LEAST 3

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Judges sockets, counters, and tables and memory of the network stack. */
+/* Judges sockets, counters, and the network stack's tables and memory. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "diagnosis/judge.h"
 
-#define FULL_FRACTION	0.5  /* of the buffer, from which the reader is behind */
+#define FULL_FRACTION	0.5  /* fraction of the buffer above which the reader is behind */
 #define UDP_MEM_USED_UP 0.95 /* fraction of the limit */
-#define NEAR		0.8  /* fraction of a limit that the next burst may reach */
-#define UNCOUNTED	10   /* packets that may arrive between two readings */
+#define NEAR		0.8  /* fraction of a limit from which the next burst may reach it */
+#define UNCOUNTED	10   /* packets that may arrive between two reads */
 
 /* Sockets */
 
@@ -19,8 +19,9 @@ static uint64_t moved(const struct facts *f, const char *name4, const char *name
 }
 
 /*
- * Returns the stage of a socket's drops. A socket counts all its drops in one number (sk_drops), so
- * the namespace's counters of the same time tell the stage: the largest, if several increased.
+ * Returns the stage where a socket's drops occurred. A socket counts all its drops in one number
+ * (sk_drops), so the stage comes from the namespace's counters for the same time, whichever
+ * increased the most.
  */
 static enum stage stage_of_drops(const struct facts *f, const struct facts_sock *sock)
 {
@@ -36,7 +37,8 @@ static enum stage stage_of_drops(const struct facts *f, const struct facts_sock 
 	if (full && full >= memory && full >= checksum && full >= rest)
 		return STAGE_RCVBUF;
 	/*
-	 * Newer kernels do not count it, and count everything else (__udp_enqueue_schedule_skb()).
+	 * Newer kernels do not count drops for lack of memory, but count all others
+	 * (__udp_enqueue_schedule_skb()).
 	 */
 	if (memory > checksum || (!errors && (used_up || sock->lost >= UNCOUNTED)))
 		return STAGE_UDP_MEM;
@@ -56,9 +58,7 @@ const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
 	return buf;
 }
 
-/*
- * Returns whether the reader was behind at both times, by more than one packet of a small buffer.
- */
+/* Returns true if the reader was behind both times, by more than one packet in a small buffer. */
 static bool is_filling(const struct facts_sock *s)
 {
 	return s->rcvbuf && (double)s->queued > FULL_FRACTION * (double)s->rcvbuf &&
@@ -66,8 +66,8 @@ static bool is_filling(const struct facts_sock *s)
 }
 
 /*
- * Sets the rates. They belong to one socket only if its reads are counted, or no other socket
- * reads.
+ * Sets the rates. They can be attributed to one socket only if its reads are counted or no other
+ * socket reads.
  */
 static void put_rates(const struct facts *f, const struct facts_sock *s, struct finding_facts *facts)
 {
@@ -75,7 +75,7 @@ static void put_rates(const struct facts *f, const struct facts_sock *s, struct 
 		s->reads_known ? s->reads : moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
 	const double seconds = (double)f->window_ns * 1e-9;
 
-	/* before Linux 6.3 reads are not counted */
+	/* reads are not counted before Linux 6.3 */
 	if (s->young || (!s->reads_known && f->socks.all != 1) || seconds <= 0)
 		return;
 	facts->read_pps = (double)read / seconds;
@@ -130,14 +130,14 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 		listed += f->socks.at[i].lost;
 	}
 	/*
-	 * Sockets outside of the list: closed since, or too many. The two counts are not read at
-	 * the same time.
+	 * Sockets that are not in the list have been closed or did not fit. The two counts are not
+	 * read at the same time.
 	 */
 	if (!f->port && !f->pid && full > listed + listed / 10)
 		judge_add(out, f, STAGE_RCVBUF, CHECK_NAMESPACE,
 			  &(struct finding_facts){.lost = full - listed,
 						  .counter = "Udp:RcvbufErrors"});
-	/* NoPorts is of any port: the counter covers the namespace */
+	/* NoPorts covers any port in the namespace */
 	if (f->port && !f->socks.n && !f->socks.more)
 		judge_add(out, f, STAGE_UDP_LOOKUP, CHECK_NAMESPACE,
 			  &(struct finding_facts){
@@ -151,8 +151,8 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 #define FLAG(fact) .flag = 1 + offsetof(struct finding_facts, fact)
 
 /*
- * Counters of a namespace or of the host that only increase with losses, and their stages. Counters
- * of the sender that count a loss twice (OutDiscards) are excluded.
+ * Counters in a namespace or on the host that increase only with losses, and their stages. Sender
+ * counters that count a loss twice (OutDiscards) are excluded.
  */
 static const struct {
 	const char *name4, *name6;
@@ -163,8 +163,8 @@ static const struct {
 		HISTORY, /* sockets show it while they are open */
 		EVENTS,	 /* not a loss */
 	} of;
-	const char *reason; /* selects the row of the stage */
-	size_t flag;	    /* a fact that selects it, 1 + its offset */
+	const char *reason; /* selects the stage's row */
+	size_t flag;	    /* fact that selects it: 1 + its offset */
 } rules[] = {
 	{"TcpExt:IPReversePathFilter", NULL, STAGE_IP_ROUTE, .reason = "IP_RPFILTER"},
 	{"IpExt:InNoRoutes", "Ip6InNoRoutes", STAGE_IP_ROUTE, .reason = "IP_INNOROUTES"},
@@ -193,7 +193,7 @@ static const struct {
 	{"Udp:SndbufErrors", "Udp6SndbufErrors", STAGE_TX_SOCKET, .of = EVENTS, FLAG(send_full)},
 };
 
-/* Compares names: "Udp:NoPorts" is also UdpNoPorts (nstat) and NoPorts (netstat). */
+/* Compares names. "Udp:NoPorts" is also called UdpNoPorts (nstat) and NoPorts (netstat). */
 static bool is_called(const char *counter, const char *name)
 {
 	const char *colon = counter ? strchr(counter, ':') : NULL;
@@ -216,8 +216,7 @@ bool judge_counter_stage(const char *name, enum stage *stage)
 }
 
 /*
- * Sets the addresses if the sockets of the requested port only receive from one peer, or for one
- * address.
+ * Sets the addresses if sockets on the requested port receive only from one peer or on one address.
  */
 static void put_sockets(const struct facts *f, struct finding_facts *facts,
 			char process[PROCESS_SIZE])
@@ -237,8 +236,8 @@ static void put_sockets(const struct facts *f, struct finding_facts *facts,
 }
 
 /*
- * Sets the interface at which packets were rejected. Without a packet that was seen, the busiest
- * strict interface.
+ * Sets the interface where packets were rejected. If no packet was seen, uses the busiest strict
+ * interface.
  */
 static void put_strict_link(const struct facts *f, struct finding_facts *facts)
 {
@@ -260,8 +259,8 @@ static void put_strict_link(const struct facts *f, struct finding_facts *facts)
 }
 
 /*
- * Returns whether the router answers packets with an expired TTL, or would. It also counts them as
- * bad headers.
+ * Returns true if the router answers packets whose TTL expired, or would do so. It also counts them
+ * as bad headers.
  */
 static bool answers_ttl(const struct facts *f, bool v6)
 {
@@ -271,7 +270,7 @@ static bool answers_ttl(const struct facts *f, bool v6)
 			    facts_moved(f, FACTS_HERE, "Icmp:OutRateLimitGlobal");
 }
 
-/* Returns whether packets were lost after the socket, which counts them too. */
+/* Returns true if packets were lost after the sockets, which count them too. */
 static bool lost_after_sockets(const struct facts *f)
 {
 	for (unsigned i = 0; i < f->n_links; i++) {
@@ -284,7 +283,7 @@ static bool lost_after_sockets(const struct facts *f)
 	return judge_softnet(f, "dropped", false);
 }
 
-/* Sets a socket whose send buffer the host limits, and the setting that would allow more. */
+/* Finds a socket whose send buffer the host limits, and the setting that would allow more. */
 static void put_small_sndbuf(const struct facts *f, struct finding_facts *facts,
 			     char process[PROCESS_SIZE])
 {
@@ -305,7 +304,7 @@ static void put_small_sndbuf(const struct facts *f, struct finding_facts *facts,
 	}
 }
 
-/* Judges counters of something that loses nothing. */
+/* Judges counters for events that are not losses. */
 static void judge_events(const struct facts *f, struct check_findings *out, unsigned i)
 {
 	struct finding_facts facts = {
@@ -339,7 +338,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, uns
 		return;
 	if (stage == STAGE_UDP_LOOKUP)
 		put_sockets(f, &facts, process);
-	/* of other ports, unless the sockets of this port do not take all packets */
+	/* may be about other ports, unless this port's sockets do not receive all packets */
 	if (f->port && (stage == STAGE_TCP_LISTEN || stage == STAGE_TCP_BACKLOG ||
 			stage == STAGE_TCP_RCVBUF || (stage == STAGE_UDP_LOOKUP && !facts.port)))
 		return;
@@ -357,7 +356,10 @@ static void judge_counter(const struct facts *f, struct check_findings *out, uns
 	judge_add(out, f, stage, scope, &facts);
 }
 
-/* Judges the backlog. If the flow limit dropped most packets, the queue length is not the cause. */
+/*
+ * Judges the backlog. If most packets were dropped by the flow limit, queue length is not the
+ * cause.
+ */
 static void judge_backlog(const struct facts *f, struct check_findings *out)
 {
 	struct finding_facts facts = {
@@ -388,7 +390,7 @@ void judge_counters(const struct facts *f, struct check_findings *out)
 
 /* Tables and memory */
 
-/* Judges a table or memory that is full or nearly full. */
+/* Judges a table or memory limit that is reached or nearly reached. */
 static void judge_limit(const struct facts *f, struct check_findings *out, enum stage stage,
 			enum check_scope scope, struct finding_facts facts)
 {
@@ -428,7 +430,7 @@ static void judge_limits(const struct facts *f, struct check_findings *out)
 	}
 }
 
-/* Judges a count without a counter. A queue or datapath that disappears takes its count with it. */
+/* Judges a count that is not a counter. When a queue or datapath disappears, so does its count. */
 static void judge_count(const struct facts *f, struct check_findings *out, enum stage stage,
 			struct finding_facts facts, uint64_t before, uint64_t after)
 {
@@ -440,7 +442,7 @@ static void judge_count(const struct facts *f, struct check_findings *out, enum 
 		judge_add(out, f, stage, CHECK_NAMESPACE, &facts);
 }
 
-/* Lists the names of the owners, each once, as many as fit. */
+/* Lists the owners' names, each once, as many as fit. */
 static void put_owners(char *buf, size_t size, const struct facts_owner *owner, unsigned n)
 {
 	size_t at = 0;
@@ -476,7 +478,7 @@ static void judge_copies(const struct facts *f, struct check_findings *out)
 			  &(struct finding_facts){.raws = f->taps.raws, .processes = owners});
 }
 
-/* Judges firewall drops by the counters of its rules. */
+/* Judges firewall drops using the rule counters. */
 static void judge_rules(const struct facts *f, struct check_findings *out)
 {
 	for (unsigned i = 0; i < f->n_rules; i++) {
@@ -501,12 +503,12 @@ static void judge_rules(const struct facts *f, struct check_findings *out)
 }
 
 /*
- * Judges next hops that do not answer, without a counter of the packets that did not fit in their
+ * Judges next hops that do not answer. No counter records the packets that did not fit in their
  * queue.
  */
 static void judge_silent(const struct facts *f, struct check_findings *out)
 {
-	/* at least one packet waited for each of them */
+	/* for each of them at least one packet waited */
 	struct finding_facts waiting = {
 		.silent = f->silent,
 		.lost = facts_moved(f, FACTS_HOST, "arp_cache:res_failed") +

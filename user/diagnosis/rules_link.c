@@ -11,13 +11,13 @@
 #define VLAN_HLEN    4
 
 #define AT_LIMIT      0.8  /* fraction of a CPU in softirq that leaves little for other work */
-#define MUCH_IDLE     0.5  /* idle fraction of a CPU that could take over work */
-#define STEAL_MUCH    0.05 /* fraction of all CPUs */
+#define MUCH_IDLE     0.5  /* idle fraction with which a CPU could take over work */
+#define STEAL_MUCH    0.05 /* fraction of all CPU time */
 #define SLOW_CLOCK    0.9  /* fraction of the highest frequency */
-#define IRQ_FRACTION  0.1  /* of an interface's interrupts that marks a queue with traffic */
-#define RING_FRACTION 0.5  /* of a ring that fills while it is not polled */
+#define IRQ_FRACTION  0.1  /* fraction of an interface's interrupts: the queue has traffic */
+#define RING_FRACTION 0.5  /* fraction of a ring that may fill while it is not polled */
 
-/* Losses of the driver, without events that lose nothing, and decisions counted by the stack. */
+/* Driver losses, except for events that lose nothing and decisions that the stack counts. */
 
 #define ALL_CLASSES (~0u)
 #define NO_EVENTS   (~(1u << NIC_EVENT))
@@ -36,8 +36,8 @@ static const struct {
 };
 
 /*
- * Returns whether the other end of a veth has a smaller MTU: it accepts no larger packets. A VLAN
- * tag may be added (__is_skb_forwardable()).
+ * Returns true if the other end of a veth has a smaller MTU, so it does not accept larger packets.
+ * A VLAN tag may be added (__is_skb_forwardable()).
  */
 static bool peer_is_smaller(const struct facts_link *link)
 {
@@ -61,7 +61,7 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 	while (i < LENGTH(causes) &&
 	       (causes[i].cause != l->cause || !(causes[i].classes >> l->class & 1)))
 		i++;
-	/* A packet that found a CPU's backlog full is also counted by the sender's veth. */
+	/* A packet dropped because a CPU's backlog was full is also counted by the sending veth. */
 	if (i == LENGTH(causes) || (l->cause == NIC_SEND && !strcmp(link->dev.driver, "veth") &&
 				    judge_softnet(f, "dropped", false) >= l->lost))
 		return;
@@ -89,7 +89,7 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 		facts.pause_rx = s->pause.rx ? "on" : "off";
 		facts.pause_fix = s->pause.tx ? NULL : "on";
 	}
-	/* A number of events is not a number of packets. */
+	/* Events are not packets. */
 	if (l->class == NIC_EVENT || l->cause == NIC_PAUSE) {
 		facts.events = l->lost;
 		facts.lost = 0;
@@ -134,15 +134,15 @@ static unsigned queues_of(const struct facts_link *link)
 }
 
 /*
- * Compares times without polling with the time in which half of the ring fills. The advised times
- * fill an eighth.
+ * Compares the periods without polling with the time in which half of the ring fills. With the
+ * recommended values, an eighth of it fills.
  */
 static void judge_delays(const struct facts *f, struct check_findings *out,
 			 const struct facts_link *link)
 {
 	const struct netdev_settings *s = &link->set;
 	const double pps = f->window_ns ? (double)link->rx_packets * 1e9 / (double)f->window_ns : 0;
-	/* us in which a ring fills */
+	/* us until a ring is full */
 	const double ring_us = pps > 0 ? s->ring.rx * queues_of(link) / pps * 1e6 : 0;
 	const uint64_t eighth = ring_us < 16 ? 1 : (uint64_t)(ring_us / 8);
 	const struct finding_facts both = {
@@ -177,7 +177,7 @@ static void judge_delays(const struct facts *f, struct check_findings *out,
 	judge_add(out, f, STAGE_NIC_RING, CHECK_INTERFACE, &facts);
 }
 
-/* Returns the port of the same bridge with the largest MTU above this one, or NULL. */
+/* Returns the port with the largest MTU above this one on the same bridge, or NULL. */
 static const struct facts_link *larger_port(const struct facts *f, const struct facts_link *link)
 {
 	const struct facts_link *largest = NULL;
@@ -214,7 +214,7 @@ static void judge_settings(const struct facts *f, struct check_findings *out,
 			  &(struct finding_facts){.generic_xdp = true,
 						  .ifname = info->ifname,
 						  .driver = link->dev.driver});
-	/* As in Documentation/networking/scaling.rst: the sum over the queues. */
+	/* The sum over the queues, as in Documentation/networking/scaling.rst. */
 	if (link->rps_flow_cnt && f->stack.flow_entries_known && !f->stack.flow_entries)
 		judge_add(out, f, STAGE_BACKLOG, CHECK_INTERFACE,
 			  &(struct finding_facts){.ifname = info->ifname,
@@ -227,7 +227,7 @@ static void judge_settings(const struct facts *f, struct check_findings *out,
 		bridge.other_mtu = port->dev.link.mtu;
 		judge_add(out, f, STAGE_L2, CHECK_INTERFACE, &bridge);
 	}
-	/* a loss finding already covers lost packets */
+	/* lost packets are already covered by a loss finding */
 	for (unsigned i = 0; i < link->n_losses; i++)
 		lossless &= link->loss[i].cause != NIC_SEND;
 	peer.other_mtu = link->peer_mtu;
@@ -252,8 +252,8 @@ void judge_links(const struct facts *f, struct check_findings *out)
 /* CPUs */
 
 /*
- * Returns whether the interrupt belongs to a receive queue. All interrupts count if the driver uses
- * other names.
+ * Returns true if the interrupt belongs to a receive queue. If the driver uses other names, all
+ * interrupts count.
  */
 static bool carries(const struct facts_link *link, const struct facts_irq *irq)
 {
@@ -265,15 +265,15 @@ static bool carries(const struct facts_link *link, const struct facts_irq *irq)
 }
 
 /*
- * Returns whether the CPU polls the queue without end: the interrupt of a queue that is never empty
- * stays disabled, and its target is the polling CPU.
+ * Returns true if the CPU polls the queue continuously. The interrupt of a queue that is never
+ * empty stays disabled, and its target is the polling CPU.
  */
 static bool polled_on(const struct facts_link *link, const struct facts_irq *irq, unsigned cpu)
 {
 	return !irq->fired && link->rx_packets && irq->target == (int)cpu && carries(link, irq);
 }
 
-/* Counts the queues of a link that a CPU serves, and finds the least busy queue. */
+/* Counts the link's queues that a CPU serves, and finds the least busy queue. */
 static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struct facts_irq **least,
 			char *list, size_t size)
 {
@@ -302,8 +302,8 @@ static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struc
 }
 
 /*
- * Returns the hardware interface whose interrupts this CPU serves, else the interface that it polls
- * without end, the busiest of several, or NULL.
+ * Returns the hardware interface whose interrupts this CPU serves, or else the interface it polls
+ * continuously. Returns the busiest if there are several, or NULL if there are none.
  */
 static const struct facts_link *served_by(const struct facts *f, unsigned cpu)
 {
@@ -342,7 +342,7 @@ static int idlest(const struct facts *f)
 	return best;
 }
 
-/* Writes a mask as sysfs does, of all online CPUs except one: "f,ffffffff". */
+/* Writes a mask of all online CPUs except one in sysfs format: "f,ffffffff". */
 static void mask_without(const struct facts *f, unsigned without, char *buf, size_t size)
 {
 	unsigned words = (f->cpus.n + 31) / 32;
@@ -367,7 +367,7 @@ struct work {
 	char list[96], mask[JOURNAL_VALUE_SIZE];
 };
 
-/* Selects a way to spread the work. Texts are in `w`. */
+/* Selects a way to spread the work. The texts are stored in `w`. */
 static void put_remedy(const struct facts *f, const struct facts_link *link, struct finding_facts *b,
 		       struct work *w)
 {
@@ -428,7 +428,7 @@ static void judge_busy(const struct facts *f, struct check_findings *out, unsign
 	judge_add(out, f, STAGE_NIC_RING, link ? CHECK_INTERFACE : CHECK_HOST, &facts);
 }
 
-/* Returns whether a faster kernel would not have lost the packets. */
+/* Returns true if a faster kernel would not have lost the packets. */
 static bool kernel_was_late(const struct facts *f)
 {
 	if (judge_softnet(f, "dropped", false))
@@ -462,7 +462,7 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 	judge_add_change(c, &time);
 }
 
-/* Every CPU that is slowed down gets its own change. */
+/* Adds a change for each CPU whose clock is slowed down. */
 static void judge_governor(const struct facts *f, struct check_findings *out)
 {
 	struct check_finding *c = NULL;

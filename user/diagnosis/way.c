@@ -32,7 +32,7 @@
 #include "survey_abi.h"
 
 #define POLL_NS 10000000
-#define ENOUGH	64 /* packets needed to call a source the most frequent */
+#define ENOUGH	64 /* packets needed to be sure which source is the most frequent */
 
 void device_name(const struct netns *ns, unsigned ifindex, char name[IF_NAMESIZE])
 {
@@ -73,7 +73,7 @@ void way_sources_close(struct survey_bpf *sources)
 	survey_bpf__destroy(sources);
 }
 
-/* Finds the source. Returns the number of packets seen from all sources. */
+/* Finds the source. Returns the number of packets seen, from all sources. */
 static uint64_t find_source(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 			    const char *ifname, struct way_back *back)
 {
@@ -111,12 +111,15 @@ bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, 
 	return true;
 }
 
-/* Frames without a receiver */
+/* Frames that nothing receives */
 
-#define STRAYS 32 /* frames that are enough */
+#define STRAYS 32 /* number of frames that suffices */
 #define ANCILLARY(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (__u32)SKF_AD_OFF + (field))
 
-/* A socket that gets frames for others, with a VLAN tag, and of other protocols than IP and ARP. */
+/*
+ * Opens a socket that receives frames sent to others, frames with a VLAN tag, and frames of
+ * protocols other than IP and ARP.
+ */
 static int stray_socket(const struct netns *ns, unsigned ifindex)
 {
 	struct sock_filter code[] = {
@@ -148,7 +151,7 @@ static int stray_socket(const struct netns *ns, unsigned ifindex)
 	return fd;
 }
 
-/* Returns whether a file of /proc/net has a line that `fmt` reads this number from. */
+/* Returns true if a /proc/net file has a line from which `fmt` reads this number. */
 static bool is_in_file(const struct netns *ns, const char *file, const char *fmt, unsigned number)
 {
 	char path[64], *text = NULL;
@@ -166,7 +169,7 @@ static bool is_in_file(const struct netns *ns, const char *file, const char *fmt
 	return found;
 }
 
-/* Describes a frame. Returns false if a protocol takes it. */
+/* Describes a frame. Returns false if a protocol handles it. */
 static bool describe_stray(const struct netns *ns, const struct sockaddr_ll *from, unsigned vlan,
 			   struct way_stray *out)
 {
@@ -224,7 +227,7 @@ bool way_stray_read(const struct netns *ns, unsigned ifindex, uint64_t until_ns,
 				    aux.tp_status & TP_STATUS_VLAN_VALID ? aux.tp_vlan_tci & 0xfff : 0,
 				    &is))
 			continue;
-		if (!votes) /* Boyer-Moore: the kind of more than half of the frames */
+		if (!votes) /* Boyer-Moore: the kind that more than half of the frames have */
 			*stray = is;
 		votes += strcmp(stray->what, is.what) ? -1 : 1;
 		left--;
@@ -236,7 +239,7 @@ bool way_stray_read(const struct netns *ns, unsigned ifindex, uint64_t until_ns,
 /* Connection tracking */
 
 #define UNANSWERED  32	      /* pairs of destination and backend */
-#define ANSWER_NS   300000000 /* ns in which an existing neighbour answers */
+#define ANSWER_NS   300000000 /* ns within which a neighbour that exists answers */
 #define RULES_MS    2000
 #define RULES_BYTES (4u << 20)
 
@@ -269,7 +272,7 @@ static int on_entry(const struct nlmsghdr *nlh, void *arg)
 
 	if (!(status & IPS_DST_NAT) || status & IPS_SEEN_REPLY || found->n == UNANSWERED)
 		return MNL_CB_OK;
-	memset(&t, 0, sizeof(t)); /* keys are compared as a whole */
+	memset(&t, 0, sizeof(t)); /* keys are compared bytewise */
 	read_endpoint(&t.asked, orig, CTA_IP_V4_DST, CTA_IP_V6_DST, CTA_PROTO_DST_PORT);
 	read_endpoint(&t.backend, nl_attr(nlh, head, CTA_TUPLE_REPLY), CTA_IP_V4_SRC, CTA_IP_V6_SRC,
 		      CTA_PROTO_SRC_PORT);
@@ -291,7 +294,10 @@ static bool is_silent(const struct netns *ns, const struct endpoint *to, unsigne
 	return hop == HOP_ASKED || hop == HOP_SILENT;
 }
 
-/* Returns whether no route leads to the address, or one of type blackhole, unreachable or prohibit. */
+/*
+ * Returns true if there is no route to the address, or only one of type blackhole, unreachable or
+ * prohibit.
+ */
 static bool is_unreachable(const struct netns *ns, const struct endpoint *to)
 {
 	struct in6_addr source;
@@ -329,7 +335,10 @@ static void on_socket(void *arg, const struct sockmem_row *row)
 	s->open |= row->port == s->to->port;
 }
 
-/* Searches an open port of the address, or of any address: bound addresses are not compared. */
+/*
+ * Looks for an open port on the address or on any address, because bound addresses are not
+ * compared.
+ */
 static int search_port(void *arg, const struct netns *ns)
 {
 	struct port_search *s = arg;
@@ -344,8 +353,8 @@ static int search_port(void *arg, const struct netns *ns)
 }
 
 /*
- * Returns the namespace of the closed port, 0 if the port is open, or not in exactly one namespace
- * of this host.
+ * Returns the namespace where the port is closed, or 0 if it is open or does not belong to exactly
+ * one namespace on this host.
  */
 static uint32_t closed_at(const struct translated *t)
 {
@@ -377,7 +386,8 @@ void way_rule_text(const struct netns *ns, const struct nft_rule *rule, char *ou
 }
 
 /*
- * Finds the rule that still leads to this address. Rules with a map or of iptables are not found.
+ * Finds the rule that still rewrites to this address. Does not find rules that use a map, or
+ * iptables rules.
  */
 static void find_rule(const struct netns *ns, const char *address, uint16_t port, char *out,
 		      size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads the host's view of the path of lost packets, before advice is given. */
+/* Looks up how the host routes and translates lost packets, before advice is given. */
 #ifndef PKTLEDGER_DIAGNOSIS_WAY_H
 #define PKTLEDGER_DIAGNOSIS_WAY_H
 
@@ -14,92 +14,89 @@
 #include "host/netns.h"
 
 /*
- * The reverse route of a source that rp_filter rejected (__fib_validate_source()): through another
- * interface, which loose mode (2) accepts, or missing, which it does not.
+ * Reverse route for a source that rp_filter rejected (__fib_validate_source()): either it uses
+ * another interface, which loose mode (2) accepts, or it is missing, which loose mode rejects.
  */
 struct way_back {
-	char source[INET_ADDRSTRLEN]; /* "" if unknown, like the rest */
-	char ifname[IF_NAMESIZE];     /* interface on which its packets arrive, "" if unknown */
-	char by[IF_NAMESIZE];	      /* interface of the route, "" without a route */
+	char source[INET_ADDRSTRLEN]; /* "" if unknown, as for the rest */
+	char ifname[IF_NAMESIZE];     /* interface where its packets arrive, "" if unknown */
+	char by[IF_NAMESIZE];	      /* interface that the route uses, "" if there is no route */
 };
 
-/* Finds the name of an interface of `ns`, "" if not found. */
+/* Finds the name of an interface in `ns`, "" if not found. */
 void device_name(const struct netns *ns, unsigned ifindex, char name[IF_NAMESIZE]);
 
-/* Sets `by` from the routes of `ns` for the source. */
+/* Sets `by` from the routes to the source in `ns`. */
 void way_back_read(const struct netns *ns, struct way_back *back);
 
 /*
- * Counts rejected sources from now on, in all namespaces: a BPF program at skb:kfree_skb, because
- * no counter has the source. Returns 0 or -errno: no drop reasons (Linux 5.17), no CAP_BPF and
- * CAP_PERFMON.
+ * Starts counting rejected sources in all namespaces. Uses a BPF program at skb:kfree_skb, because
+ * no counter records the source. Returns 0, or -errno if the kernel has no drop reasons (added in
+ * Linux 5.17), or without CAP_BPF and CAP_PERFMON.
  */
 struct survey_bpf;
 int way_sources_open(struct survey_bpf **sources);
-void way_sources_close(struct survey_bpf *sources); /* NULL is allowed */
+void way_sources_close(struct survey_bpf *sources); /* `sources` may be NULL */
 
 /*
- * Finds the source with the most rejected packets in `ns`, whose inode is `inum`, at the interface
- * `ifname` (NULL: any). Waits until `until_ns` (CLOCK_MONOTONIC, 0: no wait) for enough packets to
- * tell that it is the most frequent. Returns false if no packet was seen.
+ * Finds the source with the most rejected packets in `ns`, whose inode is `inum`, on the interface
+ * `ifname` (NULL: any). Waits until `until_ns` (CLOCK_MONOTONIC, 0: do not wait) for enough packets
+ * to be sure that it is the most frequent source. Returns false if no packet was seen.
  */
 bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 		      const char *ifname, uint64_t until_ns, struct way_back *back);
 
-/* Frames that arrive and that no part of the kernel takes. */
+/* Frames that arrive but that nothing in the kernel receives. */
 struct way_stray {
 	char what[FMT_MAX]; /* "LLDP (0x88cc)", "frames for other MAC addresses", "" if not seen */
-	unsigned vlan;	    /* ID for which there is no VLAN interface, 0: another kind */
+	unsigned vlan;	    /* ID without a VLAN interface, 0: other kinds of frames */
 };
 
 /*
- * Finds the most frequent kind at an interface of `ns` until `until_ns` (CLOCK_MONOTONIC), with a
+ * Finds the most frequent kind on an interface in `ns` until `until_ns` (CLOCK_MONOTONIC), using a
  * packet socket (CAP_NET_RAW). Returns false if no such frame arrived.
  */
 bool way_stray_read(const struct netns *ns, unsigned ifindex, uint64_t until_ns,
 		    struct way_stray *stray);
 
-/* Sets the text of a rule of `ns` as nft prints it, "" if nft does not. */
+/* Sets the text of a rule in `ns` as nft prints it, or "" if nft does not print it. */
 void way_rule_text(const struct netns *ns, const struct nft_rule *rule, char *out, size_t size);
 
-/* A next hop that is being resolved and does not answer. */
+/* Next hop that is being resolved but does not answer. */
 struct way_silent {
 	char address[FMT_MAX]; /* "" if not found */
 	char ifname[IF_NAMESIZE];
-	/*
-	 * Set by the caller: the next hop's namespace if it is another one, and the words to enter
-	 * it.
-	 */
+	/* Set by the caller: the next hop's namespace if it differs, and the words to enter it. */
 	char netns[OWNER_NETNS], enter[OWNER_ENTER];
 };
 
 /*
- * Finds such a next hop of `ns`. Waits a moment for the answer if one is being resolved. Returns
- * false if not found.
+ * Finds such a next hop in `ns`. If one is being resolved, waits briefly for its answer. Returns
+ * false if none was found.
  */
 bool way_silent_read(const struct netns *ns, struct way_silent *silent);
 
 /*
- * A destination that NAT changes to a missing destination. Connection tracking has an entry without
- * an answer (IPS_DST_NAT, not IPS_SEEN_REPLY), and either no host answers for the new address, or
- * no route leads to it, or the address belongs to this host, in any namespace, and the UDP port is
- * closed.
+ * Destination that NAT rewrites to a nonexistent one. Connection tracking has an entry without a
+ * reply (IPS_DST_NAT, not IPS_SEEN_REPLY), and one of these is true: no host answers for the new
+ * address, there is no route to it, or the address belongs to this host, in any namespace, and its
+ * UDP port is closed.
  */
 struct way_dnat {
 	char asked[FMT_MAX], backend[FMT_MAX]; /* "198.18.0.9:53", "" if not found */
 	char ifname[IF_NAMESIZE];	       /* interface without an answer, "" if the port is
-					        * closed */
+						  closed */
 	char rule[160];	    /* nftables rule with this backend, "ip nat pre handle 4", or "" */
-	char entries[256];  /* the command that deletes the entries */
+	char entries[256];  /* command that deletes the entries */
 	uint32_t closed_at; /* namespace that has the address, 0 if no host answers for it */
-	bool unreachable;   /* there is no route, or one that discards packets */
+	bool unreachable;   /* there is no route, or the route discards packets */
 };
 
 #define WAY_ENTRIES 100000 /* larger tables are not searched */
 
 /*
- * Finds the first such destination in `ns`. Waits a moment for a neighbour that is being resolved.
- * Returns false if not found.
+ * Finds the first such destination in `ns`. If a neighbour is being resolved, waits briefly.
+ * Returns false if none was found.
  */
 bool way_dnat_read(const struct netns *ns, struct way_dnat *dnat);
 

@@ -38,8 +38,8 @@ enum option {
 #define ORDER_MAGIC    0x1a2b3c4du
 #define PCAP_MAGIC     0xa1b2c3d4u
 #define PCAP_MAGIC_NS  0xa1b23c4du
-#define BLOCK_HEAD     12  /* bytes of type and length, and magic number or interface */
-#define STATISTICS_MAX 512 /* bytes of a block, more than its counters take */
+#define BLOCK_HEAD     12  /* bytes: type, length, and magic number or interface */
+#define STATISTICS_MAX 512 /* block size in bytes, more than its counters need */
 
 /* Returns the magic number in host byte order, or 0 if the file is not a capture. */
 static uint32_t read_magic(FILE *f)
@@ -63,7 +63,7 @@ bool capfile_is(const char *path)
 	return is;
 }
 
-/* Returns the losses in the options of a statistics block. */
+/* Returns the losses recorded in a statistics block's options. */
 static uint64_t losses_in(const uint8_t *option, uint32_t len, bool swapped)
 {
 	uint64_t sum = 0, v;
@@ -89,7 +89,7 @@ static uint64_t losses_in(const uint8_t *option, uint32_t len, bool swapped)
 }
 
 /*
- * Returns the packets that a pcapng capture itself dropped. libpcap skips these statistics. An
+ * Returns the number of packets that a pcapng capture dropped. libpcap skips these statistics. An
  * invalid block ends the search, and libpcap reports it.
  */
 static uint64_t dropped_by_capture(FILE *f)
@@ -117,7 +117,7 @@ static uint64_t dropped_by_capture(FILE *f)
 		}
 		if (fread(body, 1, len, f) != len)
 			break;
-		/* options are between the time and the repeated length */
+		/* the options are between the time and the repeated length */
 		sum += losses_in(body + 8, len - 12, swapped);
 	}
 	return sum;
@@ -177,13 +177,13 @@ int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_p
 			     : error_usage(err, NULL, "%s is no capture", path);
 	}
 	rc = read_packets(file, each, arg, state, path, err);
-	pcap_close(file); /* closes f too */
+	pcap_close(file); /* also closes f */
 	return rc;
 }
 
-/* The headers of a packet */
+/* Packet headers */
 
-/* Returns the position where parsing of headers starts, after the link-layer header. */
+/* Returns where to start parsing headers: after the link-layer header. */
 static struct headers begin_headers(const struct capfile_packet *p)
 {
 	static const struct {
@@ -207,7 +207,7 @@ static struct headers begin_headers(const struct capfile_packet *p)
 	return (struct headers){.next = HEADER_UNKNOWN};
 }
 
-/* Reads the UDP payload, limited by the length in the IP header. */
+/* Reads the UDP payload, up to the length given by the IP header. */
 static void read_udp(struct datagram *d, const struct headers *h)
 {
 	const uint32_t at = h->l4 - h->l3, whole = h->bytes > at ? h->bytes - at : 0;
@@ -249,11 +249,11 @@ void datagram_read(struct datagram *d, const struct capfile_packet *p)
 
 /* Packet identification */
 
-#define ID_BYTES    32 /* of the payload, enough to include an application's sequence number */
+#define ID_BYTES    32 /* payload bytes, enough to include an application's sequence number */
 #define RTP_LEN	    12
 #define RTP_VERSION 2
 
-/* The finalizer of splitmix64. */
+/* splitmix64 finalizer. */
 static uint64_t mix(uint64_t v)
 {
 	v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9ULL;
@@ -277,7 +277,10 @@ static uint64_t add_bytes(uint64_t hash, const uint8_t *bytes, uint32_t len)
 	return hash;
 }
 
-/* Addresses, TTL and checksums are not part of the key, because NAT and routers change them. */
+/*
+ * Hashes packet bytes. Leaves out addresses, TTL and checksums, because NAT and routers change
+ * them.
+ */
 static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
 {
 	const uint8_t *bytes = d->payload;
@@ -286,7 +289,7 @@ static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
 
 	if (!d->flow.family)
 		return PACKETID_OTHER;
-	if (!bytes) { /* use the bytes after the IP header, without IPv4 options */
+	if (!bytes) { /* use the bytes that follow the IP header, without IPv4 options */
 		uint32_t head = d->flow.family == AF_INET ? (d->ip[0] & 15) * 4u : 40;
 
 		bytes = d->ip + head;
@@ -319,7 +322,7 @@ enum packetid packetid_of(enum packetid_method method, const struct datagram *d,
 		known = ntohs(stamp.magic) == STAMP_MAGIC && stamp.check == ~stamp.word;
 	} else {
 		*key = add_bytes(0, d->payload + 2, RTP_LEN - 2);
-		/* RTCP has packet types 64 to 95 and no sequence numbers (RFC 5761) */
+		/* RTCP uses packet types 64 to 95 and has no sequence numbers (RFC 5761) */
 		known = d->payload[0] >> 6 == RTP_VERSION && (d->payload[1] & 0x60) != 0x40;
 	}
 	return known ? PACKETID_KNOWN : PACKETID_OTHER;
@@ -328,10 +331,10 @@ enum packetid packetid_of(enum packetid_method method, const struct datagram *d,
 const char *const packetid_names[] = {
 	[PACKETID_STAMP] = "header", [PACKETID_RTP] = "rtp", [PACKETID_BYTES] = "bytes"};
 
-/* The writer */
+/* Writer */
 
 #define BUFFER	   (256u << 10)
-#define OTHERS_MAX 4096 /* bytes of a block without its packet, texts have PCAPNG_COMMENT at most */
+#define OTHERS_MAX 4096 /* bytes of a block without its packet (texts: PCAPNG_COMMENT at most) */
 
 #define RESOLUTION 9 /* 10^-9 s */
 
@@ -341,10 +344,10 @@ struct interface {
 };
 
 struct pcapng {
-	int fd, failed; /* failed: -errno of a write, or 0 */
+	int fd, failed; /* failed: -errno of a failed write, or 0 */
 	bool is_file;
 	uint32_t snaplen;
-	off_t size;	  /* bytes of the file, complete blocks only */
+	off_t size;	  /* bytes in the file, complete blocks only */
 	uint32_t used;	  /* bytes in the buffer */
 	uint32_t block;	  /* offset of the block being built */
 	uint64_t written; /* packets written */
@@ -460,7 +463,7 @@ int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struc
 	rc = p->fd < 0 ? p->fd : fstat(p->fd, &st) ? -errno : 0;
 	if (!rc) {
 		p->is_file = S_ISREG(st.st_mode);
-		/* the file may have existed */
+		/* the file may have existed before */
 		rc = p->is_file && (fchmod(p->fd, 0600) || ftruncate(p->fd, 0)) ? -errno
 										: put_section(p);
 	}
@@ -479,7 +482,7 @@ int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, ui
 	const uint16_t head[2] = {(uint16_t)link, 0};
 	const uint8_t resolution = RESOLUTION;
 
-	for (unsigned i = 0; p->n && i <= p->n; i++) { /* often the last interface again */
+	for (unsigned i = 0; p->n && i <= p->n; i++) { /* often the same as the last interface */
 		unsigned at = i ? i - 1 : p->last;
 		const struct interface *known = &p->interfaces[at];
 

@@ -17,7 +17,7 @@
 #include "report/page.h"
 #include "report/print.h"
 
-#define COMMANDS_SHOWN	8      /* commands shown per finding, JSON contains all */
+#define COMMANDS_SHOWN	8      /* commands shown per finding (JSON contains all) */
 
 /* The document */
 
@@ -42,7 +42,7 @@ struct json_object *json_change(const struct change *c)
 	return o;
 }
 
-/* Outcome of a change, for JSON and for text. */
+/* Outcome of a change, for JSON and text. */
 static const struct {
 	const char *name, *label;
 	enum style style;
@@ -129,7 +129,7 @@ static const struct record_field end_rows[] = {
 	{0},
 };
 
-/* Adds an item of a namespace that was read, with the namespace's name. */
+/* Adds an item from a namespace that was read, with the namespace's name. */
 static void add_of(struct json_object *list, struct json_object *one, const char *netns)
 {
 	if (*netns)
@@ -141,7 +141,7 @@ struct json_object *json_check_end(const struct look *l)
 {
 	struct json_object *o = json_object_new_object(), *findings, *links, *socks;
 	const struct check_findings *list = &l->findings;
-	const struct facts *f = &l->at[0]->facts; /* facts of the whole host */
+	const struct facts *f = &l->at[0]->facts; /* facts about the whole host */
 
 	json_put_u64(o, "window_ns", l->window_ns);
 	json_put_u64(o, "namespaces", l->spaces > l->n ? l->spaces : l->n);
@@ -169,14 +169,14 @@ struct json_object *json_check_end(const struct look *l)
 }
 
 /*
- * A bundle is a ledger file (report/ledgerfile.h) of these lines:
+ * A bundle is a ledger file (report/ledgerfile.h) that contains these lines:
  *
  *	{"event":"start","schema":"pktledger/check/1","data":{..}}	as in the document
  *	{"event":"facts","data":{..}}			input of the judge, a line per namespace
  *	{"event":"selftest","data":{"rows":[..]}}
  *	{"event":"end","data":{..}}			the findings at that time
  *
- * Names of hosts and addresses are replaced (redact_apply()).
+ * Host names and addresses are replaced (redact_apply()).
  */
 
 int bundle_try(const char *path, struct error *err)
@@ -239,7 +239,7 @@ static int read_line(void *arg, const char *json, size_t len)
 	const char *event = json_get_text(line, "event");
 	struct look *l = r->look;
 
-	if (!strcmp(event, "start")) { /* the last start of a file is used */
+	if (!strcmp(event, "start")) { /* the last start in a file wins */
 		look_close(l);
 		*l = (struct look){};
 		json_object_put(r->start);
@@ -262,7 +262,10 @@ static int read_line(void *arg, const char *json, size_t len)
 	return 0;
 }
 
-/* Takes texts of other programs, FILE or BEFORE,AFTER. `*text`: whether they are. */
+/*
+ * Reads output of other programs from FILE or BEFORE,AFTER. Sets `*text` if the files contain such
+ * output.
+ */
 static int texts_read(const char *paths, struct look *l, bool *text, struct error *err)
 {
 	const char *comma = strchr(paths, ',');
@@ -318,7 +321,7 @@ int bundle_read(const char *path, struct look *l, struct json_object **start, st
 
 /* Text */
 
-/* Returns true for findings without current or future loss. */
+/* Returns true for findings without a current or future loss. */
 static bool is_note(const struct json_object *finding)
 {
 	return !json_get_bool(finding, "losing") &&
@@ -360,7 +363,7 @@ static void begin_line(struct page *p, enum style style, const char *label)
 	p->indent = 2;
 }
 
-/* Prints losses since boot, and data that could not be read. */
+/* Prints losses since boot and data that could not be read. */
 static void put_beside(struct page *p, const struct json_object *end)
 {
 	size_t n = json_get_length(end, "history");
@@ -382,7 +385,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 	}
 }
 
-/* Prints the settings of an interface that were read and judged. */
+/* Prints the interface settings that were read and judged. */
 static void put_link(struct page *p, const struct json_object *l)
 {
 	static const char *const parts[] = {
@@ -412,7 +415,7 @@ static void put_link(struct page *p, const struct json_object *l)
 	page_end(p);
 }
 
-/* Prints the kernel features that pktledger can use. */
+/* Prints which kernel features pktledger can use. */
 static void put_self(struct page *p, const struct json_object *o)
 {
 	begin_line(p, STYLE_BOLD, "pktledger");
@@ -424,7 +427,7 @@ static void put_self(struct page *p, const struct json_object *o)
 	page_end(p);
 }
 
-/* Prints one line, also for a host without findings. */
+/* Prints a one-line verdict, even if the host has no findings. */
 static void put_verdict(struct page *p, const struct json_object *end, bool losing, bool likely)
 {
 	p->indent = 0;

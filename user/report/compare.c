@@ -17,10 +17,10 @@
 #include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200
-#define SYSCTLS	     "sysctls." /* prefix of sysctl names */
+#define SYSCTLS	     "sysctls." /* prefix for sysctl names */
 #define CELL_WIDTH   22		/* width of "100.00 % socket_filter" */
 
-/* Returns true for members that always differ and have no effect. */
+/* Returns true for members that always differ but have no effect. */
 static bool is_ignored(const char *key)
 {
 	static const char *const ignored[] = {"time",	  "command", "streams", "env",
@@ -35,7 +35,7 @@ static bool is_list_of_objects(const struct json_object *o)
 	       json_object_is_type(json_object_array_get_idx(o, 0), json_type_object);
 }
 
-/* Adds an item with both values, which are taken over. */
+/* Adds an item with both values, and takes them over. */
 static struct json_object *add_both(struct json_object *list, const char *name,
 				    struct json_object *a, struct json_object *b)
 {
@@ -50,7 +50,7 @@ static struct json_object *add_both(struct json_object *list, const char *name,
 static void compare(struct json_object *list, const char *of, const char *key,
 		    struct json_object *a, struct json_object *b);
 
-/* `all`: include members that have an ignored name. */
+/* Compares two objects. `all`: include members whose name is normally ignored. */
 static void compare_objects(struct json_object *list, const char *name, struct json_object *a,
 			    struct json_object *b, bool all)
 {
@@ -64,8 +64,10 @@ static void compare_objects(struct json_object *list, const char *name, struct j
 	}
 }
 
-/* Returns the items of a list by name, for example "tx/v-tx", because their order has no meaning.
- * The caller owns the object. */
+/*
+ * Returns a list's items keyed by name, such as "tx/v-tx", because their order has no meaning. The
+ * caller owns the object.
+ */
 static struct json_object *by_name(struct json_object *list)
 {
 	struct json_object *o = json_object_new_object();
@@ -83,7 +85,7 @@ static struct json_object *by_name(struct json_object *list)
 	return o;
 }
 
-/* Adds the differences of a member to the list, with their path. */
+/* Adds a member's differences to the list, with their path. */
 static void compare(struct json_object *list, const char *of, const char *key,
 		    struct json_object *a, struct json_object *b)
 {
@@ -100,7 +102,7 @@ static void compare(struct json_object *list, const char *of, const char *key,
 		compare_objects(list, name, items_a, items_b, true);
 		json_object_put(items_a);
 		json_object_put(items_b);
-	} else if ((a && b) || strcmp(of, "quirks")) { /* a quirk may be undetected */
+	} else if ((a && b) || strcmp(of, "quirks")) { /* a quirk may have gone undetected */
 		add_both(list, name, json_object_get(a), json_object_get(b));
 	}
 }
@@ -111,9 +113,9 @@ static const char *value_text(struct json_object *o)
 }
 
 /*
- * Returns the options of a command line, as written by opt_parse(), with their values, for example
- * {"--rcvbuf":"4m"}. Faults have their own member of the document, other options need not. Options
- * for display, storage and duration are left out. The caller owns the object.
+ * Returns a command line's options with their values, as opt_parse() stores them, for example
+ * {"--rcvbuf":"4m"}. Leaves out faults, which have their own member in the document, and options
+ * for display, storage and duration. The caller owns the object.
  */
 static struct json_object *options_of(const struct json_object *start)
 {
@@ -137,7 +139,7 @@ static struct json_object *options_of(const struct json_object *start)
 	return o;
 }
 
-/* Both ends, to compute fractions of the packets sent. */
+/* Both ends, used to compute fractions of the packets sent. */
 struct pair {
 	struct json_object *list;
 	const struct json_object *a, *b;
@@ -159,8 +161,10 @@ static struct json_object *add_result(struct json_object *list, const char *name
 	return o;
 }
 
-/* Adds the packets of both as fractions of the packets sent. The change is the change of the
- * fractions. */
+/*
+ * Adds both packet counts as fractions of the packets sent. The change is computed from the
+ * fractions.
+ */
 static void add_share(struct json_object *o, const struct pair *of)
 {
 	double sent_a = json_get_double(of->a, "sent"), sent_b = json_get_double(of->b, "sent");
@@ -172,7 +176,7 @@ static void add_share(struct json_object *o, const struct pair *of)
 	put_change(o, json_get(o, "a_fraction"), json_get(o, "b_fraction"));
 }
 
-/* Adds the losses of both in path order. */
+/* Adds both documents' losses in path order. */
 static void add_stages(const struct pair *of)
 {
 	uint64_t a[STAGE_COUNT] = {}, b[STAGE_COUNT] = {};
@@ -187,13 +191,13 @@ static void add_stages(const struct pair *of)
 	}
 }
 
-/* Returns the fraction of the packets of a point that were received, the median of its trials. */
+/* Returns the fraction of packets that arrived at a point, as the median of its trials. */
 static double received_of(const struct json_object *point)
 {
 	return 1 - fraction_of(json_get_double(json_get(point, "lost_fraction"), "median"), 1);
 }
 
-/* Adds results of two sweeps: packets received at common points, and their fraction. */
+/* Adds the results of two sweeps: packets received at the points they share, and their fraction. */
 static void add_points(const struct pair *of)
 {
 	for (struct json_each each = json_each(of->a, "points"); json_next(&each);) {
@@ -227,12 +231,13 @@ static void add_points(const struct pair *of)
 
 static const struct measure {
 	const char *name;
-	const char *key, *member;	    /* member of the end (NULL: `name`), its member */
-	const char *words;		    /* label in text, NULL: `name` */
-	const char *limit;		    /* name in a limit, NULL: not limited */
-	bool falls;			    /* a lower value is worse */
-	bool shares;			    /* add fractions of the packets sent */
-	void (*add)(const struct pair *of); /* adds other results here, NULL: this result */
+	const char *key, *member;	    /* member of the end (NULL: `name`), and of that
+					       member */
+	const char *words;		    /* label in text (NULL: `name`) */
+	const char *limit;		    /* name in a limit (NULL: cannot be limited) */
+	bool falls;			    /* lower is worse */
+	bool shares;			    /* add the values as fractions of the packets sent */
+	void (*add)(const struct pair *of); /* adds other results here (NULL: add this result) */
 } measures[] = {
 	{.name = "attempted"},
 	{.name = "refused"},
@@ -259,10 +264,10 @@ static const struct measure {
 	{"latency_p99_ns", "latency_ns", "p99", "latency p99", .limit = "p99"},
 	{"latency_p9999_ns", "latency_ns", "p9999", "latency p99.99", .limit = "p9999"},
 	{"latency_max_ns", "latency_ns", "max", "latency max", .limit = "max"},
-	{"lost_fraction", .limit = "loss"}, /* of sent, computed */
+	{"lost_fraction", .limit = "loss"}, /* fraction of packets sent, computed */
 };
 
-/* Returns a number, or NULL. */
+/* Returns a number as JSON, or NULL. */
 static struct json_object *value_of(const struct json_object *end, const struct measure *m)
 {
 	struct json_object *o = json_get(end, m->key ? m->key : m->name);
@@ -274,7 +279,7 @@ static struct json_object *value_of(const struct json_object *end, const struct 
 		       : NULL;
 }
 
-/* Returns the results that both ends have, owned by the caller. */
+/* Returns the results present in both ends, owned by the caller. */
 static struct json_object *compare_results(const struct json_object *a, const struct json_object *b)
 {
 	const struct pair of = {json_object_new_array(), a, b};
@@ -371,8 +376,10 @@ int compare_limits(struct json_object *comparison, const struct ledgers_document
 	return kept;
 }
 
-/* Returns the differing option with the name of the stage, else the only differing option, else
- * NULL. */
+/*
+ * Returns the differing option named after the stage, otherwise the only differing option,
+ * otherwise NULL.
+ */
 static const struct json_object *option_of(const struct json_object *comparison, const char *stage)
 {
 	const struct json_object *option = NULL;
@@ -396,7 +403,10 @@ static const char *option_text(struct json_object *value)
 	return value ? value_text(value) : "the default";
 }
 
-/* Adds a sentence: the run that lost more, the difference, the stage, and the differing option. */
+/*
+ * Adds a sentence that names the run that lost more, the difference, the stage, and the differing
+ * option.
+ */
 static void put_verdict(struct json_object *comparison, const struct json_object *a,
 			const struct json_object *b)
 {
@@ -469,8 +479,8 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 }
 
 /*
- * Returns the label of a key, without the unit at its end: "received at" for rx_pps, also after the
- * point of a sweep, "rate" for rate_pps. Names of sysctls and options are unchanged.
+ * Returns a key's label without the unit at its end: "received at" for rx_pps, even after a sweep
+ * point, and "rate" for rate_pps. Leaves names of sysctls and options alone.
  */
 static const char *words_of(const char *key)
 {
@@ -511,7 +521,7 @@ static const char *words_of(const char *key)
 	return words;
 }
 
-/* Prints a differing value: numbers with their unit, on and off. */
+/* Prints a differing value: numbers with their unit, booleans as on and off. */
 static void print_value(struct page *p, enum style style, const char *name, struct json_object *o)
 {
 	const bool number =
@@ -528,7 +538,7 @@ static void print_value(struct page *p, enum style style, const char *name, stru
 		page_words(p, style, "%s", *name == '-' ? option_text(o) : value_text(o));
 }
 
-/* Returns true if the differences already include a member with the meaning of the option. */
+/* Returns true if the differences already include a member that means the same as the option. */
 static bool is_told(const struct json_object *comparison, const char *option)
 {
 	const char *member = !strcmp(option, "--rate")	 ? "rate_pps"
@@ -668,7 +678,7 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 
 /* Runs between many hosts. */
 
-/* Returns the name that identifies an end of a run. */
+/* Returns the name that identifies one end of a run. */
 static const char *node_of(struct json_object *doc, const char *side)
 {
 	struct json_object *start = json_get(doc, "start");
@@ -696,7 +706,7 @@ static int add_node(struct json_object *nodes, const char *name, struct error *e
 	return 0;
 }
 
-/* Returns the pair of two nodes, borrowed, or NULL without a run. */
+/* Returns the pair for two nodes, borrowed, or NULL if there was no run between them. */
 static struct json_object *pair_of(struct json_object *matrix, const char *from, const char *to)
 {
 	for (struct json_each pair = json_each(matrix, "pairs"); json_next(&pair);) {
@@ -707,7 +717,7 @@ static struct json_object *pair_of(struct json_object *matrix, const char *from,
 	return NULL;
 }
 
-/* The runs from one node to another. */
+/* Runs from one node to another. */
 struct runs {
 	const char *from, *to, *stage;
 	uint64_t runs, sent, delivered, in_flight;
@@ -728,7 +738,7 @@ static const struct record_field runs_rows[] = {
 	{0},
 };
 
-/* Adds a run to its pair. */
+/* Adds a run to its node pair. */
 static int add_run(struct list *pairs, struct json_object *nodes, struct json_object *doc,
 		   struct error *err)
 {

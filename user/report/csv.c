@@ -9,13 +9,13 @@
 #include "base/json.h"
 #include "base/num.h"
 
-/* Fields of rows in the order of their columns, which follow the stage. */
+/* Row fields in column order, after the stage. */
 static const enum live_field fields[] = {
 	LIVE_REASON,	LIVE_LOCATION, LIVE_IFNAME, LIVE_NETNS,	    LIVE_DIRECTION,
 	LIVE_HOOK,	LIVE_SOCKET,   LIVE_PROCESS, LIVE_CGROUP,   LIVE_CONTAINER,
 	LIVE_POD,	LIVE_FLOW,     LIVE_CPU,    LIVE_SOURCE,    LIVE_SCOPE};
 
-/* First columns of all rows of an interval. */
+/* First columns in all rows of an interval. */
 struct row {
 	FILE *out;
 	const struct ledgers_document *d;
@@ -30,7 +30,7 @@ void csv_text(FILE *out, const char *text)
 	char *end;
 
 	strtod(text, &end);
-	/* starts like a formula and is not a number */
+	/* the text starts like a formula and is not a number */
 	formula = *text && strchr("=+-@", *text) && (end == text || *end);
 	quoted = formula || text[strcspn(text, ",\"\r\n")];
 	if (quoted)
@@ -67,7 +67,7 @@ static void put_count(FILE *out, bool known, uint64_t n)
 		fprintf(out, "%" PRIu64, n);
 }
 
-/* Writes a loss, or a total with the packets sent. NULL: not known. */
+/* Writes a loss, or a total with the packets sent. NULL: unknown. */
 static void put_row(const struct row *r, const struct live_row *row, const struct part *sent)
 {
 	const bool seen = row->counts.events;
@@ -105,7 +105,7 @@ static struct live_row row_of(const char *class, const char *stage, const char *
 	return row;
 }
 
-/* Writes the total of an interval or a run. */
+/* Writes the total for an interval or a run. */
 static void put_whole(const struct row *r, const struct part *p, const struct json_object *from)
 {
 	const struct live_row row = row_of(r->d->parts ? "" : "loss", "", "", "", "", p->dropped);
@@ -113,7 +113,7 @@ static void put_whole(const struct row *r, const struct part *p, const struct js
 	put_row(r, &row, json_get(from, "sent") ? p : NULL);
 }
 
-/* Writes the rows of an interval or an end. */
+/* Writes the rows for an interval or an end. */
 static void put_rows(struct row *r, const struct json_object *o)
 {
 	struct live_table rows, flows;
@@ -134,7 +134,7 @@ static void put_rows(struct row *r, const struct json_object *o)
 	table_free(&flows);
 }
 
-/* Writes a number of TCP segments with their outcome as `reason`. */
+/* Writes a number of TCP segments, with their outcome as `reason`. */
 static void put_segments(const struct row *r, const char *class, const char *reason,
 			 const char *stage, const char *location, const char *ifname,
 			 const struct json_object *o, const char *key)
@@ -146,7 +146,7 @@ static void put_segments(const struct row *r, const char *class, const char *rea
 		put_row(r, &row, NULL);
 }
 
-/* Writes the TCP balance and the results of other hosts, each with separate classes. */
+/* Writes the TCP balance and the results from other hosts, in separate classes. */
 static void put_tcp(const struct row *r, const struct json_object *tcp,
 		    const struct json_object *joined)
 {

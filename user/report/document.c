@@ -13,7 +13,7 @@
 #include "ledger/ledger.h"
 #include "traffic/tx.h"
 
-/* A loss: the stage, its causes, and the counters that should include it. */
+/* Loss: the stage, its causes, and the counters that should include it. */
 
 static const char *const sources[] = {"event", "counter", "difference"};
 
@@ -167,9 +167,9 @@ struct json_object *json_finding(const struct finding *f)
 	return record_write(advice_rows, f);
 }
 
-/* Order and time as measured by the receiver. */
+/* Order and timing, as measured by the receiver. */
 
-/* Returns the non-empty buckets of a time histogram, by powers of two or quarters of them. */
+/* Returns the non-empty buckets of a time histogram, by powers of two or quarters of a power. */
 static struct json_object *buckets(const uint64_t *count, unsigned n, bool quarters,
 				   const char *what)
 {
@@ -272,7 +272,7 @@ static const struct record_field arrivals_rows[] = {
 	{0},
 };
 
-/* The end of run, and its parts. */
+/* End of a run, and its parts. */
 
 const char *json_errno(int error)
 {
@@ -283,7 +283,7 @@ const char *json_errno(int error)
 	return name ? name : number;
 }
 
-/* Writes errnos by name, or by number if they have no name. */
+/* Writes errnos by name, or by number if they have none. */
 static struct json_object *write_refused(const void *at)
 {
 	struct json_object *by = json_object_new_object();
@@ -431,7 +431,7 @@ void json_read_end(const struct json_object *end, struct result *res)
 	record_read(end, end_rows, res);
 }
 
-/* The start. */
+/* Start of a run. */
 
 static void fill_port(struct header_port *out, const char *role, const struct lab_port *port,
 		      bool ipv6)
@@ -499,7 +499,7 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 	fill_port(&h->rx_port, "rx", &lab->rx, spec->ipv6);
 }
 
-/* Same order as lab_topologies. */
+/* In the same order as lab_topologies. */
 static const char *const topologies[] = {
 	[LAB_PAIR] = "pair", [LAB_ROUTER] = "router", [LAB_BRIDGE] = "bridge",
 	[LAB_TAP] = "tap",   [LAB_VXLAN] = "vxlan",
@@ -539,7 +539,7 @@ static const struct record_field rx_port_rows[] = {
 	{0},
 };
 
-/* Hosts with the position of their probe: the wire is the path between the two probes. */
+/* Hosts and the position of each host's probe. The wire is the path between the two probes. */
 static const struct record_field host_rows[] = {
 	RECORD("name", TEXT, result_host, name),
 	RECORD("probe", TEXT, result_host, place),
@@ -669,7 +669,7 @@ struct json_object *json_interval(const struct experiment_interval *now)
 	return record_write(interval_rows, now);
 }
 
-struct crossed { /* A limit that is crossed. */
+struct crossed { /* Limit that was exceeded. */
 	const char *text, *name, *unit;
 	double value, measured;
 	bool broken;
@@ -701,7 +701,7 @@ struct json_object *json_limit(const struct limit *limit, double measured, bool 
 	return record_write(limit_rows, &of);
 }
 
-/* A single end: send, recv. */
+/* Single end: send, recv. */
 
 struct json_object *json_origin(int argc, char *const *argv, struct json_object *env)
 {
@@ -738,7 +738,7 @@ static const struct record_field recv_rows[] = {
 };
 
 /*
- * "tai_ns" is the clock of the times in the packets, so that events at either end can be compared.
+ * "tai_ns" is the clock used for the times in packets, so events at the two ends can be compared.
  */
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
@@ -818,7 +818,7 @@ void json_read_recv_end(const struct json_object *end, struct recv_result *r)
 	record_read(end, recv_end_rows, r);
 }
 
-/* A search. */
+/* Search results. */
 
 static const char *const phases[] = {"warm-up", "search", "mrr"};
 const char *const found_goals[FOUND_GOALS] = {"ndr", "pdr"};

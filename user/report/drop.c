@@ -16,17 +16,17 @@
 #include "report/capfile.h"
 #include "watch_abi.h"
 
-#define HEX_LINE 16 /* bytes per line, half of them if the page is narrower */
+#define HEX_LINE 16 /* bytes per line, half as many if the page is narrower */
 #define HEX_COLS (DROP_INDENT + 8 + HEX_LINE / 2 * 5 + 2 + HEX_LINE)
 #define SLL_LEN	 16
 #define COMMENT	 "pktledger: stage="
 
-#define DROP_INDENT 4 /* indentation of the lines after the first line of a drop */
+#define DROP_INDENT 4 /* indentation of every line after a drop's first */
 
 /* Details of a drop, in this order. `key` is used in comments. */
 static const struct detail {
 	enum live_field field;
-	const char *key, *before; /* before: text before the value, not for the first two */
+	const char *key, *before; /* before: text before the value, unused for the first two */
 } details[] = {
 	{LIVE_STAGE, "stage", ""},	 {LIVE_CLASS, "class", ""},   {LIVE_REASON, "reason", ""},
 	{LIVE_LOCATION, "location", ""}, {LIVE_HOOK, "hook", ""},     {LIVE_IFNAME, "ifname", ""},
@@ -34,14 +34,14 @@ static const struct detail {
 };
 
 #define DETAILS LENGTH(details)
-#define REASON	2 /* index of the first detail after stage and class */
+#define REASON	2 /* index of the first detail after the stage and class */
 
 static const char *stage_of(const struct live_row *row)
 {
 	return *row->text[LIVE_STAGE] ? row->text[LIVE_STAGE] : "copy";
 }
 
-/* Prints bytes as hex pairs with the printable characters next to them, like tcpdump -X. */
+/* Prints bytes as hex pairs next to their printable characters, like tcpdump -X. */
 static void put_hex(const struct page *page, const struct packet_view *p)
 {
 	const uint32_t line = page->width < HEX_COLS ? HEX_LINE / 2 : HEX_LINE;
@@ -129,8 +129,10 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	return o;
 }
 
-/* Formats the known details in ASCII: "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF ...". Returns
- * `buf`. */
+/*
+ * Formats the known details as ASCII: "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF ...". Returns
+ * `buf`.
+ */
 static char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
 {
 	const struct live_row *row = &drop->what->row;
@@ -157,7 +159,7 @@ int drop_capture(struct pcapng *to, const struct live_drop *drop)
 	const struct packet_view *p = &drop->packet;
 	const struct live_row *row = &drop->what->row;
 	const char *direction = row->text[LIVE_DIRECTION];
-	/* Linux cooked capture: packet type, device type, address (none), protocol */
+	/* Linux cooked header: packet type, device type, address (none), protocol */
 	uint16_t sll[SLL_LEN / 2] = {htons(drop->key->pkt_type), htons(ARPHRD_NONE)};
 	uint8_t *cooked = NULL;
 	char comment[PCAPNG_COMMENT], netns[OWNER_NETNS + 8];

@@ -22,22 +22,22 @@
 struct endflow {
 	struct watch_flow flow;
 	uint64_t packets, matched, missing;
-	uint32_t highest; /* highest position among the matched packets of A */
+	uint32_t highest; /* highest position in A of any packet matched so far */
 };
 
-/* There may be tens of millions. */
+/* Kept small, because there may be tens of millions. */
 struct packet {
 	uint64_t key, time_ns;
-	struct endflow *flow; /* of a packet of B: that of its match, NULL: no match */
+	struct endflow *flow; /* for a packet in B, its match's flow, or NULL */
 	uint32_t at;	      /* position in its capture */
-	uint32_t match;	      /* position of the match in A; in A: not 0 if there is one */
+	uint32_t match;	      /* position of its match in A; in A, nonzero if matched */
 };
 
 struct end {
 	const char *file;
 	struct capfile_state state;
 	uint64_t compared, cut;
-	uint64_t first_ns, last_ns; /* ns, time range of all packets, regardless of the filter */
+	uint64_t first_ns, last_ns; /* ns, time range of all packets, ignoring the filter */
 	struct list packet;	    /* struct packet */
 };
 
@@ -45,11 +45,11 @@ struct ends {
 	const struct ends_spec *spec;
 	enum packetid_method method;
 	const char *method_name;
-	struct filter *filter; /* NULL: all packets */
-	void *flows;	       /* tree of struct endflow, for tsearch() */
-	struct list flow;      /* the same, struct endflow * */
-	struct list delay;     /* int64_t ns, latencies of matched packets */
-	struct end a, b, *now; /* now: the capture that is read */
+	struct filter *filter; /* NULL: use all packets */
+	void *flows;	       /* tree of struct endflow for tsearch() */
+	struct list flow;      /* the same flows, struct endflow * */
+	struct list delay;     /* int64_t ns, latency of each matched packet */
+	struct end a, b, *now; /* now: the capture being read */
 	uint64_t matched, duplicated, reordered, only_b;
 	uint64_t ambiguous; /* packets that share their key with another packet */
 	uint64_t missing, lost, doubt, outside, gaps, longest;
@@ -63,7 +63,7 @@ static int by_flow(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct watch_flow));
 }
 
-/* Returns the flow, which is added if new. */
+/* Returns the packet's flow, adding it if it is new. */
 static struct endflow *find_flow(struct ends *e, const struct watch_flow *flow)
 {
 	struct endflow *const *node = tfind(flow, &e->flows, by_flow);
@@ -78,7 +78,10 @@ static struct endflow *find_flow(struct ends *e, const struct watch_flow *flow)
 	return added;
 }
 
-/* Returns true if the packet matches. Without an Ethernet header, its IP header is filtered. */
+/*
+ * Returns true if the packet matches the filter. A packet without an Ethernet header is filtered
+ * from its IP header.
+ */
 static bool is_selected(const struct filter *f, const struct capfile_packet *p,
 			const struct datagram *d)
 {
@@ -90,7 +93,7 @@ static bool is_selected(const struct filter *f, const struct capfile_packet *p,
 	       filter_match_user(f, FILTER_L3, d->ip, d->ip_len, d->ip_wire_len);
 }
 
-/* Returns true if the packet can be compared, else counts the reason. */
+/* Returns true if the packet can be compared. Otherwise counts the reason. */
 static bool identify(const struct ends *e, struct end *end, const struct capfile_packet *p,
 		     struct datagram *d, uint64_t *key)
 {
@@ -161,7 +164,7 @@ static void sort(struct list *l, int (*by)(const void *, const void *))
 		qsort(l->at, l->n, l->size, by);
 }
 
-/* Matches each packet of B with the first unmatched packet of A with its key. */
+/* Matches each packet in B with the first unmatched packet in A that has the same key. */
 static int match(struct ends *e)
 {
 	struct packet *a = e->a.packet.at, *end_a = a + e->a.packet.n;
@@ -228,8 +231,10 @@ static void judge_missing(struct ends *e)
 		if (p->match) {
 			run = 0;
 		} else if (due < (int64_t)e->b.first_ns || due > (int64_t)e->b.last_ns) {
-			/* B had not started yet, or had already ended, when the packet should have
-			 * arrived */
+			/*
+			 * capture B had not started or had already ended when the packet should
+			 * have arrived
+			 */
 			e->outside++;
 			run = 0;
 		} else {
@@ -239,7 +244,7 @@ static void judge_missing(struct ends *e)
 			e->longest = larger(e->longest, run);
 		}
 	}
-	/* each of these packets may be among the missing packets */
+	/* any of these packets may be among the missing packets */
 	e->doubt = e->b.state.dropped + e->b.cut;
 	e->doubt = smaller(e->doubt, e->missing);
 	e->lost = e->missing - e->doubt;
@@ -268,7 +273,7 @@ static const struct record_field latency_rows[] = {
 };
 static const double quantiles[] = {0, 0.5, 0.9, 0.99, 1};
 
-/* Returns NULL if a latency is negative. */
+/* Returns the latency histogram, or NULL if any latency is negative. */
 static struct json_object *delay_histogram(const void *at)
 {
 	const struct ends *e = at;
@@ -294,7 +299,7 @@ static int by_missing(const void *a, const void *b)
 	return by_flow(x, y);
 }
 
-/* Returns the flows with the most missing packets: [{"flow","packets","matched","missing"}]. */
+/* Returns the flows that miss the most packets: [{"flow","packets","matched","missing"}]. */
 static struct json_object *flows_json(const void *at)
 {
 	const struct ends *e = at;

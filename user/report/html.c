@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Writes an HTML page: the part readable without a script (headlines, losses, findings, text of the
- * command), the data, and the script that draws it (html.js).
+ * Writes an HTML page: the part that is readable without a script (headlines, losses, findings, the
+ * command's text output), the data, and the script that draws it (html.js).
  */
 
 #include <errno.h>
@@ -14,12 +14,14 @@
 #include "report/print.h"
 #include "report/series.h"
 
-#define POINTS	  240 /* maximum points of a history */
-#define MANY	  20  /* more trials than this are reduced in the data */
-#define PLAIN_MOST 65536 /* bytes of the text of a document for readers without script */
+#define POINTS	  240 /* maximum number of points in a history */
+#define MANY	  20  /* with more trials than this, their data is reduced */
+#define PLAIN_MOST 65536 /* bytes of a document's text shown to readers without a script */
 
-/* Script and style as emitted, and their hashes for the page's Content-Security-Policy:
- * "sha256-..". */
+/*
+ * Script and style as emitted, and their hashes for the page's Content-Security-Policy:
+ * "sha256-..".
+ */
 static const struct {
 	const char *hash, *text;
 } style = {
@@ -29,8 +31,10 @@ static const struct {
 #include "report/html.js.h"
 };
 
-/* Writes text with `entities` instead of ASCII characters, if not NULL. Bytes that are not UTF-8
- * become U+FFFD. */
+/*
+ * Writes text, replacing ASCII characters that have `entities`, if not NULL. Bytes that are not
+ * UTF-8 become U+FFFD.
+ */
 static void put_escaped(FILE *out, const char *s, const char *const entities[128], bool controls)
 {
 	for (unsigned length; s && *s; s += length ? length : 1) {
@@ -75,7 +79,7 @@ static void put_in(FILE *out, const char *tag, const char *text)
 
 /* Headlines */
 
-/* Returns the only trial of a sweep, for example of a soak test, or NULL. */
+/* Returns the only trial in a sweep, for example a soak test, or NULL. */
 static struct json_object *only_trial(struct json_object *doc)
 {
 	struct json_object *trial = json_get_item(doc, "trials", 0);
@@ -86,7 +90,7 @@ static struct json_object *only_trial(struct json_object *doc)
 		       : NULL;
 }
 
-/* Returns the end of a document, or of its only trial, or else the sum of a trace or a capture. */
+/* Returns the end of a document or of its only trial, or else the sum of a trace or a capture. */
 static struct json_object *end_of(struct json_object *doc)
 {
 	struct json_object *only = only_trial(doc), *end = json_get(doc, "end");
@@ -94,7 +98,7 @@ static struct json_object *end_of(struct json_object *doc)
 	return only ? only : end ? end : json_get(doc, "sum");
 }
 
-/* Writes the result of tracing: "12 packets lost", "Nothing was lost in 10.0 s". */
+/* Writes the result of a trace: "12 packets lost", "Nothing was lost in 10.0 s". */
 static void put_seen(FILE *out, const struct json_object *end, uint64_t lost, bool live)
 {
 	uint64_t suspected = json_sum(end, "suspected", "packets");
@@ -125,7 +129,7 @@ static void put_found(FILE *out, const struct json_object *end)
 			n ? fmt_many(n, "finding") : "");
 }
 
-/* Writes "47.00 % lost, most at rcvbuf", or the number of packets if the number sent is unknown. */
+/* Writes "47.00 % lost, most at rcvbuf", or a packet count if the number sent is unknown. */
 static void put_lost(FILE *out, const struct json_object *end, bool live)
 {
 	uint64_t sent = json_get_u64(end, "sent"), lost = json_sum(end, "stages", "packets");
@@ -157,8 +161,10 @@ static void put_lost(FILE *out, const struct json_object *end, bool live)
 			worst);
 }
 
-/* Writes the places where TCP lost first transmissions, on this host or on joined hosts. Returns
- * false if nothing is known. */
+/*
+ * Writes where TCP lost first transmissions, on this host or on joined hosts. Returns false if that
+ * is unknown.
+ */
 static bool put_tcp(FILE *out, const struct json_object *doc, const struct json_object *end)
 {
 	const struct json_object *tcp = json_get(end, "tcp"), *joined = json_get(doc, "joined");
@@ -178,7 +184,7 @@ static bool put_tcp(FILE *out, const struct json_object *doc, const struct json_
 	};
 	const char *before = " sent again: ";
 
-	/* UDP losses come first */
+	/* UDP losses are written first */
 	if (!all || (json_get(end, "verdict") && json_sum(end, "stages", "packets")))
 		return false;
 	fputs(fmt_many(all, "TCP segment"), out);
@@ -246,7 +252,10 @@ static char *headline_of(struct json_object *doc, bool live)
 
 /* The data */
 
-/* Returns the listed members of `from`. The list ends with NULL. The caller owns the object. */
+/*
+ * Returns the listed members of `from`, as a new object owned by the caller. The list ends with
+ * NULL.
+ */
 static struct json_object *some_of(const struct json_object *from, const char *const *names)
 {
 	struct json_object *o = json_object_new_object();
@@ -258,7 +267,7 @@ static struct json_object *some_of(const struct json_object *from, const char *c
 	return o;
 }
 
-/* Puts "stages" with the packets only. */
+/* Puts "stages" with packet counts only. */
 static void put_brief_stages(struct json_object *o, const struct json_object *of)
 {
 	static const char *const kept[] = {"stage", "packets", NULL};
@@ -268,7 +277,7 @@ static void put_brief_stages(struct json_object *o, const struct json_object *of
 		json_object_array_add(list, some_of(s.item, kept));
 }
 
-/* Puts a list of intervals with their displayed members. */
+/* Puts a list of intervals with only the members that are shown. */
 static void put_brief(struct json_object *o, const char *key, const struct json_object *of)
 {
 	static const char *const kept[] = {
@@ -285,7 +294,7 @@ static void put_brief(struct json_object *o, const char *key, const struct json_
 	}
 }
 
-/* Puts the intervals of a document as a history of at most POINTS points. */
+/* Puts a document's intervals as a history of at most POINTS points. */
 static void put_history(struct json_object *o, const struct ledgers_document *d)
 {
 	struct series *s = series_new(d->parts, LIVE_BY_STAGE, POINTS);
@@ -307,8 +316,10 @@ static void put_history(struct json_object *o, const struct ledgers_document *d)
 	series_free(s);
 }
 
-/* Returns a document as stored in pages: with its history, and with the displayed members of trials
- * if there are many. The caller owns the object. */
+/*
+ * Returns a document as stored in a page: with its history, and if there are many trials, with only
+ * the members that are shown. The caller owns the object.
+ */
 static struct json_object *data_of(const struct ledgers_document *d)
 {
 	static const char *const of_trial[] = {
@@ -334,7 +345,7 @@ static struct json_object *data_of(const struct ledgers_document *d)
 	return o;
 }
 
-/* Returns the name of the source file, unless it is hidden. */
+/* Returns the source file's name, unless it is hidden. */
 static const char *name_of(const struct html_page *page, unsigned i)
 {
 	const char *file = json_get_text(page->docs[i].json, "file");
@@ -342,7 +353,9 @@ static const char *name_of(const struct html_page *page, unsigned i)
 	return *file || page->redact || !page->docs[i].path ? file : page->docs[i].path;
 }
 
-/* Returns the data for the script in addition to the documents. The caller owns the object. */
+/*
+ * Returns the data that the script needs in addition to the documents. The caller owns the object.
+ */
 static struct json_object *view_of(const struct html_page *page)
 {
 	struct json_object *o = json_object_new_object(), *list = json_put_list(o, "headlines");
@@ -366,7 +379,7 @@ static struct json_object *view_of(const struct html_page *page)
 
 /* Fallback without script */
 
-/* Writes the end of a document in detail, as text. */
+/* Writes a document's end in detail, as text. */
 static void put_end(FILE *out, const struct ledgers_document *d)
 {
 	char *text = NULL;
@@ -382,7 +395,7 @@ static void put_end(FILE *out, const struct ledgers_document *d)
 	free(text);
 }
 
-/* Writes the fallback. `view`: from view_of(). */
+/* Writes the fallback. `view` comes from view_of(). */
 static void put_plain(FILE *out, const struct html_page *page, const struct json_object *view)
 {
 	for (struct json_each line = json_each(view, "joined"); json_next(&line);)
@@ -460,7 +473,7 @@ int html_file(const char *path, const struct html_page *page, struct error *err)
 {
 	bool is_stdout = !strcmp(path, "-");
 	struct replace file = {.out = stdout};
-	const mode_t mask = umask(0); /* give the file the permissions that the umask allows */
+	const mode_t mask = umask(0); /* give the file the permissions allowed by the umask */
 	int rc;
 
 	umask(mask);

@@ -1,11 +1,11 @@
 "use strict";
 /*
- * Draws a page, except for the text of the command, from the JSON in the page. The live page of
- * export is redrawn for each state that the server sends. Names may be hostile: they are inserted
- * as text only.
+ * Draws a page from the JSON it contains, except for the command's text. export's live page is
+ * redrawn for each state that the server sends. Names may be hostile, so they are inserted only as
+ * text.
  */
 
-/* A group of stages has the same colour everywhere. Names are shown next to it. */
+/* Each group of stages has the same colour everywhere. The names are shown next to it. */
 const GROUPS = [
 	"tx_socket tx_route neigh", "tc_egress qdisc tx_device", "wire nic_ring", "xdp xsk gso backlog",
 	"l2 ip_header ip_route ip_frag ip_forward tunnel xfrm", "tc_ingress netfilter",
@@ -14,10 +14,10 @@ const GROUPS = [
 ].map((names) => names.split(" "));
 const PER_S = "packets/s", DRAWN = 400;
 
-/* Elements. Text is never markup. */
+/* Elements. Text is never treated as markup. */
 const main = document.querySelector("main");
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-	/* characters that would reorder the rest of a line */
+	/* characters that could reorder the rest of a line */
 const clean = (s) => String(s).replace(BIDI, "\ufffd");
 
 function fill(e, attributes, children) {
@@ -38,14 +38,14 @@ const svg = (tag, attributes, ...children) =>
 	fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 const dim = (...text) => el("span", {class: "dim"}, ...text);
 
-/* State kept when a live page is redrawn: zoom, sort order, filter, unfolded parts. */
+/* State to keep when a live page is redrawn: zoom, sort order, filter, unfolded parts. */
 const kept = new Map();
 function keep(name, initial) {
 	if (!kept.has(name))
 		kept.set(name, initial);
 	return kept.get(name);
 }
-/* `children` are created when the part is unfolded. */
+/* Adds a part that can be unfolded. `children` are created when that happens. */
 function fold(id, summary, children) {
 	const state = keep(id, {open: false}), content = el("div");
 	const show = () => state.open && !content.firstChild && fill(content, {}, [children()]);
@@ -61,7 +61,7 @@ const section = (title, note, ...children) =>
 
 const charts = (...found) => found.some((c) => c) && el("div", {class: "charts"}, found);
 
-/* Numbers, formatted as in the text of the command. */
+/* Numbers, formatted as in the command's text. */
 const list = (v) => Array.isArray(v) ? v.filter((o) => o !== null) : [];
 const num = (v) => Number.isFinite(v) ? v : 0;
 const sum = (a, f) => a.reduce((n, o) => n + num(f(o)), 0);
@@ -91,7 +91,7 @@ function percent(part, whole) {
 	return !(whole > 0) ? "" : part > 0 && v < 0.01 ? "<0.01 %"
 		: part < whole && v > 99.99 ? ">99.99 %" : `${v.toFixed(2)} %`;
 }
-const utc = (s, digits = 0) => { /* from seconds since 1970 */
+const utc = (s, digits = 0) => { /* takes seconds since 1970 */
 	const date = new Date(s * 1000);
 	return isNaN(date) ? "" : date.toISOString().slice(11, digits ? 20 + digits : 19);
 };
@@ -148,10 +148,10 @@ const place = (axis, v) => {
 };
 
 /*
- * Draws a chart. `draw` receives X() and Y() and returns marks. The chart uses the width available
- * and is redrawn when that changes. `at`: returns the text for a position on x, [x, lines]. `zoom`:
- * {from, to, all, charts}, shared by charts with the same time axis. Users zoom by dragging, or
- * with the keys + and -, 0 or a double click.
+ * Draws a chart. `draw` receives X() and Y() and returns marks. The chart uses the available width
+ * and is redrawn when the width changes. `at` returns the text for a position on x: [x, lines].
+ * `zoom` is {from, to, all, charts}, shared by charts with the same time axis. Users zoom by
+ * dragging, with the keys + and -, or reset with 0 or a double click.
  */
 function chart(c) {
 	const tip = el("div", {class: "tip", hidden: true}), legend = el("ul", {class: "legend"});
@@ -281,7 +281,7 @@ function chart(c) {
 		legend, el("div", {class: "unit"}, c.unit), box, said);
 }
 
-/* Returns the points of the history with their rates. */
+/* Returns the points in the history with their rates. */
 function history(doc) {
 	const points = [];
 	let last = {}, from = 0;
@@ -405,7 +405,7 @@ function overTime(doc, name) {
 					"threads that send and receive")));
 }
 
-/* Latency of several ends, each [name, latency, histogram, packets, colour]. */
+/* Latency at several ends, each [name, latency, histogram, packets, colour]. */
 const NINES = [["min", "min", 1], ["p50", "p50", 2], ["p90", "p90", 10], ["p99", "p99", 100],
 	["p999", "p99.9", 1e3],
 	["p9999", "p99.99", 1e4], ["max", "max", Infinity]];
@@ -526,7 +526,7 @@ function losses(name, end) {
 			r.agree]], rows, "losses by cause"));
 }
 
-/* Draws the path and its exits, in order. On narrow pages, bars are drawn instead. */
+/* Draws the path and its exits, in order. Narrow pages show bars instead. */
 function path(id, from, first, exits, last, arrived, alternative) {
 	exits = exits.filter(([, n]) => n > 0);
 	const whole = num(arrived) + sum(exits, ([, n]) => n), box = el("div", {class: "path"});
@@ -588,7 +588,7 @@ function pathOf(name, end, title = "The path of the packets") {
 			|| "nothing was lost"));
 }
 
-/* Draws host, wire, host with their losses, [name, [[what, n]..]]. */
+/* Draws host, wire, host with the losses at each, [name, [[what, n]..]]. */
 const hops = (places, unit) => section("Host, wire, host", unit, el("ol", {class: "hops"},
 	places.map(([name, parts]) => {
 	const shown = parts.filter(([, n]) => n > 0);
@@ -621,7 +621,7 @@ function betweenHosts(doc) {
 		"packets lost at each");
 }
 
-/* Findings. Commands can be pasted. */
+/* Findings. Commands can be copied and pasted. */
 function facts(o, said) {
 	return Object.entries(o).flatMap(([k, v]) => v === null || said.includes(k)
 		|| typeof v === "boolean" ? []
@@ -684,7 +684,7 @@ function tcpParts(name, doc) {
 		.map((k) => [k.replace(/_/g, " "), (r) => r[k]]), tcp.flows, "flows of TCP")));
 }
 
-/* Trials of a sweep, a search or --repeat. */
+/* Trials from a sweep, a search or --repeat. */
 const labelOf = (t, i) => { const p = Object.entries(t.parameters ?? {}); return p.length
 	? p.map(([k, v]) => k === "trial" && p.length === 1 ? v : `${k}=${v}`).join(" ")
 	: `trial ${i + 1}`; };
@@ -851,7 +851,7 @@ function comparison(c, docs) {
 			"different settings"))];
 }
 
-/* Shows any object completely, for readers in search of details. */
+/* Shows any object in full, for readers who want details. */
 const tree = (o) => el("table", {class: "tree"}, el("tbody", {}, Object.entries(o).filter(([, v]) =>
 	v !== null).map(([k, v]) => el("tr", {}, el("th", {scope: "row"}, k),
 	el("td", {}, Array.isArray(v) && typeof v[0] === "object" || v && typeof v === "object"
@@ -960,7 +960,7 @@ const documents = read("document");
 draw({...JSON.parse(read("view")[0].textContent), documents: documents.map((e) =>
 	JSON.parse(e.textContent)), names: documents.map((e) => e.dataset.name)});
 
-/* Printed pages show each chart and table completely. */
+/* Printed pages show every chart and table in full. */
 let before = null;
 addEventListener("beforeprint", () => {
 	before = [...kept].map(([k, v]) => [k, {...v}]);
@@ -992,7 +992,7 @@ if (view.live) {
 		held = state;
 		if (!paused)
 			show(held);
-	}).catch(() => {}).finally(() => setTimeout(ask, 1000)); /* the age shows a failure */
+	}).catch(() => {}).finally(() => setTimeout(ask, 1000)); /* the age reveals a failure */
 	ask();
 	setInterval(() => {
 		const seconds = Math.round((Date.now() - last) / 1000);

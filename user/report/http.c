@@ -14,24 +14,27 @@
 #include "base/mem.h"
 #include "report/print.h"
 
-#define DEADLINE_NS 10000000000ULL /* ns, the scrape timeout of Prometheus */
+#define DEADLINE_NS 10000000000ULL /* ns, Prometheus's scrape timeout */
 #define SPARE	    16		   /* connections accepted while old connections are being closed */
-#define MEMORY	    16384	   /* bytes per connection, the maximum size of a request */
-#define TURNS	    32 /* calls of MHD_run() at a time, the next call continues */
+#define MEMORY	    16384	   /* bytes per connection, which limits the size of a request */
+#define TURNS	    32 /* calls to MHD_run() at a time (the next call continues) */
 
 #define BEARER	     "Bearer "
 #define REALM	     "realm=\"pktledger\""
 #define TLS_VERSIONS "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
-#define PAGE_NS 1000000000ULL	/* ns, lifetime of a page, for any number of viewers */
+#define PAGE_NS 1000000000ULL	/* ns, how long a page is reused, however many viewers there are */
 
 struct guest {
 	int fd;
 	uint64_t since_ns;
-	bool here, ended; /* ended: shut down, but not closed by MHD yet */
+	bool here, ended; /* ended: shut down, but not yet closed by MHD */
 };
 
-/* Responses made from the counts: the metrics in each format, the page, and its changing part. */
+/*
+ * Responses built from the counts: the metrics in each format, the page, and the part of it that
+ * changes.
+ */
 enum made { PAGE = EXPOSE_FORMATS, LIVE, ALL_MADE };
 
 struct http {
@@ -61,7 +64,7 @@ enum expose_format http_accept(const char *header)
 	return named ? EXPOSE_OPENMETRICS : EXPOSE_TEXT;
 }
 
-/* Shuts the connection down. MHD notices that and closes it. */
+/* Shuts the connection down. MHD notices this and closes it. */
 static void end_guest(struct guest *g)
 {
 	shutdown(g->fd, SHUT_RDWR);
@@ -102,7 +105,7 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **context,
 		end_guest(oldest);
 }
 
-/* Returns a response, or NULL without memory. */
+/* Returns a response, or NULL if out of memory. */
 static struct MHD_Response *response_of(const char *text, size_t len, const char *type)
 {
 	struct MHD_Response *r =
@@ -158,7 +161,7 @@ static struct MHD_Response *make(const struct http *h, enum made what)
 	return r;
 }
 
-/* Answers with the cached page, or with the current metrics. */
+/* Answers with the cached page or the current metrics. */
 static enum MHD_Result answer_made(struct http *h, struct MHD_Connection *c, enum made what)
 {
 	if (what >= PAGE && clock_now() - h->made[what].when_ns > PAGE_NS)
@@ -174,14 +177,17 @@ static enum MHD_Result answer_made(struct http *h, struct MHD_Connection *c, enu
 	return MHD_queue_response(c, MHD_HTTP_OK, h->made[what].response);
 }
 
-/* Returns true if `host`, a Host field or NULL, is an address or localhost, with or without a port. */
+/*
+ * Returns true if `host`, a Host header or NULL, is an address or localhost, with or without a
+ * port.
+ */
 static bool is_local(const char *host)
 {
 	static const char name[] = "localhost";
 	const size_t n = strlen(name);
 	struct endpoint ep;
 
-	return !host /* HTTP/1.0, not a browser */ || !num_endpoint(host, &ep) ||
+	return !host /* HTTP/1.0: not a browser */ || !num_endpoint(host, &ep) ||
 	       (!strncasecmp(host, name, n) && (!host[n] || host[n] == ':'));
 }
 
@@ -203,7 +209,9 @@ static bool may_read(const struct http *h, struct MHD_Connection *c)
 	return may;
 }
 
-/* Called when the header of a request is complete. A body is not read: the connection is closed. */
+/*
+ * Called when a request's header is complete. A request body is not read: the connection is closed.
+ */
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
 			      const char *method, const char *version, const char *body,
 			      size_t *size, void **state)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Joins ledgers of several senders and of their receivers. A stream is assigned to the receiver
- * that has its numbers. ledger/join.h determines the outcome of each number.
+ * Joins ledgers from several senders and their receivers. Each stream is assigned to the receiver
+ * whose ledger contains its numbers. ledger/join.h determines each number's outcome.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,20 +16,20 @@
 #include "report/load.h"
 #include "report/series.h"
 
-#define CLOCKS_DIFFER_NS 1000000000 /* ns, more than any network latency */
+#define CLOCKS_DIFFER_NS 1000000000 /* ns, longer than any network latency */
 
-/* A ledger of send or recv. */
+/* Ledger written by send or recv. */
 struct side {
 	const struct ledgers_document *d;
-	const struct json_object *start, *end; /* end NULL: the ledger has no end */
-	const char *name, *target;	       /* host (or file), target of a sender */
-	struct joined_end all;		       /* ranges of all its streams */
-	/* for a sender */
+	const struct json_object *start, *end; /* end NULL: the ledger is incomplete */
+	const char *name, *target;	       /* host (or file), and a sender's target */
+	struct joined_end all;		       /* ranges for all its streams */
+	/* for senders */
 	struct joined_stream stream[TRACE_STREAMS];
 	unsigned streams;
-	bool whole;	       /* its ledger has an end and no missing lines */
-	bool by_time;	       /* no packet arrived: assigned by time only */
-	const struct side *to; /* NULL: the ledger of its receiver is missing */
+	bool whole;	       /* the ledger has an end and all its lines */
+	bool by_time;	       /* no packet arrived, so it is assigned by time only */
+	const struct side *to; /* NULL: there is no ledger for its receiver */
 };
 
 struct ends {
@@ -37,7 +37,7 @@ struct ends {
 	unsigned senders, receivers;
 };
 
-/* Returns how many of the sorted ranges start before this number of the stream. */
+/* Returns how many of the sorted ranges start before this number in the stream. */
 static size_t ranges_before(const struct joined_end *e, uint16_t stream, uint64_t number)
 {
 	size_t from = 0, to = e->n;
@@ -68,14 +68,14 @@ static void fill_side(struct side *s, const struct ledgers_document *d)
 		s->all.range = outcome_sum_ranges_kept(d->outcomes, &s->all.n);
 }
 
-/* Returns the ranges of a stream that start in [first, last]. */
+/* Returns a stream's ranges that start in [first, last]. */
 static struct joined_end part_of(struct joined_end e, uint16_t stream, uint64_t first,
 				 uint64_t last)
 {
 	size_t from = ranges_before(&e, stream, first);
 
 	e.n = ranges_before(&e, stream, last + 1) - from;
-	if (from) /* no list without items */
+	if (from) /* do not add an empty list */
 		e.range += from;
 	return e;
 }
@@ -105,7 +105,7 @@ static int fill_sender(struct side *s, const struct ledgers_document *d, struct 
 		st->first = st->base;
 		st->last = st->tx.n ? st->base + st->tx.range[st->tx.n - 1].last : st->base - 1;
 		if (!s->whole && st->last < (st->base | UINT32_MAX))
-			st->last = st->base | UINT32_MAX; /* its later numbers are unknown */
+			st->last = st->base | UINT32_MAX; /* later numbers are unknown */
 	}
 	return 0;
 }
@@ -182,7 +182,7 @@ static int check_two(const struct side *a, const struct side *b, struct error *e
 	return 0;
 }
 
-/* Assigns the sender to the receiver with common numbers. */
+/* Assigns a sender to the receiver that has some of the same numbers. */
 static int match_by_numbers(const struct ends *j, struct side *s, struct error *err)
 {
 	for (unsigned i = 0; i < s->streams * j->receivers; i++) {
@@ -204,8 +204,10 @@ static int match_by_numbers(const struct ends *j, struct side *s, struct error *
 	return 0;
 }
 
-/* Returns the time at which the ledger was closed, by its own clock. A ledger without an end may
- * still be written. */
+/*
+ * Returns when the ledger was closed, according to its own clock. A ledger without an end may still
+ * be open.
+ */
 static uint64_t closed_ns(const struct side *s)
 {
 	uint64_t from = json_get_u64(s->start, "tai_ns"), to = json_get_u64(s->end, "tai_ns");
@@ -215,8 +217,10 @@ static uint64_t closed_ns(const struct side *s)
 	return from && to > from ? s->d->from_ns + (to - from) : s->d->to_ns;
 }
 
-/* Assigns a sender without any arrived packet to the receiver of the other senders with the same
- * target. */
+/*
+ * Assigns a sender whose packets never arrived to the receiver that other senders with the same
+ * target used.
+ */
 static int match_by_target(const struct ends *j, struct side *s, struct error *err)
 {
 	const struct side *to = j->receivers == 1 ? &j->receiver[0] : NULL;
@@ -253,7 +257,7 @@ static int match(struct ends *j, const struct ledgers *l, struct error *err)
 	return rc;
 }
 
-/* Outcomes of the numbers. */
+/* Outcome of each number. */
 
 static bool is_same(const struct result_cause *a, const struct result_cause *b)
 {
@@ -263,7 +267,7 @@ static bool is_same(const struct result_cause *a, const struct result_cause *b)
 	       !strcmp(a->hook ? a->hook : "", b->hook ? b->hook : "");
 }
 
-/* Adds a cause while there is space. `together`: combine the causes of all streams. */
+/* Adds a cause if there is room. `together`: combine the causes from all streams. */
 static void add_cause(struct result *res, bool together, const struct result_cause *c)
 {
 	for (unsigned i = 0; i < res->n_causes; i++) {
@@ -279,7 +283,7 @@ static void add_cause(struct result *res, bool together, const struct result_cau
 		res->cause[res->n_causes++] = *c;
 }
 
-/* Adds a loss reported by `by` in its range `r`, or a loss on the wire if `by` is NULL. */
+/* Adds a loss that `by` reported in its range `r`, or a loss on the wire if `by` is NULL. */
 static void lose(const struct joined_stream *s, const struct joined_end *by, const struct range *r,
 		 uint64_t first, uint64_t last, struct result *res, bool together)
 {
@@ -318,8 +322,10 @@ static void leave_open(struct result *res, enum trace_seen seen, uint64_t packet
 	res->unaccounted_seen[seen] += packets;
 }
 
-/* Adds numbers that left the sender and did not arrive: lost on the wire if the receiver was
- * watching at that time. */
+/*
+ * Adds numbers that left the sender but did not arrive. They were lost on the wire if the receiver
+ * was watching at the time.
+ */
 static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t last,
 			 struct result *res, bool together)
 {
@@ -331,7 +337,7 @@ static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t
 	leave_open(res, SEEN_TX_DEVICE, last - first + 1 - watched);
 }
 
-/* Returns the outcome that the range of a site reports, or no outcome without a range. */
+/* Returns the outcome that a site's range reports, or none if there is no range. */
 static enum outcome claim(const struct join_walk *w)
 {
 	return w->now ? w->now->outcome : OUTCOME_NOTHING;
@@ -341,7 +347,7 @@ static void settle(const struct joined_stream *s, const struct join_walk *tx,
 		   const struct join_walk *rx, uint64_t first, uint64_t last, struct result *res,
 		   bool together)
 {
-	/* numbers missing in a complete ledger were never attempted */
+	/* numbers that are missing from a complete ledger were never attempted */
 	const enum outcome sent = tx->now ? claim(tx) : s->whole ? OUTCOME_GAP : OUTCOME_OPEN;
 	const enum outcome came = claim(rx), both = join_decide(sent, came);
 	const uint64_t n = last - first + 1;
@@ -395,17 +401,17 @@ void joined_add(const struct joined_stream *s, struct result *one, struct result
 	}
 }
 
-/* One receiver and its senders, while the document is built. */
+/* A receiver and its senders, while their document is being built. */
 struct joining {
-	const struct side *to; /* NULL: senders with unknown receiver */
-	const char *target;    /* the target of these senders */
+	const struct side *to; /* NULL: senders whose receiver is unknown */
+	const char *target;    /* target of these senders */
 	struct json_object *senders, *strangers, *notes;
 	struct result *sum, *one; /* sum: all senders, one: the current sender */
-	struct run_header head;	  /* header of the joined document */
-	const struct side *first; /* first sender, NULL: no sender */
+	struct run_header head;	  /* header for the joined document */
+	const struct side *first; /* first sender, or NULL */
 	uint64_t to_ns;
 	unsigned n;
-	bool whole; /* all these ledgers are complete */
+	bool whole; /* all of these ledgers are complete */
 };
 
 bool joined_wanted(const struct ledgers *l)
@@ -432,8 +438,8 @@ static const struct json_object *heard_of(const struct side *to, const struct jo
 }
 
 /*
- * Computes the receiver's clock minus the sender's clock from the packet with the lowest latency,
- * so the result includes that latency. Returns false if the packets carried no time.
+ * Computes the receiver's clock minus the sender's from the packet with the lowest latency, so the
+ * result includes that latency. Returns false if the packets did not carry a time.
  */
 static bool clocks_of(const struct side *s, int64_t *ns)
 {
@@ -451,8 +457,10 @@ static bool clocks_of(const struct side *s, int64_t *ns)
 	return known;
 }
 
-/* Finds the numbers between which the receiver was running. Missing numbers in that range were lost
- * before the receiver. */
+/*
+ * Finds the range of numbers during which the receiver was running. Numbers missing from that range
+ * were lost before they reached it.
+ */
 static void find_watch(const struct side *s, struct joined_stream *st)
 {
 	uint64_t tx_end = json_get_u64(s->end, "tai_ns"), rx_end;
@@ -507,7 +515,7 @@ static void fill_place(struct result_host *host, const struct side *s)
 	snprintf(host->place, sizeof(host->place), "%s", json_get_text(s->start, "probe"));
 }
 
-/* Fills the receiver's part of the header. */
+/* Fills in the receiver's part of the header. */
 static void fill_receiver(const struct side *to, struct run_header *h)
 {
 	h->rx = json_get_text(to->start, "rx");
@@ -606,7 +614,7 @@ static void fill_order(const struct json_object *end, struct reordering *order)
 	}
 }
 
-/* Fills the values that only the receiver measures, for all senders together. */
+/* Fills in values that only the receiver measures, for all senders together. */
 static void fill_received(struct joining *j)
 {
 	const struct json_object *end = j->to ? j->to->end : NULL;
@@ -661,7 +669,7 @@ static void add_stranger(struct joining *j, const struct range *run)
 		json_put_u64(o, outcome, json_get_u64(o, outcome) + run->last - run->first + 1);
 }
 
-/* Finds streams that belong to no sender in these ledgers. */
+/* Finds streams that do not belong to any sender in these ledgers. */
 static void find_strangers(struct joining *j, const struct ends *ends)
 {
 	for (size_t r = 0; j->to && r < j->to->all.n; r++) {
@@ -708,7 +716,7 @@ static void finish(struct joining *j, struct ledgers_document *d)
 	json_put_text(o, "file", d->path);
 	json_put_u64(o, "number", d->number);
 	json_put(o, "start", json_start(&j->head, NULL));
-	json_put_list(o, "intervals"); /* empty: senders' clocks differ */
+	json_put_list(o, "intervals"); /* left empty, because the senders' clocks differ */
 	json_put(o, "covers", series_covers(NULL, d->from_ns, d->to_ns));
 	json_put_list(o, "worst");
 	json_put(o, "end", json_end(j->sum));
@@ -717,8 +725,10 @@ static void finish(struct joining *j, struct ledgers_document *d)
 	json_put(o, "notes", j->notes);
 }
 
-/* Builds the document of a receiver and its senders, or of all senders to `target` if the receiver
- * is unknown. */
+/*
+ * Builds the document for a receiver and its senders, or for all senders to `target` if the
+ * receiver is unknown.
+ */
 static void make(const struct ends *ends, const struct side *to, const char *target,
 		 struct ledgers_document *d)
 {
@@ -765,7 +775,7 @@ int joined_make(struct ledgers *l, struct error *err)
 		docs = mem_zero(ends.receivers + ends.senders, sizeof(*docs));
 	for (unsigned i = 0; i < ends.receivers && !rc; i++)
 		make(&ends, &ends.receiver[i], NULL, &docs[n++]);
-	/* one document per target without a receiver's ledger */
+	/* if the receiver's ledger is missing, build one document per target */
 	for (unsigned i = 0, k; i < ends.senders && !rc; i++) {
 		const char *target = ends.sender[i].target;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Joins traces with a TCP balance from several hosts: adds "joined" to the document of each host,
- * with the knowledge of other hosts about its retransmissions (ledger/tcp_join.h). Files are
- * untrusted: ranges that do not match the format of this version count as lost lines.
+ * Joins traces with a TCP balance from several hosts. Adds "joined" to each host's document: the
+ * other hosts' information about its retransmissions (ledger/tcp_join.h). Files are untrusted, so
+ * ranges that do not match this version's format count as lost lines.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -61,8 +61,9 @@ static bool read_end(const struct json_object *row, const char *key, uint8_t add
 	return true;
 }
 
-/* Returns the index of the flow in the trail, or TRAIL_NONE if the row is invalid or the trail is
- * full. */
+/*
+ * Returns the flow's index in the trail, or TRAIL_NONE if the row is invalid or the trail is full.
+ */
 static uint32_t read_flow(struct trail *t, const struct json_object *row)
 {
 	struct watch_flow key = {.proto = IPPROTO_TCP};
@@ -158,7 +159,7 @@ static int read_trail(struct tcp_join_host *h, const struct json_object *tcp, st
 	return 0;
 }
 
-/* Names the hosts. If several hosts have the same name, the namespace or the file is added. */
+/* Names the hosts. If several share a name, appends the namespace or the file. */
 static void name_hosts(struct tcp_hosts *h)
 {
 	for (unsigned i = 0; i < h->n; i++) {
@@ -185,7 +186,7 @@ static const char *const why_names[JOIN_WHYS] = {"elsewhere", "sequence", "wrapp
 						 "reused",    "before",	  "after",
 						 "unseen",    "full",	  "no_event"};
 
-/* Noun for fmt_many(), and the text after the number. */
+/* Noun for fmt_many(), and the text that follows the number. */
 static const struct {
 	const char *of, *text;
 } why_text[JOIN_WHYS] = {
@@ -241,8 +242,10 @@ static uint64_t add_counters(struct json_object *list, const struct tcp_hosts *h
 	return sum;
 }
 
-/* Adds the losses between two hosts. Returns the number that an interface of either host may have
- * lost. */
+/*
+ * Adds losses between two hosts. Returns how many of them an interface on either host may have
+ * lost.
+ */
 static uint64_t put_wire(struct json_object *list, const struct tcp_hosts *h, unsigned from,
 			 unsigned to, uint64_t segments)
 {
@@ -271,7 +274,7 @@ static bool renamed(const struct tcp_join_flow *f, unsigned at)
 	return memcmp(&f->way[at].flow->key, &f->flow->key, sizeof(f->flow->key)) != 0;
 }
 
-/* Keeps the flows with the most segments. */
+/* Keeps the flows that have the most segments. */
 static void show_flow(void *arg, const struct tcp_join_flow *f)
 {
 	struct shown *s = arg;
@@ -346,7 +349,10 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 	for (struct json_each e = json_each(tcp, "undecided_why"); json_next(&e);) {
 		uint64_t n = json_get_u64(e.item, "segments");
 
-		/* the sender has no numbers for these segments, so no host can decide them */
+		/*
+		 * the sender has no numbers for these segments, so no host can determine their
+		 * outcome
+		 */
 		if (strcmp(json_get_text(e.item, "why"), "unseen") != 0)
 			continue;
 		sum->undecided[JOIN_FULL] += n;
@@ -398,8 +404,10 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 	free(shown);
 }
 
-/* Returns the losses of flows in `back` that are the reverse direction of flows in `of` with
- * spurious retransmissions. */
+/*
+ * Returns the losses of flows in `back` that run in the opposite direction to flows in `of` with
+ * spurious retransmissions.
+ */
 static uint64_t lost_back(const struct json_object *of, const struct json_object *back)
 {
 	uint64_t sum = 0;
@@ -415,8 +423,10 @@ static uint64_t lost_back(const struct json_object *of, const struct json_object
 	return sum;
 }
 
-/* Removes the finding about reordering if the reverse path lost segments: a single host cannot
- * distinguish the two causes. */
+/*
+ * Removes the finding about reordering if segments were lost on the reverse path: a single host
+ * cannot tell the two causes apart.
+ */
 static void put_lost_back(const struct tcp_hosts *h, unsigned sender)
 {
 	struct json_object *o = json_get(h->d[sender]->json, "joined");
@@ -472,12 +482,12 @@ int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 	for (unsigned i = 0; i < h->n; i++)
 		trail_free(h->host[i].trail);
 	free(h);
-	return asked ? rc : 0; /* without a join, the traces are shown separately */
+	return asked ? rc : 0; /* the traces are shown separately if they cannot be joined */
 }
 
 /* Text */
 
-/* Returns the name of the host (name_hosts()), also after --redact. */
+/* Returns the host's name (name_hosts()), even after --redact. */
 static const char *name_of(const struct ledgers_document *d)
 {
 	const struct json_object *start = json_get(d->json, "start");

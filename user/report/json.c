@@ -13,8 +13,8 @@ struct json_out {
 	FILE *out;
 	enum json_mode mode;
 	const char *schema;
-	struct json_object *doc; /* document of JSON_DOC */
-	bool begun;		 /* JSON_LINES: the schema was already written */
+	struct json_object *doc; /* the document for JSON_DOC */
+	bool begun;		 /* JSON_LINES: the schema has been written */
 	int rc;			 /* -errno of the first failed write */
 };
 

@@ -60,7 +60,7 @@ static const struct record_field counts_rows[] = {
 	{0},
 };
 
-/* Returns a cause, without its stage, which contains the cause. */
+/* Returns a cause without its stage, because the stage contains it. */
 static struct json_object *cause(const struct live_row *row, unsigned by)
 {
 	struct json_object *o = json_object_new_object(), *burst;
@@ -86,7 +86,7 @@ static struct json_object *cause(const struct live_row *row, unsigned by)
 	return o;
 }
 
-/* Returns the text shared by all rows, or NULL. */
+/* Returns the text that all rows share, or NULL. */
 static const char *common(const struct live_row *rows, unsigned n, enum live_field field)
 {
 	for (unsigned i = 1; i < n; i++) {
@@ -113,7 +113,7 @@ static struct json_object *stage(const struct live_row *rows, unsigned n, unsign
 	return o;
 }
 
-/* Returns the rows of a class in path order, grouped by stage. */
+/* Returns a class's rows in path order, grouped by stage. */
 static struct json_object *stages(const struct live_table *t, unsigned by, enum drop_class class)
 {
 	struct json_object *list = json_object_new_array();
@@ -146,7 +146,7 @@ static struct json_object *flow_rows(const struct live_table *t)
 	for (unsigned i = 0; i < t->n; i++) {
 		struct json_object *o;
 
-		if (!*t->rows[i].text[LIVE_FLOW]) /* only rows of counters have no flow */
+		if (!*t->rows[i].text[LIVE_FLOW]) /* only counter rows lack a flow */
 			continue;
 		o = json_add_object(list);
 		json_put_text(o, "stage", t->rows[i].text[LIVE_STAGE]);
@@ -170,7 +170,7 @@ struct json_object *json_trace_interval(const struct live_table *t, const struct
 	return o;
 }
 
-/* Counters of the path */
+/* Path counters */
 
 static struct json_object *add_of_device(struct json_object *list, const struct rates *r,
 					 unsigned device)
@@ -330,7 +330,7 @@ struct json_object *json_rates(const struct rates *r, bool all)
 	return o;
 }
 
-/* The balance of a flow */
+/* Balance of a flow */
 
 static void add_translation(struct json_object *list, const struct nat_translation *t)
 {
@@ -362,7 +362,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		RECORD("not_streams", UINT, flow_balance, facts.streams.strangers),
 		{0},
 	};
-	/* counts of the probes */
+	/* counts at each probe */
 	static const struct record_field probes[] = {
 		RECORD("entered", UINT, flow_balance, entered),
 		RECORD("left", UINT, flow_balance, left),

@@ -19,7 +19,7 @@ struct junit {
 	const char *command;
 	unsigned tests, failures;
 	FILE *cases;
-	char *text; /* XML of the test cases */
+	char *text; /* test cases as XML */
 	size_t size;
 };
 
@@ -32,7 +32,7 @@ struct junit *junit_new(const char *command)
 	return j;
 }
 
-/* Adds a case that fails with `message`, or passes if `message` is NULL. `more` may be "". */
+/* Adds a test case that fails with `message`, or passes if it is NULL. `more` may be "". */
 static void add_case(struct junit *j, const char *name, const char *message, const char *more)
 {
 	fprintf(j->cases, "    <testcase classname=\"pktledger.%s\" name=\"", j->command);

@@ -23,14 +23,14 @@
 #include "report/json.h"
 
 #define LINE_MAX_LEN (64 << 20) /* bytes, longer than any line written */
-#define NEAR	     200	/* bytes at the start of a line that contain its time */
+#define NEAR	     200	/* bytes at the start of a line that include its time */
 
 struct json_object *ledgerline_parse(const char *json, size_t len)
 {
 	return len <= LINE_MAX_LEN ? json_parse(json, len, JSON_DEPTH) : NULL;
 }
 
-/* Copies the value of a key near the start of the line. */
+/* Copies the value of a key found near the start of the line. */
 static bool near_value(const char *json, size_t len, const char *key, char value[32])
 {
 	const char *p = memmem(json, len < NEAR ? len : NEAR, key, strlen(key));
@@ -44,7 +44,7 @@ static bool near_value(const char *json, size_t len, const char *key, char value
 	return true;
 }
 
-/* Reads a number near the start of the line. Times above INT64_MAX are rejected. */
+/* Reads a number found near the start of the line. Rejects times above INT64_MAX. */
 static bool near_number(const char *json, size_t len, const char *key, uint64_t *number)
 {
 	char value[32];
@@ -80,9 +80,9 @@ bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line)
 	       near_number(json, len, "\"interval_ns\":", &line->length_ns);
 }
 
-#define LINE_MORE 10 /* bytes of a line in addition to its JSON: CRC, blank, LF */
+#define LINE_MORE 10 /* bytes in a line besides its JSON: CRC, blank, LF */
 
-#define PREFIX 9 /* bytes of CRC and blank */
+#define PREFIX 9 /* bytes used by the CRC and the blank */
 
 /* Returns true if the line, without its LF, matches its CRC. */
 static bool is_whole(const char *line, size_t len)
@@ -96,7 +96,7 @@ static bool is_whole(const char *line, size_t len)
 	return !memcmp(line, wanted, PREFIX);
 }
 
-/* Reads a line like getline(). Only the start of an overlong line is read, without LF. */
+/* Reads a line like getline(), but only the start of an overlong line. Strips the LF. */
 static size_t read_line(FILE *f, char **buf, size_t *size)
 {
 	size_t n = 0;
@@ -156,29 +156,29 @@ int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, s
 	return rc;
 }
 
-#define LEDGERFILE_RANGES 256 /* ranges of one line */
+#define LEDGERFILE_RANGES 256 /* ranges per line */
 
-/* An outcome defined by an `outcome` line. Its id is its index in the list. */
+/* Outcome defined by an `outcome` line. Its id is its index in the list. */
 struct ledgerfile_outcome {
 	const char *outcome;
-	struct result_cause cause; /* only set if dropped */
+	struct result_cause cause; /* set only for drops */
 };
 
 /*
- * The times of a trace are those since its start, so a host whose clock is set does not change
- * their order or age.
+ * Times in a trace are relative to its start, so setting the host's clock does not change their
+ * order or age.
  */
 struct keep {
 	uint64_t keep_ns; /* 0: keep everything */
-	uint64_t next_ns; /* CLOCK_BOOTTIME, the file is not read again before this time */
-	char *beside;	  /* path of the new file that replaces this file */
+	uint64_t next_ns; /* CLOCK_BOOTTIME, do not read the file again before this time */
+	char *beside;	  /* path of the new file that will replace this file */
 	bool others;	  /* the file contains documents other than traces */
-	uint64_t started_ns, now_ns; /* CLOCK_REALTIME at the start of the newest trace, plus the
-					time from there to its newest line */
-	uint64_t oldest_ns;	     /* wanted: data before this time are cut */
+	uint64_t started_ns, now_ns; /* CLOCK_REALTIME, start of the newest trace, and start plus
+					time to its newest line */
+	uint64_t oldest_ns;	     /* cutoff: data before this time are dropped */
 	off_t start, start_len;	     /* start line of the newest trace */
-	off_t cut, head, head_len; /* data before `cut` are older, except for the start line of the
-				      trace that continues there */
+	off_t cut, head, head_len; /* everything before `cut` has expired, except the start line
+				      of the trace that continues there */
 };
 
 struct ledgerfile {
@@ -188,16 +188,16 @@ struct ledgerfile {
 	bool is_file;
 	off_t size; /* bytes in the file */
 	struct keep keep;
-	struct ledgerfile_state old; /* state of the existing file while it is read */
+	struct ledgerfile_state old; /* state of the existing file while it is being read */
 	struct printbuf *waiting;
 	struct list outcome; /* struct ledgerfile_outcome */
-	struct range range[LEDGERFILE_RANGES]; /* of one stream, `detail` is the id */
+	struct range range[LEDGERFILE_RANGES]; /* ranges in one stream (`detail` is the id) */
 	unsigned n_ranges;
 };
 
-#define WAITING 65536 /* bytes buffered before a write */
+#define WAITING 65536 /* bytes buffered before they are written */
 
-/* Writes complete lines. If only a part of a line fits, the part is removed again. */
+/* Writes complete lines. If only part of a line fits, removes that part again. */
 static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 {
 	size_t done = file_write(lf->fd, p, n);
@@ -206,7 +206,7 @@ static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 
 	lf->size += last ? (off_t)(last - p) + 1 : 0;
 	if (rc && lf->is_file && ftruncate(lf->fd, lf->size))
-		return rc; /* the partial line stays and is detected by its CRC */
+		return rc; /* the partial line stays, and its CRC will reveal it */
 	return rc;
 }
 
@@ -218,7 +218,7 @@ static int flush(struct ledgerfile *lf)
 	return lf->rc;
 }
 
-/* Sees the times of a line, which begins at `old.at` if the file is read. */
+/* Records the times on a line, which starts at `old.at` if the file is being read. */
 static int see_line(void *arg, const char *json, size_t len)
 {
 	struct ledgerfile *lf = arg;
@@ -262,7 +262,7 @@ static int append_line(struct ledgerfile *lf, const char *json, size_t len)
 	return lf->rc;
 }
 
-/* Writes the collected ranges. */
+/* Writes the ranges collected so far. */
 static int end_ranges(struct ledgerfile *lf)
 {
 	char json[64 + LEDGERFILE_RANGES * 56];
@@ -327,11 +327,11 @@ static int fill(int to, const struct ledgerfile *lf)
 	rc = copy_part(to, lf->fd, k->head, k->head + k->head_len);
 	if (!rc)
 		rc = copy_part(to, lf->fd, k->cut, lf->size);
-	/* set O_APPEND only now, because sendfile() rejects it */
+	/* O_APPEND is set only now because sendfile() rejects it */
 	return !rc && (fsync(to) || fcntl(to, F_SETFL, O_APPEND)) ? -errno : rc;
 }
 
-/* Returns true if the open file still is the file with its name. */
+/* Returns true if the open file still has this name. */
 static bool is_named(const struct ledgerfile *lf)
 {
 	struct stat opened, named;
@@ -340,11 +340,11 @@ static bool is_named(const struct ledgerfile *lf)
 	       opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-#define PARTS 16 /* the file may exceed the time to keep by 1 / PARTS */
+#define PARTS 16 /* the file may exceed its time limit by 1 / PARTS */
 
 /*
- * Replaces the file by a copy without expired data, and locks the copy in the same way. If the
- * replacement fails, the file keeps growing.
+ * Replaces the file with a copy without expired data, and locks the copy in the same way. If that
+ * fails, the file keeps growing.
  */
 static void drop_old(struct ledgerfile *lf)
 {
@@ -357,7 +357,7 @@ static void drop_old(struct ledgerfile *lf)
 	k->next_ns = now + k->keep_ns / PARTS;
 	k->oldest_ns = k->now_ns > k->keep_ns ? k->now_ns - k->keep_ns : 0;
 	k->cut = k->head_len = 0;
-	/* do not cut if only the start line precedes the data */
+	/* not worth cutting if only the start line precedes the data */
 	if (!is_named(lf) || ledgerfile_read(lf->path, see_line, lf, &lf->old, NULL) ||
 	    k->cut <= k->head_len)
 		return;
@@ -403,7 +403,7 @@ static int first_only(void *arg, const char *json, size_t len)
 	return 1;
 }
 
-/* Checks that the existing file is a ledger, and terminates its last line. */
+/* Checks that the existing file is a ledger, and terminates its last line if necessary. */
 static int check_old(struct ledgerfile *lf, struct error *err)
 {
 	struct stat st;
@@ -413,7 +413,7 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 
 	if (fstat(lf->fd, &st))
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot read %s", lf->path);
-	/* a reader that stops would block the experiment */
+	/* a reader that stalls would block the experiment */
 	if (S_ISFIFO(st.st_mode) || isatty(lf->fd))
 		return error_errno(err, STATUS_FAILED, -EOPNOTSUPP,
 				   "a ledger has to be a regular file; -j prints to a pipe",
@@ -436,7 +436,7 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 	return error_errno(err, STATUS_FAILED, lf->rc, NULL, "cannot write %s", lf->path);
 }
 
-/* Repeats until the locked file is the file with that name: --keep may have replaced it. */
+/* Retries until the locked file still has this name, because --keep may have replaced it. */
 static int open_locked(struct ledgerfile *lf, struct error *err)
 {
 	do {
@@ -492,7 +492,7 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 
 	if (!lf->is_file)
 		return 0;
-	path = realpath(lf->path, NULL); /* keep a symbolic link */
+	path = realpath(lf->path, NULL); /* preserve a symbolic link */
 	if (!path)
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot find %s", lf->path);
 	free(lf->path);
@@ -505,7 +505,7 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 		return rc;
 	lf->keep.beside = mem_print("%s.pktledger~", path);
 	lf->keep.keep_ns = keep_ns;
-	unlink(lf->keep.beside); /* left by a rewrite that was killed */
+	unlink(lf->keep.beside); /* left over from a rewrite that was killed */
 	return 0;
 }
 
@@ -517,7 +517,7 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 		return 0;
 	end_ranges(lf);
 	flush(lf);
-	/* EINVAL: fsync() does not support the file, for example a pipe */
+	/* EINVAL: the file, for example a pipe, does not support fsync() */
 	if (!lf->rc && fsync(lf->fd) && errno != EINVAL)
 		lf->rc = -errno;
 	rc = error_errno(err, STATUS_FAILED, lf->rc,
@@ -563,7 +563,7 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 	json_object_put(data);
 }
 
-/* Returns the id of an outcome, which is added if new. */
+/* Returns the id of an outcome, adding the outcome if it is new. */
 static unsigned find_outcome(struct ledgerfile *lf, const char *outcome,
 			     const struct result_cause *cause)
 {

@@ -19,13 +19,13 @@
 #include "report/series.h"
 #include "stamp.h"
 
-#define INTERVALS_LEAST 4 /* intervals of a trial that are worth a history */
+#define INTERVALS_LEAST 4 /* minimum number of intervals for a trial to get a history */
 #define TRIALS_IN_TIME	10
 
-/* Outcomes of sequence numbers, line by line. */
+/* Sums the outcomes of sequence numbers, line by line. */
 
 struct named_outcome {
-	struct json_object *data; /* data of its line */
+	struct json_object *data; /* data from its line */
 	enum outcome outcome;
 	uint64_t packets, ranges, longest;
 };
@@ -62,7 +62,7 @@ void outcome_sum_free(struct outcome_sum *f)
 	free(f);
 }
 
-/* Returns the outcome of a line. "unaccounted" and "unknown" count as open. */
+/* Returns the outcome that a line names. "unaccounted" and "unknown" count as open. */
 static enum outcome outcome_named(const struct json_object *data)
 {
 	static const struct {
@@ -150,7 +150,7 @@ static int add(struct outcome_sum *f, uint64_t stream, const uint64_t v[3])
 	return 0;
 }
 
-/* Returns the value after a key, or NULL if the key is missing. */
+/* Returns the text after a key, or NULL if the key is missing. */
 static const char *behind(const char *json, size_t len, const char *key)
 {
 	const char *p = memmem(json, len, key, strlen(key));
@@ -158,7 +158,10 @@ static const char *behind(const char *json, size_t len, const char *key)
 	return p ? p + strlen(key) : NULL;
 }
 
-/* Parsed by hand: there are millions of ranges, and a JSON parser takes ten times as long. */
+/*
+ * Parses the ranges by hand: there are millions of them, and a JSON parser would take ten times as
+ * long.
+ */
 int outcome_sum_ranges(struct outcome_sum *f, const char *json, size_t len)
 {
 	const char *end = json + len, *p = behind(json, len, "\"ranges\":["), *number;
@@ -179,8 +182,9 @@ int outcome_sum_ranges(struct outcome_sum *f, const char *json, size_t len)
 }
 
 /*
- * Returns a list of {"outcome","stage",..,"packets","ranges","longest"}: packets, runs of adjacent
- * numbers, and the longest run. NULL: the ledger has no outcomes. The caller owns the list.
+ * Returns a list of {"outcome","stage",..,"packets","ranges","longest"}: number of packets, number
+ * of runs of adjacent numbers, and the longest run. NULL: the ledger has no outcomes. The caller
+ * owns the list.
  */
 static struct json_object *outcome_sum_json(const struct outcome_sum *f)
 {
@@ -236,7 +240,7 @@ const struct json_object *outcome_sum_at(const struct outcome_sum *f, unsigned o
 
 /*
  * Returns true if the outcomes add up to the totals in `end`, for any command: the numbers
- * delivered, refused, and not delivered are equal. Losses resolved only by a counter have no
+ * delivered, refused, and not delivered all match. Losses known only from a counter have no
  * outcome.
  */
 static bool outcome_sum_agrees(const struct outcome_sum *f, const struct json_object *end)
@@ -259,8 +263,9 @@ static bool outcome_sum_agrees(const struct outcome_sum *f, const struct json_ob
 /* Files and documents. */
 
 /*
- * Returns 1 if a file looks like printed documents, from -j or in a page, 0 if it can be a ledger,
- * judged by its first bytes, else STATUS_USAGE. A file that cannot be read is left to its reader.
+ * Checks the file's first bytes. Returns 1 if it looks like printed documents, from -j or in a
+ * page, 0 if it may be a ledger, otherwise STATUS_USAGE. If the file cannot be read, the error is
+ * left to its reader.
  */
 static int check_kind(const char *path, struct error *err)
 {
@@ -282,7 +287,10 @@ static int check_kind(const char *path, struct error *err)
 			   "%s is not a ledger file", path);
 }
 
-/* Extracts "run" from "pktledger/run/1". Returns false for foreign schemas and other versions. */
+/*
+ * Extracts "run" from "pktledger/run/1". Returns false for another program's schema or another
+ * version.
+ */
 static bool command_of(const char *schema, char command[16])
 {
 	int end = 0;
@@ -290,7 +298,7 @@ static bool command_of(const char *schema, char command[16])
 	return sscanf(schema, "pktledger/%15[a-z]/1%n", command, &end) == 1 && end && !schema[end];
 }
 
-/* Returns true if the command observes one end only: send, recv. */
+/* Returns true if the command observes only one end: send, recv. */
 static bool is_one_end(const char *command)
 {
 	return !strcmp(command, "send") || !strcmp(command, "recv");
@@ -311,7 +319,7 @@ static void keep(struct ledgers *l, struct ledgers_document *d)
 	*d = (struct ledgers_document){};
 }
 
-/* Returns the only document of a file. */
+/* Returns a file's only document. */
 static const struct ledgers_document *only(const struct ledgers *l, const char *path,
 					   struct error *err)
 {
@@ -387,20 +395,20 @@ unsigned trialset_columns(const struct json_object *document, const char **name,
 }
 
 /*
- * State while the lines of a ledger are read. A sweep or a search is a set: its document
- * equals its own -j output and is built from its lines and from the runs in it.
+ * State while reading a ledger's lines. A sweep or a search is a set. Its document, equal to its -j
+ * output, is built from its own lines and the runs it contains.
  */
 struct reading {
 	struct ledgers *l;
 	const struct load_spec *spec;
 	struct ledgers_file *file;
-	struct ledgers_document now; /* json NULL: no start read yet */
-	struct ledgers_document set; /* set of the current trials, json NULL: no set */
-	struct ledgers_document cut; /* trial in which the set was killed, json NULL: no trial */
-	bool shown;		     /* the set has a line for this trial */
+	struct ledgers_document now; /* json NULL: no start has been read */
+	struct ledgers_document set; /* set that the current trials belong to, json NULL: none */
+	struct ledgers_document cut; /* trial during which the set was killed, json NULL: none */
+	bool shown;		     /* the set contains a line for this trial */
 	struct series *series;
-	uint64_t started_ns, intervals; /* of the current document, also outside the range */
-	uint64_t bad;			/* bad lines of the file before the current document */
+	uint64_t started_ns, intervals; /* of the current document, even outside the range */
+	uint64_t bad;			/* bad lines in the file before the current document */
 };
 
 static bool in_window(const struct load_spec *spec, uint64_t from_ns, uint64_t to_ns)
@@ -408,7 +416,7 @@ static bool in_window(const struct load_spec *spec, uint64_t from_ns, uint64_t t
 	return to_ns >= spec->since_ns && from_ns <= spec->until_ns;
 }
 
-/* Returns true for a trial that is not mentioned in its set. */
+/* Returns true for a trial that its set does not mention. */
 static bool is_cut_trial(const struct reading *r)
 {
 	return r->set.json && !r->shown && !json_get(r->now.json, "end");
@@ -434,7 +442,7 @@ static void note_times(struct ledgers_file *f, uint64_t from_ns, uint64_t to_ns)
 		f->from_ns = from_ns;
 }
 
-/* Ends a document at the next start, or at the end of the file. */
+/* Ends a document, at the next start or the end of the file. */
 static void end_document(struct reading *r)
 {
 	struct ledgers_document *d = &r->now;
@@ -450,7 +458,7 @@ static void end_document(struct reading *r)
 	if (!d->parts) {
 		outcomes = outcome_sum_json(d->outcomes);
 		json_put(d->json, "outcomes", outcomes);
-		/* outcomes can only be checked if no line is missing */
+		/* outcomes can be checked only if no lines are missing */
 		json_put(d->json, "outcomes_agree",
 			 whole && outcomes && end
 				 ? json_object_new_boolean(outcome_sum_agrees(d->outcomes, end))
@@ -481,7 +489,7 @@ static void end_document(struct reading *r)
 	r->series = NULL;
 }
 
-/* Ends a set at the next set, at a run that is not its trial, or at the end of the file. */
+/* Ends a set, at the next set, at a run that is not its trial, or at the end of the file. */
 static void end_set(struct reading *r)
 {
 	struct ledgers_document *set = &r->set;
@@ -506,8 +514,10 @@ static bool stamps_hold_streams(const struct json_object *start)
 	return true;
 }
 
-/* Starts a document with the schema. Returns false if the schema, the time or the sequence numbers
- * of the line are invalid. */
+/*
+ * Starts a document with the given schema. Returns false if the schema, the time, or the line's
+ * sequence numbers are invalid.
+ */
 static bool begin(struct reading *r, struct ledgers_document *d, const struct json_object *line)
 {
 	const char *schema = json_get_text(line, "schema");
@@ -550,8 +560,10 @@ static void begin_set(struct reading *r, const struct json_object *line)
 	note_times(r->file, r->set.from_ns, r->set.to_ns);
 }
 
-/* Ends a trial. `members`: data of the `trial` line, which follows the document of its run, if the
- * run started. */
+/*
+ * Ends a trial. `members` is the data on the `trial` line, which follows the run's document if the
+ * run started.
+ */
 static void take_trial(struct reading *r, struct json_object *members)
 {
 	struct json_object *run = json_object_get(r->now.json), *trial, *trials;
@@ -564,7 +576,7 @@ static void take_trial(struct reading *r, struct json_object *members)
 		trial = json_add_object(trials);
 		json_put_all(trial, json_get(run, "end"));
 		json_put_all(trial, members);
-		/* keep the history of a long trial, as in a soak test, but not of many trials */
+		/* keep the history of a long trial, such as a soak test, but not for many trials */
 		if (json_get_length(run, "intervals") >= INTERVALS_LEAST &&
 		    json_object_array_length(trials) <= TRIALS_IN_TIME)
 			json_put(trial, "intervals", json_object_get(json_get(run, "intervals")));
@@ -582,7 +594,7 @@ static void begin_document(struct reading *r, struct json_object *line)
 	struct ledgers_document *d = &r->now;
 
 	end_document(r);
-	/* a run belongs to the set if both have the same command line */
+	/* a run belongs to the set if their command lines are the same */
 	if (!json_object_equal(json_get(json_get(r->set.json, "start"), "command"),
 			       json_get(start, "command")))
 		end_set(r);
@@ -597,8 +609,10 @@ static void begin_document(struct reading *r, struct json_object *line)
 	json_put(d->json, "start", json_object_get(start));
 }
 
-/* Adds an interval. Its time is peeked, because most intervals are outside the range and need no
- * parsing. */
+/*
+ * Adds an interval. Peeks at its time first, because most intervals are outside the range and do
+ * not need to be parsed.
+ */
 static void take_interval(struct reading *r, const struct ledgerline *peek, const char *json,
 			  size_t len)
 {
@@ -620,8 +634,10 @@ static void take_interval(struct reading *r, const struct ledgerline *peek, cons
 	json_object_put(line);
 }
 
-/* Adds a limit if it was crossed in the selected time range or has no time. Limits of run follow at
- * the end. */
+/*
+ * Adds a limit that was exceeded in the selected time range or has no time. Limits on a run follow
+ * at the end.
+ */
 static void take_limit(struct reading *r, struct json_object *data)
 {
 	struct json_object *list = json_get(r->now.json, "limits");
@@ -661,7 +677,7 @@ static void take_event(struct reading *r, const char *json, size_t len)
 		take_limit(r, data);
 	else if (!strcmp(event, "outcome") && outcome_sum_name(r->now.outcomes, data))
 		r->file->odd++;
-	json_object_put(line); /* ignore events of later versions */
+	json_object_put(line); /* ignore events added by later versions */
 }
 
 static int take_line(void *arg, const char *json, size_t len)
@@ -685,8 +701,8 @@ static int take_line(void *arg, const char *json, size_t len)
 }
 
 /*
- * Reads the lines of a ledger: adds its documents within `spec`, and fills `file` except for its
- * path. STATUS_FAILED: it cannot be read, or has no lines.
+ * Reads a ledger's lines, adds its documents that match `spec`, and fills `file` except for its
+ * path. STATUS_FAILED: the file cannot be read or has no lines.
  */
 static int read_lines(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 		      struct error *err)
@@ -706,7 +722,7 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
 }
 
-/* Adds a printed document, from -j or from a page. Takes it over. */
+/* Adds a printed document, from -j or a page, and takes it over. */
 static int add_printed(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 		       struct json_object *json, struct error *err)
 {
@@ -748,8 +764,10 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 	return 0;
 }
 
-/* Reads a single document, or the documents of a page, each in a separate element that cannot
- * contain another element. */
+/*
+ * Reads a single document, or all documents in a page, each in its own element that cannot contain
+ * another.
+ */
 static int read_printed(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 			struct error *err)
 {

@@ -11,11 +11,11 @@
 #include "base/json.h"
 #include "base/num.h"
 
-#define NARROW 64 /* columns, on narrower pages details are printed below the count */
+#define NARROW 64 /* columns (narrower pages print details below the count) */
 
-#define FOLD 4 /* columns, indentation of table cells that are moved below the row */
+#define FOLD 4 /* columns by which table cells are indented when moved below the row */
 
-/* Columns of page_row(): label, count, percentage. */
+/* Columns for page_row(): label, count, percentage. */
 static const struct page_column rows[] = {{"", 16, false}, {"", 0, true}, {"", 9, true}};
 
 /* SGR codes */
@@ -28,7 +28,7 @@ struct page page_open(FILE *out, bool colour, uint64_t most)
 {
 	struct page p = {.out = out, .colour = colour, .width = PAGE_WIDTH};
 	struct winsize size;
-	/* base/output.h replaces stdout by a queue, which has no descriptor */
+	/* base/output.h replaces stdout with a queue, which has no descriptor */
 	const int fd = out == stdout ? STDOUT_FILENO : fileno(out);
 
 	if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
@@ -44,7 +44,7 @@ static void put_style(const struct page *p, enum style style, bool begin)
 		fprintf(p->out, "\033[%sm", begin ? styles[style] : "0");
 }
 
-/* Prints text. Names of interfaces may contain anything, even terminal control characters. */
+/* Prints text. Interface names may contain anything, even terminal control characters. */
 static void put(struct page *p, const char *s, size_t n)
 {
 	for (size_t i = 0, length; i < n; i += length) {
@@ -92,7 +92,7 @@ void page_heading(struct page *p, const char *title, const char *note)
 	page_end(p);
 }
 
-/* Prints words, wrapped at the page width. */
+/* Prints words, wrapping at the page width. */
 static void put_words(struct page *p, enum style style, const char *s)
 {
 	if (p->column < p->indent)
@@ -101,7 +101,7 @@ static void put_words(struct page *p, enum style style, const char *s)
 	while (*(s += strspn(s, " "))) {
 		size_t n = smaller(strcspn(s, " "), p->width - p->indent);
 
-		while (n > 1 && (s[n] & 0xc0) == 0x80) /* do not split a character */
+		while (n > 1 && (s[n] & 0xc0) == 0x80) /* do not split a multibyte character */
 			n--;
 		if (p->column > p->indent && p->column + 1 + n > p->width) {
 			put_style(p, style, false);
@@ -145,7 +145,7 @@ char *page_number(const char *key, struct json_object *value)
 				     : fmt_count(json_object_get_uint64(value));
 }
 
-/* Returns a member, or with dots a member of a member. */
+/* Returns a member, or if the name has dots, a member of a member. */
 static struct json_object *find_member(const struct json_object *o, const char *path)
 {
 	char copy[128], *rest = copy;
@@ -165,7 +165,7 @@ static bool is_set(struct json_object *member)
 							      : json_object_get_boolean(member));
 }
 
-/* Returns the replacement for `word` of a text, for example "sent#packet". */
+/* Returns the replacement for `word` in a text, for example "sent#packet". */
 static const char *word_of(char *word, const struct json_object *o)
 {
 	char *key = word, *no = word, *none, *of, *yes;
@@ -187,7 +187,7 @@ static const char *word_of(char *word, const struct json_object *o)
 	return member ? json_object_get_string(member) : none ? none : "";
 }
 
-/* Fills the text of page_fill(). Returns false if the text is skipped. */
+/* Fills a text for page_fill(). Returns false if the text is skipped. */
 static bool fill(char *filled, size_t size, const struct json_object *o, const char *text)
 {
 	size_t n = 0;
@@ -369,7 +369,7 @@ void page_verbatim(struct page *p, const char *s)
 	put(p, s, strlen(s));
 }
 
-/* Returns the length up to a blank outside quotes. */
+/* Returns the length up to the next blank outside quotes. */
 static size_t shell_word(const char *s)
 {
 	char quote = '\0';
@@ -432,7 +432,7 @@ void page_cell(struct page *p, enum style style, const char *text)
 	if (!c->number)
 		pad_to(p, from + (p->cell > 1 ? 0 : p->indent));
 	put_style(p, style, true);
-	if (c->number) /* an overlong cell is followed by one blank */
+	if (c->number) /* an overlong cell is followed by a single blank */
 		pad_to(p, p->edge > first + length ? p->edge - length : first);
 	put(p, text, length);
 	put_style(p, style, false);
@@ -448,8 +448,10 @@ void page_name(struct page *p, const char *stage)
 	}
 }
 
-/* Prints the fractions of time that a receiver ran, waited for a CPU, and slept:
- * "[####==..............]". */
+/*
+ * Prints the fraction of time a receiver ran, waited for a CPU, and slept:
+ * "[####==..............]".
+ */
 static void put_bar(struct page *p, const struct json_object *facts)
 {
 	const unsigned run = (unsigned)json_get_u64(facts, "running_percent"),
@@ -465,11 +467,11 @@ static void put_bar(struct page *p, const struct json_object *facts)
 	page_words(p, STYLE_DIM, "%s", bar);
 }
 
-/* Prints the evidence of a finding: loss, buffer, receiver, current setting. */
+/* Prints a finding's evidence: loss, buffer, receiver, current setting. */
 static void put_evidence(struct page *p, const struct json_object *facts)
 {
 	static const struct {
-		const char *label, *key, *parts[9]; /* of facts, skipped without `key` */
+		const char *label, *key, *parts[9]; /* parts of the facts, skipped without `key` */
 	} lines[] = {
 		{"loss", "lost",
 		 {"{lost#packet}", "{?lost_percent}, {lost_percent}\v% of {sent#} sent",
@@ -516,7 +518,7 @@ static void put_evidence(struct page *p, const struct json_object *facts)
 	}
 }
 
-/* Returns the colour of a severity. */
+/* Returns a severity's colour. */
 static enum style style_of(const char *severity)
 {
 	return !strcmp(severity, "error")     ? STYLE_BAD

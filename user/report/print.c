@@ -13,11 +13,11 @@
 #include "report/load.h"
 #include "report/trace.h"
 
-#define ROWS_WANTED (STEPS_MAX - 2) /* the first and the last step may be partial */
+#define ROWS_WANTED (STEPS_MAX - 2) /* the first and last steps may be partial */
 
 /*
- * Returns the shortest round length that needs at most ROWS_WANTED rows and contains the end of
- * about one interval, because otherwise a row would cover more time than it claims.
+ * Returns the shortest round length that needs at most ROWS_WANTED rows and at least about one
+ * interval per row. With shorter steps, a row would cover more time than it claims.
  */
 static uint64_t round_length(uint64_t span_ns, uint64_t interval_ns)
 {
@@ -37,7 +37,7 @@ static uint64_t round_length(uint64_t span_ns, uint64_t interval_ns)
 	return (span_ns / ROWS_WANTED / length + 1) * length;
 }
 
-/* Returns the mean length of an interval, and the number of intervals. */
+/* Returns the mean interval length and the number of intervals. */
 static uint64_t interval_length(const struct ledgers_document *d)
 {
 	uint64_t sum = 0, n = 0;
@@ -48,13 +48,13 @@ static uint64_t interval_length(const struct ledgers_document *d)
 	return n ? sum / n : 0;
 }
 
-/* Returns the step of a moment, appended if new. */
+/* Returns the step for a point in time, appending it if new. */
 static struct step *step_of(struct steps *s, uint64_t to_ns)
 {
 	uint64_t from_ns = (to_ns ? to_ns - 1 : 0) / s->length_ns * s->length_ns;
 	struct step *last = s->n ? &s->at[s->n - 1] : NULL;
 
-	/* the clock was set back, or the table is full: use the last step */
+	/* the clock was set back or the table is full, so use the last step */
 	if (last && (last->from_ns >= from_ns || s->n == STEPS_MAX))
 		return last;
 	s->at[s->n] = (struct step){.from_ns = from_ns, .to_ns = from_ns + s->length_ns};
@@ -73,8 +73,10 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 #define WORST_SHOWN 5
 #define DAY	    86400000000000ULL
 
-/* Prints "rcvbuf 12,000, netfilter 345": stages with at least a thousandth of the loss, largest
- * first. */
+/*
+ * Prints "rcvbuf 12,000, netfilter 345": stages that account for at least a thousandth of the loss,
+ * largest first.
+ */
 static void put_stages(struct page *p, const struct part *sum)
 {
 	const struct live_counts *stage = sum->stage;
@@ -93,7 +95,7 @@ static void put_stages(struct page *p, const struct part *sum)
 			   fmt_count(stage[rank[i]].packets), i + 1 < n ? "," : "");
 }
 
-/* Prints a table of the steps, for a trace with losses only. */
+/* Prints the steps as a table. For a trace, prints nothing if nothing was lost. */
 static void print_steps(const struct print_view *v, const struct ledgers_document *d)
 {
 	bool day = d->to_ns - d->from_ns >= DAY / 2;
@@ -166,7 +168,9 @@ const char *print_worst_stage(const struct json_object *end)
 	return rows_worst_stage(packets);
 }
 
-/* Prints the intervals of a long document with the highest loss rate, to be examined next. */
+/*
+ * Prints the intervals with the highest loss rate in a long document, for the user to examine next.
+ */
 static void put_worst(const struct print_view *v, const struct ledgers_document *d)
 {
 	size_t n = json_get_length(d->json, "worst");
@@ -180,7 +184,7 @@ static void put_worst(const struct print_view *v, const struct ledgers_document 
 		const char *stage = print_worst_stage(o);
 		uint64_t from_ns = d->from_ns, length_ns = json_get_u64(o, "interval_ns");
 
-		if (!when_date(json_get_text(o, "time"), &from_ns)) /* of its end */
+		if (!when_date(json_get_text(o, "time"), &from_ns)) /* time of its end */
 			from_ns -= smaller(length_ns, from_ns);
 		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
 			  STYLE_PLAIN, "%s %s lost for %s%s%s", page_glue(when_text(from_ns, true)),
@@ -190,7 +194,7 @@ static void put_worst(const struct print_view *v, const struct ledgers_document 
 	}
 }
 
-/* Prints a search of a ledger like the search itself: each result after its trials. */
+/* Prints a search from a ledger as the search printed it: each result after its trials. */
 static void print_search(FILE *out, const struct json_object *document)
 {
 	const struct json_object *end = json_get(document, "end");
@@ -261,13 +265,13 @@ void print_joined(const struct print_view *v, const struct json_object *document
 			  json_get_item_text(document, "notes", i));
 }
 
-/* Prints problems of a document: missing lines, an error, or a missing end. */
+/* Prints problems with a document: missing lines, an error, or a missing end. */
 static void put_state(const struct print_view *v, const struct ledgers_document *d)
 {
 	struct page p = print_page(v, 0);
 	uint64_t ns;
 
-	/* only a part is shown because of --since or --keep */
+	/* only part of it is shown, because of --since or --keep */
 	if (!when_date(json_get_text(json_get(d->json, "start"), "time"), &ns) &&
 	    d->from_ns >= ns + 2000000000)
 		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s", when_text(ns, true));
@@ -306,7 +310,7 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 	free(trials);
 }
 
-/* Prints the origin and the time of a document. */
+/* Prints where and when a document was recorded. */
 static void put_title(const struct print_view *v, const struct ledgers_document *d)
 {
 	const char *from = when_text(d->from_ns, true), *to = when_text(d->to_ns, true);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Text output of documents (report/document.h) and ledgers, immediately by the commands and later
- * by `report`. Also output in other formats on request. Write errors are left in ferror(out).
+ * Prints documents (report/document.h) and ledgers as text, both live from the commands and later
+ * from `report`, or in other formats on request. Write errors are left in ferror(out).
  */
 #ifndef PKTLEDGER_REPORT_PRINT_H
 #define PKTLEDGER_REPORT_PRINT_H
@@ -28,21 +28,24 @@ struct junit;
 struct print_view {
 	FILE *out;
 	bool colour;
-	unsigned width; /* columns, 0: as in page_open() */
-	/* -1: no intervals, no notes. 1 and more: kernel functions, number ranges, all counters. */
+	unsigned width; /* columns (0: as in page_open()) */
+	/*
+	 * -1: no intervals and no notes. 1 or more: also kernel functions, number ranges, and all
+	 * counters.
+	 */
 	int verbosity;
 };
 
-/* Prints a document: origin and time, history, ledger or sums, findings. */
+/* Prints a document: origin and time, history, ledger or sums, and findings. */
 void print_document(const struct print_view *v, const struct ledgers_document *d);
 
-/* Prints the end of a document without its history, nothing for a set of trials. */
+/* Prints the end of a document without its history. Prints nothing for a set of trials. */
 void print_end(const struct print_view *v, const struct ledgers_document *d);
 
-/* Prints the trials of `run --repeat`, each a document, as `run` printed them. */
+/* Prints the trials of `run --repeat`, each one a document, as `run` printed them. */
 void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n);
 
-/* History of a document as a table for readers: a few rows of a round length. */
+/* Document history as a readable table: a few rows that each cover a round length of time. */
 
 #define STEPS_MAX 32
 
@@ -58,61 +61,66 @@ struct steps {
 };
 
 /*
- * Sums the intervals per step. Steps without an interval are left out. An interval belongs to the
- * step in which it ended. Steps are not shorter than intervals.
+ * Sums the intervals for each step, and omits steps without an interval. An interval belongs to the
+ * step in which it ended. Steps are never shorter than intervals.
  */
 void steps_make(struct steps *s, const struct ledgers_document *d);
 
-/* Parts of a document. Each prints a blank line first, or nothing if the part is empty. */
+/* Document parts. Each function prints a blank line first, or nothing if the part is empty. */
 struct page print_page(const struct print_view *v, uint64_t most);
 
-/* Prints joined ledgers: the part of each sender, and missing parts. */
+/* Prints joined ledgers: each sender's part, and which parts are missing. */
 void print_joined(const struct print_view *v, const struct json_object *document);
 
-/* Returns the loss at a stage, an item of "stages", or NULL without a loss. */
+/* Returns the loss at a stage, an item in "stages", or NULL if nothing was lost there. */
 struct json_object *print_stage(const struct json_object *end, const char *name);
 
-/* Returns the stage with the largest loss, or "" without losses. */
+/* Returns the stage with the largest loss, or "" if nothing was lost. */
 const char *print_worst_stage(const struct json_object *end);
 
 /*
- * Prints a run: the path of the packets from top to bottom, 80 columns wide. Only commands for
- * pasting may be longer. A counter is marked = if it agrees, ~ if it disagrees as known for this
- * kernel, != otherwise.
+ * Prints a run as the packets' path from top to bottom, 80 columns wide. Only commands for pasting
+ * may be longer. Counters are marked = if they agree, ~ if they differ in a way known for this
+ * kernel, and != otherwise.
  */
 void text_run(const struct print_view *v, const struct run_header *h, const struct result *r);
 
-/* Prints a run of a document. */
+/* Prints a run from a document. */
 void print_run(const struct print_view *v, const struct json_object *start,
 	       const struct json_object *end);
 
-/* Prints the end of send or recv. */
+/* Prints the end of a send or recv document. */
 void text_one_end(const struct print_view *v, const struct json_object *end);
 
-/* Prints the findings of an end, in their order: the first three of more, unless `all`. */
+/*
+ * Prints the findings from an end, in order. Without `all`, prints only the first three if there
+ * are more.
+ */
 void text_findings(struct page *p, const struct json_object *end, bool all);
 
 /*
- * Print a trial of a search as a log line, with a heading before number 1, then the search result,
- * and after several searches the spread of their lower bounds.
+ * Print a search: each trial as a log line, with a heading before the first, then the result, and
+ * after several searches the spread of their lower bounds.
  */
 void text_found_trial(FILE *out, unsigned number, const struct json_object *trial);
 void text_found(FILE *out, const struct json_object *end);
 void text_found_spread(FILE *out, const struct json_object *end);
 
-/* Returns the cause of the loss: "rcvbuf", "the generator", "the sender's queue", or "" if there is
- * no cause. */
+/*
+ * Returns the cause of the loss: "rcvbuf", "the generator", "the sender's queue", or "" if there is
+ * none.
+ */
 const char *found_culprit(const struct json_object *rate);
 
 /*
- * A limit on the change from A to B: NAME=+N% or NAME=-N%. `loss` changes in percentage points of
- * the packets sent, latencies (p50, p99, p9999, max, jitter) and rates (tx_pps, rx_pps, ndr, pdr,
- * mrr) in percent of A. Losses and latencies may rise by N, rates may fall by N.
+ * Limit on the change from A to B: NAME=+N% or NAME=-N%. `loss` is measured in percentage points of
+ * the packets sent. Latencies (p50, p99, p9999, max, jitter) and rates (tx_pps, rx_pps, ndr, pdr,
+ * mrr) are measured in percent of A. Losses and latencies may rise by N, and rates may fall by N.
  */
 struct compare_limit {
 	char text[OPT_ITEM_LEN];
-	unsigned what; /* index into a table of compare.c */
-	double most;   /* fraction, allowed change */
+	unsigned what; /* index into a table in compare.c */
+	double most;   /* maximum change allowed, as a fraction */
 };
 
 struct compare_limits {
@@ -120,128 +128,136 @@ struct compare_limits {
 	struct compare_limit at[OPT_LIST_MAX];
 };
 
-/* Adds comma-separated limits: for an option of OPT_CUSTOM. */
+/* Adds comma-separated limits, for an OPT_CUSTOM option. */
 int compare_limits_parse(const char *text, struct compare_limits *l, struct error *err);
 
 /*
- * Adds "limits" to the comparison of two documents, a list of {"limit","a","b","change","broken"}.
- * `change` is null if A has 0 and B has not. Returns 1 if all limits hold, 0 if a limit is
- * exceeded, or -ENODATA with STATUS_FAILED if a result is missing in a document.
+ * Adds "limits" to the comparison of two documents: a list of {"limit","a","b","change","broken"}.
+ * `change` is null if A is 0 and B is not. Returns 1 if all limits are met, 0 if one is exceeded,
+ * or -ENODATA with STATUS_FAILED if a document lacks a result.
  */
 int compare_limits(struct json_object *comparison, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct compare_limits *l,
 		   struct error *err);
 
 struct show_view {
-	struct json_out *json; /* NULL: text or a table */
+	struct json_out *json; /* NULL: print text or a table */
 	int argc;
-	char *const *argv; /* command line for the start event */
+	char *const *argv; /* command line, for the start event */
 	bool csv;
-	bool matrix;	  /* show runs between hosts as one table */
-	const char *html; /* path of the page to write, NULL: no page */
-	bool redact;	  /* the documents are changed in place */
+	bool matrix;	  /* show runs between hosts as a single table */
+	const char *html; /* path of the page to write, or NULL */
+	bool redact;	  /* modify the documents in place */
 	struct print_view text;
-	const struct ledgers_document *a, *b; /* documents to compare, NULL: no comparison */
-	struct compare_limits limits;	      /* limits of the comparison */
+	const struct ledgers_document *a, *b; /* documents to compare, or NULL */
+	struct compare_limits limits;	      /* limits for the comparison */
 	struct junit *junit;		      /* NULL: no JUnit output */
 };
 
-/* Shows the documents. Errors as in matrix_new() and html_file(), and STATUS_BROKEN: a limit of the
- * comparison is exceeded. */
+/*
+ * Shows the documents. Returns the errors of matrix_new() and html_file(), and STATUS_BROKEN if the
+ * comparison exceeds a limit.
+ */
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err);
 
 /*
- * Shows the comparison of two captures (report/capfile.h). `ends` is changed if names are redacted.
+ * Shows a comparison of two captures (report/capfile.h). `ends` is modified if names are redacted.
  */
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err);
 
-/* Returns the joint results of traces of several hosts as a list of sentences, JOINED_UDP before
- * those of UDP. The caller owns the list. */
+/*
+ * Returns the joint results of traces from several hosts as a list of sentences. Those about UDP
+ * start with JOINED_UDP. The caller owns the list.
+ */
 #define JOINED_UDP "UDP: "
 struct json_object *show_joined_lines(const struct ledgers_document *d, unsigned n);
 
-/* Returns true if the outcomes of a document disagree with its ledger, or if a joined document is
- * not balanced. */
+/*
+ * Returns true if a document's outcomes disagree with its ledger, or if a joined document is not
+ * balanced.
+ */
 bool show_disagrees(const struct ledgers *l);
 
-/*
- * Documents side by side: a comparison of two documents, or runs between many hosts as one table.
- */
+/* Documents side by side: two documents compared, or runs between many hosts in one table. */
 
 #define MATRIX_NODES 64
 
 /*
- * Compares two documents: first their differences at the start, then their results. Both are
- * documents of run, or both of send, recv, sweep or search. The caller owns the result:
+ * Compares two documents, first how their setups differ, then their results. Both must come from
+ * the same command: run, send, recv, sweep or search. The caller owns the result:
  *
  *	{ "env":[{"name","a","b"}], "setup":[..], "results":[{"name","a","b","change"}] }
  *
- * env and setup list differing members with their path ("sysctls.net.core.rmem_max"). null:
- * missing. results list the members that both have, and the stages with losses in at least one.
- * change is (b - a) / a, null if a is 0. a_fraction and b_fraction are fractions of the packets
- * sent, if known. For sweeps, results are the rates received at common points, for searches the
- * rates found.
+ * env and setup list members that differ, by path ("sysctls.net.core.rmem_max"), with null for a
+ * missing value. results lists the members present in both documents, and the stages where at least
+ * one of them lost packets. change is (b - a) / a, or null if a is 0. a_fraction and b_fraction are
+ * fractions of the packets sent, if known. For sweeps, results are the receive rates at points that
+ * both measured. For searches, they are the rates found.
  */
 struct json_object *compare_documents(const struct ledgers_document *a,
 				      const struct ledgers_document *b);
 
-/* Prints a comparison. `a` and `b` may be NULL if the documents are described elsewhere. */
+/* Prints a comparison. `a` and `b` may be NULL if the documents have been described already. */
 void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct json_object *comparison);
 
 /*
- * Builds the loss matrix of senders and receivers, with the worst stages, from runs and joined
+ * Builds a loss matrix of senders and receivers, including the worst stages, from runs and joined
  * runs:
  *
  *	{ "nodes":["a","b"], "pairs":[ {"from","to","runs","sent","delivered","lost_fraction",
  *	                                "stage","balanced"} ] }
  *
- * A node is a host name, or the address if the run used one host. Runs of the same pair are summed.
- * `stage` has the largest loss over all runs of the pair, null: no drops. Runs without an end are
- * left out. The caller owns the matrix. STATUS_USAGE: more than MATRIX_NODES nodes. STATUS_FAILED:
- * no document has a pair.
+ * A node is a host name, or an address if the run used a single host. Runs between the same pair
+ * are summed. `stage` is the stage with the largest loss over all the pair's runs, or null if
+ * nothing was dropped. Runs without an end are left out. The caller owns the matrix. STATUS_USAGE:
+ * more than MATRIX_NODES nodes. STATUS_FAILED: no document has a pair.
  */
 int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_object **matrix,
 	       struct error *err);
 
-/* Prints the matrix as a table: senders down, receivers across. */
+/* Prints the matrix as a table with senders in rows and receivers in columns. */
 void matrix_print(const struct print_view *v, struct json_object *matrix);
 
-/* Results and changes of `check`, as JSON and as text. The caller owns the JSON objects, including
- * the result of check_plan(). */
+/*
+ * Results and changes from `check`, as JSON and as text. The caller owns the JSON objects,
+ * including the result of check_plan().
+ */
 
-/* Returns the end of the document. Its start is json_origin(). */
+/* Returns the end of the document, which starts with json_origin(). */
 struct json_object *json_check_end(const struct look *l);
 
-/* Opens the file of a bundle without writing, to detect early that it cannot be written. */
+/*
+ * Opens a bundle file without writing to it, so that errors are reported before the work is done.
+ */
 int bundle_try(const char *path, struct error *err);
 
 /*
- * Writes all data of a look as a ledger file that can be judged on another host. Identifying names
- * are replaced. Takes over `start` and `rows`, the rows of selftest.
+ * Writes all data from a look as a ledger file that another host can analyze. Replaces identifying
+ * names. Takes over `start` and `rows`, the rows from selftest.
  */
 int bundle_write(const char *path, struct json_object *start, const struct look *l,
 		 struct json_object *rows, struct error *err);
 
 /*
- * Reads and judges the last bundle of a file. Its findings have no commands, because commands would
- * apply to another host. *start is owned by the caller. `l`: zero-initialised, to be closed in any
- * case. STATUS_USAGE: not a bundle.
+ * Reads and analyzes the last bundle in a file. Its findings contain no commands, because commands
+ * would apply to another host. The caller owns *start. `l` must be zero-initialised, and closed
+ * even after an error. STATUS_USAGE: not a bundle.
  */
 int bundle_read(const char *path, struct look *l, struct json_object **start, struct error *err);
 
 /*
- * Prints that end: causes of current losses, then expected causes of future losses, then notes (one
- * line each), losses since boot, and unreadable data. verbosity -1: current and future losses only.
- * 1 and more: also the settings of each interface.
+ * Prints the end from json_check_end(): causes of current losses, then expected causes of future
+ * losses, then notes (one line each), losses since boot, and unreadable data. verbosity -1: current
+ * and future losses only. 1 or more: also each interface's settings.
  */
 void print_check(const struct print_view *v, const struct json_object *end);
 
-/* Prints a paragraph about a finding and its test level (`proof`), or about a stage (NULL). */
+/* Prints a paragraph about a finding and how it was tested (`proof`), or about a stage (NULL). */
 void print_about(const struct print_view *v, const char *title, const char *proof,
 		 const char *about);
 
-/* Returns or prints a possible change: values and commands, and its risk ("": no risk). */
+/* Return or print a possible change: its values and commands, and its risk ("": none). */
 struct json_object *json_change(const struct change *c);
 void print_change(const struct print_view *v, const struct json_object *change, const char *risk);
 
@@ -249,28 +265,30 @@ void print_change(const struct print_view *v, const struct json_object *change, 
 struct json_object *json_remedy(const struct remedy *r);
 void print_remedy(const struct print_view *v, const struct remedy *r);
 
-/* Return or print a change that was made, undone, or failed: "title", .., "outcome", "current",
- * "why". */
+/*
+ * Return or print a change that was made, undone, or failed: "title", .., "outcome", "current",
+ * "why".
+ */
 struct json_object *json_change_report(const struct change_report *report);
 void print_change_report(const struct print_view *v, const struct change_report *report);
 
-/* Several trials of one experiment: a row per trial, then median, minimum and maximum. */
+/* Several trials of one experiment: a row for each trial, then the median, minimum and maximum. */
 
-#define TRIALS_SPREAD 0.05 /* (max - min) / median above which the spread is reported */
+#define TRIALS_SPREAD 0.05 /* the spread is reported if (max - min) / median exceeds this */
 
-/* Measures are members of the end of a run. */
+/* Measures, which are members of a run's end. */
 enum trials_measure {
 	TRIALS_TX_PPS,
 	TRIALS_RX_PPS,
 	TRIALS_DELIVERED,
 	TRIALS_DROPPED,
-	TRIALS_LOST,	 /* fraction of the packets sent that were not delivered */
+	TRIALS_LOST,	 /* fraction of the packets sent that did not arrive */
 	TRIALS_TIME,	 /* ns, from the first to the last packet sent */
-	TRIALS_PAYLOAD,	 /* bit/s of received UDP payload */
-	TRIALS_WAITS,	 /* the sender's waits for space in its send buffer */
+	TRIALS_PAYLOAD,	 /* bit/s of UDP payload received */
+	TRIALS_WAITS,	 /* times the sender waited for space in its send buffer */
 	TRIALS_TX_CALLS, /* send system calls */
 	TRIALS_RX_CALLS, /* receive system calls */
-	TRIALS_TX_CPU,	 /* ns, CPU time of the threads */
+	TRIALS_TX_CPU,	 /* ns, CPU time used by the threads */
 	TRIALS_RX_CPU,
 	TRIALS_FRAGMENTS,   /* fragments created */
 	TRIALS_SEEN,	    /* fragments that arrived at the receiver */
@@ -281,75 +299,83 @@ enum trials_measure {
 
 struct trials {
 	unsigned n, max, balanced;
-	uint64_t stage[STAGE_COUNT]; /* packets, sum over all trials */
-	double *value;		     /* `max` values per measure */
+	uint64_t stage[STAGE_COUNT]; /* packets, summed over all trials */
+	double *value;		     /* `max` values for each measure */
 };
 
 /* Creates a collection of trials, freed with free(). */
 struct trials *trials_new(unsigned max);
 
-/* Adds the `end` of a run, and its payload size in bytes (0: unknown). */
+/* Adds the `end` of a run and its payload size in bytes (0: unknown). */
 void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes);
 
 /* Removes all trials. */
 void trials_clear(struct trials *t);
 
-/* Summarises a measure. Requires at least one trial. */
+/* Returns a summary of a measure. Requires at least one trial. */
 struct summary trials_summarise(const struct trials *t, enum trials_measure m);
 
-/* Returns true if the spread of both rates is at most TRIALS_SPREAD. */
+/* Returns true if both rates have a spread of at most TRIALS_SPREAD. */
 bool trials_steady(const struct trials *t);
 
-/* Returns the stage with the largest loss over all trials, or "" without drops. */
+/* Returns the stage with the largest loss over all trials, or "" if nothing was dropped. */
 const char *trials_stage(const struct trials *t);
 
-/* Prints the trial added last, with end `end`, as a line of a table. Prints the heading before the
- * first trial. */
+/*
+ * Prints the most recently added trial, which ended with `end`, as a table row. Prints the heading
+ * before the first trial.
+ */
 void trials_print_row(FILE *out, const struct trials *t, const struct json_object *end);
 void trials_print_end(FILE *out, const struct trials *t);
 
-/* Prints a line of the summary. `single`: noun for the values that must not be compared if the
- * spread is too large. */
+/*
+ * Prints the summary of the spread. `single` is the noun for values that must not be compared if
+ * the spread is too large.
+ */
 void trials_put_spread(struct page *p, const char *title, struct summary s, const char *single);
 
 struct json_object *trials_summary_json(struct summary s);
 struct summary trials_summary_read(const struct json_object *o);
 
-/* Adds the members of a summary: trials, balanced, steady, and median .. spread of each measure. */
+/*
+ * Adds the members of a summary: trials, balanced, steady, and median .. spread for each measure.
+ */
 void trials_put(struct json_object *o, const struct trials *t);
 
-/* Results of measured points, as a text table or CSV. */
+/* Results at each measured point, as a text table or CSV. */
 
 #define ROWS_COLUMNS 8
 
 struct rows {
 	FILE *out;
 	unsigned columns;
-	const char *name[ROWS_COLUMNS]; /* parameters that distinguish points, borrowed */
+	const char *name[ROWS_COLUMNS]; /* parameters that distinguish the points, borrowed */
 	int width[ROWS_COLUMNS];
 	unsigned shown, where; /* bit set of the other columns that fit, start of the last column */
-	bool repeated;	       /* several trials per point: medians */
+	bool repeated;	       /* several trials per point, shown as medians */
 };
 
-/* Prints the heading for a document that has its start, and possibly its trials. */
+/* Prints the heading for a document that has its start and possibly its trials. */
 void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *document);
 
-/* Prints a row of the table for a point, from all its trials. `failed`: reason for missing trials,
- * NULL: all succeeded. */
+/*
+ * Prints a table row for a point, computed from all its trials. `failed` says why trials are
+ * missing (NULL: all succeeded).
+ */
 void rows_point(const struct rows *r, const struct json_object *parameters, const struct trials *t,
 		const char *failed);
 
-/* Prints a line of CSV (RFC 4180, but with LF) for a trial, which may have failed. */
+/* Prints a CSV line (RFC 4180, but with LF) for a trial, which may have failed. */
 void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_t number);
 
 /* Prints a complete document in either form. */
 void rows_print(FILE *out, bool csv, const struct json_object *document);
 
 /*
- * HTML page without external resources: the part readable without a script, the documents as JSON
- * in elements that start with HTML_DOCUMENT, from which report/load.h reads them, and the script
- * that draws them. Intervals are reduced to at most 240 points. If there are many trials, only
- * their displayed values are included.
+ * HTML page without external resources. It contains the part that is readable without a script, the
+ * documents as JSON in elements that start with HTML_DOCUMENT (report/load.h reads them back), and
+ * the script that draws them. Intervals are reduced to at most 240 points. If there are many
+ * trials, only the values shown are included.
  */
 
 #define HTML_BEGIN    "<!DOCTYPE html>"
@@ -357,36 +383,38 @@ void rows_print(FILE *out, bool csv, const struct json_object *document);
 
 struct html_page {
 	const struct ledgers_document
-		*docs; /* as printed by `-j`, missing members are left out */
+		*docs; /* as printed by `-j`, without missing members */
 	unsigned n;
-	struct json_object *comparison; /* comparison of the first two, from compare_documents(), or
-					   NULL */
-	struct json_object *matrix;	/* matrix of all documents, from matrix_new(), shown instead
-					   of them, or NULL */
-	const char *text;		/* text output of the command, NULL: no text */
+	struct json_object *comparison; /* comparison of the first two, from compare_documents(),
+					   or NULL */
+	struct json_object *matrix;	/* matrix of all documents, from matrix_new(), shown
+					   instead of the documents, or NULL */
+	const char *text;		/* text output of the command, or NULL */
 	bool redact;			/* hide file paths */
-	bool live;			/* the script requests the next state from the server */
+	bool live;			/* the script requests later states from the server */
 };
 
 /*
  * Writes the page. Documents may contain anything: names are escaped, and bytes that are not UTF-8
- * become U+FFFD. Returns 0, or -errno of the first failed write.
+ * become U+FFFD. Returns 0, or the -errno of the first failed write.
  */
 int html_write(FILE *out, const struct html_page *page);
 
-/* Writes the data for the script of a live page: documents and text, as JSON in one line. Returns
- * 0, or -errno of the first failed write. */
+/*
+ * Writes the data for a live page's script: documents and text, as one line of JSON. Returns 0, or
+ * the -errno of the first failed write.
+ */
 int html_live(FILE *out, const struct html_page *page);
 
 /*
- * Writes the page to a file with mode 0644 minus umask, replaced atomically: the previous page
- * stays until the new page is complete. STATUS_USAGE: the existing file is not a page and is not
- * overwritten. "-" is stdout. Files that are not regular are written directly.
+ * Writes the page to a file with mode 0644 minus umask. The file is replaced atomically, so the
+ * previous page stays until the new page is complete. STATUS_USAGE: the existing file is not a page
+ * and is left alone. "-" is stdout. Files that are not regular are written directly.
  */
 int html_file(const char *path, const struct html_page *page, struct error *err);
 
 /*
- * Parts: write text with escaped markup, and JSON without <, so that it cannot contain an end tag.
+ * Page parts. Write text with escaped markup, and JSON without <, so it cannot contain an end tag.
  */
 void html_text(FILE *out, const char *s);
 void html_json(FILE *out, struct json_object *doc);

@@ -10,24 +10,24 @@
 #include "report/print.h"
 #include "report/series.h"
 
-#define ROWS_MAX	24 /* rows per class in an interval's table, the rest is one line */
-#define ROWS_END	3  /* rows per class at the end, without -v */
+#define ROWS_MAX	24 /* rows per class in an interval's table (the rest share a line) */
+#define ROWS_END	3  /* rows per class at the end, unless -v is given */
 #define ROW		"%10s %8s  %s" /* packets, percentage, stage */
-#define ROW_DETAIL	36	       /* column of the detail after these fields */
-#define BENIGN_PLACES	4  /* places listed in the line of expected drops */
+#define ROW_DETAIL	36	       /* column where details start after these fields */
+#define BENIGN_PLACES	4  /* places named on the line about expected drops */
 #define WORST_SHOWN	8
 #define LIMITS_SHOWN	20
-#define INTERVALS_SHOWN 60 /* intervals of a ledger, without -v */
+#define INTERVALS_SHOWN 60 /* intervals shown from a ledger, unless -v is given */
 
 struct trace_text {
 	struct page page;
 	int verbosity;
 	bool all;	   /* show expected drops */
-	const char *netns; /* namespace of the trace, omitted in text, "": unknown */
+	const char *netns; /* the trace's namespace, omitted from text, "": unknown */
 	struct live_table rows;
 };
 
-/* Style of a class, and the mark after the stage. */
+/* Style for each class, and the mark after the stage. */
 static const struct {
 	enum style style;
 	const char *mark;
@@ -40,7 +40,7 @@ static struct live_counts sum_of(const struct trace_text *t, enum drop_class cla
 	return table_sum(&t->rows, 1u << class, STAGE_NONE);
 }
 
-/* Returns the rows of `o`, on a page that fits its widest count. The caller frees t.rows. */
+/* Returns the rows in `o`, with a page that fits the widest count. The caller frees t.rows. */
 static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
 				 const struct json_object *o)
 {
@@ -58,7 +58,7 @@ static struct trace_text text_of(const struct print_view *v, const struct json_o
 
 /* Causes */
 
-/* Prints "burst 1,500 in 1ms at 12:31:04.512": local time at which the window began. */
+/* Prints "burst 1,500 in 1ms at 12:31:04.512", with the local time at which the window began. */
 static void put_burst(struct page *p, const struct live_burst *b)
 {
 	const bool fine = b->window_ns < 1000000;
@@ -68,9 +68,7 @@ static void put_burst(struct page *p, const struct live_burst *b)
 		   (unsigned)(b->time_ns % 1000000000 / (fine ? 100000 : 1000000)));
 }
 
-/*
- * Prints the details of a cause, in this order. The source "event" is the default and not printed.
- */
+/* Prints the details of a cause, in this order. Omits the source if it is "event", the default. */
 static void put_details(struct trace_text *t, const struct live_row *row)
 {
 	static const struct {
@@ -93,7 +91,7 @@ static void put_details(struct trace_text *t, const struct live_row *row)
 		    (details[i].field == LIVE_NETNS && *t->netns && !strcmp(text, t->netns)))
 			continue;
 		snprintf(word, sizeof(word), "%s", text);
-		if (details[i].field != LIVE_FLOW) /* a long text may be wrapped at its blanks */
+		if (details[i].field != LIVE_FLOW) /* a long text may wrap at its blanks */
 			page_glue(word);
 		page_words(&t->page, STYLE_PLAIN, "%s%s%s", details[i].before, word,
 			   details[i].after);
@@ -104,7 +102,7 @@ static void put_details(struct trace_text *t, const struct live_row *row)
 
 /* Intervals */
 
-/* Formats small rates as whole packets, because an interval is never exactly a second. */
+/* Formats small rates as whole packets, because an interval is never exactly one second long. */
 static char *rate_text(double pps)
 {
 	char *text = fmt_rate(pps);
@@ -114,7 +112,7 @@ static char *rate_text(double pps)
 	return text;
 }
 
-/* Prints the column headings of losses. */
+/* Prints the column headings for losses. */
 static void put_head(struct page *p)
 {
 	char head[192];
@@ -125,7 +123,7 @@ static void put_head(struct page *p)
 	page_end(p);
 }
 
-/* Starts a row: packets, their percentage of `whole` (0: no percentage), and its label. */
+/* Starts a row with the packet count, its percentage of `whole` (0: none), and its label. */
 static void put_row(struct page *p, enum style style, const char *label, const char *mark,
 		    uint64_t packets, uint64_t whole)
 {
@@ -138,8 +136,8 @@ static void put_row(struct page *p, enum style style, const char *label, const c
 }
 
 /*
- * Prints the rows of a class, each with its percentage of `whole` (0: no percentage). If there are
- * more than `most`, the smallest are combined into one row.
+ * Prints the rows in a class, each with its percentage of `whole` (0: none). If there are more than
+ * `most` rows, combines the smallest into one.
  */
 static void put_rows(struct trace_text *t, enum drop_class class, unsigned most, uint64_t whole)
 {
@@ -206,8 +204,9 @@ static void put_rate(struct page *p, enum style style, double rate)
 	page_cell(p, rate > 0 ? style : STYLE_DIM, rate > 0 ? fmt_short(rate) : "-");
 }
 
-/* Prints the rates of an interface or a queue. 0 is printed as a dash, so that other values stand
- * out. */
+/*
+ * Prints the rates for an interface or a queue. Prints 0 as a dash so that other values stand out.
+ */
 static void put_traffic(struct page *p, enum style style, unsigned indent, const char *name,
 			const struct json_object *o, double seconds)
 {
@@ -265,7 +264,7 @@ static void put_devices(struct page *p, const struct json_object *rates, double 
 	}
 }
 
-/* Starts a line with "name   rate  ". The following text is wrapped after it. */
+/* Starts a line with "name   rate  ". The text that follows wraps to the column after it. */
 static void put_counter(struct page *p, const char *name, enum style style, double rate)
 {
 	char text[128];
@@ -303,7 +302,7 @@ static void put_sockets(struct page *p, const struct json_object *rates, double 
 	static const char *const counters[][2] = {
 		{"rx_ring_full", "xsk: the program does not empty its RX ring"},
 		{"rx_dropped", "xsk: no buffer in the fill ring, or the frame was too long"},
-		{"rx_fill_ring_empty", NULL}, /* no fixed cause */
+		{"rx_fill_ring_empty", NULL}, /* cause varies */
 		{"rx_invalid_descs", "the program filled in wrong buffers"},
 		{"tx_invalid_descs", "the program's descriptor was wrong: not sent"},
 	};
@@ -335,7 +334,7 @@ static void put_counters(struct page *p, const struct json_object *rates)
 {
 	const double seconds = json_get_double(rates, "interval_ns") * 1e-9;
 
-	if (!json_get_u64(rates, "interval_ns")) /* only one sample, no rates */
+	if (!json_get_u64(rates, "interval_ns")) /* a single sample has no rates */
 		return;
 	put_devices(p, rates, seconds);
 	page_text(p, 0, STYLE_DIM, "counter                                       /s");
@@ -364,7 +363,7 @@ void print_trace_interval(const struct print_view *v, const struct json_object *
 	for (unsigned i = 0; i < rows->n; i++) {
 		struct live_row row = rows->rows[i];
 
-		if (row.class == CLASS_COPY) { /* as in a document, with expected drops */
+		if (row.class == CLASS_COPY) { /* as in a document, including expected drops */
 			row.class = CLASS_EXPECTED;
 			row.text[LIVE_CLASS] = class_name(row.class);
 		}
@@ -392,7 +391,7 @@ static void print_recorded(const struct print_view *v, const struct json_object 
 
 /* The sum */
 
-/* Prints one line: the number of expected drops, and their main places. */
+/* Prints one line with the number of expected drops and where most of them occurred. */
 static void put_benign(struct trace_text *t)
 {
 	struct page *p = &t->page;
@@ -471,7 +470,7 @@ static void put_own_cost(struct page *p, const struct json_object *own, bool mor
 	page_end(p);
 }
 
-/* The balance of a flow */
+/* Balance of a flow */
 
 static void put_sums(struct page *p, const struct json_object *end)
 {
@@ -544,7 +543,7 @@ static void put_balance(struct page *p, const struct json_object *end)
 {
 	const bool tcp = json_get(end, "tcp"), udp = json_get(end, "verdict");
 
-	/* a blank line before each balance, with titles if there are two */
+	/* print a blank line before each balance, and titles if there are two */
 	if (tcp && udp)
 		page_heading(p, "TCP", "");
 	else if (tcp)
@@ -578,7 +577,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 
 /* Documents */
 
-/* Prints the rows with the largest losses that have a socket, process or flow. */
+/* Prints the rows with the largest losses for which a socket, process or flow is known. */
 static void put_worst(const struct print_view *v, struct live_table *t, const char *title)
 {
 	struct page p = print_page(v, table_sum(t, 1u << CLASS_LOSS, STAGE_NONE).packets);
@@ -656,7 +655,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 			json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns"));
 	page_end(&t.page);
 	if (whole) {
-		/* print the recorded intervals, unless there are too many or they were merged */
+		/* print the recorded intervals unless there are too many or they were merged */
 		for (struct json_each i = json_each(d->json, "intervals"); json_next(&i);)
 			lossy += !!json_get_u64(i.item, "dropped");
 		if (json_get_u64(json_get(d->json, "covers"), "joined") > 1 ||

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-/* Members that are completely secret, and the prefix of the replacement. */
+/* Members that are secret as a whole, and the prefix for their replacement. */
 static const struct {
 	const char *key, *kind;
 } secrets[] = {
@@ -22,14 +22,17 @@ static const struct {
 	{"comment", "comment"},
 };
 
-/* Members with words of pktledger or of the kernel, even if a secret has the same text. */
+/*
+ * Members that contain words of pktledger or the kernel, which are kept even if a secret has the
+ * same text.
+ */
 static const char *const ours[] = {
 	"schema", "event",    "time",	  "stage",   "class",	  "scope",	"severity",
 	"reason", "location", "hook",	  "id",	     "kind",	  "tx",		"rx",
 	"unit",	  "phase",    "topology", "outcome", "direction", "limited_by",
 };
 
-#define SHORT	     3 /* shorter words are too common to be searched for in sentences */
+#define SHORT	     3 /* shorter words are too common to search for in sentences */
 #define NAME_MAX_LEN 32
 #define ADDRESS_MAX  64 /* longer than any address */
 
@@ -45,10 +48,10 @@ static void set(struct printbuf *to, const char *from, size_t len)
 }
 
 struct redact {
-	struct json_object *names, *addresses; /* maps of secrets to replacements */
+	struct json_object *names, *addresses; /* map secrets to replacements */
 	unsigned n[LENGTH(secrets)], n_addresses;
 	size_t longest;			     /* length of the longest name */
-	struct printbuf *out, *other, *word; /* out: the string being changed */
+	struct printbuf *out, *other, *word; /* out: string being modified */
 };
 
 struct redact *redact_new(void)
@@ -73,7 +76,7 @@ void redact_free(struct redact *r)
 	free(r);
 }
 
-/* Returns the replacement of a secret, created on first use. */
+/* Returns a secret's replacement, created on first use. */
 static const char *name_of(struct json_object *names, const char *secret, const char *kind,
 			   unsigned *count)
 {
@@ -97,7 +100,7 @@ static int secret_index(const char *key)
 	return -1;
 }
 
-/* Returns the length of "python3" in "python3[123]". */
+/* Returns the length of the "python3" part of "python3[123]". */
 static size_t name_length(const char *text, const char *kind)
 {
 	const char *pid = strcmp(kind, "process") ? NULL : strrchr(text, '[');
@@ -107,7 +110,7 @@ static size_t name_length(const char *text, const char *kind)
 
 static void learn_text(struct redact *r, const char *key, struct json_object *o)
 {
-	/* roles that pktledger itself assigns, and numbers of namespaces */
+	/* roles assigned by pktledger itself, and namespace numbers */
 	static const char *const roles[] = {"", "tx", "rx", "router", "bridge", "others"};
 	const char *text = json_object_get_string(o);
 	int secret = secret_index(key);
@@ -140,8 +143,8 @@ static bool is_address(const char *text)
 }
 
 /*
- * Finds an address in a word made of address characters, possibly with a port, in brackets, or at
- * the end of a sentence. Copies it to `word`. Returns its length, or 0.
+ * Finds an address in a word made up of address characters, possibly with a port, in brackets, or
+ * at the end of a sentence. Copies it to `word`. Returns its length, or 0 if there is none.
  */
 static size_t address_in(const char *text, size_t len, char word[ADDRESS_MAX])
 {
@@ -172,7 +175,7 @@ static void hide_addresses(struct redact *r, const char *text, struct printbuf *
 		const char *name =
 			used ? name_of(r->addresses, word, "addr", &r->n_addresses) : text;
 
-		if (!len) /* skip a word of other characters completely */
+		if (!len) /* skip the whole word if it has other characters */
 			for (len = 1; isalnum((unsigned char)text[len - 1]) && text[len];)
 				len++;
 		append(to, name, used ? strlen(name) : len);
@@ -186,9 +189,9 @@ static bool is_word_char(char c)
 }
 
 /*
- * Finds the longest secret that starts here as a separate word. Copies it to r->word. Returns its
- * length, or 0. A name is looked up by all its words, so the time does not depend on the number of
- * names.
+ * Finds the longest secret that starts here as a separate word, and copies it to r->word. Returns
+ * its length, or 0 if there is none. Names are looked up a word at a time, so the time does not
+ * depend on how many names there are.
  */
 static size_t secret_in(struct redact *r, const char *text)
 {
@@ -205,7 +208,7 @@ static size_t secret_in(struct redact *r, const char *text)
 	return found;
 }
 
-/* Replaces names in r->out. */
+/* Replaces the names in r->out. */
 static void hide_words(struct redact *r)
 {
 	struct printbuf *was = r->out;
@@ -254,7 +257,7 @@ static void apply_text(struct redact *r, const char *key, struct json_object *o)
 	json_object_set_string(o, r->out->buf);
 }
 
-/* Learns the texts in `o`, or replaces them. */
+/* Learns the strings in `o`, or replaces them. */
 static void walk(struct redact *r, const char *key, struct json_object *o, bool change)
 {
 	if (json_object_is_type(o, json_type_object)) {
@@ -264,7 +267,7 @@ static void walk(struct redact *r, const char *key, struct json_object *o, bool 
 		if (change && key && !strcmp(key, "command")) {
 			size_t n = json_object_array_length(o);
 
-			/* Program and command are kept. */
+			/* Keep the program and command names. */
 			if (n)
 				json_object_array_put_idx(o, 0,
 							  json_object_new_string("pktledger"));

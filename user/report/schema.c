@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Generates the JSON Schemas of the documents from the tables of records that write them
- * (report/document.c) and from schema.txt, which describes all other members. Notation of
- * schema.txt:
+ * Generates JSON Schemas for the documents from the record tables that write them
+ * (report/document.c) and from schema.txt, which describes all other members. schema.txt uses this
+ * notation:
  *
  *	document NAME TITLE		members of a document, on the lines below
  *	object NAME COMMAND ..		a type that the documents of these commands refer to by @NAME
@@ -53,7 +53,10 @@ static struct json_object *bounded(const char *name, int64_t least, uint64_t mos
 	return o;
 }
 
-/* Returns the text up to one of `ends`, which is skipped if `skipped`. The caller frees it. */
+/*
+ * Returns the text up to one of the characters in `ends`, which is also consumed if `skipped`. The
+ * caller frees it.
+ */
 static char *word(const char **at, const char *ends, bool skipped)
 {
 	size_t n = strcspn(*at, ends);
@@ -64,7 +67,7 @@ static char *word(const char **at, const char *ends, bool skipped)
 	return text;
 }
 
-/* Returns the comma-separated names as a list. */
+/* Returns comma-separated names as a list. */
 static struct json_object *names(char *rest)
 {
 	struct json_object *list = json_object_new_array();
@@ -74,7 +77,7 @@ static struct json_object *names(char *rest)
 	return list;
 }
 
-/* Adds a string to a list, unless the list contains it. */
+/* Adds a string to a list that does not contain it yet. */
 static void add_name(struct json_object *list, const char *name, bool there)
 {
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
@@ -102,7 +105,7 @@ static void add_all(struct json_object *o, struct json_object *from)
 	json_object_put(from);
 }
 
-/* Adds the text between two `, if there is one at this position. */
+/* Adds the text between two ` if there is one at this position. */
 static void describe(struct json_object *o, const char **at)
 {
 	char *text, *c;
@@ -130,14 +133,14 @@ static void member(struct json_object *o, const char **at)
 		return;
 	}
 	if (!**at)
-		abort(); /* not a type: schema.txt is wrong */
+		abort(); /* not a type, so schema.txt is wrong */
 	*at += there ? 1 : 2;
 	json_put(json_get(o, "properties"), name, type(at));
 	add_name(json_get(o, "required"), name, there);
 	free(name);
 }
 
-/* Parses members up to a ) or the end. */
+/* Parses members up to a ) or the end of the text. */
 static struct json_object *members(const char **at)
 {
 	struct json_object *o = of_type("object");
@@ -294,7 +297,7 @@ static struct json_object *type(const char **at)
 	return o;
 }
 
-/* Returns true if the space-separated list contains the word. */
+/* Returns true if the blank-separated list contains the word. */
 static bool has_word(const char *list, const char *wanted)
 {
 	size_t n = strlen(wanted);
@@ -306,7 +309,7 @@ static bool has_word(const char *list, const char *wanted)
 	return false;
 }
 
-/* Adds an entry of schema.txt, if it applies to the command. */
+/* Adds an entry from schema.txt if it applies to the command. */
 static void add_entry(struct json_object *root, const char *command, char *entry)
 {
 	char *body = entry, *head = strsep(&body, "\n"), *kind = strsep(&head, " ");

@@ -85,7 +85,7 @@ static struct live_row row_of(const struct json_object *stage, enum drop_class c
 	struct live_row row = {.class = class, .stage = rows_stage(name)};
 
 	live_row_begin(&row, json_get_text(stage, "source"), json_get_text(stage, "scope"));
-	row.text[LIVE_STAGE] = name; /* also of a later version */
+	row.text[LIVE_STAGE] = name; /* including stages added by a later version */
 	return row;
 }
 
@@ -181,14 +181,19 @@ void part_read(struct part *p, const struct json_object *o)
 	}
 }
 
-/* Counts of packets in transit may be corrected downwards, which is no increase. */
+/*
+ * Subtracts a count. Counts of packets in transit may be corrected downwards, which is not an
+ * increase.
+ */
 static void subtract(uint64_t *n, uint64_t last)
 {
 	*n = *n > last ? *n - last : 0;
 }
 
-/* Reads an interval. `last`: the previous reading of counts since the start, updated, NULL: the
- * counts are of the interval. */
+/*
+ * Reads an interval. `last` is the previous reading if counts are since the start, and is updated.
+ * NULL: counts are for the interval.
+ */
 static void read_increase(struct part *p, const struct json_object *o, struct part *last)
 {
 	struct part now;
@@ -253,24 +258,24 @@ void part_add(struct part *sum, const struct part *p)
 
 /* The history */
 
-#define FLOWS_MAX 32 /* flows in a sum, the rest becomes "others" */
+#define FLOWS_MAX 32 /* flows in a sum (the rest become "others") */
 
-/* The sum of several parts. */
+/* Sum of several parts. */
 struct heap {
 	struct live_table rows, flows;
 	uint64_t time_ns, length_ns, to_ns;
 	bool any, has_flows;
-	struct json_object *losses; /* the last missed events, a reference is held */
-	struct json_object *tcp;    /* sum over all parts, NULL: no TCP balance */
+	struct json_object *losses; /* the most recent missed events, with a reference held */
+	struct json_object *tcp;    /* sum over all parts, or NULL */
 };
 
 struct series {
 	bool parts;
 	unsigned by, max;
 	struct json_object *list[SERIES_MAX];
-	double peak[SERIES_MAX];  /* pps, loss rate of the worst interval of each item */
+	double peak[SERIES_MAX];  /* pps, loss rate in each item's worst interval */
 	unsigned n;
-	unsigned stride, in_open; /* intervals per item, intervals in the newest item */
+	unsigned stride, in_open; /* intervals per item, and intervals in the newest item */
 	struct heap open;
 	struct part last;			 /* without `parts`: the previous reading */
 	struct json_object *worst[SERIES_WORST]; /* sorted by "dropped_pps" */
@@ -278,7 +283,7 @@ struct series {
 	uint64_t count, from_ns, to_ns;
 };
 
-/* Empties the heap. */
+/* Clears the sum. */
 static void heap_clear(struct heap *h)
 {
 	table_free(&h->rows);
@@ -298,7 +303,7 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 	rows_add(&h->rows, interval, by);
 	rows_add_flows(&h->flows, interval);
 	h->has_flows |= json_get(interval, "flows") != NULL;
-	/* from the start of the first to the end of the last part */
+	/* from the start of the first part to the end of the last */
 	h->length_ns += h->any && time_ns > h->time_ns ? time_ns - h->time_ns
 						       : json_get_u64(interval, "interval_ns");
 	h->time_ns = time_ns;
@@ -315,7 +320,7 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 	json_tcp_add(h->tcp, tcp, false);
 }
 
-/* Returns the sum as an interval, and empties the heap. */
+/* Returns the sum as an interval and clears it. */
 static struct json_object *heap_json(struct heap *h, unsigned by, double peak_pps)
 {
 	const struct trace_time time = {h->to_ns, h->time_ns, h->length_ns};
@@ -323,7 +328,7 @@ static struct json_object *heap_json(struct heap *h, unsigned by, double peak_pp
 	struct json_object *o;
 
 	for (unsigned i = 0; i < h->rows.n; i++)
-		h->rows.rows[i].note = NULL; /* the note belongs to a part that is freed */
+		h->rows.rows[i].note = NULL; /* the note belongs to a part that will be freed */
 	if (h->has_flows)
 		worst_rows(&flows, &h->flows, ROWS_BY_FLOW, 0, FLOWS_MAX);
 	o = json_trace_interval(&h->rows, h->has_flows ? &flows : NULL, by, &time);
@@ -385,7 +390,7 @@ static void halve(struct series *s)
 	s->stride *= 2;
 }
 
-/* Adds to the newest item, or begins an item. */
+/* Adds to the newest item, or starts a new item. */
 static void keep(struct series *s, struct json_object *interval, uint64_t to_ns, double peak_pps)
 {
 	if (!s->in_open) {
@@ -402,12 +407,12 @@ static void keep(struct series *s, struct json_object *interval, uint64_t to_ns,
 			s->list[s->n - 1] = heap_json(&s->open, s->by, s->peak[s->n - 1]);
 		return;
 	}
-	/* of counts since the start, the last reading of an item has all */
+	/* for counts since the start, an item's last reading includes all of them */
 	json_object_put(s->list[s->n - 1]);
 	s->list[s->n - 1] = json_object_get(interval);
 }
 
-/* Inserts an interval if it is one of the worst, as a copy. */
+/* Inserts a copy of an interval if it is among the worst. */
 static void rank(struct series *s, struct json_object *interval, const struct part *p,
 		 uint64_t to_ns)
 {
@@ -418,7 +423,7 @@ static void rank(struct series *s, struct json_object *interval, const struct pa
 	while (at && json_get_double(s->worst[at - 1], "dropped_pps") < pps)
 		at--;
 	if (!p->dropped || p->dropped > INT64_MAX || at == SERIES_WORST)
-		return; /* negative: counter reset */
+		return; /* negative: the counter was reset */
 	if (!s->parts)
 		copy = record_write(part_rows, p);
 	else if (json_object_deep_copy(interval, &copy, NULL))
@@ -471,7 +476,7 @@ static struct json_object *list_of(struct json_object *const *o, unsigned n)
 	return list;
 }
 
-/* Ends the newest item, which may hold fewer intervals than the others. */
+/* Ends the newest item, which may contain fewer intervals than the rest. */
 static void close_open(struct series *s)
 {
 	if (s->n && !s->list[s->n - 1])

@@ -33,7 +33,7 @@ static void hide_names(struct redact *r, struct json_object *o)
 	redact_apply(r, o);
 }
 
-/* Prints the state of the files before the documents. */
+/* Prints the state of the files before their documents. */
 static void show_files(const struct show_view *v, const struct ledgers *l, struct redact *r)
 {
 	struct json_object *o = json_origin(v->argc, v->argv, NULL);
@@ -65,10 +65,10 @@ static bool goes_on(const struct ledgers_document *a, const struct ledgers_docum
 static void show_documents(const struct show_view *v, const struct ledgers_document *d, unsigned n)
 {
 	FILE *out = v->text.out;
-	unsigned run = 0; /* trials of one --repeat so far */
+	unsigned run = 0; /* trials of the same --repeat so far */
 
 	for (unsigned i = 0; i < n; i++) {
-		/* a comparison of two captures, which has no file */
+		/* set for a comparison of two captures, which has no file */
 		struct json_object *between = d[i].path ? NULL : json_get(d[i].json, "between");
 
 		run = i && goes_on(&d[i - 1], &d[i]) ? run + 1 : 1;
@@ -112,7 +112,7 @@ struct json_object *show_joined_lines(const struct ledgers_document *d, unsigned
 	return list;
 }
 
-/* Prints the joint result of several traces, before the documents. */
+/* Prints the joint result of several traces before their documents. */
 static void show_joined(const struct show_view *v, const struct ledgers_document *d, unsigned n)
 {
 	struct json_object *lines = show_joined_lines(d, n);
@@ -123,7 +123,7 @@ static void show_joined(const struct show_view *v, const struct ledgers_document
 		char *line = mem_string(
 			json_object_get_string(json_object_array_get_idx(lines, i)));
 
-		for (char *at = line; (at = strstr(at, " %"));) /* keep numbers with their % */
+		for (char *at = line; (at = strstr(at, " %"));) /* keep numbers next to their % */
 			*at = PAGE_BLANK;
 		udp = !strncmp(line, JOINED_UDP, strlen(JOINED_UDP));
 		page_line(&p, 0, STYLE_BOLD, udp ? "UDP             " : "joined          ",
@@ -165,18 +165,18 @@ int show_ledgers(const struct show_view *asked, struct ledgers *l, struct error 
 		v->text = (struct print_view){.out = open_memstream(&printed, &size),
 					      .verbosity = v->text.verbosity};
 
-	/* learn the start events of all documents first: they name hosts and namespaces */
+	/* learn from all start events first, because they name hosts and namespaces */
 	for (unsigned i = 0; i < n; i++)
 		redact_learn(r, json_get(d[i].json, "start"));
 	for (unsigned i = 0; i < n; i++) {
-		if (v->redact && d[i].path) /* otherwise its path would be shown */
+		if (v->redact && d[i].path) /* otherwise the page would show its path */
 			json_put_text(d[i].json, "file", document_file(&d[i]));
 		redact_learn(r, d[i].json);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		struct json_object *tcp = json_get(json_get(d[i].json, "end"), "tcp");
 
-		if (v->html && json_get(tcp, "trail")) /* large, and not displayed */
+		if (v->html && json_get(tcp, "trail")) /* large, and never shown */
 			json_object_object_del(tcp, "trail");
 		redact_apply(r, d[i].json);
 	}
@@ -191,7 +191,7 @@ int show_ledgers(const struct show_view *asked, struct ledgers *l, struct error 
 	for (unsigned i = 0; i < n; i++)
 		junit_document(v->junit, d[i].json);
 	junit_limits(v->junit, page.comparison);
-	if (v->csv && !(n && trialset_is(&d[0]))) /* CSV of trials has a different first line */
+	if (v->csv && !(n && trialset_is(&d[0]))) /* a CSV of trials has another header line */
 		csv_head(v->text.out);
 	if (!v->json && !v->csv && !v->matrix)
 		show_joined(v, d, n);

@@ -12,8 +12,10 @@
 #include "report/series.h"
 #include "traffic/tx.h"
 
-/* Prints latency, if the receiver's clock could measure it, and the offset between the clocks of
- * two hosts. */
+/*
+ * Prints latency if the receiver's clock could measure it, and the offset between two hosts'
+ * clocks.
+ */
 static void put_latency(struct page *p, const struct result *r)
 {
 	const struct result_latency *l = &r->arrivals.latency;
@@ -37,7 +39,7 @@ static void put_latency(struct page *p, const struct result *r)
 					  : "no one-way latency without --shared-clock");
 }
 
-/* Prints the latency breakdown: each part of the path, then the whole path. */
+/* Prints the latency breakdown: first each part of the path, then the whole path. */
 static void put_legs(struct page *p, const struct arrivals *a)
 {
 	static const char *const points[RESULT_POINTS] = {"send call", "tx interface", "rx interface",
@@ -74,7 +76,7 @@ static void put_legs(struct page *p, const struct arrivals *a)
 	page_end(p);
 }
 
-/* Prints the arrival times reported by the kernel, and how long packets then waited for a CPU. */
+/* Prints the arrival times that the kernel reported, and how long packets then waited for a CPU. */
 static void put_stamps(struct page *p, const struct result_stamps *s)
 {
 	if (!s->asked)
@@ -120,7 +122,7 @@ static void put_beside(struct page *p, const struct result *r)
 	put_latency(p, r);
 	put_legs(p, a);
 	put_stamps(p, &a->stamps);
-	/* sizes of loss bursts, and how late reordered packets arrived */
+	/* sizes of loss bursts, and how late reordered packets were */
 	if (a->gaps.count)
 		page_line(p, 0, STYLE_PLAIN, "loss bursts     ", STYLE_PLAIN,
 			  "%s of %.1f packets in the mean, the longest of\v%s",
@@ -137,7 +139,7 @@ static void put_beside(struct page *p, const struct result *r)
 			  l->suppressed_evidence);
 }
 
-#define FINDINGS_SHOWN 3 /* findings without -v */
+#define FINDINGS_SHOWN 3 /* findings shown without -v */
 
 void text_findings(struct page *p, const struct json_object *end, bool all)
 {
@@ -151,14 +153,14 @@ void text_findings(struct page *p, const struct json_object *end, bool all)
 			  fmt_many(n - most, "finding"));
 }
 
-#define CAUSES_SHOWN 4 /* causes per stage without -v */
+#define CAUSES_SHOWN 4 /* causes shown per stage without -v */
 
 static int texts_differ(const char *a, const char *b)
 {
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* Sums the causes of a stage over all streams, largest first. Returns their number. */
+/* Sums a stage's causes over all streams, largest first. Returns how many there are. */
 static unsigned group_causes(const struct result *r, enum stage stage,
 			     struct result_cause group[RESULT_CAUSES])
 {
@@ -196,7 +198,7 @@ static unsigned group_causes(const struct result *r, enum stage stage,
 
 static void put_cause(struct page *p, const struct result_cause *c, int verbosity)
 {
-	/* the drop site is more useful than a missing or unknown reason */
+	/* the drop site says more than a missing or unknown reason */
 	bool located = verbosity > 0 || c->stage == STAGE_OTHER || !*c->reason ||
 		       !strcmp(c->reason, "NOT_SPECIFIED");
 
@@ -218,7 +220,7 @@ static void put_cause(struct page *p, const struct result_cause *c, int verbosit
 	}
 }
 
-/* Prints a counter. `netns` is already on this line, so it is not repeated. */
+/* Prints a counter. `netns` is already shown on this line, so it is not repeated. */
 static void put_counter(struct page *p, const struct result_counter *c, const char *netns,
 			bool details)
 {
@@ -240,9 +242,7 @@ static void put_counter(struct page *p, const struct result_counter *c, const ch
 		page_words(p, STYLE_DIM, "(%s)", *note ? note : "documented");
 }
 
-/*
- * Prints the disagreeing counters and the number of agreeing counters, or all counters in detail.
- */
+/* Prints the counters that disagree and how many agree, or all counters in detail. */
 static void put_counters(struct page *p, const struct result *r, enum stage stage,
 			 const char *netns, int verbosity)
 {
@@ -355,7 +355,7 @@ static void put_refused(struct page *p, const struct result *r)
 	page_end(p);
 }
 
-/* Prints the limit that prevented the requested rate. */
+/* Prints the limit that kept the requested rate from being reached. */
 static void put_bound(struct page *p, const char *bound)
 {
 	if (bound)
@@ -465,7 +465,7 @@ static void put_verdict(struct page *p, const struct run_header *h, const struct
 		page_words(p, STYLE_WARN, "Interrupted: the ledger covers the packets sent so "
 					  "far.");
 	page_end(p);
-	if (!r->remote.lost) /* lost connection */
+	if (!r->remote.lost) /* the connection was lost */
 		return;
 	page_line(p, 0, STYLE_WARN, "", STYLE_WARN, "The other host is unknown since %s.",
 		  page_ns(r->remote.since_ns));
@@ -518,7 +518,7 @@ const char *found_culprit(const struct json_object *rate)
 	return stage == STAGE_NONE ? "" : stage_name(stage);
 }
 
-/* Returns the text for a bound that no trial exceeded, to follow "the highest rate that". */
+/* Returns text for a bound that no trial exceeded, to follow "the highest rate that". */
 static const char *highest_of(const struct json_object *end)
 {
 	return json_get_bool(end, "held_back")		 ? "the sender's interface takes"
@@ -571,7 +571,7 @@ static void print_goal(struct page *p, const char *name, const struct json_objec
 	page_end(p);
 }
 
-#define UNSTEADY 0.1 /* fraction, difference between slowest and fastest warm-up that is reported */
+#define UNSTEADY 0.1 /* fraction above which a difference in warm-up speed is reported */
 
 void text_found(FILE *out, const struct json_object *end)
 {
@@ -632,7 +632,7 @@ void text_found_spread(FILE *out, const struct json_object *end)
 	}
 }
 
-/* Causes of send and recv. */
+/* Prints the causes for send and recv. */
 static void put_causes(struct page *p, const struct result *r)
 {
 	for (int s = 0; s < STAGE_COUNT; s++) {
@@ -647,7 +647,7 @@ static void put_causes(struct page *p, const struct result *r)
 	}
 }
 
-/* A count of send or recv, omitted if it is 0. */
+/* Prints a count for send or recv, or nothing if it is 0. */
 static void put_other(struct page *p, const char *label, uint64_t n)
 {
 	if (n)

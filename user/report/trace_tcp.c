@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The balance of TCP flows: "tcp" of the end of a trace, and its text. */
+/* TCP flow balance: "tcp" in the end of a trace, and its text. */
 #include <string.h>
 
 #include "base/num.h"
@@ -28,7 +28,7 @@ const struct record_field trail_flow_rows[] = {
 
 #define ROW(name, member) RECORD(name, UINT, tcp_balance, member)
 
-/* Returns counts by name, without counts of 0, as [{"<key>", "segments"}]. */
+/* Returns nonzero counts by name, as [{"<key>", "segments"}]. */
 static struct json_object *named(const char *key, const char *const names[], unsigned n,
 				 const uint64_t counts[])
 {
@@ -76,7 +76,7 @@ static struct json_object *json_flow(const struct tcp_shown *shown)
 	return o;
 }
 
-/* Returns the trail for joining with other hosts (read by report/joined_tcp.c). */
+/* Returns the trail used to join with other hosts (read by report/joined_tcp.c). */
 static struct json_object *json_trail(const struct tcp_balance *b)
 {
 	const struct trail *t = b->trail;
@@ -115,8 +115,9 @@ static struct json_object *json_trail(const struct tcp_balance *b)
 	return o;
 }
 
-/* Returns the retransmissions and the outcomes of the original transmissions: only counts and their
- * names. */
+/*
+ * Returns the retransmissions and the outcomes of the original transmissions, as named counts only.
+ */
 static struct json_object *json_resent(const struct tcp_balance *b)
 {
 	static const struct record_field beyond[] = {
@@ -149,7 +150,7 @@ static struct json_object *json_resent(const struct tcp_balance *b)
 	return o;
 }
 
-/* Returns the item of `list` with the same texts as `part`. */
+/* Returns the item in `list` that has the same strings as `part`. */
 static struct json_object *same_item(const struct json_object *list, const struct json_object *part)
 {
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
@@ -453,7 +454,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 
 	if (!tcp)
 		return;
-	if (json_get(tcp, "pending") || !json_get(tcp, "data_segs_out")) { /* a partial balance */
+	if (json_get(tcp, "pending") || !json_get(tcp, "data_segs_out")) { /* partial balance */
 		put_resent(p, tcp, 0);
 		return put_flows(p, tcp);
 	}

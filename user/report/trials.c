@@ -15,7 +15,7 @@
 #include "report/page.h"
 #include "report/series.h"
 
-/* Members of the end of a run, except for two computed measures. */
+/* Members of a run's end, except for two measures that are computed. */
 static const char *const names[TRIALS_MEASURES] = {
 	"tx_pps",	  "rx_pps",	    "delivered",	 "dropped",
 	"lost_fraction",	  "duration_ns",    "payload_bps",	 "waits",
@@ -86,7 +86,7 @@ static double median_of(const struct trials *t, enum trials_measure m)
 	return trials_summarise(t, m).median;
 }
 
-/* Returns the spread of the rate with the larger spread. */
+/* Returns the spread of whichever rate spreads more. */
 static double spread_of(const struct trials *t)
 {
 	return fmax(trials_summarise(t, TRIALS_TX_PPS).spread,
@@ -153,7 +153,7 @@ void trials_put(struct json_object *o, const struct trials *t)
 		json_put(o, names[m], trials_summary_json(trials_summarise(t, m)));
 }
 
-/* Returns "" if there is no such parameter. */
+/* Returns a parameter's value, or "" if there is no such parameter. */
 static const char *value_of(const struct json_object *parameters, const char *name)
 {
 	struct json_object *value = json_get(parameters, name);
@@ -161,7 +161,9 @@ static const char *value_of(const struct json_object *parameters, const char *na
 	return value ? json_object_get_string(value) : "";
 }
 
-/* Returns the width of the column: the widest value, also of points that were not reached. */
+/*
+ * Returns the column width: the width of the widest value, including points that were not reached.
+ */
 static size_t width_of(const struct json_object *document, const char *name)
 {
 	const struct json_object *values = json_get(json_get(document, "start"), "values");
@@ -178,7 +180,7 @@ static size_t width_of(const struct json_object *document, const char *name)
 	return width;
 }
 
-/* Columns of a CSV line from the end of a trial, in this order. */
+/* Columns that a CSV line takes from the end of a trial, in this order. */
 static const char *const csv_columns[] = {
 	"attempted",	  "refused",	    "sent",
 	"delivered",	  "dropped",	    "lost_fraction",
@@ -189,7 +191,7 @@ static const char *const csv_columns[] = {
 	"fragments_made", "fragments_seen", "datagrams_reassembled"};
 #define CSV_COLUMNS LENGTH(csv_columns)
 
-/* Columns of the table after the parameters. */
+/* Table columns after the parameters. */
 enum { SENT_AT, RECEIVED, PAYLOAD, TIME, CALLS, CPU, LOST, MEASURES };
 
 #define WHERE_COLUMNS 14 /* minimum width of the last column */
@@ -200,7 +202,7 @@ static const struct {
 } measures[MEASURES] = {{"sent at", 10}, {"received", 10}, {"payload", 12}, {"time", 7},
 			{"calls", 11},	 {"CPU, %", 7},	   {"lost", 8}};
 
-/* Chooses the columns that fit the terminal. CSV and JSON contain all columns. */
+/* Chooses the columns that fit on the terminal. CSV and JSON contain all columns. */
 static void choose_measures(struct rows *r)
 {
 	static const uint8_t less[] = {CALLS, CPU, PAYLOAD, TIME};
@@ -217,7 +219,7 @@ static void choose_measures(struct rows *r)
 	}
 }
 
-/* Prints the rest of a row: numbers (NULL: their titles), and the remarks. */
+/* Prints the rest of a row: numbers (NULL: their titles) and remarks. */
 static void put_measures(const struct rows *r, const char *const *text, const char *where)
 {
 	struct page p = page_open(r->out, false, 0);
@@ -260,7 +262,7 @@ void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *do
 	fputc('\n', out);
 }
 
-/* Appends a remark, separated by a comma. */
+/* Appends a remark after a comma. */
 __attribute__((format(printf, 2, 3))) static void remark(char buf[512], const char *format, ...)
 {
 	size_t at = strlen(buf);
@@ -274,7 +276,7 @@ __attribute__((format(printf, 2, 3))) static void remark(char buf[512], const ch
 	va_end(args);
 }
 
-/* Collects remarks about the trials: stage with the largest loss, waits, fragments. */
+/* Collects remarks about the trials: the stage with the largest loss, waits, and fragments. */
 static void fill_remarks(const struct rows *r, const struct trials *t, const char *failed,
 			 char where[512])
 {
@@ -361,7 +363,7 @@ void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_
 void rows_print(FILE *out, bool csv, const struct json_object *document)
 {
 	size_t n = json_get_length(document, "trials");
-	struct trials *t = trials_new((unsigned)n + 1); /* all trials of one point */
+	struct trials *t = trials_new((unsigned)n + 1); /* all trials for one point */
 	const char *failed = NULL;
 	struct rows r;
 
