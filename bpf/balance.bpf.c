@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Probes of `trace --balance`: they count where datagrams of the flow enter the host, leave it, are
- * dropped or are read, and take a snapshot of all counts. include/balance_abi.h defines the entry
- * of a packet. Each program first skips packets that are not UDP, then runs EXPR.
+ * Probes for `trace --balance`. They count where the flow's datagrams enter the host, leave it, are
+ * dropped or are read, and take a snapshot of all counters. include/balance_abi.h defines when a
+ * packet counts as entered. To keep the probes cheap, each program skips packets that are not UDP
+ * before it runs EXPR.
  */
 #include "kernel.h"
 
@@ -16,11 +17,11 @@
 #include "skb.bpf.h"
 #include "watch.bpf.h"
 
-/* Configuration and counters of the probes. */
+/* Probe configuration and counters. */
 
 const volatile struct balance_config cfg;
 
-/* Adds on this CPU. It depends on the kernel whether another task can interrupt. */
+/* Adds to this CPU's counter. Whether another task can interrupt depends on the kernel. */
 #define TALLY(field, n) __sync_fetch_and_add(&(field), n)
 
 /* Element n belongs to CPU n. */
@@ -33,14 +34,14 @@ static __always_inline struct balance_tally *tally(void)
 	return bpf_map_lookup_elem(&tallies, &cpu);
 }
 
-/* Roles of interfaces, and causes of drops: the side of a drop follows from both (side_of()). */
+/* Interface roles and drop causes. Together they determine which side a drop is on (side_of()). */
 
 MAP(causes, HASH, BALANCE_CAUSES, struct balance_cause, __u32);
 
 __u32 cause_next;
-__u64 causes_full; /* packets with a cause for which there was no room */
+__u64 causes_full; /* packets whose cause did not fit in the table */
 
-/* `size`: bytes of both, a multiple of 8. */
+/* `size`: size in bytes of each operand, a multiple of 8. */
 static __always_inline bool words_same(const void *a, const void *b, __u32 size)
 {
 	const __u64 *x = a, *y = b;
@@ -56,13 +57,13 @@ static __always_inline bool is_kind(int i, const union balance_kind *kind)
 	return (kind->word & cfg.kinds[i].mask.word) == cfg.kinds[i].is.word;
 }
 
-/* Returns true if the namespace is not the one of the balance. */
+/* Returns true if the namespace is not the one being balanced. */
 static __always_inline bool is_elsewhere(__u32 netns)
 {
 	return cfg.netns && netns != cfg.netns;
 }
 
-/* Returns the role by the kind of link (dev->rtnl_link_ops->kind), which NICs do not have. */
+/* Derives the role from the link kind (dev->rtnl_link_ops->kind), which NICs do not have. */
 static __always_inline enum balance_role role_of(struct net_device *dev)
 {
 	union balance_kind kind = {};
@@ -93,12 +94,12 @@ static __always_inline enum balance_role role_of(struct net_device *dev)
 }
 
 /*
- * The cause of the current drop and of the previous one, which is usually the same. One per
- * program, because the programs may interrupt each other.
+ * Causes of the current drop and of the previous one, which is usually the same. Each program has a
+ * separate copy because the programs may interrupt each other.
  */
 struct cause_work {
 	struct balance_cause now, last;
-	__u32 index; /* of the previous cause */
+	__u32 index; /* index of the previous cause */
 	__u32 pad;
 };
 
@@ -115,24 +116,27 @@ static __noinline __u32 cause_index(const struct balance_cause *cause)
 		return BALANCE_CAUSES;
 	if (!bpf_map_update_elem(&causes, cause, &index, BPF_NOEXIST))
 		return index;
-	known = bpf_map_lookup_elem(&causes, cause); /* another CPU was first */
+	known = bpf_map_lookup_elem(&causes, cause); /* another CPU added it first */
 	return known ? *known : BALANCE_CAUSES;
 }
 
-/* Finds the UDP datagrams of an skb: how many, how long, to which port. */
+/*
+ * Finds the UDP datagrams in an skb: how many there are, how long they are, and the destination
+ * port.
+ */
 
 #define SKB_GSO_UDP (1 << 16) /* one datagram that hardware will fragment */
 
 struct datagram {
 	__u32 l3;	/* offset of the IP header from head */
-	__u32 payload;	/* of the UDP payload */
-	__u32 bytes;	/* bytes of payload in all segments together */
+	__u32 payload;	/* offset of the UDP payload */
+	__u32 bytes;	/* total payload bytes in all segments */
 	__u32 headers;	/* from skb->data to the payload */
 	__u32 size;	/* payload per segment; 0: not merged */
 	__u32 segments; /* number of datagrams, 1 if not merged */
 	__u16 src_port, dst_port;
 	__u8 version;
-	__u8 fragmented; /* it is the first fragment */
+	__u8 fragmented; /* this is the first fragment */
 };
 
 /* Fields of an skb that are needed to find its datagrams. */
@@ -152,12 +156,12 @@ static __always_inline bool skb_view(struct skb_view *v, struct sk_buff *skb, __
 	v->len = skb->len;
 	v->end = skb->end;
 	v->data = v->at.data - v->at.head;
-	barrier_var(v->data); /* the verifier does not allow 32-bit differences of pointers */
+	barrier_var(v->data); /* the verifier rejects 32-bit pointer differences */
 	v->at.data = v->at.head + v->data;
 	return there;
 }
 
-/* For a socket's queue, where the verifier does not trust the skb. */
+/* Variant for a socket's queue, where the verifier does not trust the skb. */
 static __always_inline void skb_view_probed(struct skb_view *v, struct sk_buff *skb)
 {
 	v->at = linear_probed(skb);
@@ -166,7 +170,7 @@ static __always_inline void skb_view_probed(struct skb_view *v, struct sk_buff *
 	v->data = v->at.data - v->at.head;
 }
 
-/* Counts the datagrams of a packet that GRO merged or GSO will segment. */
+/* Counts the datagrams in a packet that GRO merged or that GSO will segment. */
 static __always_inline void datagram_segments(struct datagram *d, const struct skb_view *v)
 {
 	struct skb_shared_info *shared = (void *)(v->at.head + v->end);
@@ -187,9 +191,9 @@ static __always_inline void datagram_segments(struct datagram *d, const struct s
 enum datagram_result {
 	DATAGRAM_NONE, /* not UDP, or truncated */
 	DATAGRAM_HERE,
-	DATAGRAM_LATER,	 /* a fragment other than the first, possibly of UDP */
-	DATAGRAM_HIDDEN, /* its header is in pages, because a driver did not pull it
-			  * (napi_gro_frags) */
+	DATAGRAM_LATER,	 /* a fragment other than the first, possibly UDP */
+	DATAGRAM_HIDDEN, /* the header is in pages because a driver did not pull it (napi_gro_frags)
+			  */
 };
 
 /* `udp`: the UDP header, at offset `l4` from head. */
@@ -225,7 +229,10 @@ static __always_inline enum datagram_result datagram_behind(const struct skb_vie
 	return datagram_fill(d, v, h->l4, udp, h->fragmented);
 }
 
-/* Uses plain loads instead of a copy if possible: the parser reads the kernel's own structures. */
+/*
+ * Uses plain loads instead of a copy where possible, because the parser reads the kernel's own
+ * structures.
+ */
 static SPLIT enum datagram_result datagram_parse(const struct skb_view *v,
 							   struct datagram *d)
 {
@@ -275,17 +282,17 @@ static SPLIT enum datagram_result datagram_parse(const struct skb_view *v,
 			     false);
 }
 
-/* Datagrams that arrived at each port, to decide whether a read returned one of the flow. */
+/* Datagrams that arrived at each port, used to decide whether a read returned one of the flow. */
 
 MAPPED(cells, BALANCE_CELLS, struct balance_cell);
 
 /*
- * 1 for each port at which datagrams of the flow arrived, in any namespace. Bytes, because a CPU
- * that sets a bit would undo the bit of another CPU.
+ * One byte per port, 1 if datagrams of the flow arrived there, in any namespace. Bytes instead of
+ * bits, because two CPUs that set bits in one byte would overwrite each other's update.
  */
 __u8 ports[BALANCE_PORTS];
 
-__u32 mixed; /* set when the first cell has datagrams of the flow and of other flows */
+__u32 mixed; /* set when the first cell has datagrams from this flow and from others */
 
 /* Bits of enum balance_kind_of. */
 MAP(sources, LRU_HASH, BALANCE_SOURCES, struct balance_source, __u32);
@@ -317,7 +324,7 @@ static __always_inline void sizes_came(struct balance_cell *cell, const struct d
 		cell->size_max = d->size;
 }
 
-/* The verifier of 6.12 does not track the range of a value returned by bpf_ntohs(). */
+/* The Linux 6.12 verifier does not track the range of a value returned by bpf_ntohs(). */
 static __always_inline __u8 *byte_of_port(__u16 port)
 {
 	__u32 at = port;
@@ -337,7 +344,8 @@ static __always_inline void note_source(const struct balance_source *from, __u32
 }
 
 /*
- * Not static: verified once. `head`: start of the packet's memory; `l3`: offset of its IP header.
+ * Not static, so that it is verified only once. `head`: start of the packet's memory; `l3`: offset
+ * of the IP header.
  */
 __noinline int note_source_at(__u64 head, __u32 l3, __u32 version, __u64 port_to, __u32 kind)
 {
@@ -351,7 +359,7 @@ __noinline int note_source_at(__u64 head, __u32 l3, __u32 version, __u64 port_to
 	return 0;
 }
 
-/* Returns the number of datagrams in `bytes` read by one call; 0: unknown. */
+/* Returns the number of datagrams in the `bytes` that one call read, or 0 if unknown. */
 static __always_inline __u32 datagrams_in(const struct balance_cell *cell, __u32 bytes)
 {
 	__u32 size = cell->size_min;
@@ -363,9 +371,9 @@ static __always_inline __u32 datagrams_in(const struct balance_cell *cell, __u32
 	return (bytes + size - 1) / size;
 }
 
-/* Fragments: a later fragment belongs to the flow if the first one did (bpf/fragment.bpf.h). */
+/* Fragments: a later fragment belongs to the flow if the first one does (bpf/fragment.bpf.h). */
 
-/* Programs that parse fragments. Each has a separate element of fragment_work. */
+/* Programs that parse fragments. Each one has a separate fragment_work element. */
 enum balance_program { BALANCE_RECEIVE, BALANCE_QUEUE, BALANCE_DROP, BALANCE_USED, BALANCE_NAMES };
 
 /* Returns NULL if the packet is not a fragment. */
@@ -380,10 +388,10 @@ static __always_inline struct fragment_work *fragment_at(const struct linear *at
 }
 
 /*
- * Records that a first fragment enters the host. Returns false if it entered a moment ago: then it
- * is a second copy of the same fragment. Otherwise a datagram begins, including the fragments that
- * overtook the first one. If one of these was dropped, the datagram is lost with it. Not static
- * (like the next functions): verified once.
+ * Records a first fragment that enters the host. Returns false if the fragment already entered a
+ * moment ago, in which case this is a second copy. Otherwise a new datagram begins, which includes
+ * any fragments that overtook the first one. If one of those was dropped, the datagram is lost with
+ * it. Not static (like the next functions), so that it is verified only once.
  */
 __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 flags)
 {
@@ -419,8 +427,8 @@ __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 fla
 }
 
 /*
- * Records that a fragment arrives in a namespace. Only the first such namespace counts it. `later`:
- * not the first fragment, so its datagram may be unknown until the first one arrives.
+ * Records a fragment that arrives in a namespace. Only the first such namespace counts it. `later`:
+ * this is not the first fragment, so the datagram may be unknown until the first one arrives.
  */
 __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns, __u32 later)
 {
@@ -431,7 +439,7 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 	if (!w)
 		return 0;
 	known = bpf_map_lookup_elem(&followed, &w->key);
-	/* no data of an older datagram with this ID that EXPR did not match */
+	/* no data from an older datagram with this ID that EXPR did not match */
 	if (later && known && !known->flags &&
 	    bpf_ktime_get_ns() - known->begun >= FRAGMENT_CLOSE) {
 		bpf_map_delete_elem(&followed, &w->key);
@@ -452,7 +460,7 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 	return 0;
 }
 
-/* The first fragment is not of the flow: later fragments need not be kept. */
+/* Called when the first fragment does not belong to the flow, so later fragments can be ignored. */
 __noinline int fragment_forget(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = fragment_at(at, program);
@@ -464,8 +472,8 @@ __noinline int fragment_forget(const struct linear *at, __u32 program)
 }
 
 /*
- * Records that a first fragment leaves. Returns true if its datagram leaves now: no other fragment
- * of it was lost here, and this fragment did not leave before.
+ * Records a first fragment that leaves. Returns true if the datagram leaves now, which means that
+ * none of its fragments was lost here and that this fragment did not leave before.
  */
 __noinline int fragment_leaves(const struct linear *at, __u32 program)
 {
@@ -480,7 +488,7 @@ __noinline int fragment_leaves(const struct linear *at, __u32 program)
 	return true;
 }
 
-/* Counts the drop after FRAGMENT_PENDING, if the first fragment arrives and EXPR matches it. */
+/* Counts the drop held as FRAGMENT_PENDING once the first fragment arrives and EXPR matches it. */
 __noinline int fragment_pend(__u32 program, __u32 index)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
@@ -491,20 +499,20 @@ __noinline int fragment_pend(__u32 program, __u32 index)
 	return 0;
 }
 
-/*
- * Sequence numbers of the application, read where its packets enter the host: one state per stream.
- */
+/* Application sequence numbers, read where packets enter the host, with one state per stream. */
 
 #define RTP_VERSION  2
 #define RTP_SEQUENCE 2	 /* offset */
 #define RTP_SSRC     8	 /* offset */
-#define RTCP_FIRST   192 /* second bytes that are RTCP if it shares the port (RFC 5761) */
+#define RTCP_FIRST   192 /* second byte of RTCP packets that share the port (RFC 5761) */
 #define RTCP_LAST    223
 #define MAX_SEGMENTS 128 /* UDP_MAX_SEGMENTS since 6.9; 64 before */
 
 MAP(streams, HASH, 1, struct balance_stream_key, struct balance_stream);
 
-/* Zeroes for a new stream: too large for the stack, and a lock cannot be read across maps. */
+/*
+ * Zeroes for a new stream. They are too large for the stack, and a lock cannot be read across maps.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -512,21 +520,21 @@ struct {
 	__uint(value_size, sizeof(struct balance_stream));
 } stream_none SEC(".maps");
 
-/* The segments of a packet. A packet that is not merged has one segment. */
+/* The segments of a packet. An unmerged packet has one segment. */
 struct stream_walk {
 	struct sk_buff *skb;
 	struct balance_tally *tally;
 	unsigned char *head;
 	struct balance_stream_key key;
 	__u32 from;   /* offset of the payload from head */
-	__u32 bytes;  /* bytes of the payload */
+	__u32 bytes;  /* payload bytes */
 	__u32 size;   /* bytes per segment */
-	__u32 linear; /* bytes from head on that are not in pages */
+	__u32 linear; /* bytes from head that are not in pages */
 	__u32 data;   /* offset of skb->data from head */
 	int again;
 };
 
-/* Not inline: the verifier requires separate stack slots for a dynptr. */
+/* Not inline, because the verifier requires separate stack slots for a dynptr. */
 static __noinline int read_pages(struct sk_buff *skb, __u32 from_data, __u8 *out)
 {
 	struct bpf_dynptr ptr;
@@ -536,7 +544,7 @@ static __noinline int read_pages(struct sk_buff *skb, __u32 from_data, __u8 *out
 	return bpf_dynptr_read(out, cfg.bytes, &ptr, from_data, 0);
 }
 
-/* Reads a number of cfg.bytes bytes, `from` bytes after head. */
+/* Reads a number cfg.bytes long that starts `from` bytes after head. */
 static __always_inline int read_number(const struct stream_walk *w, __u32 from, __u8 *out)
 {
 	__u32 bytes = cfg.bytes;
@@ -622,7 +630,10 @@ static long stream_segment(__u32 n, struct stream_walk *w)
 	return 0;
 }
 
-/* Adds a number to its stream. `again`: the packet ends here, and was probably seen on arrival. */
+/*
+ * Adds a number to its stream. `again`: the packet ends here and was probably already seen on
+ * arrival.
+ */
 static SPLIT void stream_see(struct sk_buff *skb, const struct skb_view *v,
 				       const struct datagram *d, struct balance_tally *tally,
 				       int again)
@@ -654,11 +665,11 @@ static SPLIT void stream_see(struct sk_buff *skb, const struct skb_view *v,
 			 &w, 0);
 }
 
-/* Snapshot of the counts of all CPUs, and of the queues of sockets. */
+/* Snapshot of all CPUs' counters and of the socket queues. */
 
 #define MAX_QUEUE (1 << 22) /* maximum packets walked in a socket's queue */
 
-/* Sockets with a queue to sample. */
+/* Sockets whose queues are sampled. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -666,16 +677,16 @@ struct {
 	__type(value, __u32); /* the socket's cell */
 } sockets SEC(".maps");
 
-__u32 take_unread; /* balance_sockets: also take sockets with unread packets, on any port */
+__u32 take_unread; /* balance_sockets: include sockets with unread packets on any port */
 __u32 look_begun;  /* set to 0 by user space */
 struct balance_look look;
 static struct balance_tally look_before;
 
-__u32 unread_from; /* balance_unread: packets per queue that were reported before */
+__u32 unread_from; /* balance_unread: packets already reported, per queue */
 
 #define TALLY_WORDS (sizeof(struct balance_tally) / sizeof(__u64))
 
-/* Too many words for the compiler's built-in memset() and memcpy(). */
+/* Too large for the compiler's built-in memset() and memcpy(). */
 static __always_inline void words_set(void *to, const void *from)
 {
 	__u64 *x = to;
@@ -706,9 +717,9 @@ static __always_inline void look_sum(void)
 }
 
 /*
- * Returns the number of packets waiting for the reader. udp_recvmsg() moves packets from the second
- * queue to the first. In this order a packet that is just being moved may be missed but is not
- * counted twice.
+ * Returns the number of packets waiting to be read. udp_recvmsg() moves packets from the second
+ * queue to the first. Reading the queues in this order may miss a packet that is being moved, but
+ * never counts one twice.
  */
 static __always_inline __u32 queue_length(struct sock *sk)
 {
@@ -719,7 +730,7 @@ static __always_inline __u32 queue_length(struct sock *sk)
 	return first + BPF_CORE_READ(sk, sk_receive_queue.qlen);
 }
 
-/* If packets are merged, their datagrams are counted packet by packet. */
+/* Counts the datagrams packet by packet if packets are merged. */
 struct weight_walk {
 	struct sk_buff *skb;
 	struct sk_buff_head *head;
@@ -762,7 +773,7 @@ static __always_inline void look_at(struct sock *sk, __u32 index)
 		return;
 	look.sockets++;
 	packets = queue_length(sk);
-	if (!BPF_CORE_READ(sk, sk_socket)) /* closed: freed, with its queue, after a grace period */
+	if (!BPF_CORE_READ(sk, sk_socket)) /* closed: freed after a grace period, with its queue */
 		look.dying += packets;
 	if (is_mixed(cell))
 		look.mixed += packets;
@@ -771,10 +782,10 @@ static __always_inline void look_at(struct sock *sk, __u32 index)
 }
 
 /*
- * Prepares the view of the filter. The filter sees a merged packet as one of its segments, and each
- * packet in the same way at each probe: from its IP header on, with the length of a frame without
- * VLAN tags, and without the extension headers of IPv6. Only an expression that tests Ethernet
- * addresses gets the frame, if there is a frame.
+ * Prepares the packet as the filter sees it. A merged packet looks like one of its segments. At
+ * every probe, the filter sees a packet the same way: starting at the IP header, with the length of
+ * a frame without VLAN tags, and without IPv6 extension headers. Only an expression that tests
+ * Ethernet addresses gets the frame, if there is one.
  */
 static __always_inline void filtered_view(struct linear *at, struct filter_gap *gap,
 					  const struct datagram *d)
@@ -793,15 +804,15 @@ struct queue_walk {
 	struct sk_buff *skb;
 	struct sk_buff_head *head;
 	__u32 cell;
-	__u32 n; /* packets passed, of both queues */
+	__u32 n; /* packets walked so far, in both queues */
 };
 
-/* Too large for the stack. There is only one reader. */
+/* Too large for the stack. Only one reader uses it. */
 static struct balance_queued queued;
 
 /*
- * Copies the filter's view of an skb to `queued`. Returns false if it is not a datagram. Not
- * static: verified once, and not for each step of the two loops.
+ * Copies the filter's view of an skb to `queued`. Returns false if the skb is not a datagram. Not
+ * static, so that it is verified once and not for each step of the two loops.
  */
 __noinline int read_queued(__u64 skb, __u32 cell)
 {
@@ -869,7 +880,7 @@ look_at_packet(const struct skb_view *v, struct datagram *d, struct balance_tall
 	return found;
 }
 
-/* Returns bits of enum nat_match. `look`: filter_look(). */
+/* Returns enum nat_match bits. `look`: filter_look(). */
 static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view *v,
 				     const struct datagram *d, __u32 program, __u32 look)
 {
@@ -884,7 +895,7 @@ static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view 
 			   connection_of(skb, program), program, program == BALANCE_RECEIVE);
 }
 
-/* IPv4 and IPv6 multicast, IPv4's limited broadcast. */
+/* Matches IPv4 and IPv6 multicast and the IPv4 limited broadcast address. */
 static __always_inline bool is_multicast(const struct skb_view *v, const struct datagram *d)
 {
 	unsigned char *to = v->at.head + d->l3 + (d->version == 4 ? 16 : 24);
@@ -897,7 +908,7 @@ static __always_inline bool is_multicast(const struct skb_view *v, const struct 
 	return d->version == 4 ? first >= 224 : first == 0xff;
 }
 
-/* Returns false for the second copy of a first fragment, which is not counted. */
+/* Returns false for the second copy of a first fragment, which is not counted again. */
 static __always_inline bool enter(struct sk_buff *skb, const struct skb_view *v,
 				  const struct datagram *d, struct balance_tally *t, bool counts,
 				  __u32 program, __u32 from)
@@ -914,7 +925,8 @@ static __always_inline bool enter(struct sk_buff *skb, const struct skb_view *v,
 }
 
 /*
- * Records the arrival at this port, before a process can read. Returns true if it is of the flow.
+ * Records that a datagram arrived at this port, before any process can read it. Returns true if it
+ * belongs to the flow.
  */
 static __always_inline bool came_to_port(__u32 netns, const struct skb_view *v,
 					 const struct datagram *d, bool ours)
@@ -1010,7 +1022,7 @@ static __always_inline void queues(struct sk_buff *skb)
 		return;
 	if (nat_followed && match & NAT_TRANSLATED)
 		nat_learn(nfct_of(skb), BALANCE_QUEUE, 1, d.segments);
-	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) { /* socket of the sender */
+	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) { /* the sender's socket */
 		if (enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0) &&
 		    role == ROLE_EDGE)
 			TALLY(t->sent, d.segments);
@@ -1031,13 +1043,13 @@ int balance_queue(__u64 *ctx)
 }
 
 /*
- * Runs after all other programs at netfilter's hook `input`: a packet for a socket has its last
- * tuple, and its connection still has the previous one (bpf/nat.bpf.h).
+ * Runs after all other programs at netfilter's `input` hook. A packet for a socket has its final
+ * tuple there, while its connection still has the previous one (bpf/nat.bpf.h).
  */
 static __always_inline void names(struct sk_buff *skb)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
-	bool loops = dev->flags & IFF_LOOPBACK; /* then net_dev_queue has seen the same tuples */
+	bool loops = dev->flags & IFF_LOOPBACK; /* net_dev_queue has already seen these tuples */
 	struct balance_tally *t = tally();
 	__u32 netns = dev->nd_net.net->ns.inum, match;
 	__u64 nfct = nfct_of(skb);
@@ -1067,12 +1079,12 @@ int balance_names(struct bpf_nf_ctx *ctx)
 }
 
 /*
- * Source of the datagram that a thread reads, by its task: set when the kernel fills in the address
- * for the reader, taken when the read ends.
+ * Source of the datagram that a thread is reading, keyed by task. Set when the kernel fills in the
+ * address for the reader, and removed when the read ends.
  */
 struct read_source {
 	__u32 kind; /* bits of enum balance_kind_of; 0: arrived before the other kind */
-	__u32 port; /* of the socket */
+	__u32 port; /* the socket's port */
 };
 MAP(reads, LRU_HASH, BALANCE_READS, __u64, struct read_source);
 
@@ -1083,7 +1095,9 @@ static __always_inline __u32 kind_of_source(const struct balance_source *from)
 	return known ? *known : 0;
 }
 
-/* Not static: verified once. An IPv4 address may be mapped into an IPv6 address. */
+/*
+ * Not static, so that it is verified only once. An IPv4 address may be mapped into an IPv6 address.
+ */
 __noinline int read_names(__u32 a, __u32 b, __u32 c, __u64 d, __u64 port_to)
 {
 	struct balance_source from = {.port = port_to >> 16, .to = port_to};
@@ -1128,8 +1142,8 @@ int balance_from6(struct bpf_sock_addr *ctx)
 }
 
 /*
- * Returns the kind of a datagram read from a port at which both kinds arrive; 0: undecided. Removes
- * the source.
+ * Returns the kind of a datagram read from a port where both kinds arrive, or 0 if that is
+ * inconclusive. Removes the source.
  */
 static __noinline __u32 kind_read(struct sock *sk, __u32 port, __u32 first)
 {
@@ -1218,7 +1232,7 @@ int balance_read6(__u64 *ctx)
 	return read_ended((void *)ctx[0], (int)ctx[5], (int)ctx[3]);
 }
 
-/* Without socket, interface and namespace, which have many values. */
+/* Leaves out the socket, interface and namespace, which take many values. */
 static __always_inline void fill_cause(struct balance_cause *cause, const struct freed *f,
 				       __u32 flags)
 {
@@ -1249,8 +1263,8 @@ static __always_inline __u32 index_of(const struct freed *f, bool consumed, __u3
 }
 
 /*
- * Packets left in a closed socket, and fragments waiting for reassembly, have no namespace. But a
- * port of this namespace received the datagram or similar ones. The first fragment is dropped
+ * Packets left in a closed socket and fragments waiting for reassembly have no namespace. However,
+ * a port of this namespace received this datagram or similar ones. The first fragment is dropped
  * together with the later ones.
  */
 static __always_inline bool is_dropped_elsewhere(const struct freed *f, const struct datagram *d,
@@ -1271,7 +1285,7 @@ static SPLIT void find_cause(struct freed *f, __u64 *ctx, bool consumed)
 	cause_fill(f, ctx, consumed, true);
 }
 
-/* Counts the drop of a packet, and the datagram that ends with it. */
+/* Counts a dropped packet, and any datagram that ends with it. */
 static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed, __u32 look)
 {
 	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
@@ -1289,7 +1303,7 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 		match = of_flow(f->skb, &v, &d, program, look);
 		if (!(match & NAT_MATCHES))
 			return;
-		/* on loopback it has entered with that tuple at net_dev_queue */
+		/* on loopback it already entered with that tuple at net_dev_queue */
 		if (match & NAT_NEW_ONLY && !(IN(f->skb, sk_buff)->dev->flags & IFF_LOOPBACK))
 			flags = BALANCE_RENAMED;
 		segments = d.segments;
@@ -1344,7 +1358,7 @@ int balance_drop(__u64 *ctx)
 	return 0;
 }
 
-/* Packets freed as consumed, at locations where this is a loss. */
+/* Handles packets freed as consumed at locations where that is a loss. */
 SEC("?tp_btf/consume_skb")
 int balance_used(__u64 *ctx)
 {
@@ -1358,8 +1372,8 @@ int balance_used(__u64 *ctx)
 }
 
 /*
- * Called for each known socket and once more at the end. All counts are read before and after: if
- * they are equal, the counts and the lengths of the queues belong to one moment.
+ * Called once for each known socket and once more at the end. All counters are read before and
+ * after. If they are equal, the counters and the queue lengths are from the same moment.
  */
 SEC("iter/bpf_sk_storage_map")
 int balance_looks(struct bpf_iter__bpf_sk_storage_map *ctx)
@@ -1382,7 +1396,7 @@ int balance_looks(struct bpf_iter__bpf_sk_storage_map *ctx)
 	return 0;
 }
 
-/* Sockets to sample: of all processes, in all namespaces. */
+/* Collects the sockets to sample, across all processes and namespaces. */
 SEC("iter/task_file")
 int balance_sockets(struct bpf_iter__task_file *ctx)
 {
@@ -1404,7 +1418,7 @@ int balance_sockets(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Unread packets, for the filter in user space: some of each socket at a time. */
+/* Reports unread packets to the filter in user space, a few per socket at a time. */
 SEC("iter/bpf_sk_storage_map")
 int balance_unread(struct bpf_iter__bpf_sk_storage_map *ctx)
 {

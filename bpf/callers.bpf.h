@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Caller lookup for programs at tracepoints that do not report the caller. */
+/* Finds the caller, for programs at tracepoints that do not report one. */
 #ifndef PKTLEDGER_CALLERS_BPF_H
 #define PKTLEDGER_CALLERS_BPF_H
 
@@ -7,7 +7,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#define STACK_DEPTH 8 /* frames of a BPF program, its tracepoint, and the function to find */
+#define STACK_DEPTH 8 /* frames of a BPF program and its tracepoint, plus the function to find */
 
 /* Returns true if code in [start, end) is among the callers of this program. */
 static __noinline bool is_called_by(void *ctx, __u64 start, __u64 end)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Observers of lost packets: every skb that the kernel frees as dropped, every XDP redirect that
- * fails, and packets that are unread in a socket when it closes. Each observer reads the sequence
- * header and resolves that number. A packet of another run is skipped after comparing the port.
+ * Observers of lost packets: every skb that the kernel frees as dropped, every failed XDP redirect,
+ * and packets that are still unread when their socket closes. Each observer reads the sequence
+ * header and resolves that number. Packets of another run are skipped as soon as the port has been
+ * compared.
  */
 #include "kernel.h"
 
@@ -16,7 +17,7 @@
 #include "trace_abi.h"
 
 #define MAX_SEGMENTS 128       /* UDP_MAX_SEGMENTS since 6.9; 64 before */
-#define MAX_QUEUE    (1 << 22) /* maximum datagrams walked in a socket's queue */
+#define MAX_QUEUE    (1 << 22) /* maximum number of datagrams walked in a socket's queue */
 
 /*
  * Plain store, no atomic: racing observers of one number write either cause, and both are valid.
@@ -24,20 +25,22 @@
  */
 NUMBER_MAP(outcomes);
 
-/* Shared with xsk.bpf.c: the word of the packet that its program just redirected on this CPU. */
+/*
+ * Shared with xsk.bpf.c: the word of the packet that its program has just redirected on this CPU.
+ */
 ONE_PER_CPU(cell, __u64);
 
-/* Shared with sink.bpf.c, and mapped by the receiver: numbers that arrived. */
+/* Shared with sink.bpf.c and mapped by the receiver: the numbers that arrived. */
 NUMBER_MAP(arrivals);
 
-__u32 live_ifindex, live_netns;		/* the interface by which live frames leave; 0: unset */
-__u32 redirect_ifindex, redirect_netns; /* a fault's program there redirects to no interface, */
+__u32 live_ifindex, live_netns;		/* exit interface of live frames; 0: unset */
+__u32 redirect_ifindex, redirect_netns; /* a fault program here redirects to no interface, */
 __u32 redirect_target;			/* to this one, which refuses every frame, */
-__u32 redirect_cpumap;			/* or to CPUs, by the map with this ID; 0: unset */
-__u32 sink_takes; /* our XDP program ends packets as delivered, which the kernel reports as drops */
+__u32 redirect_cpumap;			/* or to CPUs, through the map with this ID; 0: unset */
+__u32 sink_takes; /* our XDP program ends delivered packets, which the kernel reports as drops */
 __u32 xsk_map_id; /* redirects into this map are ours */
-__u64 unread_packets; /* found by the last walk over the socket's queue */
-__u32 unread_settles; /* they are lost: the socket is about to be closed */
+__u64 unread_packets; /* packets found by the last walk over the socket's queue */
+__u32 unread_settles; /* count unread packets as lost, because the socket is about to be closed */
 
 MAP(causes, HASH, TRACE_CAUSES, struct trace_cause, __u32);
 
@@ -57,7 +60,7 @@ static __always_inline struct trace_loss *loss(void)
 
 #define LOSS(field, n) COUNT_ON_CPU(losses, struct trace_loss, field, n)
 
-/* Returns the index of a cause, which is created on its first use. */
+/* Returns the index of a cause, adding the cause on first use. */
 static __always_inline __u32 cause_index(const struct trace_cause *cause)
 {
 	__u32 *known = bpf_map_lookup_elem(&causes, cause), index;
@@ -71,15 +74,13 @@ static __always_inline __u32 cause_index(const struct trace_cause *cause)
 	}
 	cause_is_copy[index & (TRACE_CAUSES - 1)] = cause->flags & CAUSE_COPY;
 	if (bpf_map_update_elem(&causes, cause, &index, BPF_NOEXIST)) {
-		known = bpf_map_lookup_elem(&causes, cause); /* another CPU was first */
+		known = bpf_map_lookup_elem(&causes, cause); /* another CPU added it first */
 		index = known ? *known : TRACE_CAUSE_FULL;
 	}
 	return index;
 }
 
-/*
- * The end of the packet itself overrules the end of a copy. Otherwise the first observer is right.
- */
+/* The end of the packet itself overrides the end of a copy. Otherwise the first observer wins. */
 static __always_inline void settle_byte(__u8 *outcome, __u32 index)
 {
 	__u8 old = *outcome;
@@ -90,7 +91,7 @@ static __always_inline void settle_byte(__u8 *outcome, __u32 index)
 
 /*
  * Resolves a number. Not static, so that it is verified once for all callers. Returns false if the
- * number is not one of this run.
+ * number does not belong to this run.
  */
 __noinline bool settle(__u64 word, __u32 index)
 {
@@ -109,7 +110,7 @@ __noinline bool is_settled(__u64 word)
 	return outcome && *outcome;
 }
 
-/* Returns true if an end is counted: ends of another run are not, unless the sender is unknown. */
+/* Returns true if this end counts. Ends from another run count only if the sender is unknown. */
 static __always_inline bool is_counted(__u64 word)
 {
 	return cfg.count_all || is_ours(word);
@@ -119,9 +120,9 @@ static __always_inline bool is_counted(__u64 word)
 MAP(streams, LRU_HASH, TRACE_STREAMS, __u32, __u8);
 
 /*
- * Returns true if a packet with this word belongs to the namespace of such a receiver. `netns` 0:
- * the packet does not tell, as when its socket closes. Then its stream decides. Not static:
- * verified once.
+ * Returns true if a packet with this word belongs to the namespace of a receiver that does not know
+ * its senders. `netns` 0: not known from the packet, for example because its socket is closing; the
+ * stream decides instead. Not static, so that it is verified only once.
  */
 __noinline bool is_of_receiver(__u64 word, __u32 netns)
 {
@@ -148,15 +149,15 @@ __noinline int count(__u32 index, __u64 events, __u64 packets, __u64 bytes, __u6
 	return 0;
 }
 
-/* Maximum number of frames that one event may report. Their lengths are unknown. */
+/* Limits the number of frames that one event may report. Their lengths are unknown. */
 static __always_inline void count_frames(__u32 index, __u64 frames)
 {
 	count(index, frames, frames, 0, 0);
 }
 
 /*
- * Finds the number of a packet that ended: after its headers, in a tunnel's inner packet, or from
- * the datagram of a fragment. A merged packet has the numbers of all its segments.
+ * Finds the number of a packet that ended: after its headers, in a tunnel's inner packet, or from a
+ * fragment's datagram. A merged packet has one number per segment.
  */
 struct settle_range {
 	__u64 word;
@@ -174,7 +175,7 @@ struct segment_walk {
 	__u32 from_data, size, index;
 };
 
-/* Segments with different numbers: each has a separate sequence header. */
+/* Handles segments with different numbers, each with its own sequence header. */
 static long settle_segment(__u32 n, struct segment_walk *w)
 {
 	struct stamp stamp;
@@ -189,7 +190,7 @@ static long settle_segment(__u32 n, struct segment_walk *w)
 
 /*
  * Resolves a merged skb as a range of numbers if its first and last sequence headers span exactly
- * its segments. Otherwise each segment is read.
+ * its segments. Otherwise it reads every segment.
  */
 static __always_inline void settle_segments(const struct stamp_reader *r, const struct packet *p,
 					    __u32 index, __u16 size, __u16 segments)
@@ -211,13 +212,13 @@ static __always_inline void settle_segments(const struct stamp_reader *r, const 
 	LOSS(gso_split, segments - 1);
 }
 
-/* packet_parse(), verified once: not static. */
+/* Wraps packet_parse(), not static so that it is verified only once. */
 __noinline int parse(const struct linear *at, struct packet *p)
 {
 	return at && p ? packet_parse(at, cfg.port, p) : PACKET_OTHER;
 }
 
-/* Finds the inner packet of a tunnel. */
+/* Finds the inner packet in a tunnel. */
 static SPLIT int find_inner(const struct linear *at, struct packet *p)
 {
 	struct headers h;
@@ -235,10 +236,10 @@ static SPLIT int find_inner(const struct linear *at, struct packet *p)
 }
 
 /*
- * Resolves the rest of a datagram, freed during fragmentation because the interface refused one of
- * the fragments. If an earlier fragment has left the interface, so did the refused one (its loss is
- * a separate event otherwise): this datagram got as far as a whole packet that the peer refuses.
- * Not static: verified once.
+ * Resolves the rest of a datagram that was freed during fragmentation because the interface refused
+ * one of its fragments. If an earlier fragment has left the interface, then so did the refused one,
+ * because its loss would otherwise be a separate event. The datagram got as far as a whole packet
+ * that the peer refuses. Not static, so that it is verified only once.
  */
 __noinline int abandon(__u64 word, bool left)
 {
@@ -250,8 +251,8 @@ __noinline int abandon(__u64 word, bool left)
 
 /*
  * Finds the number of a fragment, which is the number of its datagram. If no probe saw the first
- * fragment, a later one resolves nothing. A first fragment may have an ID under which the map still
- * has an older datagram. So its own sequence header takes precedence, and is recorded for later
+ * fragment, a later one resolves nothing. The map may still have an older datagram under a first
+ * fragment's ID, so the fragment's own sequence header takes precedence and is recorded for later
  * fragments.
  */
 static SPLIT int find_fragment(const struct stamp_reader *r, __u64 location,
@@ -268,7 +269,7 @@ static SPLIT int find_fragment(const struct stamp_reader *r, __u64 location,
 		return PACKET_OTHER;
 	fragment_key(&h, l3, &key);
 	if (word && !is_counted(word))
-		return PACKET_OTHER; /* of another run, possibly in another namespace */
+		return PACKET_OTHER; /* from another run, possibly in another namespace */
 	if (word) {
 		fragment_first(&key, word);
 	} else {
@@ -290,8 +291,8 @@ static SPLIT int find_fragment(const struct stamp_reader *r, __u64 location,
 }
 
 /*
- * Finds the number of a packet that ended: from its fragment, or after the headers, with the
- * payload in the linear part or in pages.
+ * Finds the number of a packet that ended, either from its fragment or after the headers. The
+ * payload may be in the linear part or in pages.
  */
 static __always_inline int find_number(const struct stamp_reader *r, __u64 location,
 				       struct packet *p)
@@ -307,21 +308,22 @@ static __always_inline int find_number(const struct stamp_reader *r, __u64 locat
 }
 
 /*
- * Frames waiting in a batch to be handed over, either live frames of a sender or redirects of a
- * fault. For refused frames the kernel reports only their number.
+ * Frames waiting in a batch to be handed over: either a sender's live frames or frames that a fault
+ * redirects. For refused frames the kernel reports only how many there were.
  */
 
 /*
- * Shared with gen.bpf.c and fault.bpf.c: frames waiting in the batch of the sender's interface on
- * this CPU.
+ * Shared with gen.bpf.c and fault.bpf.c: frames waiting in the sender interface's batch on this
+ * CPU.
  */
 ONE_PER_CPU(batch, struct trace_batch);
 
 /*
- * Finds the frames in a batch of `n`: the first of them is in b->word. Frames are handed over in
- * order, when `bulk` are waiting and one more arrives (it has its header already but is not among
- * them), and at the end of a run. So a batch with fewer frames leaves no frame waiting, which also
- * finds the position again after a batch that this program missed. Returns false if unknown.
+ * Finds the frames in a batch of `n`. The first of them is in b->word. Frames are handed over in
+ * order, either at the end of a run or when `bulk` frames are waiting and one more arrives. (That
+ * frame already has its header but is not part of the batch.) A batch with fewer frames therefore
+ * leaves none waiting, which also restores the position after a batch that this program missed.
+ * Returns false if the frames cannot be determined.
  */
 static __always_inline bool batch_begin(struct trace_batch *b, __u32 n, __u32 bulk, __u32 *first)
 {
@@ -350,7 +352,7 @@ static long tail_step(__u32 n, struct tail_walk *w)
 	return 0;
 }
 
-/* The first `sent` frames of a batch were accepted, the rest was dropped. */
+/* Handles a batch of which the first `sent` frames were accepted and the rest dropped. */
 static __always_inline int end_of_batch(const struct trace_cause *cause, __u32 sent, __u32 drops,
 					__u32 bulk)
 {
@@ -367,26 +369,28 @@ static __always_inline int end_of_batch(const struct trace_cause *cause, __u32 s
 	if (!drops)
 		return 0;
 	walk = (struct tail_walk){b, first + sent, cause_index(cause)};
-	/* an unrolled loop would take the verifier 0.2 s */
+	/* the verifier would need 0.2 s for an unrolled loop */
 	bpf_loop(drops < bulk ? drops : bulk, tail_step, &walk, 0);
 	count_frames(walk.index, drops);
 	return 0;
 }
 
 /*
- * Nested drops: packets that end while their observer runs on the same CPU. The kernel does not run
- * a tracing program recursively (prog->active in __bpf_trace_run()), so a softirq that interrupts
- * an observer would hide all its packets. Each observer therefore has a twin, which is attached and
- * called after it (func_add()) and takes the packets that the first one has not begun. If a softirq
- * in between makes both process one packet, the outcome is the same and is counted once. A tail
- * call to the first program would need less code, but its private stack (6.13) is in use.
+ * Nested drops: packets that end while their observer is running on the same CPU. The kernel does
+ * not run a tracing program recursively (prog->active in __bpf_trace_run()), so a softirq that
+ * interrupts an observer would hide all of its packets. Each observer therefore has a twin, which
+ * is attached and called after it (func_add()) and handles packets that the observer has not
+ * started on. If a softirq between the two makes both process the same packet, they reach the same
+ * outcome and it is counted once. A tail call to the first program would need less code, but that
+ * program's private stack (6.13) is in use.
  */
 
 ONE_PER_CPU(begun, struct trace_begun);
 
 /*
- * Returns true if this program has to process `skb`. Called first, for every packet: packets taken
- * here are subtracted from the kernel's count of missed runs. The other arguments are constants.
+ * Returns true if this program has to process `skb`. Called first for every packet, because packets
+ * handled here are subtracted from the kernel's count of missed runs. The other arguments are
+ * constants.
  */
 static __always_inline bool is_my_turn(struct sk_buff *skb, enum trace_observer observer,
 				       bool second)
@@ -414,8 +418,8 @@ static __always_inline __u32 netns_of_sock(struct sock *sk)
 }
 
 /*
- * Returns the index of the cause. Not inline, and without hooks at interfaces on Linux 6.1:
- * together with the fragment code it would exceed the stack there.
+ * Returns the index of the cause. Not inline, and on Linux 6.1 it skips interface hooks, because
+ * with the fragment code it would exceed the stack limit there.
  */
 static __noinline __u32 index_of(__u64 *ctx, struct freed *f, bool consumed)
 {
@@ -436,9 +440,9 @@ static __noinline __u32 index_of(__u64 *ctx, struct freed *f, bool consumed)
 }
 
 /*
- * Returns true for an end in another namespace, if the ledger is limited to one namespace. Called
+ * Returns true for an end in another namespace if the ledger is limited to one namespace. Called
  * before the packet is parsed, because a receiver on the same host may end millions of packets per
- * second. `netns`: 0: unknown.
+ * second. `netns` 0: unknown.
  */
 static __always_inline bool is_elsewhere(__u32 netns, __u64 location)
 {
@@ -473,7 +477,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed
 	}
 	if (!is_of_receiver(p.word, f->netns))
 		return 0;
-	/* the sink may have taken this packet: it marks the arrival before the skb is freed */
+	/* the sink may have received this packet: it records the arrival before the skb is freed */
 	arrived = sink_takes ? number_byte(&arrivals, p.word, NULL) : NULL;
 	if (arrived && *arrived)
 		return 0;
@@ -520,7 +524,8 @@ int kfree_skb_2nd(__u64 *ctx)
 }
 
 /*
- * Freed as if consumed. A clone tells nothing about the packet: another clone may have continued.
+ * Handles an skb freed as consumed. A clone says nothing about the packet, because another clone
+ * may have continued.
  */
 static __always_inline int consumed(__u64 *ctx, bool second)
 {
@@ -546,14 +551,17 @@ int consume_skb_2nd(__u64 *ctx)
 	return consumed(ctx, true);
 }
 
-/* `from` is an argument of the tracepoint, which may be dereferenced: no helper is called. */
+/* `from` is a tracepoint argument that may be dereferenced without a helper. */
 static __always_inline bool is_live(struct net_device *from)
 {
 	return live_ifindex && from->ifindex == LOOPBACK_IFINDEX &&
 	       IN(from, net_device)->nd_net.net->ns.inum == live_netns;
 }
 
-/* A live frame that never entered the interface's batch: the interface is down, or not capable. */
+/*
+ * Handles a live frame that never entered the interface's batch because the interface is down or
+ * does not support it.
+ */
 static __always_inline int live_redirect_err(struct trace_cause *cause)
 {
 	__u32 zero = 0, index;
@@ -629,7 +637,7 @@ int xdp_devmap_xmit(__u64 *ctx)
 	return end_of_batch(&cause, ctx[2], ctx[3], TRACE_BULK);
 }
 
-/* `processed` includes the drops. The ingress interface is not reported. */
+/* `processed` includes drops. The kernel does not report the ingress interface. */
 SEC("tp_btf/xdp_cpumap_enqueue")
 int xdp_cpumap_enqueue(__u64 *ctx)
 {
@@ -665,7 +673,7 @@ static long queue_step(__u32 n, struct queue_walk *w)
 			settle(p.word, w->index);
 		unread_packets++;
 		break;
-	case PACKET_UNREADABLE: /* a segment, in pages: resolved by the event of its end */
+	case PACKET_UNREADABLE: /* a segment in pages: resolved by the event for its end */
 		unread_packets++;
 		break;
 	}
@@ -682,10 +690,10 @@ static __always_inline void walk_queue(struct sk_buff_head *head, __u32 index)
 }
 
 /*
- * Packets in the receive queue of the flow's socket after reading and sending have ended: in
- * flight, or lost if the socket is about to be closed. The kernel frees them from an RCU callback,
- * which may run where tracing is suppressed. The numbers seen here count, and the events confirm
- * them.
+ * Reads the packets left in the receive queue of the flow's socket after sending and reading have
+ * stopped. They are in flight, or lost if the socket is about to be closed. The kernel frees them
+ * from an RCU callback, which may run where tracing is suppressed. The numbers found here count,
+ * and the events confirm them.
  */
 SEC("iter/udp")
 int unread(struct bpf_iter__udp *ctx)

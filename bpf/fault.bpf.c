@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Programs that cause losses: they drop at tc, at XDP or in a socket filter, damage headers, or
- * delay packets. They only affect packets of the flow with a sequence header, and count nothing:
- * the tracer has to find the losses.
+ * Fault programs, which cause losses: they drop packets at tc, at XDP or in a socket filter, damage
+ * headers, or delay packets. They only touch packets of the flow that have a sequence header, and
+ * they count nothing, because the tracer has to find the losses.
  */
 #include "kernel.h"
 
@@ -12,7 +12,7 @@
 #include "seen.bpf.h"
 #include "skb.bpf.h"
 
-/* Helpers for the faults that affect merged packets or fragments. */
+/* Helpers for faults that act on merged packets or fragments. */
 
 #define IP4_LENGTH_OFF 2
 #define IP4_CSUM_OFF   10
@@ -28,13 +28,13 @@ static __always_inline void spoil_fragment(struct __sk_buff *skb, const struct h
 					   __u32 way)
 {
 	bool v4 = h->version == 4;
-	/* its last two bytes: IPv4's checksum adds words of 16 bits */
+	/* the last two bytes of the address: IPv4's checksum adds 16-bit words */
 	__u32 source_end = h->l3 + (v4 ? IP4_SOURCE_END : IP6_SOURCE_END) - 2;
 	__u32 offset = v4 ? h->l3 + IP4_FRAG_OFF : h->at - IP6_EXT_HLEN + 2;
 	__u32 at = way == FAULT_FRAG_OVERLAP ? offset : source_end;
 	__be16 was, is;
 
-	if (way == FAULT_FRAG_DUPLICATE) { /* the clone returns here, identified by its mark */
+	if (way == FAULT_FRAG_DUPLICATE) { /* the clone comes back here, recognized by its mark */
 		skb->mark |= FAULT_MARK_AGAIN;
 		bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS);
 		skb->mark &= ~FAULT_MARK_AGAIN;
@@ -42,7 +42,7 @@ static __always_inline void spoil_fragment(struct __sk_buff *skb, const struct h
 	}
 	if (bpf_skb_load_bytes(skb, at, &was, sizeof(was)))
 		return;
-	/* 8 bytes earlier: IPv4 counts in units of 8 */
+	/* 8 bytes earlier: IPv4 fragment offsets are in units of 8 */
 	is = way == FAULT_FRAG_OVERLAP ? bpf_htons(bpf_ntohs(was) - (v4 ? 1 : 8))
 				       : was ^ bpf_htons(OTHER_SENDER);
 	if (v4)
@@ -58,11 +58,11 @@ static __always_inline void lengthen(struct __sk_buff *skb, const __u8 *front, _
 }
 
 /*
- * Inserts a datagram before the datagrams of a merged packet. The headers move, but the start of
- * the checksum does not, and such a packet cannot be segmented (__udp_gso_segment()). The new
- * datagram has the number of the last one, which is now past the end: their count does not change.
- * The packet is received again, because only that makes the kernel find its headers. `headers` is a
- * constant.
+ * Inserts a datagram before the datagrams of a merged packet. The headers move but the checksum
+ * start does not, so the packet cannot be segmented (__udp_gso_segment()). The new datagram has the
+ * number of the last one, which is now past the end, so the datagram count does not change. The
+ * packet is then received again, because only that makes the kernel find its headers. `headers` is
+ * a constant.
  */
 static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, __u32 ip_length)
 {
@@ -96,7 +96,7 @@ static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, _
 #define ICMP_FRAG_NEEDED 4
 #define ICMP6_TOO_BIG	 2
 #define UDP_CSUM_OFF	 6
-#define BURN_LOOPS	 (1 << 20) /* upper bound: the clock ends it long before */
+#define BURN_LOOPS	 (1 << 20) /* upper bound; the clock ends the loop much earlier */
 #define FILTER_KEEP_ALL	 0xffffffff
 #define NOWHERE		 0x7fffffff /* an unused ifindex */
 #define CGROUP_DROP	 0
@@ -107,12 +107,12 @@ const volatile struct fault_config fault;
 /* The receiver's own XDP program, if present. */
 MAP(next, PROG_ARRAY, 1, __u32, __u32);
 
-/* Shared with the tracer: the word of the packet that is being redirected on this CPU. */
+/* Shared with the tracer: the word of the packet being redirected on this CPU. */
 ONE_PER_CPU(cell, __u64);
 
 /*
- * Shared with the tracer: words of the frames waiting in the batch of an interface or CPU, on this
- * CPU.
+ * Shared with the tracer: the words of the frames waiting on this CPU in an interface's or CPU's
+ * batch.
  */
 ONE_PER_CPU(batch, struct trace_batch);
 
@@ -121,7 +121,7 @@ MAP(devices, DEVMAP, 1, __u32, __u32);
 /* User space sets the number of CPUs. */
 MAP(cpus, CPUMAP, 1, __u32, struct bpf_cpumap_val);
 
-/* Returns true in `share` of 2^32 cases. A share of 2^32 is always true. */
+/* Returns true in `share` of 2^32 cases; always true if `share` is 2^32. */
 static __always_inline bool chance(__u64 share)
 {
 	return bpf_get_prandom_u32() < share;
@@ -140,7 +140,7 @@ static __always_inline void burn(__u32 ns)
 }
 
 /*
- * Returns the word of a whole packet of the flow, with its payload anywhere, or 0. `frame`: the
+ * Returns the word of a whole packet of the flow, or 0. The payload may be anywhere. `frame`: the
  * packet has an Ethernet header.
  */
 static __always_inline __u64 whole_word(struct __sk_buff *skb, bool frame, struct headers *h)
@@ -149,7 +149,7 @@ static __always_inline __u64 whole_word(struct __sk_buff *skb, bool frame, struc
 	return h->fragmented ? 0 : word_loaded(skb, h, cfg.port);
 }
 
-/* Returns true for UDP, whole or in fragments. IPv6 fragments match with any protocol. */
+/* Returns true for UDP, whole or fragmented. IPv6 fragments match whatever their protocol is. */
 static __always_inline bool is_udp(void *data, void *data_end, bool fragments_only)
 {
 	__u8 *l3 = data + ETHERNET_HLEN;
@@ -167,7 +167,10 @@ static __always_inline bool is_udp(void *data, void *data_end, bool fragments_on
 	return h.proto == PROTO_FRAGMENT || (h.proto == PROTO_UDP && !fragments_only);
 }
 
-/* If the flow's datagrams are larger than the MTU, a test network has no other fragments. */
+/*
+ * Returns true if the fault applies to this packet. If the flow's datagrams are larger than the
+ * MTU, all fragments in a test network belong to the flow.
+ */
 static __always_inline bool suffers(void *data, void *data_end)
 {
 	return (fault.any || cfg.fragments) && is_udp(data, data_end, !fault.any);
@@ -191,22 +194,22 @@ int fault_slow(struct __sk_buff *skb)
 }
 
 /*
- * Flips a bit in both bytes of the UDP checksum. The change is 255 or 257, up or down, which is
- * never 0 modulo 0xffff, so the result is always wrong. It is also kept from becoming 0, which
- * would mean that there is no checksum.
+ * Flips one bit in each byte of the UDP checksum. The checksum changes by 255 or 257, up or down,
+ * which is never 0 modulo 0xffff, so the result is always wrong. The code also keeps it from
+ * becoming 0, which would mean that there is no checksum.
  */
 static __always_inline void spoil_udp_csum(__u8 *csum)
 {
 	if (!(csum[0] | csum[1]))
 		return;
-	/* Written directly, because skb->csum must not follow. */
+	/* Written directly, so that skb->csum is not updated. */
 	csum[0] ^= 1;
 	csum[1] ^= 1;
 	if (!(csum[0] | csum[1]))
 		csum[0] = csum[1] = 2;
 }
 
-/* Damages the checksum. IPv6 has no header checksum, so there the length becomes too large. */
+/* Damages the checksum. IPv6 has no header checksum, so the length is set too large instead. */
 static __always_inline void spoil_ip_header(struct __sk_buff *skb)
 {
 	__u8 *l3 = (void *)(long)skb->data + ETHERNET_HLEN;
@@ -220,8 +223,8 @@ static __always_inline void spoil_ip_header(struct __sk_buff *skb)
 }
 
 /*
- * Pulls the payload into the linear part, because a GSO segment has it in pages. Returns NULL if
- * the packet is not one of ours.
+ * Pulls the payload into the linear part, because a GSO segment has its payload in pages. Returns
+ * NULL if the packet is not ours.
  */
 static __always_inline __u8 *pull_payload(struct __sk_buff *skb)
 {
@@ -288,7 +291,7 @@ int fault_keep(struct __sk_buff *skb)
 	return TC_ACT_STOLEN;
 }
 
-/* Damages one fragment per fragmented datagram: the last one, or the first one. */
+/* Damages one fragment of each fragmented datagram, either the last or the first. */
 SEC("tc")
 int fault_fragment(struct __sk_buff *skb)
 {
@@ -304,7 +307,7 @@ int fault_fragment(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-/* Drops address requests: ARP, and neighbour solicitations (RFC 4861 4.3). */
+/* Drops address requests: ARP requests and neighbour solicitations (RFC 4861 4.3). */
 SEC("tc")
 int fault_deaf(struct __sk_buff *skb)
 {
@@ -316,7 +319,7 @@ int fault_deaf(struct __sk_buff *skb)
 	return h.proto == PROTO_ICMP6 && h.icmp_type == ND_SOLICIT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-/* Packet-too-big messages: ICMP "fragmentation needed", ICMPv6 "packet too big". */
+/* Drops packet-too-big messages: ICMP "fragmentation needed" and ICMPv6 "packet too big". */
 SEC("tc")
 int fault_untold(struct __sk_buff *skb)
 {
@@ -330,7 +333,7 @@ int fault_untold(struct __sk_buff *skb)
 	return announced ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-/* MLD follows a hop-by-hop header (RFC 2710, section 3). */
+/* MLD messages follow a hop-by-hop header (RFC 2710, section 3). */
 SEC("tc")
 int fault_mute(struct __sk_buff *skb)
 {
@@ -352,8 +355,8 @@ static __always_inline void leave_in_batch(__u64 word)
 }
 
 /*
- * The kernel thread of a CPU map entry for this CPU does not run before its queue got the whole
- * batch. So the packets that the queue refuses are always the tail of the batch.
+ * The kernel thread that serves this CPU's CPU map entry does not run until the whole batch is in
+ * its queue. The packets that the queue refuses are therefore always the tail of the batch.
  */
 static __always_inline int lose(__u64 word)
 {
@@ -396,7 +399,7 @@ int fault_xdp(struct xdp_md *ctx)
 	if (word || suffers(data, data_end)) {
 		if (fault.xdp_burn_ns)
 			burn(fault.xdp_burn_ns);
-		/* if no event shows the loss, it must have a number, left for the tracer */
+		/* a loss that no event shows must have a number, which is left for the tracer */
 		if ((word || fault.any || fault.xdp_way == FAULT_XDP_VERDICT) &&
 		    chance(fault.xdp_share))
 			return lose(word);
@@ -405,7 +408,7 @@ int fault_xdp(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* The cgroup does not belong to the experiment: other processes send from it, too. */
+/* The cgroup does not belong to the experiment, so other processes also send from it. */
 SEC("cgroup_skb/egress")
 int fault_cgroup(struct __sk_buff *skb)
 {
@@ -415,7 +418,7 @@ int fault_cgroup(struct __sk_buff *skb)
 	return word && is_ours(word) && chance(fault.cgroup_share) ? CGROUP_DROP : CGROUP_PASS;
 }
 
-/* All packets that reach the socket belong to the flow. A share of 0 accepts all. */
+/* Every packet that reaches the socket belongs to the flow. A share of 0 accepts all of them. */
 SEC("socket")
 int fault_filter(struct __sk_buff *skb)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Packet filter of a tracing program: a placeholder for code that user space inserts before the
+ * Packet filter for a tracing program: a placeholder for code that user space inserts before the
  * program is loaded (user/drops/filter.h). Call it from the main program or from inlined code, not
- * from a callback or a separate function: these are copied only while the object is loaded.
+ * from a callback or a separate function, because those are only copied while the object is loaded.
  *
- * If nothing is inserted, the switch is a constant, and the verifier removes all but one
+ * If no code is inserted, the switch is a constant and the verifier removes all but one
  * instruction.
  */
 #ifndef PKTLEDGER_FILTER_BPF_H
@@ -18,15 +18,24 @@
 #include "skb.bpf.h"
 #include "watch_abi.h"
 
-#define FILTER_MACS 12 /* bytes before the type of an Ethernet frame */
+#define FILTER_MACS 12 /* bytes before the EtherType in an Ethernet frame */
 
-/* One element per program with a filter: one program may interrupt another, but never itself. */
+/*
+ * One element per program with a filter, because one program may interrupt another but never
+ * itself.
+ */
 MAP(filter_scratch, PERCPU_ARRAY, 1, __u32, struct filter_scratch);
 
-/* Whether EXPR is applied inside tunnels. In rodata, so the code is removed if not needed. */
+/*
+ * Whether EXPR is applied inside tunnels. In rodata, so that the code is removed if it is not
+ * needed.
+ */
 const volatile struct filter_inner inner;
 
-/* Returns the VLAN tag of an skb that is not among its bytes, skb_vlan_tag_present(): TPID, TCI. */
+/*
+ * Returns the VLAN tag (TPID, TCI) that an skb stores outside its bytes, see
+ * skb_vlan_tag_present().
+ */
 static __always_inline __u32 filter_tag(const struct sk_buff *skb)
 {
 	const struct sk_buff___before_6_2 *old = (const void *)skb;
@@ -37,8 +46,8 @@ static __always_inline __u32 filter_tag(const struct sk_buff *skb)
 }
 
 /*
- * Returns the offset of data from head. In a tracing program the verifier takes both as pointers
- * and does not allow 32-bit arithmetic: the compiler must not see that fewer bits are used.
+ * Returns the offset of data from head. In a tracing program the verifier treats both as pointers
+ * and does not allow 32-bit arithmetic, so the compiler must not see that fewer bits are used.
  */
 static __always_inline __u32 filter_data(const struct linear *at)
 {
@@ -49,8 +58,8 @@ static __always_inline __u32 filter_data(const struct linear *at)
 }
 
 /*
- * Returns the start of the packet, as an offset from head: its Ethernet header if it directly
- * precedes the network header, or with VLAN tags in between.
+ * Returns the start of the packet as an offset from head. It starts at the Ethernet header if that
+ * precedes the network header directly or with only VLAN tags in between.
  */
 static __always_inline __u32 filter_start(const struct linear *at, __u32 *layer)
 {
@@ -86,7 +95,7 @@ static __always_inline int filter_run(struct filter_scratch *scratch)
 	return verdict;
 }
 
-/* A constant that the compiler does not know, and user space changes. */
+/* A constant that the compiler does not know and that user space changes. */
 #define FILTER_CONSTANT(value)                                                                     \
 	({                                                                                         \
 		__u32 constant;                                                                    \
@@ -95,8 +104,9 @@ static __always_inline int filter_run(struct filter_scratch *scratch)
 	})
 
 /*
- * Returns the number of bytes that could be read, at most `room`, a constant. Linux 6.1 does not
- * propagate bounds from a register to its copy, so the compared register must be the one used.
+ * Returns the number of bytes that could be read, up to `room`, a constant. Linux 6.1 does not
+ * propagate bounds from a register to its copy, so the register that is compared must be the one
+ * that is used.
  */
 static __always_inline __u32 filter_read(void *to, const __u64 room, const void *from, __u64 there)
 {
@@ -107,7 +117,7 @@ static __always_inline __u32 filter_read(void *to, const __u64 room, const void 
 	return bpf_probe_read_kernel(to, there, from) ? 0 : there;
 }
 
-/* Reads the packet with its VLAN tag put back after the addresses. */
+/* Reads the packet and inserts its VLAN tag after the addresses again. */
 static __always_inline __u32 filter_read_tagged(struct filter_scratch *scratch, __u32 tag,
 						const void *from, __u32 there)
 {
@@ -121,14 +131,17 @@ static __always_inline __u32 filter_read_tagged(struct filter_scratch *scratch, 
 			   there - FILTER_MACS);
 }
 
-/* Extension headers of IPv6 to hide from the filter: libpcap looks for ports before them. */
+/*
+ * IPv6 extension headers to hide from the filter, because libpcap looks for ports right after the
+ * IPv6 header.
+ */
 struct filter_gap {
 	__u32 l3;    /* offset of the IP header from head */
-	__u32 skip;  /* bytes after the IP header to leave out; 0: no gap */
+	__u32 skip;  /* bytes to leave out after the IP header; 0: no gap */
 	__u32 proto; /* protocol after the skipped bytes */
 };
 
-/* `before`: bytes up to the gap, a constant. */
+/* `before`: number of bytes before the gap, a constant. */
 static __always_inline __u32 filter_read_around(__u8 *to, const __u32 before,
 						const struct linear *at, __u32 start,
 						const struct filter_gap *gap)
@@ -141,7 +154,7 @@ static __always_inline __u32 filter_read_around(__u8 *to, const __u32 before,
 	return before + filter_read(to + before, FILTER_BYTES - before, at->head + from, there);
 }
 
-/* Copies the bytes for the filter from `start` on, at most FILTER_BYTES. `gap`: NULL if unused. */
+/* Copies the bytes for the filter from `start`, up to FILTER_BYTES. `gap`: NULL if unused. */
 static __always_inline __u32 filter_fetch(__u8 *to, const struct linear *at, __u32 start,
 					  const struct filter_gap *gap)
 {
@@ -153,13 +166,13 @@ static __always_inline __u32 filter_fetch(__u8 *to, const struct linear *at, __u
 			   start < at->tail ? at->tail - start : 0);
 }
 
-/* Addresses and ports that the filter sees instead of the packet's. */
+/* Addresses and ports that the filter sees in place of the packet's. */
 struct filter_name {
 	struct watch_flow flow;
 	__u32 l3, l4; /* offsets of the packet's headers from head */
 };
 
-#define FILTER_L3_MAX 32 /* a frame with two tags and an inserted one */
+#define FILTER_L3_MAX 32 /* a frame with two tags plus an inserted one */
 #define FILTER_L4_MAX 128
 
 static __always_inline void filter_rename(struct filter_scratch *scratch, __u32 start,
@@ -189,7 +202,7 @@ static __always_inline void filter_could_not_read(void)
 		scratch->unread++;
 }
 
-/* Verdict from a packet's ports alone, without a copy of its bytes. */
+/* Verdict based on a packet's ports alone, without copying its bytes. */
 enum filter_look { LOOK_NO, LOOK_YES, LOOK_ASK };
 
 static __always_inline enum filter_look filter_look_at(const struct sk_buff *skb, __u32 port,
@@ -225,15 +238,15 @@ static __always_inline enum filter_look filter_look_at(const struct sk_buff *skb
 		return LOOK_ASK;
 	if (mac == HEADER_UNSET)
 		return LOOK_YES;
-	/* for a frame the filter also tests its type */
+	/* for a frame the filter also tests the EtherType */
 	b = (const __u8 *)CAST(head - ETHERNET_HLEN, iphdr);
 	return l3 == mac + ETHERNET_HLEN && be16_at(b + ETHERNET_HLEN - 2) == type ? LOOK_YES
 										   : LOOK_ASK;
 }
 
 /*
- * Checks the ports first. Most packets of other flows have non-matching ports, and if EXPR is only
- * a UDP port, all packets of the flow match. In both cases the filter need not run.
+ * Checks the ports first. Most packets of other flows have ports that do not match, and if EXPR is
+ * just a UDP port, every packet of the flow matches. In both cases the filter need not run.
  */
 static __always_inline __u32 filter_look(const struct sk_buff *skb)
 {
@@ -245,8 +258,8 @@ static __always_inline __u32 filter_look(const struct sk_buff *skb)
 }
 
 /*
- * Copies the packet as the filter sees it into element `slot`. `tags`: FILTER_TAGS. Returns its
- * start as an offset from head, or -1.
+ * Copies the packet as the filter sees it into element `slot`. `tags`: FILTER_TAGS. Returns the
+ * offset of its start from head, or -1.
  */
 __noinline int filter_see(const struct linear *at, __u32 len, const struct filter_gap *gap,
 			  __u32 slot, __u32 tags)
@@ -269,9 +282,9 @@ __noinline int filter_see(const struct linear *at, __u32 len, const struct filte
 }
 
 /*
- * Returns true if this packet matches the filter. `len`: skb->len, which counts from at->data. For
- * a frame without an skb: head and data are its start, tail and len its length, mac_header 0 and
- * network_header ETHERNET_HLEN. `gap`, `name`: may be NULL.
+ * Returns true if this packet matches the filter. `len`: skb->len, counted from at->data. For a
+ * frame without an skb, head and data are its start, tail and len its length, mac_header is 0 and
+ * network_header is ETHERNET_HLEN. `gap`, `name`: may be NULL.
  */
 static __always_inline bool filter_matches(const struct linear *at, __u32 len,
 					   const struct filter_gap *gap,

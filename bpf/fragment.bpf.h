@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fragment tracking: finds the datagram of a fragment. Only the first fragment has ports and a
- * sequence header. They are stored under a key that all fragments of a datagram share, and are
- * valid for later fragments. During fragmentation the first fragment passes before the others
- * (ip_do_fragment(), ip6_fragment()). A reused IP ID replaces the old entry.
+ * Fragment tracking: finds the datagram that a fragment belongs to. Only the first fragment has
+ * ports and a sequence header. They are stored under a key that all fragments of a datagram share,
+ * so they also apply to later fragments. During fragmentation the first fragment passes before the
+ * rest (ip_do_fragment(), ip6_fragment()). A reused IP ID replaces the old entry.
  *
- * The namespace is not part of the key: a datagram that crosses several namespaces of one host is a
- * single datagram in all of them. Two namespaces that use the same addresses and the same ID at the
- * same time are mixed up, unless the first fragments differ, for example in their sequence headers.
+ * The namespace is not part of the key, because a datagram that crosses several namespaces on one
+ * host is a single datagram in all of them. If two namespaces use the same addresses and the same
+ * ID at the same time, their datagrams are mixed up unless the first fragments differ, for example
+ * in their sequence headers.
  */
 #ifndef PKTLEDGER_FRAGMENT_BPF_H
 #define PKTLEDGER_FRAGMENT_BPF_H
@@ -17,14 +18,14 @@
 #include "skb.bpf.h"
 #include "trace_abi.h"
 
-/* Shared by all programs that see fragments of a run. Enlarged only if fragments are expected. */
+/* Shared by all programs that see a run's fragments. Enlarged only if fragments are expected. */
 MAP(fragments, LRU_HASH, 1, struct fragment_key, struct fragmented);
 
 ONE_PER_CPU(fragment_counts, struct trace_fragments);
 
 #define FRAGMENT_COUNT(field) COUNT_ON_CPU(fragment_counts, struct trace_fragments, field, 1)
 
-/* `l3`: the IP header, for IPv4 without options. */
+/* `l3`: the IP header, without options for IPv4. */
 static __always_inline void fragment_key(const struct headers *h, const __u8 *l3,
 					 struct fragment_key *key)
 {
@@ -37,7 +38,7 @@ static __always_inline void fragment_key(const struct headers *h, const __u8 *l3
 }
 
 /*
- * Returns true for a fragment, possibly of UDP: the protocol of a later IPv6 fragment is known only
+ * Returns true for a fragment that may be UDP. The protocol of a later IPv6 fragment is known only
  * from the first one.
  */
 static __always_inline bool is_fragment(const struct headers *h)
@@ -47,8 +48,8 @@ static __always_inline bool is_fragment(const struct headers *h)
 }
 
 /*
- * Reads a fragment of an skb, with its IP header, IP6_HLEN bytes, in `l3`. Returns false if it is
- * not a fragment.
+ * Reads a fragment from an skb, with its IP header (IP6_HLEN bytes) in `l3`. Returns false if the
+ * packet is not a fragment.
  */
 static __always_inline bool fragment_headers(const struct linear *at, struct headers *h, __u8 *l3)
 {
@@ -63,8 +64,8 @@ static __always_inline bool fragment_headers(const struct linear *at, struct hea
 }
 
 /*
- * Reads a fragment, possibly of UDP. `word`: from the sequence header of a first fragment to `port`
- * (0: any port), else 0.
+ * Reads a fragment that may be UDP. `word`: from the sequence header of a first fragment sent to
+ * `port` (0: any port), otherwise 0.
  */
 static __always_inline bool fragment_read(const struct stamp_reader *r, __u16 port,
 					  struct headers *h, __u8 *l3, __u64 *word)
@@ -77,7 +78,7 @@ static __always_inline bool fragment_read(const struct stamp_reader *r, __u16 po
 	return true;
 }
 
-/* Adds the first fragment to the datagram that is already known, or to a new one. */
+/* Adds the first fragment to a datagram that is already known, or starts a new one. */
 static __always_inline void fragment_first(const struct fragment_key *key, __u64 word)
 {
 	struct fragmented *known = bpf_map_lookup_elem(&fragments, key), first = {.word = word};
@@ -87,7 +88,7 @@ static __always_inline void fragment_first(const struct fragment_key *key, __u64
 }
 
 /*
- * Counts a fragment that passes the sender's or the receiver's probe. Returns true when the whole
+ * Counts a fragment that passes the sender's or the receiver's probe. Returns true once the whole
  * datagram has passed.
  */
 static __always_inline bool fragment_completes(struct fragmented *d, const struct headers *h,

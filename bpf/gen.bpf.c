@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sends one stream as live frames: BPF_PROG_RUN runs this program on recycled pages, and redirected
- * frames leave by the interface. A page still contains the changes made on its last use (a router's
- * TTL and addresses, a broken checksum), so all headers are rewritten.
+ * Sends one stream as live frames. BPF_PROG_RUN runs this program on recycled pages, and redirected
+ * frames leave through the interface. A page still contains any changes made during its last use (a
+ * router's TTL and addresses, a broken checksum), so all headers are rewritten.
  *
- * A number is used up when the frame has its sequence header and is redirected, never before. A
- * frame that is not due yet is dropped here and immediately recycled.
+ * A number is used up only when the frame has its sequence header and is redirected. A frame that
+ * is not due yet is dropped here and recycled immediately.
  */
 #include "kernel.h"
 
@@ -33,10 +33,10 @@ struct gen_segment segments[GEN_SEGMENTS];
 /* The interface to send on. */
 MAP(device, DEVMAP, 1, __u32, __u32);
 
-/* Shared with the tracer: the words of the frames waiting in the interface's batch on this CPU. */
+/* Shared with the tracer: the words of the frames waiting on this CPU in the interface's batch. */
 ONE_PER_CPU(batch, struct trace_batch);
 
-/* Returns the segment of a number, which is the current one or the next. */
+/* Returns the segment that contains a number, either the current one or the next. */
 static __always_inline const struct gen_segment *segment_of(__u64 number)
 {
 	const struct gen_segment *s = &segments[state.segment & (GEN_SEGMENTS - 1)];
@@ -50,8 +50,9 @@ static __always_inline const struct gen_segment *segment_of(__u64 number)
 }
 
 /*
- * Uses absolute deadlines. Time that this CPU missed is caught up like a token bucket allows it, a
- * little faster than the schedule, but not more than the debt, or the average rate would change.
+ * Uses absolute deadlines. After this CPU falls behind, it catches up the way a token bucket does,
+ * a little faster than the schedule, but only until the debt is paid, because the average rate
+ * would otherwise change.
  */
 static __always_inline bool is_due(__u64 number)
 {
@@ -104,7 +105,7 @@ static __always_inline void put64(__u8 *at, __u64 value)
 
 /*
  * Writes the fields that identify this packet's flow. The next packet uses the next flow, or the
- * first one.
+ * first one after the last.
  */
 static __always_inline void write_flow(__u8 *at)
 {
@@ -132,8 +133,8 @@ static __always_inline void write_flow(__u8 *at)
 }
 
 /*
- * Writes headers, flow, sequence header and time. Returns false if the frame is too short, which
- * open() excludes.
+ * Writes the headers, flow, sequence header and time. Returns false if the frame is too short,
+ * which open() rules out.
  */
 static __always_inline bool write_frame(struct xdp_md *ctx, __u32 payload, __u64 word)
 {
@@ -189,11 +190,12 @@ int gen_stream(struct xdp_md *ctx)
 	return bpf_redirect_map(&device, 0, 0);
 }
 
-__s32 refusal; /* of the last frame: -errno */
+__s32 refusal; /* result for the last frame: -errno */
 
 /*
- * Returns true if the event is about the frame that this program has just sent on this CPU, and is
- * from the interface of live frames: the receiver's program may fail before the call returns.
+ * Returns true if the event is about the frame that this program has just sent on this CPU and
+ * comes from the live-frame interface. The check is needed because the receiver's program may fail
+ * before the call returns.
  */
 static __always_inline bool is_mine(const struct net_device *from)
 {
@@ -202,15 +204,15 @@ static __always_inline bool is_mine(const struct net_device *from)
 	__u32 zero = 0;
 
 	b = bpf_map_lookup_elem(&batch, &zero);
-	/* the tracer may have taken the entry back already */
+	/* the tracer may already have removed the entry */
 	return b && from && from->ifindex == LOOPBACK_IFINDEX &&
 	       (b->word[(b->tail - 1) % TRACE_BATCH] == word ||
 		b->word[b->tail % TRACE_BATCH] == word);
 }
 
 /*
- * Attached for the first frame only: tests whether the interface accepts frames at all. A veth
- * without NAPI at its peer does not, and no counter records it (veth_xdp_xmit()).
+ * Attached for the first frame only, to test whether the interface accepts frames at all. A veth
+ * whose peer has no NAPI does not, and no counter records that (veth_xdp_xmit()).
  */
 SEC("tp_btf/xdp_devmap_xmit")
 int gen_probe(__u64 *ctx)
@@ -220,7 +222,7 @@ int gen_probe(__u64 *ctx)
 	return 0;
 }
 
-/* For frames that fail earlier: no ndo_xdp_xmit, or the interface is down. */
+/* Handles frames that fail earlier because ndo_xdp_xmit is missing or the interface is down. */
 SEC("tp_btf/xdp_redirect_err")
 int gen_probe_redirect(__u64 *ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The few kernel types that our programs read, reduced by hand to the used fields and relocated by
- * CO-RE against the running kernel. A full vmlinux.h is 3 MB and hides the dependencies.
+ * The few kernel types that our programs read, reduced by hand to the fields in use and relocated
+ * against the running kernel by CO-RE. A full vmlinux.h is 3 MB and hides the dependencies.
  */
 #ifndef PKTLEDGER_KERNEL_H
 #define PKTLEDGER_KERNEL_H
@@ -20,7 +20,7 @@ struct netns_nf {
 	struct nf_hook_entries *hooks_arp[3], *hooks_bridge[5]; /* by hook number */
 };
 
-#define NETNS_INUM_MIN 0xefff0000 /* lower bound: PROC_DYNAMIC_FIRST, a few inodes are below */
+#define NETNS_INUM_MIN 0xefff0000 /* lower bound: PROC_DYNAMIC_FIRST, with a few inodes below */
 
 struct net {
 	struct ns_common ns;
@@ -52,7 +52,7 @@ struct net_device {
 	unsigned long priv_flags : 32; /* a whole word before Linux 6.12 */
 	possible_net_t nd_net;
 	const struct rtnl_link_ops *rtnl_link_ops;
-	struct nf_hook_entries *nf_hooks_ingress, *nf_hooks_egress; /* egress: Linux 5.17 */
+	struct nf_hook_entries *nf_hooks_ingress, *nf_hooks_egress; /* egress: since Linux 5.17 */
 };
 
 typedef struct {
@@ -144,13 +144,13 @@ struct sk_buff {
 	struct sock *sk;
 	struct net_device *dev;
 	unsigned long _skb_refdst;
-	unsigned long _nfct; /* only if the kernel has connection tracking */
+	unsigned long _nfct; /* only in kernels with connection tracking */
 	unsigned int len;
 	unsigned int data_len;
 	__u16 queue_mapping;
 	__u8 cloned : 1, fclone : 2;
 	__u8 pkt_type : 3;
-	__u8 tc_skip_classify : 1; /* with CONFIG_NET_XGRESS, before 6.6 _CLS_ACT */
+	__u8 tc_skip_classify : 1; /* with CONFIG_NET_XGRESS; before Linux 6.6 CONFIG_NET_CLS_ACT */
 	__be16 protocol;
 	int skb_iif;
 	__u16 transport_header;
@@ -187,7 +187,7 @@ struct skb_shared_info {
 	unsigned int gso_type;
 };
 
-/* Connection tracking. The packets of a direction arrive with its tuple. */
+/* Connection tracking. Packets in each direction arrive with that direction's tuple. */
 union nf_inet_addr {
 	__u32 all[4];
 };
@@ -262,17 +262,17 @@ struct bpf_iter__udp {
 
 #pragma clang attribute pop
 
-/* Missing in UAPI headers, or in headers that conflict with this one. */
+/* Missing from UAPI headers, or defined in headers that conflict with this one. */
 #define AF_INET		 2
 #define AF_INET6	 10
 #define AF_PACKET	 17
 #define PACKET_OUTGOING	 4
 #define PACKET_OTHERHOST 3
-#define SKB_FCLONE_CLONE 2	/* clone that TCP passes down, its original stays in the queue */
+#define SKB_FCLONE_CLONE 2	/* clone that TCP passes down; its original stays in the queue */
 #define SKB_DST_PTRMASK	 (~7UL) /* low bits of _skb_refdst are flags (SKB_DST_NOREF) */
 #define TC_ACT_UNSPEC	 (-1)	/* continue with the next filter */
 
-/* A map of `entries` keys. A size that user space sets is 1 here. */
+/* A map with `entries` keys. If user space sets the size, it is 1 here. */
 #define MAP(name, kind, entries, key_type, value_type)                                             \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_##kind);                                                 \
@@ -281,7 +281,7 @@ struct bpf_iter__udp {
 		__type(value, value_type);                                                         \
 	} name SEC(".maps")
 
-/* An array that user space maps. */
+/* An array that user space maps into memory. */
 #define MAPPED(name, entries, value_type)                                                          \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
@@ -294,7 +294,7 @@ struct bpf_iter__udp {
 /* One value per CPU. Programs that share a map use the same name. */
 #define ONE_PER_CPU(name, kind) MAP(name, PERCPU_ARRAY, 1, __u32, kind)
 
-/* Adds to a counter of a per-CPU value. */
+/* Adds to a counter in a per-CPU value. */
 #define COUNT_ON_CPU(name, kind, field, n)                                                         \
 	do {                                                                                       \
 		__u32 zero_ = 0;                                                                   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Cause of a drop, for programs at skb:kfree_skb and skb:consume_skb. */
+/* Determines the cause of a drop, for programs at skb:kfree_skb and skb:consume_skb. */
 #ifndef PKTLEDGER_KFREE_BPF_H
 #define PKTLEDGER_KFREE_BPF_H
 
@@ -11,7 +11,7 @@
 #include "trace_abi.h"
 #include "watch_abi.h"
 
-#define SITE_FRAMES 12 /* frames of BPF, tracepoint, freeing function, and its caller */
+#define SITE_FRAMES 12 /* frames of BPF, tracepoint, freeing function and its caller */
 
 const volatile struct trace_kfree kernel;
 struct trace_places places;
@@ -24,7 +24,7 @@ static __always_inline bool is_in(const volatile struct trace_range *range, __u6
 }
 
 /*
- * Returns 1 or 0 without a branch, which in a loop would be many paths for the verifier to follow.
+ * Returns 1 or 0 without a branch. Branches in a loop would give the verifier many paths to follow.
  */
 static __always_inline __u64 counts_in(const volatile struct trace_range *range, __u64 location)
 {
@@ -60,8 +60,8 @@ static __noinline __u64 site_of_caller(__u64 *ctx)
 
 /*
  * Returns the location of a drop. kfree_skb reports the caller of the freeing function. If the
- * compiler does not turn calls into jumps, as on arm64, that may be a helper that frees for other
- * functions. Then the caller of the helper is used.
+ * compiler does not turn calls into jumps, as on arm64, the caller may be a helper that frees
+ * packets for other functions. In that case the location is the helper's caller.
  */
 static __always_inline __u64 drop_site(__u64 *ctx)
 {
@@ -82,9 +82,9 @@ __attribute__((unused)) static __noinline __u64 site_of_qdisc(struct sk_buff *sk
 }
 
 /*
- * Returns `site`, or noop_enqueue() if __dev_queue_xmit() carried out its verdict: an interface has
- * it in place of a qdisc while its link is down or the qdisc is replaced. On Linux 6.1 there is no
- * room on the stack for it.
+ * Returns noop_enqueue() if __dev_queue_xmit() carried out that function's verdict, otherwise
+ * `site`. An interface uses noop_enqueue() in place of a qdisc while its link is down or its qdisc
+ * is being replaced. On Linux 6.1 the stack has no room for this check.
  */
 static __always_inline __u64 verdict_site(struct sk_buff *skb, int reason, __u64 site)
 {
@@ -94,7 +94,7 @@ static __always_inline __u64 verdict_site(struct sk_buff *skb, int reason, __u64
 /* A freed packet. */
 struct freed {
 	struct sk_buff *skb;
-	struct sock *rx_sk; /* dropping socket, as reported by the kernel */
+	struct sock *rx_sk; /* socket that dropped the packet, as reported by the kernel */
 	__u64 site;
 	__u32 reason;
 	__u32 flags; /* enum watch_flag */
@@ -102,11 +102,11 @@ struct freed {
 	struct sock *sender;	/* skb->sk */
 	struct net_device *dev; /* NULL: skb->dev is not an interface */
 	__u32 netns, ifindex;	/* 0: unknown */
-	/* By cause_fill(), for NETFILTER_DROP: */
+	/* Set by cause_fill(), for NETFILTER_DROP: */
 	__u64 aux; /* as in struct watch_key */
 };
 
-/* Reads what the event reports. `consumed`, a constant: freed by consume_skb. */
+/* Reads what the event reports. `consumed`, a constant: the packet was freed by consume_skb. */
 static __always_inline void freed_read(struct freed *f, __u64 *ctx, bool consumed)
 {
 	*f = (struct freed){.skb = (void *)ctx[0], .site = ctx[1], .flags = no_bits};
@@ -122,17 +122,17 @@ static __always_inline void freed_read(struct freed *f, __u64 *ctx, bool consume
 }
 
 /*
- * Finds the interface and the namespace. In a UDP queue skb->dev was `dev_scratch`, not a pointer.
- * In a TCP tree it was part of a node, and then its namespace is not the socket's.
+ * Finds the interface and the namespace. In a UDP queue, skb->dev is used as `dev_scratch`, which
+ * is not a pointer. In a TCP tree it is part of a node, and then the namespace is not the socket's.
  */
 static __always_inline void freed_place(struct freed *f)
 {
 	struct net_device *dev = IN(f->skb, sk_buff)->dev;
 	struct sock *sender = IN(f->skb, sk_buff)->sk, *sk = f->rx_sk;
 
-	/* For a fragment in its queue it is `ip_defrag_offset`, not a pointer. */
+	/* For a queued fragment the field is `ip_defrag_offset`, which is not a pointer. */
 	if (sender) {
-		barrier_var(sender); /* two tests: the verifier requires the first separately */
+		barrier_var(sender); /* two tests: the verifier requires the first one separately */
 		if ((__s64)sender < 0)
 			f->sender = sender;
 	}
@@ -155,7 +155,7 @@ static __always_inline void freed_place(struct freed *f)
 			       : 0;
 }
 
-#define IFF_EBRIDGE	0x2 /* of priv_flags, enum netdev_priv_flags */
+#define IFF_EBRIDGE	0x2 /* bit in priv_flags, enum netdev_priv_flags */
 #define IFF_BRIDGE_PORT 0x200
 #define TYPE_ARP	0x0806
 
@@ -166,7 +166,7 @@ static __always_inline bool has_hooks(struct net_device *dev)
 	       (bpf_core_field_exists(dev->nf_hooks_egress) && BPF_CORE_READ(dev, nf_hooks_egress));
 }
 
-/* Returns true if there are hooks of the families bridge or arp that may have dropped it. */
+/* Returns true if hooks of the bridge or arp families exist that may have dropped the packet. */
 static __always_inline bool has_family_hooks(struct sk_buff *skb, struct net_device *dev,
 					     __u32 priv_flags)
 {
@@ -182,7 +182,10 @@ static __always_inline bool has_family_hooks(struct sk_buff *skb, struct net_dev
 	       bridge[4];
 }
 
-/* The innermost one, because br_netfilter runs IP's hooks inside a bridge's hooks. 0: not found. */
+/*
+ * Returns the innermost caller, because br_netfilter runs IP's hooks inside a bridge's hooks. 0:
+ * not found.
+ */
 static __noinline __u64 caller_of_hooks(__u64 *ctx)
 {
 	__u64 stack[SITE_FRAMES] = {}, site = 0, found = 0, over = 0;
@@ -200,10 +203,10 @@ static __noinline __u64 caller_of_hooks(__u64 *ctx)
 }
 
 /*
- * For a packet that netfilter dropped at an interface: returns the function that ran the hooks if
- * they may belong to nft's families netdev, bridge or arp, else 0. It is found on the stack, so
- * only if such hooks exist. Before routing a bridge runs the hooks itself (nf_hook_bridge_pre(),
- * inline): then the bridge function is the location of the drop.
+ * For a packet that netfilter dropped at an interface, returns the function that ran the hooks if
+ * they may belong to nft's netdev, bridge or arp families, otherwise 0. Searches the stack, so it
+ * does so only if such hooks exist. Before routing, a bridge runs the hooks itself
+ * (nf_hook_bridge_pre(), inline), so the bridge function is the location of the drop.
  */
 static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct net_device *dev)
 {
@@ -226,8 +229,8 @@ static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct
 }
 
 /*
- * Returns true if it is a copy for a tap or of a flood, or not the packet itself, such as TCP's
- * clone in a bridge.
+ * Returns true if the skb is a copy made for a tap or when flooding, or is not the packet itself,
+ * such as TCP's clone in a bridge.
  */
 static __always_inline bool is_copy(const struct freed *f, __u8 pkt_type, bool consumed)
 {
@@ -244,7 +247,7 @@ static __always_inline bool is_copy(const struct freed *f, __u8 pkt_type, bool c
 }
 
 /*
- * Fills flags and aux, after freed_place(). `hooks`, a constant: find the hook at an interface that
+ * Fills in flags and aux, after freed_place(). `hooks`, a constant: find the interface hook that
  * dropped the packet.
  */
 static __always_inline void cause_fill(struct freed *f, __u64 *ctx, bool consumed, bool hooks)

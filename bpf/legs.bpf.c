@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Records the times at which packets with a sequence header pass the probes of enum leg_point.
- * Entries are looked up by sequence number on read, so lost packets leave no entry. For a merged
- * skb, or one that the interface will segment, the first packet is recorded. Sequence headers in
- * pages are not read.
+ * Records when packets with a sequence header pass the probes of enum leg_point. Entries are looked
+ * up by sequence number when read, so lost packets leave no entry. For a merged skb, or one that
+ * the interface will segment, only the first packet is recorded. Sequence headers in pages are not
+ * read.
  */
 #include "kernel.h"
 
@@ -13,14 +13,16 @@
 #include <bpf/bpf_tracing.h>
 
 #include "legs_abi.h"
-#define WITHOUT_KFUNCS /* one program for all kernels: it reads little */
+#define WITHOUT_KFUNCS /* one program for all kernels, because it reads little */
 #include "skb.bpf.h"
 
 MAPPED(times, LEG_SLOTS, struct leg_times);
 
-/* Set by user space: UDP port of the flow, and interfaces for LEG_DEVICE_OUT and LEG_DEVICE_IN. */
+/*
+ * Set by user space: the flow's UDP port, and the interfaces for LEG_DEVICE_OUT and LEG_DEVICE_IN.
+ */
 const volatile __u16 leg_port;
-const volatile __u32 leg_netns[2], leg_ifindex[2]; /* ifindex 0: any interface of the namespace */
+const volatile __u32 leg_netns[2], leg_ifindex[2]; /* ifindex 0: any interface in the namespace */
 
 static __always_inline void note(__u64 word, enum leg_point point)
 {
@@ -62,7 +64,7 @@ int leg_in(__u64 *ctx)
 	return passes((void *)ctx[0], LEG_DEVICE_IN);
 }
 
-/* When sk_filter() runs in udp_queue_rcv_one_skb(), data begins with the UDP header. */
+/* When udp_queue_rcv_one_skb() calls sk_filter(), data begins with the UDP header. */
 SEC("?socket")
 int leg_socket(struct __sk_buff *skb)
 {

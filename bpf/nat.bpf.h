@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fragment and NAT tracking for programs that filter: finds the fragments of a datagram that
- * matches EXPR, and the fragment that is the loss. For packets that NAT translates on this host,
- * EXPR is also tested on the tuple with which they entered their namespace.
+ * Fragment and NAT tracking for programs that filter. Finds the fragments of a datagram that
+ * matches EXPR, and decides which fragment counts as the loss. For packets that NAT translates on
+ * this host, EXPR is also tested on the tuple with which they entered their namespace.
  *
- * A packet's connection (skb->_nfct) has that tuple from the translation until the packet is handed
- * to a socket or to another namespace. It is read there for the last time, by a program of
- * netfilter's hook `input` and at net_dev_queue. After them the packet is identified by its new
- * tuple, in `renamed`. User space runs the program of the hook only in namespaces with NAT. If no
- * namespace has NAT, `nat_followed` is a constant 0, and the code is removed.
+ * A packet's connection (skb->_nfct) stores that tuple from the translation until the packet is
+ * handed to a socket or to another namespace. It is read there for the last time, by a program at
+ * netfilter's `input` hook and at net_dev_queue. Afterwards the packet is identified by its new
+ * tuple in `renamed`. User space runs the hook program only in namespaces with NAT. If no namespace
+ * has NAT, `nat_followed` is a constant 0, and the code is removed.
  */
 #ifndef PKTLEDGER_NAT_BPF_H
 #define PKTLEDGER_NAT_BPF_H
@@ -19,10 +19,9 @@
 /* Fragments and tunnels */
 
 /*
- * A datagram is lost once, however many of its fragments are dropped: after the loss of one
- * fragment, the rest is freed when reassembly times out. Returns true if this fragment is the loss.
- * A datagram has one fragment per offset: a repeated offset belongs to another datagram with this
- * ID.
+ * Returns true if this fragment is the loss. A datagram is lost once, however many of its fragments
+ * are dropped: after one fragment is lost, the rest are freed when reassembly times out. A datagram
+ * has one fragment per offset, so a repeated offset belongs to another datagram with this ID.
  */
 static __always_inline bool fragment_is_loss(struct followed *d, __u32 offset)
 {
@@ -43,8 +42,9 @@ struct filter_tunnel {
 };
 
 /*
- * Scratch space for a program that parses a fragment or a translated packet, too large for its
- * stack. One element per program: one may interrupt another, but never itself on the same CPU.
+ * Scratch space for a program that parses a fragment or a translated packet, too large for the
+ * program's stack. There is one element per program, because a program may interrupt another one on
+ * the same CPU but never itself.
  */
 struct fragment_work {
 	struct linear at;
@@ -52,8 +52,8 @@ struct fragment_work {
 	struct fragment_key key;
 	struct followed none; /* zero */
 	struct filter_gap gap;
-	struct filter_name now, old; /* current tuple of the packet, and tuple on arrival */
-	struct filter_tunnel tunnel; /* tunnel of the packet, by look_inside() */
+	struct filter_name now, old; /* the packet's current tuple, and its tuple on arrival */
+	struct filter_tunnel tunnel; /* the tunnel the packet is in, set by look_inside() */
 	__u8 l3[IP6_HLEN] WIDE;
 };
 
@@ -63,18 +63,18 @@ MAP(followed, LRU_HASH, 1, struct fragment_key, struct followed);
 
 MAP(fragment_work, PERCPU_ARRAY, FRAGMENT_PROGRAMS, __u32, struct fragment_work);
 
-/* Type of the innermost packet. A packet outside of tunnels is the innermost one. */
+/* Type of the innermost packet. A packet that is not in a tunnel is its own innermost packet. */
 enum inside {
 	INSIDE_IP,
 	INSIDE_OTHER,
-	INSIDE_CUT, /* its headers are not in the linear part */
+	INSIDE_CUT, /* the headers are not in the linear part */
 };
 
 /*
- * Enters the tunnels of a packet: `at` becomes the innermost packet from its IP header on, and so
- * do the filter's view, its flow and its datagram. But if a tunnel's outer packet is fragmented,
- * the outer packet is the datagram. Returns enum inside; unless it is INSIDE_IP, `at` is not
- * changed. Not static: verified once per program.
+ * Enters a packet's tunnels: `at` becomes the innermost packet, starting at its IP header, and so
+ * do the filter's view, the flow and the datagram. However, if a tunnel's outer packet is
+ * fragmented, the outer packet is the datagram. Returns enum inside. Leaves `at` unchanged unless
+ * the result is INSIDE_IP. Not static, so that it is verified once per program.
  */
 __noinline int enter_tunnels(struct linear *at, __u32 program)
 {
@@ -126,7 +126,10 @@ static __always_inline bool look_inside(struct linear *at, __u32 program)
 	return found == INSIDE_IP;
 }
 
-/* Returns the tunnel of the last packet passed to look_inside(), or NULL if it was in no tunnel. */
+/*
+ * Returns the tunnel of the last packet passed to look_inside(), or NULL if the packet was not in a
+ * tunnel.
+ */
 static __always_inline const struct filter_tunnel *tunnel_of(__u32 program)
 {
 	const struct fragment_work *w =
@@ -144,7 +147,7 @@ static __always_inline bool fragment_find(struct fragment_work *w)
 	return true;
 }
 
-/* Returns the record of its datagram, created if missing. NULL: no memory. */
+/* Returns the datagram's record, creating it if it is missing. NULL: no memory. */
 static __always_inline struct followed *fragment_record(const struct fragment_work *w)
 {
 	struct followed *known = bpf_map_lookup_elem(&followed, &w->key);
@@ -160,7 +163,7 @@ static __always_inline struct followed *fragment_record(const struct fragment_wo
 
 /*
  * Records that the fragment at w->h arrives at the probe that counts the datagram. Returns false if
- * it had arrived before.
+ * it had already arrived.
  */
 static __always_inline bool fragment_is_new(struct followed *d, const struct fragment_work *w)
 {
@@ -174,7 +177,7 @@ static __always_inline bool fragment_is_new(struct followed *d, const struct fra
 	return true;
 }
 
-/* Records the drop of a fragment. Returns true if the same fragment had arrived before. */
+/* Records a dropped fragment. Returns true if the same fragment had already arrived. */
 static __always_inline bool fragment_is_again(struct followed *d)
 {
 	if (d->again_lost >= d->again)
@@ -186,22 +189,22 @@ static __always_inline bool fragment_is_again(struct followed *d)
 enum fragment_drop {
 	FRAGMENT_NO_LOSS,
 	FRAGMENT_LOSS,	  /* its datagram is lost with it */
-	FRAGMENT_PENDING, /* the same, if EXPR matches the datagram */
-	FRAGMENT_AGAIN,	  /* the same fragment had arrived before: a copy */
+	FRAGMENT_PENDING, /* same as FRAGMENT_LOSS if EXPR matches the datagram */
+	FRAGMENT_AGAIN,	  /* a copy: the same fragment had already arrived */
 };
 
-/* More about the datagram: */
+/* More about the datagram. */
 enum fragment_more {
 	FRAGMENT_INCOMPLETE = 1, /* it came from outside, and other fragments are missing */
-	FRAGMENT_RETURNS = 2, /* its first fragment has left this host, but it is not complete */
-	FRAGMENT_DUPLICATE = 4, /* set by the caller: the kernel says that it is a copy */
+	FRAGMENT_RETURNS = 2, /* its first fragment has left this host, but it is incomplete */
+	FRAGMENT_DUPLICATE = 4, /* set by the caller: the kernel reports a copy */
 };
 
 /*
- * Records the drop of a fragment. `first`: the filter assigned it to the flow, otherwise it belongs
- * to the flow if its datagram is known. *more: bits of enum fragment_more are added. Not static:
- * verified once per program. A packet that is not a fragment is FRAGMENT_LOSS if `first`, else
- * FRAGMENT_NO_LOSS.
+ * Records a dropped fragment. `first`: the filter assigned it to the flow; otherwise it belongs to
+ * the flow if its datagram is known. Adds enum fragment_more bits to *more. A packet that is not a
+ * fragment is FRAGMENT_LOSS if `first`, otherwise FRAGMENT_NO_LOSS. Not static, so that it is
+ * verified once per program.
  */
 __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 first, __u32 *more)
 {
@@ -236,30 +239,30 @@ __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 fi
 #define IPS_SRC_NAT (1 << 4)
 #define IPS_DST_NAT (1 << 5)
 
-#define NFCT_INFO      7 /* bits of skb->_nfct: enum ip_conntrack_info */
-#define IP_CT_IS_REPLY 3 /* from here on: opposite direction */
+#define NFCT_INFO      7 /* bits in skb->_nfct: enum ip_conntrack_info */
+#define IP_CT_IS_REPLY 3 /* lowest value for the reply direction */
 #define NF_ACCEPT      1
 #define IFF_LOOPBACK   0x8
 
 /*
- * New tuples of packets of the flow. 1: they are sent, and so may be received; 0: they are for a
- * socket here, and a received packet with this tuple belongs to another flow. The namespace is not
- * part of the key, as with fragments.
+ * New tuples of packets of the flow. 1: the packets are sent, and so may be received; 0: they are
+ * for a socket on this host, and a received packet with this tuple belongs to another flow. The
+ * namespace is not part of the key, as for fragments.
  */
 MAP(renamed, LRU_HASH, 1, struct watch_flow, __u32);
 
 MAP(translations, HASH, NAT_TRANSLATIONS, struct watch_flow, __u64); /* packets: filter_abi.h */
 
-const volatile __u8 nat_followed; /* a namespace has NAT */
+const volatile __u8 nat_followed; /* set if any namespace has NAT */
 
-/* How a packet belongs to the flow. */
+/* How a packet relates to the flow. */
 enum nat_match {
 	NAT_MATCHES = 1,
 	NAT_TRANSLATED = 2, /* translated in this namespace, even if it does not match */
 	NAT_NEW_ONLY = 4,   /* its tuple on arrival does not belong to the flow */
 };
 
-/* Uses filter_look(), for packets with only one tuple. */
+/* Uses filter_look(), for packets that have only one tuple. */
 static __always_inline bool is_others(__u32 look)
 {
 	return !nat_followed && look == LOOK_NO;
@@ -275,9 +278,7 @@ static __always_inline __u64 nfct_of(struct sk_buff *skb)
 	return KFUNCS && bpf_core_field_exists(skb->_nfct) ? skb->_nfct : 0;
 }
 
-/*
- * Returns the connection of the packet that EXPR sees. A packet inside a tunnel has no connection.
- */
+/* Returns the connection of the packet that EXPR sees. A packet inside a tunnel has none. */
 static __always_inline __u64 connection_of(struct sk_buff *skb, __u32 program)
 {
 	return nat_followed && !tunnel_of(program) ? nfct_of(skb) : 0;
@@ -291,8 +292,8 @@ static __always_inline bool nat_translated(__u64 nfct)
 }
 
 /*
- * Parses all headers of a packet, and stores its tuple in w->now.flow. Returns false if it is not
- * IP. Not static (like the next functions): verified once per program.
+ * Parses all headers of a packet and stores its tuple in w->now.flow. Returns false if the packet
+ * is not IP. Not static (like the next functions), so that it is verified once per program.
  */
 __noinline int flow_walk(const struct linear *at, __u32 program)
 {
@@ -321,8 +322,8 @@ __noinline int flow_walk(const struct linear *at, __u32 program)
 }
 
 /*
- * Stores the packet's tuple in w->now and its original tuple, unless `nfct` is 0, in w->old.
- * Returns false if it has no tuple.
+ * Stores the packet's tuple in w->now and, unless `nfct` is 0, its original tuple in w->old.
+ * Returns false if the packet has no tuple.
  */
 __noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
 {
@@ -348,7 +349,7 @@ __noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
 	return true;
 }
 
-/* Counts a translation between these ends of the connection, as seen from its first packet. */
+/* Counts a translation between these two endpoints, as seen from the connection's first packet. */
 static __always_inline void nat_translates(struct watch_flow *t, const __u8 *from, __be16 from_port,
 					   const __u8 *to, __be16 to_port, __u32 packets)
 {
@@ -366,8 +367,8 @@ static __always_inline void nat_translates(struct watch_flow *t, const __u8 *fro
 }
 
 /*
- * Called after nat_matches() for a translated packet: from here on only the new tuple is available.
- * `packets` 0: they were counted before.
+ * Called after nat_matches() for a translated packet. From here on, only the new tuple is
+ * available. `packets` 0: already counted.
  */
 __noinline int nat_learn(__u64 nfct, __u32 program, __u32 sent, __u32 packets)
 {
@@ -405,8 +406,8 @@ __noinline int nat_learn(__u64 nfct, __u32 program, __u32 sent, __u32 packets)
 }
 
 /*
- * A connection without translation has this tuple now: it no longer is the new tuple of another
- * connection.
+ * Called when a connection without translation has this tuple, which is then no longer the new
+ * tuple of another connection.
  */
 static __always_inline void nat_forget(const struct linear *at, __u32 program)
 {
@@ -417,8 +418,8 @@ static __always_inline void nat_forget(const struct linear *at, __u32 program)
 }
 
 /*
- * Runs filter_matches() for each tuple of the packet. `look`: filter_look() for the current tuple.
- * `received`: it has just arrived with this tuple. Returns bits of enum nat_match.
+ * Runs filter_matches() for each of the packet's tuples. `look`: filter_look() for the current
+ * tuple. `received`: the packet has just arrived with this tuple. Returns enum nat_match bits.
  */
 static __always_inline __u32 nat_matches(const struct linear *at, __u32 len, __u32 look,
 					 const struct filter_gap *gap, __u64 nfct, __u32 program,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the numbers of this run, and the position of their byte in a map of pages. */
+/* Recognizes this run's numbers and finds their bytes in a map of pages. */
 #ifndef PKTLEDGER_NUMBERS_BPF_H
 #define PKTLEDGER_NUMBERS_BPF_H
 
@@ -11,15 +11,15 @@
 
 const volatile struct trace_config cfg;
 
-/* One byte per number, in pages. User space sets how many. */
+/* One byte per number, in pages. User space sets the number of pages. */
 #define NUMBER_MAP(name) MAPPED(name, 1, struct trace_page)
 
 /* Shared by all programs of a run. */
 MAPPED(tails, 1, struct trace_tails);
 
 /*
- * Returns the slot of a stream if streams are learned. A new stream takes the first free slot.
- * Slots are taken in order and never released; TRACE_STREAMS: all slots are taken. Not static, so
+ * Returns a stream's slot if streams are learned, or TRACE_STREAMS if all slots are in use. A new
+ * stream gets the first free slot. Slots are assigned in order and never released. Not static, so
  * that it is verified once for all callers.
  */
 __noinline __u32 discovered_slot(__u64 word)
@@ -38,7 +38,7 @@ __noinline __u32 discovered_slot(__u64 word)
 			known = __sync_val_compare_and_swap(&t->key[i], 0, key);
 		if (known && !trace_key_fits(known, t->at[i], key))
 			continue;
-		/* an observer that starts within a stream cannot go back to its beginning */
+		/* an observer that starts mid-stream cannot go back to its beginning */
 		if (!known && behind >= cfg.window / 2)
 			t->at[i] = number - cfg.window / 2;
 		return i;
@@ -59,8 +59,8 @@ static __always_inline bool is_ours(__u64 word)
 }
 
 /*
- * Returns the byte of a number of the stream in `slot`, or NULL if the number is not one of this
- * run or is out of the window (counted in `loss`).
+ * Returns the byte for a number in the stream in `slot`, or NULL if the number is not from this run
+ * or is outside the window (counted in `loss`).
  */
 static __always_inline __u8 *number_byte_of(void *map, __u32 slot, __u64 number,
 					    struct trace_loss *loss)
@@ -70,14 +70,14 @@ static __always_inline __u8 *number_byte_of(void *map, __u32 slot, __u64 number,
 	struct trace_page *page;
 	__u64 index, tail;
 
-	barrier_var(slot); /* shows the verifier the bound of the register that is used as index */
+	barrier_var(slot); /* shows the verifier the bound of the register used as an index */
 	if (slot >= TRACE_STREAMS || slot >= cfg.streams || !known) {
 		if (loss)
 			loss->foreign++;
 		return NULL;
 	}
 	tail = known->at[slot];
-	if (cfg.learn && !tail) /* base of the stream: `number` may be of a later 2^32 */
+	if (cfg.learn && !tail) /* base of the stream: `number` may be from a later 2^32 */
 		tail = (__u64)(known->key[slot] & 0xffff) << 32;
 	if (number - tail >= cfg.window) {
 		if (loss && number < tail && number >= cfg.base)

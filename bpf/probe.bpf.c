@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Probes on the path: they record how far a number got, and pass all packets.
+ * Probes along the path. They record how far a number got, and let every packet pass.
  *
- * In a test network these are tc programs at its interfaces and at the ports of a bridge. At the
- * edge of a host, for experiments between two hosts, they are tracepoints: a packet handed to a
- * driver has left (net_dev_start_xmit, after the queueing discipline), and a packet that the stack
- * gets from a driver has arrived (netif_receive_skb, before generic XDP, taps and tc). Tracepoints
- * see all interfaces of the namespace, and need no change of the host's configuration. User space
- * loads only the programs that it needs.
+ * In a test network the probes are tc programs on its interfaces and bridge ports. In experiments
+ * between two hosts they are tracepoints at the edge of each host. A packet handed to a driver has
+ * left (net_dev_start_xmit, after the queueing discipline), and a packet that the stack gets from a
+ * driver has arrived (netif_receive_skb, before generic XDP, taps and tc). Tracepoints see every
+ * interface in the namespace and do not change the host's configuration. User space loads only the
+ * programs it needs.
  */
 #include "kernel.h"
 
@@ -22,8 +22,8 @@
 
 /*
  * Records a passing fragment. The first fragment has the number of the whole datagram, which is
- * kept for fragments that are lost later. `word`: from its sequence header; 0: not one of ours, or
- * not the first fragment. Returns true if the fragment is one of ours and was recorded.
+ * kept in case later fragments are lost. `word`: from its sequence header; 0: not ours, or not the
+ * first fragment. Returns true if the fragment is ours and was recorded.
  */
 static __always_inline bool mark_fragment(const struct headers *h, const __u8 *l3, __u64 word,
 					  bool learns, __u8 where)
@@ -53,11 +53,11 @@ static __always_inline bool mark_fragment(const struct headers *h, const __u8 *l
 	return true;
 }
 
-/* Programs that get the packet itself */
+/* Programs that receive the packet itself */
 
 /*
- * Marks the numbers of a merged skb, which are consecutive. If the last number shows that they are
- * not, only the first is marked: a probe only shows how far a packet got.
+ * Marks the numbers in a merged skb, which are normally consecutive. If the last number shows that
+ * they are not, only the first is marked, because a probe only shows how far a packet got.
  */
 static __always_inline void mark_segments(struct __sk_buff *skb, __u64 word, __u32 payload,
 					  __u8 where)
@@ -120,7 +120,7 @@ int bridge_out(struct __sk_buff *skb)
 	return mark(skb, SEEN_BRIDGE_OUT);
 }
 
-/* At the edge of the host */
+/* Programs at the edge of the host */
 
 struct segment_walk {
 	struct sk_buff *skb;
@@ -140,7 +140,7 @@ static long edge_segment(__u32 n, struct segment_walk *w)
 	return 0;
 }
 
-/* If segments cannot be read one by one, only the first is marked. */
+/* Marks only the first segment if segments cannot be read one by one. */
 static __always_inline void edge_segments(const struct stamp_reader *r, const struct packet *p,
 					  __u16 size, __u16 segments, __u8 where)
 {
@@ -157,7 +157,7 @@ static __always_inline void edge_segments(const struct stamp_reader *r, const st
 		mark_seen(p->word, where);
 }
 
-/* Returns true if it is one of our fragments, and was recorded. */
+/* Returns true if this is one of our fragments and was recorded. */
 static __always_inline bool edge_fragment(const struct stamp_reader *r, __u8 where)
 {
 	__u8 l3[IP6_HLEN] WIDE;
@@ -168,7 +168,7 @@ static __always_inline bool edge_fragment(const struct stamp_reader *r, __u8 whe
 	       mark_fragment(&h, l3, word, true, where);
 }
 
-/* Namespaces of the sender and the receiver. One of them may not be part of this run. */
+/* Sender and receiver namespaces. One of them may not be part of this run. */
 const volatile __u32 leave_netns, enter_netns;
 
 static __always_inline int edge(struct sk_buff *skb, __u8 where)
@@ -209,8 +209,8 @@ int enter(__u64 *ctx)
 }
 
 /*
- * Additional probes for hosts where tracing can be suppressed (seen.bpf.h): tc programs are not
- * tracing programs.
+ * Additional probes for hosts where tracing can be suppressed (seen.bpf.h), because tc programs are
+ * not tracing programs.
  */
 SEC("?tc")
 int enter_tc(struct __sk_buff *skb)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Records how far a number got. Our own tc programs on the path are never suppressed like tracing
- * programs can be. Each records whether it ran on top of PID 1, where tracing is suppressed.
+ * Records how far a number got. Our tc programs on the path are never suppressed, unlike tracing
+ * programs. Each of them records whether it ran on top of PID 1, where tracing is suppressed.
  */
 #ifndef PKTLEDGER_SEEN_BPF_H
 #define PKTLEDGER_SEEN_BPF_H
@@ -12,7 +12,9 @@
 
 NUMBER_MAP(seen);
 
-/* Returns true if this runs on top of PID 1. A pointer trusted by the verifier is read directly. */
+/*
+ * Returns true if this runs on top of PID 1. A pointer that the verifier trusts is read directly.
+ */
 static __always_inline bool is_on_init(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
@@ -45,7 +47,7 @@ static long mark_next(__u32 n, struct mark_range *r)
 	return 0;
 }
 
-/* Marks the numbers of a merged skb, which are consecutive. */
+/* Marks the numbers in a merged skb, which are consecutive. */
 static __always_inline void mark_seen_range(__u64 word, __u32 n, __u8 where)
 {
 	struct mark_range range = {word, where};

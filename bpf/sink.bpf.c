@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Receiver of the engine `xdp`: takes the flow's packets at the interface, resolves each number as
- * arrived and ends the frame. With `pass` it is a probe, and the socket decides. Packets of other
- * runs continue into the stack.
+ * Receiver for the `xdp` engine. It intercepts the flow's packets at the interface, resolves each
+ * number as arrived and ends the frame. With `pass` it only acts as a probe, and the socket
+ * determines what was delivered. Packets from other runs continue into the stack.
  *
- * Two CPUs that take two copies of one number at the same instant may both count it as delivered in
- * their sums. The ledger counts numbers, so it contains the number once.
+ * Two CPUs that receive two copies of one number at the same instant may both count it as delivered
+ * in their sums. The ledger counts numbers, so it contains that number once.
  */
 #include "kernel.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From a packet to its headers and its sequence header: byte accessors for the header parser
- * (include/headers.h). Tracing programs read with bpf_probe_read_kernel(), or with plain loads if
- * the kernel supports them. Programs that get the packet itself read directly or with
- * bpf_skb_load_bytes().
+ * Gets from a packet to its headers and its sequence header. Contains the byte accessors for the
+ * header parser (include/headers.h). Tracing programs read with bpf_probe_read_kernel(), or with
+ * plain loads if the kernel supports them. Programs that receive the packet itself read directly or
+ * with bpf_skb_load_bytes().
  *
- * The position of the headers in an skb depends on where it was dropped: the network header if it
- * is set, else the MAC header, else skb->data by skb->protocol. A sequence header is accepted only
- * after a UDP header found that way, never by scanning.
+ * Where the headers are in an skb depends on where it was dropped. The parser starts at the network
+ * header if that is set, otherwise at the MAC header, otherwise at skb->data according to
+ * skb->protocol. A sequence header is accepted only after a UDP header found that way, never by
+ * scanning.
  *
  * The plain case, without options and extension headers, is one wide read. All other cases use
  * headers_walk(), which is verified once.
@@ -25,67 +26,68 @@
 #include "trace_abi.h"
 
 /*
- * Kernel functions (kfuncs) that our programs call. If the kernel lacks one, weak or not, libbpf
- * 1.1 looks into the BTF of every module, which requires CAP_SYS_ADMIN. Not loading the programs
- * that call it does not help. So objects that work without them are built a second time, as
- * NAME_old.bpf.o, without any such symbol.
+ * Kernel functions (kfuncs) that our programs call. If the kernel lacks one of them, weak or not,
+ * libbpf 1.1 searches the BTF of every module, which requires CAP_SYS_ADMIN, even if the programs
+ * that call it are not loaded. Objects that also work without kfuncs are therefore built a second
+ * time, as NAME_old.bpf.o, without any such symbol.
  */
 #ifdef WITHOUT_KFUNCS
 #define KFUNCS false
-#define SPLIT  __noinline /* the stack of Linux 6.1 has no room for all in one function */
+#define SPLIT  __noinline /* on Linux 6.1 the stack has no room for everything in one function */
 #else
 #define KFUNCS true
 #define SPLIT  __always_inline
 #endif
 
-/* Plain loads from any address; Linux 6.2. */
+/* Plain loads from any address, since Linux 6.2. */
 extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
 
 #define CAST(at, type) ((struct type *)bpf_rdonly_cast(at, bpf_core_type_id_kernel(struct type)))
 
-/* A field of the object at any address. */
+/* Reads a field of the object at any address. */
 #define FIELD_OF(at, type, field)                                                                  \
 	(KFUNCS ? CAST(at, type)->field : BPF_CORE_READ((struct type *)(at), field))
 
 /*
- * Casts pointers in a tracepoint's arguments. The verifier trusts such pointers, and at each load
- * of a pointer from them, on each path, searches types by name in the whole BTF of the kernel
- * (btf_nested_type_is_trusted()): half of the load time. A cast pointer is not trusted.
+ * Casts pointers in a tracepoint's arguments. The verifier trusts such pointers, so whenever one of
+ * their pointer fields is loaded, on every path, it searches types by name in the whole kernel BTF
+ * (btf_nested_type_is_trusted()). That takes half of the load time. A cast pointer is not trusted.
  */
 #define IN(p, type) (KFUNCS ? CAST(p, type) : (p))
 
 /*
- * Reads bytes of an skb from the linear part or pages. Linux 6.4; 6.12 for skbs of tracing
- * programs.
+ * Reads bytes of an skb from the linear part or from pages. Since Linux 6.4, and since 6.12 for the
+ * skbs of tracing programs.
  */
 extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags,
 			       struct bpf_dynptr *ptr) __ksym __weak;
 
-#define HEADER_UNSET 0xffff /* mac_header before skb_reset_mac_header() */
+#define HEADER_UNSET 0xffff /* value of mac_header before skb_reset_mac_header() */
 
-/* Header bytes on the stack are read in words. */
+/* For header bytes on the stack, which are read in words. */
 #define WIDE __attribute__((aligned(8)))
 
 /*
- * 0, but unknown to the verifier: XOR with it makes a value a single unknown for all following
- * code, instead of one path per possible value. A function that is not inline has the same effect,
- * but with mitigations that guard returns against speculation each call takes about 10 ns.
+ * Always 0, but unknown to the verifier. XOR with it turns a value into a single unknown for all
+ * following code, instead of one path per possible value. A function that is not inlined has the
+ * same effect, but each call takes about 10 ns with mitigations that guard returns against
+ * speculation.
  */
 volatile __u32 no_bits;
 
-/* The linear part of an skb and the positions of its headers, as offsets from `head`. */
+/* The linear part of an skb and its header positions, as offsets from `head`. */
 struct linear {
 	unsigned char *head;
 	unsigned char *data;
-	__u32 tail; /* offset of its end */
+	__u32 tail; /* offset of the end of the linear part */
 	__u16 network_header;
 	__u16 mac_header;
 	__be16 protocol;
-	__u16 outer; /* outer IP header of a tunnel's first fragment around the packet; 0: unset */
-	__u32 tag;   /* VLAN tag kept outside the packet, filter_tag(), for filters; 0: untagged */
+	__u16 outer; /* outer IP header around the packet, in a tunnel's first fragment; 0: unset */
+	__u32 tag;   /* VLAN tag stored outside the packet, filter_tag(), for filters; 0: none */
 };
 
-/* For an skb that the verifier trusts, such as an argument of a tracepoint. */
+/* For an skb that the verifier trusts, such as a tracepoint argument. */
 static __always_inline struct linear linear_of(struct sk_buff *skb)
 {
 	return (struct linear){
@@ -111,10 +113,10 @@ static __always_inline struct linear linear_probed(struct sk_buff *skb)
 	};
 }
 
-/* Headers of an skb */
+/* Headers in an skb */
 
 /*
- * Returns the offset of the network header; 0: unset. It is set only a little after a driver hands
+ * Returns the offset of the network header; 0: unset. It is only set shortly after a driver hands
  * the packet to the stack.
  */
 static __always_inline __u16 skb_l3(const struct sk_buff *skb)
@@ -122,7 +124,7 @@ static __always_inline __u16 skb_l3(const struct sk_buff *skb)
 	__u64 data = skb->data - skb->head;
 	__u16 l3 = skb->network_header, mac = skb->mac_header;
 
-	barrier_var(data); /* the verifier does not allow 32-bit differences of pointers */
+	barrier_var(data); /* the verifier rejects 32-bit pointer differences */
 	if (!l3 && mac != HEADER_UNSET && data == mac + ETHERNET_HLEN &&
 	    (skb->protocol == bpf_htons(TYPE_IP4) || skb->protocol == bpf_htons(TYPE_IP6)))
 		l3 = data;
@@ -130,8 +132,8 @@ static __always_inline __u16 skb_l3(const struct sk_buff *skb)
 }
 
 /*
- * Returns the offset of the IP header from head, or -1. `type`: set to its EtherType; 0: by the
- * version.
+ * Returns the offset of the IP header from head, or -1. `type`: set to the packet's EtherType; 0:
+ * go by the IP version.
  */
 static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 {
@@ -140,12 +142,13 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 	__u64 data = at->data - at->head;
 	__u32 link;
 
-	barrier_var(data); /* the verifier does not allow 32-bit differences of pointers */
+	barrier_var(data); /* the verifier rejects 32-bit pointer differences */
 	/*
-	 * An unset network header that was moved with the others (skb_headers_offset_update(), in
-	 * veth's copy for XDP) is before the MAC header, in memory that may hold an old packet.
-	 * Both are equal if there is no MAC header: tun, tunnels. A packet sent by a tunnel begins
-	 * at its network header, and its MAC header is still the one of the inner frame.
+	 * An unset network header that was moved along with the others
+	 * (skb_headers_offset_update(), in veth's copy for XDP) points before the MAC header, into
+	 * memory that may contain an old packet. Both are equal if there is no MAC header (tun,
+	 * tunnels). A packet sent by a tunnel begins at its network header, and its MAC header is
+	 * still that of the inner frame.
 	 */
 	if (at->network_header && at->network_header < at->tail &&
 	    !(mac && at->network_header < at->mac_header && at->network_header != data)) {
@@ -153,7 +156,7 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 		return at->network_header;
 	}
 	/*
-	 * AF_XDP sets neither header nor protocol: its frame begins at skb->data (xsk_build_skb()).
+	 * AF_XDP sets neither header nor protocol. Its frames begin at skb->data (xsk_build_skb()).
 	 */
 	if (mac || !at->protocol) {
 		link = mac ? at->mac_header : data;
@@ -169,8 +172,8 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 }
 
 /*
- * The steps of a walk are a callback, not a loop: the verifier's result for one step is valid for
- * all of them, which makes verification 10 times as fast as with a counter.
+ * The steps of a walk are a callback instead of a loop. The verifier's result for one step is valid
+ * for all of them, which makes verification 10 times as fast as with a counter.
  */
 struct headers_walk {
 	void *from; /* struct linear, or struct __sk_buff, which clang 14 omits from BTF */
@@ -187,7 +190,10 @@ static long linear_step(__u32 n, struct headers_walk *w)
 	       !headers_step(h, b, h->at < at->tail ? at->tail - h->at : 0);
 }
 
-/* Parses from `h` on, at any offset in the linear part. Not static: verified once per program. */
+/*
+ * Parses headers starting at `h`, at any offset in the linear part. Not static, so that it is
+ * verified once per program.
+ */
 __noinline int headers_walk(const struct linear *at, struct headers *h)
 {
 	struct headers_walk walk = {(void *)at, h};
@@ -197,7 +203,7 @@ __noinline int headers_walk(const struct linear *at, struct headers *h)
 	return 0;
 }
 
-/* Parses the headers of an IP packet at `l3`, up to the available bytes. */
+/* Parses the headers of an IP packet at `l3`, as far as bytes are available. */
 static __always_inline void headers_from(const struct linear *at, int l3, __u16 type,
 					 struct headers *h)
 {
@@ -217,11 +223,11 @@ static __always_inline bool has_more_headers(const struct headers *h)
 struct packet {
 	__u64 word;	/* of the sequence header */
 	__u32 payload;	/* offset of the UDP payload from head */
-	__u32 l3_bytes; /* length by the IP header */
+	__u32 l3_bytes; /* length according to the IP header */
 };
 
 enum packet_result {
-	PACKET_OTHER, /* not of our flow */
+	PACKET_OTHER, /* not from our flow */
 	PACKET_STAMPED,
 	PACKET_NONE,	   /* ours, but never was a packet */
 	PACKET_UNREADABLE, /* UDP to our port, but the payload is not in the linear part */
@@ -229,7 +235,7 @@ enum packet_result {
 
 /* An IPv6 header, a UDP header and a sequence header. */
 struct packet_bytes {
-	__u8 pad[2]; /* aligns the words of a sequence header: in IPv4 to 8, in IPv6 to 4 bytes */
+	__u8 pad[2]; /* aligns the words of a sequence header to 8 bytes in IPv4 and to 4 in IPv6 */
 	__u8 at[IP6_HLEN + UDP_HLEN + STAMP_LEN];
 } WIDE;
 
@@ -238,7 +244,7 @@ static __always_inline __u64 be64_at(const void *p)
 	return bpf_be64_to_cpu(*(const __be64 *)p);
 }
 
-/* Aligned to 4 bytes only. */
+/* For an address that is only aligned to 4 bytes. */
 static __always_inline __u64 be64_halves(const void *p)
 {
 	const __be32 *half = p;
@@ -246,7 +252,7 @@ static __always_inline __u64 be64_halves(const void *p)
 	return (__u64)bpf_ntohl(half[0]) << 32 | bpf_ntohl(half[1]);
 }
 
-/* Returns the word of a sequence header, or 0, which is not a valid word: no stream is 0. */
+/* Returns the word of a sequence header, or 0, which is never valid because no stream is 0. */
 static __always_inline __u64 stamp_word(const struct stamp *stamp)
 {
 	return stamp->magic == bpf_htons(STAMP_MAGIC) && stamp->check == ~stamp->word
@@ -263,9 +269,9 @@ static __always_inline __u64 payload_word(const __u8 *payload)
 }
 
 /*
- * Handles a linear part that ends before the sequence header does: either the packet was that short
+ * Handles a linear part that ends before the sequence header does. Either the packet was that short
  * or the rest is in pages. If the linear part ends before the payload, the bytes read as headers
- * are memory of another packet. `length`: from the UDP header.
+ * belong to another packet. `length`: from the UDP header.
  */
 static __always_inline int packet_short(const struct linear *at, const struct packet *p,
 					__u16 length)
@@ -292,7 +298,7 @@ static __always_inline int packet_behind(const struct linear *at, const struct h
 	return p->word ? PACKET_STAMPED : PACKET_OTHER;
 }
 
-/* Parses the plain case: `b` from `l3` on, with an IP header of `length` bytes, a constant. */
+/* Parses the plain case: `b`, starting at `l3`, with an IP header of `length` bytes, a constant. */
 static __always_inline int packet_plain(const struct linear *at, const struct packet_bytes *b,
 					int l3, const struct headers *h, __u32 length, __u16 port,
 					struct packet *p)
@@ -315,7 +321,7 @@ static __always_inline int packet_plain(const struct linear *at, const struct pa
 	return be64_halves(stamp + 10) == ~p->word ? PACKET_STAMPED : PACKET_OTHER;
 }
 
-/* Parses a packet, whole or a first fragment, to `port` (0: to any). */
+/* Parses a packet to `port` (0: any port), either whole or a first fragment. */
 static __always_inline int packet_parse(const struct linear *at, __u16 port, struct packet *p)
 {
 	struct headers h = {}, all;
@@ -347,16 +353,16 @@ static __always_inline int packet_parse(const struct linear *at, __u16 port, str
 }
 
 /*
- * Reads payload in pages: a GSO message has only headers in the linear part, and so have its
- * segments. bpf_dynptr_from_skb() accepts skbs of tp_btf programs since Linux 6.12. Before, such a
- * sequence header cannot be read and is counted as unread.
+ * Reads payload in pages. A GSO message has only headers in the linear part, and so do its
+ * segments. bpf_dynptr_from_skb() accepts skbs from tp_btf programs since Linux 6.12. On older
+ * kernels such a sequence header cannot be read and is counted as unread.
  */
 struct stamp_reader {
 	struct sk_buff *skb;
 	const struct linear *at;
 };
 
-/* Not inline: the verifier requires separate stack slots for a dynptr. */
+/* Not inline, because the verifier requires separate stack slots for a dynptr. */
 static __noinline int stamp_in_pages(struct sk_buff *skb, __u32 from_data, struct stamp *stamp)
 {
 	struct bpf_dynptr ptr;
@@ -366,7 +372,7 @@ static __noinline int stamp_in_pages(struct sk_buff *skb, __u32 from_data, struc
 	return bpf_dynptr_read(stamp, sizeof(*stamp), &ptr, from_data, 0);
 }
 
-/* Returns the word of the sequence header at `offset` from head; 0: absent or not readable. */
+/* Returns the word of the sequence header at `offset` from head; 0: absent or unreadable. */
 static __always_inline __u64 stamp_at(const struct stamp_reader *r, __u32 offset)
 {
 	__s64 from_data = r->at->head + offset - r->at->data;
@@ -391,12 +397,12 @@ static __always_inline int found_in_pages(const struct stamp_reader *r, int foun
 	return p->word ? PACKET_STAMPED : PACKET_UNREADABLE;
 }
 
-/* Programs that see the packet itself (tc, XDP) */
+/* Programs that receive the packet itself (tc, XDP) */
 
 /*
- * Finds the payload of a whole UDP packet to `port` by direct access, with the verifier checking
- * bounds. Returns NULL unless the length of a sequence header is in bounds. Without IPv6 extension
- * headers, because our senders do not create them.
+ * Finds the payload of a whole UDP packet to `port` by direct access, with bounds checked by the
+ * verifier. Returns NULL if a sequence header does not fit in the bounds. Does not handle IPv6
+ * extension headers, because our senders do not create them.
  */
 static __always_inline __u8 *packet_payload(void *data, void *data_end, __u16 port)
 {
@@ -436,7 +442,7 @@ static __always_inline __u8 *packet_payload(void *data, void *data_end, __u16 po
 	return udp + UDP_HLEN;
 }
 
-/* Returns the word of a packet of the flow, or 0. */
+/* Returns the word of a packet if it belongs to the flow, otherwise 0. */
 static __always_inline __u64 packet_word_direct(void *data, void *data_end, __u16 port)
 {
 	__u8 *payload = packet_payload(data, data_end, port);
@@ -462,7 +468,7 @@ static long loaded_step(__u32 n, struct headers_walk *w)
 	return bpf_skb_load_bytes(skb, at, b, have) || !headers_step(h, b, have);
 }
 
-/* Runs headers_walk() for a packet with bytes in pages, such as the payload of a GSO message. */
+/* Runs headers_walk() on a packet with bytes in pages, such as the payload of a GSO message. */
 __noinline int headers_walk_loaded(struct __sk_buff *skb, struct headers *h)
 {
 	struct headers_walk walk = {skb, h};
@@ -472,7 +478,7 @@ __noinline int headers_walk_loaded(struct __sk_buff *skb, struct headers *h)
 	return 0;
 }
 
-/* Parses from the start of the frame, or from IP if there is no frame. */
+/* Parses from the start of the frame, or from the IP header if there is no frame. */
 static __always_inline void headers_loaded(struct __sk_buff *skb, bool frame, struct headers *h)
 {
 	*h = (struct headers){.next = frame ? HEADER_ETHERNET : HEADER_IP};
@@ -480,7 +486,7 @@ static __always_inline void headers_loaded(struct __sk_buff *skb, bool frame, st
 }
 
 /*
- * Returns the word of the sequence header of a whole UDP packet to `port` with those headers, or 0.
+ * Returns the word of the sequence header in a whole UDP packet to `port` with those headers, or 0.
  */
 static __always_inline __u64 word_loaded(struct __sk_buff *skb, const struct headers *h, __u16 port)
 {

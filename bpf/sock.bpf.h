@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads a socket into struct watch_sock with probing reads, which accept any pointer. */
+/* Fills in a struct watch_sock from a socket with probing reads, which accept any pointer. */
 #ifndef PKTLEDGER_SOCK_BPF_H
 #define PKTLEDGER_SOCK_BPF_H
 
@@ -13,7 +13,7 @@
 #define TCP_LISTEN	 10
 #define TCP_NEW_SYN_RECV 12
 
-/* For walks over open files. Returns NULL if the file is not a socket. */
+/* Returns the socket behind an open file, or NULL if the file is not a socket. */
 static __always_inline struct sock *sock_of_file(struct file *file)
 {
 	struct socket *socket = file ? bpf_sock_from_file(file) : NULL;
@@ -21,7 +21,10 @@ static __always_inline struct sock *sock_of_file(struct file *file)
 	return socket ? socket->sk : NULL;
 }
 
-/* SOCK_INODE(): the inode follows the socket in the same object. 0: closed, or the kernel's own. */
+/*
+ * Returns SOCK_INODE(): the inode follows the socket in the same object. 0: closed, or the kernel's
+ * own socket.
+ */
 static __always_inline __u64 sock_inode(struct sock *sk)
 {
 	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
@@ -41,7 +44,7 @@ static __always_inline void sock_addresses(struct watch_sock *n, struct sock *sk
 	}
 }
 
-/* Since 6.18 UDP counts them separately, by NUMA node (struct numa_drop_counters). */
+/* Since Linux 6.18 UDP counts drops separately, by NUMA node (struct numa_drop_counters). */
 static __always_inline __u64 sock_drops(struct sock *sk)
 {
 	__u64 drops = (__u32)BPF_CORE_READ(sk, sk_drops.counter);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Small programs that answer one question about the host each. Only the required program is loaded,
- * with its map (survey_open() in user/host/load.h), so it does not depend on the needs of others.
+ * Small programs that each answer one question about the host. Only the required program is loaded,
+ * together with its map (survey_open() in user/host/load.h), so it does not depend on what the
+ * others require.
  */
 #include "kernel.h"
 
@@ -14,7 +15,7 @@
 #include "survey_abi.h"
 
 /*
- * Finds the processes that have the requested sockets open: a walk over the open files of all
+ * Finds the processes that have the requested sockets open by walking the open files of all
  * processes.
  */
 
@@ -40,7 +41,10 @@ int holders(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Finds the process that reads: an open socket, such as one inherited in fork(), is not enough. */
+/*
+ * Finds the process that actually reads. An open socket is not enough evidence, because it may have
+ * been inherited across fork().
+ */
 SEC("?tp_btf/sock_recv_length")
 int reader(__u64 *ctx)
 {
@@ -53,8 +57,8 @@ int reader(__u64 *ctx)
 }
 
 /*
- * Finds the AF_XDP sockets of the host among the open files of all tasks, and writes the losses of
- * their rings. For kernels on which sock_diag does not report them.
+ * Finds the host's AF_XDP sockets among all open files, and writes their ring losses. For kernels
+ * where sock_diag does not report them.
  */
 
 #define AF_XDP 44
@@ -82,7 +86,7 @@ struct xdp_sock {
 
 #pragma clang attribute pop
 
-/* Returns a counter of a ring, which a socket may not have. */
+/* Returns a counter from a ring. A socket may not have that ring. */
 static __always_inline __u64 invalid(struct xsk_queue *q)
 {
 	return q ? BPF_CORE_READ(q, invalid_descs) : 0;
@@ -126,8 +130,9 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 }
 
 /*
- * Sockets with drops that have no event: raw sockets and taps (packet_rcv()) with a full buffer,
- * and TCP listeners with a full accept queue (tcp_conn_request()). Only the socket's counter moves.
+ * Sockets with drops that raise no event: raw sockets and taps with a full buffer (packet_rcv()),
+ * and TCP listeners with a full accept queue (tcp_conn_request()). Only the socket's counter
+ * increases.
  */
 
 #define SOCK_RAW 3
@@ -163,13 +168,13 @@ int silent(struct bpf_iter__task_file *ctx)
 }
 
 /*
- * Packets waiting in UDP sockets, and the buffer memory they use. sock_diag reports only the
- * charged memory, which is larger: memory of packets already read is released in portions
+ * Packets waiting in UDP sockets and the buffer memory they use. sock_diag reports only the charged
+ * memory, which is larger because memory of packets that were already read is released in portions
  * (udp_rmem_release()).
  */
 
 #define BURST_SOCKETS 256
-#define LOOK	      32 /* packets per queue: enough for a mean */
+#define LOOK	      32 /* packets per queue, enough for an average */
 
 static __always_inline void look_at(struct sk_buff_head *head, struct queue_record *r)
 {
@@ -194,7 +199,7 @@ int queue(struct bpf_iter__udp *ctx)
 	sk = (struct sock *)up;
 	r.cookie = bpf_get_socket_cookie(up);
 	/*
-	 * Packets that recvmsg() has taken over at once are in the second queue (__skb_recv_udp()).
+	 * The second queue contains packets that recvmsg() moved over in one go (__skb_recv_udp()).
 	 */
 	look_at(&sk->sk_receive_queue, &r);
 	look_at(&up->reader_queue, &r);
@@ -203,12 +208,12 @@ int queue(struct bpf_iter__udp *ctx)
 }
 
 /*
- * Largest loss burst of a UDP socket: samples of its counter cannot tell one burst from several.
- * Two CPUs that lose packets at the same moment may both begin a burst, because the kernel holds no
- * lock here.
+ * Largest loss burst per UDP socket. Sampling the socket's counter cannot tell one burst from
+ * several. Two CPUs that lose packets at the same moment may both start a burst, because the kernel
+ * holds no lock here.
  */
 MAP(bursts, LRU_HASH, BURST_SOCKETS, __u64, struct burst_record);
-__u32 losses; /* approximate: user space stops it if there are too many losses to be bursts */
+__u32 losses; /* approximate: user space stops the program if losses are too many to be bursts */
 
 SEC("?tp_btf/udp_fail_queue_rcv_skb")
 int lose_one(__u64 *ctx)
@@ -238,11 +243,11 @@ int lose_one(__u64 *ctx)
 }
 
 /*
- * Reads from UDP sockets, call by call: the kernel has no such counter per socket. The tracepoint
- * exists since Linux 6.3.
+ * Records each read from a UDP socket. The kernel has no per-socket counter for that. The
+ * tracepoint exists since Linux 6.3.
  */
 
-#define SOCKETS	 4096 /* maximum per window; reads of further sockets are not recorded */
+#define SOCKETS	 4096 /* maximum per window; reads from further sockets are not recorded */
 #define MSG_PEEK 0x2
 
 MAP(reads, HASH, SOCKETS, __u64, __u64); /* by cookie */
@@ -267,11 +272,14 @@ int read_one(__u64 *ctx)
 	return 0;
 }
 
-/* Sources dropped by reverse path filtering: its counter has neither source nor interface. */
+/*
+ * Sources dropped by reverse path filtering, whose counter does not tell the source or the
+ * interface.
+ */
 
 #define RP_SOURCES 256
 
-__u32 rp_reason; /* SKB_DROP_REASON_IP_RPFILTER of this kernel, set by user space */
+__u32 rp_reason; /* this kernel's SKB_DROP_REASON_IP_RPFILTER, set by user space */
 
 MAP(rp_sources, LRU_HASH, RP_SOURCES, struct rp_source, __u64);
 
@@ -300,18 +308,21 @@ int rp_dropped(__u64 *ctx)
 	return 0;
 }
 
-/* Answers for user/drops/quirks.c: is fentry usable, and is tracing off while PID 1 runs? */
+/*
+ * Answers two questions for user/drops/quirks.c: is fentry usable, and is tracing off while PID 1
+ * runs?
+ */
 
 __u64 init_switches;
 
-/* A function that the kernel only has, and only calls, for tests. */
+/* The kernel has this function only for tests, and calls it only there. */
 SEC("?fentry/bpf_fentry_test1")
 int quirk_fentry(__u64 *ctx)
 {
 	return 0;
 }
 
-/* `current` is still the thread that leaves the CPU. */
+/* `current` is still the thread that is leaving the CPU. */
 SEC("?tp_btf/sched_switch")
 int quirk_switch(__u64 *ctx)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Observer of `trace --balance` for TCP: counts the data that sockets of the flow sent and
- * retransmitted, and records which ranges of sequence numbers were retransmitted and dropped.
- * include/tcp_abi.h defines the counts and the records that only explain them.
+ * TCP observer for `trace --balance`. Counts the data that the flow's sockets sent and
+ * retransmitted, and records which sequence ranges were retransmitted and which were dropped.
+ * include/tcp_abi.h defines the counters, and the records that only explain them.
  *
- * EXPR is tested on a segment made of the addresses and ports alone, in every program the same: a
- * socket, its retransmissions and its drops all belong to the flow, or all do not.
+ * EXPR is tested on a segment that consists only of addresses and ports, the same way in every
+ * program. A socket, its retransmissions and its drops therefore either all belong to the flow or
+ * all do not.
  */
 #include "kernel.h"
 
@@ -115,12 +116,12 @@ ONE_PER_CPU(losses, struct tcp_losses);
 
 #define LOSS(field) COUNT_ON_CPU(losses, struct tcp_losses, field, 1)
 
-/* State of a socket at its first reading. */
+/* A socket's state at its first reading. */
 struct kept {
-	struct watch_flow flow; /* kept because a closed socket has no port any more */
+	struct watch_flow flow; /* stored because a closed socket no longer has a port */
 	struct tcp_totals first;
-	__u32 final;  /* its last reading is done: no further reports */
-	__u32 failed; /* total_retrans of the last failed retransmission */
+	__u32 final;  /* the last reading is done, and nothing more is reported */
+	__u32 failed; /* total_retrans at the last failed retransmission */
 };
 
 struct {
@@ -131,8 +132,8 @@ struct {
 } sockets SEC(".maps");
 
 /*
- * Receiving sockets by flow, for kernels on which kfree_skb does not report the dropping socket
- * (kernel.has_rx_sk false). `sk` 0: the socket is closed, possibly in TIME_WAIT.
+ * Receiving sockets by flow, for kernels where kfree_skb does not report the dropping socket
+ * (kernel.has_rx_sk is false). `sk` 0: the socket is closed, possibly in TIME_WAIT.
  */
 struct receiver {
 	__u64 sk;
@@ -141,19 +142,20 @@ struct receiver {
 MAP(receivers, LRU_HASH, 1, struct watch_flow, struct receiver);
 
 /*
- * Dropped ranges that may still arrive at sockets here. Needed by tcp_comes() until `holes_until`.
+ * Dropped ranges that may still arrive at sockets on this host. tcp_comes() needs them until
+ * `holes_until`.
  */
 MAP(holes, LRU_HASH, TCP_HOLES, struct tcp_hole, struct tcp_hole_drop);
 
-/* Exit interfaces of flows, found by tcp_leaves() until `exits_until`. */
+/* Exit interfaces by flow, recorded by tcp_leaves() until `exits_until`. */
 MAP(exits, LRU_HASH, TCP_EXITS, struct watch_flow, struct tcp_exit);
 
 __u64 holes_until, exits_until;
 
 /*
- * Both programs run for each segment, and nearly all segments have no entry. So holes are counted
- * in slots of their sequence numbers, and exits by the number of unknown ones. An entry evicted
- * from its map stays counted, which costs a lookup and loses nothing.
+ * Both programs run for every segment, and almost no segment has an entry. To avoid lookups, holes
+ * are counted in slots by sequence number, and exits by how many are still unknown. An entry that
+ * is LRU-evicted from its map stays counted, which costs one lookup and loses nothing.
  */
 #define HOLE_SLOTS 16384
 __u32 holes_at[HOLE_SLOTS], exits_open;
@@ -166,19 +168,20 @@ static __always_inline __u32 *holes_of(__u32 seq)
 MAP(entries, HASH, TCP_ENTRIES, struct watch_flow, struct tcp_entry);
 
 /*
- * Set by user space after all programs are attached, before sockets are read. An event before that
- * may be seen by one program and missed by another, so no state is created and no socket is kept.
+ * Set by user space once all programs are attached, before any socket is read. One program may see
+ * an earlier event that another one misses, so until then no state is created and no socket is
+ * kept.
  */
 __u32 begun;
 
-/* Set by user space: also read sockets that are locked, as torn readings. */
+/* Set by user space: also read locked sockets; their records are marked as torn. */
 __u32 take_busy;
-__u32 busy;    /* sockets of the flow that were locked, and not read */
-__u32 looking; /* set by user space: tcp_left() takes an intermediate reading, and nothing ends */
+__u32 busy;    /* sockets of the flow that were locked and therefore not read */
+__u32 looking; /* set by user space: tcp_left() takes an intermediate reading, and no socket ends */
 
 /*
- * Length of the segment on which EXPR is tested: an IP header and a TCP header without options, of
- * a full-sized segment.
+ * Length of the segment that EXPR is tested on: a full-sized segment with an IP header and a TCP
+ * header without options.
  */
 #define ASKED_LENGTH 1500
 struct asked {
@@ -237,20 +240,20 @@ static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program
 }
 
 /*
- * Programs at work on this CPU. A program is not run recursively, so events of an interrupt would
- * be missed. Programs with such events have a twin at the same tracepoint, which takes the skbs
+ * Programs running on this CPU. A program does not run recursively, so it would miss events in an
+ * interrupt. Programs with such events have a twin at the same tracepoint, which handles every skb
  * that the program has not noted. An interrupt between the two notes its skb above the first one.
  */
 struct work {
-	__u64 skb[2]; /* the last skb first */
-	__u64 begun;  /* set when both are attached: no twin would clear earlier notes */
+	__u64 skb[2]; /* the most recent skb first */
+	__u64 begun;  /* set when both are attached; before that, no twin would clear the notes */
 };
 struct at_work {
 	struct work drop, retransmit;
 };
 ONE_PER_CPU(at_work, struct at_work);
 
-__u64 nested; /* runs of twins in place of their programs: these events were not missed */
+__u64 nested; /* runs in which a twin replaced its program, so that these events were not missed */
 
 static __always_inline struct at_work *at_work_here(void)
 {
@@ -268,7 +271,7 @@ static __always_inline void note_work(volatile struct work *w, __u64 skb)
 	w->skb[0] = skb;
 }
 
-/* Called by a twin: returns true if its program missed this skb. Otherwise clears the note. */
+/* Called by a twin. Returns true if its program missed this skb. Otherwise it clears the note. */
 static __always_inline bool was_missed(volatile struct work *w, __u64 skb)
 {
 	if (w->skb[0] != skb)
@@ -280,7 +283,7 @@ static __always_inline bool was_missed(volatile struct work *w, __u64 skb)
 
 /* Sockets */
 
-/* Returns the flow of packets sent by the socket. An IPv6 socket may use IPv4 addresses. */
+/* Returns the flow of the packets that the socket sends. An IPv6 socket may use IPv4 addresses. */
 static __always_inline void flow_of(struct watch_flow *f, const struct sock *sk)
 {
 	struct in6_addr to = BPF_CORE_READ(sk, __sk_common.skc_v6_daddr);
@@ -317,7 +320,7 @@ static __always_inline __u32 netns_of(const struct sock *sk)
 	return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 }
 
-/* Returns true if the socket is not in the namespace of the ledger. */
+/* Returns true if the socket is not in the ledger's namespace. */
 static __always_inline bool is_elsewhere(const struct sock *sk)
 {
 	return cfg.netns && netns_of(sk) != cfg.netns;
@@ -377,8 +380,8 @@ static __always_inline bool is_at_work(const struct sock *sk)
 }
 
 /*
- * Reads the totals. Returns false if the socket was locked. Otherwise everything counted before
- * `when` is in `t`, and nothing later.
+ * Reads the totals. Returns false if the socket was locked. Otherwise `t` includes everything
+ * counted before `when`, and nothing later.
  */
 static __always_inline bool totals_unheld(struct tcp_totals *t, __u64 *when, const struct sock *sk)
 {
@@ -408,7 +411,7 @@ static __always_inline struct tcp_record *record(enum tcp_event event)
 	return r;
 }
 
-/* Not inline: on Linux 6.1 its callers have no room left on their stacks. */
+/* Not inline, because on Linux 6.1 its callers have no stack space left. */
 static __noinline void note_receiver(struct sock *sk, const struct watch_flow *f, bool gone)
 {
 	struct receiver r = {.sk = gone ? 0 : (__u64)sk};
@@ -423,7 +426,7 @@ static __noinline void note_receiver(struct sock *sk, const struct watch_flow *f
 }
 
 /*
- * Creates the state of a socket with its current counters. If another CPU holds the socket, the
+ * Creates a socket's state from its current counters. If another CPU has locked the socket, the
  * caller has to replace them.
  */
 static __always_inline struct kept *keep(struct sock *sk, const struct watch_flow *f)
@@ -466,9 +469,9 @@ static __always_inline void report_end(struct sock *sk, const struct kept *k)
 }
 
 /*
- * Called when a connection begins: its SYNs, if it sent any, are its first retransmissions. Also
- * called when it ends: after that tcp_disconnect(), called for SO_LINGER of 0, clears its counters.
- * A connection that was never established may be retried.
+ * Called when a connection begins, so that any retransmitted SYNs are its first retransmissions.
+ * Also called when it ends, because tcp_disconnect(), called for SO_LINGER with 0, clears its
+ * counters afterwards. A connection that was never established may be retried.
  */
 SEC("tp_btf/inet_sock_set_state")
 int tcp_state(__u64 *ctx)
@@ -487,7 +490,7 @@ int tcp_state(__u64 *ctx)
 			report_end(sk, k);
 		return 0;
 	}
-	if (k) { /* its SYN was retransmitted */
+	if (k) { /* the SYN was retransmitted */
 		__u32 syns = k->first.total_retrans;
 
 		totals_of(&k->first, sk);
@@ -516,7 +519,7 @@ int tcp_gone(__u64 *ctx)
 
 static struct tcp_listener listener;
 
-/* Reports a listener on an address and port that EXPR matches for any peer. */
+/* Reports a listener whose address and port EXPR matches for any peer. */
 static __always_inline void report_listener(struct bpf_iter__task_file *ctx, struct sock *sk)
 {
 	const struct sock___tcp *more = (const void *)sk;
@@ -540,8 +543,8 @@ static __always_inline void report_listener(struct bpf_iter__task_file *ctx, str
 }
 
 /*
- * Sockets that exist when tracing begins: of all processes, in all namespaces. For listeners it
- * writes a struct tcp_listener.
+ * Reads the sockets that already exist when tracing begins, across all processes and namespaces.
+ * For each listener it writes a struct tcp_listener.
  */
 SEC("iter/task_file")
 int tcp_files(struct bpf_iter__task_file *ctx)
@@ -580,7 +583,10 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Remaining sockets at the end: records of TCP_SOCKET, torn ones if take_busy. Or TCP_LOOKED. */
+/*
+ * Writes a TCP_SOCKET record for each remaining socket at the end. With take_busy it includes
+ * locked sockets, as torn records. While `looking` is set, it writes TCP_LOOKED records instead.
+ */
 static struct tcp_record left;
 
 SEC("iter/bpf_sk_storage_map")
@@ -641,8 +647,8 @@ static __always_inline __u32 tsval_of(const struct tcp_sock *tp, const struct sk
 }
 
 /*
- * Before the tracepoint, __tcp_retransmit_skb() has counted the segment, or failed with one of
- * these errors.
+ * By the time the tracepoint runs, __tcp_retransmit_skb() has counted the segment or failed with
+ * one of these errors.
  */
 static __always_inline bool is_counted(int err)
 {
@@ -675,7 +681,7 @@ static __always_inline struct kept *kept_by_retransmission(struct sock *sk,
 	if (!k)
 		return NULL;
 	k->first.total_retrans -= segs;
-	if (sk->__sk_common.skc_state != TCP_SYN_SENT) { /* held by no process when tracing began */
+	if (sk->__sk_common.skc_state != TCP_SYN_SENT) { /* no process held it when tracing began */
 		k->first.flags = TCP_LATE;
 		k->first.bytes_sent -= bytes;
 		k->first.bytes_retrans -= bytes;
@@ -684,7 +690,7 @@ static __always_inline struct kept *kept_by_retransmission(struct sock *sk,
 	return k;
 }
 
-/* Uses the last SACK blocks of the peer. */
+/* Uses the peer's most recent SACK blocks. */
 static __always_inline bool smaller_came(const struct tcp_sock *tp, __u32 bytes)
 {
 	__u32 largest = 0, range;
@@ -697,7 +703,7 @@ static __always_inline bool smaller_came(const struct tcp_sock *tp, __u32 bytes)
 	return BPF_CORE_READ(tp, sacked_out) && largest < bytes;
 }
 
-/* __tcp_retransmit_skb() has sent it, or failed. */
+/* Called after __tcp_retransmit_skb() has sent the segment or failed. */
 static __always_inline int resent(struct sock *sk, struct sk_buff *skb, int err,
 				  enum tcp_program program)
 {
@@ -771,7 +777,10 @@ int tcp_retransmit_again(__u64 *ctx)
 		      TCP_ON_RETRANSMIT_AGAIN);
 }
 
-/* The last retransmission seen to fail: a compiler may have split a function into two. */
+/*
+ * The last retransmission seen to fail. It is recorded because a compiler may have split one
+ * function into two.
+ */
 struct failure {
 	__u64 sk;
 	__u32 total_retrans, pad;
@@ -799,8 +808,8 @@ static __always_inline int failed(__u64 *ctx)
 }
 
 /*
- * Before Linux 6.17 the tracepoint only reports sent segments. If the compiler made a part of the
- * inner function a separate one, the outer function calls that.
+ * Before Linux 6.17 the tracepoint only reports segments that were sent. If the compiler split off
+ * part of the inner function, the outer function calls that part.
  */
 SEC("?fexit/__tcp_retransmit_skb")
 int tcp_failed(__u64 *ctx)
@@ -814,7 +823,7 @@ int tcp_failed_outside(__u64 *ctx)
 	return failed(ctx);
 }
 
-/* Counted in the namespace, and by the socket only when the connection is accepted. */
+/* Counted in the namespace. The socket counts it only when the connection is accepted. */
 SEC("tp_btf/tcp_retransmit_synack")
 int tcp_synack(__u64 *ctx)
 {
@@ -844,10 +853,10 @@ int tcp_synack(__u64 *ctx)
 
 /* Drops */
 
-/* A TCP header and the option that comes first in all segments with data: NOP, NOP, timestamps. */
+/* A TCP header and the option that comes first in all data segments: NOP, NOP, timestamps. */
 #define TCP_READ	  (TCP_HLEN + 12)
 #define NOP_NOP_TIMESTAMP 0x0101080a
-#define SACK_TIMESTAMP	  0x0402080a /* in a SYN, after MSS */
+#define SACK_TIMESTAMP	  0x0402080a /* follows MSS in a SYN */
 
 struct segment {
 	struct watch_flow flow;
@@ -857,8 +866,9 @@ struct segment {
 };
 
 /*
- * Runs before the filter, because most drops are not of TCP. Not static: verified once. Returns the
- * offset of the TCP header from head; -1: not TCP; -2: the header is in pages.
+ * Runs before the filter, because most drops are not TCP. Not static, so that it is verified only
+ * once. Returns the offset of the TCP header from head, -1 if the packet is not TCP, or -2 if the
+ * header is in pages.
  */
 __noinline int find_tcp(const struct linear *at, struct headers *h)
 {
@@ -913,7 +923,7 @@ static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
 	headers_addresses(h.version, b, s->flow.src, s->flow.dst);
 	size = BPF_CORE_READ(shared, gso_size);
 	s->segs = size ? BPF_CORE_READ(shared, gso_segs) : 1;
-	if (size && s->segs > 1) { /* skb->len counts from data on, at its current position */
+	if (size && s->segs > 1) { /* skb->len counts from the current position of data */
 		s->size = size;
 		s->bytes = skb->len + filter_data(&at) - payload;
 	} else { /* a frame may be padded */
@@ -925,8 +935,9 @@ static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
 }
 
 /*
- * Returns true if the sending socket still holds the packet: tcp_transmit_skb() is running, so the
- * socket is not used elsewhere. After the first interface this can no longer be detected.
+ * Returns true if the sending socket still holds the packet. In that case tcp_transmit_skb() is
+ * running, so nothing else uses the socket. Beyond the first interface this can no longer be
+ * detected.
  */
 static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment *s)
 {
@@ -936,7 +947,7 @@ static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment 
 
 	if ((__s64)sk >= 0)
 		return false;
-	/* it has left, and keeps its socket until the receiver's IP layer */
+	/* it has left, but keeps its socket until the receiver's IP layer */
 	if ((__s64)dev < 0 &&
 	    BPF_CORE_READ(dev, nd_net.net) != BPF_CORE_READ(sk, __sk_common.skc_net.net))
 		return false;
@@ -950,8 +961,8 @@ static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment 
 }
 
 /*
- * Returns true if the receiver has the data already. `rx`: receiving socket that drops it; NULL:
- * the packet did not reach a socket.
+ * Returns true if the receiver already has the data. `rx`: the receiving socket that drops it;
+ * NULL: the packet did not reach a socket.
  */
 static __always_inline bool is_had(const struct sock *rx, __u32 end)
 {
@@ -964,7 +975,7 @@ static __always_inline bool is_had(const struct sock *rx, __u32 end)
 	       (__s32)(end - BPF_CORE_READ((const struct tcp_sock *)rx, rcv_nxt)) <= 0;
 }
 
-/* Looks up the receiving socket; NULL: not on this host, or closed. */
+/* Looks up the receiving socket. Returns NULL if it is closed or not on this host. */
 static __always_inline struct sock *receiver_of(const struct watch_flow *f)
 {
 	const struct receiver *r = bpf_map_lookup_elem(&receivers, f);
@@ -984,8 +995,8 @@ static __always_inline bool was_had(const struct watch_flow *f, __u32 end)
 }
 
 /*
- * Keeps a new socket, with its counters from before the packet that it is sending. Returns false if
- * its last reading was already reported.
+ * Adds a new socket, with its counters from before the packet that it is sending. Returns false if
+ * its last reading has already been reported.
  */
 static __always_inline bool kept_by_drop(struct sock *sk, const struct segment *s)
 {
@@ -1005,8 +1016,8 @@ static __always_inline bool kept_by_drop(struct sock *sk, const struct segment *
 }
 
 /*
- * Returns the namespace of the drop; 0: unknown. `key`: filled with the cause, or NULL. Not inline:
- * on Linux 6.1 its caller has no room left on its stack.
+ * Returns the namespace of the drop, or 0 if it is unknown. `key`: receives the cause, or NULL. Not
+ * inline, because on Linux 6.1 its caller has no stack space left.
  */
 static __noinline __u32 find_cause(__u64 *ctx, struct watch_key *key)
 {
@@ -1026,15 +1037,18 @@ static __always_inline void open_hole(const struct segment *s)
 	struct tcp_hole_drop drop = {bpf_ktime_get_ns(), s->segs};
 	struct tcp_hole hole = {.flow = s->flow, .seq = s->seq};
 
-	/* keep the first drop of a range: dropping its retransmission does not close the hole */
+	/*
+	 * keep the first drop of a range, because dropping the retransmission does not close the
+	 * hole
+	 */
 	if (!bpf_map_update_elem(&holes, &hole, &drop, BPF_NOEXIST))
 		__sync_fetch_and_add(holes_of(s->seq), 1);
 	holes_until = drop.time_ns + TCP_HOLE_LIFE;
 }
 
 /*
- * A segment arrives at a connection here (tcp_rcv_established()). This program runs for each
- * segment, so it is attached only while there are holes.
+ * Handles a segment that arrives at a connection on this host (tcp_rcv_established()). This program
+ * runs for every segment, so it is only attached while there are holes.
  */
 SEC("tp_btf/tcp_probe")
 int tcp_comes(__u64 *ctx)
@@ -1067,8 +1081,9 @@ int tcp_comes(__u64 *ctx)
 }
 
 /*
- * A packet leaves this host, sent by a socket in another namespace. Looked up by the packet's
- * addresses: after NAT it is another flow. Attached only after a retransmission of such a socket.
+ * Handles a packet that leaves this host and was sent by a socket in another namespace. Looked up
+ * by the packet's addresses, because after NAT it is a different flow. Only attached after such a
+ * socket has retransmitted.
  */
 SEC("tp_btf/net_dev_start_xmit")
 int tcp_leaves(__u64 *ctx)
@@ -1088,7 +1103,10 @@ int tcp_leaves(__u64 *ctx)
 	return 0;
 }
 
-/* The entry of each flow to this host, reported to the hosts with which the trace is joined. */
+/*
+ * Records where each flow enters this host. The result goes to the hosts that this trace is joined
+ * with.
+ */
 
 static __always_inline __u32 end_of(const struct segment *s)
 {
@@ -1117,7 +1135,7 @@ static __always_inline void report_entry(enum tcp_event event, const struct segm
 	bpf_ringbuf_submit(r, 0);
 }
 
-#define ENTRY_TRIES 8 /* CPUs that process segments of one flow at the same time */
+#define ENTRY_TRIES 8 /* maximum CPUs that process segments of one flow at the same time */
 
 static __always_inline void enter(struct tcp_entry *e, const struct segment *s)
 {
@@ -1145,8 +1163,8 @@ static __always_inline void enter(struct tcp_entry *e, const struct segment *s)
 }
 
 /*
- * Attached only if a ledger is kept, because it runs for each packet. An edge sees each packet
- * once, before this host's own programs and rules except native XDP.
+ * Attached only if a ledger is kept, because it runs for every packet. An edge interface sees each
+ * packet once, before any of this host's own programs and rules except native XDP.
  */
 SEC("?tp_btf/netif_receive_skb")
 int tcp_enters(__u64 *ctx)
@@ -1157,7 +1175,7 @@ int tcp_enters(__u64 *ctx)
 	struct segment s;
 	bool begins;
 
-	/* an ifb returns this packet to its interface */
+	/* an ifb device returns this packet to its interface */
 	if (bpf_core_field_exists(skb->tc_skip_classify) &&
 	    BPF_CORE_READ_BITFIELD(skb, tc_skip_classify))
 		return 0;

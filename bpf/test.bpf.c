@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * For tests only, not part of the program. The packet filter in two programs: one gets a packet
- * from a map, and BPF_PROG_RUN returns its verdict; the other counts drops that match the filter.
- * Also contains a foreign XDP program.
+ * Test programs, which are not part of pktledger. The packet filter appears in two programs. One
+ * gets a packet from a map, and BPF_PROG_RUN returns its verdict. The other counts drops that match
+ * the filter. There is also a third-party XDP program.
  */
 #include "kernel.h"
 
@@ -46,7 +46,7 @@ int drop(__u64 *ctx)
 	return 0;
 }
 
-/* A foreign XDP program, with BTF as clang generates it. */
+/* A third-party XDP program, with BTF like clang generates. */
 const volatile int verdict;
 
 SEC("?xdp")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Observer of all traffic: counts every skb that the kernel frees as dropped (bpf/watch.bpf.h). */
+/* Observer for all traffic: counts every skb that the kernel frees as dropped (bpf/watch.bpf.h). */
 #include "kernel.h"
 
 #include <bpf/bpf_core_read.h>
@@ -9,12 +9,15 @@
 #include "callers.bpf.h"
 #include "watch.bpf.h"
 
-/* Kind of an IP packet by the first bytes of its header: is it a fragment or may it be one? */
+/*
+ * Kind of IP packet, judging by the first bytes of its header: whether it is, or may be, a
+ * fragment.
+ */
 enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
 
 /*
- * Returns true for kind IP_PLAIN, for most packets, with an IP header after the link header.
- * Without a call, because it runs for every drop.
+ * Returns true for IP_PLAIN packets (most packets) whose IP header follows the link header. Makes
+ * no call, because it runs for every drop.
  */
 static __always_inline bool is_plain(const struct sk_buff *skb)
 {
@@ -30,7 +33,8 @@ static __always_inline bool is_plain(const struct sk_buff *skb)
 }
 
 /*
- * Not static: verified once, and its result is a single unknown to the verifier, not three paths.
+ * Not static, so that it is verified only once and its result is one unknown to the verifier
+ * instead of three paths.
  */
 __noinline int ip_kind(const struct linear *at)
 {
@@ -52,7 +56,7 @@ __noinline int ip_kind(const struct linear *at)
 		       : IP_PLAIN;
 }
 
-/* Programs that parse fragments. Each has a separate element of fragment_work. */
+/* Programs that parse fragments. Each one has a separate fragment_work element. */
 enum watch_program {
 	WATCH_DROPS,
 	WATCH_USED,
@@ -63,8 +67,8 @@ enum watch_program {
 };
 
 /*
- * Not static, as ip_kind(). Returns true if there are extension headers to hide from the filter:
- * then they are in the program's element.
+ * Not static, like ip_kind(). Returns true if there are extension headers to hide from the filter,
+ * and stores them in the program's element.
  */
 __noinline int find_gap(const struct linear *at, __u32 program)
 {
@@ -85,9 +89,7 @@ __noinline int find_gap(const struct linear *at, __u32 program)
 	return w->h.version == 6 && w->h.next == HEADER_PAYLOAD;
 }
 
-/*
- * Returns bits of enum nat_match. `from`: the packet, after look_inside(). `look`: filter_look().
- */
+/* Returns enum nat_match bits. `from`: the packet, after look_inside(). `look`: filter_look(). */
 static __always_inline __u32 matches(struct sk_buff *skb, const struct linear *from, int kind,
 				     __u32 program, __u32 look)
 {
@@ -102,7 +104,7 @@ static __always_inline __u32 matches(struct sk_buff *skb, const struct linear *f
 			   program == WATCH_RECEIVES);
 }
 
-/* `place`: a hook at an interface. Records the first fragment of a datagram that matches EXPR. */
+/* Records the first fragment of a datagram that matches EXPR. `place`: an interface hook. */
 __noinline int see_datagram(const struct linear *at, __u32 program, __u32 place)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
@@ -122,7 +124,7 @@ __noinline int see_datagram(const struct linear *at, __u32 program, __u32 place)
 	return 0;
 }
 
-/* XDP_ABORTED, or an invalid verdict. A failed XDP_TX or redirect is reported by another event. */
+/* Handles XDP_ABORTED and invalid verdicts. A failed XDP_TX or redirect raises another event. */
 SEC("?tp_btf/xdp_exception")
 int watch_aborted(__u64 *ctx)
 {
@@ -150,7 +152,7 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 		f->flags |= WATCH_ABORTED;
 	if (watch_cfg.has_expr && is_others(look))
 		return;
-	/* first: most packets are not of the flow, and the filter takes long to verify */
+	/* first, because most packets are not from the flow, and the filter takes long to verify */
 	if (!look_inside(&at, program) && watch_cfg.has_expr)
 		return;
 	if (inner.wanted || !is_plain(f->skb))
@@ -187,8 +189,8 @@ int watch_drops(__u64 *ctx)
 }
 
 /*
- * Few of the packets that the kernel frees as consumed are losses: only those freed at known
- * locations. All other packets leave after one compare, or at most one compare per location.
+ * Only a few of the packets that the kernel frees as consumed are losses, namely those freed at
+ * known locations. All other packets leave after one comparison, or at most one per location.
  */
 SEC("?tp_btf/consume_skb")
 int watch_used(__u64 *ctx)
@@ -204,9 +206,9 @@ int watch_used(__u64 *ctx)
 }
 
 /*
- * Only the first fragment has the ports that EXPR tests: later fragments belong to the flow if the
- * first one was seen. A packet passes several interfaces. At the same interface again it is another
- * datagram with this ID.
+ * Only the first fragment has the ports that EXPR tests. Later fragments belong to the flow if the
+ * first one was seen. A packet passes several interfaces. If the same ID appears again at the same
+ * interface, it is a new datagram.
  */
 static __always_inline int see_first(struct sk_buff *skb, __u32 program)
 {
@@ -238,7 +240,10 @@ int watch_queues(__u64 *ctx)
 	return see_first((void *)ctx[0], WATCH_QUEUES);
 }
 
-/* For drops after the last place where a packet's connection is known (bpf/nat.bpf.h). */
+/*
+ * Handles drops that happen after the last place where a packet's connection is known
+ * (bpf/nat.bpf.h).
+ */
 static __always_inline void see_names(struct sk_buff *skb, __u32 program, __u32 sent)
 {
 	struct linear at = linear_of(skb);

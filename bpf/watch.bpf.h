@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counts drops by the key in include/watch_abi.h. This code runs for each drop that is to be
- * counted, so the fast path for a key that already owns its slot is short: plain loads, one inlined
- * array lookup, four compares. More expensive work is done when a key claims a slot, once per
+ * Counts drops by the key in include/watch_abi.h. This code runs for every drop to be counted, so
+ * the fast path for a key that already owns its slot is short: plain loads, one inlined array
+ * lookup, four comparisons. More expensive work happens when a key claims a slot, once per
  * interval.
  */
 #ifndef PKTLEDGER_WATCH_BPF_H
@@ -18,15 +18,15 @@
 #include "watch_abi.h"
 
 /*
- * Properties of a socket or an interface besides its number. Read once per interval, so with
- * probing reads, which cost more but accept any pointer.
+ * Properties of a socket or an interface other than its number. They are read once per interval, so
+ * with probing reads, which cost more but accept any pointer.
  */
 
 MAP(socks, LRU_HASH, 1, __u64, struct watch_sock);
 
 MAP(devs, LRU_HASH, 1, struct watch_dev_key, struct watch_dev);
 
-/* Too large for the stack. One element per program: one program may interrupt the other. */
+/* Too large for the stack. One element per program, because one program may interrupt the other. */
 MAP(noted, PERCPU_ARRAY, 2, __u32, struct watch_sock);
 
 static __always_inline void note_sock(__u64 cookie, struct sock *sk, __u32 program)
@@ -39,7 +39,7 @@ static __always_inline void note_sock(__u64 cookie, struct sock *sk, __u32 progr
 	bpf_map_update_elem(&socks, &cookie, n, BPF_ANY);
 }
 
-/* Records the destination of the packets of a closed socket, which is all that is left of it. */
+/* Records where a closed socket's packets were going, which is all that is left of the socket. */
 static __always_inline void note_port(__u64 id, const struct watch_flow *f, __u32 program)
 {
 	struct watch_sock *n = bpf_map_lookup_elem(&noted, &program);
@@ -65,7 +65,7 @@ static __always_inline void note_dev(__u32 netns, __u32 ifindex, struct net_devi
 
 /*
  * Where drops are counted: in slots, in a hash map for keys without a slot, and in one element for
- * keys that find no room there either. See include/watch_abi.h.
+ * keys that do not fit in the map either. See include/watch_abi.h.
  */
 
 const volatile struct watch_config watch_cfg;
@@ -81,8 +81,8 @@ static __always_inline struct watch_control *watch_control(void)
 }
 
 /*
- * The slots of CPU c in a set start at (control.base + c) * slots. User space sets their number and
- * size: struct watch_slot, or struct watch_flow_slot with flows.
+ * The slots for CPU c in a set start at (control.base + c) * slots. User space sets their number
+ * and size. A slot is a struct watch_slot, or a struct watch_flow_slot if flows are counted.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -105,20 +105,20 @@ ONE_PER_CPU(losses, struct watch_loss);
 #define LOSS(field, n) COUNT_ON_CPU(losses, struct watch_loss, field, n)
 
 /*
- * A drop to be counted. It begins as struct watch_flow_key, with the key as four words for
- * comparison.
+ * A drop to be counted. It begins like struct watch_flow_key, with the key as four words so that it
+ * can be compared.
  */
 struct drop {
 	__u64 word[4];
-	struct watch_flow flow; /* only with flows, or for WATCH_PORT */
+	struct watch_flow flow; /* only if flows are counted, or for WATCH_PORT */
 	struct net_device *dev; /* NULL: skb->dev is not an interface */
-	struct sock *sk;	/* socket with its cookie in the key, or NULL */
+	struct sock *sk;	/* socket whose cookie is in the key, or NULL */
 	__u32 cpu;		/* relative to the first CPU of the first set */
 	__u32 slot;
-	struct watch_count count; /* to be added, unless the key is in its first slot */
+	struct watch_count count; /* amount to add, unless the key is in its first slot */
 };
 
-/* One per program, as `noted`. */
+/* One per program, like `noted`. */
 MAP(counting, PERCPU_ARRAY, 2, __u32, struct drop);
 
 _Static_assert(__builtin_offsetof(struct drop, dev) == sizeof(struct watch_flow_key), "a key");
@@ -130,7 +130,7 @@ static __always_inline bool same(const struct watch_slot *slot, const __u64 *wor
 	const __u64 *w = (const void *)&slot->key;
 	const __u64 *x = (const void *)&with_flow->flow, *y = (const void *)flow;
 
-	/* one branch: most are equal, and the verifier follows each branch */
+	/* one branch, because most words are equal and the verifier follows every branch */
 	__u64 differs = (w[0] ^ word[0]) | (w[1] ^ word[1]) | (w[2] ^ word[2]) | (w[3] ^ word[3]);
 
 	if (flows)
@@ -151,7 +151,7 @@ static __always_inline struct watch_count *claim(struct watch_slot *slot, const 
 	return &slot->count;
 }
 
-/* Hashes the words of the key. The upper bits of a product depend on all bits below. */
+/* Hashes the words of the key. The upper bits of a product depend on all lower bits. */
 static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *flow, bool flows)
 {
 	__u64 sum = word[0] ^ word[1] << 17 ^ word[2] ^ word[3] << 7;
@@ -164,8 +164,9 @@ static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *fl
 }
 
 /*
- * Merges keys without socket and flow, which are few, into a table searched linearly from the hash.
- * The hash is computed after clearing the flow, or each flow would claim a slot for the same key.
+ * Merges keys without socket and flow, of which there are few, into a table searched linearly from
+ * the hash. The flow is cleared before hashing, because otherwise each flow would claim a slot for
+ * the same key.
  */
 static __always_inline struct watch_count *merge(struct drop *d)
 {
@@ -200,7 +201,7 @@ static __always_inline void note(const struct drop *d)
 		note_port(d->word[1], &d->flow, consumed);
 }
 
-/* Not on the stack: Linux 6.1 rounds each frame up to 32 bytes, and the limit is 512. */
+/* Not on the stack, because Linux 6.1 rounds each frame up to 32 bytes, and the limit is 512. */
 static const struct watch_count none;
 
 static __always_inline struct watch_count *overflow(struct drop *d)
@@ -235,7 +236,7 @@ static __always_inline struct watch_count *place_of(struct drop *d)
 	second = bpf_map_lookup_elem(&slots, &beside);
 	if (!first || !second)
 		return NULL;
-	/* the program on consume_skb may interrupt the one on kfree_skb, and has no slots */
+	/* the program on consume_skb may interrupt the one on kfree_skb, and does not use slots */
 	if (!(d->word[3] >> WATCH_FLAGS_SHIFT & WATCH_CONSUMED)) {
 		if (same(second, d->word, &d->flow, watch_cfg.by_flow))
 			return &second->count;
@@ -249,11 +250,12 @@ static __always_inline struct watch_count *place_of(struct drop *d)
 }
 
 /*
- * Counts the first event of a key in this interval on this CPU, or an event of a key that is not in
- * its first slot. Not static: verified once for all callers. Returns false if it was not counted.
+ * Counts a key's first event in this interval on this CPU, or an event whose key is not in its
+ * first slot. Not static, so that it is verified once for all callers. Returns false if the event
+ * was not counted.
  */
 #ifdef WITHOUT_KFUNCS
-static /* Linux 6.1 accepts a map's key only from some memory */
+static /* `static` because Linux 6.1 accepts a map key only from certain memory */
 #endif
 	__noinline int
 	count_elsewhere(struct drop *d)
@@ -269,7 +271,7 @@ static /* Linux 6.1 accepts a map's key only from some memory */
 	return true;
 }
 
-/* Finds the 5-tuple of an skb of any protocol. */
+/* Finds the 5-tuple of an skb with any protocol. */
 
 static __always_inline bool has_ports(__u8 proto)
 {
@@ -278,8 +280,8 @@ static __always_inline bool has_ports(__u8 proto)
 }
 
 /*
- * Uses plain loads: the parser reads the kernel's own structures. Returns false if there are
- * extension headers.
+ * Uses plain loads, because the parser reads the kernel's own structures. Returns false if there
+ * are extension headers.
  */
 static __always_inline bool flow_load(const struct linear *at, struct watch_flow *f)
 {
@@ -321,7 +323,7 @@ static __always_inline bool flow_load(const struct linear *at, struct watch_flow
 	return true;
 }
 
-/* Ports are those of a whole packet or a first fragment, else 0. */
+/* Reads the ports of a whole packet or a first fragment; for other fragments they are 0. */
 static __always_inline void flow_read(const struct linear *at, struct watch_flow *f, __u32 program)
 {
 	const struct fragment_work *w;
@@ -334,8 +336,9 @@ static __always_inline void flow_read(const struct linear *at, struct watch_flow
 		*f = w->now.flow;
 }
 
-/* Losses by windows of time: struct burst. Without watch_cfg.burst_ns there is neither code nor
- * map. */
+/*
+ * Losses by time window: struct burst. Without watch_cfg.burst_ns there is neither code nor a map.
+ */
 
 /* User space sets the number of lists and their size. */
 struct {
@@ -355,8 +358,9 @@ static __always_inline bool is_burst(const struct burst *b, const __u64 *word, _
 }
 
 /*
- * Called after the key was counted: `cpu` is the CPU of its slot. The copy is for the verifier: the
- * hash becomes an index, so without a copy every path that can build the key would be followed.
+ * Called after the key was counted. `cpu` is the CPU of the key's slot. The copy is for the
+ * verifier: the hash becomes an index, so without a copy the verifier would follow every path that
+ * can build the key.
  */
 static __noinline int burst_count(const __u64 *key, __u32 cpu, __u64 packets)
 {
@@ -394,9 +398,9 @@ static __noinline int burst_count(const __u64 *key, __u32 cpu, __u64 packets)
 }
 
 /*
- * Samples of dropped packets (struct sample), for display. A record is assembled in memory of the
- * CPU and the program, and copied: bpf_ringbuf_reserve() accepts only constant sizes, and with
- * --snaplen 65535 each short packet would take a record of that size.
+ * Samples of dropped packets (struct sample), for display. A record is assembled in memory reserved
+ * for the CPU and the program, and then copied. bpf_ringbuf_reserve() only accepts constant sizes,
+ * so with --snaplen 65535 even a short packet would take a record of that size.
  */
 
 /* Both maps are created only if samples are requested. User space sets their sizes. */
@@ -405,7 +409,7 @@ struct {
 	__uint(max_entries, 4096);
 } samples SEC(".maps");
 
-/* Elements CPU * SAMPLE_PROGRAMS + program. A per-CPU map has no room for 64 KiB. */
+/* Elements CPU * SAMPLE_PROGRAMS + program. A value of a per-CPU map cannot be 64 KiB large. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(key_size, sizeof(__u32));
@@ -422,8 +426,8 @@ static __always_inline __u16 sample_segments(struct sk_buff *skb)
 }
 
 /*
- * Reads at most `snaplen` bytes, which must be a constant to the verifier. Like in filter_read(),
- * the compared register must be the one that is used.
+ * Reads up to `snaplen` bytes. The verifier must see `snaplen` as a constant. As in filter_read(),
+ * the register that is compared must be the one that is used.
  */
 static __always_inline __u64 sample_read(void *to, __u64 snaplen, const void *from, __u64 there)
 {
@@ -435,7 +439,7 @@ static __always_inline __u64 sample_read(void *to, __u64 snaplen, const void *fr
 }
 
 /*
- * Takes a sample. `word`: the four words of the key. `frames_room`: constant, see struct sample.
+ * Takes a sample. `word`: the four words of the key. `frames_room`: a constant, see struct sample.
  * Returns false if the ring is full.
  */
 static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __u64 *word,
@@ -445,7 +449,7 @@ static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __
 	__u32 slot = bpf_get_smp_processor_id() * SAMPLE_PROGRAMS + consumed, start, layer;
 	struct sample *s = bpf_map_lookup_elem(&sample_room, &slot);
 	const __u32 stack = frames_room * sizeof(__u64);
-	long frames = 0; /* at first in bytes */
+	long frames = 0; /* in bytes at first */
 	__u64 len;
 
 	if (!s)
@@ -465,16 +469,16 @@ static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __
 	s->segments = sample_segments(skb);
 	s->layer = layer;
 	s->cpu = slot / SAMPLE_PROGRAMS;
-	/* User space polls several times per second: no wakeup. */
+	/* no wakeup, because user space polls several times per second */
 	return !bpf_ringbuf_output(&samples, s, sizeof(*s) + stack + len, BPF_RB_NO_WAKEUP);
 }
 
-/* Counts the packets of an skb, and their bytes. */
+/* Counts the packets in an skb and their bytes. */
 
 #define SKB_GSO_UDP_L4 (1 << 17)
 #define SKB_GSO_TCP    (1 << 0 | 1 << 4) /* SKB_GSO_TCPV4, SKB_GSO_TCPV6 */
 
-/* Returns the headers of each segment of a merged skb, in bytes: IP and UDP or TCP; 0: unknown. */
+/* Returns the header bytes (IP and UDP or TCP) of each segment in a merged skb; 0: unknown. */
 static __always_inline __u32 headers_of(struct sk_buff *skb, __u32 gso_type)
 {
 	__u32 l3 = skb->network_header, l4 = skb->transport_header, len = 0;
@@ -503,8 +507,8 @@ static __noinline __u32 measure_segments(struct sk_buff *skb, struct watch_count
 }
 
 /*
- * Returns the L3 bytes: from the network header on, if it is set and was not moved unset
- * (linear_l3()). Without a MAC header both are equal: tun, tunnels.
+ * Returns the L3 bytes, counted from the network header if it is set and was not moved while unset
+ * (linear_l3()). Both are equal if there is no MAC header (tun, tunnels).
  */
 static __always_inline __u32 bytes_of(struct sk_buff *skb)
 {
@@ -516,7 +520,7 @@ static __always_inline __u32 bytes_of(struct sk_buff *skb)
 	return tail - l3 + skb->data_len;
 }
 
-/* Adds to `sum`, and returns the packets. */
+/* Adds to `sum` and returns the number of packets. */
 static __always_inline __u32 measure(struct sk_buff *skb, struct watch_count *sum)
 {
 	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
@@ -530,8 +534,8 @@ static __always_inline __u32 measure(struct sk_buff *skb, struct watch_count *su
 }
 
 /*
- * Returns an ID of the sending socket. The helper does not accept skb->sk. A socket without a
- * cookie is then identified by its memory address and by the addresses it is bound and connected
+ * Returns an ID for the sending socket. The helper does not accept skb->sk. A socket without a
+ * cookie is instead identified by its memory address and by the addresses it is bound and connected
  * to. No cookie is that large.
  */
 static __always_inline __u64 sender_id(struct sk_buff *skb, struct sock *sk)
@@ -566,7 +570,7 @@ static __always_inline bool is_of_socket(__u32 reason)
 	return false;
 }
 
-/* Replaces a cookie. No cookie is that large. */
+/* Returns a value that replaces a cookie. No cookie is that large. */
 static __always_inline __u64 port_id(const struct watch_flow *f)
 {
 	const __u64 *dst = (const void *)f->dst;
@@ -586,11 +590,11 @@ static __always_inline bool is_wanted(const struct freed *f)
 		return false;
 	if (watch_cfg.ifindex && f->ifindex != watch_cfg.ifindex)
 		return false;
-	/* unknown: user space checks which namespace has its destination address */
+	/* unknown: user space checks which namespace has the packet's destination address */
 	return !watch_cfg.netns || !f->netns || f->netns == watch_cfg.netns;
 }
 
-/* Set by xdp_exception until the skb concerned is freed, which follows directly. */
+/* Set by xdp_exception until the skb concerned is freed, which happens right afterwards. */
 ONE_PER_CPU(aborted, __u32);
 
 static __always_inline bool is_aborted(__u64 site)
@@ -620,16 +624,16 @@ static __always_inline void found_sender(struct freed *f)
 }
 
 /*
- * Finds the socket, or another value that tells packets apart that were dropped at one location.
- * Returns the socket whose cookie is in `aux`, or NULL. `at`: the packet; NULL: the packet of
- * interest is inside a tunnel, where its addresses do not identify a socket. `to`: scratch.
+ * Finds the socket, or another value that distinguishes packets dropped at one location. Returns
+ * the socket whose cookie is in `aux`, or NULL. `at`: the packet; NULL: the packet of interest is
+ * inside a tunnel, where its addresses do not identify a socket. `to`: scratch.
  */
 static __always_inline struct sock *find_socket(struct freed *f, const struct linear *at,
 						struct watch_flow *to, __u32 program)
 {
 	if (f->rx_sk) {
 		f->flags |= WATCH_SOCKET;
-		/* unlike sockets' addresses, their cookies are not reused */
+		/* unlike socket addresses, socket cookies are not reused */
 		f->aux = f->rx_sk->__sk_common.skc_cookie.counter;
 		if (!f->aux)
 			f->aux = bpf_get_socket_cookie(f->rx_sk);
@@ -652,7 +656,7 @@ static __always_inline struct sock *find_socket(struct freed *f, const struct li
 }
 
 /*
- * Counts a packet after cause_fill(). `at`: the packet. `program`: as in look_inside(). `consumed`
+ * Counts a packet after cause_fill(). `at`: the packet. `program`: as for look_inside(). `consumed`
  * is a constant, so that each program contains only the code it needs.
  */
 static __always_inline void count_freed(__u64 *ctx, struct freed *f, const struct linear *at,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Observer of frames that XDP loses. Most never were an skb, so skb:kfree_skb does not report them:
- * failed redirects, invalid verdicts, batches that an interface or a CPU refuses. The key contains
- * whether another event reports the same frame, and user space decides.
+ * Observer for frames that XDP loses. Most were never an skb, so skb:kfree_skb does not report
+ * them: failed redirects, invalid verdicts, and batches that an interface or a CPU refuses. The key
+ * records whether another event reports the same frame, and user space decides which one to count.
  */
 #include "kernel.h"
 
@@ -25,7 +25,7 @@ struct bpf_prog {
 	struct bpf_prog_aux *aux;
 };
 
-/* The field is in the middle of struct net_device. Other programs do not need it. */
+/* This field is in the middle of struct net_device. Other programs do not need it. */
 struct net_device___generic {
 	struct bpf_prog *xdp_prog;
 };
@@ -89,8 +89,8 @@ static __always_inline void at_device(struct xdploss_key *key, struct net_device
 }
 
 /*
- * Records which program decided, and whether the frame was an skb (generic mode) or in a map's
- * program.
+ * Records which program returned the verdict, and whether the frame was an skb (generic mode) or
+ * was in a map's program.
  */
 static __always_inline void by_program(struct xdploss_key *key, struct net_device *dev,
 				       struct bpf_prog *prog)
@@ -135,17 +135,17 @@ int xdplosses_exception(__u64 *ctx)
 	struct net_device *dev = (void *)ctx[0];
 	struct xdploss_key key = {.kind = XDPLOSS_EXCEPTION, .act = ctx[2]};
 
-	/* drivers report a failed redirect here (goto xdp_abort), and in xdp_redirect_err */
+	/* drivers report a failed redirect here (goto xdp_abort) and also in xdp_redirect_err */
 	if (key.act == XDP_REDIRECT)
 		return 0;
 	if (key.act > XDP_REDIRECT)
-		key.act = XDP_REDIRECT + 1; /* invalid verdict: one key for all */
+		key.act = XDP_REDIRECT + 1; /* invalid verdict: one key for all of them */
 	at_device(&key, dev);
 	by_program(&key, dev, (void *)ctx[1]);
 	/*
-	 * On a veth the same verdict may be on an skb, which the kernel then frees as dropped, or
-	 * on a frame, which it frees without an event. Only the caller shows which. The skb of a
-	 * failed XDP_TX is already consumed, and its page is lost without an event.
+	 * On a veth the same verdict may apply to an skb, which the kernel then frees as dropped,
+	 * or to a frame, which it frees without an event. Only the caller tells the two apart.
+	 * After a failed XDP_TX the skb is already consumed, and its page is lost without an event.
 	 */
 	if (key.act != XDP_TX && is_called_by(ctx, on_skb.start, on_skb.end))
 		key.flags |= XDPLOSS_SKB;
@@ -195,14 +195,14 @@ int xdplosses_cpumap_enqueue(__u64 *ctx)
 	};
 	__u32 processed = ctx[1], drops = ctx[2];
 
-	/* `processed` includes the drops, except in generic mode, where xdp_redirect_err follows */
+	/* `processed` includes drops, except in generic mode, where xdp_redirect_err follows */
 	if (!drops || drops > processed)
 		return 0;
 	count(NULL, &key, drops);
 	return 0;
 }
 
-/* Runs for every batch of a CPU's thread, so it is as short as possible. */
+/* Runs for every batch in a CPU map thread, so it is as short as possible. */
 SEC("?tp_btf/xdp_cpumap_kthread")
 int xdplosses_cpumap_kthread(__u64 *ctx)
 {

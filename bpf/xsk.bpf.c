@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Steers only the flow's packets into the AF_XDP socket of their receive queue. All other traffic
- * (ARP, neighbour discovery, everything that keeps the host reachable), and our own traffic without
- * a socket, continues into the stack. xdp:xdp_redirect_err has no packet, so the number is left in
- * `cell` for the tracer: an AF_XDP redirect is carried out, or fails, right after this program on
- * the same CPU.
+ * continues into the stack: ARP, neighbour discovery, everything else that keeps the host
+ * reachable, and our own traffic if there is no socket for it. xdp:xdp_redirect_err does not report
+ * the packet, so the number is left in `cell` for the tracer. An AF_XDP redirect is carried out, or
+ * fails, right after this program on the same CPU.
  */
 #include "kernel.h"
 
@@ -14,9 +14,9 @@
 
 #define XSK_QUEUES_MAX 64
 
-MAP(xsks, XSKMAP, XSK_QUEUES_MAX, __u32, __u32); /* by rx queue */
+MAP(xsks, XSKMAP, XSK_QUEUES_MAX, __u32, __u32); /* key: rx queue */
 
-/* The word of the packet that is being redirected; 0: not one of ours. Shared with the tracer. */
+/* The word of the packet being redirected; 0: not one of ours. Shared with the tracer. */
 ONE_PER_CPU(cell, __u64);
 
 SEC("xdp")
@@ -35,7 +35,7 @@ int xsk_steer(struct xdp_md *ctx)
 		if (be64_at(payload + 10) != ~word)
 			return XDP_PASS;
 		break;
-	case END_MAGIC: /* not a packet of the ledger: its loss must not resolve a number */
+	case END_MAGIC: /* not a ledger packet, so its loss must not resolve a number */
 		break;
 	default:
 		return XDP_PASS;
@@ -43,7 +43,9 @@ int xsk_steer(struct xdp_md *ctx)
 	slot = bpf_map_lookup_elem(&cell, &zero);
 	if (slot)
 		*slot = word;
-	/* a full ring is reported by a tracepoint, which is suppressed on top of PID 1 */
+	/*
+	 * a full ring is reported by a tracepoint, which is suppressed when it runs on top of PID 1
+	 */
 	if (word && is_on_init())
 		mark_seen(word, SEEN_XDP);
 	return bpf_redirect_map(&xsks, ctx->rx_queue_index, XDP_PASS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Interface between the sending program of the engine `xdp` (bpf/gen.bpf.c) and user space. */
+/* Interface between the sending program of the `xdp` engine (bpf/gen.bpf.c) and user space. */
 #ifndef PKTLEDGER_GEN_ABI_H
 #define PKTLEDGER_GEN_ABI_H
 
@@ -9,55 +9,55 @@
 #define GEN_PERIOD_SHIFT 16 /* times of the schedule are ns << 16: 78 hours, 1e-7 of 10 Mpps */
 #define GEN_SEGMENTS	 8192
 
-/* In rodata: one program instance sends one stream. */
+/* In rodata. One program instance sends one stream. */
 struct gen_config {
 	__u64 stream;	     /* stream << 48 */
-	__u64 debt;	     /* maximum backlog to catch up, ns << GEN_PERIOD_SHIFT */
-	__u64 depth;	     /* same unit, largest burst when sending is late */
-	__u32 flows;	     /* used in turn, at least 1: the source port varies first */
+	__u64 debt;	     /* maximum backlog to catch up on, ns << GEN_PERIOD_SHIFT */
+	__u64 depth;	     /* largest burst when sending is late, same unit */
+	__u32 flows;	     /* flows used in turn, at least 1; the source port varies first */
 	__u32 ports;	     /* number of ports per address, at least 1 */
 	__u32 first_address; /* last 4 bytes of the source address, host order */
 	__u32 from_address;  /* index of the first address of this stream */
 	__u16 from_port;
 	__u16 first_port; /* host order */
 	/*
-	 * Folded sums over all bytes that a checksum covers, except the port and the 4 changing
-	 * bytes.
+	 * Folded sums over all bytes that a checksum covers, except the port and the 4 bytes that
+	 * change.
 	 */
 	__u16 udp_free_sum, ip_free_sum;
-	__u8 addresses; /* they vary, too */
+	__u8 addresses; /* the source addresses vary too */
 	__u8 ipv6;
 	__u8 time;  /* the payload has room for the send time, and BPF can read CLOCK_TAI */
-	__u8 paced; /* paced by the segments, else at full speed */
+	__u8 paced; /* paced according to the segments; 0: at full speed */
 	__u8 pad[4];
 	__u64 header[GEN_HEADER_MAX / 8]; /* first bytes of the frame */
 };
 
 /*
- * A segment of the schedule with evenly spaced packets, or groups of packets that are sent at once.
- * In bss, written by user space between calls.
+ * A segment of the schedule with evenly spaced packets, or groups of packets sent together. In bss,
+ * written by user space between calls.
  */
 struct gen_segment {
-	__u64 until;  /* number with which the next segment begins */
-	__u64 due;    /* first packet, since the start of the schedule, ns << GEN_PERIOD_SHIFT */
-	__u64 period; /* between two groups, same unit */
+	__u64 until;  /* first number of the next segment */
+	__u64 due;    /* time of the first packet since the schedule began, same shift */
+	__u64 period; /* time between two groups, same unit */
 	__u32 group;  /* packets per group, at least 1 */
 	__u32 pad;
 };
 
-/* In bss: written by the program while a call runs, by user space between calls. */
+/* In bss. The program writes it during a call, user space between calls. */
 struct gen_state {
 	__u64 next;	/* number of the next packet */
-	__u64 limit;	/* numbers from here on are not sent by this call */
-	__u64 start_ns; /* CLOCK_MONOTONIC at which the schedule begins; 0: at the first run */
-	__u64 due;	/* next group, since start_ns, ns << GEN_PERIOD_SHIFT */
-	__u64 allowed;	/* same unit, limit including catching up */
-	__u64 shift;	/* same unit, schedule skipped because the CPU was busy elsewhere */
+	__u64 limit;	/* numbers from this one on are not sent in this call */
+	__u64 start_ns; /* CLOCK_MONOTONIC when the schedule begins; 0: at the first run */
+	__u64 due;	/* time of the next group since start_ns, ns << GEN_PERIOD_SHIFT */
+	__u64 allowed;	/* limit including time to catch up, same unit */
+	__u64 shift;	/* schedule skipped because the CPU was busy elsewhere, same unit */
 	__u64 first_ns; /* CLOCK_MONOTONIC of the first packet */
-	__u64 last_ns;	/* ns, last packet; unthrottled: last packet below the limit */
+	__u64 last_ns;	/* ns, last packet; unthrottled: the last packet below the limit */
 	__u32 flow, port, address; /* of the next packet, relative to the first ones */
 	__u32 segment;
-	__u32 left; /* remaining packets of the current group */
+	__u32 left; /* packets remaining in the current group */
 	__u32 pad;
 };
 

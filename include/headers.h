@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Parser for packet headers. A step parses one header and returns the offset and the type of the
+ * Parser for packet headers. Each step parses one header and returns the offset and the type of the
  * next one. The caller fetches the bytes, wherever they are. The same code runs in the kernel
  * (bpf/skb.bpf.h has the accessors) and in user space (tests), so it needs no library, allocates no
- * memory, and reads no byte after the given ones.
+ * memory, and never reads past the given bytes.
  *
- *	struct headers h = {.next = HEADER_ETHERNET};
+ * 	struct headers h = {.next = HEADER_ETHERNET};
  *
- *	while (h.at <= n && headers_step(&h, bytes + h.at, n - h.at))
- *		;
- *	if (h.next == HEADER_PAYLOAD && h.proto == IPPROTO_UDP) ...
+ * 	while (h.at <= n && headers_step(&h, bytes + h.at, n - h.at))
+ * 		;
+ * 	if (h.next == HEADER_PAYLOAD && h.proto == IPPROTO_UDP) ...
  *
- * A program that needs the plain case to be cheap reads it at once and calls headers_ip4() or
- * headers_ip6() directly: these are the step, inlined.
+ * A program that needs the plain case to be cheap reads everything at once and calls headers_ip4()
+ * or headers_ip6() directly, which are the inlined steps.
  *
- * Lengths in headers are passed on without validation: a packet that was dropped because of wrong
+ * Lengths in headers are passed on without validation, because a packet that was dropped for wrong
  * lengths must still be recognized.
  */
 #ifndef PKTLEDGER_HEADERS_H
@@ -23,13 +23,13 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#ifndef __always_inline /* glibc and libbpf define it */
+#ifndef __always_inline /* glibc and libbpf define this */
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
 #define IP4_HLEN      20 /* without options */
 #define IP6_HLEN      40
-#define IP6_EXT_HLEN  8 /* minimum extension header, also the fragment header */
+#define IP6_EXT_HLEN  8 /* minimum length of an extension header, also of the fragment header */
 #define UDP_HLEN      8
 #define TCP_HLEN      20 /* without options */
 #define VLAN_HLEN     4
@@ -42,36 +42,39 @@
 #define IP4_FRAGMENT_OFFSET 0x1fff
 #define IP6_MORE_FRAGMENTS  1
 
-#define HEADERS_TAGS	   2 /* VLAN tags that are skipped: QinQ */
+#define HEADERS_TAGS	   2 /* maximum number of VLAN tags skipped: QinQ */
 #define HEADERS_FRAME	   (ETHERNET_HLEN + HEADERS_TAGS * VLAN_HLEN)
 #define HEADERS_EXTENSIONS 8	    /* of IPv6 */
-#define HEADERS_STEP	   IP6_HLEN /* maximum bytes that a step reads */
-/* Maximum steps per packet: frame, tags, IP, extensions, UDP, including the headers of a tunnel. */
+#define HEADERS_STEP	   IP6_HLEN /* maximum number of bytes that a step reads */
+/*
+ * Maximum number of steps per packet: frame, tags, IP, extensions and UDP, including a tunnel's
+ * headers.
+ */
 #define HEADERS_STEPS (HEADERS_TAGS + HEADERS_EXTENSIONS + 4)
-#define HEADERS_DEPTH 3 /* maximum nesting of tunnels that are parsed */
-#define TUNNEL_PORTS  8 /* known UDP ports of tunnels */
+#define HEADERS_DEPTH 3 /* maximum depth to which nested tunnels are parsed */
+#define TUNNEL_PORTS  8 /* maximum number of known tunnel UDP ports */
 
 /* Type of the next header. */
 enum header {
 	HEADER_ETHERNET,
 	HEADER_VLAN,	 /* a tag, followed by the next type */
-	HEADER_IP,	 /* by the version in its first byte */
+	HEADER_IP,	 /* determined by the version in its first byte */
 	HEADER_PROTOCOL, /* by `proto` */
 	HEADER_VXLAN,
 	HEADER_GENEVE,
 	HEADER_GRE,
-	/* Parsing stops here. */
+	/* Types at which parsing stops. */
 	HEADER_PAYLOAD,	 /* after UDP, TCP, ICMP and other protocols with ports */
-	HEADER_FRAGMENT, /* data of a fragment that is not the first */
+	HEADER_FRAGMENT, /* data of a fragment other than the first */
 	HEADER_TUNNEL,	 /* an inner packet (IPIP, GRE): continue with headers_enter() */
-	HEADER_UNKNOWN,	 /* another protocol, or more tags or extensions than the limit */
+	HEADER_UNKNOWN,	 /* another protocol, or too many tags or extensions */
 	HEADER_CUT,	 /* the bytes end before the header does */
 	HEADER_BAD,	 /* its fields contradict each other */
 };
 
 enum header_type {
 	TYPE_IP4 = 0x0800,
-	TYPE_TEB = 0x6558, /* an Ethernet frame in a tunnel */
+	TYPE_TEB = 0x6558, /* an Ethernet frame inside a tunnel */
 	TYPE_VLAN = 0x8100,
 	TYPE_IP6 = 0x86dd,
 	TYPE_QINQ = 0x88a8,
@@ -101,32 +104,32 @@ enum header_proto {
 
 /*
  * Parser state. Zero-initialised, with `at` and `next` set to the start. For nested packets it
- * describes the innermost one. Numbers are in host byte order.
+ * describes the innermost one. All numbers are in host byte order.
  */
 struct headers {
 	__u32 at;	/* offset of the next header */
-	__u32 l3, l4;	/* offsets of the IP header and of the header after it and its extensions */
-	__u32 bytes;	/* bytes of the packet from l3 on, by its header */
+	__u32 l3, l4;	/* offsets of the IP header, and of what follows it and its extensions */
+	__u32 bytes;	/* length of the packet from l3, according to its header */
 	__u32 id;	/* of a fragmented datagram */
-	__u16 type;	/* EtherType; 0: unknown, such as when parsing starts at IP */
-	__u16 fragment; /* offset in the datagram, bytes */
+	__u16 type;	/* EtherType; 0: unknown, for example if parsing starts at the IP header */
+	__u16 fragment; /* offset in the datagram, in bytes */
 	__u16 src_port, dst_port;
 	__u16 length;	 /* UDP: length field of the header */
 	__u8 next;	 /* enum header */
 	__u8 version;	 /* IP version; 0: not IP */
 	__u8 proto;	 /* IP protocol of the header at `at`, or of the one before it */
-	__u8 passed;	 /* tags and extensions */
-	__u8 fragmented; /* a fragment, including the first */
+	__u8 passed;	 /* tags and extensions parsed so far */
+	__u8 fragmented; /* set for every fragment, including the first */
 	__u8 more;	 /* more fragments follow */
 	__u8 icmp_type, icmp_code;
 	__u8 depth;  /* tunnels entered */
-	__u8 tunnel; /* last tunnel: its first header, enum header (HEADER_IP: IP in IP; 0: no
+	__u8 tunnel; /* first header of the last tunnel, enum header (HEADER_IP: IP in IP; 0: no
 		      * tunnel) */
 	__u8 pad[2];
-	__u32 tunnel_id; /* VXLAN and Geneve: the network (VNI); GRE: the key; 0: absent */
+	__u32 tunnel_id; /* VXLAN and Geneve: network (VNI); GRE: key; 0: absent */
 };
 
-/* A UDP port of tunnels, known to the caller. */
+/* A tunnel's UDP port, known to the caller. */
 struct tunnel_port {
 	__u16 port;  /* 0: unused entry */
 	__u8 tunnel; /* HEADER_VXLAN, HEADER_GENEVE */
@@ -134,8 +137,8 @@ struct tunnel_port {
 };
 
 /*
- * Reads at any offset that the CPU can access (check_pkt_ptr_alignment()). For a pointer that clang
- * considers unaligned, it would read byte by byte. Memory on the stack has to be aligned.
+ * Reads at any offset that the CPU can access (check_pkt_ptr_alignment()). With a pointer that
+ * clang considers unaligned, it would read byte by byte. Memory on the stack has to be aligned.
  */
 static __always_inline __u16 be16_at(const void *p)
 {
@@ -154,7 +157,7 @@ static __always_inline bool headers_is_tag(__u16 type)
 	return type == TYPE_VLAN || type == TYPE_QINQ;
 }
 
-/* Returns true if `next` is an extension header, which other headers may follow. */
+/* Returns true if `next` is an extension header, which may be followed by other headers. */
 static __always_inline bool headers_is_extension(__u8 version, __u8 proto)
 {
 	switch (proto) {
@@ -167,12 +170,12 @@ static __always_inline bool headers_is_extension(__u8 version, __u8 proto)
 	case PROTO_SHIM6:
 		return version == 6;
 	}
-	return proto == PROTO_AH; /* IPsec's, which IPv4 also has (RFC 4302) */
+	return proto == PROTO_AH; /* IPsec header that IPv4 also has (RFC 4302) */
 }
 
 /*
- * Parses the plain case of a frame and returns the offset of the packet. `b`: HEADERS_FRAME bytes,
- * even if the frame is shorter. `type`: set to the EtherType.
+ * Parses the plain case of a frame and returns the packet's offset. `b`: HEADERS_FRAME bytes, even
+ * if the frame is shorter. `type`: set to the EtherType.
  */
 static __always_inline __u32 headers_frame(const __u8 *b, __u16 *type)
 {
@@ -223,9 +226,7 @@ static __always_inline bool header_of_type(struct headers *h, __u32 length, __u1
 	return false;
 }
 
-/*
- * Parses an IPv4 header. `b`: at least IP4_HLEN bytes. Returns false if it is not a valid header.
- */
+/* Parses an IPv4 header. `b`: at least IP4_HLEN bytes. Returns false if the header is invalid. */
 static __always_inline bool headers_ip4(struct headers *h, const __u8 *b)
 {
 	__u32 length = (b[0] & 0x0f) * 4;
@@ -245,7 +246,7 @@ static __always_inline bool headers_ip4(struct headers *h, const __u8 *b)
 	return !h->fragment;
 }
 
-/* `b`: the header, IP6_HLEN bytes. */
+/* Parses an IPv6 header. `b`: the header, IP6_HLEN bytes. */
 static __always_inline bool headers_ip6(struct headers *h, const __u8 *b)
 {
 	h->version = 6;
@@ -293,7 +294,7 @@ static __always_inline bool header_extension(struct headers *h, const __u8 *b)
 	return !h->fragment;
 }
 
-/* The header of UDP or another protocol with ports, of `length` bytes. */
+/* Parses the header, `length` bytes long, of UDP or another protocol with ports. */
 static __always_inline bool header_ports(struct headers *h, const __u8 *b, __u32 length)
 {
 	h->src_port = be16_at(b);
@@ -365,8 +366,8 @@ static __always_inline bool header_gre(struct headers *h, const __u8 *b, __u32 h
 }
 
 /*
- * Parses one header at h->at. `b`: the bytes from there on, `have` of them, of which at most
- * HEADERS_STEP are read. Returns true to continue; false: h->next is the reason.
+ * Parses one header at h->at. `b`: the bytes from that offset, `have` of them. At most HEADERS_STEP
+ * bytes are read. Returns true to continue, or false if parsing stops; h->next is the reason.
  */
 static __always_inline bool headers_step(struct headers *h, const __u8 *b, __u32 have)
 {
@@ -383,7 +384,7 @@ static __always_inline bool headers_step(struct headers *h, const __u8 *b, __u32
 		return header_ip(h, b, have);
 	case HEADER_PROTOCOL:
 		return header_protocol(h, b, have);
-	case HEADER_VXLAN: /* RFC 7348: without the flag I it has no VNI */
+	case HEADER_VXLAN: /* RFC 7348: there is no VNI without the I flag */
 		if (have < VXLAN_HLEN)
 			return header_ends(h, HEADER_CUT);
 		h->tunnel_id = be32_at(b + 4) >> 8;
@@ -404,7 +405,7 @@ static __always_inline bool headers_step(struct headers *h, const __u8 *b, __u32
 
 /*
  * Enters the inner packet. `tunnel`: HEADER_VXLAN or HEADER_GENEVE at the payload of UDP to their
- * ports, which the caller knows; HEADER_TUNNEL if parsing stopped there.
+ * ports, which the caller knows, or HEADER_TUNNEL if parsing stopped at that.
  */
 static __always_inline void headers_enter(struct headers *h, enum header tunnel)
 {
@@ -417,9 +418,9 @@ static __always_inline void headers_enter(struct headers *h, enum header tunnel)
 }
 
 /*
- * Returns the argument of headers_enter() to continue after parsing stopped; HEADER_PAYLOAD: no
- * tunnel, or the nesting limit is reached. `ports`: TUNNEL_PORTS of them. A later fragment never
- * has a tunnel header.
+ * Returns the argument to pass to headers_enter() after parsing stopped, or HEADER_PAYLOAD if there
+ * is no tunnel or the nesting limit is reached. `ports`: an array of TUNNEL_PORTS entries. A later
+ * fragment never has a tunnel header.
  */
 static __always_inline enum header headers_tunnel(const struct headers *h,
 						  const volatile struct tunnel_port *ports)
@@ -438,8 +439,8 @@ static __always_inline enum header headers_tunnel(const struct headers *h,
 }
 
 /*
- * Copies the addresses of the IP header at `l3`, of which `version` implies the length. IPv4
- * addresses use the first 4 bytes of `src` and `dst`, the other bytes are not changed.
+ * Copies the addresses from the IP header at `l3`, whose length follows from `version`. IPv4
+ * addresses use the first 4 bytes of `src` and `dst`; the remaining bytes are not changed.
  */
 static __always_inline void headers_addresses(__u8 version, const __u8 *l3, __u8 *src, __u8 *dst)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Times at which a packet passed the probes on one host. For bpf/legs.bpf.c and user space. */
+/*
+ * Times at which a packet passed the probes on one host. Shared by bpf/legs.bpf.c and user space.
+ */
 #ifndef PKTLEDGER_LEGS_ABI_H
 #define PKTLEDGER_LEGS_ABI_H
 
@@ -12,15 +14,21 @@ enum leg_point {
 	LEG_POINTS,
 };
 
-#define LEG_SLOTS (1U << 16) /* packets that may be in transit at the same time */
+#define LEG_SLOTS (1U << 16) /* maximum number of packets in transit at the same time */
 
-/* The last packet of all packets that share a slot. CLOCK_TAI, ns; 0: not passed or not seen. */
+/*
+ * The most recent of the packets that share a slot. CLOCK_TAI, ns; 0: did not pass, or was not
+ * seen.
+ */
 struct leg_times {
-	__u64 word; /* of the sequence header */
+	__u64 word; /* word of the sequence header */
 	__u64 at[LEG_POINTS];
 };
 
-/* Slots of different streams are far apart: each stream counts from its own base. */
+/*
+ * Returns the slot. Slots of different streams are far apart, because each stream counts from its
+ * own base.
+ */
 static inline __u32 leg_slot(__u64 word)
 {
 	return (__u32)(word + (word >> 48) * 40503) & (LEG_SLOTS - 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sequence numbers that an application puts into its packets: missing, duplicate and late numbers,
- * and restarts. There is one state per stream, updated in order of arrival. The same code runs in
- * the kernel (bpf/balance.bpf.c) and in user space (tests), so it needs no library and no lock and
- * allocates no memory.
+ * Evaluates the sequence numbers that an application puts in its packets: missing, duplicate and
+ * late numbers, and restarts. There is one state per stream, updated in order of arrival. The same
+ * code runs in the kernel (bpf/balance.bpf.c) and in user space (tests), so it needs no library and
+ * no lock, and allocates no memory.
  *
  * Based on RFC 3550, appendix A.1: a stream counts from its second packet in sequence. A number far
- * from the last one is a jump, which begins a new epoch if the next packet continues it. Unlike the
- * RFC, a window of the last numbers tells late packets from duplicates.
+ * from the last one is a jump, which starts a new epoch if the next packet continues it. Unlike the
+ * RFC, it uses a window of recent numbers to tell late packets from duplicates.
  */
 #ifndef PKTLEDGER_SEQUENCE_H
 #define PKTLEDGER_SEQUENCE_H
@@ -17,30 +17,30 @@
 #define SEQUENCE_WORDS	16
 #define SEQUENCE_WINDOW (SEQUENCE_WORDS * 64) /* numbers, a power of two */
 
-/* Counting rule of a stream. All in units of the counter. */
+/* How a stream counts. All values are in units of the counter. */
 struct sequence_rule {
-	__u64 mask;   /* 2^width - 1: where it wraps */
+	__u64 mask;   /* 2^width - 1, at which the counter wraps */
 	__u64 step;   /* difference between two packets in sequence */
-	__u64 ahead;  /* distance ahead beyond which a number is a jump (MAX_DROPOUT) */
-	__u64 behind; /* distance from which a lower number is a jump (MAX_MISORDER) */
+	__u64 ahead;  /* a number further ahead than this is a jump (MAX_DROPOUT) */
+	__u64 behind; /* a number at least this far behind is a jump (MAX_MISORDER) */
 };
 
-/* Zero-initialised: nothing seen. */
+/* Zero-initialised: nothing seen yet. */
 struct sequence {
-	__u64 last;	  /* the highest number of this epoch, as sent */
+	__u64 last;	  /* highest number in this epoch, as sent */
 	__u64 highest;	  /* steps from the epoch's first number to the highest */
-	__u64 seen;	  /* different numbers of this epoch */
-	__u64 next;	  /* number that would continue a jump */
-	__u64 missing;	  /* numbers never seen, of earlier epochs */
-	__u64 total;	  /* different numbers, of earlier epochs */
+	__u64 seen;	  /* distinct numbers in this epoch */
+	__u64 next;	  /* the number that would continue a jump */
+	__u64 missing;	  /* numbers never seen in earlier epochs */
+	__u64 total;	  /* distinct numbers in earlier epochs */
 	__u64 duplicates; /* repeated numbers */
 	__u64 reordered;  /* numbers that arrived after a higher one */
 	__u64 stray; /* packets out of window: before the first number, off the step, or too far */
 	__u32 restarts; /* epochs, not counting the first */
 	__u8 jumped;	/* `next` is set */
-	__u8 valid;	/* two numbers in sequence were seen */
+	__u8 valid;	/* two numbers in sequence have been seen */
 	__u16 pad;
-	__u64 window[SEQUENCE_WORDS]; /* bit n & (SEQUENCE_WINDOW - 1): n is seen */
+	__u64 window[SEQUENCE_WORDS]; /* bit n & (SEQUENCE_WINDOW - 1): n has been seen */
 };
 
 static inline __u64 sequence_bit(__u64 n)
@@ -63,7 +63,10 @@ static inline void sequence_begin(struct sequence *s, __u64 number)
 	s->seen = 1;
 }
 
-/* Marks numbers first .. last as unseen when they enter the window. At most as many as it holds. */
+/*
+ * Marks the numbers first .. last as unseen when they enter the window. Marks no more numbers than
+ * fit in the window.
+ */
 static inline void sequence_clear(struct sequence *s, __u64 first, __u64 last)
 {
 	__u64 word = first >> 6;
@@ -120,7 +123,7 @@ static inline void sequence_jump(struct sequence *s, const struct sequence_rule 
 		s->jumped = 1;
 		return;
 	}
-	/* The previous stray packet was the first of the new epoch. */
+	/* The previous stray packet turned out to be the first of the new epoch. */
 	s->stray--;
 	s->restarts++;
 	s->missing += s->highest + 1 - s->seen;
@@ -131,8 +134,8 @@ static inline void sequence_jump(struct sequence *s, const struct sequence_rule 
 }
 
 /*
- * Adds a packet with this number. `again`: another event of a packet that may have been added
- * before. In that case a known number, or a number out of window, is not counted.
+ * Adds a packet with this number. `again`: another event for a packet that may have been added
+ * before. In that case, a number that is already known or outside the window is not counted.
  */
 static inline void sequence_see(struct sequence *s, const struct sequence_rule *r, __u64 number,
 				int again)
@@ -150,8 +153,8 @@ static inline void sequence_see(struct sequence *s, const struct sequence_rule *
 }
 
 /*
- * Returns the rule of a counter of `width` bits that grows by `step`. RTP uses the limits of RFC
- * 3550.
+ * Returns the rule for a counter that is `width` bits wide and grows by `step`. RTP uses the limits
+ * from RFC 3550.
  */
 static inline struct sequence_rule sequence_rule_of(unsigned width, __u64 step)
 {
@@ -171,7 +174,7 @@ static inline struct sequence_rule sequence_rule_of(unsigned width, __u64 step)
 	return r;
 }
 
-/* Returns the number of skipped numbers in all epochs. */
+/* Returns how many numbers were skipped in all epochs. */
 static inline __u64 sequence_missing(const struct sequence *s)
 {
 	return s->seen ? s->missing + s->highest + 1 - s->seen : 0;

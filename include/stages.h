@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The stages at which a packet can end, roughly in path order: identifier, name in every output,
- * and a title for display. They are printed in this order.
+ * The stages at which a packet can end, roughly in path order. Each has an identifier, a name used
+ * in all output, and a title for display. They are printed in this order.
  */
 #ifndef PKTLEDGER_STAGES_H
 #define PKTLEDGER_STAGES_H

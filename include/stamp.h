@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sequence header: the first 18 bytes of the payload, network byte order, by which a UDP
+ * The sequence header: the first 18 bytes of the payload, in network byte order, by which a UDP
  * datagram is counted. Each word is followed by its complement, so it adds nothing to the Internet
- * checksum: the UDP checksum of a flow is constant and no engine has to recompute it.
+ * checksum. The UDP checksum of a flow is therefore constant, and no engine has to recompute it.
  *
- * Shared by BPF programs and user space; needs only the fixed-width types.
+ * Shared by BPF programs and user space. Needs only the fixed-width types.
  */
 #ifndef PKTLEDGER_STAMP_H
 #define PKTLEDGER_STAMP_H
@@ -14,7 +14,7 @@
 #define STAMP_MAGIC    0x706b
 #define STAMP_LEN      18 /* bytes: magic, word, check */
 #define STAMP_TIME_OFF 18 /* offset of the optional send time */
-#define STAMP_TIME_LEN 34 /* minimum payload bytes for a send time */
+#define STAMP_TIME_LEN 34 /* minimum payload bytes if there is a send time */
 
 #define STAMP_NUMBER_BITS 48
 #define STAMP_NUMBER_MASK ((1ULL << STAMP_NUMBER_BITS) - 1)
@@ -32,7 +32,7 @@ struct stamp {
 	__u64 check; /* ~word */
 } __attribute__((packed));
 
-/* After the sequence header if the payload has at least STAMP_TIME_LEN bytes. CLOCK_TAI, ns. */
+/* Follows the sequence header if the payload has at least STAMP_TIME_LEN bytes. CLOCK_TAI, ns. */
 struct stamp_time {
 	__u64 ns;
 	__u64 check; /* ~ns */
@@ -42,14 +42,14 @@ struct stamp_time {
 
 /*
  * The end record: sent a few times after a stream's last packet, so that a single-ended receiver
- * knows the tail. It is not a packet of the ledger.
+ * can detect a lost tail. It is not a ledger packet.
  */
 struct end_record {
 	__u16 magic;
 	__u16 stream;
 	__u64 base; /* number of the stream's first packet */
 	__u64 sent;
-	__u64 refused; /* base + sent + refused = first number never used */
+	__u64 refused; /* base + sent + refused = first unused number */
 	__u64 check;   /* ~(stream ^ base ^ sent ^ refused) */
 } __attribute__((packed));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Records written by the programs of bpf/survey.bpf.c. */
+/* Records written by the programs in bpf/survey.bpf.c. */
 #ifndef PKTLEDGER_SURVEY_ABI_H
 #define PKTLEDGER_SURVEY_ABI_H
 
@@ -8,10 +8,10 @@
 
 #include "watch_abi.h"
 
-#define FILES_WANTED 4096  /* sockets that are searched at the same time */
-#define FILES_UNREAD (~0U) /* the reader is requested and nothing was read since, else 0 */
+#define FILES_WANTED 4096  /* maximum number of sockets searched at the same time */
+#define FILES_UNREAD (~0U) /* the reader was requested and nothing has been read since, else 0 */
 
-/* A process that has a requested socket. */
+/* A process that has a requested socket open. */
 struct files_holder {
 	__u64 inode;
 	__u32 pid; /* in the host's first PID namespace */
@@ -20,7 +20,7 @@ struct files_holder {
 
 _Static_assert(sizeof(struct files_holder) == 16, "no holes");
 
-/* A socket that has lost packets without an event, with one of the processes that have it open. */
+/* A socket that has lost packets without an event, and one of the processes that have it open. */
 struct silent_record {
 	struct watch_sock sock;
 	__u64 cookie; /* 0: not assigned yet */
@@ -35,13 +35,13 @@ _Static_assert(sizeof(struct silent_record) == 96, "read by both sides");
 
 struct queue_record {
 	__u64 cookie; /* as inet_diag reports it */
-	__u64 looked; /* packets of both of its queues that were examined */
-	__u64 memory; /* bytes of the waiting packets as charged to the buffer (truesize) */
+	__u64 looked; /* packets examined in both of its queues */
+	__u64 memory; /* bytes charged to the buffer for the waiting packets (truesize) */
 };
 
 _Static_assert(sizeof(struct queue_record) == 24, "read by both sides");
 
-/* Loss bursts of UDP sockets, by inode. The queue is sampled when a burst begins. */
+/* Loss bursts by UDP socket inode. The queue is sampled when a burst begins. */
 struct burst_record {
 	__u64 last_ns; /* bpf_ktime_get_ns() of the last loss */
 	__u64 run, most;
@@ -50,12 +50,12 @@ struct burst_record {
 
 _Static_assert(sizeof(struct burst_record) == 48, "read by both sides");
 
-#define BURST_GAP_NS 20000000 /* ns without a loss that end a burst */
+#define BURST_GAP_NS 20000000 /* ns without a loss after which a burst ends */
 
 /*
- * A bound AF_XDP socket with the losses of its rings, from sock_diag or the walk over open files. 0
- * and "": unknown. rx_dropped includes rx_fill_ring_empty (xsk_rcv(): no buffer) and frames that
- * are too long. With zero-copy it counts attempts, not packets.
+ * A bound AF_XDP socket and its ring losses, from sock_diag or from the walk over open files. 0 and
+ * "": unknown. rx_dropped includes rx_fill_ring_empty (xsk_rcv(): no buffer) and frames that are
+ * too long. With zero-copy it counts attempts, not packets.
  */
 struct xsk_info {
 	__u32 inode, netns, ifindex, queue;

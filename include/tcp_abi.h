@@ -2,11 +2,11 @@
 /*
  * Interface between the observer of TCP retransmissions (bpf/tcp.bpf.c) and user space.
  *
- * The ledger is in tcp_sock and in maps: the bytes sent and retransmitted by a socket are the
- * difference of two readings of it. The first reading is taken when it was established or tracing
- * began, the last one when it was closed or tracing ended. The sequence ranges that were dropped or
- * retransmitted arrive through a ring and only explain the counts. A range that finds no room in
- * the ring stays an undecided retransmission.
+ * The ledger is based on tcp_sock and on maps. The bytes that a socket sent and retransmitted are
+ * the difference between two readings of it. The first reading is taken when the connection was
+ * established or tracing began, and the last one when it was closed or tracing ended. The sequence
+ * ranges that were dropped or retransmitted arrive through a ring and only explain the counters. If
+ * a range does not fit in the ring, the retransmission stays undecided.
  */
 #ifndef PKTLEDGER_TCP_ABI_H
 #define PKTLEDGER_TCP_ABI_H
@@ -16,21 +16,21 @@
 #include "trace_abi.h"
 #include "watch_abi.h"
 
-/* Where a socket's packets go first, by the interface of its route. */
+/* Where a socket's packets go first, according to the interface of its route. */
 enum tcp_role {
 	TCP_ROLE_UNKNOWN, /* no route is cached */
-	TCP_ROLE_INSIDE,  /* an interface that hands over to another namespace of this kernel */
+	TCP_ROLE_INSIDE,  /* an interface whose peer is in another namespace of this kernel */
 	TCP_ROLE_EDGE,	  /* any other */
 };
 
-/* Counters of struct tcp_sock, with the same names. `sack`: the peer supports SACK (RFC 2018). */
+/* Counters from struct tcp_sock, with the same names. `sack`: the peer supports SACK (RFC 2018). */
 struct tcp_totals {
 	__u64 bytes_sent, bytes_retrans;
 	__u32 data_segs_out, total_retrans;
 	__u32 dsack_dups;
 	__u32 snd_nxt, snd_una;
 	__u32 rcv_nxt;
-	__u32 ifindex; /* of the route; 0: unknown */
+	__u32 ifindex; /* interface of the route; 0: unknown */
 	__u8 role;     /* enum tcp_role */
 	__u8 sack;
 	__u8 flags; /* enum tcp_total_flag */
@@ -40,26 +40,26 @@ struct tcp_totals {
 
 enum tcp_total_flag {
 	TCP_LATE = 1, /* first reading: the socket had sent before tracing began */
-	TCP_TORN = 2, /* read while the socket was locked: the fields may be inconsistent */
+	TCP_TORN = 2, /* read while the socket was locked, so the fields may be inconsistent */
 	TCP_DEAD = 4, /* last reading: the socket is closed */
 };
 
 enum tcp_event {
-	TCP_DROPPED,	   /* a segment: with data, SYN or FIN, or an acknowledgment */
-	TCP_RETRANSMITTED, /* tcp_retransmit_skb, of a segment that the kernel counts */
+	TCP_DROPPED,	   /* a segment with data, SYN or FIN, or an acknowledgment */
+	TCP_RETRANSMITTED, /* tcp_retransmit_skb, for a segment that the kernel counts */
 	TCP_SYNACK,	   /* tcp_retransmit_synack */
-	TCP_SOCKET,	   /* first and last reading of a socket */
-	TCP_CAME,	   /* a range dropped earlier, at start_ns, reached a socket here */
-	TCP_LOOKED,	   /* first and intermediate reading of a socket that retransmitted */
-	TCP_HOLE,	   /* gap at the entry: numbers after [seq, end) arrived */
-	TCP_AGAIN,	   /* at the entry: `seq` is below a number that arrived before */
+	TCP_SOCKET,	   /* first and last readings of a socket */
+	TCP_CAME,	   /* a range dropped earlier, at start_ns, reached a socket on this host */
+	TCP_LOOKED,	   /* first and intermediate readings of a socket that retransmitted */
+	TCP_HOLE,	   /* gap at the entry: numbers above [seq, end) arrived */
+	TCP_AGAIN,	   /* at the entry: `seq` is below a number that already arrived */
 };
 
 /* For TCP_RETRANSMITTED and TCP_SYNACK. */
 enum tcp_kind {
 	TCP_FAST, /* in fast recovery */
 	TCP_RTO,  /* in loss recovery started by a timer */
-	TCP_TLP,  /* a tail loss probe (RFC 8985, 7): outside of recovery */
+	TCP_TLP,  /* a tail loss probe (RFC 8985, 7), outside of recovery */
 	TCP_KIND_SYN,
 	TCP_KIND_SYNACK,
 	TCP_KINDS,
@@ -68,22 +68,23 @@ enum tcp_kind {
 struct tcp_record {
 	__u64 time_ns;	/* bpf_ktime_get_ns() */
 	__u64 start_ns; /* TCP_RETRANSMITTED: tcp_clock_cache, before its transmission */
-	struct watch_flow flow; /* as the segment is sent */
+	struct watch_flow flow; /* flow of the segment as sent */
 	__u32 seq, end;		/* sequence range; SYN and FIN use one number each */
 	__u32 bytes;		/* of payload */
-	__u32 tsval;		/* of the timestamp option (RFC 7323); 0: unknown */
+	__u32 tsval;		/* value of the timestamp option (RFC 7323); 0: unknown */
 	__u16 segs, size;	/* number of segments, and bytes of payload per segment (0: one) */
 	__u8 event;		/* enum tcp_event */
-	__u8 kind;		/* enum tcp_kind; TCP_DROPPED: its receiver already had it */
+	__u8 kind;		/* enum tcp_kind; TCP_DROPPED: the receiver already had it */
 	/*
-	 * TCP_DROPPED: the sender's socket was transmitting it and has not counted it as sent
-	 * (snd_nxt). If that ends with an error, it is sent again as new, otherwise it was sent.
-	 * TCP_RETRANSMITTED: it is as large as the MSS of its connection, less its options.
+	 * TCP_DROPPED: the sender's socket was still transmitting it and had not counted it as sent
+	 * (snd_nxt). If transmission ends with an error, the segment is sent again as new;
+	 * otherwise it was sent. TCP_RETRANSMITTED: the segment is as large as the connection's MSS
+	 * minus options.
 	 */
 	__u8 unsent;
 	/*
-	 * TCP_DROPPED: `ack` is its acknowledgment number. TCP_RETRANSMITTED: data sent after it
-	 * has arrived (SACK), and each such range is smaller than it.
+	 * TCP_DROPPED: `ack` is the segment's acknowledgment number. TCP_RETRANSMITTED: data sent
+	 * after the segment has arrived (SACK), and each such range is smaller than the segment.
 	 */
 	__u8 has_ack;
 	__u32 netns; /* inode of the socket's namespace; TCP_DROPPED: 0 */
@@ -98,14 +99,17 @@ struct tcp_record {
 	};
 };
 
-/* By namespace, for all its sockets regardless of EXPR: the same events as the SNMP counters. */
+/*
+ * Per namespace, for all its sockets regardless of EXPR. Counts the same events as the SNMP
+ * counters.
+ */
 struct tcp_counted {
 	__u64 retrans; /* Tcp:RetransSegs */
 	__u64 failed;  /* TcpExt:TCPRetransFail */
 	__u64 syn;     /* TcpExt:TCPSynRetrans */
 };
 
-/* A range that was dropped after leaving its sender, keyed by its start. */
+/* A range that was dropped after it left its sender, keyed by its start. */
 struct tcp_hole {
 	struct watch_flow flow;
 	__u32 seq, pad;
@@ -117,28 +121,28 @@ struct tcp_hole_drop {
 };
 
 /*
- * A flow at its entry to this host: segments with data, SYN or FIN, with numbers that do not wrap.
- * They start as numbers of the sequence space: `first` is below 2^32 if the SYN was seen, above
- * otherwise. So the numbers are the same on each host that saw its SYN.
+ * A flow where it enters this host: segments with data, SYN or FIN, with numbers that do not wrap.
+ * The numbers start as sequence numbers: `first` is below 2^32 if the SYN was seen, and above 2^32
+ * otherwise. They are therefore the same on every host that saw the SYN.
  */
 struct tcp_entry {
-	__u64 first, next; /* first number that arrived; end of the highest */
-	__u64 segs;	   /* with data, as tcp_sock counts them in data_segs_in */
-	__u8 begun;	   /* the first was its SYN */
-	__u8 ttl;	   /* or hop limit: highest at the first host on the path */
+	__u64 first, next; /* first number that arrived, and end of the highest */
+	__u64 segs;	   /* segments with data, counted like data_segs_in in tcp_sock */
+	__u8 begun;	   /* the first segment was the SYN */
+	__u8 ttl;	   /* TTL or hop limit; highest at the first host on the path */
 	__u8 pad[6];
 };
 
-/* A listener of the flow, with one of the processes that have it open. */
+/* A listener of the flow, and one of the processes that have it open. */
 struct tcp_listener {
 	struct watch_sock sock; /* sock.drops includes SYNs dropped at a full accept queue */
-	__u32 waiting, room;	/* length of its accept queue, and the limit: sk_ack_backlog */
+	__u32 waiting, room;	/* length of the accept queue and its limit, sk_ack_backlog */
 	__u32 pid, pad;
 	char process[16];
 };
 
 /*
- * Interface by which a flow leaves this host, for sockets with TCP_ROLE_INSIDE; ifindex 0: not
+ * Interface through which a flow leaves this host, for sockets with TCP_ROLE_INSIDE. ifindex 0: not
  * seen.
  */
 struct tcp_exit {
@@ -149,18 +153,18 @@ struct tcp_exit {
 #define TCP_HOLES      16384	      /* LRU-evicted */
 #define TCP_HOLE_LIFE  10000000000ULL /* ns: later arrivals and departures are not reported */
 #define TCP_NAMESPACES 1024
-#define TCP_ENTRIES    16384	  /* when full, further flows are not told apart */
-#define TCP_FAR	       (1 << 30)  /* from `next`: windows are smaller */
+#define TCP_ENTRIES    16384	  /* when full, additional flows are not told apart */
+#define TCP_FAR	       (1 << 30)  /* distance from `next`; windows are smaller */
 #define TCP_RING       (16 << 20) /* bytes */
 
 /* Per CPU: missed events. */
 struct tcp_losses {
-	__u64 unranged;	 /* records without room in the ring */
-	__u64 unread;	 /* dropped TCP packets with headers in pages */
-	__u64 uncounted; /* retransmissions in namespaces without room */
-	__u64 unkept;	 /* sockets without memory */
-	__u64 untracked; /* segments of flows without room among the entries */
-	__u64 unplaced;	 /* drops without a known namespace, if one was selected */
+	__u64 unranged;	 /* records that did not fit in the ring */
+	__u64 unread;	 /* dropped TCP packets whose headers are in pages */
+	__u64 uncounted; /* retransmissions in namespaces that did not fit in the table */
+	__u64 unkept;	 /* sockets for which there was no memory */
+	__u64 untracked; /* segments of flows that did not fit among the entries */
+	__u64 unplaced;	 /* drops in an unknown namespace, if one was selected */
 };
 
 struct tcp_config {
@@ -168,7 +172,7 @@ struct tcp_config {
 		char name[8];
 		__u64 word;
 	} inside[8];		/* first letters of link kinds; 0: unused */
-	__u32 netns;		/* inode of the only namespace to count; 0: the whole host */
+	__u32 netns;		/* inode of the only namespace that counts; 0: the whole host */
 	__s32 reason_merged[3]; /* of out-of-order segments; negative: missing in this kernel */
 	__u16 trail;		/* keep entries */
 	__u16 has_err;		/* tcp_retransmit_skb has its 3rd argument */

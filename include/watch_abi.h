@@ -2,11 +2,11 @@
 /*
  * Interface between the observer of all traffic (bpf/watch.bpf.c) and user space.
  *
- * Drops are counted per CPU and key. Each CPU has a table of slots: the first key that hashes to a
- * slot claims it until the interval ends. A key that finds both of its slots taken goes to a hash
- * map. Slots and map exist in two sets. User space switches the programs to the other set
- * (watch_control.base), waits until no program can still use the old one (an RCU grace period), reads it
- * and empties it. So counts are exact, and stale keys occupy no room.
+ * Drops are counted per CPU and key. Each CPU has a table of slots, and the first key that hashes
+ * to a slot owns it until the interval ends. If both of a key's slots are in use, the key goes into
+ * a hash map. There are two sets of slots and maps. User space switches the programs to the other
+ * set (watch_control.base), waits until no program can still be using the old one (an RCU grace
+ * period), then reads and empties it. Counts are therefore exact, and stale keys take up no room.
  */
 #ifndef PKTLEDGER_WATCH_ABI_H
 #define PKTLEDGER_WATCH_ABI_H
@@ -20,39 +20,39 @@
 #define WATCH_CONSUMED_MAX 8  /* locations */
 #define WATCH_REASONS	   256
 #define WATCH_SLOTS	   256	/* slots per CPU, a power of two */
-#define WATCH_FLOW_SLOTS   1024 /* slots per CPU with flows */
+#define WATCH_FLOW_SLOTS   1024 /* slots per CPU if flows are counted */
 #define WATCH_OTHERS_SLOTS 64	/* slots per CPU for keys without socket and flow */
 
-/* Flags of a key. The first are the flags of enum trace_cause_flag. */
+/* Flags of a key. The first ones are the same as in enum trace_cause_flag. */
 enum watch_flag {
 	WATCH_COPY = 1, /* the event ended a copy (flood, tap) */
 	WATCH_SK = 2,	/* skb->sk was set: this host sent the packet */
 	/*
-	 * A route was attached; for NETFILTER_DROP aux is its input function. Or aux is the
-	 * function that ran netfilter's hooks (struct trace_places), if that is more specific.
+	 * A route was attached. For NETFILTER_DROP, aux is the route's input function, or the
+	 * function that ran netfilter's hooks (struct trace_places) if that is more specific.
 	 */
 	WATCH_DST = 4,
 	WATCH_NO_DEV = 8,     /* skb->dev was not an interface; ifindex: ingress, if known */
-	WATCH_PORT = 16,      /* aux stands for the destination: its socket is unknown */
+	WATCH_PORT = 16,      /* aux represents the destination, because the socket is unknown */
 	WATCH_SOCKET = 32,    /* aux is the cookie of the dropping socket */
-	WATCH_SENDER = 64,    /* aux is the cookie of the sending socket, only if requested */
-	WATCH_OTHERS = 128,   /* no room: aux and flow are left out, and several keys are merged */
-	WATCH_CONSUMED = 256, /* freed as consumed (consume_skb), at a location where it is a
-			       * loss */
-	WATCH_ABORTED = 512,  /* an XDP program ended in error: xdp_exception, not XDP_DROP */
+	WATCH_SENDER = 64,    /* aux is the cookie of the sending socket, only on request */
+	WATCH_OTHERS = 128,   /* no room: aux and flow are omitted, and several keys are merged */
+	WATCH_CONSUMED = 256, /* freed as consumed (consume_skb) at a location where that is a loss
+			       */
+	WATCH_ABORTED = 512,  /* an XDP program ended with an error: xdp_exception, not XDP_DROP */
 	/*
-	 * NETFILTER_DROP with WATCH_SENDER: at the interface's egress hook. Other hooks follow from
-	 * the flags, because this host sent the packet.
+	 * NETFILTER_DROP with WATCH_SENDER: dropped at the interface's egress hook. Other hooks can
+	 * be told from the flags, because this host sent the packet.
 	 */
 	WATCH_EGRESS = 1024,
-	WATCH_MANY = WATCH_PORT | WATCH_SOCKET | WATCH_SENDER, /* aux has many values */
+	WATCH_MANY = WATCH_PORT | WATCH_SOCKET | WATCH_SENDER, /* aux takes many values */
 };
 
 /* 32 bytes, compared as four words. */
 struct watch_key {
 	__u64 location;	 /* return address in the kernel; 0: an empty slot */
-	__u64 aux;	 /* a socket's cookie, dst->input or a destination, as flags say, else 0 */
-	__s32 reason;	 /* enum skb_drop_reason; 0 if not supported by the kernel */
+	__u64 aux;	 /* a socket cookie, dst->input or a destination, see flags; otherwise 0 */
+	__s32 reason;	 /* enum skb_drop_reason; 0 if the kernel does not support it */
 	__u32 ifindex;	 /* 0: unknown */
 	__u32 netns;	 /* inode number; 0 unknown */
 	__be16 protocol; /* skb->protocol: ETH_P_IP ...; 0 unknown */
@@ -65,23 +65,23 @@ struct watch_key {
 
 struct watch_count {
 	__u64 events; /* skbs */
-	__u64 more;   /* further packets: a merged skb counts its segments */
-	__u64 bytes;  /* L3 bytes; each segment of a merged skb counts with separate headers */
-	__u64 memory; /* skb->truesize, the bytes a queue charges for it */
+	__u64 more;   /* further packets, because a merged skb counts as its segments */
+	__u64 bytes;  /* L3 bytes; each segment of a merged skb counts with its own headers */
+	__u64 memory; /* skb->truesize, the bytes that a queue charges for it */
 };
 
-/* A flow, only with --by flow. IPv4 addresses are in the first 4 bytes, the rest is 0. */
+/* A flow, only with --by flow. IPv4 addresses are in the first 4 bytes and the rest is 0. */
 struct watch_flow {
 	__u8 src[16] __attribute__((aligned(4))), dst[16];
-	__be16 src_port, dst_port; /* 0: unknown, as in later fragments */
+	__be16 src_port, dst_port; /* 0: unknown, for example in later fragments */
 	__u8 family;		   /* AF_INET, AF_INET6; 0: not IP or not readable */
 	__u8 proto;		   /* IPPROTO_* */
-	__u16 tunnel;		   /* enclosing tunnel with --inner, enum header; 0: unset */
+	__u16 tunnel;		   /* enclosing tunnel with --inner, enum header; 0: none */
 	__u32 tunnel_id;	   /* as in struct headers */
 	__u32 pad;
 };
 
-/* One cache line; two with flows. */
+/* One cache line, or two with flows. */
 struct watch_slot {
 	struct watch_key key;
 	struct watch_count count;
@@ -93,25 +93,25 @@ struct watch_flow_slot {
 	__u8 pad[16];
 };
 
-/* Key of the hash maps for keys that found no slot. */
+/* Key of the hash maps for keys without a slot. */
 struct watch_flow_key {
 	struct watch_key key;
 	struct watch_flow flow;
 };
 
 /*
- * A socket, by its cookie. Recorded when one of its keys claims a slot, so once per interval while
- * it loses packets. Levels and counters are values at that time. 0: unknown.
+ * A socket, identified by its cookie. Recorded when one of its keys claims a slot, so once per
+ * interval while it loses packets. Levels and counters are the values at that time. 0: unknown.
  */
 struct watch_sock {
 	__u8 local[16];	  /* as in struct watch_flow */
-	__u16 local_port; /* host order, as skc_num */
+	__u16 local_port; /* host byte order, like skc_num */
 	__u16 family;	  /* AF_INET, AF_INET6, AF_PACKET, AF_UNIX ... */
 	__u16 type;	  /* SOCK_DGRAM ... */
 	__u16 protocol;	  /* IPPROTO_* */
 	__u32 state;	  /* TCP_ESTABLISHED ... */
 	__u32 netns;	  /* inode number */
-	__u64 inode;	  /* inode, as in /proc/PID/fd; 0: closed, or the kernel's own */
+	__u64 inode;	  /* inode, as in /proc/PID/fd; 0: closed, or the kernel's own socket */
 	__u64 cgroup;	  /* ID as in cgroup_path_ns(); 0: unknown */
 	__u64 drops;	  /* sk_drops */
 	__u64 rcvbuf;	  /* bytes, as returned by getsockopt(SO_RCVBUF) */
@@ -126,46 +126,46 @@ struct watch_dev {
 	char name[WATCH_IFNAME];
 };
 
-/* Per CPU: failures of the observer itself. */
+/* Per CPU: the observer's own failures. */
 struct watch_loss {
 	__u64 overflow; /* events without a slot, counted in the hash map (slow, but not lost) */
 	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
-	__u64 unsampled;  /* counted without a sample: the ring was full */
-	__u64 unwindowed; /* packets counted without their time (include/watch_abi.h): the list of
-			   * windows was full */
-	struct watch_count uncounted; /* events without any room: not told apart */
+	__u64 unsampled;  /* events counted without a sample because the ring was full */
+	__u64 unwindowed; /* packets counted without their time because the list of windows was full
+			   * (include/watch_abi.h) */
+	struct watch_count uncounted; /* events for which there was no room, not told apart */
 };
 
 /* The only element of the map `control`. Set by user space unless stated. */
 struct watch_control {
 	__u32 base;	   /* first CPU of the set in use: 0 or watch_config.cpus */
 	__u32 unsampled;   /* skip samples for now */
-	__u32 any_aborted; /* set once by a program: otherwise no drop has to test its mark */
+	__u32 any_aborted; /* set once by a program; until then no drop has to test its mark */
 };
 
 /* In rodata: the selected features. Code for features that are not selected is removed. */
 #define WATCH_SOCKET_REASONS 4
 struct watch_config {
 	/*
-	 * Drop reasons of a socket. If the kernel does not report which socket, the destination is
-	 * used.
+	 * Drop reasons that involve a socket. If the kernel does not report which socket, the
+	 * destination is used.
 	 */
 	__s32 socket_reasons[WATCH_SOCKET_REASONS];
 	__u32 cpus; /* number of possible CPUs */
 	__u8 by_flow;
-	__u8 by_sender; /* also record the sending socket if no socket dropped the packet */
-	__u8 stack;	/* add the kernel's stack to samples */
+	__u8 by_sender; /* if no socket dropped the packet, also record the sending socket */
+	__u8 stack;	/* add the kernel stack to samples */
 	/* Filters: */
-	__u8 is_filtered; /* any of these, except has_expr */
+	__u8 is_filtered; /* any of these filters except has_expr is set */
 	__u8 has_reasons; /* only the reasons in the set */
-	__u8 socket_only; /* only packets with a socket, by rx_sk or skb->sk */
+	__u8 socket_only; /* only packets with a socket, according to rx_sk or skb->sk */
 	__u8 has_expr;	  /* EXPR, patched in (bpf/filter.bpf.h) */
-	__u8 extensions;  /* EXPR tests extension headers of IPv6 */
+	__u8 extensions;  /* EXPR tests IPv6 extension headers */
 	__u32 netns;	  /* only this namespace; 0: all */
-	__u32 ifindex;	  /* only this interface of it; 0: all */
+	__u32 ifindex;	  /* only this interface of that namespace; 0: all */
 	__u32 snaplen;	  /* bytes per sample (include/watch_abi.h); 0: no samples */
 	__u32 burst_room; /* entries per list (include/watch_abi.h), a power of two */
-	__u64 burst_ns;	  /* length of a window; 0: windows are off */
+	__u64 burst_ns;	  /* length of a window; 0: no windows */
 	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and always pass. */
 	__u64 reasons[WATCH_REASONS / 64];
 	struct trace_range consumed_within; /* all of: */
@@ -179,16 +179,16 @@ _Static_assert(sizeof(struct watch_flow_slot) == 128, "two cache lines");
 _Static_assert(sizeof(struct watch_sock) == 64, "no holes");
 
 /*
- * Times of losses, finer than intervals: losses of a key per window of time. Windows without a loss
- * take no room. Each CPU has a list for each set of include/watch_abi.h. The list is switched
- * together with the slots, so the counts of a key add up to the count of its slot.
+ * Times of losses at a finer resolution than intervals: each key's losses per time window. Windows
+ * without a loss take up no room. Each CPU has one list for each set in include/watch_abi.h. The
+ * list is switched together with the slots, so a key's counts add up to the count of its slot.
  */
 
-#define BURST_NS_MIN   100000 /* length of a window */
+#define BURST_NS_MIN   100000 /* minimum length of a window */
 #define BURST_NS_MAX   1000000000
-#define BURST_WAYS     256  /* last entries that can be found again, a power of two */
-#define BURST_LIST     8192 /* maximum windows in a list, a power of two */
-#define BURST_PROGRAMS 2    /* for kfree_skb and consume_skb, which may interrupt each other */
+#define BURST_WAYS     256  /* most recent entries that can be found again, a power of two */
+#define BURST_LIST     8192 /* maximum number of windows in a list, a power of two */
+#define BURST_PROGRAMS 2    /* kfree_skb and consume_skb programs may interrupt each other */
 
 struct burst {
 	struct watch_key key;
@@ -208,30 +208,27 @@ _Static_assert(sizeof(struct burst) == 48, "no holes");
 _Static_assert(BURST_LIST <= 65536, "numbers of bursts are 16 bits");
 
 /*
- * A dropped packet, sampled by the observer of all traffic for display: owner, place, and the first
- * bytes of the packet. Samples do not affect counts: a drop that finds no room in the ring is only
+ * A dropped packet, sampled for display by the observer of all traffic: owner, place, and the first
+ * bytes of the packet. Samples do not affect counts. A drop that does not fit in the ring is only
  * counted.
  */
 
 #define SAMPLE_SNAPLEN_MAX 65535
-#define SAMPLE_PROGRAMS	   2 /* for kfree_skb and consume_skb, which may interrupt each other */
+#define SAMPLE_PROGRAMS	   2 /* kfree_skb and consume_skb programs may interrupt each other */
 
 #define SAMPLE_FRAMES 32 /* maximum stack depth */
 
-/*
- * Followed by room for `frames_room` addresses of the kernel's stack, then `len` bytes of the
- * packet.
- */
+/* Followed by room for `frames_room` kernel stack addresses, then by `len` bytes of the packet. */
 struct sample {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	struct watch_key key;
-	__u32 len;	/* bytes of the packet, all from the linear part */
-	__u32 wire_len; /* length of the packet from the same header on */
-	__u32 tag;	/* VLAN tag kept outside the packet: TPID << 16 | TCI; 0: untagged */
-	__u16 segments; /* segments of a merged packet; 1: not merged */
+	__u32 len;	/* bytes of the packet, all taken from the linear part */
+	__u32 wire_len; /* length of the packet, counted from the same header */
+	__u32 tag;	/* VLAN tag stored outside the packet: TPID << 16 | TCI; 0: untagged */
+	__u16 segments; /* number of segments in a merged packet; 1: not merged */
 	__u16 layer;	/* enum filter_layer: the layer at which the bytes begin */
 	__u32 cpu;
-	__u16 frames;	   /* addresses of the stack, innermost first */
+	__u16 frames;	   /* number of stack addresses, innermost first */
 	__u16 frames_room; /* SAMPLE_FRAMES; 0: no stacks */
 };
 

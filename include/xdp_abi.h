@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Interface between the observer of XDP losses (bpf/xdp.bpf.c) and user space. */
+/* Interface between the XDP loss observer (bpf/xdp.bpf.c) and user space. */
 #ifndef PKTLEDGER_XDP_ABI_H
 #define PKTLEDGER_XDP_ABI_H
 
@@ -9,24 +9,24 @@
 #define XDPLOSS_DEVS 1024
 
 enum xdploss_kind {
-	XDPLOSS_REDIRECT,	/* xdp_redirect_err: the redirect of a frame failed */
+	XDPLOSS_REDIRECT,	/* xdp_redirect_err: redirecting a frame failed */
 	XDPLOSS_EXCEPTION,	/* xdp_exception: aborted, an invalid verdict, or XDP_TX failed */
 	XDPLOSS_DEVMAP,		/* xdp_devmap_xmit: the target device refused frames */
-	XDPLOSS_BULK_TX,	/* xdp_bulk_tx: the device refused frames of XDP_TX */
-	XDPLOSS_CPUMAP_QUEUE,	/* xdp_cpumap_enqueue: the queue of the target CPU was full */
+	XDPLOSS_BULK_TX,	/* xdp_bulk_tx: the interface refused XDP_TX frames */
+	XDPLOSS_CPUMAP_QUEUE,	/* xdp_cpumap_enqueue: the target CPU's queue was full */
 	XDPLOSS_CPUMAP_ALLOC,	/* xdp_cpumap_kthread: no memory for an skb */
-	XDPLOSS_CPUMAP_PROGRAM, /* xdp_cpumap_kthread: the map's program ended it */
+	XDPLOSS_CPUMAP_PROGRAM, /* xdp_cpumap_kthread: the map's program ended the frame */
 	XDPLOSS_KINDS,
 };
 
 /* Why another event reports the same packet. */
 enum xdploss_flag {
-	XDPLOSS_GENERIC = 1,  /* generic mode: it is an skb, and kfree_skb follows */
-	XDPLOSS_SKB = 2,      /* native, but on an skb (veth): kfree_skb follows */
+	XDPLOSS_GENERIC = 1,  /* generic mode: the frame is an skb, and kfree_skb follows */
+	XDPLOSS_SKB = 2,      /* native mode, but on an skb (veth): kfree_skb follows */
 	XDPLOSS_MAP_PROG = 4, /* by a map's program: also counted by DEVMAP or CPUMAP_PROGRAM */
 };
 
-/* 32 bytes, no holes: a hash key. */
+/* 32 bytes without holes, because it is a hash key. */
 struct xdploss_key {
 	__u8 kind;     /* enum xdploss_kind */
 	__u8 flags;    /* enum xdploss_flag */
@@ -34,7 +34,7 @@ struct xdploss_key {
 	__u8 map_type; /* enum bpf_map_type; 0: not a map */
 	__s32 err;     /* negative errno; 0: no error */
 	__u32 ifindex; /* ingress interface of the frame; DEVMAP and BULK_TX: egress interface */
-	__u32 netns;   /* of that interface; 0: unknown (cpumap) */
+	__u32 netns;   /* namespace of that interface; 0: unknown (cpumap) */
 	__u32 from;    /* DEVMAP: ingress interface of the frame; CPUMAP_QUEUE: target CPU */
 	__u32 map_id;  /* 0: no map */
 	__u32 prog_id; /* 0: not reported */
@@ -48,7 +48,7 @@ struct xdploss_count {
 
 /* Per CPU. */
 struct xdploss_own {
-	__u64 uncounted; /* packets without room for their key */
+	__u64 uncounted; /* packets whose key did not fit in the table */
 };
 
 _Static_assert(sizeof(struct xdploss_key) == 32, "no holes");
