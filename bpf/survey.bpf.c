@@ -21,7 +21,7 @@
 
 #define MSG_ERRQUEUE 0x2000
 
-MAP(wanted, HASH, FILES_WANTED, __u64, __u32); /* by inode of the socket: PID of the last reader */
+MAP(wanted, HASH, FILES_WANTED, __u64, __u32); /* key: socket inode; value: PID of last reader */
 
 SEC("?iter/task_file")
 int holders(struct bpf_iter__task_file *ctx)

@@ -135,7 +135,7 @@ int watch_aborted(__u64 *ctx)
 		return 0;
 	for (int i = 0; i < TRACE_XDP; i++) {
 		if (is_called_by(ctx, places.xdp[i].start, places.xdp[i].end))
-			control->any_aborted = *mark = 1; /* not a frame, which is freed without an event */
+			control->any_aborted = *mark = 1; /* not a frame, which is freed silently */
 	}
 	return 0;
 }

@@ -41,7 +41,7 @@ struct trace_places {
 	 * callers at interfaces (nf_hook_ingress(), nf_hook_egress()) for ingress and egress.
 	 */
 	struct trace_range run, resume, in, out;
-	struct trace_range xdp[TRACE_XDP]; /* run XDP on an skb and free it, veth's first */
+	struct trace_range xdp[TRACE_XDP]; /* run XDP on an skb and free it, veth's comes first */
 };
 
 #define TRACE_HANDING	 6

@@ -188,7 +188,7 @@ _Static_assert(sizeof(struct watch_sock) == 64, "no holes");
 #define BURST_NS_MAX   1000000000
 #define BURST_WAYS     256  /* most recent entries that can be found again, a power of two */
 #define BURST_LIST     8192 /* maximum number of windows in a list, a power of two */
-#define BURST_PROGRAMS 2    /* kfree_skb and consume_skb programs may interrupt each other */
+#define BURST_PROGRAMS 2    /* kfree_skb and consume_skb, which may interrupt each other */
 
 struct burst {
 	struct watch_key key;
@@ -214,7 +214,7 @@ _Static_assert(BURST_LIST <= 65536, "numbers of bursts are 16 bits");
  */
 
 #define SAMPLE_SNAPLEN_MAX 65535
-#define SAMPLE_PROGRAMS	   2 /* kfree_skb and consume_skb programs may interrupt each other */
+#define SAMPLE_PROGRAMS	   2 /* kfree_skb and consume_skb, which may interrupt each other */
 
 #define SAMPLE_FRAMES 32 /* maximum stack depth */
 

@@ -23,7 +23,7 @@ enum xdploss_kind {
 enum xdploss_flag {
 	XDPLOSS_GENERIC = 1,  /* generic mode: the frame is an skb, and kfree_skb follows */
 	XDPLOSS_SKB = 2,      /* native mode, but on an skb (veth): kfree_skb follows */
-	XDPLOSS_MAP_PROG = 4, /* by a map's program: also counted by DEVMAP or CPUMAP_PROGRAM */
+	XDPLOSS_MAP_PROG = 4, /* by a map's program: DEVMAP or CPUMAP_PROGRAM also counts it */
 };
 
 /* 32 bytes without holes, because it is a hash key. */

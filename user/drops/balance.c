@@ -20,20 +20,20 @@
 
 #define CELLS_BYTES (BALANCE_CELLS * sizeof(struct balance_cell))
 
-/* The overhead is measured until this much time is known, and again after a while. */
+/* The overhead is measured until this much time has been sampled, and again after a while. */
 
 #define MS 1000000ULL
 
-#define BEGIN_NS   (250 * MS)  /* time to find a moment to begin at */
+#define BEGIN_NS   (250 * MS)  /* time to look for a moment at which to begin */
 #define BEGIN_MOST (2000 * MS) /* the same, if the CPUs are too busy for LOOKS_MIN in that time */
-#define QUIET_NS   (200 * MS)  /* no arrivals for this long: the flow has ended */
+#define QUIET_NS   (200 * MS)  /* the flow has ended if nothing arrives for this long */
 #define BUSY_NS	   (500 * MS)  /* minimum time to sample an ongoing flow */
-#define SOCKETS_NS (50 * MS)   /* between two searches for sockets */
-#define LOOKS_MIN  20 /* consistent snapshots before an ongoing flow is believed to balance */
+#define SOCKETS_NS (50 * MS)   /* interval between two searches for sockets */
+#define LOOKS_MIN  20 /* consistent snapshots needed before an ongoing flow is called balanced */
 /*
- * Number of snapshots with as few datagrams in transit, with packets read in between. In a flood,
- * one snapshot in three may find a datagram that a softirq is about to queue: too few snapshots in
- * a row are no evidence.
+ * Number of snapshots that must find equally few datagrams in transit, with packets read in
+ * between. In a flood, one snapshot in three may find a datagram that a softirq is about to queue,
+ * so a few such snapshots in a row prove nothing.
  */
 #define FIRM_MIN 10
 
@@ -41,20 +41,20 @@ struct balance {
 	struct balance_bpf *skel;
 	struct balance_spec spec;
 	struct balance_cell *cells; /* mapped */
-	bool names_sources;	    /* sources of reads are reported by programs at cgroup/recvmsg4
-				     * and 6 */
-	bool by_functions;	    /* reads are traced at the end of udp_recvmsg() */
+	bool names_sources;	    /* programs at cgroup/recvmsg4 and 6 report the sources of reads
+				     */
+	bool by_functions;	    /* reads are traced where udp_recvmsg() returns */
 	struct cause_judge causes;
-	unsigned known; /* number of causes in `meaning` */
+	unsigned known; /* number of causes present in `meaning` */
 	struct meaning {
 		bool known, sure, suspected;
 		enum balance_side side;
 	} meaning[BALANCE_CAUSES];
-	uint64_t flipped; /* drops at the last call of spec.chosen */
+	uint64_t flipped; /* drops when spec.chosen was last called */
 	int cgroup[2];	  /* links of the programs that report sources; -1: not attached */
 };
 
-/* Side of a drop */
+/* Which side a drop is on */
 
 /* Phase of a packet's path through one namespace, relative to the two probes. */
 enum phase {
@@ -65,7 +65,7 @@ enum phase {
 	PHASE_UNKNOWN,
 };
 
-/* Hooks for packets being sent, including forwarded ones. */
+/* Hooks that packets pass when they are sent or forwarded. */
 #define HOOKS_SENDING                                                                              \
 	(1U << HOOK_OUTPUT | 1U << HOOK_POSTROUTING | 1U << HOOK_EGRESS |                          \
 	 1U << HOOK_BRIDGE_OUTPUT | 1U << HOOK_BRIDGE_POSTROUTING | 1U << HOOK_ARP_OUTPUT)
@@ -77,11 +77,11 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 	case STAGE_TX_ROUTE:
 	case STAGE_NEIGH:
 	case STAGE_TC_EGRESS: /* sch_handle_egress() in __dev_queue_xmit() */
-	case STAGE_XFRM:      /* packets of other senders have entered, in both directions */
+	case STAGE_XFRM:      /* packets from other senders have entered, in either direction */
 		return PHASE_SENDING;
 	case STAGE_QDISC:
 		return PHASE_QUEUED;
-	case STAGE_TX_DEVICE: /* rx: a process wrote it to tun, and tun rejected it */
+	case STAGE_TX_DEVICE: /* rx: a process wrote it to tun, which rejected it */
 		return v->direction == DIRECTION_RX ? PHASE_ARRIVING : PHASE_QUEUED;
 	case STAGE_TUNNEL:
 		return v->direction == DIRECTION_TX ? PHASE_QUEUED : PHASE_RECEIVED;
@@ -90,7 +90,9 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 		return PHASE_ARRIVING;
 	case STAGE_XDP:
 	case STAGE_XSK:
-		/* in skb mode after netif_receive_skb (__netif_receive_skb_core), else before */
+		/*
+		 * in skb mode after netif_receive_skb (__netif_receive_skb_core), otherwise before
+		 */
 		return stagemap_listed("do_xdp_generic *generic_xdp* *do_generic_redirect*",
 				       location)
 			       ? PHASE_RECEIVED
@@ -186,7 +188,7 @@ static int configure(struct balance *b, bool paged, bool kfuncs, struct error *e
 	for (unsigned i = 0; i < BALANCE_KINDS; i++) {
 		struct balance_kind_test *t = &cfg->kinds[i];
 
-		/* with its NUL, or a unique prefix of a long name */
+		/* includes the NUL unless it is a unique prefix of a long name */
 		snprintf(t->is.name, sizeof(t->is.name), "%s", balance_kinds[i]);
 		memset(t->mask.name, 0xff,
 		       strlen(balance_kinds[i]) < sizeof(t->is.name) ? strlen(t->is.name) + 1
@@ -209,7 +211,7 @@ static int configure(struct balance *b, bool paged, bool kfuncs, struct error *e
 	return reasons_kfree(b->spec.reasons, (void *)&b->skel->rodata->kernel, err);
 }
 
-/* `paged`: read numbers in pages, too. `kfuncs`: with the kernel functions of bpf/skb.bpf.h. */
+/* `paged`: also read numbers in pages. `kfuncs`: use the kernel functions in bpf/skb.bpf.h. */
 static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 {
 	int rc;
@@ -239,8 +241,9 @@ static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 }
 
 /*
- * Before Linux 6.3 the usual reason is missing ftrace (CONFIG_FUNCTION_TRACER), or fexit is
- * forbidden: the programs of trace were permitted, because they are loaded before these.
+ * Before Linux 6.3 the usual reason is that ftrace is missing (CONFIG_FUNCTION_TRACER) or that
+ * fexit is forbidden. A general lack of permission is ruled out, because the trace programs are
+ * loaded before these and were permitted.
  */
 static int load_error(const struct balance *b, struct error *err, int rc)
 {
@@ -270,7 +273,7 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 		rc = load(b, false, true, err);
 	if (trace_load_again(rc)) /* before 6.2 */
 		rc = load(b, false, false, err);
-	if (trace_load_again(rc)) { /* or without CONFIG_CGROUP_BPF */
+	if (trace_load_again(rc)) { /* or a kernel without CONFIG_CGROUP_BPF */
 		b->names_sources = false;
 		rc = load(b, false, false, err);
 	}
@@ -287,7 +290,7 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 	return 0;
 }
 
-/* Judges new causes since the last call. */
+/* Judges the causes that are new since the last call. */
 static void judge_causes(struct balance *b)
 {
 	int fd = bpf_map__fd(b->skel->maps.causes);
@@ -341,14 +344,14 @@ uint64_t balance_misses(const struct balance *b)
 	{
 		if (bpf_program__type(prog) == BPF_PROG_TYPE_TRACING &&
 		    bpf_program__expected_attach_type(prog) != BPF_TRACE_ITER)
-			sum += trace_misses(prog); /* missed runs of the probes only */
+			sum += trace_misses(prog); /* only missed runs of the probes */
 	}
 	return sum;
 }
 
 /*
- * Attaches the programs that report sources, for all processes: at the root of the hierarchy. If
- * that is not possible, reads from a port at which other flows also arrive stay undecided.
+ * Attaches the programs that report sources, for all processes, at the root of the hierarchy. If
+ * that is not possible, reads from a port where other flows also arrive stay inconclusive.
  */
 static void name_sources(struct balance *b)
 {
@@ -379,7 +382,7 @@ int balance_attach(struct balance *b, const struct trace_places *places, struct 
 	s->bss->places = *places;
 	s->links.balance_looks = trace_attach_iter(s->progs.balance_looks, s->maps.sockets);
 	s->links.balance_unread = trace_attach_iter(s->progs.balance_unread, s->maps.sockets);
-	/* ends before entries: an entered datagram is in transit until it ends */
+	/* attach ends before entries, because an entered datagram is in transit until it ends */
 	s->links.balance_drop = bpf_program__attach(s->progs.balance_drop);
 	if (!s->links.balance_looks || !s->links.balance_unread || !s->links.balance_drop)
 		rc = -errno;
@@ -424,9 +427,9 @@ unsigned balance_translations(const struct balance *b, struct nat_translation *o
 	return nat_read(b->skel->maps.translations, out, n);
 }
 
-/* Snapshots of all counts and queues, and the choice of the moments */
+/* Takes snapshots of all counters and queues, and chooses the moments */
 
-/* `unread`: all sockets with unread data, else only sockets of the flow. */
+/* `unread`: all sockets with unread data; otherwise only the flow's sockets. */
 static int find_sockets(struct balance *b, bool unread)
 {
 	b->skel->bss->take_unread = unread;
@@ -436,7 +439,7 @@ static int find_sockets(struct balance *b, bool unread)
 struct unread {
 	struct balance *b;
 	uint64_t shown, matched, unseen;
-	bool note; /* packets arrived before the programs were attached: record their sources */
+	bool note; /* record the sources of packets that arrived before programs were attached */
 };
 
 static void note_arrival(struct balance *b, const struct balance_queued *q, bool ours)
@@ -485,7 +488,7 @@ static void take_unread(void *arg, const void *record)
 		note_arrival(u->b, q, ours);
 }
 
-/* Reads all packets in the queues of known sockets, some of each queue at a time. */
+/* Reads all packets in the queues of known sockets, a few per queue at a time. */
 static int walk_unread(struct unread *u)
 {
 	struct balance *b = u->b;
@@ -531,7 +534,7 @@ static int look(struct balance *b, struct balance_moment *m)
 	int rc;
 
 	rc = look_once(b, m);
-	if (!rc && m->mixed) { /* read each packet if other flows share the sockets */
+	if (!rc && m->mixed) { /* read each packet if the sockets are shared with other flows */
 		rc = walk_unread(&u);
 		if (!rc)
 			rc = look_once(b, &after);
@@ -543,7 +546,7 @@ static int look(struct balance *b, struct balance_moment *m)
 	return rc;
 }
 
-/* Returns the datagrams that entered and have not ended, and are in no known queue. */
+/* Returns how many datagrams have entered, have not ended, and are not in a known queue. */
 static int64_t under_way(const struct balance_moment *m)
 {
 	const struct balance_tally *t = &m->sum;
@@ -563,16 +566,16 @@ struct search {
 	uint64_t since, changed, sockets;
 	unsigned looks; /* consistent snapshots */
 	/*
-	 * Number of snapshots with as few datagrams in transit as in the best one, with packets
-	 * read in between: a reader may have taken a packet and then lost the CPU for a long time.
-	 * If no datagram is in transit, no socket receives the flow and no packet leaves, there is
-	 * no such reader and no queue to leave by.
+	 * Number of snapshots with as few datagrams in transit as the best one, with packets read
+	 * in between. They are needed because a reader may have taken a packet and then lost the
+	 * CPU for a long time. If no datagram is in transit, no socket receives the flow and no
+	 * packet leaves, there is no such reader and no queue through which packets could leave.
 	 */
 	unsigned firm;
 	uint64_t firm_delivered;
 };
 
-/* Lets the owner of the same drop counters begin or end at this moment, too. */
+/* Lets the owner of these drop counters begin or end at this moment too. */
 static void choose(struct balance *b, const struct balance_moment *m)
 {
 	uint64_t drops = 1; /* so that the first moment differs from the initial state */
@@ -606,7 +609,7 @@ static int search_look(struct balance *b, struct search *s)
 	best = under_way(&s->best);
 	if (m.moved)
 		return 0;
-	/* packets in the queue of a closed socket are freed with it, seen or not */
+	/* packets in a closed socket's queue are freed with it, seen or not */
 	if (!s->looks++ || way < best || m.dying < s->best.dying)
 		s->firm = 0;
 	else if (way > best)
@@ -626,7 +629,7 @@ static void pause_a_little(unsigned n)
 	clock_sleep(200000 + n * 7919 % 1000 * 1500);
 }
 
-/* Returns the datagrams that wait for more fragments. */
+/* Returns the number of datagrams that are waiting for more fragments. */
 static uint64_t lacking(const struct balance *b)
 {
 	int fd = bpf_map__fd(b->skel->maps.followed);
@@ -659,7 +662,7 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err)
 {
-	static const struct balance_moment idle; /* no arrivals or reads since the attachment */
+	static const struct balance_moment idle; /* no arrivals or reads since attachment */
 	struct unread unread = {.b = b, .note = true};
 	struct search s = {};
 	int rc = find_sockets(b, true);
@@ -728,9 +731,9 @@ void balance_close(struct balance *b)
 	free(b);
 }
 
-/* Sequence numbers of the application: --seq. */
+/* The application's sequence numbers: --seq. */
 
-#define PAYLOAD_MAX 65527 /* of a datagram: 65535 less the UDP header */
+#define PAYLOAD_MAX 65527 /* payload bytes of a datagram: 65535 minus the UDP header */
 #define STEP_MAX    (1ULL << 32)
 #define HINT                                                                                       \
 	"rtp, or OFFSET:BYTES[:STEP], as 0:4 or 2:2:160: BYTES from 1 to 8, STEP from 1 to 2^32"

@@ -12,8 +12,8 @@
 #include "trace_abi.h"
 
 /*
- * Expected drops in all traffic. Sources: Linux 5.15 to 6.18, function names in parentheses. A drop
- * without a row is a loss.
+ * Expected drops in ordinary traffic. Sources: Linux 5.15 to 6.18, function names in parentheses. A
+ * drop that matches no row is a loss.
  */
 #define LOSS	  CLASS_LOSS
 #define SUSPECTED CLASS_SUSPECTED
@@ -53,11 +53,11 @@ const struct class_row class_rows[] = {
 	{"NETFILTER_DROP", NULL, OF_TO_MANY, PROTOCOL_ANY, SUSPECTED,
 	 "broadcast or multicast that a rule dropped (nf_hook_slow)"},
 
-	/* Neighbours without an answer. */
+	/* Neighbours that do not answer. */
 	{"IPV6_NDISC_NS_OTHERHOST", NULL, 0, PROTOCOL_ANY, EXPECTED,
 	 "the neighbour solicitation is for another host (ndisc_recv_ns)"},
 
-	/* TCP: lost data is retransmitted, and many of these packets carried no data. */
+	/* TCP retransmits lost data, and many of these packets carried no data. */
 	{"TCP_RESET", NULL, 0, PROTOCOL_ANY, EXPECTED, "a reset, obeyed (tcp_reset)"},
 	{"TCP_TOO_OLD_ACK TCP_ACK_UNSENT_DATA TCP_INVALID_ACK_SEQUENCE TCP_RFC7323_*", NULL, 0,
 	 PROTOCOL_ANY, SUSPECTED, "a segment out of its time (tcp_ack, tcp_validate_incoming)"},
@@ -73,7 +73,10 @@ const struct class_row class_rows[] = {
 	{"NOT_SPECIFIED", "tcp_* __tcp_* mptcp_*", 0, PROTOCOL_ANY, SUSPECTED,
 	 "dropped by TCP, which does not say why"},
 
-	/* ICMP and neighbour discovery free processed packets (before 6.4 as dropped). */
+	/*
+	 * ICMP and neighbour discovery free packets that they have processed (before 6.4 as
+	 * dropped).
+	 */
 	{"NOT_SPECIFIED", "icmp_* icmpv6_* igmp_* igmp6_* ndisc_* mld_* ping_*", 0, PROTOCOL_ANY,
 	 EXPECTED, "answered, or not for this host (icmp_rcv, icmpv6_rcv)"},
 
@@ -102,7 +105,7 @@ static bool fits(const struct class_row *row, const struct stagemap_event *e)
 
 	if (row->packets && !(row->packets & 1u << e->pkt_type))
 		return false;
-	/* Unknown protocol: no match for a row with a protocol. */
+	/* An unknown protocol does not match a row that has a protocol. */
 	if (row->protocol != PROTOCOL_ANY && (!e->protocol || is_ip != (row->protocol == PROTOCOL_IP)))
 		return false;
 	return (!row->reasons || stagemap_listed(row->reasons, e->reason)) &&
@@ -131,7 +134,10 @@ unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CON
 		const struct stagemap_row *row = &stagemap_rows[i];
 		struct trace_range r = {};
 
-		/* `.noclone` and the like are one function; its `.cold` part is elsewhere */
+		/*
+		 * `.noclone` and the like are a single function; a `.cold` part is in a different
+		 * place
+		 */
 		if (row->reasons && !strcmp(row->reasons, "CONSUMED") && row->locations)
 			r = ksym_range(k, row->locations);
 		if (r.end != r.start)
@@ -140,12 +146,12 @@ unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CON
 	return n;
 }
 
-/* A packet freed as consumed at a function without a row has not ended. */
+/* A packet freed as consumed has not ended if the function has no row. */
 static enum drop_class class_of_consumed(const struct verdict *v, bool copy)
 {
 	if (v->stage == STAGE_NONE)
 		return CLASS_NONE;
-	/* the clone of a packet that tc took may have continued (act_mirred) */
+	/* a clone of a packet that tc stole may have continued (act_mirred) */
 	return copy && (v->stage == STAGE_TC_INGRESS || v->stage == STAGE_TC_EGRESS)
 		       ? CLASS_SUSPECTED
 		       : CLASS_LOSS;

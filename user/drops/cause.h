@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Causes of drops: decides for each cause the stage of the path, and whether its packets are lost.
- * The stage map (drops/stagemap.h) decides where a packet ended. On a host with other traffic many
- * ends are not losses: multicast without a member here, frames for other hosts, segments that TCP
- * already has. These rows are data (cause.c).
+ * Determines, for each drop cause, the stage on the path and whether its packets are lost. The
+ * stage map (drops/stagemap.h) says where a packet ended. On a host with other traffic, many
+ * packets end without being lost: multicast that no local socket joined, frames for other hosts,
+ * segments that TCP already has. These rows are data (cause.c).
  */
 #ifndef PKTLEDGER_DROPS_CAUSE_H
 #define PKTLEDGER_DROPS_CAUSE_H
@@ -13,13 +13,13 @@
 #include "drops/stagemap.h"
 #include "watch_abi.h"
 
-/* Destination of the packet: bits of 1 << skb->pkt_type. */
+/* The packet's destination, as bits of 1 << skb->pkt_type. */
 enum packet_kind {
 	OF_TO_US = 1 << 0,	  /* PACKET_HOST */
 	OF_BROADCAST = 1 << 1, /* PACKET_BROADCAST */
 	OF_MULTICAST = 1 << 2, /* PACKET_MULTICAST */
 	OF_TO_OTHERS = 1 << 3, /* PACKET_OTHERHOST */
-	OF_OUTGOING = 1 << 4,  /* PACKET_OUTGOING: copy for a tap */
+	OF_OUTGOING = 1 << 4,  /* PACKET_OUTGOING: a copy for a tap */
 	OF_LOOPED = 1 << 5,	  /* PACKET_LOOPBACK: the sender's copy (ip_mc_output) */
 	OF_TO_MANY = OF_BROADCAST | OF_MULTICAST | OF_LOOPED,
 };
@@ -30,32 +30,32 @@ enum protocol_kind {
 	PROTOCOL_NOT_IP, /* ARP, LLDP, STP ... */
 };
 
-/* A row: the first match is taken. Lists as in struct stagemap_row. */
+/* A row of the table. The first matching row wins. Lists are written as in struct stagemap_row. */
 struct class_row {
 	const char *reasons;
 	const char *locations;
 	unsigned packets; /* enum packet_kind; 0: any */
 	enum protocol_kind protocol;
 	enum drop_class class;
-	const char *note; /* as in struct stagemap_row; NULL: note of the stage map */
+	const char *note; /* as in struct stagemap_row; NULL: use the stage map's note */
 };
 
 extern const struct class_row class_rows[];
 extern const unsigned class_row_count;
 
 /*
- * Returns the stage of a drop, its class, and a note, by the stage map. If the packet is a loss by
- * it, and is not a numbered packet of `run`, class_rows decide.
+ * Returns a drop's stage, class and note according to the stage map. If the map says that the
+ * packet is lost, and it is not a numbered packet of `run`, class_rows decide.
  */
 struct verdict judge_drop(const struct stagemap_event *e);
 
 /*
- * Finds the addresses of the functions of this kernel that free lost packets as consumed (the rows
- * CONSUMED of the stage map), for struct watch_spec. Returns their number.
+ * Finds the addresses of this kernel's functions that free lost packets as consumed (the CONSUMED
+ * rows of the stage map), for struct watch_spec. Returns how many there are.
  */
 unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX]);
 
-/* A cause of drops, with all known facts. */
+/* A drop cause with everything known about it. */
 struct judged_cause {
 	struct watch_key key;	  /* without interface and namespace */
 	char reason[REASON_NAME]; /* "CONSUMED": freed as consumed */
@@ -63,14 +63,17 @@ struct judged_cause {
 	struct verdict verdict;
 };
 
-/* Cache of judged causes: judging is slow, and few causes repeat very often. Set the first two. */
+/*
+ * Cache of judged causes. Judging is slow, and a few causes repeat very often. Set the first two
+ * fields.
+ */
 struct cause_judge {
 	const struct reasons *reasons;
 	const struct ksyms *ksyms; /* NULL: locations are unknown */
 	struct judged_cause known[256];
 };
 
-/* Valid until the next call. */
+/* Returns a judged cause that is valid until the next call. */
 const struct judged_cause *cause_judge(struct cause_judge *j, const struct watch_key *key);
 
 #endif

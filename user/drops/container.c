@@ -13,7 +13,7 @@
 #define UUID_CHARS   36
 
 const struct container_row container_rows[] = {
-	/* systemd gets "parent.slice:docker:ID" from runc; a row with a parent covers it */
+	/* systemd gets "parent.slice:docker:ID" from runc, which a row with a parent covers */
 	{"docker", NULL, "docker-", ".scope", FORM_ID},
 	{"docker", "docker", "", "", FORM_ID},
 
@@ -22,36 +22,42 @@ const struct container_row container_rows[] = {
 	{"containerd", "cri-containerd", "", "", FORM_ID},
 	{"containerd", NULL, "nerdctl-", ".scope", FORM_ID},
 
-	/* CRI-O; conmon watches a container from outside */
+	/* CRI-O; conmon monitors a container from outside */
 	{"cri-o", NULL, "crio-conmon-", "", FORM_BESIDE},
 	{"cri-o", NULL, "crio-", ".scope", FORM_ID},
 	{"cri-o", NULL, "crio-", "", FORM_ID},
 	{"cri-o", "crio", "", "", FORM_ID},
 
-	/* Podman; the payload with --cgroups=split */
+	/* Podman; the payload if --cgroups=split is used */
 	{"podman", NULL, "libpod-conmon-", "", FORM_BESIDE},
 	{"podman", NULL, "libpod-payload-", "", FORM_ID},
 	{"podman", NULL, "libpod-", ".scope", FORM_ID},
 	{"podman", NULL, "libpod-", "", FORM_ID},
 	{"podman", "libpod", "", "", FORM_ID},
 
-	/* LXC 4 and later, LXD, Incus; earlier /lxc/NAME. The monitor is outside. */
+	/*
+	 * LXC 4 and later, LXD, Incus; older versions use /lxc/NAME. The monitor is outside the
+	 * container.
+	 */
 	{"lxc", NULL, "lxc.monitor", "", FORM_BESIDE},
 	{"lxc", NULL, "lxc.payload.", "", FORM_NAME},
 	{"lxc", "lxc.payload", "", "", FORM_NAME},
 	{"lxc", "lxc", "", "", FORM_NAME},
 
-	/* systemd-nspawn; machined's scopes may also be virtual machines */
+	/* systemd-nspawn; machined scopes may also be virtual machines */
 	{"systemd-nspawn", NULL, "systemd-nspawn@", ".service", FORM_NAME},
 	{"machine", "machine.slice", "machine-", ".scope", FORM_NAME},
 
-	/* a pod's child with the cgroupfs driver, `ctr run`, ECS: the runtime is not in the path */
+	/*
+	 * a child of a pod with the cgroupfs driver, `ctr run`, ECS: the path does not contain the
+	 * runtime
+	 */
 	{"oci", NULL, "", "", FORM_ID},
 };
 
 const unsigned container_rows_n = sizeof(container_rows) / sizeof(container_rows[0]);
 
-/* A component of the path, or a part of a component. */
+/* A component of the path, or part of one. */
 struct part {
 	const char *p;
 	size_t n;
@@ -66,7 +72,7 @@ static bool all_hex(const char *p, size_t n)
 	return true;
 }
 
-/* Strips prefix and suffix. Returns false if one is missing, or nothing remains. */
+/* Strips prefix and suffix. Returns false if either is missing or nothing is left. */
 static bool strip(struct part *part, const char *prefix, const char *suffix)
 {
 	size_t before = strlen(prefix), after = strlen(suffix);
@@ -79,7 +85,10 @@ static bool strip(struct part *part, const char *prefix, const char *suffix)
 	return true;
 }
 
-/* systemd-escape(1): a byte that is not allowed in a unit's name, and '-', is \xHH. */
+/*
+ * Undoes systemd-escape(1), in which '-' and any byte not allowed in a unit name are written as
+ * \xHH.
+ */
 static void copy_unescaped(char *out, size_t size, struct part part)
 {
 	size_t n = 0;
@@ -98,8 +107,8 @@ static void copy_unescaped(char *out, size_t size, struct part part)
 }
 
 /*
- * Returns true if the component names a container. Fills `out`, or clears it for a helper next to a
- * container.
+ * Returns true if the component names a container. Fills in `out`, or clears it for a helper that
+ * runs next to a container.
  */
 static bool read_container(struct part parent, struct part component, struct container *out)
 {
@@ -121,7 +130,7 @@ static bool read_container(struct part parent, struct part component, struct con
 	return false;
 }
 
-/* A UUID, with '_' for '-' in systemd's slices, or the hash of a static pod. */
+/* Reads a UUID, with '_' instead of '-' in systemd slices, or the hash of a static pod. */
 static bool read_uid(struct part part, char uid[CONTAINER_UID])
 {
 	if (part.n == 32 && all_hex(part.p, part.n)) {
@@ -142,7 +151,7 @@ static bool read_uid(struct part part, char uid[CONTAINER_UID])
 	return true;
 }
 
-/* "podUID", or "kubepods[-QOS]-podUID.slice" with systemd. A pod resets the container. */
+/* Reads "podUID", or with systemd "kubepods[-QOS]-podUID.slice". A pod resets the container. */
 static bool read_pod(struct part component, struct container *out)
 {
 	const char *pod = memmem(component.p, component.n, "-pod", 4);
@@ -173,7 +182,7 @@ bool container_of_cgroup(const char *path, struct container *out)
 	return found && (out->runtime || out->uid[0]);
 }
 
-/* Copies [p, end). Returns false if it is empty or too long. */
+/* Copies [p, end). Returns false if the text is empty or too long. */
 static bool copy(char *out, size_t size, const char *p, const char *end)
 {
 	if (end <= p || (size_t)(end - p) >= size)
@@ -182,7 +191,7 @@ static bool copy(char *out, size_t size, const char *p, const char *end)
 	return true;
 }
 
-/* NAMESPACE_POD_UID. Names in Kubernetes do not contain '_'. */
+/* Reads NAMESPACE_POD_UID. Names in Kubernetes do not contain '_'. */
 static bool read_pod_log(const char *name, struct container *c)
 {
 	const char *first = strchr(name, '_'), *last = strrchr(name, '_');

@@ -19,9 +19,11 @@ struct drops {
 	struct trace_tails *tails; /* mapped; NULL: not yet */
 };
 
-#define FRAGMENTS (1 << 16) /* datagrams in transit, as many as IPv4 has IDs */
+#define FRAGMENTS (1 << 16) /* maximum datagrams in transit, equal to the number of IPv4 IDs */
 
-/* Opens and loads the programs. `paged`: they read sequence headers in pages (bpf/skb.bpf.h). */
+/*
+ * Opens and loads the programs. `paged`: they also read sequence headers in pages (bpf/skb.bpf.h).
+ */
 static int load(struct drops *d, const struct trace_config *cfg, const struct trace_kfree *kernel,
 		enum drops_of of, bool paged)
 {
@@ -91,7 +93,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, const struct 
 int drops_attach(struct drops *d, const struct trace_places *places, struct error *err)
 {
 	d->skel->bss->places = *places;
-	/* in source order: the second of two programs is called after the first */
+	/* attach in source order, because the second of two programs is called after the first */
 	return trace_load_error(err, drops_bpf__attach(d->skel));
 }
 
@@ -134,7 +136,7 @@ bool drops_reads_pages(const struct drops *d)
 	return d->paged;
 }
 
-/* `hint`, `missing`: error texts if the tracepoint does not exist. */
+/* `hint`, `missing`: error texts used if the tracepoint does not exist. */
 static int follow(struct bpf_program *prog, struct bpf_link **link, const char *hint,
 		  const char *missing, struct error *err)
 {
@@ -218,7 +220,7 @@ static int read_count(const struct drops *d, __u32 index, struct trace_count *su
 
 uint64_t drops_packets(const struct drops *d)
 {
-	__u32 next = d->skel->data->cause_next; /* next unused index */
+	__u32 next = d->skel->data->cause_next; /* next free index */
 	struct trace_count c;
 	uint64_t packets = 0;
 
@@ -262,7 +264,7 @@ struct drops_losses drops_read_losses(const struct drops *d)
 
 	trace_sum(s->maps.losses, &zero, &l.bpf, sizeof(l.bpf));
 	trace_sum(s->maps.begun, &zero, &sum, sizeof(sum));
-	/* an event missed by an observer is not a loss if its twin took it */
+	/* an event that an observer missed is not a loss if its twin handled it */
 	l.recursion_misses = (missed > sum.taken ? missed - sum.taken : 0) +
 			     trace_misses(s->progs.xdp_redirect_err) +
 			     trace_misses(s->progs.xdp_devmap_xmit) +
@@ -270,7 +272,7 @@ struct drops_losses drops_read_losses(const struct drops *d)
 	return l;
 }
 
-/* The socket iterator lists the sockets of the namespace in which it is read. */
+/* The socket iterator lists sockets of the namespace in which it is read. */
 int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uint64_t *packets,
 		      struct error *err)
 {

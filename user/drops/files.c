@@ -14,7 +14,7 @@
 
 struct files {
 	struct survey_bpf *skel;
-	struct bpf_link *link, *silent; /* `silent`: next to the walk for owners; NULL: missing */
+	struct bpf_link *link, *silent; /* `silent`: used with the walk for owners; NULL: missing */
 	struct bpf_link *reader;	/* attached on request */
 };
 

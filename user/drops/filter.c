@@ -17,19 +17,21 @@
 #define SCRATCH_MAP "filter_scratch" /* of bpf/filter.bpf.h */
 
 /*
- * Finds the instructions of a classic BPF program that are ever executed, and their preconditions
+ * Finds which instructions of a classic BPF program can be executed, and under what preconditions
  */
 
 struct layer {
 	const struct filter_code *code;
-	bool live[FILTER_ROOM];	     /* reached from the first instruction */
-	uint16_t set[FILTER_ROOM];   /* words of memory that are written by then, one bit each */
-	uint16_t place[FILTER_ROOM]; /* start of its translation */
-	bool loops;		     /* it jumps back */
-	bool again;		     /* instructions already visited have changed */
+	bool live[FILTER_ROOM];	     /* reachable from the first instruction */
+	uint16_t set[FILTER_ROOM];   /* words of memory that were written by then, one bit each */
+	uint16_t place[FILTER_ROOM]; /* where its translation starts */
+	bool loops;		     /* contains a backward jump */
+	bool again;		     /* instructions that were already visited have changed */
 };
 
-/* Marks the target of `step` from `i` as live, with at most the memory in `set` written there. */
+/*
+ * Marks the target of `step` from `i` as live, with no more than the memory in `set` written there.
+ */
 static int reach(struct layer *l, unsigned i, uint32_t step, uint16_t set)
 {
 	uint32_t to = i + 1 + step;
@@ -71,8 +73,9 @@ static int reach_next(struct layer *l, unsigned i)
 }
 
 /*
- * For a program of `n` instructions, at most FILTER_ROOM. Returns -EINVAL if it leaves the program
- * or its memory, -ENODATA if it reads a word of memory that is not written on every path to it.
+ * Processes a program of `n` instructions, at most FILTER_ROOM. Returns -EINVAL if it jumps out of
+ * the program or accesses memory out of range, or -ENODATA if it reads a word of memory that is not
+ * written on every path leading to the read.
  */
 static int find_reach(struct layer *l)
 {
@@ -90,11 +93,11 @@ static int find_reach(struct layer *l)
 /* Translation */
 
 /*
- * The kernel's verifier shapes this code. It rejects instructions that no edge of the control flow
- * reaches, so unreachable code is left out, and code that is never executed depends on a branch
- * with an outcome that only the verifier knows. It follows each path until it meets a known state.
- * To let paths meet, all values of the filter are plain numbers to it: the filter's memory is in a
- * map, and an index is stored there and loaded again.
+ * This code is shaped by the kernel's verifier. The verifier rejects instructions that no
+ * control-flow edge reaches, so unreachable code is left out. Code that is never executed depends
+ * on a branch whose outcome only the verifier knows. The verifier follows each path until it
+ * reaches a known state. To let paths converge, all of the filter's values are plain numbers to it:
+ * the filter's memory is in a map, and an index is stored there and loaded again.
  */
 
 #define SCRATCH	 BPF_REG_1
@@ -109,7 +112,7 @@ struct translation {
 	struct bpf_insn *out;
 	unsigned room, at;
 	bool loops;
-	/* Positions in out. A first pass finds them, a second pass uses them. */
+	/* Positions in `out`. The first pass finds them and the second pass uses them. */
 	unsigned is_short, unread, no, start, l3, fill;
 	struct layer layers[2];
 };
@@ -141,7 +144,7 @@ static void store_field(struct translation *t, size_t offset, unsigned reg)
 	emit(t, BPF_STX | BPF_MEM | BPF_W, SCRATCH, reg, (unsigned)offset, 0);
 }
 
-/* `code`: class, condition and source of the comparison. */
+/* `code`: class, condition and source operand of the comparison. */
 static void go_if(struct translation *t, unsigned code, unsigned dst, unsigned src, uint32_t imm,
 		  unsigned target)
 {
@@ -159,7 +162,7 @@ static void end(struct translation *t, enum filter_verdict verdict)
 	go(t, t->room);
 }
 
-/* Emits: no match if fewer bytes than RESULT were read. */
+/* Emits a check that results in no match if fewer bytes than RESULT were read. */
 static void check_end(struct translation *t)
 {
 	unsigned have = t->loops ? TMP : HAVE;
@@ -174,7 +177,7 @@ static unsigned bytes_of(unsigned code)
 	return BPF_SIZE(code) == BPF_W ? 4 : BPF_SIZE(code) == BPF_H ? 2 : 1;
 }
 
-/* An offset beyond any packet stays beyond it when more is added. */
+/* Returns an offset. One that is past any packet stays past it when more is added. */
 static uint32_t offset_of(uint32_t k)
 {
 	return k < INT32_MAX - 4 ? k : INT32_MAX - 4;
@@ -194,7 +197,7 @@ static void load_absolute(struct translation *t, const struct sock_filter *f, un
 
 	set(t, RESULT, past);
 	check_end(t);
-	if (past <= FILTER_BYTES) /* otherwise the check has ended it */
+	if (past <= FILTER_BYTES) /* otherwise the check has already ended it */
 		load_bytes(t, f->code, dst, SCRATCH, offset);
 }
 
@@ -250,8 +253,8 @@ static int load(struct translation *t, const struct sock_filter *f)
 }
 
 /*
- * Emits the same instruction on both machines, with two exceptions: a shift by 32 or more gives 0,
- * but eBPF would shift by the low bits, and division by zero is no match.
+ * Emits the instruction, which is the same on both machines with two exceptions. A shift by 32 or
+ * more results in 0, but eBPF would shift by the low bits. Division by zero is no match.
  */
 static int arithmetic(struct translation *t, const struct sock_filter *f)
 {
@@ -363,13 +366,13 @@ static int translate_layer(struct translation *t, struct layer *l)
 	return rc;
 }
 
-/* Code shared by all loads, which jump to it. Emitted before them. */
+/* Emits the code shared by all loads, which jump to it. It comes before them. */
 static void translate_ends(struct translation *t)
 {
 	set(t, RESULT, 0);
 	go_if(t, BPF_JMP32 | BPF_JEQ | BPF_K, RESULT, 0, 0, t->start); /* always */
 
-	t->is_short = t->at; /* is the packet too short, or only the bytes that were read? */
+	t->is_short = t->at; /* is the packet too short, or only the part that was read? */
 	load_field(t, TMP, AT(length));
 	go_if(t, BPF_JMP | BPF_JGT | BPF_X, RESULT, TMP, 0, t->no);
 	t->unread = t->at;
@@ -433,7 +436,7 @@ static bool is_constant(const struct bpf_insn *insn, __s32 value)
 	       insn->imm == value;
 }
 
-/* Returns true if the placeholder begins at insns[0], its marker. */
+/* Returns true if insns[0] is the marker at which the placeholder begins. */
 static bool is_place(const struct bpf_insn *insns, size_t n)
 {
 	if (n < FILTER_ROOM + 2 || !is_constant(insns, FILTER_BEGIN) ||
@@ -446,7 +449,7 @@ static bool is_place(const struct bpf_insn *insns, size_t n)
 	return true;
 }
 
-/* Fills the placeholders in `insns`. Returns their number. */
+/* Fills the placeholders in `insns`. Returns how many there are. */
 static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *code, __s32 slot,
 		     bool tags, uint16_t port, bool is_port)
 {
@@ -502,7 +505,7 @@ int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags,
 uint64_t filter_unread(const struct bpf_object *obj)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(obj, SCRATCH_MAP);
-	struct filter_scratch sum; /* words of 64 bits, only one is a counter */
+	struct filter_scratch sum; /* an array of 64-bit words, of which only one is a counter */
 	uint64_t packets = 0;
 
 	for (__u32 slot = 0; slot < bpf_map__max_entries(map); slot++) {
@@ -516,12 +519,12 @@ uint64_t filter_unread(const struct bpf_object *obj)
 
 struct filter {
 	char *expression;
-	bool tags;		      /* it tests VLAN tags */
-	struct filter_code layers[2]; /* by enum filter_layer; no instructions: no match */
+	bool tags;		      /* the expression tests VLAN tags */
+	struct filter_code layers[2]; /* by enum filter_layer; no instructions: nothing matches */
 	char l3_refusal[160];
 	struct bpf_insn code[FILTER_ROOM];
 	uint16_t port; /* filter_port() */
-	bool is_port;  /* the port is the whole expression */
+	bool is_port;  /* the expression consists of the port alone */
 };
 
 static bool is_word(char c)
@@ -540,7 +543,10 @@ bool filter_has_word(const char *expr, const char *word)
 	return false;
 }
 
-/* Removes parentheses, which have no effect without `or`. `opens`: the word had a parenthesis. */
+/*
+ * Removes parentheses, which have no effect without `or`. `opens`: the word had an opening
+ * parenthesis.
+ */
 static char *next_word(char **rest, bool *opens)
 {
 	char *word = strtok_r(*rest, " ", rest);
@@ -590,7 +596,7 @@ uint16_t filter_port(const char *expr, bool *only)
 
 static int refuse(const char *expr, int rc, const char *why, struct error *err)
 {
-	char quoted[100]; /* enough to recognize it, on one line */
+	char quoted[100]; /* long enough to recognize the text, on one line */
 	size_t n = 0;
 
 	for (; n + 1 < sizeof(quoted) && expr[n]; n++)
@@ -666,7 +672,7 @@ const char *filter_l3_refusal(const struct filter *f)
 
 int filter_check_inner(const struct filter *f, struct error *err)
 {
-	static const char *const outer[] = {"vxlan", "geneve"}; /* keywords for a tunnel itself */
+	static const char *const outer[] = {"vxlan", "geneve"}; /* keywords for the tunnel itself */
 	static const char hint[] =
 		"use primitives of IP and the protocols inside: host, net, port, proto, ip[..], "
 		"udp[..]";

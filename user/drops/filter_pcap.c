@@ -9,11 +9,11 @@
 
 #include "base/mem.h"
 
-#define WHOLE 65535 /* return value of a matching program */
+#define WHOLE 65535 /* value returned by a matching program */
 
 /*
- * libpcap's run time grows with the square of the text, and its optimizer's with the cube of the
- * program. These limits keep it at a few seconds.
+ * libpcap's run time grows with the square of the text length, and its optimizer's with the cube of
+ * the program length. These limits keep it to a few seconds.
  */
 #define TEXT_MAX 8192
 #define RAW_MAX	 16384 /* instructions before optimization */
@@ -25,7 +25,7 @@ static bool jumps_back(const struct sock_filter *f)
 	return f->code == (BPF_JMP | BPF_JA) && (int32_t)f->k < 0;
 }
 
-/* Appends copies: the end of each loop leads into the next copy. */
+/* Appends copies: each loop's end continues in the next copy. */
 static void straighten(struct filter_code *code)
 {
 	const struct sock_filter no_match = {BPF_RET | BPF_K, 0, 0, 0};
@@ -50,7 +50,7 @@ static void straighten(struct filter_code *code)
 	}
 }
 
-/* Returns true if a program needs data that only the kernel has, for packets that it captures. */
+/* Returns true if a program needs data that only the kernel has, for packets it captures. */
 static bool is_live(const struct filter_code *code)
 {
 	for (unsigned i = 0; i < code->n; i++) {

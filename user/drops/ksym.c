@@ -12,24 +12,24 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-#define FUNCTION_MAX (1 << 20) /* bytes; an address further after a symbol is in no function */
+#define FUNCTION_MAX (1 << 20) /* bytes; an address further away from a symbol is in no function */
 
 struct entry {
 	uint64_t addr;
 	uint32_t name;	 /* offsets into text */
-	uint32_t module; /* 0: not in a module; no name is at 0 */
+	uint32_t module; /* 0: not in a module; no name is stored at 0 */
 };
 
 struct ksyms {
-	char *text;	  /* the file, its lines cut into strings in place */
-	struct list list; /* struct entry, by address */
-	unsigned modules; /* loaded modules when it was read */
-	bool own;	  /* the running kernel's */
+	char *text;	  /* the file, with its lines split into strings in place */
+	struct list list; /* struct entry, sorted by address */
+	unsigned modules; /* number of modules loaded when the file was read */
+	bool own;	  /* symbols of the running kernel */
 };
 
 /*
- * Parses a line, "ffffffff81000000 T name" and, for a module, "\t[module]". Lines of another form
- * and symbols other than functions are skipped.
+ * Parses a line, "ffffffff81000000 T name", followed by "\t[module]" for a module. Skips lines in
+ * any other format and symbols that are not functions.
  */
 static void parse_line(struct ksyms *k, char *line, bool *addresses)
 {
@@ -56,7 +56,7 @@ static void parse_line(struct ksyms *k, char *line, bool *addresses)
 		(struct entry){addr, name - k->text, module ? module - k->text : 0};
 }
 
-/* Compares addresses. Names at one address stay in the order of the file. */
+/* Compares addresses. Names at the same address stay in file order. */
 static int by_addr(const void *x, const void *y)
 {
 	const struct entry *a = x, *b = y;
@@ -67,8 +67,8 @@ static int by_addr(const void *x, const void *y)
 }
 
 /*
- * The kernel's own symbols are sorted. Symbols of modules and BPF programs, at higher addresses,
- * are not.
+ * The kernel's own symbols are already sorted. Those of modules and BPF programs, at higher
+ * addresses, are not.
  */
 static void sort(struct ksyms *k)
 {
@@ -135,7 +135,7 @@ static struct ksyms *new_symbols(void)
 	return k;
 }
 
-/* Left by the previous user: reading the kernel's own symbols takes 0.1 s of CPU time. */
+/* Kept from the previous user, because reading the kernel's own symbols takes 0.1 s of CPU time. */
 static struct ksyms *kept;
 
 int ksyms_open(struct ksyms **k, const char *path, struct error *err)
@@ -248,7 +248,7 @@ int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 			*addr = list[i].addr;
 			return 0;
 		}
-		/* A .cold part is not at the start of the function. */
+		/* A .cold part is not where the function begins. */
 		if (have[len] == '.' && !cut && !strstr(have + len, ".cold"))
 			cut = &list[i];
 	}

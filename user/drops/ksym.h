@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names of kernel functions by address, from /proc/kallsyms. Users see symbol+offset, never an
- * address. A name is cut at its first dot, because the compiler's suffixes (.constprop.0, .isra.0,
+ * Finds kernel function names by address, using /proc/kallsyms. Users see symbol+offset, never an
+ * address. Names are cut at the first dot, because the compiler's suffixes (.constprop.0, .isra.0,
  * .part.0, .cold, .llvm.123) differ between builds.
  */
 #ifndef PKTLEDGER_DROPS_KSYM_H
@@ -24,32 +24,36 @@ struct ksym {
 };
 
 /*
- * Reads `path`; NULL: /proc/kallsyms. STATUS_UNABLE if it hides the addresses: that needs CAP_SYSLOG
- * (kernel.kptr_restrict). The object is a copy: modules loaded later are not in it.
+ * Reads `path`; NULL: /proc/kallsyms. STATUS_UNABLE if the kernel hides the addresses, because
+ * reading them needs CAP_SYSLOG (kernel.kptr_restrict). The object is a copy and does not include
+ * modules loaded later.
  */
 int ksyms_open(struct ksyms **k, const char *path, struct error *err);
 
 /*
- * Reads the kernel's own symbols again if modules were loaded or unloaded: otherwise an address in
- * an unknown module would get the name of another function. `k` was not read from a path.
+ * Reads the kernel's own symbols again if modules were loaded or unloaded. Otherwise an address in
+ * an unknown module would get the name of another function. `k` must not have been read from a
+ * path.
  */
 void ksyms_refresh(struct ksyms *k);
 
-void ksyms_free(struct ksyms *k); /* the next ksyms_open() may take over the kernel's own symbols */
+void ksyms_free(struct ksyms *k); /* the next ksyms_open() may reuse the kernel's own symbols */
 
 /*
- * Finds the function that contains `addr`. -ENOENT: not in a function. Of several names at one
- * address the first in the file is returned, as in kallsyms_lookup().
+ * Finds the function that contains `addr`. -ENOENT: not in a function. If several names have the
+ * same address, the first one in the file is returned, as in kallsyms_lookup().
  */
 int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym);
 
-/* Writes "symbol+0x1f" or "symbol+0x1f [module]" to `buf`, "?" if unknown. Returns `buf`. */
+/*
+ * Writes "symbol+0x1f" or "symbol+0x1f [module]" to `buf`, or "?" if it is unknown. Returns `buf`.
+ */
 const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigned size);
 
-/* Finds the address of a function by exact name, else by name cut at the first dot. -ENOENT. */
+/* Finds a function's address, first by exact name, then by name cut at the first dot. -ENOENT. */
 int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr);
 
-/* Returns the address range of a function. */
+/* Returns a function's address range. */
 struct trace_range ksym_range(const struct ksyms *k, const char *name);
 
 /* `k` NULL: all locations are unknown. */

@@ -100,7 +100,7 @@ void legs_read(const struct legs *l, struct legs_sums *sums, uint64_t word, uint
 
 	for (unsigned i = 0; i < LEG_POINTS; i++)
 		at[RESULT_DEVICE_OUT + i] = t->at[i];
-	/* another packet may have taken the slot, or be taking it now */
+	/* another packet may have claimed the slot or be claiming it now */
 	if (t->word != word)
 		memset(&at[RESULT_DEVICE_OUT], 0, LEG_POINTS * sizeof(*at));
 	if (came_ns) {

@@ -20,11 +20,11 @@
 #include "drops/nftrules.h"
 #include "host/caps.h"
 
-/* From Linux 6.4, missing in headers of Linux 6.1. */
+/* Since Linux 6.4, missing from the Linux 6.1 headers. */
 #define PROG_TYPE_NETFILTER 32		  /* enum bpf_prog_type */
 #define ATTACH_NETFILTER    45		  /* enum bpf_attach_type */
-#define LAST		    (INT_MAX - 2) /* IPv6's conntrack is after it (nf_confirm()) */
-#define PRIORITIES	    64 /* up to LAST: programs of one hook cannot share one (EBUSY) */
+#define LAST		    (INT_MAX - 2) /* IPv6's conntrack runs after it (nf_confirm()) */
+#define PRIORITIES	    64 /* up to LAST; two programs on a hook cannot share one (EBUSY) */
 
 static const uint32_t families[] = {NFPROTO_IPV4, NFPROTO_IPV6};
 
@@ -35,7 +35,7 @@ struct place {
 
 struct nat {
 	struct list places; /* struct place */
-	bool able;	    /* the kernel has such links, and we may create them */
+	bool able;	    /* the kernel has such links and we may create them */
 };
 
 static int look_at(void *arg, const struct netns *ns)
@@ -84,8 +84,7 @@ void nat_prepare(const struct nat *n, struct bpf_program *prog)
 }
 
 /*
- * Attaches in the namespace of the thread, as late in the hook as there is room. Returns a
- * descriptor, or -1.
+ * Attaches in the thread's namespace, as late in the hook as possible. Returns a descriptor, or -1.
  */
 static int attach(int prog, uint32_t family)
 {

@@ -19,8 +19,8 @@
 #include "host/nl.h"
 
 #define JUMPS_DEEP 16		 /* NFT_JUMP_STACK_SIZE */
-#define TRIES	   8		 /* rules that change during listing are listed again */
-#define ROWS_MOST  (1U << 18)	 /* chains, counters or rules in one namespace */
+#define TRIES	   8		 /* attempts to list rules that change during listing */
+#define ROWS_MOST  (1U << 18)	 /* maximum chains, counters or rules in one namespace */
 #define FRESH_NS   1000000000ULL /* a second list serves all hooks requested within this time */
 
 /* A name in a table of a family. */
@@ -31,7 +31,7 @@ struct name {
 
 struct chain {
 	struct name id;
-	unsigned hooks; /* hooks that reach it: bits of enum netfilter_hook */
+	unsigned hooks; /* hooks from which it is reached: bits of enum netfilter_hook */
 	bool drops;	/* its policy is drop */
 };
 
@@ -40,19 +40,19 @@ struct counter_object {
 	uint64_t packets, bytes;
 };
 
-/* A jump or goto, from chain to chain. */
+/* A jump or goto from one chain to another. */
 struct jump {
 	unsigned from, to;
 };
 
 struct reader {
-	struct list chains;   /* struct chain, sorted; identified by their number */
+	struct list chains;   /* struct chain, sorted; chains are identified by their index */
 	struct list counters; /* struct counter_object: named counters */
 	struct list jumps;    /* struct jump */
-	struct list *rules;   /* struct nft_rule. `hooks`: number of the chain at first */
+	struct list *rules;   /* struct nft_rule. `hooks`: initially the index of the chain */
 };
 
-/* Last value that a rule has loaded, if relevant here. */
+/* The value most recently loaded by a rule, if it matters here. */
 enum loaded { LOADED_OTHER, LOADED_PROTOCOL, LOADED_DPORT };
 
 struct place {
@@ -60,7 +60,7 @@ struct place {
 	struct list before, after;    /* struct nft_rule; `before` is sorted */
 	uint64_t before_at, after_at; /* clock_now() */
 	bool late, failed, legacy;    /* failed: there is no first list to compare with */
-	char problem[160];	      /* of the last list */
+	char problem[160];	      /* problem with the last list */
 };
 
 struct nftrules {
@@ -225,7 +225,7 @@ static int take_counter(const struct nlmsghdr *nlh, void *arg)
 
 /* Rules */
 
-/* Returns the verdict that ends the packet, else NULL. Jumps are recorded. */
+/* Returns the verdict that ends the packet, otherwise NULL. Records jumps. */
 static const char *read_verdict(struct reader *r, const struct name *chain,
 				const struct nlattr *data)
 {
@@ -304,7 +304,7 @@ static enum loaded loaded_by(const char *name, const struct nlattr *data)
 		       : LOADED_OTHER;
 }
 
-/* Reads "tcp dport 53"; sets and ranges count as any port. */
+/* Reads matches such as "tcp dport 53". Sets and ranges count as any port. */
 static void read_match(struct nft_rule *rule, enum loaded what, bool *tcp,
 		       const struct nlattr *data)
 {
@@ -320,8 +320,8 @@ static void read_match(struct nft_rule *rule, enum loaded what, bool *tcp,
 }
 
 /*
- * Returns true for expressions that pass all packets. Only these may be between a counter and the
- * verdict.
+ * Returns true for expressions that let every packet pass. Only these may come between a counter
+ * and the verdict.
  */
 static bool passes_all(const char *name)
 {
@@ -367,7 +367,7 @@ static void read_expressions(struct reader *r, struct nft_rule *rule, const stru
 			rule->verdict = read_target(data);
 		else if (!strcmp(name, "lookup") && nl_nested(data, NFTA_LOOKUP_DREG) &&
 			 be32_of(nl_nested(data, NFTA_LOOKUP_DREG)) == NFT_REG_VERDICT)
-			rule->verdict = "drop"; /* possibly: a map of verdicts */
+			rule->verdict = "drop"; /* may drop: a verdict map */
 		rule->exact &= passes_all(name);
 		loaded = loaded_by(name, data);
 		if (rule->verdict)
@@ -375,7 +375,10 @@ static void read_expressions(struct reader *r, struct nft_rule *rule, const stru
 	}
 }
 
-/* Reads a comment, as nft stores it: attributes with a type, a length and bytes; it has type 0. */
+/*
+ * Reads a comment in nft's format: attributes that consist of a type, a length and bytes. The
+ * comment has type 0.
+ */
 static void read_comment(struct nft_rule *rule, const struct nlattr *userdata)
 {
 	const uint8_t *at = userdata ? mnl_attr_get_payload(userdata) : NULL;
@@ -428,9 +431,9 @@ static int take_rule(const struct nlmsghdr *nlh, void *arg)
 }
 
 /*
- * A chain is reached from the hooks of the chains that jump to it, and a rule from the hooks of its
- * chain. Jumps in maps are not read: a chain without any other jump to it may be reached from any
- * hook.
+ * Computes which hooks reach each chain and rule. A chain is reached from the hooks of the chains
+ * that jump to it, and a rule from the hooks of its chain. Jumps in maps are not read, so a chain
+ * without any other jump to it may be reached from any hook.
  */
 static void spread_hooks(const struct reader *r)
 {
@@ -526,7 +529,7 @@ static int compare_rules(const void *a, const void *b)
 	return ret ? ret : x->handle < y->handle ? -1 : x->handle > y->handle;
 }
 
-/* Sorts rules that moved before others, then by packets in descending order. */
+/* Sorts rules that moved first, then by packets in descending order. */
 static int by_packets(const void *a, const void *b)
 {
 	const struct nft_rule *x = a, *y = b;
@@ -536,14 +539,14 @@ static int by_packets(const void *a, const void *b)
 	return x->packets < y->packets ? 1 : x->packets > y->packets ? -1 : 0;
 }
 
-/* A rule that did not exist before counts from 0. */
+/* Compares the lists. A rule that did not exist before counts from 0. */
 static void compare(const struct place *p, enum netfilter_hook hook, struct nft_result *out)
 {
 	struct list rows = {.size = sizeof(struct nft_rule)};
 	const unsigned n = p->late ? 0 : p->before.n;
 	unsigned hooks = hook ? 1U << hook : ~0U;
 
-	/* on Linux 6.1 stagemap cannot always tell them apart */
+	/* on Linux 6.1 the stage map cannot always tell them apart */
 	if (hook == HOOK_PREROUTING)
 		hooks |= 1U << HOOK_INGRESS;
 	if (hook == HOOK_POSTROUTING)

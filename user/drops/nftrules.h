@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Finds the netfilter rules that dropped packets: lists the rules of a namespace over netlink,
- * including those of iptables-nft, before and after, and compares the counters of rules that drop.
- * A rule without a counter is reported as a possible cause.
+ * Finds the netfilter rules that dropped packets. Lists a namespace's rules over netlink, including
+ * those of iptables-nft, before and after the loss, and compares the counters of rules that drop. A
+ * rule without a counter is reported as a possible cause.
  */
 #ifndef PKTLEDGER_DROPS_NFTRULES_H
 #define PKTLEDGER_DROPS_NFTRULES_H
@@ -19,8 +19,8 @@
 struct nftrules;
 
 enum nft_kind {
-	NFT_RULE_MOVED,	  /* a rule that drops, with a counter that moved */
-	NFT_RULE_BLIND,	  /* a rule that drops, without a counter */
+	NFT_RULE_MOVED,	  /* a rule that drops and whose counter moved */
+	NFT_RULE_BLIND,	  /* a rule that drops and has no counter */
 	NFT_POLICY_BLIND, /* a base chain with policy drop, for which nft shows no counter */
 };
 
@@ -31,45 +31,45 @@ struct nft_rule {
 	uint64_t handle; /* 0 for a policy */
 	char comment[NFT_NAME];
 	const char *verdict;	 /* "drop", "reject", "queue"; static */
-	uint64_t packets, bytes; /* increase of its counter; it counts a GSO skb as one packet */
-	unsigned hooks;		 /* bits of enum netfilter_hook: hooks that reach it */
-	uint32_t dport; /* port that the rule matches, TCP's above 65535; 0: any, or unknown */
-	bool exact; /* the verdict follows its counter, else it also counts packets that pass */
+	uint64_t packets, bytes; /* counter increase; the rule counts a GSO skb as one packet */
+	unsigned hooks;		 /* hooks from which it is reached: bits of enum netfilter_hook */
+	uint32_t dport; /* port that the rule matches, above 65535 for TCP; 0: any, or unknown */
+	bool exact; /* the verdict follows its counter; otherwise it also counts passing packets */
 };
 
 struct nft_result {
-	struct nft_rule rule[NFT_RULES]; /* rules that moved first, then by packets */
+	struct nft_rule rule[NFT_RULES]; /* rules that moved first, then sorted by packets */
 	unsigned n;
-	uint64_t window_ns; /* between the lists */
-	bool late;   /* listed only after the loss: counters are totals, and never exact */
+	uint64_t window_ns; /* time between the two lists */
+	bool late;   /* listed only after the loss: counters are totals and never exact */
 	bool legacy; /* iptables-legacy has tables, which nft does not show */
-	char problem[160]; /* reason for missing data, e.g. that nft cannot be run, else "" */
+	char problem[160]; /* why data is missing, e.g. nft cannot be run; otherwise "" */
 };
 
 struct nftrules *nftrules_new(void);
 void nftrules_close(struct nftrules *n); /* NULL is allowed */
 
 /*
- * Lists the rules of this namespace for the first time. Does nothing if they were listed before.
- * `late`: packets were lost there already, so the counts before the loss are unknown.
+ * Lists this namespace's rules for the first time. Does nothing if they have been listed before.
+ * `late`: packets were already lost there, so the counts before the loss are unknown.
  */
 void nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns, bool late);
 
 bool nftrules_known(const struct nftrules *n, uint32_t inum); /* true after nftrules_note() */
 
 /*
- * Lists the rules for the second time (at most once per second) and compares. A namespace that was
- * not noted before is noted now, as late.
+ * Lists the rules a second time (at most once per second) and compares. A namespace that was not
+ * noted before is noted now, as late.
  */
 void nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
 		      enum netfilter_hook hook, struct nft_result *out);
 
-/* "rule with handle 6 of chain inet t input (comment): 300 packets" */
+/* Formats "rule with handle 6 of chain inet t input (comment): 300 packets". */
 void nft_rule_text(const struct nft_rule *r, char *buf, size_t size);
 
 /*
- * Returns the number of nftables chains (including iptables-nft's) in the namespace, of the type,
- * or of all types (NULL), or -errno.
+ * Returns the number of nftables chains in the namespace (including those of iptables-nft), either
+ * of one type or of all types (NULL), or -errno.
  */
 int nft_chains(const struct netns *ns, const char *type);
 

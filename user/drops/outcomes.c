@@ -12,12 +12,12 @@
 #define EIGHT	    8
 #define DELIVERED_8 0x0101010101010101ULL /* value that sinks write per packet */
 
-/* Bases to choose from: a stream's numbers must not exceed 48 bits. */
+/* Possible bases. A stream's numbers must not exceed 48 bits. */
 #define BASES	   ((uint16_t)((STAMP_NUMBER_MASK - STAMP_SPAN) >> 32))
 #define STREAMS	   (UINT16_MAX - TRACE_STREAMS)
 #define WINDOW_MAX (1ULL << 40)
 
-#define DELAY_DOUBT_NS 10000000000ULL /* network queues do not hold a packet this long */
+#define DELAY_DOUBT_NS 10000000000ULL /* no network queue holds a packet this long */
 #define TAI_OFFSET_NS  37000000000ULL /* TAI - UTC since 2017 */
 #define TAI_NEAR_NS    1000000000ULL
 
@@ -171,12 +171,15 @@ void outcomes_init(struct outcomes *f, uint16_t streams, uint64_t window)
 {
 	uint16_t random[2] = {};
 
-	(void)!getrandom(random, sizeof(random), 0); /* does not fail for so few bytes */
+	(void)!getrandom(random, sizeof(random), 0); /* does not fail for this few bytes */
 	outcomes_init_given(f,
 			    &(struct outcomes_numbers){
 				    .streams = streams,
 				    .window = window,
-				    /* 0 is reserved: observers take a word of 0 as "no number" */
+				    /*
+				     * 0 is reserved, because observers read a word of 0 as "no
+				     * number"
+				     */
 				    .stream0 = (uint16_t)(1 + random[0] % STREAMS),
 				    .base = (uint64_t)(random[1] % BASES + 1) << 32,
 			    });
@@ -237,8 +240,8 @@ void outcomes_unmap(struct outcomes *f)
 }
 
 /*
- * Reads a byte written so far by receiving and sending threads and programs, which continue to
- * write, except for numbers older than the settle time.
+ * Reads a byte that receiving and sending threads and programs may still be writing, except for
+ * numbers older than the settle time.
  */
 static uint8_t byte_at(const uint8_t *bytes, size_t i)
 {
@@ -250,7 +253,10 @@ static void empty_byte(uint8_t *bytes, size_t i)
 	__atomic_store_n(bytes + i, 0, __ATOMIC_RELAXED);
 }
 
-/* Delivered overrules any drop. A failed send that an observer saw was a packet after all. */
+/*
+ * Returns the outcome of a number. Delivered overrides any drop. If an observer saw the packet of a
+ * failed send call, it was a packet after all.
+ */
 static enum outcome outcome_of(const struct outcomes *f, size_t i, const uint8_t *ignored)
 {
 	if (byte_at(f->arrivals, i))
@@ -311,7 +317,10 @@ void tally_add(struct outcome_tally *t, const struct outcomes *f, const struct r
 	}
 }
 
-/* Returns the bytes of EIGHT numbers; the index of the first is a multiple of it. See byte_at(). */
+/*
+ * Returns the bytes for EIGHT numbers. The index of the first must be a multiple of EIGHT. See
+ * byte_at().
+ */
 static uint64_t eight(const uint8_t *bytes, size_t i)
 {
 	return __atomic_load_n((const uint64_t *)(bytes + i), __ATOMIC_RELAXED);
@@ -322,14 +331,15 @@ static void empty_eight(uint8_t *bytes, size_t i)
 	__atomic_store_n((uint64_t *)(bytes + i), 0, __ATOMIC_RELAXED);
 }
 
-/* Returns true if eight numbers were all delivered, which is the usual case. */
+/* Returns true if all eight numbers were delivered, which is the usual case. */
 static bool all_delivered(const struct outcomes *f, size_t i)
 {
 	return eight(f->arrivals, i) == DELIVERED_8 && !eight(f->failed, i);
 }
 
 /*
- * Sets the outcome of the numbers from n on. Passes the previous range to the visitor if it ends.
+ * Sets the outcome of the numbers starting at n. If the previous range ends there, passes it to the
+ * visitor.
  */
 static void visit(const struct range_visitor *visitor, struct range *r, uint64_t n,
 		  enum outcome outcome, uint8_t detail)
@@ -380,7 +390,7 @@ void outcomes_fold(struct outcomes *f, uint16_t slot, uint64_t upto, const uint8
 		visit(visitor, &r, n, outcome, detail_of(f, i, outcome));
 		empty_byte(f->arrivals, i);
 		f->cause[i] = f->seen[i] = 0;
-		if (byte_at(f->failed, i)) /* an unwritten page takes no memory */
+		if (byte_at(f->failed, i)) /* a page that was never written uses no memory */
 			empty_byte(f->failed, i);
 		number++;
 	}

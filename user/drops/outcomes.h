@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The outcome of every number, one byte each: the cause that ended it (written by BPF), its arrival
- * (written by the receiver), how far it was seen (probes), and whether the send call failed
- * (sender). Folding turns a range of numbers into sums and empties it, for endless runs.
+ * The outcome of every number, stored in one byte each: the cause that ended it (written by BPF),
+ * its arrival (written by the receiver), how far it was seen (probes), and whether the send call
+ * failed (sender). For endless runs, folding converts a range of numbers into sums and empties it.
  */
 #ifndef PKTLEDGER_DROPS_OUTCOMES_H
 #define PKTLEDGER_DROPS_OUTCOMES_H
@@ -17,39 +17,40 @@
 #include "trace_abi.h"
 
 /*
- * Receiver statistics besides the ledger: order, loss bursts, latency, per flow and in total. Plain
- * data.
+ * Receiver statistics in addition to the ledger: order, loss bursts and latency, per flow and in
+ * total. Plain data.
  */
 
 #define ARRIVALS_BUCKETS 32 /* by powers of two: 1, 2, 3-4, 5-8 .. */
-#define ARRIVALS_FLOWS	 64 /* maximum flows displayed */
+#define ARRIVALS_FLOWS	 64 /* maximum number of flows displayed */
 #define ARRIVALS_CLOCK	 "CLOCK_TAI"
 
-/* Returns the bucket of a value from 1 on, and the values of a bucket. */
+/* Returns the bucket of a value (at least 1), and the values in a bucket. */
 unsigned arrivals_bucket(uint64_t value);
 uint64_t arrivals_bucket_from(unsigned bucket);
 uint64_t arrivals_bucket_to(unsigned bucket);
 
 /*
- * RFC 4737: packets that arrived below the highest number of their stream, and their displacement.
+ * RFC 4737: packets that arrived below their stream's highest number, and how far they were
+ * displaced.
  */
 struct reordering {
 	uint64_t packets;
-	uint64_t extent_max; /* arrivals since the first one with a higher number */
+	uint64_t extent_max; /* arrivals since the first packet with a higher number */
 	uint64_t extent[ARRIVALS_BUCKETS]; /* packets */
-	uint64_t extent_unknown;	   /* too late: the jump over them is no longer known */
+	uint64_t extent_unknown;	   /* too late: the jump over them is no longer recorded */
 };
 
 void reordering_note(struct reordering *r, uint64_t extent);
 void reordering_add(struct reordering *into, const struct reordering *from);
 
-/* Loss bursts: runs of numbers of one stream that were sent and not delivered. */
+/* Loss bursts: consecutive numbers in one stream that were sent and not delivered. */
 struct gaps {
 	uint64_t count, packets, longest;
 	uint64_t length[ARRIVALS_BUCKETS]; /* bursts */
 };
 
-/* Adds a burst of `length` numbers; 0: does nothing. */
+/* Adds a burst of `length` numbers. Does nothing for 0. */
 void gaps_note(struct gaps *g, uint64_t length);
 
 struct result_latency {
@@ -59,13 +60,13 @@ struct result_latency {
 
 extern const struct record_field result_latency_rows[];
 
-/* Fills the latency from a histogram of one-way latencies; NULL or empty: not measured. */
+/* Fills in the latency from a histogram of one-way latencies. NULL or empty: not measured. */
 void result_latency_fill(struct result_latency *l, const struct hist *delay);
 
-/* Probes on a packet's path on one host, see drops/legs.h, and the time between two of them. */
+/* Probes on a packet's path on one host (see drops/legs.h), and the time between two of them. */
 enum result_point {
-	RESULT_SENT,	   /* by the sequence header */
-	RESULT_DEVICE_OUT, /* from here on as in enum leg_point */
+	RESULT_SENT,	   /* from the sequence header */
+	RESULT_DEVICE_OUT, /* this and the following correspond to enum leg_point */
 	RESULT_DEVICE_IN,
 	RESULT_SOCKET,
 	RESULT_READ,
@@ -82,12 +83,12 @@ struct result_leg {
 
 extern const struct record_field result_leg_rows[];
 
-/* Receive timestamps of the kernel (SO_TIMESTAMPING). */
+/* The kernel's receive timestamps (SO_TIMESTAMPING). */
 struct result_stamps {
-	bool asked; /* the latency breakdown is on */
+	bool asked; /* the latency breakdown was requested */
 	enum result_stamper {
-		STAMPED_BY_NONE,     /* the receiving engine has no such timestamps */
-		STAMPED_BY_SOFTWARE, /* by the driver, before the packet waits for a CPU */
+		STAMPED_BY_NONE,     /* the receiving engine has no kernel timestamps */
+		STAMPED_BY_SOFTWARE, /* set by the driver, before the packet waits for a CPU */
 	} kind;
 	uint64_t packets;
 	struct result_latency backlog; /* from the software timestamp to RESULT_DEVICE_IN */
@@ -97,7 +98,7 @@ extern const struct record_field result_stamps_rows[];
 
 struct arrivals_flow {
 	uint16_t stream; /* as stamped */
-	char source[64]; /* ADDR:PORT; "": flows were not distinguished */
+	char source[64]; /* ADDR:PORT; "": flows were not told apart */
 	uint64_t delivered, bytes, duplicated;
 	struct reordering order;
 	uint64_t jitter_ns;
@@ -114,17 +115,17 @@ struct arrivals {
 	struct result_leg leg[RESULT_LEGS];
 	unsigned legs;
 	struct result_stamps stamps;
-	uint64_t jitter_ns; /* RFC 3550, mean of the flows by packets */
-	uint64_t negative;  /* packets that arrived before they were sent */
+	uint64_t jitter_ns; /* RFC 3550, average over flows weighted by packets */
+	uint64_t negative;  /* packets that appear to have arrived before they were sent */
 	struct arrivals_flow flow[ARRIVALS_FLOWS];
 	unsigned flows;
-	uint64_t flows_more; /* not in `flow`, but in the sums */
+	uint64_t flows_more; /* flows included in the sums but not in `flow` */
 };
 
-/* Returns the reason why the clocks of both ends may differ, or NULL. */
+/* Returns why the clocks at the two ends may differ, or NULL. */
 const char *arrivals_clock_doubt(const struct arrivals *a);
 
-/* The kernel did not report the error of a short call of sendmmsg(). */
+/* The kernel did not report the error of a truncated sendmmsg() call. */
 #define TX_ERRNO_LOST 255
 
 struct outcomes {
@@ -132,39 +133,42 @@ struct outcomes {
 	uint16_t stream0, streams;
 	uint8_t *cause; /* mapped from BPF; plain memory if there is no tracer */
 	uint8_t *seen;
-	uint8_t *arrivals;	      /* mapped from BPF where the receiver may be a program */
-	uint8_t *failed;	      /* errno of a send call that refused the number */
-	size_t bytes;		      /* of each of the four */
-	uint64_t tail[TRACE_STREAMS]; /* numbers below are folded */
-	/* Returns the L3 bytes of a number (from 0) if packets differ; NULL: all are equal. */
+	uint8_t *arrivals;	      /* mapped from BPF if the receiver may be a program */
+	uint8_t *failed;	      /* errno of the send call that refused the number */
+	size_t bytes;		      /* size of each of the four */
+	uint64_t tail[TRACE_STREAMS]; /* numbers below are already folded */
+	/*
+	 * Returns a number's L3 bytes (counted from 0) if packet sizes differ. NULL: all are the
+	 * same size.
+	 */
 	unsigned (*l3_bytes)(const void *arg, uint16_t slot, uint64_t number);
 	const void *l3_arg;
 };
 
 /*
- * Outcome of a number at one site, or joined from two sites (ledger/join.h). The outcomes of one
- * site are OPEN, REFUSED, DROPPED and DELIVERED.
+ * Outcome of a number at one site, or joined from two sites (ledger/join.h). At a single site the
+ * outcomes are OPEN, REFUSED, DROPPED and DELIVERED.
  */
 enum outcome {
-	OUTCOME_NOTHING, /* a watching receiver did not see it */
-	OUTCOME_OPEN,	 /* no site has ended it */
+	OUTCOME_NOTHING, /* the receiver was watching and did not see it */
+	OUTCOME_OPEN,	 /* no site has seen it end */
 	OUTCOME_REFUSED,
-	OUTCOME_GAP,  /* never attempted, missing in a complete ledger */
-	OUTCOME_SEEN, /* at the probe of this site, and not further */
+	OUTCOME_GAP,  /* never attempted, and missing from a complete ledger */
+	OUTCOME_SEEN, /* seen at this site's probe, but no further */
 	OUTCOME_DROPPED,
-	OUTCOME_GIVEN_UP, /* dropped by a receiver that lacked fragments */
+	OUTCOME_GIVEN_UP, /* dropped by a receiver because fragments were missing */
 	OUTCOME_DELIVERED,
-	OUTCOME_WIRE,	    /* seen to leave, not seen to arrive */
-	OUTCOME_IMPOSSIBLE, /* it arrived or was dropped, but was never attempted */
+	OUTCOME_WIRE,	    /* seen leaving, not seen arriving */
+	OUTCOME_IMPOSSIBLE, /* arrived or was dropped, but was never attempted */
 };
 
-/* "unaccounted", "delivered", "dropped", "refused". Static. */
+/* Returns "unaccounted", "delivered", "dropped" or "refused". Static. */
 const char *outcome_name(enum outcome outcome);
 
-/* Numbers of one stream with the same outcome and the same detail. */
+/* Numbers in one stream with the same outcome and the same detail. */
 struct range {
-	uint64_t first, last; /* from 0, unless stated otherwise */
-	uint16_t stream;      /* its slot, unless stated otherwise */
+	uint64_t first, last; /* counted from 0 unless stated otherwise */
+	uint16_t stream;      /* slot of the stream unless stated otherwise */
 	/* DROPPED: the cause. OPEN: `seen`. REFUSED: `failed`. Otherwise 0. In files: the ID. */
 	uint16_t detail;
 	enum outcome outcome;
@@ -181,19 +185,19 @@ struct range_visitor {
 	void *arg;
 };
 
-/* Sums over the numbers folded so far. */
+/* Sums over all numbers folded so far. */
 struct outcome_tally {
 	uint64_t attempted, refused, delivered, dropped, unaccounted;
-	uint64_t impossible;			    /* an outcome for a number never attempted */
-	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last probe; 0: not seen */
+	uint64_t impossible;			    /* has an outcome but was never attempted */
+	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last probe passed; 0: not seen */
 	uint64_t unaccounted_on_init;		    /* last seen in the context of PID 1 */
-	struct gaps gaps;			    /* runs of numbers sent and not delivered */
-	uint64_t missing[TRACE_STREAMS];	    /* part of them, the run that is still open */
+	struct gaps gaps;			    /* runs of numbers sent but not delivered */
+	uint64_t missing[TRACE_STREAMS];	    /* current run of missing numbers, still open */
 	uint64_t refused_by[256];		    /* by errno; TX_ERRNO_LOST: unknown */
 	struct outcome_cause {
 		uint64_t packets;
-		uint64_t first, last; /* numbers, from 0 */
-		uint64_t l3_bytes;    /* with outcomes.l3_bytes only */
+		uint64_t first, last; /* numbers, counted from 0 */
+		uint64_t l3_bytes;    /* set only with outcomes.l3_bytes */
 	} cause[TRACE_STREAMS][TRACE_CAUSES];
 };
 
@@ -203,22 +207,27 @@ struct outcomes_numbers {
 	uint16_t stream0, streams;
 };
 
-/* Returns the smallest window that holds `count` numbers of one stream. */
+/* Returns the smallest window that can hold `count` numbers of one stream. */
 uint64_t outcomes_window(uint64_t count);
 
 /*
- * Draws stream0 and base at random, so that late packets of another run never match. `streams` and
- * `window` as given. outcomes_map() allocates the memory.
+ * Chooses stream0 and base at random, so that late packets from another run never match. Uses
+ * `streams` and `window` as given. outcomes_map() allocates the memory.
  */
 void outcomes_init(struct outcomes *f, uint16_t streams, uint64_t window);
 
-/* Initialises with numbers drawn by another site. */
+/* Initialises with numbers chosen by another site. */
 void outcomes_init_given(struct outcomes *f, const struct outcomes_numbers *numbers);
 
-/* Returns false if the numbers cannot have been drawn: data of another host may be malicious. */
+/*
+ * Returns false if the numbers are not a possible choice, because data from another host may be
+ * malicious.
+ */
 bool outcomes_numbers_valid(const struct outcomes_numbers *numbers);
 
-/* Maps the BPF maps `outcomes`, `seen` and `arrivals` (-1: plain memory) and the rest. */
+/*
+ * Maps the BPF maps `outcomes`, `seen` and `arrivals` (-1: use plain memory instead) and the rest.
+ */
 int outcomes_map(struct outcomes *f, int outcomes_fd, int seen_fd, int arrivals_fd,
 		 struct error *err);
 void outcomes_unmap(struct outcomes *f);
@@ -229,38 +238,42 @@ static inline size_t outcomes_index(const struct outcomes *f, uint16_t slot, uin
 }
 
 /*
- * Folds the numbers [tail, upto) of a stream: turns them into ranges, and clears them. `ignored`:
- * causes that end no packet (one byte each, TRACE_CAUSES of them).
+ * Folds a stream's numbers [tail, upto): converts them to ranges and clears them. `ignored`: causes
+ * that do not end a packet (an array of TRACE_CAUSES bytes).
  */
 void outcomes_fold(struct outcomes *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
 		   const struct range_visitor *visitor);
 
-/* Adds a range, created by outcomes_fold() or join_here(), to the tally. */
+/* Adds a range from outcomes_fold() or join_here() to the tally. */
 void tally_add(struct outcome_tally *t, const struct outcomes *f, const struct range *r);
 
 /*
- * Assigns this cause to open numbers of [tail, upto) that passed one probe and not the next, flags
- * of `seen`: a difference, for two probes without another place of loss in between.
+ * Assigns this cause to open numbers in [tail, upto) that passed one probe but not the next; both
+ * are flags of `seen`. The loss is the difference between two probes that have no other place of
+ * loss between them.
  */
 void outcomes_settle_between(struct outcomes *f, uint16_t slot, uint64_t upto,
 			     const uint8_t *ignored, uint8_t passed, uint8_t missed, uint8_t cause);
 
 /*
- * Returns the first number of [from, upto) that is not folded and has no outcome, and does not rest
- * where no event follows: `rests` gets its `seen`. `upto`: all have. `ignored` as in
- * outcomes_fold().
+ * Returns the first number in [from, upto) that is not folded, has no outcome, and has not come to
+ * rest where no event will follow (`rests` receives its `seen`). Returns `upto` if there is none.
+ * `ignored`: as in outcomes_fold().
  */
 uint64_t outcomes_first_open(const struct outcomes *f, uint16_t slot, uint64_t from, uint64_t upto,
 			     const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
 			     const void *arg);
 
 /*
- * Returns the highest number + 1 with any record, from `from` on, among the next `most` numbers in
- * the window. `from`: no record.
+ * Returns the highest number + 1 that has any record, among the next `most` numbers in the window
+ * starting at `from`. Returns `from` if there is no record.
  */
 uint64_t outcomes_highest(const struct outcomes *f, uint16_t slot, uint64_t from, uint64_t most);
 
-/* Counts outcomes from `next` on, which were never sent, as impossible. After the last fold. */
+/*
+ * Counts outcomes from `next` upwards, which were never sent, as impossible. Call after the last
+ * fold.
+ */
 void outcomes_beyond(struct outcomes *f, uint16_t slot, uint64_t next, struct outcome_tally *t);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Known objects by number: sockets with the process that holds them, network namespaces, cgroups and
- * processes with their location, bound addresses. An answer is valid for FRESH_NS. Older or missing
- * answers about sockets and namespaces are requests for the next walk, which answers all of them.
+ * Known objects by number: sockets and the processes that hold them, network namespaces, cgroups
+ * and processes with their location, and bound addresses. An answer is valid for FRESH_NS. If an
+ * answer about a socket or a namespace is older or missing, the object is requested for the next
+ * walk, which handles all requests.
  */
 #include "drops/owners.h"
 
@@ -25,16 +26,16 @@
 #include "host/change.h"
 
 #define ENTRIES_MAX FILES_WANTED	   /* entries per map */
-#define PLACE_NS    10000000000ULL /* lifetime of a path */
-#define FRESH_NS    1000000000ULL  /* lifetime of all other answers */
-#define SHARE	    400		   /* fraction of a CPU, 1/400, in the long run ... */
-#define SAVINGS_NS  200000000LL	   /* ... and maximum burst, if saved up */
-#define READS_NS    2000000000ULL  /* a process that read within it still reads, even if another
-				    * one read last */
+#define PLACE_NS    10000000000ULL /* how long a path stays valid */
+#define FRESH_NS    1000000000ULL  /* how long all other answers stay valid */
+#define SHARE	    400		   /* long-term CPU limit, 1/400 of a CPU ... */
+#define SAVINGS_NS  200000000LL	   /* ... and maximum burst that can be saved up */
+#define READS_NS    2000000000ULL  /* a process that read within this time still counts as reading,
+				    * even if another one read last */
 
 #define RANK_READS    (INT64_MAX - 1)
-#define HELD_MAX      8	 /* processes per socket that are compared */
-#define THREADS_ASKED 64 /* threads per process that are tested for reading */
+#define HELD_MAX      8	 /* maximum number of processes per socket that are compared */
+#define THREADS_ASKED 64 /* threads per process that are checked for reading */
 
 #define PID_NS_INIT	0xeffffffcU /* PROC_PID_INIT_INO: /proc shows the whole host */
 #define SPACE_PATH_SIZE 80
@@ -46,7 +47,7 @@
 /* A process that holds a socket. */
 struct holder {
 	pid_t pid;
-	uint64_t start; /* start time of the process, as in struct proc_stat */
+	uint64_t start; /* start time of the process, same unit as in struct proc_stat */
 	int fd;
 	char name[PROC_NAME];
 };
@@ -55,34 +56,34 @@ struct sock {
 	bool wanted;
 	bool known; /* `holder` is valid */
 	struct holder holder;
-	unsigned holders; /* processes that hold it */
-	bool reads;	  /* `holder` reads, or is the only one */
-	bool watched;	  /* readers are recorded */
-	uint64_t read;	  /* ns, when `holder` was last seen to be the reader */
-	uint64_t checked; /* ns, time of the last search; 0: never */
+	unsigned holders; /* number of processes that hold it */
+	bool reads;	  /* `holder` reads, or is the only holder */
+	bool watched;	  /* its readers are being recorded */
+	uint64_t read;	  /* ns, when `holder` was last seen reading */
+	uint64_t checked; /* ns, time of the last search; 0: not searched yet */
 
 	/* Set by the walk. */
 	struct holder best;
-	int64_t rank;	  /* rank of the best; RANK_READS and more: it reads; 0: not found */
-	unsigned n_found; /* more than HELD_MAX: the rest was not compared */
-	pid_t last;	  /* last holder found: a process that has it twice is one holder */
+	int64_t rank;	  /* rank of the best holder; RANK_READS or more: it reads; 0: none found */
+	unsigned n_found; /* more than HELD_MAX: the remaining ones were not compared */
+	pid_t last;	  /* last holder found; a process that has it open twice is one holder */
 };
 
 /* A network namespace. */
 struct space {
-	char name[64];	/* in /run/netns; "": unnamed */
+	char name[64];	/* name in /run/netns; "": unnamed */
 	bool host;	/* the namespace of PID 1, as seen from the host */
-	pid_t pid;	/* its first process other than ours; 0: not found */
+	pid_t pid;	/* its first process that is not ours; 0: not found */
 	uint64_t start; /* start time of that process */
 	char process[PROC_NAME];
-	struct container container; /* of that process */
+	struct container container; /* that process's container */
 	bool found;
 	bool wanted;	  /* requested since the last walk */
 	uint64_t checked; /* 0: never */
-	unsigned walk;	  /* last walk that saw it */
+	unsigned walk;	  /* the last walk that found it */
 };
 
-/* Location of a cgroup or a process. */
+/* Where a cgroup or a process is. */
 struct place {
 	char path[OWNER_CGROUP]; /* "": unknown */
 	struct container container;
@@ -99,7 +100,7 @@ struct owners {
 	struct idmap spaces;		 /* struct space, by inode */
 	struct idmap cgroups, processes; /* struct place, by ID, by PID */
 	bool socks_wanted, spaces_wanted;
-	unsigned walks; /* number of the last walk for namespaces */
+	unsigned walks; /* number of the last walk over namespaces */
 
 	int64_t savings_ns;
 	uint64_t ticked;
@@ -110,7 +111,10 @@ static uint64_t cpu_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Returns the object of an ID, created if missing. A full map is emptied for it, or has no room. */
+/*
+ * Returns the object for an ID, creating it if it is missing. A full map is emptied first or has no
+ * room.
+ */
 static void *get(struct idmap *map, uint64_t id, size_t size, bool empty)
 {
 	void *object = idmap_find(map, id);
@@ -150,8 +154,8 @@ static int path_by_handle(int mount, uint64_t id, char *buf, size_t size)
 }
 
 /*
- * Searches a directory by its inode number. `at`: end of the path of `fd` in the buffer; `left`:
- * remaining directories to search. Takes `fd`.
+ * Searches a directory tree for an inode number. `at`: where the path of `fd` ends in the buffer;
+ * `left`: how many more directories may be searched. Closes `fd`.
  */
 static int walk_cgroups(int fd, uint64_t id, char *buf, size_t size, size_t at, unsigned depth,
 			unsigned *left)
@@ -185,10 +189,11 @@ static int walk_cgroups(int fd, uint64_t id, char *buf, size_t size, size_t at, 
 }
 
 /*
- * Finds the path of a cgroup of version 2 below its mount, "/" for the root: by file handle, which
- * contains the ID (kernfs_node_from_fh). If that is not permitted, or the mount is not cgroupfs, by
- * the inode numbers of the directories, which also are the IDs on a 64-bit kernel. Returns 0;
- * -ENOENT: no such cgroup, or not mounted. A walk ends with -E2BIG after WALK_MOST directories.
+ * Finds the path of a version 2 cgroup below its mount, "/" for the root. Uses a file handle, which
+ * contains the ID (kernfs_node_from_fh). If that is not permitted, or the mount is not cgroupfs, it
+ * compares directory inode numbers, which are also the IDs on a 64-bit kernel. Returns 0, or
+ * -ENOENT if the cgroup does not exist or is not mounted. A walk ends with -E2BIG after WALK_MOST
+ * directories.
  */
 static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
 {
@@ -197,7 +202,7 @@ static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
 
 	if (mount >= 0)
 		ret = path_by_handle(mount, id, buf, size);
-	else /* a directory that replaces it in a test */
+	else /* a directory that a test uses in its place */
 		mount = openat(root, "sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (mount < 0)
 		return -ENOENT;
@@ -208,9 +213,9 @@ static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
 }
 
 /*
- * Finds the path of a process: of version 2, or, if that is the root, the longest of version 1. On
- * a host with both, a container may be in version 1 alone: then only its processes have a path, not
- * the ID of a packet. Returns 0 or -errno.
+ * Finds a process's cgroup path: the one in version 2, or, if that is the root, the longest one in
+ * version 1. On a host with both, a container may be in version 1 only. Then only its processes
+ * have a path, not the ID of a packet. Returns 0 or -errno.
  */
 static int cgroup_of_process(int root, pid_t pid, char *buf, size_t size)
 {
@@ -223,7 +228,7 @@ static int cgroup_of_process(int root, pid_t pid, char *buf, size_t size)
 	while ((line = strsep(&rest, "\n"))) { /* "4:memory:/path" */
 		const char *controllers = strchr(line, ':');
 		const char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-		bool v2 = path == controllers + 1; /* has no controllers */
+		bool v2 = path == controllers + 1; /* it lists no controllers */
 
 		if (!path++)
 			continue;
@@ -256,7 +261,7 @@ bool cgroup_exists(const char *path)
 		return true;
 	path += strspn(path, "/");
 	found = !*path || is_directory(dirfd(dir), path);
-	while (!found && (e = readdir(dir))) { /* one hierarchy per line */
+	while (!found && (e = readdir(dir))) { /* each line is one hierarchy */
 		snprintf(below, sizeof(below), "%s/%s", e->d_name, path);
 		found = *e->d_name != '.' && is_directory(dirfd(dir), below);
 	}
@@ -283,7 +288,7 @@ static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t
 		*p = (struct place){.start = start, .checked = now};
 		if (!ret)
 			container_find(o->root, path, &p->container);
-		if (n > most) /* the end of a path is most specific */
+		if (n > most) /* the end of a path is the most specific part */
 			snprintf(p->path, sizeof(p->path), "...%s", path + n - (most - 3));
 		else if (!ret)
 			memcpy(p->path, path, n + 1);
@@ -302,7 +307,8 @@ static void want(struct owners *o, struct sock *s)
 }
 
 /*
- * Returns true if a holder other than `holder` reads. Two may read in turn: then either is valid.
+ * Returns true if a holder other than `holder` reads. Two may take turns reading, and then either
+ * one is valid.
  */
 static bool another_reads(const struct owners *o, struct sock *s, uint64_t inode, uint64_t now)
 {
@@ -323,9 +329,7 @@ static bool still_holds(const struct owners *o, const struct holder *h, uint64_t
 	       proc_inode(link, "socket") == inode;
 }
 
-/*
- * Returns the known data of a socket. If that is not enough, the socket is requested from now on.
- */
+/* Returns what is known about a socket. If that is not enough, requests the socket from now on. */
 static const struct sock *find_sock(struct owners *o, uint64_t inode)
 {
 	struct sock *s = get(&o->socks, inode, sizeof(*s), true);
@@ -338,7 +342,7 @@ static const struct sock *find_sock(struct owners *o, uint64_t inode)
 	return s;
 }
 
-/* Calls `each` for each socket that a process has open. Returns 0 or -errno. */
+/* Calls `each` for every socket that a process has open. Returns 0 or -errno. */
 static int each_socket(int root, pid_t pid, void (*each)(void *arg, const void *record), void *arg)
 {
 	DIR *dir = proc_dir(root, "proc/%d/fd", pid);
@@ -376,8 +380,8 @@ static bool receives(const struct owners *o, const struct holder *h)
 }
 
 /*
- * Prefers the process that reads the socket, else the process started last. PID 1 only if no other
- * process has it.
+ * Prefers the process that reads the socket, then the process that was started last. Uses PID 1
+ * only if no other process has the socket open.
  */
 static void found(void *arg, const void *record)
 {
@@ -407,10 +411,10 @@ static void found(void *arg, const void *record)
 	s->best = h;
 }
 
-/* Takes what the walk has found. Returns true if it has to be searched again. */
+/* Stores what the walk found. Returns true if the socket has to be searched for again. */
 static bool settle(struct sock *s)
 {
-	/* a process that is being started has all sockets of its parent until it calls exec */
+	/* until it calls exec, a new process has all of its parent's sockets */
 	bool again = s->rank && s->rank < RANK_READS && s->n_found > 1 && s->n_found != s->holders;
 
 	if (s->rank) {
@@ -424,7 +428,7 @@ static bool settle(struct sock *s)
 	return again;
 }
 
-/* Calls found() for all sockets in /proc. Returns 0 or -errno; -EACCES: some cannot be read. */
+/* Calls found() for all sockets in /proc. Returns 0 or -errno; -EACCES: some could not be read. */
 static int walk_proc(struct owners *o)
 {
 	DIR *dir = proc_dir(o->root, "proc");
@@ -440,8 +444,9 @@ static int walk_proc(struct owners *o)
 }
 
 /*
- * Searches all requested sockets in one walk: inside the kernel, else in /proc, of one process or,
- * if `pid` is 0, of all. Returns as owners_look().
+ * Searches for all requested sockets in one walk, inside the kernel if possible, otherwise in
+ * /proc. Searches one process, or all processes if `pid` is 0. Returns the same values as
+ * owners_look().
  */
 static int walk(struct owners *o, pid_t pid)
 {
@@ -459,7 +464,7 @@ static int walk(struct owners *o, pid_t pid)
 	}
 	if (o->files && !pid)
 		ret = files_walk(o->files, inodes, n, found, o);
-	if (ret && !pid) { /* not, or no longer, permitted */
+	if (ret && !pid) { /* not permitted, or no longer permitted */
 		files_close(o->files);
 		o->files = NULL;
 	}
@@ -480,8 +485,8 @@ static int walk(struct owners *o, pid_t pid)
 struct port {
 	struct ports_key key;
 	struct ports_row row; /* inode 0: unused */
-	int score;	      /* of the best match */
-	unsigned equals;      /* sockets with that score */
+	int score;	      /* score of the best match */
+	unsigned equals;      /* number of sockets with that score */
 	uint64_t checked;     /* 0: never */
 };
 
@@ -500,9 +505,9 @@ static struct port *port_of(struct owners *o, const struct ports_key *key)
 }
 
 /*
- * Returns a score like compute_score() of net/ipv4/udp.c and net/ipv6/udp.c: a specific address is
- * better than any, an IPv4 socket better for IPv4. A connected socket only takes its peer's
- * packets, and the sender is unknown. 0: does not match.
+ * Returns a score like compute_score() in net/ipv4/udp.c and net/ipv6/udp.c. A specific address is
+ * better than any address, and for IPv4 packets an IPv4 socket is better. A connected socket only
+ * accepts its peer's packets, and the sender is not known here. 0: no match.
  */
 static int score(const struct ports_key *key, const struct sockmem_row *row)
 {
@@ -550,11 +555,11 @@ int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row
 		p->row = (struct ports_row){};
 		p->score = 0;
 		p->checked = clock_now();
-		/* an IPv6 socket may receive IPv4 */
+		/* an IPv6 socket may receive IPv4 packets */
 		if (ns.fd >= 0)
 			sockmem_udp(&ns, key->family == AF_INET ? AF_UNSPEC : AF_INET6, key->port,
 				    on_socket, p);
-		if (p->equals > 1) /* cannot tell which of them */
+		if (p->equals > 1) /* cannot tell which one it was */
 			p->row = (struct ports_row){};
 		netns_close(&ns);
 		o->savings_ns -= (int64_t)(cpu_ns() - before);
@@ -566,7 +571,8 @@ int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row
 /* Namespaces */
 
 /*
- * Returns the entry of an existing namespace. Numbers are soon reused, so the old name is deleted.
+ * Returns the entry of an existing namespace. Namespace numbers are soon reused, so the old name is
+ * deleted.
  */
 static struct space *seen(struct owners *o, uint32_t inum)
 {
@@ -578,8 +584,8 @@ static struct space *seen(struct owners *o, uint32_t inum)
 }
 
 /*
- * Finds the path of a file that still is the namespace: in /run/netns, else of the process. Returns
- * false if there is no such file.
+ * Finds the path of a file that still refers to the namespace, in /run/netns or through the
+ * process. Returns false if there is none.
  */
 static bool space_path(const struct owners *o, const struct space *s, uint32_t inum,
 		       char path[SPACE_PATH_SIZE])
@@ -594,8 +600,8 @@ static bool space_path(const struct owners *o, const struct space *s, uint32_t i
 }
 
 /*
- * Returns the known data of a namespace, never NULL. If it is old or empty, the namespace is
- * requested from now on.
+ * Returns what is known about a namespace, never NULL. If that is old or empty, requests the
+ * namespace from now on.
  */
 static const struct space *find_space(struct owners *o, uint32_t inum)
 {
@@ -634,7 +640,10 @@ static void read_names(struct owners *o)
 		closedir(dir);
 }
 
-/* PID 1 may have capabilities that we lack. kthreadd is in the same namespace. */
+/*
+ * Reads the host's namespace. PID 1 may have capabilities that we lack, but kthreadd is in the same
+ * namespace.
+ */
 static void read_host(struct owners *o)
 {
 	struct space *s;
@@ -665,7 +674,7 @@ static void walk_spaces(struct owners *o)
 		char path[OWNER_CGROUP];
 		struct proc_stat st;
 
-		/* the first process names it: the init of a container, the sandbox of a pod */
+		/* named after its first process: a container's init, or a pod's sandbox */
 		if (!s || (s->host && s->pid && (pid_t)pid > s->pid) || (pid_t)pid == getpid() ||
 		    proc_stat(o->root, (pid_t)pid, 0, &st) || (s->pid && st.start > s->start) ||
 		    (s->pid && st.start == s->start && (pid_t)pid > s->pid))
@@ -779,13 +788,12 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 		out->fd = s->holder.fd;
 		memcpy(out->process, s->holder.name, sizeof(out->process));
 		/*
-		 * a process in the root of version 2 may be in a cgroup of version 1, or outside of
-		 * our view
+		 * a process in the version 2 root may be in a version 1 cgroup, or outside our view
 		 */
 		if (!out->cgroup[0] || !strcmp(out->cgroup, "/"))
 			put_place(o, &o->processes, (uint64_t)s->holder.pid, s->holder.start, out);
 	}
-	/* sockets of the kernel, and of processes that have ended */
+	/* sockets of the kernel, or of processes that no longer exist */
 	if (netns && !out->container.runtime && !out->container.uid[0]) {
 		const struct space *space = find_space(o, netns);
 
@@ -888,7 +896,7 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
 	uint32_t own = proc_netns(o->root, getpid());
 	unsigned n = 0;
 
-	/* the request makes a pass search for it */
+	/* this request makes the next pass search for it */
 	find_space(o, own);
 	owners_tick(o);
 	if (own && n < max)

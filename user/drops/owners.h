@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Owners of packets: maps the numbers of a drop (inode of the socket, inode of the network
- * namespace, ID of the cgroup) to names. Reads /proc, cgroupfs, /run/netns and the names below
- * /var/log, and asks no daemon. Of processes it reads the name only.
+ * Owners of packets: maps the numbers in a drop (socket inode, network namespace inode, cgroup ID)
+ * to names. Reads /proc, cgroupfs, /run/netns and the names below /var/log, and does not contact
+ * any daemon. Of a process it only reads the name.
  *
- * Lookups are cheap: they return the last answers. Missing and old entries are searched by the next
- * owners_tick(). Until then a missing answer is -EAGAIN. For use by one thread.
+ * Lookups are cheap, because they return the most recent answers. The next owners_tick() searches
+ * for missing and old entries. Until then a missing answer is -EAGAIN. For use by one thread.
  */
 #ifndef PKTLEDGER_DROPS_OWNERS_H
 #define PKTLEDGER_DROPS_OWNERS_H
@@ -21,7 +21,8 @@
 #include "survey_abi.h"
 
 /*
- * Containers and pods, by the cgroup names that their runtimes use, with cgroupfs and with systemd.
+ * Containers and pods, recognized by the cgroup names that their runtimes use, both with cgroupfs
+ * and with systemd.
  */
 #define CONTAINER_ID	 65 /* 64 hexadecimal digits, or a name, which may be truncated */
 #define CONTAINER_NAME	 64
@@ -31,47 +32,49 @@
 
 struct container {
 	const char *runtime;	   /* static, e.g. "docker", "cri-o"; NULL: not in a container */
-	char id[CONTAINER_ID];	   /* or the name, for runtimes with names in their paths */
-	char uid[CONTAINER_UID];   /* of the pod, always with '-'; "": not in a pod */
+	char id[CONTAINER_ID];	   /* or the name, if the runtime uses names in its paths */
+	char uid[CONTAINER_UID];   /* UID of the pod, always with '-'; "": not in a pod */
 	char name[CONTAINER_NAME]; /* container name in its pod, by container_find() */
 	char pod[CONTAINER_POD];   /* pod name, by container_find(); "": unknown */
 	char k8s_ns[CONTAINER_K8S_NS]; /* the pod's Kubernetes namespace */
 };
 
 /*
- * Reads the innermost container and pod from a cgroup path. Fills runtime, id and uid. Returns
- * false if no known form occurs. Processes of the runtime next to a container (conmon) are in no
+ * Finds the innermost container and pod in a cgroup path. Fills in runtime, id and uid. Returns
+ * false if the path has no known form. Runtime processes next to a container (conmon) are not in a
  * container. Pure.
  */
 bool container_of_cgroup(const char *path, struct container *out);
 
 /*
- * Also reads the names of pod and container from the names of the logs that the kubelet keeps: pod
- * and k8s_ns (/var/log/pods/NAMESPACE_POD_UID) by uid, name
- * (/var/log/containers/POD_NAMESPACE_NAME-ID.log) by id. Missing names stay empty. Reads the two
- * directories again on each call. `root`: proc_root().
+ * Also finds the pod and container names, using the names of the kubelet's log files: pod and
+ * k8s_ns (/var/log/pods/NAMESPACE_POD_UID) by uid, and name
+ * (/var/log/containers/POD_NAMESPACE_NAME-ID.log) by id. Names that are missing stay empty. Reads
+ * both directories again on each call. `root`: proc_root().
  */
 bool container_find(int root, const char *path, struct container *out);
 
 /*
- * Formats "namespace/pod/name", if known, else the name or the first 12 digits of the ID; ""
- * outside of a container. Returns `buf`.
+ * Formats "namespace/pod/name" if known, otherwise the name or the first 12 digits of the ID, or ""
+ * if not in a container. Returns `buf`.
  */
 char *container_text(const struct container *c, char *buf, unsigned size);
 
-/* Formats "namespace/pod", else "pod-" and the uid; "": not in a pod. Returns `buf`. */
+/*
+ * Formats "namespace/pod", or otherwise "pod-" and the uid, or "" if not in a pod. Returns `buf`.
+ */
 char *container_pod_text(const struct container *c, char *buf, unsigned size);
 
-/* Forms of names, for the test of the table. */
+/* How a name is written. Public for testing the table. */
 enum container_form {
 	FORM_ID,     /* 64 hexadecimal digits */
 	FORM_NAME,   /* anything; systemd's \x2d is a '-' */
-	FORM_BESIDE, /* anything; a helper of the runtime, outside of the container */
+	FORM_BESIDE, /* anything; a runtime helper that is not in the container */
 };
 
 /*
- * A component of a cgroup path: prefix, form, suffix. Components end at '/' and, for paths that
- * runc wrote because systemd did not accept them, at ':'.
+ * A component of a cgroup path: prefix, form, suffix. Components end at '/' or, in paths that runc
+ * wrote because systemd did not accept them, at ':'.
  */
 struct container_row {
 	const char *runtime;
@@ -81,14 +84,14 @@ struct container_row {
 };
 
 /*
- * The first row that matches a component is taken. The last component that matches any row decides.
+ * For each component the first matching row wins. The last component that matches any row decides.
  */
 extern const struct container_row container_rows[];
 extern const unsigned container_rows_n;
 
 #define OWNER_TEXT   40
-#define OWNER_CGROUP 256 /* bytes of a path; a longer path loses its beginning, marked by "..." */
-#define OWNER_NETNS  (CONTAINER_K8S_NS + CONTAINER_POD) /* hold any name of a namespace */
+#define OWNER_CGROUP 256 /* maximum bytes; a longer path loses its beginning, replaced by "..." */
+#define OWNER_NETNS  (CONTAINER_K8S_NS + CONTAINER_POD) /* large enough for any namespace name */
 
 struct ports_key {
 	uint32_t netns;	     /* inode number */
@@ -98,96 +101,102 @@ struct ports_key {
 };
 
 struct ports_row {
-	uint64_t inode;	 /* of the socket */
+	uint64_t inode;	 /* inode of the socket */
 	uint32_t rcvbuf; /* as returned by getsockopt(SO_RCVBUF); 0: unknown */
 };
 
 struct owners;
 
-/* Known data of an owner. Self-contained; 0 or empty: unknown. */
+/* What is known about an owner. Self-contained; 0 or empty: unknown. */
 struct owner {
-	pid_t pid;		   /* PID of a process that has the socket */
+	pid_t pid;		   /* PID of a process that has the socket open */
 	bool reads;		   /* it reads the socket, or is its only holder */
-	unsigned holders;	   /* processes that have it open */
-	int fd;			   /* its descriptor of the socket */
-	char process[16];	   /* its name, from /proc/PID/comm */
-	char cgroup[OWNER_CGROUP]; /* below the root of its hierarchy; "/": in the root */
+	unsigned holders;	   /* number of processes that have it open */
+	int fd;			   /* the process's descriptor for the socket */
+	char process[16];	   /* name of the process, from /proc/PID/comm */
+	char cgroup[OWNER_CGROUP]; /* path below the root of its hierarchy; "/": in the root */
 	struct container container;
 };
 
 /*
- * `root`: directory containing /proc, /run, /sys/fs/cgroup and /var/log; NULL: "/". Sockets are
- * searched in its /proc. If files are missing there, it is not an error: only names are missing.
- * Returns -errno of `root`.
+ * Opens an instance. `root`: directory that contains /proc, /run, /sys/fs/cgroup and /var/log;
+ * NULL: "/". Sockets are searched for in its /proc. Files missing there are not an error and only
+ * mean that names are missing. Returns -errno for `root`.
  */
 int owners_open(struct owners **o, const char *root, struct error *err);
 void owners_close(struct owners *o);
 int owners_root(const struct owners *o); /* like proc_root() */
 
-/* Searches sockets inside the kernel from now on, if `root` was NULL and that is permitted. */
+/* From now on searches for sockets inside the kernel, if `root` was NULL and that is permitted. */
 void owners_iterate(struct owners *o);
 
 /*
- * Searches for entries requested since the last call, in one walk. Call it after requesting rows,
- * then request them again. A process that has ended by then is not found. Uses less than 1 % of a
- * CPU in the long run: with very many descriptors the answer stays -EAGAIN for a while.
+ * Searches for all entries requested since the last call in one walk. Call it after requesting
+ * rows, then request them again. Does not find processes that have ended by then. Uses less than 1
+ * % of a CPU in the long run, so with very many descriptors the answer stays -EAGAIN for a while.
  */
 void owners_tick(struct owners *o);
 
 /*
- * Searches all requested sockets, without a time limit, in this process (0: in all). Returns 0;
- * -EACCES: descriptors of some processes may not be read (CAP_SYS_PTRACE); -errno.
+ * Searches for all requested sockets without a time limit, in this process (0: in all processes).
+ * Returns 0; -EACCES: not permitted to read some processes' descriptors (CAP_SYS_PTRACE); -errno.
  */
 int owners_look(struct owners *o, pid_t pid);
 
 /*
- * Finds the owner of a socket: `inode` of the socket (SOCK_INODE() in the kernel, "socket:[inode]"
- * in /proc/PID/fd), `netns` inode of its namespace, `cgroup` its ID; 0: unknown. Of several holders
- * the owner is the reader, which is known if it waits in a call for the socket, and after
- * owners_watch() always. Else, with `reads` false, the owner is the process started last, because
- * sockets are inherited across fork(). PID 1 only if there is no other holder. Returns 0; -EAGAIN:
- * not searched yet; -ESRCH: no process has it, as with sockets of the kernel. A later request
- * searches again, at once if its holders have changed: a process that is being started has all of
- * its parent's sockets for a moment. A process that has ended since is still returned. All other
- * known fields are filled.
+ * Finds the owner of a socket. `inode`: inode of the socket (SOCK_INODE() in the kernel,
+ * "socket:[inode]" in /proc/PID/fd); `netns`: inode of its namespace; `cgroup`: cgroup ID; 0:
+ * unknown. If several processes hold the socket, the owner is the one that reads it. The reader is
+ * known if it is waiting in a call for the socket, and always after owners_watch(). Otherwise, with
+ * `reads` false, the owner is the process that was started last, because sockets are inherited
+ * across fork(). PID 1 is only the owner if there is no other holder. Returns 0; -EAGAIN: not
+ * searched yet; -ESRCH: no process has it open, as for kernel sockets. A later request searches
+ * again, immediately if its holders have changed, because a process that is starting briefly has
+ * all of its parent's sockets. A process that has ended since then is still returned. All other
+ * known fields are filled in.
  */
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out);
 
 /*
- * Requests the reader among the processes that have the socket open: the socket loses packets. With
- * several holders the reader is traced (files_watch()).
+ * Requests the reader among the processes that have the socket open, because the socket is losing
+ * packets. With several holders, the reader is traced (files_watch()).
  */
 void owners_watch(struct owners *o, uint64_t inode);
 
-/* Formats "name[pid]", or "held by N processes" if the reader is unknown; "": no owner. */
+/*
+ * Formats "name[pid]", or "held by N processes" if the reader is unknown, or "" if there is no
+ * owner.
+ */
 char *owner_text(const struct owner *who, char buf[OWNER_TEXT]);
 
 /*
- * Finds sockets that have lost packets without an event (bpf/survey.bpf.c): one struct
- * silent_record for every process that has such a socket open. Returns 0, -EOPNOTSUPP: not
+ * Finds sockets that have lost packets without an event (bpf/survey.bpf.c), with one struct
+ * silent_record for each process that has such a socket open. Returns 0, -EOPNOTSUPP if that is not
  * available, or -errno.
  */
 int owners_silent(struct owners *o, void (*each)(void *arg, const void *record), void *arg);
 
 /*
- * Finds the UDP socket that receives packets for an address, for kernels that do not report the
- * socket that dropped a packet (before 6.11), only the destination: the socket bound to it, else a
- * socket bound to any address. An IPv6 socket may receive IPv4. Returns 0; -ENOENT: not found, or
- * several equally good ones (SO_REUSEPORT), or not permitted; -EAGAIN: owners_tick() looks it up.
+ * Finds the UDP socket that receives packets for an address. Used on kernels that do not report
+ * which socket dropped a packet (before 6.11), only the destination. Returns the socket bound to
+ * that address, or otherwise one bound to any address. An IPv6 socket may receive IPv4. Returns 0;
+ * -ENOENT: not found, several equally good ones (SO_REUSEPORT), or not permitted; -EAGAIN:
+ * owners_tick() will look it up.
  */
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out);
 
 /*
- * Like owners_socket() without a socket: finds cgroup, container and pod of a packet. Returns 0 or
- * -ENOENT.
+ * Like owners_socket(), but without a socket: finds a packet's cgroup, container and pod. Returns 0
+ * or -ENOENT.
  */
 int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
 
 /*
- * Formats the name of a namespace: as in `ip netns`, "host" for the namespace of PID 1, else the
- * pod, else the container, else "process[pid]" of its first process, else its number. Names
- * generated by a CNI (cni-...) come after the pod's. Returns `buf` of OWNER_NETNS bytes.
+ * Formats the name of a namespace. This is the name shown by `ip netns`, or "host" for PID 1's
+ * namespace, otherwise the pod, the container, "process[pid]" for its first process, or the number.
+ * A pod's name is preferred to names that a CNI generates (cni-...). Returns `buf`, which has
+ * OWNER_NETNS bytes.
  */
 char *owners_netns(struct owners *o, uint32_t netns, char *buf);
 
@@ -197,78 +206,83 @@ bool owners_netns_searching(struct owners *o, uint32_t netns);
 bool owners_netns_is_own(const struct owners *o, uint32_t netns); /* namespace of this process */
 
 /*
- * Formats the words that run a command in a namespace: "ip netns exec NAME" or "nsenter -t PID -n".
- * "": unknown namespace. Returns `buf`.
+ * Formats the command prefix that runs a command in a namespace: "ip netns exec NAME" or "nsenter
+ * -t PID -n". "": unknown namespace. Returns `buf`.
  */
 #define OWNER_ENTER (OWNER_NETNS + 16)
 char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER]);
 
-/* Opens the namespace; close it with netns_close(). -EAGAIN, -ENOENT, or as netns_open(). */
+/*
+ * Opens the namespace; close it with netns_close(). Returns -EAGAIN, -ENOENT, or the same values as
+ * netns_open().
+ */
 int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct error *err);
 
 /*
- * Finds the network namespace of a pod, named as by container_pod_text(), as a path for
- * netns_open(). STATUS_FAILED: the pod has no separate namespace on this host; `err` lists pods
- * that have one.
+ * Finds the network namespace of a pod, whose name is as from container_pod_text(), as a path for
+ * netns_open(). STATUS_FAILED: the pod has no separate namespace on this host; `err` lists the pods
+ * that do.
  */
 #define OWNER_POD_PATH 32
 int owners_pod(struct owners *o, const char *pod, char path[OWNER_POD_PATH], struct error *err);
 
 /*
- * Lists namespaces that have a name or a process, as of the last pass over /proc. The first is the
- * namespace of this thread. Returns the number written, at most `max`.
+ * Lists namespaces that have a name or a process, as of the last pass over /proc. This thread's
+ * namespace comes first. Returns the number written, at most `max`.
  */
 unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 
 /*
- * Returns true if the path exists, in version 2 or in a hierarchy of version 1, or if no hierarchy
- * is mounted.
+ * Returns true if the path exists in version 2 or in a version 1 hierarchy, or if no hierarchy is
+ * mounted.
  */
 bool cgroup_exists(const char *path);
 
 /*
- * Adds the inodes of the sockets that a process has open now, for idmap_find(). STATUS_FAILED: no
- * such process; STATUS_UNABLE: no permission to see its descriptors.
+ * Adds the inodes of the sockets that a process currently has open, for idmap_find().
+ * STATUS_FAILED: the process does not exist; STATUS_UNABLE: not permitted to see its descriptors.
  */
 int owners_sockets(const struct owners *o, pid_t pid, struct idmap *inodes, struct error *err);
 
 /*
- * Walks over the open files of all processes inside the kernel (bpf/survey.bpf.c): about 50 times
- * faster than /proc/PID/fd, and they also see processes with more privileges than ours.
+ * Walks over the open files of all processes inside the kernel (bpf/survey.bpf.c). They are about
+ * 50 times faster than /proc/PID/fd, and also see processes with more privileges than ours.
  */
 struct files;
 
-/* Returns true if such a walk, and /proc, show the processes of the whole host. */
+/* Returns true if such a walk, and /proc, show the whole host's processes. */
 bool files_of_all(void);
 
 /*
- * Loads the walk for holders of sockets. The required privileges may be dropped afterwards, except
- * CAP_BPF. -errno: the kernel or a capability does not allow it, or we are in a PID namespace.
+ * Loads the walk that finds the holders of sockets. The required privileges may be dropped
+ * afterwards, except CAP_BPF. -errno: the kernel or missing capabilities do not allow it, or we are
+ * in a PID namespace.
  */
 int files_open(struct files **f);
 
 /*
  * Calls `each` with a struct files_holder for every process that has one of the `n` sockets open,
- * once per descriptor. At most FILES_WANTED sockets are searched. Returns 0 or -errno.
+ * once per descriptor. Searches for at most FILES_WANTED sockets. Returns 0 or -errno.
  */
 int files_walk(struct files *f, const uint64_t *inodes, unsigned n,
 	       void (*each)(void *arg, const void *record), void *arg);
 
 /*
- * Records from now on which process receives from the socket: files_reader() is the last one; 0:
- * not read yet. Costs each recvmsg() a lookup. -EOPNOTSUPP before Linux 6.3, or -errno.
+ * From now on, records which process receives from the socket. files_reader() returns the most
+ * recent one; 0: not read yet. Costs every recvmsg() call a lookup. -EOPNOTSUPP before Linux 6.3,
+ * or -errno.
  */
 int files_watch(struct files *f, uint64_t inode);
 pid_t files_reader(const struct files *f, uint64_t inode);
 
 /*
- * Loads the walk for AF_XDP sockets of all namespaces, for kernels where xsk_diag_read() is not
- * possible. Costs about 0.1 us per open file. STATUS_UNABLE if the kernel or a capability does not
- * allow it.
+ * Loads the walk over the AF_XDP sockets in all namespaces, for kernels where xsk_diag_read() does
+ * not work. Costs about 0.1 us per open file. STATUS_UNABLE if the kernel or missing capabilities
+ * do not allow it.
  */
 int files_open_xsk(struct files **f, struct error *err);
 
-/* Lists bound sockets, each once. The caller frees *list. Returns their number, or -errno. */
+/* Lists each bound socket once. The caller frees *list. Returns how many there are, or -errno. */
 int files_read_xsk(const struct files *f, struct xsk_info **list);
 
 /* As owners_silent(). */

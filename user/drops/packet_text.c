@@ -65,10 +65,10 @@ const struct icmp_kind *icmp_kind_find(uint8_t protocol, uint8_t type)
 struct decode {
 	const struct packet_view *p;
 	struct headers h;
-	uint32_t at;	    /* start of the next header, end of the known headers */
+	uint32_t at;	    /* where the next header begins, or the known headers end */
 	int family;	    /* 0: not IP */
-	uint32_t payload;   /* bytes after the network header, by its length field */
-	const char *broken; /* the header that is truncated or wrong; NULL: all valid */
+	uint32_t payload;   /* bytes after the network header, according to its length field */
+	const char *broken; /* a header that is truncated or wrong; NULL: all are valid */
 	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
 	char *out;
 	size_t room;
@@ -101,7 +101,7 @@ static const uint8_t *here(const struct decode *d)
 	return d->p->bytes + d->at;
 }
 
-/* Decodes one header before the transport. Returns false if no more follow. */
+/* Decodes one header before the transport header. Returns false if that was the last. */
 static bool step(struct decode *d)
 {
 	const struct headers last = d->h;
@@ -109,7 +109,7 @@ static bool step(struct decode *d)
 	bool more;
 
 	if (h->next == HEADER_PROTOCOL && !headers_is_extension(h->version, h->proto))
-		return false; /* transports are decoded separately */
+		return false; /* transport headers are decoded separately */
 	more = headers_step(h, here(d), d->p->len - d->at);
 	if (h->next == HEADER_CUT || h->next == HEADER_BAD || h->at > d->p->len) {
 		d->broken = last.next == HEADER_ETHERNET   ? "ether"
@@ -130,7 +130,7 @@ static bool is_ip(uint16_t type)
 	return type == ETH_P_IP || type == ETH_P_IPV6;
 }
 
-/* Decodes link and network headers, up to the start of the transport header. */
+/* Decodes link and network headers, up to where the transport header starts. */
 static void lower_layers(struct decode *d)
 {
 	struct headers *h = &d->h;
@@ -147,7 +147,7 @@ static void lower_layers(struct decode *d)
 		  sizeof(d->src));
 	inet_ntop(d->family, d->p->bytes + h->l3 + (h->version == 4 ? 16 : 24), d->dst,
 		  sizeof(d->dst));
-	bytes = h->bytes; /* the length of a merged packet may exceed its field */
+	bytes = h->bytes; /* a merged packet may be longer than its length field can express */
 	if (!bytes || (h->version == 6 && bytes == IP6_HLEN))
 		bytes = d->p->wire_len > h->l3 ? d->p->wire_len - h->l3 : 0;
 	d->payload = bytes > d->at - h->l3 ? bytes - (d->at - h->l3) : 0;
@@ -195,7 +195,7 @@ static void udp(struct decode *d)
 	left = d->p->len - d->at;
 	if (left < STAMP_LEN || get16(b) != STAMP_MAGIC || get64(b + 2) != ~get64(b + 10))
 		return;
-	/* a sequence header, followed by the send time if it is valid */
+	/* a sequence header, and the send time after it if that is valid */
 	if (left >= STAMP_TIME_LEN && get64(b + STAMP_TIME_OFF) == ~get64(b + STAMP_TIME_OFF + 8))
 		d->at += STAMP_TIME_LEN;
 	else

@@ -17,7 +17,7 @@
 /* uapi/linux/bpf.h since Linux 6.6 */
 #define TCX_INGRESS 46
 #define TCX_EGRESS  47
-#define TCX_BEFORE  (1U << 3) /* BPF_F_BEFORE: without another program, before all of them */
+#define TCX_BEFORE  (1U << 3) /* BPF_F_BEFORE without another program means before all of them */
 
 static int tc_first_link(unsigned ifindex, enum bpf_tc_attach_point point, int prog_fd)
 {
@@ -27,7 +27,9 @@ static int tc_first_link(unsigned ifindex, enum bpf_tc_attach_point point, int p
 	return bpf_link_create(prog_fd, (int)ifindex, (enum bpf_attach_type)type, &opts);
 }
 
-/* Fills the hook and the filter. Not LIBBPF_OPTS(), which leaves padding uninitialised. */
+/*
+ * Fills in the hook and the filter. Does not use LIBBPF_OPTS(), which leaves padding uninitialised.
+ */
 static void describe(const struct tc_first *tc, struct bpf_tc_hook *hook, struct bpf_tc_opts *opts)
 {
 	memset(hook, 0, sizeof(*hook));
@@ -81,8 +83,8 @@ void tc_first_detach(struct tc_first *tc)
 
 struct probes {
 	struct probe_bpf *skel;
-	struct tc_first at[PROBES];	 /* in a test network */
-	int tcx;			 /* link at the edge of a host; below 0: not attached */
+	struct tc_first at[PROBES];	 /* probes in a test network */
+	int tcx;			 /* link at a host's edge; below 0: not attached */
 };
 
 static struct probes *new_probes(void)
@@ -96,7 +98,7 @@ static struct probes *new_probes(void)
 }
 
 /*
- * Opens the programs for the numbers in `cfg`, with the maps shared with `drops`, without loading
+ * Opens the programs for the numbers in `cfg`, with the maps shared with `drops`, but does not load
  * them. `paged`: programs at the edge read sequence headers in pages (bpf/skb.bpf.h).
  */
 static int open_programs(struct probes *c, const struct trace_config *cfg,
@@ -162,7 +164,8 @@ int probes_open(struct probes **out, const struct trace_config *cfg, const struc
 }
 
 /*
- * `paged`: read sequence headers in pages. `tc`: also at the interface, which needs CAP_NET_ADMIN.
+ * `paged`: read sequence headers in pages. `tc`: also attach at the interface, which needs
+ * CAP_NET_ADMIN.
  */
 static int load_edge(struct probes *c, const struct trace_config *cfg, const struct drops *drops,
 		     const struct edge_netns *netns, bool paged, bool tc)

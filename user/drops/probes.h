@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Probes: how far each number got. They pass all packets. */
+/* Probes record how far each number got. They let every packet pass. */
 #ifndef PKTLEDGER_DROPS_PROBE_H
 #define PKTLEDGER_DROPS_PROBE_H
 
@@ -13,8 +13,8 @@
 #include "trace_abi.h"
 
 /*
- * Probes in a test network: at tc egress of the sender's interface and tc ingress of the receiver's
- * interface, and at the ports of a bridge in between.
+ * Probes in a test network: at tc egress of the sender's interface, at tc ingress of the receiver's
+ * interface, and at the ports of a bridge between them.
  */
 struct probes;
 
@@ -32,9 +32,9 @@ enum probe_point {
 };
 
 /*
- * Loads all programs, attaches those in `at` (by enum probe_point) with a namespace, and passes
- * fragments to `drops`. `links`: attach by links only, which end with this process; -EINVAL before
- * Linux 6.6.
+ * Loads all programs, attaches those in `at` (by enum probe_point) that have a namespace, and
+ * passes fragments to `drops`. `links`: attach only through links, which end with this process;
+ * -EINVAL before Linux 6.6.
  */
 int probes_open(struct probes **c, const struct trace_config *cfg, const struct drops *drops,
 		const struct probe_place at[PROBES], bool links, struct error *err);
@@ -44,25 +44,29 @@ int probes_seen_fd(const struct probes *c);
 
 void probes_close(struct probes *c); /* NULL is allowed */
 
-/* Inode numbers of the namespace that packets leave or enter; the other is 0. */
+/* Inode numbers of the namespaces that packets leave or enter. One of them is 0. */
 struct edge_netns {
 	uint32_t leave, enter;
 };
 
 /*
- * Probes at the edge of a host, for experiments between two hosts: which numbers in `cfg` left this
- * namespace by an interface, or arrived by one. Held by links, so they end with this process in any
- * case, and no setting of the host is changed. Fragments become known to `drops`. For entering
- * packets, also a tc program on the interface `ifindex` (0: no program) if the kernel has links for
- * tc (Linux 6.6) and CAP_NET_ADMIN is available: on top of PID 1 tracing may be suppressed.
+ * Probes at the edge of a host, for experiments between two hosts. They record which numbers in
+ * `cfg` left this namespace through an interface, or arrived through one. They are held by links,
+ * so they always end with this process and change no setting on the host. Fragments become known to
+ * `drops`. For packets that enter, there is also a tc program on the interface `ifindex` (0: no
+ * program) if the kernel has links for tc (Linux 6.6) and CAP_NET_ADMIN is available, because
+ * tracing may be suppressed on top of PID 1.
  */
 int edge_open(struct probes **c, const struct trace_config *cfg, const struct drops *drops,
 	      const struct edge_netns *netns, unsigned ifindex, struct error *err);
 
-/* Returns the location in the kernel: "net_dev_start_xmit", "netif_receive_skb, tcx" .. Static. */
+/*
+ * Returns where in the kernel the probe is: "net_dev_start_xmit", "netif_receive_skb, tcx" and so
+ * on. Static.
+ */
 const char *edge_place(const struct probes *c);
 
-/* A BPF program at a tc hook, before all others. */
+/* A BPF program at a tc hook that runs before all others. */
 struct tc_first {
 	const struct netns *ns;
 	unsigned ifindex;
@@ -78,10 +82,10 @@ struct tc_first {
 	}
 
 /*
- * Attaches a program at BPF_TC_INGRESS or BPF_TC_EGRESS of an interface in `ns`, which stays the
- * caller's. From Linux 6.6 on with a tcx link (tcx_link_attach()), which ends with this process and
- * sets no classifier. Before that with a clsact filter of priority 1, which only tc_first_detach()
- * removes. Returns 0 or -errno: -EEXIST if another such filter is present.
+ * Attaches a program at BPF_TC_INGRESS or BPF_TC_EGRESS of an interface in `ns`, which the caller
+ * still owns. Since Linux 6.6 it uses a tcx link (tcx_link_attach()), which ends with this process
+ * and adds no classifier. On older kernels it uses a clsact filter with priority 1, which only
+ * tc_first_detach() removes. Returns 0 or -errno: -EEXIST if another such filter is present.
  */
 int tc_first_attach(struct tc_first *tc, const struct netns *ns, unsigned ifindex,
 		    enum bpf_tc_attach_point point, int prog_fd);

@@ -36,10 +36,10 @@ static void find_tracepoints(void)
 	reasons_free(r);
 }
 
-/* Loads and attaches only this program. Returns NULL if that fails. */
+/* Loads and attaches this program only. Returns NULL on failure. */
 static struct survey_bpf *attached(const char *program)
 {
-	const libbpf_print_fn_t print = libbpf_set_print(NULL); /* a refusal is not a failure */
+	const libbpf_print_fn_t print = libbpf_set_print(NULL); /* a refusal is not an error here */
 	struct survey_bpf *skel;
 
 	survey_attach(&skel, program, NULL);
@@ -47,7 +47,7 @@ static struct survey_bpf *attached(const char *program)
 	return skel;
 }
 
-/* Returns how often threads of PID 1 have left their CPUs. */
+/* Returns how often PID 1's threads have left their CPUs. */
 static uint64_t init_switches(void)
 {
 	DIR *dir = proc_dir(AT_FDCWD, "/proc/1/task");
@@ -77,7 +77,7 @@ static void find_suppressed(const struct survey_bpf *skel)
 	if (!files_of_all())
 		return;
 	before = now = init_switches();
-	/* an orphan: inherited by PID 1 (or by a subreaper) */
+	/* an orphan, which PID 1 (or a subreaper) inherits */
 	pid = fork();
 	if (!pid) {
 		fork();

@@ -16,7 +16,7 @@
 
 #define VMLINUX_BTF  "/sys/kernel/btf/vmlinux"
 #define SUBSYS_SHIFT 16	 /* SKB_DROP_REASON_SUBSYS_SHIFT */
-#define SUBSYS_MAX   256 /* far above SKB_DROP_REASON_SUBSYS_NUM of any kernel */
+#define SUBSYS_MAX   256 /* far above any kernel's SKB_DROP_REASON_SUBSYS_NUM */
 #define SUBSYS_NAME  "SKB_DROP_REASON_SUBSYS_"
 
 struct reason {
@@ -27,10 +27,10 @@ struct reason {
 struct reasons {
 	struct btf *btf;
 	struct list list;		      /* struct reason */
-	char subsys[SUBSYS_MAX][REASON_NAME]; /* "openvswitch"; "": no such subsystem */
+	char subsys[SUBSYS_MAX][REASON_NAME]; /* "openvswitch"; "": the subsystem does not exist */
 };
 
-/* Enums of subsystems, and the module that defines it unless it is built in. */
+/* Enums of subsystems, and the module that defines each of them unless it is built in. */
 static const struct {
 	const char *type, *module;
 } subsys_enums[] = {
@@ -39,7 +39,7 @@ static const struct {
 	{"qdisc_drop_reason", NULL},	      /* include/net/dropreason-qdisc.h */
 };
 
-/* Prefixes removed from displayed names. The longer of two matching ones comes first. */
+/* Prefixes removed from names for display. If two match, the longer one comes first. */
 static const char *const prefixes[] = {
 	"SKB_DROP_REASON_", "SKB_",	 "RX_DROP_U_",	"RX_DROP_M_",
 	"RX_DROP_",	    "OVS_DROP_", "QDISC_DROP_",
@@ -57,8 +57,8 @@ static const char *short_name(const char *name)
 }
 
 /*
- * Adds the enum's reasons with a value of at least `least`. Enumerators that are bounds, masks or
- * bases are skipped. A missing enum adds nothing.
+ * Adds the enum's reasons whose value is at least `least`. Skips enumerators that are bounds, masks
+ * or bases. Adds nothing if the enum is missing.
  */
 static void add_enum(struct reasons *r, const struct btf *btf, const char *type, uint32_t least)
 {
@@ -103,7 +103,10 @@ static void read_subsystems(struct reasons *r)
 	}
 }
 
-/* Adds reasons of a loaded module. Packets cannot carry reasons of a module that is not loaded. */
+/*
+ * Adds the reasons of a loaded module. Packets cannot have the reasons of a module that is not
+ * loaded.
+ */
 static void add_module_enum(struct reasons *r, const char *type, const char *module)
 {
 	char path[128];

@@ -45,9 +45,9 @@ static const struct stagemap_row *find_row(const struct stagemap_event *e)
 }
 
 /*
- * Functions that run netfilter's hooks (NF_HOOK() and similar), as events report them. Functions of
- * IP are included because they may be reported where a bridge has hooks, too, and br_netfilter runs
- * them there.
+ * Functions that run netfilter's hooks (NF_HOOK() and similar), as they appear in events. IP
+ * functions are included, because they may be reported where a bridge also has hooks and
+ * br_netfilter runs them there.
  */
 static const struct {
 	const char *functions;
@@ -58,7 +58,7 @@ static const struct {
 	{"arp_rcv", HOOK_ARP_INPUT},
 	{"arp_xmit", HOOK_ARP_OUTPUT},
 	{"nft_do_chain br_nf_pre_routing_finish br_nf_pre_routing_finish_*",
-	 HOOK_BRIDGE_PREROUTING}, /* the first: run by nf_hook_bridge_pre(), which is inline */
+	 HOOK_BRIDGE_PREROUTING}, /* first: nf_hook_bridge_pre(), which is inline, runs it */
 	{"br_pass_frame_up br_handle_frame_finish br_handle_frame", HOOK_BRIDGE_INPUT},
 	{"br_nf_forward_finish", HOOK_BRIDGE_FORWARD},
 	{"__br_forward br_forward br_flood br_multicast_flood maybe_deliver deliver_clone",
@@ -72,13 +72,13 @@ static const struct {
 };
 
 /*
- * No field of the event contains the hook. If the function that ran the hooks is not reported, the
- * hook follows from the state of the packet. OUTPUT runs before skb->dev is set (__ip_local_out). A
- * route is attached by ip_rcv_finish or output. The sender's socket stays until ip_rcv_core orphans
- * the skb, so on a veth it is still there at ingress. An output route of IPv6 also has ip6_forward
- * as its input (ip6_rt_init_dst), so the socket is tested first. A packet that a bridge itself
- * sends is still addressed to this host, as any new skb; a packet that it forwards is for other
- * hosts (eth_type_trans).
+ * Finds the netfilter hook, which is not in any field of the event. If the function that ran the
+ * hooks is not reported, the hook is derived from the state of the packet. OUTPUT runs before
+ * skb->dev is set (__ip_local_out). A route is attached by ip_rcv_finish or by output. The sender's
+ * socket stays attached until ip_rcv_core orphans the skb, so on a veth it is still there at
+ * ingress. An IPv6 output route also has ip6_forward as its input function (ip6_rt_init_dst), so
+ * the socket is tested first. A packet sent by a bridge itself is still addressed to this host,
+ * like any new skb, while a packet that the bridge forwards is for other hosts (eth_type_trans).
  */
 static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
 {
@@ -113,7 +113,7 @@ static enum direction hook_direction(const struct stagemap_event *e, enum netfil
 	case HOOK_BRIDGE_FORWARD:
 		return DIRECTION_FORWARD;
 	case HOOK_POSTROUTING:
-	case HOOK_EGRESS: /* ip_rcv_core removed the socket of a packet from elsewhere */
+	case HOOK_EGRESS: /* ip_rcv_core removed the socket from a packet that was received */
 		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
 	case HOOK_BRIDGE_POSTROUTING: /* rejected there */
 		return e->pkt_type == PACKET_HOST ? DIRECTION_TX : DIRECTION_FORWARD;
@@ -132,7 +132,9 @@ static enum direction direction(const struct stagemap_event *e, const struct ver
 	case STAGE_NETFILTER:
 		return hook_direction(e, v->hook);
 	case STAGE_TX_DEVICE:
-		/* tun orphans before it drops: a missing socket means nothing there. */
+		/*
+		 * tun orphans a packet before dropping it, so a missing socket means nothing there.
+		 */
 		if (stagemap_listed("tun_get_user tap_get_user", e->location))
 			return DIRECTION_RX;
 		if (stagemap_listed("tun_* tap_*", e->location))
@@ -146,7 +148,7 @@ static enum direction direction(const struct stagemap_event *e, const struct ver
 	default:
 		return DIRECTION_RX;
 	}
-	/* ip_rcv_core removed the socket of a packet from elsewhere. */
+	/* ip_rcv_core removed the socket from a packet that was received. */
 	return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
 }
 
@@ -160,8 +162,8 @@ static struct verdict judge_kfree(const struct stagemap_event *e)
 		v.class = row->class;
 	}
 	/*
-	 * A blackhole route of IPv6 ends both directions in dst_discard(). A sent packet still has
-	 * its socket.
+	 * An IPv6 blackhole route ends both directions in dst_discard(). A packet being sent still
+	 * has its socket.
 	 */
 	if (!(e->flags & CAUSE_SK) && !strcmp(e->location, "dst_discard_out"))
 		v.stage = STAGE_IP_ROUTE;
@@ -176,14 +178,14 @@ static struct verdict judge_kfree(const struct stagemap_event *e)
 
 #define ANY_ERROR (-1)
 
-/* What a row of XDP needs besides its observer. */
+/* What an XDP row requires in addition to its observer. */
 enum xdp_path {
 	PATH_ANY,
 	PATH_XSK,  /* the redirect was to a socket */
 	PATH_LIVE, /* the frame was sent by BPF_PROG_RUN */
 };
 
-/* Losses at tracepoints of XDP, and in the queue of a socket. The first row that fits decides. */
+/* Losses at XDP tracepoints and in a socket's queue. The first matching row wins. */
 static const struct {
 	unsigned observer;
 	enum xdp_path path;

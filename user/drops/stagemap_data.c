@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The stage map. Sources: Linux 5.15 to 7.x, function names in parentheses. A location is the
- * return address of the call that freed the packet, so inlining and tail calls move it to the
- * caller: the lists contain the names of all known builds.
+ * return address of the call that freed the packet. Inlining and tail calls move it to the caller,
+ * so the lists contain the function names from all known builds.
  *
- * Four parts, first match wins: locations that decide for any reason; reasons with different
- * meanings at different locations; reasons; locations, for NOT_SPECIFIED and for kernels without
- * reasons (before 5.17), where the reason is "".
+ * There are four parts, and the first match wins: locations that decide for any reason; reasons
+ * with different meanings at different locations; reasons; and locations for NOT_SPECIFIED and for
+ * kernels without reasons (before 5.17), where the reason is "".
  */
 #include "drops/stagemap.h"
 
@@ -76,11 +76,11 @@ const struct stagemap_row stagemap_rows[] = {
 	{"NOT_DROPPED_YET", NULL, STAGE_NONE, NONE, "not a drop"},
 
 	/*
-	 * Losses freed like consumed packets, each row with one function. Checked in Linux 6.1 to
-	 * 6.18: at these locations nothing else is freed with consume_skb(), except if a clone
+	 * Losses freed like consumed packets. Each row has a single function. Checked in Linux 6.1
+	 * to 6.18: nothing else is freed with consume_skb() at these locations, except if a clone
 	 * continues (act_mirred then returns "stolen" for the original). A driver's function for
-	 * losses is not the one for completed transmissions. At most WATCH_CONSUMED_MAX exist in one
-	 * kernel.
+	 * losses is not the one for completed transmissions. A single kernel has at most
+	 * WATCH_CONSUMED_MAX of them.
 	 */
 	{"CONSUMED", "__netif_receive_skb_core", STAGE_TC_INGRESS, LOSS,
 	 "taken by tc ingress without a receiver: STOLEN, QUEUED or TRAP (sch_handle_ingress)"},
@@ -321,7 +321,7 @@ const struct stagemap_row stagemap_rows[] = {
 	 "the interface does not have the PSP key of the connection"},
 	{"CAN_* CANFD_* CANXL_*", NULL, STAGE_OTHER, LOSS, "a CAN frame"},
 
-	/* 4. Locations. First locations of kernels with reasons that give no reason here. */
+	/* 4. Locations, starting with those where kernels that have reasons do not give one. */
 	{"NOT_SPECIFIED", "__dev_queue_xmit* dev_queue_xmit*", STAGE_TX_DEVICE, LOSS,
 	 "the interface is down, or interfaces are stacked in a loop (__dev_queue_xmit)"},
 	{"NOT_SPECIFIED", UDP_RCV, STAGE_UDP_LOOKUP, LOSS,

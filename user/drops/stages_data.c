@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * How each stage loses packets, how to see the loss, and how to fix it. In the order of the stages.
+ * How each stage loses packets, how to observe the loss, and how to fix it, in stage order.
  * Sources: Linux 6.1 to 6.18. drops/stagemap_data.c assigns reasons and functions to stages, and
  * ledger/countercheck_data.c assigns counters.
  */

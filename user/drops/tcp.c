@@ -17,7 +17,7 @@
 #include "tcp.skel.h"
 #include "tcp_old.skel.h"
 
-/* A locked socket is read again this often, after this time. */
+/* How often, and at what interval, a locked socket is read again. */
 #define PASSES	50
 #define PASS_NS 10000000
 
@@ -28,20 +28,20 @@ struct tcp_observer {
 	struct trail *trail; /* NULL: not recorded */
 	struct ring_buffer *ring;
 	struct list listeners; /* struct tcp_listening */
-	struct list spaces;    /* uint32_t: namespaces of its sockets */
+	struct list spaces;    /* uint32_t: namespaces of the flow's sockets */
 	struct cause_judge causes;
-	bool has_err; /* the tracepoint reports retransmissions that failed */
+	bool has_err; /* the tracepoint also reports failed retransmissions */
 	bool attached;
 	int comes, leaves; /* links of tcp_comes and tcp_leaves, or -1; see keep_attached() */
 };
 
-#define SOCKETS 4 /* per flow, if the kernel does not report which socket dropped */
+#define SOCKETS 4 /* per flow, if the kernel does not report which socket dropped the packet */
 
-/* Links that lead to another namespace of this kernel, or may do so. */
+/* Links whose peer is, or may be, in another namespace of this kernel. */
 #define INSIDE (BALANCE_KINDS_INSIDE + 1)
 _Static_assert(INSIDE <= sizeof(((struct tcp_config *)0)->inside) / 8, "kinds of links");
 
-/* Records per flow at once. */
+/* Maximum records per flow in the ring at the same time. */
 #define RING_FLOW 512
 #define RING_MOST (256u << 20)
 
@@ -111,7 +111,7 @@ static int on_record(void *arg, void *data, size_t size)
 	return 0;
 }
 
-/* Processed after all events of the socket until then. */
+/* Processed after all earlier events for the socket. */
 static void on_left(void *arg, const void *record)
 {
 	struct tcp_observer *o = arg;
@@ -120,7 +120,7 @@ static void on_left(void *arg, const void *record)
 	add_record(o, record);
 }
 
-/* `kfuncs`: with the kernel functions of bpf/skb.bpf.h. */
+/* `kfuncs`: use the kernel functions in bpf/skb.bpf.h. */
 static int load(struct tcp_observer *o, bool kfuncs, struct error *err)
 {
 	int rc;
@@ -142,7 +142,7 @@ static int load(struct tcp_observer *o, bool kfuncs, struct error *err)
 	return rc;
 }
 
-/* Failed retransmissions cannot be detected in another way. */
+/* Reports an error, because there is no other way to detect failed retransmissions. */
 static int no_fexit(struct error *err, int rc)
 {
 	return error_set(err, STATUS_UNABLE, rc, "use trace without --balance, which shows drops "
@@ -198,8 +198,8 @@ static void detach(struct bpf_link **link)
 }
 
 /*
- * Runs an iterator until it finds no locked socket. Sockets that always are locked are read as
- * torn.
+ * Runs an iterator until it finds no locked socket. Sockets that stay locked are read anyway and
+ * marked as torn.
  */
 static int all_sockets(struct tcp_observer *o, const struct bpf_link *iterator, size_t size,
 		       trace_each *each)
@@ -217,7 +217,7 @@ static int all_sockets(struct tcp_observer *o, const struct bpf_link *iterator, 
 	return rc;
 }
 
-/* A listener created after tracing began had lost nothing. */
+/* Handles a listener. One created after tracing began had lost nothing until then. */
 static void on_listener(void *arg, const void *record)
 {
 	const struct tcp_listener *l = record;
@@ -249,7 +249,7 @@ int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *place
 	s->links.tcp_left = trace_attach_iter(s->progs.tcp_left, s->maps.sockets);
 	if (!s->links.tcp_left)
 		rc = -errno;
-	/* first: a retransmission may repeat a drop just before it */
+	/* first, because a retransmission may repeat a segment dropped just before it */
 	s->links.tcp_drop = bpf_program__attach(s->progs.tcp_drop);
 	if (!s->links.tcp_drop)
 		rc = -errno;
@@ -265,10 +265,10 @@ int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *place
 }
 
 /*
- * Keeps programs that run for each packet attached while a packet may arrive again, or leave.
- * Earlier arrivals are known from rcv_nxt, without their time. Attaching a loaded program needs no
- * capability (bpf_tracing_prog_attach()). libbpf is not used, because it uses a kind of link that
- * could attach anything, and is blocked by now (caps_bar_calls()).
+ * Keeps programs that run for every packet attached as long as a packet may arrive again or leave.
+ * Earlier arrivals can be told from rcv_nxt, but without their time. Attaching a loaded program
+ * needs no capability (bpf_tracing_prog_attach()). libbpf is not used here, because it uses a kind
+ * of link that could attach anything and is blocked by now (caps_bar_calls()).
  */
 static void keep_attached(int *link, const struct bpf_program *prog, uint64_t until)
 {
@@ -297,7 +297,7 @@ int tcp_observer_poll(struct tcp_observer *o)
 	return read_ring(o);
 }
 
-/* Reads the final position of each flow at the entry. */
+/* Reads each flow's final position at the entry. */
 static void read_entries(struct tcp_observer *o)
 {
 	int fd = bpf_map__fd(o->skel->maps.entries);
@@ -352,14 +352,14 @@ int tcp_observer_end(struct tcp_observer *o)
 	struct tcp_bpf *s = o->skel;
 	int rc;
 
-	/* no new sockets are recorded from here on */
+	/* from here on no new sockets are recorded */
 	detach(&s->links.tcp_state);
 	rc = read_ring(o);
 	if (!rc)
 		rc = all_sockets(o, s->links.tcp_left, sizeof(struct tcp_record), on_left);
-	if (!rc) /* sockets are known already; for listeners it is the last reading */
+	if (!rc) /* the sockets are already known; for listeners this is the last reading */
 		rc = trace_iterate(s->links.tcp_files, sizeof(struct tcp_listener), on_listener, o);
-	/* twins first, or they would take all events as missed by their programs */
+	/* twins first, because they would treat all events as missed by their programs */
 	detach(&s->links.tcp_drop_again);
 	detach(&s->links.tcp_retransmit_again);
 	tcp_bpf__detach(s);

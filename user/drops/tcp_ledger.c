@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Decides the outcome of the transmission before each retransmission. Ranges are kept in chunks of
- * 64 KiB of the sequence space, by flow. A retransmission is processed segment by segment,
- * comparing each with the ranges of its chunk, the newest first.
+ * Decides what happened to the transmission before each retransmission. Ranges are stored by flow,
+ * in chunks of 64 KiB of sequence space. A retransmission is processed segment by segment, and each
+ * segment is compared with the ranges in its chunk, newest first.
  */
 #include "drops/tcp.h"
 
@@ -14,34 +14,34 @@
 
 #define NONE	   UINT32_MAX
 #define CHUNK_BITS 16
-#define HEADS	   (1u << 16)	  /* heads of chains of chunks, and of flows */
-#define ACKS_SEEN  256		  /* acknowledgments compared per segment */
-#define RANGES	   8		  /* ranges per flow, on average */
-#define WAYS	   256		  /* exits from this host that folded flows had, including none */
-#define SMALL_MSS  536		  /* default of a host without an MSS option: all paths carry it */
-#define TOO_OFTEN  3		  /* timeouts of a segment, default of tcp_retries1 */
+#define HEADS	   (1u << 16)	  /* heads of the chains of chunks and of flows */
+#define ACKS_SEEN  256		  /* maximum acknowledgments compared per segment */
+#define RANGES	   8		  /* average number of ranges per flow */
+#define WAYS	   256		  /* exits from this host used by folded flows, including "none" */
+#define SMALL_MSS  536		  /* default of a host without an MSS option: fits every path */
+#define TOO_OFTEN  3		  /* timeouts of a segment, default value of tcp_retries1 */
 #define PATIENCE   10000000000ULL /* ns: a range not retransmitted by then has no sender here */
 
-/* A dropped range, or a retransmitted one. Rows keep their order, which is chronological. */
+/* A range that was dropped or retransmitted. Rows stay in chronological order. */
 struct range {
 	uint64_t place;	      /* of `seq`, as struct tcp_entry; 0: of a drop, unknown */
-	uint64_t time, start; /* of struct tcp_record; CAME: `start` is the time of the drop */
+	uint64_t time, start; /* as in struct tcp_record; CAME: `start` is the time of the drop */
 	uint32_t flow, seq, end, tsval;
 	uint32_t bytes;
 	uint16_t segs, size;
 	uint8_t what;  /* enum what */
-	uint8_t stage; /* of a drop */
+	uint8_t stage; /* stage of a drop */
 	bool unsent;   /* as in struct tcp_record */
-	bool outside;  /* LOST: before the entry */
+	bool outside;  /* LOST: dropped before the entry */
 	bool used;     /* a drop that explains a retransmission */
 	bool refused; /* when this was retransmitted, TCP counted all unsent data as not sent */
-	bool late;    /* its socket had sent up to here before tracing began */
-	uint32_t next; /* ACK: previous one of this flow; `end` is the acknowledged number */
+	bool late;    /* before tracing began, the socket had sent everything up to here */
+	uint32_t next; /* ACK: previous one in this flow; `end` is the acknowledged number */
 };
 
 enum what { LOST, TWICE, RESENT, SETTLED, ACK, CAME };
 
-/* A range in a chunk. */
+/* Links a range into a chunk. */
 struct node {
 	uint32_t range, next;
 };
@@ -54,9 +54,9 @@ struct tcp_ledger {
 	struct list ways; /* struct tcp_flow: sums of folded flows; the first has no exit */
 	uint32_t chunks[HEADS], by_key[HEADS];
 	uint64_t n_folded;
-	uint64_t refused, fold_at; /* records; and count at which folding is tried again */
-	uint64_t unranged;	   /* lost records so far */
-	uint64_t known_lost;	   /* records refused or lost before: later flows are complete */
+	uint64_t refused, fold_at; /* records refused, and the count at which folding is retried */
+	uint64_t unranged;	   /* records lost so far */
+	uint64_t known_lost;	   /* records refused or lost by then: later flows are complete */
 	struct hist stall, received_stall;
 	struct trail *trail; /* NULL: not recorded */
 };
@@ -117,7 +117,7 @@ static uint32_t flow_find(const struct tcp_ledger *b, const struct watch_flow *k
 	return NONE;
 }
 
-/* Returns the number of a flow, created if missing; NONE: no room. */
+/* Returns the number of a flow, creating it if it is missing. NONE: no room. */
 static uint32_t flow_make(struct tcp_ledger *b, const struct watch_flow *key)
 {
 	uint32_t *head = &b->by_key[tcp_flow_hash(key) & (HEADS - 1)], known = flow_find(b, key);
@@ -192,9 +192,10 @@ static uint32_t segment_bytes(const struct range *r)
 }
 
 /*
- * A drop shows by its timestamp option which transmission it ended, if the two have different
- * values. Otherwise its time decides, before or after `sent` began: a drop larger than the segments
- * of `sent` was not one of them, for example when the path's MTU has just been learned.
+ * Returns true if the drop belongs to a transmission before `sent`. The timestamp option of a drop
+ * shows which transmission it ended, if the two have different values. Otherwise its time decides,
+ * which is before or after `sent` began. A drop larger than the segments of `sent` was not one of
+ * them, for example when the path's MTU has just been learned.
  */
 static bool is_older(const struct range *drop, const struct range *sent)
 {
@@ -203,14 +204,14 @@ static bool is_older(const struct range *drop, const struct range *sent)
 	return drop->time < sent->start || segment_bytes(drop) > segment_bytes(sent);
 }
 
-/* Known facts about [seq, end) of a retransmission. */
+/* What is known about [seq, end) of a retransmission. */
 struct found {
-	const struct range *before; /* the retransmission before; NULL: the first transmission */
-	const struct range *lost;   /* the drop of the transmission before */
+	const struct range *before; /* the previous retransmission; NULL: the first transmission */
+	const struct range *lost;   /* the drop of the previous transmission */
 	const struct range *after;  /* the next retransmission */
 	const struct range *stayed; /* its own drop, if it was the last: it has not left here */
 	bool twice;
-	/* Of all transmissions: retransmitted, dropped here, and already received. */
+	/* Over all transmissions: retransmitted, dropped on this host, and already received. */
 	unsigned resent, dropped, doubled;
 };
 
@@ -221,7 +222,7 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 
 	memset(f, 0, sizeof(*f));
 	f->resent = 1;
-	/* other retransmissions first: they show to which one a drop can belong */
+	/* other retransmissions first, because they show which of them a drop can belong to */
 	for (i = *chunk_of(b, r->flow, seq); i != NONE; i = ((struct node *)b->nodes.at)[i].next) {
 		const struct range *x = range_at(b, ((struct node *)b->nodes.at)[i].range);
 
@@ -253,7 +254,7 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 		if (f->before && is_older(x, f->before))
 			continue;
 		/*
-		 * TCP may retransmit several small segments as one. It may have taken back some of
+		 * TCP may retransmit several small segments as one. It may have withdrawn some of
 		 * them, so only this one is known to have been sent
 		 */
 		x->used |= !f->lost || !x->unsent;
@@ -262,8 +263,8 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 }
 
 /*
- * Returns true if the peer acknowledged `end` before it was retransmitted, and the acknowledgment
- * was dropped here.
+ * Returns true if the peer acknowledged `end` before it was retransmitted and the acknowledgment
+ * was dropped on this host.
  */
 static bool is_acked(struct tcp_ledger *b, const struct range *r, uint32_t end)
 {
@@ -277,9 +278,9 @@ static bool is_acked(struct tcp_ledger *b, const struct range *r, uint32_t end)
 }
 
 /*
- * Returns true if no transmission was lost. Data that the receiver acknowledged and got again
- * arrived in as many transmissions. If these are all that were not dropped here, none was lost,
- * whatever happened to their acknowledgments.
+ * Returns true if no transmission was lost. Data that the receiver acknowledged and then received
+ * again has arrived in that many transmissions. If this accounts for all transmissions that were
+ * not dropped here, none was lost, whatever happened to their acknowledgments.
  */
 static bool all_came(const struct tcp_flow *flow, const struct range *r, const struct found *f)
 {
@@ -287,7 +288,7 @@ static bool all_came(const struct tcp_flow *flow, const struct range *r, const s
 	       f->resent <= f->dropped + f->doubled;
 }
 
-/* Returns true if its socket had counted it before. */
+/* Returns true if the socket had already counted the packet. */
 static bool is_of_tcp(enum stage stage)
 {
 	return stage == STAGE_TCP_BACKLOG || stage == STAGE_TCP_RCVBUF ||
@@ -295,7 +296,7 @@ static bool is_of_tcp(enum stage stage)
 }
 
 /*
- * Records a segment about which other hosts may know more. A SYN-ACK has no socket: it is the start
+ * Records a segment that other hosts may know more about. A SYN-ACK has no socket and is the start
  * of the flow.
  */
 static void leave_trail(struct tcp_ledger *b, const struct range *r, enum trail_what what,
@@ -367,7 +368,7 @@ static void decide(struct tcp_ledger *b, struct range *r)
 	r->what = SETTLED;
 }
 
-/* Resolves a drop without a later retransmission to explain, or with a repeated arrival. */
+/* Resolves a drop that explains no retransmission, or records that the segment arrived again. */
 static void settle_drop(struct tcp_ledger *b, const struct range *r)
 {
 	const struct tcp_flow *flow = flow_at(b, r->flow);
@@ -432,8 +433,8 @@ static void remember(struct tcp_ledger *b, const struct range *r)
 }
 
 /*
- * Returns the bytes that the socket sent but did not add to snd_nxt so far, modulo 2^32 like
- * snd_nxt.
+ * Returns how many bytes the socket has sent so far without adding them to snd_nxt, modulo 2^32
+ * like snd_nxt.
  */
 static uint32_t returned_bytes(const struct tcp_totals *first, const struct tcp_totals *last)
 {
@@ -443,8 +444,8 @@ static uint32_t returned_bytes(const struct tcp_totals *first, const struct tcp_
 }
 
 /*
- * Stores the position of a socket in its flow and returns the position of `seq`, in numbers that do
- * not wrap. The same at both ends, if the flow was seen from its beginning.
+ * Stores a socket's position in its flow and returns the position of `seq`, in numbers that do not
+ * wrap. It is the same at both ends if the flow was seen from its beginning.
  */
 static uint64_t note_sender(struct tcp_ledger *b, const struct tcp_record *rec, bool make)
 {
@@ -482,7 +483,7 @@ static struct watch_flow reverse(const struct watch_flow *f)
 	return back;
 }
 
-/* A dropped segment acknowledges the opposite direction. */
+/* Handles the acknowledgment in a dropped segment, which belongs to the opposite direction. */
 static void add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	struct range r = {.time = rec->time_ns, .end = rec->ack, .what = ACK};
@@ -493,7 +494,7 @@ static void add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
 		remember(b, &r);
 }
 
-/* Returns true if one end of the flow is closed, and the receiver had all data up to `end`. */
+/* Returns true if one end of the flow is closed and the receiver had all data up to `end`. */
 static bool was_had(const struct tcp_flow *f, uint32_t end)
 {
 	return (f->last.flags & TCP_DEAD && !before(f->last.snd_una, end)) ||
@@ -506,7 +507,10 @@ static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct 
 	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage, &r->outside);
 	struct tcp_flow *f;
 
-	/* also if TCP refused it, as it refuses what a SYN proxy sends (TSEcrRejected) */
+	/*
+	 * also if TCP refused the segment, as it does with segments from a SYN proxy
+	 * (TSEcrRejected)
+	 */
 	if ((is == TCP_DROP_LOSS || is == TCP_DROP_UNSURE) && rec->has_ack)
 		add_ack(b, rec);
 	if (is == TCP_DROP_UNSURE)
@@ -527,8 +531,9 @@ static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct 
 }
 
 /*
- * Records a timeout of a segment that may be lost because of its size: either less than a full
- * segment has arrived in the whole connection, or data after it has arrived in smaller segments.
+ * Records a timeout of a segment that may have been lost because of its size. That is the case if
+ * less than a full segment has arrived during the whole connection, or if later data has arrived in
+ * smaller segments.
  */
 static void note_large(struct tcp_flow *f, const struct tcp_record *rec, uint32_t size)
 {
@@ -555,14 +560,14 @@ static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struc
 	f->sum.without_data += rec->bytes ? 0 : rec->segs;
 	r->what = RESENT;
 	r->place = r->seq;
-	if (rec->event != TCP_SYNACK) { /* a SYN-ACK is counted by a socket only after accept */
+	if (rec->event != TCP_SYNACK) { /* a socket counts a SYN-ACK only after accept */
 		f->events += rec->segs;
 		f->last = rec->last;
 		r->place = note_sender(b, rec, true);
 		note_large(f, rec, segment_bytes(r));
 		r->late = rec->first.flags & TCP_LATE && before(rec->seq, rec->first.snd_nxt);
 		returned = returned_bytes(&rec->first, &rec->last);
-		/* FIN, if sent, uses a sequence number but no byte */
+		/* a FIN, if one was sent, uses a sequence number but no byte */
 		r->refused = f->unsent_bytes && (returned == (uint32_t)f->unsent_bytes ||
 						 returned + 1 == (uint32_t)f->unsent_bytes);
 	}
@@ -592,8 +597,8 @@ static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
 }
 
 /*
- * Compares the advance of snd_nxt with bytes_sent plus locally dropped bytes. FIN uses a sequence
- * number but no byte, and a closed socket does not report whether it sent one.
+ * Compares how far snd_nxt has advanced with bytes_sent plus locally dropped bytes. A FIN uses a
+ * sequence number but no byte, and a closed socket does not report whether it sent one.
  */
 static void balance_bytes(struct tcp_flow *f)
 {
@@ -612,7 +617,7 @@ static void close_flow(struct tcp_flow *f)
 	struct tcp_sum *s = &f->sum;
 	uint64_t twice = s->dsack_dups > f->twice ? s->dsack_dups : f->twice, left;
 
-	if (!s->sockets && !s->retransmitted) { /* its sender is elsewhere, and not observed */
+	if (!s->sockets && !s->retransmitted) { /* its sender is elsewhere and not observed */
 		s->received = s->not_resent;
 		s->not_resent = 0;
 		for (unsigned i = 0; i < STAGE_COUNT; i++)
@@ -639,8 +644,8 @@ static void close_flow(struct tcp_flow *f)
 }
 
 /*
- * Returns true if no more events of the flow can follow, or for a sender elsewhere, if there were
- * no events for long.
+ * Returns true if no more events can follow for the flow. If the sender is elsewhere, that is
+ * assumed after a long time without events.
  */
 static bool is_over(const struct tcp_flow *f, uint64_t now)
 {
@@ -649,7 +654,7 @@ static bool is_over(const struct tcp_flow *f, uint64_t now)
 }
 
 /*
- * Adds a flow to the sum of the flows with the same exit interface, which shows whether the
+ * Adds a flow to the sum of the flows with the same exit interface. The sum shows whether that
  * interface lost the segments.
  */
 static void add_folded(struct tcp_ledger *b, struct tcp_flow *f)
@@ -670,7 +675,7 @@ static void add_folded(struct tcp_ledger *b, struct tcp_flow *f)
 		way->netns = f->netns;
 		way->last.ifindex = f->last.ifindex;
 		way->exit = f->exit;
-	} else { /* unknown whether its interface lost the segments */
+	} else { /* not known whether its interface lost the segments */
 		way = b->ways.at;
 		f->sum.undecided[TCP_WHY_FULL] += f->sum.beyond;
 		f->sum.beyond = 0;
@@ -678,7 +683,9 @@ static void add_folded(struct tcp_ledger *b, struct tcp_flow *f)
 	sum_words(&way->sum, &f->sum, sizeof(f->sum));
 }
 
-/* Folds finished flows into the sum: first only flows that have nothing to display, or all. */
+/*
+ * Folds finished flows into the sum: at first only flows with nothing to display, or all of them.
+ */
 static void fold(struct tcp_ledger *b, uint64_t now, bool all)
 {
 	uint32_t *to = mem_zero(b->flows.n, sizeof(*to)), n = 0;
@@ -710,7 +717,7 @@ static void fold(struct tcp_ledger *b, uint64_t now, bool all)
 		*head = to[i] = n++;
 	}
 	b->flows.n = n;
-	/* fold a quarter of the flows at a time, not for each record */
+	/* fold a quarter of the flows at a time, so as not to do it for each record */
 	b->fold_at = n > b->max_flows / 4 * 3 ? b->refused + b->max_flows / 4 : 0;
 	n = 0;
 	for (uint32_t i = 0; i < b->ranges.n; i++) {
@@ -739,7 +746,10 @@ static void look_at_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 	f->dsack_dups = rec->last.dsack_dups - rec->first.dsack_dups;
 }
 
-/* Records the data received in the opposite direction since the connection or tracing began. */
+/*
+ * Records how much data was received in the opposite direction since the connection or tracing
+ * began.
+ */
 static void note_receiver(struct tcp_ledger *b, const struct tcp_record *rec,
 			  const struct watch_flow *back)
 {
@@ -751,7 +761,7 @@ static void note_receiver(struct tcp_ledger *b, const struct tcp_record *rec,
 		trail_flow(b->trail, flow)->taken += taken;
 }
 
-/* Most sockets lose nothing and take no room. */
+/* Processes a socket that ended. Most sockets lose nothing and take up no room. */
 static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	const struct watch_flow back = reverse(&rec->flow);
@@ -772,7 +782,10 @@ static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 	add_folded(b, &whole);
 }
 
-/* Returns true if the socket counted it after its last reading: it is in none of the sums. */
+/*
+ * Returns true if the socket counted the record after its last reading, which means that it is in
+ * none of the sums.
+ */
 static bool is_behind(const struct tcp_flow *f, const struct tcp_record *rec)
 {
 	return f->read_ns && rec->time_ns > f->read_ns &&
@@ -846,7 +859,7 @@ void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,
 		flow_at(b, flow)->exit = *exit;
 }
 
-/* Marks all existing flows, because the flow of a lost record is unknown. */
+/* Marks all existing flows, because it is not known which flow a lost record belongs to. */
 static void mark_full(struct tcp_ledger *b, uint64_t lost)
 {
 	for (uint32_t i = 0; lost + b->refused > b->known_lost && i < b->flows.n; i++)
@@ -854,7 +867,7 @@ static void mark_full(struct tcp_ledger *b, uint64_t lost)
 	b->known_lost = lost + b->refused;
 }
 
-/* Returns true if the range is not acknowledged yet: later events may explain it. */
+/* Returns true if the range is not acknowledged yet, so that later events may explain it. */
 static bool is_open(const struct tcp_ledger *b, const struct range *r)
 {
 	const struct tcp_flow *f = flow_at(b, r->flow);
@@ -909,9 +922,10 @@ static bool is_returned(const struct range *r)
 }
 
 /*
- * More bytes were dropped before they were counted as sent than the socket has sent again as new: a
- * queue that cuts a packet into segments accepts some of them, and then TCP has sent all. The
- * rejected segments are not acknowledged, or they would have been retransmitted.
+ * Handles sockets for which more bytes were dropped before they were counted as sent than the
+ * socket has sent again as new. A queue that cuts a packet into segments may accept some of them,
+ * and TCP then treats all of them as sent. The rejected segments are not acknowledged, because
+ * otherwise they would have been retransmitted.
  */
 static void find_sent(struct tcp_ledger *b)
 {

@@ -20,15 +20,15 @@
 #define WATCH_BATCH 128 /* keys read from a hash map at a time */
 
 /* Lists of windows. */
-#define READ_NS	   100000000 /* interval for reading a list */
-#define KEYS	   16	     /* per CPU, that lose packets in every window at the same time */
+#define READ_NS	   100000000 /* interval at which a list is read */
+#define KEYS	   16	     /* keys per CPU that lose packets in every window at the same time */
 #define LIST_LEAST 512
 
 /* Samples. */
 #define TAG_AT	    12 /* after the addresses of an Ethernet frame */
 #define TAG_LEN	    4
-#define SMALLEST    (sizeof(struct sample) + 8) /* bytes in the ring */
-#define CLOCK_EVERY 64				/* samples between two readings of the clock */
+#define SMALLEST    (sizeof(struct sample) + 8) /* bytes of the smallest sample in the ring */
+#define CLOCK_EVERY 64				/* number of samples between two clock readings */
 
 struct watch_samples {
 	struct ring_buffer *ring; /* NULL: samples are not read */
@@ -39,7 +39,7 @@ struct watch_samples {
 	uint8_t tagged[SAMPLE_SNAPLEN_MAX + TAG_LEN];
 };
 
-#define WATCH_LINKS 16 /* more than it has programs */
+#define WATCH_LINKS 16 /* more links than there are programs */
 
 struct watch {
 	struct watch_bpf *skel;
@@ -48,16 +48,16 @@ struct watch {
 	const struct bpf_program *prog; /* on kfree_skb */
 	struct nat *nat;	  /* for our programs, borrowed; NULL: not used */
 	bool by_flow, has_filter;
-	unsigned programs; /* number with lists of windows */
-	unsigned cpus;	   /* per set: the highest number + 1 */
+	unsigned programs; /* number of programs that have lists of windows */
+	unsigned cpus;	   /* CPUs per set: the highest number + 1 */
 	unsigned possible; /* number of values in a per-CPU map */
 	unsigned slots;	   /* per CPU */
-	uint32_t keys;	   /* capacity of a hash map */
+	uint32_t keys;	   /* number of keys that a hash map can hold */
 	size_t slot_size, key_size;
 	size_t list_size, slots_size, others_size, bursts_size;
 	char *slot, *other, *burst; /* mapped */
 	struct watch_control *control;
-	uint32_t burst_room;	    /* entries of a list of windows; 0: no lists */
+	uint32_t burst_room;	    /* entries in a list of windows; 0: no lists */
 	int rcu_map, inner_map;
 	uint64_t slots_used, overflow_used;
 	void *batch_keys;
@@ -65,7 +65,7 @@ struct watch {
 	struct watch_samples samples;
 };
 
-/* Returns the range around all drop sites of packets freed as consumed. */
+/* Returns the range that covers all drop sites of packets freed as consumed. */
 static struct trace_range around(const struct trace_range *r, unsigned n)
 {
 	struct trace_range all = *r;
@@ -99,7 +99,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	return reasons_kfree(r, (void *)&w->skel->rodata->kernel, err);
 }
 
-/* Returns the bytes of the map. */
+/* Returns the size of the map in bytes. */
 static size_t size_map(struct bpf_map *map, unsigned entries, size_t value)
 {
 	bpf_map__set_value_size(map, (__u32)value);
@@ -107,7 +107,7 @@ static size_t size_map(struct bpf_map *map, unsigned entries, size_t value)
 	return entries * value;
 }
 
-/* Without samples or windows, the code that needs their maps is removed. */
+/* Sets the map sizes. Without samples or windows, the code that needs their maps is removed. */
 static void size_maps(struct watch *w, const struct watch_spec *spec)
 {
 	const size_t stack = spec->cfg.stack ? SAMPLE_FRAMES * sizeof(__u64) : 0;
@@ -135,7 +135,7 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 	w->bursts_size = size_map(w->skel->maps.bursts, w->programs * sets, w->list_size);
 }
 
-/* `kfuncs`: with the kernel functions of bpf/skb.bpf.h. */
+/* `kfuncs`: use the kernel functions in bpf/skb.bpf.h. */
 static int load(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
 		bool kfuncs, struct error *err)
 {
@@ -250,7 +250,7 @@ int watch_attach_again(struct watch *w)
 	struct bpf_program *prog;
 	int fd;
 
-	/* without libbpf: its kind of link is blocked by now, as in drops/tcp.c */
+	/* without libbpf, whose kind of link is blocked by now, as in drops/tcp.c */
 	bpf_object__for_each_program(prog, w->skel->obj) {
 		if (bpf_program__fd(prog) < 0 || w->n_links == WATCH_LINKS ||
 		    bpf_program__type(prog) != BPF_PROG_TYPE_TRACING)
@@ -284,7 +284,7 @@ void watch_close(struct watch *w)
 
 /* Reading */
 
-/* Reads and empties the used slots of a set. Returns their number. */
+/* Reads and empties the used slots of a set. Returns how many there were. */
 static unsigned read_slots(const struct watch *w, char *at, unsigned slots, watch_each *each,
 			   void *arg)
 {
@@ -357,8 +357,8 @@ int watch_collect(struct watch *w, watch_each *each, void *arg)
 
 	__atomic_store_n(&w->control->base, second ? 0 : w->cpus, __ATOMIC_RELEASE);
 	/*
-	 * Waits until no program can be in the old set any more: the kernel waits for that when a
-	 * map in a map is replaced (maybe_wait_bpf_programs(), synchronize_rcu()).
+	 * Waits until no program can still be using the old set. The kernel waits for that when a
+	 * map inside a map is replaced (maybe_wait_bpf_programs(), synchronize_rcu()).
 	 */
 	if (bpf_map_update_elem(w->rcu_map, &zero, &w->inner_map, 0))
 		return -errno;
@@ -454,7 +454,10 @@ void watch_sampling(struct watch *w, bool on)
 	__atomic_store_n(&w->control->unsampled, !on, __ATOMIC_RELAXED);
 }
 
-/* Returns the i-th list of windows of a set: each program has one per CPU. NULL: no more. */
+/*
+ * Returns the i-th list of windows in a set, of which each program has one per CPU. NULL: there are
+ * no more.
+ */
 static struct burst_list *list_of(const struct watch *w, bool second, unsigned i)
 {
 	size_t n = (i / w->cpus * WATCH_SETS + second) * w->cpus + i % w->cpus;
@@ -510,7 +513,7 @@ static int take_sample(void *arg, void *data, size_t size)
 		return -EBADMSG;
 	bytes = (const uint8_t *)(stack + sample->frames_room);
 	if (sample->tag && sample->layer == FILTER_L2 && sample->len >= TAG_AT) {
-		/* the frame as it was on the wire */
+		/* restore the frame as it was on the wire */
 		tag = htonl(sample->tag);
 		memcpy(s->tagged, bytes, TAG_AT);
 		memcpy(s->tagged + TAG_AT, &tag, TAG_LEN);

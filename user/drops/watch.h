@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Observer of all lost packets of this host: loads, attaches and reads bpf/watch.bpf.c on
- * skb:kfree_skb. Numbers only; monitor/live.h interprets them.
+ * Observer of all packets lost on this host: loads, attaches and reads bpf/watch.bpf.c on
+ * skb:kfree_skb. Numbers only, which monitor/live.h interprets.
  */
 #ifndef PKTLEDGER_DROPS_WATCH_H
 #define PKTLEDGER_DROPS_WATCH_H
@@ -18,48 +18,50 @@
 #include "watch_abi.h"
 #include "xdp_abi.h"
 
-#define WATCH_OVERFLOW	    4096 /* keys of a hash map for keys that find no slot */
+#define WATCH_OVERFLOW	    4096 /* capacity of a hash map for keys without a slot */
 #define WATCH_FLOW_OVERFLOW 16384
-#define WATCH_SOCKS	    4096 /* sockets known at a time, LRU-evicted */
+#define WATCH_SOCKS	    4096 /* maximum sockets known at a time, LRU-evicted */
 #define WATCH_DEVS	    1024
 
 struct watch;
 
-/* Options of the observer. Zero-initialised: everything. */
+/* Options of the observer. Zero-initialised: observe everything. */
 struct watch_spec {
 	/*
-	 * Filters, by_flow, by_sender, snaplen, stack, burst_ns, freeing; and `consumed`: locations
-	 * at which packets freed as consumed are losses (drops/cause.h). Without them such packets
-	 * are not traced, which would cost time for each freed packet. watch_open() fills the rest.
+	 * Filters, by_flow, by_sender, snaplen, stack, burst_ns, freeing, and `consumed`: locations
+	 * where packets freed as consumed are losses (drops/cause.h). Without such locations, these
+	 * packets are not traced, because that would cost time for every freed packet. watch_open()
+	 * fills in the rest.
 	 */
 	struct watch_config cfg;
-	const struct filter *filter; /* EXPR, borrowed until watch_open() returns, or NULL */
-	const struct filter_inner *inner; /* tunnels in which it is applied, or NULL */
-	bool followed;	   /* another object's programs count: watch_share() */
+	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; or NULL */
+	const struct filter_inner *inner; /* tunnels inside which it is applied; or NULL */
+	bool followed;	   /* another object's programs do the counting: watch_share() */
 	bool unfragmented; /* do not parse packets to find later fragments: EXPR is TCP only */
 	uint32_t ring;	   /* of samples, bytes, a power of 2, at least a page; 0: SAMPLES_RING */
-	struct nat *nat;   /* NAT to follow, with a filter, borrowed; NULL: not followed */
+	struct nat *nat;   /* NAT to track if there is a filter, borrowed; NULL: not tracked */
 };
 
-/* Counts of one key on one CPU in an interval. */
+/* One key's counts on one CPU in an interval. */
 struct watch_entry {
 	struct watch_key key;
 	struct watch_flow flow;	  /* zero unless by_flow */
-	struct watch_count count; /* packets: events + more */
+	struct watch_count count; /* packets are events + more */
 	unsigned cpu;
 };
 
-/* Missed events and the use of the tables since watch_attach(). */
+/* Missed events, and how full the tables are, since watch_attach(). */
 struct watch_state {
-	struct watch_loss loss; /* summed over the CPUs */
+	struct watch_loss loss; /* total over all CPUs */
 	uint64_t filter_unread; /* no match because they could not be read: drops/filter.h */
-	uint64_t recursion_misses;  /* drop while our program ran on that CPU: missed */
-	uint64_t slots, slots_used; /* over all CPUs; used: maximum of an interval */
-	uint64_t overflow, overflow_used; /* keys in the hash map, in the same way */
+	uint64_t recursion_misses;  /* drops missed because our program was running on that CPU */
+	uint64_t slots, slots_used; /* over all CPUs; slots_used: maximum in any interval */
+	uint64_t overflow, overflow_used; /* the same for keys in the hash map */
 };
 
 /*
- * Loads the observer. `r` is borrowed until it returns. STATUS_UNABLE: the kernel, or a capability.
+ * Loads the observer. `r` is borrowed until this returns. STATUS_UNABLE: not possible with this
+ * kernel or without a capability.
  */
 int watch_open(struct watch **w, const struct watch_spec *spec, const struct reasons *r,
 	       struct error *err);
@@ -70,34 +72,34 @@ int watch_attach(struct watch *w, const struct trace_places *places, struct erro
 /* Stops counting. Counts can still be read. */
 void watch_detach(struct watch *w);
 
-/* Counts again after watch_detach(). Needs no capability. Returns 0 or -errno. */
+/* Resumes counting after watch_detach(). Needs no capability. Returns 0 or -errno. */
 int watch_attach_again(struct watch *w);
 
 /*
- * Ends an interval: calls `each`, unless it is NULL, for all counts since watch_attach() or the
- * last call. Takes an RCU grace period, about 10 ms. Returns 0 or -errno; counts that could not be
- * read stay for the next call.
+ * Ends an interval. Calls `each`, unless it is NULL, for all counts since watch_attach() or the
+ * previous call. Takes an RCU grace period, about 10 ms. Returns 0 or -errno. Counts that could not
+ * be read stay until the next call.
  */
 typedef void watch_each(void *arg, const struct watch_entry *e);
 int watch_collect(struct watch *w, watch_each *each, void *arg);
 
 /*
- * Reads the times of the losses in the last watch_collect(). Call it afterwards. A key may be
- * returned more than once with the same window. Does nothing without cfg.burst_ns.
+ * Reads the times of the losses returned by the last watch_collect(), which must be called first. A
+ * key may be returned more than once with the same window. Does nothing without cfg.burst_ns.
  */
 void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg);
 
-/* Adds data about a socket from another source. `cookie`: its ID from now on. */
+/* Adds data about a socket from another source. `cookie`: the socket's ID from now on. */
 void watch_keep_sock(struct watch *w, uint64_t cookie, const struct watch_sock *sock);
 
 /*
- * Returns true if a CPU has few free slots or a list of windows will be full soon: read a part of
- * the interval. Without slots, lookups hit the overflow map, which is expensive, and in the end
- * keys are merged.
+ * Returns true if a CPU has few free slots or a list of windows will soon be full, so that part of
+ * the interval should be read now. Without free slots, lookups hit the overflow map, which is
+ * expensive, and eventually keys are merged.
  */
 bool watch_fills(const struct watch *w);
 
-/* Reads the record of a socket or an interface. Returns 0 or -ENOENT. */
+/* Reads the record for a socket or an interface. Returns 0 or -ENOENT. */
 int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out);
 int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct watch_dev *out);
 
@@ -106,33 +108,34 @@ void watch_each_sock(const struct watch *w,
 		     void (*each)(void *arg, uint64_t cookie, const struct watch_sock *sock),
 		     void *arg);
 
-/* Returns true if the kernel reports rx_sk, the dropping socket (Linux 6.11). */
+/* Returns true if the kernel reports rx_sk, the socket that dropped the packet (Linux 6.11). */
 bool watch_knows_sockets(const struct watch *w);
 
-/* Reads the current state. Usage is known up to the last watch_collect(). */
+/* Reads the current state. Table usage is known up to the last watch_collect(). */
 void watch_state(const struct watch *w, struct watch_state *s);
 
 /*
- * Lets `program` of another object, which is not loaded yet, count in the maps of this observer, which
- * counts nothing itself (spec.followed). *cfg: the configuration for bpf/watch.bpf.h there. Missed
- * events are those of `program`, so close that object last. Returns 0 or -errno.
+ * Lets `program`, from another object that is not loaded yet, count in this observer's maps. The
+ * observer itself then counts nothing (spec.followed). *cfg: set to the configuration for
+ * bpf/watch.bpf.h there. Missed events are those of `program`, so close that object last. Returns 0
+ * or -errno.
  */
 struct bpf_object;
 int watch_share(struct watch *w, struct bpf_object *other, const char *program,
 		struct watch_config *cfg);
 
-/* Enables or disables samples, if they were requested. Initially enabled. */
+/* Enables or disables samples if they were requested. They are enabled at first. */
 void watch_sampling(struct watch *w, bool on);
 
 /* Detaches and frees. NULL is allowed. */
 void watch_close(struct watch *w);
 
 /* The ring for samples of dropped packets. */
-#define SAMPLES_RING (16u << 20) /* bytes; a sample takes 72 plus the bytes of its packet */
+#define SAMPLES_RING (16u << 20) /* bytes; a sample takes 72 bytes plus its packet bytes */
 
 /*
- * `stack`: sample->frames addresses. `bytes`: sample->len of the packet, with its VLAN tag in
- * place. Valid until it returns.
+ * `stack`: sample->frames addresses. `bytes`: sample->len bytes of the packet, with the VLAN tag in
+ * place. Both are valid until the callback returns.
  */
 typedef void samples_each(void *arg, const struct sample *sample, const uint64_t *stack,
 			  const uint8_t *bytes);
@@ -142,86 +145,94 @@ int watch_open_samples(struct watch *w, samples_each *each, void *arg, struct er
 
 /*
  * Calls `each` for new samples, oldest first, for at most `budget_ns`, and leaves the rest for the
- * next call. `budget_ns` 0: for all samples present at the time of the call. Returns their number,
- * or -errno.
+ * next call. `budget_ns` 0: process all samples present at the time of the call. Returns how many
+ * were processed, or -errno.
  */
 int64_t watch_read_samples(struct watch *w, uint64_t budget_ns);
 
 /*
- * Observer of frames that XDP loses without an skb: loads, attaches and reads bpf/xdp.bpf.c on the
- * xdp: tracepoints. They cost nothing while nothing fails; xdp_cpumap_kthread runs once per batch.
+ * Observer of frames that XDP loses without an skb being involved: loads, attaches and reads
+ * bpf/xdp.bpf.c on the xdp: tracepoints. It costs nothing while nothing fails, except
+ * xdp_cpumap_kthread, which runs once per batch.
  */
 struct xdplosses;
 
 struct xdploss {
 	struct xdploss_key key;
-	struct xdploss_count count; /* over all CPUs, since xdplosses_attach() */
+	struct xdploss_count count; /* total over all CPUs since xdplosses_attach() */
 };
 
 /*
- * Loads the observers of the tracepoints that this kernel has in a known form. STATUS_UNABLE: not
- * one could be loaded.
+ * Loads the observers for those tracepoints that this kernel has in a known form. STATUS_UNABLE:
+ * none could be loaded.
  */
 int xdplosses_open(struct xdplosses **x, const struct reasons *r, struct error *err);
 
 /*
- * Starts counting losses. `places`: to tell verdicts on skbs from verdicts on frames. If unknown,
- * an aborted skb on a veth may be counted here and by kfree_skb.
+ * Starts counting losses. `places`: used to distinguish verdicts on skbs from verdicts on frames.
+ * If they are unknown, an aborted skb on a veth may be counted both here and by kfree_skb.
  */
 int xdplosses_attach(struct xdplosses *x, const struct trace_places *places, struct error *err);
 
 /*
- * Returns space-separated names of tracepoints missing or incompatible on this kernel; "": all are
- * observed.
+ * Returns the space-separated names of tracepoints that are missing or incompatible on this kernel.
+ * "": all are observed.
  */
 const char *xdplosses_missing(const struct xdplosses *x);
 
 /*
- * Reads all keys with their counts, unsorted. At most `max`; returns their number. XDPLOSS_KEYS is
+ * Reads all keys with their counts, unsorted, up to `max`. Returns how many. XDPLOSS_KEYS is always
  * enough.
  */
 int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max);
 
-/* Returns the packets without room for their key. */
+/* Returns the number of packets whose key did not fit in the table. */
 uint64_t xdplosses_uncounted(const struct xdplosses *x);
 
 /*
- * Returns the name of an interface, as of the first time its key was seen; "": unknown. `buf` of
- * WATCH_IFNAME bytes.
+ * Returns an interface's name when its key was first seen; "": unknown. `buf` has WATCH_IFNAME
+ * bytes.
  */
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
 			     char *buf);
 
 /*
- * Formats "name[id]" of a program or a map, or "[id]" if it no longer exists; "" for ID 0. Returns
- * `buf`.
+ * Formats "name[id]" for a program or a map, or "[id]" if it no longer exists, or "" for ID 0.
+ * Returns `buf`.
  */
 const char *xdplosses_program(uint32_t id, char *buf, unsigned size);
 const char *xdplosses_map(uint32_t id, char *buf, unsigned size);
 
 void xdplosses_close(struct xdplosses *x); /* NULL is allowed */
 
-/* Event that counts as the loss if two report it. */
+/* Which event counts as the loss if two events report it. */
 enum xdploss_mode {
 	/*
-	 * kfree_skb is also counted and reports generic mode: skbs are counted there, so that a
-	 * filter on packets is effective. An aborted skb of a veth always counts there.
+	 * kfree_skb is also counted and reports generic mode. Skbs are counted there, so that a
+	 * packet filter takes effect. An aborted skb on a veth always counts there.
 	 */
 	XDPLOSS_BESIDE_KFREE,
 	/*
-	 * Failed redirects in generic mode also count here, with errno and map. kfree_skb with
-	 * reason XDP in do_xdp_generic() has to be ignored, because it is exactly the same event.
+	 * Failed redirects in generic mode also count here, with errno and map. kfree_skb with the
+	 * reason XDP in do_xdp_generic() has to be ignored, because it reports exactly the same
+	 * event.
 	 */
 	XDPLOSS_INSTEAD_OF_KFREE,
 };
 
-/* Returns CLASS_LOSS, or CLASS_NONE: another event or key reports it. The note is for display. */
+/*
+ * Returns CLASS_LOSS, or CLASS_NONE if another event or key reports the loss. The note is for
+ * display.
+ */
 struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode mode);
 
-/* Returns "ENOBUFS" for a negative errno; "ABORTED", "TX" ... for an exception, else "". */
+/*
+ * Returns "ENOBUFS" and so on for a negative errno, "ABORTED", "TX" and so on for an exception,
+ * otherwise "".
+ */
 const char *xdplosses_reason(const struct xdploss_key *key);
 
-/* Returns the tracepoint: "xdp_redirect_err". */
+/* Returns the name of the tracepoint: "xdp_redirect_err". */
 const char *xdplosses_location(const struct xdploss_key *key);
 
 #endif

@@ -19,7 +19,10 @@ struct xdplosses {
 	char missing[160];
 };
 
-/* Tracepoints with the number of arguments that the programs expect; equal in 6.1 to 7.x. */
+/*
+ * Tracepoints and the number of arguments that the programs expect, which is the same in Linux 6.1
+ * to 7.x.
+ */
 static const struct {
 	const char *program, *tracepoint;
 	int args;
@@ -83,7 +86,7 @@ int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max)
 	struct xdploss_key key, *prev = NULL;
 	int n = 0;
 
-	/* keys are never deleted, so the walk neither repeats nor skips a key */
+	/* keys are never deleted, so the walk cannot repeat or skip one */
 	while (n < max && !bpf_map_get_next_key(bpf_map__fd(map), prev, &key)) {
 		prev = &key;
 		out[n].key = key;
@@ -112,7 +115,7 @@ const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t
 	return buf;
 }
 
-/* `info`: of a kernel object, with its name at `name`. Takes `fd`. */
+/* `info`: information about a kernel object, with its name at `name`. Closes `fd`. */
 static const char *with_id(int fd, void *info, __u32 len, char *name, uint32_t id, char *buf,
 			   unsigned size)
 {
@@ -151,7 +154,7 @@ void xdplosses_close(struct xdplosses *x)
 static const struct {
 	unsigned observer;
 	const char *tracepoint;
-	const char *note; /* NULL: note of the stage map */
+	const char *note; /* NULL: use the stage map's note */
 } kinds[XDPLOSS_KINDS] = {
 	[XDPLOSS_REDIRECT] = {OBSERVER_REDIRECT_ERR, "xdp_redirect_err", NULL},
 	[XDPLOSS_EXCEPTION] = {OBSERVER_XDP_EXCEPTION, "xdp_exception",
@@ -174,7 +177,10 @@ struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode 
 		.location = "",
 		.aux = "",
 		.observer = kinds[key->kind].observer,
-		/* frames sent by BPF_PROG_RUN seem to arrive from lo: of a sender, not received */
+		/*
+		 * frames sent by BPF_PROG_RUN appear to arrive from lo: they come from a sender and
+		 * were not received
+		 */
 		.flags = key->kind == XDPLOSS_DEVMAP && key->from == LOOPBACK_IFINDEX ? CAUSE_LIVE
 										      : 0,
 		.error = -key->err,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * For each rule of the table: adds up its counters by interface (collect()), adds up the events
- * that must or may have moved them (expect()), and compares both (judge()).
+ * Processes each rule in the table: adds up its counters by interface (collect()), adds up the
+ * events that must or may have moved them (expect()), and compares the two (judge()).
  */
 #include "ledger/ledger.h"
 
@@ -18,11 +18,14 @@
 #define IFNAME_LEN 16
 
 /*
- * Certainty that a loss moves a counter: by its cause, its location on the path, and the engines.
+ * How certain it is that a loss moves a counter, given its cause, its location on the path, and the
+ * engines.
  */
 enum certainty { IMPOSSIBLE, POSSIBLE, CERTAIN };
 
-/* Matches a word with a pattern. `list`: NULL: any, "a|b": one of, "!a|b": all others. */
+/*
+ * Matches a word against a pattern. `list`: NULL: any; "a|b": one of these; "!a|b": anything else.
+ */
 static enum certainty in_list(const char *list, const char *word)
 {
 	bool negated;
@@ -58,7 +61,7 @@ static bool same_end(const struct link_end *a, const struct link_end *b)
 	return same(a->ifname, b->ifname) && (!known(a->role) || same(a->role, b->role));
 }
 
-/* Returns the other end of the interface's link; NULL: no known link. */
+/* Returns the other end of the interface's link, or NULL if no link is known. */
 static const struct link_end *other_end(const struct engine_facts *f, const struct link_end *at)
 {
 	for (size_t i = 0; i < 2 * f->n_links; i++) {
@@ -77,7 +80,10 @@ static enum certainty at_role(const char *role, const char *wanted)
 	return !strcmp(role, wanted) ? CERTAIN : IMPOSSIBLE;
 }
 
-/* If everything is in one namespace, the sender's part of a counter is unknown. */
+/*
+ * Returns the certainty for a place at the sender. If everything is in one namespace, the sender's
+ * part of a counter is unknown.
+ */
 static enum certainty at_sender(const char *role)
 {
 	return same(role, "host") ? POSSIBLE : at_role(role, "tx");
@@ -150,7 +156,7 @@ static enum certainty forced(enum counter_force force, const struct engine_facts
 
 const char *const counter_scope_names[] = {"flow", "interface", "host"};
 
-/* One counter, or the sum of all counters of one interface that a pattern matches. */
+/* One counter, or the sum of all counters of an interface that match a pattern. */
 struct group {
 	char role[COUNTER_SCOPE_LEN];
 	char ifname[IFNAME_LEN];
@@ -160,7 +166,7 @@ struct group {
 	uint64_t delta;
 };
 
-/* Returns true if the name matches the pattern, and sets the interface at '@'. */
+/* Returns true if the name matches the pattern, and stores the interface matched by '@'. */
 static bool match(const char *pattern, const char *name, char *ifname)
 {
 	const char *at = strchr(pattern, '@');
@@ -208,7 +214,7 @@ static void join_group(struct list *groups, const struct counter *d, const char 
 		snprintf(g->ifname, sizeof(g->ifname), "%s", ifname);
 		g->alternative = alternative;
 	}
-	if (!g->delta) /* of two families the one that moved */
+	if (!g->delta) /* of two families, the one that moved */
 		memcpy(g->name, d->name, sizeof(g->name));
 	if (++g->members > 1 && strpbrk(pattern, "*["))
 		snprintf(g->name, sizeof(g->name), "%.*s%s%s",
@@ -247,7 +253,7 @@ struct compare {
 
 struct expected {
 	uint64_t sure, perhaps, quirk;
-	bool shown[STAGE_COUNT]; /* stages with losses that this counter should record */
+	bool shown[STAGE_COUNT]; /* stages whose losses this counter should record */
 };
 
 static void expect_from_events(const struct compare *c, const struct counter_rule *rule,
@@ -265,7 +271,7 @@ static void expect_from_events(const struct compare *c, const struct counter_rul
 
 		if (!ledger_is_event(&c->cause[i]))
 			continue;
-		/* One loss moves one counter once, however many lines it matches. */
+		/* A loss moves a counter once, no matter how many lines it matches. */
 		for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
 			enum certainty s;
 
@@ -331,7 +337,7 @@ static void judge(struct result_counter *row, const struct counter_rule *rule,
 	}
 }
 
-/* Returns the only stage that a counter serves; STAGE_NONE: several. */
+/* Returns the only stage that a counter covers, or STAGE_NONE if there are several. */
 static enum stage only_stage(const struct counter_rule *rule)
 {
 	for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
@@ -349,7 +355,7 @@ static void add_row(struct list *rows, const struct result_counter *row, enum st
 	added->stage = stage;
 }
 
-/* Returns the unexplained movement of the counters that this counter repeats. */
+/* Returns how much of the movement is unexplained in the counters that this counter repeats. */
 static uint64_t repeated(const struct compare *c, const struct counter_rule *rule,
 			 const struct group *g)
 {
@@ -376,7 +382,7 @@ static void compare_group(struct compare *c, const struct counter_rule *rule, co
 	struct expected x;
 	bool alone;
 
-	/* In namespaces that carry only the flow, the counters belong to the flow. */
+	/* In namespaces that carry only the flow, all counters belong to the flow. */
 	if (c->facts->private_ns && scope == COUNTER_HOST && strcmp(g->role, "host"))
 		scope = COUNTER_FLOW;
 	alone = scope == COUNTER_FLOW || (c->facts->private_ns && scope == COUNTER_INTERFACE);
@@ -402,14 +408,13 @@ static void compare_rule(struct compare *c, const struct counter_rule *rule)
 
 	if (rule->flags & COUNTER_COPY_MODE && c->facts->xsk_zerocopy)
 		return;
-	/* for other senders, the number of EAGAIN is unknown */
+	/* the number of EAGAIN errors is unknown for other senders */
 	if (rule->flags & (c->facts->any_traffic ? COUNTER_EAGAIN : COUNTER_OTHERS))
 		return;
 	if (!rule->name6 || family != AF_INET6)
 		collect(&groups, c->deltas, rule->name4, rule->role);
 	/*
-	 * With both families the counter is the sum of two counters: one group, under the first
-	 * name.
+	 * With both families, the counter is the sum of two counters, grouped under the first name.
 	 */
 	if (rule->name6 && family != AF_INET)
 		collect(&groups, c->deltas, rule->name6, rule->role);

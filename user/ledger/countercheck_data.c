@@ -11,7 +11,7 @@
 
 const struct counter_rule counter_rules[] = {
 	/*
-	 * The sender. udp_send_skb() and ip_send_skb() count errors returned by dev_queue_xmit().
+	 * The sender. udp_send_skb() and ip_send_skb() count errors that dev_queue_xmit() returns.
 	 */
 	{"Udp:SndbufErrors", "Udp6SndbufErrors", "tx", COUNTER_HOST,
 	 COUNTER_TX_SOCKET | COUNTER_EAGAIN,
@@ -21,7 +21,7 @@ const struct counter_rule counter_rules[] = {
 		    {STAGE_QDISC, NULL, "!__dev_queue_xmit|__rtnl_unlock", REL_TX, MAY},
 		    {STAGE_TX_DEVICE, NULL, NULL, REL_SENT, DIRECT},
 		    {STAGE_BACKLOG, NULL, NULL, REL_SENT, INLINE},
-		    /* EPERM, after the socket's buffer was full (SOCK_NOSPACE stays) */
+		    /* EPERM after the socket's buffer was full (SOCK_NOSPACE stays set) */
 		    {STAGE_NETFILTER, NULL, NULL, REL_TX, MAY},
 		    {STAGE_TX_SOCKET, NULL, NULL, REL_TX, MAY})},
 	{"Ip:OutDiscards", "Ip6OutDiscards", "tx", COUNTER_HOST, COUNTER_TX_SOCKET | COUNTER_EAGAIN,
@@ -37,7 +37,7 @@ const struct counter_rule counter_rules[] = {
 	 .set = SET({STAGE_TX_ROUTE, "IP_OUTNOROUTES", NULL, REL_ROLE, MUST})},
 	{"arp_cache:unresolved_discards", "ndisc_cache:unresolved_discards", "host", COUNTER_HOST,
 	 0, .set = SET({STAGE_NEIGH, "NEIGH_QUEUEFULL", NULL, REL_ANY, MUST})},
-	/* Freed by a reset, after the lock is released: not counted as drops. */
+	/* Packets freed by a reset, after the lock is released, are not counted as drops. */
 	{"@:qdisc:drops", NULL, NULL, COUNTER_INTERFACE, 0, .note = "counts skbs, not segments",
 	 .set = SET({STAGE_QDISC, NULL, "!__rtnl_unlock", REL_DEV, MUST})},
 	{"@:tx_dropped", NULL, NULL, COUNTER_INTERFACE, 0,
@@ -49,7 +49,7 @@ const struct counter_rule counter_rules[] = {
 		     "!veth_xmit|__dev_forward_skb2|tun_net_xmit|tun_queue_purge", REL_DEV, MAY},
 		    {STAGE_BACKLOG, NULL, NULL, REL_PEER, INLINE},
 		    {STAGE_XDP, NULL, "xdp_devmap_xmit|xdp_bulk_tx", REL_LINK, MAY})},
-	/* veth; the counter belongs to the interface that refused the frames */
+	/* veth. The counter belongs to the interface that refused the frames. */
 	{"ethtool:@:tx_queue_*_xdp_xmit_errors", NULL, NULL, COUNTER_INTERFACE, 0,
 	 .set = SET({STAGE_TX_DEVICE, NULL, "xdp_devmap_xmit", REL_DEV, MUST},
 		    {STAGE_XDP, NULL, "xdp_devmap_xmit", REL_DEV, MAY})},
@@ -65,7 +65,7 @@ const struct counter_rule counter_rules[] = {
 	{"@:rx_missed_errors", NULL, NULL, COUNTER_INTERFACE, 0,
 	 .note = "counter only: no packet exists yet that could cause an event",
 	 .set = SET({STAGE_NIC_RING, NULL, NULL, REL_DEV, MAY})},
-	/* The ring's own counter, if its name is unique among drivers. */
+	/* The ring's own counter, if drivers agree on its name. */
 	{"ethtool:@:rx_no_dma_resources|ethtool:@:rx_out_of_buffer|"
 	 "ethtool:@:rx_no_memory|ethtool:@:pkts rx OOB|"
 	 "ethtool:@:port_rx_nodesc_drops|ethtool:@:[[]*[]]: rx_discards|"
@@ -73,7 +73,7 @@ const struct counter_rule counter_rules[] = {
 	 NULL, NULL, COUNTER_INTERFACE, 0,
 	 .note = "counter only: no packet exists yet that could cause an event",
 	 .set = SET({STAGE_NIC_RING, NULL, NULL, REL_DEV, MAY})},
-	/* Generic XDP has no counters. Failed redirects are in rx_dropped. */
+	/* Generic XDP has no counters. Failed redirects are counted in rx_dropped. */
 	{"ethtool:@:rx_queue_*_xdp_drops|ethtool:@:rx_xdp_drop|"
 	 "ethtool:@:rx*_xdp_drops|ethtool:@:queue_*_rx_xdp_drop",
 	 NULL, NULL, COUNTER_INTERFACE, COUNTER_SINK,
@@ -98,7 +98,7 @@ const struct counter_rule counter_rules[] = {
 	 .note = "one per CPU for the whole host, other traffic included",
 	 .set = SET({STAGE_BACKLOG, "CPU_BACKLOG", NULL, REL_ANY, MUST})},
 
-	/* AF_XDP. rx_dropped repeats fill-empty: both are compared, never added. */
+	/* AF_XDP. rx_dropped repeats fill-empty, so both are compared but never added. */
 	{"xsk:rx_ring_full", NULL, "rx", COUNTER_FLOW, 0,
 	 .set = SET({STAGE_XSK, "ENOBUFS", NULL, REL_ANY, MUST},
 		    {STAGE_XSK, "XDP", NULL, REL_ANY, MAY})},
@@ -186,7 +186,8 @@ const struct counter_rule counter_rules[] = {
 		     MUST})},
 
 	/*
-	 * Protocols other than UDP. A listener also counts ListenDrops, which have no other event.
+	 * Protocols other than UDP. A listener also counts ListenDrops, for which there is no other
+	 * event.
 	 */
 	{"Ip:InUnknownProtos", "Ip6InUnknownProtos", NULL, COUNTER_HOST, COUNTER_OTHERS,
 	 .set = SET({STAGE_IP_HEADER, NULL, NULL, REL_ROLE, MAY},

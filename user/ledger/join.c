@@ -6,7 +6,7 @@
 
 #include "base/num.h"
 
-#define LOWEST 128 /* more causes than expected at this site */
+#define LOWEST 128 /* more causes than expected at one site */
 
 enum outcome join_decide(enum outcome tx, enum outcome rx)
 {
@@ -69,7 +69,8 @@ uint8_t join_cause(struct join *j, uint8_t remote_cause)
 }
 
 /*
- * Returns the outcome that a site reports of a range. For an open range: how far it was seen there.
+ * Returns the outcome that a site reports for a range, or for an open range, how far it was seen
+ * there.
  */
 static enum outcome claim(const struct range *r, bool receives)
 {
@@ -85,7 +86,8 @@ static enum outcome claim(const struct range *r, bool receives)
 }
 
 /*
- * Returns the last probe passed at both sites. Probes of the receiver follow those of the sender.
+ * Returns the last probe that was passed at both sites. The receiver's probes come after the
+ * sender's.
  */
 static uint16_t seen_by_both(const struct range *here, const struct range *there)
 {

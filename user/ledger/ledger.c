@@ -113,7 +113,7 @@ void ledger_add(struct ledger *l, const struct ledger_cause *cause)
 
 	for (i = 0; i < l->n && l->cause[i].raw.index != cause->raw.index; i++)
 		;
-	l->cause[i] = *cause; /* as many as there are indices */
+	l->cause[i] = *cause; /* there are as many entries as indices */
 	if (i == l->n)
 		l->n++;
 }

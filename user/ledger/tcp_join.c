@@ -6,18 +6,18 @@
 
 #include "base/num.h"
 
-#define STEPS	  (1u << 28) /* limit for lists that may be malicious */
+#define STEPS	  (1u << 28) /* limits work on lists that may be malicious */
 #define WRAP	  (1ULL << 32)
 #define HALF	  (1ULL << 31)
-#define CLOCKS_NS 100000000 /* maximum difference between the clocks of two hosts */
+#define CLOCKS_NS 100000000 /* maximum difference between two hosts' clocks */
 
 struct stop { /* on the path of a flow */
 	const struct tcp_join_host *host;
 	unsigned number; /* number of the host */
 	uint32_t flow;
 	uint64_t shift;		 /* added to the sender's numbers to get this host's numbers */
-	uint64_t swallowed;	 /* segments without an event that reached no socket */
-	enum tcp_join_why doubt; /* reason for missing reports; JOIN_WHYS: no doubt */
+	uint64_t swallowed;	 /* segments that raised no event and reached no socket */
+	enum tcp_join_why doubt; /* why reports may be missing; JOIN_WHYS: no doubt */
 };
 
 struct join {
@@ -61,7 +61,7 @@ void tcp_join_prepare(struct tcp_join_host *hosts, unsigned n)
 	}
 }
 
-/* Returns the first range not before `key`. */
+/* Returns the first range that is not before `key`. */
 static const struct trail_range *lower(const struct trail *t, const struct trail_range *key)
 {
 	const struct trail_range *at = t->ranges.at;
@@ -78,7 +78,7 @@ static const struct trail_range *lower(const struct trail *t, const struct trail
 	return at ? at + from : NULL;
 }
 
-/* Entries of one kind at a stop, from the first that may contain a number. */
+/* Entries of one kind at a stop, starting with the first that may contain a number. */
 struct some {
 	struct join *j;
 	const struct trail_range *at, *end;
@@ -106,7 +106,7 @@ static const struct trail_range *next(struct some *s)
 	return s->at++;
 }
 
-/* Returns the next entry that contains a number. Numbers ascend. */
+/* Returns the next entry that contains a number. Call it with ascending numbers. */
 static const struct trail_range *next_with(struct some *s, uint64_t number)
 {
 	const struct trail_range *r;
@@ -118,11 +118,11 @@ static const struct trail_range *next_with(struct some *s, uint64_t number)
 	return NULL;
 }
 
-/* Knowledge of a stop about a number. */
+/* What a stop knows about a number. */
 struct seen {
-	uint64_t came;		       /* to the entry */
+	uint64_t came;		       /* arrived at the entry */
 	uint64_t outside, lost, twice; /* dropped before the stop, and after it */
-	uint64_t at[STAGE_COUNT];      /* sum of outside and lost */
+	uint64_t at[STAGE_COUNT];      /* `outside` plus `lost` */
 };
 
 static void look(struct join *j, const struct stop *s, uint64_t number, struct seen *seen)
@@ -150,7 +150,7 @@ static void look(struct join *j, const struct stop *s, uint64_t number, struct s
 /* Flows */
 
 /*
- * Returns true if `f` is the flow after NAT: same start of its numbers, and one end with the same
+ * Returns true if `f` is the flow after NAT: its numbers start the same, and one end has the same
  * address and port.
  */
 static bool is_renamed(const struct trail_flow *f, const struct trail_flow *x)
@@ -176,7 +176,7 @@ static uint32_t find_at(struct join *j, const struct tcp_join_host *h, const str
 	return found;
 }
 
-/* Finds the multiple of 2^32 between their numbers; JOIN_WHYS: success. */
+/* Finds the multiple of 2^32 by which their numbers differ. JOIN_WHYS: success. */
 static enum tcp_join_why align(const struct trail_flow *f, const struct trail_flow *x,
 			       uint64_t *shift)
 {
@@ -192,7 +192,10 @@ static enum tcp_join_why align(const struct trail_flow *f, const struct trail_fl
 		       : JOIN_WHYS;
 }
 
-/* Returns true if a segment bypassed the entry there: it never arrived, but the receiver has it. */
+/*
+ * Returns true if a segment bypassed the entry at the stop: it never arrived there, but the
+ * receiver has it.
+ */
 static bool went_by(struct join *j, const struct stop *s, uint64_t acked)
 {
 	struct some holes = some_of(j, s, TRAIL_HOLE, 0), again;
@@ -206,7 +209,10 @@ static bool went_by(struct join *j, const struct stop *s, uint64_t acked)
 	return false;
 }
 
-/* Returns the maximum of segments that arrived and left without an event and reached no socket. */
+/*
+ * Returns the maximum number of segments that arrived and then disappeared without an event and
+ * without reaching a socket.
+ */
 static uint64_t swallowed(const struct trail_flow *x)
 {
 	uint64_t known = x->dropped + x->taken;
@@ -216,7 +222,7 @@ static uint64_t swallowed(const struct trail_flow *x)
 	return x->came - smaller(x->came, known);
 }
 
-/* Finds the hosts on the path. Returns the reason if there are no such hosts. */
+/* Finds the hosts on the path. Returns the reason if there are none. */
 static enum tcp_join_why find_way(struct join *j, const struct trail_flow *f)
 {
 	enum tcp_join_why why = JOIN_ELSEWHERE;
@@ -258,10 +264,13 @@ static enum tcp_join_why find_way(struct join *j, const struct trail_flow *f)
 	return why;
 }
 
-/* Segments with the same first number: how often they were retransmitted, last at `time_ns`. */
+/*
+ * Segments with the same first number: how often they were retransmitted, most recently at
+ * `time_ns`.
+ */
 struct again {
 	uint64_t number, n, time_ns;
-	bool bare; /* SYN or FIN: a repeated arrival is not visible */
+	bool bare; /* SYN or FIN, for which a repeated arrival is not visible */
 };
 
 static uint64_t take(uint64_t *left, uint64_t n)
@@ -272,8 +281,8 @@ static uint64_t take(uint64_t *left, uint64_t n)
 }
 
 /*
- * Returns why this stop cannot tell: the segment did not arrive, or not while it was watched.
- * JOIN_WHYS: it can tell.
+ * Returns why this stop cannot tell: the segment did not arrive, or the stop was not watching at
+ * the time. JOIN_WHYS: it can tell.
  */
 static enum tcp_join_why unwatched(const struct join *j, const struct stop *s,
 				   const struct trail_flow *f, const struct again *a)
@@ -281,14 +290,17 @@ static enum tcp_join_why unwatched(const struct join *j, const struct stop *s,
 	const struct trail_flow *x = trail_flow(s->host->trail, s->flow);
 	uint64_t number = a->number + s->shift;
 
-	/* after TIME_WAIT a tuple is reused with numbers above the last one (tcp_twsk_unique()) */
+	/*
+	 * after TIME_WAIT a tuple is reused with numbers above the previous ones
+	 * (tcp_twsk_unique())
+	 */
 	if (f->begun && a->number < f->first)
 		return JOIN_REUSED;
 	if (number < x->first)
 		return JOIN_BEFORE;
 	if (number < x->next)
 		return JOIN_WHYS;
-	if (a->number < f->acked) /* it has arrived nevertheless */
+	if (a->number < f->acked) /* it arrived nevertheless */
 		return JOIN_AFTER;
 	return s->host->ended_ns > j->hosts[j->sender].began_ns + a->time_ns + CLOCKS_NS
 		       ? JOIN_WHYS
@@ -296,8 +308,8 @@ static enum tcp_join_why unwatched(const struct join *j, const struct stop *s,
 }
 
 /*
- * Returns how often a number has left the sender, without its last transmission if that was dropped
- * there.
+ * Returns how often a number has left the sender, not counting its last transmission if that was
+ * dropped there.
  */
 static uint64_t went_out(struct join *j, const struct trail_flow *f, const struct again *a)
 {
@@ -349,7 +361,7 @@ static void decide(struct join *j, const struct trail_flow *f, const struct agai
 	}
 	end = &j->way[j->stops - 1];
 	n = take(&left, seen.twice);
-	/* the receiver may have merged old and new data without an event */
+	/* the receiver may have merged old and new data without raising an event */
 	if (!a->bare)
 		open = take(&end->swallowed, left);
 	else if (end->host->refuses)
