@@ -120,10 +120,7 @@ static __noinline __u32 cause_index(const struct balance_cause *cause)
 	return known ? *known : BALANCE_CAUSES;
 }
 
-/*
- * Finds the UDP datagrams in an skb: how many there are, how long they are, and the destination
- * port.
- */
+/* Finds the UDP datagrams in an skb: their number, their length and the destination port. */
 
 #define SKB_GSO_UDP (1 << 16) /* one datagram that hardware will fragment */
 
@@ -192,8 +189,7 @@ enum datagram_result {
 	DATAGRAM_NONE, /* not UDP, or truncated */
 	DATAGRAM_HERE,
 	DATAGRAM_LATER,	 /* a fragment other than the first, possibly UDP */
-	DATAGRAM_HIDDEN, /* the header is in pages because a driver did not pull it (napi_gro_frags)
-			  */
+	DATAGRAM_HIDDEN, /* its header is in pages: no pull by the driver (napi_gro_frags) */
 };
 
 /* `udp`: the UDP header, at offset `l4` from head. */
@@ -229,10 +225,7 @@ static __always_inline enum datagram_result datagram_behind(const struct skb_vie
 	return datagram_fill(d, v, h->l4, udp, h->fragmented);
 }
 
-/*
- * Uses plain loads instead of a copy where possible, because the parser reads the kernel's own
- * structures.
- */
+/* Uses plain loads where possible, because the parser reads the kernel's own structures. */
 static SPLIT enum datagram_result datagram_parse(const struct skb_view *v,
 							   struct datagram *d)
 {
@@ -460,7 +453,7 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 	return 0;
 }
 
-/* Called when the first fragment does not belong to the flow, so later fragments can be ignored. */
+/* Called when the first fragment is not part of the flow, so later ones need not be tracked. */
 __noinline int fragment_forget(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = fragment_at(at, program);
@@ -630,10 +623,7 @@ static long stream_segment(__u32 n, struct stream_walk *w)
 	return 0;
 }
 
-/*
- * Adds a number to its stream. `again`: the packet ends here and was probably already seen on
- * arrival.
- */
+/* Adds a number to its stream. `again`: the packet ends here and was probably seen on arrival. */
 static SPLIT void stream_see(struct sk_buff *skb, const struct skb_view *v,
 				       const struct datagram *d, struct balance_tally *tally,
 				       int again)

@@ -20,8 +20,8 @@
 #define MAX_QUEUE    (1 << 22) /* maximum number of datagrams walked in a socket's queue */
 
 /*
- * Plain store, no atomic: racing observers of one number write either cause, and both are valid.
- * Outcomes are byte-sized, so neighbours are not touched.
+ * A plain store is enough. Observers that race on one number write either cause, and both are
+ * valid. Outcomes are byte-sized, so neighbours are not touched.
  */
 NUMBER_MAP(outcomes);
 
@@ -312,10 +312,7 @@ static __always_inline int find_number(const struct stamp_reader *r, __u64 locat
  * redirects. For refused frames the kernel reports only how many there were.
  */
 
-/*
- * Shared with gen.bpf.c and fault.bpf.c: frames waiting in the sender interface's batch on this
- * CPU.
- */
+/* Shared with gen.bpf.c and fault.bpf.c: frames waiting in the sender's batch on this CPU. */
 ONE_PER_CPU(batch, struct trace_batch);
 
 /*

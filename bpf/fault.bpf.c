@@ -110,10 +110,7 @@ MAP(next, PROG_ARRAY, 1, __u32, __u32);
 /* Shared with the tracer: the word of the packet being redirected on this CPU. */
 ONE_PER_CPU(cell, __u64);
 
-/*
- * Shared with the tracer: the words of the frames waiting on this CPU in an interface's or CPU's
- * batch.
- */
+/* Shared with the tracer: the words of the frames waiting in a batch on this CPU. */
 ONE_PER_CPU(batch, struct trace_batch);
 
 MAP(devices, DEVMAP, 1, __u32, __u32);

@@ -21,21 +21,14 @@
 #define FILTER_MACS 12 /* bytes before the EtherType in an Ethernet frame */
 
 /*
- * One element per program with a filter, because one program may interrupt another but never
- * itself.
+ * One element per program with a filter. Programs may interrupt each other, but never themselves.
  */
 MAP(filter_scratch, PERCPU_ARRAY, 1, __u32, struct filter_scratch);
 
-/*
- * Whether EXPR is applied inside tunnels. In rodata, so that the code is removed if it is not
- * needed.
- */
+/* Whether EXPR is applied inside tunnels. In rodata, so that unneeded code is removed. */
 const volatile struct filter_inner inner;
 
-/*
- * Returns the VLAN tag (TPID, TCI) that an skb stores outside its bytes, see
- * skb_vlan_tag_present().
- */
+/* Returns the VLAN tag (TPID, TCI) that an skb stores outside its bytes: skb_vlan_tag_present(). */
 static __always_inline __u32 filter_tag(const struct sk_buff *skb)
 {
 	const struct sk_buff___before_6_2 *old = (const void *)skb;
@@ -131,10 +124,7 @@ static __always_inline __u32 filter_read_tagged(struct filter_scratch *scratch, 
 			   there - FILTER_MACS);
 }
 
-/*
- * IPv6 extension headers to hide from the filter, because libpcap looks for ports right after the
- * IPv6 header.
- */
+/* IPv6 extension headers to hide from the filter. libpcap expects ports right after IPv6. */
 struct filter_gap {
 	__u32 l3;    /* offset of the IP header from head */
 	__u32 skip;  /* bytes to leave out after the IP header; 0: no gap */

@@ -182,10 +182,7 @@ static __always_inline bool has_family_hooks(struct sk_buff *skb, struct net_dev
 	       bridge[4];
 }
 
-/*
- * Returns the innermost caller, because br_netfilter runs IP's hooks inside a bridge's hooks. 0:
- * not found.
- */
+/* Returns the innermost caller: br_netfilter runs IP's hooks inside a bridge's. 0: not found. */
 static __noinline __u64 caller_of_hooks(__u64 *ctx)
 {
 	__u64 stack[SITE_FRAMES] = {}, site = 0, found = 0, over = 0;
@@ -203,10 +200,10 @@ static __noinline __u64 caller_of_hooks(__u64 *ctx)
 }
 
 /*
- * For a packet that netfilter dropped at an interface, returns the function that ran the hooks if
- * they may belong to nft's netdev, bridge or arp families, otherwise 0. Searches the stack, so it
- * does so only if such hooks exist. Before routing, a bridge runs the hooks itself
- * (nf_hook_bridge_pre(), inline), so the bridge function is the location of the drop.
+ * Handles a packet that netfilter dropped at an interface. Returns the function that ran the hooks
+ * if they may belong to nft's netdev, bridge or arp families, otherwise 0. The function is found on
+ * the stack, so the search only runs if such hooks exist. Before routing, a bridge runs the hooks
+ * itself (nf_hook_bridge_pre(), inline), so the bridge function is the location of the drop.
  */
 static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct net_device *dev)
 {

@@ -113,10 +113,7 @@ __noinline int enter_tunnels(struct linear *at, __u32 program)
 	return INSIDE_IP;
 }
 
-/*
- * Sets `at` to the inner packet if EXPR is applied inside tunnels. Returns false if there is no
- * inner packet.
- */
+/* Sets `at` to the inner packet if EXPR applies inside tunnels. Returns false if there is none. */
 static __always_inline bool look_inside(struct linear *at, __u32 program)
 {
 	int found = inner.wanted ? enter_tunnels(at, program) : INSIDE_IP;
@@ -126,10 +123,7 @@ static __always_inline bool look_inside(struct linear *at, __u32 program)
 	return found == INSIDE_IP;
 }
 
-/*
- * Returns the tunnel of the last packet passed to look_inside(), or NULL if the packet was not in a
- * tunnel.
- */
+/* Returns the tunnel of the last packet passed to look_inside(), or NULL if there was none. */
 static __always_inline const struct filter_tunnel *tunnel_of(__u32 program)
 {
 	const struct fragment_work *w =

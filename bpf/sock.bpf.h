@@ -22,8 +22,7 @@ static __always_inline struct sock *sock_of_file(struct file *file)
 }
 
 /*
- * Returns SOCK_INODE(): the inode follows the socket in the same object. 0: closed, or the kernel's
- * own socket.
+ * Returns SOCK_INODE(): the inode follows the socket in one object. 0: closed, or the kernel's own.
  */
 static __always_inline __u64 sock_inode(struct sock *sk)
 {

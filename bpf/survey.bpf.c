@@ -14,10 +14,7 @@
 #include "sock.bpf.h"
 #include "survey_abi.h"
 
-/*
- * Finds the processes that have the requested sockets open by walking the open files of all
- * processes.
- */
+/* Walks the open files of all processes to find those that have the requested sockets open. */
 
 #define MSG_ERRQUEUE 0x2000
 
@@ -272,10 +269,7 @@ int read_one(__u64 *ctx)
 	return 0;
 }
 
-/*
- * Sources dropped by reverse path filtering, whose counter does not tell the source or the
- * interface.
- */
+/* Sources dropped by reverse path filtering, whose counter shows neither source nor interface. */
 
 #define RP_SOURCES 256
 
@@ -308,10 +302,7 @@ int rp_dropped(__u64 *ctx)
 	return 0;
 }
 
-/*
- * Answers two questions for user/drops/quirks.c: is fentry usable, and is tracing off while PID 1
- * runs?
- */
+/* Answers for user/drops/quirks.c: can fentry be used, and is tracing off while PID 1 runs? */
 
 __u64 init_switches;
 

@@ -141,10 +141,7 @@ struct receiver {
 };
 MAP(receivers, LRU_HASH, 1, struct watch_flow, struct receiver);
 
-/*
- * Dropped ranges that may still arrive at sockets on this host. tcp_comes() needs them until
- * `holes_until`.
- */
+/* Dropped ranges that may still arrive at sockets here. Used by tcp_comes() until `holes_until`. */
 MAP(holes, LRU_HASH, TCP_HOLES, struct tcp_hole, struct tcp_hole_drop);
 
 /* Exit interfaces by flow, recorded by tcp_leaves() until `exits_until`. */
@@ -1103,10 +1100,7 @@ int tcp_leaves(__u64 *ctx)
 	return 0;
 }
 
-/*
- * Records where each flow enters this host. The result goes to the hosts that this trace is joined
- * with.
- */
+/* Records where each flow enters this host, for the hosts that this trace is joined with. */
 
 static __always_inline __u32 end_of(const struct segment *s)
 {

@@ -9,10 +9,7 @@
 #include "callers.bpf.h"
 #include "watch.bpf.h"
 
-/*
- * Kind of IP packet, judging by the first bytes of its header: whether it is, or may be, a
- * fragment.
- */
+/* Kind of IP packet, judging by the first bytes of its header: is it, or may it be, a fragment? */
 enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
 
 /*
@@ -240,10 +237,7 @@ int watch_queues(__u64 *ctx)
 	return see_first((void *)ctx[0], WATCH_QUEUES);
 }
 
-/*
- * Handles drops that happen after the last place where a packet's connection is known
- * (bpf/nat.bpf.h).
- */
+/* Handles drops after the last place where a packet's connection is known (bpf/nat.bpf.h). */
 static __always_inline void see_names(struct sk_buff *skb, __u32 program, __u32 sent)
 {
 	struct linear at = linear_of(skb);

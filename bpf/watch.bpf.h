@@ -358,9 +358,9 @@ static __always_inline bool is_burst(const struct burst *b, const __u64 *word, _
 }
 
 /*
- * Called after the key was counted. `cpu` is the CPU of the key's slot. The copy is for the
- * verifier: the hash becomes an index, so without a copy the verifier would follow every path that
- * can build the key.
+ * Called after the key was counted. `cpu` is the CPU of the key's slot. The copy keeps verification
+ * short. The hash becomes an index, so without a copy the verifier would follow every path that can
+ * build the key.
  */
 static __noinline int burst_count(const __u64 *key, __u32 cpu, __u64 packets)
 {

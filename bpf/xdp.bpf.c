@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Observer for frames that XDP loses. Most were never an skb, so skb:kfree_skb does not report
- * them: failed redirects, invalid verdicts, and batches that an interface or a CPU refuses. The key
- * records whether another event reports the same frame, and user space decides which one to count.
+ * Observer for frames that XDP loses, such as failed redirects, invalid verdicts, and batches that
+ * an interface or a CPU refuses. Most were never an skb, so skb:kfree_skb does not report them. The
+ * key records whether another event reports the same frame, and user space decides which one to
+ * count.
  */
 #include "kernel.h"
 

@@ -191,8 +191,7 @@ struct balance_kind_test {
 };
 
 /*
- * Kinds that are not edges: first the inside kinds, then the stacked kinds (with --inner also
- * tunnels).
+ * Kinds that are not edges: first the inside kinds, then the stacked ones (--inner: also tunnels).
  */
 #define BALANCE_KINDS_BETWEEN 4 /* inside kinds with a peer that may be in another namespace */
 #define BALANCE_KINDS_INSIDE  5

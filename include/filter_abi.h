@@ -38,7 +38,7 @@ enum filter_layer {
 	FILTER_L3, /* bytes begin with an IP header */
 };
 
-/* Tunnels that EXPR looks into, in rodata of programs that filter. */
+/* Tunnels inside which EXPR is applied. In rodata of the programs that filter. */
 struct filter_inner {
 	__u32 wanted; /* apply EXPR to the innermost packet */
 	struct tunnel_port ports[TUNNEL_PORTS];

@@ -21,7 +21,7 @@ struct gen_config {
 	__u16 from_port;
 	__u16 first_port; /* host order */
 	/*
-	 * Folded sums over all bytes that a checksum covers, except the port and the 4 bytes that
+	 * Folded sums over all bytes that a checksum covers, except the port and 4 bytes that
 	 * change.
 	 */
 	__u16 udp_free_sum, ip_free_sum;

@@ -46,10 +46,7 @@
 #define HEADERS_FRAME	   (ETHERNET_HLEN + HEADERS_TAGS * VLAN_HLEN)
 #define HEADERS_EXTENSIONS 8	    /* of IPv6 */
 #define HEADERS_STEP	   IP6_HLEN /* maximum number of bytes that a step reads */
-/*
- * Maximum number of steps per packet: frame, tags, IP, extensions and UDP, including a tunnel's
- * headers.
- */
+/* Maximum steps per packet: frame, tags, IP, extensions, UDP, including a tunnel's headers. */
 #define HEADERS_STEPS (HEADERS_TAGS + HEADERS_EXTENSIONS + 4)
 #define HEADERS_DEPTH 3 /* maximum depth to which nested tunnels are parsed */
 #define TUNNEL_PORTS  8 /* maximum number of known tunnel UDP ports */

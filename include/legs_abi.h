@@ -16,19 +16,13 @@ enum leg_point {
 
 #define LEG_SLOTS (1U << 16) /* maximum number of packets in transit at the same time */
 
-/*
- * The most recent of the packets that share a slot. CLOCK_TAI, ns; 0: did not pass, or was not
- * seen.
- */
+/* The last of the packets that share a slot. CLOCK_TAI, ns; 0: did not pass or was not seen. */
 struct leg_times {
 	__u64 word; /* word of the sequence header */
 	__u64 at[LEG_POINTS];
 };
 
-/*
- * Returns the slot. Slots of different streams are far apart, because each stream counts from its
- * own base.
- */
+/* Returns the slot. Streams are far apart, because each stream counts from its own base. */
 static inline __u32 leg_slot(__u64 word)
 {
 	return (__u32)(word + (word >> 48) * 40503) & (LEG_SLOTS - 1);

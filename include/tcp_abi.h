@@ -99,10 +99,7 @@ struct tcp_record {
 	};
 };
 
-/*
- * Per namespace, for all its sockets regardless of EXPR. Counts the same events as the SNMP
- * counters.
- */
+/* Per namespace, for all its sockets regardless of EXPR: the same events as the SNMP counters. */
 struct tcp_counted {
 	__u64 retrans; /* Tcp:RetransSegs */
 	__u64 failed;  /* TcpExt:TCPRetransFail */
@@ -141,10 +138,7 @@ struct tcp_listener {
 	char process[16];
 };
 
-/*
- * Interface through which a flow leaves this host, for sockets with TCP_ROLE_INSIDE. ifindex 0: not
- * seen.
- */
+/* Interface through which a flow leaves this host, for TCP_ROLE_INSIDE. ifindex 0: not seen. */
 struct tcp_exit {
 	__u32 netns, ifindex;
 };

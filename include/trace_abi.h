@@ -117,7 +117,7 @@ struct trace_cause {
 /* Per CPU and cause. */
 struct trace_count {
 	__u64 events;
-	__u64 packets; /* weighted: a GSO skb counts its segments */
+	__u64 packets; /* weighted: a GSO skb counts as its segments */
 	__u64 bytes;   /* L3 bytes */
 	__u64 memory;  /* skb->truesize, the bytes that a queue charges for it */
 };
@@ -249,7 +249,7 @@ struct trace_config {
 	/* Location that frees a merged packet whose segments will all be freed: tbf_segment(). */
 	struct trace_range segmenting[2];
 	/*
-	 * Interfaces that hand packets to a peer: a packet dropped there has the peer as its
+	 * Interfaces that hand over to a peer: a packet dropped there has the peer as its
 	 * interface.
 	 */
 	struct trace_range handing[TRACE_HANDING];

@@ -37,8 +37,7 @@ enum watch_flag {
 	WATCH_SOCKET = 32,    /* aux is the cookie of the dropping socket */
 	WATCH_SENDER = 64,    /* aux is the cookie of the sending socket, only on request */
 	WATCH_OTHERS = 128,   /* no room: aux and flow are omitted, and several keys are merged */
-	WATCH_CONSUMED = 256, /* freed as consumed (consume_skb) at a location where that is a loss
-			       */
+	WATCH_CONSUMED = 256, /* freed as consumed (consume_skb) where that is a loss */
 	WATCH_ABORTED = 512,  /* an XDP program ended with an error: xdp_exception, not XDP_DROP */
 	/*
 	 * NETFILTER_DROP with WATCH_SENDER: dropped at the interface's egress hook. Other hooks can
@@ -117,7 +116,10 @@ struct watch_sock {
 	__u64 rcvbuf;	  /* bytes, as returned by getsockopt(SO_RCVBUF) */
 };
 
-/* A network interface, by namespace and index. Recorded when one of its keys claims a slot. */
+/*
+ * A network interface, identified by namespace and index. Recorded when one of its keys claims a
+ * slot.
+ */
 struct watch_dev_key {
 	__u32 netns, ifindex;
 };

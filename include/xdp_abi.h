@@ -11,7 +11,7 @@
 enum xdploss_kind {
 	XDPLOSS_REDIRECT,	/* xdp_redirect_err: redirecting a frame failed */
 	XDPLOSS_EXCEPTION,	/* xdp_exception: aborted, an invalid verdict, or XDP_TX failed */
-	XDPLOSS_DEVMAP,		/* xdp_devmap_xmit: the target device refused frames */
+	XDPLOSS_DEVMAP,		/* xdp_devmap_xmit: the target interface refused frames */
 	XDPLOSS_BULK_TX,	/* xdp_bulk_tx: the interface refused XDP_TX frames */
 	XDPLOSS_CPUMAP_QUEUE,	/* xdp_cpumap_enqueue: the target CPU's queue was full */
 	XDPLOSS_CPUMAP_ALLOC,	/* xdp_cpumap_kthread: no memory for an skb */

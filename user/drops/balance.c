@@ -41,8 +41,7 @@ struct balance {
 	struct balance_bpf *skel;
 	struct balance_spec spec;
 	struct balance_cell *cells; /* mapped */
-	bool names_sources;	    /* programs at cgroup/recvmsg4 and 6 report the sources of reads
-				     */
+	bool names_sources;	    /* programs at cgroup/recvmsg4 and 6 report sources of reads */
 	bool by_functions;	    /* reads are traced where udp_recvmsg() returns */
 	struct cause_judge causes;
 	unsigned known; /* number of causes present in `meaning` */

@@ -74,8 +74,7 @@ const struct class_row class_rows[] = {
 	 "dropped by TCP, which does not say why"},
 
 	/*
-	 * ICMP and neighbour discovery free packets that they have processed (before 6.4 as
-	 * dropped).
+	 * ICMP and neighbour discovery free packets after processing them (before 6.4 as dropped).
 	 */
 	{"NOT_SPECIFIED", "icmp_* icmpv6_* igmp_* igmp6_* ndisc_* mld_* ping_*", 0, PROTOCOL_ANY,
 	 EXPECTED, "answered, or not for this host (icmp_rcv, icmpv6_rcv)"},

@@ -64,8 +64,7 @@ struct judged_cause {
 };
 
 /*
- * Cache of judged causes. Judging is slow, and a few causes repeat very often. Set the first two
- * fields.
+ * Cache of judged causes: judging is slow, and few causes repeat often. Set the first two fields.
  */
 struct cause_judge {
 	const struct reasons *reasons;

@@ -35,10 +35,7 @@ const struct container_row container_rows[] = {
 	{"podman", NULL, "libpod-", "", FORM_ID},
 	{"podman", "libpod", "", "", FORM_ID},
 
-	/*
-	 * LXC 4 and later, LXD, Incus; older versions use /lxc/NAME. The monitor is outside the
-	 * container.
-	 */
+	/* LXC 4 and later, LXD, Incus; earlier /lxc/NAME. The monitor is outside the container. */
 	{"lxc", NULL, "lxc.monitor", "", FORM_BESIDE},
 	{"lxc", NULL, "lxc.payload.", "", FORM_NAME},
 	{"lxc", "lxc.payload", "", "", FORM_NAME},
@@ -85,10 +82,7 @@ static bool strip(struct part *part, const char *prefix, const char *suffix)
 	return true;
 }
 
-/*
- * Undoes systemd-escape(1), in which '-' and any byte not allowed in a unit name are written as
- * \xHH.
- */
+/* Undoes systemd-escape(1): '-' and bytes not allowed in unit names are written as \xHH. */
 static void copy_unescaped(char *out, size_t size, struct part part)
 {
 	size_t n = 0;

@@ -56,10 +56,7 @@ struct trace_fragments drops_read_fragments(const struct drops *d);
 
 struct trace_tails *drops_tails(const struct drops *d); /* the element of `tails`, mapped */
 
-/*
- * Returns true if sequence headers are also read in pages (bpf/skb.bpf.h), false if only in the
- * linear part.
- */
+/* Returns true if sequence headers in pages are also read (bpf/skb.bpf.h). */
 bool drops_reads_pages(const struct drops *d);
 
 /*
@@ -92,8 +89,7 @@ void drops_expect_sink(struct drops *d);
 int drops_watch_xskmap(struct drops *d, int map_fd);
 
 /*
- * Declares that numbers below this one have left the stream's window, for all programs that share
- * the map.
+ * Declares that numbers below have left the stream's window, for all programs that share the map.
  */
 void drops_set_tail(struct drops *d, unsigned slot, uint64_t number);
 
@@ -109,10 +105,7 @@ void drops_note_stream(struct drops *d, uint64_t word);
  */
 uint64_t drops_packets(const struct drops *d);
 
-/*
- * Reads all causes with their counts. Returns the number of causes written (at most `max`), or
- * -errno.
- */
+/* Reads all causes with their counts. Returns how many it wrote (at most `max`), or -errno. */
 int drops_read(const struct drops *d, struct drops_cause *out, int max);
 
 struct drops_losses drops_read_losses(const struct drops *d);

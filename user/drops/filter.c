@@ -543,10 +543,7 @@ bool filter_has_word(const char *expr, const char *word)
 	return false;
 }
 
-/*
- * Removes parentheses, which have no effect without `or`. `opens`: the word had an opening
- * parenthesis.
- */
+/* Removes parentheses, which have no effect without `or`. `opens`: the word had an opening one. */
 static char *next_word(char **rest, bool *opens)
 {
 	char *word = strtok_r(*rest, " ", rest);

@@ -88,10 +88,7 @@ bool filter_match_user(const struct filter *f, enum filter_layer layer, const vo
  */
 int tunnels_find(struct filter_inner *out, struct error *err);
 
-/*
- * Formats "vxlan 42", "gre" and so on for a flow in a tunnel, or "" for any other flow. Returns
- * `buf`.
- */
+/* Formats "vxlan 42", "gre" ... for a flow in a tunnel, otherwise "". Returns `buf`. */
 #define TUNNEL_TEXT 32
 char *tunnel_text(const struct watch_flow *f, char buf[TUNNEL_TEXT]);
 

@@ -317,10 +317,7 @@ void tally_add(struct outcome_tally *t, const struct outcomes *f, const struct r
 	}
 }
 
-/*
- * Returns the bytes for EIGHT numbers. The index of the first must be a multiple of EIGHT. See
- * byte_at().
- */
+/* Returns the bytes for EIGHT numbers, starting at a multiple of EIGHT. See byte_at(). */
 static uint64_t eight(const uint8_t *bytes, size_t i)
 {
 	return __atomic_load_n((const uint64_t *)(bytes + i), __ATOMIC_RELAXED);
@@ -337,10 +334,7 @@ static bool all_delivered(const struct outcomes *f, size_t i)
 	return eight(f->arrivals, i) == DELIVERED_8 && !eight(f->failed, i);
 }
 
-/*
- * Sets the outcome of the numbers starting at n. If the previous range ends there, passes it to the
- * visitor.
- */
+/* Sets the outcome of the numbers from n. Passes the previous range to the visitor if it ends. */
 static void visit(const struct range_visitor *visitor, struct range *r, uint64_t n,
 		  enum outcome outcome, uint8_t detail)
 {

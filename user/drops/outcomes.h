@@ -30,10 +30,7 @@ unsigned arrivals_bucket(uint64_t value);
 uint64_t arrivals_bucket_from(unsigned bucket);
 uint64_t arrivals_bucket_to(unsigned bucket);
 
-/*
- * RFC 4737: packets that arrived below their stream's highest number, and how far they were
- * displaced.
- */
+/* RFC 4737: packets that arrived below their stream's highest number, and their displacement. */
 struct reordering {
 	uint64_t packets;
 	uint64_t extent_max; /* arrivals since the first packet with a higher number */
@@ -138,8 +135,7 @@ struct outcomes {
 	size_t bytes;		      /* size of each of the four */
 	uint64_t tail[TRACE_STREAMS]; /* numbers below are already folded */
 	/*
-	 * Returns a number's L3 bytes (counted from 0) if packet sizes differ. NULL: all are the
-	 * same size.
+	 * Returns a number's L3 bytes (counted from 0) if packet sizes differ. NULL: all are equal.
 	 */
 	unsigned (*l3_bytes)(const void *arg, uint16_t slot, uint64_t number);
 	const void *l3_arg;
@@ -219,10 +215,7 @@ void outcomes_init(struct outcomes *f, uint16_t streams, uint64_t window);
 /* Initialises with numbers chosen by another site. */
 void outcomes_init_given(struct outcomes *f, const struct outcomes_numbers *numbers);
 
-/*
- * Returns false if the numbers are not a possible choice, because data from another host may be
- * malicious.
- */
+/* Returns false if the numbers cannot be genuine: another host's data may be malicious. */
 bool outcomes_numbers_valid(const struct outcomes_numbers *numbers);
 
 /*
@@ -271,8 +264,7 @@ uint64_t outcomes_first_open(const struct outcomes *f, uint16_t slot, uint64_t f
 uint64_t outcomes_highest(const struct outcomes *f, uint16_t slot, uint64_t from, uint64_t most);
 
 /*
- * Counts outcomes from `next` upwards, which were never sent, as impossible. Call after the last
- * fold.
+ * Counts outcomes from `next` on, which were never sent, as impossible. Call after the last fold.
  */
 void outcomes_beyond(struct outcomes *f, uint16_t slot, uint64_t next, struct outcome_tally *t);
 

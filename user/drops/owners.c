@@ -94,7 +94,7 @@ struct place {
 struct owners {
 	int root;
 	bool all;			 /* not limited to a directory: an iterator can be used */
-	struct files *files;		 /* NULL: sockets are searched in /proc */
+	struct files *files;		 /* NULL: sockets are searched for in /proc */
 	struct list ports;		 /* struct port */
 	struct idmap socks;		 /* struct sock, by inode */
 	struct idmap spaces;		 /* struct space, by inode */
@@ -112,8 +112,7 @@ static uint64_t cpu_ns(void)
 }
 
 /*
- * Returns the object for an ID, creating it if it is missing. A full map is emptied first or has no
- * room.
+ * Returns the object for an ID, creating it if missing. `empty`: empty a full map; otherwise NULL.
  */
 static void *get(struct idmap *map, uint64_t id, size_t size, bool empty)
 {
@@ -571,8 +570,7 @@ int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row
 /* Namespaces */
 
 /*
- * Returns the entry of an existing namespace. Namespace numbers are soon reused, so the old name is
- * deleted.
+ * Returns the entry of an existing namespace. Numbers are soon reused, so the old name is deleted.
  */
 static struct space *seen(struct owners *o, uint32_t inum)
 {
@@ -641,8 +639,8 @@ static void read_names(struct owners *o)
 }
 
 /*
- * Reads the host's namespace. PID 1 may have capabilities that we lack, but kthreadd is in the same
- * namespace.
+ * Finds the host's namespace. If PID 1 has capabilities that we lack, asks kthreadd, which is in
+ * it.
  */
 static void read_host(struct owners *o)
 {

@@ -164,10 +164,7 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
  */
 void owners_watch(struct owners *o, uint64_t inode);
 
-/*
- * Formats "name[pid]", or "held by N processes" if the reader is unknown, or "" if there is no
- * owner.
- */
+/* Formats "name[pid]", "held by N processes" if the reader is unknown, or "" without an owner. */
 char *owner_text(const struct owner *who, char buf[OWNER_TEXT]);
 
 /*
@@ -186,10 +183,7 @@ int owners_silent(struct owners *o, void (*each)(void *arg, const void *record),
  */
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out);
 
-/*
- * Like owners_socket(), but without a socket: finds a packet's cgroup, container and pod. Returns 0
- * or -ENOENT.
- */
+/* Like owners_socket() without a socket: a packet's cgroup, container and pod. 0 or -ENOENT. */
 int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
 
 /*
@@ -200,7 +194,7 @@ int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
  */
 char *owners_netns(struct owners *o, uint32_t netns, char *buf);
 
-/* Returns true until owners_tick() has searched it for the first time. */
+/* Returns true until owners_tick() has searched for it for the first time. */
 bool owners_netns_searching(struct owners *o, uint32_t netns);
 
 bool owners_netns_is_own(const struct owners *o, uint32_t netns); /* namespace of this process */
@@ -212,10 +206,7 @@ bool owners_netns_is_own(const struct owners *o, uint32_t netns); /* namespace o
 #define OWNER_ENTER (OWNER_NETNS + 16)
 char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER]);
 
-/*
- * Opens the namespace; close it with netns_close(). Returns -EAGAIN, -ENOENT, or the same values as
- * netns_open().
- */
+/* Opens the namespace; close it with netns_close(). -EAGAIN, -ENOENT, or as netns_open(). */
 int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct error *err);
 
 /*
@@ -232,10 +223,7 @@ int owners_pod(struct owners *o, const char *pod, char path[OWNER_POD_PATH], str
  */
 unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 
-/*
- * Returns true if the path exists in version 2 or in a version 1 hierarchy, or if no hierarchy is
- * mounted.
- */
+/* Returns true if the path exists in version 2 or version 1, or if no hierarchy is mounted. */
 bool cgroup_exists(const char *path);
 
 /*

@@ -163,10 +163,7 @@ int probes_open(struct probes **out, const struct trace_config *cfg, const struc
 			   "cannot attach the probes");
 }
 
-/*
- * `paged`: read sequence headers in pages. `tc`: also attach at the interface, which needs
- * CAP_NET_ADMIN.
- */
+/* `paged`: read sequence headers in pages. `tc`: also at the interface (needs CAP_NET_ADMIN). */
 static int load_edge(struct probes *c, const struct trace_config *cfg, const struct drops *drops,
 		     const struct edge_netns *netns, bool paged, bool tc)
 {

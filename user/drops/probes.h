@@ -60,10 +60,7 @@ struct edge_netns {
 int edge_open(struct probes **c, const struct trace_config *cfg, const struct drops *drops,
 	      const struct edge_netns *netns, unsigned ifindex, struct error *err);
 
-/*
- * Returns where in the kernel the probe is: "net_dev_start_xmit", "netif_receive_skb, tcx" and so
- * on. Static.
- */
+/* Returns the location in the kernel: "net_dev_start_xmit", "netif_receive_skb, tcx" ... Static. */
 const char *edge_place(const struct probes *c);
 
 /* A BPF program at a tc hook that runs before all others. */

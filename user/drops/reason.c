@@ -103,10 +103,7 @@ static void read_subsystems(struct reasons *r)
 	}
 }
 
-/*
- * Adds the reasons of a loaded module. Packets cannot have the reasons of a module that is not
- * loaded.
- */
+/* Adds the reasons of a loaded module. Packets cannot have reasons of a module not loaded. */
 static void add_module_enum(struct reasons *r, const char *type, const char *module)
 {
 	char path[128];

@@ -15,7 +15,7 @@
 enum drop_class {
 	CLASS_LOSS,	 /* a packet was lost */
 	CLASS_SUSPECTED, /* a packet ended, but it is not known whether that is a loss */
-	CLASS_EXPECTED,	 /* a packet ended as it should: not a loss */
+	CLASS_EXPECTED,	 /* a packet ended as it should, which is not a loss */
 	CLASS_COPY,	 /* a copy ended (tap, raw socket, flood); the packet itself continues */
 	CLASS_NONE,	 /* no packet ended, or another event reports it, so it is not counted */
 	CLASS_COUNT,
@@ -51,12 +51,12 @@ enum netfilter_hook {
 
 /* One tracer event, with names instead of numbers. No pointer may be NULL. */
 struct stagemap_event {
-	const char *reason;   /* reasons_name(); "" without a reason */
+	const char *reason;   /* as from reasons_name(); "" without a reason */
 	const char *location; /* function name, cut at the first dot; "": unknown */
 	const char *aux;   /* function of dst->input, or caller of netfilter's hooks; "": unknown */
 	unsigned observer; /* enum trace_observer */
 	unsigned flags;	   /* enum trace_cause_flag */
-	int error;	   /* XDP observers: positive errno, else 0 */
+	int error;	   /* XDP observers: positive errno, otherwise 0 */
 	uint32_t map_type; /* XDP observers: enum bpf_map_type of the redirect; 0: not a map */
 	unsigned pkt_type; /* skb->pkt_type, where needed: judge_drop(), bridges */
 	uint16_t protocol; /* skb->protocol, host order, for judge_drop() only; 0: unknown */

@@ -53,7 +53,7 @@ static int configure(struct tcp_observer *o, struct error *err)
 	uint32_t ring = TCP_RING;
 	int rc;
 
-	/* and bridges, the first stacked kind */
+	/* also bridges, the first stacked kind */
 	for (unsigned i = o->spec.netns ? BALANCE_KINDS_BETWEEN : 0; i < INSIDE; i++)
 		strncpy(cfg->inside[i].name, balance_kinds[i], sizeof(cfg->inside[i].name));
 	cfg->netns = o->spec.netns;

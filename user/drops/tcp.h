@@ -122,10 +122,7 @@ void tcp_ledger_keep(struct tcp_ledger *b, struct trail *trail);
 /* Adds records in chronological order, except TCP_SOCKET. */
 void tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *r);
 
-/*
- * Sets how many records have been lost so far. Sockets that end without a flow may have had one of
- * them.
- */
+/* Sets how many records were lost so far. Sockets that end without a flow may have had one. */
 void tcp_ledger_lost(struct tcp_ledger *b, uint64_t records);
 
 /*
@@ -159,10 +156,7 @@ const struct hist *tcp_ledger_stall(const struct tcp_ledger *b, bool received);
 /* Returns the number of undecided retransmissions, for all reasons. */
 uint64_t tcp_sum_undecided(const struct tcp_sum *s);
 
-/*
- * Returns rows of struct tcp_flow for flows that lost something. They are decided after
- * tcp_ledger_close().
- */
+/* Returns rows of struct tcp_flow that lost something. They are final after tcp_ledger_close(). */
 const struct list *tcp_ledger_flows(const struct tcp_ledger *b);
 uint64_t tcp_ledger_folded(const struct tcp_ledger *b);	 /* flows that are only in the sum */
 uint64_t tcp_ledger_refused(const struct tcp_ledger *b); /* records of flows that did not fit */
@@ -194,10 +188,7 @@ int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *place
 /* Reads the ring. Call it several times per second. Returns 0 or -errno. */
 int tcp_observer_poll(struct tcp_observer *o);
 
-/*
- * Reads the sockets that have retransmitted, and continues. tcp_ledger_look() may follow. Returns 0
- * or -errno.
- */
+/* Reads the sockets that retransmitted. tcp_ledger_look() may follow. Returns 0 or -errno. */
 int tcp_observer_look(struct tcp_observer *o);
 
 /* Reads the remaining sockets and stops. Call it once. Returns 0 or -errno. */

@@ -24,7 +24,7 @@
 
 /* A range that was dropped or retransmitted. Rows stay in chronological order. */
 struct range {
-	uint64_t place;	      /* of `seq`, as struct tcp_entry; 0: of a drop, unknown */
+	uint64_t place;	      /* position of `seq`, as in struct tcp_entry; 0 in a drop: unknown */
 	uint64_t time, start; /* as in struct tcp_record; CAME: `start` is the time of the drop */
 	uint32_t flow, seq, end, tsval;
 	uint32_t bytes;
@@ -209,7 +209,7 @@ struct found {
 	const struct range *before; /* the previous retransmission; NULL: the first transmission */
 	const struct range *lost;   /* the drop of the previous transmission */
 	const struct range *after;  /* the next retransmission */
-	const struct range *stayed; /* its own drop, if it was the last: it has not left here */
+	const struct range *stayed; /* its own drop, if it was the last: it never left this host */
 	bool twice;
 	/* Over all transmissions: retransmitted, dropped on this host, and already received. */
 	unsigned resent, dropped, doubled;
@@ -432,10 +432,7 @@ static void remember(struct tcp_ledger *b, const struct range *r)
 	range_index(b, b->ranges.n - 1);
 }
 
-/*
- * Returns how many bytes the socket has sent so far without adding them to snd_nxt, modulo 2^32
- * like snd_nxt.
- */
+/* Returns the bytes that the socket sent but has not added to snd_nxt, modulo 2^32 like snd_nxt. */
 static uint32_t returned_bytes(const struct tcp_totals *first, const struct tcp_totals *last)
 {
 	return (uint32_t)(last->bytes_sent - first->bytes_sent) -
@@ -746,10 +743,7 @@ static void look_at_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 	f->dsack_dups = rec->last.dsack_dups - rec->first.dsack_dups;
 }
 
-/*
- * Records how much data was received in the opposite direction since the connection or tracing
- * began.
- */
+/* Records the data received in the opposite direction since the connection or tracing began. */
 static void note_receiver(struct tcp_ledger *b, const struct tcp_record *rec,
 			  const struct watch_flow *back)
 {

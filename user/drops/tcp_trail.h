@@ -36,13 +36,10 @@ struct trail_range {
 	uint8_t what, stage;	    /* enum trail_what; enum stage where it was lost */
 };
 
-/*
- * A flow in its sending direction: of a socket on this host, or of segments that arrived at the
- * entry.
- */
+/* In sending direction: of a socket on this host, or of segments that arrived at the entry. */
 struct trail_flow {
 	struct watch_flow key;
-	uint64_t first, next; /* as struct tcp_entry; first of a sender that began here: its SYN */
+	uint64_t first, next; /* as in struct tcp_entry; a sender that began here starts with SYN */
 	uint64_t acked;	      /* for a sender: its peer has acknowledged everything up to here */
 	/*
 	 * Segments with data: how many arrived at the entry, were dropped between the entry and a
@@ -73,10 +70,7 @@ struct trail_flow *trail_flow(const struct trail *t, uint32_t flow);
 /* Returns the number of a flow, or TRAIL_NONE. */
 uint32_t trail_find(const struct trail *t, const struct watch_flow *key, bool sends);
 
-/*
- * Returns the number of a flow, creating it if it is missing. TRAIL_NONE: no room, which is
- * counted.
- */
+/* Returns the number of a flow, creating it if missing. TRAIL_NONE: no room, which is counted. */
 uint32_t trail_make(struct trail *t, const struct watch_flow *key, bool sends);
 
 /* Adds a range to a flow, or to TRAIL_NONE if the flow did not fit. */

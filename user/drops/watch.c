@@ -454,10 +454,7 @@ void watch_sampling(struct watch *w, bool on)
 	__atomic_store_n(&w->control->unsampled, !on, __ATOMIC_RELAXED);
 }
 
-/*
- * Returns the i-th list of windows in a set, of which each program has one per CPU. NULL: there are
- * no more.
- */
+/* Returns the i-th list of windows in a set: one per program and CPU. NULL: there are no more. */
 static struct burst_list *list_of(const struct watch *w, bool second, unsigned i)
 {
 	size_t n = (i / w->cpus * WATCH_SETS + second) * w->cpus + i % w->cpus;

@@ -38,7 +38,7 @@ struct watch_spec {
 	const struct filter_inner *inner; /* tunnels inside which it is applied; or NULL */
 	bool followed;	   /* another object's programs do the counting: watch_share() */
 	bool unfragmented; /* do not parse packets to find later fragments: EXPR is TCP only */
-	uint32_t ring;	   /* of samples, bytes, a power of 2, at least a page; 0: SAMPLES_RING */
+	uint32_t ring;	   /* sample ring, bytes, a power of 2, at least a page; 0: SAMPLES_RING */
 	struct nat *nat;   /* NAT to track if there is a filter, borrowed; NULL: not tracked */
 };
 
@@ -53,7 +53,7 @@ struct watch_entry {
 /* Missed events, and how full the tables are, since watch_attach(). */
 struct watch_state {
 	struct watch_loss loss; /* total over all CPUs */
-	uint64_t filter_unread; /* no match because they could not be read: drops/filter.h */
+	uint64_t filter_unread; /* packets without a match, because unreadable: drops/filter.h */
 	uint64_t recursion_misses;  /* drops missed because our program was running on that CPU */
 	uint64_t slots, slots_used; /* over all CPUs; slots_used: maximum in any interval */
 	uint64_t overflow, overflow_used; /* the same for keys in the hash map */
@@ -180,25 +180,20 @@ int xdplosses_attach(struct xdplosses *x, const struct trace_places *places, str
  */
 const char *xdplosses_missing(const struct xdplosses *x);
 
-/*
- * Reads all keys with their counts, unsorted, up to `max`. Returns how many. XDPLOSS_KEYS is always
- * enough.
- */
+/* Reads up to `max` keys with their counts, unsorted. Returns how many. XDPLOSS_KEYS is enough. */
 int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max);
 
 /* Returns the number of packets whose key did not fit in the table. */
 uint64_t xdplosses_uncounted(const struct xdplosses *x);
 
 /*
- * Returns an interface's name when its key was first seen; "": unknown. `buf` has WATCH_IFNAME
- * bytes.
+ * Returns an interface's name when its key was first seen; "": unknown. `buf`: WATCH_IFNAME bytes.
  */
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
 			     char *buf);
 
 /*
- * Formats "name[id]" for a program or a map, or "[id]" if it no longer exists, or "" for ID 0.
- * Returns `buf`.
+ * Formats "name[id]" for a program or map, "[id]" if it no longer exists, "" for 0. Returns `buf`.
  */
 const char *xdplosses_program(uint32_t id, char *buf, unsigned size);
 const char *xdplosses_map(uint32_t id, char *buf, unsigned size);
@@ -220,16 +215,10 @@ enum xdploss_mode {
 	XDPLOSS_INSTEAD_OF_KFREE,
 };
 
-/*
- * Returns CLASS_LOSS, or CLASS_NONE if another event or key reports the loss. The note is for
- * display.
- */
+/* Returns CLASS_LOSS, or CLASS_NONE if another event or key reports it. The note is for display. */
 struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode mode);
 
-/*
- * Returns "ENOBUFS" and so on for a negative errno, "ABORTED", "TX" and so on for an exception,
- * otherwise "".
- */
+/* Returns "ENOBUFS" for a negative errno, "ABORTED", "TX" ... for an exception, otherwise "". */
 const char *xdplosses_reason(const struct xdploss_key *key);
 
 /* Returns the name of the tracepoint: "xdp_redirect_err". */

@@ -19,10 +19,7 @@ struct xdplosses {
 	char missing[160];
 };
 
-/*
- * Tracepoints and the number of arguments that the programs expect, which is the same in Linux 6.1
- * to 7.x.
- */
+/* Tracepoints and the number of arguments the programs expect, the same in Linux 6.1 to 7.x. */
 static const struct {
 	const char *program, *tracepoint;
 	int args;

@@ -17,10 +17,7 @@
 
 #define IFNAME_LEN 16
 
-/*
- * How certain it is that a loss moves a counter, given its cause, its location on the path, and the
- * engines.
- */
+/* How certain a loss is to move a counter, given its cause, its location, and the engines. */
 enum certainty { IMPOSSIBLE, POSSIBLE, CERTAIN };
 
 /*

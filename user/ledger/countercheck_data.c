@@ -186,8 +186,7 @@ const struct counter_rule counter_rules[] = {
 		     MUST})},
 
 	/*
-	 * Protocols other than UDP. A listener also counts ListenDrops, for which there is no other
-	 * event.
+	 * Protocols other than UDP. A listener also counts ListenDrops, which have no other event.
 	 */
 	{"Ip:InUnknownProtos", "Ip6InUnknownProtos", NULL, COUNTER_HOST, COUNTER_OTHERS,
 	 .set = SET({STAGE_IP_HEADER, NULL, NULL, REL_ROLE, MAY},

@@ -68,10 +68,7 @@ uint8_t join_cause(struct join *j, uint8_t remote_cause)
 	return *here;
 }
 
-/*
- * Returns the outcome that a site reports for a range, or for an open range, how far it was seen
- * there.
- */
+/* Returns the outcome that a site reports for a range, or how far an open range was seen there. */
 static enum outcome claim(const struct range *r, bool receives)
 {
 	const unsigned seen = r->detail & SEEN_MASK;
@@ -85,10 +82,7 @@ static enum outcome claim(const struct range *r, bool receives)
 	return seen == SEEN_TX_DEVICE ? OUTCOME_SEEN : OUTCOME_OPEN;
 }
 
-/*
- * Returns the last probe that was passed at both sites. The receiver's probes come after the
- * sender's.
- */
+/* Returns the last probe passed at both sites. The receiver's probes come after the sender's. */
 static uint16_t seen_by_both(const struct range *here, const struct range *there)
 {
 	const unsigned a = here->outcome == OUTCOME_OPEN ? here->detail : 0;

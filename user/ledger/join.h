@@ -43,10 +43,7 @@ struct join_walk {
 /* Moves to a number. Returns the last number for which `now` is valid; UINT64_MAX: all numbers. */
 uint64_t join_to(struct join_walk *w, uint16_t stream, uint64_t number);
 
-/*
- * This site's causes count up from 1, and the remote site's causes count down from just below this
- * value.
- */
+/* This site's causes count up from 1, and the remote site's count down from just below this. */
 #define JOIN_WIRE TRACE_CAUSE_DIFFERENCE
 
 struct join {

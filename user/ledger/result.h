@@ -69,7 +69,7 @@ struct result_errno {
 	uint64_t packets;
 };
 
-struct result_losses { /* missed events of the program itself */
+struct result_losses { /* events that the program itself missed */
 	uint64_t causes_full, stamp_unreadable, recursion_misses, cell_empty, gso_split;
 	uint64_t suppressed; /* losses for which there is evidence that tracing was suppressed */
 	char suppressed_evidence[200];
@@ -150,7 +150,7 @@ struct result {
 		int64_t offset_ns; /* receiver clock minus sender clock, */
 		uint64_t error_ns; /* maximum error */
 	} clock;
-	struct { /* the other host, if it was lost: */
+	struct { /* the other host, if contact with it was lost: */
 		bool lost;
 		uint64_t since_ns; /* outcomes on that host are unknown from this time on */
 		uint64_t sent, delivered, dropped; /* reported before then */

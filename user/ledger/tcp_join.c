@@ -6,14 +6,14 @@
 
 #include "base/num.h"
 
-#define STEPS	  (1u << 28) /* limits work on lists that may be malicious */
+#define STEPS	  (1u << 28) /* limits the work on lists that may be malicious */
 #define WRAP	  (1ULL << 32)
 #define HALF	  (1ULL << 31)
 #define CLOCKS_NS 100000000 /* maximum difference between two hosts' clocks */
 
-struct stop { /* on the path of a flow */
+struct stop { /* a host on a flow's path */
 	const struct tcp_join_host *host;
-	unsigned number; /* number of the host */
+	unsigned number; /* index of the host */
 	uint32_t flow;
 	uint64_t shift;		 /* added to the sender's numbers to get this host's numbers */
 	uint64_t swallowed;	 /* segments that raised no event and reached no socket */
@@ -264,10 +264,7 @@ static enum tcp_join_why find_way(struct join *j, const struct trail_flow *f)
 	return why;
 }
 
-/*
- * Segments with the same first number: how often they were retransmitted, most recently at
- * `time_ns`.
- */
+/* Segments with one first number: how often they were retransmitted, last at `time_ns`. */
 struct again {
 	uint64_t number, n, time_ns;
 	bool bare; /* SYN or FIN, for which a repeated arrival is not visible */
@@ -308,8 +305,7 @@ static enum tcp_join_why unwatched(const struct join *j, const struct stop *s,
 }
 
 /*
- * Returns how often a number has left the sender, not counting its last transmission if that was
- * dropped there.
+ * Returns how often a number has left the sender. Ignores its last transmission if dropped there.
  */
 static uint64_t went_out(struct join *j, const struct trail_flow *f, const struct again *a)
 {
