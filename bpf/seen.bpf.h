@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Records how far a number got. Our tc programs on the path are never suppressed, unlike tracing
- * programs. Each of them records whether it ran on top of PID 1, where tracing is suppressed.
+ * programs. Each of them records whether it ran in the context of PID 1, where tracing is
+ * suppressed.
  */
 #ifndef PKTLEDGER_SEEN_BPF_H
 #define PKTLEDGER_SEEN_BPF_H
@@ -13,7 +14,8 @@
 NUMBER_MAP(seen);
 
 /*
- * Returns true if this runs on top of PID 1. A pointer that the verifier trusts is read directly.
+ * Returns true if this runs in the context of PID 1. A pointer that the verifier trusts is read
+ * directly.
  */
 static __always_inline bool is_on_init(void)
 {

@@ -43,9 +43,7 @@ int xsk_steer(struct xdp_md *ctx)
 	slot = bpf_map_lookup_elem(&cell, &zero);
 	if (slot)
 		*slot = word;
-	/*
-	 * a full ring is reported by a tracepoint, which is suppressed when it runs on top of PID 1
-	 */
+	/* a tracepoint reports a full ring, and is suppressed in the context of PID 1 */
 	if (word && is_on_init())
 		mark_seen(word, SEEN_XDP);
 	return bpf_redirect_map(&xsks, ctx->rx_queue_index, XDP_PASS);

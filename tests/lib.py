@@ -237,7 +237,7 @@ def as_nobody(*args):
 
 
 def is_suppressed(result):
-    """The kernel skipped our tracing on top of PID 1, and all that is missing was last seen there."""
+    """The kernel skipped our tracing in the context of PID 1, and all that is missing was last seen there."""
     if result.status != 4:
         return False
     end = result.json["end"]

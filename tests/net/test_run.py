@@ -101,7 +101,7 @@ WAITING = [
 
 
 def legs_of(end):
-    """Those of most packets; on top of PID 1 this host may hide some from a point."""
+    """Those of most packets; in the context of PID 1 this host may hide some from a point."""
     *legs, whole = end["latency_breakdown"]
     assert (whole["from"], whole["to"]) == ("sent", "read"), whole
     total = sum(leg["packets"] * leg["mean_ns"] for leg in legs)

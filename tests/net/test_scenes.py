@@ -266,7 +266,7 @@ def known(about, fields, document, to):
 
 def watch(make, to, topology=None, fault=None, options=(), expr=EXPR, port=PORT, size=100, packets=300,
           kind="stages", fields=None):
-    """Returns what `trace` said if the host hid all of it: an RCU callback on top of PID 1 does."""
+    """Returns what `trace` said if the host hid all of it: an RCU callback in the context of PID 1 does."""
     with lab_of(topology, fault), directory() as path, contextlib.ExitStack() as stack:
         if fault and os.path.exists(f"/run/netns/{ROUTER}"):
             to = far(to)

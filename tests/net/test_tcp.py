@@ -197,7 +197,7 @@ class Hidden(AssertionError):
 
 
 def where_seen(function):
-    """For cases in which timers send: on top of PID 1 this host may show nothing of it."""
+    """For cases in which timers send: in the context of PID 1 this host may show nothing of it."""
 
     def attempt(*args):
         try:

@@ -151,7 +151,7 @@ static inline void sample_wrong(struct result *r)
 	r->losses.suppressed = 25;
 	snprintf(r->in_flight_where, sizeof(r->in_flight_where), "3 in the queue, 2 in the socket");
 	snprintf(r->losses.suppressed_evidence, sizeof(r->losses.suppressed_evidence),
-		 "25 packets were last seen on top of a thread of PID 1");
+		 "25 packets were last seen in the context of a PID 1 thread");
 }
 
 #endif

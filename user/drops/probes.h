@@ -55,7 +55,7 @@ struct edge_netns {
  * so they always end with this process and change no setting on the host. Fragments become known to
  * `drops`. For packets that enter, there is also a tc program on the interface `ifindex` (0: no
  * program) if the kernel has links for tc (Linux 6.6) and CAP_NET_ADMIN is available, because
- * tracing may be suppressed on top of PID 1.
+ * tracing may be suppressed in the context of PID 1.
  */
 int edge_open(struct probes **c, const struct trace_config *cfg, const struct drops *drops,
 	      const struct edge_netns *netns, unsigned ifindex, struct error *err);

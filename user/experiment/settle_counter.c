@@ -159,8 +159,8 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 	unseen = smaller(res->unaccounted - losses->suppressed, moved - shown);
 	losses->suppressed += unseen;
 	snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
-		 "ReasmTimeout counted %s, events %llu: the timer may have run on top of PID 1, "
-		 "where this kernel skips tracing programs",
+		 "ReasmTimeout counted %s, events %llu: the timer may have run in the context of "
+		 "PID 1, where this kernel skips tracing programs",
 		 fmt_many(moved, "datagram"), (unsigned long long)shown);
 }
 
@@ -181,8 +181,8 @@ static void name_unseen(const struct countercheck *check, struct result *res)
 			continue;
 		losses->suppressed += smaller(open, c->delta - c->expected_max);
 		snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
-			 "%s counted %s, events %llu: the rest was lost on top of PID 1, it seems, "
-			 "where tracing is skipped",
+			 "%s counted %s, events %llu: the rest was probably lost in the context of "
+			 "PID 1, where tracing is skipped",
 			 c->name, fmt_many(c->delta, "packet"),
 			 (unsigned long long)c->expected_max);
 	}

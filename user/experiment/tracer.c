@@ -154,8 +154,8 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 	out->suppressed = ledger->tally.unaccounted_on_init;
 	if (out->suppressed)
 		snprintf(out->suppressed_evidence, sizeof(out->suppressed_evidence),
-			 "%s last seen on top of a thread of PID 1, where this kernel may skip "
-			 "tracing programs",
+			 "%s last seen in the context of a PID 1 thread, where this kernel may "
+			 "skip tracing programs",
 			 fmt_many(out->suppressed, "packet was|packets were"));
 }
 
