@@ -11,6 +11,8 @@
 #include <poll.h>
 #include <time.h>
 
+#define TEST_PORT 40410
+
 #include "cases.h"
 #include "bpf/helpers.h"
 #include "bpf/pair.h"

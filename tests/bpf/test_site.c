@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#define TEST_PORT 40412
+
 #include "cases.h"
 #include "base/clock.h"
 #include "experiment/settle.h"
