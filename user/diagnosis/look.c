@@ -451,6 +451,17 @@ static double arrived(const struct facts *f)
 	return f->window_ns ? (double)n * 1e9 / (double)f->window_ns : 0;
 }
 
+enum remedy_outcome remedy_judge(const struct remedy *r)
+{
+	double before = r->lost_pps;
+
+	if (r->arrived_pps_after * 2 < r->arrived_pps)
+		return REMEDY_NO_TRAFFIC;
+	if (r->arrived_pps_after < r->arrived_pps)
+		before *= r->arrived_pps_after / r->arrived_pps;
+	return r->lost_pps_after * 2 > before ? REMEDY_NO_HELP : REMEDY_HELPED;
+}
+
 int look_again(const struct look *l, const struct look_spec *spec,
 	       const struct check_finding *finding, struct remedy *out, struct error *err)
 {
@@ -489,8 +500,6 @@ int look_again(const struct look *l, const struct look_spec *spec,
 			out->lost_pps_after = f->loss_pps;
 	}
 	look_close(&now);
-	out->outcome = out->arrived_pps_after * 2 < out->arrived_pps ? REMEDY_NO_TRAFFIC
-		       : out->lost_pps_after * 2 > out->lost_pps     ? REMEDY_NO_HELP
-								     : REMEDY_HELPED;
+	out->outcome = remedy_judge(out);
 	return rc;
 }

@@ -73,6 +73,12 @@ struct remedy {
 };
 
 /*
+ * Judges by the rates of `r`. If fewer packets arrived than before, the loss before is scaled by the
+ * same ratio: fewer packets lose fewer, whatever was changed.
+ */
+enum remedy_outcome remedy_judge(const struct remedy *r);
+
+/*
  * Measures again where the finding is, for as long as `l` did and with the same `spec`. Returns
  * -ENODATA if the finding has no losses or they are not counted in packets.
  */

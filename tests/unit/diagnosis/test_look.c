@@ -316,6 +316,35 @@ static void assert_settings(const struct facts_stack *stack, const uint64_t befo
 	assert_int_equal(stack->page_bytes, sysconf(_SC_PAGESIZE));
 }
 
+CASE(a_remedy_is_judged_by_the_share_that_is_lost)
+{
+	static const struct {
+		double lost, lost_after, arrived, arrived_after;
+		enum remedy_outcome outcome;
+	} rows[] = {
+		{1000, 400, 2000, 2000, REMEDY_HELPED},
+		{1000, 600, 2000, 2000, REMEDY_NO_HELP},
+		{1000, 0, 2000, 900, REMEDY_NO_TRAFFIC},
+		/* a quarter less arrives, and 5 of 8 are lost */
+		{3674, 1699, 3674, 2697, REMEDY_NO_HELP},
+		{3674, 1300, 3674, 2697, REMEDY_HELPED},
+		/* more arrives: the loss itself has to fall */
+		{1000, 600, 2000, 4000, REMEDY_NO_HELP},
+		/* losses of packets that IP does not receive */
+		{1000, 600, 0, 0, REMEDY_NO_HELP},
+		{1000, 400, 0, 0, REMEDY_HELPED},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const struct remedy r = {.lost_pps = rows[i].lost,
+					 .lost_pps_after = rows[i].lost_after,
+					 .arrived_pps = rows[i].arrived,
+					 .arrived_pps_after = rows[i].arrived_after};
+
+		assert_int_equal(remedy_judge(&r), rows[i].outcome);
+	}
+}
+
 /* Facts of the socket, facts of the host, and a loss that is not fixed. */
 CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 {
