@@ -9,6 +9,7 @@
 
 #include "cases.h"
 #include "drops/outcomes.h"
+#include "recorded.h"
 #include "traffic/tx.h"
 #include "stamp.h"
 
@@ -160,93 +161,114 @@ CASE(numbers_are_drawn_apart_from_other_runs)
 	assert_true(same_stream < 20);
 }
 
-/* Delivered takes precedence over a drop. A failed send with a seen packet was a packet. */
-CASE_WITH(precedence, open_outcomes, close_outcomes)
+/* Recorded */
+
+#define BYTE(member) FIELD(struct bytes, member)
+static const struct recorded_field byte_fields[] = {
+	BYTE(arrival), BYTE(cause), BYTE(seen), BYTE(failed), {0}};
+
+#define TALLY(member)	FIELD(struct outcome_tally, member)
+#define TALLIES(member) FIELDS(struct outcome_tally, member, NULL)
+static const struct recorded_field tally_fields[] = {
+	TALLY(attempted),	   TALLY(refused),
+	TALLY(delivered),	   TALLY(dropped),
+	TALLY(unaccounted),	   TALLY(impossible),
+	TALLIES(unaccounted_seen), TALLY(unaccounted_on_init),
+	TALLY(gaps.count),	   TALLY(gaps.packets),
+	TALLY(gaps.longest),	   TALLIES(missing),
+	TALLIES(refused_by),	   {0}};
+
+static char told[RECORDED_TEXT];
+
+__attribute__((format(printf, 1, 2))) static void tell(const char *fmt, ...)
 {
-	static const struct {
-		struct bytes b;
-		enum outcome outcome;
-	} cases[] = {
-		{{1, 0, 0, 0}, OUTCOME_DELIVERED},
-		{{0, 7, 0, 0}, OUTCOME_DROPPED},
-		{{1, 7, 0, 0}, OUTCOME_DELIVERED},
-		{{1, 7, SEEN_SOCKET, ENOBUFS}, OUTCOME_DELIVERED},
-		{{0, 0, 0, EPERM}, OUTCOME_REFUSED},
-		{{0, 7, 0, EPERM}, OUTCOME_DROPPED},
-		{{0, 0, SEEN_TX_DEVICE, EPERM}, OUTCOME_OPEN},
-		{{1, 0, 0, EPERM}, OUTCOME_DELIVERED},
-		{{0, 0, 0, 0}, OUTCOME_OPEN},
-		{{0, 0, SEEN_RX_DEVICE, 0}, OUTCOME_OPEN},
-		{{0, IGNORED, 0, 0}, OUTCOME_OPEN},
-		{{1, IGNORED, 0, 0}, OUTCOME_DELIVERED},
-		{{0, TRACE_CAUSE_FULL, 0, 0}, OUTCOME_DROPPED},
-	};
+	size_t n = strlen(told);
+	va_list args;
 
-	for (uint64_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		enum outcome outcome = cases[i].outcome;
+	va_start(args, fmt);
+	vsnprintf(told + n, sizeof(told) - n, fmt, args);
+	va_end(args);
+}
 
-		memset(&tally, 0, sizeof(tally));
-		put(0, i, cases[i].b);
-		fold(0, i + 1);
-		assert_int_equal(tally.attempted, 1);
-		assert_int_equal(tally.delivered, outcome == OUTCOME_DELIVERED);
-		assert_int_equal(tally.dropped, outcome == OUTCOME_DROPPED);
-		assert_int_equal(tally.refused, outcome == OUTCOME_REFUSED);
-		assert_int_equal(tally.unaccounted, outcome == OUTCOME_OPEN);
-		assert_int_equal(tally.cause[0][cases[i].b.cause].packets, tally.dropped);
+static void tell_range(void *arg, const struct range *r)
+{
+	assert_int_equal(r->stream, 1);
+	tell("%s%d-%d %s %d", *told ? "; " : "", (int)r->first, (int)r->last,
+	     outcome_name(r->outcome), r->detail);
+}
+
+static void tell_sum(void)
+{
+	snprintf(told, sizeof(told), "%s", recorded_text(tally_fields, &tally));
+	for (unsigned slot = 0; slot < TRACE_STREAMS; slot++) {
+		for (unsigned i = 0; i < TRACE_CAUSES; i++) {
+			const struct outcome_cause *c = &tally.cause[slot][i];
+
+			if (c->packets || c->l3_bytes)
+				tell(" cause.%u.%u=%d,%d-%d,%d", slot, i, (int)c->packets,
+				     (int)c->first, (int)c->last, (int)c->l3_bytes);
+		}
 	}
 }
 
-CASE_WITH(refusals_by_errno, open_outcomes, close_outcomes)
+static unsigned bytes_of(const void *arg, uint16_t slot, uint64_t number)
 {
-	put(0, 0, (struct bytes){.failed = EPERM});
-	put(0, 1, (struct bytes){.failed = 255});
-	put(0, 2, (struct bytes){.failed = 255});
-	put(0, 3, (struct bytes){.failed = 255, .seen = SEEN_RX_DEVICE});
-	fold(0, 4);
-	assert_int_equal(tally.refused, 3);
-	assert_int_equal(tally.refused_by[EPERM], 1);
-	assert_int_equal(tally.refused_by[255], 2);
+	(void)arg;
+	return slot * 1000 + (unsigned)number;
 }
 
-CASE_WITH(causes_by_stream_with_first_and_last, open_outcomes, close_outcomes)
+static bool rests(const void *arg, uint8_t seen)
 {
-	const struct outcome_cause *c;
-
-	put(0, 0, (struct bytes){.cause = 3});
-	put(0, 5, (struct bytes){.cause = 3});
-	put(0, 4, (struct bytes){.cause = 255});
-	put(1, 7, (struct bytes){.cause = 3});
-	fold(0, 6);
-	fold(1, 8);
-	c = &tally.cause[0][3];
-	assert_int_equal(c->packets, 2);
-	assert_int_equal(c->first, 0);
-	assert_int_equal(c->last, 5);
-	c = &tally.cause[1][3];
-	assert_int_equal(c->packets, 1);
-	assert_int_equal(c->first, 7);
-	assert_int_equal(c->last, 7);
-	assert_int_equal(tally.cause[0][255].packets, 1);
-	assert_int_equal(tally.cause[1][255].packets, 0);
-	assert_int_equal(tally.dropped, 4);
-	assert_int_equal(tally.unaccounted, 6 + 8 - 4);
+	return arg && seen == SEEN_RX_DEVICE;
 }
 
-CASE_WITH(unaccounted_by_last_probe, open_outcomes, close_outcomes)
+static void take_line(void *arg, const char *verb, char *text)
 {
-	put(0, 1, (struct bytes){.seen = SEEN_TX_DEVICE});
-	put(0, 2, (struct bytes){.seen = SEEN_RX_DEVICE});
-	put(0, 3, (struct bytes){.seen = SEEN_RX_DEVICE | SEEN_ON_INIT});
-	put(0, 4, (struct bytes){.seen = SEEN_SOCKET});
-	put(0, 5, (struct bytes){.seen = SEEN_RX_DEVICE | SEEN_ON_INIT, .arrival = 1});
-	fold(0, 6);
-	assert_int_equal(tally.unaccounted, 5);
-	assert_int_equal(tally.unaccounted_seen[0], 1);
-	assert_int_equal(tally.unaccounted_seen[SEEN_TX_DEVICE], 1);
-	assert_int_equal(tally.unaccounted_seen[SEEN_RX_DEVICE], 2);
-	assert_int_equal(tally.unaccounted_seen[SEEN_SOCKET], 1);
-	assert_int_equal(tally.unaccounted_on_init, 1);
+	struct range_visitor visitor = {tell_range, NULL};
+	unsigned slot = 0, from = 0, upto = 0;
+	static char name[64];
+	struct bytes b = {};
+
+	if (!strcmp(verb, "is") || !strcmp(verb, "sum")) {
+		if (*verb == 's')
+			tell_sum();
+		if (strcmp(told, text))
+			fail_msg("%s\n   %s\nis %s", name, text, told);
+		return;
+	}
+	sscanf(text, "%u %u %u", &slot, &from, &upto);
+	told[0] = '\0';
+	if (!strcmp(verb, "case")) {
+		snprintf(name, sizeof(name), "%s", text);
+		close_outcomes(NULL);
+		assert_int_equal(open_outcomes(NULL), 0);
+	} else if (!strcmp(verb, "put") || !strcmp(verb, "all")) {
+		recorded_read(byte_fields, text, &b);
+		for (unsigned n = from; n <= larger(from, upto); n++)
+			put((uint16_t)slot, n, b);
+	} else if (!strcmp(verb, "fold")) {
+		fold_to((uint16_t)slot, from, slot ? &visitor : NULL);
+	} else if (!strcmp(verb, "tail")) {
+		f.tail[slot] = f.base + from;
+	} else if (!strcmp(verb, "beyond")) {
+		outcomes_beyond(&f, (uint16_t)slot, f.base + from, &tally);
+	} else if (!strcmp(verb, "between")) {
+		outcomes_settle_between(&f, (uint16_t)slot, f.base + from, ignored, SEEN_BRIDGE_IN,
+					SEEN_BRIDGE_OUT, TRACE_CAUSE_DIFFERENCE);
+	} else if (!strcmp(verb, "first")) {
+		tell("%d", (int)(outcomes_first_open(&f, (uint16_t)slot, f.base + from,
+						     f.base + upto, ignored, rests, &f) -
+				 f.base));
+	} else if (!strcmp(verb, "sized")) {
+		f.l3_bytes = bytes_of;
+	} else {
+		fail_msg("%s: no verb %s", name, verb);
+	}
+}
+
+CASE_WITH(recorded, open_outcomes, close_outcomes)
+{
+	recorded_each("tests/fixtures/outcomes", take_line, NULL);
 }
 
 /* Three windows through one window of memory, in pieces that do not divide it. */
@@ -278,48 +300,6 @@ CASE_WITH(window_is_a_ring, open_outcomes, close_outcomes)
 	assert_int_equal(f.tail[1], f.base);
 	fold(1, 1);
 	assert_int_equal(tally.attempted, ALL + 1);
-}
-
-struct ranges {
-	struct range at[16];
-	unsigned n;
-};
-
-static void note_range(void *arg, const struct range *r)
-{
-	struct ranges *ranges = arg;
-
-	assert_true(ranges->n < 16);
-	ranges->at[ranges->n++] = *r;
-}
-
-CASE_WITH(visitor_is_told_of_ranges, open_outcomes, close_outcomes)
-{
-	static const struct range expected[] = {
-		{0, 1, 1, 0, OUTCOME_DELIVERED},   {2, 2, 1, 4, OUTCOME_DROPPED},
-		{3, 4, 1, 5, OUTCOME_DROPPED},	   {5, 5, 1, SEEN_TX_DEVICE, OUTCOME_OPEN},
-		{6, 6, 1, EPERM, OUTCOME_REFUSED}, {7, 7, 1, 0, OUTCOME_DELIVERED},
-		{8, 9, 1, 0, OUTCOME_DELIVERED}, /* of the second fold */
-	};
-	struct ranges ranges = {};
-	struct range_visitor visitor = {note_range, &ranges};
-
-	for (uint64_t n = 0; n < 10; n++)
-		put(1, n, (struct bytes){.arrival = 1});
-	put(1, 1, (struct bytes){.arrival = 1, .cause = 4}); /* of no matter: delivered */
-	put(1, 2, (struct bytes){.cause = 4});
-	put(1, 3, (struct bytes){.cause = 5});
-	put(1, 4, (struct bytes){.cause = 5, .failed = EPERM});
-	put(1, 5, (struct bytes){.cause = IGNORED, .seen = SEEN_TX_DEVICE});
-	put(1, 6, (struct bytes){.failed = EPERM});
-	fold_to(1, 8, &visitor);
-	fold_to(1, 8, &visitor);
-	fold_to(1, 3, &visitor);
-	fold_to(1, 10, &visitor);
-	assert_int_equal(ranges.n, sizeof(expected) / sizeof(expected[0]));
-	assert_memory_equal(ranges.at, expected, sizeof(expected));
-	assert_int_equal(f.tail[1], f.base + 10);
-	assert_int_equal(tally.attempted, 10);
 }
 
 struct covered {
@@ -374,116 +354,6 @@ CASE_WITH(every_number_has_one_outcome, open_outcomes, close_outcomes)
 	assert_int_equal(tally.cause[0][IGNORED].packets, 0);
 }
 
-/* Numbers after the end of a stream's window belong to the next stream. */
-CASE_WITH(eight_at_once_end_with_the_window, open_outcomes, close_outcomes)
-{
-	for (uint64_t n = WINDOW - 3; n < WINDOW + 5; n++)
-		put(0, n, (struct bytes){.arrival = n < WINDOW});
-	for (uint64_t n = 0; n < 5; n++)
-		put(1, n, (struct bytes){.arrival = 1});
-	f.tail[0] = f.base + WINDOW - 3;
-	fold(0, WINDOW + 5);
-	assert_int_equal(tally.delivered, 3);
-	assert_int_equal(tally.unaccounted, 5);
-	fold(1, 5);
-	assert_int_equal(tally.delivered, 8);
-}
-
-/* An outcome for a number that was never sent. A seen packet or a failed send is not an outcome. */
-CASE_WITH(outcomes_beyond_the_last_are_impossible, open_outcomes, close_outcomes)
-{
-	put(0, 10, (struct bytes){.arrival = 1});
-	put(0, 11, (struct bytes){.arrival = 1});
-	put(0, 12, (struct bytes){.cause = 3});
-	put(0, 13, (struct bytes){.seen = SEEN_RX_DEVICE});
-	put(0, 14, (struct bytes){.failed = EPERM});
-	put(1, 20, (struct bytes){.arrival = 1});
-	fold(0, 11);
-	put(0, 11 + WINDOW - 1, (struct bytes){.arrival = 1, .cause = 3});
-	outcomes_beyond(&f, 0, f.base + 11, &tally);
-	assert_int_equal(tally.delivered, 1);
-	assert_int_equal(tally.impossible, 3);
-}
-
-static unsigned bytes_of(const void *arg, uint16_t slot, uint64_t number)
-{
-	(void)arg;
-	return slot * 1000 + (unsigned)number;
-}
-
-CASE_WITH(bytes_of_drops_where_packets_differ, open_outcomes, close_outcomes)
-{
-	f.l3_bytes = bytes_of;
-	put(1, 5, (struct bytes){.cause = 3});
-	put(1, 7, (struct bytes){.cause = 3});
-	put(1, 8, (struct bytes){.arrival = 1});
-	fold(1, 9);
-	assert_int_equal(tally.cause[1][3].l3_bytes, 2012);
-	assert_int_equal(tally.cause[1][3].packets, 2);
-}
-
-/* Open numbers between two probes, and no others. */
-CASE_WITH(between_two_probes, open_outcomes, close_outcomes)
-{
-	static const struct bytes settled[] = {
-		{0, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
-		{0, IGNORED, SEEN_TX_DEVICE | SEEN_BRIDGE_IN | SEEN_ON_INIT, 0},
-	};
-	static const struct bytes others[] = {
-		{0, 0, SEEN_TX_DEVICE, 0},
-		{0, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN | SEEN_BRIDGE_OUT, 0},
-		{0, 3, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
-		{1, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
-		{0, 0, SEEN_RX_DEVICE | SEEN_BRIDGE_OUT, 0},
-	};
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < sizeof(settled) / sizeof(*settled); i++)
-		put(1, n++, settled[i]);
-	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
-		put(1, n++, others[i]);
-	put(1, n, settled[0]); /* it is not to be settled yet */
-	outcomes_settle_between(&f, 1, f.base + n, ignored, SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
-				TRACE_CAUSE_DIFFERENCE);
-	assert_int_equal(f.cause[outcomes_index(&f, 1, f.base + n)], 0);
-	fold(1, n);
-	assert_int_equal(tally.cause[1][TRACE_CAUSE_DIFFERENCE].packets, 2);
-	assert_int_equal(tally.cause[1][3].packets, 1);
-	assert_int_equal(tally.delivered, 1);
-	assert_int_equal(tally.unaccounted, 3);
-}
-
-static bool rests(const void *arg, uint8_t seen)
-{
-	return arg && seen == SEEN_RX_DEVICE;
-}
-
-static uint64_t first_open(uint64_t from, uint64_t upto)
-{
-	return outcomes_first_open(&f, 1, f.base + from, f.base + upto, ignored, rests, &f) -
-	       f.base;
-}
-
-CASE_WITH(first_without_a_outcome, open_outcomes, close_outcomes)
-{
-	for (uint64_t n = 0; n < 40; n++)
-		put(1, n, (struct bytes){.arrival = 1});
-	put(1, 9, (struct bytes){.cause = 3});
-	put(1, 10, (struct bytes){.failed = 11});
-	assert_int_equal(first_open(0, 40), 40);
-	assert_int_equal(first_open(0, 41), 40);
-	put(1, 30, (struct bytes){.cause = IGNORED});
-	assert_int_equal(first_open(0, 40), 30);
-	assert_int_equal(first_open(31, 40), 40);
-	put(1, 10, (struct bytes){.failed = 11, .seen = SEEN_TX_DEVICE});
-	assert_int_equal(first_open(0, 40), 10);
-	fold(1, 20);
-	assert_int_equal(first_open(0, 40), 30);
-	put(1, 30, (struct bytes){.seen = SEEN_RX_DEVICE});
-	assert_int_equal(first_open(0, 40), 40);
-	assert_int_equal(first_open(0, 20), 20);
-}
-
 /* Anything that is known of a number shows that it was sent, whichever it is and wherever. */
 CASE_WITH(highest_that_is_known, open_outcomes, close_outcomes)
 {
@@ -528,28 +398,6 @@ CASE_WITH(impossible_wherever_it_is, open_outcomes, close_outcomes)
 			put(1, places[p], (struct bytes){});
 		}
 	}
-}
-
-/* Runs of numbers that did not come, ended by one that did, within a fold and over several. */
-CASE_WITH(gaps_between_arrivals, open_outcomes, close_outcomes)
-{
-	for (uint64_t n = 0; n < 24; n++)
-		put(0, n,
-		    (struct bytes){.arrival = n != 1 && n != 2 && n != 3 && (n < 5 || n > 7)});
-	put(0, 1, (struct bytes){.cause = 3});
-	put(0, 16, (struct bytes){});
-	put(0, 18, (struct bytes){.failed = EPERM});
-	fold(0, 17);
-	assert_int_equal(tally.gaps.count, 2); /* 1 to 3, and 5 to 7 before eight at once */
-	assert_int_equal(tally.gaps.packets, 6);
-	assert_int_equal(tally.gaps.longest, 3);
-	assert_int_equal(tally.missing[0], 1);
-	fold(0, 24);
-	assert_int_equal(tally.gaps.count, 3); /* a refused send is not a packet */
-	assert_int_equal(tally.gaps.packets, 7);
-	assert_int_equal(tally.missing[0], 0);
-	assert_int_equal(tally.attempted, 24);
-	assert_int_equal(tally.delivered, 16);
 }
 
 CASE(lengths_have_their_buckets)
