@@ -321,22 +321,18 @@ static int bound_in(const struct netns *ns)
 	return fd;
 }
 
-/*
- * A datagram that is unread when its socket closes does not tell its namespace. The witness counts
- * those of all namespaces, after the receiver's tracer.
- */
-CASE_WITH(a_receiver_counts_only_its_own_streams, open_tracer, close_tracer)
+/* Returns whether the drops of two sockets were seen, one in the receiver's namespace. */
+static bool two_close_unread(const struct tracer_spec *own)
 {
 	const struct tracer_spec any = {.streams = STREAMS, .config.port = TEST_PORT};
 	const int here = bound_in(&lab.rx_ns), elsewhere = bound_in(&lab.tx_ns);
-	struct tracer_spec own = any;
 	struct tracer witness;
 	struct error err = {};
 	time_t begin = time(NULL);
+	bool seen;
 
 	tracer_close(&tracer);
-	own.config.netns = lab.rx_ns.inum;
-	assert_int_equal(tracer_open(&tracer, &own, &err), 0);
+	assert_int_equal(tracer_open(&tracer, own, &err), 0);
 	assert_int_equal(tracer_open(&witness, &any, &err), 0);
 	send_word_to(lab.tx.ip4, word(0, 1));
 	send_word(word(1, 1));
@@ -344,10 +340,29 @@ CASE_WITH(a_receiver_counts_only_its_own_streams, open_tracer, close_tracer)
 	close(elsewhere);
 	close(here);
 	/* other tests may add to the witness before this socket is freed */
-	while (drops_packets(witness.drops) < 2 || !drops_packets(tracer.drops))
-		assert_true(patient(begin));
-	assert_int_equal(drops_packets(tracer.drops), 1);
+	do
+		seen = drops_packets(witness.drops) >= 2 && drops_packets(tracer.drops);
+	while (!seen && patient(begin));
 	tracer_close(&witness);
+	return seen;
+}
+
+/*
+ * A datagram that is unread when its socket closes does not tell its namespace. The witness counts
+ * those of all namespaces, after the receiver's tracer. Repeated if the callback that frees them
+ * ran in the context of PID 1, where no event shows it.
+ */
+CASE_WITH(a_receiver_counts_only_its_own_streams, open_tracer, close_tracer)
+{
+	const struct tracer_spec own = {.streams = STREAMS,
+					.config = {.port = TEST_PORT, .netns = lab.rx_ns.inum}};
+
+	for (unsigned again = 1; !two_close_unread(&own); again++) {
+		assert_int_not_equal(quirks_found()[QUIRK_SUPPRESSED], QUIRK_ABSENT);
+		assert_true(again < 4);
+		print_message("REPEATED %u\n", again);
+	}
+	assert_int_equal(drops_packets(tracer.drops), 1);
 }
 
 /*
