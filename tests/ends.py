@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from lib import TIMEOUT, require, until
+from lib import PATIENCE, TIMEOUT, require, until
 
 PORT = 20000 + os.getpid() % 20000  # others may trace and send at the same time
 PACKETS = 500
@@ -108,6 +108,7 @@ def send(netns, to, packets=PACKETS, port=PORT, size=100):
 
 
 def read_all(sock, patience=0.2):
+    """How many come, until for so long none does: what brings them may wait for a CPU."""
     sock.settimeout(patience)
     received = 0
     with contextlib.suppress(TimeoutError, BlockingIOError):
@@ -115,6 +116,18 @@ def read_all(sock, patience=0.2):
             sock.recv(65536)  # it may be empty
             received += 1
     return received
+
+
+def assert_read(sock, packets):
+    """Exactly so many come, however long it takes."""
+    sock.settimeout(20 * PATIENCE)
+    for n in range(packets):
+        try:
+            sock.recv(65536)
+        except TimeoutError:
+            raise AssertionError(f"{n} packets came, not {packets}") from None
+    more = read_all(sock, 0.02)
+    assert not more, f"{more} more than {packets} packets came"
 
 
 # A tun device

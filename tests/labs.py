@@ -81,24 +81,27 @@ class Hosts:
 
     def build(self):
         sides = "m" + "".join(side for side, _ in self.links)
+        self.keep.callback(self.ips, *(f"netns del {self.netns(side)}" for side in sides))
+        self.ips(*(f"netns add {self.netns(side)}" for side in sides))
         for side in sides:
-            self.ip("netns", "add", self.netns(side))
-            self.keep.callback(self.ip, "netns", "del", self.netns(side))
-            self.sysctl(side, "net/ipv6/conf/default/accept_dad", "0")
-            self.sysctl(side, "net/ipv6/conf/all/accept_dad", "0")
-        self.sysctl("m", "net/ipv4/ip_forward", "1")
-        self.sysctl("m", "net/ipv6/conf/all/forwarding", "1")
+            settings = {"net/ipv6/conf/default/accept_dad": 0, "net/ipv6/conf/all/accept_dad": 0}
+            if side == "m":
+                settings.update({"net/ipv4/ip_forward": 1, "net/ipv6/conf/all/forwarding": 1})
+            self.do(side, "sh", "-c", ";".join(f"echo {value} > /proc/sys/{name}"
+                                               for name, value in settings.items()))
+
+        def up(name, net, host):
+            return (f"addr add 198.18.{net}.{host}/24 dev {name}",
+                    f"addr add 2001:2:0:{net}::{host:x}/64 dev {name} nodad", f"link set {name} up")
+
         for side, net in self.links:
-            at, via = (f"-n {self.netns(x)}".split() for x in (side, "m"))
-            self.ip(*at, "link", "add", "v0", "type", "veth", "peer", "name", f"v{side}", "netns",
-                    self.netns("m"))
-            for where, name, host in (at, "v0", 1), (via, f"v{side}", 254):
-                self.ip(*where, "addr", "add", f"198.18.{net}.{host}/24", "dev", name)
-                self.ip(*where, "addr", "add", f"2001:2:0:{net}::{host:x}/64", "dev", name, "nodad")
-                self.ip(*where, "link", "set", name, "up")
-            self.ip(*at, "link", "set", "lo", "up")
-            self.ip(*at, "route", "add", "default", "via", f"198.18.{net}.254")
-            self.ip(*at, "-6", "route", "add", "default", "via", f"2001:2:0:{net}::fe")
+            self.ips(f"link add v0 type veth peer name v{side} netns {self.netns('m')}", *up("v0", net, 1),
+                     "link set lo up", netns=self.netns(side))
+        self.ips(*(line for side, net in self.links for line in up(f"v{side}", net, 254)),
+                 netns=self.netns("m"))
+        for side, net in self.links:
+            self.ips(f"route add default via 198.18.{net}.254",
+                     f"route add default via 2001:2:0:{net}::fe", netns=self.netns(side))
         # until then IPv6 is not routed
         until(lambda: not any("DOWN" in self.do(side, "ip", "link", "show", "up", "type", "veth")
                               for side in sides), 20, "the links do not come up")
@@ -106,6 +109,12 @@ class Hosts:
     @staticmethod
     def ip(*args):
         subprocess.run(["ip", *args], check=True)
+
+    @staticmethod
+    def ips(*lines, netns=None):
+        """Commands of ip, by one process."""
+        where = ["-n", netns] if netns else []
+        subprocess.run(["ip", *where, "-batch", "-"], input="\n".join(lines), text=True, check=True)
 
     def netns(self, side):
         return f"{self.prefix}-{side}"

@@ -123,14 +123,15 @@ def table(rows):
 
 def until(condition, seconds, what):
     """Waits until condition() is true and returns its value; it is asked once at the end, too."""
-    end = time.monotonic() + seconds * PATIENCE
+    end, pause = time.monotonic() + seconds * PATIENCE, 0.005
     while True:
         late = time.monotonic() >= end
         value = condition()
         if value:
             return value
         assert not late, f"not within {seconds} s: {what}"
-        time.sleep(0.005)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.05)  # many conditions start a program
 
 
 def paced(count, each=1, pause=0.005):
@@ -438,13 +439,13 @@ def is_of_another(name, gone):
 
 
 class Host:
-    """What a test could leave behind. `mounts`: in /run and /sys/fs/bpf, too."""
+    """What a test could leave behind. `mounts`: in /run and /sys/fs/bpf, too. `programs`: of BPF, too."""
 
-    def __init__(self, mounts=True):
+    def __init__(self, mounts=True, programs=True):
         self.mounts = mounts
-        self.look()
+        self.look(programs)
 
-    def look(self):
+    def look(self, programs=True):
         self.files = {"/sys/class/net": listing("/sys/class/net")}
         # those of others come and go; ours are called so
         for path, ours in (("/run/pktledger/journal", ""), ("/run/netns", "pl-"),
@@ -452,11 +453,11 @@ class Host:
             if self.mounts:
                 self.files[path] = {name for name in listing(path) if name.startswith(ours)}
         self.sysctls = {name: sysctl(name) for name in SYSCTLS}
-        self.programs = our_programs()
+        self.programs = our_programs() if programs else set()
 
-    def difference(self):
+    def difference(self, programs=True):
         """What is another now, but for what another living test has made."""
-        now = Host(self.mounts)
+        now = Host(self.mounts, programs)
         found = {f"{path}/{name}" for path, names in self.files.items()
                  for name in now.files[path] ^ names if not is_of_another(name, name in names)}
         found |= {f"{name} was {value}, is {now.sysctls[name]}"
@@ -467,15 +468,15 @@ class Host:
             found |= {f"BPF program {p}" for p in orphans if p.split()[1] not in held}
         return found
 
-    def assert_same(self, seconds):
+    def assert_same(self, seconds, programs=True):
         """The kernel takes down namespaces and programs in its own time. What was not there for a
         moment was not left behind, whatever has come since: others work on this host, too."""
         end = time.monotonic() + seconds * PATIENCE
-        left = self.difference()
+        left = self.difference(programs)
         while left:
             assert time.monotonic() < end, "left behind: " + "; ".join(sorted(left))
             time.sleep(0.02)
-            left &= self.difference()
+            left &= self.difference(programs)
 
 
 # The cases
@@ -524,8 +525,9 @@ class Outcome:
         return f" # REPEATED {self.repeated}" if self.repeated else ""
 
 
-def run_cases(host, first_number, group):
-    """Those of a group at once; returns whether each failed."""
+def run_cases(host, first_number, group, last):
+    """Those of a group at once; returns whether each failed. After the last one no program of BPF is
+    left either: all processes are asked for those that they hold, which takes long."""
     def attempt(named):
         return Outcome(*named, host is not None)
 
@@ -536,7 +538,7 @@ def run_cases(host, first_number, group):
             outcomes = list(threads.map(attempt, group))
     try:
         if host:
-            host.assert_same(5)
+            host.assert_same(5, last)
     except AssertionError as error:
         outcomes[-1].error = outcomes[-1].error or error
     if host and any(o.error for o in outcomes):
@@ -570,5 +572,5 @@ def main(all_exclusive=False):
     host = None if Path(sys.argv[0]).resolve().parent.name == "unit" else Host()
     failed = []
     for group in grouped(wanted):
-        failed += run_cases(host, len(failed) + 1, group)
+        failed += run_cases(host, len(failed) + 1, group, len(failed) + len(group) == len(wanted))
     sys.exit(any(failed))

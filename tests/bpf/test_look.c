@@ -3,6 +3,8 @@
  * `check` examines namespaces of processes of this test, in each of which a socket loses packets
  * from loopback. Losses of other programs on this host are ignored.
  */
+#define TEST_PORT 40421
+
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -465,7 +467,7 @@ static void assert_outcome(const struct remedy *r, enum remedy_outcome wanted)
 /* After a change: as before, nothing to judge by, better. */
 CASE(what_became_of_it)
 {
-	const struct look_spec spec = {.window_ns = SECOND / 2, .pid = space[9].pid};
+	const struct look_spec spec = {.window_ns = SECOND / 4, .pid = space[9].pid};
 	static const enum mode modes[] = {LOSES, SILENT, READS};
 	static const enum remedy_outcome outcomes[] = {REMEDY_NO_HELP, REMEDY_NO_TRAFFIC,
 						       REMEDY_HELPED};
@@ -525,7 +527,11 @@ CASE(what_became_of_it)
 
 #define DEPTH 60 /* datagrams of a burst */
 
-static volatile int *buffer; /* SO_RCVBUF of bursts(), shared with its process */
+/* Shared with the process of bursts(). */
+static volatile struct {
+	int size;	/* SO_RCVBUF */
+	unsigned ended; /* bursts */
+} * buffer;
 
 /* Each burst is read after its end, so each burst loses the packets that do not fit. */
 static void bursts(void)
@@ -539,14 +545,28 @@ static void bursts(void)
 	if (bind(rx, (void *)&at, sizeof(at)) || connect(tx, (void *)&at, sizeof(at)))
 		_exit(1);
 	for (;;) {
-		int size = *buffer;
+		int size = buffer->size;
 
 		setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 		for (unsigned n = 0; n < DEPTH; n++)
 			send(tx, data, sizeof(data), 0);
 		while (recv(rx, data, sizeof(data), MSG_DONTWAIT) >= 0)
 			;
+		buffer->ended++;
 		clock_sleep(SECOND / 10);
+	}
+}
+
+/* The second burst from now on has the buffer that is set by now. */
+static void await_bursts(int size)
+{
+	const uint64_t end = clock_now() + 20 * SECOND;
+	const unsigned before = buffer->ended;
+
+	buffer->size = size;
+	while (buffer->ended < before + 2) {
+		assert_true(clock_now() < end);
+		clock_sleep(SECOND / 100);
 	}
 }
 
@@ -562,7 +582,6 @@ CASE(buffer_for_a_burst)
 
 	buffer = mmap(NULL, sizeof(*buffer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
-	*buffer = 8192;
 	assert_int_equal(netns_create(&ns, &err), 0);
 	spec.pid = fork();
 	if (!spec.pid) {
@@ -571,7 +590,7 @@ CASE(buffer_for_a_burst)
 			_exit(1);
 		bursts();
 	}
-	clock_sleep(SECOND / 2);
+	await_bursts(8192);
 	for (unsigned i = 0; i < 3; i++) {
 		l = mem_zero(1, sizeof(*l));
 		assert_int_equal(look(l, &spec, &err), 0);
@@ -589,8 +608,7 @@ CASE(buffer_for_a_burst)
 		look_close(l);
 		free(l);
 		assert_int_equal(losing, i == 1 ? 0 : 1);
-		*buffer = i ? (int)wanted / 2 : (int)wanted;
-		clock_sleep(SECOND / 2);
+		await_bursts(i ? (int)wanted / 2 : (int)wanted);
 	}
 	kill(spec.pid, SIGKILL);
 	waitpid(spec.pid, NULL, 0);

@@ -100,7 +100,7 @@ def tables():
             udp(RX, socket.AF_INET, (V4, PORT), rcvbuf=1), losses():
         os.chdir(directory)
         try:
-            for block in blocks:
+            for block in (block.replace(" -t 5 ", " -t 1 ") for block in blocks):
                 if block.startswith("pktledger "):
                     done = subprocess.run(["sh", "-ec", block], env=env, check=False, text=True,
                                           capture_output=True, timeout=60 * PATIENCE)

@@ -290,7 +290,6 @@ def datagrams(sock, burst, size, to=V4):
 @contextlib.contextmanager
 def traffic(burst=10, pause=0.01, size=200, to=V4):
     with udp(TX, socket.AF_INET) as sock, repeating(pause, lambda: datagrams(sock, burst, size, to)):
-        time.sleep(0.2)
         yield
 
 
@@ -327,7 +326,6 @@ def send_buffer():
         with udp(TX, socket.AF_INET) as sock:
             sock.setblocking(False)
             with repeating(0.01, lambda: datagrams(sock, 400, 1000)):
-                time.sleep(0.2)
                 yield
 
 
@@ -350,7 +348,6 @@ def full_accept_queue():
 
         with contextlib.closing(listener), repeating(0.02, connect):
             try:
-                time.sleep(0.3)
                 yield
             finally:
                 for sock in clients:
@@ -421,7 +418,6 @@ def no_port_left():
                 datagrams(sock, 10, 200, "198.18.1.2")
 
         with repeating(0.01, once):
-            time.sleep(0.2)
             yield
 
 
@@ -532,7 +528,6 @@ def assert_traced(document, ledger, *ids):
 @proves()
 def scene(make, by_check, by_trace, _):
     with make():
-        time.sleep(1)
         for _ in range(TIMES):
             look(by_check, by_trace)
 
@@ -543,8 +538,8 @@ def look(by_check, by_trace):
         path = stack.enter_context(directory())
         checks, traces = {}, {}
         for netns in hosts():
-            # a neighbour is given up after three seconds
-            seconds = "4" if by_trace.get(netns) else "1"
+            # a neighbour is given up after three seconds, fragments after one
+            seconds = "4" if {"neigh-failed", "ip_frag"} & {*by_trace.get(netns, [])} else "2"
             checks[netns] = stack.enter_context(looking("check", "-j", "-t", "1", "--netns", netns))
             traces[netns] = stack.enter_context(looking(
                 "trace", "-j", "-t", seconds, "--netns", netns, "--ledger", f"{path}/{netns}"))

@@ -263,7 +263,8 @@ def received(stream, numbers):
         for number in numbers:
             s.sendto(stamped(stream, number), (TARGET[4], PORT))
             time.sleep(0.001)
-        time.sleep(1)
+        until(lambda: not any(int(line.split()[1]) for line in fleet.do("b", "ss", "-Huln").splitlines()),
+              20, "all is read")
         receiver.send_signal(signal.SIGTERM)
         receiver.communicate(timeout=TIMEOUT)
         return lines_of(fleet.file("b"))

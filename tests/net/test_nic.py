@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, assert_ok, assert_valid, case, first, lost, main, pktledger, require,
-                 table, thorough)
+                 table, thorough, until)
 from ends import PORT, XDP_GENERIC, XDP_NATIVE, inside, need, redirect, shell, udp, verdict, xdp
 from traced import NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 
@@ -38,11 +38,16 @@ def rows_here(document, kind):
             if c["netns"] == RX and c["scope"] == "interface"]
 
 
+def resolve():
+    """The sender knows the receiver's address, and the packet that asked for it is there."""
+    send(V4, 1)
+    until(lambda: "lladdr" in shell(TX, "ip", "neigh", "show", V4).stdout, 10, "the neighbour")
+
+
 def traced(*args, known=True):
     """The document of a trace of the receiving namespace while packets are sent to it. `known`: they
     are lost, and not only suspected."""
-    send(V4, 1)  # resolves the neighbour
-    time.sleep(0.05)
+    resolve()
     with tracing("--netns", RX, *args) as t:
         sent = send(V4, PACKETS)
         t.until(sent * known)
@@ -197,7 +202,7 @@ def stolen(netns, ifname, side):
 ]))
 def tc_stolen(netns, ifname, side, place):
     with lab():
-        send(V4, 1)
+        resolve()
         with stolen(netns, ifname, side), tracing("--consumed", f"udp port {PORT}") as t:
             sent = send(V4, PACKETS)
             t.until(sent)
@@ -208,7 +213,7 @@ def tc_stolen(netns, ifname, side, place):
 @case
 def not_consumed_unless_asked_for():
     with lab():
-        send(V4, 1)
+        resolve()
         with stolen(RX, "v-rx", "ingress"), tracing(f"udp port {PORT}") as t:
             send(V4, PACKETS)
             document = t.stop()
@@ -256,12 +261,11 @@ def rates_of_devices_queues_and_counters():
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, \
             xdp(RX, "v-rx", verdict(XDP_PASS), XDP_NATIVE):  # so that the queue counts
         sock.setsockopt(socket.SOL_SOCKET, 33, 1 << 20)  # SO_RCVBUFFORCE: room for all
-        send(V4, 1)
-        time.sleep(0.3)
+        resolve()
         with tracing("--counters", "--netns", RX) as t:
-            time.sleep(0.15)
+            t.pass_intervals()
             sent = send(V4, PACKETS, size=100)
-            time.sleep(0.25)
+            t.pass_intervals(2)
             document = t.stop()
         device = counted(document, "interfaces", ifname="v-rx", netns=RX, driver="veth")
         assert sum(d["rx_packets"] for d in device) >= sent, device
@@ -282,8 +286,7 @@ def rates_of_devices_queues_and_counters():
 @case
 def counter_of_a_driver_with_its_meaning():
     with lab(), xdp(RX, "v-rx", verdict(XDP_DROP), XDP_NATIVE):
-        send(V4, 1)
-        time.sleep(0.3)
+        resolve()
         with tracing("--counters", "--netns", RX) as t:
             sent = send(V4, PACKETS)
             t.until(sent)
@@ -302,7 +305,7 @@ def many_devices():
                          f"d{i}b")
             assert done.returncode == 0, done.stderr
         with tracing("--counters", "--all", "--netns", RX) as t:
-            time.sleep(0.5)
+            t.pass_intervals(2)
             document = t.stop()
         last = document["intervals"][-1]["counters"]["interfaces"]
         assert len(last) == 2 * DEVICES + 2, len(last)  # and v-rx, lo

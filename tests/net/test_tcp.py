@@ -188,7 +188,6 @@ def on_this_kernel():
 
 
 def balancing(*args, expr=EXPR):
-    require(not refusal(), refusal())
     return tracing("--balance", *args, expr)
 
 
@@ -428,7 +427,7 @@ def of_a_web_server(nginx, control, count):
             told = do(TX, "curl", "-sZ", "--parallel-max", "40", "-H", "Connection: close", "-o",
                       "/dev/null", "-w", "%{num_connects} %{size_request} %{size_header} "
                       "%{size_download}\\n", f"http://{V4}:{PORT}/[1-{count}]")
-            time.sleep(0.3)
+            until(lambda: not any(do(netns, "ss", "-Htn") for netns in (TX, RX)), 10, "the last FIN")
             document = t.stop()
         again = resent(TX) + resent(RX)
         packets, _ = dropped(TX)
@@ -481,7 +480,7 @@ def closed_by_reset(lost):
             if lost:
                 nft(RX, rule("input", DATA, 1).replace("== 1", "< 1"))
             sock.sendall(bytes(10000))
-            time.sleep(0 if lost else 0.1)
+            until(lambda: lost or not unacknowledged(sock), 5, "all is there")
             truth = list(info(sock))
         tcp = assert_balance(t.stop(), truth, 50000, resent(TX))
     assert tcp["verdict"] == ("this_host" if lost else "none_seen"), tcp
@@ -635,7 +634,7 @@ def lost_without_an_event():
         with sock:
             with stolen(RX, "v-rx"):
                 sock.sendall(bytes(1000))
-                time.sleep(0.1)
+                until(lambda: info(sock)[2], 5, "a retransmission")
             sock.shutdown(socket.SHUT_WR)
             assert sock.recv(1) == b""
         document = t.stop()
@@ -845,7 +844,7 @@ def beyond(lose, twice):
                 sock.sendall(bytes(Peer.SEGMENT))
             until(lambda: (peer.lost, peer.doubled) >= (len(lose), len(twice)), 5,
                   "what was lost and what came twice")
-            time.sleep(0.5)
+            until(lambda: not unacknowledged(sock), 5, "all is there")
             truth = list(info(sock))
         tcp = summed(t.stop())
     # on a busy host TCP sends more twice, and the peer says so
@@ -879,7 +878,6 @@ def what_is_beyond(which, findings):
                 sock.sendall(bytes(Peer.SEGMENT))
             until(lambda: not unacknowledged(sock) if "mtu" not in which else timeouts(sock) > 2,
                   5, "all is there, or is not for long")
-            time.sleep(0.1)
         document = t.stop()
     summed(document)
     assert_findings(document["end"]["findings"], *findings)
@@ -914,7 +912,6 @@ def what_a_path_does(passes, size, findings):
                 time.sleep(0.002)
             until(lambda: timeouts(sock) > 2 if large else not unacknowledged(sock), 5,
                   "all is there, or is not for long")
-            time.sleep(0.1)
             document = t.stop()
             if large:  # its reader waits for the rest
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -934,8 +931,7 @@ def beyond_a_device_that_is_gone():
         with tun(TX) as device, Peer(device, [3]) as peer, peer.connection(reset=True) as sock:
             for _ in paced(9):
                 sock.sendall(bytes(Peer.SEGMENT))
-            until(lambda: info(sock)[2], 5, "a retransmission")
-            time.sleep(0.1)
+            until(lambda: info(sock)[2] and not unacknowledged(sock), 5, "a retransmission")
         tcp = summed(t.stop())
     assert tcp["spurious"] == peer.doubled and not tcp["downstream"], tcp
     assert tcp["undecided_why"] == [{"why": "interface", "segments": 1}], tcp
@@ -952,8 +948,8 @@ def beyond_of_flows_that_are_folded():
             with peer.connection(reset=True) as sock:
                 for _ in paced(8, pause=0.002):
                     sock.sendall(bytes(Peer.SEGMENT))
-                until(lambda: peer.lost == i + 1 and info(sock)[2], 5, "a retransmission")
-                time.sleep(0.02)
+                until(lambda: peer.lost == i + 1 and info(sock)[2] and not unacknowledged(sock), 5,
+                      "a retransmission")
         tcp = summed(t.stop())
     assert len(tcp["flows"]) < connections <= tcp["all_flows"], tcp
     assert [(b["interface"], b["segments"]) for b in tcp["downstream"]] == [("t0", connections)], tcp
@@ -966,7 +962,7 @@ def send_behind_a_router(peer, then=lambda: None):
     with peer.connection() as sock:
         for _ in paced(200):
             sock.sendall(bytes(Peer.SEGMENT))
-        time.sleep(1)
+        until(lambda: not unacknowledged(sock), 20, "all is there")
         return then()
 
 
@@ -1034,7 +1030,7 @@ def by_stage():
             device.write(segment(peer, PORT, 100 + (1 << 30), theirs, 0x10, b"", b"xx"))
             for _ in range(3):
                 device.write(segment(peer, PORT + 1, 1, 1, 0x10, b"", b"xx"))
-            time.sleep(0.1)
+            until(lambda: snmp(TX, "snmp", "Tcp", "OutRsts") >= 3, 5, "answers to the last ones")
             ofo_drop, pruned = snmp(TX, "netstat", "TcpExt", "TCPOFODrop"), snmp(
                 TX, "netstat", "TcpExt", "OfoPruned")
             shown = do(TX, "ss", "-tmnH", "sport", "=", f":{PORT}", "and", "dport", "=", f":{peer}")
@@ -1227,7 +1223,7 @@ def in_the_middle(which, sockets):
             sock = socket.create_connection(("198.18.1.2", PORT))
         with sock:
             sock.sendall(bytes(300000))
-            time.sleep(0.2)
+            until(lambda: not unacknowledged(sock), 20, "all is there")
             with balancing(expr="tcp " + which.format(PORT)) as t:
                 for _ in paced(100, pause=0.002):
                     sock.sendall(bytes(20000))
@@ -1388,14 +1384,14 @@ def accept_queue_full(backlog, somaxconn, findings):
         sysctl(RX, "net/core/somaxconn", somaxconn)
         with inside(RX):
             listener = stack.enter_context(socket.create_server(("", PORT), backlog=backlog))
-        room = min(backlog, somaxconn)
+        room, more = min(backlog, somaxconn), 3
         with balancing("-I", "300ms") as t:
-            for _ in range(4 + room):
+            for _ in range(room + 1 + more):
                 with inside(TX):
                     sock = stack.enter_context(socket.socket())
                 sock.setblocking(False)
                 sock.connect_ex((V4, PORT))
-            time.sleep(1.5)  # a SYN comes again after a second
+            until(lambda: snmp(TX, "netstat", "TcpExt", "TCPSynRetrans") >= more, 10, "SYNs come again")
             document = t.stop()
         listener.close()
     tcp = summed(document)

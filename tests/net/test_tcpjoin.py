@@ -21,7 +21,7 @@ from ends import PORT, do, inside, nft, nft_counters, stolen, sysctl, xdp
 from lib import (PATIENCE, assert_valid, case, first, main, paced, pktledger, require, started,
                  table, thorough, until)
 from test_random import SOME_LARGE, scenes
-from test_tcp import (DATA, EXPR, Hidden, dropped, look_for_hidden, offloads, queue_drops, refusal,
+from test_tcp import (DATA, EXPR, Hidden, dropped, info, look_for_hidden, offloads, queue_drops, refusal,
                       resent, rule, server, transfer, unacknowledged, where_seen)
 from traced import BROKEN, NAME, RX, TX, lab
 
@@ -315,7 +315,7 @@ def lost_there_without_an_event():
         with sock:
             with stolen(RX, "v-rx"):
                 sock.sendall(bytes(1000))
-                time.sleep(0.1)
+                until(lambda: info(sock)[2], 5, "a retransmission")
             sock.shutdown(socket.SHUT_WR)
             assert sock.recv(1) == b""
         again = resent(TX)
@@ -477,7 +477,7 @@ def begun_in_the_middle(late):
                 sock = socket.create_connection((FAR[4], PORT))
             with sock:
                 sock.sendall(bytes(300000))
-                time.sleep(0.3)
+                until(lambda: not unacknowledged(sock), 20, "all is there")
                 l.hosts = (TX, RX)
                 # a slow host sends again what is not lost: of that, which came unseen, nothing is known
                 unseen = resent(TX) if late == (RX,) else 0

@@ -138,7 +138,6 @@ def has_one_scope():
         with udp(RX, 2, (V4, PORT), rcvbuf=1):
             def flows(*labels):
                 send(V4, 200)
-                time.sleep(0.4)
                 return rates(screen, *labels)
             until(lambda: all(rate > 0 for rate in flows("in", "sent", "out")) and
                   "▼" in screen.seen, 90, "traffic and losses of other namespaces")
