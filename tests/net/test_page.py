@@ -12,6 +12,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "unit")]
 import chromium
 from html_check import Page
 from lib import EVERYTHING, assert_ok, case, main, pktledger, require, rootless, run
+from test_golden import DOCUMENTS, GOLDEN
 from test_report_html import (EVIL, LOST, SENT, between, capture, cause, directory, document, end,
                               ledger, start)
 
@@ -57,6 +58,7 @@ LOOK = """(() => {
           document.querySelectorAll('svg, svg *').length, document.querySelectorAll('svg').length];
 })()"""
 DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+PRE = "document.querySelector('#full pre').textContent"
 TABLE = """[...document.querySelectorAll('#d0-table tbody tr')].map(
   row => [...row.cells].slice(0, 2).map(cell => cell.textContent))"""
 
@@ -104,8 +106,52 @@ def numbers_are_those_of_the_document():
                              ".querySelector('.legend').textContent)")
         assert legend == ["qdisc 120,000netfilter 3,000rcvbuf 7"], legend
         assert "120,000 packets" in browser.ask("document.querySelector('#d0-losses').ariaLabel")
-        text = browser.ask("document.querySelector('#full pre').textContent")
+        text = browser.ask(PRE)
         assert text == Page(browser.file.read_text()).pre
+
+
+def rows_of(end):
+    """Stage and packets of each cause, as the table of losses shows them."""
+    return [[s["stage"] or "", f"{(c if 'packets' in c else s)['packets']:,}"]
+            for kind in ("stages", "suspected", "expected") for s in end.get(kind) or []
+            for c in s.get("causes") or [s]]
+
+
+@rootless
+def numbers_of_golden_documents():
+    """The same for each result in tests/golden: losses, sums, and the text of `report`."""
+    require(chromium.PROGRAM, "needs chromium")
+    with directory() as d, chromium.browser() as browser:
+        for name in DOCUMENTS:
+            made = pktledger("report", "--html", str(d / "page.html"), str(GOLDEN / name))
+            assert made.status in (0, 4), made
+            browser.show(d / "page.html")
+            browser.ask(DRAWN)
+            assert not browser.complaints(), (name, browser.complaints())
+            (document,), pre = Page((d / "page.html").read_text()).documents, browser.ask(PRE)
+            assert pre == Page((d / "page.html").read_text()).pre, name
+            end = document.get("end") or document.get("sum") or {}
+            if "hostile" in name or "trials" in document:
+                continue
+            assert browser.ask(TABLE) == rows_of(end), (name, browser.ask(TABLE), rows_of(end))
+            figures = browser.ask("[...document.querySelectorAll('#d0 .figures div')].map(e => e.innerText)")
+            for key in "sent", "arrived", "received", "delivered":
+                assert end.get(key) is None or any(
+                    text.lower().startswith(f"{key}\n{end[key]:,}".lower()) for text in figures), (name, key, figures)
+
+
+@rootless
+def both_hosts_of_a_run():
+    """Their surroundings can be unfolded."""
+    made = document()
+    made["start"].update(hosts={side: {"name": f"{side}-host", "probe": None} for side in ("tx", "rx")},
+                         peer_env={"kernel": "6.12.3"})
+    with opened(made) as browser:
+        shown = browser.ask("[...document.querySelectorAll('#d0 summary')].map(e => e.textContent)")
+        assert shown == ["host", "rx-host"], shown
+        browser.ask("document.querySelector('#d0-env1 summary').click()")
+        browser.ask(DRAWN)
+        assert "6.12.3" in browser.ask("document.querySelector('#d0-env1').textContent")
 
 
 @rootless
@@ -234,8 +280,8 @@ def in_each_look():
 
 
 if EVERYTHING:
-    for function in (numbers_are_those_of_the_document, without_script_and_style, names_that_are_hostile,
-                     by_keyboard, an_hour_of_200_interfaces, in_each_look):
+    for function in (numbers_are_those_of_the_document, numbers_of_golden_documents, both_hosts_of_a_run,
+                     without_script_and_style, names_that_are_hostile, by_keyboard, an_hour_of_200_interfaces, in_each_look):
         case(function)
 
 

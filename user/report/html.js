@@ -874,7 +874,7 @@ function drawDocument(doc, i) {
 			svg("rect", {class: "flow", height: 12, width: 200 * num(b[n]) / most(
 			list(of).map((o) => o[n]))})), true], [n, (b) => num(b[n])]], of, title, false));
 	const limits = list(doc.limits).filter((l) => l.broken), envs = [[start.host, start.env],
-		[start.hosts?.rx?.name, start.far_env]].filter(([, e]) => e);
+		[start.hosts?.rx?.name, start.peer_env]].filter(([, e]) => e);
 	return el("div", {class: "document", id: name},
 		el("header", {}, el("p", {class: "dim"}, letter, view.live ? "live since" : what,
 			isNaN(begin) ? "" : ` · ${day(begin)} ${utc(begin)} UTC`, start.host
@@ -942,7 +942,7 @@ function draw(state) {
 	if (view.matrix)
 		parts.push(el("h1", {}, `Loss between ${view.matrix.nodes.length} hosts`),
 			heat("From whom, to whom", "senders down, receivers across", view.matrix.nodes,
-			view.matrix.across ?? view.matrix.nodes, (r, c) => { const p = list(pairs).find((o) =>
+			view.matrix.nodes, (r, c) => { const p = list(pairs).find((o) =>
 			o.from === r && o.to === c);
 			return p && {lost: num(p.lost_fraction), more: p.stage, balanced: p.balanced,
 				title: `${count(p.sent - p.delivered)} packets of ${many(p.runs, "run")}`}; }));
