@@ -45,6 +45,9 @@ static inline void record_fill_value(const struct record_field *f, void *at, uns
 	case RECORD_TIME:
 		*(uint64_t *)at = 1714564800123456000 + 1000ULL * nth;
 		break;
+	case RECORD_COUNTED:
+		*(uint64_t *)at = 7 + nth;
+		break;
 	case RECORD_NESTED:
 	case RECORD_ROWS:
 		record_fill(f->rows, at);

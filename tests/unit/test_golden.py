@@ -69,28 +69,33 @@ def pretty(document):
     return json.dumps({**document, "start": None}, indent=1, ensure_ascii=False) + "\n"
 
 
+END = b"\0"  # no output contains it
+
+
 def on_terminal(width, args):
+    """The result, and what the terminal got: all before a byte that is written after it. The terminal stays open
+    until that byte is read, because Linux drops what a terminal still holds when its last writer closes it."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, width, 0, 0))
     mode = termios.tcgetattr(slave)
     mode[1] &= ~termios.OPOST
     termios.tcsetattr(slave, termios.TCSANOW, mode)
-    pieces = []
+    text = bytearray()
 
     def read():
-        try:
-            while piece := os.read(master, 65536):
-                pieces.append(piece)
-        except OSError:  # the other end is closed
-            pass
+        while not text.endswith(END):
+            text.extend(os.read(master, 65536))
 
     reader = threading.Thread(target=read)
     reader.start()
-    done = pktledger(*args, cwd=GOLDEN, env=ENVIRONMENT, stdout=slave)
-    os.close(slave)
-    reader.join()
-    os.close(master)
-    return done, b"".join(pieces).decode()
+    try:
+        done = pktledger(*args, cwd=GOLDEN, env=ENVIRONMENT, stdout=slave)
+    finally:
+        os.write(slave, END)
+        reader.join()
+        os.close(slave)
+        os.close(master)
+    return done, text.decode().rstrip("\0")
 
 
 def without_colour(text):
@@ -98,8 +103,9 @@ def without_colour(text):
 
 
 def assert_tidy(text, width):
-    """Within the width, and no control character of a name reaches the terminal."""
+    """Within the width, no blanks at the end, and no control character of a name reaches the terminal."""
     for line in text.splitlines():
+        assert line == line.rstrip(), f"ends with blanks: {line!r}"
         assert len(line) <= width or line.startswith(UNBROKEN), f"{len(line)} columns: {line}"
         assert line.isprintable(), f"control character: {line!r}"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/json.h"
 
+#include <inttypes.h>
 #include <json-c/json_visit.h>
 #include <math.h>
 #include <stdarg.h>
@@ -268,6 +269,159 @@ char *json_time(uint64_t realtime_ns)
 void json_put_time(struct json_object *o, const char *key, uint64_t realtime_ns)
 {
 	json_put_text(o, key, json_time(realtime_ns));
+}
+
+/* Filling texts */
+
+struct json_object *json_at(const struct json_object *o, const char *path)
+{
+	char copy[128], *rest = copy;
+	struct json_object *at = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	while (rest)
+		o = at = json_get(o, strsep(&rest, "."));
+	return at;
+}
+
+char *json_number(const char *key, struct json_object *value)
+{
+	const double v = json_object_get_double(value);
+
+	return strstr(key, "_ns")    ? fmt_ns(json_object_get_uint64(value))
+	       : strstr(key, "_pps") ? fmt_rate(isfinite(v) ? v : 0)
+				     : fmt_count(json_object_get_uint64(value));
+}
+
+/* Returns true if the member exists and is not 0, false or empty. */
+static bool is_set(struct json_object *member)
+{
+	return json_object_is_type(member, json_type_object) ||
+	       (json_object_is_type(member, json_type_string) ? json_object_get_string_len(member)
+							      : json_object_get_boolean(member));
+}
+
+static char *one_word(char *text, char blank)
+{
+	for (char *c = text; (c = strchr(c, ' ')); c++)
+		*c = blank;
+	return text;
+}
+
+/* Formats a value that is not a list. `unit`: the text after #, or NULL. */
+static const char *item_text(const char *key, struct json_object *value, const char *unit,
+			     char blank, bool twice)
+{
+	char *text = fmt_buffer();
+
+	if (json_object_is_type(value, json_type_string))
+		return json_object_get_string(value);
+	if (twice)
+		snprintf(text, FMT_MAX, "%" PRIu64, 2 * json_object_get_uint64(value));
+	else if (unit && *unit)
+		text = fmt_many(json_object_get_uint64(value), unit);
+	else if (unit || json_object_is_type(value, json_type_double))
+		text = json_number(key, value);
+	else
+		return value ? json_object_get_string(value) : "";
+	return one_word(text, blank);
+}
+
+static const char *value_text(const char *key, struct json_object *value, const char *unit,
+			      char blank, bool twice)
+{
+	char text[FMT_MAX] = "";
+	size_t used = 0;
+
+	if (!json_object_is_type(value, json_type_array))
+		return item_text(key, value, unit, blank, twice);
+	if (unit && *unit)
+		return one_word(fmt_many(json_object_array_length(value), unit), blank);
+	for (size_t i = 0; i < json_object_array_length(value) && used < sizeof(text); i++)
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, "%s%s", i ? " " : "",
+			item_text(key, json_object_array_get_idx(value, i), unit, blank, twice));
+	return strcpy(fmt_buffer(), text);
+}
+
+/*
+ * Returns the replacement for a word in braces, or NULL if its member is missing. `zero`: a number
+ * that is missing is 0. Leaves the key in `key`.
+ */
+static const char *word_text(char *key, const struct json_object *o, char blank, bool zero)
+{
+	char *no = key, *none = key, *unit = key, *twice = key, *yes;
+	struct json_object *value;
+
+	strsep(&no, "|");
+	yes = strsep(&no, "|");
+	strsep(&none, ":");
+	strsep(&unit, "#");
+	strsep(&twice, "*");
+	value = json_at(o, key);
+	if (yes)
+		return is_set(value) ? yes : no ? no : "";
+	return value || (unit && zero) ? value_text(key, value, unit, blank, twice) : none;
+}
+
+/* Returns whether a word is {?key} or {<key}, and clears *shown if it leaves the text out. */
+static bool is_condition(const char *word, const struct json_object *o, bool *shown)
+{
+	struct json_object *member = json_at(o, *word ? word + 1 : word);
+
+	if (*word == '?')
+		*shown = is_set(member);
+	else if (*word == '<')
+		*shown = json_object_get_int64(member) < 0;
+	return *word == '?' || *word == '<';
+}
+
+bool json_fill(char *out, size_t size, const char *text, const struct json_object *o, char blank,
+	       bool whole)
+{
+	bool optional = false, shown = true;
+	size_t n = 0, begin = 0;
+
+	while (text && *text && shown) {
+		const bool braced = *text == '{';
+		size_t length = braced ? strcspn(text, "}") : strcspn(text, "{[]");
+		const char *value = text;
+		char word[128];
+
+		if (*text == '[' || *text == ']') {
+			optional = *text++ == '[';
+			begin = n;
+			text += optional && !n && !strncmp(text, "; ", 2) ? 2 : 0;
+			continue;
+		}
+		if (braced) {
+			snprintf(word, sizeof(word), "%.*s", (int)length - 1, text + 1);
+			text += length + 1;
+			if (is_condition(word, o, &shown))
+				continue;
+			value = word_text(word, o, blank, !whole);
+			if (!whole && optional && !is_set(json_at(o, word)))
+				value = NULL;
+			else if (!whole && !value)
+				value = "";
+			length = value ? strlen(value) : 0;
+		} else {
+			text += length;
+		}
+		if (value && (n + length < size || !whole)) {
+			length = smaller(length, size - 1 - n);
+			memcpy(out + n, value, length);
+			n += length;
+		} else if (optional) { /* all or nothing */
+			n = begin;
+			text += strcspn(text, "]");
+		} else {
+			shown = false;
+		}
+	}
+	n = shown ? n : 0;
+	out[n] = '\0';
+	return n;
 }
 
 unsigned utf8_length(const char *text)

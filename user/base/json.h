@@ -26,6 +26,36 @@ double json_get_double(const struct json_object *o, const char *key);
 bool json_get_bool(const struct json_object *o, const char *key);
 const char *json_get_text(const struct json_object *o, const char *key);
 
+/* Returns a member, or if `path` has dots, a member of a member, borrowed: "hosts.tx". */
+struct json_object *json_at(const struct json_object *o, const char *path);
+
+/*
+ * Formats a number in the unit given by the key, "_ns" or "_pps", otherwise as a count. The result
+ * is valid for as long as a fmt_buffer().
+ */
+char *json_number(const char *key, struct json_object *value);
+
+/*
+ * Fills `text` with members of `o`:
+ *
+ *	{host} {hosts.tx}	the member. The items of a list are separated by blanks
+ *	{sent#}			by json_number()
+ *	{sent#packet}		by fmt_many() (for a list: its length)
+ *	{limit*2}		twice the number
+ *	{gro|on|off}		one of two texts
+ *	{qdisc:none}		with a text for a missing member
+ *	[, in {netns}]		left out if a member in it is missing, or without `whole` also
+ *				if it is 0, false or empty
+ *	{?waits} {<left}	the whole text is left out if the member is missing, 0, false or
+ *				empty, or unless it is negative
+ *
+ * A text in brackets that begins with "; " loses it at the beginning. `blank` replaces the blanks
+ * in formatted numbers. With `whole`, the text is also left out if another member is missing or it
+ * does not fit. Returns false with "" if it is left out or empty.
+ */
+bool json_fill(char *out, size_t size, const char *text, const struct json_object *o, char blank,
+	       bool whole);
+
 /* Return a list's length (0 if it is missing) and its items. */
 size_t json_get_length(const struct json_object *o, const char *key);
 struct json_object *json_get_item(const struct json_object *o, const char *key, size_t i);

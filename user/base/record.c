@@ -28,6 +28,20 @@ static void store_uint(void *at, size_t size, uint64_t v)
 	memcpy(at, low_bytes(&v, size), size);
 }
 
+static struct json_object *write_counted(const struct record_field *f, const uint64_t *counts)
+{
+	struct json_object *list = json_object_new_array(), *o;
+
+	for (unsigned i = 0; i < f->names_n; i++) {
+		if (!counts[i])
+			continue;
+		o = json_add_object(list);
+		json_put_text(o, f->counted[0], f->names[i]);
+		json_put_u64(o, f->counted[1], counts[i]);
+	}
+	return list;
+}
+
 static struct json_object *value_of(const struct record_field *f, const void *at)
 {
 	unsigned value;
@@ -60,6 +74,8 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 		return ns ? json_text(json_time(ns)) : NULL;
 	case RECORD_NESTED:
 		return record_write(f->rows, at);
+	case RECORD_COUNTED:
+		return write_counted(f, at);
 	case RECORD_JSON:
 		return json_object_get(*(struct json_object *const *)at);
 	case RECORD_OWN:
@@ -219,6 +235,22 @@ static int read_string(struct json_object *o, const struct record_field *f, void
 	return 0;
 }
 
+/* Ignores names that are unknown, as those of a later version. */
+static int read_counted(struct json_object *list, const struct record_field *f, uint64_t *counts)
+{
+	if (!json_object_is_type(list, json_type_array))
+		return -EBADMSG;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *o = json_object_array_get_idx(list, i);
+
+		for (unsigned k = 0; k < f->names_n; k++) {
+			if (f->names[k] && !strcmp(f->names[k], json_get_text(o, f->counted[0])))
+				counts[k] = json_get_u64(o, f->counted[1]);
+		}
+	}
+	return 0;
+}
+
 /* Reads a value. `to` has been zeroed. */
 static int read_value(struct json_object *o, const struct record_field *f, void *to)
 {
@@ -237,6 +269,8 @@ static int read_value(struct json_object *o, const struct record_field *f, void 
 	case RECORD_NESTED:
 		return json_object_is_type(o, json_type_object) ? record_read(o, f->rows, to)
 								: -EBADMSG;
+	case RECORD_COUNTED:
+		return read_counted(o, f, to);
 	case RECORD_JSON:
 		*(struct json_object **)to = o;
 		return 0;
@@ -276,7 +310,7 @@ static void clear(const struct record_field *rows, void *to)
 static bool has_null(enum record_type type)
 {
 	return type != RECORD_UINT && type != RECORD_INT && type != RECORD_BOOL &&
-	       type != RECORD_DOUBLE && type != RECORD_NESTED;
+	       type != RECORD_DOUBLE && type != RECORD_NESTED && type != RECORD_COUNTED;
 }
 
 static int read_list(struct json_object *list, const struct record_field *f, void *to)
@@ -372,6 +406,15 @@ struct json_object *record_schema_or_null(struct json_object *schema)
 	return either;
 }
 
+static struct json_object *list_schema(struct json_object *items)
+{
+	struct json_object *list = json_object_new_object();
+
+	json_put_text(list, "type", "array");
+	json_put(list, "items", items);
+	return list;
+}
+
 static struct json_object *schema_of(const struct record_field *f)
 {
 	static const char *const types[] = {
@@ -382,6 +425,16 @@ static struct json_object *schema_of(const struct record_field *f)
 
 	if (f->type == RECORD_NESTED)
 		return record_schema(f->rows);
+	if (f->type == RECORD_COUNTED)
+		return list_schema(record_schema((const struct record_field[]){
+			{.key = f->counted[0],
+			 .type = RECORD_WORD,
+			 .how = RECORD_FULL,
+			 .names = f->names,
+			 .names_n = f->names_n},
+			{.key = f->counted[1], .type = RECORD_UINT, .size = sizeof(uint64_t)},
+			{0},
+		}));
 	if (f->type == RECORD_TIME)
 		return record_schema_time();
 	o = json_object_new_object();
@@ -412,19 +465,13 @@ static void add_schemas(struct json_object *properties, struct json_object *requ
 			const struct record_field *rows)
 {
 	for (const struct record_field *f = rows; f && f->key; f++) {
-		struct json_object *member, *list;
+		struct json_object *member;
 
 		if (f->type == RECORD_ROWS) {
 			add_schemas(properties, required, f->rows);
 			continue;
 		}
-		member = schema_of(f);
-		if (f->items) {
-			list = json_object_new_object();
-			json_put_text(list, "type", "array");
-			json_put(list, "items", member);
-			member = list;
-		}
+		member = f->items ? list_schema(schema_of(f)) : schema_of(f);
 		if (may_be_null(f))
 			member = record_schema_or_null(member);
 		json_put(properties, f->key, member);

@@ -27,6 +27,8 @@ enum record_type {
 	RECORD_NESTED,	/* an object described by `rows`, whose offsets count from this member */
 	RECORD_OWN,	/* uses the row's functions, without them null until json_put() */
 	RECORD_ROWS,	/* all members in `rows`, in this object, with offsets from this member */
+	RECORD_COUNTED, /* uint64_t[], the counts that are not 0: a list of objects, each with the
+			 * count's name and the count itself, as members named by `counted` */
 	RECORD_JSON,	/* any struct json_object *. Writing leaves it to its owner, and the
 			 * document gets a reference. Reading borrows */
 };
@@ -58,6 +60,7 @@ struct record_field {
 	unsigned names_n;
 	const char *const *names; /* NULL: a value without a name, written as null */
 	int unknown;		  /* RECORD_ENUM: value for null and unknown names */
+	const char *counted[2];	  /* RECORD_COUNTED */
 	const struct record_field *rows;
 	/* RECORD_OWN, may be NULL. `at` is the struct, zeroed before read(). `o` may be NULL. */
 	struct json_object *(*write)(const void *at);
@@ -81,6 +84,8 @@ struct record_field {
 		.items = sizeof(((struct of *)0)->member) / sizeof(((struct of *)0)->member[0]),   \
 		##__VA_ARGS__                                                                      \
 	}
+#define RECORD_COUNTS(name, of, member, of_names, of_name, of_count)                               \
+	RECORD(name, COUNTED, of, member, RECORD_NAMES(of_names), .counted = {of_name, of_count})
 /*
  * Defines an object made of members of `struct of` itself. `of_rows` are rows for the same struct.
  */

@@ -230,25 +230,23 @@ static void on_trial(void *arg, const struct found_trial *t)
 
 	log_progress_clear();
 	if (!r->out.json)
-		text_found_trial(stdout, ++number, trial);
+		text_found_trial(stdout, ++number, t);
 	json_object_put(trial);
 	output_flush();
 }
 
 /* Reports that the search did not finish, and why if that is known. */
-static void check_ended(const struct json_object *end, const struct search *s, struct error *err)
+static void check_ended(const struct found *f, const struct search *s, struct error *err)
 {
-	const uint64_t trials = json_get_u64(end, "trials"),
-		       late = json_get_u64(end, "late_trials");
 	char limit[64], busy[160] = "";
 	const char *hint = "give a larger --time-limit";
 
-	if (late * BUSY > trials)
+	if (f->late * BUSY > f->trials)
 		snprintf(busy, sizeof(busy), "; this host did not send %s of %s in time",
-			 fmt_count(late), fmt_many(trials, "trial"));
-	if (json_get_bool(end, "out_of_time")) {
+			 fmt_count(f->late), fmt_many(f->trials, "trial"));
+	if (f->out_of_time) {
 		snprintf(limit, sizeof(limit), "within %s", fmt_ns(s->most_ns));
-	} else if (json_get_bool(end, "out_of_trials")) {
+	} else if (f->out_of_trials) {
 		snprintf(limit, sizeof(limit), "with %s", fmt_many(s->most_trials, "trial"));
 		hint = "give a larger --max-trials";
 	} else {
@@ -260,30 +258,28 @@ static void check_ended(const struct json_object *end, const struct search *s, s
 }
 
 /* Reports a goal that is not met even at the lowest rate. */
-static void check_found(const struct json_object *end, const struct search *s, struct error *err)
+static void check_found(const struct found *f, const struct search *s, struct error *err)
 {
-	check_ended(end, s, err);
-	for (unsigned g = 0; g < FOUND_GOALS; g++) {
-		const struct json_object *rate = json_get(end, found_goals[g]);
-
-		if (json_get(rate, "lower_pps") || !json_get_bool(rate, "done"))
+	check_ended(f, s, err);
+	for (const struct found_rate *rate = f->goal; rate < f->goal + f->goals; rate++) {
+		if (rate->has_lower || !rate->done)
 			continue;
-		error_set(err, STATUS_FAILED, -ERANGE, "lower --min-rate, or find the cause of the "
-						       "loss",
+		error_set(err, STATUS_FAILED, -ERANGE,
+			  "lower --min-rate, or find the cause of the "
+			  "loss",
 			  "%s: even the lowest rate, %.0f packets/s, loses more than %g %%%s%s",
-			  found_goals[g], json_get_double(end, "min_rate_pps"),
-			  json_get_double(rate, "loss_ratio") * 100,
+			  rate->name, f->min_pps, rate->loss_ratio * 100,
 			  *found_culprit(rate) ? " at " : "", found_culprit(rate));
 	}
-	if (json_get_bool(end, "noise"))
+	if (f->noise)
 		error_set(
 			err, STATUS_FAILED, -EDOM,
 			"stop other work on this host, or try --nice -20, or longer trials with -t",
 			"noise: some trials lost packets at %s and above, while other trials lost "
-			"no packets up to %s, so the search stops: it cannot distinguish such noise "
+			"no packets up to %s, so the search stops: it cannot distinguish such "
+			"noise "
 			"from loss",
-			fmt_rate(json_get_double(end, "lost_from_pps")),
-			fmt_rate(json_get_double(end, "held_to_pps")));
+			fmt_rate(f->lost_from_pps), fmt_rate(f->held_to_pps));
 }
 
 /* Adds the spread of the lower bounds over all searches. */
@@ -329,10 +325,10 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 		log_progress_clear();
 		end = json_found(&found);
 		if (!rc)
-			check_found(end, s, err);
+			check_found(&found, s, err);
 		json_object_array_add(searches, end);
 		if (text && found.max_pps > 0)
-			text_found(stdout, end);
+			text_found(stdout, &found);
 		else if (rc == -EINTR && !found.trials)
 			log_warn("ended before the first trial did: nothing is known");
 	}

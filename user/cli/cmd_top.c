@@ -375,7 +375,6 @@ static bool text_begin(const struct top *t, struct page *page, char **text)
 static void read_tcp(struct top *t)
 {
 	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct json_object *end;
 	struct page page;
 
 	if (!t->tcp || clock_now() - t->looked_ns <= WORK_SHARE * t->look_ns)
@@ -385,10 +384,7 @@ static void read_tcp(struct top *t)
 		return;
 	t->look_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 	if (text_begin(t, &page, &t->tcp_text)) {
-		end = json_object_new_object();
-		json_put(end, "tcp", json_tcp(&t->balance));
-		print_tcp(&page, end);
-		json_object_put(end);
+		print_tcp(&page, &t->balance, true);
 		fclose(page.out);
 	}
 	t->in.tcp = t->tcp_text;
@@ -520,21 +516,21 @@ static int open_parts(struct top *t, struct error *err)
 static void print_sum(struct top *t, struct error *err)
 {
 	const struct print_view text = {.out = stdout, .colour = log_colour(STDOUT_FILENO)};
-	struct json_object *start = json_object_new_object(), *end;
+	const struct trace_shown shown = {.all = t->o->all, .netns = ""};
 	static struct live_summary s;
+	struct live_table rows;
 
 	live_summarise(t->session.live, t->session.why, NULL, &s);
+	table_group(&rows, s.total, LIVE_BY_DEFAULT, 0);
+	s.total = &rows;
 	if (t->tcp && !tcp_account_end(t->tcp, err)) {
 		tcp_account_balance(t->tcp, &t->balance);
 		t->unbalanced = !t->balance.balanced;
 		s.tcp = &t->balance;
 		live_advise_tcp(t->session.live, t->session.why, &s);
 	}
-	end = json_trace_end(&s, LIVE_BY_DEFAULT);
-	json_put_bool(start, "all", t->o->all);
-	print_trace_end(&text, start, end);
-	json_object_put(end);
-	json_object_put(start);
+	print_trace_end(&text, &shown, &s);
+	table_free(&rows);
 }
 
 static int top_run(void *options, struct error *err)

@@ -127,7 +127,6 @@ struct trace_ledger {
 	uint64_t quiet_ns;	 /* quiet time that has not been written yet */
 	struct live_own last;	 /* missed events as of the last write */
 	uint64_t tcp_ns;	 /* ns, last time the retransmissions were read */
-	struct json_object *tcp; /* the retransmissions at that time */
 	int rc;			 /* -errno of a reported write error (the trace continues) */
 };
 
@@ -147,7 +146,7 @@ struct trace {
 	struct session session;
 	unsigned by;		   /* fields that are shown */
 	struct json_out *json;	   /* NULL: print text */
-	struct json_object *start; /* start event of the document */
+	struct trace_shown shown;
 	struct print_view text;
 	char netns[OWNER_NETNS];
 	struct limits limits;
@@ -411,10 +410,10 @@ static int on_over(void *arg, struct error *err)
 static void on_start(void *arg)
 {
 	struct trace *t = arg;
-	const struct trace_shown shown = {t->o->live.interval_ns, t->o->live.all, t->netns};
 	/* while it is still permitted to load programs */
 	struct json_object *env = t->json || t->ledger.file ? env_read(NULL) : NULL;
 	struct live_spec asked = t->session.spec;
+	struct json_object *start;
 	int words = 0;
 
 	/* shows only COMMAND's name, as for all processes */
@@ -426,9 +425,10 @@ static void on_start(void *arg)
 	asked.by = t->by;
 	caps_give_up(cmd_trace.needs, option_given("keep") ? "--keep" : NULL, CAPS_ONCE);
 	trace_show_gaps(t->session.live);
-	t->start = json_trace_start(words, program_argv, env, &asked, &shown);
-	written(t, ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
-	json_out_once(t->json, "start", json_object_get(t->start));
+	t->shown = (struct trace_shown){t->o->live.interval_ns, t->o->live.all, t->netns};
+	start = json_trace_start(words, program_argv, env, &asked, &t->shown);
+	written(t, ledgerfile_start(t->ledger.file, "pktledger/trace/1", start));
+	json_out_once(t->json, "start", start);
 	if (!t->json)
 		log_info("tracing drops on this host%s%s%s%s", asked.expr ? " matching: " : "",
 			 asked.expr ? asked.expr : "", asked.inner ? ", also in tunnels" : "",
@@ -458,7 +458,7 @@ static void show_limit(struct trace *t, const struct limit *limit, double measur
  */
 static void keep_tcp(struct trace *t, struct json_object *o, uint64_t time_ns)
 {
-	static struct tcp_balance now;
+	static struct tcp_balance now, last;
 	struct json_object *part;
 
 	if (!t->tcp_account || time_ns - t->ledger.tcp_ns < TCP_NS)
@@ -466,7 +466,7 @@ static void keep_tcp(struct trace *t, struct json_object *o, uint64_t time_ns)
 	t->ledger.tcp_ns = time_ns;
 	if (tcp_account_look(t->tcp_account, &now))
 		return;
-	part = json_tcp_part(&now, &t->ledger.tcp);
+	part = json_tcp_part(&now, &last);
 	if (part)
 		json_put(o, "tcp", part);
 }
@@ -493,7 +493,7 @@ static void show_interval(struct trace *t)
 		keep_tcp(t, o, time_ns);
 	write_interval(t, &time, o);
 	if (!t->json && t->shows_intervals)
-		print_trace_interval(&t->text, t->start, now, &time, counters, &t->headed);
+		print_trace_interval(&t->text, &t->shown, now, &time, counters, &t->headed);
 	json_out_each(t->json, "interval", o);
 	json_object_put(counters);
 	table_free(&rows);
@@ -532,15 +532,15 @@ static bool on_interval(void *arg)
 
 static void show_end(struct trace *t, struct live_summary *s)
 {
-	struct json_object *end;
+	struct json_object *end = NULL;
 	struct live_table rows = {};
 
 	if (!t->json) {
 		worst_rows(&rows, s->total, t->by, 0, END_ROWS_MAX);
 		s->total = &rows;
 	}
-	end = json_trace_end(s, t->by);
-	table_free(&rows);
+	if (t->json || t->ledger.file || t->junit)
+		end = json_trace_end(s, t->by);
 	if (t->ledger.file && !t->ledger.rc) {
 		write_quiet(t, s->duration_ns);
 		written(t, ledgerfile_event(t->ledger.file, "end", NULL, end));
@@ -548,7 +548,8 @@ static void show_end(struct trace *t, struct live_summary *s)
 	if (t->json)
 		events_json_end(t, end);
 	else
-		print_trace_end(&t->text, t->start, end);
+		print_trace_end(&t->text, &t->shown, s);
+	table_free(&rows);
 	junit_end(t->junit, end);
 	json_out_once(t->json, "end", json_object_get(end));
 	json_object_put(end);
@@ -705,8 +706,6 @@ static int trace_run(void *options, struct error *err)
 	tcp_account_close(t.tcp_account);
 	session_end(&t.session);
 	pcapng_close(t.events.file);
-	json_object_put(t.start);
-	json_object_put(t.ledger.tcp);
 	if (t.ledger.file)
 		written(&t, ledgerfile_close(t.ledger.file, &(struct error){}));
 	log_progress_clear();

@@ -222,11 +222,11 @@ static void show(struct report *r)
 	if (!r->own) {
 		/* shown by the caller */
 	} else if (r->trials) {
-		trials_add(r->trials, r->end, r->res.payload_bytes);
+		trials_add(r->trials, &r->res, r->res.payload_bytes);
 		if (r->out.json)
 			json_out_each(r->out.json, "trial", json_object_get(r->end));
 		else
-			trials_print_row(stdout, r->trials, r->end);
+			trials_print_row(stdout, r->trials, &r->res);
 	} else if (r->out.json) {
 		json_out_once(r->out.json, "end", json_object_get(r->end));
 	} else {

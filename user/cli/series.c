@@ -265,7 +265,7 @@ static void show_trial(struct course *c, const struct point *point, const struct
 	put_error(o, err);
 	trial = report_series_trial(c->report, o);
 	if (c->report->recorded)
-		trials_add(c->trials, trial, p->spec.payload);
+		trials_add(c->trials, &c->report->res, p->spec.payload);
 	if (c->csv) {
 		rows_csv_trial(&c->rows, trial, number);
 		output_flush();

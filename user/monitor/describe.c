@@ -45,22 +45,27 @@ char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 	return buf;
 }
 
+char *describe_end(const struct watch_flow *f, bool source)
+{
+	const struct endpoint end = num_endpoint_of(f->family, source ? f->src : f->dst,
+						    ntohs(source ? f->src_port : f->dst_port));
+
+	return num_text_endpoint(&end);
+}
+
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size)
 {
 	const struct protocol *known = protocol_find(f->proto);
 	char number[16], tunnel[TUNNEL_TEXT];
-	struct endpoint from, to;
 
 	if (!f->family) {
 		*buf = '\0';
 		return buf;
 	}
-	from = num_endpoint_of(f->family, f->src, ntohs(f->src_port));
-	to = num_endpoint_of(f->family, f->dst, ntohs(f->dst_port));
 	snprintf(number, sizeof(number), "proto %u", f->proto);
 	tunnel_text(f, tunnel);
-	snprintf(buf, size, "%s %s > %s%s%s", known ? known->name : number,
-		 num_text_endpoint(&from), num_text_endpoint(&to), *tunnel ? " in " : "", tunnel);
+	snprintf(buf, size, "%s %s > %s%s%s", known ? known->name : number, describe_end(f, true),
+		 describe_end(f, false), *tunnel ? " in " : "", tunnel);
 	return buf;
 }
 

@@ -90,4 +90,7 @@ void entries_add(void *entries, const struct watch_entry *e);
  * if unknown. Returns `buf`. */
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size);
 
+/* Returns one endpoint of a flow, valid for as long as a fmt_buffer(). */
+char *describe_end(const struct watch_flow *f, bool source);
+
 #endif

@@ -103,6 +103,8 @@ struct flow_balance {
 	bool has_culprit;  /* facts.culprit names a stage */
 	bool before_known; /* lost_before is known, either from --seq or from fragments */
 	enum flow_verdict verdict;
+	bool recorded;		      /* read from a document, */
+	struct json_object *rests_on; /* with these reasons, borrowed, or NULL */
 };
 
 void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts);

@@ -417,10 +417,12 @@ static void read_ledger(const struct tcp_account *a, struct tcp_balance *b)
 	b->memory = tcp_observer_bytes(a->observer);
 	b->all_flows = tcp_ledger_flows(ledger)->n + tcp_ledger_folded(ledger);
 	b->undecided = tcp_sum_undecided(&b->sum);
-	for (unsigned i = 0; i < b->n_flows; i++) {
-		if (b->flows[i].flow.netns)
-			owners_netns(live_parts(a->live).owners, b->flows[i].flow.netns,
-				     b->flows[i].netns);
+	for (struct tcp_shown *f = b->flows; f < b->flows + b->n_flows; f++) {
+		if (f->flow.netns)
+			owners_netns(live_parts(a->live).owners, f->flow.netns, f->netns);
+		snprintf(f->src, sizeof(f->src), "%s", describe_end(&f->flow.key, true));
+		snprintf(f->dst, sizeof(f->dst), "%s", describe_end(&f->flow.key, false));
+		f->undecided = tcp_sum_undecided(&f->flow.sum);
 	}
 }
 

@@ -9,6 +9,7 @@
 
 #include <net/if.h>
 
+#include "base/num.h"
 #include "drops/tcp.h"
 #include "monitor/describe.h"
 #include "monitor/live.h"
@@ -58,7 +59,9 @@ struct tcp_refusing {
 
 struct tcp_shown {
 	struct tcp_flow flow;
-	char netns[OWNER_NETNS]; /* the sender's namespace */
+	char src[FMT_MAX], dst[FMT_MAX]; /* the flow's endpoints */
+	char netns[OWNER_NETNS];	 /* the sender's namespace */
+	uint64_t undecided;
 };
 
 /* The result of the balance. Lists are valid until tcp_account_close(). */
@@ -95,6 +98,8 @@ struct tcp_balance {
 	uint64_t began_ns;	   /* bpf_ktime_get_ns() at the start of the window */
 	bool balanced;
 	enum tcp_verdict verdict;
+	bool recorded;		      /* read from a document, */
+	struct json_object *rests_on; /* with these reasons, borrowed, or NULL */
 };
 
 /*

@@ -532,7 +532,7 @@ static void print_value(struct page *p, enum style style, const char *name, stru
 		page_words(p, style, json_object_get_boolean(o) ? "on" : "off");
 	else if (number && strncmp(name, SYSCTLS, strlen(SYSCTLS)) &&
 		 (bytes || strstr(name, "_ns") || strstr(name, "_pps")))
-		page_words(p, style, "%s%s", page_glue(page_number(name, o)),
+		page_words(p, style, "%s%s", page_glue(json_number(name, o)),
 			   bytes ? "\vbytes" : "");
 	else
 		page_words(p, style, "%s", *name == '-' ? option_text(o) : value_text(o));
@@ -619,9 +619,9 @@ static void print_results(struct page *p, const struct json_object *comparison)
 		    strcmp(name, "unaccounted"))
 			continue;
 		page_cell(p, STYLE_PLAIN, words_of(name));
-		page_cell(p, STYLE_PLAIN, a ? page_number(name, a) : "-");
+		page_cell(p, STYLE_PLAIN, a ? json_number(name, a) : "-");
 		print_share(p, "%.2f %%", o, "a_fraction");
-		page_cell(p, STYLE_PLAIN, b ? page_number(name, b) : "-");
+		page_cell(p, STYLE_PLAIN, b ? json_number(name, b) : "-");
 		print_share(p, "%.2f %%", o, "b_fraction");
 		print_growth(p, json_get(o, "change"));
 		page_end(p);
@@ -776,9 +776,11 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 {
 	struct json_object *matrix = json_object_new_object(), *nodes = json_put_list(matrix, "nodes");
 	struct list pairs = {.size = sizeof(struct runs)};
+	bool one_end = false;
 	int rc = 0;
 
 	for (unsigned i = 0; i < n && !rc; i++) {
+		one_end |= !strcmp(docs[i].command, "send") || !strcmp(docs[i].command, "recv");
 		if (!json_get(docs[i].json, "senders"))
 			rc = add_run(&pairs, nodes, docs[i].json, err);
 		for (struct json_each s = json_each(docs[i].json, "senders"); !rc && json_next(&s);)
@@ -786,7 +788,8 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 	}
 	if (!rc && !pairs.n)
 		rc = error_set(err, STATUS_FAILED, -ENODATA,
-			       "a matrix needs runs from one host to another",
+			       one_end ? "give the ledgers of both ends, of `send` and of `recv`"
+				       : "a matrix needs runs from one host to another",
 			       "no run reports both its ends");
 	json_put(matrix, "pairs", record_items(runs_rows, &pairs));
 	list_free(&pairs);

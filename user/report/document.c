@@ -11,6 +11,8 @@
 #include "diagnosis/findings.h"
 #include "drops/stagemap.h"
 #include "ledger/ledger.h"
+#include "report/series.h"
+#include "report/trace.h"
 #include "traffic/tx.h"
 
 /* Loss: the stage, its causes, and the counters that should include it. */
@@ -144,7 +146,7 @@ static void read_facts(struct json_object *o, void *to)
 		snprintf(f->facts, sizeof(f->facts), "%s", text);
 }
 
-static const struct record_field advice_rows[] = {
+const struct record_field advice_rows[] = {
 	RECORD("id", POINTER, finding, id, .how = RECORD_FULL),
 	RECORD("stage", ENUM, finding, stage, RECORD_NAMES(stage_names), .how = RECORD_OPEN,
 	       .unknown = STAGE_NONE),
@@ -850,7 +852,8 @@ static const struct record_field rate_rows[] = {
 	       RECORD_WHEN(found_rate, has_lower)),
 	RECORD("upper_pps", DOUBLE, found_rate, upper_pps, .how = RECORD_MILLI,
 	       RECORD_WHEN(found_rate, has_upper)),
-	RECORD("stage", ENUM, found_rate, stage, RECORD_NAMES(stage_names)),
+	RECORD("stage", ENUM, found_rate, stage, RECORD_NAMES(stage_names), .how = RECORD_OPEN,
+	       .unknown = STAGE_NONE),
 	RECORD("limited_by", ENUM, found_rate, limit, RECORD_NAMES(limits)),
 	RECORD("loss_ratio", DOUBLE, found_rate, loss_ratio),
 	RECORD("throughput_pps", DOUBLE, found_rate, throughput_pps,
@@ -902,6 +905,28 @@ struct json_object *json_found(const struct found *f)
 	return o;
 }
 
+void json_read_found_trial(const struct json_object *trial, struct found_trial *t)
+{
+	*t = (struct found_trial){};
+	record_read(trial, found_trial_rows, t);
+	t->loss_share = lost_fraction(trial);
+	rows_add_stages(t->dropped, trial);
+}
+
+void json_read_found(const struct json_object *end, struct found *f)
+{
+	*f = (struct found){};
+	record_read(end, found_rows, f);
+	for (unsigned i = 0; i < FOUND_GOALS; i++) {
+		const struct json_object *rate = json_get(end, found_goals[i]);
+
+		if (!rate)
+			continue;
+		record_read(rate, rate_rows, &f->goal[f->goals]);
+		f->goal[f->goals++].name = found_goals[i];
+	}
+}
+
 const struct record_field *document_table(const char *name)
 {
 #define TABLE(name)                                                                                \
@@ -919,7 +944,8 @@ const struct record_field *document_table(const char *name)
 		TABLE(recv),	   TABLE(recv_stream), TABLE(rate),	TABLE(found),
 		TABLE(parameters), TABLE(found_trial), TABLE(host),	TABLE(clock),
 		TABLE(reordering), TABLE(gaps),	       TABLE(port),	TABLE(rx_port),
-		TABLE(advice),
+		TABLE(advice),	   TABLE(missed),      TABLE(overhead), TABLE(balance),
+		TABLE(tcp),
 	};
 
 	for (unsigned i = 0; i < LENGTH(tables); i++) {

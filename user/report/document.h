@@ -102,6 +102,8 @@ struct json_object *json_found(const struct found *f);
 void json_read_start(const struct json_object *start, struct run_header *h);
 void json_read_end(const struct json_object *end, struct result *res);
 void json_read_recv_end(const struct json_object *end, struct recv_result *r);
+void json_read_found_trial(const struct json_object *trial, struct found_trial *t);
+void json_read_found(const struct json_object *end, struct found *f);
 
 /*
  * Returns "EPERM", "unknown" for TX_ERRNO_LOST, or the number if the errno has no name. Valid for
@@ -113,6 +115,7 @@ const char *json_errno(int error);
 extern const char *const found_goals[FOUND_GOALS]; /* "ndr", "pdr" */
 
 /* Document parts. */
+extern const struct record_field advice_rows[]; /* struct finding */
 struct json_object *json_finding(const struct finding *f);
 /* Reads a cause except for its stage. Missing members stay empty. */
 void json_read_cause(const struct json_object *from, struct result_cause *c);

@@ -585,16 +585,19 @@ char *joined_udp_text(const struct ledgers_document *a, const struct ledgers_doc
 
 static void print_joined_flow(struct page *p, const struct json_object *f)
 {
-	static const struct page_count parts[] = {
-		{"segments", "sent again"}, {"lost", "lost there"},	{"wire", "wire"},
-		{"spurious", "spurious"},   {"undecided", "undecided"},
+	const struct page_sum parts[] = {
+		{json_get_u64(f, "segments"), "sent again"},
+		{json_get_u64(f, "lost"), "lost there"},
+		{json_get_u64(f, "wire"), "wire"},
+		{json_get_u64(f, "spurious"), "spurious"},
+		{json_get_u64(f, "undecided"), "undecided"},
 	};
 
 	page_text(p, 2, STYLE_DIM, "- ");
 	page_fill(p, STYLE_PLAIN, f, "{src} to {dst}:");
 	for (struct json_each e = json_each(f, "way"); json_next(&e);)
 		page_fill(p, STYLE_PLAIN, e.item, "{?src}(at {host} {src} to {dst})");
-	page_counts(p, NULL, STYLE_PLAIN, f, parts, LENGTH(parts));
+	page_sums(p, NULL, STYLE_PLAIN, parts, LENGTH(parts));
 	page_fill(p, STYLE_WARN, f, "{?unjoined}not joined ({unjoined})");
 	page_end(p);
 }
@@ -603,25 +606,19 @@ static void print_joined_flow(struct page *p, const struct json_object *f)
 
 void print_joined_tcp(struct page *p, const struct json_object *document)
 {
-	static const struct page_fact first[] = {
-		{"joined", "segments", STYLE_BOLD, STYLE_DIM,
-		 .text = "retransmitted, and not for a loss on this host: by the other ledgers"},
-	};
-	static const struct page_fact rest[] = {
-		{"spurious", "spurious", .text = "{?spurious}it arrived twice", .shared = true,
-		 .indent = 2},
-		{"undecided", "undecided", STYLE_WARN, .shared = true, .indent = 2},
-		{"not joined", "unjoined", STYLE_WARN, .shared = true, .omitted = true,
-		 .indent = 2},
-	};
 	const struct json_object *o = json_get(document, "joined");
-	const uint64_t all = json_get_u64(o, "segments");
+	const uint64_t all = json_get_u64(o, "segments"), spurious = json_get_u64(o, "spurious");
+	const uint64_t undecided = json_get_u64(o, "undecided");
+	const uint64_t unjoined = json_get_u64(o, "unjoined");
 	const uint64_t doubtful = json_sum(o, "wire", "doubtful");
 
 	if (!o)
 		return;
 	page_end(p);
-	page_facts(p, o, 0, first, LENGTH(first));
+	page_row(p, STYLE_BOLD, 0, "joined", all, 0);
+	page_words(p, STYLE_DIM,
+		   "retransmitted, and not for a loss on this host: by the other ledgers");
+	page_end(p);
 	print_parts(p, "lost there", 2, STYLE_BAD, json_sum(o, "lost", "segments"), all, o, "lost",
 		    "{stage} at {host} {segments#}");
 	print_parts(p, "wire", 2, STYLE_BAD, json_sum(o, "wire", "segments"), all, o, "wire",
@@ -634,12 +631,15 @@ void print_joined_tcp(struct page *p, const struct json_object *document)
 				  "{stage} of {host}: {ifname} {counter} {packets#},");
 		page_end(p);
 	}
-	page_facts(p, o, all, rest, 1);
+	page_entry(p, STYLE_PLAIN, 2, "spurious", spurious, all, "%s",
+		   spurious ? "it arrived twice" : "");
 	page_fill_line(p, 4, STYLE_DIM, "", STYLE_DIM, o,
 		       "{?lost_back}{lost_back#segment} of the same flows were lost the other way, "
 		       "and with such losses acknowledgments: one host alone takes that for "
 		       "reordering");
-	page_facts(p, o, all, rest + 1, LENGTH(rest) - 1);
+	page_entry(p, undecided ? STYLE_WARN : STYLE_PLAIN, 2, "undecided", undecided, all, "%s", "");
+	if (unjoined)
+		page_entry(p, STYLE_WARN, 2, "not joined", unjoined, all, "%s", "");
 	for (struct json_each e = json_each(o, "undecided_why"); json_next(&e);)
 		page_fill_line(p, 2, STYLE_DIM, "- ", STYLE_DIM, e.item, "{text}");
 	for (struct json_each e = json_each(o, "flows"); json_next(&e) && e.next <= FLOWS_PRINTED;)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/record.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
@@ -342,58 +343,63 @@ static void add_translation(struct json_object *list, const struct nat_translati
 	json_put_u64(o, "datagrams", t->packets);
 }
 
+static const struct record_field culprit_rows[] = {
+	RECORD("stage", POINTER, flow_balance, facts.culprit.stage),
+	RECORD("socket", POINTER, flow_balance, facts.culprit.socket),
+	RECORD("process", POINTER, flow_balance, facts.culprit.process),
+	RECORD("packets", UINT, flow_balance, facts.culprit.packets),
+	{0},
+};
+
+static const struct record_field sequence_rows[] = {
+	RECORD("streams", UINT, flow_balance, facts.streams.streams),
+	RECORD("numbers", UINT, flow_balance, facts.streams.seen),
+	RECORD("missing", UINT, flow_balance, facts.streams.missing),
+	RECORD("duplicated", UINT, flow_balance, facts.streams.duplicates),
+	RECORD("reordered", UINT, flow_balance, facts.streams.reordered),
+	RECORD("stray", UINT, flow_balance, facts.streams.stray),
+	RECORD("restarts", UINT, flow_balance, facts.streams.restarts),
+	RECORD("not_streams", UINT, flow_balance, facts.streams.strangers),
+	{0},
+};
+
+/* Counts at each probe. */
+static const struct record_field probes_rows[] = {
+	RECORD("entered", UINT, flow_balance, entered),
+	RECORD("left", UINT, flow_balance, left),
+	RECORD("sent", UINT, flow_balance, sent),
+	RECORD("dropped", UINT, flow_balance, dropped),
+	RECORD("queued_before", UINT, flow_balance, facts.begin.queued),
+	RECORD("queued_after", UINT, flow_balance, facts.end.queued),
+	RECORD("window_ns", UINT, flow_balance, window_ns),
+	RECORD("recursion_misses", UINT, flow_balance, facts.missed),
+	{0},
+};
+
+const struct record_field balance_rows[] = {
+	RECORD("arrived", INT, flow_balance, arrived),
+	RECORD("delivered", UINT, flow_balance, delivered),
+	RECORD("suspected_packets", UINT, flow_balance, suspected),
+	RECORD("in_flight", INT, flow_balance, in_flight),
+	RECORD("unaccounted", INT, flow_balance, unaccounted),
+	RECORD("balanced", BOOL, flow_balance, balanced),
+	RECORD("verdict", ENUM, flow_balance, verdict, RECORD_NAMES(flow_verdict_names),
+	       .how = RECORD_OPEN, .unknown = FLOW_UNKNOWN),
+	RECORD_PART("culprit", culprit_rows, RECORD_WHEN(flow_balance, has_culprit)),
+	RECORD("rests_on", JSON, flow_balance, rests_on),
+	RECORD_OTHER("nat", NULL),
+	RECORD("lost_before", UINT, flow_balance, lost_before,
+	       RECORD_WHEN(flow_balance, before_known)),
+	RECORD_PART("sequence", sequence_rows, RECORD_WHEN(flow_balance, facts.numbered)),
+	RECORD_PART("probes", probes_rows),
+	{0},
+};
+
 static void put_balance(struct json_object *end, const struct flow_balance *b)
 {
-	static const struct record_field culprit[] = {
-		RECORD("stage", POINTER, flow_balance, facts.culprit.stage),
-		RECORD("socket", POINTER, flow_balance, facts.culprit.socket),
-		RECORD("process", POINTER, flow_balance, facts.culprit.process),
-		RECORD("packets", UINT, flow_balance, facts.culprit.packets),
-		{0},
-	};
-	static const struct record_field sequence[] = {
-		RECORD("streams", UINT, flow_balance, facts.streams.streams),
-		RECORD("numbers", UINT, flow_balance, facts.streams.seen),
-		RECORD("missing", UINT, flow_balance, facts.streams.missing),
-		RECORD("duplicated", UINT, flow_balance, facts.streams.duplicates),
-		RECORD("reordered", UINT, flow_balance, facts.streams.reordered),
-		RECORD("stray", UINT, flow_balance, facts.streams.stray),
-		RECORD("restarts", UINT, flow_balance, facts.streams.restarts),
-		RECORD("not_streams", UINT, flow_balance, facts.streams.strangers),
-		{0},
-	};
-	/* counts at each probe */
-	static const struct record_field probes[] = {
-		RECORD("entered", UINT, flow_balance, entered),
-		RECORD("left", UINT, flow_balance, left),
-		RECORD("sent", UINT, flow_balance, sent),
-		RECORD("dropped", UINT, flow_balance, dropped),
-		RECORD("queued_before", UINT, flow_balance, facts.begin.queued),
-		RECORD("queued_after", UINT, flow_balance, facts.end.queued),
-		RECORD("window_ns", UINT, flow_balance, window_ns),
-		RECORD("recursion_misses", UINT, flow_balance, facts.missed),
-		{0},
-	};
-	static const struct record_field rows[] = {
-		RECORD("arrived", INT, flow_balance, arrived),
-		RECORD("delivered", UINT, flow_balance, delivered),
-		RECORD("suspected_packets", UINT, flow_balance, suspected),
-		RECORD("in_flight", INT, flow_balance, in_flight),
-		RECORD("unaccounted", INT, flow_balance, unaccounted),
-		RECORD("balanced", BOOL, flow_balance, balanced),
-		RECORD("verdict", ENUM, flow_balance, verdict, RECORD_NAMES(flow_verdict_names)),
-		RECORD_PART("culprit", culprit, RECORD_WHEN(flow_balance, has_culprit)),
-		RECORD_OTHER("rests_on", NULL),
-		RECORD_OTHER("nat", NULL),
-		RECORD("lost_before", UINT, flow_balance, lost_before,
-		       RECORD_WHEN(flow_balance, before_known)),
-		RECORD_PART("sequence", sequence, RECORD_WHEN(flow_balance, facts.numbered)),
-		RECORD_PART("probes", probes),
-		{0},
-	};
 	struct json_object *nat;
 
-	record_put(end, rows, b);
+	record_put(end, balance_rows, b);
 	json_put(end, "rests_on", flow_balance_rests_on(b));
 	nat = json_put_list(end, "nat");
 	for (unsigned i = 0; i < b->facts.n_nat; i++)
@@ -402,48 +408,63 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 
 /* The end */
 
+const struct record_field missed_rows[] = {
+	RECORD("recursion_misses", UINT, live_own, watch.recursion_misses),
+	RECORD("without_socket_or_flow", UINT, live_own, watch.loss.merged),
+	RECORD("without_cause", UINT, live_own, watch.loss.uncounted.events),
+	RECORD("without_netns", UINT, live_own, unplaced),
+	RECORD("without_sample", UINT, live_own, watch.loss.unsampled),
+	RECORD("without_window", UINT, live_own, watch.loss.unwindowed),
+	RECORD("rows_merged", UINT, live_own, rows_merged),
+	RECORD("filter_unread", UINT, live_own, watch.filter_unread),
+	RECORD("no_places", BOOL, live_own, no_places),
+	RECORD("no_reasons", BOOL, live_own, no_reasons),
+	RECORD("no_sockets", BOOL, live_own, no_sockets),
+	{0},
+};
+
+const struct record_field overhead_rows[] = {
+	RECORD("events", UINT, live_own, events),
+	RECORD("ignored_events", UINT, live_own, ignored),
+	RECORD("cpu_ns", UINT, live_own, cpu_ns),
+	RECORD("paused_ns", UINT, live_own, paused_ns, .how = RECORD_OMITTED),
+	RECORD("map_bytes", UINT, live_own, map_bytes),
+	RECORD("slots", UINT, live_own, watch.slots),
+	RECORD("slots_used", UINT, live_own, watch.slots_used),
+	RECORD("overflow_keys", UINT, live_own, watch.overflow),
+	RECORD("overflow_keys_used", UINT, live_own, watch.overflow_used),
+	RECORD("overflow_events", UINT, live_own, watch.loss.overflow),
+	{0},
+};
+
+static const struct record_field duration_rows[] = {
+	RECORD("duration_ns", UINT, live_summary, duration_ns),
+	{0},
+};
+
+static const struct record_field rest_rows[] = {
+	RECORD("missed", NESTED, live_summary, own, .rows = missed_rows),
+	RECORD("overhead", NESTED, live_summary, own, .rows = overhead_rows),
+	RECORD_LIST("findings", NESTED, live_summary, finding, .rows = advice_rows,
+		    RECORD_COUNT(live_summary, n_findings)),
+	RECORD("interrupted", BOOL, live_summary, interrupted),
+	{0},
+};
+
 struct json_object *json_trace_losses(const struct live_own *own)
 {
-	static const struct record_field rows[] = {
-		RECORD("no_places", BOOL, live_own, no_places),
-		RECORD("no_reasons", BOOL, live_own, no_reasons),
-		RECORD("no_sockets", BOOL, live_own, no_sockets),
-		{0},
-	};
-	struct live_own_loss named[LIVE_OWN_LOSSES];
-	struct json_object *o = json_object_new_object();
-
-	live_own_losses(own, named);
-	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
-		json_put_u64(o, named[i].name, named[i].n);
-	record_put(o, rows, own);
-	return o;
+	return record_write(missed_rows, own);
 }
 
-static struct json_object *own_cost(const struct live_own *own)
+void json_read_losses(const struct json_object *missed, struct live_own *own)
 {
-	static const struct record_field rows[] = {
-		RECORD("events", UINT, live_own, events),
-		RECORD("ignored_events", UINT, live_own, ignored),
-		RECORD("cpu_ns", UINT, live_own, cpu_ns),
-		RECORD("paused_ns", UINT, live_own, paused_ns, .how = RECORD_OMITTED),
-		RECORD("map_bytes", UINT, live_own, map_bytes),
-		RECORD("slots", UINT, live_own, watch.slots),
-		RECORD("slots_used", UINT, live_own, watch.slots_used),
-		RECORD("overflow_keys", UINT, live_own, watch.overflow),
-		RECORD("overflow_keys_used", UINT, live_own, watch.overflow_used),
-		RECORD("overflow_events", UINT, live_own, watch.loss.overflow),
-		{0},
-	};
-
-	return record_write(rows, own);
+	record_read(missed, missed_rows, own);
 }
 
 struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 {
-	struct json_object *o = json_object_new_object(), *findings;
+	struct json_object *o = record_write(duration_rows, s);
 
-	json_put_u64(o, "duration_ns", s->duration_ns);
 	put_classes(o, s->total, by);
 	if (s->flow)
 		put_balance(o, s->flow);
@@ -451,11 +472,31 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 		json_put_bool(o, "balanced", s->tcp->balanced && (!s->flow || s->flow->balanced));
 		json_put(o, "tcp", json_tcp(s->tcp));
 	}
-	json_put(o, "missed", json_trace_losses(&s->own));
-	json_put(o, "overhead", own_cost(&s->own));
-	findings = json_put_list(o, "findings");
-	for (unsigned i = 0; i < s->n_findings; i++)
-		json_object_array_add(findings, json_finding(&s->finding[i]));
-	json_put_bool(o, "interrupted", s->interrupted);
+	record_put(o, rest_rows, s);
 	return o;
+}
+
+struct trace_end *trace_end_read(const struct json_object *end)
+{
+	struct trace_end *e = mem_new(e);
+
+	record_read(end, duration_rows, &e->s);
+	record_read(end, rest_rows, &e->s);
+	record_read(end, balance_rows, &e->flow);
+	if (!json_at(end, "probes.dropped")) /* in old documents */
+		e->flow.dropped = json_get_u64(end, "dropped");
+	table_init(&e->rows, LIVE_ROWS);
+	rows_add(&e->rows, end, ~0u);
+	e->flow.recorded = true;
+	e->s.total = &e->rows;
+	e->s.flow = json_get(end, "verdict") ? &e->flow : NULL;
+	e->s.tcp = e->tcp = tcp_read(json_get(end, "tcp"));
+	return e;
+}
+
+void trace_end_free(struct trace_end *e)
+{
+	table_free(&e->rows);
+	free(e->tcp);
+	free(e);
 }

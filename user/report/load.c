@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "report/capfile.h"
 #include "report/json.h"
-#include "report/trace.h"
 #include "report/print.h"
 #include "report/series.h"
 #include "stamp.h"

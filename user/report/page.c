@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/page.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -44,30 +42,43 @@ static void put_style(const struct page *p, enum style style, bool begin)
 		fprintf(p->out, "\033[%sm", begin ? styles[style] : "0");
 }
 
-/* Prints text. Interface names may contain anything, even terminal control characters. */
+/*
+ * Prints text. Interface names may contain anything, even terminal control characters. Blanks are
+ * printed only when something follows them, so no line ends with blanks.
+ */
 static void put(struct page *p, const char *s, size_t n)
 {
 	for (size_t i = 0, length; i < n; i += length) {
-		length = utf8_shown(s + i);
-		if (length)
-			fwrite(s + i, 1, length, p->out);
-		else
-			fputc(s[i] == PAGE_BLANK ? ' ' : '?', p->out);
-		length = length ? length : 1;
+		const bool blank = s[i] == ' ' || s[i] == PAGE_BLANK;
+
+		length = blank ? 1 : utf8_shown(s + i);
 		p->column++;
+		p->blanks += blank;
+		if (!blank) {
+			for (; p->blanks; p->blanks--)
+				fputc(' ', p->out);
+			fwrite(length ? s + i : "?", 1, length ? length : 1, p->out);
+		}
+		length = length ? length : 1;
 	}
 }
 
 static void pad_to(struct page *p, unsigned column)
 {
 	for (; p->column < column; p->column++)
-		fputc(' ', p->out);
+		p->blanks++;
+}
+
+static void new_line(struct page *p)
+{
+	fputc('\n', p->out);
+	p->column = p->blanks = 0;
 }
 
 void page_end(struct page *p)
 {
-	fputc('\n', p->out);
-	p->column = p->cell = p->edge = 0;
+	new_line(p);
+	p->cell = p->edge = 0;
 }
 
 void page_break(struct page *p)
@@ -136,86 +147,14 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 	va_end(ap);
 }
 
-char *page_number(const char *key, struct json_object *value)
-{
-	double v = json_object_get_double(value);
-
-	return strstr(key, "_ns")    ? fmt_ns(json_object_get_uint64(value))
-	       : strstr(key, "_pps") ? fmt_rate(isfinite(v) ? v : 0)
-				     : fmt_count(json_object_get_uint64(value));
-}
-
-/* Returns a member, or if the name has dots, a member of a member. */
-static struct json_object *find_member(const struct json_object *o, const char *path)
-{
-	char copy[128], *rest = copy;
-	struct json_object *at = NULL;
-
-	snprintf(copy, sizeof(copy), "%s", path);
-	while (rest)
-		o = at = json_get(o, strsep(&rest, "."));
-	return at;
-}
-
-/* Returns true if the member exists and is not 0, false or empty. */
-static bool is_set(struct json_object *member)
-{
-	return json_object_is_type(member, json_type_object) ||
-	       (json_object_is_type(member, json_type_string) ? json_object_get_string_len(member)
-							      : json_object_get_boolean(member));
-}
-
-/* Returns the replacement for `word` in a text, for example "sent#packet". */
-static const char *word_of(char *word, const struct json_object *o)
-{
-	char *key = word, *no = word, *none, *of, *yes;
-	struct json_object *member;
-
-	strsep(&no, "|");
-	yes = strsep(&no, "|");
-	none = of = key;
-	strsep(&none, ":");
-	strsep(&of, "#");
-	member = find_member(o, key);
-	if (yes)
-		return is_set(member) ? yes : no ? no : "";
-	if (of && json_object_is_type(member, json_type_array))
-		return page_glue(fmt_many(json_object_array_length(member), of));
-	if (of)
-		return page_glue(*of ? fmt_many(json_object_get_uint64(member), of)
-				     : page_number(key, member));
-	return member ? json_object_get_string(member) : none ? none : "";
-}
-
-/* Fills a text for page_fill(). Returns false if the text is skipped. */
 static bool fill(char *filled, size_t size, const struct json_object *o, const char *text)
 {
-	size_t n = 0;
-
-	*filled = '\0';
-	while (*text && n < size) {
-		size_t plain = strcspn(text, "{"), length = strcspn(text, "}");
-		char word[128];
-
-		n += (size_t)snprintf(filled + n, size - n, "%.*s", (int)plain, text);
-		text += plain;
-		if (!*text || n >= size)
-			break;
-		snprintf(word, sizeof(word), "%.*s", (int)(length - plain - 1), text + 1);
-		text += length - plain + 1;
-		if (*word == '?' && !is_set(find_member(o, word + 1)))
-			return false;
-		if (*word == '<' && json_object_get_int64(find_member(o, word + 1)) >= 0)
-			return false;
-		if (*word != '?' && *word != '<')
-			n += (size_t)snprintf(filled + n, size - n, "%s", word_of(word, o));
-	}
-	return true;
+	return json_fill(filled, size, text, o, PAGE_BLANK, false);
 }
 
 void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text)
 {
-	char filled[1024];
+	char filled[2048];
 
 	if (fill(filled, sizeof(filled), o, text))
 		page_words(p, style, "%s", filled);
@@ -224,28 +163,10 @@ void page_fill(struct page *p, enum style style, const struct json_object *o, co
 void page_fill_line(struct page *p, unsigned indent, enum style of_label, const char *label,
 		    enum style style, const struct json_object *o, const char *text)
 {
-	char filled[1024];
+	char filled[2048];
 
 	if (fill(filled, sizeof(filled), o, text))
 		page_line(p, indent, of_label, label, style, "%s", filled);
-}
-
-void page_facts(struct page *p, const struct json_object *o, uint64_t whole,
-		const struct page_fact *facts, unsigned n)
-{
-	for (const struct page_fact *f = facts; f < facts + n; f++) {
-		struct json_object *member = find_member(o, f->key);
-		const bool loss = f->style == STYLE_BAD || f->style == STYLE_WARN;
-		const int64_t less = json_object_get_int64(member);
-		const uint64_t count = less < 0 ? -(uint64_t)less : json_object_get_uint64(member);
-
-		if (f->omitted && !count)
-			continue;
-		page_row(p, loss && !count ? STYLE_PLAIN : f->style, f->indent, f->label, count,
-			 f->shared ? whole : 0);
-		page_fill(p, f->of_text, o, f->text ? f->text : "");
-		page_end(p);
-	}
 }
 
 void page_sums(struct page *p, const char *label, enum style style, const struct page_sum *sums,
@@ -265,16 +186,6 @@ void page_sums(struct page *p, const char *label, enum style style, const struct
 	}
 	if (n && label)
 		page_end(p);
-}
-
-void page_counts(struct page *p, const char *label, enum style style, const struct json_object *o,
-		 const struct page_count *count, unsigned n)
-{
-	struct page_sum sums[16];
-
-	for (unsigned i = 0; i < n; i++)
-		sums[i] = (struct page_sum){json_get_u64(o, count[i].key), count[i].name};
-	page_sums(p, label, style, sums, n);
 }
 
 char *page_ns(uint64_t ns)
@@ -420,8 +331,7 @@ void page_cell(struct page *p, enum style style, const char *text)
 	unsigned from, first;
 
 	if (p->cell > 1 && p->edge + width > p->width) {
-		fputc('\n', p->out);
-		p->column = 0;
+		new_line(p);
 		p->edge = FOLD;
 	}
 	from = p->edge;
@@ -471,49 +381,38 @@ static void put_bar(struct page *p, const struct json_object *facts)
 static void put_evidence(struct page *p, const struct json_object *facts)
 {
 	static const struct {
-		const char *label, *key, *parts[9]; /* parts of the facts, skipped without `key` */
+		const char *label, *key, *text; /* text: from page_fill(), with the fact `key` */
 	} lines[] = {
-		{"loss", "lost",
-		 {"{lost#packet}", "{?lost_percent}, {lost_percent}\v% of {sent#} sent",
-		  "{?injected}, injected by --fault", "{?window_ns} in {window_ns#}",
-		  "{?loss_pps}, {loss_pps#}", "{?total}; {total#} since {since}", "{?reason}; {reason}",
-		  "{?location} in {location}", "{?counter}; {counter}"}},
-		{"counter", "events",
-		 {"{counter} +{events#}", "{?window_ns} in {window_ns#}",
-		  "{?total}; {total#} since {since}"}},
-		{"buffer", "rcvbuf_bytes",
-		 {"{rcvbuf_bytes} bytes", "{?burst_packets}, holds {burst_packets#packet}",
-		  "{?truesize_bytes} ({truesize_bytes} bytes of memory each)", "{?burst_ns} ({burst_ns#} of traffic)",
-		  "{?rmem_max_bytes}; net.core.rmem_max {rmem_max_bytes}"}},
-		{"rates", "arrival_pps",
-		 {"{arrival_pps#} arriving", "{?read_pps}, {read_pps#} read",
-		  "{?per_packet_ns} (1 packet in {per_packet_ns#})"}},
-		{"receiver", "reader", {"{reader}"}},
-		{"activity", "watched_ns",
-		 {"{watched_ns#} with losses: running {running_percent:0} %, waiting for a CPU "
-		  "{waiting_percent:0} %, sleeping {sleeping_percent:0} %",
-		  "{?sleeps} ({sleeps})", "{?full_percent}; buffer full in {full_percent} % of its sleep"}},
-		{"seen", "seen", {"{seen}"}},
-		{"setting", "setting", {"{setting}"}},
-		{"scope", "scope", {"{scope}"}},
+		{"loss      ", "lost",
+		 "{lost#packet}[, {lost_percent}\v% of {sent#} sent]{injected|, injected by "
+		 "--fault}"
+		 "[ in {window_ns#}][, {loss_pps#}][; {total#} since {since}][; {reason}]"
+		 "[ in {location}][; {counter}]"},
+		{"counter   ", "events",
+		 "{counter} +{events#}[ in {window_ns#}][; {total#} since {since}]"},
+		{"buffer    ", "rcvbuf_bytes",
+		 "{rcvbuf_bytes} bytes[, holds {burst_packets#packet}]"
+		 "[ ({truesize_bytes} bytes of memory each)][ ({burst_ns#} of traffic)]"
+		 "[; net.core.rmem_max {rmem_max_bytes}]"},
+		{"rates     ", "arrival_pps",
+		 "{arrival_pps#} arriving[, {read_pps#} read][ (1 packet in {per_packet_ns#})]"},
+		{"receiver  ", "reader", "{reader}"},
+		{"activity  ", "watched_ns",
+		 "{watched_ns#} with losses: running {running_percent:0} %, waiting for a CPU "
+		 "{waiting_percent:0} %, sleeping {sleeping_percent:0} %[ ({sleeps})]"
+		 "[; buffer full in {full_percent} % of its sleep]"},
+		{"seen      ", "seen", "{seen}"},
+		{"setting   ", "setting", "{setting}"},
+		{"scope     ", "scope", "{scope}"},
 	};
 
 	for (unsigned i = 0; i < LENGTH(lines); i++) {
-		char label[16], line[2048];
-		size_t n = 0;
-
 		if (!json_get(facts, lines[i].key))
 			continue;
-		for (unsigned j = 0; j < LENGTH(lines[i].parts) && lines[i].parts[j]; j++) {
-			if (fill(line + n, sizeof(line) - n, facts, lines[i].parts[j]))
-				n += strlen(line + n);
-			line[n] = '\0';
-		}
-		snprintf(label, sizeof(label), "%-10s", lines[i].label);
-		page_text(p, 2, STYLE_DIM, label);
-		if (!strcmp(lines[i].label, "activity"))
+		page_text(p, 2, STYLE_DIM, lines[i].label);
+		if (*lines[i].label == 'a')
 			put_bar(p, facts);
-		page_words(p, STYLE_PLAIN, "%s", line);
+		page_fill(p, STYLE_PLAIN, facts, lines[i].text);
 		page_end(p);
 	}
 }

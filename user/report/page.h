@@ -34,6 +34,7 @@ struct page {
 	unsigned width;	      /* page width: the terminal width or PAGE_WIDTH */
 	unsigned count_width; /* width of the widest count, in columns */
 	unsigned column;      /* current column on this line */
+	unsigned blanks;      /* blanks before this column that are not printed yet */
 	unsigned indent;      /* columns by which continuation lines are indented */
 	unsigned detail;      /* column of the text after a count, 0: directly after the
 				 percentage */
@@ -52,12 +53,8 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Prints `text` like page_words(), inserting members of `o`. "{host}" is the plain member.
- * "{sent#}" is formatted by page_number() as one word, and "{sent#packet}" by fmt_many() with its
- * noun (for a list: its length). "{gro|on|off}" selects one of two texts. "{qdisc:none}" has a text
- * for a missing member. "{hosts.tx}" is a member of a member. A text that starts with "{?waits}" is
- * skipped if that member is missing, 0, false or empty. A text that starts with "{<left}" is
- * skipped unless that member is negative. `text` must not come from a document.
+ * Prints `text` like page_words(), filled with members of `o` by json_fill(). A missing member is
+ * "". `text` must not come from a document.
  */
 void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text);
 
@@ -67,12 +64,6 @@ void page_fill(struct page *p, enum style style, const struct json_object *o, co
  */
 void page_fill_line(struct page *p, unsigned indent, enum style of_label, const char *label,
 		    enum style style, const struct json_object *o, const char *text);
-
-/*
- * Formats a number in the unit given by the key's suffix, "_ns" or "_pps", or else as a count. The
- * result is valid for as long as a fmt_buffer().
- */
-char *page_number(const char *key, struct json_object *value);
 
 /* Turns `s` into one word by replacing blanks with PAGE_BLANK. Returns `s`. */
 char *page_glue(char *s);
@@ -95,20 +86,6 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 
 /* Moves to a line's detail: at `column`, or on the next line at `indent` if the page is narrow. */
 void page_detail(struct page *p, unsigned indent, unsigned column);
-
-/* Object members to print as rows: their labels, and the text after each count. */
-struct page_fact {
-	const char *label, *key;
-	enum style style; /* label style (BAD and WARN apply only if the count is not 0) */
-	enum style of_text;
-	const char *text; /* text for page_fill() with the same object, or NULL */
-	bool shared;	  /* show as a percentage of `whole` */
-	bool omitted;	  /* omit the row if the count is 0 */
-	unsigned indent;
-};
-
-void page_facts(struct page *p, const struct json_object *o, uint64_t whole,
-		const struct page_fact *facts, unsigned n);
 
 /* Prints a complete row: page_row(), the text after the count, page_end(). */
 void page_entry(struct page *p, enum style style, unsigned indent, const char *label,
@@ -133,18 +110,6 @@ struct page_sum {
 
 void page_sums(struct page *p, const char *label, enum style style, const struct page_sum *sums,
 	       unsigned n);
-
-/* Nonzero counts with their nouns: "3 duplicated, 12 reordered". */
-struct page_count {
-	const char *key, *name; /* name: "one|many" for fmt_many() */
-};
-
-/*
- * Prints these members of `o` on a line that starts with `label`. NULL: appends to the current
- * line.
- */
-void page_counts(struct page *p, const char *label, enum style style, const struct json_object *o,
-		 const struct page_count *count, unsigned n);
 
 /* Continues the row on a new line. */
 void page_break(struct page *p);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/print.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,17 +203,17 @@ static void print_search(FILE *out, const struct json_object *document)
 	size_t shown = 0;
 
 	for (size_t k = 0; k < (searches ? searches : 1); k++) {
-		const struct json_object *found =
-			searches ? json_get_item(end, "searches", k) : end;
-		const uint64_t trials = json_get_u64(found, "trials");
+		struct found found;
 
-		for (uint64_t i = 0; shown < n && (k + 1 >= searches || i < trials); i++) {
-			const struct json_object *trial = json_get_item(document, "trials", shown);
+		json_read_found(searches ? json_get_item(end, "searches", k) : end, &found);
+		for (unsigned i = 0; shown < n && (k + 1 >= searches || i < found.trials); i++) {
+			struct found_trial t;
 
-			text_found_trial(out, (unsigned)++shown, trial);
+			json_read_found_trial(json_get_item(document, "trials", shown), &t);
+			text_found_trial(out, (unsigned)++shown, &t);
 		}
-		if (trials)
-			text_found(out, found);
+		if (found.trials)
+			text_found(out, &found);
 	}
 	text_found_spread(out, end);
 }
@@ -254,10 +255,9 @@ void print_joined(const struct print_view *v, const struct json_object *document
 	for (size_t i = 0; senders > 1 && i < senders; i++)
 		put_sender(&p, json_get_item(document, "senders", i));
 	for (struct json_each o = json_each(document, "unknown_streams"); json_next(&o);)
-		page_facts(&p, o.item, 0,
-			   &(struct page_fact){"not known", "delivered", STYLE_WARN, .indent = 2,
-					       .text = "delivered of stream {stream}, base {base}"},
-			   1);
+		page_entry(&p, STYLE_WARN, 2, "not known", json_get_u64(o.item, "delivered"), 0,
+			   "delivered of stream %" PRIu64 ", base %" PRIu64,
+			   json_get_u64(o.item, "stream"), json_get_u64(o.item, "base"));
 	if (notes)
 		page_end(&p);
 	for (size_t i = 0; i < notes; i++)
@@ -296,17 +296,20 @@ static void put_state(const struct print_view *v, const struct ledgers_document 
 void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n)
 {
 	struct trials *trials = trials_new(n);
+	struct result *r = mem_new(r);
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct json_object *end = json_get(d[i].json, "end");
 
 		if (!end)
 			continue;
-		trials_add(trials, end, 0);
-		trials_print_row(v->out, trials, end);
+		json_read_end(end, r);
+		trials_add(trials, r, 0);
+		trials_print_row(v->out, trials, r);
 	}
 	if (trials->n)
 		trials_print_end(v->out, trials);
+	free(r);
 	free(trials);
 }
 
@@ -350,9 +353,13 @@ void print_end(const struct print_view *v, const struct ledgers_document *d)
 	const struct json_object *start = json_get(d->json, "start");
 	const struct json_object *end = json_get(d->json, "end");
 
-	if (end && d->parts)
-		print_trace_end(v, start, end);
-	else if (end && !strcmp(d->command, "run"))
+	if (end && d->parts) {
+		struct trace_end *e = trace_end_read(end);
+		const struct trace_shown shown = trace_shown_of(v, start);
+
+		print_trace_end(v, &shown, &e->s);
+		trace_end_free(e);
+	} else if (end && !strcmp(d->command, "run"))
 		print_run(v, start, end);
 	else if (end && (!strcmp(d->command, "send") || !strcmp(d->command, "recv")))
 		text_one_end(v, end);

@@ -92,25 +92,22 @@ void print_run(const struct print_view *v, const struct json_object *start,
 /* Prints the end of a send or recv document. */
 void text_one_end(const struct print_view *v, const struct json_object *end);
 
-/*
- * Prints the findings from an end, in order. Without `all`, prints only the first three if there
- * are more.
- */
-void text_findings(struct page *p, const struct json_object *end, bool all);
+/* Prints findings in order. Without `all`, prints only the first three if there are more. */
+void text_findings(struct page *p, const struct finding *f, unsigned n, bool all);
 
 /*
  * Print a search: each trial as a log line, with a heading before the first, then the result, and
  * after several searches the spread of their lower bounds.
  */
-void text_found_trial(FILE *out, unsigned number, const struct json_object *trial);
-void text_found(FILE *out, const struct json_object *end);
+void text_found_trial(FILE *out, unsigned number, const struct found_trial *trial);
+void text_found(FILE *out, const struct found *f);
 void text_found_spread(FILE *out, const struct json_object *end);
 
 /*
  * Returns the cause of the loss: "rcvbuf", "the generator", "the sender's queue", or "" if there is
  * none.
  */
-const char *found_culprit(const struct json_object *rate);
+const char *found_culprit(const struct found_rate *rate);
 
 /*
  * Limit on the change from A to B: NAME=+N% or NAME=-N%. `loss` is measured in percentage points of
@@ -306,8 +303,8 @@ struct trials {
 /* Creates a collection of trials, freed with free(). */
 struct trials *trials_new(unsigned max);
 
-/* Adds the `end` of a run and its payload size in bytes (0: unknown). */
-void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes);
+/* Adds a run and its payload size in bytes (0: unknown). */
+void trials_add(struct trials *t, const struct result *r, uint64_t payload_bytes);
 
 /* Removes all trials. */
 void trials_clear(struct trials *t);
@@ -321,11 +318,8 @@ bool trials_steady(const struct trials *t);
 /* Returns the stage with the largest loss over all trials, or "" if nothing was dropped. */
 const char *trials_stage(const struct trials *t);
 
-/*
- * Prints the most recently added trial, which ended with `end`, as a table row. Prints the heading
- * before the first trial.
- */
-void trials_print_row(FILE *out, const struct trials *t, const struct json_object *end);
+/* Prints the most recently added trial as a table row, after the heading before the first trial. */
+void trials_print_row(FILE *out, const struct trials *t, const struct result *r);
 void trials_print_end(FILE *out, const struct trials *t);
 
 /*

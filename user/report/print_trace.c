@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/trace.h"
 
+#include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/num.h"
 #include "host/nic.h"
+#include "monitor/tcp.h"
 #include "report/print.h"
 #include "report/series.h"
 
@@ -40,19 +43,24 @@ static struct live_counts sum_of(const struct trace_text *t, enum drop_class cla
 	return table_sum(&t->rows, 1u << class, STAGE_NONE);
 }
 
-/* Returns the rows in `o`, with a page that fits the widest count. The caller frees t.rows. */
-static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
-				 const struct json_object *o)
+/* Returns these rows, with a page that fits the widest count. The caller frees t.rows. */
+static struct trace_text text_of(const struct print_view *v, const struct trace_shown *shown,
+				 const struct live_table *rows)
 {
-	struct trace_text t = {
-		.verbosity = v->verbosity,
-		.all = json_get(start, "all") ? json_get_bool(start, "all") : v->verbosity > 0,
-		.netns = json_get_text(start, "netns"),
-	};
+	struct trace_text t = {.verbosity = v->verbosity, .all = shown->all, .netns = shown->netns};
 
 	table_init(&t.rows, LIVE_ROWS);
-	rows_add(&t.rows, o, ~0u);
-	t.page = print_page(v, larger(json_get_u64(o, "dropped"), sum_of(&t, CLASS_EXPECTED).packets));
+	for (unsigned i = 0; i < rows->n; i++) {
+		struct live_row row = rows->rows[i];
+
+		if (row.class == CLASS_COPY) { /* as in a document, including expected drops */
+			row.class = CLASS_EXPECTED;
+			row.text[LIVE_CLASS] = class_name(row.class);
+		}
+		table_add(&t.rows, &row, ~0u);
+	}
+	t.page = print_page(
+		v, larger(sum_of(&t, CLASS_LOSS).packets, sum_of(&t, CLASS_EXPECTED).packets));
 	return t;
 }
 
@@ -351,7 +359,7 @@ static void put_counters(struct page *p, const struct json_object *rates)
 	}
 }
 
-void print_trace_interval(const struct print_view *v, const struct json_object *start,
+void print_trace_interval(const struct print_view *v, const struct trace_shown *shown,
 			  const struct live_table *rows, const struct trace_time *time,
 			  const struct json_object *rates, bool *headed)
 {
@@ -359,34 +367,23 @@ void print_trace_interval(const struct print_view *v, const struct json_object *
 
 	if (v->verbosity < 0)
 		return;
-	t = text_of(v, start, NULL);
-	for (unsigned i = 0; i < rows->n; i++) {
-		struct live_row row = rows->rows[i];
-
-		if (row.class == CLASS_COPY) { /* as in a document, including expected drops */
-			row.class = CLASS_EXPECTED;
-			row.text[LIVE_CLASS] = class_name(row.class);
-		}
-		table_add(&t.rows, &row, ~0u);
-	}
+	t = text_of(v, shown, rows);
 	put_interval(&t, time, headed);
 	put_counters(&t.page, rates);
 	table_free(&t.rows);
 }
 
-static void print_recorded(const struct print_view *v, const struct json_object *start,
+static void print_recorded(const struct print_view *v, const struct trace_shown *shown,
 			   const struct json_object *interval, bool *headed)
 {
 	struct trace_time time = {.interval_ns = json_get_u64(interval, "interval_ns")};
-	struct trace_text t;
+	struct live_table rows;
 
-	if (v->verbosity < 0)
-		return;
-	t = text_of(v, start, interval);
+	table_init(&rows, LIVE_ROWS);
+	rows_add(&rows, interval, ~0u);
 	when_date(json_get_text(interval, "time"), &time.realtime_ns);
-	put_interval(&t, &time, headed);
-	put_counters(&t.page, json_get(interval, "counters"));
-	table_free(&t.rows);
+	print_trace_interval(v, shown, &rows, &time, json_get(interval, "counters"), headed);
+	table_free(&rows);
 }
 
 /* The sum */
@@ -414,9 +411,9 @@ static void put_benign(struct trace_text *t)
 	table_free(&rows);
 }
 
-static void put_total(struct trace_text *t, const struct json_object *o, uint64_t duration_ns)
+static void put_total(struct trace_text *t, uint64_t duration_ns)
 {
-	const uint64_t packets = json_get_u64(o, "dropped");
+	const uint64_t packets = sum_of(t, CLASS_LOSS).packets;
 	const uint64_t perhaps = sum_of(t, CLASS_SUSPECTED).packets;
 	const unsigned most = t->verbosity > 0 ? UINT_MAX : ROWS_END;
 	struct page *p = &t->page;
@@ -440,88 +437,103 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 		put_rows(t, CLASS_EXPECTED, most, 0);
 }
 
-static void put_own_losses(struct page *p, const struct json_object *losses)
+static void put_own_losses(struct page *p, const struct live_own *own)
 {
-	static const struct page_count rows[] = {
-		{"recursion_misses", "while the tracer was active on that CPU"},
-		{"without_socket_or_flow", "counted without socket or flow (table full)"},
-		{"without_cause", "counted without cause (table full)"},
-		{"without_netns", "could not be assigned to a namespace"},
-		{"without_sample", "counted, not shown: too fast"},
-		{"without_window", "counted, not in a window: too fast"},
-		{"rows_merged", "rows counted as other"},
-		{"filter_unread", "unreadable by the filter"},
+	const struct page_sum missed[] = {
+		{own->watch.recursion_misses, "while the tracer was active on that CPU"},
+		{own->watch.loss.merged, "counted without socket or flow (table full)"},
+		{own->watch.loss.uncounted.events, "counted without cause (table full)"},
+		{own->unplaced, "could not be assigned to a namespace"},
+		{own->watch.loss.unsampled, "counted, not shown: too fast"},
+		{own->watch.loss.unwindowed, "counted, not in a window: too fast"},
+		{own->rows_merged, "rows counted as other"},
+		{own->watch.filter_unread, "unreadable by the filter"},
 	};
 
-	page_counts(p, "missed events   ", STYLE_WARN, losses, rows, LENGTH(rows));
+	page_sums(p, "missed events   ", STYLE_WARN, missed, LENGTH(missed));
 }
 
-static void put_own_cost(struct page *p, const struct json_object *own, bool more)
+static void put_own_cost(struct page *p, const struct live_own *own, bool more)
 {
 	page_text(p, 0, STYLE_DIM, "overhead        ");
-	page_fill(p, STYLE_DIM, own, "{cpu_ns#} of CPU time for {events#event};");
-	page_fill(p, STYLE_WARN, own, "{?paused_ns}detached for {paused_ns#};");
-	page_words(p, STYLE_DIM, "tables of %s%s",
-		   page_glue(fmt_bytes(json_get_u64(own, "map_bytes"))), more ? "," : "");
+	page_words(p, STYLE_DIM, "%s of CPU time for %s;", page_ns(own->cpu_ns),
+		   page_many(own->events, "event"));
+	if (own->paused_ns)
+		page_words(p, STYLE_WARN, "detached for %s;", page_ns(own->paused_ns));
+	page_words(p, STYLE_DIM, "tables of %s%s", page_glue(fmt_bytes(own->map_bytes)),
+		   more ? "," : "");
 	if (more)
-		page_fill(p, STYLE_DIM, own,
-			  "{slots_used} of {slots} slots and {overflow_keys_used} of "
-			  "{overflow_keys} overflow keys in use");
+		page_words(p, STYLE_DIM,
+			   "%" PRIu64 " of %" PRIu64 " slots and %" PRIu64 " of %" PRIu64
+			   " overflow keys in use",
+			   own->watch.slots_used, own->watch.slots, own->watch.overflow_used,
+			   own->watch.overflow);
 	page_end(p);
 }
 
 /* Balance of a flow */
 
-static void put_sums(struct page *p, const struct json_object *end)
+static void put_sums(struct page *p, const struct flow_balance *b)
 {
-	const struct json_object *probes = json_get(end, "probes");
-	const char *dropped = json_get(probes, "dropped") ? "probes.dropped" : "dropped";
-	const int64_t arrived = json_get_i64(end, "arrived");
-	const struct page_fact sums[] = {
-		{"arrived", "arrived", STYLE_BOLD, STYLE_BOLD,
-		 .text = "{<arrived}more left this host than entered"},
-		{"delivered", "delivered", .shared = true},
-		{"dropped", dropped, STYLE_BAD, .shared = true},
-		{"suspected", "suspected_packets", STYLE_WARN, .shared = true, .omitted = true},
-		{"in flight", "in_flight", .text = "{<in_flight}less than at the beginning"},
-		{"unaccounted", "unaccounted", STYLE_WARN, STYLE_WARN,
-		 .text = "{<unaccounted}more accounted for than arrived"},
-		{"passed on", "probes.left", STYLE_DIM, STYLE_DIM,
-		 .text = "crossed this host (not in the sum)", .omitted = true},
-		{"sent", "probes.sent", STYLE_DIM, STYLE_DIM,
-		 .text = "sent by this host (not in the sum)", .omitted = true},
+	const struct {
+		const char *label;
+		enum style style, of_text;
+		int64_t n;
+		bool shared;	  /* shown as a percentage of `arrived` */
+		const char *text; /* shown if the term is negative */
+		const char *rest; /* shown otherwise, and the row is omitted if it is 0 */
+	} terms[] = {
+		{"arrived", STYLE_BOLD, STYLE_BOLD, b->arrived,
+		 .text = "more left this host than entered"},
+		{"delivered", .n = (int64_t)b->delivered, .shared = true},
+		{"dropped", STYLE_BAD, .n = (int64_t)b->dropped, .shared = true},
+		{"suspected", STYLE_WARN, .n = (int64_t)b->suspected, .shared = true, .rest = ""},
+		{"in flight", .n = b->in_flight, .text = "less than at the beginning"},
+		{"unaccounted", STYLE_WARN, STYLE_WARN, b->unaccounted,
+		 .text = "more accounted for than arrived"},
+		{"passed on", STYLE_DIM, STYLE_DIM, (int64_t)b->left,
+		 .rest = "crossed this host (not in the sum)"},
+		{"sent", STYLE_DIM, STYLE_DIM, (int64_t)b->sent,
+		 .rest = "sent by this host (not in the sum)"},
 	};
 
-	page_facts(p, end, arrived > 0 ? (uint64_t)arrived : 0, sums, LENGTH(sums));
+	for (unsigned i = 0; i < LENGTH(terms); i++) {
+		const int64_t n = terms[i].n;
+		const bool loss = terms[i].style == STYLE_BAD || terms[i].style == STYLE_WARN;
+		const char *text = n < 0 ? terms[i].text : terms[i].rest;
+
+		if (terms[i].rest && !n)
+			continue;
+		page_row(p, loss && !n ? STYLE_PLAIN : terms[i].style, 0, terms[i].label,
+			 n < 0 ? -(uint64_t)n : (uint64_t)n,
+			 terms[i].shared && b->arrived > 0 ? (uint64_t)b->arrived : 0);
+		page_words(p, terms[i].of_text, "%s", text ? text : "");
+		page_end(p);
+	}
 }
 
-static void put_numbers(struct page *p, const struct json_object *sequence)
+static void put_numbers(struct page *p, const struct balance_streams *s)
 {
-	static const struct page_count beside[] = {
-		{"duplicated", "twice"},
-		{"reordered", "late"},
-		{"restarts", "restart|restarts"},
-		{"stray", "out of window"},
+	const struct page_sum more[] = {
+		{s->duplicates, "twice"},
+		{s->reordered, "late"},
+		{s->restarts, "restart|restarts"},
+		{s->stray, "out of window"},
 	};
-	const uint64_t missing = json_get_u64(sequence, "missing");
-	bool any = false;
 
-	if (!json_get_u64(sequence, "streams"))
+	if (!s->streams)
 		return;
-	page_row(p, missing ? STYLE_BAD : STYLE_PLAIN, 0, "lost before", missing,
-		 missing + json_get_u64(sequence, "numbers"));
-	page_fill(p, STYLE_PLAIN, sequence, "of the numbers in {streams#stream}");
-	for (unsigned i = 0; i < LENGTH(beside); i++)
-		any |= json_get_u64(sequence, beside[i].key);
-	page_words(p, STYLE_PLAIN, any ? "-" : "");
-	page_counts(p, NULL, STYLE_PLAIN, sequence, beside, LENGTH(beside));
+	page_row(p, s->missing ? STYLE_BAD : STYLE_PLAIN, 0, "lost before", s->missing,
+		 s->missing + s->seen);
+	page_words(p, STYLE_PLAIN, "of the numbers in %s%s", page_many(s->streams, "stream"),
+		   s->duplicates || s->reordered || s->restarts || s->stray ? " -" : "");
+	page_sums(p, NULL, STYLE_PLAIN, more, LENGTH(more));
 	page_end(p);
 }
 
-void print_verdict(struct page *p, const struct json_object *end)
+void print_verdict(struct page *p, const char *verdict, const struct flow_culprit *culprit,
+		   struct json_object *rests_on)
 {
-	const struct json_object *culprit = json_get(end, "culprit");
-	const char *verdict = json_get_text(end, "verdict");
 	bool none = !strcmp(verdict, "none_seen");
 	bool here = !strcmp(verdict, "this_host") || !strcmp(verdict, "both");
 
@@ -532,46 +544,54 @@ void print_verdict(struct page *p, const struct json_object *end)
 						 : STYLE_BAD,
 		   "%s", none ? "no loss seen on this host" : verdict);
 	if (here && culprit)
-		page_fill(p, STYLE_PLAIN, culprit, "- {stage} {socket} {process}");
+		page_words(p, STYLE_PLAIN, "- %s %s %s", culprit->stage,
+			   culprit->socket ? culprit->socket : "",
+			   culprit->process ? culprit->process : "");
 	page_end(p);
-	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++)
-		page_line(p, 2, STYLE_PLAIN, "- ", STYLE_PLAIN, "%s",
-			  json_get_item_text(end, "rests_on", i));
+	if (json_object_is_type(rests_on, json_type_array)) {
+		for (struct json_each e = {.list = rests_on}; json_next(&e);)
+			page_line(p, 2, STYLE_PLAIN, "- ", STYLE_PLAIN, "%s",
+				  e.item ? json_object_get_string(e.item) : "");
+	}
+	json_object_put(rests_on);
 }
 
-static void put_balance(struct page *p, const struct json_object *end)
+static void put_balance(struct page *p, const struct live_summary *s)
 {
-	const bool tcp = json_get(end, "tcp"), udp = json_get(end, "verdict");
+	const struct flow_balance *b = s->flow;
 
 	/* print a blank line before each balance, and titles if there are two */
-	if (tcp && udp)
+	if (s->tcp && b)
 		page_heading(p, "TCP", "");
-	else if (tcp)
+	else if (s->tcp)
 		page_end(p);
-	print_tcp(p, end);
-	if (!udp)
+	if (s->tcp)
+		print_tcp(p, s->tcp, false);
+	if (!b)
 		return;
-	if (tcp)
+	if (s->tcp)
 		page_heading(p, "UDP", "");
 	else
 		page_end(p);
-	put_sums(p, end);
-	put_numbers(p, json_get(end, "sequence"));
-	print_verdict(p, end);
+	put_sums(p, b);
+	if (b->facts.numbered)
+		put_numbers(p, &b->facts.streams);
+	print_verdict(p, flow_verdict_names[b->verdict], b->has_culprit ? &b->facts.culprit : NULL,
+		      b->recorded ? json_object_get(b->rests_on) : flow_balance_rests_on(b));
 }
 
 /* The end */
 
-void print_trace_end(const struct print_view *v, const struct json_object *start,
-		     const struct json_object *end)
+void print_trace_end(const struct print_view *v, const struct trace_shown *shown,
+		     const struct live_summary *s)
 {
-	struct trace_text t = text_of(v, start, end);
+	struct trace_text t = text_of(v, shown, s->total);
 
-	put_total(&t, end, json_get_u64(end, "duration_ns"));
-	put_own_cost(&t.page, json_get(end, "overhead"), t.verbosity > 0);
-	put_own_losses(&t.page, json_get(end, "missed"));
-	put_balance(&t.page, end);
-	text_findings(&t.page, end, t.verbosity > 0);
+	put_total(&t, s->duration_ns);
+	put_own_cost(&t.page, &s->own, t.verbosity > 0);
+	put_own_losses(&t.page, &s->own);
+	put_balance(&t.page, s);
+	text_findings(&t.page, s->finding, s->n_findings, t.verbosity > 0);
 	table_free(&t.rows);
 }
 
@@ -642,17 +662,45 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 		page_line(&p, 16, STYLE_DIM, "", STYLE_DIM, "and %zu more", n - LIMITS_SHOWN);
 }
 
+struct trace_shown trace_shown_of(const struct print_view *v, const struct json_object *start)
+{
+	return (struct trace_shown){
+		.all = json_get(start, "all") ? json_get_bool(start, "all") : v->verbosity > 0,
+		.netns = json_get_text(start, "netns"),
+	};
+}
+
+/* Prints the sum of the selected intervals of an incomplete document. */
+static void print_part(struct trace_text *t, const struct json_object *sum)
+{
+	struct tcp_balance *tcp = tcp_read(json_get(sum, "tcp"));
+	struct live_own own = {};
+
+	json_read_losses(json_get(sum, "missed"), &own);
+	put_total(t, json_get_u64(sum, "interval_ns"));
+	put_own_losses(&t->page, &own);
+	if (tcp)
+		print_tcp(&t->page, tcp, true);
+	free(tcp);
+}
+
 void print_trace(const struct print_view *v, const struct ledgers_document *d)
 {
 	const struct json_object *start = json_get(d->json, "start"),
 				 *end = json_get(d->json, "end");
 	const struct json_object *sum = json_get(d->json, "sum");
+	const struct trace_shown shown = trace_shown_of(v, start);
 	size_t n = json_get_length(d->json, "intervals"), lossy = 0;
-	struct trace_text t = text_of(v, start, sum);
+	struct trace_end *e = end ? trace_end_read(end) : NULL;
+	struct live_table rows;
+	struct trace_text t;
 	bool whole, headed = false;
 
-	whole = end && (!sum /* as printed by -j */ ||
-			json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns"));
+	table_init(&rows, LIVE_ROWS);
+	rows_add(&rows, sum, ~0u);
+	t = text_of(v, &shown, &rows);
+	whole = e && (!sum /* as printed by -j */ ||
+		      json_get_u64(sum, "interval_ns") == e->s.duration_ns);
 	page_end(&t.page);
 	if (whole) {
 		/* print the recorded intervals unless there are too many or they were merged */
@@ -662,20 +710,21 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 		    (lossy > INTERVALS_SHOWN && v->verbosity <= 0))
 			n = 0;
 		for (size_t i = 0; i < n; i++)
-			print_recorded(v, start, json_get_item(d->json, "intervals", i), &headed);
-		print_trace_end(v, start, end);
+			print_recorded(v, &shown, json_get_item(d->json, "intervals", i), &headed);
+		print_trace_end(v, &shown, &e->s);
 	} else if (sum) {
-		put_total(&t, sum, json_get_u64(sum, "interval_ns"));
-		put_own_losses(&t.page, json_get(sum, "missed"));
-		print_tcp(&t.page, sum);
+		print_part(&t, sum);
 	}
 	if (sum)
 		put_sockets_and_flows(v, &t, sum);
 	put_limits(v, d->json);
-	if (!whole && end) {
-		put_balance(&t.page, end);
-		text_findings(&t.page, end, t.verbosity > 0);
+	if (!whole && e) {
+		put_balance(&t.page, &e->s);
+		text_findings(&t.page, e->s.finding, e->s.n_findings, t.verbosity > 0);
 	}
 	print_joined_tcp(&t.page, d->json);
 	table_free(&t.rows);
+	table_free(&rows);
+	if (e)
+		trace_end_free(e);
 }

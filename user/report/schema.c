@@ -9,7 +9,7 @@
  *
  *	name:type  name?:type		a member, ? if it is optional
  *	name`text`			a description of an existing member
- *	&table				the members of a table of records
+ *	&table  &?table			the members of a table of records, ? if all are optional
  *	!a,b|c				either a and b exist, or c exists
  *	~a>b,c				if a exists, b and c exist
  *
@@ -156,7 +156,12 @@ static struct json_object *members(const char **at)
 		}
 		text = rest = word(at, " \t\n)", false);
 		if (*text == '&') {
-			add_all(o, record_schema(document_table(text + 1)));
+			bool maybe = text[1] == '?';
+			struct json_object *of = record_schema(document_table(text + 1 + maybe));
+
+			if (maybe)
+				json_put_list(of, "required");
+			add_all(o, of);
 		} else if (*text == '~') {
 			char *key = strsep(&rest, ">") + 1;
 

@@ -266,7 +266,7 @@ struct heap {
 	uint64_t time_ns, length_ns, to_ns;
 	bool any, has_flows;
 	struct json_object *losses; /* the most recent missed events, with a reference held */
-	struct json_object *tcp;    /* sum over all parts, or NULL */
+	struct tcp_balance *tcp;    /* sum over all parts, or NULL */
 };
 
 struct series {
@@ -289,7 +289,7 @@ static void heap_clear(struct heap *h)
 	table_free(&h->rows);
 	table_free(&h->flows);
 	json_object_put(h->losses);
-	json_object_put(h->tcp);
+	free(h->tcp);
 	*h = (struct heap){.rows = {.max = LIVE_ROWS}, .flows = {.max = LIVE_ROWS}};
 }
 
@@ -298,7 +298,7 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 {
 	uint64_t time_ns = json_get_u64(interval, "time_ns");
 	struct json_object *losses = json_get(interval, "missed");
-	const struct json_object *tcp = json_get(interval, "tcp");
+	struct tcp_balance *tcp = tcp_read(json_get(interval, "tcp"));
 
 	rows_add(&h->rows, interval, by);
 	rows_add_flows(&h->flows, interval);
@@ -313,11 +313,12 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 		json_object_put(h->losses);
 		h->losses = json_object_get(losses);
 	}
-	if (!tcp)
-		return;
-	if (!h->tcp)
-		h->tcp = json_object_new_object();
-	json_tcp_add(h->tcp, tcp, false);
+	if (h->tcp && tcp)
+		tcp_add(h->tcp, tcp, false);
+	else if (tcp)
+		h->tcp = tcp;
+	if (h->tcp != tcp)
+		free(tcp);
 }
 
 /* Returns the sum as an interval and clears it. */
@@ -336,7 +337,7 @@ static struct json_object *heap_json(struct heap *h, unsigned by, double peak_pp
 	if (h->losses)
 		json_put(o, "missed", json_object_get(h->losses));
 	if (h->tcp)
-		json_put(o, "tcp", json_object_get(h->tcp));
+		json_put(o, "tcp", json_tcp_resent(h->tcp));
 	table_free(&flows);
 	heap_clear(h);
 	return o;

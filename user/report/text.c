@@ -141,13 +141,16 @@ static void put_beside(struct page *p, const struct result *r)
 
 #define FINDINGS_SHOWN 3 /* findings shown without -v */
 
-void text_findings(struct page *p, const struct json_object *end, bool all)
+void text_findings(struct page *p, const struct finding *f, unsigned n, bool all)
 {
-	const size_t n = json_get_length(end, "findings");
-	const size_t most = all || n <= FINDINGS_SHOWN + 1 ? n : FINDINGS_SHOWN;
+	const unsigned most = all || n <= FINDINGS_SHOWN + 1 ? n : FINDINGS_SHOWN;
 
-	for (size_t i = 0; i < most; i++)
-		page_finding(p, NULL, json_get_item(end, "findings", i));
+	for (unsigned i = 0; i < most; i++) {
+		struct json_object *finding = json_finding(&f[i]);
+
+		page_finding(p, NULL, finding);
+		json_object_put(finding);
+	}
 	if (most < n)
 		page_line(p, 0, STYLE_DIM, "", STYLE_DIM, "%s more: -v shows them",
 			  fmt_many(n - most, "finding"));
@@ -480,133 +483,109 @@ void text_run(const struct print_view *v, const struct run_header *h, const stru
 	put_ledger(&p, r, v->verbosity);
 	put_beside(&p, r);
 	put_verdict(&p, h, r);
-	for (unsigned i = 0; i < r->n_findings; i++) {
-		struct json_object *finding = json_finding(&r->finding[i]);
-
-		page_finding(&p, NULL, finding);
-		json_object_put(finding);
-	}
+	text_findings(&p, r->finding, r->n_findings, true);
 }
 
-void text_found_trial(FILE *out, unsigned number, const struct json_object *trial)
+void text_found_trial(FILE *out, unsigned number, const struct found_trial *t)
 {
-	const struct json_object *of = json_get(trial, "parameters");
-	const double rate = json_get_double(of, "rate_pps");
-	const char *where = print_worst_stage(trial);
-	char phase[16], lost[32];
+	const char *where = rows_worst_stage(t->dropped);
+	char lost[32];
 
 	if (number == 1)
 		fprintf(out, "%5s  %-8s %14s %9s %10s %12s  %s\n", "trial", "", "rate", "time",
 			"lost", "unsent", "where");
-	snprintf(phase, sizeof(phase), "%s", json_get_text(of, "phase"));
-	snprintf(lost, sizeof(lost), "%.4f %%", lost_fraction(trial) * 100);
-	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, utf8_tame(phase),
-		rate > 0 ? fmt_rate(rate) : "full speed",
-		num_text_time(json_get_u64(of, "duration_ns")), lost,
-		fmt_count(json_get_u64(trial, "unsent")), *where ? "  " : "", where);
+	snprintf(lost, sizeof(lost), "%.4f %%", t->loss_share * 100);
+	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, t->phase ? t->phase : "",
+		t->rate_pps > 0 ? fmt_rate(t->rate_pps) : "full speed", num_text_time(t->time_ns),
+		lost, fmt_count(t->unsent), *where ? "  " : "", where);
 }
 
-const char *found_culprit(const struct json_object *rate)
+const char *found_culprit(const struct found_rate *rate)
 {
-	const char *limit = json_get_text(rate, "limited_by");
-	enum stage stage = rows_stage(json_get_text(rate, "stage"));
-
-	if (!strcmp(limit, "generator"))
-		return "the generator";
-	if (!strcmp(limit, "send_queue"))
-		return "the sender's queue, its interface accepts no more";
-	return stage == STAGE_NONE ? "" : stage_name(stage);
+	return rate->limit == FOUND_LIMIT_GENERATOR ? "the generator"
+	       : rate->limit == FOUND_LIMIT_QUEUE
+		       ? "the sender's queue, its interface accepts no more"
+	       : rate->stage == STAGE_NONE ? ""
+					   : stage_name(rate->stage);
 }
 
-/* Returns text for a bound that no trial exceeded, to follow "the highest rate that". */
-static const char *highest_of(const struct json_object *end)
-{
-	return json_get_bool(end, "held_back")		 ? "the sender's interface takes"
-	       : json_get_bool(end, "generator_limited") ? "this host generates steadily"
-							 : "was asked for";
-}
-
-static void print_mrr(struct page *p, const struct json_object *rate)
+static void print_mrr(struct page *p, const struct found_rate *rate)
 {
 	const char *culprit = found_culprit(rate);
 
 	page_text(p, 0, STYLE_PLAIN, "MRR ");
-	page_fill(p, STYLE_PLAIN, rate,
-		  *culprit ? "{throughput_pps#} got through at the highest rate:"
-			   : "{throughput_pps#} got through at the highest rate");
-	page_words(p, STYLE_PLAIN, "%s", culprit);
+	page_words(p, STYLE_PLAIN, "%s got through at the highest rate%s %s",
+		   page_pps(rate->throughput_pps), *culprit ? ":" : "", culprit);
 	page_end(p);
-	if (json_get_double(rate, "upper_pps") > json_get_double(rate, "lower_pps"))
-		page_fill_line(p, 4, STYLE_PLAIN, "", STYLE_PLAIN, rate,
-			       "(median; lowest {lower_pps#}, highest {upper_pps#})");
+	if (rate->upper_pps > rate->lower_pps)
+		page_line(p, 4, STYLE_PLAIN, "", STYLE_PLAIN, "(median; lowest %s, highest %s)",
+			  page_pps(rate->lower_pps), page_pps(rate->upper_pps));
 }
 
-static void print_goal(struct page *p, const char *name, const struct json_object *rate,
-		       const char *highest)
+static void print_goal(struct page *p, const struct found *f, const struct found_rate *rate)
 {
-	const bool has_lower = json_get(rate, "lower_pps"), has_upper = json_get(rate, "upper_pps");
-	const bool done = json_get_bool(rate, "done");
-	const char *culprit = has_upper ? found_culprit(rate) : "";
-	const double loss_ratio = json_get_double(rate, "loss_ratio");
+	const char *culprit = rate->has_upper ? found_culprit(rate) : "";
+	const char *lower = page_pps(rate->lower_pps), *upper = page_pps(rate->upper_pps);
 
-	page_text(p, 0, STYLE_PLAIN, name);
+	page_text(p, 0, STYLE_PLAIN, !strcmp(rate->name, "ndr") ? "NDR" : "PDR");
 	p->indent = 4;
-	page_fill(p, STYLE_PLAIN, rate,
-		  has_lower && has_upper ? "{lower_pps#} held, {upper_pps#} did not"
-		  : has_lower && done	 ? "at least {lower_pps#}, the highest rate that"
-		  : has_lower		 ? "{lower_pps#} held"
-		  : has_upper		 ? "below {upper_pps#}, which was too much"
-					 : "nothing is known yet");
-	if (has_lower && !has_upper && done)
-		page_words(p, STYLE_PLAIN, "%s", highest);
+	if (rate->has_lower && rate->has_upper)
+		page_words(p, STYLE_PLAIN, "%s held, %s did not", lower, upper);
+	else if (rate->has_lower && rate->done) /* a bound that no trial exceeded */
+		page_words(p, STYLE_PLAIN, "at least %s, the highest rate that %s", lower,
+			   f->held_back		  ? "the sender's interface takes"
+			   : f->generator_limited ? "this host generates steadily"
+						  : "was asked for");
+	else if (rate->has_lower)
+		page_words(p, STYLE_PLAIN, "%s held", lower);
+	else if (rate->has_upper)
+		page_words(p, STYLE_PLAIN, "below %s, which was too much", upper);
+	else
+		page_words(p, STYLE_PLAIN, "nothing is known yet");
 	if (*culprit) {
 		page_verbatim(p, ":");
 		page_words(p, STYLE_PLAIN, "%s", culprit);
 	}
-	if (loss_ratio > 0)
-		page_words(p, STYLE_PLAIN, "(up to %g\v%% lost)", loss_ratio * 100);
-	page_fill(p, STYLE_PLAIN, rate,
-		  "{?lost_below}({lost_below#} of {trials_below#trial} up to that rate lost more)");
-	page_words(p, STYLE_PLAIN, done ? "" : "(not finished)");
+	if (rate->loss_ratio > 0)
+		page_words(p, STYLE_PLAIN, "(up to %g\v%% lost)", rate->loss_ratio * 100);
+	if (rate->lost_below)
+		page_words(p, STYLE_PLAIN, "(%s of %s up to that rate lost more)",
+			   fmt_count(rate->lost_below), page_many(rate->below, "trial"));
+	page_words(p, STYLE_PLAIN, rate->done ? "" : "(not finished)");
 	page_end(p);
 }
 
 #define UNSTEADY 0.1 /* fraction above which a difference in warm-up speed is reported */
 
-void text_found(FILE *out, const struct json_object *end)
+void text_found(FILE *out, const struct found *f)
 {
-	const bool held_back = json_get_bool(end, "held_back");
-	const bool generator = json_get_bool(end, "generator_limited");
-	const char *highest = highest_of(end);
-	const double low = json_get_double(end, "generator_low_pps");
+	const double most = f->generator_pps, low = f->generator_low;
 	struct page p = page_open(out, false, 0);
 
 	page_end(&p);
-	if (json_get(end, "ndr"))
-		print_goal(&p, "NDR", json_get(end, "ndr"), highest);
-	if (json_get(end, "pdr"))
-		print_goal(&p, "PDR", json_get(end, "pdr"), highest);
-	if (json_get(end, "mrr"))
-		print_mrr(&p, json_get(end, "mrr"));
+	for (unsigned i = 0; i < f->goals; i++)
+		print_goal(&p, f, &f->goal[i]);
+	if (f->mrr.has_upper)
+		print_mrr(&p, &f->mrr);
 	page_text(&p, 0, STYLE_PLAIN, "");
-	page_words(&p, STYLE_PLAIN, "%s", fmt_many(json_get_u64(end, "trials"), "trial"));
-	page_fill(&p, STYLE_PLAIN, end, "{?late_trials}({late_trials#} not sent in time)");
+	page_words(&p, STYLE_PLAIN, "%s", fmt_many(f->trials, "trial"));
+	if (f->late)
+		page_words(&p, STYLE_PLAIN, "(%s not sent in time)", fmt_count(f->late));
 	page_words(&p, STYLE_PLAIN, "between %s and %s%s%s%s, frames of %u bytes, in\v%s",
-		   fmt_rate(json_get_double(end, "min_rate_pps")),
-		   fmt_rate(json_get_double(end, "max_rate_pps")),
-		   held_back || generator ? " (at most " : "",
-		   held_back || generator ? fmt_rate(json_get_double(end, "generator_pps")) : "",
-		   held_back   ? " leave the sender)"
-		   : generator ? " are generated)"
-			       : "",
-		   (unsigned)json_get_u64(end, "frame_bytes"),
-		   fmt_ns(json_get_u64(end, "duration_ns")));
+		   fmt_rate(f->min_pps), fmt_rate(f->max_pps),
+		   f->held_back || f->generator_limited ? " (at most " : "",
+		   f->held_back || f->generator_limited ? fmt_rate(most) : "",
+		   f->held_back		  ? " leave the sender)"
+		   : f->generator_limited ? " are generated)"
+					  : "",
+		   f->frame_bytes, fmt_ns(f->time_ns));
 	page_end(&p);
-	if (generator && low > 0 && low < json_get_double(end, "generator_pps") * (1 - UNSTEADY)) {
-		page_fill(&p, STYLE_PLAIN, end,
-			  "this host is not steady: it generated {generator_low_pps#} at one time "
-			  "and {generator_pps#} at another, so another search may find another "
-			  "rate");
+	if (f->generator_limited && low > 0 && low < most * (1 - UNSTEADY)) {
+		page_words(
+			&p, STYLE_PLAIN,
+			"this host is not steady: it generated %s at one time and %s at another, "
+			"so another search may find another rate",
+			page_pps(low), page_pps(most));
 		page_end(&p);
 	}
 }

@@ -11,6 +11,7 @@
 
 #include "monitor/describe.h"
 #include "monitor/live.h"
+#include "monitor/session.h"
 #include "report/capfile.h"
 #include "report/json.h"
 #include "report/page.h"
@@ -50,6 +51,7 @@ struct json_object *json_trace_interval(const struct live_table *t, const struct
  * end.
  */
 struct json_object *json_trace_losses(const struct live_own *own);
+void json_read_losses(const struct json_object *missed, struct live_own *own);
 
 /*
  * Returns one sample of the path counters, an interval's "counters": {"interval_ns",
@@ -60,32 +62,46 @@ struct json_object *json_trace_losses(const struct live_own *own);
 struct rates; /* monitor/sources.h */
 struct json_object *json_rates(const struct rates *r, bool all);
 
-struct live_summary; /* monitor/session.h */
 struct json_object *json_trace_end(const struct live_summary *s, unsigned by);
 
+/* The end of a trace, read from a document, whose strings are borrowed. */
+struct trace_end {
+	struct live_summary s;
+	/* Private */
+	struct live_table rows;
+	struct flow_balance flow;
+	struct tcp_balance *tcp;
+};
+
+struct trace_end *trace_end_read(const struct json_object *end);
+void trace_end_free(struct trace_end *e);
+
 extern const struct record_field trail_flow_rows[]; /* struct trail_flow */
+extern const struct record_field missed_rows[], overhead_rows[]; /* struct live_own */
+extern const struct record_field balance_rows[]; /* struct flow_balance */
+extern const struct record_field tcp_rows[];	 /* struct tcp_balance */
 
 /*
- * TCP balance: "tcp" in the end or in a sum of intervals, and its text. Nothing is printed if `end`
- * has no TCP balance.
+ * TCP balance: "tcp" in the end of a trace. tcp_read() returns a balance that the caller frees and
+ * that borrows from `tcp`, or NULL if `tcp` is NULL.
  */
-struct tcp_balance; /* monitor/tcp.h */
 struct json_object *json_tcp(const struct tcp_balance *b);
+struct tcp_balance *tcp_read(const struct json_object *tcp);
 
 /*
- * Returns an interval's "tcp": the increase in `now`, from tcp_account_look(), since the last call,
- * which `last` remembers (NULL at first). A later interval may decide an earlier interval's
- * retransmissions. Returns NULL if nothing increased.
+ * "tcp" in an interval, or in a sum of intervals: the retransmissions and the outcomes of the
+ * original transmissions. json_tcp_part() returns their increase in `now`, from tcp_account_look(),
+ * since the last call, which `last` remembers (zero-initialised). A later interval may decide an
+ * earlier interval's retransmissions. Returns NULL if nothing increased.
  */
-struct json_object *json_tcp_part(const struct tcp_balance *now, struct json_object **last);
+struct json_object *json_tcp_resent(const struct tcp_balance *b);
+struct json_object *json_tcp_part(const struct tcp_balance *now, struct tcp_balance *last);
 
-/*
- * Adds a part's counts to `sum`, or subtracts them, stopping at 0. List items with the same strings
- * are the same item.
- */
-void json_tcp_add(struct json_object *sum, const struct json_object *part, bool less);
+/* Adds a part's counts to `sum`, or subtracts them, stopping at 0. */
+void tcp_add(struct tcp_balance *sum, const struct tcp_balance *part, bool less);
 
-void print_tcp(struct page *p, const struct json_object *end);
+/* Prints a balance. `part`: only the retransmissions are known. */
+void print_tcp(struct page *p, const struct tcp_balance *b, bool part);
 
 /*
  * Prints a count and its parts, each formatted by page_fill() using `text`: "405 qdisc 300
@@ -100,8 +116,12 @@ void print_joined_tcp(struct page *p, const struct json_object *document);
 /* Returns one endpoint of a flow. */
 struct json_object *json_address(const struct watch_flow *f, bool source);
 
-/* Prints the verdict on a UDP or TCP balance and the evidence for it. */
-void print_verdict(struct page *p, const struct json_object *balance);
+/*
+ * Prints the verdict on a UDP or TCP balance, the largest loss (NULL: unknown), and the evidence, a
+ * list of sentences that is put.
+ */
+void print_verdict(struct page *p, const char *verdict, const struct flow_culprit *culprit,
+		   struct json_object *rests_on);
 
 /*
  * Prints a trace from its document: while it runs, at its end, and later from its ledger. Uses only
@@ -110,10 +130,10 @@ void print_verdict(struct page *p, const struct json_object *balance);
 
 /*
  * Prints an interval's losses as a table, and its counters, the interval's "counters" or NULL.
- * Prints nothing if nothing was lost or the verbosity is negative. `start` is the document's first
- * event. `headed` records whether the column headings have been printed.
+ * Prints nothing if nothing was lost or the verbosity is negative. `headed` records whether the
+ * column headings have been printed.
  */
-void print_trace_interval(const struct print_view *v, const struct json_object *start,
+void print_trace_interval(const struct print_view *v, const struct trace_shown *shown,
 			  const struct live_table *rows, const struct trace_time *time,
 			  const struct json_object *rates, bool *headed);
 
@@ -121,8 +141,11 @@ void print_trace_interval(const struct print_view *v, const struct json_object *
  * Prints all losses and where they occurred, missed events and overhead, the balance of a flow, and
  * fixes.
  */
-void print_trace_end(const struct print_view *v, const struct json_object *start,
-		     const struct json_object *end);
+void print_trace_end(const struct print_view *v, const struct trace_shown *shown,
+		     const struct live_summary *s);
+
+/* Returns the options with which a trace was shown. `start` is its document's first event. */
+struct trace_shown trace_shown_of(const struct print_view *v, const struct json_object *start);
 
 /*
  * Prints a document from a ledger. If it is complete, this is the trace's own output, otherwise the

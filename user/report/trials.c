@@ -15,12 +15,31 @@
 #include "report/page.h"
 #include "report/series.h"
 
-/* Members of a run's end, except for two measures that are computed. */
-static const char *const names[TRIALS_MEASURES] = {
-	"tx_pps",	  "rx_pps",	    "delivered",	 "dropped",
-	"lost_fraction",	  "duration_ns",    "payload_bps",	 "waits",
-	"tx_calls",	  "rx_calls",	    "tx_cpu_ns",	 "rx_cpu_ns",
-	"fragments_made", "fragments_seen", "fragments_dropped", "datagrams_reassembled"};
+#define MEASURE(member, ...) offsetof(struct result, member), ##__VA_ARGS__
+
+/* Names in a run's end, and members of its struct. Two measures are computed. */
+static const struct {
+	const char *name;
+	size_t at; /* 0: computed */
+	bool real; /* a double, otherwise a uint64_t */
+} kinds[TRIALS_MEASURES] = {
+	[TRIALS_TX_PPS] = {"tx_pps", MEASURE(tx_pps, true)},
+	[TRIALS_RX_PPS] = {"rx_pps", MEASURE(rx_pps, true)},
+	[TRIALS_DELIVERED] = {"delivered", MEASURE(delivered)},
+	[TRIALS_DROPPED] = {"dropped", MEASURE(dropped)},
+	[TRIALS_LOST] = {"lost_fraction"},
+	[TRIALS_TIME] = {"duration_ns", MEASURE(duration_ns)},
+	[TRIALS_PAYLOAD] = {"payload_bps"},
+	[TRIALS_WAITS] = {"waits", MEASURE(waits)},
+	[TRIALS_TX_CALLS] = {"tx_calls", MEASURE(tx_cost.calls)},
+	[TRIALS_RX_CALLS] = {"rx_calls", MEASURE(rx_cost.calls)},
+	[TRIALS_TX_CPU] = {"tx_cpu_ns", MEASURE(tx_cost.cpu_ns)},
+	[TRIALS_RX_CPU] = {"rx_cpu_ns", MEASURE(rx_cost.cpu_ns)},
+	[TRIALS_FRAGMENTS] = {"fragments_made", MEASURE(fragments.made)},
+	[TRIALS_SEEN] = {"fragments_seen", MEASURE(fragments.seen)},
+	[TRIALS_CUT] = {"fragments_dropped", MEASURE(fragments.dropped)},
+	[TRIALS_REASSEMBLED] = {"datagrams_reassembled", MEASURE(reassembled)},
+};
 
 struct trials *trials_new(unsigned max)
 {
@@ -31,18 +50,24 @@ struct trials *trials_new(unsigned max)
 	return t;
 }
 
-void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes)
+void trials_add(struct trials *t, const struct result *r, uint64_t payload_bytes)
 {
 	double *v = t->value + t->n;
 
 	if (t->n == t->max)
 		return;
-	for (int m = 0; m < TRIALS_MEASURES; m++) /* a file may contain any number */
-		v[m * t->max] = fmin(fmax(json_get_double(end, names[m]), 0), 1e18);
-	v[TRIALS_LOST * t->max] = lost_fraction(end);
+	for (int m = 0; m < TRIALS_MEASURES; m++) { /* a file may contain any number */
+		const void *at = (const char *)r + kinds[m].at;
+
+		v[m * t->max] = fmin(
+			kinds[m].real ? *(const double *)at : (double)*(const uint64_t *)at, 1e18);
+	}
+	v[TRIALS_LOST * t->max] = fraction_of(
+		(double)lost_packets(r->sent, r->delivered, r->in_flight), (double)r->sent);
 	v[TRIALS_PAYLOAD * t->max] = v[TRIALS_RX_PPS * t->max] * (double)payload_bytes * 8;
-	rows_add_stages(t->stage, end);
-	t->balanced += json_get_bool(end, "balanced");
+	for (int s = 0; s < STAGE_COUNT; s++)
+		t->stage[s] += r->stage[s].packets;
+	t->balanced += r->balanced;
 	t->n++;
 }
 
@@ -57,23 +82,21 @@ const char *trials_stage(const struct trials *t)
 	return rows_worst_stage(t->stage);
 }
 
-void trials_print_row(FILE *out, const struct trials *t, const struct json_object *end)
+void trials_print_row(FILE *out, const struct trials *t, const struct result *r)
 {
-	static const char *const counts[] = {"sent", "delivered", "dropped"};
-	static const char *const rates[] = {"tx_pps", "rx_pps"};
-	const char *where = print_worst_stage(end);
-	bool balanced = json_get_bool(end, "balanced");
+	uint64_t packets[STAGE_COUNT];
+	const char *where;
 
+	for (int s = 0; s < STAGE_COUNT; s++)
+		packets[s] = r->stage[s].packets;
+	where = rows_worst_stage(packets);
 	if (t->n == 1)
 		fprintf(out, "%5s %11s %11s %11s %11s %11s  where\n", "trial", "sent", "delivered",
 			"dropped", "sent at", "received");
-	fprintf(out, "%5u", t->n);
-	for (unsigned i = 0; i < 3; i++)
-		fprintf(out, " %11s", fmt_count(json_get_u64(end, counts[i])));
-	for (unsigned i = 0; i < 2; i++)
-		fprintf(out, " %11s", fmt_rate(json_get_double(end, rates[i])));
-	fprintf(out, "  %s%s%s\n", where, balanced || !*where ? "" : ", ",
-		balanced ? "" : "NOT BALANCED");
+	fprintf(out, "%5u %11s %11s %11s %11s %11s%s%s%s%s\n", t->n, fmt_count(r->sent),
+		fmt_count(r->delivered), fmt_count(r->dropped), fmt_rate(r->tx_pps),
+		fmt_rate(r->rx_pps), r->balanced && !*where ? "" : "  ", where,
+		r->balanced || !*where ? "" : ", ", r->balanced ? "" : "NOT BALANCED");
 }
 
 struct summary trials_summarise(const struct trials *t, enum trials_measure m)
@@ -150,7 +173,7 @@ void trials_put(struct json_object *o, const struct trials *t)
 	if (t->n)
 		json_put_bool(o, "steady", trials_steady(t));
 	for (int m = 0; m < TRIALS_MEASURES && t->n; m++)
-		json_put(o, names[m], trials_summary_json(trials_summarise(t, m)));
+		json_put(o, kinds[m].name, trials_summary_json(trials_summarise(t, m)));
 }
 
 /* Returns a parameter's value, or "" if there is no such parameter. */
@@ -364,6 +387,7 @@ void rows_print(FILE *out, bool csv, const struct json_object *document)
 {
 	size_t n = json_get_length(document, "trials");
 	struct trials *t = trials_new((unsigned)n + 1); /* all trials for one point */
+	struct result *result = mem_new(result);
 	const char *failed = NULL;
 	struct rows r;
 
@@ -379,8 +403,10 @@ void rows_print(FILE *out, bool csv, const struct json_object *document)
 		}
 		if (json_get(trial, "error"))
 			failed = json_get_text(json_get(trial, "error"), "message");
-		if (json_get(trial, "attempted"))
-			trials_add(t, trial, json_get_u64(trial, "payload_bytes"));
+		if (json_get(trial, "attempted")) {
+			json_read_end(trial, result);
+			trials_add(t, result, json_get_u64(trial, "payload_bytes"));
+		}
 		if (i + 1 < n &&
 		    json_object_equal(parameters, json_get(json_get_item(document, "trials", i + 1),
 							   "parameters")))
@@ -389,5 +415,6 @@ void rows_print(FILE *out, bool csv, const struct json_object *document)
 		trials_clear(t);
 		failed = NULL;
 	}
+	free(result);
 	free(t);
 }
