@@ -84,7 +84,7 @@ static struct json_object *stage_json(enum stage stage)
 	json_put_text(o, "mechanism", stage_facts[stage].mechanism);
 	json_put_text(o, "hook", stage_facts[stage].hook);
 	json_put_text(o, "limit", stage_facts[stage].limit);
-	json_put_text(o, "uncounted", counter_silents[stage]);
+	json_put_text(o, "uncounted", stage_facts[stage].uncounted);
 	list = json_put_list(o, "counters");
 	for (unsigned i = 0; i < counter_rules_n; i++) {
 		const struct counter_rule *rule = &counter_rules[i];

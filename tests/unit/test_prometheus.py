@@ -42,7 +42,7 @@ def collector_knows_the_direction_of_stages():
     named = {direction: set(stages.split("|")) for direction, stages in re.findall(
         r'"(transmit|receive)"\) where IsMatch\(attributes\["stage"\], "\^\((.*?)\)\$"\)',
         "\n".join(statements))}
-    stages = set(re.findall(r'X\(\w+, "(\w+)"', (ROOT / "include/stages.h").read_text()))
+    stages = set(re.findall(r'STAGE\(\w+, "(\w+)"', (ROOT / "include/stages.h").read_text()))
     assert named["transmit"] | named["receive"] < stages
     assert not named["transmit"] & named["receive"]
     # each label is mapped once, and does not stay beside its attribute

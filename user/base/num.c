@@ -271,10 +271,9 @@ static int read_limit_value(const char *s, struct limit *l)
 }
 
 static const char *const limit_names[] = {
-#define STAGE_NAME(id, name, title) [STAGE_##id] = name,
-	STAGES(STAGE_NAME)
-#undef STAGE_NAME
-		[STAGE_NONE] = "loss",
+#define STAGE(id, name, ...) [STAGE_##id] = name,
+#include "stages.h"
+	[STAGE_NONE] = "loss",
 };
 
 int num_limit(const char *s, struct limit *out)

@@ -9,10 +9,9 @@
 #include "monitor/session.h"
 
 static const struct opt_value stage_values[] = {
-#define STAGE_VALUE(id, name, title) {name, STAGE_##id, title},
-	STAGES(STAGE_VALUE)
-#undef STAGE_VALUE
-		{0},
+#define STAGE(id, name, title, ...) {name, STAGE_##id, title},
+#include "stages.h"
+	{0},
 };
 
 static const struct opt_value field_values[] = {

@@ -186,8 +186,7 @@ static bool is_known(const struct finding_row *row, const struct finding_facts *
 /* Removes facts about the host that say nothing about losses at other stages. */
 static void keep_own(enum stage stage, struct finding_facts *f)
 {
-	const bool socket = stage == STAGE_RCVBUF || stage == STAGE_TCP_RCVBUF ||
-			    stage == STAGE_TCP_BACKLOG;
+	const bool socket = stage < STAGE_COUNT && stage_facts[stage].reader == READER_RECEIVES;
 
 	if (!socket) {
 		f->rcvbuf = f->rmem_max = f->rmem_default = f->truesize = 0;

@@ -55,38 +55,18 @@ struct balance {
 
 /* Which side a drop is on */
 
-/* Phase of a packet's path through one namespace, relative to the two probes. */
-enum phase {
-	PHASE_ARRIVING, /* before netif_receive_skb */
-	PHASE_RECEIVED, /* after it */
-	PHASE_SENDING,	/* before net_dev_queue */
-	PHASE_QUEUED,	/* after it */
-	PHASE_UNKNOWN,
-};
-
 /* Hooks that packets pass when they are sent or forwarded. */
 #define HOOKS_SENDING                                                                              \
 	(1U << HOOK_OUTPUT | 1U << HOOK_POSTROUTING | 1U << HOOK_EGRESS |                          \
 	 1U << HOOK_BRIDGE_OUTPUT | 1U << HOOK_BRIDGE_POSTROUTING | 1U << HOOK_ARP_OUTPUT)
 
-static enum phase phase_of(const struct verdict *v, const char *location)
+static enum path_phase phase_of(const struct verdict *v, const char *location)
 {
 	switch (v->stage) {
-	case STAGE_TX_SOCKET:
-	case STAGE_TX_ROUTE:
-	case STAGE_NEIGH:
-	case STAGE_TC_EGRESS: /* sch_handle_egress() in __dev_queue_xmit() */
-	case STAGE_XFRM:      /* packets from other senders have entered, in either direction */
-		return PHASE_SENDING;
-	case STAGE_QDISC:
-		return PHASE_QUEUED;
 	case STAGE_TX_DEVICE: /* rx: a process wrote it to tun, which rejected it */
 		return v->direction == DIRECTION_RX ? PHASE_ARRIVING : PHASE_QUEUED;
 	case STAGE_TUNNEL:
 		return v->direction == DIRECTION_TX ? PHASE_QUEUED : PHASE_RECEIVED;
-	case STAGE_NIC_RING:
-	case STAGE_BACKLOG:
-		return PHASE_ARRIVING;
 	case STAGE_XDP:
 	case STAGE_XSK:
 		/*
@@ -100,10 +80,8 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 		return stagemap_listed("udp*", location) ? PHASE_RECEIVED : PHASE_QUEUED;
 	case STAGE_NETFILTER:
 		return 1U << v->hook & HOOKS_SENDING ? PHASE_SENDING : PHASE_RECEIVED;
-	case STAGE_OTHER:
-		return PHASE_UNKNOWN;
 	default:
-		return PHASE_RECEIVED;
+		return v->stage < STAGE_COUNT ? stage_facts[v->stage].phase : PHASE_RECEIVED;
 	}
 }
 
@@ -113,7 +91,7 @@ bool drop_arrives(const struct judged_cause *c)
 }
 
 /* `before`: the packet had not entered before it was sent. */
-static enum balance_side side_of_phase(enum phase phase, enum balance_role role, bool before,
+static enum balance_side side_of_phase(enum path_phase phase, enum balance_role role, bool before,
 				       bool *sure)
 {
 	enum balance_side if_before = before ? SIDE_OUTSIDE : SIDE_INSIDE;
@@ -138,7 +116,7 @@ static enum balance_side side_of_phase(enum phase phase, enum balance_role role,
 enum balance_side side_of(const struct judged_cause *c, const struct balance_cause *key, bool *sure)
 {
 	enum balance_side side = SIDE_NONE;
-	enum phase phase;
+	enum path_phase phase;
 
 	*sure = true;
 	if (c->verdict.class == CLASS_NONE || c->verdict.class == CLASS_COPY)

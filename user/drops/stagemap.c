@@ -124,32 +124,20 @@ static enum direction hook_direction(const struct stagemap_event *e, enum netfil
 
 static enum direction direction(const struct stagemap_event *e, const struct verdict *v)
 {
-	switch (v->stage) {
-	case STAGE_TX_ROUTE:
-		return DIRECTION_TX;
-	case STAGE_IP_FORWARD:
-		return DIRECTION_FORWARD;
-	case STAGE_NETFILTER:
-		return hook_direction(e, v->hook);
-	case STAGE_TX_DEVICE:
-		/*
-		 * tun orphans a packet before dropping it, so a missing socket means nothing there.
-		 */
-		if (stagemap_listed("tun_get_user tap_get_user", e->location))
-			return DIRECTION_RX;
-		if (stagemap_listed("tun_* tap_*", e->location))
-			return DIRECTION_TX;
-		break;
-	case STAGE_TX_SOCKET:
-	case STAGE_NEIGH:
-	case STAGE_TC_EGRESS:
-	case STAGE_QDISC:
-		break;
-	default:
+	const enum direction of = v->stage < STAGE_COUNT ? stage_facts[v->stage].direction
+							 : DIRECTION_RX;
+
+	/* tun orphans a packet before dropping it, so a missing socket means nothing there. */
+	if (v->stage == STAGE_TX_DEVICE &&
+	    stagemap_listed("tun_get_user tap_get_user", e->location))
 		return DIRECTION_RX;
-	}
-	/* ip_rcv_core removed the socket from a packet that was received. */
-	return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
+	if (v->stage == STAGE_TX_DEVICE && stagemap_listed("tun_* tap_*", e->location))
+		return DIRECTION_TX;
+	if (of == DIRECTION_BY_HOOK)
+		return hook_direction(e, v->hook);
+	if (of == DIRECTION_BY_SENDER) /* ip_rcv_core removed a received packet's socket */
+		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
+	return of;
 }
 
 static struct verdict judge_kfree(const struct stagemap_event *e)
@@ -253,9 +241,15 @@ struct verdict stagemap_judge(const struct stagemap_event *e)
 	return judge_kfree(e);
 }
 
-#define STAGE_NAME(id, name, title) [STAGE_##id] = name,
-const char *const stage_names[STAGE_COUNT] = {STAGES(STAGE_NAME)};
-#undef STAGE_NAME
+#define STAGE(id, name, ...) [STAGE_##id] = name,
+const char *const stage_names[STAGE_COUNT] = {
+#include "stages.h"
+};
+
+#define STAGE(id, name, ...) [STAGE_##id] = {__VA_ARGS__},
+const struct stage_facts stage_facts[STAGE_COUNT] = {
+#include "stages.h"
+};
 
 const char *const direction_names[] = {"rx", "tx", "forward"};
 
@@ -291,9 +285,5 @@ const char *stage_name(enum stage stage)
 
 const char *stage_title(enum stage stage)
 {
-#define STAGE_TITLE(id, name, title) [STAGE_##id] = title,
-	static const char *const titles[STAGE_COUNT] = {STAGES(STAGE_TITLE)};
-#undef STAGE_TITLE
-
-	return stage < STAGE_COUNT ? titles[stage] : "not a loss of another packet";
+	return stage < STAGE_COUNT ? stage_facts[stage].title : "not a loss of another packet";
 }

@@ -23,12 +23,6 @@ enum drop_class {
 
 const char *class_name(enum drop_class class); /* "loss", "suspected", "expected", "copy" */
 
-enum direction {
-	DIRECTION_RX,
-	DIRECTION_TX,
-	DIRECTION_FORWARD,
-};
-
 enum netfilter_hook {
 	HOOK_NONE, /* not netfilter */
 	HOOK_INGRESS,
@@ -99,15 +93,21 @@ extern const char *const direction_names[DIRECTION_FORWARD + 1]; /* "rx", "tx", 
 extern const char *const netfilter_hook_names[HOOK_COUNT];	 /* HOOK_NONE: NULL */
 
 /*
- * How a stage loses packets and how to observe that, for the stage catalogue, pktledger-stages(7)
- * and `check --explain`. The last three are complete sentences.
+ * A row of include/stages.h. The texts say how a stage loses packets and how to observe that, for
+ * the stage catalogue, pktledger-stages(7) and `check --explain`. The last three are complete
+ * sentences.
  */
 struct stage_facts {
-	enum stage stage;
+	const char *title;
+	enum path_part part;
+	enum direction direction;
+	enum path_phase phase; /* unless the packet or the location decides (drops/balance.c) */
+	enum path_reader reader;
 	const char *mechanism; /* kernel mechanism that ends the packet, with function names */
 	const char *hook;      /* where to observe it: tracepoint and reasons */
-	const char *limit;  /* limits to what can be seen or reported; NULL: none known */
-	const char *what;   /* where the stage is, and how sender and receiver learn of the loss */
+	const char *limit;     /* limits to what can be seen or reported; NULL: none known */
+	const char *uncounted; /* why some losses have no counter; NULL: all have one */
+	const char *what; /* where the stage is, and how sender and receiver learn of the loss */
 	const char *causes; /* common causes of losses there, most frequent first */
 	const char *remedy; /* how to fix it, and how to find out more */
 };

@@ -220,18 +220,3 @@ const struct counter_rule counter_rules[] = {
 };
 
 const unsigned counter_rules_n = LENGTH(counter_rules);
-
-const char *const counter_silents[STAGE_COUNT] = {
-	[STAGE_NEIGH] = "no counter records a neighbour that never answers, only its full queue",
-	[STAGE_QDISC] =
-		"the drops exclude packets freed by a reset of the qdisc or sent during the reset",
-	[STAGE_WIRE] = "the difference of two probes, which no counter records",
-	[STAGE_XDP] = "generic XDP has no drop counter",
-	[STAGE_TC_INGRESS] = "only the statistics of the filter count it",
-	[STAGE_L2] = "a bridge does not count drops",
-	[STAGE_NETFILTER] = "except at the sender, only the counter of the rule records it",
-	[STAGE_IP_ROUTE] = "martians, blackholes and groups not joined are not counted",
-	[STAGE_TUNNEL] = "Udp:InDatagrams counts the packet as delivered (to the tunnel)",
-	[STAGE_SOCKET_CLOSE] = "no counter records packets that were unread at close",
-	[STAGE_OTHER] = "no counter is assigned to a function that is not in the map",
-};

@@ -216,7 +216,4 @@ struct counter_rule {
 extern const struct counter_rule counter_rules[];
 extern const unsigned counter_rules_n;
 
-/* Why some losses of a stage have no counter. NULL: all of them have one. */
-extern const char *const counter_silents[STAGE_COUNT];
-
 #endif

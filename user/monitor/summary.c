@@ -91,8 +91,7 @@ static int start(void *arg, struct error *err)
  * too slow. */
 static bool is_reader_s(enum stage stage)
 {
-	return stage == STAGE_RCVBUF || stage == STAGE_TCP_RCVBUF || stage == STAGE_TCP_BACKLOG ||
-	       stage == STAGE_TCP_LISTEN;
+	return stage < STAGE_COUNT && stage_facts[stage].reader;
 }
 
 static void collect(void *arg, struct live *l)

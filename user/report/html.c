@@ -360,6 +360,7 @@ static struct json_object *view_of(const struct html_page *page)
 {
 	struct json_object *o = json_object_new_object(), *list = json_put_list(o, "headlines");
 	struct json_object *titles = json_put_object(o, "stages");
+	struct json_object *parts = json_put_object(o, "parts");
 
 	for (unsigned i = 0; i < page->n; i++) {
 		char *headline = headline_of(page->docs[i].json, page->live);
@@ -367,8 +368,10 @@ static struct json_object *view_of(const struct html_page *page)
 		json_object_array_add(list, json_text(headline));
 		free(headline);
 	}
-	for (int s = 0; s < STAGE_COUNT; s++)
+	for (int s = 0; s < STAGE_COUNT; s++) {
 		json_put_text(titles, stage_name(s), stage_title(s));
+		json_put_u64(parts, stage_name(s), stage_facts[s].part);
+	}
 	json_put(o, "joined",
 		 page->live ? json_object_new_array() : show_joined_lines(page->docs, page->n));
 	json_put_bool(o, "live", page->live);

@@ -5,13 +5,6 @@
  * text.
  */
 
-/* Each group of stages has the same colour everywhere. The names are shown next to it. */
-const GROUPS = [
-	"tx_socket tx_route neigh", "tc_egress qdisc tx_device", "wire nic_ring", "xdp xsk gso backlog",
-	"l2 ip_header ip_route ip_frag ip_forward tunnel xfrm", "tc_ingress netfilter",
-	"udp_lookup udp_header udp_csum socket_filter udp_mem rcvbuf socket_read socket_close " +
-	"tcp_listen tcp_backlog tcp_state tcp_rcvbuf", "other tcp icmp",
-].map((names) => names.split(" "));
 const PER_S = "packets/s", DRAWN = 400;
 
 /* Elements. Text is never treated as markup. */
@@ -100,11 +93,9 @@ const day = (s) => isNaN(new Date(s * 1000)) ? "" : new Date(s * 1000).toISOStri
 let view = {};
 const order = (stage) => { const i = Object.keys(view.stages).indexOf(stage); return i < 0 ? 99 : i;
 	};
-function colour(stage) {
-	const i = GROUPS.findIndex((names) => names.includes(stage));
-	return {refused: "refused", "in flight": "waiting", unaccounted: "unknown"}[stage]
-		?? (i < 0 ? "unknown" : `c${i}`);
-}
+/* Each part of the path has the same colour everywhere. The stage's name is shown next to it. */
+const colour = (stage) => ({refused: "refused", "in flight": "waiting"}[stage]
+	?? (Object.hasOwn(view.parts, stage) ? `c${view.parts[stage]}` : "unknown"));
 const key = (name, kind = colour(name)) => el("i", {class: `key ${kind}`});
 const worst = (o) => list(o.stages).reduce((a, b) => num(b.packets) > num(a?.packets) ? b : a,
 	null);

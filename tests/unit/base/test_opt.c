@@ -41,10 +41,9 @@ static const struct opt_value tx_values[] = {
 };
 
 static const struct opt_value stage_values[] = {
-#define ROW(id, name, title) {name, STAGE_##id, title},
-	STAGES(ROW)
-#undef ROW
-		{0},
+#define STAGE(id, name, title, ...) {name, STAGE_##id, title},
+#include "stages.h"
+	{0},
 };
 
 /* N/M; 0/0 has no separate message */

@@ -302,8 +302,8 @@ CASE(running_kernel)
 
 CASE(stages_have_names)
 {
-	for (enum stage i = 0; i < STAGE_COUNT; i++) /* rows are found by their place */
-		assert_int_equal(stage_facts[i].stage, i);
+	for (enum stage i = 0; i < STAGE_COUNT; i++)
+		assert_non_null(stage_facts[i].what);
 	assert_string_equal(stage_name(STAGE_UDP_MEM), "udp_mem");
 	assert_string_equal(stage_title(STAGE_QDISC), "queueing discipline");
 	assert_string_equal(stage_name(STAGE_NONE), "none");

@@ -264,8 +264,8 @@ CASE(silent_stages)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < sizeof(silent) / sizeof(silent[0]); i++)
-		assert_non_null(counter_silents[silent[i]]);
+		assert_non_null(stage_facts[silent[i]].uncounted);
 	for (int s = 0; s < STAGE_COUNT; s++)
-		n += counter_silents[s] != NULL;
+		n += stage_facts[s].uncounted != NULL;
 	assert_int_equal(n, sizeof(silent) / sizeof(silent[0]));
 }
