@@ -19,19 +19,10 @@
 #include "report/trace.h"
 
 #define TRAFFIC_DEVICES 1024 /* maximum number of interfaces shown */
-#define SPACES_MAX	512  /* namespaces whose traffic is counted */
 #define PACKETS		8    /* packets shown for the open row */
 #define PACKET_LINE	(PACKET_TEXT + 24)
 #define PACKETS_NS	5000000 /* ns, maximum time to read these packets */
-#define WORK_SHARE	400	/* read them with at most this fraction of a CPU: 1/400 */
-
-/* Traffic in a namespace other than the first. The collector counts the first. */
-struct space {
-	uint32_t inum;
-	char name[OWNER_NETNS];
-	struct rates rates;
-	bool found;
-};
+#define WORK_SHARE	400	/* read the balance with at most this fraction of a CPU: 1/400 */
 
 struct top {
 	const struct live_options *o;
@@ -39,9 +30,6 @@ struct top {
 	struct view view;
 	struct view_input in;
 	struct live_table now, total; /* rows in the scope. `now` is frozen while paused */
-	struct list spaces;	      /* struct space */
-	uint64_t samples, sampled_ns, sample_ns; /* number of samples, time of the last one, its
-						    CPU time */
 	struct view_device devices[TRAFFIC_DEVICES];
 	char clock_text[16], host[64], scope[OWNER_NETNS + 64], *advice;
 	unsigned openings; /* value of `view.openings` when `packets` was cleared */
@@ -135,7 +123,7 @@ static double sum_of(const struct rates *r, const char *name, const char *name6)
 }
 
 /* Adds a namespace's traffic in its last interval. `ifname`: only this interface (NULL: all). */
-static void traffic_add(struct top *t, const struct rates *r, const char *netns, const char *ifname)
+static void traffic_add(struct top *t, const struct rates *r, const char *ifname)
 {
 	struct view_traffic *sum = &t->in.traffic;
 	const struct rates_device *d = r->devices.at;
@@ -152,7 +140,7 @@ static void traffic_add(struct top *t, const struct rates *r, const char *netns,
 		    (ifname && strcmp(d->link.ifname, ifname)))
 			continue;
 		*v = (struct view_device){
-			.netns = netns,
+			.netns = r->netns,
 			.inum = r->inum,
 			.rx_pps = per_second(s->rx_packets, ns),
 			.rx_bps = per_second(s->rx_bytes * 8, ns),
@@ -173,77 +161,30 @@ static void traffic_add(struct top *t, const struct rates *r, const char *netns,
 	}
 }
 
-/*
- * Samples the namespaces with losses, except for the first. Namespaces may appear and disappear. A
- * selected namespace is sampled alone, which is cheap. The first two samples are taken without
- * delay, because until then there are no rates to show.
- */
-static void spaces_sample(struct top *t)
-{
-	const uint32_t only = t->view.netns;
-	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct owners *owners = t->session.spec.owners;
-	struct space *s = t->spaces.at;
-	uint32_t inums[SPACES_MAX];
-	unsigned n, kept = 0;
-	struct netns ns;
-
-	if (!only && t->samples > 1 && clock_now() - t->sampled_ns <= WORK_SHARE * t->sample_ns)
-		return;
-	for (unsigned i = 0; i < t->spaces.n; i++)
-		s[i].found = only && s[i].inum != only;
-	n = owners_netns_list(owners, inums, SPACES_MAX);
-	for (unsigned i = 0; i < n; i++) {
-		if (owners_netns_is_own(owners, inums[i]) || (only && only != inums[i]) ||
-		    owners_netns_open(owners, inums[i], &ns, &(struct error){}))
-			continue;
-		s = list_find(&t->spaces, offsetof(struct space, inum), &inums[i],
-			      sizeof(inums[i]));
-		if (!s) {
-			s = list_add(&t->spaces);
-			s->inum = s->rates.inum = inums[i];
-		}
-		s->rates.ns = &ns;
-		s->found = true;
-		rates_sample(&s->rates, clock_now());
-		owners_netns(owners, inums[i], s->name);
-		netns_close(&ns);
-	}
-	s = t->spaces.at;
-	for (unsigned i = 0; i < t->spaces.n; i++) {
-		if (s[i].found)
-			s[kept++] = s[i];
-		else
-			rates_close(&s[i].rates);
-	}
-	t->spaces.n = kept;
-	t->samples += !only;
-	t->sampled_ns = clock_now();
-	t->sample_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
-}
-
 /* Reads the traffic for the same scope as the losses shown next to it. */
 static void traffic_read(struct top *t)
 {
 	const struct live_spec *spec = &t->session.spec;
 	const struct rates *first = sources_rates(t->session.sources);
-	const struct space *s = t->spaces.at;
+	const struct rates *other;
 	const uint32_t only = t->view.netns;
-	bool known = !t->spaces.n || only;
+	bool known = only, alone = true;
 	struct view_input *in = &t->in;
+	unsigned at = 0;
 
 	if (!first || !first->interval)
 		return;
 	in->traffic = (struct view_traffic){};
 	in->n_devices = 0;
 	if (!only || only == first->inum)
-		traffic_add(t, first, first->netns, spec->ifname);
-	for (unsigned i = 0; i < t->spaces.n; i++) {
-		known |= s[i].rates.interval;
-		if (s[i].rates.interval && (!only || only == s[i].inum))
-			traffic_add(t, &s[i].rates, s[i].name, NULL);
+		traffic_add(t, first, spec->ifname);
+	while ((other = sources_others(t->session.sources, &at))) {
+		alone = false;
+		known |= other->interval;
+		if (other->interval && (!only || only == other->inum))
+			traffic_add(t, other, NULL);
 	}
-	if (!known)
+	if (!known && !alone)
 		in->traffic = (struct view_traffic){-1, -1, -1, -1, -1, -1};
 	else if (spec->ifname) /* socket counters cover all interfaces */
 		in->traffic.read_pps = in->traffic.sent_pps = -1;
@@ -394,8 +335,6 @@ static bool on_interval(void *arg)
 {
 	struct top *t = arg;
 
-	if (!t->in.one_scope)
-		spaces_sample(t);
 	take(t, true);
 	if (!t->view.paused) {
 		read_packets(t);
@@ -469,8 +408,10 @@ static bool on_input(void *arg)
 	}
 	if (!keys)
 		return true;
-	if (t->view.netns != netns)
+	if (t->view.netns != netns) {
+		sources_select(t->session.sources, t->view.netns);
 		take(t, false);
+	}
 	if (t->view.open)
 		explain(t);
 	if (!t->view.paused)
@@ -538,7 +479,7 @@ static int top_run(void *options, struct error *err)
 	const struct live_options *o = options;
 	static struct top t = {
 		.session = {.with_why = true,
-			    .counters = true,
+			    .counters = COUNTERS_OF_ALL,
 			    .on_open = on_open,
 			    .on_start = on_start,
 			    .on_tick = on_tick,
@@ -546,7 +487,6 @@ static int top_run(void *options, struct error *err)
 			    .on_interval = on_interval,
 			    .on_input = on_input,
 			    .arg = &t},
-		.spaces.size = sizeof(struct space),
 		.in = {.now = &t.now,
 		       .total = &t.total,
 		       .host = t.host,
@@ -581,9 +521,6 @@ static int top_run(void *options, struct error *err)
 	session_end(&t.session);
 	free(t.advice);
 	free(t.tcp_text);
-	for (unsigned i = 0; i < t.spaces.n; i++)
-		rates_close(&((struct space *)t.spaces.at)[i].rates);
-	list_free(&t.spaces);
 	table_free(&t.now);
 	table_free(&t.total);
 	table_free(&t.view.opened);

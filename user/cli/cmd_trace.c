@@ -680,7 +680,7 @@ static int trace_run(void *options, struct error *err)
 			    .command = o->command,
 			    .stdout_to_stderr = global_json(&o->live.global),
 			    .with_why = true,
-			    .counters = o->live.counters,
+			    .counters = o->live.counters ? COUNTERS_OF_ONE : COUNTERS_FOR_ROWS,
 			    .on_open = on_open,
 			    .on_start = on_start,
 			    .on_tick = on_tick,

@@ -17,6 +17,7 @@
 #include "diagnosis/findings.h"
 #include "drops/balance.h"
 #include "monitor/live.h"
+#include "monitor/sources.h"
 #include "monitor/tcp.h"
 
 /*
@@ -162,7 +163,6 @@ void flow_account_close(struct flow_account *a);
  * explanation.
  */
 struct why;
-struct sources; /* monitor/sources.h */
 struct why *why_new(const struct live_spec *spec, struct live *l);
 void why_tick(struct why *w);  /* call several times per second, after live_tick() */
 void why_close(struct why *w); /* NULL is allowed */
@@ -174,8 +174,8 @@ struct session {
 	uint64_t interval_ns, duration_ns;	      /* ns, duration 0: unlimited */
 	char *const *command;			      /* NULL: no command */
 	bool stdout_to_stderr;			      /* redirect the command's stdout to stderr */
-	bool with_why, counters;		      /* with_why: explain losses, counters: collect
-							 all */
+	bool with_why;				      /* explain losses */
+	enum sources_counters counters;
 	int (*on_open)(void *arg, struct error *err); /* the last opportunity to add sources */
 	void (*on_start)(void *arg);		      /* counting of drops has started */
 	bool (*on_tick)(void *arg);		      /* several times per second, false: stop */

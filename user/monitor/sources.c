@@ -49,6 +49,8 @@ struct space {
 	uint64_t cookie;	   /* the namespace's cookie, because inode numbers are reused */
 	struct counters base, now; /* base: first reading, now: this interval */
 	struct list shown;	   /* struct space_shown */
+	struct rates *rates;	   /* NULL: not sampled */
+	bool found;		   /* in the last sample of all namespaces */
 	bool late;		   /* created after the start, so its listeners counted from 0 */
 	uint64_t refused; /* packets refused by its listeners without an event, which rows
 			   * already include */
@@ -93,6 +95,10 @@ struct sources {
 	struct list spaces;	  /* struct space */
 	struct live_table events; /* events, by fields that a counter can distinguish */
 	uint64_t checked_ns, check_ns;
+
+	bool others;	   /* sample the rates of other namespaces */
+	uint32_t selected; /* sources_select() */
+	unsigned samples;  /* of all namespaces */
 
 	struct rates rates;
 	struct list counted; /* struct counted */
@@ -433,8 +439,22 @@ static int read_space(struct counters *c, const struct netns *ns, unsigned what)
 	return rc;
 }
 
+/* Takes the same counters out of a namespace's rates, which were read just now. */
+static void take_space(struct counters *c, const struct rates *r)
+{
+	for (size_t i = 0; i < r->counters.n; i++) {
+		const struct counter *it = &r->counters.items[i];
+
+		if (is_checked(it) && strcmp(it->scope, CHECKED)) /* not those of the whole host */
+			counters_add(c, CHECKED, it->name, it->value);
+	}
+}
+
 static void drop_space(struct space *x)
 {
+	if (x->rates)
+		rates_close(x->rates);
+	free(x->rates);
 	counters_free(&x->base);
 	counters_free(&x->now);
 	list_free(&x->shown);
@@ -458,11 +478,23 @@ static struct space *space_of(struct sources *s, uint32_t inum, uint64_t cookie)
 	return x;
 }
 
+/* Samples the rates of a namespace other than the first. */
+static void sample_rates(const struct sources *s, struct space *x, const struct netns *ns)
+{
+	if (!x->rates)
+		x->rates = mem_new(x->rates);
+	x->rates->ns = ns;
+	x->rates->inum = x->inum;
+	owners_netns(s->spec.owners, x->inum, x->rates->netns);
+	rates_sample(x->rates, clock_now());
+}
+
 /* Compares one namespace. Skips namespaces without readable counters, because a namespace may
  * vanish at any time. */
 static void check_space(struct sources *s, uint32_t inum, const struct netns *ns, unsigned what)
 {
 	uint64_t cookie = 0;
+	struct counters *c;
 	struct space *x;
 
 	if (inum)
@@ -470,9 +502,17 @@ static void check_space(struct sources *s, uint32_t inum, const struct netns *ns
 	x = space_of(s, inum, cookie);
 	if (!x)
 		return;
+	x->found = true;
+	if (s->others && inum && inum != s->inum)
+		sample_rates(s, x, ns);
+	if (!s->checks && !s->walks)
+		return;
 	counters_free(&x->now);
-	if (read_space(x->base.n ? &x->now : &x->base, ns, what))
-		counters_free(x->base.n ? &x->now : &x->base);
+	c = x->base.n ? &x->now : &x->base;
+	if (x->rates)
+		take_space(c, x->rates);
+	else if (read_space(c, ns, what))
+		counters_free(c);
 }
 
 static void sample_spaces(struct sources *s)
@@ -485,6 +525,8 @@ static void sample_spaces(struct sources *s)
 	if (s->spec.netns && !s->rates.gone) {
 		check_space(s, s->inum, &s->ns, COUNTERS_SNMP);
 	} else if (!s->spec.netns) {
+		for (unsigned i = 0; i < s->spaces.n; i++)
+			((struct space *)s->spaces.at)[i].found = false;
 		if (s->checks)
 			check_space(s, 0, NULL, COUNTERS_HOST);
 		n = owners_netns_list(s->spec.owners, netns, SPACES_MAX);
@@ -496,6 +538,20 @@ static void sample_spaces(struct sources *s)
 		}
 	}
 	s->check_ns = clock_now() - s->checked_ns;
+	s->samples++;
+}
+
+/* Samples the selected namespace between two samples of all namespaces. */
+static void sample_selected(const struct sources *s)
+{
+	struct space *x = list_find(&s->spaces, offsetof(struct space, inum), &s->selected,
+				    sizeof(s->selected));
+	struct netns ns;
+
+	if (!x || !x->rates || owners_netns_open(s->spec.owners, x->inum, &ns, &(struct error){}))
+		return;
+	sample_rates(s, x, &ns);
+	netns_close(&ns);
 }
 
 /*
@@ -744,7 +800,7 @@ static int start(void *arg, struct error *err)
 	for (unsigned i = 0; i < s->silent.n; i++)
 		x[i].base = x[i].drops; /* drops before the start are not counted */
 	enter(s);
-	if (s->checks || s->walks)
+	if (s->checks || s->walks || s->others)
 		sample_spaces(s);
 	s->started = true;
 	if (!rc)
@@ -758,10 +814,13 @@ static void sample(void *arg)
 	struct sources *s = arg;
 
 	enter(s);
-	if ((s->checks || s->walks) &&
-	    (live_parts(s->live).last ||
+	/* there are no rates to show before the second sample */
+	if ((s->checks || s->walks || s->others) &&
+	    (live_parts(s->live).last || (s->others && s->samples < 2) ||
 	     clock_now() - s->checked_ns > WORK_SHARE * (s->check_ns + s->walk_ns)))
 		sample_spaces(s);
+	else if (s->selected)
+		sample_selected(s);
 	rates_sample(&s->rates, clock_now());
 	leave(s);
 	count_losses(s);
@@ -783,8 +842,8 @@ static void collect(void *arg, struct live *l)
 		check_events(s, l, (struct space *)s->spaces.at + i);
 }
 
-int sources_open(struct sources **out, const struct live_spec *spec, bool counters, struct live *l,
-		 struct error *err)
+int sources_open(struct sources **out, const struct live_spec *spec,
+		 enum sources_counters counters, struct live *l, struct error *err)
 {
 	struct sources *s = mem_new(s);
 	struct live_source source = {.start = start, .sample = sample, .arg = s};
@@ -799,10 +858,10 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		.shown.size = sizeof(struct xdp_shown),
 		.silent.size = sizeof(struct silent),
 		.spaces.size = sizeof(struct space),
-		.rates = {.netns = spec->netns ? spec->netns : "",
-			  .ns = spec->netns ? &s->ns : NULL,
-			  .devices_only = !counters},
+		.others = counters == COUNTERS_OF_ALL && !spec->netns && !spec->ifname,
+		.rates = {.ns = spec->netns ? &s->ns : NULL, .devices_only = !counters},
 	};
+	snprintf(s->rates.netns, sizeof(s->rates.netns), "%s", spec->netns ? spec->netns : "");
 	if (!spec->pid && !spec->cgroup && !spec->reasons) {
 		source.claims = claims;
 		source.note = note;
@@ -848,6 +907,22 @@ void sources_close(struct sources *s)
 const struct rates *sources_rates(const struct sources *s)
 {
 	return s && s->rates.inum ? &s->rates : NULL;
+}
+
+const struct rates *sources_others(const struct sources *s, unsigned *at)
+{
+	while (*at < s->spaces.n) {
+		const struct space *x = (struct space *)s->spaces.at + (*at)++;
+
+		if (x->found && x->rates)
+			return x->rates;
+	}
+	return NULL;
+}
+
+void sources_select(struct sources *s, uint32_t netns)
+{
+	s->selected = netns;
 }
 
 const char *sources_gaps(const struct sources *s)

@@ -10,6 +10,7 @@
 #define PKTLEDGER_MONITOR_SOURCES_H
 
 #include "base/list.h"
+#include "drops/owners.h"
 #include "host/counters.h"
 #include "monitor/live.h"
 
@@ -23,7 +24,7 @@
  * After a counter was reset (device reset, changed queues), the result is a lower bound.
  */
 struct rates {
-	const char *netns;   /* the namespace's name, "" for the caller's namespace */
+	char netns[OWNER_NETNS]; /* the namespace's name, "" for the caller's namespace */
 	uint64_t interval;   /* ns between the last two samples, 0: first sample, so there are no
 			      * rates yet */
 	struct list devices; /* struct rates_device */
@@ -82,21 +83,35 @@ void rates_close(struct rates *r);
 
 struct sources;
 
+/* Counters to collect. */
+enum sources_counters {
+	COUNTERS_FOR_ROWS, /* only what rows need */
+	COUNTERS_OF_ONE,   /* all counters, for sources_rates() */
+	COUNTERS_OF_ALL,   /* the same, and also of other namespaces unless the spec names one */
+};
+
 /*
  * Opens the sources for the filters in `spec`, in its namespace or in the caller's namespace, and
  * adds them to `l` before `l` starts. Sources add no rows if the spec filters by process, cgroup or
  * reason, because counters have no information about sockets or reasons. Sources that this host
- * does not allow are left out, see sources_gaps(). `counters`: collect all counters for
- * sources_rates(), even if rows do not need them.
+ * does not allow are left out, see sources_gaps().
  */
-int sources_open(struct sources **s, const struct live_spec *spec, bool counters, struct live *l,
-		 struct error *err);
+int sources_open(struct sources **s, const struct live_spec *spec, enum sources_counters counters,
+		 struct live *l, struct error *err);
 
 /* Frees the sources. Call this after closing the collector. NULL is allowed. */
 void sources_close(struct sources *s);
 
 /* Returns the counters sampled at the end of each interval, or NULL. */
 const struct rates *sources_rates(const struct sources *s);
+
+/*
+ * With COUNTERS_OF_ALL, returns the counters of another namespace, or NULL after the last one. Set
+ * *at to 0 for the first one. They are sampled as often as the CPU time for counters allows, except
+ * that sources_select() samples one namespace at the end of each interval (0: none).
+ */
+const struct rates *sources_others(const struct sources *s, unsigned *at);
+void sources_select(struct sources *s, uint32_t netns);
 
 /* Returns a line that tells users which losses cannot be observed on this host and why, or "". */
 const char *sources_gaps(const struct sources *s);
