@@ -2,9 +2,11 @@
 #include "drops/cause.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <linux/if_ether.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -145,6 +147,16 @@ unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CON
 	return n;
 }
 
+int consumed_find(const struct reasons *r, const struct ksyms *k,
+		  struct trace_range out[WATCH_CONSUMED_MAX], struct error *err)
+{
+	if (reasons_tracepoint_args(r, "consume_skb") != 2)
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.3 or newer",
+				 "this kernel does not report where packets are freed as used up");
+	consumed_ranges(k, out);
+	return 0;
+}
+
 /* A packet freed as consumed has not ended if the function has no row. */
 static enum drop_class class_of_consumed(const struct verdict *v, bool copy)
 {
@@ -169,31 +181,63 @@ struct verdict judge_drop(const struct stagemap_event *e)
 	return v;
 }
 
-static void judge(struct judged_cause *c, const struct reasons *r, const struct ksyms *k)
+void cause_name(struct judged_cause *c, const struct trace_cause *raw, uint16_t protocol,
+		bool numbered, const struct reasons *r, const struct ksyms *k)
 {
-	const struct watch_key *key = &c->key;
-	struct stagemap_event e = {
+	static const char *const observers[OBSERVER_COUNT] = {
+		[OBSERVER_REDIRECT_ERR] = "xdp_redirect_err",
+		[OBSERVER_XDP_EXCEPTION] = "xdp_exception",
+		[OBSERVER_DEVMAP_XMIT] = "xdp_devmap_xmit",
+		[OBSERVER_BULK_TX] = "xdp_bulk_tx",
+		[OBSERVER_CPUMAP] = "xdp_cpumap_enqueue",
+		[OBSERVER_SOCKET_QUEUE] = "socket queue",
+	};
+	const char *place = observers[raw->observer];
+	const char *error = raw->reason ? strerrorname_np(abs(raw->reason)) : NULL;
+	const bool xdp = place && raw->observer != OBSERVER_SOCKET_QUEUE;
+	struct ksym at = {}, aux = {};
+
+	if (raw->observer == OBSERVER_KFREE_SKB)
+		reasons_name(r, (uint32_t)raw->reason, c->reason, sizeof(c->reason));
+	else
+		snprintf(c->reason, sizeof(c->reason), "%s",
+			 raw->observer == OBSERVER_CONSUME_SKB ? "CONSUMED" : error ? error : "");
+	if (k && !place)
+		ksym_find(k, raw->location, &at);
+	if (k && !xdp)
+		ksym_find(k, raw->aux, &aux);
+	snprintf(c->location, sizeof(c->location), "%s", place ? place : at.name);
+	c->verdict = judge_drop(&(struct stagemap_event){
 		.reason = c->reason,
 		.location = c->location,
-		.aux = "",
+		.aux = aux.name,
+		.observer = raw->observer,
+		.flags = raw->flags,
+		.error = xdp ? abs(raw->reason) : 0,
+		.map_type = xdp ? (uint32_t)raw->aux : 0,
+		.pkt_type = raw->pkt_type,
+		.protocol = protocol,
+		.numbered = numbered,
+	});
+}
+
+static void judge(struct judged_cause *c, const struct cause_judge *j)
+{
+	const struct watch_key *key = &c->key;
+	const struct trace_cause raw = {
+		.location = key->location,
+		.aux = key->flags & WATCH_DST ? key->aux : 0,
+		.reason = key->reason,
+		.pkt_type = key->pkt_type,
 		.observer = key->flags & WATCH_CONSUMED ? OBSERVER_CONSUME_SKB : OBSERVER_KFREE_SKB,
 		.flags = key->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV),
-		.pkt_type = key->pkt_type,
-		.protocol = ntohs(key->protocol),
 	};
-	struct ksym at, aux;
 
-	if (key->flags & WATCH_CONSUMED)
-		snprintf(c->reason, sizeof(c->reason), "CONSUMED");
-	else
-		reasons_name(r, (uint32_t)key->reason, c->reason, sizeof(c->reason));
-	if (k && !ksym_find(k, key->location, &at))
-		snprintf(c->location, sizeof(c->location), "%s", at.name);
-	if (key->flags & WATCH_EGRESS)
-		e.aux = "__dev_queue_xmit";
-	else if (k && key->flags & WATCH_DST && key->aux && !ksym_find(k, key->aux, &aux))
-		e.aux = aux.name;
-	c->verdict = judge_drop(&e);
+	cause_name(c, &raw, ntohs(key->protocol), false, j->reasons, j->ksyms);
+	if (key->flags & WATCH_EGRESS && c->verdict.stage == STAGE_NETFILTER) {
+		c->verdict.hook = HOOK_EGRESS;
+		c->verdict.direction = key->flags & WATCH_SK ? DIRECTION_TX : DIRECTION_FORWARD;
+	}
 	if (!strcmp(c->reason, "NO_SOCKET") && progs_choose_sockets())
 		c->verdict.note = "no socket took it: none is on the port, or a BPF program "
 				  "refused it (sk_lookup, SO_REUSEPORT)";
@@ -215,7 +259,7 @@ const struct judged_cause *cause_judge(struct cause_judge *j, const struct watch
 		      LENGTH(j->known)];
 	if (memcmp(&c->key, &key, sizeof(key))) {
 		*c = (struct judged_cause){.key = key};
-		judge(c, j->reasons, j->ksyms);
+		judge(c, j);
 	}
 	return c;
 }

@@ -51,17 +51,27 @@ struct verdict judge_drop(const struct stagemap_event *e);
 
 /*
  * Finds the addresses of this kernel's functions that free lost packets as consumed (the CONSUMED
- * rows of the stage map), for struct watch_spec. Returns how many there are.
+ * rows of the stage map), for struct watch_spec. Returns how many there are. consumed_find() first
+ * checks that the kernel reports these functions. STATUS_UNABLE: it does not (before Linux 6.3).
  */
 unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX]);
+int consumed_find(const struct reasons *r, const struct ksyms *k,
+		  struct trace_range out[WATCH_CONSUMED_MAX], struct error *err);
 
 /* A drop cause with everything known about it. */
 struct judged_cause {
-	struct watch_key key;	  /* without interface and namespace */
-	char reason[REASON_NAME]; /* "CONSUMED": freed as consumed */
-	char location[KSYM_NAME]; /* "": unknown */
+	struct watch_key key;	  /* without interface and namespace; set by cause_judge() */
+	char reason[REASON_NAME]; /* "CONSUMED": freed as consumed; XDP observers: "ENOBUFS" */
+	char location[KSYM_NAME]; /* XDP observers: the tracepoint; "": unknown */
 	struct verdict verdict;
 };
+
+/*
+ * Names a cause and judges it. `k` NULL: locations are unknown. `protocol`, `numbered`: as in
+ * struct stagemap_event.
+ */
+void cause_name(struct judged_cause *c, const struct trace_cause *raw, uint16_t protocol,
+		bool numbered, const struct reasons *r, const struct ksyms *k);
 
 /*
  * Cache of judged causes: judging is slow, and few causes repeat often. Set the first two fields.

@@ -45,17 +45,11 @@ static void find_ranges(struct tracer *t)
  */
 static int find_consumed(struct tracer *t, struct error *err)
 {
-	struct trace_range range[WATCH_CONSUMED_MAX];
-	unsigned n;
+	struct trace_range range[WATCH_CONSUMED_MAX] = {};
+	int rc = consumed_find(t->reasons, t->ksyms, range, err);
 
-	if (reasons_tracepoint_args(t->reasons, "consume_skb") != 2)
-		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.3 or newer",
-				 "this kernel does not report where packets are freed as used up: "
-				 "such losses could not be seen");
-	n = consumed_ranges(t->ksyms, range);
-	for (unsigned i = 0; i < n && i < TRACE_CONSUMING; i++)
-		t->config.consuming[i] = range[i];
-	return 0;
+	memcpy(t->config.consuming, range, sizeof(t->config.consuming));
+	return rc;
 }
 
 static int configure(struct tracer *t, const struct tracer_spec *spec, struct error *err)

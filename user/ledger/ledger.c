@@ -2,46 +2,12 @@
 #include "ledger/ledger.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "drops/cause.h"
 
 const char *const severity_names[] = {"info", "warning", "error"};
-
-static void name_reason(struct ledger_cause *c, const struct reasons *r)
-{
-	const struct trace_cause *raw = &c->raw.cause;
-	const char *name = raw->reason ? strerrorname_np(abs(raw->reason)) : NULL;
-
-	if (raw->observer == OBSERVER_KFREE_SKB)
-		reasons_name(r, (uint32_t)raw->reason, c->named.reason, sizeof(c->named.reason));
-	else
-		snprintf(c->named.reason, sizeof(c->named.reason), "%s",
-			 raw->observer == OBSERVER_CONSUME_SKB ? "CONSUMED"
-			 : name				       ? name
-							       : "");
-}
-
-static void name_location(struct ledger_cause *c, const struct ksyms *k)
-{
-	static const char *const observers[OBSERVER_COUNT] = {
-		[OBSERVER_REDIRECT_ERR] = "xdp_redirect_err",
-		[OBSERVER_XDP_EXCEPTION] = "xdp_exception",
-		[OBSERVER_DEVMAP_XMIT] = "xdp_devmap_xmit",
-		[OBSERVER_BULK_TX] = "xdp_bulk_tx",
-		[OBSERVER_CPUMAP] = "xdp_cpumap_enqueue",
-		[OBSERVER_SOCKET_QUEUE] = "socket queue",
-	};
-	struct ksym sym = {};
-
-	if (observers[c->raw.cause.observer])
-		snprintf(sym.name, sizeof(sym.name), "%s", observers[c->raw.cause.observer]);
-	else if (ksym_find(k, c->raw.cause.location, &sym))
-		snprintf(sym.name, sizeof(sym.name), "?");
-	memcpy(c->named.location, sym.name, sizeof(c->named.location));
-}
 
 static void name_place(struct ledger_cause *c, const struct ledger_place *places, unsigned n)
 {
@@ -58,30 +24,20 @@ static void name_place(struct ledger_cause *c, const struct ledger_place *places
 	}
 }
 
-static void judge(struct ledger_cause *c, const struct ksyms *k)
+static void name_cause(struct ledger_cause *c, const struct reasons *r, const struct ksyms *k)
 {
-	const struct trace_cause *raw = &c->raw.cause;
-	bool xdp = raw->observer != OBSERVER_KFREE_SKB && raw->observer != OBSERVER_CONSUME_SKB &&
-		   raw->observer != OBSERVER_SOCKET_QUEUE;
-	struct ksym aux = {};
+	struct result_cause *named = &c->named;
+	struct judged_cause judged;
 
-	if (!xdp)
-		ksym_find(k, raw->aux, &aux);
-	c->verdict = judge_drop(&(struct stagemap_event){
-			.reason = c->named.reason,
-			.location = c->named.location,
-			.aux = aux.name,
-			.observer = raw->observer,
-			.flags = raw->flags,
-			.error = xdp ? abs(raw->reason) : 0,
-			.map_type = xdp ? (uint32_t)raw->aux : 0,
-			.pkt_type = raw->pkt_type,
-			.numbered = true,
-		});
-	c->named.stage = c->verdict.stage == STAGE_NONE ? STAGE_OTHER : c->verdict.stage;
-	c->named.direction = direction_names[c->verdict.direction];
-	c->named.hook = netfilter_hook_names[c->verdict.hook];
-	c->named.note = c->verdict.note;
+	cause_name(&judged, &c->raw.cause, 0, true, r, k);
+	c->verdict = judged.verdict;
+	memcpy(named->reason, judged.reason, sizeof(named->reason));
+	snprintf(named->location, sizeof(named->location), "%s",
+		 *judged.location ? judged.location : "?");
+	named->stage = c->verdict.stage == STAGE_NONE ? STAGE_OTHER : c->verdict.stage;
+	named->direction = direction_names[c->verdict.direction];
+	named->hook = netfilter_hook_names[c->verdict.hook];
+	named->note = c->verdict.note;
 }
 
 void ledger_name(struct ledger *l, const struct drops_cause *raw, int n, const struct reasons *r,
@@ -99,10 +55,8 @@ void ledger_name(struct ledger *l, const struct drops_cause *raw, int n, const s
 			c->named.direction = direction_names[DIRECTION_RX];
 			continue;
 		}
-		name_reason(c, r);
-		name_location(c, k);
+		name_cause(c, r, k);
 		name_place(c, places, n_places);
-		judge(c, k);
 		l->ignored[c->raw.index] = c->verdict.class == CLASS_NONE;
 	}
 }

@@ -122,20 +122,6 @@ static int open_names(struct live *l, struct error *err)
 	return 0;
 }
 
-/* Finds the callers of consume_skb() that free lost packets. The tracepoint reports its caller
- * since Linux 6.3. */
-static int find_consumed(const struct live *l, struct watch_spec *watch, struct error *err)
-{
-	if (reasons_tracepoint_args(l->parts.reasons, "consume_skb") != 2)
-		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "leave --consumed out",
-				 "this kernel does not show where packets are freed as used up "
-				 "(Linux 6.3)");
-	if (!l->parts.ksyms)
-		return hidden("", ": --consumed cannot find drop sites", err);
-	consumed_ranges(l->parts.ksyms, watch->cfg.consumed);
-	return 0;
-}
-
 static int unknown_reason(const char *name, const struct reasons *r, struct error *err)
 {
 	const char **names = reasons_names(r), *near = opt_nearest(name, names, reasons_count(r));
@@ -268,8 +254,10 @@ static int resolve_spec(struct live *l, struct watch_spec *out, struct error *er
 	if (!rc && no_cgroup(spec))
 		rc = error_set(err, STATUS_FAILED, -ENOENT, "see: systemd-cgls",
 			       "there is no cgroup %s", spec->cgroup);
-	if (!rc && spec->consumed)
-		rc = find_consumed(l, out, err);
+	if (!rc && spec->consumed && !l->parts.ksyms)
+		rc = hidden("", ": --consumed cannot find drop sites", err);
+	else if (!rc && spec->consumed)
+		rc = consumed_find(l->parts.reasons, l->parts.ksyms, out->cfg.consumed, err);
 	return rc;
 }
 
