@@ -52,14 +52,17 @@ def balancing(*args):
 
 # What happens to packets
 
+BOTH = [("IPv4", V4), ("IPv6", V6)]
 
-@case
-def one_stage_at_two_places():
+
+@table(BOTH)
+def one_stage_at_two_places(to):
     """What is said of the stage is of both."""
-    with lab(), nft("input", RX, V4), balancing(EXPR) as t:
-        ends.nft(TX, "table ip t { chain c { type filter hook postrouting priority 0; "
+    family = "ip6" if ":" in to else "ip"
+    with lab(), nft("input", RX, to), balancing(EXPR) as t:
+        ends.nft(TX, f"table {family} t {{ chain c {{ type filter hook postrouting priority 0; "
                      f"udp dport {PORT} numgen inc mod 2 0 drop; }}; }}")
-        sent = send(V4)
+        sent = send(to)
         end = assert_balance(t.stop(), sent, 0, netfilter=sent)
         assert end["culprit"]["packets"] == sent, end["culprit"]
 
@@ -92,12 +95,15 @@ def members(group, *sizes):
         yield socks, sender
 
 
-@case
-def members_of_a_group():
+GROUPS = [("IPv4", "239.18.0.9"), ("IPv6", "ff15::9")]
+
+
+@table(GROUPS)
+def members_of_a_group(group):
     """Copies for each do not add up, and yet it is certain who lost some."""
-    with lab(), members("239.18.0.9", 2304, 1 << 20) as (socks, sender), balancing(EXPR) as t:
+    with lab(), members(group, 2304, 1 << 20) as (socks, sender), balancing(EXPR) as t:
         for _ in range(50):
-            sender.sendto(bytes(100), ("239.18.0.9", PORT))
+            sender.sendto(bytes(100), (group, PORT))
         full, whole = (read_all(sock) for sock in socks)
         end = t.stop()["end"]
     assert (end["arrived"], end["delivered"], whole) == (50, full + whole, 50), end
@@ -105,7 +111,7 @@ def members_of_a_group():
     assert end["verdict"] == "this_host" and not end["balanced"], end
 
 
-@table([("IPv4", "239.18.0.9"), ("IPv6", "ff15::9")])
+@table(GROUPS)
 def copies_of_a_group(group):
     """Each member gets a copy, and how many copies that makes is said."""
     with lab(), members(group, None, None, None) as (socks, sender), \
@@ -120,20 +126,26 @@ def copies_of_a_group(group):
     assert any(line.startswith("not balanced: 80 copies") for line in end["rests_on"]), end
 
 
-@table([("IPv4", "198.18.0.5", "198.18.0.5/24"), ("IPv6", "2001:2::5", "2001:2::5/64")])
-def arrivals_that_no_tracepoint_shows(to, address):
-    """A macvlan on another namespace's device: netif_receive_skb is seen there only."""
-    family = socket.AF_INET6 if ":" in to else socket.AF_INET
-    inner = RX + "-mac"
+KINDS = {"macvlan": "type macvlan mode bridge", "ipvlan": "type ipvlan mode l2", "VLAN": "type vlan id 7"}
+
+
+@table([(f"{kind}, {version}", net, kind) for kind in KINDS
+        for version, net in (("IPv4", "198.18.9.{}/24"), ("IPv6", "2001:2:0:9::{}/64"))])
+def arrivals_that_no_tracepoint_shows(net, kind):
+    """A device on another namespace's device: netif_receive_skb is seen there only."""
+    family = socket.AF_INET6 if ":" in net else socket.AF_INET
+    to, nodad = net.format(5).split("/")[0], " nodad" if ":" in net else ""
+    inner = RX + "-in"
     with lab(), contextlib.ExitStack() as stack:
         ends.do(RX, "ip", "netns", "add", inner)
         stack.callback(subprocess.run, ["ip", "netns", "del", inner], check=False)
-        need(RX, "ip", "link", "add", "link", "v-rx", "name", "mv", "type", "macvlan",
-             "mode", "bridge")
-        ends.do(RX, "ip", "link", "set", "mv", "netns", inner)
-        for line in (f"addr add {address} dev mv" + (" nodad" if ":" in to else ""),
-                     "link set mv up"):
-            ends.do(inner, "ip", *line.split())
+        need(RX, "ip", "link", "add", "link", "v-rx", "name", "in", *KINDS[kind].split())
+        ends.do(RX, "ip", "link", "set", "in", "netns", inner)
+        if kind == "VLAN":
+            need(TX, "ip", "link", "add", "link", "v-tx", "name", "out", *KINDS[kind].split())
+        for netns, device, host in (inner, "in", 5), (TX, "out" if kind == "VLAN" else "v-tx", 1):
+            ends.do(netns, "ip", *f"addr add {net.format(host)} dev {device}{nodad}".split())
+            ends.do(netns, "ip", "link", "set", device, "up")
         sock = stack.enter_context(udp(inner, family, ("", PORT)))
         with balancing("--netns", inner, "--settle", "300ms", EXPR) as t:
             send(to, 100)
@@ -317,9 +329,6 @@ def at_the_sender():
 
 
 # Whose packets they are
-
-
-BOTH = [("IPv4", V4), ("IPv6", V6)]
 
 
 def two_senders(stack, to):

@@ -242,18 +242,19 @@ def refused_connections(least=0):
     return counted if counted >= least else None
 
 
-@case
-def accept_queue_is_full():
+@table([("IPv4", V4), ("IPv6", V6)])
+def accept_queue_is_full(address):
+    family = family_of(address)
     with lab():
         with ends.inside(RX):
-            listener = socket.create_server(("", PORT), backlog=1)
+            listener = socket.create_server(("", PORT), family=family, backlog=1)
         with listener, contextlib.ExitStack() as open_files, tracing() as t:
             for _ in range(20):
                 with ends.inside(TX):
-                    client = open_files.enter_context(socket.socket())
+                    client = open_files.enter_context(socket.socket(family))
                 client.setblocking(False)
                 with contextlib.suppress(BlockingIOError):
-                    client.connect((V4, PORT))
+                    client.connect((address, PORT))
             counted = until(lambda: refused_connections(10), 10, "ten refused")
             # SYNs are sent again while the collector ends
             found, after = sum(silent(t.stop(), "tcp_listen").values()), refused_connections()
@@ -377,34 +378,37 @@ def segments_without_a_signature(address):
     assert sum(c["packets"] for c in tcp_causes(document)) == counted, (counted, tcp_causes(document))
 
 
-def segment(source, sequence, acknowledged, flags, stamp, echo):
-    """Of TCP with timestamps, from a port of V4's peer."""
+def segment(address, source, sequence, acknowledged, flags, stamp, echo):
+    """Of TCP with timestamps, from a port of the address's peer. The checksum of IPv6 is the kernel's."""
     options = struct.pack("!BBBBII", 1, 1, 8, 10, stamp, echo)
     header = [source, PORT, sequence, acknowledged, 8 << 4, flags, 65535, 0, 0]
     text = struct.pack("!HHIIBBHHH", *header) + options
     total = sum(struct.unpack(f"!{(12 + len(text)) // 2}H", socket.inet_aton("198.18.0.1") +
                               socket.inet_aton(V4) + struct.pack("!HH", 6, len(text)) + text))
-    header[7] = ~(total % 0xffff) & 0xffff
+    header[7] = 0 if ":" in address else ~(total % 0xffff) & 0xffff
     return struct.pack("!HHIIBBHHH", *header) + options
 
 
-@case
-def wrong_echo_of_a_timestamp():
+@table([("IPv4", V4), ("IPv6", V6)])
+def wrong_echo_of_a_timestamp(address):
     """Ends a handshake with an event; that the listener's own counter has it too makes no more of it."""
     syn, ack = 2, 16
+    family = family_of(address)
     with lab(), contextlib.ExitStack() as open_files:
         with ends.inside(TX):
-            client = open_files.enter_context(socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP))
-        nft(TX, "table ip t { chain c { type filter hook output priority 0; tcp flags rst drop; }; }")
+            client = open_files.enter_context(socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_TCP))
+        if family == socket.AF_INET6:  # raw(7): IPV6_CHECKSUM
+            client.setsockopt(socket.IPPROTO_IPV6, 7, 16)
+        nft(TX, "table inet t { chain c { type filter hook output priority 0; tcp flags rst drop; }; }")
         client.settimeout(5)
-        with ends.inside(RX), socket.create_server(("", PORT)), tracing("--netns", RX) as t:
+        with ends.inside(RX), socket.create_server(("", PORT), family=family), tracing("--netns", RX) as t:
             for source in range(40000, 40050):
-                client.sendto(segment(source, 7, 0, syn, 1000, 0), (V4, 0))
+                client.sendto(segment(address, source, 7, 0, syn, 1000, 0), (address, 0))
                 to = 0
                 while to != source:  # others are sent again
-                    answer = client.recv(200)[20:]
+                    answer = client.recv(200)[0 if family == socket.AF_INET6 else 20:]
                     to, sequence = struct.unpack("!2xHI", answer[:8])
-                client.sendto(segment(source, 8, sequence + 1 & 0xffffffff, ack, 1001, 12345), (V4, 0))
+                client.sendto(segment(address, source, 8, sequence + 1 & 0xffffffff, ack, 1001, 12345), (address, 0))
             document = t.stop()
             counted = tcp_counter("TSEcrRejected")
     require(counted, "this kernel takes any echo")

@@ -604,14 +604,14 @@ def counters_of_others():
     assert {c["netns"] for c in tcp["counters"]} <= {TX, RX}, tcp["counters"]
 
 
-@case
+@table([("IPv4", V4), ("IPv6", V6)])
 @where_seen
-def an_acknowledgment_is_lost():
+def an_acknowledgment_is_lost(address):
     """Of the whole flight, so that its tail is probed or a timer ends."""
     with lab(), server():
         with balancing() as t:
             with inside(TX):
-                sock = socket.create_connection((V4, PORT))
+                sock = socket.create_connection((address, PORT))
             with sock:
                 nft(TX, rule("input", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
                 sock.sendall(bytes(1000))
