@@ -129,22 +129,23 @@ static void apply_class_rows(const struct stagemap_event *e, struct verdict *v)
 
 unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX])
 {
-	unsigned n = 0;
+	struct trace_range r[KSYM_RANGES];
+	const char *names[KSYM_RANGES] = {};
+	unsigned n = 0, found = 0;
 
-	for (unsigned i = 0; i < stagemap_row_count && n < WATCH_CONSUMED_MAX; i++) {
+	for (unsigned i = 0; i < stagemap_row_count && n < KSYM_RANGES; i++) {
 		const struct stagemap_row *row = &stagemap_rows[i];
-		struct trace_range r = {};
 
-		/*
-		 * `.noclone` and the like are a single function; a `.cold` part is in a different
-		 * place
-		 */
 		if (row->reasons && !strcmp(row->reasons, "CONSUMED") && row->locations)
-			r = ksym_range(k, row->locations);
-		if (r.end != r.start)
-			out[n++] = r;
+			names[n++] = row->locations;
 	}
-	return n;
+	/* `.noclone` and the like are a single function; a `.cold` part is in a different place */
+	ksym_ranges(k, names, n, r);
+	for (unsigned i = 0; i < n && found < WATCH_CONSUMED_MAX; i++) {
+		if (r[i].end != r[i].start)
+			out[found++] = r[i];
+	}
+	return found;
 }
 
 int consumed_find(const struct reasons *r, const struct ksyms *k,

@@ -8,83 +8,55 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "base/num.h"
 
 #define FUNCTION_MAX (1 << 20) /* bytes; an address further away from a symbol is in no function */
 
-struct entry {
-	uint64_t addr;
-	uint32_t name;	 /* offsets into text */
-	uint32_t module; /* 0: not in a module; no name is stored at 0 */
-};
-
 struct ksyms {
-	char *text;	  /* the file, with its lines split into strings in place */
-	struct list list; /* struct entry, sorted by address */
+	char *text;	  /* the file */
+	size_t sorted;	  /* bytes of its first lines, in ascending order: the kernel's own symbols */
 	unsigned modules; /* number of modules loaded when the file was read */
 	bool own;	  /* symbols of the running kernel */
 };
 
-/*
- * Parses a line, "ffffffff81000000 T name", followed by "\t[module]" for a module. Skips lines in
- * any other format and symbols that are not functions.
- */
-static void parse_line(struct ksyms *k, char *line, bool *addresses)
-{
-	char *p = line, *name, *module;
-	uint64_t addr = 0;
+/* A line of the file. Names end at a tab or at the end of the line. */
+struct symbol {
+	uint64_t addr; /* 0: the line is in another format */
+	const char *name;
+};
 
+/*
+ * Parses a line, "ffffffff81000000 T name", followed by "\t[module]" for a module. Returns false
+ * unless it names a function.
+ */
+static bool parse(const char *line, struct symbol *s)
+{
+	const char *p = line;
+
+	*s = (struct symbol){};
 	for (; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++)
-		addr = addr << 4 | (*p <= '9' ? *p - '0' : *p - 'a' + 10);
-	if (p == line || p[0] != ' ' || !p[1] || p[2] != ' ')
-		return;
-	if (addr)
-		*addresses = true;
-	if (!addr || !strchr("tTwW", p[1]))
-		return;
-	name = p + 3;
-	module = strchr(name, '\t');
-	if (module) {
-		*module++ = '\0';
-		if (*module == '[')
-			module++;
-		module[strcspn(module, "]")] = '\0';
+		s->addr = s->addr << 4 | (uint64_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
+	if (p == line || p[0] != ' ' || !p[1] || p[2] != ' ') {
+		s->addr = 0;
+		return false;
 	}
-	*(struct entry *)list_add(&k->list) =
-		(struct entry){addr, name - k->text, module ? module - k->text : 0};
+	s->name = p + 3;
+	return s->addr && strchr("tTwW", p[1]);
 }
 
-/* Compares addresses. Names at the same address stay in file order. */
-static int by_addr(const void *x, const void *y)
+static const char *next_line(const char *line)
 {
-	const struct entry *a = x, *b = y;
-
-	if (a->addr != b->addr)
-		return a->addr < b->addr ? -1 : 1;
-	return a->name < b->name ? -1 : a->name > b->name;
+	line = strchrnul(line, '\n');
+	return line + (*line == '\n');
 }
 
-/*
- * The kernel's own symbols are already sorted. Those of modules and BPF programs, at higher
- * addresses, are not.
- */
-static void sort(struct ksyms *k)
+/* Returns the line that contains the byte at `p`. */
+static const char *line_of(const struct ksyms *k, const char *p)
 {
-	const struct entry *list = k->list.at, *lowest;
-	unsigned n = k->list.n, from = 1;
-
-	while (from < n && by_addr(&list[from - 1], &list[from]) <= 0)
-		from++;
-	if (from >= n)
-		return;
-	lowest = &list[from];
-	for (unsigned i = from; i < n; i++)
-		lowest = by_addr(&list[i], lowest) < 0 ? &list[i] : lowest;
-	while (from && by_addr(&list[from - 1], lowest) > 0)
-		from--;
-	qsort((struct entry *)k->list.at + from, n - from, sizeof(*list), by_addr);
+	while (p > k->text && p[-1] != '\n')
+		p--;
+	return p;
 }
 
 static unsigned modules_loaded(void)
@@ -103,39 +75,30 @@ static unsigned modules_loaded(void)
 
 static int read_symbols(struct ksyms *k, const char *path, struct error *err)
 {
-	bool addresses = false;
-	char *rest, *line;
-	size_t len = 0;
+	struct symbol s = {};
+	const char *tab;
 	int ret;
 
 	k->modules = modules_loaded();
-	ret = file_read(path, &k->text, &len);
-	if (!ret && len >= UINT32_MAX)
-		ret = -EFBIG;
-	for (rest = k->text; !ret && (line = strsep(&rest, "\n"));)
-		parse_line(k, line, &addresses);
+	ret = file_read(path, &k->text, NULL);
 	if (ret)
 		return error_set(err, ret == -ENOMEM ? STATUS_FAILED : STATUS_UNABLE, ret, NULL,
 				 "cannot read the kernel's symbols from %s: %s", path,
 				 strerror(-ret));
-	if (!addresses)
+	for (const char *line = k->text; *line && !s.addr; line = next_line(line))
+		parse(line, &s);
+	if (!s.addr)
 		return error_set(err, STATUS_UNABLE, -EPERM,
 				 "run as root or with CAP_SYSLOG; kernel.kptr_restrict must not be "
 				 "2",
 				 "%s hides addresses: CAP_SYSLOG is missing", path);
-	sort(k);
+	/* modules and BPF programs follow, in no order */
+	tab = strchrnul(k->text, '\t');
+	k->sorted = (size_t)((*tab ? line_of(k, tab) : tab) - k->text);
 	return 0;
 }
 
-static struct ksyms *new_symbols(void)
-{
-	struct ksyms *k = mem_new(k);
-
-	k->list.size = sizeof(struct entry);
-	return k;
-}
-
-/* Kept from the previous user, because reading the kernel's own symbols takes 0.1 s of CPU time. */
+/* Kept from the previous user, because reading the kernel's own symbols takes long. */
 static struct ksyms *kept;
 
 int ksyms_open(struct ksyms **k, const char *path, struct error *err)
@@ -148,7 +111,7 @@ int ksyms_open(struct ksyms **k, const char *path, struct error *err)
 		ksyms_refresh(*k);
 		return 0;
 	}
-	*k = new_symbols();
+	*k = mem_new(*k);
 	(*k)->own = !path;
 	rc = read_symbols(*k, path ? path : "/proc/kallsyms", err);
 	if (rc) {
@@ -164,7 +127,7 @@ void ksyms_refresh(struct ksyms *k)
 
 	if (k->modules == modules_loaded())
 		return;
-	now = new_symbols();
+	now = mem_new(now);
 	if (!read_symbols(now, "/proc/kallsyms", &(struct error){})) {
 		*k = *now;
 		k->own = true;
@@ -178,47 +141,72 @@ void ksyms_free(struct ksyms *k)
 {
 	if (!k)
 		return;
-	if (k->own && k->list.n && !kept) {
+	if (k->own && k->sorted && !kept) {
 		kept = k;
 		return;
 	}
 	free(k->text);
-	list_free(&k->list);
 	free(k);
 }
 
-/* Returns the index of the first symbol after an address. */
-static unsigned behind(const struct ksyms *k, uint64_t addr)
+/* Returns the first of the sorted lines with a higher address. */
+static const char *line_after(const struct ksyms *k, uint64_t addr)
 {
-	const struct entry *list = k->list.at;
-	unsigned low = 0, high = k->list.n;
+	const char *low = k->text, *high = k->text + k->sorted;
 
 	while (low < high) {
-		unsigned mid = low + (high - low) / 2;
+		const char *line = line_of(k, low + (high - low) / 2);
+		struct symbol s;
 
-		if (list[mid].addr <= addr)
-			low = mid + 1;
+		parse(line, &s);
+		if (s.addr <= addr)
+			low = next_line(line);
 		else
-			high = mid;
+			high = line;
 	}
 	return low;
 }
 
+/* Finds the last of the kernel's own functions up to an address, the first of several names. */
+static bool find_own(const struct ksyms *k, uint64_t addr, struct symbol *found)
+{
+	const char *line = line_after(k, addr);
+
+	*found = (struct symbol){};
+	while (line > k->text) {
+		struct symbol s;
+		bool function;
+
+		line = line_of(k, line - 1);
+		function = parse(line, &s) && s.addr <= addr;
+		if (s.addr < found->addr ||
+		    (s.addr && s.addr <= addr && addr - s.addr >= FUNCTION_MAX))
+			break;
+		if (function)
+			*found = s;
+	}
+	return found->addr && addr - found->addr < FUNCTION_MAX;
+}
+
 int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
 {
-	const struct entry *list = k->list.at, *e;
-	unsigned n = behind(k, addr);
-	const char *name;
+	struct symbol found, s;
+	const char *module;
 
-	if (!n || addr - list[n - 1].addr >= FUNCTION_MAX)
+	if (!find_own(k, addr, &found)) {
+		for (const char *line = k->text + k->sorted; *line; line = next_line(line)) {
+			if (parse(line, &s) && s.addr <= addr && s.addr > found.addr)
+				found = s;
+		}
+	}
+	if (!found.addr || addr - found.addr >= FUNCTION_MAX)
 		return -ENOENT;
-	e = list + n - 1;
-	while (e > list && e[-1].addr == e->addr)
-		e--;
-	name = k->text + e->name;
-	snprintf(sym->name, sizeof(sym->name), "%.*s", (int)strcspn(name, "."), name);
-	snprintf(sym->module, sizeof(sym->module), "%s", e->module ? k->text + e->module : "");
-	sym->offset = addr - e->addr;
+	module = found.name + strcspn(found.name, "\t\n");
+	module += strspn(module, "\t[");
+	snprintf(sym->name, sizeof(sym->name), "%.*s", (int)strcspn(found.name, ".\t\n"),
+		 found.name);
+	snprintf(sym->module, sizeof(sym->module), "%.*s", (int)strcspn(module, "]\n"), module);
+	sym->offset = addr - found.addr;
 	return 0;
 }
 
@@ -234,61 +222,97 @@ const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigne
 	return buf;
 }
 
+/*
+ * Finds the addresses of functions in one pass, first by exact name, then by name cut at the first
+ * dot. A .cold part is not where the function begins. 0: not found.
+ */
+static void find_names(const struct ksyms *k, const char *const *names, unsigned n, uint64_t *addr)
+{
+	bool exact[KSYM_RANGES] = {};
+	struct symbol s;
+
+	memset(addr, 0, n * sizeof(*addr));
+	for (const char *line = k->text; *line; line = next_line(line)) {
+		if (!parse(line, &s))
+			continue;
+		for (unsigned i = 0; i < n; i++) {
+			const size_t len = *s.name == *names[i] ? strlen(names[i]) : 0;
+			const char *rest = s.name + len;
+
+			if (!len || exact[i] || strncmp(s.name, names[i], len) != 0)
+				continue;
+			exact[i] = !*rest || *rest == '\t' || *rest == '\n';
+			if (exact[i] || (*rest == '.' && !addr[i] &&
+					 !memmem(rest, strcspn(rest, "\t\n"), ".cold", 5)))
+				addr[i] = s.addr;
+		}
+	}
+}
+
 int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 {
-	const struct entry *list = k->list.at, *cut = NULL;
-	size_t len = strlen(name);
+	find_names(k, &name, 1, addr);
+	return *addr ? 0 : -ENOENT;
+}
 
-	for (unsigned i = 0; i < k->list.n; i++) {
-		const char *have = k->text + list[i].name;
+/* Returns the lowest address of a function that is above `addr`. */
+static uint64_t next_function(const struct ksyms *k, uint64_t addr)
+{
+	const char *line = line_after(k, addr);
+	uint64_t next = UINT64_MAX;
+	struct symbol s;
 
-		if (*have != *name || strncmp(have, name, len))
-			continue;
-		if (!have[len]) {
-			*addr = list[i].addr;
-			return 0;
-		}
-		/* A .cold part is not where the function begins. */
-		if (have[len] == '.' && !cut && !strstr(have + len, ".cold"))
-			cut = &list[i];
+	for (; *line && (next == UINT64_MAX || line >= k->text + k->sorted); line = next_line(line)) {
+		if (parse(line, &s) && s.addr > addr)
+			next = smaller(next, s.addr);
 	}
-	if (!cut)
-		return -ENOENT;
-	*addr = cut->addr;
-	return 0;
+	return next;
+}
+
+void ksym_ranges(const struct ksyms *k, const char *const *names, unsigned n,
+		 struct trace_range *out)
+{
+	uint64_t addr[KSYM_RANGES];
+	struct ksym here;
+
+	find_names(k, names, n, addr);
+	for (unsigned i = 0; i < n; i++) {
+		const size_t len = strcspn(names[i], ".");
+
+		out[i] = (struct trace_range){addr[i], addr[i]};
+		/* the first name at an address stands for all */
+		if (addr[i] && !ksym_find(k, addr[i], &here) &&
+		    !strncmp(here.name, names[i], len) && !here.name[len])
+			out[i].end = smaller(next_function(k, addr[i]), addr[i] + FUNCTION_MAX);
+	}
 }
 
 struct trace_range ksym_range(const struct ksyms *k, const char *name)
 {
-	const struct entry *list = k->list.at;
-	uint64_t start, end;
-	struct ksym here;
-	unsigned next;
+	struct trace_range range;
 
-	if (ksym_addr(k, name, &start))
-		return (struct trace_range){};
-	if (ksym_find(k, start, &here) || strcmp(here.name, name)) /* another name comes first */
-		return (struct trace_range){start, start};
-	next = behind(k, start);
-	end = start + FUNCTION_MAX;
-	return (struct trace_range){start, next < k->list.n ? smaller(list[next].addr, end) : end};
+	ksym_ranges(k, &name, 1, &range);
+	return range;
 }
 
 void ksym_places(const struct ksyms *k, struct trace_places *p)
 {
-	static const char *const xdp[TRACE_XDP] = {"veth_xdp_rcv_skb", "do_xdp_generic",
-						   "netif_receive_generic_xdp"};
+	static const char *const names[] = {
+		"dev_kfree_skb_any_reason", "nf_hook_slow",	"br_nf_hook_thresh",
+		"__netif_receive_skb_core", "__dev_queue_xmit",
+		"veth_xdp_rcv_skb",	    "do_xdp_generic",	"netif_receive_generic_xdp",
+		"__dev_kfree_skb_any", /* of 6.1 */
+	};
+	struct trace_range r[LENGTH(names)];
 
 	*p = (struct trace_places){};
 	if (!k)
 		return;
-	p->freeing = ksym_range(k, "dev_kfree_skb_any_reason");
-	if (!p->freeing.end)
-		p->freeing = ksym_range(k, "__dev_kfree_skb_any"); /* of 6.1 */
-	p->run = ksym_range(k, "nf_hook_slow");
-	p->resume = ksym_range(k, "br_nf_hook_thresh");
-	p->in = ksym_range(k, "__netif_receive_skb_core");
-	p->out = ksym_range(k, "__dev_queue_xmit");
-	for (unsigned i = 0; i < TRACE_XDP; i++)
-		p->xdp[i] = ksym_range(k, xdp[i]);
+	ksym_ranges(k, names, LENGTH(names), r);
+	*p = (struct trace_places){.freeing = r[0].end ? r[0] : r[8],
+				   .run = r[1],
+				   .resume = r[2],
+				   .in = r[3],
+				   .out = r[4],
+				   .xdp = {r[5], r[6], r[7]}};
 }

@@ -24,9 +24,17 @@ struct reason {
 	char name[REASON_NAME];
 };
 
+/* A type in the BTF that may be asked for by its name. */
+struct named_type {
+	const char *name; /* of a tracepoint, without "btf_trace_" */
+	uint32_t type;	  /* the tracepoint's function, as a pointer */
+};
+
 struct reasons {
 	struct btf *btf;
+	bool own;			      /* of the running kernel */
 	struct list list;		      /* struct reason */
+	struct list tracepoints;	      /* struct named_type */
 	char subsys[SUBSYS_MAX][REASON_NAME]; /* "openvswitch"; "": the subsystem does not exist */
 };
 
@@ -60,10 +68,9 @@ static const char *short_name(const char *name)
  * Adds the enum's reasons whose value is at least `least`. Skips enumerators that are bounds, masks
  * or bases. Adds nothing if the enum is missing.
  */
-static void add_enum(struct reasons *r, const struct btf *btf, const char *type, uint32_t least)
+static void add_enum(struct reasons *r, const struct btf *btf, int id, uint32_t least)
 {
-	int id = btf__find_by_name_kind(btf, type, BTF_KIND_ENUM);
-	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
 
 	for (unsigned i = 0; t && i < btf_vlen(t); i++) {
 		const struct btf_enum *e = btf_enum(t) + i;
@@ -83,10 +90,9 @@ static void add_enum(struct reasons *r, const struct btf *btf, const char *type,
 	}
 }
 
-static void read_subsystems(struct reasons *r)
+static void read_subsystems(struct reasons *r, int id)
 {
-	int id = btf__find_by_name_kind(r->btf, "skb_drop_reason_subsys", BTF_KIND_ENUM);
-	const struct btf_type *t = id > 0 ? btf__type_by_id(r->btf, id) : NULL;
+	const struct btf_type *t = id > 0 ? btf__type_by_id(r->btf, (__u32)id) : NULL;
 
 	for (unsigned i = 0; t && i < btf_vlen(t); i++) {
 		const struct btf_enum *e = btf_enum(t) + i;
@@ -115,31 +121,65 @@ static void add_module_enum(struct reasons *r, const char *type, const char *mod
 	btf = btf__parse_split(path, r->btf);
 	if (libbpf_get_error(btf))
 		return; /* its reasons are displayed as REASON#n */
-	add_enum(r, btf, type, 1 << SUBSYS_SHIFT);
+	add_enum(r, btf, btf__find_by_name_kind(btf, type, BTF_KIND_ENUM), 1 << SUBSYS_SHIFT);
 	btf__free(btf);
 }
 
-static void read_reasons(struct reasons *r, bool modules)
+/*
+ * Finds the enums with these names, and all tracepoints, in one pass. Finding one name in the BTF
+ * takes as long.
+ */
+static void find_types(struct reasons *r, const char *const *names, unsigned n, int *ids)
 {
-	read_subsystems(r);
-	add_enum(r, r->btf, "skb_drop_reason", 0);
+	for (__u32 id = 1; id < btf__type_cnt(r->btf); id++) {
+		const struct btf_type *t = btf__type_by_id(r->btf, id);
+		const char *name = btf__name_by_offset(r->btf, t->name_off);
+
+		if (!name)
+			continue;
+		for (unsigned i = 0; btf_is_enum(t) && i < n; i++)
+			ids[i] = strcmp(name, names[i]) ? ids[i] : (int)id;
+		if (btf_is_typedef(t) && !strncmp(name, "btf_trace_", 10))
+			*(struct named_type *)list_add(&r->tracepoints) =
+				(struct named_type){name + 10, t->type};
+	}
+}
+
+static void read_reasons(struct reasons *r)
+{
+	const char *names[2 + LENGTH(subsys_enums)] = {"skb_drop_reason_subsys", "skb_drop_reason"};
+	int ids[LENGTH(names)] = {};
+
+	for (unsigned i = 0; i < LENGTH(subsys_enums); i++)
+		names[2 + i] = subsys_enums[i].type;
+	find_types(r, names, LENGTH(names), ids);
+	read_subsystems(r, ids[0]);
+	add_enum(r, r->btf, ids[1], 0);
 	for (unsigned i = 0; i < LENGTH(subsys_enums); i++) {
 		unsigned before = r->list.n;
 
-		add_enum(r, r->btf, subsys_enums[i].type, 1 << SUBSYS_SHIFT);
-		if (modules && subsys_enums[i].module && r->list.n == before)
+		add_enum(r, r->btf, ids[2 + i], 1 << SUBSYS_SHIFT);
+		if (r->own && subsys_enums[i].module && r->list.n == before)
 			add_module_enum(r, subsys_enums[i].type, subsys_enums[i].module);
 	}
 }
 
+/* Kept from the previous user, because reading the kernel's BTF takes long. */
+static struct reasons *kept;
+
 int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
 {
 	const char *path = btf_path ? btf_path : VMLINUX_BTF;
-	struct reasons *r = mem_new(r);
+	struct reasons *r;
 	int ret;
 
-	*out = NULL;
+	*out = btf_path ? NULL : __atomic_exchange_n(&kept, NULL, __ATOMIC_ACQ_REL);
+	if (*out)
+		return 0;
+	r = mem_new(r);
+	r->own = !btf_path;
 	r->list.size = sizeof(struct reason);
+	r->tracepoints.size = sizeof(struct named_type);
 	r->btf = btf__parse(path, NULL);
 	ret = libbpf_get_error(r->btf);
 	if (ret) {
@@ -149,16 +189,21 @@ int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
 				   "a kernel built with CONFIG_DEBUG_INFO_BTF is needed",
 				   "cannot read the kernel's type information %s", path);
 	}
-	read_reasons(r, !btf_path);
+	read_reasons(r);
 	*out = r;
 	return 0;
 }
 
 void reasons_free(struct reasons *r)
 {
-	if (!r)
+	struct reasons *none = NULL;
+
+	if (!r || (r->own && r->btf &&
+		   __atomic_compare_exchange_n(&kept, &none, r, false, __ATOMIC_ACQ_REL,
+					       __ATOMIC_RELAXED)))
 		return;
 	list_free(&r->list);
+	list_free(&r->tracepoints);
 	btf__free(r->btf);
 	free(r);
 }
@@ -205,15 +250,15 @@ int reasons_value(const struct reasons *r, const char *name)
 
 int reasons_tracepoint_args(const struct reasons *r, const char *tracepoint)
 {
+	const struct named_type *known = r->tracepoints.at;
 	const struct btf_type *t;
-	char name[128];
-	int id;
+	unsigned i = 0;
 
-	snprintf(name, sizeof(name), "btf_trace_%s", tracepoint);
-	id = btf__find_by_name_kind(r->btf, name, BTF_KIND_TYPEDEF);
-	if (id <= 0)
+	while (i < r->tracepoints.n && strcmp(known[i].name, tracepoint) != 0)
+		i++;
+	if (i == r->tracepoints.n)
 		return -ENOENT;
-	t = btf__type_by_id(r->btf, btf__type_by_id(r->btf, id)->type);
+	t = btf__type_by_id(r->btf, known[i].type);
 	if (!t || !btf_is_ptr(t))
 		return -ENOENT;
 	t = btf__type_by_id(r->btf, t->type);

@@ -26,7 +26,7 @@ struct reasons;
  * Returns 0 and an object to pass to reasons_free(), or -errno (STATUS_UNABLE: no BTF).
  */
 int reasons_open(struct reasons **r, const char *btf_path, struct error *err);
-void reasons_free(struct reasons *r);
+void reasons_free(struct reasons *r); /* the next reasons_open() may reuse the kernel's own */
 
 /* Returns the number of known reasons, including subsystems. */
 unsigned reasons_count(const struct reasons *r);

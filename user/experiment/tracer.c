@@ -17,26 +17,21 @@
  */
 static void find_ranges(struct tracer *t)
 {
-	static const char *const ignored[TRACE_IGNORED] = {
-		"skb_release_data",
-		"vmxnet3_unmap_pkt",
-		"vmxnet3_tq_tx_complete",
+	static const char *const names[] = {
+		"skb_release_data", "vmxnet3_unmap_pkt", "vmxnet3_tq_tx_complete",
+		"ip_do_fragment",   "ip6_fragment",
+		"tbf_enqueue",	    "tbf_segment",
+		"veth_xmit",	    "veth_xmit.cold",	 "veth_forward_skb",
+		"veth_xdp_rx",	    "netkit_xmit",	 "netkit_xmit.cold",
 	};
-	static const char *const handing[TRACE_HANDING] = {
-		"veth_xmit",   "veth_xmit.cold", "veth_forward_skb",
-		"veth_xdp_rx", "netkit_xmit",	 "netkit_xmit.cold",
-	};
-	const struct ksyms *k = t->ksyms;
+	struct trace_range r[LENGTH(names)];
 	struct trace_config *c = &t->config;
 
-	for (unsigned i = 0; i < TRACE_IGNORED; i++)
-		c->ignored[i] = ksym_range(k, ignored[i]);
-	c->fragmenting[0] = ksym_range(k, "ip_do_fragment");
-	c->fragmenting[1] = ksym_range(k, "ip6_fragment");
-	c->segmenting[0] = ksym_range(k, "tbf_enqueue");
-	c->segmenting[1] = ksym_range(k, "tbf_segment");
-	for (unsigned i = 0; i < TRACE_HANDING; i++)
-		c->handing[i] = ksym_range(k, handing[i]);
+	ksym_ranges(t->ksyms, names, LENGTH(names), r);
+	memcpy(c->ignored, r, sizeof(c->ignored));
+	memcpy(c->fragmenting, r + 3, sizeof(c->fragmenting));
+	memcpy(c->segmenting, r + 5, sizeof(c->segmenting));
+	memcpy(c->handing, r + 7, sizeof(c->handing));
 }
 
 /*
