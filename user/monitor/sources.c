@@ -452,13 +452,16 @@ static void take_space(struct counters *c, const struct rates *r)
 
 static void drop_space(struct space *x)
 {
-	if (x->rates)
-		rates_close(x->rates);
-	free(x->rates);
+	struct rates *rates = x->rates; /* stays, because its name may be displayed */
+
+	if (rates) {
+		rates_close(rates);
+		*rates = (struct rates){};
+	}
 	counters_free(&x->base);
 	counters_free(&x->now);
 	list_free(&x->shown);
-	*x = (struct space){};
+	*x = (struct space){.rates = rates};
 }
 
 static struct space *space_of(struct sources *s, uint32_t inum, uint64_t cookie)
@@ -893,8 +896,12 @@ void sources_close(struct sources *s)
 		return;
 	xdplosses_close(s->losses);
 	list_free(&s->silent);
-	for (unsigned i = 0; i < s->spaces.n; i++)
-		drop_space((struct space *)s->spaces.at + i);
+	for (unsigned i = 0; i < s->spaces.n; i++) {
+		struct space *x = (struct space *)s->spaces.at + i;
+
+		drop_space(x);
+		free(x->rates);
+	}
 	list_free(&s->spaces);
 	table_free(&s->events);
 	rates_close(&s->rates);

@@ -62,6 +62,26 @@ CASE(ranges)
 	ksyms_free(k);
 }
 
+CASE(several_ranges)
+{
+	static const char *const names[] = {"__netif_receive_skb_core.constprop.0.cold",
+					    "vxlan_rcv", "alias_second", "no_such_function",
+					    "alias_first"};
+	static const struct trace_range expected[] = {
+		{0xffffffff81006000, 0xffffffff81106000}, /* nothing follows */
+		{0xffffffffa0001000, 0xffffffffa0002000},
+		{0xffffffff81004000, 0xffffffff81004000}, /* not the first name */
+		{0, 0},
+		{0xffffffff81004000, 0xffffffff81005000},
+	};
+	struct trace_range found[5];
+	struct ksyms *k = open_small();
+
+	ksym_ranges(k, names, 5, found);
+	assert_memory_equal(found, expected, sizeof(found));
+	ksyms_free(k);
+}
+
 CASE(parts)
 {
 	struct ksyms *k = open_small();
