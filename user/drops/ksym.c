@@ -12,18 +12,23 @@
 #include "base/num.h"
 
 #define FUNCTION_MAX (1 << 20) /* bytes; an address further away from a symbol is in no function */
+#define RECENT	     1021      /* entries, a prime number */
+
+/* A line of the file. Names end at a tab or at the end of the line. */
+struct symbol {
+	uint64_t addr; /* 0: the line is in another format */
+	const char *name;
+};
 
 struct ksyms {
 	char *text;	  /* the file */
 	size_t sorted;	  /* bytes of its first lines, in ascending order: the kernel's own symbols */
 	unsigned modules; /* number of modules loaded when the file was read */
 	bool own;	  /* symbols of the running kernel */
-};
-
-/* A line of the file. Names end at a tab or at the end of the line. */
-struct symbol {
-	uint64_t addr; /* 0: the line is in another format */
-	const char *name;
+	struct recent {
+		uint64_t addr;
+		struct symbol symbol;
+	} *recent; /* addresses in modules, because finding one takes long */
 };
 
 /*
@@ -95,6 +100,7 @@ static int read_symbols(struct ksyms *k, const char *path, struct error *err)
 	/* modules and BPF programs follow, in no order */
 	tab = strchrnul(k->text, '\t');
 	k->sorted = (size_t)((*tab ? line_of(k, tab) : tab) - k->text);
+	k->recent = mem_zero(RECENT, sizeof(*k->recent));
 	return 0;
 }
 
@@ -146,6 +152,7 @@ void ksyms_free(struct ksyms *k)
 		return;
 	}
 	free(k->text);
+	free(k->recent);
 	free(k);
 }
 
@@ -188,17 +195,29 @@ static bool find_own(const struct ksyms *k, uint64_t addr, struct symbol *found)
 	return found->addr && addr - found->addr < FUNCTION_MAX;
 }
 
+/* Finds the last function of a module up to an address. `found`: set to the nearest one before. */
+static void find_in_module(const struct ksyms *k, uint64_t addr, struct symbol *found)
+{
+	struct recent *recent = &k->recent[addr % RECENT];
+	struct symbol s;
+
+	if (recent->addr != addr) {
+		for (const char *line = k->text + k->sorted; *line; line = next_line(line)) {
+			if (parse(line, &s) && s.addr <= addr && s.addr > found->addr)
+				*found = s;
+		}
+		*recent = (struct recent){addr, *found};
+	}
+	*found = recent->symbol;
+}
+
 int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
 {
-	struct symbol found, s;
+	struct symbol found;
 	const char *module;
 
-	if (!find_own(k, addr, &found)) {
-		for (const char *line = k->text + k->sorted; *line; line = next_line(line)) {
-			if (parse(line, &s) && s.addr <= addr && s.addr > found.addr)
-				found = s;
-		}
-	}
+	if (!find_own(k, addr, &found))
+		find_in_module(k, addr, &found);
 	if (!found.addr || addr - found.addr >= FUNCTION_MAX)
 		return -ENOENT;
 	module = found.name + strcspn(found.name, "\t\n");
