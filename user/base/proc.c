@@ -193,43 +193,45 @@ uint32_t proc_netns(int root, pid_t pid)
 	return (uint32_t)proc_inode(link, "net");
 }
 
-/*
- * Parses "4:cpu,cpuacct:/a/b" (version 1) or "0::/a/b" (version 2). Returns false if the hierarchy
- * does not control the CPU.
- */
-static bool read_line(char *line, struct cgroup *group, bool found)
+bool cgroup_next(char **rest, const char **controllers, const char **path)
 {
-	char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
-	bool unified;
+	char *line;
 
-	if (!path)
-		return false;
-	*names++ = *path++ = '\0';
-	unified = !*names;
-	if (!unified && strcmp(names, "cpu") && strcmp(names, "cpu,cpuacct"))
-		return false;
-	if (unified && found) /* a version 1 hierarchy already controls the CPU */
-		return false;
-	group->v2 = unified;
-	group->root = (size_t)snprintf(group->dir, sizeof(group->dir), CGROUP_ROOT "%s%s",
-				       unified ? "" : "/", names);
-	snprintf(group->dir + group->root, sizeof(group->dir) - group->root, "%s",
-		 strcmp(path, "/") ? path : "");
-	return true;
+	while ((line = strsep(rest, "\n"))) {
+		char *names = strchr(line, ':'), *at = names ? strchr(names + 1, ':') : NULL;
+
+		if (!at)
+			continue;
+		*names++ = *at++ = '\0';
+		*controllers = names;
+		*path = at;
+		return true;
+	}
+	return false;
 }
 
 bool cgroup_of(int root, pid_t pid, struct cgroup *group)
 {
-	char text[8192], self[16] = "self", *save = NULL;
+	char text[8192], self[16] = "self", *rest = text;
+	const char *names, *path;
 	bool found = false;
-	int n;
 
 	if (pid)
 		snprintf(self, sizeof(self), "%d", (int)pid);
-	n = proc_read(root, text, sizeof(text), "%sproc/%s/cgroup", root < 0 ? "/" : "", self);
-	for (char *line = n < 0 ? NULL : strtok_r(text, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save))
-		found |= read_line(line, group, found);
+	proc_read(root, text, sizeof(text), "%sproc/%s/cgroup", root < 0 ? "/" : "", self);
+	while (cgroup_next(&rest, &names, &path)) {
+		const bool unified = !*names;
+
+		/* a version 1 hierarchy may control the CPU instead of version 2 */
+		if (unified ? found : strcmp(names, "cpu") && strcmp(names, "cpu,cpuacct"))
+			continue;
+		found = true;
+		group->v2 = unified;
+		group->root = (size_t)snprintf(group->dir, sizeof(group->dir), CGROUP_ROOT "%s%s",
+					       unified ? "" : "/", names);
+		snprintf(group->dir + group->root, sizeof(group->dir) - group->root, "%s",
+			 strcmp(path, "/") ? path : "");
+	}
 	return found;
 }
 
@@ -252,16 +254,15 @@ int cgroup_mount_v2(int root)
 int cgroup_open_v2(void)
 {
 	int root = proc_root(NULL), mount = cgroup_mount_v2(root), ret = mount;
-	char own[8192] = "\n", *path = NULL;
+	const char *names = "", *path = "";
+	char own[8192], *rest = own;
 
 	if (mount >= 0)
-		ret = proc_read(AT_FDCWD, own + 1, sizeof(own) - 1, "/proc/self/cgroup");
-	if (ret >= 0)
-		path = strstr(own, "\n0::/");
-	if (path) {
-		path += strlen("\n0::/");
-		path[strcspn(path, "\n")] = '\0';
-		ret = openat(mount, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		ret = proc_read(AT_FDCWD, own, sizeof(own), "/proc/self/cgroup");
+	while (ret >= 0 && cgroup_next(&rest, &names, &path) && *names)
+		;
+	if (ret >= 0 && !*names && *path == '/') {
+		ret = openat(mount, path[1] ? path + 1 : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		ret = ret < 0 ? -errno : ret;
 	} else if (ret >= 0) {
 		ret = -ENOENT;

@@ -72,6 +72,12 @@ struct cgroup {
 };
 
 /*
+ * Reads the next line of /proc/PID/cgroup from a text, which it changes: "4:cpu,cpuacct:/a/b", or
+ * "0::/a/b" for version 2. Returns false at the end.
+ */
+bool cgroup_next(char **rest, const char **controllers, const char **path);
+
+/*
  * Finds a process's group (0: the caller's). `root` is from proc_root(), or -1 for "/". Returns
  * false if unknown.
  */

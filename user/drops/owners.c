@@ -218,19 +218,15 @@ static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
  */
 static int cgroup_of_process(int root, pid_t pid, char *buf, size_t size)
 {
-	char text[8192], *rest = text, *line;
-	const char *best = NULL;
+	const char *best = NULL, *controllers, *path;
+	char text[8192], *rest = text;
 	int n = proc_read(root, text, sizeof(text), "proc/%d/cgroup", pid);
 
 	if (n < 0)
 		return n;
-	while ((line = strsep(&rest, "\n"))) { /* "4:memory:/path" */
-		const char *controllers = strchr(line, ':');
-		const char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-		bool v2 = path == controllers + 1; /* it lists no controllers */
+	while (cgroup_next(&rest, &controllers, &path)) {
+		const bool v2 = !*controllers;
 
-		if (!path++)
-			continue;
 		if (!best || strlen(path) > strlen(best) || (v2 && strcmp(path, "/")))
 			best = path;
 		if (v2 && strcmp(path, "/"))
