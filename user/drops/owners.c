@@ -797,6 +797,13 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 	return s && s->known ? 0 : s && !s->checked ? -EAGAIN : -ESRCH;
 }
 
+bool owners_searched(const struct owners *o, uint64_t inode)
+{
+	const struct sock *s = idmap_find(&o->socks, inode);
+
+	return s && s->checked;
+}
+
 void owners_watch(struct owners *o, uint64_t inode)
 {
 	struct sock *s = o->files && inode ? idmap_find(&o->socks, inode) : NULL;

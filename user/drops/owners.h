@@ -158,6 +158,9 @@ int owners_look(struct owners *o, pid_t pid);
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out);
 
+/* Returns true if the socket has been searched for before. */
+bool owners_searched(const struct owners *o, uint64_t inode);
+
 /*
  * Requests the reader among the processes that have the socket open, because the socket is losing
  * packets. With several holders, the reader is traced (files_watch()).

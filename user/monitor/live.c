@@ -633,13 +633,18 @@ static bool describe_drop(struct live *l, const struct watch_entry *e)
 	       is_wanted(l) && is_stage(l, row);
 }
 
-/* Queues a lookup by owners_tick() for the socket's owner if the owner is unknown. */
+/*
+ * Queues a lookup by owners_tick() for the owner of a socket that has not lost packets before, in
+ * case the owner ends before the interval. The end of the interval brings known owners up to date.
+ */
 static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
 {
 	const struct live *l = arg;
 	struct owner owner;
 
 	(void)cookie;
+	if (owners_searched(l->spec.owners, sock->inode))
+		return;
 	owners_socket(l->spec.owners, sock->inode, sock->netns, sock->cgroup, &owner);
 }
 
