@@ -27,6 +27,7 @@
 #define SEARCH_TRIES 2 /* the second search is for sockets that are known by their port */
 
 #define FEW_SAMPLES (256u << 10) /* bytes, a few thousand packets */
+#define BOUND_SHARE 100		 /* reading sockets may use 1 / BOUND_SHARE of the time */
 
 struct live {
 	struct live_spec spec;
@@ -54,7 +55,8 @@ struct live {
 	bool gone, left;   /* gone: the namespace no longer exists. left: it was already gone
 			    * when this interval started */
 	uint64_t realtime_off; /* ns, CLOCK_REALTIME - ktime_now() */
-	struct list bound; /* struct bound, the namespace's UDP sockets, noted in case they close */
+	struct idmap bound; /* the namespace's UDP sockets by bound_id(), in case they close */
+	uint64_t bound_at_ns, bound_ns; /* when they were last read, and how long that took */
 
 	/* Single drops. */
 	bool payload, expected; /* options given to live_open_drops() */
@@ -66,32 +68,32 @@ struct live {
  * A packet that is freed together with its UDP socket no longer has a namespace. It belonged to the
  * spec's namespace if its destination is a local address and a bound port there.
  */
-struct bound {
-	int family;
-	uint16_t port;
-};
+static uint64_t bound_id(int family, uint16_t port)
+{
+	return (uint64_t)family << 16 | port;
+}
 
 static void keep_bound(void *arg, const struct sockmem_row *row)
 {
-	const struct bound b = {row->family, row->port};
-	struct list *list = arg;
-	struct bound *known = list->at;
-	unsigned i = 0;
+	const uint64_t id = bound_id(row->family, row->port);
+	struct idmap *bound = arg;
 
-	while (i < list->n && (known[i].family != b.family || known[i].port != b.port))
-		i++;
-	if (i == list->n && b.port)
-		*(struct bound *)list_add(list) = b;
+	if (row->port && !idmap_find(bound, id))
+		idmap_add(bound, id, bound);
 }
 
 /* Remembers sockets that may be closed by the time their drops are read. */
 static void read_sockets(struct live *l)
 {
+	const uint64_t now = clock_now();
 	struct netns ns;
 
-	if (l->spec.netns && !live_netns_again(l, &ns)) {
+	if (l->spec.netns && now - l->bound_at_ns >= BOUND_SHARE * l->bound_ns &&
+	    !live_netns_again(l, &ns)) {
 		sockmem_files(&ns, keep_bound, &l->bound);
 		netns_close(&ns);
+		l->bound_at_ns = clock_now();
+		l->bound_ns = l->bound_at_ns - now;
 	}
 	if (l->spec.pid)
 		owners_sockets(l->spec.owners, l->spec.pid, &l->inodes, NULL);
@@ -280,7 +282,6 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 
 	*out = l;
 	l->spec = *spec;
-	l->bound.size = sizeof(struct bound);
 	l->sources.size = sizeof(struct live_source);
 	l->bursts.size = sizeof(struct burst);
 	l->parts.owners = spec->owners;
@@ -500,16 +501,15 @@ static bool is_address(const struct netns *ns, const struct watch_sock *to)
 static bool was_here(const struct live *l)
 {
 	const struct watch_sock *to = &l->what.sock;
-	const struct bound *b = l->bound.at;
 	struct netns ns = NETNS_NONE;
-	bool found = false;
+	bool found;
 
 	if (to->protocol != IPPROTO_UDP || (to->family != AF_INET && to->family != AF_INET6))
 		return false;
-	for (unsigned i = 0; i < l->bound.n && !found; i++) /* IPv6 sockets also receive IPv4
-							     * packets */
-		found = b[i].port == to->local_port && b[i].family >= to->family;
-	if (!found || (l->spec.netns && live_netns_again(l, &ns)))
+	/* IPv6 sockets also receive IPv4 packets */
+	if ((!idmap_find(&l->bound, bound_id(to->family, to->local_port)) &&
+	     !idmap_find(&l->bound, bound_id(AF_INET6, to->local_port))) ||
+	    (l->spec.netns && live_netns_again(l, &ns)))
 		return false;
 	found = is_address(&ns, to);
 	netns_close(&ns);
@@ -809,7 +809,7 @@ void live_close(struct live *l)
 	reasons_free(l->parts.reasons);
 	list_free(&l->bursts);
 	list_free(&l->entries.at);
-	list_free(&l->bound);
+	idmap_free(&l->bound, NULL);
 	list_free(&l->sources);
 	free(l);
 }
