@@ -545,15 +545,13 @@ static void sample_spaces(struct sources *s)
 }
 
 /* Samples the selected namespace between two samples of all namespaces. */
-static void sample_selected(const struct sources *s)
+static void sample_selected(struct sources *s)
 {
-	struct space *x = list_find(&s->spaces, offsetof(struct space, inum), &s->selected,
-				    sizeof(s->selected));
 	struct netns ns;
 
-	if (!x || !x->rates || owners_netns_open(s->spec.owners, x->inum, &ns, &(struct error){}))
+	if (owners_netns_open(s->spec.owners, s->selected, &ns, &(struct error){}))
 		return;
-	sample_rates(s, x, &ns);
+	check_space(s, s->selected, &ns, COUNTERS_SNMP);
 	netns_close(&ns);
 }
 
