@@ -202,7 +202,9 @@ void cause_name(struct judged_cause *c, const struct trace_cause *raw, uint16_t 
 		reasons_name(r, (uint32_t)raw->reason, c->reason, sizeof(c->reason));
 	else
 		snprintf(c->reason, sizeof(c->reason), "%s",
-			 raw->observer == OBSERVER_CONSUME_SKB ? "CONSUMED" : error ? error : "");
+			 raw->observer == OBSERVER_CONSUME_SKB ? "CONSUMED"
+			 : error			       ? error
+							       : "");
 	if (k && !place)
 		ksym_find(k, raw->location, &at);
 	if (k && !xdp)

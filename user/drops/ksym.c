@@ -21,8 +21,8 @@ struct symbol {
 };
 
 struct ksyms {
-	char *text;	  /* the file */
-	size_t sorted;	  /* bytes of its first lines, in ascending order: the kernel's own symbols */
+	char *text;    /* the file */
+	size_t sorted; /* bytes of its first lines, in ascending order: the kernel's own symbols */
 	unsigned modules; /* number of modules loaded when the file was read */
 	bool own;	  /* symbols of the running kernel */
 	struct recent {
@@ -281,7 +281,8 @@ static uint64_t next_function(const struct ksyms *k, uint64_t addr)
 	uint64_t next = UINT64_MAX;
 	struct symbol s;
 
-	for (; *line && (next == UINT64_MAX || line >= k->text + k->sorted); line = next_line(line)) {
+	for (; *line && (next == UINT64_MAX || line >= k->text + k->sorted);
+	     line = next_line(line)) {
 		if (parse(line, &s) && s.addr > addr)
 			next = smaller(next, s.addr);
 	}
@@ -317,9 +318,10 @@ struct trace_range ksym_range(const struct ksyms *k, const char *name)
 void ksym_places(const struct ksyms *k, struct trace_places *p)
 {
 	static const char *const names[] = {
-		"dev_kfree_skb_any_reason", "nf_hook_slow",	"br_nf_hook_thresh",
-		"__netif_receive_skb_core", "__dev_queue_xmit",
-		"veth_xdp_rcv_skb",	    "do_xdp_generic",	"netif_receive_generic_xdp",
+		"dev_kfree_skb_any_reason", "nf_hook_slow",
+		"br_nf_hook_thresh",	    "__netif_receive_skb_core",
+		"__dev_queue_xmit",	    "veth_xdp_rcv_skb",
+		"do_xdp_generic",	    "netif_receive_generic_xdp",
 		"__dev_kfree_skb_any", /* of 6.1 */
 	};
 	struct trace_range r[LENGTH(names)];

@@ -54,8 +54,8 @@ const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigne
 int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr);
 
 /*
- * Finds the address ranges of `n` functions, at most KSYM_RANGES, in one pass over all symbols. 0, 0:
- * not found. A name that is not the first at its address has an empty range.
+ * Finds the address ranges of `n` functions, at most KSYM_RANGES, in one pass over all symbols. 0,
+ * 0: not found. A name that is not the first at its address has an empty range.
  */
 #define KSYM_RANGES 16
 void ksym_ranges(const struct ksyms *k, const char *const *names, unsigned n,

@@ -124,8 +124,8 @@ static enum direction hook_direction(const struct stagemap_event *e, enum netfil
 
 static enum direction direction(const struct stagemap_event *e, const struct verdict *v)
 {
-	const enum direction of = v->stage < STAGE_COUNT ? stage_facts[v->stage].direction
-							 : DIRECTION_RX;
+	const enum direction of =
+		v->stage < STAGE_COUNT ? stage_facts[v->stage].direction : DIRECTION_RX;
 
 	/* tun orphans a packet before dropping it, so a missing socket means nothing there. */
 	if (v->stage == STAGE_TX_DEVICE &&

@@ -107,7 +107,7 @@ struct stage_facts {
 	const char *hook;      /* where to observe it: tracepoint and reasons */
 	const char *limit;     /* limits to what can be seen or reported; NULL: none known */
 	const char *uncounted; /* why some losses have no counter; NULL: all have one */
-	const char *what; /* where the stage is, and how sender and receiver learn of the loss */
+	const char *what;   /* where the stage is, and how sender and receiver learn of the loss */
 	const char *causes; /* common causes of losses there, most frequent first */
 	const char *remedy; /* how to fix it, and how to find out more */
 };

@@ -19,10 +19,10 @@ static void find_ranges(struct tracer *t)
 {
 	static const char *const names[] = {
 		"skb_release_data", "vmxnet3_unmap_pkt", "vmxnet3_tq_tx_complete",
-		"ip_do_fragment",   "ip6_fragment",
-		"tbf_enqueue",	    "tbf_segment",
-		"veth_xmit",	    "veth_xmit.cold",	 "veth_forward_skb",
-		"veth_xdp_rx",	    "netkit_xmit",	 "netkit_xmit.cold",
+		"ip_do_fragment",   "ip6_fragment",	 "tbf_enqueue",
+		"tbf_segment",	    "veth_xmit",	 "veth_xmit.cold",
+		"veth_forward_skb", "veth_xdp_rx",	 "netkit_xmit",
+		"netkit_xmit.cold",
 	};
 	struct trace_range r[LENGTH(names)];
 	struct trace_config *c = &t->config;

@@ -55,7 +55,7 @@ struct live {
 	bool gone, left;   /* gone: the namespace no longer exists. left: it was already gone
 			    * when this interval started */
 	uint64_t realtime_off; /* ns, CLOCK_REALTIME - ktime_now() */
-	struct idmap bound; /* the namespace's UDP sockets by bound_id(), in case they close */
+	struct idmap bound;    /* the namespace's UDP sockets by bound_id(), in case they close */
 	uint64_t bound_at_ns, bound_ns; /* when they were last read, and how long that took */
 
 	/* Single drops. */

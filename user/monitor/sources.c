@@ -843,8 +843,8 @@ static void collect(void *arg, struct live *l)
 		check_events(s, l, (struct space *)s->spaces.at + i);
 }
 
-int sources_open(struct sources **out, const struct live_spec *spec,
-		 enum sources_counters counters, struct live *l, struct error *err)
+int sources_open(struct sources **out, const struct live_spec *spec, enum sources_counters counters,
+		 struct live *l, struct error *err)
 {
 	struct sources *s = mem_new(s);
 	struct live_source source = {.start = start, .sample = sample, .arg = s};

@@ -94,8 +94,9 @@ let view = {};
 const order = (stage) => { const i = Object.keys(view.stages).indexOf(stage); return i < 0 ? 99 : i;
 	};
 /* Each part of the path has the same colour everywhere. The stage's name is shown next to it. */
-const colour = (stage) => ({refused: "refused", "in flight": "waiting"}[stage]
-	?? (Object.hasOwn(view.parts, stage) ? `c${view.parts[stage]}` : "unknown"));
+const colour = (stage) =>
+	({refused : "refused", "in flight" : "waiting"}[stage] ??
+	 (Object.hasOwn(view.parts, stage) ? `c${view.parts[stage]}` : "unknown"));
 const key = (name, kind = colour(name)) => el("i", {class: `key ${kind}`});
 const worst = (o) => list(o.stages).reduce((a, b) => num(b.packets) > num(a?.packets) ? b : a,
 	null);
