@@ -65,7 +65,7 @@ static void take_outcomes(struct json_object *msg)
 	if (record_read(msg, msg_outcomes, &shown))
 		return;
 	run = (struct range){.stream = shown.slot, .last = shown.first - 1};
-	while (runs_next(&at, &run)) {
+	while (runs_next(&shown, &at, &run)) {
 		if (!join_check(&join, &run))
 			MUST(run.stream < outcomes.streams && run.last < outcomes.window);
 	}

@@ -483,7 +483,7 @@ def server_limits():
 @thorough
 def a_second_signal_kills_who_waits_for_the_other_host():
     """It has been let in, and what it asks for then is not answered."""
-    welcome = (line(type="hello", protocol=6, version="1", host="b") +
+    welcome = (line(type="hello", protocol=7, version="1", host="b") +
                line(type="welcome", port=PORT, max_pps=0.0))
     with Hosts() as hosts:
         heard = bytearray()
@@ -514,7 +514,7 @@ STATUS = {"type": "status", "running": True, "idle": False, "caught_up": True, "
 CAUSE = {"type": "cause", "reason": "X", "location": None, "ifname": None, "netns": None,
          "stage": "rcvbuf", "direction": "rx", "hook": None, "id": 3, "events": 0, "packets": 0,
          "bytes": 0, "memory": 0}
-OUTCOMES = {"type": "outcomes", "slot": 0, "first": 0, "runs": "10007"}  # one, delivered
+OUTCOMES = {"type": "outcomes", "slot": 0, "first": 0, "kinds": [7], "runs": "1g"}  # one, delivered
 ANSWERS = {"login": line(type="welcome", port=PORT, max_pps=0.0), "plan": line(**READY),
            "time": line(type="time", tai_ns=0), "start": line(**STATUS), "status": line(**STATUS),
            "stop": line(**STATUS), "fold": line(type="folded")}
@@ -532,7 +532,7 @@ def liar(hosts, to, answer):
         with contextlib.suppress(OSError):
             client, _ = listener.accept()
             with client:
-                client.sendall(line(type="hello", protocol=6, version="1", host="b"))
+                client.sendall(line(type="hello", protocol=7, version="1", host="b"))
                 for question in client.makefile("rb"):
                     kind = json.loads(question)["type"]
                     if kind == to:
@@ -606,7 +606,7 @@ def who_is_let_in_and_rests():
     turn, and then it is its own again."""
     with Hosts() as hosts, hosts.serve() as server, connect(hosts) as client:
         assert ask(client) == "hello"
-        assert ask(client, type="login", protocol=6, version="1", host="h") == "welcome"
+        assert ask(client, type="login", protocol=7, version="1", host="h") == "welcome"
         assert ask(client, type="time") == "time"
         begun = time.monotonic()
         result = hosts.run(*SHORT, "-j")
@@ -840,7 +840,7 @@ def rubbish(seed):
 @thorough
 def garbage():
     """Nobody who talks nonsense, or nothing, keeps the server from serving."""
-    login = b'{"type":"login","protocol":6,"version":"1","host":"h"}\n'
+    login = b'{"type":"login","protocol":7,"version":"1","host":"h"}\n'
     with Hosts() as hosts, hosts.serve("--stay") as server:
         for seed in range(60):
             with contextlib.suppress(ConnectionError), connect(hosts) as client:

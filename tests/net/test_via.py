@@ -12,12 +12,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft
 from labs import COUNT, PORT, TARGET, Hosts, share
-from lib import (BINARY, EVERYTHING, TIMEOUT, assert_error, assert_ran, assert_valid,
+from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, assert_error, assert_ran, assert_valid,
                  directory, finish, first, main, observed, require, start, table, thorough,
                  together, until)
 from test_to import SHORT, assert_other_unknown, causes, compare, ending, lost
@@ -345,6 +346,22 @@ def a_silent_client_is_left():
         client.send_signal(signal.SIGCONT)
         out, err = client.communicate(timeout=TIMEOUT)
         assert client.returncode == FAILED and "lost" in err, (out, err)
+
+
+@thorough
+@together
+def the_program_is_silent():
+    """As one that does not notice that its connection is cut: the other end answers nothing, and no
+    program ends. Known long before the 15 s after which any answer is given up."""
+    with Piped() as hosts:
+        client, remote = running(hosts)
+        os.kill(remote, signal.SIGSTOP)
+        begun = time.monotonic()
+        out, err = client.communicate(timeout=TIMEOUT)
+        assert client.returncode == FAILED and "lost" in err, err
+        assert time.monotonic() - begun < 13 * PATIENCE, time.monotonic() - begun
+        assert_other_unknown(ending(out))
+        assert not is_there(remote)
 
 
 # Addresses

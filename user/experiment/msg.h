@@ -15,7 +15,7 @@
  *	        status -> status {running, idle, caught_up, delivered, dropped, in_queues, next}
  *	        mark {upto} -> status
  *	        stop  ->  status
- *	        fold {upto} -> cause {..} *, outcomes {slot, first, runs} *, folded
+ *	        fold {upto} -> cause {..} *, outcomes {slot, first, kinds, runs} *, folded
  *	        end   ->  end {..}
  *	        time  ->  time {tai_ns}
  *
@@ -38,16 +38,19 @@
 
 /*
  * Outcomes of consecutive numbers in a stream, as text that fits on a single line between two
- * hosts. Each run of the same outcome is a hexadecimal word, which consists of the count of
- * numbers, 8 bits of detail as in struct range, and 8 bits of enum outcome.
+ * hosts. Each run of the same outcome is the count of numbers, in hexadecimal, followed by a letter
+ * from g for the kind of outcome, so that two runs of a random loss take about five bytes.
  */
-#define RUNS_TEXT 49152 /* bytes in a text, including its NUL */
-#define RUN_TEXT  18	/* maximum bytes in a word, with the blank before it and the NUL */
+#define RUNS_TEXT  49152 /* bytes in a text, including its NUL */
+#define RUN_TEXT   18	 /* maximum bytes of a run, with the NUL */
+#define RUNS_KINDS 20	 /* letters from g to z */
 
 struct runs {
 	uint16_t slot;
 	uint64_t first, next; /* numbers from 0, the first in the text, and the first after the
 			       * text */
+	uint16_t kind[RUNS_KINDS]; /* 8 bits of detail as in struct range, 8 of enum outcome */
+	unsigned kinds;
 	char text[RUNS_TEXT];
 	size_t used;
 };
@@ -59,12 +62,12 @@ struct runs {
 int runs_put(struct runs *r, const struct range *run);
 
 /*
- * Reads a text's next run, which starts at number run->last + 1, and advances *at. Returns false if
- * no word follows. The run may be impossible, see join_check().
+ * Reads the next run, which starts at number run->last + 1, and advances *at, which starts as
+ * r->text. Returns false if no run follows. The run may be impossible, see join_check().
  */
-bool runs_next(const char **at, struct range *run);
+bool runs_next(const struct runs *r, const char **at, struct range *run);
 
-#define PEER_PROTOCOL 6
+#define PEER_PROTOCOL 7
 #define PEER_NICE_0   20 /* nice value that means "not requested" */
 
 #define PEER_BUFFER_MAX (INT32_MAX / 2) /* bytes requested, which the kernel doubles */

@@ -22,6 +22,7 @@
 			 * server */
 #define TURN_MS	   200	/* between checks whether other clients are waiting for us */
 #define ANSWER_MS  15000
+#define ALIVE_MS   5000 /* if a program carries the answer, which shows no other sign of life */
 #define ACK_MS	   2000 /* longer than --settle, to let the peer's TCP acknowledge data */
 #define VIA_MS	   20000  /* for a program's first output, */
 #define LOGIN_MS   120000 /* or if it may ask for a password at the terminal */
@@ -550,10 +551,11 @@ bool remote_ask(struct remote *r, const char *what, const uint64_t *upto, struct
 	const struct outcomes *f = &r->local->tracer.outcomes;
 	const uint64_t now = clock_now();
 	struct site_status st;
+	const bool at_once = r->peer->via.words && strcmp(what, "stop") != 0;
 	int rc = upto ? send_upto(r, what, upto, err) : send_message(r->peer, what, NULL, NULL, err);
 
 	if (!rc)
-		rc = expect(r->peer, "status", msg_status, &st, ANSWER_MS, err);
+		rc = expect(r->peer, "status", msg_status, &st, at_once ? ALIVE_MS : ANSWER_MS, err);
 	/* a sender is at most one window ahead of the folded numbers */
 	for (unsigned t = 0; !rc && r->sends && t < f->streams; t++) {
 		if (st.next[t] - (f->tail[t] - f->base) > f->window)
@@ -602,7 +604,7 @@ static int take_runs(struct remote *r, struct json_object *msg)
 		return -EBADMSG;
 	next = (struct range){.stream = runs->slot, .last = runs->first - 1};
 	while (*at && !rc) {
-		rc = runs_next(&at, &next) ? join_check(&r->join, &next) : -EBADMSG;
+		rc = runs_next(runs, &at, &next) ? join_check(&r->join, &next) : -EBADMSG;
 		*(struct range *)list_add(&r->range) = next;
 	}
 	runs->next = next.last + 1;

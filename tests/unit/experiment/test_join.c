@@ -330,12 +330,13 @@ CASE(runs_come_back)
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(runs_put(&r, &in[i]), 0);
 	assert_int_equal(r.first, 1000);
-	assert_string_equal(r.text, "460007 1fe05 2faec526902 98301");
+	assert_string_equal(r.text, "46g1h2faec52i9j");
+	assert_int_equal(r.kinds, 4);
 	for (unsigned i = 0; i < 4; i++) {
-		assert_true(runs_next(&text, &out));
+		assert_true(runs_next(&r, &text, &out));
 		assert_memory_equal(&out, &in[i], sizeof(out));
 	}
-	assert_false(runs_next(&text, &out));
+	assert_false(runs_next(&r, &text, &out));
 }
 
 CASE(runs_have_room)
@@ -351,13 +352,40 @@ CASE(runs_have_room)
 		run.first = run.last = ++n;
 	} while (!runs_put(&r, &run));
 	assert_true(strlen(r.text) == r.used && r.used < sizeof(r.text));
-	assert_true(n > RUNS_TEXT / 7 && r.next == n);
+	assert_true(n > RUNS_TEXT / 2 - RUN_TEXT && r.next == n);
+}
+
+/* As many kinds as there are letters; each is written once. */
+CASE(runs_have_kinds)
+{
+	static struct runs r;
+	struct range run = {.outcome = OUTCOME_DROPPED}, out = {.last = UINT64_MAX};
+	const char *text = r.text;
+
+	for (unsigned i = 0; i < 2 * RUNS_KINDS; i++) {
+		run.detail = (uint16_t)(i % RUNS_KINDS);
+		run.first = run.last = i;
+		assert_int_equal(runs_put(&r, &run), 0);
+	}
+	assert_int_equal(r.kinds, RUNS_KINDS);
+	run.detail = RUNS_KINDS;
+	run.first = ++run.last;
+	assert_int_equal(runs_put(&r, &run), -ENOSPC);
+	for (unsigned i = 0; runs_next(&r, &text, &out); i++)
+		assert_true(out.first == i && out.last == i && out.detail == i % RUNS_KINDS);
+	assert_int_equal(out.last, 2 * RUNS_KINDS - 1);
+	r.used = 0;
+	assert_int_equal(runs_put(&r, &run), 0);
+	assert_int_equal(r.kinds, 1);
+	text = "1h"; /* no such kind */
+	assert_false(runs_next(&r, &text, &out));
 }
 
 /* Whatever comes, each number is counted once. */
 CASE_WITH(garbage_does_no_harm, open_outcomes, close_outcomes)
 {
-	static const char alphabet[] = "00000123456789abcdef x-";
+	static const char alphabet[] = "00000123456789abcdef ghijklmn-";
+	static struct runs runs = {.kinds = 6};
 	uint64_t folded = 0;
 
 	srandom(1);
@@ -369,9 +397,11 @@ CASE_WITH(garbage_does_no_harm, open_outcomes, close_outcomes)
 
 		for (unsigned c = 0; c < sizeof(text) - 1; c++)
 			text[c] = alphabet[(size_t)random() % (sizeof(alphabet) - 1)];
+		for (unsigned k = 0; k < runs.kinds; k++)
+			runs.kind[k] = (uint16_t)(random() % 12 << 8 | random() % 12);
 		begin(random() % 2);
 		join_cause(&j, (uint8_t)(random() % 10));
-		while (j.there.n < 16 && runs_next(&at_text, &run) && !join_check(&j, &run))
+		while (j.there.n < 16 && runs_next(&runs, &at_text, &run) && !join_check(&j, &run))
 			noted[j.there.n++] = run;
 		for (unsigned s = 0; s < STREAMS; s++)
 			outcomes_fold(&f, (uint16_t)s, f.tail[s] + 1, ignored,
