@@ -289,6 +289,75 @@ for payload in {[stamped(stream, (5 << 32) + number) for stream in range(1, 65)
     assert {s["stream"]: s["sent"] for s in end["streams"] if s["sent"] is not None} == {4: 1}, end
 
 
+@contextlib.contextmanager
+def staying():
+    """A receiver that stays, in JSON lines, and a function that runs Python beside it. Its last event
+    is in `end` afterwards."""
+    with Ends() as lab:
+        lab.do("rx", "ip", "link", "set", "lo", "up")
+        receiver = lab.at("rx", "recv", "--json-lines", "-I", "100ms", "-q", "--stay")
+        receiver.send = lambda forge: lab.do("rx", sys.executable, "-c", forge)
+        receiver.events = (json.loads(line) for line in receiver.stdout)
+        try:
+            until(lambda: lab.listening(28779), 10, "recv did not open its socket")
+            yield receiver
+            receiver.terminate()
+            receiver.end = [e["data"] for e in receiver.events if e["event"] == "end"][0]
+            assert receiver.wait(5 * PATIENCE) == 0
+        finally:
+            receiver.kill()
+            receiver.wait()
+
+
+SEND = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for payloads in {}:
+    for payload in payloads:
+        s.sendto(payload, ("127.0.0.1", 28779))
+    time.sleep({})
+"""
+BASE = 5 << 32
+
+
+@thorough
+@together
+def streams_one_after_another():
+    """More than there are slots. Each loses its last packet, and every tenth one before."""
+    with staying() as receiver:
+        receiver.send(SEND.format([[stamped(i, BASE + n) for n in range(4) if n != 2 or i % 10]
+                                   + [end_record(i, BASE, 5)] for i in range(1, 301)], 0.04))
+    end = receiver.end
+    assert (end["delivered"], end["lost"], end["lost_tail"]) == (4 * 300 - 30, 330, 300), end
+    assert end["foreign"] == end["late"] == end["duplicated"] == 0, end
+    assert len(end["streams"]) + end["streams_more"] == 300, (len(end["streams"]), end)
+
+
+@thorough
+@together
+def forged_streams_make_room():
+    """256 headers of streams that nobody goes on with keep another one out for ten seconds. The first
+    of them goes on in another slot, and its numbers are counted together."""
+    first, other, number = 10, 1, 0
+    with staying() as receiver:
+        receiver.send(SEND.format([[stamped(i, BASE) for i in range(first, first + 256)]], 0))
+        begun = time.monotonic()
+        for event in receiver.events:
+            if event["data"].get("delivered", 0) > 256:
+                break
+            receiver.send(SEND.format([[stamped(other, BASE + number)]], 0))
+            number += 1
+        assert time.monotonic() - begun < (10 + 5) * PATIENCE, "it waits longer"
+        receiver.send(SEND.format([[stamped(first, BASE + 2)]], 0.2))
+    end = receiver.end
+    streams = {s["stream"]: (s["delivered"], s["highest"]) for s in end["streams"]}
+    assert len(streams) == len(end["streams"]) == 256 and end["streams_more"] == 1, end
+    delivered, highest = streams.pop(other)
+    assert delivered and highest == number and end["foreign"] == number - delivered, (number, end)
+    assert streams.pop(first) == (2, 3), end
+    assert set(streams.values()) == {(1, 1)} and end["lost"] == number - delivered + 1, end
+
+
 def end_of_ledger(engine, forge, pause=0):
     """Of a receiver that keeps one while this is run beside it, and then for so many seconds."""
     with Ends() as lab, tempfile.TemporaryDirectory() as directory:

@@ -363,6 +363,10 @@ static int recv_run(void *options, struct error *err)
 		log_warn("no packet of `pktledger send` arrived at UDP port %u: compare the address "
 			 "and port of the sender, and look for a firewall",
 			 (unsigned)spec->port);
+	if (out.closed && out.res.foreign)
+		log_warn("%s belonged to no known stream: more streams than there is room for, or "
+			 "forged numbers",
+			 fmt_many(out.res.foreign, "packet"));
 	outputs_close(&me.out, err);
 	return 0;
 }

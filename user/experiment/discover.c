@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Discovers a single receiver's streams from arriving packets. Numbers older than the --settle time
- * are counted and forgotten, so memory use does not grow over time. Numbers in forged packets
- * affect neither memory use nor CPU time.
+ * are counted and forgotten, and streams that have ended make room for others, so memory use does
+ * not grow over time. Numbers in forged packets affect neither memory use nor CPU time.
  */
 #include "experiment/site.h"
+
+#include <string.h>
 
 #include "base/mem.h"
 #include "experiment/settle.h"
@@ -15,6 +17,9 @@
 #define ARRIVED_8     0x0101010101010101ULL
 #define SETTLE_NS     5000000000
 #define SETTLE_XDP_NS 1000000000 /* ns, the time in which SINK_WINDOW fills at 14 Mpps */
+#define SPARE	      16	 /* slots that streams which have ended leave to new streams */
+#define SILENT_NS     10000000000 /* ns, silence after which a stream that has not ended loses its
+				   * slot if no slot is free */
 
 /*
  * Size of each map that holds a ledger's outcomes. A number takes one byte, and all streams have
@@ -32,18 +37,23 @@ struct discovery {
 		uint64_t next;	    /* highest recorded number at the last check, plus 1 */
 		bool blind; /* some received numbers were not recorded, up to the first recorded
 			     * number */
+		uint64_t grew_ns; /* ns, when `next` last grew */
 	} at[TRACE_STREAMS];
 	struct gaps gaps;
 	struct site *site;
 	const struct experiment_view *view;
+	struct recv_result *out; /* has the streams that lost their slots, and their sums */
+	bool unended;		 /* a stream among out->streams_more has not ended */
 };
 
-struct discovery *discover_new(struct site *s, const struct experiment_view *view)
+struct discovery *discover_new(struct site *s, const struct experiment_view *view,
+			       struct recv_result *out)
 {
 	struct discovery *d = mem_new(d);
 
 	d->site = s;
 	d->view = view;
+	d->out = out;
 	window_init(&d->window, TRACE_STREAMS, s->spec->rx == &rx_xdp ? SETTLE_XDP_NS : SETTLE_NS);
 	return d;
 }
@@ -132,6 +142,47 @@ static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint
 	outcomes_fold(outcomes_of(d), (uint16_t)i, upto, d->site->ledger.ignored, &visitor);
 }
 
+static uint64_t lost_of(const struct recv_stream *s)
+{
+	const uint64_t known = s->ended ? s->sent : s->highest;
+
+	return known - smaller(s->delivered, known);
+}
+
+/* Removes a stream that has lost its slot, so that another or the same can be added. */
+static void take_stream(struct recv_result *out, unsigned k)
+{
+	out->streams--;
+	memmove(&out->stream[k], &out->stream[k + 1],
+		(out->streams - k) * sizeof(*out->stream));
+}
+
+/* Continues a stream that was silent and had lost its slot. */
+static void resume(struct discovery *d, struct sink_streams *t, unsigned i)
+{
+	const struct sink_stream *st = &t->at[i];
+	const uint64_t from = atomic_load(&st->tail);
+	struct discovered *s = &d->at[i];
+
+	for (unsigned k = 0; k < d->out->streams; k++) {
+		const struct recv_stream *before = &d->out->stream[k];
+		const uint64_t next = st->base + before->highest;
+
+		if (before->ended || before->stream != st->id || before->base != st->base)
+			continue;
+		d->out->lost -= lost_of(before);
+		s->delivered = before->delivered;
+		s->first = st->base + before->first;
+		s->missing = from > next ? from - next : 0;
+		s->counted = larger(from, next);
+		take_stream(d->out, k);
+		sink_streams_set_tail(t, i, s->counted);
+		receiver_pass(d->site->receiver);
+		sink_streams_empty(t, i, from, s->counted);
+		return;
+	}
+}
+
 static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t upto)
 {
 	const struct sink_stream *st = &t->at[i];
@@ -143,6 +194,9 @@ static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint6
 		s->counted = s->first = from;
 		if (d->site->by_number)
 			outcomes_of(d)->tail[i] = from;
+		else
+			resume(d, t, i);
+		from = s->counted;
 	}
 	if (upto <= from)
 		return;
@@ -182,6 +236,16 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	sink_streams_set_tail(t, i, to);
 }
 
+uint64_t discover_streams(const struct discovery *d)
+{
+	const struct sink_streams *t = receiver_streams(d->site->receiver);
+	uint64_t streams = d->out->streams + d->out->streams_more;
+
+	for (unsigned i = 0; i < atomic_load(&t->n); i++)
+		streams += sink_streams_has(t, i);
+	return streams;
+}
+
 /* Returns the highest number with any record, plus 1. Dropped packets count, too. */
 static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 {
@@ -193,6 +257,102 @@ static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 		return s->next;
 	s->next = larger(s->next, outcomes_of(d)->tail[i]);
 	return s->next = outcomes_highest(outcomes_of(d), (uint16_t)i, s->next, most);
+}
+
+/* Adds a stream to the result when it ends or loses its slot, and counts its remaining numbers. */
+static struct recv_stream *end_stream(struct discovery *d, unsigned i)
+{
+	struct receiver *r = d->site->receiver;
+	struct sink_streams *t = receiver_streams(r);
+	const struct sink_stream *st = &t->at[i];
+	struct recv_result *out = d->out;
+	bool ended = receiver_ended(r, i);
+	uint64_t base = ended ? st->end_base : st->base, next = receiver_next(r, i);
+	struct recv_stream *s;
+
+	count(d, t, i, 0);
+	count(d, t, i, d->site->by_number ? next_of(d, i, UINT64_MAX) : next);
+	if (out->streams == TRACE_STREAMS) {
+		d->unended |= !out->stream[0].ended;
+		out->streams_more++;
+		take_stream(out, 0);
+	}
+	s = &out->stream[out->streams++];
+	*s = (struct recv_stream){
+		.stream = st->id,
+		.base = base,
+		.first = d->at[i].first - base,
+		.delivered = d->at[i].delivered,
+		.highest = next > base ? next - base : 0,
+		.ended = ended,
+		.sent = st->end_sent,
+		.refused = st->end_refused,
+	};
+	out->lost += lost_of(s);
+	if (ended && s->sent + s->refused > s->highest)
+		out->lost_tail += s->sent + s->refused - s->highest;
+	return s;
+}
+
+/* Frees a stream's slot. Returns false if a packet has just arrived. */
+static bool release(struct discovery *d, struct sink_streams *t, unsigned i)
+{
+	struct receiver *r = d->site->receiver;
+
+	sink_streams_close(t, i);
+	receiver_pass(r);
+	if (receiver_next(r, i) > d->at[i].counted) {
+		sink_streams_open(t, i);
+		return false;
+	}
+	end_stream(d, i);
+	receiver_forget(r, i);
+	sink_streams_drop(t, i);
+	d->at[i] = (struct discovered){};
+	return true;
+}
+
+/*
+ * Returns the stream that has been silent for the longest time and may lose its slot, or `n`. Looks
+ * for streams that have ended, or for those that have not.
+ */
+static unsigned find_silent(const struct discovery *d, const struct sink_streams *t, unsigned n,
+			    bool ended, uint64_t now_ns)
+{
+	const uint64_t least_ns = ended ? SETTLE_NS : SILENT_NS;
+	unsigned found = n;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct discovered *s = &d->at[i];
+
+		if (!sink_streams_has(t, i) || !s->counted || s->next > s->counted ||
+		    receiver_ended(d->site->receiver, i) != ended ||
+		    now_ns - s->grew_ns < least_ns)
+			continue;
+		if (found == n || s->grew_ns < d->at[found].grew_ns)
+			found = i;
+	}
+	return found;
+}
+
+/*
+ * Keeps slots free for new streams. Programs do not give a slot to another stream, and a ledger
+ * names streams by their slots.
+ */
+static void make_room(struct discovery *d, struct sink_streams *t, unsigned n, uint64_t now_ns)
+{
+	unsigned spare = t->bytes ? SPARE : t->room - n;
+
+	for (unsigned i = 0; i < n; i++)
+		spare += !sink_streams_has(t, i);
+	for (; spare < SPARE; spare++) {
+		unsigned i = find_silent(d, t, n, true, now_ns);
+
+		if (i == n && !spare)
+			i = find_silent(d, t, n, false, now_ns);
+		if (i == n || !release(d, t, i))
+			break;
+	}
 }
 
 void discover_move(struct discovery *d, uint64_t now_ns)
@@ -211,8 +371,12 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t ahead = atomic_exchange(&t->at[i].ahead, 0), known = d->at[i].next;
 
+		if (!sink_streams_has(t, i))
+			continue;
 		count(d, t, i, 0);
 		next[i] = next_of(d, i, LOOK_AHEAD);
+		if (next[i] != known || !d->at[i].grew_ns)
+			d->at[i].grew_ns = now_ns;
 		/*
 		 * a stream that advances is at its real position, whatever a forged number claims
 		 */
@@ -226,41 +390,17 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t upto = 0;
 
+		if (!next[i])
+			continue;
 		/* makes room in a window that fills up early */
 		if (next[i] > atomic_load(&t->at[i].tail) + t->window / 2)
 			upto = next[i] - t->window / 4;
-		count(d, t, i, leaving && leaving[i] > upto ? leaving[i] : upto);
+		/* a stream that had this slot before may have had higher numbers */
+		if (leaving && leaving[i] > upto && leaving[i] <= next[i])
+			upto = leaving[i];
+		count(d, t, i, upto);
 	}
-}
-
-/* Reports a stream's totals when it ends, and counts its remaining numbers. */
-static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
-{
-	struct receiver *r = d->site->receiver;
-	struct sink_streams *t = receiver_streams(r);
-	const struct sink_stream *st = &t->at[i];
-	struct recv_stream *s = &out->stream[i];
-	bool ended = receiver_ended(r, i);
-	uint64_t base = ended ? st->end_base : st->base, next = receiver_next(r, i), known;
-
-	count(d, t, i, 0);
-	count(d, t, i, d->site->by_number ? next_of(d, i, UINT64_MAX) : next);
-	*s = (struct recv_stream){
-		.stream = st->id,
-		.base = base,
-		.first = d->at[i].first - base,
-		.delivered = d->at[i].delivered,
-		.highest = next > base ? next - base : 0,
-		.ended = ended,
-		.sent = st->end_sent,
-		.refused = st->end_refused,
-	};
-	s->timed = receiver_fastest(r, i, &s->fastest_ns);
-	known = ended ? s->sent : s->highest;
-	out->lost += known > s->delivered ? known - s->delivered : 0;
-	if (ended && s->sent + s->refused > s->highest)
-		out->lost_tail += s->sent + s->refused - s->highest;
-	out->tail_known &= ended;
+	make_room(d, t, n, now_ns);
 }
 
 /* Names the streams in the slots. Their numbers start at 0. */
@@ -276,19 +416,25 @@ static void name_streams(struct result *res, const struct recv_result *out)
 	}
 }
 
-void discover_end(struct discovery *d, struct recv_result *out)
+void discover_end(struct discovery *d)
 {
 	struct sink_streams *t = receiver_streams(d->site->receiver);
 	const struct sink_sums *sums = &d->site->sink.sums;
 	struct ledger *l = &d->site->ledger;
+	struct recv_result *out = d->out;
 	struct result *res = &out->res;
 
 	site_name(d->site);
 	sink_streams_sync(t);
-	out->streams = atomic_load(&t->n);
-	out->tail_known = out->streams > 0;
+	for (unsigned i = 0; i < atomic_load(&t->n); i++) {
+		struct recv_stream *s = sink_streams_has(t, i) ? end_stream(d, i) : NULL;
+
+		if (s)
+			s->timed = receiver_fastest(d->site->receiver, i, &s->fastest_ns);
+	}
+	out->tail_known = out->streams && !d->unended;
 	for (unsigned i = 0; i < out->streams; i++)
-		end_stream(d, i, out);
+		out->tail_known &= out->stream[i].ended;
 	/* the tracer's counts in this namespace are sums of events, not outcomes */
 	for (int i = 0; !d->site->by_number && i < l->n; i++) {
 		struct outcome_cause *f = &l->tally.cause[0][l->cause[i].raw.index];

@@ -240,7 +240,7 @@ static bool is_receiving(struct run *r)
 	uint64_t now = clock_now(), delivered = receiver_delivered(receiver);
 
 	if (delivered != r->last || !receiver_all_ended(receiver) ||
-	    atomic_load(&receiver_streams(r->site.receiver)->n) < r->spec.streams)
+	    discover_streams(r->discovery) < r->spec.streams)
 		r->quiet_ns = now;
 	r->last = delivered;
 	if (delivered >= r->spec.count ||
@@ -553,13 +553,13 @@ int experiment_run(const struct run_spec *spec, const struct experiment_view *vi
 	r->err = err;
 	rc = open_sites(r, err);
 	if (!rc && found)
-		r->discovery = discover_new(&r->site, view);
+		r->discovery = discover_new(&r->site, view, found);
 	if (!rc) {
 		announce(r, res);
 		rc = go(r, res);
 	}
 	if (!rc && found)
-		discover_end(r->discovery, found);
+		discover_end(r->discovery);
 	else if (!rc)
 		rc = close_ledger(r, res);
 	if (!rc && err->status != STATUS_OK)

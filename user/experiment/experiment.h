@@ -140,7 +140,8 @@ struct recv_result {
 	uint64_t lost;	    /* sent, if that is known, and not delivered */
 	bool tail_known;    /* every stream has ended */
 	uint64_t lost_tail; /* lost numbers above the highest received number */
-	unsigned streams;
+	unsigned streams;   /* in `stream`, */
+	uint64_t streams_more; /* and streams that ended before and are in the sums only */
 	struct recv_stream stream[TRACE_STREAMS];
 };
 

@@ -278,8 +278,15 @@ uint64_t receiver_next(const struct receiver *r, unsigned stream)
 	return highest;
 }
 
+void receiver_forget(struct receiver *r, unsigned stream)
+{
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		__atomic_store_n(&r->at[t].sink.next[stream], 0, __ATOMIC_RELAXED);
+}
+
 bool receiver_fastest(const struct receiver *r, unsigned stream, int64_t *ns)
 {
+	const unsigned life = r->streams.at[stream].life;
 	bool timed = false;
 
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
@@ -288,7 +295,8 @@ bool receiver_fastest(const struct receiver *r, unsigned stream, int64_t *ns)
 		for (unsigned i = 0; i < s->lines; i++) {
 			const struct line *l = s->line[i];
 
-			if (l->stream != stream || !l->timed || (timed && l->fastest >= *ns))
+			if (l->stream != stream || l->life != life || !l->timed ||
+			    (timed && l->fastest >= *ns))
 				continue;
 			timed = true;
 			*ns = l->fastest;
@@ -310,7 +318,7 @@ bool receiver_all_ended(const struct receiver *r)
 	unsigned n = atomic_load(&r->streams.n);
 
 	for (unsigned i = 0; i < n; i++) {
-		if (!receiver_ended(r, i))
+		if (sink_streams_has(&r->streams, i) && !receiver_ended(r, i))
 			return false;
 	}
 	return n > 0;
@@ -387,19 +395,18 @@ static uint64_t take_delays(struct delays *sum, struct result_latency *latency)
 }
 
 /* Adds all lines of the same flow to lines[0], and sets these lines to NULL. */
-static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsigned n,
-		      const struct sink_streams *streams)
+static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsigned n)
 {
 	const struct line *first = lines[0];
 	struct delays sums = {};
 
-	*f = (struct arrivals_flow){.stream = streams->at[first->stream].id};
+	*f = (struct arrivals_flow){.stream = first->id};
 	if (first->source.port)
 		snprintf(f->source, sizeof(f->source), "%s", num_text_endpoint(&first->source));
 	for (unsigned i = 0; i < n; i++) {
 		const struct line *l = lines[i];
 
-		if (!l || !line_is(l, first->stream, &first->source))
+		if (!l || !line_is(l, first->stream, first->life, &first->source))
 			continue;
 		f->delivered += l->delivered;
 		f->bytes += l->bytes;
@@ -411,6 +418,13 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 	f->jitter_ns = take_delays(&sums, &f->latency);
 }
 
+static void add_line(struct arrivals *out, struct delays *sums, const struct line *l)
+{
+	add_delays(sums, l);
+	reordering_add(&out->order, &l->order);
+	out->negative += l->negative;
+}
+
 void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n)
 {
 	const struct line **lines = mem_zero((size_t)n * SINK_LINES, sizeof(*lines));
@@ -419,14 +433,11 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 	unsigned found = 0;
 
 	for (unsigned s = 0; s < n; s++) {
-		for (unsigned i = 0; i < sink[s]->lines; i++) {
-			const struct line *l = sink[s]->line[i];
-
-			lines[found++] = l;
-			add_delays(&sums, l);
-			reordering_add(&out->order, &l->order);
-			out->negative += l->negative;
-		}
+		for (unsigned i = 0; i < sink[s]->lines; i++)
+			add_line(out, &sums, lines[found++] = sink[s]->line[i]);
+		if (sink[s]->past)
+			add_line(out, &sums, sink[s]->past);
+		out->flows_more += sink[s]->past_lines;
 		legs_merge(&legs, &sink[s]->legs_sums);
 	}
 	for (unsigned i = 0; i < found; i++) {
@@ -435,9 +446,9 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 		if (!lines[i])
 			continue;
 		if (out->flows < ARRIVALS_FLOWS)
-			fill_flow(&out->flow[out->flows++], lines + i, found - i, sink[0]->streams);
+			fill_flow(&out->flow[out->flows++], lines + i, found - i);
 		else if (++out->flows_more)
-			fill_flow(&more, lines + i, found - i, sink[0]->streams);
+			fill_flow(&more, lines + i, found - i);
 	}
 	if (sums.delay)
 		hist_quarters(sums.delay, out->delay);

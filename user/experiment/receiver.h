@@ -46,6 +46,9 @@ bool receiver_caught_up(const struct receiver *r);
  */
 uint64_t receiver_next(const struct receiver *r, unsigned stream);
 
+/* Makes receiver_next() 0 for a stream that is closed: see sink_streams_close(). */
+void receiver_forget(struct receiver *r, unsigned stream);
+
 /*
  * Returns a stream's smallest latency, using the clocks of both ends, or false if packets have no
  * timestamp. Call it after receiver_stop().
@@ -77,7 +80,8 @@ void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *a
 
 /*
  * Sums the lines of `n` sinks for receiver_sum(). Merges lines for a flow that two threads
- * received. Fills all of `out` except the gaps.
+ * received. Streams that have lost their slots are only in the sums. Fills all of `out` except the
+ * gaps.
  */
 void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n);
 void receiver_stats(const struct receiver *r, struct rx_stats *st);

@@ -291,17 +291,27 @@ void settle_by_counter(const struct countercheck *check, const struct counters *
  */
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res);
 
-/* Creates stream discovery for a single-ended receiver's open site. Release it with free(). */
+/*
+ * Creates stream discovery for a single-ended receiver's open site, with results in `out`, which is
+ * zeroed. Release it with free().
+ */
 struct discovery;
-struct discovery *discover_new(struct site *s, const struct experiment_view *view);
+struct discovery *discover_new(struct site *s, const struct experiment_view *view,
+			       struct recv_result *out);
 
 /* Returns how many numbers to keep per stream if the outcomes of `streams` streams are reported. */
 uint64_t discover_window(unsigned streams);
 
-/* Moves the window. Call it often while the receiver is running. */
+/*
+ * Moves the window, and frees the slots of streams that have ended. Call it often while the
+ * receiver is running.
+ */
 void discover_move(struct discovery *d, uint64_t now_ns);
 
-/* Counts the remaining numbers once the receiver has stopped, and fills `out`. */
-void discover_end(struct discovery *d, struct recv_result *out);
+/* Returns the number of streams seen so far. */
+uint64_t discover_streams(const struct discovery *d);
+
+/* Counts the remaining numbers once the receiver has stopped, and completes the results. */
+void discover_end(struct discovery *d);
 
 #endif

@@ -802,6 +802,7 @@ static const struct record_field recv_end_rows[] = {
 	RECORD("duration_ns", UINT, recv_result, res.duration_ns),
 	RECORD_LIST("streams", NESTED, recv_result, stream, .rows = recv_stream_rows,
 		    RECORD_COUNT(recv_result, streams)),
+	RECORD("streams_more", UINT, recv_result, streams_more, .how = RECORD_OMITTED),
 	RECORD_FROM(recv_result, res, tracing_rows),
 	{0},
 };

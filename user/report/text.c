@@ -686,6 +686,7 @@ static void put_recv(struct page *p, const struct recv_result *r)
 	put_other(p, "late", r->res.late);
 	put_other(p, "damaged", r->res.damaged);
 	put_other(p, "invalid", r->res.invalid);
+	put_other(p, "unknown streams", r->res.foreign);
 	put_delays(p, &r->res.arrivals);
 	if (!r->streams)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "no pktledger packets received");

@@ -28,6 +28,8 @@
 
 struct line {
 	uint16_t stream;	/* index in struct sink_streams */
+	uint16_t id;		/* of that stream, as in the sequence header */
+	unsigned life;		/* the slot's `life` when the line began */
 	struct endpoint source; /* all 0: flows are not distinguished */
 	uint64_t next;		/* highest number + 1 */
 	uint64_t delivered, bytes, duplicated;
@@ -47,9 +49,10 @@ struct line {
 	uint64_t negative;  /* packets that arrived before their send time: clocks differ */
 };
 
-static inline bool line_is(const struct line *l, uint16_t stream, const struct endpoint *source)
+static inline bool line_is(const struct line *l, uint16_t stream, unsigned life,
+			   const struct endpoint *source)
 {
-	return l->stream == stream && l->source.port == source->port &&
+	return l->stream == stream && l->life == life && l->source.port == source->port &&
 	       l->source.ip4.s_addr == source->ip4.s_addr &&
 	       IN6_ARE_ADDR_EQUAL(&l->source.ip6, &source->ip6);
 }
@@ -67,14 +70,16 @@ static inline uint64_t line_jitter(const struct line *l)
  */
 
 struct sink_stream {
-	uint16_t id;
-	uint64_t base;
+	_Atomic uint16_t id;
+	_Atomic uint64_t base;
 	_Atomic uint64_t tail;	   /* numbers below are outside the window */
 	uint8_t *arrivals;	   /* one byte per number, `window` bytes */
 	_Atomic uint64_t ahead;	   /* a number received above the window, 0: none */
 	atomic_bool ended;	   /* end record received, with these values: */
 	_Atomic uint64_t end_base; /* below `base` if the receiver started late */
 	_Atomic uint64_t end_sent, end_refused;
+	atomic_bool closed;    /* no number belongs to this stream any more */
+	_Atomic unsigned life; /* number of streams that had this slot before */
 };
 
 /* Expected streams, known beforehand or learned from their first sequence header. */
@@ -125,6 +130,8 @@ struct sink {
 	struct line *line[SINK_LINES];
 	unsigned lines;
 	struct line *recent[SINK_RECENT]; /* cache, indexed by source port and stream */
+	struct line *past; /* sums of lines whose streams have lost their slots, or NULL */
+	uint64_t past_lines;
 };
 
 /*
@@ -165,6 +172,21 @@ void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, 
 
 /* Returns whether the payload is an end record, complete or damaged. */
 bool sink_is_end(const void *data, unsigned have);
+
+/*
+ * sink_streams_close() keeps further packets from a learned stream in private memory: after
+ * sink_pass() nothing changes in its slot. sink_streams_open() undoes that. sink_streams_drop()
+ * gives the slot of a closed stream, whose numbers must be cleared, to the next unknown stream.
+ */
+void sink_streams_close(struct sink_streams *t, unsigned stream);
+void sink_streams_open(struct sink_streams *t, unsigned stream);
+void sink_streams_drop(struct sink_streams *t, unsigned stream);
+
+/* Returns whether there is a stream in this slot, which is one of the first `n`. */
+static inline bool sink_streams_has(const struct sink_streams *t, unsigned stream)
+{
+	return !atomic_load(&t->at[stream].closed);
+}
 
 /* Frees learned streams. */
 void sink_streams_forget(struct sink_streams *t);

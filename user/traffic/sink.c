@@ -82,34 +82,75 @@ static void note_delay(struct sink *s, struct line *l, uint64_t word, const uint
 		legs_read(s->legs, &s->legs_sums, word, be64toh(t.ns), s->came_ns, now_tai);
 }
 
-static struct line *known_line(const struct sink *s, uint16_t stream, const struct endpoint *source)
+static struct line *known_line(const struct sink *s, uint16_t stream, unsigned life,
+			       const struct endpoint *source)
 {
 	for (unsigned i = 0; i < s->lines; i++) {
-		if (line_is(s->line[i], stream, source))
+		if (line_is(s->line[i], stream, life, source))
 			return s->line[i];
 	}
 	return NULL;
+}
+
+/* Adds a line to the sums of past lines, and empties it. */
+static void retire_line(struct sink *s, struct line *l)
+{
+	struct line *past = s->past ? s->past : (s->past = mem_new(past));
+	const double sum = (double)past->jitter * (double)past->delivered +
+			   (double)l->jitter * (double)l->delivered;
+
+	if (l->delivered)
+		past->jitter = (uint64_t)(sum / (double)(past->delivered + l->delivered));
+	past->delivered += l->delivered;
+	past->bytes += l->bytes;
+	past->duplicated += l->duplicated;
+	past->negative += l->negative;
+	reordering_add(&past->order, &l->order);
+	if (l->delay && !past->delay)
+		past->delay = mem_new(past->delay);
+	if (l->delay)
+		hist_merge(past->delay, l->delay);
+	free(l->delay);
+	s->past_lines++;
+	memset(l, 0, sizeof(*l));
+}
+
+/* Returns an empty line: that of a stream that has lost its slot, or a new one. */
+static struct line *empty_line(struct sink *s)
+{
+	for (unsigned i = 0; i < s->lines; i++) {
+		struct line *l = s->line[i];
+
+		if (l->life == atomic_load(&s->streams->at[l->stream].life))
+			continue;
+		retire_line(s, l);
+		return l;
+	}
+	return s->line[s->lines++] = mem_new(s->line[0]);
 }
 
 struct line *sink_line(struct sink *s, uint16_t stream)
 {
 	static const struct endpoint any;
 	const struct endpoint *source = &s->source;
+	const struct sink_stream *st = &s->streams->at[stream];
+	const unsigned life = atomic_load_explicit(&st->life, memory_order_relaxed);
 	struct line **recent = &s->recent[(source->port + stream) % SINK_RECENT], *l = *recent;
 
-	if (l && line_is(l, stream, source))
+	if (l && line_is(l, stream, life, source))
 		return l;
-	l = known_line(s, stream, source);
+	l = known_line(s, stream, life, source);
 	if (!l && s->lines >= SINK_LINES - TRACE_STREAMS) {
 		source = &any; /* enough lines are reserved for one per stream */
-		l = known_line(s, stream, source);
+		l = known_line(s, stream, life, source);
 	}
 	if (!l) {
-		l = mem_new(l);
+		l = empty_line(s);
 		l->stream = stream;
+		l->id = st->id;
+		l->life = life;
 		l->source = *source;
-		l->next = s->streams->at[stream].base;
-		s->line[s->lines++] = l;
+		l->next = st->base;
 	}
 	return *recent = l;
 }
@@ -138,7 +179,8 @@ static bool is_stream(const struct sink_streams *t, const struct sink_stream *st
 {
 	uint64_t tail = atomic_load_explicit(&st->tail, memory_order_relaxed);
 
-	return st->id == id && number - st->base < tail - st->base + t->window;
+	return !atomic_load_explicit(&st->closed, memory_order_acquire) && st->id == id &&
+	       number - st->base < tail - st->base + t->window;
 }
 
 /* Returns the upper half of a sequence word. */
@@ -152,24 +194,31 @@ static uint32_t key_of(const struct sink_streams *t, unsigned slot)
 	return slot < t->room ? __atomic_load_n(&t->table->key[slot], __ATOMIC_ACQUIRE) : 0;
 }
 
+/* Makes the stream that the table has for a slot known. Requires the streams' lock. */
+static void adopt(struct sink_streams *t, unsigned slot)
+{
+	const uint32_t key = key_of(t, slot);
+	const uint64_t tail = __atomic_load_n(&t->table->at[slot], __ATOMIC_RELAXED);
+	struct sink_stream *st = &t->at[slot];
+
+	st->id = (uint16_t)(key >> 16);
+	st->base = (uint64_t)(key & UINT16_MAX) << 32;
+	st->tail = tail ? tail : st->base;
+	atomic_store_explicit(&st->closed, false, memory_order_release);
+}
+
 /* Adopts slots below `end` as long as there is memory. Requires the streams' lock. */
 static void take_over(struct sink_streams *t, unsigned end)
 {
-	uint32_t key;
-
-	for (unsigned n = atomic_load(&t->n); n < end && (key = key_of(t, n)); n++) {
-		uint64_t tail = __atomic_load_n(&t->table->at[n], __ATOMIC_RELAXED);
-		struct sink_stream *st = &t->at[n];
+	for (unsigned n = atomic_load(&t->n); n < end && key_of(t, n); n++) {
 		void *own = t->bytes ? NULL
 				     : mmap(NULL, t->window, PROT_READ | PROT_WRITE,
 					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (own == MAP_FAILED)
 			return;
-		st->id = (uint16_t)(key >> 16);
-		st->base = (uint64_t)(key & UINT16_MAX) << 32;
-		st->tail = tail ? tail : st->base;
-		st->arrivals = own ? own : t->bytes + n * t->window;
+		t->at[n].arrivals = own ? own : t->bytes + n * t->window;
+		adopt(t, n);
 		atomic_store(&t->n, n + 1);
 	}
 }
@@ -209,11 +258,16 @@ static void note_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 	for (unsigned i = 0; i < atomic_load(&t->n); i++) {
 		struct sink_stream *st = &t->at[i];
 
-		if (number > st->ahead &&
+		if (sink_streams_has(t, i) && number > st->ahead &&
 		    trace_key_fits(upper_of(st->id, st->base), atomic_load(&st->tail),
 				   upper_of(id, number)))
 			atomic_store(&st->ahead, number);
 	}
+}
+
+static bool fits(const struct sink_streams *t, unsigned slot, uint32_t known, uint32_t key)
+{
+	return trace_key_fits(known, __atomic_load_n(&t->table->at[slot], __ATOMIC_RELAXED), key);
 }
 
 /*
@@ -226,6 +280,9 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 	int index = find_known(t, id, number); /* another thread may have been faster */
 	bool entered = index >= 0;
 
+	/* a slot that was dropped may come before the stream's */
+	for (unsigned i = 0; i < t->room && !entered; i++)
+		entered = key_of(t, i) && fits(t, i, key_of(t, i), key);
 	for (unsigned i = 0; i < t->room && !entered; i++) {
 		uint32_t known = 0;
 
@@ -237,8 +294,9 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 		if (entered && (uint32_t)number >= t->window / 2)
 			__atomic_store_n(&t->table->at[i], number - t->window / 2,
 					 __ATOMIC_RELAXED);
-		entered |= trace_key_fits(
-			known, __atomic_load_n(&t->table->at[i], __ATOMIC_RELAXED), key);
+		if (entered && i < atomic_load(&t->n))
+			adopt(t, i);
+		entered |= fits(t, i, known, key);
 	}
 	if (index < 0) {
 		take_over(t, t->room);
@@ -278,7 +336,7 @@ static int find_ended(struct sink_streams *t, uint16_t id, uint64_t base)
 	for (unsigned i = 0; i < n; i++) {
 		if (is_stream(t, &t->at[i], id, base))
 			return (int)i;
-		if (t->at[i].id == id && t->at[i].base - base < STAMP_SPAN)
+		if (sink_streams_has(t, i) && t->at[i].id == id && t->at[i].base - base < STAMP_SPAN)
 			later = (int)i;
 	}
 	return later >= 0 ? later : find_stream(t, id, base);
@@ -419,6 +477,10 @@ void sink_forget(struct sink *s)
 		free(s->line[i]->delay);
 		free(s->line[i]);
 	}
+	if (s->past)
+		free(s->past->delay);
+	free(s->past);
+	s->past = NULL;
 	s->lines = 0;
 	legs_forget(&s->legs_sums);
 	memset(s->recent, 0, sizeof(s->recent));
@@ -451,6 +513,27 @@ void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, 
 		}
 		from += n;
 	}
+}
+
+void sink_streams_close(struct sink_streams *t, unsigned stream)
+{
+	atomic_store(&t->at[stream].closed, true);
+}
+
+void sink_streams_open(struct sink_streams *t, unsigned stream)
+{
+	atomic_store(&t->at[stream].closed, false);
+}
+
+void sink_streams_drop(struct sink_streams *t, unsigned stream)
+{
+	struct sink_stream *st = &t->at[stream];
+
+	st->ended = false;
+	st->ahead = 0;
+	st->life++;
+	t->table->at[stream] = 0;
+	__atomic_store_n(&t->table->key[stream], 0, __ATOMIC_RELEASE);
 }
 
 bool sink_is_end(const void *data, unsigned have)

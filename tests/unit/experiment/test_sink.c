@@ -556,6 +556,55 @@ CASE_WITH(one_stream_too_many_is_foreign, begin_learning, end)
 	assert_int_equal(streams.n, 0);
 }
 
+/*
+ * The slot of a closed stream is the next unknown stream's. What was counted of the closed one stays
+ * in the sums.
+ */
+CASE_WITH(a_slot_has_several_lives, begin_learning, end)
+{
+	arrive(STREAM0, BASE + 2);
+	arrive(STREAM0, BASE + 1);
+	arrive(STREAM0, BASE + 1);
+	arrive(STREAM0 + 1, BASE);
+	sink_streams_close(&streams, 0);
+	assert_false(sink_streams_has(&streams, 0));
+	arrive(STREAM0, BASE + 3);
+	assert_int_equal(sink.sums.foreign, 1);
+	sink_streams_open(&streams, 0);
+	arrive(STREAM0, BASE + 3);
+	assert_int_equal(sink.sums.delivered, 4);
+	sink_streams_close(&streams, 0);
+	sink_streams_empty(&streams, 0, BASE, BASE + 4);
+	sink.next[0] = 0;
+	sink_streams_drop(&streams, 0);
+	arrive(STREAM0 + 1, BASE + (1ULL << 32)); /* ahead of its window, and not in another slot */
+	assert_int_equal(sink.sums.foreign, 2);
+	assert_int_equal(streams.at[1].ahead, BASE + (1ULL << 32));
+	arrive(9, 5);
+	assert_int_equal(streams.n, 2);
+	assert_true(sink_streams_has(&streams, 0));
+	assert_int_equal(streams.at[0].id, 9);
+	assert_int_equal(streams.at[0].base, 0);
+	assert_int_equal(streams.at[0].life, 1);
+	assert_int_equal(streams.at[0].arrivals[5], 1);
+	assert_int_equal(sink.next[0], 6);
+	arrive(9, 4);
+	arrive(STREAM0 + 1, BASE + 1);
+	assert_int_equal(sink.sums.delivered, 7);
+	assert_int_equal(sink.sums.duplicated, 1);
+	assert_int_equal(sink.lines, 2); /* the first line again, and that of the other stream */
+	assert_int_equal(seen()->order.packets, 2);
+	assert_int_equal(seen()->flows, 2);
+	assert_int_equal(seen()->flows_more, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct arrivals_flow *f = &seen()->flow[i];
+
+		assert_int_equal(f->delivered, 2);
+		assert_int_equal(f->duplicated, 0);
+		assert_int_equal(f->stream, i ? STREAM0 + 1 : 9);
+	}
+}
+
 /* Every number has its own length: another length is damage. */
 CASE_WITH(length_by_number, begin_known, end)
 {
