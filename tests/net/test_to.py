@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft, nft_counters
-from labs import COUNT, EACH, PORT, TARGET, Hosts, share
+from labs import COUNT, EACH, PORT, TARGET, Hosts, numbered, share
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
                  assert_counters_agree, assert_error, assert_valid, case, crowded, directory, finish,
                  first, is_suppressed, lost, main, table, thorough, together, until)
@@ -183,6 +183,39 @@ def fragments_are_counted(args):
         assert end["delivered"] == end["datagrams_reassembled"] == COUNT, end
         assert end["fragments_made"] == end["fragments_seen"] == 3 * COUNT, end
         assert end["tx_calls"] and end["rx_calls"] and end["tx_cpu_ns"] and end["rx_cpu_ns"], end
+
+
+@case
+@together
+def payload_that_is_changed_on_the_way():
+    """Under a checksum that is valid again: with its number it is damaged, without it is lost, and a
+    line says what it may have become."""
+    with Hosts() as hosts, directory() as where:
+        nft(hosts.netns("m"), f"""
+            table inet change {{ chain c {{ type filter hook forward priority 0;
+                {numbered(3)} @th,64,16 set 0x4242
+                {numbered(5)} @th,480,16 set 0x4242
+            }}
+            }}
+            """)
+        end = hosts.ledger("--ledger", str(where / "ledger"))["end"]
+        text = " ".join(hosts.command("report", str(where / "ledger"), to=None).out.split())
+    assert lost({"end": end}) == {"wire": share(3)} and end["balanced"], end
+    assert (end["damaged"], end["invalid"]) == (share(5), share(3)), end
+    assert f"{share(3):,} datagrams arrived at this port without a valid header" in text, text
+
+
+@case
+@together
+def packets_that_come_too_late():
+    """A queue between the hosts still has them when the ledger is closed: it says when that was."""
+    with Hosts() as hosts, hosts.serve():
+        hosts.do("m", "tc", "qdisc", "add", "dev", "vb", "root", "tbf", "rate", "2mbit", "burst",
+                 "5000", "limit", "10m")
+        result = hosts.run("-j", "-q", "-r", "10k", "-c", "2k", "-l", "512", "--settle", "300ms")
+    end = result.json["end"]
+    assert lost(result.json).keys() == {"wire"}, end
+    assert 3e8 <= end["settled_ns"] < 3e9 * PATIENCE, end
 
 
 @thorough

@@ -523,6 +523,7 @@ static int open_sites(struct run *r, struct error *err)
 static int go(struct run *r, struct result *res)
 {
 	int rc = r->site.faults ? fault_begin(r->site.faults, r->err) : 0;
+	uint64_t sent_ns;
 
 	if (rc)
 		return rc;
@@ -537,7 +538,10 @@ static int go(struct run *r, struct result *res)
 		return end_receiving(r);
 	if (is_alone(r))
 		say_end(r);
+	sent_ns = clock_now();
 	res->interrupted |= settle(r);
+	if (!is_alone(r))
+		res->settled_ns = clock_now() - sent_ns;
 	return end_receiving(r);
 }
 

@@ -40,6 +40,12 @@ struct result_host { /* of an experiment between two hosts */
 	char place[32]; /* where in the kernel its probe is */
 };
 
+/* Names of a cause's place: reason, location, ifname, netns, host, direction, hook. */
+extern const struct record_field result_place_rows[];
+
+/* Returns whether two causes have the same stage and place. */
+bool result_cause_same(const struct result_cause *a, const struct result_cause *b);
+
 /* A kernel counter that should record the losses of a stage. */
 struct result_counter {
 	enum stage stage;
@@ -121,6 +127,7 @@ struct result {
 	uint64_t slipped_ns;  /* part of the schedule that the generator could not keep */
 	uint64_t late_ns;     /* maximum delay behind schedule, later recovered */
 	uint64_t held_ns;     /* time a sender waited for numbers to resolve: the window was full */
+	uint64_t settled_ns;  /* time from the last packet until the ledger was closed */
 	/* what limits the rate or count: "generator", "interface", "receiver"; NULL */
 	const char *bound;
 	unsigned payload_bytes, frame_bytes;
@@ -156,6 +163,17 @@ struct result {
 		uint64_t sent, delivered, dropped; /* reported before then */
 	} remote;
 };
+
+/*
+ * Members of struct result_counter, struct result_losses and struct result that more than one kind
+ * of document has, so that they have the same names in all of them.
+ */
+extern const struct record_field result_counter_rows[]; /* all but stage and note */
+extern const struct record_field result_losses_rows[];
+extern const struct record_field result_calls_rows[]; /* the sender's calls and waits */
+extern const struct record_field result_pace_rows[];  /* how long it sent, and how late */
+extern const struct record_field result_receiving_rows[];
+extern const struct record_field result_fragments_rows[];
 
 /* Returns true if a counter of the stage disagrees with the events. */
 static inline bool result_disagrees(const struct result *res, enum stage stage)

@@ -25,14 +25,7 @@ struct stage_sums {
 };
 
 static const struct record_field cause_rows[] = {
-	RECORD("reason", TEXT, result_cause, reason),
-	RECORD("location", TEXT, result_cause, location),
-	RECORD("ifname", TEXT, result_cause, ifname),
-	RECORD("netns", TEXT, result_cause, netns),
-	RECORD("host", TEXT, result_cause, host, .how = RECORD_OMITTED),
-	RECORD("direction", WORD, result_cause, direction, RECORD_NAMES(direction_names)),
-	RECORD("hook", WORD, result_cause, hook, RECORD_NAMES(netfilter_hook_names),
-	       .how = RECORD_OMITTED),
+	RECORD_ALSO(result_place_rows),
 	RECORD("stream", UINT, result_cause, stream),
 	RECORD("packets", UINT, result_cause, packets),
 	RECORD("first", UINT, result_cause, first),
@@ -42,12 +35,7 @@ static const struct record_field cause_rows[] = {
 };
 
 static const struct record_field counter_rows[] = {
-	RECORD("name", TEXT, result_counter, name, .how = RECORD_FULL),
-	RECORD("delta", UINT, result_counter, delta),
-	RECORD("expected", UINT, result_counter, expected),
-	RECORD("agrees", BOOL, result_counter, agrees),
-	RECORD("documented", BOOL, result_counter, documented),
-	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(counter_scope_names)),
+	RECORD_ALSO(result_counter_rows),
 	RECORD("note", POINTER, result_counter, note),
 	{0},
 };
@@ -320,30 +308,17 @@ static const struct record_field sending_rows[] = {
 	RECORD("attempted", UINT, result, attempted),
 	RECORD("refused", UINT, result, refused),
 	RECORD_BY("refused_by", write_refused, read_refused),
-	RECORD("waits", UINT, result, waits),
-	RECORD("wait_ns", UINT, result, wait_ns),
-	RECORD("tx_calls", UINT, result, tx_cost.calls),
-	RECORD("tx_cpu_ns", UINT, result, tx_cost.cpu_ns),
+	RECORD_ALSO(result_calls_rows),
 	RECORD("sent", UINT, result, sent),
 	RECORD("dropped", UINT, result, dropped),
 	RECORD("tx_pps", DOUBLE, result, tx_pps, .how = RECORD_MILLI),
-	RECORD("duration_ns", UINT, result, duration_ns),
-	RECORD("slipped_ns", UINT, result, slipped_ns),
-	RECORD("late_ns", UINT, result, late_ns),
-	RECORD("held_ns", UINT, result, held_ns),
+	RECORD_ALSO(result_pace_rows),
 	RECORD("bound", WORD, result, bound, RECORD_NAMES(bounds), .how = RECORD_OMITTED),
 	{0},
 };
 
 static const struct record_field receiving_rows[] = {
-	RECORD("delivered", UINT, result, delivered),
-	RECORD("duplicated", UINT, result, duplicated),
-	RECORD("damaged", UINT, result, damaged),
-	RECORD("invalid", UINT, result, invalid),
-	RECORD("foreign", UINT, result, foreign),
-	RECORD("rx_pps", DOUBLE, result, rx_pps, .how = RECORD_MILLI),
-	RECORD("rx_calls", UINT, result, rx_cost.calls),
-	RECORD("rx_cpu_ns", UINT, result, rx_cost.cpu_ns),
+	RECORD_ALSO(result_receiving_rows),
 	RECORD_FROM(result, arrivals, arrivals_rows),
 	{0},
 };
@@ -369,21 +344,10 @@ static const struct record_field open_rows[] = {
 	{0},
 };
 
-static const struct record_field losses_rows[] = {
-	RECORD("causes_full", UINT, result_losses, causes_full),
-	RECORD("header_unreadable", UINT, result_losses, stamp_unreadable),
-	RECORD("recursion_misses", UINT, result_losses, recursion_misses),
-	RECORD("cell_empty", UINT, result_losses, cell_empty),
-	RECORD("gso_split", UINT, result_losses, gso_split),
-	RECORD("suppressed", UINT, result_losses, suppressed),
-	RECORD("suppressed_evidence", TEXT, result_losses, suppressed_evidence),
-	{0},
-};
-
 static const struct record_field tracing_rows[] = {
 	RECORD("interrupted", BOOL, result, interrupted),
 	RECORD_BY("stages", write_stages, read_stages),
-	RECORD("missed", NESTED, result, losses, .rows = losses_rows),
+	RECORD("missed", NESTED, result, losses, .rows = result_losses_rows),
 	{0},
 };
 
@@ -406,12 +370,8 @@ static const struct record_field rest_rows[] = {
 	RECORD_PART("host_clocks", clocks_rows, .how = RECORD_OMITTED,
 		    RECORD_WHEN(result, two_hosts)),
 	RECORD_PART("remote", remote_rows, .how = RECORD_OMITTED, RECORD_WHEN(result, remote.lost)),
-	RECORD("fragments_made", UINT, result, fragments.made),
-	RECORD("fragments_seen", UINT, result, fragments.seen),
-	RECORD("fragments_dropped", UINT, result, fragments.dropped),
-	RECORD("fragments_abandoned", UINT, result, fragments.abandoned),
-	RECORD("fragments_unmatched", UINT, result, fragments.unmatched),
-	RECORD("datagrams_reassembled", UINT, result, reassembled),
+	RECORD_ALSO(result_fragments_rows),
+	RECORD("settled_ns", UINT, result, settled_ns, .how = RECORD_OMITTED),
 	RECORD("memory_bytes", UINT, result, memory_bytes),
 	RECORD_LIST("findings", NESTED, result, finding, .rows = advice_rows,
 		    RECORD_COUNT(result, n_findings)),

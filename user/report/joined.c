@@ -259,21 +259,13 @@ static int match(struct ends *j, const struct ledgers *l, struct error *err)
 
 /* Outcome of each number. */
 
-static bool is_same(const struct result_cause *a, const struct result_cause *b)
-{
-	return a->stage == b->stage && !strcmp(a->reason, b->reason) &&
-	       !strcmp(a->location, b->location) && !strcmp(a->ifname, b->ifname) &&
-	       !strcmp(a->netns, b->netns) && !strcmp(a->host, b->host) &&
-	       !strcmp(a->hook ? a->hook : "", b->hook ? b->hook : "");
-}
-
 /* Adds a cause if there is room. `together`: combine the causes from all streams. */
 static void add_cause(struct result *res, bool together, const struct result_cause *c)
 {
 	for (unsigned i = 0; i < res->n_causes; i++) {
 		struct result_cause *known = &res->cause[i];
 
-		if (!is_same(known, c) || (!together && known->stream != c->stream))
+		if (!result_cause_same(known, c) || (!together && known->stream != c->stream))
 			continue;
 		known->packets += c->packets;
 		known->last = larger(known->last, c->last);

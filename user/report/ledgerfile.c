@@ -528,18 +528,12 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 	return rc;
 }
 
-static bool same(const struct ledgerfile_outcome *o, const char *outcome,
-		 const struct result_cause *c)
-{
-	const struct result_cause *known = &o->cause;
-
-	if (strcmp(o->outcome, outcome))
-		return false;
-	return !c || (known->stage == c->stage && known->hook == c->hook &&
-		      known->direction == c->direction && !strcmp(known->reason, c->reason) &&
-		      !strcmp(known->location, c->location) && !strcmp(known->ifname, c->ifname) &&
-		      !strcmp(known->netns, c->netns) && known->given_up == c->given_up);
-}
+static const struct record_field dropped_rows[] = {
+	RECORD("stage", ENUM, result_cause, stage, RECORD_NAMES(stage_names)),
+	RECORD_ALSO(result_place_rows),
+	RECORD("given_up", BOOL, result_cause, given_up, .how = RECORD_OMITTED),
+	{0},
+};
 
 static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcome *o, unsigned id,
 			   bool dropped)
@@ -548,17 +542,8 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 
 	json_put_u64(data, "id", id);
 	json_put_text(data, "outcome", o->outcome);
-	if (dropped) {
-		json_put_text(data, "stage", stage_name(o->cause.stage));
-		json_put_text(data, "reason", o->cause.reason);
-		json_put_text(data, "location", o->cause.location);
-		json_put_text(data, "ifname", o->cause.ifname);
-		json_put_text(data, "netns", o->cause.netns);
-		json_put_text(data, "direction", o->cause.direction);
-		json_put_text(data, "hook", o->cause.hook);
-		if (o->cause.given_up)
-			json_put_bool(data, "given_up", true);
-	}
+	if (dropped)
+		record_put(data, dropped_rows, &o->cause);
 	append_event(lf, "outcome", NULL, data);
 	json_object_put(data);
 }
@@ -570,7 +555,9 @@ static unsigned find_outcome(struct ledgerfile *lf, const char *outcome,
 	struct ledgerfile_outcome *known = lf->outcome.at;
 	unsigned id = 0;
 
-	while (id < lf->outcome.n && !same(&known[id], outcome, cause))
+	while (id < lf->outcome.n &&
+	       (strcmp(known[id].outcome, outcome) ||
+		(cause && !result_cause_same(&known[id].cause, cause))))
 		id++;
 	if (id < lf->outcome.n)
 		return id;

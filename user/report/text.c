@@ -132,6 +132,11 @@ static void put_beside(struct page *p, const struct result *r)
 		page_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN, "extent up to %s",
 			  page_many(a->order.extent_max, "packet"));
 	page_sums(p, "also seen       ", STYLE_PLAIN, seen, LENGTH(seen));
+	if (r->invalid && (r->unaccounted || r->stage[STAGE_WIRE].packets))
+		page_line(p, 0, STYLE_WARN, "invalid         ", STYLE_WARN,
+			  "%s arrived at this port without a valid header: lost packets may be "
+			  "among them",
+			  page_many(r->invalid, "datagram"));
 	page_sums(p, "fragments       ", STYLE_PLAIN, fragments, LENGTH(fragments));
 	page_sums(p, "missed events   ", STYLE_WARN, own, LENGTH(own));
 	if (l->suppressed)
@@ -458,6 +463,9 @@ static void put_verdict(struct page *p, const struct run_header *h, const struct
 				   fmt_count(r->unaccounted), fmt_count(r->in_flight),
 				   fmt_count(r->impossible));
 	}
+	if (r->settled_ns && (!r->balanced || r->stage[STAGE_WIRE].packets))
+		page_words(p, STYLE_PLAIN, "The ledger was closed %s after the last packet.",
+			   page_ns(r->settled_ns));
 	if (disagree)
 		page_words(p, STYLE_BAD, "%s.",
 			   fmt_many(disagree, "counter of the kernel disagrees|"

@@ -81,7 +81,7 @@ static void write_run(unsigned n)
 	"{\"event\":\"outcome\",\"data\":{\"id\":0,\"outcome\":\"delivered\"}}\n"                        \
 	"{\"event\":\"outcome\",\"data\":{\"id\":1,\"outcome\":\"dropped\",\"stage\":\"rcvbuf\","        \
 	"\"reason\":\"SOCKET_RCVBUFF\",\"location\":\"udp_rcv\",\"ifname\":\"v-rx\","              \
-	"\"netns\":\"rx\",\"direction\":\"rx\",\"hook\":null}}\n"                                  \
+	"\"netns\":\"rx\",\"direction\":\"rx\"}}\n"                                  \
 	"{\"event\":\"outcomes\",\"data\":{\"stream\":7,\"ranges\":[[0,19,0],[20,20,1]]}}\n"          \
 	"{\"event\":\"interval\",\"data\":{\"n\":" n "}}\n"                                        \
 	"{\"event\":\"outcome\",\"data\":{\"id\":2,\"outcome\":\"unaccounted\"}}\n"                      \
