@@ -24,7 +24,7 @@ from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
                  assert_counters_agree, assert_error, assert_valid, case, crowded, directory, finish,
                  first, is_suppressed, lost, main, table, thorough, together, until)
 
-FAILED, USAGE = 1, 2
+FAILED, USAGE, UNABLE = 1, 2, 3
 
 
 def causes(document, stage):
@@ -653,6 +653,26 @@ def who_is_let_in_and_rests():
         assert server.wait(5 * PATIENCE) == 0
 
 
+@case
+@together
+def another_version_is_told_to_both():
+    """The server hears which one the client has, and says so, too."""
+    with Hosts() as hosts, hosts.serve("--stay") as server, connect(hosts) as client:
+        assert ask(client) == "hello"
+        client.sendall(line(type="login", protocol=99, version="9.9", host="other"))
+        answer = json.loads(client.makefile().readline())
+    assert answer["type"] == "error" and answer["status"] == UNABLE, answer
+    assert "version 7 of the protocol, the client 99" in answer["message"], answer
+    assert "another version of the protocol" in server.err, server.err
+    with Hosts() as hosts:
+        heard = bytearray()
+        listener = fake_server(hosts, line(type="hello", protocol=99, version="9.9", host="b"), heard)
+        assert_error(hosts.run(*SHORT), UNABLE, "version 99")
+        until(lambda: b'"login"' in heard and b'"protocol":7' in heard, 5, "no login")
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
 def fake_server(hosts, answer, heard=None):
     """A program at the port that is no server of ours; returns its socket. What the first caller
     says goes to `heard`."""
@@ -693,7 +713,7 @@ def nobody_to_talk_to(answer, words):
     with Hosts() as hosts:
         listener = None if answer is None else fake_server(hosts, answer)
         start = time.monotonic()
-        assert_error(hosts.run(*SHORT), FAILED, *words)
+        assert_error(hosts.run(*SHORT), UNABLE if "version 99" in words else FAILED, *words)
         assert time.monotonic() - start < (15 if answer == b"" else 5) * PATIENCE
         if listener:
             listener.shutdown(socket.SHUT_RDWR)

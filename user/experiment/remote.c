@@ -170,15 +170,10 @@ static int await_hello(struct peer *p, struct error *err)
 				 "the program that listens there does not answer");
 	if (rc)
 		return rc;
-	/* in another version, everything except this message may differ */
+	/* in another version, everything except this message and the login may differ */
 	if (strcmp(msg_type(msg), "hello") || record_read(msg, msg_hello, &p->hello))
 		rc = -EBADMSG;
 	json_object_put(msg);
-	if (!rc && p->hello.protocol != PEER_PROTOCOL)
-		return error_set(err, STATUS_FAILED, -EPROTONOSUPPORT,
-				 "use the same version on both hosts",
-				 "%s speaks version %u of the protocol (pktledger %s), this is %d",
-				 p->hello.host, p->hello.protocol, p->hello.version, PEER_PROTOCOL);
 	return rc;
 }
 
@@ -190,13 +185,18 @@ static int log_in(struct peer *p, struct error *err)
 	if (rc)
 		return rc;
 	gethostname(login.host, sizeof(login.host) - 1);
+	rc = send_message(p, "login", msg_hello, &login, err);
+	if (p->hello.protocol != PEER_PROTOCOL)
+		return error_set(err, STATUS_UNABLE, -EPROTONOSUPPORT,
+				 "use the same version on both hosts",
+				 "%s speaks version %u of the protocol (pktledger %s), this is %d",
+				 p->hello.host, p->hello.protocol, p->hello.version, PEER_PROTOCOL);
 	if (!strcmp(login.host, p->hello.host)) { /* two network namespaces on one host */
 		struct endpoint to = p->target.to;
 
 		to.port = 0;
 		snprintf(p->hello.host, sizeof(p->hello.host), "%s", num_text_endpoint(&to));
 	}
-	rc = send_message(p, "login", msg_hello, &login, err);
 	return rc ? rc : expect(p, "welcome", msg_welcome, &p->welcome, ANSWER_MS, err);
 }
 

@@ -79,7 +79,7 @@ static int do_login(struct caller *s, struct json_object *msg)
 		return rc;
 	snprintf(s->served.host, sizeof(s->served.host), "%s", login.host);
 	if (login.protocol != PEER_PROTOCOL) {
-		rc = error_set(&why, STATUS_FAILED, -EPROTONOSUPPORT,
+		rc = error_set(&why, STATUS_UNABLE, -EPROTONOSUPPORT,
 			       "use the same version on both hosts",
 			       "the server speaks version %d of the protocol, the client %u",
 			       PEER_PROTOCOL, login.protocol);
