@@ -125,25 +125,22 @@ CASE_WITH(refused_is_what_nobody_saw, open_outcomes, close_outcomes)
 }
 
 /* Rows: reports of the sender. Columns: reports of the receiver. */
+static const enum outcome tx[] = {OUTCOME_OPEN, OUTCOME_REFUSED, OUTCOME_GAP, OUTCOME_SEEN,
+				  OUTCOME_DROPPED};
+static const enum outcome rx[] = {OUTCOME_NOTHING, OUTCOME_OPEN,     OUTCOME_SEEN,
+				  OUTCOME_DROPPED, OUTCOME_GIVEN_UP, OUTCOME_DELIVERED};
+enum { DROPPED_TX = 100, DROPPED_RX }; /* the host of the cause */
+static const unsigned both[5][6] = {
+	{OUTCOME_OPEN, OUTCOME_OPEN, OUTCOME_OPEN, DROPPED_RX, DROPPED_RX, OUTCOME_DELIVERED},
+	{OUTCOME_REFUSED, OUTCOME_REFUSED, OUTCOME_OPEN, DROPPED_RX, DROPPED_RX, OUTCOME_DELIVERED},
+	{OUTCOME_GAP, OUTCOME_GAP, OUTCOME_IMPOSSIBLE, OUTCOME_IMPOSSIBLE, OUTCOME_IMPOSSIBLE,
+	 OUTCOME_IMPOSSIBLE},
+	{OUTCOME_WIRE, OUTCOME_OPEN, OUTCOME_OPEN, DROPPED_RX, OUTCOME_WIRE, OUTCOME_DELIVERED},
+	{DROPPED_TX, DROPPED_TX, DROPPED_TX, DROPPED_RX, DROPPED_TX, OUTCOME_DELIVERED},
+};
+
 CASE(who_is_believed)
 {
-	static const enum outcome tx[] = {OUTCOME_OPEN, OUTCOME_REFUSED, OUTCOME_GAP, OUTCOME_SEEN,
-					  OUTCOME_DROPPED};
-	static const enum outcome rx[] = {OUTCOME_NOTHING, OUTCOME_OPEN,     OUTCOME_SEEN,
-					  OUTCOME_DROPPED, OUTCOME_GIVEN_UP, OUTCOME_DELIVERED};
-	enum { DROPPED_TX = 100, DROPPED_RX }; /* the host of the cause */
-	static const unsigned both[5][6] = {
-		{OUTCOME_OPEN, OUTCOME_OPEN, OUTCOME_OPEN, DROPPED_RX, DROPPED_RX,
-		 OUTCOME_DELIVERED},
-		{OUTCOME_REFUSED, OUTCOME_REFUSED, OUTCOME_OPEN, DROPPED_RX, DROPPED_RX,
-		 OUTCOME_DELIVERED},
-		{OUTCOME_GAP, OUTCOME_GAP, OUTCOME_IMPOSSIBLE, OUTCOME_IMPOSSIBLE,
-		 OUTCOME_IMPOSSIBLE, OUTCOME_IMPOSSIBLE},
-		{OUTCOME_WIRE, OUTCOME_OPEN, OUTCOME_OPEN, DROPPED_RX, OUTCOME_WIRE,
-		 OUTCOME_DELIVERED},
-		{DROPPED_TX, DROPPED_TX, DROPPED_TX, DROPPED_RX, DROPPED_TX, OUTCOME_DELIVERED},
-	};
-
 	for (unsigned t = 0; t < 5; t++) {
 		for (unsigned r = 0; r < 6; r++) {
 			unsigned is = join_decide(tx[t], rx[r]);
@@ -154,6 +151,96 @@ CASE(who_is_believed)
 				fail_msg("sender %u, receiver %u", t, r);
 		}
 	}
+}
+
+#define CAUSE_TX 3
+#define CAUSE_RX 5
+
+static uint8_t cause_of(enum outcome outcome, bool receives)
+{
+	return outcome == OUTCOME_GIVEN_UP ? TRACE_CAUSE_GIVEN_UP : receives ? CAUSE_RX : CAUSE_TX;
+}
+
+/* What a site has of a number: here in its bytes, there as a range, or not at all (OPEN there). */
+static void report(enum outcome outcome, bool receives, bool here, uint64_t n)
+{
+	const bool dropped = outcome == OUTCOME_DROPPED || outcome == OUTCOME_GIVEN_UP;
+	const bool open = outcome == OUTCOME_NOTHING || outcome == OUTCOME_SEEN;
+	uint8_t detail = 0;
+
+	if (dropped)
+		detail = cause_of(outcome, receives);
+	else if (outcome == OUTCOME_REFUSED)
+		detail = ENOBUFS;
+	else if (outcome == OUTCOME_SEEN)
+		detail = receives ? SEEN_RX_DEVICE : SEEN_TX_DEVICE;
+	if (here) {
+		f.arrivals[at(n)] = outcome == OUTCOME_DELIVERED;
+		f.cause[at(n)] = dropped ? detail : 0;
+		f.failed[at(n)] = outcome == OUTCOME_REFUSED ? detail : 0;
+		f.seen[at(n)] = open ? detail : 0;
+	} else if (outcome != OUTCOME_OPEN || !receives) {
+		outcome = dropped ? OUTCOME_DROPPED : open ? OUTCOME_OPEN : outcome;
+		assert_int_equal(note(outcome, detail, n, n), 0);
+	}
+}
+
+static void keep(void *arg, const struct range *r)
+{
+	*(struct range *)arg = *r;
+}
+
+/* The same from both sides: whichever site is here, and with the cause of the site believed. */
+CASE_WITH(each_pair_from_both_sides, open_outcomes, close_outcomes)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < 2 * 5 * 6; i++) {
+		const bool far_receives = i % 2;
+		const enum outcome sender = tx[i / 2 % 5], receiver = rx[i / 10];
+		const unsigned is = both[i / 2 % 5][i / 10];
+		const bool of_rx = is == DROPPED_RX, dropped = of_rx || is == DROPPED_TX;
+		struct range out = {}, here = {.first = n, .last = n, .stream = 1};
+		uint8_t cause = cause_of(of_rx ? receiver : sender, of_rx);
+		int detail;
+
+		/* a site here knows the numbers that it sends, and watches all the time */
+		if (sender == OUTCOME_GAP || (!far_receives && receiver == OUTCOME_OPEN))
+			continue;
+		begin(far_receives);
+		join_cause(&j, CAUSE_TX);
+		join_cause(&j, CAUSE_RX);
+		join_cause(&j, TRACE_CAUSE_GIVEN_UP);
+		report(sender, false, far_receives, n);
+		report(receiver, true, !far_receives, n);
+		outcomes_fold(&f, 1, f.base + n + 1, ignored, &(struct range_visitor){keep, &here});
+		join_here(&j, &here, &(struct range_visitor){keep, &out});
+		if (dropped && of_rx == far_receives)
+			cause = j.cause_of[cause];
+		assert_int_equal(out.outcome, dropped || is == OUTCOME_WIRE ? OUTCOME_DROPPED : is);
+		detail = dropped			? cause
+			 : is == OUTCOME_WIRE		? JOIN_WIRE
+			 : is == OUTCOME_REFUSED	? ENOBUFS
+			 : is != OUTCOME_OPEN		? 0
+			 : receiver == OUTCOME_SEEN	? SEEN_RX_DEVICE
+			 : sender == OUTCOME_SEEN	? SEEN_TX_DEVICE
+							: 0;
+		assert_int_equal(out.detail, detail);
+		n++;
+	}
+	assert_int_equal(n, 4 * 6 + 4 * 5);
+}
+
+/* A sender's cause has no meaning that a receiver's with the same index would have. */
+CASE_WITH(given_up_is_of_receivers, open_outcomes, close_outcomes)
+{
+	uint8_t far;
+
+	begin(false);
+	far = join_cause(&j, TRACE_CAUSE_GIVEN_UP);
+	assert_int_equal(note(OUTCOME_DROPPED, TRACE_CAUSE_GIVEN_UP, 0, 0), 0);
+	fold(1);
+	assert_int_equal(tally.cause[1][far].packets, 1);
 }
 
 CASE_WITH(receiver_is_believed_before_sender, open_outcomes, close_outcomes)
@@ -247,6 +334,19 @@ CASE_WITH(suppression_is_kept, open_outcomes, close_outcomes)
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
 }
 
+/* Of two that were seen equally far, the site here may know more. */
+CASE_WITH(probes_of_a_bridge_are_kept, open_outcomes, close_outcomes)
+{
+	const struct range here = {0, 0, 1, SEEN_BRIDGE_IN, OUTCOME_OPEN};
+	struct range out;
+
+	begin(false);
+	assert_int_equal(note(OUTCOME_OPEN, 0, 0, 0), 0);
+	join_here(&j, &here, &(struct range_visitor){keep, &out});
+	assert_int_equal(out.outcome, OUTCOME_OPEN);
+	assert_int_equal(out.detail, SEEN_BRIDGE_IN);
+}
+
 /* Between the ranges of a stream, and after the last range, there are no outcomes. */
 CASE(walk_over_ranges)
 {
@@ -276,9 +376,11 @@ CASE(walk_over_ranges)
 CASE_WITH(nonsense_is_refused, open_outcomes, close_outcomes)
 {
 	const struct range stream = {0, 0, STREAMS, 0, OUTCOME_DELIVERED};
+	const struct range cause = {0, 0, 1, TRACE_CAUSES, OUTCOME_DROPPED};
 
 	begin(true);
 	assert_int_equal(join_check(&j, &stream), -EBADMSG);
+	assert_int_equal(join_check(&j, &cause), -EBADMSG);
 	assert_int_equal(note(OUTCOME_SEEN, 0, 0, 0), -EBADMSG);
 	assert_int_equal(note(OUTCOME_DELIVERED, 0, 5, 4), -EBADMSG);
 	assert_int_equal(note(OUTCOME_DELIVERED, 0, 0, TRACE_PAGE_SIZE), -EBADMSG);
@@ -288,6 +390,7 @@ CASE_WITH(nonsense_is_refused, open_outcomes, close_outcomes)
 	assert_int_equal(note(OUTCOME_REFUSED, ENOBUFS, 0, 0), -EBADMSG);
 	assert_int_equal(note(OUTCOME_GAP, 0, 0, 0), -EBADMSG);
 	assert_int_equal(note(OUTCOME_OPEN, SEEN_SOCKET + 1, 0, 0), -EBADMSG);
+	assert_int_equal(note(OUTCOME_OPEN, SEEN_SOCKET, 0, 0), 0);
 	fold(1);
 	assert_int_equal(note(OUTCOME_DELIVERED, 0, 0, 0), -EBADMSG); /* folded already */
 	assert_int_equal(note(OUTCOME_OPEN, 0, TRACE_PAGE_SIZE, TRACE_PAGE_SIZE), 0);
@@ -296,6 +399,7 @@ CASE_WITH(nonsense_is_refused, open_outcomes, close_outcomes)
 	assert_int_equal(note(OUTCOME_DELIVERED, 0, 1, 1), -EBADMSG);
 	assert_int_equal(note(OUTCOME_OPEN, SEEN_RX_DEVICE, 1, 1), -EBADMSG);
 	assert_int_equal(note(OUTCOME_GAP, 0, 1, 1), -EBADMSG);
+	assert_int_equal(note(OUTCOME_REFUSED, 0, 1, 1), -EBADMSG);
 	assert_int_equal(tally.delivered + tally.dropped, 0);
 }
 
