@@ -264,7 +264,7 @@ bool runs_next(const struct runs *r, const char **at, struct range *run)
 		return false;
 	++*at;
 	run->outcome = (enum outcome)(r->kind[kind] & UINT8_MAX);
-	run->detail = r->kind[kind] >> 8;
+	run->detail = (uint16_t)(r->kind[kind] >> 8);
 	run->first = run->last + 1;
 	run->last += n;
 	return true;

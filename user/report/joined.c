@@ -314,34 +314,17 @@ static void leave_open(struct result *res, enum trace_seen seen, uint64_t packet
 	res->unaccounted_seen[seen] += packets;
 }
 
-/*
- * Adds numbers that left the sender but did not arrive. They were lost on the wire if the receiver
- * was watching at the time.
- */
-static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t last,
-			 struct result *res, bool together)
-{
-	uint64_t from = larger(first, s->watch_from), until = smaller(last, s->watch_to);
-	uint64_t watched = from <= until ? until - from + 1 : 0;
-
-	if (watched)
-		lose(s, NULL, NULL, from, until, res, together);
-	leave_open(res, SEEN_TX_DEVICE, last - first + 1 - watched);
-}
-
-/* Returns the outcome that a site's range reports, or none if there is no range. */
-static enum outcome claim(const struct join_walk *w)
-{
-	return w->now ? w->now->outcome : OUTCOME_NOTHING;
-}
-
+/* `missed`: the receiver's report on numbers that are missing from its ledger. */
 static void settle(const struct joined_stream *s, const struct join_walk *tx,
-		   const struct join_walk *rx, uint64_t first, uint64_t last, struct result *res,
-		   bool together)
+		   const struct join_walk *rx, enum outcome missed, uint64_t first, uint64_t last,
+		   struct result *res, bool together)
 {
 	/* numbers that are missing from a complete ledger were never attempted */
-	const enum outcome sent = tx->now ? claim(tx) : s->whole ? OUTCOME_GAP : OUTCOME_OPEN;
-	const enum outcome came = claim(rx), both = join_decide(sent, came);
+	const enum outcome sent = tx->now   ? tx->now->outcome
+				  : s->whole ? OUTCOME_GAP
+					     : OUTCOME_OPEN;
+	const enum outcome came = rx->now ? rx->now->outcome : missed;
+	const enum outcome both = join_decide(sent, came);
 	const uint64_t n = last - first + 1;
 
 	if (both == OUTCOME_IMPOSSIBLE)
@@ -359,10 +342,8 @@ static void settle(const struct joined_stream *s, const struct join_walk *tx,
 		lose(s, &s->rx, rx->now, first, last, res, together);
 	else if (both == OUTCOME_DROPPED)
 		lose(s, &s->tx, tx->now, first, last, res, together);
-	else if (both == OUTCOME_WIRE && came == OUTCOME_GIVEN_UP)
-		lose(s, NULL, NULL, first, last, res, together);
 	else if (both == OUTCOME_WIRE)
-		lose_on_wire(s, first, last, res, together);
+		lose(s, NULL, NULL, first, last, res, together);
 	else if (both == OUTCOME_OPEN && came == OUTCOME_SEEN)
 		leave_open(res, SEEN_RX_DEVICE, n);
 	else if (both == OUTCOME_OPEN)
@@ -384,12 +365,17 @@ void joined_add(const struct joined_stream *s, struct result *one, struct result
 	if (!s->tx.n && !s->rx.n)
 		return;
 	for (number = s->base; number <= end; number = last + 1) {
+		const bool watched = number >= s->watch_from && number <= s->watch_to;
+		const enum outcome missed = watched ? OUTCOME_NOTHING : OUTCOME_OPEN;
+
 		last = smaller(join_to(&tx, s->stream, number), join_to(&rx, s->stream, number));
-		last = smaller(last, end);
+		last = smaller(last, watched ? smaller(s->watch_to, end) : end);
+		if (number < s->watch_from)
+			last = smaller(last, s->watch_from - 1);
 		if (!tx.now && !rx.now)
 			*open += last - number + 1;
-		settle(s, &tx, &rx, number, last, one, false);
-		settle(s, &tx, &rx, number, last, sum, true);
+		settle(s, &tx, &rx, missed, number, last, one, false);
+		settle(s, &tx, &rx, missed, number, last, sum, true);
 	}
 }
 
