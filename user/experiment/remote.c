@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "host/netdev.h"
 
@@ -502,7 +501,6 @@ int remote_open(struct remote *r, struct site *local, struct error *err)
 	gethostname(r->host, sizeof(r->host) - 1);
 	fill_plan(spec, f, &plan);
 	join_init(&r->join, f, !r->sends);
-	r->range.size = sizeof(struct range);
 	conn_patience(&r->peer->conn, (unsigned)(spec->settle_ns / 1000000) + ACK_MS);
 	rc = ask_ready(r->peer, &plan, &r->ready, err);
 	return rc ? rc : compare_clocks(r, err);
@@ -589,59 +587,43 @@ static int take_cause(struct remote *r, struct json_object *msg)
 }
 
 /*
- * Validates runs. They must continue after `next` in `slot`, or in a later slot, and must not be
- * empty, so they end eventually.
+ * Takes a message of the answer to "fold": the last one, or outcomes. These must come after those of
+ * the message before, and must not be empty, so they end eventually.
  */
-static int take_runs(struct remote *r, struct json_object *msg)
+static void take_outcomes(struct remote *r, struct json_object *msg)
 {
+	const struct range before = r->range;
 	struct runs *runs = r->runs;
-	const uint64_t slot = runs->slot, after = runs->next;
-	const char *at = runs->text;
-	struct range next;
-	int rc = record_read(msg, msg_outcomes, runs);
-
-	if (rc || !*at || runs->slot < slot || (runs->slot == slot && runs->first < after))
-		return -EBADMSG;
-	next = (struct range){.stream = runs->slot, .last = runs->first - 1};
-	while (*at && !rc) {
-		rc = runs_next(runs, &at, &next) ? join_check(&r->join, &next) : -EBADMSG;
-		*(struct range *)list_add(&r->range) = next;
-	}
-	runs->next = next.last + 1;
-	return rc;
-}
-
-/* Processes one message in the answer to "fold". Another message follows unless it was the last. */
-static void take_folded(struct remote *r, struct json_object *msg)
-{
 	const char *type = msg_type(msg);
-	int rc = 0;
 
-	r->range.n = 0;
-	if (!strcmp(type, "folded"))
-		r->folded = true;
-	else
-		rc = strcmp(type, "outcomes") ? -EBADMSG : take_runs(r, msg);
+	r->folded = !strcmp(type, "folded");
+	if (!r->folded &&
+	    (strcmp(type, "outcomes") || record_read(msg, msg_outcomes, runs) || !*runs->text ||
+	     runs->slot < before.stream ||
+	     (runs->slot == before.stream && runs->first < before.last + 1)))
+		r->folded = lose(r->peer, -EBADMSG, r->err);
 	json_object_put(msg);
-	if (rc)
-		lose(r->peer, rc, r->err);
-	r->folded |= rc != 0;
+	r->range = (struct range){.stream = runs->slot, .last = runs->first - 1};
+	r->runs_at = runs->text;
 }
 
-static bool more_ranges(void *arg, struct join_walk *w)
+/* Reads the next range of the answer to "fold", which may be in the next message. */
+static bool next_range(void *arg, struct join_walk *w)
 {
 	struct remote *r = arg;
 	struct json_object *msg;
 
-	if (!r->folded && receive(r->peer, NULL, &msg, ANSWER_MS, r->err))
-		r->folded = true;
-	else if (!r->folded)
-		take_folded(r, msg);
-	w->range = r->range.at;
-	w->n = r->range.n;
+	while (!r->folded && !*r->runs_at) {
+		r->folded = receive(r->peer, NULL, &msg, ANSWER_MS, r->err);
+		if (!r->folded)
+			take_outcomes(r, msg);
+	}
+	if (!r->folded && (!runs_next(r->runs, &r->runs_at, &r->range) ||
+			   join_check(&r->join, &r->range)))
+		r->folded = lose(r->peer, -EBADMSG, r->err);
+	w->range = &r->range;
+	w->n = !r->folded;
 	w->at = 0;
-	if (r->folded)
-		w->n = r->range.n = 0;
 	return w->n;
 }
 
@@ -673,7 +655,8 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 
 	r->err = err;
 	r->runs = mem_new(r->runs);
-	r->range.n = 0;
+	r->runs_at = r->runs->text;
+	r->range = (struct range){.last = UINT64_MAX};
 	while (!rc) {
 		rc = receive(r->peer, NULL, &msg, ANSWER_MS, err);
 		if (rc || strcmp(msg_type(msg), "cause"))
@@ -685,20 +668,18 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 	}
 	r->folded = rc != 0;
 	if (!rc)
-		take_folded(r, msg);
-	r->join.there = (struct join_walk){
-		.range = r->range.at, .n = r->range.n, .more = more_ranges, .arg = r};
+		take_outcomes(r, msg);
+	r->join.there = (struct join_walk){.more = next_range, .arg = r};
 	r->local->join = &r->join;
 	add_causes(r);
 }
 
 void remote_folded(struct remote *r)
 {
-	while (more_ranges(r, &r->join.there))
+	while (next_range(r, &r->join.there))
 		; /* numbers that were not folded on this host */
 	free(r->runs);
 	r->runs = NULL;
-	list_free(&r->range);
 }
 
 void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct error *err)

@@ -9,7 +9,6 @@
 
 #include <net/if.h>
 
-#include "base/list.h"
 #include "experiment/msg.h"
 #include "experiment/via.h"
 
@@ -61,9 +60,10 @@ struct remote {
 	struct site_status status;  /* last reported status */
 	uint64_t asked_ns, told_ns; /* ns, times of the last request and the last answer */
 	struct join join;
-	struct runs *runs; /* while folding, the last message */
-	struct list range; /* and its ranges */
-	bool folded;	   /* all outcomes are reported, or the connection is lost */
+	struct runs *runs;   /* while folding, the last message, */
+	const char *runs_at; /* its next run, */
+	struct range range;  /* and the run before */
+	bool folded;	     /* all outcomes are reported, or the connection is lost */
 	struct error *err;
 	struct ledger_cause cause[TRACE_CAUSES]; /* by local index */
 	struct {

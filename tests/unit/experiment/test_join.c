@@ -373,6 +373,34 @@ CASE(walk_over_ranges)
 	assert_int_equal(join_to(&w, 3, 200), UINT64_MAX);
 }
 
+static bool one_more(void *arg, struct join_walk *w)
+{
+	struct range *r = arg;
+
+	r->first = r->last + 1;
+	r->last += 10;
+	w->range = r;
+	w->n = r->last < 40;
+	w->at = 0;
+	return w->n;
+}
+
+/* Ranges that come one at a time. */
+CASE(walk_asks_for_more)
+{
+	struct range r = {.stream = 1, .last = 9};
+	struct join_walk w = {.more = one_more, .arg = &r};
+
+	assert_int_equal(join_to(&w, 1, 5), 9);
+	assert_null(w.now);
+	assert_int_equal(join_to(&w, 1, 10), 19);
+	assert_ptr_equal(w.now, &r);
+	assert_int_equal(join_to(&w, 1, 31), 39);
+	assert_int_equal(w.now->first, 30);
+	assert_int_equal(join_to(&w, 1, 40), UINT64_MAX);
+	assert_null(w.now);
+}
+
 CASE_WITH(nonsense_is_refused, open_outcomes, close_outcomes)
 {
 	const struct range stream = {0, 0, STREAMS, 0, OUTCOME_DELIVERED};
