@@ -103,7 +103,7 @@ const struct record_field msg_plan[] = {
 	RECORD("cpu_set", BOOL, peer_plan, wish.cpu_set),
 	RECORD("cpu", UINT, peer_plan, wish.cpu, .max = 8191),
 	RECORD("rt", UINT, peer_plan, spec.tuning.rt, .max = 99),
-	RECORD("nice", UINT, peer_plan, nice, .max = PEER_NICE_0 + 19),
+	RECORD("nice", INT, peer_plan, spec.tuning.nice),
 	RECORD("work_ns", UINT, peer_plan, spec.tuning.reader.work_ns, .max = READER_MOST_NS),
 	RECORD("pause_ns", UINT, peer_plan, spec.tuning.reader.pause_ns, .max = READER_MOST_NS),
 	RECORD("read_ns", UINT, peer_plan, spec.tuning.reader.read_ns, .max = READER_MOST_NS),

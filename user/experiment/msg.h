@@ -68,7 +68,6 @@ int runs_put(struct runs *r, const struct range *run);
 bool runs_next(const struct runs *r, const char **at, struct range *run);
 
 #define PEER_PROTOCOL 7
-#define PEER_NICE_0   20 /* nice value that means "not requested" */
 
 #define PEER_BUFFER_MAX (INT32_MAX / 2) /* bytes requested, which the kernel doubles */
 
@@ -109,7 +108,6 @@ struct peer_plan {
 	char engine[8]; /* for the server: "socket", "xsk", "xdp" */
 	struct outcomes_numbers numbers;
 	struct worker_wish wish; /* for the server's threads */
-	uint32_t nice;		 /* + PEER_NICE_0 */
 	struct run_spec spec;	 /* other fields that the site needs, payload 0 if lengths differ */
 };
 

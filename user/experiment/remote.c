@@ -428,7 +428,6 @@ static void fill_plan(const struct run_spec *spec, const struct outcomes *f, str
 	*plan = (struct peer_plan){
 		.numbers = {f->base, f->window, f->stream0, f->streams},
 		.wish = spec->reverse ? spec->tuning.tx : spec->tuning.rx,
-		.nice = (uint32_t)(spec->tuning.nice + PEER_NICE_0),
 		.spec = *spec,
 	};
 	snprintf(plan->engine, sizeof(plan->engine), "%s",

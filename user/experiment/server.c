@@ -206,7 +206,6 @@ static int complete_plan(struct caller *s, struct error *why)
 	spec->paired = true;
 	spec->numbers = &plan->numbers;
 	spec->threads = plan->numbers.streams;
-	spec->tuning.nice = (int)plan->nice - PEER_NICE_0;
 	spec->to =
 		*client; /* and no other host. Unknown for a receiver that got no probe */
 	for (unsigned i = 0; i < 3; i++) {
