@@ -26,7 +26,6 @@ void conn_init(struct conn *c, int in, int out)
 	c->in = in;
 	c->out = out;
 	c->tls = NULL;
-	c->shaken = false;
 	c->have = c->line = 0;
 	setsockopt(out, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
@@ -90,10 +89,8 @@ int conn_handshake(struct conn *c, int timeout_ms)
 
 	do {
 		rc = tls->handshake(c->tls, &events);
-		if (rc != -EAGAIN) {
-			c->shaken = !rc;
+		if (rc != -EAGAIN)
 			return rc;
-		}
 		rc = await(c->in, events, until);
 	} while (!rc && clock_now() < until);
 	return rc ? rc : -ETIMEDOUT;

@@ -20,7 +20,6 @@
 struct conn {
 	int in, out;	   /* -1: not open */
 	struct tls *tls;   /* NULL: not encrypted */
-	bool shaken;	   /* handshake complete */
 	size_t have, line; /* bytes read, and the length of the last line returned */
 	char bytes[CONN_LINE];
 };

@@ -41,8 +41,8 @@
 struct caller {
 	const struct server_config *cfg;
 	struct conn conn;
-	struct peer_hello hello;
-	bool greeted, let_in;
+	/* in this order: handshake in progress, not greeted yet, login expected, logged in */
+	enum { SHAKES, WAITS, GREETED, LET_IN } state;
 	int probe_fd; /* -1: the client sends no probes */
 	struct peer_probe probe;
 	uint64_t heard_ns; /* time of the greeting or of the last message */
@@ -86,35 +86,28 @@ static int do_login(struct caller *s, struct json_object *msg)
 		refuse(s, &why);
 		return rc;
 	}
-	s->let_in = true;
+	s->state = LET_IN;
 	s->rests_ns = clock_now();
 	return answer(s, "welcome", msg_welcome, &welcome);
 }
 
-/*
- * Returns whether the TLS handshake is still in progress. No messages are exchanged before it ends.
- */
-static bool is_shaking(const struct caller *s)
-{
-	return s->conn.tls && !s->conn.shaken;
-}
-
-/* Sends the hello once. The login must follow. */
+/* Sends the hello once, after the handshake. The login must follow. */
 static int greet(struct caller *s)
 {
-	bool first = !s->greeted;
+	struct peer_hello hello = {.protocol = PEER_PROTOCOL, .version = PKTLEDGER_VERSION};
 	int rc = 0;
 
-	if (s->let_in)
+	if (s->state == LET_IN)
 		s->rests_ns = clock_now();
-	if (is_shaking(s) || s->let_in)
+	else if (s->state != SHAKES)
+		s->heard_ns = clock_now();
+	if (s->state != WAITS)
 		return 0;
-	s->greeted = true;
-	s->heard_ns = clock_now();
-	if (first && s->cfg->stdio) /* a login script may have left an incomplete line in the
-				     * stream */
+	s->state = GREETED;
+	gethostname(hello.host, sizeof(hello.host) - 1);
+	if (s->cfg->stdio) /* a login script may have left an incomplete line in the stream */
 		rc = conn_send(&s->conn, NULL, SEND_MS);
-	return first && !rc ? answer(s, "hello", msg_hello, &s->hello) : rc;
+	return rc ? rc : answer(s, "hello", msg_hello, &hello);
 }
 
 /*
@@ -160,7 +153,7 @@ static int do_probe(struct caller *s, struct json_object *msg)
 /* Tells the client that another client is being served first. */
 static int put_off(struct caller *s)
 {
-	return is_shaking(s) ? 0 : conn_send(&s->conn, msg_make("busy", NULL, NULL), 0);
+	return s->state == SHAKES ? 0 : conn_send(&s->conn, msg_make("busy", NULL, NULL), 0);
 }
 
 static int check_sending(const struct caller *s, struct error *why)
@@ -412,7 +405,7 @@ static const struct request {
  */
 static int step(struct caller *s, int timeout_ms)
 {
-	const unsigned state = !s->let_in ? STRANGER : s->site ? EXPERIMENT : CLIENT;
+	const unsigned state = s->state != LET_IN ? STRANGER : s->site ? EXPERIMENT : CLIENT;
 	struct json_object *msg = NULL;
 	int rc = conn_receive(&s->conn, &msg, timeout_ms);
 
@@ -497,14 +490,14 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 {
 	struct caller *s = srv->caller[i];
 
-	s->served.refused = !s->let_in;
-	if (rc < 0 && !(s->let_in && rc == -EPIPE))
+	s->served.refused = s->state != LET_IN;
+	if (rc < 0 && (s->served.refused || rc != -EPIPE))
 		snprintf(s->served.why, sizeof(s->served.why), "%s", why_ended(rc));
 	close_session(s);
-	if (rc || s->let_in)
+	if (rc || !s->served.refused)
 		srv->view->on_served(srv->view->arg, &s->served);
 	memmove(&srv->caller[i], &srv->caller[i + 1], (--srv->callers - i) * sizeof(s));
-	srv->served |= s->let_in;
+	srv->served |= !s->served.refused;
 	if (rc && s == srv->client)
 		serve_none(srv);
 	free(s);
@@ -540,9 +533,8 @@ static void add_caller(struct server *srv, int in, int out)
 	srv->caller[srv->callers++] = s;
 	s->cfg = srv->cfg;
 	s->probe_fd = -1;
+	s->state = srv->cfg->token.len ? SHAKES : WAITS;
 	conn_init(&s->conn, in, out);
-	s->hello = (struct peer_hello){.protocol = PEER_PROTOCOL, .version = PKTLEDGER_VERSION};
-	gethostname(s->hello.host, sizeof(s->hello.host) - 1);
 	if (!srv->cfg->stdio)
 		rc = conn_name(in, true, &s->served.peer);
 	if (!rc && srv->cfg->token.len)
@@ -559,13 +551,14 @@ static void shake_hands(struct server *srv)
 {
 	for (unsigned i = 0; i < srv->callers;) {
 		struct caller *s = srv->caller[i];
-		bool shaking = is_shaking(s);
-		int rc = shaking ? conn_handshake(&s->conn, 0) : 0;
+		int rc = s->state == SHAKES ? conn_handshake(&s->conn, 0) : 0;
 
-		if (shaking && !rc)
+		if (s->state == SHAKES && !rc) {
+			s->state = WAITS;
 			rc = say_first(srv, s);
-		else if (rc == -ETIMEDOUT && clock_now() - s->heard_ns < LOGIN_NS)
+		} else if (rc == -ETIMEDOUT && clock_now() - s->heard_ns < LOGIN_NS) {
 			rc = 0;
+		}
 		if (rc)
 			end_caller(srv, i, rc);
 		else
@@ -581,7 +574,7 @@ static unsigned find_silent(const struct server *srv, bool let_in)
 	for (; i < srv->callers; i++) {
 		const struct caller *s = srv->caller[i];
 
-		if (s != srv->client && s->let_in == let_in && (s->greeted || is_shaking(s)))
+		if (s != srv->client && s->state != WAITS && (s->state == LET_IN) == let_in)
 			break;
 	}
 	return i;
@@ -618,8 +611,8 @@ static bool hear(struct server *srv, unsigned i, int timeout_ms)
 	struct caller *s = srv->caller[i];
 	uint64_t login = s->cfg->stdio ? SILENCE_NS : LOGIN_NS;
 	int rc = step(s, timeout_ms);
-	bool rests = s->let_in && !s->site;
-	uint64_t patience = !s->let_in ? login : rests ? IDLE_NS : SILENCE_NS;
+	bool rests = s->state == LET_IN && !s->site;
+	uint64_t patience = s->state != LET_IN ? login : rests ? IDLE_NS : SILENCE_NS;
 
 	srv->answered += rc > 0;
 	if (rc >= 0 && clock_now() - (rests ? s->rests_ns : s->heard_ns) > patience)
@@ -648,9 +641,9 @@ static void hear_callers(struct server *srv)
 		struct caller *s = srv->caller[i];
 		unsigned answered = srv->answered;
 
-		if (!is_shaking(s) && !hear(srv, i, 0))
+		if (s->state != SHAKES && !hear(srv, i, 0))
 			continue;
-		if (s->let_in && answered != srv->answered)
+		if (s->state == LET_IN && answered != srv->answered)
 			srv->client = s;
 		i++;
 	}
@@ -666,7 +659,7 @@ static bool goes_on(const struct server *srv)
 	bool rests = false;
 
 	for (unsigned i = 0; i < srv->callers; i++)
-		rests |= srv->caller[i]->let_in;
+		rests |= srv->caller[i]->state == LET_IN;
 	return (!srv->served || srv->cfg->spec->stay || rests) &&
 	       (srv->callers || !srv->cfg->stdio);
 }
