@@ -558,7 +558,6 @@ bool remote_ask(struct remote *r, const char *what, const uint64_t *upto, struct
 		if (st.next[t] - (f->tail[t] - f->base) > f->window)
 			rc = lose(r->peer, -EBADMSG, err);
 	}
-	r->asked_ns = now;
 	if (rc)
 		return false;
 	r->status = st;
@@ -568,7 +567,7 @@ bool remote_ask(struct remote *r, const char *what, const uint64_t *upto, struct
 
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err)
 {
-	if (clock_now() - r->asked_ns >= most_ns)
+	if (clock_now() - r->told_ns >= most_ns)
 		remote_ask(r, "status", NULL, err);
 }
 

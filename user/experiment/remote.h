@@ -57,8 +57,8 @@ struct remote {
 	struct site *local;
 	bool sends;
 	struct peer_ready ready;
-	struct site_status status;  /* last reported status */
-	uint64_t asked_ns, told_ns; /* ns, times of the last request and the last answer */
+	struct site_status status; /* last reported status */
+	uint64_t told_ns;	   /* ns, when it was requested */
 	struct join join;
 	struct runs *runs;   /* while folding, the last message, */
 	const char *runs_at; /* its next run, */
