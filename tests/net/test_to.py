@@ -205,19 +205,6 @@ def payload_that_is_changed_on_the_way():
     assert f"{share(3):,} datagrams arrived at this port without a valid header" in text, text
 
 
-@case
-@together
-def packets_that_come_too_late():
-    """A queue between the hosts still has them when the ledger is closed: it says when that was."""
-    with Hosts() as hosts, hosts.serve():
-        hosts.do("m", "tc", "qdisc", "add", "dev", "vb", "root", "tbf", "rate", "2mbit", "burst",
-                 "5000", "limit", "10m")
-        result = hosts.run("-j", "-q", "-r", "10k", "-c", "2k", "-l", "512", "--settle", "300ms")
-    end = result.json["end"]
-    assert lost(result.json).keys() == {"wire"}, end
-    assert 3e8 <= end["settled_ns"] < 3e9 * PATIENCE, end
-
-
 @thorough
 def a_queue_on_the_sending_host_drops():
     with Hosts() as hosts:
@@ -592,6 +579,8 @@ LIES = [
     ("the same cause for ever", "fold", CAUSE, []),
     ("a verdict on the ledger", "plan", {"type": "error", "status": 4, "message": "x", "hint": "y"},
      []),
+    ("a refusal in place of a status", "status",
+     {"type": "error", "status": 1, "message": "x", "hint": "y"}, ["-R"]),
 ]
 
 
@@ -602,7 +591,7 @@ def lies_cost_nothing(to, answer, args):
     with Hosts() as hosts, liar(hosts, to, line(**answer)):
         begun = time.monotonic()
         assert_error(hosts.run("-q", "-r", "1k", "-c", "100", *args), FAILED,
-                     "it does not speak the protocol")
+                     "b: x" if answer.get("status") == 1 else "it does not speak the protocol")
         assert time.monotonic() - begun < 10 * PATIENCE
 
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft
 from labs import COUNT, PORT, TARGET, Hosts, share
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, assert_error, assert_ran, assert_valid,
-                 directory, finish, first, main, observed, require, start, table, thorough,
+                 case, directory, finish, first, main, observed, require, start, table, thorough,
                  together, until)
 from test_to import SHORT, assert_other_unknown, causes, compare, ending, lost
 
@@ -94,6 +94,19 @@ def by_a_command(to, args):
             assert causes(document, "netfilter") == {"rx" if args else "tx": tx}
         ports = [document["start"][end]["address"] for end in ("tx_port", "rx_port")]
         assert set(ports) == {"2001:2:0:7::1" if to == 6 else "198.18.7.1", TARGET[to]}, ports
+
+
+@case
+@together
+def packets_that_come_too_late():
+    """A queue between the hosts still has them when the ledger is closed: it says when that was."""
+    with Piped() as hosts:
+        hosts.do("m", "tc", "qdisc", "add", "dev", "vb", "root", "tbf", "rate", "2mbit", "burst",
+                 "5000", "limit", "10m")
+        result = hosts.run("-j", "-q", "-r", "10k", "-c", "2k", "-l", "512", "--settle", "300ms")
+    end = result.json["end"]
+    assert lost(result.json).keys() == {"wire"} and end["delivered"], end
+    assert 3e8 <= end["settled_ns"] < 3e9 * PATIENCE, end
 
 
 @thorough

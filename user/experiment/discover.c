@@ -18,8 +18,9 @@
 #define SETTLE_NS     5000000000
 #define SETTLE_XDP_NS 1000000000 /* ns, the time in which SINK_WINDOW fills at 14 Mpps */
 #define SPARE	      16	 /* slots that streams which have ended leave to new streams */
-#define SILENT_NS     10000000000 /* ns, silence after which a stream that has not ended loses its
-				   * slot if no slot is free */
+#define SILENT_NS                                                                                  \
+	10000000000 /* ns, silence after which a stream that has not ended loses its               \
+		     * slot if no slot is free */
 
 /*
  * Size of each map that holds a ledger's outcomes. A number takes one byte, and all streams have
@@ -153,8 +154,7 @@ static uint64_t lost_of(const struct recv_stream *s)
 static void take_stream(struct recv_result *out, unsigned k)
 {
 	out->streams--;
-	memmove(&out->stream[k], &out->stream[k + 1],
-		(out->streams - k) * sizeof(*out->stream));
+	memmove(&out->stream[k], &out->stream[k + 1], (out->streams - k) * sizeof(*out->stream));
 }
 
 /* Continues a stream that was silent and had lost its slot. */
@@ -326,8 +326,7 @@ static unsigned find_silent(const struct discovery *d, const struct sink_streams
 		const struct discovered *s = &d->at[i];
 
 		if (!sink_streams_has(t, i) || !s->counted || s->next > s->counted ||
-		    receiver_ended(d->site->receiver, i) != ended ||
-		    now_ns - s->grew_ns < least_ns)
+		    receiver_ended(d->site->receiver, i) != ended || now_ns - s->grew_ns < least_ns)
 			continue;
 		if (found == n || s->grew_ns < d->at[found].grew_ns)
 			found = i;

@@ -548,11 +548,14 @@ bool remote_ask(struct remote *r, const char *what, const uint64_t *upto, struct
 	const struct outcomes *f = &r->local->tracer.outcomes;
 	const uint64_t now = clock_now();
 	struct site_status st;
-	const bool at_once = r->peer->via.words && strcmp(what, "stop") != 0;
+	const bool stops = !strcmp(what, "stop"); /* may take long, and end with an error */
+	const int ms = r->peer->via.words && !stops ? ALIVE_MS : ANSWER_MS;
 	int rc = upto ? send_upto(r, what, upto, err) : send_message(r->peer, what, NULL, NULL, err);
 
 	if (!rc)
-		rc = expect(r->peer, "status", msg_status, &st, at_once ? ALIVE_MS : ANSWER_MS, err);
+		rc = expect(r->peer, "status", msg_status, &st, ms, err);
+	if (rc == -EREMOTEIO && !stops)
+		rc = lose(r->peer, -EBADMSG, err);
 	/* a sender is at most one window ahead of the folded numbers */
 	for (unsigned t = 0; !rc && r->sends && t < f->streams; t++) {
 		if (st.next[t] - (f->tail[t] - f->base) > f->window)
@@ -585,8 +588,8 @@ static int take_cause(struct remote *r, struct json_object *msg)
 }
 
 /*
- * Takes a message of the answer to "fold": the last one, or outcomes. These must come after those of
- * the message before, and must not be empty, so they end eventually.
+ * Takes a message of the answer to "fold": the last one, or outcomes. These must come after those
+ * of the message before, and must not be empty, so they end eventually.
  */
 static void take_outcomes(struct remote *r, struct json_object *msg)
 {
@@ -595,10 +598,9 @@ static void take_outcomes(struct remote *r, struct json_object *msg)
 	const char *type = msg_type(msg);
 
 	r->folded = !strcmp(type, "folded");
-	if (!r->folded &&
-	    (strcmp(type, "outcomes") || record_read(msg, msg_outcomes, runs) || !*runs->text ||
-	     runs->slot < before.stream ||
-	     (runs->slot == before.stream && runs->first < before.last + 1)))
+	if (!r->folded && (strcmp(type, "outcomes") || record_read(msg, msg_outcomes, runs) ||
+			   !*runs->text || runs->slot < before.stream ||
+			   (runs->slot == before.stream && runs->first < before.last + 1)))
 		r->folded = lose(r->peer, -EBADMSG, r->err);
 	json_object_put(msg);
 	r->range = (struct range){.stream = runs->slot, .last = runs->first - 1};
@@ -616,8 +618,8 @@ static bool next_range(void *arg, struct join_walk *w)
 		if (!r->folded)
 			take_outcomes(r, msg);
 	}
-	if (!r->folded && (!runs_next(r->runs, &r->runs_at, &r->range) ||
-			   join_check(&r->join, &r->range)))
+	if (!r->folded &&
+	    (!runs_next(r->runs, &r->runs_at, &r->range) || join_check(&r->join, &r->range)))
 		r->folded = lose(r->peer, -EBADMSG, r->err);
 	w->range = &r->range;
 	w->n = !r->folded;

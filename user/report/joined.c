@@ -320,7 +320,7 @@ static void settle(const struct joined_stream *s, const struct join_walk *tx,
 		   struct result *res, bool together)
 {
 	/* numbers that are missing from a complete ledger were never attempted */
-	const enum outcome sent = tx->now   ? tx->now->outcome
+	const enum outcome sent = tx->now    ? tx->now->outcome
 				  : s->whole ? OUTCOME_GAP
 					     : OUTCOME_OPEN;
 	const enum outcome came = rx->now ? rx->now->outcome : missed;

@@ -555,9 +555,8 @@ static unsigned find_outcome(struct ledgerfile *lf, const char *outcome,
 	struct ledgerfile_outcome *known = lf->outcome.at;
 	unsigned id = 0;
 
-	while (id < lf->outcome.n &&
-	       (strcmp(known[id].outcome, outcome) ||
-		(cause && !result_cause_same(&known[id].cause, cause))))
+	while (id < lf->outcome.n && (strcmp(known[id].outcome, outcome) ||
+				      (cause && !result_cause_same(&known[id].cause, cause))))
 		id++;
 	if (id < lf->outcome.n)
 		return id;

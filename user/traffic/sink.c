@@ -336,7 +336,8 @@ static int find_ended(struct sink_streams *t, uint16_t id, uint64_t base)
 	for (unsigned i = 0; i < n; i++) {
 		if (is_stream(t, &t->at[i], id, base))
 			return (int)i;
-		if (sink_streams_has(t, i) && t->at[i].id == id && t->at[i].base - base < STAMP_SPAN)
+		if (sink_streams_has(t, i) && t->at[i].id == id &&
+		    t->at[i].base - base < STAMP_SPAN)
 			later = (int)i;
 	}
 	return later >= 0 ? later : find_stream(t, id, base);

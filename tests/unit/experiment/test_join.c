@@ -218,13 +218,13 @@ CASE_WITH(each_pair_from_both_sides, open_outcomes, close_outcomes)
 		if (dropped && of_rx == far_receives)
 			cause = j.cause_of[cause];
 		assert_int_equal(out.outcome, dropped || is == OUTCOME_WIRE ? OUTCOME_DROPPED : is);
-		detail = dropped			? cause
-			 : is == OUTCOME_WIRE		? JOIN_WIRE
-			 : is == OUTCOME_REFUSED	? ENOBUFS
-			 : is != OUTCOME_OPEN		? 0
-			 : receiver == OUTCOME_SEEN	? SEEN_RX_DEVICE
-			 : sender == OUTCOME_SEEN	? SEEN_TX_DEVICE
-							: 0;
+		detail = dropped		    ? cause
+			 : is == OUTCOME_WIRE	    ? JOIN_WIRE
+			 : is == OUTCOME_REFUSED    ? ENOBUFS
+			 : is != OUTCOME_OPEN	    ? 0
+			 : receiver == OUTCOME_SEEN ? SEEN_RX_DEVICE
+			 : sender == OUTCOME_SEEN   ? SEEN_TX_DEVICE
+						    : 0;
 		assert_int_equal(out.detail, detail);
 		n++;
 	}

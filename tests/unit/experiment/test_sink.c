@@ -557,8 +557,8 @@ CASE_WITH(one_stream_too_many_is_foreign, begin_learning, end)
 }
 
 /*
- * The slot of a closed stream is the next unknown stream's. What was counted of the closed one stays
- * in the sums.
+ * The slot of a closed stream is the next unknown stream's. What was counted of the closed one
+ * stays in the sums.
  */
 CASE_WITH(a_slot_has_several_lives, begin_learning, end)
 {

@@ -78,15 +78,16 @@ static void write_run(unsigned n)
 
 #define RUN(n)                                                                                     \
 	"{\"event\":\"start\",\"schema\":\"" SCHEMA "\",\"data\":{\"n\":" n "}}\n"                 \
-	"{\"event\":\"outcome\",\"data\":{\"id\":0,\"outcome\":\"delivered\"}}\n"                        \
-	"{\"event\":\"outcome\",\"data\":{\"id\":1,\"outcome\":\"dropped\",\"stage\":\"rcvbuf\","        \
+	"{\"event\":\"outcome\",\"data\":{\"id\":0,\"outcome\":\"delivered\"}}\n"                  \
+	"{\"event\":\"outcome\",\"data\":{\"id\":1,\"outcome\":\"dropped\",\"stage\":\"rcvbuf\","  \
 	"\"reason\":\"SOCKET_RCVBUFF\",\"location\":\"udp_rcv\",\"ifname\":\"v-rx\","              \
-	"\"netns\":\"rx\",\"direction\":\"rx\"}}\n"                                  \
-	"{\"event\":\"outcomes\",\"data\":{\"stream\":7,\"ranges\":[[0,19,0],[20,20,1]]}}\n"          \
+	"\"netns\":\"rx\",\"direction\":\"rx\"}}\n"                                                \
+	"{\"event\":\"outcomes\",\"data\":{\"stream\":7,\"ranges\":[[0,19,0],[20,20,1]]}}\n"       \
 	"{\"event\":\"interval\",\"data\":{\"n\":" n "}}\n"                                        \
-	"{\"event\":\"outcome\",\"data\":{\"id\":2,\"outcome\":\"unaccounted\"}}\n"                      \
-	"{\"event\":\"outcomes\",\"data\":{\"stream\":7,\"ranges\":[[21,21,1]]}}\n"                   \
-	"{\"event\":\"outcomes\",\"data\":{\"stream\":8,\"ranges\":[[22,18446744073709551615,2]]}}\n" \
+	"{\"event\":\"outcome\",\"data\":{\"id\":2,\"outcome\":\"unaccounted\"}}\n"                \
+	"{\"event\":\"outcomes\",\"data\":{\"stream\":7,\"ranges\":[[21,21,1]]}}\n"                \
+	"{\"event\":\"outcomes\",\"data\":{\"stream\":8,\"ranges\":[[22,18446744073709551615,2]]}" \
+	"}\n"                                                                                      \
 	"{\"event\":\"end\",\"data\":{\"n\":" n "}}\n"
 
 /* Ledgers that there are have this one. */
