@@ -236,8 +236,8 @@ def ssh_leads_nowhere():
 @thorough
 @together
 def a_program_that_says_nothing():
-    with Piped() as hosts:
-        result = finish(hosts.start("a", "run", *SHORT, "--to", TARGET[4], "--via", "sleep 1000 "))
+    with Piped() as hosts, directory() as where:
+        result = hosts.run(*SHORT, before=script(where, "mute", "exec sleep 1000\n"))
         assert_error(result, FAILED, "brought no answer of pktledger")
 
 
