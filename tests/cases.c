@@ -18,6 +18,7 @@ void add_case(const char *name, CMUnitTestFunction function, CMFixtureFunction s
 
 int run_cases(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
+	cmocka_set_test_filter(getenv("PKTLEDGER_TEST_CASE")); /* a pattern; NULL: all */
 	return _cmocka_run_group_tests("cases", cases, n_cases, set_up, tear_down);
 }
 
