@@ -538,8 +538,11 @@ static int decimals(double v, int significant)
 static char *fmt_scaled(double v, double base, int significant, const char *const *units)
 {
 	char *buf = fmt_buffer();
-	int digits = v == floor(v) ? 0 : decimals(v, significant);
+	int digits;
 
+	/* JSON has three decimals (json_double()), and the text of a document is the printed one */
+	v = round(v * 1000) / 1000;
+	digits = v == floor(v) ? 0 : decimals(v, significant);
 	while (units[1]) {
 		double scale = pow(10, digits);
 

@@ -131,6 +131,7 @@ CASE(test_fmt)
 	IS(fmt_rate(999951), "1.000 Mpps");
 	IS(fmt_rate(9999.6), "10.00 kpps");
 	IS(fmt_rate(14880952), "14.88 Mpps");
+	IS(fmt_rate(9868.5002), fmt_rate(9868.500)); /* as it is in JSON */
 	IS(fmt_bps(1.5e9), "1.500 Gbit/s");
 	IS(fmt_bps(5e16), "50000 Tbit/s");
 	IS(fmt_ns(0), "0 ns");
