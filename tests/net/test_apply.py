@@ -232,7 +232,7 @@ def left_as_somebody_else_set_it():
         assert check("--apply", "--yes", "--undo-file", str(file), "ip-rpfilter").status == 0
         shell(RX, f"echo 0 > /proc/sys/{RP_FILTER.replace('.', '/')}")
         result = pktledger("check", "--undo", "--undo-file", str(file))
-        assert result.status == 1 and "1 of 1 settings are not as they were" in result.err, result
+        assert result.status == 1 and "1 of 1 settings do not have their original value" in result.err, result
         assert f"left     {RP_FILTER}: 0" in result.out, result
         assert f"sysctl -w {RP_FILTER}=1" in result.out, result
         shell(RX, f"echo 1 > /proc/sys/{RP_FILTER.replace('.', '/')}")

@@ -165,7 +165,7 @@ def came_and_is_nobodys():
             for _ in range(10):
                 sock.sendto(bytes(100), ("239.18.0.9", PORT))
             end = assert_balance(t.stop(), 0, 0)
-        assert end["rests_on"][0].startswith("10 packets of the flow came"), end["rests_on"]
+        assert end["rests_on"][0].startswith("10 packets of the flow arrived"), end["rests_on"]
 
 
 @case

@@ -321,8 +321,8 @@ def by_tls_and_with_a_token():
         key_of_another = certificate(tempfile.mkdtemp(dir=directory))[1]
         path.chmod(0o644)
         for options, said in ((["--tls-cert", cert], "needs --tls-key"),
-                              (["--tls-cert", key, "--tls-key", cert], "no certificate and its key"),
-                              (["--tls-cert", cert, "--tls-key", key_of_another], "its key"),
+                              (["--tls-cert", key, "--tls-key", cert], "are not a certificate"),
+                              (["--tls-cert", cert, "--tls-key", key_of_another], "its private key"),
                               (["--tls-cert", "/pl-none", "--tls-key", key], "cannot read /pl-none"),
                               (["--token-file", path], "other users may read it"),
                               (["--textfile", f"{directory}/x.prom", "--token-file", path],

@@ -390,7 +390,7 @@ def ends_that_are_missing():
                                                       start["streams"][0]["base"]), stranger
     assert document["end"]["attempted"] == 2 * COUNT, "it is named, and not counted"
     assert all(s["end"]["balanced"] for s in document["senders"]), "theirs do"
-    assert "of which no sender's ledger" in " ".join(document["notes"]), document["notes"]
+    assert "from senders whose ledgers are missing" in " ".join(document["notes"]), document["notes"]
 
 
 @thorough

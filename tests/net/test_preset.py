@@ -63,7 +63,7 @@ def those_there_are():
     ("./own.txt", "Title\n\n    rm -rf x # x\n", "command 1 of the preset"),
     ("./own.txt", "Title\n\n    run --rat 5 # x\n", "did you mean --rate"),
     ("./own.txt", "Title\n\n    run --repeat 5 # x\n", "--repeat is for the whole sweep"),
-    ("./own.txt", "Title\n\n    run --help # x\n", "no values to run with"),
+    ("./own.txt", "Title\n\n    run --help # x\n", "cannot be used as values"),
     ("./own.txt", "Title\n\n    run --vary rate=1k # x\n", "--vary"),
 )])
 @rootless

@@ -104,7 +104,7 @@ def test_what_trace_told():
         for word in ("rcvbuf", "udp_lookup", "limits broken", f"*:{PORT}", "worst", RX):
             assert word in text.out, (word, text.out)
         nothing = pktledger("report", "--since", rfc3339(between + timedelta(hours=1)), str(file))
-        assert nothing.status == FAILED and "no data in this time range" in nothing.err, nothing
+        assert nothing.status == FAILED and "there is no data in this time range" in nothing.err, nothing
 
 
 REPRINTED = [

@@ -378,7 +378,7 @@ def tokens():
         right, wrong = (write_token(stack, text) for text in (SECRET, SECRET[:-1] + "0"))
         with hosts.serve("--token-file", right) as server:
             assert_error(hosts.run(*SHORT), FAILED, "closed the connection", "--token-file")
-            assert_error(hosts.run(*SHORT, "--token-file", wrong), FAILED, "not have the same token")
+            assert_error(hosts.run(*SHORT, "--token-file", wrong), FAILED, "has a different token")
             assert server.poll() is None, "whoever was refused ended it"
             result = hosts.run(*SHORT, "-j", "--token-file", right)
             assert result.status == 0 and result.json["end"]["delivered"] == 100, result
@@ -652,7 +652,7 @@ def another_version_is_told_to_both():
         answer = json.loads(client.makefile().readline())
     assert answer["type"] == "error" and answer["status"] == UNABLE, answer
     assert "version 7 of the protocol, the client 99" in answer["message"], answer
-    assert "another version of the protocol" in server.err, server.err
+    assert "a different protocol version" in server.err, server.err
     with Hosts() as hosts:
         heard = bytearray()
         listener = fake_server(hosts, line(type="hello", protocol=99, version="9.9", host="b"), heard)

@@ -59,7 +59,7 @@ def reasons_and_counters():
                          ("RcvbufErrors", "lost at stage rcvbuf"),
                          ("UdpNoPorts", "lost at stage udp_lookup"),
                          ("TcpExtTCPBacklogDrop", "lost at stage tcp_backlog"),
-                         ("rx_missed_errors", "counter of i40e (each is a lost packet)"),
+                         ("rx_missed_errors", "counter of i40e (every count is a lost packet)"),
                          ("rx_resource_errors", "counter of macb", "stage nic_ring"),
                          ("udp-lookup", "udp_lookup           proven: lab")):
         out = pktledger("check", "--explain", name).out

@@ -312,7 +312,7 @@ def more_than_two_stand_one_below_the_other():
 
 
 @table([
-    ("cut", '{"schema":"pktledger/run/1","start":{', FAILED, "is cut"),
+    ("cut", '{"schema":"pktledger/run/1","start":{', FAILED, "is truncated"),
     ("of another program", '{"start":{}}', USAGE, "not of pktledger"),
     ("of another version", '{"schema":"pktledger/run/2","start":{}}', USAGE, "another version"),
     ("a page of somebody else", "<!DOCTYPE html><p>", USAGE, "is not a pktledger page"),

@@ -8,7 +8,7 @@
 
 _Static_assert(sizeof(((struct hist *)0)->bucket) == BUCKETS * sizeof(uint64_t) &&
 		       HIST_QUARTERS == BUCKETS / QUARTER,
-	       "all buckets are in a quarter");
+	       "each bucket is within a quarter");
 
 /*
  * Returns the bucket of a value. Values below SUB have one bucket each. Larger values are assigned

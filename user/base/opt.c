@@ -822,7 +822,7 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 				   "--vary: the ends of '%.60s' are not two values of one unit",
 				   r->text);
 	if (first > last)
-		return error_usage(err, "the lower end first: FIRST..LAST/STEP",
+		return error_usage(err, "give the lower end first: FIRST..LAST/STEP",
 				   "--vary: '%.60s' runs backwards", r->text);
 	/* a factor is a plain number greater than 1, fractions are allowed */
 	if (r->factor ? num_rate(r->step, &factor) || factor.unit != RATE_PPS ||

@@ -99,7 +99,7 @@ static int check_ids(const struct opt_strings *ids, const struct check_findings 
 			return error_set(err, STATUS_FAILED, -ENOENT,
 					 "`check` shows the findings of this host, and "
 					 "`check --explain ID` explains a finding",
-					 here ? "the finding '%s' has no change that can be made"
+					 here ? "the finding '%s' has no change to apply"
 					      : "this host has no finding '%s'",
 					 ids->at[i]);
 	}
@@ -322,7 +322,8 @@ static int apply_undo(const struct apply_options *o, struct json_object *json, s
 	ret = change_undo(o->undo_file, NULL, 0, show_change, &t, err);
 	if (!ret && t.others)
 		ret = error_set(err, STATUS_FAILED, -ESTALE, NULL,
-				"%u of %u settings are not as they were", t.others, t.all);
+				"%u of %u settings do not have their original value",
+				t.others, t.all);
 	if (!ret && !t.all)
 		log_info("there is nothing to undo");
 	return ret;
@@ -349,7 +350,7 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 		choose(&c, &made[i], NULL);
 	text = change_persist(c.at, c.n);
 	if (!ret && !c.n)
-		log_info("no change was made, and no finding here has a permanent change");
+		log_info("no change was made, and no finding here has a change to persist");
 	if (!ret && json)
 		json_put(json, "persist", json_object_new_string(text));
 	else if (!ret)
@@ -394,7 +395,7 @@ static const struct opt check_opts[] = {
 	 .default_text = "all processes",
 	 .help = "check only sockets of this process, in its namespace"},
 	{"netns", 'n', OPT_STRING, AT(netns), .metavar = "NAME",
-	 .default_text = "this one and all that lose packets",
+	 .default_text = "this rate and all higher rates that lose packets",
 	 .help = "check only this network namespace: name or path"},
 	{"pod", 0, OPT_STRING, AT(pod), .metavar = "NAMESPACE/NAME", .default_text = "all",
 	 .excludes = "netns", .help = "check only the network namespace of this Kubernetes pod"},
@@ -461,7 +462,9 @@ static bool explain_reason(const struct print_view *v, const char *name)
 /* Explains a kernel or driver counter, named as in nstat, netstat and ethtool -S. */
 static bool explain_counter(const struct print_view *v, const char *name)
 {
-	static const char *const classes[] = {"each is a lost packet", "at most so many were lost",
+	static const char *const classes[] = {"every count is a lost packet",
+					      "at most this many were "
+								       "lost",
 					      "an event, no number of packets", "no loss"};
 	enum stage stage;
 	bool found = judge_counter_stage(name, &stage);

@@ -253,7 +253,7 @@ static int check_max_rate(const struct rate *max, struct error *err)
 static int check_listen(const struct recv_options *o, struct error *err)
 {
 	if (o->listen.port)
-		return error_usage(err, "give the port by --control-port",
+		return error_usage(err, "set the port with --control-port",
 				   "--listen takes no port");
 	if (o->new_token && o->insecure)
 		return error_usage(err, "remove one of the two options",

@@ -186,9 +186,9 @@ static int nothing(const struct load_spec *window, const struct ledgers_file *f,
 		 when_text(f->from_ns, true), when_text(f->to_ns, true));
 	if (window->number)
 		return error_set(err, STATUS_FAILED, -ENODATA, hint,
-				 "there is no run or trace with the number %llu",
+				 "there is no run or trace number %llu",
 				 (unsigned long long)window->number);
-	return error_set(err, STATUS_FAILED, -ENODATA, hint, "no data in this time range");
+	return error_set(err, STATUS_FAILED, -ENODATA, hint, "there is no data in this time range");
 }
 
 static int compare_ends(const struct report_options *o, struct error *err)

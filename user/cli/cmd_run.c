@@ -174,7 +174,7 @@ static int check_receiver(const struct run_options *o, struct error *err)
 		{t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1,
 		 "a socket receives on a single port, and --dst-port is a range", "use --rx xsk"},
 		{t->rx == RX_SOCKET && t->spec.vlan && in_lab(o),
-		 "the lab has no VLAN device for a socket to receive by", "use --rx xsk"},
+		 "the lab has no VLAN device on which a socket could receive", "use --rx xsk"},
 		{0},
 	};
 

@@ -86,7 +86,7 @@ static const struct opt search_opts[] = {
 	 .help = "length of each of the five warm-up trials (fewer if one reaches --max-rate)"},
 	{"time-limit", 0, OPT_TIME, AT(search.most_ns), .set_offset = SET(time_set),
 	 .default_text = "2m, none if a trial takes longer than 500ms",
-	 .help = "start no trial after this time"},
+	 .help = "do not start a trial after this time"},
 	{"max-trials", 0, OPT_COUNT, AT(search.most_trials), .min = 1,
 	 .help = "run at most N trials after the warm-up, show the bounds so far"},
 	{"rfc2544", 0, OPT_FLAG, AT(rfc2544), .excludes = "tst009 mrr pdr",
@@ -330,7 +330,7 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 		if (text && found.max_pps > 0)
 			text_found(stdout, &found);
 		else if (rc == -EINTR && !found.trials)
-			log_warn("ended before the first trial did: nothing is known");
+			log_warn("ended before the first trial was complete: there is no result");
 	}
 	end = json_found(&found);
 	if (o->run.repeat > 1) {

@@ -599,7 +599,7 @@ static int check_options(const struct trace *t, struct error *err)
 	const struct trace_options *o = t->o;
 	const struct contradiction list[] = {
 		{o->capture && !strcmp(o->capture, "-"), "-w -: stdout is used for the tables",
-		 "name a file, or a pipe by mkfifo"},
+		 "give a file, or a named pipe (mkfifo)"},
 		{o->live.balance && !udp && o->seq.kind != NUMBERS_NONE,
 		 "--seq is for UDP: TCP has its own", "leave it out"},
 		{o->live.balance && !tcp && option_given("flows"),

@@ -231,7 +231,7 @@ int output_end(struct json_out *json, struct error *err)
 	if (rc == -EPIPE || pipe_closed() || (!rc && !ferror(stdout)))
 		return 0;
 	return error_set(err, STATUS_FAILED, rc ? rc : -EIO,
-			 rc == -EBADF ? "it is closed: redirect it, for example to /dev/null"
+			 rc == -EBADF ? "stdout is closed: redirect it, for example to /dev/null"
 				      : "make room, or write it elsewhere",
 			 "cannot write the result to stdout: %s",
 			 rc ? strerror(-rc) : "part of it could not be written before");
@@ -357,7 +357,8 @@ static int check_family(const struct shape_addrs *a, const char *option, bool ip
 	if (!a->n || a->family == (ipv6 ? AF_INET6 : AF_INET))
 		return 0;
 	return error_usage(err, ipv6 ? NULL : "add --ipv6, or use IPv4 there",
-			   "%s is not IPv%c as the rest of the traffic", option, ipv6 ? '6' : '4');
+			   "%s is not IPv%c like the rest of the traffic",
+			   option, ipv6 ? '6' : '4');
 }
 
 static bool beyond_ranges(const struct traffic_options *t, const struct run_spec *spec)
@@ -621,7 +622,7 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 	};
 
 	if (spec->tx == &tx_socket && mtu && t->send.gso && spec->payload > room)
-		return error_usage(err, "leave --gso out, or use less payload",
+		return error_usage(err, "remove --gso, or use a smaller payload",
 				   "--gso makes datagrams of %u bytes, which do not fit the MTU of "
 				   "%u (at most %u)",
 				   spec->payload, mtu, room);
@@ -713,7 +714,8 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 		 "leave it out"},
 		{o->scheme == REMOTE_TLS && !o->token_file, "TLS needs the token of the other host",
 		 "add --token-file FILE"},
-		{o->scheme == REMOTE_TCP && o->token_file, "a token is for TLS", "--to tls://ADDR"},
+		{o->scheme == REMOTE_TCP && o->token_file, "a token requires TLS",
+		 "--to tls://ADDR"},
 		{far && !o->reverse && spec->tuning.reader.log,
 		 "--log is written by the reader, which is on the other host and writes no files "
 		 "for clients",

@@ -52,7 +52,8 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 		all *= vary[k].n;
 		if (all > POINTS_MAX)
 			return error_usage(err, "vary fewer values",
-					   "more than %u combinations of values", POINTS_MAX);
+					   "there are more than %u combinations of values",
+					   POINTS_MAX);
 	}
 	while (points->n < all) {
 		const char *text[POINTS_COLUMNS];
@@ -225,7 +226,7 @@ static int plan_point(const struct points *points, const struct point *point, st
 	*p = (struct planned){.options = mem_zero(1, cmd_sweep.size)};
 	rc = opt_parse(&cmd_sweep, point->argc, point->argv, p->options, &seen, err);
 	if (rc > OPT_NEXT_RUN)
-		rc = error_usage(err, NULL, "help and version are no values to run with");
+		rc = error_usage(err, NULL, "help and version cannot be used as values");
 	if (!rc)
 		rc = check_given(points, point, &seen, err);
 	return rc ? rc : run_plan(p->options, &p->spec, err);

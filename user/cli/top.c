@@ -573,7 +573,8 @@ static unsigned draw_rows(struct view *v, const struct view_input *in, unsigned 
 		y = draw_grid(&g, y, end, main ? &v->at : NULL);
 	if (!l.n && main)
 		put_printf(1, y++, STYLE_DIM,
-			   *v->text ? "no row has \"%s\"" : "nothing was lost so far", v->text);
+			   *v->text ? "no row has \"%s\"" : "nothing has been lost so far",
+			   v->text);
 	lines_free(&l);
 	return y;
 }

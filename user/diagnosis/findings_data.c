@@ -537,8 +537,8 @@ const struct finding_row finding_rows[] = {
 	{STAGE_L2, "l2-otherhost", SEVERITY_WARNING, PROOF_LAB, .reason = "OTHERHOST",
 	 .cause = "The frames were addressed to another MAC address than the receiving interface has[ "
 		  "({ifname})].",
-	 .about = "A switch that floods, promiscuous mode, or an outdated neighbour entry at the "
-		  "sender cause that.",
+	 .about = "Possible causes: a switch that floods, promiscuous mode, or an outdated "
+		  "neighbour entry at the sender.",
 	 .fix = "correct the sender's neighbour entry", .command = "ip link show dev {ifname}"},
 	{STAGE_L2, "l2-stp", SEVERITY_WARNING, PROOF_LAB, .reason = "BRIDGE_INGRESS_STP_STATE",
 	 .cause = "The bridge port[ {ifname}] does not forward: its state is listening, learning, "
@@ -780,7 +780,7 @@ const struct finding_row finding_rows[] = {
 	 .setting = "{used} pages, net.ipv4.udp_mem {udp_mem}",
 	 .fix = "raise net.ipv4.udp_mem to {udp_mem*2}",
 	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem*2}", "{udp_mem}"),
-	 .risk = "UDP of the whole host may take twice the memory"},
+	 .risk = "all UDP sockets of the host together may use twice the memory"},
 	{STAGE_UDP_MEM, "udp-mem-cgroup", SEVERITY_WARNING, PROOF_LAB, is_udp_mem_free,
 	 .cause = "A UDP socket[ of {program}] got no memory, although its receive buffer had room: its "
 		  "memory cgroup was at its limit, or net.ipv4.udp_mem was, for a moment.",
@@ -795,7 +795,7 @@ const struct finding_row finding_rows[] = {
 	 .setting = "net.ipv4.udp_mem {udp_mem}[ pages, at most {udp_mem_bytes} bytes]",
 	 .fix = "raise net.ipv4.udp_mem[ to {udp_mem*2}], or shorten the queues of all sockets",
 	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem*2}", "{udp_mem}"),
-	 .risk = "UDP of the whole host may take twice the memory"},
+	 .risk = "all UDP sockets of the host together may use twice the memory"},
 	{STAGE_RCVBUF, "rcvbuf-tap", SEVERITY_INFO, PROOF_LAB, HAS(tap),
 	 .cause = "The buffer of a packet socket[ of {program}] was full. Only copies for a capture are "
 		  "lost; the traffic itself is not.",
@@ -849,7 +849,7 @@ const struct finding_row finding_rows[] = {
 		  "as large, at most 64 MB. Most programs ask for a size only when they start.",
 	 .fix = "raise net.core.rmem_max to {mem_fix_bytes}, and restart the program",
 	 .change = SYSCTL("net/core/rmem_max", "{mem_fix_bytes}", "{rmem_max_bytes}"),
-	 .risk = "sockets that ask for it may queue as much, which adds latency"},
+	 .risk = "sockets that request it may queue as many packets, which adds latency"},
 	{STAGE_RCVBUF, "rcvbuf-default", SEVERITY_WARNING, PROOF_GUEST, bursts_and_small,
 	 .cause = "Bursts were longer than the receive buffer of {program} on port {port} holds. It is the "
 		  "host's default, which is smaller than the kernel's.",
@@ -857,7 +857,7 @@ const struct finding_row finding_rows[] = {
 		  "bytes), or four times the present one. Only sockets opened afterwards get it.",
 	 .fix = "raise net.core.rmem_default to {mem_fix_bytes}, and restart the program",
 	 .change = SYSCTL("net/core/rmem_default", "{mem_fix_bytes}", "{rmem_default_bytes}"),
-	 .risk = "all sockets opened afterwards may queue as much, which adds latency"},
+	 .risk = "all sockets opened afterwards may queue as many packets, which adds latency"},
 	{STAGE_RCVBUF, "rcvbuf-bursts", SEVERITY_WARNING, PROOF_LAB, rested,
 	 .cause = "The receive buffer was full only for moments: bursts were longer than it holds, and "
 		  "{reader} had time to spare between them.",
@@ -963,7 +963,7 @@ const struct finding_row finding_rows[] = {
 	 .setting = TCP_RCVBUF,
 	 .fix = "raise net.ipv4.tcp_rmem to {tcp_rmem_fix}, or speed up the reader",
 	 .change = SYSCTL("net/ipv4/tcp_rmem", "{tcp_rmem_fix}", "{tcp_rmem}"),
-	 .risk = "each connection may take twice the memory"},
+	 .risk = "each connection may use twice the memory"},
 	{STAGE_TCP_RCVBUF, "tcp_rcvbuf", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "A TCP connection had no room for more data: its receive buffer, or its memory limit, was "
 		  "full.",

@@ -627,7 +627,7 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 {
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc, NULL,
-				   "cannot look into the queues of sockets");
+				   "cannot read the queues of sockets");
 	*m = s->looks ? s->best : s->last;
 	m->unjudged = b->skel->bss->causes_full;
 	for (unsigned i = 0; i < BALANCE_CAUSES; i++)

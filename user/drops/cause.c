@@ -37,7 +37,7 @@ const struct class_row class_rows[] = {
 	 "made to test a BPF program (bpf_prog_test_run_skb)"},
 
 	{NULL, "inet_rtm_getroute inet6_rtm_getroute", 0, PROTOCOL_ANY, EXPECTED,
-	 "a question about a route, for which the kernel makes a packet (ip route get)"},
+	 "a route lookup, for which the kernel builds a dummy packet (ip route get)"},
 
 	/* Multicast to groups that this host has not joined. */
 	{NULL, "ip6_mc_input ip_mc_input", 0, PROTOCOL_ANY, EXPECTED,
@@ -73,13 +73,13 @@ const struct class_row class_rows[] = {
 	 "tcp_done tcp_rtx_queue_purge skb_rbtree_purge inet_sock_destruct __release_sock reqsk_*",
 	 0, PROTOCOL_ANY, EXPECTED, "left over when a connection ended (sk_stream_kill_queues)"},
 	{"NOT_SPECIFIED", "tcp_* __tcp_* mptcp_*", 0, PROTOCOL_ANY, SUSPECTED,
-	 "dropped by TCP, which does not say why"},
+	 "dropped by TCP without a stated reason"},
 
 	/*
 	 * ICMP and neighbour discovery free packets after processing them (before 6.4 as dropped).
 	 */
 	{"NOT_SPECIFIED", "icmp_* icmpv6_* igmp_* igmp6_* ndisc_* mld_* ping_*", 0, PROTOCOL_ANY,
-	 EXPECTED, "answered, or not for this host (icmp_rcv, icmpv6_rcv)"},
+	 EXPECTED, "answered by the kernel, or not for this host (icmp_rcv, icmpv6_rcv)"},
 
 	{"NOT_SPECIFIED",
 	 "xfrm4_udp_encap_rcv __xfrm4_udp_encap_rcv xfrm6_udp_encap_rcv __xfrm6_udp_encap_rcv", 0,
@@ -242,8 +242,8 @@ static void judge(struct judged_cause *c, const struct cause_judge *j)
 		c->verdict.direction = key->flags & WATCH_SK ? DIRECTION_TX : DIRECTION_FORWARD;
 	}
 	if (!strcmp(c->reason, "NO_SOCKET") && progs_choose_sockets())
-		c->verdict.note = "no socket took it: none is on the port, or a BPF program "
-				  "refused it (sk_lookup, SO_REUSEPORT)";
+		c->verdict.note = "no socket received the packet: none is bound to the port, or a "
+				  "BPF program rejected the packet (sk_lookup, SO_REUSEPORT)";
 	if (key->flags & WATCH_ABORTED) {
 		snprintf(c->reason, sizeof(c->reason), "XDP_ABORTED"); /* without a reason */
 		c->verdict.note = "the XDP program aborted or returned an invalid verdict "

@@ -288,7 +288,7 @@ int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uin
 		bpf_link__destroy(link);
 		*packets = d->skel->bss->unread_packets;
 	}
-	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot look into the socket's queue");
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read the socket's queue");
 }
 
 void drops_close(struct drops *d)

@@ -607,7 +607,8 @@ static int refuse(const char *expr, int rc, const char *why, struct error *err)
 				 "bad filter '%s': %s", quoted, why);
 	case -E2BIG:
 		return error_set(err, STATUS_USAGE, rc,
-				 "shorten it, for example with networks in place of hosts",
+				 "shorten the filter, for example by using networks instead of "
+				 "hosts",
 				 "the filter '%s' is too long for the kernel", quoted);
 	case -ENODATA: /* if `geneve` did not match, libpcap has lost the offsets */
 		return error_set(err, STATUS_USAGE, rc, "put 'geneve' last, after 'or'",

@@ -513,7 +513,7 @@ static int read_list(const struct netns *ns, struct list *rules, char problem[16
 		return 0;
 	list_free(rules);
 	snprintf(problem, 160, "cannot list the firewall rules: %s",
-		 ret == -EINTR ? "they change all the time" : strerror(-ret));
+		 ret == -EINTR ? "they change constantly" : strerror(-ret));
 	return ret;
 }
 

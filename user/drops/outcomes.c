@@ -224,7 +224,7 @@ int outcomes_map(struct outcomes *f, int outcomes_fd, int seen_fd, int arrivals_
 	if (!rc)
 		return 0;
 	outcomes_unmap(f);
-	return error_errno(err, STATUS_FAILED, rc, "a smaller --count needs less",
+	return error_errno(err, STATUS_FAILED, rc, "use a smaller --count",
 			   "cannot map 4 x %zu bytes for the outcomes", f->bytes);
 }
 

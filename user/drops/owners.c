@@ -932,7 +932,7 @@ int owners_pod(struct owners *o, const char *pod, char path[OWNER_POD_PATH], str
 					      text);
 	}
 	return error_set(err, STATUS_FAILED, -ENOENT,
-			 "a pod in the network of its host is known by its --cgroup",
+			 "select a pod that uses the host's network by its --cgroup",
 			 "no pod %s with a network namespace of its own is here; known are: %s",
 			 pod, known);
 }
@@ -954,5 +954,5 @@ int owners_sockets(const struct owners *o, pid_t pid, struct idmap *inodes, stru
 		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
 				 (int)pid);
 	return error_errno(err, STATUS_UNABLE, ret, "run as root, or with CAP_SYS_PTRACE",
-			   "cannot see the sockets of process %d", (int)pid);
+			   "cannot list the sockets of process %d", (int)pid);
 }

@@ -123,11 +123,11 @@ const enum quirk_state *quirks_found(void)
 const struct quirk_words quirk_words[QUIRK_COUNT] = {
 	[QUIRK_NO_FENTRY] = {"no_fentry", "no program can be attached to functions (fentry)"},
 	[QUIRK_NO_REASONS] = {"no_reasons", "drops have no reasons"},
-	[QUIRK_NO_RX_SK] = {"no_rx_sk", "a drop does not report which socket it was for"},
+	[QUIRK_NO_RX_SK] = {"no_rx_sk", "a drop event does not name the socket"},
 	[QUIRK_NO_CONSUMED] = {"no_consume_place",
 			       "where packets are freed as used up is not reported"},
-	[QUIRK_NO_RECV_LENGTH] = {"no_sock_recv_length", "reads of sockets are not traced"},
+	[QUIRK_NO_RECV_LENGTH] = {"no_sock_recv_length", "socket reads are not traced"},
 	[QUIRK_SUPPRESSED] = {"suppressed_on_pid1",
-			      "tracing is skipped while a thread of PID 1 has the CPU"},
+			      "tracing is skipped while a thread of PID 1 runs on the CPU"},
 	[QUIRK_PREEMPT_RT] = {"preempt_rt", "softirqs are threads (PREEMPT_RT)"},
 };

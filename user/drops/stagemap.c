@@ -155,7 +155,7 @@ static struct verdict judge_kfree(const struct stagemap_event *e)
 	 */
 	if (!(e->flags & CAUSE_SK) && !strcmp(e->location, "dst_discard_out"))
 		v.stage = STAGE_IP_ROUTE;
-	v.note = row ? row->note : "dropped at a place that the map does not know";
+	v.note = row ? row->note : "dropped at a place that is not in the stage map";
 	if (v.class == CLASS_LOSS && (e->flags & CAUSE_COPY))
 		v.class = CLASS_COPY;
 	if (v.stage == STAGE_NETFILTER)

@@ -173,7 +173,7 @@ const struct stagemap_row stagemap_rows[] = {
 	 "NO_TX_TARGET IP_NOPROTO",
 	 TUNNELS, STAGE_TUNNEL, LOSS, "dropped by a tunnel"},
 	{"NOMEM NO_TX_TARGET PKT_TOO_BIG DEV_READY", BRIDGE, STAGE_L2, LOSS,
-	 "no bridge port accepted it (br_flood, br_forward)"},
+	 "no bridge port accepted the packet (br_flood, br_forward)"},
 	{"NOMEM PKT_TOO_SMALL PKT_TOO_BIG HDR_TRUNC IP_INHDR QUEUE_PURGE", FRAGMENTS, STAGE_IP_FRAG,
 	 LOSS, "the fragment could not be queued (ip_frag_queue, ip6_frag_queue)"},
 	{"NOMEM HDR_TRUNC DEV_READY PKT_TOO_BIG PKT_TOO_SMALL DEV_HDR SKB_UCOPY_FAULT FULL_RING",

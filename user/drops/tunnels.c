@@ -59,7 +59,8 @@ int tunnels_find(struct filter_inner *out, struct error *err)
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		add(&s, &known[i]);
 	netns_each(look_at, &s);
-	return s.rc ? error_set(err, STATUS_UNABLE, s.rc, "trace without it, by the tunnel's port",
+	return s.rc ? error_set(err, STATUS_UNABLE, s.rc, "trace without it, and filter on the "
+							  "tunnel's port",
 				"--inner knows %d UDP ports of tunnels, and devices of this host "
 				"use more",
 				TUNNEL_PORTS)

@@ -93,7 +93,7 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 			"both ports are in one namespace: sockets would use loopback");
 	if (unreached && (spec->rx == &rx_socket || spec->pass || spec->tx == &tx_socket))
 		return error_usage(err, "give it one, or use --tx xsk --rx xsk",
-				   "%s has no IPv%c address for a socket to be reached by",
+				   "%s has no IPv%c address that a socket could receive on",
 				   lab->rx.ifname, spec->ipv6 ? '6' : '4');
 	if (spec->payload + (spec->ipv6 ? 48 : 28) > lab->tx.mtu && !spec->tx->fragments)
 		return error_set(err, STATUS_USAGE, -EMSGSIZE, "use smaller packets",
@@ -144,7 +144,7 @@ static int find_next_hop(struct site *s, struct error *err)
 		return error_errno(err, STATUS_FAILED, rc,
 				   "check `ip route get`, and ping the target once to resolve its "
 				   "neighbour entry",
-				   "no known next hop to the target by %s", s->lab.tx.ifname);
+				   "no known next hop to the target through %s", s->lab.tx.ifname);
 	memcpy(s->flow.src_mac, s->lab.tx.mac, sizeof(s->flow.src_mac));
 	s->flow.src_port = SRC_PORT;
 	return 0;
@@ -280,6 +280,7 @@ int ports_rate(const struct run_spec *spec, double *pps, struct error *err)
 		*pps = profile_peak(&spec->shape.profile);
 	if (rc == -ENODATA)
 		return error_set(err, STATUS_USAGE, rc, "give packets/s or bit/s",
-				 "the link has no known speed to take a share of");
+				 "the speed of the link is unknown, so a percentage of it has no "
+				 "meaning");
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL, "this rate has no meaning here") : 0;
 }

@@ -40,7 +40,7 @@ static int lose(struct peer *p, int rc, struct error *err)
 
 	p->lost = true;
 	return error_set(err, STATUS_FAILED, rc,
-			 p->via.words ? "see the messages above, of the command that leads there"
+			 p->via.words ? "see the messages of the remote command above"
 				      : "see the output of `recv --serve` on the other host",
 			 "the other host is lost: %s", why);
 }
@@ -166,7 +166,7 @@ static int await_hello(struct peer *p, struct error *err)
 	}
 	if (rc == -ETIMEDOUT)
 		return error_set(err, STATUS_FAILED, rc, "see which program listens there",
-				 "the program that listens there does not answer");
+				 "the program that listens there does not respond");
 	if (rc)
 		return rc;
 	/* in another version, everything except this message and the login may differ */
@@ -209,7 +209,7 @@ static int refuse(const struct peer_target *target, int rc, struct error *err)
 		{-ECONNREFUSED, "nobody listens there", NULL},
 		{-EBADMSG, "the program that answers there is not pktledger", NULL},
 		{-EPIPE, "it closed the connection", "if it wants a token, give it: --token-file"},
-		{-EACCES, "it does not have the same token", "give both the same --token-file"},
+		{-EACCES, "the other end has a different token", "give both the same --token-file"},
 		{-EPROTO, "it speaks no TLS",
 		 "start it with --token-file, or leave the token out here too"},
 		{-ENOSYS, "this build has no TLS", "go by ssh: --to USER@HOST"},
@@ -355,7 +355,8 @@ static void report_way(const struct peer *p, const struct endpoint *to,
 	if (!p->seen.family)
 		snprintf(
 			note, sizeof(note),
-			"no probe packet reached %s at UDP %s: the traffic may not reach it either",
+			"no probe packet reached %s at UDP port %s, so the traffic may not reach it "
+			"either",
 			host, self);
 	else if (memcmp(&p->seen.ip4, &p->self.ip4, sizeof(p->self.ip4)) ||
 		 memcmp(&p->seen.ip6, &p->self.ip6, sizeof(p->self.ip6)))

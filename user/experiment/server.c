@@ -170,7 +170,7 @@ static int check_sending(const struct caller *s, struct error *why)
 	if (!(peak > 0 && peak <= max))
 		return error_set(why, STATUS_FAILED, -EPERM,
 				 "a lower --rate, or a higher --max-rate on the server",
-				 "the server sends at most %s", fmt_rate(max));
+				 "the server limits the rate to %s", fmt_rate(max));
 	if (spec->shape.burst > max)
 		return error_set(why, STATUS_FAILED, -EPERM,
 				 "a smaller --burst, or a higher --max-rate on the server",
@@ -221,18 +221,18 @@ static int complete_plan(struct caller *s, struct error *why)
 	}
 	if (client->family ? spec->ipv6 != (client->family == AF_INET6) : spec->reverse)
 		return error_usage(why, NULL,
-				   "packets go where the control connection or the probes come "
-				   "from, by the same IP");
+				   "packets are sent to the address that the control connection or "
+				   "the probes come from");
 	if (!spec->tx && !spec->rx)
 		return error_usage(why, NULL, "the server does not support engine "
 					      "'%s'", plan->engine);
 	if (plan->numbers.window > window_most(plan->numbers.streams))
-		return error_set(why, STATUS_FAILED, -ENOMEM, "a smaller --count needs less",
-				 "the server has not the memory for so many numbers");
+		return error_set(why, STATUS_FAILED, -ENOMEM, "use a smaller --count",
+				 "the server does not have enough memory for this many numbers");
 	if ((spec->tuning.rt || spec->tuning.nice < 0) && !s->cfg->token.len && !stdio)
 		return error_set(why, STATUS_FAILED, -EPERM,
 				 "start it with --token-file, or by `nice` or `chrt`",
-				 "the server gives no priority to clients that need no token");
+				 "the server gives no priority to clients without a token");
 	return spec->reverse ? check_sending(s, why) : 0;
 }
 
@@ -461,11 +461,11 @@ static const char *why_ended(int rc)
 {
 	switch (rc) {
 	case -EACCES:
-		return "it does not have the token";
+		return "the other end does not have the token";
 	case -EPROTO:
-		return "it speaks no TLS: it has no token";
+		return "the other end does not use TLS: it has no token";
 	case -EPROTONOSUPPORT:
-		return "another version of the protocol";
+		return "a different protocol version";
 	case -EBADMSG:
 		return "it does not speak the protocol of pktledger";
 	case -ETIMEDOUT:

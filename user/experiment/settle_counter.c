@@ -73,7 +73,7 @@ static bool settle_ring(const struct counters *deltas, const struct site *site, 
 	c.delta = loss.packets;
 	c.agrees = c.expected == loss.packets;
 	c.note = c.expected ? SOURCE_NOTE
-			    : "not settled: the device took other packets than these, too";
+			    : "not resolved: the device also carried other packets";
 	snprintf(c.name, sizeof(c.name), "rx %s", loss.counter);
 	add_counter(&c, res);
 	if (c.expected)

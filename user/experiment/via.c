@@ -24,7 +24,8 @@ static int add_words(struct via *v, const char *words, struct error *err)
 
 	if (strpbrk(words, "\"'\\"))
 		return error_usage(err, "put the command in a script, and give its name",
-				   "words are divided by blanks, and there are no quotes: %s",
+				   "words are separated by blanks, and quotes are not supported: "
+				   "%s",
 				   words);
 	if (size > sizeof(v->text) - v->used)
 		return error_usage(err, NULL, "the command to reach the other host is too long");

@@ -198,7 +198,7 @@ static const char *hint(int code, const struct error *why)
 	if (*why->hint)
 		return why->hint;
 	if (code == -EROFS)
-		return "it is read-only here: do it on the host itself, not in a container";
+		return "the setting is read-only here: change it on the host, not in a container";
 	if (code == -EACCES || code == -EPERM)
 		return geteuid() ? "run it as root"
 				 : "only the host's own network namespace, outside any container, "
@@ -468,20 +468,20 @@ static enum change_outcome settle(struct step *s, int lock)
 	int ret = read_now(c, s->report.current);
 
 	if (ret == -ENOENT || ret == -ENODEV)
-		return because(s, CHANGE_GONE, "there is no such setting any more");
+		return because(s, CHANGE_GONE, "the setting no longer exists");
 	if (ret == -EDOM)
-		return because(s, CHANGE_FOREIGN, "something else has changed it");
+		return because(s, CHANGE_FOREIGN, "another program has changed it");
 	if (ret)
 		return because(s, CHANGE_KEPT, "%s", strerror(-ret));
 	if (!strcmp(s->report.current, c->old))
 		return CHANGE_NOTHING;
 	if (*s->e.made && strcmp(s->report.current, s->e.made))
-		return because(s, CHANGE_FOREIGN, "something else has changed it");
+		return because(s, CHANGE_FOREIGN, "another program has changed it");
 	ret = set(c, true, lock, s->report.current, &err);
 	if (!ret)
 		return CHANGE_DONE;
 	if (ret == -ERANGE)
-		return because(s, CHANGE_KEPT, "the kernel does not take the old value");
+		return because(s, CHANGE_KEPT, "the kernel does not accept the old value");
 	help = hint(ret, &err);
 	return because(s, CHANGE_KEPT, "%s%s%s", reason(ret, &err), help ? ": " : "",
 		       help ? help : "");

@@ -127,7 +127,7 @@ union params {
 };
 
 _Static_assert(sizeof(struct ethtool_coalesce) <= sizeof(((union params *)0)->field),
-	       "the longest of them fits");
+	       "the longest packet fits");
 
 static int read_ethtool(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
@@ -291,7 +291,8 @@ const struct change_ops change_ops[CHANGE_KINDS] = {
 	[CHANGE_CHANNELS] = {"", " channels", RESTART, .ethtool = ETHTOOL_GCHANNELS, .letter = 'L',
 			     .read = read_ethtool, ETHTOOL_OPS},
 	[CHANGE_COALESCE] = {"", "",
-			     "more packets an interrupt mean more delay, fewer more CPU time",
+			     "more packets per interrupt increase the delay, and fewer increase the "
+			     "CPU time",
 			     .ethtool = ETHTOOL_GCOALESCE, .letter = 'C', .read = read_ethtool,
 			     ETHTOOL_OPS},
 	[CHANGE_PAUSE] = {"", " pause frames",

@@ -515,7 +515,8 @@ int journal_repair(journal_repair_cb cb, void *arg, struct error *err)
 		snprintf(e.path, sizeof(e.path), JOURNAL_DIR "/%s", file->d_name);
 		ret = repair(&e, cb, arg);
 		if (ret < 0)
-			error_errno(err, STATUS_FAILED, ret, "run it as root, or set it by hand",
+			error_errno(err, STATUS_FAILED, ret, "run as root, or change the setting by "
+							     "hand",
 				    "cannot restore the changes recorded in %s", e.path);
 		else
 			settled += ret;
@@ -566,10 +567,10 @@ int journal_kept_open(struct journal_kept *f, const char *path, bool create, str
 		return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
 				 "%s is in use by another pktledger", path);
 	if (ret == -EBADMSG || ret == -EFBIG)
-		return error_set(err, STATUS_FAILED, ret, "check it, or use another file",
+		return error_set(err, STATUS_FAILED, ret, "check the file, or use another one",
 				 "%s is not a file of changes", path);
 	if (ret == -EKEYREJECTED)
-		return error_set(err, STATUS_FAILED, ret, "check it, or use another file",
+		return error_set(err, STATUS_FAILED, ret, "check the file, or use another one",
 				 "another user could have written %s", path);
 	return error_errno(err, STATUS_UNABLE, ret,
 			   ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,

@@ -17,9 +17,9 @@
 
 const struct opt_value lab_topologies[] = {
 	{"pair", LAB_PAIR, "two namespaces, one link"},
-	{"router", LAB_ROUTER, "a third namespace between them forwards"},
-	{"bridge", LAB_BRIDGE, "a third namespace between them bridges"},
-	{"tap", LAB_TAP, "two taps, and run carries the frames between them"},
+	{"router", LAB_ROUTER, "a third namespace routes between them"},
+	{"bridge", LAB_BRIDGE, "a third namespace bridges between them"},
+	{"tap", LAB_TAP, "two taps, between which run forwards the frames"},
 	{"vxlan", LAB_VXLAN, "two namespaces, one link, a VXLAN tunnel over it"},
 	{0},
 };

@@ -110,7 +110,7 @@ int netns_create(struct netns *ns, struct error *err)
 		close(saved);
 		return error_errno(err, STATUS_UNABLE, ret,
 				   ret == -EPERM ? NEEDS_OWNER : NULL,
-				   "cannot make a network namespace");
+				   "cannot create a network namespace");
 	}
 	ret = netdev_set_up(NULL, "lo", true);
 	if (!ret)

@@ -15,10 +15,10 @@
 
 /* Has the same meaning for every driver. */
 #define PAUSED(counter_)                                                                           \
-	ROW(counter_, EVENT, NONE, PAUSE, "the other end asked to wait, and sending stopped")
+	ROW(counter_, EVENT, NONE, PAUSE, "the other end sent a pause frame, and sending stopped")
 #define PAUSES(counter_)                                                                           \
 	ROW(counter_, EVENT, NONE, PAUSE,                                                          \
-	    "the other end was asked to wait: this port's buffer was filling up")
+	    "this port sent a pause frame because its buffer was filling up")
 #define SPOILT(counter_, ...)                                                                      \
 	ROW(counter_, LOSS, WIRE, DAMAGED, "the frame came damaged or with a wrong length",        \
 	    ##__VA_ARGS__)
@@ -60,7 +60,7 @@
 	ROW(c, LOSS, XDP, XDP, "verdict of the XDP program, or its action failed", ##__VA_ARGS__)
 /* The next three have their own events. */
 #define XDP_FAULT(c, cause_, what_) ROW(c, LOSS, XDP, cause_, what_, .events = NIC_EV_ALL)
-#define FRAME_REFUSED(c)	    XDP_FAULT(c, REDIRECT, "a redirected frame was refused")
+#define FRAME_REFUSED(c)	    XDP_FAULT(c, REDIRECT, "a redirected frame was rejected")
 #define UNSENT(c, what_)	    ROW(c, LOSS, TX_DEVICE, SEND, what_, .events = NIC_EV_ALL)
 #define UNSENT_SILENT(c, what_)	    ROW(c, LOSS, TX_DEVICE, SEND, what_)
 
@@ -95,7 +95,7 @@ const struct nic_driver nic_drivers[] = {
 	      SAME("link:rx_dropped", "rx_dropped"),
 	      ROW("veb.rx_discards", BOUND, NIC_RING, OTHER,
 		  "discarded by the NIC's internal switch, in front of the ports' functions"),
-	      FILTERED("rx_unknown_protocol", "a protocol that the NIC does not know"),
+	      FILTERED("rx_unknown_protocol", "a protocol unknown to the NIC"),
 	      REFILL("rx_alloc_fail"), REFILL("rx_pg_alloc_fail"), SPOILT("port.rx_crc_errors"),
 	      SPOILT_AGAIN("rx_crc_errors", "port.rx_crc_errors"),
 	      SPOILT_AGAIN("link:rx_crc_errors", "port.rx_crc_errors|rx_crc_errors"),
@@ -108,27 +108,27 @@ const struct nic_driver nic_drivers[] = {
 	      PAUSED("port.link_xoff_rx"), PAUSES("port.link_xoff_tx"),
 	      ROW("veb.tx_discards", BOUND, TX_DEVICE, SEND,
 		  "discarded by the NIC's internal switch"),
-	      UNSENT_SILENT("veb.tx_errors", "the NIC's internal switch could not send it"),
-	      UNSENT_SILENT("port.tx_errors", "the port could not send it"),
+	      UNSENT_SILENT("veb.tx_errors", "the NIC's internal switch could not send the packet"),
+	      UNSENT_SILENT("port.tx_errors", "the port could not send the packet"),
 	      PAUSED("port.rx_priority_#_xoff"), PAUSES("port.tx_priority_#_xoff"),
 	      PAUSED("port.rx_priority_#_xoff_rx"), PAUSES("port.tx_priority_#_xoff_tx"))},
 	{"ice", ETH "intel/ice/ice_main.c (ice_update_vsi_stats)",
 	 ROWS(NO_DESCRIPTOR("rx_dropped", " (GLV_RDPC)"),
 	      PORT_FULL("rx_dropped.nic", " (GLPRT_RDPC)"), SAME("link:rx_dropped", "rx_dropped"),
 	      SAME("link:rx_missed_errors", "rx_dropped.nic"),
-	      FILTERED("rx_unknown_protocol", "a protocol that the NIC does not know"),
+	      FILTERED("rx_unknown_protocol", "a protocol unknown to the NIC"),
 	      REFILL("rx_alloc_fail"), REFILL("rx_pg_alloc_fail"),
 	      SPOILT_AS("rx_crc_errors.nic", "rx_crc_errors"), SPOILT("rx_undersize.nic"),
 	      SPOILT("rx_oversize.nic"), SPOILT("rx_fragments.nic"), SPOILT("rx_jabber.nic"),
 	      BAD_SUM("rx_csum_bad.nic"), BAD_SUM("rx_eipe_error.nic"),
 	      SPOILT("rx_length_errors.nic"),
-	      UNSENT_SILENT("tx_errors.nic", "the port could not send it"),
+	      UNSENT_SILENT("tx_errors.nic", "the port could not send the packet"),
 	      UNSENT_SILENT("tx_dropped_link_down.nic", "the link was down"),
 	      PAUSED("link_xoff_rx.nic"), PAUSES("link_xoff_tx.nic"),
 	      PAUSED("rx_priority_#_xoff.nic"), PAUSES("tx_priority_#_xoff.nic"))},
 	{"iavf|ixgbevf", ETH "intel/iavf/iavf_virtchnl.c (VIRTCHNL_OP_GET_STATS)",
 	 ROWS(NO_DESCRIPTOR("rx_discards", " (GLV_RDPC)"), SAME("link:rx_dropped", "rx_discards"),
-	      FILTERED("rx_unknown_protocol", "a protocol that the NIC does not know"),
+	      FILTERED("rx_unknown_protocol", "a protocol unknown to the NIC"),
 	      UNSENT_SILENT("tx_discards", "discarded by the NIC (GLV_TDPC)"),
 	      AGAIN("link:tx_dropped", LOSS, TX_DEVICE, SEND, "tx_discards"))},
 	/* Also igc. Queue counters restart when the queues do (ethtool -L, ip link set down). */
@@ -173,8 +173,8 @@ const struct nic_driver nic_drivers[] = {
 	      SHORTAGE("outbound_pci_stalled_wr_events", PORT,
 		       "the PCIe bus or the memory could not keep up"),
 	      ROW("rx_steer_missed_packets", BOUND, L2, FILTER,
-		  "no steering rule wanted the packet, such as another address"),
-	      ROW("rx_if_down_packets", BOUND, L2, FILTER, "came while the interface was down"),
+		  "no steering rule matched, for example because the packet has another address"),
+	      ROW("rx_if_down_packets", BOUND, L2, FILTER, "arrived while the interface was down"),
 	      ROW("rx_oversize_pkts_buffer", LOSS, NIC_RING, OTHER,
 		  "longer than the receive buffers (of another queue's MTU)"),
 	      ROW("rx_oversize_pkts_sw_drop", LOSS, NIC_RING, OTHER,
@@ -210,7 +210,7 @@ const struct nic_driver nic_drivers[] = {
 	      SHORTAGE("outbound_pci_stalled_rd", PORT, "the PCIe bus or the memory could not keep up"),
 	      SHORTAGE("outbound_pci_stalled_rd_events", PORT,
 		       "the PCIe bus or the memory could not keep up"),
-	      UNSENT_SILENT("tx_errors_phy", "the port could not send it"),
+	      UNSENT_SILENT("tx_errors_phy", "the port could not send the packet"),
 	      PAUSED("rx_global_pause"), PAUSES("tx_global_pause"),
 	      PAUSED("rx_pause_ctrl_phy"), PAUSES("tx_pause_ctrl_phy"), PAUSED("rx_prio#_pause"),
 	      PAUSES("tx_prio#_pause"))},
@@ -236,7 +236,7 @@ const struct nic_driver nic_drivers[] = {
 	      PORT_FULL("rx_stat_discard", ""), SAME("rx_discard_packets_cos#", "rx_stat_discard"),
 	      NO_MEMORY("rx_total_oom_discards"),
 	      ROW("rx_total_netpoll_discards", LOSS, NIC_RING, OTHER,
-		  "came while netpoll was sending"),
+		  "arrived while netpoll was sending"),
 	      SAME("link:rx_dropped", "rx_total_oom_discards"),
 	      ROW("[#]: rx_errors", BOUND, NIC_RING, OTHER, "the NIC reported an error"),
 	      SHORTAGE("rx_total_buf_errors", OTHER, "a buffer error made the ring restart"),
@@ -246,7 +246,7 @@ const struct nic_driver nic_drivers[] = {
 	      SPOILT("rx_mtu_err_frames"), SPOILT("rx_stat_err"),
 	      ROW("rx_pcs_symbol_err", EVENT, NONE, DAMAGED, "errors of the line, not frames"),
 	      ROW("[#]: missed_irqs", EVENT, NONE, OTHER, "an interrupt was late"),
-	      UNSENT_SILENT("[#]: tx_errors", "the NIC could not send it"),
+	      UNSENT_SILENT("[#]: tx_errors", "the NIC could not send the packet"),
 	      UNSENT_SILENT("tx_fifo_underruns", "the NIC ran out of data while sending"),
 	      PAUSED("continuous_pause_events"),
 	      UNSENT_SILENT("[#]: tx_discards", "discarded by the NIC"),
@@ -273,7 +273,8 @@ const struct nic_driver nic_drivers[] = {
 	{"bnx2x", ETH "broadcom/bnx2x/bnx2x_stats.c (bnx2x_net_stats_update)",
 	 ROWS(NO_BUFFER("[#]: rx_discards", ""), SAME("rx_discards", "[#]: rx_discards"),
 	      SAME("link:rx_fifo_errors", "rx_discards"), PORT_FULL("rx_brb_discard", ""),
-	      ROW("rx_brb_truncate", LOSS, NIC_RING, PORT, "cut, since the port's buffer was full"),
+	      ROW("rx_brb_truncate", LOSS, NIC_RING, PORT, "truncated because the port's buffer was "
+							   "full"),
 	      SAME("link:rx_over_errors", "rx_brb_discard"), NO_MEMORY("rx_skb_alloc_discard"),
 	      AGAIN("[#]: rx_skb_alloc_discard", LOSS, NIC_RING, ALLOC, "rx_skb_alloc_discard"),
 	      SPOILT("rx_phy_ip_err_discards"),
@@ -282,7 +283,8 @@ const struct nic_driver nic_drivers[] = {
 	      FILTERED("rx_mf_tag_discard", "a tag of another function of the NIC"),
 	      BAD_SUM("rx_csum_offload_errors"), BAD_SUM("[#]: rx_csum_offload_errors"),
 	      UNSENT("[#]: driver_filtered_tx_pkt", "the driver refused it"),
-	      UNSENT_SILENT("tx_mac_errors", "the MAC could not send it"), SPOILT("rx_align_errors"),
+	      UNSENT_SILENT("tx_mac_errors", "the MAC could not send the packet"),
+			    SPOILT("rx_align_errors"),
 	      SPOILT("rx_undersize_packets"), SPOILT("rx_oversize_packets"), SPOILT("rx_fragments"),
 	      SPOILT("rx_jabbers"), SPOILT_TWICE("rx_crc_errors"), PAUSED("rx_pause_frames"),
 	      PAUSED("rx_constant_pause_events"), PAUSES("tx_pause_frames"))},
@@ -303,7 +305,7 @@ const struct nic_driver nic_drivers[] = {
 	{"sfc|sfc_ef100|sfc-siena|sfc-falcon", ETH "sfc/ef10.c (efx_ef10_update_stats_common)",
 	 ROWS(NO_DESCRIPTOR("port_rx_nodesc_drops", ""), NO_DESCRIPTOR("rx_nodesc_drop_cnt", ""),
 	      ROW("rx_nodesc_trunc", LOSS, NIC_RING, RING,
-		  "cut, since no further descriptor was free"),
+		  "truncated because no further descriptor was free"),
 	      NO_MEMORY("rx_noskb_drops"),
 	      SAME("link:rx_dropped", "port_rx_nodesc_drops|rx_nodesc_drop_cnt"),
 	      PORT_FULL("port_rx_overflow", ""), PORT_FULL("port_rx_pm_discard_bb_overflow", ""),
@@ -311,11 +313,12 @@ const struct nic_driver nic_drivers[] = {
 	      PORT_FULL("port_rx_pm_trunc_bb_overflow", ""),
 	      PORT_FULL("port_rx_pm_trunc_vfifo_full", ""), PORT_FULL("port_rx_pm_trunc_qbb", ""),
 	      PORT_FULL("port_rx_pm_discard_qbb", ""),
-	      ROW("port_rx_pm_discard_mapping", LOSS, NIC_RING, PORT, "no buffer is set up for it"),
+	      ROW("port_rx_pm_discard_mapping", LOSS, NIC_RING, PORT, "no buffer is set up for the "
+								      "packet"),
 	      UNSENT_SILENT("tx_overflow", "the NIC had no room"), SPOILT("rx_eth_crc_err"),
 	      SPOILT("rx_frm_trunc"), PAUSED("port_rx_pause"), PAUSES("port_tx_pause"),
 	      SAME("link:rx_fifo_errors", "port_rx_overflow"),
-	      FILTERED("port_rx_dp_di_dropped_packets", "no filter of the NIC wanted it"),
+	      FILTERED("port_rx_dp_di_dropped_packets", "no filter of the NIC matched"),
 	      XDP_VERDICT("rx_xdp_drops"),
 	      XDP_FAULT("rx_xdp_bad_drops", XDP, "aborted, or the program's action failed"),
 	      SPOILT_AS("port_rx_bad", "rx_crc_errors"),
@@ -340,7 +343,7 @@ const struct nic_driver nic_drivers[] = {
 	      SPOILT("rx_alignment_symbol_errors"),
 	      ROW("rx_drops_too_many_frags", LOSS, NIC_RING, OTHER, "too many pieces"),
 	      ROW("eth_red_drops", LOSS, NIC_RING, PORT, "early drop: the NIC's buffer was filling"),
-	      UNSENT("txq#: tx_drv_drops", "the driver could not send it"),
+	      UNSENT("txq#: tx_drv_drops", "the driver could not send the packet"),
 	      SPOILT_TWICE("rx_crc_errors"), PAUSED("rx_pause_frames"),
 	      PAUSED("rx_priority_pause_frames"), PAUSES("tx_pauseframes"))},
 	/* The chip's counters are 16 bits wide. */
@@ -356,10 +359,10 @@ const struct nic_driver nic_drivers[] = {
 	{"fsl_dpaa2_eth", ETH "freescale/dpaa2/dpaa2-ethtool.c",
 	 ROWS(NO_BUFFER("[hw] rx nobuffer discards", ""),
 	      ROW("[hw] rx discarded frames", LOSS, NIC_RING, PORT, "the NIC discarded it"),
-	      FILTERED("[hw] rx filtered frames", "no filter of the NIC wanted it"),
+	      FILTERED("[hw] rx filtered frames", "no filter of the NIC matched"),
 	      UNSENT_SILENT("[hw] tx discarded frames", "discarded by the NIC"),
 	      ROW("[hw] tx rejected frames", EVENT, NONE, SEND,
-		  "the NIC had no room, and sending was tried again"),
+		  "the NIC had no room, and sending was retried"),
 	      PORT_FULL("[mac] rx frame discards", ""), SPOILT("[mac] rx align errors"),
 	      XDP_VERDICT("[drv] xdp drop"),
 	      SHORTAGE("[drv] channel pull errors", OTHER, "a queue could not be polled at once"))},
@@ -397,9 +400,9 @@ const struct nic_driver nic_drivers[] = {
 		  "no receive descriptor was free (ena_get_stats64)", .events = NIC_EV_KFREE,
 		  .places = STACK_PLACES, .repeats = "rx_drops", .less = "queue_#_rx_xdp_drop"),
 	      ENA_ALLOWANCE("bw_in_allowance_exceeded",
-			    "more bits/s came than the instance may receive"),
+			    "more bits/s arrived than the instance may receive"),
 	      ENA_ALLOWANCE("bw_out_allowance_exceeded",
-			    "more bits/s went than the instance may send"),
+			    "more bits/s were sent than the instance may send"),
 	      ENA_ALLOWANCE("pps_allowance_exceeded", "more packets/s than the instance may have"),
 	      ENA_ALLOWANCE("conntrack_allowance_exceeded",
 			    "more connections than the cloud tracks"),
@@ -431,14 +434,14 @@ const struct nic_driver nic_drivers[] = {
 	      AGAIN("rx_dropped", BOUND, NIC_RING, OTHER, "rx_desc_err_dropped_pkt"),
 	      AGAIN("rx_dropped_pkt[#]", BOUND, NIC_RING, OTHER, "rx_dropped"),
 	      ROW("rx_drops_packet_over_mru[#]", BOUND, NIC_RING, OTHER,
-		  "longer than the device takes"),
+		  "longer than the device accepts"),
 	      ROW("rx_drops_invalid_checksum[#]", BOUND, NIC_RING, CSUM, "wrong checksum"),
 	      XDP_VERDICT("rx_xdp_drop[#]"),
 	      XDP_FAULT("rx_xdp_aborted[#]", XDP, "aborted by the XDP program"),
 	      XDP_FAULT("rx_xdp_tx_errors[#]", REDIRECT, "XDP_TX failed"),
 	      XDP_FAULT("rx_xdp_redirect_errors[#]", REDIRECT, "an XDP redirect failed"),
 	      ROW("rx_xdp_alloc_fails[#]", LOSS, XDP, ALLOC, "no memory for an XDP redirect"),
-	      UNSENT("tx_dropped", "the driver could not send it"),
+	      UNSENT("tx_dropped", "the driver could not send the packet"),
 	      FRAME_REFUSED("tx_xdp_xmit_errors[#]"))},
 	{"hv_netvsc", "drivers/net/hyperv/netvsc_drv.c (netvsc_get_stats64)",
 	 ROWS(ROW("rx_no_memory", LOSS, NIC_RING, ALLOC,
@@ -450,7 +453,7 @@ const struct nic_driver nic_drivers[] = {
 	      XDP_VERDICT("rx_queue_#_xdp_drop", .events = NIC_EV_REDIRECT),
 	      UNSENT("tx_no_memory", "no memory"), UNSENT("tx_no_space", "no room for the headers"),
 	      UNSENT("tx_too_big", "too many pages"),
-	      UNSENT("vf_tx_dropped", "the VF did not take it"))},
+	      UNSENT("vf_tx_dropped", "the VF did not accept the packet"))},
 	/*
 	 * If the host drops packets because the ring is empty, those drops are visible only if the
 	 * hypervisor reports them (qstat:).
@@ -485,7 +488,7 @@ const struct nic_driver nic_drivers[] = {
 	      XDP_FAULT("xdp aborted", XDP, "aborted by the XDP program"),
 	      UNSENT_SILENT("pkts tx err", "the device reported an error"),
 	      UNSENT_SILENT("pkts tx discard", "discarded by the device"),
-	      UNSENT("drv dropped tx total", "the driver could not send it"),
+	      UNSENT("drv dropped tx total", "the driver could not send the packet"),
 	      ROW("ring full", EVENT, NONE, SEND, "the transmit ring was full, and sending waited"),
 	      FRAME_REFUSED("xdp xmit err"))},
 	/* ---- software ---- */
@@ -505,8 +508,8 @@ const struct nic_driver nic_drivers[] = {
 		  .events = NIC_EV_REDIRECT | NIC_EV_EXCEPTION_TX),
 	      XDP_FAULT("rx_queue_#_xdp_tx_errors", REDIRECT, "XDP_TX was refused by the peer"),
 	      XDP_FAULT("tx_queue_#_xdp_xmit_errors", REDIRECT,
-			"a frame redirected here was refused: no NAPI at the peer, or its ring was "
-			"full"),
+			"a frame redirected here was rejected: the peer runs without NAPI, or its "
+			"ring was full"),
 	      UNSENT("link:tx_dropped",
 		     "the peer's ring or its CPU's backlog was full, or it is down (veth_xmit)"),
 	      AGAIN("link:rx_dropped", LOSS, XDP, OTHER, "rx_queue_#_drops"))},
@@ -594,7 +597,7 @@ const struct nic_row *const nic_common_rows = ROWS(
 	ROW("link:rx_dropped", BOUND, NIC_RING, OTHER,
 	    "dropped by the IP stack, or by the driver because memory was "
 	    "missing", .events = NIC_EV_ALL),
-	UNSENT("link:tx_dropped", "the driver could not send it"),
+	UNSENT("link:tx_dropped", "the driver could not send the packet"),
 	UNSENT_SILENT("link:tx_carrier_errors", "the link was lost while sending"),
 	ROW("link:tx_fifo_errors", BOUND, TX_DEVICE, SEND, "the device ran out of data or room"),
 	SPOILT("link:rx_crc_errors"), SPOILT("link:rx_length_errors"),

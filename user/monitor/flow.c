@@ -147,14 +147,14 @@ static const struct {
 	const char *of, *text; /* of: noun for fmt_many(), NULL: no number */
 } doubt_text[DOUBTS] = {
 	[DOUBT_SUSPECT] = {"datagram was|datagrams were",
-			   "dropped where it is not known whether that is a loss"},
+			   "dropped at a place where it is unclear whether the packet is lost"},
 	[DOUBT_UNDECIDED] =
 		{"read|reads",
 		 "on a port that also receives other datagrams: the program did not ask "
 		 "for the source address, so pktledger cannot tell which datagrams it "
 		 "read; use an EXPR that matches all datagrams to that port"},
-	[DOUBT_UNSIZED] = {"read", "returned several merged datagrams (UDP_GRO) of different "
-				   "sizes, so how many is not known"},
+	[DOUBT_UNSIZED] = {"read", "returned several merged datagrams (UDP_GRO) of different sizes, "
+				   "so their number is unknown"},
 	[DOUBT_ELSEWHERE] = {"datagram was|datagrams were",
 			     "received in a network namespace without being seen to arrive there: "
 			     "macvlan, ipvlan, VLAN devices on another namespace's device and "
@@ -165,9 +165,9 @@ static const struct {
 			    "not in the stage map: the dropped packets may not have arrived "
 			    "before"},
 	[DOUBT_FILTER] = {"packet",
-			  "of this flow or another could not be parsed far enough for EXPR"},
-	[DOUBT_MISSED] = {"packet", "of this flow or another passed unseen because a probe was "
-				    "busy on that CPU"},
+			  "of this or another flow could not be parsed far enough for EXPR"},
+	[DOUBT_MISSED] = {"packet", "of this or another flow were missed because a probe was busy "
+				    "on that CPU"},
 	[DOUBT_NAT] =
 		{"namespace has|namespaces have",
 		 "NAT cannot be followed (needs Linux 6.4 with CONFIG_NETFILTER_BPF_LINK, and "
@@ -191,7 +191,8 @@ static void put_before(struct json_object *list, const struct flow_balance *b)
 	const struct balance_streams *s = &b->facts.streams;
 
 	if (b->before)
-		json_add_line(list, "%s dropped here because fragments never came to this host",
+		json_add_line(list, "%s dropped here because some fragments never reached this "
+				    "host",
 			      fmt_many(b->before, "datagram was|datagrams were"));
 	else if (b->sent && !b->entered)
 		json_add_line(list, "the other host decides the outcome of sent packets: use `run "
@@ -223,7 +224,7 @@ static void put_rows(struct json_object *list, const struct flow_balance *b)
 	const int64_t more = (int64_t)(b->facts.in_rows - b->dropped - b->suspected);
 
 	if (more)
-		json_add_line(list, "the rows hold %s %s than the balance",
+		json_add_line(list, "the rows contain %s %s than the balance",
 			      fmt_many((uint64_t)(more < 0 ? -more : more), "drop|drops"),
 			      more < 0 ? "fewer" : "more");
 }
@@ -234,17 +235,17 @@ static void put_arrived(struct json_object *list, const struct flow_balance *b)
 		json_add_line(list, "not all arrived packets are accounted for");
 	else if (b->arrived <= 0 && b->facts.benign)
 		json_add_line(list,
-			      "%s of the flow came and nothing here takes them: --all shows where "
-			      "they were discarded",
+			      "%s of the flow arrived, but nothing on this host receives them: "
+			      "--all shows where they were discarded",
 			      fmt_many(b->facts.benign, "packet"));
 	else if (b->arrived <= 0 && b->sent)
 		json_add_line(list, "nothing of the flow arrived here, where it is sent");
 	else if (b->arrived <= 0)
-		json_add_line(list, "nothing of the flow arrived");
+		json_add_line(list, "no packet of the flow arrived");
 	else if (b->arrived == 1)
 		json_add_line(list, "the only packet that arrived is accounted for");
 	else
-		json_add_line(list, "all %s that arrived have their place",
+		json_add_line(list, "all %s that arrived are accounted for",
 			      fmt_count((uint64_t)b->arrived));
 }
 

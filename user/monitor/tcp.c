@@ -35,15 +35,14 @@ static const struct {
 	[TCP_WHY_LATE] = {"retransmission is|retransmissions are",
 			  "for segments that were sent before tracing began"},
 	[TCP_WHY_OPEN] = {"retransmission was|retransmissions were",
-			  "not acknowledged when tracing ended: the loss of the original is not "
-			  "certain"},
-	[TCP_WHY_FULL] = {"retransmission", "may be of drops that found no room in the ring or "
-					    "were forgotten"},
+			  "not acknowledged when tracing ended, so the original may not be lost"},
+	[TCP_WHY_FULL] = {"retransmission", "may belong to drops that did not fit in the ring or "
+					    "were evicted"},
 	[TCP_WHY_UNSEEN] = {"retransmission was|retransmissions were",
 			    "counted by the socket, and no event showed it: tracing is "
 			    "suppressed, or a program was busy on that CPU"},
 	[TCP_WHY_NO_SACK] = {"retransmission", "went to peers without SACK, which cannot report "
-					       "that they had it already"},
+					       "duplicate segments"},
 	[TCP_WHY_INSIDE] = {"retransmission", "entered another namespace of this host and "
 					      "disappeared without a drop event. Possible causes: "
 					      "an XDP program, a queue that only counts drops, or a "
@@ -539,8 +538,8 @@ static void put_counters(struct json_object *list, const struct tcp_balance *b)
 
 		if (b->undecided && b->sum.kinds[TCP_KIND_SYN] && !strcmp(c->name, OVERFLOWS))
 			json_add_line(list,
-				      "%s of %s moved by %s: a SYN that finds an accept queue full "
-				      "leaves no event",
+				      "%s of %s rose by %s: a SYN dropped because the accept queue "
+				      "is full causes no event",
 				      c->name, c->netns, fmt_count(c->delta));
 		else if (c->compared && !c->agrees)
 			json_add_line(list, "%s of %s moved by %s, and events showed %s", c->name,
@@ -557,14 +556,15 @@ struct json_object *tcp_balance_rests_on(const struct tcp_balance *b)
 		const char *of, *text; /* of: noun for fmt_many() */
 	} doubts[] = {
 		{s->bytes_unaccounted, "byte that sockets sent is|bytes that sockets sent are",
-		 "neither new, nor retransmitted, nor dropped before TCP counted it as sent"},
+		 "not new, not retransmitted, and not dropped before TCP counted the segment as "
+		 "sent"},
 		{s->overcounted, "more retransmission was|more retransmissions were",
 		 "reported than sockets counted"},
 		{s->torn, "socket",
-		 "never paused long enough to be read at one moment: the sums of sent segments do "
-		 "not match"},
+		 "never paused long enough to read all counts at one moment: the sums of sent "
+		 "segments do not match"},
 		{b->own.unkept, "socket is|sockets are",
-		 "not in the sums: there was no memory for more"},
+		 "not in the totals: there was no memory for more"},
 		{b->balanced ? 0 : b->missed,
 		 "event, of this flow or another, was|events, of this flow or another, were",
 		 "missed while the tracer was active on that CPU: downstream and undecided losses "
@@ -580,13 +580,14 @@ struct json_object *tcp_balance_rests_on(const struct tcp_balance *b)
 		{b->refused, "record is|records are",
 		 "of flows that exceeded the table (--flows): their losses are unknown"},
 		{s->not_resent, "segment was|segments were",
-		 "dropped here and not sent again: the connection ended, or the time has not come"},
+		 "dropped here and not retransmitted: the connection ended, or the retransmission "
+		 "is not due yet"},
 	};
 
 	if (!b->balanced)
 		json_add_line(list, "not every retransmission is explained");
 	else if (!s->retransmitted)
-		json_add_line(list, "nothing was retransmitted from here");
+		json_add_line(list, "nothing was retransmitted from this host");
 	else
 		json_add_line(
 			list, "%s%s their cause", s->retransmitted > 1 ? "all " : "",

@@ -289,7 +289,7 @@ static int texts_read(const char *paths, struct look *l, bool *text, struct erro
 			rc = error_usage(err,
 					 "write one by check --bundle, or take the text of nstat -az, netstat -s, "
 					 "ethtool -S, ss -uam, /proc/net/snmp or softnet_stat",
-					 "%s has nothing that check could judge", paths);
+					 "%s contains nothing that check can analyze", paths);
 		else
 			look_judge(l);
 	}
@@ -314,7 +314,7 @@ int bundle_read(const char *path, struct look *l, struct json_object **start, st
 		return rc;
 	if (!r.start || !l->n)
 		return error_usage(err, "check --bundle FILE writes one",
-				   "%s has nothing that check could judge", path);
+				   "%s contains nothing that check can analyze", path);
 	look_judge(l);
 	return 0;
 }
@@ -433,7 +433,7 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 	p->indent = 0;
 	if (!json_get_u64(end, "window_ns")) {
 		page_words(p, STYLE_PLAIN, "%s",
-			   losing ? "compared two texts of another host"
+			   losing ? "compared two outputs from another host"
 				  : "counted since boot; --from BEFORE,AFTER compares two texts, and shows "
 				    "current losses");
 		page_end(p);

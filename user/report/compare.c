@@ -789,8 +789,8 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 	if (!rc && !pairs.n)
 		rc = error_set(err, STATUS_FAILED, -ENODATA,
 			       one_end ? "give the ledgers of both ends, of `send` and of `recv`"
-				       : "a matrix needs runs from one host to another",
-			       "no run reports both its ends");
+				       : "a matrix needs runs between hosts",
+			       "no run covers both of its ends");
 	json_put(matrix, "pairs", record_items(runs_rows, &pairs));
 	list_free(&pairs);
 	*out = rc ? NULL : matrix;

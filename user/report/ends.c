@@ -460,7 +460,8 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 		page_words(&p, STYLE_PLAIN, "%s, the longest of %s", page_many(e.gaps, "burst"),
 			   fmt_count(e.longest));
 	page_end(&p);
-	put_count(&p, "unknown", e.outside, "B was not there yet, or no more, when they were due");
+	put_count(&p, "unknown", e.outside, "B was not capturing yet, or no longer, when they "
+					    "should have arrived");
 	put_count(&p, "unknown", e.doubt, "lost, or dropped or cut by the capture of B");
 	page_entry(&p, STYLE_BOLD, 0, "in A and B", e.matched, whole, "%s", "");
 	put_count(&p, "duplicated", e.duplicated, "more often in B than in A");

@@ -285,7 +285,8 @@ static int start_daemon(struct http *h, int fd, struct error *err)
 			rc = error_usage(err,
 					 "PEM; `openssl x509 -noout -pubkey -in` and `openssl "
 					 "pkey -pubout -in` show which belong together",
-					 "%s and %s are no certificate and its key", h->spec.cert,
+					 "%s and %s are not a certificate and its private key",
+					 h->spec.cert,
 					 h->spec.key);
 		else if (!h->daemon)
 			rc = error_set(err, STATUS_FAILED, -EIO, NULL,

@@ -89,7 +89,7 @@ static int fill_sender(struct side *s, const struct ledgers_document *d, struct 
 	headers = *s->target == '[' ? 48 : 28;
 	if (!d->outcomes || !json_get(d->json, "outcomes"))
 		return error_usage(err, "keep it by `send --ledger FILE`",
-				   "%s has no numbers that could be joined", d->path);
+				   "%s has no packet numbers to join by", d->path);
 	for (size_t i = 0; i < json_get_length(s->start, "streams") && s->streams < TRACE_STREAMS;
 	     i++) {
 		const struct json_object *from = json_get_item(s->start, "streams", i);
@@ -175,8 +175,8 @@ static int check_two(const struct side *a, const struct side *b, struct error *e
 			return -EINVAL;
 		return error_set(err, STATUS_FAILED, -EEXIST,
 				 "run again: numbers are drawn at random",
-				 "%s and %s used the same numbers of stream %u: which of them a "
-				 "packet was of cannot be told",
+				 "%s and %s used the same numbers of stream %u, so their packets "
+				 "cannot be told apart",
 				 a->d->path, b->d->path, s->stream);
 	}
 	return 0;
@@ -194,7 +194,7 @@ static int match_by_numbers(const struct ends *j, struct side *s, struct error *
 			continue;
 		if (s->to && s->to != r)
 			return error_set(err, STATUS_FAILED, -EEXIST,
-					 "a multicast is not joined, nor a ledger that is "
+					 "multicast ledgers cannot be joined, and no ledger may be "
 					 "named twice",
 					 "packets of %s came to %s and to %s", s->d->path,
 					 s->to->d->path, r->d->path);
@@ -472,7 +472,7 @@ static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 			      "unknown",
 			      s->d->path, name);
 	if (s->d->damaged)
-		json_add_line(j->notes, "lines of %s are missing: of %s it shows nothing",
+		json_add_line(j->notes, "lines of %s are missing: it shows nothing about %s",
 			      s->d->path, fmt_many(open, "number"));
 	if (s->to && s->by_time && j->one->sent)
 		json_add_line(
@@ -618,7 +618,7 @@ static void fill_received(struct joining *j)
 		json_add_line(j->notes, "lines of %s are missing: losses cannot be determined",
 			      j->to->d->path);
 	if (sum->late)
-		json_add_line(j->notes, "%s came too late to be counted",
+		json_add_line(j->notes, "%s arrived too late to be counted",
 			      fmt_many(sum->late, "packet"));
 	if (sum->foreign)
 		json_add_line(j->notes,
@@ -666,7 +666,7 @@ static void find_strangers(struct joining *j, const struct ends *ends)
 			add_stranger(j, run);
 	}
 	if (j->to && json_object_array_length(j->strangers))
-		json_add_line(j->notes, "%s came to %s of which no sender's ledger is here",
+		json_add_line(j->notes, "%s arrived at %s from senders whose ledgers are missing",
 			      fmt_many(json_object_array_length(j->strangers), "stream"),
 			      j->to->name);
 }

@@ -197,19 +197,19 @@ static const struct {
 			   "of flows that other hosts have seen with other sequence numbers: a "
 			   "proxy, a SYN proxy or a sequence adjustment is on the path"},
 	[JOIN_WRAPPED] = {"is|are",
-			  "of flows that were there before and have moved more than 2 GiB: their "
-			  "numbers came several times"},
+			  "of flows that existed before and carried more than 2 GiB, so that "
+			  "sequence numbers repeat"},
 	[JOIN_REUSED] = {"was|were", "of an earlier connection with the same addresses and ports, "
-				     "of which no numbers are kept"},
+				     "whose sequence numbers are not kept"},
 	[JOIN_BEFORE] = {"was|were", "sent before tracing of the other host began"},
-	[JOIN_AFTER] = {"came|came", "after tracing of the other host had ended, or another way"},
+	[JOIN_AFTER] = {"came|came", "after the other host stopped tracing, or by another path"},
 	[JOIN_UNSEEN] = {"is|are",
-			 "of flows of which something came that was not seen at the entry of the "
-			 "other host: it goes another way, or tracing is suppressed there"},
-	[JOIN_FULL] = {"may be|may be", "of records that found no room, or of events that were "
-					"not seen because a program was busy on that CPU"},
-	[JOIN_NO_EVENT] = {"came|came", "on the last host without a drop event: lost there without "
-					"an event, or downstream"},
+			 "of flows with packets that were not seen entering the other host: they "
+			 "take another path, or tracing is suppressed there"},
+	[JOIN_FULL] = {"may be|may be", "of records that did not fit, or of events that were missed "
+					"because a program was busy on that CPU"},
+	[JOIN_NO_EVENT] = {"came|came", "on the last host without a drop event: lost there "
+					"silently, or downstream"},
 };
 
 /* Adds the interface counters at `stage` that may include lost segments. Returns their sum. */
@@ -617,7 +617,8 @@ void print_joined_tcp(struct page *p, const struct json_object *document)
 	page_end(p);
 	page_row(p, STYLE_BOLD, 0, "joined", all, 0);
 	page_words(p, STYLE_DIM,
-		   "retransmitted, and not for a loss on this host: by the other ledgers");
+		   "retransmitted, but not because of a loss on this host, according to the other "
+		   "ledgers");
 	page_end(p);
 	print_parts(p, "lost there", 2, STYLE_BAD, json_sum(o, "lost", "segments"), all, o, "lost",
 		    "{stage} at {host} {segments#}");

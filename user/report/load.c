@@ -337,7 +337,7 @@ static const struct ledgers_document *only(const struct ledgers *l, const char *
 			    "file", path, of_file);
 	else if (!json_get(found->json, "end"))
 		error_set(err, STATUS_FAILED, -ENODATA, "report it alone",
-			  "%s has no end that could be compared", path);
+			  "%s has no result to compare", path);
 	else
 		return found;
 	return NULL;
@@ -713,7 +713,7 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 	end_set(&r);
 	if (!rc && !file->documents)
 		return error_set(err, STATUS_FAILED, -ENODATA,
-				 file->state.bad      ? "it was cut before its first line was whole"
+				 file->state.bad      ? "the file ends before its first line does"
 				 : !file->state.lines ? "it is empty"
 				 : file->odd ? "its lines are not in the format of this version"
 					     : NULL,
@@ -732,7 +732,8 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 	int rc = 0;
 
 	if (!json) {
-		rc = error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s is cut, or no JSON document",
+		rc = error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s is truncated or not a JSON "
+								  "document",
 			       file->path);
 	} else if (!command_of(schema, d.command)) {
 		rc = error_usage(err,

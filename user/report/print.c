@@ -289,7 +289,7 @@ static void put_state(const struct print_view *v, const struct ledgers_document 
 	if (json_get(d->json, "end"))
 		return;
 	page_text(&p, 2, STYLE_WARN, "no end    ");
-	page_words(&p, STYLE_WARN, "it was killed, or still writes");
+	page_words(&p, STYLE_WARN, "the writer was killed, or is still running");
 	page_end(&p);
 }
 

@@ -111,7 +111,7 @@ static void put_beside(struct page *p, const struct result *r)
 		 "datagram put together|datagrams put together"},
 	};
 	const struct page_sum own[] = {
-		{l->causes_full, "without room for their cause"},
+		{l->causes_full, "without a free entry for their cause"},
 		{l->stamp_unreadable, "with an unreadable header"},
 		{l->recursion_misses, "event missed by recursion|events missed by recursion"},
 		{l->cell_empty, "XDP loss without a number|XDP losses without a number"},
@@ -457,7 +457,7 @@ static void put_verdict(struct page *p, const struct run_header *h, const struct
 	} else {
 		page_words(p, STYLE_BAD, "NOT BALANCED:");
 		if (!r->unaccounted && !r->in_flight && !r->impossible)
-			page_words(p, STYLE_BAD, "ledgers are missing, or not whole.");
+			page_words(p, STYLE_BAD, "ledgers are missing or incomplete.");
 		else
 			page_words(p, STYLE_BAD, "%s unaccounted, %s in flight, %s impossible.",
 				   fmt_count(r->unaccounted), fmt_count(r->in_flight),
@@ -687,7 +687,7 @@ static void put_recv(struct page *p, const struct recv_result *r)
 	page_entry(p, STYLE_PLAIN, 0, "delivered", r->res.delivered, 0, "%s",
 		   page_pps(r->res.rx_pps));
 	page_entry(p, STYLE_PLAIN, 0, "lost", r->lost, 0, "%s",
-		   r->tail_known ? "" : "or more: the end of a stream was not reported");
+		   r->tail_known ? "" : "or more: the end of a stream is unknown");
 	put_causes(p, &r->res);
 	put_other(p, "duplicated", r->res.duplicated);
 	put_other(p, "reordered", r->res.arrivals.order.packets);

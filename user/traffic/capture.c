@@ -21,7 +21,7 @@ static int check(const struct pcap_pkthdr *head, const char *path, uint32_t n, s
 	char what[96];
 
 	if (head->caplen < head->len) {
-		snprintf(what, sizeof(what), "is cut: %u of its %u bytes were captured",
+		snprintf(what, sizeof(what), "is truncated: %u of its %u bytes were captured",
 			 head->caplen, head->len);
 		return refuse(err, path, n, "capture whole packets: tcpdump -s 0", what);
 	}
@@ -80,7 +80,7 @@ static int read_all(struct capture *c, pcap_t *file, const char *path, struct er
 
 	if (pcap_datalink(file) != DLT_EN10MB)
 		return error_set(err, STATUS_FAILED, -EINVAL, NULL,
-				 "%s: its packets are no Ethernet frames, but %s", path,
+				 "%s: its packets are not Ethernet frames but %s", path,
 				 pcap_datalink_val_to_description_or_dlt(pcap_datalink(file)));
 	c->at = list_room(NULL, 0, sizeof(*c->at));
 	while ((rc = pcap_next_ex(file, &head, &bytes)) == 1) {

@@ -70,7 +70,7 @@ static int rx_xsk_open(struct rx *rx, struct rx_config *thread, struct error *er
 					   : "native copy";
 	return error_errno(err, STATUS_FAILED,
 			   xsk_socket__update_xskmap(rx->port.xsk, cfg->prog->map_fd), NULL,
-			   "cannot enter queue %u of %s in the XSKMAP", port.queue, port.ifname);
+			   "cannot add queue %u of %s to the XSKMAP", port.queue, port.ifname);
 }
 
 /*

@@ -131,7 +131,7 @@ static int open_socket(const struct tx *tx, const struct flow *f, bool connected
 		{ip, six ? IPV6_TRANSPARENT : IP_TRANSPARENT,
 		 cfg->shape && cfg->shape->src_addr.n > 0, STATUS_UNABLE,
 		 "run as root, or give the host these addresses",
-		 "cannot send from addresses that are not this host's"},
+		 "cannot send from addresses that this host does not have"},
 	};
 	int fd = socket(f->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 

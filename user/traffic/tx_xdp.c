@@ -276,7 +276,7 @@ static int call_error(const struct tx *tx, int rc, struct error *err)
 	switch (rc) {
 	case -EINVAL:
 		return error_set(err, STATUS_UNABLE, rc, "use a smaller packet, or --tx xsk",
-				 "the kernel makes no live frames of %u bytes", tx->length);
+				 "the kernel cannot send live frames of %u bytes", tx->length);
 	case -EPERM:
 		return error_set(err, STATUS_UNABLE, rc, "run as root or with CAP_BPF",
 				 "no permission to send live frames");
@@ -303,12 +303,13 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 			err, STATUS_UNABLE, refusal,
 			"switch it on at the other end: ethtool -K PEER gro on; or attach an "
 			"XDP program there",
-			"%s takes no live frames: its peer runs without NAPI", ifname);
+			"%s does not accept live frames: its peer runs without NAPI", ifname);
 	case -EOPNOTSUPP:
 		return error_set(err, STATUS_UNABLE, refusal, "use --tx xsk or --tx socket",
 				 "the driver of %s takes no live frames (no ndo_xdp_xmit)", ifname);
 	default:
-		return error_errno(err, STATUS_FAILED, refusal, NULL, "%s takes no live frames",
+		return error_errno(err, STATUS_FAILED, refusal, NULL, "%s does not accept live "
+								      "frames",
 				   ifname);
 	}
 }

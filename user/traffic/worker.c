@@ -75,7 +75,7 @@ static int settle_in(const struct worker_team *t, unsigned slot, struct error *e
 	if (tuning->rt && sched_setscheduler(0, SCHED_FIFO, &param))
 		return error_errno(
 			err, STATUS_UNABLE, -errno,
-			"it takes CAP_SYS_NICE, or RLIMIT_RTPRIO, and a cgroup that allows it",
+			"this requires CAP_SYS_NICE or RLIMIT_RTPRIO, and a cgroup that allows it",
 			"cannot set real-time priority %u", tuning->rt);
 	return 0;
 }

@@ -134,7 +134,7 @@ CASE(test_parse_refuses)
 	refused("qdisc=max", "qdisc: ", "50Mbit");
 	refused("qdisc=20%", "qdisc: ", "50Mbit");
 	refused("netfilter:input_netfilter:input_netfilter:input_netfilter:input_netfilter:input",
-		"so long a name", "help");
+		"such a long name", "help");
 }
 
 /* A stage that no fault is of is no misspelling. */
@@ -172,7 +172,7 @@ CASE(test_order)
 			else if (fault_parse(text, false, &list, &err))
 				assert_true(b->is & ALL_LOST || (a->in && b->in) ||
 					    strstr(err.message, "router accepts") ||
-					    strstr(err.message, "kept packet"));
+					    strstr(err.message, "packet that is kept"));
 		}
 	}
 }

@@ -158,13 +158,13 @@ CASE(test_refused)
 	assert_refused(&f, "no packets");
 	put_packet(&f, 1, 0, frame, a, a);
 	put_packet(&f, 1, 0, frame, 96, a);
-	assert_refused(&f, "packet 2 is cut: 96 of its 142");
+	assert_refused(&f, "packet 2 is truncated: 96 of its 142");
 	put_pcap(&f, 1);
 	put_packet(&f, 1, 0, frame, 13, 13);
 	assert_refused(&f, "packet 1 is shorter");
 	put_pcap(&f, 113);
 	put_packet(&f, 1, 0, frame, a, a);
-	assert_refused(&f, "no Ethernet");
+	assert_refused(&f, "not Ethernet");
 	put_pcap(&f, 1);
 	put_packet(&f, 1, 0, frame, a, a);
 	put_packet(&f, 1, 0, frame, a, a);

@@ -41,7 +41,8 @@ const struct fault_row faults_by_ip[] = {
 	 * Without a state, and without a daemon to create one, xfrm_lookup_route() gives each
 	 * packet a blackhole route while xfrm_larval_drop is set.
 	 */
-	{"tx_route", "an IPsec policy of the sender needs a state that is missing", .at = AT_ROUTE,
+	{"tx_route", "an IPsec policy at the sender requires a state that is missing",
+	 .at = AT_ROUTE,
 	 .is = ALL_LOST, .tx = "socket", .steps = {"tx file /proc/sys/net/core/xfrm_larval_drop=1",
 		   "tx ip " POLICY4 "dir out " ESP, "tx6 ip " POLICY6 "dir out " ESP}},
 	/* the return route to the sender points to the receiver's loopback */
@@ -50,25 +51,28 @@ const struct fault_row faults_by_ip[] = {
 	 .steps = {"rx file /proc/sys/net/ipv4/conf/{rx}/rp_filter=1",
 		   "rx ip route add {tx4}/32 dev lo"}},
 	/* a host accepts no packets from its own addresses (fib_validate_source()) */
-	{"ip_route:martian", "the receiver has the sender's address too (IPv4)",
+	{"ip_route:martian", "the receiver also has the sender's address (IPv4)",
 	 .at = AT_IP_ROUTE, .is = ALL_LOST, .rx = "socket", .family = AF_INET,
 	 .steps = {"rx ip addr add {tx4}/32 dev lo"}},
 	{"ip_route:blackhole", "a router's route is a blackhole", .at = AT_ROUTER,
 	 .is = ALL_LOST, .in = IN_ROUTER, .steps = {"mid ip route add blackhole {rx4}/32",
 		   "mid6 ip route add blackhole {rx6}/128"}},
 	/* incomplete datagrams fill the usual 4 MiB, after which all fragments are refused */
-	{"ip_frag:missing", "of a share the last fragment never arrives", FAULT_VALUE_SHARE,
+	{"ip_frag:missing", "the last fragment of a fraction of the datagrams never arrives",
+	 FAULT_VALUE_SHARE,
 	 AT_REASSEMBLY, BY_TIMER, SLOT_FRAGMENTS, .tx = "socket", .rx = "socket",
 	 .payload = FRAGMENTED, .programs = PROGRAM(FRAGMENT),
 	 .cfg = {.frag_share = 1, .frag_way = FAULT_FRAG_MISSING},
 	 .plan = plan_fragments,
 	 .steps = {"rx file /proc/sys/net/ipv4/ipfrag_high_thresh=" FRAG_ROOM,
 		   "rx file /proc/sys/net/ipv6/ip6frag_high_thresh=" FRAG_ROOM}},
-	{"ip_frag:overlap", "of a share the last fragment overlaps the one before",
+	{"ip_frag:overlap", "the last fragment of a fraction of the datagrams overlaps the previous "
+			    "one",
 	 FAULT_VALUE_SHARE, AT_REASSEMBLY, .slot = SLOT_FRAGMENTS, .tx = "socket", .rx = "socket",
 	 .payload = FRAGMENTED, .programs = PROGRAM(FRAGMENT),
 	 .cfg = {.frag_share = 1, .frag_way = FAULT_FRAG_OVERLAP}, .plan = plan_fragments},
-	{"ip_frag:duplicate", "of a share the first fragment arrives twice: no loss",
+	{"ip_frag:duplicate", "the first fragment of a fraction of the datagrams arrives twice: no "
+			      "loss",
 	 FAULT_VALUE_SHARE, AT_REASSEMBLY, HARMLESS | NO_BACKLOG, SLOT_FRAGMENTS, .tx = "socket",
 	 .rx = "socket", .payload = FRAGMENTED, .programs = PROGRAM(FRAGMENT),
 	 .cfg = {.frag_share = 1, .frag_way = FAULT_FRAG_DUPLICATE}, .plan = plan_fragments},
@@ -89,11 +93,13 @@ const struct fault_row faults_by_ip[] = {
 	 .at = AT_ROUTER, .is = ALL_LOST, .in = IN_ROUTER, .payload = LARGE,
 	 .programs = PROGRAM(UNTOLD), .plan = plan_mtu,
 	 .steps = {"mid ip link set {out} mtu 1280"}},
-	{"xfrm", "an IPsec policy of the receiver forbids a share", FAULT_VALUE_SHARE, AT_SOCKET,
+	{"xfrm", "an IPsec policy at the receiver blocks a fraction of the packets",
+	 FAULT_VALUE_SHARE, AT_SOCKET,
 	 .slot = SLOT_POLICY, .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.mark_share = 1,
 	 .steps = {"rx ip " POLICY4 MARKED "action block",
 		   "rx6 ip " POLICY6 MARKED "action block"}},
-	{"xfrm:plain", "an IPsec policy of the receiver wants ESP, and a share is not",
+	{"xfrm:plain", "an IPsec policy at the receiver requires ESP, which a fraction of the "
+		       "packets lacks",
 	 FAULT_VALUE_SHARE, AT_SOCKET, .slot = SLOT_POLICY, .rx = "socket",
 	 .programs = PROGRAM(SPOIL), .cfg.mark_share = 1,
 	 .steps = {"rx ip " POLICY4 MARKED ESP, "rx6 ip " POLICY6 MARKED ESP}},

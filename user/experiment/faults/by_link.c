@@ -173,7 +173,7 @@ const struct fault_row faults_by_link[] = {
 	 * tun_ptr_free() frees live frames in the ring without an event. The kernel's own IPv6
 	 * reports are blocked, because the interface would count them.
 	 */
-	{"tx_device:detach", "a tap is not read, and closed with packets in its ring",
+	{"tx_device:detach", "a tap is not read and is closed with packets in its ring",
 	 .at = AT_LINK, .is = ALL_LOST | OF_PROGRAM, .in = IN_TAPS, .not_tx = "xdp",
 	 .programs = PROGRAM(MUTE), .holds = LAB_TAP_RING, .where = TAP_RING, .begin = pause_taps,
 	 .end = detach_taps},
@@ -183,16 +183,16 @@ const struct fault_row faults_by_link[] = {
 	{"backlog:flow_limit", "the same, and this host limits a flow's share of the queue",
 	 .at = AT_RECEIVER, .is = OF_PROGRAM | HOST_GLOBAL, .slot = SLOT_BACKLOG, .in = IN_VETHS,
 	 .rx = "socket", .plan = plan_backlog, .begin = limit_flows},
-	{"l2:address", "frames go to a MAC address that no device has", .at = AT_ADDRESS,
+	{"l2:address", "frames are sent to a MAC address that no device has", .at = AT_ADDRESS,
 	 .is = ALL_LOST, .tx = "socket", .rx = "socket",
 	 .steps = {"tx ip neigh replace {hop4} lladdr {nobody} dev {tx} nud permanent",
 		   "tx6 ip neigh replace {hop6} lladdr {nobody} dev {tx} nud permanent"}},
 	/* disabled (0), because the bridge itself undoes the blocking state */
-	{"l2:blocked", "the sender's port of a bridge is blocked", .at = AT_BRIDGE, .is = ALL_LOST,
+	{"l2:blocked", "the bridge port of the sender is blocked", .at = AT_BRIDGE, .is = ALL_LOST,
 	 .in = IN_BRIDGE, .steps = {"mid bridge link set dev {in} state 0"}},
-	{"l2:flood", "a bridge knows no address and floods, but not to the receiver",
+	{"l2:flood", "a bridge without an entry for the address floods, but not to the receiver",
 	 .at = AT_BRIDGE, .is = ALL_LOST, .in = IN_BRIDGE, .steps = FLOOD},
-	{"l2:silent", "the same, and the port that gets it keeps it: no event shows it",
+	{"l2:silent", "the same, and the port that gets the packet keeps it: no event shows it",
 	 .at = AT_BRIDGE, .is = ALL_LOST | SILENT | OF_PROGRAM, .in = IN_BRIDGE,
 	 .programs = PROGRAM(KEEP), .steps = FLOOD},
 	{"tunnel", "the ends of a VXLAN tunnel have different VNIs", .at = AT_LINK,

@@ -33,7 +33,8 @@ static void drop_at_hook(struct fault_state *s)
 }
 
 const struct fault_row faults_by_nft[] = {
-	{"netfilter", "nftables drops a share, receiver's input hook", FAULT_VALUE_SHARE,
+	{"netfilter", "nftables drops a fraction of the packets in the receiver's input hook",
+	 FAULT_VALUE_SHARE,
 	 AT_INPUT, .rx = "socket", .arg = RX_NS, .apply = drop_at_hook},
 	{"netfilter:ingress", "the same, ingress hook of the receiver's device", FAULT_VALUE_SHARE,
 	 AT_RECEIVER, .rx = "socket", .arg = RX_DEVICE, .apply = drop_at_hook},

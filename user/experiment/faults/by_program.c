@@ -78,26 +78,30 @@ static int plan_read_csum(struct fault_plan *p)
 }
 
 const struct fault_row faults_by_program[] = {
-	{"tx_socket", "an egress program of the cgroup refuses a share: EPERM", FAULT_VALUE_SHARE,
+	{"tx_socket", "a cgroup egress program rejects a fraction of the packets: EPERM",
+	 FAULT_VALUE_SHARE,
 	 AT_POSTROUTING, OF_PROGRAM | GOES, .tx = "socket", .programs = PROGRAM(CGROUP),
 	 .cfg.cgroup_share = 1},
-	{"tc_egress", "a tc program of the sender drops a share", FAULT_VALUE_SHARE, AT_SENDER,
+	{"tc_egress", "a tc program at the sender drops a fraction of the packets",
+	 FAULT_VALUE_SHARE, AT_SENDER,
 	 .slot = SLOT_TC_EGRESS, .tx = "socket", .programs = PROGRAM(EGRESS),
 	 .cfg = {.egress_share = 1, .egress_verdict = TC_ACT_SHOT}},
-	{"tc_egress:stolen", "a tc program returns TC_ACT_STOLEN for a share and discards it",
+	{"tc_egress:stolen", "a tc program returns TC_ACT_STOLEN for a fraction of the packets and "
+			     "discards them",
 	 FAULT_VALUE_SHARE, AT_SENDER, .slot = SLOT_TC_EGRESS, .tx = "socket", .fx.consumed = true,
 	 .programs = PROGRAM(EGRESS),
 	 .cfg = {.egress_share = 1, .egress_verdict = TC_ACT_STOLEN}},
-	{"xdp", "an XDP program drops a share", FAULT_VALUE_SHARE,
+	{"xdp", "an XDP program drops a fraction of the packets", FAULT_VALUE_SHARE,
 	 AT_RECEIVER, GOES | NO_BACKLOG, SLOT_XDP, IN_VETHS, .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_verdict = XDP_DROP}, .plan = plan_native_xdp},
-	{"xdp:aborted", "an XDP program aborts on a share", FAULT_VALUE_SHARE, AT_RECEIVER,
+	{"xdp:aborted", "an XDP program returns XDP_ABORTED for a fraction of the packets",
+	 FAULT_VALUE_SHARE, AT_RECEIVER,
 	 GOES | NO_BACKLOG, SLOT_XDP, IN_VETHS, .not_tx = "xdp", .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_verdict = XDP_ABORTED}, .plan = plan_native_xdp},
 	{"xdp:generic", "the same in generic (skb) mode", FAULT_VALUE_SHARE,
 	 AT_RECEIVER, GOES, SLOT_XDP, .fx.xdp_generic = true, .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_verdict = XDP_DROP}},
-	{"xdp:redirect", "an XDP program redirects a share to a device that is not there",
+	{"xdp:redirect", "an XDP program redirects a fraction of the packets to a missing device",
 	 FAULT_VALUE_SHARE, AT_RECEIVER, GOES | NO_BACKLOG, SLOT_XDP, IN_VETHS | IN_TAPS,
 	 .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_NOWHERE}, .plan = plan_native_xdp},
@@ -107,7 +111,8 @@ const struct fault_row faults_by_program[] = {
 	 * frames also wait in batches on the same CPU.
 	 */
 	{"xdp:devmap",
-	 "an XDP program redirects a share, by a devmap, to a device that takes no frames",
+	 "an XDP program redirects a fraction of the packets through a devmap to a device that "
+	 "accepts no frames",
 	 FAULT_VALUE_SHARE, AT_RECEIVER, NO_BACKLOG, SLOT_XDP, IN_VETHS | IN_TAPS, .not_tx = "xdp",
 	 .programs = PROGRAM(XDP), .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_DEVICE},
 	 .plan = plan_native_xdp,
@@ -116,20 +121,22 @@ const struct fault_row faults_by_program[] = {
 		   "rx ethtool -K " AWAY " gro on", "rx ip link set " AWAY " up",
 		   "rx ip link set " TARGET " up", "rx ip link set " AWAY " down"}},
 	/* an XDP frame has no flag to say that a checksum still has to be computed */
-	{"xdp:cpumap", "an XDP program redirects all, by a cpumap, to a CPU that is slow",
+	{"xdp:cpumap", "an XDP program redirects all packets through a cpumap to a slow CPU",
 	 FAULT_VALUE_NONE, AT_RECEIVER, GOES | OF_PROGRAM | NO_BACKLOG, SLOT_XDP, IN_VETHS,
 	 .fx.tx_csum_off = true, .rx = "socket", .not_tx = "xdp",
 	 .programs = PROGRAM(XDP) | PROGRAM(CPU),
 	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_CPU, .cpu_burn_ns = CPUMAP_BURN_NS},
 	 .plan = plan_native_xdp, .holds = CPUMAP_QUEUE, .where = "the queue of the CPU"},
-	{"gso", "a router merges packets (GRO), and a share cannot be segmented again",
+	{"gso", "a router merges packets (GRO), and a fraction of them cannot be segmented again",
 	 FAULT_VALUE_SHARE, AT_SOCKET, OF_PROGRAM | NO_BACKLOG, SLOT_XDP, IN_ROUTER, .rx = "socket",
 	 .programs = PROGRAM(MERGED), .cfg.merged_share = 1, .fx.threaded_napi = true,
 	 .plan = plan_gso},
-	{"tc_ingress", "a tc program of the receiver drops a share", FAULT_VALUE_SHARE,
+	{"tc_ingress", "a tc program at the receiver drops a fraction of the packets",
+	 FAULT_VALUE_SHARE,
 	 AT_RECEIVER, .slot = SLOT_TC_INGRESS, .rx = "socket", .programs = PROGRAM(INGRESS),
 	 .cfg = {.ingress_share = 1, .ingress_verdict = TC_ACT_SHOT}},
-	{"tc_ingress:stolen", "a tc program returns TC_ACT_STOLEN for a share and discards it",
+	{"tc_ingress:stolen", "a tc program returns TC_ACT_STOLEN for a fraction of the packets and "
+			      "discards them",
 	 FAULT_VALUE_SHARE, AT_RECEIVER, .slot = SLOT_TC_INGRESS, .rx = "socket",
 	 .fx.consumed = true, .programs = PROGRAM(INGRESS),
 	 .cfg = {.ingress_share = 1, .ingress_verdict = TC_ACT_STOLEN}},
@@ -141,7 +148,7 @@ const struct fault_row faults_by_program[] = {
 	{"udp_csum", "wrong UDP checksums, verified early for a socket filter", FAULT_VALUE_SHARE,
 	 AT_SOCKET, OF_PROGRAM, SLOT_CHECKSUM, .fx.tx_csum_off = true, .rx = "socket",
 	 .not_tx = "xdp", .programs = PROGRAM(SPOIL) | PROGRAM(FILTER), .cfg.udp_csum_share = 1},
-	{"socket_filter", "a filter on the socket refuses a share", FAULT_VALUE_SHARE,
+	{"socket_filter", "a socket filter rejects a fraction of the packets", FAULT_VALUE_SHARE,
 	 AT_SOCKET, OF_PROGRAM | GOES, .rx = "socket", .programs = PROGRAM(FILTER),
 	 .cfg.filter_share = 1},
 	{"socket_read:csum", "wrong UDP checksums, verified by recv()", FAULT_VALUE_SHARE,
@@ -426,7 +433,7 @@ int fault_xdp(struct fault_state *s, int next_fd, bool *native, struct error *er
 	if (next_fd >= 0 &&
 	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.next), &slot, &next_fd, BPF_ANY))
 		return error_errno(err, STATUS_UNABLE, -errno, NULL,
-				   "cannot go on to the receiver's XDP program");
+				   "cannot continue with the receiver's XDP program");
 	return fault_attach_xdp(s, false, err);
 }
 

@@ -148,7 +148,7 @@ static int replace(struct fault_state *s, struct error *err)
 }
 
 const struct fault_row faults_by_qdisc[] = {
-	{"qdisc", "a tbf on the sender's device, of the rate VALUE", FAULT_VALUE_RATE,
+	{"qdisc", "a tbf with the rate VALUE on the sender's device", FAULT_VALUE_RATE,
 	 AT_SENDER, NO_BACKLOG, SLOT_QUEUE, IN_VETHS, .tx = "socket", .fx.threaded_napi = true,
 	 .flight = QDISC_FLIGHT, .plan = plan_tbf, .apply = apply_tbf},
 	{"qdisc:pfifo", "a short pfifo in a tbf that is slow at the beginning of a run",

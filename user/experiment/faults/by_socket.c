@@ -44,7 +44,7 @@ static int plan_udp_mem(struct fault_plan *p)
 		reserve = MIB(1);
 	want_rcvbuf(p, sysconf(_SC_NPROCESSORS_CONF) * 8 * reserve, READER_PAUSED);
 	p->fx->notes[p->fx->n_notes++] =
-		"udp_mem: all UDP of this host is short of memory while the sender runs";
+		"udp_mem: all UDP sockets of this host lack memory while the sender runs";
 	return fault_plan_count(p, (MIB(1) + 2 * reserve) / p->truesize * p->frames,
 				"the remaining memory");
 }

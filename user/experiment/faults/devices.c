@@ -38,7 +38,7 @@ static int steer(struct recipe *r, const struct lab_port *port, unsigned cpu, st
 
 	if (cpu >= (unsigned)sysconf(_SC_NPROCESSORS_CONF))
 		return error_usage(err, "`lscpu` lists them",
-				   "there is no CPU %u to hand packets to", cpu);
+				   "there is no CPU %u that packets could be handed to", cpu);
 	lab_cpu_mask(mask, sizeof(mask), cpu);
 	for (unsigned queue = 0; queue < port->queues; queue++)
 		recipe_add(r, RECIPE_FILE, port->ns, "/sys/class/net/%s/queues/rx-%u/rps_cpus=%s",
@@ -75,7 +75,7 @@ int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *e
 
 	if (lab_wish_moves(wish) && (lab->topology == LAB_TAP || lab->topology == LAB_VXLAN))
 		return error_usage(err, "leave --topology out",
-				   "the device that receives is no veth, but of a %s",
+				   "the receiving device is not a veth but a %s",
 				   lab_topologies[lab->topology].name);
 	if (wish->threaded_napi || wish->gro)
 		give_napi(&r, from, &lab->rx, wish->threaded_napi);

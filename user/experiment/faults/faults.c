@@ -42,7 +42,7 @@ static const struct {
 	const char *a, *b, *why;
 } exceptions[] = {
 	{"l2:address", "netfilter:forward", "the router accepts no frame"},
-	{"l2:silent", "tc_egress:stolen", "a kept packet would be seen"},
+	{"l2:silent", "tc_egress:stolen", "a packet that is kept would be seen"},
 	{"socket_filter", "socket_read:csum", "a socket filter verifies checksums early"},
 };
 
@@ -121,7 +121,7 @@ static int bad(struct error *err, const char *hint, const char *what, const char
 static int unknown_name(const char *name, struct error *err)
 {
 	const char *names[FAULT_MAX], *near;
-	char hint[96] = "the value help lists all faults";
+	char hint[96] = "use the value help to list all faults";
 
 	for (unsigned i = 0; i < n_rows; i++)
 		names[i] = rows[i]->name;
@@ -154,8 +154,9 @@ static int set_value(struct fault_list *list, unsigned fault, const char *value,
 		if (!value)
 			return 0;
 		if (num_rate(value, &rate) || rate.unit != RATE_PERCENT)
-			return bad(err, "a share is above 0% and at most 100%, as in 20%",
-				   "the value is no share", rows[fault]->name);
+			return bad(err, "give a percentage above 0% and up to 100%, for example "
+					"20%",
+				   "the value is not a percentage", rows[fault]->name);
 		list->share[fault] = rate.value / 100;
 		return 0;
 	case FAULT_VALUE_RATE:
@@ -163,7 +164,7 @@ static int set_value(struct fault_list *list, unsigned fault, const char *value,
 		if (value && (num_rate(value, &list->rate) || list->rate.unit == RATE_MAX ||
 			      list->rate.unit == RATE_PERCENT))
 			return bad(err, "give bits or packets a second, as in 50Mbit or 20k",
-				   "the value is no rate", rows[fault]->name);
+				   "the value is not a rate", rows[fault]->name);
 		return 0;
 	case FAULT_VALUE_NONE:
 		break;
@@ -196,7 +197,7 @@ static const char *excludes(const struct fault_row *a, const struct fault_row *b
 			return exceptions[i].why;
 	}
 	if (a->slot && !strcmp(a->slot, SLOT_BACKLOG) && b->is & NO_BACKLOG)
-		return "with NAPI on the veth the backlog is not used";
+		return "if NAPI is on, the veth does not use the backlog";
 	if (a->is & ALL_LOST && b->at >= a->at)
 		snprintf(why, 96, "no packet passes %s", a->name);
 	else if (a->in && b->in && !(a->in & b->in))
@@ -239,8 +240,8 @@ int fault_parse(const char *text, bool each, struct fault_list *list, struct err
 		if (!len)
 			return error_usage(err, NULL, "an empty name in the list of faults");
 		if (len >= sizeof(item))
-			return error_usage(err, "the value help lists all faults",
-					   "there is no fault with so long a name");
+			return error_usage(err, "use the value help to list all faults",
+					   "no fault has such a long name");
 		memcpy(item, text, len);
 		item[len] = '\0';
 		ret = add(&copy, item, err);
@@ -343,7 +344,7 @@ static int plan_topology(struct fault_plan *p)
 		unsigned in = rows[p->fault]->in;
 
 		if (fault_has(&spec->faults, p->fault) && in && !(in >> p->fx->topology & 1))
-			return fault_plan_refuse(p, -EINVAL, "leave --lab and --topology out",
+			return fault_plan_refuse(p, -EINVAL, "remove --lab and --topology",
 						 " needs the topology %s, not %s",
 						 lab_topologies[needed].name,
 						 lab_topologies[p->fx->topology].name);

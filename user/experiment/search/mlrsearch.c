@@ -485,7 +485,7 @@ static int check_goal(const struct mlr_goal *g, struct error *err)
 		return error_usage(err, NULL, "shares of a search goal have to be below 100 %%");
 	if (!(g->initial_s > 0 && g->final_s >= g->initial_s && g->sum_s >= g->final_s))
 		return error_usage(err, NULL,
-				   "a trial cannot be longer than the sum of all at a rate");
+				   "a trial cannot be longer than the total trial time per rate");
 	if (g->expansion < 2 || g->preceding > MLR_PRECEDING ||
 	    (!g->preceding && g->initial_s < g->sum_s))
 		return error_usage(err, NULL, "a search needs 1 to %d coarser targets",
