@@ -24,7 +24,7 @@ void recipe_add_other(struct recipe *r, enum recipe_tool tool, const struct netn
 	s->ns = ns;
 	s->other = other;
 	va_start(args, fmt);
-	vsnprintf(s->text, sizeof(s->text), fmt, args);
+	s->cut = vsnprintf(s->text, sizeof(s->text), fmt, args) >= (int)sizeof(s->text);
 	va_end(args);
 }
 
@@ -126,6 +126,11 @@ int recipe_run(struct recipe *r, const char *what, struct error *err)
 	char command[RECIPE_COMMAND_SIZE];
 	int ret = 0;
 
+	for (unsigned i = 0; i < n && !ret; i++)
+		ret = s[i].cut ? error_set(err, STATUS_FAILED, -E2BIG, s[i].text,
+					   "cannot %s: a command has more than %zu bytes", what,
+					   sizeof(s->text) - 1)
+			       : 0;
 	for (; n && !ret; n -= done, s += done) {
 		struct error why = {};
 
@@ -213,8 +218,8 @@ void recipe_print(struct recipe *r, const struct recipe_name *names, unsigned n,
 
 		text_of(&at[i], name_of(s.other, names, n), s.text, sizeof(s.text));
 		snprintf(enter, sizeof(enter), "ip netns exec %s", name_of(s.ns, names, n));
-		if (s.tool == RECIPE_NOTE)
-			fprintf(out, "# %s\n", s.text);
+		if (s.tool == RECIPE_NOTE || s.cut)
+			fprintf(out, "# %s%s\n", s.cut ? "too long: " : "", s.text);
 		else
 			fprintf(out, "%s\n", recipe_command(&s, enter, command, sizeof(command)));
 	}

@@ -32,6 +32,7 @@ struct recipe_step {
 	enum recipe_tool tool;
 	const struct netns *ns;	   /* borrowed, NULL: the thread's namespace */
 	const struct netns *other; /* borrowed, or NULL */
+	bool cut;		   /* the text does not fit, so the step cannot be run */
 	char text[1024];
 };
 
@@ -63,8 +64,8 @@ void recipe_add_other(struct recipe *r, enum recipe_tool tool, const struct netn
 #define recipe_add(r, tool, ns, ...) recipe_add_other(r, tool, ns, NULL, __VA_ARGS__)
 
 /*
- * Runs the steps in order until one fails, and empties the recipe. On failure returns the error of
- * recipe_step_run() and sets STATUS_UNABLE, "cannot `what`: " followed by the tool's message, and
+ * Runs the steps in order until one fails, and empties the recipe. Runs none if the text of one is
+ * too long (-E2BIG). On failure returns the error of recipe_step_run() and sets STATUS_UNABLE, "cannot `what`: " followed by the tool's message, and
  * the failed command as the hint (if the tool reports its line).
  */
 int recipe_run(struct recipe *r, const char *what, struct error *err);

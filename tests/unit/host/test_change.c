@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "host/change.h"
 
@@ -14,6 +15,27 @@
 	{                                                                                          \
 		.kind = k, .ifname = i, .name = n, .old = o, .wanted = w                           \
 	}
+
+/* A step that was cut would be another command, so no step of its recipe is run. */
+CASE(step_that_is_too_long)
+{
+	const char *fits = "/proc/self/comm=not-run";
+	char word[sizeof(((struct recipe_step *)0)->text)], name[16];
+	struct recipe r = RECIPE;
+	struct error err = {};
+
+	memset(word, 'x', sizeof(word));
+	for (unsigned room = 0; room < 2; room++) {
+		recipe_add(&r, RECIPE_FILE, NULL, "%s", fits);
+		recipe_add(&r, RECIPE_NOTE, NULL, "%.*s", (int)(sizeof(word) - room), word);
+		assert_int_equal(recipe_run(&r, "set a name", &err), room ? 0 : -E2BIG);
+		assert_int_equal(r.steps.n, 0);
+		assert_int_equal(prctl(PR_GET_NAME, name), 0);
+		assert_int_equal(!strcmp(name, "not-run"), room);
+	}
+	assert_int_equal(err.status, STATUS_FAILED);
+	assert_string_equal(err.message, "cannot set a name: a command has more than 1023 bytes");
+}
 
 CASE(names_stay_in_their_directory)
 {

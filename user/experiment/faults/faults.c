@@ -490,7 +490,7 @@ static void fill(const struct fault_state *s, const char *text, char *out, size_
 static void add_step(struct fault_state *s, const char *step)
 {
 	const struct lab *lab = s->lab;
-	char text[512], where[8], tool[8];
+	char text[2 * sizeof(((struct recipe_step *)0)->text)], where[8], tool[8];
 	int at = 0;
 
 	sscanf(step, "%7s %7s %n", where, tool, &at);
