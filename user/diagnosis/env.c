@@ -80,7 +80,7 @@ static struct json_object *read_sysctls(const struct lab *lab)
 }
 
 /* Returns an interface's settings as in `check`, without the parts that need two samples. */
-static struct json_object *read_port(const char *role, const struct lab_port *port)
+static struct json_object *read_port(const struct lab_port *port)
 {
 	static const char *const measured[] = {"irqs", "losses", "rx_packets", "tx_packets"};
 	struct facts_link *link = mem_new(link);
@@ -91,7 +91,7 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 	o = record_write(facts_link_rows, link);
 	for (unsigned i = 0; i < LENGTH(measured); i++)
 		json_object_object_del(o, measured[i]);
-	json_put_text(o, "netns", role);
+	json_put_text(o, "netns", port->role);
 	free(link);
 	return o;
 }
@@ -204,14 +204,9 @@ struct json_object *env_read(const struct lab *lab)
 	json_put(env, "quirks", quirks);
 	if (lab) {
 		struct json_object *ports = json_object_new_array();
-		const char *middle = lab_middle(lab->topology);
 
-		json_object_array_add(ports, read_port("tx", &lab->tx));
-		if (middle) {
-			json_object_array_add(ports, read_port(middle, &lab->router_tx));
-			json_object_array_add(ports, read_port(middle, &lab->router_rx));
-		}
-		json_object_array_add(ports, read_port("rx", &lab->rx));
+		for (const struct lab_port *p = NULL; (p = lab_hop(lab, p));)
+			json_object_array_add(ports, read_port(p));
 		json_put(env, "interfaces", ports);
 	}
 	json_put(env, "sysctls", read_sysctls(lab));

@@ -149,7 +149,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 		if (c)
 			memcpy(out->host, c->host, sizeof(c->host));
 		/* the test network is removed before this is printed, but host settings remain */
-		if (f.injected || (!s->lone && !s->spec->port_a && !s->spec->lab &&
+		if (f.injected || (s->in_lab && !s->spec->lab &&
 				   (!change.name[0] || change_belongs(&change, &s->lab.rx_ns))))
 			finding_forget(out);
 		else if (c && !*c->host)

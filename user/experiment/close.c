@@ -16,26 +16,17 @@
 
 static bool has_bridge(const struct site *s)
 {
-	return s->lab.topology == LAB_BRIDGE && !s->spec->port_a;
+	return s->lab.topology == LAB_BRIDGE;
 }
 
-/* Lists a test network's namespaces and interfaces, or a single end's namespace. */
-static unsigned places_of(const struct site *s, struct ledger_place out[4])
+/* Lists the hops. A single end's packets may use any interface of its namespace. */
+static unsigned places_of(const struct site *s, struct ledger_place out[LAB_PORTS])
 {
-	const struct lab *lab = &s->lab;
-	const struct lab_port *port[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
-	const char *middle = lab_middle(lab->topology);
-	const char *role[] = {"tx", "rx", middle ? middle : "tx", middle ? middle : "rx"};
-	unsigned n = lab_ports(lab), i = s->lone && s->receives;
+	unsigned n = 0;
 
-	if (s->lone) {
-		out[0] = (struct ledger_place){(i ? &lab->rx_ns : &lab->tx_ns)->inum, 0, role[i],
-					       ""};
-		return 1;
-	}
-	for (; i < n; i++)
-		out[i] = (struct ledger_place){port[i]->ns->inum, port[i]->ifindex, role[i],
-					       port[i]->ifname};
+	for (const struct lab_port *p = NULL; (p = lab_hop(&s->lab, p)); n++)
+		out[n] = (struct ledger_place){p->ns->inum, s->lone ? 0 : p->ifindex, p->role,
+					       s->lone ? "" : p->ifname};
 	return n;
 }
 
@@ -114,7 +105,7 @@ void site_note_given_up(struct site *s, unsigned slot, uint64_t upto)
 
 int site_name(struct site *s)
 {
-	struct ledger_place places[4];
+	struct ledger_place places[LAB_PORTS];
 	unsigned n = places_of(s, places);
 	int rc = s->traced ? tracer_name(&s->tracer, places, n, &s->ledger) : 0;
 
@@ -194,14 +185,19 @@ bool site_caught_up(const struct site *s)
 	return !s->receiver || s->fx.reader == READER_NEVER || receiver_caught_up(s->receiver);
 }
 
+/* Returns the hop after `p` (NULL: the first) through which packets are sent, or NULL. */
+static const struct lab_port *next_sending(const struct site *s, const struct lab_port *p)
+{
+	if (!s->sender || !s->lab.tx.ifindex)
+		return NULL;
+	while ((p = lab_hop(&s->lab, p)) && p != &s->lab.tx && !lab_peer(&s->lab, p))
+		;
+	return p;
+}
+
 void site_status(const struct site *s, struct site_status *st)
 {
 	bool reads = s->receiver && s->fx.reader != READER_NEVER && !s->stopped;
-	/* interfaces used for sending on this host */
-	const struct lab_port *port[] = {
-		&s->lab.tx, lab_middle(s->lab.topology) ? &s->lab.router_rx : &s->lab.router_tx};
-	const unsigned ports = s->sender && s->lab.tx.ifindex ? lab_ports(&s->lab) : 0;
-	const unsigned n = smaller(ports / 2, LENGTH(port));
 	struct link_qdisc qdisc;
 
 	*st = (struct site_status){
@@ -211,8 +207,8 @@ void site_status(const struct site *s, struct site_status *st)
 		.dropped = dropped(s),
 		.in_socket = s->in_socket,
 	};
-	for (unsigned i = 0; i < n; i++) {
-		if (!link_read_qdisc(port[i]->ns, port[i]->ifindex, &qdisc))
+	for (const struct lab_port *p = NULL; (p = next_sending(s, p));) {
+		if (!link_read_qdisc(p->ns, p->ifindex, &qdisc))
 			st->in_qdiscs += qdisc.qlen;
 	}
 	if (s->fragments && s->lab.rx.ns)
@@ -222,8 +218,8 @@ void site_status(const struct site *s, struct site_status *st)
 		   !(reads && !receiver_idle(s->receiver)) &&
 		   !(s->lab.taps && !lab_taps_idle(s->lab.taps));
 	/* a next hop is being resolved, so packets may be waiting for the reply */
-	for (unsigned i = 0; st->idle && i < n; i++)
-		st->idle = !netdev_asks_neigh(port[i]->ns, port[i]->ifindex, &(struct endpoint){});
+	for (const struct lab_port *p = NULL; st->idle && (p = next_sending(s, p));)
+		st->idle = !netdev_asks_neigh(p->ns, p->ifindex, &(struct endpoint){});
 	site_next(s, st->next);
 }
 
@@ -374,7 +370,7 @@ void site_prepare(struct site *s, const uint64_t *upto)
 	site_name(s);
 	for (unsigned t = 0; t < f->streams; t++)
 		site_note_given_up(s, t, f->base + upto[t]);
-	if (s->lone ? s->receives || !s->by_number : !s->spec->port_a)
+	if (!s->sends || !s->by_number || s->in_lab)
 		return;
 	for (unsigned t = 0; t < f->streams; t++)
 		note_handed(s, t, f->base + upto[t]);
@@ -561,15 +557,16 @@ static void receiver_facts(const struct site *s, struct engine_facts *f)
 /* Lists the links from sender to receiver. Returns their number. */
 static unsigned links_of(const struct lab *lab, struct engine_link link[2])
 {
-	const char *middle = lab_middle(lab->topology);
+	unsigned n = 0;
 
-	link[0] = (struct engine_link){
-		{{"tx", lab->tx.ifname}, {middle ? middle : "rx", lab_link_peer(lab)->ifname}}};
-	if (lab->topology == LAB_VXLAN)
-		link[0] = (struct engine_link){
-			{{"tx", lab->router_tx.ifname}, {"rx", lab->router_rx.ifname}}};
-	link[1] = (struct engine_link){{{middle, lab->router_rx.ifname}, {"rx", lab->rx.ifname}}};
-	return middle ? 2 : lab->taps ? 0 : 1;
+	for (const struct lab_port *p = NULL; !lab->taps && (p = lab_hop(lab, p));) {
+		const struct lab_port *peer = lab_peer(lab, p);
+
+		if (peer)
+			link[n++] = (struct engine_link){
+				{{p->role, p->ifname}, {peer->role, peer->ifname}}};
+	}
+	return n;
 }
 
 /* Collects facts that only this site knows, from the engines and the test network. */
@@ -582,7 +579,7 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 	f->family = s->flow.family;
 	f->links = link;
 	if (!s->lone) {
-		f->private_ns = !s->spec->port_a;
+		f->private_ns = s->in_lab;
 		f->n_links = links_of(lab, link);
 		/*
 		 * packets sent while the qdisc is replaced are lost after send() succeeds

@@ -375,7 +375,7 @@ static bool is_idle(void *arg)
 static bool settle(struct run *r)
 {
 	/* only a counter resolves these: drops in a NIC ring, and frames that never were an skb */
-	bool silent = r->remote || r->spec.port_a || r->spec.tx == &tx_xdp;
+	bool silent = !r->site.in_lab || r->spec.tx == &tx_xdp;
 	struct settling s = {
 		.most_ns = r->spec.settle_ns + r->site.fx.settle_ns,
 		.interval_ns = r->spec.interval_ns,

@@ -19,16 +19,17 @@
 #define BENCH_V4 "198.18.0.1"
 #define BENCH_V6 "2001:2::1"
 
-/* `ns` NULL: stays in the current namespace, as the capability to enter one may be missing. */
-static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, struct lab_port *port,
+/* Fills in a hop whose namespace and role are set. */
+static int get_port(const char *ifname, struct netdev *dev, struct lab_port *port,
 		    struct error *err)
 {
-	int rc = netdev_get(ns, ifname, dev);
+	int rc = netdev_get(port->ns, ifname, dev);
 
 	if (rc < 0)
 		return error_errno(err, STATUS_FAILED, rc, "`ip link` lists them",
 				   "no interface '%s'", ifname);
-	*port = (struct lab_port){.ns = ns,
+	*port = (struct lab_port){.ns = port->ns,
+				  .role = port->role,
 				  .ifindex = dev->link.ifindex,
 				  .mtu = dev->link.mtu,
 				  .ip4 = dev->ip4,
@@ -40,9 +41,10 @@ static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, st
 }
 
 /* Opens "[NETNS/]IFNAME". */
-static int open_port(const char *text, struct netns *ns, struct netdev *dev, struct lab_port *port,
+static int open_port(const char *text, struct netdev *dev, struct lab_port *port,
 		     struct error *err)
 {
+	struct netns *ns = port->ns;
 	const char *slash = strrchr(text, '/');
 	char name[256];
 	int rc;
@@ -53,7 +55,7 @@ static int open_port(const char *text, struct netns *ns, struct netdev *dev, str
 	if (!rc)
 		netns_open_sysfs(ns);
 	if (!rc)
-		rc = get_port(slash ? slash + 1 : text, ns, dev, port, err);
+		rc = get_port(slash ? slash + 1 : text, dev, port, err);
 	if (rc)
 		return rc;
 	if (dev->link.flags & IFF_LOOPBACK)
@@ -77,10 +79,10 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 {
 	struct netdev dev;
 	bool unreached;
-	int rc = open_port(spec->port_a, &lab->tx_ns, &dev, &lab->tx, err);
+	int rc = open_port(spec->port_a, &dev, &lab->tx, err);
 
 	if (!rc)
-		rc = open_port(spec->port_b, &lab->rx_ns, &dev, &lab->rx, err);
+		rc = open_port(spec->port_b, &dev, &lab->rx, err);
 	if (rc)
 		return rc;
 	unreached = spec->ipv6 ? IN6_IS_ADDR_UNSPECIFIED(&dev.ip6) : !dev.ip4.s_addr;
@@ -158,26 +160,22 @@ static int find_next_hop(struct site *s, struct error *err)
 static int open_one(struct site *s, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
-	struct netns *ns = s->sends ? &s->lab.tx_ns : &s->lab.rx_ns;
 	struct lab_port *port = s->sends ? &s->lab.tx : &s->lab.rx;
 	struct netdev dev;
-	int rc = netns_current(ns, err);
+	int rc = netns_current(port->ns, err);
 
-	port->ns = ns;
 	if (rc)
 		return rc;
 	if (s->sends ? spec->tx != &tx_socket : spec->rx != &rx_socket) {
-		rc = spec->ifname ? get_port(spec->ifname, NULL, &dev, port, err) : 0;
-		port->ns = ns;
 		if (spec->ifname)
-			return rc;
+			return get_port(spec->ifname, &dev, port, err);
 		return error_usage(err, "for example -i eth1",
 				   s->sends ? "--tx %s needs the interface to send by"
 					    : "--rx %s needs the interface to receive at",
 				   s->sends ? spec->tx->name : spec->rx->name);
 	}
 	if (spec->to.family)
-		port->ifindex = netdev_way(ns, &spec->to);
+		port->ifindex = netdev_way(port->ns, &spec->to);
 	else if (spec->ifname)
 		port->ifindex = if_nametoindex(spec->ifname);
 	if (port->ifindex)
@@ -224,7 +222,7 @@ static void plan_flow(struct site *s)
 static int plan_fragments(struct site *s, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
-	const bool ours = !s->lone && !spec->port_a && !spec->lab;
+	const bool ours = s->in_lab && !spec->lab;
 	int rc = 0;
 
 	s->fragments =
@@ -245,8 +243,12 @@ int site_open_ports(struct site *s, struct error *err)
 			      .tx_ns = NETNS_NONE,
 			      .rx_ns = NETNS_NONE,
 			      .router_ns = NETNS_NONE};
+	if (s->sends)
+		s->lab.tx = (struct lab_port){.ns = &s->lab.tx_ns, .role = "tx"};
+	if (s->receives)
+		s->lab.rx = (struct lab_port){.ns = &s->lab.rx_ns, .role = "rx"};
 	rc = s->lone ? open_one(s, err) : open_two(s, err);
-	s->lab_open = s->lone || spec->port_a || !rc;
+	s->lab_open = !s->in_lab || !rc;
 	if (!rc && !s->lone)
 		rc = lab_tune(&s->lab, &spec->wish, err);
 	if (rc)
@@ -265,13 +267,13 @@ int ports_rate(const struct run_spec *spec, double *pps, struct error *err)
 				  .payload = spec->payload,
 				  .vlan = (uint16_t)spec->vlan};
 	struct netns ns = NETNS_NONE;
+	struct lab_port port = {.ns = &ns};
 	struct shape_sizes sizes;
-	struct lab_port port;
 	int rc, speed = -1; /* Mbit/s, unknown for a test network */
 	struct netdev dev;
 
 	if (spec->rate.unit == RATE_PERCENT && spec->port_a &&
-	    !open_port(spec->port_a, &ns, &dev, &port, &(struct error){}))
+	    !open_port(spec->port_a, &dev, &port, &(struct error){}))
 		speed = dev.speed_mbit;
 	netns_close(&ns);
 	shape_sizes(spec_shape(spec), &flow, &sizes);

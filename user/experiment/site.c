@@ -38,7 +38,6 @@ const char *site_place(const struct site *s)
 static uint64_t plan_window(struct site *s)
 {
 	const struct run_spec *spec = s->spec;
-	bool veth = !s->lone && !spec->port_a;
 	uint64_t each, window;
 	double pps;
 
@@ -48,7 +47,7 @@ static uint64_t plan_window(struct site *s)
 	each = spec->count == UINT64_MAX ? UINT64_MAX
 					 : (spec->count + spec->threads - 1) / spec->threads;
 	pps = s->rate_pps > 0 ? WINDOW_CATCH_UP * s->rate_pps / spec->threads
-			      : window_pps(spec->tx, spec->tuning.send.gso, veth);
+			      : window_pps(spec->tx, spec->tuning.send.gso, s->in_lab);
 	window = window_size(each, pps, s->settle_ns + spec->tuning.reader.pause_ns, spec->threads);
 	s->moving |= window < each;
 	return window;
@@ -58,7 +57,7 @@ static int open_tracer(struct site *s, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
 	const struct lab *lab = &s->lab;
-	const struct netns *bridge = lab->topology == LAB_BRIDGE ? &lab->router_ns : NULL;
+	const struct netns *bridge = lab->topology == LAB_BRIDGE ? lab->router_tx.ns : NULL;
 	const struct probe_place probes[PROBES] = {
 		[PROBE_TX] = {&lab->tx_ns, lab->tx.ifindex},
 		[PROBE_RX] = {&lab->rx_ns, lab->rx.ifindex},
@@ -100,7 +99,7 @@ static int open_tracer(struct site *s, struct error *err)
 	 * that left one port of this host and did not reach the other port would have an unknown
 	 * outcome.
 	 */
-	if (s->lone ? s->by_number : spec->port_a != NULL) {
+	if (s->by_number && !s->in_lab) {
 		tracer.edge.leave = s->sends ? lab->tx_ns.inum : 0;
 		tracer.edge.enter = s->receives ? lab->rx_ns.inum : 0;
 	}
@@ -141,14 +140,13 @@ static int open_observers(struct site *s, struct error *err)
 static int attach_xdp(struct site *s, bool *native, struct error *err)
 {
 	const struct lab_port *port = &s->lab.rx;
-	int saved = s->lone ? 0 : netns_push(&s->lab.rx_ns), rc;
+	int saved = netns_push(port->ns), rc;
 
 	if (saved < 0)
 		return error_errno(err, STATUS_FAILED, saved, NULL,
 				   "cannot enter the receiver's network namespace");
 	rc = rx_prog_attach(s->prog, port->ifname, port->queues, err);
-	if (!s->lone)
-		netns_pop(saved);
+	netns_pop(saved);
 	*native = s->prog->native;
 	return rc;
 }
@@ -212,8 +210,8 @@ static const struct rx_ops *rx_ops_of(const struct run_spec *spec)
  */
 static int open_legs(struct site *s, struct error *err)
 {
-	const struct legs_device out = {s->lone ? NULL : &s->lab.tx_ns, s->lab.tx.ifindex};
-	const struct legs_device in = {&s->lab.rx_ns, s->lone ? 0 : s->lab.rx.ifindex};
+	const struct legs_device out = {s->lab.tx.ns, s->lab.tx.ifindex};
+	const struct legs_device in = {s->lab.rx.ns, s->lone ? 0 : s->lab.rx.ifindex};
 
 	return s->spec->legs ? legs_open(&s->legs, (uint16_t)s->flow.dst_port, &out, &in, err) : 0;
 }
@@ -228,8 +226,8 @@ static int open_receiver(struct site *s, struct error *err)
 	s->receiver_config = (struct receiver_config){
 		.ops = rx_ops_of(spec),
 		.flow = &s->flow,
-		.ns = s->lone ? NULL : &s->lab.rx_ns,
-		.ifname = s->lone ? spec->ifname : s->lab.rx.ifname,
+		.ns = s->lab.rx.ns,
+		.ifname = s->lab.rx.ifname,
 		.threads = xsk			     ? s->lab.rx.queues
 			   : spec->tuning.rx_threads ? spec->tuning.rx_threads
 						     : 1,
@@ -272,15 +270,14 @@ static int switch_gro(const struct lab_port *port, const char *to, struct error 
 
 /*
  * Enables NAPI on the peer of a veth, through GRO or a native XDP program, because live frames
- * require it. UDP is not merged unless a socket requests it. Done only in a test network, never for
- * ports of the host.
+ * require it. UDP is not merged unless a socket requests it. Done only in a test network.
  */
 static int give_napi(struct site *s, struct error *err)
 {
-	const struct lab_port *peer = lab_link_peer(&s->lab);
+	const struct lab_port *peer = lab_peer(&s->lab, &s->lab.tx);
 	bool on;
 
-	if (s->spec->port_a || netdev_get_feature(peer->ns, peer->ifname, "rx-gro", &on) || on)
+	if (!peer || netdev_get_feature(peer->ns, peer->ifname, "rx-gro", &on) || on)
 		return 0;
 	s->gro = peer;
 	return switch_gro(peer, "on", err);
@@ -290,25 +287,23 @@ static int give_napi(struct site *s, struct error *err)
  * Returns whether frames from xsk or xdp require an XDP program on the interface. The sending end
  * of a veth does not require one, and a test network has no other kind of interface.
  */
-static bool wants_xdp(const struct site *s, const char *ifname)
+static bool wants_xdp(const struct site *s)
 {
 	struct netdev dev;
 
-	return (s->lone || s->spec->port_a) && s->spec->tx != &tx_socket &&
-	       !netdev_get(s->lone ? NULL : s->lab.tx.ns, ifname, &dev) &&
-	       strcmp(dev.driver, "veth");
+	return !s->in_lab && s->spec->tx != &tx_socket &&
+	       !netdev_get(s->lab.tx.ns, s->lab.tx.ifname, &dev) && strcmp(dev.driver, "veth");
 }
 
 /*
  * Many drivers restart the interface when an XDP program is attached, which renegotiates the link.
  */
-static void await_link(const struct site *s, const struct lab_port *port)
+static void await_link(const struct lab_port *port)
 {
-	const struct netns *ns = s->lone ? NULL : port->ns;
 	const uint64_t end = clock_now() + LINK_NS;
 	struct netdev dev;
 
-	while (*port->ifname && !netdev_get(ns, port->ifname, &dev) && dev.link.flags & IFF_UP &&
+	while (*port->ifname && !netdev_get(port->ns, port->ifname, &dev) && dev.link.flags & IFF_UP &&
 	       !(dev.link.flags & IFF_LOWER_UP) && clock_now() < end)
 		clock_sleep(LINK_STEP_NS);
 }
@@ -319,7 +314,7 @@ static int open_sender(struct site *s, struct error *err)
 	const struct lab_port *port = &s->lab.tx;
 	int rc = 0;
 
-	if (spec->tx == &tx_xdp && !s->lone)
+	if (spec->tx == &tx_xdp && s->in_lab)
 		rc = give_napi(s, err);
 	if (!rc && spec->tx == &tx_xdp && s->traced)
 		rc = drops_watch_live(s->tracer.drops, port->ifindex, port->ns->inum, err);
@@ -328,12 +323,12 @@ static int open_sender(struct site *s, struct error *err)
 	s->sender_config = (struct sender_config){
 		.ops = spec->tx,
 		.flow = &s->flow,
-		.ns = s->lone ? NULL : &s->lab.tx_ns,
-		.ifname = s->lone ? spec->ifname : port->ifname,
-		.ifindex = s->lone && spec->tx == &tx_socket ? 0 : port->ifindex,
+		.ns = port->ns,
+		.ifname = port->ifname,
+		.ifindex = port->ifindex,
 		.threads = spec->threads,
 		.outcomes = &s->tracer.outcomes,
-		.wants_xdp = wants_xdp(s, s->lone ? spec->ifname : port->ifname),
+		.wants_xdp = wants_xdp(s),
 		.count = spec->count,
 		.duration_ns = spec->duration_ns,
 		.rate_pps = s->rate_pps,
@@ -378,7 +373,7 @@ static int open_routes(struct site *s, struct error *err)
 	struct lab_text via;
 	unsigned prefix;
 
-	if (!to->n || s->spec->port_a || s->spec->lab)
+	if (!to->n || !s->in_lab || s->spec->lab)
 		return 0;
 	prefix = shape_addrs_prefix(to, &base);
 	inet_ntop(to->family, base.first, net, sizeof(net));
@@ -414,25 +409,23 @@ static void add_engine_counters(struct site *s, struct counters *c)
 /* Reads the kernel's counters in all of the site's namespaces and for our sockets. */
 int site_read_counters(struct site *s, struct counters *c, struct error *err)
 {
-	struct lab *lab = &s->lab;
-	bool tunnel = lab->topology == LAB_VXLAN;
-	const char *middle = lab_middle(lab->topology);
-	const char *tx[] = {*lab->tx.ifname ? lab->tx.ifname : NULL,
-			    tunnel ? lab->router_tx.ifname : NULL, NULL};
-	const char *rx[] = {*lab->rx.ifname ? lab->rx.ifname : NULL,
-			    tunnel ? lab->router_rx.ifname : NULL, NULL};
-	const char *between[] = {lab->router_tx.ifname, lab->router_rx.ifname, NULL};
-	struct counters_scope scope[3];
+	const char *ifnames[LAB_PORTS][LAB_PORTS + 1] = {};
+	struct counters_scope scope[LAB_PORTS];
 	/* no interface in a test network has a NIC ring */
-	unsigned what = COUNTERS_RUN | (s->spec->port_a ? COUNTERS_QUEUES : 0), n = 0;
+	unsigned what = COUNTERS_RUN | (s->in_lab ? 0 : COUNTERS_QUEUES), n = 0;
 	int rc;
 
-	if (s->sends)
-		scope[n++] = (struct counters_scope){"tx", &lab->tx_ns, tx, what};
-	if (s->receives)
-		scope[n++] = (struct counters_scope){"rx", &lab->rx_ns, rx, what};
-	if (middle)
-		scope[n++] = (struct counters_scope){middle, &lab->router_ns, between, what};
+	for (const struct lab_port *p = NULL; (p = lab_hop(&s->lab, p));) {
+		unsigned i = 0, k = 0;
+
+		while (i < n && scope[i].ns != p->ns)
+			i++;
+		if (i == n)
+			scope[n++] = (struct counters_scope){p->role, p->ns, ifnames[i], what};
+		while (ifnames[i][k])
+			k++;
+		ifnames[i][k] = *p->ifname ? p->ifname : NULL;
+	}
 	rc = counters_read(c, scope, n);
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc, "check that the interface still exists",
@@ -466,6 +459,7 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	s->sends = spec->tx && !(spec->far && spec->reverse);
 	s->receives = spec->rx && !(spec->far && !spec->reverse);
 	s->lone = !s->sends || !s->receives;
+	s->in_lab = !s->lone && !spec->port_a;
 	s->by_number = !s->lone || spec->paired || spec->ledger;
 	s->discovers = s->lone && s->receives && !spec->paired && spec->ledger;
 	s->rate_pps = spec->rate_pps;
@@ -487,9 +481,9 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 		rc = open_receiver(s, err);
 	if (!rc && s->sends)
 		rc = open_sender(s, err);
-	if (s->lone || spec->port_a) {
-		await_link(s, &s->lab.tx);
-		await_link(s, &s->lab.rx);
+	if (!s->in_lab) {
+		await_link(&s->lab.tx);
+		await_link(&s->lab.rx);
 	}
 	if (!rc && (!s->lone || spec->paired))
 		rc = site_read_counters(s, &s->before, err);

@@ -110,6 +110,7 @@ struct site {
 	const struct run_spec *spec;
 	bool sends, receives;
 	bool lone;	/* single-ended */
+	bool in_lab;	/* both ends are in a test network, otherwise on the host's interfaces */
 	bool by_number; /* each number's outcome is determined here, otherwise causes are counted
 			 * and a sender reports its outcomes */
 	bool discovers; /* a receiver that discovers its streams and reports their outcomes */

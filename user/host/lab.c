@@ -24,58 +24,78 @@ const struct opt_value lab_topologies[] = {
 	{0},
 };
 
-const char *lab_middle(enum lab_topology topology)
-{
-	return topology == LAB_ROUTER || topology == LAB_BRIDGE ? lab_topologies[topology].name
-								: NULL;
-}
-
-unsigned lab_ports(const struct lab *lab)
-{
-	return lab_middle(lab->topology) || lab->topology == LAB_VXLAN ? 4 : 2;
-}
-
-const struct lab_port *lab_next_hop(const struct lab *lab)
-{
-	return lab->topology == LAB_ROUTER ? &lab->router_tx : &lab->rx;
-}
-
-const struct lab_port *lab_link_peer(const struct lab *lab)
-{
-	return lab_middle(lab->topology) ? &lab->router_tx : &lab->rx;
-}
-
 #define BRIDGE_LINK   2 /* link byte in the MAC addresses of the bridge's ports */
 #define TUNNEL_LINK   3
 #define TUNNEL_HEADER 50 /* bytes: IPv4, UDP, VXLAN, Ethernet */
 #define TUNNEL_VNI    0x706b
 
-enum port { TX, RX, ROUTER_TX, ROUTER_RX, NO_PORT };
+enum port { TX, FIRST, SECOND, RX };
 
 /*
- * Planned addresses: 198.18.LINK.HOST/24, 2001:2:0:LINK::HOST/64 and MACs. `next` is the port that
- * this port reaches without a router. `veth` is the other end if the pair is created in this port's
- * namespace.
+ * Hops in path order, with addresses 198.18.LINK.HOST/24, 2001:2:0:LINK::HOST/64 and MACs. Hops on
+ * one link reach each other without a router.
  */
 static const struct {
-	const char *ifname;
-	uint8_t link, host, next, veth;
-} planned[][4] = {
-	[LAB_PAIR] = {{"v-tx", 0, 1, RX, RX}, {"v-rx", 0, 2, TX, NO_PORT}},
-	[LAB_ROUTER] = {{"v-tx", 0, 1, ROUTER_TX, ROUTER_TX},
-			{"v-rx", 1, 2, ROUTER_RX, NO_PORT},
-			{"v-r0", 0, 254, TX, NO_PORT},
-			{"v-r1", 1, 254, RX, RX}},
-	[LAB_BRIDGE] = {{"v-tx", 0, 1, RX, ROUTER_TX},
-			{"v-rx", 0, 2, TX, NO_PORT},
-			{"v-b0", BRIDGE_LINK, 0, NO_PORT, NO_PORT},
-			{"v-b1", BRIDGE_LINK, 1, NO_PORT, RX}},
-	[LAB_TAP] = {{"v-tx", 0, 1, RX, NO_PORT}, {"v-rx", 0, 2, TX, NO_PORT}},
-	[LAB_VXLAN] = {{"x-tx", TUNNEL_LINK, 1, RX, NO_PORT},
-		       {"x-rx", TUNNEL_LINK, 2, TX, NO_PORT},
-		       {"v-tx", 0, 1, ROUTER_RX, ROUTER_RX},
-		       {"v-rx", 0, 2, ROUTER_TX, NO_PORT}},
+	const char *ifname; /* NULL: no such hop */
+	uint8_t link, host;
+} planned[][LAB_PORTS] = {
+	[LAB_PAIR] = {[TX] = {"v-tx", 0, 1}, [RX] = {"v-rx", 0, 2}},
+	[LAB_ROUTER] = {{"v-tx", 0, 1}, {"v-r0", 0, 254}, {"v-r1", 1, 254}, {"v-rx", 1, 2}},
+	[LAB_BRIDGE] = {{"v-tx", 0, 1},
+			{"v-b0", BRIDGE_LINK, 0},
+			{"v-b1", BRIDGE_LINK, 1},
+			{"v-rx", 0, 2}},
+	[LAB_TAP] = {[TX] = {"v-tx", 0, 1}, [RX] = {"v-rx", 0, 2}},
+	[LAB_VXLAN] = {{"x-tx", TUNNEL_LINK, 1},
+		       {"v-tx", 0, 1},
+		       {"v-rx", 0, 2},
+		       {"x-rx", TUNNEL_LINK, 2}},
 };
+
+/* The names of the namespaces, NULL: no such one. */
+static const char *const roles[][LAB_SPACES] = {
+	[LAB_PAIR] = {"tx", NULL, "rx"},	[LAB_ROUTER] = {"tx", "router", "rx"},
+	[LAB_BRIDGE] = {"tx", "bridge", "rx"}, [LAB_TAP] = {"tx", NULL, "rx"},
+	[LAB_VXLAN] = {"tx", NULL, "rx"},
+};
+
+static bool is_end(unsigned port)
+{
+	return port == TX || port == RX;
+}
+
+const struct lab_port *lab_hop(const struct lab *lab, const struct lab_port *port)
+{
+	const struct lab_port *next = port ? port + 1 : lab->port;
+
+	while (next < lab->port + LAB_PORTS && !next->ns)
+		next++;
+	return next < lab->port + LAB_PORTS ? next : NULL;
+}
+
+const struct lab_port *lab_peer(const struct lab *lab, const struct lab_port *port)
+{
+	const struct lab_port *next = lab_hop(lab, port);
+
+	return next && next->ns != port->ns ? next : NULL;
+}
+
+/* Returns the other hop with addresses on this hop's link, or NULL. */
+static const struct lab_port *next_port(const struct lab *lab, unsigned port)
+{
+	const unsigned link = planned[lab->topology][port].link;
+
+	for (unsigned i = 0; i < LAB_PORTS && link != BRIDGE_LINK; i++) {
+		if (i != port && lab->port[i].ns && planned[lab->topology][i].link == link)
+			return &lab->port[i];
+	}
+	return NULL;
+}
+
+const struct lab_port *lab_next_hop(const struct lab *lab)
+{
+	return next_port(lab, TX);
+}
 
 /* Alias of the loopback interface in our namespaces. The topology follows it. */
 #define MARK	 "pktledger-"
@@ -89,16 +109,20 @@ void lab_plan(struct lab *lab, const struct lab_spec *spec)
 	memset(lab, 0, sizeof(*lab));
 	lab->tx_ns = lab->rx_ns = lab->router_ns = NETNS_NONE;
 	lab->topology = topology;
-	for (unsigned i = 0; i < lab_ports(lab); i++) {
+	for (unsigned i = 0; i < LAB_PORTS; i++) {
 		unsigned link = planned[topology][i].link, host = planned[topology][i].host;
+		unsigned role = roles[topology][1] && !is_end(i) ? 1 : i < SECOND ? 0 : 2;
 		struct lab_port *p = &lab->port[i];
 
-		p->ns = &lab->ns[i > 1 && lab_middle(topology) ? 2 : i % 2];
+		if (!planned[topology][i].ifname)
+			continue;
+		p->ns = &lab->ns[role];
+		p->role = roles[topology][role];
 		strcpy(p->ifname, planned[topology][i].ifname);
 		memcpy(p->mac, (uint8_t[]){0x02, 0x70, 0x6b, 0, link, host}, sizeof(p->mac));
 		p->queues = spec->queues ? spec->queues : 1;
 		p->mtu = spec->mtu ? spec->mtu : 1500;
-		if (topology == LAB_VXLAN && i > 1)
+		if (topology == LAB_VXLAN && !is_end(i))
 			p->mtu += TUNNEL_HEADER;
 		if (link == BRIDGE_LINK)
 			continue; /* no addresses */
@@ -155,24 +179,17 @@ static const char *const settings[] = {
 	"net/ipv6/conf/all/forwarding=1",
 };
 
-/* Returns the port that this port reaches without a router, or NULL. */
-static const struct lab_port *next_port(const struct lab *lab, unsigned port)
-{
-	unsigned next = planned[lab->topology][port].next;
-
-	return next == NO_PORT ? NULL : &lab->port[next];
-}
-
 /* Adds one end of the tunnel. The underlay MTU has room for the tunnel's headers. */
 static void add_tunnel(const struct lab *lab, unsigned port, bool other_vni, struct recipe *r)
 {
-	const struct lab_port *p = &lab->port[port], *below = &lab->port[port + 2];
+	const unsigned under = port == TX ? FIRST : SECOND;
+	const struct lab_port *p = &lab->port[port], *below = &lab->port[under];
 
 	recipe_add(r, RECIPE_IP, p->ns,
 		   "link add %s address %s numtxqueues %u numrxqueues %u type vxlan id %u "
 		   "remote %s dstport %u dev %s nolearning",
 		   p->ifname, lab_text(p).mac, p->queues, p->queues,
-		   TUNNEL_VNI + (port == RX && other_vni), lab_text(next_port(lab, port + 2)).ip4,
+		   TUNNEL_VNI + (port == RX && other_vni), lab_text(next_port(lab, under)).ip4,
 		   LAB_VXLAN_PORT, below->ifname);
 }
 
@@ -215,7 +232,7 @@ static void add_bridge(const struct lab *lab, struct recipe *r)
 /* Adds routes from one end to the other end's network. */
 static void add_routes(const struct lab *lab, unsigned port, struct recipe *r)
 {
-	struct lab_port net = lab->port[port ^ 1];
+	struct lab_port net = lab->port[port == TX ? RX : TX];
 	const struct lab_text via = lab_text(next_port(lab, port));
 	const struct lab_port *p = &lab->port[port];
 
@@ -244,16 +261,19 @@ static void add_veth(const struct lab_port *a, const struct lab_port *b, struct 
 static void add_ports(const struct lab *lab, const struct netns *ns, bool other_vni,
 		      struct recipe *r)
 {
+	static const uint8_t order[] = {SECOND, FIRST, RX, TX};
+
 	recipe_add(r, RECIPE_IP, ns, "link set lo alias " MARK "%s",
 		   lab_topologies[lab->topology].name);
-	for (unsigned i = lab_ports(lab); i-- > 0;) {
-		unsigned veth = planned[lab->topology][i].veth;
+	for (unsigned k = 0; k < LAB_PORTS; k++) {
+		const struct lab_port *peer = lab_peer(lab, &lab->port[order[k]]);
+		unsigned i = order[k];
 
 		if (lab->port[i].ns != ns)
 			continue;
-		if (veth != NO_PORT)
-			add_veth(&lab->port[i], &lab->port[veth], r);
-		if (lab->topology == LAB_VXLAN && i <= RX)
+		if (peer && lab->topology != LAB_TAP)
+			add_veth(&lab->port[i], peer, r);
+		if (lab->topology == LAB_VXLAN && is_end(i))
 			add_tunnel(lab, i, other_vni, r);
 		recipe_add(r, RECIPE_IP, ns, "link set %s mtu %u up", lab->port[i].ifname,
 			   lab->port[i].mtu);
@@ -262,43 +282,36 @@ static void add_ports(const struct lab *lab, const struct netns *ns, bool other_
 		add_bridge(lab, r);
 	if (lab->topology == LAB_TAP || lab->topology == LAB_VXLAN)
 		recipe_add(r, RECIPE_ETHTOOL, ns, "-K %s gro off",
-			   lab->port[ns == &lab->rx_ns].ifname);
+			   (ns == &lab->rx_ns ? &lab->rx : &lab->tx)->ifname);
 }
-
-static unsigned roles(enum lab_topology topology)
-{
-	return lab_middle(topology) ? 3 : 2;
-}
-
-/* The order in which the namespaces are created: sender, middle, receiver. */
-static const uint8_t ns_order[] = {0, 2, 1};
 
 static void setting_steps(const struct lab *lab, struct recipe *r)
 {
-	for (unsigned i = 0; i < roles(lab->topology); i++) {
-		bool routes = i == 2 && lab->topology == LAB_ROUTER;
+	for (unsigned i = 0; i < LAB_SPACES; i++) {
+		const bool routes = i == 1 && lab->topology == LAB_ROUTER;
+		const unsigned n = LENGTH(settings) - (routes ? 0 : 2);
 
-		for (unsigned k = 0; k < LENGTH(settings) - (routes ? 0 : 2); k++)
+		for (unsigned k = 0; roles[lab->topology][i] && k < n; k++)
 			recipe_add(r, RECIPE_FILE, &lab->ns[i], "/proc/sys/%s", settings[k]);
 	}
 }
 
 static void link_steps(const struct lab *lab, const struct lab_spec *spec, struct recipe *r)
 {
-	for (unsigned i = 0; i < 3; i++) {
-		if (ns_order[i] < roles(lab->topology))
-			add_ports(lab, &lab->ns[ns_order[i]], spec->other_vni, r);
+	for (unsigned i = 0; i < LAB_SPACES; i++) {
+		if (roles[lab->topology][i])
+			add_ports(lab, &lab->ns[i], spec->other_vni, r);
 	}
 }
 
 static void address_steps(const struct lab *lab, struct recipe *r)
 {
-	for (unsigned i = 0; i < 3; i++) {
-		for (unsigned port = 0; port < lab_ports(lab); port++) {
-			if (lab->port[port].ns != &lab->ns[ns_order[i]])
+	for (unsigned i = 0; i < LAB_SPACES; i++) {
+		for (unsigned port = 0; port < LAB_PORTS; port++) {
+			if (lab->port[port].ns != &lab->ns[i])
 				continue;
 			add_addresses(lab, port, r);
-			if (lab->topology == LAB_ROUTER && port <= RX)
+			if (lab->topology == LAB_ROUTER && is_end(port))
 				add_routes(lab, port, r);
 		}
 	}
@@ -311,26 +324,19 @@ void lab_recipe(const struct lab *lab, const struct lab_spec *spec, struct recip
 	address_steps(lab, r);
 }
 
-static const char *role_name(enum lab_topology topology, unsigned role)
-{
-	static const char *const ends[] = {"tx", "rx"};
-
-	return role == 2 ? lab_middle(topology) : ends[role];
-}
-
 void lab_print(const struct lab *lab, const char *name, struct recipe *r, FILE *out)
 {
-	struct recipe_name names[3];
-	unsigned n = roles(lab->topology);
+	struct recipe_name names[LAB_SPACES], *at = names;
 
-	for (unsigned i = 0; i < n; i++) {
-		names[i].ns = &lab->ns[i];
-		snprintf(names[i].name, sizeof(names[i].name), "%s-%s", name,
-			 role_name(lab->topology, i));
-		fprintf(out, "ip netns add %s\nip -n %s link set lo up\n", names[i].name,
-			names[i].name);
+	for (unsigned i = 0; i < LAB_SPACES; i++) {
+		if (!roles[lab->topology][i])
+			continue;
+		at->ns = &lab->ns[i];
+		snprintf(at->name, sizeof(at->name), "%s-%s", name, roles[lab->topology][i]);
+		fprintf(out, "ip netns add %s\nip -n %s link set lo up\n", at->name, at->name);
+		at++;
 	}
-	recipe_print(r, names, n, out);
+	recipe_print(r, names, at - names, out);
 }
 
 /* ---- waiting until the kernel has sent its announcements ---- */
@@ -402,11 +408,11 @@ static int wait_until(int (*is)(const struct lab_port *port), const struct lab *
 {
 	int ret = 1;
 
-	for (unsigned i = 0; i < lab_ports(lab) && ret > 0; i++) {
-		ret = is(&lab->port[i]);
+	for (const struct lab_port *p = NULL; ret > 0 && (p = lab_hop(lab, p));) {
+		ret = is(p);
 		for (int ms = 0; !ret && ms < READY_MS; ms++) {
 			clock_sleep(1000000);
-			ret = is(&lab->port[i]);
+			ret = is(p);
 		}
 	}
 	return ret > 0 ? 0
@@ -414,12 +420,18 @@ static int wait_until(int (*is)(const struct lab_port *port), const struct lab *
 				     "cannot set up the test network: %s", what);
 }
 
-/* Reads a planned port's ifindex, MTU and queues after its interface has been created. */
+/*
+ * Reads a planned port's ifindex, MTU and queues after its interface has been created. Returns 0
+ * for a port that is not planned.
+ */
 static int read_port(struct lab_port *p)
 {
 	struct netdev dev;
-	int ret = netdev_get(p->ns, p->ifname, &dev);
+	int ret;
 
+	if (!p->ns)
+		return 0;
+	ret = netdev_get(p->ns, p->ifname, &dev);
 	p->ifindex = dev.link.ifindex;
 	p->mtu = dev.link.mtu;
 	p->queues = dev.link.rx_queues;
@@ -447,7 +459,7 @@ static int make_interfaces(struct lab *lab, const struct lab_spec *spec, struct 
 	if (!ret && lab->taps)
 		ret = error_errno(err, STATUS_FAILED, lab_taps_connect(lab->taps), NULL,
 				  "cannot connect the taps");
-	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++)
+	for (unsigned i = 0; i < LAB_PORTS && !ret; i++)
 		ret = error_errno(err, STATUS_FAILED, read_port(&lab->port[i]), NULL,
 				  "cannot read %s", lab->port[i].ifname);
 	/* If the carrier is already up, each IPv6 address is announced once, immediately. */
@@ -466,8 +478,8 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 	int ret = 0;
 
 	lab_plan(lab, spec);
-	for (unsigned i = 0; i < roles(lab->topology) && !ret; i++)
-		ret = netns_create(&lab->ns[i], err);
+	for (unsigned i = 0; i < LAB_SPACES && !ret; i++)
+		ret = roles[lab->topology][i] ? netns_create(&lab->ns[i], err) : 0;
 	if (!ret)
 		ret = make_interfaces(lab, spec, err);
 	if (ret)
@@ -479,7 +491,7 @@ void lab_close(struct lab *lab)
 {
 	lab_taps_close(lab->taps);
 	lab->taps = NULL;
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < LAB_SPACES; i++)
 		netns_close(&lab->ns[i]);
 }
 
@@ -527,28 +539,31 @@ static bool is_ours(const char *name, const char *role, enum lab_topology *topol
 	return false;
 }
 
-/* Roles used by any topology. */
-static const struct {
-	unsigned role;
-	enum lab_topology topology;
-} all_roles[] = {{0, LAB_PAIR}, {1, LAB_PAIR}, {2, LAB_ROUTER}, {2, LAB_BRIDGE}};
-
-/* Returns the roles found for the test network, one bit each, and gets its topology. */
+/*
+ * Returns the namespaces found for the test network, one bit each, and gets its topology. Looks for
+ * the names of all topologies.
+ */
 static unsigned find_roles(const char *name, enum lab_topology *topology)
 {
 	unsigned found = 0;
 
 	*topology = LAB_PAIR;
-	for (unsigned i = 0; i < LENGTH(all_roles); i++) {
-		if (is_ours(name, role_name(all_roles[i].topology, all_roles[i].role), topology))
-			found |= 1U << all_roles[i].role;
+	for (unsigned i = 0; i < LENGTH(roles) * LAB_SPACES; i++) {
+		const char *role = roles[i / LAB_SPACES][i % LAB_SPACES];
+
+		if (role && is_ours(name, role, topology))
+			found |= 1U << i % LAB_SPACES;
 	}
 	return found;
 }
 
 static bool is_whole(unsigned found, enum lab_topology topology)
 {
-	return found == (1U << roles(topology)) - 1;
+	for (unsigned i = 0; i < LAB_SPACES; i++) {
+		if (roles[topology][i] && !(found >> i & 1))
+			return false;
+	}
+	return true;
 }
 
 int lab_check_free(const char *name, struct error *err)
@@ -588,15 +603,18 @@ static int attach(const struct netns *ns, const char *name, const char *role, st
 /* The sender's name is added last and removed first. */
 int lab_publish(struct lab *lab, const char *name, struct error *err)
 {
-	unsigned n = roles(lab->topology), i = n;
+	const char *const *role = roles[lab->topology];
+	unsigned i = LAB_SPACES;
 	int ret = lab_check_free(name, err);
 
 	while (!ret && i > 0) {
-		ret = attach(&lab->ns[i - 1], name, role_name(lab->topology, i - 1), err);
+		ret = role[i - 1] ? attach(&lab->ns[i - 1], name, role[i - 1], err) : 0;
 		i -= !ret;
 	}
-	for (; ret && i < n; i++)
-		ip_netns("del", name, role_name(lab->topology, i), NULL);
+	for (; ret && i < LAB_SPACES; i++) {
+		if (role[i])
+			ip_netns("del", name, role[i], NULL);
+	}
 	snprintf(lab->name, sizeof(lab->name), "%s", name);
 	return ret;
 }
@@ -619,9 +637,9 @@ int lab_remove(const char *name, struct error *err)
 	int ret = lab_topology_of(name, &topology, err);
 	unsigned found = ret ? 0 : find_roles(name, &topology);
 
-	for (unsigned i = 0; i < roles(topology) && !ret; i++) {
-		if (found >> i & 1)
-			ret = ip_netns("del", name, role_name(topology, i), err);
+	for (unsigned i = 0; i < LAB_SPACES && !ret; i++) {
+		if (found >> i & 1 && roles[topology][i])
+			ret = ip_netns("del", name, roles[topology][i], err);
 	}
 	return ret;
 }
@@ -639,12 +657,14 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 		ret = error_set(err, STATUS_FAILED, -ENXIO, ANEW,
 				"a namespace of the lab '%s' is missing", name);
 	snprintf(lab->name, sizeof(lab->name), "%s", name);
-	for (unsigned i = 0; i < roles(spec.topology) && !ret; i++) {
-		ns_path(path, name, role_name(spec.topology, i));
+	for (unsigned i = 0; i < LAB_SPACES && !ret; i++) {
+		if (!roles[spec.topology][i])
+			continue;
+		ns_path(path, name, roles[spec.topology][i]);
 		ret = netns_open(&lab->ns[i], path, err);
 		netns_open_sysfs(&lab->ns[i]);
 	}
-	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++) {
+	for (unsigned i = 0; i < LAB_PORTS && !ret; i++) {
 		ret = read_port(&lab->port[i]);
 		if (ret)
 			error_set(err, STATUS_FAILED, ret, ANEW,

@@ -37,12 +37,6 @@ enum lab_topology { LAB_PAIR, LAB_ROUTER, LAB_BRIDGE, LAB_TAP, LAB_VXLAN };
 /* Names of the topologies, in enum order. */
 extern const struct opt_value lab_topologies[];
 
-/*
- * Returns the name of the namespace between the ends: "router", "bridge", or NULL for other
- * topologies.
- */
-const char *lab_middle(enum lab_topology topology);
-
 struct lab_spec {
 	enum lab_topology topology;
 	unsigned queues; /* queues per veth, at most 256, 0: 1 */
@@ -50,9 +44,10 @@ struct lab_spec {
 	bool other_vni;	 /* use a different VNI at each end of the tunnel: all packets are lost */
 };
 
-/* The interface at one end of a link. */
+/* A hop: an interface that the packets pass, at one end of a link. */
 struct lab_port {
-	struct netns *ns; /* borrowed from the test network */
+	struct netns *ns; /* borrowed from the test network, NULL: the path has no such hop */
+	const char *role; /* of its namespace: "tx", "rx", "router" or "bridge" */
 	char ifname[16];
 	unsigned ifindex;
 	unsigned mtu;
@@ -64,26 +59,27 @@ struct lab_port {
 
 struct lab_taps;
 
+#define LAB_SPACES 3
+#define LAB_PORTS  4
+
 /* Must not be moved while open, because the ports point into it. */
 struct lab {
 	enum lab_topology topology;
 	union {
 		struct {
-			struct netns tx_ns, rx_ns;
-			struct netns router_ns; /* the middle, NETNS_NONE for a pair */
+			struct netns tx_ns, router_ns, rx_ns; /* NETNS_NONE: no such one */
 		};
-		struct netns ns[3];
+		struct netns ns[LAB_SPACES];
 	};
 	union {
+		/*
+		 * In path order. The middle's ports have no addresses on a bridge. With a tunnel,
+		 * they are the interfaces below it, in the end namespaces.
+		 */
 		struct {
-			struct lab_port tx, rx; /* the ends */
-			/*
-			 * The middle's ports towards tx and rx (without addresses on a bridge).
-			 * With a tunnel, the interfaces below it, in the end namespaces.
-			 */
-			struct lab_port router_tx, router_rx;
+			struct lab_port tx, router_tx, router_rx, rx;
 		};
-		struct lab_port port[4];
+		struct lab_port port[LAB_PORTS];
 	};
 	char name[32];	       /* empty: anonymous */
 	struct lab_taps *taps; /* NULL: not a tap topology */
@@ -116,11 +112,14 @@ struct lab_text lab_text(const struct lab_port *port);
  */
 const struct lab_port *lab_next_hop(const struct lab *lab);
 
-/* Returns the number of ports, including those in the middle or below a tunnel. */
-unsigned lab_ports(const struct lab *lab);
+/* Returns the hop after `port` (NULL: the first hop), or NULL after the last one. */
+const struct lab_port *lab_hop(const struct lab *lab, const struct lab_port *port);
 
-/* Returns the port at the other end of the sender's link, which receives the sender's frames. */
-const struct lab_port *lab_link_peer(const struct lab *lab);
+/*
+ * Returns the hop at the other end of the link on which packets leave the namespace of `port`, or
+ * NULL if they do not leave it there.
+ */
+const struct lab_port *lab_peer(const struct lab *lab, const struct lab_port *port);
 
 /*
  * Names the namespaces NAME-tx, NAME-rx (and NAME-router or NAME-bridge), so that the test network

@@ -107,7 +107,7 @@ static int open_site(void **state)
 			  .receives = true,
 			  .flow = {.family = AF_INET, .payload = 512},
 			  .lab = {.tx_ns.inum = TX_NS, .rx_ns.inum = RX_NS}};
-	s.lab.tx.ns = s.lab.router_tx.ns = s.lab.router_rx.ns = &s.lab.tx_ns;
+	s.lab.tx.ns = &s.lab.tx_ns;
 	s.lab.rx.ns = &s.lab.rx_ns;
 	memset(&res, 0, sizeof(res));
 	return open_outcomes(&err);
@@ -326,10 +326,10 @@ static int open_ends(void **state)
 		return 0;
 	both.tx = &tx_socket;
 	memset(&res, 0, sizeof(res));
-	s = (struct site){.spec = &both, .sends = true, .receives = true, .by_number = true};
+	s = (struct site){.spec = &both, .sends = true, .receives = true, .by_number = true,
+			  .in_lab = true};
 	if (lab_open(&s.lab, &pair, &err))
 		return -1;
-	s.lab.router_tx.ns = s.lab.router_rx.ns = &s.lab.tx_ns;
 	s.flow = (struct flow){.family = AF_INET,
 			       .src4 = s.lab.tx.ip4,
 			       .dst4 = s.lab.rx.ip4,
@@ -471,7 +471,7 @@ CASE_WITH(next_hops_that_are_asked_for, open_ends, close_ends)
 	const struct lab lab = s.lab;
 	static const struct {
 		enum lab_topology topology;
-		bool own, first, second, no_sender, idle; /* which asks; two are a router's */
+		bool own, first, second, no_sender, idle; /* which asks; two are in the middle */
 	} rows[] = {
 		{LAB_PAIR, false, false, false, false, true},
 		{LAB_PAIR, true, false, false, false, false},
@@ -495,10 +495,16 @@ CASE_WITH(next_hops_that_are_asked_for, open_ends, close_ends)
 	close(fd);
 	netns_pop(saved);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		s.lab.topology = rows[i].topology;
-		s.lab.tx = rows[i].own ? lab.rx : lab.tx;
-		s.lab.router_tx = rows[i].first ? lab.rx : lab.tx;
-		s.lab.router_rx = rows[i].second ? lab.rx : lab.tx;
+		const bool asks[LAB_PORTS] = {rows[i].own, rows[i].first, rows[i].second};
+		const bool router = rows[i].topology == LAB_ROUTER;
+
+		s.lab.tx_ns = s.lab.router_ns = lab.rx_ns;
+		s.lab.router_tx.ns = router ? &s.lab.router_ns : &s.lab.tx_ns;
+		s.lab.router_rx.ns = router ? &s.lab.router_ns : &s.lab.rx_ns;
+		if (rows[i].topology == LAB_PAIR)
+			s.lab.router_tx.ns = s.lab.router_rx.ns = NULL;
+		for (unsigned p = 0; p < LAB_PORTS; p++)
+			s.lab.port[p].ifindex = lab.rx.ifindex + !asks[p];
 		s.sender = rows[i].no_sender ? NULL : sender;
 		if (status().idle != rows[i].idle)
 			fail_msg("row %u", i);
@@ -524,25 +530,24 @@ CASE_WITH(stopped_while_it_waits, open_ends, close_ends)
 CASE_WITH(all_outcomes_are_known, open_ends, close_ends)
 {
 	static const struct {
-		bool bridge, port_a;
+		bool bridge;
 		enum fault_reader reader;
 		bool arrived[2]; /* of both streams */
 		uint8_t seen;
 		bool complete;
 	} rows[] = {
-		{false, false, READER_NORMAL, {false, false}, 0, false},
-		{false, false, READER_NORMAL, {true, false}, 0, false},
-		{false, false, READER_NORMAL, {false, true}, 0, false},
-		{false, false, READER_NORMAL, {true, true}, 0, true},
-		{false, false, READER_NORMAL, {true, false}, SEEN_RX_DEVICE, false},
-		{false, false, READER_NEVER, {true, false}, SEEN_TX_DEVICE, false},
-		{false, false, READER_NEVER, {true, false}, SEEN_RX_DEVICE, true},
-		{false, false, READER_NEVER, {false, false}, SEEN_SOCKET, true},
-		{false, false, READER_NORMAL, {true, false}, SEEN_BRIDGE_IN, false},
-		{true, false, READER_NORMAL, {true, false}, SEEN_BRIDGE_IN, true},
-		{true, true, READER_NORMAL, {true, false}, SEEN_BRIDGE_IN, false},
-		{true, false, READER_NORMAL, {true, false}, SEEN_BRIDGE, false},
-		{true, false, READER_NORMAL, {true, false}, SEEN_TX_DEVICE, false},
+		{false, READER_NORMAL, {false, false}, 0, false},
+		{false, READER_NORMAL, {true, false}, 0, false},
+		{false, READER_NORMAL, {false, true}, 0, false},
+		{false, READER_NORMAL, {true, true}, 0, true},
+		{false, READER_NORMAL, {true, false}, SEEN_RX_DEVICE, false},
+		{false, READER_NEVER, {true, false}, SEEN_TX_DEVICE, false},
+		{false, READER_NEVER, {true, false}, SEEN_RX_DEVICE, true},
+		{false, READER_NEVER, {false, false}, SEEN_SOCKET, true},
+		{false, READER_NORMAL, {true, false}, SEEN_BRIDGE_IN, false},
+		{true, READER_NORMAL, {true, false}, SEEN_BRIDGE_IN, true},
+		{true, READER_NORMAL, {true, false}, SEEN_BRIDGE, false},
+		{true, READER_NORMAL, {true, false}, SEEN_TX_DEVICE, false},
 	};
 	struct outcomes *f = &s.tracer.outcomes;
 
@@ -550,7 +555,6 @@ CASE_WITH(all_outcomes_are_known, open_ends, close_ends)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		memset(s.known, 0, sizeof(s.known));
 		s.lab.topology = rows[i].bridge ? LAB_BRIDGE : LAB_PAIR;
-		both.port_a = rows[i].port_a ? "a" : NULL;
 		s.fx.reader = rows[i].reader;
 		for (uint16_t t = 0; t < 2; t++) {
 			for (uint64_t n = f->base; n < f->base + COUNT / 2; n++) {
@@ -562,7 +566,6 @@ CASE_WITH(all_outcomes_are_known, open_ends, close_ends)
 			fail_msg("row %u", i);
 	}
 	s.lab.topology = LAB_PAIR;
-	both.port_a = NULL;
 }
 
 /*
@@ -573,15 +576,14 @@ CASE_WITH(handed_to_the_device, open_ends, close_ends)
 {
 	static const struct {
 		const struct tx_ops *tx;
-		bool lone, receives, by_number, port_a, noted;
+		bool sends, by_number, in_lab, noted;
 	} rows[] = {
-		{&tx_xsk, true, false, true, false, true},
-		{&tx_xdp, true, false, true, true, true},
-		{&tx_socket, true, false, true, false, false},
-		{&tx_xsk, true, true, true, false, false},
-		{&tx_xsk, true, false, false, false, false},
-		{&tx_xsk, false, true, true, false, false},
-		{&tx_xsk, false, true, true, true, true},
+		{&tx_xsk, true, true, false, true},
+		{&tx_xdp, true, true, false, true},
+		{&tx_socket, true, true, false, false},
+		{&tx_xsk, false, true, false, false},
+		{&tx_xsk, true, false, false, false},
+		{&tx_xsk, true, true, true, false},
 	};
 	struct outcomes *f = &s.tracer.outcomes;
 	uint64_t accepted, refused;
@@ -594,9 +596,8 @@ CASE_WITH(handed_to_the_device, open_ends, close_ends)
 		memset(f->seen + outcomes_index(f, 2, f->base), 0, TRACE_PAGE_SIZE);
 		f->seen[outcomes_index(f, 0, f->base + 1)] = SEEN_SOCKET;
 		both.tx = rows[i].tx;
-		both.port_a = rows[i].port_a ? "a" : NULL;
-		s.lone = rows[i].lone;
-		s.receives = rows[i].receives;
+		s.sends = rows[i].sends;
+		s.in_lab = rows[i].in_lab;
 		s.by_number = rows[i].by_number;
 		site_prepare(&s, all);
 		for (uint16_t t = 0; t < 3; t++) {
@@ -611,7 +612,6 @@ CASE_WITH(handed_to_the_device, open_ends, close_ends)
 			}
 		}
 	}
-	both.port_a = NULL;
 	s.refused[1] = 1; /* folded by now */
 	site_count(&s, 1, &accepted, &refused);
 	assert_int_equal(refused, 2);
@@ -772,12 +772,17 @@ CASE_WITH(counters_that_have_to_know, open_ends, close_ends)
 		s.lab.topology = is & TUNNEL ? LAB_VXLAN : is & ROUTER ? LAB_ROUTER : LAB_PAIR;
 		s.lab.taps = is & TAPS ? (void *)&s : NULL;
 		s.lab.router_ns = lab.tx_ns;
+		s.lab.router_tx.ns = is & TUNNEL ? &s.lab.tx_ns : is & ROUTER ? &s.lab.router_ns : NULL;
+		s.lab.router_rx.ns = is & TUNNEL ? &s.lab.rx_ns : is & ROUTER ? &s.lab.router_ns : NULL;
+		s.lab.router_tx.role = is & TUNNEL ? "tx" : "router";
+		s.lab.router_rx.role = is & TUNNEL ? "rx" : "router";
 		/* the interfaces of a tunnel differ from the interfaces of the underlying link */
 		strcpy(s.lab.tx.ifname, is & TUNNEL ? "lo" : "v-tx");
 		strcpy(s.lab.rx.ifname, is & TUNNEL ? "lo" : "v-rx");
 		strcpy(s.lab.router_tx.ifname, is & (TUNNEL | ROUTER) ? "v-tx" : "");
 		strcpy(s.lab.router_rx.ifname, is & TUNNEL ? "v-rx" : is & ROUTER ? "v-tx" : "");
 		s.lone = is & LONE;
+		s.in_lab = !(is & (LONE | PORTS));
 		s.receives = !(is & NO_RECEIVER);
 		s.sender = is & NO_SENDER ? NULL : sender;
 		s.fx = (struct fault_effects){.threaded_napi = is & THREADED,

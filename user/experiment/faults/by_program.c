@@ -212,7 +212,7 @@ static int tc_port(const struct fault_state *s, enum fault_program which, struct
 		*port = *lab_next_hop(s->lab);
 		return 0;
 	case AT_BUSY: /* the RPS target CPU, otherwise the next interface */
-		*port = s->fx->busy_cpu >= 0 ? s->lab->rx : *lab_link_peer(s->lab);
+		*port = s->fx->busy_cpu >= 0 ? s->lab->rx : *lab_peer(s->lab, &s->lab->tx);
 		return 0;
 	case AT_THIRD:
 		*port = (struct lab_port){.ns = &s->lab->router_ns, .ifname = FAULT_THIRD};

@@ -52,7 +52,7 @@ static int steer(struct recipe *r, const struct lab_port *port, unsigned cpu, st
 int fault_apply_devices(struct fault_state *s, struct error *err)
 {
 	const struct fault_effects *fx = s->fx;
-	const struct lab_port *tx = &s->lab->tx, *peer = lab_link_peer(s->lab);
+	const struct lab_port *tx = &s->lab->tx, *peer = lab_peer(s->lab, tx);
 
 	if (fx->tx_csum_off)
 		port_step(s, RECIPE_ETHTOOL, tx, "-K %s tx-checksum-ip-generic off", tx->ifname);
@@ -69,7 +69,7 @@ int fault_apply_devices(struct fault_state *s, struct error *err)
 
 int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *err)
 {
-	const struct lab_port *from = lab_middle(lab->topology) ? &lab->router_rx : &lab->tx;
+	const struct lab_port *from = lab->router_rx.ns ? &lab->router_rx : &lab->tx;
 	struct recipe r = RECIPE;
 	int ret = 0;
 
