@@ -363,53 +363,93 @@ static void close_both(void)
 	assert_string_equal(err.message, "");
 }
 
-static void assert_kinds(enum ends ends, bool faults)
+static void run_kind(const struct kind *k)
+{
+	memset(&res, 0, sizeof(res));
+	assert_int_equal(open_kind(k), 0);
+	start();
+	stop_sending();
+	said[0] = '\0';
+	if (s.lone)
+		close_one();
+	else
+		close_both();
+	describe_end();
+	if (strcmp(said + (*said == ' '), k->closed))
+		fail_msg("%s:\nis  %s\nnot %s", k->name, said, k->closed);
+}
+
+static void assert_kinds(enum ends ends)
 {
 	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
 		const struct kind *k = &kinds[i];
 		int saved;
 
-		if (k->ends != ends || !k->faults == faults)
+		if (k->ends != ends)
 			continue;
 		if (!strcmp(k->name, "AF_XDP alone") && !tx_xsk_knows_losses())
 			continue; /* of older kernels an observer does it */
 		saved = k->ends == SENDS ? netns_push(&lab.tx_ns) : -1;
-		memset(&res, 0, sizeof(res));
-		assert_int_equal(open_kind(k), 0);
-		start();
-		stop_sending();
-		said[0] = '\0';
-		if (s.lone)
-			close_one();
-		else
-			close_both();
-		describe_end();
-		if (strcmp(said + (*said == ' '), k->closed))
-			fail_msg("%s:\nis  %s\nnot %s", k->name, said, k->closed);
+		run_kind(k);
 		site_close(&s);
 		if (saved >= 0)
 			netns_pop(saved);
 	}
 }
 
+/* A second trial uses the network and the observers of the first, with numbers of its own. */
 CASE(kinds_of_labs)
 {
-	assert_kinds(LAB, false);
+	for (size_t i = 0; i < N_ELEMENTS(kinds) && kinds[i].ends == LAB; i++) {
+		const struct kind *k = &kinds[i];
+		uint64_t next;
+		unsigned space;
+
+		run_kind(k);
+		space = s.lab.tx_ns.inum;
+		next = s.tracer.outcomes.base + spec.count / spec.threads;
+		site_rest(&s);
+		assert_int_equal(s.lab_open, !k->faults && k->spec.payload < 1500);
+		if (!s.lab_open)
+			continue;
+		run_kind(k);
+		assert_int_equal(s.lab.tx_ns.inum, space);
+		assert_int_equal(s.tracer.outcomes.base, next);
+		site_close(&s);
+	}
 }
 
-CASE(kinds_of_faults)
+/* What one trial left must not count in the next. */
+CASE(sessions_with_losses)
 {
-	assert_kinds(LAB, true);
+	static const struct kind rows[] = {
+		{"small buffer", LAB, NULL,
+		 {.rcvbuf = 20000, .count = 2000, .threads = 2, .rate = {RATE_PPS, 20000},
+		  .tuning.reader = {.pause_ns = SECOND / 50, .read_ns = SECOND / 50}},
+		 "some of 2000 rcvbuf some event flow"},
+		{"large buffer", LAB, NULL, {.threads = 2}, ""},
+		{"a fault", LAB, "tc_egress:stolen=100%", {}, "0 of 200 tc_egress 200 event flow no counted"},
+		{"more numbers", LAB, NULL, {.count = 4 * TRACE_PAGE_SIZE, .rcvbuf = 64 << 20}, ""},
+		{"fragments", LAB, NULL, {.payload = 3000},
+		 "3046 bytes fragments 600 reassembled 200"},
+		{"another engine", LAB, NULL, {.rx = &rx_xdp}, ""},
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		run_kind(&rows[i]);
+		site_rest(&s);
+	}
+	site_close(&s);
 }
 
 CASE(kinds_of_ports)
 {
-	assert_kinds(PORTS, false);
+	assert_kinds(PORTS);
 }
 
 CASE(kinds_of_senders)
 {
-	assert_kinds(SENDS, false);
+	assert_kinds(SENDS);
 }
 
 /* As many numbers are kept as time may pass until their outcomes are known, at this rate. */

@@ -123,6 +123,23 @@ def a_sweep_that_is_killed_has_a_ledger():
         assert run_2[0]["outcomes_agree"] and run_2[0]["end"]["sent"] == shown[1]["sent"], run_2
 
 
+@table([("the same network", ["--vary", "length=64,128"], True),
+        ("another network", ["--vary", "mtu=1400,1450"], False),
+        ("losses in between", ["--fault", "netfilter=50%", "--vary", "length=64,128"], False)])
+def trials_of_a_session(options, shared):
+    """A trial whose network and observers serve the next one leaves its numbers behind."""
+    with tempfile.TemporaryDirectory() as directory:
+        ledger = f"{directory}/sweep.ledger"
+        for trial in sweep(*QUICK, "--ledger", ledger, *options)["trials"]:
+            assert_whole(trial)
+        lines = Path(ledger).read_text().splitlines()
+    starts = [json.loads(line[line.index("{"):])["data"] for line in lines
+              if '"event":"start"' in line]
+    (first,), (second,) = (start["streams"] for start in starts)
+    assert (second["base"] == first["base"] + 1000) == shared, starts
+    assert (second["stream"] == first["stream"]) == shared, starts
+
+
 @case
 def settings_of_the_lab():
     document = run(*QUICK, "--topology", "router", "--mtu", "1450", "--queues", "3",

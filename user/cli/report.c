@@ -86,6 +86,7 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 	r->o = o;
 	r->own = !schema;
 	r->junit_file = o->junit;
+	r->session = session_new();
 	r->junit = o->junit ? junit_new(schema ? command_of(schema) : "run") : NULL;
 	r->trials = r->own && o->repeat > 1 ? trials_new(o->repeat) : NULL;
 	if (!outputs_open(&r->out, schema ? schema : SCHEMA, &o->global, o->ledger, err))
@@ -261,6 +262,7 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 	if (!r->far)
 		rc = remote_connect(&r->o->far, (uint16_t)spec->port, &r->far, err);
 	with.far = r->far;
+	with.session = r->session;
 	r->spec = &with;
 	if (rc)
 		memset(&r->res, 0, sizeof(r->res));
@@ -329,6 +331,7 @@ int report_finish(struct report *r, struct error *err)
 	outputs_close(&r->out, err);
 	free(r->trials);
 	peer_close(r->far);
+	session_close(r->session);
 	json_object_put(r->start);
 	json_object_put(r->end);
 	free(r);

@@ -110,6 +110,7 @@ struct report {
 	bool own; /* true for run, where trials are shown here */
 	char title[200];
 	struct peer *far;		 /* NULL without another host or before connecting */
+	struct session *session;	 /* of all trials */
 	struct json_object *start, *end; /* start and end of this trial, as printed and kept */
 	struct result res;		 /* contents of `end`, borrowed from it */
 	struct trials *trials;		 /* NULL for a single trial */

@@ -15,6 +15,7 @@
 
 struct drops {
 	struct drops_bpf *skel;
+	struct drops_losses before; /* when drops_arm() was called */
 	bool paged;
 	struct trace_tails *tails; /* mapped; NULL: not yet */
 };
@@ -97,6 +98,31 @@ int drops_attach(struct drops *d, const struct trace_places *places, struct erro
 	return trace_load_error(err, drops_bpf__attach(d->skel));
 }
 
+int drops_arm(struct drops *d, uint64_t base)
+{
+	const int causes = bpf_map__fd(d->skel->maps.causes);
+	const size_t cpus = (size_t)libbpf_num_possible_cpus();
+	struct trace_count *zero = mem_zero(cpus, sizeof(*zero));
+	struct trace_cause key;
+	int rc = 0;
+
+	while (!rc && !bpf_map_get_next_key(causes, NULL, &key))
+		rc = bpf_map_delete_elem(causes, &key);
+	for (__u32 i = 0; i < TRACE_CAUSES && !rc; i++) {
+		if (i < d->skel->data->cause_next || i == TRACE_CAUSE_FULL)
+			rc = bpf_map_update_elem(bpf_map__fd(d->skel->maps.counts), &i, zero,
+						 BPF_ANY);
+	}
+	d->skel->data->cause_next = 1;
+	memset(d->skel->bss->cause_is_copy, 0, sizeof(d->skel->bss->cause_is_copy));
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		drops_set_tail(d, i, base);
+	d->before = (struct drops_losses){};
+	d->before = drops_read_losses(d);
+	free(zero);
+	return rc;
+}
+
 int drops_map_fd(const struct drops *d, const char *name)
 {
 	return bpf_object__find_map_fd_by_name(d->skel->obj, name);
@@ -143,7 +169,8 @@ static int follow(struct bpf_program *prog, struct bpf_link **link, const char *
 	if (!bpf_program__autoload(prog))
 		return error_set(err, STATUS_UNABLE, -ENOENT, hint, "this kernel has no %s",
 				 missing);
-	*link = bpf_program__attach(prog);
+	if (!*link)
+		*link = bpf_program__attach(prog);
 	return *link ? 0 : trace_load_error(err, -errno);
 }
 
@@ -269,6 +296,9 @@ struct drops_losses drops_read_losses(const struct drops *d)
 			     trace_misses(s->progs.xdp_redirect_err) +
 			     trace_misses(s->progs.xdp_devmap_xmit) +
 			     trace_misses(s->progs.xdp_cpumap_enqueue);
+	l.recursion_misses -= d->before.recursion_misses;
+	for (unsigned i = 0; i < sizeof(l.bpf) / sizeof(__u64); i++)
+		((__u64 *)&l.bpf)[i] -= ((const __u64 *)&d->before.bpf)[i];
 	return l;
 }
 

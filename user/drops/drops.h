@@ -42,6 +42,12 @@ int drops_open(struct drops **d, const struct trace_config *cfg, const struct tr
 int drops_attach(struct drops *d, const struct trace_places *places, struct error *err);
 
 /*
+ * Forgets causes, counts and losses. From now on, numbers are new from `base` on. No packet of this
+ * run may be in flight. Returns 0 or -errno.
+ */
+int drops_arm(struct drops *d, uint64_t base);
+
+/*
  * Returns a map that is shared with other programs or mapped: "outcomes", "arrivals" (sink.bpf.c),
  * "cell" (xsk.bpf.c), "batch" (gen.bpf.c), or "tails", for code that looks up the bytes of numbers.
  */

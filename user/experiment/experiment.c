@@ -38,11 +38,29 @@
 #define END_GAP_NS	20000000 /* gap between the first and the second, each later gap is 3
 				  * times as long */
 
+struct session {
+	struct site site;
+};
+
+struct session *session_new(void)
+{
+	struct session *s = mem_new(s);
+
+	return s;
+}
+
+void session_close(struct session *s)
+{
+	if (s)
+		site_close(&s->site);
+	free(s);
+}
+
 struct run {
 	struct run_spec spec; /* as requested, with data about the other end */
 	const struct run_spec *asked;
 	const struct experiment_view *view;
-	struct site site;
+	struct site *site;
 	struct remote *remote;	     /* the site on the other host, or NULL */
 	struct discovery *discovery; /* single receiver only, NULL: streams are known */
 	struct window window;
@@ -73,7 +91,7 @@ static uint64_t memory_in_use(void)
 /* Returns whether this is `send` or `recv`, so that no other site reports packet outcomes. */
 static bool is_alone(const struct run *r)
 {
-	return r->site.lone && !r->remote;
+	return r->site->lone && !r->remote;
 }
 
 /* Derives the stream's progress from received packets if the sender has not reported more. */
@@ -91,10 +109,10 @@ static uint64_t arrived_until(const struct outcomes *f, unsigned slot, uint64_t 
 /* Returns each stream's progress, from 0, as the sending site reports it. */
 static void streams_at(const struct run *r, uint64_t next[TRACE_STREAMS])
 {
-	const struct outcomes *f = &r->site.tracer.outcomes;
+	const struct outcomes *f = &r->site->tracer.outcomes;
 
 	if (!r->remote || !r->remote->sends) {
-		site_next(&r->site, next);
+		site_next(r->site, next);
 		return;
 	}
 	memcpy(next, r->remote->status.next, sizeof(r->remote->status.next));
@@ -130,7 +148,7 @@ static bool show(void *arg, bool settling)
 {
 	struct run *r = arg;
 	struct experiment_interval i = {.time_ns = clock_now() - r->start_ns, .settling = settling};
-	struct site *s = &r->site;
+	struct site *s = r->site;
 
 	if (!r->view->on_interval)
 		return true;
@@ -159,12 +177,12 @@ static void report_range(void *arg, const struct range *x)
 {
 	struct run *r = arg;
 	const struct ledger_cause *c =
-		x->outcome == OUTCOME_DROPPED ? ledger_cause(&r->site.ledger, (uint8_t)x->detail)
+		x->outcome == OUTCOME_DROPPED ? ledger_cause(&r->site->ledger, (uint8_t)x->detail)
 					      : NULL;
 	bool left = is_alone(r) && x->outcome == OUTCOME_OPEN && (x->detail & SEEN_MASK);
 	struct range named = *x;
 
-	named.stream = (uint16_t)(r->site.tracer.outcomes.stream0 + x->stream);
+	named.stream = (uint16_t)(r->site->tracer.outcomes.stream0 + x->stream);
 	r->view->on_range(r->view->arg, &named, left ? "left" : outcome_name(x->outcome),
 			  c ? &c->named : NULL);
 }
@@ -177,10 +195,10 @@ static void fold(struct run *r, const uint64_t *upto)
 {
 	const struct range_visitor visitor = {report_range, r};
 
-	site_prepare(&r->site, upto);
+	site_prepare(r->site, upto);
 	if (r->remote)
 		remote_fold(r->remote, upto, r->err);
-	site_fold(&r->site, upto, r->view->on_range ? &visitor : NULL);
+	site_fold(r->site, upto, r->view->on_range ? &visitor : NULL);
 	if (r->remote)
 		remote_folded(r->remote);
 }
@@ -189,7 +207,7 @@ static bool caught_up(const struct run *r)
 {
 	const struct remote *far = r->remote;
 
-	return site_caught_up(&r->site) &&
+	return site_caught_up(r->site) &&
 	       (!far || far->sends || far->peer->lost || far->status.caught_up);
 }
 
@@ -206,7 +224,7 @@ static void move_window(struct run *r)
 
 	if (r->discovery)
 		discover_move(r->discovery, now);
-	if (r->discovery || !r->site.moving)
+	if (r->discovery || !r->site->moving)
 		return;
 	if (window_is_due(&r->window, now)) {
 		streams_at(r, next);
@@ -217,7 +235,7 @@ static void move_window(struct run *r)
 			 * packets waiting for a reader are read before their numbers leave the
 			 * window
 			 */
-			site_mark(&r->site, next);
+			site_mark(r->site, next);
 			if (r->remote && !r->remote->sends)
 				remote_ask(r->remote, "mark", next, r->err);
 			*l = (struct leaving){.waits = true, .since_ns = now};
@@ -236,7 +254,7 @@ static void move_window(struct run *r)
  */
 static bool is_receiving(struct run *r)
 {
-	const struct receiver *receiver = r->site.receiver;
+	const struct receiver *receiver = r->site->receiver;
 	uint64_t now = clock_now(), delivered = receiver_delivered(receiver);
 
 	if (delivered != r->last || !receiver_all_ended(receiver) ||
@@ -257,7 +275,7 @@ static bool is_running(struct run *r)
 		return false;
 	if (r->remote && r->remote->sends)
 		return r->remote->status.running;
-	return !sender_done(r->site.sender);
+	return !sender_done(r->site->sender);
 }
 
 /* Watches until sending ends. Returns true if a signal ended it. */
@@ -280,7 +298,7 @@ static bool watch(struct run *r)
 			interrupted |= !show(r, false);
 			next += r->spec.interval_ns;
 		}
-		if (site_failed(&r->site, r->err))
+		if (site_failed(r->site, r->err))
 			break;
 	}
 	return interrupted;
@@ -290,7 +308,7 @@ static int end_receiving(struct run *r)
 {
 	if (r->remote && !r->remote->sends)
 		remote_ask(r->remote, "stop", NULL, r->err);
-	return site_stop_receiving(&r->site, r->err);
+	return site_stop_receiving(r->site, r->err);
 }
 
 /*
@@ -301,7 +319,7 @@ static int end_receiving(struct run *r)
 static void say_end(struct run *r)
 {
 	const struct capture *capture = r->spec.shape.capture;
-	const struct outcomes *f = &r->site.tracer.outcomes;
+	const struct outcomes *f = &r->site->tracer.outcomes;
 	uint64_t gap_ns = END_GAP_NS;
 	struct sockaddr_storage to;
 	socklen_t len = socket_address(&r->spec.to, &to);
@@ -316,7 +334,7 @@ static void say_end(struct run *r)
 			uint64_t stream = f->stream0 + t, accepted, refused;
 			struct end_record end;
 
-			site_count(&r->site, t, &accepted, &refused);
+			site_count(r->site, t, &accepted, &refused);
 			end = (struct end_record){
 				.magic = htobe16(END_MAGIC),
 				.stream = htobe16((uint16_t)stream),
@@ -338,7 +356,7 @@ static bool count_outcomes(void *arg, uint64_t *outcomes)
 {
 	struct run *r = arg;
 
-	*outcomes = site_outcomes_seen(&r->site);
+	*outcomes = site_outcomes_seen(r->site);
 	if (!r->remote)
 		return true;
 	remote_refresh(r->remote, ASK_SOON_NS, r->err);
@@ -356,7 +374,7 @@ static bool is_complete(void *arg)
 	uint64_t outcomes;
 
 	if (!r->remote)
-		return !r->site.lone && site_is_complete(&r->site);
+		return !r->site->lone && site_is_complete(r->site);
 	return count_outcomes(r, &outcomes) && outcomes == sent(r);
 }
 
@@ -368,16 +386,16 @@ static bool is_idle(void *arg)
 	/* only a ledger needs a single sender's queues */
 	if (is_alone(r) && !r->spec.ledger)
 		return true;
-	site_status(&r->site, &here);
+	site_status(r->site, &here);
 	return here.idle && (!r->remote || r->remote->status.idle);
 }
 
 static bool settle(struct run *r)
 {
 	/* only a counter resolves these: drops in a NIC ring, and frames that never were an skb */
-	bool silent = !r->site.in_lab || r->spec.tx == &tx_xdp;
+	bool silent = !r->site->in_lab || r->spec.tx == &tx_xdp;
 	struct settling s = {
-		.most_ns = r->spec.settle_ns + r->site.fx.settle_ns,
+		.most_ns = r->spec.settle_ns + r->site->fx.settle_ns,
 		.interval_ns = r->spec.interval_ns,
 		.outcomes = count_outcomes,
 		.complete = is_complete,
@@ -389,7 +407,7 @@ static bool settle(struct run *r)
 
 	s.silent_ns = silent ? SETTLE_SILENT_NS : s.most_ns;
 	if (is_alone(r)) { /* late drops, in a queue or because a neighbour is unresolved */
-		if (!r->site.traced)
+		if (!r->site->traced)
 			return false;
 		s.most_ns = DRAIN_ALONE_NS;
 		s.silent_ns = s.quiet_ns = QUIET_ALONE_NS;
@@ -400,20 +418,20 @@ static bool settle(struct run *r)
 
 static void announce(struct run *r, struct result *res)
 {
-	const struct outcomes *f = &r->site.tracer.outcomes;
+	const struct outcomes *f = &r->site->tracer.outcomes;
 	const struct outcomes_numbers streams = {f->base, f->window, f->stream0, f->streams};
 	struct result_host *host = r->discovery ? &res->rx_host : &res->tx_host;
-	struct lab testbed, *lab = is_alone(r) ? NULL : &r->site.lab;
+	struct lab testbed, *lab = is_alone(r) ? NULL : &r->site->lab;
 
 	if (r->remote) {
 		remote_describe(r->remote, res);
 		remote_ports(r->remote, &testbed);
 		lab = &testbed;
 	} else {
-		site_describe(&r->site, res);
+		site_describe(r->site, res);
 	}
 	if (is_alone(r) && r->spec.ledger)
-		snprintf(host->place, sizeof(host->place), "%s", site_place(&r->site));
+		snprintf(host->place, sizeof(host->place), "%s", site_place(r->site));
 	if (r->view->on_start)
 		r->view->on_start(r->view->arg, r->asked, lab, res, r->discovery ? NULL : &streams);
 }
@@ -450,7 +468,7 @@ static void name_queues(const struct run *r, const struct site_status *here, str
 static const char *bound_of(const struct run *r, const struct result *res)
 {
 	const struct run_spec *spec = &r->spec;
-	double ns = (double)res->duration_ns, asked = r->site.rate_pps * ns * 1e-9;
+	double ns = (double)res->duration_ns, asked = r->site->rate_pps * ns * 1e-9;
 	bool late = asked > 0 ? res->slipped_ns && (double)res->attempted < REACHED * asked
 			      : spec->duration_ns && spec->count != UINT64_MAX &&
 					res->attempted < spec->count && !res->interrupted;
@@ -473,23 +491,23 @@ static int close_ledger(struct run *r, struct result *res)
 	int rc = 0;
 
 	if (!is_alone(r))
-		site_status(&r->site, &here);
+		site_status(r->site, &here);
 	streams_at(r, next);
 	fold(r, next);
 	if (!is_alone(r))
-		site_beyond(&r->site);
-	site_ledger(&r->site, here.in_queues + (r->remote ? r->remote->status.in_queues : 0), res);
+		site_beyond(r->site);
+	site_ledger(r->site, here.in_queues + (r->remote ? r->remote->status.in_queues : 0), res);
 	name_queues(r, &here, res);
 	if (r->remote)
 		remote_end(r->remote, r->start_ns, res, r->err);
-	site_end(&r->site, res);
+	site_end(r->site, res);
 	if (r->remote) {
 		remote_describe(r->remote, res);
 		remote_close(r->remote, res);
-	} else if (!r->site.lone) {
-		site_describe(&r->site, res);
-		rc = site_check(&r->site, res, r->err);
-		advise(&r->site, NULL, res);
+	} else if (!r->site->lone) {
+		site_describe(r->site, res);
+		rc = site_check(r->site, res, r->err);
+		advise(r->site, NULL, res);
 	}
 	res->bound = bound_of(r, res);
 	if (!is_alone(r))
@@ -512,26 +530,26 @@ static int open_sites(struct run *r, struct error *err)
 			rc = ports_rate(r->asked, &r->spec.rate_pps, err);
 	}
 	if (!rc)
-		rc = site_open(&r->site, &r->spec, r->view, err);
+		rc = site_open(r->site, &r->spec, r->view, err);
 	if (!rc && r->remote)
-		rc = remote_open(r->remote, &r->site, err);
-	window_init(&r->window, r->spec.threads, r->site.settle_ns);
+		rc = remote_open(r->remote, r->site, err);
+	window_init(&r->window, r->spec.threads, r->site->settle_ns);
 	return rc;
 }
 
 /* Runs the traffic from start to end once everything is set up. */
 static int go(struct run *r, struct result *res)
 {
-	int rc = r->site.faults ? fault_begin(r->site.faults, r->err) : 0;
+	int rc = r->site->faults ? fault_begin(r->site->faults, r->err) : 0;
 	uint64_t sent_ns;
 
 	if (rc)
 		return rc;
-	site_start(&r->site);
+	site_start(r->site);
 	r->start_ns = r->quiet_ns = clock_now();
 	if (!r->remote || remote_ask(r->remote, "start", NULL, r->err))
 		res->interrupted = watch(r);
-	site_stop_sending(&r->site, r->err);
+	site_stop_sending(r->site, r->err);
 	if (r->remote && r->remote->sends && !remote_ask(r->remote, "stop", NULL, r->err))
 		remote_ask(r->remote, "status", NULL, r->err); /* known even if an engine failed */
 	if (r->discovery)
@@ -548,16 +566,18 @@ static int go(struct run *r, struct result *res)
 int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
 		   struct result *res, struct recv_result *found, struct error *err)
 {
+	struct session *alone = spec->session ? NULL : session_new();
 	struct run *r = mem_new(r);
 	int rc;
 
 	memset(res, 0, sizeof(*res));
+	r->site = &(alone ? alone : spec->session)->site;
 	r->asked = spec;
 	r->view = view;
 	r->err = err;
 	rc = open_sites(r, err);
 	if (!rc && found)
-		r->discovery = discover_new(&r->site, view, found);
+		r->discovery = discover_new(r->site, view, found);
 	if (!rc) {
 		announce(r, res);
 		rc = go(r, res);
@@ -569,7 +589,11 @@ int experiment_run(const struct run_spec *spec, const struct experiment_view *vi
 	if (!rc && err->status != STATUS_OK)
 		rc = -EIO; /* an engine ended early, but the ledger is still complete */
 	free(r->discovery);
-	site_close(&r->site);
+	if (rc || !res->balanced)
+		site_close(r->site);
+	else
+		site_rest(r->site);
+	session_close(alone);
 	free(r->remote);
 	free(r);
 	return rc;

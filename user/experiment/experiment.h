@@ -18,6 +18,7 @@
 #include "experiment/faults/fault.h"
 
 struct peer;
+struct session;
 
 /*
  * The specification of an experiment, filled from options and completed by the command. If another
@@ -54,6 +55,7 @@ struct run_spec {
 	enum lab_topology topology;  /* topology of a new test network if `topology_set`, */
 	bool topology_set;	     /* otherwise the faults choose it */
 	struct lab_wish wish;	     /* anonymous test network only */
+	struct session *session;     /* trials of a command, or NULL */
 	struct peer *far;   /* the peer host (experiment/remote.h), or NULL */
 	bool reverse;	    /* the peer sends and this host receives */
 	const char *ifname; /* interface towards the peer, for engines that need it, NULL: chosen
@@ -144,6 +146,13 @@ struct recv_result {
 	uint64_t streams_more; /* and streams that ended before and are in the sums only */
 	struct recv_stream stream[TRACE_STREAMS];
 };
+
+/*
+ * A session keeps the test network and the observers of a trial open for the next one, which opens
+ * others if it needs others. `session` may be NULL in session_close().
+ */
+struct session *session_new(void);
+void session_close(struct session *session);
 
 /*
  * Runs the experiment. SIGINT, SIGTERM and SIGHUP must be blocked in the process: the first signal

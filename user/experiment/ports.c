@@ -111,24 +111,12 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 static int open_two(struct site *s, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
-	struct lab_spec lab_spec = {
-		.topology = s->fx.topology,
-		.other_vni = s->fx.other_vni,
-		.queues = spec->tx != &tx_socket || spec->rx == &rx_xsk ? spec->threads : 1,
-	};
 
 	if (spec->port_a)
 		return open_pair(spec, &s->lab, err);
 	if (spec->lab)
 		return lab_open_named(&s->lab, spec->lab, err);
-	if (spec->wish.queues && spec->wish.queues < lab_spec.queues)
-		return error_usage(err, "use fewer threads (-P), or more queues",
-				   "--queues %u are too few: each of %u threads needs its own",
-				   spec->wish.queues, lab_spec.queues);
-	lab_spec.mtu = spec->wish.mtu;
-	if (spec->wish.queues)
-		lab_spec.queues = spec->wish.queues;
-	return lab_open(&s->lab, &lab_spec, err);
+	return lab_open(&s->lab, &s->needs.lab, err);
 }
 
 /* Finds the next hop's address, which frames need. For sockets, the kernel finds it. */
@@ -234,9 +222,9 @@ static int plan_fragments(struct site *s, struct error *err)
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot set the time for reassembly");
 }
 
-int site_open_ports(struct site *s, struct error *err)
+/* Opens the hops. */
+static int open_hops(struct site *s, struct error *err)
 {
-	const struct run_spec *spec = s->spec;
 	int rc;
 
 	s->lab = (struct lab){.topology = LAB_PAIR,
@@ -249,8 +237,14 @@ int site_open_ports(struct site *s, struct error *err)
 		s->lab.rx = (struct lab_port){.ns = &s->lab.rx_ns, .role = "rx"};
 	rc = s->lone ? open_one(s, err) : open_two(s, err);
 	s->lab_open = !s->in_lab || !rc;
-	if (!rc && !s->lone)
-		rc = lab_tune(&s->lab, &spec->wish, err);
+	return rc || s->lone ? rc : lab_tune(&s->lab, &s->spec->wish, err);
+}
+
+int site_open_ports(struct site *s, struct error *err)
+{
+	const struct run_spec *spec = s->spec;
+	int rc = s->lab_open ? 0 : open_hops(s, err);
+
 	if (rc)
 		return rc;
 	plan_flow(s);

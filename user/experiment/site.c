@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/if.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,6 +103,12 @@ static int open_tracer(struct site *s, struct error *err)
 	if (s->by_number && !s->in_lab) {
 		tracer.edge.leave = s->sends ? lab->tx_ns.inum : 0;
 		tracer.edge.enter = s->receives ? lab->rx_ns.inum : 0;
+	}
+	if (s->tracer.drops) { /* at rest: it follows no fragments and no freed packets */
+		if (tracer.config.port == s->tracer.config.port && !s->fragments &&
+		    !tracer.consumed && !tracer_arm(&s->tracer, tracer.window))
+			return 0;
+		tracer_close(&s->tracer);
 	}
 	return tracer_open(&s->tracer, &tracer, err);
 }
@@ -449,12 +456,85 @@ static void show_notes(const struct site *s, const struct experiment_view *view)
 	view_note(view, tuning->rt ? worker_rt_warning(groups, 2) : NULL);
 }
 
+/* Closes the ends, so that the site can be opened for another trial. */
+static void close_trial(struct site *s)
+{
+	fault_end(s->faults, &(struct error){});
+	sender_close(s->sender);
+	receiver_close(s->receiver);
+	fault_close(s->faults);
+	if (s->gro && s->spec->lab) /* other test networks are removed as a whole */
+		switch_gro(s->gro, "off", NULL);
+	rx_prog_close(s->prog);
+	legs_close(s->legs);
+	counters_free(&s->before);
+	counters_free(&s->after);
+	memset(s, 0, offsetof(struct site, lab));
+}
+
+void site_close(struct site *s)
+{
+	close_trial(s);
+	tracer_close(&s->tracer);
+	if (s->lab_open)
+		lab_close(&s->lab);
+	memset(s, 0, sizeof(*s));
+}
+
+/*
+ * Faults and routes for requested addresses change the test network, and fragments of a trial may be
+ * held there after its end.
+ */
+void site_rest(struct site *s)
+{
+	const struct shape *shape = &s->spec->shape;
+
+	if (!s->in_lab || s->spec->lab || s->spec->faults.set || s->fragments ||
+	    shape->dst_addr.n || shape->dst_port.n)
+		site_close(s);
+	else
+		close_trial(s);
+}
+
+/* Plans the test network, and closes one at rest if it does not fit. */
+static int plan_lab(struct site *s, struct error *err)
+{
+	const struct run_spec *spec = s->spec;
+	const bool ours = s->in_lab && !spec->lab;
+	const unsigned asked = spec->wish.queues;
+	struct site_needs needs;
+
+	memset(&needs, 0, sizeof(needs)); /* compared as bytes */
+	needs.tx = spec->tx;
+	needs.rx = spec->rx;
+	needs.port = spec->port;
+	needs.threads = spec->threads;
+	needs.pass = spec->pass;
+	needs.wish = spec->wish;
+	needs.lab.topology = s->fx.topology;
+	needs.lab.other_vni = s->fx.other_vni;
+	needs.lab.mtu = spec->wish.mtu;
+	needs.lab.queues = spec->tx != &tx_socket || spec->rx == &rx_xsk ? spec->threads : 1;
+	if (ours && asked && asked < needs.lab.queues)
+		return error_usage(err, "use fewer threads (-P), or more queues",
+				   "--queues %u are too few: each of %u threads needs its own",
+				   asked, needs.lab.queues);
+	if (asked)
+		needs.lab.queues = asked;
+	if (s->lab_open && (!ours || memcmp(&needs, &s->needs, sizeof(needs)))) {
+		tracer_close(&s->tracer);
+		lab_close(&s->lab);
+		s->lab_open = false;
+	}
+	s->needs = needs;
+	return 0;
+}
+
 int site_open(struct site *s, const struct run_spec *spec, const struct experiment_view *view,
 	      struct error *err)
 {
 	int rc = 0;
 
-	memset(s, 0, sizeof(*s));
 	s->spec = spec;
 	s->sends = spec->tx && !(spec->far && spec->reverse);
 	s->receives = spec->rx && !(spec->far && !spec->reverse);
@@ -469,6 +549,8 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 		if (!rc)
 			rc = plan_faults(s, view, err);
 	}
+	if (!rc)
+		rc = plan_lab(s, err);
 	if (!rc)
 		rc = site_open_ports(s, err);
 	if (!rc)
@@ -490,23 +572,4 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	if (!rc)
 		show_notes(s, view);
 	return rc;
-}
-
-void site_close(struct site *s)
-{
-	fault_end(s->faults, &(struct error){});
-	sender_close(s->sender);
-	receiver_close(s->receiver);
-	fault_close(s->faults);
-	if (s->gro && s->spec->lab) /* other test networks are removed as a whole */
-		switch_gro(s->gro, "off", NULL);
-	rx_prog_close(s->prog);
-	tracer_close(&s->tracer);
-	legs_close(s->legs);
-	s->legs = NULL;
-	counters_free(&s->before);
-	counters_free(&s->after);
-	if (s->lab_open)
-		lab_close(&s->lab);
-	memset(s, 0, sizeof(*s));
 }

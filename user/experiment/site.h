@@ -64,6 +64,13 @@ int tracer_seen_fd(const struct tracer *t);
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
 		struct ledger *ledger);
 
+/*
+ * Prepares an open tracer for another trial in which every number is new: the numbers continue after
+ * the folded ones, and causes and counts start from zero. Returns -ENOSPC if the window has less
+ * room than `window`, or too few numbers are left.
+ */
+int tracer_arm(struct tracer *t, uint64_t window);
+
 /* Reports events that the tracer missed, and evidence of suppressed tracing, in the ledger. */
 void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res);
 
@@ -114,8 +121,6 @@ struct site {
 	bool by_number; /* each number's outcome is determined here, otherwise causes are counted
 			 * and a sender reports its outcomes */
 	bool discovers; /* a receiver that discovers its streams and reports their outcomes */
-	struct lab lab; /* single-ended: its namespace, and its interface if known */
-	bool lab_open;
 	bool fragments;	    /* datagrams are larger than the MTU */
 	bool moving;	    /* there are more numbers than the window holds, or numbers are
 			     * reported early */
@@ -123,7 +128,6 @@ struct site {
 	double rate_pps;
 	struct fault_effects fx;
 	struct fault_state *faults; /* NULL: no faults */
-	struct tracer tracer;
 	bool traced;
 	struct error untraced; /* why the site runs untraced */
 	bool by_engine;	       /* tracing is not needed, because the engine of a single-ended
@@ -157,6 +161,20 @@ struct site {
 					  * numbers */
 	uint64_t known[TRACE_STREAMS];	 /* for site_is_complete(), all numbers below have
 					  * outcomes */
+
+	/* From here on, members outlive a trial: site_rest() */
+	struct lab lab; /* single-ended: its namespace, and its interface if known */
+	bool lab_open;
+	struct tracer tracer;
+	struct site_needs { /* what the test network and the observers were opened for */
+		const struct tx_ops *tx;
+		const struct rx_ops *rx;
+		uint64_t port;
+		unsigned threads;
+		bool pass;
+		struct lab_spec lab;
+		struct lab_wish wish;
+	} needs;
 };
 
 /* A site's state during the experiment, which a remote site reports. */
@@ -171,7 +189,7 @@ struct site_status {
 };
 
 /*
- * Opens everything up to the sender, with its threads ready to send. Opens observers first, then
+ * Opens a site that is zero, closed or at rest. Opens everything up to the sender, with its threads ready to send. Opens observers first, then
  * counters, then the sender, so that the ledger is complete. Packets are received from now on. Call
  * site_close() even on failure. A single-ended site that does not report outcomes continues without
  * a tracer, and `untraced` has the reason.
@@ -277,6 +295,12 @@ int site_check(struct site *s, struct result *res, struct error *err);
 void site_settings(const struct site *s, struct finding_facts *f);
 
 void site_close(struct site *s);
+
+/*
+ * Closes a site after a trial whose ledger is balanced, but leaves an anonymous test network and its
+ * observers open if another trial can use them. site_open() closes them if they do not fit.
+ */
+void site_rest(struct site *s);
 
 /*
  * Resolves as many open numbers for site_check() as the counter shows, if the receiver's interface

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "drops/cause.h"
+#include "stamp.h"
 
 /*
  * skb_release_data() frees the children of a freed head, which are not separate packets. vmxnet3
@@ -105,6 +106,21 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	if (rc)
 		tracer_close(t);
 	return rc;
+}
+
+int tracer_arm(struct tracer *t, uint64_t window)
+{
+	struct outcomes *f = &t->outcomes;
+	uint64_t next = f->base;
+
+	for (unsigned i = 0; i < f->streams; i++)
+		next = larger(next, f->tail[i]);
+	if (outcomes_window(window) > f->window || next - t->config.base > STAMP_SPAN / 2)
+		return -ENOSPC;
+	f->base = next;
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		f->tail[i] = next;
+	return drops_arm(t->drops, next);
 }
 
 int tracer_seen_fd(const struct tracer *t)
