@@ -326,7 +326,7 @@ static bool two_close_unread(const struct tracer_spec *own)
 {
 	const struct tracer_spec any = {.streams = STREAMS, .config.port = TEST_PORT};
 	const int here = bound_in(&lab.rx_ns), elsewhere = bound_in(&lab.tx_ns);
-	struct tracer witness;
+	struct tracer witness = {};
 	struct error err = {};
 	time_t begin = time(NULL);
 	bool seen;

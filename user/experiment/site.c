@@ -551,6 +551,8 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	}
 	if (!rc)
 		rc = plan_lab(s, err);
+	if (!rc && s->in_lab && !s->tracer.drops)
+		tracer_prepare(&s->tracer);
 	if (!rc)
 		rc = site_open_ports(s, err);
 	if (!rc)
