@@ -193,6 +193,7 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 				       .run = receive_all};
 	flow_fill(r->fill, cfg->flow->payload);
 	prepare_streams(r);
+	worker_allow_interrupts();
 	atomic_store(&r->paused, cfg->paused);
 	atomic_store(&r->slow, cfg->work_ns != 0);
 	if (worker_team_start(&r->team, cfg->threads, r, err)) {
@@ -347,8 +348,12 @@ bool receiver_failed(const struct receiver *r, struct error *err)
 void receiver_stop(struct receiver *r)
 {
 	atomic_store(&r->stop, true);
-	for (unsigned t = 0; t < r->cfg->threads; t++)
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		/* ends a wait for packets, but not a write to the log */
+		if (r->log_fd < 0 && !worker_ended(&r->at[t].worker))
+			worker_interrupt(&r->at[t].worker);
 		worker_join(&r->at[t].worker);
+	}
 }
 
 int receiver_check_log(const struct receiver *r, struct error *err)
