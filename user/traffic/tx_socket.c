@@ -292,45 +292,59 @@ static bool wait_for_room(struct tx *tx)
 }
 
 /*
- * Prepares up to `n` numbers for one socket: for the next socket if all packets are alike, or
- * consecutive packets of one flow with a shape. Returns the number of messages.
+ * Prepares up to `n` packets, which are alike, for the next socket. Returns the number of messages.
  */
 static unsigned gather(struct tx *tx, unsigned n)
+{
+	const struct stream *stream = tx->cfg->stream;
+	const struct flow *flow = tx->cfg->sender->flow;
+	const unsigned len = flow->payload;
+	uint64_t word = STAMP_WORD(stream->id, tx->next), tai;
+	uint8_t *at = tx->payload;
+	unsigned messages = 0;
+
+	n = (unsigned)smaller(n, tx->batch);
+	if (!n || !wait_for_room(tx))
+		return 0;
+	tai = flow->time ? pace_tai() : 0;
+	for (unsigned i = 0; i < n; i++, at += len)
+		flow_stamp(at, len, word + i, tai);
+	for (unsigned left = n, one; left; left -= one) {
+		one = (unsigned)smaller(left, tx->segments);
+		tx->iov[messages++].iov_len = (size_t)one * len;
+	}
+	tx->next += n;
+	return messages;
+}
+
+/* Prepares up to `n` consecutive packets of one flow of the shape. Returns their number. */
+static unsigned gather_shaped(struct tx *tx, unsigned n)
 {
 	const struct shape *shape = tx->cfg->shape;
 	const struct stream *stream = tx->cfg->stream;
 	const struct flow *flow = tx->cfg->sender->flow;
-	unsigned messages = 0, left = 0, len = flow->payload;
-	struct iovec *iov = NULL;
-	uint8_t *at = tx->payload;
 	uint64_t tai = 0;
+	unsigned i = 0;
 
-	n = (unsigned)smaller(n, tx->batch);
-	for (unsigned i = 0; i < n; i++, left--, at += tx->longest, tx->next++) {
-		if (shape) {
-			const uint64_t number = tx->next - stream->base;
-			const uint64_t f = shape_flow(shape, stream->slot, number);
+	for (n = (unsigned)smaller(n, tx->batch); i < n; i++, tx->next++) {
+		const uint64_t number = tx->next - stream->base;
+		const uint64_t f = shape_flow(shape, stream->slot, number);
+		const unsigned len = shape_payload(shape, flow, stream->slot, number);
+		uint8_t *at = tx->iov[i].iov_base;
 
-			if (i && f != tx->at)
-				break;
-			tx->at = (unsigned)f;
-			len = shape_payload(shape, flow, stream->slot, number);
-			if (len < STAMP_TIME_LEN) /* a longer packet may have left its time here */
-				flow_fill(at, len);
-		}
+		if (i && f != tx->at)
+			break;
+		tx->at = (unsigned)f;
 		if (!i && !wait_for_room(tx))
 			break;
-		if (!i && (flow->time || shape))
+		if (!i)
 			tai = pace_tai();
-		if (!left) {
-			iov = &tx->iov[messages++];
-			iov->iov_len = 0;
-			left = tx->segments;
-		}
-		iov->iov_len += len;
+		if (len < STAMP_TIME_LEN) /* a longer packet may have left its time here */
+			flow_fill(at, len);
+		tx->iov[i].iov_len = len;
 		flow_stamp(at, len, STAMP_WORD(stream->id, tx->next), tai);
 	}
-	return messages;
+	return i;
 }
 
 /*
@@ -362,7 +376,7 @@ static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
 	const uint64_t from = tx->next = cfg->stream->next;
-	unsigned messages = gather(tx, n), sent = 0;
+	unsigned messages = cfg->shape ? gather_shaped(tx, n) : gather(tx, n), sent = 0;
 	int rc, error = 0;
 
 	if (messages) {
