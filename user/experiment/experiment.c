@@ -176,9 +176,9 @@ static bool show(void *arg, bool settling)
 static void report_range(void *arg, const struct range *x)
 {
 	struct run *r = arg;
-	const struct ledger_cause *c =
-		x->outcome == OUTCOME_DROPPED ? ledger_cause(&r->site->ledger, (uint8_t)x->detail)
-					      : NULL;
+	const struct ledger_cause *c = x->outcome == OUTCOME_DROPPED
+					       ? ledger_cause(&r->site->ledger, (uint8_t)x->detail)
+					       : NULL;
 	bool left = is_alone(r) && x->outcome == OUTCOME_OPEN && (x->detail & SEEN_MASK);
 	struct range named = *x;
 

@@ -41,8 +41,7 @@ static int get_port(const char *ifname, struct netdev *dev, struct lab_port *por
 }
 
 /* Opens "[NETNS/]IFNAME". */
-static int open_port(const char *text, struct netdev *dev, struct lab_port *port,
-		     struct error *err)
+static int open_port(const char *text, struct netdev *dev, struct lab_port *port, struct error *err)
 {
 	struct netns *ns = port->ns;
 	const char *slash = strrchr(text, '/');

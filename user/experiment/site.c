@@ -310,8 +310,8 @@ static void await_link(const struct lab_port *port)
 	const uint64_t end = clock_now() + LINK_NS;
 	struct netdev dev;
 
-	while (*port->ifname && !netdev_get(port->ns, port->ifname, &dev) && dev.link.flags & IFF_UP &&
-	       !(dev.link.flags & IFF_LOWER_UP) && clock_now() < end)
+	while (*port->ifname && !netdev_get(port->ns, port->ifname, &dev) &&
+	       dev.link.flags & IFF_UP && !(dev.link.flags & IFF_LOWER_UP) && clock_now() < end)
 		clock_sleep(LINK_STEP_NS);
 }
 
@@ -482,8 +482,8 @@ void site_close(struct site *s)
 }
 
 /*
- * Faults and routes for requested addresses change the test network, and fragments of a trial may be
- * held there after its end.
+ * Faults and routes for requested addresses change the test network, and fragments of a trial may
+ * be held there after its end.
  */
 void site_rest(struct site *s)
 {

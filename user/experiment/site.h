@@ -72,9 +72,9 @@ int tracer_name(const struct tracer *t, const struct ledger_place *places, unsig
 		struct ledger *ledger);
 
 /*
- * Prepares an open tracer for another trial in which every number is new: the numbers continue after
- * the folded ones, and causes and counts start from zero. Returns -ENOSPC if the window has less
- * room than `window`, or too few numbers are left.
+ * Prepares an open tracer for another trial in which every number is new: the numbers continue
+ * after the folded ones, and causes and counts start from zero. Returns -ENOSPC if the window has
+ * less room than `window`, or too few numbers are left.
  */
 int tracer_arm(struct tracer *t, uint64_t window);
 
@@ -196,10 +196,10 @@ struct site_status {
 };
 
 /*
- * Opens a site that is zero, closed or at rest. Opens everything up to the sender, with its threads ready to send. Opens observers first, then
- * counters, then the sender, so that the ledger is complete. Packets are received from now on. Call
- * site_close() even on failure. A single-ended site that does not report outcomes continues without
- * a tracer, and `untraced` has the reason.
+ * Opens a site that is zero, closed or at rest. Opens everything up to the sender, with its threads
+ * ready to send. Opens observers first, then counters, then the sender, so that the ledger is
+ * complete. Packets are received from now on. Call site_close() even on failure. A single-ended
+ * site that does not report outcomes continues without a tracer, and `untraced` has the reason.
  */
 int site_open(struct site *s, const struct run_spec *spec, const struct experiment_view *view,
 	      struct error *err);
@@ -304,8 +304,8 @@ void site_settings(const struct site *s, struct finding_facts *f);
 void site_close(struct site *s);
 
 /*
- * Closes a site after a trial whose ledger is balanced, but leaves an anonymous test network and its
- * observers open if another trial can use them. site_open() closes them if they do not fit.
+ * Closes a site after a trial whose ledger is balanced, but leaves an anonymous test network and
+ * its observers open if another trial can use them. site_open() closes them if they do not fit.
  */
 void site_rest(struct site *s);
 

@@ -54,7 +54,7 @@ static const struct {
 
 /* The names of the namespaces, NULL: no such one. */
 static const char *const roles[][LAB_SPACES] = {
-	[LAB_PAIR] = {"tx", NULL, "rx"},	[LAB_ROUTER] = {"tx", "router", "rx"},
+	[LAB_PAIR] = {"tx", NULL, "rx"},       [LAB_ROUTER] = {"tx", "router", "rx"},
 	[LAB_BRIDGE] = {"tx", "bridge", "rx"}, [LAB_TAP] = {"tx", NULL, "rx"},
 	[LAB_VXLAN] = {"tx", NULL, "rx"},
 };

@@ -65,8 +65,9 @@ void recipe_add_other(struct recipe *r, enum recipe_tool tool, const struct netn
 
 /*
  * Runs the steps in order until one fails, and empties the recipe. Runs none if the text of one is
- * too long (-E2BIG). On failure returns the error of recipe_step_run() and sets STATUS_UNABLE, "cannot `what`: " followed by the tool's message, and
- * the failed command as the hint (if the tool reports its line).
+ * too long (-E2BIG). On failure returns the error of recipe_step_run() and sets STATUS_UNABLE,
+ * "cannot `what`: " followed by the tool's message, and the failed command as the hint (if the tool
+ * reports its line).
  */
 int recipe_run(struct recipe *r, const char *what, struct error *err);
 

@@ -17,9 +17,10 @@
 #include "traffic/rx.h"
 
 #define BATCH	64
-#define BUFFER	2048 /* bytes per datagram, unless larger datagrams are expected */
+#define BUFFER	2048 /* bytes per datagram, unless larger datagrams are expected or arrive */
 #define MAX_UDP 65536
 #define BUFFERS (1 << 20) /* bytes in total: a larger buffer would not stay in the cache */
+#define LINE	64	  /* between two buffers, which would otherwise share few cache sets */
 #define SPIN_NS 50000
 #define GAP_NS	50000 /* ns, time for one batch at 1 Mpps */
 #define LOOK_NS 500   /* ns, if latency is measured, plus a sixteenth of the idle time */
@@ -32,6 +33,7 @@ struct rx {
 	uint64_t spin_ns;
 	uint64_t gap_ns; /* ns between calls while they find few packets */
 	unsigned size, batch;
+	unsigned longest; /* bytes, longest datagram received */
 	uint8_t *buffer;
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
@@ -117,12 +119,17 @@ static void rx_socket_close(struct rx *rx)
 	free(rx->buffer);
 }
 
-static void prepare_batch(struct rx *rx)
+/* Prepares messages with buffers for datagrams of `size` bytes. */
+static void prepare_batch(struct rx *rx, unsigned size)
 {
+	rx->size = size;
+	rx->batch = BUFFERS / size < BATCH ? BUFFERS / size : BATCH;
+	free(rx->buffer);
+	rx->buffer = mem_zero(rx->batch, size + LINE);
 	for (unsigned i = 0; i < rx->batch; i++) {
 		struct msghdr *h = &rx->msg[i].msg_hdr;
 
-		rx->iov[i] = (struct iovec){rx->buffer + (size_t)i * rx->size, rx->size};
+		rx->iov[i] = (struct iovec){rx->buffer + (size_t)i * (size + LINE), size};
 		*h = (struct msghdr){.msg_iov = &rx->iov[i], .msg_iovlen = 1};
 		if (rx->cfg->tuning->per_flow) {
 			h->msg_name = &rx->from[i];
@@ -148,19 +155,17 @@ static void ask_times(struct rx *rx)
 static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error *err)
 {
 	const struct receiver_config *cfg = thread->receiver;
-	unsigned expected = cfg->flow->payload ? cfg->flow->payload + 1 : MAX_UDP;
 	socklen_t len = sizeof(rx->rcvbuf);
 
 	rx->cfg = cfg;
 	rx->sink = thread->sink;
-	rx->size = cfg->tuning->receive.gro ? MAX_UDP : expected < BUFFER ? BUFFER : expected;
-	rx->batch = BUFFERS / rx->size < BATCH ? BUFFERS / rx->size : BATCH;
 	rx->spin_ns = rx_spin_ns();
-	rx->buffer = mem_zero(rx->batch, rx->size);
 	rx->fd = rx_socket_bound(cfg, err);
 	if (rx->fd < 0)
 		return rx->fd;
-	prepare_batch(rx);
+	prepare_batch(rx, cfg->tuning->receive.gro
+				  ? MAX_UDP
+				  : (unsigned)larger(cfg->flow->payload + 1, BUFFER));
 	if (rx->sink->legs)
 		ask_times(rx);
 	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->rcvbuf, &len);
@@ -247,6 +252,7 @@ static unsigned deliver(struct rx *rx, unsigned i, uint64_t tai)
 	unsigned len = rx->msg[i].msg_len, have = len < rx->size ? len : rx->size, segment = 0,
 		 n = 0;
 
+	rx->longest = len > rx->longest ? len : rx->longest;
 	if (rx->cfg->tuning->per_flow) {
 		sink->source = num_endpoint_from(h->msg_name);
 		h->msg_namelen = sizeof(rx->from[i]);
@@ -281,6 +287,9 @@ static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
 	for (int i = 0; i < n; i++)
 		packets += deliver(rx, (unsigned)i, tai);
 	sink_end(rx->sink);
+	/* an unknown sender's datagrams are read as a whole, except for the first long one */
+	if (rx->longest > rx->size && !rx->cfg->flow->payload)
+		prepare_batch(rx, rx->longest < MAX_UDP / 4 ? MAX_UDP / 4 : MAX_UDP);
 	return (int)packets;
 }
 

@@ -159,11 +159,10 @@ struct line *sink_line(struct sink *s, uint16_t stream)
 static bool is_whole(const struct sink *s, const struct line *l, uint64_t number,
 		     const uint8_t *data, unsigned have, unsigned len)
 {
-	const struct flow alike = {.payload = s->payload};
 	unsigned from = len < STAMP_TIME_LEN ? STAMP_LEN : STAMP_TIME_LEN, expected = s->payload;
 
 	if (s->shape)
-		expected = shape_payload(s->shape, &alike, l->stream,
+		expected = shape_payload(s->shape, &(struct flow){.payload = expected}, l->stream,
 					 number - s->streams->at[l->stream].base);
 	if (expected && len != expected)
 		return false;

@@ -326,8 +326,8 @@ static int open_ends(void **state)
 		return 0;
 	both.tx = &tx_socket;
 	memset(&res, 0, sizeof(res));
-	s = (struct site){.spec = &both, .sends = true, .receives = true, .by_number = true,
-			  .in_lab = true};
+	s = (struct site){
+		.spec = &both, .sends = true, .receives = true, .by_number = true, .in_lab = true};
 	if (lab_open(&s.lab, &pair, &err))
 		return -1;
 	s.flow = (struct flow){.family = AF_INET,
@@ -578,12 +578,9 @@ CASE_WITH(handed_to_the_device, open_ends, close_ends)
 		const struct tx_ops *tx;
 		bool sends, by_number, in_lab, noted;
 	} rows[] = {
-		{&tx_xsk, true, true, false, true},
-		{&tx_xdp, true, true, false, true},
-		{&tx_socket, true, true, false, false},
-		{&tx_xsk, false, true, false, false},
-		{&tx_xsk, true, false, false, false},
-		{&tx_xsk, true, true, true, false},
+		{&tx_xsk, true, true, false, true},	{&tx_xdp, true, true, false, true},
+		{&tx_socket, true, true, false, false}, {&tx_xsk, false, true, false, false},
+		{&tx_xsk, true, false, false, false},	{&tx_xsk, true, true, true, false},
 	};
 	struct outcomes *f = &s.tracer.outcomes;
 	uint64_t accepted, refused;
@@ -772,8 +769,12 @@ CASE_WITH(counters_that_have_to_know, open_ends, close_ends)
 		s.lab.topology = is & TUNNEL ? LAB_VXLAN : is & ROUTER ? LAB_ROUTER : LAB_PAIR;
 		s.lab.taps = is & TAPS ? (void *)&s : NULL;
 		s.lab.router_ns = lab.tx_ns;
-		s.lab.router_tx.ns = is & TUNNEL ? &s.lab.tx_ns : is & ROUTER ? &s.lab.router_ns : NULL;
-		s.lab.router_rx.ns = is & TUNNEL ? &s.lab.rx_ns : is & ROUTER ? &s.lab.router_ns : NULL;
+		s.lab.router_tx.ns = is & TUNNEL   ? &s.lab.tx_ns
+				     : is & ROUTER ? &s.lab.router_ns
+						   : NULL;
+		s.lab.router_rx.ns = is & TUNNEL   ? &s.lab.rx_ns
+				     : is & ROUTER ? &s.lab.router_ns
+						   : NULL;
 		s.lab.router_tx.role = is & TUNNEL ? "tx" : "router";
 		s.lab.router_rx.role = is & TUNNEL ? "rx" : "router";
 		/* the interfaces of a tunnel differ from the interfaces of the underlying link */
