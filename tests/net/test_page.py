@@ -112,7 +112,7 @@ def numbers_are_those_of_the_document():
 
 def rows_of(end):
     """Stage and packets of each cause, as the table of losses shows them."""
-    return [[s["stage"] or "", f"{(c if 'packets' in c else s)['packets']:,}"]
+    return [[s["stage"] or "copy", f"{(c if 'packets' in c else s)['packets']:,}"]
             for kind in ("stages", "suspected", "expected") for s in end.get(kind) or []
             for c in s.get("causes") or [s]]
 
@@ -122,7 +122,7 @@ def numbers_of_golden_documents():
     """The same for each result in tests/golden: losses, sums, and the text of `report`."""
     require(chromium.PROGRAM, "needs chromium")
     with directory() as d, chromium.browser() as browser:
-        for name in DOCUMENTS:
+        for name in set(DOCUMENTS) - {"run-error-alone.json"}:  # that is an error, and no page
             made = pktledger("report", "--html", str(d / "page.html"), str(GOLDEN / name))
             assert made.status in (0, 4), made
             browser.show(d / "page.html")
@@ -136,7 +136,7 @@ def numbers_of_golden_documents():
             assert browser.ask(TABLE) == rows_of(end), (name, browser.ask(TABLE), rows_of(end))
             figures = browser.ask("[...document.querySelectorAll('#d0 .figures div')].map(e => e.innerText)")
             for key in "sent", "arrived", "received", "delivered":
-                assert end.get(key) is None or any(
+                assert (end.get(key) or 0) > 2 ** 53 or end.get(key) is None or any(
                     text.lower().startswith(f"{key}\n{end[key]:,}".lower()) for text in figures), (name, key, figures)
 
 
@@ -203,7 +203,9 @@ def by_keyboard():
         browser.ask("document.querySelector('#d0-table-filter').focus()")
         browser.call("Input.insertText", text="netf")
         assert browser.ask(rows) == ["3,000"], browser.ask(rows)
-        browser.ask("dispatchEvent(new Event('beforeprint'))")
+        drawn = browser.ask("dispatchEvent(new Event('beforeprint')),"
+                            "[...document.querySelectorAll('.plot, .path')].map(e => e.querySelectorAll('svg').length)")
+        assert len(drawn) > 2 and all(drawn), drawn  # at once: the printer does not wait
         browser.ask(DRAWN)
         assert (browser.ask(axis), len(browser.ask(rows))) == (whole, 5)
         browser.ask("dispatchEvent(new Event('afterprint'))")

@@ -865,7 +865,7 @@ static const char *const help[] = {
 	"g       group by sockets, reasons, interfaces ...",
 	"s       sort by the next column",
 	"d       interfaces: packets and bits/s",
-	"b       expected ends   t  with --balance: all rows",
+	"b       expected drops   t  TCP balance or rows",
 	"space   pause; counting goes on    q  leave",
 };
 

@@ -95,9 +95,11 @@ const order = (stage) => { const i = Object.keys(view.stages).indexOf(stage); re
 	};
 /* Each part of the path has the same colour everywhere. The stage's name is shown next to it. */
 const colour = (stage) =>
-	({refused : "refused", "in flight" : "waiting"}[stage] ??
+	({refused : "refused", "in flight" : "waiting", copy : "waiting"}[stage] ??
 	 (Object.hasOwn(view.parts, stage) ? `c${view.parts[stage]}` : "unknown"));
 const key = (name, kind = colour(name)) => el("i", {class: `key ${kind}`});
+const named = (stage, kind) => el("span", {class: "stage", title: view.stages[stage]}, key(stage, kind),
+	stage);
 const worst = (o) => list(o.stages).reduce((a, b) => num(b.packets) > num(a?.packets) ? b : a,
 	null);
 
@@ -119,7 +121,7 @@ function ticks(axis, wanted) {
 	const shift = axis.clock ?? 0;
 	for (let v = Math.ceil((min + shift) / step - 1e-9) * step; v <= max + shift + step * 1e-9;
 		v += step)
-		found.push(Number((v - shift).toPrecision(12)));
+		found.push(Number((Math.round(v / step) * step - shift).toPrecision(12)));
 	return found;
 }
 const LOG = (values, ends) => {
@@ -138,6 +140,18 @@ const place = (axis, v) => {
 		: (v - axis.min) / (axis.max - axis.min);
 	return Math.min(Math.max(num(at), 0), 1);
 };
+
+/*
+ * Calls resize() with the width of a box, now and when it changes. Pages are printed before a
+ * ResizeObserver is called, so on paper pictures are drawn at once, and scaled.
+ */
+let printing = false;
+function watch(box, resize, paper) {
+	if (printing)
+		resize(paper);
+	else
+		new ResizeObserver(([entry]) => resize(Math.round(entry.contentRect.width))).observe(box);
+}
 
 /*
  * Draws a chart. `draw` receives X() and Y() and returns marks. The chart uses the available width
@@ -262,13 +276,13 @@ function chart(c) {
 		mark();
 	}
 	c.zoom?.charts.push(draw);
-	new ResizeObserver(([entry]) => {
-		const now = Math.round(entry.contentRect.width);
+	const resize = (now) => {
 		if (now && now !== width) {
 			width = now;
 			draw();
 		}
-	}).observe(box);
+	};
+	watch(box, resize, 520);
 	return el("figure", {}, el("figcaption", {}, el("b", {}, c.title), " ", c.note && dim(c.note)),
 		legend, el("div", {class: "unit"}, c.unit), box, said);
 }
@@ -495,7 +509,6 @@ function table(id, columns, rows, caption, filter = rows.length > 4) {
 	el("div", {class: "scroll", tabindex: 0}, el("table", {id}, el("caption", {}, caption),
 		el("thead", {}, el("tr", {}, heads)), body)));
 }
-const named = (stage) => el("span", {class: "stage", title: view.stages[stage]}, key(stage), stage);
 
 function losses(name, end) {
 	const whole = end.sent ?? end.arrived ?? sum(list(end.stages), (s) => s.packets), rows = [];
@@ -503,17 +516,19 @@ function losses(name, end) {
 		["expected", "expected"]])
 		for (const s of list(end[kind]))
 			for (const c of list(s.causes).length ? s.causes : [{}])
-				rows.push({...s, ...c, stage: s.stage, packets: c.packets ?? s.packets, kind: text,
+				rows.push({...s, ...c, stage: s.stage ?? "copy", packets: c.packets ?? s.packets, kind: text,
 					agree: list(s.counters).length
 						? `${list(s.counters).filter((o) => o.agrees).length} of ${s.counters.length}` : ""});
-	const members = [["reason"], ["location", "function"], ["ifname", "interface"],
+	const members = [["location", "function"], ["ifname", "interface"],
 		["netns", "namespace"], ["host"], ["process"], ["rule"],
-		["socket"], ["flow"], ["pod"], ["container"], ["hook"], ["source", "by"], ["note"]];
+		["socket"], ["flow"], ["pod"], ["container"], ["hook"], ["source", "by"]];
 	return rows.length > 0 && section("Losses",
 		`${many(rows.length, "cause")}; click a head to sort`, table(`${name}-table`, [
 		["stage", (r) => r.stage, (r) => named(r.stage)], ["packets", (r) => num(r.packets)],
 		["of all", (r) => r.kind ? 0 : num(r.packets) / whole, (r) => r.kind ? r.kind
 			: percent(r.packets, whole)],
+		["reason", (r) => r.reason ?? r.note, (r) => el("span", {}, r.reason ?? "", r.note
+			&& el("small", {}, r.reason ? el("br") : "", r.note))],
 		...members.map(([m, head]) => [head ?? m, (r) => r[m]]), ["counters agree", (r) =>
 			r.agree]], rows, "losses by cause"));
 }
@@ -523,7 +538,7 @@ function path(id, from, first, exits, last, arrived, alternative) {
 	exits = exits.filter(([, n]) => n > 0);
 	const whole = num(arrived) + sum(exits, ([, n]) => n), box = el("div", {class: "path"});
 	let width = 0;
-	const bars = () => exits.map(([name, n, kind]) => el("div", {class: "exit"}, named(name),
+	const bars = () => exits.map(([name, n, kind]) => el("div", {class: "exit"}, named(name, kind),
 		svg("svg", {viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": true},
 			svg("rect", {class: kind ?? colour(name), width: Math.max(100 * n / whole, 0.4),
 			height: 6})),
@@ -552,14 +567,14 @@ function path(id, from, first, exits, last, arrived, alternative) {
 			"aria-label": alternative},
 			svg("path", {class: "flow", d}), parts, labels);
 	}
-	new ResizeObserver(([entry]) => {
-		const now = Math.round(entry.contentRect.width), room = exits.every(([, n], i) =>
+	watch(box, (now) => {
+		const room = exits.every(([, n]) =>
 			(now - 60) / exits.length > Math.max(112, 140 * n / whole + 44));
 		if (!now || now === width)
 			return;
 		width = now;
 		box.replaceChildren(...(now > 560 && room ? [stream()] : bars()));
-	}).observe(box);
+	}, 720);
 	return el("div", {id}, el("div", {class: "ends"}, el("span", {}, `${from} `,
 		el("b", {}, count(first))),
 		arrived !== null && el("span", {}, `${last} `, el("b", {}, count(arrived)), " ",
@@ -567,8 +582,8 @@ function path(id, from, first, exits, last, arrived, alternative) {
 }
 
 function pathOf(name, end, title = "The path of the packets") {
-	const balance = !end.attempted && end.arrived > 0, stages = list(end.stages), lost = sum(stages,
-		(s) => s.packets);
+	const balance = !end.attempted && end.arrived > 0, stages = list(end.stages).filter((s) => !balance
+		|| !["interface", "host"].includes(s.scope)), lost = sum(stages, (s) => s.packets);
 	const first = balance ? end.arrived : end.attempted ? num(end.sent) : lost;
 	const arrived = !end.attempted && !balance ? null : end.delivered ?? Math.max(first - lost, 0);
 	const exits = [["refused", num(end.refused)], ...stages.map((s) => [s.stage, num(s.packets)]),
@@ -636,7 +651,7 @@ const tiles = (shown) => el("dl", {class: "figures"}, shown.filter((t) => t).map
 	([name, value, more]) => el("div", {}, el("dt", {}, name), el("dd", {}, value, el("small", {},
 	more ?? "")))));
 function figures(end) {
-	const tcp = end.tcp, ns = num(end.duration_ns), lost = num(end.dropped ?? end.lost),
+	const tcp = end.tcp, ns = num(end.duration_ns), lost = num(end.probes?.dropped ?? end.dropped ?? end.lost),
 		whole = end.sent ?? end.arrived, cpu = num(end.tx_cpu_ns) + num(end.rx_cpu_ns);
 	const flow = (k, r) => end[k] !== undefined && [k, count(end[k]), end[r] > 0 && rate(end[r])];
 	return tiles([flow("sent", "tx_pps"), flow("arrived"), flow("received", "rx_pps"),
@@ -726,7 +741,8 @@ function lossOverRate(name, doc) {
 					: LINEAR(most(tried.map(loadOf)) * 1.02, {label: short, title: PER_S}),
 				y: {...LOG([least, ...seen, 1e-3],
 					{label: (v) => `${Number((100 * v).toPrecision(3))} %`})},
-				legend: [["no loss", "flow", ""],
+				legend: [["no loss", "flow", ""], ...(tried.some((t) => kind(t) === "waiting")
+					? [["warm-up", "waiting", ""]] : []),
 					...[...new Set(tried.map((t) => worst(t)?.stage).filter((s) => s))].map((s) =>
 					[s, colour(s), ""]),
 					...goals.map(([k, title, style]) => [title, `line ${style}`,
@@ -767,7 +783,7 @@ function trials(name, doc) {
 	if (!tried.length)
 		return null;
 	const columns = (of) => [...new Set(of.flatMap((t) => Object.keys(t.parameters ?? {})))].map(
-		(k) => [k.replace("_pps", ""), (t) => t.parameters?.[k], k === "rate_pps" ? (t) =>
+		(k) => [k.replace(/_(pps|ns)$/, ""), (t) => t.parameters?.[k], k === "rate_pps" ? (t) =>
 		rate(t.parameters[k]) : k.endsWith("_ns") ? (t) => time(t.parameters?.[k]) : (t) =>
 		String(t.parameters?.[k] ?? "")]);
 	const unlike = points.filter((p) => differ(p.lost_fraction) || differ(p.rx_pps)
@@ -817,7 +833,11 @@ function comparison(c, docs) {
 		(a, b) => order(a) - order(b)), top = most(both.flatMap((s) => Object.values(s))) || 1;
 	const curves = latency("compared", ends.map((e, i) => ["AB"[i], e.latency_ns, null, e.delivered,
 		["flow", "line second"][i]]));
-	const value = (v) => v === null || v === undefined ? "–" : typeof v === "object"
+	const unit = (name) => name.startsWith("-") ? "" : name.match(/_(pps|ns)$/)?.[1] ?? "";
+	const label = (r) => r.name.includes(".") || r.name.startsWith("-") ? r.name
+		: r.name.replace(/_(pps|ns)$/, "").replace(/_/g, " ");
+	const value = (v, name = "") => typeof v === "number" && unit(name) ? (unit(name) === "ns" ? time
+		: rate)(v) : v === null || v === undefined ? "–" : typeof v === "object"
 		? JSON.stringify(v) : typeof v === "number" && v === Math.floor(v) ? count(v)
 		: typeof v === "number" ? String(Number(v.toPrecision(6))) : String(v);
 	return [el("header", {}, el("p", {class: "dim"}, "comparison"), el("h1", {}, c.verdict
@@ -832,14 +852,14 @@ function comparison(c, docs) {
 				svg("rect", {class: ["flow", "second"][i], width: 200 * num(of[s]) / top,
 					height: 10})), el("span", {}, `${"AB"[i]} ${percent(num(of[s]), 1)}`))))]))),
 					curves),
-		list(c.results).length > 0 && section("Results", "", table("results", [["", (r) => r.name],
-			["A", (r) => r.a, (r) => value(r.a)], ["B", (r) => r.b, (r) => value(r.b)],
+		list(c.results).length > 0 && section("Results", "", table("results", [["", label],
+			["A", (r) => r.a, (r) => value(r.a, r.name)], ["B", (r) => r.b, (r) => value(r.b, r.name)],
 			["change", (r) => r.change ?? 0, (r) => r.change === null ? "–"
 				: `${r.change > 0 ? "+" : ""}${(100 * r.change).toFixed(1)} %`]], list(c.results),
 				"results of A and B")),
 		[...list(c.setup), ...list(c.env)].length > 0 && section("What was different", "",
-			table("different", [["", (r) => r.name], ["A", (r) => value(r.a)],
-			["B", (r) => value(r.b)]], [...list(c.setup), ...list(c.env)],
+			table("different", [["", label], ["A", (r) => value(r.a, r.name)],
+			["B", (r) => value(r.b, r.name)]], [...list(c.setup), ...list(c.env)],
 			"different settings"))];
 }
 
@@ -955,12 +975,14 @@ draw({...JSON.parse(read("view")[0].textContent), documents: documents.map((e) =
 /* Printed pages show every chart and table in full. */
 let before = null;
 addEventListener("beforeprint", () => {
+	printing = true;
 	before = [...kept].map(([k, v]) => [k, {...v}]);
 	for (const v of kept.values())
 		Object.assign(v, "words" in v ? {words: ""} : "whole" in v ? {whole: true} : {});
 	draw(view);
 });
 addEventListener("afterprint", () => {
+	printing = false;
 	before?.forEach(([k, v]) => Object.assign(kept.get(k), v));
 	before = null;
 	draw(view);

@@ -109,6 +109,9 @@ static void put_words(struct page *p, enum style style, const char *s)
 {
 	if (p->column < p->indent)
 		pad_to(p, p->indent);
+	else if (p->cell && !p->blanks &&
+		 p->column == p->indent) /* after a cell that fills its column */
+		pad_to(p, p->column + 1);
 	put_style(p, style, true);
 	while (*(s += strspn(s, " "))) {
 		size_t n = smaller(strcspn(s, " "), p->width - p->indent);
