@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/page.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -197,10 +196,9 @@ char *page_ns(uint64_t ns)
 	return page_glue(fmt_ns(ns));
 }
 
-/* Rounds as json_double() does, so that a rate read from a document is printed the same. */
 char *page_pps(double pps)
 {
-	return page_glue(fmt_rate(nearbyint(pps * 1000) / 1000));
+	return page_glue(fmt_rate(pps));
 }
 
 char *page_many(uint64_t n, const char *of)

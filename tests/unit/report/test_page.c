@@ -2,7 +2,6 @@
 /* A page of text. Complete outputs are in tests/golden. */
 
 #include "cases.h"
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -93,13 +92,4 @@ CASE(a_count_wider_than_its_column)
 	fclose(f);
 	assert_string_equal(text, "packets 18,446,744,073,709,551,615");
 	free(text);
-}
-
-/* A document keeps thousandths of a rate, and what is printed of it is the same word for word. */
-CASE(rates_are_printed_as_documents_keep_them)
-{
-	char said[64];
-
-	snprintf(said, sizeof(said), "%s", page_pps(9868.5003));
-	assert_string_equal(page_pps(9868.5), said);
 }
