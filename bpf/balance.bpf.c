@@ -13,6 +13,7 @@
 
 #include "balance_abi.h"
 #include "kfree.bpf.h"
+#include "link.bpf.h"
 #include "nat.bpf.h"
 #include "skb.bpf.h"
 #include "watch.bpf.h"
@@ -52,45 +53,15 @@ static __always_inline bool words_same(const void *a, const void *b, __u32 size)
 	return !differ;
 }
 
-static __always_inline bool is_kind(int i, const union balance_kind *kind)
-{
-	return (kind->word & cfg.kinds[i].mask.word) == cfg.kinds[i].is.word;
-}
-
 /* Returns true if the namespace is not the one being balanced. */
 static __always_inline bool is_elsewhere(__u32 netns)
 {
 	return cfg.netns && netns != cfg.netns;
 }
 
-/* Derives the role from the link kind (dev->rtnl_link_ops->kind), which NICs do not have. */
 static __always_inline enum balance_role role_of(struct net_device *dev)
 {
-	union balance_kind kind = {};
-	void *name;
-
-	if (dev->flags & IFF_LOOPBACK)
-		return ROLE_INSIDE;
-	if (!dev->rtnl_link_ops)
-		return ROLE_EDGE;
-	name = (void *)dev->rtnl_link_ops->kind;
-	if (KFUNCS) {
-		kind.half[0] = CAST(name, in6_addr)->in6_u.u6_addr32[0];
-		kind.half[1] = CAST(name, in6_addr)->in6_u.u6_addr32[1];
-	} else {
-		bpf_probe_read_kernel(&kind, sizeof(kind), name);
-	}
-	for (int i = 0; i < BALANCE_KINDS_HOST; i++) {
-		if (is_kind(i, &kind))
-			return i >= BALANCE_KINDS_INSIDE		? ROLE_STACKED
-			       : cfg.netns && i < BALANCE_KINDS_BETWEEN ? ROLE_EDGE
-									: ROLE_INSIDE;
-	}
-	for (int i = BALANCE_KINDS_HOST; inner.wanted && i < BALANCE_KINDS; i++) {
-		if (is_kind(i, &kind))
-			return ROLE_STACKED;
-	}
-	return ROLE_EDGE;
+	return link_role(dev, ROLE_INSIDE, ROLE_EDGE);
 }
 
 /*
@@ -128,12 +99,12 @@ struct datagram {
 	__u32 l3;	/* offset of the IP header from head */
 	__u32 payload;	/* offset of the UDP payload */
 	__u32 bytes;	/* total payload bytes in all segments */
-	__u32 headers;	/* from skb->data to the payload */
 	__u32 size;	/* payload per segment; 0: not merged */
 	__u32 segments; /* number of datagrams, 1 if not merged */
+	__u32 look;	/* filter_look() */
 	__u16 src_port, dst_port;
 	__u8 version;
-	__u8 fragmented; /* this is the first fragment */
+	bool fragmented; /* this is the first fragment */
 };
 
 /* Fields of an skb that are needed to find its datagrams. */
@@ -167,15 +138,17 @@ static __always_inline void skb_view_probed(struct skb_view *v, struct sk_buff *
 	v->data = v->at.data - v->at.head;
 }
 
-/* Counts the datagrams in a packet that GRO merged or that GSO will segment. */
-static __always_inline void datagram_segments(struct datagram *d, const struct skb_view *v)
+/* Counts the datagrams in a packet, which GRO may have merged or GSO will segment. */
+static __always_inline void datagram_measure(struct datagram *d, const struct skb_view *v)
 {
 	struct skb_shared_info *shared = (void *)(v->at.head + v->end);
 	__u32 size = FIELD_OF(shared, skb_shared_info, gso_size), segments;
 
+	d->size = 0;
+	d->segments = 1;
 	if (!size || FIELD_OF(shared, skb_shared_info, gso_type) & SKB_GSO_UDP)
 		return;
-	d->bytes = v->len - d->headers;
+	d->bytes = v->len - (d->payload - v->data);
 	segments = FIELD_OF(shared, skb_shared_info, gso_segs);
 	if (!segments) /* injected by a virtual machine (SKB_GSO_DODGY) */
 		segments = (d->bytes + size - 1) / size;
@@ -192,87 +165,29 @@ enum datagram_result {
 	DATAGRAM_HIDDEN, /* its header is in pages: no pull by the driver (napi_gro_frags) */
 };
 
-/* `udp`: the UDP header, at offset `l4` from head. */
-static __always_inline enum datagram_result datagram_fill(struct datagram *d,
-							  const struct skb_view *v, __u32 l4,
-							  const __u8 *udp, __u8 fragmented)
+static SPLIT enum datagram_result datagram_parse(const struct skb_view *v, struct datagram *d)
 {
-	d->src_port = be16_at(udp);
-	d->dst_port = be16_at(udp + 2);
-	d->payload = l4 + UDP_HLEN;
-	d->headers = d->payload - v->data;
-	d->bytes = be16_at(udp + 4) - UDP_HLEN;
-	d->size = 0;
-	d->segments = 1;
-	d->fragmented = fragmented || v->at.outer;
-	datagram_segments(d, v);
-	return DATAGRAM_HERE;
-}
+	struct headers h;
 
-/* `h`, `udp`: scratch. */
-static __always_inline enum datagram_result datagram_behind(const struct skb_view *v,
-							    struct datagram *d, __u16 type,
-							    struct headers *h, __u8 *udp)
-{
-	headers_from(&v->at, d->l3, type, h);
-	if (h->next == HEADER_FRAGMENT)
-		return DATAGRAM_LATER;
-	if (h->next == HEADER_CUT && h->proto == PROTO_UDP)
+	headers_read(&v->at, PROTO_UDP, &h);
+	if (h.next == HEADER_FRAGMENT)
+		return h.proto == PROTO_UDP || h.version == 6 || inner.wanted ? DATAGRAM_LATER
+									      : DATAGRAM_NONE;
+	if (h.proto != PROTO_UDP)
+		return DATAGRAM_NONE;
+	if (h.next == HEADER_CUT)
 		return v->len > v->at.tail - v->data ? DATAGRAM_HIDDEN : DATAGRAM_NONE;
-	if (h->next != HEADER_PAYLOAD || h->proto != PROTO_UDP ||
-	    bpf_probe_read_kernel(udp, UDP_HLEN, v->at.head + h->l4))
+	if (h.next != HEADER_PAYLOAD)
 		return DATAGRAM_NONE;
-	return datagram_fill(d, v, h->l4, udp, h->fragmented);
-}
-
-/* Uses plain loads where possible, because the parser reads the kernel's own structures. */
-static SPLIT enum datagram_result datagram_parse(const struct skb_view *v,
-							   struct datagram *d)
-{
-	__u8 b[IP6_HLEN + UDP_HLEN] WIDE;
-	const struct linear *at = &v->at;
-	struct headers h = {};
-	unsigned char *ip;
-	__u16 type;
-	int l3 = linear_l3(at, &type);
-
-	if (l3 < 0)
-		return DATAGRAM_NONE;
-	ip = at->head + l3;
-	if (!KFUNCS && bpf_probe_read_kernel(b, sizeof(b), ip))
-		return DATAGRAM_NONE;
-	d->l3 = l3;
-	d->version = (KFUNCS ? *(const __u8 *)CAST(ip, iphdr) : b[0]) >> 4;
-	switch (d->version) {
-	case 4:
-		if (type && type != TYPE_IP4)
-			return DATAGRAM_NONE;
-		if (!headers_ip4(&h, KFUNCS ? (const __u8 *)CAST(ip, iphdr) : b))
-			return h.fragment && (h.proto == PROTO_UDP || inner.wanted) ? DATAGRAM_LATER
-										    : DATAGRAM_NONE;
-		break;
-	case 6:
-		if ((type && type != TYPE_IP6) ||
-		    !headers_ip6(&h, KFUNCS ? (const __u8 *)CAST(ip, ipv6hdr) : b))
-			return DATAGRAM_NONE;
-		break;
-	default:
-		return DATAGRAM_NONE;
-	}
-	if (!has_more_headers(&h))
-		return DATAGRAM_NONE;
-	if (h.proto != PROTO_UDP || (d->version == 4 && h.at != IP4_HLEN))
-		return datagram_behind(v, d, type, &h, b);
-	if (l3 + h.at + UDP_HLEN > at->tail)
-		return v->len > at->tail - v->data ? DATAGRAM_HIDDEN : DATAGRAM_NONE;
-	if (d->version == 4)
-		return datagram_fill(d, v, l3 + IP4_HLEN,
-				     KFUNCS ? (const __u8 *)CAST(ip + IP4_HLEN, udphdr)
-					    : b + IP4_HLEN,
-				     h.fragmented);
-	return datagram_fill(d, v, l3 + IP6_HLEN,
-			     KFUNCS ? (const __u8 *)CAST(ip + IP6_HLEN, udphdr) : b + IP6_HLEN,
-			     false);
+	d->l3 = h.l3;
+	d->payload = h.at;
+	d->bytes = h.length - UDP_HLEN;
+	d->src_port = h.src_port;
+	d->dst_port = h.dst_port;
+	d->version = h.version;
+	d->fragmented = h.fragmented || v->at.outer;
+	d->look = filter_look(&v->at, &h);
+	return DATAGRAM_HERE;
 }
 
 /* Datagrams that arrived at each port, used to decide whether a read returned one of the flow. */
@@ -337,17 +252,19 @@ static __always_inline void note_source(const struct balance_source *from, __u32
 }
 
 /*
- * Not static, so that it is verified only once. `head`: start of the packet's memory; `l3`: offset
- * of the IP header.
+ * Not static, so that it is verified only once. `l3`: offset of the IP header.
  */
-__noinline int note_source_at(__u64 head, __u32 l3, __u32 version, __u64 port_to, __u32 kind)
+__noinline int note_source_at(const struct linear *at, __u32 l3, __u32 version, __u64 port_to,
+			      __u32 kind)
 {
 	struct balance_source from = {.port = port_to >> 16, .to = port_to};
 
+	if (!at)
+		return 0;
 	if (version == 4)
-		bpf_probe_read_kernel(from.address, 4, (void *)(head + l3 + 12));
+		bpf_probe_read_kernel(from.address, 4, at->head + l3 + 12);
 	else
-		bpf_probe_read_kernel(from.address, 16, (void *)(head + l3 + 8));
+		bpf_probe_read_kernel(from.address, 16, at->head + l3 + 8);
 	note_source(&from, kind);
 	return 0;
 }
@@ -814,6 +731,7 @@ __noinline int read_queued(__u64 skb, __u32 cell)
 	skb_view_probed(&v, (void *)skb);
 	if (datagram_parse(&v, &d) != DATAGRAM_HERE)
 		return false;
+	datagram_measure(&d, &v);
 	filtered_view(&v.at, &gap, &d);
 	start = filter_start(&v.at, &layer);
 	have = filter_fetch(queued.bytes, &v.at, start, &gap);
@@ -870,18 +788,18 @@ look_at_packet(const struct skb_view *v, struct datagram *d, struct balance_tall
 	return found;
 }
 
-/* Returns enum nat_match bits. `look`: filter_look(). */
+/* Returns enum nat_match bits. */
 static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view *v,
-				     const struct datagram *d, __u32 program, __u32 look)
+				     const struct datagram *d, __u32 program)
 {
-	__u32 len = d->size ? d->headers + d->size : v->len;
+	__u32 len = d->size ? d->payload - v->data + d->size : v->len;
 	struct linear at = v->at;
 	struct filter_gap gap;
 
-	if (is_ours(look))
+	if (is_ours(d->look))
 		return NAT_MATCHES;
 	filtered_view(&at, &gap, d);
-	return nat_matches(&at, cfg.frames ? len : len + ETHERNET_HLEN, look, &gap,
+	return nat_matches(&at, cfg.frames ? len : len + ETHERNET_HLEN, d->look, &gap,
 			   connection_of(skb, program), program, program == BALANCE_RECEIVE);
 }
 
@@ -938,7 +856,7 @@ static __always_inline bool came_to_port(__u32 netns, const struct skb_view *v,
 	if (ours && !*came)
 		*came = 1;
 	if (mixed && is_mixed(cell))
-		note_source_at((__u64)v->at.head, d->l3, d->version,
+		note_source_at(&v->at, d->l3, d->version,
 			       (__u64)bpf_htons(d->src_port) << 16 | d->dst_port, kind);
 	return ours;
 }
@@ -959,7 +877,8 @@ static __always_inline void receives(struct sk_buff *skb)
 		fragment_came(&v.at, BALANCE_RECEIVE, netns, true);
 	if (found != DATAGRAM_HERE)
 		return;
-	match = of_flow(skb, &v, &d, BALANCE_RECEIVE, filter_look(skb));
+	datagram_measure(&d, &v);
+	match = of_flow(skb, &v, &d, BALANCE_RECEIVE);
 	if (!came_to_port(netns, &v, &d, match & NAT_MATCHES)) {
 		if (d.fragmented)
 			fragment_forget(&v.at, BALANCE_RECEIVE);
@@ -998,12 +917,15 @@ static __always_inline void queues(struct sk_buff *skb)
 	struct skb_view v;
 	struct datagram d;
 	struct sock *sk;
-	__u32 look = filter_look(skb), match;
+	__u32 match;
 
-	if (is_others(look) || !t || is_elsewhere(dev->nd_net.net->ns.inum) ||
-	    !skb_view(&v, skb, BALANCE_QUEUE) || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
+	if (!t || is_elsewhere(dev->nd_net.net->ns.inum) || !skb_view(&v, skb, BALANCE_QUEUE) ||
+	    look_at_packet(&v, &d, t) != DATAGRAM_HERE)
 		return;
-	match = of_flow(skb, &v, &d, BALANCE_QUEUE, look);
+	if (is_others(d.look))
+		return;
+	datagram_measure(&d, &v);
+	match = of_flow(skb, &v, &d, BALANCE_QUEUE);
 	if (!(match & NAT_MATCHES))
 		return;
 	sk = IN(skb, sk_buff)->sk;
@@ -1049,7 +971,8 @@ static __always_inline void names(struct sk_buff *skb)
 	if (!nfct || !t || is_elsewhere(netns) || !skb_view(&v, skb, BALANCE_NAMES) ||
 	    tunnel_of(BALANCE_NAMES) || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
 		return;
-	match = of_flow(skb, &v, &d, BALANCE_NAMES, filter_look(skb));
+	datagram_measure(&d, &v);
+	match = of_flow(skb, &v, &d, BALANCE_NAMES);
 	if (!(match & NAT_TRANSLATED)) {
 		nat_forget(&v.at, BALANCE_NAMES);
 		return;
@@ -1276,7 +1199,7 @@ static SPLIT void find_cause(struct freed *f, __u64 *ctx, bool consumed)
 }
 
 /* Counts a dropped packet, and any datagram that ends with it. */
-static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed, __u32 look)
+static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed)
 {
 	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
 	struct balance_tally *t = tally();
@@ -1290,7 +1213,10 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 		return;
 	found = look_at_packet(&v, &d, t);
 	if (found == DATAGRAM_HERE) {
-		match = of_flow(f->skb, &v, &d, program, look);
+		if (is_others(d.look))
+			return;
+		datagram_measure(&d, &v);
+		match = of_flow(f->skb, &v, &d, program);
 		if (!(match & NAT_MATCHES))
 			return;
 		/* on loopback it already entered with that tuple at net_dev_queue */
@@ -1337,14 +1263,12 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
 {
-	const __u32 look = filter_look((void *)ctx[0]);
 	struct freed f;
 
 	freed_read(&f, ctx, false);
 	if (watch_cfg.cpus && is_aborted(f.site))
 		f.flags |= WATCH_ABORTED;
-	if (!is_others(look))
-		count_end(ctx, &f, false, look);
+	count_end(ctx, &f, false);
 	return 0;
 }
 
@@ -1357,7 +1281,7 @@ int balance_used(__u64 *ctx)
 	if (!is_in_any(cfg.consumed, WATCH_CONSUMED_MAX, ctx[1]))
 		return 0;
 	freed_read(&f, ctx, true);
-	count_end(ctx, &f, true, filter_look(f.skb));
+	count_end(ctx, &f, true);
 	return 0;
 }
 

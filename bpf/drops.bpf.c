@@ -222,13 +222,9 @@ __noinline int parse(const struct linear *at, struct packet *p)
 static SPLIT int find_inner(const struct linear *at, struct packet *p)
 {
 	struct headers h;
-	__u16 type;
-	int l3 = linear_l3(at, &type);
 
-	if (l3 < 0)
-		return PACKET_OTHER;
-	headers_from(at, l3, type, &h);
-	if (h.next != HEADER_PAYLOAD || h.proto != PROTO_UDP || h.dst_port != cfg.tunnel)
+	if (!headers_find(at, &h) || h.next != HEADER_PAYLOAD || h.proto != PROTO_UDP ||
+	    h.dst_port != cfg.tunnel)
 		return PACKET_OTHER;
 	headers_enter(&h, HEADER_VXLAN);
 	headers_walk(at, &h);

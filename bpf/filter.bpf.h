@@ -195,56 +195,50 @@ static __always_inline void filter_could_not_read(void)
 /* Verdict based on a packet's ports alone, without copying its bytes. */
 enum filter_look { LOOK_NO, LOOK_YES, LOOK_ASK };
 
-static __always_inline enum filter_look filter_look_at(const struct sk_buff *skb, __u32 port,
-						       __u32 is_port)
+static __always_inline enum filter_look
+filter_look_at(const struct linear *at, const struct headers *h, __u16 port, __u32 is_port)
 {
-	__u32 l3 = skb_l3(skb), mac = skb->mac_header;
-	const struct udphdr *ports;
-	unsigned char *head;
-	const __u8 *b;
-	__u16 type;
-	__u8 proto;
+	const __u8 *type;
 
-	if (!l3 || l3 + IP6_HLEN + 4 > skb->tail || (mac != HEADER_UNSET && l3 < mac))
+	if (h->next != HEADER_PAYLOAD || !headers_are_plain(h) ||
+	    (h->proto != PROTO_UDP && h->proto != PROTO_TCP))
 		return LOOK_ASK;
-	head = skb->head + l3;
-	b = (const __u8 *)CAST(head, iphdr);
-	if (*b == (4 << 4 | IP4_HLEN / 4)) {
-		if (be16_at(b + 6) & IP4_FRAGMENT_OFFSET)
-			return LOOK_ASK;
-		proto = b[9];
-		type = TYPE_IP4;
-		ports = CAST(head + IP4_HLEN, udphdr);
-	} else if (*b >> 4 == 6 && (b[6] == PROTO_UDP || b[6] == PROTO_TCP)) {
-		proto = b[6];
-		type = TYPE_IP6;
-		ports = CAST(head + IP6_HLEN, udphdr);
-	} else {
-		return LOOK_ASK;
-	}
-	if (ports->source != port && ports->dest != port)
+	if (h->src_port != port && h->dst_port != port)
 		return LOOK_NO;
-	if (!is_port || proto != PROTO_UDP)
+	if (!is_port || h->proto != PROTO_UDP)
 		return LOOK_ASK;
-	if (mac == HEADER_UNSET)
+	if (at->mac_header == HEADER_UNSET)
 		return LOOK_YES;
 	/* for a frame the filter also tests the EtherType */
-	b = (const __u8 *)CAST(head - ETHERNET_HLEN, iphdr);
-	return l3 == mac + ETHERNET_HLEN && be16_at(b + ETHERNET_HLEN - 2) == type ? LOOK_YES
-										   : LOOK_ASK;
+	type = (const __u8 *)CAST(at->head + h->l3 - 2, udphdr);
+	return h->l3 == at->mac_header + ETHERNET_HLEN &&
+			       be16_at(type) == (h->version == 4 ? TYPE_IP4 : TYPE_IP6)
+		       ? LOOK_YES
+		       : LOOK_ASK;
 }
 
 /*
  * Checks the ports first. Most packets of other flows have ports that do not match, and if EXPR is
- * just a UDP port, every packet of the flow matches. In both cases the filter need not run.
+ * just a UDP port, every packet of the flow matches. In both cases the filter need not run. `h`:
+ * the packet's headers, from headers_read().
  */
-static __always_inline __u32 filter_look(const struct sk_buff *skb)
+static __always_inline __u32 filter_look(const struct linear *at, const struct headers *h)
 {
 	const __u32 port = FILTER_CONSTANT(FILTER_PORT);
 
 	if (!KFUNCS || inner.wanted || FILTER_CONSTANT(FILTER_OFF) || !port)
 		return LOOK_ASK;
-	return filter_look_at(skb, port, FILTER_CONSTANT(FILTER_IS_PORT)) ^ no_bits;
+	return filter_look_at(at, h, port, FILTER_CONSTANT(FILTER_IS_PORT)) ^ no_bits;
+}
+
+/* Variant for a program that does not need the headers. */
+static __always_inline __u32 filter_look_first(const struct linear *at)
+{
+	struct headers h = {};
+
+	if (KFUNCS && FILTER_CONSTANT(FILTER_PORT))
+		headers_read(at, 0, &h);
+	return filter_look(at, &h);
 }
 
 /*

@@ -181,6 +181,15 @@ struct udphdr { /* TCP, SCTP and DCCP have their ports at the same offsets */
 	__be16 source, dest;
 };
 
+struct tcphdr {
+	__be16 source, dest;
+};
+
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
 struct skb_shared_info {
 	unsigned short gso_size;
 	unsigned short gso_segs;
@@ -266,6 +275,7 @@ struct bpf_iter__udp {
 #define AF_INET		 2
 #define AF_INET6	 10
 #define AF_PACKET	 17
+#define IFF_LOOPBACK	 0x8
 #define PACKET_OUTGOING	 4
 #define PACKET_OTHERHOST 3
 #define SKB_FCLONE_CLONE 2	/* clone that TCP passes down; its original stays in the queue */

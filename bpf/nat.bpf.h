@@ -57,7 +57,7 @@ struct fragment_work {
 	__u8 l3[IP6_HLEN] WIDE;
 };
 
-#define FRAGMENT_PROGRAMS 6
+#define FRAGMENT_PROGRAMS 5
 
 MAP(followed, LRU_HASH, 1, struct fragment_key, struct followed);
 
@@ -81,17 +81,13 @@ __noinline int enter_tunnels(struct linear *at, __u32 program)
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	enum header tunnel;
 	__u32 outer = 0;
-	__u16 type;
-	int l3;
 
 	if (!inner.wanted || !w || !at) /* without --inner the verifier skips the rest */
 		return INSIDE_IP;
 	w->tunnel.kind = 0;
 	w->at = *at;
-	l3 = linear_l3(&w->at, &type);
-	if (l3 < 0)
+	if (!headers_find(&w->at, &w->h))
 		return INSIDE_IP;
-	headers_from(&w->at, l3, type, &w->h);
 	for (int i = 0; i < HEADERS_DEPTH; i++) {
 		tunnel = headers_tunnel(&w->h, inner.ports);
 		if (tunnel == HEADER_PAYLOAD)
@@ -236,7 +232,6 @@ __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 fi
 #define NFCT_INFO      7 /* bits in skb->_nfct: enum ip_conntrack_info */
 #define IP_CT_IS_REPLY 3 /* lowest value for the reply direction */
 #define NF_ACCEPT      1
-#define IFF_LOOPBACK   0x8
 
 /*
  * New tuples of packets of the flow. 1: the packets are sent, and so may be received; 0: they are
@@ -286,38 +281,33 @@ static __always_inline bool nat_translated(__u64 nfct)
 }
 
 /*
- * Parses all headers of a packet and stores its tuple in w->now.flow. Returns false if the packet
- * is not IP. Not static (like the next functions), so that it is verified once per program.
+ * Finds the tuple of a packet with any protocol. The ports of fragments other than the first are 0.
+ * All of it is 0 if the packet is not IP.
  */
-__noinline int flow_walk(const struct linear *at, __u32 program)
+static __always_inline void flow_fill(const struct linear *at, const struct headers *h,
+				      struct watch_flow *f)
 {
-	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
-	struct watch_flow *now;
-	__u16 type;
-	int l3;
+	unsigned char *ip = at->head + h->l3;
 
-	if (!w || !at)
-		return false;
-	w->at = *at;
-	l3 = linear_l3(&w->at, &type);
-	if (l3 < 0)
-		return false;
-	headers_from(&w->at, l3, type, &w->h);
-	if (!w->h.version || bpf_probe_read_kernel(w->l3, IP6_HLEN, w->at.head + w->h.l3))
-		return false;
-	now = &w->now.flow;
-	__builtin_memset(now, 0, sizeof(*now));
-	now->family = w->h.version == 4 ? AF_INET : AF_INET6;
-	now->proto = w->h.proto;
-	now->src_port = bpf_htons(w->h.src_port);
-	now->dst_port = bpf_htons(w->h.dst_port);
-	headers_addresses(w->h.version, w->l3, now->src, now->dst);
-	return true;
+	__builtin_memset(f, 0, sizeof(*f));
+	if (!h->version)
+		return;
+	f->family = h->version == 4 ? AF_INET : AF_INET6;
+	f->proto = h->proto;
+	f->src_port = bpf_htons(h->src_port);
+	f->dst_port = bpf_htons(h->dst_port);
+	if (h->version == 4) {
+		*(__be32 *)f->src = FIELD_OF(ip, iphdr, saddr);
+		*(__be32 *)f->dst = FIELD_OF(ip, iphdr, daddr);
+	} else {
+		bpf_probe_read_kernel(f, sizeof(f->src) + sizeof(f->dst), ip + 8);
+	}
 }
 
 /*
  * Stores the packet's tuple in w->now and, unless `nfct` is 0, its original tuple in w->old.
- * Returns false if the packet has no tuple.
+ * Returns false if the packet has no tuple. Not static (like the next functions), so that it is
+ * verified once per program.
  */
 __noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
 {
@@ -326,8 +316,12 @@ __noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
 	struct nf_conntrack_tuple *came;
 	struct watch_flow *old;
 
-	if (!nat_followed || !w || !at || !flow_walk(at, program) || w->h.next != HEADER_PAYLOAD)
-		return false; /* without NAT the verifier skips the rest */
+	if (!nat_followed || !w || !at) /* without NAT the verifier skips the rest */
+		return false;
+	w->at = *at;
+	if (!headers_find(&w->at, &w->h) || w->h.next != HEADER_PAYLOAD)
+		return false;
+	flow_fill(&w->at, &w->h, &w->now.flow);
 	old = &w->old.flow;
 	if (!ct)
 		return true;

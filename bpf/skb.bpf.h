@@ -10,8 +10,8 @@
  * skb->protocol. A sequence header is accepted only after a UDP header found that way, never by
  * scanning.
  *
- * The plain case, without options and extension headers, is one wide read. All other cases use
- * headers_walk(), which is verified once.
+ * headers_read() parses the usual case, without options and extension headers, in the calling
+ * program. All other cases use headers_walk(), which is verified once.
  */
 #ifndef PKTLEDGER_SKB_BPF_H
 #define PKTLEDGER_SKB_BPF_H
@@ -211,11 +211,87 @@ static __always_inline void headers_from(const struct linear *at, int l3, __u16 
 	headers_walk(at, h);
 }
 
-/* Returns true if the walk may find more headers after the first read. */
-static __always_inline bool has_more_headers(const struct headers *h)
+/* Walks a packet's headers from wherever its IP header is. Returns false if that is unknown. */
+static __always_inline bool headers_find(const struct linear *at, struct headers *h)
 {
-	return h->next == HEADER_PROTOCOL &&
-	       (h->proto == PROTO_UDP || headers_is_extension(h->version, h->proto));
+	__u16 type;
+	int l3 = linear_l3(at, &type);
+
+	if (l3 < 0)
+		return false;
+	headers_from(at, l3, type, h);
+	return true;
+}
+
+/* Parses the IP header. `b`: its bytes, unless they can be loaded. */
+static __always_inline bool headers_read_ip(const struct linear *at, int l3, __u16 type,
+					    const __u8 *b, struct headers *h)
+{
+	const __u8 *ip4 = KFUNCS ? (const __u8 *)CAST(at->head + l3, iphdr) : b;
+	const __u8 *ip6 = KFUNCS ? (const __u8 *)CAST(at->head + l3, ipv6hdr) : b;
+	const __u32 have = at->tail - l3;
+
+	switch (*ip4 >> 4) {
+	case 4:
+		return (!type || type == TYPE_IP4) && have >= IP4_HLEN && headers_ip4(h, ip4);
+	case 6:
+		return (!type || type == TYPE_IP6) && have >= IP6_HLEN && headers_ip6(h, ip6);
+	}
+	return false;
+}
+
+/*
+ * Parses a packet's headers, like headers_find(). Most packets need no call, because this reads the
+ * headers of IP, UDP and TCP itself, with plain loads where possible. `only`, a constant: stop at a
+ * protocol other than this one; 0: parse all protocols.
+ */
+static __always_inline void headers_read(const struct linear *at, __u8 only, struct headers *h)
+{
+	const __u8 *udp = NULL, *tcp = NULL;
+	__u8 b[IP6_HLEN + UDP_HLEN] WIDE;
+	struct headers walk;
+	__u16 type = 0, offset;
+	int l3 = linear_l3(at, &type);
+
+	*h = (struct headers){.at = l3, .type = type, .next = HEADER_BAD};
+	if (l3 < 0 || l3 >= at->tail)
+		return;
+	if (!KFUNCS && bpf_probe_read_kernel(b, sizeof(b), at->head + l3))
+		return;
+	if (!headers_read_ip(at, l3, type, b, h) ||
+	    (only && h->proto != only && !headers_is_extension(h->version, h->proto)))
+		return;
+	if (KFUNCS)
+		udp = (const __u8 *)CAST(at->head + h->at, udphdr);
+	else if (h->at - l3 == IP4_HLEN)
+		udp = b + IP4_HLEN;
+	else if (h->at - l3 == IP6_HLEN)
+		udp = b + IP6_HLEN;
+	if (udp && h->proto == PROTO_UDP && h->at + UDP_HLEN <= at->tail) {
+		h->length = be16_at(udp + 4);
+		header_ports(h, udp, UDP_HLEN);
+		return;
+	}
+	if (KFUNCS && h->proto == PROTO_TCP && h->at + TCP_HLEN <= at->tail) {
+		tcp = (const __u8 *)CAST(at->head + h->at, tcphdr);
+		offset = be16_at(tcp + 12) >> 12;
+		if (offset >= TCP_HLEN / 4) {
+			header_ports(h, tcp, offset * 4);
+			return;
+		}
+	}
+	if (!KFUNCS) { /* Linux 6.1 has no stack for a copy */
+		headers_from(at, l3, type, h);
+		return;
+	}
+	headers_from(at, l3, type, &walk); /* so that only fields of *h that are used are read */
+	*h = walk;
+}
+
+/* Returns true if no options or extension headers are between the IP header and the next one. */
+static __always_inline bool headers_are_plain(const struct headers *h)
+{
+	return h->l4 - h->l3 == (h->version == 4 ? IP4_HLEN : IP6_HLEN);
 }
 
 /* Sequence headers */
@@ -233,23 +309,9 @@ enum packet_result {
 	PACKET_UNREADABLE, /* UDP to our port, but the payload is not in the linear part */
 };
 
-/* An IPv6 header, a UDP header and a sequence header. */
-struct packet_bytes {
-	__u8 pad[2]; /* aligns the words of a sequence header to 8 bytes in IPv4 and to 4 in IPv6 */
-	__u8 at[IP6_HLEN + UDP_HLEN + STAMP_LEN];
-} WIDE;
-
 static __always_inline __u64 be64_at(const void *p)
 {
 	return bpf_be64_to_cpu(*(const __be64 *)p);
-}
-
-/* For an address that is only aligned to 4 bytes. */
-static __always_inline __u64 be64_halves(const void *p)
-{
-	const __be32 *half = p;
-
-	return (__u64)bpf_ntohl(half[0]) << 32 | bpf_ntohl(half[1]);
 }
 
 /* Returns the word of a sequence header, or 0, which is never valid because no stream is 0. */
@@ -257,6 +319,20 @@ static __always_inline __u64 stamp_word(const struct stamp *stamp)
 {
 	return stamp->magic == bpf_htons(STAMP_MAGIC) && stamp->check == ~stamp->word
 		       ? bpf_be64_to_cpu(stamp->word)
+		       : 0;
+}
+
+/* Returns the word of the sequence header at this address in the kernel, or 0. */
+static __always_inline __u64 stamp_read(unsigned char *at)
+{
+	const struct timespec64 *pair; /* any type with two 64-bit numbers */
+	struct stamp stamp;
+
+	if (!KFUNCS)
+		return bpf_probe_read_kernel(&stamp, sizeof(stamp), at) ? 0 : stamp_word(&stamp);
+	pair = CAST(at + 2, timespec64);
+	return CAST(at, udphdr)->source == bpf_htons(STAMP_MAGIC) && pair->tv_nsec == ~pair->tv_sec
+		       ? bpf_be64_to_cpu(pair->tv_sec)
 		       : 0;
 }
 
@@ -280,76 +356,27 @@ static __always_inline int packet_short(const struct linear *at, const struct pa
 								      : PACKET_UNREADABLE;
 }
 
-/* Evaluates the result of headers_walk(). */
+/* Evaluates parsed headers. */
 static __always_inline int packet_behind(const struct linear *at, const struct headers *h,
 					 __u16 port, struct packet *p)
 {
-	struct stamp stamp;
-
 	if (h->next != HEADER_PAYLOAD || h->proto != PROTO_UDP || (port && h->dst_port != port))
 		return PACKET_OTHER;
 	p->l3_bytes = h->bytes;
 	p->payload = h->at;
 	if (h->at + STAMP_LEN > at->tail)
 		return packet_short(at, p, h->length);
-	if (bpf_probe_read_kernel(&stamp, sizeof(stamp), at->head + h->at))
-		return PACKET_OTHER;
-	p->word = stamp_word(&stamp);
+	p->word = stamp_read(at->head + h->at);
 	return p->word ? PACKET_STAMPED : PACKET_OTHER;
-}
-
-/* Parses the plain case: `b`, starting at `l3`, with an IP header of `length` bytes, a constant. */
-static __always_inline int packet_plain(const struct linear *at, const struct packet_bytes *b,
-					int l3, const struct headers *h, __u32 length, __u16 port,
-					struct packet *p)
-{
-	const __u8 *udp = b->at + length, *stamp = udp + UDP_HLEN;
-
-	if (port && be16_at(udp + 2) != port)
-		return PACKET_OTHER;
-	p->l3_bytes = h->bytes;
-	p->payload = l3 + length + UDP_HLEN;
-	if (p->payload + STAMP_LEN > at->tail)
-		return packet_short(at, p, be16_at(udp + 4));
-	if (length == IP4_HLEN) {
-		p->word = payload_word(stamp);
-		return p->word ? PACKET_STAMPED : PACKET_OTHER;
-	}
-	if (be16_at(stamp) != STAMP_MAGIC)
-		return PACKET_OTHER;
-	p->word = be64_halves(stamp + 2);
-	return be64_halves(stamp + 10) == ~p->word ? PACKET_STAMPED : PACKET_OTHER;
 }
 
 /* Parses a packet to `port` (0: any port), either whole or a first fragment. */
 static __always_inline int packet_parse(const struct linear *at, __u16 port, struct packet *p)
 {
-	struct headers h = {}, all;
-	struct packet_bytes b;
-	__u16 type;
-	int l3;
+	struct headers h;
 
-	l3 = linear_l3(at, &type);
-	if (l3 < 0 || bpf_probe_read_kernel(b.at, sizeof(b.at), at->head + l3))
-		return PACKET_OTHER;
-	switch (b.at[0] >> 4) {
-	case 4:
-		if ((type && type != TYPE_IP4) || !headers_ip4(&h, b.at))
-			return PACKET_OTHER;
-		if (h.at == IP4_HLEN && h.proto == PROTO_UDP)
-			return packet_plain(at, &b, l3, &h, IP4_HLEN, port, p);
-		break;
-	case 6:
-		if ((type && type != TYPE_IP6) || !headers_ip6(&h, b.at))
-			return PACKET_OTHER;
-		if (h.proto == PROTO_UDP)
-			return packet_plain(at, &b, l3, &h, IP6_HLEN, port, p);
-		break;
-	}
-	if (!has_more_headers(&h))
-		return PACKET_OTHER;
-	headers_from(at, l3, type, &all);
-	return packet_behind(at, &all, port, p);
+	headers_read(at, PROTO_UDP, &h);
+	return packet_behind(at, &h, port, p);
 }
 
 /*
@@ -378,13 +405,10 @@ static __always_inline __u64 stamp_at(const struct stamp_reader *r, __u32 offset
 	__s64 from_data = r->at->head + offset - r->at->data;
 	struct stamp stamp;
 
-	if (offset + STAMP_LEN <= r->at->tail) {
-		if (bpf_probe_read_kernel(&stamp, sizeof(stamp), r->at->head + offset))
-			return 0;
-	} else {
-		if (!KFUNCS || from_data < 0 || stamp_in_pages(r->skb, (__u32)from_data, &stamp))
-			return 0;
-	}
+	if (offset + STAMP_LEN <= r->at->tail)
+		return stamp_read(r->at->head + offset);
+	if (!KFUNCS || from_data < 0 || stamp_in_pages(r->skb, (__u32)from_data, &stamp))
+		return 0;
 	return stamp_word(&stamp);
 }
 

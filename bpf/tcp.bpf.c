@@ -17,6 +17,7 @@
 
 #include "filter.bpf.h"
 #include "kfree.bpf.h"
+#include "link.bpf.h"
 #include "skb.bpf.h"
 #include "sock.bpf.h"
 #include "tcp_abi.h"
@@ -34,8 +35,6 @@
 #define TCPHDR_ACK 16
 
 #define MAX_TCP_OPTIONS 40 /* maximum bytes per header */
-
-#define IFF_LOOPBACK 0x8
 
 /* Maximum age of a SYN-ACK when it is reported. */
 #define SYNACK_NS 1000000
@@ -325,22 +324,7 @@ static __always_inline bool is_elsewhere(const struct sock *sk)
 
 static __always_inline __u8 role_of(struct net_device *dev)
 {
-	struct rtnl_link_ops *ops = (void *)FIELD_OF(dev, net_device, rtnl_link_ops);
-	union {
-		char name[8];
-		__u64 word;
-	} kind = {};
-
-	if (FIELD_OF(dev, net_device, flags) & IFF_LOOPBACK)
-		return TCP_ROLE_INSIDE;
-	if (!ops)
-		return TCP_ROLE_EDGE;
-	bpf_probe_read_kernel_str(kind.name, sizeof(kind.name), FIELD_OF(ops, rtnl_link_ops, kind));
-	for (int i = 0; i < 8; i++) {
-		if (cfg.inside[i].word && cfg.inside[i].word == kind.word)
-			return TCP_ROLE_INSIDE;
-	}
-	return TCP_ROLE_EDGE;
+	return link_role(dev, TCP_ROLE_INSIDE, TCP_ROLE_EDGE);
 }
 
 static __always_inline void totals_of(struct tcp_totals *t, const struct sock *sk)
@@ -737,6 +721,7 @@ static __always_inline int resent(struct sock *sk, struct sk_buff *skb, int err,
 	r->size = BPF_CORE_READ(cb, tcp_gso_size);
 	r->kind = kind_of(sk, flags & TCPHDR_SYN);
 	r->unsent = bytes + MAX_TCP_OPTIONS >= BPF_CORE_READ(tp, mss_cache);
+	r->ack = BPF_CORE_READ(tp, sacked_out);
 	r->has_ack = smaller_came(tp, r->segs > 1 && r->size ? r->size : bytes);
 	r->tsval = tsval_of(tp, skb);
 	r->first = k->first;
@@ -869,20 +854,9 @@ struct segment {
  */
 __noinline int find_tcp(const struct linear *at, struct headers *h)
 {
-	__u8 b[IP6_HLEN] WIDE;
-	__u16 type;
-	int l3;
-
 	if (!at || !h)
 		return -1;
-	l3 = linear_l3(at, &type);
-	if (l3 < 0 || bpf_probe_read_kernel(b, sizeof(b), at->head + l3))
-		return -1;
-	if (b[0] >> 4 == 4
-		    ? b[9] != PROTO_TCP
-		    : b[0] >> 4 != 6 || (b[6] != PROTO_TCP && !headers_is_extension(6, b[6])))
-		return -1;
-	headers_from(at, l3, type, h);
+	headers_read(at, PROTO_TCP, h);
 	if (h->proto != PROTO_TCP)
 		return -1;
 	return h->next == HEADER_PAYLOAD ? h->l4 : h->next == HEADER_CUT ? -2 : -1;

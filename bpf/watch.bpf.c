@@ -6,8 +6,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "callers.bpf.h"
 #include "watch.bpf.h"
+#include "xdp.bpf.h"
 
 /* Kind of IP packet, judging by the first bytes of its header: is it, or may it be, a fragment? */
 enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
@@ -54,14 +54,7 @@ __noinline int ip_kind(const struct linear *at)
 }
 
 /* Programs that parse fragments. Each one has a separate fragment_work element. */
-enum watch_program {
-	WATCH_DROPS,
-	WATCH_USED,
-	WATCH_RECEIVES,
-	WATCH_QUEUES,
-	WATCH_NAMES,
-	WATCH_SENT_NAMES
-};
+enum watch_program { WATCH_DROPS, WATCH_USED, WATCH_RECEIVES, WATCH_QUEUES, WATCH_NAMES };
 
 /*
  * Not static, like ip_kind(). Returns true if there are extension headers to hide from the filter,
@@ -70,16 +63,12 @@ enum watch_program {
 __noinline int find_gap(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
-	__u16 type;
-	int l3;
 
 	if (!w || !at || watch_cfg.extensions)
 		return false;
 	w->at = *at;
-	l3 = linear_l3(&w->at, &type);
-	if (l3 < 0)
+	if (!headers_find(&w->at, &w->h))
 		return false;
-	headers_from(&w->at, l3, type, &w->h);
 	w->gap.l3 = w->h.l3;
 	w->gap.skip = w->h.l4 - w->h.l3 - IP6_HLEN;
 	w->gap.proto = w->h.proto;
@@ -123,11 +112,13 @@ __noinline int see_datagram(const struct linear *at, __u32 program, __u32 place)
 
 /* Handles XDP_ABORTED and invalid verdicts. A failed XDP_TX or redirect raises another event. */
 SEC("?tp_btf/xdp_exception")
-int watch_aborted(__u64 *ctx)
+int watch_exception(__u64 *ctx)
 {
 	__u32 zero = 0, *mark = bpf_map_lookup_elem(&aborted, &zero), act = ctx[2];
 	struct watch_control *control = watch_control();
 
+	if (watch_cfg.xdp)
+		count_exception(ctx);
 	if (!mark || !control || act == XDP_TX || act == XDP_REDIRECT)
 		return 0;
 	for (int i = 0; i < TRACE_XDP; i++) {
@@ -137,28 +128,41 @@ int watch_aborted(__u64 *ctx)
 	return 0;
 }
 
+/* Returns true for a packet at a socket, which is not a fragment, because IP reassembled it. */
+static __always_inline bool is_whole(const struct freed *f)
+{
+	__u16 family = f->rx_sk ? f->rx_sk->__sk_common.skc_family : 0;
+
+	return family == AF_INET || family == AF_INET6;
+}
+
 static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed)
 {
+	const bool looks = watch_cfg.has_expr || watch_cfg.by_flow || inner.wanted;
 	const __u32 program = consumed ? WATCH_USED : WATCH_DROPS;
-	const __u32 look = watch_cfg.has_expr ? filter_look(f->skb) : LOOK_ASK;
-	struct linear at = linear_of(f->skb);
+	__u32 look = LOOK_ASK, more = 0, drop = FRAGMENT_LOSS;
 	int kind = IP_PLAIN, matched = true;
-	__u32 more = 0, drop = FRAGMENT_LOSS;
+	struct linear at;
 
 	if (!consumed && is_aborted(f->site))
 		f->flags |= WATCH_ABORTED;
-	if (watch_cfg.has_expr && is_others(look))
-		return;
-	/* first, because most packets are not from the flow, and the filter takes long to verify */
-	if (!look_inside(&at, program) && watch_cfg.has_expr)
-		return;
-	if (inner.wanted || !is_plain(f->skb))
-		kind = ip_kind(&at);
-	kind ^= no_bits;
-	if (watch_cfg.has_expr)
-		matched = matches(f->skb, &at, kind, program, look) & NAT_MATCHES;
-	if (!matched && kind == IP_PLAIN)
-		return;
+	if (looks || !(is_whole(f) || is_plain(f->skb))) {
+		at = linear_of(f->skb);
+		if (watch_cfg.has_expr)
+			look = filter_look_first(&at);
+		/* first, because most packets are not from the flow */
+		if (watch_cfg.has_expr && is_others(look))
+			return;
+		if (!look_inside(&at, program) && watch_cfg.has_expr)
+			return;
+		if (!looks || inner.wanted || !is_plain(f->skb))
+			kind = ip_kind(&at);
+		kind ^= no_bits;
+		if (watch_cfg.has_expr)
+			matched = matches(f->skb, &at, kind, program, look) & NAT_MATCHES;
+		if (!matched && kind == IP_PLAIN)
+			return;
+	}
 	freed_place(f);
 	if (!is_wanted(f))
 		return;
@@ -203,68 +207,60 @@ int watch_used(__u64 *ctx)
 }
 
 /*
- * Only the first fragment has the ports that EXPR tests. Later fragments belong to the flow if the
- * first one was seen. A packet passes several interfaces. If the same ID appears again at the same
- * interface, it is a new datagram.
+ * Prepares for drops of packets that EXPR cannot be tested on. Only the first fragment has the
+ * ports that EXPR tests, so later fragments belong to the flow if the first one was seen. A packet
+ * passes several interfaces. If the same ID appears again at the same interface, it is a new
+ * datagram. In namespaces with NAT, this is also the last place where a packet's connection is
+ * known (bpf/nat.bpf.h).
  */
-static __always_inline int see_first(struct sk_buff *skb, __u32 program)
+static __always_inline void see(struct sk_buff *skb, __u32 program)
 {
+	const bool firsts = watch_cfg.has_firsts && program != WATCH_NAMES;
+	const bool names = nat_followed && program != WATCH_RECEIVES;
 	struct net_device *dev = IN(skb, sk_buff)->dev;
-	struct linear at;
+	__u64 nfct = names ? nfct_of(skb) : 0;
+	struct linear at = linear_of(skb);
 	int kind;
 
-	if (!inner.wanted && is_plain(skb))
-		return 0;
-	at = linear_of(skb);
-	if (!look_inside(&at, program))
-		return 0;
+	if ((!names && !inner.wanted && is_plain(skb)) || !look_inside(&at, program) ||
+	    (!firsts && tunnel_of(program)))
+		return;
 	kind = ip_kind(&at);
-	if (kind != IP_PLAIN && matches(skb, &at, kind, program, LOOK_ASK) & NAT_MATCHES)
+	if (tunnel_of(program) || !nat_translated(nfct)) {
+		if (program == WATCH_NAMES && nfct)
+			nat_forget(&at, program);
+		nfct = 0;
+	}
+	if (!nfct && (!firsts || kind == IP_PLAIN))
+		return;
+	if (!(matches(skb, &at, kind, program, filter_look_first(&at)) & NAT_MATCHES))
+		return;
+	if (nfct)
+		nat_learn(nfct, program, program == WATCH_QUEUES, 0);
+	if (firsts && kind != IP_PLAIN)
 		see_datagram(&at, program,
 			     (dev->nd_net.net->ns.inum * 31 + dev->ifindex) * 4 + program);
-	return 0;
 }
 
 SEC("?tp_btf/netif_receive_skb")
 int watch_receives(__u64 *ctx)
 {
-	return see_first((void *)ctx[0], WATCH_RECEIVES);
+	see((void *)ctx[0], WATCH_RECEIVES);
+	return 0;
 }
 
 SEC("?tp_btf/net_dev_queue")
 int watch_queues(__u64 *ctx)
 {
-	return see_first((void *)ctx[0], WATCH_QUEUES);
-}
-
-/* Handles drops after the last place where a packet's connection is known (bpf/nat.bpf.h). */
-static __always_inline void see_names(struct sk_buff *skb, __u32 program, __u32 sent)
-{
-	struct linear at = linear_of(skb);
-	__u64 nfct = nfct_of(skb);
-
-	if (!look_inside(&at, program) || tunnel_of(program))
-		return;
-	if (!nat_translated(nfct)) {
-		if (nfct && !sent)
-			nat_forget(&at, program);
-	} else if (matches(skb, &at, ip_kind(&at), program, filter_look(skb)) & NAT_MATCHES) {
-		nat_learn(nfct, program, sent, 0);
-	}
+	see((void *)ctx[0], WATCH_QUEUES);
+	return 0;
 }
 
 SEC("?netfilter")
 int watch_names(struct bpf_nf_ctx *ctx)
 {
-	see_names(ctx->skb, WATCH_NAMES, 0);
+	see(ctx->skb, WATCH_NAMES);
 	return NF_ACCEPT;
-}
-
-SEC("?tp_btf/net_dev_queue")
-int watch_sent_names(__u64 *ctx)
-{
-	see_names((void *)ctx[0], WATCH_SENT_NAMES, 1);
-	return 0;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -81,8 +81,8 @@ static __always_inline struct watch_control *watch_control(void)
 }
 
 /*
- * The slots for CPU c in a set start at (control.base + c) * slots. User space sets their number
- * and size. A slot is a struct watch_slot, or a struct watch_flow_slot if flows are counted.
+ * The slots for CPU c in a set start at (set * cpus + c) * slots. User space sets their number and
+ * size. A slot is a struct watch_slot, or a struct watch_flow_slot if flows are counted.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -271,129 +271,46 @@ static /* `static` because Linux 6.1 accepts a map key only from certain memory 
 	return true;
 }
 
-/* Finds the 5-tuple of an skb with any protocol. */
-
-static __always_inline bool has_ports(__u8 proto)
+/* Not static, so that it is verified once and not for each path that leads here. */
+__noinline int flow_read(const struct linear *at, struct watch_flow *f)
 {
-	return proto == PROTO_UDP || proto == PROTO_TCP || proto == PROTO_SCTP ||
-	       proto == PROTO_UDPLITE || proto == PROTO_DCCP;
-}
+	struct headers h;
 
-/*
- * Uses plain loads, because the parser reads the kernel's own structures. Returns false if there
- * are extension headers.
- */
-static __always_inline bool flow_load(const struct linear *at, struct watch_flow *f)
-{
-	const struct ipv6hdr *ip6;
-	const struct udphdr *ports;
-	struct headers h = {};
-	unsigned char *ip;
-	__u16 type;
-	int l3 = linear_l3(at, &type);
-
-	if (l3 < 0 || l3 + IP4_HLEN > at->tail)
-		return true;
-	ip = at->head + l3;
-	switch (*(const __u8 *)CAST(ip, iphdr) >> 4) {
-	case 4:
-		f->family = AF_INET;
-		*(__be32 *)f->src = CAST(ip, iphdr)->saddr;
-		*(__be32 *)f->dst = CAST(ip, iphdr)->daddr;
-		headers_ip4(&h, (const __u8 *)CAST(ip, iphdr));
-		break;
-	case 6:
-		ip6 = CAST(ip, ipv6hdr);
-		f->family = AF_INET6;
-		for (int i = 0; i < 4; i++) {
-			((__be32 *)f->src)[i] = ip6->saddr.in6_u.u6_addr32[i];
-			((__be32 *)f->dst)[i] = ip6->daddr.in6_u.u6_addr32[i];
-		}
-		headers_ip6(&h, (const __u8 *)ip6);
-		break;
-	}
-	f->proto = h.proto;
-	if (h.next == HEADER_PROTOCOL && headers_is_extension(h.version, h.proto))
-		return false;
-	if (h.next == HEADER_PROTOCOL && has_ports(h.proto)) {
-		ports = CAST(ip + h.at, udphdr);
-		f->src_port = ports->source;
-		f->dst_port = ports->dest;
-	}
-	return true;
-}
-
-/* Reads the ports of a whole packet or a first fragment; for other fragments they are 0. */
-static __always_inline void flow_read(const struct linear *at, struct watch_flow *f, __u32 program)
-{
-	const struct fragment_work *w;
-
-	__builtin_memset(f, 0, sizeof(*f));
-	if (KFUNCS && flow_load(at, f))
-		return;
-	w = bpf_map_lookup_elem(&fragment_work, &program);
-	if (w && flow_walk(at, program))
-		*f = w->now.flow;
-}
-
-/*
- * Losses by time window: struct burst. Without watch_cfg.burst_ns there is neither code nor a map.
- */
-
-/* User space sets the number of lists and their size. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct burst_list) + BURST_LIST * sizeof(struct burst));
-	__uint(max_entries, 1);
-} bursts SEC(".maps");
-
-static __always_inline bool is_burst(const struct burst *b, const __u64 *word, __u64 window)
-{
-	const __u64 *w = (const void *)&b->key;
-
-	return b->window == window && w[0] == word[0] && w[1] == word[1] && w[2] == word[2] &&
-	       w[3] == word[3];
-}
-
-/*
- * Called after the key was counted. `cpu` is the CPU of the key's slot. The copy keeps verification
- * short. The hash becomes an index, so without a copy the verifier would follow every path that can
- * build the key.
- */
-static __noinline int burst_count(const __u64 *key, __u32 cpu, __u64 packets)
-{
-	__u64 word[sizeof(struct watch_key) / sizeof(__u64)];
-	struct burst_list *list = bpf_map_lookup_elem(&bursts, &cpu);
-	__u64 window = bpf_ktime_get_ns() / watch_cfg.burst_ns;
-	const __u32 mask = watch_cfg.burst_room - 1;
-	struct burst *b;
-	__u32 way, n;
-
-	if (!list || bpf_probe_read_kernel(word, sizeof(word), key))
+	if (!at || !f)
 		return 0;
-	way = hash(word, NULL, false) & (BURST_WAYS - 1);
-#pragma unroll
-	for (int i = 0; i < 2; i++) {
-		b = &list->at[list->last[way ^ i] & mask];
-		if (is_burst(b, word, window)) {
-			b->packets += packets;
-			return 0;
-		}
+	headers_read(at, 0, &h);
+	flow_fill(at, &h, f);
+	return 0;
+}
+
+/* Without watch_cfg.burst_ns there is neither code nor a map. */
+MAP(bursts, HASH, BURST_KEYS, struct watch_key, struct burst);
+
+static __noinline int burst_count(const __u64 *key, __u32 interval, __u64 packets)
+{
+	struct burst *b = bpf_map_lookup_elem(&bursts, key), new = {};
+	__u64 window = bpf_ktime_get_ns() / watch_cfg.burst_ns;
+	const __u32 set = interval % WATCH_SETS;
+
+	if (!b) {
+		bpf_map_update_elem(&bursts, key, &new, BPF_NOEXIST);
+		b = bpf_map_lookup_elem(&bursts, key);
 	}
-	n = list->used;
-	if (n > mask) {
+	if (!b) {
 		LOSS(unwindowed, packets);
 		return 0;
 	}
-	list->used = n + 1;
-	list->last[way ^ 1] = list->last[way];
-	list->last[way] = n;
-	b = &list->at[n & mask];
-	__builtin_memcpy(&b->key, word, sizeof(b->key));
+	bpf_spin_lock(&b->lock);
+	if (b->window != window)
+		b->packets = 0;
 	b->window = window;
-	b->packets = packets;
+	b->packets += packets;
+	if (b->most[set].interval != interval || b->most[set].packets < b->packets) {
+		b->most[set].interval = interval;
+		b->most[set].window = window;
+		b->most[set].packets = b->packets;
+	}
+	bpf_spin_unlock(&b->lock);
 	return 0;
 }
 
@@ -625,11 +542,10 @@ static __always_inline void found_sender(struct freed *f)
 
 /*
  * Finds the socket, or another value that distinguishes packets dropped at one location. Returns
- * the socket whose cookie is in `aux`, or NULL. `at`: the packet; NULL: the packet of interest is
- * inside a tunnel, where its addresses do not identify a socket. `to`: scratch.
+ * the socket whose cookie is in `aux`, or NULL. `inside`: the packet of interest is inside a tunnel,
+ * where its addresses do not identify a socket. `to`: scratch.
  */
-static __always_inline struct sock *find_socket(struct freed *f, const struct linear *at,
-						struct watch_flow *to, __u32 program)
+static __always_inline struct sock *find_socket(struct freed *f, bool inside, struct watch_flow *to)
 {
 	if (f->rx_sk) {
 		f->flags |= WATCH_SOCKET;
@@ -643,10 +559,12 @@ static __always_inline struct sock *find_socket(struct freed *f, const struct li
 		found_sender(f);
 		return f->sender;
 	}
-	if (at && f->reason != kernel.netfilter &&
+	if (!inside && f->reason != kernel.netfilter &&
 	    ((f->flags & WATCH_NO_DEV && !f->sender) ||
 	     (!kernel.has_rx_sk && is_of_socket(f->reason)))) {
-		flow_read(at, to, program);
+		const struct linear at = linear_of(f->skb);
+
+		flow_read(&at, to);
 		if (to->dst_port) {
 			f->flags |= WATCH_PORT;
 			f->aux = port_id(to);
@@ -656,8 +574,9 @@ static __always_inline struct sock *find_socket(struct freed *f, const struct li
 }
 
 /*
- * Counts a packet after cause_fill(). `at`: the packet. `program`: as for look_inside(). `consumed`
- * is a constant, so that each program contains only the code it needs.
+ * Counts a packet after cause_fill(). `at`: the packet, only read if flows are counted. `program`:
+ * as for look_inside(). `consumed` is a constant, so that each program contains only the code it
+ * needs.
  */
 static __always_inline void count_freed(__u64 *ctx, struct freed *f, const struct linear *at,
 					__u32 program, bool consumed)
@@ -670,19 +589,20 @@ static __always_inline void count_freed(__u64 *ctx, struct freed *f, const struc
 	const __u32 which = consumed;
 	struct drop *d = bpf_map_lookup_elem(&counting, &which);
 	struct watch_slot *first;
-	__u32 slot, cpu, packets;
+	__u32 slot, cpu, packets, interval;
 
 	if (!control || !d)
 		return;
-	d->sk = find_socket(f, tunnel ? NULL : at, &d->flow, program);
+	interval = *(volatile __u32 *)&control->interval;
+	d->sk = find_socket(f, tunnel, &d->flow);
 	if (flows)
-		flow_read(at, &d->flow, program);
+		flow_read(at, &d->flow);
 	if (flows && tunnel) {
 		d->flow.tunnel = tunnel->kind;
 		d->flow.tunnel_id = tunnel->id;
 	}
 	cause_words(f, d->word);
-	cpu = control->base + bpf_get_smp_processor_id();
+	cpu = interval % WATCH_SETS * watch_cfg.cpus + bpf_get_smp_processor_id();
 	slot = cpu * of_a_cpu + (hash(d->word, &d->flow, flows) & (of_a_cpu - 1));
 	first = bpf_map_lookup_elem(&slots, &slot);
 	if (!first)
@@ -699,7 +619,7 @@ static __always_inline void count_freed(__u64 *ctx, struct freed *f, const struc
 			return;
 	}
 	if (watch_cfg.burst_ns)
-		burst_count(d->word, cpu + (consumed ? WATCH_SETS * watch_cfg.cpus : 0), packets);
+		burst_count(d->word, interval, packets);
 	if (watch_cfg.snaplen && !control->unsampled &&
 	    !sample_take(ctx, skb, d->word, watch_cfg.snaplen, watch_cfg.stack ? SAMPLE_FRAMES : 0,
 			 consumed))

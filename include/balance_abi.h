@@ -179,27 +179,27 @@ struct balance_look {
 };
 
 /* First letters of a link kind ("veth"), padded with 0. */
-union balance_kind {
+union link_name {
 	char name[8];
 	__u32 half[2];
 	__u64 word;
 };
 
 /* Compares an interface's kind, using the masked part of its first 8 bytes. */
-struct balance_kind_test {
-	union balance_kind is, mask;
+struct link_kind {
+	union link_name is, mask;
+	__u64 role; /* enum balance_role or enum tcp_role */
 };
 
-/*
- * Kinds that are not edges: first the inside kinds, then the stacked ones (--inner: also tunnels).
- */
-#define BALANCE_KINDS_BETWEEN 4 /* inside kinds with a peer that may be in another namespace */
-#define BALANCE_KINDS_INSIDE  5
-#define BALANCE_KINDS_HOST    10
-#define BALANCE_KINDS	      19
+#define LINK_ROLES 4 /* more than there are */
+
+/* Order of the kinds: first those with both ends on this host, then stacked ones, then tunnels. */
+#define LINK_KINDS_BETWEEN 4 /* have a peer that may be in another namespace */
+#define LINK_KINDS_INSIDE  5
+#define LINK_KINDS_HOST	   10
+#define LINK_KINDS	   19
 
 struct balance_config {
-	struct balance_kind_test kinds[BALANCE_KINDS];
 	__u32 cpus;
 	__u32 netns;  /* inode of the only namespace that counts; 0: the whole host */
 	__u8 paged;   /* payload in pages can be read (Linux 6.12) */

@@ -24,7 +24,7 @@
 #define FILTER_TAGS    0x706b6602 /* not 0: insert a VLAN tag that is stored outside the packet */
 #define FILTER_BEGIN   0x706b6603 /* start of the placeholder for the filter */
 #define FILTER_END     0x706b6604
-#define FILTER_PORT    0x706b6605 /* not 0: the port of all matching packets, network byte order */
+#define FILTER_PORT    0x706b6605 /* not 0: the port of all matching packets */
 #define FILTER_IS_PORT 0x706b6606 /* not 0: every UDP packet with that port matches */
 
 enum filter_verdict {

@@ -88,7 +88,8 @@ struct tcp_record {
 	 */
 	__u8 has_ack;
 	__u32 netns; /* inode of the socket's namespace; TCP_DROPPED: 0 */
-	__u32 ack;
+	__u32 ack; /* TCP_DROPPED: see above; TCP_RETRANSMITTED: later segments that arrived (SACK)
+		    */
 	__u64 place; /* TCP_HOLE, TCP_AGAIN, TCP_DROPPED: `seq` in a struct tcp_entry; 0: unknown */
 	union {
 		struct watch_key key; /* TCP_DROPPED */
@@ -162,10 +163,6 @@ struct tcp_losses {
 };
 
 struct tcp_config {
-	union {
-		char name[8];
-		__u64 word;
-	} inside[8];		/* first letters of link kinds; 0: unused */
 	__u32 netns;		/* inode of the only namespace that counts; 0: the whole host */
 	__s32 reason_merged[3]; /* of out-of-order segments; negative: missing in this kernel */
 	__u16 trail;		/* keep entries */

@@ -5,7 +5,7 @@
  * Drops are counted per CPU and key. Each CPU has a table of slots, and the first key that hashes
  * to a slot owns it until the interval ends. If both of a key's slots are in use, the key goes into
  * a hash map. There are two sets of slots and maps. User space switches the programs to the other
- * set (watch_control.base), waits until no program can still be using the old one (an RCU grace
+ * set (watch_control.interval), waits until no program can still be using the old one (an RCU grace
  * period), then reads and empties it. Counts are therefore exact, and stale keys take up no room.
  */
 #ifndef PKTLEDGER_WATCH_ABI_H
@@ -133,14 +133,13 @@ struct watch_loss {
 	__u64 overflow; /* events without a slot, counted in the hash map (slow, but not lost) */
 	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
 	__u64 unsampled;  /* events counted without a sample because the ring was full */
-	__u64 unwindowed; /* packets counted without their time because the list of windows was full
-			   * (include/watch_abi.h) */
+	__u64 unwindowed; /* packets counted without their window because there was no room */
 	struct watch_count uncounted; /* events for which there was no room, not told apart */
 };
 
 /* The only element of the map `control`. Set by user space unless stated. */
 struct watch_control {
-	__u32 base;	   /* first CPU of the set in use: 0 or watch_config.cpus */
+	__u32 interval;	   /* the set in use is interval % WATCH_SETS */
 	__u32 unsampled;   /* skip samples for now */
 	__u32 any_aborted; /* set once by a program; until then no drop has to test its mark */
 };
@@ -163,10 +162,12 @@ struct watch_config {
 	__u8 socket_only; /* only packets with a socket, according to rx_sk or skb->sk */
 	__u8 has_expr;	  /* EXPR, patched in (bpf/filter.bpf.h) */
 	__u8 extensions;  /* EXPR tests IPv6 extension headers */
+	__u8 has_firsts;  /* look for first fragments */
+	__u8 xdp;	  /* also count frames that XDP loses */
+	__u8 pad[2];
 	__u32 netns;	  /* only this namespace; 0: all */
 	__u32 ifindex;	  /* only this interface of that namespace; 0: all */
-	__u32 snaplen;	  /* bytes per sample (include/watch_abi.h); 0: no samples */
-	__u32 burst_room; /* entries per list (include/watch_abi.h), a power of two */
+	__u32 snaplen;	  /* bytes per sample; 0: no samples */
 	__u64 burst_ns;	  /* length of a window; 0: no windows */
 	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and always pass. */
 	__u64 reasons[WATCH_REASONS / 64];
@@ -181,33 +182,28 @@ _Static_assert(sizeof(struct watch_flow_slot) == 128, "two cache lines");
 _Static_assert(sizeof(struct watch_sock) == 64, "no holes");
 
 /*
- * Times of losses at a finer resolution than intervals: each key's losses per time window. Windows
- * without a loss take up no room. Each CPU has one list for each set in include/watch_abi.h. The
- * list is switched together with the slots, so a key's counts add up to the count of its slot.
+ * Bursts: each key's losses per time window, over all CPUs. An interval's largest window is kept
+ * while the next interval already counts, and a window may continue in it.
  */
 
-#define BURST_NS_MIN   100000 /* minimum length of a window */
-#define BURST_NS_MAX   1000000000
-#define BURST_WAYS     256  /* most recent entries that can be found again, a power of two */
-#define BURST_LIST     8192 /* maximum number of windows in a list, a power of two */
-#define BURST_PROGRAMS 2    /* kfree_skb and consume_skb, which may interrupt each other */
+#define BURST_NS_MIN 100000 /* minimum length of a window */
+#define BURST_NS_MAX 1000000000
+#define BURST_KEYS   16384 /* at the same time */
 
 struct burst {
-	struct watch_key key;
-	__u64 window; /* CLOCK_MONOTONIC / watch_config.burst_ns */
-	__u64 packets;
-};
-
-/* Per CPU, index (program * WATCH_SETS + set) * CPUs + CPU. */
-struct burst_list {
-	__u32 used;
+#ifdef __bpf__
+	struct bpf_spin_lock lock;
+#else
+	__u32 lock; /* linux/bpf.h and pcap/bpf.h exclude each other */
+#endif
 	__u32 pad;
-	__u16 last[BURST_WAYS]; /* index of the last burst of a key */
-	struct burst at[];	/* watch_config.burst_room of them */
+	__u64 window, packets; /* current window: CLOCK_MONOTONIC / watch_config.burst_ns */
+	struct {
+		__u64 interval, window, packets;
+	} most[WATCH_SETS]; /* largest window of an interval, by watch_control.interval */
 };
 
-_Static_assert(sizeof(struct burst) == 48, "no holes");
-_Static_assert(BURST_LIST <= 65536, "numbers of bursts are 16 bits");
+_Static_assert(sizeof(struct burst) == 72, "no holes");
 
 /*
  * A dropped packet, sampled for display by the observer of all traffic: owner, place, and the first

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Interface between the XDP loss observer (bpf/xdp.bpf.c) and user space. */
+/* Interface between the XDP loss observer (bpf/xdp.bpf.h) and user space. */
 #ifndef PKTLEDGER_XDP_ABI_H
 #define PKTLEDGER_XDP_ABI_H
 
 #include "watch_abi.h"
 
 #define XDPLOSS_KEYS 1024
-#define XDPLOSS_DEVS 1024
 
 enum xdploss_kind {
 	XDPLOSS_REDIRECT,	/* xdp_redirect_err: redirecting a frame failed */

@@ -80,6 +80,7 @@ CASE(with_all)
 			.cfg.socket_only = true,
 			.cfg.by_flow = n,
 			.cfg.by_sender = true,
+			.cfg.xdp = true,
 			.cfg.snaplen = SAMPLE_SNAPLEN_MAX,
 			.cfg.stack = true,
 			.cfg.burst_ns = 1000000,

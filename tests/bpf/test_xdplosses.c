@@ -172,24 +172,26 @@ struct xdp_sum {
 	uint64_t exceptions;	  /* of frames, at the far end: also in its driver's counter */
 };
 
-static struct xdp_sum sum_xdp(const struct xdplosses *x, const struct loss_case *c)
+static struct xdp_sum sum_xdp(const struct watch *w, const struct loss_case *c)
 {
 	static struct xdploss rows[XDPLOSS_KEYS];
-	int n = xdplosses_read(x, rows, XDPLOSS_KEYS);
+	int n = watch_xdp(w, rows, XDPLOSS_KEYS);
 	struct xdp_sum s = {0};
 
 	for (int i = 0; i < n; i++) {
 		const struct xdploss_key *key = &rows[i].key;
 		struct verdict beside = xdplosses_judge(key, XDPLOSS_BESIDE_KFREE);
 		struct verdict instead = xdplosses_judge(key, XDPLOSS_INSTEAD_OF_KFREE);
-		char name[WATCH_IFNAME];
+		struct watch_dev dev;
 
 		/* cpumap losses have no namespace, and no other program on this host causes them */
 		if (key->netns && key->netns != host.rx.inum && key->netns != host.far.inum &&
 		    key->netns != host.tx.inum)
 			continue;
-		if (key->netns)
-			assert_true(*xdplosses_device(x, key->netns, key->ifindex, name) == 'p');
+		if (key->netns) {
+			assert_int_equal(watch_dev(w, key->netns, key->ifindex, &dev), 0);
+			assert_int_equal(dev.name[0], 'p');
+		}
 		if (beside.class == CLASS_LOSS)
 			s.beside += rows[i].count.packets;
 		if (instead.class == CLASS_LOSS) {
@@ -304,20 +306,17 @@ static void run_case(void **state)
 {
 	const struct loss_case *c = *state;
 	struct kfree_sum kfree = {.netns = {host.rx.inum, host.far.inum}};
-	const struct watch_spec all = {0};
+	const struct watch_spec all = {.cfg.xdp = true};
 	struct counters before = {0};
 	struct trace_places places;
-	struct xdplosses *x;
 	struct watch *w;
 	bool starved = false;
 	struct xdp_sum xdp;
 
 	prepare(c);
-	assert_int_equal(xdplosses_open(&x, host.reasons, &err), 0);
-	assert_string_equal(xdplosses_missing(x), "");
 	assert_int_equal(watch_open(&w, &all, host.reasons, &err), 0);
+	assert_string_equal(watch_xdp_missing(w), "");
 	ksym_places(host.ksyms, &places);
-	assert_int_equal(xdplosses_attach(x, &places, &err), 0);
 	assert_int_equal(watch_attach(w, &places, &err), 0);
 	read_counters(&before);
 
@@ -329,7 +328,7 @@ static void run_case(void **state)
 	/* what CPUs' queues hold comes later */
 	for (unsigned tries = 0; tries < 200; tries++) {
 		usleep(10000);
-		xdp = sum_xdp(x, c);
+		xdp = sum_xdp(w, c);
 		assert_int_equal(watch_collect(w, on_kfree, &kfree), 0);
 		if (xdp.beside + kfree.all >= COUNT || c->by_counter)
 			break;
@@ -352,7 +351,6 @@ static void run_case(void **state)
 
 	counters_free(&before);
 	watch_close(w);
-	xdplosses_close(x);
 }
 
 static int tear_down(void **state)

@@ -136,16 +136,40 @@ enum balance_side side_of(const struct judged_cause *c, const struct balance_cau
 
 /* Loading */
 
-const char *const balance_kinds[BALANCE_KINDS] = {
-	"veth",	  "netkit", "macvlan", "ipvlan", "vrf", /* inside */
-	"bridge", "vlan",   "bond",    "team",	 "ifb", /* stacked */
-	"vxlan",  "geneve", "gre",     "gretap", "ip6gre", "ip6gretap", "ipip", "sit", "ip6tnl",
-};
+void link_kinds_fill(struct link_kind *kinds, const uint8_t role[LINK_KINDS])
+{
+	static const char *const names[LINK_KINDS] = {
+		"veth",	     "netkit", "macvlan", "ipvlan", "vrf", /* inside */
+		"bridge",    "vlan",   "bond",	  "team",   "ifb", /* stacked */
+		"vxlan",     "geneve", "gre",	  "gretap", "ip6gre",
+		"ip6gretap", "ipip",   "sit",	  "ip6tnl",
+	};
+
+	for (unsigned i = 0; i < LINK_KINDS; i++) {
+		const size_t size = sizeof(kinds[i].is.name);
+
+		/* includes the NUL unless it is a unique prefix of a long name */
+		snprintf(kinds[i].is.name, size, "%s", names[i]);
+		memset(kinds[i].mask.name, 0xff,
+		       strlen(names[i]) < size ? strlen(names[i]) + 1 : size - 1);
+		kinds[i].role = role[i];
+	}
+}
+
+static uint8_t role_of_kind(const struct balance_spec *spec, unsigned kind)
+{
+	if (kind >= LINK_KINDS_HOST)
+		return spec->inner ? ROLE_STACKED : ROLE_EDGE;
+	if (kind >= LINK_KINDS_INSIDE)
+		return ROLE_STACKED;
+	return spec->netns && kind < LINK_KINDS_BETWEEN ? ROLE_EDGE : ROLE_INSIDE;
+}
 
 static int configure(struct balance *b, bool paged, bool kfuncs, struct error *err)
 {
 	const struct balance_numbering *n = &b->spec.numbering;
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
+	uint8_t role[LINK_KINDS];
 
 	cfg->cpus = trace_cpus();
 	cfg->netns = b->spec.netns;
@@ -162,15 +186,9 @@ static int configure(struct balance *b, bool paged, bool kfuncs, struct error *e
 						   : sequence_rule_of(8 * n->bytes, n->step);
 	if (b->spec.consumed)
 		consumed_ranges(b->spec.ksyms, cfg->consumed);
-	for (unsigned i = 0; i < BALANCE_KINDS; i++) {
-		struct balance_kind_test *t = &cfg->kinds[i];
-
-		/* includes the NUL unless it is a unique prefix of a long name */
-		snprintf(t->is.name, sizeof(t->is.name), "%s", balance_kinds[i]);
-		memset(t->mask.name, 0xff,
-		       strlen(balance_kinds[i]) < sizeof(t->is.name) ? strlen(t->is.name) + 1
-								     : strlen(t->is.name));
-	}
+	for (unsigned i = 0; i < LINK_KINDS; i++)
+		role[i] = role_of_kind(&b->spec, i);
+	link_kinds_fill((void *)b->skel->rodata->link_kinds, role);
 	bpf_map__set_max_entries(b->skel->maps.tallies, cfg->cpus);
 	bpf_map__set_autocreate(b->skel->maps.fragments, false);
 	bpf_map__set_autocreate(b->skel->maps.fragment_counts, false);
@@ -543,6 +561,12 @@ struct search {
 	uint64_t since, changed, sockets;
 	unsigned looks; /* consistent snapshots */
 	/*
+	 * Prefer the last of equally good moments. Otherwise the first one stays, because it is
+	 * just as good, and choosing another one after more drops costs an RCU grace period.
+	 */
+	bool ends;
+	uint64_t lacking, filter_unread; /* at the best moment, like lacking() and the filter's */
+	/*
 	 * Number of snapshots with as few datagrams in transit as the best one, with packets read
 	 * in between. They are needed because a reader may have taken a packet and then lost the
 	 * CPU for a long time. If no datagram is in transit, no socket receives the flow and no
@@ -564,11 +588,34 @@ static void choose(struct balance *b, const struct balance_moment *m)
 	b->flipped = drops;
 }
 
+/* Returns the number of datagrams that are waiting for more fragments. */
+static uint64_t lacking(const struct balance *b)
+{
+	int fd = bpf_map__fd(b->skel->maps.followed);
+	struct fragment_key key, *prev = NULL;
+	struct followed d;
+	uint64_t n = 0;
+
+	while (!bpf_map_get_next_key(fd, prev, &key)) {
+		prev = &key;
+		n += !bpf_map_lookup_elem(fd, &key, &d) && d.flags & FOLLOWED_OURS && d.netns &&
+		     !d.lost.ns && (!d.bytes || d.passed < d.bytes);
+	}
+	return n;
+}
+
+static void take_rest(const struct balance *b, struct search *s)
+{
+	s->lacking = lacking(b);
+	s->filter_unread = filter_unread(b->skel->obj);
+}
+
 static int search_look(struct balance *b, struct search *s)
 {
 	struct balance_moment m;
 	uint64_t now = clock_now();
 	int64_t way, best;
+	bool better;
 	int rc = 0;
 
 	if (now - s->sockets > SOCKETS_NS) {
@@ -587,7 +634,8 @@ static int search_look(struct balance *b, struct search *s)
 	if (m.moved)
 		return 0;
 	/* packets in a closed socket's queue are freed with it, seen or not */
-	if (!s->looks++ || way < best || m.dying < s->best.dying)
+	better = !s->looks++ || way < best || m.dying < s->best.dying;
+	if (better)
 		s->firm = 0;
 	else if (way > best)
 		return 0;
@@ -595,8 +643,12 @@ static int search_look(struct balance *b, struct search *s)
 	    (!m.sockets && !m.sum.left && way <= 0))
 		s->firm++;
 	s->firm_delivered = m.sum.delivered;
-	s->best = m;
-	choose(b, &m);
+	if (better || s->ends) {
+		s->best = m;
+		choose(b, &m);
+	}
+	if (better && !s->ends)
+		take_rest(b, s);
 	return 0;
 }
 
@@ -606,34 +658,20 @@ static void pause_a_little(unsigned n)
 	clock_sleep(200000 + n * 7919 % 1000 * 1500);
 }
 
-/* Returns the number of datagrams that are waiting for more fragments. */
-static uint64_t lacking(const struct balance *b)
-{
-	int fd = bpf_map__fd(b->skel->maps.followed);
-	struct fragment_key key, *prev = NULL;
-	struct followed d;
-	uint64_t n = 0;
-
-	while (!bpf_map_get_next_key(fd, prev, &key)) {
-		prev = &key;
-		n += !bpf_map_lookup_elem(fd, &key, &d) && d.flags & FOLLOWED_OURS && d.netns &&
-		     !d.lost.ns && (!d.bytes || d.passed < d.bytes);
-	}
-	return n;
-}
-
-static int finish(const struct balance *b, const struct search *s, int rc, struct balance_moment *m,
+static int finish(const struct balance *b, struct search *s, int rc, struct balance_moment *m,
 		  struct error *err)
 {
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc, NULL,
 				   "cannot read the queues of sockets");
+	if (s->ends || !s->looks)
+		take_rest(b, s);
 	*m = s->looks ? s->best : s->last;
 	m->unjudged = b->skel->bss->causes_full;
 	for (unsigned i = 0; i < BALANCE_CAUSES; i++)
 		m->unjudged += m->sum.dropped[i] && !b->meaning[i].sure;
-	m->filter_unread = filter_unread(b->skel->obj);
-	m->queued += lacking(b);
+	m->filter_unread = s->filter_unread;
+	m->queued += s->lacking;
 	return 0;
 }
 
@@ -665,7 +703,7 @@ int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t 
 {
 	int64_t wanted = under_way(begin);
 	struct unread unread = {.b = b};
-	struct search s = {};
+	struct search s = {.ends = true};
 	int rc = 0;
 
 	b->flipped = 0;

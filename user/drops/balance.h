@@ -69,11 +69,8 @@ struct balance_streams {
 	uint64_t restarts;
 };
 
-/*
- * Kinds of links that are not an edge of the host, in the order used by struct balance_config. The
- * last ones are tunnels, which are included if inner packets are parsed.
- */
-extern const char *const balance_kinds[BALANCE_KINDS];
+/* Fills the table in bpf/link.bpf.h. `role`: by kind, in the order of include/balance_abi.h. */
+void link_kinds_fill(struct link_kind *kinds, const uint8_t role[LINK_KINDS]);
 
 /* All members are borrowed until balance_close(). */
 struct balance_spec {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "drops/filter.h"
 
-#include <arpa/inet.h>
 #include <bpf/libbpf.h>
 #include <ctype.h>
 #include <errno.h>
@@ -464,7 +463,7 @@ static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *co
 		} else if (is_constant(insns + i, FILTER_TAGS)) {
 			insns[i].imm = tags;
 		} else if (is_constant(insns + i, FILTER_PORT)) {
-			insns[i].imm = htons(port);
+			insns[i].imm = port;
 		} else if (is_constant(insns + i, FILTER_IS_PORT)) {
 			insns[i].imm = is_port;
 		} else if (is_place(insns + i, n - i)) {

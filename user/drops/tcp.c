@@ -37,10 +37,6 @@ struct tcp_observer {
 
 #define SOCKETS 4 /* per flow, if the kernel does not report which socket dropped the packet */
 
-/* Links whose peer is, or may be, in another namespace of this kernel. */
-#define INSIDE (BALANCE_KINDS_INSIDE + 1)
-_Static_assert(INSIDE <= sizeof(((struct tcp_config *)0)->inside) / 8, "kinds of links");
-
 /* Maximum records per flow in the ring at the same time. */
 #define RING_FLOW 512
 #define RING_MOST (256u << 20)
@@ -50,12 +46,16 @@ static int configure(struct tcp_observer *o, struct error *err)
 	static const char *const merged[] = {"TCP_OFO_QUEUE_PRUNE", "TCP_OFOMERGE", "TCP_OFO_DROP"};
 	struct tcp_config *cfg = (void *)&o->skel->rodata->cfg;
 	struct trace_kfree *kernel = (void *)&o->skel->rodata->kernel;
+	uint8_t role[LINK_KINDS];
 	uint32_t ring = TCP_RING;
 	int rc;
 
-	/* also bridges, the first stacked kind */
-	for (unsigned i = o->spec.netns ? BALANCE_KINDS_BETWEEN : 0; i < INSIDE; i++)
-		strncpy(cfg->inside[i].name, balance_kinds[i], sizeof(cfg->inside[i].name));
+	/* inside: also bridges, the first stacked kind */
+	for (unsigned i = 0; i < LINK_KINDS; i++)
+		role[i] = i > LINK_KINDS_INSIDE || (o->spec.netns && i < LINK_KINDS_BETWEEN)
+				  ? TCP_ROLE_EDGE
+				  : TCP_ROLE_INSIDE;
+	link_kinds_fill((void *)o->skel->rodata->link_kinds, role);
 	cfg->netns = o->spec.netns;
 	cfg->has_err = o->has_err;
 	bpf_program__set_autoload(o->skel->progs.tcp_failed, !o->has_err);

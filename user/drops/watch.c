@@ -5,11 +5,13 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "filter_abi.h"
 #include "host/load.h"
@@ -18,11 +20,6 @@
 #include "watch_old.skel.h"
 
 #define WATCH_BATCH 128 /* keys read from a hash map at a time */
-
-/* Lists of windows. */
-#define READ_NS	   100000000 /* interval at which a list is read */
-#define KEYS	   16	     /* keys per CPU that lose packets in every window at the same time */
-#define LIST_LEAST 512
 
 /* Samples. */
 #define TAG_AT	    12 /* after the addresses of an Ethernet frame */
@@ -48,22 +45,53 @@ struct watch {
 	const struct bpf_program *prog; /* on kfree_skb */
 	struct nat *nat;	  /* for our programs, borrowed; NULL: not used */
 	bool by_flow, has_filter;
-	unsigned programs; /* number of programs that have lists of windows */
 	unsigned cpus;	   /* CPUs per set: the highest number + 1 */
 	unsigned possible; /* number of values in a per-CPU map */
 	unsigned slots;	   /* per CPU */
 	uint32_t keys;	   /* number of keys that a hash map can hold */
 	size_t slot_size, key_size;
-	size_t list_size, slots_size, others_size, bursts_size;
-	char *slot, *other, *burst; /* mapped */
+	size_t slots_size, others_size;
+	char *slot, *other; /* mapped */
 	struct watch_control *control;
-	uint32_t burst_room;	    /* entries in a list of windows; 0: no lists */
+	int bursts; /* map; -1: windows are not counted */
+	bool stale; /* the unused set has counts that were discarded */
 	int rcu_map, inner_map;
-	uint64_t slots_used, overflow_used;
+	uint64_t slots_used, overflow_used, unwindowed;
 	void *batch_keys;
 	struct watch_count *batch_values;
 	struct watch_samples samples;
+	char missing[160]; /* tracepoints of XDP */
 };
+
+/* Tracepoints of XDP and the number of their arguments, the same in Linux 6.1 to 7.x. */
+static const struct {
+	const char *program, *tracepoint;
+	int args;
+} xdp_observers[] = {
+	{"xdplosses_redirect", "xdp_redirect_err", 7},
+	{"watch_exception", "xdp_exception", 3},
+	{"xdplosses_devmap", "xdp_devmap_xmit", 5},
+	{"xdplosses_bulk_tx", "xdp_bulk_tx", 4},
+	{"xdplosses_cpumap_enqueue", "xdp_cpumap_enqueue", 4},
+	{"xdplosses_cpumap_kthread", "xdp_cpumap_kthread", 5},
+};
+
+static void find_xdp_observers(struct watch *w, const struct reasons *r)
+{
+	size_t len = 0;
+
+	for (unsigned i = 0; i < LENGTH(xdp_observers); i++) {
+		bool fits = reasons_tracepoint_args(r, xdp_observers[i].tracepoint) ==
+			    xdp_observers[i].args;
+
+		bpf_program__set_autoload(bpf_object__find_program_by_name(
+						  w->skel->obj, xdp_observers[i].program),
+					  fits);
+		if (!fits)
+			len += snprintf(w->missing + len, sizeof(w->missing) - len, "%s%s",
+					len ? " " : "", xdp_observers[i].tracepoint);
+	}
+}
 
 /* Returns the range that covers all drop sites of packets freed as consumed. */
 static struct trace_range around(const struct trace_range *r, unsigned n)
@@ -92,9 +120,9 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 		w->skel->rodata->inner = *spec->inner;
 	cfg->has_expr = spec->filter != NULL;
 	cfg->extensions = spec->filter && filter_asks_extensions(spec->filter);
+	cfg->has_firsts = spec->filter && !spec->followed && !spec->unfragmented;
 	cfg->is_filtered = cfg->has_reasons || cfg->socket_only || cfg->netns || cfg->ifindex;
 	w->skel->rodata->nat_followed = spec->nat && kfuncs;
-	cfg->burst_room = w->burst_room;
 	cfg->consumed_within = around(cfg->consumed, WATCH_CONSUMED_MAX);
 	return reasons_kfree(r, (void *)&w->skel->rodata->kernel, err);
 }
@@ -132,34 +160,41 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 	size_map(w->skel->maps.sample_room, w->cpus * SAMPLE_PROGRAMS,
 		 sizeof(struct sample) + stack + spec->cfg.snaplen);
 	bpf_map__set_autocreate(w->skel->maps.bursts, spec->cfg.burst_ns != 0);
-	w->bursts_size = size_map(w->skel->maps.bursts, w->programs * sets, w->list_size);
+	bpf_map__set_autocreate(w->skel->maps.xdp_counts, spec->cfg.xdp);
+	bpf_map__set_autocreate(w->skel->maps.xdp_own, spec->cfg.xdp);
 }
 
 /* `kfuncs`: use the kernel functions in bpf/skb.bpf.h. */
 static int load(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
 		bool kfuncs, struct error *err)
 {
-	const bool firsts = spec->filter && !spec->followed && !spec->unfragmented;
+	const bool names = spec->nat && !spec->followed && kfuncs;
 	struct watch_bpf *s = w->skel = mem_new(s);
 	int rc = watch_bpf__create_skeleton(s);
+	bool firsts;
+
 	if (!rc)
 		rc = trace_open(s->skeleton, kfuncs ? NULL : watch_old_bpf__elf_bytes);
 	if (!rc)
 		rc = configure(w, spec, r, kfuncs, err);
 	if (!rc) {
 		size_maps(w, spec);
+		firsts = s->rodata->watch_cfg.has_firsts;
 		w->prog = s->progs.watch_drops;
 		bpf_program__set_autoload(s->progs.watch_drops, !spec->followed);
 		bpf_program__set_autoload(s->progs.watch_used, /* on consume_skb */
-					  w->programs > 1 && !spec->followed);
+					  spec->cfg.consumed[0].end && !spec->followed);
 		bpf_program__set_autoload(s->progs.watch_receives, firsts);
-		bpf_program__set_autoload(s->progs.watch_queues, firsts);
-		bpf_program__set_autoload(s->progs.watch_aborted,
-					  kfuncs &&
-						  reasons_tracepoint_args(r, "xdp_exception") == 3);
-		if (spec->nat && !spec->followed && kfuncs) {
+		bpf_program__set_autoload(s->progs.watch_queues, firsts || names);
+		w->missing[0] = '\0';
+		if (spec->cfg.xdp)
+			find_xdp_observers(w, r);
+		else
+			bpf_program__set_autoload(
+				s->progs.watch_exception,
+				kfuncs && reasons_tracepoint_args(r, "xdp_exception") == 3);
+		if (names) {
 			nat_prepare(spec->nat, s->progs.watch_names);
-			bpf_program__set_autoload(s->progs.watch_sent_names, true);
 			w->nat = spec->nat;
 		}
 		rc = filter_install(spec->filter, s->obj, err);
@@ -173,16 +208,16 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 	return rc;
 }
 
-static int map_slots(struct watch *w)
+static int map_slots(struct watch *w, const struct watch_spec *spec)
 {
 	DECLARE_LIBBPF_OPTS(bpf_map_create_opts, opts);
 
 	w->slot = trace_map(w->skel->maps.slots, w->slots_size);
 	w->other = trace_map(w->skel->maps.others, w->others_size);
-	w->burst = trace_map(w->skel->maps.bursts, w->bursts_size);
 	w->control = trace_map(w->skel->maps.control, sizeof(*w->control));
-	if (!w->slot || !w->other || !w->control || (w->burst_room && !w->burst))
+	if (!w->slot || !w->other || !w->control)
 		return -errno;
+	w->bursts = spec->cfg.burst_ns ? bpf_map__fd(w->skel->maps.bursts) : -1;
 	w->batch_keys = mem_zero(WATCH_BATCH, w->key_size);
 	w->batch_values = mem_zero((size_t)WATCH_BATCH * w->possible, sizeof(*w->batch_values));
 	/* see watch_collect() */
@@ -200,7 +235,7 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	struct watch *w = mem_new(w);
 	int rc;
 
-	w->rcu_map = w->inner_map = -1;
+	w->rcu_map = w->inner_map = w->bursts = -1;
 	w->by_flow = spec->cfg.by_flow;
 	w->has_filter = spec->filter != NULL;
 	w->cpus = trace_cpus();
@@ -209,17 +244,11 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	w->keys = w->by_flow ? WATCH_FLOW_OVERFLOW : WATCH_OVERFLOW;
 	w->slot_size = w->by_flow ? sizeof(struct watch_flow_slot) : sizeof(struct watch_slot);
 	w->key_size = w->by_flow ? sizeof(struct watch_flow_key) : sizeof(struct watch_key);
-	w->programs = spec->cfg.consumed[0].end ? BURST_PROGRAMS : 1;
-	w->burst_room = spec->cfg.burst_ns ? LIST_LEAST : 0;
-	while (w->burst_room && w->burst_room < BURST_LIST &&
-	       w->burst_room < READ_NS / spec->cfg.burst_ns * KEYS)
-		w->burst_room *= 2;
-	w->list_size = sizeof(struct burst_list) + w->burst_room * sizeof(struct burst);
 	rc = load(w, spec, r, true, err);
 	if (trace_load_again(rc) && err->status == STATUS_OK)
 		rc = load(w, spec, r, false, err);
 	if (!rc)
-		rc = map_slots(w);
+		rc = map_slots(w, spec);
 	if (rc)
 		watch_close(w);
 	else
@@ -272,7 +301,6 @@ void watch_close(struct watch *w)
 	ring_buffer__free(w->samples.ring);
 	trace_unmap(w->slot, w->slots_size);
 	trace_unmap(w->other, w->others_size);
-	trace_unmap(w->burst, w->bursts_size);
 	trace_unmap(w->control, sizeof(*w->control));
 	fd_close(&w->rcu_map);
 	fd_close(&w->inner_map);
@@ -283,6 +311,26 @@ void watch_close(struct watch *w)
 }
 
 /* Reading */
+
+static unsigned set_of(const struct watch *w)
+{
+	return w->control->interval % WATCH_SETS;
+}
+
+/* Adds the key's largest burst in the interval that ended last. */
+static void give(const struct watch *w, struct watch_entry *e, watch_each *each, void *arg)
+{
+	const uint32_t interval = w->control->interval - 1;
+	struct burst b;
+
+	e->burst = (struct watch_burst){};
+	if (w->bursts >= 0 && !bpf_map_lookup_elem(w->bursts, &e->key, &b) &&
+	    b.most[interval % WATCH_SETS].interval == interval) {
+		e->burst.window = b.most[interval % WATCH_SETS].window;
+		e->burst.packets = b.most[interval % WATCH_SETS].packets;
+	}
+	each(arg, e);
+}
 
 /* Reads and empties the used slots of a set. Returns how many there were. */
 static unsigned read_slots(const struct watch *w, char *at, unsigned slots, watch_each *each,
@@ -302,7 +350,7 @@ static unsigned read_slots(const struct watch *w, char *at, unsigned slots, watc
 			if (w->by_flow)
 				e.flow = s->flow;
 			if (each)
-				each(arg, &e);
+				give(w, &e, each, arg);
 			memset(at, 0, w->slot_size);
 			used++;
 		}
@@ -324,7 +372,7 @@ static void read_batch(const struct watch *w, unsigned n, watch_each *each, void
 		for (e.cpu = 0; e.cpu < w->possible; e.cpu++, value++) {
 			e.count = *value;
 			if (e.count.events && each)
-				each(arg, &e);
+				give(w, &e, each, arg);
 		}
 	}
 }
@@ -347,18 +395,41 @@ static int read_overflow(const struct watch *w, int fd, watch_each *each, void *
 	return rc == -ENOENT ? 0 : rc;
 }
 
-int watch_collect(struct watch *w, watch_each *each, void *arg)
+/* If windows found no room, drops keys that have lost nothing in the last two intervals. */
+static void forget_bursts(struct watch *w)
 {
-	const bool second = w->control->base != 0;
-	const __u32 zero = 0;
+	const uint32_t interval = w->control->interval, zero = 0;
+	struct list old = {.size = sizeof(struct watch_key)};
+	struct watch_key key, *prev = NULL;
+	struct watch_loss loss;
+	struct burst b;
+
+	trace_sum(w->skel->maps.losses, &zero, &loss, sizeof(loss));
+	if (loss.unwindowed == w->unwindowed)
+		return;
+	w->unwindowed = loss.unwindowed;
+	for (; !bpf_map_get_next_key(w->bursts, prev, &key); prev = &key) {
+		if (!bpf_map_lookup_elem(w->bursts, &key, &b) &&
+		    b.most[0].interval + 1 < interval && b.most[1].interval + 1 < interval)
+			*(struct watch_key *)list_add(&old) = key;
+	}
+	for (unsigned i = 0; i < old.n; i++)
+		bpf_map_delete_elem(w->bursts, (struct watch_key *)old.at + i);
+	list_free(&old);
+}
+
+/* Reads and empties the unused set. */
+static int drain(struct watch *w, watch_each *each, void *arg)
+{
+	const bool second = !set_of(w);
 	struct bpf_map *hash = second ? w->skel->maps.overflow1 : w->skel->maps.overflow0;
+	const __u32 zero = 0;
 	unsigned used;
 	int rc;
 
-	__atomic_store_n(&w->control->base, second ? 0 : w->cpus, __ATOMIC_RELEASE);
 	/*
-	 * Waits until no program can still be using the old set. The kernel waits for that when a
-	 * map inside a map is replaced (maybe_wait_bpf_programs(), synchronize_rcu()).
+	 * Waits until no program can still be using the set. The kernel waits for that when a map
+	 * inside a map is replaced (maybe_wait_bpf_programs(), synchronize_rcu()).
 	 */
 	if (bpf_map_update_elem(w->rcu_map, &zero, &w->inner_map, 0))
 		return -errno;
@@ -369,6 +440,30 @@ int watch_collect(struct watch *w, watch_each *each, void *arg)
 	used = 0;
 	rc = read_overflow(w, bpf_map__fd(hash), each, arg, &used);
 	w->overflow_used = larger(w->overflow_used, used);
+	return rc;
+}
+
+int watch_discard(struct watch *w)
+{
+	int rc = w->stale ? drain(w, NULL, NULL) : 0;
+
+	if (rc)
+		return rc;
+	__atomic_store_n(&w->control->interval, w->control->interval + 1, __ATOMIC_RELEASE);
+	w->stale = true;
+	return 0;
+}
+
+int watch_collect(struct watch *w, watch_each *each, void *arg)
+{
+	int rc = watch_discard(w);
+
+	if (rc)
+		return rc;
+	w->stale = false;
+	rc = drain(w, each, arg);
+	if (w->bursts >= 0)
+		forget_bursts(w);
 	return rc;
 }
 
@@ -454,43 +549,48 @@ void watch_sampling(struct watch *w, bool on)
 	__atomic_store_n(&w->control->unsampled, !on, __ATOMIC_RELAXED);
 }
 
-/* Returns the i-th list of windows in a set: one per program and CPU. NULL: there are no more. */
-static struct burst_list *list_of(const struct watch *w, bool second, unsigned i)
-{
-	size_t n = (i / w->cpus * WATCH_SETS + second) * w->cpus + i % w->cpus;
-
-	if (!w->burst_room || i >= w->programs * w->cpus)
-		return NULL;
-	return (void *)(w->burst + n * w->list_size);
-}
-
-void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg)
-{
-	bool second = !w->control->base; /* the unused set */
-	struct burst_list *list;
-
-	for (unsigned i = 0; (list = list_of(w, second, i)); i++) {
-		for (uint32_t b = 0; b < list->used; b++)
-			each(arg, &list->at[b]);
-		memset(list, 0, sizeof(*list) + list->used * sizeof(list->at[0]));
-	}
-}
-
 bool watch_fills(const struct watch *w)
 {
-	const char *at = w->slot + (w->control->base ? w->slots_size / WATCH_SETS : 0);
-	const struct burst_list *list;
+	const char *at = w->slot + set_of(w) * w->slots_size / WATCH_SETS;
 	unsigned used = 0;
-	bool full = false;
 
 	for (unsigned i = 0; i < w->cpus * w->slots && used <= w->slots / 2; i++) {
 		const struct watch_slot *slot = (const void *)(at + i * w->slot_size);
 
 		used = (i % w->slots ? used : 0) + !!slot->key.location;
 	}
-	for (unsigned i = 0; (list = list_of(w, w->control->base, i)); i++)
-		full |= list->used > w->burst_room / 4;
-	return full || used > w->slots / 2;
+	return used > w->slots / 2;
+}
+
+/* Frames that XDP lost */
+
+const char *watch_xdp_missing(const struct watch *w)
+{
+	return w->missing;
+}
+
+int watch_xdp(const struct watch *w, struct xdploss *out, int max)
+{
+	const struct bpf_map *map = w->skel->maps.xdp_counts;
+	struct xdploss_key key, *prev = NULL;
+	int n = 0;
+
+	/* keys are never deleted, so the walk cannot repeat or skip one */
+	while (n < max && !bpf_map_get_next_key(bpf_map__fd(map), prev, &key)) {
+		prev = &key;
+		out[n].key = key;
+		n += !trace_sum(map, &key, &out[n].count, sizeof(out[n].count));
+	}
+	return n;
+}
+
+uint64_t watch_xdp_uncounted(const struct watch *w)
+{
+	struct xdploss_own sum;
+	const __u32 zero = 0;
+
+	trace_sum(w->skel->maps.xdp_own, &zero, &sum, sizeof(sum));
+	return sum.uncounted;
 }
 
 /* Samples */

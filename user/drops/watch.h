@@ -28,7 +28,7 @@ struct watch;
 /* Options of the observer. Zero-initialised: observe everything. */
 struct watch_spec {
 	/*
-	 * Filters, by_flow, by_sender, snaplen, stack, burst_ns, freeing, and `consumed`: locations
+	 * Filters, by_flow, by_sender, xdp, snaplen, stack, burst_ns, freeing, and `consumed`: places
 	 * where packets freed as consumed are losses (drops/cause.h). Without such locations, these
 	 * packets are not traced, because that would cost time for every freed packet. watch_open()
 	 * fills in the rest.
@@ -42,11 +42,18 @@ struct watch_spec {
 	struct nat *nat;   /* NAT to track if there is a filter, borrowed; NULL: not tracked */
 };
 
+/* The time window in which a key lost most packets, over all CPUs. 0: unknown. */
+struct watch_burst {
+	uint64_t window; /* CLOCK_MONOTONIC / cfg.burst_ns */
+	uint64_t packets;
+};
+
 /* One key's counts on one CPU in an interval. */
 struct watch_entry {
 	struct watch_key key;
 	struct watch_flow flow;	  /* zero unless by_flow */
 	struct watch_count count; /* packets are events + more */
+	struct watch_burst burst; /* of this interval; only with cfg.burst_ns */
 	unsigned cpu;
 };
 
@@ -77,25 +84,25 @@ int watch_attach_again(struct watch *w);
 
 /*
  * Ends an interval. Calls `each`, unless it is NULL, for all counts since watch_attach() or the
- * previous call. Takes an RCU grace period, about 10 ms. Returns 0 or -errno. Counts that could not
- * be read stay until the next call.
+ * previous call. Takes an RCU grace period, about 10 ms, and two after watch_discard(). Returns 0
+ * or -errno. Counts that could not be read stay until the next call.
  */
 typedef void watch_each(void *arg, const struct watch_entry *e);
 int watch_collect(struct watch *w, watch_each *each, void *arg);
 
 /*
- * Reads the times of the losses returned by the last watch_collect(), which must be called first. A
- * key may be returned more than once with the same window. Does nothing without cfg.burst_ns.
+ * Ends an interval and discards its counts. Takes no time the first time, and an RCU grace period
+ * if it is called again before watch_collect(). Returns 0 or -errno.
  */
-void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg);
+int watch_discard(struct watch *w);
 
 /* Adds data about a socket from another source. `cookie`: the socket's ID from now on. */
 void watch_keep_sock(struct watch *w, uint64_t cookie, const struct watch_sock *sock);
 
 /*
- * Returns true if a CPU has few free slots or a list of windows will soon be full, so that part of
- * the interval should be read now. Without free slots, lookups hit the overflow map, which is
- * expensive, and eventually keys are merged.
+ * Returns true if a CPU has few free slots, so that part of the interval should be read now.
+ * Without free slots, lookups hit the overflow map, which is expensive, and eventually keys are
+ * merged.
  */
 bool watch_fills(const struct watch *w);
 
@@ -150,55 +157,29 @@ int watch_open_samples(struct watch *w, samples_each *each, void *arg, struct er
  */
 int64_t watch_read_samples(struct watch *w, uint64_t budget_ns);
 
-/*
- * Observer of frames that XDP loses without an skb being involved: loads, attaches and reads
- * bpf/xdp.bpf.c on the xdp: tracepoints. It costs nothing while nothing fails, except
- * xdp_cpumap_kthread, which runs once per batch.
- */
-struct xdplosses;
-
+/* Frames that XDP loses without an skb being involved. Only with spec.cfg.xdp. */
 struct xdploss {
 	struct xdploss_key key;
-	struct xdploss_count count; /* total over all CPUs since xdplosses_attach() */
+	struct xdploss_count count; /* total over all CPUs since watch_attach() */
 };
-
-/*
- * Loads the observers for those tracepoints that this kernel has in a known form. STATUS_UNABLE:
- * none could be loaded.
- */
-int xdplosses_open(struct xdplosses **x, const struct reasons *r, struct error *err);
-
-/*
- * Starts counting losses. `places`: used to distinguish verdicts on skbs from verdicts on frames.
- * If they are unknown, an aborted skb on a veth may be counted both here and by kfree_skb.
- */
-int xdplosses_attach(struct xdplosses *x, const struct trace_places *places, struct error *err);
 
 /*
  * Returns the space-separated names of tracepoints that are missing or incompatible on this kernel.
  * "": all are observed.
  */
-const char *xdplosses_missing(const struct xdplosses *x);
+const char *watch_xdp_missing(const struct watch *w);
 
 /* Reads up to `max` keys with their counts, unsorted. Returns how many. XDPLOSS_KEYS is enough. */
-int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max);
+int watch_xdp(const struct watch *w, struct xdploss *out, int max);
 
 /* Returns the number of packets whose key did not fit in the table. */
-uint64_t xdplosses_uncounted(const struct xdplosses *x);
-
-/*
- * Returns an interface's name when its key was first seen; "": unknown. `buf`: WATCH_IFNAME bytes.
- */
-const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
-			     char *buf);
+uint64_t watch_xdp_uncounted(const struct watch *w);
 
 /*
  * Formats "name[id]" for a program or map, "[id]" if it no longer exists, "" for 0. Returns `buf`.
  */
 const char *xdplosses_program(uint32_t id, char *buf, unsigned size);
 const char *xdplosses_map(uint32_t id, char *buf, unsigned size);
-
-void xdplosses_close(struct xdplosses *x); /* NULL is allowed */
 
 /* Which event counts as the loss if two events report it. */
 enum xdploss_mode {

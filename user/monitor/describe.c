@@ -261,10 +261,13 @@ static void sum_entries(struct entries *list)
 	if (list->at.n)
 		qsort(at, list->at.n, sizeof(*at), compare_entries);
 	for (unsigned i = 0; i < list->at.n; i++) {
-		if (n && !compare_entries(&at[n - 1], &at[i]))
+		if (n && !compare_entries(&at[n - 1], &at[i])) {
 			sum_words(&at[n - 1].count, &at[i].count, sizeof(at->count));
-		else
+			if (at[i].burst.packets > at[n - 1].burst.packets)
+				at[n - 1].burst = at[i].burst;
+		} else {
 			at[n++] = at[i];
+		}
 	}
 	list->at.n = n;
 }

@@ -347,10 +347,10 @@ static int start(void *arg, struct error *err)
 	const struct live_parts parts = live_parts(a->live);
 	int rc = balance_attach(a->balance, &parts.places, err);
 
+	a->missed = balance_misses(a->balance);
 	if (!rc)
 		rc = balance_begin(a->balance, &a->begin, err);
 	a->begun = true;
-	a->missed = balance_misses(a->balance);
 	return rc;
 }
 

@@ -47,7 +47,6 @@ struct live {
 	struct live_own own;
 	struct watch_count uncounted; /* events that rows already include */
 	struct entries entries;	      /* entries of this interval that were read so far */
-	struct list bursts;	      /* struct burst, each key's largest and newest window */
 	bool marked;		      /* live_mark() was called, so later drops are not counted */
 	struct described what;	      /* the drop that is being read */
 
@@ -283,7 +282,6 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	*out = l;
 	l->spec = *spec;
 	l->sources.size = sizeof(struct live_source);
-	l->bursts.size = sizeof(struct burst);
 	l->parts.owners = spec->owners;
 	if (!l->spec.by)
 		l->spec.by = LIVE_BY_DEFAULT;
@@ -293,6 +291,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		.cfg.by_flow = !!(l->spec.by & LIVE_BIT(LIVE_FLOW)),
 		.cfg.by_sender = spec->senders || spec->pid || spec->cgroup,
 		.cfg.socket_only = spec->pid || spec->cgroup,
+		.cfg.xdp = !spec->pid && !spec->cgroup && !spec->reasons,
 		.cfg.snaplen = spec->snaplen,
 		.cfg.stack = spec->stack,
 		.ring = spec->few_samples ? FEW_SAMPLES : 0,
@@ -363,7 +362,7 @@ int live_start(struct live *l, struct error *err)
 
 int live_discard(struct live *l)
 {
-	return watch_collect(l->watch, NULL, NULL);
+	return watch_discard(l->watch);
 }
 
 void live_pause(struct live *l)
@@ -379,73 +378,10 @@ int live_resume(struct live *l)
 	return watch_attach_again(l->watch);
 }
 
-static void add_burst(void *list, const struct burst *b)
-{
-	*(struct burst *)list_add(list) = *b;
-}
-
-static int by_key(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(struct watch_key));
-}
-
-static int by_window(const void *a, const void *b)
-{
-	const struct burst *x = a, *y = b;
-	int order = by_key(x, y);
-
-	return order ? order : (x->window > y->window) - (x->window < y->window);
-}
-
-/* Keeps each key's largest window, and its newest, which may still grow. */
-static void fold_bursts(struct list *list)
-{
-	struct burst *at = list->at;
-	unsigned n = 0;
-
-	if (list->n)
-		qsort(at, list->n, sizeof(*at), by_window);
-	for (unsigned i = 0; i < list->n; i++) {
-		if (n && !by_window(&at[n - 1], &at[i])) {
-			at[n - 1].packets += at[i].packets;
-		} else if (n > 1 && !by_key(&at[n - 2], &at[i])) {
-			if (at[n - 1].packets > at[n - 2].packets)
-				at[n - 2] = at[n - 1];
-			at[n - 1] = at[i];
-		} else {
-			at[n++] = at[i];
-		}
-	}
-	list->n = n;
-}
-
-/* Returns the key's largest burst in this interval. */
-static struct live_burst burst_of(const struct live *l, const struct watch_key *key)
-{
-	const struct burst *first = l->bursts.at, *end = first + l->bursts.n;
-	const struct burst *b = l->bursts.n ? bsearch(key, first, l->bursts.n, sizeof(*b), by_key)
-					    : NULL;
-	const uint64_t ns = l->spec.burst_ns;
-
-	if (!b)
-		return (struct live_burst){};
-	if (b > first && !by_key(b - 1, key))
-		b--;
-	if (b + 1 < end && !by_key(b + 1, key) && b[1].packets > b->packets)
-		b++;
-	return (struct live_burst){b->packets, b->window * ns + l->realtime_off, ns};
-}
-
 /* Reads the observer's entries for this interval so far. */
 static int read_watch(struct live *l)
 {
-	int rc = watch_collect(l->watch, l->marked ? NULL : entries_add, &l->entries);
-
-	if (!rc && !l->marked) {
-		watch_bursts(l->watch, add_burst, &l->bursts);
-		fold_bursts(&l->bursts);
-	}
-	return rc;
+	return watch_collect(l->watch, l->marked ? NULL : entries_add, &l->entries);
 }
 
 int live_mark(struct live *l)
@@ -590,6 +526,14 @@ static bool is_claimed(const struct live *l, const struct watch_entry *e,
 	return claimed;
 }
 
+static struct live_burst burst_of(const struct live *l, const struct watch_burst *b)
+{
+	const uint64_t ns = l->spec.burst_ns;
+
+	return b->packets ? (struct live_burst){b->packets, b->window * ns + l->realtime_off, ns}
+			  : (struct live_burst){};
+}
+
 static void add_entries(struct live *l)
 {
 	const struct watch_entry *e = l->entries.at.at;
@@ -598,7 +542,7 @@ static void add_entries(struct live *l)
 
 	for (unsigned n = 0; n < l->entries.at.n; n++, e++) {
 		describe(&l->describer, e, &l->what);
-		l->what.row.burst = burst_of(l, &e->key);
+		l->what.row.burst = burst_of(l, &e->burst);
 		l->own.events += row->counts.events;
 		if (row->class == CLASS_NONE || l->left) {
 			l->own.ignored += row->counts.events;
@@ -615,7 +559,7 @@ static void add_entries(struct live *l)
 		if (!is_claimed(l, e, row) && is_wanted(l))
 			live_add(l, row);
 	}
-	l->entries.at.n = l->entries.merged = l->bursts.n = 0;
+	l->entries.at.n = l->entries.merged = 0;
 }
 
 /*
@@ -807,7 +751,6 @@ void live_close(struct live *l)
 	table_free(&l->total);
 	ksyms_free(l->parts.ksyms);
 	reasons_free(l->parts.reasons);
-	list_free(&l->bursts);
 	list_free(&l->entries.at);
 	idmap_free(&l->bound, NULL);
 	list_free(&l->sources);

@@ -74,8 +74,8 @@ struct sources {
 	uint32_t inum;	 /* inode number of that namespace, or of the thread's own namespace */
 	char gaps[512];
 
-	/* Losses in XDP itself, NULL: not available. */
-	struct xdplosses *losses;
+	/* Losses in XDP itself, NULL: not observed. */
+	struct watch *losses;
 	enum xdploss_mode mode;
 	uint32_t netns; /* inode number to filter by, 0: all */
 	struct xdploss now[XDPLOSS_KEYS];
@@ -163,20 +163,15 @@ static bool other_device(const struct sources *s, const char *ifname)
 
 static void open_losses(struct sources *s, const struct live *l)
 {
-	const struct live_parts parts = live_parts(l);
-	struct error err = {};
-
+	s->losses = live_parts(l).watch;
 	s->mode = s->spec.expr ? XDPLOSS_BESIDE_KFREE : XDPLOSS_INSTEAD_OF_KFREE;
 	if (s->spec.netns || s->spec.ifname)
 		s->netns = s->inum;
-	if (xdplosses_open(&s->losses, parts.reasons, &err))
-		snprintf(s->gaps, sizeof(s->gaps), "losses of XDP itself are not seen: %s",
-			 err.message);
-	else if (*xdplosses_missing(s->losses))
+	if (*watch_xdp_missing(s->losses))
 		snprintf(s->gaps, sizeof(s->gaps),
 			 "some XDP losses are not visible, because this kernel lacks a tracepoint "
 			 "or changed it: %s",
-			 xdplosses_missing(s->losses));
+			 watch_xdp_missing(s->losses));
 }
 
 /*
@@ -197,7 +192,8 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 static void add_loss(const struct sources *s, struct live *l, const struct xdploss_key *key,
 		     uint64_t packets)
 {
-	char location[128], ifname[WATCH_IFNAME], program[40], map[40];
+	char location[128], program[40], map[40];
+	struct watch_dev dev = {};
 	const struct loss loss = {
 		.verdict = xdplosses_judge(key, s->mode),
 		.packets = packets,
@@ -205,13 +201,13 @@ static void add_loss(const struct sources *s, struct live *l, const struct xdplo
 		.scope = key->ifindex ? "interface" : "host",
 		.reason = xdplosses_reason(key),
 		.location = location,
-		.ifname = ifname,
+		.ifname = dev.name,
 		.netns = key->netns,
 	};
 
-	xdplosses_device(s->losses, key->netns, key->ifindex, ifname);
+	watch_dev(s->losses, key->netns, key->ifindex, &dev);
 	if (loss.verdict.class != CLASS_LOSS || (s->netns && key->netns != s->netns) ||
-	    other_device(s, ifname))
+	    other_device(s, dev.name))
 		return;
 	xdplosses_program(key->prog_id, program, sizeof(program));
 	xdplosses_map(key->map_id, map, sizeof(map));
@@ -223,7 +219,7 @@ static void add_loss(const struct sources *s, struct live *l, const struct xdplo
 static void collect_losses(struct sources *s, struct live *l)
 {
 	const struct xdploss_key unknown = {.kind = XDPLOSS_REDIRECT};
-	int n = xdplosses_read(s->losses, s->now, XDPLOSS_KEYS);
+	int n = watch_xdp(s->losses, s->now, XDPLOSS_KEYS);
 
 	s->now_n = n;
 	for (int i = 0; i < n; i++) {
@@ -238,7 +234,7 @@ static void collect_losses(struct sources *s, struct live *l)
 		add_loss(s, l, key, unshown(&was->packets, s->now[i].count.packets));
 	}
 	/* losses with a key that did not fit in the map are reported as unknown */
-	add_loss(s, l, &unknown, unshown(&s->uncounted, xdplosses_uncounted(s->losses)));
+	add_loss(s, l, &unknown, unshown(&s->uncounted, watch_xdp_uncounted(s->losses)));
 }
 
 /* Returns true if a counter for these events (enum nic_events, 0: AF_XDP sockets) also counts the
@@ -791,9 +787,9 @@ static void leave(struct sources *s)
 static int start(void *arg, struct error *err)
 {
 	struct sources *s = arg;
-	const struct live_parts parts = live_parts(s->live);
-	int rc = s->losses ? xdplosses_attach(s->losses, &parts.places, err) : 0;
 	struct silent *x;
+
+	(void)err;
 
 	if (s->walks) /* reset if the BPF programs cannot be loaded */
 		s->walks = !walk_silent(s);
@@ -804,10 +800,9 @@ static int start(void *arg, struct error *err)
 	if (s->checks || s->walks || s->others)
 		sample_spaces(s);
 	s->started = true;
-	if (!rc)
-		rates_sample(&s->rates, clock_now());
+	rates_sample(&s->rates, clock_now());
 	leave(s);
-	return rc;
+	return 0;
 }
 
 static void sample(void *arg)
@@ -892,7 +887,6 @@ void sources_close(struct sources *s)
 {
 	if (!s)
 		return;
-	xdplosses_close(s->losses);
 	list_free(&s->silent);
 	for (unsigned i = 0; i < s->spaces.n; i++) {
 		struct space *x = (struct space *)s->spaces.at + i;

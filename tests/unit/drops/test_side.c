@@ -2,6 +2,7 @@
 /* On which side of the balance a drop is, for each phase of a packet's way. */
 #include "cases.h"
 #include <stdio.h>
+#include <string.h>
 
 #include "drops/balance.h"
 #include "trace_abi.h"
@@ -180,4 +181,33 @@ CASE(ends_that_are_no_loss_here)
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_NONE);
 	c.verdict.class = CLASS_NONE;
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_NONE);
+}
+
+/* As the kernel has their names: other strings follow. */
+CASE(kinds_of_links)
+{
+	static const struct {
+		const char *name;
+		unsigned role;
+	} kinds[] = {{"veth", 1},    {"macvlan", 3},	{"macvtap", 0}, {"vlan", 7},
+		     {"ip6gre", 15}, {"ip6gretap", 16}, {"tun", 0},	{"bridge", 6}};
+	struct link_kind links[LINK_KINDS] = {};
+	uint8_t roles[LINK_KINDS];
+
+	for (unsigned i = 0; i < LINK_KINDS; i++)
+		roles[i] = (uint8_t)(i + 1);
+	link_kinds_fill(links, roles);
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		char text[] = "next next next next";
+		union link_name found;
+		uint64_t role = 0;
+
+		memcpy(text, kinds[i].name, strlen(kinds[i].name) + 1);
+		memcpy(found.name, text, sizeof(found.name));
+		for (unsigned k = LINK_KINDS; k-- > 0;) {
+			if ((found.word & links[k].mask.word) == links[k].is.word)
+				role = links[k].role;
+		}
+		assert_int_equal(role, kinds[i].role);
+	}
 }

@@ -1,18 +1,15 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Observer for frames that XDP loses, such as failed redirects, invalid verdicts, and batches that
  * an interface or a CPU refuses. Most were never an skb, so skb:kfree_skb does not report them. The
  * key records whether another event reports the same frame, and user space decides which one to
  * count.
  */
-#include "kernel.h"
-
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
+#ifndef PKTLEDGER_XDP_BPF_H
+#define PKTLEDGER_XDP_BPF_H
 
 #include "callers.bpf.h"
-#include "trace_abi.h"
+#include "watch.bpf.h"
 #include "xdp_abi.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -41,24 +38,9 @@ struct xdp_cpumap_stats {
 
 MAP(xdp_counts, PERCPU_HASH, XDPLOSS_KEYS, struct xdploss_key, struct xdploss_count);
 
-MAP(xdp_devs, LRU_HASH, XDPLOSS_DEVS, struct watch_dev_key, struct watch_dev);
-
 ONE_PER_CPU(xdp_own, struct xdploss_own);
 
-struct trace_range on_skb; /* veth_xdp_rcv_skb(): verdicts on skbs in native mode */
-
-static __always_inline void note_device(struct net_device *dev, const struct xdploss_key *key)
-{
-	struct watch_dev_key at = {key->netns, key->ifindex};
-	struct watch_dev name = {};
-
-	if (!dev)
-		return;
-	BPF_CORE_READ_STR_INTO(&name.name, dev, name);
-	bpf_map_update_elem(&xdp_devs, &at, &name, BPF_ANY);
-}
-
-static __always_inline void count(struct net_device *dev, const struct xdploss_key *key,
+static __always_inline void count_frames(struct net_device *dev, const struct xdploss_key *key,
 				  __u32 packets)
 {
 	struct xdploss_count *c = bpf_map_lookup_elem(&xdp_counts, key), first = {1, packets};
@@ -66,7 +48,8 @@ static __always_inline void count(struct net_device *dev, const struct xdploss_k
 	__u32 zero = 0;
 
 	if (!c && !bpf_map_update_elem(&xdp_counts, key, &first, BPF_NOEXIST)) {
-		note_device(dev, key);
+		if (dev)
+			note_dev(key->netns, key->ifindex, dev);
 		return;
 	}
 	if (!c) /* another CPU may have added it */
@@ -126,19 +109,18 @@ int xdplosses_redirect(__u64 *ctx)
 		key.map_id = 0;
 	at_device(&key, dev);
 	by_program(&key, dev, (void *)ctx[1]);
-	count(dev, &key, 1);
+	count_frames(dev, &key, 1);
 	return 0;
 }
 
-SEC("?tp_btf/xdp_exception")
-int xdplosses_exception(__u64 *ctx)
+static __always_inline void count_exception(__u64 *ctx)
 {
 	struct net_device *dev = (void *)ctx[0];
 	struct xdploss_key key = {.kind = XDPLOSS_EXCEPTION, .act = ctx[2]};
 
 	/* drivers report a failed redirect here (goto xdp_abort) and also in xdp_redirect_err */
 	if (key.act == XDP_REDIRECT)
-		return 0;
+		return;
 	if (key.act > XDP_REDIRECT)
 		key.act = XDP_REDIRECT + 1; /* invalid verdict: one key for all of them */
 	at_device(&key, dev);
@@ -148,10 +130,9 @@ int xdplosses_exception(__u64 *ctx)
 	 * or to a frame, which it frees without an event. Only the caller tells the two apart.
 	 * After a failed XDP_TX the skb is already consumed, and its page is lost without an event.
 	 */
-	if (key.act != XDP_TX && is_called_by(ctx, on_skb.start, on_skb.end))
+	if (key.act != XDP_TX && is_called_by(ctx, places.xdp[0].start, places.xdp[0].end))
 		key.flags |= XDPLOSS_SKB;
-	count(dev, &key, 1);
-	return 0;
+	count_frames(dev, &key, 1);
 }
 
 SEC("?tp_btf/xdp_devmap_xmit")
@@ -166,7 +147,7 @@ int xdplosses_devmap(__u64 *ctx)
 	at_device(&key, to);
 	if (from)
 		key.from = BPF_CORE_READ(from, ifindex);
-	count(to, &key, drops);
+	count_frames(to, &key, drops);
 	return 0;
 }
 
@@ -180,7 +161,7 @@ int xdplosses_bulk_tx(__u64 *ctx)
 	if (!drops)
 		return 0;
 	at_device(&key, dev);
-	count(dev, &key, drops);
+	count_frames(dev, &key, drops);
 	return 0;
 }
 
@@ -199,7 +180,7 @@ int xdplosses_cpumap_enqueue(__u64 *ctx)
 	/* `processed` includes drops, except in generic mode, where xdp_redirect_err follows */
 	if (!drops || drops > processed)
 		return 0;
-	count(NULL, &key, drops);
+	count_frames(NULL, &key, drops);
 	return 0;
 }
 
@@ -217,12 +198,12 @@ int xdplosses_cpumap_kthread(__u64 *ctx)
 	__u32 drops = ctx[2], verdicts = stats ? BPF_CORE_READ(stats, drop) : 0;
 
 	if (drops)
-		count(NULL, &key, drops);
+		count_frames(NULL, &key, drops);
 	if (verdicts) {
 		key.kind = XDPLOSS_CPUMAP_PROGRAM;
-		count(NULL, &key, verdicts);
+		count_frames(NULL, &key, verdicts);
 	}
 	return 0;
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+#endif
