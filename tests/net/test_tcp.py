@@ -465,6 +465,32 @@ def of_one_namespace(address):
     assert {f["netns"] for f in tcp["flows"]} == {RX}, tcp["flows"]
 
 
+@table([("IPv4", V4), ("IPv6", V6)])
+@where_seen
+def acknowledgments_are_lost_elsewhere(address):
+    """What the sender's namespace sees is the same as if the segments were lost, unless the peer says
+    that it has them twice."""
+    with lab(), server():
+        offloads("off")
+        sysctl(RX, "net/ipv4/tcp_dsack", 0)
+        with balancing("--netns", TX) as t:
+            with inside(TX):
+                sock = socket.create_connection((address, PORT))
+            with sock:
+                sock.sendall(bytes(1000))
+                until(lambda: not unacknowledged(sock), 5, "an acknowledgment")
+                nft(RX, rule("output", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
+                sock.sendall(bytes(1000))
+                until(lambda: timeouts(sock) > 1, 5, "retransmissions")
+                nft(RX, "flush ruleset")
+                until(lambda: not unacknowledged(sock), 5, "an acknowledgment")
+                again = resent(TX)
+            tcp = summed(t.stop())
+    assert again > 1 and tcp["retransmitted"] == tcp["undecided"] == again, (again, tcp)
+    assert tcp["lost_here"] == tcp["spurious"] == 0 and not tcp["downstream"], tcp
+    assert tcp["undecided_why"] == [{"why": "no_dsack", "segments": again}], tcp
+
+
 @table(first(1, [("when some was lost", True), ("when all was there", False)]))
 @where_seen
 def closed_by_reset(lost):

@@ -35,6 +35,7 @@ enum tcp_why {
 	TCP_WHY_NO_SACK, /* the peer cannot report duplicates */
 	TCP_WHY_INSIDE,	 /* its interface leads to another namespace, and no event showed a drop */
 	TCP_WHY_DEVICE,	 /* its interface's counters show losses (monitor/tcp.c) */
+	TCP_WHY_ACK,	 /* lost downstream, or only its acknowledgment was, and no DSACK tells */
 	TCP_WHYS,
 };
 
@@ -74,6 +75,8 @@ struct tcp_flow {
 	struct tcp_sum sum;
 	/* Private */
 	uint32_t unexplained, twice; /* those that an event shows to have arrived earlier */
+	uint32_t unproven;	     /* unexplained: the peer did not report the data missing */
+	uint32_t unproven_again;     /* of these, those that had been retransmitted before */
 	uint32_t large, large_to;    /* timeouts of a segment that may be too large, and its end */
 	uint32_t came;	       /* arrived, because all other transmissions were dropped here */
 	uint32_t next;	       /* next flow in the key table */

@@ -31,6 +31,8 @@ struct range {
 	uint16_t segs, size;
 	uint8_t what;  /* enum what */
 	uint8_t stage; /* stage of a drop */
+	uint8_t kind;  /* RESENT: enum tcp_kind */
+	bool sacked;   /* RESENT: later data had arrived */
 	bool unsent;   /* as in struct tcp_record */
 	bool outside;  /* LOST: dropped before the entry */
 	bool used;     /* a drop that explains a retransmission */
@@ -323,6 +325,15 @@ static void leave_trail(struct tcp_ledger *b, const struct range *r, enum trail_
 	}
 }
 
+/*
+ * Returns true if the peer's acknowledgments show that the data was missing. Recovery begins with
+ * such an acknowledgment, a timeout does not. Segments without data do not need any.
+ */
+static bool was_missing(const struct range *r, bool again)
+{
+	return !r->bytes || r->kind == TCP_FAST || (r->kind == TCP_RTO && r->sacked && !again);
+}
+
 static void decide(struct tcp_ledger *b, struct range *r)
 {
 	struct tcp_flow *flow = flow_at(b, r->flow);
@@ -362,6 +373,8 @@ static void decide(struct tcp_ledger *b, struct range *r)
 			flow->came += !f.doubled;
 		} else {
 			flow->unexplained++;
+			flow->unproven += !was_missing(r, f.before);
+			flow->unproven_again += f.before && !was_missing(r, true);
 			leave_trail(b, r, TRAIL_RESENT, true, seq, end);
 		}
 	}
@@ -556,6 +569,8 @@ static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struc
 	f->sum.kinds[rec->kind] += rec->segs;
 	f->sum.without_data += rec->bytes ? 0 : rec->segs;
 	r->what = RESENT;
+	r->kind = rec->kind;
+	r->sacked = rec->ack;
 	r->place = r->seq;
 	if (rec->event != TCP_SYNACK) { /* a socket counts a SYN-ACK only after accept */
 		f->events += rec->segs;
@@ -612,7 +627,7 @@ static void balance_bytes(struct tcp_flow *f)
 static void close_flow(struct tcp_flow *f)
 {
 	struct tcp_sum *s = &f->sum;
-	uint64_t twice = s->dsack_dups > f->twice ? s->dsack_dups : f->twice, left;
+	uint64_t twice = s->dsack_dups > f->twice ? s->dsack_dups : f->twice, left, unsure;
 
 	if (!s->sockets && !s->retransmitted) { /* its sender is elsewhere and not observed */
 		s->received = s->not_resent;
@@ -624,12 +639,16 @@ static void close_flow(struct tcp_flow *f)
 	s->not_lost = f->came + f->unexplained - left;
 	s->large_only =
 		f->large >= TOO_OFTEN && !s->lost_here && before(f->last.snd_una, f->large_to);
-	if (f->last.role != TCP_ROLE_EDGE && !f->exit.ifindex)
+	/* a peer that reports duplicates does so for the last transmission that arrived */
+	unsure = smaller(left, s->dsack_dups ? f->unproven_again : f->unproven);
+	if (f->last.role != TCP_ROLE_EDGE && !f->exit.ifindex) {
 		s->undecided[TCP_WHY_INSIDE] += left;
-	else if (!f->last.sack)
+	} else if (!f->last.sack) {
 		s->undecided[TCP_WHY_NO_SACK] += left;
-	else
-		s->beyond = left;
+	} else {
+		s->undecided[TCP_WHY_ACK] += unsure;
+		s->beyond = left - unsure;
+	}
 	if (f->retransmitted > f->events) {
 		s->undecided[f->full ? TCP_WHY_FULL : TCP_WHY_UNSEEN] +=
 			f->retransmitted - f->events;

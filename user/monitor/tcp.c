@@ -25,8 +25,8 @@ const char *const tcp_verdict_names[TCP_VERDICTS] = {
 
 const char *const tcp_kind_names[TCP_KINDS] = {"fast", "rto", "tlp", "syn", "syn_ack"};
 
-const char *const tcp_why_names[TCP_WHYS] = {"late",	"open",	  "full",  "unseen",
-					     "no_sack", "inside", "interface"};
+const char *const tcp_why_names[TCP_WHYS] = {"late",	"open",	  "full",      "unseen",
+					     "no_sack", "inside", "interface", "no_dsack"};
 
 /* Noun for fmt_many(), and the text that follows the number. */
 static const struct {
@@ -51,6 +51,9 @@ static const struct {
 			    "for segments that an interface may have lost: it counted drops or "
 			    "errors without an event, or its counters could not be read at the "
 			    "end"},
+	[TCP_WHY_ACK] = {"retransmission", "by a timer may be due to a lost segment or to a lost "
+					   "acknowledgment downstream: the peer reported neither a "
+					   "gap (SACK) nor a duplicate (DSACK)"},
 };
 
 /* Counters by namespace */

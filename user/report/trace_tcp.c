@@ -349,6 +349,7 @@ static void put_resent(struct page *p, const struct tcp_balance *b, uint64_t sen
 		[TCP_WHY_FULL] = "no room",
 		[TCP_WHY_UNSEEN] = "without an event",
 		[TCP_WHY_NO_SACK] = "no SACK",
+		[TCP_WHY_ACK] = "no DSACK",
 	};
 	const struct tcp_sum *s = &b->sum;
 	const uint64_t again = s->retransmitted;
