@@ -14,7 +14,8 @@
 #include "base/watch.h"
 #include "monitor/sources.h"
 
-#define TICK_NS 100000000 /* ns to wait before looking up a socket's owner */
+#define HEAP_AT_START (32 << 20) /* bytes, the highest threshold of mallopt(3) */
+#define TICK_NS	      100000000 /* ns to wait before looking up a socket's owner */
 
 /* Waits for a signal, for the command, or until the time `until`. */
 static void wait_until(struct session *s, uint64_t until)
@@ -94,9 +95,10 @@ int session_run(struct session *s, struct error *err)
 {
 	int rc;
 
-	/* set the default explicitly, because free() would otherwise raise the threshold when it
-	 * frees BTF's megabytes, see mallopt(3) */
-	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	/* each BPF object reads the megabytes of BTF again: into the same memory, until the start
+	 * is over */
+	mallopt(M_MMAP_THRESHOLD, HEAP_AT_START);
+	mallopt(M_TRIM_THRESHOLD, HEAP_AT_START);
 	rc = owners_open(&s->spec.owners, NULL, err);
 	s->signal_fd = -1;
 	if (rc)
@@ -122,6 +124,9 @@ int session_run(struct session *s, struct error *err)
 		rc = s->on_open(s->arg, err);
 	if (!rc)
 		rc = live_start(s->live, err);
+	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* the defaults of mallopt(3) */
+	mallopt(M_TRIM_THRESHOLD, 128 << 10);
+	malloc_trim(0);
 	if (rc)
 		return rc;
 	s->on_start(s->arg);
