@@ -478,7 +478,7 @@ def a_server_listens_where_it_was_told():
                 server.terminate()
                 _, err = server.communicate(timeout=10 * PATIENCE)
             assert ("loopback only" if not args else args[1]) in err, err
-            assert "at most" in err and "INSECURE" not in err, err
+            assert "limits of a client: " in err and "INSECURE" not in err, err
     with Hosts() as hosts:
         with hosts.serve() as server:
             assert hosts.run(*SHORT).status == 0

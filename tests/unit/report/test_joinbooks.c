@@ -21,6 +21,7 @@ static const char *const outcomes[] = {
 	"{\"id\":6,\"outcome\":\"unknown\"}",
 	"{\"id\":7,\"outcome\":\"skipped\"}",
 	"{\"id\":8,\"outcome\":\"dropped\",\"stage\":\"rcvbuf\",\"reason\":\"SOCKET_RCVBUFF\"}",
+	"{\"id\":9,\"outcome\":\"dropped\",\"stage\":\"of another version\"}",
 };
 
 /* A ledger of one stream; `ranges` as in its lines, from `base` on. */
@@ -126,6 +127,69 @@ CASE(each_number_has_one_place)
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check(&rows[i]);
+}
+
+static const struct result_cause *cause_of(const struct result *res, enum stage stage, uint16_t of)
+{
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		if (res->cause[i].stage == stage && res->cause[i].stream == of)
+			return &res->cause[i];
+	}
+	fail_msg("no cause of stage %d in stream %u", stage, of);
+	return NULL;
+}
+
+/* Each stream has its causes, and the sum of several streams has each place once. */
+CASE(causes_have_numbers_and_places)
+{
+	struct joined_stream s = {.stream = STREAM, .base = BASE, .watch_to = UINT64_MAX};
+	struct result *one = calloc(2, sizeof(*one)), *sum = one + 1;
+	struct range there[8], here[8];
+	const struct result_cause *c;
+	uint64_t open = 0;
+
+	s.tx = (struct joined_end){.outcomes = ledger("0-9:4", 0), .host = "a"};
+	s.rx = (struct joined_end){.outcomes = ledger("0-1:0 2-2:8 4-5:8 6-8:0 9-9:9", BASE),
+				   .host = "b"};
+	s.tx.range = outcome_sum_ranges_kept(s.tx.outcomes, &s.tx.n);
+	s.rx.range = outcome_sum_ranges_kept(s.rx.outcomes, &s.rx.n);
+	joined_add(&s, one, sum, &open);
+	memcpy(here, s.tx.range, s.tx.n * sizeof(*here));
+	memcpy(there, s.rx.range, s.rx.n * sizeof(*there));
+	for (unsigned i = 0; i < 8; i++)
+		here[i].stream = there[i].stream = STREAM + 1;
+	s.stream = STREAM + 1;
+	s.tx.range = here;
+	s.rx.range = there;
+	joined_add(&s, one, sum, &open);
+	for (uint16_t i = 0; i < 2; i++) {
+		c = cause_of(one, STAGE_RCVBUF, STREAM + i);
+		assert_string_equal(c->host, "b");
+		assert_string_equal(c->reason, "SOCKET_RCVBUFF");
+		assert_int_equal(c->packets, 3);
+		assert_true(c->first == 2 && c->last == 5);
+		c = cause_of(one, STAGE_WIRE, STREAM + i);
+		assert_true(c->packets == 1 && c->first == 3 && c->last == 3 && !*c->host);
+		assert_int_equal(cause_of(one, STAGE_OTHER, STREAM + i)->packets, 1);
+	}
+	assert_int_equal(one->n_causes, 6);
+	assert_int_equal(sum->n_causes, 3);
+	assert_int_equal(cause_of(sum, STAGE_RCVBUF, STREAM)->packets, 6);
+	assert_int_equal(one->stage[STAGE_RCVBUF].events, 6);
+	assert_string_equal(one->stage[STAGE_RCVBUF].source, "event");
+	assert_string_equal(one->stage[STAGE_WIRE].source, "difference");
+	/* what is not counted any more is not there, and what has no room is in the stages only */
+	sum->n_causes = 0;
+	joined_add(&s, one, sum, &open);
+	assert_int_equal(sum->n_causes, 3);
+	one->n_causes = RESULT_CAUSES;
+	memset(one->cause, 0, sizeof(one->cause));
+	joined_add(&s, one, sum, &open);
+	assert_int_equal(one->n_causes, RESULT_CAUSES);
+	assert_int_equal(one->stage[STAGE_RCVBUF].packets, 12);
+	outcome_sum_free(s.tx.outcomes);
+	outcome_sum_free(s.rx.outcomes);
+	free(one);
 }
 
 /* Packets sent while the receiver was absent are not lost on the wire. */
