@@ -542,8 +542,8 @@ static __always_inline void found_sender(struct freed *f)
 
 /*
  * Finds the socket, or another value that distinguishes packets dropped at one location. Returns
- * the socket whose cookie is in `aux`, or NULL. `inside`: the packet of interest is inside a tunnel,
- * where its addresses do not identify a socket. `to`: scratch.
+ * the socket whose cookie is in `aux`, or NULL. `inside`: the packet of interest is inside a
+ * tunnel, where its addresses do not identify a socket. `to`: scratch.
  */
 static __always_inline struct sock *find_socket(struct freed *f, bool inside, struct watch_flow *to)
 {

@@ -41,7 +41,7 @@ MAP(xdp_counts, PERCPU_HASH, XDPLOSS_KEYS, struct xdploss_key, struct xdploss_co
 ONE_PER_CPU(xdp_own, struct xdploss_own);
 
 static __always_inline void count_frames(struct net_device *dev, const struct xdploss_key *key,
-				  __u32 packets)
+					 __u32 packets)
 {
 	struct xdploss_count *c = bpf_map_lookup_elem(&xdp_counts, key), first = {1, packets};
 	struct xdploss_own *own;
