@@ -15,17 +15,13 @@ const volatile struct link_kind link_kinds[LINK_KINDS];
 /* By role: the kind that was found last, because most packets pass interfaces of a few kinds. */
 __u64 link_last[LINK_ROLES];
 
-static __always_inline __u32 link_look_up(struct rtnl_link_ops *ops, __u32 edge)
+/* Not static, so that it is verified once. `ops`: address of a struct rtnl_link_ops. */
+__noinline __u32 link_look_up(__u64 ops, __u32 edge)
 {
-	void *name = (void *)FIELD_OF(ops, rtnl_link_ops, kind);
+	void *name = (void *)BPF_CORE_READ((struct rtnl_link_ops *)ops, kind);
 	union link_name kind = {};
 
-	if (KFUNCS) {
-		kind.half[0] = CAST(name, in6_addr)->in6_u.u6_addr32[0];
-		kind.half[1] = CAST(name, in6_addr)->in6_u.u6_addr32[1];
-	} else {
-		bpf_probe_read_kernel(&kind, sizeof(kind), name);
-	}
+	bpf_probe_read_kernel(&kind, sizeof(kind), name);
 	for (int i = 0; i < LINK_KINDS; i++) {
 		if ((kind.word & link_kinds[i].mask.word) == link_kinds[i].is.word)
 			return link_kinds[i].role;
@@ -40,6 +36,7 @@ static __always_inline __u32 link_look_up(struct rtnl_link_ops *ops, __u32 edge)
 static __always_inline __u32 link_role(struct net_device *dev, __u32 inside, __u32 edge)
 {
 	struct rtnl_link_ops *ops = (void *)FIELD_OF(dev, net_device, rtnl_link_ops);
+	__u64 address;
 	__u32 role;
 
 	if (FIELD_OF(dev, net_device, flags) & IFF_LOOPBACK)
@@ -50,7 +47,8 @@ static __always_inline __u32 link_role(struct net_device *dev, __u32 inside, __u
 		if (link_last[i] == (__u64)ops)
 			return i ^ no_bits;
 	}
-	role = link_look_up(ops, edge) ^ no_bits;
+	bpf_probe_read_kernel(&address, sizeof(address), &dev->rtnl_link_ops);
+	role = link_look_up(address, edge);
 	link_last[role % LINK_ROLES] = (__u64)ops;
 	return role;
 }
