@@ -201,6 +201,8 @@ CASE(only_while_somebody_watched)
 		{"0-9:4", "4-8:0", 4, UINT64_MAX, .attempted = 10, .delivered = 5, .wire = 1,
 		 .left = 4},
 		{"0-9:4", "", 3, 5, .attempted = 10, .wire = 3, .left = 7},
+		{"0-9:4", "4-5:0", 4, 6, .attempted = 10, .delivered = 2, .wire = 1, .left = 7},
+		{"0-9:4", "4-5:0", 3, 5, .attempted = 10, .delivered = 2, .wire = 1, .left = 7},
 		{"0-9:4", "", 20, 0, .attempted = 10, .left = 10},
 	};
 
