@@ -79,10 +79,10 @@ static int run_intervals(struct session *s, struct error *err)
 			continue;
 		output_push();
 		live_tick(s->live);
-		if (s->why)
-			why_tick(s->why);
 		if (s->on_tick && !s->on_tick(s->arg))
 			s->left = true;
+		if (s->why) /* the first call loads a program, which must not delay the first drop */
+			why_tick(s->why);
 		tick = clock_now() + TICK_NS;
 	}
 	/* the session ended before the command, so wait for the command */
