@@ -168,7 +168,7 @@ const struct command cmd_send = {
 		    "threads json verbose help",
 	.description = "Sends numbered datagrams to a host that runs `pktledger recv` or any other "
 		       "receiver. Losses on this host are reported, and all other packets left "
-		       "this host. At the end, the sender tells the receiver three times how many "
+		       "this host. At the end, the sender tells the receiver four times how many "
 		       "packets it sent.",
 	.groups = send_groups,
 	.args = send_args,
