@@ -589,14 +589,19 @@ static __always_inline void count_freed(__u64 *ctx, struct freed *f, const struc
 	const __u32 which = consumed;
 	struct drop *d = bpf_map_lookup_elem(&counting, &which);
 	struct watch_slot *first;
+	struct headers h;
 	__u32 slot, cpu, packets, interval;
 
 	if (!control || !d)
 		return;
 	interval = *(volatile __u32 *)&control->interval;
 	d->sk = find_socket(f, tunnel, &d->flow);
-	if (flows)
+	if (flows && KFUNCS) { /* flow_read() without a call */
+		headers_read(at, 0, &h);
+		flow_fill(at, &h, &d->flow);
+	} else if (flows) {
 		flow_read(at, &d->flow);
+	}
 	if (flows && tunnel) {
 		d->flow.tunnel = tunnel->kind;
 		d->flow.tunnel_id = tunnel->id;
