@@ -560,12 +560,13 @@ static __always_inline struct sock *find_socket(struct freed *f, bool inside, st
 		return f->sender;
 	}
 	if (!inside && f->reason != kernel.netfilter &&
-	    ((f->flags & WATCH_NO_DEV && !f->sender) ||
+	    ((f->flags & WATCH_NO_DEV && !f->sender) || f->reason == watch_cfg.no_socket ||
 	     (!kernel.has_rx_sk && is_of_socket(f->reason)))) {
 		const struct linear at = linear_of(f->skb);
 
 		flow_read(&at, to);
-		if (to->dst_port) {
+		/* a TCP segment without a socket belongs to a connection that is over */
+		if (to->dst_port && (f->reason != watch_cfg.no_socket || to->proto == PROTO_UDP)) {
 			f->flags |= WATCH_PORT;
 			f->aux = port_id(to);
 		}

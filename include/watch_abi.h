@@ -33,7 +33,7 @@ enum watch_flag {
 	 */
 	WATCH_DST = 4,
 	WATCH_NO_DEV = 8,     /* skb->dev was not an interface; ifindex: ingress, if known */
-	WATCH_PORT = 16,      /* aux represents the destination, because the socket is unknown */
+	WATCH_PORT = 16,      /* aux represents the destination: the socket is unknown, or missing */
 	WATCH_SOCKET = 32,    /* aux is the cookie of the dropping socket */
 	WATCH_SENDER = 64,    /* aux is the cookie of the sending socket, only on request */
 	WATCH_OTHERS = 128,   /* no room: aux and flow are omitted, and several keys are merged */
@@ -152,6 +152,7 @@ struct watch_config {
 	 * destination is used.
 	 */
 	__s32 socket_reasons[WATCH_SOCKET_REASONS];
+	__s32 no_socket; /* drop reason of packets for which there is no socket */
 	__u32 cpus; /* number of possible CPUs */
 	__u8 by_flow;
 	__u8 by_sender; /* if no socket dropped the packet, also record the sending socket */

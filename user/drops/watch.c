@@ -115,6 +115,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	*cfg = spec->cfg;
 	for (int i = 0; i < WATCH_SOCKET_REASONS; i++)
 		cfg->socket_reasons[i] = reasons_value(r, of_socket[i]);
+	cfg->no_socket = reasons_value(r, "NO_SOCKET");
 	cfg->cpus = w->cpus;
 	if (spec->inner)
 		w->skel->rodata->inner = *spec->inner;

@@ -162,13 +162,21 @@ static int find_owner(struct describer *d, const struct watch_key *key,
 			     sock->cgroup, out);
 }
 
+/* Returns true if the destination may have a socket, which the kernel did not report. */
+static bool is_bound(struct describer *d, const struct watch_entry *e,
+		     const struct watch_sock *sock)
+{
+	return d->owners && e->key.flags & WATCH_PORT &&
+	       strcmp(find_cause(d, &e->key, sock)->reason, "NO_SOCKET");
+}
+
 bool describe_searching(struct describer *d, const struct watch_entry *e)
 {
 	struct watch_sock sock = *find_sock(d, &e->key);
 	bool searching = false;
 	struct owner owner;
 
-	if (d->owners && e->key.flags & WATCH_PORT)
+	if (is_bound(d, e, &sock))
 		searching = describe_bound(d->owners, e->key.netns, &sock) == -EAGAIN;
 	if (d->owners && e->key.netns)
 		searching |= owners_netns_searching(d->owners, e->key.netns);
@@ -196,7 +204,7 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 	out->sock = *find_sock(d, &e->key);
 	if (has_socket(&e->key))
 		row->cookie = e->key.aux;
-	if (d->owners && e->key.flags & WATCH_PORT)
+	if (is_bound(d, e, &out->sock))
 		describe_bound(d->owners, e->key.netns, &out->sock);
 	if (out->sock.family)
 		describe_socket(&out->sock, out->socket, sizeof(out->socket));
