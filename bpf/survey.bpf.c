@@ -7,6 +7,7 @@
 #include "kernel.h"
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
@@ -127,12 +128,25 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 }
 
 /*
- * Sockets with drops that raise no event: raw sockets and taps with a full buffer (packet_rcv()),
- * and TCP listeners with a full accept queue (tcp_conn_request()). Only the socket's counter
- * increases.
+ * Sockets with drops that raise no event: raw sockets and taps with a full buffer or ring
+ * (packet_rcv(), tpacket_rcv()), and TCP listeners with a full accept queue (tcp_conn_request()).
+ * Only the socket's counter increases.
  */
 
 #define SOCK_RAW 3
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct packet_type {
+	struct net_device *dev;
+};
+
+struct packet_sock {
+	struct packet_type prot_hook;
+	atomic_t tp_drops;
+};
+
+#pragma clang attribute pop
 
 static __always_inline bool is_silent(struct sock *sk)
 {
@@ -147,16 +161,41 @@ static __always_inline bool is_silent(struct sock *sk)
 		BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_LISTEN);
 }
 
+/*
+ * A mapped ring counts only in tp_drops, which is 0 again once its program has read it
+ * (PACKET_STATISTICS). A buffer counts in both.
+ */
+static __always_inline __u64 silent_drops(struct sock *sk, struct silent_record *r)
+{
+	struct packet_sock *po = (void *)sk;
+	__u64 drops = sock_drops(sk), ring;
+	struct net_device *dev;
+
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) != AF_PACKET ||
+	    !bpf_core_field_exists(po->tp_drops))
+		return drops;
+	dev = BPF_CORE_READ(po, prot_hook.dev);
+	if (dev)
+		BPF_CORE_READ_STR_INTO(&r->ifname, dev, name);
+	ring = (__u32)BPF_CORE_READ(po, tp_drops.counter);
+	return ring > drops ? ring : drops;
+}
+
 SEC("?iter/task_file")
 int silent(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct sock *sk = sock_of_file(ctx->file);
 	struct silent_record r = {};
+	__u64 drops;
 
-	if (!task || !sk || !is_silent(sk) || !sock_drops(sk))
+	if (!task || !sk || !is_silent(sk))
+		return 0;
+	drops = silent_drops(sk, &r);
+	if (!drops)
 		return 0;
 	sock_read(&r.sock, sk);
+	r.sock.drops = drops;
 	r.cookie = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
 	r.pid = BPF_CORE_READ(task, tgid);
 	BPF_CORE_READ_STR_INTO(&r.process, task, comm);
@@ -240,6 +279,21 @@ int lose_one(__u64 *ctx)
 }
 
 /*
+ * Records which thread reads a socket that has lost packets. A thread that receives and then waits
+ * for another one is never found waiting in a receive call. Exists since Linux 6.3.
+ */
+SEC("?tp_btf/sock_recv_length")
+int read_thread(__u64 *ctx)
+{
+	__u64 inode = sock_inode((void *)ctx[0]);
+	struct burst_record *b = bpf_map_lookup_elem(&bursts, &inode);
+
+	if (b && (int)ctx[1] >= 0 && !((int)ctx[2] & MSG_ERRQUEUE))
+		b->tid = (__u32)bpf_get_current_pid_tgid();
+	return 0;
+}
+
+/*
  * Records each read from a UDP socket. The kernel has no per-socket counter for that. The
  * tracepoint exists since Linux 6.3.
  */
@@ -269,36 +323,59 @@ int read_one(__u64 *ctx)
 	return 0;
 }
 
-/* Sources dropped by reverse path filtering, whose counter shows neither source nor interface. */
+/*
+ * Counts drops with one reason by what their counter does not show: the source that reverse path
+ * filtering rejected and its interface, or the UDP port without a socket.
+ */
 
-#define RP_SOURCES 256
+#define DROP_SOURCES 256
 
-__u32 rp_reason; /* this kernel's SKB_DROP_REASON_IP_RPFILTER, set by user space */
+__u32 wanted_reason; /* this kernel's number, set by user space */
+bool by_port;
 
-MAP(rp_sources, LRU_HASH, RP_SOURCES, struct rp_source, __u64);
+MAP(drop_sources, LRU_HASH, DROP_SOURCES, struct drop_source, __u64);
+
+/* Reads a UDP packet's destination port. Returns 0 for other protocols. */
+static __always_inline __u32 udp_port(struct sk_buff *skb)
+{
+	const unsigned char *head = skb->head;
+	struct udphdr *udp = (void *)(head + skb->transport_header);
+	__be16 port = 0;
+	__u8 ip[10];
+
+	if (bpf_probe_read_kernel(ip, sizeof(ip), head + skb->network_header) ||
+	    (ip[0] >> 4 == 4 ? ip[9] : ip[6]) != PROTO_UDP)
+		return 0;
+	bpf_probe_read_kernel(&port, sizeof(port), &udp->dest);
+	return bpf_ntohs(port);
+}
 
 SEC("?tp_btf/kfree_skb")
-int rp_dropped(__u64 *ctx)
+int dropped(__u64 *ctx)
 {
 	struct sk_buff *skb = (void *)ctx[0];
-	struct rp_source s = {};
+	struct drop_source s = {};
 	struct net_device *dev;
 	struct iphdr *ip;
 	__u64 one = 1, *n;
 
-	if (!rp_reason || (__u32)ctx[2] != rp_reason)
+	if (!wanted_reason || (__u32)ctx[2] != wanted_reason)
 		return 0;
 	dev = skb->dev;
 	ip = (void *)(skb->head + skb->network_header);
-	if (!dev || bpf_probe_read_kernel(&s.address, sizeof(s.address), &ip->saddr))
+	if (by_port)
+		s.of = udp_port(skb);
+	else
+		bpf_probe_read_kernel(&s.of, sizeof(s.of), &ip->saddr);
+	if (!dev || !s.of)
 		return 0;
 	s.ifindex = dev->ifindex;
 	s.netns = dev->nd_net.net->ns.inum;
-	n = bpf_map_lookup_elem(&rp_sources, &s);
+	n = bpf_map_lookup_elem(&drop_sources, &s);
 	if (n)
 		__sync_fetch_and_add(n, 1);
 	else
-		bpf_map_update_elem(&rp_sources, &s, &one, BPF_ANY);
+		bpf_map_update_elem(&drop_sources, &s, &one, BPF_ANY);
 	return 0;
 }
 

@@ -27,9 +27,10 @@ struct silent_record {
 	__u32 pid;
 	__u32 pad;
 	char process[16];
+	char ifname[16]; /* of a packet socket, "": bound to no interface */
 };
 
-_Static_assert(sizeof(struct silent_record) == 96, "read by both sides");
+_Static_assert(sizeof(struct silent_record) == 112, "read by both sides");
 
 /* Packets waiting in UDP sockets: one record per socket, written by the iterator. */
 
@@ -46,9 +47,10 @@ struct burst_record {
 	__u64 last_ns; /* bpf_ktime_get_ns() of the last loss */
 	__u64 run, most;
 	struct queue_record queue; /* without its cookie */
+	__u64 tid;		   /* thread that read last, in the host's first PID namespace */
 };
 
-_Static_assert(sizeof(struct burst_record) == 48, "read by both sides");
+_Static_assert(sizeof(struct burst_record) == 56, "read by both sides");
 
 #define BURST_GAP_NS 20000000 /* ns without a loss after which a burst ends */
 
@@ -67,12 +69,12 @@ struct xsk_info {
 
 _Static_assert(sizeof(struct xsk_info) == 88, "read by both sides");
 
-/* A source rejected by reverse path filtering, and the interface where its packets arrived. */
-struct rp_source {
-	__be32 address;
+/* Dropped packets by source or port, and the interface where they arrived. */
+struct drop_source {
+	__u32 of; /* IPv4 source address in network order, or destination port */
 	__u32 ifindex, netns;
 };
 
-_Static_assert(sizeof(struct rp_source) == 12, "no holes: it is a hash key");
+_Static_assert(sizeof(struct drop_source) == 12, "no holes: it is a hash key");
 
 #endif

@@ -130,6 +130,26 @@ def assert_read(sock, packets):
     assert not more, f"{more} more than {packets} packets came"
 
 
+# Captures
+
+SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS = 263, 5, 6
+
+
+def ring_of_a_capture(netns, ifname, frames):
+    """A packet socket with a mapped ring of so many frames of 2 KB, bound to the device."""
+    with inside(netns):
+        tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    tap.setsockopt(SOL_PACKET, PACKET_RX_RING, struct.pack("IIII", 4096, frames // 2, 2048, frames))
+    with inside(netns):
+        tap.bind((ifname, 3))
+    return tap
+
+
+def capture_statistics(tap):
+    """Packets that came and that were dropped since the last call, as the kernel gives them once."""
+    return struct.unpack("II", tap.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+
+
 # A tun device
 
 

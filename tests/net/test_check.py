@@ -11,17 +11,20 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import labs
-from ends import PORT, enter, nft, sysctl
+from ends import (PORT, capture_statistics, enter, inside, nft, ring_of_a_capture, send, sysctl)
+import test_troubleshooting as stories
 from lib import exclusive, first as named_first
-from lib import (EVERYTHING, assert_findings, assert_valid, case, directory, first_finding, main,
+from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_findings, assert_valid, case, directory, first_finding, main,
                  pktledger, proves, require, rootless, skip, started,
                  table, thorough, until)
+from traced import tracing
 
 NAME = f"pl-check-{os.getpid()}"
 
@@ -152,6 +155,26 @@ def begun_watching(pid):
     return "sigtimedwait" in where
 
 
+OURSELVES = Path("/proc/self/comm").read_text().strip()
+
+
+@contextlib.contextmanager
+def looking(command, *args):
+    """One that has begun to watch; yields what ends it and returns its document."""
+    if command == "trace":
+        with tracing(*args) as t:
+            yield t.stop
+        return
+    with started("check", "-j", *args) as process:
+        def end():
+            out, err = process.communicate(timeout=TIMEOUT)
+            assert process.returncode == 0, err
+            return json.loads(out)
+
+        until(lambda: begun_watching(process.pid), 10, "check watches")
+        yield end
+
+
 def look_where(netns, *args):
     """The end of a look at all, if this was among those that were read."""
     result = pktledger("check", "-j", *args)
@@ -168,7 +191,7 @@ def another_namespace_loses():
     """It is found by its counters, then looked at; a port is found where it is open."""
     with Lab() as lab:
         lab.reader(0.01, 20000)
-        lab.sender(20, 0.02)
+        lab.sender(200, 0.02)  # among those that lose most, whatever else the host does
         rx = f"{NAME}-rx"
         for args in [], ["-p", str(PORT), "-t", "0.5"]:
             # where many others lose more, as in bpf/look beside this, it is not looked at
@@ -220,6 +243,80 @@ def neighbour_of_another_namespace():
         assert not found["neigh-failed"].get("netns"), found["neigh-failed"]
         where = text.rsplit(" in ", 1)[1].rstrip(".")  # of others, if they lose as well
         assert where != f"{NAME}-rx" and command.startswith(f"ip netns exec {where} ip neigh"), found
+
+
+HOLD_MANY = """
+import ctypes, socket, sys, time
+libc, held = ctypes.CDLL(None), []
+for name in sys.argv[2:]:
+    with open(f"/run/netns/{name}") as file:
+        assert not libc.setns(file.fileno(), 0x40000000)
+    for _ in range(int(sys.argv[1])):
+        held.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        held[-1].bind(("", 0))
+print("ready", flush=True)
+time.sleep(3600)
+"""
+
+
+def measured(*args):
+    """Seconds and KB that the program takes."""
+    from lib import BINARY
+    begin = time.monotonic()
+    with subprocess.Popen([BINARY, *args], stdout=subprocess.PIPE) as process:
+        out = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, out
+    return time.monotonic() - begin, usage.ru_maxrss, json.loads(out)["end"]
+
+
+@thorough
+@exclusive
+def many_namespaces_and_sockets():
+    """Within three seconds and 100 MB; where nothing is wrong, within one and a half."""
+    seconds, _, end = measured("check", "-j")
+    lossy = any(f["losing"] for f in end["findings"])
+    assert lossy or seconds < 1.5 * PATIENCE, seconds
+    names = [f"{NAME}-{i}" for i in range(200)]
+    with contextlib.ExitStack() as stack:
+        def each(command):
+            lines = "".join(f"netns {command} {name}\n" for name in names)
+            subprocess.run(["ip", "-batch", "-"], input=lines, text=True, check=True)
+
+        each("add")
+        stack.callback(each, "del")
+        process = stack.enter_context(subprocess.Popen(
+            [sys.executable, "-c", HOLD_MANY, "25", *names], stdout=subprocess.PIPE, text=True))
+        stack.callback(process.kill)
+        assert process.stdout.readline() == "ready\n"
+        seconds, kilobytes, end = measured("check", "-j")
+        assert end["namespaces"] >= len(names), end["namespaces"]
+        lossy = any(f["losing"] for f in end["findings"])
+        assert (lossy or seconds < 3 * PATIENCE) and kilobytes < 100 << 10, (seconds, kilobytes)
+
+
+@thorough
+@exclusive
+@proves("netfilter-conntrack")
+def full_connection_tracking():
+    """By as many assured entries as there is room for, which `conntrack -R` loads."""
+    require(shutil.which("conntrack"), "needs conntrack")
+    rx = f"{NAME}-rx"
+    with Lab() as lab:
+        nft(rx, "table ip t { chain c { type filter hook input priority 0; ct state new accept; }; }")
+        most = int(labs.do(rx, "cat", "/proc/sys/net/netfilter/nf_conntrack_max"))
+        require(most <= 262144, f"{most} connections may be tracked")
+        lines = "".join(f"-A -t 600 -u ASSURED,SEEN_REPLY -s 198.18.7.1 -d 198.19.{n >> 15}.1 -p udp "
+                        f"--sport {1024 + (n & 0x7fff)} --dport 9\n" for n in range(most))
+        labs.do(rx, "conntrack", "-R", "-", text=lines)
+        assert int(labs.do(rx, "cat", "/proc/sys/net/netfilter/nf_conntrack_count")) > 0.99 * most
+        lab.reader(0)
+        lab.start("tx", SENDER.replace("s.bind", "0 and s.bind"), TX, RX, PORT, 20, 0.01, 100)
+        f = first()
+        assert f["id"] == "netfilter-conntrack" and f["losing"], f
+        labs.do(rx, "conntrack", "-F")
+        assert not [f for f in findings() if f["stage"] == "netfilter"]
 
 
 @thorough
@@ -344,7 +441,7 @@ def nobody_on_the_port():
         assert f["id"] == "port-closed" and not f["losing"], f
         lab.sender(10, 0.01, port=9)
         f = first("--limit", "error", status=4)
-        assert f["id"] == "udp_lookup" and f["losing"], f
+        assert f["id"] == "udp_lookup" and f["losing"] and "for port 9:" in f["cause"], f
 
 
 HOLDER = """
@@ -366,9 +463,10 @@ def socket_that_takes_other_packets(address, peer, words, ids):
     with Lab() as lab:
         lab.start("rx", HOLDER, address, PORT, *peer)
         lab.sender(20, 0.01)
-        f = first("--port", str(PORT))
-        assert [f["id"]] == ids and words in f["cause"] and f["losing"], f
-        assert str(PORT) in f["cause"] and str(PORT) in f["command"], f
+        for args in ("--port", str(PORT)), ():  # seen in the packets that are refused
+            f = first(*args)
+            assert [f["id"]] == ids and words in f["cause"] and f["losing"], f
+            assert str(PORT) in f["cause"] and str(PORT) in f["command"], f
     with Lab() as lab:  # as the fix says
         lab.start("rx", HOLDER, "0.0.0.0", PORT)
         lab.sender(20, 0.01)
@@ -407,6 +505,141 @@ def rule_as_nft_prints_it():
         assert f["command"].startswith(f"ip netns exec {NAME}-rx nft delete rule inet t in handle "), f
         subprocess.run(f["command"].split(), check=True)
         assert {f["id"] for f in findings() if f["losing"]} == {"udp_lookup"}
+
+
+@table([("check", "check", "-t", "1.5"), ("trace", "trace")])
+def capture_that_loses(*args):
+    """From outside as many packets as its program is told when it asks; with a larger ring none."""
+    rx = f"{NAME}-rx"
+    with Lab() as lab:
+        lab.reader(0)
+        for frames, lost in (16, 300), (4096, 0):
+            with ring_of_a_capture(rx, "v-rx", frames) as tap:
+                send(f"{NAME}-tx", RX, 2 * 16)  # the small one is full
+                capture_statistics(tap)
+                with looking(*args, "--netns", rx) as end:
+                    send(f"{NAME}-tx", RX, 300)
+                    document = end()
+                _, dropped = capture_statistics(tap)
+            found = [f for f in document["end"]["findings"] if f["id"] == "capture-ring"]
+            assert bool(found) == bool(lost) == bool(dropped), (found, dropped)
+            for f in found:
+                assert lost <= f["facts"]["lost"] <= dropped < lost + 20, (f, dropped)
+                assert OURSELVES in f["cause"] and f["facts"]["ifname"] == "v-rx", f
+
+
+@case
+@proves("rcvbuf-one-flow")
+def workers_and_one_flow():
+    """Of four sockets on the port one has all; with senders of many ports the loss is gone."""
+    with stories.Lab(stories.NAME), stories.program(stories.WORKERS):
+        def found():
+            end = pktledger("check", "-j", "-t", "1", "-p", str(stories.PORT), "--netns", stories.RX).json["end"]
+            return [f for f in end["findings"] if f["losing"]]
+        with stories.sender(burst=20, pause=0.01):
+            time.sleep(0.2)
+            (f,) = found()
+            assert f["id"] == "rcvbuf-one-flow" and "4 sockets share port" in f["cause"], f
+            first_finding([f])
+        with contextlib.ExitStack() as senders:
+            for _ in range(20):
+                senders.enter_context(stories.sender(burst=1, pause=0.02))
+            time.sleep(0.2)
+            assert not found()
+
+
+@case
+@proves("tx-tun")
+def program_that_reads_the_tun():
+    with stories.slow_tunnel() as (_, dropped):
+        time.sleep(0.2)
+        (f,) = [f for f in pktledger("check", "-j", "-t", "1", "--netns", stories.TX).json["end"]["findings"]
+                if f["id"] == "tx-tun"]
+        first_finding([f])
+        assert f"{OURSELVES} ({os.getpid()})" in f["cause"], f
+        labs.do(stories.TX, *f["command"].split()[4:])  # after ip netns exec NAME
+        time.sleep(0.2)
+        before = dropped()
+        time.sleep(0.5)
+        assert dropped() == before, (before, dropped())
+
+
+@table([("tbf", ["root tbf rate 1mbit burst 4kb limit 8kb"], "tbf rate 1Mbit"),
+        ("htb", ["root handle 1: htb default 10", "parent 1: classid 1:10 htb rate 1mbit",
+                 "parent 1:10 pfifo limit 5"], "htb class 1:10 rate 1Mbit")])
+def rate_of_a_qdisc(lines, setting):
+    with Lab() as lab:
+        for line in lines:
+            what = "class" if "classid" in line else "qdisc"
+            done = subprocess.run(["tc", "-n", f"{NAME}-tx", what, "add", "dev", "v-tx", *line.split()],
+                                  capture_output=True, text=True, check=False)
+            require(done.returncode == 0, done.stderr.strip())
+        lab.reader(0)
+        lab.sender(20, 0.01, size=1000)
+        (f,) = [f for f in findings(side="tx") if f["id"] == "qdisc"]
+        assert f["facts"]["setting"] == setting, f
+        traced = pktledger("trace", "-j", "-t", "0.5", "--netns", f"{NAME}-tx").json["end"]["findings"]
+        assert [f["facts"]["setting"] for f in traced] == [setting], traced
+
+
+@case
+@proves("ip-mtu-discovery")
+def path_mtu_discovery():
+    """29 downloads through a smaller link: all complete, and nothing is a warning."""
+    size, count = 200000, 29
+    with stories.Lab(stories.NAME, "--topology", "router"):
+        labs.do(stories.ROUTER, "ip", "route", "change", "198.18.0.0/24", "dev", "v-r0", "mtu", "1300")
+        with inside(stories.RX):
+            server = socket.create_server(("", PORT))
+
+        def serve():
+            for _ in range(count):
+                labs.do(stories.RX, "ip", "route", "flush", "cache")
+                peer, _ = server.accept()
+                with peer:
+                    peer.sendall(bytes(size))
+
+        def download():
+            with inside(stories.TX), socket.create_connection((stories.FAR, PORT), TIMEOUT) as sock:
+                return sum(iter(lambda: len(sock.recv(65536)), 0))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with server, looking("check", "-t", "3", "--netns", stories.ROUTER) as end:
+            assert [download() for _ in range(count)] == [size] * count
+            thread.join()
+            found = of_namespace(end()["end"])
+        assert stories.snmp(stories.ROUTER, "Ip", "FragFails") > 0
+        assert {f["id"] for f in found if f["severity"] != "info"} == set(), found
+        assert "v-r0, 1300" not in found[0]["cause"], found  # the route's MTU, no link's
+        first_finding([f for f in found if f["id"] == "ip-mtu-discovery"])
+
+
+@case
+@proves("tcp-retransmitted")
+def retransmissions():
+    """They point to the command that explains them."""
+    with stories.lossy_router():
+        with looking("check", "-t", "2", "--netns", stories.RX) as end:
+            labs.do(stories.TX, "curl", "-s", "-o", "/dev/null", f"http://{stories.FAR}:{stories.WEB}/[1-160]")
+            document = end()
+        (f,) = [f for f in document["end"]["findings"] if f["id"] == "tcp-retransmitted"]
+        first_finding([f])
+        assert f["severity"] == "info" and "pktledger trace --balance tcp" in f["cause"], f
+        names = stories.snmp(stories.RX, "Tcp", "RetransSegs")
+        assert 0 < f["facts"]["events"] <= names, (f, names)
+
+
+@table([("check", ["check", "-t", "0.3"], "rules without counters"),
+        ("trace", ["trace", "-t", "0.3", f"udp port {PORT}"], "packets that the filter excludes")])
+def nothing_is_shown(args, words):
+    """In one line what was not covered."""
+    with Lab() as lab:
+        lab.reader(0)
+        lab.sender(5, 0.02)
+        result = pktledger(*args, "--netns", f"{NAME}-rx")
+        lines = " ".join(result.out.split()).partition("not covered ")[2]
+        assert result.status == 0 and words in lines, result
 
 
 @case

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, assert_read, datagram, inside, nft, read_all, repeating, tun, udp
+from ends import PORT, assert_read, datagram, inside, need, nft, read_all, repeating, tun, udp
 from lib import PATIENCE, first, first_finding, main, paced, pktledger, proves, table, thorough
 from test_balance import EXPR, assert_balance, balancing
 from test_others import BOTH, family_of, patient
@@ -85,8 +85,20 @@ def stale(command, stage):
     return found[0]
 
 
+def bridge_without_port(backend):
+    """The neighbour entry of a container that is gone is valid; another port keeps the carrier, and
+    takes no frame for an unknown address."""
+    network = "2001:2:0:9::1/64 nodad" if ":" in backend else "198.19.0.1/24"
+    for line in ("link add b0 up type bridge", f"addr add dev b0 {network}",
+                 "link add p0 master b0 up type veth peer name e0", "link set e0 up",
+                 f"neigh add {backend} lladdr 02:00:00:00:00:07 dev b0 nud reachable"):
+        need(ROUTER, "ip", *line.split())
+    need(ROUTER, *"bridge link set dev p0 flood off".split())
+
+
 @table(first(1, [(f"{kind}, {command}, {family}", kind, command, address, [id])
-                 for kind, id in (("silent", "neigh-dnat"), ("closed", "udp-lookup-dnat"))
+                 for kind, id in (("silent", "neigh-dnat"), ("closed", "udp-lookup-dnat"),
+                                  ("bridge", "l2-dnat"))
                  for command in ("check", "trace")
                  for family, address in BOTH]))
 @proves()
@@ -94,10 +106,14 @@ def dead_backend(kind, command, address, ids):
     """Behind a new rule the old entry still leads there; deleted, all is well."""
     vip, gone = ("2001:2:0:1::c8", "2001:2:0:1::4d") if ":" in address else ("198.18.1.200",
                                                                              "198.18.1.77")
-    backend, stage = (gone, "neigh") if kind == "silent" else (far(address), "udp_lookup")
+    on_bridge = "2001:2:0:9::7" if ":" in address else "198.19.0.7"
+    backend, stage = {"silent": (gone, "neigh"), "closed": (far(address), "udp_lookup"),
+                      "bridge": (on_bridge, "l2")}[kind]
     with lab("--topology", "router"), patient(family_of(address), NEW + 1) as sock, \
             udp(TX, family_of(address)) as sender:
         rule = f"udp dport {PORT} counter dnat to "
+        if kind == "bridge":
+            bridge_without_port(backend)
         translate(ROUTER, address, "prerouting", rule + at(backend, NEW))
         with repeating(0.05, lambda: sender.sendto(b"x" * 100, (vip, PORT))):
             found = stale(command, stage)

@@ -60,6 +60,10 @@ def reasons_and_counters():
                          ("UdpNoPorts", "lost at stage udp_lookup"),
                          ("TcpExtTCPBacklogDrop", "lost at stage tcp_backlog"),
                          ("rx_missed_errors", "counter of i40e (every count is a lost packet)"),
+                         ("tp_drops", "capture-ring", "tcpdump -B"),
+                         ("RetransSegs", "pktledger trace --balance tcp"),
+                         ("time_squeeze", "cpu-budget"),
+                         ("rx_dropped", "l2-stray", "No packet"),
                          ("rx_resource_errors", "counter of macb", "stage nic_ring"),
                          ("udp-lookup", "udp_lookup           proven: lab")):
         out = pktledger("check", "--explain", name).out

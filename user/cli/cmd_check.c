@@ -459,6 +459,30 @@ static bool explain_reason(const struct print_view *v, const char *name)
 	return found;
 }
 
+static void explain_finding(const struct print_view *v, const struct finding_row *row)
+{
+	char cause[FINDING_TEXT], fix[FINDING_TEXT], text[4 * FINDING_TEXT];
+
+	finding_outline(cause, sizeof(cause), row->cause);
+	finding_outline(fix, sizeof(fix), row->fix);
+	snprintf(text, sizeof(text), "%s%s%s What to do: %s.", cause, row->about ? " " : "",
+		 row->about ? row->about : "", fix);
+	print_about(v, row->id, finding_proofs[row->proof], text);
+}
+
+/* Counters that one finding explains, other than losses at a stage. */
+static const struct {
+	const char *counter, *finding;
+} explained[] = {
+	{"tp_drops", "capture-ring"},	      {"RetransSegs", "tcp-retransmitted"},
+	{"SndbufErrors", "sndbuf"},	      {"time_squeeze", "cpu-budget"},
+	{"flow_limit", "backlog-flow-limit"}, {"insert_failed", "netfilter-clash"},
+	{"rx_dropped", "l2-stray"},	      {"rx_otherhost_dropped", "l2-stray"},
+	{"queue_dropped", "nfqueue"},	      {"ReasmReqds", "frag-arriving"},
+	{"FragCreates", "frag-leaving"},      {"ListenOverflows", "tcp-listen-own"},
+	{"PruneCalled", "tcp-prune"},
+};
+
 /* Explains a kernel or driver counter, named as in nstat, netstat and ethtool -S. */
 static bool explain_counter(const struct print_view *v, const char *name)
 {
@@ -476,6 +500,12 @@ static bool explain_counter(const struct print_view *v, const char *name)
 		print_about(v, title, NULL, stage_title(stage));
 		explain_stage(v, stage);
 	}
+	for (unsigned i = 0; i < LENGTH(explained); i++) {
+		if (strcmp(explained[i].counter, name))
+			continue;
+		explain_finding(v, finding_row(explained[i].finding));
+		found = true;
+	}
 	for (unsigned i = 0; i < nic_driver_count; i++) {
 		const struct nic_row *row = nic_row_find(nic_drivers[i].rows, name);
 
@@ -490,17 +520,6 @@ static bool explain_counter(const struct print_view *v, const char *name)
 		found = true;
 	}
 	return found;
-}
-
-static void explain_finding(const struct print_view *v, const struct finding_row *row)
-{
-	char cause[FINDING_TEXT], fix[FINDING_TEXT], text[4 * FINDING_TEXT];
-
-	finding_outline(cause, sizeof(cause), row->cause);
-	finding_outline(fix, sizeof(fix), row->fix);
-	snprintf(text, sizeof(text), "%s%s%s What to do: %s.", cause, row->about ? " " : "",
-		 row->about ? row->about : "", fix);
-	print_about(v, row->id, finding_proofs[row->proof], text);
 }
 
 /*

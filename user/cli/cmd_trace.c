@@ -425,7 +425,11 @@ static void on_start(void *arg)
 	asked.by = t->by;
 	caps_give_up(cmd_trace.needs, option_given("keep") ? "--keep" : NULL, CAPS_ONCE);
 	trace_show_gaps(t->session.live);
-	t->shown = (struct trace_shown){t->o->live.interval_ns, t->o->live.all, t->netns};
+	t->shown = (struct trace_shown){.interval_ns = t->o->live.interval_ns,
+					.all = t->o->live.all,
+					.netns = t->netns,
+					.filtered = asked.expr,
+					.one_netns = asked.netns};
 	start = json_trace_start(words, program_argv, env, &asked, &t->shown);
 	written(t, ledgerfile_start(t->ledger.file, "pktledger/trace/1", start));
 	json_out_once(t->json, "start", start);

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <net/if.h>
@@ -97,6 +98,7 @@ struct moment {
 	struct cpu_sample cpus;
 	char *interrupts; /* NULL: unreadable */
 	struct facts_socks socks;
+	struct list captures; /* facts_captures_read() */
 };
 
 struct facts_reader {
@@ -236,6 +238,9 @@ static int take_moment(struct facts_reader *r, struct moment *m)
 		free(stat);
 	}
 	file_read("/proc/interrupts", &m->interrupts, NULL);
+	ret = r->f->taps.taps ? facts_captures_read(r->spec.owners, r->inum, &m->captures) : 0;
+	if (!last)
+		unread_if(r->f, ret, "losses of captures");
 	m->time_ns = clock_now();
 	return last ? facts_socks_read(r->spec.ns, r->spec.port, &m->socks) : 0;
 }
@@ -310,6 +315,12 @@ static void join_links(struct facts_reader *r)
 		snprintf(name, sizeof(name), "%s:tx_packets", ifname);
 		link->tx_packets = facts_moved(f, FACTS_HERE, name);
 		facts_link_rates(link, before, after);
+		snprintf(name, sizeof(name), "%s:qdisc:drops", ifname);
+		if (facts_moved(f, FACTS_HERE, name))
+			way_rate_text(r->spec.ns, ifname, link->qdisc, sizeof(link->qdisc));
+		if (!strcmp(link->dev.driver, "tun") && facts_link_lost(link, NIC_SEND))
+			way_tun_reader(r->root, ifname, r->inum, link->tun_reader,
+				       sizeof(link->tun_reader));
 		if (facts_strays(f, ifname))
 			way_stray_read(r->spec.ns, (unsigned)of->ifindex, clock_now() + SOURCE_NS,
 				       &link->stray);
@@ -329,14 +340,23 @@ static void join_links(struct facts_reader *r)
 		unread(f, "/proc/interrupts", "not readable");
 }
 
-/* Reads the reverse route, but only if that justifies loading a BPF program. */
-static void read_back(struct facts_reader *r)
+/*
+ * Reads the reverse route, and the port without a socket, but only if that justifies loading a BPF
+ * program.
+ */
+static void read_sources(struct facts_reader *r)
 {
+	const bool refused = facts_moved(r->f, FACTS_HERE, "Udp:NoPorts") ||
+			     facts_moved(r->f, FACTS_HERE, "Udp6NoPorts");
 	struct survey_bpf *w;
 
+	if (refused && !r->f->port && !way_sources_open(&w, true)) {
+		r->f->closed_port = way_sources_port(w, r->inum, clock_now() + SOURCE_NS);
+		way_sources_close(w);
+	}
 	if (!facts_moved(r->f, FACTS_HERE, "TcpExt:IPReversePathFilter"))
 		return;
-	if (way_sources_open(&w)) {
+	if (way_sources_open(&w, false)) {
 		unread(r->f, "sources of packets", "needs CAP_BPF, CAP_PERFMON and Linux 5.17");
 		return;
 	}
@@ -372,6 +392,7 @@ static void join(struct facts_reader *r)
 	facts_cpus_read(r->root, &f->cpus);
 	join_links(r);
 	facts_socks_rates(&r->before.socks, &r->after.socks);
+	facts_captures_rates(&r->before.captures, &r->after.captures, &f->taps);
 	f->socks = r->after.socks;
 	/*
 	 * Read the buffer space per packet in a full queue, but only if that justifies a BPF
@@ -383,7 +404,7 @@ static void join(struct facts_reader *r)
 		unread_if(f, read_queues(r->spec.ns, &f->socks), "packets in sockets");
 	if (facts_holders_find(r->spec.owners, &f->socks, r->spec.pid) == -EACCES)
 		unread(f, "owners of sockets", "requires CAP_SYS_PTRACE for processes of other users");
-	read_back(r);
+	read_sources(r);
 	/* the counter is global, so its packets may be in any namespace */
 	if (!way_dnat_read(r->spec.ns, &f->dnat) && !way_silent_read(r->spec.ns, &f->silent) &&
 	    (facts_moved(f, FACTS_HOST, "arp_cache:unresolved_discards") ||
@@ -407,6 +428,8 @@ static void join(struct facts_reader *r)
 
 static int begin(struct facts_reader *r)
 {
+	/* an address for documentation (RFC 5737), so only the default route leads there */
+	const struct endpoint anywhere = {.family = AF_INET, .ip4 = {htonl(0xc0000201)}};
 	const struct netns *ns = r->spec.ns;
 	struct facts *f = r->f;
 	int ret;
@@ -418,6 +441,8 @@ static int begin(struct facts_reader *r)
 		unread(f, "settings of the host", "not shown in this network namespace");
 	unread_if(f, facts_taps_read(ns, r->spec.owners, &f->taps), "owners of packet sockets");
 	facts_self_read(ns, &f->self);
+	device_name(ns, netdev_way(ns, &anywhere), f->egress);
+	way_next_read(ns, &f->next);
 	r->inum = ns ? ns->inum : proc_netns(r->root, getpid());
 	r->rules = nftrules_new();
 	nftrules_note(r->rules, r->inum, ns, false);
@@ -484,6 +509,8 @@ static void reader_free(struct facts_reader *r)
 {
 	counters_free(&r->before.counters);
 	counters_free(&r->after.counters);
+	list_free(&r->before.captures);
+	list_free(&r->after.captures);
 	free(r->before.interrupts);
 	free(r->after.interrupts);
 	readings_close(r->readings);

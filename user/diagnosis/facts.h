@@ -137,8 +137,9 @@ struct link_loss {
 
 /*
  * `peer_mtu`: MTU at the other end of a veth. `rp_filter`: effective value, the larger of the
- * interface's and `all`. `qdisc`: includes its limit, "pfifo limit 1000". facts_end() sets the
- * packets. Queue 0 settings are "" or 0 if the kernel does not support them.
+ * interface's and `all`. `qdisc`: includes its limit or rate, "pfifo limit 1000". `tun_reader`:
+ * "name (pid)" of a process that reads a tun which lost packets. facts_end() sets the packets and
+ * what only losses require. Queue 0 settings are "" or 0 if the kernel does not support them.
  */
 #define FACTS_LINK(U, Q, B, T, K, L, X)                                                            \
 	X(char master_name[16], TEXT, "master", master_name) /* bridge, bond ... it belongs to */  \
@@ -147,7 +148,8 @@ struct link_loss {
 	X(bool threaded, BOOL, "threaded_napi", threaded) T(qdisc, 64)                             \
 	T(rps_cpus, 128) T(xps_cpus, 128) U(rps_flow_cnt) T(rp_filter, 8)                          \
 	B(gro) B(gro_hw) B(lro) B(gso) B(udp_gso) X(bool rx_csum, BOOL, "rx_checksum", rx_csum)    \
-	X(bool tx_csum, BOOL, "tx_checksum", tx_csum) Q(rx_packets) Q(tx_packets)
+	X(bool tx_csum, BOOL, "tx_checksum", tx_csum) Q(rx_packets) Q(tx_packets)                  \
+	X(char tun_reader[32], TEXT, "tun_reader", tun_reader, .how = RECORD_OMITTED)
 
 struct facts_link {
 	struct netdev dev;
@@ -259,10 +261,22 @@ int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid);
 
 #define FACTS_TAPS 64 /* further sockets are counted without looking up their owner */
 
+#define FACTS_CAPTURES 8 /* further programs are left out */
+
+/* Packets that a program lost in the window, in its packet sockets on one interface ("": any). */
+#define FACTS_CAPTURE(U, Q, B, T, K, L, X)                                                         \
+	T(process, 16) X(pid_t pid, INT, "pid", pid) T(ifname, 16) Q(lost)
+
+struct facts_capture {
+	FACTS(FACTS_CAPTURE)
+};
+
 struct facts_taps {
 	unsigned taps; /* ETH_P_ALL packet sockets */
 	unsigned raws; /* IPPROTO_UDP raw sockets */
 	struct facts_owner tap[FACTS_TAPS], raw[FACTS_TAPS];
+	struct facts_capture capture[FACTS_CAPTURES];
+	unsigned n_captures;
 };
 
 /*
@@ -270,6 +284,16 @@ struct facts_taps {
  * where the local port is the protocol (raw_sock_seq_show()). Pure.
  */
 void facts_taps_parse(struct facts_taps *t, bool raw, const char *text);
+
+/*
+ * Appends the packet sockets in a namespace that have lost packets so far, each once, as struct
+ * silent_record. Returns 0, or -errno from owners_silent().
+ */
+int facts_captures_read(struct owners *o, uint32_t inum, struct list *socks);
+
+/* Sums the losses between two such lists by program and interface. Pure. */
+void facts_captures_rates(const struct list *before, const struct list *after,
+			  struct facts_taps *t);
 
 /* Reads these sockets. Returns 0, or -errno from facts_owners_find(). */
 int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps *t);
@@ -370,11 +394,14 @@ struct facts {
 	struct facts_cpus cpus;
 	struct facts_link link[FACTS_LINKS];
 	unsigned n_links;
+	char egress[16]; /* interface of the default route, "" if there is none */
 	struct facts_stack stack;
 	struct facts_socks socks; /* the sockets asked for */
 	struct facts_taps taps;
 	struct way_dnat dnat; /* a NAT entry whose new destination does not exist, if found */
 	struct way_silent silent;
+	struct way_next next;
+	uint16_t closed_port; /* port without a socket to which the most packets came, 0: unknown */
 	struct way_back back; /* reverse route of a source rejected by rp_filter, if any */
 
 	/* Netfilter rules that dropped packets, and how long they were observed. */

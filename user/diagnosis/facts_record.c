@@ -31,6 +31,9 @@ static const struct record_field loss_rows[] = {ROWS(FACTS_LOSS){0}};
 #define OF reading
 const struct record_field facts_reading_rows[] = {ROWS(READING){0}};
 #undef OF
+#define OF facts_capture
+static const struct record_field capture_rows[] = {ROWS(FACTS_CAPTURE){0}};
+#undef OF
 #define OF stack_sample
 static const struct record_field sample_rows[] = {ROWS(FACTS_SAMPLE){0}};
 #undef OF
@@ -151,6 +154,8 @@ static const struct record_field taps_rows[] = {
 	RECORD_LIST("tap", NESTED, facts_taps, tap, .rows = owner_rows),
 	RECORD("raws", UINT, facts_taps, raws),
 	RECORD_LIST("raw", NESTED, facts_taps, raw, .rows = owner_rows),
+	RECORD_LIST("captures", NESTED, facts_taps, capture, .rows = capture_rows,
+		    RECORD_COUNT(facts_taps, n_captures)),
 	{0},
 };
 
@@ -180,6 +185,7 @@ static const struct record_field rows[] = {
 	RECORD("cpus", NESTED, facts, cpus, .rows = cpus_rows),
 	RECORD_LIST("interfaces", NESTED, facts, link, .rows = facts_link_rows,
 		    RECORD_COUNT(facts, n_links)),
+	RECORD("egress", TEXT, facts, egress),
 	RECORD("settings", NESTED, facts, stack, .rows = stack_rows),
 	RECORD("sockets", NESTED, facts, socks, .rows = socks_rows),
 	RECORD("copies", NESTED, facts, taps, .rows = taps_rows),
@@ -188,9 +194,13 @@ static const struct record_field rows[] = {
 	RECORD("nat_silent_on", TEXT, facts, dnat.ifname),
 	RECORD("nat_rule", TEXT, facts, dnat.rule),
 	RECORD("nat_unreachable", BOOL, facts, dnat.unreachable),
+	RECORD("nat_unbridged", BOOL, facts, dnat.unbridged),
 	RECORD("silent_address", TEXT, facts, silent.address),
 	RECORD("silent_on", TEXT, facts, silent.ifname),
 	RECORD("silent_in", TEXT, facts, silent.netns),
+	RECORD("next", TEXT, facts, next.ifname),
+	RECORD("next_mtu", UINT, facts, next.mtu),
+	RECORD("closed_port", UINT, facts, closed_port),
 	RECORD("back_source", TEXT, facts, back.source),
 	RECORD("back_came_by", TEXT, facts, back.ifname),
 	RECORD("back_leaves_by", TEXT, facts, back.by),

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <arpa/inet.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/list.h"
 #include "base/proc.h"
 #include "diagnosis/facts.h"
 #include "host/sockdiag.h"
 
-/*
- * Adds a socket if it matches and there is room. A socket with losses or queued packets replaces an
- * idle socket.
- */
 /*
  * Writes the addresses. Both are "" unless the socket receives only on one address or from one
  * peer.
@@ -29,6 +27,10 @@ static void put_addresses(struct facts_sock *s, const struct sockmem_row *row)
 			 peer, row->peer_port);
 }
 
+/*
+ * Adds a socket if it matches and there is room. A socket with losses or queued packets replaces an
+ * idle socket.
+ */
 void facts_socks_add(void *arg, const struct sockmem_row *row)
 {
 	struct facts_socks *socks = arg;
@@ -153,4 +155,62 @@ int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid)
 		memcpy(socks->at[i].process, owner[i].process, sizeof(owner[i].process));
 	}
 	return ret;
+}
+
+struct capture_walk {
+	uint32_t inum;
+	struct list *socks;
+};
+
+/* Returns the record of a socket, whichever process it names, or NULL. */
+static const struct silent_record *find_capture(const struct list *socks, uint64_t inode)
+{
+	const struct silent_record *at = socks->at;
+
+	for (unsigned i = 0; i < socks->n; i++) {
+		if (at[i].sock.inode == inode)
+			return &at[i];
+	}
+	return NULL;
+}
+
+static void keep_capture(void *arg, const void *record)
+{
+	const struct silent_record *r = record;
+	struct capture_walk *walk = arg;
+
+	if (r->sock.family == AF_PACKET && r->sock.netns == walk->inum &&
+	    !find_capture(walk->socks, r->sock.inode))
+		*(struct silent_record *)list_add(walk->socks) = *r;
+}
+
+int facts_captures_read(struct owners *o, uint32_t inum, struct list *socks)
+{
+	struct capture_walk walk = {inum, socks};
+
+	socks->size = sizeof(struct silent_record);
+	return o ? owners_silent(o, keep_capture, &walk) : -EOPNOTSUPP;
+}
+
+void facts_captures_rates(const struct list *before, const struct list *after, struct facts_taps *t)
+{
+	const struct silent_record *r = after->at;
+
+	for (unsigned i = 0; i < after->n; i++, r++) {
+		const struct silent_record *was = find_capture(before, r->sock.inode);
+		const uint64_t lost = counter_moved(was ? was->sock.drops : 0, r->sock.drops);
+		unsigned at = 0;
+
+		while (at < t->n_captures && (t->capture[at].pid != (pid_t)r->pid ||
+					      strcmp(t->capture[at].ifname, r->ifname)))
+			at++;
+		if (!lost || at == FACTS_CAPTURES)
+			continue;
+		if (at == t->n_captures) {
+			t->capture[t->n_captures++].pid = (pid_t)r->pid;
+			memcpy(t->capture[at].process, r->process, sizeof(r->process));
+			memcpy(t->capture[at].ifname, r->ifname, sizeof(r->ifname));
+		}
+		t->capture[at].lost += lost;
+	}
 }

@@ -155,6 +155,13 @@ static void derive(struct finding_facts *f)
 	if (f->tcp_rmem[2])
 		snprintf(f->d.tcp_rmem_fix, sizeof(f->d.tcp_rmem_fix), "%" PRIu64 " %" PRIu64 " %" PRIu64,
 			 f->tcp_rmem[0], f->tcp_rmem[1], 2 * f->tcp_rmem[2]);
+	if (f->qdisc) {
+		const size_t n = strcspn(f->qdisc, " ");
+
+		snprintf(f->d.qdisc, sizeof(f->d.qdisc), "%.*s", (int)n, f->qdisc);
+		snprintf(f->d.qdisc_limit, sizeof(f->d.qdisc_limit), "%s",
+			 f->qdisc + n + strspn(f->qdisc + n, " "));
+	}
 	f->d.udp_mem_bytes = f->udp_mem[2] * f->page_bytes;
 	/* the kernel's default, or twice the host's value, 0 if unknown */
 	f->d.backlog_fix = f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG
@@ -269,6 +276,7 @@ void finding_write(const struct finding_row *row, const struct finding_facts *f,
 	out->id = row->id;
 	out->stage = row->stage;
 	out->severity = row->severity;
+	out->lost = f->lost;
 	change->kind = row->change.kind;
 	finding_fill(out->cause, sizeof(out->cause), row->cause, facts);
 	finding_fill(out->fix, sizeof(out->fix), row->fix, facts);
@@ -310,6 +318,31 @@ int findings_for_stage(enum stage stage, const struct finding_facts *facts, stru
 	if (row)
 		finding_write(row, &f, out, change ? change : &unused);
 	return row ? 0 : -ENOENT;
+}
+
+static int by_loss(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if (x->lost != y->lost)
+		return x->lost < y->lost ? 1 : -1;
+	if (x->severity != y->severity)
+		return (int)y->severity - (int)x->severity;
+	return (int)x->stage - (int)y->stage;
+}
+
+void findings_sort(struct finding *list, unsigned n)
+{
+	double all = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		all += (double)list[i].lost;
+	for (unsigned i = 0; i < n; i++) {
+		if (list[i].lost && (double)list[i].lost < FINDING_SMALL * all &&
+		    list[i].severity == SEVERITY_ERROR)
+			list[i].severity = SEVERITY_WARNING;
+	}
+	qsort(list, n, sizeof(*list), by_loss);
 }
 
 void findings_read_host(const struct netns *ns, struct finding_facts *f)

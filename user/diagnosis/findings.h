@@ -52,6 +52,7 @@
 	X("mem_fix_bytes", UINT, d.mem_fix) K(truesize, "truesize_bytes")                          \
 	X("burst_packets", UINT, d.burst) X("burst_ns", UINT, d.burst_ns)                          \
 	B(queue_seen) I(queued, "queued_bytes", queue_seen) K(queued_before, "queued_before_bytes") \
+	U(sharing) /* sockets on the same port and address, all others of which received nothing */ \
 	S(reader) /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */                       \
 	X("watched_ns", UINT, reading.window_ns)                                                   \
 	X("running_percent", UINT, d.running, RECORD_WHEN(finding_facts, d.reader))                \
@@ -78,9 +79,11 @@
 	/* Queues, interfaces, rules. `qdisc_limit` is in tc syntax, `qdisc_fix` a better limit,   \
 	 * "pfifo limit 1000". `rule_chain`: "inet filter input", NULL if no counter increased.    \
 	 * `rule`, `rule_handle`: as nft prints them, if it was a single rule. `clsact`: filters   \
-	 * in both directions, which share a counter. `nfqueue`, `ovs`: a program that decides on  \
-	 * packets was too slow. `arriving`, `leaving`: fragments. */                              \
-	S(qdisc) S(qdisc_limit) S(qdisc_fix) K(tsq, "tcp_limit_output_bytes")                      \
+	 * in both directions, which share a counter. `forwarded`: packets that a router passed on. \
+	 * `nfqueue`, `ovs`: a program that decides on packets was too slow. `arriving`, `leaving`:  \
+	 * fragments. */                                                                           \
+	X("qdisc", TEXT, d.qdisc) X("qdisc_limit", TEXT, d.qdisc_limit) S(qdisc_fix)               \
+	K(tsq, "tcp_limit_output_bytes")                                                           \
 	U(txqueuelen) U(txqueuelen_fix) U(ring) U(ring_max) S(rp_filter)                           \
 	X("source", TEXT, back.source) X("back", TEXT, back.by)                                    \
 	X("asked", TEXT, dnat.asked) X("backend", TEXT, dnat.backend)                              \
@@ -88,6 +91,7 @@
 	X("entries", TEXT, dnat.entries) X("silent", TEXT, silent.address)                         \
 	X("silent_in", TEXT, silent.netns) X("silent_enter", TEXT, silent.enter)                   \
 	S(rules) S(rule_chain) S(rule) U(rule_handle) B(clsact) B(nfqueue) B(ovs) B(arriving) B(leaving)                  \
+	X("next", TEXT, next.ifname) X("next_mtu", UINT, next.mtu) U(forwarded) \
 	S(pause_tx) S(pause_rx) S(pause_fix) S(driver) S(master) S(other) U(other_mtu)             \
 	U(flow_cnt) U(flow_entries_fix) S(stray) U(stray_vlan)                                     \
 	/* CPUs. `ring_ns`: time to fill a ring. */                                                \
@@ -97,8 +101,9 @@
 	U(rx_usecs) U(rx_usecs_fix) U(ring_ns) S(idle_state) U(idle_latency_us)                    \
 	U(idle_latency_fix_us) S(governor) U(mhz) U(mhz_max) U(steal_percent) U(squeezed)          \
 	U(budget) U(budget_usecs)                                                                  \
-	/* Other facts. `flows`, `again`: TCP black holes, retransmissions. */                     \
-	B(generic_xdp) B(no_btf) U(taps) U(raws) S(processes) S(missing) U(flows) U(again)
+	/* Other facts. `flows`, `again`: TCP black holes, retransmissions. `retransmits`: counted \
+	 * by the kernel. */                                                                       \
+	B(retransmits) B(generic_xdp) B(no_btf) U(taps) U(raws) S(processes) S(missing) U(flows) U(again)
 
 #define FACT_D(member)	 double member;
 #define FACT_S(member)	 const char *member;
@@ -107,15 +112,18 @@
 struct finding_facts {
 	FINDING_FACT_LIST(FACT_Q, FACT_Q, FACT_D, FACT_S, FACT_B, FACT_Q, FACT_L, FACT_NONE)
 	const char *process;	  /* "name (pid)" */
+	const char *qdisc;	  /* kind and options in tc syntax: "tbf rate 1Mbit" */
 	struct reading reading;	  /* reader activity, unknown if window_ns or samples is 0 */
 	enum nic_cause nic;	  /* cause that a driver counter shows */
 	struct way_back back;	  /* reverse route for a rejected packet */
 	struct way_dnat dnat;	  /* NAT entry that leads to the place of the loss */
 	struct way_silent silent; /* next hop that does not answer */
+	struct way_next next;	  /* link that large packets do not fit */
 
 	/* Computed by findings_for_stage(). */
 	struct {
 		char lost_percent[FMT_MAX], sleeps[80], tcp_rmem_fix[FMT_MAX];
+		char qdisc[32], qdisc_limit[96];
 		unsigned running, waiting, sleeping, full, used_percent;
 		bool reader, queue, listener; /* facts in these groups are known */
 		uint64_t burst, burst_ns, per_packet_ns, enough, udp_mem_bytes, backlog_fix;
@@ -191,6 +199,15 @@ void finding_write(const struct finding_row *row, const struct finding_facts *f,
  */
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,
 		       struct change *change);
+
+/*
+ * Sorts by lost packets, then by severity. An error that accounts for only a small fraction of the
+ * loss becomes a warning.
+ */
+void findings_sort(struct finding *list, unsigned n);
+
+/* Fraction of the loss below which an error is a warning. */
+#define FINDING_SMALL 0.01
 
 /* Appends a text to a finding's `facts`, keyed by the name of a fact. */
 void finding_add_fact(struct finding *f, const char *key, const char *text);

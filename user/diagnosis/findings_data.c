@@ -22,6 +22,8 @@ const char *const finding_proofs[] = {"not", "lab", "guest", "data"};
 #define NOTICED	  0.05
 #define RESTED	  0.2 /* asleep with an empty queue: it had caught up */
 
+#define DISCOVERED 0.1 /* fraction of packets that path MTU discovery may lose */
+
 static double slept(const struct finding_facts *f)
 {
 	return reading_fraction(&f->reading, reading_sleep_ns(&f->reading));
@@ -121,6 +123,12 @@ static bool is_slow(const struct finding_facts *f)
 	return f->read_pps > 0 && f->arrival_pps > f->read_pps && slept(f) < RESTED;
 }
 
+/* Returns true if a faster reader is needed, and other sockets on its port have no work. */
+static bool is_one_flow(const struct finding_facts *f)
+{
+	return f->sharing && !came_in_bursts(f);
+}
+
 static bool is_filling(const struct finding_facts *f)
 {
 	return f->queue_seen && !f->lost;
@@ -164,6 +172,12 @@ static bool has_other_way_back(const struct finding_facts *f)
 static bool is_not_silent(const struct finding_facts *f)
 {
 	return !*f->silent.address;
+}
+
+/* Returns true if a router passes nearly all packets, so that their senders know the MTU. */
+static bool is_discovery(const struct finding_facts *f)
+{
+	return f->lost && (double)f->lost < DISCOVERED * (double)(f->lost + f->forwarded);
 }
 
 static bool is_near(const struct finding_facts *f)
@@ -317,6 +331,15 @@ const struct finding_row finding_rows[] = {
 	 .fix = "lower the sending rate, or raise the rate or limit of the qdisc",
 	 .command = "tc -s qdisc show dev {ifname}",
 	 .change = {CHANGE_QDISC, "{ifname}", "root", "{qdisc_fix}", NULL}},
+	{STAGE_TX_DEVICE, "mtu-egress", SEVERITY_INFO, PROOF_LAB, HAS(other),
+	 .cause = "{ifname} has the MTU {mtu}, and most packets leave this host by {other} with the MTU "
+		  "{other_mtu}: large packets of containers or virtual machines depend on ICMP messages.",
+	 .about = "If a firewall drops the ICMP message, large packets are lost and small ones are not. "
+		  "Tunnels, VPNs and cloud networks have such MTUs.",
+	 .setting = "{ifname} MTU {mtu}, {other} {other_mtu}",
+	 .fix = "set the MTU of {ifname} and of its containers to {other_mtu}",
+	 .command = "ip link set dev {ifname} mtu {other_mtu}",
+	 .risk = "packets to neighbours on {ifname} become smaller"},
 	{STAGE_TX_DEVICE, "mtu-peer", SEVERITY_WARNING, PROOF_LAB, HAS(other_mtu),
 	 .cause = "{ifname} and the other end of its link have different MTUs. Packets larger than the "
 		  "smaller MTU are lost without an ICMP message.",
@@ -328,9 +351,9 @@ const struct finding_row finding_rows[] = {
 	 .setting = "[flow control: rx {pause_rx}]",
 	 .fix = "find the receiver or switch port that cannot keep up",
 	 .command = "ethtool -S {ifname}"},
-	{STAGE_TX_DEVICE, "tx-tun", SEVERITY_WARNING, PROOF_DATA, HAS(txqueuelen),
-	 .cause = "The queue of {ifname} was full: the program that reads this tun or tap interface is "
-		  "too slow for bursts.",
+	{STAGE_TX_DEVICE, "tx-tun", SEVERITY_WARNING, PROOF_LAB, HAS(txqueuelen),
+	 .cause = "The queue of {ifname} was full: the program that reads this tun or tap interface[, "
+		  "{program},] is too slow for bursts.",
 	 .about = "A VPN or a virtual machine reads the packets from a queue of txqueuelen "
 		  "packets. A longer queue holds longer bursts. It does not help if the program is "
 		  "always too slow.",
@@ -516,18 +539,24 @@ const struct finding_row finding_rows[] = {
 	{STAGE_TC_INGRESS, "tc_ingress", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "A tc filter or BPF program at the ingress[ of {ifname}] dropped the packets.",
 	 .fix = "review the filter", .command = "tc -s filter show dev {ifname} ingress"},
+	{STAGE_L2, "l2-dnat", SEVERITY_ERROR, PROOF_LAB, HAS(dnat.backend),
+	 .cause = "NAT redirects packets for {asked} to {backend}, and no port of the bridge {silent_on} "
+		  "leads there any more.",
+	 .about = "The backend, such as a container, is gone, and its port with it. Its neighbour entry "
+		  "stays valid for a while, so the bridge floods the packets or drops them.",
+	 .setting = "[rule {nat_rule}]", .fix = NAT_FIX, .command = "{entries}"},
 	{STAGE_L2, "mtu-mismatch", SEVERITY_WARNING, PROOF_LAB, HAS(other),
 	 .cause = "{ifname} and {other} are ports of one bridge with different MTUs. Frames larger than "
 		  "the smaller MTU are dropped without a message.",
 	 .setting = "{ifname} MTU {mtu}, {other} {other_mtu}", .fix = "set the same MTU on both ports",
 	 .command = "ip link show master {master}"},
-	{STAGE_L2, "l2-vlan", SEVERITY_WARNING, PROOF_DATA, HAS(stray_vlan),
+	{STAGE_L2, "l2-vlan", SEVERITY_WARNING, PROOF_LAB, HAS(stray_vlan),
 	 .cause = "{ifname} receives frames of VLAN {stray_vlan}, for which it has no VLAN interface: "
 		  "rx_dropped counts them.",
 	 .fix = "add a VLAN interface if the frames are for this host, or remove the VLAN from the switch "
 		"port",
 	 .command = "ip link add link {ifname} name {ifname}.{stray_vlan} type vlan id {stray_vlan}"},
-	{STAGE_L2, "l2-stray", SEVERITY_INFO, PROOF_DATA, HAS(stray),
+	{STAGE_L2, "l2-stray", SEVERITY_INFO, PROOF_LAB, HAS(stray),
 	 .cause = "rx_dropped of {ifname} counts frames that nothing here takes: {stray}. No packet for "
 		  "this host is lost.",
 	 .about = "Switches send LLDP and STP, and an interface in promiscuous mode receives frames for "
@@ -708,8 +737,17 @@ const struct finding_row finding_rows[] = {
 	 .cause = "The TTL of the packets expired on a router[, where they arrived on {ifname}].",
 	 .about = "Multicast has a TTL of 1 unless its sender asks for more.",
 	 .setting = "[TTL {ttl}]", .fix = "send with a larger TTL, or remove the routing loop"},
+	{STAGE_IP_FORWARD, "ip-mtu-discovery", SEVERITY_INFO, PROOF_LAB, is_discovery,
+	 .reason = "PKT_TOO_BIG",
+	 .cause = "A few packets were larger than the MTU of the next link[ ({next}, {next_mtu})]. This is "
+		  "path MTU discovery: their senders continue with smaller packets.",
+	 .about = "The router sends them an ICMP message with the MTU that fits, and most packets pass. If "
+		  "the number does not fall, a firewall drops these messages.",
+	 .fix = "lower the MTU or MSS of the senders if the first packets of each connection matter",
+	 .command = "ip link show dev {next}"},
 	{STAGE_IP_FORWARD, "ip-too-big", SEVERITY_WARNING, PROOF_LAB, .reason = "PKT_TOO_BIG",
-	 .cause = "The packets are larger than the MTU of the next link and must not be fragmented.",
+	 .cause = "The packets are larger than the MTU of the next link[ ({next}, {next_mtu})] and must not "
+		  "be fragmented.",
 	 .about = "The sender gets an ICMP message with the MTU that fits. Firewalls often drop "
 		  "it, and then all large packets stay lost.",
 	 .setting = "[MTU {mtu}]", .fix = "send smaller packets, or raise the MTU of the path"},
@@ -796,11 +834,13 @@ const struct finding_row finding_rows[] = {
 	 .fix = "raise net.ipv4.udp_mem[ to {udp_mem*2}], or shorten the queues of all sockets",
 	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem*2}", "{udp_mem}"),
 	 .risk = "all UDP sockets of the host together may use twice the memory"},
-	{STAGE_RCVBUF, "rcvbuf-tap", SEVERITY_INFO, PROOF_LAB, HAS(tap),
-	 .cause = "The buffer of a packet socket[ of {program}] was full. Only copies for a capture are "
-		  "lost; the traffic itself is not.",
-	 .about = "A capture with a mapped ring shows its losses when it ends.",
-	 .fix = "enlarge the capture buffer (tcpdump -B), use a filter, or capture less of each packet",
+	{STAGE_RCVBUF, "capture-ring", SEVERITY_INFO, PROOF_LAB, HAS(tap),
+	 .cause = "The ring or buffer of a packet socket[ of {program}][ on {ifname}] was full. Only copies "
+		  "for a capture are lost, not the traffic itself.",
+	 .about = "The program reads its copies more slowly than packets arrive. tcpdump prints the loss "
+		  "when it ends, as \"dropped by kernel\". No file and no counter shows it before.",
+	 .fix = "enlarge the ring (tcpdump -B, ring-size of Suricata), use a filter, or capture less of "
+		"each packet (tcpdump -s)",
 	 .command = "ss -0pn"},
 	{STAGE_RCVBUF, "rcvbuf-filling", SEVERITY_WARNING, PROOF_LAB, is_filling,
 	 .cause = "{program} does not read port {port} in time: its receive buffer is more than half full "
@@ -826,11 +866,7 @@ const struct finding_row finding_rows[] = {
 	 .about = "Other processes, interrupts or the hypervisor used the CPUs. A larger buffer "
 		  "only bridges short waits.",
 	 .fix = "reserve a CPU for the reader, raise its priority, or move other work away"},
-	{STAGE_RCVBUF, "rcvbuf-busy", SEVERITY_WARNING, PROOF_LAB, is_busy,
-	 .cause = "The receive buffer was full although {reader} ran all the time: it is too slow. A larger "
-		  "buffer only delays the loss.",
-	 .fix = "reduce the work per packet, use recvmmsg(), or add readers (SO_REUSEPORT)"},
-	{STAGE_RCVBUF, "rcvbuf-futex", SEVERITY_WARNING, PROOF_DATA, is_in_futex,
+	{STAGE_RCVBUF, "rcvbuf-futex", SEVERITY_WARNING, PROOF_LAB, is_in_futex,
 	 .cause = "The receive buffer was full because {reader} waited for another thread of its program "
 		  "(futex): for a lock, or for room in a queue.",
 	 .about = "It hands packets to other threads of its program, and these are slower. A "
@@ -838,6 +874,18 @@ const struct finding_row finding_rows[] = {
 		  "for example, blocks its receiver while its main queue is full.",
 	 .fix = "speed up the threads that process the packets (more workers, a faster disk), or enlarge "
 		"the program's internal queue"},
+	{STAGE_RCVBUF, "rcvbuf-one-flow", SEVERITY_WARNING, PROOF_LAB, is_one_flow,
+	 .cause = "{sharing} sockets share port {port}, and one of them[, of {program},] receives "
+		  "everything: the packets belong to one flow.",
+	 .about = "The kernel chooses among sockets with SO_REUSEPORT by a hash of addresses and ports. "
+		  "All packets of a flow go to one socket, whatever the others do.",
+	 .fix = "send from several source ports, or let a BPF program choose the socket "
+		"(SO_ATTACH_REUSEPORT_EBPF)",
+	 .command = "ss -uanp sport = :{port}"},
+	{STAGE_RCVBUF, "rcvbuf-busy", SEVERITY_WARNING, PROOF_LAB, is_busy,
+	 .cause = "The receive buffer was full although {reader} ran all the time: it is too slow. A larger "
+		  "buffer only delays the loss.",
+	 .fix = "reduce the work per packet, use recvmmsg(), or add readers (SO_REUSEPORT)"},
 	{STAGE_RCVBUF, "rcvbuf-asleep", SEVERITY_WARNING, PROOF_LAB, is_asleep,
 	 .cause = "The receive buffer was full because {reader} slept while packets waited[, {sleeps}].",
 	 .about = "It did other work that sleeps, such as a disk access, a lock or a timer.",
@@ -991,6 +1039,12 @@ const struct finding_row finding_rows[] = {
 	 .fix = "remove losses on the return path, and keep each connection on one path (a hash of "
 		"addresses and ports) with steady latency",
 	 .command = "ss -tin"},
+	{STAGE_TCP, "tcp-retransmitted", SEVERITY_INFO, PROOF_LAB, HAS(retransmits),
+	 .cause = "TCP retransmitted {events#segment}. `pktledger trace --balance tcp` shows where the "
+		  "first copy of each was lost, or that it was not lost.",
+	 .about = "RetransSegs does not count losses: the segment was lost here, downstream, or only its "
+		  "acknowledgment was. Retransmitted SYNs are not included.",
+	 .fix = "trace the connections", .command = "pktledger trace --balance tcp"},
 	{STAGE_TCP, "tcp", SEVERITY_INFO, PROOF_LAB, .cause = "TCP dropped the segments.",
 	 .fix = "look at the reason", .command = "ss -tin"},
 	{STAGE_ICMP, "icmp", SEVERITY_INFO, PROOF_NOT, .cause = "The ICMP messages were invalid.",

@@ -41,7 +41,7 @@ struct check_finding *judge_add(struct check_findings *out, const struct facts *
 	if (findings_for_stage(stage, facts, &c->finding, &change))
 		return NULL;
 	out->n++;
-	if (scope == CHECK_SOCKET)
+	if (scope == CHECK_SOCKET && facts->port)
 		snprintf(c->subject, sizeof(c->subject), "port %u", (unsigned)facts->port);
 	else if (facts->ifname)
 		snprintf(c->subject, sizeof(c->subject), "%s", facts->ifname);
@@ -117,9 +117,6 @@ void judge(const struct facts *f, struct check_findings *out)
 	check_findings_sort(out);
 }
 
-/* An error that accounts for only a small fraction of the loss is a warning. */
-#define SMALL 0.01
-
 void check_findings_sort(struct check_findings *list)
 {
 	double all = 0;
@@ -129,7 +126,7 @@ void check_findings_sort(struct check_findings *list)
 	for (unsigned i = 0; i < list->n; i++) {
 		struct check_finding *c = &list->at[i];
 
-		if (c->loss_pps > 0 && c->loss_pps < SMALL * all &&
+		if (c->loss_pps > 0 && c->loss_pps < FINDING_SMALL * all &&
 		    c->finding.severity == SEVERITY_ERROR)
 			c->finding.severity = SEVERITY_WARNING;
 	}

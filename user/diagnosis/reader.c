@@ -51,7 +51,8 @@ struct thread {
 struct threads {
 	int root;
 	pid_t pid;
-	int fd; /* the socket's descriptor */
+	int fd;	      /* the socket's descriptor */
+	pid_t reader; /* thread that read last, 0: unknown */
 	struct thread at[THREADS_MAX];
 	unsigned n;
 	unsigned all; /* threads in the process */
@@ -152,15 +153,17 @@ static bool receives(const struct thread *th)
 }
 
 /*
- * Returns the thread that reads. Chosen from the threads seen in a receive call, or else from all
- * threads: the one that ran and waited the longest. NULL without a sample, or if the kernel does
- * not record these times.
+ * Returns the thread that reads. If that is unknown, it is chosen from the threads seen in a
+ * receive call, or else from all threads: the one that ran and waited the longest. NULL without a
+ * sample, or if the kernel does not record these times.
  */
 static const struct thread *threads_reader(const struct threads *t)
 {
 	const struct thread *best = NULL;
 
 	for (const struct thread *th = t->at; th < t->at + t->n; th++) {
+		if (t->reader && th->tid == t->reader)
+			return th->last_run ? th : NULL;
 		if (!best ||
 		    (receives(th) == receives(best) ? busy_ns(th) > busy_ns(best) : receives(th)))
 			best = th;
@@ -389,6 +392,30 @@ static bool lately(const struct reading_sock *s, uint64_t now)
 	return now - s->lost_at < LATELY_NS;
 }
 
+/* Counts bursts and, if the kernel can (Linux 6.3), notes the threads that read. */
+static void begin_bursts(struct readings *r)
+{
+	static const char *const beside[] = {"read_thread", NULL};
+	int rc = survey_open(&r->bursts, "lose_one", "bursts", beside);
+
+	if (rc) {
+		survey_attach(&r->bursts, "lose_one", "bursts");
+	} else if (survey_bpf__attach(r->bursts)) {
+		survey_bpf__destroy(r->bursts);
+		r->bursts = NULL;
+	}
+}
+
+/* Returns what is known of a socket's bursts and its reader, zeros if nothing. */
+static struct burst_record burst_of(const struct readings *r, uint64_t inode)
+{
+	struct burst_record b = {};
+
+	if (r->bursts)
+		bpf_map_lookup_elem(bpf_map__fd(r->bursts->maps.bursts), &inode, &b);
+	return b;
+}
+
 /*
  * Detaches the burst counter. With this many losses its overhead matters, and the losses are not
  * bursts that a larger buffer could absorb.
@@ -410,12 +437,14 @@ void readings_sample(struct readings *r)
 	uint64_t now = clock_now();
 
 	if (!r->sampled)
-		survey_attach(&r->bursts, "lose_one", "bursts");
+		begin_bursts(r);
 	r->sampled = true;
 	end_bursts(r);
 	for (unsigned i = 0; i < r->socks.n; i++) {
 		struct reading_sock *s = r->socks.at[i].object;
+		const pid_t reader = (pid_t)burst_of(r, s->id.inode).tid;
 
+		s->threads.reader = reader ? reader : s->threads.reader;
 		if (lately(s, now))
 			sample_socket(s, r->root, r->owners);
 	}
@@ -488,19 +517,17 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 {
 	const struct reading_sock *s = idmap_find(&r->socks, inode);
 	const struct thread *th = s ? threads_reader(&s->threads) : NULL;
-	struct burst_record b = {};
+	const struct burst_record b = burst_of(r, inode);
 
 	memset(out, 0, sizeof(*out));
 	if (!th || !s->sum.window_ns)
 		return -ENOENT;
-	if (r->bursts)
-		bpf_map_lookup_elem(bpf_map__fd(r->bursts->maps.bursts), &inode, &b);
 	*out = (struct reading){
 		.pid = s->threads.pid,
 		.tid = th->tid,
 		.threads = s->threads.all,
 		.holders = s->holders,
-		.seen = th->receives,
+		.seen = th->receives || th->tid == s->threads.reader,
 		.window_ns = s->sum.window_ns,
 		.run_ns = th->run_ns,
 		.wait_ns = th->wait_ns,

@@ -15,7 +15,7 @@
 
 static uint64_t moved(const struct facts *f, const char *name4, const char *name6)
 {
-	return facts_moved(f, FACTS_HERE, name4) + facts_moved(f, FACTS_HERE, name6);
+	return facts_moved(f, FACTS_HERE, name4) + (name6 ? facts_moved(f, FACTS_HERE, name6) : 0);
 }
 
 /*
@@ -82,6 +82,27 @@ static void put_rates(const struct facts *f, const struct facts_sock *s, struct 
 	facts->arrival_pps = (double)(read + s->lost) / seconds;
 }
 
+/*
+ * Returns how many sockets of a program share the port and address of this one, if all others
+ * received nothing. 0: they did, or this is unknown.
+ */
+static unsigned idle_group(const struct facts *f, const struct facts_sock *s)
+{
+	unsigned n = 1;
+
+	for (unsigned i = 0; i < f->socks.n; i++) {
+		const struct facts_sock *o = &f->socks.at[i];
+
+		if (o == s || o->port != s->port || o->family != s->family || *o->peer ||
+		    strcmp(o->bound, s->bound) || strcmp(o->process, s->process))
+			continue;
+		if (o->lost || o->queued || o->reads_known)
+			return 0;
+		n++;
+	}
+	return n > 1 && s->reads_known && !*s->peer ? n : 0;
+}
+
 static void judge_sock(const struct facts *f, struct check_findings *out,
 		       const struct facts_sock *s)
 {
@@ -93,6 +114,7 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 		.since = "it was opened",
 		.process = judge_process(s, process),
 		.port = s->port,
+		.sharing = idle_group(f, s),
 		.page_bytes = f->stack.page_bytes,
 		.udp_pages_known = true,
 		.udp_pages = f->stack.udp_pages,
@@ -183,14 +205,15 @@ static const struct {
 	{"XfrmInNoPols", NULL, STAGE_XFRM, .of = HERE},
 	{"XfrmInPolBlock", NULL, STAGE_XFRM, .of = HERE},
 	{"XfrmOutPolBlock", NULL, STAGE_XFRM, .of = HERE},
-	{"arp_cache:unresolved_discards", "ndisc_cache:unresolved_discards", STAGE_NEIGH, .of = HOST,
-	 .reason = "NEIGH_QUEUEFULL"},
+	{"arp_cache:unresolved_discards", "ndisc_cache:unresolved_discards", STAGE_NEIGH,
+	 .of = HOST, .reason = "NEIGH_QUEUEFULL"},
 	{"Udp:RcvbufErrors", "Udp6RcvbufErrors", STAGE_RCVBUF, .of = HISTORY},
 	{"Udp:MemErrors", "Udp6MemErrors", STAGE_UDP_MEM, .of = HISTORY},
 	{"Udp:InCsumErrors", "Udp6InCsumErrors", STAGE_UDP_CSUM, .of = HISTORY},
 	{"Ip:ReasmReqds", "Ip6ReasmReqds", STAGE_IP_FRAG, .of = EVENTS, FLAG(arriving)},
 	{"Ip:FragCreates", "Ip6FragCreates", STAGE_IP_FRAG, .of = EVENTS, FLAG(leaving)},
 	{"Udp:SndbufErrors", "Udp6SndbufErrors", STAGE_TX_SOCKET, .of = EVENTS, FLAG(send_full)},
+	{"Tcp:RetransSegs", NULL, STAGE_TCP, .of = EVENTS, FLAG(retransmits)},
 };
 
 /* Compares names. "Udp:NoPorts" is also called UdpNoPorts (nstat) and NoPorts (netstat). */
@@ -216,23 +239,31 @@ bool judge_counter_stage(const char *name, enum stage *stage)
 }
 
 /*
- * Sets the addresses if sockets on the requested port receive only from one peer or on one address.
+ * Sets the port without a socket, and its addresses if sockets on that port receive only from one
+ * peer or on one address.
  */
 static void put_sockets(const struct facts *f, struct finding_facts *facts,
 			char process[PROCESS_SIZE])
 {
-	const struct facts_sock *s = f->socks.at;
+	const struct facts_sock *one = NULL;
+	bool any = false;
 
-	for (unsigned i = 0; i < f->socks.n; i++) {
-		if (!*s[i].bound && !*s[i].peer)
-			return;
+	facts->port = f->port ? f->port : f->closed_port;
+	for (unsigned i = 0; i < f->socks.n && facts->port; i++) {
+		const struct facts_sock *s = &f->socks.at[i];
+
+		if (s->port != facts->port)
+			continue;
+		one = one ? one : s;
+		any |= !*s->bound && !*s->peer;
 	}
-	if (!f->port || !f->socks.n)
+	if (f->port && (any || !one))
+		facts->port = 0; /* the packets were for other ports */
+	if (any || !one)
 		return;
-	facts->port = f->port;
-	facts->process = judge_process(s, process);
-	facts->bound = s->bound;
-	facts->peer = *s->peer ? s->peer : NULL;
+	facts->process = judge_process(one, process);
+	facts->bound = one->bound;
+	facts->peer = *one->peer ? one->peer : NULL;
 }
 
 /*
@@ -314,8 +345,13 @@ static void judge_events(const struct facts *f, struct check_findings *out, unsi
 	char process[PROCESS_SIZE];
 
 	((bool *)&facts)[rules[i].flag - 1] = true;
+	/* only segments with data are explained by `trace --balance` */
+	if (facts.retransmits)
+		facts.events = counter_grown(facts_moved(f, FACTS_HERE, "TcpExt:TCPSynRetrans"),
+					     facts.events);
 	if (!facts.events || f->counters_only ||
-	    (facts.send_full && (f->port || lost_after_sockets(f))))
+	    (f->port && (facts.send_full || facts.retransmits)) ||
+	    (facts.send_full && lost_after_sockets(f)))
 		return;
 	if (facts.send_full)
 		put_small_sndbuf(f, &facts, process);
@@ -348,6 +384,10 @@ static void judge_counter(const struct facts *f, struct check_findings *out, uns
 		facts.silent = f->silent;
 		if (*f->silent.address && !*f->silent.netns)
 			scope = CHECK_NAMESPACE;
+	}
+	if (stage == STAGE_IP_FORWARD) {
+		facts.next = f->next;
+		facts.forwarded = moved(f, "Ip:ForwDatagrams", "Ip6OutForwDatagrams");
 	}
 	if (stage == STAGE_IP_HEADER && answers_ttl(f, facts.counter == rules[i].name6)) {
 		facts.reason = "IP_INHDR";
@@ -476,6 +516,19 @@ static void judge_copies(const struct facts *f, struct check_findings *out)
 	if (f->taps.raws)
 		judge_add(out, f, STAGE_OTHER, CHECK_NAMESPACE,
 			  &(struct finding_facts){.raws = f->taps.raws, .processes = owners});
+	for (unsigned i = 0; i < f->taps.n_captures && !f->port; i++) {
+		const struct facts_capture *c = &f->taps.capture[i];
+		struct finding_facts facts = {
+			.tap = true,
+			.lost = c->lost,
+			.process = owners,
+			.ifname = *c->ifname ? c->ifname : NULL,
+		};
+
+		snprintf(owners, sizeof(owners), "%s (%d)", c->process, (int)c->pid);
+		if (!f->pid || c->pid == f->pid)
+			judge_add(out, f, STAGE_RCVBUF, CHECK_SOCKET, &facts);
+	}
 }
 
 /* Judges firewall drops using the rule counters. */
@@ -520,7 +573,8 @@ static void judge_silent(const struct facts *f, struct check_findings *out)
 		judge_add(out, f, STAGE_NEIGH, CHECK_NAMESPACE, &waiting);
 	if (*f->dnat.backend)
 		judge_add(out, f,
-			  *f->dnat.ifname	? STAGE_NEIGH
+			  f->dnat.unbridged	? STAGE_L2
+			  : *f->dnat.ifname	? STAGE_NEIGH
 			  : f->dnat.unreachable ? STAGE_IP_ROUTE
 						: STAGE_UDP_LOOKUP,
 			  CHECK_NAMESPACE, &(struct finding_facts){.dnat = f->dnat});

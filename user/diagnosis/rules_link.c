@@ -83,6 +83,7 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 	} else if (l->cause == NIC_SEND && !strcmp(link->dev.driver, "tun")) {
 		facts.txqueuelen = link->dev.link.txqueuelen;
 		facts.txqueuelen_fix = larger(KERNEL_QUEUE, 2 * facts.txqueuelen);
+		facts.process = *link->tun_reader ? link->tun_reader : NULL;
 	}
 	if (s->pause.known) {
 		facts.pause_tx = s->pause.tx ? "on" : "off";
@@ -102,17 +103,14 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 {
 	struct finding_facts facts = {.ifname = link->dev.link.ifname},
 			     filters = {.ifname = link->dev.link.ifname, .clsact = true};
-	char name[COUNTER_NAME_LEN], kind[32], better[48];
+	char name[COUNTER_NAME_LEN], better[48];
 	unsigned limit,
 		usual = link->dev.link.txqueuelen > 1 ? link->dev.link.txqueuelen : KERNEL_QUEUE;
 	int n;
 
 	snprintf(name, sizeof(name), "%s:qdisc:drops", link->dev.link.ifname);
 	if (judge_moved(f, out, STAGE_QDISC, FACTS_HERE, name, NULL, &facts)) {
-		n = (int)strcspn(link->qdisc, " ");
-		snprintf(kind, sizeof(kind), "%.*s", n, link->qdisc);
-		facts.qdisc = kind;
-		facts.qdisc_limit = link->qdisc[n] ? link->qdisc + n + 1 : NULL;
+		facts.qdisc = link->qdisc;
 		/* A limit below the kernel's default. A longer queue would only add latency. */
 		if (sscanf(link->qdisc, "pfifo limit %u%n", &limit, &n) == 1 && !link->qdisc[n] &&
 		    limit < usual) {
@@ -193,11 +191,28 @@ static const struct facts_link *larger_port(const struct facts *f, const struct 
 	return largest;
 }
 
+/*
+ * Returns the interface by which most packets leave the host if its MTU is smaller than this
+ * interface's, which leads to containers or virtual machines. NULL: not so.
+ */
+static const struct facts_link *smaller_egress(const struct facts *f, const struct facts_link *link)
+{
+	const bool inside = !strcmp(link->dev.driver, "bridge") ||
+			    (!strcmp(link->dev.driver, "veth") && !link->dev.link.bridge_port);
+
+	for (unsigned i = 0; inside && i < f->n_links; i++) {
+		if (&f->link[i] != link && !strcmp(f->link[i].dev.link.ifname, f->egress) &&
+		    f->link[i].dev.link.mtu < link->dev.link.mtu)
+			return &f->link[i];
+	}
+	return NULL;
+}
+
 static void judge_settings(const struct facts *f, struct check_findings *out,
 			   const struct facts_link *link)
 {
 	const struct link_info *info = &link->dev.link;
-	const struct facts_link *port = larger_port(f, link);
+	const struct facts_link *port = larger_port(f, link), *egress = smaller_egress(f, link);
 	const struct finding_facts mtu = {.ifname = info->ifname, .mtu = info->mtu};
 	struct finding_facts stray = {.ifname = info->ifname,
 				      .counter = "rx_dropped, rx_otherhost_dropped",
@@ -226,6 +241,12 @@ static void judge_settings(const struct facts *f, struct check_findings *out,
 		bridge.other = port->dev.link.ifname;
 		bridge.other_mtu = port->dev.link.mtu;
 		judge_add(out, f, STAGE_L2, CHECK_INTERFACE, &bridge);
+	}
+	if (egress) {
+		peer.other = egress->dev.link.ifname;
+		peer.other_mtu = egress->dev.link.mtu;
+		judge_add(out, f, STAGE_TX_DEVICE, CHECK_INTERFACE, &peer);
+		peer = mtu;
 	}
 	/* lost packets are already covered by a loss finding */
 	for (unsigned i = 0; i < link->n_losses; i++)

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
@@ -11,6 +12,7 @@
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
+#include <linux/rtnetlink.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,7 @@
 #include "survey_abi.h"
 
 #define POLL_NS 10000000
-#define ENOUGH	64 /* packets needed to be sure which source is the most frequent */
+#define ENOUGH	64 /* packets needed to be sure which source or port is the most frequent */
 
 void device_name(const struct netns *ns, unsigned ifindex, char name[IF_NAMESIZE])
 {
@@ -52,7 +54,28 @@ void way_back_read(const struct netns *ns, struct way_back *back)
 		device_name(ns, netdev_way(ns, &to), back->by);
 }
 
-int way_sources_open(struct survey_bpf **sources)
+void way_next_read(const struct netns *ns, struct way_next *next)
+{
+	struct link_info *links = NULL;
+	const int n = links_read(ns, 0, &links);
+	unsigned largest = 0;
+
+	*next = (struct way_next){};
+	for (int i = 0; i < n; i++) {
+		if (!(links[i].flags & IFF_UP) || links[i].flags & IFF_LOOPBACK)
+			continue;
+		largest = links[i].mtu > largest ? links[i].mtu : largest;
+		if (next->mtu && links[i].mtu >= next->mtu)
+			continue;
+		next->mtu = links[i].mtu;
+		snprintf(next->ifname, sizeof(next->ifname), "%s", links[i].ifname);
+	}
+	if (next->mtu == largest)
+		*next = (struct way_next){};
+	free(links);
+}
+
+int way_sources_open(struct survey_bpf **sources, bool of_ports)
 {
 	struct reasons *reasons;
 	int ret = reasons_open(&reasons, NULL, NULL), reason;
@@ -60,12 +83,14 @@ int way_sources_open(struct survey_bpf **sources)
 	*sources = NULL;
 	if (ret)
 		return ret;
-	reason = reasons_value(reasons, "IP_RPFILTER");
+	reason = reasons_value(reasons, of_ports ? "NO_SOCKET" : "IP_RPFILTER");
 	reasons_free(reasons);
-	ret = reason < 0 ? reason : survey_attach(sources, "rp_dropped", "rp_sources");
-	if (!ret)
-		(*sources)->bss->rp_reason = (__u32)reason;
-	return ret;
+	ret = reason < 0 ? reason : survey_attach(sources, "dropped", "drop_sources");
+	if (ret)
+		return ret;
+	(*sources)->bss->by_port = of_ports;
+	(*sources)->bss->wanted_reason = (__u32)reason;
+	return 0;
 }
 
 void way_sources_close(struct survey_bpf *sources)
@@ -73,12 +98,15 @@ void way_sources_close(struct survey_bpf *sources)
 	survey_bpf__destroy(sources);
 }
 
-/* Finds the source. Returns the number of packets seen, from all sources. */
+/*
+ * Finds the most frequent source or port. Returns the number of packets seen, from all of them.
+ * `of` stays 0 without any.
+ */
 static uint64_t find_source(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
-			    const char *ifname, struct way_back *back)
+			    const char *ifname, struct drop_source *best)
 {
-	const int map = bpf_map__fd(sources->maps.rp_sources);
-	struct rp_source at, *last = NULL;
+	const int map = bpf_map__fd(sources->maps.drop_sources);
+	struct drop_source at, *last = NULL;
 	uint64_t n, most = 0, seen = 0;
 
 	for (; !bpf_map_get_next_key(map, last, &at); last = &at) {
@@ -86,29 +114,46 @@ static uint64_t find_source(const struct survey_bpf *sources, const struct netns
 
 		if (at.netns != inum || bpf_map_lookup_elem(map, &at, &n))
 			continue;
-		device_name(ns, at.ifindex, name);
+		if (ifname)
+			device_name(ns, at.ifindex, name);
 		if (ifname && strcmp(name, ifname))
 			continue;
 		seen += n;
 		if (n <= most)
 			continue;
 		most = n;
-		inet_ntop(AF_INET, &at.address, back->source, sizeof(back->source));
-		memcpy(back->ifname, name, sizeof(name));
+		*best = at;
 	}
 	return seen;
+}
+
+static struct drop_source await_source(const struct survey_bpf *sources, const struct netns *ns,
+				       uint32_t inum, const char *ifname, uint64_t until_ns)
+{
+	struct drop_source best = {};
+
+	while (find_source(sources, ns, inum, ifname, &best) < ENOUGH && clock_now() < until_ns)
+		clock_sleep(POLL_NS);
+	return best;
 }
 
 bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 		      const char *ifname, uint64_t until_ns, struct way_back *back)
 {
+	const struct drop_source best = await_source(sources, ns, inum, ifname, until_ns);
+
 	*back = (struct way_back){};
-	while (find_source(sources, ns, inum, ifname, back) < ENOUGH && clock_now() < until_ns)
-		clock_sleep(POLL_NS);
-	if (!*back->source)
+	if (!best.of)
 		return false;
+	inet_ntop(AF_INET, &best.of, back->source, sizeof(back->source));
+	device_name(ns, best.ifindex, back->ifname);
 	way_back_read(ns, back);
 	return true;
+}
+
+uint16_t way_sources_port(const struct survey_bpf *sources, uint32_t inum, uint64_t until_ns)
+{
+	return (uint16_t)await_source(sources, NULL, inum, NULL, until_ns).of;
 }
 
 /* Frames that nothing receives */
@@ -308,6 +353,33 @@ static bool is_unreachable(const struct netns *ns, const struct endpoint *to)
 	return ret && ret != -ENOENT;
 }
 
+/*
+ * Returns true if the path leads over a bridge that has no port for the next hop's MAC address. The
+ * port of a container that is gone disappears at once, its neighbour entry only when it ages.
+ */
+static bool is_unbridged(const struct netns *ns, const struct endpoint *to, char name[IF_NAMESIZE])
+{
+	struct nlmsghdr *nlh;
+	char buf[NL_REQUEST_SIZE];
+	struct in6_addr source;
+	struct netdev bridge;
+	struct ndmsg *nd;
+	uint8_t mac[6];
+	unsigned ifindex;
+
+	if (netdev_next_hop(ns, to, &ifindex, mac, &source) || !ifindex)
+		return false;
+	device_name(ns, ifindex, name);
+	if (netdev_get(ns, name, &bridge) || strcmp(bridge.driver, "bridge"))
+		return false;
+	nlh = nl_header(buf, RTM_GETNEIGH, 0);
+	nd = mnl_nlmsg_put_extra_header(nlh, sizeof(*nd));
+	*nd = (struct ndmsg){.ndm_family = AF_BRIDGE};
+	mnl_attr_put(nlh, NDA_LLADDR, sizeof(mac), mac);
+	mnl_attr_put_u32(nlh, NDA_MASTER, ifindex);
+	return nl_query(ns, nlh, NULL, NULL) == -ENOENT;
+}
+
 bool way_silent_read(const struct netns *ns, struct way_silent *silent)
 {
 	struct endpoint who;
@@ -385,6 +457,77 @@ void way_rule_text(const struct netns *ns, const struct nft_rule *rule, char *ou
 	free(text);
 }
 
+void way_rate_text(const struct netns *ns, const char *ifname, char *qdisc, size_t size)
+{
+	const bool htb = !strcmp(qdisc, "htb");
+	char *const argv[] = {"tc",	      "-s", htb ? "class" : "qdisc", "show", "dev",
+			      (char *)ifname, NULL};
+	const size_t kind = strlen(qdisc);
+	unsigned long long dropped, most = 0;
+	char *text, id[24], rate[32];
+
+	if ((!htb && strcmp(qdisc, "tbf")) ||
+	    netns_exec_read(ns, argv, RULES_MS, RULES_BYTES, &text, NULL))
+		return;
+	for (const char *line = text; line; line = next_line(line)) {
+		const char *at = strstr(line, " rate "), *sent = next_line(line);
+
+		if (!at || !sent || at > sent || sscanf(line, "%*s %*s %23s", id) != 1 ||
+		    sscanf(at, " rate %31s", rate) != 1 ||
+		    sscanf(sent, " Sent %*u bytes %*u pkt (dropped %llu", &dropped) != 1 ||
+		    (most && dropped <= most))
+			continue;
+		most = dropped;
+		snprintf(qdisc + kind, size - kind, "%s%s rate %s", htb ? " class " : "",
+			 htb ? id : "", rate);
+	}
+	free(text);
+}
+
+/* Returns true if a descriptor of the process is attached to the interface (tun_chr_show_fdinfo()).
+ */
+static bool has_tun(int root, pid_t pid, const char *ifname)
+{
+	DIR *fds = proc_dir(root, "proc/%d/fd", pid);
+	char text[512], target[16], name[IF_NAMESIZE];
+	bool found = false;
+	uint64_t fd;
+
+	while (fds && !found && proc_next_number(fds, &fd)) {
+		const char *at;
+
+		if (proc_link(root, target, sizeof(target), "proc/%d/fd/%u", pid, (unsigned)fd) <=
+			    0 ||
+		    strcmp(target, "/dev/net/tun") ||
+		    proc_read(root, text, sizeof(text), "proc/%d/fdinfo/%u", pid, (unsigned)fd) <=
+			    0)
+			continue;
+		at = strstr(text, "iff:");
+		found = at && sscanf(at, "iff: %15s", name) == 1 && !strcmp(name, ifname);
+	}
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+void way_tun_reader(int root, const char *ifname, uint32_t inum, char *out, size_t size)
+{
+	DIR *processes = proc_dir(root, "proc");
+	struct proc_stat st;
+	bool near = false;
+	uint64_t pid;
+
+	*out = '\0';
+	while (processes && !near && proc_next_number(processes, &pid)) {
+		if (!has_tun(root, (pid_t)pid, ifname) || proc_stat(root, (pid_t)pid, 0, &st))
+			continue;
+		snprintf(out, size, "%s (%d)", st.name, (int)pid);
+		near = proc_netns(root, (pid_t)pid) == inum;
+	}
+	if (processes)
+		closedir(processes);
+}
+
 /*
  * Finds the rule that still rewrites to this address. Does not find rules that use a map, or
  * iptables rules.
@@ -452,6 +595,7 @@ bool way_dnat_read(const struct netns *ns, struct way_dnat *dnat)
 	nl_query_bus(ns, NETLINK_NETFILTER, nlh, on_entry, &found);
 	t = found.at;
 	for (unsigned i = 0; i < found.n && !known; i++) {
+		char bridge[IF_NAMESIZE];
 		unsigned ifindex;
 		bool silent = is_silent(ns, &t[i].backend, &ifindex);
 
@@ -459,9 +603,13 @@ bool way_dnat_read(const struct netns *ns, struct way_dnat *dnat)
 			device_name(ns, ifindex, dnat->ifname);
 		else if (is_unreachable(ns, &t[i].backend))
 			dnat->unreachable = true;
+		else if (is_unbridged(ns, &t[i].backend, bridge))
+			dnat->unbridged = true;
 		else
 			dnat->closed_at = closed_at(&t[i]);
-		known = silent || dnat->unreachable || dnat->closed_at;
+		if (dnat->unbridged)
+			memcpy(dnat->ifname, bridge, sizeof(bridge));
+		known = silent || dnat->unreachable || dnat->unbridged || dnat->closed_at;
 		if (known)
 			describe_dnat(ns, &t[i], dnat);
 	}

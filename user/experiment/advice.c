@@ -94,7 +94,7 @@ static bool is_injected(const struct run_spec *spec, enum stage stage)
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res)
 {
 	struct finding_facts host = remote ? *remote : (struct finding_facts){};
-	char limit[64];
+	char qdisc[80];
 
 	host.sent = res->sent;
 	host.port = s->flow.dst_port;
@@ -103,13 +103,11 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 	host.mtu = s->lone ? 0 : s->lab.rx.mtu;
 	host.arrival_pps = res->tx_pps;
 	host.read_pps = res->rx_pps;
-	snprintf(limit, sizeof(limit), "limit %u %s, rate %llu bit/s",
+	snprintf(qdisc, sizeof(qdisc), "tbf limit %u %s, rate %llu bit/s",
 		 s->fx.pfifo_limit ? s->fx.pfifo_limit : s->fx.tbf_limit,
 		 s->fx.pfifo_limit ? "packets" : "bytes", (unsigned long long)s->fx.tbf_bps);
-	if (s->fx.tbf_bps) {
-		host.qdisc = "tbf";
-		host.qdisc_limit = limit;
-	}
+	if (s->fx.tbf_bps)
+		host.qdisc = qdisc;
 	if (!remote)
 		site_settings(s, &host);
 	for (int stage = 0; stage < STAGE_COUNT; stage++) {
@@ -156,4 +154,5 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			enter_named(s->spec, c->netns, out, &change);
 		res->n_findings++;
 	}
+	findings_sort(res->finding, res->n_findings);
 }

@@ -341,6 +341,7 @@ const struct nic_driver nic_drivers[] = {
 	      SPOILT("rx_dropped_tcp_length"), SPOILT("rx_dropped_runt"), SPOILT("rx_in_range_errors"),
 	      SPOILT("rx_out_range_errors"), SPOILT("rx_frame_too_long"),
 	      SPOILT("rx_alignment_symbol_errors"),
+	      ROW("jabber_events", EVENT, NONE, DAMAGED, "the port received a frame that did not end"),
 	      ROW("rx_drops_too_many_frags", LOSS, NIC_RING, OTHER, "too many pieces"),
 	      ROW("eth_red_drops", LOSS, NIC_RING, PORT, "early drop: the NIC's buffer was filling"),
 	      UNSENT("txq#: tx_drv_drops", "the driver could not send the packet"),

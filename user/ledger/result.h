@@ -102,6 +102,7 @@ struct finding {
 	const char *id; /* static, e.g. "rcvbuf-burst" */
 	enum stage stage;
 	enum severity severity;
+	uint64_t lost;		       /* packets with this cause, 0: not counted in packets */
 	char cause[FINDING_TEXT];      /* one or two sentences */
 	char facts[FINDING_FACTS];     /* a JSON object, by finding_fact_rows */
 	char fix[FINDING_TEXT];	       /* begins with a verb */

@@ -33,7 +33,7 @@ struct counted {
 struct silent {
 	uint64_t cookie;
 	uint64_t base;	 /* counter when the collector started, 0 for sockets opened later */
-	uint64_t drops;	 /* counter at the last reading */
+	uint64_t drops;	 /* counter at the last reading, without resets */
 	uint64_t shown;	 /* packets that rows already include */
 	uint64_t events; /* this socket's packets that had an event */
 	bool perhaps;	 /* only its port matches EXPR */
@@ -385,7 +385,8 @@ static void keep_silent(void *arg, const void *record)
 		x = list_add(&s->silent);
 	if (!x)
 		return;
-	x->drops = r->sock.drops;
+	/* a program that reads its counter resets it */
+	x->drops += counter_moved(x->last.sock.drops, r->sock.drops);
 	x->cookie = r->cookie;
 	x->last = *r;
 	x->perhaps = !taken;
@@ -594,7 +595,8 @@ static void collect_silent(struct sources *s, struct live *l)
 		const struct watch_sock *sock = &x->last.sock;
 		const bool tcp = is_listener(sock);
 		uint64_t lost = x->drops - x->base, rest = lost > x->events ? lost - x->events : 0;
-		const char *note = "the buffer of the socket was full: no event (raw_rcv, packet_rcv)";
+		const char *note = "the buffer or ring of the socket was full: no event "
+				   "(raw_rcv, packet_rcv, tpacket_rcv)";
 		const uint64_t all = tcp ? refused(s, x, rest, &note) : rest;
 		char socket[SOCKET_TEXT], process[32];
 		const struct loss loss = {
@@ -609,6 +611,7 @@ static void collect_silent(struct sources *s, struct live *l)
 			.reason = SILENT_REASON,
 			.socket = describe_socket(sock, socket, sizeof(socket)),
 			.process = process,
+			.ifname = x->last.ifname,
 			.netns = sock->netns,
 		};
 

@@ -37,7 +37,7 @@ struct why {
 
 	struct reading reading;
 	char reader[READING_TEXT], rules_text[1024], chain[2 * NFT_NAME + 16];
-	char rule_text[256];
+	char rule_text[256], qdisc[96];
 };
 
 struct conntrack_noted {
@@ -112,7 +112,7 @@ static void collect(void *arg, struct live *l)
 			note_firewall(w, row->netns, true);
 		} else if (!w->sources_ns && !strcmp(row->text[LIVE_REASON], "IP_RPFILTER")) {
 			w->sources_ns = clock_now();
-			way_sources_open(&w->sources);
+			way_sources_open(&w->sources, false);
 		}
 	}
 	readings_interval(w->readings);
@@ -337,6 +337,8 @@ static void look_around(const struct live *l, struct why *why, const struct live
 		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_count", &f->used, 1);
 		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_max", &f->limit, 1);
 	}
+	if (row->stage == STAGE_IP_FORWARD)
+		way_next_read(&ns, &f->next);
 	if (row->stage == STAGE_UDP_MEM)
 		f->udp_pages_known = stack_udp_pages(&ns, &f->udp_pages);
 	if (row->stage == STAGE_TCP_RCVBUF)
@@ -345,6 +347,11 @@ static void look_around(const struct live *l, struct why *why, const struct live
 	    !netdev_get(&ns, f->ifname, &dev)) {
 		f->mtu = dev.link.mtu;
 		f->no_carrier = link_has_no_carrier(&dev.link);
+		if (why && row->stage == STAGE_QDISC) {
+			snprintf(why->qdisc, sizeof(why->qdisc), "%s", dev.link.qdisc);
+			way_rate_text(&ns, f->ifname, why->qdisc, sizeof(why->qdisc));
+			f->qdisc = why->qdisc;
+		}
 	}
 	if (why && why->sources && row->stage == STAGE_IP_ROUTE &&
 	    !way_sources_back(why->sources, &ns, row->netns, f->ifname,
@@ -363,7 +370,7 @@ static void look_around(const struct live *l, struct why *why, const struct live
 		free(links);
 	}
 	if (why && (row->stage == STAGE_NEIGH || row->stage == STAGE_IP_ROUTE ||
-		    row->stage == STAGE_UDP_LOOKUP)) {
+		    row->stage == STAGE_L2 || row->stage == STAGE_UDP_LOOKUP)) {
 		why->netns = row->stage == STAGE_UDP_LOOKUP ? row->netns : 0;
 		if (row->stage == STAGE_UDP_LOOKUP)
 			netns_each(find_dnat, why);
@@ -371,7 +378,8 @@ static void look_around(const struct live *l, struct why *why, const struct live
 			find_dnat(why, &ns);
 		if (row->stage == STAGE_NEIGH)
 			way_silent_read(&ns, &f->silent);
-		if (why->dnat.unreachable == (row->stage == STAGE_IP_ROUTE))
+		if (why->dnat.unreachable == (row->stage == STAGE_IP_ROUTE) &&
+		    why->dnat.unbridged == (row->stage == STAGE_L2))
 			f->dnat = why->dnat;
 	}
 	netns_close(&ns);
@@ -529,6 +537,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 	table_sort(&rows, TABLE_BY_PACKETS);
 	for (int stage = 0; stage < STAGE_COUNT; stage++)
 		advise_stage(l, why, s, &rows, &host, stage);
+	findings_sort(s->finding, s->n_findings);
 	table_free(&rows);
 }
 

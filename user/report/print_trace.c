@@ -471,6 +471,18 @@ static void put_own_cost(struct page *p, const struct live_own *own, bool more)
 	page_end(p);
 }
 
+/* Names what a trace without any loss did not cover. */
+static void put_uncovered(struct page *p, const struct trace_shown *shown)
+{
+	page_text(p, 0, STYLE_DIM, "not covered     ");
+	page_words(p, STYLE_PLAIN,
+		   "losses before and after this host%s%s; `pktledger check` reads counters and "
+		   "settings",
+		   shown->filtered ? ", packets that the filter excludes" : "",
+		   shown->one_netns ? ", other network namespaces" : "");
+	page_end(p);
+}
+
 /* Balance of a flow */
 
 static void put_sums(struct page *p, const struct flow_balance *b)
@@ -590,6 +602,9 @@ void print_trace_end(const struct print_view *v, const struct trace_shown *shown
 	put_total(&t, s->duration_ns);
 	put_own_cost(&t.page, &s->own, t.verbosity > 0);
 	put_own_losses(&t.page, &s->own);
+	if (!s->flow && !s->tcp && !sum_of(&t, CLASS_LOSS).packets &&
+	    !sum_of(&t, CLASS_SUSPECTED).packets)
+		put_uncovered(&t.page, shown);
 	put_balance(&t.page, s);
 	text_findings(&t.page, s->finding, s->n_findings, t.verbosity > 0);
 	table_free(&t.rows);
@@ -664,9 +679,13 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 
 struct trace_shown trace_shown_of(const struct print_view *v, const struct json_object *start)
 {
+	const struct json_object *filter = json_get(start, "filter");
+
 	return (struct trace_shown){
 		.all = json_get(start, "all") ? json_get_bool(start, "all") : v->verbosity > 0,
 		.netns = json_get_text(start, "netns"),
+		.filtered = *json_get_text(filter, "expression"),
+		.one_netns = *json_get_text(filter, "netns"),
 	};
 }
 

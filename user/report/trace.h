@@ -22,6 +22,8 @@ struct trace_shown {
 	uint64_t interval_ns;
 	bool all;	   /* show expected drops */
 	const char *netns; /* the caller's namespace, omitted from text ("": unknown) */
+	bool filtered;	   /* by an expression */
+	bool one_netns;	   /* only one namespace is traced */
 };
 
 /*

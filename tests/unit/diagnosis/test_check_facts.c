@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cases.h"
+#include "base/list.h"
 #include "base/num.h"
 #include "diagnosis/facts.h"
 
@@ -450,6 +451,43 @@ CASE(many_taps)
 		assert_int_equal(t->raw[i].inode, 6);
 	}
 	free(t);
+}
+
+static void add_capture(struct list *socks, uint64_t inode, unsigned pid, const char *ifname,
+			uint64_t drops)
+{
+	struct silent_record *r = list_add(socks);
+
+	r->sock.inode = inode;
+	r->sock.drops = drops;
+	r->pid = pid;
+	strcpy(r->process, "suricata");
+	strcpy(r->ifname, ifname);
+}
+
+/* A program's sockets of one interface are one loss. What it has read itself counts from 0 again.
+ */
+CASE(captures)
+{
+	struct list before = {.size = sizeof(struct silent_record)}, after = before;
+	struct facts_taps t = {};
+
+	add_capture(&before, 1, 5, "eth0", 100);
+	add_capture(&before, 2, 5, "eth0", 70);
+	add_capture(&before, 4, 6, "", 9);
+	add_capture(&after, 1, 5, "eth0", 130);
+	add_capture(&after, 2, 5, "eth0", 8);
+	add_capture(&after, 3, 5, "eth1", 40);
+	add_capture(&after, 4, 6, "", 9);
+	facts_captures_rates(&before, &after, &t);
+	assert_int_equal(t.n_captures, 2);
+	assert_int_equal(t.capture[0].lost, 30 + 8);
+	assert_string_equal(t.capture[0].process, "suricata");
+	assert_string_equal(t.capture[0].ifname, "eth0");
+	assert_int_equal(t.capture[1].lost, 40);
+	assert_int_equal(t.capture[1].pid, 5);
+	list_free(&before);
+	list_free(&after);
 }
 
 /* This process's own is named. */

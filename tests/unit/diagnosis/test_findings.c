@@ -242,3 +242,30 @@ CASE(outline)
 	finding_outline(text, 4, "{ifname}");
 	assert_string_equal(text, "IFN");
 }
+
+/* The largest loss comes first, wherever it is on the path; a small one is no error. */
+CASE(ordered_by_loss)
+{
+	static struct finding list[] = {
+		{.id = "ip_frag",
+		 .stage = STAGE_IP_FRAG,
+		 .severity = SEVERITY_WARNING,
+		 .lost = 270},
+		{.id = "udp_lookup",
+		 .stage = STAGE_UDP_LOOKUP,
+		 .severity = SEVERITY_ERROR,
+		 .lost = 3},
+		{.id = "rcvbuf",
+		 .stage = STAGE_RCVBUF,
+		 .severity = SEVERITY_WARNING,
+		 .lost = 33714},
+		{.id = "tcp-black-hole", .stage = STAGE_TCP, .severity = SEVERITY_ERROR},
+	};
+
+	findings_sort(list, 4);
+	assert_string_equal(list[0].id, "rcvbuf");
+	assert_string_equal(list[1].id, "ip_frag");
+	assert_string_equal(list[2].id, "udp_lookup");
+	assert_int_equal(list[2].severity, SEVERITY_WARNING);
+	assert_int_equal(list[3].severity, SEVERITY_ERROR); /* not counted in packets */
+}

@@ -649,6 +649,7 @@ CASE(queue_of_a_sleeper)
 		for (int i = 0; i < 12; i++)
 			assert_int_equal(send(tx, "lost", 4, 0), 4);
 	} while (clock_now() - begun >= 20 * MS && clock_now() < end);
+	readings_note(r, &id, 12);    /* a loss just now, however long that took */
 	for (int i = 0; i < 4; i++) { /* without a loss, the next packets are a new burst */
 		pause_ms(60);
 		readings_sample(r);

@@ -134,7 +134,7 @@ CASE(refused_sources)
 	struct survey_bpf *sources;
 	uint64_t begun;
 
-	if (geteuid() || way_sources_open(&sources))
+	if (geteuid() || way_sources_open(&sources, false))
 		skip();
 	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/conf/all/rp_filter", "1"), 0);
 	assert_true(done(&lab.router_ns, "ip route add 203.0.113.4/32 dev v-r0"));

@@ -175,6 +175,11 @@ static void take_line(void *arg, const char *verb, char *text)
 		c->after = load(text);
 	} else if (!strcmp(verb, "row")) {
 		take_row(text);
+	} else if (!strcmp(verb, "known")) {
+		const struct nic_driver *driver = nic_driver_find(strsep(&text, " "));
+
+		if (!driver || !nic_row_find(driver->rows, text))
+			fail_msg("no row for %s", text);
 	} else if (!strcmp(verb, "sum")) {
 		compare(c);
 		stage = strsep(&text, " ");
