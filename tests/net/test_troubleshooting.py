@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import do, inside, nft, nft_counters, repeating, sysctl, udp
+from ends import do, inside, need, nft, nft_counters, repeating, sysctl, tun, udp
 from lib import (BINARY, ROOT, TIMEOUT, case, exclusive, first, kill_group, main, pktledger, require,
                  rootless, started, table, until)
 from labs import Lab
@@ -33,8 +33,9 @@ WEB = 8443
 FLANNEL = 8472  # port of its VXLAN
 FAR = "198.18.1.2"  # the receiver behind a router
 GROUP = "239.1.2.3"
-ROUTER = f"{NAME}-router"
-HOSTS = {"receiver": RX, "sender": TX, "router": ROUTER}
+ROUTER, SWITCH = f"{NAME}-router", f"{NAME}-bridge"
+HOSTS = {"receiver": RX, "sender": TX, "router": ROUTER, "switch": SWITCH}
+SERVICE = "198.18.1.200"  # an address that the router translates
 IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 
 READER = """
@@ -50,19 +51,77 @@ while True:
 """
 
 
+# Reads from one address or one peer only.
+HOLDER = """
+import socket, sys
+open("/proc/self/comm", "w").write("sipd")
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[2], int(sys.argv[1])))
+if len(sys.argv) > 3:
+    s.connect((sys.argv[3], 53))
+print("ready", flush=True)
+while True:
+    s.recv(65536)
+"""
+
+# As rsyslog: a thread receives, another one works, and the queue between them is short.
+SYSLOGD = """
+import queue, socket, sys, threading, time
+open("/proc/self/comm", "w").write("syslogd")
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20000)
+s.bind(("", int(sys.argv[1])))
+q = queue.Queue(maxsize=10)
+def work():
+    while True:
+        q.get()
+        time.sleep(0.005)
+threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+while True:
+    q.put(s.recv(65536))
+"""
+
+# Four workers, each with a socket of its own on the port, and each slow.
+WORKERS = """
+import socket, sys, threading, time
+open("/proc/self/comm", "w").write("sipd")
+def work():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 50000)
+    s.bind(("", int(sys.argv[1])))
+    opened.release()
+    while True:
+        s.recv(65536)
+        time.sleep(0.001)
+opened = threading.Semaphore(0)
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+    opened.acquire()
+print("ready", flush=True)
+time.sleep(3600)
+"""
+
+
 # Ends
 
 
 @contextlib.contextmanager
-def reader(pause=0.0, rcvbuf=1 << 20):
-    """A program `sipd` with the port open that takes so many seconds for a datagram."""
-    with subprocess.Popen(["ip", "netns", "exec", RX, sys.executable, "-c", READER, str(PORT),
-                           str(rcvbuf), str(pause)], stdout=subprocess.PIPE, text=True) as process:
+def program(text, *args):
+    """A Python program in the receiver's namespace that knows the port."""
+    with subprocess.Popen(["ip", "netns", "exec", RX, sys.executable, "-c", text, str(PORT),
+                           *map(str, args)], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "ready\n"
             yield process
         finally:
             process.kill()
+
+
+def reader(pause=0.0, rcvbuf=1 << 20):
+    """A program `sipd` with the port open that takes so many seconds for a datagram."""
+    return program(READER, rcvbuf, pause)
 
 
 @contextlib.contextmanager
@@ -279,15 +338,10 @@ def stale_mac():
         process = lab.at("tx", "send", f"{V4}:{PORT}", "--tx", "xsk", "-i", "v-tx", "--rate", "500",
                          "-t", str(TIMEOUT), "-q")
         try:
-            until(lambda: sent_by("v-tx") > 50, 10, "frames are sent")
+            until(lambda: link(TX, "v-tx")["tx"]["packets"] > 50, 10, "frames are sent")
             yield None, None
         finally:
             kill_group(process)
-
-
-def sent_by(device):
-    link = json.loads(do(TX, "ip", "-s", "-j", "link", "show", device))[0]
-    return link["stats64"]["tx"]["packets"]
 
 
 @contextlib.contextmanager
@@ -296,6 +350,198 @@ def full_fragment_memory():
         sysctl(RX, "net/ipv4/ipfrag_low_thresh", 40000)
         sysctl(RX, "net/ipv4/ipfrag_high_thresh", 60000)
         yield None, lambda: snmp(RX, "Ip", "ReasmFails")
+
+
+@contextlib.contextmanager
+def slow_capture():
+    """A tcpdump with a small ring, which is stopped as one that waits for its disk."""
+    require(shutil.which("tcpdump"), "needs tcpdump")
+    with Lab(NAME), reader(), sender(burst=40, size=1000):
+        with subprocess.Popen(["ip", "netns", "exec", RX, "tcpdump", "-n", "-i", "v-rx", "-B", "1024",
+                               "-w", "/dev/null"], stderr=subprocess.PIPE, text=True) as process:
+            try:
+                assert "listening" in process.stderr.readline()
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(1.5)  # until the ring is full
+                yield process, None
+            finally:
+                process.kill()
+
+
+@contextlib.contextmanager
+def one_flow():
+    with Lab(NAME), program(WORKERS), sender(burst=20, pause=0.005):
+        yield None, lambda: snmp(RX, "Udp", "RcvbufErrors")
+
+
+@contextlib.contextmanager
+def full_queue_of_a_program():
+    with Lab(NAME), program(SYSLOGD), sender(burst=10, pause=0.01):
+        yield None, lambda: snmp(RX, "Udp", "RcvbufErrors")
+
+
+@contextlib.contextmanager
+def bound_to_localhost():
+    with Lab(NAME), program(HOLDER, "127.0.0.1"), sender():
+        yield None, lambda: snmp(RX, "Udp", "NoPorts")
+
+
+@contextlib.contextmanager
+def answer_of_another_address():
+    """The client asked .9; the server answers from its first address."""
+    with Lab(NAME):
+        ip(TX, "addr", "add", "198.18.0.9/24", "dev", "v-tx")
+        with program(HOLDER, "0.0.0.0", "198.18.0.9"), sender():
+            yield None, lambda: snmp(RX, "Udp", "NoPorts")
+
+
+@contextlib.contextmanager
+def no_accept():
+    """A program that listens and does not accept; its clients do not wait."""
+    clients = []
+    with Lab(NAME), contextlib.ExitStack() as stack:
+        with inside(RX):
+            listener = stack.enter_context(socket.create_server(("", WEB), backlog=1))
+
+        def connect():
+            with inside(TX):
+                clients.append(socket.socket())
+            clients[-1].setblocking(False)
+            clients[-1].connect((V4, WEB))
+
+        stack.callback(lambda: [sock.close() for sock in clients])
+        stack.enter_context(repeating(0.02, connect))
+        assert listener.fileno() >= 0
+        yield None, lambda: snmp(RX, "TcpExt", "ListenOverflows", "netstat")
+
+
+@contextlib.contextmanager
+def unknown_protocol():
+    """A switch that says what it is, which nobody on the host listens to."""
+    with Lab(NAME), reader(), sender():
+        with inside(TX), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as lldp:
+            lldp.bind(("v-tx", 0))
+            frame = bytes.fromhex("0180c200000e" "020000000001" "88cc") + bytes(46)
+            with repeating(0.02, lambda: lldp.send(frame)):
+                yield None, lambda: link(RX, "v-rx")["rx"]["dropped"]
+
+
+@contextlib.contextmanager
+def vlan_without_interface():
+    with Lab(NAME), reader(), sender():
+        mac = json.loads(do(RX, "ip", "-j", "link", "show", "v-rx"))[0]["address"]
+        frame = bytes.fromhex(mac.replace(":", "") + "020000000001" "8100" "004d" "0800" "45") + bytes(59)
+        with inside(TX), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as trunk:
+            trunk.bind(("v-tx", 0))
+            with repeating(0.02, lambda: trunk.send(frame)):
+                yield None, None
+
+
+@contextlib.contextmanager
+def slow_tunnel():
+    """A VPN whose program reads its tun now and then."""
+    def work():
+        with contextlib.suppress(BlockingIOError):
+            while device.read(2000):
+                pass
+
+    with Lab(NAME), reader(), sender(), tun(TX) as device:
+        ip(TX, "link", "set", "t0", "txqueuelen", "50")
+        with sender("198.18.5.9", burst=200, pause=0.05), repeating(0.02, work):
+            yield None, lambda: link(TX, "t0")["tx"]["dropped"]
+
+
+@contextlib.contextmanager
+def small_peer():
+    with Lab(NAME), reader(), sender(), sender(size=1200):
+        ip(RX, "link", "set", "v-rx", "mtu", "1000")
+        yield None, lambda: link(TX, "v-tx")["tx"]["dropped"]
+
+
+@contextlib.contextmanager
+def unplugged():
+    with Lab(NAME), reader(), sender():
+        ip(RX, "link", "set", "v-rx", "down")
+        until(lambda: "NO-CARRIER" in do(TX, "ip", "link", "show", "v-tx"), 10, "no carrier")
+        yield None, lambda: link(TX, "v-tx")["tx"]["dropped"]
+
+
+@contextlib.contextmanager
+def blackhole():
+    with Lab(NAME, "--topology", "router"), reader(), sender(FAR):
+        ip(ROUTER, "route", "add", "blackhole", "198.18.1.0/26")
+        yield None, None
+
+
+@contextlib.contextmanager
+def spanning_tree():
+    with Lab(NAME, "--topology", "bridge"), reader(), sender():
+        do(SWITCH, *"bridge link set dev v-b0 state 1".split())
+        yield None, None
+
+
+@contextlib.contextmanager
+def larger_bridge():
+    """The router's containers have the usual MTU, and its uplink does not."""
+    with Lab(NAME, "--topology", "router"), reader(), sender(FAR):
+        ip(ROUTER, "link", "set", "v-r1", "mtu", "1400")
+        ip(RX, "link", "set", "v-rx", "mtu", "1400")
+        ip(ROUTER, "route", "add", "default", "via", FAR)
+        need(ROUTER, *"ip link add docker0 up type bridge".split())
+        yield None, None
+
+
+@contextlib.contextmanager
+def no_port_left():
+    """Source NAT has two ports for more flows to one destination."""
+    with Lab(NAME, "--topology", "router"), reader():
+        nft(ROUTER, "table ip n { chain c { type nat hook postrouting priority 100; "
+                    f"udp dport {PORT} snat to 198.18.1.254:1000-1001; }}; }}")
+
+        def once():
+            with udp(TX, socket.AF_INET) as sock:
+                sock.sendto(bytes(100), (FAR, PORT))
+
+        with repeating(0.005, once):
+            yield None, lambda: clashes(ROUTER)
+
+
+@contextlib.contextmanager
+def replaced_container():
+    """NAT leads to a container that is gone; the bridge that it was on, and its MAC address in the
+    neighbour table, are not. The container has a new address, as the rule has."""
+    require(shutil.which("conntrack"), "needs conntrack")
+    rule = f"add rule ip nat c udp dport {PORT} dnat to "
+    with Lab(NAME, "--topology", "router"), reader():
+        # with an address of its own, as Docker's: it does not change with the ports
+        for line in ("link add docker0 up address 02:42:00:00:00:01 type bridge",
+                     "addr add 198.19.0.1/24 dev docker0",
+                     "link add other master docker0 up type veth peer name other-end",
+                     "link set other-end up",
+                     f"link add old master docker0 up type veth peer name eth0 netns {RX}"):
+            need(ROUTER, "ip", *line.split())
+        for line in ("addr add 198.19.0.2/24 dev eth0", "link set eth0 up"):
+            ip(RX, *line.split())
+        for name in "all", "eth0":
+            sysctl(RX, f"net/ipv4/conf/{name}/rp_filter", 0)
+        nft(ROUTER, "table ip nat { chain c { type nat hook prerouting priority -100; }; }\n"
+                    f"{rule}198.19.0.2\n")
+        with sender(SERVICE):
+            until(lambda: snmp(RX, "Udp", "InDatagrams"), 10, "the first container receives")
+            ip(ROUTER, "link", "del", "old")
+            nft(ROUTER, f"flush chain ip nat c\n{rule}{FAR}\n")
+            yield None, None
+
+
+def link(netns, ifname):
+    return json.loads(do(netns, "ip", "-s", "-j", "link", "show", ifname))[0]["stats64"]
+
+
+def clashes(netns):
+    """Of all CPUs, as `conntrack -S` shows it."""
+    names, *rows = do(netns, "cat", "/proc/net/stat/nf_conntrack").splitlines()
+    column = names.split().index("insert_failed")
+    return sum(int(row.split()[column], 16) for row in rows)
 
 
 # The page
@@ -373,6 +619,22 @@ STORIES = [
     ("UDP: bad checksum in the log, pods of other nodes are out of reach", wrong_checksum),
     ("An AF_XDP sender sends, and the receiver gets nothing", stale_mac),
     ("Large DDS or ROS 2 messages disappear under load", full_fragment_memory),
+    ("A syslog server or another threaded receiver loses messages", full_queue_of_a_program),
+    ("Only one of several workers receives", one_flow),
+    ("The service answers on the host, and not from other hosts", bound_to_localhost),
+    ("A client gets no answer, and tcpdump shows it arrive", answer_of_another_address),
+    ("tcpdump or an IDS misses packets that the host receives", slow_capture),
+    ("Clients of a TCP service time out in bursts (ListenOverflows)", no_accept),
+    ("rx_dropped goes up, and nothing is missing", unknown_protocol),
+    ("Frames of a VLAN arrive, and no program gets them", vlan_without_interface),
+    ("A host sends into a link without a carrier", unplugged),
+    ("Large packets between two containers or virtual machines disappear", small_peer),
+    ("Downloads hang in containers, not on the host", larger_bridge),
+    ("A virtual machine has no network for its first 30 seconds", spanning_tree),
+    ("Pods of one node cannot reach some pods of another", blackhole),
+    ("UDP does not reach a container after its restart", replaced_container),
+    ("Connections through NAT fail at random (insert_failed)", no_port_left),
+    ("A VPN loses packets in bursts", slow_tunnel),
 ]
 
 
