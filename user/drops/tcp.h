@@ -86,7 +86,6 @@ struct tcp_flow {
 	uint32_t not_resent_at[STAGE_COUNT];
 	int64_t returned;	/* bytes sent but not added to snd_nxt */
 	uint32_t came_to;	/* rcv_nxt of the last receiving socket if `has_receiver` is set */
-	uint64_t events;	/* segments in events, part of total_retrans */
 	uint64_t retransmitted; /* by total_retrans */
 	uint64_t dropped_ns;	/* when a segment was last dropped; 0: never */
 	uint64_t read_ns;	/* when its open socket was last read; 0: closed */

@@ -572,8 +572,7 @@ static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struc
 	r->kind = rec->kind;
 	r->sacked = rec->ack;
 	r->place = r->seq;
-	if (rec->event != TCP_SYNACK) { /* a socket counts a SYN-ACK only after accept */
-		f->events += rec->segs;
+	if (rec->event != TCP_SYNACK) {
 		f->last = rec->last;
 		r->place = note_sender(b, rec, true);
 		note_large(f, rec, segment_bytes(r));
@@ -628,6 +627,8 @@ static void close_flow(struct tcp_flow *f)
 {
 	struct tcp_sum *s = &f->sum;
 	uint64_t twice = s->dsack_dups > f->twice ? s->dsack_dups : f->twice, left, unsure;
+	/* a socket counts a SYN-ACK only after accept */
+	const uint64_t events = s->retransmitted - s->kinds[TCP_KIND_SYNACK];
 
 	if (!s->sockets && !s->retransmitted) { /* its sender is elsewhere and not observed */
 		s->received = s->not_resent;
@@ -649,12 +650,11 @@ static void close_flow(struct tcp_flow *f)
 		s->undecided[TCP_WHY_ACK] += unsure;
 		s->beyond = left - unsure;
 	}
-	if (f->retransmitted > f->events) {
-		s->undecided[f->full ? TCP_WHY_FULL : TCP_WHY_UNSEEN] +=
-			f->retransmitted - f->events;
-		s->retransmitted += f->retransmitted - f->events;
+	if (f->retransmitted > events) {
+		s->undecided[f->full ? TCP_WHY_FULL : TCP_WHY_UNSEEN] += f->retransmitted - events;
+		s->retransmitted += f->retransmitted - events;
 	} else if (s->sockets) {
-		s->overcounted = f->events - f->retransmitted;
+		s->overcounted = events - f->retransmitted;
 	}
 	balance_bytes(f);
 }
