@@ -431,7 +431,7 @@ TO = ["run", "-r", "1k", "--to", TARGET[4]]
     ("a program without a way", [*TO, "--remote", "x"], ["--remote"]),
     ("two ways", ["run", "-r", "1k", "--to", f"me@{TARGET[4]}", "--via", "x"], ["USER@"]),
     ("a token", [*TO, "--via", "x", "--token-file", "/x"], ["--token-file"]),
-    ("quotes", [*TO, "--via", "sh -c 'x'"], ["no quotes", "script"]),
+    ("quotes", [*TO, "--via", "sh -c 'x'"], ["quotes are not supported", "script"]),
     ("no user", ["run", "--to", f"@{TARGET[4]}"], ["--to"]),
     ("stdio and JSON", ["recv", "--stdio", "-j"], ["run --to"]),
     ("stdio and a port", ["recv", "--stdio", "-p", "1"], ["--port", "client's"]),
