@@ -163,6 +163,11 @@ struct sk_buff {
 	__u16 vlan_tci;
 	unsigned char *head;
 	unsigned char *data;
+	char cb[48];
+};
+
+struct tc_skb_cb {
+	__u32 drop_reason;
 };
 
 struct sk_buff___before_6_2 {

@@ -91,6 +91,18 @@ static __always_inline __u64 verdict_site(struct sk_buff *skb, int reason, __u64
 	return KFUNCS && reason == kernel.qdisc ? site_of_qdisc(skb, site) : site;
 }
 
+/*
+ * Returns the qdisc's own reason. It is also the argument of qdisc:qdisc_drop, which fires just
+ * before kfree_skb for the same packet, so that event needs no program.
+ */
+static __always_inline __u32 reason_of_qdisc(struct sk_buff *skb)
+{
+	const __u32 generic = kernel.qdisc_generic;
+	__u32 why = BPF_CORE_READ((struct tc_skb_cb *)skb->cb, drop_reason);
+
+	return why >> 16 == generic >> 16 && why != generic ? why : kernel.qdisc;
+}
+
 /* A freed packet. */
 struct freed {
 	struct sk_buff *skb;
@@ -117,6 +129,8 @@ static __always_inline void freed_read(struct freed *f, __u64 *ctx, bool consume
 	if (kernel.has_reason)
 		f->reason = ctx[2];
 	f->site = verdict_site(f->skb, f->reason, drop_site(ctx));
+	if (KFUNCS && kernel.qdisc_generic > 0 && f->reason == kernel.qdisc)
+		f->reason = reason_of_qdisc(f->skb);
 	if (kernel.has_rx_sk)
 		f->rx_sk = (void *)ctx[3];
 }

@@ -21,6 +21,8 @@ struct trace_range {
 struct trace_kfree {
 	/* SKB_DROP_REASON_*; negative: missing in this kernel */
 	__s32 netfilter, otherhost, packet_sock, qdisc, dup_frag;
+	/* QDISC_DROP_GENERIC: kfree_skb does not report a qdisc's own reason (Linux 7.2) */
+	__s32 qdisc_generic;
 	__u8 has_reason; /* the tracepoint's 3rd argument, since Linux 5.17 */
 	__u8 has_rx_sk;	 /* the 4th argument, since 6.11 */
 	__u8 pad[2];

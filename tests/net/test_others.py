@@ -5,6 +5,7 @@ counted is the truth."""
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
 from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, assert_read, await_reassembly, datagram,
                   need, nft, nft_counters, read_all, sysctl, tun, udp, xdp)
-from lib import case, first, main, paced, require, skip, table, thorough, until
+from lib import case, first, main, paced, pktledger, require, skip, table, thorough, until
 from test_balance import EXPR, assert_balance, balancing, lost
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
 
@@ -111,6 +112,53 @@ def broadcast_that_everybody_gets():
             assert_read(sock, 100)
             end = t.stop()["end"]
         assert end["dropped"] == 0, end
+
+
+# Queues. From Linux 7.2 on kfree_skb says QDISC_DROP of each, and qdisc_drop has the reason.
+
+SO_TXTIME = 61
+
+
+def reason_here(*names):
+    """The first that this kernel has."""
+    known = pktledger("trace", "--reason", "help").out.split()
+    return next((name for name in names if name in known), "")
+
+
+def late(sock):
+    """Sends what is to leave in 20 seconds: fq keeps nothing for longer than 10."""
+    sock.setsockopt(socket.SOL_SOCKET, SO_TXTIME, struct.pack("iI", time.CLOCK_MONOTONIC, 0))
+    then = struct.pack("Q", time.monotonic_ns() + 20_000_000_000)
+    for _ in range(SEEN):
+        sock.sendmsg([b"x" * 100], [(socket.SOL_SOCKET, SO_TXTIME, then)], 0, (V4, PORT))
+
+
+@table([
+    ("tbf", ["root tbf rate 1mbit burst 2k limit 4k"], ["QDISC_DROP"], None),
+    ("fq, flow limit", ["root fq flow_limit 5 maxrate 1mbit"],
+     ["qdisc:FLOW_LIMIT", "FQ_FLOW_LIMIT", "QDISC_DROP"], None),
+    ("fq, limit", ["root fq limit 5 maxrate 1mbit"], ["qdisc:BAND_LIMIT", "FQ_BAND_LIMIT", "QDISC_DROP"], None),
+    ("fq, horizon", ["root fq"], ["qdisc:HORIZON_LIMIT", "FQ_HORIZON_LIMIT", "QDISC_DROP"], late),
+    ("fq_codel in a tbf", ["root handle 1: tbf rate 1mbit burst 2k limit 1m", "parent 1:1 fq_codel limit 5"],
+     ["qdisc:OVERLIMIT", "QDISC_OVERLIMIT", "QDISC_DROP"], None),
+])
+def full_queue(qdiscs, names, sending):
+    """One loss each, whatever events tell of it; tc counts them."""
+    with lab(), patient() as sock, udp(TX, socket.AF_INET) as sender:
+        for qdisc in qdiscs:
+            need(TX, *f"tc qdisc replace dev v-tx {qdisc}".split())
+        with tracing(EXPR) as t:
+            if sending:
+                sending(sender)
+            else:
+                for _ in range(SEEN):
+                    sender.sendto(b"x" * 100, (V4, PORT))
+            counted = json.loads(ends.do(TX, *"tc -s -j qdisc show dev v-tx root".split()))[0]["drops"]
+            t.until(counted)
+            document = t.stop()
+        assert read_all(sock) <= SEEN - counted
+    assert counted, "the queue had room"
+    assert_only(document, "qdisc", counted, reason=reason_here(*names))
 
 
 # Programs that take packets

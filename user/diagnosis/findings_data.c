@@ -307,7 +307,8 @@ const struct finding_row finding_rows[] = {
 		  "]send() succeeded.",
 	 .fix = "keep the link up, and do not replace qdiscs under traffic",
 	 .command = "ip -s -s link show dev {ifname}"},
-	{STAGE_QDISC, "qdisc-horizon", SEVERITY_WARNING, PROOF_DATA, .reason = "FQ_HORIZON_LIMIT",
+	{STAGE_QDISC, "qdisc-horizon", SEVERITY_WARNING, PROOF_DATA,
+	 .reason = "FQ_HORIZON_LIMIT qdisc:HORIZON_LIMIT",
 	 .cause = "fq[ on {ifname}] dropped packets because their launch time is too far in the future "
 		  "(horizon).",
 	 .about = "SO_TXTIME, SO_MAX_PACING_RATE or a BPF program gives a packet the time at which fq sends "

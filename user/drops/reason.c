@@ -291,3 +291,4 @@ int reasons_kfree(const struct reasons *r, struct trace_kfree *k, struct error *
 	};
 	return 0;
 }
+		.qdisc_generic = reasons_value(r, "qdisc:GENERIC"),

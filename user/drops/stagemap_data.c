@@ -254,7 +254,9 @@ const struct stagemap_row stagemap_rows[] = {
 	 STAGE_QDISC, LOSS, "the qdisc keeps its queue short (AQM)"},
 	{"QDISC_BURST_DROP", NULL, STAGE_QDISC, LOSS,
 	 "more than net.core.qdisc_max_burst packets were sent at once (__dev_xmit_skb)"},
-	{"CAKE_FLOOD FQ_BAND_LIMIT FQ_HORIZON_LIMIT FQ_FLOW_LIMIT", NULL, STAGE_QDISC, LOSS,
+	{"CAKE_FLOOD FQ_BAND_LIMIT FQ_HORIZON_LIMIT FQ_FLOW_LIMIT qdisc:FLOOD_PROTECTION "
+	 "qdisc:BAND_LIMIT qdisc:HORIZON_LIMIT qdisc:FLOW_LIMIT",
+	 NULL, STAGE_QDISC, LOSS,
 	 "a limit of cake or fq (cake_enqueue, fq_enqueue)"},
 	{"qdisc:*", NULL, STAGE_QDISC, LOSS, "a limit of the qdisc (__tcf_kfree_skb_list)"},
 	{"CPU_BACKLOG", NULL, STAGE_BACKLOG, LOSS,

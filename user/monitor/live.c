@@ -466,12 +466,30 @@ static bool is_in_place(struct live *l)
 	return true;
 }
 
-/* Returns true if the packet matches the process and cgroup in the spec. */
+static bool lists_reason(const struct live *l, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (const char *p = l->spec.reasons; *p; p += strcspn(p, ","), p += *p == ',') {
+		if (strcspn(p, ",") == len && !memcmp(p, name, len))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns true if the packet matches the reasons, the process and the cgroup in the spec. Reasons
+ * of subsystems pass the observer's filter. A qdisc's own reason also counts as QDISC_DROP.
+ */
 static bool is_wanted(const struct live *l)
 {
 	const char *path = l->what.owner.cgroup, *top = l->spec.cgroup;
+	const char *reason = l->what.row.text[LIVE_REASON];
 	size_t len = top ? strlen(top) : 0;
 
+	if (l->spec.reasons && strchr(reason, ':') && !lists_reason(l, reason) &&
+	    (strncmp(reason, "qdisc:", 6) || !lists_reason(l, "QDISC_DROP")))
+		return false;
 	if (l->spec.pid && !idmap_find(&l->inodes, l->what.sock.inode))
 		return false;
 	while (len && top[len - 1] == '/')

@@ -272,7 +272,7 @@ CASE(known_places)
 		n++;
 	}
 	fclose(f);
-	assert_int_equal(n, 354);
+	assert_int_equal(n, 355);
 }
 
 CASE(hooks_have_names)
