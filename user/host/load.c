@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -24,6 +25,8 @@
 #include "base/proc.h"
 #include "host/caps.h"
 #include "survey.skel.h"
+
+#define OLDEST 6 /* major version of the oldest kernel that accepts the tracing programs */
 
 const struct bpf_object_open_opts *trace_open_opts(void)
 {
@@ -121,6 +124,7 @@ struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct 
 /* The verifier explains why it rejected a program, but it only runs if we have the capability. */
 int trace_load_error(struct error *err, int rc)
 {
+	struct utsname kernel;
 	struct rlimit files;
 	char why[224];
 
@@ -133,6 +137,10 @@ int trace_load_error(struct error *err, int rc)
 		rc = -EMFILE;
 	log_verifier_last(why, sizeof(why));
 	log_libbpf_clear(); /* the error has been reported */
+	/* what the verifier says there, such as about func_info, hides the cause */
+	if (*why && !uname(&kernel) && atoi(kernel.release) < OLDEST)
+		return error_set(err, STATUS_UNABLE, rc, "check, send, recv and lab work here",
+				 "tracing needs Linux 6.1 or newer: this is %s", kernel.release);
 	if (*why && rc != -EMFILE)
 		return error_set(err, STATUS_UNABLE, rc,
 				 "please report it with the output of -vv and `uname -r`",
