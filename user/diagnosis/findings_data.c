@@ -395,6 +395,10 @@ const struct finding_row finding_rows[] = {
 	 .about = "The bus was too slow, the NIC slept, or all rings were full. With transmit flow "
 		  "control (tx on) the NIC asks its link partner to wait instead, and a switch may "
 		  "then lose packets of other hosts.",
+	{STAGE_WIRE, "nic-link", SEVERITY_ERROR, PROOF_DATA, .nic = NIC_LINK,
+	 .cause = "The link of {ifname} went down while it was observed. Packets on the way are lost.",
+	 .fix = "check the cable, the transceiver, and the log of the switch port",
+	 .command = "ethtool {ifname}"},
 	 .setting = "[flow control: tx {pause_tx}]",
 	 .fix = "[turn flow control tx {pause_fix}, so that the link partner holds frames back, or "
 		"]reduce the traffic",

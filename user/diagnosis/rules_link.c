@@ -32,7 +32,8 @@ static const struct {
 	{NIC_ALLOC, ALL_CLASSES, STAGE_NIC_RING}, {NIC_DAMAGED, ALL_CLASSES, STAGE_WIRE},
 	{NIC_SHAPER, ALL_CLASSES, STAGE_WIRE},	{NIC_PAUSE, ALL_CLASSES, STAGE_TX_DEVICE},
 	{NIC_SEND, LOSSES, STAGE_TX_DEVICE},	{NIC_XDP, LOSSES, STAGE_XDP},
-	{NIC_REDIRECT, LOSSES, STAGE_XDP},
+	{NIC_REDIRECT, LOSSES, STAGE_XDP},	{NIC_LINK, ALL_CLASSES, STAGE_WIRE},
+	{NIC_TIMEOUT, ALL_CLASSES, STAGE_TX_DEVICE}, {NIC_STALL, ALL_CLASSES, STAGE_TX_DEVICE},
 };
 
 /*
@@ -90,6 +91,8 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 		facts.pause_rx = s->pause.rx ? "on" : "off";
 		facts.pause_fix = s->pause.tx ? NULL : "on";
 	}
+	if (l->cause == NIC_TIMEOUT || l->cause == NIC_STALL) /* as in the rows of trace */
+		facts.reason = l->cause == NIC_TIMEOUT ? "XMIT_TIMEOUT" : "DQL_STALL";
 	/* Events are not packets. */
 	if (l->class == NIC_EVENT || l->cause == NIC_PAUSE) {
 		facts.events = l->lost;

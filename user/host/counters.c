@@ -2,6 +2,7 @@
 #include "host/counters.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,9 +197,33 @@ static void add_names(struct counters *c, const struct counters_device *d)
 /* Results of requests that return all interfaces of a namespace at once. */
 struct dumps {
 	struct link_qdisc *qdiscs;
-	struct qstat *qstats;
-	int qdiscs_n, qstats_n;
+	struct qstat *qstats, *standard;
+	int qdiscs_n, qstats_n, standard_n;
 };
+
+/*
+ * Adds how often transmit queues stood still: until the watchdog fired (dev_watchdog()), and longer
+ * than stall_thrs (dql_check_stall(), since Linux 6.9).
+ */
+static void add_stalls(struct counters_device *d, const struct netns *ns)
+{
+	static const char *const files[][2] = {{"timeouts", "tx_timeout"},
+					       {"stalls", "byte_queue_limits/stall_cnt"}};
+	char path[PATH_MAX], text[24], name[NIC_NAME];
+	uint64_t n;
+
+	for (unsigned i = 0; i < LENGTH(files) * d->link.tx_queues; i++) {
+		const char *const *file = files[i % LENGTH(files)];
+		const unsigned queue = i / LENGTH(files);
+
+		snprintf(path, sizeof(path), "class/net/%s/queues/tx-%u/%s", d->link.ifname, queue,
+			 file[1]);
+		snprintf(name, sizeof(name), "queue:tx-%u-%s", queue, file[0]);
+		if (!netns_sysfs(ns, path, NULL, text, sizeof(text)) &&
+		    !num_u64(text, 0, UINT64_MAX, &n))
+			nic_sample_add(&d->nic, name, n);
+	}
+}
 
 /* Reads one interface. The thread must already be in the scope's namespace. */
 static int read_device(struct counters *c, const struct counters_scope *s, unsigned what,
@@ -226,10 +251,16 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 		if (link_stats[i].loss)
 			nic_sample_add(&d->nic, name, link_stat(d, i));
 	}
+	for (int i = 0; i < all->standard_n; i++) {
+		if (all->standard[i].ifindex == link->ifindex)
+			nic_sample_add(&d->nic, all->standard[i].name, all->standard[i].value);
+	}
 	for (int i = 0; i < all->qstats_n; i++) {
 		if (all->qstats[i].ifindex == link->ifindex)
 			nic_sample_add(&d->nic, all->qstats[i].name, all->qstats[i].value);
 	}
+	if (what & COUNTERS_DRIVERS && what & COUNTERS_NAMES && s->ns)
+		add_stalls(d, s->ns);
 	if (what & COUNTERS_NAMES)
 		add_names(c, d);
 	return 0;
@@ -256,6 +287,8 @@ static int read_devices(struct counters *c, const struct counters_scope *s, unsi
 	all.qdiscs_n = links_read_qdiscs(NULL, &all.qdiscs);
 	if (what & COUNTERS_QUEUES)
 		all.qstats_n = qstats_read(NULL, &all.qstats);
+	if (what & COUNTERS_DRIVERS)
+		all.standard_n = standard_stats_read(NULL, &all.standard);
 	if (what & COUNTERS_ALL)
 		err = read_links(c, s, what, 0, &all);
 	for (const char *const *i = s->ifnames; !(what & COUNTERS_ALL) && *i && !err; i++) {
@@ -267,6 +300,7 @@ static int read_devices(struct counters *c, const struct counters_scope *s, unsi
 	}
 	free(all.qdiscs);
 	free(all.qstats);
+	free(all.standard);
 	return err;
 }
 

@@ -203,6 +203,33 @@ struct qstat {
  */
 int qstats_read(const struct netns *ns, struct qstat **list);
 
+struct nlmsghdr;
+
+/*
+ * Reads the standard ethtool statistics that lose packets or explain losses: eth-mac, eth-phy,
+ * eth-ctrl, rmon, FEC and link-down events, of all interfaces in `ns` that have any. Returns as
+ * qstats_read() does; what cannot be read is left out. standard_stats_add() appends one message to a
+ * list of struct qstat.
+ */
+int standard_stats_read(const struct netns *ns, struct qstat **list);
+int standard_stats_add(const struct nlmsghdr *nlh, void *rows);
+
+/*
+ * A devlink trap for packets that the hardware drops. `lost`: those that it dropped, and those that
+ * it handed to the kernel only for the report (action `trap`).
+ */
+struct hw_trap {
+	char device[48], name[48]; /* "pci/0000:01:00.0", "blackhole_route" */
+	uint64_t lost;
+};
+
+/*
+ * Lists the traps of a namespace. The caller frees *list. Returns the number of traps, -ENOENT if
+ * the kernel has no devlink, or -errno. hw_trap_add() appends one message to a list of them.
+ */
+int hw_traps_read(const struct netns *ns, struct hw_trap **list);
+int hw_trap_add(const struct nlmsghdr *nlh, void *rows);
+
 /*
  * Formats the counter name. `what` is the name in the specification. `queue` -1 means the whole
  * interface.

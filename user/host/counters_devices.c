@@ -2,6 +2,8 @@
 /* Interface counters: links and qdiscs over rtnetlink, queues over netdev-genl. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/devlink.h>
+#include <linux/ethtool_netlink.h>
 #include <linux/gen_stats.h>
 #include <linux/genetlink.h>
 #include <linux/pkt_sched.h>
@@ -155,6 +157,171 @@ int link_read_qdisc(const struct netns *ns, unsigned ifindex, struct link_qdisc 
 }
 
 /* From include/uapi/linux/netdev.h, which Debian 12 lacks. */
+/*
+ * Standard statistics of the ethtool family. They mean the same for every driver that has them. The
+ * names are those of `ethtool -S IFNAME --groups`.
+ */
+
+#define GROUP_FEC		    100 /* not a group of ETHTOOL_MSG_STATS_GET */
+#define ETHTOOL_LINKSTATE_DOWN_CNT 7	 /* ETHTOOL_A_LINKSTATE_EXT_DOWN_CNT, Linux 6.3 */
+
+static const struct {
+	uint16_t group, attribute;
+	const char *name;
+} standard[] = {
+#define MAC(id, name)  {ETHTOOL_STATS_ETH_MAC, ETHTOOL_A_STATS_ETH_MAC_##id, "eth-mac-" name}
+#define RMON(id, name) {ETHTOOL_STATS_RMON, ETHTOOL_A_STATS_RMON_##id, "rmon-" name}
+	{ETHTOOL_STATS_ETH_PHY, ETHTOOL_A_STATS_ETH_PHY_5_SYM_ERR,
+	 "eth-phy-SymbolErrorDuringCarrier"},
+	MAC(6_FCS_ERR, "FrameCheckSequenceErrors"),
+	MAC(7_ALIGN_ERR, "AlignmentErrors"),
+	MAC(10_LATE_COL, "LateCollisions"),
+	MAC(11_XS_COL, "FramesAbortedDueToXSColls"),
+	MAC(12_TX_INT_ERR, "FramesLostDueToIntMACXmitError"),
+	MAC(15_RX_INT_ERR, "FramesLostDueToIntMACRcvError"),
+	MAC(23_IR_LEN_ERR, "InRangeLengthErrors"),
+	MAC(24_OOR_LEN, "OutOfRangeLengthField"),
+	MAC(25_TOO_LONG_ERR, "FrameTooLongErrors"),
+	{ETHTOOL_STATS_ETH_CTRL, ETHTOOL_A_STATS_ETH_CTRL_4_RX, "eth-ctrl-MACControlFramesReceived"},
+	RMON(UNDERSIZE, "etherStatsUndersizePkts"),
+	RMON(OVERSIZE, "etherStatsOversizePkts"),
+	RMON(FRAG, "etherStatsFragments"),
+	RMON(JABBER, "etherStatsJabbers"),
+	{GROUP_FEC, ETHTOOL_A_FEC_STAT_CORRECTED, "fec-corrected_blocks"},
+	{GROUP_FEC, ETHTOOL_A_FEC_STAT_UNCORR, "fec-uncorrectable_blocks"},
+};
+
+/* `in`: holds a counter per attribute. The first number of an array is the sum. */
+static void add_standard(struct list *rows, unsigned ifindex, uint16_t group, const struct nlattr *in)
+{
+	const struct nlattr *a;
+
+	mnl_attr_for_each_nested(a, in)
+	{
+		for (unsigned i = 0; i < LENGTH(standard); i++) {
+			struct qstat *q;
+
+			if (standard[i].group != group || standard[i].attribute != mnl_attr_get_type(a))
+				continue;
+			q = list_add(rows);
+			q->ifindex = ifindex;
+			nl_copy(a, &q->value, sizeof(q->value));
+			snprintf(q->name, sizeof(q->name), "%s", standard[i].name);
+		}
+	}
+}
+
+int standard_stats_add(const struct nlmsghdr *nlh, void *rows)
+{
+	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
+	const bool stats = genl->cmd == ETHTOOL_MSG_STATS_GET_REPLY;
+	const struct nlattr *a, *part, *down;
+	const unsigned ifindex = (unsigned)nl_uint(nl_nested(
+		nl_attr(nlh, GENL_HDRLEN, stats ? ETHTOOL_A_STATS_HEADER : ETHTOOL_A_FEC_HEADER),
+		ETHTOOL_A_HEADER_DEV_INDEX));
+
+	mnl_attr_for_each(a, nlh, GENL_HDRLEN)
+	{
+		if (genl->cmd == ETHTOOL_MSG_FEC_GET_REPLY &&
+		    mnl_attr_get_type(a) == ETHTOOL_A_FEC_STATS)
+			add_standard(rows, ifindex, GROUP_FEC, a);
+		if (!stats || mnl_attr_get_type(a) != ETHTOOL_A_STATS_GRP)
+			continue;
+		mnl_attr_for_each_nested(part, a)
+		{
+			if (mnl_attr_get_type(part) == ETHTOOL_A_STATS_GRP_STAT)
+				add_standard(rows, ifindex,
+					     (uint16_t)nl_uint(nl_nested(a, ETHTOOL_A_STATS_GRP_ID)),
+					     part);
+		}
+	}
+	down = genl->cmd == ETHTOOL_MSG_LINKSTATE_GET_REPLY
+		       ? nl_attr(nlh, GENL_HDRLEN, ETHTOOL_LINKSTATE_DOWN_CNT)
+		       : NULL;
+	if (down)
+		*(struct qstat *)list_add(rows) = (struct qstat){
+			.ifindex = ifindex, .name = "link-down-events", .value = nl_uint(down)};
+	return MNL_CB_OK;
+}
+
+/* Appends a dump. Leaves `rows` unchanged if the kernel lacks the request. */
+static void dump_standard(const struct netns *ns, int family, uint8_t request, struct list *rows)
+{
+	const bool stats = request == ETHTOOL_MSG_STATS_GET;
+	struct list more = {.size = rows->size};
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = genl_header(buf, family, request, NLM_F_DUMP);
+	struct nlattr *nest =
+		mnl_attr_nest_start(nlh, stats ? ETHTOOL_A_STATS_HEADER : ETHTOOL_A_FEC_HEADER);
+
+	mnl_attr_put_u32(nlh, ETHTOOL_A_HEADER_FLAGS,
+			 ETHTOOL_FLAG_COMPACT_BITSETS |
+				 (request == ETHTOOL_MSG_FEC_GET ? ETHTOOL_FLAG_STATS : 0));
+	mnl_attr_nest_end(nlh, nest);
+	if (stats) {
+		const uint32_t all = (1u << __ETHTOOL_STATS_CNT) - 1;
+
+		nest = mnl_attr_nest_start(nlh, ETHTOOL_A_STATS_GROUPS);
+		mnl_attr_put(nlh, ETHTOOL_A_BITSET_NOMASK, 0, NULL);
+		mnl_attr_put_u32(nlh, ETHTOOL_A_BITSET_SIZE, __ETHTOOL_STATS_CNT);
+		mnl_attr_put_u32(nlh, ETHTOOL_A_BITSET_VALUE, all);
+		mnl_attr_nest_end(nlh, nest);
+	}
+	nl_dump(ns, NETLINK_GENERIC, nlh, standard_stats_add, &more);
+	for (unsigned i = 0; i < more.n; i++)
+		*(struct qstat *)list_add(rows) = ((struct qstat *)more.at)[i];
+	list_free(&more);
+}
+
+int standard_stats_read(const struct netns *ns, struct qstat **list)
+{
+	static const uint8_t requests[] = {ETHTOOL_MSG_STATS_GET, ETHTOOL_MSG_FEC_GET,
+					   ETHTOOL_MSG_LINKSTATE_GET};
+	struct list rows = {.size = sizeof(**list)};
+	int family = genl_family(ns, ETHTOOL_GENL_NAME);
+
+	for (unsigned i = 0; family >= 0 && i < LENGTH(requests); i++)
+		dump_standard(ns, family, requests[i], &rows);
+	*list = rows.at;
+	return (int)rows.n;
+}
+
+int hw_trap_add(const struct nlmsghdr *nlh, void *rows)
+{
+	const struct nlattr *type = nl_attr(nlh, GENL_HDRLEN, DEVLINK_ATTR_TRAP_TYPE);
+	const struct nlattr *stats = nl_attr(nlh, GENL_HDRLEN, DEVLINK_ATTR_STATS);
+	const uint64_t action = nl_uint(nl_attr(nlh, GENL_HDRLEN, DEVLINK_ATTR_TRAP_ACTION));
+	char bus[16], device[32];
+	struct hw_trap *t;
+
+	/* the others continue in the kernel: exceptions and control packets */
+	if (!type || nl_uint(type) != DEVLINK_TRAP_TYPE_DROP || !stats)
+		return MNL_CB_OK;
+	t = list_add(rows);
+	nl_text(nl_attr(nlh, GENL_HDRLEN, DEVLINK_ATTR_BUS_NAME), bus, sizeof(bus));
+	nl_text(nl_attr(nlh, GENL_HDRLEN, DEVLINK_ATTR_DEV_NAME), device, sizeof(device));
+	nl_text(nl_attr(nlh, GENL_HDRLEN, DEVLINK_ATTR_TRAP_NAME), t->name, sizeof(t->name));
+	snprintf(t->device, sizeof(t->device), "%s/%s", bus, device);
+	t->lost = nl_uint(nl_nested(stats, DEVLINK_ATTR_STATS_RX_DROPPED));
+	if (action == DEVLINK_TRAP_ACTION_TRAP)
+		t->lost += nl_uint(nl_nested(stats, DEVLINK_ATTR_STATS_RX_PACKETS));
+	return MNL_CB_OK;
+}
+
+int hw_traps_read(const struct netns *ns, struct hw_trap **list)
+{
+	struct list rows = {.size = sizeof(**list)};
+	int family = genl_family(ns, DEVLINK_GENL_NAME), n = family;
+	char buf[NL_REQUEST_SIZE];
+
+	if (family >= 0)
+		n = nl_dump(ns, NETLINK_GENERIC,
+			    genl_header(buf, family, DEVLINK_CMD_TRAP_GET, NLM_F_DUMP), hw_trap_add,
+			    &rows);
+	*list = rows.at;
+	return n;
+}
+
 #define NETDEV_FAMILY		  "netdev"
 #define NETDEV_CMD_DEV_GET	  1
 #define NETDEV_CMD_QSTATS_GET	  12

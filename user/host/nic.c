@@ -149,6 +149,21 @@ static unsigned add_less(const struct nic_sample *s, const struct nic_item *item
 	return n;
 }
 
+/* Returns true if one of the driver's own counters, which come first, has losses of this cause. */
+static bool is_driver_s(const struct nic_plan *p, const struct nic_driver *driver,
+			const struct nic_row *row)
+{
+	for (unsigned i = 0; driver && i < p->n; i++) {
+		const struct nic_row *own = driver->rows;
+
+		while (own->counter && own != p->items[i].row)
+			own++;
+		if (own->counter && own->cause == row->cause && own->class == row->class)
+			return true;
+	}
+	return false;
+}
+
 static void fill(struct nic_plan *p, const struct nic_driver *driver, const struct nic_sample *s)
 {
 	size_t room = (size_t)s->n * LESS_MAX;
@@ -179,6 +194,8 @@ static void fill(struct nic_plan *p, const struct nic_driver *driver, const stru
 		room -= item->less_count;
 		for (unsigned k = 0; item->row->repeats && k < s->n; k++)
 			item->repeated |= fits_list(item->row->repeats, s->at[k].name, &ignored);
+		if (item->row->standard)
+			item->repeated |= is_driver_s(p, driver, item->row);
 		p->n++;
 	}
 	p->names_n = s->n;
@@ -273,7 +290,8 @@ unsigned nic_losses(const struct nic_plan *p, const struct nic_sample *before,
 
 const char *const nic_cause_names[] = {
 	"ring", "port",	 "alloc",  "damaged", "csum",	    "filter",	"xdp",	      "redirect",
-	"send", "pause", "shaper", "other",   "rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
+	"send", "pause", "shaper", "link", "timeout", "stall", "other", "rx_packets", "rx_bytes",
+	"tx_packets", "tx_bytes",
 };
 
 const char *const nic_class_names[] = {"loss", "bound", "event", "traffic"};

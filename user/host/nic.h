@@ -44,6 +44,9 @@ enum nic_cause {
 	NIC_SEND,     /* lost while sending */
 	NIC_PAUSE,    /* flow control: one side had to pause */
 	NIC_SHAPER,   /* rate limit set by the hypervisor, the cloud or the interface */
+	NIC_LINK,     /* the link went down */
+	NIC_TIMEOUT,  /* a transmit queue made no progress until the watchdog fired */
+	NIC_STALL,    /* a transmit queue made no progress for a while */
 	NIC_OTHER,
 	NIC_RX_PACKETS, /* NIC_TRAFFIC, like the next three */
 	NIC_RX_BYTES,
@@ -84,6 +87,7 @@ struct nic_row {
 	 * an interface counter, the sum over all queues is subtracted.
 	 */
 	const char *less;
+	bool standard;	/* a driver's own counters of this cause own the packets, if it has any */
 	bool largest;	/* count only the largest increase of all such rows: they may overlap */
 	uint8_t bits;	/* width at which the counter wraps, 0: does not wrap */
 	uint8_t events; /* enum nic_events */

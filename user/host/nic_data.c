@@ -591,6 +591,43 @@ const struct nic_row *const nic_common_rows = ROWS(
 	    "faster than the device's limit (tx-hw-drop-ratelimits)",
 	    .repeats = "qstat:tx-hw-drops"),
 
+	/* The ethtool family (IEEE 802.3 clause 30, RFC 2819). */
+	ROW("eth-mac-FramesLostDueToIntMACRcvError", LOSS, NIC_RING, PORT,
+	    "the MAC could not take it, mostly because its buffer was full", .standard = true,
+	    .largest = true),
+	ROW("eth-mac-FramesLostDueToIntMACXmitError", LOSS, TX_DEVICE, SEND,
+	    "the MAC could not send it", .standard = true),
+	ROW("eth-mac-FramesAbortedDueToXSColls", LOSS, TX_DEVICE, SEND, "too many collisions",
+	    .standard = true),
+	ROW("eth-mac-LateCollisions", BOUND, TX_DEVICE, SEND,
+	    "a late collision: the two ends differ in duplex", .standard = true),
+	SPOILT("eth-mac-FrameCheckSequenceErrors", .standard = true),
+	SPOILT("eth-mac-AlignmentErrors", .standard = true),
+	SPOILT("eth-mac-InRangeLengthErrors", .standard = true),
+	SPOILT("eth-mac-OutOfRangeLengthField", .standard = true),
+	SPOILT("eth-mac-FrameTooLongErrors", .standard = true),
+	SPOILT("rmon-etherStatsUndersizePkts", .standard = true),
+	SPOILT("rmon-etherStatsOversizePkts", .standard = true,
+	       .repeats = "eth-mac-FrameTooLongErrors"),
+	SPOILT("rmon-etherStatsFragments", .standard = true,
+	       .repeats = "eth-mac-FrameCheckSequenceErrors"),
+	SPOILT("rmon-etherStatsJabbers", .standard = true,
+	       .repeats = "eth-mac-FrameCheckSequenceErrors"),
+	ROW("eth-phy-SymbolErrorDuringCarrier", EVENT, WIRE, DAMAGED,
+	    "the signal was damaged while a frame arrived"),
+	ROW("fec-uncorrectable_blocks", EVENT, WIRE, DAMAGED,
+	    "FEC could not repair a block, whose frames are lost"),
+	ROW("fec-corrected_blocks", EVENT, NONE, OTHER,
+	    "FEC repaired a block: no loss, but a sign of a bad cable or transceiver"),
+	ROW("eth-ctrl-MACControlFramesReceived", EVENT, NONE, PAUSE,
+	    "the other end asked to wait, and sending stopped", .standard = true),
+	/* sysfs */
+	ROW("queue:tx-#-timeouts", EVENT, TX_DEVICE, TIMEOUT,
+	    "the transmit queue stood still, and the watchdog reset the interface (dev_watchdog)"),
+	ROW("queue:tx-#-stalls", EVENT, TX_DEVICE, STALL,
+	    "completions came later than stall_thrs (dql_check_stall)"),
+	ROW("link-down-events", EVENT, WIRE, LINK, "the link went down"),
+
 	/*
 	 * IFLA_STATS64 for drivers that have no rows for it. The core adds stack drops to both
 	 * `dropped` fields (dev_get_stats()), and stack drops have events.
@@ -601,8 +638,11 @@ const struct nic_row *const nic_common_rows = ROWS(
 	UNSENT("link:tx_dropped", "the driver could not send the packet"),
 	UNSENT_SILENT("link:tx_carrier_errors", "the link was lost while sending"),
 	ROW("link:tx_fifo_errors", BOUND, TX_DEVICE, SEND, "the device ran out of data or room"),
-	SPOILT("link:rx_crc_errors"), SPOILT("link:rx_length_errors"),
-	SPOILT("link:rx_frame_errors"));
+	SPOILT_AGAIN("link:rx_crc_errors", "eth-mac-FrameCheckSequenceErrors"),
+	SPOILT_AGAIN("link:rx_length_errors",
+		     "eth-mac-InRangeLengthErrors|eth-mac-FrameTooLongErrors|"
+		     "rmon-etherStatsUndersizePkts|rmon-etherStatsOversizePkts"),
+	SPOILT_AGAIN("link:rx_frame_errors", "eth-mac-AlignmentErrors"));
 
 /*
  * For drivers that are not in the table: the documented meaning of the three fields

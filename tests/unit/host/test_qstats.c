@@ -44,6 +44,152 @@ CASE(statistics)
 /* The names in a sample, which the table contains. */
 CASE(names)
 {
+/* An answer of the ethtool family for the interface with the index 7. */
+static struct nlmsghdr *answer(char *buf, uint8_t command, uint16_t header)
+{
+	struct nlmsghdr *nlh = genl_header(buf, 20, command, 0);
+	struct nlattr *nest = mnl_attr_nest_start(nlh, header);
+
+	mnl_attr_put_u32(nlh, ETHTOOL_A_HEADER_DEV_INDEX, 7);
+	mnl_attr_put_strz(nlh, ETHTOOL_A_HEADER_DEV_NAME, "eth0");
+	mnl_attr_nest_end(nlh, nest);
+	return nlh;
+}
+
+static void put_group(struct nlmsghdr *nlh, uint32_t group, uint16_t stat, uint64_t value,
+		      uint16_t other)
+{
+	struct nlattr *grp = mnl_attr_nest_start(nlh, ETHTOOL_A_STATS_GRP), *nest;
+
+	mnl_attr_put_u32(nlh, ETHTOOL_A_STATS_GRP_ID, group);
+	mnl_attr_put_u32(nlh, ETHTOOL_A_STATS_GRP_SS_ID, 17);
+	for (unsigned i = 0; i < 2; i++) { /* each counter has a nest of its own */
+		nest = mnl_attr_nest_start(nlh, ETHTOOL_A_STATS_GRP_STAT);
+		mnl_attr_put_u64(nlh, i ? other : stat, i ? 99 : value);
+		mnl_attr_nest_end(nlh, nest);
+	}
+	mnl_attr_nest_end(nlh, grp);
+}
+
+/* The same counters with everything `more` higher. */
+static void read_standard(struct nic_sample *s, uint64_t more)
+{
+	static const uint64_t lanes[] = {6, 4, 2};
+	struct list rows = {.size = sizeof(struct qstat)};
+	uint64_t blocks[LENGTH(lanes)];
+	struct nlattr *nest;
+	struct nlmsghdr *nlh;
+	char buf[NL_REQUEST_SIZE];
+
+	nlh = answer(buf, ETHTOOL_MSG_STATS_GET_REPLY, ETHTOOL_A_STATS_HEADER);
+	put_group(nlh, ETHTOOL_STATS_ETH_MAC, ETHTOOL_A_STATS_ETH_MAC_15_RX_INT_ERR, 100 + more,
+		  ETHTOOL_A_STATS_ETH_MAC_2_TX_PKT);
+	put_group(nlh, ETHTOOL_STATS_RMON, ETHTOOL_A_STATS_RMON_JABBER, 3 + more,
+		  ETHTOOL_A_STATS_RMON_UNDERSIZE);
+	standard_stats_add(nlh, &rows);
+	nlh = answer(buf, ETHTOOL_MSG_FEC_GET_REPLY, ETHTOOL_A_FEC_HEADER);
+	nest = mnl_attr_nest_start(nlh, ETHTOOL_A_FEC_STATS);
+	for (unsigned i = 0; i < LENGTH(lanes); i++)
+		blocks[i] = lanes[i] + more;
+	mnl_attr_put(nlh, ETHTOOL_A_FEC_STAT_UNCORR, sizeof(blocks), blocks);
+	mnl_attr_nest_end(nlh, nest);
+	standard_stats_add(nlh, &rows);
+	nlh = answer(buf, ETHTOOL_MSG_LINKSTATE_GET_REPLY, ETHTOOL_A_LINKSTATE_HEADER);
+	mnl_attr_put_u8(nlh, ETHTOOL_A_LINKSTATE_LINK, 1);
+	mnl_attr_put_u32(nlh, 7, (uint32_t)(1 + more)); /* ETHTOOL_A_LINKSTATE_EXT_DOWN_CNT */
+	standard_stats_add(nlh, &rows);
+	for (unsigned i = 0; i < rows.n; i++) {
+		const struct qstat *q = (struct qstat *)rows.at + i;
+
+		assert_int_equal(q->ifindex, 7);
+		nic_sample_add(s, q->name, q->value);
+	}
+	list_free(&rows);
+}
+
+/* By the table: what is lost is lost once, for an unknown driver and for one with the same counter. */
+CASE(standard_statistics)
+{
+	static const struct {
+		const char *driver, *own; /* a counter of `ethtool -S` */
+		const char *names;	  /* of the losses and events */
+	} cases[] = {
+		{"", "rx_packets", "rmon-etherStatsJabbers fec-uncorrectable_blocks link-down-events "
+				   "eth-mac-FramesLostDueToIntMACRcvError "},
+		{"ixgbe", "rx_missed_errors",
+		 "rx_missed_errors rmon-etherStatsJabbers fec-uncorrectable_blocks link-down-events "},
+	};
+
+	for (unsigned i = 0; i < LENGTH(cases); i++) {
+		struct nic_sample before = {0}, after = {0};
+		struct nic_loss loss[8];
+		struct nic_plan *plan;
+		char names[256] = "";
+		unsigned n;
+
+		nic_sample_add(&before, cases[i].own, 0);
+		nic_sample_add(&after, cases[i].own, 5);
+		read_standard(&before, 0);
+		read_standard(&after, 5);
+		plan = nic_plan_new(cases[i].driver, &after);
+		n = nic_losses(plan, &before, &after, loss, LENGTH(loss));
+		assert_in_range(n, 1, LENGTH(loss));
+		for (unsigned k = 0; k < n; k++) {
+			assert_int_equal(loss[k].packets, 5);
+			strcat(strcat(names, loss[k].name), " ");
+		}
+		assert_string_equal(names, cases[i].names);
+		nic_plan_free(plan);
+		nic_sample_free(&before);
+		nic_sample_free(&after);
+	}
+}
+
+/* What the hardware drops, and what it hands up only for the report. */
+CASE(traps)
+{
+	static const struct {
+		const char *name;
+		uint8_t type, action;
+		uint64_t packets, dropped, lost;
+	} traps[] = {
+		{"blackhole_route", DEVLINK_TRAP_TYPE_DROP, DEVLINK_TRAP_ACTION_DROP, 0, 70, 70},
+		{"ingress_vlan_filter", DEVLINK_TRAP_TYPE_DROP, DEVLINK_TRAP_ACTION_TRAP, 5, 2, 7},
+		{"ttl_value_is_too_small", DEVLINK_TRAP_TYPE_EXCEPTION, DEVLINK_TRAP_ACTION_TRAP, 9, 0, 0},
+		{"lldp", DEVLINK_TRAP_TYPE_CONTROL, DEVLINK_TRAP_ACTION_TRAP, 9, 0, 0},
+	};
+	struct list rows = {.size = sizeof(struct hw_trap)};
+	const struct hw_trap *found;
+	struct hw_trap *list;
+	char buf[NL_REQUEST_SIZE];
+
+	for (unsigned i = 0; i < LENGTH(traps); i++) {
+		struct nlmsghdr *nlh = genl_header(buf, 20, DEVLINK_CMD_TRAP_NEW, 0);
+		struct nlattr *nest;
+
+		mnl_attr_put_strz(nlh, DEVLINK_ATTR_BUS_NAME, "pci");
+		mnl_attr_put_strz(nlh, DEVLINK_ATTR_DEV_NAME, "0000:01:00.0");
+		mnl_attr_put_strz(nlh, DEVLINK_ATTR_TRAP_NAME, traps[i].name);
+		mnl_attr_put_u8(nlh, DEVLINK_ATTR_TRAP_TYPE, traps[i].type);
+		mnl_attr_put_u8(nlh, DEVLINK_ATTR_TRAP_ACTION, traps[i].action);
+		nest = mnl_attr_nest_start(nlh, DEVLINK_ATTR_STATS);
+		mnl_attr_put_u64(nlh, DEVLINK_ATTR_STATS_RX_PACKETS, traps[i].packets);
+		mnl_attr_put_u64(nlh, DEVLINK_ATTR_STATS_RX_DROPPED, traps[i].dropped);
+		mnl_attr_nest_end(nlh, nest);
+		assert_int_equal(hw_trap_add(nlh, &rows), MNL_CB_OK);
+	}
+	assert_int_equal(rows.n, 2);
+	found = rows.at;
+	for (unsigned i = 0; i < rows.n; i++) {
+		assert_string_equal(found[i].device, "pci/0000:01:00.0");
+		assert_string_equal(found[i].name, traps[i].name);
+		assert_int_equal(found[i].lost, traps[i].lost);
+	}
+	list_free(&rows);
+	assert_true(hw_traps_read(NULL, &list) >= -ENOENT);
+	free(list);
+}
+
 	char name[NIC_NAME];
 
 	qstat_name("rx-hw-drops", -1, name);
