@@ -4,12 +4,15 @@
 #define PKTLEDGER_SOCK_BPF_H
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "headers.h"
 #include "kernel.h"
 #include "watch_abi.h"
 
 #define TCP_TIME_WAIT	 6
+#define TCP_CLOSE	 7
 #define TCP_LISTEN	 10
 #define TCP_NEW_SYN_RECV 12
 
@@ -79,6 +82,28 @@ static __always_inline void sock_read(struct watch_sock *n, struct sock *sk)
 		sock_addresses(n, sk);
 	if (n->state != TCP_TIME_WAIT && n->state != TCP_NEW_SYN_RECV) /* sk_fullsock() */
 		sock_full(n, sk);
+}
+
+/* Returns the flow of the packets that the socket sends. An IPv6 socket may use IPv4 addresses. */
+static __always_inline void flow_of(struct watch_flow *f, const struct sock *sk)
+{
+	struct in6_addr to = BPF_CORE_READ(sk, __sk_common.skc_v6_daddr);
+	bool six = BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6;
+
+	__builtin_memset(f, 0, sizeof(*f));
+	f->proto = PROTO_TCP;
+	f->src_port = bpf_htons(BPF_CORE_READ(sk, __sk_common.skc_num));
+	f->dst_port = BPF_CORE_READ(sk, __sk_common.skc_dport);
+	if (six && !(!to.in6_u.u6_addr32[0] && !to.in6_u.u6_addr32[1] &&
+		     to.in6_u.u6_addr32[2] == bpf_htonl(0xffff))) {
+		f->family = AF_INET6;
+		BPF_CORE_READ_INTO(&f->src, sk, __sk_common.skc_v6_rcv_saddr);
+		__builtin_memcpy(f->dst, &to, sizeof(f->dst));
+	} else {
+		f->family = AF_INET;
+		BPF_CORE_READ_INTO((__be32 *)f->src, sk, __sk_common.skc_rcv_saddr);
+		BPF_CORE_READ_INTO((__be32 *)f->dst, sk, __sk_common.skc_daddr);
+	}
 }
 
 #endif

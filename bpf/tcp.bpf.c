@@ -24,7 +24,6 @@
 
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT	2
-#define TCP_CLOSE	7
 
 #define TCP_CA_RECOVERY 3
 #define TCP_CA_LOSS	4
@@ -278,28 +277,6 @@ static __always_inline bool was_missed(volatile struct work *w, __u64 skb)
 }
 
 /* Sockets */
-
-/* Returns the flow of the packets that the socket sends. An IPv6 socket may use IPv4 addresses. */
-static __always_inline void flow_of(struct watch_flow *f, const struct sock *sk)
-{
-	struct in6_addr to = BPF_CORE_READ(sk, __sk_common.skc_v6_daddr);
-	bool six = BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6;
-
-	__builtin_memset(f, 0, sizeof(*f));
-	f->proto = PROTO_TCP;
-	f->src_port = bpf_htons(BPF_CORE_READ(sk, __sk_common.skc_num));
-	f->dst_port = BPF_CORE_READ(sk, __sk_common.skc_dport);
-	if (six && !(!to.in6_u.u6_addr32[0] && !to.in6_u.u6_addr32[1] &&
-		     to.in6_u.u6_addr32[2] == bpf_htonl(0xffff))) {
-		f->family = AF_INET6;
-		BPF_CORE_READ_INTO(&f->src, sk, __sk_common.skc_v6_rcv_saddr);
-		__builtin_memcpy(f->dst, &to, sizeof(f->dst));
-	} else {
-		f->family = AF_INET;
-		BPF_CORE_READ_INTO((__be32 *)f->src, sk, __sk_common.skc_rcv_saddr);
-		BPF_CORE_READ_INTO((__be32 *)f->dst, sk, __sk_common.skc_daddr);
-	}
-}
 
 static __always_inline void reverse(struct watch_flow *f)
 {

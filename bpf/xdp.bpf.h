@@ -3,7 +3,7 @@
  * Observer for frames that XDP loses, such as failed redirects, invalid verdicts, and batches that
  * an interface or a CPU refuses. Most were never an skb, so skb:kfree_skb does not report them. The
  * key records whether another event reports the same frame, and user space decides which one to
- * count.
+ * count. The file also has the observers of rare events that explain missing data (struct sign).
  */
 #ifndef PKTLEDGER_XDP_BPF_H
 #define PKTLEDGER_XDP_BPF_H
@@ -32,6 +32,20 @@ struct xdp_cpumap_stats {
 	unsigned int redirect;
 	unsigned int pass;
 	unsigned int drop;
+};
+
+/* The fields of struct netdev_queue for programs that get a queue. */
+struct dql___queue {
+	unsigned long history[4];
+};
+
+struct netdev_queue___dql {
+	struct net_device *dev;
+	struct dql___queue dql;
+};
+
+struct inet_sock {
+	__be16 inet_sport; /* unlike skc_num it stays when the socket is closed */
 };
 
 #pragma clang attribute pop
@@ -204,6 +218,109 @@ int xdplosses_cpumap_kthread(__u64 *ctx)
 		count_frames(NULL, &key, verdicts);
 	}
 	return 0;
+}
+
+MAP(signs, HASH, SIGN_KEYS, struct sign_key, struct sign);
+__u64 signs_lost;
+
+static __always_inline struct sign *new_sign(const struct sign_key *key, struct sock *sk,
+					     struct net_device *dev)
+{
+	struct sign new = {};
+
+	if (sk) {
+		sock_read(&new.sock, sk);
+		new.sock.local_port = bpf_ntohs(key->flow.src_port);
+	} else {
+		BPF_CORE_READ_STR_INTO(&new.dev.name, dev, name);
+	}
+	bpf_map_update_elem(&signs, key, &new, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&signs, key);
+}
+
+/* Either `sk` or `dev` is NULL. */
+static __always_inline int count_sign(struct sign_key *key, struct sock *sk, struct net_device *dev)
+{
+	struct sign *s = bpf_map_lookup_elem(&signs, key);
+
+	if (!s)
+		s = new_sign(key, sk, dev);
+	if (!s) {
+		__builtin_memset(&key->flow, 0, sizeof(key->flow));
+		s = bpf_map_lookup_elem(&signs, key);
+	}
+	if (s)
+		__sync_fetch_and_add(&s->events, 1);
+	else
+		__sync_fetch_and_add(&signs_lost, 1);
+	return 0;
+}
+
+/*
+ * Without a socket no connection was reset: kfree_skb reports the segment that was refused. Before
+ * Linux 6.13 the verifier takes it that neither argument is NULL, so both are read as numbers.
+ */
+static __always_inline int on_reset(__u64 *ctx, int reason)
+{
+	struct sign_key key = {.kind = SIGN_RESET, .reason = reason};
+	struct {
+		struct sock *sk;
+		__u64 skb;
+	} args;
+	struct sock *sk;
+
+	if (bpf_probe_read_kernel(&args, sizeof(args), ctx) || !args.sk)
+		return 0;
+	sk = args.sk;
+	key.answer = args.skb != 0;
+	flow_of(&key.flow, sk);
+	if (BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_CLOSE)
+		key.flow.src_port = BPF_CORE_READ((struct inet_sock *)sk, inet_sport);
+	key.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	return count_sign(&key, sk, NULL);
+}
+
+SEC("?tp_btf/tcp_send_reset")
+int signs_reset(__u64 *ctx)
+{
+	return on_reset(ctx, (int)ctx[2]);
+}
+
+SEC("?tp_btf/tcp_send_reset")
+int signs_reset_only(__u64 *ctx)
+{
+	return on_reset(ctx, SIGN_NO_REASON);
+}
+
+static __always_inline int on_queue(struct sign_key *key, struct net_device *dev, __u64 queue)
+{
+	key->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+	key->ifindex = BPF_CORE_READ(dev, ifindex);
+	key->queue = queue;
+	return count_sign(key, NULL, dev);
+}
+
+SEC("?tp_btf/net_dev_xmit_timeout")
+int signs_timeout(__u64 *ctx)
+{
+	struct sign_key key = {.kind = SIGN_TIMEOUT};
+
+	return on_queue(&key, (void *)ctx[0], ctx[1]);
+}
+
+/* The event does not report its queue, but its last argument is a part of the queue. */
+SEC("?tp_btf/dql_stall_detected")
+int signs_stall(__u64 *ctx)
+{
+	struct netdev_queue___dql *q;
+	struct sign_key key = {.kind = SIGN_STALL};
+	struct net_device *dev;
+
+	q = (void *)(ctx[5] - bpf_core_field_offset(struct netdev_queue___dql, dql.history));
+	dev = BPF_CORE_READ(q, dev);
+	return on_queue(&key, dev,
+			((__u64)q - (__u64)BPF_CORE_READ(dev, _tx)) /
+				bpf_core_type_size(struct netdev_queue));
 }
 
 #endif

@@ -155,6 +155,19 @@ STAGE(WIRE, "wire", "between the hosts",
 		"congested link, or a loss at the receiver's port before its first counter.",
 	.remedy = "Read the counters of the switches on the path. `ethtool -S IFNAME` on both "
 		"hosts shows CRC errors and pause frames.")
+STAGE(HW, "hw", "hardware that names its drops (devlink)",
+	.part = PART_WIRE, .phase = PHASE_ARRIVING,
+	.mechanism = "a switch chip or a NIC that forwards by itself",
+	.hook = "none",
+	.limit = "from the counters of devlink traps, which cover a whole device; no fault: a fault "
+		"would need such hardware",
+	.uncounted = "only devlink traps count it",
+	.what = "The hardware dropped a packet that never reached the kernel, and its driver "
+		"names the reason (devlink trap).",
+	.causes = "The reason is the name of the trap: blackhole_route, ingress_vlan_filter, "
+		"tail_drop, ttl_value_is_too_small and many more.",
+	.remedy = "Read `devlink -s trap show`. The kernel's documentation (devlink-trap) "
+		"explains each name.")
 STAGE(NIC_RING, "nic_ring", "receive ring of the NIC",
 	.part = PART_WIRE, .phase = PHASE_ARRIVING,
 	.mechanism = "no descriptor, no buffer or no room in the NIC",

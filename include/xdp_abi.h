@@ -52,4 +52,37 @@ struct xdploss_own {
 
 _Static_assert(sizeof(struct xdploss_key) == 32, "no holes");
 
+/*
+ * Events that end no packet that could be counted, but that explain missing data: this host reset a
+ * connection, or a transmit queue stood still.
+ */
+enum sign_kind {
+	SIGN_RESET,   /* tcp_send_reset, for a socket */
+	SIGN_TIMEOUT, /* net_dev_xmit_timeout: a stopped queue made no progress for seconds */
+	SIGN_STALL,   /* dql_stall_detected: completions came later than stall_thrs */
+};
+
+#define SIGN_KEYS      4096 /* when full, resets are counted without their flow */
+#define SIGN_NO_REASON (-1) /* this kernel does not report why (before Linux 6.10) */
+
+/* A hash key without holes. */
+struct sign_key {
+	struct watch_flow flow; /* SIGN_RESET: as the host sends; otherwise 0 */
+	__u32 netns, ifindex;	/* ifindex 0: SIGN_RESET */
+	__s32 reason;		/* SIGN_RESET: enum sk_rst_reason; otherwise 0 */
+	__u16 queue;
+	__u8 kind;   /* enum sign_kind */
+	__u8 answer; /* SIGN_RESET: to a segment that arrived */
+};
+
+struct sign {
+	__u64 events;
+	union {
+		struct watch_sock sock; /* SIGN_RESET */
+		struct watch_dev dev;
+	};
+};
+
+_Static_assert(sizeof(struct sign_key) == 64 && sizeof(struct sign) == 72, "no holes");
+
 #endif

@@ -6,14 +6,18 @@ import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (assert_balanced, assert_counters_agree, assert_ok, lost, main,  # noqa: E402
-                 pktledger, require, run, started, table)
-from nics import (NETNS, ethtool, link, load_drivers, poll_in_thread, set_queues)  # noqa: E402
+from lib import (assert_balanced, assert_counters_agree, assert_ok, case,  # noqa: E402
+                 first_finding, lost, main, pktledger, proves, require, run, started, table, until)
+from nics import (NETNS, SENDER, ethtool, link, load_drivers, poll_in_thread,  # noqa: E402
+                  set_queues)
+from traced import tracing  # noqa: E402
 
 RATE, SECONDS = 1000, 8
 COUNT = 4000  # without a copy
@@ -206,6 +210,90 @@ def interrupted(driver, tx, rx, command, stage):
         assert stage is None or at & set(shown), (shown, end["sent"], end["slipped_ns"])
         assert set(shown) <= {"wire", "nic_ring", "tx_device", "udp_lookup", "rcvbuf"}, shown
         print(f"{driver}, {tx} to {rx}: sent {end['sent']}, lost {shown}")
+
+
+@case
+def counters_of_queues():
+    """By netdev-genl and by the driver: the queues are the interface, and each packet counts once."""
+    with link("virtio_net") as (nic, _), contextlib.ExitStack() as stack:
+        set_queues(nic, 2)
+        senders = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+                   for _ in range(16)]
+        with tracing("--counters", "-i", nic) as t:
+            for sender in senders * 20:
+                sender.sendto(bytes(100), (SENDER, 9))
+            t.pass_intervals(3)
+            document = t.stop()
+    moved = {"interfaces": {}, "queues": {}}
+    for interval in document["intervals"]:
+        for part, sums in moved.items():
+            for row in interval["counters"][part]:
+                key = row.get("queue"), "tx_packets"
+                sums[key] = sums.get(key, 0) + row["tx_packets"]
+    (total,) = moved["interfaces"].values()
+    assert total >= 320 and len(moved["queues"]) == 2, moved
+    assert sum(moved["queues"].values()) == total, moved
+
+
+# Nothing else runs on CPU 1 for so long, with the thread that is told by the NIC what it has sent.
+BUSY = """
+import os, sys, time
+
+os.sched_setaffinity(0, {1})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+print("ready", flush=True)
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    pass
+"""
+
+
+def queue_files(nic, name):
+    return sorted(Path("/sys/class/net", nic, "queues").glob(f"tx-*/{name}"))
+
+
+def counted(nic, name):
+    return sum(int(file.read_text()) for file in queue_files(nic, name))
+
+
+@table([
+    ("completions are late", 0.5, "byte_queue_limits/stall_cnt", "DQL_STALL", ["tx-stall"]),
+    ("until the watchdog comes", 9, "tx_timeout", "XMIT_TIMEOUT", ["tx-timeout"]),
+])
+@proves()
+def queue_stands_still(seconds, counter, reason, findings):
+    """The kernel counts it for the queue; no packet of it has an event."""
+    throttle = Path("/proc/sys/kernel/sched_rt_runtime_us")
+    usual = throttle.read_text()
+    with link("igb") as (nic, _), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        limits = queue_files(nic, "byte_queue_limits/stall_thrs")
+        require(limits or reason != "DQL_STALL", "stalls are found since Linux 6.9")
+        poll_in_thread(nic)
+        before = counted(nic, counter)
+        throttle.write_text("-1")
+        for limit in limits:
+            limit.write_text("100")
+        try:
+            with tracing("-i", nic) as t:
+                with subprocess.Popen([sys.executable, "-c", BUSY, str(seconds)], text=True,
+                                      stdout=subprocess.PIPE) as busy:
+                    assert busy.stdout.readline() == "ready\n"
+                    while busy.poll() is None:
+                        sender.sendto(bytes(1400), (SENDER, 9))
+                        time.sleep(0.002)
+                until(lambda: counted(nic, counter) > before, 20, f"{counter} moves")
+                t.pass_intervals(2)
+                document = t.stop()
+        finally:
+            throttle.write_text(usual)
+            for limit in limits:
+                limit.write_text("0")
+        moved = counted(nic, counter) - before
+    rows = [c for s in document["end"]["stages"] if s["stage"] == "tx_device" for c in s["causes"]
+            if c["reason"] == reason]
+    assert rows and sum(c["events"] for c in rows) == moved, (moved, document["end"]["stages"])
+    assert {(c["ifname"], c["packets"]) for c in rows} == {(nic, 0)}, rows
+    first_finding([f for f in document["end"]["findings"] if f["id"] in findings])
 
 
 if __name__ == "__main__":

@@ -465,6 +465,55 @@ def wrong_echo_of_a_timestamp(address):
                if c["reason"] == "TCP_RFC7323_TSECR") == counted, document["end"]["suspected"]
 
 
+def connection(address, port):
+    """Both ends: that of TX, and that of RX."""
+    with ends.inside(RX):
+        listener = socket.create_server(("", port) if address == V4 else ("::", port),
+                                        family=family_of(address))
+    with listener, ends.inside(TX):
+        client = socket.create_connection((address, port))
+        return client, listener.accept()[0]
+
+
+def unread(ours, others):
+    """Is closed with data that nobody read."""
+    others.sendall(b"x")
+    until(lambda: ours.recv(1, socket.MSG_PEEK), 5, "data")
+    ours.close()
+
+
+def after_the_end(ours, others):
+    """Gets data after it was closed."""
+    ours.close()
+    others.sendall(b"x")
+
+
+@table([(f"{name}, IPv{4 if address == V4 else 6}", address, *rest) for address in (V4, V6) for name, *rest in (
+    ("unread data", unread, "TCPAbortOnClose", "TCP_ABORT_ON_CLOSE", "tcp_send_active_reset"),
+    ("data for a closed socket", after_the_end, "TCPAbortOnData", "TCP_ABORT_ON_DATA", "tcp_send_reset"))])
+def why_it_reset_a_connection(address, how, counter, reason, place):
+    """A row without a packet; not of a connection that EXPR does not select."""
+    with lab(), tracing("--netns", RX, f"tcp port {PORT}") as t:
+        for n, port in enumerate([PORT] * 3 + [PORT + 1]):
+            client, server = connection(address, port)
+            with client, server:
+                how(server, client)
+                until(lambda: tcp_counter(counter) > n, 5, "a reset")
+        counted = tcp_counter(counter)
+        document = t.stop()
+    found = [c for s in document["end"]["suspected"] for c in s["causes"] if c["location"] == place]
+    assert counted == 4 and sum(c["events"] for c in found) == 3, (counted, found)
+    assert {(c["packets"], c["direction"], c["socket"].endswith(f":{PORT}")) for c in found} == {(0, "tx", True)}, found
+    assert {c["reason"] for c in found} <= {reason, None}, found
+    assert found[0]["reason"] == reason or not reset_reasons(), found
+    assert not document["end"]["dropped"], document["end"]["stages"]
+
+
+def reset_reasons():
+    """Whether tcp_send_reset has its reason here."""
+    return tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (6, 10)
+
+
 @table([("all namespaces", []), ("one", ["--netns", RX])])
 def only_a_counter_knows(args):
     """A listener that is there for a moment: no event, and nobody who could be asked afterwards."""

@@ -369,6 +369,22 @@ const struct finding_row finding_rows[] = {
 		  "counts the packet as dropped. A lower rate does not help.",
 	 .fix = "bring up the other end, and set the same MTU at both ends",
 	 .command = "ip -d link show dev {ifname}"},
+	{STAGE_TX_DEVICE, "tx-timeout", SEVERITY_ERROR, PROOF_GUEST, .reason = "XMIT_TIMEOUT",
+	 .cause = "A transmit queue of {ifname} stood still until the kernel's watchdog reset the "
+		  "interface. The packets in its ring are lost.",
+	 .about = "The NIC did not report sent packets: its firmware hangs, an interrupt was lost, or the CPU "
+		  "of the queue had no time for it. The packets have no event, and some drivers count them "
+		  "as tx_dropped or tx_errors.",
+	 .fix = "read the driver's messages, and update the driver and the firmware of the NIC",
+	 .command = "dmesg --level err,warn"},
+	{STAGE_TX_DEVICE, "tx-stall", SEVERITY_WARNING, PROOF_GUEST, .reason = "DQL_STALL",
+	 .cause = "A transmit queue of {ifname} waited longer than its stall_thrs until the NIC reported "
+		  "sent packets.",
+	 .about = "Packets of the queue waited that long, and the queue before it may have overflowed. The "
+		  "kernel reports such stalls from Linux 6.9 on, and only if a limit in milliseconds is set: "
+		  "echo 50 > /sys/class/net/IFNAME/queues/tx-0/byte_queue_limits/stall_thrs.",
+	 .fix = "give the CPU that serves the queue's interrupt more time, or update the driver of the NIC",
+	 .command = "grep . /sys/class/net/{ifname}/queues/tx-*/byte_queue_limits/stall_*"},
 	{STAGE_TX_DEVICE, "tx_device", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The transmit ring[ of {ifname}] was full, or the other end of the link did not take "
 		  "the packets.",
@@ -378,6 +394,10 @@ const struct finding_row finding_rows[] = {
 	 .cause = "Frames arrive damaged at {ifname}: a cable, a transceiver or the link speed is at "
 		  "fault.",
 	 .fix = "replace the cable or transceiver, or correct speed and duplex",
+	 .command = "ethtool {ifname}"},
+	{STAGE_WIRE, "nic-link", SEVERITY_ERROR, PROOF_DATA, .nic = NIC_LINK,
+	 .cause = "The link of {ifname} went down while it was observed. Packets on the way are lost.",
+	 .fix = "check the cable, the transceiver, and the log of the switch port",
 	 .command = "ethtool {ifname}"},
 	{STAGE_WIRE, "nic-allowance", SEVERITY_WARNING, PROOF_DATA, .nic = NIC_SHAPER,
 	 .cause = "The cloud queued or dropped packets of {ifname}: traffic exceeds the allowance of "
@@ -390,15 +410,17 @@ const struct finding_row finding_rows[] = {
 		  "cable or a router between.",
 	 .fix = "check the error and pause counters of the switches between; for two namespaces run "
 		"`pktledger trace` on their host"},
+	{STAGE_HW, "hw", SEVERITY_WARNING, PROOF_DATA,
+	 .cause = "The hardware dropped packets and names the reason[: {reason}].",
+	 .about = "A switch chip or a NIC that forwards by itself drops packets before the kernel sees "
+		  "them. Its driver counts them by reason (devlink traps).",
+	 .fix = "look up the reason in the kernel's documentation of devlink traps",
+	 .command = "devlink -s trap show"},
 	{STAGE_NIC_RING, "nic-port", SEVERITY_WARNING, PROOF_DATA, .nic = NIC_PORT,
 	 .cause = "{ifname} lost frames before its rings: the NIC's internal buffer overflowed.",
 	 .about = "The bus was too slow, the NIC slept, or all rings were full. With transmit flow "
 		  "control (tx on) the NIC asks its link partner to wait instead, and a switch may "
 		  "then lose packets of other hosts.",
-	{STAGE_WIRE, "nic-link", SEVERITY_ERROR, PROOF_DATA, .nic = NIC_LINK,
-	 .cause = "The link of {ifname} went down while it was observed. Packets on the way are lost.",
-	 .fix = "check the cable, the transceiver, and the log of the switch port",
-	 .command = "ethtool {ifname}"},
 	 .setting = "[flow control: tx {pause_tx}]",
 	 .fix = "[turn flow control tx {pause_fix}, so that the link partner holds frames back, or "
 		"]reduce the traffic",

@@ -248,6 +248,22 @@ int reasons_value(const struct reasons *r, const char *name)
 	return -ENOENT;
 }
 
+const char *reasons_reset(const struct reasons *r, int value, char *buf, unsigned size)
+{
+	static const char prefix[] = "SK_RST_REASON_";
+	int id = btf__find_by_name_kind(r->btf, "sk_rst_reason", BTF_KIND_ENUM);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(r->btf, id) : NULL;
+
+	*buf = '\0';
+	for (unsigned i = 0; t && i < btf_vlen(t); i++) {
+		const char *name = btf__name_by_offset(r->btf, btf_enum(t)[i].name_off);
+
+		if (btf_enum(t)[i].val == value && !strncmp(name, prefix, sizeof(prefix) - 1))
+			snprintf(buf, size, "%s", name + sizeof(prefix) - 1);
+	}
+	return buf;
+}
+
 int reasons_tracepoint_args(const struct reasons *r, const char *tracepoint)
 {
 	const struct named_type *known = r->tracepoints.at;
@@ -286,9 +302,9 @@ int reasons_kfree(const struct reasons *r, struct trace_kfree *k, struct error *
 		.packet_sock = reasons_value(r, "PACKET_SOCK_ERROR"),
 		.dup_frag = reasons_value(r, "DUP_FRAG"),
 		.qdisc = reasons_value(r, "QDISC_DROP"),
+		.qdisc_generic = reasons_value(r, "qdisc:GENERIC"),
 		.has_reason = args > 2,
 		.has_rx_sk = args > 3,
 	};
 	return 0;
 }
-		.qdisc_generic = reasons_value(r, "qdisc:GENERIC"),

@@ -49,6 +49,12 @@ const char *reasons_name(const struct reasons *r, uint32_t value, char *buf, uns
 int reasons_value(const struct reasons *r, const char *name);
 
 /*
+ * Writes the name of a value of enum sk_rst_reason to `buf` and returns `buf`:
+ * "TCP_ABORT_ON_CLOSE"; "": unknown.
+ */
+const char *reasons_reset(const struct reasons *r, int value, char *buf, unsigned size);
+
+/*
  * Returns how many arguments a tracepoint has, without the leading __data. These are the arguments
  * of the function type that the typedef btf_trace_<tracepoint> points to. -ENOENT: this kernel does
  * not have the tracepoint. kfree_skb has 2 (skb, location), 3 (reason, since 5.17) or 4 (rx_sk,

@@ -36,7 +36,7 @@ struct watch_samples {
 	uint8_t tagged[SAMPLE_SNAPLEN_MAX + TAG_LEN];
 };
 
-#define WATCH_LINKS 16 /* more links than there are programs */
+#define WATCH_LINKS 24 /* more links than there are programs */
 
 struct watch {
 	struct watch_bpf *skel;
@@ -63,7 +63,7 @@ struct watch {
 	char missing[160]; /* tracepoints of XDP */
 };
 
-/* Tracepoints of XDP and the number of their arguments, the same in Linux 6.1 to 7.x. */
+/* Tracepoints and the number of their arguments; those of XDP are the same in Linux 6.1 to 7.x. */
 static const struct {
 	const char *program, *tracepoint;
 	int args;
@@ -74,6 +74,11 @@ static const struct {
 	{"xdplosses_bulk_tx", "xdp_bulk_tx", 4},
 	{"xdplosses_cpumap_enqueue", "xdp_cpumap_enqueue", 4},
 	{"xdplosses_cpumap_kthread", "xdp_cpumap_kthread", 5},
+	/* only some kernels have these */
+	{"signs_reset", "tcp_send_reset", 3},
+	{"signs_reset_only", "tcp_send_reset", 2},
+	{"signs_timeout", "net_dev_xmit_timeout", 2},
+	{"signs_stall", "dql_stall_detected", 6},
 };
 
 static void find_xdp_observers(struct watch *w, const struct reasons *r)
@@ -87,7 +92,7 @@ static void find_xdp_observers(struct watch *w, const struct reasons *r)
 		bpf_program__set_autoload(bpf_object__find_program_by_name(
 						  w->skel->obj, xdp_observers[i].program),
 					  fits);
-		if (!fits)
+		if (!fits && !strncmp(xdp_observers[i].tracepoint, "xdp_", 4))
 			len += snprintf(w->missing + len, sizeof(w->missing) - len, "%s%s",
 					len ? " " : "", xdp_observers[i].tracepoint);
 	}
@@ -163,6 +168,7 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 	bpf_map__set_autocreate(w->skel->maps.bursts, spec->cfg.burst_ns != 0);
 	bpf_map__set_autocreate(w->skel->maps.xdp_counts, spec->cfg.xdp);
 	bpf_map__set_autocreate(w->skel->maps.xdp_own, spec->cfg.xdp);
+	bpf_map__set_autocreate(w->skel->maps.signs, spec->cfg.xdp);
 }
 
 /* `kfuncs`: use the kernel functions in bpf/skb.bpf.h. */
@@ -583,6 +589,27 @@ int watch_xdp(const struct watch *w, struct xdploss *out, int max)
 		n += !trace_sum(map, &key, &out[n].count, sizeof(out[n].count));
 	}
 	return n;
+}
+
+void watch_signs(const struct watch *w,
+		 void (*each)(void *arg, const struct sign_key *key, const struct sign *sign),
+		 void *arg)
+{
+	const int fd = bpf_map__fd(w->skel->maps.signs);
+	struct sign_key key, *prev = NULL;
+	struct sign sign;
+
+	/* keys are never deleted */
+	while (!bpf_map_get_next_key(fd, prev, &key)) {
+		prev = &key;
+		if (!bpf_map_lookup_elem(fd, &key, &sign))
+			each(arg, &key, &sign);
+	}
+}
+
+uint64_t watch_signs_lost(const struct watch *w)
+{
+	return w->skel->bss->signs_lost;
 }
 
 uint64_t watch_xdp_uncounted(const struct watch *w)

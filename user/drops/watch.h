@@ -176,6 +176,15 @@ int watch_xdp(const struct watch *w, struct xdploss *out, int max);
 uint64_t watch_xdp_uncounted(const struct watch *w);
 
 /*
+ * Calls `each` for each rare event that the same option observes (enum sign_kind), with its total
+ * since watch_attach(). watch_signs_lost() returns how many events did not fit in the table.
+ */
+void watch_signs(const struct watch *w,
+		 void (*each)(void *arg, const struct sign_key *key, const struct sign *sign),
+		 void *arg);
+uint64_t watch_signs_lost(const struct watch *w);
+
+/*
  * Formats "name[id]" for a program or map, "[id]" if it no longer exists, "" for 0. Returns `buf`.
  */
 const char *xdplosses_program(uint32_t id, char *buf, unsigned size);

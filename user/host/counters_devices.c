@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "host/counters.h"
 #include "host/nl.h"
 
@@ -156,7 +157,6 @@ int link_read_qdisc(const struct netns *ns, unsigned ifindex, struct link_qdisc 
 	return ret;
 }
 
-/* From include/uapi/linux/netdev.h, which Debian 12 lacks. */
 /*
  * Standard statistics of the ethtool family. They mean the same for every driver that has them. The
  * names are those of `ethtool -S IFNAME --groups`.
@@ -322,6 +322,7 @@ int hw_traps_read(const struct netns *ns, struct hw_trap **list)
 	return n;
 }
 
+/* From include/uapi/linux/netdev.h, which Debian 12 lacks. */
 #define NETDEV_FAMILY		  "netdev"
 #define NETDEV_CMD_DEV_GET	  1
 #define NETDEV_CMD_QSTATS_GET	  12

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "monitor/sources.h"
 
+#include <arpa/inet.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
 #include <netinet/tcp.h>
@@ -67,6 +68,19 @@ struct xdp_shown {
 	uint64_t packets;
 };
 
+/* Events of one kind that rows already include. */
+struct sign_shown {
+	struct sign_key key;
+	uint64_t events;
+};
+
+/* A devlink trap. */
+struct trapped {
+	struct hw_trap now;
+	uint64_t base;	/* packets when the collector started */
+	uint64_t shown; /* packets that rows already include */
+};
+
 struct sources {
 	struct live_spec spec;
 	const struct live *live;
@@ -81,6 +95,7 @@ struct sources {
 	struct xdploss now[XDPLOSS_KEYS];
 	int now_n;
 	struct list shown; /* struct xdp_shown */
+	struct list signs; /* struct sign_shown */
 	uint64_t uncounted;
 
 	bool walks;	    /* walks the sockets that drop packets without an event */
@@ -102,6 +117,8 @@ struct sources {
 
 	struct rates rates;
 	struct list counted; /* struct counted */
+	struct list traps;   /* struct trapped */
+	bool has_traps;
 };
 
 #define WORK_SHARE 300 /* the most expensive readings may use 1 / WORK_SHARE of the time */
@@ -237,6 +254,118 @@ static void collect_losses(struct sources *s, struct live *l)
 	add_loss(s, l, &unknown, unshown(&s->uncounted, watch_xdp_uncounted(s->losses)));
 }
 
+/* Events without a packet: their rows have events, but no packets. */
+
+#define QUEUE_TIMEOUT "XMIT_TIMEOUT"
+#define QUEUE_STALL   "DQL_STALL"
+
+struct signs_view {
+	struct sources *s;
+	struct live *l;
+};
+
+/* Returns true if EXPR selects a segment of the connection, in one direction. */
+static bool selects(const struct filter *filter, const struct watch_flow *f, bool reversed)
+{
+	const bool ip4 = f->family == AF_INET;
+	const uint8_t *src = reversed ? f->dst : f->src, *dst = reversed ? f->src : f->dst;
+	const size_t ip = ip4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr);
+	uint8_t bytes[sizeof(struct ip6_hdr) + sizeof(struct tcphdr)] = {};
+	struct tcphdr tcp = {.source = reversed ? f->dst_port : f->src_port,
+			     .dest = reversed ? f->src_port : f->dst_port, .doff = 5, .rst = 1};
+	const uint32_t len = (uint32_t)(ip + sizeof(tcp));
+	const struct iphdr four = {.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_TCP,
+				   .tot_len = htons((uint16_t)len)};
+	const struct ip6_hdr six = {.ip6_flow = htonl(6u << 28), .ip6_hlim = 64,
+				    .ip6_nxt = IPPROTO_TCP, .ip6_plen = htons(sizeof(tcp))};
+
+	memcpy(bytes, ip4 ? (const void *)&four : &six, ip);
+	memcpy(bytes + (ip4 ? 12 : 8), src, ip4 ? 4 : 16);
+	memcpy(bytes + (ip4 ? 16 : 24), dst, ip4 ? 4 : 16);
+	memcpy(bytes + ip, &tcp, sizeof(tcp));
+	return filter_match_user(filter, FILTER_L3, bytes, len, len);
+}
+
+/* Returns true if EXPR selects the connection, in either direction. */
+static bool is_flow(const struct sources *s, const struct watch_flow *f)
+{
+	const struct filter *filter = live_parts(s->live).filter;
+
+	return !filter || (f->family && !s->spec.inner && !filter_l3_refusal(filter) &&
+			   (selects(filter, f, false) || selects(filter, f, true)));
+}
+
+static bool describe_reset(const struct sources *s, struct live *l, const struct sign_key *key,
+			   const struct sign *sign, char reason[REASON_NAME], struct described *d)
+{
+	struct live_row *row = &d->row;
+
+	if (!is_flow(s, &key->flow) || s->spec.ifname)
+		return false;
+	row->stage = STAGE_TCP;
+	row->class = CLASS_SUSPECTED;
+	row->note = key->answer ? "this host answered a segment by a reset (tcp_v4_send_reset)"
+				: "this host ended the connection by a reset (tcp_send_active_reset)";
+	live_row_begin(row, "event", "flow");
+	if (sign->sock.inode)
+		live_keep_socket(l, row, &sign->sock);
+	if (s->spec.owners)
+		owners_socket(s->spec.owners, sign->sock.inode, key->netns, sign->sock.cgroup,
+			      &d->owner);
+	row->text[LIVE_REASON] = reasons_reset(live_parts(l).reasons, key->reason, reason,
+					       REASON_NAME);
+	row->text[LIVE_LOCATION] = key->answer ? "tcp_send_reset" : "tcp_send_active_reset";
+	row->text[LIVE_SOCKET] = describe_socket(&sign->sock, d->socket, sizeof(d->socket));
+	row->text[LIVE_PROCESS] = owner_text(&d->owner, d->process);
+	row->text[LIVE_FLOW] = describe_flow(&key->flow, d->flow, sizeof(d->flow));
+	return true;
+}
+
+static bool describe_stall(const struct sources *s, const struct sign_key *key,
+			   const struct sign *sign, struct described *d)
+{
+	const bool timeout = key->kind == SIGN_TIMEOUT;
+	struct live_row *row = &d->row;
+
+	if (other_device(s, sign->dev.name))
+		return false;
+	row->stage = STAGE_TX_DEVICE;
+	row->class = CLASS_LOSS;
+	row->note = timeout ? "the queue made no progress: the driver resets the interface and loses "
+			      "the packets in its ring (dev_watchdog)"
+			    : "completions came later than stall_thrs (dql_check_stall)";
+	live_row_begin(row, "event", "interface");
+	snprintf(d->flow, sizeof(d->flow), "%s queue %u",
+		 timeout ? "dev_watchdog" : "dql_check_stall", key->queue);
+	row->text[LIVE_REASON] = timeout ? QUEUE_TIMEOUT : QUEUE_STALL;
+	row->text[LIVE_LOCATION] = d->flow;
+	row->text[LIVE_IFNAME] = sign->dev.name;
+	return true;
+}
+
+static void collect_sign(void *arg, const struct sign_key *key, const struct sign *sign)
+{
+	const struct signs_view *v = arg;
+	struct sources *s = v->s;
+	struct sign_shown *shown = list_find(&s->signs, offsetof(struct sign_shown, key), key,
+					     sizeof(*key));
+	struct described d = {.row.netns = key->netns};
+	char reason[REASON_NAME];
+
+	if (!shown) {
+		shown = list_add(&s->signs);
+		shown->key = *key;
+	}
+	d.row.counts.events = unshown(&shown->events, sign->events);
+	if (!d.row.counts.events || (s->netns && key->netns != s->netns) ||
+	    !(key->kind == SIGN_RESET ? describe_reset(s, v->l, key, sign, reason, &d)
+				      : describe_stall(s, key, sign, &d)))
+		return;
+	d.row.text[LIVE_DIRECTION] = direction_names[DIRECTION_TX];
+	d.row.text[LIVE_NETNS] = describe_netns(s->spec.owners, key->netns, d.netns);
+	live_add(v->l, &d.row);
+}
+
 /* Returns true if a counter for these events (enum nic_events, 0: AF_XDP sockets) also counts the
  * key. Only in native mode, because the driver's counters do not change in generic mode. */
 static bool repeats(const struct xdploss_key *key, unsigned events)
@@ -321,6 +450,49 @@ static void count_sockets(struct sources *s)
 			continue;
 		snprintf(key.ifname, sizeof(key.ifname), "%s", x[i].ifname);
 		find(s, &key)->packets += lost;
+	}
+}
+
+/* Traps of hardware */
+
+/* A trap that appears later counted from 0. */
+static void sample_traps(struct sources *s)
+{
+	struct hw_trap *list = NULL;
+	const int n = s->has_traps ? hw_traps_read(s->rates.ns, &list) : 0;
+
+	s->has_traps &= n >= 0;
+	for (int i = 0; i < n; i++) {
+		struct trapped *t = list_find(&s->traps, offsetof(struct trapped, now), &list[i],
+					      offsetof(struct hw_trap, lost));
+
+		if (!t) {
+			t = list_add(&s->traps);
+			t->base = s->started ? 0 : list[i].lost;
+		}
+		t->now = list[i];
+	}
+	free(list);
+}
+
+static void collect_traps(struct sources *s, struct live *l)
+{
+	struct trapped *t = s->traps.at;
+
+	for (unsigned i = 0; i < s->traps.n; i++) {
+		const struct loss loss = {
+			.verdict = {.stage = STAGE_HW,
+				    .direction = DIRECTION_RX,
+				    .note = "dropped by the hardware (devlink trap)"},
+			.packets = unshown(&t[i].shown, counter_grown(t[i].base, t[i].now.lost)),
+			.source = "counter",
+			.scope = "host",
+			.reason = t[i].now.name,
+			.location = t[i].now.device,
+			.netns = s->inum,
+		};
+
+		add_row(s, l, &loss);
 	}
 }
 
@@ -802,6 +974,7 @@ static int start(void *arg, struct error *err)
 	enter(s);
 	if (s->checks || s->walks || s->others)
 		sample_spaces(s);
+	sample_traps(s);
 	s->started = true;
 	rates_sample(&s->rates, clock_now());
 	leave(s);
@@ -821,6 +994,7 @@ static void sample(void *arg)
 	else if (s->selected)
 		sample_selected(s);
 	rates_sample(&s->rates, clock_now());
+	sample_traps(s);
 	leave(s);
 	count_losses(s);
 	count_sockets(s);
@@ -831,10 +1005,13 @@ static void collect(void *arg, struct live *l)
 	struct sources *s = arg;
 	struct counted *c = s->counted.at;
 
-	if (s->losses)
+	if (s->losses) {
 		collect_losses(s, l);
+		watch_signs(s->losses, collect_sign, &(struct signs_view){s, l});
+	}
 	for (unsigned i = 0; i < s->counted.n; i++)
 		collect_counter(s, l, &c[i]);
+	collect_traps(s, l);
 	if (s->walks)
 		collect_silent(s, l);
 	for (unsigned i = 0; i < s->spaces.n; i++)
@@ -855,6 +1032,9 @@ int sources_open(struct sources **out, const struct live_spec *spec, enum source
 		.ns = NETNS_NONE,
 		.counted.size = sizeof(struct counted),
 		.shown.size = sizeof(struct xdp_shown),
+		.signs.size = sizeof(struct sign_shown),
+		.traps.size = sizeof(struct trapped),
+		.has_traps = !spec->ifname,
 		.silent.size = sizeof(struct silent),
 		.spaces.size = sizeof(struct space),
 		.others = counters == COUNTERS_OF_ALL && !spec->netns && !spec->ifname,
@@ -903,6 +1083,8 @@ void sources_close(struct sources *s)
 	netns_close(&s->ns);
 	list_free(&s->counted);
 	list_free(&s->shown);
+	list_free(&s->signs);
+	list_free(&s->traps);
 	free(s);
 }
 

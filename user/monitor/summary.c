@@ -405,6 +405,7 @@ static struct finding_facts facts_of(const struct live_row *row, const struct fi
 	for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
 		known[i] = *row->text[i] ? row->text[i] : NULL;
 	f.lost = lost;
+	f.events = row->counts.packets ? 0 : row->counts.events;
 	/* per datagram, like the rates, because a merged packet stands for many datagrams */
 	if (row->counts.packets)
 		f.truesize = row->counts.memory / row->counts.packets;

@@ -472,6 +472,25 @@ static void add_listener(struct tcp_account *a, struct tcp_balance *b,
 	b->n_listeners++;
 }
 
+/* Sums the collector's rows of resets (rows without packets), which are for the same flow. */
+static void add_resets(const struct live_table *rows, struct tcp_balance *b)
+{
+	for (unsigned i = 0; i < rows->n; i++) {
+		const struct live_row *row = &rows->rows[i];
+		const char *reason = row->text[LIVE_REASON];
+		unsigned at = 0;
+
+		if (row->stage != STAGE_TCP || row->counts.packets)
+			continue;
+		while (at < b->n_resets && at < TCP_RESETS - 1 &&
+		       strcmp(b->resets[at].reason, reason))
+			at++;
+		if (at == b->n_resets)
+			snprintf(b->resets[b->n_resets++].reason, REASON_NAME, "%s", reason);
+		b->resets[at].connections += row->counts.events;
+	}
+}
+
 void tcp_balance_judge(struct tcp_balance *b)
 {
 	const struct tcp_sum *s = &b->sum;
@@ -515,6 +534,7 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 	b->has_received_stall = read_stall(&b->received_stall, tcp_ledger_stall(ledger, true));
 	for (unsigned i = 0; i < listeners->n; i++)
 		add_listener(a, b, (struct tcp_listening *)listeners->at + i);
+	add_resets(live_total(a->live), b);
 	tcp_balance_judge(b);
 }
 

@@ -53,9 +53,16 @@ struct tcp_refusing {
 			 * connections or memory ran out */
 };
 
+/* Connections that this host reset. */
+struct tcp_resets {
+	char reason[REASON_NAME]; /* "": this kernel does not report it */
+	uint64_t connections;
+};
+
 #define TCP_FLOWS_SHOWN 32
 #define TCP_LISTENERS	16
 #define TCP_BEYOND_MAX	16
+#define TCP_RESETS	16 /* reasons that are told apart */
 
 struct tcp_shown {
 	struct tcp_flow flow;
@@ -90,6 +97,8 @@ struct tcp_balance {
 	unsigned n_beyond;
 	struct tcp_refusing listeners[TCP_LISTENERS];
 	unsigned n_listeners;
+	struct tcp_resets resets[TCP_RESETS];
+	unsigned n_resets;
 	struct tcp_shown flows[TCP_FLOWS_SHOWN]; /* largest loss first */
 	unsigned n_flows;
 	uint64_t all_flows;	   /* number of flows, including flows that are not shown */

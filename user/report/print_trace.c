@@ -104,6 +104,8 @@ static void put_details(struct trace_text *t, const struct live_row *row)
 		page_words(&t->page, STYLE_PLAIN, "%s%s%s", details[i].before, word,
 			   details[i].after);
 	}
+	if (!row->counts.packets)
+		page_words(&t->page, STYLE_PLAIN, "%s", fmt_many(row->counts.events, "time"));
 	if (row->burst.packets > 1)
 		put_burst(&t->page, &row->burst);
 }
@@ -414,7 +416,7 @@ static void put_benign(struct trace_text *t)
 static void put_total(struct trace_text *t, uint64_t duration_ns)
 {
 	const uint64_t packets = sum_of(t, CLASS_LOSS).packets;
-	const uint64_t perhaps = sum_of(t, CLASS_SUSPECTED).packets;
+	const struct live_counts perhaps = sum_of(t, CLASS_SUSPECTED);
 	const unsigned most = t->verbosity > 0 ? UINT_MAX : ROWS_END;
 	struct page *p = &t->page;
 
@@ -423,11 +425,11 @@ static void put_total(struct trace_text *t, uint64_t duration_ns)
 		   page_glue(fmt_rate(per_second(packets, duration_ns))),
 		   page_glue(fmt_ns(duration_ns)));
 	page_end(p);
-	if (packets || perhaps)
+	if (packets || sum_of(t, CLASS_LOSS).events || perhaps.events)
 		put_head(p);
 	put_rows(t, CLASS_LOSS, most, packets);
-	if (perhaps) {
-		page_row(p, STYLE_BOLD, 0, "suspected", perhaps, 0);
+	if (perhaps.events) {
+		page_row(p, STYLE_BOLD, 0, "suspected", perhaps.packets, 0);
 		page_end(p);
 		put_rows(t, CLASS_SUSPECTED, most, 0);
 	}

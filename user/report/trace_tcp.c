@@ -107,6 +107,12 @@ static const struct record_field listeners_rows[] = {
 	{0},
 };
 
+static const struct record_field resets_rows[] = {
+	RECORD("reason", TEXT, tcp_resets, reason),
+	RECORD("connections", UINT, tcp_resets, connections),
+	{0},
+};
+
 static const struct record_field counters_rows[] = {
 	RECORD("name", POINTER, tcp_counter, name),
 	RECORD("netns", TEXT, tcp_counter, netns),
@@ -154,6 +160,8 @@ const struct record_field tcp_rows[] = {
 	RECORD_PART("bytes", bytes_rows),
 	RECORD_LIST("listeners", NESTED, tcp_balance, listeners, .rows = listeners_rows,
 		    RECORD_COUNT(tcp_balance, n_listeners)),
+	RECORD_LIST("resets", NESTED, tcp_balance, resets, .rows = resets_rows,
+		    RECORD_COUNT(tcp_balance, n_resets), .how = RECORD_OMITTED),
 	RECORD_OTHER("counters", counters_rows),
 	RECORD_LIST("flows", NESTED, tcp_balance, flows, .rows = flow_rows,
 		    RECORD_COUNT(tcp_balance, n_flows)),
@@ -428,6 +436,8 @@ static void put_received(struct page *p, const struct tcp_balance *b)
 			"by the counter of %s in %s, %s (sk_drops) - its accept queue held %s at "
 			"the end, and its backlog is %s",
 			r->socket, r->netns, r->process, fmt_count(r->waiting), fmt_count(r->room));
+	for (const struct tcp_resets *r = b->resets; r < b->resets + b->n_resets; r++)
+		page_entry(p, STYLE_WARN, 0, "resets sent", r->connections, 0, "%s", r->reason);
 }
 
 void print_tcp(struct page *p, const struct tcp_balance *b, bool part)

@@ -140,7 +140,7 @@ CASE(test_parse_refuses)
 /* A stage that no fault is of is no misspelling. */
 CASE(test_stages_without_fault)
 {
-	static const char *const stages[] = {"wire", "nic_ring"};
+	static const char *const stages[] = {"wire", "hw", "nic_ring"};
 
 	for (unsigned i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
 		struct fault_list list = {0};

@@ -3,9 +3,12 @@
 #include "cases.h"
 
 #include <errno.h>
+#include <linux/devlink.h>
+#include <linux/ethtool_netlink.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "host/nl.h"
 #include "host/counters.h"
 
@@ -41,9 +44,6 @@ CASE(statistics)
 	free(list);
 }
 
-/* The names in a sample, which the table contains. */
-CASE(names)
-{
 /* An answer of the ethtool family for the interface with the index 7. */
 static struct nlmsghdr *answer(char *buf, uint8_t command, uint16_t header)
 {
@@ -190,6 +190,9 @@ CASE(traps)
 	free(list);
 }
 
+/* The names in a sample, which the table contains. */
+CASE(names)
+{
 	char name[NIC_NAME];
 
 	qstat_name("rx-hw-drops", -1, name);

@@ -257,7 +257,8 @@ CASE(sums_of_what_is_no_loss)
 CASE(silent_stages)
 {
 	static const enum stage silent[] = {
-		STAGE_NEIGH,	  STAGE_QDISC,	      STAGE_WIRE,      STAGE_XDP,
+		STAGE_NEIGH,	  STAGE_QDISC,	      STAGE_WIRE,      STAGE_HW,
+		STAGE_XDP,
 		STAGE_TC_INGRESS, STAGE_L2,	      STAGE_NETFILTER, STAGE_IP_ROUTE,
 		STAGE_TUNNEL,	  STAGE_SOCKET_CLOSE, STAGE_OTHER,
 	};
