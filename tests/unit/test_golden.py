@@ -74,7 +74,7 @@ END = b"\0"  # no output contains it
 
 def on_terminal(width, args):
     """The result, and what the terminal got: all before a byte that is written after it. The terminal stays open
-    until that byte is read, because Linux drops what a terminal still holds when its last writer closes it."""
+    until that byte is read, because n_tty_read() may find it closed before it finds what was written last."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, width, 0, 0))
     mode = termios.tcgetattr(slave)

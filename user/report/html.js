@@ -635,7 +635,7 @@ function facts(o, said) {
 		: Array.isArray(v) ? v.filter((c) => c?.command).map((c) => [el("dt", {}, "and"),
 			el("dd", {}, el("code", {}, c.command))])
 		: typeof v === "object" ? facts(v, said)
-		: [el("dt", {}, k.replace(/_/g, " ")), el("dd", {}, /^(command|undo)$/.test(k) ? el("code", {}, v)
+		: [el("dt", {}, k === "ifname" ? "interface" : k.replace(/_/g, " ")), el("dd", {}, /^(command|undo)$/.test(k) ? el("code", {}, v)
 			: typeof v === "number" ? count(v) : v)]);
 }
 const findings = (end) => section("Findings", "", list(end.findings).map((f) => el("article",
@@ -644,7 +644,7 @@ const findings = (end) => section("Findings", "", list(end.findings).map((f) => 
 		f.subject && `, ${f.subject}`, f.netns && ` in ${f.netns}`, f.host && ` on ${f.host}`,
 		f.loss_pps > 0 && `, ${rate(f.loss_pps)}`, " ", dim(f.severity ?? "")), el("p", {}, f.cause ?? ""),
 	el("dl", {class: "facts"}, facts(f, ["id", "stage", "severity", "cause", "host",
-		"netns", "subject", "loss_pps"])))));
+		"netns", "subject", "loss_pps", "page_bytes"])))));
 
 /* Draws tiles below the headline: [name, value, more]. */
 const tiles = (shown) => el("dl", {class: "figures"}, shown.filter((t) => t).map(
