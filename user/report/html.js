@@ -834,8 +834,9 @@ function comparison(c, docs) {
 	const curves = latency("compared", ends.map((e, i) => ["AB"[i], e.latency_ns, null, e.delivered,
 		["flow", "line second"][i]]));
 	const unit = (name) => name.startsWith("-") ? "" : name.match(/_(pps|ns)$/)?.[1] ?? "";
-	const label = (r) => r.name.includes(".") || r.name.startsWith("-") ? r.name
-		: r.name.replace(/_(pps|ns)$/, "").replace(/_/g, " ");
+	const label = (r) => ({tx_pps: "sent at", rx_pps: "received at"})[r.name]
+		?? (r.name in view.stages || /[.-]/.test(r.name) ? r.name
+		: r.name.replace(/_(pps|ns)$/, "").replace(/_/g, " "));
 	const value = (v, name = "") => typeof v === "number" && unit(name) ? (unit(name) === "ns" ? time
 		: rate)(v) : v === null || v === undefined ? "–" : typeof v === "object"
 		? JSON.stringify(v) : typeof v === "number" && v === Math.floor(v) ? count(v)
