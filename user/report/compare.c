@@ -746,7 +746,7 @@ static int add_run(struct list *pairs, struct json_object *nodes, struct json_ob
 	const struct json_object *end = json_get(doc, "end");
 	struct runs *pair = pairs->at;
 
-	if (!*from || !*to || !json_get(end, "sent"))
+	if (!*from || !*to || !json_get(end, "sent") || !json_get(end, "delivered"))
 		return 0;
 	if (add_node(nodes, from, err) || add_node(nodes, to, err))
 		return -E2BIG;
