@@ -81,7 +81,10 @@ class Ledgers:
             return None, document
         tcp = own["end"]["tcp"]
         # the sender proves by itself what came though the next one never left it
-        proven = tcp["spurious"] + sum(b["segments"] for b in tcp["downstream"]) - found["segments"]
+        # and of those that a timer sent again it is the others that know
+        by_timer = sum(row["segments"] for row in tcp["undecided_why"] if row["why"] == "no_dsack")
+        told = tcp["spurious"] + by_timer + sum(b["segments"] for b in tcp["downstream"])
+        proven = told - found["segments"]
         assert 0 <= proven <= tcp["not_resent"] + tcp["ack_lost"], (proven, tcp)
         found["told_not_lost"], found["proven"] = tcp["spurious"] - proven, proven
         if {"unseen"} & {row["why"] for row in found["undecided_why"]}:
