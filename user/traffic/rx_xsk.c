@@ -3,9 +3,10 @@
  * The AF_XDP receiving engine. A program (struct rx_prog) redirects packets to it. open() adds the
  * socket to the program's XSKMAP, and close() removes it.
  *
- * There are twice as many frames as RX ring descriptors, all of them either on the fill ring or in
- * the RX ring. If the reader is slow, the RX ring therefore fills up (rx_ring_full) before the fill
- * ring can run empty. rx_dropped includes rx_fill_ring_empty, so never add the two.
+ * There are more frames than RX ring descriptors (twice as many, unless the kernel copies), all of
+ * them either on the fill ring or in the RX ring. If the reader is slow, the RX ring therefore
+ * fills up (rx_ring_full) before the fill ring can run empty. rx_dropped includes
+ * rx_fill_ring_empty, so never add the two.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,6 +21,7 @@
 
 #define FRAMES	    (2 * XSK_RX_RING)
 #define BATCH	    64
+#define AHEAD	    8 /* packets whose headers are fetched early, because another CPU wrote them */
 #define LINK_HEADER (ETH_HLEN + 2 * 4) /* bytes, including two VLAN tags */
 
 struct rx {
@@ -120,16 +122,19 @@ static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 static void take(struct rx *rx, uint32_t at, unsigned n)
 {
 	struct xsk_port *port = &rx->port;
+	struct xsk_ring_cons *ring = &port->rx;
 	const struct flow *flow = rx->cfg->flow;
 	const uint64_t frame_mask = ~(uint64_t)(port->umem.frame_size - 1);
 	uint64_t tai_ns = rx->sink->timed ? pace_tai() : 0;
 
 	sink_begin(rx->sink);
 	for (unsigned i = 0; i < n; i++) {
-		const struct xdp_desc *desc = xsk_ring_cons__rx_desc(&port->rx, at + i);
+		const struct xdp_desc *desc = xsk_ring_cons__rx_desc(ring, at + i), *later;
 		unsigned length = 0;
 		const void *payload;
 
+		later = xsk_ring_cons__rx_desc(ring, at + (i + AHEAD < n ? i + AHEAD : i));
+		__builtin_prefetch(umem_at(&port->umem, later->addr));
 		payload = proto_udp_payload(umem_at(&port->umem, desc->addr), desc->len,
 					    flow->family, flow->dst_port, &length);
 		sink_packet(rx->sink, payload ? payload : "", payload ? length : 0, length, tai_ns);

@@ -130,10 +130,13 @@ static int bind_queue(struct xsk_port *port, const struct xsk_port_config *cfg,
 static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 		    const struct rung *rung, unsigned frame_size, struct error *err)
 {
+	const bool copies = rung->bind_flags == XDP_COPY;
+	const unsigned rx_frames =
+		copies && cfg->rx_frames > XSK_RX_COPIED ? XSK_RX_COPIED : cfg->rx_frames;
 	const uint32_t size = frame_size > rung->frame_size ? frame_size : rung->frame_size;
 	const uint32_t most = size - XDP_PACKET_HEADROOM;
 	const struct xsk_umem_config umem_cfg = {
-		.fill_size = ring_size(cfg->rx_frames),
+		.fill_size = ring_size(rx_frames),
 		.comp_size = ring_size(cfg->tx_frames),
 		.frame_size = size,
 		/* the headroom leaves `room` bytes of each frame */
@@ -149,7 +152,7 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 	socklen_t len = sizeof(opts);
 	int ret;
 
-	ret = umem_open(&port->umem, cfg->rx_frames, cfg->tx_frames, umem_cfg.frame_size, err);
+	ret = umem_open(&port->umem, rx_frames, cfg->tx_frames, umem_cfg.frame_size, err);
 	if (ret)
 		return ret;
 	ret = xsk_umem__create(&port->xsk_umem, port->umem.area, port->umem.bytes, &port->fill,

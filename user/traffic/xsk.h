@@ -88,6 +88,9 @@ static inline void frame_pool_put(struct frame_pool *pool, uint64_t frame)
 #define XSK_RX_RING 4096 /* descriptors, enough for 20 ms at 200 kpps while the reader is off CPU */
 #define XSK_TX_RING 2048
 
+/* Frames in copy mode. A driver's ring holds none, and fewer frames need fewer TLB entries. */
+#define XSK_RX_COPIED (XSK_RX_RING + 512)
+
 /*
  * A test compiles this as 0: then every send calls the kernel, and drivers check the rings on their
  * own.
