@@ -902,10 +902,10 @@ const struct finding_row finding_rows[] = {
 	 .fix = "speed up the threads that process the packets (more workers, a faster disk), or enlarge "
 		"the program's internal queue"},
 	{STAGE_RCVBUF, "rcvbuf-one-flow", SEVERITY_WARNING, PROOF_LAB, is_one_flow,
-	 .cause = "{sharing} sockets share port {port}, and one of them[, of {program},] receives "
-		  "everything: the packets belong to one flow.",
+	 .cause = "{sharing} sockets share port {port}, but a single socket[ of {program}] receives "
+		  "all packets, because they belong to one flow.",
 	 .about = "The kernel chooses among sockets with SO_REUSEPORT by a hash of addresses and ports. "
-		  "All packets of a flow go to one socket, whatever the others do.",
+		  "All packets of a flow go to one socket, even if the other sockets are idle.",
 	 .fix = "send from several source ports, or let a BPF program choose the socket "
 		"(SO_ATTACH_REUSEPORT_EBPF)",
 	 .command = "ss -uanp sport = :{port}"},
