@@ -19,7 +19,8 @@ from traced import RX
 
 @contextlib.contextmanager
 def closed_port(address):
-    yield {"stage": "udp_lookup", "reason": "NO_SOCKET", "socket": None, "process": None}
+    where = f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
+    yield {"stage": "udp_lookup", "reason": "NO_SOCKET", "socket": where, "process": None}
 
 
 @contextlib.contextmanager

@@ -389,6 +389,7 @@ NEEDED = [
     ("a fault's", ["run", "-c", "1000", "--fault", "tc_ingress"], "fault_ingress"),
     ("balance", ["trace", "--balance", "-t", "0.1", "udp", "port", "5060"], "balance_drop"),
     ("top", ["trace", "--by", "flow", "-t", "0.1"], "watch_drops"),
+    ("XDP's own losses", ["trace", "-t", "0.1"], "watch_exception"),
     ("recv", ["recv", "--rx", "xdp", "-i", "lo", "-t", "0.1"], "sink_take"),
     ("lab", ["lab", "up", NAME, "--fault", "tc_ingress"], "fault_ingress"),
 ]
@@ -402,7 +403,6 @@ def needed_program_refused(args, names):
 
 
 OPTIONAL = [
-    ("XDP's own losses", ["trace", "-t", "0.1"], "xdplosses_excep", "losses of XDP itself are not seen"),
     ("readers", ["check", "-t", "0.1"], "read_one", ""),
     ("queues", ["check", "-t", "0.1"], "queue", ""),
     ("open files", ["trace", "-t", "0.1"], "holders", ""),
