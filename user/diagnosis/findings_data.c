@@ -369,7 +369,7 @@ const struct finding_row finding_rows[] = {
 		  "counts the packet as dropped. A lower rate does not help.",
 	 .fix = "bring up the other end, and set the same MTU at both ends",
 	 .command = "ip -d link show dev {ifname}"},
-	{STAGE_TX_DEVICE, "tx-timeout", SEVERITY_ERROR, PROOF_GUEST, .reason = "XMIT_TIMEOUT",
+	{STAGE_TX_DEVICE, "tx-timeout", SEVERITY_ERROR, PROOF_DATA, .reason = "XMIT_TIMEOUT",
 	 .cause = "A transmit queue of {ifname} stood still until the kernel's watchdog reset the "
 		  "interface. The packets in its ring are lost.",
 	 .about = "The NIC did not report sent packets: its firmware hangs, an interrupt was lost, or the CPU "
