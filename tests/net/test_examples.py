@@ -50,16 +50,17 @@ SHOP = ("ip link set eth1 netns shop; ip addr flush dev eth0; ip addr add 198.18
 SERVING = SHOP + ("rm -f token; ip netns exec shop setpriv --pdeathsig KILL pktledger recv --serve"
                   " --listen :: --new-token token & until [ -s token ]; do sleep 0.1; done; sleep 1; ")
 LOSING = """setpriv --pdeathsig KILL python3 -c '
-import socket, threading, time
+import socket, sys, threading, time
 r = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 r.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 r.bind(("", PORT))
+open(sys.argv[1], "w")
 threading.Thread(target=lambda: [time.sleep(0.003) for _ in iter(lambda: r.recv(2000), 0)]).start()
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 while True:
     [s.sendto(bytes(400), ("127.0.0.1", PORT)) for _ in range(20)]
     time.sleep(0.01)
-' & sleep 0.5; """
+' losing.$$ & until [ -e losing.$$ ]; do sleep 0.05; done; """
 EXPORTED = "export --textfile /dev/stdout -t 2 udp port 5060 | grep 'lost_packets_total.*netns'"
 # The recipes of pktledger-scripts(7).
 FINDINGS = "check -j --limit warning | jq -r '.end.findings[] | [.stage, .cause, .command] | @tsv'"
