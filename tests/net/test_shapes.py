@@ -86,7 +86,7 @@ def refused(options, status, words):
 def cut_capture():
     with tempfile.TemporaryDirectory() as directory:
         result = pktledger("run", "--pcap", capture(directory, cut=20), "--sequence-header", "--rx", "xsk")
-        assert result.status == 1 and "packet 1 is cut" in result.err, result
+        assert result.status == 1 and "packet 1 is truncated" in result.err, result
 
 
 if __name__ == "__main__":
