@@ -389,7 +389,6 @@ NEEDED = [
     ("a fault's", ["run", "-c", "1000", "--fault", "tc_ingress"], "fault_ingress"),
     ("balance", ["trace", "--balance", "-t", "0.1", "udp", "port", "5060"], "balance_drop"),
     ("top", ["trace", "--by", "flow", "-t", "0.1"], "watch_drops"),
-    ("XDP's own losses", ["trace", "-t", "0.1"], "watch_exception"),
     ("recv", ["recv", "--rx", "xdp", "-i", "lo", "-t", "0.1"], "sink_take"),
     ("lab", ["lab", "up", NAME, "--fault", "tc_ingress"], "fault_ingress"),
 ]
@@ -420,6 +419,14 @@ def optional_program_refused(args, names, words):
     result = execute(*args, binary=CHAOS, env={"CHAOS_NO_PROGRAM": names})
     assert result.status == OK, result
     assert words in result.err and "unknown func" in result.err or not words, result
+
+
+@table(first(1, [("errors", "watch_exception"), ("devmaps", "xdplosses_devma")]))
+def observer_of_xdp_refused(names):
+    """It is loaded with the program that trace needs, which is then loaded without it."""
+    result = execute("trace", "-t", "0.1", binary=CHAOS, env={"CHAOS_NO_PROGRAM": names})
+    assert result.status == OK, result
+    assert result.err.count("some XDP losses are not visible") == 1, result
 
 
 LOSE = [sys.executable, "-c", "import socket\ns = socket.socket(type=socket.SOCK_DGRAM)\n"

@@ -60,6 +60,7 @@ struct watch {
 	void *batch_keys;
 	struct watch_count *batch_values;
 	struct watch_samples samples;
+	bool bare;	   /* without the observers that only some kernels accept */
 	char missing[160]; /* tracepoints of XDP */
 };
 
@@ -86,8 +87,8 @@ static void find_xdp_observers(struct watch *w, const struct reasons *r)
 	size_t len = 0;
 
 	for (unsigned i = 0; i < LENGTH(xdp_observers); i++) {
-		bool fits = reasons_tracepoint_args(r, xdp_observers[i].tracepoint) ==
-			    xdp_observers[i].args;
+		bool fits = !w->bare && reasons_tracepoint_args(r, xdp_observers[i].tracepoint) ==
+						xdp_observers[i].args;
 
 		bpf_program__set_autoload(bpf_object__find_program_by_name(
 						  w->skel->obj, xdp_observers[i].program),
@@ -199,7 +200,8 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 		else
 			bpf_program__set_autoload(
 				s->progs.watch_exception,
-				kfuncs && reasons_tracepoint_args(r, "xdp_exception") == 3);
+				kfuncs && !w->bare &&
+					reasons_tracepoint_args(r, "xdp_exception") == 3);
 		if (names) {
 			nat_prepare(spec->nat, s->progs.watch_names);
 			w->nat = spec->nat;
@@ -251,9 +253,12 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	w->keys = w->by_flow ? WATCH_FLOW_OVERFLOW : WATCH_OVERFLOW;
 	w->slot_size = w->by_flow ? sizeof(struct watch_flow_slot) : sizeof(struct watch_slot);
 	w->key_size = w->by_flow ? sizeof(struct watch_flow_key) : sizeof(struct watch_key);
-	rc = load(w, spec, r, true, err);
-	if (trace_load_again(rc) && err->status == STATUS_OK)
-		rc = load(w, spec, r, false, err);
+	for (unsigned i = 0; i < 4; i++) { /* with less and less that an older kernel may refuse */
+		w->bare = i & 2;
+		rc = load(w, spec, r, !(i & 1), err);
+		if (!trace_load_again(rc) || err->status != STATUS_OK)
+			break;
+	}
 	if (!rc)
 		rc = map_slots(w, spec);
 	if (rc)
