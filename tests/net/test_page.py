@@ -155,6 +155,18 @@ def both_hosts_of_a_run():
 
 
 @rootless
+def facts_of_a_finding():
+    """Counts are grouped by thousands, numbers of ports are not."""
+    made = document()
+    made["end"]["findings"] = [{"id": "rcvbuf", "stage": "rcvbuf", "severity": "warning",
+                                "cause": "The receive buffer was full.",
+                                "facts": {"lost": 2802, "port": 5060}, "fix": "read faster"}]
+    with opened(made) as browser:
+        shown = browser.ask("[...document.querySelectorAll('.finding .facts dd')].map(e => e.textContent)")
+        assert shown[:2] == ["2,802", "5060"], shown
+
+
+@rootless
 def without_script_and_style():
     """Who blocks both reads headline, losses, findings and the text of the command."""
     with opened(document()) as browser:
@@ -283,7 +295,8 @@ def in_each_look():
 
 if EVERYTHING:
     for function in (numbers_are_those_of_the_document, numbers_of_golden_documents, both_hosts_of_a_run,
-                     without_script_and_style, names_that_are_hostile, by_keyboard, an_hour_of_200_interfaces, in_each_look):
+                     facts_of_a_finding, without_script_and_style, names_that_are_hostile, by_keyboard,
+                     an_hour_of_200_interfaces, in_each_look):
         case(function)
 
 

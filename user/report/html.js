@@ -635,8 +635,10 @@ function facts(o, said) {
 		: Array.isArray(v) ? v.filter((c) => c?.command).map((c) => [el("dt", {}, "and"),
 			el("dd", {}, el("code", {}, c.command))])
 		: typeof v === "object" ? facts(v, said)
-		: [el("dt", {}, k === "ifname" ? "interface" : k.replace(/_/g, " ")), el("dd", {}, /^(command|undo)$/.test(k) ? el("code", {}, v)
-			: typeof v === "number" ? count(v) : v)]);
+		: [el("dt", {}, k === "ifname" ? "interface" : k.replace(/_/g, " ")),
+			el("dd", {}, /^(command|undo)$/.test(k) ? el("code", {}, v)
+			: typeof v !== "number" ? v
+			: /(^|_)(port|pid|cpu)$/.test(k) ? String(v) : count(v))]);
 }
 const findings = (end) => section("Findings", "", list(end.findings).map((f) => el("article",
 	{class: `finding ${{error: "bad", warning: "warn"}[f.severity] ?? ""}`},
