@@ -594,7 +594,7 @@ SCENES = [
     ("a port is closed", page("closed_port"), {RX: ["udp_lookup"]}, {RX: ["udp_lookup"]}),
     ("a firewall", page("firewall"), {RX: ["netfilter-rule"]}, {RX: ["netfilter-rule"]}),
     ("a group without members", page("not_joined"), {}, {}),
-    ("a wrong MAC address", page("wrong_mac"), {}, {}),
+    ("a wrong MAC address", page("wrong_mac"), {RX: ["l2-stray"]}, {}),
     ("fragments are lost", page("lost_fragments"),
      {TX: ["frag-leaving"], RX: ["netfilter-rule", "ip_frag", "frag-arriving"]}, {RX: ["netfilter-rule", "ip_frag"]}),
     ("fragments wait", incomplete_datagrams, {RX: ["frag-memory"]}, {}),

@@ -578,14 +578,13 @@ const struct finding_row finding_rows[] = {
 	 .setting = "{ifname} MTU {mtu}, {other} {other_mtu}", .fix = "set the same MTU on both ports",
 	 .command = "ip link show master {master}"},
 	{STAGE_L2, "l2-vlan", SEVERITY_WARNING, PROOF_LAB, HAS(stray_vlan),
-	 .cause = "{ifname} receives frames of VLAN {stray_vlan}, for which it has no VLAN interface: "
-		  "rx_dropped counts them.",
+	 .cause = "{ifname} drops frames of VLAN {stray_vlan}, for which it has no VLAN interface.",
 	 .fix = "add a VLAN interface if the frames are for this host, or remove the VLAN from the switch "
 		"port",
 	 .command = "ip link add link {ifname} name {ifname}.{stray_vlan} type vlan id {stray_vlan}"},
 	{STAGE_L2, "l2-stray", SEVERITY_INFO, PROOF_LAB, HAS(stray),
-	 .cause = "rx_dropped of {ifname} counts frames that nothing here takes: {stray}. No packet for "
-		  "this host is lost.",
+	 .cause = "The drop counters of {ifname} count frames that nothing here takes: {stray}. No "
+		  "packet for this host is lost.",
 	 .about = "Switches send LLDP and STP, and an interface in promiscuous mode receives frames for "
 		  "other hosts. The kernel counts frames of unknown protocols as dropped.",
 	 .fix = "ignore the counter, or stop the sender of these frames",
