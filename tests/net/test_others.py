@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
 from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, assert_read, await_reassembly, datagram,
                   need, nft, nft_counters, read_all, sysctl, tun, udp, xdp)
-from lib import case, first, main, paced, pktledger, require, skip, table, thorough, until
+from lib import case, exclusive_rows, first, main, paced, pktledger, require, skip, table, thorough, until
 from test_balance import EXPR, assert_balance, balancing, lost
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
 
@@ -515,6 +515,7 @@ def reset_reasons():
 
 
 @table([("all namespaces", []), ("one", ["--netns", RX])])
+@exclusive_rows("all namespaces")
 def only_a_counter_knows(args):
     """A listener that is there for a moment: no event, and nobody who could be asked afterwards."""
     with lab(), tracing("-I", "60", *args) as t:
