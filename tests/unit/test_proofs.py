@@ -63,7 +63,7 @@ def reasons_and_counters():
                          ("tp_drops", "capture-ring", "tcpdump -B"),
                          ("RetransSegs", "pktledger trace --balance tcp"),
                          ("time_squeeze", "cpu-budget"),
-                         ("rx_dropped", "l2-stray", "No packet"),
+                         ("rx_dropped", "l2-stray", "for this host is lost"),
                          ("rx_resource_errors", "counter of macb", "stage nic_ring"),
                          ("udp-lookup", "udp_lookup           proven: lab")):
         out = pktledger("check", "--explain", name).out
