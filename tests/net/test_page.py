@@ -156,14 +156,15 @@ def both_hosts_of_a_run():
 
 @rootless
 def facts_of_a_finding():
-    """Counts are grouped by thousands, numbers of ports are not."""
+    """The fix comes first. Values have their units, and ports are not grouped by thousands."""
     made = document()
     made["end"]["findings"] = [{"id": "rcvbuf", "stage": "rcvbuf", "severity": "warning",
                                 "cause": "The receive buffer was full.",
-                                "facts": {"lost": 2802, "port": 5060}, "fix": "read faster"}]
+                                "facts": {"lost": 2802, "port": 5060, "window_ns": 1500000000,
+                                          "sleeping_percent": 98}, "fix": "read faster"}]
     with opened(made) as browser:
         shown = browser.ask("[...document.querySelectorAll('.finding .facts dd')].map(e => e.textContent)")
-        assert shown[:2] == ["2,802", "5060"], shown
+        assert shown == ["read faster", "2,802", "5060", "1.50 s", "98 %"], shown
 
 
 @rootless

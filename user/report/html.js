@@ -629,23 +629,29 @@ function betweenHosts(doc) {
 }
 
 /* Findings. Commands can be copied and pasted. */
+function fact(k, v) {
+	const [, name, unit] = typeof v === "number" && k.match(/^(.+)_(ns|pps|percent|bytes)$/) || [, k, ""];
+	return [(name === "ifname" ? "interface" : name).replace(/_/g, " "),
+		typeof v !== "number" ? v : unit === "ns" ? time(v) : unit === "pps" ? rate(v)
+		: unit === "percent" ? `${count(v)} %` : unit === "bytes" ? `${count(v)} bytes`
+		: /(^|_)(port|pid|cpu)$/.test(k) ? String(v) : count(v)];
+}
 function facts(o, said) {
 	return Object.entries(o).flatMap(([k, v]) => v === null || said.includes(k)
 		|| typeof v === "boolean" ? []
 		: Array.isArray(v) ? v.filter((c) => c?.command).map((c) => [el("dt", {}, "and"),
 			el("dd", {}, el("code", {}, c.command))])
 		: typeof v === "object" ? facts(v, said)
-		: [el("dt", {}, k === "ifname" ? "interface" : k.replace(/_/g, " ")),
-			el("dd", {}, /^(command|undo)$/.test(k) ? el("code", {}, v)
-			: typeof v !== "number" ? v
-			: /(^|_)(port|pid|cpu)$/.test(k) ? String(v) : count(v))]);
+		: /^(command|undo)$/.test(k) ? [el("dt", {}, k), el("dd", {}, el("code", {}, v))]
+		: [el("dt", {}, fact(k, v)[0]), el("dd", {}, fact(k, v)[1])]);
 }
 const findings = (end) => section("Findings", "", list(end.findings).map((f) => el("article",
 	{class: `finding ${{error: "bad", warning: "warn"}[f.severity] ?? ""}`},
 	el("h3", {}, f.stage in view.stages && key(f.stage), f.id === f.stage || !f.id ? f.stage : f.id,
 		f.subject && `, ${f.subject}`, f.netns && ` in ${f.netns}`, f.host && ` on ${f.host}`,
 		f.loss_pps > 0 && `, ${rate(f.loss_pps)}`, " ", dim(f.severity ?? "")), el("p", {}, f.cause ?? ""),
-	el("dl", {class: "facts"}, facts(f, ["id", "stage", "severity", "cause", "host",
+	/* what to do comes first */
+	el("dl", {class: "facts"}, facts({fix: null, command: null, undo: null, risk: null, ...f}, ["id", "stage", "severity", "cause", "host",
 		"netns", "subject", "loss_pps", "page_bytes"])))));
 
 /* Draws tiles below the headline: [name, value, more]. */
