@@ -64,11 +64,14 @@ struct watch {
 	char missing[160]; /* tracepoints of XDP */
 };
 
-/* Tracepoints and the number of their arguments; those of XDP are the same in Linux 6.1 to 7.x. */
+/*
+ * Observers that only some kernels accept: their tracepoints with the number of arguments. Those of
+ * XDP are the same in Linux 6.1 to 7.x.
+ */
 static const struct {
 	const char *program, *tracepoint;
 	int args;
-} xdp_observers[] = {
+} optional_observers[] = {
 	{"xdplosses_redirect", "xdp_redirect_err", 7},
 	{"watch_exception", "xdp_exception", 3},
 	{"xdplosses_devmap", "xdp_devmap_xmit", 5},
@@ -82,20 +85,20 @@ static const struct {
 	{"signs_stall", "dql_stall_detected", 6},
 };
 
-static void find_xdp_observers(struct watch *w, const struct reasons *r)
+static void find_observers(struct watch *w, const struct reasons *r)
 {
 	size_t len = 0;
 
-	for (unsigned i = 0; i < LENGTH(xdp_observers); i++) {
-		bool fits = !w->bare && reasons_tracepoint_args(r, xdp_observers[i].tracepoint) ==
-						xdp_observers[i].args;
+	for (unsigned i = 0; i < LENGTH(optional_observers); i++) {
+		bool fits = !w->bare && reasons_tracepoint_args(r, optional_observers[i].tracepoint) ==
+						optional_observers[i].args;
 
 		bpf_program__set_autoload(bpf_object__find_program_by_name(
-						  w->skel->obj, xdp_observers[i].program),
+						  w->skel->obj, optional_observers[i].program),
 					  fits);
-		if (!fits && !strncmp(xdp_observers[i].tracepoint, "xdp_", 4))
+		if (!fits && !strncmp(optional_observers[i].tracepoint, "xdp_", 4))
 			len += snprintf(w->missing + len, sizeof(w->missing) - len, "%s%s",
-					len ? " " : "", xdp_observers[i].tracepoint);
+					len ? " " : "", optional_observers[i].tracepoint);
 	}
 }
 
@@ -196,7 +199,7 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 		bpf_program__set_autoload(s->progs.watch_queues, firsts || names);
 		w->missing[0] = '\0';
 		if (spec->cfg.xdp)
-			find_xdp_observers(w, r);
+			find_observers(w, r);
 		else
 			bpf_program__set_autoload(
 				s->progs.watch_exception,

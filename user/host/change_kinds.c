@@ -127,7 +127,7 @@ union params {
 };
 
 _Static_assert(sizeof(struct ethtool_coalesce) <= sizeof(((union params *)0)->field),
-	       "the longest packet fits");
+	       "every request fits");
 
 static int read_ethtool(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {

@@ -248,7 +248,6 @@ int standard_stats_add(const struct nlmsghdr *nlh, void *rows)
 static void dump_standard(const struct netns *ns, int family, uint8_t request, struct list *rows)
 {
 	const bool stats = request == ETHTOOL_MSG_STATS_GET;
-	struct list more = {.size = rows->size};
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = genl_header(buf, family, request, NLM_F_DUMP);
 	struct nlattr *nest =
@@ -267,10 +266,7 @@ static void dump_standard(const struct netns *ns, int family, uint8_t request, s
 		mnl_attr_put_u32(nlh, ETHTOOL_A_BITSET_VALUE, all);
 		mnl_attr_nest_end(nlh, nest);
 	}
-	nl_dump(ns, NETLINK_GENERIC, nlh, standard_stats_add, &more);
-	for (unsigned i = 0; i < more.n; i++)
-		*(struct qstat *)list_add(rows) = ((struct qstat *)more.at)[i];
-	list_free(&more);
+	nl_dump(ns, NETLINK_GENERIC, nlh, standard_stats_add, rows);
 }
 
 int standard_stats_read(const struct netns *ns, struct qstat **list)

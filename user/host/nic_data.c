@@ -14,8 +14,9 @@
 	}
 
 /* Has the same meaning for every driver. */
-#define PAUSED(counter_)                                                                           \
-	ROW(counter_, EVENT, NONE, PAUSE, "the other end sent a pause frame, and sending stopped")
+#define PAUSED(counter_, ...)                                                                      \
+	ROW(counter_, EVENT, NONE, PAUSE, "the other end sent a pause frame, and sending stopped", \
+	    ##__VA_ARGS__)
 #define PAUSES(counter_)                                                                           \
 	ROW(counter_, EVENT, NONE, PAUSE,                                                          \
 	    "this port sent a pause frame because its buffer was filling up")
@@ -593,10 +594,10 @@ const struct nic_row *const nic_common_rows = ROWS(
 
 	/* The ethtool family (IEEE 802.3 clause 30, RFC 2819). */
 	ROW("eth-mac-FramesLostDueToIntMACRcvError", LOSS, NIC_RING, PORT,
-	    "the MAC could not take it, mostly because its buffer was full", .standard = true,
+	    "the MAC could not accept the packet, usually because its buffer was full", .standard = true,
 	    .largest = true),
 	ROW("eth-mac-FramesLostDueToIntMACXmitError", LOSS, TX_DEVICE, SEND,
-	    "the MAC could not send it", .standard = true),
+	    "the MAC could not send the packet", .standard = true),
 	ROW("eth-mac-FramesAbortedDueToXSColls", LOSS, TX_DEVICE, SEND, "too many collisions",
 	    .standard = true),
 	ROW("eth-mac-LateCollisions", BOUND, TX_DEVICE, SEND,
@@ -619,8 +620,7 @@ const struct nic_row *const nic_common_rows = ROWS(
 	    "FEC could not repair a block, whose frames are lost"),
 	ROW("fec-corrected_blocks", EVENT, NONE, OTHER,
 	    "FEC repaired a block: no loss, but a sign of a bad cable or transceiver"),
-	ROW("eth-ctrl-MACControlFramesReceived", EVENT, NONE, PAUSE,
-	    "the other end asked to wait, and sending stopped", .standard = true),
+	PAUSED("eth-ctrl-MACControlFramesReceived", .standard = true),
 	/* sysfs */
 	ROW("queue:tx-#-timeouts", EVENT, TX_DEVICE, TIMEOUT,
 	    "the transmit queue stood still, and the watchdog reset the interface (dev_watchdog)"),

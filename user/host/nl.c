@@ -97,7 +97,9 @@ int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t
 	} while (ret == -EINTR);
 	if (!ret)
 		return (int)l->n;
-	list_free(l);
+	l->n = before;
+	if (!before)
+		list_free(l);
 	return ret;
 }
 

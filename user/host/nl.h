@@ -37,7 +37,7 @@ int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl
 /*
  * Runs nl_query_bus() with NLM_F_DUMP and with the list as `arg`, appending to its rows. Retries if
  * the tables changed during the dump. If `cb` returns MNL_CB_ERROR, errno has the error. Returns
- * the number of rows, or -errno and empties the list.
+ * the number of rows, or -errno and leaves only the rows that the list had before (freed if none).
  */
 int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 	    struct list *l);
