@@ -90,15 +90,16 @@ static void find_observers(struct watch *w, const struct reasons *r)
 	size_t len = 0;
 
 	for (unsigned i = 0; i < LENGTH(optional_observers); i++) {
-		bool fits = !w->bare && reasons_tracepoint_args(r, optional_observers[i].tracepoint) ==
+		const char *tracepoint = optional_observers[i].tracepoint;
+		bool fits = !w->bare && reasons_tracepoint_args(r, tracepoint) ==
 						optional_observers[i].args;
 
 		bpf_program__set_autoload(bpf_object__find_program_by_name(
 						  w->skel->obj, optional_observers[i].program),
 					  fits);
-		if (!fits && !strncmp(optional_observers[i].tracepoint, "xdp_", 4))
+		if (!fits && !strncmp(tracepoint, "xdp_", 4))
 			len += snprintf(w->missing + len, sizeof(w->missing) - len, "%s%s",
-					len ? " " : "", optional_observers[i].tracepoint);
+					len ? " " : "", tracepoint);
 	}
 }
 

@@ -594,8 +594,8 @@ const struct nic_row *const nic_common_rows = ROWS(
 
 	/* The ethtool family (IEEE 802.3 clause 30, RFC 2819). */
 	ROW("eth-mac-FramesLostDueToIntMACRcvError", LOSS, NIC_RING, PORT,
-	    "the MAC could not accept the packet, usually because its buffer was full", .standard = true,
-	    .largest = true),
+	    "the MAC could not accept the packet, usually because its buffer was full",
+	    .standard = true, .largest = true),
 	ROW("eth-mac-FramesLostDueToIntMACXmitError", LOSS, TX_DEVICE, SEND,
 	    "the MAC could not send the packet", .standard = true),
 	ROW("eth-mac-FramesAbortedDueToXSColls", LOSS, TX_DEVICE, SEND, "too many collisions",
