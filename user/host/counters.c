@@ -157,8 +157,9 @@ static void name_counter(const char *ifname, const char *name, char out[COUNTER_
 
 	if (!strncmp(name, "link:", 5))
 		snprintf(out, COUNTER_NAME_LEN, "%s%s", ifname, rest);
-	else if (!strncmp(name, "qstat:", 6))
-		snprintf(out, COUNTER_NAME_LEN, "qstat:%s%s", ifname, rest);
+	else if (!strncmp(name, "qstat:", 6) || !strncmp(name, "pool:", 5))
+		snprintf(out, COUNTER_NAME_LEN, "%.*s:%s%s", (int)(rest - name), name, ifname,
+			 rest);
 	else
 		snprintf(out, COUNTER_NAME_LEN, "ethtool:%s:%s", ifname, name);
 }
@@ -197,8 +198,9 @@ static void add_names(struct counters *c, const struct counters_device *d)
 /* Results of requests that return all interfaces of a namespace at once. */
 struct dumps {
 	struct link_qdisc *qdiscs;
-	struct qstat *qstats, *standard;
-	int qdiscs_n, qstats_n, standard_n;
+	struct qstat *qstats;
+	int qdiscs_n, qstats_n;
+	bool has_qstats; /* they were requested: once the first hardware was found */
 };
 
 /*
@@ -227,8 +229,11 @@ static void add_stalls(struct counters_device *d, const struct netns *ns)
 
 /* Reads one interface. The thread must already be in the scope's namespace. */
 static int read_device(struct counters *c, const struct counters_scope *s, unsigned what,
-		       const struct link_info *link, const struct dumps *all)
+		       const struct link_info *link, struct dumps *all)
 {
+	const struct counters_device *earlier =
+		c->earlier ? counters_device(c->earlier, s->role, link->ifname, link->ifindex)
+			   : NULL;
 	struct counters_device *d;
 	char name[NIC_NAME];
 	int err = 0;
@@ -241,6 +246,15 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 		if (all->qdiscs[i].ifindex == link->ifindex)
 			d->qdisc = all->qdiscs[i];
 	}
+	if (what & COUNTERS_QUEUES && link->hardware && !all->has_qstats) {
+		all->has_qstats = true;
+		all->qstats_n = qstats_read(NULL, &all->qstats);
+	}
+	/* first, because the driver's own counters count the same packets again */
+	for (int i = 0; i < all->qstats_n; i++) {
+		if (all->qstats[i].ifindex == link->ifindex)
+			nic_sample_add(&d->nic, all->qstats[i].name, all->qstats[i].value);
+	}
 	if (what & COUNTERS_DRIVERS)
 		err = netdev_ethtool_stats(NULL, link->ifname, d->driver, &d->nic);
 	if (err && !(what & (COUNTERS_ALL | COUNTERS_GOING))) /* otherwise it was removed in the
@@ -251,14 +265,9 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 		if (link_stats[i].loss)
 			nic_sample_add(&d->nic, name, link_stat(d, i));
 	}
-	for (int i = 0; i < all->standard_n; i++) {
-		if (all->standard[i].ifindex == link->ifindex)
-			nic_sample_add(&d->nic, all->standard[i].name, all->standard[i].value);
-	}
-	for (int i = 0; i < all->qstats_n; i++) {
-		if (all->qstats[i].ifindex == link->ifindex)
-			nic_sample_add(&d->nic, all->qstats[i].name, all->qstats[i].value);
-	}
+	d->silent = earlier ? earlier->silent : 0;
+	if (what & COUNTERS_DRIVERS)
+		standard_stats_read(NULL, link, &d->nic, &d->silent);
 	if (what & COUNTERS_DRIVERS && what & COUNTERS_NAMES && s->ns)
 		add_stalls(d, s->ns);
 	if (what & COUNTERS_NAMES)
@@ -267,7 +276,7 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 }
 
 static int read_links(struct counters *c, const struct counters_scope *s, unsigned what,
-		      unsigned ifindex, const struct dumps *all)
+		      unsigned ifindex, struct dumps *all)
 {
 	struct link_info *links;
 	int n = links_read(NULL, ifindex, &links), err = n < 0 ? n : 0;
@@ -285,10 +294,6 @@ static int read_devices(struct counters *c, const struct counters_scope *s, unsi
 
 	/* unreadable dumps do not fail the snapshot */
 	all.qdiscs_n = links_read_qdiscs(NULL, &all.qdiscs);
-	if (what & COUNTERS_QUEUES)
-		all.qstats_n = qstats_read(NULL, &all.qstats);
-	if (what & COUNTERS_DRIVERS)
-		all.standard_n = standard_stats_read(NULL, &all.standard);
 	if (what & COUNTERS_ALL)
 		err = read_links(c, s, what, 0, &all);
 	for (const char *const *i = s->ifnames; !(what & COUNTERS_ALL) && *i && !err; i++) {
@@ -300,7 +305,6 @@ static int read_devices(struct counters *c, const struct counters_scope *s, unsi
 	}
 	free(all.qdiscs);
 	free(all.qstats);
-	free(all.standard);
 	return err;
 }
 

@@ -20,6 +20,7 @@
  *   v-tx:qdisc:clsact                     drops of its tc filters, ingress and egress
  *   ethtool:v-rx:rx_queue_0_xdp_drops     ethtool -S, leading and trailing blanks removed
  *   qstat:eth1:rx-hw-drops                netdev-genl
+ *   pool:eth1:alloc-empty                 netdev-genl, page pools
  *
  * The caller adds its own sockets' counters with counters_add():
  *
@@ -70,6 +71,7 @@ struct counters_device {
 	struct link_qdisc qdisc;
 	char driver[32];       /* ETHTOOL_GDRVINFO if COUNTERS_DRIVERS is set, "": unknown */
 	struct nic_sample nic; /* counters in the NIC table: link:*, the driver's if requested */
+	uint8_t silent;	       /* requests it does not answer, see standard_stats_read() */
 	struct nic_plan *plan; /* created by counters_device_match() */
 };
 
@@ -79,6 +81,8 @@ struct counters {
 	size_t n;
 	struct counters_device *devices; /* sorted by scope, then in the order of ifnames */
 	unsigned n_devices;
+	/* An earlier snapshot, or NULL. Requests that it found unanswered are not sent again. */
+	const struct counters *earlier;
 };
 
 enum counters_what {
@@ -193,26 +197,30 @@ int link_read_qdisc(const struct netns *ns, unsigned ifindex, struct link_qdisc 
  */
 struct qstat {
 	unsigned ifindex;
-	char name[NIC_NAME]; /* "qstat:rx-hw-drops" (interface) or "qstat:rx-0-hw-drops" (queue) */
+	char name[NIC_NAME]; /* "qstat:rx-hw-drops" (interface), "qstat:rx-0-hw-drops" (queue) or
+			      * "pool:alloc-empty" (one of the interface's page pools, since 6.8) */
 	uint64_t value;
 };
-
-/*
- * Reads the counters of all interfaces in `ns` that have any, each followed by its queues. The
- * caller frees *list. Returns the number of entries (0 if the kernel lacks them) or -errno.
- */
-int qstats_read(const struct netns *ns, struct qstat **list);
 
 struct nlmsghdr;
 
 /*
- * Reads the standard ethtool statistics that lose packets or explain losses: eth-mac, eth-phy,
- * eth-ctrl, rmon, FEC and link-down events, of all interfaces in `ns` that have any. Returns as
- * qstats_read() does; what cannot be read is left out. standard_stats_add() appends one message to a
- * list of struct qstat.
+ * Reads the counters of all interfaces in `ns` that have any, then those of their queues and page
+ * pools. The caller frees *list. Returns the number of entries (0 if the kernel lacks them) or
+ * -errno. qstats_add() appends one message to a list of struct qstat.
  */
-int standard_stats_read(const struct netns *ns, struct qstat **list);
-int standard_stats_add(const struct nlmsghdr *nlh, void *rows);
+int qstats_read(const struct netns *ns, struct qstat **list);
+int qstats_add(const struct nlmsghdr *nlh, void *rows);
+
+/*
+ * Appends the standard ethtool statistics that lose packets or explain losses: eth-mac, eth-phy,
+ * eth-ctrl, rmon, FEC and link-down events. Asks only hardware. `silent`: a bit for each request
+ * that the interface does not answer, which is not sent again; 0 at first. Errors are ignored.
+ * standard_stats_add() appends one message to a struct nic_sample.
+ */
+void standard_stats_read(const struct netns *ns, const struct link_info *link, struct nic_sample *s,
+			 uint8_t *silent);
+int standard_stats_add(const struct nlmsghdr *nlh, void *sample);
 
 /*
  * A devlink trap for packets that the hardware drops. `lost`: those that it dropped, and those that

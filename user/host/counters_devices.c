@@ -48,6 +48,7 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 		l->tunnel_port = ntohs((uint16_t)nl_uint(nl_nested(data, IFLA_GENEVE_PORT)));
 	nl_text(nl_nested(info, IFLA_INFO_SLAVE_KIND), port, sizeof(port));
 	l->bridge_port = !strcmp(port, "bridge");
+	l->hardware = nl_attr(nlh, sizeof(*ifi), IFLA_PARENT_DEV_NAME);
 	l->xdp_attached = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_ATTACHED));
 	l->xdp_program = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_PROG_ID));
 	l->xdp_prog = (uint32_t)nl_uint(prog ? prog : nl_nested(xdp, IFLA_XDP_HW_PROG_ID));
@@ -192,67 +193,62 @@ static const struct {
 };
 
 /* `in`: holds a counter per attribute. The first number of an array is the sum. */
-static void add_standard(struct list *rows, unsigned ifindex, uint16_t group, const struct nlattr *in)
+static void add_standard(struct nic_sample *s, uint16_t group, const struct nlattr *in)
 {
 	const struct nlattr *a;
+	uint64_t value;
 
 	mnl_attr_for_each_nested(a, in)
 	{
 		for (unsigned i = 0; i < LENGTH(standard); i++) {
-			struct qstat *q;
-
 			if (standard[i].group != group || standard[i].attribute != mnl_attr_get_type(a))
 				continue;
-			q = list_add(rows);
-			q->ifindex = ifindex;
-			nl_copy(a, &q->value, sizeof(q->value));
-			snprintf(q->name, sizeof(q->name), "%s", standard[i].name);
+			nl_copy(a, &value, sizeof(value));
+			nic_sample_add(s, standard[i].name, value);
 		}
 	}
 }
 
-int standard_stats_add(const struct nlmsghdr *nlh, void *rows)
+int standard_stats_add(const struct nlmsghdr *nlh, void *sample)
 {
 	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
-	const bool stats = genl->cmd == ETHTOOL_MSG_STATS_GET_REPLY;
 	const struct nlattr *a, *part, *down;
-	const unsigned ifindex = (unsigned)nl_uint(nl_nested(
-		nl_attr(nlh, GENL_HDRLEN, stats ? ETHTOOL_A_STATS_HEADER : ETHTOOL_A_FEC_HEADER),
-		ETHTOOL_A_HEADER_DEV_INDEX));
 
 	mnl_attr_for_each(a, nlh, GENL_HDRLEN)
 	{
 		if (genl->cmd == ETHTOOL_MSG_FEC_GET_REPLY &&
 		    mnl_attr_get_type(a) == ETHTOOL_A_FEC_STATS)
-			add_standard(rows, ifindex, GROUP_FEC, a);
-		if (!stats || mnl_attr_get_type(a) != ETHTOOL_A_STATS_GRP)
+			add_standard(sample, GROUP_FEC, a);
+		if (genl->cmd != ETHTOOL_MSG_STATS_GET_REPLY ||
+		    mnl_attr_get_type(a) != ETHTOOL_A_STATS_GRP)
 			continue;
 		mnl_attr_for_each_nested(part, a)
 		{
 			if (mnl_attr_get_type(part) == ETHTOOL_A_STATS_GRP_STAT)
-				add_standard(rows, ifindex,
-					     (uint16_t)nl_uint(nl_nested(a, ETHTOOL_A_STATS_GRP_ID)),
-					     part);
+				add_standard(
+					sample,
+					(uint16_t)nl_uint(nl_nested(a, ETHTOOL_A_STATS_GRP_ID)),
+					part);
 		}
 	}
 	down = genl->cmd == ETHTOOL_MSG_LINKSTATE_GET_REPLY
 		       ? nl_attr(nlh, GENL_HDRLEN, ETHTOOL_LINKSTATE_DOWN_CNT)
 		       : NULL;
 	if (down)
-		*(struct qstat *)list_add(rows) = (struct qstat){
-			.ifindex = ifindex, .name = "link-down-events", .value = nl_uint(down)};
+		nic_sample_add(sample, "link-down-events", nl_uint(down));
 	return MNL_CB_OK;
 }
 
-/* Appends a dump. Leaves `rows` unchanged if the kernel lacks the request. */
-static void dump_standard(const struct netns *ns, int family, uint8_t request, struct list *rows)
+static void ask_standard(const struct netns *ns, int family, uint8_t request, unsigned ifindex,
+			 struct nic_sample *s)
 {
 	const bool stats = request == ETHTOOL_MSG_STATS_GET;
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = genl_header(buf, family, request, NLM_F_DUMP);
+	struct nlmsghdr *nlh = genl_header(buf, family, request, 0);
 	struct nlattr *nest =
 		mnl_attr_nest_start(nlh, stats ? ETHTOOL_A_STATS_HEADER : ETHTOOL_A_FEC_HEADER);
 
+	mnl_attr_put_u32(nlh, ETHTOOL_A_HEADER_DEV_INDEX, ifindex);
 	mnl_attr_put_u32(nlh, ETHTOOL_A_HEADER_FLAGS,
 			 ETHTOOL_FLAG_COMPACT_BITSETS |
 				 (request == ETHTOOL_MSG_FEC_GET ? ETHTOOL_FLAG_STATS : 0));
@@ -266,20 +262,29 @@ static void dump_standard(const struct netns *ns, int family, uint8_t request, s
 		mnl_attr_put_u32(nlh, ETHTOOL_A_BITSET_VALUE, all);
 		mnl_attr_nest_end(nlh, nest);
 	}
-	nl_dump(ns, NETLINK_GENERIC, nlh, standard_stats_add, rows);
+	nl_query_bus(ns, NETLINK_GENERIC, nlh, standard_stats_add, s);
 }
 
-int standard_stats_read(const struct netns *ns, struct qstat **list)
+void standard_stats_read(const struct netns *ns, const struct link_info *link, struct nic_sample *s,
+			 uint8_t *silent)
 {
 	static const uint8_t requests[] = {ETHTOOL_MSG_STATS_GET, ETHTOOL_MSG_FEC_GET,
 					   ETHTOOL_MSG_LINKSTATE_GET};
-	struct list rows = {.size = sizeof(**list)};
-	int family = genl_family(ns, ETHTOOL_GENL_NAME);
+	int family = 0;
 
-	for (unsigned i = 0; family >= 0 && i < LENGTH(requests); i++)
-		dump_standard(ns, family, requests[i], &rows);
-	*list = rows.at;
-	return (int)rows.n;
+	for (unsigned i = 0; link->hardware && i < LENGTH(requests); i++) {
+		const unsigned before = s->n;
+
+		if (*silent & 1 << i)
+			continue;
+		if (!family)
+			family = genl_family(ns, ETHTOOL_GENL_NAME);
+		if (family > 0)
+			ask_standard(ns, family, requests[i], link->ifindex, s);
+		/* without a link, some drivers have no counters yet */
+		if (s->n == before && link->flags & IFF_RUNNING)
+			*silent |= 1 << i;
+	}
 }
 
 int hw_trap_add(const struct nlmsghdr *nlh, void *rows)
@@ -319,31 +324,38 @@ int hw_traps_read(const struct netns *ns, struct hw_trap **list)
 }
 
 /* From include/uapi/linux/netdev.h, which Debian 12 lacks. */
-#define NETDEV_FAMILY		  "netdev"
-#define NETDEV_CMD_DEV_GET	  1
-#define NETDEV_CMD_QSTATS_GET	  12
-#define NETDEV_QSTATS_SCOPE_QUEUE 1
+#define NETDEV_FAMILY		       "netdev"
+#define NETDEV_CMD_DEV_GET	       1
+#define NETDEV_CMD_PAGE_POOL_STATS_GET 9
+#define NETDEV_CMD_QSTATS_GET	       12
+#define NETDEV_QSTATS_SCOPE_QUEUE      1
 
 enum { NETDEV_A_DEV_IFINDEX = 1, NETDEV_A_DEV_XDP_FEATURES = 3 };
 
 enum { NETDEV_A_QSTATS_IFINDEX = 1, NETDEV_A_QSTATS_QUEUE_ID = 3, NETDEV_A_QSTATS_SCOPE };
 
+enum { NETDEV_A_PAGE_POOL_IFINDEX = 2, NETDEV_A_PAGE_POOL_STATS_INFO = 1 };
+
 static const struct {
 	uint16_t attribute;
 	const char *name;
-} known[] = {{8, "rx-packets"},
-	     {9, "rx-bytes"},
-	     {10, "tx-packets"},
-	     {11, "tx-bytes"},
-	     {12, "rx-alloc-fail"},
-	     {13, "rx-hw-drops"},
-	     {14, "rx-hw-drop-overruns"},
-	     {18, "rx-csum-bad"},
-	     {23, "rx-hw-drop-ratelimits"},
-	     {24, "tx-hw-drops"},
-	     {25, "tx-hw-drop-errors"},
-	     {32, "tx-hw-drop-ratelimits"},
-	     {33, "tx-stop"}};
+	bool pool; /* of a page pool, otherwise of queues */
+} netdev_stats[] = {{8, "rx-packets", false},
+		    {9, "rx-bytes", false},
+		    {10, "tx-packets", false},
+		    {11, "tx-bytes", false},
+		    {12, "rx-alloc-fail", false},
+		    {13, "rx-hw-drops", false},
+		    {14, "rx-hw-drop-overruns", false},
+		    {18, "rx-csum-bad", false},
+		    {23, "rx-hw-drop-ratelimits", false},
+		    {24, "tx-hw-drops", false},
+		    {25, "tx-hw-drop-errors", false},
+		    {32, "tx-hw-drop-ratelimits", false},
+		    {33, "tx-stop", false},
+		    {11, "alloc-empty", true},
+		    {13, "alloc-waive", true},
+		    {17, "recycle-ring-full", true}};
 
 void qstat_name(const char *what, int queue, char out[NIC_NAME])
 {
@@ -353,50 +365,54 @@ void qstat_name(const char *what, int queue, char out[NIC_NAME])
 		snprintf(out, NIC_NAME, "qstat:%.2s-%d%s", what, queue, what + 2);
 }
 
-static int on_qstats(const struct nlmsghdr *nlh, void *arg)
+int qstats_add(const struct nlmsghdr *nlh, void *rows)
 {
+	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
+	const bool pool = genl->cmd == NETDEV_CMD_PAGE_POOL_STATS_GET;
 	const struct nlattr *queue = nl_attr(nlh, GENL_HDRLEN, NETDEV_A_QSTATS_QUEUE_ID);
+	const struct nlattr *device = nl_attr(
+		nlh, GENL_HDRLEN, pool ? NETDEV_A_PAGE_POOL_STATS_INFO : NETDEV_A_QSTATS_IFINDEX);
 
-	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		const struct nlattr *a = nl_attr(nlh, GENL_HDRLEN, known[i].attribute);
+	if (pool)
+		device = nl_nested(device, NETDEV_A_PAGE_POOL_IFINDEX);
+	for (unsigned i = 0; i < LENGTH(netdev_stats); i++) {
+		const struct nlattr *a = nl_attr(nlh, GENL_HDRLEN, netdev_stats[i].attribute);
 		struct qstat *q;
 
-		if (!a)
+		if (!a || netdev_stats[i].pool != pool)
 			continue;
-		q = list_add(arg);
-		q->ifindex = (unsigned)nl_uint(nl_attr(nlh, GENL_HDRLEN, NETDEV_A_QSTATS_IFINDEX));
+		q = list_add(rows);
+		q->ifindex = (unsigned)nl_uint(device);
 		q->value = nl_uint(a);
-		qstat_name(known[i].name, queue ? (int)nl_uint(queue) : -1, q->name);
+		if (pool)
+			snprintf(q->name, sizeof(q->name), "pool:%s", netdev_stats[i].name);
+		else
+			qstat_name(netdev_stats[i].name, queue ? (int)nl_uint(queue) : -1, q->name);
 	}
 	return MNL_CB_OK;
 }
 
-/*
- * Appends a dump to `r`. Returns the number of rows, 0 if the kernel lacks the family or the
- * command, or -errno.
- */
-static int dump_qstats(const struct netns *ns, uint32_t scope, struct list *r)
-{
-	int family = genl_family(ns, NETDEV_FAMILY), ret;
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh;
-
-	if (family < 0)
-		return family == -ENOENT ? 0 : family;
-	nlh = genl_header(buf, family, NETDEV_CMD_QSTATS_GET, NLM_F_DUMP);
-	if (scope)
-		mnl_attr_put_u32(nlh, NETDEV_A_QSTATS_SCOPE, scope);
-	ret = nl_dump(ns, NETLINK_GENERIC, nlh, on_qstats, r);
-	return ret == -EOPNOTSUPP || ret == -EINVAL ? 0 : ret;
-}
-
 int qstats_read(const struct netns *ns, struct qstat **list)
 {
+	static const struct {
+		uint8_t command;
+		uint32_t scope;
+	} dumps[] = {{NETDEV_CMD_QSTATS_GET, 0},
+		     {NETDEV_CMD_QSTATS_GET, NETDEV_QSTATS_SCOPE_QUEUE},
+		     {NETDEV_CMD_PAGE_POOL_STATS_GET, 0}};
 	struct list rows = {.size = sizeof(**list)};
-	int ret = dump_qstats(ns, 0, &rows);
+	int family = genl_family(ns, NETDEV_FAMILY), ret = family == -ENOENT ? 0 : family;
+	char buf[NL_REQUEST_SIZE];
 
-	if (ret > 0)
-		ret = dump_qstats(ns, NETDEV_QSTATS_SCOPE_QUEUE, &rows);
+	for (unsigned i = 0; family >= 0 && ret >= 0 && i < LENGTH(dumps); i++) {
+		struct nlmsghdr *nlh = genl_header(buf, family, dumps[i].command, NLM_F_DUMP);
+
+		if (dumps[i].scope)
+			mnl_attr_put_u32(nlh, NETDEV_A_QSTATS_SCOPE, dumps[i].scope);
+		ret = nl_dump(ns, NETLINK_GENERIC, nlh, qstats_add, &rows);
+		if (ret == -EOPNOTSUPP || ret == -EINVAL)
+			ret = (int)rows.n; /* unknown to this kernel */
+	}
 	*list = rows.at;
 	return ret;
 }

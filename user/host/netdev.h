@@ -42,6 +42,7 @@ struct link_info {
 	char alias[24];	   /* IFLA_IFALIAS */
 	uint8_t operstate; /* IF_OPER_* of <linux/if.h> */
 	bool bridge_port;
+	bool hardware;	/* belongs to a device, also to an emulated one (Linux 5.14) */
 	char qdisc[32]; /* kind */
 	struct rtnl_link_stats64 stats;
 };

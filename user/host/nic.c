@@ -149,16 +149,14 @@ static unsigned add_less(const struct nic_sample *s, const struct nic_item *item
 	return n;
 }
 
-/* Returns true if one of the driver's own counters, which come first, has losses of this cause. */
-static bool is_driver_s(const struct nic_plan *p, const struct nic_driver *driver,
-			const struct nic_row *row)
+/* Returns true if a counter before it, of a better rank, has the packets of its cause and class. */
+static bool is_outranked(const struct nic_plan *p, const struct nic_item *item)
 {
-	for (unsigned i = 0; driver && i < p->n; i++) {
-		const struct nic_row *own = driver->rows;
+	const struct nic_item *other = p->items;
 
-		while (own->counter && own != p->items[i].row)
-			own++;
-		if (own->counter && own->cause == row->cause && own->class == row->class)
+	for (; other < item && (item->rank == NIC_DRIVER || item->row->standard); other++) {
+		if (other->rank < item->rank && !other->repeated &&
+		    other->row->cause == item->row->cause && other->row->class == item->row->class)
 			return true;
 	}
 	return false;
@@ -179,23 +177,25 @@ static void fill(struct nic_plan *p, const struct nic_driver *driver, const stru
 		if (!strcmp(name, "Rx Queue#") || !strcmp(name, "Tx Queue#"))
 			section = (int)s->at[i].value;
 		/* interface counters and other sources come after the last queue */
-		else if (!strcmp(name, "tx timeout count") || !strncmp(name, "link:", 5) ||
-			 !strncmp(name, "qstat:", 6))
+		else if (!strcmp(name, "tx timeout count") || !strncmp(name, "link:", 5))
 			section = -1;
-		*item = (struct nic_item){.at = i, .queue = section};
+		*item = (struct nic_item){.at = i, .queue = section, .rank = NIC_DRIVER};
 		item->row = find_in(driver ? driver->rows : nic_unknown_rows, name, &item->queue);
-		if (!item->row)
+		if (!item->row) {
 			item->row = find_in(nic_common_rows, name, &item->queue);
-		if (!item->row)
-			continue;
+			if (!item->row)
+				continue;
+			item->rank = item->row->class == NIC_TRAFFIC ? NIC_DRIVER : NIC_COMMON;
+		}
+		if (!strncmp(name, "qstat:", 6))
+			item->rank = NIC_NETDEV_GENL;
 		item->less = less;
 		item->less_count = add_less(s, item, less, room);
 		less += item->less_count;
 		room -= item->less_count;
 		for (unsigned k = 0; item->row->repeats && k < s->n; k++)
 			item->repeated |= fits_list(item->row->repeats, s->at[k].name, &ignored);
-		if (item->row->standard)
-			item->repeated |= is_driver_s(p, driver, item->row);
+		item->repeated |= is_outranked(p, item);
 		p->n++;
 	}
 	p->names_n = s->n;

@@ -14,6 +14,10 @@
  *   rx_queue_0_drops        ethtool -S, leading and trailing blanks removed
  *   link:rx_missed_errors   IFLA_STATS64
  *   qstat:rx-hw-drops       netdev-genl qstats-get, interface (qstat:rx-0-hw-drops: queue)
+ *   pool:alloc-empty        netdev-genl page-pool-stats-get
+ *
+ * netdev-genl counts before a driver, and a driver before the standard statistics of ethtool: if
+ * two of them have a counter for one cause and class, the one that comes first owns the packets.
  */
 #ifndef PKTLEDGER_HOST_NIC_H
 #define PKTLEDGER_HOST_NIC_H
@@ -87,7 +91,7 @@ struct nic_row {
 	 * an interface counter, the sum over all queues is subtracted.
 	 */
 	const char *less;
-	bool standard;	/* a driver's own counters of this cause own the packets, if it has any */
+	bool standard;	/* a counter of the ethtool family, which counts after a driver's own */
 	bool largest;	/* count only the largest increase of all such rows: they may overlap */
 	uint8_t bits;	/* width at which the counter wraps, 0: does not wrap */
 	uint8_t events; /* enum nic_events */
@@ -136,6 +140,9 @@ void nic_sample_match(const struct nic_sample *before, const struct nic_sample *
 
 void nic_sample_free(struct nic_sample *s);
 
+/* Of counters with the same cause and class, those of the first rank own the packets. */
+enum nic_rank { NIC_NETDEV_GENL, NIC_DRIVER, NIC_COMMON };
+
 /* A counter that matches a row in the table. */
 struct nic_item {
 	const struct nic_row *row;
@@ -143,6 +150,7 @@ struct nic_item {
 	int queue;	      /* -1: per interface */
 	const unsigned *less; /* indices (in the sample) of the counters it includes */
 	unsigned less_count;
+	uint8_t rank;  /* enum nic_rank */
 	bool repeated; /* another counter of this interface counts the same packets */
 };
 

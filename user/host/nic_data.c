@@ -532,14 +532,6 @@ const struct nic_driver nic_drivers[] = {
 
 const unsigned nic_driver_count = sizeof(nic_drivers) / sizeof(nic_drivers[0]);
 
-/* Other counters that count the same packets per queue and must not be added again. */
-#define QUEUE_RX                                                                                   \
-	"rx_queue_#_packets|rx#_packets|rx-#.packets|rx-#.rx_packets|[#]: rx_ucast_packets|"       \
-	"queue_#_rx_cnt|rxq#: rx_pkts"
-#define QUEUE_TX                                                                                   \
-	"tx_queue_#_packets|tx#_packets|tx-#.packets|tx-#.tx_packets|[#]: tx_ucast_packets|"       \
-	"queue_#_tx_cnt|txq#: tx_pkts"
-
 #define TRAFFIC(counter_, cause_, ...) ROW(counter_, TRAFFIC, NONE, cause_, "passed", ##__VA_ARGS__)
 #define TRAFFIC_OF(rx_packets, rx_bytes, tx_packets, tx_bytes)                                     \
 	TRAFFIC(rx_packets, RX_PACKETS), TRAFFIC(rx_bytes, RX_BYTES),                              \
@@ -560,11 +552,7 @@ const struct nic_row *const nic_common_rows = ROWS(
 	TRAFFIC_OF("mcast pkts rx", "mcast bytes rx", "mcast pkts tx", "mcast bytes tx"),
 	TRAFFIC_OF("bcast pkts rx", "bcast bytes rx", "bcast pkts tx", "bcast bytes tx"),
 	TRAFFIC_OF("rxq#: rx_pkts", "rxq#: rx_bytes", "txq#: tx_pkts", "txq#: tx_bytes"),
-	TRAFFIC("rx_bytes[#]", RX_BYTES), TRAFFIC("tx_bytes[#]", TX_BYTES),
-	TRAFFIC("qstat:rx-#-packets", RX_PACKETS, .repeats = QUEUE_RX),
-	TRAFFIC("qstat:rx-#-bytes", RX_BYTES, .repeats = QUEUE_RX "|rx_bytes[#]"),
-	TRAFFIC("qstat:tx-#-packets", TX_PACKETS, .repeats = QUEUE_TX),
-	TRAFFIC("qstat:tx-#-bytes", TX_BYTES, .repeats = QUEUE_TX "|tx_bytes[#]"),
+	TRAFFIC("rx_bytes[#]", RX_BYTES), TRAFFIC("tx_bytes[#]", TX_BYTES), PASSED("qstat:", "-#-"),
 
 	/*
 	 * netdev-genl has the same meaning for all drivers
@@ -591,6 +579,13 @@ const struct nic_row *const nic_common_rows = ROWS(
 	ROW("qstat:tx-hw-drop-ratelimits", LOSS, TX_DEVICE, SHAPER,
 	    "faster than the device's limit (tx-hw-drop-ratelimits)",
 	    .repeats = "qstat:tx-hw-drops"),
+
+	/* Pages of a receive queue. No packet is lost, but receiving takes longer. */
+	ROW("pool:alloc-empty", EVENT, NONE, OTHER,
+	    "no recycled page was left, so a page was allocated (page_pool_refill_alloc_cache)"),
+	ROW("pool:alloc-waive", EVENT, NONE, OTHER, "a recycled page was on another NUMA node"),
+	ROW("pool:recycle-ring-full", EVENT, NONE, OTHER,
+	    "the ring of recycled pages was full, so a page was freed"),
 
 	/* The ethtool family (IEEE 802.3 clause 30, RFC 2819). */
 	ROW("eth-mac-FramesLostDueToIntMACRcvError", LOSS, NIC_RING, PORT,
@@ -634,7 +629,8 @@ const struct nic_row *const nic_common_rows = ROWS(
 	 */
 	ROW("link:rx_dropped", BOUND, NIC_RING, OTHER,
 	    "dropped by the IP stack, or by the driver because memory was "
-	    "missing", .events = NIC_EV_ALL),
+	    "missing",
+	    .events = NIC_EV_ALL),
 	UNSENT("link:tx_dropped", "the driver could not send the packet"),
 	UNSENT_SILENT("link:tx_carrier_errors", "the link was lost while sending"),
 	ROW("link:tx_fifo_errors", BOUND, TX_DEVICE, SEND, "the device ran out of data or room"),

@@ -176,7 +176,7 @@ void rates_sample(struct rates *r, uint64_t now_ns)
 	struct counters_scope scope = {SCOPE, r->ns, NULL,
 				       COUNTERS_ALL | COUNTERS_DEVICES | COUNTERS_DRIVERS |
 					       COUNTERS_QUEUES};
-	struct counters now = {0};
+	struct counters now = {.earlier = &r->counters};
 	struct xsk_info *list;
 	int n;
 
@@ -194,6 +194,7 @@ void rates_sample(struct rates *r, uint64_t now_ns)
 	counters_keep(&r->deltas, has_moved);
 	counters_free(&r->counters);
 	r->counters = now;
+	r->counters.earlier = NULL;
 	n = read_xsks(r, &list);
 	r->xsks.n = 0;
 	for (int i = 0; i < n; i++)

@@ -305,21 +305,34 @@ CASE(sections)
 	nic_sample_free(&s);
 }
 
-/* Packets of a queue are shown once, though a driver and netdev-genl both have them. */
-CASE(traffic_of_queues)
+/*
+ * Packets are shown once, though a driver and netdev-genl both have them, and netdev-genl counts
+ * first. What it does not have is still shown as the driver counts it.
+ */
+CASE(netdev_genl_counts_before_the_driver)
 {
 	struct nic_sample s = {0};
 	struct nic_plan *p;
 
-	nic_sample_add(&s, "rx3_packets", 7);
 	nic_sample_add(&s, "qstat:rx-3-packets", 7);
+	nic_sample_add(&s, "qstat:rx-hw-drops", 9);
 	nic_sample_add(&s, "qstat:rx-3-alloc-fail", 2);
+	nic_sample_add(&s, "rx3_packets", 7);
+	nic_sample_add(&s, "tx3_packets", 7);
+	nic_sample_add(&s, "rx_out_of_buffer", 9);
+	nic_sample_add(&s, "rx_discards_phy", 4);
+	nic_sample_add(&s, "rx_buff_alloc_err", 2);
 	nic_sample_add(&s, "rx_packets", 7);
 	p = nic_plan_new("mlx5_core", &s);
-	assert_false(item_of(p, &s, "rx3_packets", 3)->repeated);
-	assert_int_equal(item_of(p, &s, "rx3_packets", 3)->row->cause, NIC_RX_PACKETS);
-	assert_true(item_of(p, &s, "qstat:rx-3-packets", 3)->repeated);
+	assert_int_equal(item_of(p, &s, "qstat:rx-3-packets", 3)->row->cause, NIC_RX_PACKETS);
+	assert_false(item_of(p, &s, "qstat:rx-3-packets", 3)->repeated);
+	assert_true(item_of(p, &s, "rx3_packets", 3)->repeated);
+	assert_false(item_of(p, &s, "tx3_packets", 3)->repeated);
+	assert_false(item_of(p, &s, "qstat:rx-hw-drops", -1)->repeated);
+	assert_true(item_of(p, &s, "rx_out_of_buffer", -1)->repeated);
+	assert_false(item_of(p, &s, "rx_discards_phy", -1)->repeated);
 	assert_false(item_of(p, &s, "qstat:rx-3-alloc-fail", 3)->repeated);
+	assert_true(item_of(p, &s, "rx_buff_alloc_err", -1)->repeated);
 	assert_null(item_of(p, &s, "rx_packets", -1));
 	nic_plan_free(p);
 	nic_sample_free(&s);

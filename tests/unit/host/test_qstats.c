@@ -39,9 +39,60 @@ CASE(statistics)
 	for (int i = 0; i < n; i++) {
 		assert_true(list[i].ifindex > 0);
 		assert_true(!strncmp(list[i].name, "qstat:rx-", 9) ||
-			    !strncmp(list[i].name, "qstat:tx-", 9));
+			    !strncmp(list[i].name, "qstat:tx-", 9) ||
+			    !strncmp(list[i].name, "pool:", 5));
 	}
 	free(list);
+}
+
+/* As the kernel sends them: for an interface, for a queue, and for a page pool. */
+CASE(statistics_of_messages)
+{
+	enum { DEV_IFINDEX = 1, QUEUE_TYPE, QUEUE_ID, RX_PACKETS = 8, RX_HW_DROPS = 13 };
+	enum { POOL_INFO = 1, POOL_ID = 1, POOL_IFINDEX, ALLOC_EMPTY = 11, RING_FULL = 17 };
+	enum { PAGE_POOL_STATS_GET = 9, QSTATS_GET = 12 };
+	static const struct {
+		const char *name;
+		uint64_t value;
+	} wanted[] = {{"qstat:rx-hw-drops", 40},
+		      {"qstat:rx-2-packets", 70},
+		      {"pool:alloc-empty", 5},
+		      {"pool:recycle-ring-full", 3}};
+	struct list rows = {.size = sizeof(struct qstat)};
+	struct nlmsghdr *nlh;
+	struct nlattr *nest;
+	char buf[NL_REQUEST_SIZE];
+
+	nlh = genl_header(buf, 20, QSTATS_GET, 0);
+	mnl_attr_put_u32(nlh, DEV_IFINDEX, 7);
+	mnl_attr_put_u32(nlh, RX_HW_DROPS, 40);
+	qstats_add(nlh, &rows);
+	nlh = genl_header(buf, 20, QSTATS_GET, 0);
+	mnl_attr_put_u32(nlh, DEV_IFINDEX, 7);
+	mnl_attr_put_u32(nlh, QUEUE_TYPE, 0);
+	mnl_attr_put_u32(nlh, QUEUE_ID, 2);
+	mnl_attr_put_u64(nlh, RX_PACKETS, 70);
+	qstats_add(nlh, &rows);
+	nlh = genl_header(buf, 20, PAGE_POOL_STATS_GET, 0);
+	nest = mnl_attr_nest_start(nlh, POOL_INFO);
+	mnl_attr_put_u32(nlh, POOL_ID, 19);
+	mnl_attr_put_u32(nlh, POOL_IFINDEX, 7);
+	mnl_attr_nest_end(nlh, nest);
+	mnl_attr_put_u32(nlh, RX_PACKETS, 99); /* alloc-fast has the same number */
+	mnl_attr_put_u32(nlh, ALLOC_EMPTY, 5);
+	mnl_attr_put_u32(nlh, RX_HW_DROPS + 1, 99); /* recycle-cached */
+	mnl_attr_put_u32(nlh, RING_FULL, 3);
+	qstats_add(nlh, &rows);
+	assert_int_equal(rows.n, LENGTH(wanted));
+	for (unsigned i = 0; i < rows.n; i++) {
+		const struct qstat *q = (struct qstat *)rows.at + i;
+
+		assert_string_equal(q->name, wanted[i].name);
+		assert_int_equal(q->value, wanted[i].value);
+		assert_int_equal(q->ifindex, 7);
+		assert_non_null(nic_row_find(nic_common_rows, q->name));
+	}
+	list_free(&rows);
 }
 
 /* An answer of the ethtool family for the interface with the index 7. */
@@ -75,7 +126,6 @@ static void put_group(struct nlmsghdr *nlh, uint32_t group, uint16_t stat, uint6
 static void read_standard(struct nic_sample *s, uint64_t more)
 {
 	static const uint64_t lanes[] = {6, 4, 2};
-	struct list rows = {.size = sizeof(struct qstat)};
 	uint64_t blocks[LENGTH(lanes)];
 	struct nlattr *nest;
 	struct nlmsghdr *nlh;
@@ -86,25 +136,18 @@ static void read_standard(struct nic_sample *s, uint64_t more)
 		  ETHTOOL_A_STATS_ETH_MAC_2_TX_PKT);
 	put_group(nlh, ETHTOOL_STATS_RMON, ETHTOOL_A_STATS_RMON_JABBER, 3 + more,
 		  ETHTOOL_A_STATS_RMON_UNDERSIZE);
-	standard_stats_add(nlh, &rows);
+	standard_stats_add(nlh, s);
 	nlh = answer(buf, ETHTOOL_MSG_FEC_GET_REPLY, ETHTOOL_A_FEC_HEADER);
 	nest = mnl_attr_nest_start(nlh, ETHTOOL_A_FEC_STATS);
 	for (unsigned i = 0; i < LENGTH(lanes); i++)
 		blocks[i] = lanes[i] + more;
 	mnl_attr_put(nlh, ETHTOOL_A_FEC_STAT_UNCORR, sizeof(blocks), blocks);
 	mnl_attr_nest_end(nlh, nest);
-	standard_stats_add(nlh, &rows);
+	standard_stats_add(nlh, s);
 	nlh = answer(buf, ETHTOOL_MSG_LINKSTATE_GET_REPLY, ETHTOOL_A_LINKSTATE_HEADER);
 	mnl_attr_put_u8(nlh, ETHTOOL_A_LINKSTATE_LINK, 1);
 	mnl_attr_put_u32(nlh, 7, (uint32_t)(1 + more)); /* ETHTOOL_A_LINKSTATE_EXT_DOWN_CNT */
-	standard_stats_add(nlh, &rows);
-	for (unsigned i = 0; i < rows.n; i++) {
-		const struct qstat *q = (struct qstat *)rows.at + i;
-
-		assert_int_equal(q->ifindex, 7);
-		nic_sample_add(s, q->name, q->value);
-	}
-	list_free(&rows);
+	standard_stats_add(nlh, s);
 }
 
 /* By the table: what is lost is lost once, for an unknown driver and for one with the same counter. */
@@ -142,6 +185,27 @@ CASE(standard_statistics)
 		nic_plan_free(plan);
 		nic_sample_free(&before);
 		nic_sample_free(&after);
+	}
+}
+
+/* An interface without any of them is not asked again, unless its link was down. */
+CASE(silent_interfaces)
+{
+	const struct {
+		bool hardware;
+		unsigned flags;
+		uint8_t silent;
+	} cases[] = {{false, IFF_RUNNING, 0}, {true, 0, 0}, {true, IFF_RUNNING, 7}};
+
+	for (unsigned i = 0; i < LENGTH(cases); i++) {
+		const struct link_info lo = {
+			.ifindex = 1, .hardware = cases[i].hardware, .flags = cases[i].flags};
+		struct nic_sample s = {0};
+		uint8_t silent = 0;
+
+		standard_stats_read(NULL, &lo, &s, &silent);
+		assert_int_equal(silent, cases[i].silent);
+		assert_int_equal(s.n, 0);
 	}
 }
 
