@@ -161,6 +161,31 @@ def full_queue(qdiscs, names, sending):
     assert_only(document, "qdisc", counted, reason=reason_here(*names))
 
 
+def dropped_on_arrival(netns, ifname):
+    return json.loads(ends.do(netns, *"ip -s -j link show dev".split(), ifname))[0]["stats64"]["rx"]["dropped"]
+
+
+@case
+def full_broadcast_queue_of_a_macvlan():
+    """From Linux 7.1 on hardly any has an event: the lower interface counts them, and the macvlan is
+    in another namespace, as a container's is."""
+    with lab(), patient() as sock, udp(TX, socket.AF_INET) as sender:
+        need(RX, *"ip link add link v-rx name m0 type macvlan mode bridge bcqueuelen 5".split())
+        need(RX, *f"ip link set m0 netns {TX}".split())
+        need(TX, *"ip link set m0 up".split())
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        before = dropped_on_arrival(RX, "v-rx")
+        with tracing("--netns", RX) as t:
+            for _ in range(3000):
+                sender.sendto(b"x" * 100, ("198.18.0.255", PORT))
+            assert_read(sock, 3000)  # only the copies for the macvlan are lost
+            document = t.stop()
+        counted = dropped_on_arrival(RX, "v-rx") - before
+    rows = [c for s in document["end"]["stages"] if s["stage"] == "backlog" for c in s["causes"]]
+    assert counted and sum(c["packets"] for c in rows) == counted, (counted, document["end"])
+    assert {c["ifname"] for c in rows} == {"v-rx"}, rows
+
+
 # Programs that take packets
 
 

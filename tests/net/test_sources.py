@@ -25,6 +25,7 @@ SOURCES = {
     "transmit queue timeouts": ("net_dev_xmit_timeout", 2),
     "late completions of a transmit queue": ("dql_stall_detected", 6),
     "counters per queue, by netdev-genl": "NETDEV_CMD_QSTATS_GET",
+    "statistics of page pools": "struct page_pool_stats {",
 }
 
 

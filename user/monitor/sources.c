@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -580,11 +581,30 @@ static int walk_silent(struct sources *s)
 	(LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION) |                  \
 	 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_IFNAME))
 #define CHECKED "host" /* scope of all these counters. The namespace is in `inum` */
+#define DROPPED ":rx_dropped"
 
 static bool is_checked(const struct counter *it)
 {
 	return countercheck_knows(it->name) || !strncmp(it->name, "TcpExt:Listen", 13) ||
-	       !strcmp(it->name, "TcpExt:TCPReqQFullDrop");
+	       !strcmp(it->name, "TcpExt:TCPReqQFullDrop") || strstr(it->name, DROPPED);
+}
+
+/*
+ * Adds rx_dropped of the namespace's interfaces if there may be macvlan interfaces, which may be in
+ * other namespaces. Since Linux 7.1 macvlan_broadcast_enqueue() has no event for a copy that finds
+ * the queue full. Only this counter of the lower interface changes.
+ */
+static void add_dropped(struct counters *c, const struct netns *ns)
+{
+	struct link_info *links = NULL;
+	const int n = access("/sys/module/macvlan", F_OK) ? 0 : links_read(ns, 0, &links);
+	char name[COUNTER_NAME_LEN];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%s" DROPPED, links[i].ifname);
+		counters_add(c, CHECKED, name, links[i].stats.rx_dropped);
+	}
+	free(links);
 }
 
 /* Returns a counter's increase since the start. */
@@ -681,6 +701,8 @@ static void check_space(struct sources *s, uint32_t inum, const struct netns *ns
 		return;
 	counters_free(&x->now);
 	c = x->base.n ? &x->now : &x->base;
+	if (s->checks && inum)
+		add_dropped(c, ns);
 	if (x->rates)
 		take_space(c, x->rates);
 	else if (read_space(c, ns, what))
@@ -802,6 +824,7 @@ static void add_cause(struct list *causes, const struct live_row *row, const cha
 	snprintf(c->named.reason, sizeof(c->named.reason), "%s", row->text[LIVE_REASON]);
 	snprintf(c->named.location, sizeof(c->named.location), "%s", row->text[LIVE_LOCATION]);
 	snprintf(c->named.netns, sizeof(c->named.netns), "%s", netns);
+	snprintf(c->named.ifname, sizeof(c->named.ifname), "%s", row->text[LIVE_IFNAME]);
 }
 
 /* Sums all losses and suspected losses in the namespace by cause. */
@@ -825,10 +848,22 @@ static void causes_in(const struct sources *s, uint32_t inum, struct list *cause
 	add_cause(causes, &of_sockets, CHECKED);
 }
 
+/* Returns how many packets the interface's other counters lost, which may be in rx_dropped too. */
+static uint64_t counted_at(const struct sources *s, uint32_t netns, const char *ifname)
+{
+	const struct counted *c = s->counted.at;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < s->counted.n; i++)
+		sum += c[i].netns == netns && !strcmp(c[i].ifname, ifname) ? c[i].packets : 0;
+	return sum;
+}
+
 static void show_space(struct sources *s, struct live *l, struct space *x,
 		       const struct result_counter *row, uint64_t rest)
 {
-	const char *counter = strchr(row->name, ' ') + 1;
+	const char *counter = strchr(row->name, ' ') + 1, *dropped = strstr(counter, DROPPED);
+	char ifname[IF_NAMESIZE] = "";
 	struct loss loss = {
 		.verdict = {.stage = row->stage == STAGE_NONE ? STAGE_OTHER : row->stage,
 			    .direction = row->stage < STAGE_WIRE ? DIRECTION_TX : DIRECTION_RX,
@@ -837,6 +872,7 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 		.scope = "host",
 		.reason = "no_event",
 		.location = counter,
+		.ifname = ifname,
 		.netns = x->inum,
 	};
 	struct space_shown *shown = list_find(&x->shown, offsetof(struct space_shown, counter),
@@ -845,6 +881,15 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 	if (!shown) {
 		shown = list_add(&x->shown);
 		snprintf(shown->counter, sizeof(shown->counter), "%s", counter);
+	}
+	if (dropped) {
+		snprintf(ifname, sizeof(ifname), "%.*s", (int)(dropped - counter), counter);
+		loss.verdict.stage = STAGE_BACKLOG;
+		loss.verdict.note =
+			"the queue for broadcast and multicast copies was full: no event "
+			"(macvlan_broadcast_enqueue)";
+		loss.scope = "interface";
+		rest = counter_grown(counted_at(s, x->inum, ifname), rest);
 	}
 	loss.packets = unshown(&shown->packets, rest);
 	add_row(s, l, &loss);
