@@ -13,9 +13,8 @@ import subprocess
 import threading
 import time
 
-from lib import PATIENCE, TIMEOUT, require, until
+from lib import PATIENCE, PORT, TIMEOUT, require, until  # noqa: F401
 
-PORT = 20000 + os.getpid() % 20000  # others may trace and send at the same time
 PACKETS = 500
 SO_RCVBUFFORCE = 33
 CLONE_NEWNET = 0x40000000

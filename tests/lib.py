@@ -28,6 +28,8 @@ EVERYTHING = os.environ.get("PKTLEDGER_TEST") == "all"  # make test-all
 CROWDED = "PKTLEDGER_TEST_CROWDED" in os.environ  # make tsan
 PATIENCE = int(os.environ.get("PKTLEDGER_TEST_PATIENCE", "1"))  # of slow machines; times all limits
 TIMEOUT = 60 * PATIENCE  # seconds, of one command
+# The first of ten ports that no other test program uses meanwhile, because others trace and send then.
+PORT = int(os.environ.get("PKTLEDGER_TEST_PORT", 20000 + 10 * (os.getpid() % 800)))
 TOGETHER = 8  # cases at once, see together()
 SHOWN, LONGEST = 40, 4000  # of what a failed case says: lines at each end, characters of one
 
@@ -87,7 +89,7 @@ def exclusive(function):
 
 
 def exclusive_rows(*words):
-    """Rows of a table that have one of the words in their arguments are exclusive cases."""
+    """Rows of a table that have one of the words in their name or arguments are exclusive cases."""
     def mark(function):
         function.exclusive = words
         return function
@@ -553,8 +555,8 @@ def grouped(wanted):
     yield from ([c] for c in wanted if c not in both)
 
 
-def is_exclusive(function, args):
-    return any(word in repr(args) for word in getattr(function, "exclusive", ()))
+def is_exclusive(name, function, args):
+    return any(word in f"{name} {args}" for word in getattr(function, "exclusive", ()))
 
 
 def main(all_exclusive=False):
@@ -565,7 +567,7 @@ def main(all_exclusive=False):
     part = os.environ.get("PKTLEDGER_TEST_CASES")  # of tests/run
     wanted = [c for c in cases if c[1].__module__ == "__main__"
               and (not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:]))
-              and (not part or (all_exclusive or is_exclusive(*c[1:])) == (part == "exclusive"))]
+              and (not part or (all_exclusive or is_exclusive(*c)) == (part == "exclusive"))]
     sys.stdout.reconfigure(line_buffering=True)
     print(f"1..{len(wanted)}")
     # unit tests leave the host alone, and run beside others that do not

@@ -20,7 +20,7 @@ from lib import assert_ok, exclusive_rows, main, pktledger, require, table
 
 NAME = f"pl-caps-{os.getpid()}"
 V4 = "198.18.0.2"
-PORT = str(20000 + os.getpid() % 20000)
+PORT = str(lib.PORT)
 USER = ["--reuid=nobody", "--regid=nogroup", "--clear-groups"]
 UNTIL_SIGNAL = ["timeout", "--preserve-status", "-s", "INT", "0.5"]  # that ends it well
 

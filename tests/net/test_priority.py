@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import lib
 from lib import as_nobody, first, main, pktledger, require, started, table, thorough, until
 
-PORT = str(20000 + os.getpid() % 20000)
+PORT = str(lib.PORT)
 SO_BUSY_POLL = 46
 SYS_PIDFD_GETFD = 438  # the same number on all architectures
 UNABLE = 3

@@ -30,7 +30,7 @@ SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 ALL = "all"  # rows of the table, for what is to be done again
 KERNEL = tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
 FILTERED = 2  # SECCOMP_MODE_FILTER
-PORT = str(20000 + os.getpid() % 20000)
+PORT = str(lib.PORT)
 
 
 def shared():
