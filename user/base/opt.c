@@ -519,17 +519,27 @@ static const char *next_name(const char *list, const char *name)
 	return name ? name + (name != list) : NULL;
 }
 
-void opt_names_text(const char *names, const char *word, char *buf, size_t size)
+void opt_names_text(const struct command *cmd, const char *names, const char *word, char *buf,
+		    size_t size)
 {
+	const char *last = NULL;
+	struct opt_ref ref;
 	size_t at = 0;
 
 	*buf = '\0';
+	for (const char *n = next_name(names, NULL); n; n = next_name(names, n)) {
+		if (find(cmd, n, strcspn(n, "= "), 0, &ref))
+			last = n;
+	}
 	for (const char *n = next_name(names, NULL); n && at < size; n = next_name(names, n)) {
 		const size_t len = strcspn(n, "= "), value = strcspn(n + len, " ");
 
-		at += snprintf(buf + at, size - at, "%s--%.*s%s%.*s", !at		? ""
-			       : n[len + value] ? ", "
-						: word,
+		if (!find(cmd, n, len, 0, &ref))
+			continue;
+		at += snprintf(buf + at, size - at, "%s--%.*s%s%.*s",
+			       !at	  ? ""
+			       : n != last ? ", "
+					   : word,
 			       (int)len, n, value ? " " : "", value ? (int)value - 1 : 0,
 			       value ? n + len + 1 : "");
 	}
@@ -572,13 +582,13 @@ static int check_option(const struct parser *p, const struct opt *o, struct erro
 
 	if (other) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(other, " "), other);
-		opt_names_text(one, "", names, sizeof(names));
+		opt_names_text(p->cmd, one, "", names, sizeof(names));
 		return error_usage(err, p->hint, "--%s and %s cannot be given together", o->name,
 				   names);
 	}
 	if (!o->needs || first_given(p, o->needs, &needed) || !needed)
 		return 0;
-	opt_names_text(o->needs, " or ", names, sizeof(names));
+	opt_names_text(p->cmd, o->needs, " or ", names, sizeof(names));
 	snprintf(hint, sizeof(hint), "add %s", names);
 	return error_usage(err, hint, "--%s needs %s", o->name, names);
 }

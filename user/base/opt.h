@@ -294,10 +294,11 @@ int opt_vary_parse(const struct command *cmd, const char *text, struct opt_vary 
 #define OPT_TEXT_MAX 256
 
 /*
- * Writes the names in `excludes` or `needs` as options, for example "--a, --b x or --c" if `word`
- * is " or ".
+ * Writes the names in `excludes` or `needs` that the command has, as options, for example "--a,
+ * --b x or --c" if `word` is " or ".
  */
-void opt_names_text(const char *names, const char *word, char *buf, size_t size);
+void opt_names_text(const struct command *cmd, const char *names, const char *word, char *buf,
+		    size_t size);
 
 /* Returns the name used in opt_describe(): "flag", "count", ... */
 const char *opt_type_name(enum opt_type type);

@@ -111,7 +111,8 @@ static void add_note(char *notes, size_t size, const char *text, const char *val
  * Writes the help phrase with the closed set, the default and the exclusions, shortened if `brief`
  * is set.
  */
-static void right_of(const struct opt *o, const char *base, bool brief, char *buf, size_t size)
+static void right_of(const struct command *cmd, const struct opt *o, const char *base, bool brief,
+		     char *buf, size_t size)
 {
 	char values[OPT_TEXT_MAX * 4], def[OPT_TEXT_MAX], notes[OPT_TEXT_MAX * 3] = "";
 	char names[OPT_TEXT_MAX];
@@ -132,14 +133,12 @@ static void right_of(const struct opt *o, const char *base, bool brief, char *bu
 		add_note(notes, sizeof(notes), "default: ", def);
 	if (o->values && !*values)
 		add_note(notes, sizeof(notes), "\"help\" lists the values", "");
-	if (o->needs && !brief) {
-		opt_names_text(o->needs, " or ", names, sizeof(names));
+	opt_names_text(cmd, o->needs, " or ", names, sizeof(names));
+	if (*names && !brief)
 		add_note(notes, sizeof(notes), "requires ", names);
-	}
-	if (o->excludes && !brief) {
-		opt_names_text(o->excludes, " or ", names, sizeof(names));
+	opt_names_text(cmd, o->excludes, " or ", names, sizeof(names));
+	if (*names && !brief)
 		add_note(notes, sizeof(notes), "not with ", names);
-	}
 	snprintf(buf, size, "%s%s%s%s%s", o->help ? o->help : "", colon, values, notes,
 		 *notes ? ")" : "");
 }
@@ -185,7 +184,7 @@ static void print_options(FILE *out, const struct command *cmd, const struct opt
 			snprintf(left, sizeof(left), "%s", o->name);
 		else
 			left_of(o, left, sizeof(left));
-		right_of(o, base, rows == EVERYDAY, right, sizeof(right));
+		right_of(cmd, o, base, rows == EVERYDAY, right, sizeof(right));
 		two_columns(out, left, LEFT_WIDTH, right, width);
 	}
 }
@@ -284,7 +283,8 @@ static struct json_object *describe_table(const struct record_field *rows, const
 	return list;
 }
 
-static struct json_object *describe_options(const struct opt *opts, const char *base)
+static struct json_object *describe_options(const struct command *cmd, const struct opt *opts,
+						const char *base)
 {
 	struct json_object *list = json_object_new_array();
 	char text[OPT_TEXT_MAX];
@@ -299,10 +299,10 @@ static struct json_object *describe_options(const struct opt *opts, const char *
 		json_put_text(o, "help", opt->help);
 		opt_default_text(opt, base, text, sizeof(text));
 		json_put_text(o, "default", text);
-		opt_names_text(opt->excludes, " or ", text, sizeof(text));
-		json_put_text(o, "excludes", opt->excludes ? text : NULL);
-		opt_names_text(opt->needs, " or ", text, sizeof(text));
-		json_put_text(o, "needs", opt->needs ? text : NULL);
+		opt_names_text(cmd, opt->excludes, " or ", text, sizeof(text));
+		json_put_text(o, "excludes", text);
+		opt_names_text(cmd, opt->needs, " or ", text, sizeof(text));
+		json_put_text(o, "needs", text);
 		json_put_bool(o, "required", opt->required);
 		json_put(o, "values",
 			 describe_table(value_rows, opt->values, sizeof(*opt->values)));
@@ -321,10 +321,10 @@ struct json_object *opt_describe(const struct command *cmd)
 
 		json_put_text(group, "title", g->title);
 		json_put(group, "options",
-			 describe_options(g->opts, defaults ? defaults + g->base : NULL));
+			 describe_options(cmd, g->opts, defaults ? defaults + g->base : NULL));
 		json_object_array_add(groups, group);
 	}
-	json_put(o, "arguments", describe_options(cmd->args, defaults));
+	json_put(o, "arguments", describe_options(cmd, cmd->args, defaults));
 	json_put(o, "groups", groups);
 	json_put(o, "examples",
 		 describe_table(example_rows, cmd->examples, sizeof(*cmd->examples)));

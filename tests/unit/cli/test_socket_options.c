@@ -178,3 +178,58 @@ CASE(clocks_are_doubted)
 	a = (struct arrivals){.latency = {.measured = true, .min = 1000, .max = 3600000000000}};
 	assert_non_null(strstr(arrivals_clock_doubt(&a), "was set"));
 }
+
+static const struct command *const commands[] = {
+	&cmd_run,   &cmd_send, &cmd_recv,  &cmd_lab,	&cmd_selftest, &cmd_check,
+	&cmd_trace, &cmd_top,  &cmd_sweep, &cmd_search, &cmd_report,   &cmd_export};
+
+/* Returns true if a row has this name and, for NAME=VALUE, this value. */
+static bool names(const struct opt *o, const char *name)
+{
+	const size_t len = strcspn(name, "= "), value = strcspn(name + len, " ");
+	const struct opt_value *v = o->values;
+
+	if (strlen(o->name) != len || memcmp(o->name, name, len))
+		return false;
+	while (value && v && v->name &&
+	       (strlen(v->name) != value - 1 || memcmp(v->name, name + len + 1, value - 1)))
+		v++;
+	return !value || (v && v->name);
+}
+
+static bool is_named(const char *name)
+{
+	for (unsigned i = 0; i < LENGTH(commands); i++) {
+		for (const struct opt_group *g = commands[i]->groups; g->opts; g++) {
+			for (const struct opt *o = g->opts; o->name; o++) {
+				if (names(o, name))
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* A misspelt name in `excludes` or `needs` would have no effect. */
+CASE(rows_name_options_that_exist)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < LENGTH(commands); i++) {
+		for (const struct opt_group *g = commands[i]->groups; g->opts; g++) {
+			for (const struct opt *o = g->opts; o->name; o++) {
+				const char *const lists[] = {o->excludes, o->needs};
+
+				for (unsigned k = 0; k < 2; k++) {
+					for (const char *at = lists[k]; at && *at; n++) {
+						if (!is_named(at))
+							fail_msg("--%s: no option %s", o->name, at);
+						at += strcspn(at, " ");
+						at += *at == ' ';
+					}
+				}
+			}
+		}
+	}
+	assert_true(n > 100);
+}
