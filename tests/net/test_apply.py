@@ -320,18 +320,18 @@ def governor():
         def check_there(*args):
             done = subprocess.run(
                 ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /sys/devices/system/cpu && '
-                 'exec "$@"', directory / "cpu", BINARY, "check", "-j", "-t", "0.3", *args],
+                 'exec "$@"', directory / "cpu", BINARY, "check", "-j", *args],
                 capture_output=True, text=True, check=False)
             require("mount:" not in done.stderr, done.stderr.strip())
             assert done.returncode == 0, done.stderr
             return json.loads(done.stdout)["end"]
 
-        f = [f for f in check_there("--netns", RX)["findings"] if f["id"] == "cpu-governor"]
+        f = [f for f in check_there("--netns", RX, "-t", "0.3")["findings"] if f["id"] == "cpu-governor"]
         first_finding(f)
         assert f and f[0]["scope"] == "host" and "800 of 3000 MHz" in f[0]["facts"]["seen"], f
         assert len(f[0]["changes"]) == len(governors), f
         undo = ["--undo-file", str(directory / "undo")]
-        check_there("--netns", RX, "--apply", "--yes", *undo, "cpu-governor")
+        check_there("--netns", RX, "-t", "0.3", "--apply", "--yes", *undo, "cpu-governor")
         assert {g.read_text() for g in governors} == {"performance"}
         undone = check_there("--undo", *undo)["undone"]
         assert {c["outcome"] for c in undone} == {"done"} and len(undone) == len(governors), undone
@@ -360,7 +360,7 @@ def a_record_that_is_cut():
 
 
 @table([
-    ("no terminal", ["--apply"], "no terminal"),
+    ("no terminal", ["--apply"], "not a terminal"),
     ("no such finding", ["--apply", "--yes", "pl-none"], "pl-none"),
     ("IDs without a purpose", ["ip-rpfilter"], "ip-rpfilter"),
     ("yes to what", ["--yes"], "--apply"),

@@ -36,18 +36,19 @@ static struct print_view view_of(FILE *out, int verbosity)
 /* Changes for findings */
 
 #define OF(member) offsetof(struct apply_options, member)
+#define CHECKED	   "interface port pid netns pod duration" /* options of what is read */
 
 static const struct opt apply_opts[] = {
-	{"apply", 0, OPT_FLAG, OF(apply), .excludes = "undo",
+	{"apply", 0, OPT_FLAG, OF(apply),
 	 .help = "apply the suggested fixes (notes only if named by ID)"},
-	{"yes", 0, OPT_FLAG, OF(yes), .excludes = "undo",
-	 .help = "with --apply: do not ask before each change"},
-	{"undo", 0, OPT_FLAG, OF(undo), .excludes = "persist",
+	{"yes", 0, OPT_FLAG, OF(yes), .needs = "apply", .help = "do not ask before each change"},
+	{"undo", 0, OPT_FLAG, OF(undo), .excludes = "apply persist bundle limit " CHECKED,
 	 .help = "undo all changes made by --apply since the last boot, without a check"},
 	{"persist", 0, OPT_FLAG, OF(persist), .excludes = "apply",
 	 .help = "print files that make these and earlier changes at each boot"},
 	{"undo-file", 0, OPT_STRING, OF(undo_file), .metavar = "FILE",
-	 .default_text = CHANGE_UNDO_FILE, .help = "record the changes in FILE"},
+	 .default_text = CHANGE_UNDO_FILE, .needs = "apply undo persist",
+	 .help = "record the changes in FILE"},
 	{0},
 };
 
@@ -67,18 +68,16 @@ struct applied {
 static int apply_check(const struct apply_options *o, struct error *err)
 {
 	if (o->ids.n && !o->apply && !o->persist)
-		return error_usage(err, "IDs of findings go with --apply or --persist",
-				   "'%s' is not used here", o->ids.at[0]);
-	if (o->yes && !o->apply)
-		return error_usage(err, NULL, "--yes goes with --apply");
+		return error_usage(err, "add --apply, --persist or --explain",
+				   "'%s' needs an option that uses it", o->ids.at[0]);
 	for (unsigned i = 0; i < o->ids.n; i++) {
 		if (!finding_row(o->ids.at[i]))
 			return error_usage(err, "--explain all lists them",
-					   "there is no finding '%s'", o->ids.at[i]);
+					   "unknown finding '%s'", o->ids.at[i]);
 	}
 	if (o->apply && !o->yes && !isatty(STDIN_FILENO))
 		return error_usage(err, "read the output of `check` first, then add --yes",
-				   "--apply asks before each change, and stdin is no terminal");
+				   "--apply asks before each change, and stdin is not a terminal");
 	return 0;
 }
 
@@ -249,7 +248,7 @@ static int measure(const struct apply_options *o, const struct chosen *c, const 
 		for (unsigned j = 0; j < n; j++)
 			later |= *change_effect(&made[j]);
 		if (later)
-			log_info("%s: it has an effect for %s", c->why[i]->finding.id,
+			log_info("%s: the change applies to %s", c->why[i]->finding.id,
 				 change_effect(&c->at[i]));
 		if (!first || later || look_again(l, spec, c->why[i], &remedy, &ignored))
 			continue;
@@ -272,11 +271,11 @@ static void say_left(const struct apply_options *o, const struct check_findings 
 
 		if (f->finding.severity > SEVERITY_INFO && !f->n_changes)
 			log_info("%s: %s", f->finding.id,
-				 "no setting of this host fixes it: follow the fix of the finding");
+				 "no setting of this host fixes this: see the fix of the finding");
 		else if (f->finding.severity == SEVERITY_INFO && f->scope == CHECK_HOST &&
 			 f->n_changes)
-			log_info("%s: it concerns the whole host: give its ID to change it",
-				 f->finding.id);
+			log_info("%s concerns the whole host: --apply %s applies its fix",
+				 f->finding.id, f->finding.id);
 	}
 }
 
@@ -303,7 +302,7 @@ static int apply_make(const struct apply_options *o, const struct look *l,
 	if (!ret)
 		say_left(o, &l->findings);
 	if (!ret && !c.n)
-		log_info("nothing is changed");
+		log_info("no setting was changed");
 	else if (!ret)
 		log_info("undo: pktledger check --undo%s%s",
 			 o->undo_file ? " --undo-file " : "", o->undo_file ? o->undo_file : "");
@@ -395,10 +394,11 @@ static const struct opt check_opts[] = {
 	 .default_text = "all processes",
 	 .help = "check only sockets of this process, in its namespace"},
 	{"netns", 'n', OPT_STRING, AT(netns), .metavar = "NAME",
-	 .default_text = "this rate and all higher rates that lose packets",
+	 .default_text = "this namespace and all that lose packets",
 	 .help = "check only this network namespace: name or path"},
 	{"pod", 0, OPT_STRING, AT(pod), .metavar = "NAMESPACE/NAME", .default_text = "all",
-	 .excludes = "netns", .help = "check only the network namespace of this Kubernetes pod"},
+	 .excludes = "netns pid",
+	 .help = "check only the network namespace of this Kubernetes pod"},
 	{"duration", 't', OPT_TIME, AT(window_ns), .min = 10000000,
 	 .default_text = "1s, up to 10s while packets are lost",
 	 .help = "sample the counters for this long"},
@@ -407,10 +407,11 @@ static const struct opt check_opts[] = {
 	{"bundle", 0, OPT_STRING, AT(bundle), .metavar = "FILE", .excludes = "from",
 	 .help = "write all data and a selftest (one minute) to FILE, with names replaced as in "
 		 "report --redact"},
-	{"from", 0, OPT_STRING, AT(from), .metavar = "FILE",
+	{"from", 0, OPT_STRING, AT(from), .metavar = "FILE", .excludes = "apply undo persist " CHECKED,
 	 .help = "analyze a --bundle file or text of nstat, netstat -s, ethtool -S or ss -uam, or two "
 		 "texts as BEFORE,AFTER"},
 	{"explain", 0, OPT_STRING, AT(explain), .metavar = "ID", .default_text = "",
+	 .excludes = "from bundle limit apply undo persist json json-lines " CHECKED,
 	 .help = "explain a finding, stage, drop reason (NO_SOCKET) or counter (RcvbufErrors), or "
 		 "list `all` findings"},
 	{0},
@@ -638,13 +639,9 @@ static int look_and_show(const struct check_options *o, struct json_out *json, s
 /* Analyzes data that was read elsewhere. */
 static int judge_bundle(const struct check_options *o, struct json_out *json, struct error *err)
 {
-	const bool others = o->ifname || o->netns || o->pod || o->port || o->pid || o->window_ns ||
-			    o->apply.apply || o->apply.undo || o->apply.persist;
 	struct json_object *start = NULL;
 	struct look l = {};
-	int rc =
-		others ? error_usage(err, NULL, "--from goes with --limit and forms of output only")
-		       : bundle_read(o->from, &l, &start, err);
+	int rc = bundle_read(o->from, &l, &start, err);
 
 	if (!rc && !start) { /* the texts do not identify the host */
 		struct json_object *env = json_object_new_object();

@@ -13,6 +13,7 @@ struct lab_options {
 	struct global_options global;
 	int action;
 	const char *name;
+	bool named;
 	int topology;
 	unsigned queues;
 	uint64_t mtu;
@@ -45,7 +46,7 @@ static const struct opt lab_opts[] = {
 	{"fault", 0, OPT_CUSTOM, AT(faults), .metavar = "LIST", .values = fault_values,
 	 .parse = parse_faults, .default_text = "none",
 	 .help = "drop UDP packets on purpose (like run --fault)"},
-	{"print", 0, OPT_FLAG, AT(print),
+	{"print", 0, OPT_FLAG, AT(print), .excludes = "json json-lines",
 	 .help = "print the commands that lab up runs, and change nothing"},
 	{0},
 };
@@ -54,7 +55,8 @@ static const struct opt lab_args[] = {
 	{"up|down|list", 0, OPT_ENUM, AT(action), .values = actions, .required = true,
 	 .default_text = "",
 	 .help = "action"},
-	{"NAME", 0, OPT_STRING, AT(name), .help = "name of the test network"},
+	{"NAME", 0, OPT_STRING, AT(name), .set_offset = OPT_SET(struct lab_options, named),
+	 .help = "name of the test network"},
 	{0},
 };
 
@@ -181,10 +183,14 @@ static int act(const struct lab_options *o, struct json_out *json, struct error 
 {
 	int rc;
 
+	for (const struct opt *opt = lab_opts; opt->name && o->action != LAB_UP; opt++) {
+		if (option_given(opt->name))
+			return error_usage(err, NULL, "--%s is an option of lab up", opt->name);
+	}
+	if (o->action == LAB_LIST && o->named)
+		return error_usage(err, NULL, "lab list takes no name");
 	if (o->action == LAB_LIST)
 		return list(json, err);
-	if (o->action != LAB_UP && (o->faults.set || o->print))
-		return error_usage(err, NULL, "--fault and --print are for lab up");
 	if (o->print)
 		return up(o, json, err);
 	if (caps_require(&cmd_lab, o->faults.set ? "up --fault" : NULL, err))

@@ -35,26 +35,29 @@ static const struct recv_options defaults = {
 
 #define AT(member) offsetof(struct recv_options, member)
 
-static const struct opt recv_opts[] = {
-	{"rx", 0, OPT_ENUM, AT(rx), .values = rx_values, .help = "receiving engine"},
+static const struct opt place_opts[] = {
 	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "any",
 	 .help = "receive on this interface (required for --rx xsk and --rx xdp)"},
 	{"port", 'p', OPT_U64, AT(spec.port), .min = 1, .max = 65535, .help = "UDP port"},
+	{"stay", 0, OPT_FLAG, AT(spec.stay),
+	 .help = "keep running after all senders, or the client of --serve, have ended"},
+	{0},
+};
+
+static const struct opt recv_opts[] = {
+	{"rx", 0, OPT_ENUM, AT(rx), .values = rx_values, .help = "receiving engine"},
 	{"ipv6", '6', OPT_FLAG, AT(spec.ipv6), .help = "use IPv6"},
 	{"count", 'c', OPT_COUNT, AT(spec.count), .min = 1, .metavar = "N",
 	 .default_text = "no limit", .help = "stop after this many deliveries"},
 	{"duration", 't', OPT_TIME, AT(spec.duration_ns), .min = 1, .default_text = "no limit",
 	 .help = "stop after this long"},
-	{"stay", 0, OPT_FLAG, AT(spec.stay),
-	 .help = "keep running after all senders, or the client of --serve, have ended"},
 	{"rcvbuf", 0, OPT_SIZE, AT(spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
 	 .default_text = "the host's", .help = "receive buffer in bytes"},
-	{"latency-breakdown", 0, OPT_FLAG, AT(spec.legs), .excludes = "serve", .formerly = "legs",
+	{"latency-breakdown", 0, OPT_FLAG, AT(spec.legs), .formerly = "legs",
 	 .help = "break latency down by probe (lowers the maximum rate)"},
 	{"interval", 'I', OPT_TIME, AT(spec.interval_ns), .min = 10000000,
 	 .help = "progress interval"},
-	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .excludes = "serve",
-	 .default_text = "none",
+	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append the ledger to a file for `report --join`"},
 	{"streams", 0, OPT_UINT, AT(spec.streams), .min = 1, .max = TRACE_STREAMS,
 	 .excludes = "stay", .default_text = "any, 16 in a ledger",
@@ -65,23 +68,26 @@ static const struct opt recv_opts[] = {
 static const struct opt serve_opts[] = {
 	{"serve", 0, OPT_FLAG, AT(serve), .excludes = "stdio",
 	 .help = "serve `run --to` of other hosts, one at a time"},
-	{"stdio", 0, OPT_FLAG, AT(stdio), .excludes = "ledger",
+	{"stdio", 0, OPT_FLAG, AT(stdio), .excludes = "port stay json json-lines",
 	 .help = "serve one `run --to` on stdin and stdout (started by ssh and similar commands)"},
 	{"listen", 0, OPT_ENDPOINT, AT(listen), .metavar = "ADDR", .default_text = "loopback",
+	 .needs = "serve",
 	 .help = "listen for `run --to` at this address (:: is any, token required outside "
 		 "loopback)"},
 	{"control-port", 0, OPT_U64, AT(control_port), .min = 1, .max = 65535,
-	 .default_text = "as --port", .help = "listen for `run --to` at this TCP port"},
+	 .default_text = "as --port", .needs = "serve",
+	 .help = "listen for `run --to` at this TCP port"},
 	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
+	 .needs = "serve",
 	 .help = "serve over TLS, only clients with the same token (first line of FILE, 32 to 256 "
 		 "bytes)"},
-	{"new-token", 0, OPT_STRING, AT(new_token), .metavar = "FILE", .excludes = "token-file",
-	 .default_text = "none",
+	{"new-token", 0, OPT_STRING, AT(new_token), .metavar = "FILE",
+	 .excludes = "token-file insecure", .default_text = "none", .needs = "serve",
 	 .help = "create FILE, which must not exist yet, with a new token and use it"},
-	{"insecure", 0, OPT_FLAG, AT(insecure), .excludes = "token-file",
+	{"insecure", 0, OPT_FLAG, AT(insecure), .excludes = "token-file", .needs = "serve",
 	 .help = "serve anyone who reaches the address, without encryption"},
 	{"max-rate", 0, OPT_RATE, AT(max_rate),
-	 .set_offset = OPT_SET(struct recv_options, max_rate_set),
+	 .set_offset = OPT_SET(struct recv_options, max_rate_set), .needs = "serve stdio",
 	 .help = "rate limit of a client that uses --reverse: pps or max"},
 	{0},
 };
@@ -92,12 +98,15 @@ static const struct opt group_opts[] = {
 	{0},
 };
 
+#define BY_CLIENT "serve stdio" /* the client decides instead */
+
 static const struct opt_group recv_groups[] = {
-	{"Receiving", recv_opts, 0},
+	{"Interface and port", place_opts, 0},
+	{"Receiving", recv_opts, 0, BY_CLIENT},
 	{"Two hosts", serve_opts, 0},
-	{"Reading", socket_recv_opts, AT(spec.tuning)},
-	{"Multicast", group_opts, AT(spec.tuning)},
-	{"Threads", both_opts, AT(spec.tuning)},
+	{"Reading", socket_recv_opts, AT(spec.tuning), BY_CLIENT},
+	{"Multicast", group_opts, AT(spec.tuning), BY_CLIENT},
+	{"Threads", both_opts, AT(spec.tuning), BY_CLIENT},
 	{"Output", global_opts, AT(global)},
 	{0},
 };
@@ -211,36 +220,6 @@ static void on_served(void *arg, const struct server_served *v)
 	}
 }
 
-/*
- * Checks the options for --serve and --stdio, where the client chooses the traffic. Rejects options
- * that would have no effect.
- */
-static int check_serve(const struct recv_options *o, struct error *err)
-{
-	static const char *const both[] = {"serve", "stdio", "interface", "port", "stay", "ledger"};
-	static const char *const by_stdio[] = {"stdio", "interface", "max-rate"};
-	const char *const *fitting = o->stdio ? by_stdio : both;
-	const size_t n = o->stdio ? LENGTH(by_stdio) : LENGTH(both);
-	const char *with = o->stdio ? "--stdio" : "--serve";
-
-	for (const struct opt_group *g = recv_groups; g->opts != global_opts; g++) {
-		for (const struct opt *opt = g->opts; opt->name; opt++) {
-			bool fits = !o->stdio && o->serve == (g->opts == serve_opts);
-
-			if (fits || is_one_of(opt->name, fitting, n) ||
-			    !opt_given(&program_options, opt))
-				continue;
-			if (o->serve || o->stdio)
-				return error_usage(err,
-						   "it is an option of the client's `run --to`",
-						   "--%s has no effect with %s", opt->name, with);
-			return error_usage(err, "add --serve", "--%s is for --serve only",
-					   opt->name);
-		}
-	}
-	return 0;
-}
-
 static int check_max_rate(const struct rate *max, struct error *err)
 {
 	if (max->unit == RATE_PPS || max->unit == RATE_MAX)
@@ -255,9 +234,6 @@ static int check_listen(const struct recv_options *o, struct error *err)
 	if (o->listen.port)
 		return error_usage(err, "set the port with --control-port",
 				   "--listen takes no port");
-	if (o->new_token && o->insecure)
-		return error_usage(err, "remove one of the two options",
-				   "--insecure excludes tokens, and --new-token creates a token");
 	if ((o->token_file || o->new_token) && !tls)
 		return error_set(err, STATUS_UNABLE, -ENOSYS,
 				 "`run --to USER@HOST` uses ssh and needs no token",
@@ -272,10 +248,8 @@ static int check_listen(const struct recv_options *o, struct error *err)
 }
 
 /* Reserves stdout for the protocol, so that nothing else can be written there. */
-static int take_stdio(const struct recv_options *o, struct server_config *cfg, struct error *err)
+static int take_stdio(struct server_config *cfg, struct error *err)
 {
-	if (o->global.json || o->global.json_lines)
-		return error_usage(err, "leave it out", "with --stdio, stdout is for `run --to`");
 	if (isatty(STDIN_FILENO))
 		return error_usage(
 			err, "start `pktledger run --to USER@HOST` on the other host",
@@ -305,11 +279,11 @@ static int serve(const struct recv_options *o, struct error *err)
 	/* a client with stdio access could send by other means anyway */
 	if (o->stdio && !o->max_rate_set)
 		s.cfg.max_pps = 0;
-	if (o->stdio && take_stdio(o, &s.cfg, err))
+	if (o->stdio && take_stdio(&s.cfg, err))
 		return 0;
 	s.json = global_json_out(&o->global, "pktledger/recv/1");
 	s.cfg.listen.port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
-	if (!check_serve(o, err) && !check_listen(o, err) && !check_max_rate(&o->max_rate, err) &&
+	if (!check_listen(o, err) && !check_max_rate(&o->max_rate, err) &&
 	    !caps_require(&cmd_recv, o->stdio ? "--stdio" : "--serve", err) &&
 	    (!o->new_token || !token_new(o->new_token, err)) &&
 	    (!token || !token_read(&s.cfg.token, token, err))) {
@@ -352,7 +326,7 @@ static int recv_run(void *options, struct error *err)
 		spec->ledger = (unsigned)larger(spec->streams, LEDGER_STREAMS);
 	watch_block_signals();
 	if (!outputs_open(&me.out, "pktledger/recv/1", &o->global, o->ledger, err) &&
-	    !check_serve(o, err) && !tuning_check(spec, 0, err) &&
+	    !tuning_check(spec, 0, err) &&
 	    !caps_require(&cmd_recv, needs_with[o->rx], err) &&
 	    (!o->ledger || !caps_require(&cmd_recv, "--ledger", err)))
 		experiment_run(spec, &callbacks, &out.res, &out, err);
