@@ -52,9 +52,9 @@ static const struct opt report_opts[] = {
 	 .help = "select one run or trace of each file, counted from 1"},
 	{"match", 0, OPT_ENUM, AT(match), .values = match_values,
 	 .help = "match packets of two captures by"},
-	{"join", 0, OPT_FLAG, AT(join), .excludes = "compare",
+	{"join", 0, OPT_FLAG, AT(join),
 	 .help = "join ledgers of `send` and `recv`, or TCP balances of several hosts"},
-	{"compare", 0, OPT_FLAG, AT(compare),
+	{"compare", 0, OPT_FLAG, AT(compare), .excludes = "join matrix csv",
 	 .help = "compare two results: different conditions and their effect"},
 	{"limit", 0, OPT_CUSTOM, AT(view.limits), .metavar = "NAME=CHANGE", .parse = parse_limits,
 	 .default_text = "none", .needs = "compare",
@@ -193,6 +193,8 @@ static int nothing(const struct load_spec *window, const struct ledgers_file *f,
 
 static int compare_ends(const struct report_options *o, struct error *err)
 {
+	static const char *const others[] = {"number", "join",	 "limit",
+					     "csv",    "matrix", "junit"};
 	const struct ends_spec spec = {
 		.a = o->window.path[0],
 		.b = o->window.path[1],
@@ -205,9 +207,10 @@ static int compare_ends(const struct report_options *o, struct error *err)
 	struct json_object *ends;
 	int rc;
 
-	if (o->view.csv)
-		return error_usage(err, "leave it out, or use -j or --html",
-				   "--csv: there is no CSV of two captures");
+	for (unsigned i = 0; i < LENGTH(others); i++) {
+		if (option_given(others[i]))
+			return error_usage(err, NULL, "--%s is not for captures", others[i]);
+	}
 	rc = ends_compare(&spec, &ends, err);
 	if (!rc)
 		rc = show_ends(&o->view, ends, err);
@@ -222,12 +225,16 @@ static int report(struct report_options *o, struct error *err)
 	unsigned n = 0;
 	int rc = 0;
 
+	if (o->view.json && o->view.html && !strcmp(o->view.html, "-"))
+		return error_usage(err, "name a file", "--html - and JSON both need stdout");
 	if (parse_window(o, err) || split_words(o, &expr, err))
 		return -EINVAL;
 	while (n < o->window.n && capfile_is(o->window.path[n]))
 		n++;
 	if (n == 2 && o->window.n == 2)
 		return compare_ends(o, err);
+	if (option_given("match"))
+		return error_usage(err, NULL, "--match is for two captures");
 	if (ledgers_load(&l, &o->window, err))
 		return -EINVAL;
 	for (unsigned i = 0; i < l->files; i++)

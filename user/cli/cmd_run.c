@@ -32,8 +32,8 @@ static int parse_faults(const char *value, void *field, struct error *err)
 const struct opt run_opts[] = {
 	{"tx", 0, OPT_ENUM, AT(traffic.tx), .values = tx_values, .help = "sender"},
 	{"rx", 0, OPT_ENUM, AT(traffic.rx), .values = rx_values, .help = "receiver"},
-	{"pass", 0, OPT_FLAG, AT(traffic.spec.pass),
-	 .help = "with --rx xdp: count in XDP and let a socket receive the packet"},
+	{"pass", 0, OPT_FLAG, AT(traffic.spec.pass), .needs = "rx=xdp",
+	 .help = "count in XDP and let a socket receive the packet"},
 	{"latency-breakdown", 0, OPT_FLAG, AT(traffic.spec.legs), .formerly = "legs",
 	 .help = "break latency down by probe (lowers the maximum rate)"},
 	{"rcvbuf", 0, OPT_SIZE, AT(traffic.spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
@@ -166,8 +166,6 @@ static int check_receiver(const struct run_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->traffic;
 	const struct contradiction list[] = {
-		{t->spec.pass && t->rx != RX_XDP, "--pass is for the receiving engine xdp",
-		 "add --rx xdp"},
 		{t->pcap && !t->stamp,
 		 "run needs numbered packets, and captured packets have no numbers",
 		 "add --sequence-header, or use `send`"},

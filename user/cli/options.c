@@ -373,10 +373,6 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 	const struct shape *s = &spec->shape;
 	const bool headers = has_ranges(s) || spec->vlan || spec->tos || spec->ttl;
 	const struct contradiction list[] = {
-		{s->frames && (spec->tuning.send.gso || spec->tuning.send.unconnected),
-		 "--gso and --unconnected need identical packets, and another option makes packets "
-		 "differ",
-		 "remove one of the two options"},
 		{t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX,
 		 "--profile onoff needs a --rate for its bursts", "for example --rate 100k"},
 		{has_schedule(t) && !t->pcap && t->rate_set,
@@ -555,11 +551,13 @@ static int parse_nice(const char *value, void *field, struct error *err)
 
 #define OF(member) offsetof(struct tuning, member)
 #define READER	   "rx=socket pass" /* engines that read from a socket */
+#define DIFFERING  "imix random vlan tos ttl pcap src-addr dst-addr src-port dst-port"
 
 const struct opt socket_send_opts[] = {
-	{"gso", 0, OPT_FLAG, OF(send.gso), .needs = "tx=auto tx=socket",
+	{"gso", 0, OPT_FLAG, OF(send.gso), .needs = "tx=auto tx=socket", .excludes = DIFFERING,
 	 .help = "send up to 64 datagrams per message (UDP_SEGMENT)"},
 	{"unconnected", 0, OPT_FLAG, OF(send.unconnected), .needs = "tx=auto tx=socket",
+	 .excludes = DIFFERING,
 	 .help = "do not connect(): route each datagram separately, as IPv4 fragments always are"},
 	{"tx-cpu", 0, OPT_UINT, OF(tx.cpu), .set_offset = OPT_SET(struct tuning, tx.cpu_set),
 	 .max = CPU_MAX, .metavar = "CPU", .default_text = "chosen",
