@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import as_nobody, case, main, pktledger, rootless, table
+from lib import as_nobody, case, directory, main, pktledger, rootless, table
 
 FAILED, USAGE, UNABLE = 1, 2, 3
 
@@ -142,6 +142,15 @@ def ignored_options(args, words):
     result = pktledger(*args, "-j")
     assert_refused(result, USAGE, *words)
     assert result.json["error"]["status"] == USAGE, result
+
+
+@table([(args[0], args) for args in (["run", "--profile", "onoff:1ms/1ms"], ["send", "127.0.0.1"])])
+@rootless
+def refused_without_a_ledger(args):
+    """Nothing was recorded, so no file is left that later runs cannot append to."""
+    with directory() as d:
+        assert_refused(pktledger(*args, "--ledger", f"{d}/ledger"), USAGE, "--rate")
+        assert not (d / "ledger").exists()
 
 
 @case

@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -181,15 +180,10 @@ struct json_object *json_check_end(const struct look *l)
 
 int bundle_try(const char *path, struct error *err)
 {
-	const bool made = access(path, F_OK) != 0;
 	struct ledgerfile *lf = NULL;
 	int rc = ledgerfile_open(&lf, path, err);
 
-	if (!rc)
-		rc = ledgerfile_close(lf, err);
-	if (!rc && made)
-		unlink(path);
-	return rc;
+	return rc ? rc : ledgerfile_close(lf, err);
 }
 
 int bundle_write(const char *path, struct json_object *start, const struct look *l,

@@ -185,8 +185,9 @@ struct ledgerfile {
 	int fd;
 	int rc; /* -errno of the first failed write */
 	char *path;
-	bool is_file;
-	off_t size; /* bytes in the file */
+	bool is_file, made; /* made: the file did not exist before */
+	bool begun;	    /* a start has been appended */
+	off_t size;	    /* bytes in the file */
 	struct keep keep;
 	struct ledgerfile_state old; /* state of the existing file while it is being read */
 	struct printbuf *waiting;
@@ -293,6 +294,7 @@ static int append_event(struct ledgerfile *lf, const char *event, const char *sc
 		line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &len);
 	append_line(lf, text, len);
 	json_object_put(line);
+	lf->begun |= schema != NULL;
 	return lf->rc;
 }
 
@@ -387,7 +389,8 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
 		     struct json_object *data)
 {
-	if (!lf)
+	/* an error before the start would make the file one that is not a ledger */
+	if (!lf || (!lf->begun && !schema))
 		return 0;
 	end_ranges(lf);
 	append_event(lf, event, schema, data);
@@ -470,9 +473,11 @@ static void ledgerfile_free(struct ledgerfile *lf)
 int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err)
 {
 	struct ledgerfile *lf = mem_new(lf);
+	struct stat st;
 	int rc;
 
 	lf->fd = -1;
+	lf->made = lstat(path, &st) != 0;
 	lf->outcome.size = sizeof(struct ledgerfile_outcome);
 	lf->path = mem_string(path);
 	lf->waiting = printbuf_new();
@@ -524,6 +529,8 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 			 lf->rc == -ENOSPC ? "free disk space (all lines written before are "
 					     "intact)" : NULL,
 			 "the ledger %s is not complete", lf->path);
+	if (lf->made && lf->is_file && !lf->size && is_named(lf))
+		unlink(lf->path);
 	ledgerfile_free(lf);
 	return rc;
 }

@@ -76,7 +76,8 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
 
 /*
  * Appends other events: "limit", "error", "end". A series of trials also has "series" (with its
- * schema) before the runs, "trial" after each run, and "series_end".
+ * schema) before the runs, "trial" after each run, and "series_end". Events before the first start
+ * are left out.
  */
 int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
 		     struct json_object *data);
@@ -90,7 +91,7 @@ int ledgerfile_range(struct ledgerfile *lf, const struct range *r, const char *o
 
 /*
  * Writes the buffer, syncs and closes the file, and frees `lf`. Reports the first failure. `lf` may
- * be NULL.
+ * be NULL. Removes a file that ledgerfile_open() created if nothing was appended.
  */
 int ledgerfile_close(struct ledgerfile *lf, struct error *err);
 

@@ -225,6 +225,27 @@ CASE_WITH(only_one_writes, NULL, remove_file)
 	assert_int_equal(ledgerfile_close(NULL, NULL), 0);
 }
 
+/* An error before the start leaves no file, and does not spoil one. */
+CASE_WITH(nothing_begins_with_an_error, NULL, remove_file)
+{
+	struct json_object *data = json_object_new_object();
+	struct ledgerfile *lf;
+	struct error err = {0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+		assert_int_equal(ledgerfile_event(lf, "error", NULL, data), 0);
+		assert_int_equal(ledgerfile_close(lf, &err), 0);
+		if (!i) {
+			assert_int_equal(access(path, F_OK), -1);
+			write_run(1);
+		}
+	}
+	read_back();
+	assert_string_equal(seen, RUN("1"));
+	json_object_put(data);
+}
+
 CASE(full_disk_is_told)
 {
 	struct json_object *data = json_object_new_object();
