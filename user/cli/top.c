@@ -254,7 +254,9 @@ void view_add(struct view *v, const struct live_table *now, uint64_t interval_ns
 /* Returns how many intervals the history contains, at most `n`. */
 static unsigned history_length(const struct view *v, unsigned n)
 {
-	return (unsigned)smaller(smaller(v->shown, n), VIEW_HISTORY - (v->added - v->shown));
+	const uint64_t newer = smaller(v->added - v->shown, VIEW_HISTORY); /* while paused */
+
+	return (unsigned)smaller(smaller(v->shown, n), VIEW_HISTORY - newer);
 }
 
 /* Returns a stage's losses/s, `ago` intervals before the newest interval shown. */

@@ -473,6 +473,10 @@ CASE(test_pause_freezes)
 	assert_string_equal(drawn(), before);
 	press(" ");
 	shows("█████");
+	press(" ");
+	for (unsigned i = 0; i <= VIEW_HISTORY; i++)
+		view_add(&f.view, &f.now, f.in.interval_ns);
+	hides("█"); /* all that was shown is overwritten by now */
 }
 
 CASE(test_keys)
