@@ -350,7 +350,7 @@ function overTime(doc, name) {
 			return {x: axis(), y, legend: series.map(([text, f, kind]) => [text, kind,
 				label(total(f))]),
 				alternative: series.map(([text, f]) =>
-					`${text}: ${label(total(f))} in the mean, at most ${label(most(now.map(f)))}`).join("; "),
+					`${text}: ${label(total(f))} on average, at most ${label(most(now.map(f)))}`).join("; "),
 				marks: (X, Y) => [...series].reverse().map(([, f, kind]) => kind === "flow"
 					? svg("g", {class: "flow"}, area(X, Y, now, () => 0, f))
 					: svg("path", {class: `line ${kind}`, d: steps(X, Y, now, f)}))};

@@ -125,7 +125,7 @@ static void put_beside(struct page *p, const struct result *r)
 	/* sizes of loss bursts, and how late reordered packets were */
 	if (a->gaps.count)
 		page_line(p, 0, STYLE_PLAIN, "loss bursts     ", STYLE_PLAIN,
-			  "%s of %.1f packets in the mean, the longest of\v%s",
+			  "%s, %.1f packets on average, the longest\v%s",
 			  fmt_count(a->gaps.count), (double)a->gaps.packets / (double)a->gaps.count,
 			  fmt_count(a->gaps.longest));
 	if (a->order.packets)
@@ -330,10 +330,10 @@ static void put_header(struct page *p, const struct run_header *h)
 	page_words(p, STYLE_BOLD, "->");
 	put_engine(p, h->rx, h->rx_mode);
 	if (h->mean_frame_bytes > 0)
-		page_words(p, STYLE_PLAIN, "| up to %u bytes a frame, %.0f on average |",
+		page_words(p, STYLE_PLAIN, "| frames up to %u bytes, %.0f on average |",
 			   h->frame_bytes, h->mean_frame_bytes);
 	else
-		page_words(p, STYLE_PLAIN, "| %u bytes of payload, %u a frame |", h->payload_bytes,
+		page_words(p, STYLE_PLAIN, "| %u-byte payload, %u-byte frames |", h->payload_bytes,
 			   h->frame_bytes);
 	page_words(p, STYLE_PLAIN, "%s", h->rate_pps > 0 ? page_pps(h->rate_pps) : "unthrottled");
 	if (h->streams > 1)
