@@ -37,7 +37,9 @@ void outputs_end(struct outputs *o, struct json_object *data)
 {
 	ledgerfile_event(o->ledger, "end", NULL, data);
 	if (!o->json)
-		text_one_end(&(struct print_view){.out = stdout}, data);
+		text_one_end(&(struct print_view){.out = stdout,
+						  .colour = log_colour(STDOUT_FILENO)},
+			     data);
 	json_out_once(o->json, "end", data);
 }
 

@@ -264,8 +264,7 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 	page_cell(p, style, label);
 	page_cell(p, style, fmt_count(count));
 	page_cell(p, STYLE_PLAIN, page_share(count, whole));
-	page_detail(p, indent,
-		    p->detail ? p->detail : rows[0].width + p->count_width + rows[2].width + 2);
+	page_detail(p, indent, rows[0].width + p->count_width + rows[2].width + 2);
 }
 
 void page_text(struct page *p, unsigned indent, enum style style, const char *label)

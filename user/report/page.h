@@ -36,8 +36,6 @@ struct page {
 	unsigned column;      /* current column on this line */
 	unsigned blanks;      /* blanks before this column that are not printed yet */
 	unsigned indent;      /* columns by which continuation lines are indented */
-	unsigned detail;      /* column of the text after a count, 0: directly after the
-				 percentage */
 	const struct page_column *table;
 	unsigned cell, edge; /* in a table: next cell, and the column where it starts */
 };

@@ -98,7 +98,7 @@ static void put_beside(struct page *p, const struct result *r)
 	const struct page_sum seen[] = {
 		{r->duplicated, "duplicated"}, {a->order.packets, "reordered"},
 		{r->late, "late"},	       {r->damaged, "damaged"},
-		{r->invalid, "invalid"},       {r->foreign, "of another run"},
+		{r->invalid, "invalid"},       {r->foreign, "of unknown streams"},
 		{r->replies, "ICMP reply|ICMP replies"},
 	};
 	const struct page_sum fragments[] = {
@@ -424,16 +424,26 @@ static void put_open(struct page *p, const struct result *r)
 			   "outcomes of numbers never sent");
 }
 
-static void put_ledger(struct page *p, const struct result *r, int verbosity)
+static void put_stages(struct page *p, const struct result *r, int verbosity)
+{
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (r->stage[s].packets || result_disagrees(r, s))
+			put_stage(p, r, s, verbosity);
+	}
+}
+
+static void put_sending(struct page *p, const struct result *r, int verbosity)
 {
 	page_entry(p, STYLE_PLAIN, 0, "attempted", r->attempted, 0, "%s", "");
 	put_refused(p, r);
 	put_sent(p, r);
 	put_bound(p, r->bound);
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (r->stage[s].packets || result_disagrees(r, s))
-			put_stage(p, r, s, verbosity);
-	}
+	put_stages(p, r, verbosity);
+}
+
+static void put_ledger(struct page *p, const struct result *r, int verbosity)
+{
+	put_sending(p, r, verbosity);
 	page_entry(p, STYLE_BOLD, 0, "delivered", r->delivered, r->sent, "%s",
 		   r->rx_pps > 0 ? page_pps(r->rx_pps) : "");
 	put_open(p, r);
@@ -619,83 +629,18 @@ void text_found_spread(FILE *out, const struct json_object *end)
 	}
 }
 
-/* Prints the causes for send and recv. */
-static void put_causes(struct page *p, const struct result *r)
-{
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (r->stage[s].source && !strcmp(r->stage[s].source, "counter"))
-			page_entry(p, STYLE_PLAIN, 2, stage_name(s), r->stage[s].packets, 0,
-				   "as the engine counts");
-		for (const struct result_cause *c = r->cause; c < r->cause + r->n_causes; c++) {
-			if ((int)c->stage == s)
-				page_entry(p, STYLE_PLAIN, 2, stage_name(s), c->packets, 0, "%s %s",
-					   c->reason, c->ifname);
-		}
-	}
-}
-
-/* Prints a count for send or recv, or nothing if it is 0. */
-static void put_other(struct page *p, const char *label, uint64_t n)
-{
-	if (n)
-		page_entry(p, STYLE_PLAIN, 0, label, n, 0, "%s", "");
-}
-
-static void put_send(struct page *p, const struct result *r)
-{
-	page_entry(p, STYLE_PLAIN, 0, "attempted", r->attempted, 0, "%s", "");
-	page_entry(p, STYLE_PLAIN, 0, "refused", r->refused, 0, "%s", "");
-	for (unsigned i = 0; i < r->n_refused_by; i++)
-		page_entry(p, STYLE_PLAIN, 0, "", r->refused_by[i].packets, 0, "%s",
-			   r->refused_by[i].error == TX_ERRNO_LOST
-				   ? "(sendmmsg did not say)"
-				   : json_errno(r->refused_by[i].error));
-	page_entry(p, STYLE_PLAIN, 0, "sent", r->sent, 0, "%s in %s", page_pps(r->tx_pps),
-		   page_ns(r->duration_ns));
-	put_causes(p, r);
-	page_entry(p, STYLE_PLAIN, 0, "left this host", lost_packets(r->sent, 0, r->dropped), 0, "%s",
-		   "");
-	put_other(p, "waits", r->waits);
-	put_bound(p, r->bound);
-}
-
-static void put_delays(struct page *p, const struct arrivals *a)
-{
-	const struct result_latency *l = &a->latency;
-	const char *doubt = arrivals_clock_doubt(a);
-
-	if (a->gaps.count)
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
-			  "loss bursts %" PRIu64 ", the longest of %s", a->gaps.count,
-			  page_many(a->gaps.longest, "packet"));
-	if (a->order.packets)
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "reordering extent up to %s",
-			  page_many(a->order.extent_max, "packet"));
-	if (l->measured)
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
-			  "latency p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s "
-			  "(" ARRIVALS_CLOCK " of both ends)",
-			  page_ns(l->p50), page_ns(l->p99), page_ns(l->p9999), page_ns(l->max),
-			  page_ns(a->jitter_ns));
-	if (doubt)
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "do not trust the latency: %s", doubt);
-}
-
-static void put_recv(struct page *p, const struct recv_result *r)
+static void put_recv(struct page *p, const struct recv_result *r, int verbosity)
 {
 	page_entry(p, STYLE_PLAIN, 0, "received", r->received, 0, "%s", "");
-	page_entry(p, STYLE_PLAIN, 0, "delivered", r->res.delivered, 0, "%s",
+	page_entry(p, STYLE_BOLD, 0, "delivered", r->res.delivered, 0, "%s",
 		   page_pps(r->res.rx_pps));
-	page_entry(p, STYLE_PLAIN, 0, "lost", r->lost, 0, "%s",
+	page_entry(p, r->lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", r->lost, 0, "%s",
 		   r->tail_known ? "" : "or more: the end of a stream is unknown");
-	put_causes(p, &r->res);
-	put_other(p, "duplicated", r->res.duplicated);
-	put_other(p, "reordered", r->res.arrivals.order.packets);
-	put_other(p, "late", r->res.late);
-	put_other(p, "damaged", r->res.damaged);
-	put_other(p, "invalid", r->res.invalid);
-	put_other(p, "unknown streams", r->res.foreign);
-	put_delays(p, &r->res.arrivals);
+	put_stages(p, &r->res, verbosity);
+	put_beside(p, &r->res);
+	if (r->res.arrivals.latency.measured)
+		page_line(p, 0, STYLE_DIM, "clocks          ", STYLE_DIM,
+			  "the latency compares " ARRIVALS_CLOCK " at both ends");
 	if (!r->streams)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "no pktledger packets received");
 }
@@ -703,16 +648,18 @@ static void put_recv(struct page *p, const struct recv_result *r)
 void text_one_end(const struct print_view *v, const struct json_object *end)
 {
 	struct recv_result *r = mem_new(r);
-	struct page p = print_page(v, 0);
+	struct page p;
 
-	p.count_width = 16;
-	p.detail = 34;
 	if (json_get(end, "received")) {
 		json_read_recv_end(end, r);
-		put_recv(&p, r);
+		p = print_page(v, r->received);
+		put_recv(&p, r, v->verbosity);
 	} else {
 		json_read_end(end, &r->res);
-		put_send(&p, &r->res);
+		p = print_page(v, r->res.attempted);
+		put_sending(&p, &r->res, v->verbosity);
+		page_entry(&p, STYLE_PLAIN, 0, "left this host",
+			   lost_packets(r->res.sent, 0, r->res.dropped), r->res.sent, "%s", "");
 	}
 	free(r);
 }
