@@ -545,7 +545,7 @@ def nothing_arrives():
     """The reader learns what to compare."""
     with Ends() as lab:
         result = lab.run("rx", "recv", "-t", "100ms")
-    assert result.status == 0 and "no packet of `pktledger send` arrived at UDP port 28779" in result.err, result
+    assert result.status == 0 and "no packet of `pktledger send` arrived on UDP port 28779" in result.err, result
 
 
 @case

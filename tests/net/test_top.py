@@ -198,9 +198,9 @@ def an_open_row_has_its_last_packets():
                 screen.read()
             until(lambda: loses() or "udp_lookup" in screen.seen and "rcvbuf" in screen.seen, 10,
                   "two rows")
-            assert "lost lately" not in screen.seen, screen.seen
+            assert "last lost packets" not in screen.seen, screen.seen
             screen.type("/rcvbuf\r\r")
-            screen.shows("the stage in the last")
+            screen.shows("losses at this stage in the last")
             screen.raw = ""
             until(lambda: loses() or packet.search(screen.seen), 10, "packets of the row")
             assert {int(port) for port in packet.findall(screen.seen)} == {PORT}, screen.seen

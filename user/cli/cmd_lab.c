@@ -130,7 +130,7 @@ static int up(const struct lab_options *o, struct json_out *json, struct error *
 
 	if (!rc && spec.topology == LAB_TAP)
 		rc = error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "use run --topology tap",
-			       "a lab of taps exists only while a process forwards its frames");
+			       "a test network with taps exists only while a process forwards its frames");
 	if (!rc)
 		rc = lab_check_free(o->name, err);
 	if (rc || o->print)

@@ -122,7 +122,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	struct outputs *out = arg;
 
 	(void)streams;
-	log_info("receiving at UDP port %u%s", (unsigned)spec->port, spec->ipv6 ? ", IPv6" : "");
+	log_info("receiving on UDP port %u%s", (unsigned)spec->port, spec->ipv6 ? ", IPv6" : "");
 	if (out->json || out->ledger)
 		outputs_start(out, json_recv_start(program_argc, program_argv, env_read(lab),
 						   spec->rx->name, (uint16_t)spec->port, res));
@@ -165,7 +165,7 @@ static void on_listening(void *arg)
 	const struct endpoint *at = &s->cfg.listen;
 	struct json_object *start;
 
-	log_info("waiting for `run --to` at TCP port %u, %s; packets at UDP port %u", at->port,
+	log_info("waiting for `run --to` on TCP port %u, %s; packets on UDP port %u", at->port,
 		 at->family ? num_text_endpoint(at) : "loopback only", (unsigned)s->cfg.spec->port);
 	show_limits(s->cfg.max_pps);
 	if (s->insecure)
@@ -187,7 +187,7 @@ static void on_served(void *arg, const struct server_served *v)
 
 	if (s->cfg.stdio) {
 		if (*v->why)
-			log_warn("pktledger on the far end has failed: %s", v->why);
+			log_warn("pktledger on the other host failed: %s", v->why);
 		return;
 	}
 	address.port = 0;
@@ -334,7 +334,7 @@ static int recv_run(void *options, struct error *err)
 	if (out.closed)
 		outputs_end(&me.out, json_recv_end(&out));
 	if (out.closed && !out.received)
-		log_warn("no packet of `pktledger send` arrived at UDP port %u: compare the address "
+		log_warn("no packet of `pktledger send` arrived on UDP port %u: compare the address "
 			 "and port of the sender, and look for a firewall",
 			 (unsigned)spec->port);
 	if (out.closed && out.res.foreign)

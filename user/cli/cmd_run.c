@@ -172,7 +172,8 @@ static int check_receiver(const struct run_options *o, struct error *err)
 		{t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1,
 		 "a socket receives on a single port, and --dst-port is a range", "use --rx xsk"},
 		{t->rx == RX_SOCKET && t->spec.vlan && in_lab(o),
-		 "the lab has no VLAN device on which a socket could receive", "use --rx xsk"},
+		 "the test network has no VLAN interface on which a socket could receive",
+		 "use --rx xsk"},
 		{0},
 	};
 
@@ -229,11 +230,12 @@ static void show_repair(void *arg, const struct journal_record *rec, const char 
 {
 	(void)arg;
 	if (restored)
-		log_warn("%s is '%s' again: pktledger (pid %d) had ended without putting it back",
+		log_warn("restored %s to '%s', which pktledger (PID %d) had changed before it was "
+			 "killed",
 			 rec->target, rec->old, (int)rec->pid);
 	else
-		log_warn("%s stays '%s': the value differs from the value that pktledger (pid %d) "
-			 "set",
+		log_warn("%s stays '%s', because another program has changed it since pktledger "
+			 "(PID %d) did",
 			 rec->target, current, (int)rec->pid);
 }
 

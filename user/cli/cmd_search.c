@@ -49,7 +49,7 @@ static int parse_share(const char *value, void *field, struct error *err)
 
 	if (num_rate(value, &rate) || rate.unit != RATE_PERCENT || rate.value >= 100)
 		return error_usage(err, NULL,
-				   "'%.40s' is no share below 100%% (examples: 0.5%%, 50%%)",
+				   "'%.40s' is not a percentage below 100%% (examples: 0.5%%, 50%%)",
 				   value);
 	*(double *)field = rate.value / 100;
 	return 0;
@@ -116,7 +116,7 @@ static int check(const struct search_options *o, struct error *err)
 		{o->run.limits.n,
 		 "--limit cannot be given to a search, which finds the limit itself", NULL},
 		{(o->run.ports.n || o->run.far.target.to.family) && !o->search.max_set,
-		 "outside a lab a search needs --max-rate", "add --max-rate"},
+		 "outside a test network, search needs --max-rate", "for example --max-rate 1M"},
 		{o->search.min.unit == RATE_MAX ||
 			 (o->search.max_set && o->search.max.unit == RATE_MAX),
 		 "--min-rate and --max-rate need numbers", NULL},
@@ -267,8 +267,8 @@ static void check_found(const struct found *f, const struct search *s, struct er
 		error_set(err, STATUS_FAILED, -ERANGE,
 			  "lower --min-rate, or find the cause of the "
 			  "loss",
-			  "%s: even the lowest rate, %.0f packets/s, loses more than %g %%%s%s",
-			  rate->name, f->min_pps, rate->loss_ratio * 100,
+			  "%s: even the lowest rate, %s, loses more than %g %%%s%s", rate->name,
+			  fmt_rate(f->min_pps), rate->loss_ratio * 100,
 			  *found_culprit(rate) ? " at " : "", found_culprit(rate));
 	}
 	if (f->noise)

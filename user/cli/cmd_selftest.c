@@ -80,7 +80,7 @@ static void print_repeated(const char *before, unsigned runs, const char *behind
 
 static void print_row(const struct selftest_row *row)
 {
-	char counters[32] = "none knows";
+	char counters[32] = "none";
 
 	log_progress_clear();
 	if (row->verdict == SELFTEST_SKIPPED) {

@@ -343,7 +343,7 @@ int traffic_check_rate(const struct traffic_options *t, struct error *err)
 	if (t->rate_set || has_schedule(t))
 		return 0;
 	return error_usage(err, "for example --rate 100k, or --rate max",
-			   "outside a lab there is no default rate");
+			   "outside a test network, --rate is required");
 }
 
 static bool has_ranges(const struct shape *s)
@@ -459,8 +459,8 @@ static int plan_schedule(const struct rate_plan *plan, const struct flow *flow,
 	if (!rc)
 		rc = rate_plan_profile(plan, &sizes, -1, pps, &spec->shape.profile);
 	if (rc)
-		return error_usage(err, "give packets/s or bit/s",
-				   "--profile: a percentage of the link's speed has no meaning here");
+		return error_usage(err, "use pps or bit/s",
+				   "--profile: percentages of the link speed are not supported");
 	spec->shape.scheduled = true;
 	return 0;
 }
@@ -700,12 +700,12 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 	const struct via_config *via = &o->target.via;
 	const bool far = o->target.to.family, by_via = peer_is_via(&o->target);
 	const struct contradiction list[] = {
-		{via->command && via->login, "--via already says how the other host is reached",
-		 "leave USER@ out of --to"},
+		{via->command && via->login, "--via and USER@ in --to cannot be given together",
+		 "leave out USER@"},
 		{via->command && o->target.to.port,
 		 "with --via, --to takes no port: set the data port with --port", "leave it out"},
-		{!by_via && via->remote, "--remote is for a host that is reached by ssh or --via",
-		 "--to USER@HOST"},
+		{!by_via && via->remote, "--remote needs a host that is reached over ssh or --via",
+		 "use --to USER@HOST"},
 		{by_via && (o->token_file || o->insecure || o->scheme),
 		 "tls://, tcp://, --token-file and --insecure are for `recv --serve`, while ssh and "
 		 "--via authenticate themselves",

@@ -140,10 +140,11 @@ void trace_show_gaps(const struct live *l)
 	live_own(l, &own);
 	if (own.no_places)
 		log_warn("addresses of kernel functions are hidden (kernel.kptr_restrict, or no "
-			 "CAP_SYSLOG): places and some stages are not known");
+			 "CAP_SYSLOG): drop functions cannot be named, and some stages cannot be "
+			 "told apart");
 	if (own.no_reasons)
-		log_warn("this kernel gives no drop reasons (Linux 5.17 does): only places are "
-			 "shown");
+		log_warn("this kernel reports no drop reasons (Linux 5.17 does): only drop "
+			 "functions are shown");
 	if (own.no_sockets)
 		log_warn("this kernel does not report which socket dropped a packet (Linux 6.11 "
 			 "does): UDP sockets are found by the packets' destination address");

@@ -751,13 +751,13 @@ static bool draw_open(struct view *v, const struct view_input *in, unsigned y)
 	room = end > y ? end - y : 0;
 	if (all && room > 1) {
 		packets = (unsigned)smaller(all, room - 1);
-		put_text(1, y, STYLE_DIM, "lost lately");
+		put_text(1, y, STYLE_DIM, "last lost packets");
 		y = draw_lines(in->packets, y + 1, all - packets, packets) + 1;
 	}
 	if (y + 2 > end || stage == STAGE_NONE)
 		return true;
 	most = most_of(v, stage, n, &sum);
-	put_printf(1, y, STYLE_DIM, "the stage in the last %u intervals, at most %s/s", n,
+	put_printf(1, y, STYLE_DIM, "losses at this stage in the last %u intervals, at most %s/s", n,
 		   fmt_short(most));
 	draw_spark(v, stage, 1, y + 1, n, cols() - 2, most);
 	return true;

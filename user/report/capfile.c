@@ -174,7 +174,7 @@ int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_p
 		fclose(f);
 		return magic ? error_set(err, STATUS_FAILED, -EINVAL, NULL, "cannot read %s: %s", path,
 					 why)
-			     : error_usage(err, NULL, "%s is no capture", path);
+			     : error_usage(err, NULL, "%s is not a capture", path);
 	}
 	rc = read_packets(file, each, arg, state, path, err);
 	pcap_close(file); /* also closes f */

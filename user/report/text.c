@@ -532,7 +532,7 @@ static void print_mrr(struct page *p, const struct found_rate *rate)
 	const char *culprit = found_culprit(rate);
 
 	page_text(p, 0, STYLE_PLAIN, "MRR ");
-	page_words(p, STYLE_PLAIN, "%s got through at the highest rate%s %s",
+	page_words(p, STYLE_PLAIN, "%s received at the highest rate%s %s",
 		   page_pps(rate->throughput_pps), *culprit ? ":" : "", culprit);
 	page_end(p);
 	if (rate->upper_pps > rate->lower_pps)
@@ -559,7 +559,7 @@ static void print_goal(struct page *p, const struct found *f, const struct found
 	else if (rate->has_upper)
 		page_words(p, STYLE_PLAIN, "below %s, which was too much", upper);
 	else
-		page_words(p, STYLE_PLAIN, "nothing is known yet");
+		page_words(p, STYLE_PLAIN, "no result yet");
 	if (*culprit) {
 		page_verbatim(p, ":");
 		page_words(p, STYLE_PLAIN, "%s", culprit);

@@ -370,7 +370,7 @@ static void put_resent(struct page *p, const struct tcp_balance *b, uint64_t sen
 				   tcp_kind_names[i]);
 	}
 	if (s->without_data)
-		page_words(p, STYLE_DIM, "- %s of them without data", fmt_count(s->without_data));
+		page_words(p, STYLE_DIM, "- %s without data", fmt_count(s->without_data));
 	page_end(p);
 	put_stages(p, "lost here", 2, s->lost_here, again, s->lost_at);
 	if (b->has_stall)
@@ -399,7 +399,7 @@ static void put_resent(struct page *p, const struct tcp_balance *b, uint64_t sen
 	page_end(p);
 	if (b->so_far) {
 		page_row(p, STYLE_PLAIN, 2, "pending", b->pending, again);
-		page_words(p, STYLE_DIM, "lately, or not acknowledged");
+		page_words(p, STYLE_DIM, "recent, or not acknowledged");
 		page_end(p);
 	}
 }

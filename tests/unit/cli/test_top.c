@@ -268,7 +268,7 @@ CASE(test_long_history)
 		view_add(&f.view, &f.now, f.in.interval_ns);
 	}
 	f.view.open = true;
-	shows("the stage in the last 500 intervals, at most 60.2k/s", "\n █▁▁▁▁");
+	shows("losses at this stage in the last 500 intervals, at most 60.2k/s", "\n █▁▁▁▁");
 }
 
 /* Nothing of the help is cut on the smallest screen. */
@@ -389,7 +389,7 @@ CASE(test_open_row)
 	f.in.advice = "\nrcvbuf - full\n  fix  read faster";
 	press("\r");
 	shows("stage rcvbuf  socket 198.18.0.2:5060  process sipd  packets 1.20M");
-	shows("the stage in the last 70 intervals, at most ", "\n   fix  read faster");
+	shows("losses at this stage in the last 70 intervals, at most ", "\n   fix  read faster");
 	hides("  stage      socket");
 	view_key(&f.view, KEY_DOWN, &f.in);
 	f.in.advice = NULL;
@@ -444,13 +444,13 @@ CASE(test_open_row_shares_room)
 		if (rows >= 17)
 			shows("\n   fix       7\n");
 		if (rows >= 20)
-			shows("\n lost lately\n");
+			shows("\n last lost packets\n");
 		if (rows >= 20)
 			shows("\n g\n last\n");
 		if (rows >= 28)
 			shows("\n first\n");
 		if (rows >= 28)
-			shows("the stage in the last 1 intervals");
+			shows("losses at this stage in the last 1 intervals");
 	}
 	set_up(50, 15);
 	f.in.advice = "1\n2\n3\n4\n5\n6\n7\nas far as it goes\n9\n";
