@@ -573,18 +573,6 @@ static const char *first_given(const struct parser *p, const char *names, bool *
 	return NULL;
 }
 
-/* Returns the options that the option's group excludes, or NULL. */
-static const char *group_excludes(const struct command *cmd, const struct opt *opt)
-{
-	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
-		for (const struct opt *o = g->opts; o->name; o++) {
-			if (o == opt)
-				return g->excludes;
-		}
-	}
-	return NULL;
-}
-
 /* Checks a given option against the other options. */
 static int check_option(const struct parser *p, const struct opt *o, struct error *err)
 {
@@ -592,8 +580,6 @@ static int check_option(const struct parser *p, const struct opt *o, struct erro
 	const char *other = first_given(p, o->excludes, &known);
 	char names[OPT_TEXT_MAX], one[WORD_MAX], hint[OPT_TEXT_MAX + 8];
 
-	if (!other)
-		other = first_given(p, group_excludes(p->cmd, o), &known);
 	if (other) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(other, " "), other);
 		opt_names_text(p->cmd, one, "", names, sizeof(names));

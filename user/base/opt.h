@@ -135,7 +135,6 @@ struct opt_group {
 	const char *title;
 	const struct opt *opts;
 	size_t base; /* offset of the group's struct in the command's struct */
-	const char *excludes; /* as in struct opt, for all options in the group */
 };
 
 struct opt_example {

@@ -203,7 +203,6 @@ void opt_help(FILE *out, const struct command *cmd, bool all)
 {
 	const unsigned width = width_of(out);
 	const char *defaults = cmd->defaults;
-	char names[OPT_TEXT_MAX];
 
 	print_usage(out, cmd);
 	fputs(all ? "\n" : "", out);
@@ -211,10 +210,8 @@ void opt_help(FILE *out, const struct command *cmd, bool all)
 	fputs(!all ? "\n" : cmd->args ? "\nArguments:\n" : "", out);
 	print_options(out, cmd, cmd->args, defaults, ARGUMENTS, width);
 	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
-		opt_names_text(cmd, g->excludes, " or ", names, sizeof(names));
 		if (all)
-			fprintf(out, "\n%s%s%s%s:\n", g->title, *names ? " (not with " : "",
-				names, *names ? ")" : "");
+			fprintf(out, "\n%s:\n", g->title);
 		print_options(out, cmd, g->opts, defaults ? defaults + g->base : NULL,
 			      all ? OPTIONS : EVERYDAY, width);
 	}
@@ -318,14 +315,11 @@ struct json_object *opt_describe(const struct command *cmd)
 {
 	struct json_object *o = record_write(command_rows, cmd), *groups = json_object_new_array();
 	const char *defaults = cmd->defaults;
-	char names[OPT_TEXT_MAX];
 
 	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
 		struct json_object *group = json_object_new_object();
 
-		opt_names_text(cmd, g->excludes, " or ", names, sizeof(names));
 		json_put_text(group, "title", g->title);
-		json_put_text(group, "excludes", names);
 		json_put(group, "options",
 			 describe_options(cmd, g->opts, defaults ? defaults + g->base : NULL));
 		json_object_array_add(groups, group);

@@ -98,15 +98,13 @@ static const struct opt group_opts[] = {
 	{0},
 };
 
-#define BY_CLIENT "serve stdio" /* the client decides instead */
-
 static const struct opt_group recv_groups[] = {
 	{"Interface and port", place_opts, 0},
-	{"Receiving", recv_opts, 0, BY_CLIENT},
 	{"Two hosts", serve_opts, 0},
-	{"Reading", socket_recv_opts, AT(spec.tuning), BY_CLIENT},
-	{"Multicast", group_opts, AT(spec.tuning), BY_CLIENT},
-	{"Threads", both_opts, AT(spec.tuning), BY_CLIENT},
+	{"Receiving", recv_opts, 0},
+	{"Reading", socket_recv_opts, AT(spec.tuning)},
+	{"Multicast", group_opts, AT(spec.tuning)},
+	{"Threads", both_opts, AT(spec.tuning)},
 	{"Output", global_opts, AT(global)},
 	{0},
 };
@@ -220,6 +218,21 @@ static void on_served(void *arg, const struct server_served *v)
 	}
 }
 
+/* Rejects options of the traffic, which the client of --serve and --stdio chooses. */
+static int check_serve(const struct recv_options *o, struct error *err)
+{
+	for (const struct opt_group *g = &recv_groups[2]; g->opts != global_opts; g++) {
+		for (const struct opt *opt = g->opts; opt->name; opt++) {
+			if (opt_given(&program_options, opt))
+				return error_usage(err,
+						   "it is an option of the client's `run --to`",
+						   "--%s has no effect with %s", opt->name,
+						   o->stdio ? "--stdio" : "--serve");
+		}
+	}
+	return 0;
+}
+
 static int check_max_rate(const struct rate *max, struct error *err)
 {
 	if (max->unit == RATE_PPS || max->unit == RATE_MAX)
@@ -283,7 +296,7 @@ static int serve(const struct recv_options *o, struct error *err)
 		return 0;
 	s.json = global_json_out(&o->global, "pktledger/recv/1");
 	s.cfg.listen.port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
-	if (!check_listen(o, err) && !check_max_rate(&o->max_rate, err) &&
+	if (!check_serve(o, err) && !check_listen(o, err) && !check_max_rate(&o->max_rate, err) &&
 	    !caps_require(&cmd_recv, o->stdio ? "--stdio" : "--serve", err) &&
 	    (!o->new_token || !token_new(o->new_token, err)) &&
 	    (!token || !token_read(&s.cfg.token, token, err))) {

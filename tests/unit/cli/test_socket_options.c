@@ -87,7 +87,7 @@ CASE(options_name_their_engine)
 		{&cmd_run, {"--gro", "--pass"}, "--pass needs --rx xdp"},
 		{&cmd_run, {"--gso", "--ttl=5"}, "--gso and --ttl cannot be given"},
 		{&cmd_run, {"--unconnected", "--imix=simple"}, "--unconnected and --imix cannot"},
-		{&cmd_recv, {"--serve", "--gro"}, "--gro and --serve cannot be given"},
+		{&cmd_recv, {"--serve", "--stdio"}, "--serve and --stdio cannot be given"},
 		{&cmd_recv, {"--port=5", "--serve"}, NULL},
 		{&cmd_run, {"--rx=xdp", "--work=1us"}, "--work needs --rx socket"},
 		{&cmd_recv, {"--rx=xsk", "--work=1us"}, NULL},
