@@ -390,7 +390,7 @@ int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schem
 		     struct json_object *data)
 {
 	/* an error before the start would make the file one that is not a ledger */
-	if (!lf || (!lf->begun && !schema))
+	if (!lf || (!lf->begun && !strcmp(event, "error")))
 		return 0;
 	end_ranges(lf);
 	append_event(lf, event, schema, data);

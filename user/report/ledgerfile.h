@@ -76,8 +76,8 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
 
 /*
  * Appends other events: "limit", "error", "end". A series of trials also has "series" (with its
- * schema) before the runs, "trial" after each run, and "series_end". Events before the first start
- * are left out.
+ * schema) before the runs, "trial" after each run, and "series_end". An error before the first
+ * start is left out.
  */
 int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
 		     struct json_object *data);
