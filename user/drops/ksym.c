@@ -2,17 +2,21 @@
 #include "drops/ksym.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/beside.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/num.h"
 
 #define FUNCTION_MAX (1 << 20) /* bytes; an address further away from a symbol is in no function */
 #define RECENT	     1021      /* entries, a prime number */
+#define DIGITS	     16	       /* of an address on a 64-bit kernel, */
+#define NAME_AT	     19	       /* after which come a type and the name: "T name" */
 
 /* A line of the file. Names end at a tab or at the end of the line. */
 struct symbol {
@@ -106,17 +110,12 @@ static int read_symbols(struct ksyms *k, const char *path, struct error *err)
 
 /* Kept from the previous user, because reading the kernel's own symbols takes long. */
 static struct ksyms *kept;
+static struct beside reading; /* ends with `kept` set, or with an error */
 
-int ksyms_open(struct ksyms **k, const char *path, struct error *err)
+static int open_now(struct ksyms **k, const char *path, struct error *err)
 {
 	int rc;
 
-	if (!path && kept) {
-		*k = kept;
-		kept = NULL;
-		ksyms_refresh(*k);
-		return 0;
-	}
 	*k = mem_new(*k);
 	(*k)->own = !path;
 	rc = read_symbols(*k, path ? path : "/proc/kallsyms", err);
@@ -125,6 +124,30 @@ int ksyms_open(struct ksyms **k, const char *path, struct error *err)
 		*k = NULL;
 	}
 	return rc;
+}
+
+static void *read_kept(void *arg)
+{
+	open_now(arg, NULL, &(struct error){});
+	return NULL;
+}
+
+void ksyms_prepare(void)
+{
+	if (!reading.runs && !kept)
+		beside_start(&reading, read_kept, &kept);
+}
+
+int ksyms_open(struct ksyms **k, const char *path, struct error *err)
+{
+	if (!path)
+		beside_end(&reading);
+	if (path || !kept)
+		return open_now(k, path, err);
+	*k = kept;
+	kept = NULL;
+	ksyms_refresh(*k);
+	return 0;
 }
 
 void ksyms_refresh(struct ksyms *k)
@@ -247,11 +270,19 @@ const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigne
  */
 static void find_names(const struct ksyms *k, const char *const *names, unsigned n, uint64_t *addr)
 {
-	bool exact[KSYM_RANGES] = {};
+	bool exact[KSYM_RANGES] = {}, begins[UCHAR_MAX + 1] = {};
+	const char *next;
 	struct symbol s;
 
 	memset(addr, 0, n * sizeof(*addr));
-	for (const char *line = k->text; *line; line = next_line(line)) {
+	for (unsigned i = 0; i < n; i++)
+		begins[(unsigned char)*names[i]] = true;
+	for (const char *line = k->text; *line; line = next) {
+		next = next_line(line);
+		/* most lines need not be parsed */
+		if (next - line > NAME_AT && line[DIGITS] == ' ' &&
+		    !begins[(unsigned char)line[NAME_AT]])
+			continue;
 		if (!parse(line, &s))
 			continue;
 		for (unsigned i = 0; i < n; i++) {

@@ -31,6 +31,12 @@ struct ksym {
 int ksyms_open(struct ksyms **k, const char *path, struct error *err);
 
 /*
+ * Starts to read /proc/kallsyms in a thread, which takes 0.1 s of CPU time. The next
+ * ksyms_open(NULL) waits for it and takes the symbols. Call both from one thread.
+ */
+void ksyms_prepare(void);
+
+/*
  * Reads the kernel's own symbols again if modules were loaded or unloaded. Otherwise an address in
  * an unknown module would get the name of another function. `k` must not have been read from a
  * path.

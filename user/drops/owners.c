@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/beside.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -95,6 +96,8 @@ struct owners {
 	int root;
 	bool all;			 /* not limited to a directory: an iterator can be used */
 	struct files *files;		 /* NULL: sockets are searched for in /proc */
+	struct files *opened;		 /* by `opening`, owners_prepare() */
+	struct beside opening;
 	struct list ports;		 /* struct port */
 	struct idmap socks;		 /* struct sock, by inode */
 	struct idmap spaces;		 /* struct space, by inode */
@@ -710,10 +713,25 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 	return 0;
 }
 
-void owners_iterate(struct owners *o)
+static void *open_files(void *arg)
+{
+	files_open(arg);
+	return NULL;
+}
+
+void owners_prepare(struct owners *o)
 {
 	if (o->all && !o->files)
-		files_open(&o->files);
+		beside_start(&o->opening, open_files, &o->opened);
+}
+
+void owners_iterate(struct owners *o)
+{
+	if (!beside_end(&o->opening) && o->all && !o->files)
+		files_open(&o->opened);
+	if (o->opened)
+		o->files = o->opened;
+	o->opened = NULL;
 }
 
 int owners_root(const struct owners *o)
@@ -725,6 +743,8 @@ void owners_close(struct owners *o)
 {
 	if (!o)
 		return;
+	if (beside_end(&o->opening))
+		files_close(o->opened);
 	idmap_free(&o->socks, free);
 	idmap_free(&o->spaces, free);
 	idmap_free(&o->cgroups, free);

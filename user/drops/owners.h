@@ -130,6 +130,9 @@ int owners_root(const struct owners *o); /* like proc_root() */
 /* From now on searches for sockets inside the kernel, if `root` was NULL and that is permitted. */
 void owners_iterate(struct owners *o);
 
+/* Starts to load what owners_iterate() needs in a thread, and owners_iterate() waits for it. */
+void owners_prepare(struct owners *o);
+
 /*
  * Searches for all entries requested since the last call in one walk. Call it after requesting
  * rows, then request them again. Does not find processes that have ended by then. Uses less than 1

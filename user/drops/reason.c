@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/beside.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -164,27 +165,20 @@ static void read_reasons(struct reasons *r)
 	}
 }
 
-/* Kept from the previous user, because reading the kernel's BTF takes long. */
-static struct reasons *kept;
-
-int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
+static int read_btf(struct reasons **out, const char *path, struct error *err)
 {
-	const char *path = btf_path ? btf_path : VMLINUX_BTF;
-	struct reasons *r;
+	struct reasons *r = mem_new(r);
 	int ret;
 
-	*out = btf_path ? NULL : __atomic_exchange_n(&kept, NULL, __ATOMIC_ACQ_REL);
-	if (*out)
-		return 0;
-	r = mem_new(r);
-	r->own = !btf_path;
+	*out = NULL;
+	r->own = !path;
+	path = path ? path : VMLINUX_BTF;
 	r->list.size = sizeof(struct reason);
 	r->tracepoints.size = sizeof(struct named_type);
 	r->btf = btf__parse(path, NULL);
 	ret = libbpf_get_error(r->btf);
 	if (ret) {
-		r->btf = NULL;
-		reasons_free(r);
+		free(r);
 		return error_errno(err, STATUS_UNABLE, ret,
 				   "a kernel built with CONFIG_DEBUG_INFO_BTF is needed",
 				   "cannot read the kernel's type information %s", path);
@@ -194,13 +188,41 @@ int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
 	return 0;
 }
 
+/* The running kernel's, read once, because its BTF is large. Never freed. */
+static struct reasons *own;
+static struct beside reading; /* ends with `own` set, or with an error */
+
+static void *read_own(void *arg)
+{
+	read_btf(arg, NULL, &(struct error){});
+	return NULL;
+}
+
+void reasons_prepare(void)
+{
+	if (!reading.runs && !own)
+		beside_start(&reading, read_own, &own);
+}
+
+int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int rc = 0;
+
+	if (btf_path)
+		return read_btf(out, btf_path, err);
+	pthread_mutex_lock(&lock);
+	beside_end(&reading);
+	if (!own)
+		rc = read_btf(&own, NULL, err);
+	*out = own;
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
 void reasons_free(struct reasons *r)
 {
-	struct reasons *none = NULL;
-
-	if (!r || (r->own && r->btf &&
-		   __atomic_compare_exchange_n(&kept, &none, r, false, __ATOMIC_ACQ_REL,
-					       __ATOMIC_RELAXED)))
+	if (!r || r->own)
 		return;
 	list_free(&r->list);
 	list_free(&r->tracepoints);

@@ -26,7 +26,13 @@ struct reasons;
  * Returns 0 and an object to pass to reasons_free(), or -errno (STATUS_UNABLE: no BTF).
  */
 int reasons_open(struct reasons **r, const char *btf_path, struct error *err);
-void reasons_free(struct reasons *r); /* the next reasons_open() may reuse the kernel's own */
+void reasons_free(struct reasons *r); /* the running kernel's are shared, and stay */
+
+/*
+ * Starts to read the running kernel's BTF in a thread. The next reasons_open(NULL) waits for it.
+ * Not while another thread calls that.
+ */
+void reasons_prepare(void);
 
 /* Returns the number of known reasons, including subsystems. */
 unsigned reasons_count(const struct reasons *r);
@@ -90,6 +96,8 @@ enum quirk_state { QUIRK_UNKNOWN, QUIRK_ABSENT, QUIRK_FOUND };
  */
 #define QUIRKS_PATIENCE_MS 50
 const enum quirk_state *quirks_found(void);
+
+void quirks_prepare(void); /* starts to determine them in a thread, for quirks_found() */
 
 extern const struct quirk_words {
 	const char *name; /* "no_fentry" */

@@ -551,8 +551,10 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	}
 	if (!rc)
 		rc = plan_lab(s, err);
-	if (!rc && s->in_lab && !s->tracer.drops)
-		tracer_prepare(&s->tracer);
+	if (!rc && s->in_lab && !s->tracer.drops) { /* while the test network is created */
+		reasons_prepare();
+		ksyms_prepare();
+	}
 	if (!rc)
 		rc = site_open_ports(s, err);
 	if (!rc)

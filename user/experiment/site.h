@@ -32,7 +32,6 @@ struct tracer {
 	struct drops *drops;
 	struct probes *probes; /* NULL: no probes */
 	struct probes *edge;   /* edge probes, or NULL */
-	struct names *names;   /* being read: tracer_prepare(), NULL: not started */
 };
 
 struct tracer_spec {
@@ -53,14 +52,8 @@ struct tracer_spec {
 };
 
 /*
- * Starts to read the kernel's names in a thread, which takes 0.1 s of CPU time. `t` must be zero.
- * Optional before tracer_open().
- */
-void tracer_prepare(struct tracer *t);
-
-/*
- * Chooses the numbers, loads and attaches the observers, and maps the outcomes. `t` is zero, closed
- * or prepared. On failure, undoes all of that.
+ * Chooses the numbers, loads and attaches the observers, and maps the outcomes. `t` is zero or
+ * closed. On failure, undoes all of that.
  */
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err);
 

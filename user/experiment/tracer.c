@@ -2,7 +2,6 @@
 #include "experiment/site.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,50 +60,6 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 	return spec->consumed ? find_consumed(t, err) : 0;
 }
 
-struct names {
-	pthread_t thread;
-	struct reasons *reasons;
-	struct ksyms *ksyms;
-	struct error err;
-};
-
-static void *read_names(void *arg)
-{
-	struct names *n = arg;
-
-	if (!reasons_open(&n->reasons, NULL, &n->err))
-		ksyms_open(&n->ksyms, NULL, &n->err);
-	return NULL;
-}
-
-void tracer_prepare(struct tracer *t)
-{
-	struct names *n = mem_new(n);
-
-	if (pthread_create(&n->thread, NULL, read_names, n))
-		free(n);
-	else
-		t->names = n;
-}
-
-/* Waits for the names, or reads them now. */
-static int take_names(struct tracer *t, struct error *err)
-{
-	struct names now = {}, *n = t->names ? t->names : &now;
-
-	if (t->names)
-		pthread_join(n->thread, NULL);
-	else
-		read_names(n);
-	t->reasons = n->reasons;
-	t->ksyms = n->ksyms;
-	if (n->err.status != STATUS_OK)
-		*err = n->err;
-	free(t->names);
-	t->names = NULL;
-	return t->reasons && t->ksyms ? 0 : -EIO;
-}
-
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
 	const bool edge = spec->edge.leave || spec->edge.enter;
@@ -113,8 +68,10 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	enum drops_of of;
 	int rc;
 
-	*t = (struct tracer){.names = t->names};
-	rc = take_names(t, err);
+	*t = (struct tracer){};
+	rc = reasons_open(&t->reasons, NULL, err);
+	if (!rc)
+		rc = ksyms_open(&t->ksyms, NULL, err);
 	if (!rc && spec->numbers)
 		outcomes_init_given(&t->outcomes, spec->numbers);
 	else if (!rc)
@@ -209,8 +166,6 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 
 void tracer_close(struct tracer *t)
 {
-	if (t->names)
-		take_names(t, &(struct error){});
 	probes_close(t->edge);
 	probes_close(t->probes);
 	drops_close(t->drops);

@@ -104,16 +104,27 @@ static int hidden(const char *hint, const char *what, struct error *err)
 			 "addresses of kernel functions are hidden%s", what);
 }
 
+/* Opens the drop reasons, and starts what takes long and is needed later. */
+static int open_reasons(struct live *l, struct error *err)
+{
+	int rc;
+
+	ksyms_prepare();
+	if (l->spec.owners)
+		owners_prepare(l->spec.owners);
+	rc = reasons_open(&l->parts.reasons, NULL, err);
+	l->own.no_reasons = !rc && !reasons_count(l->parts.reasons);
+	return rc;
+}
+
 /* Opens the kernel symbols. Without CAP_SYSLOG, functions have no names, so all drops that their
  * reasons do not identify are put in stage `other`. */
-static int open_names(struct live *l, struct error *err)
+static int open_places(struct live *l, struct error *err)
 {
 	struct error quiet = {};
-	int rc = reasons_open(&l->parts.reasons, NULL, err);
 
-	if (rc)
-		return rc;
-	l->own.no_reasons = !reasons_count(l->parts.reasons);
+	if (l->parts.ksyms || l->own.no_places)
+		return 0;
 	l->own.no_places = ksyms_open(&l->parts.ksyms, NULL, &quiet) != 0;
 	if (l->own.no_places && (l->spec.stack || l->spec.stages || l->own.no_reasons))
 		return hidden(quiet.hint,
@@ -255,6 +266,8 @@ static int resolve_spec(struct live *l, struct watch_spec *out, struct error *er
 	if (!rc && no_cgroup(spec))
 		rc = error_set(err, STATUS_FAILED, -ENOENT, "see: systemd-cgls",
 			       "there is no cgroup %s", spec->cgroup);
+	if (!rc && spec->consumed)
+		rc = open_places(l, err);
 	if (!rc && spec->consumed && !l->parts.ksyms)
 		rc = hidden("", ": --consumed cannot find drop sites", err);
 	else if (!rc && spec->consumed)
@@ -299,7 +312,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	};
 	table_init(&l->interval, LIVE_ROWS);
 	table_init(&l->total, LIVE_ROWS);
-	rc = open_names(l, err);
+	rc = open_reasons(l, err);
 	if (!rc && spec->expr)
 		rc = filter_compile(&l->filter, spec->expr, err);
 	if (!rc && spec->inner)
@@ -318,6 +331,8 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	watch.followed = spec->followed;
 	watch.unfragmented = spec->unfragmented;
 	rc = watch_open(&l->watch, &watch, l->parts.reasons, err);
+	if (!rc)
+		rc = open_places(l, err); /* last, because they are read meanwhile */
 	if (rc)
 		return rc;
 	l->parts.watch = l->watch;
@@ -345,11 +360,11 @@ int live_start(struct live *l, struct error *err)
 	const struct live_source *source = l->sources.at;
 	int rc;
 
-	l->parts.start_ns = l->end_ns = ktime_now();
 	ksym_places(l->parts.ksyms, &l->parts.places);
+	l->parts.start_ns = l->end_ns = ktime_now();
 	rc = watch_attach(l->watch, &l->parts.places, err);
 	if (l->spec.owners)
-		owners_iterate(l->spec.owners); /* takes 20 ms, so drops are counted first */
+		owners_iterate(l->spec.owners);
 	l->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	read_sockets(l);
 	for (unsigned i = 0; i < l->sources.n && !rc; i++) {

@@ -164,4 +164,14 @@ CASE(running_kernel)
 	assert_int_equal(sym.offset, addr);
 	ksyms_free(other);
 	ksyms_free(again);
+	/* one that was not closed is not taken, and a thread reads a new one */
+	assert_int_equal(ksyms_open(&again, NULL, &err), 0);
+	ksyms_prepare();
+	ksyms_prepare();
+	assert_int_equal(ksyms_open(&other, NULL, &err), 0);
+	assert_ptr_not_equal(other, again);
+	assert_int_equal(ksym_addr(other, "consume_skb", &sym.offset), 0);
+	assert_int_equal(sym.offset, addr);
+	ksyms_free(other);
+	ksyms_free(again);
 }

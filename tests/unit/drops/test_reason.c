@@ -179,13 +179,18 @@ CASE(what_tcp_needs)
 CASE(running_kernel)
 {
 	struct error err = {};
-	struct reasons *r;
+	struct reasons *r, *again;
 	char buf[REASON_NAME];
 	const char **name;
 
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
+	reasons_prepare();
+	reasons_prepare();
 	assert_int_equal(reasons_open(&r, NULL, &err), 0);
+	assert_int_equal(reasons_open(&again, NULL, &err), 0);
+	assert_ptr_equal(again, r); /* read once */
+	reasons_free(again);
 	assert_in_range(reasons_tracepoint_args(r, "kfree_skb"), 2, 4);
 	assert_int_equal(reasons_count(r) > 0, reasons_tracepoint_args(r, "kfree_skb") > 2);
 	name = reasons_names(r);
