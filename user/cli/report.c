@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "host/caps.h"
 #include "diagnosis/facts.h"
+#include "drops/reason.h"
 #include "report/junit.h"
 #include "report/ledgerfile.h"
 #include "report/print.h"
@@ -261,6 +262,8 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 	int rc = 0;
 
 	r->reported = (struct experiment_interval){};
+	if (!r->shown && (r->out.json || r->out.ledger))
+		quirks_prepare(); /* for env_read(), while the test network is created */
 	if (!r->far)
 		rc = remote_connect(&r->o->far, (uint16_t)spec->port, &r->far, err);
 	with.far = r->far;

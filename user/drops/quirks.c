@@ -36,13 +36,18 @@ static void find_tracepoints(void)
 	reasons_free(r);
 }
 
-/* Loads and attaches this program only. Returns NULL on failure. */
-static struct survey_bpf *attached(const char *program)
+/* Loads and attaches the programs, as far as possible. Returns NULL if they cannot be loaded. */
+static struct survey_bpf *attached(bool fentry)
 {
+	const char *const beside[] = {fentry ? "quirk_fentry" : NULL, NULL};
 	const libbpf_print_fn_t print = libbpf_set_print(NULL); /* a refusal is not an error here */
 	struct survey_bpf *skel;
 
-	survey_attach(&skel, program, NULL);
+	if (!survey_open(&skel, "quirk_switch", NULL, beside)) {
+		skel->links.quirk_switch = bpf_program__attach(skel->progs.quirk_switch);
+		if (fentry)
+			skel->links.quirk_fentry = bpf_program__attach(skel->progs.quirk_fentry);
+	}
 	libbpf_set_print(print);
 	return skel;
 }
@@ -96,20 +101,21 @@ static void find_suppressed(const struct survey_bpf *skel)
 
 static void find_all(void)
 {
-	struct survey_bpf *skel, *fentry;
+	struct survey_bpf *skel;
 	struct utsname u;
 
 	find_tracepoints();
 	if (!uname(&u))
 		state[QUIRK_PREEMPT_RT] = found_if(strstr(u.version, "PREEMPT_RT") != NULL);
-	skel = attached("quirk_switch");
+	skel = attached(true);
+	if (!skel)
+		skel = attached(false);
 	if (!skel)
 		return;
-	find_suppressed(skel);
+	state[QUIRK_NO_FENTRY] = found_if(!skel->links.quirk_fentry);
+	if (skel->links.quirk_switch)
+		find_suppressed(skel);
 	survey_bpf__destroy(skel);
-	fentry = attached("quirk_fentry");
-	state[QUIRK_NO_FENTRY] = found_if(!fentry);
-	survey_bpf__destroy(fentry);
 }
 
 const enum quirk_state *quirks_found(void)
@@ -118,6 +124,21 @@ const enum quirk_state *quirks_found(void)
 
 	pthread_once(&once, find_all);
 	return state;
+}
+
+static void *find(void *arg)
+{
+	(void)arg;
+	quirks_found();
+	return NULL;
+}
+
+void quirks_prepare(void)
+{
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, find, NULL))
+		pthread_detach(thread);
 }
 
 const struct quirk_words quirk_words[QUIRK_COUNT] = {
