@@ -24,6 +24,7 @@
 #include "stamp.h"
 
 #define QUIET_NS	50000000
+#define QUIET_OURS_NS	10000000   /* in a test network in which nothing holds packets back */
 #define QUIET_REMOTE_NS 200000000  /* maximum age of the other site's latest report */
 #define QUIET_ALONE_NS	200000000  /* no other site reports packets in transit */
 #define DRAIN_ALONE_NS	5000000000 /* for a single sender's queues */
@@ -390,6 +391,12 @@ static bool is_idle(void *arg)
 	return here.idle && (!r->remote || r->remote->status.idle);
 }
 
+/* Returns whether only our packets are on the path, and nothing duplicates or delays them. */
+static bool is_undisturbed(const struct run *r)
+{
+	return r->site->in_lab && !r->spec.lab && !r->spec.faults.set;
+}
+
 static bool settle(struct run *r)
 {
 	/* only a counter resolves these: drops in a NIC ring, and frames that never were an skb */
@@ -399,7 +406,9 @@ static bool settle(struct run *r)
 		.interval_ns = r->spec.interval_ns,
 		.outcomes = count_outcomes,
 		.complete = is_complete,
-		.quiet_ns = r->remote ? QUIET_REMOTE_NS : QUIET_NS,
+		.quiet_ns = r->remote		 ? QUIET_REMOTE_NS
+			    : is_undisturbed(r) ? QUIET_OURS_NS
+						: QUIET_NS,
 		.idle = is_idle,
 		.show = show,
 		.arg = r,
