@@ -280,28 +280,37 @@ static __always_inline bool nat_translated(__u64 nfct)
 	return ct && BPF_CORE_READ(ct, status) & (IPS_SRC_NAT | IPS_DST_NAT);
 }
 
+#define FLOW_WORDS (sizeof(struct watch_flow) / sizeof(__u64))
+
 /*
  * Finds the tuple of a packet with any protocol. The ports of fragments other than the first are 0.
- * All of it is 0 if the packet is not IP.
+ * All of it is 0 if the packet is not IP. Stores whole words, because keys are hashed and compared
+ * by words, and a load that spans several stores waits until they have reached the cache.
  */
 static __always_inline void flow_fill(const struct linear *at, const struct headers *h,
 				      struct watch_flow *f)
 {
+	const struct {
+		__be16 src_port, dst_port;
+		__u8 family, proto;
+		__u16 tunnel;
+	} ends WIDE = {bpf_htons(h->src_port), bpf_htons(h->dst_port),
+		       h->version == 4 ? AF_INET : AF_INET6, h->proto};
+	__u64 __attribute__((may_alias)) *word = (void *)f;
 	unsigned char *ip = at->head + h->l3;
 
-	__builtin_memset(f, 0, sizeof(*f));
+#pragma unroll
+	for (int i = 0; i < FLOW_WORDS; i++)
+		word[i] = 0;
 	if (!h->version)
 		return;
-	f->family = h->version == 4 ? AF_INET : AF_INET6;
-	f->proto = h->proto;
-	f->src_port = bpf_htons(h->src_port);
-	f->dst_port = bpf_htons(h->dst_port);
 	if (h->version == 4) {
-		*(__be32 *)f->src = FIELD_OF(ip, iphdr, saddr);
-		*(__be32 *)f->dst = FIELD_OF(ip, iphdr, daddr);
+		word[0] = FIELD_OF(ip, iphdr, saddr);
+		word[2] = FIELD_OF(ip, iphdr, daddr);
 	} else {
 		bpf_probe_read_kernel(f, sizeof(f->src) + sizeof(f->dst), ip + 8);
 	}
+	__builtin_memcpy(&word[4], &ends, sizeof(ends));
 }
 
 /*
