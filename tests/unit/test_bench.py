@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 import zlib
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -26,6 +27,7 @@ import rows
 import scale
 import stats
 
+bench = SourceFileLoader("bench", str(ROOT / "tools/bench/bench")).load_module()
 FIXTURES = ROOT / "tests/fixtures/bench"
 
 
@@ -242,6 +244,13 @@ def rows_are_sound():
         for contender in (row.ours, *row.peers, row.load, row.needs):
             for command in contender.commands if contender else ():
                 assert command.args[0] in known, contender.name
+
+
+@case
+def rows_in_the_order_given():
+    same(bench.chosen(None, "b,a-2,a", ["a-1", "a-2", "b"]), ["b", "a-2", "a-1"])
+    same(bench.chosen(None, "a", ["ab", "a"]), ["a"])
+    same(bench.chosen(None, None, ["a", "b"]), ["a", "b"])
 
 
 @case

@@ -18,6 +18,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 from pathlib import Path
@@ -121,8 +122,8 @@ class Scale:
 
     def ledgers(self, n):
         """Of n/2 runs of 1 M packets, a sender's and a receiver's each: one run, renumbered."""
-        with Lab() as lab:
-            files = [os.path.join(lab.scratch_dir.name, end) for end in (TX, RX)]
+        with Lab() as lab, tempfile.TemporaryDirectory() as scratch:
+            files = [os.path.join(scratch, end) for end in (TX, RX)]
             with subprocess.Popen(lab.inside(RX, [
                     self.binary, "recv", "-q", "--rx", "xdp", "-i", DEV[RX], "--ledger", files[1],
                     "-t", "20"]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as receiver:
