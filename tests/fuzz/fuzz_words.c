@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Texts with their own syntax: times, faults, series of values, the journal. */
+/* Texts with their own syntax: times, faults, series of values, presets, the journal. */
 #include "fuzz.h"
 
 #include "base/clock.h"
@@ -43,6 +43,20 @@ static void values(const char *text)
 		MUST(err.status == STATUS_USAGE);
 }
 
+static void presets(const char *text)
+{
+	char *argv[] = {"run", "-j", NULL};
+	struct points points = {0};
+	struct error err = {0};
+
+	if (preset_parse(&points, text, 2, argv, &err)) {
+		MUST(err.status == STATUS_FAILED);
+		return;
+	}
+	MUST(points.n && *points.at->text[0]);
+	points_free(&points);
+}
+
 static void journal(const char *text)
 {
 	struct journal_record rec = {0}, again = {0};
@@ -62,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	moments(text);
 	faults(text);
 	values(text);
+	presets(text);
 	journal(text);
 	free(text);
 	return 0;

@@ -659,7 +659,7 @@ KILLED = [
     ["run", "-t", "5", "--tx", "xdp", "--rx", "xdp"], ["run", "-t", "5", "--topology", "vxlan"],
     ["run", "-t", "5", "--topology", "tap", "--tx", "socket"],
     ["run", "-t", "5", "--fault", "netfilter,tc_ingress,rcvbuf"], ["recv", "--rx", "xdp", "-i", "lo"],
-    ["selftest"], ["recv", "--serve"],
+    ["selftest"], ["recv", "--serve"], ["sweep", "--preset", "million"],
 ]
 
 

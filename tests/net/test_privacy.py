@@ -150,7 +150,7 @@ CHANGES = re.compile(r"^\d+ +(?:openat\(.*O_(?:WRONLY|RDWR|CREAT)|socket\(|bpf\(
 
 @table(first(1, [(" ".join(args), args) for args in (
     ["trace", "-h"], ["-V"], ["-h"], ["run", "--help"], ["run", "--fault", "help"],
-    ["help", "-j"])]))
+    ["sweep", "--preset", "help"], ["help", "-j"])]))
 @rootless
 def asking_touches_nothing(args):
     require(shutil.which("strace"), "needs strace")

@@ -212,7 +212,7 @@ def refused(text, message):
 @case
 @rootless
 def nothing_varies():
-    assert_usage("needs --vary", "sweep")
+    assert_usage("nothing varies", "sweep")
 
 
 @case

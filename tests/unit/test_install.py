@@ -35,7 +35,8 @@ def installs_and_uninstalls():
         make("install", *words)
         found = files(root)
         data = {f"opt/x/share/pktledger/{p.parent.name}/{p.name}" for p in
-                [*(ROOT / "tools/prometheus").iterdir(), *(ROOT / "tools/grafana").iterdir(),
+                [*(ROOT / "tools/presets").glob("*.txt"),
+                 *(ROOT / "tools/prometheus").iterdir(), *(ROOT / "tools/grafana").iterdir(),
                  *(ROOT / "tools/otel").iterdir(),
                  *(ROOT / "tools/wireshark").iterdir()]}
         data |= {f"opt/x/share/pktledger/schema/{name}.schema.json" for name in DOCUMENTS}

@@ -217,6 +217,8 @@ COMPLETED = [  # what was typed; what is to be offered, and what not
     ("pktledger check --limit ", ["warning", "never"], "rcvbuf="),
     ("pktledger sweep --vary rcv", ["rcvbuf="], "vary="),
 ]
+if (BINARY.parent / "../tools/presets").exists():  # where the program looks for them
+    COMPLETED.append(("pktledger sweep --preset mil", ["million"], "buffers"))
 
 SHELL = """
 source "$1"; shift

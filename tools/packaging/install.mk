@@ -62,8 +62,9 @@ completion: $(B)/completion/made
 .PHONY: install
 install: $(PROGRAM) man completion $(B)/schema/made
 	$(INSTALL) -Dm755 $(PROGRAM) $(DESTDIR)$(SBINDIR)/$(NAME)
-	$(INSTALL) -d $(addprefix $(DESTDIR)$(DATADIR)/,schema prometheus grafana otel wireshark)
+	$(INSTALL) -d $(addprefix $(DESTDIR)$(DATADIR)/,schema presets prometheus grafana otel wireshark)
 	$(INSTALL) -m644 $(DOCUMENTS:%=$(B)/schema/%.schema.json) $(DESTDIR)$(DATADIR)/schema
+	$(INSTALL) -m644 $(wildcard tools/presets/*.txt) $(DESTDIR)$(DATADIR)/presets
 	$(INSTALL) -m644 $(wildcard tools/prometheus/*) $(DESTDIR)$(DATADIR)/prometheus
 	$(INSTALL) -m644 $(wildcard tools/grafana/*) $(DESTDIR)$(DATADIR)/grafana
 	$(INSTALL) -m644 $(wildcard tools/otel/*) $(DESTDIR)$(DATADIR)/otel

@@ -9,6 +9,7 @@
 struct sweep_options {
 	struct run_options run; /* must come first for series_run() */
 	struct opt_args vary;	/* at most POINTS_COLUMNS */
+	const char *preset;
 	bool csv;
 };
 
@@ -27,6 +28,10 @@ static const struct opt sweep_opts[] = {
 	 .parse = add_vary, .default_text = "",
 	 .help = "values of a run option: 64k,1m or 100k..1M/100k or 64k..4m/x2 or on,off "
 		 "(`default` omits it, several --vary: all combinations)"},
+	{"preset", 0, OPT_STRING, offsetof(struct sweep_options, preset), .metavar = "NAME",
+	 .excludes = "vary", .default_text = "none",
+	 .help = "run the lines of a preset, or of a file with a / in its name (`help` lists "
+		 "presets)"},
 	{"csv", 0, OPT_FLAG, offsetof(struct sweep_options, csv), .excludes = "json json-lines",
 	 .help = "print CSV, one line per trial"},
 	{0},
@@ -58,7 +63,7 @@ static int parse_all(const struct sweep_options *o, struct opt_vary *vary, struc
 	int rc = 0;
 
 	if (!o->vary.n)
-		return error_usage(err, "for example --vary rate=100k..1M/100k", "sweep needs --vary");
+		return error_usage(err, "for example --vary rate=100k..1M/100k", "nothing varies");
 	for (unsigned i = 0; i < o->vary.n && !rc; i++) {
 		rc = opt_vary_parse(&cmd_sweep, o->vary.at[i], &vary[i], err);
 		if (!rc)
@@ -67,17 +72,29 @@ static int parse_all(const struct sweep_options *o, struct opt_vary *vary, struc
 	return rc;
 }
 
-static int run_sweep(void *options, struct error *err)
+static int points_of(const struct sweep_options *o, struct points *points, struct error *err)
 {
 	static struct opt_vary vary[POINTS_COLUMNS];
+
+	if (o->preset)
+		return preset_open(points, o->preset, program_argc - 2, program_argv + 2, err);
+	if (parse_all(o, vary, err))
+		return -EINVAL;
+	return points_product(vary, o->vary.n, program_argc - 1, program_argv + 1, points, err);
+}
+
+static int run_sweep(void *options, struct error *err)
+{
 	struct sweep_options *o = options;
 	struct points points = {};
-	struct report *report = report_new(&o->run, SERIES_SCHEMA, err);
+	struct report *report;
 
+	if (o->preset && !strcmp(o->preset, "help"))
+		return preset_list(err);
+	report = report_new(&o->run, SERIES_SCHEMA, err);
 	if (!report)
 		return -EIO;
-	if (!parse_all(o, vary, err) && !points_product(vary, o->vary.n, program_argc - 1,
-							program_argv + 1, &points, err))
+	if (!points_of(o, &points, err))
 		series_run(&points, o->csv, report, &o->run, err);
 	points_free(&points);
 	return report_finish(report, err);
@@ -93,16 +110,18 @@ static const struct opt_example examples[] = {
 	 "measure the effect of a larger receive buffer (medians of five)"},
 	{"sweep --vary gro=on,off --vary rx-threads=1,2 -t 1 --csv > sweep.csv",
 	 "test four combinations, with CSV for a spreadsheet"},
+	{"sweep --preset million -t 2", "step up to a million pps, two seconds per step"},
 	{0},
 };
 
 const struct command cmd_sweep = {
 	.name = "sweep",
 	.summary = "repeat `run` for each value of an option, one row per run",
-	.everyday = "vary csv tx rx rcvbuf fault repeat ledger to count duration "
+	.everyday = "vary preset csv tx rx rcvbuf fault repeat ledger to count duration "
 		    "rate size length flows json verbose help",
 	.description =
-		"Repeats `run` with each combination of the values that --vary lists. All other "
+		"Repeats `run` with each combination of the values that --vary lists, or with each "
+		"line of a preset. All other "
 		"options are the same as for run. A row shows the rate, the loss and the stage "
 		"that lost most. A failed trial is marked as failed, and the sweep continues.",
 	.groups = sweep_groups,

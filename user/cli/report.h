@@ -157,16 +157,17 @@ void report_series_end(struct report *r, struct json_object *end, const struct e
 int report_finish(struct report *r, struct error *err);
 
 /*
- * Trials in a sweep: the combinations of --vary. Each point is a command line, so every option can
- * be used in it and is checked as usual.
+ * Trials in a sweep: the combinations of --vary, or the lines of a preset. Each point is a command
+ * line, so every option can be used in it and is checked as usual.
  */
 
 #define POINTS_COLUMNS 8
 #define POINTS_MAX     10000
 
 struct point {
-	const struct opt_vary_value *value[POINTS_COLUMNS]; /* one for each column */
-	char **argv;					    /* ends with NULL */
+	const char
+		*text[POINTS_COLUMNS]; /* values that differ between points, one for each column */
+	char **argv;		       /* ends with NULL */
 	int argc;
 };
 
@@ -174,6 +175,7 @@ struct points {
 	unsigned n, columns;
 	const char *column[POINTS_COLUMNS]; /* column titles */
 	struct point *at;
+	char *words; /* memory for the points' words */
 };
 
 /*
@@ -185,6 +187,30 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 		   struct points *points, struct error *err);
 
 void points_free(struct points *points);
+
+/*
+ * Repeatable experiments in text files. The first line is the title.
+ *
+ *	    run --rate 40k -t 2h    # name of the row
+ *
+ * A line indented by four blanks or a tab is a `run` command line. All other lines are prose. Words
+ * are separated by blanks. Quoting is not supported.
+ */
+
+/*
+ * Parses one point per command line. Appends the caller's words, which are borrowed, to the words
+ * on the line. Returns -EINVAL with STATUS_FAILED if a line is invalid.
+ */
+int preset_parse(struct points *points, const char *text, int argc, char **argv, struct error *err);
+
+/*
+ * Opens a preset by name, from the directory that `make install` filled, or from the sources when
+ * run in a build directory. A name with a slash is a file. Returns STATUS_USAGE if it is not found.
+ */
+int preset_open(struct points *points, const char *name, int argc, char **argv, struct error *err);
+
+/* Prints each preset's name and title. */
+int preset_list(struct error *err);
 
 #define SERIES_SCHEMA "pktledger/sweep/1"
 

@@ -2,10 +2,14 @@
 #include "cli/report.h"
 
 #include <errno.h>
+#include <glob.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt.h"
@@ -14,11 +18,28 @@
 #include "report/document.h"
 #include "report/print.h"
 
+#define LINE_WORDS 48 /* maximum number of words on a preset line */
+
 /* Options that apply to the whole sweep, not to a trial. */
 static const char *const whole[] = {
-	"vary",	   "csv",	 "repeat", "ledger", "json",
-	"version", "json-lines", "quiet",  "help",   "verbose",
+	"vary",	   "preset",	 "csv",	  "repeat", "ledger", "json",
+	"version", "json-lines", "quiet", "help",   "verbose",
 };
+
+/* Adds a point, whose `text` the caller fills in. */
+static struct point *add_point(struct points *points, char *const *words, int n, char *const *more,
+			       int n_more)
+{
+	struct point *p;
+
+	points->at = mem_resize(points->at, points->n + 1, sizeof(*points->at));
+	p = &points->at[points->n++];
+	*p = (struct point){.argc = n + n_more, .argv = mem_zero((size_t)(n + n_more) + 1,
+								 sizeof(*p->argv))};
+	memcpy(p->argv, words, (size_t)n * sizeof(*words));
+	memcpy(p->argv + n, more, (size_t)n_more * sizeof(*more));
+	return p;
+}
 
 int points_product(const struct opt_vary *vary, unsigned n, int argc, char **argv,
 		   struct points *points, struct error *err)
@@ -34,19 +55,23 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 					   "there are more than %u combinations of values",
 					   POINTS_MAX);
 	}
-	points->at = mem_zero(all, sizeof(*points->at));
-	for (struct point *p = points->at; points->n < all; points->n++, p++) {
+	while (points->n < all) {
+		const char *text[POINTS_COLUMNS];
+		char *word[POINTS_COLUMNS];
 		unsigned rest = points->n;
+		int words = 0;
 
-		p->argv = mem_zero((size_t)argc + n + 1, sizeof(*p->argv));
-		memcpy(p->argv, argv, (size_t)argc * sizeof(*argv));
-		for (unsigned k = n; k-- > 0; rest /= vary[k].n)
-			p->value[k] = &vary[k].at[rest % vary[k].n];
-		p->argc = argc;
-		for (unsigned k = 0; k < n; k++) { /* getopt does not modify the words */
-			if (*p->value[k]->word)
-				p->argv[p->argc++] = (char *)p->value[k]->word;
+		for (unsigned k = n; k-- > 0; rest /= vary[k].n) {
+			const struct opt_vary_value *v = &vary[k].at[rest % vary[k].n];
+
+			text[k] = v->text;
+			word[k] = (char *)v->word; /* getopt does not modify the words */
 		}
+		for (unsigned k = 0; k < n; k++) {
+			if (*word[k])
+				word[words++] = word[k];
+		}
+		memcpy(add_point(points, argv, argc, word, words)->text, text, n * sizeof(*text));
 	}
 	return 0;
 }
@@ -56,7 +81,99 @@ void points_free(struct points *points)
 	for (unsigned i = 0; i < points->n; i++)
 		free(points->at[i].argv);
 	free(points->at);
+	free(points->words);
 	*points = (struct points){};
+}
+
+static int add_line(struct points *points, char *line, int argc, char **argv, struct error *err)
+{
+	char *word[LINE_WORDS], *name = strstr(line, " # "), *save = NULL;
+	int n = 0;
+
+	if (name)
+		*name = '\0';
+	for (char *rest = line; n < LINE_WORDS && (word[n] = strtok_r(rest, " \t", &save)); n++)
+		rest = NULL;
+	if (!name || !n || strcmp(*word, "run") || n == LINE_WORDS || points->n == POINTS_MAX)
+		return error_set(err, STATUS_FAILED, -EINVAL, "write: run OPTIONS # NAME",
+				 "command %u of the preset is not valid", points->n + 1);
+	add_point(points, word, n, argv, argc)->text[0] = name + strlen(" # ");
+	return 0;
+}
+
+int preset_parse(struct points *points, const char *text, int argc, char **argv, struct error *err)
+{
+	char *rest = mem_string(text), *line;
+	int rc = 0;
+
+	*points = (struct points){.columns = 1, .column = {"trial"}, .words = rest};
+	while (!rc && (line = strsep(&rest, "\n"))) {
+		if ((*line == '\t' || !strncmp(line, "    ", 4)) && line[strspn(line, " \t")])
+			rc = add_line(points, line, argc, argv, err);
+	}
+	if (!rc && !points->n)
+		rc = error_set(err, STATUS_FAILED, -EINVAL, "indent them by four blanks",
+			       "the preset has no commands");
+	if (rc)
+		points_free(points);
+	return rc;
+}
+
+/*
+ * Finds presets by name pattern, relative to the program: in the source tree it was built from, or
+ * where `make install` puts them, for any PREFIX. A name with a slash is a file.
+ */
+static int find_presets(const char *name, glob_t *found, struct error *err)
+{
+	static const char *const places[] = {"../tools/presets", "../share/pktledger/presets"};
+	char program[512], path[700];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	int rc = strchr(name, '/') ? glob(name, 0, NULL, found) : GLOB_NOMATCH;
+
+	program[n > 0 ? n : 0] = '\0';
+	dirname(program);
+	for (unsigned i = 0; rc && i < LENGTH(places); i++) {
+		snprintf(path, sizeof(path), "%s/%s/%.60s.txt", program, places[i], name);
+		rc = glob(path, 0, NULL, found);
+	}
+	return rc ? error_usage(err, "--preset help lists them", "no preset '%.80s'", name) : 0;
+}
+
+int preset_open(struct points *points, const char *name, int argc, char **argv, struct error *err)
+{
+	glob_t found;
+	char *text;
+	int rc = find_presets(name, &found, err);
+
+	if (rc)
+		return rc;
+	rc = file_read(found.gl_pathv[0], &text, NULL);
+	globfree(&found);
+	if (rc)
+		return error_usage(err, NULL, "cannot read the preset '%.80s': %s", name,
+				   strerror(-rc));
+	rc = preset_parse(points, text, argc, argv, err);
+	free(text);
+	return rc;
+}
+
+int preset_list(struct error *err)
+{
+	glob_t found;
+	int rc = find_presets("*", &found, err);
+
+	for (size_t i = 0; !rc && i < found.gl_pathc; i++) {
+		const char *name = basename(found.gl_pathv[i]);
+		char *text;
+
+		rc = file_read(found.gl_pathv[i], &text, NULL);
+		if (rc)
+			break;
+		printf("  %-14.*s  %.*s\n", (int)strcspn(name, "."), name,
+		       (int)strcspn(text, "\n"), text);
+		free(text);
+	}
+	return rc;
 }
 
 struct planned {
@@ -91,7 +208,7 @@ static int check_given(const struct points *points, const struct point *point,
 					   "--%s is for the whole sweep, not for a trial", opt->name);
 		for (unsigned k = 0; k < points->columns; k++) {
 			if (opt->type == OPT_FLAG && !strcmp(points->column[k], opt->name) &&
-			    strcmp(point->value[k]->text, "on"))
+			    strcmp(point->text[k], "on"))
 				return error_usage(err, "leave it to --vary",
 						   "--%s is given, so --vary cannot switch it off",
 						   opt->name);
@@ -126,7 +243,7 @@ static struct json_object *parameters(const struct points *points, const struct 
 	struct json_object *o = json_object_new_object();
 
 	for (unsigned k = 0; k < points->columns; k++)
-		json_put_text(o, points->column[k], point->value[k]->text);
+		json_put_text(o, points->column[k], point->text[k]);
 	return o;
 }
 
@@ -225,7 +342,7 @@ static void put_start(struct course *c)
 		struct json_object *list = json_put_list(values, points->column[k]);
 
 		for (unsigned i = 0; i < points->n; i++)
-			json_object_array_add(list, json_text(points->at[i].value[k]->text));
+			json_object_array_add(list, json_text(points->at[i].text[k]));
 		json_object_array_add(names, json_text(points->column[k]));
 	}
 	json_put_u64(o, "points", points->n);

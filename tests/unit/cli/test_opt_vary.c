@@ -211,8 +211,8 @@ CASE(test_product)
 			strcat(line, p->argv[w]);
 		}
 		assert_string_equal(line, wanted[i]);
-		assert_string_equal(p->value[0]->text, i < 2 ? "1m" : "default");
-		assert_string_equal(p->value[1]->text, i % 2 ? "off" : "on");
+		assert_string_equal(p->text[0], i < 2 ? "1m" : "default");
+		assert_string_equal(p->text[1], i % 2 ? "off" : "on");
 	}
 	points_free(&points);
 	assert_int_equal(opt_vary_parse(&cmd, "threads=1..200/1", &vary[0], &err), 0);
