@@ -7,11 +7,13 @@ import ctypes
 import fcntl
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 from lib import PATIENCE, PORT, TIMEOUT, require, until  # noqa: F401
 
@@ -70,13 +72,28 @@ def sysctl(netns, name, value):
     do(netns, "sh", "-c", f"echo {value} > /proc/sys/{name}")
 
 
+def counter(netns, name):
+    """Returns a counter of the namespace, such as Udp:NoPorts or Ip6:ReasmFails."""
+    group, _, key = name.partition(":")
+    with inside(netns):
+        if group.endswith("6"):
+            rows = Path("/proc/thread-self/net/snmp6").read_text().split()
+            return int(rows[rows.index(group + key) + 1])
+        rows = [line.split() for file in ("snmp", "netstat")
+                for line in Path("/proc/thread-self/net", file).read_text().splitlines()
+                if line.startswith(group + ":")]
+    return int(dict(zip(*rows))[key])
+
+
+def link(netns, ifname):
+    """Returns the statistics of an interface: {"rx": {"packets": ...}, "tx": ...}."""
+    return json.loads(do(netns, "ip", "-s", "-j", "link", "show", ifname))[0]["stats64"]
+
+
 def await_reassembly(netns, datagrams):
     """Waits until the kernel has given up so many datagrams that lack a fragment."""
-    def given_up():
-        shown = json.loads(do(netns, "nstat", "-a", "-s", "-z", "-j"))["kernel"]
-        return shown["IpReasmFails"] + shown["Ip6ReasmFails"] >= datagrams
-
-    until(given_up, 20, f"{datagrams} datagrams given up")
+    until(lambda: counter(netns, "Ip:ReasmFails") + counter(netns, "Ip6:ReasmFails") >= datagrams,
+          20, f"{datagrams} datagrams given up")
 
 
 # Plain sockets
@@ -164,15 +181,24 @@ def tun(name, address="198.18.5.1"):
         yield device
 
 
+def checksum(data):
+    """Returns the Internet checksum (RFC 1071) of the bytes."""
+    total = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+def ip4(protocol, payload, source="198.18.5.9", target="198.18.5.1", ident=1, fragment=0):
+    """Returns an IPv4 packet; `fragment`: the flags and the offset."""
+    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), ident, fragment, 64, protocol,
+                         0, socket.inet_aton(source), socket.inet_aton(target))
+    return header[:10] + struct.pack("!H", checksum(header)) + header[12:] + payload
+
+
 def datagram(port, payload):
     """From the other end of the tun to this one, without checksum."""
-    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), 1, 0, 64, socket.IPPROTO_UDP,
-                         0, socket.inet_aton("198.18.5.9"), socket.inet_aton("198.18.5.1"))
-    total = sum(struct.unpack("!10H", header))
-    total = (total & 0xffff) + (total >> 16)
-    checksum = struct.pack("!H", ~((total & 0xffff) + (total >> 16)) & 0xffff)
-    return (header[:10] + checksum + header[12:]
-            + struct.pack("!HHHH", 1234, port, 8 + len(payload), 0) + payload)
+    return ip4(socket.IPPROTO_UDP, struct.pack("!HHHH", 1234, port, 8 + len(payload), 0) + payload)
 
 
 # XDP programs
@@ -250,6 +276,19 @@ def nft_counters(netns):
     anonymous = [e["counter"]["packets"] for r in listed if "rule" in r for e in r["rule"]["expr"]
                  if isinstance(e.get("counter"), dict)]
     return {**found, **({None: anonymous[0]} if anonymous else {})}
+
+
+def fill_connections(netns):
+    """Fills the table of tracked connections with entries of which none gives way; returns its size."""
+    require(shutil.which("conntrack"), "needs conntrack")
+    nft(netns, "table ip t { chain c { type filter hook input priority 0; ct state new accept; }; }")
+    most = int(do(netns, "cat", "/proc/sys/net/netfilter/nf_conntrack_max"))
+    require(most <= 300000, f"{most} connections may be tracked")
+    do(netns, "conntrack", "-R", "-", text="".join(
+        f"-A -t 600 -u ASSURED,SEEN_REPLY -s 198.18.7.1 -d 198.19.{n >> 15}.1 -p udp "
+        f"--sport {1024 + (n & 0x7fff)} --dport 9\n" for n in range(most)))
+    assert int(do(netns, "cat", "/proc/sys/net/netfilter/nf_conntrack_count")) > 0.99 * most
+    return most
 
 
 @contextlib.contextmanager

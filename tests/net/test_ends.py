@@ -419,7 +419,8 @@ def a_log_that_nobody_reads():
         os.mkfifo(f"{directory}/log")
         receiver = lab.at("rx", "recv", "-q", "--log", f"{directory}/log")
         try:
-            time.sleep(0.6)
+            until(lambda: "sigtimedwait" in Path(f"/proc/{receiver.pid}/wchan").read_text() or
+                  receiver.poll() is not None, 10, "it waits for a reader")
             assert receiver.poll() is None, receiver.communicate()
             receiver.send_signal(signal.SIGTERM)
             _, err = receiver.communicate(timeout=5 * PATIENCE)

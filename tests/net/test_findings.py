@@ -14,21 +14,20 @@ import shutil
 import signal
 import socket
 import struct
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import (PORT, XDP_GENERIC, do, enter, inside, nft, read_all, repeating, ring_of_a_capture, send,
+from ends import (PORT, XDP_GENERIC, counter, do, inside, nft, read_all, repeating, ring_of_a_capture, send,
                   shell, sysctl, udp, verdict, xdp)
-from labs import Hosts, Lab
+from labs import Hosts
 import test_troubleshooting as stories
 from lib import (BINARY, assert_findings, assert_ok, case, directory, exclusive, exclusive_rows,
                  finish, first, main, paced, pktledger, proves, require, run, skip, start, started, table,
                  thorough, until)
 from test_owners import cgroup, cpu_quota
-from traced import NAME, RX, TX, V4, tracing
+from test_troubleshooting import program
+from traced import NAME, RX, TX, V4, lab, tracing
 
 TIMES = int(os.environ.get("PKTLEDGER_VERDICTS", "1"))
 ROUTER = f"{NAME}-router"
@@ -81,12 +80,18 @@ def fault(options, ids):
 @proves("qdisc-noop")
 def link_that_is_down():
     """There is no qdisc then, so none that is full; with the link one takes packets again."""
-    with Lab(NAME), tracing("--netns", TX, f"udp port {PORT}") as t:
+    def passes(probe):
+        send(TX, V4, 1, PORT + 1)
+        return read_all(probe, 0.02) > 0
+
+    with lab(), udp(RX, socket.AF_INET, ("", PORT + 1)) as probe, \
+            tracing("--netns", TX, f"udp port {PORT}") as t:
         for state in "down", "up":
             shell(RX, "ip", "link", "set", "v-rx", state)
             until(lambda state=state: f"state {state.upper()}" in
                   shell(TX, "ip", "link", "show", "v-tx").stdout, 10, f"v-tx {state}")
-            time.sleep(0.05)  # the qdisc goes right after that
+            # the qdisc goes right after that
+            until(lambda state=state: passes(probe) == (state == "up"), 10, "the qdisc")
             with udp(RX, socket.AF_INET, ("", PORT)) as sock:
                 send(TX, V4, 100)
                 assert read_all(sock) == (100 if state == "up" else 0)
@@ -103,11 +108,11 @@ def link_that_is_down():
 def port_of_a_bridge():
     """In a state of spanning tree, or isolated: either of which takes all."""
     isolated = ("dev v-b0 state 3 isolated on", "dev v-b1 isolated on")
-    with Lab(NAME, "--topology", "bridge") as lab, udp(RX, socket.AF_INET, ("", PORT)) as sock:
+    with lab("--topology", "bridge") as ends, udp(RX, socket.AF_INET, ("", PORT)) as sock:
         for settings, id in ((("dev v-b0 state 1",), "l2-stp"), (("dev v-b0 state 2",), "l2-stp"),
                              (isolated, "l2-bridge")):
             for words in settings:
-                lab.do("bridge", "bridge", "link", "set", *words.split())
+                ends.do("bridge", "bridge", "link", "set", *words.split())
             with tracing(f"udp port {PORT}") as t:
                 send(TX, V4, 60)
                 document = t.stop()
@@ -149,7 +154,7 @@ def multicast_that_was_asked_for():
         document = assert_ok(pktledger("trace", "-j", "-t", "1", "--netns", RX, *expression)).json
         return document["end"]["findings"]
 
-    group = f"udp port {stories.PORT}"
+    group = f"udp port {PORT}"
     with stories.not_joined():
         found = assert_findings(traced(group), "mcast-not-joined")
         assert "v-rx" in found["cause"] and found["severity"] == "info", found
@@ -188,39 +193,30 @@ def between_two_hosts():
 
 @contextlib.contextmanager
 def scene_of_page(scene):
-    with scene() as (_, _):
-        yield
+    with scene() as (process, _):
+        yield process
 
 
 def page(name):
     return functools.partial(scene_of_page, getattr(stories, name))
 
 
-@contextlib.contextmanager
-def script(netns, text, *args, nice=0, first=False, cpu=None):
-    """A Python script in the namespace, once it has printed a line; `first`: before all others."""
+def at(nice=0, first=False):
+    """A process becomes so nice and runs on CPU 1; `first`: before all others."""
     def become():
-        enter(netns)
         os.nice(nice)
         if first:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-        if cpu is not None:
-            os.sched_setaffinity(0, {cpu})
+        os.sched_setaffinity(0, {1})
 
-    with subprocess.Popen([sys.executable, "-c", text, *map(str, args)], stdout=subprocess.PIPE,
-                          preexec_fn=become) as process:
-        try:
-            assert process.stdout.readline()
-            yield process
-        finally:
-            process.kill()
+    return become
 
 
 READER = """
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 50000)
-s.bind(("", int(sys.argv[1])))
+s.bind(("", int(sys.argv[-1] if len(sys.argv) > 3 else sys.argv[1])))
 print(flush=True)
 while True:
     s.recv(65536)
@@ -233,36 +229,35 @@ SPIN = "print(flush=True)\nwhile True:\n    pass"
 
 @contextlib.contextmanager
 def busy_reader():
-    with Lab(NAME), script(RX, READER, PORT, 0.01, first=True, cpu=1), traffic(burst=20):
-        yield
+    with lab(), program(READER, 0.01, become=at(first=True)) as process, traffic(20):
+        yield process
 
 
 @contextlib.contextmanager
 def reader_without_cpu():
-    with Lab(NAME), script(RX, READER, PORT, 0.001, nice=19, cpu=1), script(RX, SPIN, nice=-5, cpu=1), \
-            traffic(burst=20):
+    with lab(), program(READER, 0.001, become=at(19)), program(SPIN, become=at(-5)), traffic(20):
         yield
 
 
 @contextlib.contextmanager
 def reader_with_a_quota():
-    with Lab(NAME), cpu_quota() as group, script(RX, READER, PORT, 0.01) as process:
+    with lab(), cpu_quota() as group, program(READER, 0.01) as process:
         (group / "cgroup.procs").write_text(str(process.pid))
-        with traffic(burst=20):
-            yield
+        with traffic(20):
+            yield process
 
 
 @contextlib.contextmanager
 def reader_that_keeps_up():
-    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT))) as reader, \
+    with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT))) as reader, \
             repeating(0.01, lambda: read_all(reader, 0.001)), traffic():
         yield
 
 
 @contextlib.contextmanager
 def reader_that_does_not_read():
-    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 100000)):
-        send(TX, V4, 115, size=512)  # some 147 of 200 KB: no loss yet
+    with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 100000)):
+        send(TX, V4, 115, PORT, 512)  # some 147 of 200 KB: no loss yet
         yield
 
 
@@ -274,7 +269,7 @@ def sockets_that_are_gone():
             datagrams(sender, 50, 500)
             read_all(reader, 0.001)
 
-    with Lab(NAME), repeating(0.01, once):
+    with lab(), repeating(0.01, once):
         yield
 
 
@@ -289,16 +284,14 @@ def datagrams(sock, burst, size, to=V4):
             sock.sendto(bytes(size), (to, PORT))
 
 
-@contextlib.contextmanager
-def traffic(burst=10, pause=0.01, size=200, to=V4):
-    with udp(TX, socket.AF_INET) as sock, repeating(pause, lambda: datagrams(sock, burst, size, to)):
-        yield
+def traffic(burst=10, pause=0.01, to=V4):
+    return stories.sender(to, burst, pause, 200)
 
 
 @contextlib.contextmanager
 def slow_neighbour():
     """It answers the third request: until then packets wait, and more than fit."""
-    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)) as reader:
+    with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)) as reader:
         for name, value in ("retrans_time_ms", 60), ("mcast_solicit", 50), ("unres_qlen_bytes", 2000):
             sysctl(TX, f"net/ipv4/neigh/v-tx/{name}", value)
         nft(RX, "table arp slow { chain c { type filter hook input priority 0; "
@@ -314,7 +307,7 @@ def slow_neighbour():
 @contextlib.contextmanager
 def two_receivers_of_which_one_is_gone():
     """Some to a neighbour that is there, and more than may wait to one that is not."""
-    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)) as reader, \
+    with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)) as reader, \
             repeating(0.01, lambda: read_all(reader, 0.001)), traffic(), traffic(to="198.18.0.77"):
         yield
 
@@ -322,7 +315,7 @@ def two_receivers_of_which_one_is_gone():
 @contextlib.contextmanager
 def send_buffer():
     """A sender that does not wait, behind a queue that is long and slow."""
-    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)):
+    with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)):
         if shell(TX, *"tc qdisc add dev v-tx root tbf rate 1mbit burst 4kb limit 9mb".split()).returncode:
             skip("no tbf here")
         with udp(TX, socket.AF_INET) as sock:
@@ -332,34 +325,9 @@ def send_buffer():
 
 
 @contextlib.contextmanager
-def full_accept_queue():
-    """A program that listens and does not accept; its clients do not wait."""
-    clients = []
-    with Lab(NAME):
-        with inside(RX):
-            listener = socket.socket()
-            listener.bind(("", PORT))
-            listener.listen(1)
-
-        def connect():
-            with inside(TX):
-                sock = socket.socket()
-            clients.append(sock)
-            sock.setblocking(False)
-            sock.connect((V4, PORT))
-
-        with contextlib.closing(listener), repeating(0.02, connect):
-            try:
-                yield
-            finally:
-                for sock in clients:
-                    sock.close()
-
-
-@contextlib.contextmanager
 def incomplete_datagrams():
     """Their last fragments never come, and the memory for the others is small."""
-    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT))):
+    with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT))):
         sysctl(RX, "net/ipv4/ipfrag_low_thresh", 50000)
         sysctl(RX, "net/ipv4/ipfrag_high_thresh", 60000)
         nft(RX, "table netdev edge { chain c { type filter hook ingress device v-rx priority 0; "
@@ -372,7 +340,7 @@ def incomplete_datagrams():
 
 @contextlib.contextmanager
 def raw_socket():
-    with Lab(NAME):
+    with lab():
         with inside(RX):
             sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
         with sock:
@@ -406,55 +374,21 @@ def full_ring():
 @contextlib.contextmanager
 def no_route():
     """The router has lost the route to the receiver's network."""
-    with Lab(NAME, "--topology", "router"):
+    with lab("--topology", "router"):
         shell(ROUTER, "ip", "route", "del", "198.18.1.0/24")
         with traffic(to="198.18.1.2"):
             yield
 
 
 @contextlib.contextmanager
-def small_peer():
-    """The other end of the link takes no frame that is so large."""
-    with Lab(NAME):
-        shell(RX, "ip", "link", "set", "v-rx", "mtu", "1000")
-        with udp(RX, socket.AF_INET, ("", PORT)), traffic(burst=3, size=1200):
-            yield
-
-
-@contextlib.contextmanager
-def no_port_left():
-    """Source NAT has two ports for more flows to one destination."""
-    with Lab(NAME, "--topology", "router"), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT))):
-        nft(ROUTER, "table ip n { chain c { type nat hook postrouting priority 100; "
-                    f"udp dport {PORT} snat to 198.18.1.254:1000-1001; }}; }}")
-
-        def once():
-            with udp(TX, socket.AF_INET) as sock:
-                datagrams(sock, 10, 200, "198.18.1.2")
-
-        with repeating(0.01, once):
-            yield
-
-
-@contextlib.contextmanager
-def no_carrier():
-    """The other end is down for longer than the kernel takes to see it."""
-    with Lab(NAME):
-        shell(RX, "ip", "link", "set", "v-rx", "down")
-        time.sleep(1.5)
-        with traffic():
-            yield
-
-
-@contextlib.contextmanager
 def generic_xdp():
-    with Lab(NAME), xdp(RX, "v-rx", verdict(XDP_PASS), XDP_GENERIC):
+    with lab(), xdp(RX, "v-rx", verdict(XDP_PASS), XDP_GENERIC):
         yield
 
 
 @contextlib.contextmanager
 def half_of_rfs():
-    with Lab(NAME):
+    with lab():
         entries = Path("/proc/sys/net/core/rps_sock_flow_entries")
         require(entries.exists() and entries.read_text() == "0\n", "RFS is on, or not shown here")
         shell(RX, "sh", "-c", "echo 2048 > /sys/class/net/v-rx/queues/rx-0/rps_flow_cnt")
@@ -478,8 +412,7 @@ def drops_of_socket(port):
 @case
 def stopped_and_slow_receiver():
     ports = PORT, PORT + 1
-    with Lab(NAME), script(RX, READER, ports[0], 0.01), script(RX, READER, ports[1], 0) as stopped, \
-            tracing(f"udp portrange {ports[0]}-{ports[1]}") as t:
+    with lab(), program(READER, 0.01), program(READER, 0, PORT + 1) as stopped, tracing("--netns", RX) as t:
         stopped.send_signal(signal.SIGSTOP)
         for _ in paced(30, pause=0.1):
             send(TX, V4, 40, port=ports[1])
@@ -494,40 +427,10 @@ def stopped_and_slow_receiver():
 
 
 @case
-def expired_and_too_large():
-    far = "198.18.1.2"
-    with Lab(NAME, "--topology", "router"), tracing("--netns", ROUTER) as t, udp(TX, socket.AF_INET) as s:
-        shell(ROUTER, "ip", "link", "set", "v-r1", "mtu", "1300")
-        s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)
-        datagrams(s, 32, 100, far)
-        s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 64)
-        s.setsockopt(socket.IPPROTO_IP, stories.IP_MTU_DISCOVER, 3)  # IP_PMTUDISC_PROBE: DF, no memory
-        datagrams(s, 30, 1400, far)
-        document = t.stop()
-    assert_lost(document, ("ip-ttl", 32), ("ip-too-big", 30))
-    assert "(v-r1, 1300)" in document["end"]["findings"][1]["cause"], document
-
-
-@case
-def rules_of_two_hooks():
-    rules = "".join(f"chain {hook} {{ type filter hook {hook} priority 0; udp dport {port} counter drop; }};"
-                    for hook, port in (("prerouting", PORT), ("input", PORT + 1)))
-    with Lab(NAME):
-        nft(RX, f"table inet t {{ {rules} }}")
-        with tracing(f"udp portrange {PORT}-{PORT + 1}") as t:
-            send(TX, V4, 40)
-            send(TX, V4, 60, port=PORT + 1)
-            document = t.stop()
-    assert_lost(document, ("netfilter-rule", 60), ("netfilter-rule", 40))
-    assert ["in" in f["cause"] and f["facts"]["hook"] for f in document["end"]["findings"]] == [
-        "input", "prerouting"], document
-
-
-@case
 def own_source_and_another_s_destination():
     header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 0, 1, 0, 64, socket.IPPROTO_UDP, 0,
                          socket.inet_aton(V4), socket.inet_aton(V4))
-    with Lab(NAME):
+    with lab():
         mac = json.loads(do(RX, "ip", "-j", "link", "show", "v-rx"))[0]["address"]
         shell(TX, "ip", "neigh", "add", "198.18.0.77", "lladdr", mac, "dev", "v-tx")
         with tracing("--netns", RX, f"udp port {PORT}") as t:
@@ -542,7 +445,7 @@ def own_source_and_another_s_destination():
 @case
 def largest_loss_first():
     """However early on the path the smaller one is."""
-    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 5000)), \
+    with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 5000)), \
             tracing("--netns", RX) as t:
         sysctl(RX, "net/ipv4/ipfrag_time", 1)
         nft(RX, "table netdev edge { chain c { type filter hook ingress device v-rx priority 0; "
@@ -550,7 +453,7 @@ def largest_loss_first():
         with udp(TX, socket.AF_INET) as sock:
             datagrams(sock, 5, 4000)
         send(TX, V4, 800)
-        until(lambda: stories.snmp(RX, "Ip", "ReasmFails") == 5, 10, "fragments are given up")
+        until(lambda: counter(RX, "Ip:ReasmFails") == 5, 10, "fragments are given up")
         document = t.stop()
     found = document["end"]["findings"]
     assert [f["stage"] for f in found] == ["rcvbuf", "netfilter", "ip_frag"], found
@@ -567,8 +470,8 @@ SCENES = [
      {RX: ["rcvbuf-stopped"]}),
     ("a reader does not read", reader_that_does_not_read, {RX: ["rcvbuf-filling"]}, {}),
     ("two uplinks", page("asymmetric"), {RX: ["ip-rpfilter"]}, {RX: ["ip-rpfilter"]}),
-    ("a slow queue", page("shaped"), {TX: ["qdisc"]}, {TX: ["qdisc"]}),
     ("a capture is slow", slow_capture, {RX: ["capture-ring", "taps"]}, {RX: ["capture-ring"]}),
+    ("a slow queue", page("shaped"), {TX: ["qdisc"]}, {TX: ["qdisc"]}),
     ("a capture keeps up", capture_that_keeps_up, {RX: ["taps"]}, {}),
     ("a ring of a capture is full", full_ring, {RX: ["capture-ring", "taps"]},
      {RX: ["capture-ring"]}),
@@ -584,7 +487,7 @@ SCENES = [
     ("NAT to a container that is gone", page("replaced_container"), {ROUTER: ["l2-dnat", "l2-stray"]},
      {}),
     ("a blackhole route", page("blackhole"), {}, {ROUTER: ["ip-discard"]}),
-    ("the other end's MTU is smaller", small_peer, {TX: ["mtu-peer"], RX: ["mtu-peer"]},
+    ("the other end's MTU is smaller", page("small_peer"), {TX: ["mtu-peer"], RX: ["mtu-peer"]},
      {TX: ["tx-peer"]}),
     ("bursts", page("bursts"), {RX: ["rcvbuf-bursts"]}, {RX: ["rcvbuf-bursts"]}),
     ("a reader is slow", busy_reader, {RX: ["rcvbuf-busy"]}, {RX: ["rcvbuf-busy"]}),
@@ -612,11 +515,11 @@ SCENES = [
     ("a small send buffer", send_buffer, {TX: ["sndbuf"]}, {}),
     ("a tunnel's checksum", page("wrong_checksum"),
      {TX: ["raw-sockets"], RX: ["udp-csum-tunnel"]}, {RX: ["udp-csum-tunnel"]}),
-    ("a listener does not accept", full_accept_queue, {RX: ["tcp_listen"]}, {RX: ["tcp_listen"]}),
+    ("a listener does not accept", page("no_accept"), {RX: ["tcp_listen"]}, {RX: ["tcp_listen"]}),
     ("no route onwards", no_route, {ROUTER: ["ip-no-route"]}, {ROUTER: ["ip-no-route"]}),
-    ("source NAT has no port left", no_port_left, {ROUTER: ["netfilter-clash"]},
+    ("source NAT has no port left", page("no_port_left"), {ROUTER: ["netfilter-clash"]},
      {ROUTER: ["netfilter-clash"]}),
-    ("no carrier", no_carrier, {TX: ["qdisc-no-carrier"]}, {TX: ["qdisc-no-carrier"]}),
+    ("no carrier", page("unplugged"), {TX: ["qdisc-no-carrier"]}, {TX: ["qdisc-no-carrier"]}),
     ("a raw socket", raw_socket, {RX: ["raw-sockets"]}, {}),
     ("generic XDP", generic_xdp, {RX: ["xdp-generic"]}, {}),
     ("half of RFS", half_of_rfs, {RX: ["rfs-half"]}, {}),
@@ -645,21 +548,31 @@ def assert_traced(document, ledger, *ids):
     traced = document["end"]["findings"]
     reported = assert_ok(pktledger("report", "-j", ledger)).json
     # a CPU's backlog belongs to all that use the host
-    assert_findings([f for f in traced if f["stage"] != "backlog" or f["id"] in ids], *ids)
+    found = assert_findings([f for f in traced if f["stage"] != "backlog" or f["id"] in ids], *ids)
     again = reported["documents"][0] if "documents" in reported else reported
     assert again["end"]["findings"] == traced, (reported, traced)
+    return found
 
 
-@table(first(8, [(name, make, *said, sorted({ids[0] for by in said for ids in by.values()}))
+@table(first(6, [(name, make, *said, sorted({ids[0] for by in said for ids in by.values()}))
                  for name, make, *said in SCENES]))
 @proves()
 def scene(make, by_check, by_trace, _):
-    with make():
+    with make() as process:
         for _ in range(TIMES):
-            look(by_check, by_trace)
+            look(by_check, by_trace, process)
 
 
-def look(by_check, by_trace):
+# What facts of the reader show; its process is named in the cause.
+READERS = {
+    "rcvbuf-asleep": lambda facts: "nanosleep" in facts["sleeps"],
+    "rcvbuf-stopped": lambda facts: facts["running_percent"] == 0,
+    "rcvbuf-busy": lambda facts: facts["running_percent"] > 0,
+    "rcvbuf-quota": lambda facts: "the quota withheld" in facts["seen"],
+}
+
+
+def look(by_check, by_trace, process):
     """By both commands at all hosts at once."""
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(directory())
@@ -675,7 +588,10 @@ def look(by_check, by_trace):
             if expected == ["neigh-queue"] and not os.path.exists("/proc/net/stat/arp_cache"):
                 expected = []  # its counter is shown in the first network namespace only
             assert_found(document(), expected)
-            assert_traced(traces[netns](), f"{path}/{netns}", *by_trace.get(netns, []))
+            found = assert_traced(traces[netns](), f"{path}/{netns}", *by_trace.get(netns, []))
+            if process and found and found["id"] in READERS:
+                assert READERS[found["id"]](found["facts"]), found
+                assert str(process.pid) in found["cause"], found
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import os
 import socket
 import struct
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -132,7 +131,6 @@ def verdict_on_a_frame(value, source, location):
     driver counts it. Aborted, an event tells it, and the counter is not added."""
     with lab(), xdp(TX, "v-tx", verdict(XDP_TX), XDP_NATIVE), \
             xdp(RX, "v-rx", verdict(value), XDP_NATIVE), udp(RX, socket.AF_INET) as sock:
-        time.sleep(0.05)
         with tracing("--netns", RX) as t:
             for _ in range(PACKETS):
                 sock.sendto(b"x" * 100, (V4_SENDER, PORT))

@@ -226,7 +226,7 @@ def more_numbers_than_the_window():
     assert end["sent"] > 65536 and lost(document) == {"xdp": end["sent"] - end["delivered"]}, end
 
 
-@table([("slow", ["--work", "400us"]), ("stands still", ["--pause", "400ms/100ms"])])
+@table(first(1, [("stands still", ["--pause", "400ms/100ms"]), ("slow", ["--work", "400us"])]))
 def window_waits_for_the_reader(reader):
     """What lies in its queue for longer than packets have to settle is not given up."""
     document = pktledger("run", "-j", "--rate", "60k", "-t", "1.2", "--settle", "20ms", "-l", "512",

@@ -26,12 +26,11 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, do, inside, need, nft, read_all, send, shell, stolen, sysctl, tun, udp
+from ends import PORT, checksum, counter, do, fill_connections, inside, ip4, need, nft, read_all, send, shell, stolen, sysctl, tun, udp
 from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, assert_usage, case, exclusive,
                  first, main, observed, paced, pktledger, proves, require, rootless, started, table,
                  thorough, until)
 from test_export import exporting, total
-from test_nat import forget_connections
 from test_top import top
 from traced import BROKEN, RX, TX, UNABLE, V4, V6, lab, tracing
 
@@ -112,8 +111,7 @@ def transfer(address, size, control="cubic", connections=1):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
             sock.connect((address, PORT))
             sock.sendall(bytes(size))
-            sock.shutdown(socket.SHUT_WR)
-            assert sock.recv(1) == b""
+            read_to_the_end(sock)
             total = [a + b for a, b in zip(total, info(sock))]
     return total
 
@@ -127,20 +125,14 @@ def offloads(state):
             do(netns, "ip", "link", "set", device, "gso_max_segs", "1")
 
 
-def snmp(netns, file, group, name):
-    names, values = [line.split() for line in do(netns, "cat", f"/proc/net/{file}").splitlines()
-                     if line.startswith(group + ":")]
-    return int(values[names.index(name)])
-
-
 def resent(netns):
     """Tcp:RetransSegs."""
-    return snmp(netns, "snmp", "Tcp", "RetransSegs")
+    return counter(netns, "Tcp:RetransSegs")
 
 
 def too_old(netns):
     """Segments that TCP refused by their time stamps: what overtakes them on another CPU is newer."""
-    return snmp(netns, "netstat", "TcpExt", "PAWSEstab")
+    return counter(netns, "TcpExt:PAWSEstab")
 
 
 def rule(hook, match, every, family="inet"):
@@ -285,13 +277,32 @@ def assert_balance(document, truth, size, again):
     return tcp
 
 
+def balance_of(size, address=V4, control="cubic", connections=1):
+    """The balance of TCP while so much is transferred, once it agrees with sockets and counters; and the
+    end of the trace."""
+    with balancing() as t:
+        truth = transfer(address, size, control, connections)
+        tcp = assert_balance(t.stop(), truth, size * connections, resent(TX))
+    return tcp, t.end
+
+
+def connect(address):
+    with inside(TX):
+        return socket.create_connection((address, PORT))
+
+
+def read_to_the_end(sock):
+    """Waits until the other end has read all and closed."""
+    sock.shutdown(socket.SHUT_WR)
+    assert sock.recv(1) == b""
+
+
 @table(first(2, [("IPv4", V4, "cubic"), ("IPv6", V6, "bbr"), ("IPv4, bbr", V4, "bbr")]))
 @where_seen
 def nothing_lost(address, control):
-    with lab(), server(), balancing() as t:
-        truth = transfer(address, 300000, control, 3)
+    with lab(), server():
+        tcp, _ = balance_of(300000, address, control, 3)
         again = resent(TX)  # where all is slow TCP may probe
-        tcp = assert_balance(t.stop(), truth, 900000, again)
     assert tcp["stall_ns"] is None and tcp["spurious"] == again, tcp
     assert (tcp["sockets"], tcp["all_flows"], tcp["verdict"]) == (6, 6, "none_seen"), tcp
 
@@ -305,9 +316,7 @@ def lost_at_the_receiver(address, state, control):
     with lab(), server():
         offloads(state)
         nft(RX, rule("input", DATA, 20))
-        with balancing() as t:
-            truth = transfer(address, 2000000, control)
-            tcp = assert_balance(t.stop(), truth, 2000000, resent(TX))
+        tcp, _ = balance_of(2000000, address, control)
         packets, length = dropped(RX)
     assert packets > 0 and stages(tcp) == {"netfilter": tcp["lost_here"]}, tcp
     assert tcp["bytes"]["retransmitted"] == length - packets * HEADERS[4 if address == V4 else 6]
@@ -324,14 +333,10 @@ def lost_in_a_bridge():
         offloads("off")
         nft(bridge, f"table bridge t {{ chain c {{ type filter hook forward priority 0; {DATA} "
                     "numgen inc mod 20 1 counter drop; }; }")
-        with balancing() as t:
-            truth = transfer(V4, 300000)
-            tcp = assert_balance(t.stop(), truth, 300000, resent(TX))
-        listed = json.loads(do(bridge, "nft", "-j", "list", "ruleset"))["nftables"]
-    packets, = (e["counter"]["packets"] for r in listed if "rule" in r
-                for e in r["rule"]["expr"] if "counter" in e)
+        tcp, end = balance_of(300000)
+        packets, _ = dropped(bridge)
     assert packets > 0 and stages(tcp) == {"netfilter": packets}, (packets, tcp)
-    assert t.end["dropped"] == packets, t.end
+    assert end["dropped"] == packets, end
 
 
 @table(first(1, [("bbr", "bbr"), ("cubic", "cubic")]))
@@ -465,7 +470,7 @@ def of_one_namespace(address):
     assert {f["netns"] for f in tcp["flows"]} == {RX}, tcp["flows"]
 
 
-@table([("IPv4", V4), ("IPv6", V6)])
+@table(first(1, [("IPv6", V6), ("IPv4", V4)]))
 @where_seen
 def acknowledgments_are_lost_elsewhere(address):
     """What the sender's namespace sees is the same as if the segments were lost, unless the peer says
@@ -474,9 +479,7 @@ def acknowledgments_are_lost_elsewhere(address):
         offloads("off")
         sysctl(RX, "net/ipv4/tcp_dsack", 0)
         with balancing("--netns", TX) as t:
-            with inside(TX):
-                sock = socket.create_connection((address, PORT))
-            with sock:
+            with connect(address) as sock:
                 sock.sendall(bytes(1000))
                 until(lambda: not unacknowledged(sock), 5, "an acknowledgment")
                 nft(RX, rule("output", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
@@ -497,9 +500,7 @@ def closed_by_reset(lost):
     """SO_LINGER of 0 sets to 0 what the socket had counted (tcp_disconnect()). What was lost before
     is not sent again, and was lost here."""
     with lab(), server(), balancing() as t:
-        with inside(TX):
-            sock = socket.create_connection((V4, PORT))
-        with sock:
+        with connect(V4) as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             sock.sendall(bytes(40000))
             until(lambda: not unacknowledged(sock), 5, "all is there")
@@ -560,9 +561,7 @@ def returned(address):
     """TCP sends it again as new: no counter of retransmissions moves."""
     with lab(), server():
         nft(TX, rule("output", DATA, 10))
-        with balancing() as t:
-            truth = transfer(address, 1000000)
-            tcp = assert_balance(t.stop(), truth, 1000000, resent(TX))
+        tcp, _ = balance_of(1000000, address)
         packets, length = dropped(TX)
     assert tcp["retransmitted"] == tcp["spurious"], tcp  # on a slow host TCP probes
     assert packets > 0 and stages(tcp, "rejected_locally_stages") == {"netfilter": tcp["rejected_locally"]}, tcp
@@ -579,11 +578,9 @@ def queue_of_the_sender(control, state):
         offloads(state)
         do(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "100mbit", "burst", "20k",
            "limit", "30k")
-        with balancing() as t:
-            truth = transfer(V4, 1000000, control)
-            tcp = assert_balance(t.stop(), truth, 1000000, resent(TX))
-        assert_findings(t.end["findings"], "qdisc-tcp")
-        drops, failed = queue_drops(TX, "v-tx"), snmp(TX, "netstat", "TcpExt", "TCPRetransFail")
+        tcp, end = balance_of(1000000, control=control)
+        assert_findings(end["findings"], "qdisc-tcp")
+        drops, failed = queue_drops(TX, "v-tx"), counter(TX, "TcpExt:TCPRetransFail")
     assert stages(tcp).keys() | stages(tcp, "rejected_locally_stages").keys() == {"qdisc"}, tcp
     if state == "off":
         assert tcp["lost_here"] + tcp["rejected_locally"] + tcp["not_resent"] == drops, (tcp, drops)
@@ -601,11 +598,9 @@ def fq_of_the_sender():
         need(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "fq", "flow_limit", "3", "maxrate",
              "50mbit")
         offloads("off")
-        with balancing() as t:
-            truth = transfer(V4, 500000)
-            tcp = assert_balance(t.stop(), truth, 500000, resent(TX))
+        tcp, end = balance_of(500000)
         drops = queue_drops(TX, "v-tx")
-    assert_findings(t.end["findings"], "qdisc-tcp")
+    assert_findings(end["findings"], "qdisc-tcp")
     assert drops and tcp["lost_here"] + tcp["rejected_locally"] + tcp["not_resent"] == drops, (tcp, drops)
 
 
@@ -630,21 +625,18 @@ def counters_of_others():
     assert {c["netns"] for c in tcp["counters"]} <= {TX, RX}, tcp["counters"]
 
 
-@table([("IPv4", V4), ("IPv6", V6)])
+@table(first(1, [("IPv4", V4), ("IPv6", V6)]))
 @where_seen
 def an_acknowledgment_is_lost(address):
     """Of the whole flight, so that its tail is probed or a timer ends."""
     with lab(), server():
         with balancing() as t:
-            with inside(TX):
-                sock = socket.create_connection((address, PORT))
-            with sock:
+            with connect(address) as sock:
                 nft(TX, rule("input", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
                 sock.sendall(bytes(1000))
                 until(lambda: resent(TX), 10, "a retransmission")
                 do(TX, "nft", "flush", "ruleset")
-                sock.shutdown(socket.SHUT_WR)
-                assert sock.recv(1) == b""
+                read_to_the_end(sock)
                 truth = list(info(sock))
             tcp = assert_balance(t.stop(), truth, 1000, resent(TX))
     assert tcp["spurious"] == tcp["ack_lost"] == tcp["retransmitted"] > 0, tcp
@@ -655,14 +647,11 @@ def an_acknowledgment_is_lost(address):
 def lost_without_an_event():
     """tc says that it took the packet: nothing is assigned to a stage that is not known."""
     with lab(), server(), balancing() as t:
-        with inside(TX):
-            sock = socket.create_connection((V4, PORT))
-        with sock:
+        with connect(V4) as sock:
             with stolen(RX, "v-rx"):
                 sock.sendall(bytes(1000))
                 until(lambda: info(sock)[2], 5, "a retransmission")
-            sock.shutdown(socket.SHUT_WR)
-            assert sock.recv(1) == b""
+            read_to_the_end(sock)
         document = t.stop()
         assert t.process.returncode == BROKEN, t.process.returncode
     tcp = document["end"]["tcp"]
@@ -675,16 +664,15 @@ def lost_without_an_event():
 class Peer(threading.Thread):
     """A host behind a tun, which this kernel knows nothing of: takes one connection. Segments whose
     place in the stream is in `lose` are lost the first time, of those in `twice` the acknowledgment
-    is, and what comes then is reported as a duplicate (RFC 2883). Those in `late` come ten segments
-    later, and what is larger than the `mtu` never does. With a `hole` in what it sends itself all that
-    comes is smaller, by the option that reports it (SACK)."""
+    is, and what comes then is reported as a duplicate (RFC 2883). What is larger than the `mtu` never
+    comes. With a `hole` in what it sends itself all that comes is smaller, by the option that reports
+    it (SACK)."""
 
     SEGMENT, THERE = 1000, "198.18.5.9"
 
-    def __init__(self, device, lose=(), twice=(), late=(), mtu=1500, hole=False):
+    def __init__(self, device, lose=(), twice=(), mtu=1500, hole=False):
         super().__init__()
-        self.hole = hole
-        self.late, self.held, self.mtu = set(late), [], mtu
+        self.hole, self.mtu = hole, mtu
         self.device, self.lose, self.twice = device, set(lose), set(twice)
         self.lost, self.doubled, self.stopped = 0, 0, False
         self.isn, self.first, self.have, self.ahead = 1000, None, None, {}
@@ -699,32 +687,21 @@ class Peer(threading.Thread):
 
     @contextlib.contextmanager
     def connection(self, reset=False):
-        with inside(TX):
-            sock = socket.create_connection((self.THERE, PORT))
-        with sock:
+        with connect(self.THERE) as sock:
             if reset:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             yield sock
 
     def run(self):
         while not self.stopped:
-            try:
+            if select.select([self.device], [], [], 0.01)[0]:
                 packet = self.device.read(4096)
-            except BlockingIOError:
-                packet = None
-            if packet and packet[0] >> 4 == 4 and packet[9] == socket.IPPROTO_TCP:
-                self.take(packet)
-            else:
-                time.sleep(0.001)
+                if packet[0] >> 4 == 4 and packet[9] == socket.IPPROTO_TCP:
+                    self.take(packet)
 
     def take(self, packet):
         if len(packet) > self.mtu:
             return
-        for held in list(self.held):
-            held[0] -= 1
-            if not held[0]:
-                self.held.remove(held)
-                self.take(held[1])
         tcp = packet[20:]
         seq, flags = struct.unpack_from("!I", tcp, 4)[0], tcp[13]
         data = len(tcp) - (tcp[12] >> 4) * 4
@@ -735,10 +712,6 @@ class Peer(threading.Thread):
             self.say(packet, 0x12, struct.pack("!BBHBBBB", 2, 4, self.SEGMENT, 4, 2, 1, 1))
             return
         place = (seq - self.first) // self.SEGMENT
-        if data and place in self.late:
-            self.late.remove(place)
-            self.held.append([10, packet])
-            return
         if data and place in self.lose:
             self.lose.remove(place)
             self.lost += 1
@@ -746,7 +719,7 @@ class Peer(threading.Thread):
         if self.hole and not data:
             self.hole = False
             self.device.write(segment(*struct.unpack_from("!HH", tcp)[::-1], self.isn + 501, self.have,
-                                      0x10, b"", bytes(100), target=packet[12:16]))
+                                      0x10, b"", bytes(100), target=socket.inet_ntoa(packet[12:16])))
         block = ()
         if data and seq < self.have:  # again
             block = (seq, seq + data)
@@ -774,7 +747,7 @@ class Peer(threading.Thread):
     def say(self, packet, flags, options):
         sport, dport = struct.unpack_from("!HH", packet, 20)
         self.device.write(segment(dport, sport, self.isn + (0 if flags & 2 else 1), self.have, flags,
-                                  options, target=packet[12:16]))
+                                  options, target=socket.inet_ntoa(packet[12:16])))
 
 
 class Wire(threading.Thread):
@@ -791,7 +764,7 @@ class Wire(threading.Thread):
 
     def run(self):
         while not self.stopped:
-            came = [] if self.cut else select.select([self.here, self.there], [], [], 0.01)[0]
+            came = select.select([] if self.cut else [self.here, self.there], [], [], 0.001)[0]
             for device in came:
                 packet = device.read(65536)
                 if packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP:
@@ -800,7 +773,6 @@ class Wire(threading.Thread):
                     (self.here if device is self.there else self.there).write(packet)
                 else:
                     self.carry(packet)
-            time.sleep(0.001 if self.cut else 0)
 
     def carry(self, packet):
         how = self.passes(packet)
@@ -840,24 +812,14 @@ def once(places):
     return passes
 
 
-def segment(sport, dport, seq, ack, flags, options=b"", payload=b"",
-            target=socket.inet_aton("198.18.5.1")):
+def segment(sport, dport, seq, ack, flags, options=b"", payload=b"", target="198.18.5.1"):
     """From the other end of the tun to this one."""
-    source = socket.inet_aton("198.18.5.9")
     tcp = struct.pack("!HHIIBBHHH", sport, dport, seq, ack, (20 + len(options)) // 4 << 4, flags,
                       60000, 0, 0) + options + payload
-    pseudo = source + target + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
+    pseudo = socket.inet_aton(Peer.THERE) + socket.inet_aton(target) + struct.pack(
+        "!HH", socket.IPPROTO_TCP, len(tcp))
     tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
-    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 1, 0, 64, socket.IPPROTO_TCP, 0,
-                     source, target)
-    return ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + tcp
-
-
-def checksum(data):
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return ~total & 0xffff
+    return ip4(socket.IPPROTO_TCP, tcp, Peer.THERE, target)
 
 
 @table(first(1, [("both", [3, 7], [12]), ("lost", [5], []), ("in time", [], [12])]))
@@ -888,25 +850,20 @@ def soon_again(device):
     do(TX, "ip", "route", "replace", "198.18.5.0/24", "dev", device, "rto_min", "60ms")
 
 
-@table(first(2, [("too large, with options", {"mtu": 600, "hole": True}, ["tcp-black-hole"]),
-                 ("late", {"late": (20, 40, 60, 80)}, ["tcp-reordered"]),
-                 ("too large", {"mtu": 600}, ["tcp-black-hole"]),
-                 ("lost", {"lose": (20, 40, 60, 80)}, [])]))
-@proves()
+@case
+@proves("tcp-black-hole")
 @where_seen
-def what_is_beyond(which, findings):
+def what_is_too_large_with_its_options():
     """What a path does that this host sees nothing of, by what its peer answers."""
-    with lab(), tun(TX) as device, balancing() as t, Peer(device, **which) as peer:
-        if "mtu" in which:
-            soon_again("t0")
+    with lab(), tun(TX) as device, balancing() as t, Peer(device, mtu=600, hole=True) as peer:
+        soon_again("t0")
         with peer.connection() as sock:
-            for _ in paced(10 if "mtu" in which else 100, pause=0.002):  # or the send buffer fills
+            for _ in paced(10, pause=0.002):  # or the send buffer fills
                 sock.sendall(bytes(Peer.SEGMENT))
-            until(lambda: not unacknowledged(sock) if "mtu" not in which else timeouts(sock) > 2,
-                  5, "all is there, or is not for long")
+            until(lambda: timeouts(sock) > 2, 5, "all is not there for long")
         document = t.stop()
     summed(document)
-    assert_findings(document["end"]["findings"], *findings)
+    assert_findings(document["end"]["findings"], "tcp-black-hole")
 
 
 @table(first(2, [("too large", lambda packet: len(packet) <= 600, 1500, ["tcp-black-hole"]),
@@ -926,16 +883,14 @@ def what_a_path_does(passes, size, findings):
     with lab(), wired(passes) as wire, server(), balancing() as t:
         if large:
             soon_again("t0")
-        with inside(TX):
-            sock = socket.create_connection((Wire.THERE, PORT))
-        with sock:
+        with connect(Wire.THERE) as sock:
             sizes = [100] + [size] * (10 if large else 300)
             if size < 1400:  # more than a full segment has arrived, and something smaller is last
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 sizes = [300] * 10 + [size] * 5 + [100] * bool(findings)
             for length in sizes:
                 sock.sendall(bytes(length))
-                time.sleep(0.002)
+                time.sleep(0.002)  # each in a segment of its own
             until(lambda: timeouts(sock) > 2 if large else not unacknowledged(sock), 5,
                   "all is there, or is not for long")
             document = t.stop()
@@ -1056,9 +1011,8 @@ def by_stage():
             device.write(segment(peer, PORT, 100 + (1 << 30), theirs, 0x10, b"", b"xx"))
             for _ in range(3):
                 device.write(segment(peer, PORT + 1, 1, 1, 0x10, b"", b"xx"))
-            until(lambda: snmp(TX, "snmp", "Tcp", "OutRsts") >= 3, 5, "answers to the last ones")
-            ofo_drop, pruned = snmp(TX, "netstat", "TcpExt", "TCPOFODrop"), snmp(
-                TX, "netstat", "TcpExt", "OfoPruned")
+            until(lambda: counter(TX, "Tcp:OutRsts") >= 3, 5, "answers to the last ones")
+            ofo_drop, pruned = counter(TX, "TcpExt:TCPOFODrop"), counter(TX, "TcpExt:OfoPruned")
             shown = do(TX, "ss", "-tmnH", "sport", "=", f":{PORT}", "and", "dport", "=", f":{peer}")
         document = t.stop()
     # Linux 6.1 prunes what is behind the hole: several, which it counts as one
@@ -1125,7 +1079,7 @@ def bursts(wire, rcvbuf, sizes):
                 for _ in range(size):
                     sock.send(bytes(5))
                 wire.cut = False
-                time.sleep(0.7)
+                time.sleep(0.7)  # nothing shows that no more of the burst will come
             sock.shutdown(socket.SHUT_WR)
             assert reader.reads() == 5 * sum(sizes)
     return reader
@@ -1139,10 +1093,6 @@ def bursts(wire, rcvbuf, sizes):
 def no_room_behind_holes(rmem, rcvbuf, findings):
     """Small segments take more memory than the window allows for, which the sender cannot know."""
 
-    def counted():
-        told = do(RX, "nstat", "-asz", "TcpExtTCPOFODrop", "TcpExtOfoPruned").split()
-        return [int(told[told.index(name) + 1]) for name in ("TcpExtTCPOFODrop", "TcpExtOfoPruned")]
-
     with lab(), wired(once(range(0, 2000, 2))) as wire:
         if rmem:
             sysctl(RX, "net/ipv4/tcp_rmem", rmem)
@@ -1151,13 +1101,13 @@ def no_room_behind_holes(rmem, rcvbuf, findings):
             if findings == ["tcp-prune"]:  # as many as just fit
                 for count in range(16, 40, 2):
                     reader = bursts(wire, rcvbuf, [count])
-                    if counted()[1]:
+                    if counter(RX, "TcpExt:OfoPruned"):
                         break
             else:
                 reader = bursts(wire, rcvbuf, [400, 400])
             document = t.stop()
-        dropped_last, _ = counted()
-        doubled = snmp(TX, "netstat", "TcpExt", "TCPDSACKRecv")
+        dropped_last = counter(RX, "TcpExt:TCPOFODrop")
+        doubled = counter(TX, "TcpExt:TCPDSACKRecv")
     look_for_hidden(document)
     tcp, (row,) = document["end"]["tcp"], document["end"]["stages"]
     assert_sums(tcp)
@@ -1231,9 +1181,10 @@ def behind_the_end():
             device.write(segment(peer, PORT, 100, theirs, 0x10, b"", bytes(1000)))
             assert len(connection.recv(1000, socket.MSG_WAITALL)) == 1000
             connection.close()
+            came = counter(TX, "Tcp:InSegs")
             for _ in range(3):
                 device.write(segment(peer, PORT, 100, theirs + 1, 0x11, b"", bytes(1000)))
-            time.sleep(0.2)
+            until(lambda: counter(TX, "Tcp:InSegs") >= came + 3, 5, "all three")
             document = t.stop()
     tcp = summed(document)
     assert tcp["received"] == 0 and tcp["verdict"] == "none_seen", tcp
@@ -1245,9 +1196,7 @@ def in_the_middle(which, sockets):
     """Of a connection that was there before, and goes on: no more than what was seen."""
     with lab("--topology", "router"), server():
         nft(RX, rule("input", DATA, 50))
-        with inside(TX):
-            sock = socket.create_connection(("198.18.1.2", PORT))
-        with sock:
+        with connect("198.18.1.2") as sock:
             sock.sendall(bytes(300000))
             until(lambda: not unacknowledged(sock), 20, "all is there")
             with balancing(expr="tcp " + which.format(PORT)) as t:
@@ -1359,7 +1308,7 @@ def many_flows_at_once(flows):
             for crowd in crowds:
                 crowd.send()
                 crowd.wait(1)
-            time.sleep(2 * PATIENCE)
+            time.sleep(2 * PATIENCE)  # what was lost comes again
             packets, _ = dropped(RX)
             document = t.stop(150)
             again = resent(TX)
@@ -1417,7 +1366,7 @@ def accept_queue_full(backlog, somaxconn, findings):
                     sock = stack.enter_context(socket.socket())
                 sock.setblocking(False)
                 sock.connect_ex((V4, PORT))
-            until(lambda: snmp(TX, "netstat", "TcpExt", "TCPSynRetrans") >= more, 10, "SYNs come again")
+            until(lambda: counter(TX, "TcpExt:TCPSynRetrans") >= more, 10, "SYNs come again")
             document = t.stop()
         listener.close()
     tcp = summed(document)
@@ -1448,11 +1397,11 @@ def accept_queue_not_full(findings):
         with listener, balancing() as t:
             if findings == ["tcp"]:
                 listener.setsockopt(socket.IPPROTO_TCP, tcp_md5sig, key)
+            came = counter(TX, "Tcp:InSegs")
             for port in range(7000, 7020):
                 device.write(segment(port, PORT, 99, 0, 0x02))
-            time.sleep(0.3)
-            refused, sent = (snmp(TX, "netstat", "TcpExt", "ListenDrops"),
-                             snmp(TX, "netstat", "TcpExt", "TCPMD5NotFound"))
+            until(lambda: counter(TX, "Tcp:InSegs") >= came + 20, 5, "all SYNs")
+            refused, sent = counter(TX, "TcpExt:ListenDrops"), counter(TX, "TcpExt:TCPMD5NotFound")
             document = t.stop()
     tcp = document["end"]["tcp"]
     assert (refused > 0, sent > 0) == (findings != ["tcp"], findings == ["tcp"]), (refused, sent)
@@ -1495,36 +1444,6 @@ def who_does_not_accept(args, finding):
     assert "sleeping_percent" in found[0]["facts"], found
 
 
-CT_ASSURED, CT_MOST = 4 | 2 | 8, 300000  # and confirmed, and answered; entries that a test may make
-
-
-def fill_connections(netns, most):
-    """With as many as there is room for, none of which gives way to another: by ctnetlink."""
-
-    def attribute(kind, value, nested=False):
-        return struct.pack("=HH", 4 + len(value), kind | nested << 15) + value.ljust(
-            (len(value) + 3) & ~3, b"\0")
-
-    def message(number):
-        ends = [socket.inet_aton("198.18.7.1"), struct.pack("!I", 0xc6130000 + (number >> 15))]
-        ports = [struct.pack("!H", 1024 + (number & 0x7fff)), struct.pack("!H", 9)]
-        ways = [attribute(way, attribute(1, attribute(1, src) + attribute(2, dst), True) +
-                          attribute(2, attribute(1, bytes([socket.IPPROTO_UDP])) +
-                                    attribute(2, sport) + attribute(3, dport), True), True)
-                for way, src, dst, sport, dport in ((1, *ends, *ports),
-                                                    (2, *ends[::-1], *ports[::-1]))]
-        body = (struct.pack("=BBH", socket.AF_INET, 0, 0) + b"".join(ways) +
-                attribute(3, struct.pack("!I", CT_ASSURED)) + attribute(7, struct.pack("!I", 600)))
-        return struct.pack("=IHHII", 16 + len(body), 1 << 8, 0x601, number, 0) + body
-
-    with inside(netns), socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12) as nl:
-        for first_of in range(0, most, 500):
-            nl.send(b"".join(message(number) for number in range(first_of, first_of + 500)))
-            with contextlib.suppress(OSError):  # from where there is no more room
-                while nl.recv(1 << 16, socket.MSG_DONTWAIT):
-                    pass
-
-
 @thorough
 @proves("netfilter-conntrack")
 @where_seen
@@ -1532,17 +1451,13 @@ def fill_connections(netns, most):
 def no_entry_for_a_connection():
     """No rule drops the SYN: the table of connections is full."""
     with lab(), server():
-        nft(RX, "table ip t {\n chain c {\n type filter hook input priority 0\n"
-                " ct state new accept\n }\n}\n")
-        most = int(do(RX, "cat", "/proc/sys/net/netfilter/nf_conntrack_max"))
-        require(most <= CT_MOST, f"{most} connections may be tracked")
-        fill_connections(RX, most + 1000)
+        most = fill_connections(RX)
         with balancing("-I", "300ms") as t:
             with inside(TX), socket.socket() as sock:
                 sock.setblocking(False)
                 sock.connect_ex((V4, PORT))
-                time.sleep(1.5)
-                forget_connections(RX)
+                until(lambda: counter(TX, "Tcp:RetransSegs"), 10, "the SYN comes again")
+                do(RX, "conntrack", "-F")
                 sock.settimeout(10 * PATIENCE)
                 sock.connect((V4, PORT))
             document = t.stop()

@@ -21,8 +21,8 @@ from ends import PORT, do, inside, nft, nft_counters, stolen, sysctl, xdp
 from lib import (PATIENCE, assert_valid, case, first, main, paced, pktledger, require, started,
                  table, thorough, until)
 from test_random import SOME_LARGE, scenes
-from test_tcp import (DATA, EXPR, Hidden, dropped, info, look_for_hidden, offloads, queue_drops, refusal,
-                      resent, rule, server, transfer, unacknowledged, where_seen)
+from test_tcp import (DATA, EXPR, Hidden, connect, dropped, info, look_for_hidden, offloads, queue_drops, read_to_the_end,
+                      refusal, resent, rule, server, transfer, unacknowledged, where_seen)
 from traced import BROKEN, NAME, RX, TX, lab
 
 ROUTER = f"{NAME}-router"
@@ -164,15 +164,12 @@ def between_and_there(version, control):
 def an_acknowledgment_is_lost():
     """On the way back: what is sent again then has arrived twice."""
     with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
-        with inside(TX):
-            sock = socket.create_connection((FAR[4], PORT))
-        with sock:
+        with connect(FAR[4]) as sock:
             nft(ROUTER, rule("forward", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
             sock.sendall(bytes(1000))
             until(lambda: resent(TX), 10, "a retransmission")
             do(ROUTER, "nft", "flush", "ruleset")
-            sock.shutdown(socket.SHUT_WR)
-            assert sock.recv(1) == b""
+            read_to_the_end(sock)
         again = resent(TX)
         joined, _ = l.joined()
     assert again > 0
@@ -212,8 +209,7 @@ def lost_while_it_connects(end):
                 until(lost, 10, "the first segment is lost")
             sock.settimeout(20 * PATIENCE)
             until(lambda: not sock.connect_ex((FAR[4], PORT)), 10, "the connection")
-            sock.shutdown(socket.SHUT_WR)
-            assert sock.recv(1) == b""
+            read_to_the_end(sock)
         again = resent(TX)
         joined, _ = l.joined()
     if end == "dport":
@@ -266,9 +262,7 @@ def the_tail_is_lost(for_ever):
         else:
             stack.enter_context(server())
         l = stack.enter_context(Ledgers(TX, RX))
-        with inside(TX):
-            sock = socket.create_connection((FAR[4], PORT))
-        with sock:
+        with connect(FAR[4]) as sock:
             sock.settimeout(20 * PATIENCE)
             sock.sendall(bytes(3000))
             until(lambda: not unacknowledged(sock), 10, "all is there")
@@ -279,8 +273,7 @@ def the_tail_is_lost(for_ever):
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     sock.close()
             if not for_ever:
-                sock.shutdown(socket.SHUT_WR)
-                assert sock.recv(1) == b""
+                read_to_the_end(sock)
         again = resent(TX)
         time.sleep(0.5)
         joined, _ = l.joined()
@@ -313,14 +306,11 @@ def lost_there_in_tc():
 def lost_there_without_an_event():
     """It is not said to be lost on the wire, nor to have arrived twice."""
     with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
-        with inside(TX):
-            sock = socket.create_connection((FAR[4], PORT))
-        with sock:
+        with connect(FAR[4]) as sock:
             with stolen(RX, "v-rx"):
                 sock.sendall(bytes(1000))
                 until(lambda: info(sock)[2], 5, "a retransmission")
-            sock.shutdown(socket.SHUT_WR)
-            assert sock.recv(1) == b""
+            read_to_the_end(sock)
         again = resent(TX)
         joined, _ = l.joined(BROKEN)
     assert again > 0
@@ -333,14 +323,11 @@ def lost_there_without_an_event():
 def lost_there_by_native_xdp():
     """Which is before the entry where others are counted."""
     with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
-        with inside(TX):
-            sock = socket.create_connection((FAR[4], PORT))
-        with sock:
+        with connect(FAR[4]) as sock:
             with xdp(RX, "v-rx", ends.verdict(ends.XDP_DROP), ends.XDP_NATIVE):
                 sock.sendall(bytes(1000))
                 until(lambda: resent(TX), 10, "a retransmission")
-            sock.shutdown(socket.SHUT_WR)
-            assert sock.recv(1) == b""
+            read_to_the_end(sock)
         again = resent(TX)
         joined, _ = l.joined()
     assert again > 0
@@ -476,9 +463,7 @@ def begun_in_the_middle(late):
     with lab("--topology", "router"), server():
         singly()
         with Ledgers(*early) as l:
-            with inside(TX):
-                sock = socket.create_connection((FAR[4], PORT))
-            with sock:
+            with connect(FAR[4]) as sock:
                 sock.sendall(bytes(300000))
                 until(lambda: not unacknowledged(sock), 20, "all is there")
                 l.hosts = (TX, RX)
@@ -490,8 +475,7 @@ def begun_in_the_middle(late):
                 nft(RX, rule("input", DATA, 70))
                 for _ in paced(50, pause=0.002):
                     sock.sendall(bytes(20000))
-                sock.shutdown(socket.SHUT_WR)
-                assert sock.recv(1) == b""
+                read_to_the_end(sock)
             joined, document = l.joined(BROKEN if unseen else 0)
         lost = {netns: packets(netns) for netns in (ROUTER, RX)}
     assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]},

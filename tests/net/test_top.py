@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, PATIENCE, case, main, pktledger, skip, table, until
+from lib import BINARY, PATIENCE, case, first, main, pktledger, skip, table, until
 from ends import PORT, udp
 from traced import RX, V4, lab, send
 
@@ -169,7 +169,7 @@ def only_the_namespace_that_is_named():
         assert "all namespaces" not in screen.seen, screen.seen
 
 
-@table([("dumb", "dumb", "TERM=dumb"), ("unknown", "no-such-terminal", "TERM=no-such-terminal")])
+@table(first(1, [("unknown", "no-such-terminal", "TERM=no-such-terminal"), ("dumb", "dumb", "TERM=dumb")]))
 def prints_lines_where_there_is_no_screen(term, word):
     with top("-t", "0.5", "-I", "0.2", term=term) as screen:
         assert screen.ends() == 0
@@ -231,8 +231,8 @@ def another_size():
         assert screen.ends() == 0
 
 
-@table([(signal.Signals(number).name, number) for number in (signal.SIGINT, signal.SIGTERM,
-                                                              signal.SIGHUP)])
+@table(first(1, [(signal.Signals(number).name, number)
+                 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]))
 def ends_by(number):
     with top("-I", "0.1") as screen:
         screen.shows("sent")

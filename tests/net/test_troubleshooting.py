@@ -20,15 +20,14 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import do, inside, need, nft, nft_counters, repeating, sysctl, tun, udp
+from ends import PORT, counter, do, inside, link, need, nft, nft_counters, repeating, sysctl, tun, udp
 from lib import (BINARY, ROOT, TIMEOUT, case, exclusive, first, kill_group, main, pktledger, require,
                  rootless, started, table, until)
-from labs import Lab
 from test_tcp import Hidden, look_for_hidden, suppressed, where_seen
-from traced import NAME, RX, TX, V4
+from traced import NAME, RX, TX, V4, lab
 
 PAGE = ROOT / "tools/man/pktledger-troubleshooting.7.scd"
-PORT = 5060  # of the page, which other tests do not have
+PAGE_PORT = "5060"
 WEB = 8443
 FLANNEL = 8472  # port of its VXLAN
 FAR = "198.18.1.2"  # the receiver behind a router
@@ -108,12 +107,14 @@ time.sleep(3600)
 
 
 @contextlib.contextmanager
-def program(text, *args):
-    """A Python program in the receiver's namespace that knows the port."""
-    with subprocess.Popen(["ip", "netns", "exec", RX, sys.executable, "-c", text, str(PORT),
-                           *map(str, args)], stdout=subprocess.PIPE, text=True) as process:
+def program(text, *args, become=None):
+    """A Python program in the receiver's namespace that knows the port, once it has printed a line."""
+    with inside(RX):
+        process = subprocess.Popen([sys.executable, "-c", text, str(PORT), *map(str, args)],
+                                   stdout=subprocess.PIPE, preexec_fn=become)
+    with process:
         try:
-            assert process.stdout.readline() == "ready\n"
+            assert process.stdout.readline()
             yield process
         finally:
             process.kill()
@@ -125,20 +126,19 @@ def reader(pause=0.0, rcvbuf=1 << 20):
 
 
 @contextlib.contextmanager
-def sender(to=V4, burst=10, pause=0.02, size=100, options=()):
+def sender(to=V4, burst=10, pause=0.02, size=100, options=(), port=PORT, source=""):
     """Datagrams to the port, so many at once."""
-    with udp(TX, socket.AF_INET) as sock:
+    with udp(TX, socket.AF_INET, (source, 0)) as sock:
         for option in options:
             sock.setsockopt(socket.IPPROTO_IP, *option)
-        with repeating(pause, lambda: [sock.sendto(bytes(size), (to, PORT)) for _ in range(burst)]):
+
+        def send():
+            for _ in range(burst):
+                with contextlib.suppress(OSError):
+                    sock.sendto(bytes(size), (to, port))
+
+        with repeating(pause, send):
             yield
-
-
-def snmp(netns, protocol, name, file="snmp"):
-    """A counter of /proc/net/snmp, as `nstat` shows it."""
-    rows = [line.split() for line in do(netns, "cat", f"/proc/net/{file}").splitlines()
-            if line.startswith(f"{protocol}: ")]
-    return int(dict(zip(*rows))[name])
 
 
 def ip(netns, *args):
@@ -165,121 +165,121 @@ INPUT = "inet filter", "input type filter hook input priority 0;"
 # counter of the kernel that says so, too, if there is one.
 
 
-@contextlib.contextmanager
-def sleeping_reader():
-    with Lab(NAME), reader(0.003, 20000), sender(burst=20, pause=0.01):
-        yield None, lambda: snmp(RX, "Udp", "RcvbufErrors")
+def host(counts, *ends, commands=(), topology="pair"):
+    """A scene of these ends, after these commands. `counts` is a function, or a host and its counter; a
+    command is a host and its words."""
+
+    @contextlib.contextmanager
+    def made():
+        with lab("--topology", topology), contextlib.ExitStack() as stack:
+            started = [stack.enter_context(end()) for end in ends]
+            for line in commands:
+                where, *words = line.split()
+                do(HOSTS[where], *words)
+            if isinstance(counts, str):
+                where, name = counts.split()
+                yield started[0], lambda: counter(HOSTS[where], name)
+            else:
+                yield started[0], counts
+
+    return made
 
 
-@contextlib.contextmanager
-def bursts():
-    with Lab(NAME), reader(0, 20000), sender(burst=300, pause=0.2):
-        yield None, lambda: snmp(RX, "Udp", "RcvbufErrors")
+def slowly(pause, rcvbuf):
+    return lambda: reader(pause, rcvbuf)
+
+
+def far(**how):
+    return lambda: sender(FAR, **how)
+
+
+def frames_dropped(device="v-tx"):
+    return link(TX, device)["tx"]["dropped"]
+
+
+FULL, NO_PORTS = "receiver Udp:RcvbufErrors", "receiver Udp:NoPorts"
+sleeping_reader = host(FULL, slowly(0.003, 20000), lambda: sender(burst=20, pause=0.01))
+bursts = host(FULL, slowly(0, 20000), lambda: sender(burst=300, pause=0.2))
+one_flow = host(FULL, lambda: program(WORKERS), lambda: sender(burst=20, pause=0.005))
+full_queue_of_a_program = host(FULL, lambda: program(SYSLOGD), lambda: sender(pause=0.01))
+closed_port = host(NO_PORTS, sender)
+bound_to_localhost = host(NO_PORTS, lambda: program(HOLDER, "127.0.0.1"), sender)
+# the client asked .9; the server answers from its first address
+answer_of_another_address = host(NO_PORTS, lambda: program(HOLDER, "0.0.0.0", "198.18.0.9"), sender,
+                                 commands=["sender ip addr add 198.18.0.9/24 dev v-tx"])
+asymmetric = host("receiver TcpExt:IPReversePathFilter", reader, sender, commands=[
+    "receiver ip link add up1 up type veth peer name isp1", "receiver ip link set isp1 up",
+    "receiver ip route add 198.18.0.1/32 dev up1", "receiver sysctl -qw net.ipv4.conf.v-rx.rp_filter=1"])
+not_joined = host(None, reader, lambda: sender(GROUP),
+                  commands=["sender ip route add 224.0.0.0/4 dev v-tx"])
+wrong_mac = host(None, reader, sender, commands=[
+    f"sender ip neigh replace {V4} lladdr 02:00:00:00:00:99 dev v-tx"])
+no_forwarding = host("router Ip:InAddrErrors", reader, far(), topology="router",
+                     commands=["router sysctl -qw net.ipv4.ip_forward=0"])
+short_ttl = host("router Ip:InHdrErrors", reader, far(options=[(socket.IP_TTL, 1)]), topology="router")
+silent_neighbour = host(None, lambda: sender("198.18.0.77", burst=1))
+shaped = host(lambda: drops(TX, *"tc -s -j qdisc show dev v-tx".split()), reader,
+              lambda: sender(size=1000),
+              commands=["sender tc qdisc add dev v-tx root tbf rate 1mbit burst 4kb limit 8kb"])
+full_fragment_memory = host("receiver Ip:ReasmFails", slowly(0, 4 << 20),
+                            lambda: sender(size=60000, burst=4, pause=0.01), commands=[
+                                "receiver sysctl -qw net.ipv4.ipfrag_low_thresh=40000",
+                                "receiver sysctl -qw net.ipv4.ipfrag_high_thresh=60000"])
+small_peer = host(frames_dropped, reader, sender, lambda: sender(size=1200),
+                  commands=["receiver ip link set v-rx mtu 1000"])
+blackhole = host(None, reader, far(), topology="router",
+                 commands=["router ip route add blackhole 198.18.1.0/26"])
+spanning_tree = host(None, reader, sender, topology="bridge",
+                     commands=["switch bridge link set dev v-b0 state 1"])
+# the router's containers have the usual MTU, and its uplink does not
+larger_bridge = host(None, reader, far(), topology="router", commands=[
+    "router ip link set v-r1 mtu 1400", "receiver ip link set v-rx mtu 1400",
+    f"router ip route add default via {FAR}",
+    "router sysctl -qw net.ipv6.conf.default.disable_ipv6=1",  # or it sends a frame to no port
+    "router ip link add docker0 up type bridge mcast_snooping 0"])
 
 
 @contextlib.contextmanager
 def stopped_reader():
-    with Lab(NAME), reader(0, 20000) as process, sender():
+    with lab(), reader(0, 20000) as process, sender():
         process.send_signal(signal.SIGSTOP)
-        yield process, lambda: snmp(RX, "Udp", "RcvbufErrors")
-
-
-@contextlib.contextmanager
-def closed_port():
-    with Lab(NAME), sender():
-        yield None, lambda: snmp(RX, "Udp", "NoPorts")
+        yield process, lambda: counter(RX, "Udp:RcvbufErrors")
 
 
 @contextlib.contextmanager
 def firewall():
-    with Lab(NAME), reader(), sender():
+    with lab(), reader(), sender():
         yield None, rule(RX, INPUT, f"udp dport {PORT}")
 
 
 @contextlib.contextmanager
-def asymmetric():
-    with Lab(NAME), reader(), sender():
-        ip(RX, "link", "add", "up1", "type", "veth", "peer", "name", "isp1")
-        for name in "up1", "isp1":
-            ip(RX, "link", "set", name, "up")
-        ip(RX, "route", "add", "198.18.0.1/32", "dev", "up1")
-        sysctl(RX, "net/ipv4/conf/v-rx/rp_filter", 1)
-        yield None, lambda: snmp(RX, "TcpExt", "IPReversePathFilter", "netstat")
-
-
-@contextlib.contextmanager
-def not_joined():
-    with Lab(NAME), reader():
-        ip(TX, "route", "add", "224.0.0.0/4", "dev", "v-tx")
-        with sender(GROUP):
-            yield None, None
-
-
-@contextlib.contextmanager
-def wrong_mac():
-    with Lab(NAME), reader(), sender():
-        ip(TX, "neigh", "replace", V4, "lladdr", "02:00:00:00:00:99", "dev", "v-tx")
-        yield None, None
-
-
-@contextlib.contextmanager
 def lost_fragments():
-    with Lab(NAME), reader(), sender(size=4000, burst=2):
+    with lab(), reader(), sender(size=4000, burst=2):
         sysctl(RX, "net/ipv4/ipfrag_time", 1)
         rule(RX, ("netdev edge", "in type filter hook ingress device v-rx priority 0;"),
              "ip frag-off & 0x1fff != 0")
-        yield None, lambda: snmp(RX, "Ip", "ReasmFails")
+        yield None, lambda: counter(RX, "Ip:ReasmFails")
 
 
 @contextlib.contextmanager
 def black_hole():
-    with Lab(NAME, "--topology", "router"), reader():
+    with lab("--topology", "router"), reader():
         ip(ROUTER, "link", "set", "v-r1", "mtu", "1300")
         rule(TX, INPUT, "meta l4proto icmp")
         with sender(FAR, size=1400, options=[(IP_MTU_DISCOVER, IP_PMTUDISC_DO)]):
-            yield None, lambda: snmp(ROUTER, "Ip", "FragFails")
-
-
-@contextlib.contextmanager
-def no_forwarding():
-    with Lab(NAME, "--topology", "router"), reader(), sender(FAR):
-        sysctl(ROUTER, "net/ipv4/ip_forward", 0)
-        yield None, lambda: snmp(ROUTER, "Ip", "InAddrErrors")
-
-
-@contextlib.contextmanager
-def short_ttl():
-    with Lab(NAME, "--topology", "router"), reader(), sender(FAR, options=[(socket.IP_TTL, 1)]):
-        yield None, lambda: snmp(ROUTER, "Ip", "InHdrErrors")
-        shown = pktledger("check", "-j", "-t", "0.5", "--netns", ROUTER).json["end"]["findings"]
-        assert "ip-ttl" in [f["id"] for f in shown if f["losing"]], shown
-
-
-@contextlib.contextmanager
-def silent_neighbour():
-    with Lab(NAME), sender("198.18.0.77", burst=1):
-        yield None, None
-
-
-@contextlib.contextmanager
-def shaped():
-    with Lab(NAME), reader(), sender(size=1000):
-        do(TX, *"tc qdisc add dev v-tx root tbf rate 1mbit burst 4kb limit 8kb".split())
-        yield None, lambda: drops(TX, *"tc -s -j qdisc show dev v-tx".split())
+            yield None, lambda: counter(ROUTER, "Ip:FragFails")
 
 
 @contextlib.contextmanager
 def wrong_checksum():
     datagram = struct.pack("!HHHH", PORT, FLANNEL, 108, 0xdead) + bytes(100)
-    with Lab(NAME):
+    with lab():
         ip(RX, *f"link add flannel.1 type vxlan id 1 dstport {FLANNEL} dev v-rx".split())
         ip(RX, "link", "set", "flannel.1", "up")
         with inside(TX):
             raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
         with raw, repeating(0.01, lambda: raw.sendto(datagram, (V4, 0))):
-            yield None, lambda: snmp(RX, "Udp", "InCsumErrors")
-            shown = pktledger("check", "-j", "-t", "0.5", "--netns", RX).json["end"]["findings"]
-            assert "udp-csum-tunnel" in [f["id"] for f in shown if f["losing"]], shown
+            yield None, lambda: counter(RX, "Udp:InCsumErrors")
 
 
 class Web(http.server.BaseHTTPRequestHandler):
@@ -317,14 +317,14 @@ def web():
 
 @contextlib.contextmanager
 def lossy_router():
-    with Lab(NAME, "--topology", "router"), web():
+    with lab("--topology", "router"), web():
         yield None, rule(ROUTER, ("inet filter", "forward type filter hook forward priority 0;"),
                          f"tcp sport {WEB} meta length > 1000 numgen inc mod 40 == 39")
 
 
 @contextlib.contextmanager
 def short_queue():
-    with Lab(NAME), web():
+    with lab(), web():
         do(TX, *"tc qdisc add dev v-tx root tbf rate 100mbit burst 10kb limit 10kb".split())
         sysctl(TX, "net/ipv4/tcp_congestion_control", "reno")  # no timer that sends
         yield None, lambda: drops(TX, *"tc -s -j qdisc show dev v-tx".split())
@@ -333,9 +333,9 @@ def short_queue():
 @contextlib.contextmanager
 def stale_mac():
     """An AF_XDP sender that learned the address of another host."""
-    with Lab(NAME) as lab, reader():
+    with lab() as ends, reader():
         ip(TX, *"neigh replace 198.18.0.2 lladdr 02:00:00:00:00:99 dev v-tx nud permanent".split())
-        process = lab.at("tx", "send", f"{V4}:{PORT}", "--tx", "xsk", "-i", "v-tx", "--rate", "500",
+        process = ends.at("tx", "send", f"{V4}:{PORT}", "--tx", "xsk", "-i", "v-tx", "--rate", "500",
                          "-t", str(TIMEOUT), "-q")
         try:
             until(lambda: link(TX, "v-tx")["tx"]["packets"] > 50, 10, "frames are sent")
@@ -345,61 +345,26 @@ def stale_mac():
 
 
 @contextlib.contextmanager
-def full_fragment_memory():
-    with Lab(NAME), reader(rcvbuf=4 << 20), sender(size=60000, burst=4, pause=0.01):
-        sysctl(RX, "net/ipv4/ipfrag_low_thresh", 40000)
-        sysctl(RX, "net/ipv4/ipfrag_high_thresh", 60000)
-        yield None, lambda: snmp(RX, "Ip", "ReasmFails")
-
-
-@contextlib.contextmanager
 def slow_capture():
     """A tcpdump with a small ring, which is stopped as one that waits for its disk."""
     require(shutil.which("tcpdump"), "needs tcpdump")
-    with Lab(NAME), reader(), sender(burst=40, size=1000):
+    with lab(), reader(), sender(burst=40, size=1000):
         with subprocess.Popen(["ip", "netns", "exec", RX, "tcpdump", "-n", "-i", "v-rx", "-B", "1024",
                                "-w", "/dev/null"], stderr=subprocess.PIPE, text=True) as process:
             try:
                 assert "listening" in process.stderr.readline()
                 process.send_signal(signal.SIGSTOP)
-                time.sleep(1.5)  # until the ring is full
+                until(lambda: link(RX, "v-rx")["rx"]["bytes"] > 4 << 20, 10, "more than the ring holds")
                 yield process, None
             finally:
                 process.kill()
 
 
 @contextlib.contextmanager
-def one_flow():
-    with Lab(NAME), program(WORKERS), sender(burst=20, pause=0.005):
-        yield None, lambda: snmp(RX, "Udp", "RcvbufErrors")
-
-
-@contextlib.contextmanager
-def full_queue_of_a_program():
-    with Lab(NAME), program(SYSLOGD), sender(burst=10, pause=0.01):
-        yield None, lambda: snmp(RX, "Udp", "RcvbufErrors")
-
-
-@contextlib.contextmanager
-def bound_to_localhost():
-    with Lab(NAME), program(HOLDER, "127.0.0.1"), sender():
-        yield None, lambda: snmp(RX, "Udp", "NoPorts")
-
-
-@contextlib.contextmanager
-def answer_of_another_address():
-    """The client asked .9; the server answers from its first address."""
-    with Lab(NAME):
-        ip(TX, "addr", "add", "198.18.0.9/24", "dev", "v-tx")
-        with program(HOLDER, "0.0.0.0", "198.18.0.9"), sender():
-            yield None, lambda: snmp(RX, "Udp", "NoPorts")
-
-
-@contextlib.contextmanager
 def no_accept():
     """A program that listens and does not accept; its clients do not wait."""
     clients = []
-    with Lab(NAME), contextlib.ExitStack() as stack:
+    with lab(), contextlib.ExitStack() as stack:
         with inside(RX):
             listener = stack.enter_context(socket.create_server(("", WEB), backlog=1))
 
@@ -412,13 +377,13 @@ def no_accept():
         stack.callback(lambda: [sock.close() for sock in clients])
         stack.enter_context(repeating(0.02, connect))
         assert listener.fileno() >= 0
-        yield None, lambda: snmp(RX, "TcpExt", "ListenOverflows", "netstat")
+        yield None, lambda: counter(RX, "TcpExt:ListenOverflows")
 
 
 @contextlib.contextmanager
 def unknown_protocol():
     """A switch that says what it is, which nobody on the host listens to."""
-    with Lab(NAME), reader(), sender():
+    with lab(), reader(), sender():
         with inside(TX), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as lldp:
             lldp.bind(("v-tx", 0))
             frame = bytes.fromhex("0180c200000e" "020000000001" "88cc") + bytes(46)
@@ -428,7 +393,7 @@ def unknown_protocol():
 
 @contextlib.contextmanager
 def vlan_without_interface():
-    with Lab(NAME), reader(), sender():
+    with lab(), reader(), sender():
         mac = json.loads(do(RX, "ip", "-j", "link", "show", "v-rx"))[0]["address"]
         frame = bytes.fromhex(mac.replace(":", "") + "020000000001" "8100" "004d" "0800" "45") + bytes(59)
         with inside(TX), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as trunk:
@@ -445,57 +410,24 @@ def slow_tunnel():
             while device.read(2000):
                 pass
 
-    with Lab(NAME), reader(), sender(), tun(TX) as device:
+    with lab(), reader(), sender(), tun(TX) as device:
         ip(TX, "link", "set", "t0", "txqueuelen", "50")
         with sender("198.18.5.9", burst=200, pause=0.05), repeating(0.02, work):
-            yield None, lambda: link(TX, "t0")["tx"]["dropped"]
-
-
-@contextlib.contextmanager
-def small_peer():
-    with Lab(NAME), reader(), sender(), sender(size=1200):
-        ip(RX, "link", "set", "v-rx", "mtu", "1000")
-        yield None, lambda: link(TX, "v-tx")["tx"]["dropped"]
+            yield None, lambda: frames_dropped("t0")
 
 
 @contextlib.contextmanager
 def unplugged():
-    with Lab(NAME), reader(), sender():
+    with lab(), reader(), sender():
         ip(RX, "link", "set", "v-rx", "down")
         until(lambda: "NO-CARRIER" in do(TX, "ip", "link", "show", "v-tx"), 10, "no carrier")
-        yield None, lambda: link(TX, "v-tx")["tx"]["dropped"]
-
-
-@contextlib.contextmanager
-def blackhole():
-    with Lab(NAME, "--topology", "router"), reader(), sender(FAR):
-        ip(ROUTER, "route", "add", "blackhole", "198.18.1.0/26")
-        yield None, None
-
-
-@contextlib.contextmanager
-def spanning_tree():
-    with Lab(NAME, "--topology", "bridge"), reader(), sender():
-        do(SWITCH, *"bridge link set dev v-b0 state 1".split())
-        yield None, None
-
-
-@contextlib.contextmanager
-def larger_bridge():
-    """The router's containers have the usual MTU, and its uplink does not."""
-    with Lab(NAME, "--topology", "router"), reader(), sender(FAR):
-        ip(ROUTER, "link", "set", "v-r1", "mtu", "1400")
-        ip(RX, "link", "set", "v-rx", "mtu", "1400")
-        ip(ROUTER, "route", "add", "default", "via", FAR)
-        sysctl(ROUTER, "net/ipv6/conf/default/disable_ipv6", 1)  # or it sends a frame to no port
-        need(ROUTER, *"ip link add docker0 up type bridge mcast_snooping 0".split())
-        yield None, None
+        yield None, frames_dropped
 
 
 @contextlib.contextmanager
 def no_port_left():
     """Source NAT has two ports for more flows to one destination."""
-    with Lab(NAME, "--topology", "router"), reader():
+    with lab("--topology", "router"), reader():
         nft(ROUTER, "table ip n { chain c { type nat hook postrouting priority 100; "
                     f"udp dport {PORT} snat to 198.18.1.254:1000-1001; }}; }}")
 
@@ -513,7 +445,7 @@ def replaced_container():
     neighbour table, are not. The container has a new address, as the rule has."""
     require(shutil.which("conntrack"), "needs conntrack")
     rule = f"add rule ip nat c udp dport {PORT} dnat to "
-    with Lab(NAME, "--topology", "router"), reader():
+    with lab("--topology", "router"), reader():
         # with an address of its own, as Docker's: it does not change with the ports
         for line in ("link add docker0 up address 02:42:00:00:00:01 type bridge",
                      "addr add 198.19.0.1/24 dev docker0",
@@ -528,14 +460,10 @@ def replaced_container():
         nft(ROUTER, "table ip nat { chain c { type nat hook prerouting priority -100; }; }\n"
                     f"{rule}198.19.0.2\n")
         with sender(SERVICE):
-            until(lambda: snmp(RX, "Udp", "InDatagrams"), 10, "the first container receives")
+            until(lambda: counter(RX, "Udp:InDatagrams"), 10, "the first container receives")
             ip(ROUTER, "link", "del", "old")
             nft(ROUTER, f"flush chain ip nat c\n{rule}{FAR}\n")
             yield None, None
-
-
-def link(netns, ifname):
-    return json.loads(do(netns, "ip", "-s", "-j", "link", "show", ifname))[0]["stats64"]
 
 
 def clashes(netns):
@@ -576,7 +504,7 @@ def flat(text):
 
 def execute(line, process):
     """A line of the page, in the namespace of the host whose prompt it has."""
-    host, command = line.split("# ", 1)
+    host, command = line.replace(PAGE_PORT, str(PORT)).split("# ", 1)
     words = [str(process.pid) if process and word == "4242" else word for word in shlex.split(command)]
     done = subprocess.run(["ip", "netns", "exec", HOSTS[host],
                            *(BINARY if word == "pktledger" else word for word in words)],
@@ -643,26 +571,26 @@ STORIES = [
 @table((title, title, scene) for title, scene in first(1, STORIES))
 def story(title, scene):
     shows, *mends = page()[title]
-    with scene() as (process, counter):
-        if counter and " -- " not in shows[0]:  # else it is the command that sends
-            until(counter, 10, "packets are lost")
-        elif not counter:
+    with scene() as (process, counted):
+        if counted and " -- " not in shows[0]:  # else it is the command that sends
+            until(counted, 10, "packets are lost")
+        elif not counted:
             time.sleep(1)
-        before = counter() if counter else None
+        before = counted() if counted else None
         wrong = missing(shows, execute(shows[0], process))
         assert not wrong, wrong
-        assert not counter or counter() > before, before
+        assert not counted or counted() > before, before
         for line in (line for block in mends for line in block):
             execute(line, process)
         if not mends:
             return
         # until what is under way is lost, as fragments are after a second
         time.sleep(0.2 if scene is firewall else 1.5)
-        before, received = counter() if counter else None, snmp(RX, "Udp", "InDatagrams")
+        before, received = counted() if counted else None, counter(RX, "Udp:InDatagrams")
         output = execute(shows[0], process)
         assert fragments(shows)[-1] not in flat(output), output
-        assert not counter or counter() == before, (before, counter())
-        assert snmp(RX, "Udp", "InDatagrams") > received
+        assert not counted or counted() == before, (before, counted())
+        assert counter(RX, "Udp:InDatagrams") > received
 
 
 CARRIER = "Each side says that it is the other one, or the carrier"

@@ -94,6 +94,7 @@ def usage(args, words):
     (["--netns", "1"], FAILED, ["1"]),
     (["-i", "nosuch0"], FAILED, ["nosuch0"]),
     (["--cgroup", "slice"], USAGE, ["slice"]),
+    (["--cgroup", "/pl-none"], FAILED, ["no cgroup /pl-none"]),
     (["--until-limit"], USAGE, ["--limit"]),
     (["--limit", "loss=1%"], USAGE, ["share"]),
     (["--interval", "1ms"], USAGE, ["1ms"]),
