@@ -551,6 +551,11 @@ const struct finding_row finding_rows[] = {
 	 .about = "Packets sent while a link flaps, or while a container starts or ends, are lost "
 		  "before a CPU processes them.",
 	 .fix = "keep the link up while packets arrive", .command = "ip -s link show dev {ifname}"},
+	{STAGE_BACKLOG, "backlog-macvlan", SEVERITY_WARNING, PROOF_DATA, .location = "macvlan_*",
+	 .cause = "The queue for broadcasts and multicasts to the macvlan interfaces[ of {ifname}] was "
+		  "full.",
+	 .fix = "raise bcqueuelen of a macvlan interface, or reduce the broadcasts",
+	 .command = "ip -d link show type macvlan"},
 	{STAGE_BACKLOG, "backlog", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The backlog queue of a CPU was full: the CPU could not process the packets that other "
 		  "CPUs handed to it, or one flow exceeded its limit.",

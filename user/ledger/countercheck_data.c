@@ -86,6 +86,10 @@ const struct counter_rule counter_rules[] = {
 	 .set = SET({STAGE_BACKLOG, NULL, NULL, REL_DEV, MUST},
 		    {STAGE_L2, "UNHANDLED_PROTO|PTYPE_ABSENT", NULL, REL_DEV, MUST},
 		    {STAGE_L2, "NOMEM|PFMEMALLOC", NULL, REL_DEV, MAY},
+		    {STAGE_L2, NULL,
+		     "macvlan_broadcast_enqueue|macvlan_handle_frame|ipvlan_multicast_enqueue|"
+		     "ipvlan_handle_frame",
+		     REL_DEV, MAY},
 		    {STAGE_TX_DEVICE, NULL, "__dev_forward_skb2", REL_PEER, MUST},
 		    {STAGE_TX_DEVICE, NULL, "xdp_devmap_xmit", REL_PEER, MAY},
 		    {STAGE_XDP, NULL, "xdp_redirect_err", REL_DEV, NATIVE},

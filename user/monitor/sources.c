@@ -886,8 +886,9 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 		snprintf(ifname, sizeof(ifname), "%.*s", (int)(dropped - counter), counter);
 		loss.verdict.stage = STAGE_BACKLOG;
 		loss.verdict.note =
-			"the queue for broadcast and multicast copies was full: no event "
-			"(macvlan_broadcast_enqueue)";
+			"the queue for broadcast and multicast copies was full: no event, but "
+			"rx_dropped of the interface (macvlan_broadcast_enqueue)";
+		loss.location = "macvlan_broadcast_enqueue";
 		loss.scope = "interface";
 		rest = counter_grown(counted_at(s, x->inum, ifname), rest);
 	}
