@@ -513,6 +513,7 @@ static int plan_lab(struct site *s, struct error *err)
 	needs.wish = spec->wish;
 	needs.lab.topology = s->fx.topology;
 	needs.lab.other_vni = s->fx.other_vni;
+	needs.lab.ip4_only = !spec->ipv6;
 	needs.lab.mtu = spec->wish.mtu;
 	needs.lab.queues = spec->tx != &tx_socket || spec->rx == &rx_xsk ? spec->threads : 1;
 	if (ours && asked && asked < needs.lab.queues)

@@ -103,7 +103,7 @@ const struct lab_port *lab_next_hop(const struct lab *lab)
 
 void lab_plan(struct lab *lab, const struct lab_spec *spec)
 {
-	bool ipv6 = !access("/proc/sys/net/ipv6", F_OK);
+	bool ipv6 = !spec->ip4_only && !access("/proc/sys/net/ipv6", F_OK);
 	enum lab_topology topology = spec->topology;
 
 	memset(lab, 0, sizeof(*lab));
@@ -285,6 +285,15 @@ static void add_ports(const struct lab *lab, const struct netns *ns, bool other_
 			   (ns == &lab->rx_ns ? &lab->rx : &lab->tx)->ifname);
 }
 
+/* Adds a setting. Without IPv6, its settings are left out and it is disabled. */
+static void add_setting(const char *setting, bool six, const struct netns *ns, struct recipe *r)
+{
+	if (six || strncmp(setting, "net/ipv6/", strlen("net/ipv6/")))
+		recipe_add(r, RECIPE_FILE, ns, "/proc/sys/%s", setting);
+	else if (strstr(setting, "/disable_ipv6="))
+		recipe_add(r, RECIPE_FILE, ns, "/proc/sys/%.*s1", (int)strlen(setting) - 1, setting);
+}
+
 static void setting_steps(const struct lab *lab, struct recipe *r)
 {
 	for (unsigned i = 0; i < LAB_SPACES; i++) {
@@ -292,29 +301,36 @@ static void setting_steps(const struct lab *lab, struct recipe *r)
 		const unsigned n = LENGTH(settings) - (routes ? 0 : 2);
 
 		for (unsigned k = 0; roles[lab->topology][i] && k < n; k++)
-			recipe_add(r, RECIPE_FILE, &lab->ns[i], "/proc/sys/%s", settings[k]);
+			add_setting(settings[k], has_ip6(&lab->tx), &lab->ns[i], r);
 	}
 }
 
+static void address_steps_in(const struct lab *lab, unsigned space, struct recipe *r)
+{
+	for (unsigned port = 0; port < LAB_PORTS; port++) {
+		if (lab->port[port].ns != &lab->ns[space])
+			continue;
+		add_addresses(lab, port, r);
+		if (lab->topology == LAB_ROUTER && is_end(port))
+			add_routes(lab, port, r);
+	}
+}
+
+/* Without IPv6, addresses need not wait for the carrier. */
 static void link_steps(const struct lab *lab, const struct lab_spec *spec, struct recipe *r)
 {
 	for (unsigned i = 0; i < LAB_SPACES; i++) {
 		if (roles[lab->topology][i])
 			add_ports(lab, &lab->ns[i], spec->other_vni, r);
+		if (!has_ip6(&lab->tx))
+			address_steps_in(lab, i, r);
 	}
 }
 
 static void address_steps(const struct lab *lab, struct recipe *r)
 {
-	for (unsigned i = 0; i < LAB_SPACES; i++) {
-		for (unsigned port = 0; port < LAB_PORTS; port++) {
-			if (lab->port[port].ns != &lab->ns[i])
-				continue;
-			add_addresses(lab, port, r);
-			if (lab->topology == LAB_ROUTER && is_end(port))
-				add_routes(lab, port, r);
-		}
-	}
+	for (unsigned i = 0; i < LAB_SPACES && has_ip6(&lab->tx); i++)
+		address_steps_in(lab, i, r);
 }
 
 void lab_recipe(const struct lab *lab, const struct lab_spec *spec, struct recipe *r)
@@ -465,12 +481,12 @@ static int make_interfaces(struct lab *lab, const struct lab_spec *spec, struct 
 	/* If the carrier is already up, each IPv6 address is announced once, immediately. */
 	if (!ret)
 		ret = wait_until(announced, lab, "no carrier", err);
-	if (ret)
+	if (ret || !has_ip6(&lab->tx))
 		return ret;
 	r = RECIPE;
 	address_steps(lab, &r);
 	ret = recipe_run(&r, "set up the test network", err);
-	return !ret && has_ip6(&lab->tx) ? wait_until(quiet, lab, "pending MLD reports", err) : ret;
+	return ret ? ret : wait_until(quiet, lab, "pending MLD reports", err);
 }
 
 int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)

@@ -42,6 +42,7 @@ struct lab_spec {
 	unsigned queues; /* queues per veth, at most 256, 0: 1 */
 	unsigned mtu;	 /* bytes, 1280 to 65535, 0: 1500 */
 	bool other_vni;	 /* use a different VNI at each end of the tunnel: all packets are lost */
+	bool ip4_only;	 /* without IPv6, whose first reports to its groups take 60 ms */
 };
 
 /* A hop: an interface that the packets pass, at one end of a link. */
