@@ -5,12 +5,16 @@
 #include <bpf/libbpf.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/beside.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -165,6 +169,24 @@ static void read_reasons(struct reasons *r)
 	}
 }
 
+/* Parses a file of BTF. Maps the kernel's if possible, because it is read in pieces of a page. */
+static struct btf *parse_btf(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *at = MAP_FAILED; /* before Linux 6.16 */
+	struct btf *btf;
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st))
+		at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	fd_close(&fd);
+	if (at == MAP_FAILED)
+		return btf__parse(path, NULL);
+	btf = btf__new(at, (__u32)st.st_size);
+	munmap(at, (size_t)st.st_size);
+	return btf;
+}
+
 static int read_btf(struct reasons **out, const char *path, struct error *err)
 {
 	struct reasons *r = mem_new(r);
@@ -175,7 +197,7 @@ static int read_btf(struct reasons **out, const char *path, struct error *err)
 	path = path ? path : VMLINUX_BTF;
 	r->list.size = sizeof(struct reason);
 	r->tracepoints.size = sizeof(struct named_type);
-	r->btf = btf__parse(path, NULL);
+	r->btf = parse_btf(path);
 	ret = libbpf_get_error(r->btf);
 	if (ret) {
 		free(r);

@@ -138,7 +138,7 @@ void watch_sampling(struct watch *w, bool on);
 void watch_close(struct watch *w);
 
 /* The ring for samples of dropped packets. */
-#define SAMPLES_RING (16u << 20) /* bytes; a sample takes 72 bytes plus its packet bytes */
+#define SAMPLES_RING (8u << 20) /* bytes; a sample takes 72 bytes plus its packet bytes */
 
 /*
  * `stack`: sample->frames addresses. `bytes`: sample->len bytes of the packet, with the VLAN tag in
