@@ -123,6 +123,17 @@ def send(netns, to, packets=PACKETS, port=PORT, size=100):
     return taken
 
 
+def syns(netns, address, count, port=PORT):
+    """Asks for so many connections at once; returns their sockets."""
+    socks = []
+    for _ in range(count):
+        with inside(netns):
+            socks.append(socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET))
+        socks[-1].setblocking(False)
+        socks[-1].connect_ex((address, port))
+    return socks
+
+
 def read_all(sock, patience=0.2):
     """How many come, until for so long none does: what brings them may wait for a CPU."""
     sock.settimeout(patience)

@@ -72,12 +72,12 @@ def directory(size=None):
 
 
 TO_FULL = [
-    ("check", ["check", "-t", "0.1"], FAILED),
     ("trace, a command", ["trace", "-j", "--", "true"], OURS),
+    ("lab list", ["lab", "list", "-j"], FAILED),
+    ("check", ["check", "-t", "0.1"], FAILED),
     ("run", ["run", "-j", "-c", "1000"], FAILED),
     ("recv", ["recv", "-t", "0.1"], FAILED),
     ("trace", ["trace", "-j", "-t", "0.1"], FAILED),
-    ("lab list", ["lab", "list", "-j"], FAILED),
     ("run, text", ["run", "-c", "1000"], FAILED),
     ("send", ["send", "127.0.0.1", "-j", "-q", "-c", "10", "-r", "1k"], FAILED),
     ("sweep", ["sweep", "--vary", "rcvbuf=64k,128k", "-c", "1000", "--csv"], FAILED),
@@ -124,35 +124,21 @@ def trace_whose_stdout_fills_up():
     assert_said_once(result, "stdout", "No space left on device")
 
 
-@case
-def ledger_that_may_not_grow():
-    """By `ulimit -f`, which says so by a signal."""
-    with tempfile.TemporaryDirectory() as path:
-        file = Path(path, "ledger")
-        result = pktledger("run", "-j", "-I", "10ms", "-c", "20000", "--rate", "100k", "--fault",
-                           "netfilter", "--ledger", str(file),
-                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
-                                                                 (16384, 16384)))
-        assert result.status == FAILED, result
-        assert_said_once(result, "ledger", "File too large")
-        assert_balanced(result.json)
-        assert file.read_bytes().endswith(b"\n")
-
-
-@case
-def ledger_of_a_run_on_a_full_disk():
-    """The run goes on; what was written is whole, and the document says that it is not all."""
-    with directory("16k") as path:
+@table([("of a user", None, "File too large"), ("of a disk", "16k", "No space left on device")])
+def ledger_without_room(size, said):
+    """The run goes on; what was written is whole, and the document says that it is not all. `ulimit -f`
+    of a user sends a signal."""
+    limit = None if size else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))
+    with directory(size) as path:
         file = path / "ledger"
         result = pktledger("run", "-j", "-I", "10ms", "-c", "20000", "--rate", "100k", "--fault",
-                           "netfilter", "--ledger", str(file))
-        assert result.status == FAILED, result
-        assert_said_once(result, "ledger", "No space left on device")
-        document = result.json
-        assert_valid(document)
-        assert_balanced(document)
-        assert "not complete" in document["error"]["message"], document["error"]
+                           "netfilter", "--ledger", str(file), preexec_fn=limit)
         assert file.read_bytes().endswith(b"\n")
+    assert result.status == FAILED, result
+    assert_said_once(result, "ledger", said)
+    assert_valid(result.json)
+    assert_balanced(result.json)
+    assert "not complete" in result.json["error"]["message"], result.json["error"]
 
 
 @table(first(1, [("a ledger", "--ledger"), ("a capture", "-w")]))

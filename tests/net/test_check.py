@@ -83,8 +83,9 @@ def looking(command, *args):
         with tracing(*args) as t:
             yield t.stop
         return
-    with started("check", "-j", *args) as process:
+    with started("check", "-j", "-t", str(TIMEOUT), *args) as process:
         def end():
+            process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=TIMEOUT)
             assert process.returncode == 0, err
             return json.loads(out)
@@ -375,15 +376,15 @@ def rule_as_nft_prints_it():
         assert {f["id"] for f in findings() if f["losing"]} == {"udp_lookup"}
 
 
-@table([("check", "check", "-t", "1.5"), ("trace", "trace")])
-def capture_that_loses(*args):
+@table([("check", "check"), ("trace", "trace")])
+def capture_that_loses(command):
     """From outside as many packets as its program is told when it asks; with a larger ring none."""
     with lab(), reader():
         for frames, lost in (16, 300), (4096, 0):
             with ring_of_a_capture(RX, "v-rx", frames) as tap:
                 send(TX, V4, 2 * 16, PORT)  # the small one is full
                 capture_statistics(tap)
-                with looking(*args, "--netns", RX) as end:
+                with looking(command, "--netns", RX) as end:
                     send(TX, V4, 300, PORT)
                     document = end()
                 _, dropped = capture_statistics(tap)
@@ -467,7 +468,7 @@ def path_mtu_discovery():
 
         thread = threading.Thread(target=serve)
         thread.start()
-        with server, looking("check", "-t", "3", "--netns", ROUTER) as end:
+        with server, looking("check", "--netns", ROUTER) as end:
             assert [download() for _ in range(count)] == [size] * count
             thread.join()
             found = of_namespace(end()["end"])
@@ -482,7 +483,7 @@ def path_mtu_discovery():
 def retransmissions():
     """They point to the command that explains them."""
     with stories.lossy_router():
-        with looking("check", "-t", "2", "--netns", RX) as end:
+        with looking("check", "--netns", RX) as end:
             do(TX, "curl", "-s", "-o", "/dev/null", f"http://{FAR}:{stories.WEB}/[1-160]")
             document = end()
         (f,) = [f for f in document["end"]["findings"] if f["id"] == "tcp-retransmitted"]
@@ -520,7 +521,7 @@ def interface_that_goes_away():
     with lab():
         ip(RX, "link", "add", "gone", "up", "type", "veth", "peer", "name", "gone-too")
         ip(RX, "link", "set", "gone-too", "up")
-        with looking("check", "-t", "1.5", "--netns", RX) as end:
+        with looking("check", "--netns", RX) as end:
             ip(RX, "link", "del", "gone")
             end = end()["end"]
         assert {"gone", "gone-too"} <= {u["what"] for u in end["unread"]}, end["unread"]

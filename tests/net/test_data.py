@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, repeating, udp
-from lib import BINARY, PATIENCE, ROOT, assert_ok, case, main, pktledger, skip
+from lib import BINARY, PATIENCE, ROOT, assert_ok, case, main, pktledger, skip, thorough
 from traced import RX, V4, lab, send
 
 NODES, PODS = 200, 7
@@ -89,7 +89,7 @@ def count(lines):
     return dict(sums)
 
 
-@case
+@thorough
 def tables():
     """Each command of the page, then what reads its file."""
     module("pandas"), module("polars")

@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
 from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, assert_read, await_reassembly, checksum,
-                  counter, datagram, ip4, need, nft, nft_counters, read_all, sysctl, tun, udp, xdp)
+                  counter, datagram, ip4, need, nft, nft_counters, read_all, syns, sysctl, tun, udp, xdp)
 from lib import alternate, case, exclusive_rows, first, main, paced, pktledger, require, skip, table, thorough, until
 from test_balance import EXPR, assert_balance, balancing, lost
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
@@ -321,12 +321,8 @@ def accept_queue_is_full(address):
         with ends.inside(RX):
             listener = socket.create_server(("", PORT), family=family, backlog=1)
         with listener, contextlib.ExitStack() as open_files, tracing() as t:
-            for _ in range(20):
-                with ends.inside(TX):
-                    client = open_files.enter_context(socket.socket(family))
-                client.setblocking(False)
-                with contextlib.suppress(BlockingIOError):
-                    client.connect((address, PORT))
+            for client in syns(TX, address, 20):
+                open_files.enter_context(client)
             counted = until(lambda: refused_connections(10), 10, "ten refused")
             # SYNs are sent again while the collector ends
             found, after = sum(silent(t.stop(), "tcp_listen").values()), refused_connections()
@@ -396,13 +392,8 @@ def tcp_counter(name):
 
 def connect(address, count):
     """So many SYNs, of which none is sent again."""
-    for _ in range(count):
-        with ends.inside(TX):
-            client = socket.socket(family_of(address), socket.SOCK_STREAM)
-        with client:
-            client.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                client.connect((address, PORT))
+    for client in syns(TX, address, count):
+        client.close()
 
 
 def tcp_causes(document):
@@ -544,11 +535,7 @@ def only_a_counter_knows(args):
     """A listener that is there for a moment: no event, and nobody who could be asked afterwards."""
     with lab(), tracing("-I", "60", *args) as t:
         with ends.inside(RX), socket.create_server(("", PORT), backlog=1) as listener:
-            clients = [socket.socket() for _ in range(20)]
-            for client in clients:
-                client.setblocking(False)
-                with contextlib.suppress(BlockingIOError):
-                    client.connect(("127.0.0.1", listener.getsockname()[1]))
+            clients = syns(RX, "127.0.0.1", 20, listener.getsockname()[1])
             until(lambda: refused_connections(10), 10, "ten refused")
             for client in clients:
                 client.close()

@@ -7,7 +7,6 @@ is faster can hold, however slow this host is; that nothing slower fails needs a
 spare, so it is asserted by `make test-all` only, where a rate has many trials.
 """
 
-import contextlib
 import json
 import os
 import signal
@@ -17,11 +16,12 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from ends import need
 from html_check import Page
-from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, main,
+from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, case, main,
                  pktledger, require, rootless, started, table, thorough)
+from traced import NAME, RX, TX, lab
 
-NAME = f"pl-test-{os.getpid()}"
 TBF_FRAMES = 256 + 64  # the queue of the fault and its burst
 NEAR = 0.01
 
@@ -83,26 +83,10 @@ def the_lowest_rate_fails():
         ndr["stage"] == "netfilter" and "netfilter" in document["error"]["message"]), document
 
 
-@contextlib.contextmanager
-def lab():
-    assert pktledger("lab", "up", NAME).status == 0
-    try:
-        yield
-    finally:
-        pktledger("lab", "down", NAME)
-
-
-def configure(role, *command):
-    done = subprocess.run([command[0], "-n", f"{NAME}-{role}", *command[1:]], capture_output=True,
-                          check=False)
-    require(not done.returncode, f"{' '.join(command)}: {done.stderr.decode().strip()}")
-
-
 def shape():
     """A token bucket at the sender's device: its queue and its burst are the buffer."""
-    configure("tx", "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate",
-              f"{RATE * FRAME * 8}bit", "burst", str(50 * FRAME),
-              "limit", str((BUFFER - 50) * FRAME))
+    need(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", f"{RATE * FRAME * 8}bit", "burst",
+         str(50 * FRAME), "limit", str((BUFFER - 50) * FRAME))
 
 
 def police():
@@ -115,7 +99,7 @@ def police():
              ROOT / "tests/fixtures/search/police.bpf.c", "-o", program],
             capture_output=True, check=False)
         require(not built.returncode, f"needs clang: {built.stderr.decode()}")
-        configure("rx", "ip", "link", "set", "v-rx", "xdpgeneric", "obj", program, "sec", "xdp")
+        need(RX, "ip", "link", "set", "v-rx", "xdpgeneric", "obj", program, "sec", "xdp")
 
 
 def assert_found(rate, capacity, stage):
@@ -165,8 +149,8 @@ def mrr():
 def the_device_takes_no_more():
     """A queue that holds all that the send buffer lets through: nothing is lost, and nothing slow."""
     with lab():
-        configure("tx", "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate",
-                  f"{RATE * FRAME * 8}bit", "burst", str(10 * FRAME), "limit", "10m")
+        need(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", f"{RATE * FRAME * 8}bit", "burst",
+             str(10 * FRAME), "limit", "10m")
         document = search("--lab", NAME, "--tx", "socket", "-t", "1", "--sum", "3", "--nice", "-20",
                           "--min-rate", "1k", "--max-rate", "30k", "--precision", "5%", "-q",
                           "--rcvbuf", "8m", seconds=300)
@@ -226,32 +210,13 @@ def out_of_trials():
     assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up", "search", "search"]
 
 
-@table([("both interfaces", ["-i", f"{NAME}-a/v0,{NAME}-b/v0"])])
-def between_interfaces(args):
+@case
+def between_interfaces():
     """Their names are options of the search, of which each trial has a copy."""
-    with two_ends():
-        document = search(*args, "--min-rate", "1k", "--max-rate", "2k", "-t", "50ms", "--sum", "50ms",
-                          "--warmup", "20ms", "--max-trials", "2", status=None)
-        assert [t["delivered"] for t in document["trials"]], document
-        assert all(t["delivered"] for t in document["trials"]), document
-
-
-@contextlib.contextmanager
-def two_ends():
-    """Two network namespaces, each with an end of a veth."""
-    def ip(*words):
-        subprocess.run(["ip", *words], check=True)
-
-    with contextlib.ExitStack() as keep:
-        for side in "ab":
-            ip("netns", "add", f"{NAME}-{side}")
-            keep.callback(ip, "netns", "del", f"{NAME}-{side}")
-        ip("-n", f"{NAME}-a", "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns",
-           f"{NAME}-b")
-        for side, address in ("a", "198.18.5.1/24"), ("b", "198.18.5.2/24"):
-            ip("-n", f"{NAME}-{side}", "addr", "add", address, "dev", "v0")
-            ip("-n", f"{NAME}-{side}", "link", "set", "v0", "up")
-        yield
+    with lab():
+        document = search("-i", f"{TX}/v-tx,{RX}/v-rx", "--min-rate", "1k", "--max-rate", "2k", "-t", "50ms",
+                          "--sum", "50ms", "--warmup", "20ms", "--max-trials", "2", status=None)
+        assert document["trials"] and all(t["delivered"] for t in document["trials"]), document
 
 
 @table([(" ".join(options), options, message) for options, message in (

@@ -26,7 +26,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, checksum, counter, do, fill_connections, inside, ip4, need, nft, read_all, send, shell, stolen, sysctl, tun, udp
+from ends import (PORT, checksum, counter, do, fill_connections, inside, ip4, need, nft, read_all, send, shell,
+                  stolen, syns, sysctl, tun, udp)
 from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, assert_usage, case, exclusive,
                  first, main, observed, paced, pktledger, proves, require, rootless, started, table,
                  thorough, until)
@@ -1361,11 +1362,8 @@ def accept_queue_full(backlog, somaxconn, findings):
             listener = stack.enter_context(socket.create_server(("", PORT), backlog=backlog))
         room, more = min(backlog, somaxconn), 3
         with balancing("-I", "300ms") as t:
-            for _ in range(room + 1 + more):
-                with inside(TX):
-                    sock = stack.enter_context(socket.socket())
-                sock.setblocking(False)
-                sock.connect_ex((V4, PORT))
+            for sock in syns(TX, V4, room + 1 + more):
+                stack.enter_context(sock)
             until(lambda: counter(TX, "TcpExt:TCPSynRetrans") >= more, 10, "SYNs come again")
             document = t.stop()
         listener.close()
@@ -1422,13 +1420,10 @@ def who_does_not_accept(args, finding):
             listener = stack.enter_context(socket.create_server(("", PORT), backlog=0))
         seen = 0
         for _ in range(100 * PATIENCE if finding else 8):  # the counter is not read all the time
-            with inside(TX):
-                sock = stack.enter_context(socket.socket())
-            sock.setblocking(False)
-            sock.connect_ex((V4, PORT))
+            stack.enter_context(*syns(TX, V4, 1))
             line = t.read_line()
             seen += "tcp_listen" in (s["stage"] for s in line["data"].get("stages", []))
-            if seen == 4:
+            if seen == 2:
                 break
         document = t.stop()
         listener.close()

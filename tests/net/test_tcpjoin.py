@@ -21,8 +21,8 @@ from ends import PORT, do, inside, nft, nft_counters, stolen, sysctl, xdp
 from lib import (PATIENCE, assert_valid, case, first, main, paced, pktledger, require, started,
                  table, thorough, until)
 from test_random import SOME_LARGE, scenes
-from test_tcp import (DATA, EXPR, Hidden, connect, dropped, info, look_for_hidden, offloads, queue_drops, read_to_the_end,
-                      refusal, resent, rule, server, transfer, unacknowledged, where_seen)
+from test_tcp import (DATA, EXPR, Hidden, connect, dropped, info, look_for_hidden, offloads, queue_drops,
+                      read_to_the_end, refusal, resent, rule, server, transfer, unacknowledged, where_seen)
 from traced import BROKEN, NAME, RX, TX, lab
 
 ROUTER = f"{NAME}-router"
