@@ -128,4 +128,103 @@ static inline void recorded_each(const char *path,
 	fclose(f);
 }
 
+/*
+ * Stories: a line does something, and what it told by tell() is the line "is TEXT" after it. With
+ * UPDATE=1 recorded_stories() writes these lines again: look at the difference before it is
+ * committed.
+ */
+static char told[RECORDED_TEXT];
+
+/* Adds a word, or several. */
+__attribute__((format(printf, 1, 2))) static inline void tell(const char *fmt, ...)
+{
+	size_t n = strlen(told);
+	va_list args;
+
+	if (n)
+		told[n++] = ' ';
+	va_start(args, fmt);
+	n += (size_t)vsnprintf(told + n, sizeof(told) - n, fmt, args);
+	va_end(args);
+	assert_true(n < sizeof(told));
+}
+
+/* Takes the next word, "" after the last. */
+static inline char *recorded_word(char **text)
+{
+	static char none[] = "";
+	char *word = strsep(text, " ");
+
+	*text = *text ? *text : none;
+	return word;
+}
+
+/* All words, of which some have blanks, and are in quotes. "\\n" in quotes ends a line. */
+static inline int recorded_words(char *text, char **word, int most)
+{
+	int n = 0;
+
+	for (char *to = text; *text; n++) {
+		const bool quoted = *text == '\'';
+		const char end = quoted ? '\'' : ' ';
+
+		assert_true(n < most);
+		word[n] = to;
+		for (text += quoted; *text && *text != end; text++) {
+			const bool escaped = quoted && text[0] == '\\' && text[1] == 'n';
+
+			*to++ = escaped ? '\n' : *text;
+			text += escaped;
+		}
+		text += *text && quoted;
+		text += *text == ' ';
+		*to++ = '\0';
+	}
+	return n;
+}
+
+static inline void
+recorded_stories(const char *path, void (*line)(void *arg, const char *verb, char *text), void *arg)
+{
+	const bool update = getenv("UPDATE");
+	FILE *in = fopen(path, "r"), *out;
+	char *text = NULL, *now = NULL, name[128] = "";
+	size_t size = 0, length = 0;
+	ssize_t n;
+
+	if (!in)
+		fail_msg("cannot open %s (run from the top of the tree)", path);
+	out = open_memstream(&now, &length);
+	while ((n = getline(&text, &size, in)) > 0) {
+		const bool is = !strncmp(text, "is ", 3);
+		char *rest = text;
+
+		text[n - 1] = '\0';
+		if (!update && strcmp(told, is ? text + 3 : ""))
+			fail_msg("%s\n   %s\nis %s", name, is ? text + 3 : "nothing", told);
+		*told = '\0';
+		if (is)
+			continue;
+		fprintf(out, "%s\n", text);
+		if (!strncmp(text, "case ", 5))
+			snprintf(name, sizeof(name), "%s", text + 5);
+		if (*text && *text != '#') {
+			const char *verb = strsep(&rest, " ");
+
+			line(arg, verb, rest ? rest : text + n - 1);
+		}
+		if (update && *told)
+			fprintf(out, "is %s\n", told);
+	}
+	assert_true(update || !*told);
+	fclose(in);
+	fclose(out);
+	if (update) {
+		out = fopen(path, "w");
+		assert_true(out && fwrite(now, 1, length, out) == length && !fclose(out));
+	}
+	free(text);
+	free(now);
+}
+
 #endif

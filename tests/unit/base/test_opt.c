@@ -7,6 +7,7 @@
 
 #include "cases.h"
 #include "base/opt.h"
+#include "recorded.h"
 
 struct common {
 	bool json, json_lines;
@@ -29,6 +30,8 @@ struct options {
 	struct endpoint to;
 	const char *extra;
 	bool extra_set;
+	struct opt_words expr;
+	char *const *command;
 };
 
 enum { TX_AUTO, TX_SOCKET, TX_XSK };
@@ -96,6 +99,13 @@ static const struct opt args[] = {
 	{0},
 };
 
+/* An expression of several words, and a command after `--`. */
+static const struct opt words_args[] = {
+	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which"},
+	{"-- COMMAND", 0, OPT_COMMAND, AT(command), .help = "what to run"},
+	{0},
+};
+
 static const struct opt_group groups[] = {
 	{"Traffic", own_opts, 0},
 	{"Common", common_opts, AT(common)},
@@ -140,35 +150,115 @@ static const struct command with_args = {
 	.again = "With --repeat all are kept.",
 };
 
+static const struct command with_words = {
+	.name = "trace",
+	.groups = groups,
+	.args = words_args,
+	.defaults = &defaults,
+	.size = sizeof(struct options),
+};
+
 static struct options o;
 static struct error err;
 static struct opt_seen seen;
 
-static int parse_words(const struct command *cmd, char *const *argv)
+static int parse(const struct command *cmd, int argc, char *const argv[])
 {
-	int argc = 0;
-
-	while (argv[argc])
-		argc++;
 	memset(&o, 0xa5, sizeof(o));
 	err = (struct error){0};
 	return opt_parse(cmd, argc, argv, &o, &seen, &err);
 }
 
-#define PARSE(...) parse_words(&command, (char *[]){"run", ##__VA_ARGS__, NULL})
-#define SEND(...)  parse_words(&with_args, (char *[]){"send", ##__VA_ARGS__, NULL})
-
-/* Asserts a usage error of one line that contains `text`. */
-static void check_error(int code, const char *text, int line)
+static void tell_number(const char *name, uint64_t value, uint64_t usual)
 {
-	if (code != -EINVAL || err.status != STATUS_USAGE || !strstr(err.message, text) ||
-	    strpbrk(err.message, "\n\r\t"))
-		fail_msg("line %d: %d, status %d, '%s'; wanted '%s'", line, code, err.status,
-			 err.message, text);
+	if (value != usual)
+		tell("%s=%" PRIu64, name, value);
 }
 
-#define BAD(text, ...)	    check_error(PARSE(__VA_ARGS__), text, __LINE__)
-#define BAD_SEND(text, ...) check_error(SEND(__VA_ARGS__), text, __LINE__)
+/* Options that are not as by default. */
+static void tell_options(void)
+{
+	const struct options *d = &defaults;
+
+	tell_number("guard", (uint64_t)o.guard, 42);
+	tell_number("json", o.common.json, 0);
+	tell_number("json_lines", o.common.json_lines, 0);
+	tell_number("verbose", o.common.verbose, 0);
+	tell_number("count", o.count, d->count);
+	tell_number("count_set", o.count_set, 0);
+	tell_number("bytes", o.bytes, 0);
+	tell_number("wait", o.wait, d->wait);
+	tell_number("number", o.number, 0);
+	tell_number("threads", o.threads, d->threads);
+	tell_number("queues", o.queues, 0);
+	tell_number("tx", (uint64_t)o.tx, 0);
+	tell_number("pair", (uint64_t)o.custom[0], 0);
+	tell_number("of", (uint64_t)o.custom[1], 0);
+	tell_number("port", o.to.port, 0);
+	if (o.rate.unit != RATE_MAX)
+		tell("rate=%s", num_text_rate(&o.rate));
+	if (o.file)
+		tell("file=%s", o.file);
+	for (unsigned i = 0; i < o.ifaces.n; i++)
+		tell("interface=%s", o.ifaces.at[i]);
+	for (unsigned i = 0; i < o.stages.n; i++)
+		tell("stage=%s", stage_values[o.stages.at[i]].name);
+	for (unsigned i = 0; i < o.limits.n; i++)
+		tell("limit=%s", num_text_limit(&o.limits.at[i]));
+	if (o.extra_set)
+		tell("extra=%s", o.extra);
+	if (*o.expr.text)
+		tell("expr='%s'", o.expr.text);
+	for (char *const *word = o.command; word && *word; word++)
+		tell("command='%s'", *word);
+	tell("given=%u", seen.n);
+}
+
+/* A command line, which is not changed: what it asks for, and a usage error is one line. */
+static void take_line(void *arg, const char *verb, char *text)
+{
+	static const struct command *const commands[] = {&command, &with_args, &with_words, NULL};
+	static const char *const asks[] = {"run", "help", "help of all", "version", "values of"};
+	char *argv[64], *before[64];
+	int argc, next;
+
+	if (!strcmp(verb, "case"))
+		return;
+	argv[0] = (char *)verb;
+	argc = recorded_words(text, argv + 1, LENGTH(argv) - 2) + 1;
+	argv[argc] = NULL;
+	memcpy(before, argv, sizeof(before));
+	next = parse(opt_command(commands, verb, &err), argc, argv);
+	assert_memory_equal(argv, before, (size_t)(argc + 1) * sizeof(*argv));
+	if (next < 0) {
+		assert_int_equal(next, -EINVAL);
+		assert_int_equal(err.status, STATUS_USAGE);
+		assert_null(strpbrk(err.message, "\n\r\t"));
+		tell("%s%s%s", err.message, *err.hint ? " | " : "", err.hint);
+		return;
+	}
+	tell("%s", asks[next]);
+	if (next == OPT_NEXT_RUN)
+		tell_options();
+	else if (seen.asked)
+		tell("%s", seen.asked->name);
+}
+
+CASE(command_lines)
+{
+	recorded_stories("tests/fixtures/options", take_line, NULL);
+}
+
+#define PARSE(...)                                                                                 \
+	parse(&command, LENGTH(((char *[]){"run", __VA_ARGS__})),                                  \
+	      (char *[]){"run", __VA_ARGS__, NULL})
+
+CASE(test_defaults)
+{
+	assert_int_equal(parse(&command, 1, (char *[]){"run", NULL}), OPT_NEXT_RUN);
+	assert_memory_equal(&o, &defaults, sizeof(o));
+	assert_null(seen.asked);
+}
 
 /* Options with the same value are kept in the same spelling. */
 CASE(command_lines_are_canonical)
@@ -188,153 +278,18 @@ CASE(command_lines_are_canonical)
 	free(seen.argv);
 }
 
-CASE(test_defaults)
+CASE(longest_texts)
 {
-	assert_int_equal(PARSE(), OPT_NEXT_RUN);
-	assert_memory_equal(&o, &defaults, sizeof(o));
-	assert_null(seen.asked);
-}
+	static char word[OPT_WORDS_LEN + 1];
+	char *longest = word + sizeof(word) - OPT_ITEM_LEN;
 
-CASE(test_every_type)
-{
-	assert_int_equal(PARSE("-jvv", "-c", "10k", "--size=9k", "--wait", "200ms", "-n0", "-P4",
-			       "--rate=1.5Gbit/l1", "-ofile", "--tx", "xsk", "-i", "a,b"),
-			 0);
-	assert_true(o.common.json && !o.common.json_lines && o.common.verbose == 2);
-	assert_true(o.count == 10000 && o.count_set && o.bytes == 9216 && o.wait == 200000000);
-	assert_true(o.number == 0 && o.threads == 4 && o.tx == TX_XSK && o.guard == 42);
-	assert_true(o.rate.unit == RATE_L1_BPS && o.rate.value == 1.5e9);
-	assert_string_equal(o.file, "file");
-	assert_int_equal(o.ifaces.n, 2);
-	assert_string_equal(o.ifaces.at[0], "a");
-	assert_string_equal(o.ifaces.at[1], "b");
-	assert_int_equal(PARSE("--pair", "3/4", "--tx=socket"), 0);
-	assert_true(o.custom[0] == 3 && o.custom[1] == 4);
-}
-
-CASE(test_repeated)
-{
-	assert_int_equal(PARSE("-c1", "-c2", "--limit", "loss=1,xdp=2", "--limit=qdisc=3/s",
-			       "--stage", "xdp", "--stage", "qdisc", "-i", "eth9"),
-			 0);
-	assert_int_equal(o.count, 2);
-	assert_int_equal(o.limits.n, 3);
-	assert_int_equal(o.limits.at[2].stage, STAGE_QDISC);
-	assert_int_equal(o.stages.n, 2);
-	assert_int_equal(o.stages.at[1], STAGE_QDISC);
-	/* given once: the default is gone */
-	assert_int_equal(o.ifaces.n, 1);
-	assert_string_equal(o.ifaces.at[0], "eth9");
-}
-
-CASE(test_numbers_refused)
-{
-	BAD("--rate: '12abc' is not a rate (examples: 200k, 1.5Gbit, 50%, max)", "-r", "12abc");
-	BAD("--rate: '0' is out of range", "-r", "0");
-	BAD("--count: '12abc' is not a count", "--count=12abc");
-	BAD("--count: '-1' is not a count", "-c", "-1");
-	BAD("--count: '-1' is not a count", "-c-1");
-	BAD("--count: the value is empty", "--count=");
-	BAD("--count: the value is empty", "-c", "");
-	BAD("--count: '0' is out of range (at least 1)", "-c0");
-	BAD("--count: '99999999999999999999' is too large", "-c99999999999999999999");
-	BAD("--number: '18446744073709551616' is too large", "-n18446744073709551616");
-	BAD("--number: '1k' is not a whole number", "-n1k");
-	BAD("--threads: '65' is out of range (1 to 64)", "-P65");
-	BAD("--threads: '4294967297' is out of range", "-P", "4294967297");
-	BAD("--queues: '4294967296' is too large", "--queues", "4294967296");
-	BAD("--size: '63' is out of range (64 to 64k)", "--size", "63");
-	BAD("--size: '64kB' is not a size", "--size", "64kB");
-	BAD("--wait: '2h' is out of range (1ms to 1m)", "--wait", "2h");
-	BAD("--wait: '5sec' is not a time", "--wait", "5sec");
-}
-
-CASE(test_sets_refused)
-{
-	BAD("--tx: 'xks' is not known (did you mean xsk?)", "--tx", "xks");
-	BAD("--tx: 'zebra' is not one of auto, socket, xsk", "--tx", "zebra");
-	BAD("--tx: 'XSK' is not", "--tx", "XSK");
-	BAD("--stage: 'quantum-leap' is not known", "--stage", "quantum-leap");
-	assert_non_null(strstr(err.hint, "--stage help"));
-	BAD("--stage: 'rcvbuff' is not known (did you mean rcvbuf?)", "--stage", "xdp,rcvbuff");
-	BAD("--stage: 'xdp' is given twice", "--stage", "xdp,qdisc,xdp");
-	BAD("--stage: 'xdp' is given twice", "--stage", "xdp", "--stage", "xdp");
-	BAD("--limit: 'rcvbuf' is not a limit", "--limit", "loss=1,rcvbuf");
-	BAD("--pair: no pair", "--pair", "3");
-	assert_string_equal(err.hint, "write N/M");
-	BAD("--pair: '0/0' is not valid", "--pair", "0/0");
-}
-
-CASE(test_lists_refused)
-{
-	char longest[OPT_ITEM_LEN + 1];
-
-	BAD("--interface: an item of the list is empty", "-i", ",");
-	BAD("--interface: an item of the list is empty", "-i", "a,");
-	BAD("--interface: an item of the list is empty", "-i", ",a");
-	BAD("--interface: more than 2 in the list", "-i", "a,b,c");
-	BAD("--interface: more than 2 in the list", "-i", "a,b", "-i", "c");
-	BAD("--limit: more than 16 in the list", "--limit",
-	    "xdp=1,xdp=1,xdp=1,xdp=1,xdp=1,xdp=1,xdp=1,xdp=1,xdp=1,"
-	    "xdp=1,xdp=1,xdp=1,xdp=1,xdp=1,xdp=1,xdp=1,xdp=1");
-	memset(longest, 'x', sizeof(longest));
-	longest[OPT_ITEM_LEN] = '\0';
-	BAD("is too long", "-i", longest);
-	longest[OPT_ITEM_LEN - 1] = '\0';
+	memset(word, 'x', sizeof(word) - 1);
+	assert_int_equal(PARSE("-i", longest - 1), -EINVAL);
+	assert_non_null(strstr(err.message, "is too long"));
 	assert_int_equal(PARSE("-i", longest), 0);
 	assert_string_equal(o.ifaces.at[0], longest);
-}
-
-CASE(test_options_refused)
-{
-	BAD("unknown option --cuont (did you mean --count?)", "--cuont=5");
-	BAD("unknown option --cou (did you mean --count?)", "--cou", "5");
-	BAD("unknown option --inter (did you mean --interface?)", "--inter", "1");
-	BAD("unknown option --zebra", "--zebra");
-	assert_null(strstr(err.message, "mean"));
-	assert_non_null(strstr(err.hint, "pktledger run --help"));
-	BAD("unknown option --=5", "--=5");
-	BAD("unknown option -x", "-x");
-	BAD("unknown option -jx (the letter x)", "-jx");
-	BAD("unknown option -\xc3\xa9", "-\xc3\xa9");
-	BAD("unknown option --a?b", "--a\nb");
-	BAD("--json takes no value", "--json=1");
-	BAD("--count needs a value: N", "--count");
-	BAD("--count needs a value: N", "-j", "-c");
-	BAD("--size and --length cannot be given together", "--length", "100", "--size=100");
-	BAD("--json-lines and --json cannot be given together", "-j", "--json-lines");
-	BAD("--pair and --file cannot be given together", "--queues=1", "-o", "x", "--pair=3/4");
-	BAD("--pair and --tx xsk cannot be given together", "--wait=1s", "--tx=xsk", "--pair=3/4");
-	BAD("--pair needs --tx socket, --wait or --queues", "--pair=3/4");
-	assert_string_equal(err.hint, "add --tx socket, --wait or --queues");
-	assert_int_equal(PARSE("--pair=3/4", "--queues=1"), 0);
-	BAD("unexpected argument word", "word");
-	BAD("unexpected argument -", "-");
-	BAD("unexpected argument -j", "--", "-j");
-	BAD("unexpected argument --", "--", "--");
-}
-
-CASE(test_words)
-{
-	char *argv[] = {"send", "198.18.0.2:9", "-j", "more", "-c5", NULL};
-	char *before[sizeof(argv) / sizeof(*argv)];
-
-	memcpy(before, argv, sizeof(argv));
-	assert_int_equal(parse_words(&with_args, argv), 0);
-	assert_memory_equal(argv, before, sizeof(argv));
-	assert_true(o.to.port == 9 && o.common.json && o.count == 5 && o.extra_set);
-	assert_string_equal(o.extra, "more");
-	assert_int_equal(SEND("--", "::1", "--json"), 0);
-	assert_string_equal(o.extra, "--json");
-	assert_false(o.common.json);
-	assert_int_equal(SEND("::1"), 0);
-	assert_false(o.extra_set);
-	assert_null(o.extra);
-	BAD_SEND("ADDR[:PORT] is missing");
-	BAD_SEND("ADDR[:PORT] is missing", "-j");
-	BAD_SEND("ADDR[:PORT]: 'host' is not an address", "host");
-	BAD_SEND("ADDR[:PORT]: '1.2.3.4:0' is out of range", "1.2.3.4:0");
-	BAD_SEND("unexpected argument c", "::1", "b", "c");
+	assert_int_equal(parse(&with_words, 2, (char *[]){"trace", word, NULL}), -EINVAL);
+	assert_int_equal(err.status, STATUS_USAGE);
 }
 
 /* Options after other letters, with the value in the same word, and as a value. */
@@ -345,26 +300,6 @@ CASE(test_given)
 	assert_int_equal(PARSE("-jc5", "-o", "-v", "-j"), 0);
 	assert_true(opt_given(&seen, count) && opt_given(&seen, json) && opt_given(&seen, file));
 	assert_false(opt_given(&seen, &common_opts[2])); /* -v is the value of -o */
-	assert_int_equal(seen.n, 3);
-	assert_int_equal(SEND("::1", "--", "--json"), 0);
-	assert_int_equal(seen.n, 0);
-}
-
-CASE(test_asks)
-{
-	assert_int_equal(PARSE("-h"), OPT_NEXT_HELP);
-	assert_int_equal(PARSE("-j", "--help", "--nonsense"), OPT_NEXT_HELP);
-	assert_int_equal(SEND("--help"), OPT_NEXT_HELP);
-	assert_int_equal(PARSE("-jV"), OPT_NEXT_VERSION);
-	BAD("unknown option --nonsense", "--nonsense", "--help");
-	assert_int_equal(PARSE("--tx", "help"), OPT_NEXT_VALUES);
-	assert_string_equal(seen.asked->name, "tx");
-	assert_int_equal(PARSE("--stage=help", "-c", "junk"), OPT_NEXT_VALUES);
-	assert_string_equal(seen.asked->name, "stage");
-	/* no closed set: a word as any */
-	assert_int_equal(PARSE("-o", "help"), OPT_NEXT_RUN);
-	assert_string_equal(o.file, "help");
-	assert_null(seen.asked);
 }
 
 CASE(test_nearest)
