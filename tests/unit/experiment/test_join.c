@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cases.h"
+#include "outcome_fields.h"
 #include "ledger/join.h"
 #include "traffic/tx.h"
 #include "experiment/msg.h"
@@ -70,58 +71,46 @@ static void fold(uint64_t upto)
 	outcomes_fold(&f, 1, f.base + upto, ignored, &(struct range_visitor){join, &j});
 }
 
-static void left(uint64_t first, uint64_t last)
+/* Recorded */
+
+static void take_line(void *arg, const char *verb, char *text)
 {
-	for (uint64_t n = first; n <= last; n++)
-		f.seen[at(n)] = SEEN_TX_DEVICE;
+	static const char *const names[] = {"nothing", "unaccounted", "refused",  "gap",
+					    "seen",    "dropped",     "released", "delivered"};
+	char name[16] = "";
+	unsigned n[2] = {}, detail = 0, is = 0;
+	uint64_t first = 0, last = 0;
+	struct bytes b = {};
+
+	sscanf(text, "%u %u", &n[0], &n[1]);
+	if (!strcmp(verb, "case")) {
+		close_outcomes(NULL);
+		assert_int_equal(open_outcomes(NULL), 0);
+	} else if (!strcmp(verb, "from")) { /* the other host */
+		begin(!strcmp(text, "receiver"));
+	} else if (!strcmp(verb, "put")) {
+		recorded_read(byte_fields, text, &b);
+		put_bytes(&f, 1, n[0], larger(n[0], n[1]), b);
+	} else if (!strcmp(verb, "cause")) {
+		tell("%u", join_cause(&j, (uint8_t)n[0]));
+	} else if (!strcmp(verb, "note")) {
+		assert_int_equal(
+			sscanf(text, "%15s %u %" SCNu64 " %" SCNu64, name, &detail, &first, &last),
+			4);
+		while (strcmp(names[is], name))
+			assert_true(++is < LENGTH(names));
+		if (note(is, (uint8_t)detail, first, last))
+			tell("refused");
+	} else {
+		assert_string_equal(verb, "fold");
+		fold(n[0]);
+		tell_tally(&tally);
+	}
 }
 
-CASE_WITH(wire_is_what_left_and_never_came, open_outcomes, close_outcomes)
+CASE_WITH(recorded, open_outcomes, close_outcomes)
 {
-	begin(true);
-	left(0, 79);
-	assert_int_equal(note(OUTCOME_DELIVERED, 0, 0, 19), 0);
-	assert_int_equal(note(OUTCOME_OPEN, 0, 20, 29), 0);
-	assert_int_equal(note(OUTCOME_OPEN, SEEN_RX_DEVICE, 30, 34), 0);
-	assert_int_equal(note(OUTCOME_DELIVERED, 0, 35, 79), 0);
-	assert_int_equal(note(OUTCOME_OPEN, 0, 80, 99), 0); /* not seen to leave */
-	fold(100);
-	assert_int_equal(tally.delivered, 65);
-	assert_int_equal(tally.dropped, 10);
-	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 10);
-	assert_int_equal(tally.cause[1][JOIN_WIRE].first, 20);
-	assert_int_equal(tally.cause[1][JOIN_WIRE].last, 29);
-	assert_int_equal(tally.unaccounted, 25);
-	assert_int_equal(tally.unaccounted_seen[SEEN_RX_DEVICE], 5);
-	assert_int_equal(tally.unaccounted_seen[0], 20);
-}
-
-CASE_WITH(wire_takes_nothing_that_ended_here, open_outcomes, close_outcomes)
-{
-	begin(true);
-	left(0, 9);
-	f.cause[at(0)] = 3;    /* dropped after the probe, for example by a driver */
-	f.cause[at(1)] = COPY; /* a tap's copy */
-	f.failed[at(2)] = EPERM; /* refused, and yet it left */
-	assert_int_equal(note(OUTCOME_OPEN, 0, 0, 2), 0);
-	fold(3);
-	assert_int_equal(tally.cause[1][3].packets, 1);
-	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
-	assert_int_equal(tally.refused, 0);
-	assert_int_equal(tally.attempted, 3);
-}
-
-/* A refused call without a packet stays refused. If its packet arrived, the packet was sent. */
-CASE_WITH(refused_is_what_nobody_saw, open_outcomes, close_outcomes)
-{
-	begin(true);
-	f.failed[at(0)] = f.failed[at(1)] = f.failed[at(2)] = ENOBUFS;
-	note(OUTCOME_DELIVERED, 0, 1, 1);
-	note(OUTCOME_OPEN, SEEN_RX_DEVICE, 2, 2);
-	fold(3);
-	assert_int_equal(tally.refused, 1);
-	assert_int_equal(tally.delivered, 1);
-	assert_int_equal(tally.unaccounted, 1);
+	recorded_stories("tests/fixtures/join", take_line, NULL);
 }
 
 /* Rows: reports of the sender. Columns: reports of the receiver. */
@@ -231,109 +220,6 @@ CASE_WITH(each_pair_from_both_sides, open_outcomes, close_outcomes)
 	assert_int_equal(n, 4 * 6 + 4 * 5);
 }
 
-/* A sender's cause has no meaning that a receiver's with the same index would have. */
-CASE_WITH(given_up_is_of_receivers, open_outcomes, close_outcomes)
-{
-	uint8_t far;
-
-	begin(false);
-	far = join_cause(&j, TRACE_CAUSE_GIVEN_UP);
-	assert_int_equal(note(OUTCOME_DROPPED, TRACE_CAUSE_GIVEN_UP, 0, 0), 0);
-	fold(1);
-	assert_int_equal(tally.cause[1][far].packets, 1);
-}
-
-CASE_WITH(receiver_is_believed_before_sender, open_outcomes, close_outcomes)
-{
-	uint8_t far;
-
-	begin(true);
-	far = join_cause(&j, 3);
-	assert_int_equal(join_cause(&j, 3), far);
-	assert_int_not_equal(far, 3);
-	f.cause[at(0)] = f.cause[at(1)] = 3;
-	assert_int_equal(note(OUTCOME_DROPPED, 3, 0, 0), 0);
-	assert_int_equal(note(OUTCOME_DELIVERED, 0, 1, 1), 0);
-	fold(2);
-	assert_int_equal(tally.cause[1][far].packets, 1);
-	assert_int_equal(tally.cause[1][3].packets, 0);
-	assert_int_equal(tally.delivered, 1);
-}
-
-CASE_WITH(far_sender_tells_what_left, open_outcomes, close_outcomes)
-{
-	uint8_t far;
-
-	begin(false);
-	far = join_cause(&j, 1);
-	f.arrivals[at(0)] = 1;
-	f.seen[at(1)] = SEEN_RX_DEVICE;
-	f.cause[at(2)] = 7;
-	f.cause[at(3)] = COPY;
-	assert_int_equal(note(OUTCOME_OPEN, SEEN_TX_DEVICE, 0, 1), 0);
-	assert_int_equal(note(OUTCOME_DROPPED, 1, 2, 4), 0);
-	assert_int_equal(note(OUTCOME_REFUSED, ENOBUFS, 5, 6), 0);
-	assert_int_equal(note(OUTCOME_OPEN, SEEN_TX_DEVICE, 7, 7), 0);
-	assert_int_equal(note(OUTCOME_OPEN, 0, 8, 8), 0);
-	fold(9);
-	assert_int_equal(tally.delivered, 1);
-	assert_int_equal(tally.cause[1][7].packets, 1);
-	assert_int_equal(tally.cause[1][far].packets, 2);
-	assert_int_equal(tally.refused_by[ENOBUFS], 2);
-	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 1);
-	assert_int_equal(tally.cause[1][JOIN_WIRE].first, 7);
-	assert_int_equal(tally.unaccounted, 2);
-	assert_int_equal(tally.unaccounted_seen[SEEN_RX_DEVICE], 1);
-}
-
-/*
- * A receiver releases a datagram with a missing fragment. The previous host may know where the
- * fragment was lost.
- */
-CASE_WITH(given_up_is_asked_further, open_outcomes, close_outcomes)
-{
-	uint8_t frag;
-
-	begin(true);
-	frag = join_cause(&j, TRACE_CAUSE_GIVEN_UP);
-	f.cause[at(0)] = 3;
-	left(1, 1);
-	assert_int_equal(note(OUTCOME_DROPPED, TRACE_CAUSE_GIVEN_UP, 0, 2), 0);
-	fold(3);
-	assert_int_equal(tally.cause[1][3].packets, 1);
-	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 1);
-	assert_int_equal(tally.cause[1][frag].packets, 1);
-
-	begin(false);
-	frag = join_cause(&j, 1);
-	for (uint64_t n = 3; n < 6; n++)
-		f.cause[at(n)] = TRACE_CAUSE_GIVEN_UP;
-	assert_int_equal(note(OUTCOME_DROPPED, 1, 3, 3), 0);
-	assert_int_equal(note(OUTCOME_OPEN, SEEN_TX_DEVICE, 4, 4), 0);
-	assert_int_equal(note(OUTCOME_OPEN, 0, 5, 5), 0);
-	fold(6);
-	assert_int_equal(tally.cause[1][frag].packets, 2); /* the index is given once more */
-	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
-	assert_int_equal(tally.cause[1][TRACE_CAUSE_GIVEN_UP].packets, 1);
-}
-
-CASE_WITH(suppression_is_kept, open_outcomes, close_outcomes)
-{
-	begin(true);
-	left(0, 2);
-	assert_int_equal(note(OUTCOME_OPEN, SEEN_RX_DEVICE | SEEN_ON_INIT, 0, 0), 0);
-	assert_int_equal(note(OUTCOME_OPEN, 0, 1, 1), 0);
-	assert_int_equal(note(OUTCOME_OPEN, SEEN_TX_DEVICE, 2, 2), 0); /* not at its device */
-	f.seen[at(3)] = SEEN_BRIDGE_IN;
-	assert_int_equal(note(OUTCOME_OPEN, SEEN_TX_DEVICE | SEEN_ON_INIT, 3, 3), 0);
-	assert_int_equal(note(OUTCOME_OPEN, 0, 4, 4), 0);
-	fold(5);
-	assert_int_equal(tally.unaccounted_on_init, 2);
-	assert_int_equal(tally.unaccounted, 3);
-	assert_int_equal(tally.unaccounted_seen[SEEN_TX_DEVICE], 1);
-	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
-}
-
 /* Of two that were seen equally far, the site here may know more. */
 CASE_WITH(probes_of_a_bridge_are_kept, open_outcomes, close_outcomes)
 {
@@ -399,36 +285,6 @@ CASE(walk_asks_for_more)
 	assert_int_equal(w.now->first, 30);
 	assert_int_equal(join_to(&w, 1, 40), UINT64_MAX);
 	assert_null(w.now);
-}
-
-CASE_WITH(nonsense_is_refused, open_outcomes, close_outcomes)
-{
-	const struct range stream = {0, 0, STREAMS, 0, OUTCOME_DELIVERED};
-	const struct range cause = {0, 0, 1, TRACE_CAUSES, OUTCOME_DROPPED};
-
-	begin(true);
-	assert_int_equal(join_check(&j, &stream), -EBADMSG);
-	assert_int_equal(join_check(&j, &cause), -EBADMSG);
-	assert_int_equal(note(OUTCOME_SEEN, 0, 0, 0), -EBADMSG);
-	assert_int_equal(note(OUTCOME_DELIVERED, 0, 5, 4), -EBADMSG);
-	assert_int_equal(note(OUTCOME_DELIVERED, 0, 0, TRACE_PAGE_SIZE), -EBADMSG);
-	assert_int_equal(note(OUTCOME_DELIVERED, 0, UINT64_MAX - 1, UINT64_MAX), -EBADMSG);
-	assert_int_equal(note(OUTCOME_DELIVERED, 1, 0, 0), -EBADMSG);
-	assert_int_equal(note(OUTCOME_DROPPED, 5, 0, 0), -EBADMSG); /* never named */
-	assert_int_equal(note(OUTCOME_REFUSED, ENOBUFS, 0, 0), -EBADMSG);
-	assert_int_equal(note(OUTCOME_GAP, 0, 0, 0), -EBADMSG);
-	assert_int_equal(note(OUTCOME_OPEN, SEEN_SOCKET + 1, 0, 0), -EBADMSG);
-	assert_int_equal(note(OUTCOME_OPEN, SEEN_SOCKET, 0, 0), 0);
-	fold(1);
-	assert_int_equal(note(OUTCOME_DELIVERED, 0, 0, 0), -EBADMSG); /* folded already */
-	assert_int_equal(note(OUTCOME_OPEN, 0, TRACE_PAGE_SIZE, TRACE_PAGE_SIZE), 0);
-
-	begin(false);
-	assert_int_equal(note(OUTCOME_DELIVERED, 0, 1, 1), -EBADMSG);
-	assert_int_equal(note(OUTCOME_OPEN, SEEN_RX_DEVICE, 1, 1), -EBADMSG);
-	assert_int_equal(note(OUTCOME_GAP, 0, 1, 1), -EBADMSG);
-	assert_int_equal(note(OUTCOME_REFUSED, 0, 1, 1), -EBADMSG);
-	assert_int_equal(tally.delivered + tally.dropped, 0);
 }
 
 CASE_WITH(causes_may_be_too_many, open_outcomes, close_outcomes)
@@ -541,10 +397,4 @@ CASE_WITH(garbage_does_no_harm, open_outcomes, close_outcomes)
 		folded++;
 	}
 	assert_int_equal(tally.attempted, STREAMS * folded);
-}
-
-int main(void)
-{
-
-	return run_cases(NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* How a receiver handles arriving packets. */
+/* How a receiver handles arriving packets: tests/fixtures/sink, and what a table cannot hold. */
 #include "cases.h"
 
 #include <endian.h>
@@ -7,9 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "traffic/shape.h"
-#include "traffic/rx.h"
 #include "experiment/receiver.h"
+#include "recorded.h"
+#include "traffic/rx.h"
+#include "traffic/shape.h"
 
 #define LEN	100
 #define WINDOW	4096
@@ -17,7 +18,7 @@
 #define BASE	(7ULL << 32)
 #define TAI	1800000000000000000ULL
 
-static uint8_t arrivals[2][WINDOW];
+static uint8_t arrivals[3][WINDOW];
 static uint8_t fill[LEN];
 static struct sink_streams streams;
 static struct trace_tails table; /* of learned streams */
@@ -95,73 +96,192 @@ static uint64_t complaints(void)
 	       sink.sums.invalid + sink.sums.foreign;
 }
 
-CASE_WITH(in_order, begin_known, end)
+static struct end_record end_record(uint16_t stream, uint64_t base, uint64_t sent, uint64_t refused)
 {
-	for (unsigned n = 0; n < 10; n++)
-		arrive(STREAM0, BASE + n);
-	arrive(STREAM0 + 1, BASE + 3);
-	assert_int_equal(sink.sums.delivered, 11);
-	assert_int_equal(complaints(), 0);
-	assert_int_equal(sink.next[0], BASE + 10);
-	assert_int_equal(sink.next[1], BASE + 4);
-	for (unsigned n = 0; n < WINDOW; n++) {
-		assert_int_equal(arrivals[0][n], n < 10);
-		assert_int_equal(arrivals[1][n], n == 3);
+	return (struct end_record){
+		.magic = htobe16(END_MAGIC),
+		.stream = htobe16(stream),
+		.base = htobe64(base),
+		.sent = htobe64(sent),
+		.refused = htobe64(refused),
+		.check = htobe64(~(stream ^ base ^ sent ^ refused)),
+	};
+}
+
+/* Recorded */
+
+#define SUM(member) FIELD(struct sink_sums, member)
+static const struct recorded_field sum_fields[] = {
+	SUM(delivered), SUM(duplicated), SUM(late), SUM(damaged), SUM(invalid), SUM(foreign), {0}};
+
+#define SEEN(member) FIELD(struct arrivals, member)
+static const struct recorded_field seen_fields[] = {SEEN(order.packets),
+						    SEEN(order.extent_max),
+						    FIELDS(struct arrivals, order.extent, NULL),
+						    SEEN(order.extent_unknown),
+						    SEEN(negative),
+						    SEEN(flows),
+						    SEEN(flows_more),
+						    {0}};
+
+/* "5" is the fifth number of the streams that are known, "9:5" the fifth after 9 << 32. */
+static uint64_t number_of(const char *text)
+{
+	char *end;
+	uint64_t n = strtoull(text, &end, 10);
+
+	return *end == ':' ? (n << 32) + strtoull(end + 1, NULL, 10) : BASE + n;
+}
+
+static const char *text_of(uint64_t number)
+{
+	static char text[8][32];
+	static unsigned last;
+	char *to = text[++last % 8];
+
+	snprintf(to, sizeof(text[0]), "%u:%u", (unsigned)(number >> 32), (unsigned)number);
+	return to;
+}
+
+/* Numbers of a small window that are marked. */
+static void tell_marked(const struct sink_stream *st)
+{
+	for (unsigned n = 0, from = 0; n <= WINDOW; n++) {
+		if (n == WINDOW || !st->arrivals[n]) {
+			if (n > from)
+				tell("%u-%u", from, n - 1);
+			from = n + 1;
+		}
 	}
 }
 
-CASE_WITH(duplicates_are_delivered_once, begin_known, end)
+static void tell_all(void)
 {
-	arrive(STREAM0, BASE);
-	arrive(STREAM0, BASE + 1);
-	arrive(STREAM0, BASE);
-	arrive(STREAM0, BASE);
-	arrive(STREAM0 + 1, BASE); /* the same number of another stream is another packet */
-	assert_int_equal(sink.sums.delivered, 3);
-	assert_int_equal(sink.sums.duplicated, 2);
-	assert_int_equal(complaints(), 2);
+	tell("%s", recorded_text(sum_fields, &sink.sums));
+	tell("%s", recorded_text(seen_fields, seen()));
+	if (sink.timed && sink.lines)
+		tell("delays=%u of %u-%u jitter=%u%s", (unsigned)sink.line[0]->delay->count,
+		     (unsigned)sink.line[0]->delay->min, (unsigned)sink.line[0]->delay->max,
+		     (unsigned)line_jitter(sink.line[0]),
+		     arrivals_clock_doubt(seen()) ? " in doubt" : "");
+	for (unsigned i = 0; i < streams.n; i++) {
+		const struct sink_stream *st = &streams.at[i];
+
+		tell("| %u%s from %s tail %s next %s", st->id,
+		     sink_streams_has(&streams, i) ? "" : " closed", text_of(st->base),
+		     text_of(st->tail), text_of(sink.next[i]));
+		if (st->ahead)
+			tell("ahead %s", text_of(st->ahead));
+		if (st->ended)
+			tell("ended %s %" PRIu64 " %" PRIu64, text_of(st->end_base), st->end_sent,
+			     st->end_refused);
+		if (st->life)
+			tell("life %u", st->life);
+		if (streams.window == WINDOW)
+			tell_marked(st);
+	}
+	for (unsigned i = 0; streams.table && i < 4 && streams.bytes; i++)
+		tell("%s%u:%u at %s", i ? "" : "| table ", table.key[i] >> 16,
+		     table.key[i] & UINT16_MAX, text_of(table.at[i]));
+	for (unsigned i = 0; i < seen()->flows; i++)
+		tell("| %u %s %u %u", seen()->flow[i].stream, seen()->flow[i].source,
+		     (unsigned)seen()->flow[i].delivered, (unsigned)seen()->flow[i].duplicated);
 }
 
-/* RFC 4737: below the highest seen before, in its own stream; a gap alone is no reordering. */
-CASE_WITH(reordered_as_in_rfc4737, begin_known, end)
+static void take_packets(uint16_t id, char *text)
 {
-	static const uint64_t order[] = {0, 5, 1, 2, 7, 6, 8};
+	for (char *word; *(word = recorded_word(&text));) {
+		uint64_t from = number_of(word);
+		const char *to = strchr(word, '-');
 
-	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		arrive(STREAM0, BASE + order[i]);
-	arrive(STREAM0 + 1, BASE + 1);
-	assert_int_equal(seen()->order.packets, 3);
-	assert_int_equal(sink.sums.delivered, 8);
-	assert_int_equal(complaints(), 3);
-	assert_int_equal(sink.next[0], BASE + 9);
+		for (uint64_t n = from; n <= (to ? number_of(to + 1) : from); n++)
+			arrive(id, n);
+	}
 }
 
-CASE_WITH(other_runs_are_foreign, begin_known, end)
+/* "LENGTH HAVE CHANGED SENT READ": of the payload, the byte that is changed, and ns since TAI. */
+static void take_odd(uint16_t id, uint64_t number, const char *text)
 {
-	arrive(STREAM0 - 1, BASE);
-	arrive(STREAM0 + 2, BASE);
-	arrive(STREAM0, BASE - 1);
-	arrive(STREAM0, BASE + WINDOW);
-	arrive(STREAM0, 0);
-	assert_int_equal(sink.sums.foreign, 5);
-	assert_int_equal(sink.sums.delivered, 0);
-	assert_int_equal(complaints(), 5);
-	arrive(STREAM0, BASE + WINDOW - 1);
-	assert_int_equal(sink.sums.delivered, 1);
-	assert_int_equal(arrivals[0][WINDOW - 1], 1);
+	uint8_t p[2 * LEN] = {};
+	unsigned len, have, changed;
+	int64_t sent, read;
+
+	assert_int_equal(
+		sscanf(text, "%u %u %u %" SCNd64 " %" SCNd64, &len, &have, &changed, &sent, &read),
+		5);
+	flow_fill(p, len < LEN ? len : LEN);
+	flow_stamp(p, len, STAMP_WORD(id, number), TAI + (uint64_t)sent);
+	p[changed] ^= changed != 0;
+	sink_packet(&sink, p, have, len, TAI + (uint64_t)read);
 }
 
-/* A number that left the window resolves nothing, and its place belongs to another number. */
-CASE_WITH(late_numbers_are_told, begin_known, end)
+static void take_end(char *text)
 {
-	streams.at[0].tail = BASE + 10;
-	arrive(STREAM0, BASE + 9);
-	assert_int_equal(sink.sums.late, 1);
-	arrive(STREAM0, BASE + 10);
-	arrive(STREAM0, BASE + WINDOW + 9);
-	assert_int_equal(sink.sums.late, 1);
-	assert_int_equal(sink.sums.delivered, 2);
-	assert_int_equal(arrivals[0][9], 1);
+	const uint16_t id = (uint16_t)atoi(recorded_word(&text));
+	const uint64_t base = number_of(recorded_word(&text));
+	const uint64_t sent = strtoull(recorded_word(&text), NULL, 10);
+	const struct end_record e = end_record(id, base, sent, strtoull(text, NULL, 10));
+
+	sink_packet(&sink, &e, sizeof(e), sizeof(e), TAI);
+}
+
+static void take_line(void *arg, const char *verb, char *text)
+{
+	static const uint16_t sizes[] = {LEN, 20};
+	static const struct shape shape = {
+		.threads = 1, .flows = 1, .payload = sizes, .n_payload = 2};
+	const unsigned first = (unsigned)atoi(text);
+	const char *rest = strchr(text, ' ');
+
+	if (!strcmp(verb, "case")) {
+		end(NULL);
+		begin_known(NULL);
+	} else if (!strcmp(verb, "learns")) {
+		end(NULL);
+		begin(true);
+	} else if (!strcmp(verb, "table")) { /* which programs write, too */
+		streams.bytes = &arrivals[0][0];
+		streams.window = WINDOW;
+		sscanf(text, "%u %u", &streams.room, &table.key[0]);
+	} else if (!strcmp(verb, "take")) {
+		recorded_word(&text);
+		take_packets((uint16_t)first, text);
+	} else if (!strcmp(verb, "odd")) {
+		recorded_word(&text);
+		rest = recorded_word(&text);
+		take_odd((uint16_t)first, number_of(rest), text);
+	} else if (!strcmp(verb, "source")) {
+		sink.source = (struct endpoint){AF_INET, .port = (uint16_t)first};
+		sink.source.ip4.s_addr = htobe32(198u << 24);
+	} else if (!strcmp(verb, "payload")) {
+		sink.payload = first;
+	} else if (!strcmp(verb, "any")) {
+		sink.fill = NULL;
+	} else if (!strcmp(verb, "timed")) {
+		sink.timed = true;
+	} else if (!strcmp(verb, "shape")) {
+		sink.shape = &shape;
+	} else if (!strcmp(verb, "end")) {
+		take_end(text);
+	} else if (!strcmp(verb, "tail")) {
+		sink_streams_set_tail(&streams, first, number_of(rest + 1));
+	} else if (!strcmp(verb, "close")) {
+		sink_streams_close(&streams, first);
+	} else if (!strcmp(verb, "open")) {
+		sink_streams_open(&streams, first);
+	} else if (!strcmp(verb, "drop")) {
+		sink_streams_empty(&streams, first, streams.at[first].base, sink.next[first]);
+		sink.next[first] = 0;
+		sink_streams_drop(&streams, first);
+	} else {
+		assert_string_equal(verb, "all");
+		tell_all();
+	}
+}
+
+CASE_WITH(recorded, begin_known, end)
+{
+	recorded_stories("tests/fixtures/sink", take_line, NULL);
 }
 
 /* Damaged packets count as delivered. */
@@ -187,41 +307,6 @@ CASE_WITH(damaged_by_length_and_content, begin_known, end)
 	assert_int_equal(complaints(), sink.sums.damaged);
 }
 
-CASE_WITH(what_is_not_expected_is_not_compared, begin_known, end)
-{
-	uint8_t p[LEN];
-
-	memcpy(p, payload(STREAM0, BASE, TAI), LEN);
-	p[LEN - 1] ^= 1;
-	sink_packet(&sink, p, LEN - 1, LEN, 0); /* the engine keeps the head only */
-	sink.fill = NULL;
-	flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + 1), TAI);
-	sink_packet(&sink, p, LEN, LEN, 0);
-	assert_int_equal(sink.sums.damaged, 0);
-	sink.payload = 0;
-	flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + 2), TAI);
-	sink_packet(&sink, p, 50, 50, 0);
-	assert_int_equal(sink.sums.damaged, 0);
-	assert_int_equal(sink.sums.delivered, 3);
-}
-
-/* Too short for a time: the pattern starts directly after the sequence header. */
-CASE_WITH(content_of_a_payload_without_time, begin_known, end)
-{
-	uint8_t p[STAMP_TIME_LEN];
-
-	sink.payload = STAMP_TIME_LEN - 1;
-	flow_fill(p, sink.payload);
-	flow_stamp(p, sink.payload, STAMP_WORD(STREAM0, BASE), 0);
-	sink_packet(&sink, p, sink.payload, sink.payload, 0);
-	assert_int_equal(sink.sums.damaged, 0);
-	flow_stamp(p, sink.payload, STAMP_WORD(STREAM0, BASE + 1), 0);
-	p[STAMP_LEN] ^= 1;
-	sink_packet(&sink, p, sink.payload, sink.payload, 0);
-	assert_int_equal(sink.sums.damaged, 1);
-	assert_int_equal(sink.sums.delivered, 2);
-}
-
 /* Every flipped bit of a stamp, every length that does not hold one. */
 CASE_WITH(no_valid_stamp, begin_known, end)
 {
@@ -241,30 +326,6 @@ CASE_WITH(no_valid_stamp, begin_known, end)
 	}
 	assert_int_equal(complaints(), expected);
 	assert_int_equal(sink.sums.delivered, 0);
-}
-
-static struct end_record end_record(uint16_t stream, uint64_t base, uint64_t sent, uint64_t refused)
-{
-	return (struct end_record){
-		.magic = htobe16(END_MAGIC),
-		.stream = htobe16(stream),
-		.base = htobe64(base),
-		.sent = htobe64(sent),
-		.refused = htobe64(refused),
-		.check = htobe64(~(stream ^ base ^ sent ^ refused)),
-	};
-}
-
-CASE_WITH(end_record_tells_the_tail, begin_known, end)
-{
-	struct end_record e = end_record(STREAM0 + 1, BASE, 1000, 7);
-
-	sink_packet(&sink, &e, sizeof(e), sizeof(e), TAI);
-	assert_false(streams.at[0].ended);
-	assert_true(streams.at[1].ended);
-	assert_int_equal(streams.at[1].end_sent, 1000);
-	assert_int_equal(streams.at[1].end_refused, 7);
-	assert_int_equal(sink.sums.delivered + complaints(), 0);
 }
 
 CASE_WITH(bad_end_records_tell_nothing, begin_known, end)
@@ -297,31 +358,6 @@ CASE_WITH(bad_end_records_tell_nothing, begin_known, end)
 	assert_int_equal(sink.sums.delivered, 0);
 }
 
-/* Only a complete time in the past is valid. */
-CASE_WITH(delay_is_measured, begin_known, end)
-{
-	uint8_t p[LEN];
-
-	sink.timed = true;
-	sink_packet(&sink, payload(STREAM0, BASE, TAI), LEN, LEN, TAI + 1000);
-	sink_packet(&sink, payload(STREAM0, BASE + 1, TAI), LEN, LEN, TAI);
-	assert_int_equal(sink.line[0]->delay->count, 2);
-	assert_int_equal(sink.line[0]->delay->min, 0);
-	assert_int_equal(sink.line[0]->delay->max, 1000);
-	assert_int_equal(line_jitter(sink.line[0]), 1000 / 16);
-	assert_null(arrivals_clock_doubt(seen()));
-	sink_packet(&sink, payload(STREAM0, BASE + 2, TAI), LEN, LEN, TAI - 1);
-	sink_packet(&sink, payload(STREAM0, BASE + 3, TAI), LEN, LEN, 0);
-	sink_packet(&sink, payload(STREAM0, BASE + 4, TAI), STAMP_TIME_LEN - 1, LEN, TAI + 5);
-	memcpy(p, payload(STREAM0, BASE + 5, TAI), LEN);
-	p[STAMP_TIME_OFF] ^= 1;
-	sink_packet(&sink, p, LEN, LEN, TAI + 5);
-	assert_int_equal(sink.line[0]->delay->count, 2);
-	assert_int_equal(sink.sums.delivered, 6);
-	assert_int_equal(seen()->negative, 1);
-	assert_non_null(arrivals_clock_doubt(seen()));
-}
-
 /* Any time can be in a stamp: for the sanitizer, that nothing overflows. */
 CASE_WITH(any_time_of_sending, begin_known, end)
 {
@@ -336,23 +372,6 @@ CASE_WITH(any_time_of_sending, begin_known, end)
 	assert_non_null(arrivals_clock_doubt(seen()));
 }
 
-/* RFC 4737, section 4.2: from the first packet that arrived too early. */
-CASE_WITH(extents_as_in_rfc4737, begin_known, end)
-{
-	static const uint64_t order[] = {0, 5, 1, 2, 7, 6, 3, 8};
-	const struct arrivals *a;
-
-	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		arrive(STREAM0, BASE + order[i]);
-	a = seen();
-	assert_int_equal(a->order.packets, 4); /* 1, 2, 3 after 5, and 6 after 7 */
-	assert_int_equal(a->order.extent_max, 5);
-	assert_int_equal(a->order.extent_unknown, 0);
-	assert_int_equal(a->order.extent[0], 2);
-	assert_int_equal(a->order.extent[1], 1);
-	assert_int_equal(a->order.extent[3], 1);
-}
-
 /* More jumps than recorded: packets before them have no extent, but are counted. */
 CASE_WITH(forgotten_jumps_are_told, begin_known, end)
 {
@@ -362,25 +381,6 @@ CASE_WITH(forgotten_jumps_are_told, begin_known, end)
 	arrive(STREAM0, BASE + 2 * LINE_GAPS);
 	assert_int_equal(seen()->order.packets, 2);
 	assert_int_equal(seen()->order.extent_unknown, 1);
-}
-
-/* One stream over two 5-tuples: apart, each is in order. */
-CASE_WITH(flows_are_told_apart, begin_known, end)
-{
-	static const uint64_t order[] = {1, 0, 3, 2, 5, 4};
-	const struct arrivals *a;
-
-	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		sink.source = (struct endpoint){AF_INET, .port = (uint16_t)(1000 + order[i] % 2)};
-		sink.source.ip4.s_addr = htobe32(198u << 24);
-		arrive(STREAM0, BASE + order[i]);
-	}
-	a = seen();
-	assert_int_equal(a->order.packets, 0);
-	assert_int_equal(a->flows, 2);
-	assert_string_equal(a->flow[0].source, "198.0.0.0:1001");
-	assert_int_equal(a->flow[1].delivered, 3);
-	assert_int_equal(sink.next[0], BASE + 6);
 }
 
 /* However many there are, none is lost from the sums. */
@@ -394,140 +394,6 @@ CASE_WITH(too_many_flows_share_a_line, begin_known, end)
 	assert_true(sink.lines < SINK_LINES);
 	assert_int_equal(seen()->flows, ARRIVALS_FLOWS);
 	assert_int_equal(seen()->flows + seen()->flows_more, sink.lines);
-}
-
-#define FAR 60000000 /* that the window of a discovered stream still holds */
-
-/* Two senders with their own bases and streams. Numbers need not start at the base. */
-CASE_WITH(streams_of_two_senders_are_learned, begin_learning, end)
-{
-	const uint64_t other = 900ULL << 32;
-
-	for (unsigned n = 5; n < 10; n++) {
-		arrive(STREAM0, BASE + n);
-		arrive(STREAM0, other + n); /* the same stream by chance, of another base */
-		arrive(9, BASE + n);
-	}
-	arrive(9, BASE + 6);
-	arrive(STREAM0, BASE + FAR);
-	assert_int_equal(streams.n, 3);
-	assert_int_equal(streams.at[0].base, BASE);
-	assert_int_equal(streams.at[1].base, other);
-	assert_int_equal(streams.at[1].id, STREAM0);
-	assert_int_equal(streams.at[2].id, 9);
-	assert_int_equal(sink.sums.delivered, 16);
-	assert_int_equal(sink.sums.duplicated, 1);
-	assert_int_equal(complaints(), 1);
-	assert_int_equal(sink.next[0], BASE + FAR + 1);
-	assert_int_equal(sink.next[1], other + 10);
-	assert_int_equal(streams.at[0].arrivals[5], 1);
-	assert_int_equal(streams.at[0].arrivals[4], 0);
-	assert_int_equal(streams.at[0].arrivals[FAR], 1);
-}
-
-/* Numbers that no sender can have reached so soon cost nothing: no new stream, and no count. */
-CASE_WITH(numbers_beyond_the_window_are_noted_only, begin_learning, end)
-{
-	arrive(STREAM0, BASE);
-	arrive(STREAM0, BASE + UINT32_MAX);
-	arrive(STREAM0, BASE + 1);
-	assert_int_equal(streams.n, 1);
-	assert_int_equal(sink.sums.delivered, 2);
-	assert_int_equal(sink.sums.foreign, 1);
-	assert_int_equal(sink.next[0], BASE + 2);
-	assert_int_equal(streams.at[0].ahead, BASE + UINT32_MAX);
-}
-
-/* A stream of which nothing arrived but its end. */
-CASE_WITH(end_record_is_learned_from, begin_learning, end)
-{
-	struct end_record e = end_record(STREAM0, BASE, 1000, 0);
-
-	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
-	assert_int_equal(streams.n, 1);
-	assert_true(streams.at[0].ended);
-	assert_int_equal(streams.at[0].end_sent, 1000);
-	assert_int_equal(streams.at[0].base, BASE);
-	arrive(STREAM0, BASE + 1);
-	assert_int_equal(streams.n, 1);
-	assert_int_equal(sink.sums.delivered, 1);
-}
-
-#define KEPT 4096
-
-static uint8_t bytes[3 * KEPT];
-
-/* Into a table that programs also write. `key`: key of its first stream. 0: no stream. */
-static void learn_by_table(unsigned room, uint32_t key)
-{
-	memset(bytes, 0, sizeof(bytes));
-	table.key[0] = key;
-	streams.bytes = bytes;
-	streams.room = room;
-	streams.window = KEPT;
-}
-
-/* In slots in order, numbers no further than the window. */
-CASE_WITH(streams_are_learned_by_a_table, begin_learning, end)
-{
-	learn_by_table(3, 9u << 16 | 4);
-	arrive(STREAM0, BASE + 5);
-	arrive(9, (4ULL << 32) + 1);
-	assert_int_equal(streams.n, 2);
-	assert_int_equal(streams.at[0].id, 9);
-	assert_int_equal(streams.at[0].base, 4ULL << 32);
-	assert_int_equal(table.key[1], (uint32_t)STREAM0 << 16 | BASE >> 32);
-	assert_int_equal(bytes[1] + bytes[KEPT + 5], 2);
-	arrive(STREAM0, BASE + KEPT + 7); /* more is missing than can be kept */
-	assert_int_equal(sink.sums.foreign, 1);
-	assert_int_equal(streams.at[1].ahead, BASE + KEPT + 7);
-	sink_streams_set_tail(&streams, 1, BASE + KEPT);
-	assert_int_equal(table.at[1], BASE + KEPT);
-	arrive(STREAM0, BASE + KEPT + 7);
-	assert_int_equal(sink.sums.delivered, 3);
-	arrive(11, BASE);
-	arrive(12, BASE); /* no slot is left */
-	assert_int_equal(streams.n, 3);
-	assert_int_equal(sink.sums.foreign, 2);
-}
-
-/* Of a stream that is met in its middle, numbers are kept from half a window before. */
-CASE_WITH(who_comes_late_begins_near, begin_learning, end)
-{
-	learn_by_table(2, 0);
-	arrive(STREAM0, BASE + 10 * KEPT);
-	arrive(STREAM0, BASE + 10 * KEPT + 1);
-	assert_int_equal(streams.n, 1);
-	assert_int_equal(streams.at[0].base, BASE);
-	assert_int_equal(streams.at[0].tail, BASE + 10 * KEPT - KEPT / 2);
-	assert_int_equal(table.at[0], streams.at[0].tail);
-	assert_int_equal(sink.sums.delivered, 2);
-}
-
-/* The upper half of its words grows: it is the same stream, in the same slot. */
-CASE_WITH(a_stream_goes_on_beyond_2_to_the_32, begin_learning, end)
-{
-	const uint64_t middle = BASE + (1ULL << 32);
-
-	learn_by_table(2, 0);
-	arrive(STREAM0, BASE + 5);
-	sink_streams_set_tail(&streams, 0, middle - 2);
-	arrive(STREAM0, middle - 1);
-	arrive(STREAM0, middle);
-	assert_int_equal(sink.sums.delivered, 3);
-	arrive(STREAM0, middle + KEPT + 7); /* after the window, without another number */
-	assert_int_equal(streams.at[0].ahead, middle + KEPT + 7);
-	sink_streams_set_tail(&streams, 0, middle + KEPT);
-	arrive(STREAM0, middle + KEPT + 7);
-	arrive(STREAM0, middle - 1);
-	assert_int_equal(sink.sums.delivered, 4);
-	assert_int_equal(sink.sums.late, 1);
-	assert_int_equal(sink.sums.foreign, 1);
-	assert_int_equal(streams.n, 1);
-	assert_int_equal(table.key[1], 0);
-	arrive(STREAM0, middle + (2ULL << 32)); /* no sender advances so far at once */
-	assert_int_equal(streams.n, 2);
-	assert_int_equal(streams.at[1].base, middle + (2ULL << 32));
 }
 
 CASE_WITH(one_stream_too_many_is_foreign, begin_learning, end)
@@ -554,86 +420,6 @@ CASE_WITH(one_stream_too_many_is_foreign, begin_learning, end)
 	assert_int_equal(complaints(), 1);
 	sink_streams_forget(&streams);
 	assert_int_equal(streams.n, 0);
-}
-
-/*
- * The slot of a closed stream is the next unknown stream's. What was counted of the closed one
- * stays in the sums.
- */
-CASE_WITH(a_slot_has_several_lives, begin_learning, end)
-{
-	arrive(STREAM0, BASE + 2);
-	arrive(STREAM0, BASE + 1);
-	arrive(STREAM0, BASE + 1);
-	arrive(STREAM0 + 1, BASE);
-	sink_streams_close(&streams, 0);
-	assert_false(sink_streams_has(&streams, 0));
-	arrive(STREAM0, BASE + 3);
-	assert_int_equal(sink.sums.foreign, 1);
-	sink_streams_open(&streams, 0);
-	arrive(STREAM0, BASE + 3);
-	assert_int_equal(sink.sums.delivered, 4);
-	sink_streams_close(&streams, 0);
-	sink_streams_empty(&streams, 0, BASE, BASE + 4);
-	sink.next[0] = 0;
-	sink_streams_drop(&streams, 0);
-	arrive(STREAM0 + 1, BASE + (1ULL << 32)); /* ahead of its window, and not in another slot */
-	assert_int_equal(sink.sums.foreign, 2);
-	assert_int_equal(streams.at[1].ahead, BASE + (1ULL << 32));
-	arrive(9, 5);
-	assert_int_equal(streams.n, 2);
-	assert_true(sink_streams_has(&streams, 0));
-	assert_int_equal(streams.at[0].id, 9);
-	assert_int_equal(streams.at[0].base, 0);
-	assert_int_equal(streams.at[0].life, 1);
-	assert_int_equal(streams.at[0].arrivals[5], 1);
-	assert_int_equal(sink.next[0], 6);
-	arrive(9, 4);
-	arrive(STREAM0 + 1, BASE + 1);
-	assert_int_equal(sink.sums.delivered, 7);
-	assert_int_equal(sink.sums.duplicated, 1);
-	assert_int_equal(sink.lines, 2); /* the first line again, and that of the other stream */
-	assert_int_equal(seen()->order.packets, 2);
-	assert_int_equal(seen()->flows, 2);
-	assert_int_equal(seen()->flows_more, 1);
-	for (unsigned i = 0; i < 2; i++) {
-		const struct arrivals_flow *f = &seen()->flow[i];
-
-		assert_int_equal(f->delivered, 2);
-		assert_int_equal(f->duplicated, 0);
-		assert_int_equal(f->stream, i ? STREAM0 + 1 : 9);
-	}
-}
-
-/* Every number has its own length: another length is damage. */
-CASE_WITH(length_by_number, begin_known, end)
-{
-	static const uint16_t sizes[] = {LEN, 20};
-	const struct shape shape = {.threads = 1, .flows = 1, .payload = sizes, .n_payload = 2};
-
-	sink.shape = &shape;
-	sink_packet(&sink, payload(STREAM0, BASE, TAI), LEN, LEN, TAI);
-	sink_packet(&sink, payload(STREAM0, BASE + 2, TAI), LEN, LEN, TAI);
-	assert_int_equal(sink.sums.damaged, 0);
-	sink_packet(&sink, payload(STREAM0, BASE + 3, TAI), LEN, LEN, TAI);
-	assert_int_equal(sink.sums.damaged, 1);
-	assert_int_equal(sink.sums.delivered, 3);
-}
-
-/* The end record tells where the stream began, long before we came. */
-CASE_WITH(end_of_a_stream_joined_late, begin_learning, end)
-{
-	struct end_record e = end_record(STREAM0, BASE, 900000000000, 0);
-
-	arrive(STREAM0, BASE + 800000000000);
-	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
-	assert_int_equal(streams.n, 1);
-	assert_true(streams.at[0].ended);
-	assert_int_equal(streams.at[0].end_base, BASE);
-	/* another sender's is no stream's that is known already */
-	e = end_record(STREAM0, BASE + STAMP_SPAN, 1, 0);
-	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
-	assert_int_equal(streams.n, 2);
 }
 
 /* Removed numbers are late. The memory after them is unchanged. */
