@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "experiment/faults/row.h"
+#include "recorded.h"
 #include "stages.h"
 
 #define MAX_BACKLOG_GUESS 1000000000 /* more packets than any queue here holds */
@@ -45,21 +46,6 @@ static struct fault_list parsed(const char *text)
 	return list;
 }
 
-/* The list that was given stays as it is, and the message is for the command line. */
-static void refused(const char *text, const char *message, const char *hint)
-{
-	struct fault_list list = {.set = bit("udp_lookup")}, before = list;
-	struct error err = {0};
-
-	assert_int_equal(fault_parse(text, false, &list, &err), -EINVAL);
-	assert_int_equal(err.status, STATUS_USAGE);
-	if (!strstr(err.message, message))
-		fail_msg("%s: \"%s\" lacks \"%s\"", text, err.message, message);
-	if (!strstr(err.hint, hint))
-		fail_msg("%s: hint \"%s\" lacks \"%s\"", text, err.hint, hint);
-	assert_memory_equal(&list, &before, sizeof(list));
-}
-
 static struct fault_effects planned(const char *faults, const struct run_spec *req)
 {
 	struct run_spec spec = *req;
@@ -86,72 +72,103 @@ static void not_planned(const char *faults, const struct run_spec *req, int code
 		fail_msg("%s: \"%s\" lacks \"%s\"", faults, err.message, message);
 }
 
-CASE(test_parse)
-{
-	struct fault_list list = parsed("netfilter,rcvbuf,qdisc");
+#define FX(member) FIELD(struct fault_effects, member)
+static const char *const topologies[] = {"pair", "router", "bridge", "tap", "vxlan"};
+static const char *const readers[] = {"normal", "slow", "paused", "never"};
+static const struct recorded_field effects[] = {
+	FIELD_ENUM(struct fault_effects, topology, topologies),
+	FX(no_receiver),
+	FIELD_ENUM(struct fault_effects, reader, readers),
+	FX(xsk_room),
+	FX(ttl),
+	FX(socket_filter),
+	FX(xdp),
+	FX(other_vni),
+	FX(consumed),
+	FX(xdp_generic),
+	FX(qdisc_replaced),
+	FX(n_notes),
+	FX(tx_csum_off),
+	FX(threaded_napi),
+	{0}};
 
-	assert_int_equal(list.set, bit("netfilter") | bit("rcvbuf") | bit("qdisc"));
-	assert_true(list.share[named("netfilter")] == 0.2);
-	assert_int_equal(list.rate.unit, RATE_MAX);
+struct request {
+	struct run_spec spec;
+	bool xsk_rx, xsk_tx, gro;
+	uint64_t count;
+};
 
-	list = parsed("netfilter:output=0.5%,netfilter=100%,qdisc=50Mbit");
-	assert_int_equal(list.set, bit("netfilter:output") | bit("netfilter") | bit("qdisc"));
-	assert_true(list.share[named("netfilter:output")] == 0.005);
-	assert_true(list.share[named("netfilter")] == 1);
-	assert_int_equal(list.rate.unit, RATE_L2_BPS);
-	assert_true(list.rate.value == 50e6);
-}
-
-CASE(test_parse_adds)
-{
-	struct fault_list list = parsed("xdp=10%");
-
-	assert_int_equal(fault_parse("rcvbuf", false, &list, NULL), 0);
-	assert_int_equal(list.set, bit("xdp") | bit("rcvbuf"));
-	assert_true(list.share[named("xdp")] == 0.1);
-}
-
-CASE(test_parse_refuses)
-{
-	refused("netfiler", "netfiler", "did you mean netfilter?");
-	refused("zzzzzzzzzzzz", "zzzzzzzzzzzz", "help");
-	refused("netfilter:", "netfilter:", "");
-	refused("", "empty", "");
-	refused("rcvbuf,", "empty", "");
-	refused(",rcvbuf", "empty", "");
-	refused("rcvbuf,,xdp", "empty", "");
-	refused("xdp,xdp=5%", "xdp: given twice", "");
-	refused("udp_lookup", "udp_lookup: given twice", "");
-	refused("rcvbuf=5", "rcvbuf: takes no value", "");
-	refused("rcvbuf=", "rcvbuf: takes no value", "");
-	refused("xdp=", "xdp: ", "20%");
-	refused("xdp=0%", "xdp: ", "20%");
-	refused("xdp=100.1%", "xdp: ", "20%");
-	refused("xdp=-1%", "xdp: ", "20%");
-	refused("xdp=20", "xdp: ", "20%");
-	refused("xdp=20%x", "xdp: ", "20%");
-	refused("qdisc=0", "qdisc: ", "50Mbit");
-	refused("qdisc=max", "qdisc: ", "50Mbit");
-	refused("qdisc=20%", "qdisc: ", "50Mbit");
-	refused("netfilter:input_netfilter:input_netfilter:input_netfilter:input_netfilter:input",
-		"such a long name", "help");
-}
-
-/* A stage that no fault is of is no misspelling. */
-CASE(test_stages_without_fault)
-{
-	static const char *const stages[] = {"wire", "hw", "nic_ring"};
-
-	for (unsigned i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
-		struct fault_list list = {0};
-		struct error err = {0};
-
-		assert_int_equal(fault_parse(stages[i], false, &list, &err), -EOPNOTSUPP);
-		assert_int_equal(err.status, STATUS_UNABLE);
-		assert_non_null(strstr(err.message, "nothing to inject"));
-		assert_non_null(strstr(err.message, stages[i]));
-		assert_int_equal(list.set, 0);
+#define ASK(member)                                                                                \
+	{                                                                                          \
+#member, offsetof(struct request, spec.member), sizeof(plain.member), 1, NULL      \
 	}
+static const struct recorded_field requests[] = {
+	ASK(payload),
+	ASK(count),
+	ASK(topology_set),
+	{"topology", offsetof(struct request, spec.topology), sizeof(plain.topology), 0,
+	 topologies},
+	{"gro", offsetof(struct request, spec.tuning.receive.gro), sizeof(bool), 1, NULL},
+	FIELD(struct request, xsk_rx),
+	FIELD(struct request, xsk_tx),
+	{0}};
+
+static void tell_error(int rc, const struct error *err)
+{
+	assert_int_equal(err->status, rc == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_USAGE);
+	assert_true(rc == -EINVAL || rc == -EOPNOTSUPP);
+	tell("%s: %s%s%s", rc == -EINVAL ? "usage" : "unable", err->message,
+	     *err->hint ? " | " : "", err->hint);
+}
+
+/* What is refused leaves the list as it was, which has udp_lookup already if more is given. */
+static void parse(const char *text, bool more)
+{
+	struct fault_list list = {.set = more ? bit("udp_lookup") : 0}, before = list;
+	struct error err = {0};
+	int rc = fault_parse(text, false, &list, &err);
+
+	if (rc) {
+		tell_error(rc, &err);
+		assert_memory_equal(&list, &before, sizeof(list));
+		return;
+	}
+	for (unsigned i = 0; i < fault_count(); i++) {
+		if (list.set & FAULT_BIT(i))
+			tell("%s", fault_row(i)->name);
+		if (list.set & FAULT_BIT(i) && list.share[i] > 0)
+			tell("%g%%", 100 * list.share[i]);
+	}
+	if (list.rate.unit != RATE_MAX)
+		tell("at %s", num_text_rate(&list.rate));
+}
+
+static void take_line(void *arg, const char *verb, char *text)
+{
+	struct request req = {.spec = plain};
+	struct fault_effects fx;
+	struct error err = {0};
+	int rc;
+
+	if (!strcmp(verb, "parse") || !strcmp(verb, "more")) {
+		parse(text, *verb == 'm');
+	} else if (!strcmp(verb, "plan")) {
+		req.spec.faults = parsed(recorded_word(&text));
+		recorded_read(requests, text, &req);
+		req.spec.rx = req.xsk_rx ? &rx_xsk : &rx_socket;
+		req.spec.tx = req.xsk_tx ? &tx_xsk : &tx_socket;
+		rc = fault_plan(&req.spec, &fx, &err);
+		if (rc)
+			tell_error(rc, &err);
+		else
+			tell("%s%s%s", recorded_text(effects, &fx),
+			     fx.tc_burn_ns ? " tc burns" : "", fx.xdp_burn_ns ? " XDP burns" : "");
+	}
+}
+
+CASE(recorded)
+{
+	recorded_stories("tests/fixtures/faults", take_line, NULL);
 }
 
 /* What no packet passes excludes all that follows, and nothing that precedes. */
@@ -175,61 +192,6 @@ CASE(test_order)
 					    strstr(err.message, "packet that is kept"));
 		}
 	}
-}
-
-CASE(test_contradictions)
-{
-	static const char *const pairs[][2] = {
-		{"rcvbuf", "udp_mem"},
-		{"rcvbuf", "socket_close"},
-		{"udp_csum", "socket_read:csum"},
-		{"socket_filter", "socket_read:csum"},
-		{"xdp", "xdp:generic"},
-		{"backlog", "xdp"},
-		{"backlog", "tx_device"},
-		{"backlog", "qdisc"},
-		{"tx_device", "qdisc"},
-		{"ip_forward:ttl", "rcvbuf"},
-		{"ip_forward:ttl", "netfilter"},
-		{"ip_forward:ttl", "udp_lookup"},
-		{"l2:blocked", "netfilter:forward"},
-		{"l2:flood", "rcvbuf"},
-		{"l2:silent", "l2:flood"},
-		{"l2:silent", "tc_egress:stolen"},
-		{"tx_device:tap", "qdisc"},
-		{"tunnel", "tx_device:tap"},
-		{"tunnel:header", "socket_filter"},
-		{"tc_ingress", "tc_ingress:stolen"},
-		{"xdp:devmap", "xdp:redirect"},
-		{"xsk:fill", "xsk:ring"},
-		{"ip_frag:overlap", "ip_frag:mem"},
-		{"tx_route", "neigh"},
-		{"tx_route", "rcvbuf"},
-		{"qdisc", "qdisc:pfifo"},
-		{"tx_device", "qdisc:pfifo"},
-		{"xfrm", "xfrm:plain"},
-		{"xfrm", "udp_lookup"},
-		{"gso", "xdp"},
-		{"gso", "backlog"},
-		{"ip_frag:duplicate", "backlog:flow_limit"},
-		{"gso", "l2:flood"},
-		{"gso", "ip_forward:ttl"},
-	};
-
-	for (unsigned i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-		struct fault_list list = {0};
-		struct error err = {0};
-		char text[64];
-
-		snprintf(text, sizeof(text), "%s,%s", pairs[i][0], pairs[i][1]);
-		assert_int_equal(fault_parse(text, false, &list, &err), -EINVAL);
-		assert_int_equal(err.status, STATUS_USAGE);
-		assert_non_null(strstr(err.message, pairs[i][0]));
-		assert_non_null(strstr(err.message, pairs[i][1]));
-		assert_int_equal(list.set, 0);
-	}
-	/* Also across two uses of the option. */
-	refused("rcvbuf", "udp_lookup", "");
 }
 
 CASE(test_each)
@@ -264,71 +226,6 @@ CASE(test_no_fault_no_effect)
 	assert_int_equal(fx.busy_cpu, -1);
 	assert_true(fx.rate_pps == 0);
 	assert_false(fx.xdp || fx.socket_filter || fx.no_receiver || fx.tx_csum_off);
-}
-
-CASE(test_engines)
-{
-	struct run_spec by_rx = plain, by_tx = plain;
-
-	by_rx.rx = &rx_xsk;
-	by_tx.tx = &tx_xsk;
-	not_planned("rcvbuf", &by_rx, -EINVAL, STATUS_USAGE, "--fault rcvbuf needs --rx socket");
-	not_planned("udp_lookup", &by_rx, -EINVAL, STATUS_USAGE, "--rx socket");
-	not_planned("xsk:ring", &plain, -EINVAL, STATUS_USAGE, "--fault xsk:ring needs --rx xsk");
-	not_planned("qdisc", &by_tx, -EINVAL, STATUS_USAGE, "--fault qdisc needs --tx socket");
-	not_planned("netfilter:output", &by_tx, -EINVAL, STATUS_USAGE, "--tx socket");
-	assert_int_equal(planned("xsk:ring", &by_rx).reader, READER_PAUSED);
-	assert_int_equal(planned("xsk:ring", &by_rx).rcvbuf, 0);
-	assert_true(planned("xdp", &by_rx).xdp);
-	assert_int_equal(planned("xsk:oversize", &by_rx).xsk_room, 512 + 42 - 1);
-	by_rx.payload = 448 - 42; /* the least that every kernel lets AF_XDP leave room for */
-	not_planned("xsk:oversize", &by_rx, -EINVAL, STATUS_USAGE, "more than 448 bytes");
-	by_rx.payload = 512;
-	assert_true(planned("rcvbuf", &by_tx).rcvbuf > 0);
-}
-
-/* With AF_XDP at the receiver no packet reaches tc; a router's port is ahead of that. */
-CASE(test_tx_device_place)
-{
-	struct run_spec by_rx = plain;
-	struct fault_effects fx;
-
-	by_rx.rx = &rx_xsk;
-	fx = planned("tx_device", &plain);
-	assert_true(fx.tc_burn_ns > 0 && !fx.xdp_burn_ns && !fx.xdp && fx.threaded_napi);
-	fx = planned("tx_device", &by_rx);
-	assert_true(fx.xdp_burn_ns > 0 && !fx.tc_burn_ns && fx.xdp);
-	fx = planned("tx_device,netfilter:forward", &by_rx);
-	assert_true(fx.tc_burn_ns > 0 && !fx.xdp_burn_ns && !fx.xdp);
-}
-
-/* The user's choice, otherwise the need of the faults. */
-CASE(test_topology)
-{
-	struct run_spec req = plain;
-	struct fault_effects fx;
-
-	assert_int_equal(planned("netfilter", &req).topology, LAB_PAIR);
-	assert_int_equal(planned("netfilter:forward", &req).topology, LAB_ROUTER);
-	assert_int_equal(planned("ip_forward:ttl", &req).ttl, 1);
-	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
-	assert_int_equal(planned("l2:flood,qdisc", &req).topology, LAB_BRIDGE);
-	assert_int_equal(planned("tx_device:tap", &req).topology, LAB_TAP);
-	assert_int_equal(planned("tunnel", &req).topology, LAB_VXLAN);
-	assert_true(planned("tunnel", &req).other_vni);
-	req.topology_set = true;
-	not_planned("l2:blocked", &req, -EINVAL, STATUS_USAGE, "needs the topology bridge");
-	req.topology = LAB_BRIDGE;
-	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
-	assert_int_equal(planned("rcvbuf", &req).topology, LAB_BRIDGE);
-	assert_int_equal(fault_plan(&req, &fx, NULL), 0);
-	assert_int_equal(fx.topology, LAB_BRIDGE);
-	not_planned("ip_forward:ttl", &req, -EINVAL, STATUS_USAGE, "needs the topology router");
-	req.topology = LAB_TAP;
-	not_planned("tx_device", &req, -EINVAL, STATUS_USAGE, "needs the topology pair, not tap");
-	assert_int_equal(planned("netfilter", &req).topology, LAB_TAP);
-	req.topology = LAB_VXLAN;
-	not_planned("xdp:devmap", &req, -EINVAL, STATUS_USAGE, "needs the topology pair, not vxlan");
 }
 
 /* The limit is well below the sender's packets in flight, for any size. */
@@ -416,11 +313,6 @@ CASE(test_merging)
 	req.rate_pps = 10;
 	assert_int_equal(planned("gso", &req).merge_ns, 1000000);
 	assert_int_equal(planned("netfilter:forward", &req).merge_ns, 0);
-	req.payload = 4000;
-	not_planned("gso", &req, -EINVAL, STATUS_USAGE, "fit the MTU");
-	req = plain;
-	req.tuning.receive.gro = true;
-	not_planned("gso", &req, -EINVAL, STATUS_USAGE, "--gro");
 }
 
 CASE(test_readers)
@@ -451,36 +343,6 @@ CASE(test_readers)
 	assert_int_equal(fx.reader, READER_NORMAL);
 	assert_true(fx.rcvbuf >= 1 << 20);
 	assert_true(planned("udp_lookup", &plain).no_receiver);
-}
-
-CASE(test_checksums)
-{
-	struct run_spec req = plain;
-
-	assert_true(planned("udp_csum", &req).socket_filter);
-	assert_true(planned("udp_csum", &req).tx_csum_off);
-	assert_false(planned("socket_read:csum", &req).socket_filter);
-	assert_true(planned("socket_read:csum", &req).tx_csum_off);
-	req.payload = 69;
-	assert_true(planned("socket_read:csum", &req).tx_csum_off);
-	req.payload = 68;
-	not_planned("socket_read:csum", &req, -EINVAL, STATUS_USAGE, "68 bytes");
-	assert_true(planned("udp_csum", &req).tx_csum_off);
-}
-
-CASE(test_counts)
-{
-	struct run_spec req = plain;
-
-	req.count = 100;
-	not_planned("tx_device", &req, -EINVAL, STATUS_USAGE, "ring");
-	not_planned("udp_mem", &req, -EINVAL, STATUS_USAGE, "memory");
-	req.rx = &rx_xsk;
-	not_planned("xsk:ring", &req, -EINVAL, STATUS_USAGE, "ring");
-	req = plain;
-	req.count = UINT64_MAX;
-	not_planned("socket_close", &req, -EINVAL, STATUS_USAGE, "receive buffer");
-	assert_true(planned("tx_device", &req).tc_burn_ns > 0);
 }
 
 CASE(test_backlog_needs_two_cpus)

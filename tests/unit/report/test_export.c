@@ -8,8 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cases.h"
 #include "monitor/metrics.h"
+#include "recorded.h"
 #include "report/http.h"
 
 #define HOUR METRICS_IDLE_NS
@@ -61,92 +63,63 @@ static uint64_t value_of(const struct metrics *m, const char *sample)
 	return value;
 }
 
-/* Labels: the one series of a row. */
-static void assert_labels(struct live_row *r, const char *labels)
+/* The labels of the one series of a row. */
+static const char *labels_of(struct live_row *r)
 {
+	static const char name[] = "\npktledger_lost_packets_total{";
+	static char labels[256];
 	struct metrics *m = metrics_new(10, false);
-	char sample[256];
+	char *text;
+	const char *at;
 
 	take(m, r, 1);
-	snprintf(sample, sizeof(sample), "pktledger_lost_packets_total%s", labels);
-	if (value_of(m, sample) != r->counts.packets)
-		fail_msg("%s\n%s", sample, text_of(m, EXPOSE_TEXT));
+	text = text_of(m, EXPOSE_TEXT);
+	at = strstr(text, name);
+	snprintf(labels, sizeof(labels), "%.*s", at ? (int)strcspn(at + 1, "\n") : 0,
+		 at ? at + 1 : "");
+	free(text);
 	metrics_free(m);
+	return labels + strlen(name) - 2;
 }
 
-CASE(labels_are_in_the_words_of_kubernetes)
+/* "labels netns=host process=a": a row of losses with these texts. */
+static void take_line(void *arg, const char *verb, char *text)
 {
 	static const struct {
-		const char *pod, *container, *labels;
-	} rows[] = {
-		{"", "", ""},
-		{"shop/cart-0", "shop/cart-0/app",
-		 ",pod_namespace=\"shop\",pod=\"cart-0\",container=\"app\""},
-		{"pod-0a1b", "0123456789ab", ",pod=\"pod-0a1b\",container=\"0123456789ab\""},
-		{LIVE_OTHERS, LIVE_OTHERS, ",pod=\"others\",container=\"others\""},
-	};
+		const char *name;
+		enum live_field field;
+	} names[] = {{"pod=", LIVE_POD},
+		     {"container=", LIVE_CONTAINER},
+		     {"cgroup=", LIVE_CGROUP},
+		     {"process=", LIVE_PROCESS},
+		     {"netns=", LIVE_NETNS}};
+	struct live_row r = row(STAGE_RCVBUF, CLASS_LOSS, "", 1);
+	char *word[8];
+	int n;
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct live_row r = row(STAGE_RCVBUF, CLASS_LOSS, "SOCKET_RCVBUFF", 1);
-		char labels[200];
-
-		r.text[LIVE_POD] = rows[i].pod;
-		r.text[LIVE_CONTAINER] = rows[i].container;
-		snprintf(labels, sizeof(labels), "{stage=\"rcvbuf\",reason=\"SOCKET_RCVBUFF\"%s}",
-			 rows[i].labels);
-		assert_labels(&r, labels);
+	if (!strcmp(verb, "accept")) {
+		tell("%s",
+		     http_accept(*text ? text : NULL) == EXPOSE_TEXT ? "text" : "openmetrics");
+		return;
 	}
+	if (strcmp(verb, "labels"))
+		return;
+	r.netns = 4026531840;
+	n = recorded_words(text, word, LENGTH(word));
+	for (int i = 0; i < n; i++) {
+		for (unsigned k = 0; k < LENGTH(names); k++) {
+			const size_t len = strlen(names[k].name);
+
+			if (!strncmp(word[i], names[k].name, len) && strcmp(word[i] + len, "-"))
+				r.text[names[k].field] = word[i] + len;
+		}
+	}
+	tell("%s", labels_of(&r));
 }
 
-CASE(units_and_processes)
+CASE(recorded)
 {
-	static const struct {
-		const char *cgroup, *process, *labels;
-	} rows[] = {
-		{"/system.slice/nginx.service", "nginx[417]",
-		 ",unit=\"nginx.service\",process=\"nginx\""},
-		{"/system.slice/system-a.slice/a@1.service/x", "", ",unit=\"a@1.service\""},
-		{"/user.slice/user-0.slice/user@0.service/app.slice/b.service", "b[c][7]",
-		 ",unit=\"user@0.service\",process=\"b[c]\""},
-		{"/user.slice/user-0.slice/session-3.scope", "held by 3 processes", ""},
-		{".service", "7", ""},
-		{"/", LIVE_OTHERS, ""},
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct live_row r = row(STAGE_RCVBUF, CLASS_LOSS, "", 1);
-		char labels[200];
-
-		r.text[LIVE_CGROUP] = rows[i].cgroup;
-		r.text[LIVE_PROCESS] = rows[i].process;
-		snprintf(labels, sizeof(labels), "{stage=\"rcvbuf\"%s}", rows[i].labels);
-		assert_labels(&r, labels);
-	}
-}
-
-CASE(namespaces_have_no_numbers)
-{
-	static const struct {
-		const char *netns, *labels;
-	} rows[] = {
-		{"host", "{stage=\"rcvbuf\",netns=\"host\"}"},
-		{"lab-rx", "{stage=\"rcvbuf\",netns=\"lab-rx\"}"},
-		{"systemd-udevd[417]", "{stage=\"rcvbuf\",netns=\"systemd-udevd\"}"},
-		{"a[b]", "{stage=\"rcvbuf\",netns=\"a[b]\"}"},
-		/* the number of the row's: it has no name */
-		{"4026531840", "{stage=\"rcvbuf\"}"},
-		/* `ip netns add 4026531841` */
-		{"4026531841", "{stage=\"rcvbuf\",netns=\"4026531841\"}"},
-		{"shop/cart-0", "{stage=\"rcvbuf\",netns=\"shop/cart-0\"}"},
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct live_row r = row(STAGE_RCVBUF, CLASS_LOSS, "", 1);
-
-		r.netns = 4026531840;
-		r.text[LIVE_NETNS] = rows[i].netns;
-		assert_labels(&r, rows[i].labels);
-	}
+	recorded_stories("tests/fixtures/export/labels", take_line, NULL);
 }
 
 CASE(labels_are_escaped)
@@ -165,8 +138,10 @@ CASE(labels_are_escaped)
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct live_row r = row(STAGE_L2, CLASS_LOSS, rows[i].value, UINT64_MAX - 1);
+		const char *labels = labels_of(&r);
 
-		assert_labels(&r, rows[i].labels);
+		assert_memory_equal(labels, rows[i].labels, strlen(rows[i].labels));
+		assert_string_equal(labels + strlen(rows[i].labels), " 18446744073709551614");
 	}
 }
 
@@ -314,87 +289,6 @@ CASE(retransmissions_never_go_back)
 	metrics_free(m);
 }
 
-/* Formats */
-
-CASE(families_are_named_by_the_rules_of_their_format)
-{
-	static const struct {
-		enum expose_format format;
-		const char *text;
-	} rows[] = {
-		{EXPOSE_TEXT, "# TYPE pktledger_cpu_seconds_total counter\n"
-			      "# HELP pktledger_cpu_seconds_total CPU time of the exporter, user "
-			      "and system.\npktledger_cpu_seconds_total 0.000000000\n"
-			      "# TYPE pktledger_maps_bytes gauge\n"
-			      "# HELP pktledger_maps_bytes Kernel memory of the observer's maps.\n"
-			      "pktledger_maps_bytes 0\n"},
-		{EXPOSE_TEXT, "# TYPE pktledger_build_info gauge\n"
-			      "# HELP pktledger_build_info This program.\n"
-			      "pktledger_build_info{version="},
-		{EXPOSE_OPENMETRICS,
-		 "# TYPE pktledger_cpu_seconds counter\n# UNIT pktledger_cpu_seconds seconds\n"
-		 "# HELP pktledger_cpu_seconds CPU time of the exporter, user and system.\n"
-		 "pktledger_cpu_seconds_total 0.000000000\n"
-		 "# TYPE pktledger_maps_bytes gauge\n# UNIT pktledger_maps_bytes bytes\n"
-		 "# HELP pktledger_maps_bytes Kernel memory of the observer's maps.\n"
-		 "pktledger_maps_bytes 0\n"},
-		{EXPOSE_OPENMETRICS, "# TYPE pktledger_build info\n"
-				     "# HELP pktledger_build This program.\n"
-				     "pktledger_build_info{version="},
-	};
-	struct metrics *m = metrics_new(1, false);
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char *text = text_of(m, rows[i].format);
-
-		if (!strstr(text, rows[i].text))
-			fail_msg("no %s in\n%s", rows[i].text, text);
-		free(text);
-	}
-	metrics_free(m);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t len = strlen(text), n = strlen(end);
-
-	return len > n && text[len - n - 1] == '_' && !strcmp(text + len - n, end);
-}
-
-/* In OpenMetrics format, which shows all parts of a family: TYPE, UNIT, HELP. */
-CASE(the_table_of_families_is_sound)
-{
-	struct metrics *m = metrics_new(1, false);
-	char *text = text_of(m, EXPOSE_OPENMETRICS), *rest = text, *line;
-	char name[32][64], word[64], unit[64], help[256];
-	unsigned n = 0, helps = 0;
-
-	while ((line = strsep(&rest, "\n"))) {
-		if (sscanf(line, "# TYPE %63s", word) == 1) {
-			for (unsigned k = 0; k < n; k++)
-				assert_string_not_equal(name[k], word);
-			assert_true(!strncmp(word, "pktledger_", 10));
-			assert_int_equal(strspn(word, "abcdefghijklmnopqrstuvwxyz_"), strlen(word));
-			assert_false(ends_with(word, "total") || ends_with(word, "info"));
-			strcpy(name[n++], word);
-		} else if (sscanf(line, "# UNIT %63s %63s", word, unit) == 2) {
-			assert_string_equal(word, name[n - 1]);
-			assert_true(ends_with(word, unit));
-		} else if (sscanf(line, "# HELP %63s %255[^\n]", word, help) == 2) {
-			assert_string_equal(word, name[n - 1]);
-			assert_int_equal(help[strlen(help) - 1], '.');
-			assert_null(strpbrk(help, "\\\""));
-			helps++;
-		} else if (strcmp(line, "# EOF") && *line) {
-			assert_true(!strncmp(line, name[n - 1], strlen(name[n - 1])));
-		}
-	}
-	assert_int_equal(n, 19);
-	assert_int_equal(helps, n);
-	free(text);
-	metrics_free(m);
-}
-
 /* The whole */
 
 static struct metrics *metrics_of(struct live_table *t, uint64_t time_ns)
@@ -433,87 +327,29 @@ static char *sample_text(enum expose_format format)
 	return text;
 }
 
-static const char *const shown[] = {
-	"pktledger_stage_lost_packets_total{stage=\"rcvbuf\"} 6\n",
-	"pktledger_stage_lost_packets_total{stage=\"l2\"} 0\n",
-	"pktledger_lost_packets_total{stage=\"rcvbuf\",reason=\"SOCKET_RCVBUFF\",netns=\"host\"} "
-	"6\n",
-	"pktledger_lost_bytes_total{stage=\"rcvbuf\",reason=\"SOCKET_RCVBUFF\",netns=\"host\"} "
-	"600\n",
-	"pktledger_suspected_packets_total{stage=\"l2\",reason=\"OTHERHOST\"} 8\n",
-	"pktledger_expected_packets_total{reason=\"TCP_OLD_DATA\"} 10\n",
-	"pktledger_missed_events_total{kind=\"recursion_misses\"} 2\n",
-	"pktledger_missed_events_total{kind=\"without_cause\"} 0\n",
-	"pktledger_observed{what=\"places\"} 1\n",
-	"pktledger_observed{what=\"sockets\"} 0\n",
-	"pktledger_observed{what=\"xdp\"} 0\n",
-	"pktledger_events_total 9\n",
-	"pktledger_series 3\n",
-	"pktledger_series_limit 10\n",
-	"pktledger_cpu_seconds_total 1.500000000\n",
-	"pktledger_maps_bytes 4096\n",
-	"pktledger_start_time_seconds 1699999995.000000000\n",
-	"pktledger_collected_time_seconds 1700000000.000000000\n",
-	"pktledger_collect_duration_seconds 0.012000000\n",
-	"pktledger_build_info{version=\"" PKTLEDGER_VERSION "\"} 1\n",
-};
-
-CASE(all_is_told_in_both_formats)
+/* All families, in the order and with the names of either format. UPDATE=1 writes them again. */
+CASE(both_formats)
 {
 	for (unsigned format = 0; format < EXPOSE_FORMATS; format++) {
-		char *text = sample_text(format);
+		char *text = sample_text(format), *version = strstr(text, PKTLEDGER_VERSION),
+		     path[64];
+		char *expected;
+		FILE *f;
 
-		for (unsigned i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
-			if (!strstr(text, shown[i]))
-				fail_msg("not shown: %s%s", shown[i], text);
+		assert_non_null(version);
+		memmove(version + 1, version + strlen(PKTLEDGER_VERSION),
+			strlen(version + strlen(PKTLEDGER_VERSION)) + 1);
+		*version = '@';
+		snprintf(path, sizeof(path), "tests/fixtures/export/metrics.%s",
+			 format == EXPOSE_TEXT ? "txt" : "openmetrics");
+		if (getenv("UPDATE")) {
+			f = fopen(path, "w");
+			assert_true(f && fputs(text, f) >= 0 && !fclose(f));
 		}
-		assert_null(strstr(text, "stage=\"wire\""));
-		assert_true(!strncmp(text, METRICS_BEGIN, strlen(METRICS_BEGIN)));
-		assert_int_equal(!strcmp(text + strlen(text) - 7, "\n# EOF\n"),
-				 format == EXPOSE_OPENMETRICS);
+		assert_int_equal(file_read(path, &expected, NULL), 0);
+		assert_string_equal(text, expected);
+		free(expected);
 		free(text);
-	}
-}
-
-/* Asking */
-
-CASE(the_format_that_is_asked_for)
-{
-	static const struct {
-		const char *accept;
-		enum expose_format format;
-	} rows[] = {
-		{NULL, EXPOSE_TEXT},
-		{"", EXPOSE_TEXT},
-		{"*/*", EXPOSE_TEXT}, /* curl */
-		{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", EXPOSE_TEXT},
-		/* Prometheus 2.42, 3.0, 1.8 */
-		{"application/openmetrics-text;version=1.0.0,application/openmetrics-text;"
-		 "version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
-		 EXPOSE_OPENMETRICS},
-		{"application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
-		 "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;"
-		 "escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
-		 EXPOSE_OPENMETRICS},
-		{"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;"
-		 "encoding=delimited;q=0.7,text/plain;version=0.0.4;q=0.3,*/*;q=0.1",
-		 EXPOSE_TEXT},
-		{"application/openmetrics-text", EXPOSE_OPENMETRICS},
-		{"Application/OpenMetrics-Text ; Version=1.0.0 ; Q=0.001", EXPOSE_OPENMETRICS},
-		{"text/plain, application/openmetrics-text", EXPOSE_OPENMETRICS},
-		{"application/openmetrics-text;q=0.5,text/plain;q=0.6", EXPOSE_OPENMETRICS},
-		{"application/openmetrics-text;q=0,*/*", EXPOSE_TEXT},
-		{"application/openmetrics-text;version=1.0.0;q=0.000,*/*;q=1", EXPOSE_TEXT},
-		{"application/openmetrics-text-2", EXPOSE_TEXT},
-		{"application/*", EXPOSE_TEXT},
-		{"application/json", EXPOSE_TEXT},
-		{"application/openmetrics-text;q=x,text/plain", EXPOSE_TEXT},
-		{",,;;,=;q=,application/openmetrics-text;", EXPOSE_OPENMETRICS},
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (http_accept(rows[i].accept) != rows[i].format)
-			fail_msg("%s", rows[i].accept);
 	}
 }
 
