@@ -11,6 +11,7 @@
 
 #include "cases.h"
 #include "ledger/ledger.h"
+#include "outcome_fields.h"
 
 #define STREAM0	 300
 #define L3_BYTES 540
@@ -127,39 +128,105 @@ static const struct result_cause *named(uint8_t index)
 	return &c->named;
 }
 
-/* "stage reason location netns ifname direction hook" */
-static const char *text_of(uint8_t index)
+static void lose(uint16_t slot, uint8_t cause, uint64_t packets, uint64_t first, uint64_t last)
 {
-	const struct result_cause *c = named(index);
-	static char text[512];
-
-	snprintf(text, sizeof(text), "%s %s %s %s %s %s %s", stage_name(c->stage), c->reason,
-		 c->location, c->netns, c->ifname, c->direction, c->hook ? c->hook : "");
-	return text;
+	ledger.tally.cause[slot][cause] =
+		(struct outcome_cause){.packets = packets, .first = first, .last = last};
+	ledger.tally.dropped += packets;
+	ledger.tally.attempted += packets;
 }
 
-CASE_WITH(causes_have_names, name_causes, NULL)
-{
-	static const char *const texts[] = {
-		[RCVBUF] = "rcvbuf SOCKET_RCVBUFF ip_rcv rx v-rx rx ",
-		[FILTER] = "netfilter NETFILTER_DROP ip_rcv tx  tx output",
-		/* of an interface outside of the run */
-		[XSK] = "xsk ENOBUFS xdp_redirect_err rx  rx ",
-		[NO_PACKET] = "other NOT_DROPPED_YET udp_recvmsg rx v-rx rx ",
-		[QUEUE] = "socket_close  socket queue rx  rx ",
-		/* a namespace of no role: its number */
-		[LOOKUP] = "udp_lookup NO_SOCKET udp_recvmsg 4026531003  rx ",
-	};
+/* Recorded */
 
-	for (uint8_t i = RCVBUF; i <= LOOKUP; i++)
-		assert_string_equal(text_of(i), texts[i]);
-	assert_null(ledger_cause(&ledger, COPY + 1));
+#define SUM(member) FIELD(struct result, member)
+static const struct recorded_field sum_fields[] = {SUM(attempted),
+						   SUM(refused),
+						   SUM(sent),
+						   SUM(delivered),
+						   SUM(dropped),
+						   SUM(in_flight),
+						   SUM(unaccounted),
+						   SUM(impossible),
+						   SUM(balanced),
+						   FIELDS(struct result, unaccounted_seen, NULL),
+						   SUM(arrivals.gaps.count),
+						   SUM(arrivals.gaps.packets),
+						   SUM(arrivals.gaps.longest),
+						   {0}};
+
+/* What each cause is called; "no event" moves no counter, "no end" ends no packet. */
+static void tell_causes(void)
+{
+	for (int i = 0; i < ledger.n; i++) {
+		const struct result_cause *c = named(ledger.cause[i].raw.index);
+
+		tell("%s%d %s '%s' '%s' '%s' '%s' %s%s%s%s%s", i ? "| " : "",
+		     ledger.cause[i].raw.index, stage_name(c->stage), c->reason, c->location,
+		     c->netns, c->ifname, c->direction, c->hook ? " " : "", c->hook ? c->hook : "",
+		     ledger_is_event(&ledger.cause[i]) ? "" : " no event",
+		     ledger.ignored[ledger.cause[i].raw.index] ? " no end" : "");
+	}
 }
 
-CASE_WITH(what_ends_no_packet_is_ignored, name_causes, NULL)
+static void tell_result(void)
 {
-	for (int i = 0; i < TRACE_CAUSES; i++)
-		assert_int_equal(ledger.ignored[i], i == NO_PACKET);
+	tell("%s", recorded_text(sum_fields, &result));
+	for (unsigned i = 0; i < result.n_refused_by; i++)
+		tell("errno %d: %d", result.refused_by[i].error, (int)result.refused_by[i].packets);
+	for (unsigned s = 0; s < STAGE_COUNT; s++) {
+		const struct result_stage *st = &result.stage[s];
+
+		if (st->packets || st->events)
+			tell("| %s packets %d bytes %d events %d %s", stage_name(s),
+			     (int)st->packets, (int)st->bytes, (int)st->events,
+			     st->source ? st->source : "none");
+	}
+	for (unsigned i = 0; i < result.n_causes; i++)
+		tell("| %s %d of stream %u, %d-%d", stage_name(result.cause[i].stage),
+		     (int)result.cause[i].packets, result.cause[i].stream,
+		     (int)result.cause[i].first, (int)result.cause[i].last);
+}
+
+static void take_line(void *arg, const char *verb, char *text)
+{
+	const struct drops_cause full = {.index = TRACE_CAUSE_FULL,
+					 .count = {.events = 9, .packets = 9}};
+	struct trace_count stage[STAGE_COUNT] = {[STAGE_XSK] = {.events = 1, .packets = 2}};
+	unsigned n[5] = {};
+
+	sscanf(text, "%u %u %u %u %u", &n[0], &n[1], &n[2], &n[3], &n[4]);
+	if (!strcmp(verb, "case")) {
+		name_causes(NULL);
+	} else if (!strcmp(verb, "causes")) {
+		tell_causes();
+	} else if (!strcmp(verb, "places")) { /* those that have a role: the first, how many */
+		ledger_name(&ledger, causes, N_CAUSES, reasons, ksyms, places + n[0], n[1]);
+	} else if (!strcmp(verb, "full")) {
+		ledger_name(&ledger, &full, 1, reasons, ksyms, places, 4);
+	} else if (!strcmp(verb, "upto")) { /* causes behind it are of an earlier naming */
+		ledger.n = (int)n[0];
+	} else if (!strcmp(verb, "tally")) {
+		recorded_read(tally_fields, text, &ledger.tally);
+	} else if (!strcmp(verb, "lose")) {
+		lose((uint16_t)n[0], (uint8_t)n[1], n[2], n[3], n[4]);
+	} else if (!strcmp(verb, "stages")) { /* added to what xsk had */
+		ledger_stages(&ledger, stage);
+		for (int s = 0; s < STAGE_COUNT; s++) {
+			if (stage[s].events)
+				tell("%s %d %d %d;", stage_name(s), (int)stage[s].events,
+				     (int)stage[s].packets, (int)stage[s].bytes);
+		}
+	} else {
+		assert_string_equal(verb, "close");
+		memset(&result, 0, sizeof(result));
+		ledger_close(&ledger, n[0], STREAM0, L3_BYTES, &result);
+		tell_result();
+	}
+}
+
+CASE(recorded)
+{
+	recorded_stories("tests/fixtures/ledger", take_line, NULL);
 }
 
 /* Naming again with more causes keeps the folded counts. */
@@ -170,109 +237,6 @@ CASE_WITH(naming_again_keeps_the_tally, name_causes, NULL)
 	assert_int_equal(ledger.n, 2);
 	assert_null(ledger_cause(&ledger, XSK));
 	assert_int_equal(ledger.tally.delivered, 12);
-}
-
-/* The table was full: still a loss, at an unknown function. */
-CASE_WITH(full_table_is_a_cause, name_causes, NULL)
-{
-	const struct drops_cause full = {.index = TRACE_CAUSE_FULL,
-					 .count = {.events = 9, .packets = 9}};
-
-	ledger_name(&ledger, &full, 1, reasons, ksyms, places, 4);
-	ledger.tally.cause[0][TRACE_CAUSE_FULL].packets = 9;
-	ledger.tally.attempted = ledger.tally.dropped = 9;
-	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
-	assert_int_equal(result.stage[STAGE_OTHER].packets, 9);
-	assert_int_equal(result.stage[STAGE_OTHER].events, 9);
-	assert_string_equal(result.cause[0].direction, "rx");
-	assert_non_null(result.cause[0].note);
-	assert_true(result.balanced);
-}
-
-/* Copies count as events. Events that end no packet, and packets seen in a queue, do not. */
-CASE_WITH(events_of_stages, name_causes, NULL)
-{
-	static const struct trace_count expected[STAGE_COUNT] = {
-		[STAGE_RCVBUF] = {.events = 46, .packets = 46, .bytes = 46 * L3_BYTES},
-		[STAGE_NETFILTER] = {.events = 3, .packets = 30, .bytes = 30 * L3_BYTES},
-		[STAGE_XSK] = {.events = 6, .packets = 7}, /* added to the previous value */
-		[STAGE_UDP_LOOKUP] = {.events = 2, .packets = 2, .bytes = 2 * L3_BYTES},
-	};
-	struct trace_count stage[STAGE_COUNT] = {[STAGE_XSK] = {.events = 1, .packets = 2}};
-
-	ledger_stages(&ledger, stage);
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		assert_int_equal(stage[s].events, expected[s].events);
-		assert_int_equal(stage[s].packets, expected[s].packets);
-		assert_int_equal(stage[s].bytes, expected[s].bytes);
-	}
-}
-
-CASE_WITH(events_for_the_counter_check, name_causes, NULL)
-{
-	for (int i = 0; i < ledger.n; i++)
-		assert_int_equal(ledger_is_event(&ledger.cause[i]),
-				 i + 1 != NO_PACKET && i + 1 != QUEUE);
-}
-
-static void lose(uint16_t slot, uint8_t cause, uint64_t packets, uint64_t first, uint64_t last)
-{
-	ledger.tally.cause[slot][cause] =
-		(struct outcome_cause){.packets = packets, .first = first, .last = last};
-	ledger.tally.dropped += packets;
-	ledger.tally.attempted += packets;
-}
-
-CASE_WITH(sums_and_stages, name_causes, NULL)
-{
-	uint64_t by_stage = 0, by_cause = 0;
-
-	ledger.tally.attempted = 1000 + 25;
-	ledger.tally.delivered = 1000;
-	ledger.tally.refused = 25;
-	ledger.tally.refused_by[EPERM] = 5;
-	ledger.tally.refused_by[255] = 20;
-	lose(0, RCVBUF, 30, 10, 90);
-	lose(1, RCVBUF, 10, 0, 9);
-	lose(63, FILTER, 30, 1, 30);
-	lose(0, QUEUE, 4, 95, 98);
-	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
-
-	assert_int_equal(result.attempted, 1099);
-	assert_int_equal(result.sent, result.attempted - 25);
-	assert_int_equal(result.sent, result.delivered + result.dropped);
-	assert_int_equal(result.dropped, 74);
-	assert_int_equal(result.in_flight + result.unaccounted + result.impossible, 0);
-	assert_true(result.balanced);
-	assert_int_equal(result.n_refused_by, 2);
-	assert_int_equal(result.refused_by[0].error, EPERM);
-	assert_int_equal(result.refused_by[0].packets, 5);
-	assert_int_equal(result.refused_by[1].error, 255);
-	assert_int_equal(result.refused_by[1].packets, 20);
-
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		by_stage += result.stage[s].packets;
-		assert_int_equal(!result.stage[s].source, !result.stage[s].packets);
-	}
-	for (unsigned i = 0; i < result.n_causes; i++)
-		by_cause += result.cause[i].packets;
-	assert_int_equal(by_stage, result.dropped);
-	assert_int_equal(by_cause, result.dropped);
-	assert_int_equal(result.stage[STAGE_RCVBUF].packets, 40);
-	assert_int_equal(result.stage[STAGE_RCVBUF].bytes, 40 * L3_BYTES);
-	assert_int_equal(result.stage[STAGE_RCVBUF].events, 46); /* six copies too */
-	assert_string_equal(result.stage[STAGE_RCVBUF].source, "event");
-	assert_int_equal(result.stage[STAGE_SOCKET_CLOSE].packets, 4);
-	assert_int_equal(result.stage[STAGE_SOCKET_CLOSE].events, 0);
-
-	assert_int_equal(result.n_causes, 4);
-	assert_int_equal(result.cause[0].stream, STREAM0);
-	assert_int_equal(result.cause[0].first, 10);
-	assert_int_equal(result.cause[0].last, 90);
-	assert_int_equal(result.cause[1].stream, STREAM0 + 1);
-	assert_int_equal(result.cause[1].packets, 10);
-	assert_int_equal(result.cause[2].stream, STREAM0 + 63);
-	assert_int_equal(result.cause[2].stage, STAGE_NETFILTER);
 }
 
 /* Stages and sums stay whole where the list of causes does not hold them all. */
@@ -294,48 +258,6 @@ CASE_WITH(more_causes_than_fit, name_causes, NULL)
 	assert_int_equal(result.n_causes, RESULT_CAUSES);
 	assert_int_equal(result.stage[STAGE_RCVBUF].packets, total);
 	assert_int_equal(result.dropped, total);
-}
-
-/* The number of packets in flight is at most the number found in queues. */
-CASE_WITH(in_flight_is_what_queues_hold, name_causes, NULL)
-{
-	static const struct {
-		uint64_t open, queued, in_flight, unaccounted;
-	} cases[] = {
-		{0, 0, 0, 0}, {0, 9, 0, 0}, {9, 0, 0, 9}, {9, 4, 4, 5}, {9, 9, 9, 0}, {4, 9, 4, 0},
-	};
-
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		memset(&result, 0, sizeof(result));
-		ledger.tally.attempted = 100;
-		ledger.tally.unaccounted = cases[i].open;
-		ledger.tally.delivered = 100 - cases[i].open;
-		ledger_close(&ledger, cases[i].queued, STREAM0, L3_BYTES, &result);
-		assert_int_equal(result.in_flight, cases[i].in_flight);
-		assert_int_equal(result.unaccounted, cases[i].unaccounted);
-		assert_int_equal(result.sent,
-				 result.delivered + result.in_flight + result.unaccounted);
-		assert_int_equal(result.balanced, !cases[i].open);
-	}
-}
-
-CASE_WITH(impossible_outcomes_do_not_balance, name_causes, NULL)
-{
-	ledger.tally.attempted = ledger.tally.delivered = 10;
-	ledger.tally.impossible = 1;
-	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
-	assert_int_equal(result.impossible, 1);
-	assert_false(result.balanced);
-}
-
-CASE_WITH(how_far_the_unaccounted_got, name_causes, NULL)
-{
-	ledger.tally.attempted = ledger.tally.unaccounted = 10;
-	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
-		ledger.tally.unaccounted_seen[i] = i + 1;
-	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
-	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
-		assert_int_equal(result.unaccounted_seen[i], i + 1);
 }
 
 /* A packet freed as consumed is a loss if the table lists it. For a copy it counts as a copy. */
@@ -380,17 +302,6 @@ CASE_WITH(hooks_by_who_ran_them, name_causes, NULL)
 		.netns = RX_NS, .observer = OBSERVER_SOCKET_QUEUE, .aux = BPF_MAP_TYPE_XSKMAP};
 	ledger_name(&ledger, &dropped, 1, reasons, ksyms, places, 4);
 	assert_int_equal(named(FILTER)->stage, STAGE_SOCKET_CLOSE);
-}
-
-/* Only the given namespaces have a role, including the first and the last. */
-CASE_WITH(roles_of_namespaces, name_causes, NULL)
-{
-	for (unsigned n = 0; n <= 1; n++) {
-		ledger_name(&ledger, causes, N_CAUSES, reasons, ksyms, places + 2 * n, 1);
-		assert_string_equal(named(FILTER)->netns, n ? "4026531001" : "tx");
-		assert_string_equal(named(RCVBUF)->netns, n ? "rx" : "4026531002");
-	}
-	assert_int_equal(named(NO_PACKET)->stage, STAGE_OTHER); /* a document has no other word */
 }
 
 /*
@@ -442,20 +353,6 @@ CASE_WITH(ends_of_all_tables, name_causes, NULL)
 	assert_int_equal(result.arrivals.gaps.longest, 5);
 	assert_int_equal(result.n_refused_by, RESULT_ERRNOS); /* and not one more */
 	assert_int_equal(result.refused_by[0].error, 0);
-}
-
-/* Entries after the last cause belong to an earlier naming. */
-CASE_WITH(behind_the_last_cause, name_causes, NULL)
-{
-	struct trace_count stage[STAGE_COUNT] = {};
-
-	ledger.n = FILTER - 1;
-	ledger.tally.cause[0][FILTER].packets = 9;
-	ledger_stages(&ledger, stage);
-	assert_int_equal(stage[STAGE_NETFILTER].events, 0);
-	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
-	assert_int_equal(result.n_causes, 0);
-	assert_int_equal(result.stage[STAGE_NETFILTER].packets, 0);
 }
 
 /* Rows of stages that lost something, and rows that disagree; not what agrees on nothing. */

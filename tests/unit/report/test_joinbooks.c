@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cases.h"
+#include "recorded.h"
+#include "drops/stagemap.h"
 #include "report/load.h"
 
 #define STREAM 7
@@ -52,41 +54,43 @@ static struct outcome_sum *ledger(const char *ranges, uint64_t base)
 	return f;
 }
 
-struct expected {
-	const char *tx, *rx;	       /* FIRST-LAST:OUTCOME, numbers from 0 */
-	uint64_t watch_from, watch_to; /* from 0 */
-	bool cut;		       /* the sender's ledger is not whole */
-	uint64_t attempted, refused, delivered, wire, filtered, overflown, impossible, open;
-	uint64_t nowhere, left, came; /* unaccounted, by where they were last seen */
+struct join_case {
+	char tx[128], rx[128]; /* FIRST-LAST:OUTCOME, numbers from 0 */
+	uint64_t from, to;     /* when the receiver watched */
+	bool cut;	       /* the sender's ledger is not whole */
 };
 
-static void check(const struct expected *e)
+#define SUM(member) FIELD(struct result, member)
+#define DOUBT	    FIELDS(struct result, unaccounted_seen, NULL)
+static const struct recorded_field sums[] = {
+	SUM(attempted), SUM(refused),	 SUM(sent), SUM(delivered), SUM(dropped), SUM(unaccounted),
+	DOUBT,		SUM(impossible), {0},
+};
+
+static void join_all(const struct join_case *c)
 {
-	struct joined_stream s = {.stream = STREAM, .base = BASE, .l3_bytes = 100};
+	struct joined_stream s = {.stream = STREAM,
+				  .base = BASE,
+				  .l3_bytes = 100,
+				  .watch_from = BASE + c->from,
+				  .watch_to = c->to == UINT64_MAX ? c->to : BASE + c->to,
+				  .whole = !c->cut};
 	struct result *res = calloc(3, sizeof(*res)), *sum = res + 1, *again = res + 2;
 	uint64_t open = 0;
 
-	s.tx = (struct joined_end){.outcomes = ledger(e->tx, 0), .host = "a"};
-	s.rx = (struct joined_end){.outcomes = ledger(e->rx, BASE), .host = "b"};
+	s.tx = (struct joined_end){.outcomes = ledger(c->tx, 0), .host = "a"};
+	s.rx = (struct joined_end){.outcomes = ledger(c->rx, BASE), .host = "b"};
 	s.tx.range = outcome_sum_ranges_kept(s.tx.outcomes, &s.tx.n);
 	s.rx.range = outcome_sum_ranges_kept(s.rx.outcomes, &s.rx.n);
-	s.watch_from = BASE + e->watch_from;
-	s.watch_to = e->watch_to == UINT64_MAX ? UINT64_MAX : BASE + e->watch_to;
-	s.whole = !e->cut;
 	joined_add(&s, res, sum, &open);
-	assert_int_equal(res->attempted, e->attempted);
-	assert_int_equal(res->refused, e->refused);
-	assert_int_equal(res->delivered, e->delivered);
-	assert_int_equal(res->stage[STAGE_WIRE].packets, e->wire);
-	assert_int_equal(res->stage[STAGE_NETFILTER].packets, e->filtered);
-	assert_int_equal(res->stage[STAGE_RCVBUF].packets, e->overflown);
-	assert_int_equal(res->stage[STAGE_RCVBUF].bytes, e->overflown * 100);
-	assert_int_equal(res->impossible, e->impossible);
-	assert_int_equal(res->unaccounted_seen[0], e->nowhere);
-	assert_int_equal(res->unaccounted_seen[SEEN_TX_DEVICE], e->left);
-	assert_int_equal(res->unaccounted_seen[SEEN_RX_DEVICE], e->came);
-	assert_int_equal(res->unaccounted, e->nowhere + e->left + e->came);
-	assert_int_equal(open, e->open);
+	tell("%s", recorded_text(sums, res));
+	for (unsigned i = 0; i < STAGE_COUNT; i++) {
+		if (res->stage[i].packets)
+			tell("%s=%d,%d", stage_name(i), (int)res->stage[i].packets,
+			     (int)res->stage[i].bytes);
+	}
+	if (open)
+		tell("open=%d", (int)open);
 	assert_int_equal(res->attempted, res->refused + res->sent);
 	assert_int_equal(res->sent, res->delivered + res->dropped + res->unaccounted);
 	joined_add(&s, again, sum, &open);
@@ -97,36 +101,29 @@ static void check(const struct expected *e)
 	free(res);
 }
 
-CASE(each_number_has_one_place)
+static void take_line(void *arg, const char *verb, char *text)
 {
-	static const struct expected rows[] = {
-		{"0-9:4", "0-9:0", 0, UINT64_MAX, .attempted = 10, .delivered = 10},
-		/* packets that left and did not arrive */
-		{"0-9:4", "0-3:0 6-9:0", 0, UINT64_MAX, .attempted = 10, .delivered = 8, .wire = 2},
-		{"0-9:4", "", 0, UINT64_MAX, .attempted = 10, .wire = 10},
-		/* dropped at either end */
-		{"0-4:4 5-6:1 7-9:4", "0-4:0 7-7:8 8-9:0", 0, UINT64_MAX, .attempted = 10,
-		 .delivered = 7, .filtered = 2, .overflown = 1},
-		/* a copy was dropped here, and the packet came */
-		{"0-9:1", "0-4:0 5-9:8", 0, UINT64_MAX, .attempted = 10, .delivered = 5,
-		 .overflown = 5},
-		/* refused, but for one that was a packet after all; and left out */
-		{"0-1:4 2-4:2 5-7:7 8-9:4", "0-1:0 3-3:0 8-9:0", 0, UINT64_MAX, .attempted = 7,
-		 .refused = 2, .delivered = 5},
-		/* never seen to leave is not the wire */
-		{"0-4:3 5-9:4", "0-1:0 5-9:0", 0, UINT64_MAX, .attempted = 10, .delivered = 7,
-		 .nowhere = 3},
-		/* arrived without an outcome, possibly arrived */
-		{"0-9:4", "0-4:0 5-6:5 7-9:6", 0, UINT64_MAX, .attempted = 10, .delivered = 5,
-		 .came = 2, .left = 3},
-		/* never sent */
-		{"0-4:4", "0-5:0", 0, UINT64_MAX, .attempted = 5, .delivered = 5, .impossible = 1},
-		{"0-4:4 5-5:7", "0-5:0", 0, UINT64_MAX, .attempted = 5, .delivered = 5,
-		 .impossible = 1},
-	};
+	struct join_case *c = arg;
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		check(&rows[i]);
+	if (!strcmp(verb, "tx")) {
+		snprintf(c->tx, sizeof(c->tx), "%s", text);
+	} else if (!strcmp(verb, "rx")) {
+		snprintf(c->rx, sizeof(c->rx), "%s", text);
+	} else if (!strcmp(verb, "watch")) {
+		sscanf(text, "%" SCNu64 " %" SCNu64, &c->from, &c->to);
+	} else if (!strcmp(verb, "cut")) {
+		c->cut = true;
+	} else if (!strcmp(verb, "join")) {
+		join_all(c);
+		*c = (struct join_case){.to = UINT64_MAX};
+	}
+}
+
+CASE(recorded)
+{
+	struct join_case c = {.to = UINT64_MAX};
+
+	recorded_stories("tests/fixtures/joined", take_line, &c);
 }
 
 static const struct result_cause *cause_of(const struct result *res, enum stage stage, uint16_t of)
@@ -192,24 +189,6 @@ CASE(causes_have_numbers_and_places)
 	free(one);
 }
 
-/* Packets sent while the receiver was absent are not lost on the wire. */
-CASE(only_while_somebody_watched)
-{
-	static const struct expected rows[] = {
-		{"0-9:4", "4-5:0 8-8:0", 4, 8, .attempted = 10, .delivered = 3, .wire = 2,
-		 .left = 5},
-		{"0-9:4", "4-8:0", 4, UINT64_MAX, .attempted = 10, .delivered = 5, .wire = 1,
-		 .left = 4},
-		{"0-9:4", "", 3, 5, .attempted = 10, .wire = 3, .left = 7},
-		{"0-9:4", "4-5:0", 4, 6, .attempted = 10, .delivered = 2, .wire = 1, .left = 7},
-		{"0-9:4", "4-5:0", 3, 5, .attempted = 10, .delivered = 2, .wire = 1, .left = 7},
-		{"0-9:4", "", 20, 0, .attempted = 10, .left = 10},
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		check(&rows[i]);
-}
-
 /* A stamp has 48 bits for them. */
 CASE(numbers_that_no_stamp_holds)
 {
@@ -224,19 +203,4 @@ CASE(numbers_that_no_stamp_holds)
 	for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		assert_int_equal(outcome_sum_ranges(f, lines[i], strlen(lines[i])), -EINVAL);
 	outcome_sum_free(f);
-}
-
-/* A killed sender: arrived packets were sent, the rest is unknown. */
-CASE(ledgers_with_holes)
-{
-	static const struct expected rows[] = {
-		{"0-4:4", "0-9:0", 0, UINT64_MAX, .cut = true, .attempted = 10, .delivered = 10},
-		{"0-2:4 6-9:4", "0-4:0 6-9:0", 0, UINT64_MAX, .cut = true, .attempted = 10,
-		 .delivered = 9, .nowhere = 1, .open = 1},
-		{"", "0-9:0", 0, UINT64_MAX, .cut = true, .attempted = 10, .delivered = 10},
-		{"", "", 0, UINT64_MAX, .cut = true},
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		check(&rows[i]);
 }
