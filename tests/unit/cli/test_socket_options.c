@@ -8,7 +8,6 @@
 
 #include "cases.h"
 #include "base/mem.h"
-#include "drops/outcomes.h"
 #include "host/netdev.h"
 #include "cli/options.h"
 #include "traffic/worker.h"
@@ -139,49 +138,6 @@ CASE(group_is_multicast_of_the_family)
 	assert_int_equal(check(&t, false, 0), STATUS_USAGE);
 	assert_int_equal(num_endpoint("239.1.2.3:99", &t.receive.group), 0);
 	assert_int_equal(check(&t, false, 0), STATUS_USAGE);
-}
-
-CASE(buckets_are_powers_of_two)
-{
-	for (uint64_t v = 1; v < 5000; v++) {
-		unsigned b = arrivals_bucket(v);
-
-		assert_in_range(v, arrivals_bucket_from(b), arrivals_bucket_to(b));
-	}
-	assert_int_equal(arrivals_bucket(1), 0);
-	assert_int_equal(arrivals_bucket(4), 2);
-	assert_int_equal(arrivals_bucket(5), 3);
-	assert_int_equal(arrivals_bucket(UINT64_MAX), ARRIVALS_BUCKETS - 1);
-}
-
-CASE(gaps_by_length)
-{
-	struct gaps a = {};
-
-	gaps_note(&a, 0);
-	gaps_note(&a, 1);
-	gaps_note(&a, 4);
-	gaps_note(&a, 3);
-	assert_int_equal(a.count, 3);
-	assert_int_equal(a.packets, 8);
-	assert_int_equal(a.longest, 4);
-	assert_int_equal(a.length[2], 2);
-}
-
-/* A host that does not know TAI - UTC stamps 37 s away. */
-CASE(clocks_are_doubted)
-{
-	struct arrivals a = {.latency = {.measured = true, .min = 5000, .max = 5000}};
-
-	assert_null(arrivals_clock_doubt(&a));
-	a.latency.min = a.latency.max = 37000200000;
-	assert_non_null(strstr(arrivals_clock_doubt(&a), "TAI"));
-	a.latency.min = a.latency.max = 3600000000000;
-	assert_non_null(strstr(arrivals_clock_doubt(&a), "differ"));
-	a = (struct arrivals){.negative = 1};
-	assert_non_null(strstr(arrivals_clock_doubt(&a), "before"));
-	a = (struct arrivals){.latency = {.measured = true, .min = 1000, .max = 3600000000000}};
-	assert_non_null(strstr(arrivals_clock_doubt(&a), "was set"));
 }
 
 static const struct command *const commands[] = {
