@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What check reads: its parsers on recorded texts, whole. tests/fuzz/fuzz_proc.c has them spoilt. */
+/* What check reads: its parsers on recorded texts, whole. tests/fuzz/fuzz_proc.c has them spoilt.
+ */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "base/list.h"
 #include "base/num.h"
 #include "diagnosis/facts.h"
+#include "recorded.h"
 
 /* A recorded file without the lines that describe it ("# "). To be freed. */
 static char *load(const char *name)
@@ -39,111 +41,78 @@ static char *load(const char *name)
 	return text;
 }
 
-CASE(cpu_shares)
+static void tell_cpus(char *const sample[2])
 {
-	struct cpu_sample *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
-	struct facts_cpus *cpus = calloc(1, sizeof(*cpus));
-	char *b = load("check/stat-before.txt"), *a = load("check/stat-after.txt");
+	static struct cpu_sample before, after;
+	static struct facts_cpus cpus;
 
-	cpu_sample_parse(before, b);
-	cpu_sample_parse(after, a);
-	facts_cpus_rates(cpus, before, after);
-	assert_int_equal(cpus->n, 2);
-	assert_int_equal(cpus->online, 2);
-	assert_true(cpus->at[0].ticked);
-	/* cpu0: 3 user, 25 system, 30 idle, 43 softirq: 101 ticks */
-	assert_float_equal(cpus->at[0].softirq, 43.0 / 101, 1e-9);
-	assert_float_equal(cpus->at[0].idle, 30.0 / 101, 1e-9);
-	assert_float_equal(cpus->at[1].softirq, 0, 1e-9);
-	assert_float_equal(cpus->steal, 0, 1e-9);
-	free(before);
-	free(after);
-	free(cpus);
-	free(a);
-	free(b);
+	memset(&cpus, 0, sizeof(cpus));
+	cpu_sample_parse(&before, sample[0]);
+	cpu_sample_parse(&after, sample[1]);
+	facts_cpus_rates(&cpus, &before, &after);
+	for (unsigned i = 0; i < cpus.n; i++)
+		tell("cpu%u%s%s softirq %.6f idle %.6f |", i, cpus.at[i].online ? "" : " offline",
+		     cpus.at[i].ticked ? "" : " without ticks", cpus.at[i].softirq,
+		     cpus.at[i].idle);
+	tell("%u online, steal %.6f", cpus.online, cpus.steal);
 }
 
-CASE(cpu_that_came)
+static void tell_interrupts(char *const sample[2], char *const word[], int n)
 {
-	struct cpu_sample *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
-	struct facts_cpus *cpus = calloc(1, sizeof(*cpus));
-
-	/* a host that was just booted */
-	cpu_sample_parse(before, "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 0 0 0 100 0 0 0 0 0 0\n");
-	cpu_sample_parse(after, "cpu  9 9 9 9 9 9 9 9 0 0\n"
-				"cpu0 0 0 0 150 0 0 0 50 0 0\ncpu3 1 1 1 1 1 1 1 1 0 0\n"
-				"cpu9999 1 1 1 1 1 1 1 1 0 0\ncpu1 1 2\nintr 5\n");
-	facts_cpus_rates(cpus, before, after);
-	assert_int_equal(cpus->n, 4);
-	assert_int_equal(cpus->online, 2);
-	assert_false(cpus->at[3].ticked);
-	assert_false(cpus->at[1].online);
-	assert_float_equal(cpus->steal, 0.5, 1e-9);
-	/* each state has its own number of ticks, and idle time may decrease */
-	cpu_sample_parse(before, "cpu0 0 0 0 0 0 0 0 8 0 0\ncpu1 0 0 0 90 0 0 0 0 0 0\n");
-	cpu_sample_parse(after, "cpu0 1 2 4 8 16 32 64 136 0 0\ncpu1 80 0 0 80 0 0 0 0 0 0\n"
-				"cpu1024 1 1 1 1 1 1 1 1 0 0\n");
-	facts_cpus_rates(cpus, before, after);
-	assert_int_equal(cpus->n, 2);
-	assert_float_equal(cpus->at[0].idle, 24.0 / 255, 1e-9);
-	assert_float_equal(cpus->at[0].softirq, 64.0 / 255, 1e-9);
-	assert_float_equal(cpus->at[1].idle, 0, 1e-9);
-	assert_float_equal(cpus->steal, 128.0 / (255 + 70), 1e-9);
-	free(before);
-	free(after);
-	free(cpus);
-}
-
-CASE(interrupts)
-{
-	static const unsigned wanted[] = {64, 65, 66, 67, 68, 164};
-	char *b = load("check/interrupts-queues-before.txt");
-	char *a = load("check/interrupts-queues-after.txt");
 	struct facts_irq irq[FACTS_IRQS];
+	unsigned wanted[FACTS_IRQS];
+	int found;
 
-	assert_int_equal(irq_rates(b, a, wanted, 6, irq), 5);
-	assert_int_equal(irq[0].irq, 64);
-	assert_int_equal(irq[0].fired, 8000);
-	assert_int_equal(irq[0].cpu, 0);
-	assert_string_equal(irq[0].name, "eth0-TxRx-0");
-	assert_int_equal(irq[1].fired, 7000);
-	assert_int_equal(irq[1].cpu, 0);
-	/* 4294967290 to 94 is 100, and 10 on another CPU */
-	assert_int_equal(irq[2].fired, 110);
-	assert_int_equal(irq[2].most, 100);
-	assert_int_equal(irq[3].cpu, -1);
-	assert_int_equal(irq[4].irq, 164);
-	assert_int_equal(irq[4].cpu, 3); /* the third column is CPU3 */
-	assert_string_equal(irq[4].name, "mlx5_comp3@pci:0000:01:00.0");
-	free(a);
-	free(b);
+	for (int i = 0; i < n; i++)
+		wanted[i] = (unsigned)atoi(word[i]);
+	found = irq_rates(sample[0], sample[1], wanted, (unsigned)n, irq);
+	tell("%d:", found);
+	for (int i = 0; i < found; i++)
+		tell("| %u '%s' fired %d most %d on %d", irq[i].irq, irq[i].name, (int)irq[i].fired,
+		     (int)irq[i].most, irq[i].cpu);
 }
 
-CASE(interrupts_of_virtio)
+static void tell_value(bool found, const uint64_t *v)
 {
-	static const unsigned wanted[] = {37, 38, 39};
-	char *b = load("check/interrupts-virtio-before.txt");
-	char *a = load("check/interrupts-virtio-after.txt");
-	struct facts_irq irq[FACTS_IRQS];
+	if (found)
+		tell("%d", (int)*v);
+	else
+		tell("no such value");
+}
 
-	assert_int_equal(irq_rates(b, a, wanted, 3, irq), 3);
-	assert_string_equal(irq[1].name, "virtio2-input.0");
-	/* A removed CPU shifts the columns: no value is reported. */
-	assert_int_equal(irq_rates("CPU0 CPU1\n38: 1 2 x\n", "CPU0\n38: 3 x\n", wanted, 3, irq), 0);
-	assert_int_equal(irq_rates("", "", wanted, 3, irq), 0);
-	/* nor of a line with fewer counts than there are columns */
-	assert_int_equal(irq_rates("CPU0 CPU1\n38: 1 2 x\n39: 1 2 x\n",
-				   "CPU0 CPU1\n38: 3 x\n39: 3 3 y\n", wanted, 3, irq),
-			 1);
-	assert_string_equal(irq[0].name, "y");
-	/* nor of those that were not asked for; and a line may end with its counts */
-	assert_int_equal(irq_rates("CPU0 CPU1\n37: 1 2\n38: 1 2 x\n",
-				   "CPU0 CPU1\n37: 1 9\n38: 3 3 x\n", wanted, 1, irq),
-			 1);
-	assert_string_equal(irq[0].name, "");
-	assert_int_equal(irq[0].fired, 7);
-	free(a);
-	free(b);
+static void take_line(void *arg, const char *verb, char *text)
+{
+	static char *sample[2];
+	static struct facts_link link;
+	char *word[32], **to = &sample[*verb == 'a'], *from = sample[1];
+	uint64_t v = 7;
+	int n;
+
+	if (!strcmp(verb, "qdisc")) {
+		facts_link_qdisc(&link, text);
+		tell("%s", link.qdisc);
+		return;
+	}
+	n = recorded_words(text, word, LENGTH(word));
+	if (!strcmp(verb, "cpus")) {
+		tell_cpus(sample);
+	} else if (!strcmp(verb, "interrupts")) {
+		tell_interrupts(sample, word, n);
+	} else if (!strcmp(verb, "sockstat")) {
+		tell_value(sockstat_value(from, word[0], word[1], &v), &v);
+	} else if (!strcmp(verb, "column")) {
+		tell_value(procnet_column(from, strlen(from), word[0], n > 1, &v), &v);
+	} else if (!strcmp(verb, "nfqueue")) {
+		tell("%d", (int)nfqueue_drops(from));
+	} else if (strcmp(verb, "case")) {
+		free(*to);
+		*to = *word[0] == '@' ? load(word[0] + 1) : strdup(word[0]);
+	}
+}
+
+CASE(recorded)
+{
+	recorded_stories("tests/fixtures/check/samples", take_line, NULL);
 }
 
 CASE(sockets)
@@ -194,55 +163,6 @@ CASE(taps)
 	free(packet);
 	free(raw);
 	free(raw6);
-}
-
-CASE(tables)
-{
-	char *sockstat = load("check/sockstat.txt"), *arp = load("check/stat-arp_cache.txt");
-	char *conntrack = load("check/stat-nf_conntrack.txt");
-	char *nfqueue = load("check/nfnetlink_queue.txt");
-	const char *two = "entries drop\n00000010 00000001\n00000010 0000000a\n";
-	uint64_t v = 7;
-
-	assert_true(sockstat_value(sockstat, "TCP", "mem", &v));
-	assert_int_equal(v, 43);
-	assert_true(sockstat_value(sockstat, "FRAG", "memory", &v));
-	assert_int_equal(v, 0);
-	assert_false(sockstat_value(sockstat, "UDPLITE", "mem", &v)); /* not of the next line */
-	assert_false(sockstat_value(sockstat, "UD", "mem", &v));
-
-	assert_true(procnet_column(two, strlen(two), "entries", false, &v));
-	assert_int_equal(v, 16); /* each CPU's line shows the whole table */
-	assert_true(procnet_column(two, strlen(two), "drop", true, &v));
-	assert_int_equal(v, 11);
-	assert_true(procnet_column(arp, strlen(arp), "entries", false, &v));
-	assert_true(procnet_column(conntrack, strlen(conntrack), "early_drop", true, &v));
-	assert_int_equal(v, 0);
-	assert_false(procnet_column(conntrack, strlen(conntrack), "early", true, &v));
-	assert_int_equal(nfqueue_drops(nfqueue), 35);
-	free(sockstat);
-	free(arp);
-	free(conntrack);
-	free(nfqueue);
-}
-
-CASE(qdiscs)
-{
-	static const struct {
-		const char *value, *qdisc;
-	} rows[] = {
-		{"default fq_codel limit 10240", "fq_codel limit 10240"},
-		{"pfifo handle 8001: limit 1000", "pfifo limit 1000"},
-		{"mq handle 0:", "mq"},
-		{"noqueue", "noqueue"},
-	};
-	struct facts_link *link = calloc(1, sizeof(*link));
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		facts_link_qdisc(link, rows[i].value);
-		assert_string_equal(link->qdisc, rows[i].qdisc);
-	}
-	free(link);
 }
 
 /* The counters of two queues are one loss, the counter of the port is another. */
@@ -573,4 +493,75 @@ CASE(settings_of_loopback)
 	assert_false(link_sysfs(NULL, "lo", "none", text, sizeof(text)));
 	assert_string_equal(text, "");
 	free(link);
+}
+
+static uint64_t setting(const char *path)
+{
+	uint64_t value = 0;
+	FILE *f = fopen(path, "r");
+
+	assert_true(f && fscanf(f, "%lu", &value) == 1);
+	fclose(f);
+	return value;
+}
+
+static const char *const settings[] = {
+	"core/rmem_default",
+	"core/rmem_max",
+	"core/wmem_default",
+	"core/wmem_max",
+	"core/netdev_max_backlog",
+	"core/netdev_budget",
+	"core/netdev_budget_usecs",
+	"core/rps_sock_flow_entries",
+	"ipv4/udp_mem",
+	"ipv4/ipfrag_high_thresh",
+	"ipv6/ip6frag_high_thresh",
+	"ipv4/neigh/default/gc_thresh3",
+	"ipv6/neigh/default/gc_thresh3",
+};
+
+static void read_settings(uint64_t value[LENGTH(settings)])
+{
+	for (size_t i = 0; i < LENGTH(settings); i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "/proc/sys/net/%s", settings[i]);
+		value[i] = access(path, R_OK) ? 0 : setting(path);
+	}
+}
+
+/* Other tests may change a setting of the host meanwhile. */
+CASE(settings_of_the_stack)
+{
+	static struct facts_stack facts, *const stack = &facts;
+	uint64_t before[LENGTH(settings)], after[LENGTH(settings)];
+	struct netns host;
+
+	assert_int_equal(netns_current(&host, &(struct error){}), 0);
+	read_settings(before);
+	facts_stack_read(NULL, &host, stack);
+	netns_close(&host);
+	const uint64_t value[] = {
+		stack->rmem_default,
+		stack->rmem_max,
+		stack->wmem_default,
+		stack->wmem_max,
+		stack->max_backlog,
+		stack->budget,
+		stack->budget_usecs,
+		stack->flow_entries,
+		stack->udp_mem[0],
+		stack->frag_high[STACK_V4],
+		stack->frag_high[STACK_V6],
+		stack->neighbours_max[STACK_V4],
+		stack->neighbours_max[STACK_V6],
+	};
+
+	read_settings(after);
+	for (size_t i = 0; i < LENGTH(settings); i++) {
+		if (value[i] != before[i])
+			assert_int_equal(value[i], after[i]);
+	}
+	assert_int_equal(stack->page_bytes, sysconf(_SC_PAGESIZE));
 }
