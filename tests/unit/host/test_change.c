@@ -9,13 +9,9 @@
 #include <sys/prctl.h>
 
 #include "host/change.h"
+#include "recorded.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define CHANGE(k, i, n, o, w)                                                                      \
-	{                                                                                          \
-		.kind = k, .ifname = i, .name = n, .old = o, .wanted = w                           \
-	}
-
 /* A step that was cut would be another command, so no step of its recipe is run. */
 CASE(step_that_is_too_long)
 {
@@ -37,33 +33,10 @@ CASE(step_that_is_too_long)
 	assert_string_equal(err.message, "cannot set a name: a command has more than 1023 bytes");
 }
 
-CASE(names_stay_in_their_directory)
+CASE(longest_name)
 {
-	static const struct {
-		enum change_kind kind;
-		const char *name;
-	} bad[] = {
-		{CHANGE_SYSCTL, ""},
-		{CHANGE_SYSCTL, "/etc/passwd"},
-		{CHANGE_SYSCTL, "net/../../../etc/passwd"},
-		{CHANGE_SYSCTL, "net/core/rmem max"},
-		{CHANGE_SYSCTL, "net/core/rmem_max\n"},
-		{CHANGE_SYSFS, "queues/rx-0/../../../x/rps_cpus"},
-		{CHANGE_SYSFS, "operstate"},
-		{CHANGE_SYSFS, "threaded"},
-		{CHANGE_SYSFS, "device/remove"},
-		{CHANGE_IRQ, "24x"},
-		{CHANGE_IRQ, "-1"},
-		{CHANGE_GOVERNOR, "0/../1"},
-		{CHANGE_RING, "rx-pending"},
-		{CHANGE_QDISC, "ingress"},
-	};
-	char value[JOURNAL_VALUE_SIZE], name[CHANGE_NAME_SIZE + 1];
+	char name[CHANGE_NAME_SIZE + 1];
 
-	for (unsigned i = 0; i < COUNT(bad); i++) {
-		assert_null(change_setting(bad[i].kind, bad[i].name));
-		assert_int_equal(change_read(NULL, bad[i].kind, "lo", bad[i].name, value), -ENOENT);
-	}
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_null(change_setting(CHANGE_SYSCTL, name));
@@ -95,125 +68,82 @@ CASE(qdiscs_that_cannot_be_undone)
 	}
 }
 
-CASE(commands)
+static const char *const kinds[CHANGE_KINDS] = {
+	[CHANGE_SYSCTL] = "sysctl",	[CHANGE_SYSFS] = "sysfs",
+	[CHANGE_IRQ] = "irq",		[CHANGE_RING] = "ring",
+	[CHANGE_CHANNELS] = "channels", [CHANGE_COALESCE] = "coalesce",
+	[CHANGE_PAUSE] = "pause",	[CHANGE_RSS] = "rss",
+	[CHANGE_QDISC] = "qdisc",	[CHANGE_GOVERNOR] = "governor"};
+
+struct changes {
+	struct change at[8];
+	unsigned n;
+	char enter[64];
+	bool elsewhere;
+};
+
+static struct change change_of(char *text)
 {
-	static const struct {
-		struct change change;
-		const char *command, *undo, *title;
-	} rows[] = {
-		{CHANGE(CHANGE_SYSCTL, "", "net/core/rmem_max", "212992", "8388608"),
-		 "sysctl -w net.core.rmem_max=8388608", "sysctl -w net.core.rmem_max=212992",
-		 "net.core.rmem_max"},
-		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6"),
-		 "sysctl -w net.ipv4.udp_mem='4 5 6'", "sysctl -w net.ipv4.udp_mem='1 2 3'",
-		 "net.ipv4.udp_mem"},
-		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/conf/eth0.7/rp_filter", "1", "2"),
-		 "sysctl -w net/ipv4/conf/eth0.7/rp_filter=2",
-		 "sysctl -w net/ipv4/conf/eth0.7/rp_filter=1", "net/ipv4/conf/eth0.7/rp_filter"},
-		{CHANGE(CHANGE_SYSCTL, "", "net/x", "", "it's"), "sysctl -w net.x='it'\\''s'",
-		 "sysctl -w net.x=''", "net.x"},
-		{CHANGE(CHANGE_SYSFS, "eth1", "queues/rx-0/rps_cpus", "0", "f"),
-		 "echo f > /sys/class/net/eth1/queues/rx-0/rps_cpus",
-		 "echo 0 > /sys/class/net/eth1/queues/rx-0/rps_cpus", "eth1 queues/rx-0/rps_cpus"},
-		{CHANGE(CHANGE_SYSFS, "$(date)", "queues/rx-0/rps_cpus", "0", "1"),
-		 "echo 1 > '/sys/class/net/$(date)/queues/rx-0/rps_cpus'",
-		 "echo 0 > '/sys/class/net/$(date)/queues/rx-0/rps_cpus'",
-		 "$(date) queues/rx-0/rps_cpus"},
-		{CHANGE(CHANGE_IRQ, "", "24", "0-1", "0"),
-		 "echo 0 > /proc/irq/24/smp_affinity_list",
-		 "echo 0-1 > /proc/irq/24/smp_affinity_list", "interrupt 24 CPUs"},
-		{CHANGE(CHANGE_RING, "eth1", "rx", "256", "4096"), "ethtool -G eth1 rx 4096",
-		 "ethtool -G eth1 rx 256", "eth1 rx ring"},
-		{CHANGE(CHANGE_CHANNELS, "eth1", "combined", "1", "8"),
-		 "ethtool -L eth1 combined 8", "ethtool -L eth1 combined 1",
-		 "eth1 combined channels"},
-		{CHANGE(CHANGE_COALESCE, "a;b", "rx-usecs", "3", "50"),
-		 "ethtool -C 'a;b' rx-usecs 50", "ethtool -C 'a;b' rx-usecs 3", "a;b rx-usecs"},
-		{CHANGE(CHANGE_PAUSE, "eth1", "tx", "on", "off"), "ethtool -A eth1 tx off",
-		 "ethtool -A eth1 tx on", "eth1 tx pause frames"},
-		{CHANGE(CHANGE_RSS, "eth1", "indirection", "start 2 equal 4", "default"),
-		 "ethtool -X eth1 default", "ethtool -X eth1 start 2 equal 4",
-		 "eth1 RSS indirection"},
-		{CHANGE(CHANGE_QDISC, "eth1", "root", "default mq", "fq limit 20000"),
-		 "tc qdisc replace dev eth1 root handle 1: fq limit 20000",
-		 "tc qdisc del dev eth1 root", "eth1 root qdisc"},
-		{CHANGE(CHANGE_QDISC, "eth1", "root", "fq handle 8001: limit 100",
-			"fq limit 20000"),
-		 "tc qdisc change dev eth1 root handle 8001: fq limit 20000",
-		 "tc qdisc change dev eth1 root handle 8001: fq limit 100", "eth1 root qdisc"},
-		{CHANGE(CHANGE_GOVERNOR, "", "1", "powersave", "performance"),
-		 "echo performance > /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
-		 "echo powersave > /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
-		 "CPU 1 governor"},
-	};
-	char buf[CHANGE_COMMAND_SIZE], title[CHANGE_TITLE_SIZE];
-	bool seen[CHANGE_KINDS] = {};
+	char *word[5] = {};
+	struct change c = {};
 
-	for (unsigned i = 0; i < COUNT(rows); i++) {
-		const struct change *c = &rows[i].change;
-
-		seen[c->kind] = true;
-		assert_string_equal(change_command(c, false, buf, sizeof(buf)), rows[i].command);
-		assert_string_equal(change_command(c, true, buf, sizeof(buf)), rows[i].undo);
-		assert_string_equal(change_title(c, title, sizeof(title)), rows[i].title);
-		assert_non_null(change_risk(c));
-	}
-	for (unsigned k = 0; k < CHANGE_KINDS; k++)
-		assert_true(seen[k]);
+	recorded_words(text, word, LENGTH(word));
+	while (strcmp(kinds[c.kind], word[0]))
+		assert_true(++c.kind < CHANGE_KINDS);
+	snprintf(c.ifname, sizeof(c.ifname), "%s", word[1]);
+	snprintf(c.name, sizeof(c.name), "%s", word[2]);
+	snprintf(c.old, sizeof(c.old), "%s", word[3] ? word[3] : "");
+	snprintf(c.wanted, sizeof(c.wanted), "%s", word[4] ? word[4] : "");
+	return c;
 }
 
-CASE(devices)
+static void take_line(void *arg, const char *verb, char *text)
 {
-	static const struct {
-		struct change change;
-		const char *device;
-	} rows[] = {
-		{CHANGE(CHANGE_RING, "eth1", "rx", "", ""), "eth1"},
-		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/conf/eth1.7/rp_filter", "", ""), "eth1.7"},
-		{CHANGE(CHANGE_SYSCTL, "", "net/ipv6/neigh/eth1/gc_stale_time", "", ""), "eth1"},
-		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/conf/all/rp_filter", "", ""), NULL},
-		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/neigh/default/gc_thresh3", "", ""), NULL},
-		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/conf/sixteen-letters-/x", "", ""), NULL},
-		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "", ""), NULL},
-		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/conf/eth1", "", ""), NULL},
-		{CHANGE(CHANGE_IRQ, "", "24", "", ""), NULL},
-	};
-	char buf[16];
+	static const struct netns ns = NETNS_NONE;
+	char buf[CHANGE_COMMAND_SIZE], *word[2], value[JOURNAL_VALUE_SIZE], *files;
+	struct changes *all = arg;
+	const char *device;
+	struct change c;
 
-	for (unsigned i = 0; i < COUNT(rows); i++) {
-		const char *device = change_device(&rows[i].change, buf);
-
-		if (rows[i].device)
-			assert_string_equal(device, rows[i].device);
-		else
-			assert_null(device);
+	if (!strcmp(verb, "case")) {
+		*all = (struct changes){};
+	} else if (!strcmp(verb, "in")) {
+		snprintf(all->enter, sizeof(all->enter), "%s", text);
+	} else if (!strcmp(verb, "elsewhere")) {
+		all->elsewhere = true;
+	} else if (!strcmp(verb, "change")) {
+		c = change_of(text);
+		c.enter = *all->enter ? all->enter : NULL;
+		c.ns = all->elsewhere ? &ns : NULL;
+		all->at[all->n++ % LENGTH(all->at)] = c;
+		assert_non_null(change_risk(&c));
+		tell("%s |", change_title(&c, buf, sizeof(buf)));
+		tell("%s |", change_command(&c, false, buf, sizeof(buf)));
+		tell("%s", change_command(&c, true, buf, sizeof(buf)));
+	} else if (!strcmp(verb, "device")) {
+		c = change_of(text);
+		device = change_device(&c, buf);
+		tell("%s", device ? device : "none");
+	} else if (!strcmp(verb, "bad")) {
+		recorded_words(text, word, 2);
+		for (c.kind = 0; strcmp(kinds[c.kind], word[0]); c.kind++)
+			;
+		assert_null(change_setting(c.kind, word[1]));
+		assert_int_equal(change_read(NULL, c.kind, "lo", word[1], value), -ENOENT);
+	} else {
+		assert_string_equal(verb, "persist");
+		files = change_persist(all->at, all->n);
+		for (char *line, *rest = files; (line = strsep(&rest, "\n"));)
+			tell("%s%s", line, rest && *rest ? " |" : "");
+		free(files);
 	}
 }
 
-CASE(commands_in_a_namespace)
+CASE(recorded)
 {
-	struct change sysctl = CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6");
-	struct change sysfs = CHANGE(CHANGE_SYSFS, "eth1", "queues/rx-0/rps_cpus", "0", "1");
-	struct change irq = CHANGE(CHANGE_IRQ, "", "24", "0-1", "0");
-	char buf[CHANGE_COMMAND_SIZE];
+	struct changes all = {};
 
-	assert_string_equal(change_command(&sysctl, false, buf, sizeof(buf)),
-			    "sysctl -w net.ipv4.udp_mem='4 5 6'");
-	sysctl.enter = irq.enter = "ip netns exec blue";
-	assert_string_equal(change_command(&sysctl, false, buf, sizeof(buf)),
-			    "ip netns exec blue sysctl -w net.ipv4.udp_mem='4 5 6'");
-	/* the redirection is done inside */
-	sysfs.enter = "ip netns exec 'a b'";
-	assert_string_equal(change_command(&sysfs, true, buf, sizeof(buf)),
-			    "ip netns exec 'a b' sh -c 'echo 0 > "
-			    "/sys/class/net/eth1/queues/rx-0/rps_cpus'");
-	sysfs.enter = "nsenter -t 12 -n";
-	assert_string_equal(change_command(&sysfs, true, buf, sizeof(buf)),
-			    "nsenter -t 12 -n unshare -m sh -c 'mount -t sysfs sysfs /sys && "
-			    "echo 0 > /sys/class/net/eth1/queues/rx-0/rps_cpus'");
-	/* of the whole host */
-	assert_string_equal(change_command(&irq, false, buf, sizeof(buf)),
-			    "echo 0 > /proc/irq/24/smp_affinity_list");
+	recorded_stories("tests/fixtures/changes", take_line, &all);
 }
 
 CASE(quoting_keeps_its_room)
@@ -229,68 +159,6 @@ CASE(quoting_keeps_its_room)
 	}
 	assert_string_equal(change_quote("a b", buf, sizeof(buf)), "'a b'");
 	assert_string_equal(change_quote("", buf, sizeof(buf)), "''");
-}
-
-CASE(files_for_the_next_boot)
-{
-	static const struct change changes[] = {
-		CHANGE(CHANGE_RING, "eth1", "rx", "256", "4096"),
-		CHANGE(CHANGE_SYSCTL, "", "net/core/rmem_max", "212992", "8388608"),
-		CHANGE(CHANGE_IRQ, "", "24", "0-1", "0"),
-		CHANGE(CHANGE_SYSFS, "eth1", "queues/rx-0/rps_cpus", "0", "f"),
-		CHANGE(CHANGE_COALESCE, "eth1", "rx-usecs", "3", "50"),
-		CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6"),
-		CHANGE(CHANGE_QDISC, "eth1", "root", "default mq", "fq limit 20000"),
-		CHANGE(CHANGE_GOVERNOR, "", "1", "powersave", "performance"),
-	};
-	struct change elsewhere = CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6");
-	const struct netns ns = NETNS_NONE;
-	static const char udev_only[] =
-		"# /etc/udev/rules.d/90-pktledger.rules\n"
-		"# eth1 rx ring\n"
-		"ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"eth1\", "
-		"RUN+=\"/usr/sbin/ethtool -G eth1 rx 4096\"\n";
-	char *text;
-
-	text = change_persist(changes, COUNT(changes));
-	assert_string_equal(
-		text, "# /etc/sysctl.d/90-pktledger.conf\n"
-		      "net.core.rmem_max = 8388608\n"
-		      "net.ipv4.udp_mem = 4 5 6\n"
-		      "\n"
-		      "# /etc/udev/rules.d/90-pktledger.rules\n"
-		      "# eth1 rx ring\n"
-		      "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"eth1\", "
-		      "RUN+=\"/usr/sbin/ethtool -G eth1 rx 4096\"\n"
-		      "# eth1 queues/rx-0/rps_cpus\n"
-		      "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"eth1\", "
-		      "ATTR{queues/rx-0/rps_cpus}=\"f\"\n"
-		      "# eth1 rx-usecs\n"
-		      "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"eth1\", "
-		      "RUN+=\"/usr/sbin/ethtool -C eth1 rx-usecs 50\"\n"
-		      "# eth1 root qdisc\n"
-		      "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"eth1\", "
-		      "RUN+=\"/usr/sbin/tc qdisc replace dev eth1 root handle 1: fq limit 20000\"\n"
-		      "# CPU 1 governor\n"
-		      "ACTION==\"add\", SUBSYSTEM==\"cpu\", KERNEL==\"cpu1\", "
-		      "ATTR{cpufreq/scaling_governor}=\"performance\"\n"
-		      "\n"
-		      "# By no file: the number of an interrupt may be another after a boot.\n"
-		      "# echo 0 > /proc/irq/24/smp_affinity_list\n");
-	free(text);
-	text = change_persist(changes, 1);
-	assert_string_equal(text, udev_only);
-	free(text);
-	elsewhere.ns = &ns;
-	text = change_persist(&elsewhere, 1);
-	assert_string_equal(
-		text,
-		"# By no file: another network namespace has to be set up whenever it is made.\n"
-		"# sysctl -w net.ipv4.udp_mem='4 5 6'\n");
-	free(text);
-	text = change_persist(changes, 0);
-	assert_string_equal(text, "");
-	free(text);
 }
 
 CASE(plans_on_this_host)
