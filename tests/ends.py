@@ -23,7 +23,7 @@ CLONE_NEWNET = 0x40000000
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454ca, 1, 0x1000
 XDP_NATIVE, XDP_GENERIC = 4, 2  # XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE
 XDP_DROP = 1
-BPF_REDIRECT = 23  # BPF_FUNC_redirect
+BPF_CLONE_REDIRECT, BPF_REDIRECT, BPF_REDIRECT_PEER = 13, 23, 155  # enum bpf_func_id
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -223,8 +223,14 @@ def verdict(value):
     return insn(0xb7, 0, value) + insn(0x95)
 
 
-def redirect(ifindex):
-    return (insn(0xb7, 1, ifindex) + insn(0xb7, 2, 0) + insn(0x85, 0, BPF_REDIRECT) + insn(0x95))
+def redirect(ifindex, function=BPF_REDIRECT):
+    return insn(0xb7, 1, ifindex) + insn(0xb7, 2, 0) + insn(0x85, 0, function) + insn(0x95)
+
+
+def mirror(ifindex):
+    """tc: a copy comes in there, too (BPF_F_INGRESS)."""
+    return (insn(0xb7, 2, ifindex) + insn(0xb7, 3, 1) + insn(0x85, 0, BPF_CLONE_REDIRECT)
+            + verdict(-1))  # TCX_NEXT
 
 
 def bpf(command, attributes):
@@ -256,6 +262,10 @@ def attached(netns, ifname, code, kind, place, mode=0):
 
 def xdp(netns, ifname, code, mode):
     return attached(netns, ifname, code, 6, 37, mode)  # BPF_PROG_TYPE_XDP, BPF_XDP
+
+
+def tcx(netns, ifname, code):
+    return attached(netns, ifname, code, 3, 46)  # BPF_PROG_TYPE_SCHED_CLS, BPF_TCX_INGRESS
 
 
 @contextlib.contextmanager

@@ -127,27 +127,65 @@ def copies_of_a_group(group):
     assert any(line.startswith("not balanced: 80 copies") for line in end["rests_on"]), end
 
 
-KINDS = {"macvlan": "type macvlan mode bridge", "ipvlan": "type ipvlan mode l2", "VLAN": "type vlan id 7"}
+@table(first(1, BOTH))
+def copies_that_a_program_makes(to):
+    """tc lets a copy of each come in at another device; both are read."""
+    family = socket.AF_INET6 if ":" in to else socket.AF_INET
+    with lab(), udp(RX, family, ("", PORT)) as sock:
+        need(RX, *"ip link add m0 type veth peer name m1".split())
+        for device in "m0", "m1":
+            ends.do(RX, "ip", "link", "set", device, "up")
+        send(to, 1, port=PORT + 1)  # neighbours
+        with ends.inside(RX):
+            index = socket.if_nametoindex("m0")
+        with ends.tcx(RX, "v-rx", ends.mirror(index)), balancing("--settle", "300ms", EXPR) as t:
+            send(to, 40)
+            assert_read(sock, 80)
+            end = t.stop()["end"]
+    assert t.process.returncode == BROKEN and not end["balanced"], end
+    assert (end["arrived"], end["delivered"], end["unaccounted"]) == (40, 80, -40), end
+    assert any(line.startswith("not balanced: 40 copies") for line in end["rests_on"]), end
 
 
-@table(first(1, [(f"{kind}, {version}", net, kind) for kind in KINDS
-                 for version, net in (("IPv6", "2001:2:0:9::{}/64"), ("IPv4", "198.18.9.{}/24"))]))
-def arrivals_that_no_tracepoint_shows(net, kind):
-    """A device on another namespace's device: netif_receive_skb is seen there only."""
-    family = socket.AF_INET6 if ":" in net else socket.AF_INET
+KINDS = {"redirect_peer": None, "macvlan": "type macvlan mode bridge", "ipvlan": "type ipvlan mode l2",
+         "VLAN": "type vlan id 7"}
+NETS = [("IPv4", "198.18.9.{}/24"), ("IPv6", "2001:2:0:9::{}/64")]
+PAST = [(f"{kind}, {version}", net, kind) for kind in KINDS for version, net in NETS]
+
+
+@contextlib.contextmanager
+def past_the_entry(net, kind):
+    """A namespace in which netif_receive_skb is seen of no packet: only on the lower device, in another one.
+    Yields its name and its address."""
     to, nodad = net.format(5).split("/")[0], " nodad" if ":" in net else ""
     inner = RX + "-in"
     with lab(), contextlib.ExitStack() as stack:
         ends.do(RX, "ip", "netns", "add", inner)
         stack.callback(subprocess.run, ["ip", "netns", "del", inner], check=False)
-        need(RX, "ip", "link", "add", "link", "v-rx", "name", "in", *KINDS[kind].split())
+        if kind == "redirect_peer":
+            ends.do(RX, *"ip link add in type veth peer name out".split())
+        else:
+            need(RX, "ip", "link", "add", "link", "v-rx", "name", "in", *KINDS[kind].split())
         ends.do(RX, "ip", "link", "set", "in", "netns", inner)
         if kind == "VLAN":
             need(TX, "ip", "link", "add", "link", "v-tx", "name", "out", *KINDS[kind].split())
         for netns, device, host in (inner, "in", 5), (TX, "out" if kind == "VLAN" else "v-tx", 1):
             ends.do(netns, "ip", *f"addr add {net.format(host)} dev {device}{nodad}".split())
             ends.do(netns, "ip", "link", "set", device, "up")
-        sock = stack.enter_context(udp(inner, family, ("", PORT)))
+        if kind == "redirect_peer":
+            ends.do(RX, "ip", "link", "set", "out", "up")
+            with ends.inside(RX):
+                index = socket.if_nametoindex("out")
+            stack.enter_context(ends.tcx(RX, "v-rx", ends.redirect(index, ends.BPF_REDIRECT_PEER)))
+            link = json.loads(ends.do(RX, "ip", "-j", "link", "show", "v-rx"))[0]
+            ends.do(TX, *f"ip neigh add {to} lladdr {link['address']} dev v-tx".split())
+        yield inner, to
+
+
+@table(first(2, PAST[::3] + PAST[1::3] + PAST[2::3]))  # of the first kinds, and of both families
+def arrivals_that_no_tracepoint_shows(net, kind):
+    family = socket.AF_INET6 if ":" in net else socket.AF_INET
+    with past_the_entry(net, kind) as (inner, to), udp(inner, family, ("", PORT)) as sock:
         with balancing("--netns", inner, "--settle", "300ms", EXPR) as t:
             send(to, 100)
             assert_read(sock, 100)

@@ -20,6 +20,7 @@ import ends
 from ends import PORT, do, inside, nft, nft_counters, stolen, sysctl, xdp
 from lib import (PATIENCE, assert_valid, case, first, main, paced, pktledger, require, started,
                  table, thorough, until)
+from test_balance import NETS, past_the_entry
 from test_random import SOME_LARGE, scenes
 from test_tcp import (DATA, EXPR, Hidden, connect, dropped, info, look_for_hidden, offloads, queue_drops,
                       read_to_the_end, refusal, resent, rule, server, transfer, unacknowledged, where_seen)
@@ -480,6 +481,27 @@ def begun_in_the_middle(late):
         lost = {netns: packets(netns) for netns in (ROUTER, RX)}
     assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]},
                   spurious=joined["segments"] - sum(lost.values()) - unseen, undecided=unseen)
+
+
+@table(first(1, NETS))
+@where_seen
+def arrivals_that_no_tracepoint_shows(net):
+    """The receiver's device is on another namespace's device, so nothing is seen to enter; what it drops is told."""
+    with past_the_entry(net, "macvlan") as (inner, to), server(inner):
+        offloads("off")
+        do(inner, "ip", "link", "set", "in", "gso_max_segs", "1")
+        nft(inner, rule("input", DATA, 20))
+        with Ledgers(TX, inner) as l:
+            transfer(to, SIZE)
+            l.end()
+            text, joined = l.report(), l.report("-j")
+        lost = packets(inner)
+    ends_of = [d["end"]["tcp"] for d in joined.json["documents"]]
+    for end in ends_of:
+        look_for_hidden({"start": joined.json["documents"][0]["start"], "end": {"tcp": end}})
+    assert ends_of[1]["received"] == lost > 0, (lost, ends_of[1])
+    assert f"{lost} TCP segments lost on {inner}, on arrival" in text.out, text
+    assert joined.json["documents"][0]["joined"]["unjoined"] and joined.status == BROKEN, joined
 
 
 @case

@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_ok, assert_usage, assert_valid, case, exclusive,
                  first, main, paced, pktledger, require, rootless, started, table, thorough, until)
+import ends
 from ends import PORT, counter, datagram, do, inside, ip4, read_all, sysctl, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 from traced_faults import name_of_this, nft
@@ -67,6 +68,22 @@ def two_hooks(address):
         for packets, hook, finding in zip((lost, lost_sending), ("input", "output"), found):
             assert finding["facts"]["lost"] == packets, found
             assert finding["facts"]["hook"] == hook and hook in finding["cause"], found
+
+
+@table(first(1, FAMILIES))
+def two_namespaces(address):
+    """The same hook, and the same reason."""
+    lost = {}
+    with lab(), tracing(f"udp port {PORT}") as t:
+        for netns, hook, n in (RX, "prerouting", 60), (TX, "prerouting", 40):
+            with nft(hook, netns, address):
+                to = address if netns == RX else {V4: "198.18.0.1", V6: "2001:2::1"}[address]
+                lost[netns] = ends.send(RX if netns == TX else TX, to, n)
+        document = t.stop()
+    rows = causes(document)["netfilter"]["causes"]
+    assert {row["netns"]: row["packets"] for row in rows} == lost == {RX: 60, TX: 40}, rows
+    found = findings_of(document, "netfilter")
+    assert [finding["facts"]["lost"] for finding in found] == [60, 40], found
 
 
 @table([("IPv4", "198.18.1.2"), ("IPv6", "2001:2:0:1::2")])

@@ -545,6 +545,15 @@ char *joined_tcp_text(const struct ledgers_document *d, unsigned n)
 			lost += json_get_u64(e.item, "segments");
 		}
 	}
+	/* of flows that were not seen entering the host, so no join contains them */
+	for (unsigned i = 0, none = !wire && !lost; none && i < n; i++) {
+		const uint64_t received = json_get_u64(tcp_of(&d[i]), "received");
+
+		if (received)
+			fprintf(out, "%s%s lost on %s, on arrival", lost ? "; " : "",
+				fmt_many(received, "TCP segment"), name_of(&d[i]));
+		lost += received;
+	}
 	if (!wire && !lost)
 		fprintf(out, "No TCP segment was seen to be lost on these hosts or between them");
 	if (unknown)
