@@ -42,7 +42,7 @@ __u32 xsk_map_id; /* redirects into this map are ours */
 __u64 unread_packets; /* packets found by the last walk over the socket's queue */
 __u32 unread_settles; /* count unread packets as lost, because the socket is about to be closed */
 
-MAP(causes, HASH, TRACE_CAUSES, struct trace_cause, __u32);
+MAP(causes, HASH, TRACE_CAUSES, struct watch_key, __u32);
 
 MAP(counts, PERCPU_ARRAY, TRACE_CAUSES, __u32, struct trace_count);
 
@@ -61,7 +61,7 @@ static __always_inline struct trace_loss *loss(void)
 #define LOSS(field, n) COUNT_ON_CPU(losses, struct trace_loss, field, n)
 
 /* Returns the index of a cause, adding the cause on first use. */
-static __always_inline __u32 cause_index(const struct trace_cause *cause)
+static __always_inline __u32 cause_index(const struct watch_key *cause)
 {
 	__u32 *known = bpf_map_lookup_elem(&causes, cause), index;
 
@@ -72,7 +72,7 @@ static __always_inline __u32 cause_index(const struct trace_cause *cause)
 		LOSS(causes_full, 1);
 		return TRACE_CAUSE_FULL;
 	}
-	cause_is_copy[index & (TRACE_CAUSES - 1)] = cause->flags & CAUSE_COPY;
+	cause_is_copy[index & (TRACE_CAUSES - 1)] = !!(cause->flags & WATCH_COPY);
 	if (bpf_map_update_elem(&causes, cause, &index, BPF_NOEXIST)) {
 		known = bpf_map_lookup_elem(&causes, cause); /* another CPU added it first */
 		index = known ? *known : TRACE_CAUSE_FULL;
@@ -346,7 +346,7 @@ static long tail_step(__u32 n, struct tail_walk *w)
 }
 
 /* Handles a batch of which the first `sent` frames were accepted and the rest dropped. */
-static __always_inline int end_of_batch(const struct trace_cause *cause, __u32 sent, __u32 drops,
+static __always_inline int end_of_batch(const struct watch_key *cause, __u32 sent, __u32 drops,
 					__u32 bulk)
 {
 	__u32 zero = 0, first;
@@ -416,20 +416,17 @@ static __always_inline __u32 netns_of_sock(struct sock *sk)
  */
 static __noinline __u32 index_of(__u64 *ctx, struct freed *f, bool consumed)
 {
-	struct trace_cause cause = {
-		.location = f->site,
-		.reason = f->reason,
-		.netns = f->netns,
-		.ifindex = f->ifindex,
-		.observer = consumed ? OBSERVER_CONSUME_SKB : OBSERVER_KFREE_SKB,
-	};
+	union {
+		struct watch_key key;
+		__u64 word[4];
+	} cause;
 
 	cause_fill(f, ctx, consumed, KFUNCS);
-	cause.flags = f->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV);
-	cause.aux = f->aux;
-	if (f->aux)
-		cause.pkt_type = BPF_CORE_READ_BITFIELD(f->skb, pkt_type);
-	return cause_index(&cause);
+	cause_words(f, cause.word);
+	cause.key.protocol = 0;
+	if (!f->aux)
+		cause.key.pkt_type = 0;
+	return cause_index(&cause.key);
 }
 
 /*
@@ -555,7 +552,7 @@ static __always_inline bool is_live(struct net_device *from)
  * Handles a live frame that never entered the interface's batch because the interface is down or
  * does not support it.
  */
-static __always_inline int live_redirect_err(struct trace_cause *cause)
+static __always_inline int live_redirect_err(struct watch_key *cause)
 {
 	__u32 zero = 0, index;
 	struct trace_batch *b = bpf_map_lookup_elem(&batch, &zero);
@@ -564,7 +561,7 @@ static __always_inline int live_redirect_err(struct trace_cause *cause)
 		LOSS(cell_empty, 1);
 		return 0;
 	}
-	cause->flags = CAUSE_LIVE;
+	cause->flags = WATCH_LIVE;
 	cause->ifindex = live_ifindex;
 	cause->netns = live_netns;
 	b->tail--;
@@ -584,7 +581,7 @@ SEC("tp_btf/xdp_redirect_err")
 int xdp_redirect_err(__u64 *ctx)
 {
 	struct net_device *dev = (void *)ctx[0];
-	struct trace_cause cause = {.observer = OBSERVER_REDIRECT_ERR};
+	struct watch_key cause = {.location = OBSERVER_REDIRECT_ERR};
 	__u32 zero = 0, index;
 	__u64 *word;
 
@@ -616,10 +613,10 @@ SEC("tp_btf/xdp_devmap_xmit")
 int xdp_devmap_xmit(__u64 *ctx)
 {
 	struct net_device *from = (void *)ctx[0], *to = (void *)ctx[1];
-	struct trace_cause cause = {.observer = OBSERVER_DEVMAP_XMIT, .reason = (int)ctx[4]};
+	struct watch_key cause = {.location = OBSERVER_DEVMAP_XMIT, .reason = (int)ctx[4]};
 
 	if (to->ifindex == live_ifindex && is_live(from)) {
-		cause.flags = CAUSE_LIVE;
+		cause.flags = WATCH_LIVE;
 		cause.netns = live_netns;
 	} else if (to->ifindex == redirect_target && is_followed(from)) {
 		cause.netns = redirect_netns;
@@ -634,7 +631,7 @@ int xdp_devmap_xmit(__u64 *ctx)
 SEC("tp_btf/xdp_cpumap_enqueue")
 int xdp_cpumap_enqueue(__u64 *ctx)
 {
-	struct trace_cause cause = {.observer = OBSERVER_CPUMAP};
+	struct watch_key cause = {.location = OBSERVER_CPUMAP};
 	__u32 processed = ctx[1], drops = ctx[2];
 
 	if (!redirect_cpumap || (__u32)ctx[0] != redirect_cpumap || drops > processed)
@@ -692,7 +689,7 @@ SEC("iter/udp")
 int unread(struct bpf_iter__udp *ctx)
 {
 	struct udp_sock *up = ctx->udp_sk;
-	struct trace_cause cause = {.observer = OBSERVER_SOCKET_QUEUE};
+	struct watch_key cause = {.location = OBSERVER_SOCKET_QUEUE};
 	struct sock *sk;
 	__u32 index;
 

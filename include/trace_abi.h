@@ -3,9 +3,8 @@
  * Interface between the tracing programs and user space.
  *
  * A packet's outcome is one byte, indexed by the packet's number. It is 0 while the packet is open,
- * and otherwise the index of the cause that ended it. A cause is what the kernel reports: reason,
- * location, interface and namespace. User space maps it to a stage (drops/stagemap.h), because that
- * needs names.
+ * and otherwise the index of the cause that ended it (struct watch_key). User space maps a cause to
+ * a stage (drops/stagemap.h), because that needs names.
  */
 #ifndef PKTLEDGER_TRACE_ABI_H
 #define PKTLEDGER_TRACE_ABI_H
@@ -95,25 +94,6 @@ enum trace_observer {
 	OBSERVER_CONSUME_SKB,	/* skb:consume_skb, at locations where that is a loss */
 	OBSERVER_SOCKET_QUEUE,	/* found in the receive queue just before the socket closed */
 	OBSERVER_COUNT,
-};
-
-enum trace_cause_flag {
-	CAUSE_COPY = 1,	  /* a copy ended (tap, flood); the end of the packet itself overrides it */
-	CAUSE_SK = 2,	  /* skb->sk was set */
-	CAUSE_DST = 4,	  /* a route was attached; aux is its input function, or as for WATCH_DST */
-	CAUSE_NO_DEV = 8, /* skb->dev was not an interface */
-	CAUSE_LIVE = 16,  /* a frame of the sending `xdp` engine, at the sender's interface */
-};
-
-struct trace_cause {
-	__u64 location; /* return address in the kernel; 0 if unknown to the observer */
-	__u64 aux;	/* NETFILTER_DROP: see CAUSE_DST; XDP observers: enum bpf_map_type */
-	__s32 reason;	/* enum skb_drop_reason; XDP observers: -errno */
-	__u32 netns;	/* inode number of the namespace; 0 unknown */
-	__u32 ifindex;	/* 0: unknown */
-	__u16 pkt_type; /* skb->pkt_type if aux is the caller of netfilter's hooks, otherwise 0 */
-	__u8 observer;	/* enum trace_observer */
-	__u8 flags;	/* enum trace_cause_flag */
 };
 
 /* Per CPU and cause. */
@@ -272,7 +252,6 @@ enum trace_seen {
 };
 
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of outcomes");
-_Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
 _Static_assert(sizeof(struct trace_config) ==
 		       112 + 16 * (TRACE_IGNORED + TRACE_HANDING + TRACE_CONSUMING),

@@ -23,20 +23,20 @@
 #define WATCH_FLOW_SLOTS   1024 /* slots per CPU if flows are counted */
 #define WATCH_OTHERS_SLOTS 64	/* slots per CPU for keys without socket and flow */
 
-/* Flags of a key. The first ones are the same as in enum trace_cause_flag. */
+/* Flags of a key. */
 enum watch_flag {
-	WATCH_COPY = 1, /* the event ended a copy (flood, tap) */
+	WATCH_COPY = 1, /* a copy ended (flood, tap); the end of the packet itself overrides it */
 	WATCH_SK = 2,	/* skb->sk was set: this host sent the packet */
 	/*
 	 * A route was attached. For NETFILTER_DROP, aux is the route's input function, or the
 	 * function that ran netfilter's hooks (struct trace_places) if that is more specific.
 	 */
 	WATCH_DST = 4,
-	WATCH_NO_DEV = 8,     /* skb->dev was not an interface; ifindex: ingress, if known */
-	WATCH_PORT = 16,      /* aux represents the destination: the socket is unknown, or missing */
-	WATCH_SOCKET = 32,    /* aux is the cookie of the dropping socket */
-	WATCH_SENDER = 64,    /* aux is the cookie of the sending socket, only on request */
-	WATCH_OTHERS = 128,   /* no room: aux and flow are omitted, and several keys are merged */
+	WATCH_NO_DEV = 8,   /* skb->dev was not an interface; ifindex: ingress, if known */
+	WATCH_PORT = 16,    /* aux represents the destination: the socket is unknown, or missing */
+	WATCH_SOCKET = 32,  /* aux is the cookie of the dropping socket */
+	WATCH_SENDER = 64,  /* aux is the cookie of the sending socket, only on request */
+	WATCH_OTHERS = 128, /* no room: aux and flow are omitted, and several keys are merged */
 	WATCH_CONSUMED = 256, /* freed as consumed (consume_skb) where that is a loss */
 	WATCH_ABORTED = 512,  /* an XDP program ended with an error: xdp_exception, not XDP_DROP */
 	/*
@@ -44,20 +44,33 @@ enum watch_flag {
 	 * be told from the flags, because this host sent the packet.
 	 */
 	WATCH_EGRESS = 1024,
+	WATCH_LIVE = 2048, /* a frame of the sending `xdp` engine, at the sender's interface */
 	WATCH_MANY = WATCH_PORT | WATCH_SOCKET | WATCH_SENDER, /* aux takes many values */
 };
 
-/* 32 bytes, compared as four words. */
+/*
+ * The cause of a drop. 32 bytes, compared as four words. A cause of `run` has no protocol, and only
+ * has a packet type if aux is the caller of netfilter's hooks.
+ */
 struct watch_key {
-	__u64 location;	 /* return address in the kernel; 0: an empty slot */
-	__u64 aux;	 /* a socket cookie, dst->input or a destination, see flags; otherwise 0 */
-	__s32 reason;	 /* enum skb_drop_reason; 0 if the kernel does not support it */
+	/* return address in the kernel, or an enum trace_observer without one; 0: an empty slot */
+	__u64 location;
+	__u64 aux; /* socket cookie, dst->input, destination (see flags) or enum bpf_map_type */
+	__s32 reason;	 /* enum skb_drop_reason, 0: not supported; XDP observers: -errno */
 	__u32 ifindex;	 /* 0: unknown */
 	__u32 netns;	 /* inode number; 0 unknown */
 	__be16 protocol; /* skb->protocol: ETH_P_IP ...; 0 unknown */
 	__u16 pkt_type : 3; /* PACKET_HOST, PACKET_BROADCAST ... */
 	__u16 flags : 13;   /* enum watch_flag */
 };
+
+/* Returns the enum trace_observer that reported a cause. */
+static inline __u32 watch_observer(const struct watch_key *key)
+{
+	return key->flags & WATCH_CONSUMED	? OBSERVER_CONSUME_SKB
+	       : key->location < OBSERVER_COUNT ? (__u32)key->location
+						: OBSERVER_KFREE_SKB;
+}
 
 #define WATCH_PKT_TYPE_SHIFT 48 /* position of pkt_type in the fourth word */
 #define WATCH_FLAGS_SHIFT    51

@@ -155,7 +155,7 @@ static void assert_no_socket(uint8_t index, uint64_t events, unsigned l3_bytes)
 	assert_string_equal(c->named.reason, "NO_SOCKET");
 	assert_string_equal(c->named.netns, "rx");
 	assert_string_equal(c->named.ifname, lab.rx.ifname);
-	assert_int_equal(c->raw.cause.flags & CAUSE_COPY, 0);
+	assert_int_equal(c->raw.cause.flags & WATCH_COPY, 0);
 	assert_int_equal(c->raw.count.events, events);
 	assert_int_equal(c->raw.count.packets, events);
 	assert_int_equal(c->raw.count.bytes, events * l3_bytes);
@@ -410,7 +410,7 @@ CASE_WITH(own_end_stands_before_a_copys, open_tracer, close_tracer)
 	send_marker();
 	name_causes();
 	for (int i = 0; i < ledger.n; i++) {
-		if (ledger.cause[i].raw.cause.flags & CAUSE_COPY)
+		if (ledger.cause[i].raw.cause.flags & WATCH_COPY)
 			copies += ledger.cause[i].raw.count.events;
 		else
 			own += ledger.cause[i].raw.count.events;

@@ -11,7 +11,6 @@
 
 #include "base/num.h"
 #include "host/load.h"
-#include "trace_abi.h"
 
 /*
  * Expected drops in ordinary traffic. Sources: Linux 5.15 to 6.18, function names in parentheses. A
@@ -176,14 +175,14 @@ struct verdict judge_drop(const struct stagemap_event *e)
 	if (e->numbered)
 		return v;
 	if (e->observer == OBSERVER_CONSUME_SKB)
-		v.class = class_of_consumed(&v, e->flags & CAUSE_COPY);
+		v.class = class_of_consumed(&v, e->flags & WATCH_COPY);
 	else if (e->observer == OBSERVER_KFREE_SKB && v.class == CLASS_LOSS)
 		apply_class_rows(e, &v);
 	return v;
 }
 
-void cause_name(struct judged_cause *c, const struct trace_cause *raw, uint16_t protocol,
-		bool numbered, const struct reasons *r, const struct ksyms *k)
+void cause_name(struct judged_cause *c, const struct watch_key *key, bool numbered,
+		const struct reasons *r, const struct ksyms *k)
 {
 	static const char *const observers[OBSERVER_COUNT] = {
 		[OBSERVER_REDIRECT_ERR] = "xdp_redirect_err",
@@ -193,33 +192,34 @@ void cause_name(struct judged_cause *c, const struct trace_cause *raw, uint16_t 
 		[OBSERVER_CPUMAP] = "xdp_cpumap_enqueue",
 		[OBSERVER_SOCKET_QUEUE] = "socket queue",
 	};
-	const char *place = observers[raw->observer];
-	const char *error = raw->reason ? strerrorname_np(abs(raw->reason)) : NULL;
-	const bool xdp = place && raw->observer != OBSERVER_SOCKET_QUEUE;
+	const unsigned observer = watch_observer(key);
+	const char *place = observers[observer];
+	const char *error = key->reason ? strerrorname_np(abs(key->reason)) : NULL;
+	const bool xdp = place && observer != OBSERVER_SOCKET_QUEUE;
 	struct ksym at = {}, aux = {};
 
-	if (raw->observer == OBSERVER_KFREE_SKB)
-		reasons_name(r, (uint32_t)raw->reason, c->reason, sizeof(c->reason));
+	if (observer == OBSERVER_KFREE_SKB)
+		reasons_name(r, (uint32_t)key->reason, c->reason, sizeof(c->reason));
 	else
 		snprintf(c->reason, sizeof(c->reason), "%s",
-			 raw->observer == OBSERVER_CONSUME_SKB ? "CONSUMED"
-			 : error			       ? error
-							       : "");
+			 observer == OBSERVER_CONSUME_SKB ? "CONSUMED"
+			 : error			  ? error
+							  : "");
 	if (k && !place)
-		ksym_find(k, raw->location, &at);
-	if (k && !xdp)
-		ksym_find(k, raw->aux, &aux);
+		ksym_find(k, key->location, &at);
+	if (k && key->flags & WATCH_DST)
+		ksym_find(k, key->aux, &aux);
 	snprintf(c->location, sizeof(c->location), "%s", place ? place : at.name);
 	c->verdict = judge_drop(&(struct stagemap_event){
 		.reason = c->reason,
 		.location = c->location,
 		.aux = aux.name,
-		.observer = raw->observer,
-		.flags = raw->flags,
-		.error = xdp ? abs(raw->reason) : 0,
-		.map_type = xdp ? (uint32_t)raw->aux : 0,
-		.pkt_type = raw->pkt_type,
-		.protocol = protocol,
+		.observer = observer,
+		.flags = key->flags,
+		.error = xdp ? abs(key->reason) : 0,
+		.map_type = xdp ? (uint32_t)key->aux : 0,
+		.pkt_type = key->pkt_type,
+		.protocol = ntohs(key->protocol),
 		.numbered = numbered,
 	});
 }
@@ -227,16 +227,8 @@ void cause_name(struct judged_cause *c, const struct trace_cause *raw, uint16_t 
 static void judge(struct judged_cause *c, const struct cause_judge *j)
 {
 	const struct watch_key *key = &c->key;
-	const struct trace_cause raw = {
-		.location = key->location,
-		.aux = key->flags & WATCH_DST ? key->aux : 0,
-		.reason = key->reason,
-		.pkt_type = key->pkt_type,
-		.observer = key->flags & WATCH_CONSUMED ? OBSERVER_CONSUME_SKB : OBSERVER_KFREE_SKB,
-		.flags = key->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV),
-	};
 
-	cause_name(c, &raw, ntohs(key->protocol), false, j->reasons, j->ksyms);
+	cause_name(c, key, false, j->reasons, j->ksyms);
 	if (key->flags & WATCH_EGRESS && c->verdict.stage == STAGE_NETFILTER) {
 		c->verdict.hook = HOOK_EGRESS;
 		c->verdict.direction = key->flags & WATCH_SK ? DIRECTION_TX : DIRECTION_FORWARD;

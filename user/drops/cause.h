@@ -67,11 +67,11 @@ struct judged_cause {
 };
 
 /*
- * Names a cause and judges it. `k` NULL: locations are unknown. `protocol`, `numbered`: as in
- * struct stagemap_event.
+ * Names a cause and judges it. `k` NULL: locations are unknown. `numbered`: as in struct
+ * stagemap_event.
  */
-void cause_name(struct judged_cause *c, const struct trace_cause *raw, uint16_t protocol,
-		bool numbered, const struct reasons *r, const struct ksyms *k);
+void cause_name(struct judged_cause *c, const struct watch_key *key, bool numbered,
+		const struct reasons *r, const struct ksyms *k);
 
 /*
  * Cache of judged causes: judging is slow, and few causes repeat often. Set the first two fields.

@@ -103,7 +103,7 @@ int drops_arm(struct drops *d, uint64_t base)
 	const int causes = bpf_map__fd(d->skel->maps.causes);
 	const size_t cpus = (size_t)libbpf_num_possible_cpus();
 	struct trace_count *zero = mem_zero(cpus, sizeof(*zero));
-	struct trace_cause key;
+	struct watch_key key;
 	int rc = 0;
 
 	while (!rc && !bpf_map_get_next_key(causes, NULL, &key))
@@ -261,7 +261,7 @@ uint64_t drops_packets(const struct drops *d)
 int drops_read(const struct drops *d, struct drops_cause *out, int max)
 {
 	int fd = bpf_map__fd(d->skel->maps.causes), n = 0;
-	struct trace_cause key, *prev = NULL;
+	struct watch_key key, *prev = NULL;
 	__u32 index;
 
 	while (n < max && !bpf_map_get_next_key(fd, prev, &key)) {

@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "host/netns.h"
-#include "trace_abi.h"
+#include "watch_abi.h"
 
 struct drops;
 struct bpf_object;
@@ -23,7 +23,7 @@ struct drops_losses {
 
 /* A cause, with its count over all CPUs. */
 struct drops_cause {
-	struct trace_cause cause;
+	struct watch_key cause;
 	struct trace_count count;
 	uint8_t index; /* same index as in the outcomes; TRACE_CAUSE_FULL has no key of its own */
 };

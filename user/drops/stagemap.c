@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "trace_abi.h"
+#include "watch_abi.h"
 
 bool stagemap_listed(const char *list, const char *name)
 {
@@ -89,13 +89,13 @@ static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
 			return HOOK_BRIDGE_OUTPUT;
 		return hook_runners[i].hook;
 	}
-	if (e->flags & CAUSE_NO_DEV)
+	if (e->flags & WATCH_NO_DEV)
 		return HOOK_OUTPUT;
-	if (!(e->flags & CAUSE_DST))
-		return e->flags & CAUSE_SK ? HOOK_INGRESS : HOOK_PREROUTING;
+	if (!(e->flags & WATCH_DST))
+		return e->flags & WATCH_SK ? HOOK_INGRESS : HOOK_PREROUTING;
 	if (stagemap_listed("ip_local_deliver ip6_input ip6_mc_input", e->aux))
 		return HOOK_INPUT;
-	if (e->flags & CAUSE_SK)
+	if (e->flags & WATCH_SK)
 		return HOOK_POSTROUTING;
 	if (stagemap_listed("ip_forward ip6_forward ip_mr_input ip6_mr_input", e->aux))
 		return HOOK_FORWARD;
@@ -114,7 +114,7 @@ static enum direction hook_direction(const struct stagemap_event *e, enum netfil
 		return DIRECTION_FORWARD;
 	case HOOK_POSTROUTING:
 	case HOOK_EGRESS: /* ip_rcv_core removed the socket from a packet that was received */
-		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
+		return e->flags & WATCH_SK ? DIRECTION_TX : DIRECTION_FORWARD;
 	case HOOK_BRIDGE_POSTROUTING: /* rejected there */
 		return e->pkt_type == PACKET_HOST ? DIRECTION_TX : DIRECTION_FORWARD;
 	default:
@@ -136,7 +136,7 @@ static enum direction direction(const struct stagemap_event *e, const struct ver
 	if (of == DIRECTION_BY_HOOK)
 		return hook_direction(e, v->hook);
 	if (of == DIRECTION_BY_SENDER) /* ip_rcv_core removed a received packet's socket */
-		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
+		return e->flags & WATCH_SK ? DIRECTION_TX : DIRECTION_FORWARD;
 	return of;
 }
 
@@ -153,10 +153,10 @@ static struct verdict judge_kfree(const struct stagemap_event *e)
 	 * An IPv6 blackhole route ends both directions in dst_discard(). A packet being sent still
 	 * has its socket.
 	 */
-	if (!(e->flags & CAUSE_SK) && !strcmp(e->location, "dst_discard_out"))
+	if (!(e->flags & WATCH_SK) && !strcmp(e->location, "dst_discard_out"))
 		v.stage = STAGE_IP_ROUTE;
 	v.note = row ? row->note : "dropped at a place that is not in the stage map";
-	if (v.class == CLASS_LOSS && (e->flags & CAUSE_COPY))
+	if (v.class == CLASS_LOSS && (e->flags & WATCH_COPY))
 		v.class = CLASS_COPY;
 	if (v.stage == STAGE_NETFILTER)
 		v.hook = netfilter_hook(e);
@@ -220,9 +220,9 @@ static const struct {
 
 struct verdict stagemap_judge(const struct stagemap_event *e)
 {
-	const enum xdp_path path = e->flags & CAUSE_LIVE		     ? PATH_LIVE
+	const enum xdp_path path = e->flags & WATCH_LIVE		? PATH_LIVE
 				   : e->map_type == BPF_MAP_TYPE_XSKMAP ? PATH_XSK
-									     : PATH_ANY;
+									: PATH_ANY;
 
 	for (unsigned i = 0; i < LENGTH(xdp_rows); i++) {
 		struct verdict v = {xdp_rows[i].stage, .note = xdp_rows[i].note, .known = true,

@@ -49,7 +49,7 @@ struct stagemap_event {
 	const char *location; /* function name, cut at the first dot; "": unknown */
 	const char *aux;   /* function of dst->input, or caller of netfilter's hooks; "": unknown */
 	unsigned observer; /* enum trace_observer */
-	unsigned flags;	   /* enum trace_cause_flag */
+	unsigned flags;	   /* enum watch_flag */
 	int error;	   /* XDP observers: positive errno, otherwise 0 */
 	uint32_t map_type; /* XDP observers: enum bpf_map_type of the redirect; 0: not a map */
 	unsigned pkt_type; /* skb->pkt_type, where needed: judge_drop(), bridges */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace_abi.h"
 
 /* `info`: information about a kernel object, with its name at `name`. Closes `fd`. */
 static const char *with_id(int fd, void *info, __u32 len, char *name, uint32_t id, char *buf,
@@ -67,7 +66,7 @@ struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode 
 		 * frames sent by BPF_PROG_RUN appear to arrive from lo: they come from a sender and
 		 * were not received
 		 */
-		.flags = key->kind == XDPLOSS_DEVMAP && key->from == LOOPBACK_IFINDEX ? CAUSE_LIVE
+		.flags = key->kind == XDPLOSS_DEVMAP && key->from == LOOPBACK_IFINDEX ? WATCH_LIVE
 										      : 0,
 		.error = -key->err,
 		.map_type = key->map_type,

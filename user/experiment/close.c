@@ -32,10 +32,11 @@ static unsigned places_of(const struct site *s, struct ledger_place out[LAB_PORT
 
 bool site_is_here(const struct site *s, const struct ledger_cause *c)
 {
-	const struct trace_cause *raw = &c->raw.cause;
+	const struct watch_key *raw = &c->raw.cause;
 	/* our own program's verdict on an skb, which counts as a delivery */
 	const bool taken = s->prog && s->prog->sink && !s->spec->pass &&
-			   c->verdict.stage == STAGE_XDP && raw->observer == OBSERVER_KFREE_SKB &&
+			   c->verdict.stage == STAGE_XDP &&
+			   watch_observer(raw) == OBSERVER_KFREE_SKB &&
 			   raw->ifindex == s->lab.rx.ifindex && strcmp(c->named.reason, "NOMEM");
 
 	if (!s->lone)

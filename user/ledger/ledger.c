@@ -11,7 +11,7 @@ const char *const severity_names[] = {"info", "warning", "error"};
 
 static void name_place(struct ledger_cause *c, const struct ledger_place *places, unsigned n)
 {
-	const struct trace_cause *raw = &c->raw.cause;
+	const struct watch_key *raw = &c->raw.cause;
 
 	if (raw->netns)
 		snprintf(c->named.netns, sizeof(c->named.netns), "%u", raw->netns);
@@ -29,7 +29,7 @@ static void name_cause(struct ledger_cause *c, const struct reasons *r, const st
 	struct result_cause *named = &c->named;
 	struct judged_cause judged;
 
-	cause_name(&judged, &c->raw.cause, 0, true, r, k);
+	cause_name(&judged, &c->raw.cause, true, r, k);
 	c->verdict = judged.verdict;
 	memcpy(named->reason, judged.reason, sizeof(named->reason));
 	snprintf(named->location, sizeof(named->location), "%s",
@@ -83,7 +83,7 @@ const struct ledger_cause *ledger_cause(const struct ledger *l, uint8_t index)
 
 bool ledger_is_event(const struct ledger_cause *c)
 {
-	return c->raw.cause.observer != OBSERVER_SOCKET_QUEUE &&
+	return watch_observer(&c->raw.cause) != OBSERVER_SOCKET_QUEUE &&
 	       c->verdict.class != CLASS_NONE && c->raw.count.events;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "drops/balance.h"
-#include "trace_abi.h"
+#include "watch_abi.h"
 
 /* Of a loss. */
 static enum balance_side side_at(struct verdict v, const char *location, enum balance_role role,
@@ -26,7 +26,7 @@ static enum balance_side side_with(const char *reason, const char *location, enu
 		.location = location,
 		.aux = "",
 		.observer = OBSERVER_KFREE_SKB,
-		.flags = flags & BALANCE_OWN ? CAUSE_SK : 0,
+		.flags = flags & BALANCE_OWN ? WATCH_SK : 0,
 	};
 
 	return side_at(stagemap_judge(&e), location, role, flags, sure);

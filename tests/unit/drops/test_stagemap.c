@@ -16,7 +16,7 @@
 #include "drops/cause.h"
 #include "drops/reason.h"
 #include "drops/stagemap.h"
-#include "trace_abi.h"
+#include "watch_abi.h"
 
 #define NAMES_MAX 512
 
@@ -195,8 +195,11 @@ static void take_word(struct place *p, const char *word)
 	static const struct {
 		const char *word;
 		unsigned flag;
-	} flags[] = {{"sk", CAUSE_SK}, {"dst", CAUSE_DST}, {"nodev", CAUSE_NO_DEV},
-		     {"copy", CAUSE_COPY}, {"live", CAUSE_LIVE}};
+	} flags[] = {{"sk", WATCH_SK},
+		     {"dst", WATCH_DST},
+		     {"nodev", WATCH_NO_DEV},
+		     {"copy", WATCH_COPY},
+		     {"live", WATCH_LIVE}};
 
 	for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		if (!strcmp(word, flags[i].word)) {

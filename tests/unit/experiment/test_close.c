@@ -70,7 +70,7 @@ CASE(each_end_has_its_own_losses)
 		struct ledger_cause c = {
 			.raw.cause = {.netns = rows[i].netns,
 				      .ifindex = rows[i].ifindex,
-				      .observer = rows[i].observer},
+				      .location = rows[i].observer},
 			.verdict = {.class = rows[i].class,
 				    .direction = rows[i].direction,
 				    .stage = rows[i].stage},

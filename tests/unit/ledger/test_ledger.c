@@ -31,27 +31,38 @@ enum { RCVBUF = 1, FILTER, XSK, NO_PACKET, QUEUE, LOOKUP, COPY };
 
 static const struct drops_cause causes[] = {
 	{.index = RCVBUF,
-	 .cause = {IP_RCV, 0, RCVBUFF, RX_NS, 2, 0, OBSERVER_KFREE_SKB, 0},
+	 .cause = {.location = IP_RCV, .reason = RCVBUFF, .netns = RX_NS, .ifindex = 2},
 	 .count = {.events = 40, .packets = 40, .bytes = 40 * L3_BYTES}},
 	{.index = FILTER,
-	 .cause = {IP_RCV, 0, NETFILTER, TX_NS, 0, 0, OBSERVER_KFREE_SKB, CAUSE_NO_DEV | CAUSE_SK},
+	 .cause = {.location = IP_RCV,
+		   .reason = NETFILTER,
+		   .netns = TX_NS,
+		   .flags = WATCH_NO_DEV | WATCH_SK},
 	 .count = {.events = 3,
 		   .packets = 30,
 		   .bytes = 30 * L3_BYTES}}, /* GSO: ten datagrams an skb */
 	{.index = XSK,
-	 .cause = {0, BPF_MAP_TYPE_XSKMAP, -ENOBUFS, RX_NS, 9, 0, OBSERVER_REDIRECT_ERR, 0},
+	 .cause = {.location = OBSERVER_REDIRECT_ERR,
+		   .aux = BPF_MAP_TYPE_XSKMAP,
+		   .reason = -ENOBUFS,
+		   .netns = RX_NS,
+		   .ifindex = 9},
 	 .count = {.events = 5, .packets = 5}},
 	{.index = NO_PACKET,
-	 .cause = {UDP_RECVMSG, 0, NOT_YET, RX_NS, 2, 0, OBSERVER_KFREE_SKB, 0},
+	 .cause = {.location = UDP_RECVMSG, .reason = NOT_YET, .netns = RX_NS, .ifindex = 2},
 	 .count = {.events = 100, .packets = 100}},
 	{.index = QUEUE,
-	 .cause = {.netns = RX_NS, .observer = OBSERVER_SOCKET_QUEUE},
+	 .cause = {.netns = RX_NS, .location = OBSERVER_SOCKET_QUEUE},
 	 .count = {.events = 4, .packets = 4}},
 	{.index = LOOKUP,
-	 .cause = {UDP_RECVMSG, 0, NO_SOCKET, OTHER_NS, 7, 0, OBSERVER_KFREE_SKB, 0},
+	 .cause = {.location = UDP_RECVMSG, .reason = NO_SOCKET, .netns = OTHER_NS, .ifindex = 7},
 	 .count = {.events = 2, .packets = 2, .bytes = 2 * L3_BYTES}},
 	{.index = COPY,
-	 .cause = {IP_RCV, 0, RCVBUFF, RX_NS, 2, 0, OBSERVER_KFREE_SKB, CAUSE_COPY},
+	 .cause = {.location = IP_RCV,
+		   .reason = RCVBUFF,
+		   .netns = RX_NS,
+		   .ifindex = 2,
+		   .flags = WATCH_COPY},
 	 .count = {.events = 6, .packets = 6, .bytes = 6 * L3_BYTES}},
 };
 
@@ -263,14 +274,15 @@ CASE_WITH(more_causes_than_fit, name_causes, NULL)
 /* A packet freed as consumed is a loss if the table lists it. For a copy it counts as a copy. */
 CASE_WITH(freed_as_used_up, name_causes, NULL)
 {
-	const struct trace_cause at = {RECEIVE_SKB, 0, 0, RX_NS, 2, 0, OBSERVER_CONSUME_SKB, 0};
+	const struct watch_key at = {
+		.location = RECEIVE_SKB, .netns = RX_NS, .ifindex = 2, .flags = WATCH_CONSUMED};
 	struct drops_cause used[] = {
 		{.index = 1, .cause = at, .count = {.events = 1}},
 		{.index = 2, .cause = at, .count = {.events = 1}},
 		{.index = 3, .cause = at, .count = {.events = 1}},
 	};
 
-	used[1].cause.flags = CAUSE_COPY;
+	used[1].cause.flags |= WATCH_COPY;
 	used[2].cause.location = IP_RCV; /* no row: nothing was lost there */
 	ledger_name(&ledger, used, 3, reasons, ksyms, places, 4);
 	for (unsigned i = 1; i <= 3; i++) {
@@ -292,14 +304,15 @@ CASE_WITH(hooks_by_who_ran_them, name_causes, NULL)
 	struct drops_cause dropped = causes[FILTER - 1];
 
 	dropped.cause.aux = IP_RCV;
+	dropped.cause.flags |= WATCH_DST;
 	ledger_name(&ledger, &dropped, 1, reasons, ksyms, places, 4);
 	assert_string_equal(named(FILTER)->hook, "prerouting");
 	dropped.cause = causes[XSK - 1].cause;
 	dropped.cause.aux = BPF_MAP_TYPE_DEVMAP;
 	ledger_name(&ledger, &dropped, 1, reasons, ksyms, places, 4);
 	assert_int_equal(named(FILTER)->stage, STAGE_XDP);
-	dropped.cause = (struct trace_cause){
-		.netns = RX_NS, .observer = OBSERVER_SOCKET_QUEUE, .aux = BPF_MAP_TYPE_XSKMAP};
+	dropped.cause = (struct watch_key){
+		.netns = RX_NS, .location = OBSERVER_SOCKET_QUEUE, .aux = BPF_MAP_TYPE_XSKMAP};
 	ledger_name(&ledger, &dropped, 1, reasons, ksyms, places, 4);
 	assert_int_equal(named(FILTER)->stage, STAGE_SOCKET_CLOSE);
 }
