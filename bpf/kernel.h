@@ -121,6 +121,7 @@ struct sock {
 	struct numa_drop_counters *sk_drop_counters; /* UDP, since 6.18 */
 	struct sk_buff_head sk_receive_queue;
 	int sk_rcvbuf;
+	__u32 sk_ack_backlog, sk_max_ack_backlog;
 	__u16 sk_protocol;
 	__u16 sk_type;
 	struct socket *sk_socket;

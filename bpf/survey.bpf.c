@@ -198,6 +198,8 @@ int silent(struct bpf_iter__task_file *ctx)
 	r.sock.drops = drops;
 	r.cookie = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
 	r.pid = BPF_CORE_READ(task, tgid);
+	r.waiting = BPF_CORE_READ(sk, sk_ack_backlog);
+	r.room = BPF_CORE_READ(sk, sk_max_ack_backlog);
 	BPF_CORE_READ_STR_INTO(&r.process, task, comm);
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;

@@ -87,7 +87,6 @@ struct socket_lock___tcp {
 };
 
 struct sock___tcp {
-	__u32 sk_ack_backlog, sk_max_ack_backlog;
 	struct dst_entry___tcp *sk_dst_cache;
 	struct socket_lock___tcp sk_lock;
 };
@@ -475,35 +474,7 @@ int tcp_gone(__u64 *ctx)
 	return 0;
 }
 
-static struct tcp_listener listener;
-
-/* Reports a listener whose address and port EXPR matches for any peer. */
-static __always_inline void report_listener(struct bpf_iter__task_file *ctx, struct sock *sk)
-{
-	const struct sock___tcp *more = (const void *)sk;
-	struct task_struct *task = ctx->task;
-	struct watch_flow f;
-
-	if (!task)
-		return;
-	flow_of(&f, sk);
-	if (!is_of_flow(&f, TCP_ON_FILES)) {
-		reverse(&f);
-		if (!is_of_flow(&f, TCP_ON_FILES))
-			return;
-	}
-	sock_read(&listener.sock, sk);
-	listener.waiting = BPF_CORE_READ(more, sk_ack_backlog);
-	listener.room = BPF_CORE_READ(more, sk_max_ack_backlog);
-	listener.pid = BPF_CORE_READ(task, tgid);
-	BPF_CORE_READ_STR_INTO(&listener.process, task, comm);
-	bpf_seq_write(ctx->meta->seq, &listener, sizeof(listener));
-}
-
-/*
- * Reads the sockets that already exist when tracing begins, across all processes and namespaces.
- * For each listener it writes a struct tcp_listener.
- */
+/* Reads the sockets that already exist when tracing begins, of all processes and namespaces. */
 SEC("iter/task_file")
 int tcp_files(struct bpf_iter__task_file *ctx)
 {
@@ -520,8 +491,6 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 	    is_elsewhere(sk))
 		return 0;
 	state = sk->__sk_common.skc_state;
-	if (state == TCP_LISTEN)
-		report_listener(ctx, sk);
 	if (state == TCP_LISTEN || state == TCP_CLOSE || state == TCP_SYN_SENT ||
 	    bpf_sk_storage_get(&sockets, sk, 0, 0))
 		return 0;

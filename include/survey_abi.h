@@ -25,12 +25,13 @@ struct silent_record {
 	struct watch_sock sock;
 	__u64 cookie; /* 0: not assigned yet */
 	__u32 pid;
+	__u32 waiting, room; /* listeners: length and limit of the accept queue, sk_ack_backlog */
 	__u32 pad;
 	char process[16];
 	char ifname[16]; /* of a packet socket, "": bound to no interface */
 };
 
-_Static_assert(sizeof(struct silent_record) == 112, "read by both sides");
+_Static_assert(sizeof(struct silent_record) == 120, "read by both sides");
 
 /* Packets waiting in UDP sockets: one record per socket, written by the iterator. */
 

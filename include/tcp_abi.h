@@ -131,14 +131,6 @@ struct tcp_entry {
 	__u8 pad[6];
 };
 
-/* A listener of the flow, and one of the processes that have it open. */
-struct tcp_listener {
-	struct watch_sock sock; /* sock.drops includes SYNs dropped at a full accept queue */
-	__u32 waiting, room;	/* length of the accept queue and its limit, sk_ack_backlog */
-	__u32 pid, pad;
-	char process[16];
-};
-
 /* Interface through which a flow leaves this host, for TCP_ROLE_INSIDE. ifindex 0: not seen. */
 struct tcp_exit {
 	__u32 netns, ifindex;
@@ -171,6 +163,5 @@ struct tcp_config {
 
 _Static_assert(sizeof(struct tcp_totals) == 56, "no holes");
 _Static_assert(sizeof(struct tcp_record) == 216, "no holes");
-_Static_assert(sizeof(struct tcp_listener) == 96, "no holes");
 
 #endif

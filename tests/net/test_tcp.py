@@ -1408,8 +1408,8 @@ def accept_queue_not_full(findings):
 
 
 @table(first(1, [("of EXPR", ["--balance", EXPR], "tcp-listen-own"),
-                 ("of all", ["-n", RX], "tcp_listen"),
-                 ("without a balance", [f"port {PORT}"], "tcp_listen"),
+                 ("of all", ["-n", RX], "tcp-listen-own"),
+                 ("without a balance", [f"port {PORT}"], "tcp-listen-own"),
                  ("perhaps", [f"host 198.18.7.7 and tcp port {PORT}"], None),
                  ("another port", [f"tcp port {PORT + 1}"], None)]))
 @where_seen

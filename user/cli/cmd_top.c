@@ -465,10 +465,10 @@ static void print_sum(struct top *t, struct error *err)
 	table_group(&rows, s.total, LIVE_BY_DEFAULT, 0);
 	s.total = &rows;
 	if (t->tcp && !tcp_account_end(t->tcp, err)) {
-		tcp_account_balance(t->tcp, &t->balance);
+		tcp_account_balance(t->tcp, t->session.sources, &t->balance);
 		t->unbalanced = !t->balance.balanced;
 		s.tcp = &t->balance;
-		live_advise_tcp(t->session.live, t->session.why, &s);
+		live_advise_tcp(t->session.live, &s);
 	}
 	print_trace_end(&text, &shown, &s);
 	table_free(&rows);

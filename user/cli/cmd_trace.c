@@ -586,10 +586,10 @@ static void on_end(struct trace *t, struct error *err)
 		s.flow = &t->balance;
 	}
 	if (t->tcp_account && !tcp_account_end(t->tcp_account, err)) {
-		tcp_account_balance(t->tcp_account, &tcp);
+		tcp_account_balance(t->tcp_account, t->session.sources, &tcp);
 		t->tcp_balanced = tcp.balanced;
 		s.tcp = &tcp;
-		live_advise_tcp(l, t->session.why, &s);
+		live_advise_tcp(l, &s);
 	}
 	log_progress_clear();
 	put_junit_limits(t);

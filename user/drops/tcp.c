@@ -27,11 +27,9 @@ struct tcp_observer {
 	struct tcp_ledger *ledger;
 	struct trail *trail; /* NULL: not recorded */
 	struct ring_buffer *ring;
-	struct list listeners; /* struct tcp_listening */
-	struct list spaces;    /* uint32_t: namespaces of the flow's sockets */
+	struct list spaces; /* uint32_t: namespaces of the flow's sockets */
 	struct cause_judge causes;
-	bool has_err; /* the tracepoint also reports failed retransmissions */
-	bool attached;
+	bool has_err;	   /* the tracepoint also reports failed retransmissions */
 	int comes, leaves; /* links of tcp_comes and tcp_leaves, or -1; see keep_attached() */
 };
 
@@ -170,7 +168,6 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 	o->spec = *spec;
 	o->causes.reasons = spec->reasons;
 	o->causes.ksyms = spec->ksyms;
-	o->listeners.size = sizeof(struct tcp_listening);
 	o->spaces.size = sizeof(uint32_t);
 	o->has_err = has_err;
 	o->ledger = tcp_ledger_new(spec->flows, judge, o);
@@ -217,23 +214,6 @@ static int all_sockets(struct tcp_observer *o, const struct bpf_link *iterator, 
 	return rc;
 }
 
-/* Handles a listener. One created after tracing began had lost nothing until then. */
-static void on_listener(void *arg, const void *record)
-{
-	const struct tcp_listener *l = record;
-	struct tcp_observer *o = arg;
-	struct tcp_listening *x =
-		list_find(&o->listeners, offsetof(struct tcp_listening, last.sock.inode),
-			  &l->sock.inode, sizeof(l->sock.inode));
-
-	if (!x) {
-		x = list_add(&o->listeners);
-		x->before = o->attached ? 0 : l->sock.drops;
-	}
-	x->last = *l;
-	x->lost = l->sock.drops - x->before;
-}
-
 int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *places,
 			struct error *err)
 {
@@ -259,8 +239,7 @@ int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *place
 		rc = tcp_bpf__attach(s);
 	s->bss->begun = 1;
 	if (!rc)
-		rc = all_sockets(o, s->links.tcp_files, sizeof(struct tcp_listener), on_listener);
-	o->attached = !rc;
+		rc = all_sockets(o, s->links.tcp_files, 1, NULL);
 	return trace_load_error(err, rc);
 }
 
@@ -357,8 +336,6 @@ int tcp_observer_end(struct tcp_observer *o)
 	rc = read_ring(o);
 	if (!rc)
 		rc = all_sockets(o, s->links.tcp_left, sizeof(struct tcp_record), on_left);
-	if (!rc) /* the sockets are already known; for listeners this is the last reading */
-		rc = trace_iterate(s->links.tcp_files, sizeof(struct tcp_listener), on_listener, o);
 	/* twins first, because they would treat all events as missed by their programs */
 	detach(&s->links.tcp_drop_again);
 	detach(&s->links.tcp_retransmit_again);
@@ -382,11 +359,6 @@ struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o)
 	return o->ledger;
 }
 
-const struct list *tcp_observer_listeners(const struct tcp_observer *o)
-{
-	return &o->listeners;
-}
-
 struct tcp_losses tcp_observer_losses(const struct tcp_observer *o)
 {
 	struct tcp_losses sum;
@@ -398,9 +370,7 @@ struct tcp_losses tcp_observer_losses(const struct tcp_observer *o)
 
 bool tcp_observer_has(const struct tcp_observer *o, uint32_t netns)
 {
-	return list_find(&o->spaces, 0, &netns, sizeof(netns)) ||
-	       list_find(&o->listeners, offsetof(struct tcp_listening, last.sock.netns), &netns,
-			 sizeof(netns));
+	return list_find(&o->spaces, 0, &netns, sizeof(netns));
 }
 
 struct tcp_counted tcp_observer_counted(const struct tcp_observer *o, uint32_t netns)
@@ -437,7 +407,6 @@ void tcp_observer_close(struct tcp_observer *o)
 	tcp_bpf__destroy(o->skel);
 	tcp_ledger_free(o->ledger);
 	trail_free(o->trail);
-	list_free(&o->listeners);
 	list_free(&o->spaces);
 	free(o);
 }

@@ -203,15 +203,7 @@ struct trail *tcp_observer_trail(const struct tcp_observer *o);
 struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o);
 struct tcp_losses tcp_observer_losses(const struct tcp_observer *o);
 
-/* A listener whose counter (sk_drops) shows losses, possibly without an event. */
-struct tcp_listening {
-	struct tcp_listener last;
-	uint64_t before, lost;
-};
-/* Returns rows of struct tcp_listening, after tcp_observer_end(). */
-const struct list *tcp_observer_listeners(const struct tcp_observer *o);
-
-/* Returns true if a socket or a listener of the flow existed. Final after tcp_observer_end(). */
+/* Returns true if a socket of the flow existed. Final after tcp_observer_end(). */
 bool tcp_observer_has(const struct tcp_observer *o, uint32_t netns);
 
 /* Returns a namespace's counts according to events, for all its sockets. */

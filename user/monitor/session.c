@@ -119,7 +119,7 @@ int session_run(struct session *s, struct error *err)
 	if (!rc)
 		rc = sources_open(&s->sources, &s->spec, s->counters, s->live, err);
 	if (!rc && s->with_why) /* added after the other sources because it reads their rows */
-		s->why = why_new(&s->spec, s->live);
+		s->why = why_new(&s->spec, s->sources, s->live);
 	if (!rc && s->on_open)
 		rc = s->on_open(s->arg, err);
 	if (!rc)

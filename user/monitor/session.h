@@ -158,12 +158,12 @@ void flow_account_close(struct flow_account *a);
 /*
  * Explains losses for the findings. It samples the threads that read full sockets and finds the
  * firewall rules that dropped packets. It follows the collector's rows as one of the collector's
- * sources and takes first samples at the start, but adds no rows. The owners in `spec` are
- * borrowed. If something is missing (nftables, /proc), that is not an error and only shortens the
- * explanation.
+ * sources and takes first samples at the start, but adds no rows. The owners in `spec` and the
+ * and sources are borrowed. If something is missing (nftables, /proc), that is not an error and
+ * only shortens the explanation.
  */
 struct why;
-struct why *why_new(const struct live_spec *spec, struct live *l);
+struct why *why_new(const struct live_spec *spec, const struct sources *s, struct live *l);
 void why_tick(struct why *w);  /* call several times per second, after live_tick() */
 void why_close(struct why *w); /* NULL is allowed */
 
@@ -233,7 +233,7 @@ void live_summarise(const struct live *l, struct why *why, const struct live_tab
 		    struct live_summary *out);
 
 /* Adds the TCP balance's findings, which replace findings for the same stage. */
-void live_advise_tcp(const struct live *l, struct why *why, struct live_summary *s);
+void live_advise_tcp(const struct live *l, struct live_summary *s);
 
 /* A continuous collector's --limit, which detects when a limit is crossed. */
 struct limits {

@@ -31,17 +31,6 @@ struct counted {
 	uint64_t packets, shown;     /* shown: rows already include them */
 };
 
-/* A socket that drops packets without an event. The drops are only in its own counter. */
-struct silent {
-	uint64_t cookie;
-	uint64_t base;	 /* counter when the collector started, 0 for sockets opened later */
-	uint64_t drops;	 /* counter at the last reading, without resets */
-	uint64_t shown;	 /* packets that rows already include */
-	uint64_t events; /* this socket's packets that had an event */
-	bool perhaps;	 /* only its port matches EXPR */
-	struct silent_record last;
-};
-
 /*
  * Loss counters for a namespace, or for the host (inum 0), and the packets that rows already
  * include.
@@ -765,6 +754,7 @@ static uint64_t refused(struct sources *s, struct silent *x, uint64_t rest, cons
 		return live_parts(s->live).last ? rest : x->shown;
 	accept = moved_in(of, "TcpExt:ListenOverflows");
 	syn = moved_in(of, "TcpExt:TCPReqQFullDrop");
+	x->half_open = !accept;
 	if (accept && !syn)
 		*note = "the listener's accept queue was full: no event (ListenOverflows)";
 	else if (syn && !accept)
@@ -1146,6 +1136,17 @@ const struct rates *sources_others(const struct sources *s, unsigned *at)
 
 		if (x->found && x->rates)
 			return x->rates;
+	}
+	return NULL;
+}
+
+const struct silent *sources_listener(const struct sources *s, unsigned *at)
+{
+	while (s && *at < s->silent.n) {
+		const struct silent *x = (struct silent *)s->silent.at + (*at)++;
+
+		if (x->shown && !x->perhaps && is_listener(&x->last.sock))
+			return x;
 	}
 	return NULL;
 }

@@ -13,6 +13,7 @@
 #include "drops/owners.h"
 #include "host/counters.h"
 #include "monitor/live.h"
+#include "survey_abi.h"
 
 /*
  * Rates of the counters along the path, from one sample to the next, for every interface and queue,
@@ -112,6 +113,25 @@ const struct rates *sources_rates(const struct sources *s);
  */
 const struct rates *sources_others(const struct sources *s, unsigned *at);
 void sources_select(struct sources *s, uint32_t netns);
+
+/* A socket that drops packets without an event. The drops are only in its own counter. */
+struct silent {
+	uint64_t cookie;
+	uint64_t base;	 /* counter when the collector started, 0 for sockets opened later */
+	uint64_t drops;	 /* counter at the last reading, without resets */
+	uint64_t shown;	 /* packets that rows already include */
+	uint64_t events; /* this socket's packets that had an event */
+	bool perhaps;	 /* only its port matches EXPR */
+	bool half_open;	 /* a listener whose accept queue was not full: there were too many
+			  * half-open connections, or memory ran out */
+	struct silent_record last;
+};
+
+/*
+ * Returns the next TCP listener that EXPR selects and that refused connections, or NULL after the
+ * last one. Set *at to 0 for the first one. `s` may be NULL.
+ */
+const struct silent *sources_listener(const struct sources *s, unsigned *at);
 
 /* Returns a line that tells users which losses cannot be observed on this host and why, or "". */
 const char *sources_gaps(const struct sources *s);

@@ -25,6 +25,7 @@
 struct why {
 	struct live *live;
 	struct owners *owners;
+	const struct sources *listeners;
 	struct readings *readings;
 	struct nftrules *rules;
 	struct list conntracks;	    /* struct conntrack_noted */
@@ -118,12 +119,13 @@ static void collect(void *arg, struct live *l)
 	readings_interval(w->readings);
 }
 
-struct why *why_new(const struct live_spec *spec, struct live *l)
+struct why *why_new(const struct live_spec *spec, const struct sources *s, struct live *l)
 {
 	struct why *w = mem_new(w);
 
 	w->live = l;
 	w->owners = spec->owners;
+	w->listeners = s;
 	w->conntracks.size = sizeof(struct conntrack_noted);
 	w->readings = readings_new(spec->owners);
 	w->rules = nftrules_new();
@@ -418,6 +420,35 @@ static struct finding_facts facts_of(const struct live_row *row, const struct fi
 	return f;
 }
 
+static uint64_t sysctl_of(const struct live *l, uint32_t netns, const char *path)
+{
+	uint64_t value = 0;
+	struct netns ns;
+
+	if (!netns || owners_netns_open(live_parts(l).owners, netns, &ns, &(struct error){}))
+		return 0;
+	netns_sysctl_numbers(&ns, path, &value, 1);
+	netns_close(&ns);
+	return value;
+}
+
+/* Adds facts about a listener that refused connections. */
+static void describe_listener(const struct why *why, const struct live_row *row, uint64_t inode,
+			      struct finding_facts *f)
+{
+	const struct silent *s;
+
+	for (unsigned at = 0; (s = sources_listener(why->listeners, &at));) {
+		if (s->last.sock.inode != inode)
+			continue;
+		f->socket = row->text[LIVE_SOCKET];
+		f->waiting = s->last.waiting;
+		f->room = s->last.room;
+		f->half_open = s->half_open;
+		f->somaxconn = sysctl_of(why->live, row->netns, "net/core/somaxconn");
+	}
+}
+
 static void advise_row(const struct live *l, struct why *why, struct live_summary *s,
 		       const struct live_row *row, struct finding_facts *f)
 {
@@ -430,6 +461,8 @@ static void advise_row(const struct live *l, struct why *why, struct live_summar
 		f->port = sock.local_port;
 		if (is_reader_s(row->stage))
 			describe_reader(why, sock.inode, f);
+		if (why && row->stage == STAGE_TCP_LISTEN)
+			describe_listener(why, row, sock.inode, f);
 	}
 	if (why && why->rules && row->stage == STAGE_NETFILTER && row->netns)
 		fill_rules(why, row, f);
@@ -568,40 +601,11 @@ static void advise_tcp(const struct live *l, struct live_summary *s, enum stage 
 	enter_netns(l, netns, &s->finding[i], &change);
 }
 
-static uint64_t sysctl_of(const struct live *l, uint32_t netns, const char *path)
-{
-	uint64_t value = 0;
-	struct netns ns;
-
-	if (!netns || owners_netns_open(live_parts(l).owners, netns, &ns, &(struct error){}))
-		return 0;
-	netns_sysctl_numbers(&ns, path, &value, 1);
-	netns_close(&ns);
-	return value;
-}
-
-static void advise_listener(const struct live *l, struct why *why, struct live_summary *s,
-			    const struct tcp_refusing *r)
-{
-	struct finding_facts f = {
-		.socket = r->socket,
-		.process = r->process,
-		.lost = r->lost,
-		.waiting = r->waiting,
-		.room = r->room,
-		.half_open = r->half_open,
-		.somaxconn = sysctl_of(l, r->inum, "net/core/somaxconn"),
-	};
-
-	describe_reader(why, r->inode, &f);
-	advise_tcp(l, s, STAGE_TCP_LISTEN, &f, r->inum);
-}
-
 /* Fewer spurious retransmissions may be due to chance. */
 #define SPURIOUS       3
 #define SPURIOUS_SHARE 10 /* at least 1 / SPURIOUS_SHARE of the retransmissions */
 
-void live_advise_tcp(const struct live *l, struct why *why, struct live_summary *s)
+void live_advise_tcp(const struct live *l, struct live_summary *s)
 {
 	const struct live_row *row = main_row(s->total, STAGE_QDISC, CLASS_LOSS);
 	const uint32_t netns = row ? row->netns : 0;
@@ -623,8 +627,6 @@ void live_advise_tcp(const struct live *l, struct why *why, struct live_summary 
 		queue.lost += sum->lost_at[STAGE_QDISC];
 	if (queue.lost)
 		advise_tcp(l, s, STAGE_QDISC, &queue, netns);
-	if (s->tcp->n_listeners)
-		advise_listener(l, why, s, s->tcp->listeners);
 	if (sum->large_only)
 		advise_tcp(l, s, STAGE_TCP, &hole, 0);
 	if (late >= SPURIOUS && late * SPURIOUS_SHARE >= sum->retransmitted)

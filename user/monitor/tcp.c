@@ -310,8 +310,10 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 	for (unsigned s = 0; !rc && s < a->end.n; s++) {
 		const struct space *to = (struct space *)a->end.at + s;
 		const struct space *from = space_of(&a->begin, to->netns);
+		const uint64_t refused = moved_in(a, to->netns, REFUSED);
 
-		if (!tcp_observer_has(a->observer, to->netns))
+		if (!tcp_observer_has(a->observer, to->netns) &&
+		    (!refused || refused == UINT64_MAX))
 			continue;
 		a->uncompared +=
 			!to->counters.n && tcp_observer_counted(a->observer, to->netns).retrans;
@@ -449,27 +451,24 @@ int tcp_account_look(struct tcp_account *a, struct tcp_balance *b)
 	return 0;
 }
 
-static void add_listener(struct tcp_account *a, struct tcp_balance *b,
-			 const struct tcp_listening *l)
+/* Adds the listeners that refused connections, at most as many as their namespace counted here. */
+static void add_listeners(struct tcp_account *a, const struct sources *s, struct tcp_balance *b)
 {
-	struct tcp_refusing *r = &b->listeners[b->n_listeners];
-	const uint32_t netns = l->last.sock.netns;
-	/* sk_drops also counts segments that have an event, for example because a filter dropped
-	 * them or their key was wrong */
-	const uint64_t refused = moved_in(a, netns, REFUSED);
+	const struct silent *l;
 
-	if (!l->lost || !refused || b->n_listeners == TCP_LISTENERS)
-		return;
-	describe_socket(&l->last.sock, r->socket, sizeof(r->socket));
-	owners_netns(live_parts(a->live).owners, netns, r->netns);
-	snprintf(r->process, sizeof(r->process), "%.15s[%u]", l->last.process, l->last.pid);
-	r->lost = l->lost < refused ? l->lost : refused;
-	r->half_open = !moved_in(a, netns, OVERFLOWS);
-	r->waiting = l->last.waiting;
-	r->room = l->last.room;
-	r->inode = l->last.sock.inode;
-	r->inum = netns;
-	b->n_listeners++;
+	for (unsigned at = 0; b->n_listeners < TCP_LISTENERS && (l = sources_listener(s, &at));) {
+		struct tcp_refusing *r = &b->listeners[b->n_listeners];
+
+		r->lost = smaller(l->shown, moved_in(a, l->last.sock.netns, REFUSED));
+		if (!r->lost)
+			continue;
+		describe_socket(&l->last.sock, r->socket, sizeof(r->socket));
+		owners_netns(live_parts(a->live).owners, l->last.sock.netns, r->netns);
+		snprintf(r->process, sizeof(r->process), "%.15s[%u]", l->last.process, l->last.pid);
+		r->waiting = l->last.waiting;
+		r->room = l->last.room;
+		b->n_listeners++;
+	}
 }
 
 /* Sums the collector's rows of resets (rows without packets), which are for the same flow. */
@@ -513,10 +512,9 @@ void tcp_balance_judge(struct tcp_balance *b)
 				       : TCP_UNKNOWN;
 }
 
-void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
+void tcp_account_balance(struct tcp_account *a, const struct sources *s, struct tcp_balance *b)
 {
 	struct tcp_ledger *ledger = tcp_observer_ledger(a->observer);
-	const struct list *listeners = tcp_observer_listeners(a->observer);
 
 	memset(b, 0, sizeof(*b));
 	b->window_ns = a->ended_ns - a->began_ns;
@@ -532,8 +530,7 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 	read_ledger(a, b);
 	b->received_timed = tcp_ledger_stall(ledger, true)->count;
 	b->has_received_stall = read_stall(&b->received_stall, tcp_ledger_stall(ledger, true));
-	for (unsigned i = 0; i < listeners->n; i++)
-		add_listener(a, b, (struct tcp_listening *)listeners->at + i);
+	add_listeners(a, s, b);
 	add_resets(live_total(a->live), b);
 	tcp_balance_judge(b);
 }

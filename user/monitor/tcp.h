@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "drops/tcp.h"
 #include "monitor/describe.h"
-#include "monitor/live.h"
+#include "monitor/sources.h"
 
 enum tcp_verdict {
 	TCP_NONE_SEEN,
@@ -47,10 +47,6 @@ struct tcp_beyond {
 struct tcp_refusing {
 	char socket[SOCKET_TEXT], netns[OWNER_NETNS], process[32];
 	uint64_t lost, waiting, room;
-	uint64_t inode;
-	uint32_t inum;	/* inode number for netns */
-	bool half_open; /* the accept queue was not full, so there were too many half-open
-			 * connections or memory ran out */
 };
 
 /* Connections that this host reset. */
@@ -143,8 +139,8 @@ int tcp_account_look(struct tcp_account *a, struct tcp_balance *b);
 /* Takes the last readings. Call this once. */
 int tcp_account_end(struct tcp_account *a, struct error *err);
 
-/* Fills `b`. Call this after tcp_account_end(). */
-void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b);
+/* Fills `b`. Call this after tcp_account_end(). `s`: the collector's, which know the listeners. */
+void tcp_account_balance(struct tcp_account *a, const struct sources *s, struct tcp_balance *b);
 void tcp_account_close(struct tcp_account *a); /* NULL is allowed */
 
 #endif
