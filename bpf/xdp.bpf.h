@@ -52,14 +52,10 @@ struct inet_sock {
 
 MAP(xdp_counts, PERCPU_HASH, XDPLOSS_KEYS, struct xdploss_key, struct xdploss_count);
 
-ONE_PER_CPU(xdp_own, struct xdploss_own);
-
 static __always_inline void count_frames(struct net_device *dev, const struct xdploss_key *key,
 					 __u32 packets)
 {
 	struct xdploss_count *c = bpf_map_lookup_elem(&xdp_counts, key), first = {1, packets};
-	struct xdploss_own *own;
-	__u32 zero = 0;
 
 	if (!c && !bpf_map_update_elem(&xdp_counts, key, &first, BPF_NOEXIST)) {
 		if (dev)
@@ -71,11 +67,9 @@ static __always_inline void count_frames(struct net_device *dev, const struct xd
 	if (c) {
 		c->events++;
 		c->packets += packets;
-		return;
+	} else {
+		LOSS(unframed, packets);
 	}
-	own = bpf_map_lookup_elem(&xdp_own, &zero);
-	if (own)
-		own->uncounted += packets;
 }
 
 static __always_inline void at_device(struct xdploss_key *key, struct net_device *dev)
@@ -221,7 +215,6 @@ int xdplosses_cpumap_kthread(__u64 *ctx)
 }
 
 MAP(signs, HASH, SIGN_KEYS, struct sign_key, struct sign);
-__u64 signs_lost;
 
 static __always_inline struct sign *new_sign(const struct sign_key *key, struct sock *sk,
 					     struct net_device *dev)
@@ -246,13 +239,12 @@ static __always_inline int count_sign(struct sign_key *key, struct sock *sk, str
 	if (!s)
 		s = new_sign(key, sk, dev);
 	if (!s) {
+		LOSS(merged, 1);
 		__builtin_memset(&key->flow, 0, sizeof(key->flow));
 		s = bpf_map_lookup_elem(&signs, key);
 	}
 	if (s)
 		__sync_fetch_and_add(&s->events, 1);
-	else
-		__sync_fetch_and_add(&signs_lost, 1);
 	return 0;
 }
 

@@ -144,8 +144,9 @@ struct watch_dev {
 /* Per CPU: the observer's own failures. */
 struct watch_loss {
 	__u64 overflow; /* events without a slot, counted in the hash map (slow, but not lost) */
-	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
+	__u64 merged;	/* events without their socket or flow, or not shown: a map was full */
 	__u64 unsampled;  /* events counted without a sample because the ring was full */
+	__u64 unframed;	  /* packets that XDP lost: counted without their key */
 	__u64 unwindowed; /* packets counted without their window because there was no room */
 	struct watch_count uncounted; /* events for which there was no room, not told apart */
 };

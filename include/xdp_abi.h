@@ -45,11 +45,6 @@ struct xdploss_count {
 	__u64 packets;
 };
 
-/* Per CPU. */
-struct xdploss_own {
-	__u64 uncounted; /* packets whose key did not fit in the table */
-};
-
 _Static_assert(sizeof(struct xdploss_key) == 32, "no holes");
 
 /*

@@ -172,7 +172,6 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 		 sizeof(struct sample) + stack + spec->cfg.snaplen);
 	bpf_map__set_autocreate(w->skel->maps.bursts, spec->cfg.burst_ns != 0);
 	bpf_map__set_autocreate(w->skel->maps.xdp_counts, spec->cfg.xdp);
-	bpf_map__set_autocreate(w->skel->maps.xdp_own, spec->cfg.xdp);
 	bpf_map__set_autocreate(w->skel->maps.signs, spec->cfg.xdp);
 }
 
@@ -614,20 +613,6 @@ void watch_signs(const struct watch *w,
 		if (!bpf_map_lookup_elem(fd, &key, &sign))
 			each(arg, &key, &sign);
 	}
-}
-
-uint64_t watch_signs_lost(const struct watch *w)
-{
-	return w->skel->bss->signs_lost;
-}
-
-uint64_t watch_xdp_uncounted(const struct watch *w)
-{
-	struct xdploss_own sum;
-	const __u32 zero = 0;
-
-	trace_sum(w->skel->maps.xdp_own, &zero, &sum, sizeof(sum));
-	return sum.uncounted;
 }
 
 /* Samples */

@@ -172,17 +172,13 @@ const char *watch_xdp_missing(const struct watch *w);
 /* Reads up to `max` keys with their counts, unsorted. Returns how many. XDPLOSS_KEYS is enough. */
 int watch_xdp(const struct watch *w, struct xdploss *out, int max);
 
-/* Returns the number of packets whose key did not fit in the table. */
-uint64_t watch_xdp_uncounted(const struct watch *w);
-
 /*
  * Calls `each` for each rare event that the same option observes (enum sign_kind), with its total
- * since watch_attach(). watch_signs_lost() returns how many events did not fit in the table.
+ * since watch_attach().
  */
 void watch_signs(const struct watch *w,
 		 void (*each)(void *arg, const struct sign_key *key, const struct sign *sign),
 		 void *arg);
-uint64_t watch_signs_lost(const struct watch *w);
 
 /*
  * Formats "name[id]" for a program or map, "[id]" if it no longer exists, "" for 0. Returns `buf`.

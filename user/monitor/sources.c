@@ -31,15 +31,11 @@ struct counted {
 	uint64_t packets, shown;     /* shown: rows already include them */
 };
 
-/*
- * Loss counters for a namespace, or for the host (inum 0), and the packets that rows already
- * include.
- */
+/* Loss counters for a namespace, or for the host (inum 0). */
 struct space {
 	uint32_t inum;
 	uint64_t cookie;	   /* the namespace's cookie, because inode numbers are reused */
 	struct counters base, now; /* base: first reading, now: this interval */
-	struct list shown;	   /* struct space_shown */
 	struct rates *rates;	   /* NULL: not sampled */
 	bool found;		   /* in the last sample of all namespaces */
 	bool late;		   /* created after the start, so its listeners counted from 0 */
@@ -47,21 +43,22 @@ struct space {
 			   * already include */
 };
 
-struct space_shown {
-	char counter[COUNTER_NAME_LEN];
-	uint64_t packets;
+/* What has a counter of its own: a key is only compared with others of its kind. */
+enum shown_kind { SHOWN_COUNTER, SHOWN_XDP, SHOWN_UNFRAMED, SHOWN_SIGN };
+
+struct shown_counter {
+	uint64_t cookie; /* of the namespace */
+	uint32_t inum;
+	char name[COUNTER_NAME_LEN];
 };
 
-/* Packets from one kind of XDP loss that rows already include. */
-struct xdp_shown {
-	struct xdploss_key key;
-	uint64_t packets;
-};
-
-/* Events of one kind that rows already include. */
-struct sign_shown {
-	struct sign_key key;
-	uint64_t events;
+/* Packets or events that rows already include. */
+struct shown {
+	struct {
+		enum shown_kind kind;
+		unsigned char key[sizeof(struct shown_counter)];
+	} of;
+	uint64_t n;
 };
 
 /* A devlink trap. */
@@ -84,9 +81,7 @@ struct sources {
 	uint32_t netns; /* inode number to filter by, 0: all */
 	struct xdploss now[XDPLOSS_KEYS];
 	int now_n;
-	struct list shown; /* struct xdp_shown */
-	struct list signs; /* struct sign_shown */
-	uint64_t uncounted;
+	struct list shown; /* struct shown */
 
 	bool walks;	    /* walks the sockets that drop packets without an event */
 	bool knows_sockets; /* watch_knows_sockets() */
@@ -131,6 +126,21 @@ static uint64_t unshown(uint64_t *shown, uint64_t packets)
 
 	*shown += n;
 	return n;
+}
+
+/* Does the same for a total with a key of `size` bytes without holes. */
+static uint64_t unshown_of(struct sources *s, enum shown_kind kind, const void *key, size_t size,
+			   uint64_t total)
+{
+	struct shown new = {.of.kind = kind}, *at;
+
+	memcpy(new.of.key, key, size);
+	at = list_find(&s->shown, offsetof(struct shown, of), &new.of, sizeof(new.of));
+	if (!at) {
+		at = list_add(&s->shown);
+		*at = new;
+	}
+	return unshown(&at->n, total);
 }
 
 static void add_row(const struct sources *s, struct live *l, const struct loss *x)
@@ -226,22 +236,16 @@ static void add_loss(const struct sources *s, struct live *l, const struct xdplo
 static void collect_losses(struct sources *s, struct live *l)
 {
 	const struct xdploss_key unknown = {.kind = XDPLOSS_REDIRECT};
-	int n = watch_xdp(s->losses, s->now, XDPLOSS_KEYS);
+	struct live_own own;
 
-	s->now_n = n;
-	for (int i = 0; i < n; i++) {
-		const struct xdploss_key *key = &s->now[i].key;
-		struct xdp_shown *was = list_find(&s->shown, offsetof(struct xdp_shown, key), key,
-						  sizeof(*key));
-
-		if (!was) {
-			was = list_add(&s->shown);
-			was->key = *key;
-		}
-		add_loss(s, l, key, unshown(&was->packets, s->now[i].count.packets));
-	}
+	live_own(l, &own);
+	s->now_n = watch_xdp(s->losses, s->now, XDPLOSS_KEYS);
+	for (int i = 0; i < s->now_n; i++)
+		add_loss(s, l, &s->now[i].key,
+			 unshown_of(s, SHOWN_XDP, &s->now[i].key, sizeof(s->now[i].key),
+				    s->now[i].count.packets));
 	/* losses with a key that did not fit in the map are reported as unknown */
-	add_loss(s, l, &unknown, unshown(&s->uncounted, watch_xdp_uncounted(s->losses)));
+	add_loss(s, l, &unknown, unshown_of(s, SHOWN_UNFRAMED, "", 1, own.watch.loss.unframed));
 }
 
 /* Events without a packet: their rows have events, but no packets. */
@@ -254,15 +258,14 @@ struct signs_view {
 	struct live *l;
 };
 
-/* Returns true if EXPR selects a segment of the connection, in one direction. */
-static bool selects(const struct filter *filter, const struct watch_flow *f, bool reversed)
+/* Returns true if EXPR selects a TCP segment with these addresses, ports and flags. */
+static bool selects(const struct filter *filter, const struct watch_flow *f, uint8_t flags)
 {
 	const bool ip4 = f->family == AF_INET;
-	const uint8_t *src = reversed ? f->dst : f->src, *dst = reversed ? f->src : f->dst;
 	const size_t ip = ip4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr);
 	uint8_t bytes[sizeof(struct ip6_hdr) + sizeof(struct tcphdr)] = {};
-	struct tcphdr tcp = {.source = reversed ? f->dst_port : f->src_port,
-			     .dest = reversed ? f->src_port : f->dst_port, .doff = 5, .rst = 1};
+	const struct tcphdr tcp = {
+		.th_sport = f->src_port, .th_dport = f->dst_port, .th_off = 5, .th_flags = flags};
 	const uint32_t len = (uint32_t)(ip + sizeof(tcp));
 	const struct iphdr four = {.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_TCP,
 				   .tot_len = htons((uint16_t)len)};
@@ -270,8 +273,8 @@ static bool selects(const struct filter *filter, const struct watch_flow *f, boo
 				    .ip6_nxt = IPPROTO_TCP, .ip6_plen = htons(sizeof(tcp))};
 
 	memcpy(bytes, ip4 ? (const void *)&four : &six, ip);
-	memcpy(bytes + (ip4 ? 12 : 8), src, ip4 ? 4 : 16);
-	memcpy(bytes + (ip4 ? 16 : 24), dst, ip4 ? 4 : 16);
+	memcpy(bytes + (ip4 ? 12 : 8), f->src, ip4 ? 4 : 16);
+	memcpy(bytes + (ip4 ? 16 : 24), f->dst, ip4 ? 4 : 16);
 	memcpy(bytes + ip, &tcp, sizeof(tcp));
 	return filter_match_user(filter, FILTER_L3, bytes, len, len);
 }
@@ -280,9 +283,13 @@ static bool selects(const struct filter *filter, const struct watch_flow *f, boo
 static bool is_flow(const struct sources *s, const struct watch_flow *f)
 {
 	const struct filter *filter = live_parts(s->live).filter;
+	struct watch_flow back = {
+		.family = f->family, .src_port = f->dst_port, .dst_port = f->src_port};
 
+	memcpy(back.src, f->dst, sizeof(back.src));
+	memcpy(back.dst, f->src, sizeof(back.dst));
 	return !filter || (f->family && !s->spec.inner && !filter_l3_refusal(filter) &&
-			   (selects(filter, f, false) || selects(filter, f, true)));
+			   (selects(filter, f, TH_RST) || selects(filter, &back, TH_RST)));
 }
 
 static bool describe_reset(const struct sources *s, struct live *l, const struct sign_key *key,
@@ -337,16 +344,10 @@ static void collect_sign(void *arg, const struct sign_key *key, const struct sig
 {
 	const struct signs_view *v = arg;
 	struct sources *s = v->s;
-	struct sign_shown *shown = list_find(&s->signs, offsetof(struct sign_shown, key), key,
-					     sizeof(*key));
 	struct described d = {.row.netns = key->netns};
 	char reason[REASON_NAME];
 
-	if (!shown) {
-		shown = list_add(&s->signs);
-		shown->key = *key;
-	}
-	d.row.counts.events = unshown(&shown->events, sign->events);
+	d.row.counts.events = unshown_of(s, SHOWN_SIGN, key, sizeof(*key), sign->events);
 	if (!d.row.counts.events || (s->netns && key->netns != s->netns) ||
 	    !(key->kind == SIGN_RESET ? describe_reset(s, v->l, key, sign, reason, &d)
 				      : describe_stall(s, key, sign, &d)))
@@ -500,26 +501,16 @@ static bool is_listener(const struct watch_sock *sock)
 static bool takes_syn(const struct sources *s, const struct watch_sock *sock)
 {
 	const struct filter *f = live_parts(s->live).filter;
-	const struct tcphdr syn = {
-		.dest = htons(sock->local_port), .doff = sizeof(syn) / 4, .syn = 1};
-	struct {
-		struct iphdr ip;
-		struct tcphdr tcp;
-	} v4 = {{.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_TCP}, syn};
-	struct {
-		struct ip6_hdr ip;
-		struct tcphdr tcp;
-	} v6 = {{.ip6_nxt = IPPROTO_TCP}, syn};
+	const bool six =
+		sock->family == AF_INET6; /* also takes IPv4, at ::ffff:a.b.c.d and at :: */
+	struct watch_flow to = {.family = AF_INET, .dst_port = htons(sock->local_port)};
 
-	v4.ip.tot_len = htons(sizeof(v4));
-	v6.ip.ip6_vfc = 6 << 4; /* shares a union with ip6_nxt, so one initializer cannot set
-				   both */
-	v6.ip.ip6_plen = htons(sizeof(syn));
-	memcpy(&v4.ip.daddr, sock->local, sizeof(v4.ip.daddr));
-	memcpy(&v6.ip.ip6_dst, sock->local, sizeof(v6.ip.ip6_dst));
-	return filter_match_user(f, FILTER_L3, &v4, sizeof(v4), sizeof(v4)) ||
-	       (sock->family == AF_INET6 &&
-		filter_match_user(f, FILTER_L3, &v6, sizeof(v6), sizeof(v6)));
+	memcpy(to.dst, sock->local + (six ? 12 : 0), 4);
+	if (selects(f, &to, TH_SYN))
+		return true;
+	to.family = AF_INET6;
+	memcpy(to.dst, sock->local, sizeof(to.dst));
+	return six && selects(f, &to, TH_SYN);
 }
 
 static void keep_silent(void *arg, const void *record)
@@ -638,7 +629,6 @@ static void drop_space(struct space *x)
 	}
 	counters_free(&x->base);
 	counters_free(&x->now);
-	list_free(&x->shown);
 	*x = (struct space){.rates = rates};
 }
 
@@ -654,7 +644,6 @@ static struct space *space_of(struct sources *s, uint32_t inum, uint64_t cookie)
 		return NULL;
 	x->inum = inum;
 	x->cookie = cookie;
-	x->shown.size = sizeof(struct space_shown);
 	x->late |= !x->base.n && s->started;
 	return x;
 }
@@ -865,13 +854,8 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 		.ifname = ifname,
 		.netns = x->inum,
 	};
-	struct space_shown *shown = list_find(&x->shown, offsetof(struct space_shown, counter),
-					      counter, strlen(counter) + 1);
+	struct shown_counter key;
 
-	if (!shown) {
-		shown = list_add(&x->shown);
-		snprintf(shown->counter, sizeof(shown->counter), "%s", counter);
-	}
 	if (dropped) {
 		snprintf(ifname, sizeof(ifname), "%.*s", (int)(dropped - counter), counter);
 		loss.verdict.stage = STAGE_BACKLOG;
@@ -882,7 +866,11 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 		loss.scope = "interface";
 		rest = counter_grown(counted_at(s, x->inum, ifname), rest);
 	}
-	loss.packets = unshown(&shown->packets, rest);
+	memset(&key, 0, sizeof(key));
+	key.cookie = x->cookie;
+	key.inum = x->inum;
+	snprintf(key.name, sizeof(key.name), "%s", counter);
+	loss.packets = unshown_of(s, SHOWN_COUNTER, &key, sizeof(key), rest);
 	add_row(s, l, &loss);
 }
 
@@ -1067,8 +1055,7 @@ int sources_open(struct sources **out, const struct live_spec *spec, enum source
 		.live = l,
 		.ns = NETNS_NONE,
 		.counted.size = sizeof(struct counted),
-		.shown.size = sizeof(struct xdp_shown),
-		.signs.size = sizeof(struct sign_shown),
+		.shown.size = sizeof(struct shown),
 		.traps.size = sizeof(struct trapped),
 		.has_traps = !spec->ifname,
 		.silent.size = sizeof(struct silent),
@@ -1119,7 +1106,6 @@ void sources_close(struct sources *s)
 	netns_close(&s->ns);
 	list_free(&s->counted);
 	list_free(&s->shown);
-	list_free(&s->signs);
 	list_free(&s->traps);
 	free(s);
 }
