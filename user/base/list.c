@@ -42,8 +42,8 @@ void *list_find(const struct list *l, size_t offset, const void *key, size_t siz
 void list_free(struct list *l)
 {
 	free(l->at);
-	l->at = NULL;
-	l->n = l->cap = 0;
+	free(l->index);
+	*l = (struct list){.size = l->size, .key = l->key};
 }
 
 void *list_room(void *at, size_t n, size_t size)
@@ -56,56 +56,59 @@ void *list_room(void *at, size_t n, size_t size)
 	return at;
 }
 
-/* Returns the index of the first entry whose id is not less than `id`. */
-static unsigned lower_bound(const struct idmap *m, uint64_t id)
+/* Returns the slot of a row number, or the empty slot where it belongs. */
+static unsigned *slot_of(const struct list *l, const void *key)
 {
-	unsigned low = 0, high = m->n;
+	uint64_t hash = 0, word;
 
-	while (low < high) {
-		unsigned mid = low + (high - low) / 2;
-
-		if (m->at[mid].id < id)
-			low = mid + 1;
-		else
-			high = mid;
+	for (size_t at = 0; at < l->key; at += sizeof(word)) {
+		word = 0;
+		memcpy(&word, (const char *)key + at,
+		       l->key - at < sizeof(word) ? l->key - at : sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+		hash ^= hash >> 32;
 	}
-	return low;
+	for (;; hash++) {
+		unsigned *slot = &l->index[hash & (l->slots - 1)];
+
+		if (!*slot || !memcmp((char *)l->at + (*slot - 1) * l->size, key, l->key))
+			return slot;
+	}
 }
 
-void *idmap_find(const struct idmap *m, uint64_t id)
+void *list_get(const struct list *l, const void *key)
 {
-	unsigned i = lower_bound(m, id);
+	const unsigned row = l->n ? *slot_of(l, key) : 0;
 
-	return i < m->n && m->at[i].id == id ? m->at[i].object : NULL;
+	return row ? (char *)l->at + (row - 1) * l->size : NULL;
 }
 
-void idmap_add(struct idmap *m, uint64_t id, void *object)
+void list_index(struct list *l)
 {
-	unsigned i = lower_bound(m, id);
-
-	m->at = list_room(m->at, m->n, sizeof(*m->at));
-	memmove(m->at + i + 1, m->at + i, (m->n - i) * sizeof(*m->at));
-	m->at[i] = (struct idmap_entry){id, object};
-	m->n++;
+	l->slots = 2 * l->cap;
+	free(l->index);
+	l->index = mem_zero(l->slots, sizeof(*l->index));
+	for (unsigned i = 0; i < l->n; i++)
+		*slot_of(l, (char *)l->at + i * l->size) = i + 1;
 }
 
-void *idmap_take(struct idmap *m, uint64_t id)
+void *list_row(struct list *l, const void *key)
 {
-	unsigned i = lower_bound(m, id);
-	void *object;
+	void *row = list_get(l, key);
 
-	if (i == m->n || m->at[i].id != id)
-		return NULL;
-	object = m->at[i].object;
-	m->n--;
-	memmove(m->at + i, m->at + i + 1, (m->n - i) * sizeof(*m->at));
-	return object;
+	if (row)
+		return row;
+	row = memcpy(list_add(l), key, l->key);
+	if (l->slots < 2 * l->cap)
+		list_index(l);
+	else
+		*slot_of(l, key) = l->n;
+	return row;
 }
 
-void idmap_free(struct idmap *m, void (*free_object)(void *))
+void list_clear(struct list *l)
 {
-	for (unsigned i = 0; free_object && i < m->n; i++)
-		free_object(m->at[i].object);
-	free(m->at);
-	*m = (struct idmap){};
+	l->n = 0;
+	if (l->slots)
+		list_index(l);
 }

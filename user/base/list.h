@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Growing arrays, and objects stored by number. Rows move when an array grows. */
+/* Growing arrays, whose rows may be found by a key. Rows move when an array grows. */
 #ifndef PKTLEDGER_BASE_LIST_H
 #define PKTLEDGER_BASE_LIST_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zero-initialise everything except `size`. */
+/* Zero-initialise everything except `size` and `key`. */
 struct list {
 	void *at;
 	size_t size; /* bytes per row */
 	unsigned n, cap;
+	size_t key; /* bytes at the start of each row, without holes, that identify it; 0: none */
+	unsigned *index, slots; /* private: a hash table of row numbers + 1 */
 };
 
 /* Appends a zeroed row and returns it. */
@@ -33,31 +35,16 @@ void list_free(struct list *l);
  */
 void *list_room(void *at, size_t n, size_t size) __attribute__((returns_nonnull));
 
-/*
- * Maps numbers to objects, sorted by number. For small tables that are read more often than
- * changed.
- */
-struct idmap_entry {
-	uint64_t id;
-	void *object; /* owned by the caller */
-};
+/* Returns the row with this key, or NULL. */
+void *list_get(const struct list *l, const void *key);
 
-/* Zero-initialise. `at` may be iterated over, in ascending order of ids. */
-struct idmap {
-	struct idmap_entry *at;
-	unsigned n;
-};
+/* Returns the row with this key. If there is none, appends a row that has zeros after its key. */
+void *list_row(struct list *l, const void *key) __attribute__((returns_nonnull));
 
-/* Returns the object with this id, or NULL. */
-void *idmap_find(const struct idmap *m, uint64_t id);
+/* Finds the rows of a list by their keys again, after rows were moved, removed or overwritten. */
+void list_index(struct list *l);
 
-/* Adds an object. The id must not be in the map yet. */
-void idmap_add(struct idmap *m, uint64_t id, void *object);
-
-/* Removes and returns the object, or returns NULL. */
-void *idmap_take(struct idmap *m, uint64_t id);
-
-/* Frees the map. Frees the objects with `free_object`, which may be NULL. */
-void idmap_free(struct idmap *m, void (*free_object)(void *));
+/* Removes all rows and keeps the memory. */
+void list_clear(struct list *l);
 
 #endif

@@ -312,7 +312,7 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 struct readings {
 	struct owners *owners;
 	int root;		   /* root used by the owners */
-	struct idmap socks;	   /* struct sock, by inode */
+	struct list socks;	   /* struct reading_sock, by inode */
 	uint32_t walked;	   /* namespace whose sockets are being listed */
 	uint64_t interval_end;	   /* CLOCK_BOOTTIME ns, like process starts, 0 before the first
 				      interval */
@@ -327,6 +327,7 @@ struct readings *readings_new(struct owners *owners)
 
 	r->owners = owners;
 	r->root = owners_root(owners);
+	r->socks = (struct list){.size = sizeof(struct reading_sock), .key = sizeof(uint64_t)};
 	return r;
 }
 
@@ -334,29 +335,30 @@ void readings_close(struct readings *r)
 {
 	if (!r)
 		return;
-	idmap_free(&r->socks, free);
+	list_free(&r->socks);
 	survey_bpf__destroy(r->bursts);
 	free(r);
 }
 
 static struct reading_sock *get(struct readings *r, const struct reading_socket *id)
 {
-	struct reading_sock *s = idmap_find(&r->socks, id->inode), *oldest = NULL;
+	struct reading_sock *s = list_get(&r->socks, &id->inode), *oldest = NULL;
 
 	if (s || !id->inode)
 		return s;
 	if (r->socks.n == READING_SOCKETS) {
 		for (unsigned i = 0; i < r->socks.n; i++) {
-			s = r->socks.at[i].object;
+			s = (struct reading_sock *)r->socks.at + i;
 			oldest = oldest && oldest->lost_at < s->lost_at ? oldest : s;
 		}
 		if (oldest->noted)
 			return NULL;
-		free(idmap_take(&r->socks, oldest->id.inode));
+		*oldest = (struct reading_sock){.id = *id};
+		list_index(&r->socks);
+		return oldest;
 	}
-	s = mem_new(s);
+	s = list_row(&r->socks, &id->inode);
 	s->id = *id;
-	idmap_add(&r->socks, id->inode, s);
 	return s;
 }
 
@@ -441,7 +443,7 @@ void readings_sample(struct readings *r)
 	r->sampled = true;
 	end_bursts(r);
 	for (unsigned i = 0; i < r->socks.n; i++) {
-		struct reading_sock *s = r->socks.at[i].object;
+		struct reading_sock *s = (struct reading_sock *)r->socks.at + i;
 		const pid_t reader = (pid_t)burst_of(r, s->id.inode).tid;
 
 		s->threads.reader = reader ? reader : s->threads.reader;
@@ -467,12 +469,12 @@ void readings_interval(struct readings *r)
 {
 	/* A lookup queues a search. */
 	for (unsigned i = 0; i < r->socks.n; i++)
-		find_reader(r, r->socks.at[i].object);
+		find_reader(r, (struct reading_sock *)r->socks.at + i);
 	owners_tick(r->owners);
 	for (unsigned i = 0; i < r->socks.n; i++)
-		find_reader(r, r->socks.at[i].object);
+		find_reader(r, (struct reading_sock *)r->socks.at + i);
 	for (unsigned i = 0; i < r->socks.n; i++) {
-		struct reading_sock *s = r->socks.at[i].object;
+		struct reading_sock *s = (struct reading_sock *)r->socks.at + i;
 		uint64_t now = clock_now();
 
 		if (lately(s, now))
@@ -515,7 +517,7 @@ void readings_begin(struct readings *r, const uint32_t *netns, unsigned n)
 
 int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 {
-	const struct reading_sock *s = idmap_find(&r->socks, inode);
+	const struct reading_sock *s = list_get(&r->socks, &inode);
 	const struct thread *th = s ? threads_reader(&s->threads) : NULL;
 	const struct burst_record b = burst_of(r, inode);
 

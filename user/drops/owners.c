@@ -54,6 +54,7 @@ struct holder {
 };
 
 struct sock {
+	uint64_t inode;
 	bool wanted;
 	bool known; /* `holder` is valid */
 	struct holder holder;
@@ -72,6 +73,7 @@ struct sock {
 
 /* A network namespace. */
 struct space {
+	uint64_t inum;
 	char name[64];	/* name in /run/netns; "": unnamed */
 	bool host;	/* the namespace of PID 1, as seen from the host */
 	pid_t pid;	/* its first process that is not ours; 0: not found */
@@ -86,6 +88,7 @@ struct space {
 
 /* Where a cgroup or a process is. */
 struct place {
+	uint64_t id;
 	char path[OWNER_CGROUP]; /* "": unknown */
 	struct container container;
 	uint64_t checked;
@@ -99,9 +102,9 @@ struct owners {
 	struct files *opened;		 /* by `opening`, owners_prepare() */
 	struct beside opening;
 	struct list ports;		 /* struct port */
-	struct idmap socks;		 /* struct sock, by inode */
-	struct idmap spaces;		 /* struct space, by inode */
-	struct idmap cgroups, processes; /* struct place, by ID, by PID */
+	struct list socks;		 /* struct sock */
+	struct list spaces;		 /* struct space */
+	struct list cgroups, processes;	 /* struct place, by ID, by PID */
 	bool socks_wanted, spaces_wanted;
 	unsigned walks; /* number of the last walk over namespaces */
 
@@ -114,20 +117,17 @@ static uint64_t cpu_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/*
- * Returns the object for an ID, creating it if missing. `empty`: empty a full map; otherwise NULL.
+/* Returns the row with this key, adding it if missing. `empty`: empty a full list; otherwise NULL.
  */
-static void *get(struct idmap *map, uint64_t id, size_t size, bool empty)
+static void *get(struct list *list, const void *key, bool empty)
 {
-	void *object = idmap_find(map, id);
+	void *row = list_get(list, key);
 
-	if (object || (map->n >= ENTRIES_MAX && !empty))
-		return object;
-	if (map->n >= ENTRIES_MAX)
-		idmap_free(map, free);
-	object = mem_zero(1, size);
-	idmap_add(map, id, object);
-	return object;
+	if (row || (list->n >= ENTRIES_MAX && !empty))
+		return row;
+	if (list->n >= ENTRIES_MAX)
+		list_clear(list);
+	return list_row(list, key);
 }
 
 /* Control groups */
@@ -270,10 +270,10 @@ bool cgroup_exists(const char *path)
 /* Places */
 
 /* Stores the path of a cgroup by its ID, or of a process by its PID, which `start` makes unique. */
-static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t start,
+static void put_place(struct owners *o, struct list *map, uint64_t id, uint64_t start,
 		      struct owner *out)
 {
-	struct place *p = get(map, id, sizeof(*p), true);
+	struct place *p = get(map, &id, true);
 	uint64_t now = clock_now();
 	char path[4096];
 
@@ -283,7 +283,7 @@ static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t
 				  : cgroup_of_process(o->root, (pid_t)id, path, sizeof(path));
 		size_t n = ret ? 0 : strlen(path), most = sizeof(p->path) - 1;
 
-		*p = (struct place){.start = start, .checked = now};
+		*p = (struct place){.id = id, .start = start, .checked = now};
 		if (!ret)
 			container_find(o->root, path, &p->container);
 		if (n > most) /* the end of a path is the most specific part */
@@ -330,7 +330,7 @@ static bool still_holds(const struct owners *o, const struct holder *h, uint64_t
 /* Returns what is known about a socket. If that is not enough, requests the socket from now on. */
 static const struct sock *find_sock(struct owners *o, uint64_t inode)
 {
-	struct sock *s = get(&o->socks, inode, sizeof(*s), true);
+	struct sock *s = get(&o->socks, &inode, true);
 	uint64_t now = clock_now();
 
 	if (s->known && now - s->checked >= FRESH_NS && still_holds(o, &s->holder, inode))
@@ -385,7 +385,7 @@ static void found(void *arg, const void *record)
 {
 	const struct files_holder *f = record;
 	struct owners *o = arg;
-	struct sock *s = idmap_find(&o->socks, f->inode);
+	struct sock *s = list_get(&o->socks, &f->inode);
 	struct holder h = {.pid = (pid_t)f->pid, .fd = (int)f->fd};
 	struct proc_stat st;
 	int64_t rank;
@@ -453,11 +453,11 @@ static int walk(struct owners *o, pid_t pid)
 	int ret = -EOPNOTSUPP;
 
 	for (unsigned i = 0; i < o->socks.n; i++) {
-		struct sock *s = o->socks.at[i].object;
+		struct sock *s = (struct sock *)o->socks.at + i;
 
 		s->rank = s->n_found = 0;
 		s->last = 0;
-		inodes[n] = o->socks.at[i].id;
+		inodes[n] = s->inode;
 		n += s->wanted;
 	}
 	if (o->files && !pid)
@@ -470,7 +470,7 @@ static int walk(struct owners *o, pid_t pid)
 		ret = !pid ? walk_proc(o) : each_socket(o->root, pid, found, o) == -EACCES ? -EACCES : 0;
 	o->socks_wanted = false;
 	for (unsigned i = 0; i < o->socks.n; i++) {
-		struct sock *s = o->socks.at[i].object;
+		struct sock *s = (struct sock *)o->socks.at + i;
 
 		s->wanted = s->wanted && settle(s);
 		o->socks_wanted |= s->wanted;
@@ -488,19 +488,7 @@ struct port {
 	uint64_t checked;     /* 0: never */
 };
 
-static struct port *port_of(struct owners *o, const struct ports_key *key)
-{
-	const size_t size = offsetof(struct ports_key, address) + sizeof(key->address);
-	struct port *p = list_find(&o->ports, offsetof(struct port, key), key, size);
-
-	if (p)
-		return p;
-	if (o->ports.n == ENTRIES_MAX)
-		o->ports.n = 0;
-	p = list_add(&o->ports);
-	p->key = *key;
-	return p;
-}
+#define PORT_KEY (offsetof(struct ports_key, address) + sizeof(((struct ports_key *)0)->address))
 
 /*
  * Returns a score like compute_score() in net/ipv4/udp.c and net/ipv6/udp.c. A specific address is
@@ -542,7 +530,7 @@ static void on_socket(void *arg, const struct sockmem_row *row)
 
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
 {
-	struct port *p = port_of(o, key);
+	struct port *p = get(&o->ports, key, true);
 	const bool old = !p->checked || clock_now() - p->checked >= FRESH_NS;
 	uint64_t before = cpu_ns();
 	struct netns ns;
@@ -573,10 +561,10 @@ int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row
  */
 static struct space *seen(struct owners *o, uint32_t inum)
 {
-	struct space *s = inum ? get(&o->spaces, inum, sizeof(*s), false) : NULL;
+	struct space *s = inum ? get(&o->spaces, &(uint64_t){inum}, false) : NULL;
 
 	if (s && s->walk != o->walks)
-		*s = (struct space){.found = true, .walk = o->walks};
+		*s = (struct space){.inum = inum, .found = true, .walk = o->walks};
 	return s;
 }
 
@@ -603,7 +591,7 @@ static bool space_path(const struct owners *o, const struct space *s, uint32_t i
 static const struct space *find_space(struct owners *o, uint32_t inum)
 {
 	static const struct space none;
-	struct space *s = get(&o->spaces, inum, sizeof(*s), false);
+	struct space *s = get(&o->spaces, &(uint64_t){inum}, false);
 	uint64_t now = clock_now();
 	char path[SPACE_PATH_SIZE];
 
@@ -685,7 +673,7 @@ static void walk_spaces(struct owners *o)
 	if (dir)
 		closedir(dir);
 	for (unsigned i = 0; i < o->spaces.n; i++) {
-		struct space *s = o->spaces.at[i].object;
+		struct space *s = (struct space *)o->spaces.at + i;
 
 		s->checked = now;
 		s->wanted = false;
@@ -707,7 +695,11 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 	*owners = o = mem_new(o);
 	o->root = fd;
 	o->all = !root;
-	o->ports.size = sizeof(struct port);
+	o->ports = (struct list){.size = sizeof(struct port), .key = PORT_KEY};
+	o->socks = (struct list){.size = sizeof(struct sock), .key = sizeof(uint64_t)};
+	o->spaces = (struct list){.size = sizeof(struct space), .key = sizeof(uint64_t)};
+	o->cgroups = o->processes =
+		(struct list){.size = sizeof(struct place), .key = sizeof(uint64_t)};
 	o->savings_ns = SAVINGS_NS;
 	o->ticked = clock_now();
 	return 0;
@@ -745,10 +737,10 @@ void owners_close(struct owners *o)
 		return;
 	if (beside_end(&o->opening))
 		files_close(o->opened);
-	idmap_free(&o->socks, free);
-	idmap_free(&o->spaces, free);
-	idmap_free(&o->cgroups, free);
-	idmap_free(&o->processes, free);
+	list_free(&o->socks);
+	list_free(&o->spaces);
+	list_free(&o->cgroups);
+	list_free(&o->processes);
 	list_free(&o->ports);
 	files_close(o->files);
 	close(o->root);
@@ -819,14 +811,14 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 
 bool owners_searched(const struct owners *o, uint64_t inode)
 {
-	const struct sock *s = idmap_find(&o->socks, inode);
+	const struct sock *s = list_get(&o->socks, &inode);
 
 	return s && s->checked;
 }
 
 void owners_watch(struct owners *o, uint64_t inode)
 {
-	struct sock *s = o->files && inode ? idmap_find(&o->socks, inode) : NULL;
+	struct sock *s = o->files && inode ? list_get(&o->socks, &inode) : NULL;
 
 	if (s && s->holders > 1 && !s->watched)
 		s->watched = !files_watch(o->files, inode);
@@ -923,10 +915,10 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
 	if (own && n < max)
 		netns[n++] = own;
 	for (unsigned i = 0; i < o->spaces.n && n < max; i++) {
-		const struct space *s = o->spaces.at[i].object;
+		const struct space *s = (struct space *)o->spaces.at + i;
 
-		if (s->found && s->walk == o->walks && o->spaces.at[i].id != own)
-			netns[n++] = (uint32_t)o->spaces.at[i].id;
+		if (s->found && s->walk == o->walks && s->inum != own)
+			netns[n++] = (uint32_t)s->inum;
 	}
 	return n;
 }
@@ -939,7 +931,7 @@ int owners_pod(struct owners *o, const char *pod, char path[OWNER_POD_PATH], str
 	find_space(o, proc_netns(o->root, getpid()));
 	owners_tick(o);
 	for (unsigned i = 0; i < o->spaces.n; i++) {
-		const struct space *s = o->spaces.at[i].object;
+		const struct space *s = (struct space *)o->spaces.at + i;
 
 		if (s->host || !*container_pod_text(&s->container, text, sizeof(text)))
 			continue;
@@ -960,13 +952,11 @@ int owners_pod(struct owners *o, const char *pod, char path[OWNER_POD_PATH], str
 static void add_inode(void *arg, const void *record)
 {
 	const struct files_holder *h = record;
-	struct idmap *inodes = arg;
 
-	if (!idmap_find(inodes, h->inode))
-		idmap_add(inodes, h->inode, inodes);
+	list_row(arg, &h->inode);
 }
 
-int owners_sockets(const struct owners *o, pid_t pid, struct idmap *inodes, struct error *err)
+int owners_sockets(const struct owners *o, pid_t pid, struct list *inodes, struct error *err)
 {
 	int ret = each_socket(o->root, pid, add_inode, inodes);
 

@@ -233,10 +233,10 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 bool cgroup_exists(const char *path);
 
 /*
- * Adds the inodes of the sockets that a process currently has open, for idmap_find().
+ * Adds the inodes of the sockets that a process currently has open to a list of uint64_t, by key.
  * STATUS_FAILED: the process does not exist; STATUS_UNABLE: not permitted to see its descriptors.
  */
-int owners_sockets(const struct owners *o, pid_t pid, struct idmap *inodes, struct error *err);
+int owners_sockets(const struct owners *o, pid_t pid, struct list *inodes, struct error *err);
 
 /*
  * Walks over the open files of all processes inside the kernel (bpf/survey.bpf.c). They are about

@@ -79,7 +79,6 @@ struct tcp_flow {
 	uint32_t unproven_again;     /* of these, those that had been retransmitted before */
 	uint32_t large, large_to;    /* timeouts of a segment that may be too large, and its end */
 	uint32_t came;	       /* arrived, because all other transmissions were dropped here */
-	uint32_t next;	       /* next flow in the key table */
 	uint32_t acks;	       /* most recent of its dropped acknowledgments */
 	uint64_t unsent_bytes; /* bytes dropped so far before they were counted as sent */
 	uint32_t dsack_dups;   /* from its open socket: not in the sum yet */

@@ -54,7 +54,7 @@ struct tcp_ledger {
 	unsigned room, max_flows;
 	struct list ranges, nodes, flows;
 	struct list ways; /* struct tcp_flow: sums of folded flows; the first has no exit */
-	uint32_t chunks[HEADS], by_key[HEADS];
+	uint32_t chunks[HEADS];
 	uint64_t n_folded;
 	uint64_t refused, fold_at; /* records refused, and the count at which folding is retried */
 	uint64_t unranged;	   /* records lost so far */
@@ -74,9 +74,9 @@ struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg)
 	b->ranges.size = sizeof(struct range);
 	b->nodes.size = sizeof(struct node);
 	b->flows.size = b->ways.size = sizeof(struct tcp_flow);
+	b->flows.key = sizeof(struct watch_flow);
 	list_add(&b->ways);
 	memset(b->chunks, 0xff, sizeof(b->chunks));
-	memset(b->by_key, 0xff, sizeof(b->by_key));
 	return b;
 }
 
@@ -111,18 +111,15 @@ static struct tcp_flow *flow_at(const struct tcp_ledger *b, uint32_t i)
 /* Returns the number of a flow, or NONE. */
 static uint32_t flow_find(const struct tcp_ledger *b, const struct watch_flow *key)
 {
-	for (uint32_t i = b->by_key[tcp_flow_hash(key) & (HEADS - 1)]; i != NONE;
-	     i = flow_at(b, i)->next) {
-		if (!memcmp(&flow_at(b, i)->key, key, sizeof(*key)))
-			return i;
-	}
-	return NONE;
+	const struct tcp_flow *f = list_get(&b->flows, key);
+
+	return f ? (uint32_t)(f - (struct tcp_flow *)b->flows.at) : NONE;
 }
 
 /* Returns the number of a flow, creating it if it is missing. NONE: no room. */
 static uint32_t flow_make(struct tcp_ledger *b, const struct watch_flow *key)
 {
-	uint32_t *head = &b->by_key[tcp_flow_hash(key) & (HEADS - 1)], known = flow_find(b, key);
+	const uint32_t known = flow_find(b, key);
 	struct tcp_flow *f;
 
 	if (known != NONE)
@@ -131,12 +128,9 @@ static uint32_t flow_make(struct tcp_ledger *b, const struct watch_flow *key)
 		b->refused++;
 		return NONE;
 	}
-	f = list_add(&b->flows);
-	f->key = *key;
+	f = list_row(&b->flows, key);
 	f->acks = NONE;
-	f->next = *head;
-	*head = b->flows.n - 1;
-	return *head;
+	return b->flows.n - 1;
 }
 
 /* Chunks */
@@ -720,19 +714,16 @@ static void fold(struct tcp_ledger *b, uint64_t now, bool all)
 		if (to[range_at(b, i)->flow] == NONE)
 			settle_drop(b, range_at(b, i));
 	}
-	memset(b->by_key, 0xff, sizeof(b->by_key));
 	for (uint32_t i = 0; i < b->flows.n; i++) {
-		uint32_t *head = &b->by_key[tcp_flow_hash(&flow_at(b, i)->key) & (HEADS - 1)];
-
 		if (to[i] == NONE) {
 			add_folded(b, flow_at(b, i));
 			continue;
 		}
 		*flow_at(b, n) = *flow_at(b, i);
-		flow_at(b, n)->next = *head;
-		*head = to[i] = n++;
+		to[i] = n++;
 	}
 	b->flows.n = n;
+	list_index(&b->flows);
 	/* fold a quarter of the flows at a time, so as not to do it for each record */
 	b->fold_at = n > b->max_flows / 4 * 3 ? b->refused + b->max_flows / 4 : 0;
 	n = 0;

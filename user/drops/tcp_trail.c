@@ -10,28 +10,13 @@
 const char *const trail_names[TRAIL_WHATS] = {"resent",	 "hole",    "again",
 					      "outside", "dropped", "twice"};
 
-uint32_t tcp_flow_hash(const struct watch_flow *key)
-{
-	const uint8_t *p = (const void *)key;
-	uint64_t h = 0;
-
-	for (unsigned i = 0; i < sizeof(*key); i += 8) {
-		uint64_t word;
-
-		memcpy(&word, p + i, 8);
-		h = (h ^ word) * 0x9e3779b97f4a7c15;
-		h ^= h >> 32;
-	}
-	return (uint32_t)h;
-}
-
 struct trail *trail_new(void)
 {
 	struct trail *t = mem_new(t);
 
 	t->flows.size = sizeof(struct trail_flow);
 	t->ranges.size = sizeof(struct trail_range);
-	memset(t->heads, 0xff, sizeof(t->heads));
+	t->flows.key = offsetof(struct trail_flow, sends) + sizeof(bool);
 	return t;
 }
 
@@ -49,25 +34,18 @@ struct trail_flow *trail_flow(const struct trail *t, uint32_t flow)
 	return (struct trail_flow *)t->flows.at + flow;
 }
 
-static uint32_t head_of(const struct watch_flow *key)
-{
-	return tcp_flow_hash(key) % LENGTH(((struct trail *)0)->heads);
-}
-
 uint32_t trail_find(const struct trail *t, const struct watch_flow *key, bool sends)
 {
-	uint32_t i = t->heads[head_of(key)];
+	const struct trail_flow wanted = {.key = *key, .sends = sends};
+	const struct trail_flow *f = list_get(&t->flows, &wanted);
 
-	while (i != TRAIL_NONE && (trail_flow(t, i)->sends != sends ||
-				   memcmp(&trail_flow(t, i)->key, key, sizeof(*key)) != 0))
-		i = trail_flow(t, i)->same;
-	return i;
+	return f ? (uint32_t)(f - trail_flow(t, 0)) : TRAIL_NONE;
 }
 
 uint32_t trail_make(struct trail *t, const struct watch_flow *key, bool sends)
 {
-	uint32_t *head = &t->heads[head_of(key)], known = trail_find(t, key, sends);
-	struct trail_flow *f;
+	const struct trail_flow wanted = {.key = *key, .sends = sends};
+	const uint32_t known = trail_find(t, key, sends);
 
 	if (known != TRAIL_NONE)
 		return known;
@@ -75,12 +53,8 @@ uint32_t trail_make(struct trail *t, const struct watch_flow *key, bool sends)
 		t->lost_flows++;
 		return TRAIL_NONE;
 	}
-	f = list_add(&t->flows);
-	f->key = *key;
-	f->sends = sends;
-	f->same = *head;
-	*head = t->flows.n - 1;
-	return *head;
+	list_row(&t->flows, &wanted);
+	return t->flows.n - 1;
 }
 
 void trail_add(struct trail *t, const struct trail_range *r)

@@ -39,6 +39,7 @@ struct trail_range {
 /* In sending direction: of a socket on this host, or of segments that arrived at the entry. */
 struct trail_flow {
 	struct watch_flow key;
+	bool sends;	      /* the flow is identified by this and the key */
 	uint64_t first, next; /* as in struct tcp_entry; a sender that began here starts with SYN */
 	uint64_t acked;	      /* for a sender: its peer has acknowledged everything up to here */
 	/*
@@ -47,20 +48,16 @@ struct trail_flow {
 	 */
 	uint64_t came, dropped, taken;
 	uint8_t ttl;
-	bool sends, begun;
-	bool known;    /* first and next are set */
-	bool cut;      /* one of its ranges did not fit */
-	uint32_t same; /* private: next flow with the same hash */
+	bool begun;
+	bool known; /* first and next are set */
+	bool cut;   /* one of its ranges did not fit */
 };
 
 struct trail {
-	struct list flows, ranges; /* struct trail_flow, struct trail_range */
-	uint32_t heads[4096];
+	struct list flows, ranges;	  /* struct trail_flow, struct trail_range */
 	uint64_t lost_flows, lost_ranges; /* without room */
 	uint64_t lost_resent;		  /* those that are TRAIL_RESENT */
 };
-
-uint32_t tcp_flow_hash(const struct watch_flow *key);
 
 struct trail *trail_new(void);
 void trail_free(struct trail *t); /* NULL is allowed */

@@ -51,10 +51,10 @@ struct watch_burst {
 /* One key's counts on one CPU in an interval. */
 struct watch_entry {
 	struct watch_key key;
-	struct watch_flow flow;	  /* zero unless by_flow */
+	struct watch_flow flow; /* zero unless by_flow */
+	unsigned cpu;
 	struct watch_count count; /* packets are events + more */
 	struct watch_burst burst; /* of this interval; only with cfg.burst_ns */
-	unsigned cpu;
 };
 
 /* Missed events, and how full the tables are, since watch_attach(). */

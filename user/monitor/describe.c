@@ -12,8 +12,7 @@
 #include "drops/packet_text.h"
 #include "drops/filter.h"
 
-#define ENTRIES_LEAST 1024  /* merge only above this number */
-#define ENTRIES_MOST  65536 /* limit, after which the larger half is kept */
+#define ENTRIES_MOST 65536 /* afterwards, other keys are counted without socket and flow */
 
 char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 {
@@ -244,67 +243,21 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 	};
 }
 
-static int compare_entries(const void *x, const void *y)
-{
-	const struct watch_entry *a = x, *b = y;
-	int order = memcmp(&a->key, &b->key, sizeof(a->key));
-
-	if (!order)
-		order = memcmp(&a->flow, &b->flow, sizeof(a->flow));
-	return order ? order : (a->cpu > b->cpu) - (a->cpu < b->cpu);
-}
-
-static int larger_first(const void *x, const void *y)
-{
-	const struct watch_entry *a = x, *b = y;
-
-	return (a->count.events < b->count.events) - (a->count.events > b->count.events);
-}
-
-static void sum_entries(struct entries *list)
-{
-	struct watch_entry *at = list->at.at;
-	unsigned n = 0;
-
-	if (list->at.n)
-		qsort(at, list->at.n, sizeof(*at), compare_entries);
-	for (unsigned i = 0; i < list->at.n; i++) {
-		if (n && !compare_entries(&at[n - 1], &at[i])) {
-			sum_words(&at[n - 1].count, &at[i].count, sizeof(at->count));
-			if (at[i].burst.packets > at[n - 1].burst.packets)
-				at[n - 1].burst = at[i].burst;
-		} else {
-			at[n++] = at[i];
-		}
-	}
-	list->at.n = n;
-}
-
-static void merge_entries(struct entries *list)
-{
-	struct watch_entry *at = list->at.at;
-
-	sum_entries(list);
-	if (list->at.n > ENTRIES_MOST) {
-		qsort(at, list->at.n, sizeof(*at), larger_first);
-		for (unsigned i = ENTRIES_MOST / 2; i < list->at.n; i++) {
-			list->others += at[i].key.flags & WATCH_OTHERS ? 0 : at[i].count.events;
-			at[i].key.aux = at[i].key.flags & WATCH_MANY ? 0 : at[i].key.aux;
-			at[i].key.flags |= WATCH_OTHERS;
-			at[i].flow = (struct watch_flow){};
-		}
-		sum_entries(list);
-	}
-	list->merged = list->at.n;
-}
-
 void entries_add(void *entries, const struct watch_entry *e)
 {
 	struct entries *list = entries;
+	struct watch_entry merged = *e, *sum;
 
 	list->at.size = sizeof(*e);
-	if (list->at.n == list->at.cap && list->at.n >= ENTRIES_LEAST &&
-	    list->at.n >= 2 * list->merged)
-		merge_entries(list);
-	*(struct watch_entry *)list_add(&list->at) = *e;
+	list->at.key = offsetof(struct watch_entry, cpu) + sizeof(e->cpu);
+	if (list->at.n >= ENTRIES_MOST && !list_get(&list->at, e)) {
+		list->others += e->key.flags & WATCH_OTHERS ? 0 : e->count.events;
+		merged.key.aux = e->key.flags & WATCH_MANY ? 0 : e->key.aux;
+		merged.key.flags |= WATCH_OTHERS;
+		merged.flow = (struct watch_flow){};
+	}
+	sum = list_row(&list->at, &merged);
+	sum_words(&sum->count, &e->count, sizeof(e->count));
+	if (e->burst.packets > sum->burst.packets)
+		sum->burst = e->burst;
 }

@@ -75,14 +75,13 @@ char *describe_netns(struct owners *owners, uint32_t netns, char *buf);
 /* An interval's counts as read from the kernel, possibly in several reads. */
 struct entries {
 	struct list at;	 /* struct watch_entry, zero-initialise */
-	unsigned merged; /* private: number of entries after the last merge */
-	uint64_t others; /* merged events since the start that lost their socket and flow */
+	uint64_t others; /* events since the start that were counted without socket and flow */
 };
 
 /*
- * Adds an entry to a struct entries. This is a callback for watch_collect(). May merge entries with
- * the same key, flow and CPU. If there are too many, the smaller entries are counted without socket
- * and flow.
+ * Adds an entry to a struct entries, in which each key, flow and CPU is one entry. This is a
+ * callback for watch_collect(). If there are too many, new ones are counted without socket and
+ * flow.
  */
 void entries_add(void *entries, const struct watch_entry *e);
 

@@ -36,7 +36,7 @@ struct live {
 	struct filter *filter;
 	struct watch *watch;
 	struct filter_inner inner;
-	struct idmap inodes; /* sockets that spec.pid has or used to have */
+	struct list inodes; /* uint64_t: sockets that spec.pid has or used to have */
 	struct describer describer;
 	struct live_table interval, total;
 	struct list sources;	      /* struct live_source */
@@ -54,7 +54,7 @@ struct live {
 	bool gone, left;   /* gone: the namespace no longer exists. left: it was already gone
 			    * when this interval started */
 	uint64_t realtime_off; /* ns, CLOCK_REALTIME - ktime_now() */
-	struct idmap bound;    /* the namespace's UDP sockets by bound_id(), in case they close */
+	struct list bound;     /* uint64_t: bound_id()s of UDP sockets there, in case they close */
 	uint64_t bound_at_ns, bound_ns; /* when they were last read, and how long that took */
 
 	/* Single drops. */
@@ -75,10 +75,9 @@ static uint64_t bound_id(int family, uint16_t port)
 static void keep_bound(void *arg, const struct sockmem_row *row)
 {
 	const uint64_t id = bound_id(row->family, row->port);
-	struct idmap *bound = arg;
 
-	if (row->port && !idmap_find(bound, id))
-		idmap_add(bound, id, bound);
+	if (row->port)
+		list_row(arg, &id);
 }
 
 /* Remembers sockets that may be closed by the time their drops are read. */
@@ -295,6 +294,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	*out = l;
 	l->spec = *spec;
 	l->sources.size = sizeof(struct live_source);
+	l->inodes = l->bound = (struct list){.size = sizeof(uint64_t), .key = sizeof(uint64_t)};
 	l->parts.owners = spec->owners;
 	if (!l->spec.by)
 		l->spec.by = LIVE_BY_DEFAULT;
@@ -458,8 +458,8 @@ static bool was_here(const struct live *l)
 	if (to->protocol != IPPROTO_UDP || (to->family != AF_INET && to->family != AF_INET6))
 		return false;
 	/* IPv6 sockets also receive IPv4 packets */
-	if ((!idmap_find(&l->bound, bound_id(to->family, to->local_port)) &&
-	     !idmap_find(&l->bound, bound_id(AF_INET6, to->local_port))) ||
+	if ((!list_get(&l->bound, &(uint64_t){bound_id(to->family, to->local_port)}) &&
+	     !list_get(&l->bound, &(uint64_t){bound_id(AF_INET6, to->local_port)})) ||
 	    (l->spec.netns && live_netns_again(l, &ns)))
 		return false;
 	found = is_address(&ns, to);
@@ -505,7 +505,7 @@ static bool is_wanted(const struct live *l)
 	if (l->spec.reasons && strchr(reason, ':') && !lists_reason(l, reason) &&
 	    (strncmp(reason, "qdisc:", 6) || !lists_reason(l, "QDISC_DROP")))
 		return false;
-	if (l->spec.pid && !idmap_find(&l->inodes, l->what.sock.inode))
+	if (l->spec.pid && !list_get(&l->inodes, &(uint64_t){l->what.sock.inode}))
 		return false;
 	while (len && top[len - 1] == '/')
 		len--;
@@ -592,7 +592,7 @@ static void add_entries(struct live *l)
 		if (!is_claimed(l, e, row) && is_wanted(l))
 			live_add(l, row);
 	}
-	l->entries.at.n = l->entries.merged = 0;
+	list_clear(&l->entries.at);
 }
 
 /*
@@ -778,14 +778,14 @@ void live_close(struct live *l)
 		return;
 	watch_close(l->watch);
 	nat_close(l->parts.nat);
-	idmap_free(&l->inodes, NULL);
+	list_free(&l->inodes);
 	filter_free(l->filter);
 	table_free(&l->interval);
 	table_free(&l->total);
 	ksyms_free(l->parts.ksyms);
 	reasons_free(l->parts.reasons);
 	list_free(&l->entries.at);
-	idmap_free(&l->bound, NULL);
+	list_free(&l->bound);
 	list_free(&l->sources);
 	free(l);
 }

@@ -55,7 +55,7 @@ struct shown_counter {
 /* Packets or events that rows already include. */
 struct shown {
 	struct {
-		enum shown_kind kind;
+		uint64_t kind; /* enum shown_kind */
 		unsigned char key[sizeof(struct shown_counter)];
 	} of;
 	uint64_t n;
@@ -132,14 +132,10 @@ static uint64_t unshown(uint64_t *shown, uint64_t packets)
 static uint64_t unshown_of(struct sources *s, enum shown_kind kind, const void *key, size_t size,
 			   uint64_t total)
 {
-	struct shown new = {.of.kind = kind}, *at;
+	struct shown wanted = {.of.kind = kind}, *at;
 
-	memcpy(new.of.key, key, size);
-	at = list_find(&s->shown, offsetof(struct shown, of), &new.of, sizeof(new.of));
-	if (!at) {
-		at = list_add(&s->shown);
-		*at = new;
-	}
+	memcpy(wanted.of.key, key, size);
+	at = list_row(&s->shown, &wanted);
 	return unshown(&at->n, total);
 }
 
@@ -1055,7 +1051,7 @@ int sources_open(struct sources **out, const struct live_spec *spec, enum source
 		.live = l,
 		.ns = NETNS_NONE,
 		.counted.size = sizeof(struct counted),
-		.shown.size = sizeof(struct shown),
+		.shown = {.size = sizeof(struct shown), .key = offsetof(struct shown, n)},
 		.traps.size = sizeof(struct trapped),
 		.has_traps = !spec->ifname,
 		.silent.size = sizeof(struct silent),

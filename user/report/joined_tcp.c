@@ -79,7 +79,6 @@ static uint32_t read_flow(struct trail *t, const struct json_object *row)
 		return i;
 	f = trail_flow(t, i);
 	read.key = key;
-	read.same = f->same;
 	read.known &= read.next >= read.first && read.next < UINT64_MAX / 2;
 	*f = read;
 	return i;

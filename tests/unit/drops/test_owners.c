@@ -37,26 +37,6 @@ static int find(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgrou
 	return owners_socket(o, inode, netns, cgroup, out);
 }
 
-CASE(numbers_to_objects)
-{
-	struct idmap m = {};
-	int object[100];
-
-	for (unsigned i = 0; i < 100; i++)
-		idmap_add(&m, (i * 37) % 100 * 1000000007ULL, &object[i]);
-	for (unsigned i = 0; i < 100; i++)
-		assert_ptr_equal(idmap_find(&m, (i * 37) % 100 * 1000000007ULL), &object[i]);
-	assert_null(idmap_find(&m, 1));
-	assert_null(idmap_find(&m, UINT64_MAX));
-	assert_ptr_equal(idmap_take(&m, 37 * 1000000007ULL), &object[1]);
-	assert_null(idmap_take(&m, 37 * 1000000007ULL));
-	assert_int_equal(m.n, 99);
-	for (unsigned i = 1; i < m.n; i++)
-		assert_true(m.at[i - 1].id < m.at[i].id);
-	idmap_free(&m, NULL);
-	assert_null(idmap_find(&m, 0));
-}
-
 CASE_WITH(one_holder, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
@@ -352,24 +332,24 @@ CASE(of_one_process)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM, 0), later;
 	struct error err = {};
-	struct idmap had = {};
+	struct list had = {.size = sizeof(uint64_t), .key = sizeof(uint64_t)};
 	struct owners *here;
 	struct stat st;
 
 	assert_int_equal(owners_open(&here, NULL, &err), 0);
 	assert_int_equal(owners_sockets(here, getpid(), &had, &err), 0);
 	assert_int_equal(fstat(fd, &st), 0);
-	assert_non_null(idmap_find(&had, st.st_ino));
-	assert_null(idmap_find(&had, 0));
+	assert_non_null(list_get(&had, &(uint64_t){st.st_ino}));
+	assert_null(list_get(&had, &(uint64_t){0}));
 	close(fd);
 	later = socket(AF_INET, SOCK_DGRAM, 0);
 	assert_int_equal(owners_sockets(here, getpid(), &had, &err), 0);
-	assert_non_null(idmap_find(&had, st.st_ino)); /* it had it */
+	assert_non_null(list_get(&had, &(uint64_t){st.st_ino})); /* it had it */
 	assert_int_equal(fstat(later, &st), 0);
-	assert_non_null(idmap_find(&had, st.st_ino));
+	assert_non_null(list_get(&had, &(uint64_t){st.st_ino}));
 	close(later);
 	assert_int_equal(owners_sockets(here, INT32_MAX, &had, &err), -ESRCH);
-	idmap_free(&had, NULL);
+	list_free(&had);
 	owners_close(here);
 	assert_int_equal(err.status, STATUS_FAILED);
 }

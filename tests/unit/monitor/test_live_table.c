@@ -315,7 +315,7 @@ CASE(entries_read_in_parts)
 		events[e.key.location - 1][e.cpu] += e.count.events;
 		entries_add(&list, &e);
 	}
-	assert_in_range(list.at.n, 12, 2048);
+	assert_int_equal(list.at.n, 12);
 	for (unsigned i = 0; i < list.at.n; i++) {
 		const struct watch_entry *e = (struct watch_entry *)list.at.at + i;
 
@@ -325,7 +325,7 @@ CASE(entries_read_in_parts)
 	for (unsigned i = 0; i < 12; i++)
 		assert_int_equal(events[i / 4][i % 4], 0);
 	assert_int_equal(total, 20000 * 100);
-	list.at.n = list.merged = 0;
+	list_clear(&list.at);
 	assert_int_equal(list.at.n, 0);
 	list_free(&list.at);
 }
