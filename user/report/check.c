@@ -150,8 +150,9 @@ struct json_object *json_check_end(const struct look *l)
 	for (unsigned i = 0; i < list->n; i++)
 		json_object_array_add(findings, finding_json(&list->at[i]));
 	json_put(o, "history",
-		 record_items(history_rows, &(struct list){list->history, sizeof(*list->history),
-							   list->n_history, 0}));
+		 record_items(history_rows, &(struct list){.at = list->history,
+							   .size = sizeof(*list->history),
+							   .n = list->n_history}));
 	record_put(o, end_rows, f);
 	json_put_bool(json_get(o, "abilities"), "udp_diag", !f->socks.no_buffer);
 	links = json_put_list(o, "interfaces");
