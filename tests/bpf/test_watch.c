@@ -100,7 +100,7 @@ CASE(refused_by_a_program)
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = SK_DROP},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	const struct watch_key key = {.location = 1,
+	const struct watch_key key = {.location = 4096, /* no function */
 				      .reason = reasons_value(reasons, "NO_SOCKET"),
 				      .protocol = htons(ETH_P_IP)};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_SK_LOOKUP);
