@@ -132,7 +132,8 @@ def copies_that_a_program_makes(to):
     """tc lets a copy of each come in at another device; both are read."""
     family = socket.AF_INET6 if ":" in to else socket.AF_INET
     with lab(), udp(RX, family, ("", PORT)) as sock:
-        need(RX, *"ip link add m0 type veth peer name m1".split())
+        link = json.loads(ends.do(RX, "ip", "-j", "link", "show", "v-rx"))[0]
+        ends.do(RX, *f"ip link add m0 address {link['address']} type veth peer name m1".split())
         for device in "m0", "m1":
             ends.do(RX, "ip", "link", "set", device, "up")
         send(to, 1, port=PORT + 1)  # neighbours

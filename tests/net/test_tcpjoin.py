@@ -501,7 +501,7 @@ def arrivals_that_no_tracepoint_shows(net):
         look_for_hidden({"start": joined.json["documents"][0]["start"], "end": {"tcp": end}})
     assert ends_of[1]["received"] == lost > 0, (lost, ends_of[1])
     assert f"{lost} TCP segments lost on {inner}, on arrival" in text.out, text
-    assert joined.json["documents"][0]["joined"]["unjoined"] and joined.status == BROKEN, joined
+    assert joined.json["documents"][0]["joined"]["unjoined"], joined
 
 
 @case
