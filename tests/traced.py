@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import signal
+import threading
 import time
 
 import ends
@@ -61,7 +62,12 @@ class Tracing:
         """The document of a run that ends by a signal, within so long."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=seconds * PATIENCE)
+        # not by communicate(): it loses what read_line() has in its buffer
+        guard = threading.Timer(seconds * PATIENCE, self.process.kill)
+        guard.start()
+        out, err = self.process.stdout.read(), self.process.stderr.read()
+        self.process.wait()
+        guard.cancel()
         self.lines += [json.loads(line) for line in out.splitlines()]
         assert self.process.returncode in (0, BROKEN), (self.process.returncode, err)
         document = {"schema": self.lines[0]["schema"]}
