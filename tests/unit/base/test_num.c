@@ -69,6 +69,10 @@ static void take_line(void *arg, const char *verb, char *text)
 		if (parse(kind, word, &n) || strcmp(print(kind, &n), text) ||
 		    parse(kind, text, &n) || strcmp(print(kind, &n), text))
 			fail_msg("%s '%s' is not %s", kind, word, text);
+	} else if (!strcmp(verb, "loopback")) { /* what needs no token */
+		assert_int_equal(parse("endpoint", kind, &n), 0);
+		if (num_is_loopback(&n.endpoint) != !strcmp(text, "yes"))
+			fail_msg("%s is not %s", kind, text);
 	} else if (strcmp(verb, "case")) {
 		refused(kind, text, strcmp(verb, "range") ? -EINVAL : -ERANGE);
 	}
@@ -81,7 +85,8 @@ CASE(words)
 	recorded_each("tests/fixtures/numbers", take_line, NULL);
 	for (unsigned i = 0; i < LENGTH(whole); i++) { /* what is no number of any of these */
 		refused(whole[i],
-			"| |-1|+1| 1|1 |1\n|12abc|abc|0x10|1e3|1,000|1.|.5|1.5.5|1 k|1kk|k|nan|inf|--|"
+			"| |-1|+1| 1|1 |1\n|12abc|abc|0x10|1e3|1,000|1.|.5|1.5.5|1 "
+			"k|1kk|k|nan|inf|--|"
 			"\xd9\xa1|1\xc2\xa0",
 			-EINVAL);
 		refused(whole[i], "18446744073709551616|99999999999999999999999999", -ERANGE);
