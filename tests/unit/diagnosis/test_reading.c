@@ -16,58 +16,32 @@
 #include "diagnosis/reader.h"
 #include "host/sockdiag.h"
 #include "fake_root.h"
+#include "recorded.h"
 
 #define MS	1000000ULL
 #define SLOWEST (60000 * MS) /* valgrind takes seconds to load a program */
 
 static int root;
+static struct readings *r;
+static struct owners *o;
 
 static int begin(void **state)
 {
-	if (fake_begin(state))
+	struct error err = {};
+
+	if (fake_begin(state) || (root = proc_root(fake_root)) < 0 ||
+	    owners_open(&o, fake_root, &err))
 		return -1;
-	root = proc_root(fake_root);
-	return root < 0 ? -1 : 0;
+	r = readings_new(o);
+	return 0;
 }
 
 static int end(void **state)
 {
+	readings_close(r);
+	owners_close(o);
 	close(root);
 	return fake_end(state);
-}
-
-/* Of process 100: time on a CPU and time waiting for one, ms. */
-static void schedstat(int tid, uint64_t run_ms, uint64_t wait_ms)
-{
-	char path[64], text[128];
-
-	snprintf(path, sizeof(path), "proc/100/task/%d/schedstat", tid);
-	snprintf(text, sizeof(text), "%llu %llu 17\n", (unsigned long long)(run_ms * MS),
-		 (unsigned long long)(wait_ms * MS));
-	fake_file(path, text);
-}
-
-static void thread(int tid, const char *name, uint64_t run_ms, uint64_t wait_ms)
-{
-	char path[64], text[128];
-
-	snprintf(path, sizeof(path), "proc/100/task/%d/stat", tid);
-	snprintf(text, sizeof(text), "%d (%s) S 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n",
-		 tid, name);
-	fake_file(path, text);
-	snprintf(path, sizeof(path), "proc/100/task/%d/syscall", tid);
-	fake_file(path, "running\n");
-	schedstat(tid, run_ms, wait_ms);
-}
-
-static void receives(int tid, int fd)
-{
-	char path[64], text[128];
-
-	snprintf(path, sizeof(path), "proc/100/task/%d/syscall", tid);
-	snprintf(text, sizeof(text), "%ld 0x%x 0x7ffd 0x0 0x0 0x0 0x0 0x7f 0x7f\n",
-		 (long)SYS_recvfrom, fd);
-	fake_file(path, text);
 }
 
 CASE_WITH(quota, begin, end)
@@ -99,148 +73,6 @@ static void pause_ms(long ms)
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-/*
- * A single sample names the function in which it sleeps. A process counts as stopped if most
- * samples show it stopped.
- */
-CASE_WITH(states, begin, end)
-{
-	const struct reading_socket id = {.inode = 1001, .netns = 1, .port = 5060};
-	struct error err = {};
-	struct readings *r;
-	struct owners *o;
-	struct reading got;
-
-	fake_process(100, "sip", 500, 1, "0::/a\n");
-	fake_fd(100, 7, 1001);
-	thread(100, "sip", 1000, 0);
-	assert_int_equal(owners_open(&o, fake_root, &err), 0);
-	r = readings_new(o);
-	readings_begin(r, NULL, 0);
-	readings_note(r, &id, 30);
-	readings_interval(r);
-
-	schedstat(100, 2000, 100);
-	fake_file("proc/100/task/100/wchan", "nfs_wait");
-	fake_file("proc/100/task/100/stat",
-		  "100 (sip) D 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n");
-	pause_ms(5);
-	readings_note(r, &id, 30);
-	readings_interval(r);
-	assert_int_equal(readings_get(r, 1001, &got), 0);
-	assert_string_equal(got.sleeps_in, "nfs_wait");
-
-	fake_file("proc/100/task/100/stat",
-		  "100 (sip) T 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n");
-	readings_note(r, &id, 30);
-	readings_interval(r);
-	assert_int_equal(readings_get(r, 1001, &got), 0);
-	assert_false(got.stopped); /* in one of two */
-	readings_note(r, &id, 30);
-	readings_interval(r);
-	assert_int_equal(readings_get(r, 1001, &got), 0);
-	assert_true(got.stopped);
-	readings_close(r);
-	owners_close(o);
-}
-
-/* Intervals of a socket that process 100 has as descriptor 7. */
-CASE_WITH(intervals, begin, end)
-{
-	const struct reading_socket id = {.inode = 1001, .netns = 1, .port = 5060};
-	struct error err = {};
-	struct readings *r;
-	struct owners *o;
-	struct reading got;
-
-	fake_process(100, "sip", 500, 1, "0::/a\n");
-	fake_fd(100, 7, 1001);
-	thread(100, "sip", 1000, 0);
-	fake_file("proc/100/task/100/wchan", "futex_do_wait");
-	fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 100\n");
-	fake_file("proc/100/net/snmp", "Udp: InDatagrams NoPorts\nUdp: 100 5\n");
-	assert_int_equal(owners_open(&o, fake_root, &err), 0);
-	r = readings_new(o);
-	readings_begin(r, NULL, 0);
-	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
-
-	/* the first interval with a loss has no start, because the socket was unknown */
-	readings_note(r, &id, 30);
-	readings_interval(r);
-	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
-
-	/* one without loss: forgotten */
-	schedstat(100, 2000, 100);
-	readings_interval(r);
-	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
-
-	schedstat(100, 2004, 101);
-	fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 2100\n");
-	fake_file("proc/100/net/snmp", "Udp: InDatagrams NoPorts\nUdp: 170 5\n");
-	pause_ms(20);
-	readings_sample(r);
-	readings_note(r, &id, 30);
-	readings_interval(r);
-	assert_int_equal(readings_get(r, 1001, &got), 0);
-	assert_int_equal(got.pid, 100);
-	assert_string_equal(got.process, "sip");
-	assert_int_equal(got.threads, 1);
-	assert_int_equal(got.run_ns, 4 * MS);
-	assert_int_equal(got.wait_ns, 1 * MS);
-	assert_true(got.window_ns >= 20 * MS);
-	assert_true(got.run_ns + got.wait_ns < got.window_ns); /* the rest it slept */
-	assert_int_equal(got.throttled_ns, 2 * MS);
-	assert_string_equal(got.sleeps_in, "futex_do_wait");
-	assert_false(got.stopped);
-	assert_false(got.seen);
-	assert_int_equal(got.lost, 30);
-	assert_int_equal(got.received_around, 70);
-
-	/* held by a debugger, or by SIGSTOP, in most samples */
-	fake_file("proc/100/task/100/stat",
-		  "100 (sip) t 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n");
-	for (int i = 0; i < 9; i++)
-		readings_sample(r);
-	readings_note(r, &id, 30);
-	readings_interval(r);
-	assert_int_equal(readings_get(r, 1001, &got), 0);
-	assert_true(got.stopped);
-
-	/* another process reads it now: all begins anew */
-	fake_process(200, "sip2", 900, 1, "0::/a\n");
-	fake_fd(200, 3, 1001);
-	unlink(fake_path("proc/100/fd/7"));
-	pause_ms(1100); /* so long an owner is believed */
-	readings_note(r, &id, 30);
-	readings_interval(r);
-	readings_note(r, &id, 30);
-	readings_interval(r);
-	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
-	readings_close(r);
-	owners_close(o);
-	readings_close(NULL);
-}
-
-static struct readings *r;
-static struct owners *o;
-
-static int begin_readings(void **state)
-{
-	struct error err = {};
-
-	if (begin(state) || owners_open(&o, fake_root, &err))
-		return -1;
-	r = readings_new(o);
-	return 0;
-}
-
-static int end_readings(void **state)
-{
-	readings_close(r);
-	owners_close(o);
-	return end(state);
-}
-
 static void note(unsigned inode, unsigned packets)
 {
 	const struct reading_socket id = {.inode = inode, .netns = 1, .port = 5060};
@@ -248,158 +80,139 @@ static void note(unsigned inode, unsigned packets)
 	readings_note(r, &id, packets);
 }
 
-/* Process `pid` sleeps in this function. "0": unknown function. NULL: running. */
-static void sleeps(int pid, const char *where)
+__attribute__((format(printf, 2, 3))) static void write_to(const char *path, const char *fmt, ...)
 {
-	char path[64], text[128];
+	char text[256];
+	va_list args;
 
-	snprintf(path, sizeof(path), "proc/%d/task/%d/wchan", pid, pid);
-	fake_file(path, where ? where : "0");
-	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", pid, pid);
-	snprintf(text, sizeof(text), "%d (x) %c 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n",
-		 pid, where ? 'S' : 'R');
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
 	fake_file(path, text);
 }
 
-static struct reading next_interval(bool loses)
+static const char *of_thread(int pid, int tid, const char *file)
 {
-	struct reading got;
+	static char path[96];
 
-	if (loses)
-		note(1001, 30);
-	readings_interval(r);
-	readings_get(r, 1001, &got);
-	return got;
+	snprintf(path, sizeof(path), "proc/%d/task/%d/%s", pid, tid, file);
+	return path;
 }
 
-/* The busiest thread reads, or a thread in recv() on the socket, however little it runs. */
-CASE_WITH(threads_of_a_reader, begin_readings, end_readings)
+/* Time on a CPU and time waiting for one. */
+static void schedstat(int pid, int tid, uint64_t run_ns, uint64_t wait_ns)
+{
+	write_to(of_thread(pid, tid, "schedstat"), "%llu %llu 17\n", (unsigned long long)run_ns,
+		 (unsigned long long)wait_ns);
+}
+
+static void state_of(int pid, int tid, const char *name, char state)
+{
+	write_to(of_thread(pid, tid, "stat"),
+		 "%d (%s) %c 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n", tid, name, state);
+}
+
+/* Recorded */
+
+#define READ(member) FIELD(struct reading, member)
+static const struct recorded_field fields[] = {READ(pid),    READ(threads),	    READ(seen),
+					       READ(run_ns), READ(throttled_ns),    READ(stopped),
+					       READ(lost),   READ(received_around), {0}};
+
+/* The window is what the host made of it. A thread that never slept has waited for all of its rest.
+ */
+static void tell_reading(unsigned inode)
 {
 	struct reading got;
-	char path_of[64];
 
-	fake_process(100, "main", 500, 1, "0::/\n");
-	fake_fd(100, 7, 1001);
-	thread(100, "main", 1000, 10);
-	thread(101, "busy", 5000, 20);
-	next_interval(true);
-	/* waiting for a CPU counts as busy, and an interval without a loss is discarded */
-	schedstat(100, 1100, 10);
-	schedstat(101, 5000, 220);
-	next_interval(false);
-	schedstat(100, 1102, 15);
-	schedstat(101, 5600, 420);
-	thread(102, "new", 40, 5); /* all that it did is new */
-	got = next_interval(true);
-	assert_string_equal(got.thread, "busy");
-	assert_int_equal(got.threads, 3);
-	assert_false(got.seen);
-	assert_int_equal(got.run_ns, 600 * MS);
-	assert_int_equal(got.wait_ns, 200 * MS);
-	schedstat(102, 2040, 5);
-	got = next_interval(true);
-	assert_string_equal(got.thread, "new");
-	assert_int_equal(got.run_ns, 2040 * MS);
-
-	receives(100, 8); /* another socket */
-	assert_string_equal(next_interval(true).thread, "new");
-	receives(100, 7);
-	got = next_interval(true);
-	assert_string_equal(got.thread, "main");
-	assert_true(got.seen);
-	assert_int_equal(got.run_ns, 2 * MS);
-
-	/* the times of a thread that ended stay, and other threads take places */
-	nftw(fake_path("proc/100/task/102"), fake_remove, 16, FTW_DEPTH | FTW_PHYS);
-	for (int i = 0; i < 100; i++) {
-		thread(1000 + i, "worker", 1, 0);
-		assert_int_equal(next_interval(true).threads, 3);
-		snprintf(path_of, sizeof(path_of), "proc/100/task/%d", 1000 + i);
-		nftw(fake_path(path_of), fake_remove, 16, FTW_DEPTH | FTW_PHYS);
+	if (readings_get(r, inode, &got)) {
+		tell("nothing");
+		return;
 	}
-	assert_string_equal(next_interval(true).thread, "main");
+	assert_in_range(got.window_ns, 1, SLOWEST);
+	tell("%s[%s] %s", got.process, got.thread, recorded_text(fields, &got));
+	if (got.wait_ns == got.window_ns - got.run_ns)
+		tell("waits all the time");
+	else if (got.wait_ns)
+		tell("wait_ns=%" PRIu64, got.wait_ns);
+	if (*got.sleeps_in)
+		tell("sleeps_in=%s", got.sleeps_in);
 }
 
-/* Without CONFIG_SCHED_INFO all times are 0. */
-CASE_WITH(kernel_without_times, begin_readings, end_readings)
+/* A word for each thread: its state, and the function in which it sleeps, if it is known. */
+static void set_state(char *text)
 {
-	struct reading got;
+	const int pid = atoi(recorded_word(&text)), tid = atoi(recorded_word(&text));
+	const char *state = recorded_word(&text);
 
-	fake_process(100, "main", 500, 1, "0::/\n");
-	fake_fd(100, 7, 1001);
-	thread(100, "main", 0, 0);
-	next_interval(true);
-	next_interval(true);
-	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
+	state_of(pid, tid, recorded_word(&text), *state);
+	if (*text)
+		fake_file(of_thread(pid, tid, "wchan"), text);
 }
 
-/* Three processes with a socket each: their samples stay separate. */
-CASE_WITH(three_readers, begin_readings, end_readings)
+static void take_line(void *arg, const char *verb, char *text)
 {
-	struct reading got;
-	char path[64], text[48];
+	unsigned at[4] = {};
+	char name[64], *word[2];
+	int n = sscanf(text, "%u %u %u %u", &at[0], &at[1], &at[2], &at[3]);
 
-	for (int i = 0; i < 3; i++) {
-		fake_process(100 + i, "x", 500, i == 2 ? 2 : 1, "0::/a/b\n");
-		fake_fd(100 + i, 7, 1001 + (unsigned)i);
-		snprintf(path, sizeof(path), "proc/%d/task/%d/schedstat", 100 + i, 100 + i);
-		fake_file(path, "1000000000 0 17\n");
-		sleeps(100 + i, i == 1 ? NULL : "futex_wait");
-	}
-	fake_file("sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 100\n");
-	fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 100\n");
-	for (int n = 0; n < 2; n++) {
-		for (unsigned i = 0; i < 3; i++)
-			note(1001 + i, 10 * (i + 1));
+	if (!strcmp(verb, "case")) {
+		end(NULL);
+		assert_int_equal(begin(NULL), 0);
+	} else if (!strcmp(verb, "process")) {
+		assert_int_equal(sscanf(text, "%*u %*u %63s", name), 1);
+		fake_process((int)at[0], "x", 500, at[1], name);
+	} else if (!strcmp(verb, "fd")) {
+		fake_fd((int)at[0], (int)at[1], at[2]);
+	} else if (!strcmp(verb, "closed")) {
+		snprintf(name, sizeof(name), "proc/%u/fd/%u", at[0], at[1]);
+		assert_int_equal(unlink(fake_path(name)), 0);
+	} else if (!strcmp(verb, "ended")) {
+		snprintf(name, sizeof(name), "proc/%u/task/%u", at[0], at[1]);
+		nftw(fake_path(name), fake_remove, 16, FTW_DEPTH | FTW_PHYS);
+	} else if (!strcmp(verb, "ran")) {
+		schedstat((int)at[0], (int)at[1], at[2] * (n > 3 ? MS : 1), at[3] * MS);
+	} else if (!strcmp(verb, "state")) {
+		set_state(text);
+	} else if (!strcmp(verb, "receives")) {
+		write_to(of_thread((int)at[0], (int)at[1], "syscall"),
+			 "%ld 0x%x 0x7ffd 0x0 0x0 0x0 0x0 0x7f 0x7f\n", (long)SYS_recvfrom, at[2]);
+	} else if (!strcmp(verb, "running")) {
+		fake_file(of_thread((int)at[0], (int)at[1], "syscall"), "running\n");
+	} else if (!strcmp(verb, "throttled")) {
+		snprintf(name, sizeof(name), "sys/fs/cgroup%s/cpu.stat", recorded_word(&text));
+		write_to(name, "throttled_usec %s\n", text);
+	} else if (!strcmp(verb, "received")) {
+		snprintf(name, sizeof(name), "proc/%u/net/snmp", at[0]);
+		write_to(name, "Udp: InDatagrams NoPorts\nUdp: %u 5\n", at[1]);
+	} else if (!strcmp(verb, "note")) { /* a socket, or several */
+		word[0] = recorded_word(&text);
+		word[1] = strchr(word[0], '-');
+		at[1] = word[1] ? (unsigned)atoi(word[1] + 1) : at[0];
+		for (unsigned i = at[0]; i <= at[1]; i++)
+			note(i, (unsigned)atoi(text));
+	} else if (!strcmp(verb, "sample")) {
+		for (unsigned i = 0; i < larger(at[0], 1); i++)
+			readings_sample(r);
+	} else if (!strcmp(verb, "begin")) {
+		readings_begin(r, NULL, 0);
+	} else if (!strcmp(verb, "interval")) {
 		readings_interval(r);
-		for (int i = 0; i < 3; i++) {
-			snprintf(path, sizeof(path), "proc/%d/task/%d/schedstat", 100 + i, 100 + i);
-			snprintf(text, sizeof(text), "%d 1000000 17\n", 1002000000 + i * 1000000);
-			fake_file(path, text);
-		}
-		for (int i = 0; i < 3; i++) {
-			snprintf(path, sizeof(path), "proc/%d/net/snmp", 100 + i);
-			snprintf(text, sizeof(text), "Udp: InDatagrams NoPorts\nUdp: %d 5\n",
-				 70 * n);
-			fake_file(path, text);
-		}
-		fake_file("sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 1100\n");
-		fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 5100\n");
-		pause_ms(20);
-		readings_sample(r);
-		readings_sample(r);
+	} else if (!strcmp(verb, "pause")) {
+		pause_ms(at[0]);
+	} else {
+		assert_string_equal(verb, "get");
+		tell_reading(at[0]);
 	}
-	/* an interval without a loss is discarded */
-	for (unsigned i = 0; i < 3; i++)
-		note(1001 + i, 10 * (i + 1));
-	readings_interval(r);
-	fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 99100\n");
-	readings_interval(r);
-	sleeps(100, "0");
-	sleeps(102, "poll_wait");
-	for (int n = 0; n < 6; n++)
-		readings_sample(r);
-	for (unsigned i = 0; i < 3; i++)
-		note(1001 + i, 10 * (i + 1));
-	readings_interval(r);
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(readings_get(r, 1001 + (unsigned)i, &got), 0);
-		assert_int_equal(got.pid, 100 + i);
-		assert_int_equal(got.lost, 30 * (i + 1));
-		/* what process 102 shows is of another namespace */
-		assert_int_equal(got.received_around, i == 2 ? 0 : 70);
-		assert_int_equal(got.run_ns, (uint64_t)(2 + i) * MS);
-		assert_in_range(got.window_ns, 40 * MS, SLOWEST);
-		assert_int_equal(got.throttled_ns, 5 * MS);
-		/* one that never slept has waited all the time */
-		assert_int_equal(got.wait_ns, i == 1 ? got.window_ns - got.run_ns : MS);
-		/* where most of its samples were, and no majority: nowhere */
-		assert_string_equal(got.sleeps_in, i ? "" : "futex_wait");
-	}
+}
+
+CASE_WITH(recorded, begin, end)
+{
+	recorded_stories("tests/fixtures/readings", take_line, NULL);
 }
 
 /* Who was born in the interval has done nothing before it. */
-CASE_WITH(newborn, begin_readings, end_readings)
+CASE_WITH(newborn, begin, end)
 {
 	struct timespec now;
 	struct reading got;
@@ -410,135 +223,14 @@ CASE_WITH(newborn, begin_readings, end_readings)
 	fake_process(100, "x", (unsigned)(now.tv_sec * 100 + now.tv_nsec / 10000000 - 2), 1,
 		     "0::/\n");
 	fake_fd(100, 7, 1001);
-	sleeps(100, NULL);
-	schedstat(100, 7, 2);
+	state_of(100, 100, "x", 'R');
+	schedstat(100, 100, 7 * MS, 2 * MS);
 	note(1001, 30);
 	readings_interval(r);
 	assert_int_equal(readings_get(r, 1001, &got), 0);
 	assert_in_range(got.window_ns, 20 * MS, 60 * MS + SLOWEST);
 	assert_int_equal(got.run_ns, 7 * MS);
 	assert_int_equal(got.lost, 30);
-}
-
-/* The socket with the oldest loss is evicted, but not a socket with a loss in this interval. */
-CASE_WITH(more_sockets_than_places, begin_readings, end_readings)
-{
-	struct reading got;
-
-	fake_process(100, "x", 500, 1, "0::/\n");
-	for (unsigned i = 0; i < 3; i++)
-		fake_fd(100, 5 + (int)i, 1001 + i);
-	sleeps(100, NULL);
-	schedstat(100, 1000, 0);
-	for (unsigned n = 0; n < 3; n++) {
-		for (unsigned i = 0; i < 3; i++)
-			note(1001 + i, 1);
-		for (unsigned i = 3; i < READING_SOCKETS; i++)
-			note(2000 + i, 1);
-		note(9000, 1); /* no room */
-		readings_interval(r);
-		schedstat(100, 1001 + n, 0);
-	}
-	note(1001, 1);
-	for (unsigned i = 3; i < READING_SOCKETS; i++)
-		note(2000 + i, 1);
-	readings_interval(r);
-	note(1002, 1);
-	note(9000, 1); /* in the place of 1003 */
-	readings_interval(r);
-	assert_int_equal(readings_get(r, 1001, &got), 0);
-	assert_int_equal(got.lost, 3);
-	assert_int_equal(readings_get(r, 1003, &got), -ENOENT);
-	assert_int_equal(readings_get(r, 1002, &got), 0);
-	assert_int_equal(got.lost, 3);
-	/* the first of them, too */
-	note(1002, 1);
-	note(9001, 1);
-	readings_interval(r);
-	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
-	assert_int_equal(readings_get(r, 1002, &got), 0);
-}
-
-/* A level of the cgroup that has a quota only now has not throttled before. */
-CASE_WITH(level_that_came, begin_readings, end_readings)
-{
-	struct reading got;
-
-	fake_process(100, "x", 500, 1, "0::/a/b\n");
-	fake_fd(100, 7, 1001);
-	sleeps(100, NULL);
-	schedstat(100, 1000, 0);
-	fake_file("sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 100\n");
-	for (int i = 0; i < 3; i++) {
-		if (i == 2) {
-			fake_file("sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 1100\n");
-			fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 99000\n");
-		}
-		note(1001, 1);
-		readings_interval(r);
-	}
-	assert_int_equal(readings_get(r, 1001, &got), 0);
-	assert_int_equal(got.throttled_ns, MS);
-}
-
-/* Who was never asleep in three samples has waited, if it is not stopped and the time allows it. */
-CASE_WITH(awake, begin_readings, end_readings)
-{
-	static const struct {
-		const char *states; /* of the samples */
-		uint64_t run_ms, wait_ms;
-		bool all;
-	} rows[] = {
-		{"R", 0, 0, false},   {"RR", 0, 0, false},   {"RRR", 0, 0, true},
-		{"RRRR", 1, 1, true}, {"RRSR", 0, 0, false}, {"TTT", 0, 0, false},
-		{"RTT", 0, 0, false}, {"RTR", 0, 0, true},   {"RRR", 5000, 4990, false},
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const int pid = 100 + (int)i;
-		const unsigned inode = 1001 + i;
-		struct reading got;
-		char path[64], text[128];
-
-		fake_process(pid, "x", 500, 1, "0::/\n");
-		fake_fd(pid, 7, inode);
-		sleeps(pid, NULL);
-		snprintf(path, sizeof(path), "proc/%d/task/%d/schedstat", pid, pid);
-		fake_file(path, "0 0 17\n");
-		note(inode, 1);
-		readings_interval(r);
-		readings_sample(r); /* no process has run yet, so there is nothing to sample */
-		snprintf(text, sizeof(text), "%llu %llu 17\n",
-			 (unsigned long long)(rows[i].run_ms * MS + 1),
-			 (unsigned long long)(rows[i].wait_ms * MS));
-		fake_file(path, text);
-		/*
-		 * the time starts at the first sample, and the last sample belongs to the interval
-		 */
-		readings_interval(r);
-		snprintf(text, sizeof(text), "%llu %llu 17\n",
-			 (unsigned long long)(2 * rows[i].run_ms * MS + 2),
-			 (unsigned long long)(2 * rows[i].wait_ms * MS));
-		fake_file(path, text);
-		pause_ms(10);
-		for (const char *in = rows[i].states; *in; in++) {
-			snprintf(path, sizeof(path), "proc/%d/task/%d/stat", pid, pid);
-			snprintf(text, sizeof(text),
-				 "%d (x) %c 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n", pid,
-				 *in);
-			fake_file(path, text);
-			if (in[1])
-				readings_sample(r);
-		}
-		note(inode, 1);
-		readings_interval(r);
-		assert_int_equal(readings_get(r, inode, &got), 0);
-		assert_int_equal(got.run_ns, rows[i].run_ms * MS + 1);
-		if (got.wait_ns !=
-		    (rows[i].all ? got.window_ns - got.run_ns : rows[i].wait_ms * MS))
-			fail_msg("%s: waited %llu ns", rows[i].states,
-				 (unsigned long long)got.wait_ns);
-	}
 }
 
 /* When it is known why a socket was full. */

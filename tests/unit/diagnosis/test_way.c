@@ -20,6 +20,7 @@
 #include "diagnosis/facts.h"
 #include "diagnosis/way.h"
 #include "host/lab.h"
+#include "recorded.h"
 
 #define MOMENT_NS 60000000 /* until all sent packets have ended */
 
@@ -210,11 +211,11 @@ static pid_t live_in(const struct netns *ns)
 	return pid;
 }
 
-/* Sends frames of this ethertype, for another MAC address or with a VLAN tag, until it is killed. */
+/* Sends frames of this ethertype, for another MAC address or with a VLAN tag, until it is killed.
+ */
 static pid_t send_frames(const struct netns *ns, uint16_t type, bool other, uint16_t vlan)
 {
-	const struct sockaddr_ll at = {.sll_family = AF_PACKET,
-				       .sll_ifindex = (int)lab.rx.ifindex};
+	const struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_ifindex = (int)lab.rx.ifindex};
 	uint8_t frame[64] = {0x33, 0x33, 0, 0, 0, 1, 2};
 	int saved = netns_push(ns), fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	pid_t pid;
@@ -261,10 +262,11 @@ CASE(stray_frames)
 		pid_t pid = send_frames(&lab.router_ns, rows[i].type, rows[i].other, rows[i].vlan);
 		struct way_stray stray;
 
-		assert_int_equal(way_stray_read(&lab.rx_ns, lab.rx.ifindex,
-						clock_now() + (*rows[i].what ? 20000 : 100) * 1000000ULL,
-						&stray),
-				 *rows[i].what != '\0');
+		assert_int_equal(
+			way_stray_read(&lab.rx_ns, lab.rx.ifindex,
+				       clock_now() + (*rows[i].what ? 20000 : 100) * 1000000ULL,
+				       &stray),
+			*rows[i].what != '\0');
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		assert_string_equal(stray.what, rows[i].what);
@@ -272,89 +274,117 @@ CASE(stray_frames)
 	}
 }
 
-/* With an address of the receiver for OWN, because other test networks may use the same address. */
-static const char *own(const char *text)
+/* The receiver's address OWN is this test's alone: other test networks may use the same one. */
+static const char *own(void)
+{
+	static char at[16];
+
+	snprintf(at, sizeof(at), "198.19.%u.%u", (unsigned)getpid() >> 8 & 255,
+		 (unsigned)getpid() & 255);
+	return at;
+}
+
+/* A text with `to` for each `from`. */
+static const char *with(const char *text, const char *from, const char *to)
 {
 	static char out[4][256];
 	static unsigned last;
-	char *to = out[++last % 4], *end = to + sizeof(out[0]);
-	const char *at;
+	char *start = out[++last % 4], *end = start + sizeof(out[0]), *o = start;
 
-	for (*to = '\0'; (at = strstr(text, "OWN")); text = at + 3)
-		to += snprintf(to, (size_t)(end - to), "%.*s198.19.%u.%u", (int)(at - text), text,
-			       (unsigned)getpid() >> 8 & 255, (unsigned)getpid() & 255);
-	snprintf(to, (size_t)(end - to), "%s", text);
-	return out[last % 4];
+	for (const char *at; (at = strstr(text, from)); text = at + strlen(from))
+		o += snprintf(o, (size_t)(end - o), "%.*s%s", (int)(at - text), text, to);
+	snprintf(o, (size_t)(end - o), "%s", text);
+	return start;
 }
 
-#define ENTRIES(protocol, to, backend)                                                             \
-	"conntrack -D -p " protocol " --orig-dst " to " --orig-port-dst 53 --reply-src " backend
+static void answer(int fd)
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+	char data[4];
 
-/* Destinations that the sender's NAT changes, each in a separate test network. */
+	poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 5000);
+	assert_int_equal(recvfrom(fd, data, 4, 0, (void *)&from, &len), 4);
+	sendto(fd, "here", 4, 0, (void *)&from, len);
+	close(fd);
+}
+
+static void tell_dnat(const struct lab *pair)
+{
+	struct way_dnat dnat = {.asked = "before"};
+	const pid_t pid = live_in(&pair->rx_ns);
+
+	if (!way_dnat_read(&pair->tx_ns, &dnat))
+		tell("nothing");
+	else
+		tell("%s at %s | %s | %s | %s", dnat.asked, with(dnat.backend, own(), "OWN"),
+		     dnat.ifname, dnat.rule, with(dnat.entries, own(), "OWN"));
+	assert_true(*told != 'n' || !*dnat.asked);
+	if (dnat.closed_at)
+		tell(dnat.closed_at == pair->rx_ns.inum ? "| closed" : "| closed elsewhere");
+	if (dnat.unreachable)
+		tell("| unreachable");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* One destination that the sender's NAT changes, in a test network of its own. */
+static void take_line(void *arg, const char *verb, char *text)
+{
+	static const struct lab_spec spec = {.topology = LAB_PAIR};
+	char *word[8], *then = NULL, *to;
+	int n = recorded_words(text, word, LENGTH(word)), type = SOCK_DGRAM, fd[2] = {-1, -1};
+	bool answered = false;
+	struct lab pair;
+
+	if (strcmp(verb, "nat"))
+		return;
+	to = word[1];
+	assert_int_equal(lab_open(&pair, &spec, &(struct error){}), 0);
+	assert_true(done(&pair.rx_ns, "ip addr add %s/32 dev v-rx", own()));
+	assert_true(done(&pair.tx_ns, "ip route add %s/32 via 198.18.0.2", own()));
+	/* the last rule is for another port of the same backend */
+	if (!done(&pair.tx_ns,
+		  "nft 'table %s nat { chain out { type nat hook output priority -100; %s; "
+		  "udp dport 99 dnat to %s; }; }'",
+		  *to == '[' ? "ip6" : "ip", with(word[0], "OWN", own()),
+		  *to == '[' ? "[2001:2::77]:99" : "198.18.0.77:99")) {
+		lab_close(&pair);
+		print_message("no NAT by nftables here\n");
+		skip();
+	}
+	for (int i = 2; i < n; i++) {
+		if (!strncmp(word[i], "listens=", 8))
+			fd[0] = socket_at(&pair.rx_ns, SOCK_DGRAM, with(word[i] + 8, "OWN", own()),
+					  NULL);
+		else if (!strncmp(word[i], "then=", 5))
+			then = word[i] + 5;
+		else if (!strcmp(word[i], "tcp"))
+			type = SOCK_STREAM;
+		else
+			answered = true;
+	}
+	fd[1] = socket_at(&pair.tx_ns, type, NULL, to);
+	send(fd[1], "lost", 4, 0);
+	for (int port = 60; port < 68; port++) {
+		char other[32];
+
+		snprintf(other, sizeof(other), "198.18.0.2:%d", port);
+		send_to(&pair.tx_ns, NULL, other, 1);
+	}
+	if (answered) {
+		answer(fd[0]);
+		fd[0] = -1;
+	}
+	assert_true(!then || done(&pair.tx_ns, "%s", then));
+	tell_dnat(&pair);
+	close(fd[0]);
+	close(fd[1]);
+	lab_close(&pair);
+}
+
 CASE(translated_destinations)
 {
-	static const struct {
-		const char *rule, *to, *backend; /* NULL: none is found */
-		const char *ifname, *entries, *listens;
-		bool tcp, closed, answered;
-		bool unnamed; /* no rule has this address */
-		const char *then; /* what changes after the entry was made */
-	} rows[] = {
-		{.rule = "udp dport 54 dnat to 198.18.0.77", .to = "198.18.0.2:53"},
-		{.rule = "udp dport 53 dnat to 198.18.0.77:5353",
-		 .to = "198.18.0.2:53",
-		 .backend = "198.18.0.77:5353",
-		 .ifname = "v-tx",
-		 .entries = ENTRIES("udp", "198.18.0.2", "198.18.0.77")},
-		{.rule = "tcp dport 53 dnat to 198.18.0.77",
-		 .to = "198.18.0.2:53",
-		 .backend = "198.18.0.77:53",
-		 .ifname = "v-tx",
-		 .entries = ENTRIES("tcp", "198.18.0.2", "198.18.0.77"),
-		 .tcp = true},
-		{.rule = "udp dport 53 dnat to OWN:5353",
-		 .to = "198.18.0.9:53",
-		 .backend = "OWN:5353",
-		 .ifname = "",
-		 .entries = ENTRIES("udp", "198.18.0.9", "OWN"),
-		 .listens = "OWN:5354",
-		 .closed = true},
-		{.rule = "udp dport 53 dnat to OWN:5353",
-		 .to = "198.18.0.9:53",
-		 .listens = "OWN:5353"},
-		{.rule = "udp dport 53 dnat to OWN:5353",
-		 .to = "198.18.0.9:53",
-		 .listens = "OWN:5353",
-		 .answered = true},
-		{.rule = "udp dport 53 dnat to OWN:5354; "
-			 "udp dport 60-67 dnat to OWN:5353",
-		 .to = "198.18.0.2:53",
-		 .backend = "OWN:5354",
-		 .ifname = "",
-		 .entries = ENTRIES("udp", "198.18.0.2", "OWN"),
-		 .listens = "OWN:5353",
-		 .closed = true},
-		{.rule = "dnat to udp dport map { 53 : 198.18.0.77 }",
-		 .to = "198.18.0.2:53",
-		 .backend = "198.18.0.77:53",
-		 .ifname = "v-tx",
-		 .entries = ENTRIES("udp", "198.18.0.2", "198.18.0.77"),
-		 .unnamed = true},
-		{.rule = "udp dport 53 dnat to 198.18.0.77:5353",
-		 .to = "198.18.0.2:53",
-		 .backend = "198.18.0.77:5353",
-		 .ifname = "",
-		 .entries = ENTRIES("udp", "198.18.0.2", "198.18.0.77"),
-		 .then = "ip route add blackhole 198.18.0.77/32"},
-		{.rule = "udp dport 53 dnat to [2001:2::77]:5353",
-		 .to = "[2001:2::2]:53",
-		 .backend = "[2001:2::77]:5353",
-		 .ifname = "v-tx",
-		 .entries = "conntrack -D -f ipv6 -p udp --orig-dst 2001:2::2 --orig-port-dst 53 "
-			    "--reply-src "
-			    "2001:2::77"},
-	};
-	static const struct lab_spec spec = {.topology = LAB_PAIR};
 	int pidfd = pidfd_open(getpid(), 0);
 
 	if (geteuid())
@@ -364,71 +394,7 @@ CASE(translated_destinations)
 		skip();
 	}
 	close(pidfd);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const char *family = *rows[i].to == '[' ? "ip6" : "ip";
-		struct way_dnat dnat = {.asked = "before"};
-		const char *to = rows[i].to;
-		char rule[64];
-		struct lab pair;
-		pid_t pid;
-		int fd[2];
-
-		assert_int_equal(lab_open(&pair, &spec, &(struct error){}), 0);
-		assert_true(done(&pair.rx_ns, "ip addr add %s/32 dev v-rx", own("OWN")));
-		assert_true(done(&pair.tx_ns, "ip route add %s/32 via 198.18.0.2", own("OWN")));
-		/* the last rule is for another port of the same backend */
-		if (!done(&pair.tx_ns,
-			  "nft 'table %s nat { chain out { type nat hook output priority -100; %s; "
-			  "udp dport 99 dnat to %s; }; }'",
-			  family, own(rows[i].rule),
-			  family[2] ? "[2001:2::77]:99" : "198.18.0.77:99")) {
-			lab_close(&pair);
-			print_message("no NAT by nftables here\n");
-			skip();
-		}
-		fd[0] = rows[i].listens
-				? socket_at(&pair.rx_ns, SOCK_DGRAM, own(rows[i].listens), NULL)
-				: -1;
-		fd[1] = socket_at(&pair.tx_ns, rows[i].tcp ? SOCK_STREAM : SOCK_DGRAM, NULL, to);
-		send(fd[1], "lost", 4, 0);
-		for (int port = 60; port < 68; port++) {
-			char other[32];
-
-			snprintf(other, sizeof(other), "198.18.0.2:%d", port);
-			send_to(&pair.tx_ns, NULL, other, 1);
-		}
-		if (rows[i].answered) {
-			struct sockaddr_storage from;
-			socklen_t len = sizeof(from);
-
-			poll(&(struct pollfd){.fd = fd[0], .events = POLLIN}, 1, 5000);
-			assert_int_equal(recvfrom(fd[0], rule, 4, 0, (void *)&from, &len), 4);
-			sendto(fd[0], "here", 4, 0, (void *)&from, len);
-			close(fd[0]);
-			fd[0] = -1;
-		}
-		assert_true(!rows[i].then || done(&pair.tx_ns, "%s", rows[i].then));
-		pid = live_in(&pair.rx_ns);
-		if (way_dnat_read(&pair.tx_ns, &dnat) != (rows[i].backend != NULL))
-			fail_msg("row %u: %s %s %s", i, dnat.asked, dnat.backend, dnat.rule);
-		snprintf(rule, sizeof(rule), "%s nat out handle 2", family);
-		if (rows[i].backend) {
-			assert_string_equal(dnat.asked, to);
-			assert_string_equal(dnat.backend, own(rows[i].backend));
-			assert_string_equal(dnat.ifname, rows[i].ifname);
-			assert_string_equal(dnat.entries, own(rows[i].entries));
-			assert_string_equal(dnat.rule, rows[i].unnamed ? "" : rule);
-		} else {
-			assert_string_equal(dnat.asked, "");
-		}
-		assert_int_equal(dnat.closed_at, rows[i].closed ? pair.rx_ns.inum : 0);
-		assert_int_equal(dnat.unreachable, rows[i].then != NULL);
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-		close(fd[0]);
-		close(fd[1]);
-		lab_close(&pair);
-	}
+	recorded_stories("tests/fixtures/nat", take_line, NULL);
 }
 
 /* Each interface as it was made, by a process without stdin, as a daemon may be. */
