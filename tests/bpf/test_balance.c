@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The probes of a flow's balance, on real traffic between two namespaces: what arrives is
- * delivered, dropped or waits, whatever happens to it.
+ * delivered, dropped or waits, whatever happens to it. tests/net/test_balance.py has copies,
+ * fragments, several senders, and numbers of the application.
  */
 #include <arpa/inet.h>
 #include <netinet/udp.h>
@@ -19,8 +20,7 @@
 
 #define LEN	  100 /* payload */
 #define SETTLE_NS 5000000000ULL
-#define PATIENT_S 10	       /* for what must come */
-#define SHORT_NS  300000000ULL /* where it does not balance */
+#define PATIENT_S 10 /* for what must come */
 
 static uint16_t port; /* that no other program uses: the balance covers the whole host */
 static struct reasons *reasons;
@@ -54,9 +54,8 @@ static int bound(const struct netns *ns, uint16_t to)
 }
 
 /* `and`: the rest of the expression, after the port. */
-static void begin_with(const char *and, const struct balance_numbering *numbering)
+static void begin_with(const char *and)
 {
-	const struct balance_numbering none = {};
 	struct error err = {};
 	struct trace_places places;
 	struct balance_spec spec;
@@ -66,10 +65,7 @@ static void begin_with(const char *and, const struct balance_numbering *numberin
 	snprintf(expr, sizeof(expr), "udp port %u%s", port, and);
 	if (filter_compile(&filter, expr, &err))
 		fail_msg("%s", err.message);
-	spec = (struct balance_spec){.filter = filter,
-				     .numbering = numbering ? *numbering : none,
-				     .reasons = reasons,
-				     .ksyms = ksyms};
+	spec = (struct balance_spec){.filter = filter, .reasons = reasons, .ksyms = ksyms};
 	if (balance_open(&balance, &spec, &err) || balance_attach(balance, &places, &err) ||
 	    balance_begin(balance, &begun, &err))
 		fail_msg("%s", err.message);
@@ -157,23 +153,18 @@ static unsigned read_rest(int fd, unsigned sent)
 	}
 }
 
-static struct flow_balance close_within(uint64_t settle_ns, uint64_t dropped)
+static struct flow_balance close_balance(uint64_t dropped)
 {
 	struct flow_facts facts = {.begin = begun};
 	struct flow_balance b;
 	struct error err = {};
 
-	if (balance_end(balance, &begun, settle_ns, &facts.end, &err))
+	if (balance_end(balance, &begun, SETTLE_NS, &facts.end, &err))
 		fail_msg("%s", err.message);
 	flow_balance_close(&b, &facts);
 	if (dropped != AS_COUNTED)
 		assert_int_equal(b.dropped + b.suspected, dropped);
 	return b;
-}
-
-static struct flow_balance close_balance(uint64_t dropped)
-{
-	return close_within(SETTLE_NS, dropped);
 }
 
 static void assert_balance(const struct flow_balance *b, int64_t arrived, uint64_t delivered,
@@ -203,7 +194,7 @@ CASE_WITH(all_delivered, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
-	begin_with("", NULL);
+	begin_with("");
 	send_from(tx, 50, LEN);
 	assert_int_equal(read_upto(rx, 50), 50);
 	b = assert_closes(0, 50, 50, 0);
@@ -214,7 +205,7 @@ CASE_WITH(nothing_came, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
-	begin_with("", NULL);
+	begin_with("");
 	b = assert_closes(0, 0, 0, 0);
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
 }
@@ -226,7 +217,7 @@ CASE_WITH(buffer_too_small, open_sockets, close_sockets)
 	unsigned n;
 
 	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
-	begin_with("", NULL);
+	begin_with("");
 	send_from(tx, 500, LEN);
 	n = read_rest(rx, 500);
 	assert_in_range(n, 1, 499);
@@ -239,65 +230,25 @@ CASE_WITH(unread_before_and_after, open_sockets, close_sockets)
 {
 	send_from(tx, 30, LEN);
 	await_arrival(rx, 30);
-	begin_with("", NULL);
+	begin_with("");
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(read_one(rx, LEN, 0), LEN);
 	send_from(tx, 5, LEN);
 	assert_closes(0, 5, 10, -5);
 }
 
-CASE_WITH(unread_stays, open_sockets, close_sockets)
-{
-	begin_with("", NULL);
-	send_from(tx, 7, LEN);
-	assert_closes(0, 7, 0, 7);
-}
-
-/* The three from before, and seven more. */
-static struct flow_balance closes_unread(void)
-{
-	send_from(tx, 3, LEN);
-	await_arrival(rx, 3);
-	begin_with("", NULL);
-	send_from(tx, 7, LEN);
-	close(rx);
-	rx = -1;
-	return close_balance(AS_COUNTED);
-}
-
-/*
- * An RCU callback frees the queue, in the context of any thread. If the thread belongs to PID 1 on
- * a host that skips tracing there, no event shows the drops. The case is then repeated.
- */
-CASE_WITH(closed_unread, open_sockets, close_sockets)
-{
-	struct flow_balance b = closes_unread();
-
-	for (unsigned again = 1; again < 3 && b.unaccounted == 7 + 3; again++) {
-		assert_int_not_equal(quirks_found()[QUIRK_SUPPRESSED], QUIRK_ABSENT);
-		assert_int_equal(b.in_flight, -3);
-		assert_false(b.balanced);
-		close_sockets(state);
-		open_sockets(state);
-		print_message("REPEATED %u\n", again);
-		b = closes_unread();
-	}
-	assert_balance(&b, 7, 0, -3);
-	assert_int_equal(b.facts.end.dropped[SIDE_INSIDE], 10);
-}
-
 CASE_WITH(no_socket, open_sockets, close_sockets)
 {
 	close(rx);
 	rx = -1;
-	begin_with("", NULL);
+	begin_with("");
 	send_from(tx, 7, LEN);
 	assert_closes(7, 7, 0, 0);
 }
 
 CASE_WITH(peeked_and_truncated, open_sockets, close_sockets)
 {
-	begin_with("", NULL);
+	begin_with("");
 	send_from(tx, 3, LEN);
 	send_from(tx, 1, 0);
 	assert_int_equal(read_one(rx, LEN, MSG_PEEK), LEN);
@@ -334,21 +285,10 @@ static int other_sender(void)
 	send_from(tx, 3, LEN);
 	await_arrival(rx, 5);
 	snprintf(from_tx, sizeof(from_tx), " and not src port %u", port + 1);
-	begin_with(from_tx, NULL);
+	begin_with(from_tx);
 	send_from(other, 5, LEN);
 	send_from(tx, 7, LEN);
 	return other;
-}
-
-/* Whatever the length is, and however much of it fits the buffer of the reader. */
-CASE_WITH(told_by_source, open_sockets, close_sockets)
-{
-	int other = other_sender();
-
-	read_named(rx, 10, 10);
-	read_named(rx, 7, LEN);
-	assert_closes(0, 7, 10, -3);
-	close(other);
 }
 
 /* A connected socket has one source: it need not be asked for. */
@@ -367,87 +307,13 @@ CASE_WITH(told_by_connection, open_sockets, close_sockets)
 	close(other);
 }
 
-/* A peek also asks for the source. A read without the source is undecided. */
-CASE_WITH(cannot_be_told, open_sockets, close_sockets)
-{
-	int other = other_sender();
-	struct sockaddr_storage from;
-	socklen_t len = sizeof(from);
-	struct flow_balance b;
-	char payload[LEN];
-
-	assert_int_equal(
-		recvfrom(rx, payload, LEN, MSG_PEEK | MSG_DONTWAIT, (void *)&from, &len), LEN);
-	assert_int_equal(read_upto(rx, 17), 17);
-	b = close_within(SHORT_NS, 0);
-	assert_int_equal(b.doubt[DOUBT_UNDECIDED], 17);
-	assert_int_equal(b.delivered, 0);
-	assert_false(b.balanced);
-	assert_int_equal(b.verdict, FLOW_UNKNOWN);
-	close(other);
-}
-
-static void join(int fd)
-{
-	struct ip_mreqn group = {.imr_multiaddr.s_addr = htonl(0xe8010101), /* 232.1.1.1 */
-				 .imr_ifindex = (int)lab.rx.ifindex};
-
-	assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group)), 0);
-}
-
-/* Each of two sockets gets a copy: more is delivered than arrived, and that is said. */
-CASE_WITH(multicast, open_sockets, close_sockets)
-{
-	const struct sockaddr_in to = {.sin_family = AF_INET,
-				       .sin_port = htons(port),
-				       .sin_addr.s_addr = htonl(0xe8010101)};
-	int one = 1, second = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
-	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
-	struct flow_balance b;
-	struct json_object *list;
-
-	close(rx);
-	rx = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
-	for (int i = 0; i < 2; i++) {
-		int fd = i ? second : rx;
-
-		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
-		assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
-		join(fd);
-	}
-	begin_with("", NULL);
-	struct ip_mreqn out = {.imr_ifindex = (int)lab.tx.ifindex};
-	assert_int_equal(setsockopt(tx, IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out)), 0);
-	for (int i = 0; i < 5; i++)
-		assert_int_equal(sendto(tx, "12345", 5, 0, (const void *)&to, sizeof(to)), 5);
-	assert_int_equal(read_upto(rx, 5), 5);
-	assert_int_equal(read_upto(second, 5), 5);
-	b = close_within(SHORT_NS, 0);
-	assert_int_equal(b.delivered, 10);
-	assert_int_equal(b.unaccounted, -5);
-	assert_int_equal(b.verdict, FLOW_UNKNOWN);
-	list = flow_balance_rests_on(&b);
-	assert_non_null(
-		strstr(json_object_get_string(json_object_array_get_idx(list, 1)), "5 copies"));
-	json_object_put(list);
-	close(second);
-}
-
-CASE_WITH(fragments, open_sockets, close_sockets)
-{
-	begin_with("", NULL);
-	send_from(tx, 10, 5000);
-	assert_int_equal(read_upto(rx, 10), 10);
-	assert_closes(0, 10, 10, 0);
-}
-
 static void merged(int gro, unsigned reads)
 {
 	int size = 200;
 
 	assert_int_equal(setsockopt(tx, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)), 0);
 	assert_int_equal(setsockopt(rx, SOL_UDP, UDP_GRO, &gro, sizeof(gro)), 0);
-	begin_with("", NULL);
+	begin_with("");
 	send_from(tx, 1, 200 * 5);
 	send_from(tx, 1, 200 * 3 + 20);
 	assert_int_equal(read_upto(rx, reads), reads);
@@ -469,63 +335,11 @@ CASE_WITH(loopback, open_sockets, close_sockets)
 {
 	int own = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
 
-	begin_with("", NULL);
+	begin_with("");
 	send_from(own, 10, LEN);
 	assert_int_equal(read_upto(rx, 10), 10);
 	assert_closes(0, 10, 10, 0);
 	close(own);
-}
-
-static void send_rtp(uint16_t number, uint32_t ssrc)
-{
-	const struct sockaddr_in to = {
-		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = lab.rx.ip4};
-	uint8_t rtp[172] = {0x80, 0};
-
-	put16(rtp + 2, number);
-	memcpy(rtp + 8, &ssrc, sizeof(ssrc));
-	sendto(tx, rtp, sizeof(rtp), 0, (const void *)&to, sizeof(to));
-}
-
-static struct flow_balance close_numbered(uint64_t dropped, struct balance_streams *streams)
-{
-	struct flow_facts facts = {.begin = begun, .numbered = true};
-	struct flow_balance b;
-	struct error err = {};
-
-	assert_int_equal(balance_end(balance, &begun, SETTLE_NS, &facts.end, &err), 0);
-	balance_read_streams(balance, streams);
-	facts.streams = *streams;
-	flow_balance_close(&b, &facts);
-	assert_int_equal(b.dropped + b.suspected, dropped);
-	return b;
-}
-
-/* Skipped by the sender, and lost in the buffer of the socket: two numbers, both exact. */
-CASE_WITH(rtp_lost_before_and_here, open_sockets, close_sockets)
-{
-	const struct balance_numbering rtp = {.kind = NUMBERS_RTP};
-	struct balance_streams streams;
-	struct flow_balance b;
-	int tiny = 4096;
-	unsigned n;
-
-	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
-	begin_with("", &rtp);
-	for (unsigned i = 0; i < 500; i++) {
-		if (i % 50 != 7)
-			send_rtp((uint16_t)(65000 + i), 1);
-		if (i % 100 != 9)
-			send_rtp((uint16_t)(60000 + i), 2);
-	}
-	n = read_rest(rx, 985);
-	b = close_numbered(985 - n, &streams);
-	assert_balance(&b, 985, n, 0);
-	assert_int_equal(streams.streams, 2);
-	assert_int_equal(streams.missing, 15);
-	assert_int_equal(streams.seen, 985);
-	assert_int_equal(streams.duplicates, 0);
-	assert_int_equal(b.verdict, FLOW_BOTH);
 }
 
 static atomic_bool over;
@@ -578,7 +392,7 @@ static void flows(unsigned us)
 	assert_int_equal(pthread_create(&sender, NULL, sends, NULL), 0);
 	assert_int_equal(pthread_create(&reader, NULL, reads, NULL), 0);
 	await_sent(100);
-	begin_with("", NULL);
+	begin_with("");
 	await_sent(n_sent + 2000);
 	b = close_balance(AS_COUNTED);
 	over = true;

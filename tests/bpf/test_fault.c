@@ -83,38 +83,6 @@ static void assert_verdicts(const struct bpf_program *prog, const struct shown *
 
 static const double shares[] = {0, 0.01, 0.2, 0.5, 1};
 
-static uint64_t share_of(double share)
-{
-	return (uint64_t)(share * ALWAYS);
-}
-
-CASE(xdp_drops_the_share)
-{
-	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
-		struct fault_bpf *skel = load((struct fault_config){
-			.xdp_share = share_of(shares[i]), .xdp_verdict = XDP_DROP});
-
-		assert_share(count_verdicts(skel->progs.fault_xdp, XDP_DROP, XDP_PASS), shares[i]);
-		fault_bpf__destroy(skel);
-	}
-}
-
-CASE(tc_drops_the_share)
-{
-	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
-		struct fault_bpf *skel =
-			load((struct fault_config){.egress_share = share_of(shares[i]),
-						   .ingress_share = share_of(1 - shares[i]),
-						   .egress_verdict = SHOT,
-						   .ingress_verdict = STOLEN});
-
-		assert_share(count_verdicts(skel->progs.fault_egress, SHOT, UNSPEC), shares[i]);
-		assert_share(count_verdicts(skel->progs.fault_ingress, STOLEN, UNSPEC),
-			     1 - shares[i]);
-		fault_bpf__destroy(skel);
-	}
-}
-
 /* The header is wrong then, and nothing but the field that is meant was touched. */
 CASE(spoilt_headers)
 {
@@ -262,25 +230,17 @@ CASE(untold_of_the_mtu)
 
 CASE(mute_about_groups)
 {
-	const struct {
-		struct frame_spec spec;
-		int64_t verdict;
-	} frames[] = {
-		{{.six = true}, UNSPEC},
-		{{.six = false}, UNSPEC},
-		{{.six = true, .protocol = 58}, UNSPEC},
+	static const struct shown frames[] = {
+		{{.six = true}, {0}, UNSPEC},
+		{{.six = false}, {0}, UNSPEC},
+		{{.six = true, .protocol = 58}, {0}, UNSPEC},
 	};
 	struct fault_bpf *skel = load((struct fault_config){});
-	int fd = bpf_program__fd(skel->progs.fault_mute);
 	struct frame mld = frame_make((struct frame_spec){.six = true});
 
-	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
-		struct frame f = frame_make(frames[i].spec);
-
-		assert_int_equal(run_program(fd, &f, f.len), frames[i].verdict);
-	}
+	assert_verdicts(skel->progs.fault_mute, frames, LENGTH(frames));
 	mld.at[mld.l3 + 6] = 0; /* hop-by-hop */
-	assert_int_equal(run_program(fd, &mld, mld.len), SHOT);
+	assert_int_equal(run_on(skel->progs.fault_mute, &mld), SHOT);
 	fault_bpf__destroy(skel);
 }
 
@@ -354,17 +314,6 @@ CASE(redirects_leave_the_number)
 	free(batch);
 }
 
-CASE(filter_refuses_the_share)
-{
-	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
-		struct fault_bpf *skel =
-			load((struct fault_config){.filter_share = share_of(shares[i])});
-
-		assert_share(count_verdicts(skel->progs.fault_filter, 0, KEEP_ALL), shares[i]);
-		fault_bpf__destroy(skel);
-	}
-}
-
 CASE(xdp_drops_the_flow_only)
 {
 	struct fault_bpf *skel =
@@ -421,7 +370,7 @@ CASE(xdp_goes_on_to_the_next)
 	/* A tail call wants the same type of attachment. */
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_XDP);
 	struct fault_bpf *skel =
-		load((struct fault_config){.xdp_share = share_of(0.5), .xdp_verdict = XDP_DROP});
+		load((struct fault_config){.xdp_share = ALWAYS / 2, .xdp_verdict = XDP_DROP});
 	struct frame other = frame_make((struct frame_spec){.port = 1});
 	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, NULL, "GPL", insn, 2, &opts);
 	const uint32_t slot = 0;
@@ -492,13 +441,25 @@ CASE(every_checksum_becomes_wrong)
 	fault_bpf__destroy(skel);
 }
 
-CASE(corrupted_share)
+CASE(each_program_keeps_its_share)
 {
-	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
-		struct fault_bpf *skel =
-			load((struct fault_config){.udp_csum_share = share_of(shares[i])});
+	for (unsigned i = 0; i < LENGTH(shares); i++) {
+		const uint64_t share = (uint64_t)(shares[i] * ALWAYS);
+		struct fault_bpf *skel = load((struct fault_config){.xdp_share = share,
+								    .xdp_verdict = XDP_DROP,
+								    .egress_share = share,
+								    .egress_verdict = SHOT,
+								    .ingress_share = ALWAYS - share,
+								    .ingress_verdict = STOLEN,
+								    .filter_share = share,
+								    .udp_csum_share = share});
 		unsigned n = 0;
 
+		assert_share(count_verdicts(skel->progs.fault_xdp, XDP_DROP, XDP_PASS), shares[i]);
+		assert_share(count_verdicts(skel->progs.fault_egress, SHOT, UNSPEC), shares[i]);
+		assert_share(count_verdicts(skel->progs.fault_ingress, STOLEN, UNSPEC),
+			     1 - shares[i]);
+		assert_share(count_verdicts(skel->progs.fault_filter, 0, KEEP_ALL), shares[i]);
 		for (unsigned k = 0; k < RUNS; k++) {
 			struct frame f = frame_make((struct frame_spec){});
 

@@ -76,13 +76,6 @@ static void send_frames(struct frame_spec spec)
 	close(fd);
 }
 
-CASE_WITH(drops_are_filtered, NULL, end_trace)
-{
-	trace("udp dst port");
-	send_frames((struct frame_spec){});
-	await_drops(EACH);
-}
-
 /* Elements of the map that a program has used. */
 static unsigned slots_used(void)
 {

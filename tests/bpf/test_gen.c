@@ -9,6 +9,7 @@
 
 #include "cases.h"
 #include "base/clock.h"
+#include "bpf/helpers.h"
 #include "traffic/shape.h"
 #include "traffic/frames.h"
 #include "gen_abi.h"
@@ -93,15 +94,6 @@ static unsigned run(struct sending *s, const uint8_t *input)
 	return opts.retval;
 }
 
-static uint32_t sum16(const uint8_t *p, unsigned length, uint32_t sum)
-{
-	for (unsigned i = 0; i < length; i++)
-		sum += i % 2 ? p[i] : p[i] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
-}
-
 /* RFC 768, RFC 8200: over addresses, protocol, length, and the whole datagram. */
 static void assert_checksum(const struct sending *s)
 {
@@ -130,19 +122,12 @@ static void assert_stamped(const struct sending *s, uint64_t number)
 	assert_true(stamp.check == ~stamp.word);
 }
 
-static void need_root(void)
-{
-	if (geteuid())
-		skip();
-}
-
 static const int families[] = {AF_INET, AF_INET6};
 
 CASE(test_numbers_follow_each_other)
 {
 	struct sending s;
 
-	need_root();
 	for (unsigned f = 0; f < 2; f++) {
 		load(&s, families[f], 512, 1, false);
 		for (unsigned i = 0; i < 3; i++) {
@@ -160,7 +145,6 @@ CASE(test_smallest)
 {
 	struct sending s;
 
-	need_root();
 	for (unsigned f = 0; f < 2; f++) {
 		load(&s, families[f], STAMP_LEN, 1, false);
 		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
@@ -176,7 +160,6 @@ CASE(test_carries_the_time)
 	struct timespec now;
 	struct sending s;
 
-	need_root();
 	load(&s, AF_INET, STAMP_TIME_LEN, 1, false);
 	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 	clock_gettime(CLOCK_TAI, &now);
@@ -194,7 +177,6 @@ CASE(test_writes_spoilt_headers_anew)
 	uint8_t spoilt[ROOM];
 	struct sending s;
 
-	need_root();
 	for (unsigned f = 0; f < 2; f++) {
 		load(&s, families[f], 64, 1, false);
 		memcpy(spoilt, s.template, s.length);
@@ -215,7 +197,6 @@ CASE(test_flows_take_turns)
 {
 	struct sending s;
 
-	need_root();
 	for (unsigned f = 0; f < 2; f++) {
 		unsigned at = proto_payload_offset(families[f]) - 8;
 
@@ -239,7 +220,6 @@ CASE(test_flows_of_many_addresses)
 	struct flow want;
 	uint64_t from;
 
-	need_root();
 	for (unsigned i = 0; i < 4; i++) {
 		unsigned f = i / 2, slot = i % 2, at = proto_payload_offset(families[f]) - 8;
 		uint64_t n = shape_flows_of(&shape, slot, &from);
@@ -286,7 +266,6 @@ CASE(test_checksum_of_every_port)
 {
 	struct sending s;
 
-	need_root();
 	load(&s, AF_INET, STAMP_LEN, 65536, false);
 	s.state->limit = BASE + 65536;
 	for (unsigned i = 0; i < 65536; i++) {
@@ -300,7 +279,6 @@ CASE(test_stops_at_the_limit)
 {
 	struct sending s;
 
-	need_root();
 	load(&s, AF_INET, 64, 1, false);
 	s.state->limit = BASE + 2;
 	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
@@ -339,7 +317,6 @@ CASE(test_keeps_the_pace)
 {
 	struct sending s;
 
-	need_root();
 	load(&s, AF_INET, 64, 1, true);
 	plan(&s, 0, 1000, 0, HOUR, 1);
 	s.state->start_ns = clock_now() + HOUR;
@@ -364,7 +341,6 @@ CASE(test_catches_up)
 	uint64_t begin;
 	unsigned n;
 
-	need_root();
 	load(&s, AF_INET, 64, 1, true);
 	plan(&s, 0, 1000, 0, period, 1);
 	begin = clock_now();
@@ -390,7 +366,6 @@ CASE(test_follows_the_segments)
 {
 	struct sending s;
 
-	need_root();
 	load(&s, AF_INET, 64, 1, true);
 	plan(&s, 0, 7, 0, 0, 1);
 	plan(&s, 1, 6, 0, HOUR, 4); /* four at once, then two of the next four */
@@ -418,9 +393,6 @@ CASE(test_leaves_the_words)
 	struct sending s;
 	__u32 zero = 0;
 
-	if (geteuid())
-		free(each);
-	need_root();
 	assert_non_null(each);
 	load(&s, AF_INET, 64, 1, false);
 	for (unsigned i = 0; i < 5; i++)
@@ -438,6 +410,6 @@ CASE(test_leaves_the_words)
 
 int main(void)
 {
-	cmocka_set_message_output(CM_OUTPUT_TAP);
+	skip_unless_privileged();
 	return run_cases(NULL, NULL);
 }

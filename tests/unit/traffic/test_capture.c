@@ -9,8 +9,6 @@
 #include "traffic/shape.h"
 #include "traffic/frames.h"
 
-#define SPOILT 4000 /* files */
-
 struct file {
 	uint8_t at[8192];
 	unsigned n;
@@ -170,51 +168,6 @@ CASE(test_refused)
 	put_packet(&f, 1, 0, frame, a, a);
 	f.n -= 20;
 	assert_refused(&f, "after 1 packets");
-}
-
-/* Whatever is in a file: it is refused in words, or each of its packets is whole. */
-static void open_and_stamp(const struct file *f)
-{
-	const struct flow to = {.family = AF_INET, .dst_port = 28779};
-	struct capture *c = NULL;
-	struct error err;
-	unsigned length;
-
-	if (open_file(&c, f, &err)) {
-		assert_true(strlen(err.message) > 5);
-		assert_null(strchr(err.message, '\n'));
-		return;
-	}
-	assert_true(c->packets > 0 && c->pass_ns > c->due_ns[c->packets - 1]);
-	for (uint32_t i = 0; i < c->packets; i++) {
-		capture_frame(c, i, &length);
-		assert_true(length >= 14 && length <= c->longest);
-		assert_true(!i || c->due_ns[i] >= c->due_ns[i - 1]);
-	}
-	if (!capture_measure(c, AF_INET, &err))
-		capture_stamp(c, &to);
-	capture_free(c);
-}
-
-CASE(test_spoilt_files)
-{
-	uint8_t frame[2048];
-	unsigned a = datagram(frame, AF_INET, 100);
-	struct file whole[2], f;
-
-	put_pcap(&whole[0], 1);
-	for (unsigned i = 0; i < 3; i++)
-		put_packet(&whole[0], i, 0, frame, a, a);
-	put_pcapng(&whole[1]);
-	srandom(1);
-	for (unsigned i = 0; i < SPOILT; i++) {
-		f = whole[i % 2];
-		for (unsigned n = random() % 4; n; n--)
-			f.at[(unsigned)random() % f.n] = (uint8_t)(random() % 3 ? random() : 255);
-		if (random() % 4 == 0)
-			f.n = (unsigned)random() % f.n;
-		open_and_stamp(&f);
-	}
 }
 
 CASE(test_stamped)
