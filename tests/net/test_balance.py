@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (TIMEOUT, assert_ran, assert_usage, case, first, main, pktledger, require, rootless,
-                 table, thorough)
+                 table, thorough, until)
 import ends
 from ends import PORT, SO_RCVBUFFORCE, assert_read, datagram, need, read_all, shell, tun, udp
 from traced import BROKEN, RX, TX, V4, V6, lab, send, tracing
@@ -507,7 +507,7 @@ def iperf3():
         server = subprocess.Popen(["ip", "netns", "exec", RX, "iperf3", "-s", "-1", "-p",
                                    str(PORT)], stdout=subprocess.DEVNULL)
         try:
-            time.sleep(0.3)
+            until(lambda: shell(RX, "ss", "-ltnH", f"sport = :{PORT}").stdout, 10, "iperf3 listens")
             result = pktledger("trace", "-j", "--balance", f"{EXPR} and greater 128", "--", "ip",
                                "netns", "exec", TX, "iperf3", "-J", "-c", V4, "-p", str(PORT),
                                "-u", "-b", "0", "-l", "100", "-t", "1")

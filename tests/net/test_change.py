@@ -385,7 +385,7 @@ def waits_for_a_change_that_ends():
             fcntl.flock(other, fcntl.LOCK_EX)
             with subprocess.Popen(["ip", "netns", "exec", NAME, TOOL, "apply", file, *TTL, "33"],
                                   stdout=subprocess.PIPE) as process:
-                time.sleep(0.2)
+                time.sleep(0.2)  # it waits for as long as the lock is held
                 assert process.poll() is None
                 path.unlink()
                 other.close()

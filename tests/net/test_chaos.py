@@ -583,7 +583,7 @@ def stopped_for_two_seconds(args):
         process.lines = [process.stdout.readline()]
         until_sent(process)
         process.send_signal(signal.SIGSTOP)
-        time.sleep(2)
+        time.sleep(2)  # for so long it owes packets
         process.send_signal(signal.SIGCONT)
         document, result = ended(process)
     assert result.status == OK, result
@@ -595,7 +595,7 @@ def trace_stopped_for_two_seconds():
     with started("trace", "--json-lines", "-I", "100ms") as process:
         process.lines = [process.stdout.readline()]
         process.send_signal(signal.SIGSTOP)
-        time.sleep(2)
+        time.sleep(2)  # an interval is that long
         process.send_signal(signal.SIGCONT)
         process.lines.append(process.stdout.readline())
         process.send_signal(signal.SIGINT)

@@ -367,7 +367,7 @@ def end_of_ledger(engine, forge, pause=0):
         try:
             until(lambda: lab.listening(28779), 10, "recv did not open its socket")
             lab.do("rx", sys.executable, "-c", forge)
-            time.sleep(pause)
+            time.sleep(pause)  # the window of the ledger goes on
             receiver.terminate()
             out, err = receiver.communicate(timeout=5 * PATIENCE)
         finally:

@@ -344,7 +344,7 @@ def the_page_is_live_in_chromium():
         until(lambda: shown() == lost, 10, "the losses on the page that is open")
         browser.ask("document.querySelector('footer button').click()")
         lost += sum(lose().values())
-        time.sleep(3)
+        time.sleep(3)  # updates come meanwhile, and are not shown
         assert shown() < lost, "the page went on while it was held"
         browser.ask("document.querySelector('footer button').click()")
         until(lambda: shown() == lost, 10, "the losses after the pause")
@@ -415,7 +415,7 @@ def slow_callers_are_sent_away():
         with contextlib.suppress(OSError):
             for byte in said:
                 slow.sendall(bytes([byte]))
-                time.sleep(1)
+                time.sleep(1)  # Prometheus scrapes once per second
                 assert time.monotonic() - begun < 40 * PATIENCE, "it is still listened to"
         assert exporter.scrape()
 
@@ -569,7 +569,7 @@ def services_and_processes():
             with exporting(*option) as exporter:
                 for _ in range(3):  # the first loss finds whose it was
                     send(V4, 200)
-                    time.sleep(0.3)
+                    time.sleep(0.3)  # an interval, in which the process is looked for
                 series = [key for key in exporter.scrape() if f"unit={NAME}.service" in key]
             assert series and "stage=rcvbuf" in series[0], series
             names = [label for key in series for label in key if label.startswith("process=")]

@@ -238,10 +238,10 @@ def a_receiver_that_comes_late():
     """What was sent before it came is not lost on the wire; nor what was sent when it was gone."""
     with Fleet() as fleet:
         sender = fleet.send("a", rate="1k", count=100 * COUNT)
-        time.sleep(1)
+        time.sleep(1)  # nobody receives
         with fleet.receiving("-t", "1.5") as receiver:
             receiver.communicate(timeout=TIMEOUT)
-        time.sleep(1)
+        time.sleep(1)  # nobody receives any more
         sender.send_signal(signal.SIGTERM)
         sender.communicate(timeout=TIMEOUT)
         document = joined(fleet.report("-j", names=("a", "b")), BROKEN)

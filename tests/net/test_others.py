@@ -577,7 +577,7 @@ def dhcp():
                 for _ in range(3):
                     ends.do(TX, "busybox", "udhcpc", "-fqn", "-T", "1", "-i", "v-tx",
                             "-s", str(script))
-            time.sleep(0.3)
+            time.sleep(0.3)  # what is on its way arrives
             documents = client.stop(), server.stop()
         leased = ends.do(TX, "ip", "-4", "-o", "addr", "show", "dev", "v-tx")
     assert "198.18.0.1" in leased and leased.count("\n") > 1, leased

@@ -137,7 +137,7 @@ def a_second_signal_kills():
     with started("trace", "-q", "--", "sh", "-c", command) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        time.sleep(0.3)  # the command goes on
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         until(lambda: process.poll() is not None, 10, "its end")

@@ -192,15 +192,15 @@ def play(s):
         inner = ["--inner"] if s.topology == "vxlan" else []
         with balancing(*inner, f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
             sent = s.send()
-            time.sleep(0.3)
+            time.sleep(0.3)  # what is on its way reaches the sockets
             unread = 0
             if "unread" in s.causes:
                 readers.pop().close()
-                time.sleep(0.3)
+                time.sleep(0.3)  # its queue is freed later
             received = sum(read_all(reader) for reader in readers)
-            time.sleep(1.3 if s.fragments or "neigh" in s.causes else 0)
+            time.sleep(1.3 if s.fragments or "neigh" in s.causes else 0)  # fragments are given up after 1 s
             if "neigh" in s.causes:
-                time.sleep(2.5)
+                time.sleep(2.5)  # and neighbours after 3 s
             counted = {}
             for stage, count in shown:
                 counted[stage] = counted.get(stage, 0) + count() * s.segments
@@ -395,7 +395,7 @@ class Tcp(Scene):
                 if self.begun == "before":
                     connect()
                 if busy:
-                    time.sleep(0.3)
+                    time.sleep(0.3)  # connections send while it is traced
                     if self.closed:
                         ended.set()
                 else:

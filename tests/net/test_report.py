@@ -159,7 +159,7 @@ def test_killed_at_any_moment():
                       file.exists() and
                       file.read_bytes()[before:].count(b"udp_lookup") > 5, 20, "intervals")
                 require(process.returncode != 3, "trace cannot run here")
-                time.sleep(random.random() * 0.2)
+                time.sleep(random.random() * 0.2)  # any moment
                 os.kill(process.pid, signal.SIGKILL)
                 load.kill()
         assert_ran(pktledger("trace", "-q", "--ledger", str(file), "udp", "port",

@@ -363,7 +363,7 @@ def repetition_ends_if_the_ledger_is_being_closed():
     """The reader sleeps with packets in its queue: all but a moment is waiting for them."""
     with started("run", "-j", "--repeat", "3", "-c", "10", "--pause", "60/1",
                  "--settle", "30") as process:
-        time.sleep(4)
+        time.sleep(4)  # until the ledger is being closed, which no line shows
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     trials = json.loads(out)["trials"]

@@ -276,7 +276,7 @@ def the_tail_is_lost(for_ever):
             if not for_ever:
                 read_to_the_end(sock)
         again = resent(TX)
-        time.sleep(0.5)
+        time.sleep(0.5)  # nothing more arrives
         joined, _ = l.joined()
     gone = lost() - 2 * for_ever  # the last transmission and the reset were lost, too
     # a slow host also sends again what has just arrived
@@ -511,7 +511,7 @@ def what_cannot_be_joined():
         same = l.report(hosts=(TX, TX))
         assert same.status == 2 and "are the same ledger" in same.err, same
         assert l.report(hosts=(TX, TX), join=False).status == 0, "they stand one below the other"
-        time.sleep(1)
+        time.sleep(1)  # the two ledgers have no moment in common
         l.begin(RX)
         l.end()
         apart = l.report()

@@ -82,7 +82,7 @@ def the_receiver_is_the_bound():
             if json.loads(line)["data"].get("sent", 0) > 1000:
                 break
         server.send_signal(signal.SIGSTOP)
-        time.sleep(3)
+        time.sleep(3)  # for so long it does not read
         server.send_signal(signal.SIGCONT)
         end = json.loads(finish(client).out.splitlines()[-1])["data"]
     assert end["bound"] == "receiver" and end["held_ns"] > 5e8, end
@@ -514,7 +514,7 @@ def a_second_signal_kills_who_waits_for_the_other_host():
             time.sleep(0.2)  # it waits
             assert client.poll() is None, client.communicate()
             client.send_signal(signal.SIGTERM)
-            time.sleep(0.5)
+            time.sleep(0.5)  # it goes on waiting
             assert client.poll() is None, client.communicate()
             client.send_signal(signal.SIGTERM)
             assert client.wait(5 * PATIENCE) == -signal.SIGTERM
@@ -604,7 +604,7 @@ def a_signal_is_heard_beside_endless_answers():
             assert asked.wait(10 * PATIENCE)
             for _ in range(2):
                 client.send_signal(signal.SIGTERM)
-                time.sleep(0.5)
+                time.sleep(0.5)  # the second signal is another one
             assert client.wait(5 * PATIENCE) == -signal.SIGTERM
         finally:
             client.kill()

@@ -379,7 +379,7 @@ def each_loss_of_bursts_is_looked_at_until_there_are_many():
         until(lambda: "lose_one" in traced_by(t.process), 10, "the program")
         for _ in range(5):
             send(V4, 100)
-            time.sleep(0.1)
+            time.sleep(0.1)  # an interval
         assert "lose_one" in traced_by(t.process)
         out.setsockopt(socket.IPPROTO_UDP, 103, 100)  # UDP_SEGMENT: 60 datagrams a call
 
