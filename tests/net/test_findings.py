@@ -22,7 +22,7 @@ from ends import (PORT, XDP_GENERIC, counter, do, inside, nft, read_all, repeati
                   shell, sysctl, udp, verdict, xdp)
 from labs import Hosts
 import test_troubleshooting as stories
-from lib import (BINARY, assert_findings, assert_ok, case, directory, exclusive, exclusive_rows,
+from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, case, directory, exclusive, exclusive_rows,
                  finish, first, main, paced, pktledger, proves, require, run, skip, start, started, table,
                  thorough, until)
 from test_owners import cgroup, cpu_quota
@@ -573,11 +573,11 @@ READERS = {
 
 
 def look(by_check, by_trace, process):
-    """By both commands at all hosts at once."""
+    """By both commands at all hosts at once; in `make test` at the receiver and where something is found."""
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(directory())
         checks, traces = {}, {}
-        for netns in hosts():
+        for netns in hosts() if EVERYTHING else [n for n in hosts() if n in {RX, *by_check, *by_trace}]:
             # a neighbour is given up after three seconds, fragments after one
             seconds = "4" if {"neigh-failed", "ip_frag"} & {*by_trace.get(netns, [])} else "2"
             checks[netns] = stack.enter_context(looking("check", "-j", "-t", "1", "--netns", netns))
