@@ -112,11 +112,6 @@ def first(count, rows):
     return rows if EVERYTHING else rows[:count]
 
 
-def alternate(rows):
-    """Every second row of both families in `make test`, so that each has some; all with `make test-all`."""
-    return rows if EVERYTHING else [row for i, row in enumerate(rows) if i % 4 in (0, 3)]
-
-
 def table(rows):
     """Each row is (name, *arguments of the function)."""
 

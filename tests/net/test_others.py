@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
 from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, assert_read, await_reassembly, checksum,
                   counter, datagram, ip4, need, nft, nft_counters, read_all, syns, sysctl, tun, udp, xdp)
-from lib import alternate, case, exclusive_rows, first, main, paced, pktledger, require, skip, table, thorough, until
+from lib import case, exclusive_rows, first, main, paced, pktledger, require, skip, table, thorough, until
 from test_balance import EXPR, assert_balance, balancing, lost
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
 
@@ -333,40 +333,43 @@ def accept_queue_is_full(address):
 OWN_HOOKS = {"output": "inet", "postrouting": "inet", "egress": "netdev"}
 
 
-@table(alternate([(f"{hook}, {name}", hook, address) for hook in OWN_HOOKS for name, address in BOTH]))
-def rules_drop_what_a_process_sends(hook, address):
+@table(first(1, BOTH))
+def rules_drop_what_a_process_sends(address):
     """Counted by its process, and at the hook where it was dropped."""
-    at = " device v-tx" if hook == "egress" else ""
     with lab():
         send(address, 1)  # neighbours
-        nft(TX, f"table {OWN_HOOKS[hook]} t {{ chain c {{ type filter hook {hook}{at} priority 0;"
-                f" udp dport {PORT} counter drop; }}; }}")
-        with ends.inside(TX):
-            sender = socket.socket(family_of(address), socket.SOCK_DGRAM)
-        with sender, tracing("--pid", str(os.getpid())) as t:
-            for _ in range(60):
-                with contextlib.suppress(PermissionError):
-                    sender.sendto(b"x", (address, PORT))
+        with udp(TX, family_of(address)) as sender, tracing("--pid", str(os.getpid())) as t:
+            for hook, family in OWN_HOOKS.items():
+                at = " device v-tx" if hook == "egress" else ""
+                nft(TX, f"table {family} t {{ chain c {{ type filter hook {hook}{at} priority 0;"
+                        f" udp dport {PORT} counter drop; }}; }}")
+                for _ in range(60):
+                    with contextlib.suppress(PermissionError):
+                        sender.sendto(b"x", (address, PORT))
+                assert nft_counters(TX)[None] == 60, nft_counters(TX)
+                ends.do(TX, "nft", "flush", "ruleset")
             document = t.stop()
-        assert nft_counters(TX)[None] == 60, nft_counters(TX)
-    assert_only(document, "netfilter", 60, hook=hook, direction="tx", netns=TX)
+    assert_only(document, "netfilter", 180, direction="tx", netns=TX)
+    found = {c["hook"]: c["packets"] for s in document["end"]["stages"] for c in s["causes"]}
+    assert found == dict.fromkeys(OWN_HOOKS, 60), found
 
 
 HOP_BY_HOP, DESTINATION = 54, 59  # IPV6_HOPOPTS, IPV6_DSTOPTS
 
 
-@table(first(2, [(f"{name}, {how}", where, kind) for name, how, where, kind in (
-    ("hop by hop", "discard", HOP_BY_HOP, 0x5e), ("destination", "answer", DESTINATION, 0x9e),
-    ("hop by hop", "answer", HOP_BY_HOP, 0x9e), ("destination", "discard", DESTINATION, 0x5e))]))
-def an_unknown_option_of_ipv6(where, kind):
+@case
+def unknown_options_of_ipv6():
+    """Hop by hop and for the destination, to be discarded or answered."""
     with lab(), patient(socket.AF_INET6) as sock, tracing("--netns", RX, f"ip6 host {V6} and not icmp6") as t:
-        with ends.inside(TX), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sender:
-            sender.setsockopt(socket.IPPROTO_IPV6, where, struct.pack("BBBB4x", 0, 0, kind, 4))
-            for _ in range(50):
-                sender.sendto(b"x", (V6, PORT))
+        for where in HOP_BY_HOP, DESTINATION:
+            for kind in 0x5e, 0x9e:
+                with udp(TX, socket.AF_INET6) as sender:
+                    sender.setsockopt(socket.IPPROTO_IPV6, where, struct.pack("BBBB4x", 0, 0, kind, 4))
+                    for _ in range(50):
+                        sender.sendto(b"x", (V6, PORT))
         assert read_all(sock) == 0
         document = t.stop()
-    assert_only(document, "ip_header", 50)
+    assert_only(document, "ip_header", 200)
 
 
 @table(first(1, BOTH[::-1]))
@@ -502,10 +505,9 @@ def after_the_end(ours, others):
     others.sendall(b"x")
 
 
-@table(alternate([(f"{name}, {family}", address, *rest) for name, *rest in (
+@table(first(2, [(f"{name}, {family}", address, *rest) for family, address in BOTH for name, *rest in (
     ("unread data", unread, "TCPAbortOnClose", "TCP_ABORT_ON_CLOSE", "tcp_send_active_reset"),
-    ("data for a closed socket", after_the_end, "TCPAbortOnData", "TCP_ABORT_ON_DATA", "tcp_send_reset"))
-    for family, address in BOTH]))
+    ("data for a closed socket", after_the_end, "TCPAbortOnData", "TCP_ABORT_ON_DATA", "tcp_send_reset"))]))
 def why_it_reset_a_connection(address, how, counter, reason, place):
     """A row without a packet; not of a connection that EXPR does not select."""
     with lab(), tracing("--netns", RX, f"tcp port {PORT}") as t:
