@@ -392,7 +392,7 @@ for payload in {[stamped(7, (5 << 32) + 1), stamped(7, (6 << 32) + 2)]!r}:
     assert (end["delivered"], end["foreign"], end["lost"]) == (1, 1, 1), end
 
 
-@table([(engine, engine) for engine in ("socket", "xdp")])
+@table(first(1, [(engine, engine) for engine in ("xdp", "socket")]))
 @together
 def forged_numbers_run_ahead(engine):
     """Each is 2^32 ahead of the one before, so that they come while the window of the ledger goes

@@ -328,14 +328,15 @@ def rules(text):
 
 @contextlib.contextmanager
 def spaces(count):
-    names = [f"{RX}{i}" for i in range(count)]
+    def each(command):
+        lines = "".join(f"netns {command} {RX}{i}\n" for i in range(count))
+        subprocess.run(["ip", "-batch", "-"], input=lines, text=True, check=True)
+
+    each("add")
     try:
-        for name in names:
-            subprocess.run(["ip", "netns", "add", name], check=True)
         yield
     finally:
-        for name in names:
-            subprocess.run(["ip", "netns", "del", name], check=False)
+        each("del")
 
 
 def handle(chain, words):
