@@ -3,12 +3,10 @@
 """Traffic shapes: the ledger stays true, and the receiver finds just what the sender did."""
 
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import EVERYTHING, assert_balanced, case, first, main, pktledger, run, table
-from wire import pcap, udp_frame
+from lib import EVERYTHING, assert_balanced, first, main, pktledger, run, table
 
 XSK = ["--tx", "xsk", "--rx", "xsk"]
 SHORT = 20000 if EVERYTHING else 8000
@@ -47,22 +45,6 @@ def a_profile_runs_to_its_end(profile, packets):
     assert abs(document["end"]["attempted"] - packets) <= packets // 20, document["end"]["attempted"]
 
 
-def capture(directory, cut=0):
-    path = Path(directory) / "test.pcap"
-    path.write_bytes(pcap([udp_frame(bytes(100 + i)) for i in range(100)], cut))
-    return str(path)
-
-
-@case
-def replay():
-    with tempfile.TemporaryDirectory() as directory:
-        path = capture(directory)
-        assert_balanced(run("--pcap", path, "--sequence-header", "--rx", "xsk"), attempted=100)
-        document = run("--pcap", path, "--sequence-header", "--rx", "xsk", "--count", "1050", "--rate", "10k")
-        assert_balanced(document, attempted=1050)
-        assert document["end"]["damaged"] == 0
-
-
 @table([
     ("sizes without room", ["--imix", "60"], 2, "at least 64"),
     ("too few flows", ["--flows", "9", "--src-port", "1..3"], 2, "--flows 9"),
@@ -73,20 +55,11 @@ def replay():
     ("pulses without a rate", ["--profile", "onoff:1/1"], 2, "--rate"),
     ("two rates", ["--profile", "ramp:1..2/1", "--rate", "5"], 2, "together"),
     ("tag for a socket", ["--vlan", "5", "--tx", "socket"], 2, "--vlan and --tx socket"),
-    ("capture without stamp", ["--pcap", "x"], 2, "--sequence-header"),
-    ("no such capture", ["--pcap", "/nonexistent", "--sequence-header", "--rx", "xsk"], 1, "No such file"),
 ])
 def refused(options, status, words):
     result = pktledger("run", "--count", "10", *options)
     assert result.status == status, result
     assert words in result.err, result
-
-
-@case
-def cut_capture():
-    with tempfile.TemporaryDirectory() as directory:
-        result = pktledger("run", "--pcap", capture(directory, cut=20), "--sequence-header", "--rx", "xsk")
-        assert result.status == 1 and "packet 1 is truncated" in result.err, result
 
 
 if __name__ == "__main__":

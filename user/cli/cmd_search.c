@@ -197,7 +197,6 @@ static int rate_pps(void *arg, const struct rate *rate, double *pps, struct erro
 
 	if (!rc)
 		rc = ports_rate(&plan.spec, pps, err);
-	traffic_free(&plan.spec);
 	return rc;
 }
 
@@ -217,7 +216,6 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 		else if (err->status != STATUS_OK)
 			rc = -EIO;
 	}
-	traffic_free(&plan.spec);
 	return rc;
 }
 

@@ -319,23 +319,17 @@ const struct opt shape_opts[] = {
 	 .help = "TOS byte or traffic class (DSCP << 2)"},
 	{"ttl", 0, OPT_UINT, AT(spec.ttl), .min = 1, .max = 255, .default_text = "64",
 	 .help = "TTL or hop limit"},
-	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
-	 .excludes = "tx=socket reverse imix src-addr dst-addr src-port dst-port vlan tos ttl",
-	 .help = "send the frames of a capture, with its timing unless --rate is given and once "
-		 "unless --count is given"},
-	{"sequence-header", 0, OPT_FLAG, AT(stamp), .formerly = "stamp",
-	 .needs = "pcap", .help = "address the frames to the receiver and number them"},
 	{0},
 };
 
 bool shape_needs_frames(const struct traffic_options *t)
 {
-	return t->spec.vlan || t->pcap;
+	return t->spec.vlan;
 }
 
 static bool has_schedule(const struct traffic_options *t)
 {
-	return t->pcap || t->profile.kind == PLAN_RAMP || t->profile.kind == PLAN_STEPS;
+	return t->profile.kind == PLAN_RAMP || t->profile.kind == PLAN_STEPS;
 }
 
 int traffic_check_rate(const struct traffic_options *t, struct error *err)
@@ -363,8 +357,7 @@ static int check_family(const struct shape_addrs *a, const char *option, bool ip
 
 static bool beyond_ranges(const struct traffic_options *t, const struct run_spec *spec)
 {
-	return t->imix.n || spec->shape.random || spec->vlan || spec->tos || spec->ttl ||
-	       t->pcap;
+	return t->imix.n || spec->shape.random || spec->vlan || spec->tos || spec->ttl;
 }
 
 static int check_shape(const struct traffic_options *t, const struct run_spec *spec,
@@ -375,7 +368,7 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 	const struct contradiction list[] = {
 		{t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX,
 		 "--profile onoff needs a --rate for its bursts", "for example --rate 100k"},
-		{has_schedule(t) && !t->pcap && t->rate_set,
+		{has_schedule(t) && t->rate_set,
 		 "--rate and this --profile cannot be given together", NULL},
 		{spec->flows > SRC_PORTS && !headers,
 		 "--flows: one source address has ports for 25000 flows",
@@ -417,30 +410,7 @@ static int plan_sizes(const struct imix *imix, const struct run_spec *spec, stru
 					   spec->vlan ? " with a VLAN tag" : "");
 		s->sizes[i] = (uint16_t)(frame - header);
 	}
-	s->n_payload = imix->n;
-	s->payload = s->sizes;
-	return 0;
-}
-
-static int plan_capture(const struct traffic_options *t, struct run_spec *spec, struct error *err)
-{
-	struct shape *s = &spec->shape;
-	int rc = capture_open(&s->capture, t->pcap, err);
-
-	if (!rc && t->stamp)
-		rc = capture_measure(s->capture, spec->ipv6 ? AF_INET6 : AF_INET, err);
-	if (rc)
-		return rc;
-	s->payload = s->capture->payload; /* NULL: no sequence header, not used */
-	s->n_payload = s->payload ? s->capture->packets : 0;
-	if (!t->rate_set && !t->profile.kind) {
-		s->scheduled = true;
-		s->profile = (struct profile){.due_ns = s->capture->due_ns,
-					      .packets = s->capture->packets,
-					      .pass_ns = s->capture->pass_ns};
-	}
-	if (!t->count_set && !spec->duration_ns)
-		spec->count = s->capture->packets;
+	s->n_sizes = imix->n;
 	return 0;
 }
 
@@ -482,9 +452,7 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 	if (!ranges || (spec->flows > 1 && !s->src_port.n))
 		s->src_port = (struct shape_ports){
 			SRC_PORT, larger(spec->threads, smaller(spec->flows, SRC_PORTS))};
-	if (t->pcap)
-		rc = plan_capture(t, spec, err);
-	else if (t->imix.n)
+	if (t->imix.n)
 		rc = plan_sizes(&t->imix, spec, s, err);
 	if (rc ||
 	    shape_complete(s, spec->threads, ranges && spec->flows > 1 ? spec->flows : 0, err) ||
@@ -503,7 +471,7 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 		 struct error *err)
 {
 	int rc = traffic_payload(t, spec->ipv6, spec->tx, mtu, &spec->payload, err);
-	const bool open = !t->count_set && !spec->duration_ns && !t->pcap;
+	const bool open = !t->count_set && !spec->duration_ns;
 
 	/* at a low rate, sending the default count would take hours */
 	if (open && has_schedule(t))
@@ -517,12 +485,6 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 		log_info("%s means pps (for bit/s write %sbit)",
 			 num_text_rate(&spec->rate), num_text_rate(&spec->rate));
 	return rc ? rc : plan_shape(t, spec, err);
-}
-
-void traffic_free(struct run_spec *spec)
-{
-	capture_free(spec->shape.capture);
-	spec->shape.capture = NULL;
 }
 
 #define CPU_MAX 8191
@@ -551,7 +513,7 @@ static int parse_nice(const char *value, void *field, struct error *err)
 
 #define OF(member) offsetof(struct tuning, member)
 #define READER	   "rx=socket pass" /* engines that read from a socket */
-#define DIFFERING  "imix random vlan tos ttl pcap src-addr dst-addr src-port dst-port"
+#define DIFFERING  "imix random vlan tos ttl src-addr dst-addr src-port dst-port"
 
 const struct opt socket_send_opts[] = {
 	{"gso", 0, OPT_FLAG, OF(send.gso), .needs = "tx=auto tx=socket", .excludes = DIFFERING,

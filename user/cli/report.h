@@ -84,10 +84,7 @@ struct run_options {
 
 extern const struct opt run_opts[], lab_opts[];
 
-/*
- * Converts run's options to `spec`, which borrows from `o`. traffic_free() is required even after
- * an error.
- */
+/* Converts run's options to `spec`, which borrows from `o`. */
 int run_plan(const struct run_options *o, struct run_spec *spec, struct error *err);
 
 /*

@@ -115,7 +115,7 @@ const struct record_field msg_plan[] = {
 	RECORD("seed", UINT, peer_plan, spec.shape.seed),
 	RECORD("random", BOOL, peer_plan, spec.shape.random),
 	RECORD("frames", BOOL, peer_plan, spec.shape.frames),
-	RECORD("n_sizes", UINT, peer_plan, spec.shape.n_payload, .max = SHAPE_SIZES),
+	RECORD("n_sizes", UINT, peer_plan, spec.shape.n_sizes, .max = SHAPE_SIZES),
 	RECORD_LIST("sizes", UINT, peer_plan, spec.shape.sizes),
 	RECORD("src_port", UINT, peer_plan, spec.shape.src_port.first),
 	RECORD("src_ports", UINT, peer_plan, spec.shape.src_port.n, .max = 65535),

@@ -249,8 +249,6 @@ int site_open_ports(struct site *s, struct error *err)
 	plan_flow(s);
 	if (s->sends && s->lone && spec->tx != &tx_socket)
 		rc = find_next_hop(s, err);
-	if (!rc && s->sends && spec->shape.capture && (!s->lone || spec->shape.capture->payload))
-		capture_stamp(spec->shape.capture, &s->flow);
 	return rc ? rc : plan_fragments(s, err);
 }
 

@@ -140,8 +140,7 @@ static struct worker *prepare(void *of, unsigned t)
 		.streams = &r->streams,
 		.payload = cfg->flow->payload,
 		.shape = cfg->shape,
-		/* captured packets retain their payload */
-		.fill = cfg->flow->payload && !(cfg->shape && cfg->shape->capture) ? r->fill : NULL,
+		.fill = cfg->flow->payload ? r->fill : NULL,
 	};
 	me->sink.timed = cfg->flow->time;
 	me->sink.legs = cfg->legs;

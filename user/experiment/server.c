@@ -210,7 +210,6 @@ static int complete_plan(struct caller *s, struct error *why)
 	if (spec->reverse) {
 		spec->tuning.tx = plan->wish;
 		spec->to.port = stdio ? client->port : (uint16_t)spec->port;
-		spec->shape.payload = spec->shape.sizes;
 	} else {
 		spec->tuning.rx = plan->wish;
 		spec->port = stdio ? spec->port : (uint16_t)s->cfg->spec->port;

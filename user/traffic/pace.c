@@ -190,34 +190,12 @@ static double pass_packets(const struct profile *p, double *seconds)
 	return sum;
 }
 
-/* Returns how many packets of a schedule are due within one pass, at least one. */
-static uint64_t scheduled(const struct profile *p, uint64_t ns)
-{
-	uint64_t low = 1, high = p->packets;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (p->due_ns[middle] <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 double profile_packets(const struct profile *p, double seconds)
 {
 	double sum = 0;
 
 	if (seconds <= 0)
 		return 0;
-	if (p->due_ns) {
-		uint64_t ns = (uint64_t)(seconds * 1e9), pass = ns / p->pass_ns;
-
-		/* half a packet past the last due packet: between two packets */
-		return (double)(pass * p->packets + scheduled(p, ns % p->pass_ns)) - 0.5;
-	}
 	if (p->repeat) {
 		double length, one = pass_packets(p, &length), passes = floor(seconds / length);
 
@@ -239,11 +217,6 @@ double profile_time(const struct profile *p, double c)
 
 	if (c <= 0)
 		return 0;
-	if (p->due_ns) {
-		uint64_t n = (uint64_t)c;
-
-		return (double)(n / p->packets * p->pass_ns + p->due_ns[n % p->packets]) * 1e-9;
-	}
 	if (p->repeat) {
 		double length, one = pass_packets(p, &length), passes;
 

@@ -39,11 +39,11 @@ static uint64_t draw_below(const struct shape *s, enum draw what, unsigned slot,
 unsigned shape_payload(const struct shape *s, const struct flow *flow, unsigned slot,
 		       uint64_t number)
 {
-	if (!s->n_payload)
+	if (!s->n_sizes)
 		return flow->payload;
-	if (s->random && !s->capture)
-		return s->payload[draw_below(s, DRAW_SIZE, slot, number, s->n_payload)];
-	return s->payload[(number * s->threads + slot) % s->n_payload];
+	if (s->random)
+		return s->sizes[draw_below(s, DRAW_SIZE, slot, number, s->n_sizes)];
+	return s->sizes[(number * s->threads + slot) % s->n_sizes];
 }
 
 unsigned shape_l3_bytes(const struct shape *s, const struct flow *flow, unsigned slot,
@@ -156,16 +156,16 @@ bool shape_valid(const struct shape *s, unsigned threads)
 {
 	const struct shape_ports *ports = &s->src_port;
 
-	if (s->capture || s->dst_port.n || s->src_addr.n || s->dst_addr.n ||
-	    s->n_payload > SHAPE_SIZES || s->burst > SHAPE_BURST_MAX)
+	if (s->dst_port.n || s->src_addr.n || s->dst_addr.n || s->n_sizes > SHAPE_SIZES ||
+	    s->burst > SHAPE_BURST_MAX)
 		return false;
-	for (uint32_t i = 0; i < s->n_payload; i++) {
+	for (uint32_t i = 0; i < s->n_sizes; i++) {
 		if (s->sizes[i] < STAMP_LEN || s->sizes[i] > 65507)
 			return false;
 	}
 	return s->threads == threads && ports->first && ports->n &&
 	       ports->n <= 65536u - ports->first && s->flows >= threads && s->flows <= ports->n &&
-	       (s->frames || !s->n_payload) && (!s->scheduled || profile_valid(&s->profile));
+	       (s->frames || !s->n_sizes) && (!s->scheduled || profile_valid(&s->profile));
 }
 
 double shape_peak(const struct shape *s, double pps)
@@ -179,17 +179,17 @@ void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_si
 	double sum = 0;
 
 	*out = (struct shape_sizes){flow->payload, flow->payload, flow_frame_bytes(flow)};
-	if (!s || !s->n_payload)
+	if (!s || !s->n_sizes)
 		return;
 	out->smallest = UINT16_MAX;
 	out->largest = 0;
-	for (uint32_t i = 0; i < s->n_payload; i++) {
-		one.payload = s->payload[i];
+	for (uint32_t i = 0; i < s->n_sizes; i++) {
+		one.payload = s->sizes[i];
 		out->smallest = (unsigned)smaller(out->smallest, one.payload);
 		out->largest = (unsigned)larger(out->largest, one.payload);
-		sum += s->capture ? capture_frame_bytes(s->capture, i) : flow_frame_bytes(&one);
+		sum += flow_frame_bytes(&one);
 	}
-	out->mean_frame = sum / s->n_payload;
+	out->mean_frame = sum / s->n_sizes;
 }
 
 #define ITEM_MAX  64

@@ -92,10 +92,6 @@ struct profile {
 	unsigned parts;
 	bool repeat; /* restart after the last part, otherwise continue at the last rate */
 	struct profile_part part[PROFILE_PARTS];
-	/* Or a schedule of individual packets from a capture, with `parts` 0. Borrowed. */
-	const uint64_t *due_ns; /* ascending, starting with 0 */
-	uint64_t packets;	/* in the schedule */
-	uint64_t pass_ns;	/* ns until the schedule repeats, more than the last due_ns */
 };
 
 /* Sets a constant rate in pps, greater than 0. */
@@ -103,7 +99,7 @@ void profile_constant(struct profile *p, double pps);
 
 /*
  * Returns the integral of the rate from 0 to `seconds`. Packets 0 .. floor of the result are due by
- * then. (For a schedule of packets, the result is halfway to the next packet.)
+ * then.
  */
 double profile_packets(const struct profile *p, double seconds);
 
@@ -116,7 +112,7 @@ double profile_time(const struct profile *p, double c);
  */
 bool profile_valid(const struct profile *p);
 
-/* Returns the highest rate of all parts in pps, or 0 for a schedule of packets. */
+/* Returns the highest rate of all parts in pps. */
 double profile_peak(const struct profile *p);
 
 /*
@@ -218,58 +214,6 @@ struct stream {
 	uint64_t limit; /* number of packets to send, UINT64_MAX: until stopped */
 };
 
-/*
- * A capture file in memory, for replay. Only classic pcap and pcapng files with whole Ethernet
- * packets are supported. capture.c is the only user of libpcap's file reader.
- */
-
-#define CAPTURE_PACKETS_MAX (1u << 22)
-#define CAPTURE_BYTES_MAX   (1ULL << 30)
-
-struct capture {
-	uint32_t packets; /* 1 or more */
-	uint64_t *at;	  /* offset of each frame in `data`, packets + 1 entries */
-	uint8_t *data;
-	uint64_t *due_ns;     /* ns since the first packet, ascending */
-	uint64_t pass_ns;     /* ns until the replay repeats: last packet plus the mean interval */
-	uint16_t *payload;    /* capture_stamp(): UDP payload length of each frame */
-	uint16_t *payload_at; /* offset of the payload in the frame */
-	unsigned longest;     /* bytes, longest frame without FCS */
-};
-
-static inline const uint8_t *capture_frame(const struct capture *c, uint32_t n, unsigned *length)
-{
-	*length = (unsigned)(c->at[n + 1] - c->at[n]);
-	return c->data + c->at[n];
-}
-
-/* Returns the frame length in bytes, including FCS and padding to the minimum frame size. */
-static inline unsigned capture_frame_bytes(const struct capture *c, uint32_t n)
-{
-	unsigned bytes = (unsigned)(c->at[n + 1] - c->at[n]) + 4;
-
-	return bytes < 64 ? 64 : bytes;
-}
-
-/*
- * Reads a capture file. Reports the number (from 1) of a packet it rejects. Rejects a file that
- * libpcap cannot read to the end, a link type other than Ethernet, a truncated packet, a packet
- * shorter than an Ethernet header, and an empty file. If a packet's time is earlier than the
- * previous packet's, it is set to the previous packet's time.
- */
-int capture_open(struct capture **c, const char *path, struct error *err);
-
-/*
- * Prepares every frame to carry a sequence header to the receiver of `flow`: sets MAC addresses, IP
- * addresses and destination port to the flow's, reserves the first payload bytes for the header (0
- * for now) and corrects the checksums. Rejects packets other than complete UDP datagrams of the
- * flow's family with room for the header. Sets `payload`.
- */
-int capture_measure(struct capture *c, int family, struct error *err);
-void capture_stamp(struct capture *c, const struct flow *flow);
-
-void capture_free(struct capture *c);
-
 #define SHAPE_SIZES	 1024 /* packets in one cycle of sizes */
 #define SHAPE_FLOWS_MAX	 (1ULL << 32)
 #define SHAPE_BURST_MAX	 65536
@@ -290,12 +234,8 @@ struct shape {
 	uint64_t seed;
 	bool random; /* sizes and flows are chosen at random, otherwise round robin */
 
-	/*
-	 * Cycle of UDP payload lengths, from a capture or from `sizes`. If n_payload is 0, the
-	 * flow's length is used.
-	 */
-	const uint16_t *payload;
-	uint32_t n_payload;
+	/* Cycle of UDP payload lengths. If n_sizes is 0, the flow's length is used. */
+	uint32_t n_sizes;
 	uint16_t sizes[SHAPE_SIZES];
 
 	/*
@@ -309,16 +249,13 @@ struct shape {
 	bool scheduled; /* `profile` sets the times, otherwise the rate does */
 	struct profile profile;
 	unsigned burst; /* packets sent at once, 0: 1 */
-
-	struct capture
-		*capture; /* replaces generated frames, owned by the creator, or NULL */
-	bool frames;	  /* more than just a schedule: the engine has to build these packets */
+	bool frames;	/* more than just a schedule: the engine has to build these packets */
 };
 
 /* Returns whether packets differ in length. `s` NULL means that all are alike. */
 static inline bool shape_sizes_differ(const struct shape *s)
 {
-	return s && s->n_payload;
+	return s && s->n_sizes;
 }
 
 /* Returns the UDP payload length of the packet with this number, in bytes. */
@@ -357,8 +294,8 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
 
 /*
  * Returns whether `threads` threads can send a shape received from another host as it is. Its sizes
- * must have room for the sequence header, only the source port may have a range, and it must have
- * no capture and an unbounded schedule.
+ * must have room for the sequence header, only the source port may have a range, and its schedule
+ * must be unbounded.
  */
 bool shape_valid(const struct shape *s, unsigned threads);
 

@@ -192,7 +192,7 @@ CASE(shapes_make_sense)
 			 .shaped = true,
 			 .shape = {.threads = 2,
 				   .frames = true,
-				   .n_payload = 2,
+				   .n_sizes = 2,
 				   .sizes = {18, 100},
 				   .src_port = {65000, 536},
 				   .flows = 536,
@@ -204,8 +204,8 @@ CASE(shapes_make_sense)
 	assert_true(msg_plan_valid(&p));
 	BREAKS(p.spec.shape.threads = 1);
 	BREAKS(p.spec.shape.frames = false);
-	BREAKS(p.spec.shape.n_payload = 3);
-	BREAKS(p.spec.shape.n_payload = SHAPE_SIZES + 1);
+	BREAKS(p.spec.shape.n_sizes = 3);
+	BREAKS(p.spec.shape.n_sizes = SHAPE_SIZES + 1);
 	BREAKS(p.spec.shape.sizes[0] = 17);
 	BREAKS(p.spec.shape.src_port.n++);
 	BREAKS(p.spec.shape.src_port.n = 0);
