@@ -18,7 +18,6 @@ SHORT = 20000 if EVERYTHING else 8000
     ("sizes with fragments", ["--imix", "64:9,4000:1", "--tx", "socket"]),
     ("tag", ["--vlan", "7", "--imix", "simple", *XSK]),
     ("destinations", ["--dst-addr", "198.18.64.0/24", "--tx", "socket"]),
-    ("ramp", ["--profile", "ramp:10k..100k/200ms"]),
     ("bursts", ["--rate", "50k", "--burst", "32"]),
     ("flows", ["--src-addr", "198.18.9.0/28", "--src-port", "5000..5003", "--random"]),
     ("ports", ["--dst-port", "1000..1999", *XSK]),
@@ -30,19 +29,11 @@ SHORT = 20000 if EVERYTHING else 8000
     ("headers", ["--tos", "184", "--ttl", "3"]),
 ]))
 def balanced(options):
-    if "--profile" not in options and "--rate" not in options:
+    if "--rate" not in options:
         options = ["--rate", "50k", *options]
     document = run("--count", str(SHORT), *options)
     assert_balanced(document, attempted=SHORT)
     assert document["end"]["damaged"] == 0, "a length that was not expected"
-
-
-@table(first(1, [("steps", "steps:1k,4k/200ms", 1000), ("a ramp", "ramp:1k..5k/500ms", 1500)]))
-def a_profile_runs_to_its_end(profile, packets):
-    """Without -c and -t: it does not go on at its last rate."""
-    document = run("--profile", profile)
-    assert_balanced(document)
-    assert abs(document["end"]["attempted"] - packets) <= packets // 20, document["end"]["attempted"]
 
 
 @table([
@@ -52,8 +43,8 @@ def a_profile_runs_to_its_end(profile, packets):
     ("chance in live frames", ["--src-port", "1..3", "--random", "--tx", "xdp"], 2, "--tx xsk"),
     ("threads without flows", ["--threads", "4", "--src-port", "1..3"], 2, "4 sending threads"),
     ("mixed families", ["--src-addr", "2001:2::1"], 2, "IPv4"),
-    ("pulses without a rate", ["--profile", "onoff:1/1"], 2, "--rate"),
-    ("two rates", ["--profile", "ramp:1..2/1", "--rate", "5"], 2, "together"),
+    ("bursts without a rate", ["--burst", "8"], 2, "--rate"),
+    ("bursts that threads cannot share", ["--burst", "8", "--rate", "1k", "-P", "3"], 2, "3 sending threads"),
     ("tag for a socket", ["--vlan", "5", "--tx", "socket"], 2, "--vlan and --tx socket"),
 ])
 def refused(options, status, words):

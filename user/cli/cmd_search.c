@@ -112,7 +112,6 @@ static int check(const struct search_options *o, struct error *err)
 		 "--min-rate and --max-rate bound them"},
 		{t->count_set, "-c cannot be given to a search: the length of its trials is a time",
 		 "-t is the time of a trial"},
-		{t->profile.kind, "--profile sets rates, and a search picks them itself", NULL},
 		{o->run.limits.n,
 		 "--limit cannot be given to a search, which finds the limit itself", NULL},
 		{(o->run.ports.n || o->run.far.target.to.family) && !o->search.max_set,

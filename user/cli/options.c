@@ -182,10 +182,7 @@ void show_plan(const struct run_spec *spec, double rate_pps, const char *from, c
 		 shape_sizes_differ(spec_shape(spec)) ? "up to " : "", spec->payload,
 		 spec->duration_ns ? " for " : "",
 		 spec->duration_ns ? num_text_time(spec->duration_ns) : "",
-		 spec->shape.scheduled ? "its own times"
-		 : rate_pps > 0	       ? fmt_rate(rate_pps)
-				       : "full speed",
-		 from, to);
+		 rate_pps > 0 ? fmt_rate(rate_pps) : "full speed", from, to);
 }
 
 void show_note(void *arg, const char *note)
@@ -286,14 +283,9 @@ static int parse_ports(const char *value, void *field, struct error *err)
 }
 
 const struct opt shape_opts[] = {
-	{"profile", 0, OPT_CUSTOM, AT(profile), .metavar = "KIND:...", .parse = rate_plan_parse,
-	 .default_text = "--rate throughout",
-	 .help = "vary the rate: ramp:10k..1M/10s, steps:10k,50k,100k/2s (2 s each) or "
-		 "onoff:100ms/900ms (--rate while on)"},
 	{"burst", 0, OPT_UINT, AT(spec.shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
 	 .default_text = "1", .help = "send bursts of N packets at the same average rate"},
-	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = imix_parse,
-	 .excludes = "size",
+	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = imix_parse, .excludes = "size",
 	 .default_text = "one size",
 	 .help = "mix frame sizes with FCS: simple (7 x 64, 4 x 594, 1 x 1518) or "
 		 "64:7,594:4,1518:1 (SIZE:WEIGHT)"},
@@ -327,14 +319,9 @@ bool shape_needs_frames(const struct traffic_options *t)
 	return t->spec.vlan;
 }
 
-static bool has_schedule(const struct traffic_options *t)
-{
-	return t->profile.kind == PLAN_RAMP || t->profile.kind == PLAN_STEPS;
-}
-
 int traffic_check_rate(const struct traffic_options *t, struct error *err)
 {
-	if (t->rate_set || has_schedule(t))
+	if (t->rate_set)
 		return 0;
 	return error_usage(err, "for example --rate 100k, or --rate max",
 			   "outside a test network, --rate is required");
@@ -366,15 +353,10 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 	const struct shape *s = &spec->shape;
 	const bool headers = has_ranges(s) || spec->vlan || spec->tos || spec->ttl;
 	const struct contradiction list[] = {
-		{t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX,
-		 "--profile onoff needs a --rate for its bursts", "for example --rate 100k"},
-		{has_schedule(t) && t->rate_set,
-		 "--rate and this --profile cannot be given together", NULL},
 		{spec->flows > SRC_PORTS && !headers,
 		 "--flows: one source address has ports for 25000 flows",
 		 "add source addresses: --src-addr RANGE"},
-		{s->burst > 1 && !t->rate_set && !t->profile.kind, "--burst needs a rate",
-		 "for example --rate 100k"},
+		{s->burst > 1 && !t->rate_set, "--burst needs a rate", "for example --rate 100k"},
 		{0},
 	};
 
@@ -387,7 +369,7 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 		return error_usage(
 			err, "use --tx xsk or --tx socket",
 			"--tx %s sends packets that are all alike: of the options of traffic shape "
-			"it takes --profile, --burst, --src-addr and --src-port only",
+			"it takes --burst, --src-addr and --src-port only",
 			spec->tx->name);
 	return 0;
 }
@@ -414,27 +396,6 @@ static int plan_sizes(const struct imix *imix, const struct run_spec *spec, stru
 	return 0;
 }
 
-static int plan_schedule(const struct rate_plan *plan, const struct flow *flow,
-			 struct run_spec *spec, struct error *err)
-{
-	struct shape_sizes sizes;
-	double pps = 0;
-	int rc = 0;
-
-	if (plan->kind == PLAN_NONE)
-		return 0;
-	shape_sizes(&spec->shape, flow, &sizes);
-	if (plan->kind == PLAN_ONOFF)
-		rc = rate_to_pps(&spec->rate, sizes.mean_frame, -1, &pps);
-	if (!rc)
-		rc = rate_plan_profile(plan, &sizes, -1, pps, &spec->shape.profile);
-	if (rc)
-		return error_usage(err, "use pps or bit/s",
-				   "--profile: percentages of the link speed are not supported");
-	spec->shape.scheduled = true;
-	return 0;
-}
-
 static int plan_shape(const struct traffic_options *t, struct run_spec *spec, struct error *err)
 {
 	const bool ranges = has_ranges(&spec->shape);
@@ -446,7 +407,7 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 	int rc = 0;
 
 	s->frames = ranges || beyond_ranges(t, spec);
-	spec->shaped = s->frames || t->profile.kind || s->burst > 1;
+	spec->shaped = s->frames || s->burst > 1;
 	if (check_shape(t, spec, err))
 		return -EINVAL;
 	if (!ranges || (spec->flows > 1 && !s->src_port.n))
@@ -455,8 +416,7 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 	if (t->imix.n)
 		rc = plan_sizes(&t->imix, spec, s, err);
 	if (rc ||
-	    shape_complete(s, spec->threads, ranges && spec->flows > 1 ? spec->flows : 0, err) ||
-	    plan_schedule(&t->profile, &flow, spec, err))
+	    shape_complete(s, spec->threads, ranges && spec->flows > 1 ? spec->flows : 0, err))
 		return -EINVAL;
 	shape_sizes(s, &flow, &sizes);
 	spec->payload = sizes.largest;
@@ -474,10 +434,7 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 	const bool open = !t->count_set && !spec->duration_ns;
 
 	/* at a low rate, sending the default count would take hours */
-	if (open && has_schedule(t))
-		spec->duration_ns =
-			t->profile.time_ns * (t->profile.kind == PLAN_STEPS ? t->profile.n : 1);
-	else if (open && (spec->rate.unit != RATE_MAX || t->timed))
+	if (open && (spec->rate.unit != RATE_MAX || t->timed))
 		spec->duration_ns = RATED_NS;
 	if (spec->duration_ns && !t->count_set)
 		spec->count = UINT64_MAX;

@@ -77,7 +77,6 @@ struct traffic_options {
 	bool timed;    /* sends for a default time, even without a rate */
 	uint64_t size; /* frame size including FCS (0: not given) */
 	uint64_t length;
-	struct rate_plan profile;
 	struct imix imix;
 };
 

@@ -160,14 +160,13 @@ static int check_sending(const struct caller *s, struct error *why)
 {
 	const struct run_spec *spec = &s->plan.spec;
 	double max = s->cfg->max_pps;
-	double peak = spec->shaped ? shape_peak(&spec->shape, spec->rate_pps) : spec->rate_pps;
 
 	if (spec->shape.frames && !spec->tx->shapes)
 		return error_usage(why, "use --tx xsk or --tx socket",
 				   "--tx %s sends packets that are all alike", spec->tx->name);
 	if (!(max > 0))
 		return 0;
-	if (!(peak > 0 && peak <= max))
+	if (!(spec->rate_pps > 0 && spec->rate_pps <= max))
 		return error_set(why, STATUS_FAILED, -EPERM,
 				 "a lower --rate, or a higher --max-rate on the server",
 				 "the server limits the rate to %s", fmt_rate(max));

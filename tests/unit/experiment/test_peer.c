@@ -196,8 +196,7 @@ CASE(shapes_make_sense)
 				   .sizes = {18, 100},
 				   .src_port = {65000, 536},
 				   .flows = 536,
-				   .scheduled = true,
-				   .profile = {.parts = 1, .part = {{1, 0, 10}}}}},
+				   .burst = 4}},
 	};
 	struct peer_plan p = good;
 
@@ -214,13 +213,8 @@ CASE(shapes_make_sense)
 	BREAKS(p.spec.shape.flows = 537);
 	BREAKS(p.spec.shape.dst_port.n = 1);
 	BREAKS(p.spec.shape.src_addr.n = 1);
-	BREAKS(p.spec.shape.profile.parts = 0);
-	BREAKS(p.spec.shape.profile.parts = PROFILE_PARTS + 1);
-	BREAKS(p.spec.shape.profile.parts = 2);
-	BREAKS(p.spec.shape.profile.part[0].seconds = 0);
-	BREAKS(p.spec.shape.profile.part[0].to = 0);
-	BREAKS(p.spec.shape.profile.part[0].to = 1e300);
-	assert_true(shape_peak(&good.spec.shape, 5) >= 10 && shape_peak(&good.spec.shape, 5) <= 10);
+	BREAKS(p.spec.shape.burst = 5);
+	BREAKS(p.spec.shape.burst = SHAPE_BURST_MAX + 2);
 }
 
 /* A connection of which the test has the other end. */
