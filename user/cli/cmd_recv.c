@@ -313,6 +313,25 @@ static int serve(const struct recv_options *o, struct error *err)
 	return output_end(s.json, err);
 }
 
+/* In a ledger and with --rx xdp, a stream keeps its slot after its end. */
+static void warn_foreign(const struct recv_options *o, const struct run_spec *spec,
+			 uint64_t packets)
+{
+	const bool xdp = o->rx == RX_XDP;
+	unsigned room = o->ledger ? spec->ledger : xdp ? SINK_LEARNED : TRACE_STREAMS;
+
+	log_warn("%s belonged to no known stream: forged numbers, or more streams than the %u that "
+		 "%s "
+		 "room for%s",
+		 fmt_many(packets, "packet"), room,
+		 o->ledger ? "a ledger has"
+		 : xdp	   ? "--rx xdp has"
+			   : "there is",
+		 o->ledger ? " (--streams)"
+		 : xdp	   ? ""
+			   : " at a time");
+}
+
 static const char *const needs_with[] = {
 	[RX_SOCKET] = NULL, [RX_XSK] = "--rx xsk", [RX_XDP] = "--rx xdp"};
 
@@ -351,9 +370,7 @@ static int recv_run(void *options, struct error *err)
 			 "and port of the sender, and look for a firewall",
 			 (unsigned)spec->port);
 	if (out.closed && out.res.foreign)
-		log_warn("%s belonged to no known stream: more streams than there is room for, or "
-			 "forged numbers",
-			 fmt_many(out.res.foreign, "packet"));
+		warn_foreign(o, spec, out.res.foreign);
 	outputs_close(&me.out, err);
 	return 0;
 }
