@@ -184,7 +184,8 @@ static void add_cgroup(struct json_object *env)
 
 struct json_object *env_read(const struct lab *lab)
 {
-	struct json_object *env = json_object_new_object(), *maps;
+	struct json_object *env = json_object_new_object();
+	const uint64_t bpf_bytes = bpfmaps_bytes();
 	struct json_object *quirks = json_object_new_object();
 	const enum quirk_state *state = quirks_found();
 	struct utsname u;
@@ -210,8 +211,7 @@ struct json_object *env_read(const struct lab *lab)
 		json_put(env, "interfaces", ports);
 	}
 	json_put(env, "sysctls", read_sysctls(lab));
-	maps = bpfmaps_json();
-	if (maps)
-		json_put(env, "bpf", maps);
+	if (bpf_bytes)
+		json_put_u64(env, "bpf_bytes", bpf_bytes);
 	return env;
 }

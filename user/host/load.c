@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Loads and reads tracing programs, and lists this process's BPF maps. */
+/* Loads and reads tracing programs, and counts the memory of this process's BPF maps. */
 #include "host/load.h"
 
 #include <bpf/bpf.h>
@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -246,45 +245,6 @@ static uint64_t bytes_of(int fd)
 	return proc_number(path, "memlock:"); /* bpf_map_show_fdinfo() */
 }
 
-static void add(struct list *maps, int fd)
-{
-	struct bpf_map_info info = {};
-	struct bpfmap *map;
-	__u32 len = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(fd, &info, &len) ||
-	    list_find(maps, offsetof(struct bpfmap, id), &info.id, sizeof(info.id)))
-		return;
-	map = list_add(maps);
-	*map = (struct bpfmap){
-		.id = info.id,
-		.type = info.type,
-		.entries = info.max_entries,
-		.bytes = bytes_of(fd),
-	};
-	snprintf(map->name, sizeof(map->name), "%s", info.name);
-}
-
-int bpfmaps_read(struct bpfmap **list)
-{
-	struct list maps = {.size = sizeof(**list)};
-	DIR *dir = opendir("/proc/self/fd");
-	const struct dirent *d;
-	char link[32];
-
-	*list = NULL;
-	if (!dir)
-		return -errno;
-	while ((d = readdir(dir))) {
-		if (proc_link(dirfd(dir), link, sizeof(link), "%s", d->d_name) > 0 &&
-		    !strcmp(link, "anon_inode:bpf-map"))
-			add(&maps, atoi(d->d_name));
-	}
-	closedir(dir);
-	*list = maps.at;
-	return (int)maps.n;
-}
-
 uint64_t bpfmaps_bytes_of(const struct bpf_object *obj)
 {
 	struct bpf_map *map;
@@ -296,49 +256,26 @@ uint64_t bpfmaps_bytes_of(const struct bpf_object *obj)
 
 uint64_t bpfmaps_bytes(void)
 {
-	struct bpfmap *list;
-	int n = bpfmaps_read(&list);
+	struct list ids = {.size = sizeof(uint32_t)}; /* a map may have several descriptors */
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *d;
 	uint64_t sum = 0;
+	char link[32];
 
-	for (int i = 0; i < n; i++)
-		sum += list[i].bytes;
-	free(list);
-	return sum;
-}
+	while (dir && (d = readdir(dir))) {
+		struct bpf_map_info info = {};
+		__u32 len = sizeof(info);
+		int fd = atoi(d->d_name);
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct bpfmap *one = a, *other = b;
-
-	if (one->bytes != other->bytes)
-		return one->bytes < other->bytes ? 1 : -1;
-	return strcmp(one->name, other->name);
-}
-
-struct json_object *bpfmaps_json(void)
-{
-	struct json_object *o, *maps;
-	struct bpfmap *list;
-	int n = bpfmaps_read(&list);
-	uint64_t sum = 0;
-
-	if (n <= 0)
-		return NULL;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): -errno is not above 0 */
-	qsort(list, (size_t)n, sizeof(*list), by_bytes);
-	maps = json_object_new_array();
-	for (int i = 0; i < n; i++) {
-		o = json_object_new_object();
-		json_put_text(o, "name", list[i].name);
-		json_put_text(o, "type", libbpf_bpf_map_type_str((enum bpf_map_type)list[i].type));
-		json_put_u64(o, "entries", list[i].entries);
-		json_put_u64(o, "bytes", list[i].bytes);
-		json_object_array_add(maps, o);
-		sum += list[i].bytes;
+		if (proc_link(dirfd(dir), link, sizeof(link), "%s", d->d_name) <= 0 ||
+		    strcmp(link, "anon_inode:bpf-map") || bpf_obj_get_info_by_fd(fd, &info, &len) ||
+		    list_find(&ids, 0, &info.id, sizeof(info.id)))
+			continue;
+		*(uint32_t *)list_add(&ids) = info.id;
+		sum += bytes_of(fd);
 	}
-	free(list);
-	o = json_object_new_object();
-	json_put_u64(o, "bytes", sum);
-	json_put(o, "maps", maps);
-	return o;
+	if (dir)
+		closedir(dir);
+	list_free(&ids);
+	return sum;
 }

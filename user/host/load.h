@@ -3,7 +3,6 @@
 #define PKTLEDGER_HOST_LOAD_H
 
 #include <bpf/libbpf.h>
-#include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -104,31 +103,11 @@ unsigned trace_cpus(void);
  */
 bool progs_choose_sockets(void);
 
-/* One of this process's BPF maps and its memory, as reported by the kernel. */
-struct bpfmap {
-	uint32_t id, type; /* BPF_MAP_TYPE_* */
-	uint32_t entries;  /* capacity, 0: one per socket */
-	uint64_t bytes;
-	char name[16]; /* truncated by the kernel */
-};
-
 /*
- * Lists the maps this process has open, each once, in no particular order. The caller frees
- * `*list`. Requires no privilege on Linux 5.19 or newer. Returns the number of maps, or -errno.
- */
-int bpfmaps_read(struct bpfmap **list);
-
-/*
- * bpfmaps_bytes() returns the memory used by all maps, bpfmaps_bytes_of() the memory used by one
- * object's maps.
+ * Returns the memory that this process's BPF maps take, as the kernel reports it without privilege
+ * since Linux 5.19: all maps that are open, or those of one object.
  */
 uint64_t bpfmaps_bytes(void);
 uint64_t bpfmaps_bytes_of(const struct bpf_object *obj);
-
-/*
- * Returns {"bytes", "maps": [{"name", "type", "entries", "bytes"}]} with the largest map first, or
- * NULL if there are no maps.
- */
-struct json_object *bpfmaps_json(void);
 
 #endif

@@ -23,8 +23,8 @@
 /* Returns true for members that always differ but have no effect. */
 static bool is_ignored(const char *key)
 {
-	static const char *const ignored[] = {"time",	  "command", "streams", "env",
-					      "steal_ns", "host",    "bpf"};
+	static const char *const ignored[] = {"time",	  "command", "streams",	 "env",
+					      "steal_ns", "host",    "bpf_bytes"};
 
 	return is_one_of(key, ignored, LENGTH(ignored));
 }
