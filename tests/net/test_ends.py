@@ -290,12 +290,12 @@ for payload in {[stamped(stream, (5 << 32) + number) for stream in range(1, 65)
 
 
 @contextlib.contextmanager
-def staying():
+def staying(*args):
     """A receiver that stays, in JSON lines, and a function that runs Python beside it. Its last event
-    is in `end` afterwards."""
+    is in `end` afterwards, and what it said in `err`."""
     with Ends() as lab:
         lab.do("rx", "ip", "link", "set", "lo", "up")
-        receiver = lab.at("rx", "recv", "--json-lines", "-I", "100ms", "-q", "--stay")
+        receiver = lab.at("rx", "recv", "--json-lines", "-I", "100ms", "--stay", *args)
         receiver.send = lambda forge: lab.do("rx", sys.executable, "-c", forge)
         receiver.events = (json.loads(line) for line in receiver.stdout)
         try:
@@ -304,6 +304,7 @@ def staying():
             receiver.terminate()
             receiver.end = [e["data"] for e in receiver.events if e["event"] == "end"][0]
             assert receiver.wait(5 * PATIENCE) == 0
+            receiver.err = receiver.stderr.read()
         finally:
             receiver.kill()
             receiver.wait()
@@ -356,6 +357,22 @@ def forged_streams_make_room():
     assert delivered and highest == number and end["foreign"] == number - delivered, (number, end)
     assert streams.pop(first) == (2, 3), end
     assert set(streams.values()) == {(1, 1)} and end["lost"] == number - delivered + 1, end
+
+
+@table(first(1, [("a ledger", ["-o", "{}/ledger"], 16, "that a ledger has room for (--streams)"),
+                 ("live frames", ["--rx", "xdp", "-i", "lo"], 8, "that --rx xdp has room for")]))
+@together
+def streams_without_a_slot(args, room, words):
+    """One line says how many there may be."""
+    with tempfile.TemporaryDirectory() as where, staying(*(a.format(where) for a in args)) as receiver:
+        receiver.send(SEND.format([[stamped(i, BASE) for i in range(1, room + 3)]
+                                   + [stamped(1, BASE + 1)]], 0))
+        for event in receiver.events:
+            if event["data"].get("delivered", 0) > room:
+                break
+    assert receiver.end["foreign"] == 2, receiver.end
+    assert (f"2 packets belonged to no known stream: forged numbers, or more streams than the {room} "
+            f"{words}") in receiver.err, receiver.err
 
 
 def end_of_ledger(engine, forge, pause=0):
@@ -523,7 +540,7 @@ def stdout_is_read_late():
     (*WORDY, "-t", "1000"), ("trace", "--json-lines", "-I", "100ms", "-q"))])
 def a_signal_while_nobody_reads(args):
     with unread(*args) as (process, out):
-        until(lambda: pending(out) > 3000, 30, "a full pipe")
+        until(lambda: pending(out), 30, "a full pipe")  # of one page, which the first line takes
         process.send_signal(signal.SIGINT)
         assert process.wait(20 * PATIENCE) == 1, process.returncode
 
