@@ -32,7 +32,13 @@ void conn_init(struct conn *c, int in, int out)
 
 void conn_patience(struct conn *c, unsigned ms)
 {
+	const int on = 1, second = 1;
+
 	setsockopt(c->out, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	/* probes, while the connection waits for an answer and has sent nothing else */
+	setsockopt(c->out, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(c->out, IPPROTO_TCP, TCP_KEEPIDLE, &second, sizeof(second));
+	setsockopt(c->out, IPPROTO_TCP, TCP_KEEPINTVL, &second, sizeof(second));
 }
 
 void conn_close(struct conn *c)

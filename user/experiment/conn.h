@@ -32,8 +32,8 @@ void conn_init(struct conn *c, int in, int out);
 
 /*
  * Sets the TCP user timeout, so that the connection fails if the peer's kernel acknowledges nothing
- * for `ms`. A slow or stopped peer program does not matter, because its kernel still acknowledges
- * data.
+ * for `ms`, neither data nor the probes that are sent while the connection is idle. A slow or
+ * stopped peer program does not matter, because its kernel still acknowledges them.
  */
 void conn_patience(struct conn *c, unsigned ms);
 void conn_close(struct conn *c);
