@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -14,12 +15,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft
-from labs import COUNT, PORT, TARGET, Hosts, share
-from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, assert_error, assert_ran, assert_valid,
-                 case, directory, finish, first, main, observed, require, start, table, thorough,
+from labs import COUNT, EACH, PORT, TARGET, Hosts, share
+from lib import (BINARY, PATIENCE, TIMEOUT, assert_error, assert_ran, assert_valid, case, directory,
+                 finish, first, main, observed, require, start, table, thorough,
                  together, until)
 from test_to import SHORT, assert_other_unknown, causes, compare, ending, lost
 
@@ -317,14 +319,88 @@ def running(hosts, *args, **kwargs):
     return client, remote
 
 
-@table([("while it receives", []), ("while it sends", ["-R"])] if EVERYTHING else [])
-def the_other_end_is_killed(args):
-    with Piped() as hosts:
-        client, remote = running(hosts, *args)
-        os.kill(remote, signal.SIGKILL)
-        out, err = client.communicate(timeout=TIMEOUT)
-        assert client.returncode == FAILED and "lost" in err, err
-        assert_other_unknown(ending(out))
+MOMENTS = 7
+GOING = [(how, way, args, n) for n in range(MOMENTS) for args in ([], ["-R"]) for how, way in (
+    ("killed", "TCP"), ("stopped", "TCP"), ("cut off", "TCP"), ("killed", "a pipe"),
+    ("stopped", "a pipe"))]
+
+
+def until_sent(client):
+    """The lines that come until packets are sent."""
+    lines = [client.stdout.readline()]
+    while lines[-1] and not json.loads(lines[-1]).get("data", {}).get("sent"):
+        lines.append(client.stdout.readline())
+    return lines
+
+
+def numbers_of(ledger):
+    """The numbers of each outcome, a drop by its stage."""
+    lines = [json.loads(line.split(" ", 1)[1]) for line in ledger.read_text().splitlines()]
+    names = {line["data"]["id"]: line["data"].get("stage") or line["data"]["outcome"]
+             for line in lines if line["event"] == "outcome"}
+    found = {name: [] for name in names.values()}
+    for line in lines:
+        for first_one, last, outcome in line["data"]["ranges"] if line["event"] == "outcomes" else []:
+            found[names[outcome]] += range(first_one, last + 1)
+    return found
+
+
+@table(first(1, [(f"{how}, {way}, {'it sends' if args else 'it receives'}, {n}", how, way, args, n)
+                 for how, way, args, n in GOING]))
+@together
+def the_other_end_goes(how, way, args, n):
+    """At any moment, between the first message and the last: outcomes that were known by then stay,
+    and nothing else is said to be lost than what the router between drops."""
+    dice = random.Random(f"{how} {way} {args} {n} {os.environ.get('PKTLEDGER_SEED', 1)}")
+    words = ["--json-lines", "-I", "50ms", "-q", "-r", "8k", "-t", "1", "--settle", "300ms", "--rcvbuf",
+             "16M", *args]
+
+    def attempt():
+        with Piped() as hosts, directory() as where, contextlib.ExitStack() as stack:
+            ledger, lines = where / "ledger", []
+            hosts.drop("m", "forward", 3)
+            if way == "TCP":
+                server = stack.enter_context(hosts.serve("--stay"))
+                client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "-o", str(ledger),
+                                     *words)
+                stack.callback(server.send_signal, signal.SIGCONT)
+                other = server.pid
+            else:
+                client = hosts.via("-o", str(ledger), *words)
+                other, = until(lambda: remotes(client.pid) or client.poll() is not None and [0], 10,
+                               "no remote")
+                assert other, client.communicate()
+            if n > 1:  # else while everything is set up
+                lines += until_sent(client)
+            time.sleep(dice.random() * 1.5)
+            if how == "cut off":
+                wall(hosts, "m", "type filter hook forward priority 0; policy drop;")
+            else:
+                with contextlib.suppress(ProcessLookupError):  # it may be done
+                    os.kill(other, signal.SIGSTOP if how == "stopped" else signal.SIGKILL)
+            # a host that loads its programs may take two minutes
+            until(lambda: client.poll() is not None, 140 if how == "stopped" else 30,
+                  "the client does not end")
+            result = finish(client)
+            return SimpleNamespace(status=result.status, err=result.err,
+                                   json=ending("".join(lines) + result.out),
+                                   numbers=numbers_of(ledger) if ledger.exists() else {})
+
+    result = observed(attempt)
+    numbers = result.numbers
+    dropped = set(range(3, 10000, EACH))
+    assert set(numbers.get("wire", [])) <= dropped, numbers["wire"]
+    assert not dropped & set(numbers.get("delivered", [])), dropped & set(numbers["delivered"])
+    end = result.json.get("end")
+    if result.status == 0:  # all was said before
+        assert end["balanced"] and lost(result.json) == {"wire": share(3, end["sent"])}, end
+        return
+    assert result.status == FAILED and len(result.err.strip().splitlines()) == 1, result
+    if not end:  # nothing was sent
+        return
+    assert end["impossible"] == 0 and not end["balanced"], end
+    assert end["remote"]["unknown_since_ns"] > 0 and set(lost(result.json)) <= {"wire"}, end
+    assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
 
 
 @table(first(0, [("while it sends", []), ("while it receives", ["-R"])]))
