@@ -182,12 +182,12 @@ static int check_fit(const struct run_spec *spec, unsigned mtu, struct error *er
 {
 	if (spec->payload + (spec->ipv6 ? 48 : 28) <= mtu)
 		return 0;
-	if (!spec->tx->fragments)
+	if (!spec->tx->socket)
 		return error_usage(err, "use --tx socket, or smaller packets",
 				   "the largest packet does not fit the MTU of %u, and no "
 				   "fragments are made by --tx %s",
 				   mtu, spec->tx->name);
-	if (spec->rx != &rx_socket)
+	if (!spec->rx->socket)
 		return error_usage(
 			err, "use --rx socket, or a smaller packet",
 			"--rx %s takes single frames: %u bytes of payload do not fit the MTU of %u",

@@ -116,12 +116,12 @@ const struct opt traffic_opts[] = {
 
 const struct tx_ops *tx_ops_of(enum tx_choice tx)
 {
-	return tx == TX_XSK ? &tx_xsk : tx == TX_XDP ? &tx_xdp : &tx_socket;
+	return tx_engines[tx - TX_SOCKET];
 }
 
 const struct rx_ops *rx_ops_of(enum rx_choice rx)
 {
-	return rx == RX_XSK ? &rx_xsk : rx == RX_XDP ? &rx_xdp : &rx_socket;
+	return rx_engines[rx];
 }
 
 int traffic_payload(const struct traffic_options *t, bool ipv6, const struct tx_ops *tx,
@@ -138,7 +138,7 @@ int traffic_payload(const struct traffic_options *t, bool ipv6, const struct tx_
 			return error_set(err, STATUS_UNABLE, -ENODATA, "give the length",
 					 "--length best: the MTU of the path is not known");
 		bytes = given =
-			tx->fragments ? reassembly_best_payload(ipv6, mtu) : mtu - overhead + 18;
+			tx->socket ? reassembly_best_payload(ipv6, mtu) : mtu - overhead + 18;
 	}
 	if (t->size ? t->size < overhead + STAMP_LEN : bytes < STAMP_LEN)
 		return error_usage(err, NULL, "%s %llu leaves no room for the sequence header: at least %u%s",
@@ -152,14 +152,14 @@ int traffic_payload(const struct traffic_options *t, bool ipv6, const struct tx_
 				   "%s %llu is more than a UDP datagram holds (%u of payload)",
 				   option, (unsigned long long)given, MAX_UDP);
 	room = mtu - (overhead - 14 - 4);
-	if (mtu && bytes > room && (t->size || !tx->fragments))
+	if (mtu && bytes > room && (t->size || !tx->socket))
 		return error_usage(err,
-				   tx->fragments ? "use --length: it is fragmented"
+				   tx->socket ? "use --length: it is fragmented"
 						 : "use --tx socket, or a smaller packet",
 				   "%s %llu does not fit the MTU of %u (--length %u at most)%s%s",
 				   option, (unsigned long long)given, mtu, room,
-				   tx->fragments ? "" : ", and no fragments are made by --tx ",
-				   tx->fragments ? "" : tx->name);
+				   tx->socket ? "" : ", and no fragments are made by --tx ",
+				   tx->socket ? "" : tx->name);
 	*payload = (unsigned)bytes;
 	return 0;
 }
@@ -538,7 +538,7 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 		{0},
 	};
 
-	if (spec->tx == &tx_socket && mtu && t->send.gso && spec->payload > room)
+	if (spec->tx->socket && mtu && t->send.gso && spec->payload > room)
 		return error_usage(err, "remove --gso, or use a smaller payload",
 				   "--gso makes datagrams of %u bytes, which do not fit the MTU of "
 				   "%u (at most %u)",

@@ -49,6 +49,7 @@ extern struct opt_seen program_options;
 /* Returns true if the command line contains this option. */
 bool option_given(const char *name);
 
+/* In the order of tx_engines and rx_engines. */
 enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK, TX_XDP };
 enum rx_choice { RX_SOCKET, RX_XSK, RX_XDP };
 
@@ -95,7 +96,7 @@ struct traffic_options {
 extern const struct opt traffic_opts[], shape_opts[];
 extern const struct opt_value tx_values[], rx_values[];
 
-const struct tx_ops *tx_ops_of(enum tx_choice tx);
+const struct tx_ops *tx_ops_of(enum tx_choice tx); /* not TX_AUTO */
 const struct rx_ops *rx_ops_of(enum rx_choice rx);
 
 /* Capabilities an experiment requires, in addition to its test network. */

@@ -329,7 +329,7 @@ int site_stop_receiving(struct site *s, struct error *err)
 		receiver_check_log(s->receiver, err);
 	if (rc)
 		return rc;
-	if (!unread && s->traced && s->receiver_config.ops == &rx_socket &&
+	if (!unread && s->traced && s->receiver_config.ops->socket &&
 	    !receiver_idle(s->receiver))
 		drops_walk_unread(drops, &s->lab.rx_ns, false, &s->in_socket, &(struct error){});
 	receiver_sum(s->receiver, &s->sink, &s->arrivals);
@@ -349,7 +349,7 @@ static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 	struct outcomes *f = &s->tracer.outcomes;
 	struct tx_stats st;
 
-	if (s->spec->tx == &tx_socket)
+	if (s->spec->tx->socket)
 		return;
 	if (sender_done(s->sender)) {
 		sender_stats(s->sender, &st);
@@ -540,12 +540,12 @@ static void receiver_facts(const struct site *s, struct engine_facts *f)
 	const struct run_spec *spec = s->spec;
 	bool skb = s->receiver_config.xdp_skb_mode;
 	bool elsewhere = s->lone || s->fx.threaded_napi || lab->taps ||
-			 lab->topology == LAB_VXLAN || spec->rx != &rx_socket ||
+			 lab->topology == LAB_VXLAN || !spec->rx->socket ||
 			 spec->tx == &tx_xdp || s->fx.xdp || lab_wish_moves(&spec->wish);
 	struct rx_stats rx = s->rx;
 
 	f->rx_in_sender = elsewhere ? ENGINE_NO : ENGINE_YES;
-	if (spec->rx == &rx_socket && !s->fx.xdp)
+	if (spec->rx->socket && !s->fx.xdp)
 		return;
 	if (s->receiver)
 		receiver_stats(s->receiver, &rx);
@@ -595,7 +595,7 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 		f->tx_qdisc = qdisc->kind; /* empty: unknown */
 	}
 	if (s->sender) {
-		f->tx_socket = s->spec->tx == &tx_socket;
+		f->tx_socket = s->spec->tx->socket;
 		countercheck_refusals(res, f);
 	}
 	if (s->receives)

@@ -88,15 +88,15 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 	if (lab->tx_ns.inum == lab->rx_ns.inum && lab->tx.ifindex == lab->rx.ifindex)
 		return error_usage(err, "sender first: -i A,B", "both ports are %s",
 				   lab->tx.ifname);
-	if (lab->tx_ns.inum == lab->rx_ns.inum && spec->tx == &tx_socket)
+	if (lab->tx_ns.inum == lab->rx_ns.inum && spec->tx->socket)
 		return error_usage(
 			err, "use --tx xsk, or move a port to another namespace (NETNS/IFNAME)",
 			"both ports are in one namespace: sockets would use loopback");
-	if (unreached && (spec->rx == &rx_socket || spec->pass || spec->tx == &tx_socket))
+	if (unreached && (spec->rx->socket || spec->pass || spec->tx->socket))
 		return error_usage(err, "give it one, or use --tx xsk --rx xsk",
 				   "%s has no IPv%c address that a socket could receive on",
 				   lab->rx.ifname, spec->ipv6 ? '6' : '4');
-	if (spec->payload + (spec->ipv6 ? 48 : 28) > lab->tx.mtu && !spec->tx->fragments)
+	if (spec->payload + (spec->ipv6 ? 48 : 28) > lab->tx.mtu && !spec->tx->socket)
 		return error_set(err, STATUS_USAGE, -EMSGSIZE, "use smaller packets",
 				 "%u bytes of payload do not fit the MTU of %u of %s",
 				 spec->payload, lab->tx.mtu, lab->tx.ifname);
@@ -153,7 +153,7 @@ static int open_one(struct site *s, struct error *err)
 
 	if (rc)
 		return rc;
-	if (s->sends ? spec->tx != &tx_socket : spec->rx != &rx_socket) {
+	if (s->sends ? !spec->tx->socket : !spec->rx->socket) {
 		if (spec->ifname)
 			return get_port(spec->ifname, &dev, port, err);
 		return error_usage(err, "for example -i eth1",
@@ -247,7 +247,7 @@ int site_open_ports(struct site *s, struct error *err)
 	if (rc)
 		return rc;
 	plan_flow(s);
-	if (s->sends && s->lone && spec->tx != &tx_socket)
+	if (s->sends && s->lone && !spec->tx->socket)
 		rc = find_next_hop(s, err);
 	return rc ? rc : plan_fragments(s, err);
 }

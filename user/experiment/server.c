@@ -184,8 +184,6 @@ static int check_sending(const struct caller *s, struct error *why)
  */
 static int complete_plan(struct caller *s, struct error *why)
 {
-	static const struct tx_ops *const tx[] = {&tx_socket, &tx_xsk, &tx_xdp};
-	static const struct rx_ops *const rx[] = {&rx_socket, &rx_xsk, &rx_xdp};
 	struct peer_plan *plan = &s->plan;
 	struct run_spec *spec = &plan->spec;
 	const struct endpoint *client = &s->served.peer;
@@ -200,16 +198,14 @@ static int complete_plan(struct caller *s, struct error *why)
 	spec->threads = plan->numbers.streams;
 	spec->to =
 		*client; /* and no other host. Unknown for a receiver that got no probe */
-	for (unsigned i = 0; i < 3; i++) {
-		if (spec->reverse && !strcmp(tx[i]->name, plan->engine))
-			spec->tx = tx[i];
-		else if (!spec->reverse && !strcmp(rx[i]->name, plan->engine))
-			spec->rx = rx[i];
-	}
 	if (spec->reverse) {
+		for (unsigned i = 0; tx_engines[i]; i++)
+			spec->tx = strcmp(tx_engines[i]->name, plan->engine) ? spec->tx : tx_engines[i];
 		spec->tuning.tx = plan->wish;
 		spec->to.port = stdio ? client->port : (uint16_t)spec->port;
 	} else {
+		for (unsigned i = 0; rx_engines[i]; i++)
+			spec->rx = strcmp(rx_engines[i]->name, plan->engine) ? spec->rx : rx_engines[i];
 		spec->tuning.rx = plan->wish;
 		spec->port = stdio ? spec->port : (uint16_t)s->cfg->spec->port;
 	}

@@ -29,10 +29,8 @@ const char *site_place(const struct site *s)
 	const struct run_spec *spec = s->spec;
 
 	if (s->receives)
-		return spec->rx == &rx_socket ? edge_place(s->tracer.edge) : "XDP";
-	if (spec->tx == &tx_xsk)
-		return "AF_XDP completion";
-	return spec->tx == &tx_xdp ? "xdp_devmap_xmit" : edge_place(s->tracer.edge);
+		return spec->rx->socket ? edge_place(s->tracer.edge) : "XDP";
+	return spec->tx->place ? spec->tx->place : edge_place(s->tracer.edge);
 }
 
 /* Returns how many numbers are kept per stream if streams are known. */
@@ -182,7 +180,7 @@ static int open_xdp(struct site *s, struct error *err)
 		here = s->tracer.config;
 	if (here.learn)
 		here.learn = LEARN_TAKE;
-	if (s->spec->rx != &rx_socket) {
+	if (!s->spec->rx->socket) {
 		if (s->by_number) {
 			cfg.payload = shape_sizes_differ(spec_shape(s->spec)) ? 0 : s->flow.payload;
 			cfg.arrivals_fd = drops_map_fd(drops, "arrivals");
@@ -257,7 +255,7 @@ static int open_receiver(struct site *s, struct error *err)
 	if (!rc)
 		rc = receiver_open(&s->receiver, &s->receiver_config, err);
 	for (unsigned t = 0; !rc && t < s->receiver_config.threads; t++) {
-		if (s->legs && s->receiver_config.ops == &rx_socket)
+		if (s->legs && s->receiver_config.ops->socket)
 			rc = error_errno(err, STATUS_UNABLE,
 					 legs_attach(s->legs, receiver_fd(s->receiver, t)), NULL,
 					 "cannot put a filter on the socket");
@@ -298,7 +296,7 @@ static bool wants_xdp(const struct site *s)
 {
 	struct netdev dev;
 
-	return !s->in_lab && s->spec->tx != &tx_socket &&
+	return !s->in_lab && !s->spec->tx->socket &&
 	       !netdev_get(s->lab.tx.ns, s->lab.tx.ifname, &dev) && strcmp(dev.driver, "veth");
 }
 
@@ -515,7 +513,9 @@ static int plan_lab(struct site *s, struct error *err)
 	needs.lab.other_vni = s->fx.other_vni;
 	needs.lab.ip4_only = !spec->ipv6;
 	needs.lab.mtu = spec->wish.mtu;
-	needs.lab.queues = spec->tx != &tx_socket || spec->rx == &rx_xsk ? spec->threads : 1;
+	if (ours)
+		needs.lab.queues =
+			!spec->tx->socket || spec->rx == &rx_xsk ? spec->threads : 1;
 	if (ours && asked && asked < needs.lab.queues)
 		return error_usage(err, "use fewer threads (-P), or more queues",
 				   "--queues %u are too few: each of %u threads needs its own",

@@ -240,6 +240,7 @@ struct rx;
 struct rx_ops {
 	const char *name;
 	size_t size; /* bytes, size of the engine's struct rx */
+	bool socket; /* a UDP socket that receives from the IP layer */
 	/* Opens the engine. The caller zeroes `rx`, and calls close() even on failure. */
 	int (*open)(struct rx *rx, struct rx_config *cfg, struct error *err);
 	/*
@@ -259,6 +260,7 @@ struct rx_ops {
 };
 
 extern const struct rx_ops rx_socket, rx_xsk, rx_xdp;
+extern const struct rx_ops *const rx_engines[]; /* the last is NULL */
 
 /* Opens a UDP socket with the options in `cfg`, bound to the flow's port. Returns it or -errno. */
 int rx_socket_bound(const struct receiver_config *cfg, struct error *err);

@@ -323,6 +323,7 @@ static void rx_socket_stats(const struct rx *rx, struct rx_stats *st)
 const struct rx_ops rx_socket = {
 	.name = "socket",
 	.size = sizeof(struct rx),
+	.socket = true,
 	.open = rx_socket_open,
 	.poll = rx_socket_poll,
 	.pending = rx_socket_pending,

@@ -82,7 +82,8 @@ struct tx;
 struct tx_ops {
 	const char *name;
 	size_t size;	    /* bytes, size of the engine's struct tx */
-	bool fragments;	    /* can send payloads that are larger than the MTU */
+	bool socket;	    /* sends by a UDP socket: the IP layer makes headers and fragments */
+	const char *place;  /* where sent frames are counted, NULL: at the edge of this host */
 	double fastest_pps; /* upper bound per thread, used to size windows */
 	bool paces;   /* paces itself by schedule and duration_ns: send() gets the whole budget */
 	bool shapes;  /* supports tx_config.shape */
@@ -110,6 +111,7 @@ struct tx_ops {
 };
 
 extern const struct tx_ops tx_socket, tx_xsk, tx_xdp;
+extern const struct tx_ops *const tx_engines[]; /* the last is NULL */
 
 /*
  * Attaches an XDP program that passes every packet, in driver mode. Most drivers accept live frames

@@ -407,7 +407,7 @@ static void tx_socket_stats(const struct tx *tx, struct tx_stats *st)
 const struct tx_ops tx_socket = {
 	.name = "socket",
 	.size = sizeof(struct tx),
-	.fragments = true,
+	.socket = true,
 	.fastest_pps = 3e6,
 	.shapes = true,
 	.open = tx_socket_open,

@@ -477,6 +477,7 @@ static void tx_xdp_stats(const struct tx *tx, struct tx_stats *st)
 const struct tx_ops tx_xdp = {
 	.name = "xdp",
 	.size = sizeof(struct tx),
+	.place = "xdp_devmap_xmit",
 	.paces = true,
 	.sources = true,
 	.fastest_pps = 12e6,

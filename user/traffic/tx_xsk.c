@@ -397,6 +397,7 @@ static void tx_xsk_stats(const struct tx *tx, struct tx_stats *st)
 const struct tx_ops tx_xsk = {
 	.name = "xsk",
 	.size = sizeof(struct tx),
+	.place = "AF_XDP completion",
 	.shapes = true,
 	.fastest_pps = 15e6,
 	.open = tx_xsk_open,

@@ -22,7 +22,7 @@ static int plan_ring(struct fault_plan *p)
 	struct fault_effects *fx = p->fx;
 
 	/* AF_XDP frames leave before tc. With a router, the next hop is the router's port. */
-	if (p->spec->rx != &rx_socket && fx->topology == LAB_PAIR) {
+	if (!p->spec->rx->socket && fx->topology == LAB_PAIR) {
 		fx->xdp = true;
 		fx->xdp_burn_ns = BURN_NS;
 	} else {

@@ -412,7 +412,7 @@ int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct err
 	if (ret || !list->set)
 		return ret;
 	measure(&p);
-	if (spec->rx == &rx_socket)
+	if (spec->rx->socket)
 		fx->rcvbuf = RCVBUF_ROOMY;
 	for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
 		ret = fault_has(list, p.fault) ? check_row(&p) : 0;
