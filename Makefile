@@ -57,7 +57,7 @@ BPFFLAGS := -O2 -g $(HERE) -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -W
 # Those that can do without functions of the kernel itself are built a second time without them, for
 # kernels that have none: bpf/skb.bpf.h.
 OLD  := balance probe drops tcp test watch
-BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c)) $(OLD:%=%_old)
+BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c)) $(OLD:%=%_old) watch_oldest
 SKEL := $(BPF:%=$(B)/%.skel.h)
 # The rooms of user/, each with its archive. A room uses itself and those before it in this list, no
 # other: programs and unit tests are linked in that order, and tests/unit/test_rooms.py looks closer.
@@ -87,6 +87,11 @@ $(B)/%.bpf.o: bpf/%.bpf.c
 
 $(OLD:%=$(B)/%_old.bpf.o): BPFFLAGS += -DWITHOUT_KFUNCS
 $(OLD:%=$(B)/%_old.bpf.o): $(B)/%_old.bpf.o: bpf/%.bpf.c
+	$(bpf-program)
+
+# For kernels without bpf_loop().
+$(B)/watch_oldest.bpf.o: BPFFLAGS += -DWITHOUT_KFUNCS -DWITHOUT_LOOPS
+$(B)/watch_oldest.bpf.o: bpf/watch.bpf.c
 	$(bpf-program)
 
 $(B)/%.skel.h: $(B)/%.bpf.o

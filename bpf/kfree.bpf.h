@@ -13,7 +13,7 @@
 
 #define SITE_FRAMES 12 /* frames of BPF, tracepoint, freeing function and its caller */
 
-const volatile struct trace_kfree kernel;
+const volatile struct trace_kfree kernel = {}; /* initialized: placed in the order of the source */
 struct trace_places places;
 
 static __always_inline bool is_in(const volatile struct trace_range *range, __u64 location)

@@ -76,7 +76,7 @@ enum inside {
  * fragmented, the outer packet is the datagram. Returns enum inside. Leaves `at` unchanged unless
  * the result is INSIDE_IP. Not static, so that it is verified once per program.
  */
-__noinline int enter_tunnels(struct linear *at, __u32 program)
+GLOBAL int enter_tunnels(struct linear *at, __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	enum header tunnel;
@@ -196,7 +196,7 @@ enum fragment_more {
  * fragment is FRAGMENT_LOSS if `first`, otherwise FRAGMENT_NO_LOSS. Not static, so that it is
  * verified once per program.
  */
-__noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 first, __u32 *more)
+GLOBAL int fragment_dropped(const struct linear *at, __u32 program, __u32 first, __u32 *more)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	struct followed *d;
@@ -242,7 +242,7 @@ MAP(renamed, LRU_HASH, 1, struct watch_flow, __u32);
 
 MAP(translations, HASH, NAT_TRANSLATIONS, struct watch_flow, __u64); /* packets: filter_abi.h */
 
-const volatile __u8 nat_followed; /* set if any namespace has NAT */
+const volatile __u8 nat_followed = 0; /* set if any namespace has NAT */
 
 /* How a packet relates to the flow. */
 enum nat_match {
@@ -318,7 +318,7 @@ static __always_inline void flow_fill(const struct linear *at, const struct head
  * Returns false if the packet has no tuple. Not static (like the next functions), so that it is
  * verified once per program.
  */
-__noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
+GLOBAL int nat_names(const struct linear *at, __u64 nfct, __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	struct nf_conn *ct = (void *)(nfct & ~(__u64)NFCT_INFO);
@@ -367,7 +367,7 @@ static __always_inline void nat_translates(struct watch_flow *t, const __u8 *fro
  * Called after nat_matches() for a translated packet. From here on, only the new tuple is
  * available. `packets` 0: already counted.
  */
-__noinline int nat_learn(__u64 nfct, __u32 program, __u32 sent, __u32 packets)
+GLOBAL int nat_learn(__u64 nfct, __u32 program, __u32 sent, __u32 packets)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	const bool reply = (nfct & NFCT_INFO) >= IP_CT_IS_REPLY;

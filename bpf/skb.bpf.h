@@ -39,6 +39,18 @@
 #define SPLIT  __always_inline
 #endif
 
+/*
+ * Before Linux 5.17 there is no bpf_loop(), and before 5.13 a function that is verified once cannot take
+ * a pointer. NAME_oldest.bpf.o, for such kernels, parses fewer headers, because the verifier follows
+ * each step on every path.
+ */
+#ifdef WITHOUT_LOOPS
+#define GLOBAL	     static __noinline __attribute__((unused))
+#define OLDEST_STEPS 2 /* IP, then the ports */
+#else
+#define GLOBAL __noinline
+#endif
+
 /* Plain loads from any address, since Linux 6.2. */
 extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
 
@@ -194,12 +206,18 @@ static long linear_step(__u32 n, struct headers_walk *w)
  * Parses headers starting at `h`, at any offset in the linear part. Not static, so that it is
  * verified once per program.
  */
-__noinline int headers_walk(const struct linear *at, struct headers *h)
+GLOBAL int headers_walk(const struct linear *at, struct headers *h)
 {
 	struct headers_walk walk = {(void *)at, h};
 
-	if (at && h)
-		bpf_loop(HEADERS_STEPS, linear_step, &walk, 0);
+	if (!at || !h)
+		return 0;
+#ifdef WITHOUT_LOOPS
+	for (__u32 i = 0; i < OLDEST_STEPS && !linear_step(i, &walk); i++)
+		;
+#else
+	bpf_loop(HEADERS_STEPS, linear_step, &walk, 0);
+#endif
 	return 0;
 }
 
@@ -474,6 +492,7 @@ static __always_inline __u64 packet_word_direct(void *data, void *data_end, __u1
 	return payload ? payload_word(payload) : 0;
 }
 
+#ifndef WITHOUT_LOOPS
 #define LOADED_MAX 64 /* a power of two, at least HEADERS_STEP */
 
 static long loaded_step(__u32 n, struct headers_walk *w)
@@ -508,6 +527,7 @@ static __always_inline void headers_loaded(struct __sk_buff *skb, bool frame, st
 	*h = (struct headers){.next = frame ? HEADER_ETHERNET : HEADER_IP};
 	headers_walk_loaded(skb, h);
 }
+#endif
 
 /*
  * Returns the word of the sequence header in a whole UDP packet to `port` with those headers, or 0.

@@ -33,7 +33,7 @@ static __always_inline bool is_plain(const struct sk_buff *skb)
  * Not static, so that it is verified only once and its result is one unknown to the verifier
  * instead of three paths.
  */
-__noinline int ip_kind(const struct linear *at)
+GLOBAL int ip_kind(const struct linear *at)
 {
 	__u8 b[8] WIDE;
 	__u16 type;
@@ -60,7 +60,7 @@ enum watch_program { WATCH_DROPS, WATCH_USED, WATCH_RECEIVES, WATCH_QUEUES, WATC
  * Not static, like ip_kind(). Returns true if there are extension headers to hide from the filter,
  * and stores them in the program's element.
  */
-__noinline int find_gap(const struct linear *at, __u32 program)
+GLOBAL int find_gap(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 
@@ -91,7 +91,7 @@ static __always_inline __u32 matches(struct sk_buff *skb, const struct linear *f
 }
 
 /* Records the first fragment of a datagram that matches EXPR. `place`: an interface hook. */
-__noinline int see_datagram(const struct linear *at, __u32 program, __u32 place)
+GLOBAL int see_datagram(const struct linear *at, __u32 program, __u32 place)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	struct followed *d;

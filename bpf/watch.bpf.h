@@ -68,7 +68,7 @@ static __always_inline void note_dev(__u32 netns, __u32 ifindex, struct net_devi
  * keys that do not fit in the map either. See include/watch_abi.h.
  */
 
-const volatile struct watch_config watch_cfg;
+const volatile struct watch_config watch_cfg = {};
 
 /* Set by user space and read by all programs that count. */
 MAPPED(control, 1, struct watch_control);
@@ -272,7 +272,7 @@ static /* `static` because Linux 6.1 accepts a map key only from certain memory 
 }
 
 /* Not static, so that it is verified once and not for each path that leads here. */
-__noinline int flow_read(const struct linear *at, struct watch_flow *f)
+GLOBAL int flow_read(const struct linear *at, struct watch_flow *f)
 {
 	struct headers h;
 

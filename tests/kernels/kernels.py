@@ -23,6 +23,7 @@ CACHE = Path(os.environ.get("PKTLEDGER_KERNELS") or Path(
 # The suites that ship each, which of their versions are meant, and the machine. "newest" is what
 # the first of its suites has that is complete: its parts come and go with each upload.
 WANTED = {
+    "5.10": (("bullseye-security",), r"5\.10\.", AMD64),
     "6.1": (("bookworm-security", "bookworm"), r"6\.1\.", AMD64),
     "6.12": (("trixie-security", "trixie"), r"6\.12\.", AMD64),
     "6.12-arm64": (("trixie-security", "trixie"), r"6\.12\.", ARM64),

@@ -18,6 +18,7 @@
 #include "trace_abi.h"
 #include "watch.skel.h"
 #include "watch_old.skel.h"
+#include "watch_oldest.skel.h"
 
 #define WATCH_BATCH 128 /* keys read from a hash map at a time */
 
@@ -180,12 +181,15 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 		bool kfuncs, struct error *err)
 {
 	const bool names = spec->nat && !spec->followed && kfuncs;
+	trace_elf_bytes *const old = reasons_has_function(r, "bpf_loop")
+					     ? watch_old_bpf__elf_bytes
+					     : watch_oldest_bpf__elf_bytes;
 	struct watch_bpf *s = w->skel = mem_new(s);
 	int rc = watch_bpf__create_skeleton(s);
 	bool firsts;
 
 	if (!rc)
-		rc = trace_open(s->skeleton, kfuncs ? NULL : watch_old_bpf__elf_bytes);
+		rc = trace_open(s->skeleton, kfuncs ? NULL : old);
 	if (!rc)
 		rc = configure(w, spec, r, kfuncs, err);
 	if (!rc) {
