@@ -13,7 +13,11 @@
 
 #define SITE_FRAMES 12 /* frames of BPF, tracepoint, freeing function and its caller */
 
-const volatile struct trace_kfree kernel = {}; /* initialized: placed in the order of the source */
+/*
+ * Constants have initializers, because clang then places them in the order of the source, alike in
+ * all builds of a program (Makefile).
+ */
+const volatile struct trace_kfree kernel = {};
 struct trace_places places;
 
 static __always_inline bool is_in(const volatile struct trace_range *range, __u64 location)

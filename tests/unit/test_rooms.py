@@ -57,5 +57,23 @@ def every_room_is_in_the_list():
     assert {p.name for p in (ROOT / "user").iterdir() if p.is_dir()} == set(ROOMS)
 
 
+def variables(path):
+    """{name: place and size} of a BPF object's constants and variables."""
+    listing = subprocess.run(["readelf", "-SsW", path], check=True, capture_output=True, text=True).stdout
+    places = dict(re.findall(r"^ +\[ *(\d+)\] (\.rodata|\.bss|\.data) ", listing, re.M))
+    return {name: (places[section], at, size) for at, size, section, name in
+            re.findall(r"(\w+) +(\d+) OBJECT +\w+ +DEFAULT +(\d+) (\w+)$", listing, re.M) if section in places}
+
+
+@case
+def builds_of_a_program_are_laid_out_alike():
+    """User space sets their variables by one skeleton."""
+    others = sorted(BUILD.glob("*_old*.bpf.o"))
+    assert others
+    for other in others:
+        usual = variables(BUILD / re.sub("_old(est)?", "", other.name))
+        assert usual and variables(other).items() <= usual.items(), (other.name, usual, variables(other))
+
+
 if __name__ == "__main__":
     main()
