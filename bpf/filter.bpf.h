@@ -245,8 +245,8 @@ static __always_inline __u32 filter_look_first(const struct linear *at)
  * Copies the packet as the filter sees it into element `slot`. `tags`: FILTER_TAGS. Returns the
  * offset of its start from head, or -1.
  */
-GLOBAL int filter_see(const struct linear *at, __u32 len, const struct filter_gap *gap,
-		      __u32 slot, __u32 tags)
+GLOBAL int filter_see(const struct linear *at, __u32 len, const struct filter_gap *gap, __u32 slot,
+		      __u32 tags)
 {
 	struct filter_scratch *scratch = bpf_map_lookup_elem(&filter_scratch, &slot);
 	__u32 start;

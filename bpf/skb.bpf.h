@@ -40,9 +40,9 @@
 #endif
 
 /*
- * Before Linux 5.17 there is no bpf_loop(), and before 5.13 a function that is verified once cannot take
- * a pointer. NAME_oldest.bpf.o, for such kernels, parses fewer headers, because the verifier follows
- * each step on every path.
+ * Before Linux 5.17 there is no bpf_loop(), and before 5.13 a function that is verified once cannot
+ * take a pointer. NAME_oldest.bpf.o, for such kernels, parses fewer headers, because the verifier
+ * follows each step on every path.
  */
 #ifdef WITHOUT_LOOPS
 #define GLOBAL	     static __noinline __attribute__((unused))

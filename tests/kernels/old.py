@@ -60,10 +60,10 @@ def what_works():
 
 @case
 def what_needs_another_kernel():
-    for args in (["run", "-c", "10"], ["trace", "--balance", "-t", "1", "udp port 9"],
-                 ["trace", "--balance", "-t", "1", "tcp port 9"]):
+    for version, *args in (("6.1", "run", "-c", "10"), ("6.3", "trace", "--balance", "-t", "1", "udp port 9"),
+                           ("5.17", "trace", "--balance", "-t", "1", "tcp port 9")):
         result = pktledger(*args)
-        assert result.status == 3 and "needs Linux 6.1 or newer" in result.err, result
+        assert result.status == 3 and f"needs Linux {version}" in result.err, result
 
 
 if __name__ == "__main__":

@@ -138,9 +138,10 @@ int trace_load_error(struct error *err, int rc)
 	log_libbpf_clear(); /* the error has been reported */
 	/* what the verifier says there, such as about func_info, hides the cause */
 	if (*why && !uname(&kernel) && atoi(kernel.release) < OLDEST)
-		return error_set(err, STATUS_UNABLE, rc,
-				 "check, send, recv, lab, trace without --balance, and export work here",
-				 "this needs Linux 6.1 or newer, and the kernel is %s", kernel.release);
+		return error_set(
+			err, STATUS_UNABLE, rc,
+			"check, send, recv, lab, trace without --balance, and export work here",
+			"this needs Linux 6.1 or newer, and the kernel is %s", kernel.release);
 	if (*why && rc != -EMFILE)
 		return error_set(err, STATUS_UNABLE, rc,
 				 "please report it with the output of -vv and `uname -r`",
