@@ -11,13 +11,11 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "fragment.bpf.h"
 #include "kfree.bpf.h"
-#include "seen.bpf.h"
+#include "mark.bpf.h"
 #include "trace_abi.h"
 
-#define MAX_SEGMENTS 128       /* UDP_MAX_SEGMENTS since 6.9; 64 before */
-#define MAX_QUEUE    (1 << 22) /* maximum number of datagrams walked in a socket's queue */
+#define MAX_QUEUE (1 << 22) /* maximum number of datagrams walked in a socket's queue */
 
 /*
  * A plain store is enough. Observers that race on one number write either cause, and both are

@@ -190,7 +190,7 @@ CASE_WITH(place_is_the_callers, open_tracer, close_tracer)
 	ksym_places(tracer.ksyms, &places);
 	places.freeing = at;
 	assert_int_equal(reasons_kfree(tracer.reasons, &kernel, &err), 0);
-	assert_int_equal(drops_open(&d, &tracer.config, &kernel, DROPS_OF_SKBS, &err), 0);
+	assert_int_equal(drops_open(&d, &tracer.config, &kernel, DROPS_OF_SKBS, 0, &err), 0);
 	assert_int_equal(drops_attach(d, &places, &err), 0);
 	send_marker();
 	name_causes();

@@ -22,11 +22,28 @@ struct drops {
 
 #define FRAGMENTS (1 << 16) /* maximum datagrams in transit, equal to the number of IPv4 IDs */
 
+static const struct bpf_program *probe(const struct drops *d, enum probe_point point)
+{
+	const struct bpf_program *const all[PROBES] = {
+		[PROBE_TX] = d->skel->progs.tx_device,
+		[PROBE_RX] = d->skel->progs.rx_device,
+		[PROBE_BRIDGE_IN] = d->skel->progs.bridge_in,
+		[PROBE_BRIDGE_OUT] = d->skel->progs.bridge_out,
+	};
+
+	return all[point];
+}
+
+int drops_probe_fd(const struct drops *d, enum probe_point point)
+{
+	return bpf_program__fd(probe(d, point));
+}
+
 /*
  * Opens and loads the programs. `paged`: they also read sequence headers in pages (bpf/skb.bpf.h).
  */
 static int load(struct drops *d, const struct trace_config *cfg, const struct trace_kfree *kernel,
-		enum drops_of of, bool paged)
+		enum drops_of of, unsigned probes, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
 	bool xdp = of != DROPS_OF_SKBS, skbs = of != DROPS_OF_FRAMES;
@@ -44,10 +61,12 @@ static int load(struct drops *d, const struct trace_config *cfg, const struct tr
 	memcpy((void *)&s->rodata->kernel, kernel, sizeof(*kernel));
 	bpf_map__set_max_entries(s->maps.outcomes, (__u32)pages);
 	bpf_map__set_max_entries(s->maps.arrivals, (__u32)pages);
-	if (cfg->fragments) {
+	if (cfg->fragments)
 		bpf_map__set_max_entries(s->maps.fragments, FRAGMENTS);
+	if (cfg->fragments || probes)
 		bpf_map__set_max_entries(s->maps.seen, (__u32)pages);
-	}
+	for (unsigned i = 0; i < PROBES; i++)
+		bpf_program__set_autoload((struct bpf_program *)probe(d, i), probes >> i & 1);
 	bpf_program__set_autoload(s->progs.kfree_skb, skbs);
 	bpf_program__set_autoload(s->progs.kfree_skb_2nd, skbs);
 	bpf_program__set_autoload(s->progs.xdp_redirect_err, xdp);
@@ -69,14 +88,14 @@ out:
 }
 
 int drops_open(struct drops **out, const struct trace_config *cfg, const struct trace_kfree *kernel,
-	       enum drops_of of, struct error *err)
+	       enum drops_of of, unsigned probes, struct error *err)
 {
 	struct drops *d = mem_new(d);
 	int rc;
 
-	rc = load(d, cfg, kernel, of, true);
+	rc = load(d, cfg, kernel, of, probes, true);
 	if (trace_load_again(rc)) /* Linux before 6.12 */
-		rc = load(d, cfg, kernel, of, false);
+		rc = load(d, cfg, kernel, of, probes, false);
 	if (!rc) {
 		d->tails = trace_map(d->skel->maps.tails, sizeof(*d->tails));
 		rc = d->tails ? 0 : -errno;

@@ -31,12 +31,25 @@ struct drops_cause {
 /* FRAMES: XDP frames, reported by xdp_redirect_err, xdp_devmap_xmit and xdp_cpumap_enqueue. */
 enum drops_of { DROPS_OF_ALL, DROPS_OF_SKBS, DROPS_OF_FRAMES };
 
+/* Points at which a test network has a probe, from TX to RX. */
+enum probe_point {
+	PROBE_TX,
+	PROBE_RX,
+	PROBE_BRIDGE_IN,
+	PROBE_BRIDGE_OUT,
+	PROBES,
+};
+
 /*
  * Loads the programs for the numbers in `cfg` (copied). Traces consume_skb if `cfg` has locations
- * for it. STATUS_UNABLE if the kernel or missing capabilities do not allow it.
+ * for it. `probes`: bit n: also load the program of probe n, for probes_open(). STATUS_UNABLE if
+ * the kernel or missing capabilities do not allow it.
  */
 int drops_open(struct drops **d, const struct trace_config *cfg, const struct trace_kfree *kernel,
-	       enum drops_of of, struct error *err);
+	       enum drops_of of, unsigned probes, struct error *err);
+
+/* Returns the descriptor of a probe's program, which has been loaded. */
+int drops_probe_fd(const struct drops *d, enum probe_point point);
 
 /* Attaches the observers, which record drops from now on. */
 int drops_attach(struct drops *d, const struct trace_places *places, struct error *err);
@@ -49,7 +62,8 @@ int drops_arm(struct drops *d, uint64_t base);
 
 /*
  * Returns a map that is shared with other programs or mapped: "outcomes", "arrivals" (sink.bpf.c),
- * "cell" (xsk.bpf.c), "batch" (gen.bpf.c), or "tails", for code that looks up the bytes of numbers.
+ * "cell" (xsk.bpf.c), "batch" (gen.bpf.c), "seen" (enum trace_seen bytes, if there are probes), or
+ * "tails", for code that looks up the bytes of numbers.
  */
 int drops_map_fd(const struct drops *d, const char *name);
 

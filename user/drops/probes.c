@@ -120,31 +120,21 @@ static int open_programs(struct probes *c, const struct trace_config *cfg,
 	return drops_share(drops, s->obj);
 }
 
-int probes_open(struct probes **out, const struct trace_config *cfg, const struct drops *drops,
+unsigned probes_of(const struct probe_place at[PROBES])
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < PROBES; i++)
+		found |= at[i].ns ? 1u << i : 0;
+	return found;
+}
+
+int probes_open(struct probes **out, const struct drops *drops,
 		const struct probe_place at[PROBES], bool links, struct error *err)
 {
-	static const char *const programs[PROBES] = {
-		[PROBE_TX] = "tx_device",
-		[PROBE_RX] = "rx_device",
-		[PROBE_BRIDGE_IN] = "bridge_in",
-		[PROBE_BRIDGE_OUT] = "bridge_out",
-	};
-	struct bpf_program *prog[PROBES];
 	struct probes *c = new_probes();
-	int rc;
+	int rc = 0;
 
-	/* tc programs do not call kernel functions */
-	rc = open_programs(c, cfg, drops, false);
-	for (unsigned i = 0; i < PROBES && !rc; i++) {
-		prog[i] = bpf_object__find_program_by_name(c->skel->obj, programs[i]);
-		bpf_program__set_autoload(prog[i], at[i].ns);
-	}
-	if (!rc)
-		rc = probe_bpf__load(c->skel);
-	if (rc) {
-		probes_close(c);
-		return trace_load_error(err, rc);
-	}
 	for (unsigned i = 0; i < PROBES && !rc; i++) {
 		bool egress = i == PROBE_TX || i == PROBE_BRIDGE_OUT;
 
@@ -152,7 +142,7 @@ int probes_open(struct probes **out, const struct trace_config *cfg, const struc
 		if (at[i].ns)
 			rc = tc_first_attach(&c->at[i], at[i].ns, at[i].ifindex,
 					     egress ? BPF_TC_EGRESS : BPF_TC_INGRESS,
-					     bpf_program__fd(prog[i]));
+					     drops_probe_fd(drops, i));
 	}
 	if (!rc) {
 		*out = c;
@@ -216,7 +206,7 @@ const char *edge_place(const struct probes *c)
 	return c->tcx < 0 ? "netif_receive_skb" : "netif_receive_skb, tcx";
 }
 
-int probes_seen_fd(const struct probes *c)
+int edge_seen_fd(const struct probes *c)
 {
 	return bpf_map__fd(c->skel->maps.seen);
 }

@@ -23,24 +23,18 @@ struct probe_place {
 	unsigned ifindex;
 };
 
-enum probe_point {
-	PROBE_TX,
-	PROBE_RX,
-	PROBE_BRIDGE_IN,
-	PROBE_BRIDGE_OUT,
-	PROBES,
-};
+/* Returns the probes in `at` (by enum probe_point) that have a namespace, a bit each. */
+unsigned probes_of(const struct probe_place at[PROBES]);
 
 /*
- * Loads all programs, attaches those in `at` (by enum probe_point) that have a namespace, and
- * passes fragments to `drops`. `links`: attach only through links, which end with this process;
- * -EINVAL before Linux 6.6.
+ * Attaches the programs of these probes, which `drops` has loaded. `links`: attach only through
+ * links, which end with this process; -EINVAL before Linux 6.6.
  */
-int probes_open(struct probes **c, const struct trace_config *cfg, const struct drops *drops,
-		const struct probe_place at[PROBES], bool links, struct error *err);
+int probes_open(struct probes **c, const struct drops *drops, const struct probe_place at[PROBES],
+		bool links, struct error *err);
 
-/* Returns the map of enum trace_seen bytes, for mapping. */
-int probes_seen_fd(const struct probes *c);
+/* Returns the map of enum trace_seen bytes of probes at the edge, for mapping. */
+int edge_seen_fd(const struct probes *c);
 
 void probes_close(struct probes *c); /* NULL is allowed */
 

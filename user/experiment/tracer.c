@@ -84,10 +84,11 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 		of = reasons_tracepoint_args(t->reasons, "xdp_redirect_err") <= 0 ? DROPS_OF_SKBS
 		     : spec->frames						  ? DROPS_OF_FRAMES
 										  : DROPS_OF_ALL;
-		rc = drops_open(&t->drops, &t->config, &kernel, of, err);
+		rc = drops_open(&t->drops, &t->config, &kernel, of,
+				spec->probes ? probes_of(spec->probes) : 0, err);
 	}
 	if (!rc && spec->probes) {
-		rc = probes_open(&t->probes, &t->config, t->drops, spec->probes, edge, err);
+		rc = probes_open(&t->probes, t->drops, spec->probes, edge, err);
 		if (rc == -EINVAL && edge) { /* this kernel does not have such links */
 			*err = (struct error){};
 			rc = 0;
@@ -126,8 +127,8 @@ int tracer_arm(struct tracer *t, uint64_t window)
 int tracer_seen_fd(const struct tracer *t)
 {
 	if (t->probes)
-		return probes_seen_fd(t->probes);
-	return t->edge ? probes_seen_fd(t->edge) : -1;
+		return drops_map_fd(t->drops, "seen");
+	return t->edge ? edge_seen_fd(t->edge) : -1;
 }
 
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
