@@ -11,6 +11,7 @@
 
 #include "cases.h"
 #include "drops/filter.h"
+#include "recorded.h"
 
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 #define TEXT_MAX      10000
@@ -58,17 +59,9 @@ static void assert_refused(const char *expr, int code_wanted, const char *messag
 	assert_true(err.hint[0]);
 }
 
-CASE(bad_expressions)
+CASE(errors_are_one_line)
 {
-	assert_refused("udp prt 5060", -EINVAL, "syntax error");
-	assert_refused("(udp", -EINVAL, "syntax error");
-	assert_refused("port 70000", -EINVAL, "illegal port number");
-	assert_refused("net 198.18.0.1/15", -EINVAL, "non-network bits set");
-	assert_refused("ip and ip6", -EINVAL, "rejects all packets");
-	assert_refused("vlan 5000", -EINVAL, "VLAN tag");
-	assert_refused("len / 0 = 1", -EINVAL, "division by zero");
 	assert_refused("udp prt\n1\t2", -EINVAL, "'udp prt?1?2': ");
-	assert_refused("udp and inbound", -EINVAL, "live capture only");
 }
 
 CASE(offsets_that_libpcap_lost)
@@ -99,74 +92,27 @@ CASE(too_long)
 	filter_free(compiled(many("udp[len+%u]=%u", 100)));
 }
 
-CASE(ports_that_all_matches_have)
+static void take_line(void *arg, const char *verb, char *text)
 {
-	static const struct {
-		const char *expr;
-		uint16_t port;
-	} rows[] = {
-		{"udp port 53", 53},
-		{"udp and src port 53 and host 198.18.0.1", 53},
-		{"host fe80::1 and dst port 9", 9},
-		{"port 9 and not host 10.0.0.1", 9},
-		{"net 198.18.0.0/15 && tcp && port 443", 443},
-		{"not host 10.0.0.1 and port 9", 9},
-		{"not port 9", 0},
-		{"not udp port 9", 0},
-		{"port 9 or port 10", 0},
-		{"port 9 or icmp", 0},
-		{"udp", 0},
-		{"vlan and udp port 9", 0},
-		{"mpls and udp port 9", 0},
-		{"(udp port 9)", 9},
-		{"(udp port 9) and udp", 9},
-		{"not host 10.0.0.1 and ( ( dst port 9 ) )", 9},
-		{"not (udp port 9)", 0},
-		{"not ( udp port 9 )", 0},
-		{"not(udp port 9)", 0},
-		{"(port 9 or port 10) and udp", 0},
-		{"(port 9) or udp", 0},
-		{"udp portrange 9-10", 0},
-		{"udp port domain", 0},
-		{"udp[2:2] = 9", 0},
-		{"port", 0},
-	};
+	struct filter *f = NULL;
+	struct error err = {};
+	uint16_t port;
+	bool only;
 
-	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-		bool only;
-		uint16_t port = filter_port(rows[i].expr, &only);
-
-		if (port != rows[i].port)
-			fail_msg("'%s': %u", rows[i].expr, port);
+	if (!strcmp(verb, "port")) {
+		port = filter_port(text, &only);
+		tell("%u%s", port, only ? " only" : "");
+	} else if (!strcmp(verb, "bad")) {
+		assert_int_equal(filter_compile(&f, text, &err), -EINVAL);
+		assert_int_equal(err.status, STATUS_USAGE);
+		assert_true(!f && *err.hint);
+		tell("%s", err.message);
 	}
 }
 
-CASE(nothing_but_a_port)
+CASE(recorded)
 {
-	static const char *const all[] = {"udp port 9", "port 9 and udp", "(udp port 9) and udp",
-					  "udp && port 9"};
-	static const char *const less[] = {"port 9",
-					   "tcp port 9",
-					   "udp dst port 9",
-					   "udp",
-					   "udp port 9 and port 10",
-					   "ip and udp port 9",
-					   "udp port 9 or udp",
-					   "not udp and port 9",
-					   "udp port 9 and host 10.0.0.1",
-					   "udp and not port 9"};
-
-	bool only;
-
-	for (size_t i = 0; i < N_ELEMENTS(all); i++) {
-		filter_port(all[i], &only);
-		assert_true(only);
-	}
-	for (size_t i = 0; i < N_ELEMENTS(less); i++) {
-		filter_port(less[i], &only);
-		if (only)
-			fail_msg("'%s' asks for more", less[i]);
-	}
+	recorded_stories("tests/fixtures/filters", take_line, NULL);
 }
 
 CASE(layers)

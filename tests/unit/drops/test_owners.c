@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "drops/owners.h"
 #include "fake_root.h"
+#include "recorded.h"
 
 #define POD_UID	  "0b7632a2-a56e-4278-987a-22de18008dbe"
 #define POD_SLICE "kubepods-burstable-pod0b7632a2_a56e_4278_987a_22de18008dbe.slice"
@@ -37,198 +38,146 @@ static int find(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgrou
 	return owners_socket(o, inode, netns, cgroup, out);
 }
 
-CASE_WITH(one_holder, fake_begin, fake_end)
-{
-	struct owners *o = open_owners();
-	struct owner who;
+static struct owners *owners;
 
-	fake_process(100, "a) (b", 500, HOST, "0::/system.slice/a.service\n");
-	fake_fd(100, 3, 1001);
-	fake_fd(100, 4, 1002);
-	fake_fd(100, 5, 1001); /* dup() */
-	assert_int_equal(owners_socket(o, 1001, HOST, 0, &who), -EAGAIN);
-	assert_int_equal(find(o, 1001, HOST, 0, &who), 0);
-	assert_int_equal(who.pid, 100);
-	assert_int_equal(who.holders, 1);
-	assert_string_equal(who.process, "a) (b");
-	assert_string_equal(who.cgroup, "/system.slice/a.service");
-	assert_null(who.container.runtime);
-	assert_int_equal(find(o, 1002, 0, 0, &who), 0);
-	assert_int_equal(find(o, 9999, 0, 0, &who), -ESRCH);
-	assert_int_equal(find(o, 0, 0, 0, &who), -ESRCH);
-	owners_close(o);
+static void end_owners(void)
+{
+	owners_close(owners);
+	owners = NULL;
+	fake_end(NULL);
 }
 
-/* A finished pass has resolved its sockets. The next question does not start another pass. */
-CASE_WITH(looks_no_more_than_asked, fake_begin, fake_end)
+static void tell_owner(int rc, const struct owner *who)
 {
-	struct owners *o = open_owners();
-	struct owner who;
+	const struct container *c = &who->container;
 
-	fake_process(100, "a", 500, HOST, "0::/\n");
-	fake_fd(100, 3, 1001);
-	owners_tick(o);
-	assert_int_equal(find(o, 1001, 0, 0, &who), 0);
-	assert_int_equal(find(o, 4444, 0, 0, &who), -ESRCH);
-	/* the result of a pass at this time */
-	fake_fd(100, 4, 4444);
-	assert_int_equal(find(o, 1001, 0, 0, &who), 0);
-	assert_int_equal(find(o, 4444, 0, 0, &who), -ESRCH);
-	owners_tick(o);
-	assert_int_equal(owners_socket(o, 4444, 0, 0, &who), -ESRCH);
-	owners_close(o);
+	if (rc && rc != -ESRCH) {
+		tell("%s", rc == -EAGAIN ? "later" : "none");
+		return;
+	}
+	if (rc)
+		tell("no process");
+	else if (who->pid)
+		tell("%s[%d] of %u%s", who->process, who->pid, who->holders,
+		     who->reads ? "" : " does not read");
+	if (*who->cgroup)
+		tell("%s", who->cgroup);
+	if (c->runtime)
+		tell("runtime=%s id=%.12s uid=%s pod=%s/%s name=%s", c->runtime, c->id, c->uid,
+		     c->k8s_ns, c->pod, c->name);
 }
 
-CASE_WITH(the_reader_of_several, fake_begin, fake_end)
+/* "0::PATH", in which POD is the path of a container in a pod, and ID its number. */
+static const char *cgroup_of(const char *text)
 {
-	struct owners *o = open_owners();
-	struct owner who;
-	char call[64];
+	static char out[1024];
+	const char *at = strstr(text, "POD") ? strstr(text, "POD") : strstr(text, "ID");
 
-	/* as systemd hands it down: PID 1, the service, its worker */
-	fake_process(1, "systemd", 0, HOST, "0::/init.scope\n");
-	fake_process(200, "service", 900, HOST, "0::/\n");
-	fake_process(150, "worker", 950, HOST, "0::/\n"); /* pids have wrapped */
-	fake_fd(1, 40, 2001);
-	fake_fd(200, 3, 2001);
-	fake_fd(150, 7, 2001);
-	assert_int_equal(find(o, 2001, HOST, 0, &who), 0);
-	assert_int_equal(who.pid, 150);
-	assert_int_equal(who.holders, 3);
-	owners_close(o);
-
-	/* a process that waits in recvmsg() reads the socket */
-	o = open_owners();
-	snprintf(call, sizeof(call), "%ld 0x3 0x7ffd 0x0 0x0 0x0 0x0 0x7f 0x7f\n",
-		 (long)SYS_recvmsg);
-	fake_file("proc/200/task/200/syscall", call);
-	assert_int_equal(find(o, 2001, HOST, 0, &who), 0);
-	assert_int_equal(who.pid, 200);
-	owners_close(o);
-
-	/* but not on another descriptor */
-	o = open_owners();
-	snprintf(call, sizeof(call), "%ld 0x9 0x7ffd 0x0 0x0 0x0 0x0 0x7f 0x7f\n",
-		 (long)SYS_recvmsg);
-	fake_file("proc/200/task/200/syscall", call);
-	assert_int_equal(find(o, 2001, HOST, 0, &who), 0);
-	assert_int_equal(who.pid, 150);
-	owners_close(o);
-
-	o = open_owners();
-	fake_fd(1, 41, 2002);
-	assert_int_equal(find(o, 2002, HOST, 0, &who), 0);
-	assert_int_equal(who.pid, 1);
-	owners_close(o);
+	if (at)
+		snprintf(out, sizeof(out), "%.*s%s%s", (int)(at - text), text,
+			 *at == 'P' ? POD_PATH : ID, at + (*at == 'P' ? 3 : 2));
+	else
+		snprintf(out, sizeof(out), "%s", text);
+	for (char *p = out; (p = strstr(p, "|"));)
+		*p = '\n';
+	strcat(out, "\n");
+	return out;
 }
 
-CASE_WITH(a_pod, fake_begin, fake_end)
+static void make_process(char *text)
 {
-	struct owners *o = open_owners();
-	char text[OWNER_NETNS];
-	struct owner who;
+	const int pid = atoi(recorded_word(&text));
+	char *name = recorded_word(&text);
+	const unsigned start = (unsigned)atoi(recorded_word(&text));
+	const char *netns = recorded_word(&text);
 
-	fake_process(300, "rtpengine", 700, 4026532500u, "0::" POD_PATH "\n");
-	fake_fd(300, 8, 3001);
-	fake_file("var/log/pods/prod_voice-0_" POD_UID "/rtp/0.log", "");
-	fake_file("var/log/pods/prod_other_11111111-2222-3333-4444-555555555555/x/0.log", "");
-	fake_file("var/log/containers/voice-0_prod_rtp-" ID ".log", "");
-	assert_int_equal(find(o, 3001, 4026532500u, 0, &who), 0);
-	assert_string_equal(who.process, "rtpengine");
-	assert_string_equal(who.container.runtime, "containerd");
-	assert_string_equal(who.container.id, ID);
-	assert_string_equal(who.container.uid, POD_UID);
-	assert_string_equal(who.container.pod, "voice-0");
-	assert_string_equal(who.container.k8s_ns, "prod");
-	assert_string_equal(who.container.name, "rtp");
-	/* the namespace is called by the pod, too */
-	assert_string_equal(owners_netns(o, 4026532500u, text), "prod/voice-0");
-	/* and a socket that no process has is the pod's by its namespace */
-	assert_int_equal(find(o, 3999, 4026532500u, 0, &who), -ESRCH);
-	assert_string_equal(who.container.pod, "voice-0");
-	owners_close(o);
+	for (char *p = name; (p = strchr(p, '_'));)
+		*p = ' ';
+	fake_process(pid, name, start, *netns == 'h' ? HOST : (unsigned)strtoul(netns, NULL, 10),
+		     cgroup_of(text));
 }
 
-CASE_WITH(a_namespace_by_its_pod, fake_begin, fake_end)
+/* "find INODE NETNS CGROUP": the first answer, or once it has looked; a cgroup by its path, or 1.
+ */
+static void find_owner(char *text, bool again)
 {
-	struct owners *o = open_owners();
-	char path[OWNER_POD_PATH];
-	struct error err = {};
-
-	fake_process(300, "pause", 700, 4026532500u, "0::" POD_PATH "\n");
-	fake_process(301, "app", 701, 4026532501u,
-		     "0::/kubepods/pod11111111-2222-3333-4444-555555555555/" ID "\n");
-	fake_process(302, "nginx", 702, 4026532502u, "0::/docker/" ID "\n");
-	fake_file("var/log/pods/prod_voice-0_" POD_UID "/rtp/0.log", "");
-	assert_int_equal(owners_pod(o, "prod/voice-0", path, &err), 0);
-	assert_string_equal(path, "/proc/300/ns/net");
-	assert_int_equal(owners_pod(o, "pod-11111111-2222-3333-4444-555555555555", path, &err), 0);
-	assert_string_equal(path, "/proc/301/ns/net");
-	assert_int_equal(owners_pod(o, "prod/voice", path, &err), -ENOENT);
-	assert_int_equal(err.status, STATUS_FAILED);
-	assert_non_null(strstr(err.message, "no pod prod/voice "));
-	assert_non_null(strstr(err.message, "prod/voice-0"));
-	assert_non_null(strstr(err.message, "pod-11111111-2222"));
-	owners_close(o);
-}
-
-static uint64_t make_cgroup(const char *path)
-{
+	const uint64_t inode = strtoull(recorded_word(&text), NULL, 10);
+	const char *netns = recorded_word(&text);
+	const uint32_t space = *netns == 'h' ? HOST : (uint32_t)strtoul(netns, NULL, 10);
+	struct owner who = {};
+	uint64_t cgroup = strtoull(text, NULL, 10);
 	char name[512];
 
-	snprintf(name, sizeof(name), "sys/fs/cgroup%s/cpu.stat", path);
-	fake_file(name, "usage_usec 1\n");
-	*strrchr(name, '/') = '\0';
-	return fake_inode(name);
+	if (*text == '/' || *text == 'P') {
+		snprintf(name, sizeof(name), "sys/fs/cgroup%s", cgroup_of(text));
+		name[strlen(name) - 1] = '\0';
+		cgroup = fake_inode(name);
+	}
+	tell_owner(again ? find(owners, inode, space, cgroup, &who)
+			 : owners_socket(owners, inode, space, cgroup, &who),
+		   &who);
 }
 
-CASE_WITH(cgroups, fake_begin, fake_end)
+static void take_line(void *arg, const char *verb, char *text)
 {
-	struct owners *o = open_owners();
-	uint64_t pod = make_cgroup(POD_PATH), scope = make_cgroup("/system.slice/x.service");
-	struct owner who;
+	char path[512], place[OWNER_POD_PATH], call[96];
+	struct error err = {};
+	struct owner who = {};
+	unsigned n[3] = {};
 
-	assert_int_equal(owners_cgroup(o, scope, &who), 0);
-	assert_string_equal(who.cgroup, "/system.slice/x.service");
-	assert_int_equal(owners_cgroup(o, pod, &who), 0);
-	assert_string_equal(who.cgroup, POD_PATH);
-	assert_string_equal(who.container.id, ID);
-	assert_int_equal(owners_cgroup(o, 1, &who), -ENOENT);
-	assert_int_equal(owners_cgroup(o, 0, &who), -ENOENT);
-
-	/* the socket's cgroup is shown rather than the process's, but not if it is the root */
-	fake_process(400, "a", 500, HOST, "0::/elsewhere\n");
-	fake_fd(400, 3, 4001);
-	assert_int_equal(find(o, 4001, HOST, pod, &who), 0);
-	assert_string_equal(who.cgroup, POD_PATH);
-	assert_int_equal(find(o, 4001, HOST, 1, &who), 0);
-	assert_string_equal(who.cgroup, "/elsewhere");
-
-	/* version 1 alone */
-	fake_process(401, "b", 500, HOST,
-		     "4:memory:/docker/" ID "\n3:cpu,cpuacct:/docker/" ID "\n0::/\n");
-	fake_fd(401, 3, 4002);
-	assert_int_equal(find(o, 4002, HOST, 0, &who), 0);
-	assert_string_equal(who.cgroup, "/docker/" ID);
-	assert_string_equal(who.container.runtime, "docker");
-	owners_close(o);
+	sscanf(text, "%u %u %u", &n[0], &n[1], &n[2]);
+	if (!strcmp(verb, "case")) {
+		end_owners();
+		assert_int_equal(fake_begin(NULL), 0);
+		owners = open_owners();
+	} else if (!strcmp(verb, "anew")) {
+		owners_close(owners);
+		owners = open_owners();
+	} else if (!strcmp(verb, "process")) {
+		make_process(text);
+	} else if (!strcmp(verb, "fd")) {
+		fake_fd((int)n[0], (int)n[1], n[2]);
+	} else if (!strcmp(verb, "closed")) {
+		snprintf(path, sizeof(path), "proc/%u/fd/%u", n[0], n[1]);
+		assert_int_equal(unlink(fake_path(path)), 0);
+	} else if (!strcmp(verb, "receives")) {
+		snprintf(path, sizeof(path), "proc/%u/task/%u/syscall", n[0], n[0]);
+		snprintf(call, sizeof(call), "%ld 0x%x 0x7ffd 0x0 0x0 0x0 0x0 0x7f 0x7f\n",
+			 (long)SYS_recvmsg, n[1]);
+		fake_file(path, call);
+	} else if (!strcmp(verb, "log")) { /* of a pod: its directory has its name */
+		snprintf(path, sizeof(path), "var/log/%s", text);
+		fake_file(path, "");
+	} else if (!strcmp(verb, "cgroup")) {
+		snprintf(path, sizeof(path), "sys/fs/cgroup%s", cgroup_of(text));
+		strcpy(path + strlen(path) - 1, "/cpu.stat");
+		fake_file(path, "usage_usec 1\n");
+	} else if (!strcmp(verb, "find") || !strcmp(verb, "ask")) {
+		find_owner(text, *verb == 'f');
+	} else if (!strcmp(verb, "tick")) {
+		owners_tick(owners);
+	} else if (!strcmp(verb, "look")) {
+		assert_int_equal(owners_look(owners, 0), 0);
+	} else if (!strcmp(verb, "group")) {
+		snprintf(path, sizeof(path), "sys/fs/cgroup%s", cgroup_of(text));
+		path[strlen(path) - 1] = '\0';
+		n[0] = *text == '/' || *text == 'P' ? (unsigned)fake_inode(path) : n[0];
+		tell_owner(owners_cgroup(owners, n[0], &who), &who);
+	} else if (!strcmp(verb, "netns")) {
+		tell("%s", owners_netns(owners, n[0], path));
+	} else {
+		assert_string_equal(verb, "pod");
+		if (!owners_pod(owners, text, place, &err))
+			tell("%s", place);
+		else
+			tell("%s", err.message);
+	}
 }
 
-CASE_WITH(a_long_path_keeps_its_end, fake_begin, fake_end)
+CASE_WITH(recorded, fake_begin, NULL)
 {
-	struct owners *o = open_owners();
-	char cgroup[600] = "0::/";
-	struct owner who;
-
-	memset(cgroup + 4, 'x', 500);
-	strcpy(cgroup + 504, "/the.end\n");
-	fake_process(400, "a", 500, HOST, cgroup);
-	fake_fd(400, 3, 4001);
-	assert_int_equal(find(o, 4001, HOST, 0, &who), 0);
-	assert_int_equal(strlen(who.cgroup), OWNER_CGROUP - 1);
-	assert_memory_equal(who.cgroup, "...x", 4);
-	assert_string_equal(who.cgroup + strlen(who.cgroup) - 8, "/the.end");
-	owners_close(o);
+	recorded_stories("tests/fixtures/owners/holders", take_line, NULL);
+	end_owners();
 }
 
 static const char *name_of(struct owners *o, uint32_t netns)
@@ -304,28 +253,6 @@ CASE(on_this_host)
 		owners_close(o);
 	}
 	close(fd);
-}
-
-/* A process that is being started has all of its parent's sockets, until it calls exec. */
-CASE_WITH(held_for_a_moment, fake_begin, fake_end)
-{
-	struct owners *o = open_owners();
-	struct owner who;
-
-	fake_process(100, "parent", 500, HOST, "0::/\n");
-	fake_fd(100, 3, 1001);
-	fake_process(101, "parent", 500, HOST, "0::/\n");
-	fake_fd(101, 3, 1001);
-	assert_int_equal(find(o, 1001, HOST, 0, &who), 0);
-	assert_int_equal(who.holders, 2);
-	assert_false(who.reads);
-	assert_int_equal(unlink(fake_path("proc/101/fd/3")), 0);
-	assert_int_equal(owners_look(o, 0), 0);
-	assert_int_equal(owners_socket(o, 1001, HOST, 0, &who), 0);
-	assert_int_equal(who.holders, 1);
-	assert_int_equal(who.pid, 100);
-	assert_true(who.reads);
-	owners_close(o);
 }
 
 /* All that one process has, and nothing of another. */

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "host/journal.h"
+#include "recorded.h"
 #include "unit/scratch.h"
 
 static struct journal_record sample(void)
@@ -62,36 +63,19 @@ CASE(seed_is_understood)
 	free(text);
 }
 
-CASE(records_that_are_none)
+static void take_line(void *arg, const char *verb, char *text)
 {
-	static const char *const bad[] = {
-		"",
-		"\n",
-		"garbage\n",
-		"{\"pid\":1,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"new\":\"n\"}",
-		"{\"pid\":\"x\",\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
-		"\"n\"}",
-		"{\"pid\":0,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
-		"\"n\"}",
-		"{\"pid\":-1,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
-		"\"n\"}",
-		"{\"pid\":99999999999,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\","
-		"\"new\":\"n\"}",
-		"{\"pid\":1,\"start\":null,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
-		"\"n\"}",
-		"{\"pid\":1,\"start\":2,\"kind\":\"sixteencharacter\",\"target\":\"t\",\"old\":"
-		"\"o\",\"new\":\"n\"}",
-		"{\"pid\":1,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
-		"\"n\",\"more\":1}",
-		"{\"pid\":1,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"\\u001b[2J\","
-		"\"new\":\"n\"}",
-		"[{\"pid\":1,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
-		"\"n\"}]",
-	};
 	struct journal_record r;
 
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(journal_record_parse(&r, bad[i]), -ENODATA);
+	if (!strcmp(verb, "record"))
+		assert_int_equal(journal_record_parse(&r, text), -ENODATA);
+}
+
+CASE(records_that_are_none)
+{
+	recorded_each("tests/fixtures/journal", take_line, NULL);
+	take_line(NULL, "record", (char[]){""});
+	take_line(NULL, "record", (char[]){"\n"});
 }
 
 CASE(normal_values)
