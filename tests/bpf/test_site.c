@@ -21,6 +21,7 @@
 #include "experiment/settle.h"
 #include "experiment/site.h"
 #include "host/netdev.h"
+#include "recorded.h"
 #include "helpers.h"
 #include "pair.h"
 
@@ -839,6 +840,329 @@ CASE(lost_by_the_sender)
 	assert_string_equal(res.cause[0].netns, "tx");
 	site_close(&s);
 	netns_pop(saved);
+}
+
+/* All packets of two threads are sent and read; then the test changes what is known of them. */
+static void all_read(void)
+{
+	const struct kind two = {.name = "read", .spec = {.threads = 2}};
+	uint64_t end = clock_now() + LATEST_NS;
+
+	memset(&res, 0, sizeof(res));
+	assert_int_equal(open_kind(&two), 0);
+	start();
+	stop_sending();
+	while (!site_is_complete(&s)) {
+		assert_true(clock_now() < end);
+		pace_wait(1000000);
+	}
+}
+
+/* Who waits for the address of a next hop is known of the devices that packets are sent by. */
+CASE(next_hops_that_are_asked_for)
+{
+	struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
+	struct lab opened;
+	static const struct {
+		enum lab_topology topology;
+		bool own, first, second, no_sender, idle; /* which asks; two are in the middle */
+	} rows[] = {
+		{LAB_PAIR, false, false, false, false, true},
+		{LAB_PAIR, true, false, false, false, false},
+		{LAB_PAIR, true, false, false, true, true},
+		{LAB_PAIR, false, true, true, false, true},
+		{LAB_ROUTER, true, false, false, false, false},
+		{LAB_ROUTER, false, false, true, false, false},
+		{LAB_ROUTER, false, true, false, false, true},
+		{LAB_ROUTER, false, false, true, true, true},
+		{LAB_VXLAN, false, true, false, false, false},
+		{LAB_VXLAN, false, false, true, false, true},
+	};
+	struct site_status st;
+	struct sender *sender;
+	int saved, fd;
+
+	all_read();
+	opened = s.lab;
+	sender = s.sender;
+	nobody.sin_addr.s_addr = s.lab.rx.ip4.s_addr ^ htonl(64);
+	saved = netns_push(&s.lab.rx_ns);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(sendto(fd, "", 1, 0, (const void *)&nobody, sizeof(nobody)), 1);
+	close(fd);
+	netns_pop(saved);
+	for (unsigned i = 0; i < LENGTH(rows); i++) {
+		const bool asks[LAB_PORTS] = {rows[i].own, rows[i].first, rows[i].second};
+		const bool router = rows[i].topology == LAB_ROUTER;
+
+		s.lab.tx_ns = s.lab.router_ns = opened.rx_ns;
+		s.lab.router_tx.ns = router ? &s.lab.router_ns : &s.lab.tx_ns;
+		s.lab.router_rx.ns = router ? &s.lab.router_ns : &s.lab.rx_ns;
+		if (rows[i].topology == LAB_PAIR)
+			s.lab.router_tx.ns = s.lab.router_rx.ns = NULL;
+		for (unsigned p = 0; p < LAB_PORTS; p++)
+			s.lab.port[p].ifindex = opened.rx.ifindex + !asks[p];
+		s.sender = rows[i].no_sender ? NULL : sender;
+		site_status(&s, &st);
+		if (st.idle != rows[i].idle)
+			fail_msg("row %u", i);
+	}
+	s.lab = opened;
+	s.sender = sender;
+	site_close(&s);
+}
+
+/* What each number became, or where it rests for good. */
+CASE(all_outcomes_are_known)
+{
+	static const struct {
+		bool bridge;
+		enum fault_reader reader;
+		bool arrived[2]; /* of both streams */
+		uint8_t seen;
+		bool complete;
+	} rows[] = {
+		{false, READER_NORMAL, {false, false}, 0, false},
+		{false, READER_NORMAL, {true, false}, 0, false},
+		{false, READER_NORMAL, {false, true}, 0, false},
+		{false, READER_NORMAL, {true, true}, 0, true},
+		{false, READER_NORMAL, {true, false}, SEEN_RX_DEVICE, false},
+		{false, READER_NEVER, {true, false}, SEEN_TX_DEVICE, false},
+		{false, READER_NEVER, {true, false}, SEEN_RX_DEVICE, true},
+		{false, READER_NEVER, {false, false}, SEEN_SOCKET, true},
+		{false, READER_NORMAL, {true, false}, SEEN_BRIDGE_IN, false},
+		{true, READER_NORMAL, {true, false}, SEEN_BRIDGE_IN, true},
+		{true, READER_NORMAL, {true, false}, SEEN_BRIDGE, false},
+		{true, READER_NORMAL, {true, false}, SEEN_TX_DEVICE, false},
+	};
+	struct outcomes *f = &s.tracer.outcomes;
+
+	all_read();
+	for (unsigned i = 0; i < LENGTH(rows); i++) {
+		memset(s.known, 0, sizeof(s.known));
+		s.lab.topology = rows[i].bridge ? LAB_BRIDGE : LAB_PAIR;
+		s.fx.reader = rows[i].reader;
+		for (uint16_t t = 0; t < 2; t++) {
+			for (uint64_t n = f->base; n < f->base + spec.count / 2; n++) {
+				f->arrivals[outcomes_index(f, t, n)] = rows[i].arrived[t];
+				f->seen[outcomes_index(f, t, n)] = rows[i].seen;
+			}
+		}
+		if (site_is_complete(&s) != rows[i].complete)
+			fail_msg("row %u", i);
+	}
+	s.lab.topology = LAB_PAIR;
+	site_close(&s);
+}
+
+/*
+ * Packets of an engine without an edge probe count as seen at its interface, if the numbers are
+ * known.
+ */
+CASE(handed_to_the_device)
+{
+	static const struct {
+		const struct tx_ops *tx;
+		bool sends, by_number, in_lab, noted;
+	} rows[] = {
+		{&tx_xsk, true, true, false, true},	{&tx_xdp, true, true, false, true},
+		{&tx_socket, true, true, false, false}, {&tx_xsk, false, true, false, false},
+		{&tx_xsk, true, false, false, false},	{&tx_xsk, true, true, true, false},
+	};
+	struct outcomes *f = &s.tracer.outcomes;
+	uint64_t accepted, refused, next[TRACE_STREAMS] = {};
+
+	all_read();
+	site_next(&s, next);
+	f->failed[outcomes_index(f, 1, f->base)] = EPERM;
+	for (unsigned i = 0; i < LENGTH(rows); i++) {
+		memset(f->seen, 0, f->bytes);
+		memset(f->arrivals, 0, f->bytes);
+		f->seen[outcomes_index(f, 0, f->base + 1)] = SEEN_SOCKET;
+		spec.tx = rows[i].tx;
+		s.sends = rows[i].sends;
+		s.in_lab = rows[i].in_lab;
+		s.by_number = rows[i].by_number;
+		site_prepare(&s, next);
+		for (uint16_t t = 0; t < 2; t++) {
+			for (uint64_t n = 0; n <= next[t]; n++) {
+				uint8_t wanted = t == 0 && n == 1 ? SEEN_SOCKET
+						 : n < next[t] && (t == 0 || n) && rows[i].noted
+							 ? SEEN_TX_DEVICE
+							 : 0;
+
+				if (f->seen[outcomes_index(f, t, f->base + n)] != wanted)
+					fail_msg("row %u, %d of stream %d", i, (int)n, t);
+			}
+		}
+	}
+	s.refused[1] = 1; /* folded by now */
+	site_count(&s, 1, &accepted, &refused);
+	assert_int_equal(refused, 2);
+	assert_int_equal(accepted, spec.count / 2 - 2);
+	spec.tx = &tx_socket;
+	s.sends = s.by_number = s.in_lab = true;
+	site_close(&s);
+}
+
+/* The drops of a socket that is closed by now are those that it had. */
+CASE(counters_of_a_closed_socket)
+{
+	static const struct {
+		int64_t drops;
+		bool receives;
+		int counted; /* -1: not at all */
+	} rows[] = {{0, true, 0}, {3, true, 3}, {-1, true, -1}, {3, false, -1}};
+	struct error err = {};
+
+	all_read();
+	receiver_close(s.receiver);
+	s.receiver = NULL;
+	for (unsigned i = 0; i < LENGTH(rows); i++) {
+		uint64_t drops = UINT64_MAX;
+
+		memset(&res, 0, sizeof(res));
+		s.rx.socket_drops = rows[i].drops;
+		s.receives = rows[i].receives;
+		assert_int_equal(site_check(&s, &res, &err), 0);
+		counters_get(&s.after, "rx", "socket:drops", &drops);
+		assert_int_equal(drops, (uint64_t)rows[i].counted);
+		counters_free(&s.after);
+	}
+	s.receives = true;
+	site_close(&s);
+}
+
+/* "loss qdisc __dev_queue_xmit tx tbf ports" */
+static void check_loss(struct site *of, char *text)
+{
+	enum {
+		LONE,
+		THREADED,
+		TAPS,
+		MOVED,
+		FAULT,
+		SKB,
+		REPLACED,
+		TBF,
+		PORT,
+		NO_SENDER,
+		PFIFO,
+		NO_RECEIVER,
+		TUNNEL,
+		ROUTER,
+		TX_XDP,
+		TX_XSK,
+		RX_XDP,
+		TRAITS
+	};
+	static const char *const traits[TRAITS] = {
+		"lone",	    "threaded", "taps",	  "moved",     "xdp-fault", "generic",
+		"replaced", "tbf",	"ports",  "no-sender", "pfifo",	    "no-receiver",
+		"tunnel",   "router",	"tx-xdp", "tx-xsk",    "rx-xdp"};
+	static const char *const counters[] = {":tx_dropped", ":rx_dropped", "_xdp_drops",
+					       "Udp:SndbufErrors"};
+	const struct lab opened = of->lab;
+	struct run_spec changed = spec;
+	struct ledger_cause *c = &of->ledger.cause[0];
+	const char *stage = recorded_word(&text), *location = recorded_word(&text),
+		   *netns = recorded_word(&text);
+	struct sender *sender = of->sender;
+	struct error err = {};
+	bool is[TRAITS] = {};
+
+	for (const char *word; *(word = recorded_word(&text));) {
+		unsigned i = 0;
+
+		while (strcmp(traits[i], word))
+			assert_true(++i < TRAITS);
+		is[i] = true;
+	}
+	if (is[PFIFO]) {
+		struct recipe r = RECIPE;
+
+		recipe_add(&r, RECIPE_TC, &of->lab.tx_ns,
+			   "qdisc replace dev v-tx root pfifo limit 10");
+		assert_int_equal(recipe_run(&r, "add a pfifo", &err), 0);
+	}
+	changed.tx = is[TX_XDP] ? &tx_xdp : is[TX_XSK] ? &tx_xsk : &tx_socket;
+	changed.rx = is[RX_XDP] ? &rx_xdp : &rx_socket;
+	changed.port_a = is[PORT] ? "a" : NULL;
+	changed.wish.rps_set = is[MOVED];
+	of->spec = &changed;
+	of->lab.topology = is[TUNNEL] ? LAB_VXLAN : is[ROUTER] ? LAB_ROUTER : LAB_PAIR;
+	of->lab.taps = is[TAPS] ? (void *)of : NULL;
+	of->lab.router_ns = opened.tx_ns;
+	if (is[TUNNEL] || is[ROUTER]) {
+		of->lab.router_tx.ns = is[TUNNEL] ? &of->lab.tx_ns : &of->lab.router_ns;
+		of->lab.router_rx.ns = is[TUNNEL] ? &of->lab.rx_ns : &of->lab.router_ns;
+		of->lab.router_tx.role = is[TUNNEL] ? "tx" : "router";
+		of->lab.router_rx.role = is[TUNNEL] ? "rx" : "router";
+		strcpy(of->lab.router_tx.ifname, "v-tx");
+		strcpy(of->lab.router_rx.ifname, is[TUNNEL] ? "v-rx" : "v-tx");
+	}
+	if (is[TUNNEL]) { /* its interfaces are not those of the underlying link */
+		strcpy(of->lab.tx.ifname, "lo");
+		strcpy(of->lab.rx.ifname, "lo");
+	}
+	of->lone = is[LONE];
+	of->in_lab = !is[LONE] && !is[PORT];
+	of->receives = !is[NO_RECEIVER];
+	of->sender = is[NO_SENDER] ? NULL : sender;
+	of->fx = (struct fault_effects){.threaded_napi = is[THREADED],
+					.xdp = is[FAULT],
+					.qdisc_replaced = is[REPLACED],
+					.tbf_bps = is[TBF] ? 1000000 : 0};
+	of->receiver_config.xdp_skb_mode = is[SKB];
+	of->rx = (struct rx_stats){.socket_drops = -1, .xdp_drops = 5};
+	*c = (struct ledger_cause){.raw = {.index = 1, .count = {.events = 7, .packets = 7}}};
+	while (strcmp(stage_name(c->named.stage), stage))
+		c->named.stage++;
+	snprintf(c->named.location, sizeof(c->named.location), "%s",
+		 strcmp(location, "-") ? location : "");
+	snprintf(c->named.netns, sizeof(c->named.netns), "%s", netns);
+	snprintf(c->named.ifname, sizeof(c->named.ifname), "v-%s", netns);
+	of->ledger.n = 1;
+	memset(&res, 0, sizeof(res));
+	res.stage[c->named.stage].packets = 7;
+	counters_free(&of->before);
+	assert_int_equal(site_read_counters(of, &of->before, &err), 0);
+	assert_int_equal(site_check(of, &res, &err), 0);
+	for (unsigned k = 0; k < res.n_counters; k++) {
+		const struct result_counter *row = &res.counter[k];
+
+		for (unsigned i = 0; i < LENGTH(counters); i++) {
+			if (row->stage == c->named.stage && strstr(row->name, counters[i]))
+				tell("%s %s %d;", row->name, row->scope, (int)row->expected);
+		}
+	}
+	if (!*told)
+		tell("none");
+	counters_free(&of->after);
+	of->lab = opened;
+	of->sender = sender;
+	of->spec = &spec;
+}
+
+static void take_line(void *arg, const char *verb, char *text)
+{
+	if (!strcmp(verb, "loss"))
+		check_loss(arg, text);
+}
+
+CASE(counters_that_have_to_know)
+{
+	struct receiver *receiver;
+
+	all_read();
+	receiver = s.receiver;
+	s.receiver = NULL;
+	recorded_stories("tests/fixtures/counters/sites", take_line, &s);
+	s.receiver = receiver;
+	s.lone = false;
+	s.in_lab = s.receives = true;
+	s.fx = (struct fault_effects){};
+	site_close(&s);
 }
 
 static int open_queues(void **state)
