@@ -22,9 +22,10 @@ from ends import (PORT, XDP_GENERIC, counter, do, inside, nft, read_all, repeati
                   shell, sysctl, udp, verdict, xdp)
 from labs import Hosts
 import test_troubleshooting as stories
-from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, case, directory, exclusive, exclusive_rows,
-                 finish, first, main, paced, pktledger, proves, require, run, skip, start, started, table,
-                 thorough, until)
+from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, assert_usage, case, directory, exclusive,
+                 exclusive_rows, finish, first, first_finding, main, paced, pktledger, proves, require,
+                 run, skip, start, started, table, thorough, until)
+from test_others import segment
 from test_owners import cgroup, cpu_quota
 from test_troubleshooting import program
 from traced import NAME, RX, TX, V4, lab, tracing
@@ -180,6 +181,50 @@ def sources_that_cannot_be_seen():
         assert_findings(found, "ip-rpfilter-unseen")
 
 
+FAR = {"IPv4": "198.18.1.2", "IPv6": "2001:2:0:1::2"}
+
+
+@table(first(2, [("IPv4, the router says nothing", "IPv4", "icmp type destination-unreachable", ["mtu-black-hole"]),
+                 ("IPv4, the router says it", "IPv4", "", ["mtu-path"]),
+                 ("IPv6, the router says nothing", "IPv6", "icmpv6 type packet-too-big", ["mtu-black-hole"]),
+                 ("IPv6, the router says it", "IPv6", "", ["mtu-path"])]))
+@proves()
+def path_with_a_small_mtu(family, silenced, ids):
+    """The largest packet that arrives, and who drops a larger one, with the commands of the finding."""
+    def check():
+        end = assert_ok(pktledger("check", "-j", "-t", "0.1", "-n", TX, "--mtu", FAR[family])).json["end"]
+        found, = (f for f in end["findings"] if f["id"] in ("mtu-black-hole", "mtu-path"))
+        return first_finding([found])
+
+    with lab("--topology", "router"):
+        shell(ROUTER, "ip", "link", "set", "v-r1", "mtu", "1321")
+        if silenced:
+            nft(ROUTER, "table inet t { chain c { type filter hook output priority 0; " + silenced + " drop; }; }")
+        found = check()
+        facts = found["facts"]
+        hop = json.loads(do(ROUTER, "ip", "-j", "addr", "show", "v-r0"))[0]["addr_info"]
+        router = [a["local"] for a in hop if (a["family"] == "inet6") == (family == "IPv6") and a["scope"] == "global"]
+        assert found["id"] == ids[0] and facts["path_mtu"] == 1321, found
+        assert facts["ifname"] == "v-tx" and facts["mtu"] == 1500, facts
+        if not silenced:
+            assert facts["told_by"] in router, (facts, router)
+            return
+        assert (facts["path_before"], facts["path_after"]) == (router[0], FAR[family]), (facts, router)
+        for command, id in ("command", "mtu-path"), ("undo", "mtu-black-hole"):
+            do(TX, *found[command].split()[4:])  # without ip netns exec
+            assert check()["id"] == id
+
+
+@case
+def path_without_an_answer():
+    with lab():
+        end = assert_ok(pktledger("check", "-j", "-t", "0.1", "-n", TX, "--mtu", "198.18.0.77")).json["end"]
+        assert [u["why"] for u in end["unread"] if u["what"] == "path MTU"] == [
+            "198.18.0.77 does not answer pings"], end["unread"]
+        assert_findings([f for f in end["findings"] if f["id"].startswith("mtu")])
+    assert_usage("takes an IP address", "check", "--mtu", "host.example")
+
+
 @thorough
 @proves("wire")
 def between_two_hosts():
@@ -322,6 +367,104 @@ def send_buffer():
             sock.setblocking(False)
             with repeating(0.01, lambda: datagrams(sock, 400, 1000)):
                 yield
+
+
+TCP_MD5SIG = 14
+
+
+def key_of_md5():
+    return struct.pack("=HH4s120xBBHi80s", socket.AF_INET, 0, socket.inet_aton("198.18.0.1"), 0, 0, 3, 0, b"key")
+
+
+@contextlib.contextmanager
+def listening(*rooms):
+    """A listener per backlog, on PORT and the ports after it, that accepts nothing; yields what connects
+    to the port with that number, without waiting."""
+    clients = []
+
+    def connect(port):
+        with inside(TX):
+            clients.append(socket.socket())
+        clients[-1].setblocking(False)
+        with contextlib.suppress(OSError):
+            clients[-1].connect((V4, port))
+
+    with lab(), contextlib.ExitStack() as stack:
+        with inside(RX):
+            listeners = [stack.enter_context(socket.create_server(("", PORT + i), backlog=room))
+                         for i, room in enumerate(rooms)]
+        try:
+            yield listeners, connect
+        finally:
+            for sock in clients:
+                sock.close()
+
+
+@contextlib.contextmanager
+def forged_cookies():
+    """Yields what sends a SYN to PORT, which a cookie answers, and acknowledgments of no cookie."""
+    with inside(TX):
+        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+
+    def once():
+        raw.sendto(segment(V4, 40000, 7, 0, 2, 1000, 0), (V4, 0))
+        for source in range(40001, 40006):
+            raw.sendto(segment(V4, source, 8, 12345, 16, 1001, 1), (V4, 0))
+        read_all(raw, 0.001)  # it gets all answers, too
+
+    with raw:
+        yield once
+
+
+@contextlib.contextmanager
+def invalid_cookies():
+    with listening(8), forged_cookies() as forge:
+        sysctl(RX, "net/ipv4/tcp_syncookies", 2)
+        with repeating(0.02, forge):
+            yield
+
+
+@contextlib.contextmanager
+def missing_signatures():
+    with listening(8) as ((listener,), connect):
+        try:
+            listener.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, key_of_md5())
+        except OSError as error:
+            skip(f"no MD5 signatures here: {error}")
+        with repeating(0.02, lambda: connect(PORT)):
+            yield
+
+
+@case
+def four_ways_to_refuse_a_connection():
+    """Each is a finding of its own, and each listener has one, however many clients it refuses."""
+    with listening(8, 1, 4, 8) as (listeners, connect), forged_cookies() as forge:
+        listeners[3].setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, key_of_md5())
+        # no handshake with the third one ends
+        nft(TX, f"table inet t {{ chain c {{ type filter hook input priority 0; tcp sport {PORT + 2} drop; }}; }}")
+
+        def once():
+            sysctl(RX, "net/ipv4/tcp_syncookies", 0)
+            for port in PORT + 1, PORT + 2, PORT + 3:
+                connect(port)
+            sysctl(RX, "net/ipv4/tcp_syncookies", 2)
+            forge()
+
+        names = "ListenDrops", "SyncookiesFailed", "TCPMD5NotFound"
+        before = [counter(RX, f"TcpExt:{name}") for name in names]
+        with repeating(0.02, once):
+            until(lambda: counter(RX, "TcpExt:TCPReqQFullDrop") and
+                  counter(RX, "TcpExt:ListenOverflows"), 10, "both queues are full")
+            found = assert_ok(pktledger("check", "-j", "-t", "1", "--netns", RX)).json["end"]["findings"]
+        drops, cookies, unsigned = (counter(RX, f"TcpExt:{name}") - was
+                                    for name, was in zip(names, before))
+    found = [f for f in found if f["scope"] != "host" and f["losing"]]
+    lost = {(f["id"], f["facts"].get("port")): f["facts"]["lost"] for f in found}
+    assert len(found) == len(lost) == 4, found
+    own, syn = lost.pop(("tcp-listen-own", PORT + 1), 0), lost.pop(("tcp-listen-syn", PORT + 2), 0)
+    assert own and syn and own + syn <= drops, (own, syn, drops, found)
+    assert 0 < lost.pop(("tcp-cookie", None)) <= cookies, (found, cookies)
+    assert 0 < lost.pop(("tcp-signature", PORT + 3)) <= unsigned, (found, unsigned)
 
 
 @contextlib.contextmanager
@@ -515,7 +658,9 @@ SCENES = [
     ("a small send buffer", send_buffer, {TX: ["sndbuf"]}, {}),
     ("a tunnel's checksum", page("wrong_checksum"),
      {TX: ["raw-sockets"], RX: ["udp-csum-tunnel"]}, {RX: ["udp-csum-tunnel"]}),
-    ("a listener does not accept", page("no_accept"), {RX: ["tcp_listen"]}, {RX: ["tcp_listen"]}),
+    ("a listener does not accept", page("no_accept"), {RX: ["tcp-listen-own"]}, {RX: ["tcp_listen"]}),
+    ("cookies are not valid", invalid_cookies, {RX: ["tcp-cookie"]}, {}),
+    ("a signature is missing", missing_signatures, {RX: ["tcp-signature"]}, {RX: ["tcp-signature"]}),
     ("no route onwards", no_route, {ROUTER: ["ip-no-route"]}, {ROUTER: ["ip-no-route"]}),
     ("source NAT has no port left", page("no_port_left"), {ROUTER: ["netfilter-clash"]},
      {ROUTER: ["netfilter-clash"]}),

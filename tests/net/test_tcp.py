@@ -1379,7 +1379,7 @@ def accept_queue_full(backlog, somaxconn, findings):
     assert (f"net.core.somaxconn={2 * somaxconn}" in found["command"]) == (room == somaxconn), found
 
 
-@table(first(1, [("half open", ["tcp-listen-syn"]), ("without its key", ["tcp"])]))
+@table(first(1, [("half open", ["tcp-listen-syn"]), ("without its key", ["tcp-signature"])]))
 @proves()
 @where_seen
 def accept_queue_not_full(findings):
@@ -1393,7 +1393,7 @@ def accept_queue_not_full(findings):
         with inside(TX):
             listener = socket.create_server(("198.18.5.1", PORT), backlog=64)
         with listener, balancing() as t:
-            if findings == ["tcp"]:
+            if findings == ["tcp-signature"]:
                 listener.setsockopt(socket.IPPROTO_TCP, tcp_md5sig, key)
             came = counter(TX, "Tcp:InSegs")
             for port in range(7000, 7020):
@@ -1402,7 +1402,7 @@ def accept_queue_not_full(findings):
             refused, sent = counter(TX, "TcpExt:ListenDrops"), counter(TX, "TcpExt:TCPMD5NotFound")
             document = t.stop()
     tcp = document["end"]["tcp"]
-    assert (refused > 0, sent > 0) == (findings != ["tcp"], findings == ["tcp"]), (refused, sent)
+    assert (refused > 0, sent > 0) == (findings != ["tcp-signature"], findings == ["tcp-signature"]), (refused, sent)
     assert [row["lost"] for row in tcp["listeners"]] == [refused] * (refused > 0), tcp
     assert_findings(document["end"]["findings"], *findings)
 

@@ -35,7 +35,7 @@ GROUP = "239.1.2.3"
 ROUTER, SWITCH = f"{NAME}-router", f"{NAME}-bridge"
 HOSTS = {"receiver": RX, "sender": TX, "router": ROUTER, "switch": SWITCH}
 SERVICE = "198.18.1.200"  # an address that the router translates
-IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
+IP_MTU_DISCOVER, IP_PMTUDISC_WANT, IP_PMTUDISC_DO = 10, 1, 2
 
 READER = """
 import socket, sys, time
@@ -267,6 +267,17 @@ def black_hole():
         ip(ROUTER, "link", "set", "v-r1", "mtu", "1300")
         rule(TX, INPUT, "meta l4proto icmp")
         with sender(FAR, size=1400, options=[(IP_MTU_DISCOVER, IP_PMTUDISC_DO)]):
+            yield None, lambda: counter(ROUTER, "Ip:FragFails")
+
+
+@contextlib.contextmanager
+def silent_black_hole():
+    """The router may not say what is too large. The sender continues with what it takes to be the MTU."""
+    with lab("--topology", "router"), reader():
+        ip(ROUTER, "link", "set", "v-r1", "mtu", "1300")
+        rule(ROUTER, ("inet filter", "output type filter hook output priority 0;"),
+             "icmp type destination-unreachable")
+        with sender(FAR, size=1300, options=[(IP_MTU_DISCOVER, IP_PMTUDISC_WANT)]):
             yield None, lambda: counter(ROUTER, "Ip:FragFails")
 
 
@@ -532,6 +543,7 @@ STORIES = [
     ("tcpdump shows the packets, the program does not get them", firewall),
     ("One of two uplinks receives nothing", asymmetric),
     ("Connections work until something large is sent", black_hole),
+    ("Large transfers hang, and no router of the path is yours", silent_black_hole),
     ("UdpRcvbufErrors and packet receive errors go up", sleeping_reader),
     ("Packets are lost in bursts though the program is idle", bursts),
     ("The program runs, has the port open, and gets nothing", stopped_reader),

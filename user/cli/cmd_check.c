@@ -36,7 +36,7 @@ static struct print_view view_of(FILE *out, int verbosity)
 /* Changes for findings */
 
 #define OF(member) offsetof(struct apply_options, member)
-#define CHECKED	   "interface port pid netns pod duration" /* options of what is read */
+#define CHECKED	   "interface port pid netns pod mtu duration" /* options of what is read */
 
 static const struct opt apply_opts[] = {
 	{"apply", 0, OPT_FLAG, OF(apply),
@@ -364,7 +364,7 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 struct check_options {
 	struct global_options global;
 	struct apply_options apply;
-	const char *ifname, *netns, *pod, *explain, *bundle, *from;
+	const char *ifname, *netns, *pod, *explain, *bundle, *from, *mtu;
 	uint64_t port, pid, window_ns;
 	int limit;
 };
@@ -402,6 +402,10 @@ static const struct opt check_opts[] = {
 	{"duration", 't', OPT_TIME, AT(window_ns), .min = 10000000,
 	 .default_text = "1s, up to 10s while packets are lost",
 	 .help = "sample the counters for this long"},
+	{"mtu", 0, OPT_STRING, AT(mtu), .metavar = "ADDRESS", .default_text = "",
+	 .excludes = "port",
+	 .help = "ping ADDRESS with packets of several sizes: find the largest that arrives, and the "
+		 "hop after which larger ones are lost"},
 	{"limit", 0, OPT_ENUM, AT(limit), .values = severities, .metavar = "SEVERITY",
 	 .help = "exit with 4 for a finding of this severity or worse"},
 	{"bundle", 0, OPT_STRING, AT(bundle), .metavar = "FILE", .excludes = "from",
@@ -481,7 +485,8 @@ static const struct {
 	{"rx_dropped", "l2-stray"},	      {"rx_otherhost_dropped", "l2-stray"},
 	{"queue_dropped", "nfqueue"},	      {"ReasmReqds", "frag-arriving"},
 	{"FragCreates", "frag-leaving"},      {"ListenOverflows", "tcp-listen-own"},
-	{"PruneCalled", "tcp-prune"},
+	{"PruneCalled", "tcp-prune"},	      {"SyncookiesFailed", "tcp-cookie"},
+	{"TCPReqQFullDrop", "tcp-listen-syn"}, {"TCPMD5NotFound", "tcp-signature"},
 };
 
 /* Explains a kernel or driver counter, named as in nstat, netstat and ethtool -S. */
@@ -616,11 +621,15 @@ static int look_and_show(const struct check_options *o, struct json_out *json, s
 		.port = (uint16_t)o->port,
 		.pid = (pid_t)o->pid,
 		.window_ns = o->window_ns,
+		.mtu_to = o->mtu,
 		.on_second = show_second,
 	};
 	struct look l = {};
+	struct endpoint to;
 	int rc = pod_netns(o->pod, &spec.netns, err);
 
+	if (!rc && o->mtu && (num_endpoint(o->mtu, &to) || to.port))
+		rc = error_usage(err, NULL, "--mtu takes an IP address, not '%s'", o->mtu);
 	if (!rc && o->bundle)
 		rc = bundle_try(o->bundle, err);
 	if (!rc)
@@ -694,6 +703,7 @@ static const struct opt_need needs[] = {
 	 .without = "the report names the data that is missing"},
 	{OPT_CAP(SYS_PTRACE), "to read other users' processes",
 	 .without = "other users' sockets are shown without a process"},
+	{OPT_CAP(NET_RAW), "to send pings", .when = "--mtu"},
 	{OPT_CAP(SYS_ADMIN), "to enter another network namespace", .when = "--netns, --pid"},
 	{OPT_CAP(SYS_ADMIN), "to read the counters of all network namespaces",
 	 .without = "only the current namespace is checked"},

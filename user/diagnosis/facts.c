@@ -97,7 +97,7 @@ struct moment {
 	struct counters counters;
 	struct cpu_sample cpus;
 	char *interrupts; /* NULL: unreadable */
-	struct facts_socks socks;
+	struct facts_socks socks, listeners;
 	struct list captures; /* facts_captures_read() */
 };
 
@@ -238,6 +238,7 @@ static int take_moment(struct facts_reader *r, struct moment *m)
 		free(stat);
 	}
 	file_read("/proc/interrupts", &m->interrupts, NULL);
+	facts_listeners_read(r->spec.ns, &m->listeners);
 	ret = r->f->taps.taps ? facts_captures_read(r->spec.owners, r->inum, &m->captures) : 0;
 	if (!last)
 		unread_if(r->f, ret, "losses of captures");
@@ -350,8 +351,9 @@ static void read_sources(struct facts_reader *r)
 			     facts_moved(r->f, FACTS_HERE, "Udp6NoPorts");
 	struct survey_bpf *w;
 
-	if (refused && !r->f->port && !way_sources_open(&w, true)) {
-		r->f->closed_port = way_sources_port(w, r->inum, clock_now() + SOURCE_NS);
+	if (refused && !way_sources_open(&w, true)) {
+		r->f->closed_port =
+			way_sources_port(w, r->inum, r->f->port, clock_now() + SOURCE_NS);
 		way_sources_close(w);
 	}
 	if (!facts_moved(r->f, FACTS_HERE, "TcpExt:IPReversePathFilter"))
@@ -376,6 +378,25 @@ static int find_silent(void *arg, const struct netns *ns)
 		owners_netns_enter(r->spec.owners, ns->inum, r->f->silent.enter);
 	}
 	return 1;
+}
+
+/* Keeps the listeners that lost packets, and finds their processes. */
+static void join_listeners(struct facts_reader *r)
+{
+	struct facts_socks *l = &r->f->listeners;
+	unsigned kept = 0;
+
+	*l = r->after.listeners;
+	facts_socks_rates(&r->before.listeners, l);
+	for (unsigned i = 0; i < l->n; i++) {
+		if (l->at[i].lost)
+			l->at[kept++] = l->at[i];
+	}
+	l->n = kept;
+	if (kept)
+		facts_holders_find(r->spec.owners, l, r->spec.pid);
+	if (kept && facts_moved(r->f, FACTS_HERE, "TcpExt:ListenDrops"))
+		facts_half_open_read(r->spec.ns, l);
 }
 
 static void join(struct facts_reader *r)
@@ -404,6 +425,7 @@ static void join(struct facts_reader *r)
 		unread_if(f, read_queues(r->spec.ns, &f->socks), "packets in sockets");
 	if (facts_holders_find(r->spec.owners, &f->socks, r->spec.pid) == -EACCES)
 		unread(f, "owners of sockets", "requires CAP_SYS_PTRACE for processes of other users");
+	join_listeners(r);
 	read_sources(r);
 	/* the counter is global, so its packets may be in any namespace */
 	if (!way_dnat_read(r->spec.ns, &f->dnat) && !way_silent_read(r->spec.ns, &f->silent) &&
@@ -443,6 +465,10 @@ static int begin(struct facts_reader *r)
 	facts_self_read(ns, &f->self);
 	device_name(ns, netdev_way(ns, &anywhere), f->egress);
 	way_next_read(ns, &f->next);
+	ret = r->spec.mtu_to ? path_mtu_read(ns, r->spec.mtu_to, &f->path) : 0;
+	unread_if(f, ret, "path MTU");
+	if (r->spec.mtu_to && !ret && !f->path.fits)
+		unread(f, "path MTU", "%s does not answer pings", f->path.to);
 	r->inum = ns ? ns->inum : proc_netns(r->root, getpid());
 	r->rules = nftrules_new();
 	nftrules_note(r->rules, r->inum, ns, false);

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/proc.h"
+#include "diagnosis/path.h"
 #include "diagnosis/reader.h"
 #include "diagnosis/way.h"
 #include "drops/owners.h"
@@ -175,7 +176,10 @@ void facts_link_rates(struct facts_link *link, struct counters_device *before,
 /* Returns the sum of losses with one cause, from counters that count packets. */
 uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause);
 
-/* A namespace's UDP sockets, their owners, and the activity of the processes that read them. */
+/*
+ * A namespace's UDP sockets, their owners, and the activity of the processes that read them. Also
+ * its TCP listeners.
+ */
 
 #define FACTS_SOCKS 512 /* further sockets are counted but not judged */
 
@@ -193,6 +197,9 @@ uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause);
 	K(truesize, "truesize_bytes") K(rcvbuf, "rcvbuf_bytes") K(sndbuf, "sndbuf_bytes")          \
 	X(uint32_t drops, UINT, "drops", drops) /* since it was opened */                          \
 	X(uint32_t lost, UINT, "lost", lost) B(young)                                              \
+	X(uint32_t waiting, UINT, "waiting", waiting, .how = RECORD_OMITTED) /* of a listener */   \
+	X(uint32_t room, UINT, "room", room, .how = RECORD_OMITTED)                                \
+	X(uint32_t half_open, UINT, "half_open", half_open, .how = RECORD_OMITTED)                 \
 	X(uint64_t reads, UINT, "reads", reads, RECORD_WHEN(facts_sock, reads_known))
 
 struct facts_sock {
@@ -220,6 +227,12 @@ struct facts_socks {
  * lacks udp_diag. Returns 0 or -errno.
  */
 int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *socks);
+
+/* Reads the TCP listeners in `ns`. Returns 0 or -errno. */
+int facts_listeners_read(const struct netns *ns, struct facts_socks *socks);
+
+/* Counts the half-open connections of each listener, those without an answer to their SYN-ACK. */
+int facts_half_open_read(const struct netns *ns, struct facts_socks *listeners);
 
 /* Appends a socket. Works as a sockmem_cb for struct facts_socks. Pure. */
 void facts_socks_add(void *arg, const struct sockmem_row *row);
@@ -315,6 +328,7 @@ enum { STACK_V4, STACK_V6, STACK_FAMILIES };
 
 #define FACTS_STACK(U, Q, B, T, K, L, X)                                                           \
 	Q(rmem_default) Q(rmem_max) Q(wmem_default) Q(wmem_max)                                    \
+	X(uint64_t somaxconn, UINT, "somaxconn", somaxconn, .how = RECORD_OMITTED)                 \
 	L(udp_mem, 3) Q(udp_pages) /* pages, used by the whole host */ Q(page_bytes)               \
 	K(max_backlog, "netdev_max_backlog") K(budget, "netdev_budget")                            \
 	K(budget_usecs, "netdev_budget_usecs")                                                     \
@@ -397,11 +411,13 @@ struct facts {
 	char egress[16]; /* interface of the default route, "" if there is none */
 	struct facts_stack stack;
 	struct facts_socks socks; /* the sockets asked for */
+	struct facts_socks listeners; /* those that lost packets */
 	struct facts_taps taps;
 	struct way_dnat dnat; /* a NAT entry whose new destination does not exist, if found */
 	struct way_silent silent;
 	struct way_next next;
 	uint16_t closed_port; /* port without a socket to which the most packets came, 0: unknown */
+	struct path_mtu path; /* to the address asked for, if any */
 	struct way_back back; /* reverse route of a source rejected by rp_filter, if any */
 
 	/* Netfilter rules that dropped packets, and how long they were observed. */
@@ -423,6 +439,7 @@ struct facts_spec {
 	const char *ifname;	/* NULL: all that are up, except loopback */
 	uint16_t port;
 	pid_t pid;
+	const char *mtu_to; /* address whose path MTU is measured, NULL: none */
 };
 
 /*

@@ -188,6 +188,7 @@ static const struct record_field rows[] = {
 	RECORD("egress", TEXT, facts, egress),
 	RECORD("settings", NESTED, facts, stack, .rows = stack_rows),
 	RECORD("sockets", NESTED, facts, socks, .rows = socks_rows),
+	RECORD("listeners", NESTED, facts, listeners, .rows = socks_rows, .how = RECORD_OPTIONAL),
 	RECORD("copies", NESTED, facts, taps, .rows = taps_rows),
 	RECORD("nat_asked", TEXT, facts, dnat.asked),
 	RECORD("nat_backend", TEXT, facts, dnat.backend),
@@ -200,6 +201,15 @@ static const struct record_field rows[] = {
 	RECORD("silent_in", TEXT, facts, silent.netns),
 	RECORD("next", TEXT, facts, next.ifname),
 	RECORD("next_mtu", UINT, facts, next.mtu),
+	RECORD("path_to", TEXT, facts, path.to, .how = RECORD_OMITTED),
+	RECORD("path_ifname", TEXT, facts, path.ifname, .how = RECORD_OMITTED),
+	RECORD("path_via", TEXT, facts, path.via, .how = RECORD_OMITTED),
+	RECORD("path_link_mtu", UINT, facts, path.mtu, .how = RECORD_OMITTED),
+	RECORD("path_mtu", UINT, facts, path.fits, .how = RECORD_OMITTED),
+	RECORD("path_silent", BOOL, facts, path.silent, .how = RECORD_OMITTED),
+	RECORD("path_told_by", TEXT, facts, path.told_by, .how = RECORD_OMITTED),
+	RECORD("path_before", TEXT, facts, path.before, .how = RECORD_OMITTED),
+	RECORD("path_after", TEXT, facts, path.after, .how = RECORD_OMITTED),
 	RECORD("closed_port", UINT, facts, closed_port),
 	RECORD("back_source", TEXT, facts, back.source),
 	RECORD("back_came_by", TEXT, facts, back.ifname),
@@ -257,6 +267,9 @@ void facts_load(const struct json_object *o, struct facts *facts)
 {
 	record_read(o, rows, facts);
 	keep_plain(facts->back.source);
+	keep_plain(facts->path.to);
+	keep_plain(facts->path.via);
+	keep_plain(facts->path.ifname);
 	for (unsigned i = 0; i < facts->n_links; i++)
 		keep_plain(facts->link[i].dev.link.ifname);
 	for (struct json_each item = json_each(o, "counters"); json_next(&item);) {

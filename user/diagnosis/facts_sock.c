@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -58,7 +59,9 @@ void facts_socks_add(void *arg, const struct sockmem_row *row)
 				 .queued = row->rmem,
 				 .rcvbuf = row->rcvbuf,
 				 .sndbuf = row->sndbuf,
-				 .drops = row->drops};
+				 .drops = row->drops,
+				 .waiting = row->waiting,
+				 .room = row->room};
 	put_addresses(s, row);
 }
 
@@ -69,6 +72,25 @@ int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *
 		return 0;
 	*socks = (struct facts_socks){.port = port, .no_buffer = true};
 	return sockmem_files(ns, facts_socks_add, socks);
+}
+
+int facts_listeners_read(const struct netns *ns, struct facts_socks *socks)
+{
+	*socks = (struct facts_socks){};
+	return sockmem_tcp(ns, 1U << TCP_LISTEN, facts_socks_add, socks);
+}
+
+static void count_half_open(void *arg, const struct sockmem_row *row)
+{
+	struct facts_socks *listeners = arg;
+
+	for (unsigned i = 0; i < listeners->n; i++)
+		listeners->at[i].half_open += listeners->at[i].port == row->port;
+}
+
+int facts_half_open_read(const struct netns *ns, struct facts_socks *listeners)
+{
+	return sockmem_tcp(ns, 1U << TCP_SYN_RECV, count_half_open, listeners);
 }
 
 void facts_socks_rates(const struct facts_socks *before, struct facts_socks *after)

@@ -125,6 +125,7 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 	stack->rmem_max = either(ns, host, "net/core/rmem_max");
 	stack->wmem_default = either(ns, host, "net/core/wmem_default");
 	stack->wmem_max = either(ns, host, "net/core/wmem_max");
+	stack->somaxconn = sysctl_number(ns, "net/core/somaxconn");
 	stack->conntrack = sysctl_number(ns, "net/netfilter/nf_conntrack_count");
 	stack->conntrack_max = sysctl_number(ns, "net/netfilter/nf_conntrack_max");
 	stack->frag_high[STACK_V4] = sysctl_number(ns, "net/ipv4/ipfrag_high_thresh");

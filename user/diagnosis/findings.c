@@ -136,6 +136,17 @@ static void derive_buffer(struct finding_facts *f)
 	f->d.per_packet_ns = f->read_pps > 0 ? (uint64_t)(1e9 / f->read_pps) : 0;
 }
 
+/* Names what is wrong with the signature (MD5 or AO) of TCP segments, by the drop reason. */
+static const char *signature(const char *reason)
+{
+	if (!reason || (strncmp(reason, "TCP_MD5", 7) && strncmp(reason, "TCP_AO", 6)))
+		return NULL;
+	return strstr(reason, "KEYNOTFOUND")  ? "made with a key that this host does not have"
+	       : strstr(reason, "NOTFOUND")   ? "missing"
+	       : strstr(reason, "UNEXPECTED") ? "not expected from this peer"
+					      : "wrong";
+}
+
 static void derive(struct finding_facts *f)
 {
 	memset(&f->d, 0, sizeof(f->d));
@@ -169,6 +180,7 @@ static void derive(struct finding_facts *f)
 				   : f->netdev_max_backlog * 2;
 	f->d.used_percent = f->limit ? percent((double)f->used / (double)f->limit) : 0;
 	f->d.listener = f->socket;
+	f->d.signature = signature(f->reason);
 }
 
 bool finding_is_silence(const char *reason, const char *location)
@@ -280,7 +292,8 @@ void finding_write(const struct finding_row *row, const struct finding_facts *f,
 	change->kind = row->change.kind;
 	finding_fill(out->cause, sizeof(out->cause), row->cause, facts);
 	finding_fill(out->fix, sizeof(out->fix), row->fix, facts);
-	finding_fill(out->command, sizeof(out->command), row->command, facts);
+	if (finding_fill(out->command, sizeof(out->command), row->command, facts))
+		finding_fill(out->undo, sizeof(out->undo), row->undo, facts);
 	finding_fill(change->ifname, sizeof(change->ifname), row->change.ifname, facts);
 	finding_fill(change->wanted, sizeof(change->wanted), row->change.wanted, facts);
 	finding_fill(change->old, sizeof(change->old), row->change.old, facts);

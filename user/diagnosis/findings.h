@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/record.h"
+#include "diagnosis/path.h"
 #include "diagnosis/reader.h"
 #include "diagnosis/way.h"
 #include "host/change.h"
@@ -61,9 +62,10 @@
 	X("full_percent", UINT, d.full, RECORD_WHEN(finding_facts, d.queue))                       \
 	X("sleeps", TEXT, d.sleeps) X("throttled_ns", UINT, reading.throttled_ns)                  \
 	X("lost_at_once", UINT, reading.burst)                                                     \
-	/* Listener: connections waiting, and the maximum. `half_open`: it refused SYNs. */        \
+	/* Listener: connections waiting, and the maximum. `half_open`: it refused SYNs.           \
+	 * `signature`: what is wrong with the TCP signature: "missing". */                        \
 	S(socket) I(waiting, "waiting", d.listener) I(room, "room", d.listener) U(somaxconn)       \
-	B(half_open)                                                                               \
+	B(half_open) B(cookie) X("signature", POINTER, d.signature)                                \
 	K(sndbuf, "sndbuf_bytes") S(wmem) /* "wmem_default": the setting that limits it */         \
 	K(wmem_now, "wmem_bytes") X("wmem_fix_bytes", UINT, d.wmem_fix) B(send_full)               \
 	/* Limits, with udp_mem and udp_pages in pages. `conntrack_clashes`: packets whose new     \
@@ -80,6 +82,7 @@
 	 * "pfifo limit 1000". `rule_chain`: "inet filter input", NULL if no counter increased.    \
 	 * `rule`, `rule_handle`: as nft prints them, if it was a single rule. `clsact`: filters   \
 	 * in both directions, which share a counter. `forwarded`: packets that a router passed on. \
+	 * `told`: ICMP messages to senders of packets that are too large.                         \
 	 * `nfqueue`, `ovs`: a program that decides on packets was too slow. `arriving`, `leaving`:  \
 	 * fragments. */                                                                           \
 	X("qdisc", TEXT, d.qdisc) X("qdisc_limit", TEXT, d.qdisc_limit) S(qdisc_fix)               \
@@ -90,8 +93,11 @@
 	X("silent_on", TEXT, dnat.ifname) X("nat_rule", TEXT, dnat.rule)                           \
 	X("entries", TEXT, dnat.entries) X("silent", TEXT, silent.address)                         \
 	X("silent_in", TEXT, silent.netns) X("silent_enter", TEXT, silent.enter)                   \
+	X("path_to", TEXT, path.to) X("path_via", TEXT, path.via) X("path_mtu", UINT, path.fits)   \
+	X("path_before", TEXT, path.before) X("path_after", TEXT, path.after)                      \
+	X("told_by", TEXT, path.told_by)                                                           \
 	S(rules) S(rule_chain) S(rule) U(rule_handle) B(clsact) B(nfqueue) B(ovs) B(arriving) B(leaving)                  \
-	X("next", TEXT, next.ifname) X("next_mtu", UINT, next.mtu) U(forwarded) \
+	X("next", TEXT, next.ifname) X("next_mtu", UINT, next.mtu) U(forwarded) U(told)            \
 	S(pause_tx) S(pause_rx) S(pause_fix) S(driver) S(master) S(other) U(other_mtu)             \
 	U(flow_cnt) U(flow_entries_fix) S(stray) U(stray_vlan)                                     \
 	/* CPUs. `ring_ns`: time to fill a ring. */                                                \
@@ -101,9 +107,10 @@
 	U(rx_usecs) U(rx_usecs_fix) U(ring_ns) S(idle_state) U(idle_latency_us)                    \
 	U(idle_latency_fix_us) S(governor) U(mhz) U(mhz_max) U(steal_percent) U(squeezed)          \
 	U(budget) U(budget_usecs)                                                                  \
-	/* Other facts. `flows`, `again`: TCP black holes, retransmissions. `retransmits`: counted \
-	 * by the kernel. */                                                                       \
-	B(retransmits) B(generic_xdp) B(no_btf) U(taps) U(raws) S(processes) S(missing) U(flows) U(again)
+	/* Other facts. `flows`, `segment_bytes`: TCP black holes. `again`: retransmissions.       \
+	 * `retransmits`: counted by the kernel. */                                                \
+	B(retransmits) B(generic_xdp) B(no_btf) U(taps) U(raws) S(processes) S(missing) U(flows)   \
+	U(segment_bytes) U(again)
 
 #define FACT_D(member)	 double member;
 #define FACT_S(member)	 const char *member;
@@ -119,12 +126,14 @@ struct finding_facts {
 	struct way_dnat dnat;	  /* NAT entry that leads to the place of the loss */
 	struct way_silent silent; /* next hop that does not answer */
 	struct way_next next;	  /* link that large packets do not fit */
+	struct path_mtu path;	  /* largest packet that reaches an address */
 
 	/* Computed by findings_for_stage(). */
 	struct {
 		char lost_percent[FMT_MAX], sleeps[80], tcp_rmem_fix[FMT_MAX];
 		char qdisc[32], qdisc_limit[96];
 		unsigned running, waiting, sleeping, full, used_percent;
+		const char *signature;
 		bool reader, queue, listener; /* facts in these groups are known */
 		uint64_t burst, burst_ns, per_packet_ns, enough, udp_mem_bytes, backlog_fix;
 		uint64_t rcvbuf_fix, rcvbuf_request, rmem_max_fix, mem_fix, wmem_fix;
@@ -172,8 +181,9 @@ struct finding_row {
 	const char *about;			     /* background, not a template, NULL: none */
 	const char *seen, *setting;		     /* more evidence, and the current value */
 	const char *fix;			     /* starts with a verb */
-	const char *command;			     /* shows more details, unlike the command of
-							a change */
+	const char *command;			     /* shows more details, or makes a change that
+							--apply does not make */
+	const char *undo;			     /* of that command */
 	struct finding_change change;
 	const char *risk;
 };

@@ -180,6 +180,11 @@ static bool is_discovery(const struct finding_facts *f)
 	return f->lost && (double)f->lost < DISCOVERED * (double)(f->lost + f->forwarded);
 }
 
+static bool is_black_hole(const struct finding_facts *f)
+{
+	return f->path.silent;
+}
+
 static bool is_near(const struct finding_facts *f)
 {
 	return f->limit && !f->lost;
@@ -204,8 +209,7 @@ static bool is_somaxconn(const struct finding_facts *f)
 	"they are queued]"
 #define SOFTIRQ                                                                                    \
 	"CPU {cpu} spent {softirq_percent} % of {window_ns#} in softirq[, at {processed_pps}]"
-#define LISTENER                                                                                   \
-	"{socket} of {program}: {waiting#connection} waiting, room for {room#}"
+#define LISTENER "[{waiting#connection} waiting, room for {room#}]"
 #define TCP_RCVBUF "[net.ipv4.tcp_rmem {tcp_rmem}][; SO_RCVBUF {rcvbuf_bytes} bytes (doubled)]"
 #define NAT_FIX "[change the backend in the rule {nat_rule}, then ]delete the old entries"
 
@@ -340,6 +344,7 @@ const struct finding_row finding_rows[] = {
 	 .setting = "{ifname} MTU {mtu}, {other} {other_mtu}",
 	 .fix = "set the MTU of {ifname} and of its containers to {other_mtu}",
 	 .command = "ip link set dev {ifname} mtu {other_mtu}",
+	 .undo = "ip link set dev {ifname} mtu {mtu}",
 	 .risk = "packets to neighbours on {ifname} become smaller"},
 	{STAGE_TX_DEVICE, "mtu-peer", SEVERITY_WARNING, PROOF_LAB, HAS(other_mtu),
 	 .cause = "{ifname} and the other end of its link have different MTUs. Packets larger than the "
@@ -361,6 +366,7 @@ const struct finding_row finding_rows[] = {
 	 .setting = "{ifname} txqueuelen {txqueuelen}",
 	 .fix = "raise txqueuelen to {txqueuelen_fix}, or speed up the program",
 	 .command = "ip link set dev {ifname} txqueuelen {txqueuelen_fix}",
+	 .undo = "ip link set dev {ifname} txqueuelen {txqueuelen}",
 	 .risk = "more latency while packets are queued"},
 	{STAGE_TX_DEVICE, "tx-peer", SEVERITY_WARNING, PROOF_LAB, .location = "*dev_forward_skb*",
 	 .cause = "The other end of the link[ of {ifname}] did not take the packets: it was down, or its "
@@ -478,7 +484,7 @@ const struct finding_row finding_rows[] = {
 	 .change = SYSCTL("net/core/netdev_budget", "{budget*2}", "{budget}"),
 	 .risk = "programs wait longer for a CPU that receives"},
 	{STAGE_NIC_RING, "cpu-governor", SEVERITY_WARNING, PROOF_LAB, HAS(governor),
-	 .cause = "Packets are lost while CPUs run below their full speed.",
+	 .cause = "Packets are lost while busy CPUs run below their full speed.",
 	 .seen = "CPU {cpu} at {mhz} of {mhz_max} MHz", .setting = "governor {governor}",
 	 .fix = "use the performance governor",
 	 .change = {CHANGE_GOVERNOR, NULL, "{cpu}", "performance", "{governor}"},
@@ -586,7 +592,8 @@ const struct finding_row finding_rows[] = {
 	 .cause = "{ifname} drops frames of VLAN {stray_vlan}, for which it has no VLAN interface.",
 	 .fix = "add a VLAN interface if the frames are for this host, or remove the VLAN from the switch "
 		"port",
-	 .command = "ip link add link {ifname} name {ifname}.{stray_vlan} type vlan id {stray_vlan}"},
+	 .command = "ip link add link {ifname} name {ifname}.{stray_vlan} type vlan id {stray_vlan}",
+	 .undo = "ip link del {ifname}.{stray_vlan}"},
 	{STAGE_L2, "l2-stray", SEVERITY_INFO, PROOF_LAB, HAS(stray),
 	 .cause = "The drop counters of {ifname} count frames that nothing here takes: {stray}. No "
 		  "packet for this host is lost.",
@@ -764,6 +771,23 @@ const struct finding_row finding_rows[] = {
 	 .cause = "Datagrams could not be reassembled: a fragment was lost, or the memory for fragments "
 		  "was full.",
 	 .fix = "send datagrams that fit the MTU, and find the lost fragment with `pktledger trace`"},
+	{STAGE_IP_FORWARD, "mtu-black-hole", SEVERITY_ERROR, PROOF_LAB, is_black_hole,
+	 .cause = "Packets to {path_to} that are larger than {path_mtu} bytes are lost[ after "
+		  "{path_before}][ on the way to {path_after}], and no ICMP message arrives.",
+	 .about = "Connections open, and hang when something large is sent. A router drops packets that are "
+		  "larger than its next link, and a firewall drops the ICMP message that says so. The sizes "
+		  "are of pings (whole IP packets that must not be fragmented). A firewall that drops only "
+		  "large pings looks the same.",
+	 .setting = "{ifname} MTU {mtu}",
+	 .fix = "let ICMP \"fragmentation needed\" (IPv6: \"packet too big\") pass, or set the MTU of the "
+		"route to {path_mtu}",
+	 .command = "ip route add {path_to}[ via {path_via}] dev {ifname} mtu {path_mtu}",
+	 .undo = "ip route del {path_to}", .risk = "later changes of the route to {path_to} do not apply"},
+	{STAGE_IP_FORWARD, "mtu-path", SEVERITY_INFO, PROOF_LAB, HAS(path.to),
+	 .cause = "Packets of up to {path_mtu} bytes reach {path_to}[. For larger packets {told_by} sends an "
+		  "ICMP message, so path MTU discovery works].",
+	 .setting = "{ifname} MTU {mtu}", .fix = "look for the loss elsewhere",
+	 .command = "ip route get {path_to}"},
 	{STAGE_IP_FORWARD, "ip-ttl", SEVERITY_WARNING, PROOF_LAB, .reason = "IP_INHDR",
 	 .cause = "The TTL of the packets expired on a router[, where they arrived on {ifname}].",
 	 .about = "Multicast has a TTL of 1 unless its sender asks for more.",
@@ -781,7 +805,10 @@ const struct finding_row finding_rows[] = {
 		  "be fragmented.",
 	 .about = "The sender gets an ICMP message with the MTU that fits. Firewalls often drop "
 		  "it, and then all large packets stay lost.",
-	 .setting = "[MTU {mtu}]", .fix = "send smaller packets, or raise the MTU of the path"},
+	 .seen = "[{told#ICMP message} \"destination unreachable\" sent, and the senders do not react]",
+	 .setting = "[MTU {mtu}]",
+	 .fix = "let the ICMP messages reach the senders, or lower their MTU[ to {next_mtu}]",
+	 .command = "pktledger trace --by reason,flow --stage ip_forward"},
 	{STAGE_IP_FORWARD, "ip_forward", SEVERITY_WARNING, PROOF_NOT,
 	 .cause = "A router did not forward the packets.",
 	 .fix = "review the router's settings"},
@@ -907,7 +934,7 @@ const struct finding_row finding_rows[] = {
 		"the program's internal queue"},
 	{STAGE_RCVBUF, "rcvbuf-one-flow", SEVERITY_WARNING, PROOF_LAB, is_one_flow,
 	 .cause = "{sharing} sockets share port {port}, but a single socket[ of {program}] receives "
-		  "all packets, because they belong to one flow.",
+		  "all packets: they belong to one flow, or to flows with the same hash.",
 	 .about = "The kernel chooses among sockets with SO_REUSEPORT by a hash of addresses and ports. "
 		  "All packets of a flow go to one socket, even if the other sockets are idle.",
 	 .fix = "send from several source ports, or let a BPF program choose the socket "
@@ -985,17 +1012,25 @@ const struct finding_row finding_rows[] = {
 	{STAGE_OTHER, "other", SEVERITY_WARNING, PROOF_NOT,
 	 .cause = "The kernel dropped the packets in a function that pktledger does not know.",
 	 .fix = "report the reason and the function to the authors of pktledger"},
+	{STAGE_TCP_LISTEN, "tcp-cookie", SEVERITY_WARNING, PROOF_LAB, HAS(cookie),
+	 .cause = "Clients ended their handshake with a SYN cookie that is not valid here, and were reset.",
+	 .about = "While a SYN queue is full the kernel sends cookies and keeps no state. A cookie is not "
+		  "valid after two minutes, or if another host or network namespace made it, as behind one "
+		  "address of several hosts. A flood of forged acknowledgments counts too.",
+	 .fix = "send all packets of a connection to one host, or lengthen the SYN queue "
+		"(net.ipv4.tcp_max_syn_backlog, and the backlog of listen()) so that no cookies are needed",
+	 .command = "nstat -az TcpExtSyncookiesSent TcpExtSyncookiesRecv TcpExtSyncookiesFailed"},
 	{STAGE_TCP_LISTEN, "tcp-listen-syn", SEVERITY_ERROR, PROOF_LAB, HAS(half_open),
-	 .cause = "A listening TCP socket refused SYNs although its accept queue had room: too many "
+	 .cause = "The SYN queue of a listening TCP socket[, {socket} of {program},] was full: too many "
 		  "connections are half open.",
-	 .about = "SYN cookies are off. net.ipv4.tcp_max_syn_backlog and the backlog of listen() "
-		  "limit half-open connections. Or memory was short.",
+	 .about = "The accept queue had room. SYN cookies are off, and net.ipv4.tcp_max_syn_backlog and "
+		  "the backlog of listen() limit half-open connections.",
 	 .seen = LISTENER,
 	 .fix = "set net.ipv4.tcp_syncookies to 1, or raise net.ipv4.tcp_max_syn_backlog and the backlog "
 		"of listen()",
 	 .command = "sysctl net.ipv4.tcp_syncookies net.ipv4.tcp_max_syn_backlog"},
 	{STAGE_TCP_LISTEN, "tcp-listen-somaxconn", SEVERITY_ERROR, PROOF_LAB, is_somaxconn,
-	 .cause = "The accept queue of a listening TCP socket was full, and is as long as "
+	 .cause = "The accept queue of {socket}[ of {program}] was full, and is as long as "
 		  "net.core.somaxconn allows.",
 	 .seen = LISTENER, .setting = "net.core.somaxconn {room}",
 	 .fix = "accept faster in the application, or raise net.core.somaxconn to {room*2} and restart "
@@ -1003,13 +1038,14 @@ const struct finding_row finding_rows[] = {
 	 .change = SYSCTL("net/core/somaxconn", "{room*2}", "{room}"),
 	 .risk = "clients wait in the queue instead"},
 	{STAGE_TCP_LISTEN, "tcp-listen-own", SEVERITY_ERROR, PROOF_LAB, HAS(socket),
-	 .cause = "The accept queue of a listening TCP socket was full: its application asked for a short "
+	 .cause = "The accept queue of {socket}[ of {program}] was full: its application asked for a short "
 		  "one.",
 	 .seen = LISTENER, .setting = "a backlog of {room}[, net.core.somaxconn {somaxconn}]",
 	 .fix = "accept faster in the application, or pass a larger backlog to listen()",
-	 .command = "ss -ltn"},
+	 .command = "ss -ltn[ sport = :{port}]"},
 	{STAGE_TCP_LISTEN, "tcp_listen", SEVERITY_ERROR, PROOF_LAB,
-	 .cause = "A listening TCP socket did not take connections: its accept queue was full.",
+	 .cause = "A listening TCP socket[ of {program}] did not take connections: its accept queue or its "
+		  "SYN queue was full, or memory was short.",
 	 .fix = "accept faster in the application, or lengthen the queue (listen(), net.core.somaxconn)",
 	 .command = "ss -ltn"},
 	{STAGE_TCP_BACKLOG, "tcp_backlog", SEVERITY_WARNING, PROOF_DATA,
@@ -1049,15 +1085,16 @@ const struct finding_row finding_rows[] = {
 	 .setting = TCP_RCVBUF, .fix = "speed up the reader, or raise net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "ss -tmn"},
 	{STAGE_TCP, "tcp-black-hole", SEVERITY_ERROR, PROOF_LAB, HAS(flows),
-	 .cause = "Large segments are lost downstream and small ones are not: a link on the path has a "
-		  "smaller MTU, and no ICMP message arrives.",
-	 .about = "A large segment is never acknowledged, however often it is sent. If this host "
-		  "drops it, that drop is shown instead.",
+	 .cause = "Large segments[ ({segment_bytes} bytes)][ to {peer}] are lost downstream[ of {ifname}], and "
+		  "small ones are not: a link on the path has a smaller MTU, and no ICMP message arrives.",
+	 .about = "A large segment is never acknowledged, however often it is sent. TCP would have sent "
+		  "smaller ones after an ICMP message. If this host drops the segment, that drop is shown "
+		  "instead. `pktledger check --mtu ADDRESS` finds the MTU that fits, and the link.",
 	 .seen = "{flows#connection} sent a large segment three times or more, and only smaller segments "
 		 "were acknowledged",
 	 .fix = "let ICMP \"fragmentation needed\" through, set an MTU or MSS that fits (nft: tcp option "
 		"maxseg size set rt mtu), or set net.ipv4.tcp_mtu_probing to 1",
-	 .command = "ss -tin"},
+	 .command = "pktledger check --mtu[ {peer}]"},
 	{STAGE_TCP, "tcp-reordered", SEVERITY_WARNING, PROOF_LAB, HAS(again),
 	 .cause = "Segments were retransmitted although they had arrived: they arrived late or reordered, "
 		  "or their acknowledgment was lost downstream.",
@@ -1076,7 +1113,13 @@ const struct finding_row finding_rows[] = {
 	 .about = "RetransSegs does not count losses: the segment was lost here, downstream, or only its "
 		  "acknowledgment was. Retransmitted SYNs are not included.",
 	 .fix = "trace the connections", .command = "pktledger trace --balance tcp"},
-	{STAGE_TCP, "tcp", SEVERITY_INFO, PROOF_LAB, .cause = "TCP dropped the segments.",
+	{STAGE_TCP, "tcp-signature", SEVERITY_WARNING, PROOF_LAB, HAS(d.signature),
+	 .cause = "Segments[ for {socket} of {program}] were dropped because their signature (TCP MD5 or "
+		  "TCP-AO) is {signature}.",
+	 .about = "Both ends need the same key for each other's address, as BGP sessions do. NAT changes "
+		  "the address and so breaks the signature.",
+	 .fix = "set the same key at both ends", .command = "pktledger trace --by reason,flow --stage tcp"},
+	{STAGE_TCP, "tcp", SEVERITY_INFO, PROOF_NOT, .cause = "TCP dropped the segments.",
 	 .fix = "look at the reason", .command = "ss -tin"},
 	{STAGE_ICMP, "icmp", SEVERITY_INFO, PROOF_NOT, .cause = "The ICMP messages were invalid.",
 	 .fix = "find the sender of the invalid messages with `pktledger trace icmp --by flow`"},

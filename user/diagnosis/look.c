@@ -41,6 +41,7 @@ static int add_place(struct looker *k, struct netns *ns, struct error *err)
 		.ifname = k->spec->ifname,
 		.port = k->spec->port,
 		.pid = k->spec->pid,
+		.mtu_to = l->n ? NULL : k->spec->mtu_to,
 	};
 	int rc;
 

@@ -22,6 +22,7 @@ struct look_spec {
 	const char *ifname; /* see facts_spec, limits the check to this namespace */
 	uint16_t port;	    /* checked in every namespace where the port is open */
 	pid_t pid;	    /* only this process's namespace */
+	const char *mtu_to; /* see facts_spec, measured from the first namespace */
 	/*
 	 * Window length. 0: one second, or if there are losses until LOOK_ENOUGH have been seen, at
 	 * most LOOK_LONGEST_NS.

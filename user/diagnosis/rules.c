@@ -10,12 +10,20 @@
 #define UDP_MEM_USED_UP 0.95 /* fraction of the limit */
 #define NEAR		0.8  /* fraction of a limit from which the next burst may reach it */
 #define UNCOUNTED	10   /* packets that may arrive between two reads */
+#define SOCKET_SIZE	(FMT_MAX + 16)
 
 /* Sockets */
 
 static uint64_t moved(const struct facts *f, const char *name4, const char *name6)
 {
 	return facts_moved(f, FACTS_HERE, name4) + (name6 ? facts_moved(f, FACTS_HERE, name6) : 0);
+}
+
+/* Returns true if the reader was behind both times, by more than one packet in a small buffer. */
+static bool is_filling(const struct facts_sock *s)
+{
+	return s->rcvbuf && (double)s->queued > FULL_FRACTION * (double)s->rcvbuf &&
+	       (double)s->queued_before > FULL_FRACTION * (double)s->rcvbuf;
 }
 
 /*
@@ -34,7 +42,8 @@ static enum stage stage_of_drops(const struct facts *f, const struct facts_sock 
 	const bool used_up =
 		s->udp_mem[2] && (double)s->udp_pages >= UDP_MEM_USED_UP * (double)s->udp_mem[2];
 
-	if (full && full >= memory && full >= checksum && full >= rest)
+	/* with losses of several kinds in the namespace, a queue that is full shows this one's */
+	if (full && (is_filling(sock) || (full >= memory && full >= checksum && full >= rest)))
 		return STAGE_RCVBUF;
 	/*
 	 * Newer kernels do not count drops for lack of memory, but count all others
@@ -56,13 +65,6 @@ const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
 	else
 		snprintf(buf, PROCESS_SIZE, "one of %u processes", s->holders);
 	return buf;
-}
-
-/* Returns true if the reader was behind both times, by more than one packet in a small buffer. */
-static bool is_filling(const struct facts_sock *s)
-{
-	return s->rcvbuf && (double)s->queued > FULL_FRACTION * (double)s->rcvbuf &&
-	       (double)s->queued_before > FULL_FRACTION * (double)s->rcvbuf;
 }
 
 /*
@@ -186,7 +188,7 @@ static const struct {
 		EVENTS,	 /* not a loss */
 	} of;
 	const char *reason; /* selects the stage's row */
-	size_t flag;	    /* fact that selects it: 1 + its offset */
+	size_t flag;	    /* fact that selects it: 1 + its offset, 0: none */
 } rules[] = {
 	{"TcpExt:IPReversePathFilter", NULL, STAGE_IP_ROUTE, .reason = "IP_RPFILTER"},
 	{"IpExt:InNoRoutes", "Ip6InNoRoutes", STAGE_IP_ROUTE, .reason = "IP_INNOROUTES"},
@@ -198,6 +200,13 @@ static const struct {
 	{"Ip6InTooBigErrors", NULL, STAGE_IP_FORWARD, .reason = "PKT_TOO_BIG"},
 	{"Udp:NoPorts", "Udp6NoPorts", STAGE_UDP_LOOKUP, .of = HERE},
 	{"TcpExt:ListenDrops", NULL, STAGE_TCP_LISTEN, .of = HERE},
+	{"TcpExt:SyncookiesFailed", NULL, STAGE_TCP_LISTEN, .of = HERE, FLAG(cookie)},
+	{"TcpExt:TCPMD5NotFound", NULL, STAGE_TCP, .reason = "TCP_MD5NOTFOUND"},
+	{"TcpExt:TCPMD5Unexpected", NULL, STAGE_TCP, .reason = "TCP_MD5UNEXPECTED"},
+	{"TcpExt:TCPMD5Failure", NULL, STAGE_TCP, .reason = "TCP_MD5FAILURE"},
+	{"TcpExt:TCPAORequired", NULL, STAGE_TCP, .reason = "TCP_AONOTFOUND"},
+	{"TcpExt:TCPAOKeyNotFound", NULL, STAGE_TCP, .reason = "TCP_AOKEYNOTFOUND"},
+	{"TcpExt:TCPAOBad", NULL, STAGE_TCP, .reason = "TCP_AOFAILURE"},
 	{"TcpExt:TCPBacklogDrop", NULL, STAGE_TCP_BACKLOG, .of = HERE},
 	{"TcpExt:TCPRcvQDrop", NULL, STAGE_TCP_RCVBUF, .of = HERE},
 	{"TcpExt:TCPOFODrop", NULL, STAGE_TCP_RCVBUF, .of = HERE},
@@ -248,7 +257,7 @@ static void put_sockets(const struct facts *f, struct finding_facts *facts,
 	const struct facts_sock *one = NULL;
 	bool any = false;
 
-	facts->port = f->port ? f->port : f->closed_port;
+	facts->port = f->closed_port;
 	for (unsigned i = 0; i < f->socks.n && facts->port; i++) {
 		const struct facts_sock *s = &f->socks.at[i];
 
@@ -257,7 +266,7 @@ static void put_sockets(const struct facts *f, struct finding_facts *facts,
 		one = one ? one : s;
 		any |= !*s->bound && !*s->peer;
 	}
-	if (f->port && (any || !one))
+	if (f->port && (any || !one || f->port != facts->port))
 		facts->port = 0; /* the packets were for other ports */
 	if (any || !one)
 		return;
@@ -358,16 +367,72 @@ static void judge_events(const struct facts *f, struct check_findings *out, unsi
 	judge_add(out, f, rules[i].stage, CHECK_NAMESPACE, &facts);
 }
 
+/* Sets what is known of a listener. The text of its socket is stored in `socket`. */
+static void put_listener(const struct facts *f, const struct facts_sock *s,
+			 struct finding_facts *facts, char socket[SOCKET_SIZE],
+			 char process[PROCESS_SIZE])
+{
+	const bool v6 = strchr(s->bound, ':');
+
+	snprintf(socket, SOCKET_SIZE, "%s%s%s:%u", v6 ? "[" : "", *s->bound ? s->bound : "*",
+		 v6 ? "]" : "", s->port);
+	facts->socket = socket;
+	facts->process = judge_process(s, process);
+	facts->port = s->port;
+	facts->waiting = s->waiting;
+	facts->room = s->room;
+	facts->somaxconn = f->stack.somaxconn;
+}
+
+/*
+ * Divides the refused connections among the listeners whose accept queue or SYN queue is full. A
+ * listener's own counter also has segments that are no connections, such as resets.
+ */
+static void judge_listeners(const struct facts *f, struct check_findings *out,
+			    const struct finding_facts *all)
+{
+	uint64_t accept = facts_moved(f, FACTS_HERE, "TcpExt:ListenOverflows");
+	uint64_t syn = counter_grown(accept, all->lost), *of;
+	const bool alone = f->listeners.n == 1;
+	struct finding_facts rest = *all;
+
+	for (unsigned i = 0; i < f->listeners.n; i++) {
+		const struct facts_sock *s = &f->listeners.at[i];
+		struct finding_facts one = *all;
+		char socket[SOCKET_SIZE], process[PROCESS_SIZE];
+
+		/* a full accept queue leaves half-open connections, too */
+		if (s->waiting <= s->room)
+			one.half_open = alone ? syn > accept : s->half_open;
+		if (s->waiting <= s->room && !alone && !one.half_open)
+			continue;
+		of = one.half_open ? &syn : &accept;
+		one.lost = smaller(s->lost, *of);
+		one.total = s->drops;
+		one.since = "it was opened";
+		*of -= one.lost;
+		rest.lost -= one.lost;
+		put_listener(f, s, &one, socket, process);
+		if (one.lost && (!f->pid || s->pid == f->pid))
+			judge_add(out, f, STAGE_TCP_LISTEN, CHECK_SOCKET, &one);
+	}
+	/* the counters and the sockets are not read at the same time */
+	if (rest.lost > all->lost / 10 && !f->pid)
+		judge_add(out, f, STAGE_TCP_LISTEN, CHECK_NAMESPACE, &rest);
+}
+
 static void judge_counter(const struct facts *f, struct check_findings *out, unsigned i)
 {
 	const bool host = rules[i].of == HOST;
 	struct finding_facts facts = {.reason = rules[i].reason};
 	enum check_scope scope = host ? CHECK_HOST : CHECK_NAMESPACE;
 	enum stage stage = rules[i].stage;
-	char process[PROCESS_SIZE];
+	char process[PROCESS_SIZE], socket[SOCKET_SIZE];
 
 	if (rules[i].of == EVENTS)
 		return judge_events(f, out, i);
+	if (rules[i].flag)
+		((bool *)&facts)[rules[i].flag - 1] = true;
 	if (!judge_moved(f, out, stage, host ? FACTS_HOST : FACTS_HERE, rules[i].name4,
 			 rules[i].name6, &facts) ||
 	    (rules[i].of == HISTORY && !f->counters_only))
@@ -375,9 +440,16 @@ static void judge_counter(const struct facts *f, struct check_findings *out, uns
 	if (stage == STAGE_UDP_LOOKUP)
 		put_sockets(f, &facts, process);
 	/* may be about other ports, unless this port's sockets do not receive all packets */
-	if (f->port && (stage == STAGE_TCP_LISTEN || stage == STAGE_TCP_BACKLOG ||
-			stage == STAGE_TCP_RCVBUF || (stage == STAGE_UDP_LOOKUP && !facts.port)))
+	if (f->port &&
+	    (stage == STAGE_TCP_LISTEN || stage == STAGE_TCP_BACKLOG || stage == STAGE_TCP ||
+	     stage == STAGE_TCP_RCVBUF || (stage == STAGE_UDP_LOOKUP && !facts.port)))
 		return;
+	if (stage == STAGE_TCP_LISTEN && !facts.cookie)
+		return judge_listeners(f, out, &facts);
+	for (unsigned j = 0; j < f->listeners.n && stage == STAGE_TCP; j++) {
+		if (f->listeners.at[j].lost >= facts.lost)
+			put_listener(f, &f->listeners.at[j], &facts, socket, process);
+	}
 	if (facts.reason && !strcmp(facts.reason, "IP_RPFILTER"))
 		put_strict_link(f, &facts);
 	if (stage == STAGE_NEIGH) {
@@ -388,6 +460,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, uns
 	if (stage == STAGE_IP_FORWARD) {
 		facts.next = f->next;
 		facts.forwarded = moved(f, "Ip:ForwDatagrams", "Ip6OutForwDatagrams");
+		facts.told = moved(f, "Icmp:OutDestUnreachs", "Icmp6OutPktTooBigs");
 	}
 	if (stage == STAGE_IP_HEADER && answers_ttl(f, facts.counter == rules[i].name6)) {
 		facts.reason = "IP_INHDR";
@@ -589,6 +662,10 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 		    after->conntrack_clashes);
 	judge_silent(f, out);
 	judge_rules(f, out);
+	if (f->path.fits)
+		judge_add(out, f, STAGE_IP_FORWARD, CHECK_NAMESPACE,
+			  &(struct finding_facts){
+				  .path = f->path, .ifname = f->path.ifname, .mtu = f->path.mtu});
 	judge_count(f, out, STAGE_NETFILTER,
 		    (struct finding_facts){.nfqueue = true, .counter = "nfnetlink_queue dropped"},
 		    before->nfqueue_drops, after->nfqueue_drops);

@@ -486,14 +486,11 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 	judge_add_change(c, &time);
 }
 
-/* Adds a change for each CPU whose clock is slowed down. */
+/* Adds a change for each busy CPU whose clock is slowed down. */
 static void judge_governor(const struct facts *f, struct check_findings *out)
 {
 	struct check_finding *c = NULL;
 
-	if (!kernel_was_late(f) && !facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors") &&
-	    !facts_moved(f, FACTS_HERE, "Udp6RcvbufErrors"))
-		return;
 	for (unsigned i = 0; i < f->cpus.n; i++) {
 		const struct facts_cpu *cpu = &f->cpus.at[i];
 		struct change change = {.kind = CHANGE_GOVERNOR, .wanted = "performance"};
@@ -505,8 +502,8 @@ static void judge_governor(const struct facts *f, struct check_findings *out)
 			.governor = cpu->governor,
 		};
 
-		if (!cpu->online || !*cpu->governor || !strcmp(cpu->governor, "performance") ||
-		    !cpu->mhz || cpu->mhz >= SLOW_CLOCK * cpu->mhz_max)
+		if (!cpu->online || !cpu->ticked || cpu->idle >= MUCH_IDLE || !*cpu->governor ||
+		    !strcmp(cpu->governor, "performance") || !cpu->mhz || cpu->mhz >= SLOW_CLOCK * cpu->mhz_max)
 			continue;
 		if (!c) {
 			c = judge_add(out, f, STAGE_NIC_RING, CHECK_HOST, &facts);
@@ -527,6 +524,9 @@ void judge_cpus(const struct facts *f, struct check_findings *out)
 			judge_busy(f, out, i);
 	}
 	judge_budget(f, out);
+	if (!kernel_was_late(f) && !facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors") &&
+	    !facts_moved(f, FACTS_HERE, "Udp6RcvbufErrors"))
+		return;
 	judge_governor(f, out);
 	if (f->cpus.steal >= STEAL_MUCH)
 		judge_add(out, f, STAGE_NIC_RING, CHECK_HOST, &facts);

@@ -58,19 +58,21 @@ void way_next_read(const struct netns *ns, struct way_next *next)
 {
 	struct link_info *links = NULL;
 	const int n = links_read(ns, 0, &links);
-	unsigned largest = 0;
+	unsigned largest = 0, found = 0;
 
 	*next = (struct way_next){};
 	for (int i = 0; i < n; i++) {
-		if (!(links[i].flags & IFF_UP) || links[i].flags & IFF_LOOPBACK)
-			continue;
-		largest = links[i].mtu > largest ? links[i].mtu : largest;
-		if (next->mtu && links[i].mtu >= next->mtu)
+		if (links[i].flags & IFF_UP && !(links[i].flags & IFF_LOOPBACK))
+			largest = links[i].mtu > largest ? links[i].mtu : largest;
+	}
+	for (int i = 0; i < n; i++) {
+		if (!(links[i].flags & IFF_UP) || links[i].mtu >= largest)
 			continue;
 		next->mtu = links[i].mtu;
 		snprintf(next->ifname, sizeof(next->ifname), "%s", links[i].ifname);
+		found++;
 	}
-	if (next->mtu == largest)
+	if (found > 1)
 		*next = (struct way_next){};
 	free(links);
 }
@@ -103,7 +105,7 @@ void way_sources_close(struct survey_bpf *sources)
  * `of` stays 0 without any.
  */
 static uint64_t find_source(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
-			    const char *ifname, struct drop_source *best)
+			    const char *ifname, uint16_t port, struct drop_source *best)
 {
 	const int map = bpf_map__fd(sources->maps.drop_sources);
 	struct drop_source at, *last = NULL;
@@ -119,20 +121,22 @@ static uint64_t find_source(const struct survey_bpf *sources, const struct netns
 		if (ifname && strcmp(name, ifname))
 			continue;
 		seen += n;
-		if (n <= most)
+		if (n <= most && at.of != port)
 			continue;
-		most = n;
+		most = at.of == port ? UINT64_MAX : n;
 		*best = at;
 	}
 	return seen;
 }
 
 static struct drop_source await_source(const struct survey_bpf *sources, const struct netns *ns,
-				       uint32_t inum, const char *ifname, uint64_t until_ns)
+				       uint32_t inum, const char *ifname, uint16_t port,
+				       uint64_t until_ns)
 {
 	struct drop_source best = {};
 
-	while (find_source(sources, ns, inum, ifname, &best) < ENOUGH && clock_now() < until_ns)
+	while (find_source(sources, ns, inum, ifname, port, &best) < ENOUGH &&
+	       clock_now() < until_ns)
 		clock_sleep(POLL_NS);
 	return best;
 }
@@ -140,7 +144,7 @@ static struct drop_source await_source(const struct survey_bpf *sources, const s
 bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 		      const char *ifname, uint64_t until_ns, struct way_back *back)
 {
-	const struct drop_source best = await_source(sources, ns, inum, ifname, until_ns);
+	const struct drop_source best = await_source(sources, ns, inum, ifname, 0, until_ns);
 
 	*back = (struct way_back){};
 	if (!best.of)
@@ -151,9 +155,10 @@ bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, 
 	return true;
 }
 
-uint16_t way_sources_port(const struct survey_bpf *sources, uint32_t inum, uint64_t until_ns)
+uint16_t way_sources_port(const struct survey_bpf *sources, uint32_t inum, uint16_t port,
+			  uint64_t until_ns)
 {
-	return (uint16_t)await_source(sources, NULL, inum, NULL, until_ns).of;
+	return (uint16_t)await_source(sources, NULL, inum, NULL, port, until_ns).of;
 }
 
 /* Frames that nothing receives */

@@ -29,7 +29,7 @@ void device_name(const struct netns *ns, unsigned ifindex, char name[IF_NAMESIZE
 /* Sets `by` from the routes to the source in `ns`. */
 void way_back_read(const struct netns *ns, struct way_back *back);
 
-/* Link with the smallest MTU in a namespace, if another link has a larger one. "": not so. */
+/* The only link with a smaller MTU than the largest in a namespace. "": none or several. */
 struct way_next {
 	char ifname[IF_NAMESIZE];
 	unsigned mtu;
@@ -57,9 +57,11 @@ bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, 
 
 /*
  * Returns the port without a socket in the namespace whose inode is `inum` to which the most
- * packets were sent, 0 if there was no packet. Waits as way_sources_back() does.
+ * packets were sent, or `port` if any were sent to that. 0 if there was no packet. Waits as
+ * way_sources_back() does.
  */
-uint16_t way_sources_port(const struct survey_bpf *sources, uint32_t inum, uint64_t until_ns);
+uint16_t way_sources_port(const struct survey_bpf *sources, uint32_t inum, uint16_t port,
+			  uint64_t until_ns);
 
 /* Frames that arrive but that nothing in the kernel receives. */
 struct way_stray {

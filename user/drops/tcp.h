@@ -78,6 +78,7 @@ struct tcp_flow {
 	uint32_t unproven;	     /* unexplained: the peer did not report the data missing */
 	uint32_t unproven_again;     /* of these, those that had been retransmitted before */
 	uint32_t large, large_to;    /* timeouts of a segment that may be too large, and its end */
+	uint32_t large_bytes;	     /* of payload */
 	uint32_t came;	       /* arrived, because all other transmissions were dropped here */
 	uint32_t acks;	       /* most recent of its dropped acknowledgments */
 	uint64_t unsent_bytes; /* bytes dropped so far before they were counted as sent */

@@ -550,6 +550,7 @@ static void note_large(struct tcp_flow *f, const struct tcp_record *rec, uint32_
 	    !(never || (rec->has_ack && size > SMALL_MSS)))
 		return;
 	f->large = f->large_to == to ? f->large + 1 : 1;
+	f->large_bytes = size;
 	f->large_to = to;
 }
 

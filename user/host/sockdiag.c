@@ -7,6 +7,7 @@
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
 #include <linux/xdp_diag.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ struct reading_rows {
 	void *arg;
 };
 
-static int on_udp(const struct nlmsghdr *nlh, void *data)
+static int on_socket(const struct nlmsghdr *nlh, void *data)
 {
 	const struct inet_diag_msg *m = mnl_nlmsg_get_payload(nlh);
 	const struct reading_rows *to = data;
@@ -41,27 +42,42 @@ static int on_udp(const struct nlmsghdr *nlh, void *data)
 	row.rcvbuf = mem[SK_MEMINFO_RCVBUF];
 	row.sndbuf = mem[SK_MEMINFO_SNDBUF];
 	row.drops = mem[SK_MEMINFO_DROPS];
+	if (m->idiag_state == TCP_LISTEN) {
+		row.waiting = m->idiag_rqueue;
+		row.room = m->idiag_wqueue;
+	}
 	if (!to->port || to->port == row.port)
 		to->each(to->arg, &row);
 	return MNL_CB_OK;
 }
 
-int sockmem_udp(const struct netns *ns, int family, uint16_t port, sockmem_cb each, void *arg)
+static int read_sockets(const struct netns *ns, int family, int protocol, uint32_t states,
+			struct reading_rows *to)
 {
-	struct reading_rows to = {port, each, arg};
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
 	struct inet_diag_req_v2 *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
-	int ret = family == AF_UNSPEC ? sockmem_udp(ns, AF_INET, port, each, arg) : 0;
+	int ret = family == AF_UNSPEC ? read_sockets(ns, AF_INET, protocol, states, to) : 0;
 
 	if (ret)
 		return ret;
 	req->sdiag_family = (uint8_t)(family == AF_UNSPEC ? AF_INET6 : family);
-	req->sdiag_protocol = IPPROTO_UDP;
+	req->sdiag_protocol = (uint8_t)protocol;
 	req->idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1);
-	req->idiag_states = ~0U;
-	req->id.idiag_sport = htons(port);
-	return nl_query_bus(ns, NETLINK_SOCK_DIAG, nlh, on_udp, &to);
+	req->idiag_states = states;
+	req->id.idiag_sport = htons(to->port);
+	return nl_query_bus(ns, NETLINK_SOCK_DIAG, nlh, on_socket, to);
+}
+
+int sockmem_udp(const struct netns *ns, int family, uint16_t port, sockmem_cb each, void *arg)
+{
+	return read_sockets(ns, family, IPPROTO_UDP, ~0U, &(struct reading_rows){port, each, arg});
+}
+
+int sockmem_tcp(const struct netns *ns, uint32_t states, sockmem_cb each, void *arg)
+{
+	return read_sockets(ns, AF_UNSPEC, IPPROTO_TCP, states,
+			    &(struct reading_rows){0, each, arg});
 }
 
 int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg)

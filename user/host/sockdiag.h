@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A namespace's UDP and AF_XDP sockets, with their queues and losses, from sock_diag. Requires
- * CONFIG_INET_UDP_DIAG and CONFIG_XDP_SOCKETS_DIAG. In Debian these are modules that are loaded on
+ * A namespace's UDP and AF_XDP sockets and TCP listeners, with their queues and losses, from
+ * sock_diag. Requires CONFIG_INET_UDP_DIAG, _TCP_DIAG and CONFIG_XDP_SOCKETS_DIAG. In Debian these are modules that are loaded on
  * demand (except for the second on 6.1, see files_open_xsk() in drops/owners.h).
  */
 #ifndef PKTLEDGER_HOST_SOCKDIAG_H
@@ -28,6 +28,8 @@ struct sockmem_row {
 			      * sndbuf */
 	uint32_t sndbuf;
 	uint32_t drops; /* sk_drops, modulo 2^32 */
+	/* Of a listener: connections in its accept queue, and the maximum (it holds one more). */
+	uint32_t waiting, room;
 };
 
 typedef void (*sockmem_cb)(void *arg, const struct sockmem_row *row);
@@ -37,6 +39,12 @@ typedef void (*sockmem_cb)(void *arg, const struct sockmem_row *row);
  * all ports. Returns 0 or -errno (-ENOENT: the kernel lacks udp_diag).
  */
 int sockmem_udp(const struct netns *ns, int family, uint16_t port, sockmem_cb each, void *arg);
+
+/*
+ * Calls `each` for the TCP sockets in these states (bits, 1 << TCP_LISTEN). Of half-open connections
+ * (TCP_SYN_RECV) only addresses and ports are set. Returns 0 or -errno, as sockmem_udp().
+ */
+int sockmem_tcp(const struct netns *ns, uint32_t states, sockmem_cb each, void *arg);
 
 /*
  * Reads both families from /proc/net/udp and udp6, for kernels that lack udp_diag. Returns 0 or

@@ -601,6 +601,31 @@ static void advise_tcp(const struct live *l, struct live_summary *s, enum stage 
 	enter_netns(l, netns, &s->finding[i], &change);
 }
 
+/* Names one of the flows whose large segments are lost. */
+static void advise_black_hole(const struct live *l, struct live_summary *s)
+{
+	struct finding_facts f = {.flows = s->tcp->sum.large_only};
+	char peer[FMT_MAX], ifname[IF_NAMESIZE];
+	const struct tcp_flow *hole = NULL;
+	struct endpoint to;
+	struct netns ns;
+
+	for (unsigned i = 0; i < s->tcp->n_flows && !hole; i++)
+		hole = s->tcp->flows[i].flow.sum.large_only ? &s->tcp->flows[i].flow : NULL;
+	if (!hole)
+		return advise_tcp(l, s, STAGE_TCP, &f, 0);
+	to = num_endpoint_of(hole->key.family, hole->key.dst, 0);
+	snprintf(peer, sizeof(peer), "%s", num_text_endpoint(&to));
+	f.peer = peer;
+	f.segment_bytes = hole->large_bytes;
+	if (!owners_netns_open(live_parts(l).owners, hole->netns, &ns, &(struct error){})) {
+		device_name(&ns, hole->last.ifindex, ifname);
+		f.ifname = ifname;
+		netns_close(&ns);
+	}
+	advise_tcp(l, s, STAGE_TCP, &f, hole->netns);
+}
+
 /* Fewer spurious retransmissions may be due to chance. */
 #define SPURIOUS       3
 #define SPURIOUS_SHARE 10 /* at least 1 / SPURIOUS_SHARE of the retransmissions */
@@ -616,7 +641,6 @@ void live_advise_tcp(const struct live *l, struct live_summary *s)
 		.ifname = row ? row->text[LIVE_IFNAME] : NULL,
 		.tsq = sysctl_of(l, netns, "net/ipv4/tcp_limit_output_bytes"),
 	};
-	struct finding_facts hole = {.flows = sum->large_only};
 	struct finding_facts reordered = {.lost = late, .again = sum->retransmitted};
 
 	/*
@@ -628,7 +652,7 @@ void live_advise_tcp(const struct live *l, struct live_summary *s)
 	if (queue.lost)
 		advise_tcp(l, s, STAGE_QDISC, &queue, netns);
 	if (sum->large_only)
-		advise_tcp(l, s, STAGE_TCP, &hole, 0);
+		advise_black_hole(l, s);
 	if (late >= SPURIOUS && late * SPURIOUS_SHARE >= sum->retransmitted)
 		advise_tcp(l, s, STAGE_TCP, &reordered, 0);
 }
