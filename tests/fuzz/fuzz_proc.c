@@ -45,11 +45,8 @@ static void read_sockets(char *text)
 
 static void read_stack(char *text)
 {
-	struct facts_taps taps = {0};
 	uint64_t value;
 
-	facts_taps_parse(&taps, false, text);
-	facts_taps_parse(&taps, true, text);
 	sockstat_value(text, "UDP", "mem", &value);
 	procnet_column(text, strlen(text), "table_fulls", true, &value);
 	nfqueue_drops(text);

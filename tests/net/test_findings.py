@@ -529,15 +529,6 @@ def generic_xdp():
         yield
 
 
-@contextlib.contextmanager
-def half_of_rfs():
-    with lab():
-        entries = Path("/proc/sys/net/core/rps_sock_flow_entries")
-        require(entries.exists() and entries.read_text() == "0\n", "RFS is on, or not shown here")
-        shell(RX, "sh", "-c", "echo 2048 > /sys/class/net/v-rx/queues/rx-0/rps_flow_cnt")
-        yield
-
-
 # Each cause has a finding of its own, with its own count; the largest loss comes first
 
 
@@ -613,11 +604,10 @@ SCENES = [
      {RX: ["rcvbuf-stopped"]}),
     ("a reader does not read", reader_that_does_not_read, {RX: ["rcvbuf-filling"]}, {}),
     ("two uplinks", page("asymmetric"), {RX: ["ip-rpfilter"]}, {RX: ["ip-rpfilter"]}),
-    ("a capture is slow", slow_capture, {RX: ["capture-ring", "taps"]}, {RX: ["capture-ring"]}),
     ("a slow queue", page("shaped"), {TX: ["qdisc"]}, {TX: ["qdisc"]}),
-    ("a capture keeps up", capture_that_keeps_up, {RX: ["taps"]}, {}),
-    ("a ring of a capture is full", full_ring, {RX: ["capture-ring", "taps"]},
-     {RX: ["capture-ring"]}),
+    ("a capture is slow", slow_capture, {RX: ["capture-ring"]}, {RX: ["capture-ring"]}),
+    ("a capture keeps up", capture_that_keeps_up, {}, {}),
+    ("a ring of a capture is full", full_ring, {RX: ["capture-ring"]}, {RX: ["capture-ring"]}),
     ("one flow has one of several sockets", page("one_flow"), {RX: ["rcvbuf-one-flow"]},
      {RX: ["rcvbuf-asleep"]}),
     ("a thread waits for another", page("full_queue_of_a_program"), {RX: ["rcvbuf-futex"]},
@@ -656,8 +646,7 @@ SCENES = [
      {TX: ["neigh-failed"]}),
     ("a neighbour is slow", slow_neighbour, {TX: ["neigh-queue"]}, {TX: ["neigh-queue"]}),
     ("a small send buffer", send_buffer, {TX: ["sndbuf"]}, {}),
-    ("a tunnel's checksum", page("wrong_checksum"),
-     {TX: ["raw-sockets"], RX: ["udp-csum-tunnel"]}, {RX: ["udp-csum-tunnel"]}),
+    ("a tunnel's checksum", page("wrong_checksum"), {RX: ["udp-csum-tunnel"]}, {RX: ["udp-csum-tunnel"]}),
     ("a listener does not accept", page("no_accept"), {RX: ["tcp-listen-own"]}, {RX: ["tcp_listen"]}),
     ("cookies are not valid", invalid_cookies, {RX: ["tcp-cookie"]}, {}),
     ("a signature is missing", missing_signatures, {RX: ["tcp-signature"]}, {RX: ["tcp-signature"]}),
@@ -665,9 +654,8 @@ SCENES = [
     ("source NAT has no port left", page("no_port_left"), {ROUTER: ["netfilter-clash"]},
      {ROUTER: ["netfilter-clash"]}),
     ("no carrier", page("unplugged"), {TX: ["qdisc-no-carrier"]}, {TX: ["qdisc-no-carrier"]}),
-    ("a raw socket", raw_socket, {RX: ["raw-sockets"]}, {}),
+    ("a raw socket", raw_socket, {}, {}),
     ("generic XDP", generic_xdp, {RX: ["xdp-generic"]}, {}),
-    ("half of RFS", half_of_rfs, {RX: ["rfs-half"]}, {}),
 ]
 
 

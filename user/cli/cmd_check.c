@@ -732,10 +732,10 @@ const struct command cmd_check = {
 	.description =
 		"Reads settings and counters from the NIC to the application, the counters twice, "
 		"and reports losses between the two readings, limits that are nearly reached, and "
-		"settings that will cause losses at the measured rates. Each finding shows the "
-		"evidence, a command that fixes it, a command that undoes the fix, and the risk. "
-		"Nothing is changed unless --apply is given. Losses since boot that have stopped "
-		"are not reported.",
+		"settings that will cause losses. Each finding shows the evidence, a command that "
+		"fixes it, a command that undoes the fix, and the risk. Nothing "
+		"is changed unless --apply is given. Losses since boot that have stopped are not "
+		"reported.",
 	.groups = check_groups,
 	.args = check_args,
 	.defaults = &defaults,

@@ -239,7 +239,7 @@ static int take_moment(struct facts_reader *r, struct moment *m)
 	}
 	file_read("/proc/interrupts", &m->interrupts, NULL);
 	facts_listeners_read(r->spec.ns, &m->listeners);
-	ret = r->f->taps.taps ? facts_captures_read(r->spec.owners, r->inum, &m->captures) : 0;
+	ret = facts_captures_read(r->spec.owners, r->spec.ns, r->inum, &m->captures);
 	if (!last)
 		unread_if(r->f, ret, "losses of captures");
 	m->time_ns = clock_now();
@@ -413,7 +413,7 @@ static void join(struct facts_reader *r)
 	facts_cpus_read(r->root, &f->cpus);
 	join_links(r);
 	facts_socks_rates(&r->before.socks, &r->after.socks);
-	facts_captures_rates(&r->before.captures, &r->after.captures, &f->taps);
+	f->n_captures = facts_captures_rates(&r->before.captures, &r->after.captures, f->capture);
 	f->socks = r->after.socks;
 	/*
 	 * Read the buffer space per packet in a full queue, but only if that justifies a BPF
@@ -461,7 +461,6 @@ static int begin(struct facts_reader *r)
 		unread(f, "/sys", "not mounted: no interrupts, RPS, XPS, threads, CPU speeds, BTF");
 	if (!f->stack.max_backlog)
 		unread(f, "settings of the host", "not shown in this network namespace");
-	unread_if(f, facts_taps_read(ns, r->spec.owners, &f->taps), "owners of packet sockets");
 	facts_self_read(ns, &f->self);
 	device_name(ns, netdev_way(ns, &anywhere), f->egress);
 	way_next_read(ns, &f->next);

@@ -52,11 +52,10 @@ struct cpu_sample {
  */
 void cpu_sample_parse(struct cpu_sample *s, const char *text);
 
-/* `ticked`: the window's fractions are known. `idle_state`: deepest enabled state. */
+/* `ticked`: the window's fractions are known. */
 #define FACTS_CPU(U, Q, B, T, K, L, X)                                                             \
 	B(online) B(ticked) X(double idle, DOUBLE, "idle", idle)                                   \
-	X(double softirq, DOUBLE, "softirq", softirq) T(governor, 24) U(mhz) U(mhz_max)            \
-	T(idle_state, 24) U(idle_latency_us)
+	X(double softirq, DOUBLE, "softirq", softirq) T(governor, 24) U(mhz) U(mhz_max)
 
 struct facts_cpu {
 	FACTS(FACTS_CPU)
@@ -72,7 +71,7 @@ struct facts_cpus {
 void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 		      const struct cpu_sample *after);
 
-/* Reads the online CPUs' governor, frequency and idle states from sysfs. `root`: proc_root(). */
+/* Reads the online CPUs' governor and frequency from sysfs. `root`: proc_root(). */
 void facts_cpus_read(int root, struct facts_cpus *cpus);
 
 /* CPUs that handle an interface's interrupts. */
@@ -250,29 +249,12 @@ void facts_socks_rates(const struct facts_socks *before, struct facts_socks *aft
  */
 unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max);
 
-/* Owners of the sockets, and the CPU time denied to them. */
-
-struct facts_owner {
-	uint64_t inode;	  /* inode to look up */
-	pid_t pid;	  /* 0 if not found */
-	bool reads;	  /* see struct owner */
-	unsigned holders; /* see struct owner */
-	char process[16]; /* name in /proc/PID/comm */
-};
-
 /*
- * Finds the owners of `n` sockets using owners_socket(). If `pid` is 0, searches all processes,
- * otherwise only that process. Finds no owners if `o` is NULL. Returns 0, -EACCES if some
- * processes' descriptors cannot be read (CAP_SYS_PTRACE), or -errno.
+ * Finds the sockets' owners using owners_socket(). If `pid` is 0, searches all processes, otherwise
+ * only that process. Finds no owners if `o` is NULL. Returns 0, -EACCES if some processes'
+ * descriptors cannot be read (CAP_SYS_PTRACE), or -errno.
  */
-int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, pid_t pid);
-
-/* Fills in each socket's owner. `pid` and the return value are as in facts_owners_find(). */
 int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid);
-
-/* Sockets that get a copy of every packet or datagram. */
-
-#define FACTS_TAPS 64 /* further sockets are counted without looking up their owner */
 
 #define FACTS_CAPTURES 8 /* further programs are left out */
 
@@ -284,41 +266,25 @@ struct facts_capture {
 	FACTS(FACTS_CAPTURE)
 };
 
-struct facts_taps {
-	unsigned taps; /* ETH_P_ALL packet sockets */
-	unsigned raws; /* IPPROTO_UDP raw sockets */
-	struct facts_owner tap[FACTS_TAPS], raw[FACTS_TAPS];
-	struct facts_capture capture[FACTS_CAPTURES];
-	unsigned n_captures;
-};
-
-/*
- * Adds the sockets listed in /proc/net/packet (packet_seq_show()), or in /proc/net/raw and raw6,
- * where the local port is the protocol (raw_sock_seq_show()). Pure.
- */
-void facts_taps_parse(struct facts_taps *t, bool raw, const char *text);
-
 /*
  * Appends the packet sockets in a namespace that have lost packets so far, each once, as struct
- * silent_record. Returns 0, or -errno from owners_silent().
+ * silent_record. Reads nothing if the namespace `ns`, whose inode is `inum`, has no packet sockets.
+ * Returns 0, or -errno from owners_silent().
  */
-int facts_captures_read(struct owners *o, uint32_t inum, struct list *socks);
+int facts_captures_read(struct owners *o, const struct netns *ns, uint32_t inum, struct list *socks);
 
-/* Sums the losses between two such lists by program and interface. Pure. */
-void facts_captures_rates(const struct list *before, const struct list *after,
-			  struct facts_taps *t);
-
-/* Reads these sockets. Returns 0, or -errno from facts_owners_find(). */
-int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps *t);
+/* Sums the losses between two such lists by program and interface. Pure. Returns how many. */
+unsigned facts_captures_rates(const struct list *before, const struct list *after,
+			      struct facts_capture capture[FACTS_CAPTURES]);
 
 /* Limits in the network stack, with current usage. 0 means unknown if 0 would be meaningless. */
 
 /*
  * Counters that belong nowhere else, in both samples. `conntrack_drops`: table full or out of
- * memory, excluding early_drop, which made room. `ovs_lost`: not passed to the Open vSwitch daemon.
+ * memory, excluding early_drop, which made room.
  */
 #define FACTS_SAMPLE(U, Q, B, T, K, L, X)                                                          \
-	Q(conntrack_drops) Q(conntrack_clashes) Q(nfqueue_drops) Q(ovs_lost)
+	Q(conntrack_drops) Q(conntrack_clashes) Q(nfqueue_drops)
 
 struct stack_sample {
 	FACTS(FACTS_SAMPLE)
@@ -332,8 +298,6 @@ enum { STACK_V4, STACK_V6, STACK_FAMILIES };
 	L(udp_mem, 3) Q(udp_pages) /* pages, used by the whole host */ Q(page_bytes)               \
 	K(max_backlog, "netdev_max_backlog") K(budget, "netdev_budget")                            \
 	K(budget_usecs, "netdev_budget_usecs")                                                     \
-	X(uint64_t flow_entries, UINT, "rps_sock_flow_entries", flow_entries,                      \
-	  RECORD_WHEN(facts_stack, flow_entries_known))                                            \
 	X(char flow_limit_cpus[128], TEXT, "flow_limit_cpu_bitmap", flow_limit_cpus)               \
 	Q(conntrack) Q(conntrack_max)                                                              \
 	/* for both families: bytes, and entries on the whole host (gc_thresh3) */                 \
@@ -342,7 +306,6 @@ enum { STACK_V4, STACK_V6, STACK_FAMILIES };
 	L(neighbours_max, STACK_FAMILIES)
 
 struct facts_stack {
-	bool flow_entries_known;
 	FACTS(FACTS_STACK)
 	struct stack_sample before, after;
 };
@@ -412,7 +375,8 @@ struct facts {
 	struct facts_stack stack;
 	struct facts_socks socks; /* the sockets asked for */
 	struct facts_socks listeners; /* those that lost packets */
-	struct facts_taps taps;
+	struct facts_capture capture[FACTS_CAPTURES];
+	unsigned n_captures;
 	struct way_dnat dnat; /* a NAT entry whose new destination does not exist, if found */
 	struct way_silent silent;
 	struct way_next next;

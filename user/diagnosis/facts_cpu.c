@@ -86,25 +86,6 @@ static void read_word(int root, char *buf, size_t size, unsigned cpu, const char
 	proc_read(root, buf, size, CPU_DIR "%s", cpu, file);
 }
 
-/* Reads the idle states. They are sorted by depth, so the last enabled one is the deepest. */
-static void read_idle(int root, struct facts_cpu *cpu, unsigned n)
-{
-	for (unsigned state = 0;; state++) {
-		uint64_t latency, disabled;
-		char file[32];
-
-		snprintf(file, sizeof(file), "cpuidle/state%u/latency", state);
-		if (!read_number(root, n, file, &latency))
-			break;
-		snprintf(file, sizeof(file), "cpuidle/state%u/disable", state);
-		if (read_number(root, n, file, &disabled) && disabled)
-			continue;
-		cpu->idle_latency_us = (unsigned)latency;
-		snprintf(file, sizeof(file), "cpuidle/state%u/name", state);
-		read_word(root, cpu->idle_state, sizeof(cpu->idle_state), n, file);
-	}
-}
-
 void facts_cpus_read(int root, struct facts_cpus *cpus)
 {
 	for (unsigned i = 0; i < cpus->n; i++) {
@@ -119,7 +100,6 @@ void facts_cpus_read(int root, struct facts_cpus *cpus)
 			cpu->mhz = (unsigned)(khz / 1000);
 		if (read_number(root, i, "cpufreq/cpuinfo_max_freq", &khz))
 			cpu->mhz_max = (unsigned)(khz / 1000);
-		read_idle(root, cpu, i);
 	}
 }
 

@@ -143,22 +143,6 @@ static const struct record_field socks_rows[] = {
 	{0},
 };
 
-static const struct record_field owner_rows[] = {
-	RECORD("process", TEXT, facts_owner, process),
-	RECORD("pid", INT, facts_owner, pid),
-	{0},
-};
-
-static const struct record_field taps_rows[] = {
-	RECORD("taps", UINT, facts_taps, taps),
-	RECORD_LIST("tap", NESTED, facts_taps, tap, .rows = owner_rows),
-	RECORD("raws", UINT, facts_taps, raws),
-	RECORD_LIST("raw", NESTED, facts_taps, raw, .rows = owner_rows),
-	RECORD_LIST("captures", NESTED, facts_taps, capture, .rows = capture_rows,
-		    RECORD_COUNT(facts_taps, n_captures)),
-	{0},
-};
-
 static const struct record_field rule_rows[] = {
 	RECORD("family", TEXT, nft_rule, family),
 	RECORD("table", TEXT, nft_rule, table),
@@ -189,7 +173,8 @@ static const struct record_field rows[] = {
 	RECORD("settings", NESTED, facts, stack, .rows = stack_rows),
 	RECORD("sockets", NESTED, facts, socks, .rows = socks_rows),
 	RECORD("listeners", NESTED, facts, listeners, .rows = socks_rows, .how = RECORD_OPTIONAL),
-	RECORD("copies", NESTED, facts, taps, .rows = taps_rows),
+	RECORD_LIST("captures", NESTED, facts, capture, .rows = capture_rows,
+		    RECORD_COUNT(facts, n_captures), .how = RECORD_OPTIONAL),
 	RECORD("nat_asked", TEXT, facts, dnat.asked),
 	RECORD("nat_backend", TEXT, facts, dnat.backend),
 	RECORD("nat_silent_on", TEXT, facts, dnat.ifname),

@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/file.h"
 #include "base/list.h"
 #include "base/proc.h"
 #include "diagnosis/facts.h"
@@ -142,39 +144,22 @@ unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max)
 	return n;
 }
 
-int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, pid_t pid)
+int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid)
 {
 	struct owner who; /* a lookup queues a search */
 	int ret;
 
-	if (!o || !n)
-		return 0;
-	for (unsigned i = 0; i < n; i++)
-		owners_socket(o, owner[i].inode, 0, 0, &who);
-	ret = owners_look(o, pid);
-	for (unsigned i = 0; i < n; i++) {
-		if (owners_socket(o, owner[i].inode, 0, 0, &who) || (pid && who.pid != pid))
-			continue;
-		owner[i].pid = who.pid;
-		owner[i].reads = who.reads;
-		owner[i].holders = who.holders;
-		memcpy(owner[i].process, who.process, sizeof(who.process));
-	}
-	return ret;
-}
-
-int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid)
-{
-	struct facts_owner owner[FACTS_SOCKS];
-	int ret;
-
-	for (unsigned i = 0; i < socks->n; i++)
-		owner[i] = (struct facts_owner){.inode = socks->at[i].inode};
-	ret = facts_owners_find(o, owner, socks->n, pid);
+	for (unsigned i = 0; o && i < socks->n; i++)
+		owners_socket(o, socks->at[i].inode, 0, 0, &who);
+	ret = o && socks->n ? owners_look(o, pid) : 0;
 	for (unsigned i = 0; i < socks->n; i++) {
-		socks->at[i].pid = owner[i].reads ? owner[i].pid : 0;
-		socks->at[i].holders = owner[i].holders;
-		memcpy(socks->at[i].process, owner[i].process, sizeof(owner[i].process));
+		struct facts_sock *s = &socks->at[i];
+
+		if (!o || owners_socket(o, s->inode, 0, 0, &who) || (pid && who.pid != pid))
+			who = (struct owner){};
+		s->pid = who.reads ? who.pid : 0;
+		s->holders = who.holders;
+		memcpy(s->process, who.process, sizeof(s->process));
 	}
 	return ret;
 }
@@ -206,33 +191,53 @@ static void keep_capture(void *arg, const void *record)
 		*(struct silent_record *)list_add(walk->socks) = *r;
 }
 
-int facts_captures_read(struct owners *o, uint32_t inum, struct list *socks)
+/* Returns true if /proc/net/packet lists a socket below its heading. */
+static bool has_packet_sockets(const struct netns *ns)
+{
+	const int saved = netns_push(ns);
+	char *text = NULL;
+	bool has;
+
+	if (saved >= 0)
+		file_read("/proc/thread-self/net/packet", &text, NULL);
+	netns_pop(saved);
+	has = text && next_line(text);
+	free(text);
+	return has;
+}
+
+int facts_captures_read(struct owners *o, const struct netns *ns, uint32_t inum, struct list *socks)
 {
 	struct capture_walk walk = {inum, socks};
 
 	socks->size = sizeof(struct silent_record);
+	if (!has_packet_sockets(ns))
+		return 0;
 	return o ? owners_silent(o, keep_capture, &walk) : -EOPNOTSUPP;
 }
 
-void facts_captures_rates(const struct list *before, const struct list *after, struct facts_taps *t)
+unsigned facts_captures_rates(const struct list *before, const struct list *after,
+			      struct facts_capture capture[FACTS_CAPTURES])
 {
 	const struct silent_record *r = after->at;
+	unsigned n = 0;
 
 	for (unsigned i = 0; i < after->n; i++, r++) {
 		const struct silent_record *was = find_capture(before, r->sock.inode);
 		const uint64_t lost = counter_moved(was ? was->sock.drops : 0, r->sock.drops);
 		unsigned at = 0;
 
-		while (at < t->n_captures && (t->capture[at].pid != (pid_t)r->pid ||
-					      strcmp(t->capture[at].ifname, r->ifname)))
+		while (at < n &&
+		       (capture[at].pid != (pid_t)r->pid || strcmp(capture[at].ifname, r->ifname)))
 			at++;
 		if (!lost || at == FACTS_CAPTURES)
 			continue;
-		if (at == t->n_captures) {
-			t->capture[t->n_captures++].pid = (pid_t)r->pid;
-			memcpy(t->capture[at].process, r->process, sizeof(r->process));
-			memcpy(t->capture[at].ifname, r->ifname, sizeof(r->ifname));
+		if (at == n) {
+			capture[n++].pid = (pid_t)r->pid;
+			memcpy(capture[at].process, r->process, sizeof(r->process));
+			memcpy(capture[at].ifname, r->ifname, sizeof(r->ifname));
 		}
-		t->capture[at].lost += lost;
+		capture[at].lost += lost;
 	}
+	return n;
 }

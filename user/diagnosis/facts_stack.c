@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <inttypes.h>
-#include <linux/genetlink.h>
 #include <linux/if_ether.h>
-#include <linux/openvswitch.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,8 +111,6 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 	stack->max_backlog = sysctl_number(host, "net/core/netdev_max_backlog");
 	stack->budget = sysctl_number(host, "net/core/netdev_budget");
 	stack->budget_usecs = sysctl_number(host, "net/core/netdev_budget_usecs");
-	stack->flow_entries_known = netns_sysctl_numbers(host, "net/core/rps_sock_flow_entries",
-							 &stack->flow_entries, 1);
 	if (netns_sysctl_read(host, "net/core/flow_limit_cpu_bitmap", stack->flow_limit_cpus,
 			      sizeof(stack->flow_limit_cpus)))
 		stack->flow_limit_cpus[0] = '\0';
@@ -143,32 +139,6 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 	stack->neighbours[STACK_V4] = entries("stat/arp_cache");
 	stack->neighbours[STACK_V6] = entries("stat/ndisc_cache");
 	netns_pop(saved);
-}
-
-static int on_datapath(const struct nlmsghdr *nlh, void *arg)
-{
-	const size_t head = sizeof(struct genlmsghdr) + sizeof(struct ovs_header);
-	struct ovs_dp_stats stats;
-	uint64_t *lost = arg;
-
-	nl_copy(nl_attr(nlh, head, OVS_DP_ATTR_STATS), &stats, sizeof(stats));
-	*lost += stats.n_lost;
-	return MNL_CB_OK;
-}
-
-static uint64_t read_ovs(const struct netns *ns)
-{
-	int family = genl_family(ns, OVS_DATAPATH_FAMILY);
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh;
-	uint64_t lost = 0;
-
-	if (family < 0)
-		return 0;
-	nlh = genl_header(buf, family, OVS_DP_CMD_GET, NLM_F_DUMP);
-	memset(mnl_nlmsg_put_extra_header(nlh, sizeof(struct ovs_header)), 0,
-	       sizeof(struct ovs_header));
-	return nl_query_bus(ns, NETLINK_GENERIC, nlh, on_datapath, &lost) ? 0 : lost;
 }
 
 void stack_conntrack_parse(const char *text, struct stack_sample *sample)
@@ -202,50 +172,4 @@ void stack_sample_read(const struct netns *ns, struct stack_sample *sample)
 		sample->nfqueue_drops = nfqueue_drops(text);
 	free(text);
 	netns_pop(saved);
-	sample->ovs_lost = read_ovs(ns);
-}
-
-void facts_taps_parse(struct facts_taps *t, bool raw, const char *text)
-{
-	/* sk RefCnt Type Proto Iface R Rmem User Inode */
-	const char *fmt = raw ? " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %*x %*x:%*x %*x:%*x %*x "
-				"%*u %*u %" SCNu64
-			      : "%*s %*d %*d %x %*d %*d %*u %*u %" SCNu64;
-	struct facts_owner *list = raw ? t->raw : t->tap;
-	unsigned *n = raw ? &t->raws : &t->taps, protocol;
-	uint64_t inode;
-
-	for (const char *line = text; line; line = next_line(line)) {
-		if (sscanf(line, fmt, &protocol, &inode) != 2 ||
-		    protocol != (raw ? IPPROTO_UDP : ETH_P_ALL))
-			continue;
-		if (*n < FACTS_TAPS)
-			list[*n] = (struct facts_owner){.inode = inode};
-		(*n)++;
-	}
-}
-
-int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps *t)
-{
-	static const struct {
-		const char *file;
-		bool raw;
-	} files[] = {{"packet", false}, {"raw", true}, {"raw6", true}};
-	int saved = netns_push(ns), ret;
-
-	memset(t, 0, sizeof(*t));
-	if (saved < 0)
-		return saved;
-	for (unsigned i = 0; i < LENGTH(files); i++) {
-		char *text = read_net(files[i].file);
-
-		if (text)
-			facts_taps_parse(t, files[i].raw, text);
-		free(text);
-	}
-	netns_pop(saved);
-	ret = facts_owners_find(o, t->tap, (unsigned)smaller(t->taps, FACTS_TAPS), 0);
-	if (t->raws)
-		ret = facts_owners_find(o, t->raw, (unsigned)smaller(t->raws, FACTS_TAPS), 0);
-	return ret;
 }

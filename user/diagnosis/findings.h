@@ -83,7 +83,7 @@
 	 * `rule`, `rule_handle`: as nft prints them, if it was a single rule. `clsact`: filters   \
 	 * in both directions, which share a counter. `forwarded`: packets that a router passed on. \
 	 * `told`: ICMP messages to senders of packets that are too large.                         \
-	 * `nfqueue`, `ovs`: a program that decides on packets was too slow. `arriving`, `leaving`:  \
+	 * `nfqueue`: a program that decides on packets was too slow. `arriving`, `leaving`:       \
 	 * fragments. */                                                                           \
 	X("qdisc", TEXT, d.qdisc) X("qdisc_limit", TEXT, d.qdisc_limit) S(qdisc_fix)               \
 	K(tsq, "tcp_limit_output_bytes")                                                           \
@@ -96,21 +96,18 @@
 	X("path_to", TEXT, path.to) X("path_via", TEXT, path.via) X("path_mtu", UINT, path.fits)   \
 	X("path_before", TEXT, path.before) X("path_after", TEXT, path.after)                      \
 	X("told_by", TEXT, path.told_by)                                                           \
-	S(rules) S(rule_chain) S(rule) U(rule_handle) B(clsact) B(nfqueue) B(ovs) B(arriving) B(leaving)                  \
+	S(rules) S(rule_chain) S(rule) U(rule_handle) B(clsact) B(nfqueue) B(arriving) B(leaving)  \
 	X("next", TEXT, next.ifname) X("next_mtu", UINT, next.mtu) U(forwarded) U(told)            \
 	S(pause_tx) S(pause_rx) S(pause_fix) S(driver) S(master) S(other) U(other_mtu)             \
-	U(flow_cnt) U(flow_entries_fix) S(stray) U(stray_vlan)                                     \
-	/* CPUs. `ring_ns`: time to fill a ring. */                                                \
+	S(stray) U(stray_vlan)                                                                     \
+	/* CPUs. */                                                                                \
 	B(of_cpu) I(cpu, "cpu", of_cpu) I(softirq_percent, "softirq_percent", of_cpu) U(cpus)      \
 	D(processed_pps) U(queues) U(queues_max) U(queues_fix) U(rss_used) S(channel)              \
 	U(irqs) U(irq) S(irq_list) I(idle_cpu, "idle_cpu", of_cpu) S(rps) S(rps_fix)               \
-	U(rx_usecs) U(rx_usecs_fix) U(ring_ns) S(idle_state) U(idle_latency_us)                    \
-	U(idle_latency_fix_us) S(governor) U(mhz) U(mhz_max) U(steal_percent) U(squeezed)          \
-	U(budget) U(budget_usecs)                                                                  \
+	S(governor) U(mhz) U(mhz_max) U(steal_percent) U(squeezed) U(budget) U(budget_usecs)       \
 	/* Other facts. `flows`, `segment_bytes`: TCP black holes. `again`: retransmissions.       \
 	 * `retransmits`: counted by the kernel. */                                                \
-	B(retransmits) B(generic_xdp) B(no_btf) U(taps) U(raws) S(processes) S(missing) U(flows)   \
-	U(segment_bytes) U(again)
+	B(retransmits) B(generic_xdp) B(no_btf) S(missing) U(flows) U(segment_bytes) U(again)
 
 #define FACT_D(member)	 double member;
 #define FACT_S(member)	 const char *member;

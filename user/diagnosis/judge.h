@@ -5,8 +5,8 @@
  * area.
  *
  * A finding is a loss in the window, a limit that is nearly reached, or a setting that will lose
- * packets at the measured rates. A setting alone is not a finding. Neither is a counter that did
- * not increase, which becomes part of the history instead.
+ * packets. A setting alone is not a finding. Neither is a counter that did not increase, which
+ * becomes part of the history instead.
  */
 #ifndef PKTLEDGER_DIAGNOSIS_JUDGE_H
 #define PKTLEDGER_DIAGNOSIS_JUDGE_H

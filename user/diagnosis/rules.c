@@ -555,50 +555,19 @@ static void judge_count(const struct facts *f, struct check_findings *out, enum 
 		judge_add(out, f, stage, CHECK_NAMESPACE, &facts);
 }
 
-/* Lists the owners' names, each once, as many as fit. */
-static void put_owners(char *buf, size_t size, const struct facts_owner *owner, unsigned n)
+static void judge_captures(const struct facts *f, struct check_findings *out)
 {
-	size_t at = 0;
-
-	*buf = '\0';
-	for (unsigned i = 0; i < n && i < FACTS_TAPS; i++) {
-		bool again = false;
-		char one[48];
-		int length;
-
-		for (unsigned j = 0; j < i; j++)
-			again |= owner[j].pid == owner[i].pid;
-		length = snprintf(one, sizeof(one), "%s%s (%d)", at ? ", " : "", owner[i].process,
-				  (int)owner[i].pid);
-		if (!owner[i].pid || again || at + (size_t)length >= size)
-			continue;
-		memcpy(buf + at, one, (size_t)length + 1);
-		at += (size_t)length;
-	}
-}
-
-static void judge_copies(const struct facts *f, struct check_findings *out)
-{
-	char owners[512];
-
-	put_owners(owners, sizeof(owners), f->taps.tap, f->taps.taps);
-	if (f->taps.taps)
-		judge_add(out, f, STAGE_OTHER, CHECK_NAMESPACE,
-			  &(struct finding_facts){.taps = f->taps.taps, .processes = owners});
-	put_owners(owners, sizeof(owners), f->taps.raw, f->taps.raws);
-	if (f->taps.raws)
-		judge_add(out, f, STAGE_OTHER, CHECK_NAMESPACE,
-			  &(struct finding_facts){.raws = f->taps.raws, .processes = owners});
-	for (unsigned i = 0; i < f->taps.n_captures && !f->port; i++) {
-		const struct facts_capture *c = &f->taps.capture[i];
+	for (unsigned i = 0; i < f->n_captures && !f->port; i++) {
+		const struct facts_capture *c = &f->capture[i];
+		char process[PROCESS_SIZE];
 		struct finding_facts facts = {
 			.tap = true,
 			.lost = c->lost,
-			.process = owners,
+			.process = process,
 			.ifname = *c->ifname ? c->ifname : NULL,
 		};
 
-		snprintf(owners, sizeof(owners), "%s (%d)", c->process, (int)c->pid);
+		snprintf(process, sizeof(process), "%s (%d)", c->process, (int)c->pid);
 		if (!f->pid || c->pid == f->pid)
 			judge_add(out, f, STAGE_RCVBUF, CHECK_SOCKET, &facts);
 	}
@@ -669,10 +638,7 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 	judge_count(f, out, STAGE_NETFILTER,
 		    (struct finding_facts){.nfqueue = true, .counter = "nfnetlink_queue dropped"},
 		    before->nfqueue_drops, after->nfqueue_drops);
-	judge_count(f, out, STAGE_OTHER,
-		    (struct finding_facts){.ovs = true, .counter = "datapath lost"},
-		    before->ovs_lost, after->ovs_lost);
-	judge_copies(f, out);
+	judge_captures(f, out);
 	if (!f->self.btf)
 		judge_add(out, f, STAGE_NONE, CHECK_HOST, &(struct finding_facts){.no_btf = true});
 	if (*f->self.missing_caps)

@@ -15,7 +15,6 @@
 #define STEAL_MUCH    0.05 /* fraction of all CPU time */
 #define SLOW_CLOCK    0.9  /* fraction of the highest frequency */
 #define IRQ_FRACTION  0.1  /* fraction of an interface's interrupts: the queue has traffic */
-#define RING_FRACTION 0.5  /* fraction of a ring that may fill while it is not polled */
 
 /* Driver losses, except for events that lose nothing and decisions that the stack counts. */
 
@@ -129,55 +128,6 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 
 /* Settings that will lose packets. */
 
-static unsigned queues_of(const struct facts_link *link)
-{
-	return link->dev.link.rx_queues ? link->dev.link.rx_queues : 1;
-}
-
-/*
- * Compares the periods without polling with the time in which half of the ring fills. With the
- * recommended values, an eighth of it fills.
- */
-static void judge_delays(const struct facts *f, struct check_findings *out,
-			 const struct facts_link *link)
-{
-	const struct netdev_settings *s = &link->set;
-	const double pps = f->window_ns ? (double)link->rx_packets * 1e9 / (double)f->window_ns : 0;
-	/* us until a ring is full */
-	const double ring_us = pps > 0 ? s->ring.rx * queues_of(link) / pps * 1e6 : 0;
-	const uint64_t eighth = ring_us < 16 ? 1 : (uint64_t)(ring_us / 8);
-	const struct finding_facts both = {
-		.ifname = link->dev.link.ifname,
-		.ring = s->ring.rx,
-		.arrival_pps = pps,
-		.ring_ns = (uint64_t)(ring_us * 1e3),
-	};
-	const struct facts_cpu *worst = &f->cpus.at[0];
-	struct finding_facts facts = both;
-
-	if (!s->ring.known || !s->ring.rx || pps <= 0)
-		return;
-	if (s->coalesce.known && !s->coalesce.adaptive_rx &&
-	    s->coalesce.rx_usecs >= RING_FRACTION * ring_us) {
-		facts.rx_usecs = s->coalesce.rx_usecs;
-		facts.rx_usecs_fix = eighth;
-		judge_add(out, f, STAGE_NIC_RING, CHECK_INTERFACE, &facts);
-	}
-	for (unsigned i = 0; i < f->cpus.n; i++) {
-		const struct facts_cpu *cpu = &f->cpus.at[i];
-
-		if (cpu->online && cpu->idle_latency_us > worst->idle_latency_us)
-			worst = cpu;
-	}
-	if (worst->idle_latency_us < RING_FRACTION * ring_us)
-		return;
-	facts = both;
-	facts.idle_state = worst->idle_state;
-	facts.idle_latency_us = worst->idle_latency_us;
-	facts.idle_latency_fix_us = eighth;
-	judge_add(out, f, STAGE_NIC_RING, CHECK_INTERFACE, &facts);
-}
-
 /* Returns the port with the largest MTU above this one on the same bridge, or NULL. */
 static const struct facts_link *larger_port(const struct facts *f, const struct facts_link *link)
 {
@@ -232,13 +182,6 @@ static void judge_settings(const struct facts *f, struct check_findings *out,
 			  &(struct finding_facts){.generic_xdp = true,
 						  .ifname = info->ifname,
 						  .driver = link->dev.driver});
-	/* The sum over the queues, as in Documentation/networking/scaling.rst. */
-	if (link->rps_flow_cnt && f->stack.flow_entries_known && !f->stack.flow_entries)
-		judge_add(out, f, STAGE_BACKLOG, CHECK_INTERFACE,
-			  &(struct finding_facts){.ifname = info->ifname,
-						  .flow_cnt = link->rps_flow_cnt,
-						  .flow_entries_fix = (uint64_t)link->rps_flow_cnt *
-								      queues_of(link)});
 	if (port) {
 		bridge.master = link->master_name;
 		bridge.other = port->dev.link.ifname;
@@ -268,7 +211,6 @@ void judge_links(const struct facts *f, struct check_findings *out)
 		for (unsigned j = 0; j < link->n_losses; j++)
 			judge_loss_of(f, out, link, &link->loss[j]);
 		judge_qdisc(f, out, link);
-		judge_delays(f, out, link);
 		judge_settings(f, out, link);
 	}
 }

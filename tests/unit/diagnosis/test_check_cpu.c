@@ -35,27 +35,13 @@ static void cpu_file(unsigned cpu, const char *file, const char *content)
 	fake_file(path, content);
 }
 
-/* As intel_pstate and intel_idle have it; the fourth state is disabled on CPU 1. */
+/* As intel_pstate has it. */
 static void laptop(void)
 {
-	static const struct {
-		const char *name, *latency;
-	} states[] = {{"POLL\n", "0\n"}, {"C1E\n", "10\n"}, {"C6\n", "133\n"}, {"C10\n", "890\n"}};
-
 	for (unsigned cpu = 0; cpu < 2; cpu++) {
 		cpu_file(cpu, "cpufreq/scaling_governor", "powersave\n");
 		cpu_file(cpu, "cpufreq/scaling_cur_freq", cpu ? "800000\n" : "2899991\n");
 		cpu_file(cpu, "cpufreq/cpuinfo_max_freq", "3000000\n");
-		for (unsigned i = 0; i < 4; i++) {
-			char file[48];
-
-			snprintf(file, sizeof(file), "cpuidle/state%u/name", i);
-			cpu_file(cpu, file, states[i].name);
-			snprintf(file, sizeof(file), "cpuidle/state%u/latency", i);
-			cpu_file(cpu, file, states[i].latency);
-			snprintf(file, sizeof(file), "cpuidle/state%u/disable", i);
-			cpu_file(cpu, file, cpu && i == 3 ? "1\n" : "0\n");
-		}
 	}
 }
 
@@ -81,15 +67,6 @@ CASE_WITH(cpus_of_a_laptop, begin, end_tree)
 	assert_string_equal(cpu[2].governor, ""); /* none of the two */
 	assert_int_equal(cpu[0].mhz, 2899);
 	assert_int_equal(cpu[0].mhz_max, 3000);
-	assert_string_equal(cpu[0].idle_state, "C10");
-	assert_int_equal(cpu[0].idle_latency_us, 890);
-	assert_string_equal(cpu[1].idle_state, "C6");
-	assert_int_equal(cpu[1].idle_latency_us, 133);
-	cpu_file(1, "cpuidle/state1/disable", "1\n");
-	cpu_file(1, "cpuidle/state2/disable", "1\n");
-	read_cpus();
-	assert_string_equal(cpu[1].idle_state,
-			    "POLL"); /* as tuned's low-latency profiles have it */
 }
 
 /* A guest has no such files, and numbers may be none. */
@@ -97,11 +74,10 @@ CASE_WITH(cpus_that_tell_nothing, begin, end_tree)
 {
 	cpu_file(0, "cpufreq/scaling_cur_freq", "<unknown>\n");
 	cpu_file(0, "cpufreq/cpuinfo_max_freq", "\n");
-	cpu_file(0, "cpuidle/state0/latency", "-1\n");
 	read_cpus();
 	for (unsigned i = 0; i < 2; i++) {
 		assert_string_equal(cpu[i].governor, "");
-		assert_true(!cpu[i].mhz && !cpu[i].mhz_max && !cpu[i].idle_latency_us);
+		assert_true(!cpu[i].mhz && !cpu[i].mhz_max);
 	}
 }
 

@@ -146,25 +146,6 @@ CASE(sockets)
 	free(after);
 }
 
-CASE(taps)
-{
-	char *packet = load("check/packet.txt"), *raw = load("check/raw.txt");
-	char *raw6 = load("check/raw6.txt");
-	struct facts_taps t = {.taps = 0};
-
-	facts_taps_parse(&t, false, packet);
-	assert_int_equal(t.taps, 1); /* of all protocols; the other is of IP only */
-	assert_int_equal(t.tap[0].inode, 795909);
-	facts_taps_parse(&t, true, raw);
-	facts_taps_parse(&t, true, raw6);
-	assert_int_equal(t.raws, 2); /* UDP, not ICMP */
-	assert_int_equal(t.raw[0].inode, 795911);
-	assert_int_equal(t.raw[1].inode, 795913);
-	free(packet);
-	free(raw);
-	free(raw6);
-}
-
 /* The counters of two queues are one loss, the counter of the port is another. */
 CASE(link_rates)
 {
@@ -353,26 +334,6 @@ CASE(drops_of_connection_tracking)
 	}
 }
 
-/* More than are listed are counted, of both kinds. */
-CASE(many_taps)
-{
-	struct facts_taps *t = calloc(1, sizeof(*t));
-
-	for (unsigned i = 0; i <= FACTS_TAPS; i++) {
-		facts_taps_parse(t, false, "ffff 3 3 0003 0 1 0 0 5\n");
-		facts_taps_parse(t, true,
-				 " 1: 00000000:0011 00000000:0000 07 00000000:00000000 "
-				 "00:00000000 00000000 0 0 6 2 0000000000000000 0\n");
-	}
-	assert_int_equal(t->taps, FACTS_TAPS + 1);
-	assert_int_equal(t->raws, FACTS_TAPS + 1);
-	for (unsigned i = 0; i < FACTS_TAPS; i++) {
-		assert_int_equal(t->tap[i].inode, 5);
-		assert_int_equal(t->raw[i].inode, 6);
-	}
-	free(t);
-}
-
 static void add_capture(struct list *socks, uint64_t inode, unsigned pid, const char *ifname,
 			uint64_t drops)
 {
@@ -390,7 +351,7 @@ static void add_capture(struct list *socks, uint64_t inode, unsigned pid, const 
 CASE(captures)
 {
 	struct list before = {.size = sizeof(struct silent_record)}, after = before;
-	struct facts_taps t = {};
+	struct facts_capture t[FACTS_CAPTURES] = {};
 
 	add_capture(&before, 1, 5, "eth0", 100);
 	add_capture(&before, 2, 5, "eth0", 70);
@@ -399,38 +360,14 @@ CASE(captures)
 	add_capture(&after, 2, 5, "eth0", 8);
 	add_capture(&after, 3, 5, "eth1", 40);
 	add_capture(&after, 4, 6, "", 9);
-	facts_captures_rates(&before, &after, &t);
-	assert_int_equal(t.n_captures, 2);
-	assert_int_equal(t.capture[0].lost, 30 + 8);
-	assert_string_equal(t.capture[0].process, "suricata");
-	assert_string_equal(t.capture[0].ifname, "eth0");
-	assert_int_equal(t.capture[1].lost, 40);
-	assert_int_equal(t.capture[1].pid, 5);
+	assert_int_equal(facts_captures_rates(&before, &after, t), 2);
+	assert_int_equal(t[0].lost, 30 + 8);
+	assert_string_equal(t[0].process, "suricata");
+	assert_string_equal(t[0].ifname, "eth0");
+	assert_int_equal(t[1].lost, 40);
+	assert_int_equal(t[1].pid, 5);
 	list_free(&before);
 	list_free(&after);
-}
-
-/* This process's own is named. */
-CASE(owner_of_a_tap)
-{
-	int own = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
-	struct facts_taps *t = calloc(1, sizeof(*t));
-	struct error err = {};
-	struct owners *o;
-	struct stat st;
-	pid_t found = 0;
-
-	if (own < 0)
-		skip();
-	assert_int_equal(fstat(own, &st), 0);
-	assert_int_equal(owners_open(&o, NULL, &err), 0);
-	assert_int_equal(facts_taps_read(NULL, o, t), 0);
-	for (unsigned i = 0; i < t->taps && i < FACTS_TAPS; i++)
-		found += t->tap[i].inode == st.st_ino ? t->tap[i].pid : 0;
-	assert_int_equal(found, t->taps > FACTS_TAPS && !found ? 0 : getpid());
-	owners_close(o);
-	close(own);
-	free(t);
 }
 
 /* Counters of a single cause that count packets. Entries after the list are ignored. */

@@ -96,11 +96,11 @@ CASE(several_namespaces)
 	struct check_finding swapped;
 
 	ring(one);
-	one->f.taps.taps = 1;
+	one->f.n_captures = 1;
 	move(one, "here", "Udp:RcvbufErrors", 0);
 	judge_host(one, &list);
 	check_findings_join(&all, &list, "", false);
-	other->f.taps.taps = 1;
+	other->f.n_captures = 1;
 	backlog(other);
 	other->f.stack.conntrack = 900;
 	move(other, "here", "Ip:ReasmFails", 0);
@@ -114,7 +114,7 @@ CASE(several_namespaces)
 	assert_int_equal(all.at[0].n_changes, 1);
 	assert_string_equal(all.at[1].finding.id, "conntrack-near");
 	assert_string_equal(all.at[1].finding.netns, "red");
-	assert_string_equal(all.at[2].finding.netns, ""); /* two taps, in the order of finding */
+	assert_string_equal(all.at[2].finding.netns, ""); /* two captures, in the order of finding */
 	assert_string_equal(all.at[3].finding.netns, "red");
 	swapped = all.at[2]; /* and not in the order of the list */
 	all.at[2] = all.at[3];
@@ -177,7 +177,7 @@ CASE(changes_are_planned)
 	const struct check_finding *c;
 
 	ring(h); /* of a device that is not here */
-	h->f.taps.taps = 1;
+	h->f.n_captures = 1;
 	move(h, "host", "softnet:cpu0:time_squeeze", 50);
 	move(h, "host", "softnet:cpu1:dropped", 50);
 	judge_host(h, &list);
@@ -197,7 +197,7 @@ CASE(changes_are_planned)
 	assert_string_equal(c->changes[1].wanted, "4000");
 	assert_non_null(strstr(c->finding.undo, "netdev_budget="));
 	assert_null(strstr(c->finding.undo, "netdev_budget=600"));
-	assert_non_null(strstr(by_id(&list, "taps")->finding.command, "ss"));
+	assert_non_null(strstr(by_id(&list, "capture-ring")->finding.command, "ss"));
 	end(h, &list);
 }
 
