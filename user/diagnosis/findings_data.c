@@ -418,8 +418,8 @@ const struct finding_row finding_rows[] = {
 		"`pktledger trace` on their host"},
 	{STAGE_HW, "hw", SEVERITY_WARNING, PROOF_DATA,
 	 .cause = "The hardware dropped packets and names the reason[: {reason}].",
-	 .about = "A switch chip or a NIC that forwards by itself drops packets before the kernel sees "
-		  "them. Its driver counts them by reason (devlink traps).",
+	 .about = "A switch chip or a NIC that forwards packets itself drops them before they reach the "
+		  "kernel. Its driver counts them by reason (devlink traps).",
 	 .fix = "look up the reason in the kernel's documentation of devlink traps",
 	 .command = "devlink -s trap show"},
 	{STAGE_NIC_RING, "nic-port", SEVERITY_WARNING, PROOF_DATA, .nic = NIC_PORT,
@@ -453,8 +453,8 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NIC_RING, "nic-irq", SEVERITY_WARNING, PROOF_GUEST, HAS(irqs),
 	 .cause = "CPU {cpu} serves {irqs} queues of {ifname} and is at its limit, while CPU {idle_cpu} "
 		  "is idle.",
-	 .about = "irqbalance may choose a better CPU, or revert the change. The interrupt moves when "
-		  "the queue is empty: until then its CPU polls the queue without interrupts.",
+	 .about = "irqbalance may choose a better CPU, or revert the change. The interrupt moves once "
+		  "the queue is empty. Before that, its CPU polls the queue without interrupts.",
 	 .seen = SOFTIRQ "; interrupts {irq_list}", .setting = "interrupt {irq} on CPU {cpu}",
 	 .fix = "move interrupt {irq} to CPU {idle_cpu}",
 	 .change = {CHANGE_IRQ, NULL, "{irq}", "{idle_cpu}", NULL},
@@ -981,9 +981,9 @@ const struct finding_row finding_rows[] = {
 	 .fix = "report the reason and the function to the authors of pktledger"},
 	{STAGE_TCP_LISTEN, "tcp-cookie", SEVERITY_WARNING, PROOF_LAB, HAS(cookie),
 	 .cause = "Clients ended their handshake with a SYN cookie that is not valid here, and were reset.",
-	 .about = "While a SYN queue is full the kernel sends cookies and keeps no state. A cookie is not "
-		  "valid after two minutes, or if another host or network namespace made it, as behind one "
-		  "address of several hosts. A flood of forged acknowledgments counts too.",
+	 .about = "While a SYN queue is full the kernel sends cookies and keeps no state. A cookie expires "
+		  "after two minutes, and is not valid on another host that shares the address. A flood of "
+		  "forged acknowledgments also counts.",
 	 .fix = "send all packets of a connection to one host, or lengthen the SYN queue "
 		"(net.ipv4.tcp_max_syn_backlog, and the backlog of listen()) so that no cookies are needed",
 	 .command = "nstat -az TcpExtSyncookiesSent TcpExtSyncookiesRecv TcpExtSyncookiesFailed"},
