@@ -647,7 +647,7 @@ SCENES = [
     ("a neighbour is slow", slow_neighbour, {TX: ["neigh-queue"]}, {TX: ["neigh-queue"]}),
     ("a small send buffer", send_buffer, {TX: ["sndbuf"]}, {}),
     ("a tunnel's checksum", page("wrong_checksum"), {RX: ["udp-csum-tunnel"]}, {RX: ["udp-csum-tunnel"]}),
-    ("a listener does not accept", page("no_accept"), {RX: ["tcp-listen-own"]}, {RX: ["tcp_listen"]}),
+    ("a listener does not accept", page("no_accept"), {RX: ["tcp-listen-own"]}, {RX: ["tcp-listen-own"]}),
     ("cookies are not valid", invalid_cookies, {RX: ["tcp-cookie"]}, {}),
     ("a signature is missing", missing_signatures, {RX: ["tcp-signature"]}, {RX: ["tcp-signature"]}),
     ("no route onwards", no_route, {ROUTER: ["ip-no-route"]}, {ROUTER: ["ip-no-route"]}),
