@@ -898,7 +898,11 @@ def what_a_path_does(passes, size, findings):
             if large:  # its reader waits for the rest
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     tcp = summed(document)
-    assert_findings(document["end"]["findings"], *findings)
+    found = assert_findings(document["end"]["findings"], *findings)
+    if findings == ["tcp-black-hole"]:
+        assert found["facts"]["peer"] == Wire.THERE and found["facts"]["ifname"] == "t0", found
+        assert 1000 < found["facts"]["segment_bytes"] <= 1460, found
+        assert found["command"].endswith(f"pktledger check --mtu {Wire.THERE}"), found
     if not large:
         lost = {"t0": wire.lost} if wire.lost else {}
         assert {b["interface"]: b["segments"] for b in tcp["downstream"]} == lost, (tcp, wire.lost)
