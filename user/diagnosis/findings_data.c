@@ -1010,7 +1010,7 @@ const struct finding_row finding_rows[] = {
 	 .seen = LISTENER, .setting = "a backlog of {room}[, net.core.somaxconn {somaxconn}]",
 	 .fix = "accept faster in the application, or pass a larger backlog to listen()",
 	 .command = "ss -ltn[ sport = :{port}]"},
-	{STAGE_TCP_LISTEN, "tcp_listen", SEVERITY_ERROR, PROOF_LAB,
+	{STAGE_TCP_LISTEN, "tcp_listen", SEVERITY_ERROR, PROOF_DATA,
 	 .cause = "A listening TCP socket[ of {program}] did not take connections: its accept queue or its "
 		  "SYN queue was full, or memory was short.",
 	 .fix = "accept faster in the application, or lengthen the queue (listen(), net.core.somaxconn)",
