@@ -734,7 +734,7 @@ def guard_and_owner_killed():
         assert sysctl(FLOW_LIMIT) != before
         result = pktledger("run", "-c", "1")
         assert sysctl(FLOW_LIMIT) == before, result
-        assert f"{FLOW_LIMIT} is '{' '.join(before)}' again" in result.err, result
+        assert f"restored {FLOW_LIMIT} to '{' '.join(before)}'" in result.err, result
 
 
 # Nobody reads
