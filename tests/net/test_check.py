@@ -274,7 +274,7 @@ def buffer_cut_by_rmem_max():
         assert f["facts"]["rcvbuf_bytes"] == 2 * limit and f["loss_pps"] > 0, f
         assert not f["command"] and not f["changes"], f
         assert first("--port", str(PORT))["id"] == f["id"]
-        by_pid = check("-t", "0.2", "--pid", str(process.pid))
+        by_pid = pktledger("check", "-j", "-t", "0.2", "--pid", str(process.pid)).json["end"]
         assert [s["pid"] for s in by_pid["sockets"]] == [process.pid], by_pid["sockets"]
         assert [x["id"] for x in by_pid["findings"] if x["scope"] == "socket"] == [f["id"]]
 
