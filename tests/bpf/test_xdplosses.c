@@ -180,10 +180,11 @@ static struct xdp_sum sum_xdp(const struct watch *w, const struct loss_case *c)
 
 	for (int i = 0; i < n; i++) {
 		const struct xdploss_key *key = &rows[i].key;
-		struct verdict beside = xdplosses_judge(key, XDPLOSS_BESIDE_KFREE);
-		struct verdict instead = xdplosses_judge(key, XDPLOSS_INSTEAD_OF_KFREE);
+		struct judged_cause beside, instead;
 		struct watch_dev dev;
 
+		xdplosses_judge(&beside, key, XDPLOSS_BESIDE_KFREE);
+		xdplosses_judge(&instead, key, XDPLOSS_INSTEAD_OF_KFREE);
 		/* cpumap losses have no namespace, and no other program on this host causes them */
 		if (key->netns && key->netns != host.rx.inum && key->netns != host.far.inum &&
 		    key->netns != host.tx.inum)
@@ -192,18 +193,18 @@ static struct xdp_sum sum_xdp(const struct watch *w, const struct loss_case *c)
 			assert_int_equal(watch_dev(w, key->netns, key->ifindex, &dev), 0);
 			assert_int_equal(dev.name[0], 'p');
 		}
-		if (beside.class == CLASS_LOSS)
+		if (beside.verdict.class == CLASS_LOSS)
 			s.beside += rows[i].count.packets;
-		if (instead.class == CLASS_LOSS) {
+		if (instead.verdict.class == CLASS_LOSS) {
 			s.instead += rows[i].count.packets;
-			assert_non_null(strstr(c->reason, xdplosses_reason(key)));
-			assert_int_equal(!*c->reason, !*xdplosses_reason(key));
-			assert_int_equal(instead.stage, key->map_type == BPF_MAP_TYPE_XSKMAP
-								? STAGE_XSK
-								: STAGE_XDP);
+			assert_non_null(strstr(c->reason, instead.reason));
+			assert_int_equal(!*c->reason, !*instead.reason);
+			assert_int_equal(instead.verdict.stage, key->map_type == BPF_MAP_TYPE_XSKMAP
+									? STAGE_XSK
+									: STAGE_XDP);
 		}
 		if (key->kind == XDPLOSS_EXCEPTION && key->ifindex == host.d &&
-		    beside.class == CLASS_LOSS)
+		    beside.verdict.class == CLASS_LOSS)
 			s.exceptions += rows[i].count.packets;
 	}
 	return s;

@@ -10,12 +10,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "drops/cause.h"
 #include "drops/filter.h"
-#include "drops/ksym.h"
 #include "drops/nat.h"
-#include "drops/reason.h"
-#include "drops/stagemap.h"
-#include "watch_abi.h"
 #include "xdp_abi.h"
 
 #define WATCH_OVERFLOW	    4096 /* capacity of a hash map for keys without a slot */
@@ -201,13 +198,10 @@ enum xdploss_mode {
 	XDPLOSS_INSTEAD_OF_KFREE,
 };
 
-/* Returns CLASS_LOSS, or CLASS_NONE if another event or key reports it. The note is for display. */
-struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode mode);
-
-/* Returns "ENOBUFS" for a negative errno, "ABORTED", "TX" ... for an exception, otherwise "". */
-const char *xdplosses_reason(const struct xdploss_key *key);
-
-/* Returns the name of the tracepoint: "xdp_redirect_err". */
-const char *xdplosses_location(const struct xdploss_key *key);
+/*
+ * Names and judges a loss: CLASS_LOSS, or CLASS_NONE if another event or key reports it. The reason
+ * is "ENOBUFS" for a negative errno, "ABORTED", "TX" ... for an exception, otherwise "".
+ */
+void xdplosses_judge(struct judged_cause *c, const struct xdploss_key *key, enum xdploss_mode mode);
 
 #endif

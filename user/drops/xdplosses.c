@@ -38,16 +38,16 @@ const char *xdplosses_map(uint32_t id, char *buf, unsigned size)
 
 static const struct {
 	unsigned observer;
-	const char *tracepoint;
-	const char *note; /* NULL: use the stage map's note */
+	const char *tracepoint; /* NULL: the observer's */
+	const char *note;	/* NULL: use the stage map's note */
 } kinds[XDPLOSS_KINDS] = {
-	[XDPLOSS_REDIRECT] = {OBSERVER_REDIRECT_ERR, "xdp_redirect_err", NULL},
-	[XDPLOSS_EXCEPTION] = {OBSERVER_XDP_EXCEPTION, "xdp_exception",
+	[XDPLOSS_REDIRECT] = {OBSERVER_REDIRECT_ERR, NULL, NULL},
+	[XDPLOSS_EXCEPTION] = {OBSERVER_XDP_EXCEPTION, NULL,
 			       "the XDP program returned an invalid verdict "
 			       "(bpf_warn_invalid_xdp_action)"},
-	[XDPLOSS_DEVMAP] = {OBSERVER_DEVMAP_XMIT, "xdp_devmap_xmit", NULL},
-	[XDPLOSS_BULK_TX] = {OBSERVER_BULK_TX, "xdp_bulk_tx", NULL},
-	[XDPLOSS_CPUMAP_QUEUE] = {OBSERVER_CPUMAP, "xdp_cpumap_enqueue", NULL},
+	[XDPLOSS_DEVMAP] = {OBSERVER_DEVMAP_XMIT, NULL, NULL},
+	[XDPLOSS_BULK_TX] = {OBSERVER_BULK_TX, NULL, NULL},
+	[XDPLOSS_CPUMAP_QUEUE] = {OBSERVER_CPUMAP, NULL, NULL},
 	[XDPLOSS_CPUMAP_ALLOC] = {OBSERVER_CPUMAP, "xdp_cpumap_kthread",
 				  "no memory on the target CPU (cpu_map_kthread_run)"},
 	[XDPLOSS_CPUMAP_PROGRAM] = {OBSERVER_CPUMAP, "xdp_cpumap_kthread",
@@ -55,50 +55,34 @@ static const struct {
 				    "(cpu_map_bpf_prog_run)"},
 };
 
-struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode mode)
+void xdplosses_judge(struct judged_cause *c, const struct xdploss_key *key, enum xdploss_mode mode)
 {
-	const struct stagemap_event e = {
-		.reason = "",
-		.location = "",
-		.aux = "",
-		.observer = kinds[key->kind].observer,
-		/*
-		 * frames sent by BPF_PROG_RUN appear to arrive from lo: they come from a sender and
-		 * were not received
-		 */
-		.flags = key->kind == XDPLOSS_DEVMAP && key->from == LOOPBACK_IFINDEX ? WATCH_LIVE
-										      : 0,
-		.error = -key->err,
-		.map_type = key->map_type,
-	};
-	struct verdict v = stagemap_judge(&e);
+	static const char *const acts[] = {"ABORTED", "DROP", "PASS", "TX", "REDIRECT"};
+	/*
+	 * frames sent by BPF_PROG_RUN appear to arrive from lo: they come from a sender and were
+	 * not received
+	 */
+	const bool live = key->kind == XDPLOSS_DEVMAP && key->from == LOOPBACK_IFINDEX;
+	const struct watch_key cause = {.location = kinds[key->kind].observer,
+					.aux = key->map_type,
+					.reason = key->err,
+					.flags = live ? WATCH_LIVE : 0};
 
+	cause_name(c, &cause, false, NULL, NULL);
+	if (kinds[key->kind].tracepoint)
+		snprintf(c->location, sizeof(c->location), "%s", kinds[key->kind].tracepoint);
 	if (kinds[key->kind].note)
-		v.note = kinds[key->kind].note;
+		c->verdict.note = kinds[key->kind].note;
+	if (key->kind == XDPLOSS_EXCEPTION)
+		snprintf(c->reason, sizeof(c->reason), "%s",
+			 key->act <= XDP_REDIRECT ? acts[key->act] : "INVALID");
 	if (key->kind == XDPLOSS_EXCEPTION && key->act == XDP_ABORTED)
-		v.note = "the XDP program aborted (trace_xdp_exception)";
+		c->verdict.note = "the XDP program aborted (trace_xdp_exception)";
 	else if (key->kind == XDPLOSS_EXCEPTION && key->act == XDP_TX)
-		v.note = "XDP_TX failed: no room for the frame (trace_xdp_exception)";
+		c->verdict.note = "XDP_TX failed: no room for the frame (trace_xdp_exception)";
 	/* another event, or another key here, reports the same packets */
 	if (key->flags & (XDPLOSS_MAP_PROG | XDPLOSS_SKB) ||
 	    (key->flags & XDPLOSS_GENERIC &&
 	     (mode == XDPLOSS_BESIDE_KFREE || key->kind != XDPLOSS_REDIRECT)))
-		v.class = CLASS_NONE;
-	return v;
-}
-
-const char *xdplosses_reason(const struct xdploss_key *key)
-{
-	static const char *const acts[] = {"ABORTED", "DROP", "PASS", "TX", "REDIRECT"};
-	const char *name;
-
-	if (key->kind == XDPLOSS_EXCEPTION)
-		return key->act <= XDP_REDIRECT ? acts[key->act] : "INVALID";
-	name = key->err ? strerrorname_np(-key->err) : "";
-	return name ? name : "";
-}
-
-const char *xdplosses_location(const struct xdploss_key *key)
-{
-	return kinds[key->kind].tracepoint;
+		c->verdict.class = CLASS_NONE;
 }

@@ -205,26 +205,28 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 static void add_loss(const struct sources *s, struct live *l, const struct xdploss_key *key,
 		     uint64_t packets)
 {
-	char location[128], program[40], map[40];
+	char location[KSYM_NAME + 2 * 50], program[40], map[40];
 	struct watch_dev dev = {};
-	const struct loss loss = {
-		.verdict = xdplosses_judge(key, s->mode),
+	struct judged_cause cause;
+	struct loss loss = {
 		.packets = packets,
 		.source = "event",
 		.scope = key->ifindex ? "interface" : "host",
-		.reason = xdplosses_reason(key),
+		.reason = cause.reason,
 		.location = location,
 		.ifname = dev.name,
 		.netns = key->netns,
 	};
 
+	xdplosses_judge(&cause, key, s->mode);
+	loss.verdict = cause.verdict;
 	watch_dev(s->losses, key->netns, key->ifindex, &dev);
 	if (loss.verdict.class != CLASS_LOSS || (s->netns && key->netns != s->netns) ||
 	    other_device(s, dev.name))
 		return;
 	xdplosses_program(key->prog_id, program, sizeof(program));
 	xdplosses_map(key->map_id, map, sizeof(map));
-	snprintf(location, sizeof(location), "%s%s%s%s%s", xdplosses_location(key),
+	snprintf(location, sizeof(location), "%s%s%s%s%s", cause.location,
 		 *program ? " program " : "", program, *map ? " map " : "", map);
 	add_row(s, l, &loss);
 }

@@ -58,16 +58,17 @@ CASE(one_loss_one_book)
 {
 	for (unsigned i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
 		const struct judged *j = &judged[i];
-		struct verdict beside = xdplosses_judge(&j->key, XDPLOSS_BESIDE_KFREE);
-		struct verdict instead = xdplosses_judge(&j->key, XDPLOSS_INSTEAD_OF_KFREE);
+		struct judged_cause beside, instead;
 
-		assert_string_equal(xdplosses_reason(&j->key), j->reason);
-		assert_string_equal(xdplosses_location(&j->key), j->location);
-		assert_int_equal(beside.stage, j->stage);
-		assert_int_equal(beside.direction, j->direction);
-		assert_int_equal(beside.class == CLASS_LOSS, j->beside);
-		assert_int_equal(instead.class == CLASS_LOSS, j->instead);
-		assert_true(*beside.note);
+		xdplosses_judge(&beside, &j->key, XDPLOSS_BESIDE_KFREE);
+		xdplosses_judge(&instead, &j->key, XDPLOSS_INSTEAD_OF_KFREE);
+		assert_string_equal(beside.reason, j->reason);
+		assert_string_equal(beside.location, j->location);
+		assert_int_equal(beside.verdict.stage, j->stage);
+		assert_int_equal(beside.verdict.direction, j->direction);
+		assert_int_equal(beside.verdict.class == CLASS_LOSS, j->beside);
+		assert_int_equal(instead.verdict.class == CLASS_LOSS, j->instead);
+		assert_true(*beside.verdict.note);
 	}
 }
 
