@@ -509,8 +509,8 @@ TO = ["run", "-r", "1k", "--to", TARGET[4]]
     ("a token", [*TO, "--via", "x", "--token-file", "/x"], ["--token-file"]),
     ("quotes", [*TO, "--via", "sh -c 'x'"], ["quotes are not supported", "script"]),
     ("no user", ["run", "--to", f"@{TARGET[4]}"], ["--to"]),
-    ("stdio and JSON", ["recv", "--stdio", "-j"], ["run --to"]),
-    ("stdio and a port", ["recv", "--stdio", "-p", "1"], ["--port", "client's"]),
+    ("stdio and JSON", ["recv", "--stdio", "-j"], ["--stdio and --json"]),
+    ("stdio and a port", ["recv", "--stdio", "-p", "1"], ["--stdio and --port"]),
     ("stdio and a server", ["recv", "--stdio", "--serve"], ["--serve"]),
 ])
 def bad_input(args, words):

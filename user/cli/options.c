@@ -538,7 +538,7 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 		{0},
 	};
 
-	if (spec->tx->socket && mtu && t->send.gso && spec->payload > room)
+	if (mtu && t->send.gso && spec->tx->socket && spec->payload > room)
 		return error_usage(err, "remove --gso, or use a smaller payload",
 				   "--gso makes datagrams of %u bytes, which do not fit the MTU of "
 				   "%u (at most %u)",

@@ -70,6 +70,15 @@ static enum status check(const struct tuning *t, bool ipv6, unsigned payload)
 	return err.status;
 }
 
+/* A receiver alone knows no engine that sends, and no MTU. */
+CASE(receiver_alone)
+{
+	const struct run_spec spec = {.rx = &rx_socket, .payload = 2000, .tuning.send.gso = true};
+	struct error err = {};
+
+	assert_int_equal(tuning_check(&spec, 0, &err), 0);
+}
+
 CASE(options_name_their_engine)
 {
 	static const struct {
