@@ -11,10 +11,13 @@ struct beside {
 	bool runs;
 };
 
-/* Starts the work. If no thread can be created, the work is not done: see beside_end(). */
+/*
+ * Starts the work, unless it runs. If no thread can be created, the work is not done: see
+ * beside_end().
+ */
 static inline void beside_start(struct beside *b, void *(*work)(void *), void *arg)
 {
-	b->runs = !pthread_create(&b->thread, NULL, work, arg);
+	b->runs = b->runs || !pthread_create(&b->thread, NULL, work, arg);
 }
 
 /* Waits for the work to end. Returns false if it was not started since the last call. */
