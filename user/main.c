@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +155,18 @@ static void help(const struct command *cmd, bool all, int argc, char **argv)
 		opt_help(stdout, cmd, all);
 }
 
+/*
+ * Opens closed standard descriptors, so that no file gets their numbers: the result would be
+ * written into a ledger. Writes to the read-only stand-in fail like those to a closed descriptor.
+ */
+static void open_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0)
+			return;
+	}
+}
+
 /* Rejects a stack limit so small that the program would die with SIGSEGV. */
 static int check_stack(struct error *err)
 {
@@ -233,6 +246,7 @@ int main(int argc, char **argv)
 
 	program_argv = argv;
 	program_argc = argc;
+	open_standard();
 	/* closed pipes and file size limits become write() errors, and the ledger still closes */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

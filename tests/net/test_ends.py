@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import struct
+import subprocess
 import sys
 import tempfile
 import termios
@@ -18,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import (PATIENCE, assert_valid, case, finish, first, main, pktledger, require, rootless, started,
+from lib import (BINARY, PATIENCE, assert_ok, assert_valid, case, finish, first, main, pktledger, require, rootless, started,
                  table, thorough, together, until)
 
 COUNT = 20000
@@ -485,6 +486,20 @@ def a_pipe_in_place_of_a_file(args):
         result = pktledger(*args, f"{directory}/pipe")
         assert result.status in (1, 2) and "pipe" in result.err, result
         assert len(result.err.strip().splitlines()) == 1, result
+
+
+@table([(closed, closed, status) for closed, status in (("<&-", 0), (">&-", 1), ("2>&-", 0))])
+def closed_from_the_beginning(closed, status):
+    """No file gets the number of the descriptor, and then what is meant for a reader."""
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {closed}', BINARY, "run", "-c", "1000",
+                               "--rate", "100k", "--ledger", f"{directory}/ledger"],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == status, done
+        assert status == 0 or "stdout is closed" in done.stderr, done
+        for line in Path(f"{directory}/ledger").read_bytes().splitlines():
+            assert re.match(rb'[0-9a-f]{8} {"event":', line), line
+        assert_ok(pktledger("report", f"{directory}/ledger"))
 
 
 @contextlib.contextmanager
