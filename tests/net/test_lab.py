@@ -217,6 +217,22 @@ def printed_commands(topology):
 
 
 @case
+def steps_are_not_interrupted():
+    """Ctrl-C reaches the whole process group, also a command that has not left it yet."""
+    with tempfile.TemporaryDirectory() as directory:
+        ip, seen = Path(directory, "ip"), Path(directory, "seen")
+        ip.write_text(f"#!{sys.executable}\nimport os, signal, sys\n"  # a shell would unblock them
+                      f"print(*sorted(signal.pthread_sigmask(0, [])), file=open({str(seen)!r}, 'a'))\n"
+                      f"os.execv({shutil.which('ip')!r}, sys.argv)\n")
+        ip.chmod(0o755)
+        done = subprocess.run([BINARY, "lab", "up", NAME], capture_output=True, text=True, env={
+            **os.environ, "PATH": f"{directory}:{os.environ['PATH']}"}, check=False)
+        pktledger("lab", "down", NAME)
+        assert done.returncode == 0, done
+        assert set(seen.read_text().splitlines()) == {"1 2 15"}, seen.read_text()
+
+
+@case
 def step_that_fails():
     """The command that failed is named: here another `ip` is told a device that is not there."""
     with tempfile.TemporaryDirectory() as directory:

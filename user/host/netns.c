@@ -528,22 +528,26 @@ static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_
  * Spawns the child in the calling thread's namespace, so the thread moves into `ns` while it does
  * so. posix_spawn() is safe in a threaded program. The child gets its own process group, because
  * Ctrl-C at the terminal is meant for pktledger and must not end a command that restores a setting.
- * The child only needs CAP_NET_ADMIN in that namespace.
+ * A signal to the group that arrives before the child has left it stays blocked. The child only
+ * needs CAP_NET_ADMIN in that namespace.
  */
 static int spawn_in(const struct netns *ns, char *const argv[], const int io[3], int lock,
 		    pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
-	sigset_t none, all;
+	sigset_t ending, all;
 	int ret, saved;
 
-	sigemptyset(&none);
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGHUP);
+	sigaddset(&ending, SIGINT);
+	sigaddset(&ending, SIGTERM);
 	sigfillset(&all);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
 						POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigmask(&attr, &ending);
 	posix_spawnattr_setsigdefault(&attr, &all);
 
 	ret = posix_spawn_file_actions_init(&files);
