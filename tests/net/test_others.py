@@ -547,6 +547,23 @@ def only_a_counter_knows(args):
     assert found == [("tcp_listen", "TcpExt:ListenDrops", counted)], (counted, found)
 
 
+@case
+def icmp_errors_about_closed_sockets():
+    """Icmp:InErrors counts them: nothing is lost, and none of them is called invalid."""
+    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28, 1, 0, 64, socket.IPPROTO_UDP, 0,
+                         socket.inet_aton("198.18.0.1"), socket.inet_aton(V4))
+    body = struct.pack("!BBHI", 3, 3, 0, 0) + header + struct.pack("!HHHH", PORT, 9, 8, 0)
+    total = sum(struct.unpack(f"!{len(body) // 2}H", body))
+    check = ~((total & 0xffff) + (total >> 16)) & 0xffff
+    with lab(), tracing("--netns", TX) as t:
+        with ends.inside(RX), socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as s:
+            for _ in range(50):
+                s.sendto(body[:2] + struct.pack("!H", check) + body[4:], ("198.18.0.1", 0))
+        end = t.stop()["end"]
+    assert not end["dropped"], end["stages"]
+    assert [(s["stage"], s["packets"]) for s in end["suspected"]] == [("icmp", 50)], end["suspected"]
+
+
 # Healthy traffic that looks odd: answers to an address that nobody has yet
 
 

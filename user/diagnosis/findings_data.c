@@ -1088,8 +1088,9 @@ const struct finding_row finding_rows[] = {
 	 .fix = "set the same key at both ends", .command = "pktledger trace --by reason,flow --stage tcp"},
 	{STAGE_TCP, "tcp", SEVERITY_INFO, PROOF_NOT, .cause = "TCP dropped the segments.",
 	 .fix = "look at the reason", .command = "ss -tin"},
-	{STAGE_ICMP, "icmp", SEVERITY_INFO, PROOF_NOT, .cause = "The ICMP messages were invalid.",
-	 .fix = "find the sender of the invalid messages with `pktledger trace icmp --by flow`"},
+	{STAGE_ICMP, "icmp", SEVERITY_INFO, PROOF_NOT, .cause = "ICMP messages were invalid, or reported "
+	 "errors of sockets that were already closed.",
+	 .fix = "find the sender of the messages with `pktledger trace icmp --by flow`"},
 	{STAGE_NONE, "own-btf", SEVERITY_INFO, PROOF_LAB, HAS(no_btf),
 	 .cause = "The kernel has no BTF, so pktledger cannot trace drops.",
 	 .about = "check, and experiments without a tracer, still work.",

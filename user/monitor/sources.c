@@ -869,6 +869,11 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 	key.inum = x->inum;
 	snprintf(key.name, sizeof(key.name), "%s", counter);
 	loss.packets = unshown_of(s, SHOWN_COUNTER, &key, sizeof(key), rest);
+	if (row->stage == STAGE_ICMP) {
+		loss.suspect = true;
+		loss.verdict.note = "InErrors also counts ICMP errors about a socket that is "
+				    "already closed: no packet is lost (udp_err, tcp_v4_err)";
+	}
 	add_row(s, l, &loss);
 }
 
