@@ -128,6 +128,18 @@ def a_ledger_becomes_a_page():
 
 
 @case
+def a_reader_that_has_enough():
+    """A closed pipe is the end of the page, and no error."""
+    with directory() as d:
+        ledger(d / "run.ledger", document(1))
+        reader, writer = os.pipe()
+        os.close(reader)
+        result = pktledger("report", "--html", "-", str(d / "run.ledger"), stdout=writer)
+        os.close(writer)
+        assert (result.status, result.err) == (0, ""), result
+
+
+@case
 def it_is_made_to_be_given_away():
     """0644, less what the user withholds."""
     with directory() as d:

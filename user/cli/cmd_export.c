@@ -210,7 +210,7 @@ static void on_start(void *arg)
 		log_warn("%s", sources_gaps(e->session.sources));
 	trace_show_gaps(e->session.live);
 	if (e->http)
-		log_info("metrics at http%s://%s/metrics, and for people at /",
+		log_info("metrics at http%s://%s/metrics, live page at /",
 			 e->o->cert ? "s" : "", num_text_endpoint(&e->where));
 	if (e->o->textfile)
 		log_info("metrics in %s", e->o->textfile);
@@ -313,7 +313,7 @@ static int check(struct export *e, struct error *err)
 	struct live_spec *spec = &e->session.spec;
 
 	if (global_json(&o->global))
-		return error_usage(err, "use trace --json-lines", "export is for Prometheus");
+		return error_usage(err, "use trace --json-lines", "export prints no JSON");
 	if (e->o->textfile && !option_given("listen") && (e->o->cert || e->o->token_file))
 		return error_usage(err, "add --listen",
 				   "%s protects a port, and --textfile alone opens no port",

@@ -457,7 +457,10 @@ static int open_parts(struct top *t, struct error *err)
 static void print_sum(struct top *t, struct error *err)
 {
 	const struct print_view text = {.out = stdout, .colour = log_colour(STDOUT_FILENO)};
-	const struct trace_shown shown = {.all = t->o->all, .netns = ""};
+	const struct trace_shown shown = {.all = t->o->all,
+					  .netns = "",
+					  .filtered = t->in.what,
+					  .one_netns = t->session.spec.netns};
 	static struct live_summary s;
 	struct live_table rows;
 
@@ -501,7 +504,7 @@ static int top_run(void *options, struct error *err)
 	t.session.interval_ns = o->interval_ns;
 	t.session.duration_ns = o->duration_ns;
 	if (global_json(&o->global))
-		rc = error_usage(err, "use trace --json-lines", "top is for people");
+		rc = error_usage(err, "use trace --json-lines", "top prints no JSON");
 	else
 		rc = open_parts(&t, err);
 	if (rc == -ENOTTY) {

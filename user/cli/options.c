@@ -94,6 +94,7 @@ const struct opt traffic_opts[] = {
 	 .help = "send for this long"},
 	{"rate", 'r', OPT_RATE, AT(spec.rate),
 	 .set_offset = OPT_SET(struct traffic_options, rate_set),
+	 .default_text = "max in a test network",
 	 .help = "send rate: pps, bit/s (1.5Gbit, 1.5Gbit/l1) or max"},
 	{"size", 0, OPT_SIZE, AT(size), .excludes = "length", .default_text = "", .min = 1,
 	 .max = 65535, .help = "frame size in bytes with FCS"},

@@ -945,7 +945,7 @@ int owners_pod(struct owners *o, const char *pod, char path[OWNER_POD_PATH], str
 	}
 	return error_set(err, STATUS_FAILED, -ENOENT,
 			 "select a pod that uses the host's network by its --cgroup",
-			 "no pod %s with a network namespace of its own is here; known are: %s",
+			 "no pod %s with its own network namespace on this host (known: %s)",
 			 pod, known);
 }
 

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 #define RANDOM 32 /* bytes in a new token, which is written as hexadecimal text */
@@ -72,6 +73,7 @@ int token_new(const char *path, struct error *err)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
 	int rc = fd < 0 ? -errno : 0;
+	char text[2 * RANDOM + 2];
 	uint8_t bytes[RANDOM];
 
 	if (rc)
@@ -80,10 +82,10 @@ int token_new(const char *path, struct error *err)
 				   "--new-token %s: %s", path, strerror(-rc));
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		rc = -errno;
-	for (size_t i = 0; !rc && i < sizeof(bytes); i++)
-		rc = dprintf(fd, "%02x", bytes[i]) == 2 ? 0 : -EIO;
-	if (!rc && dprintf(fd, "\n") != 1)
-		rc = -EIO;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(text + 2 * i, sizeof(text) - 2 * i, "%02x\n", bytes[i]);
+	if (!rc && file_write(fd, text, sizeof(text) - 1) < sizeof(text) - 1)
+		rc = -errno;
 	if (close(fd) && !rc)
 		rc = -errno;
 	if (rc)

@@ -591,7 +591,7 @@ int lab_check_free(const char *name, struct error *err)
 		return ret;
 	return error_set(err, STATUS_FAILED, -EEXIST,
 			 "take another name, or remove it: pktledger lab down",
-			 "there is a lab '%s' already", name);
+			 "test network '%s' already exists", name);
 }
 
 /* Runs `ip netns attach` (for the thread's namespace) or `ip netns del`. */
@@ -644,7 +644,7 @@ int lab_topology_of(const char *name, enum lab_topology *topology, struct error 
 	return find_roles(name, topology)
 		       ? 0
 		       : error_set(err, STATUS_FAILED, -ENOENT, "see: pktledger lab list",
-				   "there is no lab '%s'", name);
+				   "test network '%s' not found", name);
 }
 
 int lab_remove(const char *name, struct error *err)

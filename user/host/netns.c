@@ -142,7 +142,7 @@ int netns_open(struct netns *ns, const char *name, struct error *err)
 	snprintf(path, sizeof(path), "%s%s", strchr(name, '/') ? "" : NETNS_DIR "/", name);
 	ns->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (ns->fd < 0)
-		return error_errno(err, STATUS_UNABLE, -errno,
+		return error_errno(err, errno == ENOENT ? STATUS_FAILED : STATUS_UNABLE, -errno,
 				   errno == ENOENT ? "list existing namespaces with `ip netns list`"
 						   : NULL,
 				   "cannot open the network namespace %s", name);

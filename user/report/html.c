@@ -488,6 +488,8 @@ int html_file(const char *path, const struct html_page *page, struct error *err)
 		rc = html_write(file.out, page);
 		if (!is_stdout)
 			rc = replace_end(&file, rc);
+		else if (rc == -EPIPE) /* the reader has enough */
+			rc = 0;
 	}
 	return error_errno(err, STATUS_FAILED, rc, file_hint(rc, NULL), "cannot write %s", path);
 }

@@ -241,7 +241,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		return answer_made(h, c, PAGE);
 	if (!strcmp(url, "/live"))
 		return answer_made(h, c, LIVE);
-	return answer_text(c, MHD_HTTP_NOT_FOUND, "there are / and /metrics\n");
+	return answer_text(c, MHD_HTTP_NOT_FOUND, "not found: use / or /metrics\n");
 }
 
 static void forget_secret(char *text, size_t len)

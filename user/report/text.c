@@ -635,7 +635,7 @@ static void put_recv(struct page *p, const struct recv_result *r, int verbosity)
 	page_entry(p, STYLE_BOLD, 0, "delivered", r->res.delivered, 0, "%s",
 		   page_pps(r->res.rx_pps));
 	page_entry(p, r->lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", r->lost, 0, "%s",
-		   r->tail_known ? "" : "or more: the end of a stream is unknown");
+		   r->tail_known || !r->streams ? "" : "or more: the end of a stream is unknown");
 	put_stages(p, &r->res, verbosity);
 	put_beside(p, &r->res);
 	if (r->res.arrivals.latency.measured)
