@@ -12,7 +12,8 @@ XSK = ["--tx", "xsk", "--rx", "xsk"]
 SHORT = 20000 if EVERYTHING else 8000
 
 
-@table(first(4, [
+@table(first(5, [
+    ("the receiver's own address", ["--dst-addr", "198.18.0.2"]),
     ("sizes of IPv6, by chance", ["--imix", "84:3,400:2,1518:1", "--ipv6", "--random"]),
     ("sizes by socket", ["--imix", "64:1,128:1,256:2", "--tx", "socket", "--rx", "xdp"]),
     ("sizes with fragments", ["--imix", "64:9,4000:1", "--tx", "socket"]),

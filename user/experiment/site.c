@@ -372,16 +372,18 @@ static int open_routes(struct site *s, struct error *err)
 {
 	const struct shape_addrs *to = &s->spec->shape.dst_addr;
 	const struct lab_port *tx = &s->lab.tx, *rx = &s->lab.rx;
+	struct lab_text via, own = lab_text(rx);
 	struct recipe r = RECIPE;
 	char net[INET6_ADDRSTRLEN];
 	struct shape_addrs base;
-	struct lab_text via;
 	unsigned prefix;
 
 	if (!to->n || !s->in_lab || s->spec->lab)
 		return 0;
 	prefix = shape_addrs_prefix(to, &base);
 	inet_ntop(to->family, base.first, net, sizeof(net));
+	if (to->n == 1 && !strcmp(net, to->family == AF_INET6 ? own.ip6 : own.ip4))
+		return 0; /* the receiver has this address anyway */
 	via = lab_text(lab_next_hop(&s->lab));
 	recipe_add(&r, RECIPE_IP, rx->ns, "route add local %s/%u dev %s", net, prefix, rx->ifname);
 	recipe_add(&r, RECIPE_IP, tx->ns, "route add %s/%u via %s dev %s", net, prefix,
