@@ -722,6 +722,23 @@ static void sample_selected(struct sources *s)
 	netns_close(&ns);
 }
 
+/* Returns the packets of a namespace's counter that rows already include. */
+static uint64_t *shown_of(struct sources *s, const struct space *x, const char *counter)
+{
+	struct shown wanted = {.of.kind = SHOWN_COUNTER}, *at;
+	struct shown_counter key;
+
+	memset(&key, 0, sizeof(key)); /* padding too: list_row() compares bytes */
+	key.cookie = x->cookie;
+	key.inum = x->inum;
+	snprintf(key.name, sizeof(key.name), "%s", counter);
+	memcpy(wanted.of.key, &key, sizeof(key));
+	at = list_row(&s->shown, &wanted);
+	return &at->n;
+}
+
+#define LISTEN_DROPS "TcpExt:ListenDrops"
+
 /*
  * Returns how many packets in a listener's own counter were refused without an event. A listener's
  * sk_drops also counts segments that have an event, such as segments with a wrong MD5 signature.
@@ -731,7 +748,7 @@ static uint64_t refused(struct sources *s, struct silent *x, uint64_t rest, cons
 {
 	const uint32_t inum = x->last.sock.netns;
 	struct space *of = list_find(&s->spaces, offsetof(struct space, inum), &inum, sizeof(inum));
-	uint64_t more = rest > x->shown ? rest - x->shown : 0, left;
+	uint64_t more = rest > x->shown ? rest - x->shown : 0, left, before;
 	bool accept, syn;
 
 	*note = "the queue of the listener was full, or memory short: no event (tcp_conn_request)";
@@ -746,8 +763,10 @@ static uint64_t refused(struct sources *s, struct silent *x, uint64_t rest, cons
 		*note = "the listener's accept queue was full: no event (ListenOverflows)";
 	else if (syn && !accept)
 		*note = "the listener's SYN queue was full: no event (TCPReqQFullDrop)";
-	left = moved_in(of, "TcpExt:ListenDrops");
+	left = moved_in(of, LISTEN_DROPS);
 	left = left > of->refused ? left - of->refused : 0;
+	before = *shown_of(s, of, LISTEN_DROPS); /* before this listener was found */
+	left = left > before ? left - before : 0;
 	more = smaller(more, left);
 	of->refused += more;
 	return x->shown + more;
@@ -852,7 +871,6 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 		.ifname = ifname,
 		.netns = x->inum,
 	};
-	struct shown_counter key;
 
 	if (dropped) {
 		snprintf(ifname, sizeof(ifname), "%.*s", (int)(dropped - counter), counter);
@@ -864,11 +882,7 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 		loss.scope = "interface";
 		rest = counter_grown(counted_at(s, x->inum, ifname), rest);
 	}
-	memset(&key, 0, sizeof(key));
-	key.cookie = x->cookie;
-	key.inum = x->inum;
-	snprintf(key.name, sizeof(key.name), "%s", counter);
-	loss.packets = unshown_of(s, SHOWN_COUNTER, &key, sizeof(key), rest);
+	loss.packets = unshown(shown_of(s, x, counter), rest);
 	if (row->stage == STAGE_ICMP) {
 		loss.suspect = true;
 		loss.verdict.note = "InErrors also counts ICMP errors about a socket that is "
