@@ -154,6 +154,14 @@ def refused_without_a_ledger(args):
         assert not (d / "ledger").exists()
 
 
+@table([(args[0], args) for args in (["run", "-c", "1"], ["trace", "-n", "1"])])
+def unwritable_report(args):
+    """It is refused before anything is sent or traced."""
+    result = pktledger(*args, "--junit", "/nowhere/x")
+    assert_refused(result, FAILED, "/nowhere/x")
+    assert result.out == "", result
+
+
 @case
 def packets_or_bits():
     """A rate that may have been meant in bits says once what it is."""

@@ -632,7 +632,7 @@ static int check(struct trace *t, struct error *err)
 	    (o->live.balance && flow_expressions(&t->flow, o->live.expr.text, err)) ||
 	    check_options(t, err) ||
 	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
-	    caps_require(&cmd_trace, NULL, err) || events_open(t, err))
+	    caps_require(&cmd_trace, NULL, err) || junit_try(o->junit, err) || events_open(t, err))
 		return -EINVAL;
 	if (o->live.balance) { /* the TCP ledger finds its drops independently */
 		spec->followed = *t->flow.udp;

@@ -92,7 +92,8 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 	r->session = session_new();
 	r->junit = o->junit ? junit_new(schema ? command_of(schema) : "run") : NULL;
 	r->trials = r->own && o->repeat > 1 ? trials_new(o->repeat) : NULL;
-	if (!outputs_open(&r->out, schema ? schema : SCHEMA, &o->global, o->ledger, err))
+	if (!outputs_open(&r->out, schema ? schema : SCHEMA, &o->global, o->ledger, err) &&
+	    !junit_try(o->junit, err))
 		return r;
 	report_finish(r, err);
 	return NULL;

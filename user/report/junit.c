@@ -107,14 +107,34 @@ void junit_document(struct junit *j, const struct json_object *document)
 	junit_end(j, json_get(document, "end"));
 }
 
-static int write_suite(const struct junit *j, const char *path)
+static int begin(struct replace *file, const char *path)
 {
 	const mode_t mask = umask(0);
-	struct replace file;
-	int rc;
 
 	umask(mask);
-	rc = replace_begin(&file, path, BEGIN, 0644 & ~mask);
+	return replace_begin(file, path, BEGIN, 0644 & ~mask);
+}
+
+static int cannot_write(int rc, const char *path, struct error *err)
+{
+	return error_errno(err, STATUS_FAILED, rc, file_hint(rc, NULL), "cannot write %s", path);
+}
+
+int junit_try(const char *path, struct error *err)
+{
+	struct replace file;
+	int rc = path ? begin(&file, path) : 0;
+
+	if (path && !rc)
+		replace_end(&file, -ECANCELED);
+	return cannot_write(rc, path, err);
+}
+
+static int write_suite(const struct junit *j, const char *path)
+{
+	struct replace file;
+	int rc = begin(&file, path);
+
 	if (rc)
 		return rc;
 	fprintf(file.out,
@@ -138,6 +158,6 @@ int junit_write(struct junit *j, const char *path, struct error *err)
 	free(j->text);
 	free(j);
 	if (rc && err->status == STATUS_OK)
-		error_errno(err, STATUS_FAILED, rc, file_hint(rc, NULL), "cannot write %s", path);
+		cannot_write(rc, path, err);
 	return rc;
 }

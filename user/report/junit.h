@@ -16,6 +16,12 @@ struct junit;
 /* Returns a new suite, freed by junit_write(). `command` must be static. */
 struct junit *junit_new(const char *command);
 
+/*
+ * Checks that the file can be written, so that errors are reported before the work is done. `path`
+ * may be NULL.
+ */
+int junit_try(const char *path, struct error *err);
+
 /* The functions below do nothing if `j` is NULL. They borrow the objects. */
 
 /*
