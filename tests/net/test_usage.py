@@ -163,6 +163,15 @@ def unwritable_report(args):
 
 
 @case
+def trace_that_cannot_start():
+    """The capture of an earlier trace stays as it is."""
+    with directory() as d:
+        (d / "old").write_text("capture")
+        assert_refused(pktledger("trace", "-n", "nosuchns", "-w", f"{d}/old"), FAILED, "nosuchns")
+        assert (d / "old").read_text() == "capture"
+
+
+@case
 def packets_or_bits():
     """A rate that may have been meant in bits says once what it is."""
     for rate, said in ("100M", 1), ("1M", 0), ("100Mbit", 0):

@@ -289,18 +289,17 @@ static void on_drop(void *arg, const struct live_drop *drop)
 		goes_on(&e->file_error, t->o->capture, drop_capture(e->file, drop));
 }
 
-/* Opens the file and starts sampling lost packets. */
-static int events_open(struct trace *t, struct error *err)
+/* Requests samples of lost packets. */
+static void events_ask(struct trace *t)
 {
 	const struct trace_options *o = t->o;
 	struct live_spec *spec = &t->session.spec;
 
 	if (!o->events && !o->capture)
-		return 0;
+		return;
 	t->events.wanted = true;
 	spec->snaplen = o->snaplen ? (uint32_t)o->snaplen : LIVE_SNAPLEN;
 	spec->stack = o->stack;
-	return o->capture ? pcapng_create(&t->events.file, o->capture, spec->snaplen, err) : 0;
 }
 
 /* Shows new samples. With `all`, shows every sample, otherwise as many as a tick has time for. */
@@ -377,7 +376,9 @@ static int on_open(void *arg, struct error *err)
 		owners_netns(s->spec.owners, own.inum, t->netns);
 		netns_close(&own);
 	}
-	if (t->events.wanted)
+	if (o->capture) /* not earlier: a trace that cannot start leaves an old file alone */
+		rc = pcapng_create(&t->events.file, o->capture, s->spec.snaplen, err);
+	if (!rc && t->events.wanted)
 		rc = live_open_drops(s->live, o->snaplen, o->live.all, on_drop, t, err);
 	if (!rc && *sources_gaps(s->sources))
 		log_warn("%s", sources_gaps(s->sources));
@@ -632,8 +633,9 @@ static int check(struct trace *t, struct error *err)
 	    (o->live.balance && flow_expressions(&t->flow, o->live.expr.text, err)) ||
 	    check_options(t, err) ||
 	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
-	    caps_require(&cmd_trace, NULL, err) || junit_try(o->junit, err) || events_open(t, err))
+	    caps_require(&cmd_trace, NULL, err) || junit_try(o->junit, err))
 		return -EINVAL;
+	events_ask(t);
 	if (o->live.balance) { /* the TCP ledger finds its drops independently */
 		spec->followed = *t->flow.udp;
 		spec->unfragmented = !spec->followed;
