@@ -11,6 +11,7 @@
 
 #define NARROW 64 /* columns (narrower pages print details below the count) */
 
+#define TEXT_LEAST 8 /* columns (text with less room begins on the next line) */
 #define FOLD 4 /* columns by which table cells are indented when moved below the row */
 
 /* Columns for page_row(): label, count, percentage. */
@@ -106,6 +107,8 @@ void page_heading(struct page *p, const char *title, const char *note)
 /* Prints words, wrapping at the page width. */
 static void put_words(struct page *p, enum style style, const char *s)
 {
+	if (p->indent + TEXT_LEAST > p->width)
+		p->indent = (unsigned)smaller(p->indent, FOLD);
 	if (p->column < p->indent)
 		pad_to(p, p->indent);
 	else if (p->cell && !p->blanks &&

@@ -52,6 +52,26 @@ CASE(on_a_narrow_terminal)
 	free(text);
 }
 
+/* Without room next to it, words had no length: an endless loop. */
+CASE(words_after_a_label_as_wide_as_the_terminal)
+{
+	static const unsigned widths[] = {20, 23, 24, 29};
+
+	for (unsigned i = 0; i < LENGTH(widths); i++) {
+		char *text;
+		size_t size;
+		FILE *f = open_memstream(&text, &size);
+		struct page p = page_open(f, false, 0);
+
+		p.width = widths[i];
+		page_line(&p, 0, STYLE_PLAIN, "softnet:processed 180  ", STYLE_DIM, "(whole host)");
+		fclose(f);
+		assert_string_equal(text, "softnet:processed 180\n"
+					  "    (whole host)\n");
+		free(text);
+	}
+}
+
 CASE(severities_have_colours)
 {
 	static const char *const begin[][2] = {
