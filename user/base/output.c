@@ -111,7 +111,7 @@ static ssize_t take(void *cookie, const char *from, size_t n)
 	pthread_mutex_lock(&lock);
 	await_reader(q, WAITING_MOST);
 	done = waiting(q) ? 0 : put(q, from, n);
-	if (!q->error)
+	if (!q->error && done < n)
 		keep(q, from + done, n - done);
 	error = q->error;
 	pthread_mutex_unlock(&lock);
