@@ -17,7 +17,7 @@
 #include "host/load.h"
 #include "base/proc.h"
 
-/* Namespace whose setting applies. */
+/* Namespace with the setting that applies. */
 enum side { HOST, TX, RX };
 
 static const struct {

@@ -482,7 +482,7 @@ static int begin(struct facts_reader *r)
 }
 
 /*
- * Reads the rules whose counters count drops. A counter that also counts passing packets says
+ * Reads the rules with counters that count drops. A counter that also counts passing packets says
  * nothing.
  */
 static void read_rules(struct facts_reader *r)

@@ -268,10 +268,11 @@ struct facts_capture {
 
 /*
  * Appends the packet sockets in a namespace that have lost packets so far, each once, as struct
- * silent_record. Reads nothing if the namespace `ns`, whose inode is `inum`, has no packet sockets.
+ * silent_record. Reads nothing if the namespace `ns` (inode `inum`) has no packet sockets.
  * Returns 0, or -errno from owners_silent().
  */
-int facts_captures_read(struct owners *o, const struct netns *ns, uint32_t inum, struct list *socks);
+int facts_captures_read(struct owners *o, const struct netns *ns, uint32_t inum,
+			struct list *socks);
 
 /* Sums the losses between two such lists by program and interface. Pure. Returns how many. */
 unsigned facts_captures_rates(const struct list *before, const struct list *after,
@@ -377,7 +378,7 @@ struct facts {
 	struct facts_socks listeners; /* those that lost packets */
 	struct facts_capture capture[FACTS_CAPTURES];
 	unsigned n_captures;
-	struct way_dnat dnat; /* a NAT entry whose new destination does not exist, if found */
+	struct way_dnat dnat; /* a NAT entry with a new destination that does not exist, if found */
 	struct way_silent silent;
 	struct way_next next;
 	uint16_t closed_port; /* port without a socket to which the most packets came, 0: unknown */
@@ -403,7 +404,7 @@ struct facts_spec {
 	const char *ifname;	/* NULL: all that are up, except loopback */
 	uint16_t port;
 	pid_t pid;
-	const char *mtu_to; /* address whose path MTU is measured, NULL: none */
+	const char *mtu_to; /* measure the path MTU to this address, NULL: none */
 };
 
 /*

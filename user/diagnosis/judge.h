@@ -57,7 +57,7 @@ void check_findings_free(struct check_findings *list);
 
 /*
  * Moves the findings from `from`, which is freed, to `list` as findings in the namespace `netns`.
- * `others`: another namespace, whose host findings and history are already known.
+ * `others`: another namespace. The findings and the history of the host are already known.
  */
 void check_findings_join(struct check_findings *list, struct check_findings *from,
 			 const char *netns, bool others);
@@ -111,7 +111,7 @@ const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE]);
 uint64_t judge_softnet(const struct facts *f, const char *what, bool total);
 
 /*
- * Finds the stage whose losses a kernel counter shows. `name` is as in nstat and netstat,
+ * Finds the stage of the losses that a kernel counter shows. `name` is as in nstat and netstat,
  * "Udp:RcvbufErrors", or just the part after the protocol. Returns false if the counter does not
  * show losses.
  */

@@ -282,7 +282,7 @@ static void watch(struct looker *k, bool all)
 		wait_until(k, start, asked, asked);
 		return;
 	}
-	/* give namespaces whose full read starts only now one more second */
+	/* one more second for namespaces that are read in full only from now */
 	while (((losing && (!enough || elapsed < 2 * first)) || is_undecided(k)) &&
 	       elapsed < LOOK_LONGEST_NS) {
 		if (!facts_wait(k->reader, k->l->n, LOOK_NS))

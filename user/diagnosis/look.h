@@ -11,7 +11,7 @@
 #include "diagnosis/judge.h"
 
 #define LOOK_PLACES	8    /* namespaces read in full, starting with the most losses */
-#define LOOK_SPACES	4096 /* namespaces whose counters are read */
+#define LOOK_SPACES	4096 /* namespaces with counters that are read */
 #define LOOK_ENOUGH	100  /* losses per namespace that suffice to explain them */
 #define LOOK_NS		1000000000
 #define LOOK_LONGEST_NS 10000000000
@@ -45,9 +45,9 @@ struct look {
 	uint64_t window_ns;
 	struct look_place *at[LOOK_PLACES]; /* the first place also represents the host */
 	unsigned n;
-	unsigned spaces; /* other namespaces whose counters were read */
+	unsigned spaces; /* other namespaces with counters that were read */
 	unsigned losing; /* how many of these have losses but got no place */
-	struct check_findings findings; /* planned findings, whose changes borrow from the places */
+	struct check_findings findings; /* planned findings. Their changes borrow from the places */
 	struct owners *owners;
 };
 

@@ -77,7 +77,7 @@ static int open_socket(struct pinger *p, const struct netns *ns, const struct en
 	return ret;
 }
 
-/* Sends a ping as an IP packet of `size` bytes, whose payload is zeros. */
+/* Sends a ping as an IP packet of `size` bytes, with zeros as payload. */
 static void send_ping(struct pinger *p, unsigned size)
 {
 	static const uint8_t zeros[UINT16_MAX];

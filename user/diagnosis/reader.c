@@ -313,7 +313,7 @@ struct readings {
 	struct owners *owners;
 	int root;		   /* root used by the owners */
 	struct list socks;	   /* struct reading_sock, by inode */
-	uint32_t walked;	   /* namespace whose sockets are being listed */
+	uint32_t walked;	   /* namespace of the sockets that are being listed */
 	uint64_t interval_end;	   /* CLOCK_BOOTTIME ns, like process starts, 0 before the first
 				      interval */
 	struct survey_bpf *bursts; /* NULL before the first sample, or if not supported here */

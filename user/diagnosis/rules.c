@@ -299,7 +299,7 @@ static void put_strict_link(const struct facts *f, struct finding_facts *facts)
 }
 
 /*
- * Returns true if the router answers packets whose TTL expired, or would do so. It also counts them
+ * Returns true if the router answers packets with an expired TTL, or would do so. It also counts them
  * as bad headers.
  */
 static bool answers_ttl(const struct facts *f, bool v6)
@@ -323,7 +323,7 @@ static bool lost_after_sockets(const struct facts *f)
 	return judge_softnet(f, "dropped", false);
 }
 
-/* Finds a socket whose send buffer the host limits, and the setting that would allow more. */
+/* Finds a socket with a send buffer that the host limits, and the setting that would allow more. */
 static void put_small_sndbuf(const struct facts *f, struct finding_facts *facts,
 			     char process[PROCESS_SIZE])
 {
@@ -385,7 +385,7 @@ static void put_listener(const struct facts *f, const struct facts_sock *s,
 }
 
 /*
- * Divides the refused connections among the listeners whose accept queue or SYN queue is full. A
+ * Divides the refused connections among the listeners with a full accept queue or SYN queue. A
  * listener's own counter also has segments that are no connections, such as resets.
  */
 static void judge_listeners(const struct facts *f, struct check_findings *out,

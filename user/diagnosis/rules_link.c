@@ -268,8 +268,8 @@ static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struc
 }
 
 /*
- * Returns the hardware interface whose interrupts this CPU serves, or else the interface it polls
- * continuously. Returns the busiest if there are several, or NULL if there are none.
+ * Returns the hardware interface with interrupts that this CPU serves, or else the interface it
+ * polls continuously. Returns the busiest if there are several, or NULL if there are none.
  */
 static const struct facts_link *served_by(const struct facts *f, unsigned cpu)
 {
@@ -428,7 +428,7 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 	judge_add_change(c, &time);
 }
 
-/* Adds a change for each busy CPU whose clock is slowed down. */
+/* Adds a change for each busy CPU with a slow clock. */
 static void judge_governor(const struct facts *f, struct check_findings *out)
 {
 	struct check_finding *c = NULL;

@@ -48,7 +48,7 @@ int way_sources_open(struct survey_bpf **sources, bool of_ports);
 void way_sources_close(struct survey_bpf *sources); /* `sources` may be NULL */
 
 /*
- * Finds the source with the most rejected packets in `ns`, whose inode is `inum`, on the interface
+ * Finds the source with the most rejected packets in `ns` (inode `inum`), on the interface
  * `ifname` (NULL: any). Waits until `until_ns` (CLOCK_MONOTONIC, 0: do not wait) for enough packets
  * to be sure that it is the most frequent source. Returns false if no packet was seen.
  */
@@ -56,7 +56,7 @@ bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, 
 		      const char *ifname, uint64_t until_ns, struct way_back *back);
 
 /*
- * Returns the port without a socket in the namespace whose inode is `inum` to which the most
+ * Returns the port without a socket in the namespace with the inode `inum` to which the most
  * packets were sent, or `port` if any were sent to that. 0 if there was no packet. Waits as
  * way_sources_back() does.
  */
@@ -84,7 +84,7 @@ void way_rate_text(const struct netns *ns, const char *ifname, char *qdisc, size
 
 /*
  * Finds a process that reads the tun or tap interface `ifname`, preferring one in the namespace
- * whose inode is `inum`. Sets "name (pid)", or "" if none is found. `root`: proc_root().
+ * with the inode `inum`. Sets "name (pid)", or "" if none is found. `root`: proc_root().
  */
 void way_tun_reader(int root, const char *ifname, uint32_t inum, char *out, size_t size);
 

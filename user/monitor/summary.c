@@ -601,7 +601,7 @@ static void advise_tcp(const struct live *l, struct live_summary *s, enum stage 
 	enter_netns(l, netns, &s->finding[i], &change);
 }
 
-/* Names one of the flows whose large segments are lost. */
+/* Names one of the flows that lose their large segments. */
 static void advise_black_hole(const struct live *l, struct live_summary *s)
 {
 	struct finding_facts f = {.flows = s->tcp->sum.large_only};
