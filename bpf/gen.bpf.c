@@ -28,6 +28,7 @@
 const volatile struct gen_config gen;
 
 struct gen_state state __attribute__((aligned(64)));
+struct gen_segment segments[GEN_SEGMENTS];
 
 /* The interface to send on. */
 MAP(device, DEVMAP, 1, __u32, __u32);
@@ -35,16 +36,28 @@ MAP(device, DEVMAP, 1, __u32, __u32);
 /* Shared with the tracer: the words of the frames waiting on this CPU in the interface's batch. */
 ONE_PER_CPU(batch, struct trace_batch);
 
-#define SECOND (1000000000ULL << GEN_PERIOD_SHIFT)
+/* Returns the segment that contains a number, either the current one or the next. */
+static __always_inline const struct gen_segment *segment_of(__u64 number)
+{
+	const struct gen_segment *s = &segments[state.segment & (GEN_SEGMENTS - 1)];
+
+	if (number < s->until)
+		return s;
+	s = &segments[++state.segment & (GEN_SEGMENTS - 1)];
+	state.due = s->due + state.shift;
+	state.left = 0;
+	return s;
+}
 
 /*
  * Uses absolute deadlines. After this CPU falls behind, it catches up the way a token bucket does,
  * a little faster than the schedule, but only until the debt is paid, because the average rate
  * would otherwise change.
  */
-static __always_inline bool is_due(void)
+static __always_inline bool is_due(__u64 number)
 {
-	__u64 raw = bpf_ktime_get_ns(), now, seconds;
+	const struct gen_segment *s = segment_of(number);
+	__u64 raw = bpf_ktime_get_ns(), now;
 
 	if (state.left) {
 		state.left--;
@@ -58,22 +71,18 @@ static __always_inline bool is_due(void)
 	now = (raw - state.start_ns) << GEN_PERIOD_SHIFT;
 	if (now < state.due || now + gen.depth < state.allowed)
 		return false;
-	if (now - state.due > gen.debt + gen.period) {
-		__u64 slip = now - state.due - gen.debt - gen.period;
+	if (now - state.due > gen.debt + s->period) {
+		__u64 slip = now - state.due - gen.debt - s->period;
 
 		state.shift += slip;
 		state.due += slip;
 	}
 	if (state.allowed < now)
 		state.allowed = now;
-	state.allowed += gen.period - gen.period / 5; /* PACE_CATCH_UP */
-	state.due += gen.period;
-	state.left = gen.group - 1;
+	state.allowed += s->period - s->period / 5; /* PACE_CATCH_UP */
+	state.due += s->period;
+	state.left = s->group - 1;
 	state.last_ns = raw;
-	seconds = (state.due < state.allowed ? state.due : state.allowed) / SECOND;
-	state.start_ns += seconds * 1000000000;
-	state.due -= seconds * SECOND;
-	state.allowed -= seconds * SECOND;
 	return true;
 }
 
@@ -170,7 +179,7 @@ int gen_stream(struct xdp_md *ctx)
 	struct trace_batch *b;
 	__u32 zero = 0;
 
-	if (number >= state.limit || (gen.period && !is_due()))
+	if (number >= state.limit || (gen.paced && !is_due(number)))
 		return XDP_DROP;
 	b = bpf_map_lookup_elem(&batch, &zero);
 	if (!b || !write_frame(ctx, gen.ipv6 ? PAYLOAD_V6 : PAYLOAD_V4, word))

@@ -133,6 +133,13 @@ class Lab(labs.Lab):
             return result.json, tap.frames()
 
 
+def udp_frame(payload):
+    udp = struct.pack(">HHHH", 1234, 53, 8 + len(payload), 0) + payload
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0,
+                     bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)))
+    return bytes(12) + b"\x08\x00" + ip + udp
+
+
 def pcap(frames, cut=0, link=1):
     """A capture of frames a millisecond apart, each without its last `cut` bytes."""
     data = struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, link)

@@ -31,10 +31,8 @@ struct sending {
 	uint8_t template[ROOM], frame[ROOM];
 };
 
-/* `period_ns`: time between two groups, 0: unthrottled. */
-static void load_shaped(struct sending *s, int family, unsigned payload, unsigned flows,
-			uint64_t period_ns, unsigned group, const struct shape *shape,
-			unsigned slot)
+static void load_shaped(struct sending *s, int family, unsigned payload, unsigned flows, bool paced,
+			const struct shape *shape, unsigned slot)
 {
 	struct stream stream = {.id = STREAM, .slot = (uint16_t)slot, .base = BASE, .next = BASE};
 	const struct sender_config sender = {.flow = &s->flow};
@@ -67,8 +65,7 @@ static void load_shaped(struct sending *s, int family, unsigned payload, unsigne
 	s->skel = gen_bpf__open();
 	assert_non_null(s->skel);
 	assert_int_equal(tx_xdp_describe((void *)&s->skel->rodata->gen, s->template, &cfg), 0);
-	((struct gen_config *)&s->skel->rodata->gen)->period = period_ns << GEN_PERIOD_SHIFT;
-	((struct gen_config *)&s->skel->rodata->gen)->group = group;
+	((struct gen_config *)&s->skel->rodata->gen)->paced = paced;
 	((struct gen_config *)&s->skel->rodata->gen)->time = s->flow.time;
 	assert_int_equal(gen_bpf__load(s->skel), 0);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(s->skel->maps.device), &zero, &ifindex, 0),
@@ -80,14 +77,9 @@ static void load_shaped(struct sending *s, int family, unsigned payload, unsigne
 	s->state->address = s->skel->rodata->gen.from_address;
 }
 
-static void load(struct sending *s, int family, unsigned payload, unsigned flows)
+static void load(struct sending *s, int family, unsigned payload, unsigned flows, bool paced)
 {
-	load_shaped(s, family, payload, flows, 0, 1, NULL, 0);
-}
-
-static void load_paced(struct sending *s, uint64_t period_ns, unsigned group)
-{
-	load_shaped(s, AF_INET, 64, 1, period_ns, group, NULL, 0);
+	load_shaped(s, family, payload, flows, paced, NULL, 0);
 }
 
 /* Runs the program on `input` and stores the output in s->frame. */
@@ -137,7 +129,7 @@ CASE(test_numbers_follow_each_other)
 	struct sending s;
 
 	for (unsigned f = 0; f < 2; f++) {
-		load(&s, families[f], 512, 1);
+		load(&s, families[f], 512, 1, false);
 		for (unsigned i = 0; i < 3; i++) {
 			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 			assert_stamped(&s, BASE + i);
@@ -154,7 +146,7 @@ CASE(test_smallest)
 	struct sending s;
 
 	for (unsigned f = 0; f < 2; f++) {
-		load(&s, families[f], STAMP_LEN, 1);
+		load(&s, families[f], STAMP_LEN, 1, false);
 		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 		assert_stamped(&s, BASE);
 		assert_checksum(&s);
@@ -168,7 +160,7 @@ CASE(test_carries_the_time)
 	struct timespec now;
 	struct sending s;
 
-	load(&s, AF_INET, STAMP_TIME_LEN, 1);
+	load(&s, AF_INET, STAMP_TIME_LEN, 1, false);
 	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 	clock_gettime(CLOCK_TAI, &now);
 	memcpy(&t, s.frame + proto_payload_offset(AF_INET) + STAMP_TIME_OFF, sizeof(t));
@@ -186,7 +178,7 @@ CASE(test_writes_spoilt_headers_anew)
 	struct sending s;
 
 	for (unsigned f = 0; f < 2; f++) {
-		load(&s, families[f], 64, 1);
+		load(&s, families[f], 64, 1, false);
 		memcpy(spoilt, s.template, s.length);
 		memset(spoilt, 0xa5, proto_payload_offset(families[f]) + STAMP_LEN);
 		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
@@ -208,7 +200,7 @@ CASE(test_flows_take_turns)
 	for (unsigned f = 0; f < 2; f++) {
 		unsigned at = proto_payload_offset(families[f]) - 8;
 
-		load(&s, families[f], 100, 3);
+		load(&s, families[f], 100, 3, false);
 		for (unsigned i = 0; i < 7; i++) {
 			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 			assert_int_equal(s.frame[at] << 8 | s.frame[at + 1], SRC_PORT + i % 3);
@@ -234,7 +226,7 @@ CASE(test_flows_of_many_addresses)
 
 		shape.src_addr = (struct shape_addrs){.family = families[f], .n = 70000};
 		inet_pton(families[f], first[f], shape.src_addr.first);
-		load_shaped(&s, families[f], 100, 1, 0, 1, &shape, slot);
+		load_shaped(&s, families[f], 100, 1, false, &shape, slot);
 		for (unsigned k = 0; k < 1000; k++) {
 			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 			shape_tuple(&shape, &s.flow, from + k % n, &want);
@@ -274,7 +266,7 @@ CASE(test_checksum_of_every_port)
 {
 	struct sending s;
 
-	load(&s, AF_INET, STAMP_LEN, 65536);
+	load(&s, AF_INET, STAMP_LEN, 65536, false);
 	s.state->limit = BASE + 65536;
 	for (unsigned i = 0; i < 65536; i++) {
 		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
@@ -287,7 +279,7 @@ CASE(test_stops_at_the_limit)
 {
 	struct sending s;
 
-	load(&s, AF_INET, 64, 1);
+	load(&s, AF_INET, 64, 1, false);
 	s.state->limit = BASE + 2;
 	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 	assert_true(s.state->first_ns && !s.state->last_ns);
@@ -296,6 +288,17 @@ CASE(test_stops_at_the_limit)
 	assert_int_equal(run(&s, s.template), XDP_DROP);
 	assert_true(s.state->next == BASE + 2);
 	gen_bpf__destroy(s.skel);
+}
+
+static void plan(struct sending *s, unsigned i, unsigned packets, uint64_t due_ns,
+		 uint64_t period_ns, unsigned group)
+{
+	s->skel->bss->segments[i] = (struct gen_segment){
+		.until = (i ? s->skel->bss->segments[i - 1].until : BASE) + packets,
+		.due = due_ns << GEN_PERIOD_SHIFT,
+		.period = period_ns << GEN_PERIOD_SHIFT,
+		.group = group,
+	};
 }
 
 static unsigned run_until_dropped(struct sending *s)
@@ -313,17 +316,16 @@ static unsigned run_until_dropped(struct sending *s)
 CASE(test_keeps_the_pace)
 {
 	struct sending s;
-	uint64_t begin;
 
-	load_paced(&s, HOUR, 1);
+	load(&s, AF_INET, 64, 1, true);
+	plan(&s, 0, 1000, 0, HOUR, 1);
 	s.state->start_ns = clock_now() + HOUR;
 	assert_int_equal(run(&s, s.template), XDP_DROP);
-	begin = clock_now();
 	s.state->start_ns = 0;
 	assert_int_equal(run_until_dropped(&s), 1);
+	assert_true(s.state->start_ns);
 	assert_true(s.state->next == BASE + 1);
-	assert_in_range(s.state->start_ns + (s.state->due >> GEN_PERIOD_SHIFT), begin + HOUR,
-			clock_now() + HOUR);
+	assert_true(s.state->due == HOUR << GEN_PERIOD_SHIFT);
 	assert_int_equal(s.state->shift, 0);
 	gen_bpf__destroy(s.skel);
 }
@@ -339,7 +341,8 @@ CASE(test_catches_up)
 	uint64_t begin;
 	unsigned n;
 
-	load_paced(&s, period, 1);
+	load(&s, AF_INET, 64, 1, true);
+	plan(&s, 0, 1000, 0, period, 1);
 	begin = clock_now();
 	s.state->start_ns = begin - late;
 	n = run_until_dropped(&s);
@@ -358,17 +361,26 @@ CASE(test_catches_up)
 	gen_bpf__destroy(s.skel);
 }
 
-/* Four packets at once, an hour later the next four. */
-CASE(test_sends_groups)
+/* The pieces of a schedule follow each other, in groups and after silences. */
+CASE(test_follows_the_segments)
 {
 	struct sending s;
 
-	load_paced(&s, HOUR, 4);
-	assert_int_equal(run_until_dropped(&s), 4);
-	s.state->start_ns -= HOUR;
-	s.state->limit = BASE + 6;
+	load(&s, AF_INET, 64, 1, true);
+	plan(&s, 0, 7, 0, 0, 1);
+	plan(&s, 1, 6, 0, HOUR, 4); /* four at once, then two of the next four */
+	plan(&s, 2, 5, 2 * HOUR, 0, 5);
+	assert_int_equal(run_until_dropped(&s), 7 + 4);
+	assert_int_equal(s.state->segment, 1);
+	s.state->due = 0; /* an hour later */
+	s.state->allowed = 0;
 	assert_int_equal(run_until_dropped(&s), 2);
-	assert_int_equal(s.state->left, 2);
+	assert_int_equal(s.state->segment, 2);
+	assert_true(s.state->due == 2 * HOUR << GEN_PERIOD_SHIFT);
+	s.state->due = 0;
+	s.state->allowed = 0;
+	s.state->limit = BASE + 7 + 6 + 5;
+	assert_int_equal(run_until_dropped(&s), 5);
 	gen_bpf__destroy(s.skel);
 }
 
@@ -382,7 +394,7 @@ CASE(test_leaves_the_words)
 	__u32 zero = 0;
 
 	assert_non_null(each);
-	load(&s, AF_INET, 64, 1);
+	load(&s, AF_INET, 64, 1, false);
 	for (unsigned i = 0; i < 5; i++)
 		run(&s, s.template);
 	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(s.skel->maps.batch), &zero, each), 0);

@@ -45,6 +45,7 @@ static void others(const char *text)
 static void shapes(const char *text)
 {
 	static struct imix imix;
+	static struct rate_plan plan;
 	struct balance_numbering numbering;
 	struct shape_ports ports;
 	struct shape_addrs addrs;
@@ -52,6 +53,8 @@ static void shapes(const char *text)
 
 	if (!imix_parse(text, &imix, &err))
 		MUST(imix.n && imix.n <= SHAPE_SIZES);
+	if (!rate_plan_parse(text, &plan, &err))
+		MUST(plan.kind != PLAN_NONE && plan.n <= PROFILE_PARTS);
 	if (!ports_parse(text, &ports))
 		MUST(ports.n);
 	if (!addrs_parse(text, &addrs))

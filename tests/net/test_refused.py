@@ -4,16 +4,19 @@
 nothing left attached (which lib.py checks after each case)."""
 
 import os
+import random
 import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, EVERYTHING, TIMEOUT, assert_error, case, main, pktledger, require, table,
-                 thorough)
+from lib import (BINARY, EVERYTHING, TIMEOUT, Result, assert_error, case, main, pktledger, require,
+                 table, thorough)
 from ends import enter
-from wire import RX, TARGET, TX, Lab
+from wire import RX, TARGET, TX, Lab, pcap, udp_frame
 
 NAME = f"pl-refused-{os.getpid()}"
 FAILED, USAGE, UNABLE = 1, 2, 3
@@ -140,6 +143,70 @@ def no_proc():
                            BINARY, "check", "-t", "0.1"],
                           capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert done.returncode == UNABLE and "mount /proc" in done.stderr, done
+
+
+FRAMES = 3 * [udp_frame(bytes(100))]
+
+
+@table([
+    ("not there", None, FAILED, ["No such file"]),
+    ("directory", "directory", FAILED, ["Is a directory"]),
+    ("empty", b"", FAILED, ["truncated"]),
+    ("text", b"#!/bin/sh\n" * 10, FAILED, ["unknown file format"]),
+    ("no packets", pcap([]), FAILED, ["no packets"]),
+    ("header cut", pcap(FRAMES)[:20], FAILED, ["truncated"]),
+    ("packet header cut", pcap(FRAMES)[:-150], FAILED, ["after 2 packets"]),
+    ("packet cut", pcap(FRAMES)[:-10], FAILED, ["after 2 packets"]),
+    ("snaplen", pcap(FRAMES, cut=20), FAILED, ["packet 1 is truncated", "tcpdump -s 0"]),
+    ("no Ethernet", pcap(FRAMES, link=113), FAILED, ["not Ethernet frames"]),
+    ("pcapng, block cut", b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a\1\0\0\0", FAILED, ["read"]),
+    ("pcapng, length wrong", struct.pack("<IIIHHqI", 0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0, -1, 29),
+     FAILED, ["read"]),
+])
+def capture(content, status, words):
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "capture")
+        if content == "directory":
+            path = directory
+        elif content is not None:
+            Path(path).write_bytes(content)
+        result = pktledger("run", "--pcap", path, "--sequence-header", "--rx", "xsk", "--rate", "1k")
+        assert_refused(result, status, *words)
+
+
+@thorough
+def spoilt_captures():
+    """Whatever is in the file: refused in a line, or sent and balanced."""
+    dice = random.Random(int(os.environ.get("PKTLEDGER_SEED", "1")))
+    with tempfile.TemporaryDirectory() as directory, Lab(NAME) as lab:
+        path = os.path.join(directory, "capture.pcap")
+        for _ in range(6):
+            data = bytearray(pcap(20 * FRAMES[:1]))
+            for _ in range(dice.randint(1, 3)):
+                data[dice.randrange(len(data))] = dice.randrange(256)
+            Path(path).write_bytes(bytes(data))
+            result = lab.run("tx", "send", "-j", "-q", TARGET[False], "--tx", "xsk", "-i", TX,
+                        "--rate", "10k", "--pcap", path, "--sequence-header")
+            if result.status:
+                assert_refused(result, result.status)
+                assert result.status in (FAILED, USAGE), result
+            else:
+                assert result.json["end"]["attempted"] == result.json["end"]["sent"] > 0, result
+
+
+@case
+def unreadable_capture():
+    """By who is not root."""
+    require(shutil.which("setpriv"), "needs setpriv")
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "capture.pcap")
+        Path(path).write_bytes(pcap([udp_frame(bytes(50))]))
+        os.chmod(path, 0)
+        done = subprocess.run(["setpriv", "--bounding-set", "-dac_override,-dac_read_search", BINARY,
+                               "send", "127.0.0.1", "--pcap", path, "--tx", "xsk", "-i", "lo"],
+                              capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        assert_refused(Result(["send"], done.returncode, done.stdout, done.stderr), FAILED,
+                       "Permission denied")
 
 
 if __name__ == "__main__":

@@ -222,6 +222,7 @@ def between_interfaces():
 @table([(" ".join(options), options, message) for options, message in (
     (["--rate", "10k"], "picks the rates itself"),
     (["-c", "100"], "-c cannot be given"),
+    (["--profile", "ramp:1k..2k/1s"], "--profile sets rates"),
     (["--limit", "loss=1"], "finds the limit itself"),
     (["--rfc2544", "--mrr"], "--rfc2544 and --mrr cannot be given together"),
     (["--rfc2544", "--pdr", "1%"], "--rfc2544 and --pdr cannot be given together"),

@@ -3,10 +3,12 @@
 """Traffic shapes: the ledger stays true, and the receiver finds just what the sender did."""
 
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import EVERYTHING, assert_balanced, first, main, pktledger, run, table
+from lib import EVERYTHING, assert_balanced, case, first, main, pktledger, run, table
+from wire import pcap, udp_frame
 
 XSK = ["--tx", "xsk", "--rx", "xsk"]
 SHORT = 20000 if EVERYTHING else 8000
@@ -19,6 +21,7 @@ SHORT = 20000 if EVERYTHING else 8000
     ("sizes with fragments", ["--imix", "64:9,4000:1", "--tx", "socket"]),
     ("tag", ["--vlan", "7", "--imix", "simple", *XSK]),
     ("destinations", ["--dst-addr", "198.18.64.0/24", "--tx", "socket"]),
+    ("ramp", ["--profile", "ramp:10k..100k/200ms"]),
     ("bursts", ["--rate", "50k", "--burst", "32"]),
     ("flows", ["--src-addr", "198.18.9.0/28", "--src-port", "5000..5003", "--random"]),
     ("ports", ["--dst-port", "1000..1999", *XSK]),
@@ -30,11 +33,35 @@ SHORT = 20000 if EVERYTHING else 8000
     ("headers", ["--tos", "184", "--ttl", "3"]),
 ]))
 def balanced(options):
-    if "--rate" not in options:
+    if "--profile" not in options and "--rate" not in options:
         options = ["--rate", "50k", *options]
     document = run("--count", str(SHORT), *options)
     assert_balanced(document, attempted=SHORT)
     assert document["end"]["damaged"] == 0, "a length that was not expected"
+
+
+@table(first(1, [("steps", "steps:1k,4k/200ms", 1000), ("a ramp", "ramp:1k..5k/500ms", 1500)]))
+def a_profile_runs_to_its_end(profile, packets):
+    """Without -c and -t: it does not go on at its last rate."""
+    document = run("--profile", profile)
+    assert_balanced(document)
+    assert abs(document["end"]["attempted"] - packets) <= packets // 20, document["end"]["attempted"]
+
+
+def capture(directory, cut=0):
+    path = Path(directory) / "test.pcap"
+    path.write_bytes(pcap([udp_frame(bytes(100 + i)) for i in range(100)], cut))
+    return str(path)
+
+
+@case
+def replay():
+    with tempfile.TemporaryDirectory() as directory:
+        path = capture(directory)
+        assert_balanced(run("--pcap", path, "--sequence-header", "--rx", "xsk"), attempted=100)
+        document = run("--pcap", path, "--sequence-header", "--rx", "xsk", "--count", "1050", "--rate", "10k")
+        assert_balanced(document, attempted=1050)
+        assert document["end"]["damaged"] == 0
 
 
 @table([
@@ -44,14 +71,23 @@ def balanced(options):
     ("chance in live frames", ["--src-port", "1..3", "--random", "--tx", "xdp"], 2, "--tx xsk"),
     ("threads without flows", ["--threads", "4", "--src-port", "1..3"], 2, "4 sending threads"),
     ("mixed families", ["--src-addr", "2001:2::1"], 2, "IPv4"),
-    ("bursts without a rate", ["--burst", "8"], 2, "--rate"),
-    ("bursts that threads cannot share", ["--burst", "8", "--rate", "1k", "-P", "3"], 2, "3 sending threads"),
+    ("pulses without a rate", ["--profile", "onoff:1/1"], 2, "--rate"),
+    ("two rates", ["--profile", "ramp:1..2/1", "--rate", "5"], 2, "together"),
     ("tag for a socket", ["--vlan", "5", "--tx", "socket"], 2, "--vlan and --tx socket"),
+    ("capture without stamp", ["--pcap", "x"], 2, "--sequence-header"),
+    ("no such capture", ["--pcap", "/nonexistent", "--sequence-header", "--rx", "xsk"], 1, "No such file"),
 ])
 def refused(options, status, words):
     result = pktledger("run", "--count", "10", *options)
     assert result.status == status, result
     assert words in result.err, result
+
+
+@case
+def cut_capture():
+    with tempfile.TemporaryDirectory() as directory:
+        result = pktledger("run", "--pcap", capture(directory, cut=20), "--sequence-header", "--rx", "xsk")
+        assert result.status == 1 and "packet 1 is truncated" in result.err, result
 
 
 if __name__ == "__main__":

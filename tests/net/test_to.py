@@ -150,6 +150,15 @@ def engines(back, to, args):
             else "xdp_devmap_xmit" if "--tx xdp" in " ".join(args) else "net_dev_start_xmit")
 
 
+@table([("here", []), ("there", ["--reverse"])] if EVERYTHING else [])
+def a_rate_that_grows(args):
+    with Hosts() as hosts, hosts.serve("--max-rate", "20k"):
+        result = hosts.run("-j", "-q", "--profile", "ramp:2k..20k/1s", "-t", "1", *args)
+        assert result.status == 0 or is_suppressed(result), result
+        # the integral of the ramp; a sender may owe the last few
+        assert 10000 <= result.json["end"]["attempted"] <= 11000, result
+
+
 @thorough
 def a_limit_between_the_hosts():
     """Drops by time, not by number: its own counter knows how many."""
@@ -481,6 +490,9 @@ def server_limits():
     with Hosts() as hosts, hosts.serve("--max-rate", "5k", "--stay"):
         assert_error(hosts.run(*SHORT, "-R"), FAILED, "at most 5.000 kpps", "--max-rate")
         assert_error(hosts.run("-q", "-r", "max", "-c", "9", "-R"), FAILED, "at most 5.000 kpps")
+        for shape in (["--profile", "ramp:1k..6k/1s"],
+                      ["--profile", "onoff:1ms/999ms", "-r", "6k"]):
+            assert_error(hosts.run("-q", "-c", "9", "-R", *shape), FAILED, "at most 5.000 kpps")
         assert_error(hosts.run(*SHORT[:1], "-r", "4k", "-R", "--burst", "5001"), FAILED, "burst")
         assert_error(hosts.run("-q", "-r", "1k", "-R", "--rt", "1"), FAILED, "no priority")
         second = hosts.start("b", "recv", "--serve", "--listen", "::", "--insecure")
@@ -491,7 +503,7 @@ def server_limits():
 @thorough
 def a_second_signal_kills_who_waits_for_the_other_host():
     """It has been let in, and what it asks for then is not answered."""
-    welcome = (line(type="hello", protocol=8, version="1", host="b") +
+    welcome = (line(type="hello", protocol=7, version="1", host="b") +
                line(type="welcome", port=PORT, max_pps=0.0))
     with Hosts() as hosts:
         heard = bytearray()
@@ -540,7 +552,7 @@ def liar(hosts, to, answer):
         with contextlib.suppress(OSError):
             client, _ = listener.accept()
             with client:
-                client.sendall(line(type="hello", protocol=8, version="1", host="b"))
+                client.sendall(line(type="hello", protocol=7, version="1", host="b"))
                 for question in client.makefile("rb"):
                     kind = json.loads(question)["type"]
                     if kind == to:
@@ -616,7 +628,7 @@ def who_is_let_in_and_rests():
     turn, and then it is its own again."""
     with Hosts() as hosts, hosts.serve() as server, connect(hosts) as client:
         assert ask(client) == "hello"
-        assert ask(client, type="login", protocol=8, version="1", host="h") == "welcome"
+        assert ask(client, type="login", protocol=7, version="1", host="h") == "welcome"
         assert ask(client, type="time") == "time"
         begun = time.monotonic()
         result = hosts.run(*SHORT, "-j")
@@ -639,13 +651,13 @@ def another_version_is_told_to_both():
         client.sendall(line(type="login", protocol=99, version="9.9", host="other"))
         answer = json.loads(client.makefile().readline())
     assert answer["type"] == "error" and answer["status"] == UNABLE, answer
-    assert "version 8 of the protocol, the client 99" in answer["message"], answer
+    assert "version 7 of the protocol, the client 99" in answer["message"], answer
     assert "a different protocol version" in server.err, server.err
     with Hosts() as hosts:
         heard = bytearray()
         listener = fake_server(hosts, line(type="hello", protocol=99, version="9.9", host="b"), heard)
         assert_error(hosts.run(*SHORT), UNABLE, "version 99")
-        until(lambda: b'"login"' in heard and b'"protocol":8' in heard, 5, "no login")
+        until(lambda: b'"login"' in heard and b'"protocol":7' in heard, 5, "no login")
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
 
@@ -870,7 +882,7 @@ def rubbish(seed):
 @thorough
 def garbage():
     """Nobody who talks nonsense, or nothing, keeps the server from serving."""
-    login = b'{"type":"login","protocol":8,"version":"1","host":"h"}\n'
+    login = b'{"type":"login","protocol":7,"version":"1","host":"h"}\n'
     with Hosts() as hosts, hosts.serve("--stay") as server:
         for seed in range(60):
             with contextlib.suppress(ConnectionError), connect(hosts) as client:

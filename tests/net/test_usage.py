@@ -145,7 +145,7 @@ def ignored_options(args, words):
     assert result.json["error"]["status"] == USAGE, result
 
 
-@table([(args[0], args) for args in (["run", "--burst", "8"], ["send", "127.0.0.1"])])
+@table([(args[0], args) for args in (["run", "--profile", "onoff:1ms/1ms"], ["send", "127.0.0.1"])])
 @rootless
 def refused_without_a_ledger(args):
     """Nothing was recorded, so no file is left that later runs cannot append to."""

@@ -9,12 +9,13 @@ are never earlier than the schedule plus what may be caught up.
 import os
 import struct
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import ROOT, first, main, table, thorough
-from wire import PORT, TARGET, TX, Lab, datagrams, dissect, require_tshark, tshark
+from wire import PORT, TARGET, TX, Lab, datagrams, dissect, pcap, require_tshark, tshark
 
 NAME = f"pl-wire-{os.getpid()}"
 COUNT = 1200
@@ -140,15 +141,18 @@ def headers(ipv6):
     ("socket", "socket", "5k"),
     ("bursts", "xsk", "5k", "--burst", "16"),
     ("bursts, xdp", "xdp", "5k", "--burst", "16"),
-    ("bursts of two threads", "xsk", "5k", "--burst", "16", "--threads", "2"),
     ("bit/s", "xsk", "22.8Mbit"),
+    ("ramp", "xsk", None),
+    ("ramp, xdp", "xdp", None),
 ]))
 def rate(name, text, *extra):
     """Never ahead of the schedule, of which 5,000 a second take 240 ms here."""
+    asked = ["--rate", text] if text else ["--profile", "ramp:1k..9k/1"]
     device = ["-i", TX] if name in RAW else []
-    _, packets = sent("--size", "570", "--rate", text, *extra, "--tx", name, *device, TARGET[False])
+    _, packets = sent("--size", "570", *asked, *extra, "--tx", name, *device, TARGET[False])
     for i, packet in enumerate(packets):
-        due = i / 5000
+        # of the ramp from 1k by 8k a second: t + 4 t^2 = i / 1000
+        due = i / 5000 if text else ((1 + 16 * i / 1000) ** 0.5 - 1) / 8
         at = (packet.tai - packets[0].tai) * 1e-9
         assert at >= due - DEBT - 0.002, f"packet {i} after {at} s, {due - at} s too early"
 
@@ -160,6 +164,43 @@ def fragments(ipv6):
     assert {len(p.payload) for p in packets} == {4000}
     fill = packets[0].payload[34:]
     assert all(p.payload[34:] == fill for p in packets)
+
+
+def capture():
+    """Frames of all kinds, some of them no IP at all."""
+    frames = []
+    for i in range(60):
+        payload = bytes((i + n) % 256 for n in range(18 + 20 * i))
+        udp = struct.pack(">HHHH", 1000 + i, 53, 8 + len(payload), 0) + payload
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 4 * i, 20 + len(udp), i, 0, 9, 17, 0,
+                         bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)))
+        frames.append(b"\2\0\0\0\0\2\2\0\0\0\0\1\x08\x00" + ip + udp)
+    return frames
+
+
+@thorough
+def replay():
+    """As captured, byte by byte; stamped, right again and towards the receiver."""
+    require_tshark()
+    original = capture()
+    odd = [b"\xff" * 12 + b"\x88\xb5" + bytes(range(50 + i)) for i in range(20)]
+    with tempfile.TemporaryDirectory() as directory, Lab(NAME) as lab:
+        path = os.path.join(directory, "capture.pcap")
+        Path(path).write_bytes(pcap(original + odd))
+        args = ["--tx", "xsk", "-i", TX, "--rate", "2k", TARGET[False]]
+        _, frames = lab.send("--pcap", path, *args)
+        mine = [f for f in frames if f[:6] in (b"\2\0\0\0\0\2", b"\xff" * 6)]
+        assert mine == [f.ljust(60, b"\0") for f in original + odd], "not what was captured"
+
+        Path(path).write_bytes(pcap(original))
+        document, frames = lab.send("--pcap", path, "--sequence-header", "--count", "150", *args)
+    packets, _ = datagrams(frames)
+    assert document["end"]["sent"] == len(packets) == 150
+    assert_in_order(packets)
+    for i, packet in enumerate(packets):
+        assert len(packet.frame) == max(60, len(original[i % 60])), (i, packet.fields)
+        assert packet.target == TARGET[False] and packet["udp.srcport"] == str(1000 + i % 60)
+        assert int(packet["ip.dsfield"], 0) == 4 * (i % 60) and packet["ip.ttl"] == "9"
 
 
 @thorough

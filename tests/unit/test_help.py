@@ -88,6 +88,7 @@ def names_of_other_options():
 
 @table([(old, command, old, new) for command, old, new in [
     ("run", "--legs", "--latency-breakdown"), ("recv", "--legs", "--latency-breakdown"),
+    ("run", "--stamp", "--sequence-header"),
     ("run", "--device-gro", "--interface-gro"),
 ]])
 @rootless

@@ -166,6 +166,9 @@ static int check_receiver(const struct run_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->traffic;
 	const struct contradiction list[] = {
+		{t->pcap && !t->stamp,
+		 "run needs numbered packets, and captured packets have no numbers",
+		 "add --sequence-header, or use `send`"},
 		{t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1,
 		 "a socket receives on a single port, and --dst-port is a range", "use --rx xsk"},
 		{t->rx == RX_SOCKET && t->spec.vlan && in_lab(o),
@@ -256,6 +259,7 @@ static int run_run(void *options, struct error *err)
 		for (unsigned i = 0; i < o->repeat && !report->ended; i++)
 			report_trial(report, &spec, err);
 	}
+	traffic_free(&spec);
 	return report_finish(report, err);
 }
 

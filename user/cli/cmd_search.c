@@ -112,6 +112,7 @@ static int check(const struct search_options *o, struct error *err)
 		 "--min-rate and --max-rate bound them"},
 		{t->count_set, "-c cannot be given to a search: the length of its trials is a time",
 		 "-t is the time of a trial"},
+		{t->profile.kind, "--profile sets rates, and a search picks them itself", NULL},
 		{o->run.limits.n,
 		 "--limit cannot be given to a search, which finds the limit itself", NULL},
 		{(o->run.ports.n || o->run.far.target.to.family) && !o->search.max_set,
@@ -196,6 +197,7 @@ static int rate_pps(void *arg, const struct rate *rate, double *pps, struct erro
 
 	if (!rc)
 		rc = ports_rate(&plan.spec, pps, err);
+	traffic_free(&plan.spec);
 	return rc;
 }
 
@@ -215,6 +217,7 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 		else if (err->status != STATUS_OK)
 			rc = -EIO;
 	}
+	traffic_free(&plan.spec);
 	return rc;
 }
 

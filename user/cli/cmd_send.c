@@ -137,6 +137,7 @@ static int send_run(void *options, struct error *err)
 	if (res.attempted)
 		outputs_end(out, json_send_end(&res));
 	outputs_close(out, err);
+	traffic_free(spec);
 	return 0;
 }
 

@@ -183,7 +183,10 @@ void show_plan(const struct run_spec *spec, double rate_pps, const char *from, c
 		 shape_sizes_differ(spec_shape(spec)) ? "up to " : "", spec->payload,
 		 spec->duration_ns ? " for " : "",
 		 spec->duration_ns ? num_text_time(spec->duration_ns) : "",
-		 rate_pps > 0 ? fmt_rate(rate_pps) : "full speed", from, to);
+		 spec->shape.scheduled ? "its own times"
+		 : rate_pps > 0	       ? fmt_rate(rate_pps)
+				       : "full speed",
+		 from, to);
 }
 
 void show_note(void *arg, const char *note)
@@ -284,9 +287,14 @@ static int parse_ports(const char *value, void *field, struct error *err)
 }
 
 const struct opt shape_opts[] = {
+	{"profile", 0, OPT_CUSTOM, AT(profile), .metavar = "KIND:...", .parse = rate_plan_parse,
+	 .default_text = "--rate throughout",
+	 .help = "vary the rate: ramp:10k..1M/10s, steps:10k,50k,100k/2s (2 s each) or "
+		 "onoff:100ms/900ms (--rate while on)"},
 	{"burst", 0, OPT_UINT, AT(spec.shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
 	 .default_text = "1", .help = "send bursts of N packets at the same average rate"},
-	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = imix_parse, .excludes = "size",
+	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = imix_parse,
+	 .excludes = "size",
 	 .default_text = "one size",
 	 .help = "mix frame sizes with FCS: simple (7 x 64, 4 x 594, 1 x 1518) or "
 		 "64:7,594:4,1518:1 (SIZE:WEIGHT)"},
@@ -312,17 +320,28 @@ const struct opt shape_opts[] = {
 	 .help = "TOS byte or traffic class (DSCP << 2)"},
 	{"ttl", 0, OPT_UINT, AT(spec.ttl), .min = 1, .max = 255, .default_text = "64",
 	 .help = "TTL or hop limit"},
+	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
+	 .excludes = "tx=socket reverse imix src-addr dst-addr src-port dst-port vlan tos ttl",
+	 .help = "send the frames of a capture, with its timing unless --rate is given and once "
+		 "unless --count is given"},
+	{"sequence-header", 0, OPT_FLAG, AT(stamp), .formerly = "stamp",
+	 .needs = "pcap", .help = "address the frames to the receiver and number them"},
 	{0},
 };
 
 bool shape_needs_frames(const struct traffic_options *t)
 {
-	return t->spec.vlan;
+	return t->spec.vlan || t->pcap;
+}
+
+static bool has_schedule(const struct traffic_options *t)
+{
+	return t->pcap || t->profile.kind == PLAN_RAMP || t->profile.kind == PLAN_STEPS;
 }
 
 int traffic_check_rate(const struct traffic_options *t, struct error *err)
 {
-	if (t->rate_set)
+	if (t->rate_set || has_schedule(t))
 		return 0;
 	return error_usage(err, "for example --rate 100k, or --rate max",
 			   "outside a test network, --rate is required");
@@ -345,7 +364,8 @@ static int check_family(const struct shape_addrs *a, const char *option, bool ip
 
 static bool beyond_ranges(const struct traffic_options *t, const struct run_spec *spec)
 {
-	return t->imix.n || spec->shape.random || spec->vlan || spec->tos || spec->ttl;
+	return t->imix.n || spec->shape.random || spec->vlan || spec->tos || spec->ttl ||
+	       t->pcap;
 }
 
 static int check_shape(const struct traffic_options *t, const struct run_spec *spec,
@@ -354,10 +374,15 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 	const struct shape *s = &spec->shape;
 	const bool headers = has_ranges(s) || spec->vlan || spec->tos || spec->ttl;
 	const struct contradiction list[] = {
+		{t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX,
+		 "--profile onoff needs a --rate for its bursts", "for example --rate 100k"},
+		{has_schedule(t) && !t->pcap && t->rate_set,
+		 "--rate and this --profile cannot be given together", NULL},
 		{spec->flows > SRC_PORTS && !headers,
 		 "--flows: one source address has ports for 25000 flows",
 		 "add source addresses: --src-addr RANGE"},
-		{s->burst > 1 && !t->rate_set, "--burst needs a rate", "for example --rate 100k"},
+		{s->burst > 1 && !t->rate_set && !t->profile.kind, "--burst needs a rate",
+		 "for example --rate 100k"},
 		{0},
 	};
 
@@ -370,7 +395,7 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 		return error_usage(
 			err, "use --tx xsk or --tx socket",
 			"--tx %s sends packets that are all alike: of the options of traffic shape "
-			"it takes --burst, --src-addr and --src-port only",
+			"it takes --profile, --burst, --src-addr and --src-port only",
 			spec->tx->name);
 	return 0;
 }
@@ -393,7 +418,51 @@ static int plan_sizes(const struct imix *imix, const struct run_spec *spec, stru
 					   spec->vlan ? " with a VLAN tag" : "");
 		s->sizes[i] = (uint16_t)(frame - header);
 	}
-	s->n_sizes = imix->n;
+	s->n_payload = imix->n;
+	s->payload = s->sizes;
+	return 0;
+}
+
+static int plan_capture(const struct traffic_options *t, struct run_spec *spec, struct error *err)
+{
+	struct shape *s = &spec->shape;
+	int rc = capture_open(&s->capture, t->pcap, err);
+
+	if (!rc && t->stamp)
+		rc = capture_measure(s->capture, spec->ipv6 ? AF_INET6 : AF_INET, err);
+	if (rc)
+		return rc;
+	s->payload = s->capture->payload; /* NULL: no sequence header, not used */
+	s->n_payload = s->payload ? s->capture->packets : 0;
+	if (!t->rate_set && !t->profile.kind) {
+		s->scheduled = true;
+		s->profile = (struct profile){.due_ns = s->capture->due_ns,
+					      .packets = s->capture->packets,
+					      .pass_ns = s->capture->pass_ns};
+	}
+	if (!t->count_set && !spec->duration_ns)
+		spec->count = s->capture->packets;
+	return 0;
+}
+
+static int plan_schedule(const struct rate_plan *plan, const struct flow *flow,
+			 struct run_spec *spec, struct error *err)
+{
+	struct shape_sizes sizes;
+	double pps = 0;
+	int rc = 0;
+
+	if (plan->kind == PLAN_NONE)
+		return 0;
+	shape_sizes(&spec->shape, flow, &sizes);
+	if (plan->kind == PLAN_ONOFF)
+		rc = rate_to_pps(&spec->rate, sizes.mean_frame, -1, &pps);
+	if (!rc)
+		rc = rate_plan_profile(plan, &sizes, -1, pps, &spec->shape.profile);
+	if (rc)
+		return error_usage(err, "use pps or bit/s",
+				   "--profile: percentages of the link speed are not supported");
+	spec->shape.scheduled = true;
 	return 0;
 }
 
@@ -408,16 +477,19 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 	int rc = 0;
 
 	s->frames = ranges || beyond_ranges(t, spec);
-	spec->shaped = s->frames || s->burst > 1;
+	spec->shaped = s->frames || t->profile.kind || s->burst > 1;
 	if (check_shape(t, spec, err))
 		return -EINVAL;
 	if (!ranges || (spec->flows > 1 && !s->src_port.n))
 		s->src_port = (struct shape_ports){
 			SRC_PORT, larger(spec->threads, smaller(spec->flows, SRC_PORTS))};
-	if (t->imix.n)
+	if (t->pcap)
+		rc = plan_capture(t, spec, err);
+	else if (t->imix.n)
 		rc = plan_sizes(&t->imix, spec, s, err);
 	if (rc ||
-	    shape_complete(s, spec->threads, ranges && spec->flows > 1 ? spec->flows : 0, err))
+	    shape_complete(s, spec->threads, ranges && spec->flows > 1 ? spec->flows : 0, err) ||
+	    plan_schedule(&t->profile, &flow, spec, err))
 		return -EINVAL;
 	shape_sizes(s, &flow, &sizes);
 	spec->payload = sizes.largest;
@@ -432,10 +504,13 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 		 struct error *err)
 {
 	int rc = traffic_payload(t, spec->ipv6, spec->tx, mtu, &spec->payload, err);
-	const bool open = !t->count_set && !spec->duration_ns;
+	const bool open = !t->count_set && !spec->duration_ns && !t->pcap;
 
 	/* at a low rate, sending the default count would take hours */
-	if (open && (spec->rate.unit != RATE_MAX || t->timed))
+	if (open && has_schedule(t))
+		spec->duration_ns =
+			t->profile.time_ns * (t->profile.kind == PLAN_STEPS ? t->profile.n : 1);
+	else if (open && (spec->rate.unit != RATE_MAX || t->timed))
 		spec->duration_ns = RATED_NS;
 	if (spec->duration_ns && !t->count_set)
 		spec->count = UINT64_MAX;
@@ -443,6 +518,12 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 		log_info("%s means pps (for bit/s write %sbit)",
 			 num_text_rate(&spec->rate), num_text_rate(&spec->rate));
 	return rc ? rc : plan_shape(t, spec, err);
+}
+
+void traffic_free(struct run_spec *spec)
+{
+	capture_free(spec->shape.capture);
+	spec->shape.capture = NULL;
 }
 
 #define CPU_MAX 8191
@@ -471,7 +552,7 @@ static int parse_nice(const char *value, void *field, struct error *err)
 
 #define OF(member) offsetof(struct tuning, member)
 #define READER	   "rx=socket pass" /* engines that read from a socket */
-#define DIFFERING  "imix random vlan tos ttl src-addr dst-addr src-port dst-port"
+#define DIFFERING  "imix random vlan tos ttl pcap src-addr dst-addr src-port dst-port"
 
 const struct opt socket_send_opts[] = {
 	{"gso", 0, OPT_FLAG, OF(send.gso), .needs = "tx=auto tx=socket", .excludes = DIFFERING,

@@ -78,7 +78,10 @@ struct traffic_options {
 	bool timed;    /* sends for a default time, even without a rate */
 	uint64_t size; /* frame size including FCS (0: not given) */
 	uint64_t length;
+	struct rate_plan profile;
 	struct imix imix;
+	const char *pcap;
+	bool stamp;
 };
 
 #define TRAFFIC_DEFAULTS                                                                           \
@@ -123,10 +126,12 @@ int traffic_family(struct run_spec *spec, const struct endpoint *to, struct erro
 /*
  * Completes `spec`, a copy of the options' spec with its engines chosen: how much to send, the
  * payload (`mtu` as in traffic_payload()) and the shape. Returns STATUS_USAGE if options exclude
- * each other or the engine does not support them. -t without -c sends until the time is up.
+ * each other or the engine does not support them. -t without -c sends until the time is up. A
+ * capture without either is sent once. traffic_free() is required even after an error.
  */
 int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec *spec,
 		 struct error *err);
+void traffic_free(struct run_spec *spec);
 
 /* Prints the plan before sending, so that nothing unexpected goes out on a host's real network. */
 void show_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to);

@@ -84,7 +84,10 @@ struct run_options {
 
 extern const struct opt run_opts[], lab_opts[];
 
-/* Converts run's options to `spec`, which borrows from `o`. */
+/*
+ * Converts run's options to `spec`, which borrows from `o`. traffic_free() is required even after
+ * an error.
+ */
 int run_plan(const struct run_options *o, struct run_spec *spec, struct error *err);
 
 /*

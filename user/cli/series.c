@@ -234,6 +234,7 @@ static int plan_point(const struct points *points, const struct point *point, st
 
 static void free_planned(struct planned *p)
 {
+	traffic_free(&p->spec);
 	free(p->options);
 }
 

@@ -315,15 +315,17 @@ static int end_receiving(struct run *r)
 /*
  * Sends end records, which tell a single receiver where each stream ended. Delivery is best effort,
  * so several are sent. A reader that got no CPU time and has a full buffer may have room only for
- * the last record.
+ * the last record. Frames from a capture are sent unchanged, unless they have sequence headers.
  */
 static void say_end(struct run *r)
 {
+	const struct capture *capture = r->spec.shape.capture;
 	const struct outcomes *f = &r->site->tracer.outcomes;
 	uint64_t gap_ns = END_GAP_NS;
 	struct sockaddr_storage to;
 	socklen_t len = socket_address(&r->spec.to, &to);
-	int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = capture && !capture->payload ? -1
+					      : socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return;

@@ -45,7 +45,7 @@ struct run_spec {
 	uint64_t interval_ns;	 /* ns between calls of on_interval */
 	unsigned vlan, tos, ttl; /* 0: no VLAN tag, TOS 0, the default TTL. With frames, only for
 				  * a shape */
-	bool shaped;		 /* `shape` sets packets and bursts, otherwise packets are alike
+	bool shaped;		 /* `shape` sets packets and times, otherwise packets are alike
 				  * and evenly spaced */
 	struct shape shape;
 	struct tuning tuning;

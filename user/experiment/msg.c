@@ -46,7 +46,10 @@ bool msg_plan_valid(const struct peer_plan *plan)
 
 /* Members of all messages, one table per message. */
 
-#define READER_MOST_NS 60000000000 /* ns, longest pause that a simulated slow reader makes */
+#define READER_MOST_NS	60000000000 /* ns, longest pause that a simulated slow reader makes */
+#define PROFILE_DOUBLES (3 * PROFILE_PARTS)
+
+_Static_assert(sizeof(struct profile_part) == 3 * sizeof(double), "sent as a list of them");
 
 const struct record_field msg_hello[] = {
 	RECORD("protocol", UINT, peer_hello, protocol),
@@ -112,12 +115,20 @@ const struct record_field msg_plan[] = {
 	RECORD("seed", UINT, peer_plan, spec.shape.seed),
 	RECORD("random", BOOL, peer_plan, spec.shape.random),
 	RECORD("frames", BOOL, peer_plan, spec.shape.frames),
-	RECORD("n_sizes", UINT, peer_plan, spec.shape.n_sizes, .max = SHAPE_SIZES),
+	RECORD("n_sizes", UINT, peer_plan, spec.shape.n_payload, .max = SHAPE_SIZES),
 	RECORD_LIST("sizes", UINT, peer_plan, spec.shape.sizes),
 	RECORD("src_port", UINT, peer_plan, spec.shape.src_port.first),
 	RECORD("src_ports", UINT, peer_plan, spec.shape.src_port.n, .max = 65535),
 	RECORD("tuples", UINT, peer_plan, spec.shape.flows, .max = 65535),
 	RECORD("burst", UINT, peer_plan, spec.shape.burst, .max = SHAPE_BURST_MAX),
+	RECORD("scheduled", BOOL, peer_plan, spec.shape.scheduled),
+	RECORD("repeat", BOOL, peer_plan, spec.shape.profile.repeat),
+	RECORD("parts", UINT, peer_plan, spec.shape.profile.parts, .max = PROFILE_PARTS),
+	{.key = "part",
+	 .type = RECORD_DOUBLE,
+	 .offset = offsetof(struct peer_plan, spec.shape.profile.part),
+	 .size = sizeof(double),
+	 .items = PROFILE_DOUBLES},
 	{0},
 };
 

@@ -67,7 +67,7 @@ int runs_put(struct runs *r, const struct range *run);
  */
 bool runs_next(const struct runs *r, const char **at, struct range *run);
 
-#define PEER_PROTOCOL 8
+#define PEER_PROTOCOL 7
 
 #define PEER_BUFFER_MAX (INT32_MAX / 2) /* bytes requested, which the kernel doubles */
 

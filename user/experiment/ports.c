@@ -249,6 +249,8 @@ int site_open_ports(struct site *s, struct error *err)
 	plan_flow(s);
 	if (s->sends && s->lone && !spec->tx->socket)
 		rc = find_next_hop(s, err);
+	if (!rc && s->sends && spec->shape.capture && (!s->lone || spec->shape.capture->payload))
+		capture_stamp(spec->shape.capture, &s->flow);
 	return rc ? rc : plan_fragments(s, err);
 }
 
@@ -269,6 +271,8 @@ int ports_rate(const struct run_spec *spec, double *pps, struct error *err)
 	netns_close(&ns);
 	shape_sizes(spec_shape(spec), &flow, &sizes);
 	rc = rate_to_pps(&spec->rate, sizes.mean_frame, speed, pps);
+	if (spec->shape.scheduled)
+		*pps = profile_peak(&spec->shape.profile);
 	if (rc == -ENODATA)
 		return error_set(err, STATUS_USAGE, rc, "give packets/s or bit/s",
 				 "the speed of the link is unknown, so a percentage of it has no "

@@ -140,7 +140,8 @@ static struct worker *prepare(void *of, unsigned t)
 		.streams = &r->streams,
 		.payload = cfg->flow->payload,
 		.shape = cfg->shape,
-		.fill = cfg->flow->payload ? r->fill : NULL,
+		/* captured packets retain their payload */
+		.fill = cfg->flow->payload && !(cfg->shape && cfg->shape->capture) ? r->fill : NULL,
 	};
 	me->sink.timed = cfg->flow->time;
 	me->sink.legs = cfg->legs;

@@ -36,6 +36,7 @@ struct sender {
 	struct worker_team team;
 	atomic_bool stop;
 	int pass;		/* link of tx_attach_pass(), negative: not attached */
+	struct profile profile; /* profile for a constant rate */
 	uint64_t start_ns;	/* ns, start of the schedule shared by the threads */
 	struct sending at[TRACE_STREAMS];
 };
@@ -94,14 +95,15 @@ static void send_all(void *arg)
 	uint64_t now = clock_now(), deadline;
 
 	me->start_ns = now;
-	pace_start(&me->pace, &me->tx_config.schedule, me->sender->start_ns);
+	pace_start(&me->pace, me->tx_config.profile, cfg->shape ? cfg->shape->burst : 1,
+		   me->stream.slot, cfg->threads, me->sender->start_ns);
 	me->pace.end_ns = cfg->duration_ns;
 	deadline = cfg->duration_ns ? me->sender->start_ns + cfg->duration_ns : 0;
 	/*
 	 * the end of the schedule decides, but a late thread may send overdue packets for a short
 	 * time after it
 	 */
-	if (deadline && cfg->rate_pps > 0)
+	if (deadline && me->pace.profile)
 		deadline += 2 * PACE_DEBT_NS;
 	while (!atomic_load_explicit(&me->sender->stop, memory_order_relaxed) &&
 	       me->stream.next - me->stream.base < me->stream.limit) {
@@ -109,7 +111,7 @@ static void send_all(void *arg)
 		unsigned n;
 		int sent;
 
-		if (deadline || cfg->rate_pps > 0)
+		if (deadline || me->pace.profile)
 			now = clock_now();
 		if (deadline && now >= deadline)
 			break;
@@ -167,9 +169,9 @@ static struct worker *prepare(void *of, unsigned t)
 		.first_flow = flows > cfg->threads ? flows * t / cfg->threads : t,
 		.flows = 1,
 		.shape = shaped ? cfg->shape : NULL,
-		.schedule = schedule_of(cfg->rate_pps,
-					cfg->shape && cfg->shape->burst ? cfg->shape->burst : 1, t,
-					cfg->threads),
+		.profile = cfg->shape && cfg->shape->scheduled ? &cfg->shape->profile
+			   : cfg->rate_pps > 0		       ? &s->profile
+							       : NULL,
 		.stop = &s->stop,
 	};
 	if (flows > cfg->threads)
@@ -202,6 +204,7 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 				       .prepare = prepare,
 				       .open = open_engine,
 				       .run = send_all};
+	profile_constant(&s->profile, cfg->rate_pps);
 	worker_allow_interrupts();
 	if (worker_team_start(&s->team, cfg->threads, s, err)) {
 		sender_close(s);

@@ -160,13 +160,14 @@ static int check_sending(const struct caller *s, struct error *why)
 {
 	const struct run_spec *spec = &s->plan.spec;
 	double max = s->cfg->max_pps;
+	double peak = spec->shaped ? shape_peak(&spec->shape, spec->rate_pps) : spec->rate_pps;
 
 	if (spec->shape.frames && !spec->tx->shapes)
 		return error_usage(why, "use --tx xsk or --tx socket",
 				   "--tx %s sends packets that are all alike", spec->tx->name);
 	if (!(max > 0))
 		return 0;
-	if (!(spec->rate_pps > 0 && spec->rate_pps <= max))
+	if (!(peak > 0 && peak <= max))
 		return error_set(why, STATUS_FAILED, -EPERM,
 				 "a lower --rate, or a higher --max-rate on the server",
 				 "the server limits the rate to %s", fmt_rate(max));
@@ -203,6 +204,7 @@ static int complete_plan(struct caller *s, struct error *why)
 			spec->tx = strcmp(tx_engines[i]->name, plan->engine) ? spec->tx : tx_engines[i];
 		spec->tuning.tx = plan->wish;
 		spec->to.port = stdio ? client->port : (uint16_t)spec->port;
+		spec->shape.payload = spec->shape.sizes;
 	} else {
 		for (unsigned i = 0; rx_engines[i]; i++)
 			spec->rx = strcmp(rx_engines[i]->name, plan->engine) ? spec->rx : rx_engines[i];

@@ -237,7 +237,7 @@ static int open_receiver(struct site *s, struct error *err)
 			   : spec->tuning.rx_threads ? spec->tuning.rx_threads
 						     : 1,
 		.tuning = &spec->tuning,
-		.shape = spec->shaped && spec->shape.n_sizes ? &spec->shape : NULL,
+		.shape = spec->shaped && spec->shape.n_payload ? &spec->shape : NULL,
 		.outcomes = s->by_number ? &s->tracer.outcomes : NULL,
 		.table = s->discovers ? drops_tails(s->tracer.drops) : NULL,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,

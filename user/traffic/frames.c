@@ -75,6 +75,9 @@ unsigned frames_longest(const struct flow *flow, const struct shape *shape)
 	struct shape_sizes sizes;
 	struct flow one = *flow;
 
+	if (shape && shape->capture)
+		return shape->capture->longest < PROTO_FRAME_MIN ? PROTO_FRAME_MIN
+								 : shape->capture->longest;
 	shape_sizes(shape, flow, &sizes);
 	one.payload = sizes.largest;
 	return flow_frame_bytes(&one) - FCS;
@@ -198,6 +201,24 @@ static void write_headers(uint8_t *frame, const struct flow *flow, unsigned payl
 	write_udp(udp, flow, udp_length, sum + write_addresses(ip, udp, flow));
 }
 
+static unsigned write_captured(const struct frames *f, uint8_t *buffer, uint64_t number,
+			       uint64_t word, uint64_t tai_ns)
+{
+	const struct capture *c = f->shape->capture;
+	uint32_t n = (uint32_t)((number * f->shape->threads + f->slot) % c->packets);
+	unsigned length;
+	const uint8_t *frame = capture_frame(c, n, &length);
+
+	memcpy(buffer, frame, length);
+	if (c->payload)
+		flow_stamp(buffer + c->payload_at[n], c->payload[n], word, tai_ns);
+	if (length >= PROTO_FRAME_MIN)
+		return length;
+	/* Ethernet pads short frames, and remains of an earlier longer frame must not be sent */
+	memset(buffer + length, 0, PROTO_FRAME_MIN - length);
+	return PROTO_FRAME_MIN;
+}
+
 unsigned frames_write(const struct frames *f, void *buffer, uint64_t number, uint64_t word,
 		      uint64_t tai_ns)
 {
@@ -207,6 +228,8 @@ unsigned frames_write(const struct frames *f, void *buffer, uint64_t number, uin
 	uint64_t first;
 	unsigned payload;
 
+	if (s->capture)
+		return write_captured(f, frame, number, word, tai_ns);
 	payload = shape_payload(s, f->flow, f->slot, number);
 	shape_flows_of(s, f->slot, &first);
 	shape_tuple(s, f->flow, first + shape_flow(s, f->slot, number), &one);
@@ -219,6 +242,23 @@ unsigned frames_write(const struct frames *f, void *buffer, uint64_t number, uin
 	 * is no padding
 	 */
 	return f->payload_at + payload;
+}
+
+void frame_readdress(uint8_t *frame, unsigned payload_at, unsigned payload, const struct flow *flow)
+{
+	uint8_t *data = frame + payload_at, *udp = data - UDP_HLEN;
+	uint8_t *ip = frame + ETHERNET_HLEN;
+	struct flow to = *flow;
+	uint32_t sum;
+
+	while (headers_is_tag(get16(ip - 2)))
+		ip += VLAN_HLEN;
+	memcpy(frame, flow->dst_mac, 6);
+	memcpy(frame + 6, flow->src_mac, 6);
+	flow_stamp(data, payload, 0, 0);
+	sum = short_sum(add16(data, payload, 0)) + write_addresses(ip, udp, flow);
+	to.src_port = get16(udp);
+	write_udp(udp, &to, UDP_HLEN + payload, sum);
 }
 
 int proto_build(void *frame, unsigned room, const struct flow *flow, unsigned index)

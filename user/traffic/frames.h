@@ -46,12 +46,22 @@ unsigned frames_write(const struct frames *f, void *buffer, uint64_t number, uin
 		      uint64_t tai_ns);
 
 /*
+ * Redirects a captured frame to the receiver of `flow`: sets its MAC and IP addresses, its
+ * destination port, the sequence header and time 0, and computes complete checksums. `payload_at`
+ * is the offset of the UDP payload.
+ */
+void frame_readdress(uint8_t *frame, unsigned payload_at, unsigned payload,
+		     const struct flow *flow);
+
+/*
  * Frames as engines below the IP stack write and read them: Ethernet, IPv4 or IPv6 without options,
  * UDP. Every frame is an atomic datagram (IPv4: DF, ID 0, RFC 6864) with complete checksums. The
  * sequence word and the time are each stored next to their complement, at 16-bit boundaries of the
  * payload. They therefore add nothing to the UDP checksum, which is computed once per frame
  * template and stays valid for any number and time.
  */
+
+#define PROTO_FRAME_MIN 60 /* bytes without FCS */
 
 /* Returns the offset of the UDP payload in a frame built by proto_build(). */
 static inline unsigned proto_payload_offset(int family)

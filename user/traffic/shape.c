@@ -39,11 +39,11 @@ static uint64_t draw_below(const struct shape *s, enum draw what, unsigned slot,
 unsigned shape_payload(const struct shape *s, const struct flow *flow, unsigned slot,
 		       uint64_t number)
 {
-	if (!s->n_sizes)
+	if (!s->n_payload)
 		return flow->payload;
-	if (s->random)
-		return s->sizes[draw_below(s, DRAW_SIZE, slot, number, s->n_sizes)];
-	return s->sizes[(number * s->threads + slot) % s->n_sizes];
+	if (s->random && !s->capture)
+		return s->payload[draw_below(s, DRAW_SIZE, slot, number, s->n_payload)];
+	return s->payload[(number * s->threads + slot) % s->n_payload];
 }
 
 unsigned shape_l3_bytes(const struct shape *s, const struct flow *flow, unsigned slot,
@@ -143,10 +143,6 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
 		return error_usage(err, "give a larger range, or fewer flows",
 				   "--flows %llu is more than the ranges make (%llu)",
 				   (unsigned long long)flows, (unsigned long long)all);
-	if (s->burst && !schedule_shares(s->burst, threads))
-		return error_usage(err, "use a multiple of the threads",
-				   "%u sending threads cannot share bursts of %u packets", threads,
-				   s->burst);
 	s->flows = flows ? flows : (uint64_t)all;
 	if (s->flows < threads)
 		return error_usage(err, "use fewer threads, or more flows",
@@ -160,16 +156,21 @@ bool shape_valid(const struct shape *s, unsigned threads)
 {
 	const struct shape_ports *ports = &s->src_port;
 
-	if (s->dst_port.n || s->src_addr.n || s->dst_addr.n || s->n_sizes > SHAPE_SIZES ||
-	    s->burst > SHAPE_BURST_MAX)
+	if (s->capture || s->dst_port.n || s->src_addr.n || s->dst_addr.n ||
+	    s->n_payload > SHAPE_SIZES || s->burst > SHAPE_BURST_MAX)
 		return false;
-	for (uint32_t i = 0; i < s->n_sizes; i++) {
+	for (uint32_t i = 0; i < s->n_payload; i++) {
 		if (s->sizes[i] < STAMP_LEN || s->sizes[i] > 65507)
 			return false;
 	}
 	return s->threads == threads && ports->first && ports->n &&
 	       ports->n <= 65536u - ports->first && s->flows >= threads && s->flows <= ports->n &&
-	       (s->frames || !s->n_sizes) && (!s->burst || schedule_shares(s->burst, threads));
+	       (s->frames || !s->n_payload) && (!s->scheduled || profile_valid(&s->profile));
+}
+
+double shape_peak(const struct shape *s, double pps)
+{
+	return s->scheduled ? profile_peak(&s->profile) : pps;
 }
 
 void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_sizes *out)
@@ -178,17 +179,17 @@ void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_si
 	double sum = 0;
 
 	*out = (struct shape_sizes){flow->payload, flow->payload, flow_frame_bytes(flow)};
-	if (!s || !s->n_sizes)
+	if (!s || !s->n_payload)
 		return;
 	out->smallest = UINT16_MAX;
 	out->largest = 0;
-	for (uint32_t i = 0; i < s->n_sizes; i++) {
-		one.payload = s->sizes[i];
+	for (uint32_t i = 0; i < s->n_payload; i++) {
+		one.payload = s->payload[i];
 		out->smallest = (unsigned)smaller(out->smallest, one.payload);
 		out->largest = (unsigned)larger(out->largest, one.payload);
-		sum += flow_frame_bytes(&one);
+		sum += s->capture ? capture_frame_bytes(s->capture, i) : flow_frame_bytes(&one);
 	}
-	out->mean_frame = sum / s->n_sizes;
+	out->mean_frame = sum / s->n_payload;
 }
 
 #define ITEM_MAX  64
@@ -266,6 +267,110 @@ int imix_parse(const char *text, void *out, struct error *err)
 					"64:7,594:4,1518:1)",
 			      text, FRAME_MAX, SHAPE_SIZES)
 		  : 0;
+}
+
+static int parse_rate(const char *text, struct rate *rate)
+{
+	int rc = num_rate(text, rate);
+
+	return rc ? rc : rate->unit == RATE_MAX ? -EINVAL : 0;
+}
+
+/* Parses RATE/TIME. Splits at the last slash, because a rate such as 1Gbit/l1 contains one. */
+static int parse_rate_time(const char *text, struct rate *rate, uint64_t *ns)
+{
+	const char *slash = strrchr(text, '/');
+	char front[ITEM_MAX];
+	int rc = -EINVAL;
+
+	if (slash && snprintf(front, ITEM_MAX, "%.*s", (int)(slash - text), text) < ITEM_MAX)
+		rc = parse_rate(front, rate);
+	if (!rc)
+		rc = num_time(slash + 1, ns);
+	return rc ? rc : *ns ? 0 : -ERANGE;
+}
+
+/* Parses FROM..TO/TIME. FROM may be 0. */
+static int parse_ramp(const char *text, struct rate_plan *plan)
+{
+	char from[ITEM_MAX];
+	const char *to;
+	int rc = cut(text, "..", from, &to) && to ? 0 : -EINVAL;
+
+	plan->n = 2;
+	plan->rate[0] = (struct rate){RATE_PPS, 0};
+	if (!rc && strcmp(from, "0"))
+		rc = parse_rate(from, &plan->rate[0]);
+	return rc ? rc : parse_rate_time(to, &plan->rate[1], &plan->time_ns);
+}
+
+/* Parses RATE,RATE,.../TIME. */
+static int parse_steps(const char *text, struct rate_plan *plan)
+{
+	char item[ITEM_MAX];
+	int rc = 0;
+
+	for (const char *rest = text; rest && !rc; plan->n++) {
+		if (plan->n == PROFILE_PARTS)
+			return -ERANGE;
+		if (!cut(rest, ",", item, &rest))
+			return -EINVAL;
+		rc = rest ? parse_rate(item, &plan->rate[plan->n])
+			  : parse_rate_time(item, &plan->rate[plan->n], &plan->time_ns);
+	}
+	return rc;
+}
+
+int rate_plan_parse(const char *text, void *out, struct error *err)
+{
+	static const char *const kinds[] = {
+		[PLAN_RAMP] = "ramp:", [PLAN_STEPS] = "steps:", [PLAN_ONOFF] = "onoff:"};
+	int rc = -EINVAL;
+
+	for (enum plan_kind kind = PLAN_RAMP; kind <= PLAN_ONOFF; kind++) {
+		struct rate_plan plan = {.kind = kind};
+		const char *rest = text + strlen(kinds[kind]);
+
+		if (strncmp(text, kinds[kind], strlen(kinds[kind])))
+			continue;
+		rc = kind == PLAN_RAMP	  ? parse_ramp(rest, &plan)
+		     : kind == PLAN_STEPS ? parse_steps(rest, &plan)
+					  : reader_parse_pause(rest, &plan.time_ns, &plan.off_ns);
+		if (!rc)
+			*(struct rate_plan *)out = plan;
+	}
+	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
+			      "'%.60s' is no profile (examples: ramp:10k..1M/10s, "
+			      "steps:10k,50k,100k/2s, onoff:100ms/900ms)",
+			      text)
+		  : 0;
+}
+
+int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *sizes, int link_mbit,
+		      double pps, struct profile *out)
+{
+	double seconds = (double)plan->time_ns * 1e-9, rate[PROFILE_PARTS] = {};
+
+	*out = (struct profile){};
+	for (unsigned i = 0; i < plan->n; i++) {
+		int rc = rate_to_pps(&plan->rate[i], sizes->mean_frame, link_mbit, &rate[i]);
+
+		if (rc)
+			return rc;
+		out->part[i] = (struct profile_part){seconds, rate[i], rate[i]};
+	}
+	out->parts = plan->n;
+	if (plan->kind == PLAN_RAMP) {
+		out->parts = 1;
+		out->part[0].to = rate[1];
+	} else if (plan->kind == PLAN_ONOFF && pps > 0) {
+		*out = (struct profile){
+			.parts = 2,
+			.repeat = true,
+			.part = {{seconds, pps, pps}, {(double)plan->off_ns * 1e-9, 0, 0}},
+		};
+	}
+	return out->parts ? 0 : -EINVAL;
 }
 
 int ports_parse(const char *text, struct shape_ports *out)

@@ -17,11 +17,13 @@
 
 #include "base/err.h"
 #include "base/num.h"
+#include "gen_abi.h"
 #include "stamp.h"
 
 /*
- * Paces packets using absolute deadlines. Thread t of n sends packets t, t + n, t + 2n and so on,
- * so the total rate is exact for any number of threads.
+ * Paces packets using absolute deadlines. All threads share one schedule (struct profile). Thread t
+ * of n sends packets t, t + n, t + 2n and so on, so the total rate is exact for any number of
+ * threads.
  *
  * A late thread catches up, limited by a token bucket. Of the packets it missed, at most 2 ms of
  * the schedule (or --burst packets) leave as a burst, and the rest at 1.25 times the rate. Packets
@@ -33,38 +35,12 @@
 #define PACE_DEBT_NS  100000000
 #define PACE_CATCH_UP 1.25
 
-/* One thread's schedule. */
-struct schedule {
-	double offset_s; /* s since the start, the first group of packets */
-	double groups;	 /* groups per second, 0: unthrottled */
-	unsigned group;	 /* packets sent at once */
-};
-
-/* Returns whether the threads can share bursts: one of the numbers is a multiple of the other. */
-bool schedule_shares(unsigned burst, unsigned threads);
-
-/*
- * Returns the schedule of thread `slot` of `threads`, which together send `pps` (0: unthrottled)
- * packets per second, `burst` of them at once: packet c is due at the time of packet c - c % burst.
- */
-struct schedule schedule_of(double pps, unsigned burst, unsigned slot, unsigned threads);
-
-/* Returns the thread's packets per second. */
-static inline double schedule_pps(const struct schedule *s)
-{
-	return s->group * s->groups;
-}
-
-/* Returns when the thread's packet `k` (from 0) is due, in s since the start. */
-double schedule_time(const struct schedule *s, uint64_t k);
-
-/* Returns how many of the thread's packets are due by then. */
-uint64_t schedule_packets(const struct schedule *s, double seconds);
-
 struct pace {
-	struct schedule schedule;
+	const struct profile *profile; /* schedule of all threads, NULL: unthrottled */
+	unsigned burst;		       /* packets of all threads that are due at once, at least 1 */
+	unsigned slot, threads;
 	uint64_t end_ns;   /* ns since start, packets due later are not sent, 0: no end */
-	uint64_t start_ns; /* ns, CLOCK_MONOTONIC when the schedule started */
+	uint64_t start_ns; /* ns, CLOCK_MONOTONIC when packet 0 was due */
 	uint64_t done, given_up;
 	double tokens;	     /* packets that may leave now */
 	double at_s;	     /* s since start, time of the token count */
@@ -73,8 +49,13 @@ struct pace {
 	uint64_t late_ns;    /* ns, how late the first of those packets was */
 };
 
-/* Starts a thread on its schedule, which begins at start_ns. */
-void pace_start(struct pace *p, const struct schedule *schedule, uint64_t start_ns);
+/*
+ * Starts thread `slot` of `threads` on a shared schedule that begins at start_ns. `profile` is
+ * borrowed. Packets leave in groups of `burst` (0: 1): packet c is due at the same time as packet c
+ * - c % burst.
+ */
+void pace_start(struct pace *p, const struct profile *profile, unsigned burst, unsigned slot,
+		unsigned threads, uint64_t start_ns);
 
 /*
  * Returns how many packets are due, at most `max`. If the result is 0, *wait_ns is the time until
@@ -93,6 +74,88 @@ uint64_t pace_tai(void);
  * before.
  */
 void pace_wait(uint64_t wait_ns);
+
+/*
+ * The send schedule: a rate over time as a function, and its inverse. Packet c (counting from 0,
+ * over all threads) is due at profile_time(c). All functions are pure. Times are in seconds since
+ * the start, as a double, which is accurate to a nanosecond for three months.
+ */
+
+#define PROFILE_PARTS 64
+
+struct profile_part {
+	double seconds;	 /* > 0 */
+	double from, to; /* pps at the start and the end of the part, linear in between */
+};
+
+struct profile {
+	unsigned parts;
+	bool repeat; /* restart after the last part, otherwise continue at the last rate */
+	struct profile_part part[PROFILE_PARTS];
+	/* Or a schedule of individual packets from a capture, with `parts` 0. Borrowed. */
+	const uint64_t *due_ns; /* ascending, starting with 0 */
+	uint64_t packets;	/* in the schedule */
+	uint64_t pass_ns;	/* ns until the schedule repeats, more than the last due_ns */
+};
+
+/* Sets a constant rate in pps, greater than 0. */
+void profile_constant(struct profile *p, double pps);
+
+/*
+ * Returns the integral of the rate from 0 to `seconds`. Packets 0 .. floor of the result are due by
+ * then. (For a schedule of packets, the result is halfway to the next packet.)
+ */
+double profile_packets(const struct profile *p, double seconds);
+
+/* Returns when packet `c` is due, in s, or HUGE_VAL if never. */
+double profile_time(const struct profile *p, double c);
+
+/*
+ * Validates a schedule from another host. It must have at least one part, positive lengths and a
+ * nonzero rate.
+ */
+bool profile_valid(const struct profile *p);
+
+/* Returns the highest rate of all parts in pps, or 0 for a schedule of packets. */
+double profile_peak(const struct profile *p);
+
+/*
+ * A stream's schedule in segments that a BPF program can follow. The times in the plan differ from
+ * the profile by at most PLAN_ERROR_NS.
+ */
+
+#define PLAN_ERROR_NS 2000
+
+#define PLAN_NEVER UINT64_MAX
+
+struct plan {
+	const struct profile *profile;
+	unsigned burst, slot, threads; /* all but slot are at least 1 */
+	double origin_s;	       /* s, base of the times, which cover 78 hours */
+};
+
+/*
+ * Plans up to `n` of this thread's packets, starting with its packet `k` (counting from 0). `first`
+ * is packet k's number in the sequence header. Returns the number of packets planned, which is less
+ * than `n` if the segments run out or the profile ends in silence.
+ */
+uint64_t plan_segments(const struct plan *p, uint64_t k, uint64_t n, uint64_t first,
+		       struct gen_segment out[GEN_SEGMENTS]);
+
+/*
+ * Returns when this thread's packet k is due, in s since the start of the profile, or HUGE_VAL if
+ * never.
+ */
+double plan_seconds(const struct plan *p, uint64_t k);
+
+/*
+ * Returns when packet k is due, in ns << GEN_PERIOD_SHIFT since the origin, or PLAN_NEVER if that
+ * is more than 78 hours away.
+ */
+uint64_t plan_due(const struct plan *p, uint64_t k);
+
+/* Returns how many of this thread's packets are due less than `ns` after the origin. */
+uint64_t plan_packets(const struct plan *p, uint64_t ns);
 
 /* The traffic, as sender and receiver see it: addresses, sizes, stream numbers. */
 struct flow {
@@ -155,6 +218,58 @@ struct stream {
 	uint64_t limit; /* number of packets to send, UINT64_MAX: until stopped */
 };
 
+/*
+ * A capture file in memory, for replay. Only classic pcap and pcapng files with whole Ethernet
+ * packets are supported. capture.c is the only user of libpcap's file reader.
+ */
+
+#define CAPTURE_PACKETS_MAX (1u << 22)
+#define CAPTURE_BYTES_MAX   (1ULL << 30)
+
+struct capture {
+	uint32_t packets; /* 1 or more */
+	uint64_t *at;	  /* offset of each frame in `data`, packets + 1 entries */
+	uint8_t *data;
+	uint64_t *due_ns;     /* ns since the first packet, ascending */
+	uint64_t pass_ns;     /* ns until the replay repeats: last packet plus the mean interval */
+	uint16_t *payload;    /* capture_stamp(): UDP payload length of each frame */
+	uint16_t *payload_at; /* offset of the payload in the frame */
+	unsigned longest;     /* bytes, longest frame without FCS */
+};
+
+static inline const uint8_t *capture_frame(const struct capture *c, uint32_t n, unsigned *length)
+{
+	*length = (unsigned)(c->at[n + 1] - c->at[n]);
+	return c->data + c->at[n];
+}
+
+/* Returns the frame length in bytes, including FCS and padding to the minimum frame size. */
+static inline unsigned capture_frame_bytes(const struct capture *c, uint32_t n)
+{
+	unsigned bytes = (unsigned)(c->at[n + 1] - c->at[n]) + 4;
+
+	return bytes < 64 ? 64 : bytes;
+}
+
+/*
+ * Reads a capture file. Reports the number (from 1) of a packet it rejects. Rejects a file that
+ * libpcap cannot read to the end, a link type other than Ethernet, a truncated packet, a packet
+ * shorter than an Ethernet header, and an empty file. If a packet's time is earlier than the
+ * previous packet's, it is set to the previous packet's time.
+ */
+int capture_open(struct capture **c, const char *path, struct error *err);
+
+/*
+ * Prepares every frame to carry a sequence header to the receiver of `flow`: sets MAC addresses, IP
+ * addresses and destination port to the flow's, reserves the first payload bytes for the header (0
+ * for now) and corrects the checksums. Rejects packets other than complete UDP datagrams of the
+ * flow's family with room for the header. Sets `payload`.
+ */
+int capture_measure(struct capture *c, int family, struct error *err);
+void capture_stamp(struct capture *c, const struct flow *flow);
+
+void capture_free(struct capture *c);
+
 #define SHAPE_SIZES	 1024 /* packets in one cycle of sizes */
 #define SHAPE_FLOWS_MAX	 (1ULL << 32)
 #define SHAPE_BURST_MAX	 65536
@@ -175,8 +290,12 @@ struct shape {
 	uint64_t seed;
 	bool random; /* sizes and flows are chosen at random, otherwise round robin */
 
-	/* Cycle of UDP payload lengths. If n_sizes is 0, the flow's length is used. */
-	uint32_t n_sizes;
+	/*
+	 * Cycle of UDP payload lengths, from a capture or from `sizes`. If n_payload is 0, the
+	 * flow's length is used.
+	 */
+	const uint16_t *payload;
+	uint32_t n_payload;
 	uint16_t sizes[SHAPE_SIZES];
 
 	/*
@@ -187,14 +306,19 @@ struct shape {
 	struct shape_addrs src_addr, dst_addr;
 	uint64_t flows; /* >= threads */
 
+	bool scheduled; /* `profile` sets the times, otherwise the rate does */
+	struct profile profile;
 	unsigned burst; /* packets sent at once, 0: 1 */
-	bool frames;	/* more than bursts: the engine has to build these packets */
+
+	struct capture
+		*capture; /* replaces generated frames, owned by the creator, or NULL */
+	bool frames;	  /* more than just a schedule: the engine has to build these packets */
 };
 
 /* Returns whether packets differ in length. `s` NULL means that all are alike. */
 static inline bool shape_sizes_differ(const struct shape *s)
 {
-	return s && s->n_sizes;
+	return s && s->n_payload;
 }
 
 /* Returns the UDP payload length of the packet with this number, in bytes. */
@@ -233,9 +357,13 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
 
 /*
  * Returns whether `threads` threads can send a shape received from another host as it is. Its sizes
- * must have room for the sequence header, and only the source port may have a range.
+ * must have room for the sequence header, only the source port may have a range, and it must have
+ * no capture and an unbounded schedule.
  */
 bool shape_valid(const struct shape *s, unsigned threads);
+
+/* Returns the highest rate in pps. `pps` is the rate of a shape without a schedule. */
+double shape_peak(const struct shape *s, double pps);
 
 /* Statistics for one cycle of sizes. */
 struct shape_sizes {
@@ -264,6 +392,26 @@ struct imix {
  * 1518. In SIZE:WEIGHT,... the sizes are spread as evenly as possible.
  */
 int imix_parse(const char *text, void *out, struct error *err);
+
+/*
+ * ramp:FROM..TO/TIME, steps:RATE,RATE,.../TIME or onoff:ON/OFF. Rates as in num_rate(), except max.
+ */
+enum plan_kind { PLAN_NONE, PLAN_RAMP, PLAN_STEPS, PLAN_ONOFF };
+struct rate_plan {
+	enum plan_kind kind;
+	unsigned n;
+	struct rate rate[PROFILE_PARTS];
+	uint64_t time_ns; /* ns, duration of the ramp, of each step, or of the on phase */
+	uint64_t off_ns;
+};
+int rate_plan_parse(const char *text, void *out, struct error *err); /* out: struct rate_plan */
+
+/*
+ * Builds a profile in pps. `pps` is the value of --rate, used for onoff. Returns the same errors as
+ * rate_to_pps(), and -EINVAL for onoff without a rate.
+ */
+int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *sizes, int link_mbit,
+		      double pps, struct profile *out);
 
 /* Parses PORT or FIRST..LAST. */
 int ports_parse(const char *text, struct shape_ports *out);

@@ -46,8 +46,8 @@ struct tx_config {
 	struct stream *stream;
 	unsigned first_flow, flows;    /* this thread's: first_flow .. first_flow + flows - 1 */
 	const struct shape *shape;     /* shape of the packets, NULL: all alike, as in the flow */
-	struct schedule schedule;
-	const atomic_bool *stop; /* when it becomes true, the engine soon stops waiting */
+	const struct profile *profile; /* schedule of all threads, NULL: unthrottled */
+	const atomic_bool *stop;       /* when it becomes true, the engine soon stops waiting */
 	const char *mode; /* set by open(): "native zero-copy", "skb", or "" for no mode */
 };
 
@@ -85,7 +85,7 @@ struct tx_ops {
 	bool socket;	    /* sends by a UDP socket: the IP layer makes headers and fragments */
 	const char *place;  /* where sent frames are counted, NULL: at the edge of this host */
 	double fastest_pps; /* upper bound per thread, used to size windows */
-	bool paces;   /* paces itself by schedule and duration_ns: send() gets the whole budget */
+	bool paces;   /* paces itself by profile and duration_ns: send() gets the whole budget */
 	bool shapes;  /* supports tx_config.shape */
 	bool sources; /* the only shapes it supports are source ranges in round robin */
 	/* Opens the engine. The caller zeroes `tx`, and calls close() even on failure. */

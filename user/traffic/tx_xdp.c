@@ -30,7 +30,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/num.h"
 #include "gen_abi.h"
 #include "gen.skel.h"
 #include "host/load.h"
@@ -72,11 +71,12 @@ struct tx {
 	struct netns nowhere; /* the program is attached to its loopback */
 	int link;	      /* negative: not attached, so calls take long */
 	timer_t timer;
-	bool has_timer, proven;
-	double pps;	      /* of this thread, 0: unthrottled */
+	bool has_timer, proven, paced;
 	uint64_t rest_ns;     /* ns, group packets due within this time, 0: send each when due */
 	uint64_t deadline_ns; /* ns, only if unthrottled, 0: no deadline */
 	uint64_t quota;	      /* packets that remain to be sent within the duration */
+	struct plan plan;     /* if there is a schedule */
+	uint64_t origin;      /* number of the first packet in the plan */
 	uint64_t calls;
 	unsigned length, batch;
 	uint8_t frame[FRAME_ROOM];
@@ -173,10 +173,7 @@ static int load(struct tx *tx, struct error *err)
 	if (tx_xdp_describe(gen, tx->frame, cfg))
 		return error_usage(err, "use --tx xsk",
 				   "--src-addr: with --tx xdp only the last 32 bits may vary");
-	if (tx->pps > 0)
-		gen->period = (uint64_t)fmin(
-			1e9 * (1 << GEN_PERIOD_SHIFT) / cfg->schedule.groups + 0.5, INT64_MAX / 2);
-	gen->group = cfg->schedule.group;
+	gen->paced = tx->paced;
 	gen->depth = larger(gen->depth, 2 * tx->rest_ns << GEN_PERIOD_SHIFT);
 	gen->time = cfg->sender->flow->payload >= STAMP_TIME_LEN;
 	rc = batch_fd >= 0 ? bpf_map__reuse_fd(tx->skel->maps.batch, batch_fd) : 0;
@@ -223,9 +220,10 @@ static void tx_xdp_close(struct tx *tx)
 }
 
 /* Grouped packets, and rates above the limit for short batches, need the long batch. */
-static unsigned batch_of(const struct sender_config *all, double pps, uint64_t rest_ns)
+static unsigned batch_of(const struct tx_config *cfg, uint64_t rest_ns)
 {
-	double each = pps > 0 ? pps / BATCH_PPS : BATCH;
+	const struct sender_config *all = cfg->sender;
+	double each = cfg->profile ? profile_peak(cfg->profile) / all->threads / BATCH_PPS : BATCH;
 
 	if ((all->shape && all->shape->burst > 1) || rest_ns)
 		each = BATCH;
@@ -243,10 +241,10 @@ static int tx_xdp_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 	if (cfg->shape)
 		shape_tuple(cfg->shape, cfg->sender->flow, 0, &flow);
 	tx->cfg = cfg;
-	tx->pps = schedule_pps(&cfg->schedule);
-	if (tx->pps > 0 && threads > cpus)
+	tx->paced = cfg->profile;
+	if (tx->paced && threads > cpus)
 		tx->rest_ns = smaller((uint64_t)REST_NS * threads / cpus, REST_MAX);
-	tx->batch = batch_of(cfg->sender, tx->pps, tx->rest_ns);
+	tx->batch = batch_of(cfg, tx->rest_ns);
 	cfg->mode = "live frames";
 	/* the template for all frames */
 	rc = proto_build(tx->frame, sizeof(tx->frame), &flow, cfg->shape ? 0 : cfg->first_flow);
@@ -344,17 +342,40 @@ static void begin(struct tx *tx)
 	const struct sender_config *all = cfg->sender;
 	struct gen_state *st = tx->state;
 
-	st->start_ns = st->shift = st->allowed = st->left = 0;
-	st->due = (uint64_t)(cfg->schedule.offset_s * 1e9 * (1 << GEN_PERIOD_SHIFT) + 0.5);
+	st->start_ns = st->shift = st->allowed = 0;
 	st->first_ns = st->last_ns = 0;
+	tx->origin = st->next;
 	tx->quota = UINT64_MAX;
-	if (all->duration_ns && tx->pps > 0) {
-		/* without those due at the end, and the first packet was already sent */
-		tx->quota = schedule_packets(&cfg->schedule, (double)(all->duration_ns - 1) * 1e-9);
-		tx->quota -= tx->quota > 0;
+	tx->plan = (struct plan){cfg->profile, 1, cfg->stream->slot, all->threads, 0};
+	if (all->shape && all->shape->burst)
+		tx->plan.burst = all->shape->burst;
+	if (all->duration_ns && tx->paced) {
+		tx->quota = plan_packets(&tx->plan, all->duration_ns);
+		tx->quota -= tx->quota > 0; /* the first packet was already sent */
 	} else if (all->duration_ns) {
 		tx->deadline_ns = clock_now() + all->duration_ns;
 	}
+}
+
+/* Plans at most n packets. Returns how many were planned. */
+static uint64_t plan_call(struct tx *tx, uint64_t n)
+{
+	struct gen_state *st = tx->state;
+	struct gen_segment *segments = tx->skel->bss->segments;
+	uint64_t k = st->next - tx->origin;
+	double from = plan_seconds(&tx->plan, k);
+
+	if (from == HUGE_VAL)
+		return 0;
+	if (st->start_ns) {
+		st->start_ns += (uint64_t)((from - tx->plan.origin_s) * 1e9 + 0.5);
+		tx->plan.origin_s = from;
+	}
+	st->allowed = 0;
+	n = plan_segments(&tx->plan, k, n, st->next, segments);
+	st->segment = st->left = 0;
+	st->due = segments[0].due + st->shift;
+	return n;
 }
 
 /* Converts the program's kernel time to our clock. Returns 0 if not available yet. */
@@ -363,18 +384,30 @@ static uint64_t by_own_clock(uint64_t ktime_ns)
 	return ktime_ns ? ktime_ns + (uint64_t)ktime_offset() : 0;
 }
 
-/* Returns when the packet that follows the next k is due, 0: now. */
+/*
+ * Estimates when the call ends, 0: when all packets are sent. A paced stream may start late and
+ * lose CPU time to other processes. An estimate that is too late does no harm: the program just
+ * waits.
+ */
+static uint64_t end_of(const struct tx *tx, uint64_t packets)
+{
+	const struct gen_state *st = tx->state;
+	uint64_t due;
+
+	if (!tx->paced)
+		return tx->deadline_ns;
+	due = plan_due(&tx->plan, st->next + packets - 1 - tx->origin) + st->shift;
+	return (st->start_ns ? by_own_clock(st->start_ns) : clock_now()) +
+	       (due >> GEN_PERIOD_SHIFT) + SLACK_NS;
+}
+
+/* Returns when the packet that follows the next k is due, but not before the schedule starts. */
 static uint64_t due_ns(const struct tx *tx, uint64_t k)
 {
-	const struct schedule *s = &tx->cfg->schedule;
 	const struct gen_state *st = tx->state;
-	double ns;
 
-	if (k < st->left)
-		return 0;
-	ns = (double)((k - st->left) / s->group) / s->groups * 1e9;
-	return (st->start_ns ? by_own_clock(st->start_ns) : clock_now()) +
-	       (st->due >> GEN_PERIOD_SHIFT) + (uint64_t)fmin(ns, INT64_MAX / 2);
+	return by_own_clock(st->start_ns) +
+	       ((plan_due(&tx->plan, st->next + k - tx->origin) + st->shift) >> GEN_PERIOD_SHIFT);
 }
 
 /* Sleeps until packets are due. Returns how many program runs it takes to send them, 0: not yet. */
@@ -412,7 +445,7 @@ static int call_once(struct tx *tx, uint64_t now, uint64_t end)
 		end = now + CALL_NS;
 	if (end)
 		set_timer(tx, end);
-	rc = call(tx, tx->pps > 0 ? INT32_MAX : left);
+	rc = call(tx, tx->paced ? INT32_MAX : left);
 	if (end)
 		set_timer(tx, 0);
 	return rc;
@@ -420,15 +453,16 @@ static int call_once(struct tx *tx, uint64_t now, uint64_t end)
 
 static int send_many(struct tx *tx, uint64_t n, struct error *err)
 {
-	uint64_t now = clock_now(), end = tx->deadline_ns; /* 0: when all packets are sent */
+	uint64_t end, now = clock_now();
 	int rc = 0;
 
-	/*
-	 * A paced stream may start late and lose CPU time to other processes. An estimate that is
-	 * too late does no harm: the program just waits.
-	 */
-	if (tx->pps > 0)
-		end = larger(due_ns(tx, n - 1), now) + SLACK_NS;
+	if (tx->paced)
+		n = plan_call(tx, n);
+	if (!n) { /* the profile is silent from here on */
+		pace_wait(SLACK_NS);
+		return 0;
+	}
+	end = end_of(tx, n);
 	tx->state->limit = tx->state->next + n;
 	tx->state->last_ns = 0;
 	do { /* at least once: the program skips packets that are too late */

@@ -85,6 +85,7 @@ static unsigned check_shipped(const char *path)
 		if (opt_parse(&cmd_run, points.at[i].argc, points.at[i].argv, &o, &seen, &err) ||
 		    run_plan(&o, &spec, &err))
 			fail_msg("%s: %s: %s", path, points.at[i].text[0], err.message);
+		traffic_free(&spec);
 	}
 	n = points.n;
 	points_free(&points);

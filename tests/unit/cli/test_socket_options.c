@@ -100,6 +100,8 @@ CASE(options_name_their_engine)
 		{&cmd_run, {"--rx=xdp", "--work=1us"}, "--work needs --rx socket"},
 		{&cmd_recv, {"--rx=xsk", "--work=1us"}, NULL},
 		{&cmd_run, {"--vlan=5", "--tx=socket"}, "--vlan and --tx socket cannot be given"},
+		{&cmd_run, {"--pcap=x", "--ttl=5"}, "--pcap and --ttl cannot be given"},
+		{&cmd_run, {"--sequence-header"}, "--sequence-header needs --pcap"},
 		{&cmd_run, {"--reverse"}, "--reverse needs --to"},
 		{&cmd_trace, {"--hex"}, "--hex needs --events"},
 		{&cmd_trace, {"--snaplen=9"}, "--snaplen needs --events or --write"},

@@ -192,19 +192,20 @@ CASE(shapes_make_sense)
 			 .shaped = true,
 			 .shape = {.threads = 2,
 				   .frames = true,
-				   .n_sizes = 2,
+				   .n_payload = 2,
 				   .sizes = {18, 100},
 				   .src_port = {65000, 536},
 				   .flows = 536,
-				   .burst = 4}},
+				   .scheduled = true,
+				   .profile = {.parts = 1, .part = {{1, 0, 10}}}}},
 	};
 	struct peer_plan p = good;
 
 	assert_true(msg_plan_valid(&p));
 	BREAKS(p.spec.shape.threads = 1);
 	BREAKS(p.spec.shape.frames = false);
-	BREAKS(p.spec.shape.n_sizes = 3);
-	BREAKS(p.spec.shape.n_sizes = SHAPE_SIZES + 1);
+	BREAKS(p.spec.shape.n_payload = 3);
+	BREAKS(p.spec.shape.n_payload = SHAPE_SIZES + 1);
 	BREAKS(p.spec.shape.sizes[0] = 17);
 	BREAKS(p.spec.shape.src_port.n++);
 	BREAKS(p.spec.shape.src_port.n = 0);
@@ -213,8 +214,13 @@ CASE(shapes_make_sense)
 	BREAKS(p.spec.shape.flows = 537);
 	BREAKS(p.spec.shape.dst_port.n = 1);
 	BREAKS(p.spec.shape.src_addr.n = 1);
-	BREAKS(p.spec.shape.burst = 5);
-	BREAKS(p.spec.shape.burst = SHAPE_BURST_MAX + 2);
+	BREAKS(p.spec.shape.profile.parts = 0);
+	BREAKS(p.spec.shape.profile.parts = PROFILE_PARTS + 1);
+	BREAKS(p.spec.shape.profile.parts = 2);
+	BREAKS(p.spec.shape.profile.part[0].seconds = 0);
+	BREAKS(p.spec.shape.profile.part[0].to = 0);
+	BREAKS(p.spec.shape.profile.part[0].to = 1e300);
+	assert_true(shape_peak(&good.spec.shape, 5) >= 10 && shape_peak(&good.spec.shape, 5) <= 10);
 }
 
 /* A connection of which the test has the other end. */

@@ -227,8 +227,9 @@ static void take_end(char *text)
 
 static void take_line(void *arg, const char *verb, char *text)
 {
+	static const uint16_t sizes[] = {LEN, 20};
 	static const struct shape shape = {
-		.threads = 1, .flows = 1, .sizes = {LEN, 20}, .n_sizes = 2};
+		.threads = 1, .flows = 1, .payload = sizes, .n_payload = 2};
 	const unsigned first = (unsigned)atoi(text);
 	const char *rest = strchr(text, ' ');
 

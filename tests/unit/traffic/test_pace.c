@@ -13,12 +13,13 @@ static const double rates[] = {1e3, 1000.5, 12345.678, 1e5, 1e6, 3e6, 1e7};
 
 #define N_RATES (sizeof(rates) / sizeof(rates[0]))
 
+static struct profile profile;
+
 /* A single thread at a constant rate. 0: unthrottled. */
 static void begin(struct pace *p, double rate, uint64_t now)
 {
-	const struct schedule s = schedule_of(rate, 1, 0, 1);
-
-	pace_start(p, &s, now);
+	profile_constant(&profile, rate);
+	pace_start(p, rate > 0 ? &profile : NULL, 1, 0, 1, now);
 }
 
 /* Packets due by then: number k is due at k / rate. */
@@ -37,7 +38,7 @@ static uint64_t drive(struct pace *p, uint64_t now, uint64_t until, unsigned max
 		assert_true(n <= max);
 		assert_true(!n == !!wait);
 		assert_true((double)(p->done + n) <=
-			    schedule(schedule_pps(&p->schedule), now - p->start_ns) + 1e-3);
+			    schedule(profile_peak(p->profile), now - p->start_ns) + 1e-3);
 		pace_sent(p, n);
 		now += n ? call_ns : wait;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Schedules that threads share, and bursts, against a clock that is a variable. */
+/* Schedules that threads share, profiles and bursts, against a clock that is a variable. */
 #include "cases.h"
 #include <math.h>
 #include <stdlib.h>
@@ -38,12 +38,13 @@ CASE(test_rate_is_exact_over_threads)
 	for (unsigned r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
 		for (unsigned threads = 1; threads <= THREADS; threads += 3) {
 			uint64_t start = 12345678901234, sent = 0;
+			struct profile profile;
 
+			profile_constant(&profile, rates[r]);
 			for (unsigned t = 0; t < threads; t++) {
-				const struct schedule s = schedule_of(rates[r], 1, t, threads);
 				struct pace p;
 
-				pace_start(&p, &s, start);
+				pace_start(&p, &profile, 1, t, threads, start);
 				sent += drive(&p, start + 3 * SECOND, 55000);
 				assert_int_equal(p.given_up, 0);
 			}
@@ -58,11 +59,12 @@ CASE(test_rate_is_exact_over_threads)
 /* No packet before its time, none later than the thread is. */
 CASE(test_each_packet_at_its_time)
 {
-	const struct schedule s = schedule_of(1000, 1, 1, 2);
+	struct profile profile;
 	struct pace p;
 	uint64_t now = 0, wait;
 
-	pace_start(&p, &s, 0);
+	profile_constant(&profile, 1000);
+	pace_start(&p, &profile, 1, 1, 2, 0);
 	for (unsigned k = 0; k < 500; k++) {
 		unsigned n;
 
@@ -76,12 +78,13 @@ CASE(test_each_packet_at_its_time)
 
 CASE(test_bursts)
 {
-	const struct schedule s = schedule_of(10000, 50, 0, 1);
+	struct profile profile;
 	unsigned n = 0, bursts = 0;
 	uint64_t wait, now = 0;
 	struct pace p;
 
-	pace_start(&p, &s, 0);
+	profile_constant(&profile, 10000);
+	pace_start(&p, &profile, 50, 0, 1, 0);
 	while (now < SECOND) {
 		n = pace_due(&p, now, BATCH, &wait);
 		if (n) {
@@ -97,39 +100,116 @@ CASE(test_bursts)
 
 CASE(test_a_burst_is_shared)
 {
+	struct profile profile;
 	uint64_t sent = 0, wait;
 
-	for (unsigned t = 0; t < 5; t++) {
-		const struct schedule s = schedule_of(10000, 50, t, 5);
+	profile_constant(&profile, 10000);
+	for (unsigned t = 0; t < 3; t++) {
 		struct pace p;
 
-		pace_start(&p, &s, 0);
+		pace_start(&p, &profile, 50, t, 3, 0);
 		sent += pace_due(&p, 1000, BATCH, &wait);
 	}
 	assert_int_equal(sent, 50);
 }
 
-/* Packet c of all threads is due at the time of the first packet of its burst. */
-CASE(test_packets_of_bursts)
+static const struct profile ramp = {.parts = 1, .part = {{10, 10000, 1000000}}};
+static const struct profile onoff = {
+	.parts = 2, .repeat = true, .part = {{0.1, 5000, 5000}, {0.9, 0, 0}}};
+static const struct profile steps = {.parts = 3,
+				     .part = {{2, 10000, 10000}, {2, 50000, 50000}, {2, 1e5, 1e5}}};
+
+CASE(test_profiles)
 {
-	static const unsigned sharing[][2] = {{1, 1},  {1, 3}, {32, 1}, {32, 4},
-					      {12, 3}, {2, 6}, {6, 6}};
+	assert_true(fabs(profile_packets(&ramp, 10) - 5050000) < 1e-3);
+	assert_true(fabs(profile_packets(&ramp, 11) - 6050000) < 1e-3); /* the last rate holds */
+	assert_true(fabs(profile_packets(&steps, 5) - 220000) < 1e-6);
+	assert_true(fabs(profile_packets(&steps, 7) - 420000) < 1e-6);
+	assert_true(fabs(profile_packets(&onoff, 0.05) - 250) < 1e-6);
+	assert_true(fabs(profile_packets(&onoff, 0.6) - 500) < 1e-6);
+	assert_true(fabs(profile_packets(&onoff, 3.05) - 1750) < 1e-6);
+	assert_true(profile_peak(&ramp) == 1e6 && profile_peak(&onoff) == 5000);
+}
 
-	for (unsigned i = 0; i < LENGTH(sharing) * 7; i++) {
-		const unsigned burst = sharing[i / 7][0], threads = sharing[i / 7][1], slot = i % 7;
-		const struct schedule s = schedule_of(33333, burst, slot, threads);
+CASE(test_inverse)
+{
+	const struct profile *const all[] = {&ramp, &onoff, &steps};
 
-		assert_true(schedule_shares(burst, threads));
-		for (uint64_t k = 0; slot < threads && k < 2000; k++) {
-			uint64_t c = k * threads + slot;
-			double due = (double)(c - c % burst) / 33333;
+	for (unsigned i = 0; i < 3; i++) {
+		double last = 0;
 
-			assert_true(fabs(schedule_time(&s, k) - due) < 1e-9);
-			assert_true(schedule_packets(&s, due + 1e-9) > k);
-			assert_true(schedule_packets(&s, due - 1e-9) <= k || due < 1e-9);
+		for (double c = 0.5; c < 400000; c += 997) {
+			double at = profile_time(all[i], c);
+
+			assert_true(at >= last);
+			assert_true(fabs(profile_packets(all[i], at) - c) < 1e-4);
+			last = at;
 		}
 	}
-	assert_false(schedule_shares(10, 3) || schedule_shares(3, 10));
+	/* packets due during a silence are due after it */
+	assert_true(fabs(profile_time(&onoff, 500) - 1) < 1e-9);
+}
+
+CASE(test_profiles_are_kept)
+{
+	static const struct {
+		const struct profile *profile;
+		uint64_t ns;
+		double packets;
+	} cases[] = {{&ramp, 4 * SECOND, 832000},     {&ramp, 12 * SECOND, 7050000},
+		     {&steps, 3 * SECOND, 70000},     {&onoff, SECOND / 10, 500},
+		     {&onoff, SECOND - 1000000, 500}, {&onoff, 9 * SECOND + SECOND / 2, 5000}};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t sent = 0;
+
+		for (unsigned t = 0; t < 2; t++) {
+			struct pace p;
+
+			pace_start(&p, cases[i].profile, 1, t, 2, 0);
+			sent += drive(&p, cases[i].ns, 0);
+		}
+		assert_true(fabs((double)sent - cases[i].packets) < cases[i].packets * 0.001);
+	}
+}
+
+/* No packet is sent in the silence, and all packets of the pulse are sent. */
+CASE(test_silence)
+{
+	uint64_t wait, now = 0;
+	struct pace p;
+
+	pace_start(&p, &onoff, 1, 0, 1, 0);
+	while (now < 5 * SECOND) {
+		unsigned n = pace_due(&p, now, BATCH, &wait);
+
+		if (n)
+			assert_true(now % SECOND <= SECOND / 10);
+		pace_sent(&p, n);
+		now += n ? 100 * n : wait;
+	}
+	assert_int_equal(p.done, 2500);
+}
+
+CASE(test_schedule)
+{
+	static const uint64_t due[] = {0, 1000, 1000, 5000000, 9000000};
+	const struct profile p = {.due_ns = due, .packets = 5, .pass_ns = 12000000};
+	uint64_t wait, now = 0, at[10];
+	struct pace pace;
+
+	pace_start(&pace, &p, 1, 0, 1, 0);
+	for (unsigned n = 0; n < 10;) {
+		unsigned due_now = pace_due(&pace, now, BATCH, &wait);
+
+		for (unsigned i = 0; i < due_now && n < 10; i++)
+			at[n++] = now;
+		pace_sent(&pace, due_now);
+		now += due_now ? 0 : wait;
+	}
+	for (unsigned n = 0; n < 10; n++)
+		assert_true(at[n] - (due[n % 5] + n / 5 * 12000000) <= 2);
+	assert_int_equal(pace.given_up, 0);
 }
 
 /*
@@ -138,11 +218,12 @@ CASE(test_packets_of_bursts)
 CASE(test_end)
 {
 	for (unsigned t = 0; t < 2; t++) {
-		const struct schedule s = schedule_of(1000, 1, t, 2);
+		struct profile profile;
 		uint64_t wait = 0, now = SECOND - 5000000;
 		struct pace p;
 
-		pace_start(&p, &s, 0);
+		profile_constant(&profile, 1000);
+		pace_start(&p, &profile, 1, t, 2, 0);
 		p.end_ns = SECOND;
 		drive(&p, now, 0);
 		now += 40000000;

@@ -16,7 +16,7 @@ static struct shape shape_of(unsigned threads)
 	struct shape s = {.threads = threads, .seed = 7, .flows = threads, .frames = true};
 
 	memcpy(s.sizes, sizes, sizeof(sizes));
-	s.n_sizes = 4;
+	s.n_payload = 4;
 	return s;
 }
 
@@ -27,6 +27,7 @@ CASE(test_sizes_take_turns_over_threads)
 {
 	struct shape s = shape_of(2);
 
+	s.payload = s.sizes;
 	/* thread 0 has the packets 0, 2, 4 ... of the whole, thread 1 the others */
 	assert_int_equal(shape_payload(&s, &flow4, 0, 0), 18);
 	assert_int_equal(shape_payload(&s, &flow4, 1, 0), 548);
@@ -40,6 +41,9 @@ CASE(test_same_seed_same_traffic)
 	struct shape a = shape_of(3), b = shape_of(3), c = shape_of(3);
 	unsigned differ = 0, streams_differ = 0;
 
+	a.payload = a.sizes;
+	b.payload = b.sizes;
+	c.payload = c.sizes;
 	a.random = b.random = c.random = true;
 	a.flows = b.flows = c.flows = 3000;
 	c.seed = 8;
@@ -128,6 +132,7 @@ CASE(test_rates_of_mixed_sizes)
 	struct rate l2 = {RATE_L2_BPS, 1e9}, l1 = {RATE_L1_BPS, 1e9}, share = {RATE_PERCENT, 50};
 	double pps;
 
+	s.payload = s.sizes;
 	shape_sizes(&s, &flow4, &sizes); /* frames of 64, 594, 64 and 1518 */
 	assert_int_equal(sizes.smallest, 18);
 	assert_int_equal(sizes.largest, 1472);
@@ -161,22 +166,20 @@ static void assert_frame(const uint8_t *frame, unsigned length, const struct flo
 
 static void check_frames(struct flow flow)
 {
-	struct shape s = {.threads = 1,
-			  .seed = 3,
-			  .frames = true,
-			  .n_sizes = 8,
-			  .sizes = {1472, 18, 19, 33, 34, 35, 1400, 20}};
+	static const uint16_t payload[] = {1472, 18, 19, 33, 34, 35, 1400, 20};
+	struct shape s = {.threads = 1, .seed = 3, .frames = true, .n_payload = 8};
 	struct error err = {};
 	uint8_t buffer[2048], fill[2048];
 	struct frames *f;
 
+	s.payload = payload;
 	assert_int_equal(ports_parse("65000..65535", &s.src_port), 0);
 	assert_int_equal(shape_complete(&s, 1, 0, &err), 0);
 	flow.time = true;
 	assert_int_equal(frames_open(&f, &flow, &s, 0, sizeof(buffer), &err), 0);
 	frames_prepare(f, buffer);
 	for (uint64_t n = 0; n < 2000; n++) {
-		unsigned len = s.sizes[n % 8], had;
+		unsigned len = payload[n % 8], had;
 		unsigned length = frames_write(f, buffer, n, 0x1234000000000000 + n, n * 977 + 1);
 		const uint8_t *at = proto_udp_payload(buffer, length, flow.family, 28779, &had);
 
@@ -215,6 +218,7 @@ CASE(test_frames_that_do_not_fit)
 	struct error err = {};
 	struct frames *f;
 
+	s.payload = s.sizes;
 	assert_int_equal(frames_open(&f, &flow4, &s, 0, 1500, &err), -EMSGSIZE);
 	assert_int_equal(err.status, STATUS_USAGE);
 }

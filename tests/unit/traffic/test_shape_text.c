@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <arpa/inet.h>
+#include <errno.h>
 
 #include "cases.h"
 #include "recorded.h"
@@ -28,6 +29,25 @@ static void tell_imix(const char *text)
 		tell("simple");
 }
 
+static void tell_profile(const char *text)
+{
+	const struct shape_sizes sizes = {18, 18, 100};
+	struct rate_plan plan = {.n = 99};
+	struct error err = {};
+	struct profile p;
+
+	if (rate_plan_parse(text, &plan, &err) < 0) {
+		refused(&err, plan.n);
+		return;
+	}
+	if (rate_plan_profile(&plan, &sizes, -1, 0, &p)) /* without a rate of its own */
+		assert_int_equal(rate_plan_profile(&plan, &sizes, -1, 5000, &p), 0);
+	for (unsigned i = 0; i < p.parts; i++)
+		tell("%g s %.6g-%.6g;", p.part[i].seconds, p.part[i].from, p.part[i].to);
+	if (p.repeat)
+		tell("repeated");
+}
+
 static void tell_addrs(const char *text)
 {
 	struct shape_addrs a;
@@ -49,6 +69,8 @@ static void take_line(void *arg, const char *verb, char *text)
 	recorded_words(text, &word, 1);
 	if (!strcmp(verb, "imix"))
 		tell_imix(word);
+	else if (!strcmp(verb, "profile"))
+		tell_profile(word);
 	else if (!strcmp(verb, "addrs"))
 		tell_addrs(word);
 	else if (!strcmp(verb, "ports") && ports_parse(word, &p) < 0)
