@@ -105,9 +105,9 @@ def files_are_its_users_own():
 
 
 @table(first(2, [(" ".join(args), args, words) for args, words in (
-    (["send", "127.0.0.1"], "no default rate"),
-    (["run", "-i", "lo,lo"], "no default rate"),
-    (["run", "--to", "127.0.0.1"], "no default rate"),
+    (["send", "127.0.0.1"], "--rate is required"),
+    (["run", "-i", "lo,lo"], "--rate is required"),
+    (["run", "--to", "127.0.0.1"], "--rate is required"),
     (["run", "-i", "lo,lo", "--rate", "1k", "--fault", "netfilter"], "--fault and --interface"),
     (["run", "--to", "127.0.0.1", "--rate", "1k", "--fault", "netfilter"], "--fault and --to"))]))
 @rootless
