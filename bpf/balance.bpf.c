@@ -311,14 +311,14 @@ __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 fla
 
 	if (!w)
 		return true;
-	d = bpf_map_lookup_elem(&followed, &w->key);
+	d = fragment_known(w);
 	if (d && bpf_ktime_get_ns() - d->begun < FRAGMENT_CLOSE) {
 		if (!d->flags) {
 			struct balance_tally *t = tally();
 
-			d->flags = flags;
 			cause = d->lost.cause;
 			d->lost.cause = 0;
+			fragment_adopt(w, d, flags);
 			if (cause && t)
 				TALLY(t->dropped[(cause - 1) & (BALANCE_CAUSES - 1)], 1);
 			return true;
@@ -327,6 +327,7 @@ __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 fla
 		    (!d->bytes || d->passed < d->bytes))
 			return false;
 	}
+	bpf_map_delete_elem(&overtaken, &w->key);
 	bpf_map_update_elem(&followed, &w->key, &w->none, BPF_ANY);
 	d = bpf_map_lookup_elem(&followed, &w->key);
 	if (d) {
@@ -348,11 +349,11 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 
 	if (!w)
 		return 0;
-	known = bpf_map_lookup_elem(&followed, &w->key);
+	known = fragment_known(w);
 	/* no data from an older datagram with this ID that EXPR did not match */
 	if (later && known && !known->flags &&
 	    bpf_ktime_get_ns() - known->begun >= FRAGMENT_CLOSE) {
-		bpf_map_delete_elem(&followed, &w->key);
+		bpf_map_delete_elem(&overtaken, &w->key);
 		known = NULL;
 	}
 	if (!known && later)
@@ -374,10 +375,9 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 __noinline int fragment_forget(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = fragment_at(at, program);
-	struct followed *d = w ? bpf_map_lookup_elem(&followed, &w->key) : NULL;
 
-	if (d && !d->flags)
-		bpf_map_delete_elem(&followed, &w->key);
+	if (w)
+		bpf_map_delete_elem(&overtaken, &w->key);
 	return 0;
 }
 
@@ -402,9 +402,9 @@ __noinline int fragment_leaves(const struct linear *at, __u32 program)
 __noinline int fragment_pend(__u32 program, __u32 index)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
-	struct followed *d = w ? bpf_map_lookup_elem(&followed, &w->key) : NULL;
+	struct followed *d = w ? bpf_map_lookup_elem(&overtaken, &w->key) : NULL;
 
-	if (d && !d->flags && index < BALANCE_CAUSES)
+	if (d && index < BALANCE_CAUSES)
 		d->lost.cause = index + 1;
 	return 0;
 }

@@ -59,7 +59,13 @@ struct fragment_work {
 
 #define FRAGMENT_PROGRAMS 5
 
+/*
+ * Datagrams of the flow, and apart from them those whose first fragment has not arrived, which may
+ * be any stranger's: however many these are, they evict none of the flow.
+ */
 MAP(followed, LRU_HASH, 1, struct fragment_key, struct followed);
+
+MAP(overtaken, LRU_HASH, 1, struct fragment_key, struct followed);
 
 MAP(fragment_work, PERCPU_ARRAY, FRAGMENT_PROGRAMS, __u32, struct fragment_work);
 
@@ -137,18 +143,43 @@ static __always_inline bool fragment_find(struct fragment_work *w)
 	return true;
 }
 
-/* Returns the datagram's record, creating it if it is missing. NULL: no memory. */
-static __always_inline struct followed *fragment_record(const struct fragment_work *w)
+/* Returns the datagram's record, or NULL. */
+static __always_inline struct followed *fragment_known(const struct fragment_work *w)
 {
 	struct followed *known = bpf_map_lookup_elem(&followed, &w->key);
 
+	return known ? known : bpf_map_lookup_elem(&overtaken, &w->key);
+}
+
+/* Returns the datagram's record, creating it if it is missing. NULL: no memory. */
+static __always_inline struct followed *fragment_record(const struct fragment_work *w)
+{
+	struct followed *known = fragment_known(w);
+
 	if (known)
 		return known;
-	bpf_map_update_elem(&followed, &w->key, &w->none, BPF_NOEXIST);
-	known = bpf_map_lookup_elem(&followed, &w->key);
+	bpf_map_update_elem(&overtaken, &w->key, &w->none, BPF_NOEXIST);
+	known = bpf_map_lookup_elem(&overtaken, &w->key);
 	if (known)
 		known->begun = bpf_ktime_get_ns();
 	return known;
+}
+
+/*
+ * Marks the datagram as one of the flow. `d`: its record. Returns the record that is kept from now
+ * on, or NULL if there is no memory.
+ */
+static __always_inline struct followed *fragment_adopt(const struct fragment_work *w,
+						       struct followed *d, __u32 flags)
+{
+	if (!d->flags) {
+		bpf_map_update_elem(&followed, &w->key, d, BPF_ANY);
+		bpf_map_delete_elem(&overtaken, &w->key);
+		d = bpf_map_lookup_elem(&followed, &w->key);
+	}
+	if (d)
+		d->flags |= flags;
+	return d;
 }
 
 /*
@@ -208,7 +239,9 @@ GLOBAL int fragment_dropped(const struct linear *at, __u32 program, __u32 first,
 	if (!d)
 		return first ? FRAGMENT_LOSS : FRAGMENT_NO_LOSS;
 	if (first)
-		d->flags |= FOLLOWED_OURS;
+		d = fragment_adopt(w, d, FOLLOWED_OURS);
+	if (!d)
+		return FRAGMENT_LOSS;
 	if (*more & FRAGMENT_DUPLICATE || fragment_is_again(d))
 		return d->flags ? FRAGMENT_AGAIN : FRAGMENT_NO_LOSS;
 	if (d->flags & FOLLOWED_RECEIVED && (!d->bytes || d->passed < d->bytes))

@@ -106,7 +106,7 @@ GLOBAL int see_datagram(const struct linear *at, __u32 program, __u32 place)
 		d->lost = (struct fragment_loss){};
 	if (!d->flags)
 		d->netns = place;
-	d->flags |= FOLLOWED_OURS;
+	fragment_adopt(w, d, FOLLOWED_OURS);
 	return 0;
 }
 

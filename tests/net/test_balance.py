@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (TIMEOUT, assert_ran, assert_usage, case, first, main, pktledger, require, rootless,
+from lib import (TIMEOUT, assert_ran, assert_usage, case, first, main, observed, pktledger, require, rootless,
                  table, thorough, until)
 import ends
 from ends import PORT, SO_RCVBUFFORCE, assert_read, datagram, need, read_all, shell, tun, udp
@@ -101,12 +101,19 @@ GROUPS = [("IPv4", "239.18.0.9"), ("IPv6", "ff15::9")]
 
 @table(first(1, GROUPS))
 def members_of_a_group(group):
-    """Copies for each do not add up, and yet it is certain who lost some."""
-    with lab(), members(group, 2304, 1 << 20) as (socks, sender), balancing(EXPR) as t:
-        for _ in range(50):
-            sender.sendto(bytes(100), (group, PORT))
-        full, whole = (read_all(sock) for sock in socks)
-        end = t.stop()["end"]
+    """Copies for each do not add up, and yet it is certain who lost some, unless the kernel skipped
+    probes because a neighbour's packets interrupted one: then nothing is certain, which is said."""
+    def attempt():
+        with lab(), members(group, 2304, 1 << 20) as (socks, sender), balancing(EXPR) as t:
+            for _ in range(50):
+                sender.sendto(bytes(100), (group, PORT))
+            full, whole = (read_all(sock) for sock in socks)
+            return full, whole, t.stop()["end"]
+
+    def skipped(result):
+        return result[2]["missed"]["recursion_misses"] and result[2]["verdict"] == "unknown"
+
+    full, whole, end = observed(attempt, skipped)
     assert (end["arrived"], end["delivered"], whole) == (50, full + whole, 50), end
     assert lost(end) == {"rcvbuf": 50 - full} and end["culprit"]["stage"] == "rcvbuf", end
     assert end["verdict"] == "this_host" and not end["balanced"], end
@@ -249,8 +256,9 @@ def fragment_frames(to, mac, ident, payload):
     return frames
 
 
-def send_fragments(to, via, order, numbers):
-    """`order`: which fragments of each datagram are sent, one after the other. Each has a number as its ID."""
+@contextlib.contextmanager
+def fragment_sender(to, via):
+    """Yields what makes the two fragments of the datagram with this ID, as frames, and the socket that sends them."""
     netns, ifname = via
     link = json.loads(ends.do(netns, "ip", "-j", "link", "show", ifname))[0]
     mac = bytes.fromhex(link["address"].replace(":", ""))
@@ -258,10 +266,16 @@ def send_fragments(to, via, order, numbers):
         sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     with sock:
         sock.bind(("v-tx", 0))
+        yield lambda ident: fragment_frames(to, mac, ident, bytes(range(256)) * 4), sock
+
+
+def send_fragments(to, via, order, numbers):
+    """`order`: which fragments of each datagram are sent, one after the other. Each has a number as its ID."""
+    with fragment_sender(to, via) as (frames, sock):
         for ident in numbers:
-            frames = fragment_frames(to, mac, ident, bytes(range(256)) * 4)
+            both = frames(ident)
             for part in order:
-                sock.send(frames[part])
+                sock.send(both[part])
             time.sleep(0.0005)
 
 
@@ -274,6 +288,20 @@ def fragments_in_any_order(to):
             send_fragments(to, (RX, "v-rx"), order, range(60 * number + 1, 60 * number + 61))
             assert_read(sock, 60)
         assert_balance(t.stop(), 180, 180)
+
+
+@case
+def fragments_of_many_others():
+    """They come between two copies of a first fragment, which stay one datagram."""
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, balancing(EXPR) as t:
+        ends.sysctl(RX, "net/ipv4/ipfrag_high_thresh", 1 << 27)
+        ends.sysctl(RX, "net/ipv4/ipfrag_max_dist", 0)
+        with fragment_sender(V4, (RX, "v-rx")) as (frames, sender):
+            one, two = frames(1)
+            for frame in [one, *(frames(ident)[1] for ident in range(1000, 13000)), one, two]:
+                sender.send(frame)
+        assert_read(sock, 1)
+        assert_balance(t.stop(), 1, 1)
 
 
 @table([("IPv4", "198.18.1.2", "ip frag-off & 0x1fff != 0"),

@@ -220,6 +220,8 @@ static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 	if (!rc)
 		rc = bpf_map__set_max_entries(b->skel->maps.followed, FOLLOWED_MAX);
 	if (!rc)
+		rc = bpf_map__set_max_entries(b->skel->maps.overtaken, FOLLOWED_MAX);
+	if (!rc)
 		rc = bpf_map__set_max_entries(b->skel->maps.renamed, b->spec.nat ? NAT_RENAMED : 1);
 	if (!rc && b->spec.watch)
 		rc = watch_share(b->spec.watch, b->skel->obj, "balance_drop",

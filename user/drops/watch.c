@@ -161,6 +161,7 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 		bpf_map__set_max_entries(hash[i], w->keys);
 	}
 	bpf_map__set_max_entries(w->skel->maps.followed, FOLLOWED_MAX);
+	bpf_map__set_max_entries(w->skel->maps.overtaken, FOLLOWED_MAX);
 	bpf_map__set_max_entries(w->skel->maps.renamed, spec->nat ? NAT_RENAMED : 1);
 	bpf_map__set_autocreate(w->skel->maps.fragments, false);
 	bpf_map__set_autocreate(w->skel->maps.fragment_counts, false);
