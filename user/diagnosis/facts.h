@@ -199,6 +199,7 @@ uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause);
 	X(uint32_t waiting, UINT, "waiting", waiting, .how = RECORD_OMITTED) /* of a listener */   \
 	X(uint32_t room, UINT, "room", room, .how = RECORD_OMITTED)                                \
 	X(uint32_t half_open, UINT, "half_open", half_open, .how = RECORD_OMITTED)                 \
+	X(bool md5, BOOL, "md5", md5, .how = RECORD_OMITTED) /* a listener with TCP MD5 keys */    \
 	X(uint64_t reads, UINT, "reads", reads, RECORD_WHEN(facts_sock, reads_known))
 
 struct facts_sock {

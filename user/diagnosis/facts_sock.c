@@ -63,7 +63,8 @@ void facts_socks_add(void *arg, const struct sockmem_row *row)
 				 .sndbuf = row->sndbuf,
 				 .drops = row->drops,
 				 .waiting = row->waiting,
-				 .room = row->room};
+				 .room = row->room,
+				 .md5 = row->md5};
 	put_addresses(s, row);
 }
 

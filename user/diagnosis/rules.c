@@ -421,6 +421,32 @@ static void judge_listeners(const struct facts *f, struct check_findings *out,
 		judge_add(out, f, STAGE_TCP_LISTEN, CHECK_NAMESPACE, &rest);
 }
 
+/*
+ * Sets the listener that refused segments for their signature, if only one listener can have done
+ * so: one that lost as many packets, and has MD5 keys unless a signature was not expected. The
+ * kernel does not list the keys of TCP-AO.
+ */
+static void put_signed_listener(const struct facts *f, struct finding_facts *facts,
+				char socket[SOCKET_SIZE], char process[PROCESS_SIZE])
+{
+	const bool md5 = facts->reason && !strncmp(facts->reason, "TCP_MD5", 7);
+	const bool keyed = md5 && strcmp(facts->reason, "TCP_MD5UNEXPECTED");
+	const struct facts_sock *one = NULL;
+
+	for (unsigned i = 0; i < f->listeners.n; i++) {
+		const struct facts_sock *s = &f->listeners.at[i];
+
+		/* the counters and the sockets are not read at the same time */
+		if (s->lost + facts->lost / 10 < facts->lost || !s->lost || (md5 && s->md5 != keyed))
+			continue;
+		if (one)
+			return;
+		one = s;
+	}
+	if (one)
+		put_listener(f, one, facts, socket, process);
+}
+
 static void judge_counter(const struct facts *f, struct check_findings *out, unsigned i)
 {
 	const bool host = rules[i].of == HOST;
@@ -446,10 +472,8 @@ static void judge_counter(const struct facts *f, struct check_findings *out, uns
 		return;
 	if (stage == STAGE_TCP_LISTEN && !facts.cookie)
 		return judge_listeners(f, out, &facts);
-	for (unsigned j = 0; j < f->listeners.n && stage == STAGE_TCP; j++) {
-		if (f->listeners.at[j].lost >= facts.lost)
-			put_listener(f, &f->listeners.at[j], &facts, socket, process);
-	}
+	if (stage == STAGE_TCP)
+		put_signed_listener(f, &facts, socket, process);
 	if (facts.reason && !strcmp(facts.reason, "IP_RPFILTER"))
 		put_strict_link(f, &facts);
 	if (stage == STAGE_NEIGH) {

@@ -42,6 +42,7 @@ static int on_socket(const struct nlmsghdr *nlh, void *data)
 	row.rcvbuf = mem[SK_MEMINFO_RCVBUF];
 	row.sndbuf = mem[SK_MEMINFO_SNDBUF];
 	row.drops = mem[SK_MEMINFO_DROPS];
+	row.md5 = nl_attr(nlh, sizeof(*m), INET_DIAG_MD5SIG); /* tcp_diag_get_aux() */
 	if (m->idiag_state == TCP_LISTEN) {
 		row.waiting = m->idiag_rqueue;
 		row.room = m->idiag_wqueue;
@@ -64,6 +65,8 @@ static int read_sockets(const struct netns *ns, int family, int protocol, uint32
 	req->sdiag_family = (uint8_t)(family == AF_UNSPEC ? AF_INET6 : family);
 	req->sdiag_protocol = (uint8_t)protocol;
 	req->idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1);
+	if (protocol == IPPROTO_TCP) /* and with it INET_DIAG_MD5SIG (inet_sk_diag_fill()) */
+		req->idiag_ext |= 1 << (INET_DIAG_INFO - 1);
 	req->idiag_states = states;
 	req->id.idiag_sport = htons(to->port);
 	return nl_query_bus(ns, NETLINK_SOCK_DIAG, nlh, on_socket, to);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A namespace's UDP and AF_XDP sockets and TCP listeners, with their queues and losses, from
- * sock_diag. Requires CONFIG_INET_UDP_DIAG, _TCP_DIAG and CONFIG_XDP_SOCKETS_DIAG. In Debian these are modules that are loaded on
- * demand (except for the second on 6.1, see files_open_xsk() in drops/owners.h).
+ * sock_diag. Requires CONFIG_INET_UDP_DIAG, _TCP_DIAG and CONFIG_XDP_SOCKETS_DIAG. In Debian these
+ * are modules that are loaded on demand (except for the second on 6.1, see files_open_xsk() in drops/owners.h).
  */
 #ifndef PKTLEDGER_HOST_SOCKDIAG_H
 #define PKTLEDGER_HOST_SOCKDIAG_H
@@ -30,6 +30,7 @@ struct sockmem_row {
 	uint32_t drops; /* sk_drops, modulo 2^32 */
 	/* Of a listener: connections in its accept queue, and the maximum (it holds one more). */
 	uint32_t waiting, room;
+	bool md5; /* it has keys for TCP MD5 (RFC 2385), always false without CAP_NET_ADMIN */
 };
 
 typedef void (*sockmem_cb)(void *arg, const struct sockmem_row *row);
