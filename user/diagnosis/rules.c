@@ -423,8 +423,8 @@ static void judge_listeners(const struct facts *f, struct check_findings *out,
 
 /*
  * Sets the listener that refused segments for their signature, if only one listener can have done
- * so: one that lost as many packets, and has MD5 keys unless a signature was not expected. The
- * kernel does not list the keys of TCP-AO.
+ * so: one that lost at least half as many packets, and has MD5 keys unless a signature was not
+ * expected. The kernel does not list the keys of TCP-AO.
  */
 static void put_signed_listener(const struct facts *f, struct finding_facts *facts,
 				char socket[SOCKET_SIZE], char process[PROCESS_SIZE])
@@ -437,7 +437,7 @@ static void put_signed_listener(const struct facts *f, struct finding_facts *fac
 		const struct facts_sock *s = &f->listeners.at[i];
 
 		/* the counters and the sockets are not read at the same time */
-		if (s->lost + facts->lost / 10 < facts->lost || !s->lost || (md5 && s->md5 != keyed))
+		if (!s->lost || 2 * (uint64_t)s->lost < facts->lost || (md5 && s->md5 != keyed))
 			continue;
 		if (one)
 			return;
