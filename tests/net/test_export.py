@@ -241,8 +241,10 @@ def a_textfile_on_a_full_disk():
 
 
 def headline(text):
-    """The number of lost packets that it begins with."""
-    found = re.search(r'(?:<h1>|"headlines":\[")(?:([\d,]+) packets? lost|Nothing was lost so far)', text)
+    """The number of lost packets that it begins with. EXPR does not apply to suspected losses, which a
+    neighbour's interface counts."""
+    found = re.search(r'(?:<h1>|"headlines":\[")(?:([\d,]+) packets? lost|[\d,]+ packets? suspected lost'
+                      '|Nothing was lost so far)', text)
     assert found, re.findall(r"<h1>.*|\"headlines.{200}", text)
     return int((found[1] or "0").replace(",", ""))
 
