@@ -373,75 +373,48 @@ int receiver_check_log(const struct receiver *r, struct error *err)
 
 /* ---- from the threads' sinks to the results ---- */
 
-/* Sums jitter as a packet-weighted mean, and merges the latency histograms. */
-struct delays {
-	struct hist *delay;
-	double jitter;
-	uint64_t delivered;
-};
-
-static void add_delays(struct delays *sum, const struct line *l)
-{
-	sum->jitter += (double)line_jitter(l) * (double)l->delivered;
-	sum->delivered += l->delivered;
-	if (!l->delay)
-		return;
-	if (!sum->delay)
-		sum->delay = mem_new(sum->delay);
-	hist_merge(sum->delay, l->delay);
-}
-
-/* Fills the result from the sum and frees the sum. Returns the mean jitter. */
-static uint64_t take_delays(struct delays *sum, struct result_latency *latency)
+/* Fills the latency from a sum of lines, and frees the sum. Returns the mean jitter. */
+static uint64_t take_delays(struct line *sum, struct result_latency *latency)
 {
 	result_latency_fill(latency, sum->delay);
 	free(sum->delay);
-	return sum->delivered ? (uint64_t)(sum->jitter / (double)sum->delivered) : 0;
+	return line_jitter(sum);
 }
 
-/* Adds all lines of the same flow to lines[0], and sets these lines to NULL. */
+/* Sums all lines of the same flow as lines[0], and sets these lines to NULL. */
 static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsigned n)
 {
 	const struct line *first = lines[0];
-	struct delays sums = {};
+	struct line sum = {};
 
-	*f = (struct arrivals_flow){.stream = first->id};
-	if (first->source.port)
-		snprintf(f->source, sizeof(f->source), "%s", num_text_endpoint(&first->source));
 	for (unsigned i = 0; i < n; i++) {
-		const struct line *l = lines[i];
-
-		if (!l || !line_is(l, first->stream, first->life, &first->source))
+		if (!lines[i] || !line_is(lines[i], first->stream, first->life, &first->source))
 			continue;
-		f->delivered += l->delivered;
-		f->bytes += l->bytes;
-		f->duplicated += l->duplicated;
-		reordering_add(&f->order, &l->order);
-		add_delays(&sums, l);
+		line_add(&sum, lines[i]);
 		lines[i] = NULL;
 	}
-	f->jitter_ns = take_delays(&sums, &f->latency);
-}
-
-static void add_line(struct arrivals *out, struct delays *sums, const struct line *l)
-{
-	add_delays(sums, l);
-	reordering_add(&out->order, &l->order);
-	out->negative += l->negative;
+	*f = (struct arrivals_flow){.stream = first->id,
+				    .delivered = sum.delivered,
+				    .bytes = sum.bytes,
+				    .duplicated = sum.duplicated,
+				    .order = sum.order};
+	if (first->source.port)
+		snprintf(f->source, sizeof(f->source), "%s", num_text_endpoint(&first->source));
+	f->jitter_ns = take_delays(&sum, &f->latency);
 }
 
 void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n)
 {
 	const struct line **lines = mem_zero((size_t)n * SINK_LINES, sizeof(*lines));
 	struct legs_sums legs = {};
-	struct delays sums = {};
+	struct line all = {};
 	unsigned found = 0;
 
 	for (unsigned s = 0; s < n; s++) {
 		for (unsigned i = 0; i < sink[s]->lines; i++)
-			add_line(out, &sums, lines[found++] = sink[s]->line[i]);
+			line_add(&all, lines[found++] = sink[s]->line[i]);
 		if (sink[s]->past)
-			add_line(out, &sums, sink[s]->past);
+			line_add(&all, sink[s]->past);
 		out->flows_more += sink[s]->past_lines;
 		legs_merge(&legs, &sink[s]->legs_sums);
 	}
@@ -455,12 +428,14 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 		else if (++out->flows_more)
 			fill_flow(&more, lines + i, found - i);
 	}
-	if (sums.delay)
-		hist_quarters(sums.delay, out->delay);
+	if (all.delay)
+		hist_quarters(all.delay, out->delay);
+	out->order = all.order;
+	out->negative = all.negative;
 	out->legs = legs_result(&legs, out->leg, &out->stamps);
 	out->stamps.asked = n && sink[0]->legs;
 	legs_forget(&legs);
-	out->jitter_ns = take_delays(&sums, &out->latency);
+	out->jitter_ns = take_delays(&all, &out->latency);
 	free(lines);
 }
 

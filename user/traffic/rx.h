@@ -64,6 +64,12 @@ static inline uint64_t line_jitter(const struct line *l)
 }
 
 /*
+ * Adds a line's counts, order and latency to `sum`, whose jitter becomes the mean over all packets.
+ * The caller frees sum->delay.
+ */
+void line_add(struct line *sum, const struct line *l);
+
+/*
  * All receiving engines pass packets to a sink. It checks the sequence header, marks the number as
  * delivered, and records facts that only the receiver knows: duplicates, order, damage, latency.
  * Each receiving thread has one sink. The sinks of a receiver share the streams.

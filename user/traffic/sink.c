@@ -92,24 +92,32 @@ static struct line *known_line(const struct sink *s, uint16_t stream, unsigned l
 	return NULL;
 }
 
+void line_add(struct line *sum, const struct line *l)
+{
+	const double jitter = (double)sum->jitter * (double)sum->delivered +
+			      (double)l->jitter * (double)l->delivered;
+
+	if (!sum->delivered)
+		sum->jitter = l->jitter;
+	else if (l->delivered)
+		sum->jitter = (uint64_t)(jitter / (double)(sum->delivered + l->delivered));
+	sum->delivered += l->delivered;
+	sum->bytes += l->bytes;
+	sum->duplicated += l->duplicated;
+	sum->negative += l->negative;
+	reordering_add(&sum->order, &l->order);
+	if (l->delay && !sum->delay)
+		sum->delay = mem_new(sum->delay);
+	if (l->delay)
+		hist_merge(sum->delay, l->delay);
+}
+
 /* Adds a line to the sums of past lines, and empties it. */
 static void retire_line(struct sink *s, struct line *l)
 {
-	struct line *past = s->past ? s->past : (s->past = mem_new(past));
-	const double sum = (double)past->jitter * (double)past->delivered +
-			   (double)l->jitter * (double)l->delivered;
-
-	if (l->delivered)
-		past->jitter = (uint64_t)(sum / (double)(past->delivered + l->delivered));
-	past->delivered += l->delivered;
-	past->bytes += l->bytes;
-	past->duplicated += l->duplicated;
-	past->negative += l->negative;
-	reordering_add(&past->order, &l->order);
-	if (l->delay && !past->delay)
-		past->delay = mem_new(past->delay);
-	if (l->delay)
-		hist_merge(past->delay, l->delay);
+	if (!s->past)
+		s->past = mem_new(s->past);
+	line_add(s->past, l);
 	free(l->delay);
 	s->past_lines++;
 	memset(l, 0, sizeof(*l));
