@@ -179,24 +179,13 @@ static struct worker *prepare(void *of, unsigned t)
 	return &me->worker;
 }
 
-/* Attaches the program in the sender's namespace. Engines that can work without it do so. */
-static int attach_pass(const struct sender_config *cfg)
-{
-	int saved = netns_push(cfg->ns), link;
-
-	if (saved < 0)
-		return saved;
-	link = tx_attach_pass(cfg->ifindex);
-	netns_pop(saved);
-	return link;
-}
-
 int sender_open(struct sender **out, const struct sender_config *cfg, struct error *err)
 {
 	struct sender *s = mem_new(s);
 
 	s->cfg = cfg;
-	s->pass = cfg->wants_xdp ? attach_pass(cfg) : -1;
+	/* engines that can work without the program do so */
+	s->pass = cfg->wants_xdp ? tx_attach_pass(cfg->ns, cfg->ifindex) : -1;
 	s->team = (struct worker_team){.ns = cfg->ns,
 				       .wish = &cfg->tuning->tx,
 				       .tuning = cfg->tuning,

@@ -142,20 +142,6 @@ static int open_observers(struct site *s, struct error *err)
 	return outcomes_map(f, -1, -1, -1, err);
 }
 
-static int attach_xdp(struct site *s, bool *native, struct error *err)
-{
-	const struct lab_port *port = &s->lab.rx;
-	int saved = netns_push(port->ns), rc;
-
-	if (saved < 0)
-		return error_errno(err, STATUS_FAILED, saved, NULL,
-				   "cannot enter the receiver's network namespace");
-	rc = rx_prog_attach(s->prog, port->ifname, port->queues, err);
-	netns_pop(saved);
-	*native = s->prog->native;
-	return rc;
-}
-
 /*
  * Opens the receiver's XDP program, after a fault's program if there is one. With AF_XDP, the
  * program redirects the flow's packets into one socket per queue. Otherwise it receives them, or
@@ -164,6 +150,7 @@ static int attach_xdp(struct site *s, bool *native, struct error *err)
 static int open_xdp(struct site *s, struct error *err)
 {
 	const struct drops *drops = s->tracer.drops;
+	const struct lab_port *port = &s->lab.rx;
 	struct trace_config here = {.port = (uint16_t)s->spec->port};
 	struct rx_prog_config cfg = {
 		.trace = &here,
@@ -198,7 +185,7 @@ static int open_xdp(struct site *s, struct error *err)
 	if (s->fx.xdp)
 		rc = fault_xdp(s->faults, s->prog ? s->prog->fd : -1, &native, err);
 	else if (s->prog)
-		rc = attach_xdp(s, &native, err);
+		rc = rx_prog_attach(s->prog, port->ns, port->ifname, port->queues, &native, err);
 	s->receiver_config.xdp_skb_mode = !native;
 	return rc;
 }

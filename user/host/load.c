@@ -23,6 +23,7 @@
 #include "base/num.h"
 #include "base/proc.h"
 #include "host/caps.h"
+#include "host/netns.h"
 #include "survey.skel.h"
 
 #define OLDEST 6 /* major version of the oldest kernel that accepts all tracing programs */
@@ -98,6 +99,17 @@ void trace_unmap(void *at, size_t size)
 {
 	if (at)
 		munmap(at, size);
+}
+
+int link_xdp(const struct netns *ns, int prog_fd, unsigned ifindex, unsigned flags)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = flags);
+	int saved = netns_push(ns), link = saved;
+
+	if (saved >= 0)
+		link = bpf_link_create(prog_fd, (int)ifindex, BPF_XDP, &opts);
+	netns_pop(saved);
+	return link;
 }
 
 void link_close(int *link)

@@ -51,6 +51,13 @@ void trace_unmap(void *at, size_t size); /* `at` may be NULL */
 struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct bpf_map *map);
 
 /*
+ * Attaches an XDP program to an interface in `ns` with these XDP_FLAGS_*_MODE. Returns a link for
+ * link_close(), or -errno.
+ */
+struct netns;
+int link_xdp(const struct netns *ns, int prog_fd, unsigned ifindex, unsigned flags);
+
+/*
  * Detaches and closes a link. Does nothing if the descriptor is negative. Closing alone does not
  * detach the link if another process holds a reference, and a program that lists the host's links
  * briefly does.

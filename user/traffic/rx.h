@@ -287,7 +287,6 @@ uint64_t rx_spin_ns(void);
 struct rx_prog {
 	int fd;	     /* also the target of another program's tail call */
 	int link;    /* -1: not attached */
-	bool native; /* attached in the driver, otherwise generic */
 	struct xsk_bpf *xsk;
 	int map_fd; /* the program's XSKMAP */
 	struct sink_bpf *sink;
@@ -318,12 +317,12 @@ struct rx_prog_config {
 int rx_prog_open(struct rx_prog **prog, const struct rx_prog_config *cfg, struct error *err);
 
 /*
- * Attaches the program to an interface with `queues` receive queues in this thread's namespace:
- * native if the driver supports it (the link may go down briefly), otherwise generic. Fails if
- * there are more queues than XSKMAP entries (64), because packets in the remaining queues would
- * bypass it.
+ * Attaches the program to an interface with `queues` receive queues: native if the driver supports
+ * it (the link may go down briefly), otherwise generic. Fails if there are more queues than XSKMAP
+ * entries (64), because packets in the remaining queues would bypass it.
  */
-int rx_prog_attach(struct rx_prog *prog, const char *ifname, unsigned queues, struct error *err);
+int rx_prog_attach(struct rx_prog *prog, const struct netns *ns, const char *ifname,
+		   unsigned queues, bool *native, struct error *err);
 
 /*
  * Sums the counts of all CPUs. For `next` and last_ns takes the maximum, for first_ns the smallest

@@ -5,13 +5,13 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/if_link.h>
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/load.h"
+#include "host/nl.h"
 #include "sink.skel.h"
 #include "xsk.skel.h"
 
@@ -135,11 +135,12 @@ int xdp_load_failed(int rc, const char *what, struct error *err)
 			 "cannot load %s: %s", what, log_load_failure(why, sizeof(why), rc));
 }
 
-int rx_prog_attach(struct rx_prog *prog, const char *ifname, unsigned queues, struct error *err)
+int rx_prog_attach(struct rx_prog *prog, const struct netns *ns, const char *ifname,
+		   unsigned queues, bool *native, struct error *err)
 {
 	static const __u32 modes[] = {XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE};
 	unsigned max = prog->xsk ? bpf_map__max_entries(prog->xsk->maps.xsks) : queues;
-	int ifindex = (int)if_nametoindex(ifname);
+	int ifindex = nl_ifindex(ns, ifname);
 
 	if (queues > max)
 		return error_set(err, STATUS_UNABLE, -E2BIG,
@@ -147,13 +148,12 @@ int rx_prog_attach(struct rx_prog *prog, const char *ifname, unsigned queues, st
 				 "engine socket",
 				 "%s has %u receive queues, and the engine xsk serves %u", ifname,
 				 queues, max);
-	if (!ifindex)
-		return error_set(err, STATUS_FAILED, -ENODEV, NULL, "no interface %s here", ifname);
+	if (ifindex < 0)
+		return error_errno(err, STATUS_FAILED, ifindex, NULL, "cannot find interface %s",
+				   ifname);
 	for (unsigned i = 0; i < 2; i++) {
-		LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = modes[i]);
-
-		prog->link = bpf_link_create(prog->fd, ifindex, BPF_XDP, &opts);
-		prog->native = prog->link >= 0 && !i;
+		prog->link = link_xdp(ns, prog->fd, (unsigned)ifindex, modes[i]);
+		*native = prog->link >= 0 && !i;
 		switch (prog->link) {
 		case -EBUSY:
 		case -EEXIST:

@@ -118,7 +118,7 @@ extern const struct tx_ops *const tx_engines[]; /* the last is NULL */
  * and zero-copy AF_XDP frames only while an XDP program is attached. Returns a link fd (closing it
  * detaches the program), or -errno if the driver does not support XDP or already has a program.
  */
-int tx_attach_pass(unsigned ifindex);
+int tx_attach_pass(const struct netns *ns, unsigned ifindex);
 
 /*
  * Returns whether this kernel reports, for every frame of an AF_XDP socket in copy mode, whether

@@ -126,35 +126,18 @@ int tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct t
 										       : 0;
 }
 
-int tx_attach_pass(unsigned ifindex)
+int tx_attach_pass(const struct netns *ns, unsigned ifindex)
 {
 	static const struct bpf_insn pass[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_DRV_MODE);
 	int prog =
 		bpf_prog_load(BPF_PROG_TYPE_XDP, "pktledger_pass", "GPL", pass, LENGTH(pass), NULL);
-	int link = prog < 0 ? prog : bpf_link_create(prog, (int)ifindex, BPF_XDP, &opts);
+	int link = prog < 0 ? prog : link_xdp(ns, prog, ifindex, XDP_FLAGS_DRV_MODE);
 
 	fd_close(&prog);
 	return link;
-}
-
-/* Attaches the program to an unused interface. Without it calls still work, but slowly. */
-static void attach_nowhere(struct tx *tx)
-{
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_SKB_MODE);
-	int saved;
-
-	if (tx->cfg->stream->slot >= DISPATCHED || netns_create(&tx->nowhere, &(struct error){}))
-		return;
-	saved = netns_push(&tx->nowhere);
-	if (saved < 0)
-		return;
-	tx->link = bpf_link_create(bpf_program__fd(tx->skel->progs.gen_stream), LOOPBACK_IFINDEX,
-				   BPF_XDP, &opts);
-	netns_pop(saved);
 }
 
 static int load(struct tx *tx, struct error *err)
@@ -195,7 +178,10 @@ static int load(struct tx *tx, struct error *err)
 	if (timer_create(CLOCK_MONOTONIC, &event, &tx->timer))
 		return -errno;
 	tx->has_timer = true;
-	attach_nowhere(tx);
+	/* attaches the program to an unused interface: without it calls still work, but slowly */
+	if (cfg->stream->slot < DISPATCHED && !netns_create(&tx->nowhere, &(struct error){}))
+		tx->link = link_xdp(&tx->nowhere, bpf_program__fd(tx->skel->progs.gen_stream),
+				    LOOPBACK_IFINDEX, XDP_FLAGS_SKB_MODE);
 	return 0;
 }
 
