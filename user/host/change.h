@@ -27,7 +27,6 @@
  * IRQ			24				"0-3,8"
  * RING		eth1	rx				"4096" (same for the next two)
  * CHANNELS	eth1	rx, combined
- * COALESCE	eth1	rx-usecs			"50"
  * PAUSE	eth1	tx				"on", "off"
  * RSS		eth1	indirection			"equal 8", "start 2 equal 4", "default"
  * QDISC	eth1	root				wanted: "fq limit 20000", "mq"; read:
@@ -42,7 +41,6 @@ enum change_kind {
 	CHANGE_IRQ,
 	CHANGE_RING,
 	CHANGE_CHANNELS,
-	CHANGE_COALESCE,
 	CHANGE_PAUSE,
 	CHANGE_RSS,
 	CHANGE_QDISC,

@@ -119,15 +119,11 @@ char *change_sysctl_name(const char *path, char *buf, size_t size)
 
 /* All of them start with the command, followed by 32-bit fields. */
 union params {
-	uint32_t field[32];
+	uint32_t field[16];
 	struct ethtool_ringparam ring;
 	struct ethtool_channels channels;
-	struct ethtool_coalesce coalesce;
 	struct ethtool_pauseparam pause;
 };
-
-_Static_assert(sizeof(struct ethtool_coalesce) <= sizeof(((union params *)0)->field),
-	       "every request fits");
 
 static int read_ethtool(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
@@ -275,7 +271,7 @@ struct recipe_step change_step(const struct change *c, bool undo)
 	"the driver may restart the device: packets in flight are lost, the link may go down"
 
 const char *const change_words[CHANGE_KINDS] = {
-	"sysctl", "sysfs", "irq", "ring", "channels", "coalesce", "pause", "rss", "qdisc", "governor",
+	"sysctl", "sysfs", "irq", "ring", "channels", "pause", "rss", "qdisc", "governor",
 };
 
 const struct change_ops change_ops[CHANGE_KINDS] = {
@@ -290,11 +286,6 @@ const struct change_ops change_ops[CHANGE_KINDS] = {
 			 .read = read_ethtool, ETHTOOL_OPS},
 	[CHANGE_CHANNELS] = {"", " channels", RESTART, .ethtool = ETHTOOL_GCHANNELS, .letter = 'L',
 			     .read = read_ethtool, ETHTOOL_OPS},
-	[CHANGE_COALESCE] = {"", "",
-			     "more packets per interrupt increase the delay, and fewer increase the "
-			     "CPU time",
-			     .ethtool = ETHTOOL_GCOALESCE, .letter = 'C', .read = read_ethtool,
-			     ETHTOOL_OPS},
 	[CHANGE_PAUSE] = {"", " pause frames",
 			  "the link may renegotiate and be down for some seconds", .wait_ms = 3000,
 			  .ethtool = ETHTOOL_GPAUSEPARAM, .letter = 'A', .read = read_ethtool,
@@ -310,8 +301,7 @@ const struct change_ops change_ops[CHANGE_KINDS] = {
 };
 
 /*
- * Settings that a finding can change. The first match applies. For the names of coalescing
- * parameters see ethtool(8), -C.
+ * Settings that a finding can change. The first match applies.
  */
 const struct change_setting change_settings[] = {
 	{CHANGE_SYSCTL, "net/core/[rw]mem_default",
@@ -325,8 +315,6 @@ const struct change_setting change_settings[] = {
 	{CHANGE_RING, "rx", .offset = offsetof(struct ethtool_ringparam, rx_pending)},
 	{CHANGE_CHANNELS, "rx", .offset = offsetof(struct ethtool_channels, rx_count)},
 	{CHANGE_CHANNELS, "combined", .offset = offsetof(struct ethtool_channels, combined_count)},
-	{CHANGE_COALESCE, "rx-usecs",
-	 .offset = offsetof(struct ethtool_coalesce, rx_coalesce_usecs)},
 	{CHANGE_PAUSE, "tx", .offset = offsetof(struct ethtool_pauseparam, tx_pause)},
 	{CHANGE_RSS, "indirection", .offset = 0},
 	{CHANGE_QDISC, "root", .offset = 0},

@@ -71,9 +71,9 @@ CASE(qdiscs_that_cannot_be_undone)
 static const char *const kinds[CHANGE_KINDS] = {
 	[CHANGE_SYSCTL] = "sysctl",	[CHANGE_SYSFS] = "sysfs",
 	[CHANGE_IRQ] = "irq",		[CHANGE_RING] = "ring",
-	[CHANGE_CHANNELS] = "channels", [CHANGE_COALESCE] = "coalesce",
-	[CHANGE_PAUSE] = "pause",	[CHANGE_RSS] = "rss",
-	[CHANGE_QDISC] = "qdisc",	[CHANGE_GOVERNOR] = "governor"};
+	[CHANGE_CHANNELS] = "channels", [CHANGE_PAUSE] = "pause",
+	[CHANGE_RSS] = "rss",		[CHANGE_QDISC] = "qdisc",
+	[CHANGE_GOVERNOR] = "governor"};
 
 struct changes {
 	struct change at[8];
