@@ -449,7 +449,7 @@ static void fill(const struct fault_state *s, const char *text, char *out, size_
 	const struct lab_text tx = lab_text(&lab->tx), rx = lab_text(&lab->rx);
 	struct lab_port next = *lab_next_hop(lab);
 	const struct lab_text hop = lab_text(&next);
-	char port[8], dport[16] = "", mark[16];
+	char port[8], dport[16] = "", udp[24] = "meta l4proto udp", mark[16], random[48] = "";
 	struct lab_text nobody;
 	const struct {
 		const char *word, *value;
@@ -460,7 +460,8 @@ static void fill(const struct fault_state *s, const char *text, char *out, size_
 		{"{rx6}", rx.ip6},		{"{hop4}", hop.ip4},
 		{"{hop6}", hop.ip6},		{"{nobody}", nobody.mac},
 		{"{port}", port},		{"{dport}", dport},
-		{"{mark}", mark},
+		{"{mark}", mark},		{"{udp}", udp},
+		{"{random}", random},
 	};
 	size_t n = 0;
 
@@ -468,8 +469,13 @@ static void fill(const struct fault_state *s, const char *text, char *out, size_
 	nobody = lab_text(&next);
 	snprintf(port, sizeof(port), "%u", s->fx->port);
 	snprintf(mark, sizeof(mark), "%#x", FAULT_MARK_POLICY);
-	if (s->fx->port)
+	if (s->fx->port) {
 		snprintf(dport, sizeof(dport), " dport %u", s->fx->port);
+		snprintf(udp, sizeof(udp), "udp%s", dport);
+	}
+	if (s->list->share[s->fault] < 1)
+		snprintf(random, sizeof(random), "numgen random mod 1000000 < %u ",
+			 (unsigned)(s->list->share[s->fault] * 1000000 + 0.5));
 	while (*text && n + 1 < size) {
 		unsigned i = 0;
 
@@ -484,7 +490,7 @@ static void fill(const struct fault_state *s, const char *text, char *out, size_
 
 /*
  * Adds a row's step, "NS TOOL TEXT". NS is tx, rx or mid (the middle), followed by 6 for steps that
- * apply only if the kernel has IPv6. TOOL is ip, bridge, ethtool or file. TEXT may contain the
+ * apply only if the kernel has IPv6. TOOL is ip, bridge, ethtool, nft or file. TEXT may contain the
  * words that fill() replaces.
  */
 static void add_step(struct fault_state *s, const char *step)
@@ -501,6 +507,7 @@ static void add_step(struct fault_state *s, const char *step)
 		   *tool == 'i'	  ? RECIPE_IP
 		   : *tool == 'b' ? RECIPE_BRIDGE
 		   : *tool == 'e' ? RECIPE_ETHTOOL
+		   : *tool == 'n' ? RECIPE_NFT
 				  : RECIPE_FILE,
 		   *where == 't'   ? &lab->tx_ns
 		   : *where == 'r' ? &lab->rx_ns

@@ -135,7 +135,6 @@ struct fault_row {
 			      * visible effect */
 	int family;	     /* only possible family: AF_INET, AF_INET6, 0: any */
 	unsigned payload;    /* datagram length required with MTUs of 1500, 0: any */
-	unsigned arg;	     /* parameter for its functions */
 	unsigned programs;   /* PROGRAM() bits of the required programs */
 	struct fault_config
 		cfg; /* ... and their parameters. A fraction of 1 is replaced by the fault's */
