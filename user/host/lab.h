@@ -182,11 +182,12 @@ int lab_taps_open(struct lab_taps **taps, const struct lab_port *a, const struct
  */
 int lab_taps_connect(struct lab_taps *taps);
 
-/* Makes the thread spend `ns` on every frame that `a` sends from now on. */
+/*
+ * Makes the thread spend `ns` on every frame that `a` sends from now on. With LAB_TAPS_PAUSED, it
+ * leaves them in the ring.
+ */
+#define LAB_TAPS_PAUSED UINT64_MAX
 void lab_taps_slow(struct lab_taps *taps, uint64_t ns);
-
-/* Leaves frames that `a` sends from now on in its ring. */
-void lab_taps_pause(struct lab_taps *taps);
 
 /*
  * Detaches the reader from `a`, which loses the frames in its ring. The interface stays but has no

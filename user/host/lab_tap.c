@@ -26,8 +26,8 @@ struct lab_taps {
 	int fd[2]; /* fds of ports a and b */
 	pthread_t thread;
 	bool started;
-	atomic_bool stop, paused, busy;
-	atomic_ullong slow_ns;
+	atomic_bool stop, busy;
+	atomic_ullong slow_ns; /* see lab_taps_slow() */
 	uint8_t frame[FRAME_MAX];
 };
 
@@ -56,7 +56,7 @@ static void *carrier(void *arg)
 
 	caps_drop_but(CAPS_NONE);
 	while (!atomic_load(&t->stop)) {
-		bool paused = atomic_load(&t->paused), moved;
+		bool paused = atomic_load(&t->slow_ns) == LAB_TAPS_PAUSED, moved;
 		struct pollfd wait[] = {{paused ? -1 : t->fd[0], POLLIN, 0}, {t->fd[1], POLLIN, 0}};
 
 		moved = !paused && carry(t, 0);
@@ -128,11 +128,6 @@ int lab_taps_connect(struct lab_taps *t)
 void lab_taps_slow(struct lab_taps *t, uint64_t ns)
 {
 	atomic_store(&t->slow_ns, ns);
-}
-
-void lab_taps_pause(struct lab_taps *t)
-{
-	atomic_store(&t->paused, true);
 }
 
 bool lab_taps_idle(const struct lab_taps *t)

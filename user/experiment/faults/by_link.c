@@ -41,7 +41,7 @@ static int slow_taps(struct fault_state *s, struct error *err)
 static int pause_taps(struct fault_state *s, struct error *err)
 {
 	(void)err;
-	lab_taps_pause(s->lab->taps);
+	lab_taps_slow(s->lab->taps, LAB_TAPS_PAUSED);
 	return 0;
 }
 
