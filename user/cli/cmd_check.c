@@ -513,7 +513,7 @@ static bool explain_counter(const struct print_view *v, const char *name)
 		found = true;
 	}
 	for (unsigned i = 0; i < nic_driver_count; i++) {
-		const struct nic_row *row = nic_row_find(nic_drivers[i].rows, name);
+		const struct nic_row *row = nic_row_find(nic_drivers[i].rows, name, NULL);
 
 		if (!row)
 			continue;

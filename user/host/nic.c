@@ -97,13 +97,13 @@ static bool fits_list(const char *list, const char *name, int *queue)
 	return false;
 }
 
-const struct nic_row *nic_row_find(const struct nic_row *rows, const char *counter)
+const struct nic_row *nic_row_find(const struct nic_row *rows, const char *counter, int *queue)
 {
 	int ignored;
 
-	for (const struct nic_row *r = rows; r->counter; r++) {
-		if (fits_list(r->counter, counter, &ignored))
-			return r;
+	for (; rows->counter; rows++) {
+		if (fits_list(rows->counter, counter, queue ? queue : &ignored))
+			return rows;
 	}
 	return NULL;
 }
@@ -115,15 +115,6 @@ const struct nic_driver *nic_driver_find(const char *driver)
 	for (unsigned i = 0; *driver && i < nic_driver_count; i++) {
 		if (fits_list(nic_drivers[i].names, driver, &ignored))
 			return &nic_drivers[i];
-	}
-	return NULL;
-}
-
-static const struct nic_row *find_in(const struct nic_row *rows, const char *name, int *queue)
-{
-	for (; rows->counter; rows++) {
-		if (fits(rows->counter, strlen(rows->counter), name, queue))
-			return rows;
 	}
 	return NULL;
 }
@@ -180,9 +171,10 @@ static void fill(struct nic_plan *p, const struct nic_driver *driver, const stru
 		else if (!strcmp(name, "tx timeout count") || !strncmp(name, "link:", 5))
 			section = -1;
 		*item = (struct nic_item){.at = i, .queue = section, .rank = NIC_DRIVER};
-		item->row = find_in(driver ? driver->rows : nic_unknown_rows, name, &item->queue);
+		item->row = nic_row_find(driver ? driver->rows : nic_unknown_rows, name,
+					 &item->queue);
 		if (!item->row) {
-			item->row = find_in(nic_common_rows, name, &item->queue);
+			item->row = nic_row_find(nic_common_rows, name, &item->queue);
 			if (!item->row)
 				continue;
 			item->rank = item->row->class == NIC_TRAFFIC ? NIC_DRIVER : NIC_COMMON;

@@ -111,8 +111,11 @@ extern const unsigned nic_driver_count;
 extern const struct nic_row *const nic_common_rows;  /* for every driver, searched last */
 extern const struct nic_row *const nic_unknown_rows; /* for drivers that are not in the table */
 
-/* Finds the first row that matches a counter, or NULL. */
-const struct nic_row *nic_row_find(const struct nic_row *rows, const char *counter);
+/*
+ * Finds the first row that matches a counter, or NULL. Sets *queue (may be NULL) to the number that
+ * `#` matches, if any.
+ */
+const struct nic_row *nic_row_find(const struct nic_row *rows, const char *counter, int *queue);
 
 /* Finds the driver's entry, or NULL. */
 const struct nic_driver *nic_driver_find(const char *driver);

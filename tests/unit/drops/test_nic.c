@@ -148,7 +148,7 @@ static void take_row(char *text)
 {
 	const struct nic_driver *driver = nic_driver_find(strsep(&text, " "));
 	const char *class = strsep(&text, " "), *cause = strsep(&text, " ");
-	const struct nic_row *row = driver ? nic_row_find(driver->rows, text) : NULL;
+	const struct nic_row *row = driver ? nic_row_find(driver->rows, text, NULL) : NULL;
 
 	if (!row || strcmp(nic_class_names[row->class], class) ||
 	    strcmp(nic_cause_names[row->cause], cause))
@@ -178,7 +178,7 @@ static void take_line(void *arg, const char *verb, char *text)
 	} else if (!strcmp(verb, "known")) {
 		const struct nic_driver *driver = nic_driver_find(strsep(&text, " "));
 
-		if (!driver || !nic_row_find(driver->rows, text))
+		if (!driver || !nic_row_find(driver->rows, text, NULL))
 			fail_msg("no row for %s", text);
 	} else if (!strcmp(verb, "sum")) {
 		compare(c);
@@ -216,7 +216,7 @@ CASE(losses)
 	struct nic_case c = {};
 
 	recorded_each("tests/fixtures/nic/losses", take_line, &c);
-	assert_null(nic_row_find(nic_driver_find("macb")->rows, "rx_resource"));
+	assert_null(nic_row_find(nic_driver_find("macb")->rows, "rx_resource", NULL));
 }
 
 /* ethtool -L between the samples resets the counters of the queues, but not of the port. */

@@ -90,7 +90,7 @@ CASE(statistics_of_messages)
 		assert_string_equal(q->name, wanted[i].name);
 		assert_int_equal(q->value, wanted[i].value);
 		assert_int_equal(q->ifindex, 7);
-		assert_non_null(nic_row_find(nic_common_rows, q->name));
+		assert_non_null(nic_row_find(nic_common_rows, q->name, NULL));
 	}
 	list_free(&rows);
 }
