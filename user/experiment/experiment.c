@@ -391,24 +391,20 @@ static bool is_idle(void *arg)
 	return here.idle && (!r->remote || r->remote->status.idle);
 }
 
-/* Returns whether only our packets are on the path, and nothing duplicates or delays them. */
-static bool is_undisturbed(const struct run *r)
-{
-	return r->site->in_lab && !r->spec.lab && !r->spec.faults.set;
-}
-
 static bool settle(struct run *r)
 {
 	/* only a counter resolves these: drops in a NIC ring, and frames that never were an skb */
 	bool silent = !r->site->in_lab || r->spec.tx == &tx_xdp;
+	/* only our packets are on the path, and nothing duplicates or delays them */
+	bool undisturbed = r->site->in_lab && !r->spec.lab && !r->spec.faults.set;
 	struct settling s = {
 		.most_ns = r->spec.settle_ns + r->site->fx.settle_ns,
 		.interval_ns = r->spec.interval_ns,
 		.outcomes = count_outcomes,
 		.complete = is_complete,
-		.quiet_ns = r->remote		 ? QUIET_REMOTE_NS
-			    : is_undisturbed(r) ? QUIET_OURS_NS
-						: QUIET_NS,
+		.quiet_ns = r->remote	  ? QUIET_REMOTE_NS
+			    : undisturbed ? QUIET_OURS_NS
+					  : QUIET_NS,
 		.idle = is_idle,
 		.show = show,
 		.arg = r,

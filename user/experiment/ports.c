@@ -103,21 +103,6 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 	return 0;
 }
 
-/*
- * Opens an anonymous test network that suits the faults, a named test network, or two ports of this
- * host.
- */
-static int open_two(struct site *s, struct error *err)
-{
-	const struct run_spec *spec = s->spec;
-
-	if (spec->port_a)
-		return open_pair(spec, &s->lab, err);
-	if (spec->lab)
-		return lab_open_named(&s->lab, spec->lab, err);
-	return lab_open(&s->lab, &s->needs.lab, err);
-}
-
 /* Finds the next hop's address, which frames need. For sockets, the kernel finds it. */
 static int find_next_hop(struct site *s, struct error *err)
 {
@@ -221,9 +206,13 @@ static int plan_fragments(struct site *s, struct error *err)
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot set the time for reassembly");
 }
 
-/* Opens the hops. */
+/*
+ * Opens the hops of a single end, of two ports of this host, of a named test network, or of an
+ * anonymous one that suits the faults.
+ */
 static int open_hops(struct site *s, struct error *err)
 {
+	const struct run_spec *spec = s->spec;
 	int rc;
 
 	s->lab = (struct lab){.topology = LAB_PAIR,
@@ -234,9 +223,12 @@ static int open_hops(struct site *s, struct error *err)
 		s->lab.tx = (struct lab_port){.ns = &s->lab.tx_ns, .role = "tx"};
 	if (s->receives)
 		s->lab.rx = (struct lab_port){.ns = &s->lab.rx_ns, .role = "rx"};
-	rc = s->lone ? open_one(s, err) : open_two(s, err);
+	rc = s->lone	    ? open_one(s, err)
+	     : spec->port_a ? open_pair(spec, &s->lab, err)
+	     : spec->lab    ? lab_open_named(&s->lab, spec->lab, err)
+			    : lab_open(&s->lab, &s->needs.lab, err);
 	s->lab_open = !s->in_lab || !rc;
-	return rc || s->lone ? rc : lab_tune(&s->lab, &s->spec->wish, err);
+	return rc || s->lone ? rc : lab_tune(&s->lab, &spec->wish, err);
 }
 
 int site_open_ports(struct site *s, struct error *err)

@@ -196,22 +196,13 @@ static const struct rx_ops *rx_ops_of(const struct run_spec *spec)
 	return spec->rx == &rx_xdp && spec->pass ? &rx_socket : spec->rx;
 }
 
-/*
- * Measures between the two interfaces of a test network or two ports of this host. A single
- * receiver measures from any interface onwards.
- */
-static int open_legs(struct site *s, struct error *err)
-{
-	const struct legs_device out = {s->lab.tx.ns, s->lab.tx.ifindex};
-	const struct legs_device in = {s->lab.rx.ns, s->lone ? 0 : s->lab.rx.ifindex};
-
-	return s->spec->legs ? legs_open(&s->legs, (uint16_t)s->flow.dst_port, &out, &in, err) : 0;
-}
-
 static int open_receiver(struct site *s, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
 	const struct fault_effects *fx = &s->fx;
+	/* a single receiver measures latency from any interface onwards */
+	const struct legs_device out = {s->lab.tx.ns, s->lab.tx.ifindex};
+	const struct legs_device in = {s->lab.rx.ns, s->lone ? 0 : s->lab.rx.ifindex};
 	bool xsk = spec->rx == &rx_xsk;
 	int rc;
 
@@ -237,7 +228,8 @@ static int open_receiver(struct site *s, struct error *err)
 	rc = open_xdp(s, err);
 	if (rc || fx->no_receiver)
 		return rc;
-	rc = open_legs(s, err);
+	if (spec->legs)
+		rc = legs_open(&s->legs, (uint16_t)s->flow.dst_port, &out, &in, err);
 	s->receiver_config.legs = s->legs;
 	if (!rc)
 		rc = receiver_open(&s->receiver, &s->receiver_config, err);

@@ -13,6 +13,8 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 #define SELF	"pktledger"
 #define GO_MS	3000 /* ms for the program to exit by itself after its input is closed */
 #define TERM_MS 1000 /* ms for it to react to SIGTERM */
@@ -39,19 +41,6 @@ static int add_words(struct via *v, const char *words, struct error *err)
 		v->argv[v->words++] = w;
 	}
 	return 0;
-}
-
-/*
- * Returns whether a user can answer the program's questions, which it asks on the terminal, not on
- * stdin.
- */
-static bool has_terminal(void)
-{
-	int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
 }
 
 static int add_ssh(struct via *v, const struct via_config *cfg, struct error *err)
@@ -106,9 +95,11 @@ static int start(struct via *v, struct conn *c, struct error *err)
 
 int via_open(struct via *v, const struct via_config *cfg, struct conn *c, struct error *err)
 {
-	int rc;
+	int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY), rc;
 
-	*v = (struct via){.asks = has_terminal()};
+	/* the program asks its questions on the terminal, not on stdin */
+	*v = (struct via){.asks = tty >= 0};
+	fd_close(&tty);
 	rc = cfg->command ? add_words(v, cfg->command, err) : add_ssh(v, cfg, err);
 	if (!rc)
 		rc = add_words(v, cfg->remote ? cfg->remote : SELF, err);

@@ -20,7 +20,6 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
 	const struct nlattr *xdp = nl_attr(nlh, sizeof(*ifi), IFLA_XDP);
-	const struct nlattr *prog = nl_nested(xdp, IFLA_XDP_DRV_PROG_ID);
 	const struct nlattr *info = nl_attr(nlh, sizeof(*ifi), IFLA_LINKINFO);
 	const struct nlattr *netnsid = nl_attr(nlh, sizeof(*ifi), IFLA_LINK_NETNSID);
 	struct link_info *l = list_add(arg);
@@ -51,7 +50,6 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 	l->hardware = nl_attr(nlh, sizeof(*ifi), IFLA_PARENT_DEV_NAME);
 	l->xdp_attached = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_ATTACHED));
 	l->xdp_program = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_PROG_ID));
-	l->xdp_prog = (uint32_t)nl_uint(prog ? prog : nl_nested(xdp, IFLA_XDP_HW_PROG_ID));
 	nl_copy(nl_attr(nlh, sizeof(*ifi), IFLA_STATS64), &l->stats, sizeof(l->stats));
 	return MNL_CB_OK;
 }

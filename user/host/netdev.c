@@ -101,7 +101,7 @@ int netdev_set_up(const struct netns *ns, const char *ifname, bool up)
 	ifi->ifi_change = IFF_UP;
 	ifi->ifi_flags = up ? IFF_UP : 0;
 	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	return nl_request(ns, nlh);
+	return nl_query(ns, nlh, NULL, NULL);
 }
 
 /* ---- neighbours and routes ---- */
@@ -286,25 +286,16 @@ static const struct {
 	{"pie", TCA_PIE_LIMIT},
 };
 
-/* Returns 0 if limits are not supported for this kind. */
-static uint16_t limit_attr(const char *kind)
-{
-	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		if (!strcmp(limits[i].kind, kind))
-			return limits[i].attr;
-	}
-	return 0;
-}
-
 void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
 	const struct nlattr *limit = nl_attr(nlh, sizeof(*tc), TCA_OPTIONS);
-	uint16_t attr;
+	uint16_t attr = 0; /* 0: limits are not supported for this kind */
 
 	*q = (struct netdev_qdisc){.handle = tc->tcm_handle};
 	nl_text(nl_attr(nlh, sizeof(*tc), TCA_KIND), q->kind, sizeof(q->kind));
-	attr = limit_attr(q->kind);
+	for (unsigned i = 0; i < LENGTH(limits); i++)
+		attr = strcmp(limits[i].kind, q->kind) ? attr : limits[i].attr;
 	if (attr != LIMIT_STRUCT)
 		limit = attr ? nl_nested(limit, attr) : NULL;
 	q->limited = limit && mnl_attr_get_payload_len(limit) >= sizeof(q->limit);

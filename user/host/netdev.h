@@ -30,7 +30,6 @@ struct link_info {
 	unsigned flags; /* IFF_* */
 	char ifname[16];
 	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ..., "" for hardware */
-	uint32_t xdp_prog; /* ID of the native or offloaded program, 0: not attached */
 	uint8_t mac[6];
 	uint16_t tunnel_port; /* UDP port of a VXLAN or Geneve interface, 0: other kinds */
 	unsigned mtu, txqueuelen;

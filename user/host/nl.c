@@ -103,11 +103,6 @@ int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t
 	return ret;
 }
 
-int nl_request(const struct netns *ns, struct nlmsghdr *nlh)
-{
-	return nl_query(ns, nlh, NULL, NULL);
-}
-
 int nl_ioctl_socket(const struct netns *ns)
 {
 	int saved = netns_push(ns);

@@ -142,19 +142,11 @@ static void prepare_batch(struct rx *rx, unsigned size)
 	}
 }
 
-/* Enables timestamps. Failure is ignored, but every kernel supports them. */
-static void ask_times(struct rx *rx)
-{
-	const int flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
-	uint64_t real_ns = clock_ns(CLOCK_REALTIME);
-
-	setsockopt(rx->fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags));
-	rx->tai_offset = (pace_tai() - real_ns) / 1000000000 * 1000000000; /* whole seconds */
-}
-
 static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error *err)
 {
 	const struct receiver_config *cfg = thread->receiver;
+	const int times = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+	const uint64_t real_ns = clock_ns(CLOCK_REALTIME);
 	socklen_t len = sizeof(rx->rcvbuf);
 
 	rx->cfg = cfg;
@@ -166,8 +158,9 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 	prepare_batch(rx, cfg->tuning->receive.gro
 				  ? MAX_UDP
 				  : (unsigned)larger(cfg->flow->payload + 1, BUFFER));
-	if (rx->sink->legs)
-		ask_times(rx);
+	if (rx->sink->legs) /* failure is ignored, but every kernel supports timestamps */
+		setsockopt(rx->fd, SOL_SOCKET, SO_TIMESTAMPING, &times, sizeof(times));
+	rx->tai_offset = (pace_tai() - real_ns) / 1000000000 * 1000000000; /* whole seconds */
 	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->rcvbuf, &len);
 	/*
 	 * A call that finds only one or two packets competes with the sender's CPU for the queue,
