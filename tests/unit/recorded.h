@@ -159,7 +159,22 @@ static inline char *recorded_word(char **text)
 	return word;
 }
 
-/* All words, of which some have blanks, and are in quotes. "\\n" in quotes ends a line. */
+/* In quotes "\\n", "\\t" and "\\xHH" are one character. Returns its length, 0: none of them. */
+static inline int recorded_escape(const char *text, char *to)
+{
+	unsigned byte;
+
+	if (text[0] == '\\' && (text[1] == 'n' || text[1] == 't')) {
+		*to = text[1] == 'n' ? '\n' : '\t';
+		return 2;
+	}
+	if (sscanf(text, "\\x%2x", &byte) != 1)
+		return 0;
+	*to = (char)byte;
+	return 4;
+}
+
+/* All words, of which some have blanks, and are in quotes. */
 static inline int recorded_words(char *text, char **word, int most)
 {
 	int n = 0;
@@ -170,17 +185,60 @@ static inline int recorded_words(char *text, char **word, int most)
 
 		assert_true(n < most);
 		word[n] = to;
-		for (text += quoted; *text && *text != end; text++) {
-			const bool escaped = quoted && text[0] == '\\' && text[1] == 'n';
+		for (text += quoted; *text && *text != end;) {
+			const int escaped = quoted ? recorded_escape(text, to) : 0;
 
-			*to++ = escaped ? '\n' : *text;
-			text += escaped;
+			if (!escaped)
+				*to = *text;
+			text += larger((unsigned)escaped, 1);
+			to++;
 		}
 		text += *text && quoted;
 		text += *text == ' ';
 		*to++ = '\0';
 	}
 	return n;
+}
+
+/* Adds a text, in which characters other than ASCII are shown as in the words of a line. */
+static inline void tell_escaped(const char *text)
+{
+	char shown[RECORDED_TEXT] = "";
+	size_t n = 0;
+
+	for (; *text && n < sizeof(shown) - 5; text++) {
+		if (*text == '\n')
+			n += (size_t)sprintf(shown + n, "\\n");
+		else if ((signed char)*text < ' ' || *text == 0x7f)
+			n += (size_t)sprintf(shown + n, "\\x%02x", (uint8_t)*text);
+		else
+			shown[n++] = *text;
+	}
+	shown[n] = '\0';
+	tell("%s", shown);
+}
+
+/* The text, or that of "@FILE" without the lines that describe it ("# "). To be freed. */
+static inline char *recorded_input(const char *word)
+{
+	char path[128], line[8192], *text = NULL;
+	size_t size;
+	FILE *in, *out;
+
+	if (*word != '@')
+		return strdup(word);
+	snprintf(path, sizeof(path), "tests/fixtures/%s", word + 1);
+	in = fopen(path, "r");
+	if (!in)
+		fail_msg("cannot open %s (run from the top of the tree)", path);
+	out = open_memstream(&text, &size);
+	while (fgets(line, sizeof(line), in)) {
+		if (strncmp(line, "# ", 2))
+			fputs(line, out);
+	}
+	fclose(in);
+	fclose(out);
+	return text;
 }
 
 static inline void

@@ -58,6 +58,19 @@ static void refused(const char *kind, const char *words, int code)
 	}
 }
 
+static const char *shown(const char *kind, const char *word)
+{
+	const double value = strtod(word, NULL);
+	const uint64_t whole = strtoull(word, NULL, 10);
+
+	return !strcmp(kind, "count")	? fmt_count(whole)
+	       : !strcmp(kind, "ns")	? fmt_ns(whole)
+	       : !strcmp(kind, "bytes") ? fmt_bytes(whole)
+	       : !strcmp(kind, "rate")	? fmt_rate(value)
+	       : !strcmp(kind, "bps")	? fmt_bps(value)
+					: fmt_short(value);
+}
+
 static void take_line(void *arg, const char *verb, char *text)
 {
 	const char *kind = strsep(&text, " "), *word;
@@ -69,6 +82,10 @@ static void take_line(void *arg, const char *verb, char *text)
 		if (parse(kind, word, &n) || strcmp(print(kind, &n), text) ||
 		    parse(kind, text, &n) || strcmp(print(kind, &n), text))
 			fail_msg("%s '%s' is not %s", kind, word, text);
+	} else if (!strcmp(verb, "shown")) {
+		word = strsep(&text, " ");
+		if (strcmp(shown(kind, word), text))
+			fail_msg("%s %s is %s, not %s", kind, word, shown(kind, word), text);
 	} else if (!strcmp(verb, "loopback")) { /* what needs no token */
 		assert_int_equal(parse("endpoint", kind, &n), 0);
 		if (num_is_loopback(&n.endpoint) != !strcmp(text, "yes"))
@@ -117,53 +134,10 @@ CASE(test_rate_to_pps)
 
 CASE(test_fmt)
 {
-#define IS(call, text) assert_string_equal(call, text)
-	IS(fmt_count(0), "0");
-	IS(fmt_count(999), "999");
-	IS(fmt_count(1000), "1,000");
-	IS(fmt_count(1000000), "1,000,000");
-	IS(fmt_count(UINT64_MAX), "18,446,744,073,709,551,615");
-	IS(fmt_many(0, "packet"), "0 packets");
-	IS(fmt_many(1, "packet"), "1 packet");
-	IS(fmt_many(2893, "packet"), "2,893 packets");
-	IS(fmt_many(1, "reply was|replies were"), "1 reply was");
-	IS(fmt_many(2, "reply was|replies were"), "2 replies were");
-	IS(fmt_rate(0), "0 pps");
-	IS(fmt_rate(0.5), "0.500 pps");
-	IS(fmt_rate(999), "999 pps");
-	IS(fmt_rate(812345), "812.3 kpps");
-	IS(fmt_rate(999949), "999.9 kpps");
-	IS(fmt_rate(999951), "1.000 Mpps");
-	IS(fmt_rate(9999.6), "10.00 kpps");
-	IS(fmt_rate(14880952), "14.88 Mpps");
-	IS(fmt_rate(9868.5002), fmt_rate(9868.500)); /* as it is in JSON */
-	IS(fmt_bps(1.5e9), "1.500 Gbit/s");
-	IS(fmt_bps(5e16), "50000 Tbit/s");
-	IS(fmt_ns(0), "0 ns");
-	IS(fmt_ns(999), "999 ns");
-	IS(fmt_ns(1240000), "1.24 ms");
-	IS(fmt_ns(999999), "1.00 ms");
-	IS(fmt_ns(12345678901), "12.3 s");
-	IS(fmt_ns(7200000000000), "7200 s");
-	IS(fmt_bytes(1023), "1023 B");
-	IS(fmt_bytes(1024), "1.00 KiB");
-	IS(fmt_bytes(65536), "64.0 KiB");
-	IS(fmt_bytes((1 << 20) - 1), "1.00 MiB");
-	IS(fmt_short(0), "0");
-	IS(fmt_short(999), "999");
-	IS(fmt_short(1000), "1.00k");
-	IS(fmt_short(99950), "100k");
-	IS(fmt_short(1.5), "1.50");
-	IS(fmt_short(999999), "1.00M");
-	IS(fmt_short(1e12), "1.00T");
-	IS(fmt_short(0.5), "0.50");
-	IS(fmt_short(9.96), "9.96");
-	IS(fmt_short(811.7), "812");
-	IS(fmt_short(999.4), "999");
-	IS(fmt_short(999.6), "1.00k");
-	IS(fmt_short(30120), "30.1k");
-	IS(fmt_short(812000), "812k");
-	IS(fmt_short(3.4e9), "3.40G");
-	IS(fmt_short(1e6), "1.00M");
-#undef IS
+	assert_string_equal(fmt_many(0, "packet"), "0 packets");
+	assert_string_equal(fmt_many(1, "packet"), "1 packet");
+	assert_string_equal(fmt_many(2893, "packet"), "2,893 packets");
+	assert_string_equal(fmt_many(1, "reply was|replies were"), "1 reply was");
+	assert_string_equal(fmt_many(2, "reply was|replies were"), "2 replies were");
+	assert_string_equal(fmt_rate(9868.5002), fmt_rate(9868.500)); /* as it is in JSON */
 }

@@ -152,11 +152,14 @@ static const struct command with_args = {
 
 static const struct command with_words = {
 	.name = "trace",
+	.summary = "watches",
 	.groups = groups,
 	.args = words_args,
 	.defaults = &defaults,
 	.size = sizeof(struct options),
 };
+
+static const struct command *const commands[] = {&command, &with_args, &with_words, NULL};
 
 static struct options o;
 static struct error err;
@@ -217,7 +220,6 @@ static void tell_options(void)
 /* A command line, which is not changed: what it asks for, and a usage error is one line. */
 static void take_line(void *arg, const char *verb, char *text)
 {
-	static const struct command *const commands[] = {&command, &with_args, &with_words, NULL};
 	static const char *const asks[] = {"run", "help", "help of all", "version", "values of"};
 	char *argv[64], *before[64];
 	int argc, next;
@@ -302,157 +304,90 @@ CASE(test_given)
 	assert_false(opt_given(&seen, &common_opts[2])); /* -v is the value of -o */
 }
 
-CASE(test_nearest)
-{
-	static const char *const names[] = {"count", "rate", "interface", "tx", "rx"};
-
-#define NEAR(word) opt_nearest(word, names, 5)
-	assert_string_equal(NEAR("cuont"), "count");
-	assert_string_equal(NEAR("rte"), "rate");
-	assert_string_equal(NEAR("raate"), "rate");
-	assert_string_equal(NEAR("inter"), "interface");
-	assert_string_equal(NEAR("interfcae"), "interface");
-	assert_string_equal(NEAR("tx"), "tx");
-	assert_null(NEAR("zebra"));
-	assert_null(NEAR(""));
-	assert_null(NEAR("a-word-that-is-far-longer-than-any-option-could-ever-be-in-here"));
-	assert_null(opt_nearest("a", NULL, 0));
-#undef NEAR
-}
-
-CASE(test_command)
-{
-	static const struct command *const list[] = {&command, &with_args, NULL};
-
-	err = (struct error){0};
-	assert_ptr_equal(opt_command(list, "send", &err), &with_args);
-	assert_int_equal(err.status, STATUS_OK);
-	assert_null(opt_command(list, "sned", &err));
-	assert_int_equal(err.status, STATUS_USAGE);
-	assert_string_equal(err.message, "unknown command sned (did you mean send?)");
-	err = (struct error){0};
-	assert_null(opt_command(list, "", &err));
-	assert_int_equal(err.status, STATUS_USAGE);
-}
-
 static char *printed;
 static size_t printed_len;
 
-static FILE *capture(void)
+/* A command whose only option has a name that leaves no room for its help on the line. */
+static const struct opt long_opts[] = {
+	{"an-option-with-a-very-long-name", 0, OPT_FLAG,
+	 .help = "twenty words twenty words twenty words twenty words twenty words twenty"},
+	{0},
+};
+
+static const struct opt_group long_group[] = {{"Group", long_opts, 0}, {0}};
+static const struct command with_a_long_name = {
+	.name = "x", .groups = long_group, .examples = examples, .description = "First.\nSecond."};
+
+/* No line is wider than a terminal or ends with a blank. */
+static void take_help(const struct command *cmd)
 {
-	FILE *f = open_memstream(&printed, &printed_len);
+	FILE *f;
 
-	assert_non_null(f);
-	return f;
-}
-
-CASE(test_help)
-{
-	FILE *f = capture();
-
-	opt_help(f, &with_args, true);
+	free(printed);
+	f = open_memstream(&printed, &printed_len);
+	opt_help(f, cmd, true);
 	fclose(f);
-	assert_non_null(strstr(printed, "Usage: pktledger send [options] ADDR[:PORT] [EXTRA]\n"));
-	assert_non_null(
-		strstr(printed, "  -c, --count N            datagrams to send (default: 1M)\n"));
-	assert_non_null(strstr(printed, "sender: auto, socket, xsk (default: auto)\n"));
-	assert_non_null(strstr(printed, "frame (not with --length)\n"));
-	assert_non_null(strstr(printed, "(requires --tx socket"));
-	assert_non_null(strstr(printed, "every (default: off)\n"));
-	assert_non_null(strstr(printed, "ports\n"));
-	assert_non_null(strstr(printed, "stages (\"help\" lists the values)\n"));
-	assert_non_null(strstr(printed, "\nManual: pktledger-send(8).\n"));
-	for (char *line = strtok(printed, "\n"); line; line = strtok(NULL, "\n")) {
-		size_t len = strlen(line);
+	for (const char *line = printed; *line; line = strchrnul(line, '\n') + 1) {
+		const size_t len = strcspn(line, "\n");
 
-		assert_true(len <= 80);
-		assert_true(line[len - 1] != ' ');
+		assert_true(len <= 80 && (!len || line[len - 1] != ' '));
 	}
+}
+
+/* The member of a description by its path, "groups.0.title", or how many there are. */
+static void tell_member(struct json_object *of, char *path)
+{
+	for (char *key; (key = strsep(&path, "."));)
+		of = json_object_is_type(of, json_type_array)
+			     ? json_object_array_get_idx(of, strtoul(key, NULL, 10))
+			     : json_object_object_get(of, key);
+	if (json_object_is_type(of, json_type_array))
+		tell("%zu", json_object_array_length(of));
+	else
+		tell("%s", of ? json_object_get_string(of) : "null");
+}
+
+static void take_text(void *arg, const char *verb, char *text)
+{
+	static const char *const names[] = {"count", "rate", "interface", "tx", "rx"};
+	struct json_object *doc;
+	const char *near;
+	FILE *f;
+
+	if (!strcmp(verb, "near")) {
+		near = opt_nearest(text, names, LENGTH(names));
+		tell("%s", near ? near : "none");
+	} else if (!strcmp(verb, "command")) {
+		err = (struct error){0};
+		tell("%s", opt_command(commands, text, &err) ? "known" : err.message);
+		assert_int_equal(err.status, *err.message ? STATUS_USAGE : STATUS_OK);
+	} else if (!strcmp(verb, "help")) {
+		take_help(strcmp(text, "send") ? &with_a_long_name : &with_args);
+	} else if (!strcmp(verb, "lists")) {
+		free(printed);
+		f = open_memstream(&printed, &printed_len);
+		opt_list_commands(f, commands);
+		PARSE("--tx", "help");
+		opt_list_values(f, seen.asked);
+		fclose(f);
+		tell_escaped(printed);
+	} else if (!strcmp(verb, "shows")) { /* "\n" begins or ends a line */
+		for (char *at = text; (at = strstr(at, "\\n"));) {
+			*at = '\n';
+			memmove(at + 1, at + 2, strlen(at + 2) + 1);
+		}
+		if (!strstr(printed, text))
+			fail_msg("\"%s\" is not in:\n%s", text, printed);
+	} else if (!strcmp(verb, "describe")) {
+		doc = opt_describe(&with_args);
+		tell_member(doc, text);
+		json_object_put(doc);
+	}
+}
+
+CASE(texts)
+{
+	assert_null(opt_nearest("a", NULL, 0));
+	recorded_stories("tests/fixtures/help", take_text, NULL);
 	free(printed);
-}
-
-CASE(test_help_wraps)
-{
-	static const struct opt opts[] = {
-		{"an-option-with-a-very-long-name", 0, OPT_FLAG,
-		 .help = "twenty words twenty words twenty words twenty words twenty words twenty"},
-		{0},
-	};
-	static const struct opt_group one[] = {{"Group", opts, 0}, {0}};
-	static const struct command cmd = {
-		.name = "x", .groups = one, .examples = examples, .description = "First.\nSecond."};
-	FILE *f = capture();
-
-	opt_help(f, &cmd, true);
-	fclose(f);
-	assert_non_null(strstr(printed, "\nFirst.\nSecond.\n"));
-	assert_non_null(
-		strstr(printed, "      --an-option-with-a-very-long-name\n                           twenty"));
-	assert_non_null(strstr(printed, "words\n                           twenty"));
-	assert_non_null(
-		strstr(printed, "  pktledger run --count 100k 198.18.0.2\n      a short one\n"));
-	free(printed);
-}
-
-CASE(test_lists)
-{
-	static const struct command *const list[] = {&command, &with_args, NULL};
-	FILE *f = capture();
-	opt_list_commands(f, list);
-	PARSE("--tx", "help");
-	opt_list_values(f, seen.asked);
-	fclose(f);
-	assert_string_equal(printed, "  run       one experiment\n"
-				     "  send      sends\n"
-				     "  auto                     the fastest that reaches the receiver\n"
-				     "  socket                   UDP socket\n"
-				     "  xsk                      AF_XDP\n");
-	free(printed);
-}
-
-static struct json_object *member(struct json_object *of, const char *key)
-{
-	struct json_object *found = NULL;
-
-	assert_true(json_object_object_get_ex(of, key, &found));
-	return found;
-}
-
-static struct json_object *item(struct json_object *of, const char *key, size_t i, size_t n)
-{
-	assert_int_equal(json_object_array_length(member(of, key)), n);
-	return json_object_array_get_idx(member(of, key), i);
-}
-
-static void is(struct json_object *of, const char *key, const char *text)
-{
-	assert_string_equal(json_object_get_string(member(of, key)), text);
-}
-
-CASE(test_describe)
-{
-	struct json_object *doc = opt_describe(&with_args), *part;
-
-	is(doc, "name", "send");
-	part = item(doc, "groups", 0, 2);
-	is(part, "title", "Traffic");
-	part = item(part, "options", 0, 15);
-	is(part, "name", "count");
-	is(part, "letter", "c");
-	is(part, "type", "count");
-	is(part, "metavar", "N");
-	is(part, "default", "1M");
-	assert_null(member(part, "excludes"));
-	assert_int_equal(json_object_array_length(member(part, "values")), 0);
-
-	part = item(doc, "arguments", 0, 2);
-	is(part, "name", "ADDR[:PORT]");
-	assert_true(json_object_get_boolean(member(part, "required")));
-
-	part = item(doc, "capabilities", 1, 2);
-	is(part, "name", "CAP_SYSLOG");
-	is(part, "without", "names are missing");
-	is(part, "keeps", "for more");
-	is(doc, "again", "With --repeat all are kept.");
-	json_object_put(doc);
 }

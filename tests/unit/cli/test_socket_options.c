@@ -10,64 +10,76 @@
 #include "base/mem.h"
 #include "host/netdev.h"
 #include "cli/options.h"
+#include "recorded.h"
 #include "traffic/worker.h"
 
-/* All segments together are one IP packet; 64 at most. */
-CASE(segments_fill_a_packet)
+static const struct command *const commands[] = {
+	&cmd_run,   &cmd_send, &cmd_recv,  &cmd_lab,	&cmd_selftest, &cmd_check,
+	&cmd_trace, &cmd_top,  &cmd_sweep, &cmd_search, &cmd_report,   &cmd_export};
+
+/* A command line of this command: its first error. */
+static void tell_usage(const struct command *cmd, char *text)
 {
-	assert_int_equal(socket_segments(AF_INET, 18), 64);
-	assert_int_equal(socket_segments(AF_INET, 1023), 64);
-	assert_int_equal(socket_segments(AF_INET, 1024), 63);
-	assert_int_equal(socket_segments(AF_INET, 1472), 44);
-	assert_int_equal(socket_segments(AF_INET6, 1452), 45);
-	assert_int_equal(socket_segments(AF_INET, 65507), 1);
-	assert_int_equal(socket_segments(AF_INET, 70000), 1);
-}
-
-CASE(best_length_has_full_fragments)
-{
-	assert_int_equal(reassembly_best_payload(false, 1500), 65112);
-	assert_int_equal((65112 + 8) % 1480, 0);
-	assert_int_equal(reassembly_best_payload(true, 1500), 45 * 1448 - 8);
-	assert_int_equal(reassembly_best_payload(false, 9000), 7 * 8976 - 8);
-	assert_int_equal(reassembly_best_payload(false, 65535), 65507);
-	assert_int_equal(reassembly_best_payload(false, 40000), 40000 - 28);
-	assert_int_equal(reassembly_best_payload(false, 20), 0);
-}
-
-CASE(pause_is_two_times)
-{
-	static const char *const bad[] = {"",	   "/",	    "1ms",	   "1ms/",     "/1ms",
-					  "0/1ms", "1ms/0", "1ms/1ms/1ms", "-1ms/1ms", "1x/1ms"};
-	struct reader r = {};
-
-	assert_int_equal(reader_parse_pause("100ms/900us", &r.pause_ns, &r.read_ns), 0);
-	assert_int_equal(r.pause_ns, 100000000);
-	assert_int_equal(r.read_ns, 900000);
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(reader_parse_pause(bad[i], &r.pause_ns, &r.read_ns), -EINVAL);
-}
-
-CASE(pauses_come_again)
-{
-	const struct reader r = {.pause_ns = 10, .read_ns = 30}, never = {};
-
-	assert_int_equal(reader_pause(&r, 100, 100), 10);
-	assert_int_equal(reader_pause(&r, 100, 109), 1);
-	assert_int_equal(reader_pause(&r, 100, 110), 0);
-	assert_int_equal(reader_pause(&r, 100, 139), 0);
-	assert_int_equal(reader_pause(&r, 100, 140), 10);
-	assert_int_equal(reader_pause(&never, 100, 140), 0);
-}
-
-static enum status check(const struct tuning *t, bool ipv6, unsigned payload)
-{
-	const struct run_spec spec = {
-		.tx = &tx_socket, .ipv6 = ipv6, .payload = payload, .tuning = *t};
+	char *argv[8] = {(char *)cmd->name};
+	const int argc = 1 + recorded_words(text, argv + 1, LENGTH(argv) - 2);
+	void *options = mem_zero(1, cmd->size);
+	struct opt_seen seen = {};
 	struct error err = {};
 
+	opt_parse(cmd, argc, argv, options, &seen, &err);
+	free(options);
+	tell("%s", *err.message ? err.message : "ok");
+}
+
+/* "GROUP or - FAMILY PAYLOAD", with --gso if the payload is not 0. */
+static void tell_tuning(const char *group, const char *family, unsigned payload)
+{
+	struct run_spec spec = {.tx = &tx_socket,
+				.ipv6 = *family == '6',
+				.payload = payload,
+				.tuning.send.gso = payload > 0};
+	struct error err = {};
+
+	if (strcmp(group, "-"))
+		assert_int_equal(num_endpoint(group, &spec.tuning.receive.group), 0);
 	tuning_check(&spec, 1500, &err);
-	return err.status;
+	assert_true(!err.status || err.status == STATUS_USAGE);
+	tell("%s", err.status ? err.message : "ok");
+}
+
+static void take_line(void *arg, const char *verb, char *text)
+{
+	static struct reader r;
+	char *word[4];
+
+	if (!strcmp(verb, "case"))
+		return;
+	for (unsigned i = 0; i < LENGTH(commands); i++) {
+		if (!strcmp(verb, commands[i]->name)) {
+			tell_usage(commands[i], text);
+			return;
+		}
+	}
+	recorded_words(text, word, LENGTH(word));
+	if (!strcmp(verb, "segments"))
+		tell("%u", socket_segments(*word[0] == '6' ? AF_INET6 : AF_INET,
+					   (unsigned)atoi(word[1])));
+	else if (!strcmp(verb, "best"))
+		tell("%u", reassembly_best_payload(*word[0] == '6', (unsigned)atoi(word[1])));
+	else if (!strcmp(verb, "tuning"))
+		tell_tuning(word[0], word[1], (unsigned)atoi(word[2]));
+	else if (!strcmp(verb, "pause"))
+		tell(reader_parse_pause(word[0], &r.pause_ns, &r.read_ns) ? "refused" : "ok");
+	else /* a pause since 100, at this time */
+		tell("%d", (int)reader_pause(&r, 100, strtoull(word[0], NULL, 10)));
+}
+
+CASE(recorded)
+{
+	const struct reader never = {};
+
+	assert_int_equal(reader_pause(&never, 100, 140), 0);
+	recorded_stories("tests/fixtures/tuning", take_line, NULL);
 }
 
 /* A receiver alone knows no engine that sends, and no MTU. */
@@ -78,80 +90,6 @@ CASE(receiver_alone)
 
 	assert_int_equal(tuning_check(&spec, 0, &err), 0);
 }
-
-CASE(options_name_their_engine)
-{
-	static const struct {
-		const struct command *cmd;
-		const char *word[6], *refused; /* NULL: accepted */
-	} table[] = {
-		{&cmd_run, {"--tx=xsk", "--rx=xsk"}, NULL},
-		{&cmd_run, {"--gso"}, NULL},
-		{&cmd_run, {"--gso", "--tx=xsk"}, "--gso needs --tx auto or --tx socket"},
-		{&cmd_run, {"--gso", "--tx=socket", "--rx=xsk"}, NULL},
-		{&cmd_run, {"--gro", "--rx=xsk"}, "--gro needs --rx socket or --pass"},
-		{&cmd_recv, {"--rx-threads=2", "--rx=xsk"}, "--rx-threads needs --rx socket"},
-		{&cmd_run, {"--rx=xdp", "--gro", "--pass"}, NULL},
-		{&cmd_run, {"--gro", "--pass"}, "--pass needs --rx xdp"},
-		{&cmd_run, {"--gso", "--ttl=5"}, "--gso and --ttl cannot be given"},
-		{&cmd_run, {"--unconnected", "--imix=simple"}, "--unconnected and --imix cannot"},
-		{&cmd_recv, {"--serve", "--stdio"}, "--serve and --stdio cannot be given"},
-		{&cmd_recv, {"--port=5", "--serve"}, NULL},
-		{&cmd_run, {"--rx=xdp", "--work=1us"}, "--work needs --rx socket"},
-		{&cmd_recv, {"--rx=xsk", "--work=1us"}, NULL},
-		{&cmd_run, {"--vlan=5", "--tx=socket"}, "--vlan and --tx socket cannot be given"},
-		{&cmd_run, {"--pcap=x", "--ttl=5"}, "--pcap and --ttl cannot be given"},
-		{&cmd_run, {"--sequence-header"}, "--sequence-header needs --pcap"},
-		{&cmd_run, {"--reverse"}, "--reverse needs --to"},
-		{&cmd_trace, {"--hex"}, "--hex needs --events"},
-		{&cmd_trace, {"--snaplen=9"}, "--snaplen needs --events or --write"},
-		{&cmd_trace, {"--write=x", "--snaplen=9"}, NULL},
-		{&cmd_top, {"--balance", "--pid=1"}, "--balance and --pid cannot be given"},
-	};
-
-	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		char *argv[LENGTH(table->word) + 1] = {(char *)table[i].cmd->name};
-		void *options = mem_zero(1, table[i].cmd->size);
-		struct opt_seen seen = {};
-		struct error err = {};
-		int argc = 1;
-
-		for (const char *const *w = table[i].word; *w; w++)
-			argv[argc++] = (char *)*w;
-		opt_parse(table[i].cmd, argc, argv, options, &seen, &err);
-		free(options);
-		if (!strstr(err.message, table[i].refused ? table[i].refused : "") ||
-		    !table[i].refused != !*err.message)
-			fail_msg("%s %s: '%s'", *argv, *table[i].word, err.message);
-	}
-}
-
-/* A segment is never fragmented. */
-CASE(gso_needs_the_mtu)
-{
-	const struct tuning gso = {.send.gso = true};
-
-	assert_int_equal(check(&gso, false, 1472), STATUS_OK);
-	assert_int_equal(check(&gso, false, 1473), STATUS_USAGE);
-	assert_int_equal(check(&gso, true, 1453), STATUS_USAGE);
-}
-
-CASE(group_is_multicast_of_the_family)
-{
-	struct tuning t = {};
-
-	assert_int_equal(num_endpoint("239.1.2.3", &t.receive.group), 0);
-	assert_int_equal(check(&t, false, 0), STATUS_OK);
-	assert_int_equal(check(&t, true, 0), STATUS_USAGE);
-	assert_int_equal(num_endpoint("198.18.0.1", &t.receive.group), 0);
-	assert_int_equal(check(&t, false, 0), STATUS_USAGE);
-	assert_int_equal(num_endpoint("239.1.2.3:99", &t.receive.group), 0);
-	assert_int_equal(check(&t, false, 0), STATUS_USAGE);
-}
-
-static const struct command *const commands[] = {
-	&cmd_run,   &cmd_send, &cmd_recv,  &cmd_lab,	&cmd_selftest, &cmd_check,
-	&cmd_trace, &cmd_top,  &cmd_sweep, &cmd_search, &cmd_report,   &cmd_export};
 
 /* Returns true if a row has this name and, for NAME=VALUE, this value. */
 static bool names(const struct opt *o, const char *name)

@@ -7,6 +7,7 @@
 #include "diagnosis/look.h"
 #include "drops/stagemap.h"
 #include "facts_of.h"
+#include "recorded.h"
 
 struct host {
 	struct facts f;
@@ -238,53 +239,34 @@ CASE(changes_of_a_namespace)
 	netns_close(&ns);
 }
 
-/* A single text is history. Two texts show the losses between them. */
+/* Texts of other programs, "BEFORE" or "-" and "AFTER". A single text is history. */
+static void take_line(void *arg, const char *verb, char *text)
+{
+	struct check_findings list = {0};
+	struct facts *f;
+	char *word[2];
+	bool found;
+
+	if (strcmp(verb, "texts"))
+		return;
+	f = calloc(1, sizeof(*f));
+	assert_int_equal(recorded_words(text, word, LENGTH(word)), 2);
+	found = facts_text(f, strcmp(word[0], "-") ? word[0] : NULL, word[1]);
+	judge(f, &list);
+	for (unsigned i = 0; i < list.n; i++)
+		tell("%s %s", list.at[i].finding.id, fact(&list.at[i].finding, "lost"));
+	for (unsigned i = 0; i < list.n_history; i++)
+		tell("%s %d %s", stage_name(list.history[i].stage), (int)list.history[i].total,
+		     list.history[i].counter);
+	assert_int_equal(found, *told != '\0');
+	if (!found)
+		tell("no counters");
+	check_findings_free(&list);
+	facts_free(f);
+	free(f);
+}
+
 CASE(texts_of_other_programs)
 {
-	static const struct {
-		const char *before, *after;
-		const char *found; /* ID and lost packets, or stage, total and counter */
-	} rows[] = {
-		{NULL, "UdpNoPorts                  7     0.0\n", "udp_lookup 7 Udp:NoPorts"},
-		{"UdpNoPorts 5 0.0\n", "#kernel\nUdpNoPorts 7 0.0\nUdpInErrors 0 0.0\n", "udp_lookup 2"},
-		{NULL, "Ip6InNoRoutes 7 0.0\n", "ip_route 7 Ip6InNoRoutes"},
-		{NULL, "Udp: InDatagrams NoPorts\nUdp: 9 4\n", "udp_lookup 4 Udp:NoPorts"},
-		{"Udp: InDatagrams NoPorts\nUdp: 9 4\n", "Udp: InDatagrams NoPorts\nUdp: 9 9\n",
-		 "udp_lookup 5"},
-		{NULL, "Udp:\n    9 packets received\n    3 packets to unknown port received\nTcpExt:\n",
-		 "udp_lookup 3 Udp:NoPorts"},
-		{"TcpExt:\n    TCPBacklogDrop: 1\n", "TcpExt:\n    TCPBacklogDrop: 6\n", "tcp_backlog 5"},
-		{NULL, "00000009 00000003 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
-		       "00000000 00000000 00000000 00000000\n",
-		 "backlog 3 softnet:dropped"},
-		{NULL, "NIC statistics:\n     rx_queue_0_drops: 8\n     rx_queue_0_packets: 9\n",
-		 "nic_ring 8 rx_queue_0_drops"},
-		{"NIC statistics:\n     rx_queue_0_drops: 8\n", "NIC statistics:\n     rx_queue_0_drops: 28\n",
-		 "nic-ring-busy 20"},
-		{NULL, "UNCONN 0 0 127.0.0.1:5001 0.0.0.0:*\n\t skmem:(r0,rb8192,t0,tb212992,f0,w0,o0,bl0,d6)\n",
-		 "rcvbuf 6 drops of port 5001"},
-		{"UNCONN 0 0 [::]:5001 *:* skmem:(r0,rb8192,t0,tb212992,f0,w0,o0,bl0,d6)\n",
-		 "UNCONN 0 0 [::]:5001 *:* skmem:(r0,rb8192,t0,tb212992,f0,w0,o0,bl0,d66)\n", "udp_mem 60"},
-		{NULL, "no counters\n", NULL},
-	};
-
-	for (unsigned i = 0; i < LENGTH(rows); i++) {
-		struct facts *f = calloc(1, sizeof(*f));
-		struct check_findings list = {0};
-		char text[128] = "";
-
-		assert_int_equal(facts_text(f, rows[i].before, rows[i].after), rows[i].found != NULL);
-		judge(f, &list);
-		if (list.n)
-			snprintf(text, sizeof(text), "%s %s", list.at[0].finding.id,
-				 fact(&list.at[0].finding, "lost"));
-		else if (list.n_history)
-			snprintf(text, sizeof(text), "%s %llu %s", stage_name(list.history[0].stage),
-				 (unsigned long long)list.history[0].total, list.history[0].counter);
-		assert_string_equal(text, rows[i].found ? rows[i].found : "");
-		assert_true(list.n + list.n_history <= 1);
-		check_findings_free(&list);
-		facts_free(f);
-		free(f);
-	}
+	recorded_stories("tests/fixtures/programs", take_line, NULL);
 }

@@ -150,8 +150,29 @@ static void set_state(char *text)
 		fake_file(of_thread(pid, tid, "wchan"), text);
 }
 
+static const struct recorded_field judged_fields[] = {READ(window_ns), READ(run_ns),  READ(wait_ns),
+						      READ(samples),   READ(stopped), READ(threads),
+						      READ(holders),   READ(seen),    {0}};
+
+/* "PROCESS THREAD FIELD=VALUE...", of the process 8 and its thread 9. */
+static void tell_description(char *text)
+{
+	struct reading of = {.pid = 8, .tid = 9};
+	struct finding_facts f = {};
+	char said[READING_TEXT];
+
+	strcpy(of.process, recorded_word(&text));
+	strcpy(of.thread, recorded_word(&text));
+	recorded_read(judged_fields, text, &of);
+	reading_describe(&of, said, &f);
+	assert_ptr_equal(f.reader, said);
+	assert_int_equal(f.reading.pid, 8);
+	tell("%s", said);
+}
+
 static void take_line(void *arg, const char *verb, char *text)
 {
+	struct reading judged = {};
 	unsigned at[4] = {};
 	char name[64], *word[2];
 	int n = sscanf(text, "%u %u %u %u", &at[0], &at[1], &at[2], &at[3]);
@@ -200,6 +221,11 @@ static void take_line(void *arg, const char *verb, char *text)
 		readings_interval(r);
 	} else if (!strcmp(verb, "pause")) {
 		pause_ms(at[0]);
+	} else if (!strcmp(verb, "decides")) {
+		recorded_read(judged_fields, text, &judged);
+		tell(reading_decides(&judged) ? "yes" : "no");
+	} else if (!strcmp(verb, "describe")) {
+		tell_description(text);
 	} else {
 		assert_string_equal(verb, "get");
 		tell_reading(at[0]);
@@ -231,68 +257,6 @@ CASE_WITH(newborn, begin, end)
 	assert_in_range(got.window_ns, 20 * MS, 60 * MS + SLOWEST);
 	assert_int_equal(got.run_ns, 7 * MS);
 	assert_int_equal(got.lost, 30);
-}
-
-/* When it is known why a socket was full. */
-CASE(decided)
-{
-	static const struct {
-		struct reading r;
-		bool decided;
-	} rows[] = {
-		{{.window_ns = 0, .samples = 9}, false},
-		{{.window_ns = 100, .run_ns = 49}, false},
-		{{.window_ns = 100, .run_ns = 25, .wait_ns = 25}, true},
-		{{.window_ns = 100, .samples = 2}, false},
-		{{.window_ns = 100, .samples = 3}, true},
-		{{.window_ns = 100, .stopped = true}, true},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(reading_decides(&rows[i].r), rows[i].decided);
-}
-
-CASE(described)
-{
-	static const struct {
-		struct reading r;
-		const char *text;
-	} rows[] = {
-		{{.pid = 8, .tid = 9, .process = "sip", .thread = "rtp", .threads = 1}, "sip[8]"},
-		{{.pid = 8,
-		  .tid = 9,
-		  .process = "sip",
-		  .thread = "rtp",
-		  .threads = 2,
-		  .seen = true},
-		 "the thread rtp[9] of sip[8]"},
-		{{.pid = 8, .tid = 9, .process = "sip", .thread = "rtp", .threads = 2},
-		 "sip[8] (its busiest thread, rtp[9])"},
-		{{.pid = 8,
-		  .tid = 9,
-		  .process = "sip",
-		  .thread = "sip",
-		  .threads = 2,
-		  .holders = 1},
-		 "sip[8] (the busiest of its 2 threads, 9)"},
-		{{.pid = 8,
-		  .tid = 9,
-		  .process = "sip",
-		  .thread = "sip",
-		  .threads = 1,
-		  .holders = 2},
-		 "sip[8] (one of 2 processes that have the socket)"},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct finding_facts f = {};
-		char text[READING_TEXT];
-
-		reading_describe(&rows[i].r, text, &f);
-		assert_string_equal(text, rows[i].text);
-		assert_ptr_equal(f.reader, text);
-		assert_int_equal(f.reading.pid, 8);
-	}
 }
 
 /* Losses of a sleeping process with a full buffer. */

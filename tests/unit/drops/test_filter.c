@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Packet filters without the kernel: refused expressions, the same filter in user space, and the
- * shape of the translated code that the verifier requires. tests/bpf tests its meaning.
+ * shape of the translated code that the verifier requires. tests/bpf tests its meaning. The
+ * numbering of an application's packets is also an expression.
  */
 #include <linux/bpf.h>
 
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "cases.h"
+#include "drops/balance.h"
 #include "drops/filter.h"
 #include "recorded.h"
 
@@ -94,12 +96,22 @@ CASE(too_long)
 
 static void take_line(void *arg, const char *verb, char *text)
 {
+	struct balance_numbering n;
 	struct filter *f = NULL;
 	struct error err = {};
 	uint16_t port;
 	bool only;
 
-	if (!strcmp(verb, "port")) {
+	if (!strcmp(verb, "numbers")) {
+		if (!numbering_parse(text, &n, &err)) {
+			tell("%s %u:%u:%u", n.kind == NUMBERS_RTP ? "rtp" : "offset", n.offset,
+			     n.bytes, (unsigned)n.step);
+			return;
+		}
+		assert_int_equal(err.status, STATUS_USAGE);
+		assert_null(strchr(err.message, '\n'));
+		tell("%s", err.message);
+	} else if (!strcmp(verb, "port")) {
 		port = filter_port(text, &only);
 		tell("%u%s", port, only ? " only" : "");
 	} else if (!strcmp(verb, "bad")) {

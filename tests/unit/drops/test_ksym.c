@@ -4,6 +4,7 @@
 
 #include "cases.h"
 #include "drops/ksym.h"
+#include "recorded.h"
 
 #define FIXTURES "tests/fixtures/kallsyms/"
 
@@ -17,103 +18,53 @@ static struct ksyms *open_small(void)
 	return k;
 }
 
-static void assert_place(const struct ksyms *k, uint64_t addr, const char *expected)
+static void tell_range(const struct trace_range *at)
 {
-	char buf[KSYM_NAME];
-
-	assert_string_equal(ksym_format(k, addr, buf, sizeof(buf)), expected);
+	tell("%llx-%llx", at->start, at->end);
 }
 
-CASE(places)
+/* An address, or names of functions. */
+static void take_line(void *arg, const char *verb, char *text)
 {
-	struct ksyms *k = open_small();
-
-	assert_place(k, 0xffffffff81000fff, "?");
-	assert_place(k, 0xffffffff81001000, "ip_rcv+0x0");
-	assert_place(k, 0xffffffff8100101f, "ip_rcv+0x1f");
-	/* suffixes are cut, data symbols do not count, the first of two aliases is the name */
-	assert_place(k, 0xffffffff81002010, "__netif_receive_skb_core+0x10");
-	assert_place(k, 0xffffffff81003004, "udp_recvmsg+0x4");
-	assert_place(k, 0xffffffff81004100, "alias_first+0x100");
-	assert_place(k, 0xffffffff81005001, "weak_one+0x1");
-	/* out of order in the file */
-	assert_place(k, 0xffffffffa0001234, "vxlan_rcv+0x234 [vxlan]");
-	assert_place(k, 0xffffffffa0002000, "vxlan_xmit+0x0 [vxlan]");
-	/* too far after any function */
-	assert_place(k, 0xffffffffa0102000, "?");
-	assert_place(k, 0, "?");
-	ksyms_free(k);
-}
-
-CASE(ranges)
-{
-	struct ksyms *k = open_small();
-	struct trace_range at = ksym_range(k, "udp_recvmsg");
-
-	assert_int_equal(at.start, 0xffffffff81003000);
-	assert_int_equal(at.end, 0xffffffff81004000);
-	/* of a truncated name, like any other name */
-	at = ksym_range(k, "ip_rcv");
-	assert_int_equal(at.start, 0xffffffff81001000);
-	assert_true(at.end > at.start && at.end <= 0xffffffff81002000);
-	at = ksym_range(k, "no_such_function");
-	assert_int_equal(at.start, 0);
-	assert_int_equal(at.end, 0);
-	ksyms_free(k);
-}
-
-CASE(several_ranges)
-{
-	static const char *const names[] = {"__netif_receive_skb_core.constprop.0.cold",
-					    "vxlan_rcv", "alias_second", "no_such_function",
-					    "alias_first"};
-	static const struct trace_range expected[] = {
-		{0xffffffff81006000, 0xffffffff81106000}, /* nothing follows */
-		{0xffffffffa0001000, 0xffffffffa0002000},
-		{0xffffffff81004000, 0xffffffff81004000}, /* not the first name */
-		{0, 0},
-		{0xffffffff81004000, 0xffffffff81005000},
-	};
-	struct trace_range found[5];
-	struct ksyms *k = open_small();
-
-	ksym_ranges(k, names, 5, found);
-	assert_memory_equal(found, expected, sizeof(found));
-	ksyms_free(k);
-}
-
-CASE(parts)
-{
-	struct ksyms *k = open_small();
+	const struct ksyms *k = arg;
+	const uint64_t at = strtoull(text, NULL, 16);
+	struct trace_range found[8], one;
+	char buf[KSYM_NAME], *word[8];
+	uint64_t addr = 0;
 	struct ksym sym;
+	int n;
 
-	assert_int_equal(ksym_find(k, 0, &sym), -ENOENT);
-	assert_int_equal(ksym_find(k, 0xffffffffa0001001, &sym), 0);
-	assert_string_equal(sym.name, "vxlan_rcv");
-	assert_string_equal(sym.module, "vxlan");
-	assert_int_equal(sym.offset, 1);
-	assert_int_equal(ksym_find(k, 0xffffffff81002000, &sym), 0);
-	assert_string_equal(sym.module, "");
-	assert_int_equal(ksym_find(k, 0x1000, &sym), -ENOENT);
-	ksyms_free(k);
+	if (!strcmp(verb, "case"))
+		return;
+	n = recorded_words(text, word, LENGTH(word));
+	if (!strcmp(verb, "place")) {
+		tell("%s", ksym_format(k, at, buf, sizeof(buf)));
+	} else if (!strcmp(verb, "find")) {
+		if (ksym_find(k, at, &sym) == -ENOENT)
+			tell("none");
+		else
+			tell("%s '%s' %d", sym.name, sym.module, (int)sym.offset);
+	} else if (!strcmp(verb, "address")) {
+		if (ksym_addr(k, text, &addr) == -ENOENT)
+			tell("none");
+		else
+			tell("%" PRIx64, addr);
+	} else {
+		assert_string_equal(verb, "ranges");
+		ksym_ranges(k, (const char *const *)word, (unsigned)n, found);
+		for (int i = 0; i < n; i++) {
+			one = ksym_range(k, word[i]);
+			assert_memory_equal(&one, &found[i], sizeof(one));
+			tell_range(&one);
+		}
+	}
 }
 
-CASE(addresses)
+CASE(recorded)
 {
 	struct ksyms *k = open_small();
-	uint64_t addr;
 
-	assert_int_equal(ksym_addr(k, "ip_rcv", &addr), 0);
-	assert_true(addr == 0xffffffff81001000);
-	/* cut and exact; the .cold part is not the function */
-	assert_int_equal(ksym_addr(k, "__netif_receive_skb_core", &addr), 0);
-	assert_true(addr == 0xffffffff81002000);
-	assert_int_equal(ksym_addr(k, "__netif_receive_skb_core.constprop.0", &addr), 0);
-	assert_true(addr == 0xffffffff81002000);
-	assert_int_equal(ksym_addr(k, "vxlan_xmit", &addr), 0);
-	assert_true(addr == 0xffffffffa0002000);
-	assert_int_equal(ksym_addr(k, "ip_rc", &addr), -ENOENT);
-	assert_int_equal(ksym_addr(k, "some_data", &addr), -ENOENT);
+	recorded_stories(FIXTURES "cases", take_line, k);
 	ksyms_free(k);
 }
 

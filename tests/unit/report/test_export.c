@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "cases.h"
+#include "drops/stagemap.h"
 #include "monitor/metrics.h"
 #include "recorded.h"
 #include "report/http.h"
@@ -82,97 +83,6 @@ static const char *labels_of(struct live_row *r)
 	return labels + strlen(name) - 2;
 }
 
-/* "labels netns=host process=a": a row of losses with these texts. */
-static void take_line(void *arg, const char *verb, char *text)
-{
-	static const struct {
-		const char *name;
-		enum live_field field;
-	} names[] = {{"pod=", LIVE_POD},
-		     {"container=", LIVE_CONTAINER},
-		     {"cgroup=", LIVE_CGROUP},
-		     {"process=", LIVE_PROCESS},
-		     {"netns=", LIVE_NETNS}};
-	struct live_row r = row(STAGE_RCVBUF, CLASS_LOSS, "", 1);
-	char *word[8];
-	int n;
-
-	if (!strcmp(verb, "accept")) {
-		tell("%s",
-		     http_accept(*text ? text : NULL) == EXPOSE_TEXT ? "text" : "openmetrics");
-		return;
-	}
-	if (strcmp(verb, "labels"))
-		return;
-	r.netns = 4026531840;
-	n = recorded_words(text, word, LENGTH(word));
-	for (int i = 0; i < n; i++) {
-		for (unsigned k = 0; k < LENGTH(names); k++) {
-			const size_t len = strlen(names[k].name);
-
-			if (!strncmp(word[i], names[k].name, len) && strcmp(word[i] + len, "-"))
-				r.text[names[k].field] = word[i] + len;
-		}
-	}
-	tell("%s", labels_of(&r));
-}
-
-CASE(recorded)
-{
-	recorded_stories("tests/fixtures/export/labels", take_line, NULL);
-}
-
-CASE(labels_are_escaped)
-{
-	static const struct {
-		const char *value, *labels;
-	} rows[] = {
-		{"plain", "{stage=\"l2\",reason=\"plain\"}"},
-		{"", "{stage=\"l2\"}"},
-		{"a\"b\\c\nd", "{stage=\"l2\",reason=\"a\\\"b\\\\c\\nd\"}"},
-		{"\xc3\xa4\xff{}", "{stage=\"l2\",reason=\"\xc3\xa4\xef\xbf\xbd{}\"}"},
-		{"\xe2\x82", "{stage=\"l2\",reason=\"\xef\xbf\xbd\xef\xbf\xbd\"}"},
-		{"\033[2J\x7f", "{stage=\"l2\",reason=\"\xef\xbf\xbd[2J\xef\xbf\xbd\"}"},
-		{"\xc2\x9b\xc2\xa0", "{stage=\"l2\",reason=\"\xef\xbf\xbd\xef\xbf\xbd\xc2\xa0\"}"},
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct live_row r = row(STAGE_L2, CLASS_LOSS, rows[i].value, UINT64_MAX - 1);
-		const char *labels = labels_of(&r);
-
-		assert_memory_equal(labels, rows[i].labels, strlen(rows[i].labels));
-		assert_string_equal(labels + strlen(rows[i].labels), " 18446744073709551614");
-	}
-}
-
-/* Who scrapes takes no sample twice. */
-CASE(names_that_look_alike_are_one_series)
-{
-	struct metrics *m = metrics_new(10, false);
-	struct live_row first = row(STAGE_L2, CLASS_LOSS, "a\xfe", 3),
-			second = row(STAGE_L2, CLASS_LOSS, "a\x1b", 4);
-
-	take(m, &first, 1);
-	take(m, &second, 2);
-	assert_int_equal(value_of(m, "pktledger_lost_packets_total{stage=\"l2\",reason=\"a"
-				     "\xef\xbf\xbd\"}"),
-			 7);
-	metrics_free(m);
-}
-
-/* Bounds */
-
-static void add(struct metrics *m, enum stage stage, enum drop_class class, unsigned number,
-		uint64_t packets, uint64_t now_ns)
-{
-	char reason[16];
-	struct live_row r;
-
-	snprintf(reason, sizeof(reason), "R%u", number);
-	r = row(stage, class, reason, packets);
-	take(m, &r, now_ns);
-}
-
 struct sum {
 	uint64_t value;
 	unsigned n;
@@ -197,96 +107,118 @@ static struct sum sum_of(const struct metrics *m, const char *family)
 	return sum;
 }
 
-CASE(what_has_no_room_is_told_as_others)
+/* "STAGE CLASS REASON PACKETS [TIME [ROWS]]": the rows are numbered, each a ns later. */
+static void take_rows(struct metrics *m, char *const word[], int n)
 {
-	struct metrics *m = metrics_new(10, false);
+	const uint64_t packets = strtoull(word[3], NULL, 10);
+	const unsigned rows = n > 5 ? (unsigned)atoi(word[5]) : 1;
+	char reason[32];
+	uint64_t time_ns = 1;
+	enum stage stage = 0;
+	struct live_row r;
 
-	for (unsigned i = 0; i < 1000; i++)
-		add(m, STAGE_RCVBUF, CLASS_LOSS, i, 2, i);
-	add(m, STAGE_QDISC, CLASS_LOSS, 0, 5, 1000); /* other rows of the same stage */
-	add(m, STAGE_QDISC, CLASS_SUSPECTED, 0, 7, 1000);
-	add(m, STAGE_RCVBUF, CLASS_LOSS, 3, 2, 1000); /* its own is still there */
-	assert_int_equal(value_of(m, "pktledger_series"), 10);
-	assert_int_equal(value_of(m, "pktledger_series_limit"), 10);
-	assert_int_equal(value_of(m, "pktledger_series_merged_total"), 992);
-	assert_int_equal(value_of(m, "pktledger_series_expired_total"), 0);
-	assert_int_equal(sum_of(m, "pktledger_lost_packets_total").value, 2002 + 5);
-	assert_int_equal(sum_of(m, "pktledger_lost_bytes_total").value, 200200 + 500);
-	assert_int_equal(sum_of(m, "pktledger_lost_packets_total").n, 12);
-	assert_int_equal(sum_of(m, "pktledger_suspected_packets_total").n, 1);
-	assert_non_null(strstr(sum_of(m, "pktledger_suspected_packets_total").last,
-			       "{stage=\"qdisc\",reason=\"others\",ifname=\"others\""));
-	metrics_free(m);
-}
-
-CASE(what_does_not_move_gives_way)
-{
-	struct metrics *m = metrics_new(3, false);
-
-	for (unsigned i = 0; i < 3; i++)
-		add(m, STAGE_RCVBUF, CLASS_LOSS, i, 1, i);
-	add(m, STAGE_RCVBUF, CLASS_LOSS, 9, 1, HOUR - 1); /* none is old enough */
-	add(m, STAGE_RCVBUF, CLASS_LOSS, 0, 1, HOUR - 1); /* moves */
-	add(m, STAGE_RCVBUF, CLASS_LOSS, 7, 4, HOUR + 1); /* instead of R1 */
-	add(m, STAGE_RCVBUF, CLASS_LOSS, 8, 4, HOUR + 1); /* R2 is a ns too young */
-	assert_int_equal(value_of(m, "pktledger_series"), 3);
-	assert_int_equal(value_of(m, "pktledger_series_expired_total"), 1);
-	assert_int_equal(value_of(m, "pktledger_series_merged_total"), 2);
-	/* R0, R2, R7 and others */
-	assert_int_equal(sum_of(m, "pktledger_lost_packets_total").n, 4);
-	assert_int_equal(sum_of(m, "pktledger_lost_packets_total").value, 2 + 1 + 4 + 1 + 4);
-	metrics_free(m);
-}
-
-CASE(what_is_benign_has_few_labels)
-{
-	struct live_row r = row(STAGE_NONE, CLASS_EXPECTED, "OTHERHOST", 1);
-	struct metrics *m = metrics_new(10, false);
-
-	for (unsigned i = 0; i < 5; i++) {
-		char name[8];
-
-		snprintf(name, sizeof(name), "veth%u", i);
-		r.text[LIVE_IFNAME] = name;
-		take(m, &r, i);
+	while (stage < STAGE_COUNT && strcmp(stage_name(stage), word[0]))
+		stage++;
+	if (n > 4) /* "H+1": an hour, and a ns */
+		time_ns = *word[4] == 'H' ? HOUR + (uint64_t)atoi(word[4] + 1)
+					  : strtoull(word[4], NULL, 10);
+	for (unsigned i = 0; i < rows; i++) {
+		snprintf(reason, sizeof(reason), rows > 1 ? "%s%u" : "%s", word[2], i);
+		r = row(stage < STAGE_COUNT ? stage : STAGE_NONE,
+			*word[1] == 's'	  ? CLASS_SUSPECTED
+			: *word[1] == 'e' ? CLASS_EXPECTED
+			: *word[1] == 'n' ? CLASS_NONE
+					  : CLASS_LOSS,
+			*word[1] == 'e' ? "OTHERHOST" : reason, packets);
+		r.text[LIVE_IFNAME] = *word[1] == 'e' ? reason : "";
+		take(m, &r, time_ns + i);
 	}
-	r.class = CLASS_NONE;
-	take(m, &r, 9);
-	assert_int_equal(sum_of(m, "pktledger_expected_packets_total").n, 1);
-	assert_int_equal(sum_of(m, "pktledger_expected_packets_total").value, 5);
-	assert_int_equal(value_of(m, "pktledger_series"), 1);
-	metrics_free(m);
 }
 
-/* TCP */
-
-#define RESENT "pktledger_tcp_retransmits_total"
-
-CASE(retransmissions_never_go_back)
+/* "FIELD=VALUE" of a balance of TCP, whose other fields stay. */
+static void take_tcp(struct metrics *m, struct tcp_balance *b, char *const word[], int n)
 {
-	struct metrics *m = metrics_new(1, false);
-	struct tcp_balance b = {.sum.beyond = 5, .own.unread = 7};
+	const struct recorded_field fields[] = {
+		FIELD(struct tcp_balance, sum.beyond),
+		FIELD(struct tcp_balance, own.unread),
+		FIELD(struct tcp_balance, sum.not_lost),
+		{"device", offsetof(struct tcp_balance, sum.undecided[TCP_WHY_DEVICE]),
+		 sizeof(b->sum.undecided[0]), 1, NULL},
+		{"qdisc", offsetof(struct tcp_balance, sum.lost_at[STAGE_QDISC]),
+		 sizeof(b->sum.lost_at[0]), 1, NULL},
+		{0}};
 
-	assert_int_equal(sum_of(m, RESENT).n, 0); /* not asked for */
-	metrics_tcp(m, &b);
-	assert_int_equal(value_of(m, RESENT "{cause=\"downstream\"}"), 5);
-	b.sum.beyond = 3; /* of two their device is now in doubt, one is new */
-	b.sum.undecided[TCP_WHY_DEVICE] = 2;
-	b.sum.lost_at[STAGE_QDISC] = 1;
-	metrics_tcp(m, &b);
-	assert_int_equal(sum_of(m, RESENT).value, 6);
-	assert_int_equal(value_of(m, RESENT "{cause=\"lost_here\",stage=\"qdisc\"}"), 1);
-	assert_int_equal(value_of(m, RESENT "{cause=\"downstream\"}"), 5);
-	b.sum.beyond = 9;
-	b.sum.not_lost = 1;
-	metrics_tcp(m, &b); /* and all is as if it had been known */
-	assert_int_equal(value_of(m, RESENT "{cause=\"undecided\",why=\"interface\"}"), 2);
-	assert_int_equal(value_of(m, RESENT "{cause=\"spurious\"}"), 1);
-	assert_int_equal(value_of(m, RESENT "{cause=\"downstream\"}"), 9);
-	assert_int_equal(value_of(m, "pktledger_missed_events_total{kind=\"tcp_unread\"}"), 7);
-	/* each stage of a host is there, and why it is not known */
-	assert_int_equal(sum_of(m, RESENT).n, STAGE_COUNT - 1 + 2 + TCP_WHYS);
-	metrics_free(m);
+	for (int i = 0; i < n; i++)
+		recorded_read(fields, word[i], b);
+	metrics_tcp(m, b);
+}
+
+static const struct {
+	const char *name;
+	enum live_field field;
+} names[] = {{"pod=", LIVE_POD},	 {"container=", LIVE_CONTAINER}, {"cgroup=", LIVE_CGROUP},
+	     {"process=", LIVE_PROCESS}, {"netns=", LIVE_NETNS},	 {"reason=", LIVE_REASON}};
+
+struct story {
+	struct metrics *m;
+	struct tcp_balance tcp;
+};
+
+static void take_line(void *arg, const char *verb, char *text)
+{
+	struct live_row r = row(STAGE_RCVBUF, CLASS_LOSS, "", 1);
+	const bool begins = !strcmp(verb, "case");
+	struct story *s = arg;
+	struct sum sum;
+	char *word[8] = {};
+	int n;
+
+	if (!strcmp(verb, "accept")) {
+		tell("%s",
+		     http_accept(*text ? text : NULL) == EXPOSE_TEXT ? "text" : "openmetrics");
+		return;
+	}
+	n = begins ? 0 : recorded_words(text, word, LENGTH(word));
+	if (begins || !strcmp(verb, "new")) {
+		metrics_free(s->m);
+		*s = (struct story){.m = begins ? NULL
+						: metrics_new((unsigned)atoi(word[0]), false)};
+	} else if (!strcmp(verb, "take")) {
+		take_rows(s->m, word, n);
+	} else if (!strcmp(verb, "tcp")) {
+		take_tcp(s->m, &s->tcp, word, n);
+	} else if (!strcmp(verb, "value")) {
+		tell("%lld", (long long)value_of(s->m, word[0]));
+	} else if (!strcmp(verb, "sum")) {
+		sum = sum_of(s->m, word[0]);
+		tell("%d in %u series", (int)sum.value, sum.n);
+		if (n > 1) {
+			tell(":");
+			tell_escaped(sum.last);
+		}
+	} else if (!strcmp(verb, "labels")) {
+		r.netns = 4026531840;
+		for (int i = 0; i < n; i++) {
+			for (unsigned k = 0; k < LENGTH(names); k++) {
+				const size_t len = strlen(names[k].name);
+
+				if (!strncmp(word[i], names[k].name, len) &&
+				    strcmp(word[i] + len, "-"))
+					r.text[names[k].field] = word[i] + len;
+			}
+			if (!strncmp(word[i], "packets=", 8))
+				r.counts.packets = strtoull(word[i] + 8, NULL, 10);
+		}
+		tell_escaped(labels_of(&r));
+	}
+}
+
+CASE(recorded)
+{
+	struct story s = {};
+
+	recorded_stories("tests/fixtures/export/labels", take_line, &s);
+	metrics_free(s.m);
 }
 
 /* The whole */

@@ -55,45 +55,6 @@ CASE(verdicts)
 	}
 }
 
-static char *csv_of(const char *text)
-{
-	char *out = NULL;
-	size_t size;
-	FILE *f = open_memstream(&out, &size);
-
-	csv_text(f, text);
-	fclose(f);
-	return out;
-}
-
-/* The effect of foreign names on a terminal and on a spreadsheet. */
-CASE(a_table_does_nothing)
-{
-	static const char *const cells[][2] = {
-		{"eth0", "eth0"},
-		{"a,b", "\"a,b\""},
-		{"\x1b[31mred\x7f", "?[31mred?"},
-		{"\xc2\x9b"
-		 "31m\xff",
-		 "??31m?"},
-		{"=1+1", "\"'=1+1\""},
-		{"@SUM(A1)", "\"'@SUM(A1)\""},
-		{"+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""},
-		{"-2+3", "\"'-2+3\""},
-		{"-", "\"'-\""},
-		{"-5", "-5"}, /* numbers are no formulas */
-		{"+1.5e3", "+1.5e3"},
-		{"\t=1", "?=1"},
-	};
-
-	for (unsigned i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
-		char *out = csv_of(cells[i][0]);
-
-		assert_string_equal(out, cells[i][1]);
-		free(out);
-	}
-}
-
 /* Every column of a document is escaped in this way. */
 CASE(a_table_of_strangers)
 {
