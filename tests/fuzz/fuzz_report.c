@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "diagnosis/look.h"
 #include "report/capfile.h"
+#include "report/ledgerfile.h"
 #include "report/load.h"
 #include "report/print.h"
 
@@ -190,6 +191,28 @@ static void report(const char *path)
 	show_twice(path);
 }
 
+static int take(void *arg, const char *json, size_t len)
+{
+	char *copy = fuzz_text((const uint8_t *)json, len); /* all of it can be read */
+
+	free(copy);
+	++*(uint64_t *)arg;
+	return 0;
+}
+
+/* Each complete line is shown once, truncated lines are counted. */
+static void read_lines(const char *path, size_t size)
+{
+	struct ledgerfile_state state = {0};
+	struct error err = {0};
+	uint64_t shown = 0;
+
+	if (ledgerfile_read(path, take, &shown, &state, &err))
+		return;
+	MUST(shown == state.lines && state.cut_at <= size);
+	MUST(state.lines + state.bad <= size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	bool lines = size && *data == 'L';
@@ -199,6 +222,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!nowhere)
 		nowhere = fopen("/dev/null", "we");
 	MUST(nowhere);
+	read_lines(path, (size_t)lseek(fd, 0, SEEK_END));
 	if (capfile_is(path))
 		compare_ends(path);
 	report(path);

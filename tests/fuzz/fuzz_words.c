@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Texts with their own syntax: times, faults, series of values, presets, the journal. */
+/*
+ * Texts with their own syntax: times, faults, series of values, presets, the journal, media types
+ * of a scrape. A parsed rate, size, time or limit, written as text, parses to the same value.
+ */
 #include "fuzz.h"
 
 #include "base/clock.h"
 #include "cli/options.h"
 #include "cli/report.h"
+#include "drops/balance.h"
 #include "host/journal.h"
 #include "experiment/faults/fault.h"
+#include "report/http.h"
+#include "traffic/shape.h"
 #include "traffic/worker.h"
 
 #define NOW 1714564800000000000ULL /* 2024-05-01T12:00:00Z */
@@ -69,6 +75,80 @@ static void journal(const char *text)
 	MUST(rec.pid == again.pid && rec.start == again.start && !strcmp(rec.old, again.old));
 }
 
+static void plain(const char *text)
+{
+	static const struct {
+		int (*read)(const char *s, uint64_t *out);
+		char *(*write)(uint64_t v);
+	} kinds[] = {
+		{num_count, num_text_count}, {num_size, num_text_size}, {num_time, num_text_time}};
+	uint64_t v, again;
+
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (kinds[i].read(text, &v))
+			continue;
+		MUST(!kinds[i].read(kinds[i].write(v), &again));
+		MUST(v == again);
+	}
+}
+
+static void others(const char *text)
+{
+	struct endpoint to, to_again;
+	struct limit limit, limit_again;
+	struct rate rate, rate_again;
+
+	if (!num_rate(text, &rate) && rate.value > 1e-6) { /* room for digits */
+		MUST(!num_rate(num_text_rate(&rate), &rate_again));
+		MUST(rate.unit == rate_again.unit && rate.value == rate_again.value);
+	}
+	if (!num_limit(text, &limit)) {
+		MUST(!num_limit(num_text_limit(&limit), &limit_again));
+		MUST(limit.stage == limit_again.stage && limit.value == limit_again.value);
+	}
+	if (!num_endpoint(text, &to)) {
+		MUST(!num_endpoint(num_text_endpoint(&to), &to_again));
+		MUST(to.family == to_again.family && to.port == to_again.port);
+	}
+}
+
+static void shapes(const char *text)
+{
+	static struct imix imix;
+	static struct rate_plan plan;
+	struct balance_numbering numbering;
+	struct shape_ports ports;
+	struct shape_addrs addrs;
+	struct error err = {0};
+
+	if (!imix_parse(text, &imix, &err))
+		MUST(imix.n && imix.n <= SHAPE_SIZES);
+	if (!rate_plan_parse(text, &plan, &err))
+		MUST(plan.kind != PLAN_NONE && plan.n <= PROFILE_PARTS);
+	if (!ports_parse(text, &ports))
+		MUST(ports.n);
+	if (!addrs_parse(text, &addrs))
+		MUST(addrs.n);
+	err = (struct error){0};
+	if (!numbering_parse(text, &numbering, &err)) {
+		MUST(numbering.kind == NUMBERS_RTP ||
+		     (numbering.bytes >= 1 && numbering.bytes <= 8));
+		MUST(numbering.kind == NUMBERS_RTP || numbering.step);
+	}
+}
+
+/* Unknown media types change nothing. */
+static void media_types(const char *text)
+{
+	char *more = malloc(strlen(text) + 32);
+	enum expose_format format = http_accept(text);
+
+	MUST(format < EXPOSE_FORMATS);
+	sprintf(more, "image/png;q=1,%s", text);
+	MUST(http_accept(more) == format);
+	free(more);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size);
@@ -78,6 +158,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	values(text);
 	presets(text);
 	journal(text);
+	plain(text);
+	others(text);
+	shapes(text);
+	media_types(text);
 	free(text);
 	return 0;
 }
