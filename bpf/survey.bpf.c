@@ -206,50 +206,27 @@ int silent(struct bpf_iter__task_file *ctx)
 }
 
 /*
- * Packets waiting in UDP sockets and the buffer memory they use. sock_diag reports only the charged
- * memory, which is larger because memory of packets that were already read is released in portions
- * (udp_rmem_release()).
+ * Largest loss burst per UDP socket, and the buffer memory of packets that waited when it began.
+ * Sampling the socket's counter cannot tell one burst from several. Two CPUs that lose packets at the
+ * same moment may both start a burst, because the kernel holds no lock here. sock_diag reports only
+ * the charged memory, which is larger because memory of packets that were already read is released in
+ * portions (udp_rmem_release()).
  */
 
 #define BURST_SOCKETS 256
 #define LOOK	      32 /* packets per queue, enough for an average */
 
-static __always_inline void look_at(struct sk_buff_head *head, struct queue_record *r)
+static __always_inline void look_at(struct sk_buff_head *head, struct burst_record *b)
 {
 	struct sk_buff *skb = BPF_CORE_READ(head, next);
 
 	for (int i = 0; i < LOOK && skb && (void *)skb != (void *)head; i++) {
-		r->memory += BPF_CORE_READ(skb, truesize);
-		r->looked++;
+		b->memory += BPF_CORE_READ(skb, truesize);
+		b->looked++;
 		skb = BPF_CORE_READ(skb, next);
 	}
 }
 
-SEC("?iter/udp")
-int queue(struct bpf_iter__udp *ctx)
-{
-	struct udp_sock *up = ctx->udp_sk;
-	struct queue_record r = {};
-	struct sock *sk;
-
-	if (!up)
-		return 0;
-	sk = (struct sock *)up;
-	r.cookie = bpf_get_socket_cookie(up);
-	/*
-	 * The second queue contains packets that recvmsg() moved over in one go (__skb_recv_udp()).
-	 */
-	look_at(&sk->sk_receive_queue, &r);
-	look_at(&up->reader_queue, &r);
-	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
-	return 0;
-}
-
-/*
- * Largest loss burst per UDP socket. Sampling the socket's counter cannot tell one burst from
- * several. Two CPUs that lose packets at the same moment may both start a burst, because the kernel
- * holds no lock here.
- */
 MAP(bursts, LRU_HASH, BURST_SOCKETS, __u64, struct burst_record);
 __u32 losses; /* approximate: user space stops the program if losses are too many to be bursts */
 
@@ -269,9 +246,10 @@ int lose_one(__u64 *ctx)
 		return 0;
 	if (now - b->last_ns > BURST_GAP_NS) {
 		b->run = 0;
-		b->queue.memory = b->queue.looked = 0;
-		look_at(&((struct sock *)up)->sk_receive_queue, &b->queue);
-		look_at(&up->reader_queue, &b->queue);
+		b->memory = b->looked = 0;
+		/* recvmsg() moves packets to the second queue in one go (__skb_recv_udp()) */
+		look_at(&((struct sock *)up)->sk_receive_queue, b);
+		look_at(&up->reader_queue, b);
 	}
 	b->last_ns = now;
 	__sync_fetch_and_add(&b->run, 1);

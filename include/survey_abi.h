@@ -33,25 +33,16 @@ struct silent_record {
 
 _Static_assert(sizeof(struct silent_record) == 120, "read by both sides");
 
-/* Packets waiting in UDP sockets: one record per socket, written by the iterator. */
-
-struct queue_record {
-	__u64 cookie; /* as inet_diag reports it */
-	__u64 looked; /* packets examined in both of its queues */
-	__u64 memory; /* bytes charged to the buffer for the waiting packets (truesize) */
-};
-
-_Static_assert(sizeof(struct queue_record) == 24, "read by both sides");
-
-/* Loss bursts by UDP socket inode. The queue is sampled when a burst begins. */
+/* Loss bursts by UDP socket inode. Both of its queues are sampled when a burst begins. */
 struct burst_record {
 	__u64 last_ns; /* bpf_ktime_get_ns() of the last loss */
 	__u64 run, most;
-	struct queue_record queue; /* without its cookie */
-	__u64 tid;		   /* thread that read last, in the host's first PID namespace */
+	__u64 looked; /* packets examined in the queues */
+	__u64 memory; /* bytes charged to the buffer for these packets (truesize) */
+	__u64 tid;    /* thread that read last, in the host's first PID namespace */
 };
 
-_Static_assert(sizeof(struct burst_record) == 56, "read by both sides");
+_Static_assert(sizeof(struct burst_record) == 48, "read by both sides");
 
 #define BURST_GAP_NS 20000000 /* ns without a loss after which a burst ends */
 

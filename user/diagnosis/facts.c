@@ -55,39 +55,6 @@ static void facts_self_read(const struct netns *ns, struct facts_self *self)
 	self->xdp_features = genl_family(ns, "netdev") >= 0;
 }
 
-static void take_queue(void *arg, const void *record)
-{
-	const struct queue_record *r = record;
-	struct facts_socks *socks = arg;
-
-	for (unsigned i = 0; r->looked && i < socks->n; i++) {
-		if (socks->at[i].cookie == r->cookie)
-			socks->at[i].truesize = r->memory / r->looked;
-	}
-}
-
-/*
- * Reads the buffer space used per packet by UDP sockets, using a BPF iterator because nothing else
- * shows it. Fills in `truesize` for the sockets, which are in `ns`. Returns 0 or -errno: -EPERM
- * without CAP_BPF and CAP_PERFMON, other errors if the kernel lacks the iterator.
- */
-static int read_queues(const struct netns *ns, struct facts_socks *socks)
-{
-	struct survey_bpf *skel;
-	int ret = survey_attach(&skel, "queue", NULL), saved;
-
-	if (ret)
-		return ret;
-	/* the iterator shows the sockets in the namespace where it was created */
-	saved = netns_push(ns);
-	ret = saved < 0 ? saved
-			: trace_iterate(skel->links.queue, sizeof(struct queue_record), take_queue,
-					socks);
-	netns_pop(saved);
-	survey_bpf__destroy(skel);
-	return ret;
-}
-
 #define TICK_NS	  100000000
 #define SOURCE_NS 500000000 /* ns to wait for a rejected source or a stray frame */
 
@@ -403,7 +370,6 @@ static void join(struct facts_reader *r)
 {
 	struct facts *f = r->f;
 	unsigned wanted = 0;
-	bool full = false;
 
 	counters_delta(&r->before.counters, &r->after.counters, &f->moved);
 	f->window_ns = r->after.time_ns - r->before.time_ns;
@@ -415,14 +381,6 @@ static void join(struct facts_reader *r)
 	facts_socks_rates(&r->before.socks, &r->after.socks);
 	f->n_captures = facts_captures_rates(&r->before.captures, &r->after.captures, f->capture);
 	f->socks = r->after.socks;
-	/*
-	 * Read the buffer space per packet in a full queue, but only if that justifies a BPF
-	 * program.
-	 */
-	for (unsigned i = 0; i < f->socks.n; i++)
-		full |= f->socks.at[i].cookie && f->socks.at[i].lost && f->socks.at[i].queued;
-	if (full)
-		unread_if(f, read_queues(r->spec.ns, &f->socks), "packets in sockets");
 	if (facts_holders_find(r->spec.owners, &f->socks, r->spec.pid) == -EACCES)
 		unread(f, "owners of sockets", "requires CAP_SYS_PTRACE for processes of other users");
 	join_listeners(r);
@@ -438,8 +396,12 @@ static void join(struct facts_reader *r)
 	}
 	f->socks.n = wanted;
 	for (unsigned i = 0; r->readings && i < f->socks.n; i++) {
-		if (f->socks.at[i].lost)
-			readings_get(r->readings, f->socks.at[i].inode, &f->socks.at[i].reading);
+		struct facts_sock *s = &f->socks.at[i];
+
+		if (!s->lost)
+			continue;
+		s->truesize = readings_truesize(r->readings, s->inode);
+		readings_get(r->readings, s->inode, &s->reading);
 	}
 	if (f->socks.no_buffer)
 		unread(f, "receive buffers", "this kernel has no udp_diag");

@@ -452,6 +452,13 @@ void readings_sample(struct readings *r)
 	}
 }
 
+uint64_t readings_truesize(const struct readings *r, uint64_t inode)
+{
+	const struct burst_record b = burst_of(r, inode);
+
+	return b.looked ? b.memory / b.looked : 0;
+}
+
 void readings_note(struct readings *r, const struct reading_socket *id, uint64_t packets)
 {
 	struct reading_sock *s = get(r, id);
@@ -519,7 +526,6 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 {
 	const struct reading_sock *s = list_get(&r->socks, &inode);
 	const struct thread *th = s ? threads_reader(&s->threads) : NULL;
-	const struct burst_record b = burst_of(r, inode);
 
 	memset(out, 0, sizeof(*out));
 	if (!th || !s->sum.window_ns)
@@ -537,8 +543,8 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 		.samples = (unsigned)s->sum.samples,
 		.full = (unsigned)s->sum.full,
 		.queue_bytes = s->sum.samples ? s->sum.queue_bytes / s->sum.samples : 0,
-		.burst = b.most,
-		.truesize = b.queue.looked ? b.queue.memory / b.queue.looked : 0,
+		.burst = burst_of(r, inode).most,
+		.truesize = readings_truesize(r, inode),
 		.lost = s->sum.lost,
 		.received_around = s->sum.received_around,
 	};

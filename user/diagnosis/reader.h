@@ -107,6 +107,12 @@ void readings_interval(struct readings *r);
 /* Gets a socket's reading. Returns -ENOENT if no process was found or no interval is complete. */
 int readings_get(const struct readings *r, uint64_t inode, struct reading *out);
 
+/*
+ * Returns the mean bytes of buffer space per packet in the socket's queue when it last began to lose
+ * packets, 0 if unknown.
+ */
+uint64_t readings_truesize(const struct readings *r, uint64_t inode);
+
 /* Returns a part of the observed time as a fraction, 0 if unknown. */
 double reading_fraction(const struct reading *r, uint64_t ns);
 
