@@ -17,9 +17,7 @@
 
 /* Walks the open files of all processes to find those that have the requested sockets open. */
 
-#define MSG_ERRQUEUE 0x2000
-
-MAP(wanted, HASH, FILES_WANTED, __u64, __u32); /* key: socket inode; value: PID of last reader */
+MAP(wanted, HASH, FILES_WANTED, __u64, __u8); /* by socket inode */
 
 SEC("?iter/task_file")
 int holders(struct bpf_iter__task_file *ctx)
@@ -36,21 +34,6 @@ int holders(struct bpf_iter__task_file *ctx)
 		return 0;
 	found = (struct files_holder){.inode = inode, .pid = task->tgid, .fd = ctx->fd};
 	bpf_seq_write(ctx->meta->seq, &found, sizeof(found));
-	return 0;
-}
-
-/*
- * Finds the process that actually reads. An open socket is not enough evidence, because it may have
- * been inherited across fork().
- */
-SEC("?tp_btf/sock_recv_length")
-int reader(__u64 *ctx)
-{
-	__u64 inode = sock_inode((void *)ctx[0]);
-	__u32 *last = bpf_map_lookup_elem(&wanted, &inode);
-
-	if (last && *last && !((int)ctx[2] & MSG_ERRQUEUE))
-		*last = bpf_get_current_pid_tgid() >> 32;
 	return 0;
 }
 
@@ -258,9 +241,12 @@ int lose_one(__u64 *ctx)
 	return 0;
 }
 
+#define MSG_ERRQUEUE 0x2000
+
 /*
- * Records which thread reads a socket that has lost packets. A thread that receives and then waits
- * for another one is never found waiting in a receive call. Exists since Linux 6.3.
+ * Records which thread reads a socket that has lost packets. An open socket is not enough evidence,
+ * because it may have been inherited across fork(), and a thread that receives and then waits for
+ * another one is never found waiting in a receive call. Exists since Linux 6.3.
  */
 SEC("?tp_btf/sock_recv_length")
 int read_thread(__u64 *ctx)
@@ -269,7 +255,7 @@ int read_thread(__u64 *ctx)
 	struct burst_record *b = bpf_map_lookup_elem(&bursts, &inode);
 
 	if (b && (int)ctx[1] >= 0 && !((int)ctx[2] & MSG_ERRQUEUE))
-		b->tid = (__u32)bpf_get_current_pid_tgid();
+		b->reader = bpf_get_current_pid_tgid();
 	return 0;
 }
 

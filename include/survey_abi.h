@@ -8,8 +8,7 @@
 
 #include "watch_abi.h"
 
-#define FILES_WANTED 4096  /* maximum number of sockets searched at the same time */
-#define FILES_UNREAD (~0U) /* the reader was requested and nothing has been read since, else 0 */
+#define FILES_WANTED 4096 /* maximum number of sockets searched at the same time */
 
 /* A process that has a requested socket open. */
 struct files_holder {
@@ -33,13 +32,16 @@ struct silent_record {
 
 _Static_assert(sizeof(struct silent_record) == 120, "read by both sides");
 
-/* Loss bursts by UDP socket inode. Both of its queues are sampled when a burst begins. */
+/*
+ * Loss bursts by UDP socket inode. Both of its queues are sampled when a burst begins. User space adds
+ * other sockets, of which only the reader is recorded.
+ */
 struct burst_record {
 	__u64 last_ns; /* bpf_ktime_get_ns() of the last loss */
 	__u64 run, most;
 	__u64 looked; /* packets examined in the queues */
 	__u64 memory; /* bytes charged to the buffer for these packets (truesize) */
-	__u64 tid;    /* thread that read last, in the host's first PID namespace */
+	__u64 reader; /* thread that read last, as bpf_get_current_pid_tgid(), 0: none yet */
 };
 
 _Static_assert(sizeof(struct burst_record) == 48, "read by both sides");

@@ -429,8 +429,10 @@ static void end_bursts(struct readings *r)
 	if (!r->bursts)
 		return;
 	losses = __atomic_load_n(&r->bursts->bss->losses, __ATOMIC_RELAXED);
-	if (losses - r->losses > MANY_LOSSES)
-		survey_bpf__detach(r->bursts);
+	if (losses - r->losses > MANY_LOSSES) {
+		bpf_link__destroy(r->bursts->links.lose_one);
+		r->bursts->links.lose_one = NULL;
+	}
 	r->losses = losses;
 }
 
@@ -444,9 +446,12 @@ void readings_sample(struct readings *r)
 	end_bursts(r);
 	for (unsigned i = 0; i < r->socks.n; i++) {
 		struct reading_sock *s = (struct reading_sock *)r->socks.at + i;
-		const pid_t reader = (pid_t)burst_of(r, s->id.inode).tid;
+		const uint64_t reader = burst_of(r, s->id.inode).reader;
 
-		s->threads.reader = reader ? reader : s->threads.reader;
+		if (reader) {
+			s->threads.reader = (pid_t)reader;
+			owners_reads(r->owners, s->id.inode, (pid_t)(reader >> 32));
+		}
 		if (lately(s, now))
 			sample_socket(s, r->root, r->owners);
 	}
@@ -461,6 +466,7 @@ uint64_t readings_truesize(const struct readings *r, uint64_t inode)
 
 void readings_note(struct readings *r, const struct reading_socket *id, uint64_t packets)
 {
+	static const struct burst_record none;
 	struct reading_sock *s = get(r, id);
 
 	if (!s)
@@ -469,7 +475,8 @@ void readings_note(struct readings *r, const struct reading_socket *id, uint64_t
 	s->noted = true;
 	s->now.lost += packets;
 	s->lost_at = clock_now();
-	owners_watch(r->owners, id->inode);
+	if (r->bursts)
+		bpf_map_update_elem(bpf_map__fd(r->bursts->maps.bursts), &id->inode, &none, BPF_NOEXIST);
 }
 
 void readings_interval(struct readings *r)

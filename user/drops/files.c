@@ -15,7 +15,6 @@
 struct files {
 	struct survey_bpf *skel;
 	struct bpf_link *link, *silent; /* `silent`: used with the walk for owners; NULL: missing */
-	struct bpf_link *reader;	/* attached on request */
 };
 
 bool files_of_all(void)
@@ -46,12 +45,9 @@ static int open_walk(struct files **out, const char *program, const char *map,
 
 int files_open(struct files **f)
 {
-	/* sock:sock_recv_length exists since Linux 6.3 */
-	const char *const beside[] = {"silent", "reader", NULL}, *const before[] = {"silent", NULL};
+	const char *const beside[] = {"silent", NULL};
 	int rc = files_of_all() ? open_walk(f, "holders", "wanted", beside) : -EOPNOTSUPP;
 
-	if (rc == -ESRCH)
-		rc = open_walk(f, "holders", "wanted", before);
 	if (!rc)
 		(*f)->silent = bpf_program__attach_iter((*f)->skel->progs.silent, NULL);
 	return rc;
@@ -76,7 +72,6 @@ void files_close(struct files *f)
 		return;
 	bpf_link__destroy(f->link);
 	bpf_link__destroy(f->silent);
-	bpf_link__destroy(f->reader);
 	survey_bpf__destroy(f->skel);
 	free(f);
 }
@@ -85,48 +80,17 @@ int files_walk(struct files *f, const uint64_t *inodes, unsigned n,
 	       void (*each)(void *arg, const void *record), void *arg)
 {
 	int map = bpf_map__fd(f->skel->maps.wanted), ret = 0;
-	const uint32_t nobody = 0;
+	const uint8_t wanted = 1;
 
 	if (n > FILES_WANTED)
 		n = FILES_WANTED;
 	for (unsigned i = 0; i < n && !ret; i++)
-		ret = bpf_map_update_elem(map, &inodes[i], &nobody, BPF_NOEXIST) && errno != EEXIST
-			      ? -errno
-			      : 0;
+		ret = bpf_map_update_elem(map, &inodes[i], &wanted, BPF_ANY) ? -errno : 0;
 	if (!ret)
 		ret = trace_iterate(f->link, sizeof(struct files_holder), each, arg);
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t last;
-
-		if (!bpf_map_lookup_elem(map, &inodes[i], &last) && !last)
-			bpf_map_delete_elem(map, &inodes[i]);
-	}
+	for (unsigned i = 0; i < n; i++)
+		bpf_map_delete_elem(map, &inodes[i]);
 	return ret;
-}
-
-int files_watch(struct files *f, uint64_t inode)
-{
-	const uint32_t nobody = FILES_UNREAD;
-
-	if (!f->skel->progs.reader || bpf_program__fd(f->skel->progs.reader) < 0)
-		return -EOPNOTSUPP;
-	if (!f->reader)
-		f->reader = bpf_program__attach(f->skel->progs.reader);
-	if (!f->reader)
-		return -errno;
-	return bpf_map_update_elem(bpf_map__fd(f->skel->maps.wanted), &inode, &nobody, BPF_ANY)
-		       ? -errno
-		       : 0;
-}
-
-pid_t files_reader(const struct files *f, uint64_t inode)
-{
-	uint32_t last;
-
-	return bpf_map_lookup_elem(bpf_map__fd(f->skel->maps.wanted), &inode, &last) ||
-			       last == FILES_UNREAD
-		       ? 0
-		       : (pid_t)last;
 }
 
 static void add_xsk(void *list, const void *record)

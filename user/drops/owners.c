@@ -60,7 +60,7 @@ struct sock {
 	struct holder holder;
 	unsigned holders; /* number of processes that hold it */
 	bool reads;	  /* `holder` reads, or is the only holder */
-	bool watched;	  /* its readers are being recorded */
+	pid_t reader;	  /* process that was seen to read it last, owners_reads(); 0: unknown */
 	uint64_t read;	  /* ns, when `holder` was last seen reading */
 	uint64_t checked; /* ns, time of the last search; 0: not searched yet */
 
@@ -308,12 +308,12 @@ static void want(struct owners *o, struct sock *s)
  * Returns true if a holder other than `holder` reads. Two may take turns reading, and then either
  * one is valid.
  */
-static bool another_reads(const struct owners *o, struct sock *s, uint64_t inode, uint64_t now)
+static bool another_reads(struct sock *s, uint64_t now)
 {
-	pid_t last = s->watched && s->known && o->files ? files_reader(o->files, inode) : 0;
-
-	if (!last || (last == s->holder.pid && s->reads)) {
-		s->read = last ? now : s->read;
+	if (!s->known || !s->reader)
+		return false;
+	if (s->reader == s->holder.pid && s->reads) {
+		s->read = now;
 		return false;
 	}
 	return !s->reads || now - s->read >= READS_NS;
@@ -335,7 +335,7 @@ static const struct sock *find_sock(struct owners *o, uint64_t inode)
 
 	if (s->known && now - s->checked >= FRESH_NS && still_holds(o, &s->holder, inode))
 		s->checked = now;
-	if (!s->checked || now - s->checked >= FRESH_NS || another_reads(o, s, inode, now))
+	if (!s->checked || now - s->checked >= FRESH_NS || another_reads(s, now))
 		want(o, s);
 	return s;
 }
@@ -394,7 +394,7 @@ static void found(void *arg, const void *record)
 	if (!s || !s->wanted || s->last == h.pid)
 		return;
 	s->last = h.pid;
-	reads = s->watched && o->files && files_reader(o->files, f->inode) == h.pid;
+	reads = s->reader == h.pid;
 	if ((s->n_found++ >= HELD_MAX && !reads) || proc_stat(o->root, h.pid, 0, &st))
 		return;
 	h.start = st.start;
@@ -816,12 +816,12 @@ bool owners_searched(const struct owners *o, uint64_t inode)
 	return s && s->checked;
 }
 
-void owners_watch(struct owners *o, uint64_t inode)
+void owners_reads(struct owners *o, uint64_t inode, pid_t pid)
 {
 	struct sock *s = o->files && inode ? list_get(&o->socks, &inode) : NULL;
 
-	if (s && s->holders > 1 && !s->watched)
-		s->watched = !files_watch(o->files, inode);
+	if (s && s->holders > 1)
+		s->reader = pid;
 }
 
 char *owner_text(const struct owner *who, char buf[OWNER_TEXT])

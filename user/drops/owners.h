@@ -150,7 +150,7 @@ int owners_look(struct owners *o, pid_t pid);
  * Finds the owner of a socket. `inode`: inode of the socket (SOCK_INODE() in the kernel,
  * "socket:[inode]" in /proc/PID/fd); `netns`: inode of its namespace; `cgroup`: cgroup ID; 0:
  * unknown. If several processes hold the socket, the owner is the one that reads it. The reader is
- * known if it is waiting in a call for the socket, and always after owners_watch(). Otherwise, with
+ * known if it is waiting in a call for the socket, and always after owners_reads(). Otherwise, with
  * `reads` false, the owner is the process that was started last, because sockets are inherited
  * across fork(). PID 1 is only the owner if there is no other holder. Returns 0; -EAGAIN: not
  * searched yet; -ESRCH: no process has it open, as for kernel sockets. A later request searches
@@ -164,11 +164,8 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 /* Returns true if the socket has been searched for before. */
 bool owners_searched(const struct owners *o, uint64_t inode);
 
-/*
- * Requests the reader among the processes that have the socket open, because the socket is losing
- * packets. With several holders, the reader is traced (files_watch()).
- */
-void owners_watch(struct owners *o, uint64_t inode);
+/* Tells which process was seen to read the socket last (bpf/survey.bpf.c). */
+void owners_reads(struct owners *o, uint64_t inode, pid_t pid);
 
 /* Formats "name[pid]", "held by N processes" if the reader is unknown, or "" without an owner. */
 char *owner_text(const struct owner *who, char buf[OWNER_TEXT]);
@@ -260,14 +257,6 @@ int files_open(struct files **f);
  */
 int files_walk(struct files *f, const uint64_t *inodes, unsigned n,
 	       void (*each)(void *arg, const void *record), void *arg);
-
-/*
- * From now on, records which process receives from the socket. files_reader() returns the most
- * recent one; 0: not read yet. Costs every recvmsg() call a lookup. -EOPNOTSUPP before Linux 6.3,
- * or -errno.
- */
-int files_watch(struct files *f, uint64_t inode);
-pid_t files_reader(const struct files *f, uint64_t inode);
 
 /*
  * Loads the walk over the AF_XDP sockets in all namespaces, for kernels where xsk_diag_read() does
