@@ -402,19 +402,6 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 	make_room(d, t, n, now_ns);
 }
 
-/* Names the streams in the slots. Their numbers start at 0. */
-static void name_streams(struct result *res, const struct recv_result *out)
-{
-	for (unsigned i = 0; i < res->n_causes; i++) {
-		struct result_cause *c = &res->cause[i];
-		const struct recv_stream *s = &out->stream[c->stream];
-
-		c->stream = s->stream;
-		c->first -= s->base;
-		c->last -= s->base;
-	}
-}
-
 void discover_end(struct discovery *d)
 {
 	struct sink_streams *t = receiver_streams(d->site->receiver);
@@ -443,9 +430,16 @@ void discover_end(struct discovery *d)
 		l->tally.dropped += f->packets;
 	}
 	site_ledger(d->site, 0, res);
-	if (d->site->by_number)
-		name_streams(res, out);
-	else
+	/* causes have the slot instead of the stream, and numbers as in the sequence header */
+	for (unsigned i = 0; d->site->by_number && i < res->n_causes; i++) {
+		struct result_cause *c = &res->cause[i];
+		const struct recv_stream *s = &out->stream[c->stream];
+
+		c->stream = s->stream;
+		c->first -= s->base;
+		c->last -= s->base;
+	}
+	if (!d->site->by_number)
 		res->arrivals.gaps = d->gaps;
 	site_end(d->site, res);
 	for (int s = 0; !d->site->by_number && s < STAGE_COUNT; s++)

@@ -35,21 +35,11 @@ static void find_ranges(struct tracer *t)
 	memcpy(c->handing, r + 7, sizeof(c->handing));
 }
 
-/*
- * Finds functions in which packets freed as consumed are losses. Only on request, because no
- * tracepoint is busier. It reports its caller since Linux 6.3.
- */
-static int find_consumed(struct tracer *t, struct error *err)
-{
-	struct trace_range range[WATCH_CONSUMED_MAX] = {};
-	int rc = consumed_find(t->reasons, t->ksyms, range, err);
-
-	memcpy(t->config.consuming, range, sizeof(t->config.consuming));
-	return rc;
-}
-
 static int configure(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
+	struct trace_range range[WATCH_CONSUMED_MAX] = {};
+	int rc = 0;
+
 	t->config = spec->config;
 	t->config.base = t->outcomes.base;
 	t->config.window = t->outcomes.window;
@@ -57,7 +47,14 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 	t->config.streams = t->outcomes.streams;
 	t->config.count_all = !spec->window && !spec->numbers;
 	find_ranges(t);
-	return spec->consumed ? find_consumed(t, err) : 0;
+	/*
+	 * functions in which packets freed as consumed are losses, only on request because no
+	 * tracepoint is busier (it reports its caller since Linux 6.3)
+	 */
+	if (spec->consumed)
+		rc = consumed_find(t->reasons, t->ksyms, range, err);
+	memcpy(t->config.consuming, range, sizeof(t->config.consuming));
+	return rc;
 }
 
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err)

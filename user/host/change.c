@@ -348,25 +348,19 @@ static void report(const struct batch *b, unsigned i, enum change_outcome outcom
 	b->cb(b->arg, &report);
 }
 
-/* Restores the old value unless it is already in force. */
-static int put_back_one(const struct change *c, int lock, char now[JOURNAL_VALUE_SIZE],
-			struct error *why)
-{
-	int ret = read_now(c, now);
-
-	return ret || !strcmp(now, c->old) ? ret : set(c, true, lock, now, why);
-}
-
 /*
  * Reverts changes[0 .. failed] after changes[failed] failed. Only permanent changes have entries.
  */
 static void put_back(struct batch *b, unsigned failed, const char *why)
 {
 	for (unsigned i = b->n; i-- > 0;) {
+		const struct change *c = &b->changes[i];
 		char now[JOURNAL_VALUE_SIZE];
 		struct error err = {};
-		int ret = i > failed ? 0 : put_back_one(&b->changes[i], b->file.fd, now, &err);
+		int ret = i > failed ? 0 : read_now(c, now);
 
+		if (i <= failed && !ret && strcmp(now, c->old))
+			ret = set(c, true, b->file.fd, now, &err);
 		if (i == failed)
 			report(b, i, CHANGE_FAILED, why);
 		if (ret)

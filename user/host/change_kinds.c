@@ -138,27 +138,19 @@ static int read_ethtool(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 	return ret < 0 ? ret : 0;
 }
 
-static int count_rings(const struct change *c, uint32_t *rings)
-{
-	struct ethtool_rxnfc nfc = {.cmd = ETHTOOL_GRXRINGS};
-	int ret = netdev_ethtool(c->ns, c->ifname, &nfc);
-
-	*rings = nfc.data;
-	return ret < 0 ? ret : *rings ? 0 : -EOPNOTSUPP;
-}
-
 /*
  * Reads an RSS table if a single command can set it, that is, if entry i is queue start + i %
  * equal. "default" is ethtool_rxfh_indir_default() over all rings and follows the number of rings.
  */
 static int read_rss(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
+	struct ethtool_rxnfc nfc = {.cmd = ETHTOOL_GRXRINGS};
 	struct ethtool_rxfh_indir *table;
-	uint32_t rings, start, equal = 1;
-	int ret = count_rings(c, &rings);
+	int ret = netdev_ethtool(c->ns, c->ifname, &nfc);
+	uint32_t rings = nfc.data, start, equal = 1;
 
-	if (!ret)
-		ret = netdev_rss_table(c->ns, c->ifname, &table);
+	if (ret >= 0)
+		ret = rings ? netdev_rss_table(c->ns, c->ifname, &table) : -EOPNOTSUPP;
 	if (ret)
 		return ret;
 	start = table->ring_index[0];

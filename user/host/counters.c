@@ -365,14 +365,6 @@ static uint64_t take_sum(const struct counters *c, size_t *i)
 	return sum;
 }
 
-/* Returns the increase of a counter that may be 32 bits wide. */
-static uint64_t delta_of(const struct counter *it, uint64_t before, uint64_t after)
-{
-	bool narrow = !strncmp(it->name, "softnet:", 8) || !strncmp(it->name, "socket:", 7);
-
-	return narrow && after < before ? (uint32_t)(after - before) : counter_moved(before, after);
-}
-
 void counters_delta(struct counters *before, struct counters *after, struct counters *out)
 {
 	size_t b = 0, a = 0;
@@ -391,10 +383,13 @@ void counters_delta(struct counters *before, struct counters *after, struct coun
 			a++;
 		} else {
 			bool same = before->items[b].object == it->object;
+			bool narrow = !strncmp(it->name, "softnet:", 8) ||
+				      !strncmp(it->name, "socket:", 7); /* 32 bits wide */
 			uint64_t old = take_sum(before, &b), now = take_sum(after, &a);
 
 			if (same && !it->level)
-				counters_add(out, it->scope, it->name, delta_of(it, old, now));
+				counters_add(out, it->scope, it->name,
+					     narrow ? (uint32_t)(now - old) : counter_moved(old, now));
 		}
 	}
 }

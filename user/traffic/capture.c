@@ -133,10 +133,8 @@ int capture_open(struct capture **out, const char *path, struct error *err)
 
 int capture_measure(struct capture *c, int family, struct error *err)
 {
-	c->payload = calloc(c->packets, sizeof(*c->payload));
-	c->payload_at = calloc(c->packets, sizeof(*c->payload_at));
-	if (!c->payload || !c->payload_at)
-		return error_memory(err);
+	c->payload = mem_zero(c->packets, sizeof(*c->payload));
+	c->payload_at = mem_zero(c->packets, sizeof(*c->payload_at));
 	for (uint32_t i = 0; i < c->packets; i++) {
 		unsigned length, payload;
 		const uint8_t *frame = capture_frame(c, i, &length);

@@ -38,24 +38,8 @@ static int rx_xdp_open(struct rx *rx, struct rx_config *thread, struct error *er
 
 /*
  * The program counts packet order for all streams together and does not measure latency, so the
- * first line gets the sum.
+ * first line gets the sum. The program's clock lags by fewer than SINK_CLOCK_EVERY packets.
  */
-static void collect_lines(struct sink *sink, const struct sink_count *c)
-{
-	unsigned n = atomic_load(&sink->streams->n);
-
-	for (unsigned i = 0; i < n; i++) {
-		struct line *l = sink_line(sink, (uint16_t)i);
-
-		if (c->next[i])
-			l->next = c->next[i];
-		if (!i)
-			l->order.packets = c->reordered;
-		__atomic_store_n(&sink->next[i], c->next[i], __ATOMIC_RELAXED);
-	}
-}
-
-/* The program's clock lags by fewer than SINK_CLOCK_EVERY packets. */
 static void rx_xdp_collect(struct rx *rx)
 {
 	struct sink *sink = rx->sink;
@@ -64,7 +48,15 @@ static void rx_xdp_collect(struct rx *rx)
 	sink_streams_sync(sink->streams);
 	if (rx_prog_read(rx->cfg->prog, &c))
 		return;
-	collect_lines(sink, &c);
+	for (unsigned i = 0; i < atomic_load(&sink->streams->n); i++) {
+		struct line *l = sink_line(sink, (uint16_t)i);
+
+		if (c.next[i])
+			l->next = c.next[i];
+		if (!i)
+			l->order.packets = c.reordered;
+		__atomic_store_n(&sink->next[i], c.next[i], __ATOMIC_RELAXED);
+	}
 	sink->sums = c.sums;
 }
 

@@ -245,17 +245,6 @@ static void configure(struct fault_state *s, bool any)
 	s->cfg.any = any;
 }
 
-static int share_maps(struct fault_bpf *skel, const struct tracer *tracer)
-{
-	struct bpf_map *const maps[] = {skel->maps.tails, skel->maps.cell, skel->maps.batch};
-	int ret = bpf_map__reuse_fd(skel->maps.seen, tracer_seen_fd(tracer));
-
-	for (unsigned i = 0; i < 3 && !ret; i++)
-		ret = bpf_map__reuse_fd(maps[i],
-					drops_map_fd(tracer->drops, bpf_map__name(maps[i])));
-	return ret;
-}
-
 static int load(struct fault_state *s, unsigned which, const struct tracer *tracer,
 		struct error *err)
 {
@@ -263,6 +252,8 @@ static int load(struct fault_state *s, unsigned which, const struct tracer *trac
 	int ret = skel ? 0 : -errno;
 
 	if (skel) {
+		struct bpf_map *const maps[] = {skel->maps.tails, skel->maps.cell, skel->maps.batch};
+
 		skel->rodata->fault = s->cfg;
 		if (tracer)
 			memcpy((void *)&skel->rodata->cfg, &tracer->config, sizeof(tracer->config));
@@ -271,7 +262,11 @@ static int load(struct fault_state *s, unsigned which, const struct tracer *trac
 		if (which & PROGRAM(CPU))
 			bpf_map__set_max_entries(skel->maps.cpus,
 						 (__u32)libbpf_num_possible_cpus());
-		ret = tracer ? share_maps(skel, tracer) : 0;
+		if (tracer)
+			ret = bpf_map__reuse_fd(skel->maps.seen, tracer_seen_fd(tracer));
+		for (unsigned i = 0; tracer && i < LENGTH(maps) && !ret; i++)
+			ret = bpf_map__reuse_fd(maps[i], drops_map_fd(tracer->drops,
+								      bpf_map__name(maps[i])));
 	}
 	if (!ret)
 		ret = fault_bpf__load(skel);

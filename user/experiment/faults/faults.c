@@ -390,17 +390,6 @@ static void merge(struct fault_effects *fx, const struct fault_effects *row)
 	fx->tbf_bps = larger(fx->tbf_bps, row->tbf_bps);
 }
 
-static int plan_row(struct fault_plan *p, const struct fault_row *row)
-{
-	int ret;
-
-	merge(p->fx, &row->fx);
-	if (row->flight)
-		fault_plan_flight(p, row->flight);
-	ret = row->plan ? row->plan(p) : 0;
-	return ret || !row->holds ? ret : fault_plan_count(p, row->holds, row->where);
-}
-
 int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct error *err)
 {
 	const struct fault_list *list = &spec->faults;
@@ -416,8 +405,19 @@ int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct err
 		fx->rcvbuf = RCVBUF_ROOMY;
 	for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
 		ret = fault_has(list, p.fault) ? check_row(&p) : 0;
-	for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
-		ret = fault_has(list, p.fault) ? plan_row(&p, rows[p.fault]) : 0;
+	for (p.fault = 0; p.fault < n_rows && !ret; p.fault++) {
+		const struct fault_row *row = rows[p.fault];
+
+		if (!fault_has(list, p.fault))
+			continue;
+		merge(fx, &row->fx);
+		if (row->flight)
+			fault_plan_flight(&p, row->flight);
+		if (row->plan)
+			ret = row->plan(&p);
+		if (!ret && row->holds)
+			ret = fault_plan_count(&p, row->holds, row->where);
+	}
 	return ret;
 }
 
