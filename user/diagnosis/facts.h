@@ -312,10 +312,13 @@ struct facts_stack {
 	struct stack_sample before, after;
 };
 
+/* Returns the text of a file in /proc/net of a namespace, which the caller frees, or NULL. */
+char *facts_net_text(const struct netns *ns, const char *file);
+
 /* Returns the number that follows a word on a sockstat line: ("FRAG", "memory"). */
 bool sockstat_value(const char *text, const char *group, const char *word, uint64_t *value);
 
-/* Returns the sum of queue_dropped in /proc/net/netfilter/nfnetlink_queue (seq_show()). */
+/* Returns the sum of queue_dropped in /proc/net/netfilter/nfnetlink_queue (seq_show()). NULL: 0. */
 uint64_t nfqueue_drops(const char *text);
 
 /*

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/proc.h"
 #include "diagnosis/facts.h"
@@ -195,14 +194,9 @@ static void keep_capture(void *arg, const void *record)
 /* Returns true if /proc/net/packet lists a socket below its heading. */
 static bool has_packet_sockets(const struct netns *ns)
 {
-	const int saved = netns_push(ns);
-	char *text = NULL;
-	bool has;
+	char *text = facts_net_text(ns, "packet");
+	const bool has = text && next_line(text);
 
-	if (saved >= 0)
-		file_read("/proc/thread-self/net/packet", &text, NULL);
-	netns_pop(saved);
-	has = text && next_line(text);
 	free(text);
 	return has;
 }

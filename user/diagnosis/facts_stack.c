@@ -62,18 +62,23 @@ static uint64_t either(const struct netns *ns, const struct netns *host, const c
 	return v ? v : sysctl_number(host, path);
 }
 
-static char *read_net(const char *file)
+char *facts_net_text(const struct netns *ns, const char *file)
 {
-	char path[96], *text;
+	char path[96], *text = NULL;
+	int saved = netns_push(ns);
 
 	snprintf(path, sizeof(path), "/proc/thread-self/net/%s", file);
-	return file_read(path, &text, NULL) ? NULL : text;
+	if (saved >= 0)
+		file_read(path, &text, NULL);
+	netns_pop(saved);
+	return text;
 }
 
 /* Reads one value from a file under /proc/net. */
-static uint64_t sockstat(const char *file, const char *group, const char *word)
+static uint64_t sockstat(const struct netns *ns, const char *file, const char *group,
+			 const char *word)
 {
-	char *text = read_net(file);
+	char *text = facts_net_text(ns, file);
 	uint64_t v;
 	bool found = text && sockstat_value(text, group, word, &v);
 
@@ -82,9 +87,9 @@ static uint64_t sockstat(const char *file, const char *group, const char *word)
 }
 
 /* Returns the number of entries. Each CPU's line shows the whole table. */
-static uint64_t entries(const char *file)
+static uint64_t entries(const struct netns *ns, const char *file)
 {
-	char *text = read_net(file);
+	char *text = facts_net_text(ns, file);
 	uint64_t v;
 	bool found = text && procnet_column(text, strlen(text), "entries", false, &v);
 
@@ -94,19 +99,15 @@ static uint64_t entries(const char *file)
 
 bool stack_udp_pages(const struct netns *ns, uint64_t *pages)
 {
-	int saved = netns_push(ns);
+	char *text = facts_net_text(ns, "sockstat");
+	const bool known = text && sockstat_value(text, "UDP", "mem", pages);
 
-	if (saved < 0)
-		return false;
-	*pages = sockstat("sockstat", "UDP", "mem");
-	netns_pop(saved);
-	return true;
+	free(text);
+	return known;
 }
 
 void facts_stack_read(const struct netns *ns, const struct netns *host, struct facts_stack *stack)
 {
-	int saved;
-
 	stack->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	stack->max_backlog = sysctl_number(host, "net/core/netdev_max_backlog");
 	stack->budget = sysctl_number(host, "net/core/netdev_budget");
@@ -126,19 +127,11 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 	stack->conntrack_max = sysctl_number(ns, "net/netfilter/nf_conntrack_max");
 	stack->frag_high[STACK_V4] = sysctl_number(ns, "net/ipv4/ipfrag_high_thresh");
 	stack->frag_high[STACK_V6] = sysctl_number(ns, "net/ipv6/ip6frag_high_thresh");
-	saved = netns_push(ns);
-	if (saved < 0)
-		return;
-	stack->udp_pages = sockstat("sockstat", "UDP", "mem");
-	stack->frag_memory[STACK_V4] = sockstat("sockstat", "FRAG", "memory");
-	stack->frag_memory[STACK_V6] = sockstat("sockstat6", "FRAG6", "memory");
-	netns_pop(saved);
-	saved = netns_push(host);
-	if (saved < 0)
-		return;
-	stack->neighbours[STACK_V4] = entries("stat/arp_cache");
-	stack->neighbours[STACK_V6] = entries("stat/ndisc_cache");
-	netns_pop(saved);
+	stack->udp_pages = sockstat(ns, "sockstat", "UDP", "mem");
+	stack->frag_memory[STACK_V4] = sockstat(ns, "sockstat", "FRAG", "memory");
+	stack->frag_memory[STACK_V6] = sockstat(ns, "sockstat6", "FRAG6", "memory");
+	stack->neighbours[STACK_V4] = entries(host, "stat/arp_cache");
+	stack->neighbours[STACK_V6] = entries(host, "stat/ndisc_cache");
 }
 
 void stack_conntrack_parse(const char *text, struct stack_sample *sample)
@@ -158,18 +151,12 @@ void stack_conntrack_parse(const char *text, struct stack_sample *sample)
 
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample)
 {
-	char *text;
-	int saved = netns_push(ns);
+	char *conntrack = facts_net_text(ns, "stat/nf_conntrack");
+	char *queues = facts_net_text(ns, "netfilter/nfnetlink_queue");
 
 	memset(sample, 0, sizeof(*sample));
-	if (saved < 0)
-		return;
-	text = read_net("stat/nf_conntrack");
-	stack_conntrack_parse(text ? text : "", sample);
-	free(text);
-	text = read_net("netfilter/nfnetlink_queue");
-	if (text)
-		sample->nfqueue_drops = nfqueue_drops(text);
-	free(text);
-	netns_pop(saved);
+	stack_conntrack_parse(conntrack ? conntrack : "", sample);
+	sample->nfqueue_drops = nfqueue_drops(queues);
+	free(conntrack);
+	free(queues);
 }

@@ -204,15 +204,10 @@ static int stray_socket(const struct netns *ns, unsigned ifindex)
 /* Returns true if a /proc/net file has a line from which `fmt` reads this number. */
 static bool is_in_file(const struct netns *ns, const char *file, const char *fmt, unsigned number)
 {
-	char path[64], *text = NULL;
+	char *text = facts_net_text(ns, file);
 	unsigned value;
 	bool found = false;
-	int saved = netns_push(ns);
 
-	snprintf(path, sizeof(path), "/proc/thread-self/net/%s", file);
-	if (saved >= 0)
-		file_read(path, &text, NULL);
-	netns_pop(saved);
 	for (const char *line = text; line; line = next_line(line))
 		found |= sscanf(line, fmt, &value) == 1 && value == number;
 	free(text);
