@@ -175,7 +175,7 @@ CASE_WITH(closed_port, open_tracer, close_tracer)
 CASE_WITH(place_is_the_callers, open_tracer, close_tracer)
 {
 	const char *place = "__udp4_lib_rcv";
-	struct trace_range at = ksym_range(tracer.ksyms, place);
+	struct trace_range at;
 	struct trace_places places;
 	struct trace_kfree kernel;
 	static struct drops_cause cause[TRACE_CAUSES];
@@ -183,9 +183,10 @@ CASE_WITH(place_is_the_callers, open_tracer, close_tracer)
 	struct drops *d;
 	struct error err = {};
 
+	ksym_ranges(tracer.ksyms, &place, 1, &at);
 	if (!at.end) { /* Linux 7.2 */
 		place = "udp_rcv";
-		at = ksym_range(tracer.ksyms, place);
+		ksym_ranges(tracer.ksyms, &place, 1, &at);
 	}
 	ksym_places(tracer.ksyms, &places);
 	places.freeing = at;

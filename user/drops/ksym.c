@@ -299,12 +299,6 @@ static void find_names(const struct ksyms *k, const char *const *names, unsigned
 	}
 }
 
-int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
-{
-	find_names(k, &name, 1, addr);
-	return *addr ? 0 : -ENOENT;
-}
-
 /* Returns the lowest address of a function that is above `addr`. */
 static uint64_t next_function(const struct ksyms *k, uint64_t addr)
 {
@@ -336,14 +330,6 @@ void ksym_ranges(const struct ksyms *k, const char *const *names, unsigned n,
 		    !strncmp(here.name, names[i], len) && !here.name[len])
 			out[i].end = smaller(next_function(k, addr[i]), addr[i] + FUNCTION_MAX);
 	}
-}
-
-struct trace_range ksym_range(const struct ksyms *k, const char *name)
-{
-	struct trace_range range;
-
-	ksym_ranges(k, &name, 1, &range);
-	return range;
 }
 
 void ksym_places(const struct ksyms *k, struct trace_places *p)

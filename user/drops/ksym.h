@@ -56,17 +56,14 @@ int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym);
  */
 const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigned size);
 
-/* Finds a function's address, first by exact name, then by name cut at the first dot. -ENOENT. */
-int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr);
-
 /*
- * Finds the address ranges of `n` functions, at most KSYM_RANGES, in one pass over all symbols. 0,
- * 0: not found. A name that is not the first at its address has an empty range.
+ * Finds the address ranges of `n` functions, at most KSYM_RANGES, in one pass over all symbols, first
+ * by exact name, then by name cut at the first dot. 0, 0: not found. A name that is not the first at
+ * its address has an empty range.
  */
 #define KSYM_RANGES 16
 void ksym_ranges(const struct ksyms *k, const char *const *names, unsigned n,
 		 struct trace_range *out);
-struct trace_range ksym_range(const struct ksyms *k, const char *name);
 
 /* `k` NULL: all locations are unknown. */
 void ksym_places(const struct ksyms *k, struct trace_places *p);
