@@ -693,7 +693,9 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 		if (since > BEGIN_MOST || (since > BEGIN_NS && s.looks > LOOKS_MIN))
 			break;
 		rc = search_look(b, &s);
-		if (s.looks && (s.firm >= FIRM_MIN || same_counts(&s.last, &idle)))
+		/* a datagram that is stuck in a softirq looks like one that is always in transit */
+		if (s.looks && ((s.firm >= FIRM_MIN && under_way(&s.best) <= 0) ||
+				same_counts(&s.last, &idle)))
 			break;
 		pause_a_little(n);
 	}
