@@ -82,6 +82,32 @@ static uint64_t deadline(int timeout_ms)
 	return clock_now() + (uint64_t)timeout_ms * 1000000;
 }
 
+const char *conn_why(int rc, const char **hint)
+{
+	static const struct {
+		int rc;
+		const char *why, *hint;
+	} known[] = {
+		{-ETIMEDOUT, "it does not answer", NULL},
+		{-ECONNREFUSED, "nobody listens there", NULL},
+		{-EBADMSG, "it does not speak the protocol of pktledger", NULL},
+		{-EPIPE, "it closed the connection", "if it wants a token, give it: --token-file"},
+		{-ECONNRESET, "it closed the connection", NULL},
+		{-EACCES, "it has a different token", "give both the same --token-file"},
+		{-EPROTO, "it speaks no TLS",
+		 "start it with --token-file, or leave the token out here too"},
+		{-EPROTONOSUPPORT, "a different protocol version", NULL},
+		{-ENOSYS, "this build has no TLS", "go by ssh: --to USER@HOST"},
+	};
+	size_t i = 0;
+
+	while (i < LENGTH(known) && known[i].rc != rc)
+		i++;
+	if (hint)
+		*hint = i < LENGTH(known) ? known[i].hint : NULL;
+	return i < LENGTH(known) ? known[i].why : strerror(-rc);
+}
+
 int conn_secure(struct conn *c, const struct token *token, bool is_server)
 {
 	return tls ? tls->open(&c->tls, c->in, token, is_server) : -ENOSYS;

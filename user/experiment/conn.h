@@ -48,6 +48,12 @@ int conn_secure(struct conn *c, const struct token *token, bool is_server);
 int conn_handshake(struct conn *c, int timeout_ms);
 
 /*
+ * Explains why a connection failed or ended (-errno). `hint` (may be NULL) is set to advice for the
+ * user of a client, or to NULL.
+ */
+const char *conn_why(int rc, const char **hint);
+
+/*
  * Connects within `timeout_ms`. Returns a descriptor or -errno (-ETIMEDOUT if there is no answer).
  */
 int conn_connect(const struct endpoint *to, int timeout_ms);

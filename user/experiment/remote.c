@@ -33,16 +33,11 @@
 
 static int lose(struct peer *p, int rc, struct error *err)
 {
-	const char *why = rc == -EPIPE	     ? "it closed the connection"
-			  : rc == -ETIMEDOUT ? "it does not answer"
-			  : rc == -EBADMSG   ? "it does not speak the protocol of pktledger"
-					     : strerror(-rc);
-
 	p->lost = true;
 	return error_set(err, STATUS_FAILED, rc,
 			 p->via.words ? "see the messages of the remote command above"
 				      : "see the output of `recv --serve` on the other host",
-			 "the other host is lost: %s", why);
+			 "the other host is lost: %s", conn_why(rc, NULL));
 }
 
 static void report_wait(struct peer *p)
@@ -201,27 +196,10 @@ static int log_in(struct peer *p, struct error *err)
 
 static int refuse(const struct peer_target *target, int rc, struct error *err)
 {
-	static const struct {
-		int rc;
-		const char *why, *hint;
-	} known[] = {
-		{-ETIMEDOUT, "nobody answers", NULL},
-		{-ECONNREFUSED, "nobody listens there", NULL},
-		{-EBADMSG, "the program that answers there is not pktledger", NULL},
-		{-EPIPE, "it closed the connection", "if it wants a token, give it: --token-file"},
-		{-EACCES, "the other end has a different token", "give both the same --token-file"},
-		{-EPROTO, "it speaks no TLS",
-		 "start it with --token-file, or leave the token out here too"},
-		{-ENOSYS, "this build has no TLS", "go by ssh: --to USER@HOST"},
-	};
-	const char *why = strerror(-rc), *hint = NULL;
+	const char *hint, *why = conn_why(rc, &hint);
 
-	for (size_t i = 0; i < LENGTH(known); i++) {
-		if (known[i].rc == rc) {
-			why = known[i].why;
-			hint = known[i].hint;
-		}
-	}
+	if (rc == -EBADMSG)
+		why = "the program that answers there is not pktledger";
 	return error_set(err, STATUS_FAILED, rc,
 			 hint ? hint
 			      : "start `pktledger recv --serve --listen ADDR` there first, or go "

@@ -453,26 +453,6 @@ struct server {
 	bool served; /* a logged-in client has finished */
 };
 
-static const char *why_ended(int rc)
-{
-	switch (rc) {
-	case -EACCES:
-		return "the other end does not have the token";
-	case -EPROTO:
-		return "the other end does not use TLS: it has no token";
-	case -EPROTONOSUPPORT:
-		return "a different protocol version";
-	case -EBADMSG:
-		return "it does not speak the protocol of pktledger";
-	case -ETIMEDOUT:
-		return "it says nothing";
-	case -EPIPE:
-	case -ECONNRESET:
-		return "it closed the connection";
-	}
-	return strerror(-rc);
-}
-
 /* Greets all waiting clients. */
 static void serve_none(struct server *srv)
 {
@@ -488,7 +468,7 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 
 	s->served.refused = s->state != LET_IN;
 	if (rc < 0 && (s->served.refused || rc != -EPIPE))
-		snprintf(s->served.why, sizeof(s->served.why), "%s", why_ended(rc));
+		snprintf(s->served.why, sizeof(s->served.why), "%s", conn_why(rc, NULL));
 	close_session(s);
 	if (rc || !s->served.refused)
 		srv->view->on_served(srv->view->arg, &s->served);
