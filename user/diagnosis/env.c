@@ -68,8 +68,8 @@ static struct json_object *read_sysctls(const struct lab *lab)
 		if (lab && sysctls[i].side != HOST)
 			ns = sysctls[i].side == TX ? &lab->tx_ns : &lab->rx_ns;
 		/* Some kernels do not show host-wide values in other namespaces. */
-		if (netns_sysctl_read(ns, path, value, sizeof(value)) < 0 &&
-		    netns_sysctl_read(NULL, path, value, sizeof(value)) < 0)
+		if (netns_sysctl(ns, path, NULL, value, sizeof(value)) < 0 &&
+		    netns_sysctl(NULL, path, NULL, value, sizeof(value)) < 0)
 			continue;
 		snprintf(name, sizeof(name), "%s", path);
 		for (char *p = name; (p = strchr(p, '/'));)

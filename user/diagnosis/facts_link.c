@@ -31,7 +31,7 @@ static void read_rp_filter(const struct netns *ns, struct facts_link *link)
 		char path[96], text[16];
 
 		snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", names[i]);
-		if (netns_sysctl_read(ns, path, text, sizeof(text)) ||
+		if (netns_sysctl(ns, path, NULL, text, sizeof(text)) ||
 		    num_u64(text, 0, 2, &value[i]))
 			return;
 	}

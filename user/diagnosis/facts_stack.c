@@ -112,7 +112,7 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 	stack->max_backlog = sysctl_number(host, "net/core/netdev_max_backlog");
 	stack->budget = sysctl_number(host, "net/core/netdev_budget");
 	stack->budget_usecs = sysctl_number(host, "net/core/netdev_budget_usecs");
-	if (netns_sysctl_read(host, "net/core/flow_limit_cpu_bitmap", stack->flow_limit_cpus,
+	if (netns_sysctl(host, "net/core/flow_limit_cpu_bitmap", NULL, stack->flow_limit_cpus,
 			      sizeof(stack->flow_limit_cpus)))
 		stack->flow_limit_cpus[0] = '\0';
 	netns_sysctl_numbers(host, "net/ipv4/udp_mem", stack->udp_mem, 3);

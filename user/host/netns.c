@@ -329,17 +329,12 @@ int netns_sysctl_write(const struct netns *ns, const char *path, const char *val
 	return ret == -ENOENT && may_miss ? 0 : ret;
 }
 
-int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size)
-{
-	return netns_sysctl(ns, path, NULL, buf, size);
-}
-
 bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *number, unsigned n)
 {
 	char text[128], *at = text, *word;
 	unsigned have = 0;
 
-	if (netns_sysctl_read(ns, path, text, sizeof(text)) >= 0) {
+	if (netns_sysctl(ns, path, NULL, text, sizeof(text)) >= 0) {
 		while (have < n && (word = strsep(&at, "\t ")) &&
 		       !num_u64(word, 0, UINT64_MAX, &number[have]))
 			have++;

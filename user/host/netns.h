@@ -91,7 +91,6 @@ int netns_sysfs(const struct netns *ns, const char *path, const char *value, cha
 /* Reads or writes a sysctl under the namespace's /proc/sys, such as "net/ipv4/ip_forward". */
 int netns_sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
 		 unsigned size);
-int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size);
 
 /*
  * Writes a sysctl. Also returns 0 if the kernel lacks the setting because it has no IPv6 or no

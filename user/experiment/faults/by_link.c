@@ -115,7 +115,7 @@ static int limit_flows(struct fault_state *s, struct error *err)
 
 	if (s->flow_limit)
 		return 0;
-	ret = netns_sysctl_read(NULL, FLOW_LIMIT_PATH, mask, sizeof(mask));
+	ret = netns_sysctl(NULL, FLOW_LIMIT_PATH, NULL, mask, sizeof(mask));
 	if (ret || !first_cpus(mask, (unsigned)sysconf(_SC_NPROCESSORS_CONF)))
 		return error_set(err, STATUS_UNABLE, ret ? ret : -ERANGE, NULL,
 				 "cannot read /proc/sys/" FLOW_LIMIT_PATH);
