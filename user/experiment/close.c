@@ -19,17 +19,6 @@ static bool has_bridge(const struct site *s)
 	return s->lab.topology == LAB_BRIDGE;
 }
 
-/* Lists the hops. A single end's packets may use any interface of its namespace. */
-static unsigned places_of(const struct site *s, struct ledger_place out[LAB_PORTS])
-{
-	unsigned n = 0;
-
-	for (const struct lab_port *p = NULL; (p = lab_hop(&s->lab, p)); n++)
-		out[n] = (struct ledger_place){p->ns->inum, s->lone ? 0 : p->ifindex, p->role,
-					       s->lone ? "" : p->ifname};
-	return n;
-}
-
 bool site_is_here(const struct site *s, const struct ledger_cause *c)
 {
 	const struct watch_key *raw = &c->raw.cause;
@@ -107,9 +96,14 @@ void site_note_given_up(struct site *s, unsigned slot, uint64_t upto)
 int site_name(struct site *s)
 {
 	struct ledger_place places[LAB_PORTS];
-	unsigned n = places_of(s, places);
-	int rc = s->traced ? tracer_name(&s->tracer, places, n, &s->ledger) : 0;
+	unsigned n = 0;
+	int rc;
 
+	/* a single end's packets may use any interface of its namespace */
+	for (const struct lab_port *p = NULL; (p = lab_hop(&s->lab, p)); n++)
+		places[n] = (struct ledger_place){p->ns->inum, s->lone ? 0 : p->ifindex, p->role,
+						  s->lone ? "" : p->ifname};
+	rc = s->traced ? tracer_name(&s->tracer, places, n, &s->ledger) : 0;
 	if (!rc && has_bridge(s))
 		name_bridge(s);
 	if (!rc && s->fragments && s->lone)

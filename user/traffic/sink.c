@@ -112,18 +112,10 @@ void line_add(struct line *sum, const struct line *l)
 		hist_merge(sum->delay, l->delay);
 }
 
-/* Adds a line to the sums of past lines, and empties it. */
-static void retire_line(struct sink *s, struct line *l)
-{
-	if (!s->past)
-		s->past = mem_new(s->past);
-	line_add(s->past, l);
-	free(l->delay);
-	s->past_lines++;
-	memset(l, 0, sizeof(*l));
-}
-
-/* Returns an empty line: that of a stream that has lost its slot, or a new one. */
+/*
+ * Returns an empty line. A line of a stream that has lost its slot is added to the sums of past
+ * lines, and reused.
+ */
 static struct line *empty_line(struct sink *s)
 {
 	for (unsigned i = 0; i < s->lines; i++) {
@@ -131,7 +123,12 @@ static struct line *empty_line(struct sink *s)
 
 		if (l->life == atomic_load(&s->streams->at[l->stream].life))
 			continue;
-		retire_line(s, l);
+		if (!s->past)
+			s->past = mem_new(s->past);
+		line_add(s->past, l);
+		s->past_lines++;
+		free(l->delay);
+		memset(l, 0, sizeof(*l));
 		return l;
 	}
 	return s->line[s->lines++] = mem_new(s->line[0]);

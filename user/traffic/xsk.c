@@ -264,8 +264,7 @@ struct xdp_statistics xsk_port_statistics(const struct xsk_port *port)
 	struct xdp_statistics st = {0};
 	socklen_t len = sizeof(st);
 
-	if (getsockopt(port->fd, SOL_XDP, XDP_STATISTICS, &st, &len))
-		return (struct xdp_statistics){0};
+	getsockopt(port->fd, SOL_XDP, XDP_STATISTICS, &st, &len);
 	return st;
 }
 

@@ -113,11 +113,6 @@ static const char *first_name(uint64_t set)
 	return rows[__builtin_ctzll(set)]->name;
 }
 
-static int bad(struct error *err, const char *hint, const char *what, const char *item)
-{
-	return error_usage(err, hint, "%s: %s", item, what);
-}
-
 static int unknown_name(const char *name, struct error *err)
 {
 	const char *names[FAULT_MAX], *near;
@@ -154,22 +149,23 @@ static int set_value(struct fault_list *list, unsigned fault, const char *value,
 		if (!value)
 			return 0;
 		if (num_rate(value, &rate) || rate.unit != RATE_PERCENT)
-			return bad(err, "give a percentage above 0% and up to 100%, for example "
-					"20%",
-				   "the value is not a percentage", rows[fault]->name);
+			return error_usage(
+				err, "give a percentage above 0% and up to 100%, for example 20%",
+				"%s: the value is not a percentage", rows[fault]->name);
 		list->share[fault] = rate.value / 100;
 		return 0;
 	case FAULT_VALUE_RATE:
 		list->rate = (struct rate){.unit = RATE_MAX};
 		if (value && (num_rate(value, &list->rate) || list->rate.unit == RATE_MAX ||
 			      list->rate.unit == RATE_PERCENT))
-			return bad(err, "give bits or packets a second, as in 50Mbit or 20k",
-				   "the value is not a rate", rows[fault]->name);
+			return error_usage(
+				err, "give bits or packets a second, as in 50Mbit or 20k",
+				"%s: the value is not a rate", rows[fault]->name);
 		return 0;
 	case FAULT_VALUE_NONE:
 		break;
 	}
-	return value ? bad(err, NULL, "takes no value", rows[fault]->name) : 0;
+	return value ? error_usage(err, NULL, "%s: takes no value", rows[fault]->name) : 0;
 }
 
 static int add(struct fault_list *list, char *item, struct error *err)
@@ -184,7 +180,7 @@ static int add(struct fault_list *list, char *item, struct error *err)
 	if (i == n_rows)
 		return unknown_name(item, err);
 	if (fault_has(list, i))
-		return bad(err, NULL, "given twice", item);
+		return error_usage(err, NULL, "%s: given twice", item);
 	list->set |= FAULT_BIT(i);
 	return set_value(list, i, value, err);
 }

@@ -217,16 +217,6 @@ static struct mlr_relevant bounds_of(const struct list *loads, const struct mlr_
 	return r;
 }
 
-static double loss_at(const struct list *loads, const struct mlr_target *t, int step)
-{
-	const struct mlr_load *at = loads->at;
-	unsigned i = 0;
-
-	while (at[i].step != step)
-		i++;
-	return mlr_conditional_loss(&at[i], same_load(loads, i), &t->need);
-}
-
 static bool has_both(struct mlr_relevant r)
 {
 	return r.lower != MLR_NONE && r.upper != MLR_NONE;
@@ -649,14 +639,21 @@ void mlr_bounds(const struct mlr *m, unsigned goal, struct found_rate *rate)
 	const struct mlr_selector *s = &m->selector[goal];
 	const struct mlr_target *t = &s->target[s->targets - 1];
 	struct mlr_relevant r = bounds_of(&m->loads, t);
+	const struct mlr_load *at = m->loads.at;
+	unsigned i = 0;
+	double loss;
 
 	rate->has_lower = r.lower != MLR_NONE;
 	rate->has_upper = r.upper != MLR_NONE;
 	rate->lower_pps = mlr_grid_load(&m->grid, r.lower);
 	rate->upper_pps = mlr_grid_load(&m->grid, r.upper);
 	rate->throughput_pps = 0;
-	if (rate->has_lower)
-		rate->throughput_pps = rate->lower_pps * (1 - loss_at(&m->loads, t, r.lower));
+	if (rate->has_lower) {
+		while (at[i].step != r.lower)
+			i++;
+		loss = mlr_conditional_loss(&at[i], same_load(&m->loads, i), &t->need);
+		rate->throughput_pps = rate->lower_pps * (1 - loss);
+	}
 	rate->done = s->done;
 }
 
