@@ -313,13 +313,6 @@ def assert_valid(document):
         raise AssertionError(f"not valid: {where}: {error.message[:300]}")
 
 
-def assert_usage(said, *args, status=2):
-    """Refused in one line that says so, before anything is printed."""
-    result = pktledger(*args)
-    assert result.status == status and said in result.err, result
-    assert result.err.count("\n") == 1 and not result.out, result
-
-
 def lost(document):
     """Packets lost at each stage that lost any."""
     stages = document["end"]["stages"]

@@ -17,9 +17,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, TIMEOUT, assert_balanced, assert_ok, assert_usage, assert_valid,
-                 case, first_finding, lost, main, pktledger, proves, require, rootless, run, table,
-                 thorough, until)
+from lib import (BINARY, PATIENCE, TIMEOUT, assert_balanced, assert_ok, assert_valid, case,
+                 first_finding, lost, main, pktledger, proves, require, run, thorough, until)
 from settings import assert_same, settings, shell
 
 NAME = f"pl-mend-{os.getpid()}"
@@ -361,19 +360,6 @@ def a_record_that_is_cut():
             result = pktledger("check", *args, "--undo-file", str(file))
             assert result.status == status, result
             assert f"{file} is not a file of changes" in result.err, result
-
-
-@table([
-    ("no terminal", ["--apply"], "not a terminal"),
-    ("no such finding", ["--apply", "--yes", "pl-none"], "pl-none"),
-    ("IDs without a purpose", ["ip-rpfilter"], "ip-rpfilter"),
-    ("yes to what", ["--yes"], "--apply"),
-    ("done and undone", ["--apply", "--yes", "--undo"], "--undo"),
-    ("done and printed", ["--persist", "--apply"], "--apply"),
-])
-@rootless
-def bad_input(args, word):
-    assert_usage(word, "check", *args)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (TIMEOUT, assert_ran, assert_usage, case, first, main, observed, pktledger, require, rootless,
-                 table, thorough, until)
+from lib import (TIMEOUT, assert_ran, case, first, main, observed, pktledger, require, table,
+                 thorough, until)
 import ends
 from ends import PORT, SO_RCVBUFFORCE, assert_read, datagram, need, read_all, shell, tun, udp
 from traced import BROKEN, RX, TX, V4, V6, lab, send, tracing
@@ -551,25 +551,6 @@ def iperf3():
         # of what it never saw: lost after the last number that it read, or unread when it closed
         tail = sent - seen
         assert dropped == theirs["sum_received"]["lost_packets"] + tail, (dropped, theirs, tail)
-
-
-# Usage
-
-
-@table([
-    ("no EXPR", ["--balance"], 2, "EXPR"),
-    ("neither UDP nor TCP", ["--balance", "icmp"], 2, "UDP and TCP"),
-    ("no expression", ["--balance", "udp", "prot", "80"], 2, "syntax error"),
-    ("a part of the losses", ["--balance", "--stage", "rcvbuf", "udp"], 2, "--stage"),
-    ("--seq alone", ["--seq", "rtp", "udp"], 2, "--balance"),
-    ("--seq of nothing", ["--balance", "--seq", "mpeg", "udp"], 2, "rtp"),
-    ("--seq of no bytes", ["--balance", "--seq", "4:0", "udp"], 2, "1 to 8"),
-    ("--max-cpu", ["--balance", "--max-cpu", "5%", "udp"], 2, "--max-cpu"),
-    ("--seq too far", ["--balance", "--seq", "65526:4", "udp"], 2, "the maximum payload length"),
-])
-@rootless
-def usage(args, status, word):
-    assert_usage(word, "trace", *args, status=status)
 
 
 if __name__ == "__main__":

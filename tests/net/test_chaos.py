@@ -20,8 +20,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, TIMEOUT, Host, Result, assert_balanced,
-                 assert_said_once, assert_valid, case, exclusive, exclusive_rows, first, killed_within,
-                 lost, main, pktledger, require, rootless, skip, started, sysctl, table, thorough, until)
+                 assert_said_once, assert_valid, case, exclusive, exclusive_rows, first,
+                 killed_within, lost, main, pktledger, require, skip, started, sysctl, table,
+                 thorough, until)
 from ends import PORT, counter, do, enter, inside, link, send
 from traced import tracing
 from wire import RX, TX, Lab
@@ -367,13 +368,6 @@ def killed_in_a_named_lab():
                     pass
                 host.assert_same(10)
                 assert attached(lab) == before, args
-
-
-@table(first(1, [("tc", "tc_ingress"), ("nftables", "netfilter"), ("qdisc", "qdisc")]))
-@rootless
-def fault_that_would_stay_in_a_named_lab(fault):
-    result = pktledger("run", "--lab", NAME, "--fault", fault)
-    assert result.status == USAGE and "would stay" in result.err, result
 
 
 # An older kernel, or one without memory

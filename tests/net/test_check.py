@@ -657,28 +657,6 @@ def bundles_that_are_none():
         assert "reboot" not in judged_again(path).out
 
 
-@table([
-    ("no such interface", ["-i", "pl-none"], 1, "pl-none"),
-    ("no such process", ["--pid", "2147483647"], 1, "2147483647"),
-    ("no such namespace", ["--netns", "pl-none"], 1, "pl-none"),
-    ("port 0", ["-p", "0"], 2, "--port"),
-    ("port and process", ["-p", "9", "--pid", "1"], 2, "--pid"),
-    ("no severity", ["--limit", "bad"], 2, "--limit"),
-    ("too short", ["-t", "1us"], 2, "--duration"),
-    ("no such finding", ["--explain", "pl-none"], 2, "pl-none"),
-    ("no bundle", ["--from", "/dev/null"], 2, "--bundle"),
-    ("two bundles", ["--from", "a", "--bundle", "b"], 2, "--from"),
-    ("of elsewhere", ["--from", "/dev/null", "-p", "9"], 2, "--from"),
-    ("mended elsewhere", ["--from", "/dev/null", "--apply", "--yes"], 2, "--from"),
-    ("a word too much", ["eth0"], 2, "eth0"),
-])
-@rootless
-def bad_input(args, status, word):
-    result = pktledger("check", *args)
-    assert result.status == status, result
-    assert word in result.err and result.err.count("\n") == 1 and not result.out, result
-
-
 @case
 @rootless
 def explains():

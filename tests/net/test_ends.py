@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import (BINARY, PATIENCE, assert_ok, assert_valid, case, finish, first, main, pktledger, require, rootless, started,
-                 table, thorough, together, until)
+from lib import (BINARY, PATIENCE, assert_ok, assert_valid, case, finish, first, main, pktledger,
+                 require, started, table, thorough, together, until)
 
 COUNT = 20000
 labs = itertools.count()  # several at once
@@ -188,28 +188,6 @@ def nobody_listens():
     assert end["dropped"] == 0, end
     # sendmmsg() may keep the error to itself
     assert ("the port is closed" in err) == ("ECONNREFUSED" in end["refused_by"]), (end, err)
-
-
-@table([(" ".join(args), args, status, word) for args, status, word in [
-    (["198.18.0.2"], 2, "rate"),
-    (["nobody.invalid", "-r", "1k"], 1, "nobody.invalid"),
-    (["no/where", "-r", "1k"], 2, "no/where"),
-    ([], 2, "HOST"),
-    (["198.18.0.2", "-r", "1k", "--tx", "xsk"], 2, "interface"),
-    (["198.18.0.2", "-r", "1k", "--tx", "xsk", "-i", "no-such"], 1, "no-such"),
-    (["198.18.0.2", "-r", "1k", "-i", "no-such"], 1, "no-such"),
-]])
-@rootless
-def bad_send(args, status, word):
-    result = pktledger("send", *args)
-    assert result.status == status and word in result.err, result
-
-
-@case
-@rootless
-def a_receiver_at_no_interface():
-    result = pktledger("recv", "-t", "1", "-i", "no-such")
-    assert result.status == 1 and "no-such" in result.err, result
 
 
 def stamped(stream, number):

@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, TIMEOUT, assert_usage, assert_valid, case, directory, first,
-                 main, pktledger, require, skip, table, thorough, until)
+from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, directory, first, main, pktledger,
+                 require, skip, table, thorough, until)
 from ends import PORT, inside, nft, read_all, udp
 from traced import RX, TX, V4, V6, lab, send, tracing
 
@@ -208,21 +208,6 @@ def test_netfilter_has_its_hook_and_no_ethernet_header():
     assert "stage=netfilter reason=NETFILTER_DROP" in rows[0][0], rows[0]
     assert "hook=output" in rows[0][0] and f"netns={TX}" in rows[0][0], rows[0]
     assert rows[0][1:3] == [V4, str(PORT)] and int(rows[0][3], 0) == 2, rows[0]
-
-
-@table([("no directory", "/nonexistent/f.pcapng", "No such file or directory"),
-        ("a directory", "/", "Is a directory"), ("full", "/dev/full", "No space left on device")])
-def test_file_that_cannot_be_made(path, why):
-    result = pktledger("trace", "-w", path, "-t", "1")
-    assert result.status == 1 and why in result.err and path in result.err, result
-
-
-@table([("hex alone", ["--hex"], "--events"), ("stack alone", ["--stack"], "--events"),
-        ("nothing to keep", ["--snaplen", "100"], "--snaplen needs --events or --write"),
-        ("stdout", ["-w", "-"], "stdout is used for the tables"),
-        ("too long", ["--events", "--snaplen", "65536"], "--snaplen")])
-def test_usage(words, said):
-    assert_usage(said, "trace", *words)
 
 
 @thorough

@@ -25,8 +25,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import chromium
 from html_check import Page
-from lib import (PATIENCE, case, crowded, first, main, pktledger, require, rootless, started, table,
-                 thorough, until)
+from lib import (PATIENCE, case, crowded, main, pktledger, require, rootless, started, thorough,
+                 until)
 from prometheus import RULES, dashboard_labels, dashboard_queries, rules
 from test_owners import ID, cgroup, cgroup2, receiver_in
 from ends import PORT, inside, read_all, shell, udp
@@ -420,25 +420,6 @@ def slow_callers_are_sent_away():
                 time.sleep(1)  # Prometheus scrapes once per second
                 assert time.monotonic() - begun < 40 * PATIENCE, "it is still listened to"
         assert exporter.scrape()
-
-
-@table(first(4, [
-    ("port that is taken", ["--listen", "127.0.0.1:{taken}"], FAILED, "another port"),
-    ("directory that is not there", ["--textfile", "/pl-none/x.prom"], FAILED, "cannot write"),
-    ("file of others", ["--textfile", str(RULES)], USAGE, "not written by pktledger"),
-    ("JSON", ["-j"], USAGE, "use trace"),
-    ("address of another host", ["--listen", "198.18.77.1"], FAILED, "does not have the address"),
-    ("port without address", ["--listen", "9100"], USAGE, "--listen"),
-    ("no series", ["--max-series", "0"], USAGE, "--max-series"),
-    ("filter", ["udp porrt 5"], USAGE, "syntax error"),
-    ("namespace", ["--netns", "pl-none"], FAILED, "network namespace pl-none not found"),
-]))
-def refused(options, status, said):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        options = [o.format(taken=taken.getsockname()[1]) for o in options]
-        result = pktledger("export", *options)
-    assert result.status == status and said in result.err, result
-    assert result.err.count("\n") == 1, result
 
 
 # Prometheus

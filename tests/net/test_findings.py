@@ -22,9 +22,9 @@ from ends import (PORT, XDP_GENERIC, counter, do, inside, nft, read_all, repeati
                   shell, sysctl, udp, verdict, xdp)
 from labs import Hosts
 import test_troubleshooting as stories
-from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, assert_usage, case, directory, exclusive,
-                 exclusive_rows, finish, first, first_finding, main, observed, paced, pktledger, proves,
-                 require, run, skip, start, started, table, thorough, until)
+from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, case, directory, exclusive,
+                 exclusive_rows, finish, first, first_finding, main, observed, paced, pktledger,
+                 proves, require, run, skip, start, started, table, thorough, until)
 from test_others import segment
 from test_owners import cgroup, cpu_quota
 from test_troubleshooting import program
@@ -222,7 +222,6 @@ def path_without_an_answer():
         assert [u["why"] for u in end["unread"] if u["what"] == "path MTU"] == [
             "198.18.0.77 does not answer pings"], end["unread"]
         assert_findings([f for f in end["findings"] if f["id"].startswith("mtu")])
-    assert_usage("takes an IP address", "check", "--mtu", "host.example")
 
 
 @thorough

@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, EVERYTHING, assert_balanced, assert_usage, assert_valid, case, first,
-                 listing, lost, main, pktledger, run, table, thorough)
+from lib import (BINARY, EVERYTHING, assert_balanced, assert_valid, case, first, listing, lost,
+                 main, pktledger, run, table, thorough)
 from ends import enter, shell
 from traced import NAME, TX, lab
 
@@ -243,16 +243,6 @@ def step_that_fails():
             **os.environ, "PATH": f"{directory}:{os.environ['PATH']}"}, check=False)
     assert done.returncode == 3, done
     assert "ip addr add 198.18.0.1/24 dev v-tx" in done.stderr, done
-    assert not ours()
-
-
-@table([
-    ("of a program", ["up", NAME, "--fault", "rcvbuf"], "run --fault"),
-    ("unknown", ["up", NAME, "--fault", "tc_ingres"], "did you mean tc_ingress?"),
-    ("not up", ["down", NAME, "--fault", "neigh"], "lab up"),
-])
-def fault_refused(args, hint):
-    assert_usage(hint, "lab", *args)
     assert not ours()
 
 

@@ -57,25 +57,6 @@ def those_there_are():
             "parallel", "same-node", "cross-node"} <= set(SHIPPED)
 
 
-@table([(message, name, content, message) for name, content, message in (
-    ("milion", None, "no preset 'milion'"),
-    ("./none.txt", None, "no preset './none.txt'"),
-    ("./own.txt", "Title\n\n    rm -rf x # x\n", "command 1 of the preset"),
-    ("./own.txt", "Title\n\n    run --rat 5 # x\n", "did you mean --rate"),
-    ("./own.txt", "Title\n\n    run --repeat 5 # x\n", "--repeat is for the whole sweep"),
-    ("./own.txt", "Title\n\n    run --help # x\n", "cannot be used as values"),
-    ("./own.txt", "Title\n\n    run --vary rate=1k # x\n", "--vary"),
-)])
-@rootless
-def refused(name, content, message):
-    with tempfile.TemporaryDirectory() as directory:
-        if content:
-            Path(directory, "own.txt").write_text(content)
-        result = pktledger("sweep", "-j", "--preset", name, cwd=directory)
-    assert result.status in (1, 2) and message in result.json["error"]["message"], result
-    assert "trials" not in result.json
-
-
 if EVERYTHING:
     @table([(name, name) for name in SHIPPED])
     def shipped(name):

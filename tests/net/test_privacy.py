@@ -104,18 +104,6 @@ def files_are_its_users_own():
             assert path.stat().st_size and stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
 
-@table(first(2, [(" ".join(args), args, words) for args, words in (
-    (["send", "127.0.0.1"], "--rate is required"),
-    (["run", "-i", "lo,lo"], "--rate is required"),
-    (["run", "--to", "127.0.0.1"], "--rate is required"),
-    (["run", "-i", "lo,lo", "--rate", "1k", "--fault", "netfilter"], "--fault and --interface"),
-    (["run", "--to", "127.0.0.1", "--rate", "1k", "--fault", "netfilter"], "--fault and --to"))]))
-@rootless
-def not_outside_a_lab(args, words):
-    result = pktledger(*args)
-    assert result.status == USAGE and words in result.err and not result.out, result
-
-
 @case
 @rootless
 def the_plan_is_told_before_the_first_packet():

@@ -5,7 +5,6 @@
 import contextlib
 import csv
 import io
-import json
 import os
 import random
 import signal
@@ -14,19 +13,18 @@ import stat
 import subprocess
 import sys
 import time
-import zlib
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from html_check import Page
 from lib import (PATIENCE, assert_ok, assert_ran, assert_valid, case, directory, first, lost, main,
-                 pktledger, require, require_root, rootless, started, table, thorough, until)
+                 pktledger, require, started, table, thorough, until)
 from ends import PORT, read_all, udp
 from test_trace import traced_by
 from traced import NAME, RX, TX, V4, lab, send, tracing
 
-FAILED, USAGE, UNABLE, BROKEN, OURS = 1, 2, 3, 4, 125  # exit statuses
+FAILED, UNABLE, BROKEN, OURS = 1, 3, 4, 125  # exit statuses
 SENDER = """
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -309,52 +307,6 @@ def test_table_for_spreadsheets():
                   and r["class"] == "loss"]
         flows = [int(r["packets"]) for r in rows if r["kind"] == "flow"]
         assert sum(whole) == sum(causes) == sum(flows) == sent, (whole, causes, flows)
-
-
-def line(event, data, **more):
-    text = json.dumps({"event": event, **more, "data": data}, separators=(",", ":"))
-    return f"{zlib.crc32(text.encode()):08x} {text}\n"
-
-
-LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1") + line("end", {})
-
-
-@table([
-    ("keep alone", ["trace", "--keep", "1h"], USAGE, "--keep needs --ledger"),
-    ("keep too short", ["trace", "--ledger", "{new}", "--keep", "1ms"], USAGE, "--keep"),
-    ("foreign file", ["trace", "--ledger", "{text}"], USAGE, "is not a ledger file"),
-    ("no directory", ["trace", "--ledger", "{none}/x"], FAILED, "cannot open"),
-    ("JSON of a list", ["report", "{labs}"], USAGE, "is of lab -j"),
-    ("foreign report", ["report", "{text}"], USAGE, "is not a ledger file"),
-    ("absent report", ["report", "{none}"], FAILED, "cannot open"),
-    ("directory", ["report", "{dir}"], USAGE, "is a directory"),
-    ("pipe", ["report", "{pipe}"], USAGE, "is a pipe"),
-    ("empty", ["report", "{empty}"], FAILED, "has nothing to show"),
-    ("no file", ["report"], USAGE, "FILE is missing"),
-    ("page that cannot be", ["report", "--html", "{none}/x", "{runs}"], FAILED, "cannot write"),
-    ("lines and table", ["report", "--json-lines", "--csv", "{runs}"], USAGE, "cannot be given together"),
-    ("page and table", ["report", "--html", "x", "--csv", "{runs}"], USAGE, "cannot be given together"),
-    ("bad moment", ["report", "--since", "yesterday", "{empty}"], USAGE, "is not a time"),
-    ("backwards", ["report", "--since", "-1h", "--until", "-2h", "{empty}"], USAGE, "is after"),
-])
-@rootless
-def test_usage(args, status, said):
-    if args[0] == "trace":
-        require_root()
-    with directory() as path:
-        names = {"new": path / "new", "text": path / "text", "none": path / "none", "dir": path,
-                 "empty": path / "empty", "runs": path / "runs", "labs": path / "labs",
-                 "pipe": path / "pipe"}
-        os.mkfifo(names["pipe"])
-        names["text"].write_text("not a ledger, but notes of mine\n")
-        names["empty"].write_text("")
-        names["runs"].write_text(LEDGER)
-        names["labs"].write_text('{"schema":"pktledger/lab/1","labs":[]}')
-        result = pktledger(*(word.format(**names) for word in args))
-        assert result.status == status and said in result.err, result
-        assert len(result.err.strip().splitlines()) == 1, result
-        assert not result.out or "--json-lines" in args, result
-        assert names["text"].read_text() == "not a ledger, but notes of mine\n"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import need
 from html_check import Page
 from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, case, main,
-                 pktledger, require, rootless, started, table, thorough)
+                 pktledger, require, started, table, thorough)
 from traced import NAME, RX, TX, lab
 
 TBF_FRAMES = 256 + 64  # the queue of the fault and its burst
@@ -217,30 +217,6 @@ def between_interfaces():
         document = search("-i", f"{TX}/v-tx,{RX}/v-rx", "--min-rate", "1k", "--max-rate", "2k", "-t", "50ms",
                           "--sum", "50ms", "--warmup", "20ms", "--max-trials", "2", status=None)
         assert document["trials"] and all(t["delivered"] for t in document["trials"]), document
-
-
-@table([(" ".join(options), options, message) for options, message in (
-    (["--rate", "10k"], "picks the rates itself"),
-    (["-c", "100"], "-c cannot be given"),
-    (["--profile", "ramp:1k..2k/1s"], "--profile sets rates"),
-    (["--limit", "loss=1"], "finds the limit itself"),
-    (["--rfc2544", "--mrr"], "--rfc2544 and --mrr cannot be given together"),
-    (["--rfc2544", "--pdr", "1%"], "--rfc2544 and --pdr cannot be given together"),
-    (["--pdr", "100%"], "not a percentage below"),
-    (["--precision", "x"], "not a percentage below"),
-    (["--sum", "100ms"], "shorter than a trial"),
-    (["--max-rate", "max"], "need numbers"),
-    (["--min-rate", "20k", "--max-rate", "10k"], "--max-rate has to be above --min-rate"),
-    (["-i", "a,b"], "needs --max-rate"),
-    (["--to", "198.18.0.9"], "needs --max-rate"),
-    (["--min-rat", "1k"], "did you mean --min-rate"),
-)])
-@rootless
-def refused(options, message):
-    result = pktledger("search", "-j", *options)
-    require(result.status != 3, result.err)
-    assert result.status == 2 and message in result.json["error"]["message"], result
-    assert "trials" not in result.json
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, EVERYTHING, ROOT, assert_ok, assert_usage, assert_valid, case, finish,
-                 main, pktledger, require, rootless, running, started, table)
+from lib import (BINARY, EVERYTHING, ROOT, assert_ok, assert_valid, case, finish, main, pktledger,
+                 require, rootless, running, started, table)
 from test_run import OFTEN
 
 HOST_GLOBAL = {"udp_mem", "backlog:flow_limit"}
@@ -80,12 +80,6 @@ def only_what_was_asked_for():
     rows = result.json["end"]["rows"]
     assert [name(row) for row in rows] == ["xdp", "xdp:generic", "udp_lookup"], rows
     assert rows[0]["injected"] == 10000 > rows[1]["injected"] > 0, rows
-
-
-@case
-@rootless
-def no_such_fault():
-    assert_usage("did you mean tunnel?", "selftest", "--fault", "tunel")
 
 
 @case

@@ -64,25 +64,6 @@ def replay():
         assert document["end"]["damaged"] == 0
 
 
-@table([
-    ("sizes without room", ["--imix", "60"], 2, "at least 64"),
-    ("too few flows", ["--flows", "9", "--src-port", "1..3"], 2, "--flows 9"),
-    ("too many flows", ["--flows", "25001"], 2, "--src-addr"),
-    ("chance in live frames", ["--src-port", "1..3", "--random", "--tx", "xdp"], 2, "--tx xsk"),
-    ("threads without flows", ["--threads", "4", "--src-port", "1..3"], 2, "4 sending threads"),
-    ("mixed families", ["--src-addr", "2001:2::1"], 2, "IPv4"),
-    ("pulses without a rate", ["--profile", "onoff:1/1"], 2, "--rate"),
-    ("two rates", ["--profile", "ramp:1..2/1", "--rate", "5"], 2, "together"),
-    ("tag for a socket", ["--vlan", "5", "--tx", "socket"], 2, "--vlan and --tx socket"),
-    ("capture without stamp", ["--pcap", "x"], 2, "--sequence-header"),
-    ("no such capture", ["--pcap", "/nonexistent", "--sequence-header", "--rx", "xsk"], 1, "No such file"),
-])
-def refused(options, status, words):
-    result = pktledger("run", "--count", "10", *options)
-    assert result.status == status, result
-    assert words in result.err, result
-
-
 @case
 def cut_capture():
     with tempfile.TemporaryDirectory() as directory:

@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (assert_balanced, assert_ok, assert_usage, assert_valid, case, lost, main,
-                 pktledger, require, rootless, run, started, table, thorough)
+from lib import (assert_balanced, assert_ok, assert_valid, case, lost, main, pktledger, require,
+                 run, started, table, thorough)
 
 QUICK = ["-c", "1000", "--rate", "50k", "--settle", "1"]
 NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
@@ -162,18 +162,6 @@ def too_few_queues():
     assert result.status == 2 and "each of 2 threads needs its own" in result.err, result
 
 
-@table([(" ".join(o), o, message) for o, message in (
-    (["--lab", "x", "--queues", "2"], "--queues and --lab cannot be given together"),
-    (["--rps", "99999"], "out of range"),
-    (["--queues", "0"], "out of range"),
-    (["--mtu", "1279"], "out of range"),
-    (["--mtu", "1300", "--tx", "xsk", "-l", "1300"], "does not fit the MTU of 1300"),
-)])
-@rootless
-def settings_refused(options, message):
-    assert_usage(message, "run", *options)
-
-
 @thorough
 def repeat():
     document = run(*QUICK, "--repeat", "3")
@@ -186,39 +174,6 @@ def repeat():
             assert math.isclose(shown[name], value, rel_tol=1e-4, abs_tol=1e-6), (shown, values)
     spread = max(document["end"][m]["spread"] for m in ("tx_pps", "rx_pps"))
     assert document["end"]["steady"] == (spread <= 0.05)
-
-
-@table([(text, text, message) for text, message in (
-    ("rat=1k", "did you mean rate?"),
-    ("rate=9k..1k/1k", "runs backwards"),
-    ("rate=1k..9k", "needs a step"),
-    ("rate=", "is empty"),
-    ("rate=1k,12abc", "'12abc' is not a rate"),
-    ("threads=1,99999", "out of range"),
-    ("length=5", "no room for the sequence header"),
-    ("settle=1,2", "is given, and also in --vary"),
-    ("json=on,off", "--vary cannot switch it off"),
-    ("repeat=1,2", "not for a trial"),
-    ("gro=maybe", "not on or off"),
-)])
-@rootless
-def refused(text, message):
-    """Before anything is sent, and as JSON if that is asked for."""
-    result = pktledger("sweep", "-j", "--settle", "1", "--vary", text)
-    assert result.status == 2 and message in result.json["error"]["message"], result
-    assert result.json["error"]["status"] == 2 and "trials" not in result.json
-
-
-@case
-@rootless
-def nothing_varies():
-    assert_usage("nothing varies", "sweep")
-
-
-@case
-@rootless
-def too_many_points():
-    assert_usage("combinations", "sweep", "--vary", "seed=1..200/1", "--vary", "tos=1..200/1")
 
 
 @thorough

@@ -10,7 +10,6 @@ import random
 import re
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -20,11 +19,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft, nft_counters
 from labs import COUNT, EACH, PORT, TARGET, Hosts, numbered, share
-from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
-                 assert_counters_agree, assert_error, assert_valid, case, crowded, directory, finish,
-                 first, is_suppressed, lost, main, table, thorough, together, until)
+from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_balanced, assert_counters_agree,
+                 assert_error, assert_valid, case, crowded, directory, finish, first, is_suppressed,
+                 lost, main, table, thorough, together, until)
 
-FAILED, USAGE, UNABLE = 1, 2, 3
+FAILED, UNABLE = 1, 3
 
 
 def causes(document, stage):
@@ -707,36 +706,6 @@ def nobody_to_talk_to(answer, words):
         if listener:
             listener.shutdown(socket.SHUT_RDWR)
             listener.close()
-
-
-@table([
-    ("reverse without a host", ["run", "--reverse"], ["--to"]),
-    ("no rate", ["run", "--to", TARGET[4]], ["--rate"]),
-    ("a lab, too", ["run", "--to", TARGET[4], "--lab", "x", "-r", "1k"], ["--lab"]),
-    ("a fault", ["run", "--to", TARGET[4], "-r", "1k", "--fault", "netfilter"], ["--fault and --to"]),
-    ("addresses of others", ["run", "--to", TARGET[4], "-r", "1k", "-R", "--src-addr",
-                             "198.18.9.1"], ["--src-addr and --reverse"]),
-    ("a file on the other host", ["run", "--to", TARGET[4], "-r", "1k", "--log", "x"],
-     ["--log", "no file"]),
-    ("another target", ["run", "--to", TARGET[4], "-r", "1k", "--tx", "xsk", "--dst-port", "9-99"],
-     ["--dst-port"]),
-    ("in the clear", ["run", "--to", TARGET[4], "-r", "1k"], ["--token-file", "USER@", "--insecure"]),
-    ("TLS without a token", ["run", "--to", f"tls://{TARGET[4]}", "-r", "1k"], ["--token-file"]),
-    ("a token without TLS", ["run", "--to", f"tcp://{TARGET[4]}", "-r", "1k", "--token-file", "x"],
-     ["tls://"]),
-    ("TLS by ssh", ["run", "--to", f"tls://root@{TARGET[4]}", "-r", "1k"], ["root@"]),
-    ("no such token", ["recv", "--serve", "--token-file", "/nowhere/at-all"], ["No such file"]),
-    ("a rate in bits", ["recv", "--serve", "--max-rate", "1Gbit"], ["packets/s"]),
-    ("no token", ["recv", "--serve", "--listen", "::"], ["needs a token", "--new-token", "ssh"]),
-    ("a token that is there", ["recv", "--serve", "--new-token", "/dev/null"],
-     ["File exists", "--token-file"]),
-    ("two answers", ["recv", "--serve", "--insecure", "--new-token", "/dev/null"], ["--insecure"]),
-    ("a port at an address", ["recv", "--serve", "--listen", "127.0.0.1:5"], ["--control-port"]),
-])
-def bad_input(args, words):
-    done = subprocess.run([BINARY, *args], capture_output=True, text=True, timeout=TIMEOUT,
-                          check=False)
-    assert_error(Result(args, done.returncode, done.stdout, done.stderr), USAGE, *words)
 
 
 def ending(events):

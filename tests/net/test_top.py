@@ -246,14 +246,6 @@ def ends_in_time():
         assert screen.ends() == 0
 
 
-@table([
-    ("JSON", ["top", "-j"], STATUS_USAGE, "use trace"),
-])
-def refused(args, status, word):
-    result = pktledger(*args)
-    assert result.status == status and word in result.err + result.out, result
-
-
 @table([("bad filter", ["prot 7"], STATUS_USAGE, "filter"),
         ("no such namespace", ["--netns", "pl-none"], STATUS_FAILED, "pl-none")])
 def refused_on_a_terminal(args, status, word):

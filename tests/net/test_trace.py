@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_ok, assert_usage, assert_valid, case, exclusive,
-                 first, main, paced, pktledger, require, rootless, started, table, thorough, until)
+from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_ok, assert_valid, case, exclusive, first,
+                 main, paced, pktledger, require, started, table, thorough, until)
 import ends
 from ends import PORT, counter, datagram, do, inside, ip4, read_all, sysctl, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
@@ -422,12 +422,6 @@ def windows_of_many_sockets():
     assert document["end"]["missed"]["without_window"] == 0, document["end"]
     shown = [cause["burst"]["packets"] for cause in causes(document)["rcvbuf"]["causes"]]
     assert all(0 < n <= 20 for n in shown), sorted(shown)
-
-
-@table([("too short", "99us"), ("too long", "2s"), ("no time", "fast")])
-@rootless
-def no_length_of_windows(value):
-    assert_usage("--microburst", "trace", "--microburst", value)
 
 
 # The command, limits, ends

@@ -4,7 +4,6 @@
 tunnel's own packets counted, is the truth."""
 
 import contextlib
-import json
 import socket
 import struct
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, await_reassembly, do, inside, nft, nft_counters, read_all, sysctl, udp
-from lib import assert_findings, case, first, main, pktledger, proves, table, thorough
+from lib import assert_findings, case, first, main, proves, table, thorough
 from test_balance import EXPR, assert_balance, balancing
 from test_others import family_of, patient
 from traced import RX, TX, V4, V6, assert_only, lab, send, tracing
@@ -218,17 +217,6 @@ def larger_than_the_mtu_below():
         assert_only(document, "tx_socket", 1, ifname="v-tx")
         found = assert_findings(document["end"]["findings"], "tx-too-big")
         assert found["facts"]["setting"] == "v-tx MTU 1500", found
-
-
-@case
-def refused():
-    """What cannot be asked inside of every tunnel, and what could be asked instead."""
-    for words, text in ((["ether host 2:2:2:2:2:2"], "applies EXPR to the IP header"),
-                        (["geneve 42 and udp"], "'geneve' is about the tunnel"),
-                        ([], "--inner needs an EXPR")):
-        result = pktledger("trace", "--json", "--inner", "-t", "1", *words)
-        error = json.loads(result.out)["error"]
-        assert result.status == 2 and text in error["message"] and error["hint"], result
 
 
 if __name__ == "__main__":

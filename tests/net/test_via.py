@@ -25,7 +25,7 @@ from lib import (BINARY, PATIENCE, TIMEOUT, assert_error, assert_ran, assert_val
                  together, until)
 from test_to import SHORT, assert_other_unknown, causes, compare, ending, lost
 
-FAILED, USAGE, UNABLE = 1, 2, 3
+FAILED, UNABLE = 1, 3
 SSHD_PORT = 2222
 REMOTE = ["--remote", str(BINARY)]
 
@@ -496,25 +496,6 @@ def a_port_that_is_in_use():
                 socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as used:
             used.bind(("", PORT))
             assert_error(hosts.run(*SHORT, *args), FAILED, f"UDP port {PORT}", "--port")
-
-
-TO = ["run", "-r", "1k", "--to", TARGET[4]]
-
-
-@table([
-    ("no host", ["run", "--via", "x"], ["--to"]),
-    ("a control port", ["run", "-r", "1k", "--to", f"{TARGET[4]}:1", "--via", "x"], ["no port"]),
-    ("a program without a way", [*TO, "--remote", "x"], ["--remote"]),
-    ("two ways", ["run", "-r", "1k", "--to", f"me@{TARGET[4]}", "--via", "x"], ["USER@"]),
-    ("a token", [*TO, "--via", "x", "--token-file", "/x"], ["--token-file"]),
-    ("quotes", [*TO, "--via", "sh -c 'x'"], ["quotes are not supported", "script"]),
-    ("no user", ["run", "--to", f"@{TARGET[4]}"], ["--to"]),
-    ("stdio and JSON", ["recv", "--stdio", "-j"], ["--stdio and --json"]),
-    ("stdio and a port", ["recv", "--stdio", "-p", "1"], ["--stdio and --port"]),
-    ("stdio and a server", ["recv", "--stdio", "--serve"], ["--serve"]),
-])
-def bad_input(args, words):
-    assert_error(finish(start(*args)), USAGE, *words)
 
 
 if __name__ == "__main__":

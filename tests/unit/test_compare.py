@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import ROOT, assert_valid, case, directory, main, pktledger, rootless, table
+from lib import assert_valid, case, directory, main, pktledger, rootless, table
 
 KEPT, FAILED, USAGE, BROKEN = 0, 1, 2, 4
 
@@ -64,42 +64,6 @@ def limits_of_a_comparison(limits, changes, status):
     found = document.json["comparison"]["limits"]
     assert [limit["limit"] for limit in found] == limits.split(","), found
     assert any(limit["broken"] for limit in found) == (status == BROKEN), found
-
-
-@table([(args[-1] if args else "none", args, status, words) for args, status, words in [
-    (["--compare", "--limit", "p99=20%"], USAGE, "p99=+N%"),
-    (["--compare", "--limit", "p99=-20%"], USAGE, "p99=+N%"),
-    (["--compare", "--limit", "rx_pps=+5%"], USAGE, "rx_pps=-N%"),
-    (["--compare", "--limit", "loss=+1"], USAGE, "not a percentage"),
-    (["--compare", "--limit", "loss=+1%,"], USAGE, "not a list"),
-    (["--compare", "--limit", "loss=+0x1%x"], USAGE, "not a percentage"),
-    (["--compare", "--limit", "losses=+1%"], USAGE, "not a limit"),
-    (["--compare", "--limit", "ndr=-1%"], FAILED, "not both results have it"),
-    (["--limit", "loss=+1%"], USAGE, "needs --compare"),
-    (["--compare", "--join"], USAGE, "cannot be given together"),
-    (["--compare", "--csv"], USAGE, "cannot be given together"),
-    (["--match", "rtp"], USAGE, "two captures"),
-]])
-@rootless
-def limits_that_are_none(args, status, words):
-    with directory() as d:
-        result = pktledger("report", *args, ledger(d / "a"), ledger(d / "b"))
-    assert result.status == status and words in result.err, result
-
-
-CAPTURES = [str(ROOT / f"tests/golden/parts/number-{end}.pcap") for end in "ab"]
-
-
-@table([(args[-1], args, word) for args, word in [
-    (["--compare", "--limit", "loss=+1%"], "--limit"), (["--join"], "--join"), (["--csv"], "--csv"),
-    (["--number", "1"], "--number"), (["--matrix"], "--matrix"), (["--junit", "/dev/null"], "--junit"),
-    (["-j", "--html", "-"], "stdout"),
-]])
-@rootless
-def ignored_by_captures(args, word):
-    result = pktledger("report", *args, *CAPTURES)
-    assert result.status == USAGE and word in result.err, result
-    assert not result.out or result.json["error"]["status"] == USAGE, result
 
 
 @case
