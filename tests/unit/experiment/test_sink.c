@@ -89,13 +89,6 @@ static const struct arrivals *seen(void)
 	return &sum;
 }
 
-/* All that is counted besides deliveries. */
-static uint64_t complaints(void)
-{
-	return sink.sums.duplicated + seen()->order.packets + sink.sums.damaged +
-	       sink.sums.invalid + sink.sums.foreign;
-}
-
 static struct end_record end_record(uint16_t stream, uint64_t base, uint64_t sent, uint64_t refused)
 {
 	return (struct end_record){
@@ -192,9 +185,10 @@ static void take_packets(uint16_t id, char *text)
 {
 	for (char *word; *(word = recorded_word(&text));) {
 		uint64_t from = number_of(word);
-		const char *to = strchr(word, '-');
+		const char *to = strchr(word, '-'), *step = strchr(word, '/');
 
-		for (uint64_t n = from; n <= (to ? number_of(to + 1) : from); n++)
+		for (uint64_t n = from; n <= (to ? number_of(to + 1) : from);
+		     n += step ? strtoull(step + 1, NULL, 10) : 1)
 			arrive(id, n);
 	}
 }
@@ -225,6 +219,32 @@ static void take_end(char *text)
 	sink_packet(&sink, &e, sizeof(e), sizeof(e), TAI);
 }
 
+/* With each bit from the first on flipped, and of each length below the whole. */
+static void take_broken(const void *whole, unsigned len, unsigned first)
+{
+	uint8_t p[LEN];
+
+	memcpy(p, whole, LEN < len ? LEN : len);
+	for (unsigned bit = first; bit < len * 8; bit++) {
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		sink_packet(&sink, p, len, len, TAI);
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	for (unsigned n = 0; n < len; n++)
+		sink_packet(&sink, p, n, n, TAI);
+}
+
+/* Any time can be in a stamp: for the sanitizer, that nothing overflows. */
+static void take_any_times(uint16_t id)
+{
+	static const uint64_t times[] = {0, UINT64_MAX, 1, INT64_MAX, (uint64_t)INT64_MAX + 1, TAI};
+
+	for (unsigned i = 0; i < 36; i++) {
+		sink_packet(&sink, payload(id, BASE + 2 * i, times[i % 6]), LEN, LEN, TAI);
+		sink_packet(&sink, payload(id, BASE + 2 * i + 1, times[i / 6]), LEN, LEN, 1);
+	}
+}
+
 static void take_line(void *arg, const char *verb, char *text)
 {
 	static const uint16_t sizes[] = {LEN, 20};
@@ -250,6 +270,21 @@ static void take_line(void *arg, const char *verb, char *text)
 		recorded_word(&text);
 		rest = recorded_word(&text);
 		take_odd((uint16_t)first, number_of(rest), text);
+	} else if (!strcmp(verb, "stamps")) {
+		take_broken(payload((uint16_t)first, BASE, TAI), STAMP_LEN, 0);
+	} else if (!strcmp(verb, "ends")) { /* not of the magic, which is another packet's */
+		const struct end_record e = end_record((uint16_t)first, BASE, 1000, 7);
+
+		take_broken(&e, sizeof(e), 16);
+	} else if (!strcmp(verb, "times")) {
+		take_any_times((uint16_t)first);
+	} else if (!strcmp(verb, "changed")) { /* each byte after the time */
+		for (unsigned at = STAMP_TIME_LEN; at < LEN; at++) {
+			char odd[32];
+
+			snprintf(odd, sizeof(odd), "%u %u %u 0 0", LEN, LEN, at);
+			take_odd((uint16_t)first, BASE + at, odd);
+		}
 	} else if (!strcmp(verb, "source")) {
 		sink.source = (struct endpoint){AF_INET, .port = (uint16_t)first};
 		sink.source.ip4.s_addr = htobe32(198u << 24);
@@ -284,105 +319,6 @@ CASE_WITH(recorded, begin_known, end)
 	recorded_stories("tests/fixtures/sink", take_line, NULL);
 }
 
-/* Damaged packets count as delivered. */
-CASE_WITH(damaged_by_length_and_content, begin_known, end)
-{
-	uint8_t p[LEN + 1];
-
-	memcpy(p, payload(STREAM0, BASE, TAI), LEN);
-	p[LEN] = 0;
-	sink_packet(&sink, p, LEN - 1, LEN - 1, 0);
-	assert_int_equal(sink.sums.damaged, 1);
-	flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + 1), TAI);
-	sink_packet(&sink, p, LEN, LEN + 1, 0);
-	assert_int_equal(sink.sums.damaged, 2);
-	for (unsigned at = STAMP_TIME_LEN; at < LEN; at++) {
-		flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + at), TAI);
-		p[at] ^= 0x20;
-		sink_packet(&sink, p, LEN, LEN, 0);
-		p[at] ^= 0x20;
-	}
-	assert_int_equal(sink.sums.damaged, 2 + LEN - STAMP_TIME_LEN);
-	assert_int_equal(sink.sums.delivered, sink.sums.damaged);
-	assert_int_equal(complaints(), sink.sums.damaged);
-}
-
-/* Every flipped bit of a stamp, every length that does not hold one. */
-CASE_WITH(no_valid_stamp, begin_known, end)
-{
-	uint8_t p[LEN];
-	uint64_t expected = 0;
-
-	memcpy(p, payload(STREAM0, BASE, TAI), LEN);
-	for (unsigned bit = 0; bit < STAMP_LEN * 8; bit++) {
-		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		sink_packet(&sink, p, LEN, LEN, 0);
-		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		assert_int_equal(sink.sums.invalid, ++expected);
-	}
-	for (unsigned len = 0; len < STAMP_LEN; len++) {
-		sink_packet(&sink, p, len, len, 0);
-		assert_int_equal(sink.sums.invalid, ++expected);
-	}
-	assert_int_equal(complaints(), expected);
-	assert_int_equal(sink.sums.delivered, 0);
-}
-
-CASE_WITH(bad_end_records_tell_nothing, begin_known, end)
-{
-	const struct end_record made_up[] = {
-		end_record(STREAM0, BASE + 1, 10, 0), /* not where the stream begins */
-		end_record(STREAM0, BASE - (BASE + 1), 10, 0),
-		end_record(STREAM0, BASE, UINT64_MAX, 0), /* more than a stream may use */
-		end_record(STREAM0, BASE, UINT64_MAX, UINT64_MAX),
-		end_record(STREAM0, BASE, STAMP_SPAN, 1),
-	};
-	struct end_record e = end_record(STREAM0, BASE, 1000, 7);
-	uint8_t *bytes = (uint8_t *)&e;
-
-	for (unsigned bit = 16; bit < sizeof(e) * 8; bit++) {
-		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
-		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-	}
-	for (unsigned len = 0; len < sizeof(e); len++)
-		sink_packet(&sink, &e, len, len, 0);
-	e = end_record(STREAM0 + 2, BASE, 1, 0);
-	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
-	e = end_record(STREAM0, BASE + (1ULL << 32), 1, 0);
-	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
-	for (unsigned i = 0; i < LENGTH(made_up); i++)
-		sink_packet(&sink, &made_up[i], sizeof(e), sizeof(e), 0);
-	assert_false(streams.at[0].ended);
-	assert_false(streams.at[1].ended);
-	assert_int_equal(sink.sums.delivered, 0);
-}
-
-/* Any time can be in a stamp: for the sanitizer, that nothing overflows. */
-CASE_WITH(any_time_of_sending, begin_known, end)
-{
-	static const uint64_t times[] = {0, UINT64_MAX, 1, INT64_MAX, (uint64_t)INT64_MAX + 1, TAI};
-
-	sink.timed = true;
-	for (unsigned i = 0; i < 36; i++) {
-		sink_packet(&sink, payload(STREAM0, BASE + 2 * i, times[i % 6]), LEN, LEN, TAI);
-		sink_packet(&sink, payload(STREAM0, BASE + 2 * i + 1, times[i / 6]), LEN, LEN, 1);
-	}
-	assert_int_equal(sink.sums.delivered, 72);
-	assert_non_null(arrivals_clock_doubt(seen()));
-}
-
-/* More jumps than recorded: packets before them have no extent, but are counted. */
-CASE_WITH(forgotten_jumps_are_told, begin_known, end)
-{
-	for (unsigned n = 1; n < 2 * LINE_GAPS + 5; n += 2)
-		arrive(STREAM0, BASE + n);
-	arrive(STREAM0, BASE);
-	arrive(STREAM0, BASE + 2 * LINE_GAPS);
-	assert_int_equal(seen()->order.packets, 2);
-	assert_int_equal(seen()->order.extent_unknown, 1);
-}
-
 /* However many there are, none is lost from the sums. */
 CASE_WITH(too_many_flows_share_a_line, begin_known, end)
 {
@@ -411,13 +347,13 @@ CASE_WITH(one_stream_too_many_is_foreign, begin_learning, end)
 	for (unsigned i = 0; i < TRACE_STREAMS; i++)
 		arrive((uint16_t)(STREAM0 + 3 * i), BASE);
 	assert_int_equal(streams.n, TRACE_STREAMS);
-	assert_int_equal(complaints(), 0);
 	arrive(STREAM0 + 1, BASE);
 	assert_int_equal(sink.sums.foreign, 1);
 	arrive(STREAM0 + 3 * (TRACE_STREAMS - 1), BASE + 1);
 	assert_int_equal(streams.n, TRACE_STREAMS);
 	assert_int_equal(sink.sums.delivered, TRACE_STREAMS + 1);
-	assert_int_equal(complaints(), 1);
+	assert_int_equal(sink.sums.duplicated + sink.sums.damaged + sink.sums.invalid, 0);
+	assert_int_equal(seen()->order.packets, 0);
 	sink_streams_forget(&streams);
 	assert_int_equal(streams.n, 0);
 }
