@@ -206,6 +206,24 @@ static inline int64_t run_program(int fd, struct frame *f, unsigned len)
 	return opts.retval;
 }
 
+/* A frame of the table of which the first `len` bytes are there; `ours`: also with its header. */
+typedef void frame_check(const struct frame_case *c, struct frame *f, unsigned len, bool ours);
+
+/* Each frame of the table, whole and cut at each length. */
+static inline void each_frame(frame_check *check)
+{
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		const struct frame_case *c = &frame_cases[i];
+		const struct frame whole = frame_make(c->spec);
+
+		for (unsigned len = ETH_BYTES; len <= whole.len; len++) {
+			struct frame f = whole;
+
+			check(c, &f, len, c->ours && len >= f.payload + STAMP_LEN);
+		}
+	}
+}
+
 /*
  * The lengths at which the kernel may refuse to run a program at all: before the end of the IP
  * header, some versions do for tc.

@@ -73,8 +73,9 @@ static void fold(uint64_t upto)
 
 /* Recorded */
 
-static const char *const outcome_names[] = {"nothing",  "unaccounted", "refused",   "gap",  "seen",
-					    "dropped",  "released",    "delivered", "wire", "impossible"};
+static const char *const outcome_names[] = {"nothing", "unaccounted", "refused",  "gap",
+					    "seen",    "dropped",     "released", "delivered",
+					    "wire",    "impossible"};
 
 static enum outcome outcome_of(const char *name)
 {
