@@ -7,7 +7,6 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,13 +79,7 @@ struct run {
 /* Returns the memory in use by this process, in bytes, or 0 if unknown. */
 static uint64_t memory_in_use(void)
 {
-	unsigned long all, resident;
-	char text[64];
-
-	if (proc_read(AT_FDCWD, text, sizeof(text), "/proc/self/statm") <= 0 ||
-	    sscanf(text, "%lu %lu", &all, &resident) != 2)
-		return 0;
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	return proc_number("/proc/self/status", "VmRSS:") * 1024;
 }
 
 /* Returns whether this is `send` or `recv`, so that no other site reports packet outcomes. */
