@@ -293,19 +293,10 @@ static void close_unread(struct site *s, uint64_t before)
 	}
 }
 
-/* Handles packets that are freed with a receiver's socket when the receiver counts only causes. */
-static void note_streams(const struct site *s)
-{
-	const struct sink_streams *streams = receiver_streams(s->receiver);
-
-	for (unsigned i = 0; s->traced && s->lone && i < atomic_load(&streams->n); i++)
-		drops_note_stream(s->tracer.drops, STAMP_WORD(streams->at[i].id,
-							      receiver_next(s->receiver, i)));
-}
-
 int site_stop_receiving(struct site *s, struct error *err)
 {
 	const bool unread = s->fx.reader == READER_NEVER;
+	const struct sink_streams *streams;
 	struct drops *drops = s->tracer.drops;
 	uint64_t before;
 	int rc = 0;
@@ -315,7 +306,11 @@ int site_stop_receiving(struct site *s, struct error *err)
 	s->stopped = true;
 	receiver_failed(s->receiver, err);
 	receiver_stop(s->receiver);
-	note_streams(s);
+	/* packets that are freed with a receiver's socket when the receiver counts only causes */
+	streams = receiver_streams(s->receiver);
+	for (unsigned i = 0; s->traced && s->lone && i < atomic_load(&streams->n); i++)
+		drops_note_stream(drops, STAMP_WORD(streams->at[i].id,
+						    receiver_next(s->receiver, i)));
 	before = dropped(s);
 	if (unread)
 		rc = drops_walk_unread(drops, &s->lab.rx_ns, true, &s->unread, err);
