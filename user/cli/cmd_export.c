@@ -77,10 +77,8 @@ struct export
 	const struct export_options *o;
 	struct session session;
 	struct metrics *metrics;
-	struct flow_expressions flow; /* filter expressions for the balance */
-	struct tcp_account *tcp;      /* NULL: no balance was requested */
-	struct tcp_balance balance;   /* as of the last read */
-	struct http *http;	      /* NULL: no port is open */
+	struct tcp_balance balance; /* of TCP, as of the last read */
+	struct http *http;	    /* NULL: no port is open */
 	/* Trace events for the page. */
 	struct json_object *start, *intervals;
 	struct overhead overhead;
@@ -187,10 +185,9 @@ static int on_open(void *arg, struct error *err)
 {
 	struct export *e = arg;
 
+	(void)err;
 	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
-	return *e->flow.tcp ? tcp_account_open(&e->tcp, e->flow.tcp, (unsigned)e->o->live.flows,
-					       false, e->session.live, err)
-			    : 0;
+	return 0;
 }
 
 static void on_start(void *arg)
@@ -205,7 +202,7 @@ static void on_start(void *arg)
 	e->intervals = json_object_new_array();
 	table_init(&e->since, LIVE_ROWS);
 	caps_give_up(cmd_export.needs, e->o->textfile ? "--textfile" : NULL, CAPS_ONCE);
-	caps_bar_calls(false, e->tcp || e->o->live.max_cpu > 0);
+	caps_bar_calls(false, e->session.tcp || e->o->live.max_cpu > 0);
 	if (*sources_gaps(e->session.sources))
 		log_warn("%s", sources_gaps(e->session.sources));
 	trace_show_gaps(e->session.live);
@@ -228,24 +225,15 @@ static bool serve(void *arg)
 	return true;
 }
 
-static bool on_tick(void *arg)
-{
-	struct export *e = arg;
-
-	if (e->tcp)
-		tcp_account_tick(e->tcp);
-	return serve(e);
-}
-
 /*
  * Reads the balance, but only at intervals, because it reads sockets and the interfaces in all
  * namespaces.
  */
 static void take_tcp(struct export *e)
 {
-	if (!e->tcp || e->tcp_error)
+	if (!e->session.tcp || e->tcp_error)
 		return;
-	e->tcp_error = tcp_account_look(e->tcp, &e->balance);
+	e->tcp_error = tcp_account_look(e->session.tcp, &e->balance);
 	if (e->tcp_error)
 		log_error(
 			"cannot read the balance of TCP: %s (its metrics keep their last values)",
@@ -323,7 +311,7 @@ static int check(struct export *e, struct error *err)
 				   "%s and --balance of export cannot be given together: --balance "
 				   "needs both ends of a flow",
 				   o->pod ? "--pod" : "--netns");
-	if (balance_spec(o, cmd_export.name, &e->flow, spec, err) ||
+	if (balance_spec(o, cmd_export.name, &e->session, err) ||
 	    caps_require(&cmd_export, NULL, err))
 		return -EINVAL;
 	spec->by = METRICS_BY | (e->o->process ? LIVE_BIT(LIVE_PROCESS) : 0);
@@ -341,7 +329,7 @@ static int export_run(void *options, struct error *err)
 			    .duration_ns = o->live.duration_ns,
 			    .on_open = on_open,
 			    .on_start = on_start,
-			    .on_tick = on_tick,
+			    .on_tick = serve,
 			    .on_interval = on_interval,
 			    .arg = &e},
 	};
@@ -353,7 +341,6 @@ static int export_run(void *options, struct error *err)
 	}
 	if (!rc)
 		rc = session_run(&e.session, err);
-	tcp_account_close(e.tcp);
 	session_end(&e.session);
 	http_close(e.http);
 	metrics_free(e.metrics);

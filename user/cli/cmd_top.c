@@ -35,8 +35,6 @@ struct top {
 	unsigned openings; /* value of `view.openings` when `packets` was cleared */
 	char packets[PACKETS * PACKET_LINE + 1]; /* one line per packet, oldest first */
 	unsigned n_packets;
-	struct flow_expressions flow; /* filter expressions for the balance */
-	struct tcp_account *tcp;      /* NULL: no balance was requested */
 	struct tcp_balance balance;   /* as of the last read */
 	char *tcp_text;		      /* balance as text */
 	uint64_t looked_ns, look_ns;  /* ns, time of the last read, and its CPU time */
@@ -318,10 +316,10 @@ static void read_tcp(struct top *t)
 	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct page page;
 
-	if (!t->tcp || clock_now() - t->looked_ns <= WORK_SHARE * t->look_ns)
+	if (!t->session.tcp || clock_now() - t->looked_ns <= WORK_SHARE * t->look_ns)
 		return;
 	t->looked_ns = clock_now();
-	if (tcp_account_look(t->tcp, &t->balance))
+	if (tcp_account_look(t->session.tcp, &t->balance))
 		return;
 	t->look_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 	if (text_begin(t, &page, &t->tcp_text)) {
@@ -347,19 +345,8 @@ static bool on_interval(void *arg)
 static int on_open(void *arg, struct error *err)
 {
 	struct top *t = arg;
-	int rc = live_open_drops(t->session.live, false, true, on_drop, t, err);
 
-	if (!rc && *t->flow.tcp)
-		rc = tcp_account_open(&t->tcp, t->flow.tcp, (unsigned)t->o->flows, false,
-				      t->session.live, err);
-	return rc;
-}
-
-static int on_over(void *arg, struct error *err)
-{
-	const struct top *t = arg;
-
-	return t->tcp ? tcp_account_end(t->tcp, err) : 0;
+	return live_open_drops(t->session.live, false, true, on_drop, t, err);
 }
 
 static void on_start(void *arg)
@@ -368,7 +355,7 @@ static void on_start(void *arg)
 
 	why_tick(t->session.why); /* attaches a program while that is still permitted */
 	caps_give_up(cmd_top.needs, NULL, CAPS_ONCE);
-	caps_bar_calls(true, t->tcp);
+	caps_bar_calls(true, t->session.tcp);
 }
 
 /* Explains the open row as trace does. This may take a second. */
@@ -420,22 +407,12 @@ static bool on_input(void *arg)
 	return true;
 }
 
-static bool on_tick(void *arg)
-{
-	const struct top *t = arg;
-
-	if (t->tcp)
-		tcp_account_tick(t->tcp);
-	return on_input(arg); /* no signal announces a resize while drawing */
-}
-
 static int open_parts(struct top *t, struct error *err)
 {
 	struct live_spec *spec = &t->session.spec;
 	int rc;
 
-	if (balance_spec(t->o, cmd_top.name, &t->flow, spec, err) ||
-	    caps_require(&cmd_top, NULL, err))
+	if (balance_spec(t->o, cmd_top.name, &t->session, err) || caps_require(&cmd_top, NULL, err))
 		return -EINVAL;
 	t->in.by_flow = spec->by & LIVE_BIT(LIVE_FLOW);
 	/* the user chooses the grouping with a key */
@@ -467,12 +444,7 @@ static void print_sum(struct top *t, struct error *err)
 	live_summarise(t->session.live, t->session.why, NULL, &s);
 	table_group(&rows, s.total, LIVE_BY_DEFAULT, 0);
 	s.total = &rows;
-	if (t->tcp && !tcp_account_end(t->tcp, err)) {
-		tcp_account_balance(t->tcp, t->session.sources, &t->balance);
-		t->unbalanced = !t->balance.balanced;
-		s.tcp = &t->balance;
-		live_advise_tcp(t->session.live, &s);
-	}
+	t->unbalanced = !session_balance(&t->session, &t->balance, &s, err);
 	print_trace_end(&text, &shown, &s);
 	table_free(&rows);
 }
@@ -483,10 +455,10 @@ static int top_run(void *options, struct error *err)
 	static struct top t = {
 		.session = {.with_why = true,
 			    .counters = COUNTERS_OF_ALL,
+			    .tcp_ends = true,
 			    .on_open = on_open,
 			    .on_start = on_start,
-			    .on_tick = on_tick,
-			    .on_over = on_over,
+			    .on_tick = on_input, /* no signal announces a resize while drawing */
 			    .on_interval = on_interval,
 			    .on_input = on_input,
 			    .arg = &t},
@@ -520,7 +492,6 @@ static int top_run(void *options, struct error *err)
 	}
 	if (t.session.started)
 		print_sum(&t, err);
-	tcp_account_close(t.tcp);
 	session_end(&t.session);
 	free(t.advice);
 	free(t.tcp_text);

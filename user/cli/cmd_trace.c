@@ -152,10 +152,8 @@ struct trace {
 	struct limits limits;
 	double broken[OPT_LIST_MAX]; /* per limit: value measured when exceeded, else 0 */
 	struct junit *junit;	     /* NULL: not requested */
-	struct flow_expressions flow; /* filter expressions for the balance */
 	struct flow_account *account;
 	struct flow_balance balance;
-	struct tcp_account *tcp_account;
 	bool tcp_balanced;
 	struct events events;
 	struct trace_ledger ledger;
@@ -366,9 +364,9 @@ static int on_open(void *arg, struct error *err)
 {
 	struct trace *t = arg;
 	const struct trace_options *o = t->o;
-	const struct flow_account_spec spec = {t->flow.udp, o->seq, o->settle_ns,
-					       t->session.spec.consumed, !*t->flow.tcp};
 	struct session *s = &t->session;
+	const struct flow_account_spec spec = {s->flow.udp, o->seq, o->settle_ns, s->spec.consumed,
+					       !*s->flow.tcp};
 	struct netns own;
 	int rc = 0;
 
@@ -382,20 +380,13 @@ static int on_open(void *arg, struct error *err)
 		rc = live_open_drops(s->live, o->snaplen, o->live.all, on_drop, t, err);
 	if (!rc && *sources_gaps(s->sources))
 		log_warn("%s", sources_gaps(s->sources));
-	if (!rc && *t->flow.udp)
-		rc = flow_account_open(&t->account, &spec, s->live, err);
-	if (!rc && *t->flow.tcp)
-		rc = tcp_account_open(&t->tcp_account, t->flow.tcp, (unsigned)o->live.flows,
-				      t->ledger.file, s->live, err);
-	return rc;
+	return !rc && *s->flow.udp ? flow_account_open(&t->account, &spec, s->live, err) : rc;
 }
 
 static bool on_tick(void *arg)
 {
 	struct trace *t = arg;
 
-	if (t->tcp_account)
-		tcp_account_tick(t->tcp_account);
 	events_read(t, false);
 	return !t->o->count || t->events.seen < t->o->count;
 }
@@ -403,9 +394,8 @@ static bool on_tick(void *arg)
 static int on_over(void *arg, struct error *err)
 {
 	const struct trace *t = arg;
-	int rc = t->account ? flow_account_end(t->account, err) : 0;
 
-	return !rc && t->tcp_account ? tcp_account_end(t->tcp_account, err) : rc;
+	return t->account ? flow_account_end(t->account, err) : 0;
 }
 
 static void on_start(void *arg)
@@ -466,10 +456,10 @@ static void keep_tcp(struct trace *t, struct json_object *o, uint64_t time_ns)
 	static struct tcp_balance now, last;
 	struct json_object *part;
 
-	if (!t->tcp_account || time_ns - t->ledger.tcp_ns < TCP_NS)
+	if (!t->session.tcp || time_ns - t->ledger.tcp_ns < TCP_NS)
 		return;
 	t->ledger.tcp_ns = time_ns;
-	if (tcp_account_look(t->tcp_account, &now))
+	if (tcp_account_look(t->session.tcp, &now))
 		return;
 	part = json_tcp_part(&now, &last);
 	if (part)
@@ -586,12 +576,7 @@ static void on_end(struct trace *t, struct error *err)
 		flow_account_balance(t->account, l, &t->balance);
 		s.flow = &t->balance;
 	}
-	if (t->tcp_account && !tcp_account_end(t->tcp_account, err)) {
-		tcp_account_balance(t->tcp_account, t->session.sources, &tcp);
-		t->tcp_balanced = tcp.balanced;
-		s.tcp = &tcp;
-		live_advise_tcp(l, &s);
-	}
+	t->tcp_balanced = session_balance(&t->session, &tcp, &s, err);
 	log_progress_clear();
 	put_junit_limits(t);
 	show_end(t, &s);
@@ -600,7 +585,7 @@ static void on_end(struct trace *t, struct error *err)
 /* Checks requirements that the option rows cannot express. */
 static int check_options(const struct trace *t, struct error *err)
 {
-	const bool udp = *t->flow.udp, tcp = *t->flow.tcp;
+	const bool udp = *t->session.flow.udp, tcp = *t->session.flow.tcp;
 	const struct trace_options *o = t->o;
 	const struct contradiction list[] = {
 		{o->capture && !strcmp(o->capture, "-"), "-w -: stdout is used for the tables",
@@ -624,22 +609,22 @@ static int check_options(const struct trace *t, struct error *err)
 static int check(struct trace *t, struct error *err)
 {
 	const struct trace_options *o = t->o;
+	struct flow_expressions *flow = &t->session.flow;
 	struct live_spec *spec = &t->session.spec;
 
 	if (o->live.balance && !*o->live.expr.text)
 		return error_usage(err, "for example: trace --balance udp port 5060",
 				   "--balance needs an EXPR that selects the flow");
 	if (trace_spec(&o->live, spec, err) ||
-	    (o->live.balance && flow_expressions(&t->flow, o->live.expr.text, err)) ||
-	    check_options(t, err) ||
-	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
+	    (o->live.balance && flow_expressions(flow, o->live.expr.text, err)) ||
+	    check_options(t, err) || limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
 	    caps_require(&cmd_trace, NULL, err) || junit_try(o->junit, err))
 		return -EINVAL;
 	events_ask(t);
 	if (o->live.balance) { /* the TCP ledger finds its drops independently */
-		spec->followed = *t->flow.udp;
+		spec->followed = *flow->udp;
 		spec->unfragmented = !spec->followed;
-		spec->expr = spec->followed ? t->flow.udp : t->flow.tcp;
+		spec->expr = spec->followed ? flow->udp : flow->tcp;
 	}
 	spec->burst_ns = o->burst_ns;
 	t->by = spec->by;
@@ -681,7 +666,10 @@ static int trace_run(void *options, struct error *err)
 			 .verbosity = global_verbosity(&o->live.global)},
 		.shows_intervals =
 			!o->live.balance || o->live.interval_set || o->live.counters || o->burst_ns,
-		.session = {.interval_ns = o->live.interval_ns,
+		.session = {.tcp_flows = (unsigned)o->live.flows,
+			    .tcp_trail = o->ledger,
+			    .tcp_ends = true,
+			    .interval_ns = o->live.interval_ns,
 			    .duration_ns = o->live.duration_ns,
 			    .command = o->command,
 			    .stdout_to_stderr = global_json(&o->live.global),
@@ -709,7 +697,6 @@ static int trace_run(void *options, struct error *err)
 	junit_write(t.junit, o->junit, err);
 	child = t.session.child.status;
 	flow_account_close(t.account);
-	tcp_account_close(t.tcp_account);
 	session_end(&t.session);
 	pcapng_close(t.events.file);
 	if (t.ledger.file)
@@ -718,8 +705,8 @@ static int trace_run(void *options, struct error *err)
 	t.incomplete |= output_end(t.json, err) || t.ledger.rc;
 	if (o->command && (child > 0 || rc))
 		return child > 0 ? child : CHILD_OURS;
-	if (!rc && (t.limits.broken || (*t.flow.udp && !t.balance.balanced) ||
-		    (*t.flow.tcp && !t.tcp_balanced)))
+	if (!rc &&
+	    (t.limits.broken || (*t.session.flow.udp && !t.balance.balanced) || !t.tcp_balanced))
 		return STATUS_BROKEN;
 	return rc ? rc : t.incomplete ? ours : STATUS_OK;
 }

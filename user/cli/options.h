@@ -247,12 +247,12 @@ extern const struct opt trace_filter_opts[], trace_view_opts[], trace_tcp_opts[]
 int trace_spec(const struct live_options *o, struct live_spec *spec, struct error *err);
 
 /*
- * Like trace_spec(), but for a command that balances only TCP: all TCP if there is no EXPR, with
- * everything else shown as usual. flow->tcp is "" without a balance, and must outlive `spec`.
+ * Like trace_spec(), for the session of a command that balances only TCP: all TCP if there is no
+ * EXPR, with everything else shown as usual. s->flow.tcp is "" without a balance.
  */
-struct flow_expressions; /* monitor/session.h */
-int balance_spec(const struct live_options *o, const char *command, struct flow_expressions *flow,
-		 struct live_spec *spec, struct error *err);
+struct session; /* monitor/session.h */
+int balance_spec(const struct live_options *o, const char *command, struct session *s,
+		 struct error *err);
 
 /* Row for --max-cpu at this offset, used by trace and export. */
 #define MAX_CPU_OPT(at)                                                                            \

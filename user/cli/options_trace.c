@@ -115,9 +115,13 @@ int trace_spec(const struct live_options *o, struct live_spec *spec, struct erro
 	return pod_netns(o->pod, &spec->netns, err);
 }
 
-int balance_spec(const struct live_options *o, const char *command, struct flow_expressions *flow,
-		 struct live_spec *spec, struct error *err)
+int balance_spec(const struct live_options *o, const char *command, struct session *s,
+		 struct error *err)
 {
+	struct flow_expressions *flow = &s->flow;
+	struct live_spec *spec = &s->spec;
+
+	s->tcp_flows = (unsigned)o->flows;
 	if (trace_spec(o, spec, err))
 		return -EINVAL;
 	if (!o->balance)

@@ -61,6 +61,8 @@ static int run_intervals(struct session *s, struct error *err)
 		if (over || now >= next) {
 			int rc = over && s->on_over ? s->on_over(s->arg, err) : 0;
 
+			if (!rc && over && s->tcp && s->tcp_ends)
+				rc = tcp_account_end(s->tcp, err);
 			if (over)
 				live_last(s->live);
 			if (!rc)
@@ -79,6 +81,8 @@ static int run_intervals(struct session *s, struct error *err)
 			continue;
 		output_push();
 		live_tick(s->live);
+		if (s->tcp)
+			tcp_account_tick(s->tcp);
 		if (s->on_tick && !s->on_tick(s->arg))
 			s->left = true;
 		if (s->why) /* the first call loads a program, which must not delay the first drop */
@@ -122,6 +126,9 @@ int session_run(struct session *s, struct error *err)
 		s->why = why_new(&s->spec, s->sources, s->live);
 	if (!rc && s->on_open)
 		rc = s->on_open(s->arg, err);
+	if (!rc && *s->flow.tcp)
+		rc = tcp_account_open(&s->tcp, s->flow.tcp, s->tcp_flows, s->tcp_trail, s->live,
+				      err);
 	if (!rc)
 		rc = live_start(s->live, err);
 	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* the defaults of mallopt(3) */
@@ -138,6 +145,7 @@ int session_run(struct session *s, struct error *err)
 
 void session_end(struct session *s)
 {
+	tcp_account_close(s->tcp);
 	child_close(&s->child);
 	if (s->signal_fd > 0) /* 0 if the session never ran */
 		close(s->signal_fd);

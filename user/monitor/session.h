@@ -171,6 +171,10 @@ void why_close(struct why *w); /* NULL is allowed */
  * NULL: not called. */
 struct session {
 	struct live_spec spec;			      /* session_run() opens its owners */
+	struct flow_expressions flow;		      /* filters of the balances */
+	unsigned tcp_flows;			      /* of the TCP balance, tcp_account_open() */
+	bool tcp_trail;				      /* the same */
+	bool tcp_ends;				      /* close it before the last interval ends */
 	uint64_t interval_ns, duration_ns;	      /* ns, duration 0: unlimited */
 	char *const *command;			      /* NULL: no command */
 	bool stdout_to_stderr;			      /* redirect the command's stdout to stderr */
@@ -188,6 +192,7 @@ struct session {
 	struct live *live;
 	struct sources *sources;
 	struct why *why;
+	struct tcp_account *tcp; /* NULL: no TCP balance */
 	struct child child;
 	bool started, interrupted; /* interrupted: a signal ended the session */
 
@@ -232,8 +237,13 @@ struct live_summary {
 void live_summarise(const struct live *l, struct why *why, const struct live_table *of,
 		    struct live_summary *out);
 
-/* Adds the TCP balance's findings, which replace findings for the same stage. */
-void live_advise_tcp(const struct live *l, struct live_summary *s);
+/*
+ * Closes the session's TCP balance, fills `b`, and adds the balance to the summary with its
+ * findings, which replace findings for the same stage. Returns false if the balance is not
+ * complete. Does nothing without a TCP balance.
+ */
+bool session_balance(struct session *s, struct tcp_balance *b, struct live_summary *sum,
+		     struct error *err);
 
 /* A continuous collector's --limit, which detects when a limit is crossed. */
 struct limits {

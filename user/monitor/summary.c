@@ -630,7 +630,7 @@ static void advise_black_hole(const struct live *l, struct live_summary *s)
 #define SPURIOUS       3
 #define SPURIOUS_SHARE 10 /* at least 1 / SPURIOUS_SHARE of the retransmissions */
 
-void live_advise_tcp(const struct live *l, struct live_summary *s)
+static void advise_balance(const struct live *l, struct live_summary *s)
 {
 	const struct live_row *row = main_row(s->total, STAGE_QDISC, CLASS_LOSS);
 	const uint32_t netns = row ? row->netns : 0;
@@ -655,4 +655,15 @@ void live_advise_tcp(const struct live *l, struct live_summary *s)
 		advise_black_hole(l, s);
 	if (late >= SPURIOUS && late * SPURIOUS_SHARE >= sum->retransmitted)
 		advise_tcp(l, s, STAGE_TCP, &reordered, 0);
+}
+
+bool session_balance(struct session *s, struct tcp_balance *b, struct live_summary *sum,
+		     struct error *err)
+{
+	if (!s->tcp || tcp_account_end(s->tcp, err))
+		return !s->tcp;
+	tcp_account_balance(s->tcp, s->sources, b);
+	sum->tcp = b;
+	advise_balance(s->live, sum);
+	return b->balanced;
 }
