@@ -169,16 +169,12 @@ struct capture_walk {
 	struct list *socks;
 };
 
-/* Returns the record of a socket, whichever process it names, or NULL. */
-static const struct silent_record *find_capture(const struct list *socks, uint64_t inode)
+/* Returns the earlier record of the same socket, whichever process it names, or NULL. */
+static const struct silent_record *find_capture(const struct list *socks,
+						const struct silent_record *r)
 {
-	const struct silent_record *at = socks->at;
-
-	for (unsigned i = 0; i < socks->n; i++) {
-		if (at[i].sock.inode == inode)
-			return &at[i];
-	}
-	return NULL;
+	return list_find(socks, offsetof(struct silent_record, sock.inode), &r->sock.inode,
+			 sizeof(r->sock.inode));
 }
 
 static void keep_capture(void *arg, const void *record)
@@ -187,7 +183,7 @@ static void keep_capture(void *arg, const void *record)
 	struct capture_walk *walk = arg;
 
 	if (r->sock.family == AF_PACKET && r->sock.netns == walk->inum &&
-	    !find_capture(walk->socks, r->sock.inode))
+	    !find_capture(walk->socks, r))
 		*(struct silent_record *)list_add(walk->socks) = *r;
 }
 
@@ -218,7 +214,7 @@ unsigned facts_captures_rates(const struct list *before, const struct list *afte
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < after->n; i++, r++) {
-		const struct silent_record *was = find_capture(before, r->sock.inode);
+		const struct silent_record *was = find_capture(before, r);
 		const uint64_t lost = counter_moved(was ? was->sock.drops : 0, r->sock.drops);
 		unsigned at = 0;
 
