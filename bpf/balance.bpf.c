@@ -770,8 +770,6 @@ static long queue_step(__u32 i, struct queue_walk *w)
 }
 
 #define PACKET_LOOPBACK 5
-#define MSG_PEEK	0x2
-#define MSG_ERRQUEUE	0x2000
 
 static __always_inline enum datagram_result
 look_at_packet(const struct skb_view *v, struct datagram *d, struct balance_tally *t)

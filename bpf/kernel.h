@@ -10,6 +10,8 @@
 #include <linux/bpf.h>
 #include <stdbool.h>
 
+#include <bpf/bpf_helpers.h>
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct ns_common {
@@ -287,6 +289,8 @@ struct bpf_iter__udp {
 #define SKB_FCLONE_CLONE 2	/* clone that TCP passes down; its original stays in the queue */
 #define SKB_DST_PTRMASK	 (~7UL) /* low bits of _skb_refdst are flags (SKB_DST_NOREF) */
 #define TC_ACT_UNSPEC	 (-1)	/* continue with the next filter */
+#define MSG_PEEK	 0x2
+#define MSG_ERRQUEUE	 0x2000
 
 /* A map with `entries` keys. If user space sets the size, it is 1 here. */
 #define MAP(name, kind, entries, key_type, value_type)                                             \
@@ -309,6 +313,17 @@ struct bpf_iter__udp {
 
 /* One value per CPU. Programs that share a map use the same name. */
 #define ONE_PER_CPU(name, kind) MAP(name, PERCPU_ARRAY, 1, __u32, kind)
+
+/* Returns a key's value. Adds a missing key with the value `first`. NULL: no room. */
+static __always_inline void *map_value(void *map, const void *key, const void *first)
+{
+	void *value = bpf_map_lookup_elem(map, key);
+
+	if (value)
+		return value;
+	bpf_map_update_elem(map, key, first, BPF_NOEXIST); /* another CPU may add it first */
+	return bpf_map_lookup_elem(map, key);
+}
 
 /* Adds to a counter in a per-CPU value. */
 #define COUNT_ON_CPU(name, kind, field, n)                                                         \

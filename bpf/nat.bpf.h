@@ -158,8 +158,7 @@ static __always_inline struct followed *fragment_record(const struct fragment_wo
 
 	if (known)
 		return known;
-	bpf_map_update_elem(&overtaken, &w->key, &w->none, BPF_NOEXIST);
-	known = bpf_map_lookup_elem(&overtaken, &w->key);
+	known = map_value(&overtaken, &w->key, &w->none);
 	if (known)
 		known->begun = bpf_ktime_get_ns();
 	return known;
@@ -383,17 +382,15 @@ GLOBAL int nat_names(const struct linear *at, __u64 nfct, __u32 program)
 static __always_inline void nat_translates(struct watch_flow *t, const __u8 *from, __be16 from_port,
 					   const __u8 *to, __be16 to_port, __u32 packets)
 {
-	__u64 *known, n = packets;
+	__u64 *known, none = 0;
 
 	__builtin_memcpy(t->src, from, sizeof(t->src));
 	__builtin_memcpy(t->dst, to, sizeof(t->dst));
 	t->src_port = from_port;
 	t->dst_port = to_port;
-	known = bpf_map_lookup_elem(&translations, t);
+	known = map_value(&translations, t, &none);
 	if (known)
-		__sync_fetch_and_add(known, n);
-	else
-		bpf_map_update_elem(&translations, t, &n, BPF_NOEXIST);
+		__sync_fetch_and_add(known, packets);
 }
 
 /*

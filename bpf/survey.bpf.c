@@ -218,13 +218,9 @@ int lose_one(__u64 *ctx)
 {
 	struct udp_sock *up = (void *)ctx[1];
 	__u64 inode = sock_inode((struct sock *)up), now = bpf_ktime_get_ns();
-	struct burst_record none = {}, *b = bpf_map_lookup_elem(&bursts, &inode);
+	struct burst_record none = {}, *b = inode ? map_value(&bursts, &inode, &none) : NULL;
 
 	losses++;
-	if (!b && inode) {
-		bpf_map_update_elem(&bursts, &inode, &none, BPF_NOEXIST);
-		b = bpf_map_lookup_elem(&bursts, &inode);
-	}
 	if (!b)
 		return 0;
 	if (now - b->last_ns > BURST_GAP_NS) {
@@ -240,8 +236,6 @@ int lose_one(__u64 *ctx)
 		b->most = b->run;
 	return 0;
 }
-
-#define MSG_ERRQUEUE 0x2000
 
 /*
  * Records which thread reads a socket that has lost packets. An open socket is not enough evidence,
@@ -264,8 +258,7 @@ int read_thread(__u64 *ctx)
  * tracepoint exists since Linux 6.3.
  */
 
-#define SOCKETS	 4096 /* maximum per window; reads from further sockets are not recorded */
-#define MSG_PEEK 0x2
+#define SOCKETS 4096 /* maximum per window; reads from further sockets are not recorded */
 
 MAP(reads, HASH, SOCKETS, __u64, __u64); /* by cookie */
 
@@ -279,11 +272,7 @@ int read_one(__u64 *ctx)
 	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || sk->sk_protocol != PROTO_UDP)
 		return 0;
 	cookie = bpf_get_socket_cookie(sk);
-	n = bpf_map_lookup_elem(&reads, &cookie);
-	if (!n) {
-		bpf_map_update_elem(&reads, &cookie, &none, BPF_NOEXIST);
-		n = bpf_map_lookup_elem(&reads, &cookie);
-	}
+	n = map_value(&reads, &cookie, &none);
 	if (n)
 		__sync_fetch_and_add(n, 1);
 	return 0;
@@ -323,7 +312,7 @@ int dropped(__u64 *ctx)
 	struct drop_source s = {};
 	struct net_device *dev;
 	struct iphdr *ip;
-	__u64 one = 1, *n;
+	__u64 none = 0, *n;
 
 	if (!wanted_reason || (__u32)ctx[2] != wanted_reason)
 		return 0;
@@ -337,11 +326,9 @@ int dropped(__u64 *ctx)
 		return 0;
 	s.ifindex = dev->ifindex;
 	s.netns = dev->nd_net.net->ns.inum;
-	n = bpf_map_lookup_elem(&drop_sources, &s);
+	n = map_value(&drop_sources, &s, &none);
 	if (n)
 		__sync_fetch_and_add(n, 1);
-	else
-		bpf_map_update_elem(&drop_sources, &s, &one, BPF_ANY);
 	return 0;
 }
 

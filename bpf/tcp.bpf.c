@@ -546,12 +546,8 @@ int tcp_left(struct bpf_iter__bpf_sk_storage_map *ctx)
 static __always_inline void count(const struct sock *sk, __u32 segs, bool failed, bool syn)
 {
 	__u32 netns = netns_of(sk);
-	struct tcp_counted *c = bpf_map_lookup_elem(&counted, &netns), none = {};
+	struct tcp_counted none = {}, *c = map_value(&counted, &netns, &none);
 
-	if (!c) {
-		bpf_map_update_elem(&counted, &netns, &none, BPF_NOEXIST);
-		c = bpf_map_lookup_elem(&counted, &netns);
-	}
 	if (!c) {
 		LOSS(uncounted);
 		return;

@@ -288,14 +288,10 @@ MAP(bursts, HASH, BURST_KEYS, struct watch_key, struct burst);
 
 static __noinline int burst_count(const __u64 *key, __u32 interval, __u64 packets)
 {
-	struct burst *b = bpf_map_lookup_elem(&bursts, key), new = {};
+	struct burst new = {}, *b = map_value(&bursts, key, &new);
 	__u64 window = bpf_ktime_get_ns() / watch_cfg.burst_ns;
 	const __u32 set = interval % WATCH_SETS;
 
-	if (!b) {
-		bpf_map_update_elem(&bursts, key, &new, BPF_NOEXIST);
-		b = bpf_map_lookup_elem(&bursts, key);
-	}
 	if (!b) {
 		LOSS(unwindowed, packets);
 		return 0;

@@ -227,8 +227,7 @@ static __always_inline struct sign *new_sign(const struct sign_key *key, struct 
 	} else {
 		BPF_CORE_READ_STR_INTO(&new.dev.name, dev, name);
 	}
-	bpf_map_update_elem(&signs, key, &new, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&signs, key);
+	return map_value(&signs, key, &new);
 }
 
 /* Either `sk` or `dev` is NULL. */
