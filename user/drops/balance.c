@@ -20,8 +20,6 @@
 
 #define CELLS_BYTES (BALANCE_CELLS * sizeof(struct balance_cell))
 
-/* The overhead is measured until this much time has been sampled, and again after a while. */
-
 #define MS 1000000ULL
 
 #define BEGIN_NS   (250 * MS)  /* time to look for a moment at which to begin */
@@ -711,7 +709,6 @@ int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t 
 	int rc = 0;
 
 	b->flipped = 0;
-
 	s.since = s.changed = clock_now();
 	for (unsigned n = 0; !rc; n++) {
 		uint64_t now, since;

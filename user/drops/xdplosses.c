@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 /* `info`: information about a kernel object, with its name at `name`. Closes `fd`. */
 static const char *with_id(int fd, void *info, __u32 len, char *name, uint32_t id, char *buf,
 			   unsigned size)
