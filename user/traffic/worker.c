@@ -23,8 +23,7 @@ unsigned worker_cpus(void)
 	return sched_getaffinity(getpid(), sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
-/* Returns the n-th CPU that this process may use. */
-static int allowed_cpu(int n)
+int worker_cpu(int n)
 {
 	cpu_set_t set;
 
@@ -62,7 +61,7 @@ static int settle_in(const struct worker_team *t, unsigned slot, struct error *e
 	if (wish->cpu_set)
 		rc = pin((int)(wish->cpu + slot));
 	else if (t->cpu >= 0)
-		pin(allowed_cpu(t->cpu + (int)slot)); /* best effort: errors are ignored */
+		pin(worker_cpu(t->cpu + (int)slot)); /* best effort: errors are ignored */
 	if (rc)
 		return error_errno(err, STATUS_UNABLE, rc,
 				   "`taskset -p` shows which CPUs a process may use",

@@ -36,6 +36,9 @@ struct worker_wish {
 /* Returns how many CPUs this process may use. */
 unsigned worker_cpus(void);
 
+/* Returns the n-th of these CPUs, counting from 0 and modulo their number, or -1 if unknown. */
+int worker_cpu(int n);
+
 /*
  * Warns about this many real-time threads that would starve each other or other processes, because
  * a thread that does not sleep keeps all others off its CPU (SCHED_FIFO). Returns NULL if the

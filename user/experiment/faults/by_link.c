@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Interface and link faults: rings, RPS, neighbours, bridges, tunnels. */
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -57,24 +56,14 @@ static int plan_backlog(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
 	uint64_t queue;
-	cpu_set_t cpus;
 
 	if (!netns_sysctl_numbers(NULL, "net/core/netdev_max_backlog", &queue, 1))
 		queue = 1000;
-	if (sched_getaffinity(0, sizeof(cpus), &cpus))
-		return fault_plan_refuse(p, -EOPNOTSUPP, NULL,
-					 ": the CPUs of this process are not known");
-	for (int cpu = 0; cpu < CPU_SETSIZE && fx->busy_cpu < 0; cpu++) {
-		if (!CPU_ISSET(cpu, &cpus))
-			continue;
-		if (fx->tx_cpu < 0)
-			fx->tx_cpu = cpu;
-		else
-			fx->busy_cpu = cpu;
-	}
-	if (fx->busy_cpu < 0)
+	if (worker_cpus() < 2)
 		return fault_plan_refuse(p, -EOPNOTSUPP, "give this process two CPUs",
 					 ": it takes two CPUs");
+	fx->tx_cpu = worker_cpu(0);
+	fx->busy_cpu = worker_cpu(1);
 	if (fault_is(p->fault, HOST_GLOBAL)) {
 		if (access("/proc/sys/" FLOW_LIMIT_PATH, F_OK))
 			return fault_plan_refuse(
