@@ -122,6 +122,14 @@ static void assert_stamped(const struct sending *s, uint64_t number)
 	assert_true(stamp.check == ~stamp.word);
 }
 
+/* The next packet has this number, and is right. */
+static void assert_sends(struct sending *s, uint64_t number)
+{
+	assert_int_equal(run(s, s->template), XDP_REDIRECT);
+	assert_stamped(s, number);
+	assert_checksum(s);
+}
+
 static const int families[] = {AF_INET, AF_INET6};
 
 CASE(test_numbers_follow_each_other)
@@ -131,9 +139,7 @@ CASE(test_numbers_follow_each_other)
 	for (unsigned f = 0; f < 2; f++) {
 		load(&s, families[f], 512, 1, false);
 		for (unsigned i = 0; i < 3; i++) {
-			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
-			assert_stamped(&s, BASE + i);
-			assert_checksum(&s);
+			assert_sends(&s, BASE + i);
 		}
 		assert_true(s.state->next == BASE + 3);
 		gen_bpf__destroy(s.skel);
@@ -147,9 +153,7 @@ CASE(test_smallest)
 
 	for (unsigned f = 0; f < 2; f++) {
 		load(&s, families[f], STAMP_LEN, 1, false);
-		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
-		assert_stamped(&s, BASE);
-		assert_checksum(&s);
+		assert_sends(&s, BASE);
 		gen_bpf__destroy(s.skel);
 	}
 }
@@ -202,10 +206,8 @@ CASE(test_flows_take_turns)
 
 		load(&s, families[f], 100, 3, false);
 		for (unsigned i = 0; i < 7; i++) {
-			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+			assert_sends(&s, BASE + i);
 			assert_int_equal(s.frame[at] << 8 | s.frame[at + 1], SRC_PORT + i % 3);
-			assert_stamped(&s, BASE + i);
-			assert_checksum(&s);
 		}
 		gen_bpf__destroy(s.skel);
 	}
@@ -228,15 +230,13 @@ CASE(test_flows_of_many_addresses)
 		inet_pton(families[f], first[f], shape.src_addr.first);
 		load_shaped(&s, families[f], 100, 1, false, &shape, slot);
 		for (unsigned k = 0; k < 1000; k++) {
-			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+			assert_sends(&s, BASE + k);
 			shape_tuple(&shape, &s.flow, from + k % n, &want);
 			assert_int_equal(s.frame[at] << 8 | s.frame[at + 1], want.src_port);
 			if (f)
 				assert_memory_equal(s.frame + 22, &want.src6, 16);
 			else
 				assert_memory_equal(s.frame + 26, &want.src4, 4);
-			assert_stamped(&s, BASE + k);
-			assert_checksum(&s);
 		}
 		gen_bpf__destroy(s.skel);
 	}

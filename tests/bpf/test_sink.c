@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The receiving program, run on single frames. */
-#include <bpf/bpf.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "cases.h"
+#include "bpf/helpers.h"
 #include "traffic/frames.h"
 #include "traffic/rx.h"
 
@@ -17,8 +15,6 @@
 #define PORT	28779
 #define PAYLOAD 100
 #define ROOM	2048
-
-#define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct trace_config trace = {
 	.base = BASE, .window = WINDOW, .stream0 = STREAM0, .streams = STREAMS, .port = PORT};
@@ -43,17 +39,6 @@ static uint8_t *make_map(int *fd)
 	return at;
 }
 
-/* Numbers of the first stream below `first` have left the window. */
-static void set_tails(int fd, uint64_t first)
-{
-	struct trace_tails tails;
-	const uint32_t zero = 0;
-
-	for (unsigned i = 0; i < TRACE_STREAMS; i++)
-		tails.at[i] = i ? BASE : first;
-	assert_int_equal(bpf_map_update_elem(fd, &zero, &tails, BPF_ANY), 0);
-}
-
 static int make_tails(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
@@ -61,7 +46,7 @@ static int make_tails(void)
 				&opts);
 
 	assert_true(fd >= 0);
-	set_tails(fd, BASE);
+	set_tails(fd, BASE, BASE);
 	return fd;
 }
 
@@ -211,7 +196,7 @@ CASE(test_late_numbers_settle_nothing)
 	struct receiving r;
 
 	load(&r, false);
-	set_tails(r.tails_fd, BASE + 10);
+	set_tails(r.tails_fd, BASE + 10, BASE);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9), XDP_PASS);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 10), XDP_DROP);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9 + WINDOW), XDP_DROP);

@@ -33,19 +33,6 @@ static struct flow make_flow(int family, unsigned payload)
 	return flow;
 }
 
-static void assert_checksums(const uint8_t *frame, int family)
-{
-	const uint8_t *ip = frame + 14, *udp = ip + (family == AF_INET6 ? 40 : 20);
-	unsigned length = udp[4] * 256u + udp[5];
-	unsigned sum = 17 + length;
-
-	if (family == AF_INET)
-		assert_int_equal(residue(0, ip, 20), 0);
-	sum = residue(sum, family == AF_INET6 ? ip + 8 : ip + 12, family == AF_INET6 ? 32 : 8);
-	assert_true(udp[6] || udp[7]);
-	assert_int_equal(residue(sum, udp, length), 0);
-}
-
 /* Some payloads produce the sum 0xffff, and its complement 0 would mean "no checksum". */
 CASE(test_checksum_is_never_zero)
 {
@@ -56,7 +43,7 @@ CASE(test_checksum_is_never_zero)
 	for (unsigned host = 0; host < 65536; host++) {
 		flow.src4.s_addr = htonl(0xc6120000 + host);
 		assert_true(proto_build(frame, ROOM, &flow, 0) > 0);
-		assert_checksums(frame, AF_INET);
+		assert_checksums(frame + 14, AF_INET);
 		all_ones += frame[40] == 0xff && frame[41] == 0xff;
 	}
 	assert_true(all_ones >= 1);
@@ -81,7 +68,7 @@ CASE(test_headers_v4)
 	flow.ttl = 1;
 	assert_int_equal(proto_build(frame, ROOM, &flow, 2), 142);
 	assert_int_equal(frame[22], 1);
-	assert_checksums(frame, AF_INET);
+	assert_checksums(frame + 14, AF_INET);
 }
 
 CASE(test_headers_v6)
@@ -143,7 +130,7 @@ CASE(test_parse_what_was_built)
 		const int asked[] = {family, AF_UNSPEC};
 
 		assert_true(built >= (int)whole);
-		assert_checksums(frame, family);
+		assert_checksums(frame + 14, family);
 		for (unsigned cut = 0; cut < whole; cut++)
 			assert_null(proto_udp_payload(frame, cut, family, PORT, &length));
 		for (unsigned k = 0; k < 2; k++) {
