@@ -233,14 +233,22 @@ static inline bool may_be_refused(const struct frame *f, unsigned len)
 	return len < f->udp;
 }
 
+/* Loads a program that only returns a verdict; `attach`: where a type has several places. */
+static inline int verdict_program(enum bpf_prog_type type, enum bpf_attach_type attach, int verdict)
+{
+	const struct bpf_insn code[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = verdict},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach);
+
+	return bpf_prog_load(type, "pl_verdict", "GPL", code, N_ELEMENTS(code), &opts);
+}
+
 /* Ends the test as skipped where BPF programs cannot be loaded. */
 static inline void skip_unless_privileged(void)
 {
-	const struct bpf_insn pass[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_PASS},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, NULL, "GPL", pass, 2, NULL);
+	int fd = verdict_program(BPF_PROG_TYPE_XDP, BPF_XDP, XDP_PASS);
 
 	if (fd < 0) {
 		printf("cannot load BPF programs: %s; they need root\n", strerror(errno));

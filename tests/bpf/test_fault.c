@@ -360,16 +360,11 @@ CASE(xdp_is_a_probe)
 /* Packets that are not dropped reach the receiver's program. */
 CASE(xdp_goes_on_to_the_next)
 {
-	const struct bpf_insn insn[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_TX},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	/* A tail call wants the same type of attachment. */
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_XDP);
 	struct fault_bpf *skel =
 		load((struct fault_config){.xdp_share = ALWAYS / 2, .xdp_verdict = XDP_DROP});
 	struct frame other = frame_make((struct frame_spec){.port = 1});
-	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, NULL, "GPL", insn, 2, &opts);
+	/* a tail call requires the same type of attachment */
+	int fd = verdict_program(BPF_PROG_TYPE_XDP, BPF_XDP, XDP_TX);
 	const uint32_t slot = 0;
 
 	assert_true(fd >= 0);

@@ -117,11 +117,7 @@ CASE_WITH(ethernet_header_is_seen, NULL, end_trace)
 /* Drops all that arrives at the receiver's device, before VLAN devices are looked for. */
 static void shoot_at_ingress(struct bpf_tc_hook *hook)
 {
-	const struct bpf_insn shot[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = TC_ACT_SHOT},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, NULL, "GPL", shot, 2, NULL);
+	int fd = verdict_program(BPF_PROG_TYPE_SCHED_CLS, 0, TC_ACT_SHOT);
 	int saved = netns_push(&lab.rx_ns), rc;
 	LIBBPF_OPTS(bpf_tc_opts, opts, .prog_fd = fd);
 

@@ -36,18 +36,6 @@ static int close_all(void **state)
 	return close_lab(state);
 }
 
-static int program(int verdict)
-{
-	const struct bpf_insn code[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = verdict},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "pl_verdict", "GPL", code, 2, NULL);
-
-	assert_true(fd >= 0);
-	return fd;
-}
-
 static void send_one(char what)
 {
 	assert_int_equal(send(tx, &what, 1, 0), 1);
@@ -83,10 +71,13 @@ static void end_pass_all(int link)
 /* It drops, so that it can be seen to have run. */
 CASE(runs_before_others)
 {
-	int pass = program(TC_ACT_OK), drop = program(TC_ACT_SHOT), theirs = pass_all(pass);
+	int pass = verdict_program(BPF_PROG_TYPE_SCHED_CLS, 0, TC_ACT_OK);
+	int drop = verdict_program(BPF_PROG_TYPE_SCHED_CLS, 0, TC_ACT_SHOT);
+	int theirs = pass_all(pass);
 	struct tc_first ours = TC_FIRST_INIT;
 	int listed;
 
+	assert_true(pass >= 0 && drop >= 0);
 	send_one('a');
 	assert_next('a');
 	assert_int_equal(tc_first_attach(&ours, &lab.rx_ns, lab.rx.ifindex, BPF_TC_INGRESS, drop),
@@ -106,7 +97,9 @@ CASE(runs_before_others)
 /* The next program runs. */
 CASE(passes_on)
 {
-	int unspec = program(TC_ACT_UNSPEC), drop = program(TC_ACT_SHOT), theirs = pass_all(drop);
+	int unspec = verdict_program(BPF_PROG_TYPE_SCHED_CLS, 0, TC_ACT_UNSPEC);
+	int drop = verdict_program(BPF_PROG_TYPE_SCHED_CLS, 0, TC_ACT_SHOT);
+	int theirs = pass_all(drop);
 	struct tc_first ours = TC_FIRST_INIT;
 
 	assert_int_equal(tc_first_attach(&ours, &lab.rx_ns, lab.rx.ifindex, BPF_TC_INGRESS, unspec),

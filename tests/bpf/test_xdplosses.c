@@ -85,7 +85,7 @@ static void prepare(const struct loss_case *c)
 
 	switch (c->way) {
 	case VERDICT:
-		prog = verdict_program(c->value, BPF_XDP);
+		prog = verdict_program(BPF_PROG_TYPE_XDP, BPF_XDP, c->value);
 		break;
 	case REDIRECT:
 		prog = redirect_program((unsigned)c->value);
@@ -105,7 +105,8 @@ static void prepare(const struct loss_case *c)
 	case DEVMAP_PROGRAM:
 	case FAR_VERDICT:
 		host.progs[1] =
-			verdict_program(c->value, c->way == FAR_VERDICT ? BPF_XDP : BPF_XDP_DEVMAP);
+			verdict_program(BPF_PROG_TYPE_XDP,
+					c->way == FAR_VERDICT ? BPF_XDP : BPF_XDP_DEVMAP, c->value);
 		if (c->way == FAR_VERDICT) {
 			attach(1, &host.far, "pl-d", host.progs[1], false);
 			prog = redirect_program(host.c);
@@ -124,11 +125,13 @@ static void prepare(const struct loss_case *c)
 		prog = map_program(host.maps[0], 0);
 		break;
 	default:
-		host.progs[1] = verdict_program(c->value, BPF_XDP_CPUMAP);
+		host.progs[1] = verdict_program(BPF_PROG_TYPE_XDP, BPF_XDP_CPUMAP, c->value);
+		assert_true(host.progs[1] >= 0);
 		host.maps[0] = cpumap(CPUMAP_SIZE, host.progs[1]);
 		prog = map_program(host.maps[0], 0);
 		break;
 	}
+	assert_true(prog >= 0);
 	host.progs[0] = prog;
 	attach(0, &host.rx, "pl-b", prog, c->generic);
 }

@@ -32,9 +32,9 @@ struct host {
 static struct host host;
 static struct error err;
 
-static int load(const struct bpf_insn *code, unsigned n, enum bpf_attach_type type)
+static int load(const struct bpf_insn *code, unsigned n)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = type);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_XDP);
 	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "pl_lose", "GPL", code, n, &opts);
 
 	assert_true(fd >= 0);
@@ -46,19 +46,12 @@ static int load(const struct bpf_insn *code, unsigned n, enum bpf_attach_type ty
 #define CALL(function) ((struct bpf_insn){.code = BPF_JMP | BPF_CALL, .imm = (function)})
 #define EXIT	       ((struct bpf_insn){.code = BPF_JMP | BPF_EXIT})
 
-static int verdict_program(int verdict, enum bpf_attach_type type)
-{
-	const struct bpf_insn code[] = {MOV(BPF_REG_0, verdict), EXIT};
-
-	return load(code, N_ELEMENTS(code), type);
-}
-
 static int redirect_program(unsigned ifindex)
 {
 	const struct bpf_insn code[] = {MOV(BPF_REG_1, (int)ifindex), MOV(BPF_REG_2, 0),
 					CALL(BPF_FUNC_redirect), EXIT};
 
-	return load(code, N_ELEMENTS(code), BPF_XDP);
+	return load(code, N_ELEMENTS(code));
 }
 
 /* Redirects to slot 0 of a map; flags: the verdict if it is empty. */
@@ -76,7 +69,7 @@ static int map_program(int map, int flags)
 		EXIT,
 	};
 
-	return load(code, N_ELEMENTS(code), BPF_XDP);
+	return load(code, N_ELEMENTS(code));
 }
 
 static int make_map(enum bpf_map_type type, unsigned value_size)
@@ -94,7 +87,7 @@ static int devmap(unsigned ifindex, int program)
 	int saved = netns_push(&host.rx); /* the index is one of the caller's namespace */
 	__u32 zero = 0;
 
-	assert_true(saved >= 0);
+	assert_true(program >= 0 && saved >= 0);
 	assert_int_equal(bpf_map_update_elem(fd, &zero, &to, 0), 0);
 	netns_pop(saved);
 	return fd;
