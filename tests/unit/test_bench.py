@@ -42,14 +42,73 @@ def same(found, wanted):
 # Arithmetic
 
 
-@table([
-    ("five are too few", 5, None), ("lowest and highest of six", 6, [1, 6]),
-    ("eight", 8, [1, 8]), ("nine", 9, [2, 8]), ("twelve", 12, [3, 10]), ("hundred", 100, [40, 61]),
-    ("none", 0, None),
-])
-def interval_of_the_median(count, wanted):
-    """Tables of the sign test have these ranks for 95 %."""
-    same(stats.interval(list(range(count, 0, -1))), wanted)
+def samples(**values):
+    return [{"turn": int(turn[1:]), "value": value} for turn, value in values.items()]
+
+
+def version_of(name):
+    said = re.search(rf"^== {name}\n(.*?)(?=^== |\Z)", fixture("versions.txt"), re.M | re.S)
+    return programs.parse_version(said[1])
+
+
+def median_of_ratio(ours, theirs, smaller):
+    found = stats.ratio(ours, theirs, smaller)
+    return found and found["median"]
+
+
+# Tables of the sign test have these ranks for 95 %; five are too few.
+INTERVALS = {0: None, 5: None, 6: [1, 6], 8: [1, 8], 9: [2, 8], 12: [3, 10], 100: [40, 61]}
+VALUES = [
+    *[(f"interval of {n}", stats.interval, [list(range(n, 0, -1))], ranks) for n, ranks in INTERVALS.items()],
+    *[(f"noise: {name}", lambda values: stats.summary(values)["noise"], [values], wanted)
+      for name, values, wanted in (
+          ("narrow", [95, 96, 97, 98, 100, 102, 103, 104, 105], False),
+          ("one that is far off", [1, 98, 99, 100, 100, 100, 101, 102, 900], False),
+          ("wide", [70, 89, 95, 98, 100, 102, 105, 110, 130], True),
+          ("too few for an interval", [100] * 5, True))],
+    *[(f"ratio: {name}", median_of_ratio, args, wanted) for name, *args, wanted in (
+        ("of pairs", samples(t0=3, t1=8, t2=2), samples(t0=2, t1=4, t2=2), False, 1.5),
+        ("a shorter time is better", samples(t0=2, t1=4), samples(t0=3, t1=6), True, 1.5),
+        ("only of turns that both have", samples(t0=3, t2=2), samples(t1=4, t2=4), False, 0.5),
+        ("ours is missing", [], samples(t0=2), False, None),
+        ("theirs is missing", samples(t0=2), [], False, None),
+        ("theirs is 0", samples(t0=2), samples(t0=0), False, None))],
+    *[(f"verdict: {name}", lambda ends, goal: stats.verdict({"interval": ends}, goal), args, wanted)
+      for name, *args, wanted in (
+          ("no goal", [1, 2], None, None), ("above", [0.96, 0.98], 0.95, "reached"),
+          ("below", [0.90, 0.94], 0.95, "missed"), ("inside", [0.94, 0.96], 0.95, "open"),
+          ("no interval", None, 0.95, None))],
+    *[(f"datagrams: {name}", stats.datagrams, args, wanted) for name, *args, wanted in (
+        ("plain", 10, 10 * 554, 512, 10), ("GSO, 2 x 64 and 1 x 3", 3, 3 * 42 + 131 * 512, 512, 131),
+        ("packets only", 10, 600, None, 10))],
+    *[(f"foreign programs: {name}", machine.parse_programs, [text], wanted) for name, text, wanted in (
+        ("none", "[]", 0), ("no bpftool", "", 0),
+        ("only those that trace", '[{"type":"xdp"},{"type":"tracing"},{"type":"kprobe"}]', 2))],
+    *[(f"duration: {wanted}", report.duration, [seconds], wanted)
+      for seconds, wanted in ((23.4e-6, "23.4 us"), (0.1502, "150 ms"))],
+    *[(f"count: {wanted}", report.count, [value], wanted) for value, wanted in (
+        (0, "0"), (999, "999"), (999.6, "1.00 k"), (12345, "12.3 k"), (123456, "123 k"),
+        (1234567, "1.23 M"), (9996000, "10.0 M"))],
+    *[(f"size of a curve: {text}", scale.size, [text], wanted) for text, wanted in (
+        ("1", 1), ("256", 256), ("25k", 25000), ("100M", 10 ** 8), ("1G", 10 ** 9))],
+    *[(f"version of {name}", version_of, [name], version)
+      for name, version in (("iperf3", "3.12"), ("xdp-trafficgen", "1.6.3"), ("xdp-bench", "1.6.3"))],
+    ("no version", programs.parse_version, ["unknown option --version"], None),
+    *[(f"counter of queues: {name}", lab.parse_ethtool, [fixture("ethtool-S.txt"), name], wanted)
+      for name, wanted in (("xdp_redirect", 174817), ("xdp_packets", 266242), ("nothing", 0))],
+    ("CPU", machine.parse_cpuinfo, ["processor\t: 0\nmodel name\t: AMD EPYC\n"], "AMD EPYC"),
+    ("part of a CPU", machine.parse_cpuinfo, ["processor\t: 0\nCPU part\t: 0xd0c\n"], "0xd0c"),
+    ("no CPU", machine.parse_cpuinfo, [""], None),
+    ("times of CPUs", machine.parse_stat, ["cpu  10 0 20 60 5 1 2 2 0 0\ncpu0 1 1\n"],
+     {"total": 100, "idle": 65, "steal": 2}),
+    ("system", machine.parse_os,
+     ['NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 12"\n'], "Debian GNU/Linux 12"),
+]
+
+
+@table(VALUES)
+def value(function, args, wanted):
+    same(function(*args), wanted)
 
 
 @case
@@ -72,75 +131,7 @@ def three_percent_are_shown():
     assert stats.ratio(ours, theirs)["interval"][1] < 1
 
 
-@table([
-    ("narrow", [95, 96, 97, 98, 100, 102, 103, 104, 105], False),
-    ("one that is far off", [1, 98, 99, 100, 100, 100, 101, 102, 900], False),
-    ("wide", [70, 89, 95, 98, 100, 102, 105, 110, 130], True),
-    ("too few for an interval", [100] * 5, True),
-])
-def noise(values, wanted):
-    same(stats.summary(values)["noise"], wanted)
-
-
-def samples(**values):
-    return [{"turn": int(turn[1:]), "value": value} for turn, value in values.items()]
-
-
-@table([
-    ("of pairs", samples(t0=3, t1=8, t2=2), samples(t0=2, t1=4, t2=2), False, 1.5),
-    ("a shorter time is better", samples(t0=2, t1=4), samples(t0=3, t1=6), True, 1.5),
-    ("only of turns that both have", samples(t0=3, t2=2), samples(t1=4, t2=4), False, 0.5),
-    ("ours is missing", [], samples(t0=2), False, None),
-    ("theirs is missing", samples(t0=2), [], False, None),
-    ("theirs is 0", samples(t0=2), samples(t0=0), False, None),
-])
-def ratio(ours, theirs, smaller, wanted):
-    found = stats.ratio(ours, theirs, smaller)
-    same(found and found["median"], wanted)
-
-
-@table([
-    ("no goal", [1, 2], None, None), ("above", [0.96, 0.98], 0.95, "reached"),
-    ("below", [0.90, 0.94], 0.95, "missed"), ("inside", [0.94, 0.96], 0.95, "open"),
-    ("no interval", None, 0.95, None),
-])
-def verdict(ends, goal, wanted):
-    same(stats.verdict({"interval": ends}, goal), wanted)
-
-
-@table([
-    ("none", "[]", 0),
-    ("no bpftool", "", 0),
-    ("only those that trace", '[{"type":"xdp"},{"type":"tracing"},{"type":"kprobe"}]', 2),
-])
-def foreign_programs(text, wanted):
-    same(machine.parse_programs(text), wanted)
-
-
-@table([
-    ("plain", 10, 10 * 554, 512, 10),
-    ("GSO, 2 x 64 and 1 x 3", 3, 3 * 42 + 131 * 512, 512, 131),
-    ("packets only", 10, 600, None, 10),
-])
-def datagrams(packets, size, payload, wanted):
-    same(stats.datagrams(packets, size, payload), wanted)
-
-
 # What other programs say
-
-
-@table([(name, name, version) for name, version in [
-    ("iperf3", "3.12"), ("xdp-trafficgen", "1.6.3"), ("xdp-bench", "1.6.3"),
-]])
-def version_of(name, wanted):
-    samples = dict(re.findall(r"^== (\S+)\n(.*?)(?=^== |\Z)", fixture("versions.txt"),
-                              re.M | re.S))
-    same(programs.parse_version(samples[name]), wanted)
-
-
-@case
-def no_version():
-    same(programs.parse_version("unknown option --version"), None)
 
 
 @case
@@ -152,30 +143,11 @@ def counters_of_devices():
 
 
 @case
-def counters_of_queues():
-    text = fixture("ethtool-S.txt")
-    same(lab.parse_ethtool(text, "xdp_redirect"), 174817)
-    same(lab.parse_ethtool(text, "xdp_packets"), 266242)
-    same(lab.parse_ethtool(text, "nothing"), 0)
-
-
-@case
 def counters_of_protocols():
     snmp = lab.parse_snmp("Ip: Forwarding DefaultTTL\nIp: 1 64\n"
                           "Udp: InDatagrams NoPorts InErrors\nUdp: 7 8 9\n")
     same(snmp, {"Ip": {"Forwarding": 1, "DefaultTTL": 64},
                 "Udp": {"InDatagrams": 7, "NoPorts": 8, "InErrors": 9}})
-
-
-@case
-def the_machine():
-    same(machine.parse_cpuinfo("processor\t: 0\nmodel name\t: AMD EPYC\n"), "AMD EPYC")
-    same(machine.parse_cpuinfo("processor\t: 0\nCPU part\t: 0xd0c\n"), "0xd0c")
-    same(machine.parse_cpuinfo(""), None)
-    same(machine.parse_stat("cpu  10 0 20 60 5 1 2 2 0 0\ncpu0 1 1\n"),
-         {"total": 100, "idle": 65, "steal": 2})
-    same(machine.parse_os('NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 12"\n'),
-         "Debian GNU/Linux 12")
 
 
 @case
@@ -357,25 +329,7 @@ def markdown_of_a_skipped_row():
     same(lines, ["| send | skipped: no program | | | |"])
 
 
-@table([("us", 23.4e-6, "23.4 us"), ("ms", 0.1502, "150 ms")])
-def durations(seconds, wanted):
-    same(report.duration(seconds), wanted)
-
-
-@table([("0", 0, "0"), ("999", 999, "999"), ("rounds up to k", 999.6, "1.00 k"),
-        ("k", 12345, "12.3 k"), ("100 k", 123456, "123 k"), ("M", 1234567, "1.23 M"),
-        ("10 M", 9996000, "10.0 M")])
-def count(value, wanted):
-    same(report.count(value), wanted)
-
-
 # Curves
-
-
-@table([("1", "1", 1), ("256", "256", 256), ("k", "25k", 25000), ("M", "100M", 10 ** 8),
-        ("G", "1G", 10 ** 9)])
-def sizes_of_a_curve(text, wanted):
-    same(scale.size(text), wanted)
 
 
 @case
