@@ -12,6 +12,7 @@ import re
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -142,7 +143,7 @@ def ledger_without_room(size, said):
     assert "not complete" in result.json["error"]["message"], result.json["error"]
 
 
-@table(first(1, [("a ledger", "--ledger"), ("a capture", "-w")]))
+@table([("a ledger", "--ledger"), ("a capture", "-w")])
 def file_of_a_trace_on_a_full_disk(option):
     """The trace goes on to its end; what was written is whole."""
     lose = f"exec {BINARY} send 127.0.0.1:9 -c 2000 -r 1k > /dev/null 2>&1"
@@ -158,10 +159,15 @@ def file_of_a_trace_on_a_full_disk(option):
         data = file.read_bytes()
         kept = execute("report", "-j", str(file))
     if option == "-w":
-        while data:  # blocks of pcapng
-            size = int.from_bytes(data[4:8], "little")
+        blocks = []
+        while data:  # of pcapng
+            kind, size = struct.unpack("<II", data[:8])
             assert 12 <= size <= len(data), (size, len(data))
+            blocks.append(kind)
             data = data[size:]
+        capture = result.json["end"]["capture"]
+        assert capture["error"] and blocks.count(6) == capture["packets"] > 0, capture  # enhanced packet blocks
+        assert capture["packets"] < result.json["end"]["dropped"], capture
         return
     assert kept.status in (OK, BROKEN), kept
     kept = kept.json["documents"][0]["sum"]
@@ -736,12 +742,13 @@ def guard_and_owner_killed():
 # Nobody reads
 
 
-@table([(" ".join(args), args) for args in (
-    ["trace", "-I", "100ms", "--counters"], ["trace", "--json-lines", "-I", "100ms"],
+@table(first(2, [(" ".join(args), args) for args in (
+    ["run", "--json-lines", "-I", "50ms", "-t", "60", "--rate", "50k"],
+    ["trace", "--json-lines", "-I", "100ms"], ["trace", "-I", "100ms", "--counters"],
     ["recv", "--json-lines", "-I", "100ms"], ["check", "--explain", "all"], ["selftest"],
     ["search", "--json-lines", "-t", "100ms"], ["sweep", "--vary", "rcvbuf=64k,128k,256k", "-t", "200ms"],
     ["send", "127.0.0.1", "--json-lines", "-r", "1k", "-I", "100ms"],
-    ["trace", "--events", "-I", "100ms"])] if EVERYTHING else [])
+    ["trace", "--events", "-I", "100ms"])]))
 def reader_goes(args):
     """It ends soon, by itself and not by a signal."""
     with started(*args) as process:
@@ -753,6 +760,7 @@ def reader_goes(args):
         except subprocess.TimeoutExpired:
             raise AssertionError("does not end") from None
         assert process.returncode >= 0, f"killed by signal {-process.returncode}"
+        assert process.returncode == OK or args[:2] != ["trace", "--json-lines"], process.returncode
         assert "cannot write" not in process.stderr.read()
 
 

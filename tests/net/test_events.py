@@ -4,7 +4,6 @@
 others, with what befell each packet in its comment."""
 
 import collections
-import contextlib
 import json
 import os
 import re
@@ -20,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, directory, first, main, pktledger,
                  require, skip, table, thorough, until)
 from ends import PORT, inside, nft, read_all, udp
+import test_chaos as chaos
 from traced import RX, TX, V4, V6, lab, send, tracing
 
 PACKETS = 200
@@ -44,19 +44,6 @@ def sender(to=V4, packets=PACKETS):
 
 def trace(*args, to=V4):
     return pktledger("trace", *args, "udp", "port", str(PORT), "--", *sender(to))
-
-
-@contextlib.contextmanager
-def tiny():
-    """A file system that is soon full."""
-    with directory() as path:
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(path)],
-                              check=False)
-        require(done.returncode == 0, "cannot mount a tmpfs")
-        try:
-            yield path
-        finally:
-            subprocess.run(["umount", str(path)], check=True)
 
 
 def tshark(path, *fields):
@@ -226,23 +213,9 @@ def the_end_while_packets_are_lost():
     assert end["capture"]["packets"] == end["dropped"] - left_out, end
 
 
-@case
-def test_disk_full():
-    """The trace goes on, and what was written can be read."""
-    with lab(), tiny() as path:
-        result = trace("-j", "-w", str(path / "f.pcapng"))
-        rows = tshark(path / "f.pcapng", "frame.comment")
-    end = result.json["end"]
-    assert end["dropped"] == PACKETS, end
-    assert result.err.count("No space left on device") == 1, result
-    assert result.status == 125, result  # we failed, not the command
-    assert end["capture"]["error"] and 0 < end["capture"]["packets"] < PACKETS, end["capture"]
-    assert len(rows) == end["capture"]["packets"], (len(rows), end["capture"])
-
-
 @thorough
 def test_disk_full_without_a_command():
-    with lab(), tiny() as path:
+    with lab(), chaos.directory("16k") as path:
         with tracing("-w", str(path / "f.pcapng"), "udp", "port", str(PORT)) as t:
             send(V4, PACKETS)
             t.process.send_signal(signal.SIGINT)

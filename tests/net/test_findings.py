@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import (PORT, XDP_GENERIC, counter, do, inside, nft, read_all, repeating, ring_of_a_capture, send,
-                  shell, sysctl, udp, verdict, xdp)
+from ends import (PORT, XDP_GENERIC, counter, do, inside, nft, read_all, repeating, send, shell,
+                  sysctl, udp, verdict, xdp)
 from labs import Hosts
 import test_troubleshooting as stories
 from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, case, directory, exclusive,
@@ -501,19 +501,6 @@ def slow_capture():
 
 
 @contextlib.contextmanager
-def capture_that_keeps_up():
-    with reader_that_keeps_up(), ring_of_a_capture(RX, "v-rx", 1 << 15):
-        yield
-
-
-@contextlib.contextmanager
-def full_ring():
-    """As Suricata's, and its program does not read."""
-    with reader_that_keeps_up(), ring_of_a_capture(RX, "v-rx", 16):
-        yield
-
-
-@contextlib.contextmanager
 def no_route():
     """The router has lost the route to the receiver's network."""
     with lab("--topology", "router"):
@@ -610,8 +597,6 @@ SCENES = [
     ("two uplinks", page("asymmetric"), {RX: ["ip-rpfilter"]}, {RX: ["ip-rpfilter"]}),
     ("a slow queue", page("shaped"), {TX: ["qdisc"]}, {TX: ["qdisc"]}),
     ("a capture is slow", slow_capture, {RX: ["capture-ring"]}, {RX: ["capture-ring"]}),
-    ("a capture keeps up", capture_that_keeps_up, {}, {}),
-    ("a ring of a capture is full", full_ring, {RX: ["capture-ring"]}, {RX: ["capture-ring"]}),
     ("one flow has one of several sockets", page("one_flow"), {RX: ["rcvbuf-one-flow"]},
      {RX: ["rcvbuf-asleep"]}),
     ("a thread waits for another", page("full_queue_of_a_program"), {RX: ["rcvbuf-futex"]},

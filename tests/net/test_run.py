@@ -21,6 +21,7 @@ from lib import (EVERYTHING, Host, TIMEOUT, assert_balanced, assert_counters_agr
 
 TIMES = 10 if EVERYTHING else 1  # each fault
 MATRIX_COUNT = 1000000 if EVERYTHING else 20000
+BALANCED = 100000 if EVERYTHING else 30000
 FAULT_COUNT = 100000 if EVERYTHING else 20000
 OFTEN = [
     ["tx_device", "--tx", "xdp", "--rx", "xdp", "--threads", "2"],
@@ -74,9 +75,9 @@ KILLS = 20 if EVERYTHING else 1
 
 
 @table(first(4, [
-    ("IPv4", 100000, []),
-    ("fragments of IPv6", 10000, ["--length", "4000", "--ipv6"]),
-    ("no wait", 100000, ["--no-wait"]),
+    ("IPv4", BALANCED, []),
+    ("fragments of IPv6", BALANCED // 10, ["--length", "4000", "--ipv6"]),
+    ("no wait", BALANCED, ["--no-wait"]),
     ("one packet", 1, []),
     ("threads", 100000, ["--threads", "2"]),
     ("IPv6", 100000, ["--ipv6"]),
@@ -267,8 +268,8 @@ def engines(tx, rx, ipv6, rate):
 @case
 def live_frames_by_flows_and_threads():
     document = run("--tx", "xdp", "--rx", "xdp", "--size", "64", "--flows", "1000", "--threads", "2",
-                   "--count", "300001")
-    assert_balanced(document, attempted=300001)
+                   "--count", "70001")  # more than the window of numbers
+    assert_balanced(document, attempted=70001)
     assert document["end"]["damaged"] == document["end"]["duplicated"] == 0
 
 
@@ -368,16 +369,6 @@ def repetition_ends_if_the_ledger_is_being_closed():
         out, err = process.communicate(timeout=20)
     trials = json.loads(out)["trials"]
     assert len(trials) == 1 and trials[0]["interrupted"], (trials, err)
-
-
-@case
-def ledger_closed_after_the_reader_of_stdout_went():
-    with started(*LONG) as process:
-        start_of(process)
-        process.stdout.close()
-        process.stdout = None
-        process.wait(30)
-        assert process.returncode >= 0, f"killed by signal {-process.returncode}"
 
 
 @table([(f"moment {i + 1}",) for i in range(KILLS)])

@@ -288,14 +288,6 @@ def three_clients_at_once_are_served_in_turn():
 
 
 @thorough
-def several_trials_in_one_session():
-    with Hosts() as hosts, hosts.serve() as server:
-        result = hosts.run("-j", "-r", "20k", "-c", "2000", "--repeat", "3")
-        assert result.status == 0 and len(result.json["trials"]) == 3, result
-        assert server.wait(10 * PATIENCE) == 0
-
-
-@thorough
 def sweeps_and_searches():
     """Both directions in one session, and the rates that the server allows."""
     with Hosts() as hosts, tempfile.TemporaryDirectory() as directory:
