@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, TIMEOUT, assert_balanced, assert_ok, assert_valid, case,
-                 first_finding, lost, main, pktledger, proves, require, run, thorough, until)
+from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, assert_balanced, assert_ok, assert_valid, case,
+                 first_finding, lost, main, pktledger, proves, require, run, table, thorough, until)
 from settings import assert_same, settings, shell
 
 NAME = f"pl-mend-{os.getpid()}"
@@ -140,21 +140,28 @@ def mended_and_as_before():
         assert small_run() == {"ip_route": 150}
 
 
-@thorough
-def documents():
+@table([] if not EVERYTHING else [("of the namespace", ["-t", "0.3", "--netns", RX]),
+                                  ("from another one", ["-t", "1"])])
+def documents(where):
+    """What one advises elsewhere is printed, made and taken back there."""
     with sick_host() as file, traffic():
         args = ["-j", "--undo-file", str(file)]
-        result = check("--apply", "--yes", *args, "ip-rpfilter")
+        result = pktledger("check", *where, "--apply", "--yes", *args, "ip-rpfilter")
         assert result.status == 0, result
         assert_valid(result.json)
         applied = result.json["end"]["applied"]
         assert [(c["title"], c["old"], c["wanted"], c["outcome"], c["current"])
                 for c in applied] == [(RP_FILTER, "1", "2", "done", "2")], applied
+        found = [f for f in result.json["end"]["findings"] if f["id"] == "ip-rpfilter"]
+        assert [(f.get("netns"), f["command"]) for f in found] == [
+            (RX, f"ip netns exec {RX} sysctl -w {RP_FILTER}=2")], found
+        assert rp_filter() == "2"
         result = pktledger("check", "--undo", *args)
         assert_valid(result.json)
         undone = result.json["end"]["undone"]
         assert [(c["title"], c["outcome"], c["current"])
                 for c in undone] == [(RP_FILTER, "done", "1")], undone
+        assert rp_filter() == "1", result
         result = pktledger("check", "--undo", *args)
         assert result.status == 0 and result.json["end"]["undone"] == [], result
 
@@ -191,22 +198,6 @@ def without_traffic_nothing_is_measured():
         assert [m["outcome"] for m in end["measured"]] == ["no_traffic"], end["measured"]
         assert rp_filter() == "2", "it was taken back"
         assert pktledger("check", "--undo", "--undo-file", str(file)).status == 0
-
-
-@thorough
-def from_another_namespace():
-    """What one advises elsewhere is printed, made and taken back there."""
-    with sick_host() as file, traffic():
-        args = ["-t", "1", "--undo-file", str(file)]
-        result = pktledger("check", "-j", "--apply", "--yes", *args, "ip-rpfilter")
-        assert result.status == 0, result
-        assert_valid(result.json)
-        found = [f for f in result.json["end"]["findings"] if f["id"] == "ip-rpfilter"]
-        assert [(f.get("netns"), f["command"]) for f in found] == [
-            (RX, f"ip netns exec {RX} sysctl -w {RP_FILTER}=2")], found
-        assert rp_filter() == "2"
-        result = pktledger("check", "--undo", *args[2:])
-        assert result.status == 0 and rp_filter() == "1", result
 
 
 @thorough

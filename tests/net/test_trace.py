@@ -241,7 +241,7 @@ def frame_of(flow, macs, broken=False):
 def more_flows_than_room(reads):
     """No packet loses its stage and reason because its flow had no room; the largest flows are seen
     apart, each with all that it lost, also one that begins late, if it is read by then."""
-    number, every = (200000, 64) if EVERYTHING else (50000, 32)
+    number, every = (200000, 64) if EVERYTHING else (30000, 32)
     large, few = -(-number // every), number // 2 // every
     with lab(), tracing("-n", RX, "-I", "1h", "--by", "reason,flow", f"udp port {PORT}") as t:
         do(RX, "ip", "route", "add", "198.19.0.0/16", "dev", "v-rx")
