@@ -754,23 +754,20 @@ void live_own(const struct live *l, struct live_own *own)
 		own->watch.loss.unsampled = 0;
 }
 
-void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_OWN_LOSSES])
-{
-	const struct watch_state *w = &own->watch;
-
-	memcpy(out,
-	       (struct live_own_loss[LIVE_OWN_LOSSES]){
-		       {"recursion_misses", w->recursion_misses},
-		       {"without_socket_or_flow", w->loss.merged},
-		       {"without_cause", w->loss.uncounted.events},
-		       {"without_netns", own->unplaced},
-		       {"without_sample", w->loss.unsampled},
-		       {"without_window", w->loss.unwindowed},
-		       {"rows_merged", own->rows_merged},
-		       {"filter_unread", w->filter_unread},
-	       },
-	       LIVE_OWN_LOSSES * sizeof(*out));
-}
+const struct record_field live_missed_rows[] = {
+	RECORD("recursion_misses", UINT, live_own, watch.recursion_misses),
+	RECORD("without_socket_or_flow", UINT, live_own, watch.loss.merged),
+	RECORD("without_cause", UINT, live_own, watch.loss.uncounted.events),
+	RECORD("without_netns", UINT, live_own, unplaced),
+	RECORD("without_sample", UINT, live_own, watch.loss.unsampled),
+	RECORD("without_window", UINT, live_own, watch.loss.unwindowed),
+	RECORD("rows_merged", UINT, live_own, rows_merged),
+	RECORD("filter_unread", UINT, live_own, watch.filter_unread),
+	RECORD("no_places", BOOL, live_own, no_places),
+	RECORD("no_reasons", BOOL, live_own, no_reasons),
+	RECORD("no_sockets", BOOL, live_own, no_sockets),
+	{0},
+};
 
 void live_close(struct live *l)
 {

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/record.h"
 #include "drops/owners.h"
 #include "drops/packet_text.h"
 #include "drops/watch.h"
@@ -183,13 +184,11 @@ struct live_parts live_parts(const struct live *l);
 
 void live_own(const struct live *l, struct live_own *own);
 
-/* Events that the collector missed or could not tell apart, named as in JSON and metrics. */
-#define LIVE_OWN_LOSSES 8
-struct live_own_loss {
-	const char *name;
-	uint64_t n;
-};
-void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_OWN_LOSSES]);
+/*
+ * Rows of struct live_own: events that the collector missed or could not tell apart (RECORD_UINT),
+ * then what this host does not let it observe (RECORD_BOOL).
+ */
+extern const struct record_field live_missed_rows[];
 
 /* Opens the namespace in `spec`, or the thread's own. Close it with netns_close(). STATUS_FAILED:
  * not found. */

@@ -28,6 +28,9 @@ enum {
 	TCP_ROWS,
 };
 
+static const char *const tcp_missed_names[] = {"tcp_unranged", "tcp_unread", "tcp_unkept",
+					       "tcp_recursion_misses"};
+
 struct metrics {
 	unsigned max;	 /* maximum number of separate series */
 	unsigned series; /* number of separate series */
@@ -38,7 +41,7 @@ struct metrics {
 
 	bool xdp_gaps;
 	bool has_tcp;
-	struct live_own_loss tcp_own[4];
+	uint64_t tcp_missed[LENGTH(tcp_missed_names)];
 	uint64_t lost[STAGE_COUNT], tcp[TCP_ROWS];
 	struct live_own own;	       /* state at the end of the last interval */
 	uint64_t time_ns, realtime_ns; /* end of the last interval */
@@ -229,10 +232,8 @@ void metrics_take(struct metrics *m, const struct live_table *rows, const struct
  */
 void metrics_tcp(struct metrics *m, const struct tcp_balance *b)
 {
-	const struct live_own_loss own[] = {{"tcp_unranged", b->own.unranged},
-					    {"tcp_unread", b->own.unread},
-					    {"tcp_unkept", b->own.unkept + b->refused},
-					    {"tcp_recursion_misses", b->missed}};
+	const uint64_t missed[] = {b->own.unranged, b->own.unread, b->own.unkept + b->refused,
+				   b->missed};
 	const struct tcp_sum *sum = &b->sum;
 	uint64_t now[TCP_ROWS], new = 0;
 
@@ -249,7 +250,7 @@ void metrics_tcp(struct metrics *m, const struct tcp_balance *b)
 		m->tcp[i] += more;
 		new -= more;
 	}
-	memcpy(m->tcp_own, own, sizeof(m->tcp_own));
+	memcpy(m->tcp_missed, missed, sizeof(m->tcp_missed));
 	m->has_tcp = true;
 }
 
@@ -395,7 +396,6 @@ static void put_tcp(struct writer *w)
 static int write_all(const struct metrics *m, enum expose_format format, FILE *out)
 {
 	struct writer w = {.out = out, .m = m, .text = format == EXPOSE_TEXT};
-	struct live_own_loss losses[LIVE_OWN_LOSSES];
 
 	errno = 0;
 	/* this family comes first, see METRICS_BEGIN */
@@ -418,11 +418,10 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	/* events that the exporter missed */
 	begin(&w, "missed_events", &counter, NULL,
 	      "Events that the exporter missed or could not distinguish.");
-	live_own_losses(&m->own, losses);
-	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
-		put_by(&w, "kind", losses[i].name, losses[i].n);
-	for (unsigned i = 0; m->has_tcp && i < LENGTH(m->tcp_own); i++)
-		put_by(&w, "kind", m->tcp_own[i].name, m->tcp_own[i].n);
+	for (const struct record_field *f = live_missed_rows; f->type == RECORD_UINT && f->key; f++)
+		put_by(&w, "kind", f->key, *(uint64_t *)((char *)&m->own + f->offset));
+	for (unsigned i = 0; m->has_tcp && i < LENGTH(m->tcp_missed); i++)
+		put_by(&w, "kind", tcp_missed_names[i], m->tcp_missed[i]);
 	begin(&w, "observed", &gauge, NULL, "Whether this host lets the exporter see it: 1, or 0.");
 	put_by(&w, "what", "places", !m->own.no_places);
 	put_by(&w, "what", "reasons", !m->own.no_reasons);

@@ -905,7 +905,7 @@ const struct record_field *document_table(const char *name)
 		TABLE(recv_stream), TABLE(rate),     TABLE(found),    TABLE(parameters),
 		TABLE(found_trial), TABLE(host),     TABLE(clock),    TABLE(reordering),
 		TABLE(gaps),	    TABLE(port),     TABLE(rx_port),  TABLE(advice),
-		TABLE(missed),	    TABLE(overhead), TABLE(balance),  TABLE(tcp),
+		TABLE(live_missed), TABLE(overhead), TABLE(balance),  TABLE(tcp),
 	};
 
 	for (unsigned i = 0; i < LENGTH(tables); i++) {

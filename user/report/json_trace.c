@@ -408,21 +408,6 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 
 /* The end */
 
-const struct record_field missed_rows[] = {
-	RECORD("recursion_misses", UINT, live_own, watch.recursion_misses),
-	RECORD("without_socket_or_flow", UINT, live_own, watch.loss.merged),
-	RECORD("without_cause", UINT, live_own, watch.loss.uncounted.events),
-	RECORD("without_netns", UINT, live_own, unplaced),
-	RECORD("without_sample", UINT, live_own, watch.loss.unsampled),
-	RECORD("without_window", UINT, live_own, watch.loss.unwindowed),
-	RECORD("rows_merged", UINT, live_own, rows_merged),
-	RECORD("filter_unread", UINT, live_own, watch.filter_unread),
-	RECORD("no_places", BOOL, live_own, no_places),
-	RECORD("no_reasons", BOOL, live_own, no_reasons),
-	RECORD("no_sockets", BOOL, live_own, no_sockets),
-	{0},
-};
-
 const struct record_field overhead_rows[] = {
 	RECORD("events", UINT, live_own, events),
 	RECORD("ignored_events", UINT, live_own, ignored),
@@ -443,7 +428,7 @@ static const struct record_field duration_rows[] = {
 };
 
 static const struct record_field rest_rows[] = {
-	RECORD("missed", NESTED, live_summary, own, .rows = missed_rows),
+	RECORD("missed", NESTED, live_summary, own, .rows = live_missed_rows),
 	RECORD("overhead", NESTED, live_summary, own, .rows = overhead_rows),
 	RECORD_LIST("findings", NESTED, live_summary, finding, .rows = advice_rows,
 		    RECORD_COUNT(live_summary, n_findings)),
@@ -453,12 +438,12 @@ static const struct record_field rest_rows[] = {
 
 struct json_object *json_trace_losses(const struct live_own *own)
 {
-	return record_write(missed_rows, own);
+	return record_write(live_missed_rows, own);
 }
 
 void json_read_losses(const struct json_object *missed, struct live_own *own)
 {
-	record_read(missed, missed_rows, own);
+	record_read(missed, live_missed_rows, own);
 }
 
 struct json_object *json_trace_end(const struct live_summary *s, unsigned by)

@@ -79,7 +79,7 @@ struct trace_end *trace_end_read(const struct json_object *end);
 void trace_end_free(struct trace_end *e);
 
 extern const struct record_field trail_flow_rows[]; /* struct trail_flow */
-extern const struct record_field missed_rows[], overhead_rows[]; /* struct live_own */
+extern const struct record_field overhead_rows[];   /* struct live_own */
 extern const struct record_field balance_rows[]; /* struct flow_balance */
 extern const struct record_field tcp_rows[];	 /* struct tcp_balance */
 
