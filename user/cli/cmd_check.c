@@ -24,15 +24,6 @@ struct apply_options {
 	struct opt_strings ids;
 };
 
-static struct print_view view_of(FILE *out, int verbosity)
-{
-	return (struct print_view){
-		.out = out,
-		.colour = log_colour(fileno(out)),
-		.verbosity = verbosity,
-	};
-}
-
 /* Changes for findings */
 
 #define OF(member) offsetof(struct apply_options, member)
@@ -168,7 +159,7 @@ static char answer(void)
  */
 static void ask(struct chosen *c)
 {
-	const struct print_view view = view_of(stderr, 0);
+	const struct print_view view = {.out = stderr, .colour = log_colour(STDERR_FILENO)};
 	unsigned kept = 0;
 	bool all = false;
 
@@ -200,7 +191,7 @@ static void ask(struct chosen *c)
 
 static void show_change(void *arg, const struct change_report *report)
 {
-	const struct print_view view = view_of(stdout, 0);
+	const struct print_view view = global_view(NULL);
 	struct applied *t = arg;
 
 	t->all++;
@@ -234,7 +225,7 @@ static int measure(const struct apply_options *o, const struct chosen *c, const 
 {
 	struct json_object *list = json ? json_put_list(json, "measured") : NULL;
 	struct change *made = mem_zero(c->n, sizeof(*made));
-	const struct print_view view = view_of(stdout, 0);
+	const struct print_view view = global_view(NULL);
 	int rc = 0;
 
 	for (unsigned i = 0; i < c->n && !rc; i++) {
@@ -535,7 +526,7 @@ static int explain(const char *named, struct error *err)
 {
 	char id[64];
 	const struct finding_row *row;
-	const struct print_view v = view_of(stdout, 0);
+	const struct print_view v = global_view(NULL);
 	bool found;
 
 	snprintf(id, sizeof(id), "%.*s", (int)strcspn(named, "?"), named);
@@ -564,7 +555,7 @@ static int explain(const char *named, struct error *err)
 static int show(const struct check_options *o, const struct look *l, const struct look_spec *spec,
 		struct json_out *json, struct error *err)
 {
-	const struct print_view v = view_of(stdout, global_verbosity(&o->global));
+	const struct print_view v = global_view(&o->global);
 	const struct check_findings *list = &l->findings;
 	const struct netns *first = &l->at[0]->ns;
 	struct json_object *end = json_check_end(l);

@@ -263,9 +263,7 @@ static int report_run(void *options, struct error *err)
 	o->view.json = global_json_out(&o->global, "pktledger/report/1");
 	o->view.argc = program_argc;
 	o->view.argv = program_argv;
-	o->view.text = (struct print_view){.out = stdout,
-					   .colour = log_colour(STDOUT_FILENO),
-					   .verbosity = global_verbosity(&o->global)};
+	o->view.text = global_view(&o->global);
 	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
 	o->view.junit = o->junit ? junit_new("report") : NULL;
 	rc = report(o, err);

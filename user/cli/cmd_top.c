@@ -433,7 +433,7 @@ static int open_parts(struct top *t, struct error *err)
 /* Prints the result that stays on the terminal once the screen is closed. */
 static void print_sum(struct top *t, struct error *err)
 {
-	const struct print_view text = {.out = stdout, .colour = log_colour(STDOUT_FILENO)};
+	const struct print_view text = global_view(NULL);
 	const struct trace_shown shown = {.all = t->o->all,
 					  .netns = "",
 					  .filtered = t->in.what,

@@ -661,9 +661,7 @@ static int trace_run(void *options, struct error *err)
 	const struct trace_options *o = options;
 	struct trace t = {
 		.o = o,
-		.text = {.out = stdout,
-			 .colour = log_colour(STDOUT_FILENO),
-			 .verbosity = global_verbosity(&o->live.global)},
+		.text = global_view(&o->live.global),
 		.shows_intervals =
 			!o->live.balance || o->live.interval_set || o->live.counters || o->burst_ns,
 		.session = {.tcp_flows = (unsigned)o->live.flows,

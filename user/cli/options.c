@@ -250,6 +250,13 @@ int global_verbosity(const struct global_options *g)
 	return g->quiet ? -1 : (int)g->verbose;
 }
 
+struct print_view global_view(const struct global_options *g)
+{
+	return (struct print_view){.out = stdout,
+				   .colour = log_colour(STDOUT_FILENO),
+				   .verbosity = g ? global_verbosity(g) : 0};
+}
+
 bool global_json(const struct global_options *g)
 {
 	return g->json || g->json_lines;

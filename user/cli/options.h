@@ -9,7 +9,7 @@
 #include "experiment/remote.h"
 #include "monitor/live.h"
 #include "report/json.h"
-#include "report/page.h"
+#include "report/print.h"
 #include "traffic/rx.h"
 #include "traffic/tx.h"
 
@@ -33,6 +33,9 @@ extern const struct opt global_opts[];
 
 /* Returns the verbosity for log_init() and the text printers. */
 int global_verbosity(const struct global_options *g);
+
+/* Returns how a command prints its text to stdout. NULL: without options. */
+struct print_view global_view(const struct global_options *g);
 
 /*
  * Returns whether JSON was requested, as a document or as lines, and where to write it. Returns

@@ -37,10 +37,10 @@ void outputs_start(struct outputs *o, struct json_object *data)
 void outputs_end(struct outputs *o, struct json_object *data)
 {
 	ledgerfile_event(o->ledger, "end", NULL, data);
+	const struct print_view view = global_view(NULL);
+
 	if (!o->json)
-		text_one_end(&(struct print_view){.out = stdout,
-						  .colour = log_colour(STDOUT_FILENO)},
-			     data);
+		text_one_end(&view, data);
 	json_out_once(o->json, "end", data);
 }
 
@@ -235,13 +235,11 @@ static void show(struct report *r)
 	} else if (r->out.json) {
 		json_out_once(r->out.json, "end", json_object_get(r->end));
 	} else {
+		const struct print_view view = global_view(&r->o->global);
 		struct run_header head;
 
 		json_read_start(r->start, &head);
-		text_run(&(struct print_view){.out = stdout,
-					      .colour = log_colour(STDOUT_FILENO),
-					      .verbosity = global_verbosity(&r->o->global)},
-			 &head, &r->res);
+		text_run(&view, &head, &r->res);
 	}
 	output_flush();
 	if (r->own) /* search trials lose packets on purpose */

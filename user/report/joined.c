@@ -506,29 +506,22 @@ static void fill_receiver(const struct side *to, struct run_header *h)
 
 static void fill_head(const struct joining *j, const struct side *s, struct run_header *h)
 {
-	const struct json_object *mode = json_get(s->start, "granted_mode");
 	const char *to = s->target; /* "198.18.0.2:28779", "[2001:2::2]:28779" */
 	bool v6 = *to == '[';
 
-	*h = (struct run_header){
-		.time_ns = s->d->from_ns,
-		.two_hosts = true,
-		.tx = json_get_text(s->start, "tx"),
-		.rx = "?",
-		.tx_port = {.role = "tx"},
-		.rx_port = {.role = "rx"},
-		.threads = s->streams,
-		.streams = (uint16_t)s->streams,
-		.flows = 1,
-		.count = s->end ? json_get_u64(s->end, "attempted") : UINT64_MAX,
-		.rate_pps = json_get_double(s->start, "rate_pps"),
-		.payload_bytes = (unsigned)json_get_u64(s->start, "payload_bytes"),
-		.frame_bytes = (unsigned)json_get_u64(s->start, "frame_bytes"),
-		.stream0 = s->stream[0].stream,
-		.base = s->stream[0].base,
-	};
+	*h = (struct run_header){};
+	json_read_start(s->start, h);
+	h->time_ns = s->d->from_ns;
+	h->two_hosts = true;
+	h->rx = "?";
+	h->tx_port.role = "tx";
+	h->rx_port.role = "rx";
+	h->threads = h->streams = (uint16_t)s->streams;
+	h->flows = 1;
+	h->count = s->end ? json_get_u64(s->end, "attempted") : UINT64_MAX;
+	h->stream0 = s->stream[0].stream;
+	h->base = s->stream[0].base;
 	snprintf(h->host, sizeof(h->host), "%s", s->name);
-	snprintf(h->tx_mode, sizeof(h->tx_mode), "%s", json_get_text(mode, "tx"));
 	fill_place(&h->tx_host, s);
 	snprintf(h->rx_port.address, sizeof(h->rx_port.address), "%.*s",
 		 (int)strcspn(to + v6, v6 ? "]" : ":"), to + v6);
