@@ -953,9 +953,11 @@ def send_behind_a_router(peer, then=lambda: None):
 
 @thorough
 @where_seen
+@exclusive
 def beyond_another_namespace():
     """The sender's device leads to a router here, whose device leads away. Until a segment was seen
-    to leave there, and where NAT renames it, it is not known."""
+    to leave there, and where NAT renames it, it is not known. Exclusive: a packet of others that is
+    dropped with its headers in pages may be of this flow, so the balance stays open."""
     router = TX[:-2] + "router"
     for translated in (False, True):
         with lab("--topology", "router"), tun(router) as device:
@@ -1508,10 +1510,12 @@ def a_ledger_of_one_that_was_killed():
         packets, size = dropped(RX)  # of several segments each, as TSO has them
         assert 0 < packets <= tcp["lost_here"] <= size / 1000, (tcp, packets, size)
         assert tcp["stages"] == [{"stage": "netfilter", "segments": tcp["lost_here"]}], tcp
-        assert tcp["retransmitted"] == tcp["lost_here"], tcp
+        # on a busy host TCP also sends again what is not lost
+        assert tcp["retransmitted"] == tcp["lost_here"] + tcp["spurious"], tcp
+        part = re.escape(f"{100 * tcp['lost_here'] / tcp['retransmitted']:.2f} %")
         again = assert_ok(pktledger("report", file)).out
         assert re.search(rf"retransmitted +{tcp['retransmitted']} ", again), again
-        assert re.search(rf"lost here +{tcp['lost_here']} 100.00 % +netfilter", again), again
+        assert re.search(rf"lost here +{tcp['lost_here']} +{part} +netfilter", again), again
         assert f"netfilter {tcp['lost_here']}" in pktledger("report", "--since", "-1h", file).out
         page = assert_ok(pktledger("report", "--html", "/dev/stdout", file)).out
         assert "lost here" in page, page[-3000:]
