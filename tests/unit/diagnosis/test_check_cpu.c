@@ -2,12 +2,15 @@
 /* CPUs and interrupts as sysfs and /proc/irq show them, from the files to the findings. */
 
 #include <fcntl.h>
+#include <stdlib.h>
 
 #include "cases.h"
 #include "diagnosis/facts.h"
 #include "fake_root.h"
 #include "host/change.h"
+#include "base/num.h"
 #include "base/proc.h"
+#include "recorded.h"
 
 #define CPU "sys/devices/system/cpu/cpu"
 
@@ -27,27 +30,8 @@ static int end_tree(void **state)
 	return fake_end(state);
 }
 
-static void cpu_file(unsigned cpu, const char *file, const char *content)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), CPU "%u/%s", cpu, file);
-	fake_file(path, content);
-}
-
-/* As intel_pstate has it. */
-static void laptop(void)
-{
-	for (unsigned cpu = 0; cpu < 2; cpu++) {
-		cpu_file(cpu, "cpufreq/scaling_governor", "powersave\n");
-		cpu_file(cpu, "cpufreq/scaling_cur_freq", cpu ? "800000\n" : "2899991\n");
-		cpu_file(cpu, "cpufreq/cpuinfo_max_freq", "3000000\n");
-	}
-}
-
-static struct facts_cpu cpu[3]; /* two, and one after the last */
-
-static void read_cpus(void)
+/* Two CPUs, and one after the last. */
+static void tell_cpus(void)
 {
 	static struct facts_cpus cpus;
 
@@ -55,30 +39,72 @@ static void read_cpus(void)
 	for (unsigned i = 0; i < 3; i++)
 		cpus.at[i].online = true;
 	facts_cpus_read(root, &cpus);
-	memcpy(cpu, cpus.at, sizeof(cpu));
+	for (unsigned i = 0; i < 3; i++)
+		tell("'%s' %u of %u MHz%s", cpus.at[i].governor, cpus.at[i].mhz, cpus.at[i].mhz_max,
+		     i < 2 ? "," : "");
 }
 
-CASE_WITH(cpus_of_a_laptop, begin, end_tree)
+/* The numbers of an interface, of which at most so many are read. */
+static void tell_numbers(const char *ifname, unsigned most)
 {
-	laptop();
-	cpu_file(2, "cpufreq/scaling_governor", "schedutil\n");
-	read_cpus();
-	assert_string_equal(cpu[0].governor, "powersave");
-	assert_string_equal(cpu[2].governor, ""); /* none of the two */
-	assert_int_equal(cpu[0].mhz, 2899);
-	assert_int_equal(cpu[0].mhz_max, 3000);
+	struct netns ns = {.fd = -1, .sysfs = openat(root, "sys", O_PATH | O_DIRECTORY)};
+	unsigned irq[FACTS_IRQS];
+	const int n = irq_numbers(&ns, ifname, irq, most);
+
+	tell("%d", n);
+	for (int i = 0; i < n && most > 1; i++) /* of several, any may be the first */
+		tell("%u", irq[i]);
+	close(ns.sysfs);
 }
 
-/* A guest has no such files, and numbers may be none. */
-CASE_WITH(cpus_that_tell_nothing, begin, end_tree)
+/* The allowed CPUs and the effective one, "-" for no file. */
+static void tell_affinity(char *const word[])
 {
-	cpu_file(0, "cpufreq/scaling_cur_freq", "<unknown>\n");
-	cpu_file(0, "cpufreq/cpuinfo_max_freq", "\n");
-	read_cpus();
+	static const char *const files[] = {"smp_affinity_list", "effective_affinity_list"};
+	static unsigned number = 64;
+	struct facts_irq irq[2] = {{.irq = ++number}, {.irq = number, .target = 7}};
+	char path[64];
+
 	for (unsigned i = 0; i < 2; i++) {
-		assert_string_equal(cpu[i].governor, "");
-		assert_true(!cpu[i].mhz && !cpu[i].mhz_max);
+		snprintf(path, sizeof(path), "proc/irq/%u/%s", number, files[i]);
+		if (strcmp(word[i], "-"))
+			fake_file(path, word[i]);
 	}
+	irq_affinities(root, irq, 1);
+	assert_int_equal(irq[1].target, 7); /* not asked for */
+	tell("'%s' %d%s", irq->allowed, irq->target, irq->moving ? " moving" : "");
+}
+
+static void take_line(void *arg, const char *verb, char *text)
+{
+	const bool begins = !strcmp(verb, "case");
+	struct facts_irq irq = {.irq = 1};
+	char *word[4];
+	const int n = begins ? 0 : recorded_words(text, word, LENGTH(word));
+
+	if (begins) {
+		end_tree(NULL);
+		assert_int_equal(begin(NULL), 0);
+	} else if (!strcmp(verb, "file")) {
+		fake_file(word[0], n > 1 ? word[1] : "");
+	} else if (!strcmp(verb, "link")) {
+		fake_link(word[0], word[1]);
+	} else if (!strcmp(verb, "cpus")) {
+		tell_cpus();
+	} else if (!strcmp(verb, "numbers")) {
+		tell_numbers(word[0], n > 1 ? (unsigned)atoi(word[1]) : FACTS_IRQS);
+	} else if (!strcmp(verb, "affinity")) {
+		tell_affinity(word);
+	} else {
+		assert_string_equal(verb, "receives");
+		snprintf(irq.name, sizeof(irq.name), "%s", word[0]);
+		tell(irq_receives(&irq) ? "yes" : "no");
+	}
+}
+
+CASE_WITH(recorded, begin, end_tree)
+{
+	recorded_stories("tests/fixtures/check/cpus", take_line, NULL);
 }
 
 CASE_WITH(governor_is_written, begin, end_tree)
@@ -89,7 +115,8 @@ CASE_WITH(governor_is_written, begin, end_tree)
 	struct recipe_step step;
 	char value[JOURNAL_VALUE_SIZE], text[32];
 
-	laptop();
+	fake_file(CPU "0/cpufreq/scaling_governor", "powersave\n");
+	fake_file(CPU "1/cpufreq/scaling_governor", "powersave\n");
 	ns.sysfs = openat(root, "sys", O_PATH | O_DIRECTORY);
 	assert_true(ns.sysfs >= 0);
 	assert_int_equal(change_ops[CHANGE_GOVERNOR].read(&at, value), 0);
@@ -102,108 +129,3 @@ CASE_WITH(governor_is_written, begin, end_tree)
 	assert_string_equal(text, "powersave");
 	close(ns.sysfs);
 }
-
-/* The numbers are at the PCI device, which a virtio one sits on. */
-CASE_WITH(interrupts_of_devices, begin, end_tree)
-{
-	struct netns ns = {.fd = -1};
-	unsigned irq[FACTS_IRQS];
-
-	for (int i = 0; i < 8; i++) { /* in whatever order the directory has them */
-		char path[64];
-
-		snprintf(path, sizeof(path), "sys/devices/pci0/0000:01:00.0/msi_irqs/%d",
-			 64 + i * 5 % 8);
-		fake_file(path, "msix\n");
-	}
-	fake_file("sys/devices/pci0/0000:01:00.0/msi_irqs/not-a-number", "msix\n");
-	fake_link("sys/class/net/eth0/device", "../../../devices/pci0/0000:01:00.0");
-	fake_file("sys/devices/pci0/0000:02:00.0/msi_irqs/38", "msix\n");
-	fake_file("sys/devices/pci0/0000:02:00.0/virtio2/features", "1\n");
-	fake_link("sys/class/net/eth1/device", "../../../devices/pci0/0000:02:00.0/virtio2");
-	fake_file("sys/class/net/v0/mtu", "1500\n");
-	ns.sysfs = openat(root, "sys", O_PATH | O_DIRECTORY);
-	assert_int_equal(irq_numbers(&ns, "eth0", irq, FACTS_IRQS), 8);
-	for (unsigned i = 0; i < 8; i++)
-		assert_int_equal(irq[i], 64 + i);
-	assert_int_equal(irq_numbers(&ns, "eth0", irq, 1), 1);
-	assert_int_equal(irq_numbers(&ns, "eth1", irq, FACTS_IRQS), 1);
-	assert_int_equal(irq[0], 38);
-	assert_int_equal(irq_numbers(&ns, "v0", irq, FACTS_IRQS), 0);
-	assert_int_equal(irq_numbers(&ns, "none", irq, FACTS_IRQS), 0);
-	close(ns.sysfs);
-}
-
-CASE_WITH(affinities, begin, end_tree)
-{
-	static const struct {
-		const char *allowed, *effective;
-		int target;
-		bool moving;
-	} rows[] = {
-		{"0-3\n", "2\n", 2, false}, /* any of four, and it is the third */
-		{"0\n", "1\n", 1, true},    /* not come since it was changed */
-		{"0,4-6\n", "3\n", 3, true},
-		{"0,2-6,8\n", "3\n", 3, false},
-		{"0-3\n", "0-3\n", -1, false}, /* a chip that spreads them itself */
-		{"1\n", NULL, 1, false},       /* no effective one is shown */
-		{"1\n", "", 1, false},
-		{"0-2\n", "3\n", 3, true},
-		{"0-3\n", NULL, -1, false},
-		{"0-3\n", "\n", -1, false}, /* it is not started */
-		{"1\n", "0\n", 0, true},
-		{",3\n", "5\n", 5, false}, /* no list */
-		{"1023\n", "1023\n", FACTS_CPUS - 1, false},
-		{"1024\n", "1024\n", -1, false}, /* more than are read */
-		{NULL, NULL, -1, false},
-	};
-	const unsigned n = sizeof(rows) / sizeof(rows[0]);
-	struct facts_irq irq[16];
-
-	for (unsigned i = 0; i < n; i++) {
-		char path[64];
-
-		irq[i] = (struct facts_irq){.irq = 64 + i};
-		snprintf(path, sizeof(path), "proc/irq/%u/smp_affinity_list", 64 + i);
-		if (rows[i].allowed)
-			fake_file(path, rows[i].allowed);
-		snprintf(path, sizeof(path), "proc/irq/%u/effective_affinity_list", 64 + i);
-		if (rows[i].effective)
-			fake_file(path, rows[i].effective);
-	}
-	irq[n] = (struct facts_irq){.irq = 64, .target = 7};
-	irq_affinities(root, irq, n);
-	assert_int_equal(irq[n].target, 7); /* not asked for */
-	for (unsigned i = 0; i < n; i++) {
-		if (irq[i].target != rows[i].target)
-			fail_msg("row %u: CPU %d", i, irq[i].target);
-		assert_int_equal(irq[i].moving, rows[i].moving);
-		assert_memory_equal(irq[i].allowed, rows[i].allowed ? rows[i].allowed : "",
-				    strlen(irq[i].allowed));
-	}
-	assert_string_equal(irq[0].allowed, "0-3");
-}
-
-CASE_WITH(names_of_drivers, begin, end_tree)
-{
-	static const struct {
-		const char *name;
-		bool receives;
-	} rows[] = {
-		{"eth0-TxRx-3", true},	   {"ice-eth0-TxRx-0", true},
-		{"eth0-rx-0", true},	   {"virtio1-input.0", true},
-		{"eth0-rxtx-1", true},	   {"mlx5_comp3@pci:0", true},
-		{"eth0-Tx-Rx-0", true},	   {"virtio1-output.0", false},
-		{"virtio1-config", false}, {"mlx5_async0@pci:0", false},
-		{"eth0-tx-0", false},
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct facts_irq irq = {.irq = 1};
-
-		snprintf(irq.name, sizeof(irq.name), "%s", rows[i].name);
-		if (irq_receives(&irq) != rows[i].receives)
-			fail_msg("%s", rows[i].name);
-	}
-}
-

@@ -19,28 +19,6 @@
 #include "diagnosis/facts.h"
 #include "recorded.h"
 
-/* A recorded file without the lines that describe it ("# "). To be freed. */
-static char *load(const char *name)
-{
-	char path[128], line[4096], *text = calloc(1, 65536);
-	size_t n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "tests/fixtures/%s", name);
-	f = fopen(path, "r");
-	if (!f || !text)
-		fail_msg("cannot open %s (run from the top of the tree)", path);
-	while (fgets(line, sizeof(line), f)) {
-		if (!strncmp(line, "# ", 2))
-			continue;
-		assert_true(n + strlen(line) < 65536);
-		strcpy(text + n, line);
-		n += strlen(line);
-	}
-	fclose(f);
-	return text;
-}
-
 static void tell_cpus(char *const sample[2])
 {
 	static struct cpu_sample before, after;
@@ -80,11 +58,108 @@ static void tell_value(bool found, const uint64_t *v)
 		tell("no such value");
 }
 
+/* What was added to two samples, [0] is before. */
+static struct story {
+	char *text[2];
+	struct facts_socks socks[2];
+	struct list captures[2];
+	struct counters_device device[2];
+} sample;
+
+static void begin(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		free(sample.text[i]);
+		list_free(&sample.captures[i]);
+		nic_sample_free(&sample.device[i].nic);
+	}
+	memset(&sample, 0, sizeof(sample));
+	for (unsigned i = 0; i < 2; i++)
+		sample.captures[i].size = sizeof(struct silent_record);
+}
+
+static void tell_sockets(void)
+{
+	struct facts_socks *before = &sample.socks[0], *after = &sample.socks[1];
+
+	/* entries after the lists are not part of them */
+	if (after->n)
+		before->at[before->n] = (struct facts_sock){.inode = after->at[after->n - 1].inode};
+	after->at[after->n].drops = 5;
+	facts_socks_rates(before, after);
+	tell("%u of %u:", after->n, after->all);
+	for (unsigned i = 0; i < after->n; i++) {
+		const struct facts_sock *one = &after->at[i];
+
+		tell("%sport %u inode %d drops %d queued %d, lost %d of %d%s", i ? "| " : "",
+		     one->port, (int)one->inode, (int)one->drops, (int)one->queued, (int)one->lost,
+		     (int)one->queued_before, one->young ? " young" : "");
+	}
+	for (unsigned i = after->n; i < FACTS_SOCKS; i++)
+		assert_int_equal(after->at[i].lost, 0);
+}
+
+/* Losses of a link by cause and counter; of several counters there is no total. */
+static void tell_losses(const char *driver)
+{
+	struct counters_device *d = sample.device;
+	struct facts_link *link = calloc(1, sizeof(*link));
+
+	for (unsigned i = 0; i < 2; i++)
+		snprintf(d[i].driver, sizeof(d[i].driver), "%s", driver);
+	facts_link_rates(link, &d[0], &d[1]);
+	tell("ring %d, port %d", (int)facts_link_lost(link, NIC_RING),
+	     (int)facts_link_lost(link, NIC_PORT));
+	for (unsigned i = 0; i < link->n_losses; i++)
+		tell("| %s %d of %d", link->loss[i].counter, (int)link->loss[i].lost,
+		     (int)link->loss[i].total);
+	nic_plan_free(d[1].plan);
+	free(link);
+}
+
+static void add_capture(struct list *socks, char *const word[])
+{
+	struct silent_record *r = list_add(socks);
+
+	r->sock.inode = strtoull(word[0], NULL, 10);
+	r->pid = (unsigned)atoi(word[1]);
+	r->sock.drops = strtoull(word[2], NULL, 10);
+	strcpy(r->ifname, word[3]);
+	strcpy(r->process, "suricata");
+}
+
+static void tell_captures(void)
+{
+	struct facts_capture t[FACTS_CAPTURES] = {};
+	const int n = facts_captures_rates(&sample.captures[0], &sample.captures[1], t);
+
+	for (int i = 0; i < n; i++)
+		tell("%s[%u] at %s lost %d;", t[i].process, t[i].pid, t[i].ifname, (int)t[i].lost);
+}
+
+/* A socket is "INODE DROPS QUEUED", or all of a file, of this port. */
+static void take_socket(struct facts_socks *to, char *const word[], int n)
+{
+	char *text;
+
+	if (*word[0] == '@') {
+		text = recorded_input(word[0]);
+		to->port = n > 1 ? (uint16_t)atoi(word[1]) : 0;
+		sockmem_parse(text, strlen(text), AF_INET, facts_socks_add, to);
+		free(text);
+		return;
+	}
+	to->at[to->n++] = (struct facts_sock){.inode = strtoull(word[0], NULL, 10),
+					      .drops = strtoull(word[1], NULL, 10),
+					      .queued = strtoull(word[2], NULL, 10)};
+}
+
 static void take_line(void *arg, const char *verb, char *text)
 {
-	static char *sample[2];
 	static struct facts_link link;
-	char *word[32], **to = &sample[*verb == 'a'], *from = sample[1];
+	const bool after = *verb == 'a', begins = !strcmp(verb, "case");
+	struct stack_sample stack;
+	char *word[32], *from = sample.text[1];
 	uint64_t v = 7;
 	int n;
 
@@ -93,93 +168,47 @@ static void take_line(void *arg, const char *verb, char *text)
 		tell("%s", link.qdisc);
 		return;
 	}
-	n = recorded_words(text, word, LENGTH(word));
-	if (!strcmp(verb, "cpus")) {
-		tell_cpus(sample);
+	n = begins ? 0 : recorded_words(text, word, LENGTH(word));
+	if (begins) {
+		begin();
+	} else if (!strcmp(verb, "cpus")) {
+		tell_cpus(sample.text);
 	} else if (!strcmp(verb, "interrupts")) {
-		tell_interrupts(sample, word, n);
+		tell_interrupts(sample.text, word, n);
 	} else if (!strcmp(verb, "sockstat")) {
 		tell_value(sockstat_value(from, word[0], word[1], &v), &v);
 	} else if (!strcmp(verb, "column")) {
 		tell_value(procnet_column(from, strlen(from), word[0], n > 1, &v), &v);
 	} else if (!strcmp(verb, "nfqueue")) {
 		tell("%d", (int)nfqueue_drops(from));
-	} else if (strcmp(verb, "case")) {
-		free(*to);
-		*to = *word[0] == '@' ? load(word[0] + 1) : strdup(word[0]);
+	} else if (!strcmp(verb, "conntrack")) {
+		stack_conntrack_parse(from, &stack);
+		tell("%d drops, %d clashes", (int)stack.conntrack_drops,
+		     (int)stack.conntrack_clashes);
+	} else if (!strcmp(verb, "sockets")) {
+		tell_sockets();
+	} else if (!strcmp(verb, "full")) { /* losing sockets found no room before */
+		sample.socks[0].more_lose = 1;
+	} else if (!strcmp(verb, "losses")) {
+		tell_losses(word[0]);
+	} else if (!strcmp(verb, "captures")) {
+		tell_captures();
+	} else if (!strcmp(word[0], "socket")) { /* before or after */
+		take_socket(&sample.socks[after], word + 1, n - 1);
+	} else if (!strcmp(word[0], "capture")) {
+		add_capture(&sample.captures[after], word + 1);
+	} else if (!strcmp(word[0], "counter")) {
+		nic_sample_add(&sample.device[after].nic, word[1], strtoull(word[2], NULL, 10));
+	} else {
+		free(sample.text[after]);
+		sample.text[after] = recorded_input(word[0]);
 	}
 }
 
 CASE(recorded)
 {
 	recorded_stories("tests/fixtures/check/samples", take_line, NULL);
-}
-
-CASE(sockets)
-{
-	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
-	char *text = load("proc/udp-1.txt");
-
-	sockmem_parse(text, strlen(text), AF_INET, facts_socks_add, after);
-	assert_int_equal(after->n, 1);
-	assert_int_equal(after->at[0].port, 5001);
-	assert_int_equal(after->at[0].inode, 174809);
-	assert_int_equal(after->at[0].queued, 212992);
-	assert_int_equal(after->at[0].drops, 4744);
-	facts_socks_rates(before, after);
-	assert_int_equal(after->at[0].lost, 4744); /* opened between the samples */
-	*before = *after;
-	before->at[0].drops = UINT32_MAX - 255; /* the counter has 32 bits */
-	after->at[1].drops = 5;			/* not one of them */
-	facts_socks_rates(before, after);
-	assert_int_equal(after->at[1].lost, 0);
-	assert_int_equal(after->at[0].lost, 5000);
-	assert_int_equal(after->at[0].queued_before, 212992);
-
-	memset(after, 0, sizeof(*after));
-	after->port = 9;
-	sockmem_parse(text, strlen(text), AF_INET, facts_socks_add, after);
-	assert_int_equal(after->n, 0);
-	assert_int_equal(after->all, 1);
-	free(text);
-	free(before);
-	free(after);
-}
-
-/* The counters of two queues are one loss, the counter of the port is another. */
-CASE(link_rates)
-{
-	static const struct {
-		const char *name;
-		uint64_t before, after;
-	} rows[] = {
-		{"rx_missed_errors", 5, 8},
-		{"rx_queue_0_drops", 100, 140},
-		{"rx_queue_1_drops", 7, 17},
-		{"rx_queue_2_drops", 9, 9},
-	};
-	struct facts_link *link = calloc(1, sizeof(*link));
-	struct counters_device before = {.driver = "igb"}, after = {.driver = "igb"};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		nic_sample_add(&before.nic, rows[i].name, rows[i].before);
-		nic_sample_add(&after.nic, rows[i].name, rows[i].after);
-	}
-	facts_link_rates(link, &before, &after);
-	assert_int_equal(link->n_losses, 2);
-	assert_int_equal(facts_link_lost(link, NIC_RING), 50);
-	assert_int_equal(facts_link_lost(link, NIC_PORT), 3);
-	for (unsigned i = 0; i < 2; i++) {
-		bool port = link->loss[i].cause == NIC_PORT;
-
-		assert_string_equal(link->loss[i].counter, rows[!port].name);
-		assert_int_equal(link->loss[i].total,
-				 port ? 8 : 0); /* of several: not comparable */
-	}
-	nic_plan_free(after.plan);
-	nic_sample_free(&before.nic);
-	nic_sample_free(&after.nic);
-	free(link);
+	begin();
 }
 
 /* Of more CPUs than there is room for the first. */
@@ -248,31 +277,6 @@ CASE(sockets_find_room)
 	free(socks);
 }
 
-/* A socket with a known first count has a rate, even if the lists are full. */
-CASE(rates_of_sockets)
-{
-	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
-
-	before->n = 1;
-	before->at[0] = (struct facts_sock){.inode = 7, .drops = 3, .queued = 9};
-	before->at[1] = (struct facts_sock){.inode = 8, .drops = 4}; /* not one of them */
-	after->n = 2;
-	after->at[0] = (struct facts_sock){.inode = 7, .drops = 5};
-	after->at[1] = (struct facts_sock){.inode = 8, .drops = 6};
-	for (unsigned full = 0; full < 2; full++) {
-		before->more_lose = full;
-		facts_socks_rates(before, after);
-		assert_int_equal(after->at[0].lost, 2);
-		assert_int_equal(after->at[0].queued_before, 9);
-		assert_false(after->at[0].young);
-		assert_int_equal(after->at[1].lost, full ? 0 : 6);
-		assert_int_equal(after->at[1].queued_before, 0);
-		assert_true(after->at[1].young);
-	}
-	free(before);
-	free(after);
-}
-
 /* Only the requested socket of the requested process is found. */
 CASE(owners_of_one)
 {
@@ -305,69 +309,6 @@ CASE(owners_of_one)
 	owners_close(o);
 	close(fd);
 	free(socks);
-}
-
-CASE(drops_of_connection_tracking)
-{
-	static const struct {
-		unsigned drop[2], failed[2], chains[2]; /* of two CPUs */
-		uint64_t drops, clashes;
-	} rows[] = {
-		{{0, 0}, {0, 0}, {0, 0}, 0, 0}, {{7, 0x20}, {0, 0}, {0, 0}, 39, 0},
-		{{7, 2}, {1, 3}, {0, 0}, 5, 4}, {{7, 2}, {2, 3}, {1, 2}, 7, 2},
-		{{7, 2}, {2, 3}, {3, 4}, 9, 0}, /* chains that are too long, alone */
-		{{1, 2}, {2, 3}, {0, 0}, 0, 3},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct stack_sample got;
-		char text[256];
-
-		snprintf(text, sizeof(text),
-			 "entries drop insert_failed chaintoolong\n"
-			 "00000001 %08x %08x %08x\n00000001 %08x %08x %08x\n",
-			 rows[i].drop[0], rows[i].failed[0], rows[i].chains[0], rows[i].drop[1],
-			 rows[i].failed[1], rows[i].chains[1]);
-		stack_conntrack_parse(text, &got);
-		assert_int_equal(got.conntrack_drops, rows[i].drops);
-		assert_int_equal(got.conntrack_clashes, rows[i].clashes);
-	}
-}
-
-static void add_capture(struct list *socks, uint64_t inode, unsigned pid, const char *ifname,
-			uint64_t drops)
-{
-	struct silent_record *r = list_add(socks);
-
-	r->sock.inode = inode;
-	r->sock.drops = drops;
-	r->pid = pid;
-	strcpy(r->process, "suricata");
-	strcpy(r->ifname, ifname);
-}
-
-/* A program's sockets of one interface are one loss. What it has read itself counts from 0 again.
- */
-CASE(captures)
-{
-	struct list before = {.size = sizeof(struct silent_record)}, after = before;
-	struct facts_capture t[FACTS_CAPTURES] = {};
-
-	add_capture(&before, 1, 5, "eth0", 100);
-	add_capture(&before, 2, 5, "eth0", 70);
-	add_capture(&before, 4, 6, "", 9);
-	add_capture(&after, 1, 5, "eth0", 130);
-	add_capture(&after, 2, 5, "eth0", 8);
-	add_capture(&after, 3, 5, "eth1", 40);
-	add_capture(&after, 4, 6, "", 9);
-	assert_int_equal(facts_captures_rates(&before, &after, t), 2);
-	assert_int_equal(t[0].lost, 30 + 8);
-	assert_string_equal(t[0].process, "suricata");
-	assert_string_equal(t[0].ifname, "eth0");
-	assert_int_equal(t[1].lost, 40);
-	assert_int_equal(t[1].pid, 5);
-	list_free(&before);
-	list_free(&after);
 }
 
 /* Counters of a single cause that count packets. Entries after the list are ignored. */
