@@ -27,6 +27,29 @@ static int note(struct ledgerfile *lf, unsigned stream, uint64_t first, uint64_t
 
 #define SCHEMA "pktledger/run/1"
 
+static struct ledgerfile *opened(void)
+{
+	struct ledgerfile *lf;
+	struct error err = {0};
+
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	return lf;
+}
+
+/* So many ns are kept. */
+static struct ledgerfile *opened_to_keep(uint64_t ns)
+{
+	struct ledgerfile *lf = opened();
+
+	assert_int_equal(ledgerfile_keep(lf, ns, &(struct error){0}), 0);
+	return lf;
+}
+
+static void closed(struct ledgerfile *lf)
+{
+	assert_int_equal(ledgerfile_close(lf, &(struct error){0}), 0);
+}
+
 static char seen[262144]; /* the JSON of all complete lines, one per line */
 
 static int collect(void *arg, const char *json, size_t len)
@@ -60,10 +83,9 @@ static void write_run(unsigned n)
 	struct json_object *data = json_object_new_object();
 	struct result_cause same = full; /* elsewhere in memory after each reading of the causes */
 	struct ledgerfile *lf;
-	struct error err = {0};
 
 	json_put_u64(data, "n", n);
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	lf = opened();
 	assert_int_equal(ledgerfile_start(lf, SCHEMA, data), 0);
 	assert_int_equal(note(lf, 7, 0, 9, "delivered", NULL), 0);
 	assert_int_equal(note(lf, 7, 10, 19, "delivered", NULL), 0);
@@ -72,7 +94,7 @@ static void write_run(unsigned n)
 	assert_int_equal(note(lf, 7, 21, 21, "dropped", &same), 0);
 	assert_int_equal(note(lf, 8, 22, UINT64_MAX, "unaccounted", NULL), 0);
 	assert_int_equal(ledgerfile_event(lf, "end", NULL, data), 0);
-	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	closed(lf);
 	json_object_put(data);
 }
 
@@ -230,12 +252,11 @@ CASE_WITH(nothing_begins_with_an_error, NULL, remove_file)
 {
 	struct json_object *data = json_object_new_object();
 	struct ledgerfile *lf;
-	struct error err = {0};
 
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+		lf = opened();
 		assert_int_equal(ledgerfile_event(lf, "error", NULL, data), 0);
-		assert_int_equal(ledgerfile_close(lf, &err), 0);
+		closed(lf);
 		if (!i) {
 			assert_int_equal(access(path, F_OK), -1);
 			write_run(1);
@@ -271,14 +292,14 @@ CASE_WITH(much_is_kept, NULL, remove_file)
 	struct error err = {0};
 	struct stat file;
 
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	lf = opened();
 	assert_int_equal(ledgerfile_start(lf, SCHEMA, data), 0);
 	for (uint64_t i = 0; i < 100000; i++)
 		note(lf, 1, i, i, i % 2 ? "delivered" : "refused", NULL);
 	memset(large, 'x', sizeof(large) - 1);
 	json_put_text(data, "large", large);
 	assert_int_equal(ledgerfile_event(lf, "end", NULL, data), 0);
-	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	closed(lf);
 	assert_int_equal(ledgerfile_read(path, NULL, NULL, &st, &err), 0);
 	assert_int_equal(st.lines, 1 + 2 + (100000 + 255) / 256 + 1);
 	assert_int_equal(st.bad, 0);
@@ -342,32 +363,29 @@ CASE_WITH(the_old_is_dropped, NULL, remove_file)
 {
 	uint64_t then = when_now() - 241 * S;
 	struct ledgerfile *lf;
-	struct error err = {0};
 	struct stat file;
 
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	lf = opened();
 	put_start(lf, "pktledger/trace/1", then);
 	for (unsigned i = 1; i <= 150; i++)
 		put_interval(lf, then + i * S, i);
-	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	closed(lf);
 	assert_int_equal(chmod(path, 0640), 0);
 	first_of(150, 1);
 	/* the next trace reads the file of the previous trace */
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
-	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
+	lf = opened_to_keep(32 * S);
 	put_start(lf, "pktledger/trace/1", then + 150 * S);
 	for (unsigned i = 151; i <= 200; i++) {
 		put_interval(lf, then + (i + 40) * S, i);
 		if (i == 151) /* one start line, and not two */
 			assert_int_equal(first_of(151, 1), 151);
 	}
-	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	closed(lf);
 	assert_int_equal(first_of(200, 1), 151);
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
-	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
+	lf = opened_to_keep(32 * S);
 	put_interval(lf, then + 241 * S, 201);
 	assert_int_equal(first_of(201, 1), 170);
-	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	closed(lf);
 	assert_int_equal(stat(path, &file), 0);
 	assert_int_equal(file.st_mode & 0777, 0640);
 }
@@ -377,21 +395,19 @@ CASE_WITH(a_start_line_stays, NULL, remove_file)
 {
 	uint64_t then = when_now() - 1000 * S;
 	struct ledgerfile *lf;
-	struct error err = {0};
 
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	lf = opened();
 	put_start(lf, "pktledger/trace/1", then);
 	for (unsigned i = 1; i <= 990; i++)
 		put_interval(lf, then + i * S, i);
-	assert_int_equal(ledgerfile_close(lf, &err), 0);
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
-	assert_int_equal(ledgerfile_keep(lf, 100 * S, &err), 0);
+	closed(lf);
+	lf = opened_to_keep(100 * S);
 	put_interval(lf, then + 991 * S, 991);
 	assert_int_equal(first_of(991, 1), 892);
 	put_start(lf, "pktledger/trace/1", then + 991 * S);
 	put_interval(lf, then + 992 * S, 992);
 	first_of(992, 2);
-	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	closed(lf);
 }
 
 CASE_WITH(others_are_not_dropped, NULL, remove_file)
@@ -400,10 +416,10 @@ CASE_WITH(others_are_not_dropped, NULL, remove_file)
 	struct error err = {0};
 
 	write_run(1);
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	lf = opened();
 	assert_int_equal(ledgerfile_keep(lf, S, &err), -EEXIST);
 	assert_int_equal(err.status, STATUS_USAGE);
-	assert_int_equal(ledgerfile_close(lf, NULL), 0);
+	closed(lf);
 	assert_int_equal(read_back().lines, 9);
 }
 
@@ -411,21 +427,19 @@ CASE_WITH(others_are_not_dropped, NULL, remove_file)
 static uint64_t kept_of_two(uint64_t before, uint64_t now)
 {
 	struct ledgerfile *lf;
-	struct error err = {0};
 
 	unlink(path);
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	lf = opened();
 	put_start(lf, "pktledger/trace/1", before);
 	for (unsigned i = 1; i <= 100; i++)
 		put_interval(lf, before + i * S, i);
 	put_start(lf, "pktledger/trace/1", now);
 	for (unsigned i = 101; i <= 140; i++)
 		put_interval(lf, now + (i - 100) * S, i);
-	assert_int_equal(ledgerfile_close(lf, &err), 0);
-	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
-	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
+	closed(lf);
+	lf = opened_to_keep(32 * S);
 	put_interval(lf, now + 41 * S, 141);
-	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	closed(lf);
 	return first_of(141, 1);
 }
 

@@ -14,22 +14,10 @@
 #include "cases.h"
 #include "report/capfile.h"
 #include "recorded.h"
+#include "unit/scratch.h"
 
-static char path[64];
 static uint8_t file[1 << 20];
 static size_t size;
-
-static int name_file(void **state)
-{
-	snprintf(path, sizeof(path), "/tmp/pl-test-pcapng-%d", (int)getpid());
-	return 0;
-}
-
-static int remove_file(void **state)
-{
-	unlink(path);
-	return 0;
-}
 
 static void read_file(void)
 {
@@ -108,7 +96,7 @@ static int add(struct pcapng *p, unsigned interface, const char *comment)
 	return pcapng_packet(p, &packet);
 }
 
-CASE_WITH(test_layout, name_file, remove_file)
+CASE_WITH(test_layout, NULL, remove_file)
 {
 	struct pcapng *p = create();
 
@@ -120,7 +108,7 @@ CASE_WITH(test_layout, name_file, remove_file)
 	assert_int_equal(block(2) + u32(block(2) + 4), size);
 }
 
-CASE_WITH(test_interfaces_are_written_once, name_file, remove_file)
+CASE_WITH(test_interfaces_are_written_once, NULL, remove_file)
 {
 	struct pcapng *p = create();
 
@@ -136,7 +124,7 @@ CASE_WITH(test_interfaces_are_written_once, name_file, remove_file)
 	assert_int_equal(block(4) + u32(block(4) + 4), size);
 }
 
-CASE_WITH(test_long_texts_and_packets, name_file, remove_file)
+CASE_WITH(test_long_texts_and_packets, NULL, remove_file)
 {
 	static uint8_t large[65535 + 16];
 	static char comment[5000];
@@ -161,7 +149,7 @@ CASE_WITH(test_long_texts_and_packets, name_file, remove_file)
 }
 
 /* As on a full disk: a write is cut in the middle of a block, the next ones fail. */
-CASE_WITH(test_ends_with_a_whole_block, name_file, remove_file)
+CASE_WITH(test_ends_with_a_whole_block, NULL, remove_file)
 {
 	const struct rlimit small = {1000, RLIM_INFINITY};
 	struct rlimit before;
@@ -185,7 +173,7 @@ CASE_WITH(test_ends_with_a_whole_block, name_file, remove_file)
 	assert_int_equal(block(1 + packets) + u32(block(1 + packets) + 4), size);
 }
 
-CASE_WITH(test_mode_and_errors, name_file, remove_file)
+CASE_WITH(test_mode_and_errors, NULL, remove_file)
 {
 	struct error err = {};
 	struct pcapng *p;
@@ -218,7 +206,7 @@ static void is_refused(const char *name)
 }
 
 /* A file of another user is not written, and the target of its link is not truncated. */
-CASE_WITH(test_of_others, name_file, remove_file)
+CASE_WITH(test_of_others, NULL, remove_file)
 {
 	const uid_t nobody = 65534;
 	char link[80], kept[5] = "";
@@ -252,4 +240,9 @@ CASE_WITH(test_of_others, name_file, remove_file)
 	assert_int_equal(lchown(path, nobody, nobody), 0);
 	is_refused(path);
 	close(fd);
+}
+
+int main(void)
+{
+	return run_cases(make_dir, remove_dir);
 }

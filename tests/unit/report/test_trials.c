@@ -1,114 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Trials of one experiment, and sums of intervals. Their tables are in tests/golden. */
 #include "cases.h"
-#include <math.h>
 #include <stdlib.h>
 
+#include "drops/stagemap.h"
 #include "monitor/session.h"
+#include "recorded.h"
 #include "report/document.h"
 #include "report/print.h"
 #include "report/series.h"
 #include "report/trace.h"
 
-static struct result made(uint64_t sent, uint64_t lost, enum stage stage, double pps)
-{
-	struct result res = {.attempted = sent,
-			     .sent = sent,
-			     .delivered = sent - lost,
-			     .dropped = lost,
-			     .tx_pps = pps,
-			     .rx_pps = pps / 2,
-			     .duration_ns = 2000000000,
-			     .payload_bytes = 512,
-			     .balanced = true};
+#define RESULT(member) FIELD(struct result, member)
+static const struct recorded_field fields[] = {
+	RESULT(sent), RESULT(delivered), RESULT(in_flight), RESULT(dropped), {0}};
 
-	res.stage[stage].packets = lost;
-	return res;
+/* "STAGE TX_PPS FIELD=VALUE...": a trial, and what is lost of it. */
+static void take_trial(struct trials *t, char *text)
+{
+	struct result res = {.duration_ns = 2000000000, .payload_bytes = 512, .balanced = true};
+	const char *name = recorded_word(&text);
+	enum stage stage = 0;
+	struct json_object *end;
+
+	while (strcmp(stage_name(stage), name))
+		stage++;
+	res.tx_pps = strtod(recorded_word(&text), NULL);
+	res.rx_pps = res.tx_pps / 2;
+	recorded_read(fields, text, &res);
+	res.attempted = res.sent;
+	res.stage[stage].packets = res.dropped;
+	trials_add(t, &res, res.payload_bytes);
+	end = json_end(&res);
+	tell("lost %g", lost_fraction(end));
+	json_object_put(end);
 }
 
-static void add(struct trials *t, const struct result *res)
+static void take_line(void *arg, const char *verb, char *text)
 {
-	trials_add(t, res, res->payload_bytes);
+	static const char *const names[TRIALS_MEASURES] = {
+		[TRIALS_TX_PPS] = "tx_pps", [TRIALS_LOST] = "lost", [TRIALS_DROPPED] = "dropped"};
+	struct trials **t = arg;
+	struct summary s;
+
+	if (!strcmp(verb, "room")) {
+		free(*t);
+		*t = trials_new((unsigned)atoi(text));
+	} else if (!strcmp(verb, "trial")) {
+		take_trial(*t, text);
+	} else if (!strcmp(verb, "clear")) {
+		trials_clear(*t);
+	} else if (!strcmp(verb, "summary")) {
+		tell("%u", (*t)->n);
+		for (unsigned m = 0; m < TRIALS_MEASURES && (*t)->n; m++) {
+			if (!names[m])
+				continue;
+			s = trials_summarise(*t, m);
+			tell("%s %.12g %.12g %.12g spread %.12g;", names[m], s.median, s.min, s.max,
+			     s.spread);
+		}
+		tell("'%s'%s", trials_stage(*t), (*t)->n && trials_steady(*t) ? " steady" : "");
+	}
 }
 
-static void assert_summary(const struct trials *t, enum trials_measure m, double median, double min,
-			   double max, double spread)
+CASE(recorded)
 {
-	struct summary s = trials_summarise(t, m);
+	struct trials *t = NULL;
 
-	assert_true(s.median == median && s.min == min && s.max == max);
-	assert_true(fabs(s.spread - spread) < 1e-12);
-}
-
-CASE(summary)
-{
-	struct trials *t = trials_new(4);
-	struct result res[] = {made(100, 10, STAGE_RCVBUF, 3000), made(100, 0, STAGE_RCVBUF, 1000),
-			       made(100, 50, STAGE_QDISC, 2000), made(100, 45, STAGE_RCVBUF, 2500)};
-
-	for (unsigned i = 0; i < 3; i++)
-		add(t, &res[i]);
-	assert_int_equal(t->n, 3);
-	assert_summary(t, TRIALS_TX_PPS, 2000, 1000, 3000, 1);
-	assert_summary(t, TRIALS_LOST, 0.1, 0, 0.5, 5);
-	assert_string_equal(trials_stage(t), "qdisc");
-	add(t, &res[3]);
-	assert_summary(t, TRIALS_TX_PPS, 2250, 1000, 3000, 2000.0 / 2250);
-	assert_summary(t, TRIALS_DROPPED, 27.5, 0, 50, 50 / 27.5);
-	assert_string_equal(trials_stage(t), "rcvbuf"); /* 55 in all */
-	assert_false(trials_steady(t));
-	add(t, &res[3]); /* one more than there is room for */
-	assert_int_equal(t->n, 4);
-	trials_clear(t);
-	assert_int_equal(t->n, 0);
-	assert_string_equal(trials_stage(t), "");
-	add(t, &res[1]);
-	assert_string_equal(trials_stage(t), ""); /* it lost nothing */
+	recorded_stories("tests/fixtures/trials", take_line, &t);
 	free(t);
-}
-
-/* A file may claim that more arrived than was sent, or that more is in flight. */
-CASE(no_fraction_above_one)
-{
-	static const struct {
-		uint64_t sent, delivered, in_flight;
-		double lost;
-	} table[] = {{100, 300, 0, 0}, {100, 20, 500, 0}, {0, 5, 0, 0}, {100, 60, 30, 0.1}};
-
-	for (unsigned i = 0; i < LENGTH(table); i++) {
-		struct result res = made(table[i].sent, 0, STAGE_RCVBUF, 1000);
-		struct trials *t = trials_new(1);
-		struct json_object *end;
-
-		res.delivered = table[i].delivered;
-		res.in_flight = table[i].in_flight;
-		end = json_end(&res);
-		assert_true(fabs(lost_fraction(end) - table[i].lost) < 1e-12);
-		trials_add(t, &res, 0);
-		assert_summary(t, TRIALS_LOST, table[i].lost, table[i].lost, table[i].lost, 0);
-		free(t);
-		json_object_put(end);
-	}
-}
-
-/* 5 % are steady, a little more is not. */
-CASE(steady)
-{
-	static const struct {
-		double low, high;
-		bool steady;
-	} table[] = {{1000, 1000, true}, {975.61, 1024.39, true}, {974, 1026, false}};
-
-	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		struct trials *t = trials_new(2);
-		struct result a = made(10, 0, STAGE_RCVBUF, table[i].low);
-		struct result b = made(10, 0, STAGE_RCVBUF, table[i].high);
-
-		add(t, &a);
-		add(t, &b);
-		assert_int_equal(trials_steady(t), table[i].steady);
-		free(t);
-	}
 }
 
 /* Looks at a balance that grows, each part in an interval: their sum is the last look. */
