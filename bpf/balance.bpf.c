@@ -388,13 +388,13 @@ __noinline int fragment_forget(const struct linear *at, __u32 program)
 __noinline int fragment_leaves(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = fragment_at(at, program);
-	struct followed *d = w ? bpf_map_lookup_elem(&followed, &w->key) : NULL;
+	struct followed *d = w ? fragment_known(w) : NULL;
 
-	if (!d)
+	if (!w || !d)
 		return true;
 	if (d->lost.ns || d->flags & FOLLOWED_LEFT)
 		return false;
-	d->flags |= FOLLOWED_LEFT;
+	fragment_adopt(w, d, FOLLOWED_LEFT);
 	return true;
 }
 

@@ -60,8 +60,8 @@ struct fragment_work {
 #define FRAGMENT_PROGRAMS 5
 
 /*
- * Datagrams of the flow, and apart from them those whose first fragment has not arrived, which may
- * be any stranger's: however many these are, they evict none of the flow.
+ * `followed`: datagrams of the flow. `overtaken`: datagrams whose first fragment has not arrived, of
+ * any flow (flags 0). They have a map of their own, so that they evict no datagram of the flow.
  */
 MAP(followed, LRU_HASH, 1, struct fragment_key, struct followed);
 
@@ -235,12 +235,10 @@ GLOBAL int fragment_dropped(const struct linear *at, __u32 program, __u32 first,
 		return FRAGMENT_NO_LOSS;
 	w->at = *at;
 	d = fragment_find(w) ? fragment_record(w) : NULL;
-	if (!d)
-		return first ? FRAGMENT_LOSS : FRAGMENT_NO_LOSS;
-	if (first)
+	if (d && first)
 		d = fragment_adopt(w, d, FOLLOWED_OURS);
 	if (!d)
-		return FRAGMENT_LOSS;
+		return first ? FRAGMENT_LOSS : FRAGMENT_NO_LOSS;
 	if (*more & FRAGMENT_DUPLICATE || fragment_is_again(d))
 		return d->flags ? FRAGMENT_AGAIN : FRAGMENT_NO_LOSS;
 	if (d->flags & FOLLOWED_RECEIVED && (!d->bytes || d->passed < d->bytes))

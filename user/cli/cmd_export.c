@@ -181,21 +181,13 @@ static char *scraped(void *arg, enum expose_format format, size_t *len)
 	return e->unread ? NULL : metrics_text(e->metrics, format, len);
 }
 
-static int on_open(void *arg, struct error *err)
-{
-	struct export *e = arg;
-
-	(void)err;
-	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
-	return 0;
-}
-
 static void on_start(void *arg)
 {
 	const struct trace_shown shown = {.interval_ns = HOUR / INTERVALS};
 	struct live_spec asked;
 	struct export *e = arg;
 
+	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
 	asked = e->session.spec;
 	asked.expr = e->o->live.expr.text;
 	e->start = json_trace_start(program_argc, program_argv, NULL, &asked, &shown);
@@ -327,7 +319,6 @@ static int export_run(void *options, struct error *err)
 		.o = o,
 		.session = {.interval_ns = o->live.interval_ns,
 			    .duration_ns = o->live.duration_ns,
-			    .on_open = on_open,
 			    .on_start = on_start,
 			    .on_tick = serve,
 			    .on_interval = on_interval,

@@ -703,8 +703,8 @@ static int trace_run(void *options, struct error *err)
 	t.incomplete |= output_end(t.json, err) || t.ledger.rc;
 	if (o->command && (child > 0 || rc))
 		return child > 0 ? child : CHILD_OURS;
-	if (!rc &&
-	    (t.limits.broken || (*t.session.flow.udp && !t.balance.balanced) || !t.tcp_balanced))
+	if (!rc && (t.limits.broken || (*t.session.flow.udp && !t.balance.balanced) ||
+		    (*t.session.flow.tcp && !t.tcp_balanced)))
 		return STATUS_BROKEN;
 	return rc ? rc : t.incomplete ? ours : STATUS_OK;
 }

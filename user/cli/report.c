@@ -36,9 +36,9 @@ void outputs_start(struct outputs *o, struct json_object *data)
 
 void outputs_end(struct outputs *o, struct json_object *data)
 {
-	ledgerfile_event(o->ledger, "end", NULL, data);
 	const struct print_view view = global_view(NULL);
 
+	ledgerfile_event(o->ledger, "end", NULL, data);
 	if (!o->json)
 		text_one_end(&view, data);
 	json_out_once(o->json, "end", data);

@@ -113,7 +113,7 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 	stack->budget = sysctl_number(host, "net/core/netdev_budget");
 	stack->budget_usecs = sysctl_number(host, "net/core/netdev_budget_usecs");
 	if (netns_sysctl(host, "net/core/flow_limit_cpu_bitmap", NULL, stack->flow_limit_cpus,
-			      sizeof(stack->flow_limit_cpus)))
+			 sizeof(stack->flow_limit_cpus)))
 		stack->flow_limit_cpus[0] = '\0';
 	netns_sysctl_numbers(host, "net/ipv4/udp_mem", stack->udp_mem, 3);
 	stack->neighbours_max[STACK_V4] = sysctl_number(host, "net/ipv4/neigh/default/gc_thresh3");

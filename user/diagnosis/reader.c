@@ -476,7 +476,8 @@ void readings_note(struct readings *r, const struct reading_socket *id, uint64_t
 	s->now.lost += packets;
 	s->lost_at = clock_now();
 	if (r->bursts)
-		bpf_map_update_elem(bpf_map__fd(r->bursts->maps.bursts), &id->inode, &none, BPF_NOEXIST);
+		bpf_map_update_elem(bpf_map__fd(r->bursts->maps.bursts), &id->inode, &none,
+				    BPF_NOEXIST);
 }
 
 void readings_interval(struct readings *r)

@@ -422,14 +422,17 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 
 static void show_notes(const struct site *s, const struct experiment_view *view)
 {
-	const unsigned threads = (s->sender ? s->sender_config.threads : 0) +
-				 (s->receiver ? s->receiver_config.threads : 0);
+	const struct tuning *tuning = &s->spec->tuning;
+	const struct worker_group groups[] = {
+		{&tuning->tx, s->sender_config.cpu, s->sender ? s->sender_config.threads : 0},
+		{&tuning->rx, s->receiver_config.cpu, s->receiver ? s->receiver_config.threads : 0},
+	};
 	char note[256];
 
 	snprintf(note, sizeof(note), "losses on this side are not traced: %.200s",
 		 s->untraced.message);
 	view_note(view, s->traced || s->by_engine ? NULL : note);
-	view_note(view, s->spec->tuning.rt ? worker_rt_warning(threads) : NULL);
+	view_note(view, tuning->rt ? worker_rt_warning(groups, 2) : NULL);
 }
 
 /* Closes the ends, so that the site can be opened for another trial. */

@@ -292,9 +292,7 @@ const struct change_ops change_ops[CHANGE_KINDS] = {
 			     .rest = "/cpufreq/scaling_governor", FILE_OPS},
 };
 
-/*
- * Settings that a finding can change. The first match applies.
- */
+/* Settings that a finding can change. The first match applies. */
 const struct change_setting change_settings[] = {
 	{CHANGE_SYSCTL, "net/core/[rw]mem_default",
 	 .effect = "sockets that are opened from now on"},

@@ -389,7 +389,8 @@ void counters_delta(struct counters *before, struct counters *after, struct coun
 
 			if (same && !it->level)
 				counters_add(out, it->scope, it->name,
-					     narrow ? (uint32_t)(now - old) : counter_moved(old, now));
+					     narrow && now < old ? (uint32_t)(now - old)
+								 : counter_moved(old, now));
 		}
 	}
 }

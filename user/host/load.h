@@ -50,11 +50,12 @@ void trace_unmap(void *at, size_t size); /* `at` may be NULL */
  */
 struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct bpf_map *map);
 
+struct netns;
+
 /*
  * Attaches an XDP program to an interface in `ns` with these XDP_FLAGS_*_MODE. Returns a link for
  * link_close(), or -errno.
  */
-struct netns;
 int link_xdp(const struct netns *ns, int prog_fd, unsigned ifindex, unsigned flags);
 
 /*

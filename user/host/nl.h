@@ -20,7 +20,8 @@ struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags);
 
 /*
  * Sends a request (a dump if `nlh` has NLM_F_DUMP), passes every answer to `cb` (may be NULL) and
- * waits for the acknowledgement. Returns 0 or -errno. On -EINTR the tables changed during the dump, so retry.
+ * waits for the acknowledgement. Returns 0 or -errno. On -EINTR the tables changed during the dump,
+ * so retry.
  */
 int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 

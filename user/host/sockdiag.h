@@ -2,7 +2,8 @@
 /*
  * A namespace's UDP and AF_XDP sockets and TCP listeners, with their queues and losses, from
  * sock_diag. Requires CONFIG_INET_UDP_DIAG, _TCP_DIAG and CONFIG_XDP_SOCKETS_DIAG. In Debian these
- * are modules that are loaded on demand (except for the second on 6.1, see files_open_xsk() in drops/owners.h).
+ * are modules that are loaded on demand (except for the second on 6.1, see files_open_xsk() in
+ * drops/owners.h).
  */
 #ifndef PKTLEDGER_HOST_SOCKDIAG_H
 #define PKTLEDGER_HOST_SOCKDIAG_H

@@ -419,7 +419,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	begin(&w, "missed_events", &counter, NULL,
 	      "Events that the exporter missed or could not distinguish.");
 	for (const struct record_field *f = live_missed_rows; f->type == RECORD_UINT && f->key; f++)
-		put_by(&w, "kind", f->key, *(uint64_t *)((char *)&m->own + f->offset));
+		put_by(&w, "kind", f->key, *(const uint64_t *)((const char *)&m->own + f->offset));
 	for (unsigned i = 0; m->has_tcp && i < LENGTH(m->tcp_missed); i++)
 		put_by(&w, "kind", tcp_missed_names[i], m->tcp_missed[i]);
 	begin(&w, "observed", &gauge, NULL, "Whether this host lets the exporter see it: 1, or 0.");

@@ -114,9 +114,10 @@ extern const struct tx_ops tx_socket, tx_xsk, tx_xdp;
 extern const struct tx_ops *const tx_engines[]; /* the last is NULL */
 
 /*
- * Attaches an XDP program that passes every packet, in driver mode. Most drivers accept live frames
- * and zero-copy AF_XDP frames only while an XDP program is attached. Returns a link fd (closing it
- * detaches the program), or -errno if the driver does not support XDP or already has a program.
+ * Attaches an XDP program that passes every packet to an interface in `ns`, in driver mode. Most
+ * drivers accept live frames and zero-copy AF_XDP frames only while an XDP program is attached.
+ * Returns a link fd (closing it detaches the program), or -errno if the driver does not support XDP
+ * or already has a program.
  */
 int tx_attach_pass(const struct netns *ns, unsigned ifindex);
 

@@ -145,14 +145,36 @@ void worker_join(struct worker *w)
 	}
 }
 
-const char *worker_rt_warning(unsigned threads)
+const char *worker_rt_warning(const struct worker_group *groups, unsigned n)
 {
-	const unsigned cpus = worker_cpus();
+	unsigned cpus, anywhere = 0, taken = 0, most = 1;
+	unsigned char on[CPU_SETSIZE] = {};
+	cpu_set_t set;
 
-	if (threads > cpus)
+	if (sched_getaffinity(getpid(), sizeof(set), &set))
+		return NULL;
+	cpus = (unsigned)CPU_COUNT(&set);
+	for (unsigned g = 0; g < n; g++) {
+		const struct worker_group *group = &groups[g];
+
+		for (unsigned t = 0; t < group->threads; t++) {
+			int cpu = group->wish->cpu_set ? (int)(group->wish->cpu + t)
+				  : group->cpu >= 0    ? worker_cpu(group->cpu + (int)t)
+						       : -1;
+
+			if (cpu < 0 || cpu >= CPU_SETSIZE) {
+				anywhere++;
+				continue;
+			}
+			taken += !on[cpu];
+			if (++on[cpu] > most)
+				most = on[cpu];
+		}
+	}
+	if (most > 1 || anywhere + taken > cpus)
 		return "--rt: there are more threads than CPUs for them, and one that does not "
 		       "sleep keeps the others from its CPU";
-	if (threads == cpus)
+	if (anywhere + taken == cpus)
 		return "--rt: there is a thread on every CPU, and all else waits for them, the "
 		       "kernel's own work too";
 	return NULL;

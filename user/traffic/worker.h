@@ -33,6 +33,13 @@ struct worker_wish {
 		       * other threads use the CPUs after it */
 };
 
+/* The threads at one end. */
+struct worker_group {
+	const struct worker_wish *wish;
+	int cpu; /* CPU of the first thread, -1: any */
+	unsigned threads;
+};
+
 /* Returns how many CPUs this process may use. */
 unsigned worker_cpus(void);
 
@@ -40,11 +47,11 @@ unsigned worker_cpus(void);
 int worker_cpu(int n);
 
 /*
- * Warns about this many real-time threads that would starve each other or other processes, because
- * a thread that does not sleep keeps all others off its CPU (SCHED_FIFO). Returns NULL if the
- * process may use more CPUs than that.
+ * Warns about real-time threads that would starve each other or other processes, because a thread
+ * that does not sleep keeps all others off its CPU (SCHED_FIFO). Returns NULL if there is no
+ * conflict.
  */
-const char *worker_rt_warning(unsigned threads);
+const char *worker_rt_warning(const struct worker_group *groups, unsigned n);
 
 /*
  * The threads at one end and their callbacks. Zero-initialise all fields except those that the

@@ -252,7 +252,8 @@ static int load(struct fault_state *s, unsigned which, const struct tracer *trac
 	int ret = skel ? 0 : -errno;
 
 	if (skel) {
-		struct bpf_map *const maps[] = {skel->maps.tails, skel->maps.cell, skel->maps.batch};
+		struct bpf_map *const maps[] = {skel->maps.tails, skel->maps.cell,
+						skel->maps.batch};
 
 		skel->rodata->fault = s->cfg;
 		if (tracer)
@@ -265,8 +266,8 @@ static int load(struct fault_state *s, unsigned which, const struct tracer *trac
 		if (tracer)
 			ret = bpf_map__reuse_fd(skel->maps.seen, tracer_seen_fd(tracer));
 		for (unsigned i = 0; tracer && i < LENGTH(maps) && !ret; i++)
-			ret = bpf_map__reuse_fd(maps[i], drops_map_fd(tracer->drops,
-								      bpf_map__name(maps[i])));
+			ret = bpf_map__reuse_fd(
+				maps[i], drops_map_fd(tracer->drops, bpf_map__name(maps[i])));
 	}
 	if (!ret)
 		ret = fault_bpf__load(skel);
