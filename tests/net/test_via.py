@@ -111,6 +111,21 @@ def packets_that_come_too_late():
     assert 3e8 <= end["settled_ns"] < 3e9 * PATIENCE, end
 
 
+@case
+@together
+def packets_that_the_other_host_frees_after_the_end():
+    """Its socket is closed with packets in it, which the tracer of this host sees on the same kernel."""
+    with Piped() as hosts, directory() as where:
+        relay = script(where, "relay", """"$@" | while IFS= read -r line; do
+            case $line in *'"type":"end"'*) sleep 1 ;; esac
+            printf '%s\\n' "$line"
+        done""")
+        result = hosts.run("-j", "-q", "-r", "60k", "-c", "12k", "-l", "512", "--settle", "20ms",
+                           "--rcvbuf", "100000", "--work", "400us", before=relay)
+    end = result.json["end"]
+    assert end["in_flight"] and not end["late"], end
+
+
 @thorough
 def several_trials_in_one_session():
     with Piped() as hosts:

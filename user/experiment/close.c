@@ -448,7 +448,7 @@ void site_describe(const struct site *s, struct result *res)
 		snprintf(res->rx_mode, sizeof(res->rx_mode), "%s", receiver_mode(s->receiver));
 }
 
-void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
+void site_ledger(struct site *s, uint64_t in_queues, struct result *res)
 {
 	const bool differ = shape_sizes_differ(spec_shape(s->spec)) || !s->flow.payload;
 	struct result_stage *stage = &res->stage[has_bridge(s) ? STAGE_L2 : STAGE_WIRE];
@@ -461,6 +461,8 @@ void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
 	if (packets && packets == stage->packets) /* only a counter shows all losses at this
 						   * stage */
 		stage->source = "difference";
+	if (s->traced)
+		s->losses = drops_read_losses(s->tracer.drops);
 }
 
 static void end_receiver(const struct site *s, struct result *res)
@@ -519,7 +521,7 @@ void site_end(struct site *s, struct result *res)
 	if (s->by_engine)
 		end_by_engine(s, res);
 	if (s->traced)
-		tracer_losses(&s->tracer, &s->ledger, res);
+		tracer_losses(&s->losses, &s->ledger, res);
 }
 
 /* Describes how the receiver takes packets, if it runs on this host. */

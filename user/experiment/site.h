@@ -71,8 +71,8 @@ int tracer_name(const struct tracer *t, const struct ledger_place *places, unsig
  */
 int tracer_arm(struct tracer *t, uint64_t window);
 
-/* Reports events that the tracer missed, and evidence of suppressed tracing, in the ledger. */
-void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res);
+/* Adds the events that a tracer missed (`l`), and evidence of suppressed tracing, to `res`. */
+void tracer_losses(const struct drops_losses *l, const struct ledger *ledger, struct result *res);
 
 void tracer_close(struct tracer *t);
 
@@ -156,6 +156,7 @@ struct site {
 	uint64_t unread_confirmed; /* kernel events that confirm freeing them */
 	uint64_t in_socket;	   /* packets left in a socket's queue at the end of the --settle
 				    * time */
+	struct drops_losses losses; /* when the ledger was closed: site_ledger() */
 
 	uint64_t refused[TRACE_STREAMS]; /* refused packets among a single-ended sender's folded
 					  * numbers */
@@ -278,8 +279,12 @@ void site_beyond(struct site *s);
 /* Describes the set-up before sending, which is sizes, rate and granted modes. */
 void site_describe(const struct site *s, struct result *res);
 
-/* Fills in sums, stages and causes from the folded numbers. */
-void site_ledger(const struct site *s, uint64_t in_queues, struct result *res);
+/*
+ * Fills in sums, stages and causes from the folded numbers. Also keeps what the tracer missed so
+ * far: if another site is on the same kernel, the tracer sees the packets that the kernel frees
+ * with that site's sockets, once the ledger is closed there.
+ */
+void site_ledger(struct site *s, uint64_t in_queues, struct result *res);
 
 /* Adds the results from the site's ends and its tracer, which must be stopped. */
 void site_end(struct site *s, struct result *res);

@@ -143,17 +143,16 @@ int tracer_name(const struct tracer *t, const struct ledger_place *places, unsig
 	return found < 0 ? found : 0;
 }
 
-void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res)
+void tracer_losses(const struct drops_losses *l, const struct ledger *ledger, struct result *res)
 {
 	struct result_losses *out = &res->losses;
-	const struct drops_losses l = drops_read_losses(t->drops);
 
-	res->late += l.bpf.late;
-	out->causes_full += l.bpf.causes_full;
-	out->stamp_unreadable += l.bpf.stamp_unreadable;
-	out->recursion_misses += l.recursion_misses;
-	out->cell_empty += l.bpf.cell_empty;
-	out->gso_split += l.bpf.gso_split;
+	res->late += l->bpf.late;
+	out->causes_full += l->bpf.causes_full;
+	out->stamp_unreadable += l->bpf.stamp_unreadable;
+	out->recursion_misses += l->recursion_misses;
+	out->cell_empty += l->bpf.cell_empty;
+	out->gso_split += l->bpf.gso_split;
 	out->suppressed = ledger->tally.unaccounted_on_init;
 	if (out->suppressed)
 		snprintf(out->suppressed_evidence, sizeof(out->suppressed_evidence),
