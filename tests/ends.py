@@ -11,16 +11,17 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
-from lib import PATIENCE, PORT, TIMEOUT, require, until  # noqa: F401
+from lib import PATIENCE, PORT, TIMEOUT, kill_group, require, until  # noqa: F401
 
 PACKETS = 500
 SO_RCVBUFFORCE = 33
 CLONE_NEWNET = 0x40000000
-TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454ca, 1, 0x1000
+TUNSETIFF, IFF_TUN, IFF_TAP, IFF_NO_PI = 0x400454ca, 1, 2, 0x1000
 XDP_NATIVE, XDP_GENERIC = 4, 2  # XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE
 XDP_DROP = 1
 BPF_CLONE_REDIRECT, BPF_REDIRECT, BPF_REDIRECT_PEER = 13, 23, 155  # enum bpf_func_id
@@ -72,6 +73,29 @@ def sysctl(netns, name, value):
     do(netns, "sh", "-c", f"echo {value} > /proc/sys/{name}")
 
 
+def mac_of(netns, ifname):
+    return bytes.fromhex(json.loads(do(netns, "ip", "-j", "link", "show", ifname))[0]["address"].replace(":", ""))
+
+
+def index_of(netns, ifname):
+    with inside(netns):
+        return socket.if_nametoindex(ifname)
+
+
+@contextlib.contextmanager
+def python(netns, text, *args, become=None):
+    """A Python program in the namespace, once it has printed a line. It and its children are killed in the end."""
+    with inside(netns):
+        process = subprocess.Popen([sys.executable, "-c", text, *map(str, args)], stdout=subprocess.PIPE,
+                                   preexec_fn=become, start_new_session=True)
+    with process:
+        try:
+            assert process.stdout.readline()
+            yield process
+        finally:
+            kill_group(process)
+
+
 def counter(netns, name):
     """Returns a counter of the namespace, such as Udp:NoPorts or Ip6:ReasmFails."""
     group, _, key = name.partition(":")
@@ -99,6 +123,14 @@ def await_reassembly(netns, datagrams):
 # Plain sockets
 
 
+def family_of(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def at(address, port=PORT):
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
 def udp(name, family, bind=None, rcvbuf=None):
     with inside(name):
         sock = socket.socket(family, socket.SOCK_DGRAM)
@@ -109,11 +141,19 @@ def udp(name, family, bind=None, rcvbuf=None):
     return sock
 
 
+def raw(netns, protocol, family=socket.AF_INET, ifname=None):
+    """A raw socket, maybe bound to a device."""
+    with inside(netns):
+        sock = socket.socket(family, socket.SOCK_RAW, protocol)
+        if ifname:
+            sock.bind((ifname, 0))
+    return sock
+
+
 def send(netns, to, packets=PACKETS, port=PORT, size=100):
     """How many the kernel took; it refuses where the sender's own hooks drop."""
-    family = socket.AF_INET6 if ":" in to else socket.AF_INET
     taken = 0
-    with udp(netns, family) as sock:
+    with udp(netns, family_of(to)) as sock:
         for _ in range(packets):
             with contextlib.suppress(OSError):
                 sock.sendto(b"x" * size, (to, port))
@@ -128,7 +168,7 @@ def syns(netns, address, count, port=PORT):
     socks = []
     for _ in range(count):
         with inside(netns):
-            socks.append(socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET))
+            socks.append(socket.socket(family_of(address)))
         socks[-1].setblocking(False)
         socks[-1].connect_ex((address, port))
     return socks
@@ -164,8 +204,7 @@ SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS = 263, 5, 6
 
 def ring_of_a_capture(netns, ifname, frames):
     """A packet socket with a mapped ring of so many frames of 2 KB, bound to the device."""
-    with inside(netns):
-        tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    tap = raw(netns, 0, socket.AF_PACKET)
     tap.setsockopt(SOL_PACKET, PACKET_RX_RING, struct.pack("IIII", 4096, frames // 2, 2048, frames))
     with inside(netns):
         tap.bind((ifname, 3))
@@ -181,11 +220,11 @@ def capture_statistics(tap):
 
 
 @contextlib.contextmanager
-def tun(name, address="198.18.5.1"):
+def tun(name, address="198.18.5.1", kind=IFF_TUN):
     """A device whose other end is no part of the host: this process."""
     require(os.path.exists("/dev/net/tun"), "needs /dev/net/tun")
     with inside(name), open("/dev/net/tun", "r+b", buffering=0) as device:
-        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"t0", IFF_TUN | IFF_NO_PI))
+        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"t0", kind | IFF_NO_PI))
         for line in (f"addr add {address}/24 dev t0", "link set t0 up"):
             need(name, "ip", *line.split())
         os.set_blocking(device.fileno(), False)
@@ -215,8 +254,12 @@ def datagram(port, payload):
 # XDP programs
 
 
-def insn(code, register=0, immediate=0):
-    return struct.pack("<BBhi", code, register, 0, immediate)
+def insn(code, registers=0, immediate=0, offset=0):
+    return struct.pack("<BBhi", code, registers, offset, immediate)
+
+
+# r3 = the length of the frame
+LENGTH = insn(0x61, 0x12) + insn(0x61, 0x13, offset=4) + insn(0x1f, 0x23)
 
 
 def verdict(value):
@@ -269,11 +312,11 @@ def tcx(netns, ifname, code):
 
 
 @contextlib.contextmanager
-def stolen(netns, ifname):
-    """tc takes the IPv4 that comes in there and says that it did: no event tells that it is lost."""
+def stolen(netns, ifname, side="ingress"):
+    """tc takes the IPv4 that passes there and says that it did: no event tells that it is lost."""
     do(netns, "tc", "qdisc", "add", "dev", ifname, "clsact")
     try:
-        do(netns, "tc", "filter", "add", "dev", ifname, "ingress", "protocol", "ip", "bpf",
+        do(netns, "tc", "filter", "add", "dev", ifname, side, "protocol", "ip", "bpf",
            "direct-action", "bytecode", "1,6 0 0 4")  # TC_ACT_STOLEN
         yield
     finally:
@@ -285,9 +328,15 @@ def stolen(netns, ifname):
 
 def nft(netns, rules):
     """Loads a ruleset. A rule that counts is a witness: see nft_counters()."""
+    require(shutil.which("nft"), "needs nft")
     done = subprocess.run(["nft", "-f", "-"], preexec_fn=lambda: enter(netns), input=rules, text=True,
                           capture_output=True, check=False)
     require(done.returncode == 0, f"nft: {done.stderr.strip()}")
+
+
+def drop(netns, hook, match="", family="inet", table="t", priority=0):
+    """A chain that drops and counts what a rule matches."""
+    nft(netns, f"table {family} {table} {{ chain c {{ type filter hook {hook} priority {priority}; {match} counter drop; }}; }}")
 
 
 def nft_counters(netns):

@@ -2,10 +2,15 @@
 """What the tests of `trace` share: a lab, and a tracer that runs meanwhile."""
 
 import contextlib
+import fcntl
 import functools
 import json
 import os
 import signal
+import socket
+import struct
+import subprocess
+import sys
 import threading
 import time
 
@@ -17,12 +22,51 @@ NAME = f"pl-test-{os.getpid()}"
 TX, RX = f"{NAME}-tx", f"{NAME}-rx"
 V4, V6 = "198.18.0.2", "2001:2::2"
 UNABLE, BROKEN = 3, 4  # exit statuses
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 
 send = functools.partial(ends.send, TX)
 
 
 def lab(*options):
     return Lab(NAME, *options)
+
+
+@contextlib.contextmanager
+def namespaces(count):
+    """Namespaces with a loopback device; yields their names."""
+    names = [f"{NAME}-{i}" for i in range(count)]
+
+    def each(line):
+        text = "".join(line.format(name) + "\n" for name in names)
+        subprocess.run(["ip", "-batch", "-"], input=text, text=True, check=True)
+
+    each("netns add {}")
+    try:
+        for name in names:
+            with ends.inside(name), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+                fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+        yield names
+    finally:
+        each("netns del {}")
+
+
+SENDER = """
+import socket, sys, time
+to, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+s = socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(count):
+    try:
+        s.sendto(b"secret" * 20, (to, port))
+    except OSError:  # the answer to the one before
+        s.sendto(b"secret" * 20, (to, port))
+    if i % 10 == 9:
+        time.sleep(0.005)
+"""
+
+
+def sender(packets, to=V4, *more):
+    """A command that sends so many datagrams of 120 bytes to the port."""
+    return ["ip", "netns", "exec", TX, sys.executable, "-c", SENDER, to, str(ends.PORT), str(packets), *more]
 
 
 # The tracer

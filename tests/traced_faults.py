@@ -4,12 +4,11 @@
 import contextlib
 import ctypes
 import os
-import shutil
 import socket
 from pathlib import Path
 
 import ends
-from ends import PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, need, shell, udp, verdict, xdp
+from ends import PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, at, family_of, need, shell, udp, verdict, xdp
 from lib import require
 from traced import RX
 
@@ -19,14 +18,12 @@ from traced import RX
 
 @contextlib.contextmanager
 def closed_port(address):
-    where = f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
-    yield {"stage": "udp_lookup", "reason": "NO_SOCKET", "socket": where, "process": None}
+    yield {"stage": "udp_lookup", "reason": "NO_SOCKET", "socket": at(address), "process": None}
 
 
 @contextlib.contextmanager
 def tiny_rcvbuf(address):
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with udp(RX, family, ("", PORT), rcvbuf=2304) as sock:
+    with udp(RX, family_of(address), ("", PORT), rcvbuf=2304) as sock:
         yield {"stage": "rcvbuf", "reason": "SOCKET_RCVBUFF", "reader": sock,
                "socket": f"*:{PORT}", "process": f"{name_of_this()}[{os.getpid()}]"}
 
@@ -34,31 +31,26 @@ def tiny_rcvbuf(address):
 @contextlib.contextmanager
 def filter_on_socket(address):
     """SO_ATTACH_FILTER with one instruction: return 0."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     code = ctypes.create_string_buffer(bytes([6, 0, 0, 0, 0, 0, 0, 0]))  # BPF_RET | BPF_K, 0
     program = ctypes.create_string_buffer(16)
     ctypes.memmove(program, ctypes.byref(ctypes.c_ushort(1)), 2)
     ctypes.memmove(ctypes.byref(program, 8),
                    ctypes.byref(ctypes.c_void_p(ctypes.addressof(code))), 8)
-    with udp(RX, family, (address, PORT)) as sock:
+    with udp(RX, family_of(address), (address, PORT)) as sock:
         sock.setsockopt(socket.SOL_SOCKET, 26, program)
-        name = f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
         yield {"stage": "socket_filter", "reason": "SOCKET_FILTER", "reader": sock,
-               "socket": name, "process": f"{name_of_this()}[{os.getpid()}]"}
+               "socket": at(address), "process": f"{name_of_this()}[{os.getpid()}]"}
 
 
 @contextlib.contextmanager
 def unread_at_close(address):
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    sock = udp(RX, family, (address, PORT))
+    sock = udp(RX, family_of(address), (address, PORT))
     sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
-    name = f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
-    yield {"stage": "socket_close", "close": sock, "socket": name}
+    yield {"stage": "socket_close", "close": sock, "socket": at(address)}
 
 
 @contextlib.contextmanager
 def nft(hook, place, address, **fields):
-    require(shutil.which("nft"), "needs nft")
     family = "ip6" if ":" in address else "ip"
     ends.nft(place, f"table {family} t {{ chain c {{ type filter hook {hook} priority 0;"
                     f" udp dport {PORT} drop; }}; }}")

@@ -17,7 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (TIMEOUT, assert_ran, case, first, main, observed, pktledger, require, table,
                  thorough, until)
 import ends
-from ends import PORT, SO_RCVBUFFORCE, assert_read, datagram, need, read_all, shell, tun, udp
+from ends import (PORT, SO_RCVBUFFORCE, assert_read, drop, family_of, index_of, mac_of, need, read_all, shell,
+                  tun, udp)
 from traced import BROKEN, RX, TX, V4, V6, lab, send, tracing
 from traced_faults import nft, tiny_rcvbuf, unread_at_close
 
@@ -59,10 +60,8 @@ BOTH = [("IPv4", V4), ("IPv6", V6)]
 @table(first(1, BOTH[::-1]))
 def one_stage_at_two_places(to):
     """What is said of the stage is of both."""
-    family = "ip6" if ":" in to else "ip"
     with lab(), nft("input", RX, to), balancing(EXPR) as t:
-        ends.nft(TX, f"table {family} t {{ chain c {{ type filter hook postrouting priority 0; "
-                     f"udp dport {PORT} numgen inc mod 2 0 drop; }}; }}")
+        drop(TX, "postrouting", f"udp dport {PORT} numgen inc mod 2 0")
         sent = send(to)
         end = assert_balance(t.stop(), sent, 0, netfilter=sent)
         assert end["culprit"]["packets"] == sent, end["culprit"]
@@ -71,29 +70,29 @@ def one_stage_at_two_places(to):
 @contextlib.contextmanager
 def members(group, *sizes):
     """Sockets with these buffers that are members of the group, and a sender to it."""
-    family = socket.AF_INET6 if ":" in group else socket.AF_INET
-    indexes = []
-    for netns, ifname in (RX, "v-rx"), (TX, "v-tx"):
-        with ends.inside(netns):
-            indexes.append(socket.if_nametoindex(ifname))
     with contextlib.ExitStack() as stack:
-        socks = [stack.enter_context(udp(RX, family, rcvbuf=size)) for size in sizes]
+        socks = [stack.enter_context(udp(RX, family_of(group), rcvbuf=size)) for size in sizes]
         for sock in socks:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind(("", PORT))
-            member = socket.inet_pton(family, group)
-            if family == socket.AF_INET6:
+            member = socket.inet_pton(family_of(group), group)
+            if ":" in group:
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
-                                member + struct.pack("@I", indexes[0]))
+                                member + struct.pack("@I", index_of(RX, "v-rx")))
             else:
                 sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member + socket.inet_aton(V4))
-        sender = stack.enter_context(udp(TX, family))
-        if family == socket.AF_INET6:
-            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, indexes[1])
-            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 0)
-        else:
-            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("198.18.0.1"))
-        yield socks, sender
+        yield socks, stack.enter_context(group_sender(group))
+
+
+def group_sender(group):
+    """A socket that sends to the group by the lab's device."""
+    sock = udp(TX, family_of(group))
+    if ":" in group:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, index_of(TX, "v-tx"))
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 0)
+    else:
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("198.18.0.1"))
+    return sock
 
 
 GROUPS = [("IPv4", "239.18.0.9"), ("IPv6", "ff15::9")]
@@ -137,16 +136,12 @@ def copies_of_a_group(group):
 @table(first(1, BOTH))
 def copies_that_a_program_makes(to):
     """tc lets a copy of each come in at another device; both are read."""
-    family = socket.AF_INET6 if ":" in to else socket.AF_INET
-    with lab(), udp(RX, family, ("", PORT)) as sock:
-        link = json.loads(ends.do(RX, "ip", "-j", "link", "show", "v-rx"))[0]
-        ends.do(RX, *f"ip link add m0 address {link['address']} type veth peer name m1".split())
+    with lab(), udp(RX, family_of(to), ("", PORT)) as sock:
+        ends.do(RX, *f"ip link add m0 address {mac_of(RX, 'v-rx').hex(':')} type veth peer name m1".split())
         for device in "m0", "m1":
             ends.do(RX, "ip", "link", "set", device, "up")
         send(to, 1, port=PORT + 1)  # neighbours
-        with ends.inside(RX):
-            index = socket.if_nametoindex("m0")
-        with ends.tcx(RX, "v-rx", ends.mirror(index)), balancing("--settle", "300ms", EXPR) as t:
+        with ends.tcx(RX, "v-rx", ends.mirror(index_of(RX, "m0"))), balancing("--settle", "300ms", EXPR) as t:
             send(to, 40)
             assert_read(sock, 80)
             end = t.stop()["end"]
@@ -182,18 +177,14 @@ def past_the_entry(net, kind):
             ends.do(netns, "ip", "link", "set", device, "up")
         if kind == "redirect_peer":
             ends.do(RX, "ip", "link", "set", "out", "up")
-            with ends.inside(RX):
-                index = socket.if_nametoindex("out")
-            stack.enter_context(ends.tcx(RX, "v-rx", ends.redirect(index, ends.BPF_REDIRECT_PEER)))
-            link = json.loads(ends.do(RX, "ip", "-j", "link", "show", "v-rx"))[0]
-            ends.do(TX, *f"ip neigh add {to} lladdr {link['address']} dev v-tx".split())
+            stack.enter_context(ends.tcx(RX, "v-rx", ends.redirect(index_of(RX, "out"), ends.BPF_REDIRECT_PEER)))
+            ends.do(TX, *f"ip neigh add {to} lladdr {mac_of(RX, 'v-rx').hex(':')} dev v-tx".split())
         yield inner, to
 
 
 @table(first(2, PAST[::3] + PAST[1::3] + PAST[2::3]))  # of the first kinds, and of both families
 def arrivals_that_no_tracepoint_shows(net, kind):
-    family = socket.AF_INET6 if ":" in net else socket.AF_INET
-    with past_the_entry(net, kind) as (inner, to), udp(inner, family, ("", PORT)) as sock:
+    with past_the_entry(net, kind) as (inner, to), udp(inner, family_of(net), ("", PORT)) as sock:
         with balancing("--netns", inner, "--settle", "300ms", EXPR) as t:
             send(to, 100)
             assert_read(sock, 100)
@@ -205,12 +196,10 @@ def arrivals_that_no_tracepoint_shows(net, kind):
 @case
 def came_and_is_nobodys():
     """Multicast without a member is no loss, but it did come."""
-    with lab(), udp(TX, socket.AF_INET) as sock:
-        sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("198.18.0.1"))
-        with balancing(EXPR) as t:
-            for _ in range(10):
-                sock.sendto(bytes(100), ("239.18.0.9", PORT))
-            end = assert_balance(t.stop(), 0, 0)
+    with lab(), group_sender("239.18.0.9") as sock, balancing(EXPR) as t:
+        for _ in range(10):
+            sock.sendto(bytes(100), ("239.18.0.9", PORT))
+        end = assert_balance(t.stop(), 0, 0)
         assert end["rests_on"][0].startswith("10 packets of the flow arrived"), end["rests_on"]
 
 
@@ -224,24 +213,12 @@ def closed_with_unread_packets():
             assert_balance(t.stop(), sent, 0, -before, socket_close=sent + before)
 
 
-@thorough
-def left_unread():
-    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        before = send(V4, 20)
-        with balancing(EXPR) as t:
-            sent = send(V4, 50)
-            for _ in range(30):
-                sock.recv(65536)
-            assert_balance(t.stop(), sent, 30, before + sent - 30 - before)
-
-
 def fragment_frames(to, mac, ident, payload):
     """A datagram in two fragments, as frames."""
     half = len(payload) // 2 // 8 * 8
     header = struct.pack("!HHHH", PORT + 3, PORT, 8 + len(payload), 0)
     v6 = ":" in to
-    family = socket.AF_INET6 if v6 else socket.AF_INET
-    source, dest = (socket.inet_pton(family, a) for a in ("2001:2::1" if v6 else "198.18.0.1", to))
+    source, dest = (socket.inet_pton(family_of(to), a) for a in ("2001:2::1" if v6 else "198.18.0.1", to))
     pseudo = source + dest + struct.pack("!II" if v6 else "!HH", *((8 + len(payload), 17) if v6
                                                                    else (17, 8 + len(payload))))
     data = header[:6] + struct.pack("!H", ends.checksum(pseudo + header + payload)) + payload
@@ -259,13 +236,8 @@ def fragment_frames(to, mac, ident, payload):
 @contextlib.contextmanager
 def fragment_sender(to, via):
     """Yields what makes the two fragments of the datagram with this ID, as frames, and the socket that sends them."""
-    netns, ifname = via
-    link = json.loads(ends.do(netns, "ip", "-j", "link", "show", ifname))[0]
-    mac = bytes.fromhex(link["address"].replace(":", ""))
-    with ends.inside(TX):
-        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-    with sock:
-        sock.bind(("v-tx", 0))
+    mac = mac_of(*via)
+    with ends.raw(TX, 0, socket.AF_PACKET, "v-tx") as sock:
         yield lambda ident: fragment_frames(to, mac, ident, bytes(range(256)) * 4), sock
 
 
@@ -282,8 +254,7 @@ def send_fragments(to, via, order, numbers):
 @table([("IPv4", V4), ("IPv6", V6)])
 def fragments_in_any_order(to):
     """The first fragment last, or twice: the kernel delivers all of them."""
-    family = socket.AF_INET6 if ":" in to else socket.AF_INET
-    with lab(), udp(RX, family, ("", PORT)) as sock, balancing(EXPR) as t:
+    with lab(), udp(RX, family_of(to), ("", PORT)) as sock, balancing(EXPR) as t:
         for number, order in enumerate([(1, 0), (0, 0, 1), (1, 1, 0)]):
             send_fragments(to, (RX, "v-rx"), order, range(60 * number + 1, 60 * number + 61))
             assert_read(sock, 60)
@@ -308,16 +279,11 @@ def fragments_of_many_others():
         ("IPv6", "2001:2:0:1::2", "frag frag-off > 0")])
 def fragments_that_a_router_drops(to, rule):
     """The second fragments of some datagrams, which come before the first."""
-    family = socket.AF_INET6 if ":" in to else socket.AF_INET
     router = TX[:-2] + "router"
-    with lab("--topology", "router"), udp(RX, family, ("", PORT)) as sock:
-        gateway = json.loads(ends.do(TX, "ip", "-j", "route", "get", to))[0]["gateway"]
-        near = [link["ifname"] for link in json.loads(ends.do(router, "ip", "-j", "addr"))
-                if any(a.get("local") == gateway for a in link["addr_info"])][0]
-        ends.nft(router, "table inet t { chain c { type filter hook forward priority 0; "
-                         f"{rule} numgen inc mod 5 0 counter drop; }}; }}")
+    with lab("--topology", "router"), udp(RX, family_of(to), ("", PORT)) as sock:
+        drop(router, "forward", f"{rule} numgen inc mod 5 0")
         with balancing("--settle", "300ms", EXPR) as t:
-            send_fragments(to, (router, near), (1, 0), range(1, 61))
+            send_fragments(to, (router, "v-r0"), (1, 0), range(1, 61))
             assert_read(sock, 48)
             end = t.stop()["end"]
         # the receiver still waits for what the router dropped: those datagrams are lost once
@@ -342,18 +308,6 @@ def past_a_router():
                     short.sendto(b"x", ("198.18.1.2", PORT))
             assert_balance(t.stop(), sent + 20, received, ip_forward=20,
                          **({"rcvbuf": sent - received} if received < sent else {}))
-
-
-@thorough
-def into_the_host():
-    with lab(), tun(RX) as device, udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        with balancing(f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
-            for _ in range(50):
-                device.write(datagram(PORT, b"x" * 100))
-            for _ in range(20):
-                device.write(datagram(PORT + 1, b"x" * 100))
-            assert_read(sock, 50)
-            assert_balance(t.stop(), 70, 50, udp_lookup=20)
 
 
 @case
@@ -392,9 +346,8 @@ def at_the_sender():
 
 
 def two_senders(stack, to):
-    family = socket.AF_INET6 if ":" in to else socket.AF_INET
-    sock = stack.enter_context(udp(RX, family, ("", PORT)))
-    ours, others = (stack.enter_context(udp(TX, family, ("", PORT + n))) for n in (1, 2))
+    sock = stack.enter_context(udp(RX, family_of(to), ("", PORT)))
+    ours, others = (stack.enter_context(udp(TX, family_of(to), ("", PORT + n))) for n in (1, 2))
     return sock, ours, others
 
 
@@ -434,17 +387,13 @@ def cannot_be_told_apart(to):
 @case
 def taken_without_a_word():
     """What the kernel frees as used (TC_ACT_STOLEN) is missing, and not made up for."""
-    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        for line in ("qdisc add dev v-rx clsact", "filter add dev v-rx ingress protocol ip bpf "
-                     "direct-action bytecode 1,6_0_0_4"):
-            done = shell(RX, "tc", *(word.replace("_", " ") for word in line.split()))
-            require(done.returncode == 0, f"tc: {done.stderr.strip()}")
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, ends.stolen(RX, "v-rx"):
         with balancing("--settle", "300ms", EXPR) as t:
             sent = send(V4, 50)
             assert read_all(sock) == 0
             end = t.stop()["end"]
         assert t.process.returncode == BROKEN, t.process.returncode
-        assert end["arrived"] == end["unaccounted"] == sent and not lost(end), end
+        assert end["arrived"] == end["unaccounted"] == sent and not end["stages"], end
         assert end["verdict"] == "unknown" and not end["balanced"], end
 
 
@@ -481,28 +430,12 @@ def rtp_lost_before_and_here():
     assert end["sequence"]["reordered"] >= 1 and end["sequence"]["stray"] == 0, end["sequence"]
 
 
-@thorough
-def counter_lost_before():
-    payloads = [b"head" + (1000 * n).to_bytes(4, "big") + bytes(20) for n in range(400)
-                if n % 40 != 7]
-    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
-        with balancing("--seq", "4:4:1000", EXPR) as t:
-            send_numbered(payloads)
-            assert_read(sock, len(payloads))
-            end = assert_balance(t.stop(), len(payloads), len(payloads))
-    assert end["lost_before"] == 10 and end["verdict"] == "before_this_host", end
-
-
 @case
 def dropped_before_it_entered():
     """What the sender's own hook drops is a loss here, and no gap from before."""
     payloads = [n.to_bytes(8, "big") + bytes(50 if n % 10 else 200) for n in range(300)]
-    rules = (f"table ip t {{ chain c {{ type filter hook output priority 0;"
-             f" udp dport {PORT} meta length > 200 drop; }}; }}")
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        require(shutil.which("nft"), "needs nft")
-        ends.nft(TX, rules)
+        drop(TX, "output", f"udp dport {PORT} meta length > 200")
         sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
         with balancing("--seq", "0:8", EXPR) as t:
             with udp(TX, socket.AF_INET) as tx:
@@ -512,16 +445,6 @@ def dropped_before_it_entered():
             assert_read(sock, 270)
             end = assert_balance(t.stop(), 300, 270, netfilter=30)
     assert end["lost_before"] == 0 and end["verdict"] == "this_host", end
-
-
-@thorough
-def no_numbers():
-    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        with balancing("--seq", "rtp", EXPR) as t:
-            sent = send(V4, 50)
-            read_all(sock)
-            end = assert_balance(t.stop(), sent, sent)
-        assert end["lost_before"] is None and end["verdict"] == "unknown", end
 
 
 # A program of others

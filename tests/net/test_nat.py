@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, datagram, do, need, nft, read_all, repeating, tun, udp
+from ends import PORT, at, datagram, do, family_of, need, nft, read_all, repeating, tun, udp
 from lib import PATIENCE, first, first_finding, main, paced, pktledger, proves, require, table, thorough
 from test_balance import EXPR, assert_balance, balancing
-from test_others import BOTH, family_of, patient
+from test_others import BOTH, patient
 from traced import BROKEN, NAME, RX, TX, V4, lab, send
 
 NEW = PORT + 3
@@ -45,10 +45,6 @@ def shown(end, kind, to):
     assert [t["to"] for t in found] == [to], end["nat"]
     assert any("translated by NAT to " + to in line for line in end["rests_on"]), end["rests_on"]
     return found[0]
-
-
-def at(address, port):
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 @table(first(0, BOTH))

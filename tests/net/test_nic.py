@@ -3,7 +3,6 @@
 """`trace`: losses that kfree_skb does not tell. XDP without an skb, AF_XDP rings, tc STOLEN and
 overlapping fragments; each packet once, and the counters of the path as rates."""
 
-import contextlib
 import json
 import os
 import socket
@@ -14,7 +13,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, assert_ok, assert_valid, case, first, lost, main, pktledger, require,
                  table, thorough, until)
-from ends import PORT, XDP_GENERIC, XDP_NATIVE, inside, need, redirect, shell, udp, verdict, xdp
+from ends import LENGTH, PORT, XDP_GENERIC, XDP_NATIVE, do, insn, ip4, raw, redirect, shell, stolen, udp, verdict, xdp
+from test_balance import EXPR, assert_balance, balancing
 from traced import NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 
 PACKETS = 300
@@ -82,26 +82,8 @@ def packet_filter_and_native_redirect():
         assert [c["packets"] for c in rows_here(document, "suspected")] == [sent], document["end"]
 
 
-@table(first(1, [
-    ("native aborted", verdict(XDP_ABORTED), XDP_NATIVE, "XDP_ABORTED"),
-    ("native drop", verdict(XDP_DROP), XDP_NATIVE, "NOT_SPECIFIED"),
-    ("generic drop", verdict(XDP_DROP), XDP_GENERIC, "NOT_SPECIFIED"),
-    ("generic aborted", verdict(XDP_ABORTED), XDP_GENERIC, "XDP_ABORTED"),
-    ("native, no verdict", verdict(99), XDP_NATIVE, "XDP_ABORTED"),
-    ("generic, no verdict", verdict(99), XDP_GENERIC, "XDP_ABORTED"),
-]))
-def verdict_on_an_skb(code, mode, reason):
-    """kfree_skb tells it; neither xdp_exception nor the driver's counter is added."""
-    with lab(), xdp(RX, "v-rx", code, mode):
-        sent, document = traced()
-        assert_only(document, "xdp", sent, reason=reason, ifname="v-rx", source="event",
-                    scope="flow")
-
-
 # XDP_DROP of frames below 180 bytes, XDP_ABORTED of others
-BY_LENGTH = b"".join(struct.pack("<BBhi", *i) for i in (
-    (0x61, 0x12, 0, 0), (0x61, 0x13, 4, 0), (0x1f, 0x23, 0, 0),  # r3 = data_end - data
-    (0xb7, 0, 0, XDP_DROP), (0xa5, 3, 1, 180), (0xb7, 0, 0, XDP_ABORTED), (0x95, 0, 0, 0)))
+BY_LENGTH = LENGTH + insn(0xb7, 0, XDP_DROP) + insn(0xa5, 3, 180, 1) + verdict(XDP_ABORTED)
 
 
 @table(first(0, [(f"{name}, IPv{6 if ':' in to else 4}", mode, to) for to in (V4, V6)
@@ -122,23 +104,23 @@ def dropped_and_aborted(mode, to):
         assert found == {"XDP_ABORTED": 50, "NOT_SPECIFIED": 70}, found
 
 
-@table([
-    ("drop", XDP_DROP, "counter", "rx_queue_0_xdp_drops"),
-    ("aborted", XDP_ABORTED, "event", "xdp_exception"),
-])
-def verdict_on_a_frame(value, source, location):
+@case
+def dropped_frame():
     """What XDP_TX sends back comes as a frame, and the kernel frees it without a word: only the
-    driver counts it. Aborted, an event tells it, and the counter is not added."""
+    driver counts it."""
     with lab(), xdp(TX, "v-tx", verdict(XDP_TX), XDP_NATIVE), \
-            xdp(RX, "v-rx", verdict(value), XDP_NATIVE), udp(RX, socket.AF_INET) as sock:
-        with tracing("--netns", RX) as t:
+            xdp(RX, "v-rx", verdict(XDP_DROP), XDP_NATIVE), udp(RX, socket.AF_INET) as sock:
+        with tracing("--counters", "--netns", RX) as t:
             for _ in range(PACKETS):
                 sock.sendto(b"x" * 100, (V4_SENDER, PORT))
             t.until(PACKETS)
             document = t.stop()
-        assert_only(document, "xdp", PACKETS, ifname="v-rx", source=source, scope="interface")
-        place = causes(document)["xdp"]["causes"][0]["location"]
-        assert place.startswith(location), place
+        assert_only(document, "xdp", PACKETS, ifname="v-rx", source="counter", scope="interface",
+                    location="rx_queue_0_xdp_drops")
+        rows = counted(document, "losses", name="rx_queue_0_xdp_drops")
+        assert sum(r["delta"] for r in rows) == PACKETS, rows
+        assert {(r["stage"], r["class"], r["cause"], r["queue"]) for r in rows} == {
+            ("xdp", "loss", "xdp", 0)}, rows
 
 
 def run_under_trace(which, *options):
@@ -185,46 +167,24 @@ def as_many_as_in_the_ledger(stage, which, place, options):
 # What is freed as used up
 
 
-@contextlib.contextmanager
-def stolen(netns, ifname, side):
-    need(netns, "tc", "qdisc", "add", "dev", ifname, "clsact")
-    done = shell(netns, "tc", "filter", "add", "dev", ifname, side, "protocol", "ip", "bpf",
-                 "direct-action", "bytecode", "1,6 0 0 4")  # TC_ACT_STOLEN
-    require(done.returncode == 0, f"tc: {done.stderr.strip()}")
-    yield
-
-
-@table(first(1, [
-    ("egress", TX, "v-tx", "egress", "__dev_queue_xmit"),
-    ("ingress", RX, "v-rx", "ingress", "__netif_receive_skb_core"),
-]))
+@table([("egress", TX, "v-tx", "egress", "__dev_queue_xmit"),
+        ("ingress", RX, "v-rx", "ingress", "__netif_receive_skb_core")])
 def tc_stolen(netns, ifname, side, place):
+    """TC_ACT_STOLEN frees a packet as used: with --consumed a drop, and in the balance one."""
     with lab():
         resolve()
-        with stolen(netns, ifname, side), tracing("--consumed", f"udp port {PORT}") as t:
+        with stolen(netns, ifname, side), tracing("--consumed", EXPR) as t, balancing("--consumed", EXPR) as balance:
             sent = send(V4, PACKETS)
             t.until(sent)
             document = t.stop()
+            assert_balance(balance.stop(), sent, 0, **{f"tc_{side}": sent})
         assert_only(document, f"tc_{side}", sent, reason="CONSUMED", location=place, ifname=ifname)
 
 
-@case
-def not_consumed_unless_asked_for():
-    with lab():
-        resolve()
-        with stolen(RX, "v-rx", "ingress"), tracing(f"udp port {PORT}") as t:
-            send(V4, PACKETS)
-            document = t.stop()
-        assert not document["end"]["stages"], document["end"]["stages"]
-
-
-def fragment(number, offset, more, size):
-    """An IPv4 fragment of a UDP datagram, from 198.18.0.1; the kernel adds the checksum."""
-    flags = (0x2000 if more else 0) | offset // 8
-    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + size, number, flags, 64, 17, 0,
-                       socket.inet_aton(V4_SENDER), socket.inet_aton(V4))
+def fragment(number, offset, size):
+    """An IPv4 fragment of a UDP datagram, from 198.18.0.1, with more of them behind it."""
     payload = struct.pack("!HHHH", 1234, PORT, 4000, 0) if not offset else b""
-    return head + payload.ljust(size, b"x")
+    return ip4(socket.IPPROTO_UDP, payload.ljust(size, b"x"), V4_SENDER, V4, number, 0x2000 | offset // 8)
 
 
 @case
@@ -233,13 +193,11 @@ def overlapping_fragments():
     datagrams = 20
     with lab():
         send(V4, 1)
-        with inside(TX):
-            raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
         # in their queue they lose the device, and with it the namespace
-        with raw, tracing("--consumed", f"src host {V4_SENDER} and ip[6:2] & 0x3fff != 0") as t:
+        with raw(TX, socket.IPPROTO_RAW) as sock, tracing("--consumed", f"src host {V4_SENDER} and ip[6:2] & 0x3fff != 0") as t:
             for number in range(1, datagrams + 1):
                 for offset in (0, 400, 600):
-                    raw.sendto(fragment(number, offset, True, 400), (V4, 0))
+                    sock.sendto(fragment(number, offset, 400), (V4, 0))
             t.until(datagrams)
             document = t.stop()
         assert_only(document, "ip_frag", datagrams)
@@ -281,27 +239,10 @@ def rates_of_devices_queues_and_counters():
         assert not any(i["dropped"] for i in document["intervals"]), document["end"]
 
 
-@case
-def counter_of_a_driver_with_its_meaning():
-    with lab(), xdp(RX, "v-rx", verdict(XDP_DROP), XDP_NATIVE):
-        resolve()
-        with tracing("--counters", "--netns", RX) as t:
-            sent = send(V4, PACKETS)
-            t.until(sent)
-            document = t.stop()
-        rows = counted(document, "losses", name="rx_queue_0_xdp_drops")
-        assert sum(r["delta"] for r in rows) == sent, rows
-        assert {(r["stage"], r["class"], r["cause"], r["queue"]) for r in rows} == {
-            ("xdp", "loss", "xdp", 0)}, rows
-
-
 @thorough
 def many_devices():
     with lab():
-        for i in range(DEVICES):
-            done = shell(RX, "ip", "link", "add", f"d{i}a", "type", "veth", "peer", "name",
-                         f"d{i}b")
-            assert done.returncode == 0, done.stderr
+        do(RX, "ip", "-batch", "-", text="".join(f"link add d{i}a type veth peer name d{i}b\n" for i in range(DEVICES)))
         with tracing("--counters", "--all", "--netns", RX) as t:
             t.pass_intervals(2)
             document = t.stop()

@@ -4,14 +4,12 @@
 counted is the truth."""
 
 import contextlib
-import fcntl
 import json
 import os
 import re
 import shutil
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,15 +17,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
-from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, assert_read, await_reassembly, checksum,
-                  counter, datagram, ip4, need, nft, nft_counters, read_all, syns, sysctl, tun, udp, xdp)
-from lib import case, exclusive_rows, first, main, paced, pktledger, require, skip, table, thorough, until
+from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, assert_read, await_reassembly, capture_statistics,
+                  checksum, counter, datagram, drop, family_of, ip4, mac_of, need, nft_counters, raw, read_all, syns,
+                  sysctl, tun, udp, xdp)
+from lib import case, exclusive_rows, first, main, paced, pktledger, require, skip, started, table, thorough, until
 from test_balance import EXPR, assert_balance, balancing, lost
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
 
-IPV6_DSTOPTS = 59
-XDP_TX = 3
-TAP, NO_PI = 2, 0x1000  # IFF_TAP, IFF_NO_PI
+IPV6_HOPOPTS, IPV6_DSTOPTS = 54, 59
+TCP_MD5SIG = 14
+XDP_PASS, XDP_TX = 2, 3
 SEEN = 300
 
 
@@ -36,10 +35,6 @@ def patient(family=socket.AF_INET, port=PORT, netns=RX):
     sock = udp(netns, family, ("", port))
     sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
     return sock
-
-
-def family_of(address):
-    return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
 # Fragments
@@ -89,10 +84,9 @@ def packet_too_big():
             until(lambda: "mtu 1400" in ends.do(TX, *"ip -6 route get 2001:2:0:1::2".split()), 10,
                   "the answer of the router")
             send("2001:2:0:1::2", 499, size=1440)
-            received = read_all(sock)
-            assert received == 499, received
+            assert_read(sock, 499)
             end = t.stop()["end"]
-            assert end["arrived"] == 500 and end["delivered"] == received, end
+            assert end["arrived"] == 500 and end["delivered"] == 499, end
             assert sum(lost(end).values()) == 1 and end["balanced"], end
 
 
@@ -156,10 +150,6 @@ def full_queue(qdiscs, names, sending):
     assert_only(document, "qdisc", counted, reason=reason_here(*names))
 
 
-def dropped_on_arrival(netns, ifname):
-    return json.loads(ends.do(netns, *"ip -s -j link show dev".split(), ifname))[0]["stats64"]["rx"]["dropped"]
-
-
 @case
 def full_broadcast_queue_of_a_macvlan():
     """One loss each. From Linux 7.1 on hardly any has an event, and the lower interface counts them; the
@@ -169,13 +159,13 @@ def full_broadcast_queue_of_a_macvlan():
         need(RX, *f"ip link set m0 netns {TX}".split())
         need(TX, *"ip link set m0 up".split())
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-        before = dropped_on_arrival(RX, "v-rx")
+        before = ends.link(RX, "v-rx")["rx"]["dropped"]
         with tracing("--netns", RX) as t:
             for _ in range(3000):
                 sender.sendto(b"x" * 100, ("198.18.0.255", PORT))
             assert_read(sock, 3000)  # only the copies for the macvlan are lost
             end = t.stop()["end"]
-        counted = dropped_on_arrival(RX, "v-rx") - before
+        counted = ends.link(RX, "v-rx")["rx"]["dropped"] - before
     rows = [(s["stage"], c) for s in end["stages"] for c in s["causes"] if c["ifname"] == "v-rx"]
     assert counted and sum(c["packets"] for _, c in rows) == counted, (counted, end)
     (stage,) = {stage for stage, _ in rows}
@@ -186,22 +176,6 @@ def full_broadcast_queue_of_a_macvlan():
 
 
 # Programs that take packets
-
-
-@case
-def stolen_by_tc():
-    """TC_ACT_STOLEN frees a packet as used: with --consumed a drop, and in the balance one."""
-    code = f"4,40 0 0 36,21 0 1 {PORT + 1},6 0 0 4,6 0 0 0"
-    with lab(), patient() as sock:
-        need(RX, *"tc qdisc add dev v-rx clsact".split())
-        need(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "ip", "bpf",
-             "direct-action", "bytecode", code)
-        with balancing("--consumed", f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
-            for _ in range(10):
-                send(V4, 90)
-                send(V4, 10, port=PORT + 1)
-            assert_read(sock, 900)
-            assert_balance(t.stop(), 1000, 900, tc_ingress=100)
 
 
 @case
@@ -217,28 +191,13 @@ def bounced_by_generic_xdp():
     assert not end["balanced"] or sum(lost(end).values()) == 100, end
 
 
-@contextlib.contextmanager
-def tap(name):
-    require(os.path.exists("/dev/net/tun"), "needs /dev/net/tun")
-    with ends.inside(name), open("/dev/net/tun", "r+b", buffering=0) as device:
-        fcntl.ioctl(device, ends.TUNSETIFF, struct.pack("16sH22x", b"t0", TAP | NO_PI))
-        for line in ("link set t0 address 02:00:00:00:00:05", "addr add 198.18.5.1/24 dev t0",
-                     "link set t0 up"):
-            need(name, "ip", *line.split())
-        yield device
-
-
 @case
 def dropped_by_xdp_of_a_tap():
     """Its generic XDP runs before the packet has an entry: it arrives where it is dropped."""
-    frame = bytes.fromhex("020000000005" "020000000009" "0800")
-    # r2 = data, r3 = data_end; drop what is longer than 150 bytes
-    code = (struct.pack("<BBhi", 0x61, 0x12, 0, 0) + struct.pack("<BBhi", 0x61, 0x13, 4, 0)
-            + struct.pack("<BBhi", 0xb7, 0, 0, 2) + struct.pack("<BBhi", 0x07, 2, 0, 150)
-            + struct.pack("<BBhi", 0x2d, 0x32, 1, 0) + struct.pack("<BBhi", 0xb7, 0, 0, XDP_DROP)
-            + ends.insn(0x95))
-    with lab(), tap(RX) as device, patient() as sock, xdp(RX, "t0", code, XDP_GENERIC), \
+    code = ends.LENGTH + ends.insn(0xb7, 0, XDP_DROP) + ends.insn(0x25, 3, 150, 1) + ends.verdict(XDP_PASS)
+    with lab(), tun(RX, kind=ends.IFF_TAP) as device, patient() as sock, xdp(RX, "t0", code, XDP_GENERIC), \
             balancing(EXPR) as t:
+        frame = mac_of(RX, "t0") + bytes.fromhex("020000000009" "0800")
         for n in range(500):
             device.write(frame + datagram(PORT, b"x" * (200 if n % 10 == 0 else 50)))
         received = read_all(sock)
@@ -273,17 +232,10 @@ def silent(document, stage):
             for c in s["causes"] if c["source"] == "counter" and (c["process"] or "").endswith(here)}
 
 
-def raw(family, kind, protocol):
-    with ends.inside(RX):
-        sock = socket.socket(family, kind, protocol)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2304)
-    return sock
-
-
 @case
 def raw_socket_with_a_small_buffer():
-    with lab(), patient() as sock, tracing() as t, \
-            raw(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP) as tap:
+    with lab(), patient() as sock, tracing() as t, raw(RX, socket.IPPROTO_UDP) as tap:
+        tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2304)
         sent = send(V4, 200)
         assert_read(sock, sent)
         got = read_all(tap)
@@ -296,14 +248,14 @@ def raw_socket_with_a_small_buffer():
 @case
 def packet_socket_with_a_small_buffer():
     everything = 3  # ETH_P_ALL
-    with lab(), patient() as sock, raw(socket.AF_PACKET, socket.SOCK_RAW, 0) as tap:
+    with lab(), patient() as sock, raw(RX, 0, socket.AF_PACKET) as tap:
+        tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2304)
         tap.bind(("v-rx", everything))
         with tracing("--netns", RX) as t:
             send(V4, 200)
             assert_read(sock, 200)
             document = t.stop()
-        # struct tpacket_stats: packets, drops
-        _, drops = struct.unpack("II", tap.getsockopt(263, 6, 8))
+        _, drops = capture_statistics(tap)
     require(not t.end["missed"]["no_sockets"], "an old kernel")
     assert drops > 100 and silent(document, "rcvbuf") == {"packet": drops}, (document["end"], drops)
 
@@ -330,7 +282,7 @@ def accept_queue_is_full(address):
     assert counted <= found <= after, (counted, found, after)
 
 
-OWN_HOOKS = {"output": "inet", "postrouting": "inet", "egress": "netdev"}
+OWN_HOOKS = {"output": "inet", "postrouting": "inet", "egress device v-tx": "netdev"}
 
 
 @table(first(1, BOTH))
@@ -340,9 +292,7 @@ def rules_drop_what_a_process_sends(address):
         send(address, 1)  # neighbours
         with udp(TX, family_of(address)) as sender, tracing("--pid", str(os.getpid())) as t:
             for hook, family in OWN_HOOKS.items():
-                at = " device v-tx" if hook == "egress" else ""
-                nft(TX, f"table {family} t {{ chain c {{ type filter hook {hook}{at} priority 0;"
-                        f" udp dport {PORT} counter drop; }}; }}")
+                drop(TX, hook, f"udp dport {PORT}", family)
                 for _ in range(60):
                     with contextlib.suppress(PermissionError):
                         sender.sendto(b"x", (address, PORT))
@@ -351,17 +301,14 @@ def rules_drop_what_a_process_sends(address):
             document = t.stop()
     assert_only(document, "netfilter", 180, direction="tx", netns=TX)
     found = {c["hook"]: c["packets"] for s in document["end"]["stages"] for c in s["causes"]}
-    assert found == dict.fromkeys(OWN_HOOKS, 60), found
-
-
-HOP_BY_HOP, DESTINATION = 54, 59  # IPV6_HOPOPTS, IPV6_DSTOPTS
+    assert found == {hook.split()[0]: 60 for hook in OWN_HOOKS}, found
 
 
 @case
 def unknown_options_of_ipv6():
     """Hop by hop and for the destination, to be discarded or answered."""
     with lab(), patient(socket.AF_INET6) as sock, tracing("--netns", RX, f"ip6 host {V6} and not icmp6") as t:
-        for where in HOP_BY_HOP, DESTINATION:
+        for where in IPV6_HOPOPTS, IPV6_DSTOPTS:
             for kind in 0x5e, 0x9e:
                 with udp(TX, socket.AF_INET6) as sender:
                     sender.setsockopt(socket.IPPROTO_IPV6, where, struct.pack("BBBB4x", 0, 0, kind, 4))
@@ -380,10 +327,12 @@ def a_nat_keepalive_is_no_loss(address):
         except OSError as error:
             skip(f"no IPsec in UDP here: {error}")
         with tracing("--netns", RX, f"udp port {PORT}") as t:
-            with ends.inside(TX), socket.socket(family_of(address), socket.SOCK_DGRAM) as sender:
+            with udp(TX, family_of(address)) as sender:
                 for _ in range(50):
                     sender.sendto(b"\xff", (address, PORT))
-            read_all(sock)
+            # they are counted as received, and not given to the socket
+            name = f"{'Udp6' if ':' in address else 'Udp'}:InDatagrams"
+            until(lambda: counter(RX, name) == 50, 10, "all of them")
             document = t.stop()
     assert_only(document, "xfrm", 50, kind="expected")
     assert not document["end"]["dropped"], document["end"]
@@ -408,9 +357,8 @@ def syn_queue_is_full(address):
     """Nobody answers its SYN-ACKs, so no connection leaves the queue of SYNs."""
     with lab(), ends.inside(RX):
         ends.sysctl(RX, "net/ipv4/tcp_syncookies", 0)
-        ends.nft(TX, f"table inet t {{ chain c {{ type filter hook input priority 0; tcp sport {PORT} drop; }}; }}")
-        with socket.create_server(("", PORT) if address == V4 else ("::", PORT), backlog=4,
-                                  family=family_of(address)), tracing("--netns", RX) as t:
+        drop(TX, "input", f"tcp sport {PORT}")
+        with socket.create_server(("", PORT), backlog=4, family=family_of(address)), tracing("--netns", RX) as t:
             connect(address, 30)
             until(lambda: tcp_counter("TCPReqQFullDrop"), 5, "a SYN is refused")
             document = t.stop()
@@ -421,20 +369,22 @@ def syn_queue_is_full(address):
     assert all("SYN queue" in c["note"] for c in found), found
 
 
+def want_signatures(listener, peer):
+    """Of what comes from this address (TCP_MD5SIG)."""
+    family = family_of(peer)
+    key = struct.pack("=HH4x16s104x" if ":" in peer else "=HH4s120x", family, 0, socket.inet_pton(family, peer))
+    try:
+        listener.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, key + struct.pack("=BBHi80s", 0, 0, 3, 0, b"key"))
+    except OSError as error:
+        skip(f"no MD5 signatures here: {error}")
+
+
 @table(first(1, BOTH[::-1]))
 def segments_without_a_signature(address):
     """Each has an event; that the listener's own counter has them too makes no more of them."""
-    peer = {V4: "198.18.0.1", V6: "2001:2::1"}[address]
     with lab(), ends.inside(RX):
-        with socket.create_server(("", PORT) if address == V4 else ("::", PORT),
-                                  family=family_of(address)) as listener:
-            at = (struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_pton(socket.AF_INET, peer))
-                  if address == V4 else
-                  struct.pack("=HHI16s104x", socket.AF_INET6, 0, 0, socket.inet_pton(socket.AF_INET6, peer)))
-            try:  # TCP_MD5SIG
-                listener.setsockopt(socket.IPPROTO_TCP, 14, at + struct.pack("=BBHi80s", 0, 0, 3, 0, b"key"))
-            except OSError as error:
-                skip(f"no MD5 signatures here: {error}")
+        with socket.create_server(("", PORT), family=family_of(address)) as listener:
+            want_signatures(listener, {V4: "198.18.0.1", V6: "2001:2::1"}[address])
             with tracing("--netns", RX) as t:
                 for _ in range(20):  # while intervals end
                     connect(address, 100)
@@ -460,11 +410,10 @@ def wrong_echo_of_a_timestamp(address):
     syn, ack = 2, 16
     family = family_of(address)
     with lab(), contextlib.ExitStack() as open_files:
-        with ends.inside(TX):
-            client = open_files.enter_context(socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_TCP))
+        client = open_files.enter_context(raw(TX, socket.IPPROTO_TCP, family))
         if family == socket.AF_INET6:  # raw(7): IPV6_CHECKSUM
             client.setsockopt(socket.IPPROTO_IPV6, 7, 16)
-        nft(TX, "table inet t { chain c { type filter hook output priority 0; tcp flags rst drop; }; }")
+        drop(TX, "output", "tcp flags rst")
         client.settimeout(5)
         with ends.inside(RX), socket.create_server(("", PORT), family=family), tracing("--netns", RX) as t:
             for source in range(40000, 40050):
@@ -485,8 +434,7 @@ def wrong_echo_of_a_timestamp(address):
 def connection(address, port):
     """Both ends: that of TX, and that of RX."""
     with ends.inside(RX):
-        listener = socket.create_server(("", port) if address == V4 else ("::", port),
-                                        family=family_of(address))
+        listener = socket.create_server(("", port), family=family_of(address))
     with listener, ends.inside(TX):
         client = socket.create_connection((address, port))
         return client, listener.accept()[0]
@@ -550,32 +498,19 @@ def only_a_counter_knows(args):
 @case
 def icmp_errors_about_closed_sockets():
     """Icmp:InErrors counts them: nothing is lost, and none of them is called invalid."""
-    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28, 1, 0, 64, socket.IPPROTO_UDP, 0,
-                         socket.inet_aton("198.18.0.1"), socket.inet_aton(V4))
-    body = struct.pack("!BBHI", 3, 3, 0, 0) + header + struct.pack("!HHHH", PORT, 9, 8, 0)
-    total = sum(struct.unpack(f"!{len(body) // 2}H", body))
-    check = ~((total & 0xffff) + (total >> 16)) & 0xffff
+    body = struct.pack("!BBHI", 3, 3, 0, 0) + ip4(
+        socket.IPPROTO_UDP, struct.pack("!HHHH", PORT, 9, 8, 0), "198.18.0.1", V4)
     with lab(), tracing("--netns", TX) as t:
-        with ends.inside(RX), socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as s:
+        with raw(RX, socket.IPPROTO_ICMP) as sock:
             for _ in range(50):
-                s.sendto(body[:2] + struct.pack("!H", check) + body[4:], ("198.18.0.1", 0))
+                sock.sendto(body[:2] + struct.pack("!H", checksum(body)) + body[4:], ("198.18.0.1", 0))
+        until(lambda: counter(TX, "Icmp:InErrors") == 50, 10, "all of them")
         end = t.stop()["end"]
     assert not end["dropped"], end["stages"]
     assert [(s["stage"], s["packets"]) for s in end["suspected"]] == [("icmp", 50)], end["suspected"]
 
 
 # Healthy traffic that looks odd: answers to an address that nobody has yet
-
-
-@contextlib.contextmanager
-def daemon(netns, *command):
-    done = subprocess.Popen(command, preexec_fn=lambda: ends.enter(netns),
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield done
-    finally:
-        done.terminate()
-        done.wait()
 
 
 @thorough
@@ -592,11 +527,12 @@ def dhcp():
         script.write_text("#!/bin/sh\n[ \"$1\" != bound ] || ip addr replace $ip/24 dev v-tx\n")
         script.chmod(0o700)
         with tracing("--netns", TX) as client, tracing("--netns", RX) as server:
-            with daemon(RX, "busybox", "udhcpd", "-f", str(configuration)):
+            with started("udhcpd", "-f", configuration, binary="busybox", preexec_fn=lambda: ends.enter(RX)):
                 for _ in range(3):
                     ends.do(TX, "busybox", "udhcpc", "-fqn", "-T", "1", "-i", "v-tx",
                             "-s", str(script))
-            time.sleep(0.3)  # what is on its way arrives
+            for t in client, server:
+                t.pass_intervals(2)  # what is on its way arrives
             documents = client.stop(), server.stop()
         leased = ends.do(TX, "ip", "-4", "-o", "addr", "show", "dev", "v-tx")
     assert "198.18.0.1" in leased and leased.count("\n") > 1, leased
@@ -645,12 +581,8 @@ def of_one_namespace(address, size):
     router, version = f"{NAME}-router", "ip6" if ":" in address else "ip"
     last = "" if size < 1500 else {"ip": "ip frag-off & 0x1fff > 800", "ip6": "frag frag-off > 800"}[version]
     with lab("--topology", "router"), patient(family_of(address)) as sock:
-        nft(router, f"table {version} t {{ chain c {{ type filter hook forward priority 0; "
-                    f"udp dport {PORT} numgen inc mod 10 0 counter drop; }}; }}" if not last else
-            f"table {version} t {{ chain c {{ type filter hook forward priority 0; "
-            f"{last} numgen inc mod 10 0 counter drop; }}; }}")
-        nft(RX, f"table {version} t {{ chain c {{ type filter hook input priority 0; "
-                f"udp dport {PORT} numgen inc mod 4 0 counter drop; }}; }}")
+        drop(router, "forward", f"{last or f'udp dport {PORT}'} numgen inc mod 10 0", version)
+        drop(RX, "input", f"udp dport {PORT} numgen inc mod 4 0", version)
         for name in "net/ipv4/ipfrag_time", "net/ipv6/ip6frag_time":
             sysctl(RX, name, 1)
         with balancing("--netns", TX, EXPR) as tx, balancing("--netns", router, EXPR) as way, \

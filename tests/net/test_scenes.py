@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, await_reassembly, do, need, nft, nft_counters, read_all, sysctl, udp
+from ends import PORT, at, await_reassembly, do, drop, family_of, need, nft_counters, read_all, sysctl, udp
 from lib import EVERYTHING, assert_ok, case, directory, first, main, observed, pktledger, table
 from test_balance import EXPR, assert_balance, balancing
 from test_export import exporting, total
-from test_families import BRIDGE, chain
-from test_nat import NEW, ROUTER, at, far, redirect, ruleset, shown, translate
-from test_others import family_of, patient
+from test_families import BRIDGE
+from test_nat import NEW, ROUTER, far, redirect, ruleset, shown, translate
+from test_others import patient
 from test_tunnels import FAR4, FAR6, VXLAN, drop_outer
 from traced import RX, TX, V4, V6, assert_only, lab, send, tracing
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, tc_ingress, tiny_rcvbuf,
@@ -51,8 +51,7 @@ def at_port(port):
 
     @contextlib.contextmanager
     def rule_in_input(address):
-        nft(RX, f"table {ruleset(address)} f {{ chain c {{ type filter hook input priority 0; "
-                f"udp dport {port} numgen inc mod 5 0 counter drop; }}; }}")
+        drop(RX, "input", f"udp dport {port} numgen inc mod 5 0", table="f")
         with patient(family_of(address), port) as sock:
             yield {"stage": "netfilter", "reader": sock, "counted": lambda: nft_counters(RX)[None]}
 
@@ -77,12 +76,10 @@ def before(make, *steps):
     return made
 
 
-def drop_fragments(address, hook="prerouting"):
+def drop_fragments(address):
     """The last fragment of each fifth datagram of 8000 bytes is dropped."""
-    family = "ip6" if ":" in address else "ip"
     last = "frag frag-off > 800" if ":" in address else "ip frag-off & 0x1fff > 800"
-    nft(RX, f"table {family} t {{ chain c {{ type filter hook {hook} priority -450; "
-            f"{last} numgen inc mod 5 0 counter drop; }}; }}")
+    drop(RX, "prerouting", f"{last} numgen inc mod 5 0", ruleset(address), priority=-450)
     for name in "net/ipv4/ipfrag_time", "net/ipv6/ip6frag_time":
         sysctl(RX, name, 1)
 
@@ -114,7 +111,7 @@ def bridge_rule(hook):
     @contextlib.contextmanager
     def made(address):
         with patient(family_of(address)) as sock:
-            nft(BRIDGE, chain("bridge", hook, f"udp dport {PORT} numgen inc mod 5 0"))
+            drop(BRIDGE, hook, f"udp dport {PORT} numgen inc mod 5 0", "bridge")
             yield {"stage": "netfilter", "reader": sock, "counted": lambda: nft_counters(BRIDGE)[None],
                    "hook": f"bridge {hook}"}
 

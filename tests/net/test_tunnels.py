@@ -3,17 +3,16 @@
 """`trace --inner` and its balance: flows in tunnels. What sockets got, and rules and queues on the
 tunnel's own packets counted, is the truth."""
 
-import contextlib
 import socket
 import struct
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, await_reassembly, do, inside, nft, nft_counters, read_all, sysctl, udp
+from ends import PORT, await_reassembly, do, drop, family_of, ip4, nft_counters, raw, read_all, sysctl, udp
 from lib import assert_findings, case, first, main, proves, table, thorough
 from test_balance import EXPR, assert_balance, balancing
-from test_others import family_of, patient
+from test_others import patient
 from traced import RX, TX, V4, V6, assert_only, lab, send, tracing
 
 VNI = 28779  # of the lab, whose outer addresses are V4
@@ -23,17 +22,9 @@ BOTH = [("IPv6", FAR6), ("IPv4", FAR4)]
 SENT = 500
 
 
-@contextlib.contextmanager
-def tunnel():
-    """The lab's: each packet that a socket sends to FAR4 or FAR6 is in one of VXLAN."""
-    with lab("--topology", "vxlan"):
-        yield
-
-
 def drop_outer(netns=RX, hook="input"):
     """Every fifth packet of the tunnel."""
-    nft(netns, f"table ip t {{ chain c {{ type filter hook {hook} priority 0; "
-               f"udp dport {VXLAN} numgen inc mod 5 0 counter drop; }}; }}")
+    drop(netns, hook, f"udp dport {VXLAN} numgen inc mod 5 0", "ip")
 
 
 # VXLAN: the tunnel's packets are lost, or what comes out of it
@@ -42,7 +33,7 @@ def drop_outer(netns=RX, hook="input"):
 @table(first(1, BOTH))
 def outer_dropped(address):
     """Only what EXPR says: the other flow dies beside it, and is in none of the rows."""
-    with tunnel(), patient(family_of(address)) as sock:
+    with lab("--topology", "vxlan"), patient(family_of(address)) as sock:
         drop_outer()
         with tracing("--inner", "--by", "flow,reason", EXPR) as t:
             for _ in range(SENT // 100):
@@ -59,7 +50,7 @@ def outer_dropped(address):
 @thorough
 def not_asked_for():
     """Without --inner the tunnel's packets have their own addresses only."""
-    with tunnel(), patient():
+    with lab("--topology", "vxlan"), patient():
         drop_outer()
         with tracing("--by", "flow", f"{EXPR} or udp dst port {VXLAN}") as t:
             send(FAR4, 100)
@@ -74,12 +65,11 @@ def not_asked_for():
                  for family, address in BOTH]))
 def fragments(way, address):
     """Of the tunnel's packets or of the datagrams in them: one that lacks a part is lost once."""
-    with tunnel(), patient(family_of(address)) as sock:
+    with lab("--topology", "vxlan"), patient(family_of(address)) as sock:
         if way == "tunnel":
             do(TX, "ip", "link", "set", "v-tx", "mtu", "700")
         part = "ip frag-off & 0x1fff > 100" if way == "tunnel" else f"udp dport {VXLAN}"
-        nft(RX, f"table ip t {{ chain c {{ type filter hook prerouting priority -450; {part} "
-                f"numgen inc mod 5 0 counter drop; }}; }}")
+        drop(RX, "prerouting", f"{part} numgen inc mod 5 0", "ip", priority=-450)
         for name in "net/ipv4/ipfrag_time", "net/ipv6/ip6frag_time":
             sysctl(RX, name, 1)
         with balancing("--inner", EXPR) as t:
@@ -95,9 +85,8 @@ def fragments(way, address):
 # Tunnels of which this kernel may have no device: their bytes, sent and dropped as they are
 
 
-def ip4(proto, payload):
-    return struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 1, 0, 64, proto, 0,
-                       socket.inet_aton("198.18.9.1"), socket.inet_aton("198.18.9.2")) + payload
+def inner4(proto, payload):
+    return ip4(proto, payload, "198.18.9.1", "198.18.9.2")
 
 
 def ip6(proto, payload):
@@ -108,7 +97,7 @@ def ip6(proto, payload):
 
 def datagram_to(port, version):
     payload = struct.pack("!HHHH", 1234, port, 8 + 50, 0) + b"x" * 50
-    return (ip4 if version == 4 else ip6)(socket.IPPROTO_UDP, payload)
+    return (inner4 if version == 4 else ip6)(socket.IPPROTO_UDP, payload)
 
 
 def frame(packet):
@@ -137,7 +126,7 @@ def ipip(packet):
 
 
 def gre_in_ipip(packet):
-    return ip4(socket.IPPROTO_GRE, gre(packet))
+    return inner4(socket.IPPROTO_GRE, gre(packet))
 
 
 # name, how it is put together, how it is sent, what is said of it
@@ -148,14 +137,9 @@ KINDS = [("gre", gre, socket.IPPROTO_GRE, "gre 42"), ("geneve", geneve, GENEVE, 
 
 def send_bytes(to, how, payload, packets):
     """By a raw socket of this protocol, or to this port."""
-    with (udp(TX, family_of(to)) if how == GENEVE else raw(family_of(to), how)) as sock:
+    with (udp(TX, family_of(to)) if how == GENEVE else raw(TX, how, family_of(to))) as sock:
         for _ in range(packets):
             sock.sendto(payload, (to, GENEVE if how == GENEVE else 0))
-
-
-def raw(family, proto):
-    with inside(TX):
-        return socket.socket(family, socket.SOCK_RAW, proto)
 
 
 @table(first(1, [(f"{name}, IPv{version} in IPv{6 if ':' in to else 4}", *row, version, to)
@@ -167,8 +151,7 @@ def by_bytes(make, how, said, version, to):
         how = socket.IPPROTO_IPIP if version == 4 else socket.IPPROTO_IPV6
     rule = f"udp dport {GENEVE}" if how == GENEVE else f"meta l4proto {how}"
     with lab():
-        nft(RX, f"table inet t {{ chain c {{ type filter hook input priority 0; {rule} counter "
-                f"drop; }}; }}")
+        drop(RX, "input", rule)
         with tracing("--inner", "--by", "flow", EXPR) as t:
             send_bytes(to, how, make(datagram_to(PORT, version)), 30)
             send_bytes(to, how, make(datagram_to(PORT + 1, version)), 20)
@@ -188,8 +171,7 @@ def port_of_a_device():
     with lab():
         do(RX, "ip", "link", "add", "x", "type", "vxlan", "id", "9", "dstport", "14789", "dev",
            "v-rx")
-        nft(RX, "table inet t { chain c { type filter hook input priority 0; udp dport { 14789, "
-                "14790 } counter drop; }; }")
+        drop(RX, "input", "udp dport { 14789, 14790 }")
         payload = struct.pack("!II", 8 << 24, 9 << 8) + frame(datagram_to(PORT, 4))
         with tracing("--inner", EXPR) as t, udp(TX, socket.AF_INET) as sock:
             for port in 14789, 14790:
