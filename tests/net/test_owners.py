@@ -8,15 +8,14 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (assert_ok, case, exclusive, first, main, pktledger, require, run, started, table,
                  thorough, until)
-from ends import PORT, do, inside, nft, send as send_in, shell
-from traced import NAME, RX, V4, assert_only, causes, lab, send, tracing
+from ends import PORT, drop, nft, python, send as send_in, shell
+from traced import NAME, RX, V4, assert_only, causes, lab, namespaces, send, tracing
 
 ID = "d4e8e05a546c86b6443f101966c618e47753ed01fa9929cae00d3b692f7a9f80"
 
@@ -31,7 +30,7 @@ sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 5000)
 sock.bind(("", int(sys.argv[1])))
 
 def sleeps():
-    time.sleep(60)
+    time.sleep(3600)
 
 def spins():
     while True:
@@ -44,8 +43,6 @@ def reads():
 def inherits():
     for i in range(2):
         if not os.fork():
-            sys.stdout.write(f"{os.getpid()} ")
-            sys.stdout.flush()
             open("/proc/self/comm", "w").write(f"worker-{i}")
             (sleeps, reads)[i]()
     sleeps()
@@ -76,39 +73,15 @@ def in_a_thread():
     threading.Thread(target=reads, daemon=True).start()
     spins()
 
-if sys.argv[2] != "inherits":
-    print("ready", flush=True)
+print("ready", flush=True)
 globals()[sys.argv[2]]()
 """
 
 
-@contextlib.contextmanager
-def receiver(does, port=PORT):
-    """A process in the receiver's namespace that has a socket with a small buffer."""
-    with inside(RX):
-        process = subprocess.Popen([sys.executable, "-c", RECEIVER, str(port), does],
-                                   stdout=subprocess.PIPE, start_new_session=True)
-    with process:
-        try:
-            assert process.stdout.read(5)
-            yield process
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def receiver_in(group, port=PORT):
-    """One whose socket is of this cgroup; it does not read."""
-    script = f"echo $$ > {group}/cgroup.procs; exec \"$@\""
-    with inside(RX):
-        process = subprocess.Popen(["sh", "-c", script, "sh", sys.executable, "-c", RECEIVER,
-                                    str(port), "sleeps"], stdout=subprocess.PIPE)
-    with process:
-        try:
-            assert process.stdout.read(5)
-            yield process
-        finally:
-            process.kill()
+def receiver(does, port=PORT, group=None):
+    """A process in the receiver's namespace that has a socket with a small buffer, maybe of this cgroup."""
+    join = group and (lambda: (group / "cgroup.procs").write_text(str(os.getpid())))
+    return python(RX, RECEIVER, port, does, become=join)
 
 
 def process_name(pid):
@@ -170,20 +143,10 @@ def the_row(document):
 
 
 @case
-def process_and_namespace():
-    with lab(), receiver("sleeps") as process:
-        row = the_row(drops("--by", "socket,process,netns"))
-        assert row["process"] == process_name(process.pid), row
-        assert row["netns"] == RX, row
-        assert row["socket"].endswith(f":{PORT}"), row  # before 6.11 where packets went
-
-
-@case
 def reader_of_an_inherited_socket():
     """Three processes have it; one waits in recv()."""
     with lab(), receiver("inherits") as process:
-        text = process.stdout.read1().decode()
-        workers = until(lambda: workers_of(process), 10, f"two workers ({text})")
+        workers = until(lambda: workers_of(process), 10, "two workers")
         reader = next(pid for pid, name in workers.items() if name == "worker-1")
         until(lambda: Path(f"/proc/{reader}/syscall").read_text().split()[0] != "running", 10,
               "the worker waits")
@@ -229,7 +192,7 @@ def workers_of(process):
 
 @case
 def container_by_the_cgroup_of_the_socket():
-    with lab(), cgroup(cgroup2(), NAME, f"docker-{ID}.scope") as group, receiver_in(group):
+    with lab(), cgroup(cgroup2(), NAME, f"docker-{ID}.scope") as group, receiver("sleeps", group=group):
         row = the_row(drops("--by", "cgroup,container,process"))
         assert row["container"] == ID[:12], row
         assert row["cgroup"] == f"/{NAME}/docker-{ID}.scope", row
@@ -240,7 +203,7 @@ def container_by_the_cgroup_of_the_socket():
 def a_pod_is_its_network_namespace():
     """That of its first process; other namespaces lose unseen. Who asks for another is told which."""
     uid = "0b7632a2-a56e-4278-987a-22de18008dbe"
-    with lab(), cgroup(cgroup2(), NAME, f"pod{uid}", ID) as group, receiver_in(group):
+    with lab(), cgroup(cgroup2(), NAME, f"pod{uid}", ID) as group, receiver("sleeps", group=group):
         row = the_row(drops("--pod", f"pod-{uid}"))
         assert row["socket"].endswith(f":{PORT}"), row
         checked = assert_ok(pktledger("check", "-j", "-t", "100ms", "--pod", f"pod-{uid}"))
@@ -272,27 +235,12 @@ def finding(document, stage):
     return found[0]
 
 
-def while_losing():
-    """A trace of some intervals with losses in each of them."""
-    with tracing(f"udp port {PORT}") as t:
-        lossy(t)
-        return finding(t.stop(), "rcvbuf")
-
-
-@case
-def full_because_its_reader_runs():
-    """On a host with other work the same loop may have to wait for a CPU."""
-    with lab(), receiver("spins") as process:
-        found = while_losing()
-        assert found["id"] in ("rcvbuf-busy", "rcvbuf-cpu") and found["facts"]["running_percent"] > 0, found
-        assert process_name(process.pid) in found["cause"], found
-
-
 @thorough
 def full_because_the_thread_that_reads_waits():
     """Another thread of the process uses the CPU."""
-    with lab(), receiver("in_a_thread") as process:
-        found = while_losing()
+    with lab(), receiver("in_a_thread") as process, tracing(f"udp port {PORT}") as t:
+        lossy(t)
+        found = finding(t.stop(), "rcvbuf")
         assert f"of {process_name(process.pid)}" in found["cause"] or \
             "busiest" in found["cause"], found
 
@@ -318,26 +266,6 @@ def cpu_quota():
 # Which rule dropped
 
 
-@contextlib.contextmanager
-def rules(text):
-    require(shell(RX, "nft", "--version").returncode == 0, "needs nft")
-    nft(RX, text)
-    yield
-
-
-@contextlib.contextmanager
-def spaces(count):
-    def each(command):
-        lines = "".join(f"netns {command} {RX}{i}\n" for i in range(count))
-        subprocess.run(["ip", "-batch", "-"], input=lines, text=True, check=True)
-
-    each("add")
-    try:
-        yield
-    finally:
-        each("del")
-
-
 def handle(chain, words):
     listed = shell(RX, "nft", "-a", "list", "chain", *chain.split()).stdout
     return next((re.search(r"# handle (\d+)", line)[1] for line in listed.splitlines()
@@ -346,9 +274,11 @@ def handle(chain, words):
 
 def dropped_by_rules(chain):
     """The finding of 40 packets that this chain drops, and the handle of the rule with the port."""
-    with lab(), rules(f"table inet t {{ chain c {{ type filter hook input priority 0; {chain} }}; }}"):
+    with lab():
+        nft(RX, f"table inet t {{ chain c {{ type filter hook input priority 0; {chain} }}; }}")
         with tracing(f"udp port {PORT}") as t:
             send(V4, 40)
+            t.until(40)
             document = t.stop()
         assert_only(document, "netfilter", 40, netns=RX)
         return finding(document, "netfilter"), handle("inet t c", str(PORT))
@@ -375,10 +305,9 @@ def who_dropped(chain, name, seen):
 @case
 def rules_of_several_chains():
     """EXPR leaves out what the other one drops; which dropped what, counters do not say."""
-    text = "".join(f"table inet {name} {{ chain c {{ type filter hook input priority {n};"
-                   f" udp dport {port} counter drop; }}; }}\n"
-                   for n, (name, port) in enumerate((("t", PORT), ("u", PORT + 1))))
-    with lab(), rules(text):
+    with lab():
+        drop(RX, "input", f"udp dport {PORT}")
+        drop(RX, "input", f"udp dport {PORT + 1}", table="u", priority=1)
         with tracing(f"udp port {PORT}") as t:
             send(V4, 40)
             send(V4, 60, port=PORT + 1)
@@ -404,7 +333,7 @@ def namespace_that_is_gone():
 @case
 def rule_among_many_namespaces():
     """All rules are listed before there is a loss, wherever they are."""
-    with spaces(40):
+    with namespaces(40):
         found, number = dropped_by_rules(COUNTED + ";")
     assert f"rule with handle {number} of chain inet t c: 40 packets" in found["facts"]["seen"], found
 
@@ -412,18 +341,10 @@ def rule_among_many_namespaces():
 @case
 def rules_are_listed_late():
     """What the rule had dropped before is not said to be of now."""
-    late = f"{NAME}-late"
-    text = (f"table inet t {{ chain c {{ type filter hook input priority 0; udp dport {PORT} counter"
-            " drop; }; }")
-    with tracing(f"udp port {PORT}") as t:
-        subprocess.run(["ip", "netns", "add", late], check=True)
-        try:
-            do(late, "ip", "link", "set", "lo", "up")
-            nft(late, text)
-            send_in(late, "127.0.0.1", 45)
-            found = finding(t.stop(), "netfilter")
-        finally:
-            subprocess.run(["ip", "netns", "del", late], check=True)
+    with tracing(f"udp port {PORT}") as t, namespaces(1) as (late,):
+        drop(late, "input", f"udp dport {PORT}")
+        send_in(late, "127.0.0.1", 45)
+        found = finding(t.stop(), "netfilter")
     assert "rules were listed only after the loss began; since it was made: rule" in found["facts"]["seen"], found
     assert "of chain inet t c: at most 45 packets" in found["facts"]["seen"], found
     assert found["id"] == "netfilter", found
