@@ -10,19 +10,20 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, assert_balanced, assert_ok, assert_valid, case,
-                 first_finding, lost, main, pktledger, proves, require, run, table, thorough, until)
+from ends import PORT, link, repeating, udp
+from lib import (BINARY, PATIENCE, TIMEOUT, assert_balanced, assert_valid, case, directory, first, first_finding, lost,
+                 main, pktledger, proves, require, run, table, thorough, until)
 from settings import assert_same, settings, shell
+from test_troubleshooting import reader
+from traced import NAME, RX, TX, V4, lab
 
-NAME = f"pl-mend-{os.getpid()}"
-RX = f"{NAME}-rx"
 RP_FILTER = "net.ipv4.conf.v-rx.rp_filter"
 SICK = f"""
 ip link add other type veth peer name elsewhere
@@ -39,49 +40,33 @@ def sick_host():
     """The way back to the sender leaves by another device: all that arrives is dropped."""
     for tool in ("ip", "ethtool", "tc"):
         require(shutil.which(tool), f"needs {tool}")
-    with tempfile.TemporaryDirectory() as directory:
-        assert_ok(pktledger("lab", "up", NAME))
-        try:
-            require(not shell(RX, SICK).returncode, "ip netns exec does not work here")
-            before = settings(RX)
-            yield Path(directory, "undo")
-            assert_same(before, settings(RX))
-            assert not os.listdir(directory), os.listdir(directory)
-        finally:
-            pktledger("lab", "down", NAME)
-
-
-# From each source in turn, 500 times a second: what is late on a busy host is sent nevertheless.
-SENDER = """
-import itertools, socket, sys, time
-socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in sys.argv[1:]]
-for s, source in zip(socks, sys.argv[1:]):
-    s.bind((source, 0))
-due = time.monotonic()
-for s in itertools.cycle(socks):
-    try:
-        s.sendto(bytes(512), ("198.18.0.2", 9))
-    except ConnectionRefusedError:  # once it arrives: there is nobody
-        pass
-    due += 0.002 / len(socks)
-    time.sleep(max(due - time.monotonic(), 0))
-"""
+    with directory() as path, lab():
+        require(not shell(RX, SICK).returncode, "ip netns exec does not work here")
+        before = settings(RX)
+        yield path / "undo"
+        assert_same(before, settings(RX))
+        assert not os.listdir(path), os.listdir(path)
 
 
 def arrived():
-    return int(shell(RX, "cat /sys/class/net/v-rx/statistics/rx_packets").stdout)
+    return link(RX, "v-rx")["rx"]["packets"]
 
 
 @contextlib.contextmanager
-def traffic(*sources):
+def traffic(*sources, port=9):
+    """From each source in turn, 500 times a second."""
     before = arrived()
-    with subprocess.Popen(["ip", "netns", "exec", f"{NAME}-tx", sys.executable, "-c",
-                           SENDER, *(sources or ["198.18.0.1"])]) as process:
-        try:
-            until(lambda: arrived() > before + 10, 20, "traffic")
-            yield
-        finally:
-            process.kill()
+    with contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(udp(TX, socket.AF_INET, (source, 0))) for source in sources or ["198.18.0.1"]]
+
+        def once():
+            for sock in socks:
+                with contextlib.suppress(OSError):  # once it arrives: there is nobody
+                    sock.sendto(bytes(512), (V4, port))
+
+        stack.enter_context(repeating(0.002 * len(socks), once))
+        until(lambda: arrived() > before + 10, 20, "traffic")
+        yield
 
 
 def rp_filter():
@@ -140,8 +125,7 @@ def mended_and_as_before():
         assert small_run() == {"ip_route": 150}
 
 
-@table([] if not EVERYTHING else [("of the namespace", ["-t", "0.3", "--netns", RX]),
-                                  ("from another one", ["-t", "1"])])
+@table(first(0, [("of the namespace", ["-t", "0.3", "--netns", RX]), ("from another one", ["-t", "1"])]))
 def documents(where):
     """What one advises elsewhere is printed, made and taken back there."""
     with sick_host() as file, traffic():
@@ -172,7 +156,7 @@ def what_does_not_help_is_taken_back():
     same. To the one of which most are lost there is."""
     lost = [f"198.19.9.{n}" for n in range(5)]
     with sick_host() as file:
-        done = shell(f"{NAME}-tx", "".join(f"ip addr add {ip}/32 dev lo\n" for ip in lost))
+        done = shell(TX, "".join(f"ip addr add {ip}/32 dev lo\n" for ip in lost))
         assert not done.returncode, done.stderr
         with traffic(*["198.18.0.1"] * 3, *lost):
             result = check("-j", "--apply", "--yes", "--undo-file", str(file), "ip-rpfilter")
@@ -257,32 +241,6 @@ def kept_for_the_next_boot():
         pktledger("check", "--undo", "--undo-file", str(file))
 
 
-# Loses nearly all: a socket without a reader. The kernel may have been too slow for it.
-UNREAD = """
-import socket, time
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-s.bind(("198.18.0.2", 9))
-print("ready", flush=True)
-time.sleep(3600)
-"""
-
-
-@contextlib.contextmanager
-def losing_host():
-    require(shutil.which("unshare"), "needs unshare (util-linux)")
-    with contextlib.ExitStack() as stack:
-        directory = stack.enter_context(tempfile.TemporaryDirectory())
-        assert pktledger("lab", "up", NAME).status == 0
-        stack.callback(pktledger, "lab", "down", NAME)
-        process = stack.enter_context(subprocess.Popen(
-            ["ip", "netns", "exec", RX, sys.executable, "-c", UNREAD], stdout=subprocess.PIPE))
-        stack.callback(process.kill)
-        require(process.stdout.readline() == b"ready\n", "ip netns exec does not work here")
-        stack.enter_context(traffic())
-        yield Path(directory)
-
-
 def slow_cpus(tree):
     """CPUs with a governor that saves power, as files. Returns those with the governors."""
     real = Path("/sys/devices/system/cpu")
@@ -303,9 +261,11 @@ def slow_cpus(tree):
 @thorough
 @proves("cpu-governor")
 def governor():
-    """The CPUs are files that only this command sees: what they really do is left alone."""
-    with losing_host() as directory, contextlib.ExitStack() as stack:
-        governors = slow_cpus(directory / "cpu")
+    """The CPUs are files that only this command sees: what they really do is left alone. The kernel may
+    have been too slow for a socket that is never read."""
+    require(shutil.which("unshare"), "needs unshare (util-linux)")
+    with directory() as path, lab(), reader(3600, 4096), traffic(port=PORT), contextlib.ExitStack() as stack:
+        governors = slow_cpus(path / "cpu")
         for cpu in os.sched_getaffinity(0):  # the speed of an idle CPU says nothing
             busy = stack.enter_context(subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c",
                                                          "while True: pass"]))
@@ -314,7 +274,7 @@ def governor():
         def check_there(*args):
             done = subprocess.run(
                 ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /sys/devices/system/cpu && '
-                 'exec "$@"', directory / "cpu", BINARY, "check", "-j", *args],
+                 'exec "$@"', path / "cpu", BINARY, "check", "-j", *args],
                 capture_output=True, text=True, check=False)
             require("mount:" not in done.stderr, done.stderr.strip())
             assert done.returncode == 0, done.stderr
@@ -324,7 +284,7 @@ def governor():
         first_finding(f)
         assert f and f[0]["scope"] == "host" and "800 of 3000 MHz" in f[0]["facts"]["seen"], f
         assert len(f[0]["changes"]) == len(governors), f
-        undo = ["--undo-file", str(directory / "undo")]
+        undo = ["--undo-file", str(path / "undo")]
         check_there("--netns", RX, "-t", "0.3", "--apply", "--yes", *undo, "cpu-governor")
         assert {g.read_text() for g in governors} == {"performance"}
         undone = check_there("--undo", *undo)["undone"]
@@ -344,8 +304,8 @@ def nothing_to_do():
 @case
 def a_record_that_is_cut():
     """Its changes are neither undone nor kept, and it says so."""
-    with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory, "undo")
+    with directory() as path:
+        file = path / "undo"
         file.write_text('{"kind":')
         for args, status in (["--undo"], 1), (["--persist", "-t", "0.1"], 0):
             result = pktledger("check", *args, "--undo-file", str(file))

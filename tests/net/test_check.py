@@ -22,25 +22,12 @@ from ends import (PORT, capture_statistics, counter, do, fill_connections, insid
                   ring_of_a_capture, send, sysctl, udp)
 import test_troubleshooting as stories
 from lib import exclusive, first as named_first
-from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, assert_findings, assert_valid, case, directory,
-                 first_finding, main, pktledger, proves, require, rootless, skip, started, table, thorough, until)
-from test_troubleshooting import FAR, HOLDER, ROUTER, lab, program, reader, sender
-from traced import NAME, RX, TX, V4, tracing
+from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, assert_findings, assert_valid, case, copied_program, directory,
+                 first_finding, main, pktledger, proves, require, rootless, started, table, thorough, until)
+from test_troubleshooting import FAR, GROUP, HOLDER, ROUTER, ip, lab, program, reader, sender
+from traced import NAME, RX, TX, V4, namespaces, tracing
 
-MEMBER = """
-import socket, sys, time
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(("", int(sys.argv[1])))
-s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
-             socket.inet_aton("239.1.2.3") + socket.inet_aton("198.18.0.2"))
-print("ready", flush=True)
-time.sleep(3600)
-"""
 OURSELVES = Path("/proc/self/comm").read_text().strip()
-
-
-def ip(netns, *args):
-    subprocess.run(["ip", "-n", netns, *args], check=True, capture_output=True)
 
 
 def check(*args, netns=RX, status=0):
@@ -120,24 +107,6 @@ def another_namespace_loses():
             assert args or end["window_ns"] > 1.5e9 and end["namespaces"] > 2, end
         text = pktledger("check", "-p", str(PORT), "-t", "0.5").out
         assert f"port {PORT} in {RX}, " in text, text
-
-
-@contextlib.contextmanager
-def namespaces(count):
-    """Namespaces with a loopback device; yields their names."""
-    names = [f"{NAME}-{i}" for i in range(count)]
-
-    def each(command):
-        lines = "".join(f"netns {command} {name}\n" for name in names)
-        subprocess.run(["ip", "-batch", "-"], input=lines, text=True, check=True)
-
-    each("add")
-    try:
-        for name in names:
-            ip(name, "link", "set", "lo", "up")
-        yield names
-    finally:
-        each("del")
 
 
 @case
@@ -301,11 +270,12 @@ def no_route_back(mode, command):
     def state():
         return counter(RX, "TcpExt:IPReversePathFilter"), link(RX, "v-rx")["rx"]["packets"]
 
-    with lab(), program(MEMBER):
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as member:
+        member.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(GROUP) + socket.inet_aton(V4))
         ip(TX, "addr", "add", "198.19.0.1/32", "dev", "v-tx")
-        ip(TX, "route", "add", "239.1.2.3", "dev", "v-tx")
+        ip(TX, "route", "add", GROUP, "dev", "v-tx")
         sysctl(RX, "net/ipv4/conf/v-rx/rp_filter", mode)
-        with sender("239.1.2.3", source="198.19.0.1"):
+        with sender(GROUP, source="198.19.0.1"):
             if command == "check":
                 found = first()
                 assert found["subject"] == "v-rx" and not found["changes"], found
@@ -493,28 +463,6 @@ def retransmissions():
         assert 0 < f["facts"]["events"] <= again, (f, again)
 
 
-@case
-@proves("mtu-mismatch")
-def bridge_of_two_mtus():
-    with lab():
-        need(RX, "ip", "link", "add", "br0", "type", "bridge")
-        for name, mtu in (("p0", "1500"), ("p1", "1400")):
-            ip(RX, "link", "add", name, "type", "veth", "peer", "name", f"{name}-end")
-            ip(RX, "link", "set", name, "mtu", mtu, "master", "br0", "up")
-        f = first()
-        assert f["id"] == "mtu-mismatch" and f["subject"] == "p1", f
-
-
-@case
-@proves("frag-leaving", "frag-arriving")
-def fragments_are_a_note():
-    with lab(), reader(), sender(burst=5, size=4000):
-        for netns, wanted in ((TX, "frag-leaving"), (RX, "frag-arriving")):
-            found = findings(netns=netns)
-            assert [f["severity"] for f in found] == ["info"], found
-            assert_findings(found, wanted)
-
-
 @thorough
 def interface_that_goes_away():
     require(os.path.exists("/proc/self/wchan"), "needs /proc/PID/wchan")
@@ -666,33 +614,20 @@ def explains():
     assert every.status == 0 and one.out in every.out, every
 
 
-@case
-@proves("own-capabilities")
-def without_privilege():
-    require(shutil.which("setpriv"), "needs setpriv (util-linux)")
-    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
-                           str(BINARY), "check", "-j", "-t", "0.1"], capture_output=True, text=True)
-    if done.returncode == 126 or "Permission denied" in done.stderr:
-        skip("the program cannot be reached by others")
-    assert done.returncode == 0, done.stderr
-    own = [f for f in json.loads(done.stdout)["end"]["findings"] if f["id"].startswith("own-")]
-    assert_findings(own, "own-capabilities")
-
-
-@case
-@proves("own-btf")
-def container_without_sys():
-    """What cannot be read is said, and the rest judged."""
-    require(shutil.which("unshare"), "needs unshare (util-linux)")
-    done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"',
-                           "-", str(BINARY), "check", "-j", "-t", "0.1"], capture_output=True,
-                          text=True)
-    if "mount:" in done.stderr:
-        skip(done.stderr.strip())
+@table([("without privilege", ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], ["own-capabilities"]),
+        ("a container without /sys", ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "-"],
+         ["own-btf"])])
+@proves()
+def of_its_own(inside_of, ids):
+    """What it may not read is said, and the rest judged."""
+    require(shutil.which(inside_of[0]), f"needs {inside_of[0]} (util-linux)")
+    with copied_program() as program:
+        done = subprocess.run([*inside_of, program, "check", "-j", "-t", "0.1"], capture_output=True, text=True)
+    require("mount:" not in done.stderr, done.stderr.strip())
     assert done.returncode == 0, done.stderr
     end = json.loads(done.stdout)["end"]
-    assert "/sys" in [u["what"] for u in end["unread"]], end["unread"]
-    assert_findings([f for f in end["findings"] if f["id"].startswith("own-")], "own-btf")
+    assert ids != ["own-btf"] or "/sys" in [u["what"] for u in end["unread"]], end["unread"]
+    assert_findings([f for f in end["findings"] if f["id"].startswith("own-")], *ids)
 
 
 if __name__ == "__main__":

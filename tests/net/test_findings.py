@@ -18,14 +18,14 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import (PORT, XDP_GENERIC, counter, do, inside, nft, read_all, repeating, send, shell,
-                  sysctl, udp, verdict, xdp)
+from ends import (PORT, XDP_GENERIC, counter, do, drop, inside, ip4, mac_of, nft, raw, read_all, repeating, send,
+                  shell, sysctl, udp, verdict, xdp)
 from labs import Hosts
 import test_troubleshooting as stories
 from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, case, directory, exclusive,
                  exclusive_rows, finish, first, first_finding, main, observed, paced, pktledger,
                  proves, require, run, skip, start, started, table, thorough, until)
-from test_others import segment
+from test_others import segment, want_signatures
 from test_owners import cgroup, cpu_quota
 from test_troubleshooting import program
 from traced import NAME, RX, TX, V4, lab, tracing
@@ -116,6 +116,7 @@ def port_of_a_bridge():
                 ends.do("bridge", "bridge", "link", "set", *words.split())
             with tracing(f"udp port {PORT}") as t:
                 send(TX, V4, 60)
+                t.until(60)
                 document = t.stop()
             assert read_all(sock) == 0
             row, = document["end"]["stages"]
@@ -199,7 +200,7 @@ def path_with_a_small_mtu(family, silenced, ids):
     with lab("--topology", "router"):
         shell(ROUTER, "ip", "link", "set", "v-r1", "mtu", "1321")
         if silenced:
-            nft(ROUTER, "table inet t { chain c { type filter hook output priority 0; " + silenced + " drop; }; }")
+            drop(ROUTER, "output", silenced)
         found = check()
         facts = found["facts"]
         hop = json.loads(do(ROUTER, "ip", "-j", "addr", "show", "v-r0"))[0]["addr_info"]
@@ -241,8 +242,8 @@ def scene_of_page(scene):
         yield process
 
 
-def page(name):
-    return functools.partial(scene_of_page, getattr(stories, name))
+def page(scene):
+    return functools.partial(scene_of_page, getattr(stories, scene) if isinstance(scene, str) else scene)
 
 
 def at(nice=0, first=False):
@@ -292,13 +293,6 @@ def reader_with_a_quota():
 
 
 @contextlib.contextmanager
-def reader_that_keeps_up():
-    with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT))) as reader, \
-            repeating(0.01, lambda: read_all(reader, 0.001)), traffic():
-        yield
-
-
-@contextlib.contextmanager
 def reader_that_does_not_read():
     with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 100000)):
         send(TX, V4, 115, PORT, 512)  # some 147 of 200 KB: no loss yet
@@ -335,7 +329,7 @@ def traffic(burst=10, pause=0.01, to=V4):
 @contextlib.contextmanager
 def slow_neighbour():
     """It answers the third request: until then packets wait, and more than fit."""
-    with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)) as reader:
+    with lab(), stories.reader():
         for name, value in ("retrans_time_ms", 60), ("mcast_solicit", 50), ("unres_qlen_bytes", 2000):
             sysctl(TX, f"net/ipv4/neigh/v-tx/{name}", value)
         nft(RX, "table arp slow { chain c { type filter hook input priority 0; "
@@ -344,16 +338,8 @@ def slow_neighbour():
         def forget():
             shell(TX, "ip", "neigh", "del", V4, "dev", "v-tx")
 
-        with traffic(), repeating(0.6, forget), repeating(0.01, lambda: read_all(reader, 0.001)):
+        with traffic(), repeating(0.6, forget):
             yield
-
-
-@contextlib.contextmanager
-def two_receivers_of_which_one_is_gone():
-    """Some to a neighbour that is there, and more than may wait to one that is not."""
-    with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)) as reader, \
-            repeating(0.01, lambda: read_all(reader, 0.001)), traffic(), traffic(to="198.18.0.77"):
-        yield
 
 
 @contextlib.contextmanager
@@ -366,13 +352,6 @@ def send_buffer():
             sock.setblocking(False)
             with repeating(0.01, lambda: datagrams(sock, 400, 1000)):
                 yield
-
-
-TCP_MD5SIG = 14
-
-
-def key_of_md5():
-    return struct.pack("=HH4s120xBBHi80s", socket.AF_INET, 0, socket.inet_aton("198.18.0.1"), 0, 0, 3, 0, b"key")
 
 
 @contextlib.contextmanager
@@ -402,45 +381,23 @@ def listening(*rooms):
 @contextlib.contextmanager
 def forged_cookies():
     """Yields what sends a SYN to PORT, which a cookie answers, and acknowledgments of no cookie."""
-    with inside(TX):
-        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+    with raw(TX, socket.IPPROTO_TCP) as sock:
+        def once():
+            sock.sendto(segment(V4, 40000, 7, 0, 2, 1000, 0), (V4, 0))
+            for source in range(40001, 40006):
+                sock.sendto(segment(V4, source, 8, 12345, 16, 1001, 1), (V4, 0))
+            read_all(sock, 0.001)  # it gets all answers, too
 
-    def once():
-        raw.sendto(segment(V4, 40000, 7, 0, 2, 1000, 0), (V4, 0))
-        for source in range(40001, 40006):
-            raw.sendto(segment(V4, source, 8, 12345, 16, 1001, 1), (V4, 0))
-        read_all(raw, 0.001)  # it gets all answers, too
-
-    with raw:
         yield once
 
 
-@contextlib.contextmanager
-def invalid_cookies():
-    with listening(8), forged_cookies() as forge:
-        sysctl(RX, "net/ipv4/tcp_syncookies", 2)
-        with repeating(0.02, forge):
-            yield
-
-
-@contextlib.contextmanager
-def missing_signatures():
-    with listening(8) as ((listener,), connect):
-        try:
-            listener.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, key_of_md5())
-        except OSError as error:
-            skip(f"no MD5 signatures here: {error}")
-        with repeating(0.02, lambda: connect(PORT)):
-            yield
-
-
 @case
+@proves("tcp-listen-own", "tcp-listen-syn", "tcp-cookie", "tcp-signature")
 def four_ways_to_refuse_a_connection():
     """Each is a finding of its own, and each listener has one, however many clients it refuses."""
     with listening(8, 1, 4, 8) as (listeners, connect), forged_cookies() as forge:
-        listeners[3].setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, key_of_md5())
-        # no handshake with the third one ends
-        nft(TX, f"table inet t {{ chain c {{ type filter hook input priority 0; tcp sport {PORT + 2} drop; }}; }}")
+        want_signatures(listeners[3], "198.18.0.1")
+        drop(TX, "input", f"tcp sport {PORT + 2}")  # no handshake with the third one ends
 
         def once():
             sysctl(RX, "net/ipv4/tcp_syncookies", 0)
@@ -458,6 +415,8 @@ def four_ways_to_refuse_a_connection():
         drops, cookies, unsigned = (counter(RX, f"TcpExt:{name}") - was
                                     for name, was in zip(names, before))
     found = [f for f in found if f["scope"] != "host" and f["losing"]]
+    for one in found:
+        first_finding([one])
     lost = {(f["id"], f["facts"].get("port")): f["facts"]["lost"] for f in found}
     assert len(found) == len(lost) == 4, found
     own, syn = lost.pop(("tcp-listen-own", PORT + 1), 0), lost.pop(("tcp-listen-syn", PORT + 2), 0)
@@ -474,39 +433,26 @@ def incomplete_datagrams():
         sysctl(RX, "net/ipv4/ipfrag_high_thresh", 60000)
         nft(RX, "table netdev edge { chain c { type filter hook ingress device v-rx priority 0; "
                 "ip frag-off & 0x1fff != 0 ip frag-off & 0x2000 == 0 drop; }; }")
-        with udp(TX, socket.AF_INET) as sock:
-            for _ in range(12):
-                sock.sendto(bytes(4000), (V4, PORT))
-            yield
+        send(TX, V4, 12, size=4000)
+        yield
+
+
+fragments = stories.host(None, stories.reader, lambda: stories.sender(burst=5, size=4000))
+bridge_of_two_mtus = stories.host(None, stories.reader, commands=[
+    "receiver ip link add br0 type bridge",
+    "receiver ip link add p0 mtu 1500 master br0 up type veth peer name p0-end",
+    "receiver ip link add p1 mtu 1400 master br0 up type veth peer name p1-end mtu 1400"])
+# The router has lost the route to the receiver's network.
+no_route = stories.host(None, lambda: traffic(to=stories.FAR), topology="router",
+                        commands=["router ip route del 198.18.1.0/24"])
+# Some to a neighbour that is there, and more than may wait to one that is not.
+one_of_two_neighbours = stories.host(None, stories.reader, traffic, lambda: traffic(to="198.18.0.77"))
 
 
 @contextlib.contextmanager
 def raw_socket():
-    with lab():
-        with inside(RX):
-            sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
-        with sock:
-            yield
-
-
-@contextlib.contextmanager
-def slow_capture():
-    """It loses copies; the socket on the port loses nothing."""
-    with reader_that_keeps_up():
-        with inside(RX):
-            tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 5000)
-        with tap:
-            yield
-
-
-@contextlib.contextmanager
-def no_route():
-    """The router has lost the route to the receiver's network."""
-    with lab("--topology", "router"):
-        shell(ROUTER, "ip", "route", "del", "198.18.1.0/24")
-        with traffic(to="198.18.1.2"):
-            yield
+    with lab(), raw(RX, socket.IPPROTO_UDP):
+        yield
 
 
 @contextlib.contextmanager
@@ -518,17 +464,6 @@ def generic_xdp():
 # Each cause has a finding of its own, with its own count; the largest loss comes first
 
 
-def assert_lost(document, *expected):
-    found = document["end"]["findings"]
-    assert [(f["id"], f["facts"]["lost"]) for f in found] == list(expected), found
-
-
-def drops_of_socket(port):
-    """As the kernel counts them for the socket."""
-    lines = do(RX, "cat", "/proc/net/udp").splitlines()[1:]
-    return sum(int(line.split()[-1]) for line in lines if f":{port:04X} " in line)
-
-
 @case
 def stopped_and_slow_receiver():
     ports = PORT, PORT + 1
@@ -537,7 +472,8 @@ def stopped_and_slow_receiver():
         for _ in paced(30, pause=0.1):
             send(TX, V4, 40, port=ports[1])
             send(TX, V4, 20, port=ports[0])
-        lost = [drops_of_socket(port) for port in ports]
+        told = [line.split() for line in do(RX, "cat", "/proc/net/udp").splitlines()[1:]]
+        lost = [int(words[-1]) for port in ports for words in told if words[1].endswith(f":{port:04X}")]
         document = t.stop()
         stopped.send_signal(signal.SIGCONT)
     first, second = document["end"]["findings"]
@@ -548,18 +484,18 @@ def stopped_and_slow_receiver():
 
 @case
 def own_source_and_another_s_destination():
-    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 0, 1, 0, 64, socket.IPPROTO_UDP, 0,
-                         socket.inet_aton(V4), socket.inet_aton(V4))
+    packet = ip4(socket.IPPROTO_UDP, struct.pack("!HHHH", 9, PORT, 8, 0), V4, V4)
     with lab():
-        mac = json.loads(do(RX, "ip", "-j", "link", "show", "v-rx"))[0]["address"]
-        shell(TX, "ip", "neigh", "add", "198.18.0.77", "lladdr", mac, "dev", "v-tx")
+        shell(TX, "ip", "neigh", "add", "198.18.0.77", "lladdr", mac_of(RX, "v-rx").hex(":"), "dev", "v-tx")
         with tracing("--netns", RX, f"udp port {PORT}") as t:
-            with inside(TX), socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
+            with raw(TX, socket.IPPROTO_RAW) as sock:
                 for _ in range(60):
-                    raw.sendto(header + struct.pack("!HHHH", 9, PORT, 8, 0), (V4, 0))
+                    sock.sendto(packet, (V4, 0))
             send(TX, "198.18.0.77", 40)
+            t.until(100)
             document = t.stop()
-    assert_lost(document, ("ip-own-source", 60), ("ip-not-router", 40))
+    found = [(f["id"], f["facts"]["lost"]) for f in document["end"]["findings"]]
+    assert found == [("ip-own-source", 60), ("ip-not-router", 40)], found
 
 
 @case
@@ -570,8 +506,7 @@ def largest_loss_first():
         with lab(), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 5000)), \
                 tracing("--netns", RX) as t:
             sysctl(RX, "net/ipv4/ipfrag_time", 1)
-            nft(RX, "table netdev edge { chain c { type filter hook ingress device v-rx priority 0; "
-                    "ip frag-off & 0x1fff != 0 drop; }; }")
+            drop(RX, "ingress device v-rx", "ip frag-off & 0x1fff != 0", "netdev")
             with udp(TX, socket.AF_INET) as sock:
                 datagrams(sock, 5, 4000)
             send(TX, V4, 800)
@@ -589,14 +524,16 @@ def largest_loss_first():
 
 
 SCENES = [
-    ("nothing is wrong", reader_that_keeps_up, {}, {}),
+    ("nothing is wrong", page(stories.host(None, stories.reader, traffic)), {}, {}),
+    ("fragments", page(fragments), {TX: ["frag-leaving"], RX: ["frag-arriving"]}, {}),
+    ("a bridge of two MTUs", page(bridge_of_two_mtus), {RX: ["mtu-mismatch"]}, {}),
     ("a reader sleeps", page("sleeping_reader"), {RX: ["rcvbuf-asleep"]}, {RX: ["rcvbuf-asleep"]}),
     ("a reader is stopped", page("stopped_reader"), {RX: ["rcvbuf-stopped"]},
      {RX: ["rcvbuf-stopped"]}),
     ("a reader does not read", reader_that_does_not_read, {RX: ["rcvbuf-filling"]}, {}),
     ("two uplinks", page("asymmetric"), {RX: ["ip-rpfilter"]}, {RX: ["ip-rpfilter"]}),
     ("a slow queue", page("shaped"), {TX: ["qdisc"]}, {TX: ["qdisc"]}),
-    ("a capture is slow", slow_capture, {RX: ["capture-ring"]}, {RX: ["capture-ring"]}),
+    ("a capture is slow", page("slow_capture"), {RX: ["capture-ring"]}, {RX: ["capture-ring"]}),
     ("one flow has one of several sockets", page("one_flow"), {RX: ["rcvbuf-one-flow"]},
      {RX: ["rcvbuf-asleep"]}),
     ("a thread waits for another", page("full_queue_of_a_program"), {RX: ["rcvbuf-futex"]},
@@ -631,15 +568,13 @@ SCENES = [
     ("a small TTL", page("short_ttl"), {ROUTER: ["ip-ttl"]}, {ROUTER: ["ip-ttl"]}),
     ("a neighbour is gone", page("silent_neighbour"), {TX: ["neigh-failed"]},
      {TX: ["neigh-failed"]}),
-    ("one neighbour of two is gone", two_receivers_of_which_one_is_gone, {TX: ["neigh-failed"]},
+    ("one neighbour of two is gone", page(one_of_two_neighbours), {TX: ["neigh-failed"]},
      {TX: ["neigh-failed"]}),
     ("a neighbour is slow", slow_neighbour, {TX: ["neigh-queue"]}, {TX: ["neigh-queue"]}),
     ("a small send buffer", send_buffer, {TX: ["sndbuf"]}, {}),
     ("a tunnel's checksum", page("wrong_checksum"), {RX: ["udp-csum-tunnel"]}, {RX: ["udp-csum-tunnel"]}),
     ("a listener does not accept", page("no_accept"), {RX: ["tcp-listen-own"]}, {RX: ["tcp-listen-own"]}),
-    ("cookies are not valid", invalid_cookies, {RX: ["tcp-cookie"]}, {}),
-    ("a signature is missing", missing_signatures, {RX: ["tcp-signature"]}, {RX: ["tcp-signature"]}),
-    ("no route onwards", no_route, {ROUTER: ["ip-no-route"]}, {ROUTER: ["ip-no-route"]}),
+    ("no route onwards", page(no_route), {ROUTER: ["ip-no-route"]}, {ROUTER: ["ip-no-route"]}),
     ("source NAT has no port left", page("no_port_left"), {ROUTER: ["netfilter-clash"]},
      {ROUTER: ["netfilter-clash"]}),
     ("no carrier", page("unplugged"), {TX: ["qdisc-no-carrier"]}, {TX: ["qdisc-no-carrier"]}),
@@ -676,7 +611,7 @@ def assert_traced(document, ledger, *ids):
     return found
 
 
-@table(first(6, [(name, make, *said, sorted({ids[0] for by in said for ids in by.values()}))
+@table(first(8, [(name, make, *said, sorted({ids[0] for by in said for ids in by.values()}))
                  for name, make, *said in SCENES]))
 @proves()
 def scene(make, by_check, by_trace, _):

@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, counter, do, inside, link, need, nft, nft_counters, repeating, syns, sysctl, tun, udp
+from ends import (PORT, counter, do, inside, link, mac_of, need, nft, nft_counters, python, raw, repeating, syns, sysctl,
+                  tun, udp)
 from lib import (BINARY, ROOT, TIMEOUT, case, exclusive, first, kill_group, main, pktledger, require,
                  rootless, started, table, until)
 from test_tcp import Hidden, look_for_hidden, suppressed, where_seen
@@ -106,18 +107,9 @@ time.sleep(3600)
 # Ends
 
 
-@contextlib.contextmanager
 def program(text, *args, become=None):
-    """A Python program in the receiver's namespace that knows the port, once it has printed a line."""
-    with inside(RX):
-        process = subprocess.Popen([sys.executable, "-c", text, str(PORT), *map(str, args)],
-                                   stdout=subprocess.PIPE, preexec_fn=become)
-    with process:
-        try:
-            assert process.stdout.readline()
-            yield process
-        finally:
-            process.kill()
+    """A Python program in the receiver's namespace that knows the port."""
+    return python(RX, text, PORT, *args, become=become)
 
 
 def reader(pause=0.0, rcvbuf=1 << 20):
@@ -150,15 +142,15 @@ def drops(netns, *command):
     return json.loads(do(netns, *command))[0]["drops"]
 
 
-def rule(netns, chain, match):
-    """A rule of nft that counts what it drops; returns what reads its counter."""
-    table, of = chain
-    nft(netns, f"table {table} {{ chain {of.split()[0]} {{ {of.partition(' ')[2]}\n"
-               f"{match} counter drop\n}}\n}}\n")
+def rule(where, match, hook="input", table="inet filter", chain=None):
+    """The command for a rule of nft that counts what it drops."""
+    return (f"{where} nft table {table} {{ chain {chain or hook} {{ type filter hook {hook} priority 0; "
+            f"{match} counter drop; }}; }}")
+
+
+def dropped_by(netns):
+    """What reads the counter of its rule."""
     return lambda: nft_counters(netns).get(None, 0)
-
-
-INPUT = "inet filter", "input type filter hook input priority 0;"
 
 
 # Scenes: what is wrong. Each yields the receiving program, if a remedy needs it, and what reads a
@@ -239,6 +231,21 @@ larger_bridge = host(None, reader, far(), topology="router", commands=[
     "router ip link add docker0 up type bridge mcast_snooping 0"])
 
 
+firewall = host(dropped_by(RX), reader, sender, commands=[rule("receiver", f"udp dport {PORT}")])
+lost_fragments = host("receiver Ip:ReasmFails", reader, lambda: sender(size=4000, burst=2), commands=[
+    "receiver sysctl -qw net.ipv4.ipfrag_time=1",
+    rule("receiver", "ip frag-off & 0x1fff != 0", "ingress device v-rx", "netdev edge", "in")])
+black_hole = host("router Ip:FragFails", reader, far(size=1400, options=[(IP_MTU_DISCOVER, IP_PMTUDISC_DO)]),
+                  topology="router", commands=[rule("sender", "meta l4proto icmp"),
+                                               "router ip link set v-r1 mtu 1300"])
+# The router may not say what is too large. The sender continues with what it takes to be the MTU.
+silent_black_hole = host("router Ip:FragFails", reader,
+                         far(size=1300, options=[(IP_MTU_DISCOVER, IP_PMTUDISC_WANT)]),
+                         topology="router", commands=[
+                             rule("router", "icmp type destination-unreachable", "output"),
+                             "router ip link set v-r1 mtu 1300"])
+
+
 @contextlib.contextmanager
 def stopped_reader():
     with lab(), reader(0, 20000) as process, sender():
@@ -247,49 +254,12 @@ def stopped_reader():
 
 
 @contextlib.contextmanager
-def firewall():
-    with lab(), reader(), sender():
-        yield None, rule(RX, INPUT, f"udp dport {PORT}")
-
-
-@contextlib.contextmanager
-def lost_fragments():
-    with lab(), reader(), sender(size=4000, burst=2):
-        sysctl(RX, "net/ipv4/ipfrag_time", 1)
-        rule(RX, ("netdev edge", "in type filter hook ingress device v-rx priority 0;"),
-             "ip frag-off & 0x1fff != 0")
-        yield None, lambda: counter(RX, "Ip:ReasmFails")
-
-
-@contextlib.contextmanager
-def black_hole():
-    with lab("--topology", "router"), reader():
-        ip(ROUTER, "link", "set", "v-r1", "mtu", "1300")
-        rule(TX, INPUT, "meta l4proto icmp")
-        with sender(FAR, size=1400, options=[(IP_MTU_DISCOVER, IP_PMTUDISC_DO)]):
-            yield None, lambda: counter(ROUTER, "Ip:FragFails")
-
-
-@contextlib.contextmanager
-def silent_black_hole():
-    """The router may not say what is too large. The sender continues with what it takes to be the MTU."""
-    with lab("--topology", "router"), reader():
-        ip(ROUTER, "link", "set", "v-r1", "mtu", "1300")
-        rule(ROUTER, ("inet filter", "output type filter hook output priority 0;"),
-             "icmp type destination-unreachable")
-        with sender(FAR, size=1300, options=[(IP_MTU_DISCOVER, IP_PMTUDISC_WANT)]):
-            yield None, lambda: counter(ROUTER, "Ip:FragFails")
-
-
-@contextlib.contextmanager
 def wrong_checksum():
     datagram = struct.pack("!HHHH", PORT, FLANNEL, 108, 0xdead) + bytes(100)
     with lab():
         ip(RX, *f"link add flannel.1 type vxlan id 1 dstport {FLANNEL} dev v-rx".split())
         ip(RX, "link", "set", "flannel.1", "up")
-        with inside(TX):
-            raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
-        with raw, repeating(0.01, lambda: raw.sendto(datagram, (V4, 0))):
+        with raw(TX, socket.IPPROTO_UDP) as sock, repeating(0.01, lambda: sock.sendto(datagram, (V4, 0))):
             yield None, lambda: counter(RX, "Udp:InCsumErrors")
 
 
@@ -326,19 +296,11 @@ def web():
         server.server_close()
 
 
-@contextlib.contextmanager
-def lossy_router():
-    with lab("--topology", "router"), web():
-        yield None, rule(ROUTER, ("inet filter", "forward type filter hook forward priority 0;"),
-                         f"tcp sport {WEB} meta length > 1000 numgen inc mod 40 == 39")
-
-
-@contextlib.contextmanager
-def short_queue():
-    with lab(), web():
-        do(TX, *"tc qdisc add dev v-tx root tbf rate 100mbit burst 10kb limit 10kb".split())
-        sysctl(TX, "net/ipv4/tcp_congestion_control", "reno")  # no timer that sends
-        yield None, lambda: drops(TX, *"tc -s -j qdisc show dev v-tx".split())
+lossy_router = host(dropped_by(ROUTER), web, topology="router", commands=[
+    rule("router", f"tcp sport {WEB} meta length > 1000 numgen inc mod 40 == 39", "forward")])
+short_queue = host(lambda: drops(TX, *"tc -s -j qdisc show dev v-tx".split()), web, commands=[
+    "sender tc qdisc add dev v-tx root tbf rate 100mbit burst 10kb limit 10kb",
+    "sender sysctl -qw net.ipv4.tcp_congestion_control=reno"])  # no timer that sends
 
 
 @contextlib.contextmanager
@@ -374,37 +336,25 @@ def slow_capture():
 @contextlib.contextmanager
 def no_accept():
     """A program that listens and does not accept; its clients do not wait."""
-    clients = []
-    with lab(), contextlib.ExitStack() as stack:
+    with lab(), contextlib.ExitStack() as socks:
         with inside(RX):
-            listener = stack.enter_context(socket.create_server(("", WEB), backlog=1))
-
-        stack.callback(lambda: [sock.close() for sock in clients])
-        stack.enter_context(repeating(0.02, lambda: clients.extend(syns(TX, V4, 1, WEB))))
-        assert listener.fileno() >= 0
-        yield None, lambda: counter(RX, "TcpExt:ListenOverflows")
+            socks.enter_context(socket.create_server(("", WEB), backlog=1))
+        with repeating(0.02, lambda: socks.enter_context(syns(TX, V4, 1, WEB)[0])):
+            yield None, lambda: counter(RX, "TcpExt:ListenOverflows")
 
 
 @contextlib.contextmanager
-def unknown_protocol():
-    """A switch that says what it is, which nobody on the host listens to."""
-    with lab(), reader(), sender():
-        with inside(TX), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as lldp:
-            lldp.bind(("v-tx", 0))
-            frame = bytes.fromhex("0180c200000e" "020000000001" "88cc") + bytes(46)
-            with repeating(0.02, lambda: lldp.send(frame)):
-                yield None, lambda: link(RX, "v-rx")["rx"]["dropped"]
+def frames(to, rest):
+    """To this MAC address, from another one, again and again."""
+    frame = to + bytes.fromhex("020000000001" + rest)
+    with raw(TX, 0, socket.AF_PACKET, "v-tx") as sock, repeating(0.02, lambda: sock.send(frame.ljust(60, b"\0"))):
+        yield
 
 
-@contextlib.contextmanager
-def vlan_without_interface():
-    with lab(), reader(), sender():
-        mac = json.loads(do(RX, "ip", "-j", "link", "show", "v-rx"))[0]["address"]
-        frame = bytes.fromhex(mac.replace(":", "") + "020000000001" "8100" "004d" "0800" "45") + bytes(59)
-        with inside(TX), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as trunk:
-            trunk.bind(("v-tx", 0))
-            with repeating(0.02, lambda: trunk.send(frame)):
-                yield None, None
+# A switch that says what it is, which nobody on the host listens to.
+unknown_protocol = host(lambda: link(RX, "v-rx")["rx"]["dropped"], reader, sender,
+                        lambda: frames(bytes.fromhex("0180c200000e"), "88cc"))
+vlan_without_interface = host(None, reader, sender, lambda: frames(mac_of(RX, "v-rx"), "8100" "004d" "0800" "45"))
 
 
 @contextlib.contextmanager
