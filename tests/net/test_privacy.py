@@ -4,7 +4,6 @@
 packets outside a lab that were not asked for, and nothing is touched by asking for help.
 """
 
-import contextlib
 import re
 import select
 import shutil
@@ -14,59 +13,34 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, assert_ok, case, first, main, pktledger, require, rootless,
                  started, table, thorough, until)
-from ends import PORT
-from traced import RX, TX, V4, lab
+from ends import PORT, python
+from traced import RX, V4, lab, sender
 
-USAGE = 2
 SECRET = "hunter2"
 POINTER = re.compile(r"(?<![0-9a-f:])(?:0x)?ffff[89a-f][0-9a-f]{11}(?![0-9a-f])")
-SENDER = """
-import socket, sys, time
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-    for i in range(500):
-        s.sendto(bytes(100), (sys.argv[1], int(sys.argv[2])))
-        if i % 50 == 0:
-            time.sleep(0.001)
-"""
 READER = """
 import socket, sys, time
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
     s.bind(("", int(sys.argv[1])))
     print("ready", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
-
-
-def python(name, text, *args):
-    return ["ip", "netns", "exec", name, sys.executable, "-c", text, *args, SECRET]
-
-
-@contextlib.contextmanager
-def reader_that_sleeps():
-    """A process that loses packets; its arguments are nobody's business."""
-    with lab(), subprocess.Popen(python(RX, READER, str(PORT)), stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout.readline() == b"ready\n"
-            yield
-        finally:
-            process.kill()
 
 
 def outputs(*forms):
     """Of trace while packets are lost; each with what it says on stderr, and its ledger."""
     name = Path(sys.executable).name[:15]
-    with reader_that_sleeps(), tempfile.TemporaryDirectory() as directory:
+    with lab(), python(RX, READER, PORT, SECRET), tempfile.TemporaryDirectory() as directory:
         for form in forms:
             ledger = Path(directory, "ledger")
             result = assert_ok(pktledger("trace", "--ledger", str(ledger), *form, "udp", "port",
-                                         str(PORT), "--", *python(TX, SENDER, V4, str(PORT))))
+                                         str(PORT), "--", *sender(500, V4, SECRET)))
             assert stat.S_IMODE(ledger.stat().st_mode) == 0o600
             yield name, result, ledger.read_text()
         for form in first(0, [["-j"], []]):
@@ -125,8 +99,9 @@ def a_second_signal_kills():
     with started("trace", "-q", "--", "sh", "-c", command) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        time.sleep(0.3)  # the command goes on
-        assert process.poll() is None
+        status = Path(f"/proc/{process.pid}/status")
+        until(lambda: re.search(r"^ShdPnd:\s+0+$", status.read_text(), re.M), 10, "the first one is taken")
+        assert process.poll() is None  # the command goes on
         process.send_signal(signal.SIGINT)
         until(lambda: process.poll() is not None, 10, "its end")
         assert process.returncode == -signal.SIGINT
