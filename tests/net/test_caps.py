@@ -61,21 +61,11 @@ def confined(caps, args, side=None):
     return lib.Result(args, done.returncode, done.stdout or "", done.stderr)
 
 
-def rows_of(command):
-    return next(c for c in pktledger("help", "-j").json["commands"]
-                if c["name"] == command)["capabilities"]
-
-
-def needs(command, when=None):
-    """What the program's own table says."""
-    return [n["name"] for n in rows_of(command)
-            if not n["without"] and (not n["when"] or when in n["when"].split(", "))]
-
-
-def extras(command, when=None):
-    """What it can do without."""
-    return [n["name"] for n in rows_of(command)
-            if n["without"] and (not n["when"] or when in n["when"].split(", "))]
+def needs(command, when=None, extra=False):
+    """What the program's own table says; `extra`: what it can do without."""
+    rows = next(c for c in pktledger("help", "-j").json["commands"] if c["name"] == command)["capabilities"]
+    return [n["name"] for n in rows
+            if bool(n["without"]) == extra and (not n["when"] or when in n["when"].split(", "))]
 
 
 @contextlib.contextmanager
@@ -146,7 +136,7 @@ def without_each(args, when, side):
 @table([row for row in ROWS if row[1][0] in ("trace", "top")])
 def without_each_of_the_rest(args, when, side):
     """What it can do without: it says so, or tells less."""
-    wanted, more = needs(args[0], when), extras(args[0], when)
+    wanted, more = needs(args[0], when), needs(args[0], when, extra=True)
     assert more
     for missing in more:
         result = confined([c for c in wanted + more if c != missing], args, side)

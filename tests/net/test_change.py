@@ -11,12 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, EVERYTHING, case, main, require, thorough, until
+from lib import BINARY, EVERYTHING, case, directory, main, require, thorough, until
 from settings import assert_same, settings, shell
 
 TOOL = BINARY.parent / "tests/net/change"
@@ -24,22 +23,23 @@ NAME = f"pl-chg-{os.getpid()}"
 TTL = ["sysctl", "-", "net/ipv4/ip_default_ttl"]
 RPS = ["sysfs", "v0", "queues/rx-0/rps_cpus", "1"]
 
+
 def ip(*args):
     subprocess.run(["ip", *args], check=True)
 
 
 @contextlib.contextmanager
-def netns(name=NAME):
+def netns(name=NAME, device="v0"):
     for tool in ("ip", "ethtool", "tc"):
         require(shutil.which(tool), f"needs {tool}")
     ip("netns", "add", name)
     try:
         require(not shell(name, "true").returncode, "ip netns exec does not work here")
-        ip("-n", name, "link", "add", "v0", "numtxqueues", "2", "numrxqueues", "2",
+        ip("-n", name, "link", "add", "name", device, "numtxqueues", "2", "numrxqueues", "2",
            "type", "veth", "peer", "name", "v1")
-        for dev in ("lo", "v0", "v1"):
-            ip("-n", name, "link", "set", dev, "up")
-        shell(name, "ethtool -L v0 rx 1")
+        for dev in ("lo", device, "v1"):
+            ip("-n", name, "link", "set", "dev", dev, "up")
+        shell(name, f"ethtool -L {shlex.quote(device)} rx 1")
         yield
     finally:
         subprocess.run(["ip", "netns", "del", name], check=False)
@@ -48,11 +48,11 @@ def netns(name=NAME):
 @contextlib.contextmanager
 def scene():
     """The namespace, an undo file, and its settings as they must be again in the end."""
-    with netns(), tempfile.TemporaryDirectory() as directory:
+    with netns(), directory() as path:
         before = settings(NAME)
-        yield Path(directory, "undo")
+        yield path / "undo"
         assert_same(before, settings(NAME))
-        assert not os.listdir(directory), os.listdir(directory)
+        assert not os.listdir(path), os.listdir(path)
 
 
 class Done:
@@ -126,46 +126,26 @@ def names_that_a_shell_would_run():
     """Of interfaces and namespaces; nothing is run but what is meant, and the print is the same."""
     for netns_name, device in [(f"{NAME};$(touch x)", "a;$(id>x)"), (f"-{NAME}", "-K"),
                                (f"{NAME}'\"`", "$HOME'\"&|")]:
-        for tool_ in ("ip", "ethtool", "tc"):
-            require(shutil.which(tool_), f"needs {tool_}")
-        run = ["ip", "netns", "exec", netns_name]
-        ip("netns", "add", netns_name)
-        try:
-            with tempfile.TemporaryDirectory() as directory:
-                subprocess.run([*run, "ip", "link", "add", "name", device,
-                                "numrxqueues", "2", "type", "veth", "peer",
-                                "name", "v1"], check=True)
-                subprocess.run([*run, "ip", "link", "set", "dev", device, "up"], check=True)
-                file = Path(directory, "undo")
-                changes = ["channels", device, "rx", "1",
-                           "qdisc", device, "root", "pfifo limit 7",
-                           "sysfs", device, "queues/rx-0/rps_cpus", "1",
-                           "sysctl", "-", f"net/ipv4/conf/{device}/rp_filter", "2"]
-                shows = Done(subprocess.run([*run, TOOL, "command", *changes], capture_output=True,
-                                            text=True, check=False, cwd=directory))
-                made = Done(subprocess.run([*run, TOOL, "apply", file, *changes],
-                                           capture_output=True, text=True, check=False,
-                                           cwd=directory))
-                assert made.outcomes == ["done"] * 4, made
-                lines = shows.out.splitlines()
-                assert device in shlex.split(lines[0]) and lines[0].startswith("ethtool -L "), shows
-                undone = Done(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
-                                             check=False, cwd=directory))
-                assert undone.outcomes == ["done"] * 4, undone
-                # and by a shell, from the print
-                for line in lines:
-                    done = subprocess.run([*run, "sh", "-c", line], capture_output=True, text=True,
-                                          check=False, cwd=directory)
-                    assert not done.returncode and not done.stderr, (line, done)
-                assert not os.listdir(directory), os.listdir(directory)
-        finally:
-            subprocess.run(["ip", "netns", "del", netns_name], check=False)
+        with netns(netns_name, device), directory() as path, contextlib.chdir(path):
+            changes = ["channels", device, "rx", "2",
+                       "qdisc", device, "root", "pfifo limit 7",
+                       "sysfs", device, "queues/rx-0/rps_cpus", "1",
+                       "sysctl", "-", f"net/ipv4/conf/{device}/rp_filter", "2"]
+            lines = tool("command", *changes, name=netns_name).out.splitlines()
+            made = tool("apply", path / "undo", *changes, name=netns_name)
+            assert made.outcomes == ["done"] * 4, made
+            assert device in shlex.split(lines[0]) and lines[0].startswith("ethtool -L "), lines
+            undo(path / "undo", *["done"] * 4)
+            for line in lines:  # and by a shell, from the print
+                done = shell(netns_name, line)
+                assert not done.returncode and not done.stderr, (line, done)
+            assert not os.listdir(path), os.listdir(path)
 
 
 @case
 def qdisc_that_was_set_up():
-    with netns(), tempfile.TemporaryDirectory() as directory:
-        file = Path(directory, "undo")
+    with netns(), directory() as path:
+        file = path / "undo"
         shell(NAME, "tc qdisc add dev v0 root handle 7: pfifo limit 3")
         before = settings(NAME)
         apply(file, "qdisc", "v0", "root", "pfifo limit 5000")
@@ -240,8 +220,8 @@ def put_back_by_somebody_else():
 
 @case
 def interface_is_gone():
-    with netns(), tempfile.TemporaryDirectory() as directory:
-        file = Path(directory, "undo")
+    with netns(), directory() as path:
+        file = path / "undo"
         apply(file, *RPS)
         ip("-n", NAME, "link", "del", "v0")
         ip("-n", NAME, "link", "add", "v0", "type", "veth", "peer", "name", "v1")
@@ -264,8 +244,8 @@ def interface_has_another_name():
 
 @case
 def namespace_is_gone():
-    with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory, "undo")
+    with directory() as path:
+        file = path / "undo"
         with netns():
             apply(file, *TTL, "33")
         # a new one, with the inode number of the old one if the kernel likes
@@ -440,15 +420,15 @@ def killed_anywhere():
 @case
 def killed_while_a_program_works():
     """It outlives the one that started it, so who undoes waits until it has ended."""
-    with scene() as file, tempfile.TemporaryDirectory() as path:
-        slow = Path(path, "ethtool")
+    with scene() as file, directory() as path:
+        slow = path / "ethtool"
         slow.write_text(f'#!/bin/sh\ncase $1 in -L) touch {path}/begun; sleep 0.3;; esac\n'
                         f'exec {shutil.which("ethtool")} "$@"\n')
         slow.chmod(0o700)
         with subprocess.Popen(["ip", "netns", "exec", NAME, TOOL, "apply", file,
                                "channels", "v0", "rx", "2"],
                               env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}) as process:
-            until(Path(path, "begun").exists, 20, "the program")
+            until((path / "begun").exists, 20, "the program")
             process.send_signal(signal.SIGKILL)
         undo(file, "done")
 

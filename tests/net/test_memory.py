@@ -40,6 +40,11 @@ LOSE = [sys.executable, "-c", "import socket as s\nwith s.socket(s.AF_INET, s.SO
         " for n in range(100): u.sendto(bytes(9000), ('127.0.0.1', 9))"]
 
 
+def with_a_stack(kilobytes, *args):
+    return subprocess.run(["sh", "-c", f'ulimit -s {kilobytes} && exec "$@"', "sh", BINARY, *args],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+
+
 @table([(" ".join(args), args, behind) for args, behind in [
     (["trace", "-j", "--events", "--hex", "-s", "9000", "-w", "FILE.pcapng"], ["--", *LOSE]),
     (["check", "-t", "0.2"], []),
@@ -55,9 +60,7 @@ LOSE = [sys.executable, "-c", "import socket as s\nwith s.socket(s.AF_INET, s.SO
 def a_small_stack(args, behind):
     with tempfile.TemporaryDirectory() as directory:
         args = [arg.replace("FILE", f"{directory}/file") for arg in args]
-        done = subprocess.run(["sh", "-c", 'ulimit -s 256 && exec "$@"', "sh", BINARY, *args, *behind],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=TIMEOUT, check=False)
+        done = with_a_stack(256, *args, *behind)
     # what it found is another matter
     assert done.returncode in (0, 4), done
 
@@ -66,9 +69,7 @@ def a_small_stack(args, behind):
 def a_stack_too_small():
     """It says so, in JSON too, and does not end by SIGSEGV."""
     for args in (["check", "-t", "0.1"], ["check", "-t", "0.1", "-j"], ["-V"]):
-        done = subprocess.run(["sh", "-c", 'ulimit -s 128 && exec "$@"', "sh", BINARY, *args],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=TIMEOUT, check=False)
+        done = with_a_stack(128, *args)
         refused = args != ["-V"]
         assert done.returncode == (3 if refused else 0), done
         assert ("128 KiB is too small: for example: ulimit -s" in done.stderr) == refused, done

@@ -39,24 +39,22 @@ SEND = ["send", "127.0.0.1:" + PORT, "--rate", "100", "-t", "9"]
 RECV = ["recv", "-p", PORT, "-t", "9"]
 
 
-@table(first(1, [(args[0], args, count) for args, count in ((RUN, 2), (SEND, 1), (RECV, 1))]))
-def real_time(args, count):
-    ours = os.sched_getscheduler(0)
-    with started(*args, "--rt", "7") as process:
-        for thread in workers(process, count):
-            assert os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO
-            assert os.sched_getparam(thread).sched_priority == 7
-        assert os.sched_getscheduler(process.pid) == ours, "the thread that watches has it, too"
+def scheduling(thread):
+    """Policy, and the priority or nice value of it."""
+    return (os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK,
+            os.sched_getparam(thread).sched_priority or os.getpriority(os.PRIO_PROCESS, thread))
 
 
-@table(first(0, [(f"{args[0]} {nice}", args, count, nice) for nice in ("-5", "7")
+@table(first(1, [(f"{args[0]} {option}", args, count, option, wanted)
+                 for option, *wanted in (("--rt=7", os.SCHED_FIFO, 7), ("--nice=-5", os.SCHED_OTHER, -5),
+                                         ("--nice=7", os.SCHED_OTHER, 7))
                  for args, count in ((RUN, 2), (SEND, 1), (RECV, 1))]))
-def nice_value(args, count, nice):
-    ours = os.getpriority(os.PRIO_PROCESS, 0)
-    with started(*args, f"--nice={nice}") as process:
-        for thread in workers(process, count):
-            assert os.getpriority(os.PRIO_PROCESS, thread) == int(nice)
-        assert os.getpriority(os.PRIO_PROCESS, process.pid) == ours
+def threads_at_work(args, count, option, wanted):
+    """The thread that watches has what it had."""
+    ours = scheduling(0)
+    with started(*args, option) as process:
+        assert {scheduling(thread) for thread in workers(process, count)} == {tuple(wanted)}
+        assert scheduling(process.pid) == ours
 
 
 def busy_poll(process):

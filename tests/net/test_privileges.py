@@ -22,6 +22,7 @@ import lib
 from lib import (BINARY, EVERYTHING, NOBODY, assert_balanced, assert_ok, case, copied_program,
                  exclusive, exclusive_rows, first, main, pktledger, require, started, table,
                  thorough, until)
+from test_export import Exporter, free_port, total
 
 BITS = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13,
         "CAP_IPC_LOCK": 14, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23,
@@ -293,22 +294,16 @@ def setcap_for_trace(options):
 
 @case
 def setcap_for_export():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{sock.getsockname()[1]}"
+    port = free_port()
+    with nobodys("export", "--listen", f"127.0.0.1:{port}") as process:
+        def shown():
+            with contextlib.suppress(ConnectionRefusedError):
+                found = Exporter(process, port).scrape_once()
+                return total(found, "pktledger_stage_lost_packets_total", "stage=udp_lookup")
 
-    def shown():
-        with (contextlib.suppress(ConnectionRefusedError),
-              socket.create_connection(address.split(":")) as caller):
-            caller.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
-            text = caller.makefile().read()
-            return [float(number) for number in re.findall(
-                r'^pktledger_stage_lost_packets_total{stage="udp_lookup"} (.*)$', text, re.M)]
-
-    with nobodys("export", "--listen", address):
-        until(lambda: shown() == [0], 20, "no losses")
+        until(lambda: shown() == 0, 20, "no losses")
         lose(100)
-        until(lambda: shown() == [100], 20, "100 losses")
+        until(lambda: shown() == 100, 20, "100 losses")
 
 
 @table([("with capabilities of the file", True), ("without", False)])

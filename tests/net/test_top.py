@@ -209,25 +209,16 @@ def an_open_row_has_its_last_packets():
 
 
 @case
-def pauses():
-    with top("-I", "0.1") as screen:
-        screen.shows("sent")
-        screen.type(" ")
-        screen.type("d")
-        screen.shows("interface")
-        screen.type(" q")
-        assert screen.ends() == 0
-
-
-@case
-def another_size():
+def another_size_and_a_pause():
     with top("-I", "0.1", size=(10, 40)) as screen:
         screen.shows("too small")
         screen.resize(60, 200)
         screen.shows("socket_close")
         screen.resize(15, 50)
         screen.shows("sorted by")
-        screen.type("q")
+        screen.type(" d")
+        screen.shows("interface")
+        screen.type(" q")
         assert screen.ends() == 0
 
 
