@@ -3,14 +3,13 @@
 """What cannot be done ends at once: one clear line, and the right exit status. The command lines and what is
 said of each are in tests/fixtures/refused; with UPDATE set, what is said now is written there."""
 
-import json
+import contextlib
 import os
 import re
 import shlex
 import shutil
 import socket
 import sys
-import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -37,24 +36,16 @@ def stories():
         yield name, re.findall(r"^(?!#|is )(.+)\n(?:is (.*))?", rest, re.M)
 
 
-def line(event, data, **more):
-    text = json.dumps({"event": event, **more, "data": data}, separators=(",", ":"))
-    return f"{zlib.crc32(text.encode()):08x} {text}\n"
-
-
-def make_files(path):
-    """What the command lines name; `none` is none of them."""
-    runs = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1") + line("end", {})
-    for name, text in (("text", "not a ledger, but notes of mine\n"), ("text.prom", "# of another\n"),
-                       ("empty", ""), ("runs", runs),
-                       ("runs2", runs), ("labs", '{"schema":"pktledger/lab/1","labs":[]}')):
-        (path / name).write_text(text)
-    for name, command in (("other", "rm -rf x"), ("misspelt", "run --rat 5"), ("whole", "run --repeat 5"),
-                          ("help", "run --help"), ("varied", "run --vary rate=1k")):
-        (path / f"{name}.txt").write_text(f"Title\n\n    {command} # x\n")
-    for end in "ab":
-        shutil.copy(ROOT / f"tests/golden/parts/number-{end}.pcap", path / f"{end}.pcap")
-    os.mkfifo(path / "pipe")
+@contextlib.contextmanager
+def files():
+    """A directory with what the command lines name; `none` is none of them."""
+    with directory() as path:
+        shutil.copytree(ROOT / "tests/fixtures/files", path, dirs_exist_ok=True)
+        for end in "ab":
+            shutil.copy(ROOT / f"tests/golden/parts/number-{end}.pcap", path / f"{end}.pcap")
+        os.mkfifo(path / "pipe")
+        (path / "token").chmod(0o644)
+        yield path
 
 
 def refusal(words, path):
@@ -77,9 +68,8 @@ def refusal(words, path):
 def refused(rows):
     """Each also with -j; a host that lacks what comes before is not asked."""
     wrong = []
-    with directory() as path:
-        make_files(path)
-        files = {p.name: p.read_bytes() for p in path.iterdir() if p.is_file()}
+    with files() as path:
+        before = {p.name: p.read_bytes() for p in path.iterdir() if p.is_file()}
         for words, expected in rows:
             said = refusal(shlex.split(words), path)
             if said != expected and not (os.geteuid() and said.startswith(f"{UNABLE} ")):
@@ -87,7 +77,7 @@ def refused(rows):
                 if "UPDATE" in os.environ:
                     REFUSED.write_text(re.sub(rf"^{re.escape(words)}\n(?:is .*\n)?", lambda _, words=words, said=said:
                                               f"{words}\nis {said}\n", REFUSED.read_text(), flags=re.M))
-        assert {p.name: p.read_bytes() for p in path.iterdir() if p.is_file()} == files, "a file has changed"
+        assert {p.name: p.read_bytes() for p in path.iterdir() if p.is_file()} == before, "a file has changed"
     assert not wrong, "\n".join(wrong)
 
 

@@ -32,15 +32,6 @@ def defaults_are_values():
     assert lists and not wrong, wrong
 
 
-@case
-@rootless
-def hint_once():
-    """A closed set that is too long for the message is named by one hint."""
-    err = pktledger("trace", "--stage", "foo").err
-    assert err.count("--stage help") == 1 and err.count("lists them") == 1, err
-    assert "the value help" not in err, err
-
-
 @table([(command["name"], command) for command in COMMANDS])
 @rootless
 def short_help(command):
@@ -84,18 +75,6 @@ def names_of_other_options():
             rules = f"{o['needs'] or ''} {o['excludes'] or ''}"
             for other, value in re.findall(r"--([a-z0-9-]+)(?: (?!or)([a-z0-9]+))?", rules):
                 assert other in known and (not value or value in known[other]), (command["name"], o)
-
-
-@table([(old, command, old, new) for command, old, new in [
-    ("run", "--legs", "--latency-breakdown"), ("recv", "--legs", "--latency-breakdown"),
-    ("run", "--stamp", "--sequence-header"),
-    ("run", "--device-gro", "--interface-gro"),
-]])
-@rootless
-def former_names(command, old, new):
-    """An option that was renamed answers with its new name."""
-    result = pktledger(command, old)
-    assert result.status == 2 and f"{old} is now called {new}" in result.err, result
 
 
 if __name__ == "__main__":
