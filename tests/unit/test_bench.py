@@ -51,9 +51,26 @@ def version_of(name):
     return programs.parse_version(said[1])
 
 
+def refuses(function, *args):
+    """Whether it says that this is not a result."""
+    try:
+        function(*args)
+    except lab.LabError:
+        return True
+    return False
+
+
 def median_of_ratio(ours, theirs, smaller):
     found = stats.ratio(ours, theirs, smaller)
     return found and found["median"]
+
+
+def command_of(script):
+    with tempfile.TemporaryDirectory() as root:
+        file = Path(root, "command")
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+        return scale.Scale(str(file), print).command("a", "b")
 
 
 # Tables of the sign test have these ranks for 95 %; five are too few.
@@ -101,6 +118,25 @@ VALUES = [
     ("no CPU", machine.parse_cpuinfo, [""], None),
     ("times of CPUs", machine.parse_stat, ["cpu  10 0 20 60 5 1 2 2 0 0\ncpu0 1 1\n"],
      {"total": 100, "idle": 65, "steal": 2}),
+    ("names of devices", lambda text: sorted(lab.parse_dev(text)), [fixture("net-dev.txt")], ["b-rx", "lo"]),
+    ("counters of devices", lambda text: lab.parse_dev(text)["b-rx"], [fixture("net-dev.txt")],
+     {"rx_bytes": 12247372, "rx_packets": 266244, "rx_dropped": 91423, "tx_bytes": 450, "tx_packets": 5,
+      "tx_dropped": 0}),
+    ("counters of protocols", lab.parse_snmp, ["Ip: Forwarding DefaultTTL\nIp: 1 64\n"
+                                               "Udp: InDatagrams NoPorts InErrors\nUdp: 7 8 9\n"],
+     {"Ip": {"Forwarding": 1, "DefaultTTL": 64}, "Udp": {"InDatagrams": 7, "NoPorts": 8, "InErrors": 9}}),
+    ("setup of a trial", measure.setup_per_trial, [json.dumps(
+        {"trials": [{"duration_ns": 2 * 10 ** 8}] * 4, "end": {"duration_ns": 2 * 10 ** 9}})], 0.3),
+    *[(f"search without result: {text}", refuses, [measure.setup_per_trial, text], True)
+      for text in ("oops", "{}", '{"trials":[],"end":{"duration_ns":1}}')],
+    *[(f"a command that fails: {script}", refuses, [command_of, script], True)
+      for script in ("echo {}; exit 1", "kill -9 $$")],
+    ("absent peer", programs.find, ["no-such-program", [str(FIXTURES)]], None),
+    *[(f"rows chosen by {names}", bench.chosen, [None, names, known], wanted) for names, known, wanted in (
+        ("b,a-2,a", ["a-1", "a-2", "b"], ["b", "a-2", "a-1"]), ("a", ["ab", "a"], ["a"]),
+        (None, ["a", "b"], ["a", "b"]))],
+    ("turns begin with another", lambda names: [measure.turns(names, turn) for turn in range(4)], [["a", "b", "c"]],
+     [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"], ["a", "b", "c"]]),
     ("system", machine.parse_os,
      ['NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 12"\n'], "Debian GNU/Linux 12"),
 ]
@@ -129,42 +165,6 @@ def three_percent_are_shown():
     ours, theirs = ([{"turn": i, "value": of * pick.gauss(1, 0.01)} for i in range(9)]
                     for of in (97, 100))
     assert stats.ratio(ours, theirs)["interval"][1] < 1
-
-
-# What other programs say
-
-
-@case
-def counters_of_devices():
-    devices = lab.parse_dev(fixture("net-dev.txt"))
-    same(sorted(devices), ["b-rx", "lo"])
-    same(devices["b-rx"], {"rx_bytes": 12247372, "rx_packets": 266244, "rx_dropped": 91423,
-                           "tx_bytes": 450, "tx_packets": 5, "tx_dropped": 0})
-
-
-@case
-def counters_of_protocols():
-    snmp = lab.parse_snmp("Ip: Forwarding DefaultTTL\nIp: 1 64\n"
-                          "Udp: InDatagrams NoPorts InErrors\nUdp: 7 8 9\n")
-    same(snmp, {"Ip": {"Forwarding": 1, "DefaultTTL": 64},
-                "Udp": {"InDatagrams": 7, "NoPorts": 8, "InErrors": 9}})
-
-
-@case
-def setup_of_a_trial():
-    text = json.dumps({"trials": [{"duration_ns": 2 * 10 ** 8}] * 4,
-                       "end": {"duration_ns": 2 * 10 ** 9}})
-    same(measure.setup_per_trial(text), 0.3)
-
-
-@table([("no JSON", "oops"), ("no end", "{}"),
-        ("no trials", '{"trials":[],"end":{"duration_ns":1}}')])
-def search_without_result(text):
-    try:
-        measure.setup_per_trial(text)
-    except lab.LabError:
-        return
-    raise AssertionError("was taken for a result")
 
 
 # Programs
@@ -197,12 +197,6 @@ def unpacked_peer_without_loader():
         same(programs.find("iperf3", [root]).argv, [f"{root}/usr/bin/iperf3"])
 
 
-@case
-def absent_peer():
-    with tempfile.TemporaryDirectory() as root:
-        same(programs.find("no-such-program", [root]), None)
-
-
 # Rows
 
 
@@ -216,19 +210,6 @@ def rows_are_sound():
         for contender in (row.ours, *row.peers, row.load, row.needs):
             for command in contender.commands if contender else ():
                 assert command.args[0] in known, contender.name
-
-
-@case
-def rows_in_the_order_given():
-    same(bench.chosen(None, "b,a-2,a", ["a-1", "a-2", "b"]), ["b", "a-2", "a-1"])
-    same(bench.chosen(None, "a", ["ab", "a"]), ["a"])
-    same(bench.chosen(None, None, ["a", "b"]), ["a", "b"])
-
-
-@case
-def turns_begin_with_another():
-    same([measure.turns(["a", "b", "c"], turn) for turn in range(4)],
-         [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"], ["a", "b", "c"]])
 
 
 class Fake(measure.Bench):
@@ -353,14 +334,6 @@ def a_ledger_under_another_number():
         same(crc, f"{zlib.crc32(line.encode()):08x}")
 
 
-def command_of(script):
-    with tempfile.TemporaryDirectory() as root:
-        file = Path(root, "command")
-        file.write_text(f"#!/bin/sh\n{script}\n")
-        file.chmod(0o755)
-        return scale.Scale(str(file), print).command("a", "b")
-
-
 @table([("done", 0), ("not balanced", 4)])
 def what_a_command_took(status):
     document, row = command_of(f'echo "{{\\"args\\": \\"$*\\"}}"; exit {status}')
@@ -376,15 +349,6 @@ def memory_is_that_of_the_command():
     assert int(memory.split()[0]) < 150, memory
 
 
-@table([("failed", "echo {}; exit 1"), ("killed", "kill -9 $$")])
-def a_command_that_fails(script):
-    try:
-        command_of(script)
-    except lab.LabError:
-        return
-    raise AssertionError("was taken for a result")
-
-
 @case
 def children_live_as_long_as_is_said():
     with tempfile.TemporaryFile() as log:
@@ -394,13 +358,9 @@ def children_live_as_long_as_is_said():
     os.write(end, b"x")
     os.close(end)
     try:
-        with scale.children(2, lambda: not os.read(one, 1)):
-            pass
-    except lab.LabError:
-        return
+        assert refuses(scale.children(2, lambda: not os.read(one, 1)).__enter__), "one of two could not begin"
     finally:
         os.close(one)
-    raise AssertionError("one of two could not begin")
 
 
 @case
