@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A page in headless Chromium, by the DevTools protocol over two pipes.
+"""A page in headless Chromium, by the DevTools protocol over two pipes."""
 
-As a program it takes pictures: chromium.py PAGE.html DIRECTORY
-"""
-
-import base64
 import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -71,14 +66,6 @@ class Browser:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    def picture(self, path):
-        data = self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
-        Path(path).write_bytes(base64.b64decode(data))
-
-    def pdf(self, path):
-        data = self.call("Page.printToPDF", printBackground=False)["data"]
-        Path(path).write_bytes(base64.b64decode(data))
-
     def requests(self):
         """URLs that were asked for."""
         return [e["params"]["request"]["url"] for e in self.events
@@ -128,18 +115,3 @@ LOOKS = {
     "phone-dark": {"width": 360, "height": 800, "zoom": 2, "dark": True},
     "print": {"width": 800, "media": "print"},
 }
-
-
-def main():
-    page, directory = sys.argv[1:]
-    with browser() as b:
-        for name, look in LOOKS.items():
-            b.show(page, **look)
-            height = b.ask("document.documentElement.scrollHeight")
-            b.show(page, **{**look, "height": height})
-            b.picture(Path(directory) / f"{name}.png")
-        b.pdf(Path(directory) / "page.pdf")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Judges the form of a page of `report --html`: well-formed, alone, and with a policy that fits.
-
-As a program it reads a page from stdin and says what is wrong with it: exit status 1.
-"""
+"""Judges the form of a page of `report --html`: well-formed, alone, and with a policy that fits."""
 
 import base64
 import hashlib
 import json
 import re
-import sys
 from html.parser import HTMLParser
 
 VOID = {"meta"}
@@ -82,10 +78,3 @@ class Page(HTMLParser):
     @property
     def text(self):
         return "".join(self.words)
-
-
-if __name__ == "__main__":
-    try:
-        Page(sys.stdin.read())
-    except AssertionError as error:
-        sys.exit(str(error))
