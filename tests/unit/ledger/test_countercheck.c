@@ -252,21 +252,3 @@ CASE(sums_of_what_is_no_loss)
 	assert_int_equal(countercheck_sum(&deltas, SUM_TIMED_OUT), 16);
 	counters_free(&deltas);
 }
-
-/* Stages without a dedicated counter have a note in the catalogue. */
-CASE(silent_stages)
-{
-	static const enum stage silent[] = {
-		STAGE_NEIGH,	  STAGE_QDISC,	      STAGE_WIRE,      STAGE_HW,
-		STAGE_XDP,
-		STAGE_TC_INGRESS, STAGE_L2,	      STAGE_NETFILTER, STAGE_IP_ROUTE,
-		STAGE_TUNNEL,	  STAGE_SOCKET_CLOSE, STAGE_OTHER,
-	};
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < sizeof(silent) / sizeof(silent[0]); i++)
-		assert_non_null(stage_facts[silent[i]].uncounted);
-	for (int s = 0; s < STAGE_COUNT; s++)
-		n += stage_facts[s].uncounted != NULL;
-	assert_int_equal(n, sizeof(silent) / sizeof(silent[0]));
-}
