@@ -7,64 +7,43 @@
 #include "cases.h"
 #include "cli/options.h"
 #include "cli/report.h"
+#include "recorded.h"
 
 #define SHIPPED "tools/presets"
 
-CASE(test_lines)
+/* The commands of a preset, each with its column, or why it is refused. */
+static void take_line(void *arg, const char *verb, char *text)
 {
-	char *words[] = {"-t", "2", NULL};
+	char *words[] = {"-t", "2", NULL}, *word[1];
 	struct points points;
 	struct error err = {};
-	static const char *const first[] = {"run", "-c", "10", "--size", "64", "-t", "2"};
 
-	assert_int_equal(preset_parse(&points,
-				      "A title\n\nProse of\ntwo lines.\n    \n"
-				      "    run -c 10   --size 64    # first one\n\nMore.\n"
-				      "\trun # no options",
-				      2, words, &err),
-			 0);
-	assert_int_equal(points.n, 2);
+	if (!strcmp(verb, "case"))
+		return;
+	recorded_words(text, word, LENGTH(word));
+	if (preset_parse(&points, word[0], *verb == 'w' ? 2 : 0, words, &err)) {
+		assert_null(points.at);
+		assert_int_equal(err.status, STATUS_FAILED);
+		tell("%s", err.message);
+		return;
+	}
 	assert_int_equal(points.columns, 1);
-	assert_string_equal(points.column[0], "trial");
-	assert_string_equal(points.at[0].text[0], "first one");
-	assert_int_equal(points.at[0].argc, 7);
-	for (int i = 0; i < 7; i++)
-		assert_string_equal(points.at[0].argv[i], first[i]);
-	assert_null(points.at[0].argv[7]);
-	assert_int_equal(points.at[1].argc, 3);
-	assert_string_equal(points.at[1].argv[0], "run");
-	assert_string_equal(points.at[1].argv[1], "-t");
-	assert_string_equal(points.at[1].text[0], "no options");
+	tell("%s:", points.column[0]);
+	for (unsigned i = 0; i < points.n; i++) {
+		const struct point *p = &points.at[i];
+
+		assert_null(p->argv[p->argc]);
+		tell("'%s'", p->text[0]);
+		for (int w = 0; w < p->argc; w++)
+			tell("%s", p->argv[w]);
+		tell(";");
+	}
 	points_free(&points);
 }
 
-CASE(test_bad_texts)
+CASE(recorded)
 {
-	static const char *const table[][2] = {
-		{"", "no commands"},
-		{"Title\n\nprose\n", "no commands"},
-		{"Title\n\n    run -c 10\n", "command 1 of the preset"},
-		{"Title\n\n    run # x\n    rm -rf x # x\n", "command 2 of the preset"},
-		{"Title\n\n    runs # x\n", "command 1 of the preset"},
-		{"Title\n\n     # x\n", "command 1 of the preset"},
-	};
-	char text[8192] = "Title\n\n    run";
-	struct points points;
-	struct error err = {};
-
-	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		err = (struct error){};
-		if (!preset_parse(&points, table[i][0], 0, NULL, &err))
-			fail_msg("'%s' is taken", table[i][0]);
-		assert_null(points.at);
-		assert_int_equal(err.status, STATUS_FAILED);
-		if (!strstr(err.message, table[i][1]))
-			fail_msg("'%s': %s", table[i][0], err.message);
-	}
-	for (int i = 0; i < 48; i++)
-		strcat(text, " -v");
-	strcat(text, " # x\n");
-	assert_int_not_equal(preset_parse(&points, text, 0, NULL, &err), 0);
+	recorded_stories("tests/fixtures/presets", take_line, NULL);
 }
 
 /* Each line of a preset is one that run takes. */

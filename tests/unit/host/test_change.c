@@ -44,30 +44,6 @@ CASE(longest_name)
 	assert_non_null(change_setting(CHANGE_SYSCTL, name));
 }
 
-/* Two changes of a qdisc can be undone: of the default, and of the limit of another. */
-CASE(qdiscs_that_cannot_be_undone)
-{
-	static const struct {
-		const char *old, *wanted;
-		int ret;
-	} rows[] = {
-		{"default noqueue", "pfifo limit 1000", 0},
-		{"default fq_codel limit 10240", "fq limit 20000", 0},
-		{"pfifo handle 8001: limit 10", "pfifo limit 1000", 0},
-		{"pfifo handle 8001: limit 10", "pfifo_fast limit 1000", -EDOM},
-		{"pfifo_fast handle 8001:", "pfifo limit 1000", -EDOM},
-		{"htb handle 1:", "pfifo limit 1000", -EDOM},
-	};
-
-	for (unsigned i = 0; i < COUNT(rows); i++) {
-		struct change c = {.kind = CHANGE_QDISC};
-
-		strcpy(c.old, rows[i].old);
-		strcpy(c.wanted, rows[i].wanted);
-		assert_int_equal(change_ops[CHANGE_QDISC].check(&c), rows[i].ret);
-	}
-}
-
 static const char *const kinds[CHANGE_KINDS] = {
 	[CHANGE_SYSCTL] = "sysctl",	[CHANGE_SYSFS] = "sysfs",
 	[CHANGE_IRQ] = "irq",		[CHANGE_RING] = "ring",
@@ -130,6 +106,12 @@ static void take_line(void *arg, const char *verb, char *text)
 			;
 		assert_null(change_setting(c.kind, word[1]));
 		assert_int_equal(change_read(NULL, c.kind, "lo", word[1], value), -ENOENT);
+	} else if (!strcmp(verb, "undo")) { /* OLD NEW of a qdisc */
+		c = (struct change){.kind = CHANGE_QDISC};
+		recorded_words(text, word, 2);
+		strcpy(c.old, word[0]);
+		strcpy(c.wanted, word[1]);
+		tell("%d", change_ops[CHANGE_QDISC].check(&c));
 	} else {
 		assert_string_equal(verb, "persist");
 		files = change_persist(all->at, all->n);
