@@ -88,21 +88,3 @@ CASE(fill_leaves_the_stamp_alone)
 	for (unsigned by = 1; by < 26; by++)
 		assert_memory_not_equal(payload + STAMP_LEN, payload + STAMP_LEN + by, 26);
 }
-
-/* The least sizes of the contract: 64 and 84, with time 80 and 100. */
-CASE(frame_sizes)
-{
-	struct flow f = {.family = AF_INET, .payload = STAMP_LEN};
-
-	assert_int_equal(flow_frame_bytes(&f), 64);
-	f.payload = STAMP_TIME_LEN;
-	assert_int_equal(flow_frame_bytes(&f), 80);
-	f.payload = 1472;
-	assert_int_equal(flow_frame_bytes(&f), 1518);
-	f.family = AF_INET6;
-	assert_int_equal(flow_frame_bytes(&f), 1538);
-	f.payload = STAMP_TIME_LEN;
-	assert_int_equal(flow_frame_bytes(&f), 100);
-	f.payload = STAMP_LEN;
-	assert_int_equal(flow_frame_bytes(&f), 84);
-}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cases.h"
-#include <errno.h>
 #include <string.h>
 #include <arpa/inet.h>
 
+#include "recorded.h"
 #include "traffic/frames.h"
 #include "unit/residue.h"
 
@@ -49,72 +49,6 @@ CASE(test_checksum_is_never_zero)
 	assert_true(all_ones >= 1);
 }
 
-CASE(test_headers_v4)
-{
-	struct flow flow = make_flow(AF_INET, 100);
-	uint8_t frame[ROOM];
-	static const uint8_t head[] = {
-		2,    0, 0, 0,	 0, 2, 2,    0, 0,  0,	0, 1, 0x08, 0x00, /* Ethernet */
-		0x45, 0, 0, 128, 0, 0, 0x40, 0, 64, 17,			  /* DF, ID 0 */
-	};
-	static const uint8_t ports[] = {0, 0, 0x70, 0x6b, 0, 108};
-
-	assert_int_equal(proto_build(frame, ROOM, &flow, 2), 142);
-	assert_memory_equal(frame, head, sizeof(head));
-	assert_memory_equal(frame + 26, &flow.src4, 4);
-	assert_memory_equal(frame + 30, &flow.dst4, 4);
-	assert_memory_equal(frame + 34, ports, sizeof(ports)); /* 65534 + 2 wraps */
-
-	flow.ttl = 1;
-	assert_int_equal(proto_build(frame, ROOM, &flow, 2), 142);
-	assert_int_equal(frame[22], 1);
-	assert_checksums(frame + 14, AF_INET);
-}
-
-CASE(test_headers_v6)
-{
-	struct flow flow = make_flow(AF_INET6, 100);
-	uint8_t frame[ROOM];
-	static const uint8_t head[] = {
-		2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 108, 17, 64,
-	};
-
-	assert_int_equal(proto_build(frame, ROOM, &flow, 0), 162);
-	assert_memory_equal(frame, head, sizeof(head));
-	assert_memory_equal(frame + 22, &flow.src6, 16);
-	assert_memory_equal(frame + 38, &flow.dst6, 16);
-}
-
-CASE(test_short_frames_are_padded_with_zero)
-{
-	struct flow flow = make_flow(AF_INET, STAMP_LEN);
-	uint8_t frame[ROOM];
-
-	flow.payload = STAMP_LEN;
-	assert_int_equal(proto_build(frame, ROOM, &flow, 0), 60);
-	flow = make_flow(AF_INET6, STAMP_LEN);
-	assert_int_equal(proto_build(frame, ROOM, &flow, 0), 14 + 40 + 8 + STAMP_LEN);
-	assert_int_equal(proto_build(frame, ROOM, &flow, 0) + 4, flow_frame_bytes(&flow));
-}
-
-CASE(test_build_refuses)
-{
-	struct flow flow = make_flow(AF_INET, STAMP_LEN - 1);
-	uint8_t frame[ROOM];
-
-	assert_int_equal(proto_build(frame, ROOM, &flow, 0), -EMSGSIZE);
-	flow = make_flow(AF_INET, STAMP_TIME_LEN - 1);
-	flow.time = true;
-	assert_int_equal(proto_build(frame, ROOM, &flow, 0), -EMSGSIZE);
-	flow = make_flow(AF_INET, 100);
-	assert_int_equal(proto_build(frame, 141, &flow, 0), -EMSGSIZE);
-	assert_int_equal(proto_build(frame, 142, &flow, 0), 142);
-	flow = make_flow(AF_INET, 65508);
-	assert_int_equal(proto_build(frame, 1 << 20, &flow, 0), -EMSGSIZE);
-	flow = make_flow(AF_INET6, 65528);
-	assert_int_equal(proto_build(frame, 1 << 20, &flow, 0), -EMSGSIZE);
-}
-
 /* A frame cut anywhere is either refused, or only its padding was cut. */
 CASE(test_parse_what_was_built)
 {
@@ -146,78 +80,92 @@ CASE(test_parse_what_was_built)
 	}
 }
 
-CASE(test_parse_vlan)
-{
-	struct flow flow = make_flow(AF_INET6, 100);
-	uint8_t frame[ROOM], tagged[ROOM];
-	static const uint8_t tags[] = {0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 0x81, 0, 0, 3};
-	unsigned whole = proto_build(frame, ROOM, &flow, 0), length = 0;
-
-	for (unsigned n = 1; n <= 3; n++) {
-		unsigned bytes = n * 4;
-		const uint8_t *payload = tagged + 62 + bytes;
-
-		memcpy(tagged, frame, 12);
-		memcpy(tagged + 12, tags, bytes);
-		memcpy(tagged + 12 + bytes, frame + 12, whole - 12);
-		assert_ptr_equal(proto_udp_payload(tagged, whole + bytes, AF_UNSPEC, PORT, &length),
-				 n <= 2 ? payload : NULL);
-	}
-	assert_int_equal(length, 100);
-	assert_null(proto_udp_payload(tagged, 17, AF_UNSPEC, PORT, &length));
-}
-
-CASE(test_parse_ipv4_options)
-{
-	struct flow flow = make_flow(AF_INET, 100);
-	uint8_t frame[ROOM], with[ROOM] = {0};
-	unsigned whole = proto_build(frame, ROOM, &flow, 0), length = 0;
-
-	memcpy(with, frame, 34);
-	memcpy(with + 74, frame + 34, whole - 34);
-	with[14] = 0x4f; /* 60 bytes of header */
-	with[17] = 168;
-	assert_ptr_equal(proto_udp_payload(with, whole + 40, AF_INET, PORT, &length), with + 82);
-	assert_int_equal(length, 100);
-	with[14] = 0x44; /* shorter than a header can be */
-	assert_null(proto_udp_payload(with, whole + 40, AF_INET, PORT, &length));
-}
-
-struct edit {
-	int family;
-	unsigned at;
-	uint8_t value;
+struct request {
+	uint16_t payload;
+	uint8_t ttl;
+	bool time;
+	unsigned flow, room; /* of the source ports; bytes for the frame, 0: enough */
 };
 
-/* One byte changed makes it something else, or makes its lengths contradict each other. */
-CASE(test_parse_refuses)
+#define ASK(member) FIELD(struct request, member)
+static const struct recorded_field requests[] = {ASK(payload), ASK(ttl),  ASK(time),
+						 ASK(flow),    ASK(room), {0}};
+
+static struct {
+	uint8_t at[ROOM];
+	unsigned n;
+} made;
+
+static unsigned hex(const char *text, uint8_t *bytes)
 {
-	static const struct edit edits[] = {
-		{AF_INET, 13, 0x06},  /* ARP */
-		{AF_INET, 14, 0x55},  /* version */
-		{AF_INET, 17, 19},    /* total length below the header */
-		{AF_INET, 17, 127},   /* and one below the UDP length */
-		{AF_INET, 17, 129},   /* and after the end of the frame */
-		{AF_INET, 20, 0x20},  /* more fragments */
-		{AF_INET, 21, 1},     /* not the first fragment */
-		{AF_INET, 23, 6},     /* TCP */
-		{AF_INET, 39, 7},     /* UDP length below its header */
-		{AF_INET, 39, 109},   /* and after the end of the packet */
-		{AF_INET6, 14, 0x40}, /* version */
-		{AF_INET6, 19, 107},  /* payload length below the UDP length */
-		{AF_INET6, 19, 109},  /* and after the end of the frame */
-		{AF_INET6, 20, 44},   /* fragment header */
-		{AF_INET6, 59, 7},    {AF_INET6, 59, 109},
-	};
-	unsigned length;
+	unsigned n = 0, byte;
 
-	for (unsigned i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
-		struct flow flow = make_flow(edits[i].family, 100);
-		uint8_t frame[ROOM];
-		unsigned whole = proto_build(frame, ROOM, &flow, 0);
+	for (; sscanf(text + 2 * n, "%2x", &byte) == 1; n++)
+		bytes[n] = (uint8_t)byte;
+	return n;
+}
 
-		assert_non_null(proto_udp_payload(frame, whole, AF_UNSPEC, PORT, &length));
-		frame[edits[i].at] = edits[i].value;
-		assert_null(proto_udp_payload(frame, whole, AF_UNSPEC, PORT, &length));
+/* Its length, that of the frame on the wire, and the headers. */
+static void tell_built(int family, char *text)
+{
+	struct request r = {};
+	struct flow flow;
+	char shown[2 * 64];
+	int n;
+
+	recorded_read(requests, text, &r);
+	flow = make_flow(family, r.payload);
+	flow.ttl = r.ttl;
+	flow.time = r.time;
+	n = proto_build(made.at, r.room ? r.room : ROOM, &flow, r.flow);
+	made.n = n < 0 ? 0 : (unsigned)n;
+	if (n < 0) {
+		tell("%s", strerror(-n));
+		return;
 	}
+	for (unsigned i = 0; i < proto_payload_offset(family); i++)
+		sprintf(shown + 2 * i, "%02x", made.at[i]);
+	tell("%u of %u %s", made.n, flow_frame_bytes(&flow), shown);
+}
+
+static void tell_parsed(unsigned n)
+{
+	unsigned length = 0;
+	const uint8_t *payload = proto_udp_payload(made.at, n, AF_UNSPEC, PORT, &length);
+
+	if (payload)
+		tell("%u bytes at %d", length, (int)(payload - made.at));
+	else
+		tell("none");
+}
+
+static void take_line(void *arg, const char *verb, char *text)
+{
+	const unsigned at = (unsigned)atoi(text);
+	const char *bytes = strchr(text, ' ');
+	uint8_t value[64], was;
+	unsigned n;
+
+	if (!strcmp(verb, "ip4") || !strcmp(verb, "ip6")) {
+		tell_built(verb[2] == '4' ? AF_INET : AF_INET6, text);
+	} else if (!strcmp(verb, "insert")) {
+		n = hex(bytes + 1, value);
+		memmove(made.at + at + n, made.at + at, made.n - at);
+		memcpy(made.at + at, value, n);
+		made.n += n;
+	} else if (!strcmp(verb, "set")) {
+		made.n = larger(made.n, at + hex(bytes + 1, made.at + at));
+	} else if (!strcmp(verb, "with")) { /* for once */
+		was = made.at[at];
+		hex(bytes + 1, made.at + at);
+		tell_parsed(made.n);
+		made.at[at] = was;
+	} else if (!strcmp(verb, "parse")) {
+		tell_parsed(at ? at : made.n);
+	}
+}
+
+CASE(recorded)
+{
+	recorded_stories("tests/fixtures/frames", take_line, NULL);
 }
