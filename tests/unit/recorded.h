@@ -80,7 +80,7 @@ static void recorded_set(const struct recorded_field *f, const char *word, const
 
 	for (; f->name; f++) {
 		for (unsigned i = 0; i < larger(f->n, 1); i++) {
-			if (strcmp(recorded_name(f, i, name), word))
+			if (strcmp(f->n <= 1 ? f->name : recorded_name(f, i, name), word))
 				continue;
 			while (!f->n && strcmp(f->names[value], text))
 				value++;
