@@ -86,6 +86,7 @@ struct nic_case {
 	struct nic_plan *plan;
 	struct nic_loss loss[MOST];
 	unsigned n, named; /* losses; those that a line has named */
+	bool items;	   /* are looked at, not losses */
 	uint64_t summed, bound;
 };
 
@@ -117,7 +118,7 @@ static void compare(struct nic_case *c)
 static void end_case(struct nic_case *c)
 {
 	compare(c);
-	if (*c->driver && !c->named &&
+	if (*c->driver && !c->named && !c->items &&
 	    (lost(c, NIC_LOSS, NULL, NULL) != c->summed ||
 	     lost(c, NIC_BOUND, NULL, NULL) != c->bound))
 		fail_msg("%s: %llu lost, %llu bound", c->name,
@@ -153,6 +154,39 @@ static void take_row(char *text)
 	if (!row || strcmp(nic_class_names[row->class], class) ||
 	    strcmp(nic_cause_names[row->cause], cause))
 		fail_msg("%s is not %s %s", text, class, cause);
+}
+
+static const struct nic_item *item_of(const struct nic_plan *p, const struct nic_sample *s,
+				      const char *name, int queue)
+{
+	const struct nic_item *items;
+	unsigned n;
+
+	items = nic_plan_items(p, &n);
+	for (unsigned i = 0; i < n; i++) {
+		if (!strcmp(s->at[items[i].at].name, name) && items[i].queue == queue)
+			return &items[i];
+	}
+	return NULL;
+}
+
+/* "QUEUE VALUE NAME": a counter of a queue, or -1, that the table has; whether another one has the
+ * same packets.
+ */
+static void take_item(struct nic_case *c, char *text, bool repeated)
+{
+	const int queue = (int)strtol(text, &text, 10);
+	const uint64_t value = strtoull(text, &text, 10);
+	const struct nic_item *item;
+
+	compare(c);
+	item = item_of(c->plan, &c->after, text + 1, queue);
+	if (!item || c->after.at[item->at].value != value || item->repeated != repeated)
+		fail_msg("%s: %s of queue %d is not there, or is another one", c->name, text + 1,
+			 queue);
+	if (strstr(text, "-packets"))
+		assert_int_equal(item->row->cause, NIC_RX_PACKETS);
+	c->items = true;
 }
 
 static void take_line(void *arg, const char *verb, char *text)
@@ -199,6 +233,11 @@ static void take_line(void *arg, const char *verb, char *text)
 	} else if (!strcmp(verb, "ring")) {
 		value = strtoull(text, &text, 10);
 		take_ring(c, *text ? text + 1 : text, value);
+	} else if (!strcmp(verb, "item") || !strcmp(verb, "repeated")) {
+		take_item(c, text, *verb == 'r');
+	} else if (!strcmp(verb, "no-item")) {
+		compare(c);
+		assert_null(item_of(c->plan, &c->after, text, -1));
 	} else {
 		const struct nic_loss *l = &c->loss[c->named++];
 
@@ -269,73 +308,6 @@ CASE(queues_changed)
 	nic_sample_free(&matched);
 	nic_sample_free(&s[0]);
 	nic_sample_free(&s[1]);
-}
-
-static const struct nic_item *item_of(const struct nic_plan *p, const struct nic_sample *s,
-				      const char *name, int queue)
-{
-	const struct nic_item *items;
-	unsigned n;
-
-	items = nic_plan_items(p, &n);
-	for (unsigned i = 0; i < n; i++) {
-		if (!strcmp(s->at[items[i].at].name, name) && items[i].queue == queue)
-			return &items[i];
-	}
-	return NULL;
-}
-
-/* A queue is named by the line in front of its counters. */
-CASE(sections)
-{
-	struct nic_sample s = load("vmxnet3-1");
-	struct nic_plan *p = nic_plan_new("vmxnet3", &s);
-
-	for (int queue = 0; queue < 2; queue++) {
-		const struct nic_item *rx = item_of(p, &s, "ucast pkts rx", queue);
-		const struct nic_item *tx = item_of(p, &s, "ucast pkts tx", queue);
-
-		assert_non_null(rx);
-		assert_non_null(tx);
-		assert_int_equal(s.at[rx->at].value, queue ? 143523 : 40863);
-		assert_int_equal(s.at[tx->at].value, queue ? 64809 : 54123);
-	}
-	assert_null(item_of(p, &s, "pkts rx OOB", -1));
-	nic_plan_free(p);
-	nic_sample_free(&s);
-}
-
-/*
- * Packets are shown once, though a driver and netdev-genl both have them, and netdev-genl counts
- * first. What it does not have is still shown as the driver counts it.
- */
-CASE(netdev_genl_counts_before_the_driver)
-{
-	struct nic_sample s = {0};
-	struct nic_plan *p;
-
-	nic_sample_add(&s, "qstat:rx-3-packets", 7);
-	nic_sample_add(&s, "qstat:rx-hw-drops", 9);
-	nic_sample_add(&s, "qstat:rx-3-alloc-fail", 2);
-	nic_sample_add(&s, "rx3_packets", 7);
-	nic_sample_add(&s, "tx3_packets", 7);
-	nic_sample_add(&s, "rx_out_of_buffer", 9);
-	nic_sample_add(&s, "rx_discards_phy", 4);
-	nic_sample_add(&s, "rx_buff_alloc_err", 2);
-	nic_sample_add(&s, "rx_packets", 7);
-	p = nic_plan_new("mlx5_core", &s);
-	assert_int_equal(item_of(p, &s, "qstat:rx-3-packets", 3)->row->cause, NIC_RX_PACKETS);
-	assert_false(item_of(p, &s, "qstat:rx-3-packets", 3)->repeated);
-	assert_true(item_of(p, &s, "rx3_packets", 3)->repeated);
-	assert_false(item_of(p, &s, "tx3_packets", 3)->repeated);
-	assert_false(item_of(p, &s, "qstat:rx-hw-drops", -1)->repeated);
-	assert_true(item_of(p, &s, "rx_out_of_buffer", -1)->repeated);
-	assert_false(item_of(p, &s, "rx_discards_phy", -1)->repeated);
-	assert_false(item_of(p, &s, "qstat:rx-3-alloc-fail", 3)->repeated);
-	assert_true(item_of(p, &s, "rx_buff_alloc_err", -1)->repeated);
-	assert_null(item_of(p, &s, "rx_packets", -1));
-	nic_plan_free(p);
-	nic_sample_free(&s);
 }
 
 static bool has_counter(const struct nic_row *rows, const char *list, size_t len)

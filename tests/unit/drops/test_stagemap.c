@@ -16,6 +16,7 @@
 #include "drops/cause.h"
 #include "drops/reason.h"
 #include "drops/stagemap.h"
+#include "recorded.h"
 #include "watch_abi.h"
 
 #define NAMES_MAX 512
@@ -158,15 +159,6 @@ CASE(no_row_is_hidden)
 	}
 }
 
-/* What a line of the file asks for, and what it says of the answer. */
-struct place {
-	char reason[64], location[64], aux[64], stage[32], class[16];
-	char then[16]; /* class in all traffic, by judge_drop(); "": not said */
-	char direction[16], hook[32];
-	struct stagemap_event e;
-	bool unknown;
-};
-
 static unsigned observer_of(const char *name)
 {
 	static const char *const known[] = {
@@ -189,8 +181,7 @@ static int error_of(const char *name)
 	return error;
 }
 
-/* Takes a word behind stage and class. */
-static void take_word(struct place *p, const char *word)
+static void take_word(struct stagemap_event *e, char *word)
 {
 	static const struct {
 		const char *word;
@@ -201,96 +192,65 @@ static void take_word(struct place *p, const char *word)
 		     {"copy", WATCH_COPY},
 		     {"live", WATCH_LIVE}};
 
-	for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(flags); i++) {
 		if (!strcmp(word, flags[i].word)) {
-			p->e.flags |= flags[i].flag;
+			e->flags |= flags[i].flag;
 			return;
 		}
 	}
-	if (!strcmp(word, "unknown"))
-		p->unknown = true;
-	else if (!strcmp(word, "numbered"))
-		p->e.numbered = true;
+	if (!strcmp(word, "numbered"))
+		e->numbered = true;
 	else if (!strcmp(word, "consumed"))
-		p->e.observer = OBSERVER_CONSUME_SKB;
+		e->observer = OBSERVER_CONSUME_SKB;
 	else if (!strncmp(word, "observer=", 9))
-		p->e.observer = observer_of(word + 9);
+		e->observer = observer_of(word + 9);
 	else if (!strncmp(word, "error=", 6))
-		p->e.error = error_of(word + 6);
+		e->error = error_of(word + 6);
 	else if (!strncmp(word, "map=", 4))
-		p->e.map_type = !strcmp(word, "map=xskmap")   ? BPF_MAP_TYPE_XSKMAP
-				: !strcmp(word, "map=devmap") ? BPF_MAP_TYPE_DEVMAP
-							      : BPF_MAP_TYPE_CPUMAP;
-	else if (sscanf(word, "aux=%63s", p->aux) != 1 && sscanf(word, "hook=%31s", p->hook) != 1 &&
-		 sscanf(word, "then=%15s", p->then) != 1 &&
-		 sscanf(word, "type=%u", &p->e.pkt_type) != 1 &&
-		 sscanf(word, "proto=%hx", &p->e.protocol) != 1)
-		snprintf(p->direction, sizeof(p->direction), "%s", word);
+		e->map_type = !strcmp(word, "map=xskmap")   ? BPF_MAP_TYPE_XSKMAP
+			      : !strcmp(word, "map=devmap") ? BPF_MAP_TYPE_DEVMAP
+							    : BPF_MAP_TYPE_CPUMAP;
+	else if (!strncmp(word, "aux=", 4))
+		e->aux = word + 4;
+	else if (sscanf(word, "type=%u", &e->pkt_type) != 1 &&
+		 sscanf(word, "proto=%hx", &e->protocol) != 1)
+		fail_msg("no word %s", word);
 }
 
-/* "output", "bridge_input" ... */
-static bool is_hook(const char *name, enum netfilter_hook hook)
+/* "REASON PLACE WORD...": what a run makes of it, and `trace` if that is another class. */
+static void take_line(void *arg, const char *reason, char *text)
 {
-	char known[32];
+	struct stagemap_event e = {.reason = strcmp(reason, "-") ? reason : "", .aux = ""};
+	const char *place = recorded_word(&text);
+	bool notes = false;
+	struct verdict v, all;
 
-	snprintf(known, sizeof(known), "%s",
-		 netfilter_hook_names[hook] ? netfilter_hook_names[hook] : "none");
-	for (char *blank; (blank = strchr(known, ' '));)
-		*blank = '_';
-	return !strcmp(known, name);
+	e.location = strcmp(place, "-") ? place : "";
+	while (*text) {
+		char *word = recorded_word(&text);
+
+		if (strcmp(word, "note"))
+			take_word(&e, word);
+		else
+			notes = true;
+	}
+	v = stagemap_judge(&e);
+	all = judge_drop(&e);
+	note_shown(&v);
+	tell("%s %s %s", stage_name(v.stage), class_name(v.class), direction_names[v.direction]);
+	if (netfilter_hook_names[v.hook])
+		tell("hook %s", netfilter_hook_names[v.hook]);
+	if (!v.known)
+		tell("unknown");
+	if (all.class != v.class)
+		tell("then %s", class_name(all.class));
+	if (notes)
+		tell("| %s", v.note);
 }
 
 CASE(known_places)
 {
-	FILE *f = fopen("tests/fixtures/reasons/places", "r");
-	char line[256];
-	unsigned n = 0;
-
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f)) {
-		struct place p = {};
-		struct verdict v;
-		int at = 0, more = 0;
-		char word[64], *note; /* words of it */
-
-		if (line[0] == '#' || line[0] == '\n')
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		note = strstr(line, " note=");
-		if (note)
-			*note = '\0';
-		assert_int_equal(sscanf(line, "%63s %63s %31s %15s%n", p.reason, p.location,
-					p.stage, p.class, &at),
-				 4);
-		for (; sscanf(line + at, "%63s%n", word, &more) == 1; at += more)
-			take_word(&p, word);
-		p.e.reason = strcmp(p.reason, "-") ? p.reason : "";
-		p.e.location = strcmp(p.location, "-") ? p.location : "";
-		p.e.aux = p.aux;
-		v = stagemap_judge(&p.e);
-		note_shown(&v);
-		if (strcmp(stage_name(v.stage), p.stage) || v.known == p.unknown ||
-		    strcmp(class_name(v.class), p.class) ||
-		    (*p.direction && strcmp(direction_names[v.direction], p.direction)) ||
-		    (*p.hook && !is_hook(p.hook, v.hook)) ||
-		    (note && !strstr(v.note, note + strlen(" note="))))
-			fail_msg("%s is %s %s %s %s", line, stage_name(v.stage), class_name(v.class),
-				 direction_names[v.direction],
-				 v.hook ? netfilter_hook_names[v.hook] : "");
-		v = judge_drop(&p.e);
-		if (*p.then && strcmp(class_name(v.class), p.then))
-			fail_msg("%s is %s in all traffic", line, class_name(v.class));
-		n++;
-	}
-	fclose(f);
-	assert_int_equal(n, 355);
-}
-
-CASE(hooks_have_names)
-{
-	assert_null(netfilter_hook_names[HOOK_NONE]);
-	for (int hook = HOOK_NONE + 1; hook < HOOK_COUNT; hook++)
-		assert_non_null(netfilter_hook_names[hook]);
+	recorded_stories("tests/fixtures/reasons/places", take_line, NULL);
 }
 
 CASE(running_kernel)

@@ -3,73 +3,43 @@
  * The meaning of XDP losses and of packets freed as consumed. tests/bpf and tests/net test the
  * events.
  */
-#include <errno.h>
-#include <linux/bpf.h>
 #include <string.h>
 
 #include "cases.h"
 #include "drops/cause.h"
 #include "drops/watch.h"
+#include "recorded.h"
 
-static const struct judged {
-	struct xdploss_key key;
-	const char *reason, *location;
-	enum stage stage;
-	enum direction direction;
-	bool beside, instead; /* a loss by this count */
-} judged[] = { /* kind, flags, act, map_type, err */
-	{{XDPLOSS_REDIRECT, 0, XDP_REDIRECT, 0, -EINVAL, .from = 0},
-	 "EINVAL", "xdp_redirect_err", STAGE_XDP, DIRECTION_RX, true, true},
-	{{XDPLOSS_REDIRECT, 0, 0, BPF_MAP_TYPE_XSKMAP, -ENOBUFS, .from = 0},
-	 "ENOBUFS", "xdp_redirect_err", STAGE_XSK, DIRECTION_RX, true, true},
-	/* generic mode: kfree_skb tells it, unless it is left out there */
-	{{XDPLOSS_REDIRECT, XDPLOSS_GENERIC, 0, BPF_MAP_TYPE_XSKMAP, -ENOMEM, .from = 0},
-	 "ENOMEM", "xdp_redirect_err", STAGE_XSK, DIRECTION_RX, false, true},
-	{{XDPLOSS_EXCEPTION, 0, XDP_ABORTED, 0, 0, .from = 0},
-	 "ABORTED", "xdp_exception", STAGE_XDP, DIRECTION_RX, true, true},
-	{{XDPLOSS_EXCEPTION, 0, XDP_REDIRECT + 1, 0, 0, .from = 0},
-	 "INVALID", "xdp_exception", STAGE_XDP, DIRECTION_RX, true, true},
-	{{XDPLOSS_EXCEPTION, 0, XDP_TX, 0, 0, .from = 0},
-	 "TX", "xdp_exception", STAGE_XDP, DIRECTION_RX, true, true},
-	{{XDPLOSS_EXCEPTION, XDPLOSS_GENERIC, XDP_ABORTED, 0, 0, .from = 0},
-	 "ABORTED", "xdp_exception", STAGE_XDP, DIRECTION_RX, false, false},
-	{{XDPLOSS_EXCEPTION, XDPLOSS_SKB, XDP_ABORTED, 0, 0, .from = 0},
-	 "ABORTED", "xdp_exception", STAGE_XDP, DIRECTION_RX, false, false},
-	{{XDPLOSS_EXCEPTION, XDPLOSS_MAP_PROG, XDP_ABORTED, 0, 0, .from = 0},
-	 "ABORTED", "xdp_exception", STAGE_XDP, DIRECTION_RX, false, false},
-	{{XDPLOSS_REDIRECT, XDPLOSS_MAP_PROG, 0, 0, -EINVAL, .from = 0},
-	 "EINVAL", "xdp_redirect_err", STAGE_XDP, DIRECTION_RX, false, false},
-	{{XDPLOSS_DEVMAP, 0, 0, 0, -ENXIO, .from = 7},
-	 "ENXIO", "xdp_devmap_xmit", STAGE_XDP, DIRECTION_FORWARD, true, true},
-	/* live frames: sent by BPF_PROG_RUN, as if they came in by lo */
-	{{XDPLOSS_DEVMAP, 0, 0, 0, 0, .from = 1},
-	 "", "xdp_devmap_xmit", STAGE_TX_DEVICE, DIRECTION_TX, true, true},
-	{{XDPLOSS_BULK_TX, 0, 0, 0, -ENXIO, .from = 0},
-	 "ENXIO", "xdp_bulk_tx", STAGE_XDP, DIRECTION_TX, true, true},
-	{{XDPLOSS_CPUMAP_QUEUE, 0, 0, 0, 0, .from = 0},
-	 "", "xdp_cpumap_enqueue", STAGE_XDP, DIRECTION_RX, true, true},
-	{{XDPLOSS_CPUMAP_ALLOC, 0, 0, 0, 0, .from = 0},
-	 "", "xdp_cpumap_kthread", STAGE_XDP, DIRECTION_RX, true, true},
-	{{XDPLOSS_CPUMAP_PROGRAM, 0, 0, 0, 0, .from = 0},
-	 "", "xdp_cpumap_kthread", STAGE_XDP, DIRECTION_RX, true, true},
-};
+static const char *const kinds[] = {
+	[XDPLOSS_REDIRECT] = "redirect",     [XDPLOSS_EXCEPTION] = "exception",
+	[XDPLOSS_DEVMAP] = "devmap",	     [XDPLOSS_BULK_TX] = "bulk_tx",
+	[XDPLOSS_CPUMAP_QUEUE] = "queue",    [XDPLOSS_CPUMAP_ALLOC] = "alloc",
+	[XDPLOSS_CPUMAP_PROGRAM] = "program"};
+
+#define KEY(member) FIELD(struct xdploss_key, member)
+static const struct recorded_field key_fields[] = {
+	FIELD_ENUM(struct xdploss_key, kind, kinds), KEY(flags), KEY(act), KEY(map_type), KEY(err),
+	KEY(from), {0}};
+
+static void take_line(void *arg, const char *verb, char *text)
+{
+	struct judged_cause beside, instead;
+	struct xdploss_key key = {};
+
+	if (strcmp(verb, "loss"))
+		return;
+	recorded_read(key_fields, text, &key);
+	xdplosses_judge(&beside, &key, XDPLOSS_BESIDE_KFREE);
+	xdplosses_judge(&instead, &key, XDPLOSS_INSTEAD_OF_KFREE);
+	tell("'%s' %s %s %s, %s or %s", beside.reason, beside.location,
+	     stage_name(beside.verdict.stage), direction_names[beside.verdict.direction],
+	     class_name(beside.verdict.class), class_name(instead.verdict.class));
+	assert_true(*beside.verdict.note);
+}
 
 CASE(one_loss_one_book)
 {
-	for (unsigned i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
-		const struct judged *j = &judged[i];
-		struct judged_cause beside, instead;
-
-		xdplosses_judge(&beside, &j->key, XDPLOSS_BESIDE_KFREE);
-		xdplosses_judge(&instead, &j->key, XDPLOSS_INSTEAD_OF_KFREE);
-		assert_string_equal(beside.reason, j->reason);
-		assert_string_equal(beside.location, j->location);
-		assert_int_equal(beside.verdict.stage, j->stage);
-		assert_int_equal(beside.verdict.direction, j->direction);
-		assert_int_equal(beside.verdict.class == CLASS_LOSS, j->beside);
-		assert_int_equal(instead.verdict.class == CLASS_LOSS, j->instead);
-		assert_true(*beside.verdict.note);
-	}
+	recorded_stories("tests/fixtures/reasons/xdp", take_line, NULL);
 }
 
 CASE(names_of_programs)
