@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "traffic/shape.h"
 #include "stamp.h"
 #include "trace_abi.h"
@@ -35,6 +36,11 @@
 #define FILL_BYTES  20 /* payload after the sequence header */
 
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Waits for a condition that is expected within microseconds. */
+#define AWAIT(condition)                                                                           \
+	for (uint64_t end_ = clock_now() + 20000000000; !(condition); clock_sleep(1000000))        \
+	assert_true(clock_now() < end_)
 
 /* Zero-initialised: an IPv4 datagram of the flow with number 0. */
 struct frame_spec {

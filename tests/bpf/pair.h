@@ -3,6 +3,7 @@
 #ifndef PKTLEDGER_TESTS_BPF_PAIR_H
 #define PKTLEDGER_TESTS_BPF_PAIR_H
 
+#include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include "host/lab.h"
@@ -36,6 +37,15 @@ static inline int socket_in(const struct netns *ns, int domain, int type, int pr
 	fd = socket(domain, type | SOCK_CLOEXEC, protocol);
 	netns_pop(saved);
 	assert_true(fd >= 0);
+	return fd;
+}
+
+static inline int bound_in(const struct netns *ns, uint16_t port)
+{
+	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+	int fd = socket_in(ns, AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
 	return fd;
 }
 

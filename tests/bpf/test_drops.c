@@ -3,13 +3,10 @@
  * The observers of losses, end to end: a tracepoint with an skb cannot be run by BPF_PROG_RUN, so
  * datagrams with stamps made by hand meet their end between two namespaces.
  */
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
-#include <poll.h>
-#include <time.h>
 
 #define TEST_PORT 40410
 
@@ -95,26 +92,14 @@ static uint8_t outcome(uint16_t slot, uint64_t n)
 			.cause[outcomes_index(&tracer.outcomes, slot, tracer.outcomes.base + n)];
 }
 
-/* Waits a little. False: it was too long in all. */
-static bool patient(time_t since)
-{
-	poll(NULL, 0, 1);
-	return time(NULL) - since <= PATIENCE;
-}
-
 /*
  * Packets go in order, so when the end of this one is seen, nothing is under way any more. Its
  * outcome is the last number of the last stream.
  */
 static void send_marker(void)
 {
-	time_t begin = time(NULL);
-
 	send_word(word(STREAMS - 1, TRACE_PAGE_SIZE - 1));
-	while (!outcome(STREAMS - 1, TRACE_PAGE_SIZE - 1)) {
-		if (!patient(begin))
-			fail_msg("the end of a packet was not seen");
-	}
+	AWAIT(outcome(STREAMS - 1, TRACE_PAGE_SIZE - 1));
 }
 
 /* Numbers with a outcome, the marker left out. */
@@ -209,7 +194,6 @@ CASE_WITH(closed_port_ip6, open_tracer, close_tracer)
 {
 	struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(TEST_PORT)};
 	uint8_t payload[STAMP_LEN];
-	time_t begin = time(NULL);
 	int fd;
 
 	if (IN6_IS_ADDR_UNSPECIFIED(&lab.rx.ip6)) {
@@ -221,8 +205,7 @@ CASE_WITH(closed_port_ip6, open_tracer, close_tracer)
 	flow_stamp(payload, STAMP_LEN, word(0, 7), 0);
 	assert_int_equal(sendto(fd, payload, STAMP_LEN, 0, (void *)&to, sizeof(to)), STAMP_LEN);
 	close(fd);
-	while (!outcome(0, 7))
-		assert_true(patient(begin));
+	AWAIT(outcome(0, 7));
 	assert_int_equal(settled(), 1);
 	assert_no_socket(outcome(0, 7), 1, 48 + STAMP_LEN);
 }
@@ -301,49 +284,29 @@ static uint64_t unread(const struct netns *ns, bool closing)
 	return n;
 }
 
-static void await_unread(uint64_t n)
-{
-	time_t begin = time(NULL);
-
-	while (unread(&lab.rx_ns, false) != n) {
-		if (!patient(begin))
-			fail_msg("%llu datagrams in the queue, not %llu",
-				 (unsigned long long)unread(&lab.rx_ns, false),
-				 (unsigned long long)n);
-	}
-}
-
-static int bound_in(const struct netns *ns)
-{
-	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
-	int fd = socket_in(ns, AF_INET, SOCK_DGRAM, 0);
-
-	assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
-	return fd;
-}
-
 /* Returns whether the drops of two sockets were seen, one in the receiver's namespace. */
 static bool two_close_unread(const struct tracer_spec *own)
 {
 	const struct tracer_spec any = {.streams = STREAMS, .config.port = TEST_PORT};
-	const int here = bound_in(&lab.rx_ns), elsewhere = bound_in(&lab.tx_ns);
+	const int here = bound_in(&lab.rx_ns, TEST_PORT),
+		  elsewhere = bound_in(&lab.tx_ns, TEST_PORT);
 	struct tracer witness = {};
 	struct error err = {};
-	time_t begin = time(NULL);
-	bool seen;
+	bool seen = false;
 
 	tracer_close(&tracer);
 	assert_int_equal(tracer_open(&tracer, own, &err), 0);
 	assert_int_equal(tracer_open(&witness, &any, &err), 0);
 	send_word_to(lab.tx.ip4, word(0, 1));
 	send_word(word(1, 1));
-	await_unread(1);
+	AWAIT(unread(&lab.rx_ns, false) == 1);
 	close(elsewhere);
 	close(here);
 	/* other tests may add to the witness before this socket is freed */
-	do
+	for (unsigned ms = 0; !seen && ms < PATIENCE * 1000; ms++) {
+		clock_sleep(1000000);
 		seen = drops_packets(witness.drops) >= 2 && drops_packets(tracer.drops);
-	while (!seen && patient(begin));
+	}
 	tracer_close(&witness);
 	return seen;
 }
@@ -436,17 +399,17 @@ CASE_WITH(unread_datagrams_are_found, open_tracer, close_tracer)
 {
 	const struct ledger_cause *c;
 	uint8_t none[LEN] = {}, got[LEN];
-	int fd = bound_in(&lab.rx_ns);
+	int fd = bound_in(&lab.rx_ns, TEST_PORT);
 
 	assert_int_equal(unread(&lab.rx_ns, false), 0);
 	send_bytes(none, LEN); /* no stamp: not counted */
 	for (uint64_t n = 0; n < 4; n++)
 		send_word(word(0, n));
-	await_unread(4);
+	AWAIT(unread(&lab.rx_ns, false) == 4);
 	assert_int_equal(recv(fd, got, LEN, 0), LEN);
 	assert_int_equal(unread(&lab.rx_ns, false), 4);
 	send_word(word(1, 8));
-	await_unread(5);
+	AWAIT(unread(&lab.rx_ns, false) == 5);
 	assert_int_equal(settled(), 0); /* in flight, not lost */
 	assert_int_equal(unread(&lab.tx_ns, true), 0);
 	assert_int_equal(settled(), 0);

@@ -2,16 +2,13 @@
 /* The packet filter in a tracing program: the kernel's own drops, between two namespaces. */
 #include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
-#include <poll.h>
-#include <time.h>
 
 #include "cases.h"
 #include "bpf/filter_run.h"
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
 
-#define PATIENCE 10 /* seconds for what takes microseconds */
-#define EACH	 20
+#define EACH 20
 
 static uint16_t ours; /* a port of this process alone: all drops of the host are seen */
 static struct loaded tracer;
@@ -51,10 +48,8 @@ static int end_trace(void **state)
 static void await_drops(uint64_t n)
 {
 	const volatile typeof(tracer.skel->bss->dropped) *dropped = &tracer.skel->bss->dropped;
-	time_t begin = time(NULL);
 
-	while (*dropped < n && time(NULL) - begin <= PATIENCE)
-		poll(NULL, 0, 1);
+	AWAIT(*dropped >= n);
 	assert_int_equal(*dropped, n);
 	assert_int_equal(unread(&tracer), 0);
 }

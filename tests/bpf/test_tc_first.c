@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A probe at a tc hook comes before the programs of others, which may end the chain. */
-#include <arpa/inet.h>
 #include <linux/pkt_cls.h>
 
 #include "cases.h"
@@ -15,17 +14,15 @@ static int tx = -1, rx = -1;
 
 static int open_all(void **state)
 {
-	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
 	const struct timeval patience = {.tv_sec = PATIENCE};
-	struct sockaddr_in to = at;
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
 
 	if (open_lab(state))
 		return -1;
 	to.sin_addr = lab.rx.ip4;
-	rx = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
+	rx = bound_in(&lab.rx_ns, TEST_PORT);
 	tx = socket_in(&lab.tx_ns, AF_INET, SOCK_DGRAM, 0);
-	return bind(rx, (const void *)&at, sizeof(at)) ||
-	       setsockopt(rx, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
+	return setsockopt(rx, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
 	       connect(tx, (const void *)&to, sizeof(to));
 }
 
