@@ -4,20 +4,30 @@
  * the observer of XDP losses, by kfree_skb, or, if the kernel reports no event, by the driver's
  * counter less the events.
  */
+#include <arpa/inet.h>
 #include <linux/if_link.h>
+#include <linux/if_xdp.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 #include "cases.h"
-#include "host/counters.h"
-#include "drops/watch.h"
+#include "drops/ksym.h"
 #include "drops/owners.h"
-#include "xdp_lab.h"
+#include "drops/reason.h"
+#include "drops/watch.h"
+#include "helpers.h"
+#include "host/counters.h"
+#include "host/netdev.h"
+#include "host/recipe.h"
+#include "pair.h"
+#include "traffic/rx.h"
 
 #define COUNT	    240 /* less than the capacity of a veth ring, in case the ring is not emptied */
 #define NO_VERDICT  9
 #define ANY	    UINT32_MAX
 #define NOT_THERE   4242 /* interface index */
 #define CPUMAP_SIZE 512
+#define FRAMES	    16 /* of an AF_XDP socket's memory */
 
 enum way {
 	VERDICT,	  /* the program returns `value` */
@@ -71,69 +81,217 @@ static const struct loss_case cases[] = {
 	{"generic: empty slot of a map", EMPTY_SLOT, XDP_ABORTED, true, 0, COUNT, 0, NULL, 0},
 };
 
+/* Datagrams go from tx to the router, whose XDP programs may send frames on to rx ("far"). */
+static struct {
+	struct reasons *reasons;
+	struct ksyms *ksyms;
+	int socket, maps[2], progs[2], xsk;
+	void *memory;
+	int links[2];
+} host;
+
+static struct error err;
+
+static int load(const struct bpf_insn *code, unsigned n)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_XDP);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "pl_lose", "GPL", code, n, &opts);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+#define MOV(reg, value)                                                                            \
+	((struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (reg), .imm = (value)})
+#define CALL(function) ((struct bpf_insn){.code = BPF_JMP | BPF_CALL, .imm = (function)})
+#define EXIT	       ((struct bpf_insn){.code = BPF_JMP | BPF_EXIT})
+
+static int redirect_program(unsigned ifindex)
+{
+	const struct bpf_insn code[] = {MOV(BPF_REG_1, (int)ifindex), MOV(BPF_REG_2, 0),
+					CALL(BPF_FUNC_redirect), EXIT};
+
+	return load(code, N_ELEMENTS(code));
+}
+
+/* Redirects to slot 0 of a map; flags: the verdict if it is empty. */
+static int map_program(int map, int flags)
+{
+	const struct bpf_insn code[] = {
+		{.code = BPF_LD | BPF_DW | BPF_IMM,
+		 .dst_reg = BPF_REG_1,
+		 .src_reg = BPF_PSEUDO_MAP_FD,
+		 .imm = map},
+		{0},
+		MOV(BPF_REG_2, 0),
+		MOV(BPF_REG_3, flags),
+		CALL(BPF_FUNC_redirect_map),
+		EXIT,
+	};
+
+	return load(code, N_ELEMENTS(code));
+}
+
+static int make_map(enum bpf_map_type type, unsigned value_size)
+{
+	int fd = bpf_map_create(type, "pl_lose", 4, value_size, 1, NULL);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static int devmap(unsigned ifindex, int program)
+{
+	struct bpf_devmap_val to = {.ifindex = ifindex, .bpf_prog.fd = program};
+	int fd = make_map(BPF_MAP_TYPE_DEVMAP, sizeof(to));
+	int saved = netns_push(&lab.router_ns); /* the index is one of the caller's namespace */
+	__u32 zero = 0;
+
+	assert_true(program >= 0 && saved >= 0);
+	assert_int_equal(bpf_map_update_elem(fd, &zero, &to, 0), 0);
+	netns_pop(saved);
+	return fd;
+}
+
+static int cpumap(unsigned size, int program)
+{
+	struct bpf_cpumap_val to = {.qsize = size, .bpf_prog.fd = program < 0 ? 0 : program};
+	int fd = make_map(BPF_MAP_TYPE_CPUMAP, sizeof(to));
+	__u32 zero = 0;
+
+	assert_int_equal(bpf_map_update_elem(fd, &zero, &to, 0), 0);
+	return fd;
+}
+
+/* An XSKMAP with a socket at queue 0 of the router, with an empty fill ring. */
+static int xskmap(void)
+{
+	struct xdp_umem_reg umem = {.len = FRAMES * 4096, .chunk_size = 4096};
+	struct sockaddr_xdp addr = {.sxdp_family = AF_XDP,
+				    .sxdp_ifindex = lab.router_tx.ifindex,
+				    .sxdp_flags = XDP_COPY};
+	int fd = make_map(BPF_MAP_TYPE_XSKMAP, sizeof(int)), entries = FRAMES;
+	int saved = netns_push(&lab.router_ns);
+	__u32 zero = 0;
+
+	host.memory =
+		mmap(NULL, umem.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	umem.addr = (__u64)(uintptr_t)host.memory;
+	host.xsk = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	assert_true(host.memory != MAP_FAILED && host.xsk >= 0);
+	assert_int_equal(setsockopt(host.xsk, SOL_XDP, XDP_UMEM_REG, &umem, sizeof(umem)), 0);
+	for (int ring = XDP_RX_RING; ring <= XDP_UMEM_COMPLETION_RING; ring++) {
+		if (ring != XDP_TX_RING && ring != XDP_UMEM_REG)
+			assert_int_equal(
+				setsockopt(host.xsk, SOL_XDP, ring, &entries, sizeof(entries)), 0);
+	}
+	assert_int_equal(bind(host.xsk, (void *)&addr, sizeof(addr)), 0);
+	netns_pop(saved);
+	assert_int_equal(bpf_map_update_elem(fd, &zero, &host.xsk, 0), 0);
+	return fd;
+}
+
+static void attach(unsigned which, const struct lab_port *port, int prog, bool generic)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .flags = generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
+	int saved = netns_push(port->ns), link = -EBUSY;
+
+	assert_true(saved >= 0);
+	/* a program that lists links holds the previous link for a moment */
+	for (unsigned tries = 0; link == -EBUSY && tries < 200; tries++) {
+		link = bpf_link_create(prog, (int)port->ifindex, BPF_XDP, &opts);
+		if (link == -EBUSY)
+			usleep(10000);
+	}
+	assert_true(link >= 0);
+	host.links[which] = link;
+	netns_pop(saved);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static int set_up(void **state)
+{
+	const struct lab_spec router = {.topology = LAB_ROUTER, .ip4_only = true};
+	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(9)};
+
+	if (lab_open(&lab, &router, &err))
+		return -1;
+	addr.sin_addr = lab.rx.ip4;
+	host.socket = socket_in(&lab.tx_ns, AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(connect(host.socket, (void *)&addr, sizeof(addr)), 0);
+	for (unsigned i = 0; i < 2; i++)
+		host.links[i] = host.progs[i] = host.maps[i] = -1;
+	host.xsk = -1;
+	assert_int_equal(ksyms_open(&host.ksyms, NULL, &err), 0);
+	return reasons_open(&host.reasons, NULL, &err);
+}
+
+static int clean_up(void **state)
+{
+	close(host.socket);
+	ksyms_free(host.ksyms);
+	reasons_free(host.reasons);
+	return close_lab(state);
+}
+
 static void gro(const char *to)
 {
 	struct recipe r = RECIPE;
 
-	recipe_add(&r, RECIPE_ETHTOOL, &host.far, "-K pl-d gro %s", to);
+	recipe_add(&r, RECIPE_ETHTOOL, &lab.rx_ns, "-K v-rx gro %s", to);
 	assert_int_equal(recipe_run(&r, "change GRO", &err), 0);
+}
+
+static int map_for(const struct loss_case *c)
+{
+	switch (c->way) {
+	case EMPTY_SLOT:
+		return make_map(BPF_MAP_TYPE_DEVMAP, sizeof(struct bpf_devmap_val));
+	case DEVMAP_PROGRAM:
+		return devmap(lab.router_rx.ifindex, host.progs[1]);
+	case CPUMAP_PROGRAM:
+		return cpumap(CPUMAP_SIZE, host.progs[1]);
+	case CPUMAP_FULL:
+		return cpumap((unsigned)c->value, -1);
+	case XSK_EMPTY:
+		return xskmap();
+	default:
+		return -1;
+	}
 }
 
 static void prepare(const struct loss_case *c)
 {
-	int prog;
+	static const enum bpf_attach_type second[] = {[FAR_VERDICT] = BPF_XDP,
+						      [DEVMAP_PROGRAM] = BPF_XDP_DEVMAP,
+						      [CPUMAP_PROGRAM] = BPF_XDP_CPUMAP};
+	const unsigned to = c->way == REDIRECT ? (unsigned)c->value : lab.router_rx.ifindex;
 
-	switch (c->way) {
-	case VERDICT:
-		prog = verdict_program(BPF_PROG_TYPE_XDP, BPF_XDP, c->value);
-		break;
-	case REDIRECT:
-		prog = redirect_program((unsigned)c->value);
-		break;
-	case REDIRECT_DOWN:
-		gro("on");
-		assert_int_equal(netdev_set_up(&host.rx, "pl-c", false), 0);
-		prog = redirect_program(host.c);
-		break;
-	case REDIRECT_NO_XMIT:
-		prog = redirect_program(host.c);
-		break;
-	case EMPTY_SLOT:
-		host.maps[0] = make_map(BPF_MAP_TYPE_DEVMAP, sizeof(struct bpf_devmap_val));
-		prog = map_program(host.maps[0], c->value);
-		break;
-	case DEVMAP_PROGRAM:
-	case FAR_VERDICT:
-		host.progs[1] =
-			verdict_program(BPF_PROG_TYPE_XDP,
-					c->way == FAR_VERDICT ? BPF_XDP : BPF_XDP_DEVMAP, c->value);
-		if (c->way == FAR_VERDICT) {
-			attach(1, &host.far, "pl-d", host.progs[1], false);
-			prog = redirect_program(host.c);
-		} else {
-			gro("on");
-			host.maps[0] = devmap(host.c, host.progs[1]);
-			prog = map_program(host.maps[0], 0);
-		}
-		break;
-	case CPUMAP_FULL:
-		host.maps[0] = cpumap((unsigned)c->value, -1);
-		prog = map_program(host.maps[0], 0);
-		break;
-	case XSK_EMPTY:
-		host.maps[0] = xskmap();
-		prog = map_program(host.maps[0], 0);
-		break;
-	default:
-		host.progs[1] = verdict_program(BPF_PROG_TYPE_XDP, BPF_XDP_CPUMAP, c->value);
+	if (second[c->way]) {
+		host.progs[1] = verdict_program(BPF_PROG_TYPE_XDP, second[c->way], c->value);
 		assert_true(host.progs[1] >= 0);
-		host.maps[0] = cpumap(CPUMAP_SIZE, host.progs[1]);
-		prog = map_program(host.maps[0], 0);
-		break;
 	}
-	assert_true(prog >= 0);
-	host.progs[0] = prog;
-	attach(0, &host.rx, "pl-b", prog, c->generic);
+	if (c->way == REDIRECT_DOWN || c->way == DEVMAP_PROGRAM)
+		gro("on");
+	if (c->way == REDIRECT_DOWN)
+		assert_int_equal(netdev_set_up(&lab.router_ns, lab.router_rx.ifname, false), 0);
+	if (c->way == FAR_VERDICT)
+		attach(1, &lab.rx, host.progs[1], false);
+	host.maps[0] = map_for(c);
+	host.progs[0] = c->way == VERDICT
+				? verdict_program(BPF_PROG_TYPE_XDP, BPF_XDP, c->value)
+			: host.maps[0] >= 0
+				? map_program(host.maps[0], c->way == EMPTY_SLOT ? c->value : 0)
+				: redirect_program(to);
+	assert_true(host.progs[0] >= 0);
+	attach(0, &lab.router_tx, host.progs[0], c->generic);
 }
 
 static void undo(void)
@@ -148,7 +306,7 @@ static void undo(void)
 		close_fd(&host.maps[i]);
 	}
 	gro("off");
-	netdev_set_up(&host.rx, "pl-c", true);
+	netdev_set_up(&lab.router_ns, lab.router_rx.ifname, true);
 }
 
 struct kfree_sum {
@@ -189,12 +347,12 @@ static struct xdp_sum sum_xdp(const struct watch *w, const struct loss_case *c)
 		xdplosses_judge(&beside, key, XDPLOSS_BESIDE_KFREE);
 		xdplosses_judge(&instead, key, XDPLOSS_INSTEAD_OF_KFREE);
 		/* cpumap losses have no namespace, and no other program on this host causes them */
-		if (key->netns && key->netns != host.rx.inum && key->netns != host.far.inum &&
-		    key->netns != host.tx.inum)
+		if (key->netns && key->netns != lab.router_ns.inum &&
+		    key->netns != lab.rx_ns.inum && key->netns != lab.tx_ns.inum)
 			continue;
 		if (key->netns) {
 			assert_int_equal(watch_dev(w, key->netns, key->ifindex, &dev), 0);
-			assert_int_equal(dev.name[0], 'p');
+			assert_int_equal(dev.name[0], 'v');
 		}
 		if (beside.verdict.class == CLASS_LOSS)
 			s.beside += rows[i].count.packets;
@@ -206,7 +364,7 @@ static struct xdp_sum sum_xdp(const struct watch *w, const struct loss_case *c)
 									? STAGE_XSK
 									: STAGE_XDP);
 		}
-		if (key->kind == XDPLOSS_EXCEPTION && key->ifindex == host.d &&
+		if (key->kind == XDPLOSS_EXCEPTION && key->ifindex == lab.rx.ifindex &&
 		    beside.verdict.class == CLASS_LOSS)
 			s.exceptions += rows[i].count.packets;
 	}
@@ -242,8 +400,8 @@ static void send_all(void)
 
 static void read_counters(struct counters *c)
 {
-	static const char *const names[] = {"pl-d", NULL};
-	const struct counters_scope scope = {"far", &host.far, names, COUNTERS_RUN};
+	static const char *const names[] = {"v-rx", NULL};
+	const struct counters_scope scope = {"far", &lab.rx_ns, names, COUNTERS_RUN};
 
 	assert_int_equal(counters_read(c, &scope, 1), 0);
 }
@@ -280,23 +438,23 @@ static void check_socket(void)
 {
 	struct xsk_info *list = NULL;
 	struct files *walk;
-	int n = xsk_diag_read(&host.rx, &list);
+	int n = xsk_diag_read(&lab.router_ns, &list);
 
-	assert_int_equal(xsk_count(&host.rx), 1);
+	assert_int_equal(xsk_count(&lab.router_ns), 1);
 	for (unsigned way = 0; way < 2; way++) {
 		if (way) {
 			assert_int_equal(files_open_xsk(&walk, &err), 0);
 			n = files_read_xsk(walk, &list);
 			files_close(walk);
 			for (int i = 0; i < n; i++) {
-				if (list[i].netns == host.rx.inum)
+				if (list[i].netns == lab.router_ns.inum)
 					list[0] = list[i];
 			}
 			assert_true(n >= 1);
 		}
 		if (n != -EOPNOTSUPP) {
-			assert_int_equal(list[0].netns, host.rx.inum);
-			assert_int_equal(list[0].ifindex, host.b);
+			assert_int_equal(list[0].netns, lab.router_ns.inum);
+			assert_int_equal(list[0].ifindex, lab.router_tx.ifindex);
 			assert_int_equal(list[0].rx_dropped, COUNT);
 			assert_int_equal(list[0].rx_fill_ring_empty, COUNT);
 			assert_int_equal(list[0].rx_ring_full, 0);
@@ -309,7 +467,7 @@ static void check_socket(void)
 static void run_case(void **state)
 {
 	const struct loss_case *c = *state;
-	struct kfree_sum kfree = {.netns = {host.rx.inum, host.far.inum}};
+	struct kfree_sum kfree = {.netns = {lab.router_ns.inum, lab.rx_ns.inum}};
 	const struct watch_spec all = {.cfg.xdp = true};
 	struct counters before = {0};
 	struct trace_places places;
