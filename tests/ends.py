@@ -55,22 +55,28 @@ def shell(netns, *command, stdin=None):
                           capture_output=True, check=False)
 
 
-def need(netns, *command):
+def tried(netns, *command, text=None):
+    """A command to its end. The thread enters: to fork for that takes longer than most commands."""
+    with inside(netns):
+        return subprocess.run(command, input=text, text=True, capture_output=True, check=False, timeout=TIMEOUT)
+
+
+def need(netns, *command, text=None):
     """Runs a command that not every host can do; where it fails the case is skipped."""
-    done = shell(netns, *command)
+    done = tried(netns, *command, text=text)
     require(done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}")
 
 
-def do(netns, *command, text=None, become=enter):
+def do(netns, *command, text=None):
     """What a command prints that must not fail."""
-    done = subprocess.run(command, preexec_fn=lambda: become(netns), input=text, text=True,
-                          capture_output=True, check=False, timeout=TIMEOUT)
+    done = tried(netns, *command, text=text)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
     return done.stdout
 
 
 def sysctl(netns, name, value):
-    do(netns, "sh", "-c", f"echo {value} > /proc/sys/{name}")
+    with inside(netns):
+        Path("/proc/sys", name).write_text(str(value))
 
 
 def mac_of(netns, ifname):
@@ -112,6 +118,17 @@ def counter(netns, name):
 def link(netns, ifname):
     """Returns the statistics of an interface: {"rx": {"packets": ...}, "tx": ...}."""
     return json.loads(do(netns, "ip", "-s", "-j", "link", "show", ifname))[0]["stats64"]
+
+
+def programs_of(pid):
+    """Returns the names of the BPF programs that a process holds, with their runs if those are counted."""
+    held = set()
+    for fd in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it is closed meanwhile
+            held |= {int(line.split()[1]) for line in fd.read_text().splitlines()
+                     if line.startswith("prog_id:")}
+    shown = json.loads(do("/proc/self/ns/net", "bpftool", "-j", "prog", "show"))
+    return {p["name"]: p.get("run_cnt", 0) for p in shown if p["id"] in held}
 
 
 def await_reassembly(netns, datagrams):
@@ -329,9 +346,7 @@ def stolen(netns, ifname, side="ingress"):
 def nft(netns, rules):
     """Loads a ruleset. A rule that counts is a witness: see nft_counters()."""
     require(shutil.which("nft"), "needs nft")
-    done = subprocess.run(["nft", "-f", "-"], preexec_fn=lambda: enter(netns), input=rules, text=True,
-                          capture_output=True, check=False)
-    require(done.returncode == 0, f"nft: {done.stderr.strip()}")
+    need(netns, "nft", "-f", "-", text=rules)
 
 
 def drop(netns, hook, match="", family="inet", table="t", priority=0):

@@ -8,8 +8,8 @@ import re
 import signal
 import subprocess
 
-from ends import do, enter, nft, sysctl
-from lib import (PATIENCE, assert_ok, assert_ran, assert_valid, finish, observed, pktledger, start,
+from ends import do, enter, inside, nft, sysctl
+from lib import (PATIENCE, assert_ok, assert_ran, assert_valid, begun, bounded, finish, observed, pktledger, start,
                  until)
 
 PREFIX = f"pl-to-{os.getpid()}"
@@ -37,11 +37,18 @@ class Lab:
         return f"{self.name}-{side}"
 
     def at(self, side, *args, **kwargs):
-        return start(*args, preexec_fn=lambda: enter(self.netns(side)), **kwargs)
+        with inside(self.netns(side)):
+            return start(*args, **kwargs)
 
     def run(self, side, *args, **kwargs):
         """The program to its end."""
         return finish(self.at(side, *args, **kwargs))
+
+    def started(self, side, *args):
+        return bounded(self.at(side, *args))
+
+    def telling(self, side, *args):
+        return begun(self.at(side, *args))
 
     def do(self, side, *command, text=None):
         return do(self.netns(side), *command, text=text)
@@ -84,11 +91,10 @@ class Hosts:
         self.keep.callback(self.ips, *(f"netns del {self.netns(side)}" for side in sides))
         self.ips(*(f"netns add {self.netns(side)}" for side in sides))
         for side in sides:
-            settings = {"net/ipv6/conf/default/accept_dad": 0, "net/ipv6/conf/all/accept_dad": 0}
-            if side == "m":
-                settings.update({"net/ipv4/ip_forward": 1, "net/ipv6/conf/all/forwarding": 1})
-            self.do(side, "sh", "-c", ";".join(f"echo {value} > /proc/sys/{name}"
-                                               for name, value in settings.items()))
+            self.sysctl(side, "net/ipv6/conf/default/accept_dad", 0)
+            self.sysctl(side, "net/ipv6/conf/all/accept_dad", 0)
+        self.sysctl("m", "net/ipv4/ip_forward", 1)
+        self.sysctl("m", "net/ipv6/conf/all/forwarding", 1)
 
         def up(name, net, host):
             return (f"addr add 198.18.{net}.{host}/24 dev {name}",
@@ -137,7 +143,12 @@ class Hosts:
             """)
 
     def start(self, side, *args):
-        return start(*args, preexec_fn=self.inside(side))
+        with inside(self.netns(side)):
+            return start(*args)
+
+    def client(self, *args, to=4):
+        """A run to the server as Lines."""
+        return begun(self.start("a", "run", "--to", TARGET[to], "--insecure", "--json-lines", "-I", "100ms", *args))
 
     def run(self, *args, to=4, side="a"):
         return self.command("run", *args, to=to, side=side)

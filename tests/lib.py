@@ -5,7 +5,6 @@ A case is a function under @case, or a row under @table. It fails by an exceptio
 skip() or require(), and fails too if it leaves anything behind on the host.
 """
 
-import concurrent.futures
 import contextlib
 import functools
 import json
@@ -20,7 +19,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -174,13 +172,17 @@ def start(*args, binary=BINARY, prefix=(), **kwargs):
 
 
 @contextlib.contextmanager
-def started(*args, **kwargs):
+def bounded(process):
     """The group is dead after the with block."""
-    with start(*args, **kwargs) as process:
+    with process:
         try:
             yield process
         finally:
             kill_group(process)
+
+
+def started(*args, **kwargs):
+    return bounded(start(*args, **kwargs))
 
 
 def kill_group(process):
@@ -198,6 +200,69 @@ def finish(process):
         finally:
             kill_group(process)
     return Result(process.words, process.returncode, out or "", err or "")
+
+
+class Lines:
+    """A program with --json-lines. Its events that were read so far are in `lines`."""
+
+    def __init__(self, process):
+        self.process, self.lines = process, []
+
+    def read_line(self):
+        line = self.process.stdout.readline()
+        if not line:
+            said = self.process.stderr.read()
+            require(self.process.wait() != 3, said.strip())
+            raise AssertionError(f"pktledger {' '.join(self.process.words)} ended: {said}")
+        self.lines.append(json.loads(line))
+        return self.lines[-1]
+
+    def read_until(self, condition):
+        """Reads up to the first event whose data meets the condition; returns the data."""
+        while not condition(data := self.read_line()["data"]):
+            pass
+        return data
+
+    def until_sent(self, packets=1):
+        return self.read_until(lambda data: data.get("sent", 0) >= packets)
+
+    def finish(self, seconds=30, number=None):
+        """Its document and its result, once it has ended, after a signal of this number."""
+        if number and self.process.poll() is None:
+            self.process.send_signal(number)
+        # not by communicate(): it loses what read_line() has in its buffer
+        guard = threading.Timer(seconds * PATIENCE, self.process.kill)
+        guard.start()
+        out, err = self.process.stdout.read(), self.process.stderr.read()
+        status, late = self.process.wait(), not guard.is_alive()
+        guard.cancel()
+        result = Result(self.process.words, status, out, err)
+        assert not late, f"does not end: {result}"
+        self.lines += map(json.loads, out.splitlines())
+        document = {}
+        for line in self.lines:
+            if line["event"] in ("start", "end", "error"):
+                document[line["event"]] = line["data"]
+            else:
+                document.setdefault(line["event"] + "s", []).append(line["data"])
+            document.setdefault("schema", line.get("schema"))
+        if document:
+            assert_valid(document)
+        return document, result
+
+
+@contextlib.contextmanager
+def begun(process, kind=Lines):
+    """The process as Lines, once it has begun; its group is dead after the with block."""
+    with bounded(process):
+        lines = kind(process)
+        while lines.read_line()["event"] != "start":
+            pass
+        yield lines
+
+
+def telling(*args, **kwargs):
+    return begun(start(*args, **kwargs))
 
 
 @contextlib.contextmanager
@@ -270,10 +335,15 @@ def assert_ok(result):
     return result
 
 
-def assert_ran(result):
-    """It ended well; skips where the host cannot do it."""
+def assert_ended(result, status):
+    """It ended so; skips where the host cannot do it."""
     require(result.status != 3, result.err.strip() or "exit status 3 without a word")
-    return assert_ok(result)
+    assert result.status == status, result
+    return result
+
+
+def assert_ran(result):
+    return assert_ended(result, 0)
 
 
 def assert_error(result, status, *words):
@@ -539,6 +609,7 @@ class Outcome:
         """Prints the case's line; returns whether it failed."""
         if self.error:
             print(f"not ok {number} - {self.name}" + self.said_repeated())
+            import traceback
             at = [f for f in traceback.extract_tb(self.error.__traceback__) if f.filename.startswith(
                   str(ROOT))][-1]
             comment(f"{Path(at.filename).name}:{at.lineno}: {at.line}")
@@ -562,7 +633,8 @@ def run_cases(host, first_number, group, last):
     if len(group) == 1:
         outcomes = [attempt(group[0])]  # in the thread that has the signals
     else:
-        with concurrent.futures.ThreadPoolExecutor(len(group)) as threads:
+        from concurrent.futures import ThreadPoolExecutor  # most programs have no such group
+        with ThreadPoolExecutor(len(group)) as threads:
             outcomes = list(threads.map(attempt, group))
     try:
         if host:

@@ -11,12 +11,11 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
 
 import ends
 from labs import Lab
-from lib import PATIENCE, assert_valid, require, started
+from lib import PATIENCE, Lines, begun, start
 
 NAME = f"pl-test-{os.getpid()}"
 TX, RX = f"{NAME}-tx", f"{NAME}-rx"
@@ -72,20 +71,8 @@ def sender(packets, to=V4, *more):
 # The tracer
 
 
-class Tracing:
-    def __init__(self, process):
-        self.process = process
-        self.lines = []
-        self.end = None
-
-    def read_line(self):
-        line = self.process.stdout.readline()
-        if not line:
-            said = self.process.stderr.read()
-            require(self.process.wait() != UNABLE, said.strip())
-            raise AssertionError(f"trace ended: {said}")
-        self.lines.append(json.loads(line))
-        return self.lines[-1]
+class Tracing(Lines):
+    end = None
 
     def until(self, packets, seconds=20):
         """Waits until the intervals show so many lost packets."""
@@ -104,35 +91,15 @@ class Tracing:
 
     def stop(self, seconds=30):
         """The document of a run that ends by a signal, within so long."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-        # not by communicate(): it loses what read_line() has in its buffer
-        guard = threading.Timer(seconds * PATIENCE, self.process.kill)
-        guard.start()
-        out, err = self.process.stdout.read(), self.process.stderr.read()
-        self.process.wait()
-        guard.cancel()
-        self.lines += [json.loads(line) for line in out.splitlines()]
-        assert self.process.returncode in (0, BROKEN), (self.process.returncode, err)
-        document = {"schema": self.lines[0]["schema"]}
-        for line in self.lines:
-            if line["event"] in ("start", "end"):
-                document[line["event"]] = line["data"]
-            else:
-                document.setdefault(line["event"] + "s", []).append(line["data"])
-        assert_valid(document)
+        document, result = self.finish(seconds, signal.SIGINT)
+        assert result.status in (0, BROKEN), result
         self.end = document["end"]
         assert self.end["missed"]["without_cause"] == 0, self.end["missed"]
         return document
 
 
-@contextlib.contextmanager
 def tracing(*args):
-    with started("trace", "--json-lines", "-I", "100ms", *args) as process:
-        t = Tracing(process)
-        while t.read_line()["event"] != "start":
-            pass
-        yield t
+    return begun(start("trace", "--json-lines", "-I", "100ms", *args), Tracing)
 
 
 def causes(document, kind="stages"):

@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import os
 import socket
+import struct
 from pathlib import Path
 
 import ends
@@ -32,12 +33,8 @@ def tiny_rcvbuf(address):
 def filter_on_socket(address):
     """SO_ATTACH_FILTER with one instruction: return 0."""
     code = ctypes.create_string_buffer(bytes([6, 0, 0, 0, 0, 0, 0, 0]))  # BPF_RET | BPF_K, 0
-    program = ctypes.create_string_buffer(16)
-    ctypes.memmove(program, ctypes.byref(ctypes.c_ushort(1)), 2)
-    ctypes.memmove(ctypes.byref(program, 8),
-                   ctypes.byref(ctypes.c_void_p(ctypes.addressof(code))), 8)
     with udp(RX, family_of(address), (address, PORT)) as sock:
-        sock.setsockopt(socket.SOL_SOCKET, 26, program)
+        sock.setsockopt(socket.SOL_SOCKET, 26, struct.pack("H6xQ", 1, ctypes.addressof(code)))
         yield {"stage": "socket_filter", "reason": "SOCKET_FILTER", "reader": sock,
                "socket": at(address), "process": f"{name_of_this()}[{os.getpid()}]"}
 

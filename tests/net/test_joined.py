@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import enter, inside, libc, nft, nft_counters
 from labs import EACH, PORT, TARGET, Hosts, share
 from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_error, assert_valid, case, lost, main,
-                 observed, pktledger, require, table, thorough, together,
+                 observed, pktledger, require, start, table, thorough, together,
                  until)
 
 COUNT = 8000
@@ -40,14 +40,14 @@ class Fleet(Hosts):
         self.directory = Path(tempfile.mkdtemp(prefix="pl-joined-"))
         atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
 
-    def inside(self, side):
+    def start(self, side, *args):
         """Each has a name of its own."""
         def become():
             enter(self.netns(side))
             libc.unshare(CLONE_NEWUTS)
             libc.sethostname(f"host-{side}".encode(), len(f"host-{side}"))
 
-        return become
+        return start(*args, preexec_fn=become)
 
     def cut(self):
         """The router drops of each sender: a share of its numbers, and what comes too fast, but
