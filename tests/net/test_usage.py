@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import ROOT, as_nobody, case, directory, main, pktledger, rootless, table
 
 FAILED, UNABLE = 1, 3
+os.environ["TZ"] = "UTC"  # of times in messages
 REFUSED = ROOT / "tests/fixtures/refused"
 WITHOUT_JSON = {"top", "export", "help"}
 FORMS = {"-j", "--json", "--json-lines", "--csv", "--html", "--stdio", "--explain"}  # with which -j is another error
@@ -43,6 +44,8 @@ def files():
         shutil.copytree(ROOT / "tests/fixtures/files", path, dirs_exist_ok=True)
         for end in "ab":
             shutil.copy(ROOT / f"tests/golden/parts/number-{end}.pcap", path / f"{end}.pcap")
+        for ledger in (ROOT / "tests/golden/parts").glob("*.ledger"):
+            shutil.copy(ledger, path)
         os.mkfifo(path / "pipe")
         (path / "token").chmod(0o644)
         yield path
