@@ -5,7 +5,6 @@ of `pktledger send` in a test network, and has to count all of them."""
 
 import contextlib
 import functools
-import json
 import os
 import re
 import shutil
@@ -17,9 +16,10 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import do, enter, udp
-from lib import ROOT, assert_ran, case, finish, main, require, table, until
+from ends import do, inside, udp
+from lib import ROOT, assert_ran, case, main, require, table, until
 from labs import Lab
+from traced import tracing
 
 PAGE = ROOT / "tools/man/pktledger-receiver.7.scd"
 NAME = f"pl-receiver-{os.getpid()}"
@@ -107,8 +107,10 @@ def receiver(name, count=COUNT, rcvbuf=64 << 20, more=(), place="@AFTER@"):
                                 "-x", "c", "-", "-o", program, "-lbpf"], text=True,
                                input=re.sub(r"@\w+@", "", source), capture_output=True, check=False)
         assert built.returncode == 0, built.stderr
-        with subprocess.Popen([program, str(PORT), str(count), str(rcvbuf), *more], text=True,
-                              preexec_fn=lambda: enter(RX), stdout=subprocess.PIPE) as process:
+        with inside(RX):
+            process = subprocess.Popen([program, str(PORT), str(count), str(rcvbuf), *more], text=True,
+                                       stdout=subprocess.PIPE)
+        with process:
             try:
                 assert process.stdout.readline() == "ready\n"
                 yield process
@@ -186,9 +188,8 @@ def rxq_ovfl_counts_what_trace_counts():
     """A burst meets a stopped program, then one datagram brings the counter."""
     require(os.uname().machine == "x86_64", "knows the number of recvmsg() on x86-64 only")
 
-    with Lab(NAME) as lab, receiver("SO_RXQ_OVFL", count=1 << 30, rcvbuf=SMALL) as process:
-        trace = lab.at("rx", "trace", "-n", RX, "--json-lines", "udp", "port", str(PORT))
-        assert '"start"' in trace.stdout.readline()
+    with Lab(NAME), receiver("SO_RXQ_OVFL", count=1 << 30, rcvbuf=SMALL) as process, \
+            tracing("-n", RX, "udp", "port", str(PORT)) as trace:
         with udp(TX, socket.AF_INET) as sock:
             truth = overflow(process, sock)
             process.send_signal(signal.SIGCONT)
@@ -196,13 +197,11 @@ def rxq_ovfl_counts_what_trace_counts():
             sock.sendto(bytes(100), ("198.18.0.2", PORT))
             until(lambda: waits(process), 10, "the last datagram is read")
         process.send_signal(signal.SIGUSR1)
-        trace.send_signal(signal.SIGINT)
+        stage = trace.stop()["end"]["stages"][0]
         found = counts(process)
-        end = json.loads(finish(trace).out.splitlines()[-1])
         assert 0 < truth < 500 and found["dropped"] == truth, (found, truth)
         assert found["received"] == 501 - truth, (found, truth)
-        assert end["data"]["stages"][0]["stage"] == "rcvbuf", end
-        assert end["data"]["stages"][0]["packets"] == truth, end
+        assert (stage["stage"], stage["packets"]) == ("rcvbuf", truth), stage
 
 
 @case

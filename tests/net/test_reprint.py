@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import PATIENCE, assert_ok, case, first, main, pktledger, require, started, table, until
+from lib import PATIENCE, assert_ok, assert_ended, case, finish, first, main, pktledger, started, table, until
 
 NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
 NAME = f"pl-reprint-{os.getpid()}"
@@ -39,9 +39,7 @@ def assert_reprinted(printed, file, *how):
 
 def reprints(*args, how=(), status=0):
     with ledger() as file:
-        result = pktledger(*args, *how, "--ledger", file)
-        require(result.status != 3, result.err.strip() or "exit status 3 without a word")
-        assert result.status == status, result
+        result = assert_ended(pktledger(*args, *how, "--ledger", file), status)
         assert_reprinted(result.out, file, *how)
 
 
@@ -94,31 +92,24 @@ def a_search(args):
 
 @case
 def two_ends():
-    with Lab(NAME) as lab, ledger() as sent, ledger() as received:
-        receiver = lab.at("rx", "recv", "-q", "-t", "30", "--rcvbuf", "4k", "--ledger", received)
+    with Lab(NAME) as lab, ledger() as sent, ledger() as received, \
+            lab.started("rx", "recv", "-q", "-t", "30", "--rcvbuf", "4k", "--ledger", received) as receiver:
         until(lambda: lab.listening(), 10, "recv did not open its socket")
-        sender = lab.at("tx", "send", "-q", "-c", "5000", "--rate", "max", "198.18.0.2",
-                        "--ledger", sent)
+        sender = lab.at("tx", "send", "-q", "-c", "5000", "--rate", "max", "198.18.0.2", "--ledger", sent)
         for process, file in ((sender, sent), (receiver, received)):
-            out, err = process.communicate(timeout=40 * PATIENCE)
-            assert process.returncode == 0, err
-            assert_reprinted(out, file, "-q")
+            assert_reprinted(assert_ok(finish(process)).out, file, "-q")
 
 
 @table(first(1, [("back", ["--reverse"]), ("out", []), ("three times", ["--repeat", "3"])]))
 def two_hosts(args):
-    with Lab(NAME) as lab, ledger() as file:
-        server = lab.at("rx", "recv", "--serve", "--listen", "::", "--insecure", "--stay", "-q")
-        try:
-            until(lambda: lab.listening(what="tcp"), 10, "recv does not serve")
-            client = lab.at("tx", "run", "--to", "198.18.0.2", "--insecure", "--rate", "50k",
-                            "-c", "5000", "--settle", "1", "--rcvbuf", "4k", "--ledger", file, *args)
-            out, err = client.communicate(timeout=40 * PATIENCE)
-            assert client.returncode == 0, err
-            assert_reprinted(out, file)
-        finally:
-            server.terminate()
-            server.communicate(timeout=10 * PATIENCE)
+    with Lab(NAME) as lab, ledger() as file, \
+            lab.started("rx", "recv", "--serve", "--listen", "::", "--insecure", "--stay", "-q") as server:
+        until(lambda: lab.listening(what="tcp"), 10, "recv does not serve")
+        result = assert_ok(lab.run("tx", "run", "--to", "198.18.0.2", "--insecure", "--rate", "50k", "-c", "5000",
+                                   "--settle", "1", "--rcvbuf", "4k", "--ledger", file, *args))
+        assert_reprinted(result.out, file)
+        server.terminate()
+        server.communicate(timeout=10 * PATIENCE)
 
 
 if __name__ == "__main__":

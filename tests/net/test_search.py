@@ -7,7 +7,6 @@ is faster can hold, however slow this host is; that nothing slower fails needs a
 spare, so it is asserted by `make test-all` only, where a rate has many trials.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -18,8 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import need
 from html_check import Page
-from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, case, main,
-                 pktledger, require, started, table, thorough)
+from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_ended, assert_ok, assert_valid, case,
+                 directory, first, main, pktledger, require, started, table, telling, thorough)
 from traced import NAME, RX, TX, lab
 
 TBF_FRAMES = 256 + 64  # the queue of the fault and its burst
@@ -30,7 +29,7 @@ def search(*args, status=0, seconds=60):
     with started("search", "-j", *args) as process:
         out, err = process.communicate(timeout=seconds * PATIENCE)
     result = Result(args, process.returncode, out, err)
-    require(result.status != 3, result.err.strip() or "exit status 3 without a word")
+    assert_ended(result, result.status)
     assert_valid(result.json)
     assert status is None or result.status == status, (
         err, result.json.get("end"), [t["parameters"] | {"stages": t["stages"]} for t in
@@ -83,10 +82,10 @@ def the_lowest_rate_fails():
         ndr["stage"] == "netfilter" and "netfilter" in document["error"]["message"]), document
 
 
-def shape():
+def shape(burst=50, limit=None):
     """A token bucket at the sender's device: its queue and its burst are the buffer."""
     need(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", f"{RATE * FRAME * 8}bit", "burst",
-         str(50 * FRAME), "limit", str((BUFFER - 50) * FRAME))
+         str(burst * FRAME), "limit", limit or str((BUFFER - burst) * FRAME))
 
 
 def police():
@@ -131,7 +130,19 @@ if EVERYTHING:
 
 @thorough
 def mrr():
-    document = search("--mrr", "-t", "100ms", "--max-rate", "20k", "--fault", "netfilter=50%")
+    """And a ledger tells what the search told."""
+    with directory() as where:
+        ledger = str(where / "ledger")
+        document = search("--mrr", "-t", "100ms", "--max-rate", "20k", "--fault", "netfilter=50%", "--ledger",
+                          ledger)
+        kept = assert_ok(pktledger("report", "-j", ledger)).json
+        text = assert_ok(pktledger("report", ledger)).out
+        page = assert_ok(pktledger("report", "--html", "-", ledger)).out
+    assert_valid(kept)
+    assert [{key: one[key] for key in ("start", "trials", "end")} for one in kept["documents"]] == [
+        {key: document[key] for key in ("start", "trials", "end")}], kept
+    assert "MRR" in text and "netfilter" in text, text
+    assert Page(page).documents[0]["end"] == document["end"]
     assert_log(document)
     mrr_trials = [t for t in document["trials"] if t["parameters"]["phase"] != "warm-up"]
     assert [t["parameters"]["phase"] for t in mrr_trials] == ["mrr"] * 10
@@ -149,8 +160,7 @@ def mrr():
 def the_device_takes_no_more():
     """A queue that holds all that the send buffer lets through: nothing is lost, and nothing slow."""
     with lab():
-        need(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", f"{RATE * FRAME * 8}bit", "burst",
-             str(10 * FRAME), "limit", "10m")
+        shape(10, "10m")
         document = search("--lab", NAME, "--tx", "socket", "-t", "1", "--sum", "3", "--nice", "-20",
                           "--min-rate", "1k", "--max-rate", "30k", "--precision", "5%", "-q",
                           "--rcvbuf", "8m", seconds=300)
@@ -164,50 +174,22 @@ def the_device_takes_no_more():
 
 
 @thorough
-def a_ledger_tells_what_the_search_told():
-    with tempfile.TemporaryDirectory() as directory:
-        ledger = f"{directory}/search.ledger"
-        document = search("--mrr", "-t", "100ms", "--max-rate", "20k", "--fault", "netfilter=50%",
-                          "--ledger", ledger)
-        report = pktledger("report", "-j", ledger)
-        assert report.status == 0 and len(report.json["documents"]) == 1, report
-        assert_valid(report.json)
-        kept = report.json["documents"][0]
-        for key in "start", "trials", "end":
-            assert kept[key] == document[key], key
-        text = pktledger("report", ledger)
-        assert "MRR" in text.out and "netfilter" in text.out, text
-        page = pktledger("report", "--html", "-", ledger)
-        assert page.status == 0 and Page(page.out).documents[0]["end"] == document["end"], page.err
-
-
-@thorough
 def interrupted():
-    with started("search", "--json-lines", "-t", "100ms", "--max-rate", "5k") as process:
-        events = []
-        while len(events) < 3:  # start, warm-up, the first trial
-            events.append(json.loads(process.stdout.readline())["event"])
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    assert process.returncode == 0, err
-    end = json.loads(out.splitlines()[-1])
-    assert end["event"] == "end" and end["data"]["interrupted"] is True
-    assert not end["data"]["ndr"]["done"]
+    with telling("search", "--json-lines", "-t", "100ms", "--max-rate", "5k") as search_:
+        search_.read_line()  # warm-up
+        search_.read_line()  # the first trial
+        document, result = search_.finish(number=signal.SIGINT)
+    assert_ok(result)
+    assert document["end"]["interrupted"] is True and not document["end"]["ndr"]["done"]
 
 
-@thorough
-def out_of_time():
-    document = search("-t", "100ms", "--max-rate", "5k", "--time-limit", "1ms", status=1)
-    assert document["end"]["out_of_time"] and "not finish within 1.00 ms" in document["error"]["message"]
-    assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up"]
-
-
-@thorough
-def out_of_trials():
-    document = search("-t", "100ms", "--max-rate", "5k", "--max-trials", "2", status=1)
-    assert document["end"]["out_of_trials"], document["end"]
-    assert "not finish with 2 trials" in document["error"]["message"], document["error"]
-    assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up", "search", "search"]
+@table(first(0, [("time", "--time-limit", "1ms", "within 1.00 ms", 0),
+                 ("trials", "--max-trials", "2", "with 2 trials", 2)]))
+def out_of(option, most, words, trials):
+    document = search("-t", "100ms", "--max-rate", "5k", option, most, status=1)
+    assert document["end"]["out_of_trials" if trials else "out_of_time"], document["end"]
+    assert f"not finish {words}" in document["error"]["message"], document["error"]
+    assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up", *["search"] * trials]
 
 
 @case

@@ -69,16 +69,51 @@ def lossless_rate(options):
     return rate
 
 
-def samples(process):
-    """What it keeps, every second or two while it runs."""
+class Run:
+    """A run whose last line is kept: one document would keep its intervals in memory until the end."""
+
+    def __init__(self, stack, *options):
+        self.process = stack.enter_context(started("run", "--json-lines", "-t", str(SECONDS), *options))
+        self.lines = []
+        self.reader = threading.Thread(target=lambda: self.lines.extend(deque(self.process.stdout, 1)))
+        self.reader.start()
+
+    def end(self):
+        """Its exit status and what it said last."""
+        err = self.process.stderr.read()
+        status = self.process.wait(SECONDS + 60 * PATIENCE)
+        self.reader.join()
+        event = json.loads(self.lines[0])
+        assert event["event"] == "end", (event, err)
+        return status, event["data"]
+
+
+def samples(runs, watched, meanwhile=lambda: None):
+    """What each process keeps, every second or two while the runs go on."""
     begin, found = time.monotonic(), []
-    while process.poll() is None and time.monotonic() - begin < SECONDS:
-        time.sleep(max(SECONDS / 30, 0.5))
-        try:
-            found.append((time.monotonic() - begin, kept(process.pid)))
-        except (OSError, TypeError):  # it has just ended
-            break
+    while all(run.process.poll() is None for run in runs) and time.monotonic() - begin < SECONDS - 1:
+        time.sleep(max(SECONDS / 60, 0.5))
+        meanwhile()
+        with contextlib.suppress(OSError, TypeError):  # it has just ended
+            found.append((time.monotonic() - begin, {name: kept(pid) for name, pid in watched.items()}))
     return found
+
+
+def judge(ends, seen):
+    """Tells what came of it before anything is asserted that could hide it."""
+    for _, end in ends:
+        comment(f"sent {end['sent']}, lost {end['dropped']}, unaccounted {end['unaccounted']} "
+                f"(last seen: {end['unaccounted_last_seen']}), own losses {end['missed']}")
+    warm = [what for at, what in seen if at > WARM * SECONDS]
+    assert len(warm) > 3, f"ended after {seen[-1] if seen else None}"
+    for name in warm[0]:
+        comment(f"{name}: {warm[0][name]} .. {warm[-1][name]}")
+    for status, end in ends:
+        if not 0 < end["unaccounted"] <= end["missed"]["suppressed"]:  # see lib.is_suppressed()
+            assert status == 0, (status, end)
+            assert_balanced({"end": end})
+    for name in warm[0]:
+        assert_flat(name, [what[name] for what in warm], GROWTH if "run" in name else HISTORY)
 
 
 @table([] if not SECONDS else [
@@ -90,32 +125,11 @@ def samples(process):
 ])
 def soak(options):
     rate = int(lossless_rate(options) * 0.9)
-    # as lines: one document keeps its intervals in memory until the end
-    argv = ["run", "--json-lines", "-I", "100ms", "--duration", str(SECONDS), "--rate", str(rate),
-            *options]
-    lines = []
-    with started(*argv) as process:
-        reader = threading.Thread(target=lambda: lines.extend(deque(process.stdout, 1)))
-        reader.start()
-        seen = samples(process)
-        err = process.stderr.read()
-        process.wait(SECONDS + 60 * PATIENCE)
-        reader.join()
-    event = json.loads(lines[0])
-    assert event["event"] == "end", (event, err)
-    end = event["data"]
-    if not 0 < end["unaccounted"] <= end["missed"]["suppressed"]:  # see lib.is_suppressed()
-        assert process.returncode == 0, (process.returncode, err, event)
-        assert_balanced({"end": end})
-    warm = [what for at, what in seen if at > WARM * SECONDS]
-    assert len(warm) > 3, f"ended after {seen[-1] if seen else None}"
-    first, last = warm[0], warm[-1]
-    comment(f"{rate} packets/s for {SECONDS} s: sent {end['sent']}, lost {end['dropped']}, "
-            f"unaccounted {end['unaccounted']}; {first['resident'] >> 10} KiB resident, "
-            f"{first['bpf'] >> 10} KiB of BPF, {first['descriptors']} descriptors, "
-            f"{first['threads']} threads; then {last['resident'] >> 10}, {last['bpf'] >> 10}, "
-            f"{last['descriptors']}, {last['threads']}")
-    assert_flat("run", warm, GROWTH)
+    with contextlib.ExitStack() as stack:
+        one = Run(stack, "-I", "100ms", "--rate", str(rate), *options)
+        seen = samples([one], {"run": one.process.pid})
+        comment(f"{rate} packets/s for {SECONDS} s")
+        judge([one.end()], seen)
 
 
 class Churn(threading.Thread):
@@ -176,61 +190,33 @@ def reading(screen, over):
         screen.raw = ""
 
 
-def tell(churn, ends, lines, seen):
-    """What came of it, before anything is asserted that could hide it."""
-    comment(f"{churn.namespaces} namespaces, {churn.processes} processes, clock set "
-            f"{2 * churn.clocks} times")
-    data = [json.loads(line[0])["data"] for line in lines]
-    for end in data:
-        comment(f"sent {end['sent']}, lost {end['dropped']}, unaccounted {end['unaccounted']} "
-                f"(last seen: {end['unaccounted_last_seen']}), own losses {end['missed']}")
-    warm = [what for at, what in seen if at > WARM * SECONDS]
-    first, last = warm[0], warm[-1]
-    for name in first:
-        comment(f"{name}: {first[name]} .. {last[name]}")
-    assert not churn.failed, churn.failed
-    for status, end in zip(ends, data):
-        if not 0 < end["unaccounted"] <= end["missed"]["suppressed"]:
-            assert status == 0, (status, end)
-            assert_balanced({"end": end})
-    for name in first:
-        assert_flat(name, [what[name] for what in warm], GROWTH if "run" in name else HISTORY)
-
-
 @table([] if not SECONDS else [("beside each other, 60k",)])
 def all_at_once():
     """Who watches is as flat as who sends, in spite of what comes and goes."""
-    over, churn, lines = threading.Event(), Churn(), [[], []]
-    options = ["--json-lines", "-I", "1s", "-t", str(SECONDS), "--rate", "60k", "-l", "512"]
+    over, churn = threading.Event(), Churn()
     with contextlib.ExitStack() as stack:
         where = stack.enter_context(tempfile.TemporaryDirectory(prefix="pl-test-"))
-        runs = [stack.enter_context(started("run", *options)) for _ in range(2)]
-        readers = [threading.Thread(target=lambda r=r, n=n: n.extend(deque(r.stdout, 1)))
-                   for r, n in zip(runs, lines)]
+        runs = [Run(stack, "-I", "1s", "--rate", "60k", "-l", "512") for _ in range(2)]
         trace = stack.enter_context(started("trace", "-o", f"{where}/days", "-I", "1s", "-q"))
         exporter = stack.enter_context(exporting())
         screen = stack.enter_context(top())
-        readers.append(threading.Thread(target=reading, args=(screen, over)))
-        for thread in [*readers, churn]:
+        reader = threading.Thread(target=reading, args=(screen, over))
+        for thread in reader, churn:
             thread.start()
-        watched = {"run": runs[0].pid, "other run": runs[1].pid, "trace": trace.pid,
+        watched = {"run": runs[0].process.pid, "other run": runs[1].process.pid, "trace": trace.pid,
                    "export": exporter.process.pid, "top": screen.pid}
-        begin, seen = time.monotonic(), []
         try:
-            while all(r.poll() is None for r in runs) and time.monotonic() - begin < SECONDS - 2:
-                time.sleep(max(SECONDS / 60, 0.5))
-                exporter.scrape_once()
-                with contextlib.suppress(OSError, TypeError):
-                    seen.append((time.monotonic() - begin,
-                                 {name: kept(pid) for name, pid in watched.items()}))
-            ends = [r.wait(60 * PATIENCE) for r in runs]
+            seen = samples(runs, watched, exporter.scrape_once)
+            ends = [run.end() for run in runs]
         finally:
             churn.over.set()
             over.set()
         churn.join()
-        for thread in readers:
-            thread.join()
-        tell(churn, ends, lines, seen)
+        reader.join()
+        comment(f"{churn.namespaces} namespaces, {churn.processes} processes, clock set "
+                f"{2 * churn.clocks} times")
+        assert not churn.failed, churn.failed
+        judge(ends, seen)
         begin = time.monotonic()
         trace.send_signal(signal.SIGINT)
         status, said = trace.wait(60 * PATIENCE), trace.stderr.read()
