@@ -6,7 +6,6 @@ is a router that drops packets by their number, so that what is lost on the wire
 import contextlib
 import json
 import os
-import random
 import re
 import signal
 import socket
@@ -17,10 +16,10 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import inside, nft, nft_counters
+from ends import counter, inside, nft, nft_counters
 from labs import COUNT, EACH, PORT, TARGET, Hosts, numbered, share
 from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_balanced, assert_counters_agree,
-                 assert_error, assert_valid, case, crowded, directory, finish, first, is_suppressed,
+                 assert_error, assert_valid, bounded, case, crowded, directory, finish, first, is_suppressed,
                  lost, main, table, thorough, together, until)
 
 FAILED, UNABLE = 1, 3
@@ -52,15 +51,15 @@ def compare(document, losses):
     assert lost(document) == losses, lost(document)
 
 
-@case
+@table(first(1, [("here", 4, []), ("there", 6, ["--reverse"])]))
 @together
-def each_loss_is_found_where_it_is():
-    """On both hosts and between them, all at once."""
+def each_loss_is_found_where_it_is(to, args):
+    """On both hosts and between them, all at once; the sender is here or there."""
     with Hosts() as hosts:
         hosts.drop("m", "forward", 3)
-        hosts.drop("a", "output", 5)
-        hosts.drop("b", "input", 7)
-        document = hosts.ledger()
+        hosts.drop("b" if args else "a", "output", 5)
+        hosts.drop("a" if args else "b", "input", 7)
+        document = hosts.ledger(*args, to=to)
         compare(document, {"wire": share(3), "netfilter": share(5) + share(7)})
         assert causes(document, "netfilter") == {"tx": share(5), "rx": share(7)}
         end = document["end"]
@@ -74,16 +73,13 @@ def each_loss_is_found_where_it_is():
 @together
 def the_receiver_is_the_bound():
     """While it stands still no number settles, and what may be sent meanwhile is little."""
-    with Hosts() as hosts, hosts.serve("--stay") as server:
-        client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "-r", "12k", "-t", "5",
-                             "--settle", "500ms", "--json-lines", "-I", "200ms")
-        for line in client.stdout:
-            if json.loads(line)["data"].get("sent", 0) > 1000:
-                break
+    with Hosts() as hosts, hosts.serve("--stay") as server, \
+            hosts.client("-r", "12k", "-t", "5", "--settle", "500ms") as client:
+        client.until_sent(1000)
         server.send_signal(signal.SIGSTOP)
         time.sleep(3)  # for so long it does not read
         server.send_signal(signal.SIGCONT)
-        end = json.loads(finish(client).out.splitlines()[-1])["data"]
+        end = client.finish()[0]["end"]
     assert end["bound"] == "receiver" and end["held_ns"] > 5e8, end
     assert end["sent"] < 0.9 * 12000 * 5, end
 
@@ -98,17 +94,6 @@ def window_waits_for_the_reader_of_the_other_host(reader):
         end = document["end"]
         assert end["sent"] == 72000 and lost(document).keys() == {"rcvbuf"}, end
         assert end["late"] == 0 and end["unaccounted"] <= end["missed"]["suppressed"], end
-
-
-@thorough
-def the_other_host_sends():
-    with Hosts() as hosts:
-        hosts.drop("m", "forward", 3)
-        hosts.drop("b", "output", 5)
-        hosts.drop("a", "input", 7)
-        document = hosts.ledger("--reverse", to=6)
-        compare(document, {"wire": share(3), "netfilter": share(5) + share(7)})
-        assert causes(document, "netfilter") == {"tx": share(5), "rx": share(7)}
 
 
 ENGINES = [
@@ -198,6 +183,7 @@ def payload_that_is_changed_on_the_way():
             }}
             """)
         end = hosts.ledger("--ledger", str(where / "ledger"))["end"]
+        assert numbers_of(where / "ledger")["wire"] == [*range(3, COUNT, EACH)]
         text = " ".join(hosts.command("report", str(where / "ledger"), to=None).out.split())
     assert lost({"end": end}) == {"wire": share(3)} and end["balanced"], end
     assert (end["damaged"], end["invalid"]) == (share(5), share(3)), end
@@ -229,37 +215,29 @@ def a_small_buffer_is_named(args):
         assert start["peer_env"]["kernel"] == start["env"]["kernel"], start["peer_env"]
 
 
-@thorough
-def delays_of_clocks_that_agree():
+@table(first(0, [("that agree", ["--shared-clock"]), ("that may differ", [])]))
+def latency_of_clocks(args):
     with Hosts() as hosts:
-        end = hosts.ledger("--shared-clock", "--latency-breakdown")["end"]
-        assert [(leg["from"], leg["to"]) for leg in end["latency_breakdown"]] == [
-            ("sent", "device_in"), ("device_in", "socket"), ("socket", "read"), ("sent", "read")], end
+        end = hosts.ledger("--latency-breakdown", *args)["end"]
+    legs = [(leg["from"], leg["to"]) for leg in end["latency_breakdown"]]
+    here = [("device_in", "socket"), ("socket", "read")]
+    assert legs == ([("sent", "device_in"), *here, ("sent", "read")] if args else here), legs
+    if args:
         assert end["latency_breakdown"][-1]["latency_ns"] == end["latency_ns"], end
         assert 0 < end["latency_ns"]["min"] <= end["latency_ns"]["p50"], end["latency_ns"]
         assert end["host_clocks"]["shared"] is True
 
 
-@thorough
-def legs_of_clocks_that_may_differ():
-    with Hosts() as hosts:
-        legs = hosts.ledger("--latency-breakdown")["end"]["latency_breakdown"]
-        assert [(leg["from"], leg["to"]) for leg in legs] == [("device_in", "socket"), ("socket", "read")], legs
-
-
-@thorough
-def a_ledger_file_has_the_outcome_of_each_number():
-    with Hosts() as hosts, tempfile.NamedTemporaryFile() as file:
-        os.unlink(file.name)
-        hosts.drop("m", "forward", 3)
-        hosts.ledger("--ledger", file.name)
-        text = Path(file.name).read_text()
-        lines = [json.loads(line.split(" ", 1)[1]) for line in text.splitlines()]
-        Path(file.name).touch()
-        outcomes = {line["data"]["id"]: line["data"] for line in lines if line["event"] == "outcome"}
-        wire = [r for line in lines if line["event"] == "outcomes" for r in line["data"]["ranges"]
-                if outcomes[r[2]].get("stage") == "wire"]
-        assert [r[:2] for r in wire] == [[n, n] for n in range(3, COUNT, EACH)], wire[:3]
+def numbers_of(ledger):
+    """The numbers of each outcome, a drop by its stage."""
+    lines = [json.loads(line.split(" ", 1)[1]) for line in ledger.read_text().splitlines()]
+    names = {line["data"]["id"]: line["data"].get("stage") or line["data"]["outcome"]
+             for line in lines if line["event"] == "outcome"}
+    found = {name: [] for name in names.values()}
+    for line in lines:
+        for first_one, last, outcome in line["data"]["ranges"] if line["event"] == "outcomes" else []:
+            found[names[outcome]] += range(first_one, last + 1)
+    return found
 
 
 @crowded
@@ -267,16 +245,9 @@ def three_clients_at_once_are_served_in_turn():
     with Hosts() as hosts:
         hosts.drop("m", "forward", 3)
         with hosts.serve("--stay", "-j") as server:
-            results = [None] * 3
-
-            def client(i):
-                results[i] = hosts.run("-j", "-r", "20k", "-c", str(COUNT), "--rcvbuf", "16M")
-
-            clients = [threading.Thread(target=client, args=(i,)) for i in range(3)]
-            for one in clients:
-                one.start()
-            for one in clients:
-                one.join()
+            clients = [hosts.start("a", "run", "--to", TARGET[4], "--insecure", "-j", "-r", "20k", "-c",
+                                   str(COUNT), "--rcvbuf", "16M") for _ in range(3)]
+            results = [finish(client) for client in clients]
         for result in results:
             assert result.status == 0 or is_suppressed(result), result
             if result.status == 0:
@@ -491,29 +462,6 @@ def server_limits():
         assert second.returncode == FAILED and f"TCP port {PORT}" in err, err
 
 
-@thorough
-def a_second_signal_kills_who_waits_for_the_other_host():
-    """It has been let in, and what it asks for then is not answered."""
-    welcome = (line(type="hello", protocol=7, version="1", host="b") +
-               line(type="welcome", port=PORT, max_pps=0.0))
-    with Hosts() as hosts:
-        heard = bytearray()
-        fake_server(hosts, welcome, heard)
-        client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", *SHORT)
-        try:
-            until(lambda: b'"plan"' in heard or client.poll() is not None, 10, "no plan came")
-            time.sleep(0.2)  # it waits
-            assert client.poll() is None, client.communicate()
-            client.send_signal(signal.SIGTERM)
-            time.sleep(0.5)  # it goes on waiting
-            assert client.poll() is None, client.communicate()
-            client.send_signal(signal.SIGTERM)
-            assert client.wait(5 * PATIENCE) == -signal.SIGTERM
-        finally:
-            client.kill()
-            client.communicate()
-
-
 def line(**message):
     return json.dumps(message).encode() + b"\n"
 
@@ -531,31 +479,33 @@ ANSWERS = {"login": line(type="welcome", port=PORT, max_pps=0.0), "plan": line(*
            "stop": line(**STATUS), "fold": line(type="folded")}
 
 
+HELLO = {"type": "hello", "protocol": 7, "version": "1", "host": "b"}
+
+
 @contextlib.contextmanager
-def liar(hosts, to, answer):
-    """A program at the port that knows the protocol, and answers one question as nobody would: again
-    and again, as long as somebody listens."""
+def liar(hosts, to=None, answer=b"", hello=line(**HELLO)):
+    """A program at the port that greets its client so, and answers one question as nobody would: again
+    and again, as long as somebody listens. Yields the messages that it has heard."""
     with inside(hosts.netns("b")):
         listener = socket.create_server((TARGET[4], PORT))
-    asked = threading.Event()
+    heard = []
 
     def serve():
         with contextlib.suppress(OSError):
             client, _ = listener.accept()
             with client:
-                client.sendall(line(type="hello", protocol=7, version="1", host="b"))
+                client.sendall(hello)
                 for question in client.makefile("rb"):
-                    kind = json.loads(question)["type"]
-                    if kind == to:
-                        asked.set()
-                    client.sendall(ANSWERS[kind] if kind != to else answer)
-                    while kind == to:
+                    heard.append(json.loads(question))
+                    wrong = heard[-1]["type"] == to
+                    client.sendall(answer if wrong else ANSWERS.get(heard[-1]["type"], b""))
+                    while wrong and answer:
                         client.sendall(answer)
 
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        yield asked
+        yield heard
     finally:
         with contextlib.suppress(OSError):
             listener.shutdown(socket.SHUT_RDWR)
@@ -586,20 +536,18 @@ def lies_cost_nothing(to, answer, args):
         assert time.monotonic() - begun < 10 * PATIENCE
 
 
-@case
+@table(first(1, [("endless", line(type="busy") * 100), ("none", b"")]))
 @together
-def a_signal_is_heard_beside_endless_answers():
-    with Hosts() as hosts, liar(hosts, "plan", line(type="busy") * 100) as asked:
-        client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", *SHORT)
-        try:
-            assert asked.wait(10 * PATIENCE)
-            for _ in range(2):
-                client.send_signal(signal.SIGTERM)
-                time.sleep(0.5)  # the second signal is another one
-            assert client.wait(5 * PATIENCE) == -signal.SIGTERM
-        finally:
-            client.kill()
-            client.communicate()
+def a_second_signal_kills_who_waits_for_an_answer(answer):
+    """It has been let in; what it asks for then is answered without end, or not at all."""
+    with Hosts() as hosts, liar(hosts, "plan", answer) as heard, \
+            bounded(hosts.start("a", "run", "--to", TARGET[4], "--insecure", *SHORT)) as client:
+        until(lambda: any(message["type"] == "plan" for message in heard), 10, "no plan came")
+        client.send_signal(signal.SIGTERM)
+        time.sleep(0.5)  # it goes on waiting
+        assert client.poll() is None, client.communicate()
+        client.send_signal(signal.SIGTERM)
+        assert client.wait(5 * PATIENCE) == -signal.SIGTERM
 
 
 def ask(client, **message):
@@ -644,45 +592,16 @@ def another_version_is_told_to_both():
     assert answer["type"] == "error" and answer["status"] == UNABLE, answer
     assert "version 7 of the protocol, the client 99" in answer["message"], answer
     assert "a different protocol version" in server.err, server.err
-    with Hosts() as hosts:
-        heard = bytearray()
-        listener = fake_server(hosts, line(type="hello", protocol=99, version="9.9", host="b"), heard)
+    with Hosts() as hosts, liar(hosts, hello=line(**{**HELLO, "protocol": 99})) as heard:
         assert_error(hosts.run(*SHORT), UNABLE, "version 99")
-        until(lambda: b'"login"' in heard and b'"protocol":7' in heard, 5, "no login")
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-
-
-def fake_server(hosts, answer, heard=None):
-    """A program at the port that is no server of ours; returns its socket. What the first caller
-    says goes to `heard`."""
-    listener = []
-
-    def listen():
-        hosts.inside("b")()
-        sock = socket.socket(socket.AF_INET)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(("", PORT))
-        sock.listen()
-        listener.append(sock)
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = sock.accept()
-                client.sendall(answer)
-                threading.Timer(15 * PATIENCE, client.close).start()
-                while heard is not None and (data := client.recv(65536)):
-                    heard.extend(data)
-
-    threading.Thread(target=listen, daemon=True).start()
-    until(lambda: listener, 5, "no listener")
-    return listener[0]
+        until(lambda: [(m["type"], m.get("protocol")) for m in heard] == [("login", 7)], 5, "no login")
 
 
 NOBODY = [
     ("nobody listens", None, ["nobody listens", "recv --serve"]),
     ("it says nothing", b"", ["does not answer"]),
     ("a web server", b"HTTP/1.1 400 Bad Request\r\n\r\n", ["not pktledger"]),
-    ("another version", b'{"type":"hello","protocol":99,"version":"9.9","host":"other"}\n', ["version 99", "9.9", "the same version"]),
+    ("another version", line(**{**HELLO, "protocol": 99, "version": "9.9"}), ["version 99", "9.9", "the same version"]),
     ("an endless line", b"x" * 100000, ["not pktledger"]),
 ]
 
@@ -690,102 +609,29 @@ NOBODY = [
 @table(NOBODY if EVERYTHING else NOBODY[:1])
 @together
 def nobody_to_talk_to(answer, words):
-    with Hosts() as hosts:
-        listener = None if answer is None else fake_server(hosts, answer)
+    with Hosts() as hosts, contextlib.ExitStack() as stack:
+        if answer is not None:
+            stack.enter_context(liar(hosts, hello=answer))
         start = time.monotonic()
         assert_error(hosts.run(*SHORT), UNABLE if "version 99" in words else FAILED, *words)
         assert time.monotonic() - start < (15 if answer == b"" else 5) * PATIENCE
-        if listener:
-            listener.shutdown(socket.SHUT_RDWR)
-            listener.close()
-
-
-def ending(events):
-    """The events of --json-lines by their kind, the last of each."""
-    return {e["event"]: e["data"] for e in map(json.loads, events.splitlines())}
-
-
-def lose_the_other(hosts, end_it, *args, seconds=0.5):
-    """The last events of a run whose other host ends after so long."""
-    client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "--json-lines", "-r", "10k", "-t", "60",
-                         "-I", "100ms", *args)
-    shown = {}
-    while shown.get("time_ns", 0) < seconds * 1e9:
-        shown = json.loads(client.stdout.readline()).get("data", {})
-    end_it()
-    out, err = client.communicate(timeout=TIMEOUT)
-    assert client.returncode == FAILED, err
-    events = ending(out)
-    assert "lost" in events["error"]["message"], err
-    assert_other_unknown(events)
-    return events
-
-
-def assert_other_unknown(events):
-    """What was known until then is kept, what was not is unaccounted: never lost on the wire."""
-    end = events["end"]
-    assert "wire" not in lost(events) and end["impossible"] == 0, (lost(events), end)
-    assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
-    assert not end["balanced"] and end["remote"]["unknown_since_ns"] > 0, end
-
-
-@table(first(1, [("while it receives", 0.5, []),
-                 ("while it sends", 0.5, ["-R"]),
-                 ("behind a window that moves", 2, ["--settle", "500ms"])]))
-@together
-def server_is_lost(seconds, args):
-    with Hosts() as hosts, hosts.serve() as server:
-        events = lose_the_other(hosts, server.kill, *args, seconds=seconds)
-    end = events["end"]
-    if args:
-        assert end["delivered"] > 0, end
-    if args != ["-R"]:
-        assert end["unaccounted"] > 0 and not end["loss_bursts"]["bursts"], end
-        assert end["remote"]["delivered"] > 0, end
-
-
-@case
-@together
-def the_link_is_cut():
-    """Nothing confirms what is sent any more: known by --settle, not after the 15 s of an answer."""
-    with Hosts() as hosts, hosts.serve():
-        since = []
-
-        def cut():
-            nft(hosts.netns("m"), """table inet cut { chain c {
-                type filter hook forward priority 0; policy drop;
-            }
-            }
-            """)
-            since.append(time.monotonic())
-
-        lose_the_other(hosts, cut, "--settle", "1s")
-        assert time.monotonic() - since[0] < 12 * PATIENCE, time.monotonic() - since[0]
 
 
 @case
 @together
 def a_route_is_missing_for_a_moment():
     """At a high rate, many sends in a row fail: what counts is for how long."""
-    with Hosts() as hosts, hosts.serve():
-        client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "--json-lines", "-r", "20k",
-                             "-t", "2", "-I", "100ms", "-q")
-        while json.loads(client.stdout.readline()).get("data", {}).get("sent", 0) < 2000:
-            pass
-        way = "default", "via", "198.18.7.254"
+    way = "default", "via", "198.18.7.254"
+    with Hosts() as hosts, hosts.serve(), hosts.client("-r", "20k", "-t", "2", "-q") as client:
+        client.until_sent(2000)
         hosts.do("a", "ip", "route", "del", *way)
         try:
-            until(lambda: refused_by_route(hosts) > 1500, 10, "1500 refused sends")
+            until(lambda: counter(hosts.netns("a"), "Ip:OutNoRoutes") > 1500, 10, "1500 refused sends")
         finally:
             hosts.do("a", "ip", "route", "add", *way)
-        result = finish(client)
-        end = ending(result.out)["end"]
-        assert result.status == 0 and end["balanced"] and end["refused"] > 1500, (result.err, end)
-
-
-def refused_by_route(hosts):
-    names, values = hosts.do("a", "grep", "^Ip:", "/proc/net/snmp").splitlines()
-    return int(values.split()[names.split().index("OutNoRoutes")])
+        document, result = client.finish()
+    end = document["end"]
+    assert result.status == 0 and end["balanced"] and end["refused"] > 1500, (result.err, end)
 
 
 @table([("here", []), ("there", ["-R"])] if EVERYTHING else [])
@@ -802,12 +648,8 @@ def an_engine_cannot(args):
 @thorough
 def client_is_lost():
     with Hosts() as hosts, hosts.serve("--stay") as server:
-        client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "--json-lines", "-I", "100ms",
-                             "-r", "10k", "-t", "30", "-R")
-        while not json.loads(client.stdout.readline())["data"].get("sent"):
-            pass
-        client.kill()
-        client.communicate()
+        with hosts.client("-r", "10k", "-t", "30", "-R") as client:
+            client.until_sent()
         result = hosts.run(*SHORT, "-j")
         assert result.status == 0 and result.json["end"]["delivered"] == 100, result
         assert server.poll() is None
@@ -821,36 +663,20 @@ def connect(hosts):
         return socket.create_connection((TARGET[4], PORT), timeout=10 * PATIENCE)
 
 
-MESSAGES = ["plan", "start", "status", "stop", "fold", "end", "time", "login", "hello", "error"]
-
-
-def rubbish(seed):
-    random.seed(seed)
-    lines = []
-    for _ in range(20):
-        kind = random.randrange(4)
-        message = {"type": random.choice(MESSAGES)}
-        for key in ("upto", "base", "window", "stream", "streams", "engine", "payload", "next"):
-            if random.random() < 0.5:
-                message[key] = random.choice([0, -1, 2 ** 63, 2 ** 70, "x", None, [], [1] * 100, {},
-                                              1e300, True])
-        text = json.dumps(message).encode()
-        lines.append([text, bytes(random.randrange(256) for _ in range(100)), text[:-3],
-                      b"[" * 5000][kind])
-    return b"\n".join(lines)
+RUBBISH = [bytes(range(256)), b"[" * 5000, line(type="plan", streams=2 ** 70, payload=[1] * 100)[:-3],
+           line(type="status", next={}) + line(type="login") + line(type="stop", upto=-1)]
 
 
 @thorough
 def garbage():
-    """Nobody who talks nonsense, or nothing, keeps the server from serving."""
-    login = b'{"type":"login","protocol":7,"version":"1","host":"h"}\n'
+    """Nobody who talks nonsense, or nothing, keeps the server from serving. fuzz/fuzz_server says more."""
+    login = line(type="login", protocol=7, version="1", host="h")
     with Hosts() as hosts, hosts.serve("--stay") as server:
-        for seed in range(60):
+        for said in *RUBBISH, *(login + text for text in RUBBISH):
             with contextlib.suppress(ConnectionError), connect(hosts) as client:
-                client.sendall((login if seed % 3 else b"") + rubbish(seed))
-        mute = connect(hosts)
-        result = hosts.run(*SHORT, "-j")
-        mute.close()
+                client.sendall(said + b"\n" + said)
+        with connect(hosts):
+            result = hosts.run(*SHORT, "-j")
         assert result.status == 0 and result.json["end"]["delivered"] == 100, result
         assert server.poll() is None
     assert server.returncode == 0, server.err

@@ -20,10 +20,9 @@ from types import SimpleNamespace
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft
 from labs import COUNT, EACH, PORT, TARGET, Hosts, share
-from lib import (BINARY, PATIENCE, TIMEOUT, assert_error, assert_ran, assert_valid, case, directory,
-                 finish, first, main, observed, require, start, table, thorough,
-                 together, until)
-from test_to import SHORT, assert_other_unknown, causes, compare, ending, lost
+from lib import (BINARY, PATIENCE, Lines, assert_error, assert_ran, assert_valid, bounded, case, directory,
+                 finish, first, lost, main, observed, require, start, table, thorough, together, until)
+from test_to import SHORT, causes, compare, numbers_of
 
 FAILED, UNABLE = 1, 3
 SSHD_PORT = 2222
@@ -56,8 +55,8 @@ class Piped(Hosts):
 
     def via(self, *args, before="", to=4, remote=REMOTE, **kwargs):
         command = f"ip netns exec {self.netns('b')} {before}"
-        return start("run", "--to", TARGET[to], "--via", command, *remote, *args,
-                     preexec_fn=self.inside("a"), **kwargs)
+        with inside(self.netns("a")):
+            return start("run", "--to", TARGET[to], "--via", command, *remote, *args, **kwargs)
 
     def run(self, *args, **kwargs):
         return finish(self.via(*args, **kwargs))
@@ -194,88 +193,51 @@ def by_ssh(hosts, env, *args, to=4, user="root", host=None, prefix=()):
                  preexec_fn=hosts.inside("a"), env=env)
 
 
-@table(first(0, [("IPv4", 4, []), ("IPv6", 6, []), ("the other way", 4, ["-R"])]))
-def over_ssh(to, args):
-    with Piped() as hosts, sshd(hosts) as (env, server):
+@table(first(0, [("IPv4", 4, [], False), ("IPv6", 6, [], False), ("the other way", 4, ["-R"], False),
+                 ("IPv4, by name", 4, [], True), ("IPv6, by name", 6, [], True)]))
+def over_ssh(to, args, named):
+    """The data goes to the address of the name, and ssh gets the name itself."""
+    with Piped() as hosts, sshd(hosts) as (env, server), directory() as where:
         hosts.drop("m", "forward", 3)
+        how = {"to": to}
+        if named:
+            (where / "hosts").write_text(f"{TARGET[to]} rx.example\n")
+            script(where, "ssh", f'echo "$@" > {where}/asked; exec {shutil.which("ssh", path=env["PATH"])} "$@"\n')
+            env["PATH"] = f"{where}:{env['PATH']}"
+            how = {"host": "rx.example", "prefix": [
+                "unshare", "-m", "sh", "-c", f'mount --bind {where}/hosts /etc/hosts && exec "$@"', "sh"]}
         result = assert_ran(observed(lambda: finish(by_ssh(
-            hosts, env, "-j", "-r", "20k", "-c", str(COUNT), "--rcvbuf", "16M", *args, to=to))))
+            hosts, env, "-j", "-r", "20k", "-c", str(COUNT), "--rcvbuf", "16M", *args, **how))))
         assert_valid(result.json)
         compare(result.json, {"wire": share(3)})
-        until(lambda: not remotes(server.pid), 5, "the other side stays")
-
-
-@table(first(0, [("IPv4", 4), ("IPv6", 6)]))
-def over_ssh_by_name(to):
-    """The data goes to the address of the name, and ssh gets the name itself."""
-    with Piped() as hosts, sshd(hosts) as (env, _), directory() as where:
-        (where / "hosts").write_text(f"{TARGET[to]} rx.example\n")
-        hosts.drop("m", "forward", 3)
-        named = ["unshare", "-m", "sh", "-c", f"mount --bind {where}/hosts /etc/hosts && "
-                 'exec "$@"', "sh"]
-        script(where, "ssh", f'echo "$@" > {where}/asked; exec {shutil.which("ssh", path=env["PATH"])}'
-                             ' "$@"\n')
-        env["PATH"] = f"{where}:{env['PATH']}"
-        result = assert_ran(finish(by_ssh(hosts, env, "-j", "-r", "20k", "-c", str(COUNT),
-                                          "--rcvbuf", "16M", host="rx.example", prefix=named)))
-        compare(result.json, {"wire": share(3)})
-        assert "root@rx.example" in (where / "asked").read_text()
-
-
-@thorough
-def ssh_is_killed():
-    with Piped() as hosts, sshd(hosts) as (env, server):
-        client = by_ssh(hosts, env, "--json-lines", "-r", "10k", "-t", "60", "-I", "100ms")
-        reported = {}
-        while reported.get("time_ns", 0) < 0.5e9:
-            reported = json.loads(client.stdout.readline()).get("data", {})
-        assert len(remotes(server.pid)) == 1
-        ssh, = children(client.pid)
-        os.kill(ssh, signal.SIGKILL)
-        out, err = client.communicate(timeout=TIMEOUT)
-        assert client.returncode == FAILED and "lost" in err, err
-        assert_other_unknown(ending(out))
+        assert not named or "root@rx.example" in (where / "asked").read_text()
         until(lambda: not remotes(server.pid), 5, "the other side stays")
 
 
 @thorough
 def ssh_leads_nowhere():
-    """A login that is refused, with what ssh says about it; a program that is not there."""
-    with Piped() as hosts, sshd(hosts) as (env, _):
-        result = finish(by_ssh(hosts, env, *SHORT, user="nobody"))
-        assert_error(result, FAILED, "ssh ended with status 255")
-        assert "Permission denied" in result.err, result
-        result = finish(by_ssh(hosts, env, *SHORT, "--remote", "/nowhere/pktledger"))
-        assert_error(result, FAILED, "there is no /nowhere/pktledger", "--remote")
-        assert finish(by_ssh(hosts, env, *SHORT)).status == 0
-
-
-@thorough
-@together
-def a_program_that_says_nothing():
-    with Piped() as hosts, directory() as where:
-        result = hosts.run(*SHORT, before=script(where, "mute", "exec sleep 1000\n"))
-        assert_error(result, FAILED, "brought no answer of pktledger")
-
-
-@thorough
-def ssh_with_the_wrong_key():
-    """Of the user, and of the host, which may be another one in its place."""
+    """A login that is refused, the wrong key, of the user and of the host, which may be another one in its
+    place; with what ssh says about it. And a program that is not there."""
     with Piped() as hosts, sshd(hosts) as (env, server):
         where = Path(env["PATH"].split(":")[0])
         config = where / "ssh_config"
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", where / "other"],
-                       check=True)
         right = config.read_text()
+
+        def refused(words, **kwargs):
+            result = finish(by_ssh(hosts, env, *SHORT, **kwargs))
+            assert_error(result, FAILED, "ssh ended with status 255")
+            assert words in result.err, result
+
+        refused("Permission denied", user="nobody")
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", where / "other"], check=True)
         config.write_text(right.replace(f"{where}/user", f"{where}/other"))
-        result = finish(by_ssh(hosts, env, *SHORT))
-        assert_error(result, FAILED, "ssh ended with status 255")
-        assert "Permission denied" in result.err, result
+        refused("Permission denied")
         config.write_text(right)
+        result = finish(by_ssh(hosts, env, *SHORT, "--remote", "/nowhere/pktledger"))
+        assert_error(result, FAILED, "there is no /nowhere/pktledger", "--remote")
+        assert finish(by_ssh(hosts, env, *SHORT)).status == 0
         (where / "known_hosts").write_text(f"* {(where / 'other.pub').read_text()}")
-        result = finish(by_ssh(hosts, env, *SHORT))
-        assert_error(result, FAILED, "ssh ended with status 255")
-        assert "Host key verification failed" in result.err, result
+        refused("Host key verification failed")
         assert not remotes(server.pid)
 
 
@@ -295,6 +257,7 @@ NOISE = 'printf "Welcome\\n\\nlast login: {}\\n{\\"type\\":\\"x\\"}\\n$ "\n'
     ("another version", f"echo '{json.dumps({**HELLO, 'protocol': 99})}'\nsleep 9\n",
      ["version 99", "9.9", "the same version"]),
     ("nothing at all", "exit 0\n", ["status 0"]),
+    ("it says nothing", "exec sleep 1000\n", ["brought no answer of pktledger"]),
 ]))
 @together
 def noise(text, words):
@@ -324,90 +287,83 @@ def missing(args, words):
 # Ends in the middle
 
 
+@contextlib.contextmanager
 def running(hosts, *args, **kwargs):
-    """A client that sends and its remote."""
-    client = hosts.via("--json-lines", "-r", "10k", "-t", "60", "-I", "100ms", *args, **kwargs)
-    reported = {}
-    while reported.get("time_ns", 0) < 0.3e9:
-        reported = json.loads(client.stdout.readline()).get("data", {})
-    remote, = remotes(client.pid)
-    return client, remote
+    """A client that sends, as Lines, and its remote."""
+    process = hosts.via("--json-lines", "-r", "10k", "-t", "60", "-I", "100ms", *args, **kwargs)
+    with bounded(process):
+        client = Lines(process)
+        client.until_sent(3000)
+        remote, = remotes(process.pid)
+        yield client, remote
 
 
 MOMENTS = 7
-GOING = [(how, way, args, n) for n in range(MOMENTS) for args in ([], ["-R"]) for how, way in (
-    ("killed", "TCP"), ("stopped", "TCP"), ("cut off", "TCP"), ("killed", "a pipe"),
-    ("stopped", "a pipe"))]
+USUAL = [("killed", "TCP", [], 3), ("cut off", "TCP", [], 3), ("killed", "TCP", [], 0)]
+GOING = USUAL + [row for row in (
+    (how, way, args, n) for n in range(MOMENTS) for args in ([], ["-R"]) for how, way in (
+        ("killed", "TCP"), ("stopped", "TCP"), ("cut off", "TCP"), ("killed", "a pipe"),
+        ("stopped", "a pipe"), *[("killed", "ssh")] * (n == 3))) if row not in USUAL]
 
 
-def until_sent(client):
-    """The lines that come until packets are sent."""
-    lines = [client.stdout.readline()]
-    while lines[-1] and not json.loads(lines[-1]).get("data", {}).get("sent"):
-        lines.append(client.stdout.readline())
-    return lines
+def client_by(way, hosts, words, stack):
+    """A run to the other host by this way; and the process that carries or is its other end."""
+    if way == "TCP":
+        server = stack.enter_context(hosts.serve("--stay"))
+        stack.callback(server.send_signal, signal.SIGCONT)
+        return hosts.start("a", "run", "--to", TARGET[4], "--insecure", *words), server.pid
+    if way == "ssh":
+        env, server = stack.enter_context(sshd(hosts))
+        stack.callback(lambda: until(lambda: not remotes(server.pid), 5, "the other side stays"))
+        client = by_ssh(hosts, env, *words)
+        until(lambda: remotes(server.pid), 10, "no remote")
+        return client, children(client.pid)[0]
+    client = hosts.via(*words)
+    other, = until(lambda: remotes(client.pid) or client.poll() is not None and [0], 10, "no remote")
+    assert other, client.communicate()
+    return client, other
 
 
-def numbers_of(ledger):
-    """The numbers of each outcome, a drop by its stage."""
-    lines = [json.loads(line.split(" ", 1)[1]) for line in ledger.read_text().splitlines()]
-    names = {line["data"]["id"]: line["data"].get("stage") or line["data"]["outcome"]
-             for line in lines if line["event"] == "outcome"}
-    found = {name: [] for name in names.values()}
-    for line in lines:
-        for first_one, last, outcome in line["data"]["ranges"] if line["event"] == "outcomes" else []:
-            found[names[outcome]] += range(first_one, last + 1)
-    return found
-
-
-@table(first(1, [(f"{how}, {way}, {'it sends' if args else 'it receives'}, {n}", how, way, args, n)
+@table(first(3, [(f"{how}, {way}, {'it sends' if args else 'it receives'}, {n}", how, way, args, n)
                  for how, way, args, n in GOING]))
 @together
 def the_other_end_goes(how, way, args, n):
-    """At any moment, between the first message and the last: outcomes that were known by then stay,
-    and nothing else is said to be lost than what the router between drops."""
+    """At any moment, between the first message and the last: outcomes that were known by then stay, and
+    nothing else is said to be lost than what the router between drops. It is known long before the 15 s
+    after which any answer is given up."""
     dice = random.Random(f"{how} {way} {args} {n} {os.environ.get('PKTLEDGER_SEED', 1)}")
-    words = ["--json-lines", "-I", "50ms", "-q", "-r", "8k", "-t", "1", "--settle", "300ms", "--rcvbuf",
+    words = ["--json-lines", "-I", "50ms", "-q", "-r", "8k", "-c", "16k", "--settle", "300ms", "--rcvbuf",
              "16M", *args]
 
     def attempt():
         with Piped() as hosts, directory() as where, contextlib.ExitStack() as stack:
-            ledger, lines = where / "ledger", []
+            ledger = where / "ledger"
             hosts.drop("m", "forward", 3)
-            if way == "TCP":
-                server = stack.enter_context(hosts.serve("--stay"))
-                client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "-o", str(ledger),
-                                     *words)
-                stack.callback(server.send_signal, signal.SIGCONT)
-                other = server.pid
-            else:
-                client = hosts.via("-o", str(ledger), *words)
-                other, = until(lambda: remotes(client.pid) or client.poll() is not None and [0], 10,
-                               "no remote")
-                assert other, client.communicate()
+            process, other = client_by(way, hosts, ["-o", str(ledger), *words], stack)
+            client = Lines(stack.enter_context(bounded(process)))
             if n > 1:  # else while everything is set up
-                lines += until_sent(client)
-            time.sleep(dice.random() * 1.5)
+                client.until_sent({2: 1, MOMENTS - 1: 15000}.get(n) or dice.randrange(4000, 12000))
+            if n in (0, 1, 2, MOMENTS - 1):
+                time.sleep(dice.random() * 1.5)
             if how == "cut off":
                 wall(hosts, "m", "type filter hook forward priority 0; policy drop;")
             else:
                 with contextlib.suppress(ProcessLookupError):  # it may be done
                     os.kill(other, signal.SIGSTOP if how == "stopped" else signal.SIGKILL)
             # a host that loads its programs may take two minutes
-            until(lambda: client.poll() is not None, 140 if how == "stopped" else 30,
-                  "the client does not end")
-            result = finish(client)
-            return SimpleNamespace(status=result.status, err=result.err,
-                                   json=ending("".join(lines) + result.out),
+            document, result = client.finish(140 if how == "stopped" and n < 2 else 13)
+            until(lambda: way == "TCP" or not is_there(other), 5, "the other end stays")
+            return SimpleNamespace(status=result.status, err=result.err, json=document,
                                    numbers=numbers_of(ledger) if ledger.exists() else {})
 
     result = observed(attempt)
     numbers = result.numbers
-    dropped = set(range(3, 10000, EACH))
+    dropped = set(range(3, 16000, EACH))
     assert set(numbers.get("wire", [])) <= dropped, numbers["wire"]
     assert not dropped & set(numbers.get("delivered", [])), dropped & set(numbers["delivered"])
     end = result.json.get("end")
     if result.status == 0:  # all was said before
+        assert n in (0, 1, 2, MOMENTS - 1), result
         assert end["balanced"] and lost(result.json) == {"wire": share(3, end["sent"])}, end
         return
     assert result.status == FAILED and len(result.err.strip().splitlines()) == 1, result
@@ -416,56 +372,41 @@ def the_other_end_goes(how, way, args, n):
     assert end["impossible"] == 0 and not end["balanced"], end
     assert end["remote"]["unknown_since_ns"] > 0 and set(lost(result.json)) <= {"wire"}, end
     assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
+    if 2 < n < MOMENTS - 1:
+        assert "lost" in result.json["error"]["message"] and end["delivered"] > 0, result
+        assert args or end["unaccounted"] > 0 and not end["loss_bursts"]["bursts"], end
+        assert args or end["remote"]["delivered"] > 0, end
 
 
 @table(first(0, [("while it sends", []), ("while it receives", ["-R"])]))
 def this_end_is_killed(args):
-    with Piped() as hosts:
-        client, remote = running(hosts, *args)
-        client.kill()
+    with Piped() as hosts, running(hosts, *args) as (client, remote):
+        client.process.kill()
         until(lambda: not is_there(remote), 5, "the other end stays")
-        client.communicate()
+        client.process.communicate()
 
 
 @thorough
 def control_c_ends_both_with_the_ledger():
     """It reaches all processes of the terminal's group: a shell between them, and the other end."""
-    with Piped() as hosts, directory() as where:
-        client, remote = running(hosts, before=script(where, "login", '"$@"\n'))
-        os.killpg(client.pid, signal.SIGINT)
-        out, err = client.communicate(timeout=TIMEOUT)
-        end = ending(out)["end"]
-        assert client.returncode in (0, 4) and end["interrupted"] and "remote" not in end, err
-        assert end["delivered"] > 0 and (end["balanced"] or client.returncode == 4), end
+    with Piped() as hosts, directory() as where, \
+            running(hosts, before=script(where, "login", '"$@"\n')) as (client, remote):
+        os.killpg(client.process.pid, signal.SIGINT)
+        document, result = client.finish()
+        end = document["end"]
+        assert result.status in (0, 4) and end["interrupted"] and "remote" not in end, result
+        assert end["delivered"] > 0 and (end["balanced"] or result.status == 4), end
         assert not is_there(remote)
 
 
 @thorough
 def a_silent_client_is_left():
     """As kubectl exec does not pass an end on: it is stopped, and says nothing any more."""
-    with Piped() as hosts:
-        client, remote = running(hosts)
-        os.kill(client.pid, signal.SIGSTOP)
+    with Piped() as hosts, running(hosts) as (client, remote):
+        os.kill(client.process.pid, signal.SIGSTOP)
         until(lambda: not is_there(remote), 25, "the other end stays")
-        client.send_signal(signal.SIGCONT)
-        out, err = client.communicate(timeout=TIMEOUT)
-        assert client.returncode == FAILED and "lost" in err, (out, err)
-
-
-@thorough
-@together
-def the_program_is_silent():
-    """As one that does not notice that its connection is cut: the other end answers nothing, and no
-    program ends. Known long before the 15 s after which any answer is given up."""
-    with Piped() as hosts:
-        client, remote = running(hosts)
-        os.kill(remote, signal.SIGSTOP)
-        begun = time.monotonic()
-        out, err = client.communicate(timeout=TIMEOUT)
-        assert client.returncode == FAILED and "lost" in err, err
-        assert time.monotonic() - begun < 13 * PATIENCE, time.monotonic() - begun
-        assert_other_unknown(ending(out))
-        assert not is_there(remote)
+        _, result = client.finish(number=signal.SIGCONT)
+        assert_error(result, FAILED, "lost")
 
 
 # Addresses
