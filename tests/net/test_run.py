@@ -15,9 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import (EVERYTHING, Host, TIMEOUT, assert_balanced, assert_counters_agree, assert_ok, case,
-                 exclusive, exclusive_rows, first, killed_within, lost, main, observed, pktledger, require, run,
-                 started, sysctl, table, thorough, until)
+from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_counters_agree, assert_ok, case, exclusive_rows,
+                 first, lost, main, observed, pktledger, require, run, started, table, telling, thorough)
 
 TIMES = 10 if EVERYTHING else 1  # each fault
 MATRIX_COUNT = 1000000 if EVERYTHING else 20000
@@ -71,7 +70,6 @@ RARE = [  # by the engines and sizes of which selftest has no case: it shows eac
     ["ip_forward:mtu", "--length", "1400", "--ipv6"],
 ]
 LOSES_ALL = ("tx_device:detach", "xsk:oversize", "l2:blocked", "l2:flood", "l2:silent", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu", "udp_lookup", "socket_close")
-KILLS = 20 if EVERYTHING else 1
 
 
 @table(first(4, [
@@ -324,29 +322,14 @@ def two_at_once(fault, count, options):
             assert document["end"]["fragments_dropped"] == 3 * count, document["end"]
 
 
-def start_of(process):
-    """Waits until packets are on their way; returns the event."""
-    for line in process.stdout:
-        event = json.loads(line)
-        if event["event"] == "interval" and event["data"]["sent"]:
-            return event
-    raise AssertionError(f"ended before it had sent anything: {process.stderr.read()}")
-
-
-LONG = ("run", "--json-lines", "-I", "50ms", "--duration", "60", "--rate", "50k")
-
-
 @table(first(1, [(name, getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP")]))
 def ledger_closed_after(number):
-    with started(*LONG) as process:
-        start_of(process)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 0, err
-    end = json.loads(out.splitlines()[-1])
-    assert end["event"] == "end"
-    assert end["data"]["interrupted"] is True
-    assert_balanced({"end": end["data"]})
+    with telling("run", "--json-lines", "-I", "50ms", "--duration", "60", "--rate", "50k") as process:
+        process.until_sent()
+        document, result = process.finish(number=number)
+    assert_ok(result)
+    assert document["end"]["interrupted"] is True
+    assert_balanced(document)
 
 
 @table(first(2, [("a rate", ["-r", "50"], 10**10, None), ("no limit", ["--rate", "max"], None, 10**6),
@@ -354,8 +337,8 @@ def ledger_closed_after(number):
                  ("a rate and a time", ["-r", "50", "-t", "1h"], 36 * 10**11, None)]))
 def without_count_and_time(options, duration, count):
     """At a slow rate the default count would take hours: it is for the unthrottled run."""
-    with started("run", "--json-lines", *options) as process:
-        data = json.loads(process.stdout.readline())["data"]
+    with telling("run", "--json-lines", *options) as process:
+        data = process.lines[0]["data"]
     assert (data["duration_ns"], data["streams"][0]["count"]) == (duration, count), data
 
 
@@ -369,49 +352,6 @@ def repetition_ends_if_the_ledger_is_being_closed():
         out, err = process.communicate(timeout=20)
     trials = json.loads(out)["trials"]
     assert len(trials) == 1 and trials[0]["interrupted"], (trials, err)
-
-
-@table([(f"moment {i + 1}",) for i in range(KILLS)])
-def nothing_left_after_SIGKILL():
-    """At a random moment of set-up or sending, which is the test's purpose."""
-    host = Host()
-    with killed_within(1, *LONG):
-        host.assert_same(1)
-
-
-@case
-@exclusive
-def the_flow_limit_makes_the_losses():
-    """It has a counter of its own for as long as it is in force; after that all is as before. Sending
-    without a pause leaves the other CPU to softirqs, so nobody could look."""
-    path = "net/core/flow_limit_cpu_bitmap"
-    before = sysctl(path)
-    require(before, "needs CONFIG_NET_FLOW_LIMIT and the first network namespace of the host")
-
-    def limited():
-        return sum(int(line.split()[10], 16)
-                   for line in Path("/proc/net/softnet_stat").read_text().splitlines())
-
-    with started("run", "--count", "10M", "--rate", "50k", "--burst", "5000", "--fault",
-                 "backlog:flow_limit") as process:
-        until(lambda: process.poll() is not None or limited(), 20, "a flow is limited")
-        assert process.poll() is None, process.communicate()
-        process.send_signal(signal.SIGINT)
-        process.communicate()
-    assert sysctl(path) == before
-
-
-@case
-@exclusive
-def udp_mem_is_restored_after_SIGKILL():
-    before = sysctl("net/ipv4/udp_mem")
-    require(before, "needs the first network namespace of the host")
-    with started("run", "--count", "10M", "--rate", "10k", "--fault", "udp_mem") as process:
-        until(lambda: process.poll() is not None or sysctl("net/ipv4/udp_mem") != before, 20,
-              "udp_mem is changed")
-        assert process.poll() is None, process.communicate()
-        os.kill(process.pid, signal.SIGKILL)
-        until(lambda: sysctl("net/ipv4/udp_mem") == before, 1, "udp_mem is restored")
 
 
 if __name__ == "__main__":
