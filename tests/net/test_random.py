@@ -234,6 +234,17 @@ SOME_LARGE = "7,128 0 0 0,37 0 4 300,32 0 0 4294963256,84 0 0 15,21 0 1 0,6 0 0 
 SMALL = 200  # bytes: acknowledgments, SYN and FIN
 
 
+def spoil(netns, device, cause):
+    """The device loses some large packets on their way in, or what its queue has no room for."""
+    if cause == "ingress":
+        do(netns, "tc", "qdisc", "add", "dev", device, "clsact")
+        do(netns, "tc", "filter", "add", "dev", device, "ingress", "protocol", "all", "bpf",
+           "direct-action", "bytecode", SOME_LARGE)
+    else:
+        do(netns, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", "200mbit", "burst", "20k",
+           "limit", "30k")
+
+
 class Tcp(Scene):
     """What goes from TX to RX is lost, and acknowledgments that come back."""
 
@@ -282,13 +293,7 @@ class Tcp(Scene):
                 continue
             netns, device = {"queue": (TX, "v-tx"), "router queue": (router, "v-r1"),
                              "ingress": (RX, "v-rx")}[cause]
-            if cause == "ingress":
-                do(netns, "tc", "qdisc", "add", "dev", device, "clsact")
-                do(netns, "tc", "filter", "add", "dev", device, "ingress", "protocol", "all", "bpf",
-                   "direct-action", "bytecode", SOME_LARGE)
-            else:
-                do(netns, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", "200mbit",
-                   "burst", "20k", "limit", "30k")
+            spoil(netns, device, cause)
             shown[cause] = ("tc_ingress" if cause == "ingress" else "qdisc",
                            lambda n=netns, d=device: (tcp.queue_drops(n, d), 0))
         shown["overtaken"] = "tcp_state", lambda: (tcp.too_old(TX) + tcp.too_old(RX), 0)

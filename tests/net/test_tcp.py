@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import fcntl
 import functools
-import http.server
 import json
 import os
 import re
@@ -19,16 +18,15 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import threading
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import (PORT, checksum, counter, do, fill_connections, inside, ip4, need, nft, read_all, send, shell,
-                  stolen, syns, sysctl, tun, udp)
-from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, case, exclusive, first, main,
+from ends import (PORT, checksum, counter, do, family_of, fill_connections, inside, ip4, need, nft, programs_of,
+                  read_all, send, shell, stolen, syns, sysctl, tun, udp)
+from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, case, directory, exclusive, first, main,
                  observed, paced, pktledger, proves, require, started, table, thorough, until)
 from test_export import exporting, total
 from test_top import top
@@ -105,7 +103,7 @@ def transfer(address, size, control="cubic", connections=1):
     total = [0, 0, 0]
     for _ in range(connections):
         with inside(TX):
-            sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+            sock = socket.socket(family_of(address))
         with sock:
             sock.settimeout(60 * PATIENCE)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
@@ -119,8 +117,7 @@ def transfer(address, size, control="cubic", connections=1):
 def offloads(state):
     """Without them an skb is a segment, which rules and queues count."""
     for netns, device in ((TX, "v-tx"), (RX, "v-rx")):
-        for option in ("tso", "gso", "gro"):
-            do(netns, "ethtool", "-K", device, option, state)
+        do(netns, "ethtool", "-K", device, "tso", state, "gso", state, "gro", state)
         if state == "off":  # or TCP hands down several in one
             do(netns, "ip", "link", "set", device, "gso_max_segs", "1")
 
@@ -138,7 +135,7 @@ def too_old(netns):
 def rule(hook, match, every, family="inet"):
     """Each so manieth packet is dropped and counted; of TCP, in one direction."""
     return (f"table {family} t{hook} {{\n chain c {{\n type filter hook {hook} priority 0\n"
-            f" {match} numgen inc mod {every} == 1 counter drop\n }}\n}}\n")
+            f" {match} numgen inc mod {every} == {1 % every} counter drop\n }}\n}}\n")
 
 
 def queue_drops(netns, device):
@@ -307,20 +304,30 @@ def nothing_lost(address, control):
     assert (tcp["sockets"], tcp["all_flows"], tcp["verdict"]) == (6, 6, "none_seen"), tcp
 
 
-@table(first(1, [
-    ("merged", V4, "on", "cubic"), ("bbr, IPv6", V6, "on", "bbr"), ("segments", V4, "off", "cubic"),
-]))
+@table([("merged", V4, "on", "cubic", "input"), *first(0, [
+            ("bbr, IPv6", V6, "on", "bbr", "input"), ("segments", V4, "off", "cubic", "input")]),
+        ("at the sender", V4, "on", "cubic", "output"),
+        *first(0, [("at the sender, IPv6", V6, "on", "cubic", "output")])])
 @where_seen
-def lost_at_the_receiver(address, state, control):
-    """Whatever is dropped there is sent again once, byte by byte."""
+def lost_by_a_rule(address, state, control, hook):
+    """Whatever the receiver drops is sent again once, byte by byte. What the sender rejects TCP sends again
+    as new: no counter of retransmissions moves."""
+    here = hook == "output"
+    netns, size, every = (TX, 1000000, 10) if here else (RX, 2000000, 20)
     with lab(), server():
         offloads(state)
-        nft(RX, rule("input", DATA, 20))
-        tcp, _ = balance_of(2000000, address, control)
-        packets, length = dropped(RX)
+        nft(netns, rule(hook, DATA, every))
+        tcp, _ = balance_of(size, address, control)
+        packets, length = dropped(netns)
+    moved, length = tcp["bytes"], length - packets * HEADERS[4 if address == V4 else 6]
+    if here:
+        assert tcp["retransmitted"] == tcp["spurious"], tcp  # on a slow host TCP probes
+        assert packets > 0 and stages(tcp, "rejected_locally_stages") == {"netfilter": tcp["rejected_locally"]}, tcp
+        assert moved["rejected_locally"] == length, tcp
+        return
     assert packets > 0 and stages(tcp) == {"netfilter": tcp["lost_here"]}, tcp
-    assert tcp["bytes"]["retransmitted"] == length - packets * HEADERS[4 if address == V4 else 6]
-    assert tcp["verdict"] == "this_host" and tcp["rejected_locally"] == 0, tcp
+    assert moved["retransmitted"] == length and tcp["rejected_locally"] == 0, tcp
+    assert tcp["verdict"] == "this_host", tcp
     assert 0 < tcp["stall_ns"]["p50"] <= tcp["stall_ns"]["p99"] < 2e9 * PATIENCE, tcp
 
 
@@ -331,8 +338,7 @@ def lost_in_a_bridge():
     bridge = TX[:-2] + "bridge"
     with lab("--topology", "bridge"), server():
         offloads("off")
-        nft(bridge, f"table bridge t {{ chain c {{ type filter hook forward priority 0; {DATA} "
-                    "numgen inc mod 20 1 counter drop; }; }")
+        nft(bridge, rule("forward", DATA, 20, "bridge"))
         tcp, end = balance_of(300000)
         packets, _ = dropped(bridge)
     assert packets > 0 and stages(tcp) == {"netfilter": packets}, (packets, tcp)
@@ -374,43 +380,27 @@ http {{
 """
 
 
-class Page(http.server.BaseHTTPRequestHandler):
-    wbufsize = -1
-
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(PAGE.encode())
-
-    def log_message(self, *_):
-        pass
-
-
-class Site(http.server.ThreadingHTTPServer):
-    request_queue_size = 64
+# as nginx, of one file
+PYTHON = """
+import http.server, sys
+http.server.ThreadingHTTPServer.request_queue_size = 64
+handler = http.server.SimpleHTTPRequestHandler
+http.server.ThreadingHTTPServer(("", int(sys.argv[1])), handler).serve_forever()
+"""
 
 
 @contextlib.contextmanager
 def web(nginx):
     """A server of a page for each connection."""
-    if not nginx:
-        with inside(RX), Site(("", PORT), Page) as httpd:
-            thread = threading.Thread(target=httpd.serve_forever)
-            thread.start()
+    with directory() as where:
+        (where / "conf").write_text(NGINX.format(where, PORT, PAGE))
+        (where / "index.html").write_text(PAGE)
+        command = (["nginx", "-p", where, "-c", where / "conf", "-e", "stderr"] if nginx else
+                   [sys.executable, "-c", PYTHON, str(PORT)])
+        require(shutil.which(command[0]), f"needs {command[0]}")
+        with inside(RX), subprocess.Popen(command, cwd=where, stderr=subprocess.DEVNULL) as httpd:
             try:
-                yield
-            finally:
-                httpd.shutdown()
-                thread.join()
-        return
-    require(shutil.which("nginx"), "needs nginx")
-    with tempfile.TemporaryDirectory(prefix="pl-test-") as directory:
-        conf = Path(directory, "conf")
-        conf.write_text(NGINX.format(directory, PORT, PAGE))
-        with inside(RX), subprocess.Popen(["nginx", "-p", directory, "-c", conf, "-e", "stderr"],
-                                          stderr=subprocess.DEVNULL) as httpd:
-            try:
-                until(lambda: shell(RX, "ss", "-ltnH", f"sport = :{PORT}").stdout, 10, "nginx listens")
+                until(lambda: shell(RX, "ss", "-ltnH", f"sport = :{PORT}").stdout, 10, "it listens")
                 yield
             finally:
                 httpd.kill()
@@ -431,7 +421,7 @@ def of_a_web_server(nginx, control, count):
         with web(nginx), balancing() as t:
             told = do(TX, "curl", "-sZ", "--parallel-max", "40", "-H", "Connection: close", "-o",
                       "/dev/null", "-w", "%{num_connects} %{size_request} %{size_header} "
-                      "%{size_download}\\n", f"http://{V4}:{PORT}/[1-{count}]")
+                      "%{size_download}\\n", f"http://{V4}:{PORT}/?[1-{count}]")
             until(lambda: not any(do(netns, "ss", "-Htn") for netns in (TX, RX)), 10, "the last FIN")
             document = t.stop()
         again = resent(TX) + resent(RX)
@@ -482,7 +472,7 @@ def acknowledgments_are_lost_elsewhere(address):
             with connect(address) as sock:
                 sock.sendall(bytes(1000))
                 until(lambda: not unacknowledged(sock), 5, "an acknowledgment")
-                nft(RX, rule("output", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
+                nft(RX, rule("output", f"tcp sport {PORT}", 1))
                 sock.sendall(bytes(1000))
                 until(lambda: timeouts(sock) > 1, 5, "retransmissions")
                 nft(RX, "flush ruleset")
@@ -505,24 +495,13 @@ def closed_by_reset(lost):
             sock.sendall(bytes(40000))
             until(lambda: not unacknowledged(sock), 5, "all is there")
             if lost:
-                nft(RX, rule("input", DATA, 1).replace("== 1", "< 1"))
+                nft(RX, rule("input", DATA, 1))
             sock.sendall(bytes(10000))
             until(lambda: lost or not unacknowledged(sock), 5, "all is there")
             truth = list(info(sock))
         tcp = assert_balance(t.stop(), truth, 50000, resent(TX))
     assert tcp["verdict"] == ("this_host" if lost else "none_seen"), tcp
     assert bool(tcp["not_resent"]) == lost, tcp
-
-
-def runs(pid):
-    """Of the programs that a process holds, by name, while they are counted."""
-    held = set()
-    for fd in Path(f"/proc/{pid}/fdinfo").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # it is closed meanwhile
-            held |= {int(line.split()[1]) for line in fd.read_text().splitlines()
-                     if line.startswith("prog_id:")}
-    shown = json.loads(do(TX, "bpftool", "-j", "prog", "show"))
-    return {p["name"]: p.get("run_cnt", 0) for p in shown if p["id"] in held}
 
 
 @table(first(1, [("IPv4", V4), ("IPv6", V6)]))
@@ -540,7 +519,7 @@ def nothing_is_paid_for_a_segment(address):
             try:
                 # so little at a time that no backlog of a CPU is full
                 truth = transfer(address, 400000, connections=5)
-                ran = runs(t.process.pid)
+                ran = programs_of(t.process.pid)
             finally:
                 os.close(stats)
             again = resent(TX)  # on a busy host TCP may probe
@@ -555,53 +534,28 @@ def nothing_is_paid_for_a_segment(address):
     assert sum(ran.values()) < tcp["data_segs_out"] / 10, (tcp["data_segs_out"], ran)
 
 
-@table(first(1, [("IPv4", V4), ("IPv6", V6)]))
-@where_seen
-def returned(address):
-    """TCP sends it again as new: no counter of retransmissions moves."""
-    with lab(), server():
-        nft(TX, rule("output", DATA, 10))
-        tcp, _ = balance_of(1000000, address)
-        packets, length = dropped(TX)
-    assert tcp["retransmitted"] == tcp["spurious"], tcp  # on a slow host TCP probes
-    assert packets > 0 and stages(tcp, "rejected_locally_stages") == {"netfilter": tcp["rejected_locally"]}, tcp
-    assert tcp["bytes"]["rejected_locally"] == length - packets * HEADERS[4 if address == V4 else 6], tcp
+TBF = "tbf", "rate", "100mbit", "burst", "20k", "limit", "30k"
 
 
-@table(first(1, [(f"{control}, {state}", control, state)
-                 for control in ("bbr", "cubic") for state in ("on", "off")]))
+@table([("bbr, on", "bbr", "on", TBF), *first(0, [(f"{control}, {state}", control, state, TBF) for control, state in (
+            ("bbr", "off"), ("cubic", "on"), ("cubic", "off"))]),
+        ("flow_limit of fq", "cubic", "off", ("fq", "flow_limit", "3", "maxrate", "50mbit"))])
 @proves("qdisc-tcp")
 @where_seen
-def queue_of_the_sender(control, state):
+def queue_of_the_sender(control, state, queue):
     """bbr does not give way: what is sent again is dropped again, and again."""
     with lab(), server():
         offloads(state)
-        do(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "100mbit", "burst", "20k",
-           "limit", "30k")
-        tcp, end = balance_of(1000000, control=control)
+        need(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", *queue)
+        tcp, end = balance_of(1000000 if queue is TBF else 500000, control=control)
         assert_findings(end["findings"], "qdisc-tcp")
         drops, failed = queue_drops(TX, "v-tx"), counter(TX, "TcpExt:TCPRetransFail")
     assert stages(tcp).keys() | stages(tcp, "rejected_locally_stages").keys() == {"qdisc"}, tcp
     if state == "off":
-        assert tcp["lost_here"] + tcp["rejected_locally"] + tcp["not_resent"] == drops, (tcp, drops)
+        assert drops and tcp["lost_here"] + tcp["rejected_locally"] + tcp["not_resent"] == drops, (tcp, drops)
     # on a slow host none fails: its queue is empty again when it sends
     told = [(c["delta"], c["events"]) for c in tcp["counters"] if c["name"] == "TcpExt:TCPRetransFail"]
     assert told == [(failed, failed)] * bool(failed), (failed, tcp)
-
-
-@case
-@proves("qdisc-tcp")
-@where_seen
-def fq_of_the_sender():
-    """It drops what a connection has in it beyond flow_limit."""
-    with lab(), server():
-        need(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "fq", "flow_limit", "3", "maxrate",
-             "50mbit")
-        offloads("off")
-        tcp, end = balance_of(500000)
-        drops = queue_drops(TX, "v-tx")
-    assert_findings(end["findings"], "qdisc-tcp")
-    assert drops and tcp["lost_here"] + tcp["rejected_locally"] + tcp["not_resent"] == drops, (tcp, drops)
 
 
 @case
@@ -632,7 +586,7 @@ def an_acknowledgment_is_lost(address):
     with lab(), server():
         with balancing() as t:
             with connect(address) as sock:
-                nft(TX, rule("input", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
+                nft(TX, rule("input", f"tcp sport {PORT}", 1))
                 sock.sendall(bytes(1000))
                 until(lambda: resent(TX), 10, "a retransmission")
                 do(TX, "nft", "flush", "ruleset")
@@ -986,11 +940,10 @@ def connected(device, peer, options=b""):
 
     def read(wanted):
         end = time.monotonic() + 5 * PATIENCE
-        while time.monotonic() < end:
-            with contextlib.suppress(BlockingIOError):
-                packet = device.read(4096)
-                if packet and packet[0] >> 4 == 4 and packet[9] == 6 and packet[33] == wanted:
-                    return struct.unpack_from("!I", packet, 24)[0]
+        while select.select([device], [], [], max(0, end - time.monotonic()))[0]:
+            packet = device.read(4096)
+            if packet[0] >> 4 == 4 and packet[9] == 6 and packet[33] == wanted:
+                return struct.unpack_from("!I", packet, 24)[0]
         raise AssertionError("no answer")
 
     with inside(TX):
@@ -1034,23 +987,15 @@ def by_stage():
     assert_findings(document["end"]["findings"], "tcp_rcvbuf")
 
 
-class Reader:
-    """Another process, which accepts a connection, sleeps until it is told to read it, and tells how
-    much came."""
+class Child:
+    """Another process, which does some work with its end of a pair of sockets."""
 
-    def __init__(self, listener):
-        self.ours, theirs = socket.socketpair()
+    def __init__(self, work):
+        self.socket, theirs = socket.socketpair()
         self.pid = os.fork()
         if not self.pid:
             try:
-                connection, _ = listener.accept()
-                listener.close()
-                theirs.send(b"accepted")
-                theirs.recv(1)
-                size = 0
-                while data := connection.recv(1 << 16):
-                    size += len(data)
-                theirs.send(struct.pack("Q", size))
+                work(theirs)
             finally:
                 os._exit(0)
         theirs.close()
@@ -1061,14 +1006,24 @@ class Reader:
     def __exit__(self, *error):
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
-        self.ours.close()
+        self.socket.close()
 
-    def has_accepted(self):
-        assert self.ours.recv(64) == b"accepted"
+    def hear(self, said=b"."):
+        """Waits until it is so far."""
+        self.socket.settimeout(120 * PATIENCE)
+        assert self.socket.recv(64) == said
 
-    def reads(self):
-        self.ours.send(b"r")
-        return struct.unpack("Q", self.ours.recv(8))[0]
+
+def read_when_told(listener, parent):
+    """Accepts a connection, sleeps until it is told to read it, and tells how much came."""
+    connection, _ = listener.accept()
+    listener.close()
+    parent.send(b".")
+    parent.recv(1)
+    size = 0
+    while data := connection.recv(1 << 16):
+        size += len(data)
+    parent.send(struct.pack("Q", size))
 
 
 def bursts(wire, rcvbuf, sizes):
@@ -1079,9 +1034,9 @@ def bursts(wire, rcvbuf, sizes):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # after the burst before
         listener.bind(("", PORT))
         listener.listen()
-        with Reader(listener) as reader:
+        with Child(functools.partial(read_when_told, listener)) as reader:
             sock.connect((Wire.THERE, PORT))
-            reader.has_accepted()
+            reader.hear()
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for size in sizes:
                 wire.cut = True  # no acknowledgment comes before all is sent
@@ -1090,7 +1045,8 @@ def bursts(wire, rcvbuf, sizes):
                 wire.cut = False
                 time.sleep(0.7)  # nothing shows that no more of the burst will come
             sock.shutdown(socket.SHUT_WR)
-            assert reader.reads() == 5 * sum(sizes)
+            reader.socket.send(b".")
+            reader.hear(struct.pack("Q", 5 * sum(sizes)))
     return reader
 
 
@@ -1233,68 +1189,30 @@ def short_connections():
     assert tcp["without_data"] > 0 and tcp["sockets"] == 400, tcp
 
 
-class Crowd:
-    """A pair of processes that have so many connections: a process may have 20,000 files."""
+MOST = 8500  # connections of a process, which may have 20,000 files
 
-    MOST = 17000
 
-    def __init__(self, number, count):
-        port, self.source = PORT + number, f"198.18.0.{10 + number}"
-        do(TX, "ip", "addr", "add", f"{self.source}/24", "dev", "v-tx")
-        with inside(RX):
-            listener = socket.create_server(("", port), backlog=4096)
-        self.pids, self.ends = [], []
-        for end in lambda: self.accepts(listener, count), lambda: self.connects(port, count):
-            ours, self.theirs = socket.socketpair()
-            self.ends.append(ours)
-            self.pids.append(os.fork())
-            if not self.pids[-1]:
-                try:
-                    resource.setrlimit(resource.RLIMIT_NOFILE, (count + 500, count + 500))
-                    end()
-                finally:
-                    os._exit(0)
-            self.theirs.close()
-        listener.close()
-
-    def say(self):
-        self.theirs.send(b".")
-        return self.theirs.recv(1)
-
-    def accepts(self, listener, count):
-        kept = [listener.accept()[0] for _ in range(count)]
-        self.say()
-        del kept
-
-    def connects(self, port, count):
-        kept = []
-        with inside(TX):
-            for _ in range(count):
-                # to look for a free port takes the longer the more are taken
-                kept.append(socket.create_connection((V4, port), source_address=(
-                    self.source, 2000 + len(kept))))
-        self.say()
-        for sock in kept:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for _ in range(4):
-                sock.send(bytes(300))
-        self.say()
-        del kept
-
-    def wait(self, *ends):
-        """Until they are so far."""
-        for end in ends:
-            self.ends[end].settimeout(120 * PATIENCE)
-            assert self.ends[end].recv(1) == b"."
-
-    def send(self):
-        self.ends[1].send(b".")
-
-    def end(self):
-        for pid, end in zip(self.pids, self.ends):
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            end.close()
+def crowd(number, count, parent):
+    """Has so many connections, and sends by each when it is told."""
+    port, source = PORT + number, f"198.18.0.{10 + number}"
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * count + 500, 2 * count + 500))
+    do(TX, "ip", "addr", "add", f"{source}/24", "dev", "v-tx")
+    with inside(RX):
+        listener = socket.create_server(("", port), backlog=64)
+    clients, accepted = [], []
+    with inside(TX):
+        for n in range(count):
+            # to look for a free port takes the longer the more are taken
+            clients.append(socket.create_connection((V4, port), source_address=(source, 2000 + n)))
+            accepted.append(listener.accept()[0])
+    parent.send(b".")
+    parent.recv(1)
+    for sock in clients:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(4):
+            sock.send(bytes(300))
+    parent.send(b".")
+    parent.recv(1)
 
 
 @table(first(0, [("all are kept", 1 << 18), ("not all", 1 << 15)]))
@@ -1304,19 +1222,18 @@ def many_flows_at_once(flows):
     count = 100000
     crowds = []
     with lab(), contextlib.ExitStack() as stack:
-        require(resource.getrlimit(resource.RLIMIT_NOFILE)[1] > Crowd.MOST + 500, "needs more files")
-        for number, left in enumerate(range(count, 0, -Crowd.MOST)):
-            crowds.append(Crowd(number, min(left, Crowd.MOST)))
-            stack.callback(crowds[-1].end)
+        require(resource.getrlimit(resource.RLIMIT_NOFILE)[1] > 2 * MOST + 500, "needs more files")
+        for number, left in enumerate(range(count, 0, -MOST)):
+            crowds.append(stack.enter_context(Child(functools.partial(crowd, number, min(left, MOST)))))
         ports = f"{PORT}-{PORT + len(crowds) - 1}"
         with balancing("--flows", str(flows), expr=f"tcp portrange {ports}") as t:
-            for crowd in crowds:
-                crowd.wait(0, 1)
+            for one in crowds:
+                one.hear()
             # the first of four, and then it comes again: no timer sends, where events may be hidden
             nft(RX, rule("input", f"tcp dport {ports} meta length > 200", 5))
-            for crowd in crowds:
-                crowd.send()
-                crowd.wait(1)
+            for one in crowds:
+                one.socket.send(b".")
+                one.hear()
             time.sleep(2 * PATIENCE)  # what was lost comes again
             packets, _ = dropped(RX)
             document = t.stop(150)
@@ -1473,9 +1390,9 @@ def no_entry_for_a_connection():
 @contextlib.contextmanager
 def keeping_a_ledger():
     """Of a transfer of which a rule drops a tenth: the file, and the tracer, which goes on."""
-    with lab(), server(), tempfile.TemporaryDirectory(prefix="pl-test-") as directory:
+    with lab(), server(), directory() as where:
         require(not refusal(), refusal())
-        file = os.path.join(directory, "ledger")
+        file = str(where / "ledger")
         nft(RX, rule("input", DATA, 10))
         with started("trace", "--balance", "--ledger", file, EXPR) as process:
             while "tracing" not in process.stderr.readline():
@@ -1497,7 +1414,7 @@ def report_prints_it_again():
 
 @thorough
 def a_ledger_of_one_that_was_killed():
-    """What was decided until then: a look at it is made every 10 s."""
+    """What was decided until then: a look at it is made every 10 s. golden/tcp-so-far is what report prints."""
     with keeping_a_ledger() as (file, process):
         def kept():
             lines = Path(file).read_text().split("\n")[:-1]
@@ -1512,13 +1429,7 @@ def a_ledger_of_one_that_was_killed():
         assert tcp["stages"] == [{"stage": "netfilter", "segments": tcp["lost_here"]}], tcp
         # on a busy host TCP also sends again what is not lost
         assert tcp["retransmitted"] == tcp["lost_here"] + tcp["spurious"], tcp
-        part = re.escape(f"{100 * tcp['lost_here'] / tcp['retransmitted']:.2f} %")
-        again = assert_ok(pktledger("report", file)).out
-        assert re.search(rf"retransmitted +{tcp['retransmitted']} ", again), again
-        assert re.search(rf"lost here +{tcp['lost_here']} +{part} +netfilter", again), again
-        assert f"netfilter {tcp['lost_here']}" in pktledger("report", "--since", "-1h", file).out
-        page = assert_ok(pktledger("report", "--html", "/dev/stdout", file)).out
-        assert "lost here" in page, page[-3000:]
+        assert f"netfilter {tcp['lost_here']}" in assert_ok(pktledger("report", "--since", "-1h", file)).out
 
 
 def resent_so_far(exporter, *labels):

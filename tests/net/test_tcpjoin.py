@@ -18,12 +18,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
 from ends import PORT, do, inside, nft, nft_counters, stolen, sysctl, xdp
-from lib import (PATIENCE, assert_valid, case, first, main, paced, pktledger, require, started,
+from labs import Hosts
+from lib import (PATIENCE, assert_valid, first, main, paced, pktledger, require, started,
                  table, thorough, until)
 from test_balance import NETS, past_the_entry
-from test_random import SOME_LARGE, scenes
-from test_tcp import (DATA, EXPR, Hidden, connect, dropped, info, look_for_hidden, offloads, queue_drops,
-                      read_to_the_end, refusal, resent, rule, server, transfer, unacknowledged, where_seen)
+from test_random import scenes, spoil
+from test_tcp import (DATA, EXPR, Hidden, connect, dropped, look_for_hidden, offloads, queue_drops, read_to_the_end,
+                      refusal, resent, rule, server, transfer, unacknowledged, where_seen)
 from traced import BROKEN, NAME, RX, TX, lab
 
 ROUTER = f"{NAME}-router"
@@ -63,8 +64,8 @@ class Ledgers:
             assert process.returncode in (0, BROKEN), (process.returncode, err)
         self.running = []
 
-    def report(self, *options, hosts=None, join=True):
-        return pktledger("report", *["--join"][:join], *options, *(self.files[h] for h in hosts or self.hosts))
+    def report(self, *options, hosts=None):
+        return pktledger("report", "--join", *options, *(self.files[h] for h in hosts or self.hosts))
 
     def joined(self, status=0, sender=TX, missing_ok=False, **options):
         """What the others know of the sender; the whole document, too."""
@@ -129,14 +130,25 @@ def packets(netns):
 def singly():
     """An skb is a segment everywhere, which rules count."""
     offloads("off")
-    for device in ("v-r0", "v-r1"):
-        for option in ("tso", "gso", "gro"):
-            do(ROUTER, "ethtool", "-K", device, option, "off")
+    for device in "v-r0", "v-r1":
+        do(ROUTER, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
 
 
 def some(counts):
     """Those that are not 0."""
     return {key: n for key, n in counts.items() if n}
+
+
+def lose_between_and_there():
+    nft(ROUTER, rule("forward", DATA, 50))
+    nft(RX, rule("input", DATA, 70))
+
+
+def lost_between_and_there():
+    """By the router, and by the receiver, as assert_joined() takes it."""
+    lost = {(TX, RX): packets(ROUTER)}, {(RX, "netfilter"): packets(RX)}
+    assert packets(ROUTER) and packets(RX), lost
+    return lost
 
 
 @table([(f"IPv{version}, {control}", version, control)
@@ -146,35 +158,16 @@ def between_and_there(version, control):
     """A router loses, the receiver, and the sender, of which nobody else knows."""
     with lab("--topology", "router"), server():
         singly()
-        nft(ROUTER, rule("forward", DATA, 50))
-        nft(RX, rule("input", DATA, 70))
+        lose_between_and_there()
         nft(TX, rule("output", DATA, 90))
         with Ledgers(TX, RX) as l:
             transfer(FAR[version], SIZE, control)
             joined, document = l.joined()
-        lost = {netns: packets(netns) for netns in (ROUTER, RX)}
-    assert all(lost.values()), lost
-    assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]})
+        lost = lost_between_and_there()
+    assert_joined(joined, *lost)
     assert joined["balanced"] and joined["unjoined"] == 0, joined
     tcp = document["documents"][0]["end"]["tcp"]
     assert tcp["rejected_locally"] > 0 and "joined" not in document["documents"][1], tcp
-
-
-@thorough
-@where_seen
-def an_acknowledgment_is_lost():
-    """On the way back: what is sent again then has arrived twice."""
-    with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
-        with connect(FAR[4]) as sock:
-            nft(ROUTER, rule("forward", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
-            sock.sendall(bytes(1000))
-            until(lambda: resent(TX), 10, "a retransmission")
-            do(ROUTER, "nft", "flush", "ruleset")
-            read_to_the_end(sock)
-        again = resent(TX)
-        joined, _ = l.joined()
-    assert again > 0
-    assert_joined(joined, spurious=again)
 
 
 @contextlib.contextmanager
@@ -242,7 +235,7 @@ def the_last_one_stays_at_its_sender():
                 else:
                     sock.sendall(bytes(1000))
                 until(unheard, 10, "it comes")
-                nft(TX, rule("output", DATA, 1).replace("== 1", "< 1"))
+                nft(TX, rule("output", DATA, 1))
                 until(lambda: packets(TX), 10, "it stays")
             peer.sendall(b"x")
             assert sock.recv(1) == b"x"
@@ -284,55 +277,26 @@ def the_tail_is_lost(for_ever):
     assert_joined(joined, {(TX, RX): gone}, spurious=again - gone)
 
 
-@thorough
+@table(first(1, [("by native XDP", True), ("without an event", False)]))
 @where_seen
-def lost_there_in_tc():
-    with lab("--topology", "router"), server():
-        singly()
-        nft(ROUTER, rule("forward", DATA, 50))
-        do(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
-        do(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "all", "bpf",
-           "direct-action", "bytecode", SOME_LARGE)
-        with Ledgers(TX, RX) as l:
-            transfer(FAR[4], SIZE)
-            joined, _ = l.joined()
-        wire = packets(ROUTER)
-        drops = queue_drops(RX, "v-rx")
-    assert wire and drops, (wire, drops)
-    assert_joined(joined, {(TX, RX): wire}, {(RX, "tc_ingress"): drops})
-
-
-@thorough
-@where_seen
-def lost_there_without_an_event():
-    """It is not said to be lost on the wire, nor to have arrived twice."""
+def lost_there(native):
+    """Native XDP is before the entry where others are counted. Of what no event shows it is not said that
+    it was lost on the wire, nor that it has arrived twice."""
     with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
         with connect(FAR[4]) as sock:
-            with stolen(RX, "v-rx"):
-                sock.sendall(bytes(1000))
-                until(lambda: info(sock)[2], 5, "a retransmission")
-            read_to_the_end(sock)
-        again = resent(TX)
-        joined, _ = l.joined(BROKEN)
-    assert again > 0
-    assert_joined(joined, spurious=0, undecided=again)
-    assert [row["why"] for row in joined["undecided_why"]] == ["no_event"], joined
-
-
-@case
-@where_seen
-def lost_there_by_native_xdp():
-    """Which is before the entry where others are counted."""
-    with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
-        with connect(FAR[4]) as sock:
-            with xdp(RX, "v-rx", ends.verdict(ends.XDP_DROP), ends.XDP_NATIVE):
+            with (xdp(RX, "v-rx", ends.verdict(ends.XDP_DROP), ends.XDP_NATIVE) if native
+                  else stolen(RX, "v-rx")):
                 sock.sendall(bytes(1000))
                 until(lambda: resent(TX), 10, "a retransmission")
             read_to_the_end(sock)
         again = resent(TX)
-        joined, _ = l.joined()
+        joined, _ = l.joined(0 if native else BROKEN)
     assert again > 0
-    assert_joined(joined, lost={(RX, "xdp"): again})
+    if native:
+        assert_joined(joined, lost={(RX, "xdp"): again})
+    else:
+        assert_joined(joined, spurious=0, undecided=again)
+        assert [row["why"] for row in joined["undecided_why"]] == ["no_event"], joined
 
 
 @thorough
@@ -340,54 +304,42 @@ def lost_there_by_native_xdp():
 def shaped_on_its_way_in():
     """An ifb gives packets back to their device, to which they have not come twice."""
     with lab("--topology", "router"), server():
-        singly()
         do(RX, "ip", "link", "add", "ifb0", "type", "ifb")
         do(RX, "ip", "link", "set", "ifb0", "up")
-        nft(ROUTER, rule("forward", DATA, 50))
-        nft(RX, rule("input", DATA, 70))
+        singly()
+        lose_between_and_there()
         with inside(RX):
             to_ifb = ends.redirect(socket.if_nametoindex("ifb0"))
-        # BPF_PROG_TYPE_SCHED_CLS, BPF_TCX_INGRESS
-        with ends.attached(RX, "v-rx", to_ifb, 3, 46), Ledgers(TX, RX) as l:
+        with ends.tcx(RX, "v-rx", to_ifb), Ledgers(TX, RX) as l:
             transfer(FAR[4], SIZE)
             joined, _ = l.joined()
-        through = json.loads(do(RX, "ip", "-s", "-j", "link", "show", "ifb0"))[0]["stats64"]
-        lost = {netns: packets(netns) for netns in (ROUTER, RX)}
+        through = ends.link(RX, "ifb0")
+        lost = lost_between_and_there()
     assert through["tx"]["packets"] > 100, through
-    assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]})
+    assert_joined(joined, *lost)
 
 
 @contextlib.contextmanager
 def chain(names):
     """Namespaces one behind the other, by veth; yields the address of the last."""
     names = [f"{NAME}-{name}" for name in names]
-    made = []
+    Hosts.ips(*(f"netns add {name}" for name in names))
     try:
         for name in names:
-            do("/proc/self/ns/net", "ip", "netns", "add", name)
-            made.append(name)
             sysctl(name, "net/ipv4/ip_forward", 1)
-            do(name, "ip", "link", "set", "lo", "up")
+            Hosts.ips("link set lo up", netns=name)
         for i, (here, there) in enumerate(zip(names, names[1:])):
-            do(here, "ip", "link", "add", "right", "type", "veth", "peer", "name", "left", "netns",
-               there)
+            Hosts.ips(f"link add right type veth peer name left netns {there}", netns=here)
             for netns, device, host in (here, "right", 1), (there, "left", 2):
-                do(netns, "ip", "addr", "add", f"198.18.{20 + i}.{host}/24", "dev", device)
-                do(netns, "ip", "link", "set", device, "gso_max_segs", "1", "up")
-                for option in ("tso", "gso", "gro"):
-                    do(netns, "ethtool", "-K", device, option, "off")
+                Hosts.ips(f"addr add 198.18.{20 + i}.{host}/24 dev {device}",
+                          f"link set {device} gso_max_segs 1 up", netns=netns)
+                do(netns, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
         for i, name in enumerate(names):
-            for k in range(len(names) - 1):
-                if k > i:
-                    do(name, "ip", "route", "add", f"198.18.{20 + k}.0/24", "via",
-                       f"198.18.{20 + i}.2")
-                elif k < i - 1:
-                    do(name, "ip", "route", "add", f"198.18.{20 + k}.0/24", "via",
-                       f"198.18.{20 + i - 1}.1")
+            via = f"198.18.{20 + i}.2" if i < len(names) / 2 else f"198.18.{19 + i}.1"
+            Hosts.ips(f"route add default via {via}", netns=name)
         yield f"198.18.{20 + len(names) - 2}.2"
     finally:
-        for name in made:
-            do("/proc/self/ns/net", "ip", "netns", "del", name)
+        Hosts.ips(*(f"netns del {name}" for name in names))
 
 
 @table(first(1, [("first", ["tx", "m", "r", "rx"]), ("second", ["tx", "r", "m", "rx"])]))
@@ -419,17 +371,16 @@ def three_hosts(names):
 def renamed_on_the_way(changed, hook, what, address):
     """It is known by where it begins, and by the end that keeps its name."""
     with lab("--topology", "router"), server():
-        singly()
         way = json.loads(do(TX, "ip", "-j", "route", "get", FAR[4]))[0]
         do(TX, "ip", "route", "add", "198.18.77.0/24", "via", way["gateway"])
-        nft(ROUTER, rule("forward", DATA, 50))
+        singly()
+        lose_between_and_there()
         nft(ROUTER, f"table ip n {{\n chain c {{\n type nat hook {hook}\n {what}\n }}\n}}\n")
-        nft(RX, rule("input", DATA, 70))
         with Ledgers(TX, RX) as l:
             transfer(address, SIZE)
             joined, _ = l.joined()
-        lost = {netns: packets(netns) for netns in (ROUTER, RX)}
-    assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]})
+        lost = lost_between_and_there()
+    assert_joined(joined, *lost)
     flow, = joined["flows"]
     assert joined["renamed_flows"] == 1 and flow["way"][0]["host"] == RX, joined
     kept = {"src": "dst", "dst": "src"}[changed]
@@ -472,15 +423,14 @@ def begun_in_the_middle(late):
                 unseen = resent(TX) if late == (RX,) else 0
                 for host in late:
                     l.begin(host)
-                nft(ROUTER, rule("forward", DATA, 50))
-                nft(RX, rule("input", DATA, 70))
+                lose_between_and_there()
                 for _ in paced(50, pause=0.002):
                     sock.sendall(bytes(20000))
                 read_to_the_end(sock)
-            joined, document = l.joined(BROKEN if unseen else 0)
-        lost = {netns: packets(netns) for netns in (ROUTER, RX)}
-    assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]},
-                  spurious=joined["segments"] - sum(lost.values()) - unseen, undecided=unseen)
+            joined, _ = l.joined(BROKEN if unseen else 0)
+        wire, there = lost_between_and_there()
+    assert_joined(joined, wire, there, undecided=unseen,
+                  spurious=joined["segments"] - wire[TX, RX] - there[RX, "netfilter"] - unseen)
 
 
 @table(first(1, NETS))
@@ -505,21 +455,6 @@ def arrivals_that_no_tracepoint_shows(net):
     joint = joined.json["documents"][0]["joined"]
     assert {row["why"] for row in joint["undecided_why"]} <= {"elsewhere", "full"}, joint
     assert joint["unjoined"] + joint["undecided"] == joint["segments"] > 0, joint
-
-
-@case
-def what_cannot_be_joined():
-    with lab("--topology", "router"), Ledgers(TX, RX) as l:
-        l.end()
-        same = l.report(hosts=(TX, TX))
-        assert same.status == 2 and "are the same ledger" in same.err, same
-        assert l.report(hosts=(TX, TX), join=False).status == 0, "they stand one below the other"
-        time.sleep(1)  # the two ledgers have no moment in common
-        l.begin(RX)
-        l.end()
-        apart = l.report()
-        assert apart.status == 2 and "are of different runs" in apart.err, apart
-        assert l.report(join=False).status == 0
 
 
 # Random scenes
@@ -552,14 +487,9 @@ class Scene:
             if cause in rules:
                 netns, hook, match = rules[cause]
                 nft(netns, rule(hook, match, self.every))
-            elif cause == "ingress":
-                do(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
-                do(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "all", "bpf",
-                   "direct-action", "bytecode", SOME_LARGE)
             else:
-                netns, device = (TX, "v-tx") if cause == "queue" else (ROUTER, "v-r1")
-                do(netns, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", "200mbit",
-                   "burst", "20k", "limit", "30k")
+                spoil(*{"ingress": (RX, "v-rx"), "queue": (TX, "v-tx"), "router queue": (ROUTER, "v-r1")}[cause],
+                      cause)
 
     def lost(self):
         """By the router, of data; and at the receiver."""
