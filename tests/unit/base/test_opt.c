@@ -172,32 +172,24 @@ static int parse(const struct command *cmd, int argc, char *const argv[])
 	return opt_parse(cmd, argc, argv, &o, &seen, &err);
 }
 
-static void tell_number(const char *name, uint64_t value, uint64_t usual)
-{
-	if (value != usual)
-		tell("%s=%" PRIu64, name, value);
-}
+#define OPTION(member) FIELD(struct options, member)
+static const struct recorded_field numbers[] = {
+	OPTION(guard),	 OPTION(common.json), OPTION(common.json_lines), OPTION(common.verbose),
+	OPTION(count),	 OPTION(count_set),   OPTION(bytes),		 OPTION(wait),
+	OPTION(number),	 OPTION(threads),     OPTION(queues),		 OPTION(tx),
+	OPTION(to.port), OPTION(custom[0]),   OPTION(custom[1]),	 {0}};
 
 /* Options that are not as by default. */
 static void tell_options(void)
 {
-	const struct options *d = &defaults;
+	struct options shown = o;
 
-	tell_number("guard", (uint64_t)o.guard, 42);
-	tell_number("json", o.common.json, 0);
-	tell_number("json_lines", o.common.json_lines, 0);
-	tell_number("verbose", o.common.verbose, 0);
-	tell_number("count", o.count, d->count);
-	tell_number("count_set", o.count_set, 0);
-	tell_number("bytes", o.bytes, 0);
-	tell_number("wait", o.wait, d->wait);
-	tell_number("number", o.number, 0);
-	tell_number("threads", o.threads, d->threads);
-	tell_number("queues", o.queues, 0);
-	tell_number("tx", (uint64_t)o.tx, 0);
-	tell_number("pair", (uint64_t)o.custom[0], 0);
-	tell_number("of", (uint64_t)o.custom[1], 0);
-	tell_number("port", o.to.port, 0);
+	for (const struct recorded_field *f = numbers; f->name; f++) {
+		if (!memcmp((const char *)&o + f->at, (const char *)&defaults + f->at, f->size))
+			memset((char *)&shown + f->at, 0, f->size);
+	}
+	if (*recorded_text(numbers, &shown))
+		tell("%s", recorded_text(numbers, &shown));
 	if (o.rate.unit != RATE_MAX)
 		tell("rate=%s", num_text_rate(&o.rate));
 	if (o.file)
