@@ -5,6 +5,7 @@ the manuals show beside, is typed as it is printed, on a host of its own: with e
 198.18.0.2, a namespace called shop, and the files that it names. `make test` takes the first of three
 commands, and the README."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -16,7 +17,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, case, main, pktledger, require, table, together
+from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, case, main, pktledger, require, table, together,
+                 until)
 
 SECONDS = 1.5  # what has not ended by then is told to
 # These are not run: why. Their options are looked at all the same.
@@ -205,15 +207,19 @@ def make_files(directory):
     shutil.copy(f"{directory}/lost.pcapng", f"{directory}/there.pcap")
 
 
+def heeds_signals(pid):
+    with contextlib.suppress(OSError):
+        status = Path(f"/proc/{pid}/status").read_text()
+        blocked = int(re.search(r"SigBlk:\s*(\w+)", status)[1], 16)
+        return status.startswith("Name:\tpktledger\n") and blocked >> signal.SIGINT - 1 & 1
+    return False
+
+
 def typed(line, directory):
-    """Exit status and what was said of a line in a shell, which is told to end after a while; after
-    a longer one where it was not at work yet."""
+    """Exit status and what was said of a line in a shell, which is told to end a while after it began
+    to wait for signals."""
     endless = line.split()[0] in ("trace", "export", "recv") and not {"-t", "--"} & {*line.split()}
-    return typed_for(line, directory, SECONDS if line not in SHOWS else ENDLESS if endless else
-                     20 * SECONDS)
-
-
-def typed_for(line, directory, seconds):
+    seconds = SECONDS if line not in SHOWS else ENDLESS if endless else 20 * SECONDS
     env = {**os.environ, "PATH": f"{directory}/bin:{BINARY.parent}:{os.environ['PATH']}"}
     process = subprocess.Popen(
         ["unshare", "-m", "-n", "--propagation", "private", "bash", "-c", HOST, "host", "bash", "-c",
@@ -221,6 +227,7 @@ def typed_for(line, directory, seconds):
         stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True)
     try:
+        until(lambda: process.poll() is not None or heeds_signals(process.pid), 60, line)
         out, err = process.communicate(timeout=seconds * PATIENCE)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGINT)
@@ -229,8 +236,6 @@ def typed_for(line, directory, seconds):
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    if process.returncode == -signal.SIGINT and seconds == SECONDS:
-        return typed_for(line, directory, 10 * SECONDS)
     return process.returncode, out, err
 
 
