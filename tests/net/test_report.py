@@ -153,7 +153,7 @@ def test_killed_at_any_moment():
         assert len(documents) == rounds + 1, len(documents)
         assert [("end" in d) for d in documents] == [False] * (len(documents) - 1) + [True]
         assert all(d["sum"]["dropped"] for d in documents), documents
-        assert "it was killed" in pktledger("report", str(file)).out
+        assert "the writer was killed" in pktledger("report", str(file)).out
 
 
 # run --ledger
