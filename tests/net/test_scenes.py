@@ -32,6 +32,29 @@ FAMILIES = [("IPv4", V4), ("IPv6", V6)]
 # says (`also`), and fields of the causes.
 
 
+def before(make, *steps):
+    """The same after these were done with the address; a step may return what else the balance says."""
+
+    @contextlib.contextmanager
+    def made(address):
+        with make(address) as about:
+            also = [found for found in [step(address) for step in steps] if found]
+            yield {**about, **({"also": also[0]} if also else {})}
+
+    return made
+
+
+def told(make, stage, **fields):
+    """The same, but packets are lost at this stage."""
+
+    @contextlib.contextmanager
+    def made(address):
+        with make(address) as about:
+            yield {**about, "stage": stage, **fields}
+
+    return made
+
+
 def at_port(port):
     """Losses of the receiver's socket with this port."""
 
@@ -50,30 +73,17 @@ def at_port(port):
         yield {"stage": "udp_lookup"}
 
     @contextlib.contextmanager
-    def rule_in_input(address):
-        drop(RX, "input", f"udp dport {port} numgen inc mod 5 0", table="f")
-        with patient(family_of(address), port) as sock:
-            yield {"stage": "netfilter", "reader": sock, "counted": lambda: nft_counters(RX)[None]}
-
-    @contextlib.contextmanager
     def unread(address):
         sock = patient(family_of(address), port)
         yield {"stage": "socket_close", "close": sock}
 
-    return [(what.__name__.replace("_", " "), what)
-            for what in (all_read, small_buffer, nobody, rule_in_input, unread)]
+    rule_in_input = told(before(all_read, lambda _: drop(RX, "input", f"udp dport {port} numgen inc mod 5 0", table="f")),
+                         "netfilter", counted=lambda: nft_counters(RX)[None])
+    return [("all read", all_read), ("small buffer", small_buffer), ("nobody", nobody), ("rule in input", rule_in_input),
+            ("unread", unread)]
 
 
-def before(make, *steps):
-    """The same after these were done with the address; a step may return what else the balance says."""
-
-    @contextlib.contextmanager
-    def made(address):
-        with make(address) as about:
-            also = [found for found in [step(address) for step in steps] if found]
-            yield {**about, **({"also": also[0]} if also else {})}
-
-    return made
+READ = at_port(PORT)[0][1]
 
 
 def drop_fragments(address):
@@ -84,12 +94,15 @@ def drop_fragments(address):
         sysctl(RX, name, 1)
 
 
-@contextlib.contextmanager
-def later_fragment(address):
-    with patient(family_of(address)) as sock:
-        drop_fragments(address)
-        yield {"stage": "netfilter", "reader": sock, "counted": lambda: nft_counters(RX)[None],
-               "wait": lambda gone: await_reassembly(RX, gone)}
+later_fragment = told(before(READ, drop_fragments), "netfilter", counted=lambda: nft_counters(RX)[None],
+                      wait=lambda gone: await_reassembly(RX, gone))
+full_queue = told(before(READ, lambda _: need(
+    TX, *"tc qdisc add dev v-tx root tbf rate 2mbit burst 2k limit 20k".split())), "qdisc")
+
+
+def bridge_rule(hook):
+    return told(before(READ, lambda _: drop(BRIDGE, hook, f"udp dport {PORT} numgen inc mod 5 0", "bridge")),
+                "netfilter", counted=lambda: nft_counters(BRIDGE)[None], hook=f"bridge {hook}")
 
 
 @contextlib.contextmanager
@@ -97,34 +110,6 @@ def silent_neighbour(_):
     for family in "ipv4", "ipv6":
         sysctl(TX, f"net/{family}/neigh/v-tx/retrans_time_ms", 100)
     yield {"stage": "neigh"}
-
-
-@contextlib.contextmanager
-def full_queue(address):
-    need(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "2mbit", "burst",
-         "2k", "limit", "20k")
-    with patient(family_of(address)) as sock:
-        yield {"stage": "qdisc", "reader": sock}
-
-
-def bridge_rule(hook):
-    @contextlib.contextmanager
-    def made(address):
-        with patient(family_of(address)) as sock:
-            drop(BRIDGE, hook, f"udp dport {PORT} numgen inc mod 5 0", "bridge")
-            yield {"stage": "netfilter", "reader": sock, "counted": lambda: nft_counters(BRIDGE)[None],
-                   "hook": f"bridge {hook}"}
-
-    return made
-
-
-def fault_of_lab(stage):
-    @contextlib.contextmanager
-    def made(address):
-        with patient(family_of(address)) as sock:
-            yield {"stage": stage, "reader": sock}
-
-    return made
 
 
 # The other end of a tunnel
@@ -140,22 +125,11 @@ def other_network(_):
     do(RX, "ip", "link", "set", "x-rx", "up")
 
 
-def told(make, stage):
-    """The same, but packets are lost at this stage."""
-
-    @contextlib.contextmanager
-    def made(address):
-        with make(address) as about:
-            yield {**about, "stage": stage}
-
-    return made
-
-
 # The table: name, how packets are lost, where to, then what differs
 
 
 BASIC = [
-    ("nothing lost", at_port(PORT)[0][1], V4, {}),
+    ("nothing lost", READ, V4, {}),
     ("closed port, IPv6", closed_port, V6, {"fields": HERE}),
     ("receive buffer", tiny_rcvbuf, V4, {"fields": HERE}),
     ("unread at close, IPv6", unread_at_close, V6, {"fields": {"direction": "rx"}}),
@@ -177,7 +151,7 @@ FRAGMENTS = [(f"{name}, {family}", make, address, {"size": 8000, **more})
                  ("a later fragment is lost", later_fragment, {}),
                  ("a later fragment is lost, of a namespace", later_fragment,
                   {"expr": "udp", "options": ["--netns", RX]}),
-                 ("whole in fragments", at_port(PORT)[0][1], {}))
+                 ("whole in fragments", READ, {}))
              for family, address in FAMILIES[::-1]]
 NEIGHBOURS = [("a neighbour that does not answer, IPv6", silent_neighbour, "2001:2::77", {"packets": 200}),
               ("a neighbour that does not answer", silent_neighbour, "198.18.0.77", {"packets": 200})]
@@ -209,7 +183,6 @@ NAT = [(f"{step.__name__}, {name}, {family}", before(make, step), where(address)
 NAT += [(f"only the new name, {name}, {family}", before(make, redirect), address, {"expr": f"udp port {NEW}"})
         for name, make in at_port(NEW)[1::2] for family, address in FAMILIES]
 
-READ = at_port(PORT)[0][1]
 TUNNEL = [(f"tunnel, {name}, {family}", make, address, {"topology": "vxlan", "options": ["--inner"]})
           for name, make in [
               ("a rule for the tunnel", told(before(READ, lambda _: drop_outer()), "netfilter")),
@@ -222,7 +195,7 @@ BRIDGES = [(f"bridge {hook}, {family}", bridge_rule(hook), address, {"topology":
            for hook in ("prerouting", "forward", "postrouting") for family, address in FAMILIES]
 
 OUT = {"direction": "tx", "netns": TX, "ifname": "v-tx"}
-LAB = [(f"lab --fault {name}", fault_of_lab(stage), V4,
+LAB = [(f"lab --fault {name}", told(READ, stage), V4,
         {"fault": name, "fields": {**HERE, **fields}, "kind": "suspected" if stage == "l2" else "stages"})
        for name, stage, fields in [
            ("netfilter:egress=30%", "netfilter", {"hook": "egress", **OUT}),
