@@ -18,47 +18,32 @@
 CASE(each_end_has_its_own_losses)
 {
 	enum { BOTH, SENDS, RECEIVES, TAKES }; /* with an XDP program that takes packets */
+	enum { EXPECTED = 1, SENDING = 2, XDP = 4, NO_MEMORY = 8, REDIRECT = 16, ELSEWHERE = 32 };
 	static struct run_spec spec;
 	static const struct {
 		int site;
-		unsigned netns, ifindex;
-		int class, direction, stage, observer;
-		const char *reason;
+		unsigned netns, is;
 		bool here;
 	} rows[] = {
-		{BOTH, OTHER_NS, 0, CLASS_LOSS, DIRECTION_RX, STAGE_RCVBUF, OBSERVER_KFREE_SKB,
-		 "", true},
-		{SENDS, TX_NS, 0, CLASS_LOSS, DIRECTION_RX, STAGE_RCVBUF, OBSERVER_KFREE_SKB, "",
-		 true},
-		{SENDS, RX_NS, 0, CLASS_LOSS, DIRECTION_RX, STAGE_RCVBUF, OBSERVER_KFREE_SKB, "",
-		 false},
-		{SENDS, OTHER_NS, 0, CLASS_LOSS, DIRECTION_TX, STAGE_QDISC, OBSERVER_KFREE_SKB,
-		 "", true},
-		{RECEIVES, RX_NS, 0, CLASS_LOSS, DIRECTION_RX, STAGE_RCVBUF, OBSERVER_KFREE_SKB,
-		 "", true},
-		{RECEIVES, 0, 0, CLASS_LOSS, DIRECTION_RX, STAGE_RCVBUF, OBSERVER_KFREE_SKB, "",
-		 true},
-		{RECEIVES, TX_NS, 0, CLASS_LOSS, DIRECTION_RX, STAGE_RCVBUF, OBSERVER_KFREE_SKB,
-		 "", false},
-		{RECEIVES, RX_NS, 0, CLASS_EXPECTED, DIRECTION_RX, STAGE_RCVBUF, OBSERVER_KFREE_SKB,
-		 "", false},
-		{RECEIVES, RX_NS, DEVICE, CLASS_LOSS, DIRECTION_RX, STAGE_XDP, OBSERVER_KFREE_SKB,
-		 "XDP", true},
-		{TAKES, RX_NS, DEVICE, CLASS_LOSS, DIRECTION_RX, STAGE_XDP, OBSERVER_KFREE_SKB,
-		 "XDP", false},
-		{TAKES, RX_NS, DEVICE, CLASS_LOSS, DIRECTION_RX, STAGE_XDP, OBSERVER_KFREE_SKB,
-		 "NOMEM", true},
-		{TAKES, RX_NS, DEVICE, CLASS_LOSS, DIRECTION_RX, STAGE_RCVBUF, OBSERVER_KFREE_SKB,
-		 "XDP", true},
-		{TAKES, RX_NS, DEVICE, CLASS_LOSS, DIRECTION_RX, STAGE_XDP, OBSERVER_REDIRECT_ERR,
-		 "XDP", true},
-		{TAKES, RX_NS, DEVICE + 1, CLASS_LOSS, DIRECTION_RX, STAGE_XDP,
-		 OBSERVER_KFREE_SKB, "XDP", true},
+		{BOTH, OTHER_NS, 0, true},
+		{SENDS, TX_NS, 0, true},
+		{SENDS, RX_NS, 0, false},
+		{SENDS, OTHER_NS, SENDING, true},
+		{RECEIVES, RX_NS, 0, true},
+		{RECEIVES, 0, 0, true},
+		{RECEIVES, TX_NS, 0, false},
+		{RECEIVES, RX_NS, EXPECTED, false},
+		{RECEIVES, RX_NS, XDP, true},
+		{TAKES, RX_NS, XDP, false},
+		{TAKES, RX_NS, XDP | NO_MEMORY, true},
+		{TAKES, RX_NS, 0, true},
+		{TAKES, RX_NS, XDP | REDIRECT, true},
+		{TAKES, RX_NS, XDP | ELSEWHERE, true},
 	};
-
 	struct rx_prog takes = {.sink = (void *)&spec};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const unsigned is = rows[i].is;
 		struct site s = {
 			.spec = &spec,
 			.lone = rows[i].site != BOTH,
@@ -68,14 +53,15 @@ CASE(each_end_has_its_own_losses)
 		};
 		struct ledger_cause c = {
 			.raw.cause = {.netns = rows[i].netns,
-				      .ifindex = rows[i].ifindex,
-				      .location = rows[i].observer},
-			.verdict = {.class = rows[i].class,
-				    .direction = rows[i].direction,
-				    .stage = rows[i].stage},
+				      .ifindex = DEVICE + !!(is & ELSEWHERE),
+				      .location = is & REDIRECT ? OBSERVER_REDIRECT_ERR
+								: OBSERVER_KFREE_SKB},
+			.verdict = {.class = is & EXPECTED ? CLASS_EXPECTED : CLASS_LOSS,
+				    .direction = is & SENDING ? DIRECTION_TX : DIRECTION_RX,
+				    .stage = is & XDP ? STAGE_XDP : STAGE_RCVBUF},
 		};
 
-		snprintf(c.named.reason, sizeof(c.named.reason), "%s", rows[i].reason);
+		strcpy(c.named.reason, is & NO_MEMORY ? "NOMEM" : "XDP");
 		if (site_is_here(&s, &c) != rows[i].here)
 			fail_msg("row %zu", i);
 	}
