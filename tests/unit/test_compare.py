@@ -41,6 +41,25 @@ WORSE = {"delivered": 980, "dropped": 20}
 SLOWER = {"latency_ns": {**END["latency_ns"], "p99": 1201}}
 
 
+@table([("nothing is lost", ([], 100, 100, {}), ([], 7, 7, {}), "Neither A nor B lost anything."),
+        ("twelve times more", (["--rcvbuf=4m", "--duration=2"], 1000, 990, {"rcvbuf": 10}),
+         (["--work=3us", "--rcvbuf=64k"], 100, 88, {"rcvbuf": 12}),
+         "B lost 12 times more (12 % and 1 %), all of it at rcvbuf; its --rcvbuf was 64k instead of 4m."),
+        ("only one of them", (["--work=9us", "-q"], 100, 60, {"rcvbuf": 30, "xdp": 10}), (["-j"], 10, 10, {}),
+         "A lost 40 % of the packets it sent, B nothing, most of it at rcvbuf; its --work was 9us instead of the "
+         "default."),
+        ("as many", (["--gso", "--seed=1"], 100, 90, {}), (["--seed=2"], 100, 90, {}),
+         "B lost the same fraction as A, 10 %.")])
+@rootless
+def verdict(a, b, sentence):
+    """Which lost more, where, and the option that may be the cause."""
+    with directory() as d:
+        files = [ledger(d / name, {**START, "command": ["pktledger", "run", *options]}, sent=sent, delivered=delivered,
+                        stages=[{"stage": stage, "packets": n} for stage, n in stages.items()])
+                 for name, (options, sent, delivered, stages) in zip("ab", (a, b))]
+        assert pktledger("report", "--compare", "-j", *files).json["comparison"]["verdict"] == sentence
+
+
 @table([(" ".join((limits, name)), limits, changes, status) for limits, name, changes, status in [
     ("loss=+0%", "same", {}, KEPT),
     ("loss=+1%", "at the limit", WORSE, KEPT),

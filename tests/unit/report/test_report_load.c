@@ -153,33 +153,6 @@ CASE_WITH(thousands_of_intervals, NULL, remove_file)
 	ledgers_free(l);
 }
 
-/* At whatever byte it was cut, all before it is used. */
-CASE_WITH(any_cut, NULL, remove_file)
-{
-	static char whole[65536];
-	size_t size, first;
-	FILE *f;
-
-	write_trace(5);
-	f = fopen(path, "r");
-	size = fread(whole, 1, sizeof(whole), f);
-	fclose(f);
-	first = (size_t)((char *)memchr(whole, '\n', size) - whole);
-	for (size_t cut = size; cut > first + 2; cut -= 3) {
-		size_t lines = 0, n;
-		struct ledgers *l;
-
-		assert_int_equal(truncate(path, (off_t)cut), 0);
-		l = load(0, UINT64_MAX);
-		for (size_t i = 0; i <= cut && i < size; i++)
-			lines += whole[i] == '\n';
-		n = json_get_length(only(l)->json, "intervals");
-		assert_int_equal(n, lines - 1 < 5 ? lines - 1 : 5);
-		assert_int_equal(json_get(only(l)->json, "end") != NULL, lines == 8);
-		ledgers_free(l);
-	}
-}
-
 /* Printing them with -j would not be valid JSON. */
 CASE_WITH(values_that_json_has_not, NULL, remove_file)
 {

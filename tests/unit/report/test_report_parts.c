@@ -20,41 +20,6 @@ static struct json_object *object(const char *text)
 	return o;
 }
 
-/* One sentence about two runs: which lost more, where, and the option that may be the cause. */
-CASE(verdicts)
-{
-#define RUN(command, sent, delivered, stages)                                                      \
-	"{\"start\":{\"command\":[\"pktledger\",\"run\"" command "]},\"end\":{\"sent\":" #sent     \
-	",\"delivered\":" #delivered ",\"stages\":[" stages "]}}"
-#define LOST(stage, packets) "{\"stage\":\"" stage "\",\"packets\":" #packets "}"
-	static const struct {
-		const char *a, *b, *verdict;
-	} rows[] = {
-		{RUN("", 100, 100, ""), RUN("", 7, 7, ""), "Neither A nor B lost anything."},
-		{RUN(",\"--rcvbuf=4m\",\"--duration=2\"", 1000, 990, LOST("rcvbuf", 10)),
-		 RUN(",\"--work=3us\",\"--rcvbuf=64k\"", 100, 88, LOST("rcvbuf", 12)),
-		 "B lost 12 times more (12 % and 1 %), all of it at rcvbuf; its --rcvbuf was 64k "
-		 "instead of 4m."},
-		{RUN(",\"--work=9us\",\"-q\"", 100, 60, LOST("rcvbuf", 30) "," LOST("xdp", 10)),
-		 RUN(",\"-j\"", 10, 10, ""),
-		 "A lost 40 % of the packets it sent, B nothing, most of it at rcvbuf; its --work was 9us "
-		 "instead of the default."},
-		{RUN(",\"--gso\",\"--seed=1\"", 100, 90, ""),
-		 RUN(",\"--seed=2\"", 100, 90, ""), "B lost the same fraction as A, 10 %."},
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct ledgers_document a = {.json = object(rows[i].a)},
-					      b = {.json = object(rows[i].b)};
-		struct json_object *o = compare_documents(&a, &b);
-
-		assert_string_equal(json_get_text(o, "verdict"), rows[i].verdict);
-		json_object_put(o);
-		json_object_put(a.json);
-		json_object_put(b.json);
-	}
-}
-
 /* Every column of a document is escaped in this way. */
 CASE(a_table_of_strangers)
 {
