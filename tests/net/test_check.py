@@ -292,6 +292,52 @@ def no_route_back(mode, command):
 
 
 @case
+def most_of_several_sources():
+    """Whose packets reverse path filtering refuses, at all interfaces and at one."""
+    def send_all():  # in turn, so whatever part of it is seen, most are of the same source
+        for sock, to, burst in ends:
+            for _ in range(burst):
+                sock.sendto(b"", (to, 9))
+
+    with lab("--topology", "router"), contextlib.ExitStack() as stack:
+        ends = []
+        sysctl(ROUTER, "net/ipv4/conf/all/rp_filter", 1)
+        do(ROUTER, "ip", "route", "add", "203.0.113.4", "dev", "v-r0")
+        for netns, to, source, burst in ((RX, "198.18.0.1", "203.0.113.4", 8), (TX, FAR, "203.0.113.2", 4),
+                                         (TX, FAR, "203.0.113.1", 1), (RX, "198.18.0.1", "203.0.113.5", 1)):
+            ip(netns, "link", "set", "lo", "up")
+            ip(netns, "addr", "add", f"{source}/32", "dev", "lo")
+            ends.append((stack.enter_context(udp(netns, socket.AF_INET, (source, 0))), to, burst))
+        stack.enter_context(repeating(0.002, send_all))
+        for args, id, words in (((), "ip-rpfilter", "203.0.113.4 leaves by v-r0, and the packets arrived on v-r1"),
+                                (("-i", "v-r0"), "ip-rpfilter-no-route", "no route to their source 203.0.113.2")):
+            f, = [f for f in findings(*args, netns=ROUTER) if f["stage"] == "ip_route"]
+            assert f["id"] == id and words in f["cause"], f
+            assert f["command"].startswith(f"ip netns exec {ROUTER} "), f
+            assert (bool(f["changes"]) and "v-r1.rp_filter=2" in f["command"]) == (id == "ip-rpfilter"), f
+
+
+@case
+def frames_that_nothing_takes():
+    """The most frequent kind is named; ARP, which is taken, is none of them."""
+    lldp, arp = "33330000000188cc", "3333000000010806"
+    with lab():
+        mac = json.loads(do(RX, "ip", "-j", "link", "show", "v-rx"))[0]["address"].replace(":", "")
+        with inside(TX):
+            trunk = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        with trunk:
+            trunk.bind(("v-tx", 0))
+            for kind, shown in ((lldp, "LLDP (0x88cc)"), ("3333000000011234", "protocol (0x1234)"),
+                                ("0202020202020800", "frames for other MAC addresses"),
+                                (mac + "810000070800", "VLAN 7,")):
+                frames = [bytes.fromhex(f[:12] + "020000000001" + f[12:]).ljust(64, b"\0")
+                          for f in (kind, kind, lldp, arp, arp, arp, arp)]
+                with repeating(0.005, lambda frames=frames: [trunk.send(f) for f in frames]):
+                    f, = [f for f in findings() if f["stage"] == "l2"]
+                assert shown in f["cause"] and f["id"] == ("l2-vlan" if mac in kind else "l2-stray"), f
+
+
+@case
 @proves("port-closed")
 def nobody_on_the_port():
     with lab():
@@ -515,17 +561,33 @@ def write_lines(path, lines):
     path.write_text("".join(f"{zlib.crc32(t.encode()):08x} {t}\n" for t in texts))
 
 
-@contextlib.contextmanager
-def bundle(*args):
-    """Of a host that loses, without the rights that selftest needs: its minute is spared."""
+def interfaces_of_all_kinds():
+    for line in ("link add port1 type veth peer name port2", "link set port2 mtu 1400 up", "link add bridge1 type bridge",
+                 "link set port1 master bridge1 up", "link add over1 link port2 up type macvlan"):
+        need(RX, "ip", *line.split())
+    need(RX, *"tc qdisc add dev port1 root pfifo limit 77".split())
+    need(RX, *"ethtool -K port1 gso off rx off".split())
+    sysctl(RX, "net/ipv4/conf/all/rp_filter", 1)
+    sysctl(RX, "net/ipv4/conf/port1/rp_filter", 2)
+    need(RX, "ip", "netns", "exec", RX, "sh", "-c", "echo 64 > /sys/class/net/port1/queues/rx-0/rps_flow_cnt")
+
+
+def write_bundle(path, *args, enter=()):
+    """Without the rights that selftest needs: its minute is spared. It has no stdin, as a daemon may not."""
     require(shutil.which("setpriv"), "needs setpriv (util-linux)")
     drop = "-sys_admin"
+    done = subprocess.run([*enter, "sh", "-c", 'exec "$@" <&-', "sh", "setpriv", "--bounding-set", drop, "--inh-caps",
+                           drop, str(BINARY), "check", *args, "--bundle", str(path)], capture_output=True, text=True)
+    assert done.returncode == 0 and "without selftest" in done.stderr, done
+    assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+@contextlib.contextmanager
+def bundle(*args):
+    """Of a host that loses."""
     with lab(), directory() as path, reader(0.01, 100000), sender(burst=100, pause=0.01, size=512):
-        done = subprocess.run(["ip", "netns", "exec", RX, "setpriv", "--bounding-set",
-                               drop, "--inh-caps", drop, str(BINARY), "check", "-t", "0.5", *args,
-                               "--bundle", f"{path}/bug"], capture_output=True, text=True)
-        assert done.returncode == 0 and "without selftest" in done.stderr, done
-        assert os.stat(path / "bug").st_mode & 0o777 == 0o600
+        interfaces_of_all_kinds()
+        write_bundle(path / "bug", "-t", "0.5", *args, enter=("ip", "netns", "exec", RX))
         yield path / "bug"
 
 
@@ -551,6 +613,47 @@ def bundle_is_judged_as_on_the_spot():
         assert pktledger("check", "--from", str(path), "--limit", "warning").status == 4
         again = pktledger("check", "--from", str(path)).out
         assert "rcvbuf-asleep, port" in again and "command" not in again, again
+
+
+SETTINGS = {  # in a bundle, and in /proc
+    "rmem_default": "core/rmem_default", "rmem_max": "core/rmem_max", "wmem_default": "core/wmem_default",
+    "wmem_max": "core/wmem_max", "netdev_max_backlog": "core/netdev_max_backlog", "netdev_budget": "core/netdev_budget",
+    "netdev_budget_usecs": "core/netdev_budget_usecs", "udp_mem": "ipv4/udp_mem",
+    "frag_high": "ipv4/ipfrag_high_thresh ipv6/ip6frag_high_thresh",
+    "neighbours_max": "ipv4/neigh/default/gc_thresh3 ipv6/neigh/default/gc_thresh3"}
+FEATURES = {  # in a bundle, and of ethtool
+    "gro": "generic-receive-offload", "gro_hw": "rx-gro-hw", "lro": "large-receive-offload",
+    "gso": "generic-segmentation-offload", "udp_gso": "tx-udp-segmentation", "rx_checksum": "rx-checksumming",
+    "tx_checksum": "tx-checksumming"}
+
+
+def settings(names):
+    files = [Path(f"/proc/sys/net/{name}") for name in names.split()]
+    return [int(word) for file in files for word in (file.read_text() if file.exists() else "0").split()]
+
+
+@case
+def bundle_has_what_the_host_has():
+    """Each interface as it was made, and each setting."""
+    with bundle() as path:
+        facts = lines_of(path)[1]["data"]
+        links = {i["ifname"]: i for i in facts["interfaces"]}
+        for name, *made in (("port1", "bridge1", "pfifo limit 77", "2", 1400, 64),
+                            ("port2", "", "noqueue", "1", 1500, 0), ("over1", "", "noqueue", "1", None, 0)):
+            port = links[name]
+            assert [port[key] or "" if key == "master" else port[key] for key in (
+                "master", "qdisc", "rp_filter", "peer_mtu", "rps_flow_cnt")] == made, port
+            assert not port["threaded_napi"] and not port["zero_copy"], port
+            assert port["native_xdp"] == (port["features_known"] and name != "over1"), port
+            on = dict(re.findall(r"^\s*([\w-]+): (on|off)", do(RX, "ethtool", "-k", name), re.M))
+            assert {key: on[feature] == "on" for key, feature in FEATURES.items()} == {
+                key: port[key] for key in FEATURES}, (port, on)
+        assert not links["port1"]["gso"] and links["port2"]["gso"] and links["port1"]["channels"], links
+        write_bundle(path.parent / "host", "-t", "0.1", "-i", "lo")
+        found = lines_of(path.parent / "host")[1]["data"]["settings"]
+    for key, names in SETTINGS.items():
+        assert (found[key] if isinstance(found[key], list) else [found[key]]) == settings(names), (key, found)
+    assert found["page_bytes"] == os.sysconf("SC_PAGESIZE"), found
 
 
 @thorough

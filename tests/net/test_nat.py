@@ -4,13 +4,15 @@
 counted is the truth. Losses behind each kind of NAT are in test_scenes.py."""
 
 import contextlib
+import os
 import shutil
+import socket
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, at, datagram, do, family_of, need, nft, read_all, repeating, tun, udp
-from lib import PATIENCE, first, first_finding, main, paced, pktledger, proves, require, table, thorough
+from ends import PORT, at, datagram, do, family_of, inside, need, nft, read_all, repeating, tun, udp
+from lib import PATIENCE, case, first, first_finding, main, paced, pktledger, proves, require, table, thorough
 from test_balance import EXPR, assert_balance, balancing
 from test_others import BOTH, patient
 from traced import BROKEN, NAME, RX, TX, V4, lab, send
@@ -121,6 +123,76 @@ def dead_backend(kind, command, address, ids):
             sock.settimeout(20 * PATIENCE)
             for _ in range(6):
                 sock.recv(2000)
+
+
+GONE, OWN = "198.18.0.77", f"198.19.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"  # no other test has OWN
+# The NAT of a flow to this destination, the port that is open at OWN, the finding, and the backend in it
+TRANSLATED = [
+    (f"udp dport 54 dnat to {GONE}", V4, None, None, None),
+    (f"udp dport 53 dnat to {GONE}:5353", V4, None, "neigh-dnat", f"{GONE}:5353"),
+    (f"tcp dport 53 dnat to {GONE}", V4, None, "neigh-dnat", f"{GONE}:53"),
+    ("udp dport 53 dnat to [2001:2::77]:5353", "2001:2::2", None, "neigh-dnat", "[2001:2::77]:5353"),
+    (f"dnat to udp dport map {{ 53 : {GONE} }}", V4, None, "neigh-dnat", f"{GONE}:53"),
+    (f"udp dport 53 dnat to {OWN}:5353", "198.18.0.9", 5354, "udp-lookup-dnat", f"{OWN}:5353"),
+    (f"udp dport 53 dnat to {OWN}:5353", "198.18.0.9", 5353, None, None),
+    (f"udp dport 53 dnat to {OWN}:5354; udp dport 60-67 dnat to {OWN}:5353", V4, 5353, "udp-lookup-dnat",
+     f"{OWN}:5354"),
+    (f"udp dport 53 dnat to {GONE}:5353", V4, None, "ip-route-dnat", f"{GONE}:5353"),
+]
+
+
+def dead_ends():
+    end = pktledger("check", "-j", "-t", "0.1", "--netns", TX).json["end"]
+    return [f for f in end["findings"] if f["id"].endswith("-dnat")]
+
+
+@contextlib.contextmanager
+def translated_flow(rule, asked):
+    """Among flows to other ports, and beside a rule of the same backend for another one."""
+    protocol = socket.SOCK_STREAM if rule.startswith("tcp") else socket.SOCK_DGRAM
+    translate(TX, asked, "output", f"{rule}; udp dport 99 dnat to {at('2001:2::77' if ':' in asked else GONE, 99)}")
+    with inside(TX):
+        sock = socket.socket(family_of(asked), protocol)
+    with sock:
+        sock.setblocking(False)
+        sock.connect_ex((asked, 53))
+        if protocol == socket.SOCK_DGRAM:
+            sock.send(b"lost")
+        for port in range(60, 68):
+            send(V4, 1, port)
+        yield
+    do(TX, "nft", "delete", "table", ruleset(asked), "nat")
+    do(TX, "conntrack", "-F")
+
+
+@case
+def translated_before_they_are_sent():
+    """A backend is silent, closed or without a route; one that is open, or has answered, is none."""
+    require(shutil.which("conntrack"), "needs conntrack")
+    with lab():
+        do(RX, "ip", "addr", "add", f"{OWN}/32", "dev", "v-rx")
+        do(TX, "ip", "route", "add", OWN, "via", V4)
+        for rule, asked, port, id, backend in TRANSLATED:
+            with contextlib.ExitStack() as stack:
+                receiver = port and stack.enter_context(udp(RX, socket.AF_INET, (OWN, port)))
+                stack.enter_context(translated_flow(rule, asked))
+                if id == "ip-route-dnat":
+                    do(TX, "ip", "route", "add", "blackhole", GONE)
+                found = dead_ends()
+                assert [f["id"] for f in found] == ([id] if id else []), (rule, found)
+                for f in found:
+                    assert f"{at(asked, 53)} to {backend}" in f["cause"], f
+                    assert ("v-tx" in f["cause"]) == (id == "neigh-dnat"), f
+                    assert f["facts"].get("setting") == (
+                        None if "map" in rule else f"rule {ruleset(asked)} nat c handle 2"), f
+                    family, protocol = " -f ipv6" if ":" in asked else "", "tcp" if rule[0] == "t" else "udp"
+                    assert f["command"] == (
+                        f"ip netns exec {TX} conntrack -D{family} -p {protocol} --orig-dst {asked} --orig-port-dst 53 "
+                        f"--reply-src {backend.rpartition(':')[0].strip('[]')}"), f
+                if receiver and not found:  # answered, it may be closed
+                    receiver.sendto(b"here", receiver.recvfrom(100)[1])
+                    receiver.close()
+                    assert not dead_ends()
 
 
 @table([("recvfrom() tells them apart", True), ("recv() does not", False)])

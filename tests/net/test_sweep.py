@@ -126,14 +126,28 @@ def trials_of_a_session(options, shared):
     assert (second["stream"] == first["stream"]) == shared, starts
 
 
+def stolen():
+    return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) * (10 ** 9 // os.sysconf("SC_CLK_TCK"))
+
+
 @case
 def settings_of_the_lab():
+    """Each interface where it is, and settings of the namespace that decides."""
+    before = stolen()
     document = run(*QUICK, "--topology", "router", "--mtu", "1450", "--queues", "3",
                    "--threaded-napi", "--rps", "0")
+    env = document["start"]["env"]
+    assert before <= env["steal_ns"] <= stolen(), (before, env["steal_ns"])
     assert_balanced(document, attempted=1000)
     assert document["start"]["lab"]["topology"] == "router"
-    tx, *_, rx = document["start"]["env"]["interfaces"]
-    assert {p["mtu"] for p in document["start"]["env"]["interfaces"]} == {1450}
+    tx, *_, rx = ports = env["interfaces"]
+    assert [(p["netns"], p["ifname"]) for p in ports] == [
+        ("tx", "v-tx"), ("router", "v-r0"), ("router", "v-r1"), ("rx", "v-rx")], ports
+    for port in ports:
+        shown = [port[key] for key in ("driver", "qdisc", "mtu", "speed_mbit", "xdp", "xdp_program_id", "tx_checksum")]
+        assert shown == ["veth", "noqueue", 1450, 10000, None, None, True], port
+        assert port["txqueuelen"] and port["rp_filter"] and "losses" not in port, port  # losses take two samples
+    assert env["sysctls"]["net.ipv4.ip_forward"] == 0 and len(env["sysctls"]["net.ipv4.udp_mem"]) == 3, env
     assert tx["rx_queues"] == rx["rx_queues"] == rx["tx_queues"] == 3
     assert rx["threaded_napi"] is True and tx["threaded_napi"] is False
     assert rx["gro"] and not tx["gro"]

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +11,7 @@
 #include "diagnosis/facts.h"
 #include "drops/reason.h"
 #include "fake_root.h"
-#include "host/lab.h"
+#include "recorded.h"
 
 static struct json_object *get(struct json_object *o, const char *key)
 {
@@ -38,13 +36,6 @@ CASE(tells_the_host)
 	get(env, "steal_ns");
 	assert_false(json_object_object_get_ex(env, "interfaces", &v));
 	json_object_put(env);
-}
-
-/* Those that need no capability are known everywhere. */
-CASE(quirks_have_words)
-{
-	for (enum quirk q = 0; q < QUIRK_COUNT; q++)
-		assert_true(*quirk_words[q].name && *quirk_words[q].text);
 }
 
 CASE(tells_quirks)
@@ -100,83 +91,6 @@ CASE(sysctls_have_their_types)
 	json_object_put(env);
 }
 
-static int64_t number(struct json_object *o, const char *key)
-{
-	assert_true(json_object_is_type(get(o, key), json_type_int));
-	return json_object_get_int64(get(o, key));
-}
-
-static const char *text(struct json_object *o, const char *key)
-{
-	assert_true(json_object_is_type(get(o, key), json_type_string));
-	return json_object_get_string(get(o, key));
-}
-
-/* Of /proc/stat, ns. */
-static int64_t steal_ns(void)
-{
-	FILE *f = fopen("/proc/stat", "r");
-	long long steal = 0;
-
-	assert_int_equal(fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %lld", &steal), 1);
-	fclose(f);
-	return steal * (1000000000 / sysconf(_SC_CLK_TCK));
-}
-
-/* Each device where it is, and settings of the namespace that decides. */
-CASE(testbed)
-{
-	static const char *const devices[][2] = {
-		{"tx", "v-tx"}, {"router", "v-r0"}, {"router", "v-r1"}, {"rx", "v-rx"}};
-	const struct lab_spec spec = {.topology = LAB_ROUTER, .queues = 2, .mtu = 1400};
-	const bool sysfs = !syscall(SYS_fsopen, NULL, 0) || errno != ENOSYS; /* valgrind has none */
-	struct json_object *env, *ports, *sysctls, *value;
-	int64_t before = steal_ns();
-	struct error err = {};
-	struct lab lab;
-
-	if (geteuid() || lab_open(&lab, &spec, &err))
-		skip();
-	assert_int_equal(netns_sysctl_write(&lab.rx_ns, "net/ipv4/udp_rmem_min", "5001"), 0);
-	assert_int_equal(netns_sysctl_write(&lab.rx_ns, "net/ipv4/ipfrag_time", "7"), 0);
-	env = env_read(&lab);
-	assert_in_range(number(env, "steal_ns"), before, steal_ns());
-	ports = get(env, "interfaces");
-	assert_int_equal(json_object_array_length(ports), 4);
-	for (size_t i = 0; i < 4; i++) {
-		struct json_object *o = json_object_array_get_idx(ports, i), *is;
-
-		assert_string_equal(text(o, "netns"), devices[i][0]);
-		assert_string_equal(text(o, "ifname"), devices[i][1]);
-		assert_string_equal(text(o, "driver"), "veth");
-		assert_string_equal(text(o, "qdisc"), "noqueue");
-		if (sysfs) {
-			assert_string_equal(text(o, "rps_cpus"), "0");
-			assert_false(json_object_get_boolean(get(o, "threaded_napi")));
-		}
-		assert_int_equal(number(o, "mtu"), 1400);
-		assert_int_equal(number(o, "rx_queues"), 2);
-		assert_int_equal(number(o, "tx_queues"), 2);
-		assert_int_equal(number(o, "speed_mbit"), 10000);
-		assert_true(number(o, "txqueuelen") > 0 && *text(o, "rp_filter"));
-		assert_null(get(o, "xdp"));
-		assert_null(get(o, "xdp_program_id"));
-		assert_false(json_object_get_boolean(get(o, "gro")));
-		assert_true(json_object_get_boolean(get(o, "tx_checksum")));
-		assert_false(json_object_object_get_ex(o, "losses", &is)); /* takes two samples */
-	}
-	sysctls = get(env, "sysctls");
-	assert_int_equal(number(sysctls, "net.ipv4.udp_rmem_min"), 5001);
-	assert_int_equal(number(sysctls, "net.ipv4.ipfrag_time"), 7);
-	value = get(sysctls, "net.ipv4.udp_mem");
-	assert_int_equal(json_object_array_length(value), 3);
-	json_object_put(env);
-	env = env_read(NULL);
-	assert_true(number(get(env, "sysctls"), "net.ipv4.udp_rmem_min") != 5001);
-	json_object_put(env);
-	lab_close(&lab);
-}
-
 /* Runs in a child, with these files and directories in place of the host's. */
 static void read_env_over(const char *dir, char *out, size_t size)
 {
@@ -215,84 +129,30 @@ static void read_env_over(const char *dir, char *out, size_t size)
 	wait(NULL);
 }
 
-/* The name of the CPU, and the tightest limit of the groups that this process is in. */
-CASE_WITH(told_by_files, fake_begin, fake_end)
+/* "file" N[/PATH] TEXT: the N-th of the files and directories above. */
+static void take_line(void *arg, const char *verb, char *text)
 {
-	static const struct {
-		const char *cpuinfo, *nodes, *governor, *cgroup;
-		struct {
-			const char *name, *text;
-		} group[4];
-		const char *shown;
-	} rows[] = {
-		{"processor\t: 0\nmodel names\nmodel name\t: \t EPYC: 9\nmodel name\t: other\n",
-		 "0-1\n",
-		 "powersave\n",
-		 "3:cpuset:/\n0::/a/b\n",
-		 {{"a/b/cpu.max", "max 100000\n"},
-		  {"a/cpu.max", "150000 100000\n"},
-		  {"cpu.max", "50000 100000\n"}},
-		 "\"EPYC: 9\" \"powersave\" \"0-1\" 0.500 "},
-		{"CPU implementer\t: 0x41\nCPU part\t:0xd4f\n",
-		 "",
-		 "",
-		 "0::/a/b\n",
-		 {{"a/b/cpu.max", "50000 100000\n"},
-		  {"a/cpu.max", "300000 100000\n"},
-		  {"cpu.max", "max 100000\n"}},
-		 "\"0xd4f\" - - 0.500 "},
-		{"", "0", "x", "0::/a\n", {{"a/cpu.max", "max 100000\n"}}, "- \"x\" \"0\" null "},
-		{"", "", "", "0::/a\n", {{"a/cpu.min", "1 1\n"}}, "- - - - "},
-		{"", "", "", "0::/a\n", {{"a/cpu.max", ""}}, "- - - - "},
-		{"", "", "", "4:pids:/a\n", {{"a/cpu.max", "1 1\n"}}, "- - - - "},
-		{"",
-		 "",
-		 "",
-		 "1:cpu,cpuacct:/a\n0::/\n",
-		 {{"cpu,cpuacct/a/cpu.cfs_quota_us", "25000\n"},
-		  {"cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"},
-		  {"cpu,cpuacct/cpu.cfs_quota_us", "-1\n"},
-		  {"cpu,cpuacct/cpu.cfs_period_us", "1\n"}},
-		 "- - - 0.250 "},
-		{"",
-		 "",
-		 "",
-		 "1:cpu:/a\n",
-		 {{"cpu/a/cpu.cfs_quota_us", "25000\n"}, {"cpu/a/cpu.cfs_period_us", "0\n"}},
-		 "- - - null "},
-		{"", "", "", "1:cpu:/a\n", {{"cpu/a/cpu.cfs_quota_us", "1\n"}}, "- - - null "},
-		{"",
-		 "",
-		 "",
-		 "1:cpu:/a\n",
-		 {{"cpu/a/cpu.cfs_quota_us", "1\n"}, {"cpu/a/cpu.cfs_period_us", "1\n"}},
-		 "- - - 1.000 "},
-	};
+	static unsigned dirs;
+	char *word[2], dir[8], name[128], shown[256];
+	int n;
 
-	if (geteuid())
-		skip();
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char dir[8], name[128], shown[256];
-		const struct {
-			const char *name, *text;
-		} file[] = {{"0", rows[i].cpuinfo},
-			    {"1", rows[i].cgroup},
-			    {"2/none", ""},
-			    {"3/cpufreq/scaling_governor", rows[i].governor},
-			    {"4", rows[i].nodes}};
-
-		snprintf(dir, sizeof(dir), "%u", i);
-		for (unsigned k = 0; k < sizeof(file) / sizeof(file[0]); k++) {
-			snprintf(name, sizeof(name), "%s/%s", dir, file[k].name);
-			fake_file(name, file[k].text);
-		}
-		for (unsigned k = 0; k < 4 && rows[i].group[k].name; k++) {
-			snprintf(name, sizeof(name), "%s/2/%s", dir, rows[i].group[k].name);
-			fake_file(name, rows[i].group[k].text);
-		}
+	snprintf(dir, sizeof(dir), "%u", dirs);
+	if (!strcmp(verb, "file")) {
+		n = recorded_words(text, word, LENGTH(word));
+		snprintf(name, sizeof(name), "%s/%s", dir, word[0]);
+		fake_file(name, n > 1 ? word[1] : "");
+	} else if (!strcmp(verb, "read")) {
 		read_env_over(dir, shown, sizeof(shown));
 		if (!*shown)
 			skip(); /* where nothing may be mounted */
-		assert_string_equal(shown, rows[i].shown);
+		tell_escaped(shown);
+		dirs++;
 	}
+}
+
+CASE_WITH(told_by_files, fake_begin, fake_end)
+{
+	if (geteuid())
+		skip();
+	recorded_stories("tests/fixtures/env", take_line, NULL);
 }

@@ -202,43 +202,6 @@ CASE(changes_are_planned)
 	end(h, &list);
 }
 
-/* Settings of a namespace are changed in the namespace, settings of the host are not. */
-CASE(changes_of_a_namespace)
-{
-	const char *const enter = "ip netns exec red";
-	struct host *h = healthy_host();
-	const struct check_finding *c;
-	struct check_findings list;
-	struct netns ns;
-
-	if (netns_create(&ns, &(struct error){})) {
-		end(h, &(struct check_findings){});
-		skip(); /* not allowed to */
-	}
-	strcpy(h->f.link[0].dev.link.ifname, "lo");
-	strcpy(h->f.link[0].rp_filter, "1");
-	strcpy(h->f.back.ifname, "lo");
-	strcpy(h->f.back.source, "203.0.113.9");
-	strcpy(h->f.back.by, "eth3");
-	move(h, "here", "TcpExt:IPReversePathFilter", 5);
-	move(h, "here", "Udp:NoPorts", 5);
-	move(h, "host", "softnet:cpu1:dropped", 50);
-	judge_host(h, &list);
-	check_plan(&list, &ns, enter);
-	c = by_id(&list, "ip-rpfilter");
-	assert_false(c->on_host);
-	assert_int_equal(c->n_changes, 1);
-	assert_memory_equal(c->finding.command, enter, strlen(enter));
-	assert_non_null(strstr(c->finding.command, "rp_filter=2"));
-	c = by_id(&list, "udp_lookup");
-	assert_string_equal(c->finding.command, "ip netns exec red ss -uanp");
-	c = by_id(&list, "backlog");
-	assert_true(c->on_host);
-	assert_null(strstr(c->finding.command, enter));
-	end(h, &list);
-	netns_close(&ns);
-}
-
 /* Texts of other programs, "BEFORE" or "-" and "AFTER". A single text is history. */
 static void take_line(void *arg, const char *verb, char *text)
 {

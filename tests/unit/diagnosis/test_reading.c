@@ -44,30 +44,6 @@ static int end(void **state)
 	return fake_end(state);
 }
 
-CASE_WITH(quota, begin, end)
-{
-	uint64_t ns[8];
-
-	fake_process(100, "a", 1, FAKE_NETNS_HOST, "0::/a/b/c\n");
-	fake_file("sys/fs/cgroup/a/b/c/cpu.stat",
-		  "usage_usec 5\nnr_throttled 2\nthrottled_usec 17\n");
-	fake_file("sys/fs/cgroup/a/b/cpu.stat", "usage_usec 5\nthrottled_usec 3\nnr_bursts 0\n");
-	fake_file("sys/fs/cgroup/a/cpu.stat", "usage_usec 5\n"); /* the controller is off */
-	assert_int_equal(group_throttled(root, 100, ns, 8), 2);
-	assert_int_equal(ns[0], 17000);
-	assert_int_equal(ns[1], 3000);
-	assert_int_equal(group_throttled(root, 100, ns, 1), 1);
-
-	fake_process(101, "a", 1, FAKE_NETNS_HOST, "5:memory:/x\n4:cpu,cpuacct:/x/y\n0::/\n");
-	fake_file("sys/fs/cgroup/cpu,cpuacct/x/y/cpu.stat",
-		  "nr_periods 1\nnr_throttled 1\nthrottled_time 123456\n");
-	assert_int_equal(group_throttled(root, 101, ns, 8), 1);
-	assert_int_equal(ns[0], 123456);
-	fake_process(102, "a", 1, FAKE_NETNS_HOST, "0::/\n");
-	assert_int_equal(group_throttled(root, 102, ns, 8), 0);
-	assert_int_equal(group_throttled(root, 999, ns, 8), 0);
-}
-
 static void pause_ms(long ms)
 {
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
@@ -175,6 +151,7 @@ static void take_line(void *arg, const char *verb, char *text)
 	struct reading judged = {};
 	unsigned at[4] = {};
 	char name[64], *word[2];
+	uint64_t ns[8];
 	int n = sscanf(text, "%u %u %u %u", &at[0], &at[1], &at[2], &at[3]);
 
 	if (!strcmp(verb, "case")) {
@@ -200,6 +177,15 @@ static void take_line(void *arg, const char *verb, char *text)
 			 "%ld 0x%x 0x7ffd 0x0 0x0 0x0 0x0 0x7f 0x7f\n", (long)SYS_recvfrom, at[2]);
 	} else if (!strcmp(verb, "running")) {
 		fake_file(of_thread((int)at[0], (int)at[1], "syscall"), "running\n");
+	} else if (!strcmp(verb, "file")) {
+		word[0] = recorded_word(&text);
+		recorded_words(text, &word[1], 1);
+		fake_file(word[0], word[1]);
+	} else if (!strcmp(verb, "quota")) { /* withheld from its groups, of so many at most */
+		n = group_throttled(root, (pid_t)at[0], ns, at[1]);
+		tell("%d:", n);
+		for (int i = 0; i < n; i++)
+			tell("%" PRIu64, ns[i]);
 	} else if (!strcmp(verb, "throttled")) {
 		snprintf(name, sizeof(name), "sys/fs/cgroup%s/cpu.stat", recorded_word(&text));
 		write_to(name, "throttled_usec %s\n", text);
