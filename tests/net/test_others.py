@@ -343,7 +343,7 @@ def tcp_counter(name):
 
 
 def connect(address, count):
-    """So many SYNs, of which none is sent again."""
+    """So many SYNs, of which a fast host sends none again."""
     for client in syns(TX, address, count):
         client.close()
 
@@ -390,7 +390,7 @@ def segments_without_a_signature(address):
                     connect(address, 100)
                 document = t.stop()
         counted = tcp_counter("TCPMD5NotFound")
-    assert counted == 2000, counted
+    assert counted >= 2000, counted  # a slow host sends some again
     assert sum(c["packets"] for c in tcp_causes(document)) == counted, (counted, tcp_causes(document))
 
 
