@@ -4,14 +4,13 @@
 overlapping fragments; each packet once, and the counters of the path as rates."""
 
 import json
-import os
 import socket
 import struct
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, assert_ok, assert_valid, case, first, lost, main, pktledger, require,
+from lib import (BINARY, EVERYTHING, assert_ok, assert_valid, case, first, lost, main, pktledger, require,
                  table, thorough, until)
 from ends import LENGTH, PORT, XDP_GENERIC, XDP_NATIVE, do, insn, ip4, raw, redirect, shell, stolen, udp, verdict, xdp
 from test_balance import EXPR, assert_balance, balancing
@@ -125,23 +124,11 @@ def dropped_frame():
 
 def run_under_trace(which, *options):
     """The ledger of `run`, and what trace saw meanwhile of `which` packets."""
-    result = pktledger("trace", "--json-lines", "-I", "200ms", *which, "--", "sh", "-c",
-                       'exec "$@" > "$0"', f"/tmp/{NAME}.json",
-                       os.fspath(Path(os.environ.get("B", "build"), "pktledger").absolute()),
-                       "run", "-j", *options)
-    path = Path(f"/tmp/{NAME}.json")
-    try:
-        require(result.status != 3, path.read_text()[:200])
-        assert result.status == 0, result
-        ledger = json.loads(path.read_text())
-    finally:
-        path.unlink(missing_ok=True)
-    lines = [json.loads(line) for line in result.out.splitlines()]
-    document = {"schema": lines[0]["schema"], "start": lines[0]["data"],
-                "intervals": [x["data"] for x in lines if x["event"] == "interval"],
-                "end": lines[-1]["data"]}
-    assert_valid(document)
-    return ledger, document
+    result = pktledger("trace", "-j", "-I", "200ms", *which, "--", str(BINARY), "run", "-j", "-q", *options)
+    require(result.status != 3, result.err.strip())
+    assert result.status == 0, result
+    assert_valid(result.json)
+    return json.loads(result.err[result.err.index("{"):result.err.rindex("}") + 1]), result.json
 
 
 IN_LAB = ["--netns", RX], ["--lab", NAME, "--fault", "xsk:ring"]

@@ -19,24 +19,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, assert_ok, case, first, main, pktledger, require, rootless,
                  started, table, thorough, until)
 from ends import PORT, python
+from test_owners import RECEIVER
 from traced import RX, V4, lab, sender
 
 SECRET = "hunter2"
 POINTER = re.compile(r"(?<![0-9a-f:])(?:0x)?ffff[89a-f][0-9a-f]{11}(?![0-9a-f])")
-READER = """
-import socket, sys, time
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-    s.bind(("", int(sys.argv[1])))
-    print("ready", flush=True)
-    time.sleep(3600)
-"""
 
 
 def outputs(*forms):
     """Of trace while packets are lost; each with what it says on stderr, and its ledger."""
     name = Path(sys.executable).name[:15]
-    with lab(), python(RX, READER, PORT, SECRET), tempfile.TemporaryDirectory() as directory:
+    with lab(), python(RX, RECEIVER, PORT, "sleeps", SECRET), tempfile.TemporaryDirectory() as directory:
         for form in forms:
             ledger = Path(directory, "ledger")
             result = assert_ok(pktledger("trace", "--ledger", str(ledger), *form, "udp", "port",

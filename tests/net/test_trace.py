@@ -240,7 +240,7 @@ def tun_device():
 # When it was lost
 
 
-def burst(part, stage="rcvbuf"):
+def burst(part, stage):
     """What --microburst tells of the only cause at a stage."""
     rows = [row for row in part["stages"] if row["stage"] == stage]
     return rows[0]["causes"][0]["burst"] if rows else {"packets": 0}
@@ -250,30 +250,33 @@ def seconds(window):
     return datetime.datetime.fromisoformat(window["time"].replace("Z", "+00:00")).timestamp()
 
 
-@thorough
-def microburst_among_spread_losses():
-    """The window shown is one of the burst, in its interval and at the end."""
-    with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock, \
-            udp(TX, socket.AF_INET) as out:
-        with tracing("--microburst", "1ms", f"udp port {PORT}") as t:
-            for i in paced(200, pause=0.002):
+@table(first(0, [("spread losses", "rcvbuf", "Udp:RcvbufErrors", 1000, [], (200, 0.002, 100, 2000), 10),
+                 ("thousands of an interval", "udp_lookup", "Udp:NoPorts", 100, ["-I", "1h"],
+                  (20000, 0.0001, 3000, 1000), 5)]))
+def microburst_among(stage, counted, usec, options, packets, least):
+    """The window that is shown is one of the burst, in its interval and at the end."""
+    number, pause, before, together = packets
+    with lab(), contextlib.ExitStack() as stack, udp(TX, socket.AF_INET) as out:
+        sock = stage == "rcvbuf" and stack.enter_context(udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304))
+        with tracing("--microburst", f"{usec}us", *options, f"udp port {PORT}") as t:
+            for i in paced(number, pause=pause):
                 out.sendto(b"x" * 100, (V4, PORT))
-                if i == 100:
+                if i == before:
                     begin = time.time()
-                    for _ in range(2000):
+                    for _ in range(together):
                         out.sendto(b"x" * 100, (V4, PORT))
-                    # all but those that the buffer has room for
-                    until(lambda: counter(RX, "Udp:RcvbufErrors") > 2090, 10, "the burst is lost")
+                    # all but those that a buffer has room for
+                    until(lambda: counter(RX, counted) > before + together - 10, 10, "the burst is lost")
                     end = time.time()
             document = t.stop()
-        lost = 2200 - read_all(sock)
-    assert_only(document, "rcvbuf", lost)
-    shown = burst(document["end"])
+        lost = number + together - (read_all(sock) if sock else 0)
+    assert_only(document, stage, lost)
+    shown = burst(document["end"], stage)
     assert document["end"]["missed"]["without_window"] == 0
-    assert shown["window_ns"] == 1000000
-    assert 10 < shown["packets"] <= lost, shown
-    assert begin - 0.001 <= seconds(shown) <= end, (begin, end, shown)
-    assert max(burst(i)["packets"] for i in document["intervals"]) == shown["packets"]
+    assert shown["window_ns"] == 1000 * usec and least < shown["packets"] <= lost, shown
+    assert begin - usec / 1e6 <= seconds(shown) <= end, (begin, end, shown)
+    assert max(burst(i, stage)["packets"] for i in document["intervals"]) == shown["packets"]
+    assert not options or len(document["intervals"]) == 1
 
 
 def traced_by(process):
@@ -309,27 +312,6 @@ def each_loss_of_bursts_is_looked_at_until_there_are_many():
             return "lose_one" not in traced_by(t.process)
         until(flood, 10, "its end")
         assert t.stop()["end"]["dropped"] > 10000
-
-
-@thorough
-def windows_of_a_long_interval():
-    """The window is found among thousands of the same interval."""
-    with lab(), udp(TX, socket.AF_INET) as out:
-        with tracing("--microburst", "100us", "-I", "1h", f"udp port {PORT}") as t:
-            for i in paced(20000, pause=0.0001):
-                out.sendto(b"x" * 100, (V4, PORT))
-                if i == 3000:
-                    begin = time.time()
-                    for _ in range(1000):
-                        out.sendto(b"x" * 100, (V4, PORT))
-                    until(lambda: counter(RX, "Udp:NoPorts") == 4001, 10, "the burst is lost")
-                    end = time.time()
-            document = t.stop()
-    assert len(document["intervals"]) == 1
-    assert_only(document, "udp_lookup", 21000)
-    shown = burst(document["end"], "udp_lookup")
-    assert document["end"]["missed"]["without_window"] == 0
-    assert shown["packets"] > 5 and begin - 0.0001 <= seconds(shown) <= end, (begin, end, shown)
 
 
 @thorough
