@@ -390,7 +390,7 @@ def schema_of(command):
 
 def fault(value, schema, kinds, where=""):
     """Where a value does not meet its schema, and the keyword; None if it does. unit/golden compares with
-    jsonschema, which takes a hundred times as long."""
+    jsonschema, which takes 0.1 s to import alone."""
     for word, wanted in schema.items():
         if word in COMMENTS:
             continue
