@@ -8,6 +8,7 @@
 #include "fault_abi.h"
 #include "trace_abi.h"
 #include "fault.skel.h"
+#include "recorded.h"
 
 #define UNSPEC	 UINT32_MAX /* TC_ACT_UNSPEC */
 #define SHOT	 2	    /* TC_ACT_SHOT */
@@ -64,52 +65,65 @@ static void assert_share(unsigned n, double share)
 		fail_msg("%u of %u, not a share of %g", n, RUNS, share);
 }
 
-/* Verdicts for frames with other bytes after the IP header. */
+static const double shares[] = {0, 0.01, 0.2, 0.5, 1};
+
+/* A frame with other bytes after the IP header, or a header of options for each hop. */
 struct shown {
 	struct frame_spec spec;
 	uint8_t at[2];
-	int64_t verdict;
+	bool hop_by_hop;
 };
 
-static void assert_verdicts(const struct bpf_program *prog, const struct shown *t, unsigned n)
-{
-	for (; n--; t++) {
-		struct frame f = frame_make(t->spec);
+#define SHOWN(member) FIELD(struct shown, member)
+static const struct recorded_field shown_fields[] = {
+	SHOWN(spec.six),      SHOWN(spec.options),
+	SHOWN(spec.fragment), SHOWN(spec.ethertype),
+	SHOWN(spec.protocol), FIELDS(struct shown, at, NULL),
+	SHOWN(hop_by_hop),    {0}};
 
-		memcpy(f.at + f.udp, t->at, 2);
-		assert_int_equal(run_on(prog, &f), t->verdict);
+#define CONFIG(member) FIELD(struct fault_config, member)
+static const struct recorded_field config_fields[] = {
+	CONFIG(ip_header_share), CONFIG(udp_header_share), CONFIG(frag_share), CONFIG(frag_way),
+	{0}};
+
+/* Tells the verdict, each byte that was changed, and whether the header's checksum is wrong. */
+static void take_line(void *arg, const char *verb, char *text)
+{
+	static struct fault_bpf *skel;
+	struct fault_config config = {};
+	struct shown shown = {};
+	struct frame f, before;
+	uint32_t verdict;
+
+	if (!strcmp(verb, "case"))
+		return;
+	if (!strcmp(verb, "load")) {
+		fault_bpf__destroy(skel);
+		recorded_read(config_fields, text, &config);
+		skel = load(config);
+		return;
 	}
+	recorded_read(shown_fields, text, &shown);
+	f = frame_make(shown.spec);
+	if (shown.at[0] || shown.at[1])
+		memcpy(f.at + f.udp, shown.at, 2);
+	if (shown.hop_by_hop)
+		f.at[f.l3 + 6] = 0;
+	before = f;
+	verdict = (uint32_t)run_on(bpf_object__find_program_by_name(skel->obj, verb), &f);
+	assert_true(verdict == SHOT || verdict == UNSPEC);
+	tell("%s", verdict == SHOT ? "shot" : "passes");
+	for (unsigned i = 0; i < FRAME_MAX; i++) {
+		if (f.at[i] != before.at[i])
+			tell("%d:%02x", (int)(i - f.l3), f.at[i]);
+	}
+	if (!shown.spec.six && sum16(f.at + f.l3, 20 + shown.spec.options, 0) != 0xffff)
+		tell("bad header");
 }
 
-static const double shares[] = {0, 0.01, 0.2, 0.5, 1};
-
-/* The header is wrong then, and nothing but the field that is meant was touched. */
-CASE(spoilt_headers)
+CASE(recorded)
 {
-	static const struct {
-		struct fault_config fault;
-		bool six, udp; /* the field is in the UDP header */
-		unsigned at;   /* offset of its high byte */
-		uint8_t flip;
-	} fields[] = {
-		{{.ip_header_share = ALWAYS}, false, false, 10, 0x01}, /* checksum */
-		{{.ip_header_share = ALWAYS}, true, false, 4, 0x80},   /* payload length */
-		{{.udp_header_share = ALWAYS}, false, true, 4, 0x80},  /* length */
-		{{.udp_header_share = ALWAYS}, true, true, 4, 0x80},
-	};
-
-	for (unsigned i = 0; i < N_ELEMENTS(fields); i++) {
-		struct fault_bpf *skel = load(fields[i].fault);
-		struct frame f = frame_make((struct frame_spec){.six = fields[i].six});
-		struct frame expected = f;
-
-		expected.at[(fields[i].udp ? f.udp : f.l3) + fields[i].at] ^= fields[i].flip;
-		assert_int_equal(run_on(skel->progs.fault_spoil, &f), UNSPEC);
-		assert_memory_equal(f.at, expected.at, sizeof(f.at));
-		if (!fields[i].six && !fields[i].udp)
-			assert_int_not_equal(sum16(f.at + f.l3, 20, 0), 0xffff);
-		fault_bpf__destroy(skel);
-	}
+	recorded_stories("tests/fixtures/faulty", take_line, NULL);
 }
 
 /* Policies are for packets with the mark, which nothing else shows. */
@@ -191,90 +205,6 @@ CASE(merged_packets_get_another_front)
 	}
 	assert_share(count_verdicts(skel->progs.fault_merged, REDIRECT, UNSPEC), 0);
 	fault_bpf__destroy(skel);
-}
-
-/* Who asks for an address is not heard; all else is. */
-CASE(deaf_to_questions)
-{
-	static const struct shown frames[] = {
-		{{.ethertype = 0x0806}, {0}, SHOT},
-		{{.six = true, .protocol = 58}, {135}, SHOT}, /* neighbour solicitation */
-		{{.six = true, .protocol = 58}, {136}, UNSPEC},
-		{{.six = true}, {135}, UNSPEC},
-		{{.six = false}, {0}, UNSPEC},
-	};
-	struct fault_bpf *skel = load((struct fault_config){});
-
-	assert_verdicts(skel->progs.fault_deaf, frames, N_ELEMENTS(frames));
-	fault_bpf__destroy(skel);
-}
-
-/* The sender gets no message that its packets are too large. */
-CASE(untold_of_the_mtu)
-{
-	static const struct shown frames[] = {
-		{{.protocol = 1}, {3, 4}, SHOT}, /* fragmentation needed */
-		{{.protocol = 1, .options = 8}, {3, 4}, SHOT},
-		{{.protocol = 1}, {3, 3}, UNSPEC},
-		{{.protocol = 1}, {11, 4}, UNSPEC},
-		{{.six = true, .protocol = 58}, {2, 0}, SHOT}, /* packet too big */
-		{{.six = true, .protocol = 58}, {1, 4}, UNSPEC},
-		{{.six = true}, {2, 0}, UNSPEC},
-		{{.six = false}, {3, 4}, UNSPEC},
-	};
-	struct fault_bpf *skel = load((struct fault_config){});
-
-	assert_verdicts(skel->progs.fault_untold, frames, N_ELEMENTS(frames));
-	fault_bpf__destroy(skel);
-}
-
-CASE(mute_about_groups)
-{
-	static const struct shown frames[] = {
-		{{.six = true}, {0}, UNSPEC},
-		{{.six = false}, {0}, UNSPEC},
-		{{.six = true, .protocol = 58}, {0}, UNSPEC},
-	};
-	struct fault_bpf *skel = load((struct fault_config){});
-	struct frame mld = frame_make((struct frame_spec){.six = true});
-
-	assert_verdicts(skel->progs.fault_mute, frames, LENGTH(frames));
-	mld.at[mld.l3 + 6] = 0; /* hop-by-hop */
-	assert_int_equal(run_on(skel->progs.fault_mute, &mld), SHOT);
-	fault_bpf__destroy(skel);
-}
-
-/* Of a datagram in fragments only the last one is touched, and its header's checksum is right. */
-CASE(fragments_that_are_hurt)
-{
-	static const struct {
-		enum fault_frag_way way;
-		uint16_t field; /* flags and offset */
-		unsigned at;	/* of the byte in the IP header that becomes another */
-		uint8_t now;	/* 0: none does */
-	} cases[] = {
-		{FAULT_FRAG_OVERLAP, 0x00b9, 7, 0xb8},
-		{FAULT_FRAG_MISSING, 0x00b9, 15, 1 ^ 0x80}, /* of the source */
-		{FAULT_FRAG_OVERLAP, 0x20b9, 0, 0},	    /* more are to come */
-		{FAULT_FRAG_MISSING, 0x2000, 0, 0},	    /* the first */
-		{FAULT_FRAG_OVERLAP, 0x0000, 0, 0},	    /* no fragment */
-		{FAULT_FRAG_MISSING, 0x4000, 0, 0},	    /* nor this one */
-	};
-
-	for (unsigned i = 0; i < N_ELEMENTS(cases); i++) {
-		struct fault_bpf *skel =
-			load((struct fault_config){.frag_share = ALWAYS, .frag_way = cases[i].way});
-		struct frame f = frame_make((struct frame_spec){.fragment = cases[i].field});
-		struct frame expected = f;
-
-		assert_int_equal(run_on(skel->progs.fault_fragment, &f), UNSPEC);
-		assert_int_equal(sum16(f.at + f.l3, 20, 0), 0xffff);
-		if (cases[i].now)
-			expected.at[f.l3 + cases[i].at] = cases[i].now;
-		memcpy(expected.at + f.l3 + 10, f.at + f.l3 + 10, 2); /* the checksum */
-		assert_memory_equal(f.at, expected.at, sizeof(f.at));
-		fault_bpf__destroy(skel);
-	}
 }
 
 /* The number of a packet with a failed redirect is left for the tracer. */
