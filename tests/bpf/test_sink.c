@@ -5,6 +5,7 @@
 
 #include "cases.h"
 #include "bpf/helpers.h"
+#include "recorded.h"
 #include "traffic/frames.h"
 #include "traffic/rx.h"
 
@@ -112,112 +113,76 @@ static struct sink_count counts(const struct receiving *r)
 	return c;
 }
 
-CASE(test_settles_each_number_once)
-{
-	struct receiving r;
-	struct sink_count c;
+#define SUM(member) FIELD(struct sink_count, member)
+static const struct recorded_field sums[] = {
+	SUM(taken),	  SUM(reordered),    SUM(sums.delivered), SUM(sums.duplicated), SUM(sums.late),
+	SUM(sums.damaged), SUM(sums.invalid), SUM(sums.foreign),   {0}};
 
-	load(&r, false);
-	assert_int_equal(arrive(&r, AF_INET, 0, BASE), XDP_DROP);
-	assert_int_equal(arrive(&r, AF_INET6, 1, BASE + 7), XDP_DROP);
-	assert_int_equal(arrive(&r, AF_INET6, 1, BASE + 7), XDP_DROP);
-	for (unsigned i = 0; i < STREAMS * WINDOW; i++)
-		assert_int_equal(r.arrivals[i], i == 0 || i == WINDOW + 7);
-	c = counts(&r);
-	assert_int_equal(c.taken, 3);
-	assert_int_equal(c.sums.delivered, 2);
-	assert_int_equal(c.sums.duplicated, 1);
-	assert_int_equal(c.reordered + c.sums.damaged + c.sums.invalid + c.sums.foreign, 0);
-	assert_true(c.sums.first_ns && c.sums.last_ns >= c.sums.first_ns);
-	unload(&r);
+/* Tells the sums, the next number of the first stream, and the bytes of numbers. */
+static void tell_all(const struct receiving *r)
+{
+	const struct sink_count c = counts(r);
+
+	assert_true(!c.taken || (c.sums.first_ns && c.sums.last_ns >= c.sums.first_ns));
+	tell("%s", recorded_text(sums, &c));
+	if (c.next[0])
+		tell("next %u", (unsigned)(c.next[0] - BASE));
+	for (unsigned i = 0; i < STREAMS * WINDOW; i++) {
+		if (r->arrivals[i])
+			tell("%u:%u", i, r->arrivals[i]);
+		if (r->seen[i] & SEEN_MASK)
+			tell("%u seen %u", i, r->seen[i] & SEEN_MASK);
+	}
 }
 
-CASE(test_counts_disorder)
+/* Differences from the right packet: `at` is the byte of which bits are flipped. */
+struct odd {
+	int port, longer;
+	unsigned cut, at, flip;
+	bool zero; /* no sequence header */
+};
+
+#define ODD(member) FIELD(struct odd, member)
+static const struct recorded_field odd_fields[] = {ODD(port), ODD(longer), ODD(cut), ODD(at),
+						   ODD(flip), ODD(zero),   {0}};
+
+static void take_line(void *arg, const char *verb, char *text)
 {
-	static const unsigned order[] = {0, 3, 1, 2, 4};
-	struct receiving r;
-
-	load(&r, false);
-	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(arrive(&r, AF_INET, 0, BASE + order[i]), XDP_DROP);
-	arrive(&r, AF_INET, 1, BASE); /* another stream has its own order */
-	assert_int_equal(counts(&r).reordered, 2);
-	assert_int_equal(counts(&r).sums.delivered, 6);
-	assert_true(counts(&r).next[0] == BASE + 5);
-	unload(&r);
-}
-
-CASE(test_counts_damage)
-{
-	struct receiving r;
-
-	load(&r, false);
-	flow_stamp(build(&r, AF_INET, PORT, PAYLOAD - 1), PAYLOAD - 1, STAMP_WORD(STREAM0, BASE),
-		   0);
-	assert_int_equal(run(&r), XDP_DROP);
-	arrive(&r, AF_INET, 0, BASE + 1);
-	flow_stamp(build(&r, AF_INET, PORT, PAYLOAD), PAYLOAD, STAMP_WORD(STREAM0, BASE + 2), 0);
-	r.length -= 10; /* cut on the way */
-	assert_int_equal(run(&r), XDP_DROP);
-	assert_int_equal(counts(&r).sums.damaged, 2);
-	assert_int_equal(counts(&r).sums.delivered, 3);
-	unload(&r);
-}
-
-CASE(test_leaves_others_alone)
-{
-	struct receiving r;
-	struct sink_count c;
+	static struct receiving r;
+	const bool six = verb[0] == '6';
+	struct odd odd = {};
 	uint8_t *payload;
+	unsigned verdict;
+	int slot, number;
 
-	load(&r, false);
-	flow_stamp(build(&r, AF_INET, PORT + 1, PAYLOAD), PAYLOAD, STAMP_WORD(STREAM0, BASE), 0);
-	assert_int_equal(run(&r), XDP_PASS);
-	assert_int_equal(arrive(&r, AF_INET, STREAMS, BASE), XDP_PASS);
-	assert_int_equal(arrive(&r, AF_INET, 0, BASE - 1), XDP_PASS);
-	payload = build(&r, AF_INET, PORT, PAYLOAD);
-	memset(payload, 0, STAMP_LEN);
-	assert_int_equal(run(&r), XDP_PASS);
-	flow_stamp(payload, PAYLOAD, STAMP_WORD(STREAM0, BASE), 0);
-	payload[STAMP_LEN - 1] ^= 1;
-	assert_int_equal(run(&r), XDP_PASS);
-	c = counts(&r);
-	assert_int_equal(c.taken, 0);
-	assert_int_equal(c.sums.foreign, 2);
-	assert_int_equal(c.sums.invalid, 2);
-	for (unsigned i = 0; i < STREAMS * WINDOW; i++)
-		assert_int_equal(r.arrivals[i], 0);
-	unload(&r);
+	if (!strcmp(verb, "case")) {
+		if (r.prog)
+			unload(&r);
+		load(&r, strstr(text, "--pass"));
+	} else if (!strcmp(verb, "tail")) {
+		set_tails(r.tails_fd, BASE + strtoull(text, NULL, 10), BASE);
+	} else if (!strcmp(verb, "all")) {
+		tell_all(&r);
+	} else { /* 4 or 6 STREAM NUMBER */
+		sscanf(text, "%d %d", &slot, &number);
+		recorded_read(odd_fields, text, &odd);
+		payload = build(&r, six ? AF_INET6 : AF_INET, (uint16_t)(PORT + odd.port),
+				(unsigned)(PAYLOAD + odd.longer));
+		flow_stamp(payload, (unsigned)(PAYLOAD + odd.longer),
+			   STAMP_WORD(STREAM0 + slot, BASE + (uint64_t)(int64_t)number), 0);
+		if (odd.zero)
+			memset(payload, 0, STAMP_LEN);
+		payload[odd.at] ^= (uint8_t)odd.flip;
+		r.length -= odd.cut;
+		verdict = run(&r);
+		assert_true(verdict == XDP_DROP || verdict == XDP_PASS);
+		tell("%s", verdict == XDP_DROP ? "taken" : "passes");
+	}
 }
 
-/* A number that left the window must not resolve the number that has its place now. */
-CASE(test_late_numbers_settle_nothing)
+CASE(recorded)
 {
-	struct receiving r;
-
-	load(&r, false);
-	set_tails(r.tails_fd, BASE + 10, BASE);
-	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9), XDP_PASS);
-	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 10), XDP_DROP);
-	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9 + WINDOW), XDP_DROP);
-	assert_int_equal(r.arrivals[9], 1);
-	assert_int_equal(counts(&r).sums.delivered, 2);
-	assert_int_equal(counts(&r).sums.late, 1);
-	unload(&r);
-}
-
-CASE(test_pass_is_a_probe)
-{
-	struct receiving r;
-
-	load(&r, true);
-	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 5), XDP_PASS);
-	assert_int_equal(arrive(&r, AF_INET6, 1, BASE + 6), XDP_PASS);
-	assert_int_equal(r.seen[5] & SEEN_MASK, SEEN_XDP);
-	assert_int_equal(r.seen[WINDOW + 6] & SEEN_MASK, SEEN_XDP);
-	assert_int_equal(r.arrivals[5], 0);
-	assert_int_equal(counts(&r).taken, 0);
-	unload(&r);
+	recorded_stories("tests/fixtures/sinks", take_line, NULL);
 }
 
 static void load_learning(struct receiving *r)
