@@ -5,6 +5,7 @@
 #include "cases.h"
 #include "bpf/helpers.h"
 #include "host/load.h"
+#include "recorded.h"
 #include "trace_abi.h"
 #include "probe.skel.h"
 #include "probe_old.skel.h"
@@ -76,96 +77,51 @@ static void pass(int prog, uint16_t stream, uint64_t number)
 	assert_memory_equal(f.at, before.at, f.len);
 }
 
-/* All bytes are 0 but this one. */
-static void assert_only(unsigned index, uint8_t value)
+static void assert_nothing_from(unsigned first)
 {
-	for (unsigned i = 0; i < BYTES; i++) {
-		if (seen[i] != (i == index ? value : 0))
+	for (unsigned i = first; i < BYTES; i++) {
+		if (seen[i])
 			fail_msg("byte %u is %u", i, seen[i]);
 	}
 }
 
-static void assert_nothing_seen(void)
+/* Tells all bytes that are not 0. */
+static void tell_seen(void)
 {
-	assert_only(BYTES, 0);
+	for (unsigned i = 0; i < BYTES; i++) {
+		if (seen[i])
+			tell("%u:%u", i, seen[i]);
+	}
+	if (!*told)
+		tell("none");
 }
 
-CASE_WITH(probe_is_noted, reset, NULL)
+static void take_line(void *arg, const char *verb, char *text)
 {
-	pass(tx, TEST_STREAM, TEST_BASE + 5);
-	assert_only(5, SEEN_TX_DEVICE);
-	pass(rx, TEST_STREAM, TEST_BASE + 5);
-	assert_only(5, SEEN_RX_DEVICE);
+	static const char *const names[] = {"tx", "rx", "in", "out"};
+	const int progs[] = {tx, rx, bpf_program__fd(skel->progs.bridge_in),
+			     bpf_program__fd(skel->progs.bridge_out)};
+	long long a = 0, b = 0;
+
+	sscanf(text, "%lld %lld", &a, &b);
+	if (!strcmp(verb, "case"))
+		reset(NULL);
+	else if (!strcmp(verb, "set"))
+		seen[a] = (uint8_t)b;
+	else if (!strcmp(verb, "tails"))
+		set_tails(bpf_map__fd(skel->maps.tails), TEST_BASE + (uint64_t)a,
+			  TEST_BASE + (uint64_t)b);
+	for (unsigned i = 0; i < LENGTH(names); i++) {
+		if (strcmp(names[i], verb))
+			continue;
+		pass(progs[i], (uint16_t)(TEST_STREAM + a), TEST_BASE + (uint64_t)b);
+		tell_seen();
+	}
 }
 
-/* A packet that returns or loops does not change the probe it reached before. */
-CASE_WITH(later_probe_stands, reset, NULL)
+CASE_WITH(recorded, reset, NULL)
 {
-	pass(rx, TEST_STREAM, TEST_BASE);
-	pass(tx, TEST_STREAM, TEST_BASE);
-	assert_only(0, SEEN_RX_DEVICE);
-	seen[0] = SEEN_SOCKET;
-	pass(rx, TEST_STREAM, TEST_BASE);
-	assert_only(0, SEEN_SOCKET);
-}
-
-CASE_WITH(context_of_init_is_kept, reset, NULL)
-{
-	seen[1] = SEEN_TX_DEVICE | SEEN_ON_INIT;
-	pass(rx, TEST_STREAM, TEST_BASE + 1);
-	assert_only(1, SEEN_RX_DEVICE | SEEN_ON_INIT);
-}
-
-/* The test notes these packets before and after the last probe is recorded. */
-CASE_WITH(ports_of_a_bridge_are_noted, reset, NULL)
-{
-	int in = bpf_program__fd(skel->progs.bridge_in);
-	int out = bpf_program__fd(skel->progs.bridge_out);
-
-	pass(in, TEST_STREAM, TEST_BASE + 2);
-	assert_only(2, SEEN_BRIDGE_IN);
-	pass(tx, TEST_STREAM, TEST_BASE + 2);
-	assert_only(2, SEEN_TX_DEVICE | SEEN_BRIDGE_IN);
-	pass(out, TEST_STREAM, TEST_BASE + 2);
-	assert_only(2, SEEN_TX_DEVICE | SEEN_BRIDGE);
-	pass(rx, TEST_STREAM, TEST_BASE + 2);
-	assert_only(2, SEEN_RX_DEVICE | SEEN_BRIDGE);
-}
-
-CASE_WITH(each_stream_has_its_window, reset, NULL)
-{
-	pass(tx, TEST_STREAM + 1, TEST_BASE + WINDOW - 1);
-	assert_only(2 * WINDOW - 1, SEEN_TX_DEVICE);
-	seen[2 * WINDOW - 1] = 0;
-	pass(tx, TEST_STREAM, TEST_BASE + WINDOW); /* a number that no sender can have used yet */
-	assert_nothing_seen();
-	set_tails(bpf_map__fd(skel->maps.tails), TEST_BASE + 3 * WINDOW, TEST_BASE);
-	pass(tx, TEST_STREAM, TEST_BASE + 3 * WINDOW + TRACE_PAGE_SIZE);
-	assert_only(TRACE_PAGE_SIZE, SEEN_TX_DEVICE);
-}
-
-/* The byte of a number that left the window is another number's by now. */
-CASE_WITH(late_numbers_touch_nothing, reset, NULL)
-{
-	set_tails(bpf_map__fd(skel->maps.tails), TEST_BASE + 10, TEST_BASE);
-	pass(tx, TEST_STREAM, TEST_BASE + 9);
-	assert_nothing_seen();
-	pass(tx, TEST_STREAM, TEST_BASE + 10);
-	assert_only(10, SEEN_TX_DEVICE);
-	seen[10] = 0;
-	pass(tx, TEST_STREAM + 1, TEST_BASE + 9);
-	assert_only(WINDOW + 9, SEEN_TX_DEVICE);
-}
-
-CASE_WITH(other_runs_touch_nothing, reset, NULL)
-{
-	pass(tx, TEST_STREAM - 1, TEST_BASE);
-	pass(tx, TEST_STREAM + STREAMS, TEST_BASE);
-	pass(tx, TEST_STREAM + TRACE_STREAMS, TEST_BASE);
-	pass(tx, TEST_STREAM, TEST_BASE - 1);
-	pass(tx, TEST_STREAM, TEST_BASE + (1ULL << 32));
-	pass(tx, TEST_STREAM, 5);
-	assert_nothing_seen();
+	recorded_stories("tests/fixtures/probes", take_line, NULL);
 }
 
 static void notes_ours(const struct frame_case *c, struct frame *f, unsigned len, bool ours)
@@ -182,7 +138,7 @@ static void notes_ours(const struct frame_case *c, struct frame *f, unsigned len
 			assert_int_equal(rc, UNSPEC);
 		if (seen[0] != (ours ? wanted : 0))
 			fail_msg("%s, %u bytes of it: %u", c->name, len, seen[0]);
-		assert_only(0, seen[0]);
+		assert_nothing_from(1);
 	}
 }
 
@@ -196,7 +152,7 @@ CASE_WITH(end_records_are_no_packets, reset, NULL)
 	struct frame f = frame_make((struct frame_spec){.magic = END_MAGIC});
 
 	assert_int_equal(run_program(rx, &f, f.len), UNSPEC);
-	assert_nothing_seen();
+	assert_nothing_from(0);
 }
 
 int main(void)
