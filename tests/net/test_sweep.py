@@ -134,7 +134,7 @@ def stolen():
 def settings_of_the_lab():
     """Each interface where it is, and settings of the namespace that decides."""
     before = stolen()
-    document = run(*QUICK, "--topology", "router", "--mtu", "1450", "--queues", "3",
+    document = run(*QUICK, "--topology", "router", "--mtu", "1450", "--queues", "3", "-l", "4000",
                    "--threaded-napi", "--rps", "0")
     env = document["start"]["env"]
     assert before <= env["steal_ns"] <= stolen(), (before, env["steal_ns"])
@@ -147,7 +147,8 @@ def settings_of_the_lab():
         shown = [port[key] for key in ("driver", "qdisc", "mtu", "speed_mbit", "xdp", "xdp_program_id", "tx_checksum")]
         assert shown == ["veth", "noqueue", 1450, 10000, None, None, True], port
         assert port["txqueuelen"] and port["rp_filter"] and "losses" not in port, port  # losses take two samples
-    assert env["sysctls"]["net.ipv4.ip_forward"] == 0 and len(env["sysctls"]["net.ipv4.udp_mem"]) == 3, env
+    assert len(env["sysctls"]["net.ipv4.udp_mem"]) == 3, env
+    assert env["sysctls"]["net.ipv4.ipfrag_time"] == 1, env  # so set for fragments, at the receiver only
     assert tx["rx_queues"] == rx["rx_queues"] == rx["tx_queues"] == 3
     assert rx["threaded_napi"] is True and tx["threaded_napi"] is False
     assert rx["gro"] and not tx["gro"]

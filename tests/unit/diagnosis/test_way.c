@@ -79,6 +79,29 @@ static void send_to(const struct netns *ns, const char *from, const char *to, in
 	close(fd);
 }
 
+/* A single packet is too few to name the most frequent source: it waits, and tells what it saw. */
+CASE(one_refused_packet)
+{
+	struct survey_bpf *sources;
+	struct way_back back;
+	uint64_t until;
+
+	if (geteuid() || way_sources_open(&sources, false))
+		skip();
+	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/conf/all/rp_filter", "1"), 0);
+	assert_true(done(&lab.tx_ns, "ip link set lo up; ip addr replace 203.0.113.1/32 dev lo"));
+	send_to(&lab.tx_ns, "203.0.113.1", "198.18.1.2:9", 1);
+	until = clock_now() + 500000000;
+	assert_true(
+		way_sources_back(sources, &lab.router_ns, lab.router_ns.inum, NULL, until, &back));
+	assert_true(clock_now() >= until);
+	assert_string_equal(back.source, "203.0.113.1");
+	assert_string_equal(back.ifname, "v-r0");
+	assert_string_equal(back.by, "");
+	assert_false(way_sources_back(sources, &lab.rx_ns, lab.rx_ns.inum, NULL, 0, &back));
+	way_sources_close(sources);
+}
+
 static const struct facts_sock *on_port(const struct facts *f, uint16_t port)
 {
 	const struct facts_sock *found = NULL;
