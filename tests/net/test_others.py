@@ -424,7 +424,9 @@ def wrong_echo_of_a_timestamp(address):
                     to, sequence = struct.unpack("!2xHI", answer[:8])
                 client.sendto(segment(address, source, 8, sequence + 1 & 0xffffffff, ack, 1001, 12345), (address, 0))
             document = t.stop()
-            counted = tcp_counter("TSEcrRejected")
+            counted = 0
+            with contextlib.suppress(KeyError):  # older kernels
+                counted = tcp_counter("TSEcrRejected")
     require(counted, "this kernel takes any echo")
     assert counted == 50 and not tcp_causes(document), (counted, tcp_causes(document))
     assert sum(c["packets"] for s in document["end"]["suspected"] for c in s["causes"]
