@@ -4,7 +4,6 @@
 nothing left attached (which lib.py checks after each case)."""
 
 import os
-import random
 import shutil
 import struct
 import subprocess
@@ -172,26 +171,6 @@ def capture(content, status, words):
             Path(path).write_bytes(content)
         result = pktledger("run", "--pcap", path, "--sequence-header", "--rx", "xsk", "--rate", "1k")
         assert_refused(result, status, *words)
-
-
-@thorough
-def spoilt_captures():
-    """Whatever is in the file: refused in a line, or sent and balanced."""
-    dice = random.Random(int(os.environ.get("PKTLEDGER_SEED", "1")))
-    with tempfile.TemporaryDirectory() as directory, Lab(NAME) as lab:
-        path = os.path.join(directory, "capture.pcap")
-        for _ in range(6):
-            data = bytearray(pcap(20 * FRAMES[:1]))
-            for _ in range(dice.randint(1, 3)):
-                data[dice.randrange(len(data))] = dice.randrange(256)
-            Path(path).write_bytes(bytes(data))
-            result = lab.run("tx", "send", "-j", "-q", TARGET[False], "--tx", "xsk", "-i", TX,
-                        "--rate", "10k", "--pcap", path, "--sequence-header")
-            if result.status:
-                assert_refused(result, result.status)
-                assert result.status in (FAILED, USAGE), result
-            else:
-                assert result.json["end"]["attempted"] == result.json["end"]["sent"] > 0, result
 
 
 @case

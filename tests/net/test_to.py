@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import counter, inside, nft, nft_counters
+from ends import counter, inside, nft
 from labs import COUNT, EACH, PORT, TARGET, Hosts, numbered, share
 from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_balanced, assert_counters_agree,
                  assert_error, assert_valid, bounded, case, crowded, directory, finish, first, is_suppressed,
@@ -141,22 +141,6 @@ def a_rate_that_grows(args):
         assert result.status == 0 or is_suppressed(result), result
         # the integral of the ramp; a sender may owe the last few
         assert 10000 <= result.json["end"]["attempted"] <= 11000, result
-
-
-@thorough
-def a_limit_between_the_hosts():
-    """Drops by time, not by number: its own counter knows how many."""
-    with Hosts() as hosts:
-        nft(hosts.netns("m"), f"""
-            table inet cut {{ chain c {{ type filter hook forward priority 0;
-                udp dport {PORT} limit rate over 5000/second burst 50 packets counter drop
-            }}
-            }}
-            """)
-        document = hosts.ledger()
-        dropped = nft_counters(hosts.netns("m"))[None]
-        assert_balanced(document, COUNT)
-        assert dropped and lost(document) == {"wire": dropped}, (dropped, lost(document))
 
 
 @table([("here", []), ("there", ["--reverse"])] if EVERYTHING else [])

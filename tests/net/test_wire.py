@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import ROOT, first, main, table, thorough
-from wire import PORT, TARGET, TX, Lab, datagrams, dissect, pcap, require_tshark, tshark
+from wire import PORT, TARGET, TX, Lab, datagrams, pcap, require_tshark, tshark
 
 NAME = f"pl-wire-{os.getpid()}"
 COUNT = 1200
@@ -201,20 +201,6 @@ def replay():
         assert len(packet.frame) == max(60, len(original[i % 60])), (i, packet.fields)
         assert packet.target == TARGET[False] and packet["udp.srcport"] == str(1000 + i % 60)
         assert int(packet["ip.dsfield"], 0) == 4 * (i % 60) and packet["ip.ttl"] == "9"
-
-
-@thorough
-def end_record():
-    """What was sent, told to whoever looks on."""
-    require_tshark()
-    with Lab(NAME) as lab:
-        document, frames = lab.send("--count", "50", *options("socket"))
-    ends = [p.payload for p in dissect(frames) if p.payload[:2] == b"\x70\x65"]
-    stream, base, number, refused, check = struct.unpack(">HQQQQ", ends[0][2:36])
-    assert ends == END_RECORDS * [ends[0]]
-    start = document["start"]["streams"][0]
-    assert (stream, base, number, refused) == (start["stream"], start["base"], 50, 0)
-    assert check == (stream ^ base ^ number ^ refused) ^ (1 << 64) - 1
 
 
 @table(first(1, [("IPv4", False), ("IPv6, two threads", True)]))
