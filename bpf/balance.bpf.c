@@ -59,6 +59,11 @@ static __always_inline bool is_elsewhere(__u32 netns)
 	return cfg.netns && netns != cfg.netns;
 }
 
+static __always_inline bool is_dev_elsewhere(struct sk_buff *skb)
+{
+	return cfg.netns && is_elsewhere(IN(skb, sk_buff)->dev->nd_net.net->ns.inum);
+}
+
 static __always_inline enum balance_role role_of(struct net_device *dev)
 {
 	return link_role(dev, ROLE_INSIDE, ROLE_EDGE);
@@ -105,6 +110,7 @@ struct datagram {
 	__u16 src_port, dst_port;
 	__u8 version;
 	bool fragmented; /* this is the first fragment */
+	__u16 pad;
 };
 
 /* Fields of an skb that are needed to find its datagrams. */
@@ -161,14 +167,21 @@ static __always_inline void datagram_measure(struct datagram *d, const struct sk
 enum datagram_result {
 	DATAGRAM_NONE, /* not UDP, or truncated */
 	DATAGRAM_HERE,
+	DATAGRAM_OTHERS, /* of another flow; only struct plain_udp is filled in */
 	DATAGRAM_LATER,	 /* a fragment other than the first, possibly UDP */
 	DATAGRAM_HIDDEN, /* its header is in pages: no pull by the driver (napi_gro_frags) */
 };
 
-static SPLIT enum datagram_result datagram_parse(const struct skb_view *v, struct datagram *d)
+/*
+ * Parses any packet. Not static, so that it is verified only once, and so that the caller's code is
+ * not verified for each kind of header.
+ */
+__noinline int datagram_parse(const struct skb_view *v, struct datagram *d)
 {
 	struct headers h;
 
+	if (!v || !d)
+		return DATAGRAM_NONE;
 	headers_read(&v->at, PROTO_UDP, &h);
 	if (h.next == HEADER_FRAGMENT)
 		return h.proto == PROTO_UDP || h.version == 6 || inner.wanted ? DATAGRAM_LATER
@@ -186,7 +199,7 @@ static SPLIT enum datagram_result datagram_parse(const struct skb_view *v, struc
 	d->dst_port = h.dst_port;
 	d->version = h.version;
 	d->fragmented = h.fragmented || v->at.outer;
-	d->look = filter_look(&v->at, &h);
+	d->look = LOOK_ASK;
 	return DATAGRAM_HERE;
 }
 
@@ -219,8 +232,6 @@ static __always_inline bool is_mixed(const struct balance_cell *cell)
 
 static __always_inline void sizes_came(struct balance_cell *cell, const struct datagram *d)
 {
-	if (!d->bytes)
-		cell->empty = 1;
 	if (!d->size) {
 		if (cell->single < d->bytes)
 			cell->single = d->bytes;
@@ -725,7 +736,7 @@ __noinline int read_queued(__u64 skb, __u32 cell)
 {
 	struct filter_gap gap;
 	struct skb_view v;
-	struct datagram d;
+	struct datagram d = {};
 	__u32 start, layer, have;
 
 	skb_view_probed(&v, (void *)skb);
@@ -771,13 +782,43 @@ static long queue_step(__u32 i, struct queue_walk *w)
 
 #define PACKET_LOOPBACK 5
 
-static __always_inline enum datagram_result
-look_at_packet(const struct skb_view *v, struct datagram *d, struct balance_tally *t)
+/*
+ * Finds the datagram in a packet. A packet whose ports show that it is of another flow ends here,
+ * before anything else is read: DATAGRAM_OTHERS, with `plain` filled in. With DATAGRAM_NONE nothing
+ * is filled in, otherwise `v`, and with DATAGRAM_HERE `d`.
+ */
+static __always_inline enum datagram_result datagram_find(struct sk_buff *skb, struct skb_view *v,
+							  struct datagram *d,
+							  struct plain_udp *plain, __u32 program)
 {
-	enum datagram_result found = datagram_parse(v, d);
+	enum datagram_result found = DATAGRAM_HERE;
+	enum filter_look look = LOOK_ASK;
+	enum plain kind = NOT_PLAIN;
+	struct balance_tally *t;
 
-	if (found == DATAGRAM_HIDDEN)
-		TALLY(t->hidden, 1);
+	*plain = (struct plain_udp){};
+	if (!inner.wanted)
+		kind = plain_udp(skb, plain);
+	if (kind == PLAIN_UDP)
+		look = filter_look_udp(plain->src_port, plain->dst_port);
+	if (is_others(look))
+		return DATAGRAM_OTHERS;
+	if (kind == PLAIN_OTHER || !skb_view(v, skb, program))
+		return DATAGRAM_NONE;
+	*d = (struct datagram){.l3 = plain->l3,
+			       .payload = plain->payload,
+			       .bytes = plain->length - UDP_HLEN,
+			       .look = look ^ no_bits,
+			       .src_port = plain->src_port,
+			       .dst_port = plain->dst_port,
+			       .version = plain->version};
+	if (kind == NOT_PLAIN)
+		found = datagram_parse(v, d);
+	if (found == DATAGRAM_HIDDEN) {
+		t = tally();
+		if (t)
+			TALLY(t->hidden, 1);
+	}
 	/*
 	 * forces it into memory: clang 14 would spill uninitialised registers, which verifiers
 	 * reject
@@ -831,18 +872,16 @@ static __always_inline bool enter(struct sk_buff *skb, const struct skb_view *v,
 }
 
 /*
- * Records that a datagram arrived at this port, before any process can read it. Returns true if it
- * belongs to the flow.
+ * Records that a datagram of the flow, or of others, arrived at this port, before any process can
+ * read it. Where both kinds arrive, the source is recorded too. `p`: its ports and IP header.
  */
-static __always_inline bool came_to_port(__u32 netns, const struct skb_view *v,
-					 const struct datagram *d, bool ours)
+static __always_inline struct balance_cell *
+came_to_port(__u32 netns, struct sk_buff *skb, const struct plain_udp *p, __u32 bytes, __u8 kind)
 {
-	const __u8 kind = ours ? BALANCE_OURS : BALANCE_OTHERS;
-	struct balance_cell *cell = cell_of(netns, d->dst_port);
-	__u8 *came = byte_of_port(d->dst_port);
+	struct balance_cell *cell = cell_of(netns, p->dst_port);
 
 	if (!cell)
-		return false;
+		return NULL;
 	if (!cell->first)
 		cell->first = kind;
 	if (!(cell->came & kind)) {
@@ -850,38 +889,74 @@ static __always_inline bool came_to_port(__u32 netns, const struct skb_view *v,
 		if (is_mixed(cell))
 			mixed = 1;
 	}
-	sizes_came(cell, d);
-	if (ours && !*came)
-		*came = 1;
-	if (mixed && is_mixed(cell))
-		note_source_at(&v->at, d->l3, d->version,
-			       (__u64)bpf_htons(d->src_port) << 16 | d->dst_port, kind);
-	return ours;
+	if (!bytes)
+		cell->empty = 1;
+	if (mixed && is_mixed(cell)) {
+		const struct linear at = linear_of(skb);
+
+		note_source_at(&at, p->l3, p->version,
+			       (__u64)bpf_htons(p->src_port) << 16 | p->dst_port, kind);
+	}
+	return cell;
+}
+
+/* Records a datagram after of_flow(). */
+static __always_inline void came(__u32 netns, struct sk_buff *skb, const struct datagram *d,
+				 bool ours)
+{
+	const struct plain_udp p = {.l3 = d->l3,
+				    .src_port = d->src_port,
+				    .dst_port = d->dst_port,
+				    .version = d->version};
+	struct balance_cell *cell =
+		came_to_port(netns, skb, &p, d->bytes, ours ? BALANCE_OURS : BALANCE_OTHERS);
+	__u8 *port = byte_of_port(d->dst_port);
+
+	if (!ours)
+		return;
+	if (cell)
+		sizes_came(cell, d);
+	if (!*port)
+		*port = 1;
 }
 
 static __always_inline void receives(struct sk_buff *skb)
 {
-	struct net_device *dev = IN(skb, sk_buff)->dev;
-	struct balance_tally *t = tally();
-	__u32 netns = dev->nd_net.net->ns.inum, match;
 	enum datagram_result found;
+	struct balance_tally *t;
+	struct plain_udp plain;
+	struct net_device *dev;
 	struct skb_view v;
 	struct datagram d;
+	__u32 netns;
+	bool ours;
 
-	if (!t || is_elsewhere(netns) || !skb_view(&v, skb, BALANCE_RECEIVE))
+	if (is_dev_elsewhere(skb))
 		return;
-	found = look_at_packet(&v, &d, t);
+	found = datagram_find(skb, &v, &d, &plain, BALANCE_RECEIVE);
+	if (found == DATAGRAM_NONE)
+		return;
+	dev = IN(skb, sk_buff)->dev;
+	netns = dev->nd_net.net->ns.inum;
+	if (found == DATAGRAM_OTHERS) {
+		came_to_port(netns, skb, &plain, plain.length - UDP_HLEN, BALANCE_OTHERS);
+		return;
+	}
 	if (found == DATAGRAM_LATER && role_of(dev) != ROLE_STACKED)
 		fragment_came(&v.at, BALANCE_RECEIVE, netns, true);
 	if (found != DATAGRAM_HERE)
 		return;
 	datagram_measure(&d, &v);
-	match = of_flow(skb, &v, &d, BALANCE_RECEIVE);
-	if (!came_to_port(netns, &v, &d, match & NAT_MATCHES)) {
+	ours = of_flow(skb, &v, &d, BALANCE_RECEIVE) & NAT_MATCHES;
+	came(netns, skb, &d, ours);
+	if (!ours) {
 		if (d.fragmented)
 			fragment_forget(&v.at, BALANCE_RECEIVE);
 		return;
 	}
+	t = tally();
+	if (!t)
+		return;
 	if (BPF_CORE_READ_BITFIELD(skb, pkt_type) == PACKET_LOOPBACK) {
 		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, FOLLOWED_COPY);
 	} else if (!skb->skb_iif && role_of(dev) == ROLE_EDGE) {
@@ -909,18 +984,21 @@ static __always_inline void leaves(const struct skb_view *v, const struct datagr
 
 static __always_inline void queues(struct sk_buff *skb)
 {
-	struct net_device *dev = IN(skb, sk_buff)->dev;
-	struct balance_tally *t = tally();
+	struct balance_tally *t;
+	struct plain_udp plain;
+	struct net_device *dev;
 	enum balance_role role;
 	struct skb_view v;
 	struct datagram d;
 	struct sock *sk;
 	__u32 match;
 
-	if (!t || is_elsewhere(dev->nd_net.net->ns.inum) || !skb_view(&v, skb, BALANCE_QUEUE) ||
-	    look_at_packet(&v, &d, t) != DATAGRAM_HERE)
+	if (is_dev_elsewhere(skb) ||
+	    datagram_find(skb, &v, &d, &plain, BALANCE_QUEUE) != DATAGRAM_HERE)
 		return;
-	if (is_others(d.look))
+	dev = IN(skb, sk_buff)->dev;
+	t = tally();
+	if (!t)
 		return;
 	datagram_measure(&d, &v);
 	match = of_flow(skb, &v, &d, BALANCE_QUEUE);
@@ -963,11 +1041,13 @@ static __always_inline void names(struct sk_buff *skb)
 	struct balance_tally *t = tally();
 	__u32 netns = dev->nd_net.net->ns.inum, match;
 	__u64 nfct = nfct_of(skb);
+	struct plain_udp plain;
 	struct skb_view v;
 	struct datagram d;
 
-	if (!nfct || !t || is_elsewhere(netns) || !skb_view(&v, skb, BALANCE_NAMES) ||
-	    tunnel_of(BALANCE_NAMES) || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
+	if (!nfct || !t || is_elsewhere(netns) ||
+	    datagram_find(skb, &v, &d, &plain, BALANCE_NAMES) != DATAGRAM_HERE ||
+	    tunnel_of(BALANCE_NAMES))
 		return;
 	datagram_measure(&d, &v);
 	match = of_flow(skb, &v, &d, BALANCE_NAMES);
@@ -975,7 +1055,8 @@ static __always_inline void names(struct sk_buff *skb)
 		nat_forget(&v.at, BALANCE_NAMES);
 		return;
 	}
-	if (!came_to_port(netns, &v, &d, match & NAT_MATCHES))
+	came(netns, skb, &d, match & NAT_MATCHES);
+	if (!(match & NAT_MATCHES))
 		return;
 	nat_learn(nfct, BALANCE_NAMES, loops, loops ? 0 : d.segments);
 	if (match & NAT_NEW_ONLY && !loops)
@@ -1104,12 +1185,14 @@ static __always_inline void is_read(struct balance_tally *t, const struct balanc
 static __always_inline int read_ended(struct sock *sk, int bytes, int flags)
 {
 	__u16 port = sk->__sk_common.skc_num;
-	__u32 netns = IN(sk, sock)->__sk_common.skc_net.net->ns.inum;
-	struct balance_tally *t = tally();
+	struct balance_tally *t;
 	struct balance_cell *cell;
+	__u32 netns;
 
-	if (sk->sk_protocol != PROTO_UDP || is_elsewhere(netns) ||
-	    (!cfg.netns && !*byte_of_port(port)))
+	if (sk->sk_protocol != PROTO_UDP || (!cfg.netns && !*byte_of_port(port)))
+		return 0;
+	netns = IN(sk, sock)->__sk_common.skc_net.net->ns.inum;
+	if (is_elsewhere(netns))
 		return 0;
 	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE)) {
 		if (mixed && flags & MSG_PEEK)
@@ -1117,6 +1200,7 @@ static __always_inline int read_ended(struct sock *sk, int bytes, int flags)
 		return 0;
 	}
 	cell = cell_of(netns, port);
+	t = tally();
 	if (cell && t && cell->came)
 		is_read(t, cell, sk, bytes);
 	else if (cell && t && bytes)
@@ -1206,38 +1290,46 @@ __noinline int forget_values(struct linear *at, struct datagram *d)
 	return 0;
 }
 
-/* Counts a dropped packet, and any datagram that ends with it. */
-static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed)
+/*
+ * Counts a dropped packet, and any datagram that ends with it. Reads what the event reports only if
+ * the packet is of the flow.
+ */
+static __always_inline void count_end(__u64 *ctx, bool consumed, bool aborted)
 {
 	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
-	struct balance_tally *t = tally();
 	__u32 index, match, segments = 1, flags = 0, more = 0, drop = FRAGMENT_LOSS;
+	struct sk_buff *skb = (void *)ctx[0];
 	enum datagram_result found;
+	struct balance_tally *t;
+	struct plain_udp plain;
 	struct skb_view v;
 	struct datagram d;
+	struct freed read, *f = &read;
 	bool ends;
 
-	if (!t || !skb_view(&v, f->skb, program))
-		return;
-	found = look_at_packet(&v, &d, t);
+	found = datagram_find(skb, &v, &d, &plain, program);
 	if (found == DATAGRAM_HERE) {
-		if (is_others(d.look))
-			return;
 		datagram_measure(&d, &v);
-		match = of_flow(f->skb, &v, &d, program);
+		match = of_flow(skb, &v, &d, program);
 		if (!(match & NAT_MATCHES))
 			return;
 		/* on loopback it already entered with that tuple at net_dev_queue */
-		if (match & NAT_NEW_ONLY && !(IN(f->skb, sk_buff)->dev->flags & IFF_LOOPBACK))
+		if (match & NAT_NEW_ONLY && !(IN(skb, sk_buff)->dev->flags & IFF_LOOPBACK))
 			flags = BALANCE_RENAMED;
 		segments = d.segments;
 		forget_values(&v.at, &d);
 	} else if (found != DATAGRAM_LATER) {
 		return;
 	}
+	t = tally();
+	if (!t)
+		return;
 	found ^= no_bits;
 	flags ^= no_bits;
 	segments ^= no_bits;
+	freed_read(f, ctx, consumed);
+	if (aborted)
+		f->flags |= WATCH_ABORTED;
 	freed_place(f);
 	ends = !is_dropped_elsewhere(f, &d, found);
 	if (found == DATAGRAM_LATER || d.fragmented)
@@ -1275,12 +1367,7 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
 {
-	struct freed f;
-
-	freed_read(&f, ctx, false);
-	if (watch_cfg.cpus && is_aborted(f.site))
-		f.flags |= WATCH_ABORTED;
-	count_end(ctx, &f, false);
+	count_end(ctx, false, watch_cfg.cpus && is_aborted(ctx));
 	return 0;
 }
 
@@ -1288,12 +1375,8 @@ int balance_drop(__u64 *ctx)
 SEC("?tp_btf/consume_skb")
 int balance_used(__u64 *ctx)
 {
-	struct freed f;
-
-	if (!is_in_any(cfg.consumed, WATCH_CONSUMED_MAX, ctx[1]))
-		return 0;
-	freed_read(&f, ctx, true);
-	count_end(ctx, &f, true);
+	if (is_in_any(cfg.consumed, WATCH_CONSUMED_MAX, ctx[1]))
+		count_end(ctx, true, false);
 	return 0;
 }
 

@@ -127,6 +127,11 @@ static __always_inline struct linear linear_probed(struct sk_buff *skb)
 
 /* Headers in an skb */
 
+static __always_inline bool is_ip(__be16 protocol)
+{
+	return protocol == bpf_htons(TYPE_IP4) || protocol == bpf_htons(TYPE_IP6);
+}
+
 /*
  * Returns the offset of the network header; 0: unset. It is only set shortly after a driver hands
  * the packet to the stack.
@@ -137,8 +142,7 @@ static __always_inline __u16 skb_l3(const struct sk_buff *skb)
 	__u16 l3 = skb->network_header, mac = skb->mac_header;
 
 	barrier_var(data); /* the verifier rejects 32-bit pointer differences */
-	if (!l3 && mac != HEADER_UNSET && data == mac + ETHERNET_HLEN &&
-	    (skb->protocol == bpf_htons(TYPE_IP4) || skb->protocol == bpf_htons(TYPE_IP6)))
+	if (!l3 && mac != HEADER_UNSET && data == mac + ETHERNET_HLEN && is_ip(skb->protocol))
 		l3 = data;
 	return l3;
 }
@@ -304,6 +308,63 @@ static __always_inline void headers_read(const struct linear *at, __u8 only, str
 	}
 	headers_from(at, l3, type, &walk); /* so that only fields of *h that are used are read */
 	*h = walk;
+}
+
+/*
+ * Copies 8 or 16 bytes (`n`, a constant) from any address. A load that may fail takes eight
+ * instructions, so one load of 8 bytes costs less than one for each field.
+ */
+static __always_inline void load_words(__u8 *to, void *from, int n)
+{
+	const struct timespec64 *pair = CAST(from, timespec64); /* any type with two words */
+	__u64 word[2] = {pair->tv_sec, n > 8 ? pair->tv_nsec : 0};
+
+	__builtin_memcpy(to, word, n);
+}
+
+/* UDP directly behind an IP header without options and extension headers, and whole. */
+struct plain_udp {
+	__u32 l3, payload; /* offsets from head */
+	__u16 src_port, dst_port, length;
+	__u8 version;
+};
+
+enum plain { NOT_PLAIN, PLAIN_UDP, PLAIN_OTHER };
+
+/*
+ * Reads the packet with few loads if it is plain UDP, like most packets. NOT_PLAIN: it may be UDP
+ * all the same, see headers_read(). PLAIN_OTHER: it is of another protocol.
+ */
+static __always_inline enum plain plain_udp(const struct sk_buff *skb, struct plain_udp *p)
+{
+	__u16 l3 = skb_l3(skb), mac = skb->mac_header;
+	__u8 ip[16] WIDE, udp[8] WIDE, proto;
+
+	*p = (struct plain_udp){.l3 = l3};
+	if (!KFUNCS || !l3 || (mac != HEADER_UNSET && l3 < mac))
+		return NOT_PLAIN;
+	load_words(ip, skb->head + l3, 16);
+	if (ip[0] == (4 << 4 | IP4_HLEN / 4) && skb->protocol == bpf_htons(TYPE_IP4) &&
+	    !(be16_at(ip + 6) & (IP4_MORE_FRAGMENTS | IP4_FRAGMENT_OFFSET))) {
+		p->version = 4;
+		proto = ip[9];
+		p->payload = l3 + IP4_HLEN + UDP_HLEN;
+	} else if (ip[0] >> 4 == 6 && skb->protocol == bpf_htons(TYPE_IP6)) {
+		p->version = 6;
+		proto = ip[6];
+		p->payload = l3 + IP6_HLEN + UDP_HLEN;
+	} else {
+		return NOT_PLAIN;
+	}
+	if (proto != PROTO_UDP)
+		return headers_is_extension(p->version, proto) ? NOT_PLAIN : PLAIN_OTHER;
+	if (p->payload > skb->tail)
+		return NOT_PLAIN;
+	load_words(udp, skb->head + p->payload - UDP_HLEN, 8);
+	p->src_port = be16_at(udp);
+	p->dst_port = be16_at(udp + 2);
+	p->length = be16_at(udp + 4);
+	return PLAIN_UDP;
 }
 
 /* Returns true if no options or extension headers are between the IP header and the next one. */

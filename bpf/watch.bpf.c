@@ -19,14 +19,14 @@ enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
 static __always_inline bool is_plain(const struct sk_buff *skb)
 {
 	__u16 l3 = skb_l3(skb), mac = skb->mac_header;
-	const __u8 *ip;
+	__u8 ip[8] WIDE;
 
 	if (!KFUNCS || !l3 || l3 >= skb->tail || (mac != HEADER_UNSET && l3 < mac))
 		return false;
-	ip = (const __u8 *)CAST(skb->head + l3, iphdr);
-	return *ip >> 4 == 4   ? !(be16_at(ip + 6) & (IP4_MORE_FRAGMENTS | IP4_FRAGMENT_OFFSET))
-	       : *ip >> 4 == 6 ? !headers_is_extension(6, ip[6])
-			       : false;
+	load_words(ip, skb->head + l3, 8);
+	return ip[0] >> 4 == 4	 ? !(be16_at(ip + 6) & (IP4_MORE_FRAGMENTS | IP4_FRAGMENT_OFFSET))
+	       : ip[0] >> 4 == 6 ? !headers_is_extension(6, ip[6])
+				 : false;
 }
 
 /*
@@ -144,12 +144,12 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 	int kind = IP_PLAIN, matched = true;
 	struct linear at;
 
-	if (!consumed && is_aborted(f->site))
+	if (!consumed && is_aborted(ctx))
 		f->flags |= WATCH_ABORTED;
 	if (looks || !(is_whole(f) || is_plain(f->skb))) {
 		at = linear_of(f->skb);
 		if (watch_cfg.has_expr)
-			look = filter_look_first(&at);
+			look = filter_look(&at);
 		/* first, because most packets are not from the flow */
 		if (watch_cfg.has_expr && is_others(look))
 			return;
@@ -233,7 +233,7 @@ static __always_inline void see(struct sk_buff *skb, __u32 program)
 	}
 	if (!nfct && (!firsts || kind == IP_PLAIN))
 		return;
-	if (!(matches(skb, &at, kind, program, filter_look_first(&at)) & NAT_MATCHES))
+	if (!(matches(skb, &at, kind, program, filter_look(&at)) & NAT_MATCHES))
 		return;
 	if (nfct)
 		nat_learn(nfct, program, program == WATCH_QUEUES, 0);

@@ -510,12 +510,13 @@ static __always_inline bool is_wanted(const struct freed *f)
 /* Set by xdp_exception until the skb concerned is freed, which happens right afterwards. */
 ONE_PER_CPU(aborted, __u32);
 
-static __always_inline bool is_aborted(__u64 site)
+static __always_inline bool is_aborted(__u64 *ctx)
 {
 	const struct watch_control *control = watch_control();
 	__u32 zero = 0, *mark = NULL, was;
 
-	if (KFUNCS && control && control->any_aborted && is_in_any(places.xdp, TRACE_XDP, site))
+	if (KFUNCS && control && control->any_aborted &&
+	    is_in_any(places.xdp, TRACE_XDP, drop_site(ctx)))
 		mark = bpf_map_lookup_elem(&aborted, &zero);
 	if (!mark)
 		return false;
@@ -534,6 +535,29 @@ static __always_inline void found_sender(struct freed *f)
 	}
 	f->flags |= WATCH_SENDER;
 	f->aux = sender_id(f->skb, f->sender);
+}
+
+/* Reads a packet's flow unless --by flow has read it already. */
+static __always_inline void destination_read(const struct sk_buff *skb, struct watch_flow *to)
+{
+	struct plain_udp p;
+
+	if (watch_cfg.by_flow)
+		return;
+	if (plain_udp(skb, &p) == PLAIN_UDP) { /* without a call */
+		const struct linear at = {.head = skb->head};
+		const struct headers h = {.l3 = p.l3,
+					  .version = p.version,
+					  .proto = PROTO_UDP,
+					  .src_port = p.src_port,
+					  .dst_port = p.dst_port};
+
+		flow_fill(&at, &h, to);
+	} else {
+		const struct linear at = linear_of((struct sk_buff *)skb);
+
+		flow_read(&at, to);
+	}
 }
 
 /*
@@ -558,9 +582,7 @@ static __always_inline struct sock *find_socket(struct freed *f, bool inside, st
 	if (!inside && f->reason != kernel.netfilter &&
 	    ((f->flags & WATCH_NO_DEV && !f->sender) || f->reason == watch_cfg.no_socket ||
 	     (!kernel.has_rx_sk && is_of_socket(f->reason)))) {
-		const struct linear at = linear_of(f->skb);
-
-		flow_read(&at, to);
+		destination_read(f->skb, to);
 		/* a TCP segment without a socket belongs to a connection that is over */
 		if (to->dst_port && (f->reason != watch_cfg.no_socket || to->proto == PROTO_UDP)) {
 			f->flags |= WATCH_PORT;
@@ -592,13 +614,13 @@ static __always_inline void count_freed(__u64 *ctx, struct freed *f, const struc
 	if (!control || !d)
 		return;
 	interval = *(volatile __u32 *)&control->interval;
-	d->sk = find_socket(f, tunnel, &d->flow);
 	if (flows && KFUNCS) { /* flow_read() without a call */
 		headers_read(at, 0, &h);
 		flow_fill(at, &h, &d->flow);
 	} else if (flows) {
 		flow_read(at, &d->flow);
 	}
+	d->sk = find_socket(f, tunnel, &d->flow);
 	if (flows && tunnel) {
 		d->flow.tunnel = tunnel->kind;
 		d->flow.tunnel_id = tunnel->id;
