@@ -338,7 +338,7 @@ def slow_neighbour():
         def forget():
             shell(TX, "ip", "neigh", "del", V4, "dev", "v-tx")
 
-        with traffic(), repeating(0.6, forget):
+        with traffic(), repeating(0.3, forget):
             yield
 
 
