@@ -189,7 +189,8 @@ def out_of(option, most, words, trials):
     document = search("-t", "100ms", "--max-rate", "5k", option, most, status=1)
     assert document["end"]["out_of_trials" if trials else "out_of_time"], document["end"]
     assert f"not finish {words}" in document["error"]["message"], document["error"]
-    assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up", *["search"] * trials]
+    phases = [t["parameters"]["phase"] for t in document["trials"]]
+    assert phases == ["warm-up", *["search"] * trials], phases
 
 
 @case

@@ -583,7 +583,7 @@ def another_version_is_told_to_both():
 
 NOBODY = [
     ("nobody listens", None, ["nobody listens", "recv --serve"]),
-    ("it says nothing", b"", ["does not answer"]),
+    ("it says nothing", b"", ["does not respond"]),
     ("a web server", b"HTTP/1.1 400 Bad Request\r\n\r\n", ["not pktledger"]),
     ("another version", line(**{**HELLO, "protocol": 99, "version": "9.9"}), ["version 99", "9.9", "the same version"]),
     ("an endless line", b"x" * 100000, ["not pktledger"]),
