@@ -130,7 +130,7 @@ def the_engine_counts_what_the_device_dropped():
     assert [(s["stage"], s["packets"]) for s in end["stages"]] == [("tx_device", 1000)], end
     assert all(int(device[11]) >= 1000 for device in devices), devices
     assert re.search(r"tx_device +1,000 ", text), text
-    assert re.search(r"left this host +0$", text, re.M), text
+    assert re.search(r"left this host +0 +0.00 %$", text, re.M), text
 
 
 @table([("the generator", [], "generator"), ("a shaper", ["8mbit"], "interface"),
