@@ -182,7 +182,7 @@ __noinline int datagram_parse(const struct skb_view *v, struct datagram *d)
 
 	if (!v || !d)
 		return DATAGRAM_NONE;
-	headers_read(&v->at, PROTO_UDP, &h);
+	headers_read_again(&v->at, PROTO_UDP, &h);
 	if (h.next == HEADER_FRAGMENT)
 		return h.proto == PROTO_UDP || h.version == 6 || inner.wanted ? DATAGRAM_LATER
 									      : DATAGRAM_NONE;

@@ -278,7 +278,7 @@ GLOBAL int flow_read(const struct linear *at, struct watch_flow *f)
 
 	if (!at || !f)
 		return 0;
-	headers_read(at, 0, &h);
+	headers_read_again(at, 0, &h);
 	flow_fill(at, &h, f);
 	return 0;
 }
