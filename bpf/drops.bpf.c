@@ -14,7 +14,6 @@
 #include "kfree.bpf.h"
 #include "mark.bpf.h"
 #include "trace_abi.h"
-#include "twin.bpf.h"
 
 #define MAX_QUEUE (1 << 22) /* maximum number of datagrams walked in a socket's queue */
 
@@ -100,6 +99,13 @@ __noinline bool settle(__u64 word, __u32 index)
 		return false;
 	settle_byte(outcome, index);
 	return true;
+}
+
+__noinline bool is_settled(__u64 word)
+{
+	__u8 *outcome = number_byte(&outcomes, word, NULL);
+
+	return outcome && *outcome;
 }
 
 /* Returns true if this end counts. Ends from another run count only if the sender is unknown. */
@@ -360,7 +366,37 @@ static __always_inline int end_of_batch(const struct watch_key *cause, __u32 sen
 	return 0;
 }
 
-enum { TWIN_KFREE, TWIN_CONSUME };
+/*
+ * Nested drops: packets that end while their observer is running on the same CPU. The kernel does
+ * not run a tracing program recursively (prog->active in __bpf_trace_run()), so a softirq that
+ * interrupts an observer would hide all of its packets. Each observer therefore has a twin, which
+ * is attached and called after it (func_add()) and handles packets that the observer has not
+ * started on. If a softirq between the two makes both process the same packet, they reach the same
+ * outcome and it is counted once. A tail call to the first program would need less code, but that
+ * program's private stack (6.13) is in use.
+ */
+
+ONE_PER_CPU(begun, struct trace_begun);
+
+/*
+ * Returns true if this program has to process `skb`. Called first for every packet, because packets
+ * handled here are subtracted from the kernel's count of missed runs. The other arguments are
+ * constants.
+ */
+static __always_inline bool is_my_turn(struct sk_buff *skb, enum trace_observer observer,
+				       bool second)
+{
+	__u32 zero = 0;
+	struct trace_begun *b = bpf_map_lookup_elem(&begun, &zero);
+	bool known;
+
+	if (!b)
+		return !second;
+	known = second && b->skb[observer] == (__u64)skb;
+	b->skb[observer] = second ? 0 : (__u64)skb;
+	b->taken += second && !known;
+	return !known;
+}
 
 static __always_inline __u32 netns_of_dev(struct net_device *dev)
 {
@@ -402,8 +438,8 @@ static __always_inline bool is_elsewhere(__u32 netns, __u64 location)
 	       !is_in_any(cfg.handing, TRACE_HANDING, location);
 }
 
-/* Processes a freed skb. */
-static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed)
+/* Processes a freed skb. `second`: see is_my_turn(). */
+static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed, bool second)
 {
 	struct sk_buff *skb = f->skb;
 	struct linear at = linear_of(skb);
@@ -412,6 +448,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed
 	__u16 size, segments = 1;
 	struct packet p = {};
 	__u8 *arrived;
+	bool known;
 	__u32 index;
 
 	switch (find_number(&reader, f->site, &p)) {
@@ -436,6 +473,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed
 	size = BPF_CORE_READ(shared, gso_size);
 	if (size && is_in_any(cfg.segmenting, 2, f->site))
 		return 0;
+	known = second && is_settled(p.word);
 	index = index_of(ctx, f, consumed);
 	if (size)
 		segments = BPF_CORE_READ(shared, gso_segs);
@@ -443,7 +481,8 @@ static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed
 		settle_segments(&reader, &p, index, size, segments);
 	else
 		settle(p.word, index);
-	count(index, 1, segments, p.l3_bytes, skb->truesize);
+	if (!known)
+		count(index, 1, segments, p.l3_bytes, skb->truesize);
 	return 0;
 }
 
@@ -451,13 +490,13 @@ static __always_inline int dropped(__u64 *ctx, bool second)
 {
 	struct freed f;
 
-	if (!is_my_turn(TWIN_KFREE, ctx[0], second))
+	if (!is_my_turn((void *)ctx[0], OBSERVER_KFREE_SKB, second))
 		return 0;
 	freed_read(&f, ctx, false);
 	freed_place(&f);
 	if (is_elsewhere(f.netns, f.site) || is_in_any(cfg.ignored, TRACE_IGNORED, f.site))
 		return 0;
-	return end_of_skb(ctx, &f, false);
+	return end_of_skb(ctx, &f, false, second);
 }
 
 SEC("tp_btf/kfree_skb")
@@ -480,12 +519,12 @@ static __always_inline int consumed(__u64 *ctx, bool second)
 {
 	struct freed f;
 
-	if (!is_my_turn(TWIN_CONSUME, ctx[0], second) ||
+	if (!is_my_turn((void *)ctx[0], OBSERVER_CONSUME_SKB, second) ||
 	    !is_in_any(cfg.consuming, TRACE_CONSUMING, ctx[1]))
 		return 0;
 	freed_read(&f, ctx, true);
 	freed_place(&f);
-	return end_of_skb(ctx, &f, true);
+	return end_of_skb(ctx, &f, true, second);
 }
 
 SEC("?tp_btf/consume_skb")

@@ -219,26 +219,17 @@ filter_look_at(const struct linear *at, const struct headers *h, __u16 port, __u
 
 /*
  * Checks the ports first. Most packets of other flows have ports that do not match, and if EXPR is
- * just a UDP port, every packet of the flow matches. In both cases the filter need not run. `h`:
- * the packet's headers, from headers_read().
+ * just a UDP port, every packet of the flow matches. In both cases the filter need not run.
  */
-static __always_inline __u32 filter_look_read(const struct linear *at, const struct headers *h)
+static __always_inline __u32 filter_look(const struct linear *at)
 {
 	const __u32 port = FILTER_CONSTANT(FILTER_PORT);
+	struct headers h;
 
 	if (!KFUNCS || inner.wanted || FILTER_CONSTANT(FILTER_OFF) || !port)
 		return LOOK_ASK;
-	return filter_look_at(at, h, port, FILTER_CONSTANT(FILTER_IS_PORT)) ^ no_bits;
-}
-
-/* Variant for a program that does not need the headers. */
-static __always_inline __u32 filter_look(const struct linear *at)
-{
-	struct headers h = {};
-
-	if (KFUNCS && FILTER_CONSTANT(FILTER_PORT))
-		headers_read(at, 0, &h);
-	return filter_look_read(at, &h);
+	headers_read(at, 0, &h);
+	return filter_look_at(at, &h, port, FILTER_CONSTANT(FILTER_IS_PORT)) ^ no_bits;
 }
 
 /* Variant for a plain UDP packet that the filter sees from its IP header on. */

@@ -2,8 +2,7 @@
 /*
  * TCP observer for `trace --balance`. Counts the data that the flow's sockets sent and
  * retransmitted, and records which sequence ranges were retransmitted and which were dropped.
- * include/tcp_abi.h defines the counters, and the records that only explain them. The program on
- * kfree_skb also counts the rows of the trace, unless another program does (watch_config.cpus 0).
+ * include/tcp_abi.h defines the counters, and the records that only explain them.
  *
  * EXPR is tested on a segment that consists only of addresses and ports, the same way in every
  * program. A socket, its retransmissions and its drops therefore either all belong to the flow or
@@ -19,11 +18,9 @@
 #include "filter.bpf.h"
 #include "kfree.bpf.h"
 #include "link.bpf.h"
-#include "row.bpf.h"
 #include "skb.bpf.h"
 #include "sock.bpf.h"
 #include "tcp_abi.h"
-#include "twin.bpf.h"
 
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT	2
@@ -103,7 +100,7 @@ struct sk_buff___tcp {
 
 #pragma clang attribute pop
 
-const volatile struct tcp_config cfg = {};
+const volatile struct tcp_config cfg;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -112,9 +109,9 @@ struct {
 
 MAP(counted, HASH, TCP_NAMESPACES, __u32, struct tcp_counted);
 
-ONE_PER_CPU(missed, struct tcp_losses);
+ONE_PER_CPU(losses, struct tcp_losses);
 
-#define MISSED(field) COUNT_ON_CPU(missed, struct tcp_losses, field, 1)
+#define LOSS(field) COUNT_ON_CPU(losses, struct tcp_losses, field, 1)
 
 /* A socket's state at its first reading. */
 struct kept {
@@ -177,33 +174,106 @@ __u32 busy;    /* sockets of the flow that were locked and therefore not read */
 __u32 looking; /* set by user space: tcp_left() takes an intermediate reading, and no socket ends */
 
 /*
- * The segment that EXPR is tested on: full-sized, with an IP header and a TCP header without
- * options, with IPv4 and IPv6.
+ * Length of the segment that EXPR is tested on: a full-sized segment with an IP header and a TCP
+ * header without options.
  */
 #define ASKED_LENGTH 1500
-#define ASKED_TCP    TCP_HLEN / 4 << 4, TCPHDR_ACK
-static const __u8 asked[2][IP6_HLEN + TCP_HLEN] = {
-	{0x45, [2] = ASKED_LENGTH >> 8, ASKED_LENGTH & 0xff, [8] = 64, PROTO_TCP,
-	 [IP4_HLEN + 12] = ASKED_TCP},
-	{0x60, [4] = (ASKED_LENGTH - IP6_HLEN) >> 8, (ASKED_LENGTH - IP6_HLEN) & 0xff, PROTO_TCP,
-	 64, [IP6_HLEN + 12] = ASKED_TCP},
+struct asked {
+	__u8 bytes[IP6_HLEN + TCP_HLEN];
+	__u8 pad[4];
 };
 
-static __always_inline bool is_of_flow(const struct watch_flow *f)
-{
-	const bool ip6 = f->family == AF_INET6;
-	const __u32 l3 = no_bits, l4 = l3 + (ip6 ? IP6_HLEN : IP4_HLEN);
-	const struct filter_name name = {.flow = *f, .l3 = l3, .l4 = l4};
-	struct linear at = {.head = (unsigned char *)asked[ip6],
-			    .tail = l4 + TCP_HLEN,
-			    .mac_header = HEADER_UNSET,
-			    .protocol = ip6 ? bpf_htons(TYPE_IP6) : bpf_htons(TYPE_IP4)};
+enum tcp_program {
+	TCP_ON_RETRANSMIT,
+	TCP_ON_RETRANSMIT_AGAIN,
+	TCP_ON_FAILED,
+	TCP_ON_SYNACK,
+	TCP_ON_STATE,
+	TCP_ON_DROP,
+	TCP_ON_DROP_AGAIN,
+	TCP_ON_ENTRY,
+	TCP_ON_FILES
+};
 
-	at.data = at.head;
-	return filter_matches(&at, ASKED_LENGTH, NULL, &name);
+MAP(asked, PERCPU_ARRAY, TCP_ON_FILES + 1, __u32, struct asked);
+
+static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program)
+{
+	struct asked *a = bpf_map_lookup_elem(&asked, &program);
+	struct linear at = {.mac_header = HEADER_UNSET};
+	const bool ip4 = f->family == AF_INET;
+	__u8 *tcp;
+
+	if (!a)
+		return false;
+	at.head = at.data = a->bytes;
+	at.protocol = bpf_htons(ip4 ? TYPE_IP4 : TYPE_IP6);
+	at.tail = (ip4 ? IP4_HLEN : IP6_HLEN) + TCP_HLEN;
+	__builtin_memset(a, 0, sizeof(*a));
+	if (ip4) {
+		a->bytes[0] = 0x45;
+		*(__be16 *)(a->bytes + 2) = bpf_htons(ASKED_LENGTH);
+		a->bytes[8] = 64;
+		a->bytes[9] = PROTO_TCP;
+		__builtin_memcpy(a->bytes + 12, f->src, 4);
+		__builtin_memcpy(a->bytes + 16, f->dst, 4);
+		tcp = a->bytes + IP4_HLEN;
+	} else {
+		a->bytes[0] = 0x60;
+		*(__be16 *)(a->bytes + 4) = bpf_htons(ASKED_LENGTH - IP6_HLEN);
+		a->bytes[6] = PROTO_TCP;
+		a->bytes[7] = 64;
+		__builtin_memcpy(a->bytes + 8, f->src, 16);
+		__builtin_memcpy(a->bytes + 24, f->dst, 16);
+		tcp = a->bytes + IP6_HLEN;
+	}
+	__builtin_memcpy(tcp, &f->src_port, 4); /* both ports */
+	tcp[12] = TCP_HLEN / 4 << 4;
+	tcp[13] = 0x10; /* ACK */
+	return filter_matches(&at, ASKED_LENGTH, NULL, NULL);
 }
 
-enum { TWIN_DROP, TWIN_RETRANSMIT };
+/*
+ * Programs running on this CPU. A program does not run recursively, so it would miss events in an
+ * interrupt. Programs with such events have a twin at the same tracepoint, which handles every skb
+ * that the program has not noted. An interrupt between the two notes its skb above the first one.
+ */
+struct work {
+	__u64 skb[2]; /* the most recent skb first */
+	__u64 begun;  /* set when both are attached; before that, no twin would clear the notes */
+};
+struct at_work {
+	struct work drop, retransmit;
+};
+ONE_PER_CPU(at_work, struct at_work);
+
+__u64 nested; /* runs in which a twin replaced its program, so that these events were not missed */
+
+static __always_inline struct at_work *at_work_here(void)
+{
+	const __u32 zero = 0;
+
+	return bpf_map_lookup_elem(&at_work, &zero);
+}
+
+static __always_inline void note_work(volatile struct work *w, __u64 skb)
+{
+	if (!begun)
+		return;
+	w->begun = 1;
+	w->skb[1] = w->skb[0];
+	w->skb[0] = skb;
+}
+
+/* Called by a twin. Returns true if its program missed this skb. Otherwise it clears the note. */
+static __always_inline bool was_missed(volatile struct work *w, __u64 skb)
+{
+	if (w->skb[0] != skb)
+		return w->begun && w->skb[1] != skb;
+	w->skb[0] = w->skb[1];
+	w->skb[1] = 0;
+	return false;
+}
 
 /* Sockets */
 
@@ -289,7 +359,7 @@ static __always_inline struct tcp_record *record(enum tcp_event event)
 	struct tcp_record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 
 	if (!r) {
-		MISSED(unranged);
+		LOSS(unranged);
 		return NULL;
 	}
 	__builtin_memset(r, 0, sizeof(*r));
@@ -321,7 +391,7 @@ static __always_inline struct kept *keep(struct sock *sk, const struct watch_flo
 	struct kept *k = bpf_sk_storage_get(&sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!k) {
-		MISSED(unkept);
+		LOSS(unkept);
 		return NULL;
 	}
 	k->flow = *f;
@@ -385,7 +455,7 @@ int tcp_state(__u64 *ctx)
 		return 0;
 	}
 	flow_of(&f, sk);
-	if (!is_of_flow(&f))
+	if (!is_of_flow(&f, TCP_ON_STATE))
 		return 0;
 	k = keep(sk, &f);
 	if (!k)
@@ -425,7 +495,7 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 	    bpf_sk_storage_get(&sockets, sk, 0, 0))
 		return 0;
 	flow_of(&f, sk);
-	if (!is_of_flow(&f))
+	if (!is_of_flow(&f, TCP_ON_FILES))
 		return 0;
 	whole = totals_unheld(&now, &when, sk);
 	if (!whole && !take_busy) {
@@ -479,7 +549,7 @@ static __always_inline void count(const struct sock *sk, __u32 segs, bool failed
 	struct tcp_counted none = {}, *c = map_value(&counted, &netns, &none);
 
 	if (!c) {
-		MISSED(uncounted);
+		LOSS(uncounted);
 		return;
 	}
 	__sync_fetch_and_add(&c->retrans, segs);
@@ -520,14 +590,15 @@ static __always_inline __u8 kind_of(const struct sock *sk, bool syn)
 					  : TCP_TLP;
 }
 
-static __always_inline struct kept *
-kept_by_retransmission(struct sock *sk, const struct watch_flow *f, __u32 segs, __u32 bytes)
+static __always_inline struct kept *kept_by_retransmission(struct sock *sk,
+							   const struct watch_flow *f, __u32 segs,
+							   __u32 bytes, enum tcp_program program)
 {
 	struct kept *k = bpf_sk_storage_get(&sockets, sk, 0, 0);
 
 	if (k)
 		return k;
-	if (!is_of_flow(f))
+	if (!is_of_flow(f, program))
 		return NULL;
 	k = keep(sk, f);
 	if (!k)
@@ -556,7 +627,8 @@ static __always_inline bool smaller_came(const struct tcp_sock *tp, __u32 bytes)
 }
 
 /* Called after __tcp_retransmit_skb() has sent the segment or failed. */
-static __always_inline int resent(struct sock *sk, struct sk_buff *skb, int err)
+static __always_inline int resent(struct sock *sk, struct sk_buff *skb, int err,
+				  enum tcp_program program)
 {
 	const struct tcp_sock *tp = (const void *)sk;
 	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
@@ -575,7 +647,7 @@ static __always_inline int resent(struct sock *sk, struct sk_buff *skb, int err)
 	if (!begun)
 		return 0;
 	flow_of(&f, sk);
-	k = kept_by_retransmission(sk, &f, segs, bytes);
+	k = kept_by_retransmission(sk, &f, segs, bytes, program);
 	if (!k || k->final)
 		return 0;
 	r = record(TCP_RETRANSMITTED);
@@ -605,23 +677,28 @@ static __always_inline int resent(struct sock *sk, struct sk_buff *skb, int err)
 	return 0;
 }
 
-static __always_inline int retransmitted(__u64 *ctx, bool second)
-{
-	if (!is_my_turn(TWIN_RETRANSMIT, ctx[1], second))
-		return 0;
-	return resent((void *)ctx[0], (void *)ctx[1], cfg.has_err ? (int)ctx[2] : 0);
-}
-
 SEC("tp_btf/tcp_retransmit_skb")
 int tcp_retransmit(__u64 *ctx)
 {
-	return retransmitted(ctx, false);
+	struct at_work *here = at_work_here();
+
+	if (!here)
+		return 0;
+	note_work(&here->retransmit, ctx[1]);
+	return resent((void *)ctx[0], (void *)ctx[1], cfg.has_err ? (int)ctx[2] : 0,
+		      TCP_ON_RETRANSMIT);
 }
 
 SEC("tp_btf/tcp_retransmit_skb")
 int tcp_retransmit_again(__u64 *ctx)
 {
-	return retransmitted(ctx, true);
+	struct at_work *here = at_work_here();
+
+	if (!here || !was_missed(&here->retransmit, ctx[1]))
+		return 0;
+	__sync_fetch_and_add(&nested, 1);
+	return resent((void *)ctx[0], (void *)ctx[1], cfg.has_err ? (int)ctx[2] : 0,
+		      TCP_ON_RETRANSMIT_AGAIN);
 }
 
 /*
@@ -647,7 +724,7 @@ static __always_inline int failed(__u64 *ctx)
 		return 0;
 	last->sk = (__u64)sk;
 	last->total_retrans = total;
-	resent(sk, (void *)ctx[1], err);
+	resent(sk, (void *)ctx[1], err, TCP_ON_FAILED);
 	k = bpf_sk_storage_get(&sockets, sk, 0, 0); /* another CPU may have added it */
 	if (k)
 		k->failed = total;
@@ -682,7 +759,7 @@ int tcp_synack(__u64 *ctx)
 		return 0;
 	count(req, 1, false, true);
 	flow_of(&f, req);
-	if (!is_of_flow(&f))
+	if (!is_of_flow(&f, TCP_ON_SYNACK))
 		return 0;
 	r = record(TCP_SYNACK);
 	if (!r)
@@ -705,88 +782,69 @@ int tcp_synack(__u64 *ctx)
 #define NOP_NOP_TIMESTAMP 0x0101080a
 #define SACK_TIMESTAMP	  0x0402080a /* follows MSS in a SYN */
 
-/*
- * What a packet tells of its segment, one per program, because it is too large for the stack: the
- * record, and the flow of the data that it contains or acknowledges.
- */
 struct segment {
-	struct tcp_record r;
 	struct watch_flow flow;
+	__u32 seq, ack, bytes, tsval;
+	__u16 segs, size;
 	__u8 flags, ttl;
 };
 
-enum tcp_program { TCP_DROPS, TCP_DROPS_AGAIN, TCP_ENTERS, TCP_LEAVES, TCP_PROGRAMS };
-
-MAP(segments, PERCPU_ARRAY, TCP_PROGRAMS, __u32, struct segment);
-
-/* Not static, so that it is verified only once. */
-GLOBAL int find_headers(const struct linear *at, struct headers *h)
+/*
+ * Runs before the filter, because most drops are not TCP. Not static, so that it is verified only
+ * once. Returns the offset of the TCP header from head, -1 if the packet is not TCP, or -2 if the
+ * header is in pages.
+ */
+__noinline int find_tcp(const struct linear *at, struct headers *h)
 {
-	if (at && h)
-		headers_read(at, 0, h);
-	return 0;
+	if (!at || !h)
+		return -1;
+	headers_read(at, PROTO_TCP, h);
+	if (h->proto != PROTO_TCP)
+		return -1;
+	return h->next == HEADER_PAYLOAD ? h->l4 : h->next == HEADER_CUT ? -2 : -1;
 }
 
-/* `h`: from find_headers(). Returns false for a reset, or if the packet is not TCP. */
-static SPLIT bool segment_read(struct segment *s, struct sk_buff *skb, const struct linear *at,
-			       const struct headers *h)
+static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
 {
 	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
-	__u8 b[IP6_HLEN] WIDE; /* the TCP header, then the IP header */
-	struct tcp_record *r = &s->r;
-	__u32 payload, size, len;
-
-	if (h->proto != PROTO_TCP)
-		return false;
-	if (h->next == HEADER_CUT)
-		MISSED(unread);
-	if (h->next != HEADER_PAYLOAD || bpf_probe_read_kernel(b, TCP_READ, at->head + h->l4))
-		return false;
-	__builtin_memset(r, 0, sizeof(*r));
-	r->flow.family = h->version == 4 ? AF_INET : AF_INET6;
-	r->flow.proto = PROTO_TCP;
-	r->flow.src_port = bpf_htons(h->src_port);
-	r->flow.dst_port = bpf_htons(h->dst_port);
-	r->seq = be32_at(b + 4);
-	r->ack = be32_at(b + 8);
-	s->flags = b[13];
-	if (s->flags & TCPHDR_RST)
-		return false;
-	r->has_ack = !!(s->flags & TCPHDR_ACK);
-	if (b[12] >> 4 >= 8 && be32_at(b + TCP_HLEN) == NOP_NOP_TIMESTAMP)
-		r->tsval = be32_at(b + TCP_HLEN + 4);
-	else if (b[12] >> 4 >= 8 && be32_at(b + TCP_HLEN + 4) == SACK_TIMESTAMP)
-		r->tsval = be32_at(b + TCP_HLEN + 8);
-	payload = h->l4 + (b[12] >> 4) * 4;
-	if (bpf_probe_read_kernel(b, sizeof(b), at->head + h->l3))
-		return false;
-	s->ttl = h->version == 4 ? b[8] : b[7];
-	headers_addresses(h->version, b, r->flow.src, r->flow.dst);
-	size = BPF_CORE_READ(shared, gso_size);
-	r->segs = size ? BPF_CORE_READ(shared, gso_segs) : 1;
-	if (size && r->segs > 1) { /* skb->len counts from the current position of data */
-		r->size = size;
-		r->bytes = skb->len + filter_data(at) - payload;
-	} else { /* a frame may be padded */
-		len = h->l3 + h->bytes;
-		r->segs = 1;
-		r->bytes = len > payload ? len - payload : 0;
-	}
-	r->end = r->seq + r->bytes + !!(s->flags & TCPHDR_SYN) + !!(s->flags & TCPHDR_FIN);
-	s->flow = r->flow;
-	if (r->end == r->seq) /* a pure acknowledgment */
-		reverse(&s->flow);
-	return true;
-}
-
-static __always_inline struct segment *segment_of(struct sk_buff *skb, __u32 program)
-{
-	struct segment *s = bpf_map_lookup_elem(&segments, &program);
 	const struct linear at = linear_of(skb);
+	__u8 b[IP6_HLEN] WIDE; /* the TCP header, then the IP header */
+	__u32 payload, size, len;
 	struct headers h = {};
+	int l4 = find_tcp(&at, &h);
 
-	find_headers(&at, &h);
-	return s && segment_read(s, skb, &at, &h) ? s : NULL;
+	if (l4 == -2)
+		LOSS(unread);
+	if (l4 < 0 || bpf_probe_read_kernel(b, TCP_READ, at.head + l4))
+		return false;
+	__builtin_memset(s, 0, sizeof(*s));
+	s->flow.family = h.version == 4 ? AF_INET : AF_INET6;
+	s->flow.proto = PROTO_TCP;
+	s->flow.src_port = bpf_htons(h.src_port);
+	s->flow.dst_port = bpf_htons(h.dst_port);
+	s->seq = be32_at(b + 4);
+	s->ack = be32_at(b + 8);
+	s->flags = b[13];
+	if (b[12] >> 4 >= 8 && be32_at(b + TCP_HLEN) == NOP_NOP_TIMESTAMP)
+		s->tsval = be32_at(b + TCP_HLEN + 4);
+	else if (b[12] >> 4 >= 8 && be32_at(b + TCP_HLEN + 4) == SACK_TIMESTAMP)
+		s->tsval = be32_at(b + TCP_HLEN + 8);
+	payload = l4 + (b[12] >> 4) * 4;
+	if (bpf_probe_read_kernel(b, sizeof(b), at.head + h.l3))
+		return false;
+	s->ttl = h.version == 4 ? b[8] : b[7];
+	headers_addresses(h.version, b, s->flow.src, s->flow.dst);
+	size = BPF_CORE_READ(shared, gso_size);
+	s->segs = size ? BPF_CORE_READ(shared, gso_segs) : 1;
+	if (size && s->segs > 1) { /* skb->len counts from the current position of data */
+		s->size = size;
+		s->bytes = skb->len + filter_data(&at) - payload;
+	} else { /* a frame may be padded */
+		len = h.l3 + h.bytes;
+		s->segs = 1;
+		s->bytes = len > payload ? len - payload : 0;
+	}
+	return true;
 }
 
 /*
@@ -794,15 +852,12 @@ static __always_inline struct segment *segment_of(struct sk_buff *skb, __u32 pro
  * running, so nothing else uses the socket. Beyond the first interface this can no longer be
  * detected.
  */
-static __always_inline bool is_unsent(struct sk_buff *skb, const struct tcp_record *r)
+static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment *s)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
 	struct sock *sk = IN(skb, sk_buff)->sk;
 	__u8 state;
 
-	if (!sk)
-		return false;
-	barrier_var(sk); /* two tests: the verifier requires the first one separately */
 	if ((__s64)sk >= 0)
 		return false;
 	/* it has left, but keeps its socket until the receiver's IP layer */
@@ -812,10 +867,10 @@ static __always_inline bool is_unsent(struct sk_buff *skb, const struct tcp_reco
 	state = BPF_CORE_READ(sk, __sk_common.skc_state);
 	if (state == TCP_TIME_WAIT || state == TCP_NEW_SYN_RECV ||
 	    BPF_CORE_READ(sk, sk_protocol) != PROTO_TCP ||
-	    bpf_htons(BPF_CORE_READ(sk, __sk_common.skc_num)) != r->flow.src_port ||
-	    BPF_CORE_READ(sk, __sk_common.skc_dport) != r->flow.dst_port)
+	    bpf_htons(BPF_CORE_READ(sk, __sk_common.skc_num)) != s->flow.src_port ||
+	    BPF_CORE_READ(sk, __sk_common.skc_dport) != s->flow.dst_port)
 		return false;
-	return (__s32)(r->seq - BPF_CORE_READ((struct tcp_sock *)sk, snd_nxt)) >= 0;
+	return (__s32)(s->seq - BPF_CORE_READ((struct tcp_sock *)sk, snd_nxt)) >= 0;
 }
 
 /*
@@ -856,33 +911,51 @@ static __always_inline bool was_had(const struct watch_flow *f, __u32 end)
  * Adds a new socket, with its counters from before the packet that it is sending. Returns false if
  * its last reading has already been reported.
  */
-static __always_inline bool kept_by_drop(struct sock *sk, struct segment *s)
+static __always_inline bool kept_by_drop(struct sock *sk, const struct segment *s)
 {
 	struct kept *k = sk ? bpf_sk_storage_get(&sockets, sk, 0, 0) : NULL;
+	struct watch_flow f;
 
 	if (!sk || k)
 		return !k || !k->final;
-	flow_of(&s->flow, sk);
-	k = keep(sk, &s->flow);
+	flow_of(&f, sk);
+	k = keep(sk, &f);
 	if (!k)
 		return true;
 	k->first.flags = TCP_LATE;
-	k->first.bytes_sent -= s->r.bytes;
-	k->first.data_segs_out -= s->r.segs;
+	k->first.bytes_sent -= s->bytes;
+	k->first.data_segs_out -= s->segs;
 	return true;
 }
 
-static __always_inline void open_hole(const struct tcp_record *r)
+/*
+ * Returns the namespace of the drop, or 0 if it is unknown. `key`: receives the cause, or NULL. Not
+ * inline, because on Linux 6.1 its caller has no stack space left.
+ */
+static __noinline __u32 find_cause(__u64 *ctx, struct watch_key *key)
 {
-	struct tcp_hole_drop drop = {bpf_ktime_get_ns(), r->segs};
-	struct tcp_hole hole = {.flow = r->flow, .seq = r->seq};
+	struct freed f;
+
+	freed_read(&f, ctx, false);
+	freed_place(&f);
+	if (key) {
+		cause_fill(&f, ctx, false, true);
+		cause_words(&f, (__u64 *)key);
+	}
+	return f.netns;
+}
+
+static __always_inline void open_hole(const struct segment *s)
+{
+	struct tcp_hole_drop drop = {bpf_ktime_get_ns(), s->segs};
+	struct tcp_hole hole = {.flow = s->flow, .seq = s->seq};
 
 	/*
 	 * keep the first drop of a range, because dropping the retransmission does not close the
 	 * hole
 	 */
 	if (!bpf_map_update_elem(&holes, &hole, &drop, BPF_NOEXIST))
-		__sync_fetch_and_add(holes_of(r->seq), 1);
+		__sync_fetch_and_add(holes_of(s->seq), 1);
 	holes_until = drop.time_ns + TCP_HOLE_LIFE;
 }
 
@@ -930,13 +1003,12 @@ int tcp_leaves(__u64 *ctx)
 {
 	struct net_device *dev = (void *)ctx[1];
 	struct tcp_exit *exit;
-	struct segment *s;
+	struct segment s;
 
-	if (!exits_open || role_of(dev) != TCP_ROLE_EDGE)
+	if (!exits_open || role_of(dev) != TCP_ROLE_EDGE || !segment_read(&s, (void *)ctx[0]))
 		return 0;
-	s = segment_of((void *)ctx[0], TCP_LEAVES);
-	exit = s ? bpf_map_lookup_elem(&exits, &s->r.flow) : NULL;
-	if (exit && !exit->ifindex && s->r.bytes) {
+	exit = bpf_map_lookup_elem(&exits, &s.flow);
+	if (exit && !exit->ifindex && s.bytes) {
 		exit->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
 		if (__sync_bool_compare_and_swap(&exit->ifindex, 0, BPF_CORE_READ(dev, ifindex)))
 			__sync_fetch_and_sub(&exits_open, 1);
@@ -946,32 +1018,44 @@ int tcp_leaves(__u64 *ctx)
 
 /* Records where each flow enters this host, for the hosts that this trace is joined with. */
 
-static __always_inline __u64 entry_place(const struct watch_flow *f, __u32 seq, bool begins)
+static __always_inline __u32 end_of(const struct segment *s)
+{
+	return s->seq + s->bytes + !!(s->flags & TCPHDR_SYN) + !!(s->flags & TCPHDR_FIN);
+}
+
+static __always_inline __u64 place_of(const struct watch_flow *f, __u32 seq, bool begins)
 {
 	struct tcp_entry *e = cfg.trail ? bpf_map_lookup_elem(&entries, f) : NULL;
 
 	return begins ? seq : e ? e->next + (__s32)(seq - (__u32)e->next) : 0;
 }
 
-static __always_inline void report(struct tcp_record *r, enum tcp_event event)
+static __always_inline void report_entry(enum tcp_event event, const struct segment *s, __u64 from,
+					 __u64 to)
 {
-	r->time_ns = r->start_ns = bpf_ktime_get_ns();
-	r->event = event;
-	if (bpf_ringbuf_output(&records, r, sizeof(*r), 0))
-		MISSED(unranged);
+	struct tcp_record *r = record(event);
+
+	if (!r)
+		return;
+	r->flow = s->flow;
+	r->place = from;
+	r->seq = from;
+	r->end = to;
+	r->segs = 1;
+	bpf_ringbuf_submit(r, 0);
 }
 
 #define ENTRY_TRIES 8 /* maximum CPUs that process segments of one flow at the same time */
 
-static __always_inline void enter(struct tcp_entry *e, struct tcp_record *r)
+static __always_inline void enter(struct tcp_entry *e, const struct segment *s)
 {
-	const __u32 len = r->end - r->seq;
+	const __u32 len = end_of(s) - s->seq;
 
-	if (r->bytes)
-		__sync_fetch_and_add(&e->segs, r->segs);
+	if (s->bytes)
+		__sync_fetch_and_add(&e->segs, s->segs);
 	for (int i = 0; i < ENTRY_TRIES; i++) {
 		__u64 next = e->next, seq, end;
-		__s32 ahead = r->seq - (__u32)next;
+		__s32 ahead = s->seq - (__u32)next;
 
 		if (ahead > TCP_FAR || ahead < -TCP_FAR)
 			return;
@@ -979,15 +1063,13 @@ static __always_inline void enter(struct tcp_entry *e, struct tcp_record *r)
 		end = seq + len;
 		if (end > next && !__sync_bool_compare_and_swap(&e->next, next, end))
 			continue;
-		r->place = ahead > 0 ? next : seq;
-		r->seq = r->place;
-		r->end = ahead > 0 ? seq : end < next ? end : next;
-		r->segs = 1;
-		if (ahead)
-			report(r, ahead > 0 ? TCP_HOLE : TCP_AGAIN);
+		if (ahead > 0)
+			report_entry(TCP_HOLE, s, next, seq);
+		else if (ahead < 0)
+			report_entry(TCP_AGAIN, s, seq, end < next ? end : next);
 		return;
 	}
-	MISSED(unranged);
+	LOSS(unranged);
 }
 
 /*
@@ -1000,8 +1082,7 @@ int tcp_enters(__u64 *ctx)
 	struct sk_buff *skb = (void *)ctx[0];
 	struct net_device *dev = IN(skb, sk_buff)->dev;
 	struct tcp_entry *e, new = {};
-	struct tcp_record *r;
-	struct segment *s;
+	struct segment s;
 	bool begins;
 
 	/* an ifb device returns this packet to its interface */
@@ -1009,108 +1090,109 @@ int tcp_enters(__u64 *ctx)
 	    BPF_CORE_READ_BITFIELD(skb, tc_skip_classify))
 		return 0;
 	if ((cfg.netns && BPF_CORE_READ(dev, nd_net.net, ns.inum) != cfg.netns) ||
-	    BPF_CORE_READ_BITFIELD(skb, pkt_type) || role_of(dev) != TCP_ROLE_EDGE)
+	    BPF_CORE_READ_BITFIELD(skb, pkt_type) || role_of(dev) != TCP_ROLE_EDGE ||
+	    !segment_read(&s, skb) || s.flags & TCPHDR_RST || end_of(&s) == s.seq)
 		return 0;
-	s = segment_of(skb, TCP_ENTERS);
-	if (!s || s->r.end == s->r.seq)
-		return 0;
-	r = &s->r;
-	begins = s->flags & TCPHDR_SYN;
-	e = bpf_map_lookup_elem(&entries, &r->flow);
-	if (e && !(begins && (!e->begun || (__u32)e->first != r->seq))) {
-		enter(e, r);
+	begins = s.flags & TCPHDR_SYN;
+	e = bpf_map_lookup_elem(&entries, &s.flow);
+	if (e && !(begins && (!e->begun || (__u32)e->first != s.seq))) {
+		enter(e, &s);
 		return 0;
 	}
-	if (!e && !is_of_flow(&r->flow))
+	if (!e && !is_of_flow(&s.flow, TCP_ON_ENTRY))
 		return 0;
 	new.begun = begins;
-	new.ttl = s->ttl;
-	new.segs = r->bytes ? r->segs : 0;
-	new.first = r->seq | (begins ? 0 : 1ULL << 32);
-	new.next = new.first + (r->end - r->seq);
-	if (bpf_map_update_elem(&entries, &r->flow, &new, BPF_ANY))
-		MISSED(untracked);
+	new.ttl = s.ttl;
+	new.segs = s.bytes ? s.segs : 0;
+	new.first = s.seq | (begins ? 0 : 1ULL << 32);
+	new.next = new.first + (end_of(&s) - s.seq);
+	if (bpf_map_update_elem(&entries, &s.flow, &new, BPF_ANY))
+		LOSS(untracked);
 	return 0;
 }
 
-/* Reports the segment in s->r. Not inline, because on Linux 6.1 its caller has no stack left. */
-static __noinline int report_drop(__u64 *ctx, struct segment *s, __u32 netns)
+static __always_inline int dropped(__u64 *ctx, enum tcp_program program)
 {
 	struct sk_buff *skb = (void *)ctx[0];
 	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
-	struct tcp_record *r = &s->r;
-	struct sock *to = kernel.has_rx_sk ? (void *)ctx[3] : receiver_of(&r->flow);
+	struct sock *rx_sk = NULL, *to;
+	__u32 netns = cfg.netns;
+	struct watch_flow asked;
+	struct tcp_record *r;
+	struct segment s;
+	bool unsent;
 
-	if (!kernel.has_rx_sk && !netns && to)
+	if (!segment_read(&s, skb) || s.flags & TCPHDR_RST)
+		return 0;
+	asked = s.flow;
+	if (!s.bytes && !(s.flags & (TCPHDR_SYN | TCPHDR_FIN))) /* pure acknowledgment: test the
+								 * reverse flow */
+		reverse(&asked);
+	if (!is_of_flow(&asked, program))
+		return 0;
+	if (kernel.has_rx_sk)
+		rx_sk = (void *)ctx[3];
+	to = kernel.has_rx_sk ? rx_sk : receiver_of(&s.flow);
+	if (netns)
+		netns = find_cause(ctx, NULL);
+	if (!kernel.has_rx_sk && cfg.netns && !netns && to)
 		netns = netns_of(to);
-	if (cfg.netns && netns != cfg.netns) {
+	if (netns != cfg.netns) {
 		if (!netns)
-			MISSED(unplaced);
+			LOSS(unplaced);
 		return 0;
 	}
-	r->unsent = r->bytes && is_unsent(skb, r);
-	if (r->unsent && (!begun || !kept_by_drop(skb->sk, s)))
+	unsent = s.bytes && is_unsent(skb, &s);
+	if (unsent && (!begun || !kept_by_drop(skb->sk, &s)))
 		return 0;
-	if (!r->unsent && r->bytes)
-		open_hole(r);
+	if (!unsent && s.bytes)
+		open_hole(&s);
+	r = record(TCP_DROPPED);
+	if (!r)
+		return 0;
+	r->start_ns = r->time_ns;
+	r->flow = s.flow;
+	r->seq = s.seq;
+	r->ack = s.ack;
+	r->has_ack = !!(s.flags & TCPHDR_ACK);
+	r->bytes = s.bytes;
+	r->tsval = s.tsval;
+	r->segs = s.segs;
+	r->size = s.size;
+	r->end = end_of(&s);
 	if (ctx[2] == cfg.reason_merged[0] || ctx[2] == cfg.reason_merged[1] ||
 	    ctx[2] == cfg.reason_merged[2]) { /* other segments may have been merged into it */
 		r->seq = BPF_CORE_READ(cb, seq);
 		r->end = BPF_CORE_READ(cb, end_seq);
 	}
-	r->kind = is_had(to, r->end) || (!kernel.has_rx_sk && was_had(&r->flow, r->end));
-	r->place = entry_place(&r->flow, r->seq, s->flags & TCPHDR_SYN);
-	report(r, TCP_DROPPED);
-	return 0;
-}
-
-/*
- * The program, and not its twin, also counts the rows of the trace, because its counters cannot be
- * shared with a program that interrupts it.
- */
-static __always_inline int dropped(__u64 *ctx, __u32 program, bool second)
-{
-	struct segment *s = bpf_map_lookup_elem(&segments, &program);
-	bool ours, is_row = !second && watch_cfg.cpus;
-	struct headers h = {};
-	struct linear at;
-	struct freed f;
-	struct row row;
-	__u32 look;
-
-	if (!is_my_turn(TWIN_DROP, ctx[0], second) || !s)
-		return 0;
-	freed_read(&f, ctx, false);
-	if (is_row && is_aborted(ctx))
-		f.flags |= WATCH_ABORTED;
-	at = linear_of(f.skb);
-	find_headers(&at, &h);
-	look = filter_look_read(&at, &h);
-	ours = look != LOOK_NO && segment_read(s, f.skb, &at, &h) && is_of_flow(&s->flow);
-	is_row = is_row && row_fits(&row, &f, &at, &look, WATCH_DROPS);
-	if (!ours && !is_row)
-		return 0;
-	freed_place(&f);
-	cause_fill(&f, ctx, false, true);
-	if (ours) {
-		cause_words(&f, (__u64 *)&s->r.key);
-		report_drop(ctx, s, f.netns);
-	}
-	if (is_row && is_wanted(&f) && row_is_loss(&row, &f, &at, WATCH_DROPS))
-		count_freed(ctx, &f, &at, WATCH_DROPS, false);
+	r->unsent = unsent;
+	r->kind = is_had(to, r->end) || (!kernel.has_rx_sk && was_had(&s.flow, r->end));
+	r->place = place_of(&s.flow, r->seq, s.flags & TCPHDR_SYN);
+	find_cause(ctx, &r->key);
+	bpf_ringbuf_submit(r, 0);
 	return 0;
 }
 
 SEC("tp_btf/kfree_skb")
 int tcp_drop(__u64 *ctx)
 {
-	return dropped(ctx, TCP_DROPS, false);
+	struct at_work *here = at_work_here();
+
+	if (!here)
+		return 0;
+	note_work(&here->drop, ctx[0]);
+	return dropped(ctx, TCP_ON_DROP);
 }
 
 SEC("tp_btf/kfree_skb")
 int tcp_drop_again(__u64 *ctx)
 {
-	return dropped(ctx, TCP_DROPS_AGAIN, true);
+	struct at_work *here = at_work_here();
+
+	if (!here || !was_missed(&here->drop, ctx[0]))
+		return 0;
+	__sync_fetch_and_add(&nested, 1);
+	return dropped(ctx, TCP_ON_DROP_AGAIN);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

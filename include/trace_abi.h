@@ -130,11 +130,10 @@ struct trace_loss {
 	__u64 gso_split;	/* merged skbs whose numbers do not span the segments */
 };
 
-/* Per CPU: how programs and their twins (bpf/twin.bpf.h) divide the events, by pair. */
-#define TRACE_NOTES 4
-struct trace_twins {
-	__u64 note[2][TRACE_NOTES]; /* skbs that the program has handled, newest first; 0: unused */
-	__u64 taken[2];		    /* events handled by the twin in place of the program */
+/* Per CPU: how an observer and its twin (bpf/drops.bpf.c) divide the packets. */
+struct trace_begun {
+	__u64 skb[OBSERVER_COUNT]; /* last skb of the first program, not yet seen by the twin */
+	__u64 taken;		   /* packets handled by the twin in place of the first program */
 };
 
 /* Per CPU: fragments of numbered datagrams. */

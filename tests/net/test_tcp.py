@@ -525,7 +525,7 @@ def nothing_is_paid_for_a_segment(address):
             again = resent(TX)  # on a busy host TCP may probe
             tcp = assert_balance(t.stop(), truth, 2000000, again)
     assert ran["tcp_state"] > 0 and (again or ran["tcp_leaves"] + ran["tcp_comes"] == 0), ran
-    for of_losses in ("tcp_drop", "tcp_drop_again", "tcp_retransmit",
+    for of_losses in ("watch_drops", "tcp_drop", "tcp_drop_again", "tcp_retransmit",
                       "tcp_retransmit_again", "tcp_leaves", "tcp_comes"):
         ran.pop(of_losses)
     for name in list(ran):  # of files and receivers, and of what is lost on all of this host

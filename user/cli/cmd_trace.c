@@ -365,7 +365,7 @@ static int on_open(void *arg, struct error *err)
 	struct trace *t = arg;
 	const struct trace_options *o = t->o;
 	struct session *s = &t->session;
-	const struct flow_account_spec spec = {o->seq, o->settle_ns, s->spec.consumed,
+	const struct flow_account_spec spec = {s->flow.udp, o->seq, o->settle_ns, s->spec.consumed,
 					       !*s->flow.tcp};
 	struct netns own;
 	int rc = 0;
@@ -621,9 +621,9 @@ static int check(struct trace *t, struct error *err)
 	    caps_require(&cmd_trace, NULL, err) || junit_try(o->junit, err))
 		return -EINVAL;
 	events_ask(t);
-	if (o->live.balance) { /* with UDP, the TCP ledger finds its drops independently */
+	if (o->live.balance) { /* the TCP ledger finds its drops independently */
 		spec->followed = *flow->udp;
-		spec->tcp = !spec->followed;
+		spec->unfragmented = !spec->followed;
 		spec->expr = spec->followed ? flow->udp : flow->tcp;
 	}
 	spec->burst_ns = o->burst_ns;

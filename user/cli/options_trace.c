@@ -133,7 +133,7 @@ int balance_spec(const struct live_options *o, const char *command, struct sessi
 				   "--balance of %s is for TCP: '%s' %s", command, spec->expr,
 				   *flow->tcp ? "matches both" : "is UDP");
 	spec->expr = spec->expr ? flow->tcp : NULL;
-	spec->tcp = true;
+	spec->unfragmented = true;
 	return 0;
 }
 

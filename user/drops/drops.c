@@ -306,16 +306,15 @@ struct drops_losses drops_read_losses(const struct drops *d)
 	uint64_t missed = trace_misses(s->progs.kfree_skb) + trace_misses(s->progs.consume_skb);
 	const __u32 zero = 0;
 	struct drops_losses l;
-	struct trace_twins sum;
-	uint64_t taken;
+	struct trace_begun sum;
 
 	trace_sum(s->maps.losses, &zero, &l.bpf, sizeof(l.bpf));
-	trace_sum(s->maps.twins, &zero, &sum, sizeof(sum));
-	taken = sum.taken[0] + sum.taken[1];
+	trace_sum(s->maps.begun, &zero, &sum, sizeof(sum));
 	/* an event that an observer missed is not a loss if its twin handled it */
-	l.recursion_misses =
-		(missed > taken ? missed - taken : 0) + trace_misses(s->progs.xdp_redirect_err) +
-		trace_misses(s->progs.xdp_devmap_xmit) + trace_misses(s->progs.xdp_cpumap_enqueue);
+	l.recursion_misses = (missed > sum.taken ? missed - sum.taken : 0) +
+			     trace_misses(s->progs.xdp_redirect_err) +
+			     trace_misses(s->progs.xdp_devmap_xmit) +
+			     trace_misses(s->progs.xdp_cpumap_enqueue);
 	l.recursion_misses -= d->before.recursion_misses;
 	for (unsigned i = 0; i < sizeof(l.bpf) / sizeof(__u64); i++)
 		((__u64 *)&l.bpf)[i] -= ((const __u64 *)&d->before.bpf)[i];

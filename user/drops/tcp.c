@@ -28,8 +28,9 @@ struct tcp_observer {
 	struct trail *trail; /* NULL: not recorded */
 	struct ring_buffer *ring;
 	struct list spaces; /* uint32_t: namespaces of the flow's sockets */
-	bool has_err;	    /* the tracepoint also reports failed retransmissions */
-	int comes, leaves;  /* links of tcp_comes and tcp_leaves, or -1; see keep_attached() */
+	struct cause_judge causes;
+	bool has_err;	   /* the tracepoint also reports failed retransmissions */
+	int comes, leaves; /* links of tcp_comes and tcp_leaves, or -1; see keep_attached() */
 };
 
 #define SOCKETS 4 /* per flow, if the kernel does not report which socket dropped the packet */
@@ -38,7 +39,7 @@ struct tcp_observer {
 #define RING_FLOW 512
 #define RING_MOST (256u << 20)
 
-static int configure(struct tcp_observer *o, bool kfuncs, struct error *err)
+static int configure(struct tcp_observer *o, struct error *err)
 {
 	static const char *const merged[] = {"TCP_OFO_QUEUE_PRUNE", "TCP_OFOMERGE", "TCP_OFO_DROP"};
 	struct tcp_config *cfg = (void *)&o->skel->rodata->cfg;
@@ -58,7 +59,6 @@ static int configure(struct tcp_observer *o, bool kfuncs, struct error *err)
 	bpf_program__set_autoload(o->skel->progs.tcp_failed, !o->has_err);
 	bpf_program__set_autoload(o->skel->progs.tcp_failed_outside, !o->has_err);
 	cfg->trail = o->spec.trail;
-	o->skel->rodata->nat_followed = o->spec.nat && kfuncs;
 	bpf_program__set_autoload(o->skel->progs.tcp_enters, o->spec.trail);
 	if (!o->spec.trail)
 		bpf_map__set_max_entries(o->skel->maps.entries, 1);
@@ -88,7 +88,7 @@ static enum tcp_drop drop_is(const struct judged_cause *c)
 static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage, bool *outside)
 {
 	struct tcp_observer *o = arg;
-	const struct judged_cause *c = cause_judge(o->spec.causes, key);
+	const struct judged_cause *c = cause_judge(&o->causes, key);
 
 	*stage = c->verdict.stage;
 	*outside = drop_arrives(c);
@@ -128,10 +128,7 @@ static int load(struct tcp_observer *o, bool kfuncs, struct error *err)
 	if (!rc)
 		rc = trace_open(o->skel->skeleton, kfuncs ? NULL : tcp_old_bpf__elf_bytes);
 	if (!rc)
-		rc = configure(o, kfuncs, err);
-	if (!rc)
-		rc = watch_share(o->spec.watch, o->skel->obj, "tcp_drop",
-				 (void *)&o->skel->rodata->watch_cfg);
+		rc = configure(o, err);
 	if (!rc)
 		rc = filter_install(o->spec.filter, o->skel->obj, err);
 	if (!rc)
@@ -169,6 +166,8 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 	o = mem_new(o);
 	o->comes = o->leaves = -1;
 	o->spec = *spec;
+	o->causes.reasons = spec->reasons;
+	o->causes.ksyms = spec->ksyms;
 	o->spaces.size = sizeof(uint32_t);
 	o->has_err = has_err;
 	o->ledger = tcp_ledger_new(spec->flows, judge, o);
@@ -335,21 +334,16 @@ int tcp_observer_end(struct tcp_observer *o)
 	/* from here on no new sockets are recorded */
 	detach(&s->links.tcp_state);
 	rc = read_ring(o);
-	return rc ? rc : all_sockets(o, s->links.tcp_left, sizeof(struct tcp_record), on_left);
-}
-
-int tcp_observer_stop(struct tcp_observer *o)
-{
-	struct tcp_bpf *s = o->skel;
-	int rc;
-
+	if (!rc)
+		rc = all_sockets(o, s->links.tcp_left, sizeof(struct tcp_record), on_left);
 	/* twins first, because they would treat all events as missed by their programs */
 	detach(&s->links.tcp_drop_again);
 	detach(&s->links.tcp_retransmit_again);
 	tcp_bpf__detach(s);
 	fd_close(&o->comes);
 	fd_close(&o->leaves);
-	rc = read_ring(o);
+	if (!rc)
+		rc = read_ring(o);
 	read_exits(o);
 	read_entries(o);
 	return rc;
@@ -370,7 +364,7 @@ struct tcp_losses tcp_observer_losses(const struct tcp_observer *o)
 	struct tcp_losses sum;
 	const uint32_t zero = 0;
 
-	trace_sum(o->skel->maps.missed, &zero, &sum, sizeof(sum));
+	trace_sum(o->skel->maps.losses, &zero, &sum, sizeof(sum));
 	return sum;
 }
 
@@ -396,14 +390,11 @@ uint64_t tcp_observer_bytes(const struct tcp_observer *o)
 uint64_t tcp_observer_missed(const struct tcp_observer *o)
 {
 	struct bpf_program *prog;
-	struct trace_twins twins;
-	const uint32_t zero = 0;
-	uint64_t sum = 0, taken;
+	const uint64_t nested = o->skel->bss->nested;
+	uint64_t sum = 0;
 
 	bpf_object__for_each_program(prog, o->skel->obj) sum += trace_misses(prog);
-	trace_sum(o->skel->maps.twins, &zero, &twins, sizeof(twins));
-	taken = twins.taken[0] + twins.taken[1];
-	return sum > taken ? sum - taken : 0;
+	return sum > nested ? sum - nested : 0;
 }
 
 void tcp_observer_close(struct tcp_observer *o)

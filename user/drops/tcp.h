@@ -20,9 +20,9 @@
 #include "base/hist.h"
 #include "base/list.h"
 #include "drops/filter.h"
+#include "drops/ksym.h"
 #include "drops/reason.h"
 #include "drops/tcp_trail.h"
-#include "drops/watch.h"
 #include "stages.h"
 #include "tcp_abi.h"
 
@@ -171,10 +171,8 @@ struct tcp_observer;
 struct tcp_spec {
 	const struct filter *filter;
 	const struct reasons *reasons;
-	struct cause_judge *causes;
-	struct watch *watch;   /* also count drops for it: watch_share() */
-	const struct nat *nat; /* as in watch_spec, for these drops */
-	unsigned flows;	       /* as in tcp_ledger_new() */
+	const struct ksyms *ksyms;
+	unsigned flows; /* as in tcp_ledger_new() */
 	bool trail;	/* record the trail, which requires processing every arriving packet */
 	uint32_t netns; /* inode of the only namespace to observe; 0: all */
 };
@@ -195,20 +193,17 @@ int tcp_observer_poll(struct tcp_observer *o);
 /* Reads the sockets that retransmitted. tcp_ledger_look() may follow. Returns 0 or -errno. */
 int tcp_observer_look(struct tcp_observer *o);
 
-/* Reads the remaining sockets. Call it once. Returns 0 or -errno. */
+/* Reads the remaining sockets and stops. Call it once. Returns 0 or -errno. */
 int tcp_observer_end(struct tcp_observer *o);
 
-/* Detaches the programs, after tcp_observer_end(). Returns 0 or -errno. */
-int tcp_observer_stop(struct tcp_observer *o);
-
-/* NULL: not recorded. Complete after tcp_observer_stop() and tcp_ledger_close(). */
+/* NULL: not recorded. Complete after tcp_observer_end() and tcp_ledger_close(). */
 struct trail *tcp_observer_trail(const struct tcp_observer *o);
 
-/* Call it after tcp_observer_look() or tcp_observer_stop(). */
+/* Call it after tcp_observer_look() or tcp_observer_end(). */
 struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o);
 struct tcp_losses tcp_observer_losses(const struct tcp_observer *o);
 
-/* Returns true if a socket of the flow existed. Final after tcp_observer_stop(). */
+/* Returns true if a socket of the flow existed. Final after tcp_observer_end(). */
 bool tcp_observer_has(const struct tcp_observer *o, uint32_t netns);
 
 /* Returns a namespace's counts according to events, for all its sockets. */

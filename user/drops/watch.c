@@ -44,8 +44,7 @@ struct watch {
 	int links[WATCH_LINKS]; /* of watch_attach_again() */
 	unsigned n_links;
 	const struct bpf_program *prog; /* on kfree_skb */
-	const char *shared;		/* its name, if it is another object's: watch_share() */
-	struct nat *nat;		/* for our programs, borrowed; NULL: not used */
+	struct nat *nat;	  /* for our programs, borrowed; NULL: not used */
 	bool by_flow, has_filter;
 	unsigned cpus;	   /* CPUs per set: the highest number + 1 */
 	unsigned possible; /* number of values in a per-CPU map */
@@ -133,7 +132,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 		w->skel->rodata->inner = *spec->inner;
 	cfg->has_expr = spec->filter != NULL;
 	cfg->extensions = spec->filter && filter_asks_extensions(spec->filter);
-	cfg->has_firsts = spec->filter && !spec->followed && !spec->tcp;
+	cfg->has_firsts = spec->filter && !spec->followed && !spec->unfragmented;
 	cfg->is_filtered = cfg->has_reasons || cfg->socket_only || cfg->netns || cfg->ifindex;
 	w->skel->rodata->nat_followed = spec->nat && kfuncs;
 	cfg->consumed_within = around(cfg->consumed, WATCH_CONSUMED_MAX);
@@ -198,7 +197,7 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 		size_maps(w, spec);
 		firsts = s->rodata->watch_cfg.has_firsts;
 		w->prog = s->progs.watch_drops;
-		bpf_program__set_autoload(s->progs.watch_drops, !spec->followed && !spec->tcp);
+		bpf_program__set_autoload(s->progs.watch_drops, !spec->followed);
 		bpf_program__set_autoload(s->progs.watch_used, /* on consume_skb */
 					  spec->cfg.consumed[0].end && !spec->followed);
 		bpf_program__set_autoload(s->progs.watch_receives, firsts);
@@ -548,15 +547,11 @@ int watch_share(struct watch *w, struct bpf_object *other, const char *program,
 		struct watch_config *cfg)
 {
 	static const char *const names[] = {
-		"slots",   "others",  "overflow0", "overflow1", "losses",
-		"socks",   "devs",    "bursts",	   "samples",	"sample_room",
-		"aborted", "control", "followed",  "renamed",	"overtaken",
+		"slots",  "others",  "overflow0",   "overflow1", "losses",  "socks",	"devs",
+		"bursts", "samples", "sample_room", "aborted",	 "control", "followed", "renamed",
 	};
 	int rc = 0;
 
-	if (w->shared && strcmp(w->shared, program))
-		return 0;
-	w->shared = program;
 	*cfg = w->skel->rodata->watch_cfg;
 	w->prog = bpf_object__find_program_by_name(other, program);
 	for (unsigned i = 0; i < LENGTH(names) && !rc; i++) {

@@ -31,12 +31,12 @@ struct watch_spec {
 	 * fills in the rest.
 	 */
 	struct watch_config cfg;
-	const struct filter *filter;	  /* EXPR, borrowed until watch_open() returns; or NULL */
+	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; or NULL */
 	const struct filter_inner *inner; /* tunnels inside which it is applied; or NULL */
-	bool followed; /* another object's programs do the counting: watch_share() */
-	bool tcp;      /* TCP's program counts at kfree_skb, and EXPR matches no later fragments */
-	uint32_t ring; /* sample ring, bytes, a power of 2, at least a page; 0: SAMPLES_RING */
-	struct nat *nat; /* NAT to track if there is a filter, borrowed; NULL: not tracked */
+	bool followed;	   /* another object's programs do the counting: watch_share() */
+	bool unfragmented; /* do not parse packets to find later fragments: EXPR is TCP only */
+	uint32_t ring;	   /* sample ring, bytes, a power of 2, at least a page; 0: SAMPLES_RING */
+	struct nat *nat;   /* NAT to track if there is a filter, borrowed; NULL: not tracked */
 };
 
 /* The time window in which a key lost most packets, over all CPUs. 0: unknown. */
@@ -119,10 +119,10 @@ bool watch_knows_sockets(const struct watch *w);
 void watch_state(const struct watch *w, struct watch_state *s);
 
 /*
- * Lets `program`, from another object that is not loaded yet, count in this observer's maps instead
- * of the observer itself (spec.followed, spec.tcp). *cfg: set to the configuration for
- * bpf/watch.bpf.h there. Only the first program counts: for others, *cfg stays 0. Missed events are
- * those of `program`, so close that object last. Returns 0 or -errno.
+ * Lets `program`, from another object that is not loaded yet, count in this observer's maps. The
+ * observer itself then counts nothing (spec.followed). *cfg: set to the configuration for
+ * bpf/watch.bpf.h there. Missed events are those of `program`, so close that object last. Returns 0
+ * or -errno.
  */
 struct bpf_object;
 int watch_share(struct watch *w, struct bpf_object *other, const char *program,

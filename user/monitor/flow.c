@@ -283,6 +283,7 @@ const char *const flow_verdict_names[FLOW_VERDICTS] = {
 
 struct flow_account {
 	struct flow_account_spec spec;
+	struct filter *filter;
 	struct balance *balance;
 	struct live *live;
 	struct balance_moment begin, end;
@@ -368,21 +369,23 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 	a = mem_new(a);
 	a->spec = *spec;
 	a->live = l;
-	rc = balance_open(&a->balance,
-			  &(struct balance_spec){
-				  .filter = parts.filter,
-				  .numbering = spec->numbering,
-				  .reasons = parts.reasons,
-				  .ksyms = parts.ksyms,
-				  .netns = parts.netns,
-				  .consumed = spec->consumed,
-				  .watch = parts.watch,
-				  .nat = parts.nat,
-				  .inner = parts.inner,
-				  .chosen = chosen,
-				  .arg = a,
-			  },
-			  err);
+	rc = filter_compile(&a->filter, spec->expr, err);
+	if (!rc)
+		rc = balance_open(&a->balance,
+				  &(struct balance_spec){
+					  .filter = a->filter,
+					  .numbering = spec->numbering,
+					  .reasons = parts.reasons,
+					  .ksyms = parts.ksyms,
+					  .netns = parts.netns,
+					  .consumed = spec->consumed,
+					  .watch = parts.watch,
+					  .nat = parts.nat,
+					  .inner = parts.inner,
+					  .chosen = chosen,
+					  .arg = a,
+				  },
+				  err);
 	if (rc) {
 		flow_account_close(a);
 		return rc;
@@ -486,5 +489,6 @@ void flow_account_close(struct flow_account *a)
 	if (!a)
 		return;
 	balance_close(a->balance);
+	filter_free(a->filter);
 	free(a);
 }

@@ -329,7 +329,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	watch.nat = l->parts.nat = l->filter ? nat_find(l->parts.reasons) : NULL;
 	watch.inner = l->parts.inner = spec->inner ? &l->inner : NULL;
 	watch.followed = spec->followed;
-	watch.tcp = spec->tcp;
+	watch.unfragmented = spec->unfragmented;
 	rc = watch_open(&l->watch, &watch, l->parts.reasons, err);
 	if (!rc)
 		rc = open_places(l, err); /* last, because they are read meanwhile */
@@ -341,7 +341,6 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->describer.watch = l->watch;
 	l->describer.causes.reasons = l->parts.reasons;
 	l->describer.causes.ksyms = l->parts.ksyms;
-	l->parts.causes = &l->describer.causes;
 	l->describer.owners = spec->owners;
 	l->describer.by = l->spec.by;
 	if (spec->cgroup)
@@ -740,8 +739,6 @@ struct live_parts live_parts(const struct live *l)
 
 void live_last(struct live *l)
 {
-	if (l->parts.last)
-		return;
 	l->parts.last = true;
 	sample_sources(l); /* the observer is detached next, so later losses will have no event */
 	watch_detach(l->watch);

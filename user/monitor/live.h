@@ -42,7 +42,7 @@ struct live_spec {
 	const char *expr;  /* libpcap filter, NULL: all packets */
 	bool inner;    /* `expr` and flows apply to packets inside tunnels (include/headers.h) */
 	bool followed; /* as in watch_spec, a balance tracks fragments and NAT for `expr` */
-	bool tcp;      /* as in watch_spec */
+	bool unfragmented;   /* as in watch_spec */
 	const char *netns;   /* name, path, or inode number, NULL: all */
 	const char *ifname;  /* interface in `netns`, or in the caller's namespace, NULL: all */
 	const char *reasons; /* comma-separated names, NULL: all */
@@ -132,9 +132,8 @@ void live_tick(struct live *l);
 int live_collect(struct live *l, struct error *err);
 
 /*
- * Marks the next live_collect() as the last one. Counting and sampling stop here, or when the
- * program in watch_share() is detached, so that counts and samples cover the same packets. Another
- * call does nothing.
+ * Marks the next live_collect() as the last one. Counting and sampling stop here, so that counts
+ * and samples cover the same packets.
  */
 void live_last(struct live *l);
 
@@ -170,7 +169,6 @@ bool live_gone(const struct live *l, char *what, size_t size);
 struct live_parts {
 	struct ksyms *ksyms; /* kernel function names, NULL: not available */
 	struct reasons *reasons;
-	struct cause_judge *causes;	  /* of both, for cause_judge() */
 	struct watch *watch;		  /* the drop observer */
 	uint32_t netns;			  /* the spec's namespace, 0: no namespace filter */
 	const struct filter_inner *inner; /* as in watch_spec */

@@ -119,6 +119,7 @@ struct json_object *flow_balance_rests_on(const struct flow_balance *b);
 struct flow_account;
 
 struct flow_account_spec {
+	const char *expr; /* from flow_expressions(), borrowed */
 	struct balance_numbering numbering;
 	uint64_t settle_ns;
 	bool consumed; /* same meaning as in live_spec */
@@ -137,9 +138,8 @@ struct flow_expressions {
 int flow_expressions(struct flow_expressions *e, const char *expr, struct error *err);
 
 /*
- * Loads the probes and adds them to the collector, which starts them. The collector's EXPR is that
- * of UDP from flow_expressions(). STATUS_UNABLE: not possible with this kernel or these
- * capabilities, or kernel functions cannot be named.
+ * Loads the probes and adds them to the collector, which starts them. STATUS_UNABLE: not possible
+ * with this kernel or these capabilities, or kernel functions cannot be named.
  */
 int flow_account_open(struct flow_account **a, const struct flow_account_spec *spec, struct live *l,
 		      struct error *err);

@@ -263,9 +263,7 @@ int tcp_account_open(struct tcp_account **out, const char *expr, unsigned flows,
 	struct live_source source = {.start = start};
 	const struct live_parts parts = live_parts(l);
 	struct tcp_spec observed = {.reasons = parts.reasons,
-				    .causes = parts.causes,
-				    .watch = parts.watch,
-				    .nat = parts.nat,
+				    .ksyms = parts.ksyms,
 				    .flows = flows,
 				    .trail = trail,
 				    .netns = parts.netns};
@@ -307,9 +305,6 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 	read_spaces(a, &a->end, true);
 	a->ended_ns = clock_now();
 	rc = tcp_observer_end(a->observer);
-	live_last(a->live); /* because the observer's program also counts the drops of the trace */
-	if (!rc)
-		rc = tcp_observer_stop(a->observer);
 	if (!rc)
 		rc = a->rc;
 	for (unsigned s = 0; !rc && s < a->end.n; s++) {
