@@ -139,17 +139,28 @@ def zero_copy(driver, queues):
         print(f"zero copy: {driver}, {queues} queues, granted {mode}, sent {COUNT}")
 
 
+def xdp_packets(nic):
+    """Of virtio_net."""
+    return sum(int(n) for n in re.findall(r"rx_queue_\d+_xdp_packets: (\d+)", ethtool("-S", nic)))
+
+
 @table([(driver, driver) for driver in ("igb", "virtio_net", "vmxnet3")])
 def native_xdp(driver):
-    """Most drivers take live frames only where the sender has an XDP program, too."""
+    """
+    Most drivers take live frames only where the sender has an XDP program, too. Between two of
+    virtio_net, QEMU may lose some (on Linux 6.1), which no interface counts: they are on the wire.
+    """
     require(driver != "vmxnet3" or kernel() >= (6, 6), "XDP in vmxnet3 since Linux 6.6")
     with link(driver) as (nic, partner):
+        before = xdp_packets(nic)
         document = assert_ok(pktledger(
             "run", "-j", "-i", f"{NETNS}/{partner},{nic}", "--tx", "xdp", "--rx", "xdp", "--count",
             str(COUNT // 2), "--rate", str(RATE // 2))).json
+        came = xdp_packets(nic) - before if driver == "virtio_net" else COUNT // 2
         assert document["start"]["granted_mode"] == {"tx": "live frames", "rx": "native"}, document
         assert_closed(document, COUNT // 2)
-        assert document["end"]["delivered"] == COUNT // 2, document["end"]
+        assert came and document["end"]["delivered"] == came, (came, document["end"])
+        assert lost(document).keys() <= {"wire"}, document["end"]
 
 
 @table([(driver, driver) for driver in ("igb", "virtio_net", "vmxnet3", "8139cp")])
