@@ -60,8 +60,8 @@ struct fragment_work {
 #define FRAGMENT_PROGRAMS 5
 
 /*
- * `followed`: datagrams of the flow. `overtaken`: datagrams whose first fragment has not arrived, of
- * any flow (flags 0). They have a map of their own, so that they evict no datagram of the flow.
+ * `followed`: datagrams of the flow. `overtaken`: datagrams whose first fragment has not arrived,
+ * of any flow (flags 0). The map is separate, so that they evict no datagram of the flow.
  */
 MAP(followed, LRU_HASH, 1, struct fragment_key, struct followed);
 

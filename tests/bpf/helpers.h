@@ -22,8 +22,8 @@
 #include "trace_abi.h"
 
 #define SKIPPED	    77
-/* Not the program's default, so that other runs on this host are not seen. A test that counts what
- * is not its own defines a port of its own, because the tests here run at the same time. */
+/* Differs from the program's default, so that other runs on this host are not seen. A test that
+ * counts all packets of a port defines another port, because these tests run at the same time. */
 #ifndef TEST_PORT
 #define TEST_PORT 40404
 #endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sites: what the site of each kind of experiment says of itself while it goes on, and what the
- * ledger is in the end. Between two namespaces of a lab, or one end alone in one of
- * them.
+ * Sites: the status of each kind of experiment during traffic, and its ledger at the end. The
+ * experiment is between two namespaces of a lab, or one end alone in one of them.
  */
 #include <cap-ng.h>
 #include <errno.h>
@@ -864,7 +863,7 @@ static void take_change(void *arg, const char *verb, char *text)
 	s = opened;
 }
 
-/* All packets of two threads are sent and read; then the test changes what is known of them. */
+/* All packets of two threads are sent and read. Then the test changes their outcomes. */
 CASE(changed)
 {
 	const struct kind two = {.name = "read", .spec = {.threads = 2}};

@@ -34,7 +34,7 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 	return 0;
 }
 
-/* What is called here, and does nothing, or says what it is told to. */
+/* Functions of other rooms. They do nothing, or return a value that the input selects. */
 #define STUB(name, ...)                                                                            \
 	void name(__VA_ARGS__)                                                                     \
 	{                                                                                          \

@@ -4,11 +4,11 @@
  *
  *	change apply UNDO-FILE (KIND IFNAME NAME VALUE)...
  *	change undo UNDO-FILE
- *	change command (KIND IFNAME NAME VALUE)...	how it is made and undone, a line each
+ *	change command (KIND IFNAME NAME VALUE)...	the commands that make and undo it
  *	change read KIND IFNAME NAME
  *
- * KIND is the word of the journal; IFNAME "-" is none. A line for each that change.h tells:
- * outcome, title, value now, why. The exit status is that of the error.
+ * KIND is the word of the journal. IFNAME "-" means no interface. Prints a line per result of
+ * change.h: outcome, title, value now, reason. The exit status is the status of the error.
  */
 #include <err.h>
 #include <errno.h>

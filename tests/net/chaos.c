@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * For test_chaos.py: the program as it is, on a kernel that refuses BPF programs or maps, and with
- * a clock that is set meanwhile. By the environment:
+ * For test_chaos.py: the unchanged program on a kernel that refuses BPF programs or maps, and with
+ * a clock that is set during the run. Controlled by the environment:
  *
- *	CHAOS_NO_PROGRAM=NAME,...	programs of these names are refused, as by an older verifier
- *	CHAOS_NO_KFUNC=1		and those that call functions of the kernel itself
- *	CHAOS_NO_MAP=NAME,...		there is no memory for maps of these names
- *	CHAOS_STEP=SECONDS		CLOCK_REALTIME and CLOCK_TAI are so much later ...
- *	CHAOS_STEP_FILE=FILE		... from when this file is there
+ *	CHAOS_NO_PROGRAM=NAME,...	refuse programs with these names, like an older verifier
+ *	CHAOS_NO_KFUNC=1		and programs that call kernel functions
+ *	CHAOS_NO_MAP=NAME,...		no memory for maps with these names
+ *	CHAOS_STEP=SECONDS		CLOCK_REALTIME and CLOCK_TAI are later by SECONDS ...
+ *	CHAOS_STEP_FILE=FILE		... once this file exists
  *
- * Names as the kernel has them, cut to 15 characters. syscall() and clock_gettime() of this
- * program stand before those of libc, for libbpf too.
+ * Names are those of the kernel, cut to 15 characters. syscall() and clock_gettime() of this
+ * program replace the functions of libc, also for libbpf.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -148,7 +148,7 @@ int trace_load_error(struct error *err, int rc)
 		rc = -EMFILE;
 	log_verifier_last(why, sizeof(why));
 	log_libbpf_clear(); /* the error has been reported */
-	/* what the verifier says there, such as about func_info, hides the cause */
+	/* on such kernels, messages of the verifier, such as about func_info, hide the cause */
 	if (*why && !uname(&kernel) && atoi(kernel.release) < OLDEST)
 		return error_set(
 			err, STATUS_UNABLE, rc,

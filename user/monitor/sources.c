@@ -43,7 +43,7 @@ struct space {
 			   * already include */
 };
 
-/* What has a counter of its own: a key is only compared with others of its kind. */
+/* Kinds of counters. A key is only compared with keys of the same kind. */
 enum shown_kind { SHOWN_COUNTER, SHOWN_XDP, SHOWN_UNFRAMED, SHOWN_SIGN };
 
 struct shown_counter {

@@ -41,7 +41,7 @@ static const char *print(const char *kind, const union number *n)
 					   : plain;
 }
 
-/* Words separated by bars; the empty word is one, too. */
+/* Words separated by bars. The empty word counts as well. */
 static void refused(const char *kind, const char *words, int code)
 {
 	char word[80];

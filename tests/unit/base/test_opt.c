@@ -209,7 +209,7 @@ static void tell_options(void)
 	tell("given=%u", seen.n);
 }
 
-/* A command line, which is not changed: what it asks for, and a usage error is one line. */
+/* Tells the options of a command line, which stays unchanged. A usage error is one line. */
 static void take_line(void *arg, const char *verb, char *text)
 {
 	static const char *const asks[] = {"run", "help", "help of all", "version", "values of"};

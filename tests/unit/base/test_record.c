@@ -174,7 +174,7 @@ CASE(only_objects_are_read)
 	}
 }
 
-/* What is read of one member of a kind, as it is written again. */
+/* Reads one member of a kind and writes its value again. */
 static void take_line(void *arg, const char *verb, char *text)
 {
 	static const struct record_field kinds[][2] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What is read of a test network with losses. net/check and net/nat have what `check` finds on the
- * path of lost packets.
+ * Reads the facts of a test network with losses. net/check and net/nat test the findings of `check`
+ * on the path of lost packets.
  */
 #include <errno.h>
 #include <signal.h>

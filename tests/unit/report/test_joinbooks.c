@@ -175,7 +175,8 @@ CASE(causes_have_numbers_and_places)
 	assert_int_equal(one->stage[STAGE_RCVBUF].events, 6);
 	assert_string_equal(one->stage[STAGE_RCVBUF].source, "event");
 	assert_string_equal(one->stage[STAGE_WIRE].source, "difference");
-	/* what is not counted any more is not there, and what has no room is in the stages only */
+	/* a cause that is not counted any more is absent; a cause without room is only in the
+	 * stages */
 	sum->n_causes = 0;
 	joined_add(&s, one, sum, &open);
 	assert_int_equal(sum->n_causes, 3);
