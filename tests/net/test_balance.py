@@ -4,7 +4,9 @@
 
 import contextlib
 import json
+import os
 import random
+import re
 import shutil
 import socket
 import struct
@@ -474,6 +476,16 @@ def iperf3():
         # of what it never saw: lost after the last number that it read, or unread when it closed
         tail = sent - seen
         assert dropped == theirs["sum_received"]["lost_packets"] + tail, (dropped, theirs, tail)
+
+
+@table([("balance", ["--balance", EXPR]), ("TCP", ["--balance", f"tcp port {PORT}"]),
+        ("EXPR", [EXPR]), ("by flow", ["--by", "flow"])])
+def every_program_loads_at_once(args):
+    """What the verifier refuses is replaced by slower programs for older kernels, without a word."""
+    require(tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (6, 12), "an old kernel")
+    with lab():
+        result = assert_ran(pktledger("trace", "-vv", "--netns", RX, "-t", "0.1", *args))
+    assert "libbpf: loading object" in result.err and "failed to load" not in result.err, result
 
 
 if __name__ == "__main__":
