@@ -291,9 +291,10 @@ CASE(queue_of_a_sleeper)
 		for (int i = 0; i < 12; i++)
 			assert_int_equal(send(tx, "lost", 4, 0), 4);
 	} while (clock_now() - begun >= 20 * MS && clock_now() < end);
-	readings_note(r, &id, 12);    /* a loss just now, however long that took */
+	readings_note(r, &id, 12);
 	for (int i = 0; i < 4; i++) { /* without a loss, the next packets are a new burst */
 		pause_ms(60);
+		readings_note(r, &id, 0); /* the loss was just now, however long the pause took */
 		readings_sample(r);
 	}
 	for (int i = 0; i < 3; i++)
