@@ -25,6 +25,10 @@ TITLE = "pktledger top"  # on the first line
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|[()][0-9A-B]|[=>78])")
 
 
+def resize(fd, rows, cols):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+
 class Screen:
     def __init__(self, *args, size=(24, 80), term="xterm"):
         try:
@@ -32,10 +36,10 @@ class Screen:
         except OSError as error:
             skip(f"no terminal can be made: {error.strerror}")
         if not self.pid:
+            resize(0, *size)  # a size that changes while ncurses begins may be missed
             os.environ.update(TERM=term, LC_ALL="C.UTF-8")
             os.execv(BINARY, [BINARY, "top", *args])
         self.raw, self.rows = "", size[0]
-        self.resize(*size)
 
     @property
     def seen(self):
@@ -43,7 +47,7 @@ class Screen:
         return ESCAPES.sub("", self.raw)
 
     def resize(self, rows, cols):
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+        resize(self.fd, rows, cols)
 
     def redraw(self, rows, cols):
         """Of another size, also if two come at once: all is drawn anew, from its first line on."""
