@@ -99,9 +99,9 @@ def sockets_and_processes_are_told_apart():
         with tracing("--netns", RX, "--by", "socket,process", "udp") as t, tracing("--pid", str(other.pid)) as alone:
             for i in range(3):
                 send(V4, 100, PORT + i)
-            rows = causes(t.stop())["rcvbuf"]["causes"]
-            of_other = causes(alone.stop())["rcvbuf"]["causes"]
+            found, of_other = causes(t.stop()), causes(alone.stop())
         require(not t.end["missed"]["no_sockets"], "needs Linux 6.11")
+        rows, of_other = found["rcvbuf"]["causes"], of_other["rcvbuf"]["causes"]
         this = f"{name_of_this()}[{os.getpid()}]"
         left = {f"*:{PORT}": 100 - read_all(one), f"*:{PORT + 1}": 100 - read_all(two)}
     assert left.items() <= {r["socket"]: r["packets"] for r in rows}.items(), (left, rows)
