@@ -311,8 +311,8 @@ static __always_inline void headers_read(const struct linear *at, __u8 only, str
 }
 
 /*
- * Variant for a function that a program calls only for packets that are not plain. Without the
- * plain case its frame is smaller: on Linux 6.12 the frames of all functions share 512 bytes.
+ * Variant for a function that a program calls only for packets that are not plain. Its stack frame
+ * is smaller without the plain case. On Linux 6.12, all frames of a program share 512 bytes.
  */
 static __always_inline void headers_read_again(const struct linear *at, __u8 only,
 					       struct headers *h)
@@ -346,8 +346,8 @@ struct plain_udp {
 enum plain { NOT_PLAIN, PLAIN_UDP, PLAIN_OTHER };
 
 /*
- * Reads the packet with few loads if it is plain UDP, like most packets. NOT_PLAIN: it may be UDP
- * all the same, see headers_read(). PLAIN_OTHER: it is of another protocol.
+ * Reads the packet with few loads if it is plain UDP, like most packets. NOT_PLAIN: it may still be
+ * UDP, so headers_read() has to parse it. PLAIN_OTHER: it has another protocol.
  */
 static __always_inline enum plain plain_udp(const struct sk_buff *skb, struct plain_udp *p)
 {

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import counter, inside, nft
+from ends import counter, family_of, inside, nft
 from labs import COUNT, EACH, PORT, TARGET, Hosts, numbered, share
 from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_balanced, assert_counters_agree,
                  assert_error, assert_valid, bounded, case, crowded, directory, finish, first, is_suppressed,
@@ -416,8 +416,7 @@ def a_server_listens_where_it_was_told():
             try:
                 for address in ("127.0.0.1", "::1", "127.0.0.2", TARGET[4], TARGET[6]):
                     with inside(hosts.netns("b")):
-                        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-                        sock = socket.socket(family)
+                        sock = socket.socket(family_of(address))
                     with sock:
                         assert (sock.connect_ex((address, PORT)) == 0) == (address in at), address
             finally:
