@@ -147,6 +147,7 @@ def which_bound_was_met(shaper, wanted):
         ledger = Path(where, "ledger")
 
         def attempt():
+            ledger.unlink(missing_ok=True)  # it has this attempt only
             return lab.run("tx", "send", "-q", "-j", "-r", rate[0], "-t", rate[1], "-o", ledger,
                            "198.18.0.2").json["end"]
 
