@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/proc.h"
 #include "cases.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/findings.h"
@@ -245,6 +246,19 @@ CASE_WITH(newborn, begin, end)
 	assert_int_equal(got.lost, 30);
 }
 
+/* A new process may get no CPU for long. */
+static void await_sleep(pid_t pid)
+{
+	struct proc_stat st = {.state = 0};
+	int slash = proc_root(NULL);
+
+	while (st.state != 'S') {
+		assert_int_equal(proc_stat(slash, pid, 0, &st), 0);
+		pause_ms(1);
+	}
+	close(slash);
+}
+
 /* Losses of a sleeping process with a full buffer. */
 CASE(queue_of_a_sleeper)
 {
@@ -277,6 +291,7 @@ CASE(queue_of_a_sleeper)
 		pause();
 	}
 	close(rx);
+	await_sleep(pid);
 	assert_int_equal(owners_open(&o, NULL, &(struct error){}), 0);
 	r = readings_new(o);
 	for (int i = 0; i < 2; i++) {
