@@ -12,7 +12,8 @@ for dev in /sys/class/net/*; do
     [ ${dev##*/} = lo ] && continue
     grep -rs . $dev/ | grep -vE '/(statistics|power|uevent|carrier_|operstate|name_assign)'
     for option in g l c k a x; do
-        ethtool -$option ${dev##*/} 2>&1 | sed "s/^/${dev##*/} -$option /"
+        echo "ethtool -$option ${dev##*/}"
+        ethtool -$option ${dev##*/} 2>&1
     done
     tc qdisc show dev ${dev##*/} | grep -v clsact  # `run` leaves it where it had programs
 done

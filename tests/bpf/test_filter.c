@@ -67,7 +67,7 @@ static void random_letter(struct random_text *t, char letter)
 }
 
 static struct packet_bytes packets[PACKETS];
-static unsigned expressions = 300; /* how many are tried */
+static unsigned expressions = 100; /* how many are tried */
 
 struct tally {
 	unsigned refused, matched, run;

@@ -167,7 +167,7 @@ def file_of_a_trace_on_a_full_disk(option):
 # What is looked at, or sent through, goes
 
 
-RUN = ("run", "--lab", NAME, "--json-lines", "-I", "50ms", "--rate", "20k")
+RUN = ("run", "--lab", NAME, "--json-lines", "-I", "50ms", "--rate", "2k")
 LONG = (*RUN, "-t", "20")
 
 

@@ -290,10 +290,10 @@ def missing(args, words):
 @contextlib.contextmanager
 def running(hosts, *args, **kwargs):
     """A client that sends, as Lines, and its remote."""
-    process = hosts.via("--json-lines", "-r", "10k", "-t", "60", "-I", "100ms", *args, **kwargs)
+    process = hosts.via("--json-lines", "-r", "2k", "-t", "60", "-I", "100ms", *args, **kwargs)
     with bounded(process):
         client = Lines(process)
-        client.until_sent(3000)
+        client.until_sent(600)
         remote, = remotes(process.pid)
         yield client, remote
 
@@ -332,7 +332,7 @@ def the_other_end_goes(how, way, args, n):
     nothing else is said to be lost than what the router between drops. All but a host that stands still, whose
     kernel goes on, is known long before the 15 s after which any answer is given up."""
     dice = random.Random(f"{how} {way} {args} {n} {os.environ.get('PKTLEDGER_SEED', 1)}")
-    words = ["--json-lines", "-I", "50ms", "-q", "-r", "8k", "-c", "16k", "--settle", "300ms", "--rcvbuf",
+    words = ["--json-lines", "-I", "50ms", "-q", "-r", "2k", "-c", "4k", "--settle", "300ms", "--rcvbuf",
              "16M", *args]
 
     def attempt():
@@ -342,7 +342,7 @@ def the_other_end_goes(how, way, args, n):
             process, other = client_by(way, hosts, ["-o", str(ledger), *words], stack)
             client = Lines(stack.enter_context(bounded(process)))
             if n > 1:  # else while everything is set up
-                client.until_sent({2: 1, MOMENTS - 1: 15000}.get(n) or dice.randrange(4000, 12000))
+                client.until_sent({2: 1, MOMENTS - 1: 3750}.get(n) or dice.randrange(1000, 3000))
             if n in (0, 1, 2, MOMENTS - 1):
                 time.sleep(dice.random() * 1.5)
             if how == "cut off":
@@ -358,7 +358,7 @@ def the_other_end_goes(how, way, args, n):
 
     result = observed(attempt)
     numbers = result.numbers
-    dropped = set(range(3, 16000, EACH))
+    dropped = set(range(3, 4000, EACH))
     assert set(numbers.get("wire", [])) <= dropped, numbers["wire"]
     assert not dropped & set(numbers.get("delivered", [])), dropped & set(numbers["delivered"])
     end = result.json.get("end")
