@@ -296,7 +296,7 @@ class Tcp(Scene):
             spoil(netns, device, cause)
             shown[cause] = ("tc_ingress" if cause == "ingress" else "qdisc",
                            lambda n=netns, d=device: (tcp.queue_drops(n, d), 0))
-        shown["overtaken"] = "tcp_state", lambda: (tcp.too_old(TX) + tcp.too_old(RX), 0)
+        shown["refused"] = "tcp_state", lambda: (tcp.refused(TX) + tcp.refused(RX), 0)
         return shown
 
     def connect(self, listener):
@@ -318,9 +318,9 @@ class Tcp(Scene):
     def assert_losses(self, found, lost, shown, before):
         """What rules and queues counted was sent again, or not yet, or as new."""
         known = {stage for stage, _ in shown.values()}
-        overtaken = shown["overtaken"][1]()[0] - before["overtaken"][0]
-        assert set(found) <= known and found.get("tcp_state", 0) <= overtaken, (
-            known, overtaken, lost)
+        refused = shown["refused"][1]()[0] - before["refused"][0]
+        assert set(found) <= known and found.get("tcp_state", 0) <= refused, (
+            known, refused, lost)
         if self.begun == "busy":
             return
         most = {stage: 0 for stage in known}
@@ -328,7 +328,7 @@ class Tcp(Scene):
         segment = self.mtu - tcp.HEADERS[self.version]
         for cause, (stage, count) in shown.items():
             packets, length = (b - a for a, b in zip(before[cause], count()))
-            if cause in ("acks", "overtaken"):
+            if cause in ("acks", "refused"):
                 continue
             if self.offloads == "off" or not length:
                 least[stage] += packets
@@ -344,7 +344,7 @@ class Tcp(Scene):
                 stage, least, most, tcp.brief(lost))
         if self.offloads == "off" and self.role != "both":
             more = sum(found.values()) + lost["not_resent"] - sum(least.values())
-            assert 0 <= more <= overtaken, (overtaken, least, tcp.brief(lost))
+            assert 0 <= more <= refused, (refused, least, tcp.brief(lost))
 
     def run(self):
         with self.lab(), contextlib.ExitStack() as stack:

@@ -132,6 +132,14 @@ def too_old(netns):
     return counter(netns, "TcpExt:PAWSEstab")
 
 
+def refused(netns):
+    """Segments that TCP refused as too old, or because they end beyond its window (since Linux 6.17)."""
+    beyond = 0
+    with contextlib.suppress(KeyError):
+        beyond = counter(netns, "TcpExt:BeyondWindow")
+    return too_old(netns) + beyond
+
+
 def rule(hook, match, every, family="inet"):
     """Each so manieth packet is dropped and counted; of TCP, in one direction."""
     return (f"table {family} t{hook} {{\n chain c {{\n type filter hook {hook} priority 0\n"
