@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Known objects by number: sockets and the processes that hold them, network namespaces, cgroups
- * and processes with their location, and bound addresses. An answer is valid for FRESH_NS. If an
- * answer about a socket or a namespace is older or missing, the object is requested for the next
- * walk, which handles all requests.
+ * and processes with their location, and bound addresses. An answer is valid for FRESH_NS, that
+ * about an existing namespace for SPACE_NS. If an answer about a socket or a namespace is older or
+ * missing, the object is requested for the next walk, which handles all requests.
  */
 #include "drops/owners.h"
 
@@ -29,6 +29,7 @@
 #define ENTRIES_MAX FILES_WANTED	   /* entries per map */
 #define PLACE_NS    10000000000ULL /* how long a path stays valid */
 #define FRESH_NS    1000000000ULL  /* how long all other answers stay valid */
+#define SPACE_NS    20000000ULL	   /* how long a namespace that exists keeps its number */
 #define SHARE	    400		   /* long-term CPU limit, 1/400 of a CPU ... */
 #define SAVINGS_NS  200000000LL	   /* ... and maximum burst that can be saved up */
 #define READS_NS    2000000000ULL  /* a process that read within this time still counts as reading,
@@ -597,7 +598,9 @@ static const struct space *find_space(struct owners *o, uint32_t inum)
 
 	if (!s)
 		return &none;
-	if (s->checked && now - s->checked < FRESH_NS)
+	/* if the last walk did not find it, it is gone, and another walk would not help */
+	if (s->checked &&
+	    now - s->checked < (s->found && s->walk == o->walks ? SPACE_NS : FRESH_NS))
 		return s;
 	if (s->found && space_path(o, s, inum, path))
 		s->checked = now;

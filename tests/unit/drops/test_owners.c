@@ -196,6 +196,7 @@ static const char *name_of(struct owners *o, uint32_t netns)
 CASE_WITH(namespaces, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
+	char name[OWNER_NETNS];
 	uint32_t blue, cni;
 
 	fake_file("run/netns/blue", "");
@@ -218,6 +219,16 @@ CASE_WITH(namespaces, fake_begin, fake_end)
 	assert_string_equal(name_of(o, 4026532600u), "dnsmasq[500]");
 	assert_string_equal(name_of(o, 4026532601u), "d4e8e05a546c");
 	assert_string_equal(name_of(o, 4026532699u), "4026532699");
+
+	/* within the second for which other answers are valid, another one gets the number */
+	for (int pid = 499; pid <= 501; pid++)
+		fake_process(pid, "elsewhere", (unsigned)pid, HOST, "0::/\n");
+	fake_process(600, "late", 600, 4026532600u, "0::/\n");
+	for (int i = 0; i < 300 && strcmp(owners_netns(o, 4026532600u, name), "late[600]"); i++) {
+		usleep(1000);
+		owners_tick(o);
+	}
+	assert_string_equal(name, "late[600]");
 	owners_close(o);
 
 	/* PID 1 of a container is not the host's */
