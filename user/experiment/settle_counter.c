@@ -166,7 +166,8 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 
 /*
  * Names losses in the flow that a counter shows without an event, because the kernel skipped
- * tracing programs. Which numbers were lost is not known, so they remain open.
+ * tracing programs. Which numbers were lost is not known, so they remain open. Whether this kernel
+ * skips programs stays unknown if PID 1 did not run in time.
  */
 static void name_unseen(const struct countercheck *check, struct result *res)
 {
@@ -177,12 +178,12 @@ static void name_unseen(const struct countercheck *check, struct result *res)
 		uint64_t open = res->unaccounted - smaller(losses->suppressed, res->unaccounted);
 
 		if (!open || strcmp(c->scope, "flow") ||
-		    quirks_found()[QUIRK_SUPPRESSED] != QUIRK_FOUND)
+		    quirks_found()[QUIRK_SUPPRESSED] == QUIRK_ABSENT)
 			continue;
 		losses->suppressed += smaller(open, c->delta - c->expected_max);
 		snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
 			 "%s counted %s, events %llu: the rest was probably lost in the context of "
-			 "PID 1, where tracing is skipped",
+			 "PID 1, where tracing may be skipped",
 			 c->name, fmt_many(c->delta, "packet"),
 			 (unsigned long long)c->expected_max);
 	}
