@@ -26,7 +26,7 @@ static struct reasons *reasons;
 static struct ksyms *ksyms;
 static struct filter *filter;
 static struct balance *balance;
-static struct balance_moment begun;
+static struct balance_moment begun, ended;
 
 enum { TX, RX, OTHER, PEER, OWN, SOCKETS };
 static const char *const names[SOCKETS] = {"tx", "rx", "other", "peer", "own"};
@@ -137,6 +137,7 @@ static struct flow_balance close_balance(void)
 
 	if (balance_end(balance, &begun, SETTLE_NS, &facts.end, &err))
 		fail_msg("%s", err.message);
+	ended = facts.end;
 	flow_balance_close(&b, &facts);
 	return b;
 }
@@ -249,6 +250,12 @@ static void *reads(void *arg)
 	return NULL;
 }
 
+/* Datagrams that have arrived, were not read, and are in no queue. */
+static long long under_way(const struct balance_moment *m)
+{
+	return (long long)(m->sum.entered - m->sum.left - m->sum.delivered - m->queued);
+}
+
 /* The balance begins and ends in the middle of a flow. */
 static void flows(unsigned us)
 {
@@ -272,8 +279,9 @@ static void flows(unsigned us)
 	pthread_join(sender, NULL);
 	pthread_join(reader, NULL);
 	/* a host may be too busy for a look at one moment, which is said then */
-	if (!b.doubt[DOUBT_MOVED])
-		assert_int_equal(b.unaccounted, 0);
+	if (b.unaccounted && !b.doubt[DOUBT_MOVED])
+		fail_msg("unaccounted %lld, under way first %lld, last %lld",
+			 (long long)b.unaccounted, under_way(&begun), under_way(&ended));
 	assert_int_equal(b.balanced, !b.unaccounted && !b.doubt[DOUBT_MOVED]);
 }
 
