@@ -29,7 +29,7 @@
 #define ENTRIES_MAX FILES_WANTED	   /* entries per map */
 #define PLACE_NS    10000000000ULL /* how long a path stays valid */
 #define FRESH_NS    1000000000ULL  /* how long all other answers stay valid */
-#define SPACE_NS    20000000ULL	   /* how long a namespace that exists keeps its number */
+#define SPACE_NS    20000000ULL	   /* the same for a namespace: its number may soon be reused */
 #define SHARE	    400		   /* long-term CPU limit, 1/400 of a CPU ... */
 #define SAVINGS_NS  200000000LL	   /* ... and maximum burst that can be saved up */
 #define READS_NS    2000000000ULL  /* a process that read within this time still counts as reading,
@@ -81,10 +81,9 @@ struct space {
 	uint64_t start; /* start time of that process */
 	char process[PROC_NAME];
 	struct container container; /* that process's container */
-	bool found;
 	bool wanted;	  /* requested since the last walk */
 	uint64_t checked; /* 0: never */
-	unsigned walk;	  /* the last walk that found it */
+	unsigned walk;	  /* the last walk that found it; 0: none */
 };
 
 /* Where a cgroup or a process is. */
@@ -565,7 +564,7 @@ static struct space *seen(struct owners *o, uint32_t inum)
 	struct space *s = inum ? get(&o->spaces, &(uint64_t){inum}, false) : NULL;
 
 	if (s && s->walk != o->walks)
-		*s = (struct space){.inum = inum, .found = true, .walk = o->walks};
+		*s = (struct space){.inum = inum, .walk = o->walks};
 	return s;
 }
 
@@ -598,11 +597,10 @@ static const struct space *find_space(struct owners *o, uint32_t inum)
 
 	if (!s)
 		return &none;
-	/* if the last walk did not find it, it is gone, and another walk would not help */
-	if (s->checked &&
-	    now - s->checked < (s->found && s->walk == o->walks ? SPACE_NS : FRESH_NS))
+	/* a namespace that the last walk did not find is gone: another walk would not help */
+	if (s->checked && now - s->checked < (s->walk == o->walks ? SPACE_NS : FRESH_NS))
 		return s;
-	if (s->found && space_path(o, s, inum, path))
+	if (s->walk && space_path(o, s, inum, path))
 		s->checked = now;
 	else
 		s->wanted = o->spaces_wanted = true;
@@ -806,7 +804,7 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 	if (netns && !out->container.runtime && !out->container.uid[0]) {
 		const struct space *space = find_space(o, netns);
 
-		if (space->found && !space->host)
+		if (space->walk && !space->host)
 			out->container = space->container;
 	}
 	return s && s->known ? 0 : s && !s->checked ? -EAGAIN : -ESRCH;
@@ -894,7 +892,7 @@ int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct
 	int ret;
 
 	*ns = NETNS_NONE;
-	if (!s->found)
+	if (!s->walk)
 		return s->wanted ? -EAGAIN : -ENOENT;
 	if (!space_path(o, s, netns, path))
 		return -ENOENT;
@@ -920,7 +918,7 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
 	for (unsigned i = 0; i < o->spaces.n && n < max; i++) {
 		const struct space *s = (struct space *)o->spaces.at + i;
 
-		if (s->found && s->walk == o->walks && s->inum != own)
+		if (s->walk && s->walk == o->walks && s->inum != own)
 			netns[n++] = (uint32_t)s->inum;
 	}
 	return n;
