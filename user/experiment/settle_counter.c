@@ -166,8 +166,8 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 
 /*
  * Names losses in the flow that a counter shows without an event, because the kernel skipped
- * tracing programs. Which numbers were lost is not known, so they remain open. Whether this kernel
- * skips programs stays unknown if PID 1 did not run in time.
+ * tracing programs. Which numbers were lost is not known, so they remain open. If PID 1 did not run
+ * in time, it is unknown whether this kernel skips programs, and the losses are named too.
  */
 static void name_unseen(const struct countercheck *check, struct result *res)
 {
