@@ -250,12 +250,6 @@ static void *reads(void *arg)
 	return NULL;
 }
 
-/* Datagrams that have arrived, were not read, and are in no queue. */
-static long long under_way(const struct balance_moment *m)
-{
-	return (long long)(m->sum.entered - m->sum.left - m->sum.delivered - m->queued);
-}
-
 /* The balance begins and ends in the middle of a flow. */
 static void flows(unsigned us)
 {
@@ -280,8 +274,12 @@ static void flows(unsigned us)
 	pthread_join(reader, NULL);
 	/* a host may be too busy for a look at one moment, which is said then */
 	if (b.unaccounted && !b.doubt[DOUBT_MOVED])
-		fail_msg("unaccounted %lld, under way first %lld, last %lld",
-			 (long long)b.unaccounted, under_way(&begun), under_way(&ended));
+		fail_msg("entered %llu to %llu, delivered %llu to %llu, queued %llu to %llu",
+			 (unsigned long long)begun.sum.entered,
+			 (unsigned long long)ended.sum.entered,
+			 (unsigned long long)begun.sum.delivered,
+			 (unsigned long long)ended.sum.delivered, (unsigned long long)begun.queued,
+			 (unsigned long long)ended.queued);
 	assert_int_equal(b.balanced, !b.unaccounted && !b.doubt[DOUBT_MOVED]);
 }
 

@@ -296,7 +296,7 @@ class Tcp(Scene):
             spoil(netns, device, cause)
             shown[cause] = ("tc_ingress" if cause == "ingress" else "qdisc",
                            lambda n=netns, d=device: (tcp.queue_drops(n, d), 0))
-        shown["refused"] = "tcp_state", lambda: (tcp.refused(TX) + tcp.refused(RX), 0)
+        shown["refused"] = "tcp_state", lambda: (tcp.refused_by_tcp(TX) + tcp.refused_by_tcp(RX), 0)
         return shown
 
     def connect(self, listener):

@@ -132,7 +132,7 @@ def too_old(netns):
     return counter(netns, "TcpExt:PAWSEstab")
 
 
-def refused(netns):
+def refused_by_tcp(netns):
     """Segments that TCP refused as too old, or because they end beyond its window (since Linux 6.17)."""
     beyond = 0
     with contextlib.suppress(KeyError):

@@ -252,7 +252,8 @@ static void await_sleep(pid_t pid)
 	struct proc_stat st = {.state = 0};
 	int slash = proc_root(NULL);
 
-	while (st.state != 'S') {
+	for (unsigned ms = 0; st.state != 'S'; ms++) {
+		assert_true(ms < 20000);
 		assert_int_equal(proc_stat(slash, pid, 0, &st), 0);
 		pause_ms(1);
 	}
@@ -306,10 +307,9 @@ CASE(queue_of_a_sleeper)
 		for (int i = 0; i < 12; i++)
 			assert_int_equal(send(tx, "lost", 4, 0), 4);
 	} while (clock_now() - begun >= 20 * MS && clock_now() < end);
-	readings_note(r, &id, 12);
+	readings_note(r, &id, 12);    /* a loss just now, however long that took */
 	for (int i = 0; i < 4; i++) { /* without a loss, the next packets are a new burst */
 		pause_ms(60);
-		readings_note(r, &id, 0); /* the loss was just now, however long the pause took */
 		readings_sample(r);
 	}
 	for (int i = 0; i < 3; i++)
