@@ -4,11 +4,17 @@
  * delivered, dropped or waits, whatever happens to it. tests/net/test_balance.py has copies,
  * fragments, several senders, and numbers of the application; its scenes have small buffers.
  */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "bpf/helpers.h"
@@ -47,7 +53,7 @@ static int close_all(void **state)
 }
 
 /* `and`: the rest of the expression, after the port. */
-static void begin_with(const char *and)
+static void attach_with(const char *and)
 {
 	struct error err = {};
 	struct trace_places places;
@@ -59,8 +65,16 @@ static void begin_with(const char *and)
 	if (filter_compile(&filter, expr, &err))
 		fail_msg("%s", err.message);
 	spec = (struct balance_spec){.filter = filter, .reasons = reasons, .ksyms = ksyms};
-	if (balance_open(&balance, &spec, &err) || balance_attach(balance, &places, &err) ||
-	    balance_begin(balance, &begun, &err))
+	if (balance_open(&balance, &spec, &err) || balance_attach(balance, &places, &err))
+		fail_msg("%s", err.message);
+}
+
+static void begin_with(const char *and)
+{
+	struct error err = {};
+
+	attach_with(and);
+	if (balance_begin(balance, &begun, &err))
 		fail_msg("%s", err.message);
 }
 
@@ -298,6 +312,62 @@ CASE_WITH(while_it_flows_and_nobody_reads, open_sockets, close_sockets)
 	close_socket(RX);
 	flows(50);
 	assert_int_equal(begun.sockets, 0);
+}
+
+static uint8_t *absent; /* a page that userfaultfd provides */
+
+static void *reads_into_absent(void *arg)
+{
+	(void)arg;
+	recv(sock[RX], absent, LEN, 0);
+	return reads(NULL);
+}
+
+/* Provides the page only after the first 400 ms in which balance_begin() looks for a moment. */
+static void *provides(void *arg)
+{
+	struct uffdio_zeropage zero = {.range = {(uintptr_t)absent, (uint64_t)getpagesize()}};
+
+	clock_sleep(400000000);
+	ioctl(*(int *)arg, UFFDIO_ZEROPAGE, &zero);
+	return NULL;
+}
+
+/* A reader that took a datagram, and has no CPU for long: its datagram is not lost. */
+CASE_WITH(begins_while_a_reader_stands_still, open_sockets, close_sockets)
+{
+	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct timeval patience = {.tv_usec = 100000};
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	struct pollfd fault = {.fd = faults, .events = POLLIN};
+	pthread_t sender, reader, provider;
+	struct flow_balance b;
+	struct error err = {};
+
+	if (faults < 0 || ioctl(faults, UFFDIO_API, &api))
+		skip();
+	absent = mmap(NULL, (size_t)getpagesize(), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	range.range = (struct uffdio_range){(uintptr_t)absent, (uint64_t)getpagesize()};
+	assert_int_equal(ioctl(faults, UFFDIO_REGISTER, &range), 0);
+	pause_us = 200;
+	over = false;
+	setsockopt(sock[RX], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	attach_with("");
+	assert_int_equal(pthread_create(&sender, NULL, sends, NULL), 0);
+	assert_int_equal(pthread_create(&reader, NULL, reads_into_absent, NULL), 0);
+	assert_int_equal(poll(&fault, 1, PATIENT_S * 1000), 1);
+	assert_int_equal(pthread_create(&provider, NULL, provides, &faults), 0);
+	assert_int_equal(balance_begin(balance, &begun, &err), 0);
+	pthread_join(provider, NULL);
+	b = close_balance();
+	over = true;
+	pthread_join(sender, NULL);
+	pthread_join(reader, NULL);
+	close(faults);
+	munmap(absent, (size_t)getpagesize());
+	assert_int_equal(b.unaccounted, 0);
 }
 
 int main(void)

@@ -23,7 +23,8 @@
 #define MS 1000000ULL
 
 #define BEGIN_NS   (250 * MS)  /* time to look for a moment at which to begin */
-#define BEGIN_MOST (2000 * MS) /* the same, if the CPUs are too busy for LOOKS_MIN in that time */
+#define BEGIN_MOST (2000 * MS) /* the same, if the CPUs are too busy for a certain moment by then  \
+				*/
 #define QUIET_NS   (200 * MS)  /* the flow has ended if nothing arrives for this long */
 #define BUSY_NS	   (500 * MS)  /* minimum time to sample an ongoing flow */
 #define SOCKETS_NS (50 * MS)   /* interval between two searches for sockets */
@@ -688,7 +689,13 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 	for (unsigned n = 0; !rc; n++) {
 		uint64_t since = clock_now() - s.since;
 
-		if (since > BEGIN_MOST || (since > BEGIN_NS && s.looks > LOOKS_MIN))
+		/*
+		 * A datagram in transit at all of the snapshots may have been taken by a reader
+		 * that has no CPU, so a moment with one in transit must recur after others were
+		 * read.
+		 */
+		if (since > BEGIN_MOST || (since > BEGIN_NS && s.looks > LOOKS_MIN &&
+					   (s.firm > 1 || under_way(&s.best) <= 0)))
 			break;
 		rc = search_look(b, &s);
 		/* a datagram that is stuck in a softirq looks like one that is always in transit */
