@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/err.h"
+
+#define KEPT	(32 << 20)  /* bytes, the highest threshold of mallopt(3) */
+#define DEFAULT (128 << 10) /* bytes, for both thresholds */
 
 /*
  * Uses write() and _exit(), because they need no memory and no lock that this thread may already
@@ -55,4 +61,25 @@ char *mem_print(const char *fmt, ...)
 	s = mem_vprint(fmt, ap);
 	va_end(ap);
 	return s;
+}
+
+void mem_keep(void)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	char *heap;
+
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, KEPT);
+	mallopt(M_TRIM_THRESHOLD, 2 * KEPT);
+	heap = malloc(KEPT - page);
+	if (heap)
+		madvise((void *)((uintptr_t)heap & -page), KEPT - page, MADV_HUGEPAGE);
+	free(heap);
+}
+
+void mem_return(void)
+{
+	mallopt(M_MMAP_THRESHOLD, DEFAULT);
+	mallopt(M_TRIM_THRESHOLD, DEFAULT);
+	malloc_trim(0);
 }

@@ -36,4 +36,13 @@ char *mem_vprint(const char *fmt, va_list ap)
 /* Returns the result of another allocating function. NULL is treated as memory exhaustion. */
 void *mem_need(void *p) __attribute__((returns_nonnull));
 
+/*
+ * From mem_keep() to mem_return(), memory that was freed is used again instead of returned to the
+ * kernel: each BPF object reads the megabytes of the kernel's BTF again when it is loaded. The
+ * memory consists of huge pages if the kernel has them (MADV_HUGEPAGE of madvise(2)), which saves
+ * thousands of page faults. Call mem_keep() while there is one thread.
+ */
+void mem_keep(void);
+void mem_return(void);
+
 #endif

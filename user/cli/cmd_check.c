@@ -682,6 +682,7 @@ static int check_run(void *options, struct error *err)
 		rc = apply_undo(&o->apply, end, err);
 		json_out_once(json, "end", end);
 	} else if (!rc) {
+		mem_keep(); /* because several programs are loaded */
 		rc = look_and_show(o, json, err);
 	}
 	output_end(json, err);

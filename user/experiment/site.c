@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "experiment/settle.h"
 #include "host/caps.h"
 #include "host/netdev.h"
@@ -517,6 +518,7 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 {
 	int rc = 0;
 
+	mem_keep(); /* until all programs are loaded */
 	s->spec = spec;
 	s->sends = spec->tx && !(spec->far && spec->reverse);
 	s->receives = spec->rx && !(spec->far && !spec->reverse);
@@ -557,5 +559,6 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 		rc = site_read_counters(s, &s->before, err);
 	if (!rc)
 		show_notes(s, view);
+	mem_return();
 	return rc;
 }

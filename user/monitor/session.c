@@ -2,7 +2,6 @@
 #include "monitor/session.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/signalfd.h>
@@ -10,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/output.h"
 #include "base/watch.h"
 #include "monitor/sources.h"
 
-#define HEAP_AT_START (32 << 20) /* bytes, the highest threshold of mallopt(3) */
-#define TICK_NS	      100000000 /* ns to wait before looking up a socket's owner */
+#define TICK_NS 100000000 /* ns to wait before looking up a socket's owner */
 
 /* Waits for a signal, for the command, or until the time `until`. */
 static void wait_until(struct session *s, uint64_t until)
@@ -87,6 +86,8 @@ static int run_intervals(struct session *s, struct error *err)
 			s->left = true;
 		if (s->why) /* the first call loads a program, which must not delay the first drop */
 			why_tick(s->why);
+		if (tick == start)
+			mem_return();
 		tick = clock_now() + TICK_NS;
 	}
 	/* the session ended before the command, so wait for the command */
@@ -99,10 +100,7 @@ int session_run(struct session *s, struct error *err)
 {
 	int rc;
 
-	/* each BPF object reads the megabytes of BTF again: into the same memory, until the start
-	 * is over */
-	mallopt(M_MMAP_THRESHOLD, HEAP_AT_START);
-	mallopt(M_TRIM_THRESHOLD, HEAP_AT_START);
+	mem_keep(); /* until all programs are loaded */
 	rc = owners_open(&s->spec.owners, NULL, err);
 	s->signal_fd = -1;
 	if (rc)
@@ -131,9 +129,6 @@ int session_run(struct session *s, struct error *err)
 				      err);
 	if (!rc)
 		rc = live_start(s->live, err);
-	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* the defaults of mallopt(3) */
-	mallopt(M_TRIM_THRESHOLD, 128 << 10);
-	malloc_trim(0);
 	if (rc)
 		return rc;
 	s->on_start(s->arg);
