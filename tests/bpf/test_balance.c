@@ -264,6 +264,22 @@ static void *reads(void *arg)
 	return NULL;
 }
 
+static const char *of_moment(const struct balance_moment *m, const char *name)
+{
+	static char text[2][160];
+	char *out = text[m == &ended];
+	uint64_t dropped = 0;
+
+	for (unsigned side = 0; side < SIDES; side++)
+		dropped += m->dropped[side] + m->suspected[side];
+	snprintf(out, sizeof(text[0]),
+		 "%s: entered %llu delivered %llu dropped %llu queued %llu dying %llu", name,
+		 (unsigned long long)m->sum.entered, (unsigned long long)m->sum.delivered,
+		 (unsigned long long)dropped, (unsigned long long)m->queued,
+		 (unsigned long long)m->dying);
+	return out;
+}
+
 /* The balance begins and ends in the middle of a flow. */
 static void flows(unsigned us)
 {
@@ -288,12 +304,8 @@ static void flows(unsigned us)
 	pthread_join(reader, NULL);
 	/* a host may be too busy for a look at one moment, which is said then */
 	if (b.unaccounted && !b.doubt[DOUBT_MOVED])
-		fail_msg("entered %llu to %llu, delivered %llu to %llu, queued %llu to %llu",
-			 (unsigned long long)begun.sum.entered,
-			 (unsigned long long)ended.sum.entered,
-			 (unsigned long long)begun.sum.delivered,
-			 (unsigned long long)ended.sum.delivered, (unsigned long long)begun.queued,
-			 (unsigned long long)ended.queued);
+		fail_msg("unaccounted %d: %s; %s", (int)b.unaccounted, of_moment(&begun, "begin"),
+			 of_moment(&ended, "end"));
 	assert_int_equal(b.balanced, !b.unaccounted && !b.doubt[DOUBT_MOVED]);
 }
 

@@ -690,12 +690,11 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 		uint64_t since = clock_now() - s.since;
 
 		/*
-		 * A datagram in transit at all of the snapshots may have been taken by a reader
-		 * that has no CPU, so a moment with one in transit must recur after others were
-		 * read.
+		 * A datagram that is in transit in all snapshots may have been taken by a reader
+		 * that has no CPU, so such a moment must recur as others are read.
 		 */
 		if (since > BEGIN_MOST || (since > BEGIN_NS && s.looks > LOOKS_MIN &&
-					   (s.firm > 1 || under_way(&s.best) <= 0)))
+					   (s.firm >= FIRM_MIN || under_way(&s.best) <= 0)))
 			break;
 		rc = search_look(b, &s);
 		/* a datagram that is stuck in a softirq looks like one that is always in transit */
