@@ -600,8 +600,8 @@ struct json_object *tcp_balance_rests_on(const struct tcp_balance *b)
 		{b->refused, "record is|records are",
 		 "of flows that exceeded the table (--flows): their losses are unknown"},
 		{s->not_resent, "segment was|segments were",
-		 "dropped here and not retransmitted: the connection ended, or the retransmission "
-		 "is not due yet"},
+		 "dropped here and not retransmitted: another copy arrived, the connection ended, "
+		 "or the retransmission is not due yet"},
 	};
 
 	if (!b->balanced)
