@@ -146,9 +146,9 @@ static int plan_tunnel_header(struct fault_plan *p)
 
 const struct fault_row faults_by_link[] = {
 	/* deletes the static entries, which causes requests that PROGRAM_DEAF drops */
-	{"neigh", "the next hop does not answer ARP or ND", .at = AT_NEIGH, .is = ALL_LOST,
-	 .tx = "socket", .programs = PROGRAM(DEAF), .fx.settle_ns = NEIGH_SETTLE,
-	 .flight = NEIGH_FLIGHT,
+	{"neigh", "the next hop does not answer ARP or ND", .at = AT_NEIGH,
+	 .is = ALL_LOST | BY_TIMER, .tx = "socket", .programs = PROGRAM(DEAF),
+	 .fx.settle_ns = NEIGH_SETTLE, .flight = NEIGH_FLIGHT,
 	 .steps = {"tx ip neigh del {hop4} dev {tx}", "tx6 ip neigh del {hop6} dev {tx}"}},
 	/* requires a large SO_SNDBUF, which the program sets */
 	{"tx_device", "the next device's ring is full: its reader is slow", .at = AT_LINK,
