@@ -87,14 +87,14 @@ struct sources {
 	bool knows_sockets; /* watch_knows_sockets() */
 	uint16_t port;	    /* port that all packets matching EXPR have, 0: unknown */
 	struct list silent; /* struct silent */
-	uint64_t walked_ns; /* start of the last walk, and its duration */
+	uint64_t walked_ns; /* start of the last walk, and its CPU time */
 	uint64_t walk_ns;
 
 	bool started;
 	bool checks;		  /* compare namespaces' counters with all events */
 	struct list spaces;	  /* struct space */
 	struct live_table events; /* events, by fields that a counter can distinguish */
-	uint64_t checked_ns, check_ns;
+	uint64_t checked_ns, check_ns; /* the same of the last check */
 
 	bool others;	   /* sample the rates of other namespaces */
 	uint32_t selected; /* sources_select() */
@@ -106,7 +106,7 @@ struct sources {
 	bool has_traps;
 };
 
-#define WORK_SHARE 300 /* the most expensive readings may use 1 / WORK_SHARE of the time */
+#define WORK_SHARE 300 /* the most expensive readings may use 1 / WORK_SHARE of a CPU */
 
 /* A loss that will be added as a row. */
 struct loss {
@@ -545,11 +545,12 @@ static void keep_silent(void *arg, const void *record)
 
 static int walk_silent(struct sources *s)
 {
+	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int rc;
 
 	s->walked_ns = clock_now();
 	rc = owners_silent(s->spec.owners, keep_silent, s);
-	s->walk_ns = clock_now() - s->walked_ns;
+	s->walk_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 	return rc;
 }
 
@@ -687,6 +688,7 @@ static void check_space(struct sources *s, uint32_t inum, const struct netns *ns
 
 static void sample_spaces(struct sources *s)
 {
+	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint32_t netns[SPACES_MAX];
 	struct netns ns;
 	unsigned n;
@@ -707,7 +709,7 @@ static void sample_spaces(struct sources *s)
 			netns_close(&ns);
 		}
 	}
-	s->check_ns = clock_now() - s->checked_ns;
+	s->check_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 	s->samples++;
 }
 
