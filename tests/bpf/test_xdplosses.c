@@ -333,6 +333,14 @@ struct xdp_sum {
 	uint64_t exceptions;	  /* of frames, at the far end: also in its driver's counter */
 };
 
+static uint32_t id_of(int map)
+{
+	struct bpf_map_info info = {};
+	uint32_t len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(map, &info, &len) ? 0 : info.id;
+}
+
 static struct xdp_sum sum_xdp(const struct watch *w, const struct loss_case *c)
 {
 	static struct xdploss rows[XDPLOSS_KEYS];
@@ -346,9 +354,11 @@ static struct xdp_sum sum_xdp(const struct watch *w, const struct loss_case *c)
 
 		xdplosses_judge(&beside, key, XDPLOSS_BESIDE_KFREE);
 		xdplosses_judge(&instead, key, XDPLOSS_INSTEAD_OF_KFREE);
-		/* cpumap losses have no namespace, and no other program on this host causes them */
-		if (key->netns && key->netns != lab.router_ns.inum &&
-		    key->netns != lab.rx_ns.inum && key->netns != lab.tx_ns.inum)
+		/* cpumap losses have no namespace */
+		if (key->netns ? key->netns != lab.router_ns.inum && key->netns != lab.rx_ns.inum &&
+					 key->netns != lab.tx_ns.inum
+			       : key->map_id != id_of(host.maps[0]) &&
+					 key->map_id != id_of(host.maps[1]))
 			continue;
 		if (key->netns) {
 			assert_int_equal(watch_dev(w, key->netns, key->ifindex, &dev), 0);
