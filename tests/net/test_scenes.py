@@ -236,8 +236,8 @@ def known(about, fields, document, to):
 
 def watch(make, to, topology=None, fault=None, options=(), expr=EXPR, port=PORT, size=100, packets=300,
           kind="stages", fields=None):
-    """Returns what was said if the host hid some of it: an RCU callback that frees the packets of a
-    socket, the timer of a neighbour, and that of a queue run in the context of any task, as PID 1."""
+    """Returns a document that lacks what the host hid: the RCU callback that frees the packets of a
+    socket and the timers of neighbours and queues may run in the context of PID 1."""
     with lab_of(topology, fault), directory() as path, contextlib.ExitStack() as stack:
         if fault and os.path.exists(f"/run/netns/{ROUTER}"):
             to = far(to)

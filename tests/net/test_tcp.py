@@ -1488,7 +1488,8 @@ def on_the_screen(waits):
                 return screen.seen
 
             if waits:
-                until(lambda: re.search(r"netfilter [1-9]", drawn()), 20, "where it was lost")
+                until(lambda: re.search(r"netfilter [1-9].*pending\D*0(0\.00|\D)", drawn(), re.S), 20,
+                      "where all was lost")
                 assert f"in {TX}:" in drawn() and "sent again" in screen.seen, screen.seen
             screen.type("t")
             until(lambda: "pending" not in drawn(), 10, "rows in its place")

@@ -37,10 +37,11 @@ char *mem_vprint(const char *fmt, va_list ap)
 void *mem_need(void *p) __attribute__((returns_nonnull));
 
 /*
- * From mem_keep() to mem_return(), memory that was freed is used again instead of returned to the
- * kernel: each BPF object reads the megabytes of the kernel's BTF again when it is loaded. The
- * memory consists of huge pages if the kernel has them (MADV_HUGEPAGE of madvise(2)), which saves
- * thousands of page faults. Call mem_keep() while there is one thread.
+ * Between mem_keep() and mem_return(), freed memory is reused instead of returned to the kernel,
+ * because each BPF object that is loaded reads the megabytes of the kernel's BTF again. The memory
+ * consists of huge pages where possible (madvise(2), MADV_HUGEPAGE), which saves thousands of page
+ * faults. From mem_keep() on, new threads share the heap of the main thread (mallopt(3),
+ * M_ARENA_MAX). Neither function fails.
  */
 void mem_keep(void);
 void mem_return(void);

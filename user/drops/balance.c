@@ -23,8 +23,7 @@
 #define MS 1000000ULL
 
 #define BEGIN_NS   (250 * MS)  /* time to look for a moment at which to begin */
-#define BEGIN_MOST (2000 * MS) /* the same, if the CPUs are too busy for a certain moment by then  \
-				*/
+#define BEGIN_MOST (2000 * MS) /* the same, if no moment is certain by then */
 #define QUIET_NS   (200 * MS)  /* the flow has ended if nothing arrives for this long */
 #define BUSY_NS	   (500 * MS)  /* minimum time to sample an ongoing flow */
 #define SOCKETS_NS (50 * MS)   /* interval between two searches for sockets */
@@ -689,10 +688,7 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 	for (unsigned n = 0; !rc; n++) {
 		uint64_t since = clock_now() - s.since;
 
-		/*
-		 * A datagram that is in transit in all snapshots may have been taken by a reader
-		 * that has no CPU, so such a moment must recur as others are read.
-		 */
+		/* a moment with a datagram in transit counts only if it recurs: see `firm` */
 		if (since > BEGIN_MOST || (since > BEGIN_NS && s.looks > LOOKS_MIN &&
 					   (s.firm >= FIRM_MIN || under_way(&s.best) <= 0)))
 			break;

@@ -86,7 +86,7 @@ static int run_intervals(struct session *s, struct error *err)
 			s->left = true;
 		if (s->why) /* the first call loads a program, which must not delay the first drop */
 			why_tick(s->why);
-		if (tick == start)
+		if (tick == start) /* the first tick: all programs are loaded */
 			mem_return();
 		tick = clock_now() + TICK_NS;
 	}
@@ -100,7 +100,7 @@ int session_run(struct session *s, struct error *err)
 {
 	int rc;
 
-	mem_keep(); /* until all programs are loaded */
+	mem_keep();
 	rc = owners_open(&s->spec.owners, NULL, err);
 	s->signal_fd = -1;
 	if (rc)
