@@ -656,6 +656,21 @@ def bundle_has_what_the_host_has():
     assert found["page_bytes"] == os.sysconf("SC_PAGESIZE"), found
 
 
+@case
+def interface_of_another_namespace():
+    """As ethtool tells it there."""
+    require(shutil.which("ethtool"), "needs ethtool")
+    with lab():
+        need(RX, "ip", "link", "add", "port1", "numtxqueues", "3", "numrxqueues", "2", "type", "veth", "peer", "port2")
+        (port,) = check("-t", "0.1", "-i", "port1")["interfaces"]
+        found = re.findall(r"^(?:driver|\s*Speed|RX|TX|Combined):\s+(\w+)", "".join(
+            do(RX, "ethtool", *args, "port1") for args in (["-i"], [], ["-l"])), re.M)
+        # the largest numbers of channels, then the current ones
+        assert found == [port["driver"], f"{port['speed_mbit']}Mb", str(port["channels"]["rx_max"]), "3", "n",
+                         str(port["channels"]["rx"]), str(port["tx_queues"]), "n"], (found, port)
+        assert port["rx_queues"] == port["channels"]["rx"] == 2, port
+
+
 @thorough
 @exclusive
 def bundle_has_the_rows_of_selftest():

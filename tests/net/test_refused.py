@@ -101,6 +101,23 @@ def another_program_is_attached():
 
 
 @case
+def a_missing_port_is_named_before_any_program_is_loaded():
+    require(shutil.which("strace"), "needs strace")
+    with Lab(NAME) as lab, tempfile.TemporaryDirectory() as path:
+        tx, rx = (f"{lab.netns(side)}/{device}" for side, device in (("tx", TX), ("rx", RX)))
+        absent = f"{lab.netns('rx')}/nosuch1"
+        for ports, missing in ((f"{tx},{rx}", False), (f"{tx},{absent}", True), (f"{absent},{rx}", True)):
+            log = Path(path, "log")
+            result = pktledger("run", "-i", ports, "-r", "1k", "-c", "1",
+                               prefix=["strace", "-f", "-e", "trace=bpf", "-o", log])
+            assert ("BPF_PROG_LOAD" in log.read_text()) != missing, result
+            if missing:
+                assert_refused(result, FAILED, "nosuch1")
+            else:
+                assert result.status == 0, result
+
+
+@case
 def mode_of_a_device_without_xdp():
     """Generic XDP serves, and the result says so."""
     with Lab(NAME) as lab:

@@ -2,6 +2,7 @@
 #include "cases.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -247,6 +248,28 @@ CASE(test_backlog_needs_two_cpus)
 	assert_int_equal(fault_plan(&req, &fx, &err), -EINVAL);
 	assert_int_equal(err.status, STATUS_USAGE);
 	assert_non_null(strstr(err.message, "backlog"));
+}
+
+/* The largest count depends on udp_mem, that is on the memory of this host. */
+CASE(the_largest_count_named_is_the_largest)
+{
+	struct run_spec req = plain;
+	struct fault_effects fx;
+	struct error err = {0};
+	uint64_t largest;
+
+	req.faults = parsed("socket_close");
+	req.count = UINT64_MAX;
+	assert_int_equal(fault_plan(&req, &fx, &err), -EINVAL);
+	assert_int_equal(err.status, STATUS_USAGE);
+	assert_non_null(strstr(err.message, "have to fit in the receive buffer"));
+	assert_int_equal(sscanf(err.hint, "use --count %" SCNu64 " or less", &largest), 1);
+	req.count = largest;
+	assert_int_equal(fault_plan(&req, &fx, &err), 0);
+	assert_true(fx.rcvbuf > 0);
+	req.count = largest + 1;
+	err = (struct error){0};
+	assert_int_equal(fault_plan(&req, &fx, &err), -EINVAL);
 }
 
 CASE(test_cpu_mask)
