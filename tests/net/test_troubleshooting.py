@@ -6,6 +6,7 @@ printed, show what the page prints, and after its remedy the kernel's own counte
 import contextlib
 import http.server
 import json
+import os
 import re
 import shlex
 import shutil
@@ -113,9 +114,14 @@ def program(text, *args, become=None):
     return python(RX, text, PORT, *args, become=become)
 
 
+def before_all_others():
+    """A process never waits for a CPU, however busy this host is: what delays it is what its scene is about."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
 def reader(pause=0.0, rcvbuf=1 << 20):
     """A program `sipd` with the port open that takes so many seconds for a datagram."""
-    return program(READER, rcvbuf, pause)
+    return program(READER, rcvbuf, pause, become=before_all_others if pause else None)
 
 
 @contextlib.contextmanager
@@ -193,8 +199,8 @@ def frames_dropped(device="v-tx"):
 FULL, NO_PORTS = "receiver Udp:RcvbufErrors", "receiver Udp:NoPorts"
 sleeping_reader = host(FULL, slowly(0.003, 20000), lambda: sender(burst=20, pause=0.01))
 bursts = host(FULL, slowly(0, 20000), lambda: sender(burst=300, pause=0.2))
-one_flow = host(FULL, lambda: program(WORKERS), lambda: sender(burst=20, pause=0.005))
-full_queue_of_a_program = host(FULL, lambda: program(SYSLOGD), lambda: sender(pause=0.01))
+one_flow = host(FULL, lambda: program(WORKERS, become=before_all_others), lambda: sender(burst=20, pause=0.005))
+full_queue_of_a_program = host(FULL, lambda: program(SYSLOGD, become=before_all_others), lambda: sender(pause=0.01))
 closed_port = host(NO_PORTS, sender)
 bound_to_localhost = host(NO_PORTS, lambda: program(HOLDER, "127.0.0.1"), sender)
 # the client asked .9; the server answers from its first address

@@ -645,7 +645,7 @@ static void read_host(struct owners *o)
 		s->host = true;
 }
 
-/* Searches /run/netns and all processes. */
+/* Searches all processes and /run/netns. */
 static void walk_spaces(struct owners *o)
 {
 	uint64_t pid, now = clock_now();
@@ -653,7 +653,6 @@ static void walk_spaces(struct owners *o)
 
 	o->walks++;
 	read_host(o);
-	read_names(o);
 	dir = proc_dir(o->root, "proc");
 	while (dir && proc_next_number(dir, &pid)) {
 		struct space *s = seen(o, proc_netns(o->root, (pid_t)pid));
@@ -673,6 +672,7 @@ static void walk_spaces(struct owners *o)
 	}
 	if (dir)
 		closedir(dir);
+	read_names(o); /* last, because `ip netns add` enters a namespace before it gives the name */
 	for (unsigned i = 0; i < o->spaces.n; i++) {
 		struct space *s = (struct space *)o->spaces.at + i;
 
