@@ -143,7 +143,7 @@ def which_bound_was_met(shaper, wanted):
         if shaper:
             lab.do("tx", "tc", "qdisc", "replace", "dev", "v-tx", "root", "tbf", "rate", *shaper,
                    "burst", "10k", "limit", "10000000")
-        rate = ("2k", "1s") if shaper is None else ("20k", "1s") if shaper else ("100M", "300ms")
+        rate = ("2k", "1s") if shaper is None else ("20k", "1s") if shaper else ("5M", "300ms")
         ledger = Path(where, "ledger")
 
         def attempt():

@@ -251,7 +251,7 @@ def at(nice=0, first=False):
     def become():
         os.nice(nice)
         if first:
-            stories.before_all_others()
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         os.sched_setaffinity(0, {1})
 
     return become

@@ -115,8 +115,9 @@ def program(text, *args, become=None):
 
 
 def before_all_others():
-    """A process never waits for a CPU, however busy this host is: what delays it is what its scene is about."""
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    """A process never waits for a CPU, however busy this host is: what delays it is what its scene is about. It
+    comes before a reader of net/findings, too, that computes."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
 
 
 def reader(pause=0.0, rcvbuf=1 << 20):
