@@ -107,8 +107,11 @@ static void take_line(void *arg, const char *verb, char *text)
 	f = frame_make(shown.spec);
 	if (shown.at[0] || shown.at[1])
 		memcpy(f.at + f.udp, shown.at, 2);
-	if (shown.hop_by_hop)
-		f.at[f.l3 + 6] = 0;
+	if (shown.hop_by_hop) { /* 8 bytes, followed by ICMPv6: a trace of the host can parse it */
+		f.at[f.l3 + 6] = IPPROTO_HOPOPTS;
+		f.at[f.udp] = IPPROTO_ICMPV6;
+		f.at[f.udp + 1] = 0;
+	}
 	before = f;
 	verdict = (uint32_t)run_on(bpf_object__find_program_by_name(skel->obj, verb), &f);
 	assert_true(verdict == SHOT || verdict == UNSPEC);
