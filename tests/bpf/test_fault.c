@@ -107,7 +107,7 @@ static void take_line(void *arg, const char *verb, char *text)
 	f = frame_make(shown.spec);
 	if (shown.at[0] || shown.at[1])
 		memcpy(f.at + f.udp, shown.at, 2);
-	if (shown.hop_by_hop) { /* 8 bytes, followed by ICMPv6: a trace of the host can parse it */
+	if (shown.hop_by_hop) { /* whole, so that a trace of the host can parse the packet */
 		f.at[f.l3 + 6] = IPPROTO_HOPOPTS;
 		f.at[f.udp] = IPPROTO_ICMPV6;
 		f.at[f.udp + 1] = 0;

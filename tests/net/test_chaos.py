@@ -262,7 +262,7 @@ def traced_namespace_is_not_held():
 
 
 def of_the_flow(data):
-    """EXPR does not apply to losses that only an interface counted, such as those of a neighbour."""
+    """Its rows: EXPR does not apply to losses that only an interface counted, such as those of a neighbour."""
     return [row for stage in data["stages"] for row in stage["causes"] if row["scope"] == "flow"]
 
 

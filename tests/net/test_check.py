@@ -658,7 +658,7 @@ def bundle_has_what_the_host_has():
 
 @case
 def interface_of_another_namespace():
-    """As ethtool tells it there."""
+    """The facts agree with ethtool in that namespace."""
     require(shutil.which("ethtool"), "needs ethtool")
     with lab():
         need(RX, "ip", "link", "add", "port1", "numtxqueues", "3", "numrxqueues", "2", "type", "veth", "peer", "port2")

@@ -50,7 +50,7 @@ def scheduling(thread):
                                          ("--nice=7", os.SCHED_OTHER, 7))
                  for args, count in ((RUN, 2), (SEND, 1), (RECV, 1))]))
 def threads_at_work(args, count, option, wanted):
-    """The thread that watches has what it had. Threads that only help it to start have, too, and end."""
+    """The main thread keeps its priority. A worker sets its own after its start."""
     ours = scheduling(0)
     with started(*args, option) as process:
         def found():

@@ -105,9 +105,8 @@ def a_missing_port_is_named_before_any_program_is_loaded():
     require(shutil.which("strace"), "needs strace")
     with Lab(NAME) as lab, tempfile.TemporaryDirectory() as path:
         tx, rx = (f"{lab.netns(side)}/{device}" for side, device in (("tx", TX), ("rx", RX)))
-        absent = f"{lab.netns('rx')}/nosuch1"
+        absent, log = f"{lab.netns('rx')}/nosuch1", Path(path, "log")
         for ports, missing in ((f"{tx},{rx}", False), (f"{tx},{absent}", True), (f"{absent},{rx}", True)):
-            log = Path(path, "log")
             result = pktledger("run", "-i", ports, "-r", "1k", "-c", "1",
                                prefix=["strace", "-f", "-e", "trace=bpf", "-o", log])
             assert ("BPF_PROG_LOAD" in log.read_text()) != missing, result

@@ -115,8 +115,8 @@ def program(text, *args, become=None):
 
 
 def before_all_others():
-    """A process never waits for a CPU, however busy this host is: what delays it is what its scene is about. It
-    comes before a reader of net/findings, too, that computes."""
+    """Gives a process real-time priority, above that of the computing reader in net/findings: on a busy host,
+    too, only what a scene is about delays the process."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
 
 

@@ -72,7 +72,7 @@ def fragments(way, address):
         drop(RX, "prerouting", f"{part} numgen inc mod 5 0", "ip", priority=-450)
         for name in "net/ipv4/ipfrag_time", "net/ipv6/ip6frag_time":
             sysctl(RX, name, 1)
-        with balancing("--netns", RX, "--inner", EXPR) as t:
+        with balancing("--inner", EXPR) as t:
             sent = send(address, 200, size=1400 if way == "tunnel" else 3000)
             received = read_all(sock)
             await_reassembly(RX, sent - received)

@@ -672,7 +672,7 @@ static void walk_spaces(struct owners *o)
 	}
 	if (dir)
 		closedir(dir);
-	read_names(o); /* last, because `ip netns add` enters a namespace before it gives the name */
+	read_names(o); /* last: `ip netns add` enters the namespace before naming it */
 	for (unsigned i = 0; i < o->spaces.n; i++) {
 		struct space *s = (struct space *)o->spaces.at + i;
 

@@ -250,7 +250,7 @@ CASE(test_backlog_needs_two_cpus)
 	assert_non_null(strstr(err.message, "backlog"));
 }
 
-/* The largest count depends on udp_mem, that is on the memory of this host. */
+/* The largest count follows udp_mem, which depends on the memory of this host. */
 CASE(the_largest_count_named_is_the_largest)
 {
 	struct run_spec req = plain;
