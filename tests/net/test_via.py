@@ -100,11 +100,13 @@ def by_a_command(to, args):
 @case
 @together
 def packets_that_come_too_late():
-    """A queue between the hosts still has them when the ledger is closed: it says when that was."""
+    """A queue between the hosts still has them when the ledger is closed: it says when that was.
+    Those that come between the end of reading and that moment find room in the socket's queue."""
     with Piped() as hosts:
         hosts.do("m", "tc", "qdisc", "add", "dev", "vb", "root", "tbf", "rate", "2mbit", "burst",
                  "5000", "limit", "10m")
-        result = hosts.run("-j", "-q", "-r", "10k", "-c", "2k", "-l", "512", "--settle", "300ms")
+        result = hosts.run("-j", "-q", "-r", "10k", "-c", "2k", "-l", "512", "--settle", "300ms",
+                           "--rcvbuf", "16M")
     end = result.json["end"]
     assert lost(result.json).keys() == {"wire"} and end["delivered"], end
     assert 3e8 <= end["settled_ns"] < 3e9 * PATIENCE, end
