@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/if.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,8 +47,9 @@ static uint64_t plan_window(struct site *s)
 		return spec->numbers->window;
 	each = spec->count == UINT64_MAX ? UINT64_MAX
 					 : (spec->count + spec->threads - 1) / spec->threads;
-	pps = s->rate_pps > 0 ? WINDOW_CATCH_UP * s->rate_pps / spec->threads
-			      : window_pps(spec->tx, spec->tuning.send.gso, s->in_lab);
+	pps = window_pps(spec->tx, spec->tuning.send.gso, s->in_lab);
+	if (s->rate_pps > 0)
+		pps = fmin(pps, WINDOW_CATCH_UP * s->rate_pps / spec->threads);
 	window = window_size(each, pps, s->settle_ns + spec->tuning.reader.pause_ns, spec->threads);
 	s->moving |= window < each;
 	return window;
