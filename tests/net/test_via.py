@@ -97,18 +97,19 @@ def by_a_command(to, args):
         assert set(ports) == {"2001:2:0:7::1" if to == 6 else "198.18.7.1", TARGET[to]}, ports
 
 
-@case
+@table(first(1, [("there", "vb", []), ("here", "va", ["--reverse"])]))
 @together
-def packets_that_come_too_late():
-    """A queue between the hosts still has them when the ledger is closed: it says when that was.
-    Those that come between the end of reading and that moment find room in the socket's queue."""
+def packets_that_come_too_late(device, args):
+    """A queue between the hosts still sends them when the ledger is closed, which says when that was.
+    All that did not come before are on the wire, also those that come before the socket is closed."""
     with Piped() as hosts:
-        hosts.do("m", "tc", "qdisc", "add", "dev", "vb", "root", "tbf", "rate", "2mbit", "burst",
+        hosts.do("m", "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", "20mbit", "burst",
                  "5000", "limit", "10m")
-        result = hosts.run("-j", "-q", "-r", "10k", "-c", "2k", "-l", "512", "--settle", "300ms",
-                           "--rcvbuf", "16M")
+        result = hosts.run("-j", "-q", "-r", "60k", "-c", "12k", "-l", "512", "--settle", "300ms",
+                           "--rcvbuf", "16M", *args)
     end = result.json["end"]
     assert lost(result.json).keys() == {"wire"} and end["delivered"], end
+    assert end["unaccounted"] == end["late"] == 0, end
     assert 3e8 <= end["settled_ns"] < 3e9 * PATIENCE, end
 
 

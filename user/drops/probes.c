@@ -85,6 +85,7 @@ struct probes {
 	struct probe_bpf *skel;
 	struct tc_first at[PROBES];	 /* probes in a test network */
 	int tcx;			 /* link at a host's edge; below 0: not attached */
+	const char *place;		 /* location of an edge in the kernel */
 };
 
 static struct probes *new_probes(void)
@@ -195,15 +196,22 @@ int edge_open(struct probes **out, const struct trace_config *cfg, const struct 
 	if (tc)
 		c->tcx = tc_first_link(ifindex, BPF_TC_INGRESS,
 				       bpf_program__fd(c->skel->progs.enter_tc));
+	c->place = netns->leave ? "net_dev_start_xmit"
+		   : c->tcx < 0 ? "netif_receive_skb"
+				: "netif_receive_skb, tcx";
 	*out = c;
 	return 0;
 }
 
 const char *edge_place(const struct probes *c)
 {
-	if (c->skel->links.leave)
-		return "net_dev_start_xmit";
-	return c->tcx < 0 ? "netif_receive_skb" : "netif_receive_skb, tcx";
+	return c->place;
+}
+
+void edge_detach(struct probes *c)
+{
+	link_close(&c->tcx);
+	probe_bpf__detach(c->skel);
 }
 
 int edge_seen_fd(const struct probes *c)

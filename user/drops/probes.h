@@ -57,6 +57,9 @@ int edge_open(struct probes **c, const struct trace_config *cfg, const struct dr
 /* Returns the location in the kernel: "net_dev_start_xmit", "netif_receive_skb, tcx" ... Static. */
 const char *edge_place(const struct probes *c);
 
+/* Numbers that pass the edge from now on are no longer recorded. */
+void edge_detach(struct probes *c);
+
 /* A BPF program at a tc hook that runs before all others. */
 struct tc_first {
 	const struct netns *ns;

@@ -13,6 +13,8 @@
 #define CONFIRM_NS	1000000000 /* ns between events of a closed socket, which is an RCU grace
 				    * period */
 #define CONFIRM_STEP_NS 5000000
+#define ARRIVED_NS	10000000 /* ns to read packets that have arrived, */
+#define ARRIVED_STEP_NS 1000000	 /* which pass through the stack in less than this */
 
 static bool has_bridge(const struct site *s)
 {
@@ -293,6 +295,21 @@ static void close_unread(struct site *s, uint64_t before)
 	}
 }
 
+/*
+ * Ends the recording of arrivals before the reader stops. If packets still come from a queue on the
+ * way, a packet that came between the last read and the fold would have an unknown outcome. Now it
+ * has not arrived, like the packets behind it in that queue.
+ */
+static void end_arrivals(struct site *s)
+{
+	const uint64_t deadline = clock_now() + ARRIVED_NS;
+
+	edge_detach(s->tracer.edge);
+	do
+		pace_wait(ARRIVED_STEP_NS);
+	while (!receiver_idle(s->receiver) && clock_now() < deadline);
+}
+
 int site_stop_receiving(struct site *s, struct error *err)
 {
 	const bool unread = s->fx.reader == READER_NEVER;
@@ -305,6 +322,8 @@ int site_stop_receiving(struct site *s, struct error *err)
 		return 0;
 	s->stopped = true;
 	receiver_failed(s->receiver, err);
+	if (s->tracer.edge)
+		end_arrivals(s);
 	receiver_stop(s->receiver);
 	/* packets that are freed with a receiver's socket when the receiver counts only causes */
 	streams = receiver_streams(s->receiver);
