@@ -323,8 +323,14 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 	return rc ? error_errno(err, STATUS_FAILED, rc, NULL, "the balance of TCP") : 0;
 }
 
+static void doubt_beyond(struct tcp_sum *sum, uint64_t segments)
+{
+	sum->beyond -= segments;
+	sum->undecided[TCP_WHY_DEVICE] += segments;
+}
+
 /* Adds the flow's downstream losses, unless the flow's interface counts losses itself. */
-static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struct tcp_flow *f)
+static void add_beyond(struct tcp_account *a, struct tcp_balance *b, struct tcp_flow *f)
 {
 	struct tcp_beyond new = {.segments = f->sum.beyond}, *at = NULL;
 	uint64_t ours = f->sum.lost_at[STAGE_TX_DEVICE], moved;
@@ -343,8 +349,8 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 		uint64_t unknown = moved - ours < new.segments ? moved - ours : new.segments;
 
 		new.segments -= unknown;
-		b->sum.beyond -= unknown;
-		b->sum.undecided[TCP_WHY_DEVICE] += unknown;
+		doubt_beyond(&f->sum, unknown);
+		doubt_beyond(&b->sum, unknown);
 	}
 	if (!new.segments)
 		return;
@@ -396,14 +402,15 @@ struct looked {
 	struct tcp_balance *b;
 };
 
-static void look_at_flow(void *arg, const struct tcp_flow *f)
+static void look_at_flow(void *arg, const struct tcp_flow *seen)
 {
 	const struct looked *x = arg;
+	struct tcp_flow f = *seen;
 
-	if (f->sum.beyond)
-		add_beyond(x->a, x->b, f);
-	if (f->key.family) /* flows that were folded together have no family */
-		show_flow(x->b, f);
+	if (f.sum.beyond)
+		add_beyond(x->a, x->b, &f);
+	if (f.key.family) /* flows that were folded together have no family */
+		show_flow(x->b, &f);
 }
 
 static bool read_stall(struct tcp_stall *s, const struct hist *h)
