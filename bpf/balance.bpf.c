@@ -1087,9 +1087,18 @@ static __always_inline __u32 kind_of_source(const struct balance_source *from)
 	return known ? *known : 0;
 }
 
-/*
- * Not static, so that it is verified only once. An IPv4 address may be mapped into an IPv6 address.
- */
+/* An IPv6 socket has IPv4 addresses mapped into IPv6 addresses. */
+static __always_inline void unmap(struct balance_source *from)
+{
+	__u32 *address = (void *)from->address;
+
+	if (address[0] || address[1] || address[2] != bpf_htonl(0xffff))
+		return;
+	address[0] = address[3];
+	address[2] = address[3] = 0;
+}
+
+/* Not static, so that it is verified only once. */
 __noinline int read_names(__u32 a, __u32 b, __u32 c, __u64 d, __u64 port_to)
 {
 	struct balance_source from = {.port = port_to >> 16, .to = port_to};
@@ -1097,14 +1106,11 @@ __noinline int read_names(__u32 a, __u32 b, __u32 c, __u64 d, __u64 port_to)
 	__u64 task = bpf_get_current_task();
 	__u32 *address = (void *)from.address;
 
-	if (!a && !b && c == bpf_htonl(0xffff)) {
-		address[0] = d;
-	} else {
-		address[0] = a;
-		address[1] = b;
-		address[2] = c;
-		address[3] = d;
-	}
+	address[0] = a;
+	address[1] = b;
+	address[2] = c;
+	address[3] = d;
+	unmap(&from);
 	r.kind = kind_of_source(&from);
 	bpf_map_update_elem(&reads, &task, &r, BPF_ANY);
 	return 0;
@@ -1151,11 +1157,11 @@ static __noinline __u32 kind_read(struct sock *sk, __u32 port, __u32 first)
 		from.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
 		if (!from.port)
 			return 0;
-		if (BPF_CORE_READ(sk, __sk_common.skc_daddr) &&
-		    BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET)
+		if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET)
 			BPF_CORE_READ_INTO((__u32 *)from.address, sk, __sk_common.skc_daddr);
 		else if (bpf_core_field_exists(sk->__sk_common.skc_v6_daddr))
 			BPF_CORE_READ_INTO(&from.address, sk, __sk_common.skc_v6_daddr);
+		unmap(&from);
 		kind = kind_of_source(&from);
 	}
 	if (!kind)

@@ -375,6 +375,23 @@ def told_apart_by_source(to):
             assert_balance(t.stop(), 50, read, 50 - read)
 
 
+@case
+def told_apart_by_the_peer():
+    """A connected reader does not ask for the source; that of an IPv6 socket may have an IPv4 address."""
+    with lab(), contextlib.ExitStack() as stack:
+        _, ours, others = two_senders(stack, V4)
+        sock = stack.enter_context(udp(RX, socket.AF_INET6))
+        with balancing(f"udp port {PORT + 3} and src port {PORT + 1}") as t:
+            sock.bind(("", PORT + 3))
+            others.sendto(b"x" * 100, (V4, PORT + 3))
+            assert_read(sock, 1)
+            sock.connect(("::ffff:198.18.0.1", PORT + 1))
+            for _ in range(50):
+                ours.sendto(b"x" * 100, (V4, PORT + 3))
+            assert_read(sock, 50)
+            assert_balance(t.stop(), 50, 50)
+
+
 @table(first(1, BOTH[::-1]))
 def cannot_be_told_apart(to):
     """A reader that does not ask for the source, on a socket with two."""
