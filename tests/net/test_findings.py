@@ -613,6 +613,7 @@ def assert_traced(document, ledger, *ids):
 
 @table(first(8, [(name, make, *said, sorted({ids[0] for by in said for ids in by.values()}))
                  for name, make, *said in SCENES]))
+@exclusive_rows("neighbour")
 @proves()
 def scene(make, by_check, by_trace, _):
     with make() as process:

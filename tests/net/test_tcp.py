@@ -1453,8 +1453,10 @@ def resent_so_far(exporter, *labels):
 
 @thorough
 @where_seen
+@exclusive
 def exported():
-    """While connections live on, and when all is given up that attaching takes but what is loaded."""
+    """While connections live on, and when all is given up that attaching takes but what is loaded.
+    Exclusive: all of the host is exported."""
     router = TX[:-2] + "router"
     with lab("--topology", "router"), server(), tun(router) as device:
         offloads("off")

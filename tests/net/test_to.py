@@ -433,11 +433,11 @@ def a_server_listens_where_it_was_told():
 @thorough
 def server_limits():
     with Hosts() as hosts, hosts.serve("--max-rate", "5k", "--stay"):
-        assert_error(hosts.run(*SHORT, "-R"), FAILED, "at most 5.000 kpps", "--max-rate")
-        assert_error(hosts.run("-q", "-r", "max", "-c", "9", "-R"), FAILED, "at most 5.000 kpps")
+        assert_error(hosts.run(*SHORT, "-R"), FAILED, "limits the rate to 5.000 kpps", "--max-rate")
+        assert_error(hosts.run("-q", "-r", "max", "-c", "9", "-R"), FAILED, "limits the rate to 5.000 kpps")
         for shape in (["--profile", "ramp:1k..6k/1s"],
                       ["--profile", "onoff:1ms/999ms", "-r", "6k"]):
-            assert_error(hosts.run("-q", "-c", "9", "-R", *shape), FAILED, "at most 5.000 kpps")
+            assert_error(hosts.run("-q", "-c", "9", "-R", *shape), FAILED, "limits the rate to 5.000 kpps")
         assert_error(hosts.run(*SHORT[:1], "-r", "4k", "-R", "--burst", "5001"), FAILED, "burst")
         assert_error(hosts.run("-q", "-r", "1k", "-R", "--rt", "1"), FAILED, "no priority")
         second = hosts.start("b", "recv", "--serve", "--listen", "::", "--insecure")
