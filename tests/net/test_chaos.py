@@ -31,6 +31,7 @@ from wire import RX, TX, Lab
 NAME = f"pl-chaos-{os.getpid()}"
 CHAOS = ROOT / os.environ.get("B", "build") / "tests/net/chaos"
 OK, FAILED, USAGE, UNABLE, BROKEN, OURS = 0, 1, 2, 3, 4, 125
+FREE = 30000  # the first of ports that no test program has for itself, see PORT
 
 
 def ip(*args):
@@ -453,7 +454,7 @@ def ten_thousand_sockets():
             for i in range(count):
                 sock = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-                sock.bind(("", 20000 + i))
+                sock.bind(("", FREE + i))
                 sock.setblocking(False)
                 sockets.append(sock)
         with inside(lab.netns("tx")):
@@ -464,7 +465,7 @@ def ten_thousand_sockets():
                 came = link(lab.netns("rx"), "v-rx")["rx"]["packets"]
                 for _ in range(6):
                     for i in range(count):
-                        sender.sendto(bytes(100), ("198.18.0.2", 20000 + i))
+                        sender.sendto(bytes(100), ("198.18.0.2", FREE + i))
                 until(lambda came=came: link(lab.netns("rx"), "v-rx")["rx"]["packets"] >= came + 6 * count,
                       20, "all arrive")
                 document, result = trace.finish(60, signal.SIGINT)
