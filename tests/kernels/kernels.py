@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 from machines import AMD64, ARM64
@@ -205,6 +206,9 @@ def fetch_qemu(root):
         Path(scratch, "root").rename(root)
 
 
+FETCHING = threading.Lock()  # guests begin side by side
+
+
 @functools.cache
 def emulator(machine):
     """The command that emulates it."""
@@ -216,8 +220,9 @@ def emulator(machine):
     newer = ["env", f"QEMU_MODULE_DIR={root}", root / f"usr/bin/{machine.qemu}",
              "-L", root / "usr/share/qemu", "-L", root / "usr/share/seabios"]
     with contextlib.suppress(Unavailable):
-        if not root.exists():
-            fetch_qemu(root)
+        with FETCHING:
+            if not root.exists():
+                fetch_qemu(root)
         if knows_igb(*newer):
             return newer
     return installed
