@@ -500,8 +500,8 @@ def iperf3():
         assert dropped == theirs["sum_received"]["lost_packets"] + tail, (dropped, theirs, tail)
 
 
-@table([("balance", ["--balance", EXPR]), ("TCP", ["--balance", f"tcp port {PORT}"]),
-        ("EXPR", [EXPR]), ("by flow", ["--by", "flow"])])
+@table([("balance", ["--balance", EXPR]), ("numbers", ["--balance", "--seq", "rtp", EXPR]),
+        ("TCP", ["--balance", f"tcp port {PORT}"]), ("EXPR", [EXPR]), ("by flow", ["--by", "flow"])])
 def every_program_loads_at_once(args):
     """What the verifier refuses is replaced by slower programs for older kernels, without a word."""
     require(tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (6, 12), "an old kernel")
