@@ -1087,7 +1087,7 @@ static __always_inline __u32 kind_of_source(const struct balance_source *from)
 	return known ? *known : 0;
 }
 
-/* An IPv6 socket has IPv4 addresses mapped into IPv6 addresses. */
+/* Converts an IPv4-mapped IPv6 address (::ffff:192.0.2.1), which an IPv6 socket reports. */
 static __always_inline void unmap(struct balance_source *from)
 {
 	__u32 *address = (void *)from->address;
@@ -1296,6 +1296,7 @@ __noinline int forget_values(struct linear *at, struct datagram *d)
 	return 0;
 }
 
+/* The same, for the freed packet too. */
 __noinline int forget_all(struct freed *f, struct skb_view *v, struct datagram *d)
 {
 	asm volatile("" : : "r"(f), "r"(v), "r"(d) : "memory");
@@ -1371,14 +1372,14 @@ static __always_inline void count_end(__u64 *ctx, bool consumed, bool aborted)
 			__sync_fetch_and_add(&causes_full, segments);
 		sees = cfg.numbers != NUMBERS_NONE && found == DATAGRAM_HERE;
 	}
-	/* in memory, because the stack of Linux 6.12 has no room for another value */
+	/* stored in `d`, because another variable exceeds the stack limit on Linux 6.12 */
 	if (!sees)
 		d.segments = 0;
 	if (watch_cfg.cpus && is_wanted(f))
 		count_freed(ctx, f, &v.at, program, consumed);
 	if (cfg.numbers == NUMBERS_NONE || !d.segments)
 		return;
-	/* the verifier follows this on one path, too: on Linux 7.2 it met its limit before */
+	/* Without this, the verifier exceeds its instruction limit on Linux 7.2. */
 	forget_all(f, &v, &d);
 	t = tally();
 	if (t)

@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 @table([(" ".join(args), args, most) for args, most in [
     (["trace", "-t", "0.1"], 64 * MIB),
-    (["run", "--rate", "100M", "-t", "10ms"], 64 * MIB),  # as many as can be sent, not as are asked for
+    (["run", "--rate", "100M", "-t", "10ms"], 64 * MIB),  # sized by the engine's rate
     *([
         (["run", "-c", "1000"], 32 * MIB),
         (["run", "-c", "1M"], 64 * MIB),

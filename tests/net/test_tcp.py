@@ -35,7 +35,7 @@ from traced import BROKEN, RX, TX, UNABLE, V4, V6, lab, tracing
 
 EXPR = f"tcp port {PORT}"
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
-SHOWN = 32  # flows in a document
+SHOWN = 32  # maximum number of flows in a document
 HEADERS = {4: 52, 6: 72}  # of a segment with time stamps
 
 
@@ -1234,7 +1234,7 @@ def crowd(number, count, parent):
 @exclusive
 def many_flows_at_once(flows):
     """100,000 connections, of which each loses a segment. What finds no room is said, and no more.
-    Exclusive: their ports are those of other cases, too."""
+    Exclusive: other cases use some of the same ports."""
     count = 100000
     crowds = []
     with lab(), contextlib.ExitStack() as stack:

@@ -100,8 +100,8 @@ def by_a_command(to, args):
 @table(first(1, [("there", "vb", []), ("here", "va", ["--reverse"])]))
 @together
 def packets_that_come_too_late(device, args):
-    """A queue between the hosts still sends them when the ledger is closed, which says when that was.
-    All that did not come before are on the wire, also those that come before the socket is closed."""
+    """A queue between the hosts still delivers them when the ledger closes. The document says when that was.
+    All later packets are lost on the wire, including those that arrive before the socket is closed."""
     with Piped() as hosts:
         hosts.do("m", "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", "20mbit", "burst",
                  "5000", "limit", "10m")

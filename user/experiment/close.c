@@ -13,8 +13,8 @@
 #define CONFIRM_NS	1000000000 /* ns between events of a closed socket, which is an RCU grace
 				    * period */
 #define CONFIRM_STEP_NS 5000000
-#define ARRIVED_NS	10000000 /* ns to read packets that have arrived, */
-#define ARRIVED_STEP_NS 1000000	 /* which pass through the stack in less than this */
+#define ARRIVED_NS	10000000 /* maximum time for reading packets that have arrived */
+#define ARRIVED_STEP_NS 1000000	 /* a packet takes less than this from the edge to the socket */
 
 static bool has_bridge(const struct site *s)
 {
@@ -296,9 +296,9 @@ static void close_unread(struct site *s, uint64_t before)
 }
 
 /*
- * Ends the recording of arrivals before the reader stops. If packets still come from a queue on the
- * way, a packet that came between the last read and the fold would have an unknown outcome. Now it
- * has not arrived, like the packets behind it in that queue.
+ * Ends the recording of arrivals before the reader stops. Otherwise, a packet that a queue on the
+ * path delivers between the last read and the fold would have arrived without an outcome. Such a
+ * packet counts as lost on the wire, like the packets behind it in that queue.
  */
 static void end_arrivals(struct site *s)
 {

@@ -323,6 +323,7 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 	return rc ? error_errno(err, STATUS_FAILED, rc, NULL, "the balance of TCP") : 0;
 }
 
+/* Moves segments from downstream to undecided, because the interface counted losses itself. */
 static void doubt_beyond(struct tcp_sum *sum, uint64_t segments)
 {
 	sum->beyond -= segments;
@@ -402,15 +403,18 @@ struct looked {
 	struct tcp_balance *b;
 };
 
-static void look_at_flow(void *arg, const struct tcp_flow *seen)
+static void look_at_flow(void *arg, const struct tcp_flow *f)
 {
 	const struct looked *x = arg;
-	struct tcp_flow f = *seen;
+	struct tcp_flow doubted;
 
-	if (f.sum.beyond)
-		add_beyond(x->a, x->b, &f);
-	if (f.key.family) /* flows that were folded together have no family */
-		show_flow(x->b, &f);
+	if (f->sum.beyond) { /* few flows, so most are not copied */
+		doubted = *f;
+		add_beyond(x->a, x->b, &doubted);
+		f = &doubted;
+	}
+	if (f->key.family) /* flows that were folded together have no family */
+		show_flow(x->b, f);
 }
 
 static bool read_stall(struct tcp_stall *s, const struct hist *h)
