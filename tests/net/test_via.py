@@ -123,7 +123,7 @@ def packets_that_the_other_host_frees_after_the_end():
             printf '%s\\n' "$line"
         done""")
         result = hosts.run("-j", "-q", "-r", "60k", "-c", "12k", "-l", "512", "--settle", "20ms",
-                           "--rcvbuf", "100000", "--work", "400us", before=relay)
+                           "--rcvbuf", "100000", "--work", "2ms", before=relay)
     end = result.json["end"]
     assert end["in_flight"] and not end["late"], end
 
