@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BINARY = ROOT / os.environ.get("B", "build") / "pktledger"
 EVERYTHING = os.environ.get("PKTLEDGER_TEST") == "all"  # make test-all
 CROWDED = "PKTLEDGER_TEST_CROWDED" in os.environ  # make tsan
+DOCUMENTS = os.environ.get("PKTLEDGER_TEST_DOCUMENTS")  # a directory of tests/run, see assert_valid()
 PATIENCE = int(os.environ.get("PKTLEDGER_TEST_PATIENCE", "1"))  # of slow machines; times all limits
 TIMEOUT = 60 * PATIENCE  # seconds, of one command
 # The first of ten ports that no other test program uses meanwhile, because others trace and send then.
@@ -40,7 +41,7 @@ sys.path[:0] = map(str, ROOT.glob("build/venv/lib/python3*/site-packages"))
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 cases = []
-running = threading.local()  # of the case: `repeated` runs, see observed(); `named` findings
+running = threading.local()  # of the case: its `name`, `repeated` runs, see observed(); `named` findings
 
 
 class Skip(Exception):
@@ -376,13 +377,34 @@ def validator(command):
     return kind(schema)
 
 
-def assert_valid(value, command=None, kind=None):
-    """A document, or a part of such a kind, meets the schema of its command."""
-    by = validator(command or value["schema"].split("/")[1])
+def violation(value, command, kind):
+    """Why a document, or a part of such a kind, does not meet the schema of its command; None: it does."""
+    by = validator(command)
     errors = by and (by.descend(value, {"$ref": f"#/$defs/{kind}"}) if kind else by.iter_errors(value))
     for error in errors or ():
         where = "/".join(str(key) for key in error.absolute_path)
-        raise AssertionError(f"not valid: {where}: {error.message[:300]}")
+        return f"not valid: {where}: {error.message[:300]}"
+    return None
+
+
+def assert_valid(value, command=None, kind=None):
+    """It meets the schema of its command. In a run of many programs that is found out when all have ended:
+    to load a validator takes longer than most cases do."""
+    what = value, command or value["schema"].split("/")[1], kind
+    if DOCUMENTS:
+        with open(Path(DOCUMENTS, f"{os.getpid()}-{threading.get_ident()}"), "a") as file:
+            file.write(json.dumps([f"{Path(sys.argv[0]).name}: {running.name}", *what]) + "\n")
+    elif why := violation(*what):
+        raise AssertionError(why)
+
+
+def violations(directory):
+    """Of all documents that assert_valid() has kept there: whose, and why."""
+    for path in Path(directory).iterdir():
+        for line in path.read_text().splitlines():
+            whose, *what = json.loads(line)
+            if why := violation(*what):
+                yield whose, why
 
 
 def lost(document):
@@ -562,7 +584,7 @@ class Outcome:
     """Of a case: its lines, what went wrong, how often it ran again."""
 
     def __init__(self, name, function, args, rooted):
-        running.repeated, running.named = [], set()
+        running.name, running.repeated, running.named = name, [], set()
         self.name, self.error, self.reason = name, None, None
         try:
             if rooted and not hasattr(function, "rootless"):
