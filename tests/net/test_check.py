@@ -447,9 +447,10 @@ def program_that_reads_the_tun():
         assert dropped() == before, (before, dropped())
 
 
-@table([("tbf", ["root tbf rate 1mbit burst 4kb limit 8kb"], "tbf rate 1Mbit"),
-        ("htb", ["root handle 1: htb default 10", "parent 1: classid 1:10 htb rate 1mbit",
-                 "parent 1:10 pfifo limit 5"], "htb class 1:10 rate 1Mbit")])
+@table(named_first(1, [
+    ("htb", ["root handle 1: htb default 10", "parent 1: classid 1:10 htb rate 1mbit",
+             "parent 1:10 pfifo limit 5"], "htb class 1:10 rate 1Mbit"),
+    ("tbf", ["root tbf rate 1mbit burst 4kb limit 8kb"], "tbf rate 1Mbit")]))
 def rate_of_a_qdisc(lines, setting):
     with lab(), reader(), sender(burst=20, pause=0.01, size=1000):
         for line in lines:

@@ -127,7 +127,7 @@ def port_of_a_bridge():
             assert "v-b0" in found["cause"], found
 
 
-@case
+@thorough
 @proves("udp-mem-cgroup")
 @exclusive
 def cgroup_without_memory():
@@ -469,7 +469,7 @@ def stopped_and_slow_receiver():
     ports = PORT, PORT + 1
     with lab(), program(READER, 0.01), program(READER, 0, PORT + 1) as stopped, tracing("--netns", RX) as t:
         stopped.send_signal(signal.SIGSTOP)
-        for _ in paced(30, pause=0.1):
+        for _ in paced(12, pause=0.1):
             send(TX, V4, 40, port=ports[1])
             send(TX, V4, 20, port=ports[0])
         told = [line.split() for line in do(RX, "cat", "/proc/net/udp").splitlines()[1:]]
@@ -611,7 +611,7 @@ def assert_traced(document, ledger, *ids):
     return found
 
 
-@table(first(8, [(name, make, *said, sorted({ids[0] for by in said for ids in by.values()}))
+@table(first(6, [(name, make, *said, sorted({ids[0] for by in said for ids in by.values()}))
                  for name, make, *said in SCENES]))
 @exclusive_rows("neighbour")
 @proves()

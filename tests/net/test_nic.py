@@ -52,7 +52,7 @@ def traced(*args, known=True):
         return sent, t.stop()
 
 
-@table([("native", XDP_NATIVE), ("generic", XDP_GENERIC)])
+@table(first(1, [("generic", XDP_GENERIC), ("native", XDP_NATIVE)]))
 def redirect_to_no_device(mode):
     """Known by errno; in generic mode kfree_skb shows it too, and is left out."""
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), mode):
@@ -154,8 +154,8 @@ def as_many_as_in_the_ledger(stage, which, place, options):
 # What is freed as used up
 
 
-@table([("egress", TX, "v-tx", "egress", "__dev_queue_xmit"),
-        ("ingress", RX, "v-rx", "ingress", "__netif_receive_skb_core")])
+@table(first(1, [("egress", TX, "v-tx", "egress", "__dev_queue_xmit"),
+                 ("ingress", RX, "v-rx", "ingress", "__netif_receive_skb_core")]))
 def tc_stolen(netns, ifname, side, place):
     """TC_ACT_STOLEN frees a packet as used: with --consumed a drop, and in the balance one."""
     with lab():

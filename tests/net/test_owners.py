@@ -353,7 +353,7 @@ def rules_are_listed_late():
 # The command behind --
 
 
-@table(first(2, [
+@table(first(1, [
     ("its own", ["sh", "-c", "exit 3"], 3),
     ("ended by a signal", ["sh", "-c", "kill -TERM $$"], 143),
     ("not found", ["no-such-command-pktledger"], 127),

@@ -448,7 +448,7 @@ class Tcp(Scene):
         self.assert_losses(lost, found, *shown)
 
 
-@table(scenes(Tcp, 10, 300))
+@table(scenes(Tcp, 4, 300))
 @tcp.where_seen
 def tcp_scene(s):
     s.run()

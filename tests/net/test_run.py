@@ -19,9 +19,9 @@ from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_counters_agree, as
                  first, lost, main, observed, pktledger, require, run, started, table, telling, thorough)
 
 TIMES = 10 if EVERYTHING else 1  # each fault
-MATRIX_COUNT = 1000000 if EVERYTHING else 20000
-BALANCED = 100000 if EVERYTHING else 30000
-FAULT_COUNT = 100000 if EVERYTHING else 20000
+MATRIX_COUNT = 1000000 if EVERYTHING else 10000
+BALANCED = 100000 if EVERYTHING else 15000
+FAULT_COUNT = 100000 if EVERYTHING else 10000
 OFTEN = [
     ["tx_device", "--tx", "xdp", "--rx", "xdp", "--threads", "2"],
     ["xsk:ring", "--tx", "xsk", "--rx", "xsk"],
@@ -188,18 +188,18 @@ def fragments_that_never_come(options):
             "rx_device"]
 
     result = assert_ok(observed(lambda: pktledger(
-        "run", "-j", "--count", "10000", "--fault", "ip_frag:missing", "--length", "4000",
+        "run", "-j", "--count", "4000", "--fault", "ip_frag:missing", "--length", "4000",
         *options), hidden))
     end = result.json["end"]
-    assert_balanced(result.json, attempted=10000)
+    assert_balanced(result.json, attempted=4000)
     assert lost(result.json) == {"ip_frag": end["sent"] - end["delivered"]}, lost(result.json)
 
 
 @table(first(1, [("IPv6", ["--ipv6"]), ("IPv4", [])]))
 def fragments_that_come_twice(options):
     """The kernel drops the second, which is no loss of a datagram."""
-    document = run("--count", "10000", "--fault", "ip_frag:duplicate", "--length", "4000", *options)
-    assert_balanced(document, attempted=10000)
+    document = run("--count", "4000", "--fault", "ip_frag:duplicate", "--length", "4000", *options)
+    assert_balanced(document, attempted=4000)
     assert document["end"]["fragments_dropped"] > 0, document["end"]
     assert "ip_frag" not in lost(document), lost(document)
 
@@ -228,7 +228,7 @@ def more_numbers_than_the_window():
 @table(first(1, [("stands still", ["--pause", "400ms/100ms"]), ("slow", ["--work", "400us"])]))
 def window_waits_for_the_reader(reader):
     """What lies in its queue for longer than packets have to settle is not given up."""
-    document = pktledger("run", "-j", "--rate", "60k", "-t", "1.2", "--settle", "20ms", "-l", "512",
+    document = pktledger("run", "-j", "--rate", "60k", "-t", "0.8", "--settle", "20ms", "-l", "512",
                          "--rcvbuf", "100000", *reader).json
     end = document["end"]
     assert end["sent"] > 32768 and lost(document).keys() == {"rcvbuf"}, end
@@ -279,7 +279,7 @@ def live_frames_keep_a_rate():
     assert 0 < document["end"]["sent"] <= 5002, document["end"]["sent"]
 
 
-@case
+@thorough
 def live_frames_of_many_threads():
     """More threads than CPUs do not keep each other from their packets."""
     document = run("--tx", "xdp", "--rx", "xdp", "--rate", "20k", "--count", "5000", "--threads", "64")
@@ -306,7 +306,7 @@ def losses_on_top_of_losses():
     assert end["unaccounted"] == end["missed"]["suppressed"], end
 
 
-@table(first(1, [
+@table(first(0, [
     ("datagrams", "rcvbuf", 20000, []),
     ("fragments", "ip_frag:mem", 20000, ["--length", "4000", "--ipv6"]),
 ]))

@@ -354,8 +354,8 @@ def some(count, rows):
     return rows if EVERYTHING else rows[::-(-len(rows) // count)]
 
 
-@table(first(0, BASIC) + first(1, FRAGMENTS) + first(1, NEIGHBOURS) + some(4, NAT) + some(3, TUNNEL)
-       + first(1, BRIDGES) + first(2, LAB))
+@table(first(0, BASIC) + first(1, FRAGMENTS) + first(1, NEIGHBOURS) + some(2, NAT) + first(1, TUNNEL)
+       + first(1, BRIDGES) + first(1, LAB))
 def scene(make, to, more):
     hidden = observed(lambda: watch(make, to, **more), bool)
     assert not hidden, hidden

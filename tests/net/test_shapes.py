@@ -13,7 +13,7 @@ XSK = ["--tx", "xsk", "--rx", "xsk"]
 SHORT = 20000 if EVERYTHING else 8000
 
 
-@table(first(5, [
+@table(first(3, [
     ("the receiver's own address", ["--dst-addr", "198.18.0.2"]),
     ("sizes of IPv6, by chance", ["--imix", "84:3,400:2,1518:1", "--ipv6", "--random"]),
     ("sizes by socket", ["--imix", "64:1,128:1,256:2", "--tx", "socket", "--rx", "xdp"]),

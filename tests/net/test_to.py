@@ -74,17 +74,17 @@ def each_loss_is_found_where_it_is(to, args):
 def the_receiver_is_the_bound():
     """While it stands still no number settles, and what may be sent meanwhile is little."""
     with Hosts() as hosts, hosts.serve("--stay") as server, \
-            hosts.client("-r", "12k", "-t", "5", "--settle", "500ms") as client:
+            hosts.client("-r", "12k", "-t", "3", "--settle", "500ms") as client:
         client.until_sent(1000)
         server.send_signal(signal.SIGSTOP)
-        time.sleep(3)  # for so long it does not read
+        time.sleep(2)  # for so long it does not read
         server.send_signal(signal.SIGCONT)
         end = client.finish()[0]["end"]
     assert end["bound"] == "receiver" and end["held_ns"] > 5e8, end
-    assert end["sent"] < 0.9 * 12000 * 5, end
+    assert end["sent"] < 0.9 * 12000 * 3, end
 
 
-@table(first(1, [("slow", ["--work", "400us"]), ("stands still", ["--pause", "400ms/100ms"])]))
+@table(first(0, [("slow", ["--work", "400us"]), ("stands still", ["--pause", "400ms/100ms"])]))
 @together
 def window_waits_for_the_reader_of_the_other_host(reader):
     """What lies in its queue for longer than packets have to settle is not given up."""
@@ -605,7 +605,7 @@ def nobody_to_talk_to(answer, words):
 def a_route_is_missing_for_a_moment():
     """At a high rate, many sends in a row fail: what counts is for how long."""
     way = "default", "via", "198.18.7.254"
-    with Hosts() as hosts, hosts.serve(), hosts.client("-r", "20k", "-t", "2", "-q") as client:
+    with Hosts() as hosts, hosts.serve(), hosts.client("-r", "20k", "-t", "1", "-q") as client:
         client.until_sent(2000)
         hosts.do("a", "ip", "route", "del", *way)
         try:

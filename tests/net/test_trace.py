@@ -160,7 +160,7 @@ def frame_of(flow, macs, broken=False):
     return macs + b"\x08\x00" + packet, f"udp {source}:{1024 + (flow & 255)}"
 
 
-@table([("in user space", True), ("in the kernel, while nobody reads", False)])
+@table(first(1, [("in the kernel, while nobody reads", False), ("in user space", True)]))
 def more_flows_than_room(reads):
     """No packet loses its stage and reason because its flow had no room; the largest flows are seen
     apart, each with all that it lost, also one that begins late, if it is read by then."""

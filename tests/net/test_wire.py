@@ -86,7 +86,7 @@ def engine(name, ipv6, args):
         assert len({p.flow for p in packets}) == int(args[args.index("--flows") + 1])
 
 
-@table(first(1, [
+@table(first(0, [
     ("in turn", "xsk", False, []),
     ("by chance", "xsk", True, ["--random", "--imix", "84:7,594:4,1518:1"]),
     ("in turn, by sockets", "socket", False, []),

@@ -45,7 +45,7 @@ static uint64_t drive(struct pace *p, uint64_t now, uint64_t until, unsigned max
 	return now;
 }
 
-/* No drift: after ten seconds the number of sent packets equals the schedule exactly. */
+/* No drift: after a second the number of sent packets equals the schedule exactly. */
 CASE(rate_is_exact)
 {
 	for (unsigned i = 0; i < N_RATES; i++) {
@@ -53,14 +53,14 @@ CASE(rate_is_exact)
 		uint64_t now, wait;
 
 		begin(&p, rates[i], BEGIN);
-		now = drive(&p, BEGIN, BEGIN + 10 * SECOND, 64, 5000);
+		now = drive(&p, BEGIN, BEGIN + SECOND, 64, 5000);
 		pace_sent(&p, pace_due(&p, now, 64, &wait));
 		assert_int_equal(p.slipped_ns, 0);
 		assert_true(fabs((double)p.done - schedule(rates[i], now - BEGIN)) <= 1);
 	}
 }
 
-/* An hour at 10 M packets/s, looked at every millisecond. */
+/* An hour at 10 M packets/s, looked at every 5 ms. */
 CASE(rate_is_exact_for_long)
 {
 	struct pace p;
@@ -68,7 +68,7 @@ CASE(rate_is_exact_for_long)
 	double due;
 
 	begin(&p, 1e7, BEGIN);
-	for (uint64_t ms = 0; ms <= 3600000; ms++)
+	for (uint64_t ms = 0; ms <= 3600000; ms += 5)
 		pace_sent(&p, pace_due(&p, BEGIN + ms * 1000000, 1 << 20, &wait));
 	assert_int_equal(p.slipped_ns, 0);
 	due = schedule(1e7, 3600 * SECOND);
@@ -157,7 +157,7 @@ CASE(long_stall_slips)
 		unsigned n;
 
 		begin(&p, rates[i], BEGIN);
-		now = drive(&p, BEGIN, BEGIN + SECOND, max, 500);
+		now = drive(&p, BEGIN, BEGIN + SECOND, max, 2000);
 		pace_sent(&p, pace_due(&p, now, max, &wait));
 		before = p.done;
 		now += SECOND;
@@ -171,7 +171,7 @@ CASE(long_stall_slips)
 			    2e9 / rates[i] + 10); /* whole packets */
 
 		/* Then the normal rate, without the skipped packets. */
-		now = drive(&p, now, now + SECOND, max, 500);
+		now = drive(&p, now, now + SECOND, max, 2000);
 		pace_sent(&p, pace_due(&p, now, max, &wait));
 		assert_true(fabs((double)(p.done + p.given_up) - schedule(rates[i], now - BEGIN)) <=
 			    1);
