@@ -228,7 +228,7 @@ def more_numbers_than_the_window():
 @table(first(1, [("stands still", ["--pause", "400ms/100ms"]), ("slow", ["--work", "400us"])]))
 def window_waits_for_the_reader(reader):
     """What lies in its queue for longer than packets have to settle is not given up."""
-    document = pktledger("run", "-j", "--rate", "60k", "-t", "0.8", "--settle", "20ms", "-l", "512",
+    document = pktledger("run", "-j", "--rate", "60k", "-c", "48k", "--settle", "20ms", "-l", "512",
                          "--rcvbuf", "100000", *reader).json
     end = document["end"]
     assert end["sent"] > 32768 and lost(document).keys() == {"rcvbuf"}, end

@@ -605,7 +605,7 @@ def nobody_to_talk_to(answer, words):
 def a_route_is_missing_for_a_moment():
     """At a high rate, many sends in a row fail: what counts is for how long."""
     way = "default", "via", "198.18.7.254"
-    with Hosts() as hosts, hosts.serve(), hosts.client("-r", "20k", "-t", "1", "-q") as client:
+    with Hosts() as hosts, hosts.serve(), hosts.client("-r", "20k", "-t", "1.5", "-q") as client:
         client.until_sent(2000)
         hosts.do("a", "ip", "route", "del", *way)
         try:
