@@ -693,7 +693,7 @@ def guard_is_killed(both):
 # Nobody reads
 
 
-@table(first(2, [(" ".join(args), args) for args in (
+@table(first(1, [(" ".join(args), args) for args in (
     ["run", "--json-lines", "-I", "50ms", "-t", "60", "--rate", "50k"],
     ["trace", "--json-lines", "-I", "100ms"], ["trace", "-I", "100ms", "--counters"],
     ["recv", "--json-lines", "-I", "100ms"], ["check", "--explain", "all"], ["selftest"],

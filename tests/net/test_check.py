@@ -392,7 +392,7 @@ def rule_as_nft_prints_it():
         assert {f["id"] for f in findings() if f["losing"]} == {"udp_lookup"}
 
 
-@table([("check", "check"), ("trace", "trace")])
+@table(named_first(1, [("trace", "trace"), ("check", "check")]))
 def capture_that_loses(command):
     """From outside as many packets as its program is told when it asks; with a larger ring none."""
     with lab(), reader():

@@ -611,7 +611,7 @@ def assert_traced(document, ledger, *ids):
     return found
 
 
-@table(first(6, [(name, make, *said, sorted({ids[0] for by in said for ids in by.values()}))
+@table(first(4, [(name, make, *said, sorted({ids[0] for by in said for ids in by.values()}))
                  for name, make, *said in SCENES]))
 @exclusive_rows("neighbour")
 @proves()

@@ -265,7 +265,7 @@ def a_gap_that_is_longer_than_the_window():
     assert [r for r in runs if r[2] == "delivered"] == [runs[0], delivered], "nothing else came"
 
 
-@case
+@thorough
 @together
 def a_stream_beyond_2_to_the_32():
     """It is one stream still, whatever the upper half of its word is by now."""

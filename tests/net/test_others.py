@@ -253,7 +253,7 @@ def raw_socket_with_a_small_buffer():
     assert sum(lost_there.values()) == sent - got, (lost_there, sent - got)
 
 
-@case
+@thorough
 def packet_socket_with_a_small_buffer():
     everything = 3  # ETH_P_ALL
     with lab(), patient() as sock, raw(RX, 0, socket.AF_PACKET) as tap:
@@ -274,7 +274,7 @@ def refused_connections(least=0):
     return counted if counted >= least else None
 
 
-@table(first(1, BOTH[::-1]))
+@table(first(0, BOTH[::-1]))
 def accept_queue_is_full(address):
     family = family_of(address)
     with lab():
@@ -360,7 +360,7 @@ def tcp_causes(document):
     return [c for s in document["end"]["stages"] for c in s["causes"] if s["stage"].startswith("tcp")]
 
 
-@table(first(1, BOTH))
+@table(first(0, BOTH))
 def syn_queue_is_full(address):
     """Nobody answers its SYN-ACKs, so no connection leaves the queue of SYNs."""
     with lab(), ends.inside(RX):
@@ -412,7 +412,7 @@ def segment(address, source, sequence, acknowledged, flags, stamp, echo):
     return struct.pack("!HHIIBBHHH", *header) + options
 
 
-@table(first(1, BOTH))
+@table(first(0, BOTH))
 def wrong_echo_of_a_timestamp(address):
     """Ends a handshake with an event; that the listener's own counter has it too makes no more of it."""
     syn, ack = 2, 16
@@ -463,7 +463,7 @@ def after_the_end(ours, others):
     others.sendall(b"x")
 
 
-@table(first(2, [(f"{name}, {family}", address, *rest) for family, address in BOTH for name, *rest in (
+@table(first(1, [(f"{name}, {family}", address, *rest) for family, address in BOTH for name, *rest in (
     ("unread data", unread, "TCPAbortOnClose", "TCP_ABORT_ON_CLOSE", "tcp_send_active_reset"),
     ("data for a closed socket", after_the_end, "TCPAbortOnData", "TCP_ABORT_ON_DATA", "tcp_send_reset"))]))
 def why_it_reset_a_connection(address, how, counter, reason, place):
@@ -489,7 +489,7 @@ def reset_reasons():
     return tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (6, 10)
 
 
-@table([("all namespaces", []), ("one", ["--netns", RX])])
+@table(first(1, [("one", ["--netns", RX]), ("all namespaces", [])]))
 @exclusive_rows("all namespaces")
 def only_a_counter_knows(args):
     """A listener that is there for a moment: no event, and nobody who could be asked afterwards."""

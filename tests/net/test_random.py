@@ -162,7 +162,7 @@ class Udp(Scene):
         return datagrams
 
 
-@table(scenes(Udp, 2, 500))
+@table(scenes(Udp, 1, 500))
 def udp_scene(s):
     require(shutil.which("nft"), "needs nft")
     hidden = observed(lambda: play(s), bool)
@@ -448,7 +448,7 @@ class Tcp(Scene):
         self.assert_losses(lost, found, *shown)
 
 
-@table(scenes(Tcp, 4, 300))
+@table(scenes(Tcp, 3, 300))
 @tcp.where_seen
 def tcp_scene(s):
     s.run()

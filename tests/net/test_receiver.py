@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import do, inside, udp
-from lib import ROOT, assert_ran, case, first, main, require, table, until
+from lib import ROOT, assert_ran, case, first, main, require, table, thorough, until
 from labs import Lab
 from traced import tracing
 
@@ -155,7 +155,7 @@ def gro_counts_the_datagrams_of_a_train():
         assert counts(process)["received"] == COUNT
 
 
-@case
+@thorough
 def reuseport_gives_packets_to_the_socket_of_their_cpu():
     require(len(os.sched_getaffinity(0)) > 1, "needs two CPUs")
     with Lab(NAME) as lab, receiver("SO_REUSEPORT", more=("2",)) as process:

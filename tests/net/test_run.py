@@ -271,7 +271,7 @@ def live_frames_by_flows_and_threads():
     assert document["end"]["damaged"] == document["end"]["duplicated"] == 0
 
 
-@case
+@thorough
 def live_frames_keep_a_rate():
     """A time is a number of packets, exactly; what the CPU could not keep is reported."""
     document = run("--tx", "xdp", "--rx", "xdp", "--rate", "20k", "--duration", "250ms")

@@ -308,7 +308,7 @@ def read_to_the_end(sock):
     assert sock.recv(1) == b""
 
 
-@table(first(1, [("IPv6", V6, "bbr"), ("IPv4", V4, "cubic"), ("IPv4, bbr", V4, "bbr")]))
+@table(first(0, [("IPv6", V6, "bbr"), ("IPv4", V4, "cubic"), ("IPv4, bbr", V4, "bbr")]))
 @where_seen
 def nothing_lost(address, control):
     with lab(), server():
@@ -498,7 +498,7 @@ def acknowledgments_are_lost_elsewhere(address):
     assert tcp["undecided_why"] == [{"why": "no_dsack", "segments": again}], tcp
 
 
-@table(first(1, [("when some was lost", True), ("when all was there", False)]))
+@table(first(0, [("when some was lost", True), ("when all was there", False)]))
 @where_seen
 def closed_by_reset(lost):
     """SO_LINGER of 0 sets to 0 what the socket had counted (tcp_disconnect()). What was lost before
@@ -572,7 +572,7 @@ def queue_of_the_sender(control, state, queue):
     assert told == [(failed, failed)] * bool(failed), (failed, tcp)
 
 
-@case
+@thorough
 @where_seen
 def counters_of_others():
     """What a namespace without a socket of the flow counts is not compared with the flow's."""
@@ -593,7 +593,7 @@ def counters_of_others():
     assert {c["netns"] for c in tcp["counters"]} <= {TX, RX}, tcp["counters"]
 
 
-@table(first(1, [("IPv4", V4), ("IPv6", V6)]))
+@table(first(0, [("IPv4", V4), ("IPv6", V6)]))
 @where_seen
 def an_acknowledgment_is_lost(address):
     """Of the whole flight, so that its tail is probed or a timer ends."""
@@ -790,7 +790,7 @@ def segment(sport, dport, seq, ack, flags, options=b"", payload=b"", target="198
     return ip4(socket.IPPROTO_TCP, tcp, Peer.THERE, target)
 
 
-@table(first(1, [("both", [3, 7], [12]), ("lost", [5], []), ("in time", [], [12])]))
+@table(first(0, [("both", [3, 7], [12]), ("lost", [5], []), ("in time", [], [12])]))
 @where_seen
 def beyond(lose, twice):
     """Behind the device that packets leave by; and what the peer has twice."""
@@ -818,7 +818,7 @@ def soon_again(device):
     do(TX, "ip", "route", "replace", "198.18.5.0/24", "dev", device, "rto_min", "60ms")
 
 
-@case
+@thorough
 @proves("tcp-black-hole")
 @where_seen
 def what_is_too_large_with_its_options():
@@ -1129,7 +1129,7 @@ def of_senders_elsewhere():
     assert tcp["retransmitted"] == tcp["not_resent"] == 0 and tcp["verdict"] == "this_host", tcp
 
 
-@case
+@thorough
 @where_seen
 def overtaken():
     """What comes behind a newer one is refused by its time stamp, and lost (RFC 7323, 5: PAWS)."""

@@ -302,7 +302,7 @@ def running(hosts, *args, **kwargs):
 
 
 MOMENTS = 7
-USUAL = [("killed", "TCP", [], 3), ("cut off", "TCP", [], 3), ("killed", "TCP", [], 0)]
+USUAL = [("cut off", "TCP", [], 3), ("killed", "TCP", [], 0), ("killed", "TCP", [], 3)]
 GOING = USUAL + [row for row in (
     (how, way, args, n) for n in range(MOMENTS) for args in ([], ["-R"]) for how, way in (
         ("killed", "TCP"), ("stopped", "TCP"), ("cut off", "TCP"), ("killed", "a pipe"),
@@ -327,7 +327,7 @@ def client_by(way, hosts, words, stack):
     return client, other
 
 
-@table(first(3, [(f"{how}, {way}, {'it sends' if args else 'it receives'}, {n}", how, way, args, n)
+@table(first(2, [(f"{how}, {way}, {'it sends' if args else 'it receives'}, {n}", how, way, args, n)
                  for how, way, args, n in GOING]))
 @together
 def the_other_end_goes(how, way, args, n):

@@ -135,7 +135,7 @@ def headers(ipv6):
     assert_atomic(packets)
 
 
-@table(first(1, [
+@table(first(0, [
     ("xsk", "xsk", "5k"),
     ("xdp", "xdp", "5k"),
     ("socket", "socket", "5k"),

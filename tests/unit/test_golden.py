@@ -189,7 +189,7 @@ WAYS = [[], ["-v"], ["-j"], ["--csv"], ["--redact"], ["--html", "-"], ["--html",
         ["--compare", "--html", "-"], ["--join"]]
 
 
-@table([(f"{seed}", seed) for seed in range(1000 if EVERYTHING else 60)])
+@table([(f"{seed}", seed) for seed in range(1000 if EVERYTHING else 30)])
 @rootless
 def any_result(seed):
     """Whatever a stranger has put into it: one error, or an output in which it is harmless."""
