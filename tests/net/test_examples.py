@@ -308,7 +308,7 @@ NOT_TYPED = {
     # the screen of top
     "pktledger-top.8.scd": {"pktledger top sick udp port 5060 12:03:44 2 s"},
 }
-README_FIRST = 5  # those that take seconds
+README_FIRST = 3  # those that take seconds
 COMMANDS = {line.split()[0] for line in examples()}
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "tools/man").glob("*.scd")))
          if shown(path) and path.name not in OWN_TESTS]

@@ -464,7 +464,7 @@ def generic_xdp():
 # Each cause has a finding of its own, with its own count; the largest loss comes first
 
 
-@case
+@thorough
 def stopped_and_slow_receiver():
     ports = PORT, PORT + 1
     with lab(), program(READER, 0.01), program(READER, 0, PORT + 1) as stopped, tracing("--netns", RX) as t:

@@ -163,7 +163,7 @@ def lossy(t, intervals=4):
         intervals -= line["event"] == "interval" and line["data"]["dropped"] > 0
 
 
-@table(first(1, [("the parent", "parent_reads", "parent"), ("nobody", "nobody_reads", "held by 2 processes")]))
+@table(first(0, [("the parent", "parent_reads", "parent"), ("nobody", "nobody_reads", "held by 2 processes")]))
 def of_two_after_a_fork_reads(does, name):
     """The child, which was started last, has the same socket and does nothing."""
     with lab(), receiver(does) as process:

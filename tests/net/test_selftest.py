@@ -15,7 +15,7 @@ from test_run import OFTEN
 
 HOST_GLOBAL = {"udp_mem", "backlog:flow_limit"}
 ASKED_FOR = ["xdp", "udp_lookup", "xdp:generic"]
-AT_ONCE = 16  # by two commands beside each other, which end in time on a busy host too
+AT_ONCE = 8  # by two commands beside each other, which end in time on a busy host too
 
 
 def known():

@@ -508,7 +508,7 @@ LIES = [
 ]
 
 
-@table(LIES if EVERYTHING else LIES[:2])
+@table(first(1, LIES))
 @together
 def lies_cost_nothing(to, answer, args):
     """What cannot be is not waited for, counted or believed."""
@@ -519,7 +519,7 @@ def lies_cost_nothing(to, answer, args):
         assert time.monotonic() - begun < 10 * PATIENCE
 
 
-@table(first(1, [("endless", line(type="busy") * 100), ("none", b"")]))
+@table(first(1, [("none", b""), ("endless", line(type="busy") * 100)]))
 @together
 def a_second_signal_kills_who_waits_for_an_answer(answer):
     """It has been let in; what it asks for then is answered without end, or not at all."""
