@@ -374,6 +374,7 @@ static const struct recorded_field requests[] = {
 	ASK(shape.flows),
 	ASK(wish.gro),
 	ASK(tuning.send.unconnected),
+	ASK(tuning.reader.work_ns),
 	ASK(tuning.reader.pause_ns),
 	ASK(tuning.reader.read_ns),
 	{"topology", offsetof(struct request, spec.topology), sizeof(spec.topology), 0, topologies},
