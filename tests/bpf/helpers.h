@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "drops/reason.h"
 #include "traffic/shape.h"
 #include "stamp.h"
 #include "trace_abi.h"
@@ -249,6 +250,20 @@ static inline int verdict_program(enum bpf_prog_type type, enum bpf_attach_type 
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach);
 
 	return bpf_prog_load(type, "pl_verdict", "GPL", code, N_ELEMENTS(code), &opts);
+}
+
+/* Skips the case unless this kernel has the tracepoint, with at least so many arguments. */
+static inline void skip_without_tracepoint(const char *name, int args)
+{
+	struct reasons *r;
+	struct error err = {};
+	int has;
+
+	assert_int_equal(reasons_open(&r, NULL, &err), 0);
+	has = reasons_tracepoint_args(r, name);
+	reasons_free(r);
+	if (has < args)
+		skip();
 }
 
 /* Ends the test as skipped where BPF programs cannot be loaded. */

@@ -498,6 +498,20 @@ CASE(recorded)
 	recorded_stories("tests/fixtures/sites", run_line, NULL);
 }
 
+/* What a tc program took in one trial must not count in the next. */
+CASE(a_session_in_which_packets_are_taken)
+{
+	char taken[] = "tc_egress:stolen=100%", none[] = "none threads=2";
+
+	skip_without_tracepoint("consume_skb", 2);
+	run_line(NULL, "trial", taken);
+	assert_string_equal(told, "0 of 200 tc_egress 200 event flow no counted");
+	*told = '\0';
+	run_line(NULL, "trial", none);
+	assert_string_equal(told, "");
+	site_close(&s);
+}
+
 /* The engine counts what the interface refused. On older kernels an observer has to know it. */
 CASE(AF_XDP_alone)
 {
