@@ -10,7 +10,7 @@ PORT = 28780
 ROUNDS = 3  # that are counted
 
 OPEN = """
-import ctypes, os, socket, sys, time
+import ctypes, os, select, socket, sys, time
 
 def open_in(netns):
     if netns:
@@ -67,7 +67,7 @@ def read_all():
 def read_until_quiet():
     n, end = 0, time.monotonic() + pause
     while n < count and time.monotonic() < end:
-        time.sleep(0.01)
+        select.select([receiver], [], [], pause)
         came = read_all()
         n += came
         if came:
