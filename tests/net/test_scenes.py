@@ -274,7 +274,10 @@ def watch(make, to, topology=None, fault=None, options=(), expr=EXPR, port=PORT,
             document = balance.stop()
             if stage == "qdisc" and document["end"]["unaccounted"] < 0:
                 return document
-            assert_balanced_flow(document, sent, received, stage, about, also)
+            if any("NAT that cannot be followed" in why for why in document["end"]["rests_on"]):
+                assert not document["end"]["balanced"], document["end"]  # Linux before 6.4
+            else:
+                assert_balanced_flow(document, sent, received, stage, about, also)
         if metrics and kind == "stages":
             found = metrics.scrape()
             assert total(found, "pktledger_stage_lost_packets_total") == lost, (lost, found)

@@ -153,8 +153,9 @@ static const struct {
 		 "on a port that also receives other datagrams: the program did not ask "
 		 "for the source address, so pktledger cannot tell which datagrams it "
 		 "read; use an EXPR that matches all datagrams to that port"},
-	[DOUBT_UNSIZED] = {"read", "returned several merged datagrams (UDP_GRO) of different sizes, "
-				   "so their number is unknown"},
+	[DOUBT_UNSIZED] = {"read",
+			   "returned several merged datagrams (UDP_GRO) of different sizes, "
+			   "so their number is unknown"},
 	[DOUBT_ELSEWHERE] = {"datagram was|datagrams were",
 			     "received in a network namespace without being seen to arrive there: "
 			     "macvlan, ipvlan, VLAN devices on another namespace's device and "
@@ -170,7 +171,7 @@ static const struct {
 				    "on that CPU"},
 	[DOUBT_NAT] =
 		{"namespace has|namespaces have",
-		 "NAT cannot be followed (needs Linux 6.4 with CONFIG_NETFILTER_BPF_LINK, and "
+		 "NAT that cannot be followed (needs Linux 6.4 with CONFIG_NETFILTER_BPF_LINK, and "
 		 "CAP_NET_ADMIN): packets with translated addresses may be delivered or "
 		 "dropped unnoticed"},
 	[DOUBT_NUMBERS] = {"packet", "had the number in a page that could not be read (needs Linux "
