@@ -25,6 +25,7 @@ BINARY = ROOT / os.environ.get("B", "build") / "pktledger"
 EVERYTHING = os.environ.get("PKTLEDGER_TEST") == "all"  # make test-all
 CROWDED = "PKTLEDGER_TEST_CROWDED" in os.environ  # make tsan
 DOCUMENTS = os.environ.get("PKTLEDGER_TEST_DOCUMENTS")  # a directory of tests/run, see assert_valid()
+KERNEL = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))  # (6, 12)
 PATIENCE = int(os.environ.get("PKTLEDGER_TEST_PATIENCE", "1"))  # of slow machines; times all limits
 TIMEOUT = 60 * PATIENCE  # seconds, of one command
 # The first of ten ports that no other test program uses meanwhile, because others trace and send then.
@@ -388,8 +389,8 @@ def violation(value, command, kind):
 
 
 def assert_valid(value, command=None, kind=None):
-    """It meets the schema of its command. In a run of many programs that is found out when all have ended:
-    to load a validator takes longer than most cases do."""
+    """The value meets the schema of its command. tests/run validates all values at its end, because loading
+    a validator takes longer than most cases."""
     what = value, command or value["schema"].split("/")[1], kind
     if DOCUMENTS:
         with open(Path(DOCUMENTS, f"{os.getpid()}-{threading.get_ident()}"), "a") as file:
@@ -399,7 +400,7 @@ def assert_valid(value, command=None, kind=None):
 
 
 def violations(directory):
-    """Of all documents that assert_valid() has kept there: whose, and why."""
+    """Yields the case and the reason of each invalid document that assert_valid() has written there."""
     for path in Path(directory).iterdir():
         for line in path.read_text().splitlines():
             whose, *what = json.loads(line)

@@ -389,7 +389,10 @@ CASE_WITH(begins_while_a_reader_stands_still, open_sockets, close_sockets)
 	end_flow();
 	close(faults);
 	munmap(absent, (size_t)getpagesize());
-	assert_accounted(&b);
+	if (getenv("PKTLEDGER_TEST_PATIENCE")) /* a slow guest */
+		assert_accounted(&b);
+	else
+		assert_int_equal(b.unaccounted, 0);
 }
 
 int main(void)

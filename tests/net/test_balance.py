@@ -4,9 +4,7 @@
 
 import contextlib
 import json
-import os
 import random
-import re
 import shutil
 import socket
 import struct
@@ -16,7 +14,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (TIMEOUT, assert_ran, case, first, main, observed, pktledger, require, table,
+from lib import (KERNEL, TIMEOUT, assert_ran, case, first, main, observed, pktledger, require, table,
                  thorough, until)
 import ends
 from ends import (PORT, SO_RCVBUFFORCE, assert_read, drop, family_of, index_of, mac_of, need, read_all, shell,
@@ -184,7 +182,7 @@ def past_the_entry(net, kind):
         yield inner, to
 
 
-@table(first(1, PAST[::3] + PAST[1::3] + PAST[2::3]))  # of the first kinds, and of both families
+@table(first(1, PAST))
 def arrivals_that_no_tracepoint_shows(net, kind):
     with past_the_entry(net, kind) as (inner, to), udp(inner, family_of(net), ("", PORT)) as sock:
         with balancing("--netns", inner, "--settle", "300ms", EXPR) as t:
@@ -502,7 +500,7 @@ def iperf3():
         ("TCP", ["--balance", f"tcp port {PORT}"]), ("by flow", ["--by", "flow"]), *first(0, [("EXPR", [EXPR])])])
 def every_program_loads_at_once(args):
     """What the verifier refuses is replaced by slower programs for older kernels, without a word."""
-    require(tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (6, 12), "an old kernel")
+    require(KERNEL >= (6, 12), "an old kernel")
     with lab():
         result = assert_ran(pktledger("trace", "-vv", "--netns", RX, "-t", "0.1", *args))
     assert "libbpf: loading object" in result.err and "failed to load" not in result.err, result

@@ -123,7 +123,7 @@ ASKED = {
 # What is said then; such a command is not told to end before its time.
 BALANCED = "balanced: every packet is accounted for"
 SHOWS = {
-    "run": (BALANCED,), "run -c 100k": (BALANCED,),
+    "run": (BALANCED,),
     "run --to root@198.18.0.2 --rate 100k": ("rx on ", BALANCED),
     "run --to tls://198.18.0.2 --token-file token --rate 100k": ("rx on ", BALANCED),
     "run --to 198.18.0.2 --rate 100k --token-file token": ("rx on ", BALANCED),
@@ -157,8 +157,6 @@ PLACEHOLDERS = {
     "report --join a.ledger b.ledger": "report --join a.ledger b.ledger recv.ledger",
     "report --join a.ledger c.ledger b.ledger": "report --join a.ledger b.ledger recv.ledger",
 }
-if not EVERYTHING:  # a million packets
-    PLACEHOLDERS["run"] = "run -c 100k"
 ENDLESS = 3 if EVERYTHING else 1.5  # seconds for what is told to end
 HOST = """
 mount -t tmpfs t /run && mount -t tmpfs t /var/lib &&
@@ -265,7 +263,7 @@ def assert_works(lines):
 
 
 @table([(name, name) for name in sorted({line.split()[0] for line in examples()})
-        if EVERYTHING or name == "trace"])  # the README begins with those of `check` and `run`
+        if EVERYTHING or name == "trace"])  # the README begins with those of `check`
 @together
 def examples_of(command):
     lines = [line for line in examples() if line.split()[0] == command]

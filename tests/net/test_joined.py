@@ -21,11 +21,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import enter, inside, libc, nft, nft_counters
-from labs import EACH, PORT, TARGET, Hosts, share
+from labs import COUNT, EACH, PORT, TARGET, Hosts, share
 from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_ran, assert_valid, bounded, case, finish,
                  lost, main, observed, pktledger, start, table, thorough, together, until)
 
-COUNT = 8000 if EVERYTHING else 3200
 SENDERS = {"a": 7, "c": 9, "d": 10}  # and their networks
 CLONE_NEWUTS = 0x04000000
 BROKEN = 4

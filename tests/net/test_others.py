@@ -6,7 +6,6 @@ counted is the truth."""
 import contextlib
 import json
 import os
-import re
 import shutil
 import socket
 import struct
@@ -20,8 +19,8 @@ import ends
 from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, assert_read, await_reassembly, capture_statistics,
                   checksum, counter, datagram, drop, family_of, ip4, mac_of, need, nft_counters, raw, read_all, syns,
                   sysctl, tun, udp, xdp)
-from lib import (case, exclusive_rows, first, main, observed, paced, pktledger, require, skip, started, table, thorough,
-                 until)
+from lib import (KERNEL, case, exclusive_rows, first, main, observed, paced, pktledger, require, skip, started,
+                 table, thorough, until)
 from test_balance import EXPR, assert_balance, balancing, lost
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
 
@@ -486,7 +485,7 @@ def why_it_reset_a_connection(address, how, counter, reason, place):
 
 def reset_reasons():
     """Whether tcp_send_reset has its reason here."""
-    return tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (6, 10)
+    return KERNEL >= (6, 10)
 
 
 @table(first(1, [("one", ["--netns", RX]), ("all namespaces", [])]))

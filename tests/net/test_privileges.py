@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
-from lib import (BINARY, EVERYTHING, NOBODY, assert_balanced, assert_ok, case, copied_program,
+from lib import (BINARY, EVERYTHING, KERNEL, NOBODY, assert_balanced, assert_ok, case, copied_program,
                  exclusive, exclusive_rows, first, main, pktledger, require, started, table,
                  thorough, until)
 from test_export import Exporter, free_port, total
@@ -29,7 +29,6 @@ BITS = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "C
         "CAP_SYSLOG": 34, "CAP_PERFMON": 38, "CAP_BPF": 39}  # linux/capability.h
 SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 ALL = "all"  # rows of the table, for what is to be done again
-KERNEL = tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
 FILTERED = 2  # SECCOMP_MODE_FILTER
 PORT = str(lib.PORT)
 

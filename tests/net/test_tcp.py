@@ -27,7 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import (PORT, checksum, counter, do, family_of, fill_connections, inside, ip4, need, nft, programs_of,
                   read_all, send, shell, stolen, syns, sysctl, tun, udp)
-from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, case, directory, exclusive, first, main,
+from lib import (KERNEL, PATIENCE, assert_findings, assert_ok, case, directory, exclusive, first, main,
                  observed, paced, pktledger, proves, require, started, table, thorough, until)
 from test_export import exporting, total
 from test_top import top
@@ -179,7 +179,7 @@ def refusal():
 def on_this_kernel():
     """What it needs is here, or said: that a program can be attached to what sends again."""
     functions = Path("/sys/kernel/tracing/available_filter_functions")
-    new = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (6, 17)
+    new = KERNEL >= (6, 17)
     if new or (functions.exists() and "\n__tcp_retransmit_skb\n" in functions.read_text()):
         assert not refusal(), refusal()
     else:
@@ -420,9 +420,9 @@ def web(nginx):
                 httpd.kill()
 
 
-@table(EVERYTHING * [
+@table(first(0, [
     ("python", False, "cubic", 200), ("python, bbr", False, "bbr", 2000), ("nginx, cubic", True, "cubic", 5000),
-    ("nginx, bbr", True, "bbr", 5000)])
+    ("nginx, bbr", True, "bbr", 5000)]))
 @where_seen
 def of_a_web_server(nginx, control, count):
     """A connection for each request of curl, which reports how long requests and answers were."""

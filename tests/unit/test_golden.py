@@ -43,8 +43,7 @@ NAMED = sys.argv[1:] if os.environ.get("UPDATE") else []
 FILES = sorted({path.name for path in GOLDEN.iterdir() if path.is_file()} | set(NAMED))
 RESULTS = {name.partition(".")[0]: name for name in FILES if name.partition(".")[2] in SOURCES}
 EXPECTED = [name for name in FILES if name not in RESULTS.values()]
-KINDS = {name.partition("-")[0]: name for name in RESULTS}  # a result of each
-MANY = list(RESULTS) if EVERYTHING else list(KINDS.values())
+VARIED = RESULTS if EVERYTHING else {name.partition("-")[0]: name for name in RESULTS}.values()  # one of each kind
 PLAIN = [name for name, file in RESULTS.items() if not file.endswith(".args")]
 DOCUMENTS = [name for name in RESULTS.values() if name.endswith(".json")]
 
@@ -132,14 +131,14 @@ def output(name):
     assert text == expected, "\n".join([name, *difference])
 
 
-@table([(name, name) for name in MANY])
+@table([(name, name) for name in VARIED])
 @rootless
 def colour_adds_nothing_else(result):
     text = shown(result, ["-v"], WIDTH)
     assert without_colour(text) == shown(result, ["-v"]), text
 
 
-@table([(name, name) for name in MANY if name not in ("run-error-alone", "captures-empty")])
+@table([(name, name) for name in VARIED if name not in ("run-error-alone", "captures-empty")])
 @rootless
 def page(result):
     """It has the text of `report`, and the document, from which `report` makes the same page again."""
