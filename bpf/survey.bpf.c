@@ -238,6 +238,44 @@ int lose_one(__u64 *ctx)
 }
 
 /*
+ * Counts packets that a UDP socket refused because all UDP sockets together had more memory than
+ * net.ipv4.udp_mem. The kernel refuses memory with the same error if the socket's memory cgroup is
+ * at its limit, with an event only in some versions. UDP has no memory pressure, so the first of
+ * the three limits decides (__sk_mem_raise_allocated()).
+ */
+
+#define SK_MEM_RECV 1
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct proto {
+	long *sysctl_mem;
+};
+
+#pragma clang attribute pop
+
+SEC("?tp_btf/sock_exceed_buf_limit")
+int exceed_udp_mem(__u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	struct proto *prot = (void *)ctx[1];
+	__u64 inode = sock_inode(sk);
+	struct burst_record none = {}, *b;
+	long limit = 0;
+
+	if ((int)ctx[3] != SK_MEM_RECV || sk->sk_protocol != PROTO_UDP || !inode)
+		return 0;
+	if (bpf_probe_read_kernel(&limit, sizeof(limit), BPF_CORE_READ(prot, sysctl_mem)) ||
+	    (long)ctx[2] <= limit)
+		return 0;
+	losses++;
+	b = map_value(&bursts, &inode, &none);
+	if (b)
+		__sync_fetch_and_add(&b->exceeded, 1);
+	return 0;
+}
+
+/*
  * Records which thread reads a socket that has lost packets. An open socket is not enough evidence,
  * because it may have been inherited across fork(), and a thread that receives and then waits for
  * another one is never found waiting in a receive call. Exists since Linux 6.3.

@@ -386,8 +386,9 @@ STAGE(UDP_MEM, "udp_mem", "memory for all UDP sockets",
 	.limit = "from Linux 6.18 on, no SNMP counter records the drop",
 	.what = "The total memory of all UDP sockets on the host, or the memory of the cgroup. "
 		"From Linux 6.18 on, only the counter of the socket records the drop.",
-	.causes = "The queues of slow receivers together reach net.ipv4.udp_mem (in pages). From "
-		"that point on every socket loses packets, even a socket with free buffer space.",
+	.causes = "The queues of slow receivers together reach the first number of "
+		"net.ipv4.udp_mem (in pages; the others have no effect on UDP). From that point on "
+		"every socket loses packets, even a socket with free buffer space.",
 	.remedy = "Run `ss -uam`, find the sockets with long queues, and speed up their "
 		"receivers. Otherwise raise net.ipv4.udp_mem.")
 STAGE(RCVBUF, "rcvbuf", "receive buffer of the socket",

@@ -42,9 +42,10 @@ struct burst_record {
 	__u64 looked; /* packets examined in the queues */
 	__u64 memory; /* bytes charged to the buffer for these packets (truesize) */
 	__u64 reader; /* thread that read last, as bpf_get_current_pid_tgid(), 0: none yet */
+	__u64 exceeded; /* packets refused because all UDP sockets had more than udp_mem */
 };
 
-_Static_assert(sizeof(struct burst_record) == 48, "read by both sides");
+_Static_assert(sizeof(struct burst_record) == 56, "read by both sides");
 
 #define BURST_GAP_NS 20000000 /* ns without a loss after which a burst ends */
 

@@ -14,7 +14,9 @@ import shutil
 import signal
 import socket
 import struct
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -33,6 +35,7 @@ from traced import NAME, RX, TX, V4, lab, tracing
 TIMES = int(os.environ.get("PKTLEDGER_VERDICTS", "1"))
 ROUTER = f"{NAME}-router"
 XDP_PASS = 2
+SO_RCVBUFFORCE = 33
 
 # Faults of `run`: an experiment shows what it means, and nothing else
 
@@ -127,15 +130,68 @@ def port_of_a_bridge():
             assert "v-b0" in found["cause"], found
 
 
+@contextlib.contextmanager
+def without_udp_mem():
+    """Lowers the host's limit. A process that outlives this one, however it ends, restores the limit."""
+    script = 'old=$(cat "$1"); echo 500 600000 600000 > "$1"; echo; read end; echo "$old" > "$1"'
+    with subprocess.Popen(["sh", "-c", script, "sh", "/proc/sys/net/ipv4/udp_mem"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, start_new_session=True) as keeper:
+        assert keeper.stdout.read(1)
+        yield
+        keeper.stdin.close()
+
+
+@contextlib.contextmanager
+def sockets_limited(limit):
+    """A cgroup whose sockets share so many bytes."""
+    v1 = re.search(r"^\S+ (\S+) cgroup \S*\bmemory\b", Path("/proc/mounts").read_text(), re.M)
+    require(v1, "needs the memory controller of cgroup v1, which limits sockets by themselves")
+    with cgroup(v1[1], NAME) as group:
+        (group / "memory.kmem.tcp.limit_in_bytes").write_text(str(limit))
+        yield group
+
+
+@contextlib.contextmanager
+def member_without_memory():
+    """Sockets that this thread opens belong to a cgroup."""
+    with sockets_limited(131072) as group:
+        here = re.search(r":memory:(.*)", Path("/proc/thread-self/cgroup").read_text())[1]
+        (group / "tasks").write_text(str(threading.get_native_id()))
+        try:
+            yield
+        finally:
+            Path(f"{group.parent}{here}/tasks").write_text(str(threading.get_native_id()))
+
+
+DOUBLED = "sysctl -w net.ipv4.udp_mem='1000 1200000 1200000'"
+
+
+@table(first(1, [("check, net.ipv4.udp_mem", "check", without_udp_mem, DOUBLED, ["udp_mem"]),
+                 ("check, of its cgroup", "check", member_without_memory, None, ["udp-mem-cgroup"]),
+                 ("trace, net.ipv4.udp_mem", "trace", without_udp_mem, DOUBLED, ["udp_mem"]),
+                 ("trace, of its cgroup", "trace", member_without_memory, None, ["udp-mem-unclear"])]))
+@proves()
+@exclusive
+def socket_without_memory(program, limited, fix, ids):
+    """In bursts: between them nothing is in use."""
+    with lab(), limited(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
+        with started(program, "-j", "-t", "1", "--netns", RX) as process:
+            while process.poll() is None:
+                send(TX, V4, 2000, size=1400)
+                read_all(sock, 0.1)
+            found = assert_ok(finish(process)).json["end"]["findings"]
+    found = assert_findings([f for f in found if f["facts"].get("lost")], *ids)
+    assert found["command"] == fix and (found["facts"].get("udp_mem_exceeded", 0) > 0) == bool(fix), found
+
+
 @thorough
 @proves("udp-mem-cgroup")
 @exclusive
 def cgroup_without_memory():
     """It has a limit for its sockets: more of udp_mem would not help, and without it nothing is lost
     there."""
-    v1 = re.search(r"^\S+ (\S+) cgroup \S*\bmemory\b", Path("/proc/mounts").read_text(), re.M)
-    require(v1, "needs the memory controller of cgroup v1, which limits sockets by themselves")
-    with cgroup(v1[1], NAME) as group:
+    with sockets_limited(-1) as group:
         join = ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
 
         def lost(limit):

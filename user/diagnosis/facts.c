@@ -401,6 +401,7 @@ static void join(struct facts_reader *r)
 		if (!s->lost)
 			continue;
 		s->truesize = readings_truesize(r->readings, s->inode);
+		s->exceeded_known = readings_exceeded(r->readings, s->inode, &s->exceeded);
 		readings_get(r->readings, s->inode, &s->reading);
 	}
 	if (f->socks.no_buffer)

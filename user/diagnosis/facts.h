@@ -200,13 +200,15 @@ uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause);
 	X(uint32_t room, UINT, "room", room, .how = RECORD_OMITTED)                                \
 	X(uint32_t half_open, UINT, "half_open", half_open, .how = RECORD_OMITTED)                 \
 	X(bool md5, BOOL, "md5", md5, .how = RECORD_OMITTED) /* a listener with TCP MD5 keys */    \
+	X(uint64_t exceeded, UINT, "udp_mem_exceeded", exceeded, .how = RECORD_OMITTED,            \
+	  RECORD_WHEN(facts_sock, exceeded_known)) /* see readings_exceeded() */                   \
 	X(uint64_t reads, UINT, "reads", reads, RECORD_WHEN(facts_sock, reads_known))
 
 struct facts_sock {
 	uint64_t inode;
 	uint64_t cookie; /* 0 if unknown */
 	int family;	 /* AF_INET, AF_INET6 */
-	bool reads_known;
+	bool reads_known, exceeded_known;
 	FACTS(FACTS_SOCK)
 	struct reading reading; /* reader activity during losses, window_ns 0 if unknown */
 };

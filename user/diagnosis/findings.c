@@ -173,7 +173,7 @@ static void derive(struct finding_facts *f)
 		snprintf(f->d.qdisc_limit, sizeof(f->d.qdisc_limit), "%s",
 			 f->qdisc + n + strspn(f->qdisc + n, " "));
 	}
-	f->d.udp_mem_bytes = f->udp_mem[2] * f->page_bytes;
+	f->d.udp_mem_bytes = f->udp_mem[0] * f->page_bytes;
 	/* the kernel's default, or twice the host's value, 0 if unknown */
 	f->d.backlog_fix = f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG
 				   ? KERNEL_BACKLOG
@@ -217,7 +217,7 @@ static void keep_own(enum stage stage, struct finding_facts *f)
 		f->arrival_pps = 0;
 	if (stage != STAGE_UDP_MEM) {
 		memset(f->udp_mem, 0, sizeof(f->udp_mem));
-		f->udp_pages_known = false;
+		f->udp_pages_known = f->exceeded_known = false;
 	}
 	if (stage != STAGE_BACKLOG)
 		f->netdev_max_backlog = 0;

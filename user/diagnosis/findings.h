@@ -73,7 +73,8 @@
 	 * `limit`: for a table or memory. `family`: 4 or 6. */                                    \
 	L(udp_mem, 3) X("udp_mem_bytes", UINT, d.udp_mem_bytes) U(page_bytes)                      \
 	B(udp_pages_known) I(udp_pages, "udp_pages", udp_pages_known)                              \
-	X("limit_pages", UINT, udp_mem[2])                                                         \
+	X("limit_pages", UINT, udp_mem[0]) /* the others have no effect */                         \
+	B(exceeded_known) I(exceeded, "udp_mem_exceeded", exceeded_known) /* packets */            \
 	L(tcp_rmem, 3) X("tcp_rmem_fix", TEXT, d.tcp_rmem_fix)                                     \
 	U(conntrack_drops) U(conntrack_clashes)                                                    \
 	K(netdev_max_backlog, "backlog") X("backlog_fix", UINT, d.backlog_fix) S(flow_limit)       \

@@ -144,9 +144,14 @@ static bool is_clash(const struct finding_facts *f)
 	return 2 * f->conntrack_clashes > f->lost;
 }
 
+static bool is_cgroup_memory(const struct finding_facts *f)
+{
+	return f->exceeded_known && !f->exceeded;
+}
+
 static bool is_udp_mem_free(const struct finding_facts *f)
 {
-	return f->udp_pages_known && 2 * f->udp_pages < f->udp_mem[2];
+	return !f->exceeded_known && f->udp_pages_known && 2 * f->udp_pages < f->udp_mem[0];
 }
 
 static bool is_tcp_rmem(const struct finding_facts *f)
@@ -857,15 +862,22 @@ const struct finding_row finding_rows[] = {
 	 .fix = "raise net.ipv4.udp_mem to {udp_mem*2}",
 	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem*2}", "{udp_mem}"),
 	 .risk = "all UDP sockets of the host together may use twice the memory"},
-	{STAGE_UDP_MEM, "udp-mem-cgroup", SEVERITY_WARNING, PROOF_LAB, is_udp_mem_free,
+	{STAGE_UDP_MEM, "udp-mem-cgroup", SEVERITY_WARNING, PROOF_LAB, is_cgroup_memory,
 	 .cause = "A UDP socket[ of {program}] got no memory, although its receive buffer had room: its "
-		  "memory cgroup was at its limit, or net.ipv4.udp_mem was, for a moment.",
+		  "memory cgroup was at its limit.",
 	 .about = "The sockets of a container or a systemd unit count towards the limit of its "
-		  "memory cgroup. Less than half of net.ipv4.udp_mem is in use now. A larger "
-		  "receive buffer makes it worse.",
+		  "memory cgroup. net.ipv4.udp_mem was not exceeded. A larger receive buffer makes it "
+		  "worse.",
 	 .seen = "all UDP sockets have {udp_pages} of {limit_pages} pages now",
 	 .fix = "speed up the reader, or give its cgroup more memory (memory.max)"},
-	{STAGE_UDP_MEM, "udp_mem", SEVERITY_WARNING, PROOF_GUEST,
+	{STAGE_UDP_MEM, "udp-mem-unclear", SEVERITY_WARNING, PROOF_LAB, is_udp_mem_free,
+	 .cause = "A UDP socket[ of {program}] got no memory, although its receive buffer had room: for a "
+		  "moment, net.ipv4.udp_mem was used up, or its memory cgroup was at its limit.",
+	 .about = "Less than half of net.ipv4.udp_mem is in use now. Which of the two limits refuses "
+		  "memory is counted only if `check` has CAP_BPF and CAP_PERFMON.",
+	 .seen = "all UDP sockets have {udp_pages} of {limit_pages} pages now",
+	 .fix = "speed up the reader, or run `pktledger check` as root during the losses"},
+	{STAGE_UDP_MEM, "udp_mem", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The memory for all UDP sockets of the host was used up, although this socket's buffer "
 		  "had room.",
 	 .setting = "net.ipv4.udp_mem {udp_mem}[ pages, at most {udp_mem_bytes} bytes]",

@@ -394,17 +394,20 @@ static bool lately(const struct reading_sock *s, uint64_t now)
 	return now - s->lost_at < LATELY_NS;
 }
 
-/* Counts bursts and, if the kernel can (Linux 6.3), notes the threads that read. */
+/*
+ * Counts bursts and packets that were refused for udp_mem, and, if the kernel can (Linux 6.3),
+ * notes the threads that read.
+ */
 static void begin_bursts(struct readings *r)
 {
-	static const char *const beside[] = {"read_thread", NULL};
-	int rc = survey_open(&r->bursts, "lose_one", "bursts", beside);
+	static const char *const beside[] = {"read_thread", "exceed_udp_mem", NULL};
 
-	if (rc) {
-		survey_attach(&r->bursts, "lose_one", "bursts");
-	} else if (survey_bpf__attach(r->bursts)) {
-		survey_bpf__destroy(r->bursts);
-		r->bursts = NULL;
+	for (unsigned i = 0; i < 2 && !r->bursts; i++) {
+		if (!survey_open(&r->bursts, "lose_one", "bursts", beside + i) &&
+		    survey_bpf__attach(r->bursts)) {
+			survey_bpf__destroy(r->bursts);
+			r->bursts = NULL;
+		}
 	}
 }
 
@@ -431,7 +434,8 @@ static void end_bursts(struct readings *r)
 	losses = __atomic_load_n(&r->bursts->bss->losses, __ATOMIC_RELAXED);
 	if (losses - r->losses > MANY_LOSSES) {
 		bpf_link__destroy(r->bursts->links.lose_one);
-		r->bursts->links.lose_one = NULL;
+		bpf_link__destroy(r->bursts->links.exceed_udp_mem);
+		r->bursts->links.lose_one = r->bursts->links.exceed_udp_mem = NULL;
 	}
 	r->losses = losses;
 }
@@ -462,6 +466,12 @@ uint64_t readings_truesize(const struct readings *r, uint64_t inode)
 	const struct burst_record b = burst_of(r, inode);
 
 	return b.looked ? b.memory / b.looked : 0;
+}
+
+bool readings_exceeded(const struct readings *r, uint64_t inode, uint64_t *packets)
+{
+	*packets = burst_of(r, inode).exceeded;
+	return *packets || (r->bursts && r->bursts->links.exceed_udp_mem);
 }
 
 void readings_note(struct readings *r, const struct reading_socket *id, uint64_t packets)

@@ -113,6 +113,12 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out);
  */
 uint64_t readings_truesize(const struct readings *r, uint64_t inode);
 
+/*
+ * Gets how many packets the socket refused since the first sample because all UDP sockets together
+ * exceeded net.ipv4.udp_mem. Returns false if unknown.
+ */
+bool readings_exceeded(const struct readings *r, uint64_t inode, uint64_t *packets);
+
 /* Returns a part of the observed time as a fraction, 0 if unknown. */
 double reading_fraction(const struct reading *r, uint64_t ns);
 

@@ -40,7 +40,7 @@ static enum stage stage_of_drops(const struct facts *f, const struct facts_sock 
 	const uint64_t checksum = moved(f, "Udp:InCsumErrors", "Udp6InCsumErrors");
 	const uint64_t rest = counter_grown(full + memory + checksum, errors);
 	const bool used_up =
-		s->udp_mem[2] && (double)s->udp_pages >= UDP_MEM_USED_UP * (double)s->udp_mem[2];
+		s->udp_mem[0] && (double)s->udp_pages >= UDP_MEM_USED_UP * (double)s->udp_mem[0];
 
 	/* with losses of several kinds in the namespace, a queue that is full shows this one's */
 	if (full && (is_filling(sock) || (full >= memory && full >= checksum && full >= rest)))
@@ -120,6 +120,8 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 		.page_bytes = f->stack.page_bytes,
 		.udp_pages_known = true,
 		.udp_pages = f->stack.udp_pages,
+		.exceeded_known = s->exceeded_known,
+		.exceeded = s->exceeded,
 		.queue_seen = s->rcvbuf,
 		.queued = s->queued,
 		.queued_before = s->queued_before,
@@ -551,7 +553,7 @@ static void judge_limits(const struct facts *f, struct check_findings *out)
 					   .used = s->conntrack,
 					   .limit = s->conntrack_max});
 	judge_limit(f, out, STAGE_UDP_MEM, CHECK_HOST,
-		    (struct finding_facts){.used = s->udp_pages, .limit = s->udp_mem[2]});
+		    (struct finding_facts){.used = s->udp_pages, .limit = s->udp_mem[0]});
 	for (unsigned i = 0; i < STACK_FAMILIES; i++) {
 		judge_limit(f, out, STAGE_NEIGH, CHECK_HOST,
 			    (struct finding_facts){.counter = fulls[i],

@@ -74,7 +74,7 @@ static bool is_within_udp_mem(const struct site *s, struct finding_facts *f)
 
 	return !s->spec->faults.set && f->page_bytes &&
 	       stack_udp_pages(&s->lab.rx_ns, &f->udp_pages) &&
-	       f->udp_pages + sockets * f->rcvbuf / f->page_bytes < f->udp_mem[2];
+	       f->udp_pages + sockets * f->rcvbuf / f->page_bytes < f->udp_mem[0];
 }
 
 /* Returns whether a fault deliberately loses packets at this stage. */
@@ -138,7 +138,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			f.hook = c->hook;
 		}
 		if (stage == STAGE_UDP_MEM && !remote)
-			f.udp_pages_known = is_within_udp_mem(s, &f);
+			f.udp_pages_known = f.exceeded_known = is_within_udp_mem(s, &f);
 		if (stage == STAGE_IP_ROUTE && !s->lone &&
 		    inet_ntop(AF_INET, &s->lab.tx.ip4, f.back.source, sizeof(f.back.source)))
 			way_back_read(&s->lab.rx_ns, &f.back);

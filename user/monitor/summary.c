@@ -461,6 +461,10 @@ static void advise_row(const struct live *l, struct why *why, struct live_summar
 		f->port = sock.local_port;
 		if (is_reader_s(row->stage))
 			describe_reader(why, sock.inode, f);
+		/* 0 says nothing: the program is attached after the first loss */
+		if (why && row->stage == STAGE_UDP_MEM &&
+		    readings_exceeded(why->readings, sock.inode, &f->exceeded))
+			f->exceeded_known = f->exceeded;
 		if (why && row->stage == STAGE_TCP_LISTEN)
 			describe_listener(why, row, sock.inode, f);
 	}
