@@ -15,6 +15,9 @@
 #define STEAL_MUCH    0.05 /* fraction of all CPU time */
 #define SLOW_CLOCK    0.9  /* fraction of the highest frequency */
 #define IRQ_FRACTION  0.1  /* fraction of an interface's interrupts: the queue has traffic */
+#define NAPI_WEIGHT   64   /* NAPI_POLL_WEIGHT, packets per poll */
+
+#define POLLED_NS 100000000 /* time between two interrupts from which a queue is polled */
 
 /* Driver losses, except for events that lose nothing and decisions that the stack counts. */
 
@@ -230,32 +233,50 @@ static bool carries(const struct facts_link *link, const struct facts_irq *irq)
 	return true;
 }
 
-/*
- * Returns true if the CPU polls the queue continuously. The interrupt of a queue that is never
- * empty stays disabled, and its target is the polling CPU.
- */
-static bool polled_on(const struct facts_link *link, const struct facts_irq *irq, unsigned cpu)
-{
-	return !irq->fired && link->rx_packets && irq->target == (int)cpu && carries(link, irq);
-}
-
-/* Counts the link's queues that a CPU serves, and finds the least busy queue. */
-static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struct facts_irq **least,
-			char *list, size_t size)
+static uint64_t fired(const struct facts_link *link)
 {
 	uint64_t all = 0;
-	unsigned n = 0;
-	size_t at = 0;
 
 	for (unsigned i = 0; i < link->n_irqs; i++)
 		all += carries(link, &link->irq[i]) ? link->irq[i].fired : 0;
+	return all;
+}
+
+/*
+ * Returns true if the link's queues are polled continuously. The interrupt of a queue that is never
+ * empty stays disabled. An interrupt for a single poll is not delayed that long by coalescing, and
+ * stands for at most NAPI_WEIGHT packets.
+ */
+static bool is_polled(const struct facts *f, const struct facts_link *link)
+{
+	const uint64_t n = fired(link);
+
+	return link->rx_packets > n * NAPI_WEIGHT && n * POLLED_NS < f->window_ns;
+}
+
+/* Returns true if the CPU polls the queue: it is the target of the queue's interrupt. */
+static bool polled_on(const struct facts *f, const struct facts_link *link,
+		      const struct facts_irq *irq, unsigned cpu)
+{
+	return is_polled(f, link) && irq->target == (int)cpu && carries(link, irq);
+}
+
+/* Counts the link's queues that a CPU serves, and finds the least busy queue. */
+static unsigned irqs_on(const struct facts *f, const struct facts_link *link, unsigned cpu,
+			const struct facts_irq **least, char *list, size_t size)
+{
+	const double few = IRQ_FRACTION * (double)fired(link);
+	const bool polled = is_polled(f, link);
+	unsigned n = 0;
+	size_t at = 0;
+
 	list[0] = '\0';
 	for (unsigned i = 0; i < link->n_irqs; i++) {
 		const struct facts_irq *irq = &link->irq[i];
 
 		if (!carries(link, irq) || irq->moving ||
-		    (all ? irq->cpu != (int)cpu || (double)irq->fired < IRQ_FRACTION * (double)all
-			 : !polled_on(link, irq, cpu)))
+		    (polled ? irq->target != (int)cpu
+			    : irq->cpu != (int)cpu || (double)irq->fired < few))
 			continue;
 		if (!n || irq->fired < (*least)->fired)
 			*least = irq;
@@ -268,8 +289,8 @@ static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struc
 }
 
 /*
- * Returns the hardware interface with interrupts that this CPU serves, or else the interface it
- * polls continuously. Returns the busiest if there are several, or NULL if there are none.
+ * Returns the hardware interface whose interrupts this CPU serves most often, or the interface that
+ * it polls continuously if that receives more, or NULL if there is neither.
  */
 static const struct facts_link *served_by(const struct facts *f, unsigned cpu)
 {
@@ -286,12 +307,12 @@ static const struct facts_link *served_by(const struct facts *f, unsigned cpu)
 				best = l;
 				most = irq->fired;
 			}
-			if (polled_on(l, irq, cpu) &&
+			if (polled_on(f, l, irq, cpu) &&
 			    (!polled || l->rx_packets > polled->rx_packets))
 				polled = l;
 		}
 	}
-	return best ? best : polled;
+	return polled && (!best || polled->rx_packets > best->rx_packets) ? polled : best;
 }
 
 static int idlest(const struct facts *f)
@@ -358,7 +379,7 @@ static void put_remedy(const struct facts *f, const struct facts_link *link, str
 		b->rss_used = s->rss.used;
 		return;
 	}
-	irqs = irqs_on(link, (unsigned)b->cpu, &least, w->list, sizeof(w->list));
+	irqs = irqs_on(f, link, (unsigned)b->cpu, &least, w->list, sizeof(w->list));
 	if (irqs > 1 && idle >= 0) {
 		b->irqs = irqs;
 		b->irq_list = w->list;
