@@ -346,9 +346,9 @@ def watch_one_after_another(rows):
         return None
 
 
-@case
-def one_after_another():
-    hidden = observed(lambda: watch_one_after_another(BASIC[:9]), bool)
+@table([("each stage", BASIC[:9]), ("in the other family", BASIC[9:13])])
+def one_after_another(rows):
+    hidden = observed(lambda: watch_one_after_another(rows), bool)
     assert not hidden, hidden
 
 
