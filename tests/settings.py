@@ -10,7 +10,7 @@ SCRIPT = """
 grep -rs . /proc/sys/net
 for dev in /sys/class/net/*; do
     [ ${dev##*/} = lo ] && continue
-    grep -rs . $dev/ | grep -vE '/(statistics|power|uevent|carrier_|operstate|name_assign)'
+    grep -rs . $dev/ | grep -vE '/(statistics|power|uevent|carrier_|operstate|name_assign|byte_queue_limits/limit:)'
     for option in g l c k a x; do
         echo "ethtool -$option ${dev##*/}"
         ethtool -$option ${dev##*/} 2>&1

@@ -141,7 +141,7 @@ def zero_copy(driver, queues):
 
 def xdp_packets(nic):
     """Of virtio_net."""
-    return sum(int(n) for n in re.findall(r"rx_queue_\d+_xdp_packets: (\d+)", ethtool("-S", nic)))
+    return sum(int(n) for n in re.findall(r"rx(?:_queue_)?\d+_xdp_packets: (\d+)", ethtool("-S", nic)))
 
 
 @table([(driver, driver) for driver in ("igb", "virtio_net", "vmxnet3")])

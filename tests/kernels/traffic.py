@@ -132,7 +132,7 @@ while True:
         if time.monotonic() > heard + 2:  # they may all be lost
             give_up(16)
             heard = time.monotonic()
-        time.sleep(0.005)
+        time.sleep(0.02)
         continue
     if source not in flow_of:
         continue  # of other traffic before, from the queue of a slow link
