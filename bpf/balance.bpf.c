@@ -1389,7 +1389,8 @@ static __always_inline void count_end(__u64 *ctx, bool consumed, bool aborted)
 SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
 {
-	count_end(ctx, false, watch_cfg.cpus && is_aborted(ctx));
+	if (!is_headless(ctx))
+		count_end(ctx, false, watch_cfg.cpus && is_aborted(ctx));
 	return 0;
 }
 

@@ -252,7 +252,7 @@ __noinline int abandon(__u64 word, bool left)
 static SPLIT int find_fragment(const struct stamp_reader *r, __u64 location,
 					 struct packet *p)
 {
-	bool abandoned = is_in_any(cfg.fragmenting, 2, location);
+	bool abandoned = is_in_any(places.fragmenting, TRACE_FRAGMENTING, location);
 	__u8 l3[IP6_HLEN] WIDE;
 	struct fragment_key key;
 	struct fragmented *known = NULL;

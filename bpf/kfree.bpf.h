@@ -72,6 +72,19 @@ static __always_inline __u64 drop_site(__u64 *ctx)
 	return is_in(&places.freeing, ctx[1]) ? site_of_caller(ctx) : ctx[1];
 }
 
+/*
+ * Returns true for the rest of a packet of which a queue or an interface refused a fragment: memory
+ * for fragments without an IP header, because that is written just before they are sent. Its place
+ * may hold a header of an earlier packet (ip_fraglist_prepare()).
+ */
+static __always_inline bool is_headless(__u64 *ctx)
+{
+	struct sk_buff *skb = IN((void *)ctx[0], sk_buff);
+
+	return is_in_any(places.fragmenting, TRACE_FRAGMENTING, ctx[1]) &&
+	       skb->data > skb->head + skb->network_header;
+}
+
 #define TCQ_F_BUILTIN 1 /* of noop_qdisc */
 
 __attribute__((unused)) static __noinline __u64 site_of_qdisc(struct sk_buff *skb, __u64 site)

@@ -184,6 +184,8 @@ int watch_drops(__u64 *ctx)
 {
 	struct freed f;
 
+	if (is_headless(ctx))
+		return 0;
 	freed_read(&f, ctx, false);
 	count_skb(ctx, &f, false);
 	return 0;

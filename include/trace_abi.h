@@ -27,7 +27,8 @@ struct trace_kfree {
 	__u8 pad[2];
 };
 
-#define TRACE_XDP 3
+#define TRACE_XDP	  3
+#define TRACE_FRAGMENTING 2
 
 /* Address ranges of functions, set when the programs are attached. */
 struct trace_places {
@@ -43,6 +44,7 @@ struct trace_places {
 	 */
 	struct trace_range run, resume, in, out;
 	struct trace_range xdp[TRACE_XDP]; /* run XDP on an skb and free it, veth's comes first */
+	struct trace_range fragmenting[TRACE_FRAGMENTING]; /* ip_do_fragment(), ip6_fragment() */
 };
 
 #define TRACE_HANDING	 6
@@ -227,7 +229,6 @@ struct trace_config {
 	__u32 netns;	 /* only count ends in this namespace; 0: any */
 	struct trace_range ignored[TRACE_IGNORED]; /* locations where freeing a packet does not end
 						    * it */
-	struct trace_range fragmenting[2];	   /* ip_do_fragment(), ip6_fragment() */
 	/* Location that frees a merged packet whose segments will all be freed: tbf_segment(). */
 	struct trace_range segmenting[2];
 	/*
@@ -254,7 +255,7 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of outcomes");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
 _Static_assert(sizeof(struct trace_config) ==
-		       112 + 16 * (TRACE_IGNORED + TRACE_HANDING + TRACE_CONSUMING),
+		       80 + 16 * (TRACE_IGNORED + TRACE_HANDING + TRACE_CONSUMING),
 	       "no holes");
 
 #endif

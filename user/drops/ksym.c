@@ -340,6 +340,7 @@ void ksym_places(const struct ksyms *k, struct trace_places *p)
 		"__dev_queue_xmit",	    "veth_xdp_rcv_skb",
 		"do_xdp_generic",	    "netif_receive_generic_xdp",
 		"__dev_kfree_skb_any", /* of 6.1 */
+		"ip_do_fragment",	    "ip6_fragment",
 	};
 	struct trace_range r[LENGTH(names)];
 
@@ -352,5 +353,6 @@ void ksym_places(const struct ksyms *k, struct trace_places *p)
 				   .resume = r[2],
 				   .in = r[3],
 				   .out = r[4],
-				   .xdp = {r[5], r[6], r[7]}};
+				   .xdp = {r[5], r[6], r[7]},
+				   .fragmenting = {r[9], r[10]}};
 }

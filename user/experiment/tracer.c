@@ -20,19 +20,17 @@ static void find_ranges(struct tracer *t)
 {
 	static const char *const names[] = {
 		"skb_release_data", "vmxnet3_unmap_pkt", "vmxnet3_tq_tx_complete",
-		"ip_do_fragment",   "ip6_fragment",	 "tbf_enqueue",
-		"tbf_segment",	    "veth_xmit",	 "veth_xmit.cold",
-		"veth_forward_skb", "veth_xdp_rx",	 "netkit_xmit",
-		"netkit_xmit.cold",
+		"tbf_enqueue",	    "tbf_segment",	 "veth_xmit",
+		"veth_xmit.cold",   "veth_forward_skb",	 "veth_xdp_rx",
+		"netkit_xmit",	    "netkit_xmit.cold",
 	};
 	struct trace_range r[LENGTH(names)];
 	struct trace_config *c = &t->config;
 
 	ksym_ranges(t->ksyms, names, LENGTH(names), r);
 	memcpy(c->ignored, r, sizeof(c->ignored));
-	memcpy(c->fragmenting, r + 3, sizeof(c->fragmenting));
-	memcpy(c->segmenting, r + 5, sizeof(c->segmenting));
-	memcpy(c->handing, r + 7, sizeof(c->handing));
+	memcpy(c->segmenting, r + 3, sizeof(c->segmenting));
+	memcpy(c->handing, r + 5, sizeof(c->handing));
 }
 
 static int configure(struct tracer *t, const struct tracer_spec *spec, struct error *err)
