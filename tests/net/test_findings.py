@@ -20,8 +20,8 @@ import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import (PORT, XDP_GENERIC, counter, do, drop, inside, ip4, mac_of, nft, raw, read_all, repeating, send,
-                  shell, sysctl, udp, verdict, xdp)
+from ends import (PORT, XDP_GENERIC, counter, do, drop, inside, ip4, mac_of, nft, nft_counters, raw, read_all, repeating,
+                  send, shell, sysctl, udp, verdict, xdp)
 from labs import Hosts
 import test_troubleshooting as stories
 from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, case, directory, exclusive,
@@ -30,7 +30,7 @@ from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, case, directory
 from test_others import segment, want_signatures
 from test_owners import cgroup, cpu_quota
 from test_troubleshooting import program
-from traced import NAME, RX, TX, V4, lab, tracing
+from traced import NAME, RX, TX, V4, V6, lab, tracing
 
 TIMES = int(os.environ.get("PKTLEDGER_VERDICTS", "1"))
 ROUTER = f"{NAME}-router"
@@ -128,6 +128,27 @@ def port_of_a_bridge():
                 id = "l2-bridge"
             found = assert_findings(document["end"]["findings"], id)
             assert "v-b0" in found["cause"], found
+
+
+@table(first(1, [("IPv4", V4, "ip frag-off & 0x1fff == 370"), ("IPv6", V6, "meta protocol ip6 frag frag-off 362")]))
+@proves("netfilter-rule")
+def packet_of_which_a_fragment_is_refused(address, third):
+    """The kernel frees the rest of it, counts FragFails, and the packet is not too large for anything."""
+    with lab():
+        nft(TX, f"""table netdev f {{ chain c {{ type filter hook egress device "v-tx" priority 0;
+                    {third} counter drop; }}; }}""")
+        with tracing("--netns", TX) as of_all, tracing(f"udp port {PORT}") as of_flow:
+            with started("check", "-j", "-t", "1", "--netns", TX) as process:
+                with repeating(0.1, lambda: send(TX, address, 5, size=8000)):
+                    process.wait()
+                checked = assert_ok(finish(process)).json["end"]["findings"]
+            lost, = nft_counters(TX).values()
+            of_all.until(lost)
+            of_flow.until(lost)
+            for document in of_all.stop(), of_flow.stop():
+                shown = {row["stage"]: row["packets"] for row in document["end"]["stages"]}
+                assert shown == {"netfilter": lost}, (lost, document["end"]["stages"])
+        assert_findings([f for f in checked if f["losing"]], "netfilter-rule")
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, at, await_reassembly, do, drop, family_of, need, nft_counters, read_all, sysctl, udp
-from lib import KERNEL, assert_ok, case, directory, first, main, observed, pktledger, table
+from lib import KERNEL, assert_ok, directory, first, main, observed, pktledger, table
 from test_balance import EXPR, assert_balance, balancing
 from test_export import exporting, total
 from test_families import BRIDGE

@@ -340,7 +340,8 @@ def lost_by_a_rule(address, state, control, hook):
         assert moved["rejected_locally"] == length, tcp
         return
     assert packets > 0 and stages(tcp) == {"netfilter": tcp["lost_here"]}, tcp
-    assert moved["retransmitted"] == length and tcp["rejected_locally"] == 0, tcp
+    assert 0 <= moved["retransmitted"] - length <= tcp["spurious"] * 1460, tcp  # on a slow host TCP probes
+    assert tcp["rejected_locally"] == 0, tcp
     assert tcp["verdict"] == "this_host", tcp
     assert 0 < tcp["stall_ns"]["p50"] <= tcp["stall_ns"]["p99"] < 2e9 * PATIENCE, tcp
 

@@ -220,7 +220,7 @@ static bool is_somaxconn(const struct finding_facts *f)
 
 const struct finding_row finding_rows[] = {
 	{STAGE_TX_SOCKET, "tx-too-big", SEVERITY_WARNING, PROOF_LAB,
-	 .location = "ip_fragment ip_do_fragment ip6_fragment", /* most kernels give no reason */
+	 .location = "ip_fragment", /* most kernels give no reason */
 	 .cause = "Packets are larger than the MTU of the interface that they leave by[ ({ifname}, "
 		  "{mtu})], and must not be fragmented.",
 	 .about = "Usually a tunnel interface has an MTU without room for the headers of the tunnel "
@@ -230,6 +230,15 @@ const struct finding_row finding_rows[] = {
 	 .fix = "lower the MTU of the tunnel interface by the size of its headers, or raise the MTU of "
 		"every link on the path",
 	 .command = "ip -d link show"},
+	{STAGE_TX_SOCKET, "tx-fragment", SEVERITY_WARNING, PROOF_DATA,
+	 .location = "ip_do_fragment ip6_fragment",
+	 .cause = "A fragment was refused, by a full queue for example, so the rest of its packet was "
+		  "discarded.",
+	 .about = "The refused fragment is usually a loss of its own, at another stage. Over IPv6, "
+		  "packets that are larger than the MTU and must not be fragmented are discarded here, "
+		  "too.",
+	 .fix = "look for losses of the interface's queue, or send packets that fit its MTU",
+	 .command = "tc -s qdisc show"},
 	{STAGE_TX_SOCKET, "sndbuf", SEVERITY_INFO, PROOF_LAB, HAS(send_full),
 	 .cause = "Programs send faster than their send buffers empty. send() fails with EAGAIN unless "
 		  "it waits; no packet is lost.",
