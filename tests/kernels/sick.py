@@ -232,19 +232,28 @@ def one_queue():
             set_queues(nic, 2)
 
 
-def ticks(cpu):
-    """Those in softirq, and all."""
-    line = next(row for row in Path("/proc/stat").read_text().splitlines()
-                if row.startswith(f"cpu{cpu} "))
-    values = [int(value) for value in line.split()[1:]]
-    return values[6], sum(values[:8])
+def ticks():
+    """Idle ones of CPU 0, those of CPU 1 in softirq, and all of CPU 1."""
+    rows = Path("/proc/stat").read_text().splitlines()
+    idle, busy = ([int(n) for n in row.split()[1:9]] for row in rows if row.startswith(("cpu0 ", "cpu1 ")))
+    return idle[3], busy[6], sum(busy)
+
+
+def under_load(check_it, is_found):
+    """What it finds while one CPU receives only and the other one is idle. If it finds nothing: skip where
+    they were not."""
+    before = ticks()
+    found = check_it()
+    idle, softirq, total = (now - was for now, was in zip(ticks(), before))
+    require(is_found(found) or (softirq > 0.95 * total and idle > 0.6 * total),
+            f"CPU 1 receives for {softirq} of {total} ticks, CPU 0 is idle for {idle}")
+    return found
 
 
 @case
 @proves("nic-irq")
 def two_queues_of_one_CPU():
-    """Whether that loses packets, or fills the CPU, is a matter of speed, which is not known. The other CPU,
-    which sends and reads, has to be idle for more than half of the time."""
+    """Whether that loses packets, or fills the CPU, is a matter of speed, which is not known."""
     with slow_link(200) as (nic, irqs), tempfile.TemporaryDirectory() as directory:
         undo = ["--undo-file", f"{directory}/undo"]
         for irq in irqs:
@@ -252,15 +261,13 @@ def two_queues_of_one_CPU():
         before = settings(None), [irq.read_text() for irq in irqs]
         with load() as running:
             running.round()
-            before_ticks = ticks(1)
-            found = [f for f in check(None, "-j").json["end"]["findings"] if f["id"] == "nic-irq"]
-            softirq, total = (now - was for now, was in zip(ticks(1), before_ticks))
-            require(found or softirq > 0.95 * total,
-                    f"the load fills {softirq} of {total} ticks of the CPU: too little")
+            found = under_load(lambda: [f for f in check(None, "-j").json["end"]["findings"]
+                                        if f["id"] == "nic-irq"], bool)
             (f,) = found
             first_finding(found)
             assert f["subject"] == nic and not f["losing"], f
-            result = check(None, "--apply", "--yes", *undo, "nic-irq")
+            result = under_load(lambda: check(None, "--apply", "--yes", *undo, "nic-irq"),
+                                lambda result: result.status == 0)
             assert result.status == 0 and "done " in result.out, result
             assert sorted(irq.read_text() for irq in irqs) == ["0\n", "1\n"], result
         with load() as running:  # queues that were empty: now it takes effect
