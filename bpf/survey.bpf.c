@@ -259,17 +259,18 @@ int exceed_udp_mem(__u64 *ctx)
 {
 	struct sock *sk = (void *)ctx[0];
 	struct proto *prot = (void *)ctx[1];
-	__u64 inode = sock_inode(sk);
 	struct burst_record none = {}, *b;
 	long limit = 0;
+	__u64 inode;
 
-	if ((int)ctx[3] != SK_MEM_RECV || sk->sk_protocol != PROTO_UDP || !inode)
+	if ((int)ctx[3] != SK_MEM_RECV || sk->sk_protocol != PROTO_UDP)
 		return 0;
 	if (bpf_probe_read_kernel(&limit, sizeof(limit), BPF_CORE_READ(prot, sysctl_mem)) ||
 	    (long)ctx[2] <= limit)
 		return 0;
 	losses++;
-	b = map_value(&bursts, &inode, &none);
+	inode = sock_inode(sk);
+	b = inode ? map_value(&bursts, &inode, &none) : NULL;
 	if (b)
 		__sync_fetch_and_add(&b->exceeded, 1);
 	return 0;

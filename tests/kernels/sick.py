@@ -233,15 +233,15 @@ def one_queue():
 
 
 def ticks():
-    """Idle ones of CPU 0, those of CPU 1 in softirq, and all of CPU 1."""
+    """Returns the ticks that CPU 0 was idle, those that CPU 1 spent in softirq, and all ticks of CPU 1."""
     rows = Path("/proc/stat").read_text().splitlines()
     idle, busy = ([int(n) for n in row.split()[1:9]] for row in rows if row.startswith(("cpu0 ", "cpu1 ")))
     return idle[3], busy[6], sum(busy)
 
 
 def under_load(check_it, is_found):
-    """What it finds while one CPU receives only and the other one is idle. If it finds nothing: skip where
-    they were not."""
+    """Returns what check_it() finds. Skips the case if nothing is found and CPU 1 did other work than receive,
+    or CPU 0 was not idle."""
     before = ticks()
     found = check_it()
     idle, softirq, total = (now - was for now, was in zip(ticks(), before))

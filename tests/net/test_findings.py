@@ -20,8 +20,8 @@ import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import (PORT, XDP_GENERIC, counter, do, drop, inside, ip4, mac_of, nft, nft_counters, raw, read_all, repeating,
-                  send, shell, sysctl, udp, verdict, xdp)
+from ends import (PORT, SO_RCVBUFFORCE, XDP_GENERIC, counter, do, drop, inside, ip4, mac_of, nft, nft_counters,
+                  raw, read_all, repeating, send, shell, sysctl, udp, verdict, xdp)
 from labs import Hosts
 import test_troubleshooting as stories
 from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, case, directory, exclusive,
@@ -35,7 +35,6 @@ from traced import NAME, RX, TX, V4, V6, lab, tracing
 TIMES = int(os.environ.get("PKTLEDGER_VERDICTS", "1"))
 ROUTER = f"{NAME}-router"
 XDP_PASS = 2
-SO_RCVBUFFORCE = 33
 
 # Faults of `run`: an experiment shows what it means, and nothing else
 
@@ -159,7 +158,6 @@ def without_udp_mem():
                           stdout=subprocess.PIPE, start_new_session=True) as keeper:
         assert keeper.stdout.read(1)
         yield
-        keeper.stdin.close()
 
 
 @contextlib.contextmanager

@@ -149,7 +149,7 @@ static bool is_cgroup_memory(const struct finding_facts *f)
 	return f->exceeded_known && !f->exceeded;
 }
 
-static bool is_udp_mem_free(const struct finding_facts *f)
+static bool is_memory_unclear(const struct finding_facts *f)
 {
 	return !f->exceeded_known && f->udp_pages_known && 2 * f->udp_pages < f->udp_mem[0];
 }
@@ -879,7 +879,7 @@ const struct finding_row finding_rows[] = {
 		  "worse.",
 	 .seen = "all UDP sockets have {udp_pages} of {limit_pages} pages now",
 	 .fix = "speed up the reader, or give its cgroup more memory (memory.max)"},
-	{STAGE_UDP_MEM, "udp-mem-unclear", SEVERITY_WARNING, PROOF_LAB, is_udp_mem_free,
+	{STAGE_UDP_MEM, "udp-mem-unclear", SEVERITY_WARNING, PROOF_LAB, is_memory_unclear,
 	 .cause = "A UDP socket[ of {program}] got no memory, although its receive buffer had room: for a "
 		  "moment, net.ipv4.udp_mem was used up, or its memory cgroup was at its limit.",
 	 .about = "Less than half of net.ipv4.udp_mem is in use now. Which of the two limits refuses "

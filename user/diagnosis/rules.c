@@ -452,11 +452,11 @@ static void put_signed_listener(const struct facts *f, struct finding_facts *fac
 /*
  * Returns true if FragFails counted packets of this host of which a fragment was refused, by a full
  * queue for example. send() failed for them (ip_send_skb()), and the refused fragment is a loss of
- * its own. By contrast, packets that are too large are forwarded ones.
+ * its own. By contrast, packets that are too large are forwarded, and their senders told.
  */
 static bool lost_with_fragment(const struct facts *f, const struct finding_facts *facts)
 {
-	return strstr(facts->counter, "FragFails") &&
+	return strstr(facts->counter, "FragFails") && !facts->told &&
 	       moved(f, "Ip:OutDiscards", "Ip6OutDiscards") >= facts->lost;
 }
 
@@ -498,7 +498,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, uns
 		facts.next = f->next;
 		facts.forwarded = moved(f, "Ip:ForwDatagrams", "Ip6OutForwDatagrams");
 		facts.told = moved(f, "Icmp:OutDestUnreachs", "Icmp6OutPktTooBigs");
-		if (!facts.told && lost_with_fragment(f, &facts))
+		if (lost_with_fragment(f, &facts))
 			return;
 	}
 	if (stage == STAGE_IP_HEADER && answers_ttl(f, facts.counter == rules[i].name6)) {

@@ -233,7 +233,8 @@ static bool carries(const struct facts_link *link, const struct facts_irq *irq)
 	return true;
 }
 
-static uint64_t fired(const struct facts_link *link)
+/* Returns how often the interrupts of the receive queues fired. */
+static uint64_t count_fired(const struct facts_link *link)
 {
 	uint64_t all = 0;
 
@@ -247,26 +248,17 @@ static uint64_t fired(const struct facts_link *link)
  * empty stays disabled. An interrupt for a single poll is not delayed that long by coalescing, and
  * stands for at most NAPI_WEIGHT packets.
  */
-static bool is_polled(const struct facts *f, const struct facts_link *link)
+static bool is_polled(const struct facts *f, const struct facts_link *link, uint64_t fired)
 {
-	const uint64_t n = fired(link);
-
-	return link->rx_packets > n * NAPI_WEIGHT && n * POLLED_NS < f->window_ns;
-}
-
-/* Returns true if the CPU polls the queue: it is the target of the queue's interrupt. */
-static bool polled_on(const struct facts *f, const struct facts_link *link,
-		      const struct facts_irq *irq, unsigned cpu)
-{
-	return is_polled(f, link) && irq->target == (int)cpu && carries(link, irq);
+	return link->rx_packets > fired * NAPI_WEIGHT && fired * POLLED_NS < f->window_ns;
 }
 
 /* Counts the link's queues that a CPU serves, and finds the least busy queue. */
 static unsigned irqs_on(const struct facts *f, const struct facts_link *link, unsigned cpu,
 			const struct facts_irq **least, char *list, size_t size)
 {
-	const double few = IRQ_FRACTION * (double)fired(link);
-	const bool polled = is_polled(f, link);
+	const uint64_t all = count_fired(link);
+	const bool polled = is_polled(f, link, all);
 	unsigned n = 0;
 	size_t at = 0;
 
@@ -276,7 +268,8 @@ static unsigned irqs_on(const struct facts *f, const struct facts_link *link, un
 
 		if (!carries(link, irq) || irq->moving ||
 		    (polled ? irq->target != (int)cpu
-			    : irq->cpu != (int)cpu || (double)irq->fired < few))
+			    : irq->cpu != (int)cpu ||
+				      (double)irq->fired < IRQ_FRACTION * (double)all))
 			continue;
 		if (!n || irq->fired < (*least)->fired)
 			*least = irq;
@@ -299,6 +292,7 @@ static const struct facts_link *served_by(const struct facts *f, unsigned cpu)
 
 	for (unsigned i = 0; i < f->n_links; i++) {
 		const struct facts_link *l = &f->link[i];
+		const bool polls = is_polled(f, l, count_fired(l));
 
 		for (unsigned j = 0; j < l->n_irqs; j++) {
 			const struct facts_irq *irq = &l->irq[j];
@@ -307,7 +301,8 @@ static const struct facts_link *served_by(const struct facts *f, unsigned cpu)
 				best = l;
 				most = irq->fired;
 			}
-			if (polled_on(f, l, irq, cpu) &&
+			/* the target of a disabled interrupt is the CPU that polls */
+			if (polls && irq->target == (int)cpu && carries(l, irq) &&
 			    (!polled || l->rx_packets > polled->rx_packets))
 				polled = l;
 		}

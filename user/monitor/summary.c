@@ -461,7 +461,7 @@ static void advise_row(const struct live *l, struct why *why, struct live_summar
 		f->port = sock.local_port;
 		if (is_reader_s(row->stage))
 			describe_reader(why, sock.inode, f);
-		/* 0 says nothing: the program is attached after the first loss */
+		/* 0 says nothing: packets may have been lost before the program was attached */
 		if (why && row->stage == STAGE_UDP_MEM &&
 		    readings_exceeded(why->readings, sock.inode, &f->exceeded))
 			f->exceeded_known = f->exceeded;
