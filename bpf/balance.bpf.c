@@ -309,42 +309,66 @@ static __always_inline struct fragment_work *fragment_at(const struct linear *at
 }
 
 /*
- * Records a first fragment that enters the host. Returns false if the fragment already entered a
- * moment ago, in which case this is a second copy. Otherwise a new datagram begins, which includes
- * any fragments that overtook the first one. If one of those was dropped, the datagram is lost with
- * it. Not static (like the next functions), so that it is verified only once.
+ * Takes over what is known of a datagram from the fragments that overtook its first one. Another
+ * CPU may count fragments in either record meanwhile.
  */
-__noinline int fragment_enters(const struct linear *at, __u32 program, __u32 flags)
+static __always_inline void fragment_merge(const struct fragment_work *w, struct followed *d)
+{
+	struct followed *early = bpf_map_lookup_elem(&overtaken, &w->key);
+	struct balance_tally *t = tally();
+	__u32 cause;
+
+	if (!early || (__s64)(d->begun - early->begun) >= FRAGMENT_CLOSE)
+		return;
+	if (!d->netns)
+		d->netns = early->netns;
+	if (d->netns == early->netns) {
+		if (early->bytes)
+			d->bytes = early->bytes;
+		__sync_fetch_and_add(&d->passed, early->passed);
+		__sync_fetch_and_add(&d->again, early->again);
+		__sync_fetch_and_add(&d->again_lost, early->again_lost);
+		for (int i = 0; i < FRAGMENT_BITS; i++)
+			__sync_fetch_and_or(&d->came[i], early->came[i]);
+	}
+	cause = __sync_lock_test_and_set(&early->lost.cause, FRAGMENT_MERGED);
+	if (!__sync_val_compare_and_swap(&d->lost.when, 0, early->lost.when) && cause && t)
+		TALLY(t->dropped[(cause - 1) & (BALANCE_CAUSES - 1)], 1);
+}
+
+/*
+ * Records a first fragment that enters the host. Returns false if the fragment already entered a
+ * moment ago, in which case this is a second copy. Two copies may enter on two CPUs at once.
+ * Otherwise a new datagram begins, which includes any fragments that overtook the first one. If one
+ * of those was dropped, the datagram is lost with it. `netns`: where the fragment arrives, or 0.
+ * Not static (like the next functions), so that it is verified only once.
+ */
+__noinline int fragment_enters(const struct linear *at, __u32 program, __u32 flags, __u32 netns)
 {
 	struct fragment_work *w = fragment_at(at, program);
 	struct followed *d;
-	__u32 cause;
+	__u64 begun, now;
+	__s64 close;
 
 	if (!w)
 		return true;
-	d = fragment_known(w);
-	if (d && bpf_ktime_get_ns() - d->begun < FRAGMENT_CLOSE) {
-		if (!d->flags) {
-			struct balance_tally *t = tally();
-
-			cause = d->lost.cause;
-			d->lost.cause = 0;
-			fragment_adopt(w, d, flags);
-			if (cause && t)
-				TALLY(t->dropped[(cause - 1) & (BALANCE_CAUSES - 1)], 1);
-			return true;
-		}
-		if (!(flags & FOLLOWED_COPY) && d->netns && !d->lost.ns &&
-		    (!d->bytes || d->passed < d->bytes))
-			return false;
-	}
-	bpf_map_delete_elem(&overtaken, &w->key);
-	bpf_map_update_elem(&followed, &w->key, &w->none, BPF_ANY);
 	d = bpf_map_lookup_elem(&followed, &w->key);
 	if (d) {
-		d->flags = flags;
-		d->begun = bpf_ktime_get_ns();
+		begun = d->begun;
+		now = bpf_ktime_get_ns(); /* the clock of another CPU may be a little ahead */
+		close = d->netns ? FRAGMENT_CLOSE : d->flags == flags ? FRAGMENT_AT_ONCE : 0;
+		if ((__s64)(now - begun) < close && !(flags & FOLLOWED_COPY) && !d->lost.when &&
+		    (!d->bytes || d->passed < d->bytes))
+			return false;
+		if (__sync_val_compare_and_swap(&d->begun, begun, now) != begun)
+			return false;
+		bpf_map_delete_elem(&followed, &w->key);
 	}
+	d = fragment_begin(w, flags, netns);
+	if (!d)
+		return !bpf_map_lookup_elem(&followed, &w->key);
+	fragment_merge(w, d);
+	bpf_map_delete_elem(&overtaken, &w->key);
 	return true;
 }
 
@@ -363,7 +387,7 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 	known = fragment_known(w);
 	/* no data from an older datagram with this ID that EXPR did not match */
 	if (later && known && !known->flags &&
-	    bpf_ktime_get_ns() - known->begun >= FRAGMENT_CLOSE) {
+	    (__s64)(bpf_ktime_get_ns() - known->begun) >= FRAGMENT_CLOSE) {
 		bpf_map_delete_elem(&overtaken, &w->key);
 		known = NULL;
 	}
@@ -399,14 +423,11 @@ __noinline int fragment_forget(const struct linear *at, __u32 program)
 __noinline int fragment_leaves(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = fragment_at(at, program);
-	struct followed *d = w ? fragment_known(w) : NULL;
+	struct followed *d = w ? bpf_map_lookup_elem(&followed, &w->key) : NULL;
 
-	if (!w || !d)
+	if (!d)
 		return true;
-	if (d->lost.ns || d->flags & FOLLOWED_LEFT)
-		return false;
-	fragment_adopt(w, d, FOLLOWED_LEFT);
-	return true;
+	return !d->lost.when && !(__sync_fetch_and_or(&d->flags, FOLLOWED_LEFT) & FOLLOWED_LEFT);
 }
 
 /* Counts the drop held as FRAGMENT_PENDING once the first fragment arrives and EXPR matches it. */
@@ -414,9 +435,16 @@ __noinline int fragment_pend(__u32 program, __u32 index)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	struct followed *d = w ? bpf_map_lookup_elem(&overtaken, &w->key) : NULL;
+	struct balance_tally *t = tally();
 
-	if (d && index < BALANCE_CAUSES)
-		d->lost.cause = index + 1;
+	if (!w || !t || index >= BALANCE_CAUSES)
+		return 0;
+	if (d && __sync_lock_test_and_set(&d->lost.cause, index + 1) != FRAGMENT_MERGED)
+		return 0;
+	/* the first fragment has entered meanwhile, on another CPU */
+	d = bpf_map_lookup_elem(&followed, &w->key);
+	if (d && fragment_is_loss(d, w->h.fragment))
+		TALLY(t->dropped[index & (BALANCE_CAUSES - 1)], 1);
 	return 0;
 }
 
@@ -858,9 +886,11 @@ static __always_inline bool is_multicast(const struct skb_view *v, const struct 
 /* Returns false for the second copy of a first fragment, which is not counted again. */
 static __always_inline bool enter(struct sk_buff *skb, const struct skb_view *v,
 				  const struct datagram *d, struct balance_tally *t, bool counts,
-				  __u32 program, __u32 from)
+				  __u32 program, __u32 from, __u32 netns)
 {
-	if (d->fragmented && !fragment_enters(&v->at, program, FOLLOWED_OURS | from))
+	if (counts)
+		from |= FOLLOWED_ENTERED;
+	if (d->fragmented && !fragment_enters(&v->at, program, FOLLOWED_OURS | from, netns))
 		return false;
 	if (counts) {
 		TALLY(t->entered, d->segments);
@@ -928,7 +958,7 @@ static __always_inline void receives(struct sk_buff *skb)
 	struct net_device *dev;
 	struct skb_view v;
 	struct datagram d;
-	__u32 netns;
+	__u32 netns, counted;
 	bool ours;
 
 	if (is_dev_elsewhere(skb))
@@ -957,13 +987,14 @@ static __always_inline void receives(struct sk_buff *skb)
 	t = tally();
 	if (!t)
 		return;
+	counted = role_of(dev) != ROLE_STACKED ? netns : 0;
 	if (BPF_CORE_READ_BITFIELD(skb, pkt_type) == PACKET_LOOPBACK) {
-		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, FOLLOWED_COPY);
+		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, FOLLOWED_COPY, counted);
 	} else if (!skb->skb_iif && role_of(dev) == ROLE_EDGE) {
-		if (enter(skb, &v, &d, t, true, BALANCE_RECEIVE, FOLLOWED_RECEIVED))
+		if (enter(skb, &v, &d, t, true, BALANCE_RECEIVE, FOLLOWED_RECEIVED, counted))
 			TALLY(t->received, d.segments);
 	}
-	if (d.fragmented && role_of(dev) != ROLE_STACKED)
+	if (d.fragmented && counted)
 		fragment_came(&v.at, BALANCE_RECEIVE, netns, false);
 }
 
@@ -1011,15 +1042,15 @@ static __always_inline void queues(struct sk_buff *skb)
 	if (nat_followed && match & NAT_TRANSLATED)
 		nat_learn(nfct_of(skb), BALANCE_QUEUE, 1, d.segments);
 	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) { /* the sender's socket */
-		if (enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0) &&
+		if (enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0, 0) &&
 		    role == ROLE_EDGE)
 			TALLY(t->sent, d.segments);
 	} else if (role == ROLE_EDGE) {
 		leaves(&v, &d, t, match);
 	} else if (match & NAT_NEW_ONLY) {
-		enter(skb, &v, &d, t, true, BALANCE_QUEUE, 0);
+		enter(skb, &v, &d, t, true, BALANCE_QUEUE, 0, 0);
 	} else if (match & NAT_TRANSLATED && d.fragmented) {
-		fragment_enters(&v.at, BALANCE_QUEUE, FOLLOWED_OURS);
+		fragment_enters(&v.at, BALANCE_QUEUE, FOLLOWED_OURS, 0);
 	}
 }
 
@@ -1060,7 +1091,7 @@ static __always_inline void names(struct sk_buff *skb)
 		return;
 	nat_learn(nfct, BALANCE_NAMES, loops, loops ? 0 : d.segments);
 	if (match & NAT_NEW_ONLY && !loops)
-		enter(skb, &v, &d, t, true, BALANCE_NAMES, 0);
+		enter(skb, &v, &d, t, true, BALANCE_NAMES, 0, 0);
 }
 
 SEC("?netfilter")
@@ -1354,6 +1385,8 @@ static __always_inline void count_end(__u64 *ctx, bool consumed, bool aborted)
 		f->flags |= WATCH_COPY;
 	if (more & FRAGMENT_INCOMPLETE)
 		flags |= BALANCE_INCOMPLETE;
+	if (more & FRAGMENT_ENTERED)
+		flags |= BALANCE_ENTERED;
 	if (more & FRAGMENT_RETURNS)
 		TALLY(t->left, -1);
 	segments ^= no_bits;

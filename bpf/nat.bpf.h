@@ -25,14 +25,12 @@
  */
 static __always_inline bool fragment_is_loss(struct followed *d, __u32 offset)
 {
-	struct fragment_loss *first = &d->lost;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 first = d->lost.when, now = (bpf_ktime_get_ns() & ~FRAGMENT_OFFSET) | offset;
 
-	if (first->ns && now - first->ns < FRAGMENT_LIFE && first->offset != offset)
+	/* signed: `first` may be a little ahead */
+	if (first && (__s64)(now - first) < FRAGMENT_LIFE && (first & FRAGMENT_OFFSET) != offset)
 		return false;
-	first->ns = now;
-	first->offset = offset;
-	return true;
+	return __sync_val_compare_and_swap(&d->lost.when, first, now) == first;
 }
 
 /* Kind 0: unused. */
@@ -50,7 +48,7 @@ struct fragment_work {
 	struct linear at;
 	struct headers h;
 	struct fragment_key key;
-	struct followed none; /* zero */
+	struct followed none; /* zero, except in fragment_begin() */
 	struct filter_gap gap;
 	struct filter_name now, old; /* the packet's current tuple, and its tuple on arrival */
 	struct filter_tunnel tunnel; /* the tunnel the packet is in, set by look_inside() */
@@ -154,31 +152,51 @@ static __always_inline struct followed *fragment_known(const struct fragment_wor
 /* Returns the datagram's record, creating it if it is missing. NULL: no memory. */
 static __always_inline struct followed *fragment_record(const struct fragment_work *w)
 {
-	struct followed *known = fragment_known(w);
+	struct followed *known = fragment_known(w), *first;
 
 	if (known)
 		return known;
 	known = map_value(&overtaken, &w->key, &w->none);
 	if (known)
 		known->begun = bpf_ktime_get_ns();
-	return known;
+	first = bpf_map_lookup_elem(&followed, &w->key); /* begun on another CPU meanwhile */
+	if (!first)
+		return known;
+	bpf_map_delete_elem(&overtaken, &w->key);
+	return first;
 }
 
 /*
- * Marks the datagram as one of the flow. `d`: its record. Returns the record that is kept from now
- * on, or NULL if there is no memory.
+ * Begins the record of a datagram of the flow at its first fragment. Returns NULL if it exists,
+ * which another CPU may do first, or if there is no memory. Afterwards `overtaken` may still have
+ * fragments that came before.
  */
-static __always_inline struct followed *fragment_adopt(const struct fragment_work *w,
-						       struct followed *d, __u32 flags)
+static __always_inline struct followed *fragment_begin(struct fragment_work *w, __u32 flags,
+						       __u32 netns)
 {
-	if (!d->flags) {
-		bpf_map_update_elem(&followed, &w->key, d, BPF_ANY);
-		bpf_map_delete_elem(&overtaken, &w->key);
-		d = bpf_map_lookup_elem(&followed, &w->key);
-	}
+	long rc;
+
+	w->none.flags = flags;
+	w->none.netns = netns;
+	w->none.begun = bpf_ktime_get_ns();
+	rc = bpf_map_update_elem(&followed, &w->key, &w->none, BPF_NOEXIST);
+	w->none.flags = w->none.netns = w->none.begun = 0;
+	return rc ? NULL : bpf_map_lookup_elem(&followed, &w->key);
+}
+
+/*
+ * Returns the record of a datagram of the flow, begun at this first fragment if it is missing. A
+ * drop that was FRAGMENT_PENDING is forgotten: nobody counted it. NULL: no memory.
+ */
+static __always_inline struct followed *fragment_of_flow(struct fragment_work *w)
+{
+	struct followed *d = bpf_map_lookup_elem(&followed, &w->key);
+
 	if (d)
-		d->flags |= flags;
-	return d;
+		return d;
+	d = fragment_begin(w, FOLLOWED_OURS, 0);
+	bpf_map_delete_elem(&overtaken, &w->key);
+	return d ? d : bpf_map_lookup_elem(&followed, &w->key);
 }
 
 /*
@@ -216,8 +234,9 @@ enum fragment_drop {
 /* More about the datagram. */
 enum fragment_more {
 	FRAGMENT_INCOMPLETE = 1, /* it came from outside, and other fragments are missing */
-	FRAGMENT_RETURNS = 2, /* its first fragment has left this host, but it is incomplete */
-	FRAGMENT_DUPLICATE = 4, /* set by the caller: the kernel reports a copy */
+	FRAGMENT_RETURNS = 2,	 /* its first fragment has left this host, but it is incomplete */
+	FRAGMENT_DUPLICATE = 4,	 /* set by the caller: the kernel reports a copy */
+	FRAGMENT_ENTERED = 8,	 /* a later fragment: the datagram is counted as entered */
 };
 
 /*
@@ -234,13 +253,13 @@ GLOBAL int fragment_dropped(const struct linear *at, __u32 program, __u32 first,
 	if (!w || !at || !more)
 		return FRAGMENT_NO_LOSS;
 	w->at = *at;
-	d = fragment_find(w) ? fragment_record(w) : NULL;
-	if (d && first)
-		d = fragment_adopt(w, d, FOLLOWED_OURS);
+	d = !fragment_find(w) ? NULL : first ? fragment_of_flow(w) : fragment_record(w);
 	if (!d)
 		return first ? FRAGMENT_LOSS : FRAGMENT_NO_LOSS;
 	if (*more & FRAGMENT_DUPLICATE || fragment_is_again(d))
 		return d->flags ? FRAGMENT_AGAIN : FRAGMENT_NO_LOSS;
+	if (d->flags & FOLLOWED_ENTERED && !first)
+		*more |= FRAGMENT_ENTERED;
 	if (d->flags & FOLLOWED_RECEIVED && (!d->bytes || d->passed < d->bytes))
 		*more |= FRAGMENT_INCOMPLETE;
 	if (!fragment_is_loss(d, w->h.fragment))

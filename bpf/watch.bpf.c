@@ -99,14 +99,15 @@ GLOBAL int see_datagram(const struct linear *at, __u32 program, __u32 place)
 	if (!w || !at)
 		return 0;
 	w->at = *at;
-	d = fragment_find(w) && !w->h.fragment ? fragment_record(w) : NULL;
-	if (!d)
+	if (!fragment_find(w) || w->h.fragment)
 		return 0;
-	if (d->netns == place)
+	d = bpf_map_lookup_elem(&followed, &w->key);
+	if (!d) {
+		fragment_begin(w, FOLLOWED_OURS, place);
+		bpf_map_delete_elem(&overtaken, &w->key);
+	} else if (d->netns == place) {
 		d->lost = (struct fragment_loss){};
-	if (!d->flags)
-		d->netns = place;
-	fragment_adopt(w, d, FOLLOWED_OURS);
+	}
 	return 0;
 }
 

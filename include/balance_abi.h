@@ -137,7 +137,8 @@ struct balance_tally {
 enum balance_cause_flag {
 	BALANCE_OWN = 1,	/* the sending socket is in the namespace of skb->dev */
 	BALANCE_INCOMPLETE = 2, /* the datagram came from outside, with fragments missing */
-	BALANCE_RENAMED = 4, /* EXPR matches the tuple after NAT, but not the original one */
+	BALANCE_RENAMED = 4,	/* EXPR matches the tuple after NAT, but not the original one */
+	BALANCE_ENTERED = 8,	/* a later fragment: the first one has entered */
 };
 
 /* A drop cause, with the facts that show whether the packet had entered. */

@@ -171,14 +171,18 @@ struct fragmented {
 
 /* A datagram's first loss. */
 struct fragment_loss {
-	__u64 ns;     /* CLOCK_MONOTONIC; 0: unset */
-	__u32 offset; /* fragment offset */
+	/* CLOCK_MONOTONIC in ns; the lowest 16 bits are the offset of the fragment. 0: unset */
+	__u64 when;
 	/*
 	 * With --balance: index + 1 of the cause while it is unknown whether EXPR matches the
-	 * datagram; 0: counted, or not lost.
+	 * datagram; 0: counted, or not lost. FRAGMENT_MERGED: the datagram's record has it now.
 	 */
 	__u32 cause;
+	__u32 pad;
 };
+
+#define FRAGMENT_OFFSET 0xffffULL
+#define FRAGMENT_MERGED 0xffffffff
 
 #define FRAGMENT_UNIT 256 /* bytes of data per bit */
 #define FRAGMENT_BITS 4	  /* words of 64 such bits: 65536 bytes */
@@ -203,10 +207,13 @@ struct followed {
 #define FOLLOWED_RECEIVED 2    /* it came from outside this host */
 #define FOLLOWED_LEFT	  4    /* its first fragment has left the host */
 #define FOLLOWED_COPY	  8    /* looped-back multicast: a copy of the original */
+#define FOLLOWED_ENTERED  16   /* it is counted as entered, see balance_tally */
 #define FOLLOWED_MAX	  8192 /* maximum number of datagrams tracked at a time, LRU-evicted */
-#define FRAGMENT_LIFE	  61000000000ULL /* IP6_FRAG_TIMEOUT, the longer of the two, plus 1 s */
+#define FRAGMENT_LIFE	  61000000000LL /* IP6_FRAG_TIMEOUT, the longer of the two, plus 1 s */
 /* Maximum delay in ns of a fragment that arrives twice or before the first one. */
-#define FRAGMENT_CLOSE 1000000000ULL
+#define FRAGMENT_CLOSE 1000000000LL
+/* The same if no fragment has arrived yet: two CPUs send both copies at once. */
+#define FRAGMENT_AT_ONCE 1000000LL
 
 /*
  * How programs learn streams that are not known in advance. Streams whose packets arrive on this

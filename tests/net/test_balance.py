@@ -4,6 +4,8 @@
 
 import contextlib
 import json
+import mmap
+import os
 import random
 import shutil
 import socket
@@ -19,7 +21,7 @@ from lib import (KERNEL, TIMEOUT, assert_ran, case, first, main, observed, pktle
 import ends
 from ends import (PORT, SO_RCVBUFFORCE, assert_read, drop, family_of, index_of, mac_of, need, read_all, shell,
                   tun, udp)
-from traced import BROKEN, RX, TX, V4, V6, lab, send, tracing
+from traced import BROKEN, RX, TX, V4, V6, assert_only, lab, send, tracing
 from traced_faults import nft, tiny_rcvbuf, unread_at_close
 
 EXPR = f"udp port {PORT}"
@@ -266,6 +268,73 @@ def fragments_in_any_order(to):
         assert_balance(t.stop(), 180, 180)
 
 
+def send_at_once(sock, pairs):
+    """Sends both frames of a pair on two CPUs at the same moment. Yields after each pair."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    require(len(cpus) == 2, "two CPUs")
+    with memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("I") as turn:
+        other = os.fork()
+        if not other:
+            os.sched_setaffinity(0, cpus[1:])
+            for n, (_, frame) in enumerate(pairs, 1):
+                while turn[0] < n:
+                    pass
+                sock.send(frame)
+                turn[1] = n
+            os._exit(0)
+        try:
+            os.sched_setaffinity(0, cpus[:1])
+            for n, (frame, _) in enumerate(pairs, 1):
+                turn[0] = n
+                sock.send(frame)
+                while turn[1] < n:
+                    os.sched_yield()
+                yield
+        finally:
+            turn[0] = len(pairs)
+            os.waitpid(other, 0)
+            os.sched_setaffinity(0, cpus)
+
+
+@table(first(1, BOTH))
+def fragments_on_two_cpus(to):
+    """Two copies of a first fragment are one datagram, also if both are sent at the same moment. A datagram of
+    which two CPUs drop a fragment is lost once."""
+    with lab(), udp(RX, family_of(to), ("", PORT)) as sock, balancing(EXPR) as t:
+        with fragment_sender(to, (RX, "v-rx")) as (frames, sender):
+            whole = [frames(ident) for ident in range(1, 61)]
+            for one, _ in zip(whole, send_at_once(sender, [(head, head) for head, _ in whole]), strict=True):
+                sender.send(one[1])
+            assert_read(sock, 60)
+            drop(RX, "ingress device v-rx", family="netdev")
+            for _ in send_at_once(sender, [frames(ident) for ident in range(101, 161)]):
+                pass
+        end = t.stop()["end"]
+        assert (end["arrived"], end["delivered"], end["probes"]["dropped"]) == (120, 60, 60), end
+        assert end["unaccounted"] == 0 and end["balanced"] is True, end
+
+
+LATER = [("IPv6", V6, "frag frag-off > 0"), ("IPv4", V4, "ip frag-off & 0x1fff != 0")]
+
+
+@table(first(1, LATER))
+def fragments_that_the_sender_drops(to, rule):
+    """The first fragment is on its way when its host drops the second one: still one datagram."""
+    with lab(), balancing(EXPR) as t:
+        drop(TX, "egress device v-tx", rule, "netdev")
+        sent = send(to, 40, size=4000)
+        assert_balance(t.stop(), sent, 0, netfilter=sent)
+
+
+@table([(", ".join(("first", "second")[part] for part in order), order) for order in ((0, 1), (1, 0))])
+def fragments_that_are_all_lost(order):
+    """A trace counts the datagram, whichever fragment is dropped first."""
+    with lab(), tracing(EXPR) as t:
+        drop(RX, "ingress device v-rx", family="netdev")
+        send_fragments(V4, (RX, "v-rx"), order, range(1, 41))
+        assert_only(t.stop(), "netfilter", 40)
+
+
 @case
 def fragments_of_many_others():
     """They come between two copies of a first fragment, which stay one datagram."""
@@ -280,8 +349,8 @@ def fragments_of_many_others():
         assert_balance(t.stop(), 1, 1)
 
 
-@table(first(1, [("IPv6", "2001:2:0:1::2", "frag frag-off > 0"),
-                 ("IPv4", "198.18.1.2", "ip frag-off & 0x1fff != 0")]))
+@table(first(1, [(name, to.replace("0.2", "1.2").replace("2001:2::", "2001:2:0:1::"), rule)
+                 for name, to, rule in LATER]))
 def fragments_that_a_router_drops(to, rule):
     """The second fragments of some datagrams, which come before the first."""
     router = TX[:-2] + "router"

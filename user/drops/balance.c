@@ -115,12 +115,14 @@ enum balance_side side_of(const struct judged_cause *c, const struct balance_cau
 {
 	enum balance_side side = SIDE_NONE;
 	enum path_phase phase;
+	bool before;
 
 	*sure = true;
 	if (c->verdict.class == CLASS_NONE || c->verdict.class == CLASS_COPY)
 		return side;
 	phase = phase_of(&c->verdict, c->location);
-	side = side_of_phase(phase, key->role, key->flags & (BALANCE_OWN | BALANCE_RENAMED), sure);
+	before = !(key->flags & BALANCE_ENTERED) && key->flags & (BALANCE_OWN | BALANCE_RENAMED);
+	side = side_of_phase(phase, key->role, before, sure);
 	if (side == SIDE_INSIDE && key->flags & BALANCE_RENAMED && phase == PHASE_RECEIVED)
 		side = SIDE_OUTSIDE;
 	if (side == SIDE_INSIDE && c->verdict.class == CLASS_EXPECTED)
@@ -599,7 +601,7 @@ static uint64_t lacking(const struct balance *b)
 	while (!bpf_map_get_next_key(fd, prev, &key)) {
 		prev = &key;
 		n += !bpf_map_lookup_elem(fd, &key, &d) && d.flags & FOLLOWED_OURS && d.netns &&
-		     !d.lost.ns && (!d.bytes || d.passed < d.bytes);
+		     !d.lost.when && (!d.bytes || d.passed < d.bytes);
 	}
 	return n;
 }
