@@ -117,8 +117,22 @@ void judge(const struct facts *f, struct check_findings *out)
 	check_findings_sort(out);
 }
 
+/* Returns true if an earlier finding about current losses has the same command for the host. */
+static bool is_said(const struct check_findings *list, unsigned i)
+{
+	const struct check_finding *c = &list->at[i];
+
+	for (unsigned j = 0; j < i && !c->losing && c->scope == CHECK_HOST; j++) {
+		if (list->at[j].losing && *c->finding.command &&
+		    !strcmp(list->at[j].finding.command, c->finding.command))
+			return true;
+	}
+	return false;
+}
+
 void check_findings_sort(struct check_findings *list)
 {
+	unsigned kept = 0;
 	double all = 0;
 
 	for (unsigned i = 0; i < list->n; i++)
@@ -132,6 +146,13 @@ void check_findings_sort(struct check_findings *list)
 	}
 	if (list->n)
 		qsort(list->at, list->n, sizeof(*list->at), compare);
+	for (unsigned i = 0; i < list->n; i++) {
+		if (is_said(list, i))
+			free(list->at[i].changes);
+		else
+			list->at[kept++] = list->at[i];
+	}
+	list->n = kept;
 }
 
 void check_findings_join(struct check_findings *list, struct check_findings *from,

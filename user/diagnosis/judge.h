@@ -62,7 +62,10 @@ void check_findings_free(struct check_findings *list);
 void check_findings_join(struct check_findings *list, struct check_findings *from,
 			 const char *netns, bool others);
 
-/* Sorts findings in the same order as judge(). */
+/*
+ * Sorts findings in the same order as judge(). Removes a host's limit that is nearly reached if a
+ * current loss has the same command.
+ */
 void check_findings_sort(struct check_findings *list);
 
 /* Turns the changes proposed by findings into commands that work on this host. Only reads. */
