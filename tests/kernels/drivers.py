@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (assert_balanced, assert_counters_agree, assert_ok, case,  # noqa: E402
+from lib import (KERNEL, assert_balanced, assert_counters_agree, assert_ok, case,  # noqa: E402
                  first_finding, lost, main, pktledger, proves, require, run, started, table, until)
 from nics import (NETNS, SENDER, ethtool, link, load_drivers, poll_in_thread,  # noqa: E402
                   set_queues)
@@ -99,10 +99,6 @@ def assert_closed(document, attempted=None):
         assert_counters_agree(document, stage["stage"])
 
 
-def kernel():
-    return tuple(int(n) for n in os.uname().release.split(".")[:2])
-
-
 def tx_packets(nic):
     text = subprocess.run(["ip", "netns", "exec", NETNS, "cat",
                            f"/sys/class/net/{nic}/statistics/tx_packets"], capture_output=True,
@@ -122,7 +118,7 @@ def zero_copy(driver, queues):
     counts a queue from 0 again when a socket comes to it or leaves it. What a late sender catches
     up with is less than what holds frames outside of the guest.
     """
-    require(kernel() >= (6, 16), "without a copy since Linux 6.16")
+    require(KERNEL >= (6, 16), "without a copy since Linux 6.16")
     with link(driver) as (nic, partner):
         set_queues(nic, queues)
         set_queues(partner, queues, netns=NETNS)
@@ -150,7 +146,7 @@ def native_xdp(driver):
     Most drivers take live frames only where the sender has an XDP program, too. Between two of
     virtio_net, QEMU may lose some (on Linux 6.1), which no interface counts: they are on the wire.
     """
-    require(driver != "vmxnet3" or kernel() >= (6, 6), "XDP in vmxnet3 since Linux 6.6")
+    require(driver != "vmxnet3" or KERNEL >= (6, 6), "XDP in vmxnet3 since Linux 6.6")
     with link(driver) as (nic, partner):
         before = xdp_packets(nic)
         document = assert_ok(pktledger(
