@@ -51,8 +51,8 @@ def sent(family, length):
                 hosts.inside("a")()
                 os.sched_setaffinity(0, {cpu})
 
-            result = finish(start("run", "-j", "-q", "-r", "20k", "-c", str(COUNT), "-l",
-                                  str(length), "--rcvbuf", "16M", "--to", TARGET[family],
+            result = finish(start("run", "-j", "-q", "-r", "20k", "--burst", "32", "-c", str(COUNT),
+                                  "-l", str(length), "--rcvbuf", "16M", "--to", TARGET[family],
                                   "--insecure", preexec_fn=inside))
         return result, refused(hosts)
 
