@@ -867,7 +867,8 @@ static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view 
 		return NAT_MATCHES;
 	filtered_view(&at, &gap, d);
 	return nat_matches(&at, cfg.frames ? len : len + ETHERNET_HLEN, d->look, &gap,
-			   connection_of(skb, program), program, program == BALANCE_RECEIVE);
+			   connection_of(skb, program), program,
+			   program == BALANCE_RECEIVE || program == BALANCE_QUEUE);
 }
 
 /* Matches IPv4 and IPv6 multicast and the IPv4 limited broadcast address. */

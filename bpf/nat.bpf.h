@@ -284,7 +284,7 @@ GLOBAL int fragment_dropped(const struct linear *at, __u32 program, __u32 first,
 
 /*
  * New tuples of packets of the flow. 1: the packets are sent, and so may be received; 0: they are
- * for a socket on this host, and a received packet with this tuple belongs to another flow. The
+ * for a socket on this host, and a packet sent or received with this tuple is another flow's. The
  * namespace is not part of the key, as for fragments.
  */
 MAP(renamed, LRU_HASH, 1, struct watch_flow, __u32);
@@ -463,11 +463,11 @@ static __always_inline void nat_forget(const struct linear *at, __u32 program)
 
 /*
  * Runs filter_matches() for each of the packet's tuples. `look`: filter_look() for the current
- * tuple. `received`: the packet has just arrived with this tuple. Returns enum nat_match bits.
+ * tuple. `passes`: the packet is sent or received with this tuple. Returns enum nat_match bits.
  */
 static __always_inline __u32 nat_matches(const struct linear *at, __u32 len, __u32 look,
 					 const struct filter_gap *gap, __u64 nfct, __u32 program,
-					 bool received)
+					 bool passes)
 {
 	const struct filter_name *name = NULL;
 	struct fragment_work *w = NULL;
@@ -489,7 +489,8 @@ static __always_inline __u32 nat_matches(const struct linear *at, __u32 len, __u
 			return found | NAT_MATCHES | again;
 		if (!nat_followed || !w || !name)
 			break;
-		if (bpf_map_lookup_elem(&renamed, &name->flow))
+		sent = bpf_map_lookup_elem(&renamed, &name->flow);
+		if (sent && *sent)
 			return found | NAT_MATCHES;
 		name = NULL;
 		again = NAT_NEW_ONLY;
@@ -497,7 +498,7 @@ static __always_inline __u32 nat_matches(const struct linear *at, __u32 len, __u
 	if (!nat_followed || !w || found || !nat_names(at, 0, program))
 		return found;
 	sent = bpf_map_lookup_elem(&renamed, &w->now.flow);
-	return sent && (*sent || !received) ? NAT_MATCHES : 0;
+	return sent && (*sent || !passes) ? NAT_MATCHES : 0;
 }
 
 #endif

@@ -87,7 +87,7 @@ static __always_inline __u32 matches(struct sk_buff *skb, const struct linear *f
 		gap = &w->gap;
 	at.tag = filter_tag(skb);
 	return nat_matches(&at, skb->len, look, gap, connection_of(skb, program), program,
-			   program == WATCH_RECEIVES);
+			   program == WATCH_RECEIVES || program == WATCH_QUEUES);
 }
 
 /* Records the first fragment of a datagram that matches EXPR. `place`: an interface hook. */

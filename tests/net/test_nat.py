@@ -200,10 +200,11 @@ def two_flows_of_one_socket(asks):
     """One under its own name: only the other one was asked for. A read without a source is undecided."""
     with lab(), patient(port=NEW) as sock:
         redirect(V4)
-        with balancing("--settle", "300ms", EXPR) as t:
-            for _ in range(5):
-                send(V4, 50)
-                send(V4, 50, port=NEW, size=70)
+        with (balancing("--settle", "300ms", EXPR) as t, udp(TX, socket.AF_INET) as one,
+              udp(TX, socket.AF_INET) as other):
+            for _ in range(250):
+                one.sendto(b"x" * 100, (V4, PORT))
+                other.sendto(b"x" * 70, (V4, NEW))
             sock.settimeout(20 * PATIENCE)
             for _ in range(500):
                 sock.recvfrom(100) if asks else sock.recv(100)
@@ -215,6 +216,22 @@ def two_flows_of_one_socket(asks):
         assert t.process.returncode == BROKEN and end["verdict"] == "unknown", end
         assert end["arrived"] == end["unaccounted"] == 250 and not end["delivered"], end
         assert any("did not ask for the source" in line for line in end["rests_on"]), end["rests_on"]
+
+
+@case
+def two_flows_of_one_sender():
+    """From one port: the one that is not asked for has the tuple that the other one has after NAT."""
+    with lab(), patient(port=NEW) as sock, udp(TX, socket.AF_INET) as sender:
+        redirect(V4)
+        with balancing("--settle", "300ms", EXPR) as t:
+            for port in [PORT, NEW] * 50:
+                sender.sendto(b"x" * 100, (V4, port))
+            sock.settimeout(20 * PATIENCE)
+            for _ in range(100):
+                sock.recvfrom(100)
+            end = t.stop()["end"]
+        assert end["arrived"] == end["delivered"] + end["unaccounted"] == 50, end  # undecided reads are no reads
+        assert [(n["kind"], n["datagrams"]) for n in end["nat"]] == [("destination", 50)], end["nat"]
 
 
 @thorough
