@@ -309,8 +309,8 @@ static __always_inline struct fragment_work *fragment_at(const struct linear *at
 }
 
 /*
- * Takes over what is known of a datagram from the fragments that overtook its first one. Another
- * CPU may count fragments in either record meanwhile.
+ * Merges the record of the fragments that overtook the first one into the datagram's record.
+ * Another CPU may still count fragments in either record.
  */
 static __always_inline void fragment_merge(const struct fragment_work *w, struct followed *d)
 {
@@ -338,7 +338,7 @@ static __always_inline void fragment_merge(const struct fragment_work *w, struct
 
 /*
  * Records a first fragment that enters the host. Returns false if the fragment already entered a
- * moment ago, in which case this is a second copy. Two copies may enter on two CPUs at once.
+ * moment ago, in which case this is a second copy. Two CPUs may handle both copies at once.
  * Otherwise a new datagram begins, which includes any fragments that overtook the first one. If one
  * of those was dropped, the datagram is lost with it. `netns`: where the fragment arrives, or 0.
  * Not static (like the next functions), so that it is verified only once.

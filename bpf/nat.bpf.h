@@ -27,7 +27,7 @@ static __always_inline bool fragment_is_loss(struct followed *d, __u32 offset)
 {
 	__u64 first = d->lost.when, now = (bpf_ktime_get_ns() & ~FRAGMENT_OFFSET) | offset;
 
-	/* signed: `first` may be a little ahead */
+	/* signed, because `first` may be a little later than `now` */
 	if (first && (__s64)(now - first) < FRAGMENT_LIFE && (first & FRAGMENT_OFFSET) != offset)
 		return false;
 	return __sync_val_compare_and_swap(&d->lost.when, first, now) == first;
@@ -167,9 +167,8 @@ static __always_inline struct followed *fragment_record(const struct fragment_wo
 }
 
 /*
- * Begins the record of a datagram of the flow at its first fragment. Returns NULL if it exists,
- * which another CPU may do first, or if there is no memory. Afterwards `overtaken` may still have
- * fragments that came before.
+ * Begins the record of a datagram of the flow at its first fragment. Returns NULL if the record
+ * exists, because another CPU began it, or if there is no memory. `overtaken` is not changed.
  */
 static __always_inline struct followed *fragment_begin(struct fragment_work *w, __u32 flags,
 						       __u32 netns)
@@ -185,8 +184,8 @@ static __always_inline struct followed *fragment_begin(struct fragment_work *w, 
 }
 
 /*
- * Returns the record of a datagram of the flow, begun at this first fragment if it is missing. A
- * drop that was FRAGMENT_PENDING is forgotten: nobody counted it. NULL: no memory.
+ * Returns the datagram's record, beginning it at this first fragment if it is missing. Forgets a
+ * drop that was FRAGMENT_PENDING, because no program counted that drop. NULL: no memory.
  */
 static __always_inline struct followed *fragment_of_flow(struct fragment_work *w)
 {

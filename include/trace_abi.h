@@ -175,7 +175,7 @@ struct fragment_loss {
 	__u64 when;
 	/*
 	 * With --balance: index + 1 of the cause while it is unknown whether EXPR matches the
-	 * datagram; 0: counted, or not lost. FRAGMENT_MERGED: the datagram's record has it now.
+	 * datagram; 0: counted, or not lost. FRAGMENT_MERGED: see fragment_merge().
 	 */
 	__u32 cause;
 	__u32 pad;

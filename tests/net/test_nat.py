@@ -220,7 +220,7 @@ def two_flows_of_one_socket(asks):
 
 @case
 def two_flows_of_one_sender():
-    """From one port: the one that is not asked for has the tuple that the other one has after NAT."""
+    """Both use one source port. After NAT, the flow of EXPR has the tuple of the other flow."""
     with lab(), patient(port=NEW) as sock, udp(TX, socket.AF_INET) as sender:
         redirect(V4)
         with balancing("--settle", "300ms", EXPR) as t:
@@ -230,7 +230,7 @@ def two_flows_of_one_sender():
             for _ in range(100):
                 sock.recvfrom(100)
             end = t.stop()["end"]
-        assert end["arrived"] == end["delivered"] + end["unaccounted"] == 50, end  # undecided reads are no reads
+        assert end["arrived"] == end["delivered"] + end["unaccounted"] == 50, end  # undecided reads deliver nothing
         assert [(n["kind"], n["datagrams"]) for n in end["nat"]] == [("destination", 50)], end["nat"]
 
 
