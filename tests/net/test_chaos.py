@@ -374,13 +374,14 @@ def optional_but_refused(args, names, words):
 
 
 LOSE = [sys.executable, "-c", "import socket\ns = socket.socket(type=socket.SOCK_DGRAM)\n"
-        "for _ in range(100): s.sendto(b'x', ('127.0.0.1', 9))\n"]
+        f"for _ in range(100): s.sendto(b'x', ('127.0.0.1', {PORT}))\n"]
+LOST = f"udp dst port {PORT} and host 127.0.0.1"
 
 
 @table(first(1, [
-    ("trace", ["trace", "-j", "udp dst port 9 and host 127.0.0.1", "--", *LOSE]),
+    ("trace", ["trace", "-j", LOST, "--", *LOSE]),
     ("run", ["run", "-j", "-c", "1000", "-r", "10k", "--fault", "netfilter=10%"]),
-    ("by flow", ["trace", "-j", "--by", "flow", "udp dst port 9 and host 127.0.0.1", "--", *LOSE]),
+    ("by flow", ["trace", "-j", "--by", "flow", LOST, "--", *LOSE]),
     ("an end", ["send", "-j", "127.0.0.1:9", "-c", "100", "-r", "1k"]),
 ]))
 def without_functions_of_the_kernel(args):
@@ -435,7 +436,7 @@ def live_frames_in_a_time_namespace():
 @thorough
 def events_in_a_time_namespace():
     document = in_a_time_namespace(
-        "trace", "-j", "--events", "--microburst", "1ms", "udp port 9 and host 127.0.0.1", "--", *LOSE)
+        "trace", "-j", "--events", "--microburst", "1ms", LOST, "--", *LOSE)
     latest = max(drop["time_ns"] for drop in document["drops"])
     assert latest < document["end"]["duration_ns"] + 1e9 * PATIENCE, (latest, document["end"])
 
