@@ -151,8 +151,9 @@ static const struct {
 	[DOUBT_UNDECIDED] =
 		{"read|reads",
 		 "on a port that also receives other datagrams: the program did not ask "
-		 "for the source address, so pktledger cannot tell which datagrams it "
-		 "read; use an EXPR that matches all datagrams to that port"},
+		 "for the source address, or other datagrams have the same one, so "
+		 "pktledger cannot tell which datagrams it read; use an EXPR that matches "
+		 "all datagrams to that port"},
 	[DOUBT_UNSIZED] = {"read",
 			   "returned several merged datagrams (UDP_GRO) of different sizes, "
 			   "so their number is unknown"},
