@@ -229,6 +229,9 @@ static SPLIT int find_inner(const struct linear *at, struct packet *p)
 	return packet_behind(at, &h, cfg.port, p);
 }
 
+/* Per CPU: the datagram whose fragments are being freed belongs to this run. */
+ONE_PER_CPU(abandoning, bool);
+
 /*
  * Resolves the rest of a datagram that was freed during fragmentation because the interface refused
  * one of its fragments. If an earlier fragment has left the interface, then so did the refused one,
@@ -237,6 +240,11 @@ static SPLIT int find_inner(const struct linear *at, struct packet *p)
  */
 __noinline int abandon(__u64 word, bool left)
 {
+	__u32 zero = 0;
+	bool *ours = bpf_map_lookup_elem(&abandoning, &zero);
+
+	if (ours)
+		*ours = true;
 	FRAGMENT_COUNT(abandoned);
 	if (left)
 		mark_seen(word, SEEN_TX_DEVICE);
@@ -249,10 +257,8 @@ __noinline int abandon(__u64 word, bool left)
  * fragment's ID, so the fragment's own sequence header takes precedence and is recorded for later
  * fragments.
  */
-static SPLIT int find_fragment(const struct stamp_reader *r, __u64 location,
-					 struct packet *p)
+static SPLIT int find_fragment(const struct stamp_reader *r, bool rest, struct packet *p)
 {
-	bool abandoned = is_in_any(places.fragmenting, TRACE_FRAGMENTING, location);
 	__u8 l3[IP6_HLEN] WIDE;
 	struct fragment_key key;
 	struct fragmented *known = NULL;
@@ -274,7 +280,7 @@ static SPLIT int find_fragment(const struct stamp_reader *r, __u64 location,
 		}
 		word = known->word;
 	}
-	if (abandoned) {
+	if (rest) {
 		abandon(word, known && known->passed[0]);
 		return PACKET_NONE;
 	}
@@ -288,10 +294,9 @@ static SPLIT int find_fragment(const struct stamp_reader *r, __u64 location,
  * Finds the number of a packet that ended, either from its fragment or after the headers. The
  * payload may be in the linear part or in pages.
  */
-static __always_inline int find_number(const struct stamp_reader *r, __u64 location,
-				       struct packet *p)
+static __always_inline int find_number(const struct stamp_reader *r, bool rest, struct packet *p)
 {
-	int found = cfg.fragments ? find_fragment(r, location, p) : PACKET_OTHER;
+	int found = cfg.fragments ? find_fragment(r, rest, p) : PACKET_OTHER;
 
 	if (found != PACKET_OTHER)
 		return found;
@@ -451,7 +456,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed
 	bool known;
 	__u32 index;
 
-	switch (find_number(&reader, f->site, &p)) {
+	switch (find_number(&reader, !consumed && is_rest(ctx), &p)) {
 	case PACKET_OTHER:
 	case PACKET_NONE:
 		return 0;
@@ -486,11 +491,34 @@ static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed
 	return 0;
 }
 
+/*
+ * Counts a fragment without a header (is_headless()). Returns false for any other packet. The rest
+ * of a datagram is freed in one go, beginning with the fragment that has its header already.
+ */
+static __always_inline bool abandon_rest(__u64 *ctx)
+{
+	__u32 zero = 0;
+	bool *ours;
+
+	if (!is_rest(ctx))
+		return false;
+	ours = bpf_map_lookup_elem(&abandoning, &zero);
+	if (!ours)
+		return false;
+	if (!is_headless(ctx)) {
+		*ours = false;
+		return false;
+	}
+	if (*ours)
+		FRAGMENT_COUNT(abandoned);
+	return true;
+}
+
 static __always_inline int dropped(__u64 *ctx, bool second)
 {
 	struct freed f;
 
-	if (!is_my_turn((void *)ctx[0], OBSERVER_KFREE_SKB, second))
+	if (!is_my_turn((void *)ctx[0], OBSERVER_KFREE_SKB, second) || abandon_rest(ctx))
 		return 0;
 	freed_read(&f, ctx, false);
 	freed_place(&f);

@@ -72,17 +72,34 @@ static __always_inline __u64 drop_site(__u64 *ctx)
 	return is_in(&places.freeing, ctx[1]) ? site_of_caller(ctx) : ctx[1];
 }
 
+static __always_inline int reason_of(__u64 *ctx)
+{
+	return kernel.has_reason ? (int)ctx[2] : 0;
+}
+
 /*
- * Returns true for the rest of a packet of which a queue or an interface refused a fragment: memory
- * for fragments without an IP header, because that is written just before they are sent. Its place
- * may hold a header of an earlier packet (ip_fraglist_prepare()).
+ * Returns true for a fragment of the rest of a packet, freed because a queue or an interface
+ * refused an earlier fragment. Before 6.3 a fragment that a qdisc dropped has the same location,
+ * but another reason and, on most interfaces, a link header in front.
+ */
+static __always_inline bool is_rest(__u64 *ctx)
+{
+	struct sk_buff *skb = IN((void *)ctx[0], sk_buff);
+
+	return is_in_any(places.fragmenting, TRACE_FRAGMENTING, ctx[1]) &&
+	       reason_of(ctx) != kernel.qdisc && skb->data >= skb->head + skb->network_header;
+}
+
+/*
+ * Returns true for a fragment of that rest without an IP header, because that is written just
+ * before a fragment is sent. Its place may hold a header of an earlier packet
+ * (ip_fraglist_prepare()).
  */
 static __always_inline bool is_headless(__u64 *ctx)
 {
 	struct sk_buff *skb = IN((void *)ctx[0], sk_buff);
 
-	return is_in_any(places.fragmenting, TRACE_FRAGMENTING, ctx[1]) &&
-	       skb->data > skb->head + skb->network_header;
+	return is_rest(ctx) && skb->data > skb->head + skb->network_header;
 }
 
 #define TCQ_F_BUILTIN 1 /* of noop_qdisc */
@@ -143,8 +160,7 @@ static __always_inline void freed_read(struct freed *f, __u64 *ctx, bool consume
 		f->flags |= WATCH_CONSUMED;
 		return;
 	}
-	if (kernel.has_reason)
-		f->reason = ctx[2];
+	f->reason = reason_of(ctx);
 	f->site = verdict_site(f->skb, f->reason, drop_site(ctx));
 	if (KFUNCS && kernel.qdisc_generic > 0 && f->reason == kernel.qdisc)
 		f->reason = reason_of_qdisc(f->skb);

@@ -28,7 +28,7 @@ struct trace_kfree {
 };
 
 #define TRACE_XDP	  3
-#define TRACE_FRAGMENTING 2
+#define TRACE_FRAGMENTING 3
 
 /* Address ranges of functions, set when the programs are attached. */
 struct trace_places {
@@ -44,7 +44,9 @@ struct trace_places {
 	 */
 	struct trace_range run, resume, in, out;
 	struct trace_range xdp[TRACE_XDP]; /* run XDP on an skb and free it, veth's comes first */
-	struct trace_range fragmenting[TRACE_FRAGMENTING]; /* ip_do_fragment(), ip6_fragment() */
+	/* ip_do_fragment(), ip6_fragment(), and before 6.3 kfree_skb_list_reason(), called by both
+	 */
+	struct trace_range fragmenting[TRACE_FRAGMENTING];
 };
 
 #define TRACE_HANDING	 6

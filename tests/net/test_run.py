@@ -195,6 +195,16 @@ def fragments_that_never_come(options):
     assert lost(result.json) == {"ip_frag": end["sent"] - end["delivered"]}, lost(result.json)
 
 
+@table(first(1, [("IPv4", []), ("IPv6", ["--ipv6"])]))
+def fragments_behind_a_refused_one(options):
+    """Where an interface refuses a fragment, the kernel frees the rest: each is made or abandoned."""
+    document = run("--count", "3000", "--rate", "20k", "--length", "8000", "--fault", "tx_device", *options)
+    end = document["end"]
+    assert_balanced(document, attempted=3000)
+    assert 0 < lost(document)["tx_device"] <= end["fragments_made"] - end["fragments_seen"], end
+    assert end["fragments_made"] + end["fragments_abandoned"] == 6 * end["sent"], end
+
+
 @table(first(1, [("IPv6", ["--ipv6"]), ("IPv4", [])]))
 def fragments_that_come_twice(options):
     """The kernel drops the second, which is no loss of a datagram."""

@@ -341,6 +341,7 @@ void ksym_places(const struct ksyms *k, struct trace_places *p)
 		"do_xdp_generic",	    "netif_receive_generic_xdp",
 		"__dev_kfree_skb_any", /* of 6.1 */
 		"ip_do_fragment",	    "ip6_fragment",
+		"kfree_skb_list_reason",
 	};
 	struct trace_range r[LENGTH(names)];
 
@@ -354,5 +355,5 @@ void ksym_places(const struct ksyms *k, struct trace_places *p)
 				   .in = r[3],
 				   .out = r[4],
 				   .xdp = {r[5], r[6], r[7]},
-				   .fragmenting = {r[9], r[10]}};
+				   .fragmenting = {r[9], r[10], r[11]}};
 }
