@@ -29,6 +29,7 @@
 #define ENTRIES_MAX FILES_WANTED	   /* entries per map */
 #define PLACE_NS    10000000000ULL /* how long a path stays valid */
 #define FRESH_NS    1000000000ULL  /* how long all other answers stay valid */
+#define NAMING_S    2		   /* time from the start of `ip netns add` to the name */
 #define SPACE_NS    20000000ULL	   /* the same for a namespace: its number may soon be reused */
 #define SHARE	    400		   /* long-term CPU limit, 1/400 of a CPU ... */
 #define SAVINGS_NS  200000000LL	   /* ... and maximum burst that can be saved up */
@@ -607,23 +608,29 @@ static const struct space *find_space(struct owners *o, uint32_t inum)
 	return s;
 }
 
-static void read_names(struct owners *o)
+/* Returns true if a file is not mounted yet, so that a namespace is about to be named. */
+static bool read_names(struct owners *o)
 {
 	DIR *dir = proc_dir(o->root, "run/netns");
+	struct stat own = {}, st;
+	bool naming = false;
 	struct dirent *d;
 
+	if (dir)
+		fstat(dirfd(dir), &own);
 	while (dir && (d = readdir(dir))) {
-		struct stat st;
 		struct space *s;
 
 		if (d->d_name[0] == '.' || fstatat(dirfd(dir), d->d_name, &st, 0))
 			continue;
+		naming |= st.st_dev == own.st_dev;
 		s = seen(o, (uint32_t)st.st_ino);
 		if (s)
 			snprintf(s->name, sizeof(s->name), "%.63s", d->d_name);
 	}
 	if (dir)
 		closedir(dir);
+	return naming;
 }
 
 /*
@@ -645,10 +652,20 @@ static void read_host(struct owners *o)
 		s->host = true;
 }
 
+/* Returns true if a process with this start time began in the last `seconds`. */
+static bool is_young(uint64_t start, uint64_t seconds)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return start / (uint64_t)sysconf(_SC_CLK_TCK) + seconds > (uint64_t)now.tv_sec;
+}
+
 /* Searches all processes and /run/netns. */
 static void walk_spaces(struct owners *o)
 {
 	uint64_t pid, now = clock_now();
+	bool naming;
 	DIR *dir;
 
 	o->walks++;
@@ -672,10 +689,13 @@ static void walk_spaces(struct owners *o)
 	}
 	if (dir)
 		closedir(dir);
-	read_names(o); /* last: `ip netns add` enters the namespace before naming it */
+	naming = read_names(o); /* last: `ip netns add` enters the namespace before naming it */
 	for (unsigned i = 0; i < o->spaces.n; i++) {
 		struct space *s = (struct space *)o->spaces.at + i;
 
+		/* its first process may be `ip netns add` */
+		if (naming && !s->name[0] && !s->host && is_young(s->start, NAMING_S))
+			s->pid = 0;
 		s->checked = now;
 		s->wanted = false;
 	}

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "base/clock.h"
@@ -197,6 +199,7 @@ CASE_WITH(namespaces, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
 	char name[OWNER_NETNS];
+	struct timespec now;
 	uint32_t blue, cni;
 
 	fake_file("run/netns/blue", "");
@@ -229,6 +232,14 @@ CASE_WITH(namespaces, fake_begin, fake_end)
 		owners_tick(o);
 	}
 	assert_string_equal(name, "late[600]");
+
+	/* `ip netns add` that has not mounted its file yet */
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	fake_process(700, "ip", (unsigned)(now.tv_sec * sysconf(_SC_CLK_TCK)), 4026532602u,
+		     "0::/\n");
+	fake_process(701, "nginx", 701, 4026532603u, "0::/\n");
+	assert_string_equal(name_of(o, 4026532603u), "nginx[701]");
+	assert_string_equal(name_of(o, 4026532602u), "4026532602");
 	owners_close(o);
 
 	/* PID 1 of a container is not the host's */
