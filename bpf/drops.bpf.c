@@ -114,7 +114,8 @@ static __always_inline bool is_counted(__u64 word)
 	return cfg.count_all || is_ours(word);
 }
 
-/* Streams that arrived in the namespace cfg.netns of a receiver that does not know its senders. */
+/* Streams that arrived in the namespace cfg.netns[0] of a receiver that does not know its senders.
+ */
 MAP(streams, LRU_HASH, TRACE_STREAMS, __u32, __u8);
 
 /*
@@ -127,7 +128,7 @@ __noinline bool is_of_receiver(__u64 word, __u32 netns)
 	__u32 stream = word >> 32;
 	__u8 known = 1;
 
-	if (!cfg.count_all || !cfg.netns || bpf_map_lookup_elem(&streams, &stream))
+	if (!cfg.count_all || !cfg.netns[0] || bpf_map_lookup_elem(&streams, &stream))
 		return true;
 	if (netns)
 		bpf_map_update_elem(&streams, &stream, &known, BPF_ANY);
@@ -433,14 +434,18 @@ static __noinline __u32 index_of(__u64 *ctx, struct freed *f, bool consumed)
 }
 
 /*
- * Returns true for an end in another namespace if the ledger is limited to one namespace. Called
+ * Returns true for an end in another namespace if the ledger is limited to some namespaces. Called
  * before the packet is parsed, because a receiver on the same host may end millions of packets per
  * second. `netns` 0: unknown.
  */
 static __always_inline bool is_elsewhere(__u32 netns, __u64 location)
 {
-	return cfg.netns && netns && netns != cfg.netns &&
-	       !is_in_any(cfg.handing, TRACE_HANDING, location);
+	bool here = !cfg.netns[0] || !netns;
+
+#pragma unroll
+	for (int i = 0; i < TRACE_SPACES; i++)
+		here |= netns == cfg.netns[i];
+	return !here && !is_in_any(cfg.handing, TRACE_HANDING, location);
 }
 
 /* Processes a freed skb. `second`: see is_my_turn(). */
@@ -684,7 +689,7 @@ static long queue_step(__u32 n, struct queue_walk *w)
 	at = linear_probed(skb);
 	switch (parse(&at, &p)) {
 	case PACKET_STAMPED:
-		is_of_receiver(p.word, cfg.netns);
+		is_of_receiver(p.word, cfg.netns[0]);
 		if (unread_settles)
 			settle(p.word, w->index);
 		unread_packets++;

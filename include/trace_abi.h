@@ -49,6 +49,7 @@ struct trace_places {
 	struct trace_range fragmenting[TRACE_FRAGMENTING];
 };
 
+#define TRACE_SPACES	 3 /* of a test network: LAB_SPACES */
 #define TRACE_HANDING	 6
 #define TRACE_IGNORED	 3
 #define TRACE_CONSUMING	 3
@@ -235,7 +236,7 @@ struct trace_config {
 	__u32 fragments; /* datagrams are larger than the MTU, so track fragment numbers */
 	__u32 tunnel;	 /* UDP port of VXLAN to decapsulate; 0: none */
 	__u32 learn;	 /* enum trace_learn; if not 0, base and stream0 are unused */
-	__u32 netns;	 /* only count ends in this namespace; 0: any */
+	__u32 netns[TRACE_SPACES]; /* only count ends in these namespaces; the first one 0: any */
 	struct trace_range ignored[TRACE_IGNORED]; /* locations where freeing a packet does not end
 						    * it */
 	/* Location that frees a merged packet whose segments will all be freed: tbf_segment(). */
@@ -264,7 +265,7 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of outcomes");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
 _Static_assert(sizeof(struct trace_config) ==
-		       80 + 16 * (TRACE_IGNORED + TRACE_HANDING + TRACE_CONSUMING),
+		       88 + 16 * (TRACE_IGNORED + TRACE_HANDING + TRACE_CONSUMING),
 	       "no holes");
 
 #endif

@@ -319,7 +319,7 @@ static bool two_close_unread(const struct tracer_spec *own)
 CASE_WITH(a_receiver_counts_only_its_own_streams, open_tracer, close_tracer)
 {
 	const struct tracer_spec own = {.streams = STREAMS,
-					.config = {.port = TEST_PORT, .netns = lab.rx_ns.inum}};
+					.config = {.port = TEST_PORT, .netns = {lab.rx_ns.inum}}};
 
 	for (unsigned again = 1; !two_close_unread(&own); again++) {
 		assert_int_not_equal(quirks_found()[QUIRK_SUPPRESSED], QUIRK_ABSENT);

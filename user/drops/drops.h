@@ -114,7 +114,7 @@ int drops_watch_xskmap(struct drops *d, int map_fd);
 void drops_set_tail(struct drops *d, unsigned slot, uint64_t number);
 
 /*
- * Marks this word's stream as one that arrived in config.netns. With config.count_all, packets
+ * Marks this word's stream as one that arrived in config.netns[0]. With config.count_all, packets
  * whose namespace is unknown, for example because their socket is closing, only count for such
  * streams.
  */

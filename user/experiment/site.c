@@ -91,10 +91,13 @@ static int open_tracer(struct site *s, struct error *err)
 		tracer.numbers = &room;
 	}
 	if (s->lone) {
-		tracer.config.netns = s->sends ? lab->tx_ns.inum : lab->rx_ns.inum;
+		tracer.config.netns[0] = s->sends ? lab->tx_ns.inum : lab->rx_ns.inum;
 		tracer.edge_ifindex = lab->rx.ifindex;
 	} else {
 		tracer.probes = probes;
+		/* others may have built further namespaces into a lab that stays */
+		for (unsigned i = 0; s->in_lab && !spec->lab && i < LAB_SPACES; i++)
+			tracer.config.netns[i] = lab->ns[i].inum;
 	}
 	/*
 	 * Without edge probes, later fragments cannot be assigned to their datagram, and packets
