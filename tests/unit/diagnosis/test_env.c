@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* @shared: net.ipv4.udp_mem is read twice and compared */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* @shared: faults are planned by net.ipv4.udp_mem and other settings of the host */
 #include "cases.h"
 
 #include <errno.h>
