@@ -114,8 +114,7 @@ static __always_inline bool is_counted(__u64 word)
 	return cfg.count_all || is_ours(word);
 }
 
-/* Streams that arrived in the namespace cfg.netns[0] of a receiver that does not know its senders.
- */
+/* Streams that arrived in cfg.netns[0], where a receiver does not know its senders. */
 MAP(streams, LRU_HASH, TRACE_STREAMS, __u32, __u8);
 
 /*

@@ -29,8 +29,8 @@
 #define ENTRIES_MAX FILES_WANTED	   /* entries per map */
 #define PLACE_NS    10000000000ULL /* how long a path stays valid */
 #define FRESH_NS    1000000000ULL  /* how long all other answers stay valid */
-#define NAMING_S    2		   /* time from the start of `ip netns add` to the name */
 #define SPACE_NS    20000000ULL	   /* the same for a namespace: its number may soon be reused */
+#define NAMING_NS   2000000000ULL  /* time from the start of `ip netns add` to the name */
 #define SHARE	    400		   /* long-term CPU limit, 1/400 of a CPU ... */
 #define SAVINGS_NS  200000000LL	   /* ... and maximum burst that can be saved up */
 #define READS_NS    2000000000ULL  /* a process that read within this time still counts as reading,
@@ -652,19 +652,11 @@ static void read_host(struct owners *o)
 		s->host = true;
 }
 
-/* Returns true if a process with this start time began in the last `seconds`. */
-static bool is_young(uint64_t start, uint64_t seconds)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return start / (uint64_t)sysconf(_SC_CLK_TCK) + seconds > (uint64_t)now.tv_sec;
-}
-
 /* Searches all processes and /run/netns. */
 static void walk_spaces(struct owners *o)
 {
-	uint64_t pid, now = clock_now();
+	const uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t pid, now = clock_now(), booted = clock_ns(CLOCK_BOOTTIME);
 	bool naming;
 	DIR *dir;
 
@@ -693,8 +685,8 @@ static void walk_spaces(struct owners *o)
 	for (unsigned i = 0; i < o->spaces.n; i++) {
 		struct space *s = (struct space *)o->spaces.at + i;
 
-		/* its first process may be `ip netns add` */
-		if (naming && !s->name[0] && !s->host && is_young(s->start, NAMING_S))
+		/* the process may be `ip netns add`, and the name follows */
+		if (naming && !s->name[0] && !s->host && s->start * tick_ns + NAMING_NS > booted)
 			s->pid = 0;
 		s->checked = now;
 		s->wanted = false;

@@ -191,7 +191,8 @@ int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
 
 /*
  * Formats the name of a namespace. This is the name shown by `ip netns`, or "host" for PID 1's
- * namespace, otherwise the pod, the container, "process[pid]" for its first process, or the number.
+ * namespace, otherwise the pod, the container, "process[pid]" for its first process, or the number,
+ * also while `ip netns add` is about to name it.
  * A pod's name is preferred to names that a CNI generates (cni-...). Returns `buf`, which has
  * OWNER_NETNS bytes.
  */

@@ -95,6 +95,7 @@ static int open_tracer(struct site *s, struct error *err)
 		tracer.edge_ifindex = lab->rx.ifindex;
 	} else {
 		tracer.probes = probes;
+		_Static_assert(LAB_SPACES <= TRACE_SPACES, "all namespaces of a lab");
 		/* others may have built further namespaces into a lab that stays */
 		for (unsigned i = 0; s->in_lab && !spec->lab && i < LAB_SPACES; i++)
 			tracer.config.netns[i] = lab->ns[i].inum;

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cases.h"
@@ -199,7 +198,6 @@ CASE_WITH(namespaces, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
 	char name[OWNER_NETNS];
-	struct timespec now;
 	uint32_t blue, cni;
 
 	fake_file("run/netns/blue", "");
@@ -234,9 +232,9 @@ CASE_WITH(namespaces, fake_begin, fake_end)
 	assert_string_equal(name, "late[600]");
 
 	/* `ip netns add` that has not mounted its file yet */
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	fake_process(700, "ip", (unsigned)(now.tv_sec * sysconf(_SC_CLK_TCK)), 4026532602u,
-		     "0::/\n");
+	fake_process(700, "ip",
+		     (unsigned)(clock_ns(CLOCK_BOOTTIME) / 1000000000 * sysconf(_SC_CLK_TCK)),
+		     4026532602u, "0::/\n");
 	fake_process(701, "nginx", 701, 4026532603u, "0::/\n");
 	assert_string_equal(name_of(o, 4026532603u), "nginx[701]");
 	assert_string_equal(name_of(o, 4026532602u), "4026532602");
