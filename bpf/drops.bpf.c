@@ -448,7 +448,8 @@ static __always_inline bool is_elsewhere(__u32 netns, __u64 location)
 }
 
 /* Processes a freed skb. `second`: see is_my_turn(). */
-static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed, bool second)
+static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed, bool rest,
+				      bool second)
 {
 	struct sk_buff *skb = f->skb;
 	struct linear at = linear_of(skb);
@@ -460,7 +461,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed
 	bool known;
 	__u32 index;
 
-	switch (find_number(&reader, !consumed && is_rest(ctx), &p)) {
+	switch (find_number(&reader, rest, &p)) {
 	case PACKET_OTHER:
 	case PACKET_NONE:
 		return 0;
@@ -496,20 +497,17 @@ static __always_inline int end_of_skb(__u64 *ctx, struct freed *f, bool consumed
 }
 
 /*
- * Counts a fragment without a header (is_headless()). Returns false for any other packet. The rest
+ * Counts a fragment without a header. Returns false for one that has it. `ctx`: is_rest(). The rest
  * of a datagram is freed in one go, beginning with the fragment that has its header already.
  */
 static __always_inline bool abandon_rest(__u64 *ctx)
 {
 	__u32 zero = 0;
-	bool *ours;
+	bool *ours = bpf_map_lookup_elem(&abandoning, &zero);
 
-	if (!is_rest(ctx))
-		return false;
-	ours = bpf_map_lookup_elem(&abandoning, &zero);
 	if (!ours)
 		return false;
-	if (!is_headless(ctx)) {
+	if (!lacks_header(ctx)) {
 		*ours = false;
 		return false;
 	}
@@ -521,14 +519,18 @@ static __always_inline bool abandon_rest(__u64 *ctx)
 static __always_inline int dropped(__u64 *ctx, bool second)
 {
 	struct freed f;
+	bool rest;
 
-	if (!is_my_turn((void *)ctx[0], OBSERVER_KFREE_SKB, second) || abandon_rest(ctx))
+	if (!is_my_turn((void *)ctx[0], OBSERVER_KFREE_SKB, second))
+		return 0;
+	rest = is_rest(ctx);
+	if (rest && abandon_rest(ctx))
 		return 0;
 	freed_read(&f, ctx, false);
 	freed_place(&f);
 	if (is_elsewhere(f.netns, f.site) || is_in_any(cfg.ignored, TRACE_IGNORED, f.site))
 		return 0;
-	return end_of_skb(ctx, &f, false, second);
+	return end_of_skb(ctx, &f, false, rest, second);
 }
 
 SEC("tp_btf/kfree_skb")
@@ -556,7 +558,7 @@ static __always_inline int consumed(__u64 *ctx, bool second)
 		return 0;
 	freed_read(&f, ctx, true);
 	freed_place(&f);
-	return end_of_skb(ctx, &f, true, second);
+	return end_of_skb(ctx, &f, true, false, second);
 }
 
 SEC("?tp_btf/consume_skb")

@@ -91,15 +91,19 @@ static __always_inline bool is_rest(__u64 *ctx)
 }
 
 /*
- * Returns true for a fragment of that rest without an IP header, because that is written just
- * before a fragment is sent. Its place may hold a header of an earlier packet
- * (ip_fraglist_prepare()).
+ * Returns true if a fragment of that rest has no IP header, because that is written just before a
+ * fragment is sent. Its place may hold a header of an earlier packet (ip_fraglist_prepare()).
  */
-static __always_inline bool is_headless(__u64 *ctx)
+static __always_inline bool lacks_header(__u64 *ctx)
 {
 	struct sk_buff *skb = IN((void *)ctx[0], sk_buff);
 
-	return is_rest(ctx) && skb->data > skb->head + skb->network_header;
+	return skb->data > skb->head + skb->network_header;
+}
+
+static __always_inline bool is_headless(__u64 *ctx)
+{
+	return is_rest(ctx) && lacks_header(ctx);
 }
 
 #define TCQ_F_BUILTIN 1 /* of noop_qdisc */
