@@ -79,6 +79,17 @@ def fault(options, ids):
     assert_findings(run(*words)["end"]["findings"], *ids)
 
 
+@table(first(2, [("stops at times", ["--pause", "230ms/700ms"], ["rcvbuf-burst"]),
+                 ("is slow", ["--work", "1ms"], ["rcvbuf-slow"])]))
+@proves()
+def reader_of_a_run(reader, ids):
+    """Both read fewer packets than arrive, and only one of them is helped by a larger buffer."""
+    end = run("--tx", "socket", "-c", "10000", "-r", "5k", *reader)["end"]
+    assert_findings(end["findings"], *ids)
+    facts = end["findings"][0]["facts"]
+    assert ("read_pps" in facts) == (ids == ["rcvbuf-slow"]), facts
+
+
 @case
 @proves("qdisc-noop")
 def link_that_is_down():

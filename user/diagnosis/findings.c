@@ -67,19 +67,21 @@ void finding_outline(char *out, size_t size, const char *template)
 #define KERNEL_BACKLOG 1000 /* net_hotdata.max_backlog */
 
 /*
- * Returns true if the losses were a burst. They are not if the loss rate is constant, or if packets
+ * Returns true if the losses were bursts. They are not if the loss rate is constant, or if packets
  * were observed only for a while and may continue. Returns false if both the arrivals and the
- * number of packets sent are unknown.
+ * number of loss bursts are unknown.
  */
 static bool is_burst(const struct finding_facts *f)
 {
 	double came = f->arrival_pps * (double)f->window_ns * 1e-9;
 
+	if (f->loss_bursts)
+		return true;
 	if (!f->truesize || f->lost > BURSTS * (f->rcvbuf / f->truesize))
 		return false;
 	if (f->read_pps > 0 && f->read_pps < (1 - STEADY) * f->arrival_pps)
 		return false;
-	return came > 0 ? (double)f->lost <= STEADY * came : f->sent;
+	return (double)f->lost <= STEADY * came;
 }
 
 /*
@@ -210,6 +212,7 @@ static void keep_own(enum stage stage, struct finding_facts *f)
 	if (!socket) {
 		f->rcvbuf = f->rmem_max = f->rmem_default = f->truesize = 0;
 		f->read_pps = 0;
+		f->loss_bursts = 0;
 		f->queue_seen = false;
 		f->queued_before = 0;
 	}

@@ -44,7 +44,8 @@
 	B(not_joined) B(no_carrier) B(tap) B(port_closed) U(refused)                               \
 	/* Socket and reader. Rates cover the time in which packets arrived. Buffers are as in     \
 	 * getsockopt(): twice the requested size. `queued`: bytes queued now, and one window      \
-	 * earlier. */                                                                             \
+	 * earlier. `loss_bursts`: times the buffer overflowed, if it was nearly empty most of the \
+	 * time, 0: unknown. */                                                                    \
 	D(arrival_pps) D(read_pps) X("per_packet_ns", UINT, d.per_packet_ns)                       \
 	K(rcvbuf, "rcvbuf_bytes") X("rcvbuf_fix_bytes", UINT, d.rcvbuf_fix)                        \
 	X("rcvbuf_request_bytes", UINT, d.rcvbuf_request)                                          \
@@ -53,6 +54,7 @@
 	X("mem_fix_bytes", UINT, d.mem_fix) K(truesize, "truesize_bytes")                          \
 	X("burst_packets", UINT, d.burst) X("burst_ns", UINT, d.burst_ns)                          \
 	B(queue_seen) I(queued, "queued_bytes", queue_seen) K(queued_before, "queued_before_bytes") \
+	U(loss_bursts)                                                                             \
 	U(sharing) /* sockets on the same port and address, all others of which received nothing */ \
 	S(reader) /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */                       \
 	X("watched_ns", UINT, reading.window_ns)                                                   \

@@ -973,12 +973,14 @@ const struct finding_row finding_rows[] = {
 		"{rcvbuf_fix_bytes}), for the largest burst and a quarter more][; or request none, since "
 		"the default of {rmem_default_enough_bytes} is enough]",
 	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK},
-	{STAGE_RCVBUF, "rcvbuf-burst", SEVERITY_WARNING, PROOF_DATA, HAS(d.bursts),
-	 .cause = "The receive buffer was full: bursts were longer than it holds.",
+	{STAGE_RCVBUF, "rcvbuf-burst", SEVERITY_WARNING, PROOF_LAB, HAS(d.bursts),
+	 .cause = "The receive buffer was full: bursts were longer than it holds[, or the receiver "
+		  "stopped reading at times ({loss_bursts#loss burst})].",
 	 .about = "The buffer is counted in memory, not in payload, so a small packet takes as "
 		  "much as a large one. A program gets at most net.core.rmem_max, doubled.",
+	 .seen = "[at most {lost_at_once#packet} lost at once]",
 	 .fix = "request SO_RCVBUF {rcvbuf_request_bytes} (gives {rcvbuf_fix_bytes}) in the program, which "
-		"would have held the lost packets",
+		"would have held the longest loss burst",
 	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK},
 	{STAGE_RCVBUF, "rcvbuf-slow", SEVERITY_WARNING, PROOF_LAB, is_slow,
 	 .cause = "Packets arrived faster than the receiver[ {program}] read them. A larger buffer only "

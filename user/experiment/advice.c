@@ -9,6 +9,9 @@
 #include "diagnosis/facts.h"
 #include "host/netdev.h"
 
+#define WAITED 0.1 /* median wait of packets for a slow reader, as a fraction of a full queue's */
+#define SLACK  1.5 /* factor for queues and waits that are not the same for all packets */
+
 /* Returns the largest cause at a stage that names a location, or NULL. */
 static const struct result_cause *main_cause(const struct result *res, enum stage stage)
 {
@@ -63,6 +66,12 @@ static void enter_named(const struct run_spec *spec, const char *role, struct fi
 	netns_close(&ns);
 }
 
+/* Returns the number of receiving threads, which have a socket each. */
+static unsigned readers(const struct run_spec *spec)
+{
+	return spec->tuning.rx_threads ? spec->tuning.rx_threads : 1;
+}
+
 /*
  * Stores the number of pages used by all UDP sockets if that number plus the most that our sockets
  * may use is within udp_mem. In that case another limit left a socket without memory. Changes made
@@ -70,11 +79,9 @@ static void enter_named(const struct run_spec *spec, const char *role, struct fi
  */
 static bool is_within_udp_mem(const struct site *s, struct finding_facts *f)
 {
-	const unsigned sockets = s->spec->tuning.rx_threads ? s->spec->tuning.rx_threads : 1;
-
 	return !s->spec->faults.set && f->page_bytes &&
 	       stack_udp_pages(&s->lab.rx_ns, &f->udp_pages) &&
-	       f->udp_pages + sockets * f->rcvbuf / f->page_bytes < f->udp_mem[0];
+	       f->udp_pages + readers(s->spec) * f->rcvbuf / f->page_bytes < f->udp_mem[0];
 }
 
 /* Returns whether a fault deliberately loses packets at this stage. */
@@ -91,6 +98,32 @@ static bool is_injected(const struct run_spec *spec, enum stage stage)
 	return false;
 }
 
+/*
+ * Tells a reader that is too slow from one that stops reading at times. The rate of deliveries does
+ * not, because it is always the rate of arrivals minus the losses. It is the reader's maximum only
+ * if packets always waited: if a queue that was emptied would have delivered more between two
+ * losses, and if the median packet waited, but not longer than a full queue takes at that rate.
+ * Losses at other stages count as loss bursts too.
+ */
+static void judge_reader(const struct site *s, const struct result *res, struct finding_facts *f)
+{
+	const struct gaps *gaps = &res->arrivals.gaps;
+	const struct result_latency *latency = &res->arrivals.latency;
+	const uint64_t holds = f->truesize ? f->rcvbuf / f->truesize : 0,
+		       elsewhere = gaps->packets - smaller(gaps->packets, f->lost),
+		       bursts = gaps->count - smaller(gaps->count, elsewhere);
+	const double full_ns = res->rx_pps > 0 ? 1e9 * (double)holds / res->rx_pps : 0,
+		     wait_ns = latency->measured ? (double)(latency->p50 - latency->min) : 0;
+
+	if (latency->measured && wait_ns < WAITED * full_ns) {
+		f->loss_bursts = bursts;
+		f->reading.burst = smaller(gaps->longest, f->lost);
+	} else if (wait_ns < SLACK * full_ns * readers(s->spec) &&
+		   (double)res->delivered < SLACK * (double)(bursts * holds)) {
+		f->read_pps = res->rx_pps;
+	}
+}
+
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res)
 {
 	struct finding_facts host = remote ? *remote : (struct finding_facts){};
@@ -102,7 +135,6 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 	host.ttl = s->flow.ttl;
 	host.mtu = s->lone ? 0 : s->lab.rx.mtu;
 	host.arrival_pps = res->tx_pps;
-	host.read_pps = res->rx_pps;
 	snprintf(qdisc, sizeof(qdisc), "tbf limit %u %s, rate %llu bit/s",
 		 s->fx.pfifo_limit ? s->fx.pfifo_limit : s->fx.tbf_limit,
 		 s->fx.pfifo_limit ? "packets" : "bytes", (unsigned long long)s->fx.tbf_bps);
@@ -122,6 +154,8 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			continue;
 		f.injected = is_injected(s->spec, stage);
 		f.truesize = truesize(&s->ledger, stage);
+		if (stage == STAGE_RCVBUF)
+			judge_reader(s, res, &f);
 		/* A loss that only a counter shows has no cause with an interface. */
 		if (stage == STAGE_NIC_RING && !s->lone) {
 			f.ifname = s->lab.rx.ifname;
