@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, assert_balanced, assert_valid, case, first, listing, lost,
                  main, pktledger, run, table, thorough)
-from ends import do, read_all, send, udp
+from ends import do, nft, read_all, send, udp
 from traced import NAME, TX, lab
 
 
@@ -65,6 +65,19 @@ def run_in_it(topology, options):
         if "--repeat" not in options:
             assert_balanced(document, attempted=20000)
         assert "-i" in options or document["start"]["lab"]["topology"] == topology
+
+
+@table([("named", ["--lab", NAME]), ("ports", ["-i", f"{NAME}-tx/v-tx,{NAME}-rx/v-rx"])])
+def command_in_the_namespace_of_the_drop(options):
+    """Also if neither end is in it."""
+    for role, table_text in (("bridge", "bridge t { chain c { type filter hook forward"),
+                             ("rx", "inet t { chain c { type filter hook input")):
+        with lab("--topology", "bridge"):
+            nft(f"{NAME}-{role}", f"table {table_text} priority 0; udp dport 28779 drop; }}; }}")
+            end = run("-c", "100", "-r", "10k", "--tx", "socket", *options)["end"]
+        found, = end["findings"]
+        assert (found["stage"], found["netns"]) == ("netfilter", f"{NAME}-{role}"), found
+        assert found["command"] == f"ip netns exec {NAME}-{role} nft -a list ruleset", found
 
 
 @case

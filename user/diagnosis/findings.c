@@ -423,6 +423,26 @@ void finding_enter(struct finding *f, const struct change *change, const struct 
 	put_before(f->undo, enter);
 }
 
+void finding_enter_netns(struct finding *f, const struct change *change, struct owners *owners,
+			 uint32_t inum)
+{
+	char enter[OWNER_ENTER];
+	struct netns ns;
+
+	if (!inum || !owners || owners_netns_is_own(owners, inum))
+		return;
+	owners_netns(owners, inum, f->netns);
+	owners_netns_enter(owners, inum, enter);
+	if (owners_netns_open(owners, inum, &ns, &(struct error){}))
+		return finding_forget(f);
+	if (*enter || (change->name[0] && !change_belongs(change, &ns))) /* affects the whole
+									    host */
+		finding_enter(f, change, &ns, enter);
+	else
+		finding_forget(f);
+	netns_close(&ns);
+}
+
 /* Compares names, treating `-` and `_` as equal, because a stage's findings are named after it. */
 static bool same_id(const char *a, const char *b)
 {

@@ -262,6 +262,14 @@ void finding_forget(struct finding *f);
 void finding_enter(struct finding *f, const struct change *change, const struct netns *ns,
 		   const char *enter);
 
+/*
+ * Names the namespace (inode `inum`, 0: unknown) that has a finding's settings, and rewrites the
+ * finding's commands for a shell in the namespace of this process. Removes the commands if nothing
+ * is known that enters the namespace.
+ */
+void finding_enter_netns(struct finding *f, const struct change *change, struct owners *owners,
+			 uint32_t inum);
+
 /* Size above which a buffer only adds latency. sk_rcvbuf is also only an int. */
 #define MEM_SANE (64ULL << 20)
 /* SK_RMEM_MAX and SK_WMEM_MAX on 64-bit kernels: the default socket buffer size. */

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "diagnosis/facts.h"
@@ -42,28 +43,32 @@ static uint64_t truesize(const struct ledger *l, enum stage stage)
 	return sum.packets ? sum.memory / sum.packets : 0;
 }
 
-/*
- * Prefixes commands with the command that enters the namespace, if it has a name, because users
- * type them outside it. `role`: the namespace's role in the test network.
- */
-static void enter_named(const struct run_spec *spec, const char *role, struct finding *f,
-			const struct change *change)
+/* Returns the inode of a cause's namespace, which is a role in the test network or that inode. */
+static uint32_t netns_of(const struct lab *lab, const char *netns)
 {
-	const char *port = strcmp(role, "tx") ? spec->port_b : spec->port_a;
-	const char *slash = port ? strrchr(port, '/') : NULL;
-	char name[256] = "", quoted[2 * sizeof(name)], enter[sizeof(quoted) + 16];
-	struct netns ns;
+	const struct lab_port *const ports[] = {&lab->tx, &lab->router_tx, &lab->router_rx,
+						&lab->rx};
 
-	if (spec->lab)
-		snprintf(name, sizeof(name), "%s-%s", spec->lab, role);
-	else if (slash)
-		snprintf(name, sizeof(name), "%.*s", (int)(slash - port), port);
-	if (!*name || strchr(name, '/') || netns_open(&ns, name, &(struct error){}))
-		return;
-	snprintf(enter, sizeof(enter), "ip netns exec %s",
-		 change_quote(name, quoted, sizeof(quoted)));
-	finding_enter(f, change, &ns, enter);
-	netns_close(&ns);
+	for (unsigned i = 0; i < LENGTH(ports); i++) {
+		if (ports[i]->ns && !strcmp(ports[i]->role, netns))
+			return ports[i]->ns->inum;
+	}
+	return (uint32_t)strtoul(netns, NULL, 10);
+}
+
+/* Rewrites commands for the namespace of a cause, because users type the commands outside it. */
+static void enter(const struct lab *lab, const char *netns, struct finding *f,
+		  const struct change *change)
+{
+	const uint32_t inum = netns_of(lab, netns);
+	struct owners *owners;
+
+	if (owners_open(&owners, "/", &(struct error){}))
+		return finding_forget(f);
+	owners_netns(owners, inum, (char[OWNER_NETNS]){}); /* requests it */
+	owners_tick(owners);
+	finding_enter_netns(f, change, owners, inum);
+	owners_close(owners);
 }
 
 /* Returns the number of receiving threads, which have a socket each. */
@@ -184,8 +189,8 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 		if (f.injected || (s->in_lab && !s->spec->lab &&
 				   (!change.name[0] || change_belongs(&change, &s->lab.rx_ns))))
 			finding_forget(out);
-		else if (c && !*c->host)
-			enter_named(s->spec, c->netns, out, &change);
+		else if (c && !*c->host && (s->spec->lab || s->spec->port_a))
+			enter(&s->lab, c->netns, out, &change);
 		res->n_findings++;
 	}
 	findings_sort(res->finding, res->n_findings);

@@ -281,29 +281,6 @@ static const struct live_row *not_joined(const struct live_table *t)
 	return v4 || !v6 || strcmp(v6->text[LIVE_LOCATION], "ip6_mc_input") ? v4 : v6;
 }
 
-/* Adds the prefix that enters the namespace to commands, because users type them in the caller's
- * namespace. If there is no known way to enter, the finding has no command. */
-static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
-			const struct change *change)
-{
-	struct owners *owners = live_parts(l).owners;
-	char enter[OWNER_ENTER];
-	struct netns ns;
-
-	if (!inum || !owners || owners_netns_is_own(owners, inum))
-		return;
-	owners_netns(owners, inum, f->netns);
-	owners_netns_enter(owners, inum, enter);
-	if (owners_netns_open(owners, inum, &ns, &(struct error){}))
-		return finding_forget(f);
-	if (*enter || (change->name[0] && !change_belongs(change, &ns))) /* affects the whole
-									    host */
-		finding_enter(f, change, &ns, enter);
-	else
-		finding_forget(f);
-	netns_close(&ns);
-}
-
 /* Finds the NAT rule that redirects packets to a closed port. It may be in any namespace. */
 static int find_dnat(void *arg, const struct netns *ns)
 {
@@ -474,8 +451,8 @@ static void advise_row(const struct live *l, struct why *why, struct live_summar
 	if (s->n_findings >= LENGTH(s->finding) - TCP_FINDINGS ||
 	    findings_for_stage(row->stage, f, finding, &change))
 		return;
-	enter_netns(l, *f->dnat.backend ? why->dnat_netns : row->netns, finding,
-		    &change);
+	finding_enter_netns(finding, &change, live_parts(l).owners,
+			    *f->dnat.backend ? why->dnat_netns : row->netns);
 	s->n_findings++;
 }
 
@@ -602,7 +579,7 @@ static void advise_tcp(const struct live *l, struct live_summary *s, enum stage 
 	if (findings_for_stage(stage, f, &s->finding[i], &change))
 		return;
 	s->n_findings += i == s->n_findings;
-	enter_netns(l, netns, &s->finding[i], &change);
+	finding_enter_netns(&s->finding[i], &change, live_parts(l).owners, netns);
 }
 
 /* Names one of the flows that lose their large segments. */
