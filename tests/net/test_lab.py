@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, assert_balanced, assert_valid, case, first, listing, lost,
                  main, pktledger, run, table, thorough)
-from ends import do, nft, read_all, send, udp
+from ends import do, nft, read_all, send, sysctl, udp
 from traced import NAME, TX, lab
 
 
@@ -78,6 +78,22 @@ def command_in_the_namespace_of_the_drop(options):
         found, = end["findings"]
         assert (found["stage"], found["netns"]) == ("netfilter", f"{NAME}-{role}"), found
         assert found["command"] == f"ip netns exec {NAME}-{role} nft -a list ruleset", found
+
+
+@table([("by default", [], 0, False), ("accept_local", [], 1, True), ("AF_XDP", ["--rx", "xsk"], 0, True),
+        ("XDP", ["--rx", "xdp"], 0, True), ("another source", ["--src-addr", "198.18.0.77"], 0, True),
+        ("its own source", ["--src-addr", "198.18.0.1"], 0, False), ("sockets", ["--tx", "socket"], 1, False)])
+def both_ports_in_one_namespace(options, accept_local, delivers):
+    with lab():
+        do(f"{NAME}-rx", "ip", "link", "set", "v-rx", "netns", TX)
+        do(TX, "ip", "addr", "add", "198.18.0.2/24", "dev", "v-rx")
+        do(TX, "ip", "link", "set", "v-rx", "up")
+        sysctl(TX, "net/ipv4/conf/v-rx/accept_local", accept_local)
+        result = pktledger("run", "-j", "-c", "100", "-r", "10k", "-i", f"{TX}/v-tx,{TX}/v-rx", *options)
+    if delivers:
+        assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+    else:
+        assert result.status == 2 and "(NETNS/IFNAME)" in result.json["error"]["hint"], result
 
 
 @case

@@ -74,8 +74,31 @@ static int open_port(const char *text, struct netdev *dev, struct lab_port *port
 	return 0;
 }
 
+#define MOVE "move a port to another namespace (NETNS/IFNAME)"
+
+/*
+ * Returns true if the receiver's stack rejects packets with this source address because it is an
+ * address of the receiver's namespace (fib_validate_source()). IPv6 has no such check.
+ */
+static bool rejects_source(const struct lab_port *rx, struct in_addr source)
+{
+	const struct endpoint from = {.family = AF_INET, .ip4 = source};
+	uint64_t all = 0, one = 0;
+	char path[64];
+	unsigned ifindex;
+
+	snprintf(path, sizeof(path), "net/ipv4/conf/%s/accept_local", rx->ifname);
+	netns_sysctl_numbers(rx->ns, "net/ipv4/conf/all/accept_local", &all, 1);
+	netns_sysctl_numbers(rx->ns, path, &one, 1);
+	return !all && !one && netdev_hop(rx->ns, &from, &ifindex) == HOP_LOCAL;
+}
+
 static int open_pair(const struct run_spec *spec, struct lab *lab, struct error *err)
 {
+	const struct shape_addrs *from = &spec->shape.src_addr;
+	const bool to_socket = spec->rx->socket || spec->pass;
+	char text[INET_ADDRSTRLEN];
+	struct in_addr source;
 	struct netdev dev;
 	bool unreached;
 	int rc = open_port(spec->port_a, &dev, &lab->tx, err);
@@ -89,13 +112,20 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 		return error_usage(err, "sender first: -i A,B", "both ports are %s",
 				   lab->tx.ifname);
 	if (lab->tx_ns.inum == lab->rx_ns.inum && spec->tx->socket)
-		return error_usage(
-			err, "use --tx xsk, or move a port to another namespace (NETNS/IFNAME)",
-			"both ports are in one namespace: sockets would use loopback");
-	if (unreached && (spec->rx->socket || spec->pass || spec->tx->socket))
+		return error_usage(err, "use --tx xsk, or " MOVE,
+				   "both ports are in one namespace: sockets would use loopback");
+	if (unreached && (to_socket || spec->tx->socket))
 		return error_usage(err, "give it one, or use --tx xsk --rx xsk",
 				   "%s has no IPv%c address that a socket could receive on",
 				   lab->rx.ifname, spec->ipv6 ? '6' : '4');
+	source = lab->tx.ip4;
+	if (from->n)
+		memcpy(&source, from->first, sizeof(source));
+	if (to_socket && !spec->ipv6 && rejects_source(&lab->rx, source))
+		return error_usage(err, "use --src-addr or --rx xsk, or " MOVE,
+				   "the receiver's namespace rejects packets from its own address "
+				   "%s",
+				   inet_ntop(AF_INET, &source, text, sizeof(text)));
 	if (spec->payload + (spec->ipv6 ? 48 : 28) > lab->tx.mtu && !spec->tx->socket)
 		return error_set(err, STATUS_USAGE, -EMSGSIZE, "use smaller packets",
 				 "%u bytes of payload do not fit the MTU of %u of %s",
