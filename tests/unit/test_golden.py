@@ -160,6 +160,24 @@ def page(result):
             assert Page(again.out).documents == found.documents, again
 
 
+@table([(" ".join([result, *end]), result, end) for result, end in [
+    ("run-losses", {"unaccounted": 5}), ("run-losses", {"sent": -1}), ("run-losses", {"delivered": 99999999}),
+    ("run-losses", {"stages": None}), ("run-losses", {"impossible": 1}), ("balance-both", {"unaccounted": 5}),
+    ("balance-both", {"delivered": 1}), ("send", {"refused": 99999999}),
+]])
+@rootless
+def contradictions(result, end):
+    document = json.loads((GOLDEN / f"{result}.json").read_text())
+    document["end"].update(end)
+    with directory() as where:
+        (where / "edited.json").write_text(json.dumps(document))
+        shown, told = (pktledger("report", *how, str(where / "edited.json")) for how in ([], ["-j"]))
+    assert shown.status == told.status == 4, shown
+    assert "contradict each other" in shown.out and "\nbalanced" not in shown.out, shown
+    (document,) = told.json["documents"]
+    assert document["sums_agree"] is False and document["end"].get("balanced", False) is False, document
+
+
 OTHER = [None, True, -1, 2 ** 64 - 1, 1e308, [], [[1]], [{}], {"stage": 1}, "", [None], "x" * 20000,
          "<b id=zq></script><!--<script>\"'&\u00e9\u0001\u001b[2J"]
 

@@ -311,8 +311,61 @@ static void forget(struct ledgers_document *d)
 }
 
 /* Takes over the document in `d`. */
+/*
+ * Returns true if the packets in the end of a run or of a trial add up. Missing members are zero.
+ * `send` does not know the outcomes of the packets that left its host.
+ */
+static bool adds_up(const struct json_object *end, bool outcomes)
+{
+	const uint64_t sent = json_get_u64(end, "sent"), dropped = json_get_u64(end, "dropped");
+	const uint64_t open = json_get_u64(end, "in_flight") + json_get_u64(end, "unaccounted");
+	uint64_t by_stage = 0;
+
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
+		by_stage += json_get_u64(stage.item, "packets");
+	if (json_get_u64(end, "attempted") != json_get_u64(end, "refused") + sent ||
+	    dropped != by_stage)
+		return false;
+	return !outcomes ||
+	       (sent == json_get_u64(end, "delivered") + dropped + open &&
+		!(json_get_bool(end, "balanced") && (open || json_get_u64(end, "impossible"))));
+}
+
+/* Returns true if the packets in the end of a trace add up. Without --balance all are zero. */
+static bool balance_adds_up(const struct json_object *end)
+{
+	const int64_t ended = json_get_i64(end, "delivered") +
+			      json_get_i64(json_get(end, "probes"), "dropped") +
+			      json_get_i64(end, "suspected_packets");
+	const int64_t unaccounted = json_get_i64(end, "unaccounted");
+
+	return json_get_i64(end, "arrived") ==
+		       ended + json_get_i64(end, "in_flight") + unaccounted &&
+	       !(json_get_bool(end, "balanced") && unaccounted);
+}
+
+/* Checks the sums of a document. A document that contradicts itself is not balanced. */
+static void check_sums(struct ledgers_document *d)
+{
+	struct json_object *end = json_get(d->json, "end");
+	const bool run = !strcmp(d->command, "run");
+	bool agree = true;
+
+	if (end && (run || !strcmp(d->command, "send")))
+		agree = adds_up(end, run);
+	else if (d->parts)
+		agree = balance_adds_up(end);
+	for (struct json_each trial = json_each(d->json, "trials"); json_next(&trial);)
+		agree = adds_up(trial.item, true) && agree;
+	if (!agree)
+		json_put_bool(d->json, "sums_agree", false);
+	if (json_get(end, "balanced") && (!agree || json_denies(d->json, "outcomes_agree")))
+		json_put_bool(end, "balanced", false);
+}
+
 static void keep(struct ledgers *l, struct ledgers_document *d)
 {
+	check_sums(d);
 	l->document = list_room(l->document, l->documents, sizeof(*d));
 	l->document[l->documents++] = *d;
 	*d = (struct ledgers_document){};

@@ -7,7 +7,7 @@
  *	{ "schema":"pktledger/run/1", "file":"a.ledger", "number":1,
  *	  "start":{..}, "intervals":[..], "limits":[..], "error":{..}, "end":{..},
  *	  "covers":{"from","to","intervals","joined"}, "worst":[..], "sum":{..}, "outcomes":[..],
- *	  "outcomes_agree":true }
+ *	  "outcomes_agree":true, "sums_agree":false }
  *
  * `number`: the document's position in the file, from 1. `end` is missing if the command was killed
  * or is still writing.
@@ -22,6 +22,10 @@
  * `outcomes` exist for run, send and recv if the ledger recorded them:
  *	{"outcome","stage",..,"packets","ranges","longest"}
  * `ranges` counts runs of adjacent numbers.
+ *
+ * `sums_agree` is false if the packets in `end`, or in one of the `trials`, do not add up, and
+ * missing otherwise. A document that contradicts itself or its outcomes is not balanced, whatever
+ * its `balanced` was.
  */
 #ifndef PKTLEDGER_REPORT_LOAD_H
 #define PKTLEDGER_REPORT_LOAD_H

@@ -281,6 +281,9 @@ static void put_state(const struct print_view *v, const struct ledgers_document 
 	if (json_denies(d->json, "outcomes_agree"))
 		page_line(&p, 2, STYLE_BAD, "outcomes  ", STYLE_BAD,
 			  "the sums over all numbers differ from the ledger");
+	if (json_denies(d->json, "sums_agree"))
+		page_line(&p, 2, STYLE_BAD, "sums      ", STYLE_BAD,
+			  "the numbers of packets contradict each other");
 	if (json_get(d->json, "error")) {
 		page_text(&p, 2, STYLE_BAD, "failed    ");
 		page_fill(&p, STYLE_BAD, d->json, "{error.message}");

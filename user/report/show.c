@@ -231,9 +231,9 @@ bool show_disagrees(const struct ledgers *l)
 	for (unsigned i = 0; i < l->documents; i++) {
 		const struct json_object *d = l->document[i].json;
 
-		if (json_denies(d, "outcomes_agree") ||
+		if (json_denies(d, "outcomes_agree") || json_denies(d, "sums_agree") ||
 		    json_denies(json_get(d, "joined"), "balanced") ||
-		    (json_get(d, "senders") && !json_get_bool(json_get(d, "end"), "balanced")))
+		    json_denies(json_get(d, "end"), "balanced"))
 			return true;
 	}
 	return false;
