@@ -14,7 +14,7 @@
 #include "report/series.h"
 
 #define ROWS_MAX	24 /* rows per class in an interval's table (the rest share a line) */
-#define ROWS_END	3  /* rows per class at the end, unless -v is given */
+#define ROWS_END	3  /* rows per class at the end, after the tables of the intervals */
 #define ROW		"%10s %8s  %s" /* packets, percentage, stage */
 #define ROW_DETAIL	36	       /* column where details start after these fields */
 #define BENIGN_PLACES	4  /* places named on the line about expected drops */
@@ -157,7 +157,7 @@ static void put_rows(struct trace_text *t, enum drop_class class, unsigned most,
 	unsigned shown;
 
 	table_group(&rows, &t->rows, ~0u, 1u << class);
-	shown = rows.n > most ? most : rows.n;
+	shown = rows.n && rows.n - 1 > most ? most : rows.n; /* a single row takes no more lines */
 	table_sort(&rows, shown < rows.n ? TABLE_BY_PACKETS : TABLE_BY_PATH);
 	for (unsigned i = 0; i < shown; i++) {
 		const struct live_row *row = &rows.rows[i];
@@ -417,7 +417,7 @@ static void put_total(struct trace_text *t, uint64_t duration_ns)
 {
 	const uint64_t packets = sum_of(t, CLASS_LOSS).packets;
 	const struct live_counts perhaps = sum_of(t, CLASS_SUSPECTED);
-	const unsigned most = t->verbosity > 0 ? UINT_MAX : ROWS_END;
+	const unsigned most = t->verbosity > 0 ? UINT_MAX : t->verbosity < 0 ? ROWS_MAX : ROWS_END;
 	struct page *p = &t->page;
 
 	page_row(p, STYLE_BOLD, 0, "drops", packets, 0);
