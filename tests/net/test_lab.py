@@ -46,7 +46,7 @@ def down_gives_json():
 def name_is_taken():
     with lab():
         again = pktledger("lab", "up", NAME)
-        assert again.status == 1 and NAME in again.err, again
+        assert again.status == 1 and f"lab down {NAME}" in again.err, again
         assert len(ours()) == 2
 
 
@@ -176,7 +176,7 @@ def namespace_is_missing(role):
         row, = [row for row in pktledger("lab", "list", "-j").json["labs"] if row["name"] == NAME]
         assert not row["whole"], row
         result = pktledger("run", "--count", "10", "--lab", NAME)
-        assert result.status == 1 and "lab down" in result.err, result
+        assert result.status == 1 and f"lab down {NAME}" in result.err, result
     assert not ours()
 
 

@@ -527,7 +527,7 @@ static int check_name(const char *name, struct error *err)
 	if (!len || name[len] || len >= sizeof(((struct lab *)0)->name) || strchr("-_", *name))
 		return error_usage(
 			err, "use letters, digits, - and _, at most 31, a letter or digit first",
-			"'%s' cannot be the name of a lab", name);
+			"'%.80s' cannot be the name of a lab", name);
 	return 0;
 }
 
@@ -586,12 +586,13 @@ int lab_check_free(const char *name, struct error *err)
 {
 	enum lab_topology topology;
 	int ret = check_name(name, err);
+	char hint[128];
 
 	if (ret || !find_roles(name, &topology))
 		return ret;
-	return error_set(err, STATUS_FAILED, -EEXIST,
-			 "take another name, or remove it: pktledger lab down",
-			 "test network '%s' already exists", name);
+	snprintf(hint, sizeof(hint), "use another name, or remove it: pktledger lab down %s", name);
+	return error_set(err, STATUS_FAILED, -EEXIST, hint, "test network '%s' already exists",
+			 name);
 }
 
 /* Runs `ip netns attach` (for the thread's namespace) or `ip netns del`. */
@@ -660,17 +661,16 @@ int lab_remove(const char *name, struct error *err)
 	return ret;
 }
 
-#define ANEW "remove it and make it anew: pktledger lab down"
-
 int lab_open_named(struct lab *lab, const char *name, struct error *err)
 {
 	struct lab_spec spec = {};
-	char path[PATH_MAX];
+	char path[PATH_MAX], hint[128];
 	int ret = lab_topology_of(name, &spec.topology, err);
 
+	snprintf(hint, sizeof(hint), "remove it and create it again: pktledger lab down %s", name);
 	lab_plan(lab, &spec);
 	if (!ret && !is_whole(find_roles(name, &spec.topology), spec.topology))
-		ret = error_set(err, STATUS_FAILED, -ENXIO, ANEW,
+		ret = error_set(err, STATUS_FAILED, -ENXIO, hint,
 				"a namespace of the lab '%s' is missing", name);
 	snprintf(lab->name, sizeof(lab->name), "%s", name);
 	for (unsigned i = 0; i < LAB_SPACES && !ret; i++) {
@@ -683,7 +683,7 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 	for (unsigned i = 0; i < LAB_PORTS && !ret; i++) {
 		ret = read_port(&lab->port[i]);
 		if (ret)
-			error_set(err, STATUS_FAILED, ret, ANEW,
+			error_set(err, STATUS_FAILED, ret, hint,
 				  "the device %s of the lab '%s' is gone", lab->port[i].ifname,
 				  name);
 	}
