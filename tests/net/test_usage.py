@@ -130,6 +130,14 @@ def port_in_use(kind, args):
 
 
 @case
+def client_that_does_not_speak_the_protocol():
+    with directory() as where:
+        (where / "garbage").write_text("garbage\n")
+        with (where / "garbage").open() as garbage:
+            assert_refused(pktledger("recv", "--stdio", stdin=garbage), FAILED, "does not speak the protocol")
+
+
+@case
 def no_privilege():
     """The missing capabilities are named."""
     result = as_nobody("run", "--count", "1")

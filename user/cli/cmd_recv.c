@@ -142,6 +142,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 struct serving {
 	struct server_config cfg;
 	struct json_out *json; /* NULL: print text */
+	struct error *err;     /* why the client of --stdio failed */
 	unsigned clients, refused;
 	bool insecure;
 };
@@ -185,7 +186,8 @@ static void on_served(void *arg, const struct server_served *v)
 
 	if (s->cfg.stdio) {
 		if (*v->why)
-			log_warn("pktledger on the other host failed: %s", v->why);
+			error_set(s->err, STATUS_FAILED, -EPROTO, NULL,
+				  "pktledger on the other host failed: %s", v->why);
 		return;
 	}
 	address.port = 0;
@@ -284,6 +286,7 @@ static int serve(const struct recv_options *o, struct error *err)
 			.listen = o->listen,
 			.stdio = o->stdio,
 			.max_pps = o->max_rate.value},
+		.err = err,
 		.insecure = o->insecure,
 	};
 	const struct server_view view = {on_listening, on_served, &s};
