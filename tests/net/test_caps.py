@@ -88,6 +88,7 @@ RECV = ["recv", "-t", "0.1", "-i", "v-rx", "--rx"]
 ROWS = [(" ".join(args[:2] + args[-2:]), args, when, side) for args, when, side in [
     (["run", "-c", "1000"], None, None),
     (["trace", "-t", "0.1"], None, None),
+    (["trace", "-t", "0.1", "--balance", "udp port " + PORT], "--balance", None),
     (["lab", "up", NAME, "--fault", "tc_ingress"], "up --fault", None),
     *([
         (["run", "-c", "1000", "--tx", "xsk", "--rx", "xsk"], None, None),
@@ -133,7 +134,7 @@ def without_each(args, when, side):
             assert result.err.rstrip().count("\n") == 0, result
 
 
-@table([row for row in ROWS if row[1][0] in ("trace", "top")])
+@table([row for row in ROWS if row[1][0] in ("trace", "top") and not row[2]])
 def without_each_of_the_rest(args, when, side):
     """What it can do without: it says so, or tells less."""
     wanted, more = needs(args[0], when), needs(args[0], when, extra=True)

@@ -618,7 +618,8 @@ static int check(struct trace *t, struct error *err)
 	if (trace_spec(&o->live, spec, err) ||
 	    (o->live.balance && flow_expressions(flow, o->live.expr.text, err)) ||
 	    check_options(t, err) || limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
-	    caps_require(&cmd_trace, NULL, err) || junit_try(o->junit, err))
+	    caps_require(&cmd_trace, *flow->udp ? "--balance" : NULL, err) ||
+	    junit_try(o->junit, err))
 		return -EINVAL;
 	events_ask(t);
 	if (o->live.balance) { /* the TCP ledger finds its drops independently */
@@ -722,6 +723,8 @@ int trace_lines(const struct live_options *o, struct error *err)
 
 static const struct opt_need needs[] = {
 	TRACE_NEEDS,
+	{OPT_CAP(SYSLOG), "to tell drops before and after arrival apart", .when = "--balance"},
+	{OPT_CAP(NET_ADMIN), "to count the packets of a UDP flow", .when = "--balance"},
 	{OPT_CAP(DAC_OVERRIDE), "to write to other users' directories", .when = "--keep",
 	 .without = "the ledger must be in a directory that this user can write to",
 	 .keeps = "to rewrite the ledger"},
