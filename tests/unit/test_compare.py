@@ -37,7 +37,7 @@ def compared(limits, *options, **changes):
         return pktledger("report", "--compare", "--limit", limits, *options, *files)
 
 
-WORSE = {"delivered": 980, "dropped": 20}
+WORSE = {"delivered": 980, "dropped": 20, "stages": [{"stage": "rcvbuf", "packets": 20}]}
 SLOWER = {"latency_ns": {**END["latency_ns"], "p99": 1201}}
 
 
@@ -60,11 +60,18 @@ def verdict(a, b, sentence):
         assert pktledger("report", "--compare", "-j", *files).json["comparison"]["verdict"] == sentence
 
 
+@case
+@rootless
+def a_result_that_is_not_balanced():
+    result = compared("loss=+50%", unaccounted=10, delivered=980, balanced=False)
+    assert result.status == BROKEN and "b, number 1: not balanced" in result.err, result
+
+
 @table([(" ".join((limits, name)), limits, changes, status) for limits, name, changes, status in [
     ("loss=+0%", "same", {}, KEPT),
     ("loss=+1%", "at the limit", WORSE, KEPT),
     ("loss=+0.9%", "worse", WORSE, BROKEN),
-    ("loss=+0.9%", "better", {"delivered": 1000, "dropped": 0}, KEPT),
+    ("loss=+0.9%", "better", {"delivered": 1000, "dropped": 0, "stages": []}, KEPT),
     ("p99=+20%", "slower", SLOWER, BROKEN),
     ("p99=+21%,p50=+0%", "slower", SLOWER, KEPT),
     ("rx_pps=-5%", "fewer", {"rx_pps": 940.0}, BROKEN),

@@ -221,6 +221,7 @@ static int compare_ends(const struct report_options *o, struct error *err)
 static int report(struct report_options *o, struct error *err)
 {
 	static struct opt_words expr;
+	const struct ledgers_document *bad;
 	struct ledgers *l;
 	unsigned n = 0;
 	int rc = 0;
@@ -249,7 +250,10 @@ static int report(struct report_options *o, struct error *err)
 		log_info("join the files into one ledger with --join");
 	if (!rc)
 		rc = show_ledgers(&o->view, l, err);
-	if (!rc && show_disagrees(l))
+	bad = rc ? NULL : show_unbalanced(l);
+	if (bad && (o->view.a || o->view.matrix || o->view.csv)) /* other outputs show it */
+		log_warn("%s, number %u: not balanced", document_file(bad), bad->number);
+	if (bad)
 		rc = STATUS_BROKEN;
 	ledgers_free(l);
 	return rc;

@@ -170,10 +170,10 @@ int show_ends(const struct show_view *v, struct json_object *ends, struct error 
 struct json_object *show_joined_lines(const struct ledgers_document *d, unsigned n);
 
 /*
- * Returns true if a document's outcomes disagree with its ledger, or if a joined document is not
- * balanced.
+ * Returns the first document that is not balanced, or that contradicts itself or its recorded
+ * outcomes. NULL: none.
  */
-bool show_disagrees(const struct ledgers *l);
+const struct ledgers_document *show_unbalanced(const struct ledgers *l);
 
 /* Documents side by side: two documents compared, or runs between many hosts in one table. */
 

@@ -226,7 +226,7 @@ int show_ends(const struct show_view *v, struct json_object *ends, struct error 
 	return rc;
 }
 
-bool show_disagrees(const struct ledgers *l)
+const struct ledgers_document *show_unbalanced(const struct ledgers *l)
 {
 	for (unsigned i = 0; i < l->documents; i++) {
 		const struct json_object *d = l->document[i].json;
@@ -234,7 +234,7 @@ bool show_disagrees(const struct ledgers *l)
 		if (json_denies(d, "outcomes_agree") || json_denies(d, "sums_agree") ||
 		    json_denies(json_get(d, "joined"), "balanced") ||
 		    json_denies(json_get(d, "end"), "balanced"))
-			return true;
+			return &l->document[i];
 	}
-	return false;
+	return NULL;
 }
