@@ -273,7 +273,7 @@ struct json_out *global_json_out(const struct global_options *g, const char *sch
 
 static int explain(int rc, const char *value, const char *what, struct error *err)
 {
-	return rc ? error_usage(err, NULL, "'%.80s' is %s", value, what) : 0;
+	return rc ? error_usage(err, NULL, "'%.80s' %s", value, what) : 0;
 }
 
 static int parse_addrs(const char *value, void *field, struct error *err)
@@ -281,8 +281,8 @@ static int parse_addrs(const char *value, void *field, struct error *err)
 	int rc = addrs_parse(value, field);
 
 	return explain(rc, value,
-		       rc == -ERANGE ? "the range is empty or has more than 2^32 addresses"
-				     : "not a range of addresses (examples: 198.18.0.1, "
+		       rc == -ERANGE ? "is empty or has more than 2^32 addresses"
+				     : "is not a range of addresses (examples: 198.18.0.1, "
 				       "198.18.0.1..198.18.0.9, 198.18.4.0/24, 2001:2::/120)",
 		       err);
 }
@@ -290,7 +290,7 @@ static int parse_addrs(const char *value, void *field, struct error *err)
 static int parse_ports(const char *value, void *field, struct error *err)
 {
 	return explain(ports_parse(value, field), value,
-		       "not a range of ports from 1 to 65535 (examples: 9000, 9000..9099)", err);
+		       "is not a range of ports from 1 to 65535 (examples: 9000, 9000..9099)", err);
 }
 
 const struct opt shape_opts[] = {

@@ -331,11 +331,10 @@ static void report_way(const struct peer *p, const struct endpoint *to,
 	char note[256];
 
 	if (!p->seen.family)
-		snprintf(
-			note, sizeof(note),
-			"no probe packet reached %s at UDP port %s, so the traffic may not reach it "
-			"either",
-			host, self);
+		snprintf(note, sizeof(note),
+			 "no probe packet reached %s at %s over UDP; the test traffic may be lost "
+			 "too",
+			 host, self);
 	else if (memcmp(&p->seen.ip4, &p->self.ip4, sizeof(p->self.ip4)) ||
 		 memcmp(&p->seen.ip6, &p->self.ip6, sizeof(p->self.ip6)))
 		snprintf(note, sizeof(note), "%s sees this host, %s, as %s", host, self,

@@ -427,9 +427,7 @@ static void put_verdict(struct json_object *comparison, const struct json_object
 		return;
 	}
 	if (less <= 0)
-		snprintf(amount, sizeof(amount), "%.3g %% of the packets it sent, %c "
-						 "nothing", 100 * more,
-			 more_b ? 'A' : 'B');
+		snprintf(amount, sizeof(amount), "%.3g %% of the packets it sent", 100 * more);
 	else if (more < 1.005 * less)
 		snprintf(amount, sizeof(amount), "the same fraction as %c, %.3g %%",
 			 more_b ? 'A' : 'B', 100 * more);
@@ -446,10 +444,13 @@ static void put_verdict(struct json_object *comparison, const struct json_object
 				      : there > 0.5 * lost ? "most of it"
 							   : "the largest part",
 				      most);
+	if (less <= 0)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "; %c lost nothing",
+				      more_b ? 'A' : 'B');
 	option = option_of(comparison, most);
 	if (option)
-		snprintf(text + n, sizeof(text) - n, "; its %.30s was %.60s instead of %.60s",
-			 json_get_text(option, "name"),
+		snprintf(text + n, sizeof(text) - n, "; %c's %.30s was %.60s instead of %.60s",
+			 more_b ? 'B' : 'A', json_get_text(option, "name"),
 			 option_text(json_get(option, more_b ? "b" : "a")),
 			 option_text(json_get(option, more_b ? "a" : "b")));
 	n = strlen(text);

@@ -124,12 +124,13 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 		} else if (!strcmp(d[i].command, "recv") && d[i].outcomes) {
 			fill_side(&j->receiver[j->receivers++], &d[i]);
 		} else {
-			rc = error_usage(err,
-					 "report the file alone (for UDP, use `run --to` or "
-					 "captures of both hosts to find losses between them)",
-					 "%s is of %s: only send and recv are joined, and TCP of "
-					 "`trace --balance --ledger`",
-					 d[i].path, d[i].command);
+			rc = error_usage(
+				err,
+				"report the file alone (for UDP, use `run --to` or "
+				"captures of both hosts to find losses between them)",
+				"%s was written by %s, but --join needs ledgers of send and "
+				"recv, or of TCP by `trace --balance --ledger`",
+				d[i].path, d[i].command);
 		}
 	}
 	if (!rc && !(j->senders && j->receivers))

@@ -278,8 +278,8 @@ static int check_kind(const char *path, struct error *err)
 	if (*head == '{' || !strcmp(head, HTML_BEGIN))
 		return 1;
 	/* a ledger starts with a CRC and an object, even if its first line is truncated */
-	if (n < 10 || (strspn(head, "0123456789abcdef") == 8 &&
-		       sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{'))
+	if (strspn(head, "0123456789abcdef") == smaller(n, 8) &&
+	    (n < 10 || (sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{')))
 		return 0;
 	return error_usage(err,
 			   "report reads --ledger files, -j output and captures",
@@ -405,8 +405,8 @@ int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 	for (unsigned i = 1; i < l->documents; i++) {
 		if (strcmp(d[0].command, d[i].command) != 0)
 			return error_usage(err, "choose by --number",
-					   "--compare: %s is of %s, and %s of %s", d[0].path,
-					   d[0].command, d[i].path, d[i].command);
+					   "--compare: %s was written by %s, and %s by %s",
+					   d[0].path, d[0].command, d[i].path, d[i].command);
 	}
 	if (d->parts)
 		return error_usage(err, NULL, "--compare: results of %s cannot be compared",
@@ -766,7 +766,7 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 	end_set(&r);
 	if (!rc && !file->documents)
 		return error_set(err, STATUS_FAILED, -ENODATA,
-				 file->state.bad      ? "the file ends before its first line does"
+				 file->state.bad      ? "its first line is truncated"
 				 : !file->state.lines ? "it is empty"
 				 : file->odd ? "its lines are not in the format of this version"
 					     : NULL,
@@ -789,13 +789,12 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 								  "document",
 			       file->path);
 	} else if (!command_of(schema, d.command)) {
-		rc = error_usage(err,
-				 "report reads -j output, --ledger files and its own pages",
-				 "%s is not of pktledger, or of another version of it", file->path);
+		rc = error_usage(err, "report reads -j output, --ledger files and its own pages",
+				 "%s was not written by this version of pktledger", file->path);
 	} else if (!is_one_of(d.command, readable, LENGTH(readable)) ||
 		   !json_object_is_type(json_get(json, "start"), json_type_object)) {
 		rc = error_usage(err, json_get_text(json_get(json, "error"), "message"),
-				 "%s is of %s -j, and has nothing that report shows", file->path,
+				 "%s was written by %s -j and has no result", file->path,
 				 d.command);
 	}
 	for (struct json_each o = json_each(json, "documents"); !rc && json_next(&o);)

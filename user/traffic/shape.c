@@ -229,7 +229,9 @@ static int parse_weights(const char *text, struct imix *out)
 		cut(item, ":", size, &more);
 		rc = num_u64(size, 1, FRAME_MAX, &bytes);
 		if (!rc && more)
-			rc = num_u64(more, 1, SHAPE_SIZES, &times);
+			rc = num_u64(more, 0, SHAPE_SIZES, &times);
+		if (!rc && !times)
+			return -EDOM;
 		if (rc)
 			return rc;
 		frame[runs] = (uint16_t)bytes;
@@ -260,7 +262,8 @@ int imix_parse(const char *text, void *out, struct error *err)
 	if (!rc)
 		*(struct imix *)out = made;
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
-			      rc == -ERANGE
+			      rc == -EDOM ? "'%.40s' has a size with the weight 0"
+			      : rc == -ERANGE
 				      ? "'%.40s' is too long or out of range (sizes to %d, %d "
 					"packets in a cycle)"
 				      : "'%.40s' is not a mix of sizes (examples: simple, "
@@ -340,7 +343,7 @@ int rate_plan_parse(const char *text, void *out, struct error *err)
 			*(struct rate_plan *)out = plan;
 	}
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
-			      "'%.60s' is no profile (examples: ramp:10k..1M/10s, "
+			      "'%.60s' is not a profile (examples: ramp:10k..1M/10s, "
 			      "steps:10k,50k,100k/2s, onoff:100ms/900ms)",
 			      text)
 		  : 0;

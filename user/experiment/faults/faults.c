@@ -570,10 +570,10 @@ int fault_lab_topology(const struct fault_list *list, bool any, enum lab_topolog
 	uint64_t others = any ? 0 : fault_with(list, OF_PROGRAM);
 
 	if (others)
-		return error_usage(
-			err, "use run --fault",
-			"--fault %s is not of the lab, but of the programs that send and receive",
-			first_name(others));
+		return error_usage(err, "use run --fault",
+				   "a lab cannot have --fault %s, which acts on the sending or "
+				   "receiving program",
+				   first_name(others));
 	if (needed_topology(list) != LAB_PAIR)
 		*topology = needed_topology(list);
 	return 0;
