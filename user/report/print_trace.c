@@ -76,6 +76,14 @@ static void put_burst(struct page *p, const struct live_burst *b)
 		   (unsigned)(b->time_ns % 1000000000 / (fine ? 100000 : 1000000)));
 }
 
+/* Returns true if the hook, such as "bridge forward", already says the direction. */
+static bool says_direction(const char *hook, const char *direction)
+{
+	const char *last = strrchr(hook, ' ');
+
+	return !strcmp(last ? last + 1 : hook, direction);
+}
+
 /* Prints the details of a cause, in this order. Omits the source if it is "event", the default. */
 static void put_details(struct trace_text *t, const struct live_row *row)
 {
@@ -96,6 +104,8 @@ static void put_details(struct trace_text *t, const struct live_row *row)
 		char word[512];
 
 		if (!*text ||
+		    (details[i].field == LIVE_DIRECTION &&
+		     says_direction(row->text[LIVE_HOOK], text)) ||
 		    (details[i].field == LIVE_NETNS && *t->netns && !strcmp(text, t->netns)))
 			continue;
 		snprintf(word, sizeof(word), "%s", text);
