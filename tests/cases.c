@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cases.h"
 
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define CASES_MAX 64
@@ -18,7 +20,16 @@ void add_case(const char *name, CMUnitTestFunction function, CMFixtureFunction s
 
 int run_cases(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
-	cmocka_set_test_filter(getenv("PKTLEDGER_TEST_CASE")); /* a pattern; NULL: all */
+	const char *pattern = getenv("PKTLEDGER_TEST_CASE"); /* NULL: all */
+	size_t unlike = 0;
+
+	while (pattern && unlike < n_cases && fnmatch(pattern, cases[unlike].name, 0))
+		unlike++;
+	if (unlike == n_cases) {
+		fprintf(stderr, "# no case matches '%s'\n", pattern);
+		return 2;
+	}
+	cmocka_set_test_filter(pattern);
 	return _cmocka_run_group_tests("cases", cases, n_cases, set_up, tear_down);
 }
 

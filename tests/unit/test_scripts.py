@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import ROOT, case, main, require
+from lib import ROOT, case, main, require, table
 
 SPDX = "SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause"
 SOURCES = (".c", ".h", ".py", ".sh")
@@ -39,6 +39,16 @@ def python_passes_pyflakes():
     assert scripts
     done = subprocess.run(["pyflakes3", *scripts], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+@table([
+    ("a program", ["tests/run", "no-such-program"], 2, "no program has"),
+    ("a case", [__file__, "no such case"], 2, "no case has"),
+    ("--help", ["tests/run", "--help"], 0, "Usage:"),
+])
+def words_of_the_runner(command, status, said):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == status and said in done.stdout + done.stderr, done
 
 
 @case
