@@ -310,7 +310,6 @@ static void forget(struct ledgers_document *d)
 	*d = (struct ledgers_document){};
 }
 
-/* Takes over the document in `d`. */
 /*
  * Returns true if the packets in the end of a run or of a trial add up. Missing members are zero.
  * `send` does not know the outcomes of the packets that left its host.
@@ -363,6 +362,7 @@ static void check_sums(struct ledgers_document *d)
 		json_put_bool(end, "balanced", false);
 }
 
+/* Takes over the document in `d`. */
 static void keep(struct ledgers *l, struct ledgers_document *d)
 {
 	check_sums(d);
