@@ -62,7 +62,7 @@ const struct opt run_opts[] = {
 	 .help = "topology of the network"},
 	{"interface", 'i', OPT_STRINGS, AT(ports), .metavar = "A,B", .max = 2,
 	 .default_text = "none",
-	 .help = "run between two interfaces of this host, each [NETNS/]IFNAME"},
+	 .help = "run between interfaces [NETNS/]IFNAME"},
 	{0},
 };
 
