@@ -436,8 +436,8 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 	}
 	if (!losing)
 		page_fill(p, likely ? STYLE_WARN : STYLE_GOOD, end,
-			  likely ? "no counter of losses moved in {window_ns#};"
-				 : "no counter of losses moved in {window_ns#}, and no limit is "
+			  likely ? "no loss counter increased in {window_ns#};"
+				 : "no loss counter increased in {window_ns#}, and no limit is "
 				   "near;");
 	page_fill(p, STYLE_PLAIN, end,
 		  "watched {interfaces#interface}, {sockets#UDP socket}, {cpus_online#CPU}");
