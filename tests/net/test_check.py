@@ -22,8 +22,8 @@ from ends import (PORT, capture_statistics, counter, do, fill_connections, insid
                   ring_of_a_capture, send, sysctl, udp)
 import test_troubleshooting as stories
 from lib import exclusive, first as named_first
-from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, assert_findings, assert_valid, case, copied_program, directory,
-                 first_finding, main, pktledger, proves, require, rootless, started, table, thorough, until)
+from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, as_nobody, assert_findings, assert_valid, case, copied_program,
+                 directory, first_finding, main, pktledger, proves, require, rootless, started, table, thorough, until)
 from test_troubleshooting import FAR, GROUP, HOLDER, ROUTER, ip, lab, program, reader, sender
 from traced import NAME, RX, TX, V4, namespaces, tracing
 
@@ -129,6 +129,20 @@ def more_namespaces_than_are_read():
                    if f.get("netns") in names), end
         assert end["namespaces_losing_unread"] >= 3, end  # this one has a place
         assert end["window_ns"] > 1.5e9, end  # a second more for those whose sockets are read then
+
+
+@case
+def namespaces_that_cannot_be_entered():
+    """They are not among those that were watched, and it says how many and what is missing."""
+    with namespaces(3):
+        for args in [], ["-p", str(PORT)]:
+            end = as_nobody("check", "-j", "-t", "0.1", *args).json["end"]
+            assert end["namespaces"] == 1 and end["namespaces_unread"] >= 3, end
+            why = {u["what"]: u["why"] for u in end["unread"]}["other network namespaces"]
+            assert why.startswith(f"at least {end['namespaces_unread']}; requires CAP_SYS_ADMIN"), why
+        text = " ".join(as_nobody("check", "-q", "-t", "0.1").out.split())
+        assert "other network namespaces could not be read" in text, text
+        assert "and the counters of" not in text, text
 
 
 @case

@@ -106,6 +106,13 @@ static void unread_if(struct facts *f, int ret, const char *what)
 		unread(f, what, "%s", strerror(-ret));
 }
 
+void facts_unread_netns(struct facts *f, unsigned n)
+{
+	if (n)
+		unread(f, "other network namespaces",
+		       "at least %u; requires CAP_SYS_ADMIN and CAP_SYS_PTRACE", n);
+}
+
 /* Sets up the readings. Returns 0, or -errno if they are not available. */
 static int open_readers(struct facts_reader *r)
 {

@@ -432,6 +432,9 @@ bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns);
 /* Returns true if a socket loses packets and watching longer may show why. */
 bool facts_undecided(const struct facts_reader *r);
 
+/* Notes that `n` other namespaces could not be entered. */
+void facts_unread_netns(struct facts *f, unsigned n);
+
 void facts_free(struct facts *facts);
 
 /*

@@ -17,6 +17,7 @@
 struct space {
 	uint32_t inum;
 	bool now_read; /* read in this pass, so the namespace still exists */
+	bool entered;  /* could be read in the first pass */
 	struct counters base, now;
 	uint64_t lost;		     /* packets lost since the base */
 	struct check_findings found; /* findings from these counters */
@@ -76,18 +77,40 @@ static struct space *space_of(struct looker *k, uint32_t inum)
 	return s;
 }
 
+/* Returns NULL for the thread's own namespace, which requires no capability. */
+static const struct netns *to_enter(const struct looker *k, const struct netns *ns)
+{
+	return owners_netns_is_own(k->l->owners, ns->inum) ? NULL : ns;
+}
+
+/*
+ * Visits all namespaces for the first time, and counts those that could not be entered. A namespace
+ * without a readable process may also be visited by name, so the sum could be too large.
+ */
+static void visit_spaces(struct looker *k, netns_visit *visit)
+{
+	const int hidden = netns_each(visit, k);
+	const struct space *s = k->spaces.at;
+	unsigned refused = 0;
+
+	for (unsigned i = 0; i < k->spaces.n; i++)
+		refused += !s[i].entered;
+	k->l->unread = larger(refused, hidden < 0 ? -hidden : 0);
+}
+
 static int read_space(void *arg, const struct netns *ns)
 {
-	const struct counters_scope scope = {FACTS_HERE, ns, NULL, WATCHED};
 	struct looker *k = arg;
+	const struct counters_scope scope = {FACTS_HERE, to_enter(k, ns), NULL, WATCHED};
 	struct space *s = space_of(k, ns->inum);
 	struct counters *to;
 
-	if (!s || s->now_read)
+	if (!s || s->now_read || (k->again && !s->entered))
 		return 0;
 	to = k->again ? &s->now : &s->base;
 	counters_free(to);
 	s->now_read = !counters_read(to, &scope, 1);
+	s->entered |= s->now_read;
 	return 0;
 }
 
@@ -199,8 +222,10 @@ static int find_port(void *arg, const struct netns *ns)
 	struct facts_socks *socks = mem_new(socks);
 	struct space *s = space_of(k, ns->inum);
 
-	if (s && !facts_socks_read(ns, k->spec->port, socks) && socks->n)
-		s->lost = owners_netns_is_own(k->l->owners, ns->inum) ? 2 : 1;
+	if (s && !facts_socks_read(to_enter(k, ns), k->spec->port, socks)) {
+		s->entered = true;
+		s->lost = !socks->n ? 0 : to_enter(k, ns) ? 1 : 2;
+	}
 	free(socks);
 	return 0;
 }
@@ -230,7 +255,7 @@ static int add_first(struct looker *k, bool any, struct error *err)
 	int rc = 0;
 
 	if (any && k->spec->port) {
-		netns_each(find_port, k);
+		visit_spaces(k, find_port);
 		rc = add_places(k, true, err);
 		k->spaces.n = k->l->losing = 0;
 	}
@@ -400,11 +425,13 @@ int look(struct look *l, const struct look_spec *spec, struct error *err)
 	owners_iterate(l->owners);
 	owners_netns_list(l->owners, &own, 1); /* by now all of them are known by name or process */
 	if (all)
-		netns_each(read_space, &k);
+		visit_spaces(&k, read_space);
 	start = clock_now();
 	rc = add_first(&k, any, err);
-	if (!rc)
+	if (!rc) {
+		facts_unread_netns(&l->at[0]->facts, l->unread);
 		watch(&k, all);
+	}
 	for (unsigned i = 0; i < l->n; i++) {
 		int ret = facts_end(k.reader[i], err);
 
@@ -418,11 +445,11 @@ int look(struct look *l, const struct look_spec *spec, struct error *err)
 	for (unsigned i = 0; i < k.spaces.n; i++) {
 		struct space *s = (struct space *)k.spaces.at + i;
 
+		l->spaces += s->base.n && s->now.n;
 		counters_free(&s->base);
 		counters_free(&s->now);
 		check_findings_free(&s->found);
 	}
-	l->spaces = k.spaces.n;
 	list_free(&k.spaces);
 	return rc;
 }

@@ -45,7 +45,8 @@ struct look {
 	uint64_t window_ns;
 	struct look_place *at[LOOK_PLACES]; /* the first place also represents the host */
 	unsigned n;
-	unsigned spaces; /* other namespaces with counters that were read */
+	unsigned spaces; /* namespaces with counters that were read twice */
+	unsigned unread; /* least number of namespaces that could not be entered */
 	unsigned losing; /* how many of these have losses but got no place */
 	struct check_findings findings; /* planned findings. Their changes borrow from the places */
 	struct owners *owners;

@@ -428,10 +428,11 @@ int netns_each(netns_visit *visit, void *arg)
 			closedir(dir);
 	}
 	k = seen.at;
-	if (ret != 1)
+	if (ret != 1) {
 		ret = 0;
-	for (unsigned i = 0; i < seen.n && !ret; i++)
-		ret = k[i].refused ? -EACCES : 0;
+		for (unsigned i = 0; i < seen.n; i++)
+			ret -= k[i].refused;
+	}
 	list_free(&seen);
 	return ret;
 }
@@ -471,7 +472,7 @@ int netns_find(struct netns *ns, uint64_t cookie)
 	}
 	ret = netns_each(is_wanted, &wanted);
 	netns_open_sysfs(ns);
-	return ret < 0 ? ret : ret ? 0 : -ENOENT;
+	return ret < 0 ? -EACCES : ret ? 0 : -ENOENT;
 }
 
 /* ---- running programs in a namespace ---- */

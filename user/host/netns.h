@@ -45,7 +45,8 @@ int netns_cookie(const struct netns *ns, uint64_t *cookie);
 /*
  * Calls visit() for each namespace that has a name in NETNS_DIR or a process in it, until visit()
  * returns 1 (0 or -errno: continue). Named namespaces may be visited twice. `ns` has no sysfs mount
- * and is closed afterwards. Returns 1, 0, or -EACCES if some processes could not be read.
+ * and is closed afterwards. Returns 1, or 0, or -N if N namespaces have no readable process (they
+ * may have been visited by name).
  */
 typedef int netns_visit(void *arg, const struct netns *ns);
 int netns_each(netns_visit *visit, void *arg);

@@ -145,6 +145,7 @@ struct json_object *json_check_end(const struct look *l)
 	json_put_u64(o, "window_ns", l->window_ns);
 	json_put_u64(o, "namespaces", l->spaces > l->n ? l->spaces : l->n);
 	json_put_u64(o, "namespaces_losing_unread", l->losing);
+	json_put_u64(o, "namespaces_unread", l->unread);
 	json_put_u64(o, "cpus_online", f->cpus.online);
 	findings = json_put_list(o, "findings");
 	for (unsigned i = 0; i < list->n; i++)
@@ -252,6 +253,7 @@ static int read_line(void *arg, const char *json, size_t len)
 		l->window_ns = json_get_u64(data, "window_ns");
 		l->spaces = (unsigned)json_get_u64(data, "namespaces");
 		l->losing = (unsigned)json_get_u64(data, "namespaces_losing_unread");
+		l->unread = (unsigned)json_get_u64(data, "namespaces_unread");
 	}
 	json_object_put(line);
 	return 0;
@@ -446,8 +448,11 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 		page_fill(p, STYLE_PLAIN, end,
 			  "and the counters of {namespaces} network namespaces");
 	page_fill(p, STYLE_WARN, end,
-		  "{?namespaces_losing_unread}; {namespaces_losing_unread} more of these lose "
-		  "packets: --netns looks at one");
+		  "{?namespaces_losing_unread}({namespaces_losing_unread} more of these lose "
+		  "packets: --netns looks at one)");
+	page_fill(p, STYLE_WARN, end,
+		  "{?namespaces_unread}(at least {namespaces_unread#other network namespace} "
+		  "could not be read)");
 	page_end(p);
 	begin_line(p, STYLE_DIM, "not covered");
 	page_words(p, STYLE_PLAIN,
