@@ -157,9 +157,9 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 	}
 	/*
 	 * Sockets that are not in the list have been closed or did not fit. The two counts are not
-	 * read at the same time.
+	 * read at the same time. Without a list, judge_counters() reports the loss.
 	 */
-	if (!f->port && !f->pid && full > listed + listed / 10)
+	if (!f->counters_only && !f->port && !f->pid && full > listed + listed / 10)
 		judge_add(out, f, STAGE_RCVBUF, CHECK_NAMESPACE,
 			  &(struct finding_facts){.lost = full - listed,
 						  .counter = "Udp:RcvbufErrors"});
