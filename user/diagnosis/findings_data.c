@@ -991,7 +991,7 @@ const struct finding_row finding_rows[] = {
 		"(SO_REUSEPORT)"},
 	{STAGE_RCVBUF, "rcvbuf", SEVERITY_WARNING, PROOF_LAB,
 	 .cause = "The receive buffer was full. Too little was seen to tell bursts from a slow reader.",
-	 .fix = "watch the reader for longer with `pktledger check -t 10`"},
+	 .fix = "run `pktledger check -t 10` on the reader's host, to watch the reader for longer"},
 	{STAGE_SOCKET_READ, "socket_read", SEVERITY_ERROR, PROOF_LAB,
 	 .cause = "Packets were taken from the socket's queue but not delivered: their checksum was "
 		  "wrong, or recv() got an invalid buffer.",
