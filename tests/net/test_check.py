@@ -738,6 +738,20 @@ def bundles_that_are_none():
         assert "reboot" not in judged_again(path).out
 
 
+@table([("losses between them", [3, 103], 0, "compared two texts\n"),
+        ("no losses", [3, 3], 0, "no loss counter increased between the two texts\n"),
+        ("reverse order", [103, 3], 2, ": counters decreased between the two texts: exchange the texts"),
+        ("three", [3, 3, 3], 2, "error: --from takes FILE or BEFORE,AFTER, not ")])
+@rootless
+def texts_of_counters(lost, status, says):
+    with directory() as where:
+        for i, n in enumerate(lost):
+            (where / str(i)).write_text(f"Udp: InErrors RcvbufErrors\nUdp: {n} {n}\n")
+        result = pktledger("check", "--from", ",".join(f"{where}/{i}" for i in range(len(lost))))
+    assert result.status == status and says in result.out + result.err, result
+    assert result.out.count("warning: ") == (says == "compared two texts\n"), result
+
+
 @case
 @rootless
 def explains():

@@ -448,10 +448,11 @@ void facts_load(const struct json_object *o, struct facts *facts);
 /*
  * Reads facts from text: output of nstat, netstat -s, ethtool -S or ss -uam, or the contents of
  * /proc/net/snmp, netstat or softnet_stat. `before` is the same source at an earlier time, or NULL
- * if nothing changed. The time between them is unknown (window_ns 0). Returns false if `after` is
- * none of these. `f` must be zero-initialised, and freed even after an error.
+ * if nothing changed. The time between them is unknown (window_ns 0). Returns -ENOMSG if `after` is
+ * none of these, -EXDEV if the texts have no counter in common, or -ERANGE if more counters are
+ * smaller than larger in `after`. `f` must be zero-initialised, and freed even after an error.
  */
-bool facts_text(struct facts *f, const char *before, const char *after);
+int facts_text(struct facts *f, const char *before, const char *after);
 
 /* Document rows. */
 extern const struct record_field facts_link_rows[], facts_sock_rows[], facts_reading_rows[],

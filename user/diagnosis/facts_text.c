@@ -6,6 +6,7 @@
 #include "diagnosis/facts.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,11 +154,56 @@ static struct taken *take(const char *text)
 	return t;
 }
 
-bool facts_text(struct facts *f, const char *before, const char *after)
+/* Counters in both of two texts. */
+struct shared {
+	unsigned all, larger, smaller; /* in the second text */
+};
+
+static void compare(struct shared *s, uint64_t was, uint64_t now)
+{
+	s->all++;
+	s->larger += now > was;
+	s->smaller += now < was;
+}
+
+static struct shared shared(const struct taken *was, const struct taken *now)
+{
+	struct shared s = {};
+	uint64_t before, after;
+
+	for (size_t i = 0; i < now->counters.n; i++) {
+		const struct counter *it = &now->counters.items[i];
+
+		if (counters_get(&was->counters, it->scope, it->name, &before) &&
+		    counters_get(&now->counters, it->scope, it->name, &after))
+			compare(&s, before, after);
+	}
+	for (unsigned i = 0; i < now->device.nic.n; i++) {
+		const struct nic_value *it = &now->device.nic.at[i];
+
+		for (unsigned k = 0; k < was->device.nic.n; k++) {
+			if (!strcmp(was->device.nic.at[k].name, it->name))
+				compare(&s, was->device.nic.at[k].value, it->value);
+		}
+	}
+	for (unsigned i = 0; i < smaller(now->socks.n, was->socks.n); i++)
+		compare(&s, was->socks.at[i].drops, now->socks.at[i].drops);
+	return s;
+}
+
+int facts_text(struct facts *f, const char *before, const char *after)
 {
 	struct taken *now = take(after), *was = before ? take(before) : mem_new(was);
-	const bool found = now->counters.n || now->device.nic.n || now->socks.n;
+	const struct shared both = shared(was, now);
 	struct facts_link *link = &f->link[0];
+	int rc = 0;
+
+	if (!now->counters.n && !now->device.nic.n && !now->socks.n)
+		rc = -ENOMSG;
+	else if (before && !both.all)
+		rc = -EXDEV;
+	else if (both.smaller > both.larger) /* a few may be levels, such as Tcp:CurrEstab */
+		rc = -ERANGE;
 
 	f->self.btf = true; /* unknown, and not reported as a finding */
 	f->cpus.n = FACTS_CPUS;
@@ -188,5 +234,5 @@ bool facts_text(struct facts *f, const char *before, const char *after)
 	counters_free(&was->counters);
 	free(now);
 	free(was);
-	return found;
+	return rc;
 }

@@ -46,8 +46,9 @@ struct look {
 	struct look_place *at[LOOK_PLACES]; /* the first place also represents the host */
 	unsigned n;
 	unsigned spaces; /* namespaces with counters that were read twice */
-	unsigned unread; /* least number of namespaces that could not be entered */
 	unsigned losing; /* how many of these have losses but got no place */
+	unsigned unread; /* least number of namespaces that could not be entered */
+	bool compared;	 /* two texts were compared */
 	struct check_findings findings; /* planned findings. Their changes borrow from the places */
 	struct owners *owners;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,7 @@ struct json_object *json_check_end(const struct look *l)
 	json_put_u64(o, "namespaces", l->spaces > l->n ? l->spaces : l->n);
 	json_put_u64(o, "namespaces_losing_unread", l->losing);
 	json_put_u64(o, "namespaces_unread", l->unread);
+	json_put_bool(o, "compared", l->compared);
 	json_put_u64(o, "cpus_online", f->cpus.online);
 	findings = json_put_list(o, "findings");
 	for (unsigned i = 0; i < list->n; i++)
@@ -259,6 +261,23 @@ static int read_line(void *arg, const char *json, size_t len)
 	return 0;
 }
 
+/* Reports the result of facts_text(). */
+static int text_refused(int ret, const char *paths, struct error *err)
+{
+	if (ret == -EXDEV)
+		return error_usage(err, "take both texts with the same command",
+				   "%s have no counter in common", paths);
+	if (ret == -ERANGE)
+		return error_usage(err,
+				   "exchange the texts, or give only the second one if the host "
+				   "restarted",
+				   "%s: counters decreased between the two texts", paths);
+	return error_usage(err,
+			   "write one by check --bundle, or take the text of nstat -az, netstat -s, "
+			   "ethtool -S, ss -uam, /proc/net/snmp or softnet_stat",
+			   "%s contains nothing that check can analyze", paths);
+}
+
 /*
  * Reads output of other programs from FILE or BEFORE,AFTER. Sets `*text` if the files contain such
  * output.
@@ -269,6 +288,8 @@ static int texts_read(const char *paths, struct look *l, bool *text, struct erro
 	char *at[2] = {NULL, NULL}, name[PATH_MAX];
 	int rc = 0;
 
+	if (comma && strchr(comma + 1, ','))
+		rc = error_usage(err, NULL, "--from takes FILE or BEFORE,AFTER, not '%s'", paths);
 	for (unsigned i = 0; i < (comma ? 2 : 1) && !rc; i++) {
 		const char *path = i ? comma + 1 : paths;
 
@@ -282,11 +303,10 @@ static int texts_read(const char *paths, struct look *l, bool *text, struct erro
 		l->at[0] = mem_new(l->at[0]);
 		l->at[0]->ns = NETNS_NONE;
 		l->n = 1;
-		if (!facts_text(&l->at[0]->facts, comma ? at[0] : NULL, at[comma ? 1 : 0]))
-			rc = error_usage(err,
-					 "write one by check --bundle, or take the text of nstat -az, netstat -s, "
-					 "ethtool -S, ss -uam, /proc/net/snmp or softnet_stat",
-					 "%s contains nothing that check can analyze", paths);
+		l->compared = comma;
+		rc = facts_text(&l->at[0]->facts, comma ? at[0] : NULL, at[comma ? 1 : 0]);
+		if (rc)
+			rc = text_refused(rc, paths, err);
 		else
 			look_judge(l);
 	}
@@ -430,9 +450,11 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 	p->indent = 0;
 	if (!json_get_u64(end, "window_ns")) {
 		page_words(p, STYLE_PLAIN, "%s",
-			   losing ? "compared two outputs from another host"
-				  : "counted since boot; --from BEFORE,AFTER compares two texts, and shows "
-				    "current losses");
+			   losing ? "compared two texts"
+			   : json_get_bool(end, "compared")
+				   ? "no loss counter increased between the two texts"
+				   : "counted since boot; --from BEFORE,AFTER compares two texts, "
+				     "and shows current losses");
 		page_end(p);
 		return;
 	}
